@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* track on the GPU: a warp follows a feature (paper 000, II.E). Of a 16x16 patch a lane has half a row, of an 8x8 patch a quarter:
+ * template and gradients stay in its registers while a level iterates. */
+#include "kernel.cuh"
+
+#include "../src/track_flow.h"
+
+#ifndef VF_TRACK_WARPS
+#define VF_TRACK_WARPS 1 /* features a block */
+#endif
+#define LANE_PIXELS (VF_PATCH_PIXELS / VF_WARP)
+
+/** A lane's part of a template. */
+struct vf_patch {
+    int32_t grey[LANE_PIXELS], dx[LANE_PIXELS], dy[LANE_PIXELS];
+};
+
+/** Which pixels of a patch a lane has: COUNT in row `row`, from column `column`. */
+template <int SIZE> struct lane_part {
+    enum { COUNT = SIZE * SIZE / VF_WARP, ACROSS = SIZE / COUNT };
+    int row, column;
+    __device__ __forceinline__ lane_part() : row(threadIdx.x % VF_WARP / ACROSS), column(threadIdx.x % VF_WARP % ACROSS * COUNT) {}
+};
+
+static __device__ __forceinline__ int pixel_at(const vf_view &v, int x, int y)
+{
+    return v.pixels[(size_t)vf_clamp(y, 0, v.height - 1) * v.pitch + vf_clamp(x, 0, v.width - 1)];
+}
+
+/** Interpolated grey levels, Q5, of COUNT pixels from two rows of COUNT + 1 pixels. */
+template <int COUNT>
+static __device__ __forceinline__ void mix_row(int32_t (&grey)[COUNT], const vf_weights &w, const int32_t (&upper)[COUNT + 1],
+                                               const int32_t (&lower)[COUNT + 1])
+{
+    for (int i = 0; i < COUNT; i++) grey[i] = vf_track_mix(w, upper[i], upper[i + 1], lower[i], lower[i + 1]);
+}
+
+/** The picture under a lane's part of a patch whose first pixel lies at (x, y): interpolated, Q5. */
+template <int SIZE>
+static __device__ __forceinline__ void look(int32_t (&now)[SIZE * SIZE / VF_WARP], const vf_view &v, int x, int y, const vf_weights &w)
+{
+    enum { COUNT = lane_part<SIZE>::COUNT };
+    const lane_part<SIZE> part;
+    int32_t upper[COUNT + 1], lower[COUNT + 1];
+    if (x >= 0 && y >= 0 && x + SIZE < v.width && y + SIZE < v.height) {
+        const uint8_t *row = v.pixels + (size_t)(y + part.row) * v.pitch + x + part.column;
+        for (int i = 0; i <= COUNT; i++) {
+            upper[i] = row[i];
+            lower[i] = row[v.pitch + i];
+        }
+    } else {
+        for (int i = 0; i <= COUNT; i++) {
+            upper[i] = pixel_at(v, x + part.column + i, y + part.row);
+            lower[i] = pixel_at(v, x + part.column + i, y + part.row + 1);
+        }
+    }
+    mix_row<COUNT>(now, w, upper, lower);
+}
+
+template <int SIZE>
+static __device__ __forceinline__ void take(vf_patch *patch, const vf_view &v, int32_t x_q16, int32_t y_q16, int32_t *mean_q5, vf_moments *m)
+{
+    enum { COUNT = lane_part<SIZE>::COUNT };
+    const lane_part<SIZE> part;
+    const vf_weights w = vf_track_weights(x_q16, y_q16);
+    const int x = (x_q16 >> 16) + part.column, y = (y_q16 >> 16) + part.row;
+    int32_t pixel[4][COUNT + 3]; /* rows y - 1 .. y + 2, columns x - 1 .. x + COUNT + 1 */
+    for (int r = 0; r < 4; r++)
+        for (int c = 0; c < COUNT + 3; c++) pixel[r][c] = pixel_at(v, x - 1 + c, y - 1 + r);
+    int32_t grey[3][COUNT + 2];
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < COUNT + 2; c++)
+            grey[r][c] = vf_track_mix(w, pixel[r][c], pixel[r][c + 1], pixel[r + 1][c], pixel[r + 1][c + 1]);
+
+    int32_t sum = 0;
+    for (int i = 0; i < COUNT; i++) {
+        patch->grey[i] = grey[1][i + 1];
+        patch->dx[i] = vf_track_gradient(grey[1][i], grey[1][i + 2]);
+        patch->dy[i] = vf_track_gradient(grey[0][i + 1], grey[2][i + 1]);
+        sum += patch->grey[i];
+    }
+    const int32_t mean = (vf_warp_sum(sum) + SIZE * SIZE / 2) / (SIZE * SIZE);
+    vf_moments mine = {0, 0, 0, 0, 0, 0, 0, 0, 0};
+    for (int i = 0; i < COUNT; i++) {
+        const int32_t dx = patch->dx[i], dy = patch->dy[i], t = vf_track_contrast(patch->grey[i], mean);
+        mine.xx += dx * dx;
+        mine.xy += dx * dy;
+        mine.xt += dx * t;
+        mine.x1 += dx;
+        mine.yy += dy * dy;
+        mine.yt += dy * t;
+        mine.y1 += dy;
+        mine.tt += t * t;
+        mine.t1 += t;
+    }
+    *mean_q5 = mean;
+    m->xx = vf_warp_sum(mine.xx);
+    m->xy = vf_warp_sum(mine.xy);
+    m->xt = vf_warp_sum(mine.xt);
+    m->x1 = vf_warp_sum(mine.x1);
+    m->yy = vf_warp_sum(mine.yy);
+    m->yt = vf_warp_sum(mine.yt);
+    m->y1 = vf_warp_sum(mine.y1);
+    m->tt = vf_warp_sum(mine.tt);
+    m->t1 = vf_warp_sum(mine.t1);
+}
+
+template <int SIZE>
+static __device__ __forceinline__ vf_sums compare(const vf_patch *patch, const vf_view &v, int32_t x_q16, int32_t y_q16,
+                                                  int32_t mean_q5, int32_t alpha_q14, int32_t beta_q5)
+{
+    enum { COUNT = lane_part<SIZE>::COUNT };
+    int32_t now[COUNT];
+    look<SIZE>(now, v, x_q16 >> 16, y_q16 >> 16, vf_track_weights(x_q16, y_q16));
+    vf_sums s = {0, 0, 0, 0, 0};
+    for (int i = 0; i < COUNT; i++) {
+        const int32_t residual = vf_track_residual(now[i], patch->grey[i], mean_q5, alpha_q14, beta_q5);
+        s.x += residual * patch->dx[i];
+        s.y += residual * patch->dy[i];
+        s.t += residual * vf_track_contrast(patch->grey[i], mean_q5);
+        s.one += residual;
+        s.absolute += vf_abs(residual);
+    }
+    s.x = vf_warp_sum(s.x);
+    s.y = vf_warp_sum(s.y);
+    s.t = vf_warp_sum(s.t);
+    s.one = vf_warp_sum(s.one);
+    s.absolute = vf_warp_sum(s.absolute);
+    return s;
+}
+
+/** COUNT 16-bit numbers of a plane, at the lane's place. */
+template <int SIZE> static __device__ __forceinline__ void load_plane(int32_t *to, const int16_t *from)
+{
+    enum { COUNT = lane_part<SIZE>::COUNT };
+    uint32_t word[COUNT / 2];
+    const int lane = threadIdx.x % VF_WARP;
+    if (COUNT == 8)
+        *reinterpret_cast<uint4 *>(word) = *reinterpret_cast<const uint4 *>(from + lane * COUNT);
+    else
+        word[0] = *reinterpret_cast<const uint32_t *>(from + lane * COUNT);
+    for (int i = 0; i < COUNT; i++) to[i] = (int32_t)(int16_t)(word[i / 2] >> (16 * (i & 1)));
+}
+
+template <int SIZE> static __device__ __forceinline__ void store_plane(int16_t *to, const int32_t *from)
+{
+    enum { COUNT = lane_part<SIZE>::COUNT };
+    const int lane = threadIdx.x % VF_WARP;
+    for (int i = 0; i < COUNT; i += 2)
+        reinterpret_cast<uint32_t *>(to + lane * COUNT)[i / 2] = (uint32_t)(uint16_t)from[i] | (uint32_t)(uint16_t)from[i + 1] << 16;
+}
+
+VF_FLOW void vf_patch_take(struct vf_patch *patch, const struct vf_view *view, int32_t x_q16, int32_t y_q16, int32_t size,
+                           int32_t *mean_q5, struct vf_moments *m)
+{
+    size == 16 ? take<16>(patch, *view, x_q16, y_q16, mean_q5, m) : take<8>(patch, *view, x_q16, y_q16, mean_q5, m);
+}
+
+VF_FLOW struct vf_sums vf_patch_compare(const struct vf_patch *patch, const struct vf_view *view, int32_t x_q16, int32_t y_q16,
+                                        int32_t size, int32_t mean_q5, int32_t alpha_q14, int32_t beta_q5)
+{
+    return size == 16 ? compare<16>(patch, *view, x_q16, y_q16, mean_q5, alpha_q14, beta_q5)
+                      : compare<8>(patch, *view, x_q16, y_q16, mean_q5, alpha_q14, beta_q5);
+}
+
+VF_FLOW void vf_patch_load(struct vf_patch *patch, int16_t (*from)[VF_PATCH_PIXELS], int32_t size)
+{
+    size == 16 ? load_plane<16>(patch->grey, from[0]) : load_plane<8>(patch->grey, from[0]);
+    size == 16 ? load_plane<16>(patch->dx, from[1]) : load_plane<8>(patch->dx, from[1]);
+    size == 16 ? load_plane<16>(patch->dy, from[2]) : load_plane<8>(patch->dy, from[2]);
+}
+
+VF_FLOW void vf_patch_store(const struct vf_patch *patch, int16_t (*to)[VF_PATCH_PIXELS], int32_t size)
+{
+    size == 16 ? store_plane<16>(to[0], patch->grey) : store_plane<8>(to[0], patch->grey);
+    size == 16 ? store_plane<16>(to[1], patch->dx) : store_plane<8>(to[1], patch->dx);
+    size == 16 ? store_plane<16>(to[2], patch->dy) : store_plane<8>(to[2], patch->dy);
+}
+
+VF_FLOW void vf_patch_store_normal(struct vf_normal *to, const struct vf_normal *from)
+{
+    if (threadIdx.x % VF_WARP == 0) *to = *from;
+    __syncwarp(); /* all lanes read it again */
+}
+
+static __global__ void __launch_bounds__(VF_WARP *VF_TRACK_WARPS) track_k(const vf_step s)
+{
+    const int i = blockIdx.x * VF_TRACK_WARPS + threadIdx.x / VF_WARP;
+    const vf_params &params = s.memory->ingest.params;
+    vf_track_memory &m = s.memory->track;
+    const int count = params.frame ? m.census[s.parity ^ 1].count : 0;
+    if (threadIdx.x == 0) vf_clock_start(s, VF_track, blockIdx.x);
+    if (i < count) {
+        vf_patch patch;
+        const vf_feature f = vf_track_one(&patch, &s, &params, m.feature[s.parity ^ 1][i]);
+        if (threadIdx.x % VF_WARP == 0) m.moved[i] = f;
+    }
+    if (threadIdx.x == 0) vf_clock_end(s, VF_track);
+}
+
+extern "C" cudaError_t vf_track_cuda(const vf_step *s, cudaStream_t stream)
+{
+    track_k<<<VFRONT_TRACKS / VF_TRACK_WARPS, VF_WARP * VF_TRACK_WARPS, 0, stream>>>(*s);
+    return cudaGetLastError();
+}

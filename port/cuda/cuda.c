@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/* The CUDA port: both arenas taken once, the step captured as one graph for each parity, one launch a step, and a ticket in pinned
+ * memory that says when its result is there. */
+#define _POSIX_C_SOURCE 200809L
+#include "cuda.h"
+
+#include <sched.h>
+#include <time.h>
+
+#include "../port.h"
+
+/** What the port keeps, in vf_state.private. */
+struct cuda {
+    cudaStream_t stream[VFRONT_STAGES]; /* [0] runs the graphs; the others exist to capture branches */
+    cudaEvent_t done[VFRONT_STAGES];
+    cudaGraph_t graph[2];
+    cudaGraphExec_t exec[2];
+    void *device, *pinned, *pinned_seen;
+    int ordinal;
+};
+VF_STATIC_ASSERT(sizeof(struct cuda) <= sizeof(((struct vf_state *)0)->private), "vfront: the CUDA port outgrew vf_state.private");
+
+static struct cuda *cuda_of(struct vf_state *state) { return (struct cuda *)state->private; }
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- faults ---------------------------------------------------------------------------------------------------------------- */
+
+static vfront_status_t status_of(cudaError_t error)
+{
+    switch (error) {
+    case cudaSuccess: return VFRONT_OK;
+    case cudaErrorNoDevice:
+    case cudaErrorInvalidDeviceFunction:
+    case cudaErrorNoKernelImageForDevice: return VFRONT_E_NO_DEVICE;
+    case cudaErrorInsufficientDriver: return VFRONT_E_DRIVER;
+    case cudaErrorMemoryAllocation: return VFRONT_E_DEVICE_MEMORY;
+    default: return VFRONT_E_DEVICE;
+    }
+}
+
+static vfront_status_t fault(struct vf_state *state, cudaError_t error, const char *call)
+{
+    (void)cudaGetLastError(); /* an error that can be cleared must not show up in a later, innocent call */
+    return vf_refuse(state, status_of(error), call, 0, cudaGetErrorName(error));
+}
+
+/** Returns from the function around it when a CUDA call fails. */
+#define TRY(call)                                                            \
+    do {                                                                     \
+        const cudaError_t error_ = (call);                                   \
+        if (error_ != cudaSuccess) return fault(state, error_, #call ": %s"); \
+    } while (0)
+
+/* ---- open and close -------------------------------------------------------------------------------------------------------- */
+
+static void cuda_close(struct vf_state *state)
+{
+    struct cuda *c = cuda_of(state);
+    if (c->stream[0]) cudaStreamSynchronize(c->stream[0]);
+    for (int parity = 0; parity < 2; parity++) {
+        if (c->exec[parity]) cudaGraphExecDestroy(c->exec[parity]);
+        if (c->graph[parity]) cudaGraphDestroy(c->graph[parity]);
+    }
+    for (int i = 0; i < VFRONT_STAGES; i++) {
+        if (c->done[i]) cudaEventDestroy(c->done[i]);
+        if (c->stream[i]) cudaStreamDestroy(c->stream[i]);
+    }
+    if (c->pinned) cudaFreeHost(c->pinned);
+    if (c->device) cudaFree(c->device);
+    memset(c, 0, sizeof *c);
+    (void)cudaGetLastError();
+}
+
+static vfront_status_t take(struct vf_state *state)
+{
+    struct cuda *c = cuda_of(state);
+    struct cudaDeviceProp properties;
+    int devices = 0;
+    TRY(cudaGetDeviceCount(&devices));
+    if (devices < 1) return vf_refuse(state, VFRONT_E_NO_DEVICE, "no CUDA device", 0, "");
+    TRY(cudaGetDevice(&c->ordinal));
+    TRY(cudaGetDeviceProperties(&properties, c->ordinal));
+    memcpy(state->device, properties.name, sizeof state->device - 1);
+    for (int i = 0; i < VFRONT_STAGES; i++) {
+        TRY(cudaStreamCreateWithFlags(&c->stream[i], cudaStreamNonBlocking));
+        TRY(cudaEventCreateWithFlags(&c->done[i], cudaEventDisableTiming));
+    }
+    TRY(cudaMalloc(&c->device, sizeof(struct vf_memory)));
+    TRY(cudaHostAlloc(&c->pinned, sizeof(struct vf_pinned), cudaHostAllocMapped));
+    TRY(cudaHostGetDevicePointer(&c->pinned_seen, c->pinned, 0));
+    TRY(cudaMemsetAsync(c->device, 0, sizeof(struct vf_memory), c->stream[0]));
+    TRY(cudaStreamSynchronize(c->stream[0]));
+    memset(c->pinned, 0, sizeof(struct vf_pinned));
+    return VFRONT_OK;
+}
+
+static vfront_status_t cuda_open(struct vf_state *state)
+{
+    struct cuda *c = cuda_of(state);
+    memset(c, 0, sizeof *c);
+    const vfront_status_t status = take(state);
+    if (status) {
+        cuda_close(state);
+        return status;
+    }
+    state->memory = c->device;
+    state->pinned = c->pinned;
+    state->device_bytes = sizeof(struct vf_memory);
+    state->pinned_bytes = sizeof(struct vf_pinned);
+    for (int parity = 0; parity < 2; parity++) {
+        state->step[parity].memory = c->device;
+        state->step[parity].pinned = c->pinned_seen;
+    }
+    return VFRONT_OK;
+}
+
+static vfront_status_t cuda_write(struct vf_state *state, void *to, const void *from, size_t bytes)
+{
+    struct cuda *c = cuda_of(state);
+    TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, c->stream[0]));
+    TRY(cudaStreamSynchronize(c->stream[0]));
+    return VFRONT_OK;
+}
+
+/* ---- the graph ------------------------------------------------------------------------------------------------------------- */
+
+typedef cudaError_t launcher(const struct vf_step *, cudaStream_t);
+
+/** The stages as src/stages.def has them. */
+static const struct {
+    launcher *launch;
+    unsigned needs;
+} stage[] = {
+#define VF_STAGE(name, needs, what) {vf_##name##_cuda, needs},
+#include "../../src/stages.def"
+#undef VF_STAGE
+};
+
+/** Enqueues every stage behind those that it needs. Stage 0 needs none, and all others need it, if by others. */
+static vfront_status_t enqueue(struct vf_state *state, const struct vf_step *s)
+{
+    struct cuda *c = cuda_of(state);
+    for (int i = 0; i < VFRONT_STAGES; i++) {
+        for (int before = 0; before < i; before++)
+            if (stage[i].needs >> before & 1) TRY(cudaStreamWaitEvent(c->stream[i], c->done[before], 0));
+        TRY(stage[i].launch(s, c->stream[i]));
+        TRY(cudaEventRecord(c->done[i], c->stream[i]));
+    }
+    TRY(cudaStreamWaitEvent(c->stream[0], c->done[VFRONT_STAGES - 1], 0));
+    return VFRONT_OK;
+}
+
+static vfront_status_t capture(struct vf_state *state, int parity)
+{
+    struct cuda *c = cuda_of(state);
+    TRY(cudaStreamBeginCapture(c->stream[0], cudaStreamCaptureModeThreadLocal));
+    const vfront_status_t status = enqueue(state, &state->step[parity]);
+    if (status) {
+        cudaGraph_t broken = NULL;
+        cudaStreamEndCapture(c->stream[0], &broken);
+        if (broken) cudaGraphDestroy(broken);
+        (void)cudaGetLastError();
+        return status;
+    }
+    TRY(cudaStreamEndCapture(c->stream[0], &c->graph[parity]));
+#if CUDART_VERSION >= 12000
+    TRY(cudaGraphInstantiate(&c->exec[parity], c->graph[parity], 0));
+#else
+    TRY(cudaGraphInstantiate(&c->exec[parity], c->graph[parity], NULL, NULL, 0));
+#endif
+#if CUDART_VERSION >= 11010
+    TRY(cudaGraphUpload(c->exec[parity], c->stream[0]));
+#endif
+    return VFRONT_OK;
+}
+
+static vfront_status_t cuda_ready(struct vf_state *state)
+{
+    struct cuda *c = cuda_of(state);
+    for (int parity = 0; parity < 2; parity++) {
+        const vfront_status_t status = capture(state, parity);
+        if (status) return status;
+    }
+    for (int parity = 1; parity >= 0; parity--) {
+        TRY(cudaGraphLaunch(c->exec[parity], c->stream[0]));
+        TRY(cudaStreamSynchronize(c->stream[0]));
+    }
+    return VFRONT_OK;
+}
+
+/* ---- the step -------------------------------------------------------------------------------------------------------------- */
+
+/** An address as the device sees it, if it is of the kind that the caller says. */
+static vfront_status_t look_up(struct vf_state *state, const void *address, vfront_memory_t memory, const uint8_t **seen)
+{
+    struct cudaPointerAttributes a;
+    const cudaError_t error = cudaPointerGetAttributes(&a, address);
+    if (error == cudaErrorInvalidValue) {
+        (void)cudaGetLastError();
+        return vf_refuse(state, VFRONT_E_MEMORY_KIND, "frame: address that CUDA does not know", 0, "");
+    }
+    TRY(error);
+    const int device = a.type == cudaMemoryTypeDevice || a.type == cudaMemoryTypeManaged;
+    const int pinned = a.type == cudaMemoryTypeHost || a.type == cudaMemoryTypeManaged;
+    if (!(memory == VFRONT_DEVICE_MEMORY ? device : pinned) || !a.devicePointer)
+        return vf_refuse(state, VFRONT_E_MEMORY_KIND, "frame: address is not of the kind of memory given", 0, "");
+    *seen = a.devicePointer;
+    return VFRONT_OK;
+}
+
+static vfront_status_t cuda_adopt(struct vf_state *state, const vfront_picture_t *picture, uint8_t *input, struct vf_source *source)
+{
+    const size_t row = (size_t)vf_format_bytes(picture->format) * (size_t)picture->width_px;
+    const size_t last = (size_t)picture->pitch_bytes * (size_t)(picture->height_px - 1) + row - 1;
+    int ordinal;
+    TRY(cudaGetDevice(&ordinal));
+    if (ordinal != cuda_of(state)->ordinal) TRY(cudaSetDevice(cuda_of(state)->ordinal));
+    source->pitch = picture->pitch_bytes;
+    if (picture->memory != VFRONT_HOST_MEMORY) {
+        const uint8_t *end;
+        const vfront_status_t status = look_up(state, (const uint8_t *)picture->data + last, picture->memory, &end);
+        return status ? status : look_up(state, picture->data, picture->memory, &source->data);
+    }
+    source->pitch = (uint32_t)((row + 15) / 16 * 16);
+    if ((size_t)source->pitch * (size_t)picture->height_px > VFRONT_INPUT_BYTES) source->pitch = (uint32_t)row;
+    for (int32_t y = 0; y < picture->height_px; y++)
+        memcpy(input + (size_t)y * source->pitch, (const uint8_t *)picture->data + (size_t)y * picture->pitch_bytes, row);
+    source->data = (const uint8_t *)cuda_of(state)->pinned_seen + (input - (const uint8_t *)cuda_of(state)->pinned);
+    return VFRONT_OK;
+}
+
+static const uint8_t *cuda_seen(struct vf_state *state, const uint8_t *pinned)
+{
+    const struct cuda *c = cuda_of(state);
+    return (const uint8_t *)c->pinned_seen + (pinned - (const uint8_t *)c->pinned);
+}
+
+static vfront_status_t cuda_submit(struct vf_state *state)
+{
+    struct cuda *c = cuda_of(state);
+    TRY(cudaGraphLaunch(c->exec[state->parity], c->stream[0]));
+    return VFRONT_OK;
+}
+
+/** Whether the result is there. The acquire keeps reads of the result behind it. */
+static int arrived(const struct vf_state *state)
+{
+    return __atomic_load_n(&state->pinned->done, __ATOMIC_ACQUIRE) == state->ticket;
+}
+
+static vfront_status_t cuda_wait(struct vf_state *state, uint32_t timeout_us)
+{
+    struct cuda *c = cuda_of(state);
+    const uint64_t start = now_ns();
+    for (uint32_t round = 1; !arrived(state); round++) {
+        if (round % 256) continue; /* a query costs more than a look at the ticket, so it is rare */
+        const cudaError_t error = cudaStreamQuery(c->stream[0]);
+        if (error == cudaSuccess) {
+            if (arrived(state)) break;
+            return vf_refuse(state, VFRONT_E_DEVICE, "the step ended without its ticket", 0, "");
+        }
+        if (error != cudaErrorNotReady) return fault(state, error, "cudaStreamQuery: %s");
+        if (timeout_us != UINT32_MAX && now_ns() - start > (uint64_t)timeout_us * 1000u) return VFRONT_E_TIMEOUT;
+        if (round % 65536 == 0) sched_yield();
+    }
+    return VFRONT_OK;
+}
+
+const struct vf_port vf_port_cuda = {
+    .id = VFRONT_PORT_CUDA,
+    .open = cuda_open,
+    .write = cuda_write,
+    .ready = cuda_ready,
+    .adopt = cuda_adopt,
+    .seen = cuda_seen,
+    .submit = cuda_submit,
+    .wait = cuda_wait,
+    .close = cuda_close,
+    .now_ns = now_ns,
+};

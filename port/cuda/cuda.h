@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Launchers of the kernels, one a stage: enqueue the stage's work for *s on a stream. */
+#ifndef VF_CUDA_H
+#define VF_CUDA_H
+
+#include <cuda_runtime_api.h>
+
+#include "../../src/memory.h"
+
+#define VF_STAGE(name, needs, what) cudaError_t vf_##name##_cuda(const struct vf_step *s, cudaStream_t stream);
+#include "../../src/stages.def"
+#undef VF_STAGE
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* What touches the platform. A port is one folder and one struct vf_port; nothing else changes for a new one. Arguments are
+ * checked before a port sees them. */
+#ifndef VF_PORT_H
+#define VF_PORT_H
+
+#include "../src/memory.h"
+
+/** The library's side of a vfront_t. */
+struct vf_state {
+    uint64_t magic;
+    const struct vf_port *port;
+    struct vf_step step[2];     /* by parity; pointers as the stages see them */
+    struct vf_pinned *pinned;   /* the pinned arena as the host sees it */
+    struct vf_memory *memory;   /* the device arena; an address of the device on the CUDA port */
+    vfront_rig_t rig;           /* without its masks */
+    int32_t parity;             /* of the next frame */
+    int32_t input;              /* input buffer of the next frame */
+    int32_t under_way;          /* a frame is submitted and not yet waited for */
+    int32_t failed;             /* the device failed: nothing but vfront_shutdown() helps */
+    uint64_t ticket;            /* of the last frame submitted */
+    uint64_t frame;             /* frames done since init or reset */
+    uint64_t t_ns, t_mid_ns;    /* of the last frame done */
+    uint64_t submitted_ns;
+    uint32_t resets;            /* value of health.reset_counter at the last reset */
+    uint32_t reset_counter;     /* as last reported */
+    uint32_t overruns;
+    size_t pinned_bytes, device_bytes;
+    char device[64];
+    char detail[128];
+    _Alignas(16) unsigned char private[1024]; /* of the port */
+};
+
+/** Magic of a vf_state in use. */
+#define VF_MAGIC 0x76667231746e6f72ull
+
+struct vf_port {
+    vfront_port_t id;
+    /** Takes both arenas, zeroed; fills in step[].memory, step[].pinned, pinned, memory, *_bytes and device. On failure it has
+     *  given everything back. May block. */
+    vfront_status_t (*open)(struct vf_state *state);
+    /** Copies into the device arena. Called between open and ready only. */
+    vfront_status_t (*write)(struct vf_state *state, void *to, const void *from, size_t bytes);
+    /** Prepares the submission of each parity and runs it once with the parameters in the pinned arena. */
+    vfront_status_t (*ready)(struct vf_state *state);
+    /** Address of a picture of `bytes` bytes as the stages see it: in place, or copied row by row into `input`, then with a new
+     *  pitch. */
+    vfront_status_t (*adopt)(struct vf_state *state, const vfront_picture_t *picture, uint8_t *input, struct vf_source *source);
+    /** Address, as the stages see it, of a place in the pinned arena. */
+    const uint8_t *(*seen)(struct vf_state *state, const uint8_t *pinned);
+    /** Starts all stages for step[state->parity]. Does not block on a device. */
+    vfront_status_t (*submit)(struct vf_state *state);
+    /** Returns when vf_pinned.done holds state->ticket. */
+    vfront_status_t (*wait)(struct vf_state *state, uint32_t timeout_us);
+    /** Waits for what is under way and gives everything back. */
+    void (*close)(struct vf_state *state);
+    /** A clock that does not go back [ns]. */
+    uint64_t (*now_ns)(void);
+};
+
+extern const struct vf_port vf_port_host;
+extern const struct vf_port vf_port_cuda;
+
+/** Notes why a call was refused or failed, for vfront_detail(); returns the status. `format` takes at most one %d, then one %s. */
+vfront_status_t vf_refuse(struct vf_state *state, vfront_status_t status, const char *what, int32_t index, const char *rest);
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* Everything that is refused, and why: rigs, tuning values and frames are checked here once, before any stage or port sees them. */
+#ifndef VF_CHECK_H
+#define VF_CHECK_H
+
+#include "../port/port.h"
+
+vfront_status_t vf_check_rig(struct vf_state *state, const vfront_rig_t *rig);
+vfront_status_t vf_check_tuning(struct vf_state *state, const vfront_tuning_t *tuning);
+vfront_status_t vf_check_frame(struct vf_state *state, const vfront_frame_t *frame);
+
+#endif

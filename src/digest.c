@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include "vf.h"
+
+/** FNV-1a over the bytes of a number, low byte first, so that the digest is the same on machines of either byte order. */
+static uint64_t mix_number(uint64_t digest, uint64_t number, int bytes)
+{
+    for (int i = 0; i < bytes; i++) digest = (digest ^ (number >> (8 * i) & 255)) * 0x100000001b3ull;
+    return digest;
+}
+
+static uint64_t mix_float(uint64_t digest, float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return mix_number(digest, bits, 4);
+}
+
+static uint64_t mix_health(uint64_t d, const vfront_health_t *h)
+{
+    d = mix_number(d, h->state, 4);
+    d = mix_number(d, h->quality, 4);
+    d = mix_number(d, h->followed, 4);
+    d = mix_number(d, h->born, 4);
+    for (int i = 0; i < VFRONT_ENDS; i++) d = mix_number(d, h->ended[i], 4);
+    d = mix_number(d, h->overflow, 4);
+    d = mix_number(d, h->gap, 4);
+    d = mix_number(d, h->dt_ns, 8);
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        d = mix_number(d, h->cells[c], 4);
+        d = mix_number(d, h->starved[c], 4);
+        d = mix_float(d, h->brightness_grey[c]);
+        d = mix_float(d, h->sharpness_grey[c]);
+        d = mix_number(d, h->dark_permille[c], 4);
+        d = mix_number(d, h->bright_permille[c], 4);
+    }
+    return d;
+}
+
+static uint64_t mix_track(uint64_t d, const vfront_track_t *t)
+{
+    d = mix_number(d, t->id, 8);
+    d = mix_float(d, t->x_px);
+    d = mix_float(d, t->y_px);
+    d = mix_float(d, t->dx_px);
+    d = mix_float(d, t->dy_px);
+    d = mix_float(d, t->gain);
+    d = mix_float(d, t->offset_grey);
+    d = mix_float(d, t->residual_grey);
+    d = mix_number(d, t->age, 4);
+    d = mix_number(d, t->level, 4);
+    return mix_number(d, t->score, 4);
+}
+
+static uint64_t mix_lost(uint64_t d, const vfront_lost_t *l)
+{
+    d = mix_number(d, l->id, 8);
+    d = mix_float(d, l->x_px);
+    d = mix_float(d, l->y_px);
+    d = mix_number(d, l->age, 4);
+    return mix_number(d, l->end, 4);
+}
+
+static uint64_t mix_keypoint(uint64_t d, const vfront_keypoint_t *k)
+{
+    d = mix_float(d, k->x_px);
+    d = mix_float(d, k->y_px);
+    d = mix_number(d, k->level, 2);
+    d = mix_number(d, k->score, 2);
+    d = mix_number(d, k->weak, 2);
+    return mix_number(d, k->cell, 2);
+}
+
+uint64_t vfront_digest(const vfront_result_t *r)
+{
+    if (!r) return 0;
+    uint64_t d = 0xcbf29ce484222325ull;
+    d = mix_number(d, r->t_ns, 8);
+    d = mix_number(d, r->t_mid_ns, 8);
+    d = mix_number(d, r->frame, 8);
+    d = mix_health(d, &r->health);
+    d = mix_number(d, r->tracks_count, 4);
+    for (uint32_t i = 0; i < r->tracks_count; i++) d = mix_track(d, &r->tracks[i]);
+    d = mix_number(d, r->lost_count, 4);
+    for (uint32_t i = 0; i < r->lost_count; i++) d = mix_lost(d, &r->lost[i]);
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        d = mix_number(d, r->keypoints_count[c], 4);
+        for (uint32_t i = 0; i < r->keypoints_count[c]; i++) d = mix_keypoint(d, &r->keypoints[c][i]);
+    }
+    return d;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* The memory map: what each stage keeps in the device arena, and what host and device share in the pinned arena. Both are
+ * structs of fixed size, so every offset is a compile-time constant. */
+#ifndef VF_MEMORY_H
+#define VF_MEMORY_H
+
+#include "detect.h"
+#include "ingest.h"
+#include "pyramid.h"
+#include "refill.h"
+#include "report.h"
+#include "track.h"
+
+/** The device arena. Each member starts at a multiple of 64 bytes. */
+struct vf_memory {
+#define VF_STAGE(name, needs, what)                                                        \
+    union {                                                                               \
+        struct vf_##name##_memory name;                                                   \
+        uint8_t name##_bytes[(sizeof(struct vf_##name##_memory) + 63) / 64 * 64];         \
+    };
+#include "stages.def"
+#undef VF_STAGE
+};
+
+/** The pinned arena. */
+struct vf_pinned {
+    struct vf_params params;                             /* host to device */
+    uint64_t clock[VFRONT_STAGES][2];                    /* device to host, like report.clock */
+    uint64_t done;                                       /* ticket of the last frame that is whole in its result */
+    uint8_t space[64];
+    vfront_result_t result[3];                           /* in turn: a result lives until the next-but-one submit */
+    uint8_t input[2][VFRONT_CAMERAS][(VFRONT_INPUT_BYTES + 63) / 64 * 64]; /* the library's input buffers, in turn */
+    uint8_t mask[VFRONT_CAMERAS][(VFRONT_PICTURE_BYTES + 63) / 64 * 64];   /* the frame's masks, rows of level 0's pitch */
+};
+
+/** Stages in run order. */
+enum vf_stage {
+#define VF_STAGE(name, needs, what) VF_##name,
+#include "stages.def"
+#undef VF_STAGE
+    VF_STAGE_COUNT
+};
+#define VF_BIT(name) (1u << VF_##name)
+VF_STATIC_ASSERT(VF_STAGE_COUNT == VFRONT_STAGES, "vfront: VFRONT_STAGES must be the number of lines in src/stages.def");
+
+/** A level of a camera's pyramid in the buffers of a parity. */
+VF_FN uint8_t *vf_level_pixels(const struct vf_step *s, int32_t parity, int32_t camera, int32_t level)
+{
+    return s->memory->pyramid.pixels[parity][camera] + s->geometry.level[camera][level].offset;
+}
+
+/** Whether a level 0 pixel is usable: not under the static mask nor under the frame's. */
+VF_FN int vf_usable(const struct vf_step *s, int32_t camera, int32_t x, int32_t y)
+{
+    const struct vf_ingest_memory *m = &s->memory->ingest;
+    const int32_t at = y * s->geometry.level[camera][0].pitch + x;
+    return (!s->geometry.masked[camera] || m->mask_static[camera][at]) && (!m->params.source[camera].mask || m->mask_frame[camera][at]);
+}
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* refill: tracks ended, kept and born (paper 000, III.D).
+ *
+ * In      moved features, best corners of camera 0
+ * Out     the features of this frame; who ended
+ * Rule    features that live keep their order and come first; new ones follow by rising cell. A corner becomes a feature when its
+ *         cell holds none, none lies within track_distance_px, no better corner lies within it either, and it is among the best
+ *         of those for which there is room
+ * Exact   integers
+ * Memory  a key a cell
+ */
+#ifndef VF_REFILL_H
+#define VF_REFILL_H
+
+#include "detect.h"
+#include "track.h"
+
+struct vf_refill_memory {
+    uint64_t candidate[VFRONT_CELLS];    /* key of a cell's corner while it may be born, else 0 */
+    uint32_t lost[VFRONT_TRACKS];        /* indices into track.moved of the features that ended */
+    uint32_t ended[VFRONT_ENDS];
+    uint32_t followed, born, lost_count, overflow;
+};
+
+/** Place of a corner, level 0. */
+struct vf_place {
+    int32_t x_q16, y_q16, cell;
+};
+VF_FN struct vf_place vf_refill_place(const struct vf_geometry *g, const vfront_tuning_t *t, struct vf_corner c)
+{
+    struct vf_place p;
+    p.x_q16 = vf_to_level0_q16(c.x, c.level);
+    p.y_q16 = vf_to_level0_q16(c.y, c.level);
+    p.cell = vf_detect_pixel0(c.y, c.level) / t->cell_height_px * g->cells_x[0] + vf_detect_pixel0(c.x, c.level) / t->cell_width_px;
+    return p;
+}
+
+/** Cell of camera 0 that a level 0 position lies in. */
+VF_FN int32_t vf_refill_cell(const struct vf_geometry *g, const vfront_tuning_t *t, int32_t x_q16, int32_t y_q16)
+{
+    const int32_t x = vf_clamp(vf_pixel(x_q16) / t->cell_width_px, 0, g->cells_x[0] - 1);
+    const int32_t y = vf_clamp(vf_pixel(y_q16) / t->cell_height_px, 0, g->cells_y[0] - 1);
+    return y * g->cells_x[0] + x;
+}
+
+/** Whether two places are nearer than the tuning's least distance. Measured in 1/16 px. */
+VF_FN int vf_refill_near(const vfront_tuning_t *t, int32_t ax_q16, int32_t ay_q16, int32_t bx_q16, int32_t by_q16)
+{
+    const int64_t dx = (ax_q16 - bx_q16) >> 12, dy = (ay_q16 - by_q16) >> 12;
+    const int64_t least = (int64_t)t->track_distance_px * 16;
+    return dx * dx + dy * dy < least * least;
+}
+
+/** How many cells away a corner can still be too near. */
+VF_FN int32_t vf_refill_reach(int32_t distance_px, int32_t cell_px) { return (distance_px + cell_px - 1) / cell_px; }
+
+/** Features wanted in addition to the `live` ones. */
+VF_FN int32_t vf_refill_wanted(const vfront_tuning_t *t, int32_t live)
+{
+    if (live * 100 >= t->track_target * t->track_refill_percent) return 0;
+    return t->track_target - live;
+}
+
+/** The census that a step starts from: the last one's, or an empty one in the first frame. */
+VF_FN struct vf_census vf_refill_before(uint64_t frame, const struct vf_census *last)
+{
+    const struct vf_census none = {0, 0, 0};
+    return frame ? *last : none;
+}
+
+/** The census after a step: `live` features found again, `born` new ones. */
+VF_FN struct vf_census vf_refill_census(const struct vf_census *before, uint32_t live, uint32_t born)
+{
+    struct vf_census c;
+    c.ids = before->ids + born;
+    c.count = live + born;
+    c.losses = before->losses + (before->count > 0 && live == 0);
+    return c;
+}
+
+/** A new feature. */
+VF_FN struct vf_feature vf_refill_born(const struct vf_geometry *g, const vfront_tuning_t *t, uint64_t key, uint64_t id, uint32_t slot)
+{
+    const struct vf_corner c = vf_detect_corner(key);
+    const struct vf_place p = vf_refill_place(g, t, c);
+    struct vf_feature f = {id, p.x_q16, p.y_q16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, {0, 0, 0}};
+    f.slot = (uint16_t)slot;
+    f.score = (uint16_t)(c.rank & (VF_RANK_STRONG - 1));
+    f.level = (uint8_t)c.level;
+    return f;
+}
+
+#endif

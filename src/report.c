@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include "stages.h"
+
+static struct vf_light_total total_light(const struct vf_step *s, int32_t camera)
+{
+    const struct vf_level *l = &s->geometry.level[camera][0];
+    const int32_t tiles = (l->width + VF_TILE - 1) / VF_TILE * ((l->height + VF_TILE - 1) / VF_TILE);
+    struct vf_light_total t = {0, 0, 0, 0};
+    for (int32_t i = 0; i < tiles; i++) {
+        const struct vf_light *light = &s->memory->pyramid.light[camera][i];
+        t.sum += light->sum;
+        t.edge += light->edge;
+        t.dark += light->dark;
+        t.bright += light->bright;
+    }
+    return t;
+}
+
+static uint32_t list_keypoints(const struct vf_step *s, int32_t camera, vfront_keypoint_t *to)
+{
+    const int32_t cells = s->geometry.cells_x[camera] * s->geometry.cells_y[camera];
+    uint32_t count = 0;
+    for (int32_t cell = 0; cell < cells; cell++) {
+        const uint64_t key = s->memory->detect.best[camera][cell];
+        if (key) to[count++] = vf_report_keypoint(key, cell);
+    }
+    return count;
+}
+
+void vf_report_host(const struct vf_step *s)
+{
+    const struct vf_params *params = &s->memory->ingest.params;
+    const struct vf_track_memory *m = &s->memory->track;
+    const struct vf_refill_memory *r = &s->memory->refill;
+    vfront_result_t *out = &s->pinned->result[params->result];
+    struct vf_light_total light[VFRONT_CAMERAS];
+
+    memset(light, 0, sizeof light);
+    memset(out->keypoints_count, 0, sizeof out->keypoints_count);
+    for (int32_t camera = 0; camera < s->geometry.cameras; camera++) {
+        light[camera] = total_light(s, camera);
+        out->keypoints_count[camera] = list_keypoints(s, camera, out->keypoints[camera]);
+    }
+    out->t_ns = params->t_ns;
+    out->t_mid_ns = params->t_mid_ns;
+    out->frame = params->frame;
+    out->tracks_count = m->census[s->parity].count;
+    out->lost_count = r->lost_count;
+    for (uint32_t i = 0; i < out->tracks_count; i++) out->tracks[i] = vf_report_track(&m->feature[s->parity][i]);
+    for (uint32_t i = 0; i < out->lost_count; i++) out->lost[i] = vf_report_lost(&m->moved[r->lost[i]]);
+    out->health = vf_report_health(s, params, r, &m->census[s->parity], out->keypoints_count, light);
+    s->pinned->done = params->ticket;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* What every stage knows: the geometry of a step, the memory map, and the few rules of arithmetic that more than one stage
+ * needs. Everything here compiles as C11 and as CUDA C++14, and means the same in both. */
+#ifndef VF_H
+#define VF_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "../vfront.h"
+
+#ifdef __CUDACC__
+#define VF_FN static __host__ __device__ __forceinline__
+#define VF_STATIC_ASSERT(condition, message) static_assert(condition, message)
+#else
+#define VF_FN static inline
+#define VF_STATIC_ASSERT(condition, message) _Static_assert(condition, message)
+#endif
+
+/* The host forms' inner loops are plain C over rows. Where the compiler can, it makes a second copy for AVX2 and the loader
+ * picks; integer results are the same by definition, and no floating point stands in them. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__CUDACC__) && !defined(__SANITIZE_ADDRESS__) && !defined(VF_NO_CLONES)
+#define VF_HOT __attribute__((target_clones("avx2", "default")))
+#else
+#define VF_HOT
+#endif
+
+VF_STATIC_ASSERT((-5 >> 1) == -3, "vfront relies on arithmetic right shifts of negative numbers");
+
+/* ---- geometry ------------------------------------------------------------------------------------------------------------ */
+
+/** One pyramid level of one camera. */
+struct vf_level {
+    uint32_t offset;        /* bytes from the start of the camera's pyramid */
+    int32_t pitch;          /* bytes from row to row, a multiple of 64 */
+    int32_t width, height;  /* px */
+};
+
+/** What follows from rig, tuning and config, and stays for the life of a front end. */
+struct vf_geometry {
+    int32_t cameras;
+    int32_t levels;
+    struct vf_level level[VFRONT_CAMERAS][VFRONT_LEVELS];
+    int32_t cells_x[VFRONT_CAMERAS], cells_y[VFRONT_CAMERAS];
+    int32_t masked[VFRONT_CAMERAS]; /* 1: there is a static mask */
+};
+
+/* ---- parameters: all that differs from frame to frame -------------------------------------------------------------------- */
+
+/** A picture as the ingest stage reads it; addresses are valid where the stage runs. */
+struct vf_source {
+    const uint8_t *data;
+    const uint8_t *mask; /* or NULL */
+    uint32_t pitch;
+    uint32_t mask_pitch;
+    uint32_t format; /* vfront_format_t */
+    uint32_t reserved;
+};
+
+/** Written by the host into pinned memory, copied by the ingest stage to where the other stages read it. */
+struct vf_params {
+    struct vf_source source[VFRONT_CAMERAS];
+    uint64_t t_ns, t_mid_ns, dt_ns;
+    uint64_t frame;         /* since init or reset */
+    uint64_t ticket;        /* written into vf_pinned.done by the last stage */
+    uint32_t reset_counter; /* health.reset_counter at the last reset */
+    uint32_t gap;
+    uint32_t result;        /* which of vf_pinned.result to write */
+    uint32_t rotation_given;
+    float H[9];             /* homography of a pure rotation, previous to current picture of camera 0; row-major */
+    uint32_t reserved;
+};
+
+/* ---- the step: everything a stage may touch ------------------------------------------------------------------------------ */
+
+struct vf_memory;
+struct vf_pinned;
+
+/** The argument of every stage, passed by value to kernels. */
+struct vf_step {
+    struct vf_geometry geometry;
+    vfront_tuning_t tuning;
+    int32_t parity; /* buffers of this frame; those of the frame before have the other */
+    struct vf_memory *memory;
+    struct vf_pinned *pinned;
+};
+
+/* ---- shared arithmetic --------------------------------------------------------------------------------------------------- */
+
+VF_FN int32_t vf_min(int32_t a, int32_t b) { return a < b ? a : b; }
+VF_FN int32_t vf_max(int32_t a, int32_t b) { return a > b ? a : b; }
+VF_FN int32_t vf_clamp(int32_t v, int32_t least, int32_t most) { return vf_min(vf_max(v, least), most); }
+VF_FN int32_t vf_abs(int32_t v) { return v < 0 ? -v : v; }
+
+/** Level 0 coordinate of a whole pixel of a level, in Q16: the centre of the 2^level pixels that it is the mean of. */
+VF_FN int32_t vf_to_level0_q16(int32_t u, int32_t level) { return (int32_t)((uint32_t)(2 * u + 1) << (15 + level)) - 0x8000; }
+
+/** Level 0 coordinate (Q16) to that of a level (Q16), and back. */
+VF_FN int32_t vf_to_level_q16(int32_t x_q16, int32_t level) { return ((x_q16 + 0x8000) >> level) - 0x8000; }
+VF_FN int32_t vf_from_level_q16(int32_t u_q16, int32_t level)
+{
+    return (int32_t)((uint32_t)(u_q16 + 0x8000) << level) - 0x8000;
+}
+
+/** Nearest whole pixel of a Q16 coordinate. */
+VF_FN int32_t vf_pixel(int32_t x_q16) { return (x_q16 + 0x8000) >> 16; }
+
+/** Nearest integer, halves away from zero; |v| must be below 2^30. */
+VF_FN int32_t vf_round(float v) { return (int32_t)(v < 0.0f ? v - 0.5f : v + 0.5f); }
+
+#endif

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+/* The public interface: order of calls, parameters of a step, results. No arithmetic on pictures, and nothing of any port. */
+#include "../port/host/host.h"
+#include "check.h"
+#include "rotation.h"
+
+VF_STATIC_ASSERT(sizeof(struct vf_block) + 64 <= sizeof(vfront_t), "vfront: VFRONT_BLOCK_BYTES is too small for the layout");
+VF_STATIC_ASSERT(sizeof(struct vf_memory) % 64 == 0, "vfront: the arena is made of cache lines");
+VF_STATIC_ASSERT(VFRONT_PYRAMID_BYTES < (1 << 30), "vfront: offsets in a pyramid fit 32 bits");
+
+static const char *const stage_name[] = {
+#define VF_STAGE(name, needs, what) #name,
+#include "stages.def"
+#undef VF_STAGE
+};
+
+const char *vfront_stage_name(size_t stage) { return stage < VFRONT_STAGES ? stage_name[stage] : NULL; }
+
+const char *vfront_status_name(vfront_status_t status)
+{
+    switch (status) {
+#define NAME(s) \
+    case s: return #s;
+        NAME(VFRONT_OK)
+        NAME(VFRONT_E_NULL)
+        NAME(VFRONT_E_STATE)
+        NAME(VFRONT_E_BUSY)
+        NAME(VFRONT_E_CONFIG)
+        NAME(VFRONT_E_SIZE)
+        NAME(VFRONT_E_PITCH)
+        NAME(VFRONT_E_ALIGN)
+        NAME(VFRONT_E_FORMAT)
+        NAME(VFRONT_E_MEMORY_KIND)
+        NAME(VFRONT_E_MASK)
+        NAME(VFRONT_E_TIME)
+        NAME(VFRONT_E_CALIBRATION)
+        NAME(VFRONT_E_TUNING)
+        NAME(VFRONT_E_GYRO)
+        NAME(VFRONT_E_PRIOR)
+        NAME(VFRONT_E_PORT)
+        NAME(VFRONT_E_NO_DEVICE)
+        NAME(VFRONT_E_DRIVER)
+        NAME(VFRONT_E_DEVICE_MEMORY)
+        NAME(VFRONT_E_DEVICE)
+        NAME(VFRONT_E_TIMEOUT)
+#undef NAME
+    }
+    return "unknown status";
+}
+
+/* ---- state ----------------------------------------------------------------------------------------------------------------- */
+
+/** The library's block within the caller's: at the first cache line of it. */
+static struct vf_state *state_of(const vfront_t *vf)
+{
+    return (struct vf_state *)(((uintptr_t)vf + 63) & ~(uintptr_t)63);
+}
+
+/** The state of a front end in use, or NULL. */
+static struct vf_state *in_use(const vfront_t *vf)
+{
+    struct vf_state *s = state_of(vf);
+    return s->magic == VF_MAGIC ? s : NULL;
+}
+
+static char *put_number(char *to, const char *end, int32_t number)
+{
+    char digit[12];
+    int n = 0;
+    uint32_t v = number < 0 ? 0u - (uint32_t)number : (uint32_t)number;
+    do digit[n++] = (char)('0' + v % 10);
+    while (v /= 10);
+    if (number < 0) digit[n++] = '-';
+    while (n && to < end) *to++ = digit[--n];
+    return to;
+}
+
+vfront_status_t vf_refuse(struct vf_state *s, vfront_status_t status, const char *what, int32_t index, const char *rest)
+{
+    char *to = s->detail, *const end = s->detail + sizeof s->detail - 1;
+    for (; *what && to < end; what++) {
+        if (what[0] == '%' && what[1] == 'd') {
+            to = put_number(to, end, index);
+            what++;
+        } else if (what[0] == '%' && what[1] == 's') {
+            while (*rest && to < end) *to++ = *rest++;
+            what++;
+        } else {
+            *to++ = *what;
+        }
+    }
+    *to = 0;
+    return status;
+}
+
+const char *vfront_detail(const vfront_t *vf) { return vf && (uintptr_t)vf % 8 == 0 ? state_of(vf)->detail : ""; }
+
+/* ---- init ------------------------------------------------------------------------------------------------------------------ */
+
+static void lay_out_camera(struct vf_geometry *g, int32_t i, const vfront_camera_t *c, const vfront_tuning_t *t)
+{
+    uint32_t offset = 0;
+    for (int32_t level = 0; level < g->levels; level++) {
+        struct vf_level *l = &g->level[i][level];
+        l->width = c->width_px >> level;
+        l->height = c->height_px >> level;
+        l->pitch = VFRONT_PITCH(l->width);
+        l->offset = offset;
+        offset += (uint32_t)(l->pitch * l->height);
+    }
+    g->masked[i] = c->mask != NULL;
+    g->cells_x[i] = (c->width_px + t->cell_width_px - 1) / t->cell_width_px;
+    g->cells_y[i] = (c->height_px + t->cell_height_px - 1) / t->cell_height_px;
+}
+
+/** Levels that leave every camera at least 16 px on a side. */
+static int32_t count_levels(const vfront_rig_t *rig)
+{
+    int32_t levels = 1;
+    for (; levels < VFRONT_LEVELS; levels++)
+        for (int32_t i = 0; i < rig->cameras; i++)
+            if (rig->camera[i].width_px >> levels < 16 || rig->camera[i].height_px >> levels < 16) return levels;
+    return levels;
+}
+
+static vfront_status_t lay_out(struct vf_state *s, const vfront_rig_t *rig, const vfront_tuning_t *t)
+{
+    struct vf_geometry g;
+    memset(&g, 0, sizeof g);
+    g.cameras = rig->cameras;
+    g.levels = count_levels(rig);
+    for (int32_t i = 0; i < rig->cameras; i++) {
+        lay_out_camera(&g, i, &rig->camera[i], t);
+        if (g.cells_x[i] * g.cells_y[i] > VFRONT_CELLS)
+            return vf_refuse(s, VFRONT_E_SIZE, "the grid has %d cells, over VFRONT_CELLS: larger cells or a larger config",
+                             g.cells_x[i] * g.cells_y[i], "");
+    }
+    for (int parity = 0; parity < 2; parity++) {
+        s->step[parity].geometry = g;
+        s->step[parity].tuning = *t;
+        s->step[parity].parity = parity;
+    }
+    return VFRONT_OK;
+}
+
+static vfront_status_t write_mask(struct vf_state *s, const vfront_camera_t *c, int32_t i)
+{
+    const struct vf_level *l = &s->step[0].geometry.level[i][0];
+    uint8_t *to = s->memory->ingest.mask_static[i];
+    for (int32_t y = 0; c->mask && y < l->height; y++) {
+        const uint8_t *row = c->mask + (size_t)y * c->mask_pitch_bytes;
+        const vfront_status_t status = s->port->write(s, to + (size_t)y * (size_t)l->pitch, row, (size_t)l->width);
+        if (status) return status;
+    }
+    return VFRONT_OK;
+}
+
+/** Parameters of a frame of black pictures, with which the port runs each parity once. */
+static void warm_up_params(struct vf_state *s)
+{
+    struct vf_params *p = &s->pinned->params;
+    for (int32_t i = 0; i < s->step[0].geometry.cameras; i++) {
+        p->source[i].data = s->port->seen(s, s->pinned->input[0][i]);
+        p->source[i].pitch = (uint32_t)s->step[0].geometry.level[i][0].width;
+        p->source[i].mask = NULL;
+        p->source[i].format = VFRONT_GREY8;
+    }
+}
+
+static vfront_status_t open_port(struct vf_state *s, const struct vf_port *port, const vfront_rig_t *rig)
+{
+    s->port = port;
+    vfront_status_t status = port->open(s);
+    if (status) return status;
+    for (int32_t i = 0; i < rig->cameras && !status; i++) status = write_mask(s, &rig->camera[i], i);
+    if (!status) {
+        warm_up_params(s);
+        status = port->ready(s);
+    }
+    if (status) port->close(s);
+    return status;
+}
+
+/** The first port of the list that opens; the last one's status if none does. A list of one is no choice. */
+static vfront_status_t choose_port(struct vf_state *s, const vfront_rig_t *rig, vfront_port_t wish)
+{
+    const struct vf_port *const port[] = {
+#ifdef VFRONT_CUDA
+        &vf_port_cuda,
+#endif
+#if VFRONT_HOST
+        &vf_port_host,
+#endif
+        NULL};
+    vfront_status_t status = vf_refuse(s, VFRONT_E_PORT, "port %d is not in this build", (int32_t)wish, "");
+    for (int i = 0; port[i]; i++) {
+        if (wish != VFRONT_PORT_AUTO && wish != port[i]->id) continue;
+        status = open_port(s, port[i], rig);
+        if (!status) break;
+    }
+    return status;
+}
+
+vfront_status_t vfront_init_config(vfront_t *vf, const vfront_rig_t *rig, const vfront_tuning_t *tuning, vfront_port_t port,
+                                   uint64_t config_id)
+{
+    if (!vf) return VFRONT_E_NULL;
+    if ((uintptr_t)vf % 8) return VFRONT_E_ALIGN;
+    if (config_id != VFRONT_CONFIG_ID) return VFRONT_E_CONFIG; /* before vf is touched: its size may be another */
+    struct vf_state *s = state_of(vf);
+    if (s->magic == VF_MAGIC) return vf_refuse(s, VFRONT_E_STATE, "vfront_init: in use already", 0, "");
+    memset(s, 0, sizeof *s);
+    if (!rig) return vf_refuse(s, VFRONT_E_NULL, "vfront_init: rig is NULL", 0, "");
+
+    vfront_tuning_t standard;
+    vfront_tuning_default(&standard);
+    const vfront_tuning_t *t = tuning ? tuning : &standard;
+    vfront_status_t status = vf_check_rig(s, rig);
+    if (!status) status = vf_check_tuning(s, t);
+    if (!status) status = lay_out(s, rig, t);
+    if (!status) status = choose_port(s, rig, port);
+    if (status) return status;
+
+    s->rig = *rig;
+    for (int32_t i = 0; i < VFRONT_CAMERAS; i++) s->rig.camera[i].mask = NULL;
+    s->magic = VF_MAGIC;
+    return VFRONT_OK;
+}
+
+void vfront_shutdown(vfront_t *vf)
+{
+    struct vf_state *s = vf ? in_use(vf) : NULL;
+    if (!s) return;
+    s->port->close(s);
+    memset(s, 0, sizeof *s);
+}
+
+/* ---- step ------------------------------------------------------------------------------------------------------------------ */
+
+vfront_status_t vfront_input(vfront_t *vf, int32_t camera, void **data)
+{
+    if (!vf || !data) return VFRONT_E_NULL;
+    struct vf_state *s = in_use(vf);
+    if (!s) return VFRONT_E_STATE;
+    if (camera < 0 || camera >= s->step[0].geometry.cameras)
+        return vf_refuse(s, VFRONT_E_SIZE, "vfront_input: no camera %d", camera, "");
+    *data = s->pinned->input[s->input][camera];
+    return VFRONT_OK;
+}
+
+static void copy_mask(struct vf_state *s, const vfront_picture_t *p, int32_t i, struct vf_source *source)
+{
+    const struct vf_level *l = &s->step[0].geometry.level[i][0];
+    source->mask = NULL;
+    if (!p->mask) return;
+    for (int32_t y = 0; y < l->height; y++)
+        memcpy(s->pinned->mask[i] + (size_t)y * (size_t)l->pitch, p->mask + (size_t)y * p->mask_pitch_bytes, (size_t)l->width);
+    source->mask = s->port->seen(s, s->pinned->mask[i]);
+    source->mask_pitch = (uint32_t)l->pitch;
+}
+
+static vfront_status_t fill_sources(struct vf_state *s, const vfront_frame_t *f)
+{
+    for (int32_t i = 0; i < s->step[0].geometry.cameras; i++) {
+        struct vf_source *source = &s->pinned->params.source[i];
+        source->format = f->picture[i].format;
+        const vfront_status_t status = s->port->adopt(s, &f->picture[i], s->pinned->input[s->input][i], source);
+        if (status) return status;
+        copy_mask(s, &f->picture[i], i, source);
+    }
+    return VFRONT_OK;
+}
+
+/** The rotation that the frame gives, if any, as a homography. */
+static void fill_rotation(struct vf_state *s, const vfront_frame_t *f, uint64_t t_mid_ns)
+{
+    struct vf_params *p = &s->pinned->params;
+    double R[9];
+    p->rotation_given = 0;
+    if (!s->frame || s->rig.camera[0].fx_px == 0.0) return;
+    if (f->R_cur_prev)
+        memcpy(R, f->R_cur_prev, sizeof R);
+    else if (f->gyro && f->gyro_count && t_mid_ns > s->t_mid_ns)
+        vf_rotation_gyro(R, &s->rig.camera[0], f->gyro, f->gyro_count, s->t_mid_ns, t_mid_ns);
+    else
+        return;
+    vf_rotation_homography(p->H, &s->rig.camera[0], R);
+    p->rotation_given = 1;
+}
+
+static void fill_params(struct vf_state *s, const vfront_frame_t *f)
+{
+    struct vf_params *p = &s->pinned->params;
+    p->t_ns = f->t_ns;
+    p->t_mid_ns = f->t_ns + f->exposure_ns / 2;
+    p->dt_ns = s->frame ? f->t_ns - s->t_ns : 0;
+    p->gap = p->dt_ns > (uint64_t)s->step[0].tuning.health_gap_ms * 1000000u;
+    p->frame = s->frame;
+    p->ticket = ++s->ticket;
+    p->result = (uint32_t)(s->ticket % 3);
+    p->reset_counter = s->resets;
+    fill_rotation(s, f, p->t_mid_ns);
+}
+
+vfront_status_t vfront_submit(vfront_t *vf, const vfront_frame_t *frame)
+{
+    if (!vf || !frame) return VFRONT_E_NULL;
+    struct vf_state *s = in_use(vf);
+    if (!s) return VFRONT_E_STATE;
+    if (s->under_way) return vf_refuse(s, VFRONT_E_BUSY, "vfront_submit: a frame is under way", 0, "");
+    if (s->failed) return VFRONT_E_DEVICE;
+    s->submitted_ns = s->port->now_ns();
+    vfront_status_t status = vf_check_frame(s, frame);
+    if (!status) status = fill_sources(s, frame);
+    if (status) return status;
+    fill_params(s, frame);
+    status = s->port->submit(s);
+    if (status) {
+        s->failed = 1;
+        return status;
+    }
+    s->under_way = 1;
+    s->input ^= 1;
+    return VFRONT_OK;
+}
+
+static void fill_timing(struct vf_state *s, vfront_timing_t *t)
+{
+    uint64_t first = UINT64_MAX, last = 0;
+    for (int i = 0; i < VFRONT_STAGES; i++) {
+        const uint64_t *clock = s->pinned->clock[i];
+        t->stage_us[i] = clock[1] > clock[0] ? (float)(uint32_t)(clock[1] - clock[0]) * 1e-3f : 0.0f;
+        if (clock[0] < first) first = clock[0];
+        if (clock[1] > last) last = clock[1];
+    }
+    const uint64_t step_ns = s->port->now_ns() - s->submitted_ns;
+    t->device_us = (float)(uint32_t)(last - first) * 1e-3f;
+    t->step_us = (float)step_ns * 1e-3f;
+    t->overrun = step_ns > (uint64_t)s->step[0].tuning.deadline_us * 1000u;
+    s->overruns += t->overrun;
+    t->overruns = s->overruns;
+}
+
+vfront_status_t vfront_wait(vfront_t *vf, uint32_t timeout_us, const vfront_result_t **result)
+{
+    if (result) *result = NULL;
+    if (!vf || !result) return VFRONT_E_NULL;
+    struct vf_state *s = in_use(vf);
+    if (!s) return VFRONT_E_STATE;
+    if (!s->under_way) return vf_refuse(s, VFRONT_E_STATE, "vfront_wait: nothing was submitted", 0, "");
+    const vfront_status_t status = s->port->wait(s, timeout_us);
+    if (status == VFRONT_E_TIMEOUT) return status;
+    s->under_way = 0;
+    if (status) {
+        s->failed = 1;
+        return status;
+    }
+    vfront_result_t *r = &s->pinned->result[s->ticket % 3];
+    fill_timing(s, &r->timing);
+    s->frame++;
+    s->reset_counter = r->health.reset_counter;
+    s->t_ns = r->t_ns;
+    s->t_mid_ns = r->t_mid_ns;
+    s->parity ^= 1;
+    *result = r;
+    return VFRONT_OK;
+}
+
+vfront_status_t vfront_step(vfront_t *vf, const vfront_frame_t *frame, const vfront_result_t **result)
+{
+    if (result) *result = NULL;
+    if (!result) return VFRONT_E_NULL;
+    const vfront_status_t status = vfront_submit(vf, frame);
+    return status ? status : vfront_wait(vf, UINT32_MAX, result);
+}
+
+vfront_status_t vfront_reset(vfront_t *vf)
+{
+    if (!vf) return VFRONT_E_NULL;
+    struct vf_state *s = in_use(vf);
+    if (!s) return VFRONT_E_STATE;
+    if (s->under_way) return vf_refuse(s, VFRONT_E_BUSY, "vfront_reset: a frame is under way", 0, "");
+    if (s->failed) return VFRONT_E_DEVICE;
+    s->frame = 0;
+    s->resets = ++s->reset_counter; /* losses counted so far stay counted */
+    return VFRONT_OK;
+}
+
+vfront_status_t vfront_info(const vfront_t *vf, vfront_info_t *info)
+{
+    if (!vf || !info) return VFRONT_E_NULL;
+    const struct vf_state *s = in_use(vf);
+    if (!s) return VFRONT_E_STATE;
+    memset(info, 0, sizeof *info);
+    info->port = s->port->id;
+    memcpy(info->device, s->device, sizeof info->device);
+    info->host_bytes = sizeof(vfront_t);
+    info->pinned_bytes = s->pinned_bytes;
+    info->device_bytes = s->device_bytes;
+    info->levels = s->step[0].geometry.levels;
+    for (int32_t i = 0; i < VFRONT_CAMERAS; i++) info->cells[i] = s->step[0].geometry.cells_x[i] * s->step[0].geometry.cells_y[i];
+    return VFRONT_OK;
+}

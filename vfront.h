@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vfront: a visual front end for flight computers. Camera frames go in, one fixed step at a time; key points and tracked
+ * features come out, with the same bits from every GPU and from the CPU.
+ *
+ * Do this:
+ *     static vfront_t vf;                                        // all memory of the caller: static, no heap
+ *     vfront_init(&vf, &rig, NULL, VFRONT_PORT_AUTO);            // takes the device and pinned memory, once
+ *     for (;;) { fill(&frame); vfront_step(&vf, &frame, &result); use(result->tracks, result->tracks_count); }
+ *     vfront_shutdown(&vf);
+ *
+ * Memory:   fixed by vfront_cfg.h; nothing is allocated after vfront_init().
+ * Threads:  one thread at a time for each vfront_t; any number of vfront_t.
+ * Bits:     everything in vfront_result_t but `timing` and health.reset_counter is a pure function of config, rig, tuning and
+ *           the frames since vfront_init() or vfront_reset(). vfront_digest() condenses it.
+ * Picture:  row-major, origin at the top left, x to the right, y down; the centre of a pixel has integer coordinates.
+ * Camera:   x right, y down, z forward.
+ */
+#ifndef VFRONT_H
+#define VFRONT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vfront_cfg.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- status: whether a call did what it was asked; how good the result is stands in vfront_health_t ---------------------- */
+
+/** Every status but VFRONT_OK leaves what was known before the call as it was. The numbers do not change between versions. */
+typedef enum vfront_status {
+    VFRONT_OK = 0,
+    VFRONT_E_NULL = -1,          /**< A pointer that must be given is NULL. */
+    VFRONT_E_STATE = -2,         /**< Call out of order: not initialised, initialised twice, wait without submit. */
+    VFRONT_E_BUSY = -3,          /**< A frame is under way: call vfront_wait() first. */
+    VFRONT_E_CONFIG = -4,        /**< Library and application were compiled with different configs. */
+    VFRONT_E_SIZE = -5,          /**< Picture size of zero, over the config's maximum, or not the rig's. */
+    VFRONT_E_PITCH = -6,         /**< Pitch smaller than a row, or odd for a format of two bytes a pixel. */
+    VFRONT_E_ALIGN = -7,         /**< Address odd for a format of two bytes a pixel, or vfront_t not aligned to 8 bytes. */
+    VFRONT_E_FORMAT = -8,        /**< Unknown vfront_format_t. */
+    VFRONT_E_MEMORY_KIND = -9,   /**< Unknown vfront_memory_t, or the address is not of that kind, or not on this port. */
+    VFRONT_E_MASK = -10,         /**< Mask of another size than the picture, or its pitch is smaller than a row. */
+    VFRONT_E_TIME = -11,         /**< The frame's time is not after that of the frame before. */
+    VFRONT_E_CALIBRATION = -12,  /**< A calibration value is not finite or absurd; vfront_detail() says which. */
+    VFRONT_E_TUNING = -13,       /**< Unknown tuning value, or out of its range; vfront_detail() says which. */
+    VFRONT_E_GYRO = -14,         /**< Gyro samples out of order, not finite, over 100 rad/s, or too many. */
+    VFRONT_E_PRIOR = -15,        /**< Rotation prior that is no rotation, or no calibration to use it with. */
+    VFRONT_E_PORT = -16,         /**< Unknown port, or one that is not in this build. */
+    VFRONT_E_NO_DEVICE = -17,    /**< No GPU that this build has code for. */
+    VFRONT_E_DRIVER = -18,       /**< The GPU driver is missing or too old for the CUDA runtime in this build. */
+    VFRONT_E_DEVICE_MEMORY = -19,/**< Device or pinned memory could not be had. */
+    VFRONT_E_DEVICE = -20,       /**< A CUDA call or kernel failed. Later steps return it too, until vfront_shutdown(). */
+    VFRONT_E_TIMEOUT = -21       /**< The time-out ran out; the frame is still under way, wait again. */
+} vfront_status_t;
+
+/** The name of a status ("VFRONT_E_SIZE"), or "unknown status". Never NULL. */
+const char *vfront_status_name(vfront_status_t status);
+
+/* ---- rig: what the cameras are; given once ------------------------------------------------------------------------------- */
+
+/** One camera. Focal lengths of 0 mean "not calibrated": then no rotation prior can be used. */
+typedef struct vfront_camera {
+    int32_t width_px;         /**< 16..VFRONT_WIDTH, any number. */
+    int32_t height_px;        /**< 16..VFRONT_HEIGHT, any number. */
+    double fx_px, fy_px;      /**< Focal lengths [px], between 1/20 and 100 times the width; or both 0. */
+    double cx_px, cy_px;      /**< Principal point [px], within one picture size around the picture. */
+    double R_cam_imu[9];      /**< Rotation, row-major, that takes IMU axes to camera axes. All 0: identity. */
+    const uint8_t *mask;      /**< Static mask in host memory, [height_px][mask_pitch_bytes], 0 = ignore this pixel; or NULL.
+                                   Read within vfront_init() only. */
+    uint32_t mask_pitch_bytes;/**< Bytes from row to row of the mask, at least width_px. */
+} vfront_camera_t;
+
+/** All cameras. Tracks live in camera 0; key points are found in every camera. */
+typedef struct vfront_rig {
+    int32_t cameras; /**< 1..VFRONT_CAMERAS. */
+    vfront_camera_t camera[VFRONT_CAMERAS];
+} vfront_rig_t;
+
+/* ---- tuning: what may be changed from flight to flight; given once ------------------------------------------------------- */
+
+/** Corner scores of paper 000 II.D. */
+enum { VFRONT_SCORE_SAD_B = 0, VFRONT_SCORE_SAD_A = 1, VFRONT_SCORE_MT = 2 };
+/** Photometric models of paper 000 II.E: translation alone, with gain, with offset, with both. */
+enum { VFRONT_LIGHT_NONE = 0, VFRONT_LIGHT_GAIN = 1, VFRONT_LIGHT_OFFSET = 2, VFRONT_LIGHT_BOTH = 3 };
+/** First guess of a track's motion; VFRONT_PRIOR_BOTH takes the rotation where the frame gives one, else the velocity. */
+enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY = 2, VFRONT_PRIOR_BOTH = 3 };
+
+/** Every tuning value: X(name, default, least, most, "meaning [unit]"). All are integers. */
+#define VFRONT_TUNING(X)                                                                                                      \
+    X(detect_levels, 2, 1, VFRONT_LEVELS, "pyramid levels searched for corners")                                              \
+    X(detect_threshold, 10, 1, 254, "segment test threshold [grey levels]")                                                   \
+    X(detect_threshold_low, 0, 0, 254, "second threshold, for cells without a corner at the first [grey levels]; 0: none")    \
+    X(detect_arc, 10, 9, 12, "contiguous pixels of the circle of 16 that make a corner")                                      \
+    X(detect_score, 1, 0, 2, "corner score: 0 SAD-B, 1 SAD-A, 2 MT")                                                          \
+    X(detect_radius, 1, 1, 4, "non-maximum suppression radius [px of its level]")                                             \
+    X(detect_border_px, 8, 3, 512, "margin of the picture without key points and tracks [px]")                                \
+    X(cell_width_px, 32, 4, 4096, "width of a grid cell, which gives at most one key point [px]")                             \
+    X(cell_height_px, 32, 4, 4096, "height of a grid cell [px]")                                                              \
+    X(track_target, 200, 1, VFRONT_TRACKS, "tracks wanted alive")                                                             \
+    X(track_refill_percent, 100, 0, 100, "new tracks start when fewer than this share of the target live; 100: every frame")  \
+    X(track_distance_px, 12, 0, 256, "least distance of a new track to every other [px]")                                     \
+    X(track_levels, 5, 1, 6, "pyramid levels used for tracking, as far as there are")                                         \
+    X(track_patch8_level, 2, 0, 6, "first level with a patch of 8x8 instead of 16x16 px")                                     \
+    X(track_iterations, 12, 1, VFRONT_ITERATIONS, "most Gauss-Newton steps on one level")                                     \
+    X(track_epsilon_mpx, 15, 1, 1000, "a step shorter than this ends a level [1/1000 px]")                                    \
+    X(track_light, 3, 0, 3, "light model: 0 none, 1 gain, 2 offset, 3 both")                                                  \
+    X(track_residual_grey, 12, 1, 255, "a track ends when its mean absolute residual exceeds this [grey levels]")             \
+    X(track_texture, 4, 0, 10000, "least eigenvalue of the mean structure tensor of a patch [grey levels squared a px squared]") \
+    X(track_back_mpx, 0, 0, 10000, "forward-backward check: largest distance from the start [1/1000 px]; 0: no check")        \
+    X(track_prior, 3, 0, 3, "first guess: 0 none, 1 rotation, 2 velocity, 3 rotation where given, else velocity")             \
+    X(track_retry, 1, 0, 1, "1: a track that fails from its first guess is tried again from where it was")                    \
+    X(track_template_frames, 0, 0, 100000, "frames after which a template is taken anew; 0: never")                           \
+    X(health_degraded_percent, 50, 1, 100, "fewer live tracks than this share of the target: degraded")                       \
+    X(health_gap_ms, 200, 1, 100000, "longer than this between two frames is a gap [ms]")                                     \
+    X(deadline_us, 20000, 1, 10000000, "a step that takes longer from submit to result is an overrun [us]")
+
+/** The tuning values of one flight. Start from vfront_tuning_default(). */
+typedef struct vfront_tuning {
+#define VFRONT_TUNING_MEMBER(name, standard, least, most, meaning) int32_t name;
+    VFRONT_TUNING(VFRONT_TUNING_MEMBER)
+#undef VFRONT_TUNING_MEMBER
+} vfront_tuning_t;
+
+/** What vfront_tuning_entry() says of a tuning value. */
+typedef struct vfront_tuning_entry {
+    const char *name;
+    const char *meaning;
+    int32_t standard, least, most;
+} vfront_tuning_entry_t;
+
+/** Fills in the standard values. NULL is ignored. */
+void vfront_tuning_default(vfront_tuning_t *tuning);
+
+/** The index-th tuning value in the order of VFRONT_TUNING, or NULL past the last. */
+const vfront_tuning_entry_t *vfront_tuning_entry(size_t index);
+
+/**
+ * Sets a value by name. Values that depend on each other are checked in vfront_init().
+ * @retval VFRONT_E_NULL    tuning or name is NULL.
+ * @retval VFRONT_E_TUNING  no such name, or the value is out of its range. Nothing changed.
+ */
+vfront_status_t vfront_tuning_set(vfront_tuning_t *tuning, const char *name, int32_t value);
+
+/* ---- frame: what goes in each step --------------------------------------------------------------------------------------- */
+
+/** Pixel formats. All become 8-bit grey; bits beyond 8 are dropped, values over a format's range become white. */
+typedef enum vfront_format {
+    VFRONT_GREY8 = 0,  /**< uint8_t. */
+    VFRONT_GREY10 = 1, /**< uint16_t in the machine's byte order, 0..1023. */
+    VFRONT_GREY12 = 2, /**< uint16_t, 0..4095. */
+    VFRONT_GREY16 = 3, /**< uint16_t, 0..65535. */
+    VFRONT_NV12 = 4,   /**< The 8-bit luma plane at data; the chroma plane is not read. */
+    VFRONT_YUYV = 5    /**< Two bytes a pixel, luma first. */
+} vfront_format_t;
+
+/** Where a picture lies. */
+typedef enum vfront_memory {
+    VFRONT_HOST_MEMORY = 0,   /**< Any host memory. Copied within vfront_submit(); free again when it returns. */
+    VFRONT_PINNED_MEMORY = 1, /**< From vfront_input(), cudaHostAlloc() or cudaHostRegister(). Read in place by the GPU, so it
+                                   must stay as it is until vfront_wait() returns. On the host port: as VFRONT_HOST_MEMORY,
+                                   read in place. */
+    VFRONT_DEVICE_MEMORY = 2  /**< Device memory, read in place until vfront_wait() returns. CUDA port only. */
+} vfront_memory_t;
+
+/** One camera's picture of a frame. */
+typedef struct vfront_picture {
+    const void *data;         /**< [height_px][pitch_bytes]. Even address for formats of two bytes a pixel. */
+    int32_t width_px;         /**< Equal to the rig's. */
+    int32_t height_px;        /**< Equal to the rig's. */
+    uint32_t pitch_bytes;     /**< Bytes from row to row, at least one row of pixels; any number, even for two bytes a pixel. */
+    vfront_format_t format;
+    vfront_memory_t memory;
+    const uint8_t *mask;      /**< This frame's mask in host memory, beside the static one, 0 = ignore this pixel; or NULL. */
+    int32_t mask_width_px;    /**< Equal to width_px when mask is given. */
+    int32_t mask_height_px;   /**< Equal to height_px when mask is given. */
+    uint32_t mask_pitch_bytes;/**< At least width_px when mask is given. */
+} vfront_picture_t;
+
+/** One gyro reading, in IMU axes. */
+typedef struct vfront_gyro {
+    uint64_t t_ns;   /**< Same clock as the frame. Strictly increasing. */
+    double rate_rad_s[3]; /**< Angular rate, |each| <= 100 rad/s. */
+} vfront_gyro_t;
+
+/** One frame: all cameras at one time. Every pointer may be reused once vfront_submit() returns, but see vfront_memory_t. */
+typedef struct vfront_frame {
+    uint64_t t_ns;        /**< Start of exposure, any clock, strictly increasing from frame to frame. */
+    uint32_t exposure_ns; /**< Exposure time, or 0. vfront_result_t.t_mid_ns is t_ns and half of it. */
+    vfront_picture_t picture[VFRONT_CAMERAS];
+    const double *R_cur_prev; /**< Rotation prior, row-major 3x3: takes axes of camera 0 at the previous frame to axes of camera
+                                   0 now, determinant 1 and orthonormal to 1e-3; or NULL. Goes before gyro. */
+    const vfront_gyro_t *gyro;/**< Readings that cover the time from the previous frame to this one; integrated piecewise
+                                   linearly, the first and last held where they do not reach. Or NULL. */
+    uint32_t gyro_count;      /**< 0..VFRONT_GYRO_SAMPLES. */
+} vfront_frame_t;
+
+/* ---- result: what comes out each step ------------------------------------------------------------------------------------ */
+
+/** A feature followed from frame to frame, in camera 0. */
+typedef struct vfront_track {
+    uint64_t id;         /**< 1, 2, 3... in the order of birth since vfront_init() or vfront_reset(); never used twice. */
+    float x_px, y_px;    /**< Position now, level 0. Multiple of 2^-16. */
+    float dx_px, dy_px;  /**< Movement since the frame before; 0 when age is 0. */
+    float gain;          /**< Picture = gain * template + offset, 1 when the light model has no gain. */
+    float offset_grey;   /**< [grey levels] */
+    float residual_grey; /**< Mean absolute residual of the patch after alignment; 0 when age is 0. */
+    uint32_t age;        /**< Frames since it was found; 0 in the frame that found it. */
+    uint32_t level;      /**< Pyramid level on which its corner was found. */
+    uint32_t score;      /**< Corner score with which it was found. */
+} vfront_track_t;
+
+/** Why a track ended. */
+typedef enum vfront_end {
+    VFRONT_END_BORDER = 1,   /**< Left the picture, or came nearer to its border than detect_border_px. */
+    VFRONT_END_MASK = 2,     /**< Moved under a mask. */
+    VFRONT_END_RESIDUAL = 3, /**< Residual over track_residual_grey. */
+    VFRONT_END_TEXTURE = 4,  /**< Not enough texture to say where it is. */
+    VFRONT_END_DIVERGED = 5, /**< The alignment ran away. */
+    VFRONT_END_BACK = 6      /**< Failed the forward-backward check. */
+} vfront_end_t;
+#define VFRONT_ENDS 7 /**< Numbers of vfront_end_t, 0 unused. */
+
+/** A track that ended in this step. */
+typedef struct vfront_lost {
+    uint64_t id;
+    float x_px, y_px; /**< Last position held, in the frame before. */
+    uint32_t age;     /**< Frames that it lived. */
+    uint32_t end;     /**< vfront_end_t */
+} vfront_lost_t;
+
+/** A corner, the best of its cell. */
+typedef struct vfront_keypoint {
+    float x_px, y_px; /**< Level 0; for a corner of level l at (u, v): (u + 1/2) 2^l - 1/2. */
+    uint16_t level;   /**< 0..detect_levels - 1 */
+    uint16_t score;   /**< SAD-B, SAD-A: 0..4080; MT: 0..254. */
+    uint16_t weak;    /**< 1: found with detect_threshold_low only. */
+    uint16_t cell;    /**< Row-major number of its cell. */
+} vfront_keypoint_t;
+
+/** How well the front end fares. */
+typedef enum vfront_state {
+    VFRONT_STARTING = 0, /**< First frame since vfront_init() or vfront_reset(). */
+    VFRONT_TRACKING = 1, /**< All is well. */
+    VFRONT_DEGRADED = 2, /**< Few tracks, or a gap between the frames. */
+    VFRONT_LOST = 3      /**< There were tracks and none was followed into this frame. */
+} vfront_state_t;
+
+/** Health of a step. Shares are in 1/1000 of the picture. */
+typedef struct vfront_health {
+    uint32_t state;          /**< vfront_state_t */
+    uint32_t quality;        /**< 1..100: share of track_target followed into this frame, in percent; as in MAVLink ODOMETRY. */
+    uint32_t reset_counter;  /**< Counts vfront_reset() and every loss of all tracks. */
+    uint32_t followed;       /**< Tracks of the frame before that were found again. */
+    uint32_t born;           /**< New tracks. */
+    uint32_t ended[VFRONT_ENDS]; /**< Ended tracks by vfront_end_t. */
+    uint32_t overflow;       /**< Key points fit for a new track for which none was free. */
+    uint32_t gap;            /**< 1: more than health_gap_ms since the frame before. */
+    uint64_t dt_ns;          /**< Time since the frame before; 0 in the first. */
+    uint32_t cells[VFRONT_CAMERAS];        /**< Cells of the grid. */
+    uint32_t starved[VFRONT_CAMERAS];      /**< Cells without a corner. */
+    float brightness_grey[VFRONT_CAMERAS]; /**< Mean grey level. */
+    float sharpness_grey[VFRONT_CAMERAS];  /**< Mean absolute difference of neighbouring pixels: falls with blur. */
+    uint32_t dark_permille[VFRONT_CAMERAS];  /**< Pixels of 5 grey levels or less. */
+    uint32_t bright_permille[VFRONT_CAMERAS];/**< Pixels of 250 grey levels or more. */
+} vfront_health_t;
+
+/** Number of stages in src/stages.def. vfront_stage_name() has their names. */
+#define VFRONT_STAGES 6
+
+/** Times of a step. The only part of a result that differs from run to run. */
+typedef struct vfront_timing {
+    float stage_us[VFRONT_STAGES]; /**< From a stage's first work to its last, on the device's own clock. Stages may overlap. */
+    float device_us;               /**< From the first stage's first work to the last stage's last. */
+    float step_us;                 /**< From the call of vfront_submit() to the result, on the host's clock. */
+    uint32_t overrun;              /**< 1: step_us exceeds deadline_us. */
+    uint32_t overruns;             /**< Overruns since vfront_init(). */
+} vfront_timing_t;
+
+/** The result of a step. Counts say how much of each array holds something; what lies beyond is not defined. */
+typedef struct vfront_result {
+    uint64_t t_ns;     /**< The frame's. */
+    uint64_t t_mid_ns; /**< Middle of the exposure. */
+    uint64_t frame;    /**< Frames before this one since vfront_init() or vfront_reset(). */
+    vfront_health_t health;
+    uint32_t tracks_count;
+    uint32_t lost_count;
+    uint32_t keypoints_count[VFRONT_CAMERAS];
+    vfront_timing_t timing;
+    vfront_track_t tracks[VFRONT_TRACKS]; /**< Alive, by rising id. */
+    vfront_lost_t lost[VFRONT_TRACKS];    /**< Ended in this step, by rising id. */
+    vfront_keypoint_t keypoints[VFRONT_CAMERAS][VFRONT_CELLS]; /**< By rising cell, at most one a cell. */
+} vfront_result_t;
+
+/** Digest of everything in a result but `timing` and health.reset_counter. 0 for NULL. FNV-1a, 64 bits, over the fields in
+ *  order, each low byte first. */
+uint64_t vfront_digest(const vfront_result_t *result);
+
+/** Name of a stage ("detect"), or NULL past the last. */
+const char *vfront_stage_name(size_t stage);
+
+/* ---- the front end ------------------------------------------------------------------------------------------------------- */
+
+/** What does the work. */
+typedef enum vfront_port {
+    VFRONT_PORT_AUTO = 0, /**< CUDA where a GPU can be used, else host. */
+    VFRONT_PORT_CUDA = 1,
+    VFRONT_PORT_HOST = 2  /**< The processor that calls, one thread. */
+} vfront_port_t;
+
+/** Bytes of vfront_t: the control block, and the memory of the host port. Checked against the real layout at compile time. */
+#define VFRONT_BLOCK_BYTES                                                                                                  \
+    (32768u + (unsigned)VFRONT_HOST *                                                                                       \
+                  (VFRONT_CAMERAS * (2u * VFRONT_PYRAMID_BYTES + 2u * VFRONT_PICTURE_BYTES + 2u * VFRONT_INPUT_BYTES +      \
+                                     VFRONT_PICTURE_BYTES + 40u * VFRONT_CELLS) +                                           \
+                   VFRONT_TRACKS * (1640u * VFRONT_LEVELS + 512u) + 3u * (unsigned)sizeof(vfront_result_t) + 65536u))
+
+/** A front end. Zero it (static storage does) before vfront_init(). Its content is the library's. */
+typedef struct vfront {
+    uint64_t block[(VFRONT_BLOCK_BYTES + 7u) / 8u];
+} vfront_t;
+
+/** What vfront_info() says. */
+typedef struct vfront_info {
+    vfront_port_t port;     /**< VFRONT_PORT_CUDA or VFRONT_PORT_HOST. */
+    char device[64];        /**< Name of the GPU, or "host". */
+    size_t host_bytes;      /**< sizeof(vfront_t). */
+    size_t pinned_bytes;    /**< Pinned memory taken in vfront_init(). */
+    size_t device_bytes;    /**< Device memory taken in vfront_init(). */
+    int32_t levels;         /**< Pyramid levels built for this picture size. */
+    int32_t cells[VFRONT_CAMERAS]; /**< Cells of each camera's grid. */
+} vfront_info_t;
+
+/**
+ * Makes a front end ready: checks everything, takes all memory, captures the step as CUDA graphs and runs each once, so that
+ * the first frame costs what every frame costs. A macro passes the application's config along, for the library to compare.
+ *
+ * @param[in,out] vf      Zeroed memory, or a front end after vfront_shutdown().
+ * @param[in]     rig     Read within the call only.
+ * @param[in]     tuning  Read within the call only. NULL: standard values.
+ * @param[in]     port    VFRONT_PORT_AUTO falls back to the host when the CUDA port cannot be had for whatever reason;
+ *                        vfront_info() says which it is, vfront_detail() why.
+ *
+ * @retval VFRONT_OK             Ready.
+ * @retval VFRONT_E_NULL         vf or rig is NULL.
+ * @retval VFRONT_E_ALIGN        vf is not aligned to 8 bytes.
+ * @retval VFRONT_E_STATE        vf is in use already.
+ * @retval VFRONT_E_CONFIG       sizeof(vfront_t) or a capacity differs between application and library.
+ * @retval VFRONT_E_SIZE         Number of cameras or a picture size out of range, or more cells than VFRONT_CELLS.
+ * @retval VFRONT_E_CALIBRATION  See vfront_camera_t.
+ * @retval VFRONT_E_MASK         Pitch of a static mask smaller than a row.
+ * @retval VFRONT_E_TUNING       A value is out of its range.
+ * @retval VFRONT_E_PORT         Unknown port, or not in this build.
+ * @retval VFRONT_E_NO_DEVICE, VFRONT_E_DRIVER, VFRONT_E_DEVICE_MEMORY, VFRONT_E_DEVICE  CUDA port only.
+ */
+#define vfront_init(vf, rig, tuning, port) vfront_init_config((vf), (rig), (tuning), (port), VFRONT_CONFIG_ID)
+vfront_status_t vfront_init_config(vfront_t *vf, const vfront_rig_t *rig, const vfront_tuning_t *tuning, vfront_port_t port,
+                                   uint64_t config_id);
+
+/**
+ * The library's own input buffer of a camera: pinned memory that the GPU reads in place, so that a camera driver which writes
+ * there causes no copy. There are two a camera, used in turn: this gives the one that no frame under way reads. Pass it as
+ * vfront_picture_t.data with VFRONT_PINNED_MEMORY.
+ *
+ * @param[out] data   VFRONT_INPUT_BYTES bytes, aligned to 64.
+ * @retval VFRONT_E_NULL, VFRONT_E_STATE, VFRONT_E_SIZE (no such camera)
+ */
+vfront_status_t vfront_input(vfront_t *vf, int32_t camera, void **data);
+
+/**
+ * Hands in a frame and returns at once (CUDA port), or when the work is done (host port).
+ *
+ * @retval VFRONT_OK        Under way; vfront_wait() gives the result.
+ * @retval VFRONT_E_NULL    vf, frame or a picture's data is NULL.
+ * @retval VFRONT_E_STATE   Not initialised.
+ * @retval VFRONT_E_BUSY    A frame is under way.
+ * @retval VFRONT_E_TIME    Not after the frame before.
+ * @retval VFRONT_E_SIZE, VFRONT_E_PITCH, VFRONT_E_ALIGN, VFRONT_E_FORMAT, VFRONT_E_MEMORY_KIND, VFRONT_E_MASK  A picture.
+ * @retval VFRONT_E_PRIOR, VFRONT_E_GYRO  The motion prior.
+ * @retval VFRONT_E_DEVICE  The CUDA port failed, now or before.
+ * After anything but VFRONT_OK the frame counts as never seen.
+ */
+vfront_status_t vfront_submit(vfront_t *vf, const vfront_frame_t *frame);
+
+/**
+ * Waits for the frame under way.
+ *
+ * @param[in]  timeout_us  Longest wait [us]; UINT32_MAX: for ever.
+ * @param[out] result      Valid until the next-but-one vfront_submit(). NULL unless VFRONT_OK is returned.
+ *
+ * @retval VFRONT_E_NULL, VFRONT_E_STATE (not initialised, or nothing submitted)
+ * @retval VFRONT_E_TIMEOUT  Still under way: wait again.
+ * @retval VFRONT_E_DEVICE   The device failed; the frame counts as never seen.
+ */
+vfront_status_t vfront_wait(vfront_t *vf, uint32_t timeout_us, const vfront_result_t **result);
+
+/** vfront_submit(), then vfront_wait() without a time-out. Returns what they return. */
+vfront_status_t vfront_step(vfront_t *vf, const vfront_frame_t *frame, const vfront_result_t **result);
+
+/**
+ * Forgets all tracks and the time; memory, tuning and rig stay. Ids start again at 1, health.reset_counter rises.
+ * @retval VFRONT_E_NULL, VFRONT_E_STATE, VFRONT_E_BUSY, VFRONT_E_DEVICE
+ */
+vfront_status_t vfront_reset(vfront_t *vf);
+
+/** Gives all memory back, waiting for a frame under way; vf can be initialised again. NULL or not initialised: no effect. */
+void vfront_shutdown(vfront_t *vf);
+
+/** @retval VFRONT_E_NULL, VFRONT_E_STATE */
+vfront_status_t vfront_info(const vfront_t *vf, vfront_info_t *info);
+
+/** One line on the last call that was refused or failed ("rig.camera[0].fx_px is not finite"), or "". Never NULL. */
+const char *vfront_detail(const vfront_t *vf);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
