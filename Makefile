@@ -88,6 +88,7 @@ FORMAT_LIBS := $(if $(HAVE_PNG),-lpng) $(if $(HAVE_YAML),-lyaml)
 EXTRA_replay = $(FORMATS)
 EXTRA_dataset = $(FORMATS)
 EXTRA_picture = $(FORMATS)
+EXTRA_vfbench = -Wno-strict-prototypes -Wno-pedantic
 
 EXAMPLE := $(BUILD)/examples
 $(BUILD)/minimal: $(EXAMPLE)/minimal.o $(LIB)
@@ -95,6 +96,10 @@ $(BUILD)/minimal: $(EXAMPLE)/minimal.o $(LIB)
 
 $(BUILD)/replay: $(addprefix $(EXAMPLE)/,replay.o dataset.o picture.o synthetic.o overlay.o) $(LIB)
 	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) $(LIBS)
+
+TEST := $(BUILD)/tests
+$(BUILD)/vfcheck: $(TEST)/vfcheck.o $(TEST)/vfbench.o $(TEST)/floor.cu.o $(LIB)
+	$(CC) $(SAN) $^ -o $@ $(LIBS)
 
 clean: ## Removes what was built
 	rm -rf build

@@ -18,7 +18,7 @@
 #define SYNTHETIC_CAMERAS 2
 #define SYNTHETIC_FRAME_NS 33333333u
 #define SYNTHETIC_GYRO_NS 5000000u
-#define SYNTHETIC_ROUND_FRAMES 900u
+#define SYNTHETIC_ROUND_FRAMES 750u
 
 /** A flight, some 6 MB. One thread at a time: rendering uses buffers of it. */
 typedef struct synthetic synthetic_t;
@@ -41,8 +41,8 @@ void synthetic_pose(uint32_t frame, double R_world_cam[9], double t_world_cam[3]
 void synthetic_rotation(uint32_t frame, double R_cur_prev[9]);
 
 /**
- * Readings of a gyro without noise or bias, every SYNTHETIC_GYRO_NS: the last at or before from_ns, up to the first at or after
- * to_ns, so that they cover that time.
+ * Readings of a gyro without noise or bias, every SYNTHETIC_GYRO_NS: from the last at or before from_ns to the first at or
+ * after to_ns, so that they cover that time.
  * @return how many were written, at most `most`.
  */
 uint32_t synthetic_gyro(uint64_t from_ns, uint64_t to_ns, vfront_gyro_t *gyro, uint32_t most);

@@ -11,8 +11,14 @@
 #include "../src/detect.h"
 
 #define TILE_X 64
-#define TILE_Y 16
-#define THREADS 256
+#ifndef VF_DETECT_ROWS
+#define VF_DETECT_ROWS 16
+#endif
+#define TILE_Y VF_DETECT_ROWS
+#ifndef VF_DETECT_THREADS
+#define VF_DETECT_THREADS 256
+#endif
+#define THREADS VF_DETECT_THREADS
 #define EDGE 8 /* columns to the left of the tile that are loaded: at least radius + circle, a multiple of 4 */
 #define WIDTH (TILE_X + 2 * EDGE)
 
@@ -51,9 +57,11 @@ static __device__ __forceinline__ search find_search(const vf_step &s, const til
     return q;
 }
 
-/** Whether a pixel may be a corner: of each of the eight pairs of opposite pixels of the circle, an arc of nine holds one. */
+/** Whether a pixel may be a corner: of each of the eight pairs of opposite pixels of the circle, an arc of nine holds one. Two
+ *  pairs often settle it for a whole warp. */
 static __device__ __forceinline__ bool sift(const uint8_t *c, int threshold)
 {
+    const int above = *c + threshold, below = *c - threshold;
     int least = 255, most = 0;
 #define PAIR(dx, dy)                                                          \
     {                                                                         \
@@ -61,9 +69,11 @@ static __device__ __forceinline__ bool sift(const uint8_t *c, int threshold)
         least = min(least, max(a, b));                                        \
         most = max(most, min(a, b));                                          \
     }
-    PAIR(0, -3) PAIR(1, -3) PAIR(2, -2) PAIR(3, -1) PAIR(3, 0) PAIR(3, 1) PAIR(2, 2) PAIR(1, 3)
+    PAIR(0, -3) PAIR(3, 0)
+    if (least <= above && most >= below) return false;
+    PAIR(1, -3) PAIR(2, -2) PAIR(3, -1) PAIR(3, 1) PAIR(2, 2) PAIR(1, 3)
 #undef PAIR
-    return least > *c + threshold || most < *c - threshold;
+    return least > above || most < below;
 }
 
 /** Appends `item` to a list in shared memory for the lanes that have one. */
@@ -98,7 +108,6 @@ template <int R> static __global__ void __launch_bounds__(THREADS) detect_k(cons
         const bool inside = x >= 0 && x < q.pitch && y >= 0 && y < q.height;
         reinterpret_cast<uint32_t *>(pixel[row])[word] = inside ? *reinterpret_cast<const uint32_t *>(q.pixels + (size_t)y * q.pitch + x) : 0;
     }
-    for (int i = thread; i < RANKS; i += THREADS) rank[0][i] = 0;
     __syncthreads();
 
     const int low = s.tuning.detect_threshold_low;
@@ -107,6 +116,7 @@ template <int R> static __global__ void __launch_bounds__(THREADS) detect_k(cons
         const int rx = i % RANK_X, ry = i / RANK_X, x = q.x0 - R + rx, y = q.y0 - R + ry;
         const bool may = i < RANKS && x >= q.x_first && x <= q.x_last && y >= q.y_first && y <= q.y_last
                          && sift(&pixel[ry + VF_CIRCLE][rx + EDGE - R], threshold);
+        if (i < RANKS) rank[0][i] = 0;
         append(list, &listed, may, i);
     }
     __syncthreads();

@@ -3,6 +3,9 @@
  * aligned, else 16 times one pixel, neighbours in neighbouring lanes. Host memory is read in place, over the bus. */
 #include "kernel.cuh"
 
+#ifndef VF_INGEST_BLOCKS
+#define VF_INGEST_BLOCKS 32 /* a camera */
+#endif
 #define ROWS 8
 #define RUN 16
 
@@ -41,41 +44,33 @@ static __device__ void copy_run(uint8_t *to, const uint8_t *from, uint32_t forma
 static __global__ void __launch_bounds__(VF_WARP *ROWS) ingest_k(const vf_step s)
 {
     __shared__ vf_source source;
-    const int camera = blockIdx.z, y = blockIdx.y * ROWS + threadIdx.y;
+    const int camera = blockIdx.y, thread = threadIdx.y * VF_WARP + threadIdx.x, threads = VF_WARP * ROWS;
     const vf_level &l = s.geometry.level[camera][0];
-    const int thread = threadIdx.y * VF_WARP + threadIdx.x;
-    const int block = blockIdx.y * gridDim.x + blockIdx.x;
-    const int words = sizeof(vf_source) / 4;
+    const int words = sizeof(vf_source) / 4, all_words = sizeof(vf_params) / 4;
 
-    if (thread == 0) vf_clock_start(s, VF_ingest, block + camera);
+    if (thread == 0) vf_clock_start(s, VF_ingest, blockIdx.x + camera);
     if (thread < words)
         reinterpret_cast<uint32_t *>(&source)[thread] = reinterpret_cast<const uint32_t *>(&s.pinned->params.source[camera])[thread];
-    if (block == 0 && camera == 0)
-        for (int i = thread; i < (int)(sizeof(vf_params) / 4); i += VF_WARP * ROWS)
-            reinterpret_cast<uint32_t *>(&s.memory->ingest.params)[i] = reinterpret_cast<const uint32_t *>(&s.pinned->params)[i];
     const int cells = s.geometry.cells_x[camera] * s.geometry.cells_y[camera];
-    for (int i = block * VF_WARP * ROWS + thread; i < cells; i += gridDim.x * gridDim.y * VF_WARP * ROWS)
-        s.memory->detect.best[camera][i] = 0;
+    for (int i = blockIdx.x * threads + thread; i < cells; i += gridDim.x * threads) s.memory->detect.best[camera][i] = 0;
     __syncthreads();
 
-    const int x = blockIdx.x * VF_WARP * RUN;
-    if (x < l.width && y < l.height) {
+    const int across = (l.width + VF_WARP * RUN - 1) / (VF_WARP * RUN);
+    for (int run = blockIdx.x * ROWS + threadIdx.y; run < across * l.height; run += gridDim.x * ROWS) {
+        const int x = run % across * VF_WARP * RUN, y = run / across;
         const size_t row = (size_t)y * l.pitch;
         copy_run(vf_level_pixels(&s, s.parity, camera, 0) + row, source.data + (size_t)y * source.pitch, source.format, x, l.width);
         if (source.mask)
             copy_run(s.memory->ingest.mask_frame[camera] + row, source.mask + (size_t)y * source.mask_pitch, VFRONT_GREY8, x, l.width);
     }
+    if (blockIdx.x == gridDim.x - 1 && camera == 0 && thread < all_words)
+        reinterpret_cast<uint32_t *>(&s.memory->ingest.params)[thread] = reinterpret_cast<const uint32_t *>(&s.pinned->params)[thread];
     if (thread == 0) vf_clock_end(s, VF_ingest);
 }
 
 extern "C" cudaError_t vf_ingest_cuda(const vf_step *s, cudaStream_t stream)
 {
-    int width = 0, height = 0;
-    for (int camera = 0; camera < s->geometry.cameras; camera++) {
-        width = vf_max(width, s->geometry.level[camera][0].width);
-        height = vf_max(height, s->geometry.level[camera][0].height);
-    }
-    const dim3 grid(vf_blocks(width, VF_WARP * RUN), vf_blocks(height, ROWS), s->geometry.cameras);
-    ingest_k<<<grid, dim3(VF_WARP, ROWS), 0, stream>>>(*s);
+    VF_STATIC_ASSERT(sizeof(vf_params) / 4 <= VF_WARP * ROWS, "one block copies the parameters in one go");
+    ingest_k<<<dim3(VF_INGEST_BLOCKS, s->geometry.cameras), dim3(VF_WARP, ROWS), 0, stream>>>(*s);
     return cudaGetLastError();
 }

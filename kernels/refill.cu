@@ -6,6 +6,7 @@
 
 #define THREADS 1024
 #define WARPS (THREADS / VF_WARP)
+#define BINS 256 /* of the radix select: eight bits */
 
 /** Number of true flags in threads before this one; *total: in the whole block. All threads call it. */
 static __device__ int count_before(bool flag, int *warp_count, int *total)
@@ -26,7 +27,8 @@ static __device__ int count_before(bool flag, int *warp_count, int *total)
 
 /** Live features, as far as corners ask for them. */
 struct live_features {
-    int32_t x_q16[VFRONT_TRACKS], y_q16[VFRONT_TRACKS], cell[VFRONT_TRACKS];
+    int32_t x_q16[VFRONT_TRACKS], y_q16[VFRONT_TRACKS];
+    uint32_t occupied[(VFRONT_CELLS + 31) / 32]; /* a bit a cell */
     uint16_t free_slot[VFRONT_TRACKS];
     uint8_t used[VFRONT_TRACKS];
     int count;
@@ -39,6 +41,7 @@ static __device__ void part(const vf_step &s, int count, live_features &live, in
     vf_refill_memory &r = s.memory->refill;
     const int i = threadIdx.x;
     if (i < VFRONT_TRACKS) live.used[i] = 0;
+    for (int w = i; w < (VFRONT_CELLS + 31) / 32; w += THREADS) live.occupied[w] = 0;
     if (i < VFRONT_ENDS) r.ended[i] = 0;
     const int end = i < count ? m.moved[i].end : 0;
     int alive_total, ended_total;
@@ -52,7 +55,8 @@ static __device__ void part(const vf_step &s, int count, live_features &live, in
         m.feature[s.parity][alive_before] = f;
         live.x_q16[alive_before] = f.x_q16;
         live.y_q16[alive_before] = f.y_q16;
-        live.cell[alive_before] = vf_refill_cell(&s.geometry, &s.tuning, f.x_q16, f.y_q16);
+        const int cell = vf_refill_cell(&s.geometry, &s.tuning, f.x_q16, f.y_q16);
+        atomicOr(&live.occupied[cell / 32], 1u << cell % 32);
         live.used[f.slot] = 1;
     }
     if (i == 0) {
@@ -67,7 +71,7 @@ static __device__ bool clear_of_features(const vf_step &s, const live_features &
 {
     bool clear = true;
     for (int i = 0; i < live.count; i++)
-        clear = clear && live.cell[i] != p.cell && !vf_refill_near(&s.tuning, live.x_q16[i], live.y_q16[i], p.x_q16, p.y_q16);
+        clear = clear && !vf_refill_near(&s.tuning, live.x_q16[i], live.y_q16[i], p.x_q16, p.y_q16);
     return clear;
 }
 
@@ -87,41 +91,78 @@ static __device__ bool clear_of_corners(const vf_step &s, const vf_place &p, uin
     return true;
 }
 
+/** By the first warp: the bin, counted from the top, in which the `left`-th key lies, and how many lie above that bin. */
+static __device__ void find_bin(const int *bin, int left, int *chosen, int *above)
+{
+    enum { MINE = BINS / VF_WARP };
+    const int lane = threadIdx.x;
+    int mine = 0;
+    for (int i = 0; i < MINE; i++) mine += bin[lane * MINE + i];
+    int from_here = mine; /* keys in this lane's bins and all higher ones */
+    for (int step = 1; step < VF_WARP; step *= 2) {
+        const int other = __shfl_down_sync(VF_ALL, from_here, step);
+        from_here += lane + step < VF_WARP ? other : 0;
+    }
+    int more = from_here - mine;
+    if (more >= left || from_here < left) return;
+    for (int i = MINE - 1; i >= 0; i--) {
+        const int here = bin[lane * MINE + i];
+        if (more + here >= left) {
+            *chosen = lane * MINE + i;
+            *above = more;
+            return;
+        }
+        more += here;
+    }
+}
+
 /** The least key among the `wanted` best candidates: a radix select, eight bits at a time from the top. */
 static __device__ uint64_t least_wanted(const vf_step &s, int cells, int wanted)
 {
-    __shared__ int bin[256];
+    __shared__ int bin[BINS];
     __shared__ int chosen, above;
     uint64_t prefix = 0;
     int left = wanted; /* of the keys that share the prefix, this many are wanted */
     for (int shift = (VF_KEY_BITS - 1) / 8 * 8; shift >= 0; shift -= 8) {
-        if (threadIdx.x < 256) bin[threadIdx.x] = 0;
+        if (threadIdx.x < BINS) bin[threadIdx.x] = 0;
         __syncthreads();
         for (int cell = threadIdx.x; cell < cells; cell += THREADS) {
             const uint64_t key = s.memory->refill.candidate[cell];
-            if (key && key >> (shift + 8) == prefix) atomicAdd(&bin[key >> shift & 255], 1);
+            if (key && key >> (shift + 8) == prefix) atomicAdd(&bin[key >> shift & (BINS - 1)], 1);
         }
         __syncthreads();
-        if (threadIdx.x < 256) {
-            int more = 0;
-            for (int b = (int)threadIdx.x + 1; b < 256; b++) more += bin[b];
-            if (more < left && more + bin[threadIdx.x] >= left) {
-                chosen = threadIdx.x;
-                above = more;
-            }
-        }
+        if (threadIdx.x < VF_WARP) find_bin(bin, left, &chosen, &above);
         __syncthreads();
         prefix = prefix << 8 | (uint64_t)chosen;
         left -= above;
-        __syncthreads();
     }
     return prefix;
+}
+
+/** Lists the cells that have a corner and no feature, so that what follows keeps its lanes busy. Others are no candidates. */
+static __device__ int list_cells(const vf_step &s, const live_features &live, int cells, uint16_t *list, int *warp_count)
+{
+    int listed = 0;
+    for (int first = 0; first < cells; first += THREADS) {
+        const int cell = first + threadIdx.x;
+        const bool has = cell < cells && s.memory->detect.best[0][cell] && !(live.occupied[cell / 32] >> cell % 32 & 1);
+        int total;
+        const int at = listed + count_before(has, warp_count, &total);
+        if (has)
+            list[at] = (uint16_t)cell;
+        else if (cell < cells)
+            s.memory->refill.candidate[cell] = 0;
+        listed += total;
+    }
+    __syncthreads();
+    return listed;
 }
 
 static __global__ void __launch_bounds__(THREADS) refill_k(const vf_step s)
 {
     __shared__ live_features live;
     __shared__ int warp_count[WARPS];
+    __shared__ uint16_t list[VFRONT_CELLS];
     __shared__ int found;
     vf_track_memory &m = s.memory->track;
     vf_refill_memory &r = s.memory->refill;
@@ -134,10 +175,12 @@ static __global__ void __launch_bounds__(THREADS) refill_k(const vf_step s)
     part(s, before.count, live, warp_count);
 
     const int wanted = vf_refill_wanted(&s.tuning, live.count);
-    for (int cell = thread; wanted && cell < cells; cell += THREADS) {
+    const int listed = wanted ? list_cells(s, live, cells, list, warp_count) : 0;
+    for (int i = thread; i < listed; i += THREADS) {
+        const int cell = list[i];
         const uint64_t key = s.memory->detect.best[0][cell];
         const vf_place p = vf_refill_place(&s.geometry, &s.tuning, vf_detect_corner(key));
-        const bool fit = key && clear_of_features(s, live, p) && clear_of_corners(s, p, key);
+        const bool fit = clear_of_features(s, live, p) && clear_of_corners(s, p, key);
         r.candidate[cell] = fit ? key : 0;
         if (fit) atomicAdd(&found, 1);
     }

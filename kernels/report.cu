@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* report on the GPU: block 0 writes the tracks, one more block a camera its key points, and the block that is done last the
- * health and the ticket. All of it goes to pinned memory on the host; records are put together in shared memory first, because
+/* report on the GPU: block 0 writes the tracks, one more block a camera its key points, block 0 the
+ * health, and the block that is done last the ticket. All of it goes to pinned memory on the host; records are put together in shared memory first, because
  * the bus likes long runs of bytes better than fields. */
 #include "kernel.cuh"
 
@@ -36,17 +36,10 @@ static __device__ void put_tracks(const vf_step &s, vfront_result_t *out)
         if (first + thread < ended) l = vf_report_lost(&m.moved[r.lost[first + thread]]);
         put_records(out->lost + first, lost, l, vf_min(ended - first, THREADS));
     }
-    const vf_params &params = s.memory->ingest.params;
-    if (thread) return;
-    out->t_ns = params.t_ns;
-    out->t_mid_ns = params.t_mid_ns;
-    out->frame = params.frame;
-    out->tracks_count = tracks;
-    out->lost_count = ended;
 }
 
-/** Key points of a camera, by rising cell; returns how many. */
-static __device__ int put_keypoints(const vf_step &s, int camera, vfront_keypoint_t *to)
+/** Key points of a camera, by rising cell. */
+static __device__ void put_keypoints(const vf_step &s, int camera, vfront_keypoint_t *to)
 {
     __shared__ vfront_keypoint_t keypoint[THREADS];
     __shared__ int warp_count[WARPS];
@@ -72,17 +65,15 @@ static __device__ int put_keypoints(const vf_step &s, int camera, vfront_keypoin
         __syncthreads();
         count += total;
     }
-    return count;
 }
 
-/** Sums of light over a camera's tiles, by the first warp, into memory. */
-static __device__ void total_light(const vf_step &s, int camera)
+/** Sums of light over a camera's tiles, by one warp. */
+static __device__ vf_light_total total_light(const vf_step &s, int camera)
 {
     const vf_level &l = s.geometry.level[camera][0];
     const int tiles = (l.width + VF_TILE - 1) / VF_TILE * ((l.height + VF_TILE - 1) / VF_TILE);
-    if (threadIdx.x >= VF_WARP) return;
     vf_light_total t = {0, 0, 0, 0};
-    for (int i = threadIdx.x; i < tiles; i += VF_WARP) {
+    for (int i = threadIdx.x % VF_WARP; i < tiles; i += VF_WARP) {
         const vf_light light = s.memory->pyramid.light[camera][i];
         t.sum += light.sum;
         t.edge += light.edge;
@@ -95,55 +86,60 @@ static __device__ void total_light(const vf_step &s, int camera)
         t.dark += __shfl_xor_sync(VF_ALL, t.dark, step);
         t.bright += __shfl_xor_sync(VF_ALL, t.bright, step);
     }
-    if (threadIdx.x == 0) s.memory->report.light[camera] = t;
+    return t;
 }
 
-/** By one thread, when every other block is done. */
-static __device__ void finish(const vf_step &s, vfront_result_t *out)
+/** Cells of a camera that have a corner, by one warp. */
+static __device__ int count_keypoints(const vf_step &s, int camera)
+{
+    const int cells = s.geometry.cells_x[camera] * s.geometry.cells_y[camera];
+    int count = 0;
+    for (int cell = threadIdx.x % VF_WARP; cell < cells; cell += VF_WARP) count += s.memory->detect.best[camera][cell] != 0;
+    return vf_warp_sum(count);
+}
+
+/** Health and counts, by the last warp, while the others write tracks. */
+static __device__ void put_health(const vf_step &s, vfront_result_t *out)
 {
     const vf_params &params = s.memory->ingest.params;
-    vf_report_memory &m = s.memory->report;
-    const volatile vf_report_memory &seen = m;
     uint32_t keypoints[VFRONT_CAMERAS];
     vf_light_total light[VFRONT_CAMERAS];
     for (int camera = 0; camera < VFRONT_CAMERAS; camera++) {
         const bool there = camera < s.geometry.cameras;
-        keypoints[camera] = there ? seen.keypoints[camera] : 0;
-        light[camera].sum = there ? seen.light[camera].sum : 0;
-        light[camera].edge = there ? seen.light[camera].edge : 0;
-        light[camera].dark = there ? seen.light[camera].dark : 0;
-        light[camera].bright = there ? seen.light[camera].bright : 0;
-        out->keypoints_count[camera] = keypoints[camera];
+        keypoints[camera] = there ? count_keypoints(s, camera) : 0;
+        light[camera] = there ? total_light(s, camera) : vf_light_total{0, 0, 0, 0};
     }
+    if (threadIdx.x % VF_WARP) return;
     out->health = vf_report_health(&s, &params, &s.memory->refill, &s.memory->track.census[s.parity], keypoints, light);
-    vf_clock_end(s, VF_report);
-    for (int stage = 0; stage < VFRONT_STAGES; stage++)
-        for (int end = 0; end < 2; end++) s.pinned->clock[stage][end] = *(volatile uint64_t *)&m.clock[stage][end];
-    __threadfence_system();
-    *(volatile uint64_t *)&s.pinned->done = params.ticket;
+    for (int camera = 0; camera < VFRONT_CAMERAS; camera++) out->keypoints_count[camera] = keypoints[camera];
+    out->t_ns = params.t_ns;
+    out->t_mid_ns = params.t_mid_ns;
+    out->frame = params.frame;
+    out->tracks_count = s.memory->track.census[s.parity].count;
+    out->lost_count = s.memory->refill.lost_count;
+    for (int stage = 0; stage < VF_report; stage++)
+        for (int end = 0; end < 2; end++) s.pinned->clock[stage][end] = s.memory->report.clock[stage][end];
 }
 
 static __global__ void __launch_bounds__(THREADS) report_k(const vf_step s)
 {
-    __shared__ bool last;
     vf_report_memory &m = s.memory->report;
     vfront_result_t *out = &s.pinned->result[s.memory->ingest.params.result];
-    if (threadIdx.x == 0) vf_clock_start(s, VF_report, blockIdx.x);
+    const uint64_t start = vf_clock_ns();
     if (blockIdx.x == 0) {
+        if (threadIdx.x >= THREADS - VF_WARP) put_health(s, out);
         put_tracks(s, out);
+        if (threadIdx.x == 0) s.pinned->clock[VF_report][0] = start;
     } else {
-        const int camera = blockIdx.x - 1;
-        total_light(s, camera);
-        const int count = put_keypoints(s, camera, out->keypoints[camera]);
-        if (threadIdx.x == 0) m.keypoints[camera] = count;
+        put_keypoints(s, blockIdx.x - 1, out->keypoints[blockIdx.x - 1]);
     }
-    __threadfence_system(); /* every thread's writes, before the block counts as arrived */
     __syncthreads();
-    if (threadIdx.x == 0) last = atomicInc(&m.arrived, gridDim.x - 1) == gridDim.x - 1;
-    __syncthreads();
-    if (!last || threadIdx.x) return;
-    __threadfence();
-    finish(s, out);
+    if (threadIdx.x) return;
+    if (blockIdx.x == 0) s.pinned->clock[VF_report][1] = vf_clock_ns();
+    __threadfence_system(); /* the block's part of the result is on the host before the block counts as arrived */
+    if (atomicInc(&m.arrived, gridDim.x - 1) != gridDim.x - 1) return;
+    __threadfence_system(); /* all others' parts were there before they arrived */
+    *(volatile uint64_t *)&s.pinned->done = s.memory->ingest.params.ticket;
 }
 
 extern "C" cudaError_t vf_report_cuda(const vf_step *s, cudaStream_t stream)

@@ -27,12 +27,42 @@ static __device__ __forceinline__ int pixel_at(const vf_view &v, int x, int y)
     return v.pixels[(size_t)vf_clamp(y, 0, v.height - 1) * v.pitch + vf_clamp(x, 0, v.width - 1)];
 }
 
-/** Interpolated grey levels, Q5, of COUNT pixels from two rows of COUNT + 1 pixels. */
+/** COUNT + 1 pixels of a row from any address on, four to a word; read as the aligned words that hold them. */
+template <int COUNT> struct pixel_row {
+    enum { WORDS = COUNT / 4 + 1 };
+    uint32_t word[WORDS];
+    __device__ __forceinline__ explicit pixel_row(const uint8_t *from)
+    {
+        const unsigned off = (unsigned)(reinterpret_cast<uintptr_t>(from) & 3);
+        const uint32_t *aligned = reinterpret_cast<const uint32_t *>(from - off);
+        uint32_t in[WORDS + 1];
+        for (int i = 0; i < WORDS; i++) in[i] = aligned[i];
+        in[WORDS] = COUNT == 2 ? aligned[WORDS] : 0; /* three bytes may lie in two words; nine never in more than three */
+        for (int i = 0; i < WORDS; i++) word[i] = __funnelshift_r(in[i], in[i + 1], 8 * off);
+    }
+    __device__ __forceinline__ pixel_row(const vf_view &v, int x, int y)
+    {
+        for (int i = 0; i < WORDS; i++) word[i] = 0;
+        for (int i = 0; i <= COUNT; i++) word[i / 4] |= (uint32_t)pixel_at(v, x + i, y) << (8 * (i % 4));
+    }
+    __device__ __forceinline__ int at(int i) const { return (int)(word[i / 4] >> (8 * (i % 4)) & 255); }
+};
+
+/** Pixel i of two rows, interpolated, Q5. Two pixels of a row are weighted by one instruction where there is one. */
 template <int COUNT>
-static __device__ __forceinline__ void mix_row(int32_t (&grey)[COUNT], const vf_weights &w, const int32_t (&upper)[COUNT + 1],
-                                               const int32_t (&lower)[COUNT + 1])
+static __device__ __forceinline__ int32_t mix(const vf_weights &w, const pixel_row<COUNT> &upper, const pixel_row<COUNT> &lower, int i)
 {
-    for (int i = 0; i < COUNT; i++) grey[i] = vf_track_mix(w, upper[i], upper[i + 1], lower[i], lower[i + 1]);
+#if __CUDA_ARCH__ >= 610
+    const uint32_t top = (uint32_t)w.w00 | (uint32_t)w.w01 << 16, bottom = (uint32_t)w.w10 | (uint32_t)w.w11 << 16;
+    const int k = i / 4;
+    const int next = k + 1 < pixel_row<COUNT>::WORDS ? k + 1 : k;
+    /* bytes i and i + 1 as the lower half of a word */
+    const uint32_t a = __funnelshift_r(upper.word[k], upper.word[next], 8 * (i % 4));
+    const uint32_t b = __funnelshift_r(lower.word[k], lower.word[next], 8 * (i % 4));
+    return (int32_t)(__dp2a_lo(top, a, __dp2a_lo(bottom, b, 256u)) >> 9);
+#else
+    return vf_track_mix(w, upper.at(i), upper.at(i + 1), lower.at(i), lower.at(i + 1));
+#endif
 }
 
 /** The picture under a lane's part of a patch whose first pixel lies at (x, y): interpolated, Q5. */
@@ -41,20 +71,14 @@ static __device__ __forceinline__ void look(int32_t (&now)[SIZE * SIZE / VF_WARP
 {
     enum { COUNT = lane_part<SIZE>::COUNT };
     const lane_part<SIZE> part;
-    int32_t upper[COUNT + 1], lower[COUNT + 1];
     if (x >= 0 && y >= 0 && x + SIZE < v.width && y + SIZE < v.height) {
-        const uint8_t *row = v.pixels + (size_t)(y + part.row) * v.pitch + x + part.column;
-        for (int i = 0; i <= COUNT; i++) {
-            upper[i] = row[i];
-            lower[i] = row[v.pitch + i];
-        }
+        const uint8_t *row = v.pixels + (y + part.row) * v.pitch + x + part.column;
+        const pixel_row<COUNT> upper(row), lower(row + v.pitch);
+        for (int i = 0; i < COUNT; i++) now[i] = mix<COUNT>(w, upper, lower, i);
     } else {
-        for (int i = 0; i <= COUNT; i++) {
-            upper[i] = pixel_at(v, x + part.column + i, y + part.row);
-            lower[i] = pixel_at(v, x + part.column + i, y + part.row + 1);
-        }
+        const pixel_row<COUNT> upper(v, x + part.column, y + part.row), lower(v, x + part.column, y + part.row + 1);
+        for (int i = 0; i < COUNT; i++) now[i] = mix<COUNT>(w, upper, lower, i);
     }
-    mix_row<COUNT>(now, w, upper, lower);
 }
 
 template <int SIZE>

@@ -23,14 +23,20 @@ static uint32_t part(const struct vf_step *s, uint32_t count, uint8_t used[VFRON
     return live;
 }
 
-/** Whether a corner is clear of every live feature: by cell and by distance. */
+/** Marks the cells that hold a live feature. */
+static void mark_occupied(const struct vf_step *s, uint32_t live, uint8_t occupied[VFRONT_CELLS])
+{
+    const struct vf_feature *f = s->memory->track.feature[s->parity];
+    memset(occupied, 0, VFRONT_CELLS);
+    for (uint32_t i = 0; i < live; i++) occupied[vf_refill_cell(&s->geometry, &s->tuning, f[i].x_q16, f[i].y_q16)] = 1;
+}
+
+/** Whether a corner is far enough from every live feature. */
 static int clear_of_features(const struct vf_step *s, struct vf_place p, uint32_t live)
 {
     const struct vf_feature *f = s->memory->track.feature[s->parity];
-    for (uint32_t i = 0; i < live; i++) {
-        if (vf_refill_cell(&s->geometry, &s->tuning, f[i].x_q16, f[i].y_q16) == p.cell) return 0;
+    for (uint32_t i = 0; i < live; i++)
         if (vf_refill_near(&s->tuning, f[i].x_q16, f[i].y_q16, p.x_q16, p.y_q16)) return 0;
-    }
     return 1;
 }
 
@@ -57,11 +63,13 @@ static int clear_of_corners(const struct vf_step *s, struct vf_place p, uint64_t
 /** Fills in the candidates; returns how many there are. */
 static uint32_t find_candidates(const struct vf_step *s, int32_t cells, uint32_t live)
 {
+    uint8_t occupied[VFRONT_CELLS];
     uint32_t found = 0;
+    mark_occupied(s, live, occupied);
     for (int32_t cell = 0; cell < cells; cell++) {
         const uint64_t key = s->memory->detect.best[0][cell];
         const struct vf_place p = vf_refill_place(&s->geometry, &s->tuning, vf_detect_corner(key));
-        const int fit = key && clear_of_features(s, p, live) && clear_of_corners(s, p, key);
+        const int fit = key && !occupied[cell] && clear_of_features(s, p, live) && clear_of_corners(s, p, key);
         s->memory->refill.candidate[cell] = fit ? key : 0;
         found += (uint32_t)fit;
     }

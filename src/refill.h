@@ -43,12 +43,13 @@ VF_FN int32_t vf_refill_cell(const struct vf_geometry *g, const vfront_tuning_t 
     return y * g->cells_x[0] + x;
 }
 
-/** Whether two places are nearer than the tuning's least distance. Measured in 1/16 px. */
+/** Whether two places are nearer than the tuning's least distance. Measured in 1/16 px; the squares fit 32 bits because nothing
+ *  farther than the least distance along an axis is squared. */
 VF_FN int vf_refill_near(const vfront_tuning_t *t, int32_t ax_q16, int32_t ay_q16, int32_t bx_q16, int32_t by_q16)
 {
-    const int64_t dx = (ax_q16 - bx_q16) >> 12, dy = (ay_q16 - by_q16) >> 12;
-    const int64_t least = (int64_t)t->track_distance_px * 16;
-    return dx * dx + dy * dy < least * least;
+    const int32_t least = t->track_distance_px * 16;
+    const int32_t dx = vf_abs((ax_q16 - bx_q16) >> 12), dy = vf_abs((ay_q16 - by_q16) >> 12);
+    return dx < least && dy < least && dx * dx + dy * dy < least * least;
 }
 
 /** How many cells away a corner can still be too near. */

@@ -23,9 +23,7 @@ struct vf_light_total {
 
 struct vf_report_memory {
     uint64_t clock[VFRONT_STAGES][2]; /* first and last work of each stage, ns of the device's clock; not part of the bits */
-    struct vf_light_total light[VFRONT_CAMERAS]; /* the rest is the kernel's own: partial results of its blocks */
-    uint32_t keypoints[VFRONT_CAMERAS];
-    uint32_t arrived;                 /* blocks that are done */
+    uint32_t arrived;                 /* blocks of the kernel that are done */
     uint32_t reserved[15];
 };
 

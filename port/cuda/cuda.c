@@ -132,12 +132,8 @@ static vfront_status_t cuda_write(struct vf_state *state, void *to, const void *
 
 typedef cudaError_t launcher(const struct vf_step *, cudaStream_t);
 
-/** The stages as src/stages.def has them. */
-static const struct {
-    launcher *launch;
-    unsigned needs;
-} stage[] = {
-#define VF_STAGE(name, needs, what) {vf_##name##_cuda, needs},
+static launcher *const launch[] = {
+#define VF_STAGE(name, needs, what) vf_##name##_cuda,
 #include "../../src/stages.def"
 #undef VF_STAGE
 };
@@ -146,10 +142,15 @@ static const struct {
 static vfront_status_t enqueue(struct vf_state *state, const struct vf_step *s)
 {
     struct cuda *c = cuda_of(state);
+    const unsigned needs[] = {
+#define VF_STAGE(name, needs, what) needs,
+#include "../../src/stages.def"
+#undef VF_STAGE
+    };
     for (int i = 0; i < VFRONT_STAGES; i++) {
         for (int before = 0; before < i; before++)
-            if (stage[i].needs >> before & 1) TRY(cudaStreamWaitEvent(c->stream[i], c->done[before], 0));
-        TRY(stage[i].launch(s, c->stream[i]));
+            if (needs[i] >> before & 1) TRY(cudaStreamWaitEvent(c->stream[i], c->done[before], 0));
+        TRY(launch[i](s, c->stream[i]));
         TRY(cudaEventRecord(c->done[i], c->stream[i]));
     }
     TRY(cudaStreamWaitEvent(c->stream[0], c->done[VFRONT_STAGES - 1], 0));

@@ -1,0 +1,749 @@
+/* SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L /* opendir, stat */
+#include "dataset.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#ifdef HAVE_YAML
+#include <yaml.h>
+#endif
+
+#include "picture.h"
+#include "synthetic.h"
+
+#define PATH_BYTES 4200
+#define CAMERAS_MOST 2
+#define SAME_TIME_NS 1000000u /* cameras that differ by less were exposed together */
+
+/** A picture of one camera. */
+struct shot {
+    uint64_t t_ns;
+    char *path;
+};
+
+/** Pictures of one camera, in the order of time. */
+struct shots {
+    struct shot *shot;
+    uint32_t count, room;
+};
+
+struct dataset {
+    const char *kind;
+    uint32_t frames;
+    vfront_rig_t rig;
+    struct shots shots[CAMERAS_MOST]; /* frame i is shot i of each camera */
+    picture_t picture[CAMERAS_MOST];
+    vfront_gyro_t *gyro;
+    uint32_t gyro_count;
+    synthetic_t *flight;
+    vfront_gyro_t drawn_gyro[VFRONT_GYRO_SAMPLES];
+    int said_coloured, said_gyro;
+};
+
+static char message[2 * PATH_BYTES];
+
+/** The line that a failed function returns. */
+__attribute__((format(printf, 1, 2))) static const char *fail(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vsnprintf(message, sizeof message, format, list);
+    va_end(list);
+    return message;
+}
+
+__attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fputs("note: ", stderr);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+    va_end(list);
+}
+
+/* ---- paths and text ------------------------------------------------------------------------------------------------ */
+
+static const char *join(char path[PATH_BYTES], const char *folder, const char *name)
+{
+    const int length = snprintf(path, PATH_BYTES, "%s/%s", folder, name);
+    return length < PATH_BYTES ? NULL : fail("%s/%s: name too long", folder, name);
+}
+
+static int is_folder(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
+/** Whether a folder holds this; a name too long for a path is not there. */
+static int holds(const char *folder, const char *name)
+{
+    char path[PATH_BYTES];
+    return !join(path, folder, name) && access(path, F_OK) == 0;
+}
+
+/** A text file in memory, read line by line. */
+struct text {
+    char path[PATH_BYTES];
+    char *content, *rest;
+    int line; /* number of the line read last, from 1 */
+};
+
+static const char *read_all(struct text *t, FILE *file)
+{
+    size_t length = 0, room = 1 << 16, got = 1;
+    t->content = malloc(room);
+    while (t->content && got) {
+        got = fread(t->content + length, 1, room - length - 1, file);
+        length += got;
+        if (length + 1 < room) continue;
+        char *more = realloc(t->content, room *= 2);
+        if (!more) free(t->content);
+        t->content = more;
+    }
+    if (!t->content) return fail("%s: no memory", t->path);
+    if (ferror(file)) return fail("%s: %s", t->path, strerror(errno));
+    t->content[length] = 0;
+    t->rest = t->content;
+    return NULL;
+}
+
+static void close_text(struct text *t)
+{
+    free(t->content);
+    t->content = t->rest = NULL;
+}
+
+static const char *open_text(struct text *t, const char *folder, const char *name)
+{
+    t->content = t->rest = NULL;
+    t->line = 0;
+    const char *wrong = join(t->path, folder, name);
+    if (wrong) return wrong;
+    FILE *file = fopen(t->path, "rb");
+    if (!file) return fail("%s: %s", t->path, strerror(errno));
+    wrong = read_all(t, file);
+    fclose(file);
+    if (wrong) close_text(t);
+    return wrong;
+}
+
+/** The next line that is neither empty nor a comment, without white space around it; NULL after the last. */
+static char *next_line(struct text *t)
+{
+    while (*t->rest) {
+        char *line = t->rest, *end = line + strcspn(line, "\n");
+        t->rest = *end ? end + 1 : end;
+        t->line++;
+        while (end > line && isspace((unsigned char)end[-1])) end--;
+        *end = 0;
+        while (isspace((unsigned char)*line)) line++;
+        if (*line && *line != '#') return line;
+    }
+    return NULL;
+}
+
+/** Reads numbers between white space or commas. Returns how many there are at the start, at most `most`. */
+static int read_numbers(const char *from, double *number, int most)
+{
+    int count = 0;
+    for (; count < most; count++) {
+        char *end;
+        number[count] = strtod(from, &end);
+        if (end == from) break;
+        from = end + strspn(end, " \t,");
+    }
+    return count;
+}
+
+/** A time at the start of a line [ns]. Returns what follows its comma, or NULL. */
+static char *read_time_ns(char *line, uint64_t *t_ns)
+{
+    char *end;
+    if (!isdigit((unsigned char)*line)) return NULL;
+    errno = 0;
+    *t_ns = strtoull(line, &end, 10);
+    end += strspn(end, " \t");
+    return errno || *end != ',' ? NULL : end + 1 + strspn(end + 1, " \t");
+}
+
+/* ---- lists of pictures --------------------------------------------------------------------------------------------- */
+
+static const char *add_shot(struct shots *s, uint64_t t_ns, const char *path)
+{
+    if (s->count == s->room) {
+        const uint32_t room = s->room ? 2 * s->room : 256;
+        struct shot *more = realloc(s->shot, room * sizeof *more);
+        if (!more) return fail("%s: no memory", path);
+        s->shot = more;
+        s->room = room;
+    }
+    char *copy = malloc(strlen(path) + 1);
+    if (!copy) return fail("%s: no memory", path);
+    strcpy(copy, path);
+    s->shot[s->count].t_ns = t_ns;
+    s->shot[s->count++].path = copy;
+    return NULL;
+}
+
+/** Order of names in which 2 comes before 10. */
+static int compare_names(const void *one, const void *other)
+{
+    const char *whole_a = ((const struct shot *)one)->path, *whole_b = ((const struct shot *)other)->path;
+    const char *a = whole_a, *b = whole_b;
+    while (*a && *b) {
+        if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
+            a += strspn(a, "0");
+            b += strspn(b, "0");
+            const size_t digits_a = strspn(a, "0123456789"), digits_b = strspn(b, "0123456789");
+            if (digits_a != digits_b) return digits_a < digits_b ? -1 : 1;
+            const int order = strncmp(a, b, digits_a);
+            if (order) return order;
+            a += digits_a;
+            b += digits_b;
+        } else {
+            if (*a != *b) return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+            a++;
+            b++;
+        }
+    }
+    return *a || *b ? (*a ? 1 : -1) : strcmp(whole_a, whole_b);
+}
+
+static const char *add_folder(struct shots *s, const char *folder)
+{
+    DIR *dir = opendir(folder);
+    if (!dir) return fail("%s: %s", folder, strerror(errno));
+    const char *wrong = NULL;
+    for (struct dirent *entry = readdir(dir); entry && !wrong; entry = readdir(dir)) {
+        char path[PATH_BYTES];
+        if (!picture_named(entry->d_name)) continue;
+        wrong = join(path, folder, entry->d_name);
+        if (!wrong) wrong = add_shot(s, 0, path);
+    }
+    closedir(dir);
+    if (!wrong && !s->count) wrong = fail("%s: no PNG, PGM or PPM picture in this folder", folder);
+    if (!wrong) qsort(s->shot, s->count, sizeof *s->shot, compare_names);
+    return wrong;
+}
+
+/** Times from times.txt [s] where it is there, else at a steady rate. */
+static const char *add_times(struct shots *s, const char *folder, uint64_t interval_ns)
+{
+    for (uint32_t i = 0; i < s->count; i++) s->shot[i].t_ns = i * interval_ns;
+    if (!holds(folder, "times.txt")) return NULL;
+    struct text t;
+    const char *wrong = open_text(&t, folder, "times.txt");
+    for (uint32_t i = 0; i < s->count && !wrong; i++) {
+        const char *line = next_line(&t);
+        double seconds;
+        if (!line)
+            wrong = fail("%s: %u times for %u pictures", t.path, (unsigned)i, (unsigned)s->count);
+        else if (read_numbers(line, &seconds, 1) != 1 || !(seconds >= 0.0 && seconds < 1e10))
+            wrong = fail("%s:%d: not a time in seconds", t.path, t.line);
+        else
+            s->shot[i].t_ns = (uint64_t)(seconds * 1e9 + 0.5);
+        if (!wrong && i && s->shot[i].t_ns <= s->shot[i - 1].t_ns)
+            wrong = fail("%s:%d: not after the time before", t.path, t.line);
+    }
+    close_text(&t);
+    return wrong;
+}
+
+/* ---- sensor.yaml --------------------------------------------------------------------------------------------------- */
+
+/** What a sensor.yaml says that is of use here. Zero where it says nothing. */
+struct sensor {
+    double R_body_sensor[9];
+    double lens[4], size[2]; /* fx fy cx cy, width height [px] */
+    int has_rotation, has_lens, has_size;
+};
+
+#ifdef HAVE_YAML
+static const char no_lens[] = "no pinhole intrinsics in it";
+
+static int text_is(const yaml_node_t *n, const char *text)
+{
+    return n && n->type == YAML_SCALAR_NODE && strcmp((const char *)n->data.scalar.value, text) == 0;
+}
+
+static const yaml_node_t *value_of(yaml_document_t *d, const yaml_node_t *map, const char *key)
+{
+    if (!map || map->type != YAML_MAPPING_NODE) return NULL;
+    for (const yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top; p++) {
+        if (text_is(yaml_document_get_node(d, p->key), key)) return yaml_document_get_node(d, p->value);
+    }
+    return NULL;
+}
+
+/** Whether a node is a list of just as many numbers. */
+static int list_of(yaml_document_t *d, const yaml_node_t *list, double *number, int count)
+{
+    if (!list || list->type != YAML_SEQUENCE_NODE) return 0;
+    if (list->data.sequence.items.top - list->data.sequence.items.start != count) return 0;
+    for (int i = 0; i < count; i++) {
+        const yaml_node_t *item = yaml_document_get_node(d, list->data.sequence.items.start[i]);
+        if (!item || item->type != YAML_SCALAR_NODE) return 0;
+        if (read_numbers((const char *)item->data.scalar.value, &number[i], 1) != 1) return 0;
+    }
+    return 1;
+}
+
+static void take_sensor(struct sensor *s, yaml_document_t *d)
+{
+    double T[16];
+    const yaml_node_t *root = yaml_document_get_root_node(d), *model = value_of(d, root, "camera_model");
+    const int pinhole = !model || text_is(model, "pinhole");
+    s->has_rotation = list_of(d, value_of(d, value_of(d, root, "T_BS"), "data"), T, 16);
+    for (int i = 0; s->has_rotation && i < 9; i++) s->R_body_sensor[i] = T[i / 3 * 4 + i % 3];
+    s->has_size = list_of(d, value_of(d, root, "resolution"), s->size, 2);
+    for (int i = 0; i < 2; i++) s->has_size &= s->size[i] >= 1.0 && s->size[i] <= PICTURE_SIDE_MOST_PX;
+    s->has_lens = pinhole && list_of(d, value_of(d, root, "intrinsics"), s->lens, 4);
+}
+
+/** The text from its first line that is no directive: "%YAML:1.0", as OpenCV writes it, is none that libyaml knows. */
+static const char *after_directives(const char *content)
+{
+    while (*content == '%') {
+        content += strcspn(content, "\n");
+        content += *content == '\n';
+    }
+    return content;
+}
+
+static const char *read_sensor(struct sensor *s, const char *folder)
+{
+    struct text t;
+    yaml_parser_t parser;
+    yaml_document_t document;
+    const char *wrong = open_text(&t, folder, "sensor.yaml");
+    if (wrong) return wrong;
+    if (!yaml_parser_initialize(&parser)) {
+        close_text(&t);
+        return fail("%s: libyaml cannot be started", t.path);
+    }
+    const char *content = after_directives(t.content);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)content, strlen(content));
+    if (yaml_parser_load(&parser, &document)) {
+        take_sensor(s, &document);
+        yaml_document_delete(&document);
+    } else {
+        wrong = fail("%s:%u: not YAML: %s", t.path, (unsigned)parser.problem_mark.line + 1, parser.problem);
+    }
+    yaml_parser_delete(&parser);
+    close_text(&t);
+    return wrong;
+}
+#else
+static const char no_lens[] = "this build has no libyaml to read it";
+
+static const char *read_sensor(struct sensor *s, const char *folder)
+{
+    (void)s;
+    (void)folder;
+    return NULL;
+}
+#endif
+
+/** R_cam_imu from how camera and IMU sit on the body. */
+static void relate(double R_cam_imu[9], const double R_body_cam[9], const double R_body_imu[9])
+{
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++) {
+            R_cam_imu[3 * r + c] = 0.0;
+            for (int k = 0; k < 3; k++) R_cam_imu[3 * r + c] += R_body_cam[3 * k + r] * R_body_imu[3 * k + c];
+        }
+}
+
+/* ---- EuRoC --------------------------------------------------------------------------------------------------------- */
+
+static const char *read_csv(struct shots *s, const char *folder)
+{
+    struct text t;
+    const char *wrong = open_text(&t, folder, "data.csv");
+    for (char *line; !wrong && (line = next_line(&t)) != NULL;) {
+        char path[PATH_BYTES], data[PATH_BYTES];
+        uint64_t t_ns;
+        const char *name = read_time_ns(line, &t_ns);
+        if (!name || !*name)
+            wrong = fail("%s:%d: not a line `time [ns],file name`", t.path, t.line);
+        else if (s->count && t_ns <= s->shot[s->count - 1].t_ns)
+            wrong = fail("%s:%d: not after the time of the line before", t.path, t.line);
+        if (!wrong) wrong = join(data, folder, "data");
+        if (!wrong) wrong = join(path, data, name);
+        if (!wrong && access(path, R_OK)) wrong = fail("%s:%d names %s: %s", t.path, t.line, path, strerror(errno));
+        if (!wrong) wrong = add_shot(s, t_ns, path);
+    }
+    if (!wrong && !s->count) wrong = fail("%s: names no picture", t.path);
+    close_text(&t);
+    return wrong;
+}
+
+/** Keeps what both cameras took at the same time. */
+static const char *pair_by_time(struct shots *left, struct shots *right, const char *where)
+{
+    const uint32_t all = left->count;
+    uint32_t kept = 0, l = 0, r = 0;
+    while (l < left->count && r < right->count) {
+        const uint64_t a = left->shot[l].t_ns, b = right->shot[r].t_ns;
+        if (a + SAME_TIME_NS < b) {
+            free(left->shot[l++].path);
+        } else if (b + SAME_TIME_NS < a) {
+            free(right->shot[r++].path);
+        } else {
+            left->shot[kept] = left->shot[l++];
+            right->shot[kept++] = right->shot[r++];
+        }
+    }
+    while (l < left->count) free(left->shot[l++].path);
+    while (r < right->count) free(right->shot[r++].path);
+    left->count = right->count = kept;
+    if (!kept) return fail("%s: cam0 and cam1 have no time in common; --mono takes cam0 alone", where);
+    if (kept < all) note("%s: %u of %u frames of cam0 have none of cam1 and are left out", where, all - kept, all);
+    return NULL;
+}
+
+static const char *read_gyro(struct dataset *d, const char *folder)
+{
+    struct text t;
+    uint32_t room = 0;
+    const char *wrong = open_text(&t, folder, "data.csv");
+    for (char *line; !wrong && (line = next_line(&t)) != NULL; d->gyro_count++) {
+        if (d->gyro_count == room) {
+            room = room ? 2 * room : 4096;
+            vfront_gyro_t *more = realloc(d->gyro, room * sizeof *more);
+            if (!more) {
+                wrong = fail("%s: no memory", t.path);
+                break;
+            }
+            d->gyro = more;
+        }
+        vfront_gyro_t *g = &d->gyro[d->gyro_count];
+        const char *rates = read_time_ns(line, &g->t_ns);
+        if (!rates || read_numbers(rates, g->rate_rad_s, 3) != 3)
+            wrong = fail("%s:%d: not a line `time [ns],x,y,z,...` of angular rates", t.path, t.line);
+        else if (d->gyro_count && g->t_ns <= g[-1].t_ns)
+            wrong = fail("%s:%d: not after the time of the line before", t.path, t.line);
+    }
+    close_text(&t);
+    return wrong;
+}
+
+/** Takes over what a camera's sensor.yaml says. The size is compared with the first picture later, and replaced by its. */
+static void take_lens(vfront_camera_t *c, const struct sensor *s)
+{
+    c->width_px = s->has_size ? (int32_t)s->size[0] : 0;
+    c->height_px = s->has_size ? (int32_t)s->size[1] : 0;
+    c->fx_px = s->lens[0];
+    c->fy_px = s->lens[1];
+    c->cx_px = s->lens[2];
+    c->cy_px = s->lens[3];
+}
+
+static const char *read_lenses(struct dataset *d, const char *where)
+{
+    struct sensor imu = {{1, 0, 0, 0, 1, 0, 0, 0, 1}, {0}, {0}, 0, 0, 0};
+    char folder[PATH_BYTES];
+    const char *wrong = join(folder, where, "imu0");
+    if (!wrong && d->gyro_count && holds(folder, "sensor.yaml")) wrong = read_sensor(&imu, folder);
+    for (int32_t i = 0; i < d->rig.cameras && !wrong; i++) {
+        struct sensor s = {{0}, {0}, {0}, 0, 0, 0};
+        wrong = join(folder, where, i ? "cam1" : "cam0");
+        if (!wrong && holds(folder, "sensor.yaml")) wrong = read_sensor(&s, folder);
+        if (wrong) break;
+        if (s.has_lens)
+            take_lens(&d->rig.camera[i], &s);
+        else
+            note("%s/sensor.yaml: %s: the camera counts as uncalibrated", folder,
+                 holds(folder, "sensor.yaml") ? no_lens : "missing");
+        if (s.has_rotation)
+            relate(d->rig.camera[i].R_cam_imu, s.R_body_sensor, imu.R_body_sensor);
+        else if (i == 0)
+            d->gyro_count = 0; /* of no use without knowing how the camera sits on the IMU */
+    }
+    return wrong;
+}
+
+static const char *open_euroc(struct dataset *d, const char *where)
+{
+    d->kind = "EuRoC";
+    char folder[PATH_BYTES];
+    const char *wrong = NULL;
+    if (d->rig.cameras > 1 && !holds(where, "cam1")) d->rig.cameras = 1;
+    for (int32_t i = 0; i < d->rig.cameras && !wrong; i++) {
+        wrong = join(folder, where, i ? "cam1" : "cam0");
+        if (!wrong) wrong = read_csv(&d->shots[i], folder);
+    }
+    if (!wrong && d->rig.cameras > 1) wrong = pair_by_time(&d->shots[0], &d->shots[1], where);
+    if (!wrong) wrong = join(folder, where, "imu0");
+    if (!wrong && holds(folder, "data.csv")) wrong = read_gyro(d, folder);
+    return wrong ? wrong : read_lenses(d, where);
+}
+
+/* ---- KITTI and plain folders --------------------------------------------------------------------------------------- */
+
+static const char *name_in(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static const char *pair_by_name(const struct shots *left, const struct shots *right)
+{
+    const uint32_t most = left->count > right->count ? left->count : right->count;
+    for (uint32_t i = 0; i < most; i++) {
+        if (i >= left->count) return fail("%s has no picture in image_0", right->shot[i].path);
+        if (i >= right->count) return fail("%s has no picture in image_1; --mono takes image_0 alone", left->shot[i].path);
+        if (strcmp(name_in(left->shot[i].path), name_in(right->shot[i].path)) != 0)
+            return fail("%s and %s differ in name; --mono takes image_0 alone", left->shot[i].path, right->shot[i].path);
+    }
+    return NULL;
+}
+
+/** P0 and P1 of calib.txt: projection matrices of rectified cameras. */
+static const char *read_calib(struct dataset *d, const char *where)
+{
+    struct text t;
+    int found[CAMERAS_MOST] = {0, 0};
+    const char *wrong = open_text(&t, where, "calib.txt");
+    for (char *line; !wrong && (line = next_line(&t)) != NULL;) {
+        if (line[0] != 'P' || (line[1] != '0' && line[1] != '1') || line[2] != ':') continue;
+        double P[12];
+        const int32_t i = line[1] - '0';
+        if (read_numbers(line + 3 + strspn(line + 3, " \t"), P, 12) != 12)
+            wrong = fail("%s:%d: P%d has not twelve numbers", t.path, t.line, (int)i);
+        if (wrong || i >= d->rig.cameras) continue;
+        vfront_camera_t *c = &d->rig.camera[i];
+        c->fx_px = P[0];
+        c->fy_px = P[5];
+        c->cx_px = P[2];
+        c->cy_px = P[6];
+        found[i] = 1;
+    }
+    for (int32_t i = 0; i < d->rig.cameras && !wrong; i++)
+        if (!found[i]) wrong = fail("%s: no line P%d", t.path, (int)i);
+    close_text(&t);
+    return wrong;
+}
+
+static const char *open_kitti(struct dataset *d, const char *where)
+{
+    d->kind = "KITTI";
+    const char *wrong = NULL;
+    if (d->rig.cameras > 1 && !holds(where, "image_1")) d->rig.cameras = 1;
+    for (int32_t i = 0; i < d->rig.cameras && !wrong; i++) {
+        char folder[PATH_BYTES];
+        wrong = join(folder, where, i ? "image_1" : "image_0");
+        if (!wrong) wrong = add_folder(&d->shots[i], folder);
+    }
+    if (!wrong && d->rig.cameras > 1) wrong = pair_by_name(&d->shots[0], &d->shots[1]);
+    if (!wrong && holds(where, "calib.txt")) wrong = read_calib(d, where);
+    return wrong ? wrong : add_times(&d->shots[0], where, 100000000u);
+}
+
+static const char *open_folder(struct dataset *d, const char *where)
+{
+    d->kind = "folder of pictures";
+    d->rig.cameras = 1;
+    const char *wrong = add_folder(&d->shots[0], where);
+    return wrong ? wrong : add_times(&d->shots[0], where, 33333333u);
+}
+
+/* ---- the drawn flight ---------------------------------------------------------------------------------------------- */
+
+static const char *open_flight(struct dataset *d, const char *size)
+{
+    int width = SYNTHETIC_WIDTH_PX, height = SYNTHETIC_HEIGHT_PX, used = 0;
+    d->kind = "synthetic";
+    if (*size && (sscanf(size, ":%dx%d%n", &width, &height, &used) != 2 || size[used]))
+        return fail("synthetic%s: a size is given as synthetic:640x400", size);
+    d->flight = synthetic_open(width, height);
+    if (!d->flight) return fail("synthetic: no pictures of %dx%d", width, height);
+    const int32_t cameras = d->rig.cameras;
+    synthetic_rig(d->flight, &d->rig);
+    d->rig.cameras = cameras;
+    for (int32_t i = 0; i < cameras; i++) {
+        d->picture[i].width_px = width;
+        d->picture[i].height_px = height;
+        d->picture[i].bytes = 1;
+        d->picture[i].pixels = malloc((size_t)width * (size_t)height);
+        if (!d->picture[i].pixels) return fail("synthetic: no memory");
+    }
+    d->gyro_count = 1;
+    return NULL;
+}
+
+/* ---- open, close --------------------------------------------------------------------------------------------------- */
+
+static const char *open_by_look(struct dataset *d, const char *where)
+{
+    char mav[PATH_BYTES];
+    if (strncmp(where, "synthetic", 9) == 0 && (!where[9] || where[9] == ':')) return open_flight(d, where + 9);
+    if (access(where, F_OK)) return fail("%s: %s", where, strerror(errno));
+    if (!is_folder(where)) return fail("%s: not a folder", where);
+    const char *wrong = join(mav, where, "mav0");
+    if (wrong) return wrong;
+    if (is_folder(mav)) return open_euroc(d, mav);
+    if (holds(where, "cam0")) return open_euroc(d, where);
+    if (holds(where, "image_0")) return open_kitti(d, where);
+    return open_folder(d, where);
+}
+
+static const char *read_pictures(struct dataset *d, uint32_t index)
+{
+    for (int32_t i = 0; i < d->rig.cameras; i++) {
+        if (d->flight) {
+            synthetic_render(d->flight, index, i, d->picture[i].pixels, (size_t)d->picture[i].width_px);
+            continue;
+        }
+        const char *path = d->shots[i].shot[index].path, *wrong = picture_read(&d->picture[i], path);
+        if (wrong) return wrong;
+        if (d->picture[i].coloured && !d->said_coloured) note("%s: in colour, becomes grey (Rec. 601)", path);
+        d->said_coloured |= d->picture[i].coloured;
+    }
+    return NULL;
+}
+
+/** Sizes of the rig are those of the first pictures. */
+static const char *measure(struct dataset *d)
+{
+    for (int32_t i = 0; i < d->rig.cameras; i++) {
+        vfront_camera_t *c = &d->rig.camera[i];
+        const int32_t width = d->picture[i].width_px, height = d->picture[i].height_px;
+        const char *path = d->flight ? d->kind : d->shots[i].shot[0].path;
+        if (width > VFRONT_WIDTH || height > VFRONT_HEIGHT)
+            return fail("%s: %dx%d is larger than this build takes, %dx%d: define VFRONT_WIDTH and VFRONT_HEIGHT in a "
+                        "header and build with `make CFG=header.h` (see vfront_cfg.h)",
+                        path, (int)width, (int)height, VFRONT_WIDTH, VFRONT_HEIGHT);
+        if (width < 16 || height < 16) return fail("%s: %dx%d is smaller than 16x16", path, (int)width, (int)height);
+        if (c->width_px && (c->width_px != width || c->height_px != height)) {
+            note("%s: %dx%d, but the calibration is for %dx%d: the camera counts as uncalibrated", path, (int)width,
+                 (int)height, (int)c->width_px, (int)c->height_px);
+            c->fx_px = c->fy_px = c->cx_px = c->cy_px = 0.0;
+        }
+        c->width_px = width;
+        c->height_px = height;
+    }
+    if (d->rig.camera[0].fx_px == 0.0) d->gyro_count = 0; /* a rotation says nothing about pixels then */
+    return NULL;
+}
+
+const char *dataset_open(dataset_t **dataset, const char *where, int32_t cameras_most)
+{
+    *dataset = NULL;
+    struct dataset *d = calloc(1, sizeof *d);
+    if (!d) return fail("%s: no memory", where);
+    d->rig.cameras = cameras_most < CAMERAS_MOST ? cameras_most : CAMERAS_MOST;
+    if (d->rig.cameras > VFRONT_CAMERAS) d->rig.cameras = VFRONT_CAMERAS;
+    const char *wrong = open_by_look(d, where);
+    d->frames = d->shots[0].count;
+    if (!wrong) wrong = read_pictures(d, 0);
+    if (!wrong) wrong = measure(d);
+    if (wrong)
+        dataset_close(d);
+    else
+        *dataset = d;
+    return wrong;
+}
+
+void dataset_close(dataset_t *d)
+{
+    if (!d) return;
+    for (int i = 0; i < CAMERAS_MOST; i++) {
+        for (uint32_t k = 0; k < d->shots[i].count; k++) free(d->shots[i].shot[k].path);
+        free(d->shots[i].shot);
+        picture_free(&d->picture[i]);
+    }
+    free(d->gyro);
+    synthetic_close(d->flight);
+    free(d);
+}
+
+const char *dataset_kind(const dataset_t *d) { return d->kind; }
+
+uint32_t dataset_frames(const dataset_t *d) { return d->frames; }
+
+int dataset_has_gyro(const dataset_t *d) { return d->gyro_count > 0; }
+
+const vfront_rig_t *dataset_rig(const dataset_t *d) { return &d->rig; }
+
+/* ---- frames -------------------------------------------------------------------------------------------------------- */
+
+/** The first reading at or after a time. */
+static uint32_t reading_at(const struct dataset *d, uint64_t t_ns)
+{
+    uint32_t low = 0, high = d->gyro_count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (d->gyro[middle].t_ns < t_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/** The readings that cover the time between two frames: one beyond each end, where there is one. */
+static void give_gyro(struct dataset *d, uint64_t from_ns, uint64_t to_ns, vfront_frame_t *frame)
+{
+    uint32_t first = reading_at(d, from_ns), last = reading_at(d, to_ns);
+    if (first < d->gyro_count && last > first) {
+        if (first && d->gyro[first].t_ns > from_ns) first--;
+        if (last == d->gyro_count) last--;
+    } else if (first == 0 || last == d->gyro_count) {
+        return; /* all of it before or after */
+    } else {
+        first--; /* both frames lie between two readings */
+    }
+    const uint32_t count = last - first + 1;
+    if (count > VFRONT_GYRO_SAMPLES) {
+        if (!d->said_gyro) note("%u gyro readings between two frames, over VFRONT_GYRO_SAMPLES: not used there", count);
+        d->said_gyro = 1;
+        return;
+    }
+    frame->gyro = &d->gyro[first];
+    frame->gyro_count = count;
+}
+
+static void give_motion(struct dataset *d, uint32_t index, vfront_frame_t *frame)
+{
+    if (d->flight) {
+        frame->t_ns = synthetic_time_ns(index);
+        if (!index) return;
+        frame->gyro = d->drawn_gyro;
+        frame->gyro_count = synthetic_gyro(synthetic_time_ns(index - 1), frame->t_ns, d->drawn_gyro, VFRONT_GYRO_SAMPLES);
+        return;
+    }
+    frame->t_ns = d->shots[0].shot[index].t_ns;
+    if (index && d->gyro_count) give_gyro(d, d->shots[0].shot[index - 1].t_ns, frame->t_ns, frame);
+}
+
+const char *dataset_read(dataset_t *d, uint32_t index, vfront_frame_t *frame)
+{
+    memset(frame, 0, sizeof *frame);
+    const char *wrong = read_pictures(d, index);
+    if (wrong) return wrong;
+    for (int32_t i = 0; i < d->rig.cameras; i++) {
+        const picture_t *p = &d->picture[i];
+        if (p->width_px != d->rig.camera[i].width_px || p->height_px != d->rig.camera[i].height_px)
+            return fail("%s: %dx%d, but the sequence began with %dx%d", d->shots[i].shot[index].path, (int)p->width_px,
+                        (int)p->height_px, (int)d->rig.camera[i].width_px, (int)d->rig.camera[i].height_px);
+        vfront_picture_t *to = &frame->picture[i];
+        to->data = p->pixels;
+        to->width_px = p->width_px;
+        to->height_px = p->height_px;
+        to->pitch_bytes = (uint32_t)(p->width_px * p->bytes);
+        to->format = p->bytes == 2 ? VFRONT_GREY16 : VFRONT_GREY8;
+        to->memory = VFRONT_HOST_MEMORY;
+    }
+    give_motion(d, index, frame);
+    return NULL;
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L /* strcasecmp */
+#include "picture.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#ifdef HAVE_PNG
+#include <png.h>
+#include <setjmp.h>
+#endif
+
+static char message[4608];
+
+/** The line that a failed function returns. */
+__attribute__((format(printf, 1, 2))) static const char *fail(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vsnprintf(message, sizeof message, format, list);
+    va_end(list);
+    return message;
+}
+
+int picture_named(const char *name)
+{
+    static const char *const extension[] = {".png", ".pgm", ".ppm", ".pnm"};
+    const char *dot = strrchr(name, '.');
+    if (!dot || name[0] == '.') return 0; /* hidden files are none of ours */
+    for (size_t i = 0; i < sizeof extension / sizeof *extension; i++)
+        if (strcasecmp(dot, extension[i]) == 0) return 1;
+    return 0;
+}
+
+/* ---- memory and grey ----------------------------------------------------------------------------------------------- */
+
+/** Makes room for a picture of this size. */
+static const char *make_room(picture_t *p, const char *path, uint32_t width, uint32_t height, int32_t bytes)
+{
+    if (!width || !height || width > PICTURE_SIDE_MOST_PX || height > PICTURE_SIDE_MOST_PX)
+        return fail("%s: a picture of %ux%u is not readable here", path, (unsigned)width, (unsigned)height);
+    const size_t need = (size_t)width * height * (size_t)bytes;
+    if (need > p->room_bytes) {
+        void *more = realloc(p->pixels, need);
+        if (!more) return fail("%s: no memory for %ux%u pixels", path, (unsigned)width, (unsigned)height);
+        p->pixels = more;
+        p->room_bytes = need;
+    }
+    p->width_px = (int32_t)width;
+    p->height_px = (int32_t)height;
+    p->bytes = bytes;
+    return NULL;
+}
+
+/** Rec. 601. */
+static uint32_t luma(uint32_t red, uint32_t green, uint32_t blue)
+{
+    return (299 * red + 587 * green + 114 * blue + 500) / 1000;
+}
+
+static void put(picture_t *p, size_t at, uint32_t grey)
+{
+    if (p->bytes == 1)
+        ((uint8_t *)p->pixels)[at] = (uint8_t)grey;
+    else
+        ((uint16_t *)p->pixels)[at] = (uint16_t)grey;
+}
+
+void picture_free(picture_t *p)
+{
+    free(p->pixels);
+    memset(p, 0, sizeof *p);
+}
+
+/* ---- PGM, PPM ------------------------------------------------------------------------------------------------------ */
+
+/** What the head of such a file says. */
+struct plain_head {
+    int text;          /* numbers in decimal, not in bytes */
+    uint32_t channels; /* 1 or 3 */
+    uint32_t width, height, white;
+};
+
+/** A decimal number after white space and comments; UINT32_MAX when there is none. */
+static uint32_t read_number(FILE *file)
+{
+    int c = getc(file);
+    while (isspace(c) || c == '#') {
+        if (c == '#')
+            while (c != '\n' && c != EOF) c = getc(file);
+        else
+            c = getc(file);
+    }
+    if (!isdigit(c)) return UINT32_MAX;
+    uint32_t number = 0;
+    for (; isdigit(c); c = getc(file)) number = number < 1000000 ? 10 * number + (uint32_t)(c - '0') : number;
+    ungetc(c, file);
+    return number;
+}
+
+static const char *read_plain_head(FILE *file, const char *path, struct plain_head *h)
+{
+    const int letter = getc(file), kind = getc(file);
+    if (letter != 'P' || (kind != '2' && kind != '3' && kind != '5' && kind != '6'))
+        return fail("%s: not a PNG, PGM or PPM file", path);
+    h->text = kind < '5';
+    h->channels = kind == '3' || kind == '6' ? 3 : 1;
+    h->width = read_number(file);
+    h->height = read_number(file);
+    h->white = read_number(file);
+    const int gap = h->text ? ' ' : getc(file);
+    if (h->width == UINT32_MAX || h->height == UINT32_MAX || !h->white || h->white > 65535 || !isspace(gap))
+        return fail("%s: damaged head of a PGM or PPM file", path);
+    return NULL;
+}
+
+/** The next sample, brought from 0..white to the range of `bytes`; UINT32_MAX at the end of the file. */
+static uint32_t read_sample(FILE *file, const struct plain_head *h, int32_t bytes)
+{
+    uint32_t v;
+    if (h->text) {
+        v = read_number(file);
+    } else {
+        const int first = getc(file), second = h->white > 255 ? getc(file) : 0;
+        if (first == EOF || second == EOF) return UINT32_MAX;
+        v = h->white > 255 ? (uint32_t)first << 8 | (uint32_t)second : (uint32_t)first;
+    }
+    if (v == UINT32_MAX) return v;
+    const uint32_t most = bytes == 1 ? 255 : 65535;
+    if (v > h->white) v = h->white;
+    return h->white == most ? v : (v * most + h->white / 2) / h->white;
+}
+
+static const char *read_plain(picture_t *p, FILE *file, const char *path)
+{
+    struct plain_head h = {0, 0, 0, 0, 0};
+    const char *wrong = read_plain_head(file, path, &h);
+    if (!wrong) wrong = make_room(p, path, h.width, h.height, h.white > 255 ? 2 : 1);
+    if (wrong) return wrong;
+    p->coloured = h.channels == 3;
+    const size_t count = (size_t)h.width * h.height;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t v[3] = {0, 0, 0};
+        for (uint32_t c = 0; c < h.channels; c++) {
+            v[c] = read_sample(file, &h, p->bytes);
+            if (v[c] == UINT32_MAX) return fail("%s: ends after %zu of %zu pixels", path, i, count);
+        }
+        put(p, i, h.channels == 3 ? luma(v[0], v[1], v[2]) : v[0]);
+    }
+    return NULL;
+}
+
+/* ---- PNG ----------------------------------------------------------------------------------------------------------- */
+
+#ifdef HAVE_PNG
+/** Everything that must outlive the jump out of libpng. */
+struct png_file {
+    png_structp png;
+    png_infop info;
+    png_bytep samples;
+    png_bytep *rows;
+    uint32_t width, height, channels;
+    int32_t bytes;
+    char reason[160];
+    jmp_buf back;
+};
+
+/** libpng calls this where it cannot go on. */
+static void png_gives_up(png_structp png, png_const_charp reason)
+{
+    struct png_file *f = png_get_error_ptr(png);
+    snprintf(f->reason, sizeof f->reason, "%s", reason);
+    longjmp(f->back, 1);
+}
+
+/** Unusual chunks are no news to a user. */
+static void png_mutters(png_structp png, png_const_charp reason)
+{
+    (void)png;
+    (void)reason;
+}
+
+/** Asks for grey or RGB of 8 or 16 bits in the machine's byte order, whatever the file holds. */
+static void ask_for_samples(struct png_file *f)
+{
+    png_set_expand(f->png);
+    png_set_strip_alpha(f->png);
+    const uint16_t one = 1;
+    if (*(const uint8_t *)&one) png_set_swap(f->png);
+    png_set_interlace_handling(f->png);
+    png_read_update_info(f->png, f->info);
+    f->channels = png_get_channels(f->png, f->info);
+    f->bytes = png_get_bit_depth(f->png, f->info) / 8;
+}
+
+static int take_rows(struct png_file *f)
+{
+    const size_t row_bytes = png_get_rowbytes(f->png, f->info);
+    f->samples = malloc(row_bytes * f->height);
+    f->rows = malloc(f->height * sizeof *f->rows);
+    for (uint32_t y = 0; f->samples && f->rows && y < f->height; y++) f->rows[y] = f->samples + y * row_bytes;
+    return f->samples && f->rows;
+}
+
+/** The part during which libpng may jump back. Returns 0 when it did, or memory is short. */
+static int decode(struct png_file *f, FILE *file)
+{
+    if (setjmp(f->back)) return 0;
+    png_init_io(f->png, file);
+    png_read_info(f->png, f->info);
+    f->width = png_get_image_width(f->png, f->info);
+    f->height = png_get_image_height(f->png, f->info);
+    if (f->width > PICTURE_SIDE_MOST_PX || f->height > PICTURE_SIDE_MOST_PX) png_error(f->png, "too large");
+    ask_for_samples(f);
+    if (!take_rows(f)) png_error(f->png, "no memory");
+    png_read_image(f->png, f->rows);
+    png_read_end(f->png, NULL);
+    return 1;
+}
+
+static const char *take_grey(picture_t *p, const struct png_file *f, const char *path)
+{
+    const char *wrong = make_room(p, path, f->width, f->height, f->bytes);
+    if (wrong) return wrong;
+    p->coloured = f->channels == 3;
+    const size_t count = (size_t)f->width * f->height;
+    if (f->channels == 1) {
+        memcpy(p->pixels, f->samples, count * (size_t)f->bytes);
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *v = f->samples + 3 * i;
+        const uint16_t *w = (const uint16_t *)(const void *)f->samples + 3 * i;
+        put(p, i, f->bytes == 1 ? luma(v[0], v[1], v[2]) : luma(w[0], w[1], w[2]));
+    }
+    return NULL;
+}
+
+static const char *read_png(picture_t *p, FILE *file, const char *path)
+{
+    struct png_file f;
+    memset(&f, 0, sizeof f);
+    f.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &f, png_gives_up, png_mutters);
+    if (f.png) f.info = png_create_info_struct(f.png);
+    const char *wrong = NULL;
+    if (!f.info)
+        wrong = fail("%s: libpng cannot be started", path);
+    else if (!decode(&f, file))
+        wrong = fail("%s: truncated or damaged PNG (%s)", path, f.reason);
+    else
+        wrong = take_grey(p, &f, path);
+    png_destroy_read_struct(&f.png, &f.info, NULL);
+    free(f.samples);
+    free(f.rows);
+    return wrong;
+}
+
+static int encode(struct png_file *f, FILE *file, const uint8_t *pixels, int32_t channels)
+{
+    if (setjmp(f->back)) return 0;
+    png_init_io(f->png, file);
+    png_set_compression_level(f->png, 3); /* overlays are many and short-lived */
+    png_set_IHDR(f->png, f->info, f->width, f->height, 8, channels == 3 ? PNG_COLOR_TYPE_RGB : PNG_COLOR_TYPE_GRAY,
+                 PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_write_info(f->png, f->info);
+    for (uint32_t y = 0; y < f->height; y++) png_write_row(f->png, pixels + (size_t)y * f->width * (size_t)channels);
+    png_write_end(f->png, f->info);
+    return 1;
+}
+
+static int write_pixels(FILE *file, const uint8_t *pixels, int32_t width, int32_t height, int32_t channels)
+{
+    struct png_file f;
+    memset(&f, 0, sizeof f);
+    f.width = (uint32_t)width;
+    f.height = (uint32_t)height;
+    f.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &f, png_gives_up, png_mutters);
+    if (f.png) f.info = png_create_info_struct(f.png);
+    const int done = f.info && encode(&f, file, pixels, channels);
+    png_destroy_write_struct(&f.png, &f.info);
+    return done;
+}
+
+static const char *extension_of(int32_t channels)
+{
+    (void)channels;
+    return "png";
+}
+#else
+static const char *read_png(picture_t *p, FILE *file, const char *path)
+{
+    (void)p;
+    (void)file;
+    return fail("%s: a PNG, and this build has no libpng: install libpng-dev and build again, or convert to PGM", path);
+}
+
+static int write_pixels(FILE *file, const uint8_t *pixels, int32_t width, int32_t height, int32_t channels)
+{
+    const size_t count = (size_t)width * (size_t)height * (size_t)channels;
+    fprintf(file, "P%c\n%d %d\n255\n", channels == 3 ? '6' : '5', (int)width, (int)height);
+    return fwrite(pixels, 1, count, file) == count;
+}
+
+static const char *extension_of(int32_t channels) { return channels == 3 ? "ppm" : "pgm"; }
+#endif
+
+/* ---- files --------------------------------------------------------------------------------------------------------- */
+
+static const char *read_by_content(picture_t *p, FILE *file, const char *path)
+{
+    static const uint8_t png_mark[4] = {0x89, 'P', 'N', 'G'};
+    uint8_t start[4];
+    const size_t got = fread(start, 1, sizeof start, file);
+    if (ferror(file)) return fail("%s: %s", path, strerror(errno));
+    if (got == 0) return fail("%s: an empty file", path);
+    rewind(file);
+    const int is_png = got == sizeof start && memcmp(start, png_mark, sizeof start) == 0;
+    return is_png ? read_png(p, file, path) : read_plain(p, file, path);
+}
+
+const char *picture_read(picture_t *p, const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file) return fail("%s: %s", path, strerror(errno));
+    const char *wrong = read_by_content(p, file, path);
+    fclose(file);
+    return wrong;
+}
+
+const char *picture_write(const char *stem, const uint8_t *pixels, int32_t width_px, int32_t height_px, int32_t channels)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s.%s", stem, extension_of(channels));
+    FILE *file = fopen(path, "wb");
+    if (!file) return fail("%s: %s", path, strerror(errno));
+    errno = 0;
+    int done = write_pixels(file, pixels, width_px, height_px, channels);
+    done = fflush(file) == 0 && done;
+    const int reason = errno;
+    done = fclose(file) == 0 && done;
+    return done ? NULL : fail("%s: cannot be written: %s", path, reason ? strerror(reason) : "error of libpng");
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writes results as text into a folder, one file for each kind: tracks.csv, keypoints.csv, health.csv, timing.csv and
+ * digest.txt. Numbers are printed with as many digits as they need to be read back without loss.
+ * A function that can fail returns NULL, or one line that says what went wrong and with which file; the line is valid until
+ * the next call.
+ */
+#ifndef RECORD_H
+#define RECORD_H
+
+#include "../vfront.h"
+
+/** Open files. */
+typedef struct record record_t;
+
+/** Makes the folder, and those above it, where they are not there; files of an earlier run are overwritten. */
+const char *record_open(record_t **record, const char *folder, int32_t cameras);
+
+/** Appends a frame to each file and hands it to the system: a full disk is noticed at once, a crash loses nothing. */
+const char *record_frame(record_t *record, const vfront_result_t *result);
+
+/** Closes the files; what was written stays. NULL is ignored. */
+const char *record_close(record_t *record);
+
+/** Makes a folder, and those above it. */
+const char *record_folder(const char *folder);
+
+/** Words for vfront_state_t and vfront_end_t ("tracking", "border"); "?" for any other number. */
+const char *record_state_name(uint32_t state);
+const char *record_end_name(uint32_t end);
+
+#endif

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * replay: runs the front end over a sequence and says how it fared; with --out it writes down everything that was found.
+ */
+#define _POSIX_C_SOURCE 200809L /* isatty, clock_gettime */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "dataset.h"
+#include "overlay.h"
+#include "picture.h"
+#include "record.h"
+
+enum { DONE = 0, FAILED = 1, USAGE = 2, GO_ON = -1 }; /* exit codes, and none yet */
+
+#define ENDLESS_FRAMES 60 /* taken of a data set without an end when --frames says nothing */
+
+static const char help[] =
+    "usage: replay [options] [DATASET]\n"
+    "\n"
+    "Runs vfront over a sequence of pictures and prints how it fared.\n"
+    "\n"
+    "DATASET is found out by looking:\n"
+    "  synthetic         a stereo flight with gyro that replay draws itself, 60 frames unless --frames says otherwise;\n"
+    "                    synthetic:640x400 for another size. This is the default\n"
+    "  EuRoC / ASL       a folder with mav0, or mav0: cam0, cam1, imu0 with data.csv and sensor.yaml\n"
+    "  KITTI odometry    a folder with image_0, and image_1, calib.txt, times.txt where they are there\n"
+    "  a plain folder    of PNG, PGM or PPM pictures in the order of their names; 30 Hz unless there is a times.txt\n"
+    "\n"
+    "options:\n"
+    "  --out DIR         write tracks.csv, keypoints.csv, health.csv, timing.csv, digest.txt into DIR, which is made\n"
+    "  --overlay         with --out: pictures with the tracks drawn over them, in DIR/overlay\n"
+    "  --frames N        stop after N frames\n"
+    "  --port WHICH      auto, host or cuda; auto takes cuda where a GPU can be used\n"
+    "  --set NAME=VALUE  a tuning value; any number of times. --set help lists them all\n"
+    "  --mono            camera 0 only\n"
+    "  --no-gyro         no gyro readings\n"
+    "  --quiet           no progress line\n"
+    "  --help            this, and the tuning values\n"
+    "\n"
+    "exit code: 0 done, 1 data, disk or library failed, 2 wrong usage\n";
+
+struct options {
+    const char *dataset, *out;
+    vfront_port_t port;
+    uint32_t frames; /* 0: all */
+    int overlay, mono, no_gyro, quiet;
+    vfront_tuning_t tuning;
+};
+
+/** What the summary needs of every frame. */
+struct moment {
+    float step_us, device_us, stage_us[VFRONT_STAGES];
+};
+
+/** Sums over the frames so far. */
+struct totals {
+    uint64_t frames, alive, age, lived, born, ended[VFRONT_ENDS], overflow, gaps, overruns, quality;
+    uint64_t keypoints[VFRONT_CAMERAS], state[4], digest;
+    uint32_t quality_least;
+    struct moment *moment;
+    size_t room;
+};
+
+static vfront_t vf;
+
+__attribute__((format(printf, 2, 3))) static int complain(int code, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fputs("replay: ", stderr);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+    va_end(list);
+    return code;
+}
+
+/* ---- options ------------------------------------------------------------------------------------------------------- */
+
+static void list_tuning(void)
+{
+    const vfront_tuning_entry_t *e;
+    printf("%-25s %8s  %-16s %s\n", "tuning value", "default", "range", "meaning");
+    for (size_t i = 0; (e = vfront_tuning_entry(i)) != NULL; i++) {
+        char range[32];
+        snprintf(range, sizeof range, "%" PRId32 "..%" PRId32, e->least, e->most);
+        printf("%-25s %8" PRId32 "  %-16s %s\n", e->name, e->standard, range, e->meaning);
+    }
+}
+
+/** A whole number and nothing else. */
+static int read_whole(const char *text, long long least, long long most, long long *number)
+{
+    char *end;
+    errno = 0;
+    *number = strtoll(text, &end, 10);
+    return end != text && !*end && !errno && *number >= least && *number <= most;
+}
+
+/** How many letters differ: insertions, deletions, exchanges. */
+static int distance(const char *a, const char *b)
+{
+    enum { MOST = 63 };
+    int row[MOST + 1];
+    const int length = (int)strlen(b) < MOST ? (int)strlen(b) : MOST;
+    for (int i = 0; i <= length; i++) row[i] = i;
+    for (int k = 1; *a; a++, k++) {
+        int corner = row[0];
+        row[0] = k;
+        for (int i = 1; i <= length; i++) {
+            int best = corner + (*a != b[i - 1]);
+            corner = row[i];
+            if (row[i] + 1 < best) best = row[i] + 1;
+            if (row[i - 1] + 1 < best) best = row[i - 1] + 1;
+            row[i] = best;
+        }
+    }
+    return row[length];
+}
+
+/** Names that were perhaps meant: a few letters off, or with the given word in them. */
+static int complain_of_name(const char *name)
+{
+    const vfront_tuning_entry_t *e;
+    char near[512] = "";
+    size_t used = 0;
+    for (size_t i = 0; (e = vfront_tuning_entry(i)) != NULL && used < sizeof near; i++)
+        if (distance(name, e->name) <= 3 || (*name && strstr(e->name, name)))
+            used += (size_t)snprintf(near + used, sizeof near - used, "%s %s", used ? "," : "; near:", e->name);
+    return complain(USAGE, "--set %s: no such tuning value%s; --set help lists them all", name, near);
+}
+
+static int set_tuning(struct options *o, const char *text)
+{
+    const vfront_tuning_entry_t *e = NULL;
+    const char *equals = strchr(text, '=');
+    char name[64];
+    long long value;
+    if (strcmp(text, "help") == 0) {
+        list_tuning();
+        return DONE;
+    }
+    if (!equals) return complain(USAGE, "--set %s: not NAME=VALUE", text);
+    snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
+    for (size_t i = 0; (e = vfront_tuning_entry(i)) != NULL && strcmp(e->name, name) != 0;) i++;
+    if (!e) return complain_of_name(name);
+    if (!read_whole(equals + 1, e->least, e->most, &value))
+        return complain(USAGE, "--set %s: not a whole number in %" PRId32 "..%" PRId32, text, e->least, e->most);
+    vfront_tuning_set(&o->tuning, name, (int32_t)value);
+    return GO_ON;
+}
+
+static int set_port(struct options *o, const char *text)
+{
+    static const char *const name[] = {"auto", "cuda", "host"};
+    static const vfront_port_t port[] = {VFRONT_PORT_AUTO, VFRONT_PORT_CUDA, VFRONT_PORT_HOST};
+    for (size_t i = 0; i < 3; i++) {
+        if (strcmp(text, name[i]) != 0) continue;
+        o->port = port[i];
+        return GO_ON;
+    }
+    return complain(USAGE, "--port %s: not auto, host or cuda", text);
+}
+
+static int set_frames(struct options *o, const char *text)
+{
+    long long number;
+    if (!read_whole(text, 1, UINT32_MAX, &number)) return complain(USAGE, "--frames %s: not a number from 1 on", text);
+    o->frames = (uint32_t)number;
+    return GO_ON;
+}
+
+static int set_out(struct options *o, const char *text)
+{
+    o->out = text;
+    return *text ? GO_ON : complain(USAGE, "--out: an empty name");
+}
+
+/** Options without a value. */
+static int set_flag(struct options *o, const char *name)
+{
+    const struct {
+        const char *name;
+        int *flag;
+    } known[] = {{"--overlay", &o->overlay}, {"--mono", &o->mono}, {"--no-gyro", &o->no_gyro}, {"--quiet", &o->quiet}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(name, known[i].name) != 0) continue;
+        *known[i].flag = 1;
+        return GO_ON;
+    }
+    if (strcmp(name, "--help") != 0) return complain(USAGE, "%s: no such option; --help lists them", name);
+    fputs(help, stdout);
+    putchar('\n');
+    list_tuning();
+    return DONE;
+}
+
+/** One option; --name value and --name=value mean the same. Takes as many words as it needs. */
+static int read_option(struct options *o, char **word, int *at)
+{
+    static const struct {
+        const char *name;
+        int (*set)(struct options *o, const char *text);
+    } known[] = {{"--out", set_out}, {"--frames", set_frames}, {"--port", set_port}, {"--set", set_tuning}};
+    const char *text = word[*at];
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const size_t length = strlen(known[i].name);
+        if (strncmp(text, known[i].name, length) != 0) continue;
+        if (text[length] == '=') return known[i].set(o, text + length + 1);
+        if (text[length]) continue;
+        if (!word[*at + 1]) return complain(USAGE, "%s: a value is missing", text);
+        return known[i].set(o, word[++*at]);
+    }
+    return set_flag(o, text);
+}
+
+static int read_options(struct options *o, int count, char **word)
+{
+    memset(o, 0, sizeof *o);
+    vfront_tuning_default(&o->tuning);
+    for (int at = 1; at < count; at++) {
+        if (word[at][0] == '-') {
+            const int code = read_option(o, word, &at);
+            if (code != GO_ON) return code;
+        } else if (o->dataset) {
+            return complain(USAGE, "%s: one DATASET only, there is %s already", word[at], o->dataset);
+        } else {
+            o->dataset = word[at];
+        }
+    }
+    if (!o->dataset) o->dataset = "synthetic";
+    if (o->overlay && !o->out) return complain(USAGE, "--overlay needs --out DIR");
+    return GO_ON;
+}
+
+/* ---- summary ------------------------------------------------------------------------------------------------------- */
+
+/** FNV-1a over the digests of all frames. */
+static void take_digest(struct totals *t, uint64_t digest)
+{
+    if (!t->frames) t->digest = 0xcbf29ce484222325u;
+    for (int i = 0; i < 8; i++) t->digest = (t->digest ^ (digest >> 8 * i & 255)) * 0x100000001b3u;
+}
+
+static int take_times(struct totals *t, const vfront_timing_t *timing)
+{
+    if (t->frames == t->room) {
+        const size_t room = t->room ? 2 * t->room : 1024;
+        struct moment *more = realloc(t->moment, room * sizeof *more);
+        if (!more) return 0;
+        t->moment = more;
+        t->room = room;
+    }
+    struct moment *m = &t->moment[t->frames];
+    m->step_us = timing->step_us;
+    m->device_us = timing->device_us;
+    memcpy(m->stage_us, timing->stage_us, sizeof m->stage_us);
+    return 1;
+}
+
+static int take(struct totals *t, const vfront_result_t *r)
+{
+    const vfront_health_t *h = &r->health;
+    if (!take_times(t, &r->timing)) return 0;
+    take_digest(t, vfront_digest(r));
+    if (!t->frames || h->quality < t->quality_least) t->quality_least = h->quality;
+    t->frames++;
+    t->alive += r->tracks_count;
+    t->born += h->born;
+    t->overflow += h->overflow;
+    t->gaps += h->gap;
+    t->overruns += r->timing.overrun;
+    t->quality += h->quality;
+    if (h->state < 4) t->state[h->state]++;
+    for (uint32_t i = 0; i < r->tracks_count; i++) t->age += r->tracks[i].age;
+    for (uint32_t i = 0; i < r->lost_count; i++) t->lived += r->lost[i].age;
+    for (int i = 1; i < VFRONT_ENDS; i++) t->ended[i] += h->ended[i];
+    for (int i = 0; i < VFRONT_CAMERAS; i++) t->keypoints[i] += r->keypoints_count[i];
+    return 1;
+}
+
+static double mean(uint64_t sum, uint64_t count) { return count ? (double)sum / (double)count : 0.0; }
+
+static int compare_times(const void *a, const void *b)
+{
+    const float one = *(const float *)a, other = *(const float *)b;
+    return (one > other) - (one < other);
+}
+
+/** The time that so many percent of the frames do not exceed. `column` is the place of a float in struct moment. */
+static double percentile(const struct totals *t, size_t column, unsigned percent)
+{
+    float *sorted = malloc(t->frames * sizeof *sorted);
+    if (!sorted) return 0.0;
+    for (size_t i = 0; i < t->frames; i++) memcpy(&sorted[i], (const char *)&t->moment[i] + column, sizeof *sorted);
+    qsort(sorted, t->frames, sizeof *sorted, compare_times);
+    const size_t rank = (t->frames * percent + 99) / 100;
+    const double time_us = (double)sorted[rank ? rank - 1 : 0];
+    free(sorted);
+    return time_us;
+}
+
+static void print_times(const struct totals *t)
+{
+    static const size_t column[] = {offsetof(struct moment, step_us), offsetof(struct moment, device_us)};
+    static const char *const name[] = {"step", "device"};
+    for (int i = 0; i < 2; i++)
+        printf("%-12s p50 %.0f us, p99 %.0f us, max %.0f us\n", name[i], percentile(t, column[i], 50),
+               percentile(t, column[i], 99), percentile(t, column[i], 100));
+    printf("%-12s", "stages, p50");
+    for (size_t i = 0; i < VFRONT_STAGES; i++)
+        printf("%s %s %.0f us", i ? "," : "", vfront_stage_name(i),
+               percentile(t, offsetof(struct moment, stage_us) + i * sizeof(float), 50));
+    printf("\n%-12s %" PRIu64 "\n", "overruns", t->overruns);
+}
+
+static void print_rig(dataset_t *d, const struct options *o, const vfront_rig_t *rig)
+{
+    for (int32_t i = 0; i < rig->cameras; i++)
+        printf("camera %-5" PRId32 " %" PRId32 "x%" PRId32 " px, %s\n", i, rig->camera[i].width_px, rig->camera[i].height_px,
+               rig->camera[i].fx_px == 0.0 ? "not calibrated" : "calibrated");
+    printf("%-12s %s\n", "gyro", !dataset_has_gyro(d) ? "none" : o->no_gyro ? "not used" : "used");
+}
+
+static void print_tracks(const struct totals *t)
+{
+    uint64_t ended = 0;
+    for (int i = 1; i < VFRONT_ENDS; i++) ended += t->ended[i];
+    printf("%-12s %.1f alive with an age of %.1f frames, in the mean\n", "tracks", mean(t->alive, t->frames),
+           mean(t->age, t->alive));
+    printf("%-12s %" PRIu64 " born, %" PRIu64 " ended after %.1f frames in the mean:", "", t->born, ended, mean(t->lived, ended));
+    for (uint32_t i = 1; i < VFRONT_ENDS; i++) printf("%s %s %" PRIu64, i > 1 ? "," : "", record_end_name(i), t->ended[i]);
+    putchar('\n');
+}
+
+static void print_summary(const struct options *o, dataset_t *d, const struct totals *t)
+{
+    vfront_info_t info;
+    const vfront_rig_t *rig = dataset_rig(d);
+    vfront_info(&vf, &info);
+    printf("%-12s %s (%s), %" PRIu64 " frames\n", "dataset", o->dataset, dataset_kind(d), t->frames);
+    print_rig(d, o, rig);
+    printf("%-12s %s: %s\n", "port", info.port == VFRONT_PORT_CUDA ? "cuda" : "host", info.device);
+    printf("%-12s %" PRId32 "\n", "levels", info.levels);
+    print_tracks(t);
+    printf("%-12s", "key points");
+    for (int32_t i = 0; i < rig->cameras; i++)
+        printf("%s %.1f in %" PRId32 " cells", i ? "," : "", mean(t->keypoints[i], t->frames), info.cells[i]);
+    printf("\n%-12s", "health");
+    for (uint32_t i = 0; i < 4; i++) printf(" %s %" PRIu64 ",", record_state_name(i), t->state[i]);
+    printf(" gaps %" PRIu64 "; quality %.1f, least %" PRIu32 "\n", t->gaps, mean(t->quality, t->frames), t->quality_least);
+    print_times(t);
+    printf("%-12s host %.1f MB, pinned %.1f MB, device %.1f MB\n", "memory", (double)info.host_bytes * 1e-6,
+           (double)info.pinned_bytes * 1e-6, (double)info.device_bytes * 1e-6);
+    printf("%-12s %016" PRIx64 "\n", "digest", t->digest);
+}
+
+/* ---- the run ------------------------------------------------------------------------------------------------------- */
+
+/** Everything that a run opens. */
+struct run {
+    const struct options *options;
+    dataset_t *dataset;
+    record_t *record;
+    overlay_t *overlay;
+    struct totals totals;
+    uint32_t frames;
+    double said_s; /* when the progress line was last written */
+};
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/** A line on a terminal that is written over and over, and wiped out in the end. */
+static void say_progress(struct run *run, const vfront_result_t *r)
+{
+    const double now = now_s();
+    if (run->options->quiet || !isatty(STDERR_FILENO)) return;
+    if (r && now - run->said_s < 0.1) return;
+    run->said_s = now;
+    if (r)
+        fprintf(stderr, "\rframe %" PRIu64 " of %" PRIu32 ", %" PRIu32 " tracks, %.2f ms \033[K", r->frame + 1, run->frames,
+                r->tracks_count, (double)r->timing.step_us * 1e-3);
+    else
+        fputs("\r\033[K", stderr);
+}
+
+static const char *draw(struct run *run, const vfront_frame_t *frame, const vfront_result_t *r)
+{
+    char line[160], stem[4400];
+    snprintf(line, sizeof line, "frame %" PRIu64 "  tracks %" PRIu32 "  followed %" PRIu32 "  born %" PRIu32 "  lost %" PRIu32 "  %s",
+             r->frame, r->tracks_count, r->health.followed, r->health.born, r->lost_count, record_state_name(r->health.state));
+    snprintf(stem, sizeof stem, "%s/overlay/%06" PRIu64, run->options->out, r->frame);
+    const uint8_t *rgb = overlay_draw(run->overlay, &frame->picture[0], r, line);
+    return picture_write(stem, rgb, frame->picture[0].width_px, frame->picture[0].height_px, 3);
+}
+
+static int step(struct run *run, uint32_t index)
+{
+    vfront_frame_t frame;
+    const vfront_result_t *result;
+    const char *wrong = dataset_read(run->dataset, index, &frame);
+    if (wrong) return complain(FAILED, "%s", wrong);
+    if (run->options->no_gyro) frame.gyro_count = 0;
+    const vfront_status_t status = vfront_step(&vf, &frame, &result);
+    if (status)
+        return complain(FAILED, "frame %" PRIu32 ": vfront_step: %s: %s", index, vfront_status_name(status), vfront_detail(&vf));
+    if (!take(&run->totals, result)) return complain(FAILED, "no memory for the times of %" PRIu32 " frames", index);
+    if (run->record) wrong = record_frame(run->record, result);
+    if (!wrong && run->overlay) wrong = draw(run, &frame, result);
+    say_progress(run, wrong ? NULL : result);
+    return wrong ? complain(FAILED, "%s", wrong) : GO_ON;
+}
+
+static int open_front_end(struct run *run)
+{
+    const struct options *o = run->options;
+    const vfront_status_t status = vfront_init(&vf, dataset_rig(run->dataset), &o->tuning, o->port);
+    if (!status) return GO_ON;
+    return complain(status == VFRONT_E_TUNING ? USAGE : FAILED, "vfront_init: %s: %s", vfront_status_name(status),
+                    vfront_detail(&vf));
+}
+
+static int open_outputs(struct run *run)
+{
+    const vfront_rig_t *rig = dataset_rig(run->dataset);
+    const struct options *o = run->options;
+    char folder[4400];
+    if (!o->out) return GO_ON;
+    const char *wrong = record_open(&run->record, o->out, rig->cameras);
+    if (!wrong && o->overlay) {
+        snprintf(folder, sizeof folder, "%s/overlay", o->out);
+        wrong = record_folder(folder);
+        run->overlay = overlay_open(rig->camera[0].width_px, rig->camera[0].height_px);
+        if (!run->overlay) wrong = "no memory for overlays";
+    }
+    return wrong ? complain(FAILED, "%s", wrong) : GO_ON;
+}
+
+static int open_run(struct run *run)
+{
+    const struct options *o = run->options;
+    const char *wrong = dataset_open(&run->dataset, o->dataset, o->mono ? 1 : VFRONT_CAMERAS);
+    if (wrong) return complain(FAILED, "%s", wrong);
+    run->frames = dataset_frames(run->dataset);
+    if (!run->frames) run->frames = o->frames ? o->frames : ENDLESS_FRAMES;
+    if (o->frames && o->frames < run->frames) run->frames = o->frames;
+    const int code = open_front_end(run);
+    return code == GO_ON ? open_outputs(run) : code;
+}
+
+/** Closes what is open; the outputs so far stay. */
+static int close_run(struct run *run, int code)
+{
+    const char *wrong = record_close(run->record);
+    if (wrong && code == GO_ON) code = complain(FAILED, "%s", wrong);
+    overlay_close(run->overlay);
+    dataset_close(run->dataset);
+    vfront_shutdown(&vf);
+    free(run->totals.moment);
+    if ((fflush(stdout) || ferror(stdout)) && code == GO_ON) code = complain(FAILED, "standard output: %s", strerror(errno));
+    return code == GO_ON ? DONE : code;
+}
+
+int main(int count, char **word)
+{
+    struct options options;
+    struct run run = {.options = &options};
+    int code = read_options(&options, count, word);
+    if (code == GO_ON) code = open_run(&run);
+    for (uint32_t i = 0; i < run.frames && code == GO_ON; i++) code = step(&run, i);
+    if (run.totals.frames) {
+        say_progress(&run, NULL);
+        print_summary(&options, run.dataset, &run.totals);
+    }
+    return close_run(&run, code);
+}

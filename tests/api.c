@@ -1,0 +1,766 @@
+/* SPDX-License-Identifier: MIT */
+/* Every status that vfront.h documents, from every call that documents it; and that a refused call changes nothing. */
+#include "pair.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const vfront_result_t *result;
+
+static vfront_rig_t good_rig(void) { return scene_rig(&pair_scene, VFRONT_CAMERAS); }
+
+/* ---- init ------------------------------------------------------------------------------------------------------------------ */
+
+/** vfront_init() on memory that is not in use must refuse, and leave it not in use. */
+static void init_refused(const vfront_rig_t *rig, const vfront_tuning_t *tuning, vfront_port_t port, vfront_status_t want,
+                         const char *detail)
+{
+    vfront_info_t info;
+    pair_refused(vfront_init(&pair_vf, rig, tuning, port), want, detail);
+    assert_int_equal(vfront_info(&pair_vf, &info), VFRONT_E_STATE);
+}
+
+/** After all that was refused, the memory is as good as new. */
+static void still_starts(void)
+{
+    pair_start(NULL);
+    for (int i = 0; i < 3; i++) pair_step();
+    pair_end(NULL);
+}
+
+static void init_null(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = good_rig();
+    assert_int_equal(vfront_init(NULL, &rig, NULL, pair_port), VFRONT_E_NULL);
+    init_refused(NULL, NULL, pair_port, VFRONT_E_NULL, "rig");
+    still_starts();
+}
+
+static void init_align(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = good_rig();
+    for (uintptr_t off = 1; off < 8; off++) {
+        vfront_t *crooked = (vfront_t *)((uintptr_t)&pair_vf + off);
+        assert_int_equal(vfront_init(crooked, &rig, NULL, pair_port), VFRONT_E_ALIGN);
+        assert_string_equal(vfront_detail(crooked), "");
+    }
+    still_starts();
+}
+
+static void init_config(void **state)
+{
+    (void)state;
+    static vfront_t before;
+    const vfront_rig_t rig = good_rig();
+    memset(&pair_vf, 0x5a, sizeof pair_vf); /* it may be smaller than the library thinks, so not a byte may change */
+    memset(&before, 0x5a, sizeof before);
+    for (int bit = 0; bit < 64; bit++) {
+        const uint64_t id = VFRONT_CONFIG_ID ^ 1ull << bit;
+        assert_int_equal(vfront_init_config(&pair_vf, &rig, NULL, pair_port, id), VFRONT_E_CONFIG);
+    }
+    assert_memory_equal(&pair_vf, &before, sizeof before);
+    memset(&pair_vf, 0, sizeof pair_vf);
+    still_starts();
+}
+
+static void init_size(void **state)
+{
+    (void)state;
+    static const int32_t width[] = {INT32_MIN, -1, 0, 15, VFRONT_WIDTH + 1, INT32_MAX};
+    static const int32_t height[] = {INT32_MIN, -1, 0, 15, VFRONT_HEIGHT + 1, INT32_MAX};
+    static const int32_t cameras[] = {INT32_MIN, -1, 0, VFRONT_CAMERAS + 1, INT32_MAX};
+    vfront_rig_t rig = good_rig();
+    for (size_t i = 0; i < sizeof cameras / sizeof *cameras; i++) {
+        rig.cameras = cameras[i];
+        init_refused(&rig, NULL, pair_port, VFRONT_E_SIZE, "rig.cameras");
+    }
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        char name[64];
+        for (size_t i = 0; i < sizeof width / sizeof *width; i++) {
+            rig = good_rig();
+            rig.camera[c].width_px = width[i];
+            snprintf(name, sizeof name, "rig.camera[%d].width_px", c);
+            init_refused(&rig, NULL, pair_port, VFRONT_E_SIZE, name);
+            rig = good_rig();
+            rig.camera[c].height_px = height[i];
+            snprintf(name, sizeof name, "rig.camera[%d].height_px", c);
+            init_refused(&rig, NULL, pair_port, VFRONT_E_SIZE, name);
+        }
+    }
+    still_starts();
+}
+
+static void init_cells(void **state)
+{
+    (void)state;
+    vfront_tuning_t tuning;
+    vfront_tuning_default(&tuning);
+    tuning.cell_width_px = tuning.cell_height_px = 4; /* 40 x 30 */
+    const vfront_rig_t rig = good_rig();
+    init_refused(&rig, &tuning, pair_port, VFRONT_E_SIZE, "1200 cells");
+    still_starts();
+}
+
+static void init_mask(void **state)
+{
+    (void)state;
+    static const uint32_t pitch[] = {0, 1, 159};
+    for (int c = 0; c < VFRONT_CAMERAS; c++)
+        for (size_t i = 0; i < sizeof pitch / sizeof *pitch; i++) {
+            vfront_rig_t rig = good_rig();
+            rig.camera[c].mask = pair_grey[0];
+            rig.camera[c].mask_pitch_bytes = pitch[i];
+            init_refused(&rig, NULL, pair_port, VFRONT_E_MASK, c ? "camera[1].mask_pitch_bytes" : "camera[0].mask_pitch_bytes");
+        }
+    still_starts();
+}
+
+static void init_lens(void **state)
+{
+    (void)state;
+    static const double bad[] = {NAN, INFINITY, -INFINITY, 1e300, -1e300, -1.0, 0.0};
+    static const struct {
+        size_t offset;
+        const char *name;
+        size_t values; /* of bad[]; -1 and 0 are good for a principal point */
+    } field[] = {
+        {offsetof(vfront_camera_t, fx_px), "fx_px", 7},
+        {offsetof(vfront_camera_t, fy_px), "fy_px", 7},
+        {offsetof(vfront_camera_t, cx_px), "cx_px", 5},
+        {offsetof(vfront_camera_t, cy_px), "cy_px", 5},
+    };
+    for (int c = 0; c < VFRONT_CAMERAS; c++)
+        for (size_t f = 0; f < sizeof field / sizeof *field; f++)
+            for (size_t i = 0; i < field[f].values; i++) {
+                vfront_rig_t rig = good_rig();
+                char name[64];
+                memcpy((char *)&rig.camera[c] + field[f].offset, &bad[i], sizeof bad[i]);
+                snprintf(name, sizeof name, "rig.camera[%d].%s", c, field[f].name);
+                init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION, name);
+            }
+    still_starts();
+}
+
+static void init_lens_limits(void **state)
+{
+    (void)state;
+    static const struct {
+        double f_widths, c_sizes; /* focal length in widths, principal point in picture sizes */
+        vfront_status_t status;
+    } limit[] = {
+        {0.05, 0.5, VFRONT_OK},  {0.0499, 0.5, VFRONT_E_CALIBRATION}, {100, 0.5, VFRONT_OK},  {100.1, 0.5, VFRONT_E_CALIBRATION},
+        {1, -1, VFRONT_OK},      {1, -1.01, VFRONT_E_CALIBRATION},    {1, 2, VFRONT_OK},      {1, 2.01, VFRONT_E_CALIBRATION},
+    };
+    for (size_t i = 0; i < sizeof limit / sizeof *limit; i++) {
+        vfront_rig_t rig = good_rig();
+        rig.camera[0].fx_px = rig.camera[0].fy_px = limit[i].f_widths * 160;
+        rig.camera[0].cx_px = limit[i].c_sizes * 160;
+        rig.camera[0].cy_px = limit[i].c_sizes * 120;
+        assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), limit[i].status);
+        vfront_shutdown(&pair_vf);
+    }
+}
+
+static void init_mount(void **state)
+{
+    (void)state;
+    static const double bad[][9] = {
+        {-1, 0, 0, 0, 1, 0, 0, 0, 1},     /* mirrored */
+        {1, 0, 0, 0, 1, 0, 0, 0, -1},     /* mirrored */
+        {-1, 0, 0, 0, -1, 0, 0, 0, -1},   /* mirrored */
+        {1.01, 0, 0, 0, 1, 0, 0, 0, 1},   /* stretched */
+        {1, 0.01, 0, 0, 1, 0, 0, 0, 1},   /* sheared */
+        {1, 1, 1, 1, 1, 1, 1, 1, 1},      /* singular */
+        {0, 0, 0, 0, 0, 0, 0, 0, 1},      /* singular */
+        {NAN, 0, 0, 0, 1, 0, 0, 0, 1},    {1, 0, 0, 0, INFINITY, 0, 0, 0, 1},
+        {1, 0, 0, 0, 1, 0, -INFINITY, 0, 1}, {1e300, 0, 0, 0, 1, 0, 0, 0, 1},
+    };
+    for (int c = 0; c < VFRONT_CAMERAS; c++)
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+            vfront_rig_t rig = good_rig();
+            memcpy(rig.camera[c].R_cam_imu, bad[i], sizeof bad[i]);
+            init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION,
+                         c ? "rig.camera[1].R_cam_imu" : "rig.camera[0].R_cam_imu");
+        }
+    still_starts();
+}
+
+static void init_port(void **state)
+{
+    (void)state;
+    static const int unknown[] = {3, -1, INT32_MAX, INT32_MIN};
+    const vfront_rig_t rig = good_rig();
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "port %d", unknown[i]);
+        init_refused(&rig, NULL, (vfront_port_t)unknown[i], VFRONT_E_PORT, name);
+    }
+#ifndef VFRONT_CUDA
+    init_refused(&rig, NULL, VFRONT_PORT_CUDA, VFRONT_E_PORT, "port 1 is not in this build");
+#endif
+#if !VFRONT_HOST
+    init_refused(&rig, NULL, VFRONT_PORT_HOST, VFRONT_E_PORT, "port 2 is not in this build");
+#endif
+    still_starts();
+}
+
+/** AUTO takes the GPU where there is one; else the host, and says why. */
+static void init_auto(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = good_rig();
+    vfront_info_t info;
+    const vfront_status_t cuda = vfront_init(&pair_vf, &rig, NULL, VFRONT_PORT_CUDA);
+    if (cuda) assert_true(cuda == VFRONT_E_PORT || cuda == VFRONT_E_NO_DEVICE || cuda == VFRONT_E_DRIVER);
+    if (cuda) assert_string_not_equal(vfront_detail(&pair_vf), "");
+    vfront_shutdown(&pair_vf);
+    assert_int_equal(vfront_init(&pair_vf, &rig, NULL, VFRONT_PORT_AUTO), VFRONT_OK);
+    assert_int_equal(vfront_info(&pair_vf, &info), VFRONT_OK);
+    assert_int_equal(info.port, cuda ? VFRONT_PORT_HOST : VFRONT_PORT_CUDA);
+    if (cuda == VFRONT_E_NO_DEVICE || cuda == VFRONT_E_DRIVER) assert_string_not_equal(vfront_detail(&pair_vf), "");
+    vfront_shutdown(&pair_vf);
+    still_starts();
+}
+
+/** The detail is about a call that was refused; there was none. */
+static void init_no_detail(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = good_rig();
+    memset(&pair_vf, 0, sizeof pair_vf);
+    assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_OK);
+    assert_string_equal(vfront_detail(&pair_vf), "");
+    assert_string_equal(vfront_detail(NULL), "");
+    vfront_shutdown(&pair_vf);
+    assert_string_equal(vfront_detail(&pair_vf), "");
+}
+
+/* ---- tuning ---------------------------------------------------------------------------------------------------------------- */
+
+static int32_t *value_of(vfront_tuning_t *t, size_t index) { return (int32_t *)t + index; }
+
+static void tuning_range(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = good_rig();
+    const vfront_tuning_entry_t *e;
+    for (size_t i = 0; (e = vfront_tuning_entry(i)) != NULL; i++) {
+        const int32_t bad[] = {e->least - 1, e->most + 1, INT32_MIN, INT32_MAX};
+        for (int k = 0; k < 4; k++) {
+            vfront_tuning_t t, before;
+            vfront_tuning_default(&t);
+            before = t;
+            assert_int_equal(vfront_tuning_set(&t, e->name, bad[k]), VFRONT_E_TUNING);
+            assert_memory_equal(&t, &before, sizeof t);
+            *value_of(&t, i) = bad[k];
+            init_refused(&rig, &t, pair_port, VFRONT_E_TUNING, e->name);
+        }
+    }
+    still_starts();
+}
+
+/** Every value at both ends of its range is good for frames. */
+static void tuning_ends(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = good_rig();
+    const vfront_tuning_entry_t *e;
+    for (size_t i = 0; (e = vfront_tuning_entry(i)) != NULL; i++) {
+        for (int most = 0; most < 2; most++) {
+            vfront_tuning_t t;
+            const vfront_result_t *r;
+            vfront_tuning_default(&t);
+            assert_int_equal(*value_of(&t, i), e->standard);
+            assert_int_equal(vfront_tuning_set(&t, e->name, most ? e->most : e->least), VFRONT_OK);
+            assert_int_equal(*value_of(&t, i), most ? e->most : e->least);
+            if (t.detect_threshold_low >= t.detect_threshold) t.detect_threshold = 254, t.detect_threshold_low = 253;
+            if (t.cell_width_px < 8) t.cell_height_px = 120; /* within VFRONT_CELLS */
+            if (t.cell_height_px < 8) t.cell_width_px = 160;
+            assert_int_equal(vfront_init(&pair_vf, &rig, &t, pair_port), VFRONT_OK);
+            for (uint64_t k = 0; k < 3; k++) {
+                const vfront_frame_t f = pair_frame(k);
+                assert_int_equal(vfront_step(&pair_vf, &f, &r), VFRONT_OK);
+            }
+            vfront_shutdown(&pair_vf);
+        }
+    }
+    assert_null(vfront_tuning_entry(SIZE_MAX));
+}
+
+static void tuning_pairs(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = good_rig();
+    static const int32_t low[] = {10, 11, 254};
+    for (size_t i = 0; i < sizeof low / sizeof *low; i++) {
+        vfront_tuning_t t;
+        vfront_tuning_default(&t);
+        assert_int_equal(vfront_tuning_set(&t, "detect_threshold_low", low[i]), VFRONT_OK);
+        init_refused(&rig, &t, pair_port, VFRONT_E_TUNING, "detect_threshold_low");
+    }
+    still_starts();
+}
+
+static void tuning_arguments(void **state)
+{
+    (void)state;
+    vfront_tuning_t t, before;
+    vfront_tuning_default(NULL);
+    vfront_tuning_default(&t);
+    before = t;
+    assert_int_equal(vfront_tuning_set(NULL, "detect_arc", 9), VFRONT_E_NULL);
+    assert_int_equal(vfront_tuning_set(&t, NULL, 9), VFRONT_E_NULL);
+    assert_int_equal(vfront_tuning_set(&t, "", 9), VFRONT_E_TUNING);
+    assert_int_equal(vfront_tuning_set(&t, "detect_ar", 9), VFRONT_E_TUNING);
+    assert_int_equal(vfront_tuning_set(&t, "detect_arcs", 9), VFRONT_E_TUNING);
+    assert_memory_equal(&t, &before, sizeof t);
+}
+
+/* ---- order of calls -------------------------------------------------------------------------------------------------------- */
+
+static void refuses_all(vfront_t *vf)
+{
+    const vfront_frame_t f = pair_frame(0);
+    vfront_info_t info;
+    void *data;
+    assert_int_equal(vfront_submit(vf, &f), VFRONT_E_STATE);
+    result = (const vfront_result_t *)&f;
+    assert_int_equal(vfront_wait(vf, 0, &result), VFRONT_E_STATE);
+    assert_null(result);
+    result = (const vfront_result_t *)&f;
+    assert_int_equal(vfront_step(vf, &f, &result), VFRONT_E_STATE);
+    assert_null(result);
+    assert_int_equal(vfront_reset(vf), VFRONT_E_STATE);
+    assert_int_equal(vfront_input(vf, 0, &data), VFRONT_E_STATE);
+    assert_int_equal(vfront_info(vf, &info), VFRONT_E_STATE);
+    vfront_shutdown(vf);
+    assert_string_equal(vfront_detail(vf), "");
+}
+
+static void out_of_order(void **state)
+{
+    (void)state;
+    static vfront_t fresh;
+    refuses_all(&fresh);
+    still_starts();
+    refuses_all(&pair_vf); /* after shutdown */
+    still_starts();
+    vfront_shutdown(NULL);
+}
+
+static void init_twice(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = good_rig();
+    pair_step();
+    pair_refused(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_E_STATE, "in use already");
+    pair_step();
+    pair_refused(vfront_init(&pair_vf, NULL, NULL, pair_port), VFRONT_E_STATE, "in use already");
+    pair_step();
+}
+
+static void wait_without_submit(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        pair_refused(vfront_wait(&pair_vf, UINT32_MAX, &result), VFRONT_E_STATE, "nothing was submitted");
+        assert_null(result);
+        pair_step();
+    }
+}
+
+/** Everything that is refused while a frame is under way, and that none of it harms that frame. */
+static void busy(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = good_rig();
+    pair_step();
+    for (uint64_t i = 1; i < 4; i++) {
+        const vfront_frame_t f = pair_frame(i), later = pair_frame(i + 1);
+        const vfront_result_t *other;
+        vfront_info_t info;
+        void *before, *during;
+        assert_int_equal(vfront_step(&pair_twin, &f, &other), VFRONT_OK);
+        assert_int_equal(vfront_input(&pair_vf, 0, &before), VFRONT_OK);
+        assert_int_equal(vfront_submit(&pair_vf, &f), VFRONT_OK);
+        pair_refused(vfront_submit(&pair_vf, &later), VFRONT_E_BUSY, "under way");
+        pair_refused(vfront_step(&pair_vf, &later, &result), VFRONT_E_BUSY, "under way");
+        pair_refused(vfront_reset(&pair_vf), VFRONT_E_BUSY, "under way");
+        pair_refused(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_E_STATE, "in use already");
+        assert_int_equal(vfront_wait(&pair_vf, UINT32_MAX, NULL), VFRONT_E_NULL);
+        assert_int_equal(vfront_info(&pair_vf, &info), VFRONT_OK);
+        assert_int_equal(vfront_input(&pair_vf, 0, &during), VFRONT_OK);
+        assert_ptr_not_equal(before, during);
+        assert_int_equal(vfront_wait(&pair_vf, UINT32_MAX, &result), VFRONT_OK);
+        assert_true(vfront_digest(result) == vfront_digest(other));
+        assert_int_equal(vfront_wait(&pair_vf, 0, &result), VFRONT_E_STATE);
+    }
+    const vfront_frame_t last = pair_frame(9);
+    assert_int_equal(vfront_submit(&pair_vf, &last), VFRONT_OK); /* teardown shuts down with a frame under way */
+}
+
+/** Only the CUDA port can run out of time: on the host port the work is done when vfront_submit() returns. */
+static void no_time(void **state)
+{
+    (void)state;
+    const vfront_frame_t f = pair_frame(0);
+    vfront_status_t status;
+    assert_int_equal(vfront_submit(&pair_vf, &f), VFRONT_OK);
+    do status = vfront_wait(&pair_vf, 0, &result);
+    while (pair_port == VFRONT_PORT_CUDA && status == VFRONT_E_TIMEOUT);
+    assert_int_equal(status, VFRONT_OK);
+    assert_non_null(result);
+}
+
+static void null_arguments(void **state)
+{
+    (void)state;
+    const vfront_frame_t f = pair_frame(5);
+    vfront_info_t info;
+    void *data;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(vfront_submit(NULL, &f), VFRONT_E_NULL);
+        assert_int_equal(vfront_submit(&pair_vf, NULL), VFRONT_E_NULL);
+        assert_int_equal(vfront_step(NULL, &f, &result), VFRONT_E_NULL);
+        assert_int_equal(vfront_step(&pair_vf, NULL, &result), VFRONT_E_NULL);
+        assert_int_equal(vfront_step(&pair_vf, &f, NULL), VFRONT_E_NULL);
+        assert_int_equal(vfront_wait(NULL, 0, &result), VFRONT_E_NULL);
+        assert_int_equal(vfront_wait(&pair_vf, 0, NULL), VFRONT_E_NULL);
+        assert_int_equal(vfront_reset(NULL), VFRONT_E_NULL);
+        assert_int_equal(vfront_input(NULL, 0, &data), VFRONT_E_NULL);
+        assert_int_equal(vfront_input(&pair_vf, 0, NULL), VFRONT_E_NULL);
+        assert_int_equal(vfront_info(NULL, &info), VFRONT_E_NULL);
+        assert_int_equal(vfront_info(&pair_vf, NULL), VFRONT_E_NULL);
+        pair_step();
+    }
+    assert_true(vfront_digest(NULL) == 0);
+}
+
+static void no_such_camera(void **state)
+{
+    (void)state;
+    static const int32_t camera[] = {-1, VFRONT_CAMERAS, INT32_MIN, INT32_MAX};
+    for (size_t i = 0; i < sizeof camera / sizeof *camera; i++) {
+        void *data = NULL;
+        pair_refused(vfront_input(&pair_vf, camera[i], &data), VFRONT_E_SIZE, "no camera");
+        assert_null(data);
+        pair_step();
+    }
+}
+
+/* ---- frames ---------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t last_t_ns; /* of the frame before */
+static vfront_gyro_t gyro[VFRONT_GYRO_SAMPLES + 1];
+static double R[9];
+
+/* Each makes a good frame bad. `p` is the picture of one camera. */
+#define SPOIL(name) static void name(vfront_frame_t *f, vfront_picture_t *p)
+#define UNUSED (void)f, (void)p
+SPOIL(no_data) { UNUSED; p->data = NULL; }
+SPOIL(wide) { UNUSED; p->width_px++; }
+SPOIL(narrow) { UNUSED; p->width_px--; }
+SPOIL(high) { UNUSED; p->height_px++; }
+SPOIL(low) { UNUSED; p->height_px--; }
+SPOIL(no_width) { UNUSED; p->width_px = 0; }
+SPOIL(no_height) { UNUSED; p->height_px = 0; }
+SPOIL(negative) { UNUSED; p->width_px = -p->width_px; }
+SPOIL(no_pitch) { UNUSED; p->pitch_bytes = 0; }
+SPOIL(short_pitch) { UNUSED; p->pitch_bytes--; }
+SPOIL(huge_pitch) { UNUSED; p->pitch_bytes = UINT32_MAX - 1; }
+SPOIL(short_pitch10) { UNUSED; p->format = VFRONT_GREY10; }
+SPOIL(short_pitch12) { UNUSED; p->format = VFRONT_GREY12, p->pitch_bytes = 2 * 160 - 2; }
+SPOIL(short_pitch16) { UNUSED; p->format = VFRONT_GREY16, p->pitch_bytes = 2 * 160 - 1; }
+SPOIL(short_pitch_yuyv) { UNUSED; p->format = VFRONT_YUYV; }
+SPOIL(odd_pitch10) { UNUSED; p->format = VFRONT_GREY10, p->pitch_bytes = 2 * 160 + 1; }
+SPOIL(odd_pitch12) { UNUSED; p->format = VFRONT_GREY12, p->pitch_bytes = 2 * 160 + 1; }
+SPOIL(odd_pitch16) { UNUSED; p->format = VFRONT_GREY16, p->pitch_bytes = 2 * 160 + 1; }
+SPOIL(odd_pitch_yuyv) { UNUSED; p->format = VFRONT_YUYV, p->pitch_bytes = 2 * 160 + 1; }
+static void odd_address(vfront_picture_t *p, vfront_format_t format)
+{
+    p->format = format;
+    p->pitch_bytes = 2 * 160;
+    p->data = (const uint8_t *)((uintptr_t)p->data | 1);
+}
+SPOIL(odd10) { UNUSED; odd_address(p, VFRONT_GREY10); }
+SPOIL(odd12) { UNUSED; odd_address(p, VFRONT_GREY12); }
+SPOIL(odd16) { UNUSED; odd_address(p, VFRONT_GREY16); }
+SPOIL(odd_yuyv) { UNUSED; odd_address(p, VFRONT_YUYV); }
+SPOIL(format6) { UNUSED; p->format = (vfront_format_t)6; }
+SPOIL(format_negative) { UNUSED; p->format = (vfront_format_t)-1; }
+SPOIL(memory3) { UNUSED; p->memory = (vfront_memory_t)3; }
+SPOIL(memory_negative) { UNUSED; p->memory = (vfront_memory_t)-1; }
+SPOIL(device_memory) { UNUSED; p->memory = VFRONT_DEVICE_MEMORY; }
+static void mask(vfront_picture_t *p, int32_t width, int32_t height, uint32_t pitch)
+{
+    p->mask = pair_grey[0];
+    p->mask_width_px = width;
+    p->mask_height_px = height;
+    p->mask_pitch_bytes = pitch;
+}
+SPOIL(mask_wide) { UNUSED; mask(p, 161, 120, 161); }
+SPOIL(mask_narrow) { UNUSED; mask(p, 159, 120, 160); }
+SPOIL(mask_high) { UNUSED; mask(p, 160, 121, 160); }
+SPOIL(mask_low) { UNUSED; mask(p, 160, 119, 160); }
+SPOIL(mask_no_size) { UNUSED; mask(p, 0, 0, 160); }
+SPOIL(mask_no_pitch) { UNUSED; mask(p, 160, 120, 0); }
+SPOIL(mask_short_pitch) { UNUSED; mask(p, 160, 120, 159); }
+SPOIL(same_time) { UNUSED; f->t_ns = last_t_ns; }
+SPOIL(time_back) { UNUSED; f->t_ns = last_t_ns - 1; }
+SPOIL(time_zero) { UNUSED; f->t_ns = 0; }
+
+static void turn(vfront_frame_t *f, int index, double value)
+{
+    static const double identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    memcpy(R, identity, sizeof R);
+    R[index] = value;
+    f->R_cur_prev = R;
+}
+SPOIL(turn_mirrored) { UNUSED; turn(f, 4, -1); }
+SPOIL(turn_stretched) { UNUSED; turn(f, 8, 1.001); }
+SPOIL(turn_sheared) { UNUSED; turn(f, 1, 0.002); }
+SPOIL(turn_nan) { UNUSED; turn(f, 3, NAN); }
+SPOIL(turn_infinite) { UNUSED; turn(f, 0, INFINITY); }
+SPOIL(turn_zero) { UNUSED; turn(f, 0, 0), R[4] = R[8] = 0; }
+
+static void readings(vfront_frame_t *f, uint32_t count)
+{
+    memset(gyro, 0, sizeof gyro);
+    for (uint32_t i = 0; i <= VFRONT_GYRO_SAMPLES; i++) gyro[i].t_ns = f->t_ns - 20000000 + i * 1000000;
+    f->gyro = gyro;
+    f->gyro_count = count;
+}
+SPOIL(gyro_many) { UNUSED; readings(f, VFRONT_GYRO_SAMPLES + 1); }
+SPOIL(gyro_far_too_many) { UNUSED; readings(f, UINT32_MAX); }
+SPOIL(gyro_same_time) { UNUSED; readings(f, 4), gyro[3].t_ns = gyro[2].t_ns; }
+SPOIL(gyro_back) { UNUSED; readings(f, 4), gyro[1].t_ns = gyro[0].t_ns - 1; }
+SPOIL(gyro_nan_x) { UNUSED; readings(f, 4), gyro[3].rate_rad_s[0] = NAN; }
+SPOIL(gyro_nan_y) { UNUSED; readings(f, 4), gyro[0].rate_rad_s[1] = NAN; }
+SPOIL(gyro_infinite_z) { UNUSED; readings(f, 4), gyro[0].rate_rad_s[2] = -INFINITY; }
+SPOIL(gyro_fast) { UNUSED; readings(f, 4), gyro[2].rate_rad_s[1] = 100.1; }
+SPOIL(gyro_fast_back) { UNUSED; readings(f, 4), gyro[2].rate_rad_s[2] = -100.1; }
+#undef SPOIL
+
+static const struct {
+    void (*spoil)(vfront_frame_t *f, vfront_picture_t *p);
+    vfront_status_t status;
+    const char *detail;
+    int cameras; /* 0: not of a camera; 1: of each */
+} bad_frame[] = {
+    {no_data, VFRONT_E_NULL, "].data", 1},
+    {wide, VFRONT_E_SIZE, "frame.picture[", 1},
+    {narrow, VFRONT_E_SIZE, "frame.picture[", 1},
+    {high, VFRONT_E_SIZE, "frame.picture[", 1},
+    {low, VFRONT_E_SIZE, "frame.picture[", 1},
+    {no_width, VFRONT_E_SIZE, "frame.picture[", 1},
+    {no_height, VFRONT_E_SIZE, "frame.picture[", 1},
+    {negative, VFRONT_E_SIZE, "frame.picture[", 1},
+    {no_pitch, VFRONT_E_PITCH, "].pitch_bytes", 1},
+    {short_pitch, VFRONT_E_PITCH, "].pitch_bytes", 1},
+    {huge_pitch, VFRONT_E_PITCH, "].pitch_bytes", 1},
+    {short_pitch10, VFRONT_E_PITCH, "].pitch_bytes", 1},
+    {short_pitch12, VFRONT_E_PITCH, "].pitch_bytes", 1},
+    {short_pitch16, VFRONT_E_PITCH, "].pitch_bytes", 1},
+    {short_pitch_yuyv, VFRONT_E_PITCH, "].pitch_bytes", 1},
+    {odd_pitch10, VFRONT_E_PITCH, "].pitch_bytes", 1},
+    {odd_pitch12, VFRONT_E_PITCH, "].pitch_bytes", 1},
+    {odd_pitch16, VFRONT_E_PITCH, "].pitch_bytes", 1},
+    {odd_pitch_yuyv, VFRONT_E_PITCH, "].pitch_bytes", 1},
+    {odd10, VFRONT_E_ALIGN, "].data", 1},
+    {odd12, VFRONT_E_ALIGN, "].data", 1},
+    {odd16, VFRONT_E_ALIGN, "].data", 1},
+    {odd_yuyv, VFRONT_E_ALIGN, "].data", 1},
+    {format6, VFRONT_E_FORMAT, "].format", 1},
+    {format_negative, VFRONT_E_FORMAT, "].format", 1},
+    {memory3, VFRONT_E_MEMORY_KIND, "].memory", 1},
+    {memory_negative, VFRONT_E_MEMORY_KIND, "].memory", 1},
+    {device_memory, VFRONT_E_MEMORY_KIND, "frame", 1}, /* on the CUDA port: an address of the host */
+    {mask_wide, VFRONT_E_MASK, "frame.picture[", 1},
+    {mask_narrow, VFRONT_E_MASK, "frame.picture[", 1},
+    {mask_high, VFRONT_E_MASK, "frame.picture[", 1},
+    {mask_low, VFRONT_E_MASK, "frame.picture[", 1},
+    {mask_no_size, VFRONT_E_MASK, "frame.picture[", 1},
+    {mask_no_pitch, VFRONT_E_MASK, "].mask_pitch_bytes", 1},
+    {mask_short_pitch, VFRONT_E_MASK, "].mask_pitch_bytes", 1},
+    {same_time, VFRONT_E_TIME, "frame.t_ns", 0},
+    {time_back, VFRONT_E_TIME, "frame.t_ns", 0},
+    {time_zero, VFRONT_E_TIME, "frame.t_ns", 0},
+    {turn_mirrored, VFRONT_E_PRIOR, "frame.R_cur_prev", 0},
+    {turn_stretched, VFRONT_E_PRIOR, "frame.R_cur_prev", 0},
+    {turn_sheared, VFRONT_E_PRIOR, "frame.R_cur_prev", 0},
+    {turn_nan, VFRONT_E_PRIOR, "frame.R_cur_prev", 0},
+    {turn_infinite, VFRONT_E_PRIOR, "frame.R_cur_prev", 0},
+    {turn_zero, VFRONT_E_PRIOR, "frame.R_cur_prev", 0},
+    {gyro_many, VFRONT_E_GYRO, "frame.gyro_count", 0},
+    {gyro_far_too_many, VFRONT_E_GYRO, "frame.gyro_count", 0},
+    {gyro_same_time, VFRONT_E_GYRO, "frame.gyro[3].t_ns", 0},
+    {gyro_back, VFRONT_E_GYRO, "frame.gyro[1].t_ns", 0},
+    {gyro_nan_x, VFRONT_E_GYRO, "frame.gyro[3].rate_rad_s", 0},
+    {gyro_nan_y, VFRONT_E_GYRO, "frame.gyro[0].rate_rad_s", 0},
+    {gyro_infinite_z, VFRONT_E_GYRO, "frame.gyro[0].rate_rad_s", 0},
+    {gyro_fast, VFRONT_E_GYRO, "frame.gyro[2].rate_rad_s", 0},
+    {gyro_fast_back, VFRONT_E_GYRO, "frame.gyro[2].rate_rad_s", 0},
+};
+
+/** Every bad frame, handed in by submit and by step, each followed by two good ones. The picture of a bad frame is that of
+ *  another time, so that any of it which stays behind would show. */
+static void bad_frames(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof bad_frame / sizeof *bad_frame; i++) {
+        for (int camera = 0; camera < (bad_frame[i].cameras ? VFRONT_CAMERAS : 1); camera++) {
+            last_t_ns = pair_step()->t_ns;
+            vfront_frame_t f = pair_frame(i + 3);
+            f.t_ns = last_t_ns + FRAME_NS / 2;
+            bad_frame[i].spoil(&f, &f.picture[camera]);
+            pair_refused(vfront_submit(&pair_vf, &f), bad_frame[i].status, bad_frame[i].detail);
+            if (bad_frame[i].cameras && camera && strstr(bad_frame[i].detail, "picture["))
+                assert_non_null(strstr(vfront_detail(&pair_vf), "picture[1"));
+            pair_step();
+            f.t_ns += bad_frame[i].status == VFRONT_E_TIME ? 0 : 2 * FRAME_NS;
+            result = (const vfront_result_t *)&f;
+            pair_refused(vfront_step(&pair_vf, &f, &result), bad_frame[i].status, bad_frame[i].detail);
+            assert_null(result);
+        }
+    }
+    pair_step();
+}
+
+/** The first frame may be of any time, and what is refused before it changes nothing. */
+static void bad_first_frame(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof bad_frame / sizeof *bad_frame; i++) {
+        if (bad_frame[i].status == VFRONT_E_TIME) continue;
+        vfront_frame_t f = pair_frame(2);
+        bad_frame[i].spoil(&f, &f.picture[0]);
+        pair_refused(vfront_submit(&pair_vf, &f), bad_frame[i].status, bad_frame[i].detail);
+    }
+    for (int i = 0; i < 3; i++) pair_step();
+}
+
+static void prior_uncalibrated(void **state)
+{
+    (void)state;
+    vfront_rig_t rig = good_rig();
+    rig.camera[0].fx_px = rig.camera[0].fy_px = 0;
+    pair_start_with(&rig, NULL);
+    for (int i = 0; i < 3; i++) {
+        vfront_frame_t f = pair_frame((uint64_t)i);
+        turn(&f, 0, 1);
+        pair_refused(vfront_submit(&pair_vf, &f), VFRONT_E_PRIOR, "calibrated");
+        pair_step();
+    }
+}
+
+/** A frame that is refused names the call that was refused, not one before it. */
+static void detail_is_of_the_last_call(void **state)
+{
+    (void)state;
+    pair_refused(vfront_input(&pair_vf, -5, (void **)&result), VFRONT_E_SIZE, "-5");
+    assert_int_equal(vfront_submit(&pair_vf, NULL), VFRONT_E_NULL);
+    assert_null(strstr(vfront_detail(&pair_vf), "-5"));
+}
+
+static void gap(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t dt_ns;
+        uint32_t gap;
+    } step[] = {{33000000, 0}, {200000000, 0}, {200000001, 1}, {33000000, 0}, {5000000000u, 1}};
+    vfront_frame_t f = pair_frame(0);
+    assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
+    assert_int_equal(result->health.gap, 0);
+    assert_true(result->health.dt_ns == 0);
+    for (size_t i = 0; i < sizeof step / sizeof *step; i++) {
+        f.t_ns += step[i].dt_ns;
+        assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
+        assert_int_equal(result->health.gap, step[i].gap);
+        assert_true(result->health.dt_ns == step[i].dt_ns);
+        if (step[i].gap) assert_int_equal(result->health.state, VFRONT_DEGRADED);
+    }
+}
+
+/** After a reset the time may go back, and a frame at the end of time is a frame. */
+static void any_time_after_reset(void **state)
+{
+    (void)state;
+    vfront_frame_t f = pair_frame(3);
+    f.t_ns = UINT64_MAX;
+    f.exposure_ns = UINT32_MAX;
+    assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
+    pair_refused(vfront_step(&pair_vf, &f, &result), VFRONT_E_TIME, "frame.t_ns");
+    assert_int_equal(vfront_reset(&pair_vf), VFRONT_OK);
+    f.t_ns = 0;
+    assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
+    assert_int_equal(result->health.reset_counter, 1);
+    f.t_ns = UINT64_MAX;
+    assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
+    assert_true(result->health.dt_ns == UINT64_MAX && result->health.gap == 1);
+}
+
+/* ---- names ----------------------------------------------------------------------------------------------------------------- */
+
+static void names(void **state)
+{
+    (void)state;
+    static const struct {
+        vfront_status_t status;
+        int number;
+        const char *name;
+    } status[] = {
+#define STATUS(s, number) {s, number, #s},
+        STATUS(VFRONT_OK, 0) STATUS(VFRONT_E_NULL, -1) STATUS(VFRONT_E_STATE, -2) STATUS(VFRONT_E_BUSY, -3)
+        STATUS(VFRONT_E_CONFIG, -4) STATUS(VFRONT_E_SIZE, -5) STATUS(VFRONT_E_PITCH, -6) STATUS(VFRONT_E_ALIGN, -7)
+        STATUS(VFRONT_E_FORMAT, -8) STATUS(VFRONT_E_MEMORY_KIND, -9) STATUS(VFRONT_E_MASK, -10) STATUS(VFRONT_E_TIME, -11)
+        STATUS(VFRONT_E_CALIBRATION, -12) STATUS(VFRONT_E_TUNING, -13) STATUS(VFRONT_E_GYRO, -14) STATUS(VFRONT_E_PRIOR, -15)
+        STATUS(VFRONT_E_PORT, -16) STATUS(VFRONT_E_NO_DEVICE, -17) STATUS(VFRONT_E_DRIVER, -18)
+        STATUS(VFRONT_E_DEVICE_MEMORY, -19) STATUS(VFRONT_E_DEVICE, -20) STATUS(VFRONT_E_TIMEOUT, -21)
+#undef STATUS
+    };
+    for (size_t i = 0; i < sizeof status / sizeof *status; i++) {
+        assert_int_equal(status[i].status, status[i].number); /* the numbers do not change between versions */
+        assert_string_equal(vfront_status_name(status[i].status), status[i].name);
+    }
+    assert_string_equal(vfront_status_name((vfront_status_t)1), "unknown status");
+    assert_string_equal(vfront_status_name((vfront_status_t)-22), "unknown status");
+    static const char *const stage[] = {"ingest", "pyramid", "track", "detect", "refill", "report"};
+    for (size_t i = 0; i < VFRONT_STAGES; i++) assert_string_equal(vfront_stage_name(i), stage[i]);
+    assert_null(vfront_stage_name(VFRONT_STAGES));
+    assert_null(vfront_stage_name(SIZE_MAX));
+}
+
+static void info(void **state)
+{
+    (void)state;
+    vfront_info_t i;
+    assert_int_equal(vfront_info(&pair_vf, &i), VFRONT_OK);
+    assert_int_equal(i.port, pair_port);
+    assert_true(i.device[0] && memchr(i.device, 0, sizeof i.device));
+    assert_true(i.host_bytes == sizeof(vfront_t));
+    assert_int_equal(i.levels, 3); /* 160x120: 40x30 is the third */
+    assert_int_equal(i.cells[0], 20);
+    assert_true((i.device_bytes > 0) == (pair_port == VFRONT_PORT_CUDA));
+    assert_true((i.pinned_bytes > 0) == (pair_port == VFRONT_PORT_CUDA));
+}
+
+#define PAIR(test) cmocka_unit_test_setup_teardown(test, pair_start, pair_end)
+#define LONE(test) cmocka_unit_test_teardown(test, pair_end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LONE(init_null),        LONE(init_align),     LONE(init_config),         LONE(init_size),
+        LONE(init_cells),       LONE(init_mask),      LONE(init_lens),           LONE(init_lens_limits),
+        LONE(init_mount),       LONE(init_port),      LONE(init_auto),           LONE(init_no_detail),
+        LONE(tuning_range),     LONE(tuning_ends),    LONE(tuning_pairs),        LONE(tuning_arguments),
+        LONE(out_of_order),     PAIR(init_twice),     PAIR(wait_without_submit), PAIR(busy),
+        PAIR(no_time),          PAIR(null_arguments), PAIR(no_such_camera),      PAIR(bad_frames),
+        PAIR(bad_first_frame),  LONE(prior_uncalibrated), PAIR(detail_is_of_the_last_call), PAIR(gap),
+        PAIR(any_time_after_reset), LONE(names),      PAIR(info),
+    };
+    return pair_run("api", tests, sizeof tests / sizeof *tests);
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* The most of every value of vfront_cfg.h. */
+#define VFRONT_CAMERAS 2
+#define VFRONT_WIDTH 4096
+#define VFRONT_HEIGHT 4096
+#define VFRONT_LEVELS 6
+#define VFRONT_TRACKS 1024
+#define VFRONT_CELLS 16384
+#define VFRONT_ITERATIONS 100
+#define VFRONT_GYRO_SAMPLES 4096

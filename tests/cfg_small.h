@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* A small legal config, so that tests can hold several front ends and start them often. */
+#define VFRONT_CAMERAS 2
+#define VFRONT_WIDTH 192
+#define VFRONT_HEIGHT 144
+#define VFRONT_LEVELS 3
+#define VFRONT_TRACKS 224
+#define VFRONT_CELLS 64
+#define VFRONT_GYRO_SAMPLES 16

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* Two front ends that see the same frames: one is disturbed by the test, its twin is not. Whatever was refused in between, their
+ * digests stay equal. Tests of the public interface run on every port that there is. */
+#ifndef PAIR_H
+#define PAIR_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "scene.h"
+
+#define PICTURES 8
+#define FRAME_NS 33000000u
+
+extern vfront_port_t pair_port; /* the port under test */
+extern vfront_t pair_vf, pair_twin;
+extern const struct scene pair_scene;
+extern uint8_t pair_grey[PICTURES][VFRONT_WIDTH * VFRONT_HEIGHT];
+
+/** Draws the pictures. */
+void pair_draw(void);
+
+/** A whole frame for every camera of a rig: picture `number`, at its time. */
+vfront_frame_t pair_frame(uint64_t number);
+
+/** Starts both front ends with two cameras and standard tuning; `pair_end` shuts both down. cmocka's setup and teardown. */
+int pair_start(void **state);
+int pair_end(void **state);
+void pair_start_with(const vfront_rig_t *rig, const vfront_tuning_t *tuning);
+
+/** Steps both with the next frame; their digests must be equal. Returns the disturbed one's result. */
+const vfront_result_t *pair_step(void);
+
+/** A call on pair_vf that must be refused, with a detail that contains `detail`. */
+void pair_refused(vfront_status_t got, vfront_status_t want, const char *detail);
+
+/** Runs a group on the host port, and on the CUDA port where the build has it; without a device that is one skipped test. */
+int pair_run(const char *name, const struct CMUnitTest tests[], size_t count);
+
+#endif

@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: MIT */
+/* What must not make a difference makes none: run, reset, restart, neighbour, format, pitch, kind of memory, place in memory,
+ * kind of mask. And what must make one does. */
+#include "pair.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define FRAMES 8
+
+static uint64_t digest[FRAMES]; /* of a first, plain run */
+
+static void must(vfront_status_t status)
+{
+    if (status) fail_msg("%s: %s", vfront_status_name(status), vfront_detail(&pair_vf));
+}
+
+static uint64_t step(vfront_t *vf, const vfront_frame_t *f)
+{
+    const vfront_result_t *r;
+    must(vfront_step(vf, f, &r));
+    return vfront_digest(r);
+}
+
+static void run(vfront_t *vf)
+{
+    for (uint64_t i = 0; i < FRAMES; i++) {
+        const vfront_frame_t f = pair_frame(i);
+        assert_true(step(vf, &f) == digest[i]);
+    }
+}
+
+/** Starts pair_vf and notes the digests of a plain run. */
+static int first_run(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = scene_rig(&pair_scene, VFRONT_CAMERAS);
+    must(vfront_init(&pair_vf, &rig, NULL, pair_port));
+    for (uint64_t i = 0; i < FRAMES; i++) {
+        const vfront_frame_t f = pair_frame(i);
+        digest[i] = step(&pair_vf, &f);
+        for (uint64_t k = 0; k < i; k++) assert_true(digest[k] != digest[i]);
+    }
+    must(vfront_reset(&pair_vf));
+    return 0;
+}
+
+static void after_reset(void **state)
+{
+    (void)state;
+    vfront_frame_t f = pair_frame(100);
+    const vfront_result_t *r;
+    run(&pair_vf);
+    for (uint32_t i = 1; i < 4; i++) { /* an odd number of frames in between: the parity is another */
+        must(vfront_reset(&pair_vf));
+        must(vfront_step(&pair_vf, &f, &r));
+        assert_int_equal(r->health.reset_counter, 2 * i);
+        assert_int_equal(r->tracks[0].id, 1);
+        must(vfront_reset(&pair_vf));
+        run(&pair_vf);
+    }
+}
+
+static void after_restart(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = scene_rig(&pair_scene, VFRONT_CAMERAS);
+    for (int i = 0; i < 3; i++) {
+        vfront_shutdown(&pair_vf);
+        must(vfront_init(&pair_vf, &rig, NULL, pair_port));
+        run(&pair_vf);
+    }
+}
+
+/** Two front ends step in turn, the other one with other pictures. */
+static void side_by_side(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = scene_rig(&pair_scene, 1);
+    must(vfront_init(&pair_twin, &rig, NULL, pair_port));
+    for (uint64_t i = 0; i < FRAMES; i++) {
+        const vfront_frame_t f = pair_frame(i), other = pair_frame(3 * i + 1);
+        const vfront_result_t *a, *b;
+        must(vfront_submit(&pair_twin, &other));
+        must(vfront_submit(&pair_vf, &f));
+        must(vfront_wait(&pair_twin, UINT32_MAX, &b));
+        must(vfront_wait(&pair_vf, UINT32_MAX, &a));
+        assert_true(vfront_digest(a) == digest[i]);
+        assert_true(vfront_digest(b) != digest[i]);
+    }
+}
+
+/** A vfront_t need only be aligned to 8 bytes. */
+static void any_place(void **state)
+{
+    (void)state;
+    static vfront_t room[2];
+    const vfront_rig_t rig = scene_rig(&pair_scene, VFRONT_CAMERAS);
+    for (size_t off = 0; off < 8; off++) {
+        vfront_t *vf = (vfront_t *)((uint64_t *)room + off);
+        memset(room, 0, sizeof room);
+        memset(room->block + off + sizeof *room / 8, 0xa5, 64); /* what lies behind it stays */
+        must(vfront_init(vf, &rig, NULL, pair_port));
+        run(vf);
+        vfront_shutdown(vf);
+        for (size_t i = 0; i < 64; i++) assert_int_equal(((uint8_t *)(room->block + off + sizeof *room / 8))[i], 0xa5);
+    }
+}
+
+/** The caller's buffers are free when vfront_submit() returns; the result lives until the next-but-one. */
+static void lifetimes(void **state)
+{
+    (void)state;
+    static uint8_t grey[VFRONT_WIDTH * VFRONT_HEIGHT];
+    const vfront_result_t *r[FRAMES];
+    for (uint64_t i = 0; i < FRAMES; i++) {
+        vfront_frame_t f = pair_frame(i);
+        memcpy(grey, f.picture[0].data, sizeof grey);
+        for (int c = 0; c < VFRONT_CAMERAS; c++) f.picture[c].data = grey;
+        if (i >= 2) assert_true(vfront_digest(r[i - 2]) == digest[i - 2]);
+        must(vfront_submit(&pair_vf, &f));
+        memset(grey, 0xff, sizeof grey);
+        memset(&f, 0xff, sizeof f);
+        if (i >= 1) assert_true(vfront_digest(r[i - 1]) == digest[i - 1]);
+        must(vfront_wait(&pair_vf, UINT32_MAX, &r[i]));
+        if (i >= 1) assert_true(vfront_digest(r[i - 1]) == digest[i - 1]);
+        assert_true(vfront_digest(r[i]) == digest[i]);
+    }
+}
+
+/** The library's own input buffers, of full size and aligned, two in turn. */
+static void input_buffers(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < FRAMES; i++) {
+        vfront_frame_t f = pair_frame(i);
+        for (int c = 0; c < VFRONT_CAMERAS; c++) {
+            void *data, *again;
+            must(vfront_input(&pair_vf, c, &data));
+            must(vfront_input(&pair_vf, c, &again));
+            assert_ptr_equal(data, again);
+            assert_true((uintptr_t)data % 64 == 0);
+            memset(data, 0x77, VFRONT_INPUT_BYTES);
+            memcpy(data, f.picture[c].data, 160 * 120);
+            f.picture[c].data = data;
+            f.picture[c].memory = VFRONT_PINNED_MEMORY;
+        }
+        assert_true(step(&pair_vf, &f) == digest[i]);
+    }
+}
+
+/** An input buffer is host memory, too. */
+static void input_buffers_as_host_memory(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < FRAMES; i++) {
+        vfront_frame_t f = pair_frame(i);
+        for (int c = 0; c < VFRONT_CAMERAS; c++) {
+            void *data;
+            must(vfront_input(&pair_vf, c, &data));
+            scene_pack(data, 163, f.picture[c].data, 160, 160, 120, VFRONT_GREY8);
+            f.picture[c].data = data;
+            f.picture[c].pitch_bytes = 163;
+        }
+        assert_true(step(&pair_vf, &f) == digest[i]);
+    }
+}
+
+/** Every format, at several pitches, in host memory and in the input buffers. Memory from malloc, so that a sanitizer sees any
+ *  byte read beyond the last row. */
+static void formats_and_pitches(void **state)
+{
+    (void)state;
+    static const uint32_t extra[] = {0, 2, 30, 64}; /* bytes a row */
+    for (int format = VFRONT_GREY8; format <= VFRONT_YUYV; format++)
+        for (size_t e = 0; e < sizeof extra / sizeof *extra; e++)
+            for (int odd = 0; odd < 2; odd++) {
+                const uint32_t bytes = scene_pixel_bytes((vfront_format_t)format);
+                if (odd && bytes == 2) continue;
+                const uint32_t row = 160 * bytes, pitch = row + extra[e] + (odd ? 1 : 0);
+                uint8_t *room = malloc(pitch * 120);
+                for (uint64_t i = 0; i < FRAMES; i++) {
+                    vfront_frame_t f = pair_frame(i);
+                    scene_pack(room, pitch, f.picture[0].data, 160, 160, 120, (vfront_format_t)format);
+                    uint8_t *exact = malloc(pitch * 119 + row); /* the last row need not be padded */
+                    memcpy(exact, room, pitch * 119 + row);
+                    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+                        f.picture[c].data = exact;
+                        f.picture[c].pitch_bytes = pitch;
+                        f.picture[c].format = (vfront_format_t)format;
+                    }
+                    const uint64_t got = step(&pair_vf, &f);
+                    free(exact);
+                    if (got != digest[i]) fail_msg("format %d, pitch %u, frame %d", format, pitch, (int)i);
+                }
+                must(vfront_reset(&pair_vf));
+                free(room);
+            }
+}
+
+/** Values over a format's range are white. */
+static void over_range(void **state)
+{
+    (void)state;
+    static uint16_t wide[120][160];
+    static uint8_t grey[120][160];
+    for (int y = 0; y < 120; y++)
+        for (int x = 0; x < 160; x++) {
+            wide[y][x] = (uint16_t)(pair_grey[0][160 * y + x] << (x % 2 ? 4 : 5)); /* as 12 bits: some up to 8160 */
+            grey[y][x] = (uint8_t)(wide[y][x] > 4095 ? 255 : wide[y][x] >> 4);
+        }
+    vfront_frame_t f = pair_frame(0);
+    for (int c = 0; c < VFRONT_CAMERAS; c++) f.picture[c].data = grey;
+    const uint64_t want = step(&pair_vf, &f);
+    must(vfront_reset(&pair_vf));
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        f.picture[c].data = wide;
+        f.picture[c].pitch_bytes = 320;
+        f.picture[c].format = VFRONT_GREY12;
+    }
+    assert_true(step(&pair_vf, &f) == want);
+}
+
+/* ---- masks ----------------------------------------------------------------------------------------------------------------- */
+
+static uint8_t hole[120][167]; /* right half and an island are under the mask */
+
+static void dig(void)
+{
+    memset(hole, 1, sizeof hole);
+    for (int y = 0; y < 120; y++)
+        for (int x = 0; x < 160; x++)
+            if (x >= 80 || (x > 20 && x < 40 && y > 30 && y < 60)) hole[y][x] = 0;
+}
+
+static vfront_rig_t masked_rig(uint32_t pitch, const uint8_t *mask)
+{
+    vfront_rig_t rig = scene_rig(&pair_scene, VFRONT_CAMERAS);
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        rig.camera[c].mask = mask;
+        rig.camera[c].mask_pitch_bytes = pitch;
+    }
+    return rig;
+}
+
+static void mask_frame(vfront_frame_t *f, uint32_t pitch, const uint8_t *mask)
+{
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        f->picture[c].mask = mask;
+        f->picture[c].mask_width_px = 160;
+        f->picture[c].mask_height_px = 120;
+        f->picture[c].mask_pitch_bytes = pitch;
+    }
+}
+
+/** A static mask, the same mask with every frame, half of it each way, at several pitches and values: all the same. */
+static void masks(void **state)
+{
+    (void)state;
+    static uint8_t packed[120][160], left[120][160], right[120][160];
+    static const uint8_t nothing[120][160];
+    dig();
+    for (int y = 0; y < 120; y++)
+        for (int x = 0; x < 160; x++) {
+            packed[y][x] = (uint8_t)(hole[y][x] ? scene_hash(1, (uint32_t)x, (uint32_t)y) | 1 : 0);
+            left[y][x] = (uint8_t)(x < 80 ? hole[y][x] : 255);
+            right[y][x] = (uint8_t)(x < 80 ? 255 : hole[y][x]);
+        }
+    vfront_rig_t rig[] = {masked_rig(167, hole[0]), masked_rig(160, packed[0]), masked_rig(160, left[0])};
+    const vfront_rig_t plain = scene_rig(&pair_scene, VFRONT_CAMERAS);
+    uint64_t want[FRAMES];
+    for (int way = 0; way < 4; way++) { /* static; static, packed; each frame's; half and half */
+        vfront_shutdown(&pair_vf);
+        must(vfront_init(&pair_vf, way < 2 ? &rig[way] : way == 2 ? &plain : &rig[2], NULL, pair_port));
+        memset(hole, way == 0 ? 1 : 0, sizeof hole); /* read within vfront_init() only */
+        dig();
+        for (uint64_t i = 0; i < FRAMES; i++) {
+            vfront_frame_t f = pair_frame(i);
+            const vfront_result_t *r;
+            if (way == 2) mask_frame(&f, 167, hole[0]);
+            if (way == 3) mask_frame(&f, 160, right[0]);
+            must(vfront_step(&pair_vf, &f, &r));
+            if (way == 0) want[i] = vfront_digest(r);
+            assert_true(vfront_digest(r) == want[i]);
+            assert_true(r->tracks_count > 0 && r->keypoints_count[0] > 0);
+            for (uint32_t k = 0; k < r->tracks_count; k++)
+                assert_true(hole[(int)(r->tracks[k].y_px + 0.5f)][(int)(r->tracks[k].x_px + 0.5f)]);
+        }
+        assert_true(want[0] != digest[0]);
+    }
+    /* a frame's mask is of this frame only, and under a mask everywhere there is nothing */
+    must(vfront_reset(&pair_vf));
+    vfront_frame_t f = pair_frame(0);
+    const vfront_result_t *r;
+    mask_frame(&f, 160, nothing[0]);
+    must(vfront_step(&pair_vf, &f, &r));
+    assert_int_equal(r->tracks_count + r->keypoints_count[0] + r->keypoints_count[VFRONT_CAMERAS - 1], 0);
+    f = pair_frame(1);
+    must(vfront_step(&pair_vf, &f, &r));
+    assert_true(r->tracks_count > 0);
+}
+
+/** A mask of nothing but ones is no mask. */
+static void mask_of_ones(void **state)
+{
+    (void)state;
+    memset(hole, 1, sizeof hole);
+    const vfront_rig_t rig = masked_rig(167, hole[0]);
+    vfront_shutdown(&pair_vf);
+    must(vfront_init(&pair_vf, &rig, NULL, pair_port));
+    for (uint64_t i = 0; i < FRAMES; i++) {
+        vfront_frame_t f = pair_frame(i);
+        mask_frame(&f, 167, hole[0]);
+        assert_true(step(&pair_vf, &f) == digest[i]);
+    }
+}
+
+/* ---- rotation prior -------------------------------------------------------------------------------------------------------- */
+
+/* The camera turns to the right (about y, which points down): the picture moves left by 30 px a frame, more than the pyramid of
+ * this small picture can follow by itself. Focal length 1600 px. */
+#define TURN_PX 30
+static const struct scene turning = {160, 120, 77, -16 * TURN_PX, 0};
+
+static uint8_t turned[4][160 * 120];
+
+/** exp of the rotation about a unit axis, by Rodrigues' formula. */
+static void rotation(double R[9], const double axis[3], double angle)
+{
+    const double s = sin(angle), c = cos(angle), x = axis[0], y = axis[1], z = axis[2];
+    const double out[9] = {c + x * x * (1 - c),     x * y * (1 - c) - z * s, x * z * (1 - c) + y * s,
+                           y * x * (1 - c) + z * s, c + y * y * (1 - c),     y * z * (1 - c) - x * s,
+                           z * x * (1 - c) - y * s, z * y * (1 - c) + x * s, c + z * z * (1 - c)};
+    memcpy(R, out, sizeof out);
+}
+
+static void multiply(double out[9], const double a[9], const double b[9])
+{
+    double p[9];
+    for (int i = 0; i < 9; i++) p[i] = a[i / 3 * 3] * b[i % 3] + a[i / 3 * 3 + 1] * b[3 + i % 3] + a[i / 3 * 3 + 2] * b[6 + i % 3];
+    memcpy(out, p, sizeof p);
+}
+
+struct kept {
+    uint32_t right, had; /* tracks followed to where they must be; tracks that did not leave the picture */
+    vfront_track_t track[4][VFRONT_TRACKS];
+    uint32_t count[4];
+};
+
+static void note(struct kept *k, int frame, const vfront_result_t *r)
+{
+    for (uint32_t i = 0; i < r->health.followed; i++)
+        k->right += fabsf(r->tracks[i].dx_px + TURN_PX) < 0.3f && fabsf(r->tracks[i].dy_px) < 0.3f;
+    for (uint32_t i = 0; frame && i < k->count[frame - 1]; i++) k->had += k->track[frame - 1][i].x_px - TURN_PX > 10;
+    k->count[frame] = r->tracks_count;
+    memcpy(k->track[frame], r->tracks, sizeof r->tracks);
+}
+
+/** Four frames of the turning camera; `fill` gives each its prior. */
+static void turn(const vfront_rig_t *rig, int32_t prior, void (*fill)(vfront_frame_t *, double angle), double angle, struct kept *k)
+{
+    vfront_tuning_t t;
+    vfront_tuning_default(&t);
+    t.track_prior = prior;
+    t.track_retry = 0;
+    vfront_shutdown(&pair_vf);
+    must(vfront_init(&pair_vf, rig, &t, pair_port));
+    memset(k, 0, sizeof *k);
+    for (int i = 0; i < 4; i++) {
+        const vfront_result_t *r;
+        vfront_frame_t f = pair_frame((uint64_t)i);
+        for (int c = 0; c < VFRONT_CAMERAS; c++) f.picture[c] = scene_picture(&turning, turned[i]);
+        if (fill) fill(&f, angle);
+        must(vfront_step(&pair_vf, &f, &r));
+        note(k, i, r);
+    }
+}
+
+static double R_cur_prev[9];
+static void give_rotation(vfront_frame_t *f, double angle)
+{
+    const double down[3] = {0, 1, 0};
+    rotation(R_cur_prev, down, -angle);
+    f->R_cur_prev = R_cur_prev;
+}
+
+static vfront_gyro_t reading[8];
+static double gyro_axis[3];
+static void give_gyro(vfront_frame_t *f, double angle) /* readings before, between and behind, unevenly */
+{
+    static const int64_t at_us[8] = {-40000, -31000, -30000, -17000, -9000, -8999, -1000, 3000};
+    for (int i = 0; i < 8; i++) {
+        reading[i].t_ns = f->t_ns + (uint64_t)(at_us[i] * 1000);
+        for (int k = 0; k < 3; k++) reading[i].rate_rad_s[k] = gyro_axis[k] * angle / (FRAME_NS * 1e-9);
+    }
+    f->gyro = reading;
+    f->gyro_count = 8;
+}
+
+static void same_tracks(const struct kept *a, const struct kept *b)
+{
+    assert_int_equal(a->right, b->right);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(a->count[i], b->count[i]);
+        for (uint32_t k = 0; k < a->count[i]; k++) {
+            assert_true(a->track[i][k].id == b->track[i][k].id);
+            assert_true(fabsf(a->track[i][k].x_px - b->track[i][k].x_px) < 0.02f);
+            assert_true(fabsf(a->track[i][k].y_px - b->track[i][k].y_px) < 0.02f);
+        }
+    }
+}
+
+static void rotation_priors(void **state)
+{
+    (void)state;
+    static struct kept none, matrix, gyro, mounted, wrong, unused;
+    const double angle = atan(TURN_PX / 1600.0);
+    vfront_rig_t rig = scene_rig(&turning, VFRONT_CAMERAS);
+    for (int i = 0; i < 4; i++) scene_draw(&turning, i, turned[i], 160);
+
+    turn(&rig, VFRONT_PRIOR_ROTATION, NULL, 0, &none);
+    assert_true(none.had > 20 && none.right * 10 < none.had); /* it is needed */
+    turn(&rig, VFRONT_PRIOR_ROTATION, give_rotation, angle, &matrix);
+    assert_true(matrix.had > 20 && matrix.right * 10 > matrix.had * 9);
+    turn(&rig, VFRONT_PRIOR_ROTATION, give_rotation, -angle, &wrong);
+    assert_true(wrong.right * 10 < wrong.had);
+    turn(&rig, VFRONT_PRIOR_NONE, give_rotation, angle, &unused);
+    same_tracks(&unused, &none);
+
+    gyro_axis[0] = 0, gyro_axis[1] = 1, gyro_axis[2] = 0;
+    turn(&rig, VFRONT_PRIOR_ROTATION, give_gyro, angle, &gyro);
+    same_tracks(&gyro, &matrix);
+
+    /* an IMU that is mounted at an odd angle says the same in its own axes: w_imu = R_cam_imu^T w_cam */
+    const double a[3] = {0.6, 0, 0.8}, b[3] = {0, 0, 1};
+    double first[9], second[9];
+    rotation(first, a, 1.1);
+    rotation(second, b, -2.3);
+    multiply(rig.camera[0].R_cam_imu, first, second);
+    for (int k = 0; k < 3; k++) gyro_axis[k] = rig.camera[0].R_cam_imu[3 + k];
+    turn(&rig, VFRONT_PRIOR_ROTATION, give_gyro, angle, &mounted);
+    same_tracks(&mounted, &matrix);
+}
+
+/** Without a calibration gyro readings are not used, and harm nothing. With a matrix they are not looked at either. */
+static void gyro_aside(void **state)
+{
+    (void)state;
+    static struct kept none, ignored, matrix, both;
+    vfront_rig_t rig = scene_rig(&turning, VFRONT_CAMERAS);
+    gyro_axis[0] = 0, gyro_axis[1] = 1, gyro_axis[2] = 0;
+    turn(&rig, VFRONT_PRIOR_ROTATION, NULL, 0, &none);
+    turn(&rig, VFRONT_PRIOR_ROTATION, give_rotation, 0.01, &matrix);
+    rig.camera[0].fx_px = rig.camera[0].fy_px = 0;
+    turn(&rig, VFRONT_PRIOR_ROTATION, give_gyro, 0.01, &ignored);
+    same_tracks(&ignored, &none);
+    rig = scene_rig(&turning, VFRONT_CAMERAS);
+    vfront_tuning_t t;
+    vfront_tuning_default(&t);
+    t.track_prior = VFRONT_PRIOR_ROTATION;
+    t.track_retry = 0;
+    vfront_shutdown(&pair_vf);
+    must(vfront_init(&pair_vf, &rig, &t, pair_port));
+    memset(&both, 0, sizeof both);
+    for (int i = 0; i < 4; i++) {
+        const vfront_result_t *r;
+        vfront_frame_t f = pair_frame((uint64_t)i);
+        for (int c = 0; c < VFRONT_CAMERAS; c++) f.picture[c] = scene_picture(&turning, turned[i]);
+        give_gyro(&f, -0.5);
+        give_rotation(&f, 0.01);
+        must(vfront_step(&pair_vf, &f, &r));
+        note(&both, i, r);
+    }
+    same_tracks(&both, &matrix);
+}
+
+/* ---- digest ---------------------------------------------------------------------------------------------------------------- */
+
+/** The digest sees every field of a result but timing and health.reset_counter, and nothing beyond the counts. */
+static void digest_covers(void **state)
+{
+    (void)state;
+    static vfront_result_t r, changed;
+    vfront_frame_t f = pair_frame(0);
+    const vfront_result_t *got;
+    must(vfront_step(&pair_vf, &f, &got));
+    r = *got;
+    r.lost_count = 2;
+    memset(r.lost, 1, 2 * sizeof *r.lost);
+    const uint64_t want = vfront_digest(&r);
+
+    changed = r;
+    memset(&changed.timing, 0x5a, sizeof changed.timing);
+    changed.health.reset_counter ^= 1;
+    memset(changed.tracks + r.tracks_count, 0x5a, sizeof *r.tracks);
+    memset(changed.lost + r.lost_count, 0x5a, sizeof *r.lost);
+    for (int c = 0; c < VFRONT_CAMERAS; c++) memset(changed.keypoints[c] + r.keypoints_count[c], 0x5a, sizeof **r.keypoints);
+    assert_true(vfront_digest(&changed) == want);
+
+#define SEEN(member)                                              \
+    do {                                                          \
+        for (size_t i = 0; i < sizeof r.member; i++) {            \
+            changed = r;                                          \
+            ((uint8_t *)&changed.member)[i] ^= 1;                 \
+            if (vfront_digest(&changed) == want) fail_msg("byte %d of " #member " does not count", (int)i); \
+        }                                                         \
+    } while (0)
+    SEEN(t_ns); SEEN(t_mid_ns); SEEN(frame);
+    SEEN(health.state); SEEN(health.quality); SEEN(health.followed); SEEN(health.born); SEEN(health.ended);
+    SEEN(health.overflow); SEEN(health.gap); SEEN(health.dt_ns); SEEN(health.cells); SEEN(health.starved);
+    SEEN(health.brightness_grey); SEEN(health.sharpness_grey); SEEN(health.dark_permille); SEEN(health.bright_permille);
+    SEEN(tracks[0]); SEEN(tracks[1].score); SEEN(lost[0]); SEEN(lost[1].end); SEEN(keypoints[0][0]);
+    SEEN(keypoints[VFRONT_CAMERAS - 1][1]);
+    changed = r, changed.tracks_count--;
+    assert_true(vfront_digest(&changed) != want);
+    changed = r, changed.lost_count--;
+    assert_true(vfront_digest(&changed) != want);
+    changed = r, changed.keypoints_count[0]--;
+    assert_true(vfront_digest(&changed) != want);
+#undef SEEN
+}
+
+#define AFTER(test) cmocka_unit_test_setup_teardown(test, first_run, pair_end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        AFTER(after_reset),   AFTER(after_restart),   AFTER(side_by_side),
+        AFTER(any_place),     AFTER(lifetimes),       AFTER(input_buffers),
+        AFTER(input_buffers_as_host_memory),          AFTER(formats_and_pitches),
+        AFTER(over_range),    AFTER(masks),           AFTER(mask_of_ones),
+        AFTER(rotation_priors), AFTER(gyro_aside),    AFTER(digest_covers),
+    };
+    return pair_run("same", tests, sizeof tests / sizeof *tests);
+}

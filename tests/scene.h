@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Pictures and frames that the tests draw themselves: integer arithmetic only, so they are the same everywhere, and nothing of
+ * the library's own arithmetic. A scene is a plane of soft blobs that moves by (step_x, step_y) a frame. */
+#ifndef SCENE_H
+#define SCENE_H
+
+#include "../vfront.h"
+
+struct scene {
+    int32_t width_px, height_px;
+    uint32_t seed;
+    int32_t step_x_q4, step_y_q4; /* movement of the picture's content a frame [1/16 px] */
+};
+
+/** Draws frame `number` as 8-bit grey, [height][pitch]. */
+void scene_draw(const struct scene *scene, int32_t number, uint8_t *grey, uint32_t pitch);
+
+/** Bytes of a pixel of a format. */
+uint32_t scene_pixel_bytes(vfront_format_t format);
+
+/** The same picture in a format. Bits below the upper 8, and bytes between and behind the pixels, are filled with noise. */
+void scene_pack(void *to, uint32_t to_pitch, const uint8_t *grey, uint32_t grey_pitch, int32_t width, int32_t height,
+                vfront_format_t format);
+
+/** A picture of grey levels in host memory, rows without gaps. */
+vfront_picture_t scene_picture(const struct scene *scene, const uint8_t *grey);
+
+/** A rig of `cameras` cameras of the scene's size, calibrated: focal length of ten widths, centre in the middle. */
+vfront_rig_t scene_rig(const struct scene *scene, int32_t cameras);
+
+/** Well-mixed 32 bits. */
+uint32_t scene_hash(uint32_t a, uint32_t b, uint32_t c);
+
+#endif

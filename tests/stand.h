@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* The stand on which one stage is tested: arenas of the test's own, a geometry laid out after the words of vfront.h, random
+ * numbers, and the comparison of the whole device arena with what it should hold. Nothing here knows what a stage computes.
+ *
+ * A test fills `memory`, copies it to `expected`, writes there what its oracle says, runs the stage and calls same_arena(): so
+ * every byte that a stage must not touch is a guard. Sizes that the config does not allow are left out; a test that has nothing
+ * left is skipped, never passed. */
+#ifndef STAND_H
+#define STAND_H
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../src/stages.h"
+
+static struct vf_memory memory, expected;
+static struct vf_pinned pinned;
+static struct vf_step step;
+
+/** Fails with a message when the condition does not hold. */
+#define REQUIRE(condition, ...)                         \
+    do {                                                \
+        if (!(condition)) {                             \
+            print_error("ERROR: " __VA_ARGS__);         \
+            print_error(" [" #condition "]\n");         \
+            fail();                                     \
+        }                                               \
+    } while (0)
+
+/* ---- random numbers: xorshift64*, from a seed that each test sets, so that no test depends on another --------------------- */
+
+static uint64_t dice;
+
+static inline void shake(uint64_t seed) { dice = seed * 0x9e3779b97f4a7c15ull + 1; }
+
+static inline uint64_t roll64(void)
+{
+    dice ^= dice >> 12;
+    dice ^= dice << 25;
+    dice ^= dice >> 27;
+    return dice * 0x2545f4914f6cdd1dull;
+}
+
+/** 0 .. below - 1. */
+static inline int32_t roll(int32_t below) { return (int32_t)((roll64() >> 33) % (uint64_t)below); }
+
+/** least .. most. */
+static inline int32_t between(int32_t least, int32_t most) { return least + roll(most - least + 1); }
+
+static inline void scribble(void *to, size_t bytes)
+{
+    uint8_t *at = to;
+    for (; bytes >= 8; bytes -= 8, at += 8) {
+        const uint64_t eight = roll64();
+        memcpy(at, &eight, 8);
+    }
+    for (; bytes; bytes--) *at++ = (uint8_t)roll(256);
+}
+
+/* ---- geometry ---------------------------------------------------------------------------------------------------------------- */
+
+/** Whether the config has room for a picture of a size with rows `pitch` bytes apart. */
+static inline int fits(int32_t width, int32_t height, int32_t pitch)
+{
+    return width <= VFRONT_WIDTH && height <= VFRONT_HEIGHT && pitch <= VFRONT_WIDTH;
+}
+
+/** Levels of a picture: halved while both sides keep 16 px. */
+static inline int32_t count_levels(int32_t width, int32_t height)
+{
+    int32_t levels = 1;
+    while (levels < VFRONT_LEVELS && width / 2 >= 16 && height / 2 >= 16) {
+        width /= 2;
+        height /= 2;
+        levels++;
+    }
+    return levels;
+}
+
+/** Lays out a camera's levels. Rows of all levels are `slack` * 64 bytes longer than they must be, where there is room. */
+static inline void lay_out_levels(int32_t camera, int32_t width, int32_t height, int32_t slack)
+{
+    uint32_t offset = 0;
+    for (int32_t i = 0; i < VFRONT_LEVELS; i++) {
+        struct vf_level *l = &step.geometry.level[camera][i];
+        l->width = width;
+        l->height = height;
+        l->pitch = (width + 63) / 64 * 64;
+        if (l->pitch + 64 * slack <= VFRONT_WIDTH >> i) l->pitch += 64 * slack;
+        l->offset = offset;
+        offset += (uint32_t)(l->pitch * height);
+        width /= 2;
+        height /= 2;
+    }
+}
+
+/** Makes a step of `cameras` cameras that have one size; standard tuning, whole arena scribbled over. */
+static inline void set_up(int32_t cameras, int32_t width, int32_t height, int32_t slack)
+{
+    memset(&step, 0, sizeof step);
+    step.memory = &memory;
+    step.pinned = &pinned;
+    step.parity = roll(2);
+    vfront_tuning_default(&step.tuning);
+    step.geometry.cameras = cameras;
+    step.geometry.levels = count_levels(width, height);
+    for (int32_t i = 0; i < cameras; i++) lay_out_levels(i, width, height, slack);
+}
+
+/** Gives every camera a grid of cells. Returns whether the config has room for it. */
+static inline int set_cells(int32_t cell_width, int32_t cell_height)
+{
+    step.tuning.cell_width_px = cell_width;
+    step.tuning.cell_height_px = cell_height;
+    for (int32_t i = 0; i < step.geometry.cameras; i++) {
+        const struct vf_level *l = &step.geometry.level[i][0];
+        step.geometry.cells_x[i] = (int32_t)ceil((double)l->width / cell_width);
+        step.geometry.cells_y[i] = (int32_t)ceil((double)l->height / cell_height);
+        if (step.geometry.cells_x[i] * step.geometry.cells_y[i] > VFRONT_CELLS) return 0;
+    }
+    return 1;
+}
+
+/** Cells of the given size, or the least larger ones that the config has room for. */
+static inline void set_cells_about(int32_t cell_width, int32_t cell_height)
+{
+    while (!set_cells(cell_width, cell_height)) {
+        cell_width += cell_width / 2;
+        cell_height += cell_height / 2;
+    }
+}
+
+static inline int32_t cells_of(int32_t camera) { return step.geometry.cells_x[camera] * step.geometry.cells_y[camera]; }
+
+/* ---- the whole arena --------------------------------------------------------------------------------------------------------- */
+
+/** Fills the arena with noise, and `expected` alike. */
+static inline void scribble_arena(void)
+{
+    scribble(&memory, sizeof memory);
+    memcpy(&expected, &memory, sizeof memory);
+}
+
+static inline const char *owner_of(size_t offset)
+{
+#define VF_STAGE(name, needs, what) \
+    if (offset < offsetof(struct vf_memory, name) + sizeof memory.name##_bytes) return #name;
+#include "../src/stages.def"
+#undef VF_STAGE
+    return "nobody";
+}
+
+/** Fails unless every byte of the arena is as expected. */
+static inline void same_arena(const char *what)
+{
+    if (memcmp(&memory, &expected, sizeof memory) == 0) return;
+    const uint8_t *is = (const uint8_t *)&memory, *should = (const uint8_t *)&expected;
+    size_t first = 0, differ = 0;
+    for (size_t i = sizeof memory; i-- > 0;) {
+        differ += is[i] != should[i];
+        if (is[i] != should[i]) first = i;
+    }
+    print_error("ERROR: %s: %zu bytes of the arena differ, the first at %zu, in what %s owns: is %d, should be %d\n", what, differ,
+                first, owner_of(first), is[first], should[first]);
+    fail();
+}
+
+#endif

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: MIT */
+/* Times of vfcheck. A kernel's time is the growth of a graph per node that runs it, so launch and measurement drop out; the floor
+ * beside it is the same with a kernel that does nothing. A step's time is wall time from submit to result, beside an empty graph. */
+#define _POSIX_C_SOURCE 200809L
+#include "vfcheck.h"
+
+#include <cuda.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "../port/cuda/cuda.h"
+
+cudaError_t floor_launch(cudaStream_t stream);
+
+#define WIDTH 752
+#define HEIGHT 480
+#define PICTURES 8
+
+/* ---- pictures ------------------------------------------------------------------------------------------------------------------ */
+
+static struct {
+    uint8_t *grey[64];
+    int count, width, height;
+} real;
+
+static int read_pgm(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    int w, h, most;
+    if (!f) return 0;
+    const int ok = fscanf(f, "P5 %d %d %d", &w, &h, &most) == 3 && most == 255 && w > 0 && h > 0 && fgetc(f) != EOF
+                   && (!real.count || (w == real.width && h == real.height));
+    uint8_t *grey = ok ? malloc((size_t)w * (size_t)h) : NULL;
+    if (grey && fread(grey, 1, (size_t)w * (size_t)h, f) == (size_t)w * (size_t)h) {
+        real.width = w;
+        real.height = h;
+        real.grey[real.count++] = grey;
+    }
+    fclose(f);
+    return ok;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **c) { return strcmp((*a)->d_name, (*c)->d_name); }
+
+void load_pictures(const char *folder)
+{
+    struct dirent **entry;
+    const int n = folder ? scandir(folder, &entry, NULL, by_name) : 0;
+    for (int i = 0; i < n && real.count < 64; i++) {
+        char path[1024];
+        snprintf(path, sizeof path, "%s/%s", folder, entry[i]->d_name);
+        if (strstr(entry[i]->d_name, ".pgm") && !read_pgm(path)) fprintf(stderr, "vfcheck: %s is left out\n", path);
+    }
+    printf("real pictures: %d\n", real.count);
+}
+
+int real_picture(uint8_t *to, int width, int height, int frame)
+{
+    if (!real.count) return 0;
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) to[y * width + x] = real.grey[frame % real.count][y % real.height * real.width + x % real.width];
+    return 1;
+}
+
+/* ---- measuring ----------------------------------------------------------------------------------------------------------------- */
+
+static double now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+static int by_value(const void *a, const void *c)
+{
+    const float x = *(const float *)a, y = *(const float *)c;
+    return (x > y) - (x < y);
+}
+
+static float share(float *sorted, long n, double p)
+{
+    const long i = (long)(p * (double)n);
+    return sorted[i < n ? i : n - 1];
+}
+
+typedef cudaError_t enqueue(const struct vf_step *s, cudaStream_t stream);
+
+static cudaError_t nothing(const struct vf_step *s, cudaStream_t stream)
+{
+    (void)s;
+    return floor_launch(stream);
+}
+
+/** Median GPU time of a graph of `nodes` runs of a launcher [us]. */
+static float graph_us(enqueue *launch, const struct vf_step *s, int nodes, cudaStream_t stream)
+{
+    enum { RUNS = 101 };
+    float time[RUNS];
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    cudaEvent_t start, end;
+    CUDA(cudaEventCreate(&start));
+    CUDA(cudaEventCreate(&end));
+    CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    for (int i = 0; i < nodes; i++) CUDA(launch(s, stream));
+    CUDA(cudaStreamEndCapture(stream, &graph));
+#if CUDART_VERSION >= 12000
+    CUDA(cudaGraphInstantiate(&exec, graph, 0));
+#else
+    CUDA(cudaGraphInstantiate(&exec, graph, NULL, NULL, 0));
+#endif
+    for (int i = -10; i < RUNS; i++) {
+        float ms;
+        CUDA(cudaEventRecord(start, stream));
+        CUDA(cudaGraphLaunch(exec, stream));
+        CUDA(cudaEventRecord(end, stream));
+        CUDA(cudaEventSynchronize(end));
+        CUDA(cudaEventElapsedTime(&ms, start, end));
+        if (i >= 0) time[i] = ms * 1000.0f;
+    }
+    qsort(time, RUNS, sizeof *time, by_value);
+    CUDA(cudaGraphExecDestroy(exec));
+    CUDA(cudaGraphDestroy(graph));
+    CUDA(cudaEventDestroy(start));
+    CUDA(cudaEventDestroy(end));
+    return time[RUNS / 2];
+}
+
+/** GPU time of one run, as the growth from 5 to 25 runs in a graph [us]. */
+static float node_us(enqueue *launch, const struct vf_step *s, cudaStream_t stream)
+{
+    return (graph_us(launch, s, 25, stream) - graph_us(launch, s, 5, stream)) / 20.0f;
+}
+
+/* ---- a front end to measure ---------------------------------------------------------------------------------------------------- */
+
+static vfront_t vf;
+static uint8_t *picture[FILLS][PICTURES]; /* pinned */
+
+static void draw_pictures(int width, int height)
+{
+    random_start(7, 7);
+    for (int fill = 0; fill < FILLS; fill++)
+        for (int i = 0; i < PICTURES; i++) {
+            if (!picture[fill][i]) CUDA(cudaHostAlloc((void **)&picture[fill][i], VFRONT_PICTURE_BYTES, cudaHostAllocMapped));
+            if (fill != FILL_REAL || !real_picture(picture[fill][i], width, height, i))
+                draw(fill == FILL_REAL ? FILL_LIGHT : (enum fill)fill, picture[fill][i], width, height, width, i);
+        }
+}
+
+static void start(int width, int height, const vfront_tuning_t *tuning, vfront_port_t port)
+{
+    vfront_rig_t rig = {.cameras = 1};
+    rig.camera[0].width_px = width;
+    rig.camera[0].height_px = height;
+    const vfront_status_t status = vfront_init(&vf, &rig, tuning, port);
+    if (!status) return;
+    fprintf(stderr, "vfcheck: %s: %s\n", vfront_status_name(status), vfront_detail(&vf));
+    exit(1);
+}
+
+/** There and back through the pictures, so that motion is small at the turns, too. */
+static const uint8_t *pick(enum fill fill, long frame)
+{
+    const long turn = frame % (2 * PICTURES - 2);
+    return picture[fill][turn < PICTURES ? turn : 2 * PICTURES - 2 - turn];
+}
+
+static const vfront_result_t *step(int width, int height, enum fill fill, long frame)
+{
+    vfront_frame_t f = {.t_ns = (uint64_t)(frame + 1) * 10000000u};
+    f.picture[0].data = pick(fill, frame);
+    f.picture[0].width_px = width;
+    f.picture[0].height_px = height;
+    f.picture[0].pitch_bytes = (uint32_t)width;
+    f.picture[0].memory = VFRONT_PINNED_MEMORY;
+    const vfront_result_t *r;
+    const vfront_status_t status = vfront_step(&vf, &f, &r);
+    if (!status) return r;
+    fprintf(stderr, "vfcheck: %s: %s\n", vfront_status_name(status), vfront_detail(&vf));
+    exit(1);
+}
+
+struct wall {
+    float p50, p99, p999, most, device, tracks;
+    float stage[VFRONT_STAGES];
+};
+
+static struct wall measure_steps(int width, int height, enum fill fill, long steps)
+{
+    struct wall w = {0, 0, 0, 0, 0, 0, {0}};
+    float *time = malloc(sizeof(float) * (size_t)steps);
+    if (!time) exit(1);
+    for (long i = -50; i < steps; i++) {
+        const double begin = now_us();
+        const vfront_result_t *r = step(width, height, fill, i + 50);
+        if (i < 0) continue;
+        time[i] = (float)(now_us() - begin);
+        w.device += r->timing.device_us;
+        w.tracks += (float)r->health.followed;
+        for (int s = 0; s < VFRONT_STAGES; s++) w.stage[s] += r->timing.stage_us[s];
+    }
+    qsort(time, (size_t)steps, sizeof *time, by_value);
+    w.p50 = share(time, steps, 0.5);
+    w.p99 = share(time, steps, 0.99);
+    w.p999 = share(time, steps, 0.999);
+    w.most = time[steps - 1];
+    w.device /= (float)steps;
+    w.tracks /= (float)steps;
+    for (int s = 0; s < VFRONT_STAGES; s++) w.stage[s] /= (float)steps;
+    free(time);
+    return w;
+}
+
+static void print_wall(const char *what, const struct wall *w, float floor)
+{
+    printf("%-44s %7.1f us p50 %7.1f p99 (%4.1f x empty graph)  device %5.1f |", what, (double)w->p50, (double)w->p99,
+           (double)(w->p50 / floor), (double)w->device);
+    for (int s = 0; s < VFRONT_STAGES; s++) printf(" %s %.1f", vfront_stage_name((size_t)s), (double)w->stage[s]);
+    printf(" | %.0f followed\n", (double)w->tracks);
+}
+
+/** Wall time of an empty graph of as many dependent nodes as a step has. */
+static float empty_graph_wall(int nodes)
+{
+    enum { RUNS = 1001 };
+    float time[RUNS];
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    for (int i = 0; i < nodes; i++) CUDA(floor_launch(stream));
+    CUDA(cudaStreamEndCapture(stream, &graph));
+#if CUDART_VERSION >= 12000
+    CUDA(cudaGraphInstantiate(&exec, graph, 0));
+#else
+    CUDA(cudaGraphInstantiate(&exec, graph, NULL, NULL, 0));
+#endif
+    for (int i = -100; i < RUNS; i++) {
+        const double begin = now_us();
+        CUDA(cudaGraphLaunch(exec, stream));
+        CUDA(cudaStreamSynchronize(stream));
+        if (i >= 0) time[i] = (float)(now_us() - begin);
+    }
+    qsort(time, RUNS, sizeof *time, by_value);
+    CUDA(cudaGraphExecDestroy(exec));
+    CUDA(cudaGraphDestroy(graph));
+    CUDA(cudaStreamDestroy(stream));
+    return time[RUNS / 2];
+}
+
+/* ---- the table ----------------------------------------------------------------------------------------------------------------- */
+
+static vfront_tuning_t standard(void)
+{
+    vfront_tuning_t t;
+    vfront_tuning_default(&t);
+    return t;
+}
+
+/** A stage's kernel on the state that a few steps have left. */
+static float stage_us(int width, int height, const vfront_tuning_t *t, enqueue *launch)
+{
+    cudaStream_t stream;
+    CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    start(width, height, t, VFRONT_PORT_CUDA);
+    for (long i = 0; i < 12; i++) step(width, height, FILL_REAL, i);
+    const struct vf_state *state = state_of(&vf);
+    const float us = node_us(launch, &state->step[state->parity], stream);
+    vfront_shutdown(&vf);
+    CUDA(cudaStreamDestroy(stream));
+    return us;
+}
+
+static void bench_kernels(int width, int height)
+{
+    static enqueue *const launch[] = {
+#define VF_STAGE(name, needs, what) vf_##name##_cuda,
+#include "../src/stages.def"
+#undef VF_STAGE
+    };
+    vfront_tuning_t t = standard();
+    const float floor = stage_us(width, height, &t, nothing);
+    printf("\nkernels in a graph, GPU time a run, %dx%d; a kernel that does nothing: %.2f us\n", width, height, (double)floor);
+    for (int i = 0; i < VFRONT_STAGES; i++) {
+        const float us = stage_us(width, height, &t, launch[i]);
+        printf("  %-30s %6.2f us (%4.1f x nothing)\n", vfront_stage_name((size_t)i), (double)us, (double)(us / floor));
+    }
+    static const char *const score[] = {"SAD-B", "SAD-A", "MT"};
+    t.detect_levels = 1;
+    float radius[5] = {0};
+    for (t.detect_score = 0; t.detect_score < 3; t.detect_score++) {
+        const float us = stage_us(width, height, &t, vf_detect_cuda);
+        printf("  detect, 1 level, %-13s %6.2f us (%4.1f x nothing)\n", score[t.detect_score], (double)us, (double)(us / floor));
+    }
+    t.detect_score = VFRONT_SCORE_SAD_A;
+    for (t.detect_radius = 1; t.detect_radius <= 4; t.detect_radius++) radius[t.detect_radius] = stage_us(width, height, &t, vf_detect_cuda);
+    printf("  detect, radius 1 / 2 / 3 / 4   %.2f / %.2f / %.2f / %.2f us, growth %.2f x\n", (double)radius[1], (double)radius[2],
+           (double)radius[3], (double)radius[4], (double)(radius[4] / radius[1]));
+    t = standard();
+    static const char *const light[] = {"2 parameters", "3, gain", "3, offset", "4 parameters"};
+    for (int tracks = 100; tracks <= 200; tracks += 100)
+        for (int model = 0; model < 4; model += 3) {
+            t.track_target = tracks;
+            t.track_light = model;
+            const float us = stage_us(width, height, &t, vf_track_cuda);
+            printf("  track %d, %-19s %6.2f us (%4.1f x nothing)\n", tracks, light[model], (double)us, (double)(us / floor));
+        }
+}
+
+static void bench_steps(int width, int height, long steps)
+{
+    const float floor = empty_graph_wall(VFRONT_STAGES);
+    vfront_tuning_t t = standard();
+    printf("\nsteps, wall time from submit to result, pinned pictures, %dx%d; empty graph of %d nodes: %.1f us\n", width, height,
+           VFRONT_STAGES, (double)floor);
+    t.detect_levels = 1;
+    t.track_target = 1;
+    t.track_refill_percent = 0;
+    start(width, height, &t, VFRONT_PORT_CUDA);
+    struct wall w = measure_steps(width, height, FILL_REAL, steps);
+    print_wall("  FAST SAD-A, 1 level, no tracks", &w, floor);
+    vfront_shutdown(&vf);
+    t = standard();
+    t.detect_levels = 2;
+    t.track_target = 200;
+    start(width, height, &t, VFRONT_PORT_CUDA);
+    w = measure_steps(width, height, FILL_REAL, steps);
+    print_wall("  mono: 5 levels, detect on 2, track 200", &w, floor);
+    vfront_shutdown(&vf);
+}
+
+/* ---- a part of the chip ---------------------------------------------------------------------------------------------------------- */
+
+/** Runs `work` with `multiprocessors` of the device only. Returns 0 when the driver cannot do that. */
+static int with_part_of_chip(unsigned multiprocessors, void (*work)(void))
+{
+#if CUDA_VERSION >= 12040
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!driver) return 0;
+#define DRIVER(name) CUresult (*name##_)() = (CUresult(*)())dlsym(driver, #name)
+    DRIVER(cuDeviceGetDevResource);
+    DRIVER(cuDevSmResourceSplitByCount);
+    DRIVER(cuDevResourceGenerateDesc);
+    DRIVER(cuGreenCtxCreate);
+    DRIVER(cuCtxFromGreenCtx);
+    DRIVER(cuCtxSetCurrent);
+    DRIVER(cuCtxGetCurrent);
+    DRIVER(cuGreenCtxDestroy);
+#undef DRIVER
+    if (!cuDeviceGetDevResource_ || !cuGreenCtxCreate_ || !cuDevSmResourceSplitByCount_ || !cuCtxFromGreenCtx_) return 0;
+    CUdevResource all, part, rest;
+    CUdevResourceDesc desc;
+    CUgreenCtx green;
+    CUcontext context, before;
+    unsigned groups = 1;
+    if (cuCtxGetCurrent_(&before) || cuDeviceGetDevResource_(0, &all, CU_DEV_RESOURCE_TYPE_SM)
+        || cuDevSmResourceSplitByCount_(&part, &groups, &all, &rest, 0u, multiprocessors) || cuDevResourceGenerateDesc_(&desc, &part, 1u)
+        || cuGreenCtxCreate_(&green, desc, 0, (unsigned)CU_GREEN_CTX_DEFAULT_STREAM) || cuCtxFromGreenCtx_(&context, green)
+        || cuCtxSetCurrent_(context))
+        return 0;
+    printf("\n==== with %u of the multiprocessors (green context)\n", part.sm.smCount);
+    work();
+    cuCtxSetCurrent_(before);
+    cuGreenCtxDestroy_(green);
+    return 1;
+#else
+    (void)multiprocessors, (void)work;
+    return 0;
+#endif
+}
+
+static void bench_all(void)
+{
+    draw_pictures(WIDTH, HEIGHT);
+    bench_kernels(WIDTH, HEIGHT);
+    bench_steps(WIDTH, HEIGHT, 2000);
+    if (VFRONT_WIDTH < 1920 || VFRONT_HEIGHT < 1080) return;
+    draw_pictures(1920, 1080);
+    bench_steps(1920, 1080, 500);
+}
+
+static void bench_host(void)
+{
+    const vfront_tuning_t t = standard();
+    draw_pictures(WIDTH, HEIGHT);
+    start(WIDTH, HEIGHT, &t, VFRONT_PORT_HOST);
+    const struct wall w = measure_steps(WIDTH, HEIGHT, FILL_REAL, 200);
+    printf("\nhost port, one thread, %dx%d\n", WIDTH, HEIGHT);
+    print_wall("  mono: 5 levels, detect on 2, track 200", &w, 1.0f);
+    vfront_shutdown(&vf);
+}
+
+void run_bench(void)
+{
+    bench_all();
+    if (!with_part_of_chip(8, bench_all)) printf("\n8 multiprocessors: NOT RUN (no green contexts here)\n");
+    bench_host();
+}
+
+/* ---- latency --------------------------------------------------------------------------------------------------------------------- */
+
+/** Energy that the device has used since its driver was loaded [mJ], or 0. */
+static unsigned long long energy_mj(void)
+{
+    static int (*energy)(void *, unsigned long long *);
+    static void *device;
+    if (!energy) {
+        void *nvml = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+        int (*init)(void) = nvml ? (int (*)(void))dlsym(nvml, "nvmlInit_v2") : NULL;
+        int (*handle)(unsigned, void **) = nvml ? (int (*)(unsigned, void **))dlsym(nvml, "nvmlDeviceGetHandleByIndex_v2") : NULL;
+        if (!init || !handle || init() || handle(0, &device)) return 0;
+        energy = (int (*)(void *, unsigned long long *))dlsym(nvml, "nvmlDeviceGetTotalEnergyConsumption");
+        if (!energy) return 0;
+    }
+    unsigned long long mj = 0;
+    return energy(device, &mj) ? 0 : mj;
+}
+
+void run_latency(void)
+{
+    static const enum fill kind[] = {FILL_REAL, FILL_BLACK, FILL_NOISE, FILL_CHECKER, FILL_CORNERS};
+    const vfront_tuning_t t = standard();
+    draw_pictures(WIDTH, HEIGHT);
+    size_t before = 0, after = 0, total;
+    float natural = 0;
+    printf("\nlatency over %ld steps of %dx%d, us: p50 / p99 / p99.9 / max\n", options.latency, WIDTH, HEIGHT);
+    for (size_t i = 0; i < sizeof kind / sizeof *kind; i++) {
+        start(WIDTH, HEIGHT, &t, VFRONT_PORT_CUDA);
+        for (long k = 0; k < 10; k++) step(WIDTH, HEIGHT, kind[i], k);
+        vfront_reset(&vf);
+        CUDA(cudaMemGetInfo(&before, &total));
+        const unsigned long long mj = energy_mj();
+        const double begin = now_us();
+        const struct wall w = measure_steps(WIDTH, HEIGHT, kind[i], options.latency);
+        const double mean = (now_us() - begin) / (double)(options.latency + 50);
+        const double used = (double)(energy_mj() - mj) / (double)(options.latency + 50);
+        CUDA(cudaMemGetInfo(&after, &total));
+        if (!i) natural = w.p50;
+        printf("  %-10s %7.1f / %7.1f / %7.1f / %7.1f  p99.9 to p50 %.2f, p50 to natural %.2f, %.0f followed, %.2f mJ a step at %.0f us, device memory %+ld bytes\n",
+               fill_name[kind[i]], (double)w.p50, (double)w.p99, (double)w.p999, (double)w.most, (double)(w.p999 / w.p50),
+               (double)(w.p50 / natural), (double)w.tracks, used, mean, (long)before - (long)after);
+        vfront_shutdown(&vf);
+    }
+    vfront_info_t info;
+    start(WIDTH, HEIGHT, &t, VFRONT_PORT_CUDA);
+    vfront_info(&vf, &info);
+    printf("memory: host %zu, pinned %zu, device %zu bytes\n", info.host_bytes, info.pinned_bytes, info.device_bytes);
+    vfront_shutdown(&vf);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of vfcheck share: cases, pictures, options. */
+#ifndef VFCHECK_H
+#define VFCHECK_H
+
+#include <cuda_runtime_api.h>
+
+#include "../port/port.h"
+#include "../src/stages.h"
+
+enum fill {
+    FILL_BLACK, FILL_WHITE, FILL_NOISE, FILL_CHECKER, FILL_POINTS, FILL_CORNERS, FILL_STEPS, FILL_TEXTURE, FILL_LIGHT, FILL_REAL, FILLS
+};
+extern const char *const fill_name[FILLS];
+
+struct vf_case {
+    int number, width, height, cameras, pitch, skew;
+    int static_mask, frame_mask, rotation, reset;
+    enum fill fill;
+    vfront_format_t format;
+    vfront_tuning_t tuning;
+};
+
+struct options {
+    uint64_t seed;
+    int only, cases, frames, bench, verbose;
+    long latency;
+    const char *pictures;
+};
+extern struct options options;
+
+void fail_cuda(cudaError_t error, const char *call);
+#define CUDA(call)                                              \
+    do {                                                        \
+        const cudaError_t error_ = (call);                      \
+        if (error_ != cudaSuccess) fail_cuda(error_, #call);    \
+    } while (0)
+
+uint32_t random_number(uint32_t below);
+void random_start(uint64_t seed, uint64_t number);
+void draw(enum fill fill, uint8_t *to, int width, int height, int pitch, int frame);
+struct vf_state *state_of(vfront_t *vf);
+
+/** Real pictures, from PGM files: loads them; gives the frame-th, cut or repeated to a size. Returns 0 when there is none. */
+void load_pictures(const char *folder);
+int real_picture(uint8_t *to, int width, int height, int frame);
+
+/** Times, printed with the floor measured in the same run. */
+void run_bench(void);
+void run_latency(void);
+
+#endif
