@@ -80,9 +80,9 @@ $(BUILD)/%.cu.o: %.cu Makefile
 	$(NVCC) $(NVCCFLAGS) -MMD -MF $(@:.o=.d) -c $< -o $@
 
 # Pictures and yaml: libraries where they are installed, for tools and tests only.
-has = $(shell $(CC) -E -include $(1) -xc /dev/null >/dev/null 2>&1 && echo 1)
-HAVE_PNG  := $(call has,png.h)
-HAVE_YAML := $(call has,yaml.h)
+has = $(shell echo 'int main(void){return 0;}' | $(CC) -xc -include $(1) - $(2) -o /dev/null 2>/dev/null && echo 1)
+HAVE_PNG  := $(call has,png.h,-lpng)
+HAVE_YAML := $(call has,yaml.h,-lyaml)
 FORMATS   := $(if $(HAVE_PNG),-DHAVE_PNG) $(if $(HAVE_YAML),-DHAVE_YAML)
 FORMAT_LIBS := $(if $(HAVE_PNG),-lpng) $(if $(HAVE_YAML),-lyaml)
 EXTRA_replay = $(FORMATS)
@@ -94,7 +94,7 @@ EXAMPLE := $(BUILD)/examples
 $(BUILD)/minimal: $(EXAMPLE)/minimal.o $(LIB)
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
 
-$(BUILD)/replay: $(addprefix $(EXAMPLE)/,replay.o dataset.o picture.o synthetic.o overlay.o) $(LIB)
+$(BUILD)/replay: $(addprefix $(EXAMPLE)/,replay.o record.o dataset.o picture.o synthetic.o overlay.o) $(LIB)
 	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) $(LIBS)
 
 TEST := $(BUILD)/tests

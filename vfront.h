@@ -101,7 +101,7 @@ enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY =
     X(cell_height_px, 32, 4, 4096, "height of a grid cell [px]")                                                              \
     X(track_target, 200, 1, VFRONT_TRACKS, "tracks wanted alive")                                                             \
     X(track_refill_percent, 100, 0, 100, "new tracks start when fewer than this share of the target live; 100: every frame")  \
-    X(track_distance_px, 12, 0, 256, "least distance of a new track to every other [px]")                                     \
+    X(track_distance_px, 12, 0, 256, "least distance of a new track to every other, up to 4 cells [px]")                                \
     X(track_levels, 5, 1, 6, "pyramid levels used for tracking, as far as there are")                                         \
     X(track_patch8_level, 2, 0, 6, "first level with a patch of 8x8 instead of 16x16 px")                                     \
     X(track_iterations, 12, 1, VFRONT_ITERATIONS, "most Gauss-Newton steps on one level")                                     \

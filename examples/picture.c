@@ -43,7 +43,8 @@ int picture_named(const char *name)
 static const char *make_room(picture_t *p, const char *path, uint32_t width, uint32_t height, int32_t bytes)
 {
     if (!width || !height || width > PICTURE_SIDE_MOST_PX || height > PICTURE_SIDE_MOST_PX)
-        return fail("%s: a picture of %ux%u is not readable here", path, (unsigned)width, (unsigned)height);
+        return fail("%s: a picture of %ux%u, not within 1..%d on a side", path, (unsigned)width, (unsigned)height,
+                    PICTURE_SIDE_MOST_PX);
     const size_t need = (size_t)width * height * (size_t)bytes;
     if (need > p->room_bytes) {
         void *more = realloc(p->pixels, need);
@@ -148,7 +149,7 @@ static const char *read_plain(picture_t *p, FILE *file, const char *path)
         uint32_t v[3] = {0, 0, 0};
         for (uint32_t c = 0; c < h.channels; c++) {
             v[c] = read_sample(file, &h, p->bytes);
-            if (v[c] == UINT32_MAX) return fail("%s: ends after %zu of %zu pixels", path, i, count);
+            if (v[c] == UINT32_MAX) return fail("%s: damaged, or cut off after %zu of %zu pixels", path, i, count);
         }
         put(p, i, h.channels == 3 ? luma(v[0], v[1], v[2]) : v[0]);
     }

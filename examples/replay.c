@@ -19,6 +19,7 @@
 
 enum { DONE = 0, FAILED = 1, USAGE = 2, GO_ON = -1 }; /* exit codes, and none yet */
 
+#define WIPE "\r\033[K" /* takes the progress line off a terminal */
 #define ENDLESS_FRAMES 60 /* taken of a data set without an end when --frames says nothing */
 
 static const char help[] =
@@ -74,7 +75,7 @@ __attribute__((format(printf, 2, 3))) static int complain(int code, const char *
 {
     va_list list;
     va_start(list, format);
-    fputs("replay: ", stderr);
+    fputs(isatty(STDERR_FILENO) ? WIPE "replay: " : "replay: ", stderr);
     vfprintf(stderr, format, list);
     fputc('\n', stderr);
     va_end(list);
@@ -269,14 +270,16 @@ static int take(struct totals *t, const vfront_result_t *r)
     const vfront_health_t *h = &r->health;
     if (!take_times(t, &r->timing)) return 0;
     take_digest(t, vfront_digest(r));
-    if (!t->frames || h->quality < t->quality_least) t->quality_least = h->quality;
+    if (h->state != VFRONT_STARTING) { /* there was nothing to follow */
+        if (!t->quality || h->quality < t->quality_least) t->quality_least = h->quality;
+        t->quality += h->quality;
+    }
     t->frames++;
     t->alive += r->tracks_count;
     t->born += h->born;
     t->overflow += h->overflow;
     t->gaps += h->gap;
     t->overruns += r->timing.overrun;
-    t->quality += h->quality;
     if (h->state < 4) t->state[h->state]++;
     for (uint32_t i = 0; i < r->tracks_count; i++) t->age += r->tracks[i].age;
     for (uint32_t i = 0; i < r->lost_count; i++) t->lived += r->lost[i].age;
@@ -334,7 +337,8 @@ static void print_tracks(const struct totals *t)
     for (int i = 1; i < VFRONT_ENDS; i++) ended += t->ended[i];
     printf("%-12s %.1f alive with an age of %.1f frames, in the mean\n", "tracks", mean(t->alive, t->frames),
            mean(t->age, t->alive));
-    printf("%-12s %" PRIu64 " born, %" PRIu64 " ended after %.1f frames in the mean:", "", t->born, ended, mean(t->lived, ended));
+    printf("%-12s %" PRIu64 " born, %" PRIu64 " ended after %.1f frames in the mean:", "", t->born, ended,
+           mean(t->lived, ended));
     for (uint32_t i = 1; i < VFRONT_ENDS; i++) printf("%s %s %" PRIu64, i > 1 ? "," : "", record_end_name(i), t->ended[i]);
     putchar('\n');
 }
@@ -354,7 +358,8 @@ static void print_summary(const struct options *o, dataset_t *d, const struct to
         printf("%s %.1f in %" PRId32 " cells", i ? "," : "", mean(t->keypoints[i], t->frames), info.cells[i]);
     printf("\n%-12s", "health");
     for (uint32_t i = 0; i < 4; i++) printf(" %s %" PRIu64 ",", record_state_name(i), t->state[i]);
-    printf(" gaps %" PRIu64 "; quality %.1f, least %" PRIu32 "\n", t->gaps, mean(t->quality, t->frames), t->quality_least);
+    printf(" gaps %" PRIu64 "; quality %.1f, least %" PRIu32 "\n", t->gaps,
+           mean(t->quality, t->frames - t->state[VFRONT_STARTING]), t->quality_least);
     print_times(t);
     printf("%-12s host %.1f MB, pinned %.1f MB, device %.1f MB\n", "memory", (double)info.host_bytes * 1e-6,
            (double)info.pinned_bytes * 1e-6, (double)info.device_bytes * 1e-6);
@@ -392,14 +397,17 @@ static void say_progress(struct run *run, const vfront_result_t *r)
         fprintf(stderr, "\rframe %" PRIu64 " of %" PRIu32 ", %" PRIu32 " tracks, %.2f ms \033[K", r->frame + 1, run->frames,
                 r->tracks_count, (double)r->timing.step_us * 1e-3);
     else
-        fputs("\r\033[K", stderr);
+        fputs(WIPE, stderr);
 }
 
 static const char *draw(struct run *run, const vfront_frame_t *frame, const vfront_result_t *r)
 {
     char line[160], stem[4400];
-    snprintf(line, sizeof line, "frame %" PRIu64 "  tracks %" PRIu32 "  followed %" PRIu32 "  born %" PRIu32 "  lost %" PRIu32 "  %s",
-             r->frame, r->tracks_count, r->health.followed, r->health.born, r->lost_count, record_state_name(r->health.state));
+    const vfront_health_t *h = &r->health;
+    const unsigned long long number = r->frame;
+    snprintf(line, sizeof line, "frame %llu  tracks %u  followed %u  born %u  lost %u  %s", number,
+             (unsigned)r->tracks_count, (unsigned)h->followed, (unsigned)h->born, (unsigned)r->lost_count,
+             record_state_name(h->state));
     snprintf(stem, sizeof stem, "%s/overlay/%06" PRIu64, run->options->out, r->frame);
     const uint8_t *rgb = overlay_draw(run->overlay, &frame->picture[0], r, line);
     return picture_write(stem, rgb, frame->picture[0].width_px, frame->picture[0].height_px, 3);
@@ -414,12 +422,14 @@ static int step(struct run *run, uint32_t index)
     if (run->options->no_gyro) frame.gyro_count = 0;
     const vfront_status_t status = vfront_step(&vf, &frame, &result);
     if (status)
-        return complain(FAILED, "frame %" PRIu32 ": vfront_step: %s: %s", index, vfront_status_name(status), vfront_detail(&vf));
+        return complain(FAILED, "%s: frame %" PRIu32 ": vfront_step: %s: %s", run->options->dataset, index,
+                        vfront_status_name(status), vfront_detail(&vf));
     if (!take(&run->totals, result)) return complain(FAILED, "no memory for the times of %" PRIu32 " frames", index);
     if (run->record) wrong = record_frame(run->record, result);
     if (!wrong && run->overlay) wrong = draw(run, &frame, result);
-    say_progress(run, wrong ? NULL : result);
-    return wrong ? complain(FAILED, "%s", wrong) : GO_ON;
+    if (wrong) return complain(FAILED, "%s", wrong);
+    say_progress(run, result);
+    return GO_ON;
 }
 
 static int open_front_end(struct run *run)
@@ -427,8 +437,8 @@ static int open_front_end(struct run *run)
     const struct options *o = run->options;
     const vfront_status_t status = vfront_init(&vf, dataset_rig(run->dataset), &o->tuning, o->port);
     if (!status) return GO_ON;
-    return complain(status == VFRONT_E_TUNING ? USAGE : FAILED, "vfront_init: %s: %s", vfront_status_name(status),
-                    vfront_detail(&vf));
+    return complain(status == VFRONT_E_TUNING ? USAGE : FAILED, "%s: vfront_init: %s: %s", o->dataset,
+                    vfront_status_name(status), vfront_detail(&vf));
 }
 
 static int open_outputs(struct run *run)

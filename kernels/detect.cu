@@ -4,58 +4,45 @@
  *   1. pixels of the tile and its margin to shared memory
  *   2. a test that every corner passes sifts the pixels; the few that pass are listed, so that
  *   3. the full test and score run with all lanes busy, and
- *   4. suppression runs on corners only: its cost hardly depends on the radius
+ *   4. suppression runs on corners only
  * Cells and tiles have nothing to do with each other: the best of a cell is one 64-bit maximum in memory. */
 #include "kernel.cuh"
 
 #include "../src/detect.h"
 
-#define TILE_X 64
 #ifndef VF_DETECT_ROWS
-#define VF_DETECT_ROWS 16
+#define VF_DETECT_ROWS 24
 #endif
-#define TILE_Y VF_DETECT_ROWS
 #ifndef VF_DETECT_THREADS
 #define VF_DETECT_THREADS 256
 #endif
 #define THREADS VF_DETECT_THREADS
-#define EDGE 8 /* columns to the left of the tile that are loaded: at least radius + circle, a multiple of 4 */
-#define WIDTH (TILE_X + 2 * EDGE)
+#define WARPS (THREADS / VF_WARP)
+#define RANK_X 64 /* ranks of a block: two warps wide; corners have a margin of the radius in it */
+#define RANK_Y VF_DETECT_ROWS
+#define SEGMENTS (RANK_Y * RANK_X / VF_WARP / WARPS) /* runs of 32 pixels a warp sifts */
+#define PIXEL_X 76 /* columns of pixels: those of the ranks, the circle on both sides, and up to 3 for alignment */
+#define PIXEL_Y (RANK_Y + 2 * VF_CIRCLE)
 
-/** Where the tiles of each picture start in the grid of blocks. */
-struct tiling {
-    int32_t first[VFRONT_CAMERAS * VFRONT_LEVELS + 1];
-    int32_t levels; /* searched, of each camera */
-};
-
-/** A level under search. */
+/** One level of one camera under search, laid out by the launcher. */
 struct search {
     const uint8_t *pixels;
     int32_t pitch, height;
-    int32_t camera, level;
     int32_t x_first, x_last, y_first, y_last;
-    int32_t x0, y0; /* of the tile */
+    int32_t camera, level;
+    int32_t first_block, across; /* its blocks, row by row */
+    uint32_t across_reciprocal;
 };
 
-static __device__ __forceinline__ search find_search(const vf_step &s, const tiling &t)
-{
-    int i = 0;
-    while ((int)blockIdx.x >= t.first[i + 1]) i++;
-    search q;
-    q.camera = i / t.levels;
-    q.level = i % t.levels;
-    const vf_level &l = s.geometry.level[q.camera][q.level], &l0 = s.geometry.level[q.camera][0];
-    const int border = s.tuning.detect_border_px, tile = blockIdx.x - t.first[i], across = (l.width + TILE_X - 1) / TILE_X;
-    q.pixels = vf_level_pixels(&s, s.parity, q.camera, q.level);
-    q.pitch = l.pitch;
-    q.height = l.height;
-    q.x_first = q.y_first = vf_detect_first(q.level, border);
-    q.x_last = vf_detect_last(q.level, border, l.width, l0.width);
-    q.y_last = vf_detect_last(q.level, border, l.height, l0.height);
-    q.x0 = tile % across * TILE_X;
-    q.y0 = tile / across * TILE_Y;
-    return q;
-}
+struct searches {
+    search picture[VFRONT_CAMERAS * VFRONT_LEVELS];
+    int32_t count;
+    uint32_t cell_width, cell_height; /* reciprocals */
+};
+
+/** Division of what is below 2^16 by a size from 2 to 2^16, as a product with its reciprocal. Exact. */
+static uint32_t reciprocal_of(int size) { return 0xffffffffu / (uint32_t)size + 1; }
+static __device__ __forceinline__ int divide(int value, uint32_t reciprocal) { return (int)__umulhi((uint32_t)value, reciprocal); }
 
 /** Whether a pixel may be a corner: of each of the eight pairs of opposite pixels of the circle, an arc of nine holds one. Two
  *  pairs often settle it for a whole warp. */
@@ -65,7 +52,7 @@ static __device__ __forceinline__ bool sift(const uint8_t *c, int threshold)
     int least = 255, most = 0;
 #define PAIR(dx, dy)                                                          \
     {                                                                         \
-        const int a = c[(dy)*WIDTH + (dx)], b = c[-(dy)*WIDTH - (dx)];        \
+        const int a = c[(dy)*PIXEL_X + (dx)], b = c[-(dy)*PIXEL_X - (dx)];        \
         least = min(least, max(a, b));                                        \
         most = max(most, min(a, b));                                          \
     }
@@ -76,103 +63,142 @@ static __device__ __forceinline__ bool sift(const uint8_t *c, int threshold)
     return least > above || most < below;
 }
 
-/** Appends `item` to a list in shared memory for the lanes that have one. */
-static __device__ __forceinline__ void append(uint16_t *list, int *count, bool has, int item)
+/** Copies the pixels of a block to shared memory, zeros outside the picture; a warp a row. All loads are under way before the
+ *  first is waited for. */
+static __device__ __forceinline__ void load_pixels(uint8_t (*pixel)[PIXEL_X], const search &q, int x0, int y0)
 {
-    const unsigned who = __ballot_sync(VF_ALL, has);
-    if (!who) return;
-    const int lane = threadIdx.x % VF_WARP;
-    int at = 0;
-    if (lane == 0) at = atomicAdd(count, __popc(who));
-    at = __shfl_sync(VF_ALL, at, 0) + __popc(who & ((1u << lane) - 1));
-    if (has) list[at] = (uint16_t)item;
+    enum { TURNS = (PIXEL_Y + WARPS - 1) / WARPS };
+    const int lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP, x = x0 + 4 * lane;
+    const bool mine = lane < PIXEL_X / 4, inside = mine && x >= 0 && x < q.pitch;
+    uint32_t word[TURNS];
+#pragma unroll
+    for (int k = 0; k < TURNS; k++) {
+        const int y = y0 + warp + k * WARPS;
+        word[k] = inside && y >= 0 && y < q.height ? *reinterpret_cast<const uint32_t *>(q.pixels + y * q.pitch + x) : 0;
+    }
+#pragma unroll
+    for (int k = 0; k < TURNS; k++)
+        if (mine && warp + k * WARPS < PIXEL_Y) reinterpret_cast<uint32_t *>(pixel[warp + k * WARPS])[lane] = word[k];
 }
 
-template <int R> static __global__ void __launch_bounds__(THREADS) detect_k(const vf_step s, const tiling t)
+/** Whether a corner beats every rank within the radius. Of equals the first in raster order stays. */
+template <int R> static __device__ __forceinline__ bool beats(const uint16_t *at)
 {
-    enum { RANK_X = TILE_X + 2 * R, RANK_Y = TILE_Y + 2 * R, RANKS = RANK_X * RANK_Y, ROWS = RANK_Y + 2 * VF_CIRCLE };
-    __shared__ __align__(16) uint8_t pixel[ROWS][WIDTH];
-    __shared__ uint16_t rank[RANK_Y][RANK_X];
-    __shared__ uint16_t list[RANKS], corner[RANKS];
-    __shared__ int listed, corners;
-    const int thread = threadIdx.x;
-    const search q = find_search(s, t);
+    const int mine = *at;
+    bool stays = true;
+    for (int dy = -R; dy <= R; dy++)
+        for (int dx = -R; dx <= R; dx++) {
+            const int other = at[dy * RANK_X + dx];
+            const bool earlier = dy < 0 || (dy == 0 && dx < 0);
+            stays = stays && (earlier ? other < mine : other <= mine);
+        }
+    return stays;
+}
+
+template <int R> static __global__ void __launch_bounds__(THREADS) detect_k(const vf_step s, const searches all)
+{
+    __shared__ __align__(16) uint8_t pixel[PIXEL_Y][PIXEL_X];
+    __shared__ __align__(16) uint16_t rank[RANK_Y * RANK_X];
+    __shared__ uint16_t list[RANK_Y * RANK_X];
+    __shared__ int listed;
+    const int thread = threadIdx.x, warp = thread / VF_WARP, lane = thread % VF_WARP;
+    int p = 0;
+    while (p + 1 < all.count && (int)blockIdx.x >= all.picture[p + 1].first_block) p++;
+    const search &q = all.picture[p];
+    const int block = blockIdx.x - q.first_block, row = q.across > 1 ? divide(block, q.across_reciprocal) : block;
+    const int x0 = (block - row * q.across) * (RANK_X - 2 * R) - R, y0 = row * (RANK_Y - 2 * R) - R; /* of the ranks */
+    const int left = (x0 - VF_CIRCLE) & ~3, shift = x0 - left;
 
     if (thread == 0) {
         vf_clock_start(s, VF_detect, blockIdx.x);
-        listed = corners = 0;
+        listed = 0;
     }
-    for (int i = thread; i < ROWS * (WIDTH / 4); i += THREADS) {
-        const int row = i / (WIDTH / 4), word = i % (WIDTH / 4);
-        const int x = q.x0 - EDGE + 4 * word, y = q.y0 - R - VF_CIRCLE + row;
-        const bool inside = x >= 0 && x < q.pitch && y >= 0 && y < q.height;
-        reinterpret_cast<uint32_t *>(pixel[row])[word] = inside ? *reinterpret_cast<const uint32_t *>(q.pixels + (size_t)y * q.pitch + x) : 0;
-    }
+    load_pixels(pixel, q, left, y0 - VF_CIRCLE);
+    for (int i = thread; i < RANK_Y * RANK_X / 8; i += THREADS) reinterpret_cast<uint4 *>(rank)[i] = make_uint4(0, 0, 0, 0);
     __syncthreads();
 
     const int low = s.tuning.detect_threshold_low;
     const int threshold = low ? low : s.tuning.detect_threshold;
-    for (int i = thread; i < (RANKS + THREADS - 1) / THREADS * THREADS; i += THREADS) {
-        const int rx = i % RANK_X, ry = i / RANK_X, x = q.x0 - R + rx, y = q.y0 - R + ry;
-        const bool may = i < RANKS && x >= q.x_first && x <= q.x_last && y >= q.y_first && y <= q.y_last
-                         && sift(&pixel[ry + VF_CIRCLE][rx + EDGE - R], threshold);
-        if (i < RANKS) rank[0][i] = 0;
-        append(list, &listed, may, i);
+    uint32_t mine = 0; /* a bit a segment: this lane's pixel may be a corner */
+    int passed = 0;    /* of the warp */
+    for (int k = 0; k < SEGMENTS; k++) {
+        const int i = (k * WARPS + warp) * VF_WARP + lane, rx = i % RANK_X, ry = i / RANK_X;
+        bool may = x0 + rx >= q.x_first && x0 + rx <= q.x_last && y0 + ry >= q.y_first && y0 + ry <= q.y_last;
+        may = may && sift(&pixel[ry + VF_CIRCLE][rx + shift], threshold);
+        mine |= (uint32_t)may << k;
+        passed += __popc(__ballot_sync(VF_ALL, may));
+    }
+    int at = 0;
+    if (lane == 0 && passed) at = atomicAdd(&listed, passed);
+    at = __shfl_sync(VF_ALL, at, 0);
+    for (int k = 0; k < SEGMENTS && passed; k++) {
+        const unsigned who = __ballot_sync(VF_ALL, mine >> k & 1);
+        if (mine >> k & 1) list[at + __popc(who & ((1u << lane) - 1))] = (uint16_t)((k * WARPS + warp) * VF_WARP + lane);
+        at += __popc(who);
     }
     __syncthreads();
 
     const int candidates = listed;
-    for (int k = thread; k < (candidates + VF_WARP - 1) / VF_WARP * VF_WARP; k += THREADS) {
-        const bool there = k < candidates;
-        const int i = there ? list[k] : 0, rx = i % RANK_X, ry = i / RANK_X;
-        const uint8_t *c = &pixel[ry + VF_CIRCLE][rx + EDGE - R];
+    for (int k = thread; k < candidates; k += THREADS) {
+        const int i = list[k], rx = i % RANK_X, ry = i / RANK_X;
+        const uint8_t *c = &pixel[ry + VF_CIRCLE][rx + shift];
         int32_t circle[16];
-#define LOAD(n, dx, dy) circle[n] = c[(dy)*WIDTH + (dx)];
+#define LOAD(n, dx, dy) circle[n] = c[(dy)*PIXEL_X + (dx)];
         VF_CIRCLE_PIXELS(LOAD)
 #undef LOAD
-        uint32_t found = there ? vf_detect_rank(circle, *c, &s.tuning) : 0;
-        if (found && !vf_usable(&s, q.camera, vf_detect_pixel0(q.x0 - R + rx, q.level), vf_detect_pixel0(q.y0 - R + ry, q.level)))
-            found = 0;
-        if (found) rank[ry][rx] = (uint16_t)found;
-        append(corner, &corners, found && rx >= R && rx < R + TILE_X && ry >= R && ry < R + TILE_Y, i);
+        const int arc = s.tuning.detect_arc, kind = s.tuning.detect_score;
+        const uint32_t strong = vf_detect_test(circle, *c, s.tuning.detect_threshold, arc, kind);
+        const uint32_t found = vf_detect_rank(strong, low && !strong ? vf_detect_test(circle, *c, low, arc, kind) : 0);
+        if (found && vf_usable(&s, q.camera, vf_detect_pixel0(x0 + rx, q.level), vf_detect_pixel0(y0 + ry, q.level)))
+            rank[i] = (uint16_t)found;
     }
     __syncthreads();
 
-    for (int k = thread; k < corners; k += THREADS) {
-        const int i = corner[k], rx = i % RANK_X, ry = i / RANK_X;
-        const int mine = rank[ry][rx];
-        bool stays = true;
-        for (int dy = -R; dy <= R && stays; dy++)
-            for (int dx = -R; dx <= R; dx++) {
-                const int other = rank[ry + dy][rx + dx];
-                const bool earlier = dy < 0 || (dy == 0 && dx < 0);
-                stays = stays && (other < mine || (other == mine && !earlier));
-            }
-        if (!stays) continue;
-        const int x = q.x0 - R + rx, y = q.y0 - R + ry;
-        const int cell = vf_detect_pixel0(y, q.level) / s.tuning.cell_height_px * s.geometry.cells_x[q.camera]
-                         + vf_detect_pixel0(x, q.level) / s.tuning.cell_width_px;
-        atomicMax((unsigned long long *)&s.memory->detect.best[q.camera][cell], (unsigned long long)vf_detect_key(mine, q.level, x, y));
+    for (int k = thread; k < candidates; k += THREADS) {
+        const int i = list[k], rx = i % RANK_X, ry = i / RANK_X;
+        const bool inner = rx >= R && rx < RANK_X - R && ry >= R && ry < RANK_Y - R;
+        if (!inner || !rank[i] || !beats<R>(&rank[i])) continue;
+        const int cell = divide(vf_detect_pixel0(y0 + ry, q.level), all.cell_height) * s.geometry.cells_x[q.camera]
+                         + divide(vf_detect_pixel0(x0 + rx, q.level), all.cell_width);
+        atomicMax((unsigned long long *)&s.memory->detect.best[q.camera][cell],
+                  (unsigned long long)vf_detect_key(rank[i], q.level, x0 + rx, y0 + ry));
     }
     if (thread == 0) vf_clock_end(s, VF_detect);
 }
 
+/** Lays out the search of a level and returns the block after its last. */
+static int lay_out(const vf_step *s, search *q, int camera, int level, int block)
+{
+    const vf_level &l = s->geometry.level[camera][level], &l0 = s->geometry.level[camera][0];
+    const int border = s->tuning.detect_border_px, radius = s->tuning.detect_radius;
+    q->pixels = vf_level_pixels(s, s->parity, camera, level);
+    q->pitch = l.pitch;
+    q->height = l.height;
+    q->x_first = q->y_first = vf_detect_first(level, border);
+    q->x_last = vf_detect_last(level, border, l.width, l0.width);
+    q->y_last = vf_detect_last(level, border, l.height, l0.height);
+    q->camera = camera;
+    q->level = level;
+    q->first_block = block;
+    q->across = (int32_t)vf_blocks(l.width, RANK_X - 2 * radius);
+    q->across_reciprocal = reciprocal_of(q->across);
+    return block + q->across * (int)vf_blocks(l.height, RANK_Y - 2 * radius);
+}
+
 extern "C" cudaError_t vf_detect_cuda(const vf_step *s, cudaStream_t stream)
 {
-    tiling t;
-    t.levels = vf_min(s->geometry.levels, s->tuning.detect_levels);
-    t.first[0] = 0;
-    const int pictures = s->geometry.cameras * t.levels;
-    for (int i = 0; i < pictures; i++) {
-        const vf_level &l = s->geometry.level[i / t.levels][i % t.levels];
-        t.first[i + 1] = t.first[i] + (int32_t)(vf_blocks(l.width, TILE_X) * vf_blocks(l.height, TILE_Y));
-    }
-    const unsigned blocks = (unsigned)t.first[pictures];
+    searches all = {};
+    int blocks = 0;
+    for (int camera = 0; camera < s->geometry.cameras; camera++)
+        for (int level = 0; level < vf_min(s->geometry.levels, s->tuning.detect_levels); level++)
+            blocks = lay_out(s, &all.picture[all.count++], camera, level, blocks);
+    all.cell_width = reciprocal_of(s->tuning.cell_width_px);
+    all.cell_height = reciprocal_of(s->tuning.cell_height_px);
     switch (s->tuning.detect_radius) {
-    case 1: detect_k<1><<<blocks, THREADS, 0, stream>>>(*s, t); break;
-    case 2: detect_k<2><<<blocks, THREADS, 0, stream>>>(*s, t); break;
-    case 3: detect_k<3><<<blocks, THREADS, 0, stream>>>(*s, t); break;
-    default: detect_k<4><<<blocks, THREADS, 0, stream>>>(*s, t); break;
+    case 1: detect_k<1><<<blocks, THREADS, 0, stream>>>(*s, all); break;
+    case 2: detect_k<2><<<blocks, THREADS, 0, stream>>>(*s, all); break;
+    case 3: detect_k<3><<<blocks, THREADS, 0, stream>>>(*s, all); break;
+    default: detect_k<4><<<blocks, THREADS, 0, stream>>>(*s, all); break;
     }
     return cudaGetLastError();
 }

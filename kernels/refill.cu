@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* refill on the GPU: one block, a few hundred items each of which asks all others. */
+/* refill on the GPU: one block; a thread a feature, then a thread a cell. */
 #include "kernel.cuh"
 
 #include "../src/refill.h"
@@ -25,23 +25,62 @@ static __device__ int count_before(bool flag, int *warp_count, int *total)
     return before + __popc(who & ((1u << lane) - 1));
 }
 
-/** Live features, as far as corners ask for them. */
+/** Keys of the cells' corners: in shared memory where they fit, because every one of them is asked for many times. */
+#define KEYS_SHARED (VFRONT_CELLS <= 4096)
+
+/** Division by cells_x as a product with its reciprocal; exact for what is below 2^16. */
+struct grid {
+    int32_t cells_x, cells_y, cells;
+    int32_t reach_x, reach_y;
+    uint32_t across, cell_width, cell_height; /* reciprocals of cells_x and of the sizes of a cell; 0 stands for 1 */
+};
+
+static __device__ __forceinline__ int divide(int value, uint32_t reciprocal)
+{
+    return reciprocal ? (int)__umulhi((uint32_t)value, reciprocal) : value;
+}
+
+/** The cells that vf_refill_window() gives, without its divisions. */
+static __device__ __forceinline__ vf_window window_at(const grid &g, int x, int y)
+{
+    const vf_window w = {vf_max(x - g.reach_x, 0), vf_max(y - g.reach_y, 0), vf_min(x + g.reach_x, g.cells_x - 1),
+                         vf_min(y + g.reach_y, g.cells_y - 1)};
+    return w;
+}
+
+/** What live features leave free. */
 struct live_features {
-    int32_t x_q16[VFRONT_TRACKS], y_q16[VFRONT_TRACKS];
-    uint32_t occupied[(VFRONT_CELLS + 31) / 32]; /* a bit a cell */
+    uint32_t barred[(VFRONT_CELLS + 31) / 32]; /* a bit a cell: holds a feature, or its corner lies too near to one */
     uint16_t free_slot[VFRONT_TRACKS];
     uint8_t used[VFRONT_TRACKS];
     int count;
 };
 
-/** Splits the moved features as the host form does. */
-static __device__ void part(const vf_step &s, int count, live_features &live, int *warp_count)
+static __device__ __forceinline__ void bar(uint32_t *barred, int cell) { atomicOr(&barred[cell / 32], 1u << cell % 32); }
+
+/** Bars every cell that a feature keeps from giving birth. */
+static __device__ void bar_cells(const vf_step &s, const grid &g, const uint64_t *key, const vf_feature &f, uint32_t *barred)
+{
+    const int cx = vf_clamp(divide(vf_max(vf_pixel(f.x_q16), 0), g.cell_width), 0, g.cells_x - 1);
+    const int cy = vf_clamp(divide(vf_max(vf_pixel(f.y_q16), 0), g.cell_height), 0, g.cells_y - 1);
+    const vf_window w = window_at(g, cx, cy);
+    bar(barred, cy * g.cells_x + cx);
+    for (int y = w.y0; y <= w.y1; y++)
+        for (int x = w.x0; x <= w.x1; x++) {
+            const int cell = y * g.cells_x + x;
+            const vf_place p = vf_refill_place(key[cell]);
+            if (vf_refill_near(&s.tuning, f.x_q16, f.y_q16, p.x_q16, p.y_q16)) bar(barred, cell);
+        }
+}
+
+/** Splits the moved features as the host form does. Its first barrier also makes the keys in shared memory seen by all. */
+static __device__ void part(const vf_step &s, const grid &g, const uint64_t *key, int count, live_features &live, int *warp_count)
 {
     vf_track_memory &m = s.memory->track;
     vf_refill_memory &r = s.memory->refill;
     const int i = threadIdx.x;
     if (i < VFRONT_TRACKS) live.used[i] = 0;
-    for (int w = i; w < (VFRONT_CELLS + 31) / 32; w += THREADS) live.occupied[w] = 0;
+    for (int w = i; w < (VFRONT_CELLS + 31) / 32; w += THREADS) live.barred[w] = 0;
     if (i < VFRONT_ENDS) r.ended[i] = 0;
     const int end = i < count ? m.moved[i].end : 0;
     int alive_total, ended_total;
@@ -53,10 +92,7 @@ static __device__ void part(const vf_step &s, int count, live_features &live, in
     } else if (i < count) {
         const vf_feature f = m.moved[i];
         m.feature[s.parity][alive_before] = f;
-        live.x_q16[alive_before] = f.x_q16;
-        live.y_q16[alive_before] = f.y_q16;
-        const int cell = vf_refill_cell(&s.geometry, &s.tuning, f.x_q16, f.y_q16);
-        atomicOr(&live.occupied[cell / 32], 1u << cell % 32);
+        bar_cells(s, g, key, f, live.barred);
         live.used[f.slot] = 1;
     }
     if (i == 0) {
@@ -67,28 +103,21 @@ static __device__ void part(const vf_step &s, int count, live_features &live, in
     __syncthreads();
 }
 
-static __device__ bool clear_of_features(const vf_step &s, const live_features &live, const vf_place &p)
+/** Whether no better corner of another cell lies too near. */
+static __device__ bool clear_of_corners(const vf_step &s, const grid &g, const uint64_t *key, int cell)
 {
+    const int cy = divide(cell, g.across);
+    const vf_window w = window_at(g, cell - cy * g.cells_x, cy);
+    const uint64_t mine = key[cell];
+    const vf_place p = vf_refill_place(mine);
     bool clear = true;
-    for (int i = 0; i < live.count; i++)
-        clear = clear && !vf_refill_near(&s.tuning, live.x_q16[i], live.y_q16[i], p.x_q16, p.y_q16);
-    return clear;
-}
-
-static __device__ bool clear_of_corners(const vf_step &s, const vf_place &p, uint64_t key)
-{
-    const vf_geometry &g = s.geometry;
-    const int reach_x = vf_refill_reach(s.tuning.track_distance_px, s.tuning.cell_width_px);
-    const int reach_y = vf_refill_reach(s.tuning.track_distance_px, s.tuning.cell_height_px);
-    const int cx = p.cell % g.cells_x[0], cy = p.cell / g.cells_x[0];
-    for (int y = vf_max(cy - reach_y, 0); y <= vf_min(cy + reach_y, g.cells_y[0] - 1); y++)
-        for (int x = vf_max(cx - reach_x, 0); x <= vf_min(cx + reach_x, g.cells_x[0] - 1); x++) {
-            const uint64_t other = s.memory->detect.best[0][y * g.cells_x[0] + x];
-            if (other <= key) continue;
-            const vf_place q = vf_refill_place(&g, &s.tuning, vf_detect_corner(other));
-            if (vf_refill_near(&s.tuning, q.x_q16, q.y_q16, p.x_q16, p.y_q16)) return false;
+    for (int y = w.y0; y <= w.y1; y++)
+        for (int x = w.x0; x <= w.x1; x++) {
+            const uint64_t other = key[y * g.cells_x + x];
+            const vf_place q = vf_refill_place(other);
+            clear = clear && (other <= mine || !vf_refill_near(&s.tuning, q.x_q16, q.y_q16, p.x_q16, p.y_q16));
         }
-    return true;
+    return clear;
 }
 
 /** By the first warp: the bin, counted from the top, in which the `left`-th key lies, and how many lie above that bin. */
@@ -139,49 +168,28 @@ static __device__ uint64_t least_wanted(const vf_step &s, int cells, int wanted)
     return prefix;
 }
 
-/** Lists the cells that have a corner and no feature, so that what follows keeps its lanes busy. Others are no candidates. */
-static __device__ int list_cells(const vf_step &s, const live_features &live, int cells, uint16_t *list, int *warp_count)
+static __global__ void __launch_bounds__(THREADS) refill_k(const vf_step s, const grid g)
 {
-    int listed = 0;
-    for (int first = 0; first < cells; first += THREADS) {
-        const int cell = first + threadIdx.x;
-        const bool has = cell < cells && s.memory->detect.best[0][cell] && !(live.occupied[cell / 32] >> cell % 32 & 1);
-        int total;
-        const int at = listed + count_before(has, warp_count, &total);
-        if (has)
-            list[at] = (uint16_t)cell;
-        else if (cell < cells)
-            s.memory->refill.candidate[cell] = 0;
-        listed += total;
-    }
-    __syncthreads();
-    return listed;
-}
-
-static __global__ void __launch_bounds__(THREADS) refill_k(const vf_step s)
-{
+    __shared__ uint64_t shared_key[KEYS_SHARED ? VFRONT_CELLS : 1];
     __shared__ live_features live;
     __shared__ int warp_count[WARPS];
-    __shared__ uint16_t list[VFRONT_CELLS];
     __shared__ int found;
     vf_track_memory &m = s.memory->track;
     vf_refill_memory &r = s.memory->refill;
-    const int thread = threadIdx.x, cells = s.geometry.cells_x[0] * s.geometry.cells_y[0];
+    const uint64_t *key = KEYS_SHARED ? shared_key : s.memory->detect.best[0];
+    const int thread = threadIdx.x, cells = g.cells;
     if (thread == 0) {
         vf_clock_start(s, VF_refill, 0);
         found = 0;
     }
+    for (int cell = thread; KEYS_SHARED && cell < cells; cell += THREADS) shared_key[cell] = s.memory->detect.best[0][cell];
     const vf_census before = vf_refill_before(s.memory->ingest.params.frame, &m.census[s.parity ^ 1]);
-    part(s, before.count, live, warp_count);
+    part(s, g, key, before.count, live, warp_count);
 
     const int wanted = vf_refill_wanted(&s.tuning, live.count);
-    const int listed = wanted ? list_cells(s, live, cells, list, warp_count) : 0;
-    for (int i = thread; i < listed; i += THREADS) {
-        const int cell = list[i];
-        const uint64_t key = s.memory->detect.best[0][cell];
-        const vf_place p = vf_refill_place(&s.geometry, &s.tuning, vf_detect_corner(key));
-        const bool fit = clear_of_features(s, live, p) && clear_of_corners(s, p, key);
-        r.candidate[cell] = fit ? key : 0;
+    for (int cell = thread; wanted && cell < cells; cell += THREADS) {
+        const bool fit = key[cell] && !(live.barred[cell / 32] >> cell % 32 & 1) && clear_of_corners(s, g, key, cell);
+        r.candidate[cell] = fit ? key[cell] : 0;
         if (fit) atomicAdd(&found, 1);
     }
     __syncthreads();
@@ -198,7 +206,7 @@ static __global__ void __launch_bounds__(THREADS) refill_k(const vf_step s)
         const int nth = born + count_before(key && key >= least, warp_count, &total);
         if (key && key >= least)
             m.feature[s.parity][live.count + nth] =
-                vf_refill_born(&s.geometry, &s.tuning, key, before.ids + nth + 1, live.free_slot[nth]);
+                vf_refill_born(key, before.ids + nth + 1, live.free_slot[nth]);
         born += total;
     }
     if (thread == 0) {
@@ -209,8 +217,19 @@ static __global__ void __launch_bounds__(THREADS) refill_k(const vf_step s)
     }
 }
 
+static uint32_t reciprocal_of(int size) { return size > 1 ? 0xffffffffu / (uint32_t)size + 1 : 0; }
+
 extern "C" cudaError_t vf_refill_cuda(const vf_step *s, cudaStream_t stream)
 {
-    refill_k<<<1, THREADS, 0, stream>>>(*s);
+    grid g;
+    g.cells_x = s->geometry.cells_x[0];
+    g.cells_y = s->geometry.cells_y[0];
+    g.cells = g.cells_x * g.cells_y;
+    g.reach_x = vf_refill_reach(s->tuning.track_distance_px, s->tuning.cell_width_px);
+    g.reach_y = vf_refill_reach(s->tuning.track_distance_px, s->tuning.cell_height_px);
+    g.across = reciprocal_of(g.cells_x);
+    g.cell_width = reciprocal_of(s->tuning.cell_width_px);
+    g.cell_height = reciprocal_of(s->tuning.cell_height_px);
+    refill_k<<<1, THREADS, 0, stream>>>(*s, g);
     return cudaGetLastError();
 }

@@ -131,7 +131,7 @@ static __device__ __forceinline__ void take(vf_patch *patch, const vf_view &v, i
 
 template <int SIZE>
 static __device__ __forceinline__ vf_sums compare(const vf_patch *patch, const vf_view &v, int32_t x_q16, int32_t y_q16,
-                                                  int32_t mean_q5, int32_t alpha_q14, int32_t beta_q5)
+                                                  int32_t mean_q5, int32_t alpha_q14, int32_t beta_q5, int absolute)
 {
     enum { COUNT = lane_part<SIZE>::COUNT };
     int32_t now[COUNT];
@@ -143,12 +143,14 @@ static __device__ __forceinline__ vf_sums compare(const vf_patch *patch, const v
         s.y += residual * patch->dy[i];
         s.t += residual * vf_track_contrast(patch->grey[i], mean_q5);
         s.one += residual;
-        s.absolute += vf_abs(residual);
+        now[i] = vf_abs(residual);
     }
     s.x = vf_warp_sum(s.x);
     s.y = vf_warp_sum(s.y);
     s.t = vf_warp_sum(s.t);
     s.one = vf_warp_sum(s.one);
+    if (!absolute) return s;
+    for (int i = 0; i < COUNT; i++) s.absolute += now[i];
     s.absolute = vf_warp_sum(s.absolute);
     return s;
 }
@@ -181,10 +183,10 @@ VF_FLOW void vf_patch_take(struct vf_patch *patch, const struct vf_view *view, i
 }
 
 VF_FLOW struct vf_sums vf_patch_compare(const struct vf_patch *patch, const struct vf_view *view, int32_t x_q16, int32_t y_q16,
-                                        int32_t size, int32_t mean_q5, int32_t alpha_q14, int32_t beta_q5)
+                                        int32_t size, int32_t mean_q5, int32_t alpha_q14, int32_t beta_q5, int absolute)
 {
-    return size == 16 ? compare<16>(patch, *view, x_q16, y_q16, mean_q5, alpha_q14, beta_q5)
-                      : compare<8>(patch, *view, x_q16, y_q16, mean_q5, alpha_q14, beta_q5);
+    return size == 16 ? compare<16>(patch, *view, x_q16, y_q16, mean_q5, alpha_q14, beta_q5, absolute)
+                      : compare<8>(patch, *view, x_q16, y_q16, mean_q5, alpha_q14, beta_q5, absolute);
 }
 
 VF_FLOW void vf_patch_load(struct vf_patch *patch, int16_t (*from)[VF_PATCH_PIXELS], int32_t size)

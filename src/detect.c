@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Host form of detect: row by row, with a window of the last 2 * radius + 1 rows of ranks. A row is first sifted by a test that
- * vectorises and that every corner passes; what is left, a few percent, gets the full one. */
+/* Host form of detect: row by row, with a window of the last 2 * radius + 1 rows of ranks. The segment test of a whole row is plain
+ * code over bytes that compilers turn into vectors; only the corners that it finds are ranked one by one. */
 #include "stages.h"
 
-/** Ranks of the rows around the one being decided, with a margin of zeros on both sides. */
+/** The rows around the one being decided, in turn: ranks, with a margin of zeros on both sides, and the columns of the corners. */
+#define WINDOW (2 * VF_RADIUS_MAX + 1)
 struct window {
-    uint16_t rank[2 * VF_RADIUS_MAX + 1][VFRONT_WIDTH + 2 * VF_RADIUS_MAX];
-    uint8_t sieve[VFRONT_WIDTH];
+    uint16_t rank[WINDOW][VFRONT_WIDTH + 2 * VF_RADIUS_MAX];
+    uint16_t column[WINDOW][VFRONT_WIDTH];
+    int32_t count[WINDOW];
+    uint8_t corner[VFRONT_WIDTH + 8]; /* of one row; read eight at a time */
+};
+
+/** Corners that are ranked together: their circles and centres. */
+#define BATCH 32
+struct batch {
+    uint8_t circle[16][BATCH], centre[BATCH];
 };
 
 /** One level of one camera under search. */
@@ -18,57 +27,120 @@ struct search {
     int32_t x_first, x_last, y_first, y_last;
 };
 
-/** sieve[x] = 0 where the pixel cannot be a corner: of each of the eight pairs of opposite pixels of the circle, an arc of nine
- *  holds at least one. */
-VF_HOT static void sift_row(uint8_t *restrict sieve, const uint8_t *row, ptrdiff_t pitch, int32_t first, int32_t last, int32_t threshold)
+/* The segment test without a branch: of each run of `arc` pixels of the circle, the darkest and the brightest; the brightest of the
+ * darkest, and the darkest of the brightest, say how far the centre may lie. Runs of 2, 4 and 8 pixels are folded from one another,
+ * and a run of 9 to 12 from one of 8 and one of its last. */
+#define LESS(a, b) ((a) < (b) ? (a) : (b))
+#define MORE(a, b) ((a) > (b) ? (a) : (b))
+#define SIXTEEN(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
+#define TAKE(i, dx, dy) one[i] = c[(dy)*pitch + (dx)];
+#define FOLD2(i) low2[i] = LESS(one[i], one[(i + 1) % 16]), high2[i] = MORE(one[i], one[(i + 1) % 16]);
+#define FOLD4(i) low4[i] = LESS(low2[i], low2[(i + 2) % 16]), high4[i] = MORE(high2[i], high2[(i + 2) % 16]);
+#define FOLD8(i) low8[i] = LESS(low4[i], low4[(i + 4) % 16]), high8[i] = MORE(high4[i], high4[(i + 4) % 16]);
+#define FOLD_LAST(i, low_last, high_last)                                                                        \
+    darkest = MORE(darkest, LESS(low8[i], low_last)), brightest = LESS(brightest, MORE(high8[i], high_last));
+#define FOLD_9(i) FOLD_LAST(i, one[(i + 8) % 16], one[(i + 8) % 16])
+#define FOLD_10(i) FOLD_LAST(i, low2[(i + 8) % 16], high2[(i + 8) % 16])
+#define FOLD_11(i) FOLD_LAST(i, low4[(i + 7) % 16], high4[(i + 7) % 16])
+#define FOLD_12(i) FOLD_LAST(i, low4[(i + 8) % 16], high4[(i + 8) % 16])
+#define SEGMENT_TEST(arc)                                                                            \
+    VF_HOT static void test_row_##arc(uint8_t *restrict corner, const uint8_t *row, ptrdiff_t pitch, int32_t first,         \
+                                      int32_t last, uint8_t threshold)                                                       \
+    {                                                                                                                        \
+        for (int32_t x = first; x <= last; x++) {                                                                            \
+            const uint8_t *c = row + x;                                                                                      \
+            uint8_t one[16], low2[16], high2[16], low4[16], high4[16], low8[16], high8[16], darkest = 0, brightest = 255;    \
+            VF_CIRCLE_PIXELS(TAKE)                                                                                           \
+            SIXTEEN(FOLD2)                                                                                                   \
+            SIXTEEN(FOLD4)                                                                                                   \
+            SIXTEEN(FOLD8)                                                                                                   \
+            SIXTEEN(FOLD_##arc)                                                                                              \
+            const uint8_t above = (uint8_t)(darkest > *c ? darkest - *c : 0);                                                \
+            const uint8_t below = (uint8_t)(*c > brightest ? *c - brightest : 0);                                            \
+            corner[x] = (uint8_t)((above > threshold) | (below > threshold));                                                \
+        }                                                                                                                    \
+    }
+SEGMENT_TEST(9)
+SEGMENT_TEST(10)
+SEGMENT_TEST(11)
+SEGMENT_TEST(12)
+
+/** Scores of a batch at one threshold, by a loop for each kind of score that compilers turn into vectors. */
+#define SCORE_BATCH(name, kind)                                                                                              \
+    VF_HOT static void name(uint16_t *restrict score, const struct batch *restrict b, int32_t threshold, int32_t arc)       \
+    {                                                                                                                        \
+        for (int32_t k = 0; k < BATCH; k++) {                                                                                \
+            const int32_t circle[16] = {SIXTEEN(OF_BATCH)};                                                                  \
+            score[k] = (uint16_t)vf_detect_test(circle, b->centre[k], threshold, arc, kind);                                 \
+        }                                                                                                                    \
+    }
+#define OF_BATCH(i) b->circle[i][k],
+SCORE_BATCH(score_sad_b, VFRONT_SCORE_SAD_B)
+SCORE_BATCH(score_sad_a, VFRONT_SCORE_SAD_A)
+SCORE_BATCH(score_mt, VFRONT_SCORE_MT)
+
+/** Ranks the corners at the columns x[0..count) of row y. */
+static void rank_corners(const struct search *q, uint16_t *rank, const uint16_t *x, int32_t count, int32_t y)
 {
-    const uint8_t t = (uint8_t)threshold;
-    for (int32_t x = first; x <= last; x++) {
-        const uint8_t *c = row + x;
-        uint8_t least = 255, most = 0;
-#define PAIR(ax, ay)                                                             \
-    {                                                                            \
-        const uint8_t a = c[(ay)*pitch + (ax)], b = c[-((ay)*pitch) - (ax)];     \
-        const uint8_t high = a > b ? a : b, low = a > b ? b : a;                 \
-        least = high < least ? high : least;                                     \
-        most = low > most ? low : most;                                          \
+    static void (*const score[])(uint16_t *, const struct batch *, int32_t, int32_t) = {score_sad_b, score_sad_a, score_mt};
+    const vfront_tuning_t *t = &q->step->tuning;
+    struct batch b;
+    uint16_t strong[BATCH], weak[BATCH] = {0};
+    for (int32_t k = 0; k < BATCH; k++) {
+        const uint8_t *c = q->pixels + (ptrdiff_t)y * q->pitch + x[k < count ? k : 0];
+#define PUT(i, dx, dy) b.circle[i][k] = c[(dy)*q->pitch + (dx)];
+        VF_CIRCLE_PIXELS(PUT)
+#undef PUT
+        b.centre[k] = *c;
     }
-        PAIR(0, -3) PAIR(1, -3) PAIR(2, -2) PAIR(3, -1) PAIR(3, 0) PAIR(3, 1) PAIR(2, 2) PAIR(1, 3)
-#undef PAIR
-        const uint8_t above = (uint8_t)(least > *c ? least - *c : 0), below = (uint8_t)(*c > most ? *c - most : 0);
-        sieve[x] = (uint8_t)((above > t) | (below > t));
-    }
+    score[t->detect_score](strong, &b, t->detect_threshold, t->detect_arc);
+    if (t->detect_threshold_low) score[t->detect_score](weak, &b, t->detect_threshold_low, t->detect_arc);
+    for (int32_t k = 0; k < count; k++)
+        if (vf_usable(q->step, q->camera, vf_detect_pixel0(x[k], q->level), vf_detect_pixel0(y, q->level)))
+            rank[x[k]] = (uint16_t)vf_detect_rank(strong[k], weak[k]);
 }
 
-static uint32_t rank_pixel(const struct search *q, int32_t x, int32_t y)
+/** Where a row's ranks and corners stand in the window. */
+static int32_t turn(int32_t y)
 {
-    const uint8_t *c = q->pixels + (ptrdiff_t)y * q->pitch + x;
-    int32_t circle[16];
-#define LOAD(i, dx, dy) circle[i] = c[(ptrdiff_t)(dy)*q->pitch + (dx)];
-    VF_CIRCLE_PIXELS(LOAD)
-#undef LOAD
-    const uint32_t rank = vf_detect_rank(circle, *c, &q->step->tuning);
-    if (!rank) return 0;
-    return vf_usable(q->step, q->camera, vf_detect_pixel0(x, q->level), vf_detect_pixel0(y, q->level)) ? rank : 0;
+    return (y + VF_RADIUS_MAX) % WINDOW; /* y may be -1 */
 }
+static uint16_t *window_row(const struct search *q, int32_t y) { return q->window->rank[turn(y)] + VF_RADIUS_MAX; }
 
-static uint16_t *window_row(const struct search *q, int32_t y)
+/** Columns where corner[] is 1; returns how many. */
+static int32_t list_corners(const uint8_t *corner, int32_t first, int32_t last, uint16_t *column)
 {
-    return q->window->rank[(y + VF_RADIUS_MAX) % (2 * VF_RADIUS_MAX + 1)] + VF_RADIUS_MAX; /* y may be -1 */
+    int32_t count = 0;
+    for (int32_t x = first; x <= last; x += 8) {
+        uint64_t eight;
+        memcpy(&eight, corner + x, sizeof eight);
+        if (!eight) continue;
+        for (int32_t k = x; k <= last && k < x + 8; k++) {
+            column[count] = (uint16_t)k;
+            count += corner[k];
+        }
+    }
+    return count;
 }
 
 /** Ranks of row y, zeros outside the search. */
 static void rank_row(const struct search *q, int32_t y)
 {
     uint16_t *rank = window_row(q, y);
-    memset(rank - VF_RADIUS_MAX, 0, sizeof q->window->rank[0]);
+    int32_t *count = &q->window->count[turn(y)];
+    *count = 0;
+    memset(rank - VF_RADIUS_MAX, 0, sizeof *rank * (size_t)(q->x_last + 1 + 2 * VF_RADIUS_MAX));
     if (y < q->y_first || y > q->y_last) return;
+    static void (*const test_row[])(uint8_t *, const uint8_t *, ptrdiff_t, int32_t, int32_t, uint8_t) = {test_row_9, test_row_10,
+                                                                                                       test_row_11, test_row_12};
     const vfront_tuning_t *t = &q->step->tuning;
-    const int32_t threshold = t->detect_threshold_low ? vf_min(t->detect_threshold_low, t->detect_threshold) : t->detect_threshold;
-    uint8_t *sieve = q->window->sieve;
-    sift_row(sieve, q->pixels + (ptrdiff_t)y * q->pitch, q->pitch, q->x_first, q->x_last, threshold);
-    for (int32_t x = q->x_first; x <= q->x_last; x++)
-        if (sieve[x]) rank[x] = (uint16_t)rank_pixel(q, x, y);
+    const int32_t threshold = t->detect_threshold_low ? t->detect_threshold_low : t->detect_threshold;
+    uint8_t *corner = q->window->corner;
+    test_row[t->detect_arc - 9](corner, q->pixels + (ptrdiff_t)y * q->pitch, q->pitch, q->x_first, q->x_last, (uint8_t)threshold);
+    uint16_t *column = q->window->column[turn(y)];
+    memset(corner + q->x_last + 1, 0, 8);
+    *count = list_corners(corner, q->x_first, q->x_last, column);
+    for (int32_t k = 0; k < *count; k += BATCH) rank_corners(q, rank, column + k, vf_min(*count - k, BATCH), y);
 }
 
 static int suppressed(const struct search *q, int32_t x, int32_t y, uint32_t rank)
@@ -89,8 +161,9 @@ static void keep_row(const struct search *q, int32_t y)
     const vfront_tuning_t *t = &q->step->tuning;
     uint64_t *best = q->step->memory->detect.best[q->camera]
                      + vf_detect_pixel0(y, q->level) / t->cell_height_px * g->cells_x[q->camera];
-    const uint16_t *rank = window_row(q, y);
-    for (int32_t x = q->x_first; x <= q->x_last; x++) {
+    const uint16_t *rank = window_row(q, y), *column = q->window->column[turn(y)];
+    for (int32_t k = 0; k < q->window->count[turn(y)]; k++) {
+        const int32_t x = column[k];
         if (!rank[x] || suppressed(q, x, y, rank[x])) continue;
         uint64_t *cell = best + vf_detect_pixel0(x, q->level) / t->cell_width_px;
         const uint64_t key = vf_detect_key(rank[x], q->level, x, y);

@@ -43,7 +43,8 @@ VF_FN uint32_t vf_detect_runs(uint32_t mask, int32_t arc)
     return m & 0xffff;
 }
 
-/** All bits of the runs that start at `starts`. Two runs of 9 or more overlap, so it is one arc. */
+/** All bits of the runs that start at `starts`. Two runs of 9 or more overlap, so it is one arc; and there is no arc of the other
+ *  sign beside it. */
 VF_FN uint32_t vf_detect_arc(uint32_t starts, int32_t arc)
 {
     uint32_t m = starts;
@@ -68,12 +69,13 @@ VF_FN uint32_t vf_detect_score(const int32_t difference[16], uint32_t starts, in
         return (uint32_t)(best - 1);
     }
     const uint32_t counted = kind == VFRONT_SCORE_SAD_A ? vf_detect_arc(starts, arc) : 0xffffu;
-    uint32_t sum = 0;
-    for (int32_t i = 0; i < 16; i++) sum += counted >> i & 1 ? (uint32_t)vf_abs(difference[i]) : 0u;
-    return sum;
+    int32_t sum = 0;
+    for (int32_t i = 0; i < 16; i++) sum += (int32_t)(counted >> i & 1) * vf_abs(difference[i]);
+    return (uint32_t)sum;
 }
 
-/** Score of a pixel at one threshold, 0 if it is no corner. `circle` holds the 16 grey levels around `centre`. */
+/** Score of a pixel at one threshold, 0 if it is no corner. `circle` holds the 16 grey levels around `centre`. Without a branch on
+ *  the pixels, so that the host form's loop over many of them becomes vector code. */
 VF_FN uint32_t vf_detect_test(const int32_t circle[16], int32_t centre, int32_t threshold, int32_t arc, int32_t kind)
 {
     uint32_t bright = 0, dark = 0;
@@ -81,24 +83,15 @@ VF_FN uint32_t vf_detect_test(const int32_t circle[16], int32_t centre, int32_t 
         bright |= (uint32_t)(circle[i] > centre + threshold) << i;
         dark |= (uint32_t)(circle[i] < centre - threshold) << i;
     }
-    const uint32_t bright_runs = vf_detect_runs(bright, arc);
-    const uint32_t runs = bright_runs ? bright_runs : vf_detect_runs(dark, arc);
-    if (!runs) return 0;
-
+    const uint32_t bright_runs = vf_detect_runs(bright, arc), dark_runs = vf_detect_runs(dark, arc);
     int32_t difference[16];
     for (int32_t i = 0; i < 16; i++) difference[i] = bright_runs ? circle[i] - centre : centre - circle[i];
-    return vf_detect_score(difference, runs, arc, kind);
+    const uint32_t score = vf_detect_score(difference, bright_runs | dark_runs, arc, kind);
+    return bright_runs | dark_runs ? score : 0;
 }
 
-/** Rank of a pixel: strong, weak, or 0. */
-VF_FN uint32_t vf_detect_rank(const int32_t circle[16], int32_t centre, const vfront_tuning_t *tuning)
-{
-    const uint32_t score =
-        vf_detect_test(circle, centre, tuning->detect_threshold, tuning->detect_arc, tuning->detect_score);
-    if (score) return score + VF_RANK_STRONG;
-    if (!tuning->detect_threshold_low) return 0;
-    return vf_detect_test(circle, centre, tuning->detect_threshold_low, tuning->detect_arc, tuning->detect_score);
-}
+/** Rank of a pixel from its scores at the first and at the low threshold. */
+VF_FN uint32_t vf_detect_rank(uint32_t strong, uint32_t weak) { return strong ? strong + VF_RANK_STRONG : weak; }
 
 /* ---- grid ---------------------------------------------------------------------------------------------------------------- */
 

@@ -23,38 +23,34 @@ static uint32_t part(const struct vf_step *s, uint32_t count, uint8_t used[VFRON
     return live;
 }
 
-/** Marks the cells that hold a live feature. */
-static void mark_occupied(const struct vf_step *s, uint32_t live, uint8_t occupied[VFRONT_CELLS])
+/** Bars every cell that holds a live feature, or whose corner lies too near to one. */
+static void bar_cells(const struct vf_step *s, uint32_t live, uint8_t barred[VFRONT_CELLS])
 {
     const struct vf_feature *f = s->memory->track.feature[s->parity];
-    memset(occupied, 0, VFRONT_CELLS);
-    for (uint32_t i = 0; i < live; i++) occupied[vf_refill_cell(&s->geometry, &s->tuning, f[i].x_q16, f[i].y_q16)] = 1;
+    memset(barred, 0, VFRONT_CELLS);
+    for (uint32_t i = 0; i < live; i++) {
+        const int32_t home = vf_refill_cell(&s->geometry, &s->tuning, f[i].x_q16, f[i].y_q16);
+        const struct vf_window w = vf_refill_window(&s->geometry, &s->tuning, home);
+        barred[home] = 1;
+        for (int32_t y = w.y0; y <= w.y1; y++)
+            for (int32_t x = w.x0; x <= w.x1; x++) {
+                const int32_t cell = y * s->geometry.cells_x[0] + x;
+                const struct vf_place p = vf_refill_place(s->memory->detect.best[0][cell]);
+                barred[cell] |= (uint8_t)vf_refill_near(&s->tuning, f[i].x_q16, f[i].y_q16, p.x_q16, p.y_q16);
+            }
+    }
 }
 
-/** Whether a corner is far enough from every live feature. */
-static int clear_of_features(const struct vf_step *s, struct vf_place p, uint32_t live)
+/** Whether no better corner of another cell lies too near. */
+static int clear_of_corners(const struct vf_step *s, int32_t cell, uint64_t key)
 {
-    const struct vf_feature *f = s->memory->track.feature[s->parity];
-    for (uint32_t i = 0; i < live; i++)
-        if (vf_refill_near(&s->tuning, f[i].x_q16, f[i].y_q16, p.x_q16, p.y_q16)) return 0;
-    return 1;
-}
-
-/** Whether no better corner of another cell lies too near. Only cells that the distance reaches are looked at. */
-static int clear_of_corners(const struct vf_step *s, struct vf_place p, uint64_t key)
-{
-    const vfront_tuning_t *t = &s->tuning;
-    const struct vf_geometry *g = &s->geometry;
-    const uint64_t *best = s->memory->detect.best[0];
-    const int32_t reach_x = vf_refill_reach(t->track_distance_px, t->cell_width_px);
-    const int32_t reach_y = vf_refill_reach(t->track_distance_px, t->cell_height_px);
-    const int32_t cx = p.cell % g->cells_x[0], cy = p.cell / g->cells_x[0];
-    for (int32_t y = vf_max(cy - reach_y, 0); y <= vf_min(cy + reach_y, g->cells_y[0] - 1); y++) {
-        for (int32_t x = vf_max(cx - reach_x, 0); x <= vf_min(cx + reach_x, g->cells_x[0] - 1); x++) {
-            const uint64_t other = best[y * g->cells_x[0] + x];
-            if (other <= key) continue;
-            const struct vf_place q = vf_refill_place(g, t, vf_detect_corner(other));
-            if (vf_refill_near(t, q.x_q16, q.y_q16, p.x_q16, p.y_q16)) return 0;
+    const struct vf_window w = vf_refill_window(&s->geometry, &s->tuning, cell);
+    const struct vf_place p = vf_refill_place(key);
+    for (int32_t y = w.y0; y <= w.y1; y++) {
+        for (int32_t x = w.x0; x <= w.x1; x++) {
+            const uint64_t other = s->memory->detect.best[0][y * s->geometry.cells_x[0] + x];
+            const struct vf_place q = vf_refill_place(other);
+            if (other > key && vf_refill_near(&s->tuning, q.x_q16, q.y_q16, p.x_q16, p.y_q16)) return 0;
         }
     }
     return 1;
@@ -63,13 +59,12 @@ static int clear_of_corners(const struct vf_step *s, struct vf_place p, uint64_t
 /** Fills in the candidates; returns how many there are. */
 static uint32_t find_candidates(const struct vf_step *s, int32_t cells, uint32_t live)
 {
-    uint8_t occupied[VFRONT_CELLS];
+    uint8_t barred[VFRONT_CELLS];
     uint32_t found = 0;
-    mark_occupied(s, live, occupied);
+    bar_cells(s, live, barred);
     for (int32_t cell = 0; cell < cells; cell++) {
         const uint64_t key = s->memory->detect.best[0][cell];
-        const struct vf_place p = vf_refill_place(&s->geometry, &s->tuning, vf_detect_corner(key));
-        const int fit = key && !occupied[cell] && clear_of_features(s, p, live) && clear_of_corners(s, p, key);
+        const int fit = key && !barred[cell] && clear_of_corners(s, cell, key);
         s->memory->refill.candidate[cell] = fit ? key : 0;
         found += (uint32_t)fit;
     }
@@ -106,7 +101,7 @@ void vf_refill_host(const struct vf_step *s)
         if (r->candidate[cell] < least) continue;
         while (used[slot]) slot++;
         m->feature[s->parity][live + born] =
-            vf_refill_born(&s->geometry, &s->tuning, r->candidate[cell], before.ids + born + 1, slot++);
+            vf_refill_born(r->candidate[cell], before.ids + born + 1, slot++);
         born++;
     }
     r->followed = live;

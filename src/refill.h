@@ -24,14 +24,14 @@ struct vf_refill_memory {
 
 /** Place of a corner, level 0. */
 struct vf_place {
-    int32_t x_q16, y_q16, cell;
+    int32_t x_q16, y_q16;
 };
-VF_FN struct vf_place vf_refill_place(const struct vf_geometry *g, const vfront_tuning_t *t, struct vf_corner c)
+VF_FN struct vf_place vf_refill_place(uint64_t key)
 {
+    const struct vf_corner c = vf_detect_corner(key);
     struct vf_place p;
     p.x_q16 = vf_to_level0_q16(c.x, c.level);
     p.y_q16 = vf_to_level0_q16(c.y, c.level);
-    p.cell = vf_detect_pixel0(c.y, c.level) / t->cell_height_px * g->cells_x[0] + vf_detect_pixel0(c.x, c.level) / t->cell_width_px;
     return p;
 }
 
@@ -52,8 +52,22 @@ VF_FN int vf_refill_near(const vfront_tuning_t *t, int32_t ax_q16, int32_t ay_q1
     return dx < least && dy < least && dx * dx + dy * dy < least * least;
 }
 
-/** How many cells away a corner can still be too near. */
+/** How many cells away a corner or a feature can still be too near. */
 VF_FN int32_t vf_refill_reach(int32_t distance_px, int32_t cell_px) { return (distance_px + cell_px - 1) / cell_px; }
+
+/** The cells within reach of a cell: first and last column and row. */
+struct vf_window {
+    int32_t x0, y0, x1, y1;
+};
+VF_FN struct vf_window vf_refill_window(const struct vf_geometry *g, const vfront_tuning_t *t, int32_t cell)
+{
+    const int32_t reach_x = vf_refill_reach(t->track_distance_px, t->cell_width_px);
+    const int32_t reach_y = vf_refill_reach(t->track_distance_px, t->cell_height_px);
+    const int32_t x = cell % g->cells_x[0], y = cell / g->cells_x[0];
+    const struct vf_window w = {vf_max(x - reach_x, 0), vf_max(y - reach_y, 0), vf_min(x + reach_x, g->cells_x[0] - 1),
+                                vf_min(y + reach_y, g->cells_y[0] - 1)};
+    return w;
+}
 
 /** Features wanted in addition to the `live` ones. */
 VF_FN int32_t vf_refill_wanted(const vfront_tuning_t *t, int32_t live)
@@ -80,10 +94,10 @@ VF_FN struct vf_census vf_refill_census(const struct vf_census *before, uint32_t
 }
 
 /** A new feature. */
-VF_FN struct vf_feature vf_refill_born(const struct vf_geometry *g, const vfront_tuning_t *t, uint64_t key, uint64_t id, uint32_t slot)
+VF_FN struct vf_feature vf_refill_born(uint64_t key, uint64_t id, uint32_t slot)
 {
     const struct vf_corner c = vf_detect_corner(key);
-    const struct vf_place p = vf_refill_place(g, t, c);
+    const struct vf_place p = vf_refill_place(key);
     struct vf_feature f = {id, p.x_q16, p.y_q16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, {0, 0, 0}};
     f.slot = (uint16_t)slot;
     f.score = (uint16_t)(c.rank & (VF_RANK_STRONG - 1));

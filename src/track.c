@@ -117,12 +117,14 @@ COMPARE(16)
 COMPARE(8)
 
 VF_FLOW struct vf_sums vf_patch_compare(const struct vf_patch *patch, const struct vf_view *view, int32_t x_q16, int32_t y_q16,
-                                        int32_t size, int32_t mean_q5, int32_t alpha_q14, int32_t beta_q5)
+                                        int32_t size, int32_t mean_q5, int32_t alpha_q14, int32_t beta_q5, int absolute)
 {
     struct under u;
     look_under(&u, view, x_q16 >> 16, y_q16 >> 16, size + 1);
     const struct look l = {u.pixels, u.pitch, vf_track_weights(x_q16, y_q16), mean_q5, alpha_q14, beta_q5};
-    return size == 16 ? compare_16(patch, &l) : compare_8(patch, &l);
+    struct vf_sums s = size == 16 ? compare_16(patch, &l) : compare_8(patch, &l);
+    if (!absolute) s.absolute = 0;
+    return s;
 }
 
 VF_FLOW void vf_patch_load(struct vf_patch *patch, int16_t (*from)[VF_PATCH_PIXELS], int32_t size)

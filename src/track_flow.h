@@ -20,9 +20,9 @@ struct vf_patch;
 /** Takes a template around (x, y) of a view: its pixels, their mean, its moments. */
 VF_FLOW void vf_patch_take(struct vf_patch *patch, const struct vf_view *view, int32_t x_q16, int32_t y_q16, int32_t size,
                            int32_t *mean_q5, struct vf_moments *moments);
-/** Compares a template with the picture around (x, y). */
+/** Compares a template with the picture around (x, y). The sum of absolute residuals is 0 unless `absolute` asks for it. */
 VF_FLOW struct vf_sums vf_patch_compare(const struct vf_patch *patch, const struct vf_view *view, int32_t x_q16, int32_t y_q16,
-                                        int32_t size, int32_t mean_q5, int32_t alpha_q14, int32_t beta_q5);
+                                        int32_t size, int32_t mean_q5, int32_t alpha_q14, int32_t beta_q5, int absolute);
 /** Templates from and to memory: grey, x gradient, y gradient, VF_PATCH_PIXELS each. */
 VF_FLOW void vf_patch_load(struct vf_patch *patch, int16_t (*from)[VF_PATCH_PIXELS], int32_t size);
 VF_FLOW void vf_patch_store(const struct vf_patch *patch, int16_t (*to)[VF_PATCH_PIXELS], int32_t size);
@@ -60,7 +60,7 @@ VF_FLOW int vf_track_level(const struct vf_patch *patch, const struct vf_normal 
 
     for (int32_t i = 0; i < t->track_iterations; i++) {
         const struct vf_sums s = vf_patch_compare(patch, view, vf_track_corner(x, size), vf_track_corner(y, size), size,
-                                                  n->mean_q5, alpha, beta);
+                                                  n->mean_q5, alpha, beta, level == 0);
         const struct vf_delta d = vf_track_solve(n, &s, t->track_light, alpha);
         absolute = (uint32_t)s.absolute;
         if (!(fabsf(d.x) < (float)VF_PATCH && fabsf(d.y) < (float)VF_PATCH && fabsf(d.alpha) < 4.0f && fabsf(d.beta) < 4096.0f))
@@ -147,9 +147,9 @@ VF_FLOW uint32_t vf_track_verdict(const struct vf_step *s, const struct vf_guess
 {
     const struct vf_level *l = &s->geometry.level[0][0];
     const int32_t border = s->tuning.detect_border_px << 16;
+    if (g->residual_q3 > (uint32_t)s->tuning.track_residual_grey * 8) return VFRONT_END_RESIDUAL;
     if (g->x_q16 < border || g->x_q16 > ((l->width - 1) << 16) - border) return VFRONT_END_BORDER;
     if (g->y_q16 < border || g->y_q16 > ((l->height - 1) << 16) - border) return VFRONT_END_BORDER;
-    if (g->residual_q3 > (uint32_t)s->tuning.track_residual_grey * 8) return VFRONT_END_RESIDUAL;
     if (!vf_usable(s, 0, vf_pixel(g->x_q16), vf_pixel(g->y_q16))) return VFRONT_END_MASK;
     return 0;
 }
@@ -189,7 +189,8 @@ VF_FLOW struct vf_feature vf_track_one(struct vf_patch *patch, const struct vf_s
     const struct vf_guess still = {f.x_q16, f.y_q16, f.alpha_q14, f.offset_q5, 0, 0};
     const struct vf_guess first = vf_track_guess(s, &f, params);
     struct vf_guess g = vf_track_try(patch, s, &f, first);
-    if (g.end && s->tuning.track_retry && (first.x_q16 != still.x_q16 || first.y_q16 != still.y_q16))
+    const int astray = g.end == VFRONT_END_DIVERGED || g.end == VFRONT_END_RESIDUAL || g.end == VFRONT_END_BACK;
+    if (astray && s->tuning.track_retry && (first.x_q16 != still.x_q16 || first.y_q16 != still.y_q16))
         g = vf_track_try(patch, s, &f, still);
 
     f.end = (uint8_t)g.end;

@@ -192,13 +192,10 @@ static vfront_status_t choose_port(struct vf_state *s, const vfront_rig_t *rig, 
         &vf_port_host,
 #endif
         NULL};
-    vfront_status_t status = vf_refuse(s, VFRONT_E_PORT, "port %d is not in this build", (int32_t)wish, "");
-    for (int i = 0; port[i]; i++) {
-        if (wish != VFRONT_PORT_AUTO && wish != port[i]->id) continue;
-        status = open_port(s, port[i], rig);
-        if (!status) break;
-    }
-    return status;
+    vfront_status_t status = VFRONT_E_PORT;
+    for (int i = 0; port[i] && status; i++)
+        if (wish == VFRONT_PORT_AUTO || wish == port[i]->id) status = open_port(s, port[i], rig);
+    return status == VFRONT_E_PORT ? vf_refuse(s, status, "port %d is not in this build", (int32_t)wish, "") : status;
 }
 
 vfront_status_t vfront_init_config(vfront_t *vf, const vfront_rig_t *rig, const vfront_tuning_t *tuning, vfront_port_t port,

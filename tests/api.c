@@ -278,6 +278,7 @@ static void tuning_ends(void **state)
             if (t.detect_threshold_low >= t.detect_threshold) t.detect_threshold = 254, t.detect_threshold_low = 253;
             if (t.cell_width_px < 8) t.cell_height_px = 120; /* within VFRONT_CELLS */
             if (t.cell_height_px < 8) t.cell_width_px = 160;
+            if (t.track_distance_px > 128) t.cell_width_px = t.cell_height_px = 64;
             assert_int_equal(vfront_init(&pair_vf, &rig, &t, pair_port), VFRONT_OK);
             for (uint64_t k = 0; k < 3; k++) {
                 const vfront_frame_t f = pair_frame(k);
@@ -300,6 +301,10 @@ static void tuning_pairs(void **state)
         assert_int_equal(vfront_tuning_set(&t, "detect_threshold_low", low[i]), VFRONT_OK);
         init_refused(&rig, &t, pair_port, VFRONT_E_TUNING, "detect_threshold_low");
     }
+    vfront_tuning_t t;
+    vfront_tuning_default(&t);
+    t.track_distance_px = 129; /* over four cells */
+    init_refused(&rig, &t, pair_port, VFRONT_E_TUNING, "track_distance_px");
     still_starts();
 }
 

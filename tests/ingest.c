@@ -237,9 +237,12 @@ static void masks_say_what_is_usable(void **state)
 int main(void)
 {
     const struct CMUnitTest test[] = {
-        cmocka_unit_test(formats_sizes_pitches_masks), cmocka_unit_test(cameras_of_two_sizes_and_formats),
-        cmocka_unit_test(every_value_of_two_bytes),    cmocka_unit_test(known_values),
-        cmocka_unit_test(chroma_plays_no_part),        cmocka_unit_test(masks_say_what_is_usable),
+        cmocka_unit_test(formats_sizes_pitches_masks),
+        cmocka_unit_test(cameras_of_two_sizes_and_formats),
+        cmocka_unit_test(every_value_of_two_bytes),
+        cmocka_unit_test(known_values),
+        cmocka_unit_test(chroma_plays_no_part),
+        cmocka_unit_test(masks_say_what_is_usable),
     };
     return cmocka_run_group_tests_name("ingest", test, make_regions, NULL);
 }

@@ -34,6 +34,8 @@ void pair_start_with(const vfront_rig_t *rig, const vfront_tuning_t *tuning)
     assert_int_equal(vfront_init(&pair_twin, rig, tuning, pair_port), VFRONT_OK);
 }
 
+void pair_at(uint64_t frame) { next = frame; }
+
 int pair_start(void **state)
 {
     (void)state;

@@ -33,6 +33,9 @@ int pair_start(void **state);
 int pair_end(void **state);
 void pair_start_with(const vfront_rig_t *rig, const vfront_tuning_t *tuning);
 
+/** pair_step() goes on with this frame. */
+void pair_at(uint64_t frame);
+
 /** Steps both with the next frame; their digests must be equal. Returns the disturbed one's result. */
 const vfront_result_t *pair_step(void);
 

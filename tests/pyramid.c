@@ -232,9 +232,12 @@ static void extreme_light(void **state)
 int main(void)
 {
     const struct CMUnitTest test[] = {
-        cmocka_unit_test(levels_and_light_of_all_sizes), cmocka_unit_test(cameras_of_two_sizes),
-        cmocka_unit_test(light_of_the_whole_picture),    cmocka_unit_test(known_means),
-        cmocka_unit_test(known_ramp),                    cmocka_unit_test(known_light),
+        cmocka_unit_test(levels_and_light_of_all_sizes),
+        cmocka_unit_test(cameras_of_two_sizes),
+        cmocka_unit_test(light_of_the_whole_picture),
+        cmocka_unit_test(known_means),
+        cmocka_unit_test(known_ramp),
+        cmocka_unit_test(known_light),
         cmocka_unit_test(extreme_light),
     };
     return cmocka_run_group_tests_name("pyramid", test, NULL, NULL);

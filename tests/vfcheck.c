@@ -319,6 +319,8 @@ static void random_tuning(vfront_tuning_t *t, const struct vf_case *k)
         t->cell_width_px++;
         t->cell_height_px++;
     }
+    if (t->track_distance_px > 4 * t->cell_width_px) t->track_distance_px = 4 * t->cell_width_px;
+    if (t->track_distance_px > 4 * t->cell_height_px) t->track_distance_px = 4 * t->cell_height_px;
     if (random_number(2)) t->track_texture = (int32_t)random_number(10);
     if (random_number(2)) t->track_residual_grey = 5 + (int32_t)random_number(60);
     if (random_number(2)) t->track_target = VFRONT_TRACKS;

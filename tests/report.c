@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: MIT */
+/* report: every field of a result from states that are known, health by hand, and the digest: which bytes of a result it covers,
+ * and in which order. */
+#include "stand.h"
+
+/* ---- a known state ----------------------------------------------------------------------------------------------------------- */
+
+static vfront_result_t *result(void) { return &pinned.result[memory.ingest.params.result]; }
+
+/** Two cameras where there are two, no corners, no features, no light. */
+static void set_up_empty(void)
+{
+    set_up(VFRONT_CAMERAS, 50, 40, 0);
+    if (VFRONT_CAMERAS > 1) lay_out_levels(VFRONT_CAMERAS - 1, 40, 50, 0);
+    set_cells_about(16, 16);
+    memset(&memory.ingest.params, 0, sizeof memory.ingest.params);
+    memset(memory.detect.best, 0, sizeof memory.detect.best);
+    memset(memory.pyramid.light, 0, sizeof memory.pyramid.light);
+    memset(&memory.refill, 0, sizeof memory.refill);
+    memset(memory.track.census, 0, sizeof memory.track.census);
+    memory.ingest.params.frame = 9;
+    memory.ingest.params.result = (uint32_t)roll(3);
+}
+
+static void random_feature(struct vf_feature *f, uint64_t id)
+{
+    scribble(f, sizeof *f);
+    f->id = id;
+    f->x_q16 = roll(VFRONT_WIDTH << 16);
+    f->y_q16 = roll(VFRONT_HEIGHT << 16);
+    f->dx_q16 = between(-40 * 65536, 40 * 65536);
+    f->dy_q16 = between(-40 * 65536, 40 * 65536);
+    f->alpha_q14 = between(-16000, 48000);
+    f->offset_q5 = between(-8000, 8000);
+    f->residual_q3 = (uint32_t)roll(2040);
+    f->level = (uint8_t)roll(VFRONT_LEVELS);
+    f->end = (uint8_t)between(1, VFRONT_ENDS - 1);
+}
+
+/* ---- fields ------------------------------------------------------------------------------------------------------------------ */
+
+/** Compares floats by their bits. */
+static void same_float(float is, double should)
+{
+    const float nearest = (float)should;
+    REQUIRE(memcmp(&is, &nearest, sizeof is) == 0, "is %.9g, should be %.9g", (double)is, (double)nearest);
+}
+
+static void frame_and_times(void **state)
+{
+    (void)state;
+    shake(1);
+    for (uint32_t i = 0; i < 3; i++) {
+        set_up_empty();
+        memory.ingest.params.t_ns = roll64();
+        memory.ingest.params.t_mid_ns = roll64();
+        memory.ingest.params.dt_ns = roll64();
+        memory.ingest.params.frame = roll64();
+        memory.ingest.params.ticket = roll64();
+        memory.ingest.params.result = i;
+        scribble(pinned.result, sizeof pinned.result);
+        memcpy(&pinned.result[(i + 1) % 3], &pinned.result[(i + 2) % 3], sizeof pinned.result[0]);
+        const vfront_timing_t timing = result()->timing;
+        vf_report_host(&step);
+        assert_int_equal(result()->t_ns, memory.ingest.params.t_ns);
+        assert_int_equal(result()->t_mid_ns, memory.ingest.params.t_mid_ns);
+        assert_int_equal(result()->frame, memory.ingest.params.frame);
+        assert_int_equal(result()->health.dt_ns, memory.ingest.params.dt_ns);
+        assert_int_equal(pinned.done, memory.ingest.params.ticket);
+        assert_memory_equal(&result()->timing, &timing, sizeof timing); /* is the host's to write */
+        assert_memory_equal(&pinned.result[(i + 1) % 3], &pinned.result[(i + 2) % 3], sizeof pinned.result[0]);
+    }
+}
+
+static void tracks(void **state)
+{
+    (void)state;
+    shake(2);
+    for (uint32_t count = 0; count <= VFRONT_TRACKS; count += VFRONT_TRACKS / 32) {
+        set_up_empty();
+        struct vf_feature *f = memory.track.feature[step.parity];
+        for (uint32_t i = 0; i < count; i++) random_feature(&f[i], 1000 + 3 * (uint64_t)i);
+        memory.track.census[step.parity] = (struct vf_census){99, count, 0};
+        vf_report_host(&step);
+        assert_int_equal(result()->tracks_count, count);
+        for (uint32_t i = 0; i < count; i++) {
+            const vfront_track_t *t = &result()->tracks[i];
+            assert_int_equal(t->id, f[i].id);
+            same_float(t->x_px, f[i].x_q16 / 65536.0);
+            same_float(t->y_px, f[i].y_q16 / 65536.0);
+            same_float(t->dx_px, f[i].dx_q16 / 65536.0);
+            same_float(t->dy_px, f[i].dy_q16 / 65536.0);
+            same_float(t->gain, 1.0 + f[i].alpha_q14 / 16384.0);
+            same_float(t->offset_grey, f[i].offset_q5 / 32.0);
+            same_float(t->residual_grey, f[i].residual_q3 / 8.0);
+            assert_int_equal(t->age, f[i].age);
+            assert_int_equal(t->level, f[i].level);
+            assert_int_equal(t->score, f[i].score);
+        }
+    }
+}
+
+static void lost_tracks(void **state)
+{
+    (void)state;
+    shake(3);
+    for (uint32_t count = 0; count <= VFRONT_TRACKS; count += VFRONT_TRACKS / 32) {
+        set_up_empty();
+        memory.refill.lost_count = count;
+        for (uint32_t i = 0; i < VFRONT_TRACKS; i++) random_feature(&memory.track.moved[i], i + 1);
+        const uint32_t gap = VFRONT_TRACKS - count;
+        for (uint32_t i = 0; i < count; i++) memory.refill.lost[i] = i + (i < count / 2 ? gap / 2 : gap);
+        vf_report_host(&step);
+        assert_int_equal(result()->lost_count, count);
+        for (uint32_t i = 0; i < count; i++) {
+            const struct vf_feature *f = &memory.track.moved[memory.refill.lost[i]];
+            const vfront_lost_t *l = &result()->lost[i];
+            assert_int_equal(l->id, f->id);
+            same_float(l->x_px, f->x_q16 / 65536.0);
+            same_float(l->y_px, f->y_q16 / 65536.0);
+            assert_int_equal(l->age, f->age);
+            assert_int_equal(l->end, f->end);
+        }
+    }
+}
+
+/** Corners that a camera's cells hold; returns how many. */
+static uint32_t random_cells(int32_t camera, int percent)
+{
+    uint32_t count = 0;
+    for (int32_t cell = 0; cell < cells_of(camera); cell++) {
+        const uint32_t rank = (uint32_t)between(1, 4080) + (roll(2) ? VF_RANK_STRONG : 0);
+        const int there = roll(100) < percent;
+        memory.detect.best[camera][cell] = there ? vf_detect_key(rank, roll(VFRONT_LEVELS), roll(64), roll(64)) : 0;
+        count += (uint32_t)there;
+    }
+    return count;
+}
+
+static void compare_keypoints(int32_t camera)
+{
+    uint32_t k = 0;
+    for (int32_t cell = 0; cell < cells_of(camera); cell++) {
+        const uint64_t key = memory.detect.best[camera][cell];
+        const struct vf_corner c = vf_detect_corner(key);
+        const vfront_keypoint_t *is = &result()->keypoints[camera][k];
+        if (!key) continue;
+        k++;
+        same_float(is->x_px, (c.x + 0.5) * (1 << c.level) - 0.5);
+        same_float(is->y_px, (c.y + 0.5) * (1 << c.level) - 0.5);
+        assert_int_equal(is->level, c.level);
+        assert_int_equal(is->score, c.rank % VF_RANK_STRONG);
+        assert_int_equal(is->weak, c.rank < VF_RANK_STRONG);
+        assert_int_equal(is->cell, cell);
+    }
+    assert_int_equal(result()->keypoints_count[camera], k);
+}
+
+static void key_points_and_starved_cells(void **state)
+{
+    (void)state;
+    shake(4);
+    for (int percent = 0; percent <= 100; percent += 5) {
+        set_up_empty();
+        set_cells_about(percent % 2 ? 4 : 16, 7);
+        uint32_t count[VFRONT_CAMERAS];
+        memset(memory.detect.best, 0xff, sizeof memory.detect.best); /* beyond the cells that there are: no key points */
+        for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++) count[camera] = random_cells(camera, percent);
+        vf_report_host(&step);
+        for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++) {
+            compare_keypoints(camera);
+            assert_int_equal(result()->health.cells[camera], cells_of(camera));
+            assert_int_equal(result()->health.starved[camera], cells_of(camera) - (int32_t)count[camera]);
+        }
+    }
+}
+
+/** By hand, at the border of levels. */
+static void known_key_point(void **state)
+{
+    (void)state;
+    shake(5);
+    set_up_empty();
+    memory.detect.best[0][0] = vf_detect_key(VF_RANK_STRONG + 4080, 0, 7, 9);
+    vf_report_host(&step);
+    assert_int_equal(result()->keypoints_count[0], 1);
+    assert_true(result()->keypoints[0][0].x_px == 7.0f && result()->keypoints[0][0].y_px == 9.0f);
+    assert_true(result()->keypoints[0][0].score == 4080 && !result()->keypoints[0][0].weak);
+    memory.detect.best[0][0] = vf_detect_key(1, 2, 7, 9);
+    vf_report_host(&step);
+    assert_true(result()->keypoints[0][0].x_px == 29.5f && result()->keypoints[0][0].y_px == 37.5f);
+    assert_true(result()->keypoints[0][0].score == 1 && result()->keypoints[0][0].weak == 1 && result()->keypoints[0][0].level == 2);
+}
+
+/* ---- health ------------------------------------------------------------------------------------------------------------------ */
+
+static void counts_are_passed_on(void **state)
+{
+    (void)state;
+    shake(6);
+    set_up_empty();
+    struct vf_refill_memory *r = &memory.refill;
+    r->followed = 11;
+    r->born = 12;
+    r->overflow = 13;
+    r->lost_count = 0;
+    for (uint32_t i = 0; i < VFRONT_ENDS; i++) r->ended[i] = 20 + i;
+    memory.ingest.params.gap = 1;
+    memory.ingest.params.reset_counter = 100;
+    memory.track.census[step.parity].losses = 7;
+    memory.track.census[step.parity ^ 1].losses = 70;
+    vf_report_host(&step);
+    const vfront_health_t *h = &result()->health;
+    assert_int_equal(h->followed, 11);
+    assert_int_equal(h->born, 12);
+    assert_int_equal(h->overflow, 13);
+    for (uint32_t i = 0; i < VFRONT_ENDS; i++) assert_int_equal(h->ended[i], 20 + i);
+    assert_int_equal(h->gap, 1);
+    assert_int_equal(h->reset_counter, 107);
+}
+
+static void states_and_quality(void **state)
+{
+    static const struct {
+        uint64_t frame;
+        uint32_t followed, lost, gap;
+        int32_t target, degraded_percent;
+        uint32_t state, quality;
+    } known[] = {
+        {0, 0, 0, 0, 200, 50, VFRONT_STARTING, 1},    {0, 0, 0, 1, 200, 50, VFRONT_STARTING, 1},
+        {1, 200, 0, 0, 200, 50, VFRONT_TRACKING, 100}, {1, 100, 100, 0, 200, 50, VFRONT_TRACKING, 50},
+        {1, 99, 101, 0, 200, 50, VFRONT_DEGRADED, 49}, {1, 99, 0, 0, 200, 49, VFRONT_TRACKING, 49},
+        {1, 199, 0, 0, 200, 100, VFRONT_DEGRADED, 99}, {1, 200, 0, 0, 200, 100, VFRONT_TRACKING, 100},
+        {1, 200, 0, 1, 200, 50, VFRONT_DEGRADED, 100}, {1, 0, 1, 0, 200, 50, VFRONT_LOST, 1},
+        {1, 0, 200, 1, 200, 50, VFRONT_LOST, 1},       {1, 0, 0, 0, 200, 50, VFRONT_DEGRADED, 1},
+        {1, 1, 5, 0, 200, 50, VFRONT_DEGRADED, 1},     {1, 1, 5, 0, 200, 2, VFRONT_DEGRADED, 1},
+        {1, 1, 0, 0, 1, 100, VFRONT_TRACKING, 100},    {1, 2, 0, 0, 3, 67, VFRONT_DEGRADED, 66},
+        {1, 2, 0, 0, 3, 66, VFRONT_TRACKING, 66},      {1ull << 40, 4, 0, 0, 200, 2, VFRONT_TRACKING, 2},
+    };
+    (void)state;
+    shake(7);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        set_up_empty();
+        memory.ingest.params.frame = known[i].frame;
+        memory.ingest.params.gap = known[i].gap;
+        memory.refill.followed = known[i].followed;
+        memory.refill.lost_count = known[i].lost > VFRONT_TRACKS ? VFRONT_TRACKS : known[i].lost;
+        step.tuning.track_target = known[i].target;
+        step.tuning.health_degraded_percent = known[i].degraded_percent;
+        vf_report_host(&step);
+        REQUIRE(result()->health.state == known[i].state && result()->health.quality == known[i].quality, "line %zu: state %u quality %u",
+                i, result()->health.state, result()->health.quality);
+    }
+}
+
+/** Sums of light in random portions over the tiles; floats against double precision: the mean, cut to 1/256 grey level. */
+static void light(void **state)
+{
+    (void)state;
+    shake(8);
+    for (int i = 0; i < 50; i++) {
+        double sum[VFRONT_CAMERAS] = {0}, edge[VFRONT_CAMERAS] = {0}, dark[VFRONT_CAMERAS] = {0}, bright[VFRONT_CAMERAS] = {0};
+        set_up(VFRONT_CAMERAS, between(16, VFRONT_WIDTH), between(16, VFRONT_HEIGHT), 0);
+        set_up_empty();
+        for (int32_t c = 0; c < VFRONT_CAMERAS; c++) lay_out_levels(c, between(16, VFRONT_WIDTH), between(16, VFRONT_HEIGHT), 0);
+        set_cells_about(64, 64);
+        memset(memory.detect.best, 0, sizeof memory.detect.best);
+        scribble(memory.pyramid.light, sizeof memory.pyramid.light); /* tiles beyond the picture's are not summed up */
+        for (int32_t c = 0; c < VFRONT_CAMERAS; c++) {
+            const struct vf_level *l = &step.geometry.level[c][0];
+            const int32_t across = (int32_t)ceil(l->width / 64.0), tiles = across * (int32_t)ceil(l->height / 64.0);
+            for (int32_t t = 0; t < tiles; t++) {
+                const int32_t left = l->width - t % across * 64, below = l->height - t / across * 64;
+                const int32_t pixels = (left < 64 ? left : 64) * (below < 64 ? below : 64);
+                const struct vf_light one = {(uint32_t)roll(pixels * 255 + 1), (uint32_t)roll(pixels + 1), (uint32_t)roll(pixels + 1),
+                                             (uint32_t)roll(pixels * 255 + 1)};
+                memory.pyramid.light[c][t] = one;
+                sum[c] += one.sum;
+                edge[c] += one.edge;
+                dark[c] += one.dark;
+                bright[c] += one.bright;
+            }
+        }
+        vf_report_host(&step);
+        for (int32_t c = 0; c < VFRONT_CAMERAS; c++) {
+            const struct vf_level *l = &step.geometry.level[c][0];
+            const double pixels = (double)l->width * l->height, differences = 4.0 * (l->width / 2) * (l->height / 2);
+            const vfront_health_t *h = &result()->health;
+            same_float(h->brightness_grey[c], floor(sum[c] / pixels * 256.0) / 256.0);
+            same_float(h->sharpness_grey[c], floor(edge[c] / differences * 256.0) / 256.0);
+            assert_int_equal(h->dark_permille[c], floor(dark[c] * 1000.0 / pixels));
+            assert_int_equal(h->bright_permille[c], floor(bright[c] * 1000.0 / pixels));
+        }
+    }
+}
+
+/** The largest picture, all white and all black: nothing overflows. */
+static void light_at_its_limits(void **state)
+{
+    (void)state;
+    shake(9);
+    for (int white = 0; white < 2; white++) {
+        set_up_empty();
+        lay_out_levels(0, VFRONT_WIDTH, VFRONT_HEIGHT, 0);
+        set_cells_about(64, 64);
+        for (int32_t y = 0; y < VFRONT_HEIGHT; y += 64)
+            for (int32_t x = 0; x < VFRONT_WIDTH; x += 64) {
+                const uint32_t pixels = 64 * (uint32_t)(VFRONT_HEIGHT - y < 64 ? VFRONT_HEIGHT - y : 64);
+                const struct vf_light tile = {white ? 255 * pixels : 0, white ? 0 : pixels, white ? pixels : 0, 255 * pixels};
+                memory.pyramid.light[0][y / 64 * (VFRONT_WIDTH / 64) + x / 64] = tile;
+            }
+        vf_report_host(&step);
+        same_float(result()->health.brightness_grey[0], white ? 255.0 : 0.0);
+        assert_int_equal(result()->health.dark_permille[0], white ? 0 : 1000);
+        assert_int_equal(result()->health.bright_permille[0], white ? 1000 : 0);
+        if (VFRONT_HEIGHT % 2 == 0) same_float(result()->health.sharpness_grey[0], 255.0);
+    }
+}
+
+/** A camera that the rig does not have reports zeros, whatever its memory holds. */
+static void absent_camera(void **state)
+{
+    (void)state;
+    if (VFRONT_CAMERAS < 2) skip();
+    shake(10);
+    set_up_empty();
+    step.geometry.cameras = 1;
+    scribble(memory.detect.best[1], sizeof memory.detect.best[1]);
+    scribble(memory.pyramid.light[1], sizeof memory.pyramid.light[1]);
+    scribble(result(), sizeof *result());
+    vf_report_host(&step);
+    const vfront_health_t *h = &result()->health;
+    assert_int_equal(result()->keypoints_count[VFRONT_CAMERAS - 1], 0);
+    assert_true(h->cells[VFRONT_CAMERAS - 1] == 0 && h->starved[VFRONT_CAMERAS - 1] == 0);
+    same_float(h->brightness_grey[VFRONT_CAMERAS - 1], 0.0);
+    same_float(h->sharpness_grey[VFRONT_CAMERAS - 1], 0.0);
+    assert_true(h->dark_permille[VFRONT_CAMERAS - 1] == 0 && h->bright_permille[VFRONT_CAMERAS - 1] == 0);
+}
+
+/** The stage changes nothing in the arena but its own part. */
+static void all_else_stays(void **state)
+{
+    (void)state;
+    shake(11);
+    scribble_arena();
+    set_up_empty();
+    for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++) random_cells(camera, 50);
+    memcpy(&expected, &memory, sizeof memory);
+    vf_report_host(&step);
+    same_arena("report");
+}
+
+/* ---- digest ------------------------------------------------------------------------------------------------------------------ */
+
+static vfront_result_t sample;
+
+static void make_sample(uint64_t seed)
+{
+    shake(seed);
+    scribble(&sample, sizeof sample);
+    sample.tracks_count = 3;
+    sample.lost_count = 2;
+    for (uint32_t c = 0; c < VFRONT_CAMERAS; c++) sample.keypoints_count[c] = 2 + c;
+}
+
+/** Whether a byte of the sample is outside of what a digest is over: `timing`, health.reset_counter, and what lies beyond the
+ *  counts. Everything else counts, so that a new field cannot be forgotten. */
+static int is_exempt(size_t at)
+{
+    const size_t reset = offsetof(vfront_result_t, health) + offsetof(vfront_health_t, reset_counter);
+    if (at >= reset && at < reset + sizeof sample.health.reset_counter) return 1;
+    if (at >= offsetof(vfront_result_t, timing) && at < offsetof(vfront_result_t, tracks)) return 1; /* and what aligns tracks */
+    if (at >= offsetof(vfront_result_t, tracks[3]) && at < offsetof(vfront_result_t, lost)) return 1;
+    if (at >= offsetof(vfront_result_t, lost[2]) && at < offsetof(vfront_result_t, keypoints)) return 1;
+    for (size_t c = 0; c < VFRONT_CAMERAS; c++) {
+        const size_t first = offsetof(vfront_result_t, keypoints) + c * sizeof sample.keypoints[0];
+        if (at >= first + (2 + c) * sizeof(vfront_keypoint_t) && at < first + sizeof sample.keypoints[0]) return 1;
+    }
+    return 0;
+}
+
+static int is_count(size_t at)
+{
+    return at >= offsetof(vfront_result_t, tracks_count) && at < offsetof(vfront_result_t, timing);
+}
+
+/** Flips each byte of a result: the digest changes, or it does not, as it should. */
+static void every_byte_counts_or_not(void **state)
+{
+    size_t covered = 0;
+    (void)state;
+    make_sample(12);
+    const uint64_t digest = vfront_digest(&sample);
+    uint8_t *bytes = (uint8_t *)&sample;
+    for (size_t at = 0; at < sizeof sample; at++) {
+        const uint8_t flip = (uint8_t)(1u << roll(8));
+        if (is_count(at)) continue; /* below: a wild count would read beyond the arrays */
+        bytes[at] ^= flip;
+        REQUIRE((vfront_digest(&sample) == digest) == is_exempt(at), "byte %zu", at);
+        bytes[at] ^= flip;
+        covered += !is_exempt(at);
+    }
+    assert_true(covered > 300);
+    assert_int_equal(vfront_digest(&sample), digest);
+}
+
+static void every_bit_of_a_field_counts(void **state)
+{
+    (void)state;
+    make_sample(13);
+    const uint64_t digest = vfront_digest(&sample);
+    uint8_t *bytes = (uint8_t *)&sample;
+    for (size_t bit = 0; bit < 8 * sizeof sample; bit++) {
+        if (is_count(bit / 8) || is_exempt(bit / 8)) continue;
+        bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        REQUIRE(vfront_digest(&sample) != digest, "byte %zu bit %zu", bit / 8, bit % 8);
+        bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+}
+
+static void every_count_counts(void **state)
+{
+    uint64_t digest[3 + VFRONT_CAMERAS];
+    (void)state;
+    for (int i = 0; i < 3 + VFRONT_CAMERAS; i++) {
+        make_sample(14);
+        if (i == 1) sample.tracks_count++;
+        if (i == 2) sample.lost_count++;
+        if (i > 2) sample.keypoints_count[i - 3]++;
+        digest[i] = vfront_digest(&sample);
+        for (int k = 0; k < i; k++) assert_true(digest[k] != digest[i]);
+    }
+    memset(&sample, 0, sizeof sample); /* also where what the counts bring in is zeros */
+    digest[0] = vfront_digest(&sample);
+    sample.tracks_count = 1;
+    digest[1] = vfront_digest(&sample);
+    sample.tracks_count = 0;
+    sample.lost_count = 1;
+    digest[2] = vfront_digest(&sample);
+    assert_true(digest[0] != digest[1] && digest[0] != digest[2] && digest[1] != digest[2]);
+}
+
+/* FNV-1a, 64 bits, as its authors publish it, over bytes put down low byte first. */
+static uint8_t put_down[65536];
+static size_t put_count;
+
+static void put(uint64_t number, int bytes)
+{
+    for (; bytes > 0; bytes--, number /= 256) put_down[put_count++] = (uint8_t)(number % 256);
+}
+
+static void put_float(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    put(bits, 4);
+}
+
+static uint64_t fnv1a(const char *text, size_t count)
+{
+    uint64_t hash = 14695981039346656037ull;
+    for (size_t i = 0; i < count; i++) hash = (hash ^ (uint8_t)text[i]) * 1099511628211ull;
+    return hash;
+}
+
+static void put_health(const vfront_health_t *h)
+{
+    put(h->state, 4);
+    put(h->quality, 4);
+    put(h->followed, 4);
+    put(h->born, 4);
+    for (int i = 0; i < VFRONT_ENDS; i++) put(h->ended[i], 4);
+    put(h->overflow, 4);
+    put(h->gap, 4);
+    put(h->dt_ns, 8);
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        put(h->cells[c], 4);
+        put(h->starved[c], 4);
+        put_float(h->brightness_grey[c]);
+        put_float(h->sharpness_grey[c]);
+        put(h->dark_permille[c], 4);
+        put(h->bright_permille[c], 4);
+    }
+}
+
+static void put_lists(void)
+{
+    put(sample.tracks_count, 4);
+    for (const vfront_track_t *t = sample.tracks; t < sample.tracks + sample.tracks_count; t++) {
+        const float number[] = {t->x_px, t->y_px, t->dx_px, t->dy_px, t->gain, t->offset_grey, t->residual_grey};
+        put(t->id, 8);
+        for (size_t i = 0; i < sizeof number / sizeof *number; i++) put_float(number[i]);
+        put(t->age, 4);
+        put(t->level, 4);
+        put(t->score, 4);
+    }
+    put(sample.lost_count, 4);
+    for (const vfront_lost_t *l = sample.lost; l < sample.lost + sample.lost_count; l++) {
+        put(l->id, 8);
+        put_float(l->x_px);
+        put_float(l->y_px);
+        put(l->age, 4);
+        put(l->end, 4);
+    }
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        put(sample.keypoints_count[c], 4);
+        for (const vfront_keypoint_t *k = sample.keypoints[c]; k < sample.keypoints[c] + sample.keypoints_count[c]; k++) {
+            put_float(k->x_px);
+            put_float(k->y_px);
+            put(k->level, 2);
+            put(k->score, 2);
+            put(k->weak, 2);
+            put(k->cell, 2);
+        }
+    }
+}
+
+/** The order of the fields is part of the promise: digests are kept from version to version. A count stands right before its list,
+ *  the cameras' fields of health camera by camera. */
+static void order_of_the_fields(void **state)
+{
+    (void)state;
+    assert_true(fnv1a("", 0) == 0xcbf29ce484222325ull && fnv1a("foobar", 6) == 0x85944171f73967e8ull); /* published answers */
+    for (uint64_t seed = 15; seed < 25; seed++) {
+        make_sample(seed);
+        put_count = 0;
+        put(sample.t_ns, 8);
+        put(sample.t_mid_ns, 8);
+        put(sample.frame, 8);
+        put_health(&sample.health);
+        put_lists();
+        assert_true(vfront_digest(&sample) == fnv1a((const char *)put_down, put_count));
+    }
+    assert_true(vfront_digest(NULL) == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest test[] = {
+        cmocka_unit_test(frame_and_times),
+        cmocka_unit_test(tracks),
+        cmocka_unit_test(lost_tracks),
+        cmocka_unit_test(key_points_and_starved_cells),
+        cmocka_unit_test(known_key_point),
+        cmocka_unit_test(counts_are_passed_on),
+        cmocka_unit_test(states_and_quality),
+        cmocka_unit_test(light),
+        cmocka_unit_test(light_at_its_limits),
+        cmocka_unit_test(absent_camera),
+        cmocka_unit_test(all_else_stays),
+        cmocka_unit_test(every_byte_counts_or_not),
+        cmocka_unit_test(every_bit_of_a_field_counts),
+        cmocka_unit_test(every_count_counts),
+        cmocka_unit_test(order_of_the_fields),
+    };
+    return cmocka_run_group_tests_name("report", test, NULL, NULL);
+}
