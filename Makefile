@@ -101,6 +101,9 @@ TEST := $(BUILD)/tests
 $(BUILD)/vfcheck: $(TEST)/vfcheck.o $(TEST)/vfbench.o $(TEST)/floor.cu.o $(LIB)
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
 
+gpu-proof: ## Proves and times the kernels on this machine's GPU, writes tests/gpu-proof.txt
+	tests/gpu-proof.sh $(BUILD) $(MAKE) --no-print-directory
+
 clean: ## Removes what was built
 	rm -rf build
 

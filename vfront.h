@@ -101,18 +101,19 @@ enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY =
     X(cell_height_px, 32, 4, 4096, "height of a grid cell [px]")                                                              \
     X(track_target, 200, 1, VFRONT_TRACKS, "tracks wanted alive")                                                             \
     X(track_refill_percent, 100, 0, 100, "new tracks start when fewer than this share of the target live; 100: every frame")  \
-    X(track_distance_px, 12, 0, 256, "least distance of a new track to every other, up to 4 cells [px]")                                \
+    X(track_distance_px, 12, 0, 256, "least distance of a new track to every other, up to 4 cells [px]")                      \
     X(track_levels, 5, 1, 6, "pyramid levels used for tracking, as far as there are")                                         \
-    X(track_patch8_level, 2, 0, 6, "first level with a patch of 8x8 instead of 16x16 px")                                     \
-    X(track_iterations, 12, 1, VFRONT_ITERATIONS, "most Gauss-Newton steps on one level")                                     \
-    X(track_epsilon_mpx, 15, 1, 1000, "a step shorter than this ends a level [1/1000 px]")                                    \
+    X(track_patch8_level, 6, 0, 6, "first level with a patch of 8x8 instead of 16x16 px")                                     \
+    X(track_iterations, 8, 1, VFRONT_ITERATIONS, "most Gauss-Newton steps on one level")                                      \
+    X(track_epsilon_mpx, 20, 1, 1000, "a step shorter than this ends the finest level; the others end at 100 [1/1000 px]")    \
     X(track_light, 3, 0, 3, "light model: 0 none, 1 gain, 2 offset, 3 both")                                                  \
-    X(track_residual_grey, 12, 1, 255, "a track ends when its mean absolute residual exceeds this [grey levels]")             \
-    X(track_texture, 4, 0, 10000, "least eigenvalue of the mean structure tensor of a patch [grey levels squared a px squared]") \
+    X(track_residual_grey, 20, 1, 255, "a track ends when its mean absolute residual exceeds this [grey levels]")             \
+    X(track_texture, 10, 0, 1000000, "least eigenvalue of the mean structure tensor of a patch [1/100 grey level^2 a px^2]")     \
     X(track_back_mpx, 0, 0, 10000, "forward-backward check: largest distance from the start [1/1000 px]; 0: no check")        \
     X(track_prior, 3, 0, 3, "first guess: 0 none, 1 rotation, 2 velocity, 3 rotation where given, else velocity")             \
     X(track_retry, 1, 0, 1, "1: a track that fails from its first guess is tried again from where it was")                    \
     X(track_template_frames, 0, 0, 100000, "frames after which a template is taken anew; 0: never")                           \
+    X(track_template_grey, 8, 0, 255, "a template is taken anew when the residual exceeds this [grey levels]; 0: never")      \
     X(health_degraded_percent, 50, 1, 100, "fewer live tracks than this share of the target: degraded")                       \
     X(health_gap_ms, 200, 1, 100000, "longer than this between two frames is a gap [ms]")                                     \
     X(deadline_us, 20000, 1, 10000000, "a step that takes longer from submit to result is an overrun [us]")
@@ -315,7 +316,7 @@ typedef enum vfront_port {
     (32768u + (unsigned)VFRONT_HOST *                                                                                       \
                   (VFRONT_CAMERAS * (2u * VFRONT_PYRAMID_BYTES + 2u * VFRONT_PICTURE_BYTES + 2u * VFRONT_INPUT_BYTES +      \
                                      VFRONT_PICTURE_BYTES + 40u * VFRONT_CELLS) +                                           \
-                   VFRONT_TRACKS * (1640u * VFRONT_LEVELS + 512u) + 3u * (unsigned)sizeof(vfront_result_t) + 65536u))
+                   VFRONT_TRACKS * (1640u + 512u) + 3u * (unsigned)sizeof(vfront_result_t) + 65536u))
 
 /** A front end. Zero it (static storage does) before vfront_init(). Its content is the library's. */
 typedef struct vfront {

@@ -9,20 +9,26 @@
 #define BINS 256 /* of the radix select: eight bits */
 
 /** Number of true flags in threads before this one; *total: in the whole block. All threads call it. */
-static __device__ int count_before(bool flag, int *warp_count, int *total)
+static __device__ int count_before(bool flag, int *start, int *total)
 {
     const int lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP;
     const unsigned who = __ballot_sync(VF_ALL, flag);
-    __syncthreads(); /* warp_count may still be read from the call before */
-    if (lane == 0) warp_count[warp] = __popc(who);
+    __syncthreads(); /* start may still be read from the call before */
+    if (lane == 0) start[warp] = __popc(who);
     __syncthreads();
-    int before = 0, all = 0;
-    for (int w = 0; w < WARPS; w++) {
-        before += w < warp ? warp_count[w] : 0;
-        all += warp_count[w];
+    if (warp == 0) {
+        const int mine = start[lane];
+        int upto = mine;
+        for (int step = 1; step < VF_WARP; step *= 2) {
+            const int other = __shfl_up_sync(VF_ALL, upto, step);
+            upto += lane >= step ? other : 0;
+        }
+        start[lane] = upto - mine;
+        if (lane == VF_WARP - 1) start[WARPS] = upto;
     }
-    *total = all;
-    return before + __popc(who & ((1u << lane) - 1));
+    __syncthreads();
+    *total = start[WARPS];
+    return start[warp] + __popc(who & ((1u << lane) - 1));
 }
 
 /** Keys of the cells' corners: in shared memory where they fit, because every one of them is asked for many times. */
@@ -74,7 +80,7 @@ static __device__ void bar_cells(const vf_step &s, const grid &g, const uint64_t
 }
 
 /** Splits the moved features as the host form does. Its first barrier also makes the keys in shared memory seen by all. */
-static __device__ void part(const vf_step &s, const grid &g, const uint64_t *key, int count, live_features &live, int *warp_count)
+static __device__ void part(const vf_step &s, const grid &g, const uint64_t *key, int count, live_features &live, int *start)
 {
     vf_track_memory &m = s.memory->track;
     vf_refill_memory &r = s.memory->refill;
@@ -83,21 +89,22 @@ static __device__ void part(const vf_step &s, const grid &g, const uint64_t *key
     for (int w = i; w < (VFRONT_CELLS + 31) / 32; w += THREADS) live.barred[w] = 0;
     if (i < VFRONT_ENDS) r.ended[i] = 0;
     const int end = i < count ? m.moved[i].end : 0;
-    int alive_total, ended_total;
-    const int alive_before = count_before(i < count && !end, warp_count, &alive_total);
-    const int ended_before = count_before(end != 0, warp_count, &ended_total);
+    int alive_total;
+    const int alive_before = count_before(i < count && !end, start, &alive_total);
     if (i < count && end) {
-        r.lost[ended_before] = i;
+        r.lost[i - alive_before] = i;
         atomicAdd(&r.ended[end], 1u);
     } else if (i < count) {
-        const vf_feature f = m.moved[i];
-        m.feature[s.parity][alive_before] = f;
+        const vf_feature &f = m.moved[i];
+        const uint4 *from = reinterpret_cast<const uint4 *>(&f);
+        uint4 *to = reinterpret_cast<uint4 *>(&m.feature[s.parity][alive_before]);
+        for (int k = 0; k < (int)(sizeof f / sizeof *to); k++) to[k] = from[k];
         bar_cells(s, g, key, f, live.barred);
         live.used[f.slot] = 1;
     }
     if (i == 0) {
         live.count = alive_total;
-        r.lost_count = ended_total;
+        r.lost_count = count - alive_total;
         r.followed = alive_total;
     }
     __syncthreads();
@@ -146,7 +153,7 @@ static __device__ void find_bin(const int *bin, int left, int *chosen, int *abov
 }
 
 /** The least key among the `wanted` best candidates: a radix select, eight bits at a time from the top. */
-static __device__ uint64_t least_wanted(const vf_step &s, int cells, int wanted)
+static __device__ uint64_t least_wanted(const uint64_t *candidate, int cells, int wanted)
 {
     __shared__ int bin[BINS];
     __shared__ int chosen, above;
@@ -156,7 +163,7 @@ static __device__ uint64_t least_wanted(const vf_step &s, int cells, int wanted)
         if (threadIdx.x < BINS) bin[threadIdx.x] = 0;
         __syncthreads();
         for (int cell = threadIdx.x; cell < cells; cell += THREADS) {
-            const uint64_t key = s.memory->refill.candidate[cell];
+            const uint64_t key = candidate[cell];
             if (key && key >> (shift + 8) == prefix) atomicAdd(&bin[key >> shift & (BINS - 1)], 1);
         }
         __syncthreads();
@@ -172,7 +179,7 @@ static __global__ void __launch_bounds__(THREADS) refill_k(const vf_step s, cons
 {
     __shared__ uint64_t shared_key[KEYS_SHARED ? VFRONT_CELLS : 1];
     __shared__ live_features live;
-    __shared__ int warp_count[WARPS];
+    __shared__ int start[WARPS + 1]; /* of each warp's flags; see count_before() */
     __shared__ int found;
     vf_track_memory &m = s.memory->track;
     vf_refill_memory &r = s.memory->refill;
@@ -184,29 +191,35 @@ static __global__ void __launch_bounds__(THREADS) refill_k(const vf_step s, cons
     }
     for (int cell = thread; KEYS_SHARED && cell < cells; cell += THREADS) shared_key[cell] = s.memory->detect.best[0][cell];
     const vf_census before = vf_refill_before(s.memory->ingest.params.frame, &m.census[s.parity ^ 1]);
-    part(s, g, key, before.count, live, warp_count);
+    part(s, g, key, before.count, live, start);
 
     const int wanted = vf_refill_wanted(&s.tuning, live.count);
-    for (int cell = thread; wanted && cell < cells; cell += THREADS) {
+    uint32_t fits = 0; /* a bit for each of the thread's cells */
+    for (int cell = thread, k = 0; wanted && cell < cells; cell += THREADS, k++) {
         const bool fit = key[cell] && !(live.barred[cell / 32] >> cell % 32 & 1) && clear_of_corners(s, g, key, cell);
         r.candidate[cell] = fit ? key[cell] : 0;
-        if (fit) atomicAdd(&found, 1);
+        fits |= (uint32_t)fit << k;
     }
+    if (fits) atomicAdd(&found, __popc(fits));
+    __syncthreads();
+    for (int cell = thread, k = 0; KEYS_SHARED && cell < cells; cell += THREADS, k++)
+        if (!(fits >> k & 1)) shared_key[cell] = 0;
+    const uint64_t *candidate = KEYS_SHARED ? shared_key : r.candidate;
     __syncthreads();
 
-    const uint64_t least = found > wanted ? least_wanted(s, cells, wanted) : 1;
+    const uint64_t least = found > wanted ? least_wanted(candidate, cells, wanted) : 1;
     int slots, born = 0;
     const bool is_free = thread < VFRONT_TRACKS && !live.used[thread];
-    const int free_before = count_before(is_free, warp_count, &slots);
+    const int free_before = count_before(is_free, start, &slots);
     if (is_free) live.free_slot[free_before] = (uint16_t)thread;
     for (int first = 0; found && first < cells; first += THREADS) {
         const int cell = first + thread;
-        const uint64_t key = cell < cells ? r.candidate[cell] : 0;
+        const uint64_t chosen = cell < cells ? candidate[cell] : 0;
         int total;
-        const int nth = born + count_before(key && key >= least, warp_count, &total);
-        if (key && key >= least)
+        const int nth = born + count_before(chosen && chosen >= least, start, &total);
+        if (chosen && chosen >= least)
             m.feature[s.parity][live.count + nth] =
-                vf_refill_born(key, before.ids + nth + 1, live.free_slot[nth]);
+                vf_refill_born(chosen, before.ids + nth + 1, live.free_slot[nth]);
         born += total;
     }
     if (thread == 0) {

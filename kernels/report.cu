@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* report on the GPU: block 0 writes the tracks, one more block a camera its key points, block 0 the
- * health, and the block that is done last the ticket. All of it goes to pinned memory on the host; records are put together in shared memory first, because
+/* report on the GPU: a block writes the tracks, one a camera its key points, one the health, and the one that is done last the
+ * ticket. All of it goes to pinned memory on the host; records are put together in shared memory first, because
  * the bus likes long runs of bytes better than fields. */
 #include "kernel.cuh"
 
@@ -98,7 +98,7 @@ static __device__ int count_keypoints(const vf_step &s, int camera)
     return vf_warp_sum(count);
 }
 
-/** Health and counts, by the last warp, while the others write tracks. */
+/** Health and counts, by one warp. */
 static __device__ void put_health(const vf_step &s, vfront_result_t *out)
 {
     const vf_params &params = s.memory->ingest.params;
@@ -125,17 +125,17 @@ static __global__ void __launch_bounds__(THREADS) report_k(const vf_step s)
 {
     vf_report_memory &m = s.memory->report;
     vfront_result_t *out = &s.pinned->result[s.memory->ingest.params.result];
-    const uint64_t start = vf_clock_ns();
-    if (blockIdx.x == 0) {
-        if (threadIdx.x >= THREADS - VF_WARP) put_health(s, out);
+    const int block = blockIdx.x;
+    if (block == 0 && threadIdx.x == 0) s.pinned->clock[VF_report][0] = vf_clock_ns();
+    if (block == 0)
         put_tracks(s, out);
-        if (threadIdx.x == 0) s.pinned->clock[VF_report][0] = start;
-    } else {
-        put_keypoints(s, blockIdx.x - 1, out->keypoints[blockIdx.x - 1]);
-    }
+    else if (block <= s.geometry.cameras)
+        put_keypoints(s, block - 1, out->keypoints[block - 1]);
+    else if (threadIdx.x < VF_WARP)
+        put_health(s, out);
     __syncthreads();
     if (threadIdx.x) return;
-    if (blockIdx.x == 0) s.pinned->clock[VF_report][1] = vf_clock_ns();
+    if (block == 0) s.pinned->clock[VF_report][1] = vf_clock_ns();
     __threadfence_system(); /* the block's part of the result is on the host before the block counts as arrived */
     if (atomicInc(&m.arrived, gridDim.x - 1) != gridDim.x - 1) return;
     __threadfence_system(); /* all others' parts were there before they arrived */
@@ -144,6 +144,6 @@ static __global__ void __launch_bounds__(THREADS) report_k(const vf_step s)
 
 extern "C" cudaError_t vf_report_cuda(const vf_step *s, cudaStream_t stream)
 {
-    report_k<<<1 + s->geometry.cameras, THREADS, 0, stream>>>(*s);
+    report_k<<<2 + s->geometry.cameras, THREADS, 0, stream>>>(*s);
     return cudaGetLastError();
 }

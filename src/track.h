@@ -6,10 +6,12 @@
  * Rule    vf_track_one(). Positions are Q16, grey levels Q5, gradients Q4, residuals Q3: every sum over a patch fits 32 bits, so
  *         it does not depend on order. The 4x4 system is solved in single precision, in one written order
  * Exact   integer sums; float only in the solution of one system, without contraction, division and root correctly rounded
- * Memory  1.6 KB a track and level for templates, two sets of features
+ * Memory  1.6 KB a track for templates, two sets of features
  *
- * A template is taken when the feature is first tracked, from the picture of the frame before, which is where the feature was
- * found. So a step writes only templates that no earlier state relies on, and a step that fails has changed nothing.
+ * The finest level compares with a template that is kept, so that a track does not drift. The coarse levels, which only have to
+ * find the way, compare with the frame before: their patches see more of the scene, and that changes sooner. A template is taken
+ * when the feature is first tracked, from the picture of the frame before, which is where the feature was found. So a step writes
+ * only templates that no earlier state relies on, and a step that fails has changed nothing.
  *
  * The flow from level to level and from guess to verdict stands in track_flow.h.
  */
@@ -52,15 +54,15 @@ struct vf_census {
 /** Normal equations of a template: inverse of the symmetric 4x4 matrix, row by row of its upper triangle. */
 struct vf_normal {
     float inverse[10];
-    int32_t mean_q5;
+    int32_t pivot_q5;
     int32_t valid;
 };
 
 struct vf_track_memory {
-    int16_t patch[VFRONT_TRACKS][VFRONT_LEVELS][3][VF_PATCH_PIXELS]; /* [slot][level]: grey Q5, gradient in x, in y Q4 */
+    int16_t patch[VFRONT_TRACKS][3][VF_PATCH_PIXELS]; /* [slot]: grey Q5, gradient in x, in y Q4; level 0 */
     struct vf_feature feature[2][VFRONT_TRACKS]; /* [parity], by rising id */
     struct vf_feature moved[VFRONT_TRACKS];      /* the features of the frame before, after this stage */
-    struct vf_normal normal[VFRONT_TRACKS][VFRONT_LEVELS];
+    struct vf_normal normal[VFRONT_TRACKS];
     struct vf_census census[2];
 };
 
@@ -93,16 +95,35 @@ VF_FN int32_t vf_track_mix(struct vf_weights w, int32_t p00, int32_t p01, int32_
     return (w.w00 * p00 + w.w01 * p01 + w.w10 * p10 + w.w11 * p11 + 256) >> 9;
 }
 
-/** Gradient in Q4 from two grey levels in Q5, two pixels apart. */
-VF_FN int32_t vf_track_gradient(int32_t before_q5, int32_t after_q5) { return (after_q5 - before_q5) >> 2; }
+/** Gradient in Q4 along one axis, from differences in Q5 over two pixels: here, and in the rows (columns) on both sides. The finest
+ *  level takes the one here: it is sharpest. The others take all three, 3:10:3, which reaches further and does not care for the
+ *  aliasing of the 2x2 mean. */
+VF_FN int32_t vf_track_gradient(int32_t level, int32_t side_q5, int32_t here_q5, int32_t other_side_q5)
+{
+    return level ? (3 * (side_q5 + other_side_q5) + 10 * here_q5 + 32) >> 6 : (here_q5 + 2) >> 2;
+}
 
-/** The template's deviation from its mean, Q3: the column of the gain. */
-VF_FN int32_t vf_track_contrast(int32_t grey_q5, int32_t mean_q5) { return (grey_q5 - mean_q5 + 2) >> 2; }
+/** Whether a pixel of a template lies in the picture. Beyond its border there is only a copy of it, which must not hold a patch
+ *  back: there gradients are taken as 0. */
+VF_FN int32_t vf_track_inside(const struct vf_view *v, int32_t x, int32_t y)
+{
+    return x >= 0 && y >= 0 && x < v->width - 1 && y < v->height - 1;
+}
+
+/** The grey level about which a template's light changes: its mean, so that gain and offset hardly depend on each other; but black
+ *  where the model has no offset that could make up for it. */
+VF_FN int32_t vf_track_pivot(int32_t light, int32_t sum_q5, int32_t pixels)
+{
+    return light & VFRONT_LIGHT_OFFSET ? (sum_q5 + pixels / 2) / pixels : 0;
+}
+
+/** The template's deviation from its pivot, Q3: the column of the gain. */
+VF_FN int32_t vf_track_contrast(int32_t grey_q5, int32_t pivot_q5) { return (grey_q5 - pivot_q5 + 2) >> 2; }
 
 /** Residual, Q3, within +-256 grey levels. */
-VF_FN int32_t vf_track_residual(int32_t now_q5, int32_t grey_q5, int32_t mean_q5, int32_t alpha_q14, int32_t beta_q5)
+VF_FN int32_t vf_track_residual(int32_t now_q5, int32_t grey_q5, int32_t pivot_q5, int32_t alpha_q14, int32_t beta_q5)
 {
-    const int32_t e = now_q5 - grey_q5 - (alpha_q14 * (grey_q5 - mean_q5) >> 14) - beta_q5;
+    const int32_t e = now_q5 - grey_q5 - (alpha_q14 * (grey_q5 - pivot_q5) >> 14) - beta_q5;
     return vf_clamp((e + 2) >> 2, -2047, 2047);
 }
 
@@ -145,11 +166,27 @@ VF_FN int vf_track_invert(float a[4][4])
     return 1;
 }
 
-/** Normal equations of a template for a light model. Parameters that the model lacks get an equation of their own. */
-VF_FN struct vf_normal vf_track_normal(const struct vf_moments *m, int32_t pixels, int32_t mean_q5, const vfront_tuning_t *tuning)
+/** Light model of a level. Where there is an offset it stands in for the gain on the coarse levels, whose patches take in more
+ *  than one surface: there a gain follows what moves in and out. */
+VF_FN int32_t vf_track_light(int32_t level, const vfront_tuning_t *tuning)
 {
-    const int gain = tuning->track_light & VFRONT_LIGHT_GAIN, offset = tuning->track_light & VFRONT_LIGHT_OFFSET;
-    float a[4][4] = {{(float)m->xx, (float)m->xy, 0, 0}, {(float)m->xy, (float)m->yy, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}};
+    return level && tuning->track_light & VFRONT_LIGHT_OFFSET ? VFRONT_LIGHT_OFFSET : tuning->track_light;
+}
+
+/** What is added to both gradient terms of the normal equations, as a share of their mean (Levenberg's damping). It keeps a patch on
+ *  an edge from running along it, and hardly slows one on a corner. */
+#define VF_DAMPING 0.0625f
+
+/** Normal equations of a template for a light model. Parameters that the model lacks get an equation of their own. */
+VF_FN struct vf_normal vf_track_normal(const struct vf_moments *m, int32_t pixels, int32_t pivot_q5, int32_t level,
+                                       const vfront_tuning_t *tuning)
+{
+    const int32_t light = vf_track_light(level, tuning), gain = light & VFRONT_LIGHT_GAIN, offset = light & VFRONT_LIGHT_OFFSET;
+    const float damping = VF_DAMPING * 0.5f * ((float)m->xx + (float)m->yy);
+    float a[4][4] = {{(float)m->xx + damping, (float)m->xy, 0, 0},
+                     {(float)m->xy, (float)m->yy + damping, 0, 0},
+                     {0, 0, 1, 0},
+                     {0, 0, 0, 1}};
     if (gain) {
         a[0][2] = a[2][0] = (float)m->xt;
         a[1][2] = a[2][1] = (float)m->yt;
@@ -163,8 +200,8 @@ VF_FN struct vf_normal vf_track_normal(const struct vf_moments *m, int32_t pixel
     if (gain && offset) a[2][3] = a[3][2] = (float)m->t1;
 
     struct vf_normal n;
-    n.mean_q5 = mean_q5;
-    n.valid = vf_track_texture(m, pixels) >= (float)tuning->track_texture && vf_track_invert(a);
+    n.pivot_q5 = pivot_q5;
+    n.valid = vf_track_texture(m, pixels) * 100.0f >= (float)tuning->track_texture && vf_track_invert(a);
     for (int i = 0, k = 0; i < 4; i++)
         for (int j = i; j < 4; j++) n.inverse[k++] = n.valid ? a[i][j] : 0.0f;
     return n;
@@ -188,6 +225,17 @@ VF_FN struct vf_delta vf_track_solve(const struct vf_normal *n, const struct vf_
     d.alpha = ((h[2] * b0 + h[5] * b1) + h[7] * b2) + h[8] * b3;
     d.beta = ((h[3] * b0 + h[6] * b1) + h[8] * b2) + h[9] * b3;
     return d;
+}
+
+/** Whether a step hardly changes the light: by 1/64 of the contrast and 1 grey level at most. */
+VF_FN int vf_track_steady(const struct vf_delta *d) { return fabsf(d->alpha) < 0.015625f && fabsf(d->beta) < 8.0f; }
+
+/** Gain and offset of two changes of light, one (*alpha, *offset) after the other. */
+VF_FN void vf_track_chain(int32_t *alpha_q14, int32_t *offset_q5, int32_t first_alpha_q14, int32_t first_offset_q5)
+{
+    const int64_t both = (int64_t)*alpha_q14 * first_alpha_q14 >> 14, scaled = (int64_t)*alpha_q14 * first_offset_q5 >> 14;
+    *offset_q5 = vf_clamp(*offset_q5 + first_offset_q5 + (int32_t)scaled, -32640, 32640);
+    *alpha_q14 = vf_clamp(*alpha_q14 + first_alpha_q14 + (int32_t)both, -12288, 49152); /* gain 1/4 .. 4 */
 }
 
 /** Where a rotation prior takes a position. Keeps the position when it leads behind the camera or far away. */

@@ -17,12 +17,12 @@
 
 struct vf_patch;
 
-/** Takes a template around (x, y) of a view: its pixels, their mean, its moments. */
-VF_FLOW void vf_patch_take(struct vf_patch *patch, const struct vf_view *view, int32_t x_q16, int32_t y_q16, int32_t size,
-                           int32_t *mean_q5, struct vf_moments *moments);
-/** Compares a template with the picture around (x, y). The sum of absolute residuals is 0 unless `absolute` asks for it. */
+/** Takes a template around (x, y) of a level's view: its pixels, the grey level about which its light changes, its moments. */
+VF_FLOW void vf_patch_take(struct vf_patch *patch, const struct vf_view *view, int32_t level, int32_t light, int32_t x_q16,
+                           int32_t y_q16, int32_t size, int32_t *pivot_q5, struct vf_moments *moments);
+/** Compares a template with the picture around (x, y). */
 VF_FLOW struct vf_sums vf_patch_compare(const struct vf_patch *patch, const struct vf_view *view, int32_t x_q16, int32_t y_q16,
-                                        int32_t size, int32_t mean_q5, int32_t alpha_q14, int32_t beta_q5, int absolute);
+                                        int32_t size, int32_t pivot_q5, int32_t alpha_q14, int32_t beta_q5);
 /** Templates from and to memory: grey, x gradient, y gradient, VF_PATCH_PIXELS each. */
 VF_FLOW void vf_patch_load(struct vf_patch *patch, int16_t (*from)[VF_PATCH_PIXELS], int32_t size);
 VF_FLOW void vf_patch_store(const struct vf_patch *patch, int16_t (*to)[VF_PATCH_PIXELS], int32_t size);
@@ -34,7 +34,7 @@ VF_FLOW void vf_patch_store_normal(struct vf_normal *to, const struct vf_normal 
 /** Where a feature is thought to be. */
 struct vf_guess {
     int32_t x_q16, y_q16;   /* level 0 */
-    int32_t alpha_q14, offset_q5;
+    int32_t alpha_q14, offset_q5; /* since the frame before on the coarse levels, since the template was taken on the finest */
     uint32_t residual_q3;
     uint32_t end;           /* vfront_end_t, 0 while all is well */
 };
@@ -46,23 +46,36 @@ VF_FLOW int32_t vf_track_levels(const struct vf_geometry *g, const vfront_tuning
 /** From the centre of a patch to the centre of its first pixel: (size - 1) / 2 px. */
 VF_FLOW int32_t vf_track_corner(int32_t x_q16, int32_t size) { return x_q16 - (size - 1) * 0x8000; }
 
-/** Gauss-Newton on one level. Returns 0, with *g as it was, when it runs away. */
+/** A coarse level need not be more exact than this [px]: the next one starts from it. */
+#define VF_COARSE_EPSILON 0.1f
+
+/** Gauss-Newton steps in all that may bring the residual down by less than 1/32 before a level ends. */
+#define VF_IDLE_STEPS 2
+
+/** Gauss-Newton on one level. It ends with a short step, when the residual has not come down in VF_IDLE_STEPS steps, or with
+ *  track_iterations; on the finest level, whose residual is judged, a step is short only when the light has settled as well.
+ *  Returns 0, with *g as it was, when it runs away, or when a coarse level ends with 9/8 of the residual it began with. */
 VF_FLOW int vf_track_level(const struct vf_patch *patch, const struct vf_normal *n, const struct vf_view *view, int32_t level,
                            int32_t size, const vfront_tuning_t *t, struct vf_guess *g)
 {
     const int32_t start_x = vf_to_level_q16(g->x_q16, level), start_y = vf_to_level_q16(g->y_q16, level);
     const int32_t reach = VF_PATCH << 16;
-    const float epsilon = (float)t->track_epsilon_mpx * 0.001f;
+    const float fine = (float)t->track_epsilon_mpx * 0.001f, epsilon = level && fine < VF_COARSE_EPSILON ? VF_COARSE_EPSILON : fine;
+    const int32_t light = vf_track_light(level, t);
     int32_t x = start_x, y = start_y;
     int32_t alpha = g->alpha_q14;
-    int32_t beta = g->offset_q5 + (alpha * n->mean_q5 >> 14); /* offset at the template's mean instead of at black */
-    uint32_t absolute = 0;
+    /* offset at the pivot instead of at black */
+    int32_t beta = vf_clamp(g->offset_q5 + (alpha * n->pivot_q5 >> 14), -8160, 8160);
+    uint32_t absolute = 0, first = 0, least = 0;
 
-    for (int32_t i = 0; i < t->track_iterations; i++) {
+    for (int32_t i = 0, idle = 0; i < t->track_iterations && idle < VF_IDLE_STEPS; i++) {
         const struct vf_sums s = vf_patch_compare(patch, view, vf_track_corner(x, size), vf_track_corner(y, size), size,
-                                                  n->mean_q5, alpha, beta, level == 0);
-        const struct vf_delta d = vf_track_solve(n, &s, t->track_light, alpha);
+                                                  n->pivot_q5, alpha, beta);
+        const struct vf_delta d = vf_track_solve(n, &s, light, alpha);
         absolute = (uint32_t)s.absolute;
+        if (i == 0) first = least = absolute;
+        else idle += absolute >= least - (least >> 5);
+        if (absolute < least) least = absolute;
         if (!(fabsf(d.x) < (float)VF_PATCH && fabsf(d.y) < (float)VF_PATCH && fabsf(d.alpha) < 4.0f && fabsf(d.beta) < 4096.0f))
             return 0;
         x -= vf_round(d.x * 65536.0f);
@@ -70,12 +83,13 @@ VF_FLOW int vf_track_level(const struct vf_patch *patch, const struct vf_normal 
         alpha = vf_clamp(alpha + vf_round(d.alpha * 16384.0f), -12288, 49152); /* gain 1/4 .. 4 */
         beta = vf_clamp(beta + vf_round(d.beta * 4.0f), -8160, 8160);
         if (vf_abs(x - start_x) > reach || vf_abs(y - start_y) > reach) return 0;
-        if (d.x * d.x + d.y * d.y < epsilon * epsilon) break;
+        if (d.x * d.x + d.y * d.y < epsilon * epsilon && (level || vf_track_steady(&d))) break;
     }
+    if (level && absolute > first + (first >> 3)) return 0;
     g->x_q16 += (int32_t)((uint32_t)(x - start_x) << level);
     g->y_q16 += (int32_t)((uint32_t)(y - start_y) << level);
     g->alpha_q14 = alpha;
-    g->offset_q5 = beta - (alpha * n->mean_q5 >> 14);
+    g->offset_q5 = beta - (alpha * n->pivot_q5 >> 14);
     g->residual_q3 = absolute / (uint32_t)(size * size);
     return 1;
 }
@@ -88,34 +102,47 @@ VF_FLOW struct vf_view vf_track_view(const struct vf_step *s, int32_t parity, in
     return v;
 }
 
-/** Takes the templates of all levels around a feature's place in the picture of the frame before. */
-VF_FLOW void vf_track_prepare(struct vf_patch *patch, const struct vf_step *s, const struct vf_feature *f)
+/** Takes the template of a level around a place of level 0. */
+VF_FLOW struct vf_normal vf_track_template(struct vf_patch *patch, const struct vf_step *s, const struct vf_view *view, int32_t level,
+                                           int32_t x_q16, int32_t y_q16)
 {
-    for (int32_t level = 0; level < vf_track_levels(&s->geometry, &s->tuning); level++) {
-        const int32_t size = vf_track_size(&s->tuning, level);
-        const struct vf_view view = vf_track_view(s, s->parity ^ 1, level);
-        struct vf_moments m;
-        int32_t mean_q5;
-        vf_patch_take(patch, &view, vf_track_corner(vf_to_level_q16(f->x_q16, level), size),
-                      vf_track_corner(vf_to_level_q16(f->y_q16, level), size), size, &mean_q5, &m);
-        const struct vf_normal n = vf_track_normal(&m, size * size, mean_q5, &s->tuning);
-        vf_patch_store(patch, s->memory->track.patch[f->slot][level], size);
-        vf_patch_store_normal(&s->memory->track.normal[f->slot][level], &n);
-    }
+    const int32_t size = vf_track_size(&s->tuning, level);
+    struct vf_moments m;
+    int32_t pivot_q5;
+    vf_patch_take(patch, view, level, vf_track_light(level, &s->tuning), vf_track_corner(vf_to_level_q16(x_q16, level), size),
+                  vf_track_corner(vf_to_level_q16(y_q16, level), size), size, &pivot_q5, &m);
+    return vf_track_normal(&m, size * size, pivot_q5, level, &s->tuning);
 }
 
-/** From coarse to fine, with the templates of a slot. A level without texture, or one that runs away, is passed over; but the
- *  finest decides. */
-VF_FLOW void vf_track_follow(struct vf_patch *patch, const struct vf_step *s, int32_t slot, struct vf_guess *g)
+/** The template that a feature is compared with on a level: on the coarse ones it is taken from the frame before, on the finest it
+ *  is kept from the frame in which it was fresh. */
+VF_FLOW struct vf_normal vf_track_ready(struct vf_patch *patch, const struct vf_step *s, int32_t level, const struct vf_feature *f)
+{
+    struct vf_track_memory *m = &s->memory->track;
+    const int32_t size = vf_track_size(&s->tuning, level);
+    if (level == 0 && !f->fresh) {
+        vf_patch_load(patch, m->patch[f->slot], size);
+        return m->normal[f->slot];
+    }
+    const struct vf_view before = vf_track_view(s, s->parity ^ 1, level);
+    const struct vf_normal n = vf_track_template(patch, s, &before, level, f->x_q16, f->y_q16);
+    if (level == 0) {
+        vf_patch_store(patch, m->patch[f->slot], size);
+        vf_patch_store_normal(&m->normal[f->slot], &n);
+    }
+    return n;
+}
+
+/** From coarse to fine. A level without texture, or one that runs away, is passed over; but the finest decides. */
+VF_FLOW void vf_track_follow(struct vf_patch *patch, const struct vf_step *s, const struct vf_feature *f, struct vf_guess *g)
 {
     g->end = VFRONT_END_TEXTURE;
     for (int32_t level = vf_track_levels(&s->geometry, &s->tuning) - 1; level >= 0; level--) {
-        const int32_t size = vf_track_size(&s->tuning, level);
-        const struct vf_normal n = s->memory->track.normal[slot][level];
+        if (level == 0) vf_track_chain(&g->alpha_q14, &g->offset_q5, f->alpha_q14, f->offset_q5);
+        const struct vf_normal n = vf_track_ready(patch, s, level, f);
         if (!n.valid) continue;
-        const struct vf_view view = vf_track_view(s, s->parity, level);
-        vf_patch_load(patch, s->memory->track.patch[slot][level], size);
-        const int found = vf_track_level(patch, &n, &view, level, size, &s->tuning, g);
+        const struct vf_view now = vf_track_view(s, s->parity, level);
+        const int found = vf_track_level(patch, &n, &now, level, vf_track_size(&s->tuning, level), &s->tuning, g);
         if (level == 0) g->end = found ? 0 : VFRONT_END_DIVERGED;
     }
 }
@@ -128,14 +155,9 @@ VF_FLOW float vf_track_back(struct vf_patch *patch, const struct vf_step *s, con
     struct vf_guess g = {now->x_q16 - (first->x_q16 - f->x_q16), now->y_q16 - (first->y_q16 - f->y_q16), 0, 0, 0, 0};
     int found = 0;
     for (int32_t level = vf_track_levels(&s->geometry, &s->tuning) - 1; level >= 0; level--) {
-        const int32_t size = vf_track_size(&s->tuning, level);
         const struct vf_view from = vf_track_view(s, s->parity, level), to = vf_track_view(s, s->parity ^ 1, level);
-        struct vf_moments m;
-        int32_t mean_q5;
-        vf_patch_take(patch, &from, vf_track_corner(vf_to_level_q16(now->x_q16, level), size),
-                      vf_track_corner(vf_to_level_q16(now->y_q16, level), size), size, &mean_q5, &m);
-        const struct vf_normal n = vf_track_normal(&m, size * size, mean_q5, &s->tuning);
-        found = n.valid && vf_track_level(patch, &n, &to, level, size, &s->tuning, &g);
+        const struct vf_normal n = vf_track_template(patch, s, &from, level, now->x_q16, now->y_q16);
+        found = n.valid && vf_track_level(patch, &n, &to, level, vf_track_size(&s->tuning, level), &s->tuning, &g);
     }
     if (!found) return 1e30f;
     const float dx = (float)(g.x_q16 - f->x_q16) * (1.0f / 65536.0f), dy = (float)(g.y_q16 - f->y_q16) * (1.0f / 65536.0f);
@@ -157,7 +179,7 @@ VF_FLOW uint32_t vf_track_verdict(const struct vf_step *s, const struct vf_guess
 /** First guess from the prior that there is. */
 VF_FLOW struct vf_guess vf_track_guess(const struct vf_step *s, const struct vf_feature *f, const struct vf_params *params)
 {
-    struct vf_guess g = {f->x_q16, f->y_q16, f->alpha_q14, f->offset_q5, 0, 0};
+    struct vf_guess g = {f->x_q16, f->y_q16, 0, 0, 0, 0};
     if (s->tuning.track_prior & VFRONT_PRIOR_ROTATION && params->rotation_given) {
         vf_track_rotate(params->H, &g.x_q16, &g.y_q16);
     } else if (s->tuning.track_prior & VFRONT_PRIOR_VELOCITY) {
@@ -171,7 +193,7 @@ VF_FLOW struct vf_guess vf_track_guess(const struct vf_step *s, const struct vf_
 VF_FLOW struct vf_guess vf_track_try(struct vf_patch *patch, const struct vf_step *s, const struct vf_feature *f, struct vf_guess first)
 {
     struct vf_guess g = first;
-    vf_track_follow(patch, s, f->slot, &g);
+    vf_track_follow(patch, s, f, &g);
     if (!g.end) g.end = vf_track_verdict(s, &g);
     if (!g.end && s->tuning.track_back_mpx) {
         const float most = (float)s->tuning.track_back_mpx * 0.001f;
@@ -184,14 +206,14 @@ VF_FLOW struct vf_guess vf_track_try(struct vf_patch *patch, const struct vf_ste
 VF_FLOW struct vf_feature vf_track_one(struct vf_patch *patch, const struct vf_step *s, const struct vf_params *params,
                                        struct vf_feature f)
 {
-    if (f.fresh) vf_track_prepare(patch, s, &f);
-
-    const struct vf_guess still = {f.x_q16, f.y_q16, f.alpha_q14, f.offset_q5, 0, 0};
-    const struct vf_guess first = vf_track_guess(s, &f, params);
-    struct vf_guess g = vf_track_try(patch, s, &f, first);
-    const int astray = g.end == VFRONT_END_DIVERGED || g.end == VFRONT_END_RESIDUAL || g.end == VFRONT_END_BACK;
-    if (astray && s->tuning.track_retry && (first.x_q16 != still.x_q16 || first.y_q16 != still.y_q16))
-        g = vf_track_try(patch, s, &f, still);
+    const struct vf_guess still = {f.x_q16, f.y_q16, 0, 0, 0, 0};
+    struct vf_guess first = vf_track_guess(s, &f, params), g;
+    for (int again = s->tuning.track_retry;; again = 0) {
+        g = vf_track_try(patch, s, &f, first);
+        const int astray = g.end == VFRONT_END_DIVERGED || g.end == VFRONT_END_RESIDUAL || g.end == VFRONT_END_BACK;
+        if (!again || !astray || (first.x_q16 == still.x_q16 && first.y_q16 == still.y_q16)) break;
+        first = still;
+    }
 
     f.end = (uint8_t)g.end;
     if (f.end) return f;
@@ -204,6 +226,7 @@ VF_FLOW struct vf_feature vf_track_one(struct vf_patch *patch, const struct vf_s
     f.residual_q3 = g.residual_q3;
     f.age++;
     f.fresh = s->tuning.track_template_frames && f.age % (uint32_t)s->tuning.track_template_frames == 0;
+    if (s->tuning.track_template_grey && f.residual_q3 > (uint32_t)s->tuning.track_template_grey * 8) f.fresh = 1;
     if (f.fresh) f.alpha_q14 = f.offset_q5 = 0;
     return f;
 }

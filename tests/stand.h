@@ -85,6 +85,9 @@ static inline int32_t count_levels(int32_t width, int32_t height)
     return levels;
 }
 
+/** Levels 1 and 2 for tests by hand; 0 where the config has none, and the test is skipped. */
+enum { HALF = VFRONT_LEVELS > 1, QUARTER = VFRONT_LEVELS > 2 ? 2 : 0 };
+
 /** Lays out a camera's levels. Rows of all levels are `slack` * 64 bytes longer than they must be, where there is room. */
 static inline void lay_out_levels(int32_t camera, int32_t width, int32_t height, int32_t slack)
 {

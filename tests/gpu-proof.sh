@@ -1,0 +1,42 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Proves the kernels on the GPU of this machine and writes what was proved to tests/gpu-proof.txt: parity at several block sizes,
+# compute-sanitizer, latency, figures. `make gpu-proof` calls it. PICTURES: a folder of PGM files of one size, 752x480 if may be.
+#   tests/gpu-proof.sh sources    prints the digest of the sources, which `make test` compares with the proof's
+#   tests/gpu-proof.sh BUILD MAKE...
+set -eu
+sources() {
+    find src kernels port vfront.h vfront_cfg.h -type f ! -name '.*' | LC_ALL=C sort | xargs cat | sha256sum | cut -c1-16
+}
+[ "${1:-}" = sources ] && { sources; exit 0; }
+build=$1
+shift
+steps=${STEPS:-100000}
+pictures=${PICTURES:+--pictures $PICTURES}
+out=$build/gpu-proof.txt
+"$@" BUILD="$build/proof" NVCC_EXTRA=-lineinfo "$build/proof/vfcheck" >/dev/null
+"$@" BUILD="$build/proof-a" NVCC_EXTRA="-DVF_DETECT_ROWS=16 -DVF_DETECT_THREADS=128 -DVF_TRACK_WARPS=2 -DVF_INGEST_BLOCKS=7" \
+    "$build/proof-a/vfcheck" >/dev/null
+"$@" BUILD="$build/proof-b" NVCC_EXTRA="-DVF_DETECT_ROWS=32 -DVF_DETECT_THREADS=512 -DVF_TRACK_WARPS=4 -DVF_INGEST_BLOCKS=64" \
+    "$build/proof-b/vfcheck" >/dev/null
+check=$build/proof/vfcheck
+{
+    echo "sources $(sources)"
+    echo "date    $(date -u +%Y-%m-%d)"
+    nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | sed 's/^/gpu     /'
+    echo
+    echo "== parity, two seeds, then two sets of other block sizes"
+    for seed in 1 2; do "$check" --seed $seed $pictures; done
+    "$build/proof-a/vfcheck" --seed 3 $pictures
+    "$build/proof-b/vfcheck" --seed 4 $pictures
+    for tool in memcheck racecheck initcheck; do
+        echo
+        echo "== compute-sanitizer $tool"
+        compute-sanitizer --tool $tool --error-exitcode 9 "$check" --seed 5 --cases ${SANITIZED:-30} --frames 3 2>&1 | grep -vE '^real|^=+ *$'
+    done
+    echo
+    echo "== times and latency"
+    "$check" --cases 9 $pictures --bench --latency "$steps"
+} >"$out" 2>&1 || { tail -5 "$out"; echo "gpu-proof: FAILED, see $out"; exit 1; }
+cp "$out" tests/gpu-proof.txt
+tail -40 tests/gpu-proof.txt
