@@ -89,33 +89,33 @@ enum { VFRONT_LIGHT_NONE = 0, VFRONT_LIGHT_GAIN = 1, VFRONT_LIGHT_OFFSET = 2, VF
 enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY = 2, VFRONT_PRIOR_BOTH = 3 };
 
 /** Every tuning value: X(name, default, least, most, "meaning [unit]"). All are integers. */
-#define VFRONT_TUNING(X)                                                                                                      \
-    X(detect_levels, 2, 1, VFRONT_LEVELS, "pyramid levels searched for corners")                                              \
-    X(detect_threshold, 10, 1, 254, "segment test threshold [grey levels]")                                                   \
-    X(detect_threshold_low, 0, 0, 254, "second threshold, for cells without a corner at the first [grey levels]; 0: none")    \
-    X(detect_arc, 10, 9, 12, "contiguous pixels of the circle of 16 that make a corner")                                      \
-    X(detect_score, 1, 0, 2, "corner score: 0 SAD-B, 1 SAD-A, 2 MT")                                                          \
-    X(detect_radius, 1, 1, 4, "non-maximum suppression radius [px of its level]")                                             \
-    X(detect_border_px, 8, 3, 512, "margin of the picture without key points and tracks [px]")                                \
-    X(cell_width_px, 32, 4, 4096, "width of a grid cell, which gives at most one key point [px]")                             \
-    X(cell_height_px, 32, 4, 4096, "height of a grid cell [px]")                                                              \
-    X(track_target, 200, 1, VFRONT_TRACKS, "tracks wanted alive")                                                             \
-    X(track_refill_percent, 100, 0, 100, "new tracks start when fewer than this share of the target live; 100: every frame")  \
-    X(track_distance_px, 12, 0, 256, "least distance of a new track to every other, up to 4 cells [px]")                      \
-    X(track_levels, 5, 1, 6, "pyramid levels used for tracking, as far as there are")                                         \
-    X(track_patch8_level, 6, 0, 6, "first level with a patch of 8x8 instead of 16x16 px")                                     \
-    X(track_iterations, 8, 1, VFRONT_ITERATIONS, "most Gauss-Newton steps on one level")                                      \
-    X(track_epsilon_mpx, 20, 1, 1000, "a step shorter than this ends the finest level; the others end at 100 [1/1000 px]")    \
-    X(track_light, 3, 0, 3, "light model: 0 none, 1 gain, 2 offset, 3 both")                                                  \
-    X(track_residual_grey, 20, 1, 255, "a track ends when its mean absolute residual exceeds this [grey levels]")             \
-    X(track_texture, 10, 0, 1000000, "least eigenvalue of the mean structure tensor of a patch [1/100 grey level^2 a px^2]")     \
-    X(track_back_mpx, 0, 0, 10000, "forward-backward check: largest distance from the start [1/1000 px]; 0: no check")        \
-    X(track_prior, 3, 0, 3, "first guess: 0 none, 1 rotation, 2 velocity, 3 rotation where given, else velocity")             \
-    X(track_retry, 1, 0, 1, "1: a track that fails from its first guess is tried again from where it was")                    \
-    X(track_template_frames, 0, 0, 100000, "frames after which a template is taken anew; 0: never")                           \
-    X(track_template_grey, 8, 0, 255, "a template is taken anew when the residual exceeds this [grey levels]; 0: never")      \
-    X(health_degraded_percent, 50, 1, 100, "fewer live tracks than this share of the target: degraded")                       \
-    X(health_gap_ms, 200, 1, 100000, "longer than this between two frames is a gap [ms]")                                     \
+#define VFRONT_TUNING(X)                                                                                                               \
+    X(detect_levels, (VFRONT_LEVELS > 1 ? 2 : 1), 1, VFRONT_LEVELS, "pyramid levels searched for corners")                             \
+    X(detect_threshold, 10, 1, 254, "segment test threshold [grey levels]")                                                            \
+    X(detect_threshold_low, 0, 0, 254, "second threshold, for cells without a corner at the first [grey levels]; 0: none")             \
+    X(detect_arc, 10, 9, 12, "contiguous pixels of the circle of 16 that make a corner")                                               \
+    X(detect_score, 1, 0, 2, "corner score: 0 SAD-B, 1 SAD-A, 2 MT")                                                                   \
+    X(detect_radius, 1, 1, 4, "non-maximum suppression radius [px of its level]")                                                      \
+    X(detect_border_px, 8, 3, 512, "margin of the picture without key points and tracks [px]")                                         \
+    X(cell_width_px, 32, 4, 4096, "width of a grid cell, which gives at most one key point [px]")                                      \
+    X(cell_height_px, 32, 4, 4096, "height of a grid cell [px]")                                                                       \
+    X(track_target, (VFRONT_TRACKS > 200 ? 200 : VFRONT_TRACKS), 1, VFRONT_TRACKS, "tracks wanted alive")                              \
+    X(track_refill_percent, 100, 0, 100, "new tracks start when fewer than this share of the target live; 100: every frame")           \
+    X(track_distance_px, 12, 0, 256, "least distance of a new track to every other, up to 4 cells [px]")                               \
+    X(track_levels, 5, 1, 6, "pyramid levels used for tracking, as far as there are")                                                  \
+    X(track_patch8_level, 6, 0, 6, "first level with a patch of 8x8 instead of 16x16 px")                                              \
+    X(track_iterations, (VFRONT_ITERATIONS > 8 ? 8 : VFRONT_ITERATIONS), 1, VFRONT_ITERATIONS, "most Gauss-Newton steps on one level") \
+    X(track_epsilon_mpx, 20, 1, 1000, "a step shorter than this ends the finest level; the others end at 100 [1/1000 px]")             \
+    X(track_light, 3, 0, 3, "light model: 0 none, 1 gain, 2 offset, 3 both")                                                           \
+    X(track_residual_grey, 20, 1, 255, "a track ends when its mean absolute residual exceeds this [grey levels]")                      \
+    X(track_texture, 10, 0, 1000000, "least eigenvalue of the mean structure tensor of a patch [1/100 grey level^2 a px^2]")           \
+    X(track_back_mpx, 0, 0, 10000, "forward-backward check: largest distance from the start [1/1000 px]; 0: no check")                 \
+    X(track_prior, 3, 0, 3, "first guess: 0 none, 1 rotation, 2 velocity, 3 rotation where given, else velocity")                      \
+    X(track_retry, 1, 0, 1, "1: a track that fails from its first guess is tried again from where it was")                             \
+    X(track_template_frames, 0, 0, 100000, "frames after which a template is taken anew; 0: never")                                    \
+    X(track_template_grey, 8, 0, 255, "a template is taken anew when the residual exceeds this [grey levels]; 0: never")               \
+    X(health_degraded_percent, 50, 1, 100, "fewer live tracks than this share of the target: degraded")                                \
+    X(health_gap_ms, 200, 1, 100000, "longer than this between two frames is a gap [ms]")                                              \
     X(deadline_us, 20000, 1, 10000000, "a step that takes longer from submit to result is an overrun [us]")
 
 /** The tuning values of one flight. Start from vfront_tuning_default(). */

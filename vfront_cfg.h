@@ -46,7 +46,7 @@
 #error "vfront: VFRONT_LEVELS must lie in 1..6 (see vfront_cfg.h)"
 #endif
 
-/** Tracks alive at once. A multiple of 32, 32..1024. Device memory: 1.8 KB a track. */
+/** Tracks alive at once. A multiple of 32, 32..1024. Device memory: 2 KB a track. */
 #ifndef VFRONT_TRACKS
 #define VFRONT_TRACKS 256
 #endif

@@ -95,9 +95,9 @@ VF_FN int32_t vf_track_mix(struct vf_weights w, int32_t p00, int32_t p01, int32_
     return (w.w00 * p00 + w.w01 * p01 + w.w10 * p10 + w.w11 * p11 + 256) >> 9;
 }
 
-/** Gradient in Q4 along one axis, from differences in Q5 over two pixels: here, and in the rows (columns) on both sides. The finest
- *  level takes the one here: it is sharpest. The others take all three, 3:10:3, which reaches further and does not care for the
- *  aliasing of the 2x2 mean. */
+/** Gradient in Q4 along one axis, from differences in Q5 over two pixels: in the row (column) here, and in those on both sides.
+ *  The finest level takes the one here, which is sharpest. The others weigh all three 3:10:3: that reaches further, and cares
+ *  less for the aliasing of the 2x2 mean. |result| <= 2040 either way. */
 VF_FN int32_t vf_track_gradient(int32_t level, int32_t side_q5, int32_t here_q5, int32_t other_side_q5)
 {
     return level ? (3 * (side_q5 + other_side_q5) + 10 * here_q5 + 32) >> 6 : (here_q5 + 2) >> 2;
@@ -110,8 +110,8 @@ VF_FN int32_t vf_track_inside(const struct vf_view *v, int32_t x, int32_t y)
     return x >= 0 && y >= 0 && x < v->width - 1 && y < v->height - 1;
 }
 
-/** The grey level about which a template's light changes: its mean, so that gain and offset hardly depend on each other; but black
- *  where the model has no offset that could make up for it. */
+/** The grey level about which a template's light changes: its mean, so that gain and offset hardly depend on each other; but
+ *  black where the model has no offset that could make up for it. */
 VF_FN int32_t vf_track_pivot(int32_t light, int32_t sum_q5, int32_t pixels)
 {
     return light & VFRONT_LIGHT_OFFSET ? (sum_q5 + pixels / 2) / pixels : 0;
@@ -173,8 +173,8 @@ VF_FN int32_t vf_track_light(int32_t level, const vfront_tuning_t *tuning)
     return level && tuning->track_light & VFRONT_LIGHT_OFFSET ? VFRONT_LIGHT_OFFSET : tuning->track_light;
 }
 
-/** What is added to both gradient terms of the normal equations, as a share of their mean (Levenberg's damping). It keeps a patch on
- *  an edge from running along it, and hardly slows one on a corner. */
+/** What is added to both gradient terms of the normal equations, as a share of their mean (Levenberg's damping). It keeps a
+ *  patch on an edge from running along it, and hardly slows one on a corner. */
 #define VF_DAMPING 0.0625f
 
 /** Normal equations of a template for a light model. Parameters that the model lacks get an equation of their own. */

@@ -34,7 +34,7 @@ VF_FLOW void vf_patch_store_normal(struct vf_normal *to, const struct vf_normal 
 /** Where a feature is thought to be. */
 struct vf_guess {
     int32_t x_q16, y_q16;   /* level 0 */
-    int32_t alpha_q14, offset_q5; /* since the frame before on the coarse levels, since the template was taken on the finest */
+    int32_t alpha_q14, offset_q5; /* on coarse levels since the frame before, on the finest since its template was taken */
     uint32_t residual_q3;
     uint32_t end;           /* vfront_end_t, 0 while all is well */
 };
@@ -60,7 +60,8 @@ VF_FLOW int vf_track_level(const struct vf_patch *patch, const struct vf_normal 
 {
     const int32_t start_x = vf_to_level_q16(g->x_q16, level), start_y = vf_to_level_q16(g->y_q16, level);
     const int32_t reach = VF_PATCH << 16;
-    const float fine = (float)t->track_epsilon_mpx * 0.001f, epsilon = level && fine < VF_COARSE_EPSILON ? VF_COARSE_EPSILON : fine;
+    const float fine = (float)t->track_epsilon_mpx * 0.001f;
+    const float epsilon = level && fine < VF_COARSE_EPSILON ? VF_COARSE_EPSILON : fine;
     const int32_t light = vf_track_light(level, t);
     int32_t x = start_x, y = start_y;
     int32_t alpha = g->alpha_q14;
@@ -103,13 +104,14 @@ VF_FLOW struct vf_view vf_track_view(const struct vf_step *s, int32_t parity, in
 }
 
 /** Takes the template of a level around a place of level 0. */
-VF_FLOW struct vf_normal vf_track_template(struct vf_patch *patch, const struct vf_step *s, const struct vf_view *view, int32_t level,
-                                           int32_t x_q16, int32_t y_q16)
+VF_FLOW struct vf_normal vf_track_template(struct vf_patch *patch, const struct vf_step *s, const struct vf_view *view,
+                                           int32_t level, int32_t x_q16, int32_t y_q16)
 {
     const int32_t size = vf_track_size(&s->tuning, level);
     struct vf_moments m;
     int32_t pivot_q5;
-    vf_patch_take(patch, view, level, vf_track_light(level, &s->tuning), vf_track_corner(vf_to_level_q16(x_q16, level), size),
+    const int32_t light = vf_track_light(level, &s->tuning);
+    vf_patch_take(patch, view, level, light, vf_track_corner(vf_to_level_q16(x_q16, level), size),
                   vf_track_corner(vf_to_level_q16(y_q16, level), size), size, &pivot_q5, &m);
     return vf_track_normal(&m, size * size, pivot_q5, level, &s->tuning);
 }

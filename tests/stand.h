@@ -35,7 +35,7 @@ static struct vf_step step;
         }                                               \
     } while (0)
 
-/* ---- random numbers: xorshift64*, from a seed that each test sets, so that no test depends on another --------------------- */
+/* ---- random numbers: xorshift64*, from a seed that each test sets, so that no test depends on another ---------------- */
 
 static uint64_t dice;
 
@@ -65,7 +65,7 @@ static inline void scribble(void *to, size_t bytes)
     for (; bytes; bytes--) *at++ = (uint8_t)roll(256);
 }
 
-/* ---- geometry ---------------------------------------------------------------------------------------------------------------- */
+/* ---- geometry -------------------------------------------------------------------------------------------------------- */
 
 /** Whether the config has room for a picture of a size with rows `pitch` bytes apart. */
 static inline int fits(int32_t width, int32_t height, int32_t pitch)
@@ -143,7 +143,7 @@ static inline void set_cells_about(int32_t cell_width, int32_t cell_height)
 
 static inline int32_t cells_of(int32_t camera) { return step.geometry.cells_x[camera] * step.geometry.cells_y[camera]; }
 
-/* ---- the whole arena --------------------------------------------------------------------------------------------------------- */
+/* ---- the whole arena ------------------------------------------------------------------------------------------------- */
 
 /** Fills the arena with noise, and `expected` alike. */
 static inline void scribble_arena(void)
