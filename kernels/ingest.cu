@@ -5,7 +5,7 @@
 #include "kernel.cuh"
 
 #ifndef VF_INGEST_BLOCKS
-#define VF_INGEST_BLOCKS 44 /* a camera */
+#define VF_INGEST_BLOCKS 30 /* a camera */
 #endif
 #define THREADS 256
 #define CHUNK 16 /* pixels */

@@ -17,7 +17,7 @@ out=$build/gpu-proof.txt
 "$@" BUILD="$build/proof" NVCC_EXTRA=-lineinfo "$build/proof/vfcheck" >/dev/null
 "$@" BUILD="$build/proof-a" NVCC_EXTRA="-DVF_DETECT_ROWS=16 -DVF_DETECT_THREADS=128 -DVF_TRACK_WARPS=2 -DVF_INGEST_BLOCKS=7" \
     "$build/proof-a/vfcheck" >/dev/null
-"$@" BUILD="$build/proof-b" NVCC_EXTRA="-DVF_DETECT_ROWS=32 -DVF_DETECT_THREADS=512 -DVF_TRACK_WARPS=4 -DVF_INGEST_BLOCKS=64" \
+"$@" BUILD="$build/proof-b" NVCC_EXTRA="-DVF_DETECT_ROWS=32 -DVF_DETECT_THREADS=256 -DVF_TRACK_WARPS=4 -DVF_INGEST_BLOCKS=64" \
     "$build/proof-b/vfcheck" >/dev/null
 check=$build/proof/vfcheck
 {

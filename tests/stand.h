@@ -2,9 +2,9 @@
 /* The stand on which one stage is tested: arenas of the test's own, a geometry laid out after the words of vfront.h, random
  * numbers, and the comparison of the whole device arena with what it should hold. Nothing here knows what a stage computes.
  *
- * A test fills `memory`, copies it to `expected`, writes there what its oracle says, runs the stage and calls same_arena(): so
- * every byte that a stage must not touch is a guard. Sizes that the config does not allow are left out; a test that has nothing
- * left is skipped, never passed. */
+ * A test fills `memory`, copies it to `expected`, writes there what its oracle says, runs the stage and calls same_arena():
+ * so every byte that a stage must not touch is a guard. Sizes that the config does not allow are left out; a test that has
+ * nothing left is skipped, never passed. */
 #ifndef STAND_H
 #define STAND_H
 
@@ -171,8 +171,8 @@ static inline void same_arena(const char *what)
         differ += is[i] != should[i];
         if (is[i] != should[i]) first = i;
     }
-    print_error("ERROR: %s: %zu bytes of the arena differ, the first at %zu, in what %s owns: is %d, should be %d\n", what, differ,
-                first, owner_of(first), is[first], should[first]);
+    print_error("ERROR: %s: %zu bytes of the arena differ, the first at %zu, in what %s owns: is %d, should be %d\n", what,
+                differ, first, owner_of(first), is[first], should[first]);
     fail();
 }
 
