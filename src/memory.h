@@ -26,10 +26,9 @@ struct vf_memory {
 struct vf_pinned {
     struct vf_params params;                             /* host to device */
     uint64_t clock[VFRONT_STAGES][2];                    /* device to host, like report.clock */
-    uint64_t done;                                       /* ticket of the last frame that is whole in its result */
-    uint8_t space[64];
-    vfront_result_t result[3];                           /* in turn: a result lives until the next-but-one submit */
-    uint8_t input[2][VFRONT_CAMERAS][(VFRONT_INPUT_BYTES + 63) / 64 * 64]; /* the library's input buffers, in turn */
+    VF_LINE uint64_t done;                               /* ticket of the last frame that is whole in its result */
+    VF_LINE vfront_result_t result[3];                   /* in turn: a result lives until the next-but-one submit */
+    VF_LINE uint8_t input[2][VFRONT_CAMERAS][(VFRONT_INPUT_BYTES + 63) / 64 * 64]; /* the library's input buffers, in turn */
     uint8_t mask[VFRONT_CAMERAS][(VFRONT_PICTURE_BYTES + 63) / 64 * 64];   /* the frame's masks, rows of level 0's pitch */
 };
 

@@ -12,9 +12,11 @@
 #ifdef __CUDACC__
 #define VF_FN static __host__ __device__ __forceinline__
 #define VF_STATIC_ASSERT(condition, message) static_assert(condition, message)
+#define VF_LINE alignas(64) /* at the start of a cache line */
 #else
 #define VF_FN static inline
 #define VF_STATIC_ASSERT(condition, message) _Static_assert(condition, message)
+#define VF_LINE _Alignas(64)
 #endif
 
 /* The host forms' inner loops are plain C over rows. Where the compiler can, it makes a second copy for AVX2 and the loader

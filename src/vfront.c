@@ -93,6 +93,13 @@ vfront_status_t vf_refuse(struct vf_state *s, vfront_status_t status, const char
     return status;
 }
 
+/** Refusal of a NULL argument, noted where there is a front end to note it in. */
+static vfront_status_t missing(const vfront_t *vf, const char *what)
+{
+    struct vf_state *s = vf ? in_use(vf) : NULL;
+    return s ? vf_refuse(s, VFRONT_E_NULL, what, 0, "") : VFRONT_E_NULL;
+}
+
 const char *vfront_detail(const vfront_t *vf) { return vf && (uintptr_t)vf % 8 == 0 ? state_of(vf)->detail : ""; }
 
 /* ---- init ------------------------------------------------------------------------------------------------------------------ */
@@ -236,7 +243,7 @@ void vfront_shutdown(vfront_t *vf)
 
 vfront_status_t vfront_input(vfront_t *vf, int32_t camera, void **data)
 {
-    if (!vf || !data) return VFRONT_E_NULL;
+    if (!vf || !data) return missing(vf, "vfront_input: data is NULL");
     struct vf_state *s = in_use(vf);
     if (!s) return VFRONT_E_STATE;
     if (camera < 0 || camera >= s->step[0].geometry.cameras)
@@ -301,7 +308,7 @@ static void fill_params(struct vf_state *s, const vfront_frame_t *f)
 
 vfront_status_t vfront_submit(vfront_t *vf, const vfront_frame_t *frame)
 {
-    if (!vf || !frame) return VFRONT_E_NULL;
+    if (!vf || !frame) return missing(vf, "vfront_submit: frame is NULL");
     struct vf_state *s = in_use(vf);
     if (!s) return VFRONT_E_STATE;
     if (s->under_way) return vf_refuse(s, VFRONT_E_BUSY, "vfront_submit: a frame is under way", 0, "");
@@ -341,7 +348,7 @@ static void fill_timing(struct vf_state *s, vfront_timing_t *t)
 vfront_status_t vfront_wait(vfront_t *vf, uint32_t timeout_us, const vfront_result_t **result)
 {
     if (result) *result = NULL;
-    if (!vf || !result) return VFRONT_E_NULL;
+    if (!vf || !result) return missing(vf, "vfront_wait: result is NULL");
     struct vf_state *s = in_use(vf);
     if (!s) return VFRONT_E_STATE;
     if (!s->under_way) return vf_refuse(s, VFRONT_E_STATE, "vfront_wait: nothing was submitted", 0, "");
@@ -366,7 +373,7 @@ vfront_status_t vfront_wait(vfront_t *vf, uint32_t timeout_us, const vfront_resu
 vfront_status_t vfront_step(vfront_t *vf, const vfront_frame_t *frame, const vfront_result_t **result)
 {
     if (result) *result = NULL;
-    if (!result) return VFRONT_E_NULL;
+    if (!result) return missing(vf, "vfront_step: result is NULL");
     const vfront_status_t status = vfront_submit(vf, frame);
     return status ? status : vfront_wait(vf, UINT32_MAX, result);
 }
@@ -385,7 +392,7 @@ vfront_status_t vfront_reset(vfront_t *vf)
 
 vfront_status_t vfront_info(const vfront_t *vf, vfront_info_t *info)
 {
-    if (!vf || !info) return VFRONT_E_NULL;
+    if (!vf || !info) return missing(vf, "vfront_info: info is NULL");
     const struct vf_state *s = in_use(vf);
     if (!s) return VFRONT_E_STATE;
     memset(info, 0, sizeof *info);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* detect: the best corner of every cell against the textbook, pixel by pixel: the circle is every pixel whose distance rounds to
- * three, an arc is found by walking along it, the score MT by trying every threshold, the best of a cell by looking at every pixel
- * of every level (paper 000, II.C and II.D). Levels are filled independently of each other, which no pyramid would do. */
+/* detect: the best corner of every cell against the textbook, pixel by pixel: the circle is every pixel whose distance
+ * rounds to three, an arc is found by walking along it, the score MT by trying every threshold, the best of a cell by
+ * looking at every pixel of every level (paper 000, II.C and II.D). Levels are filled independently of each other, which no
+ * pyramid would do. */
 #include "stand.h"
 
-/* ---- oracle: segment test and scores ----------------------------------------------------------------------------------------- */
+/* ---- oracle: segment test and scores --------------------------------------------------------------------------------- */
 
 struct point {
     int32_t x, y;
@@ -76,7 +77,7 @@ static int textbook_score(const int ring[16], int centre, int threshold, int arc
     return most;
 }
 
-/* ---- oracle: response, suppression, cells ------------------------------------------------------------------------------------ */
+/* ---- oracle: response, suppression, cells ---------------------------------------------------------------------------- */
 
 /** A pixel of a level, best first: strong before weak, higher score, finer level, raster order. score 0: no corner. */
 struct candidate {
@@ -153,7 +154,8 @@ static void look_at_level(int32_t camera, int32_t level)
         for (int32_t x = 0; x < l->width; x++) {
             const struct candidate c = response[y][x];
             if (!c.score || !stays(c, l->width, l->height)) continue;
-            const int32_t row = pixel_of(y, level) / step.tuning.cell_height_px, column = pixel_of(x, level) / step.tuning.cell_width_px;
+            const int32_t row = pixel_of(y, level) / step.tuning.cell_height_px;
+            const int32_t column = pixel_of(x, level) / step.tuning.cell_width_px;
             struct candidate *w = &winner[camera][row * step.geometry.cells_x[camera] + column];
             if (!w->score || better(c, *w)) *w = c;
         }
@@ -161,13 +163,14 @@ static void look_at_level(int32_t camera, int32_t level)
 
 static void find_winners(void)
 {
-    const int32_t levels = step.geometry.levels < step.tuning.detect_levels ? step.geometry.levels : step.tuning.detect_levels;
+    const int32_t levels =
+        step.geometry.levels < step.tuning.detect_levels ? step.geometry.levels : step.tuning.detect_levels;
     memset(winner, 0, sizeof winner);
     for (int32_t camera = 0; camera < step.geometry.cameras; camera++)
         for (int32_t level = 0; level < levels; level++) look_at_level(camera, level);
 }
 
-/* ---- running the stage ------------------------------------------------------------------------------------------------------- */
+/* ---- running the stage ----------------------------------------------------------------------------------------------- */
 
 static char what[200];
 
@@ -175,9 +178,9 @@ static void describe(const char *name)
 {
     const vfront_tuning_t *t = &step.tuning;
     const struct vf_level *l = &step.geometry.level[0][0];
-    snprintf(what, sizeof what, "%s %dx%d, levels %d threshold %d low %d arc %d score %d radius %d border %d cells %dx%d", name, l->width,
-             l->height, t->detect_levels, t->detect_threshold, t->detect_threshold_low, t->detect_arc, t->detect_score,
-             t->detect_radius, t->detect_border_px, t->cell_width_px, t->cell_height_px);
+    snprintf(what, sizeof what, "%s %dx%d, levels %d threshold %d low %d arc %d score %d radius %d border %d cells %dx%d",
+             name, l->width, l->height, t->detect_levels, t->detect_threshold, t->detect_threshold_low, t->detect_arc,
+             t->detect_score, t->detect_radius, t->detect_border_px, t->cell_width_px, t->cell_height_px);
 }
 
 /** Empties the cells, as ingest does, and runs the stage. */
@@ -193,12 +196,13 @@ static void compare_cell(int32_t camera, int32_t cell)
     const uint64_t key = memory.detect.best[camera][cell];
     const struct candidate *w = &winner[camera][cell];
     const struct vf_corner c = vf_detect_corner(key);
-    REQUIRE(!key == !w->score, "%s: camera %d cell %d: found %d, should have found %d", what, camera, cell, !!key, !!w->score);
+    REQUIRE(!key == !w->score, "%s: camera %d cell %d: found %d, should have found %d", what, camera, cell, !!key,
+            !!w->score);
     if (!key) return;
     const int score = (int)(c.rank % VF_RANK_STRONG), strong = c.rank >= VF_RANK_STRONG;
     REQUIRE(c.x == w->x && c.y == w->y && c.level == w->level && score == w->score && strong == w->strong,
-            "%s: camera %d cell %d: found %d,%d level %d score %d strong %d, should be %d,%d level %d score %d strong %d", what, camera,
-            cell, c.x, c.y, c.level, score, strong, w->x, w->y, w->level, w->score, w->strong);
+            "%s: camera %d cell %d: found %d,%d level %d score %d strong %d, should be %d,%d level %d score %d strong %d",
+            what, camera, cell, c.x, c.y, c.level, score, strong, w->x, w->y, w->level, w->score, w->strong);
 }
 
 static int compare_cells(void)
@@ -221,7 +225,7 @@ static int run_and_compare(const char *name)
     return compare_cells();
 }
 
-/* ---- pictures ---------------------------------------------------------------------------------------------------------------- */
+/* ---- pictures -------------------------------------------------------------------------------------------------------- */
 
 enum fill { NOISE, SOFT, BINARY, EXTREME, BLACK, WHITE, CHECKER, TILES, DOTS, STEPS, BOXES, DISCS, FILLS };
 
@@ -257,7 +261,8 @@ static void paint_noise(const struct canvas *c, enum fill fill)
 /** A shape at a random place: a half plane, a box, a disc or, of radius 0, a single pixel. */
 static void paint_shape(const struct canvas *c, enum fill fill, int grey)
 {
-    const int32_t x0 = roll(c->width), y0 = roll(c->height), w = between(1, 12), h = between(1, 12), a = between(-3, 3), b = between(-3, 3);
+    const int32_t x0 = roll(c->width), y0 = roll(c->height), w = between(1, 12), h = between(1, 12);
+    const int32_t a = between(-3, 3), b = between(-3, 3);
     const int32_t radius = fill == DISCS ? between(1, 4) : 0;
     for (int32_t y = 0; y < c->height; y++)
         for (int32_t x = 0; x < c->width; x++) {
@@ -278,7 +283,7 @@ static void paint(int32_t camera, int32_t level, enum fill fill)
     for (int i = c.width * c.height / 60; i >= 0; i--) paint_shape(&c, fill, extreme ? roll(2) * 255 : roll(256));
 }
 
-/* ---- tests: the rule of one pixel -------------------------------------------------------------------------------------------- */
+/* ---- tests: the rule of one pixel ------------------------------------------------------------------------------------ */
 
 static void compare_rule(const int ring[16], int centre, int threshold)
 {
@@ -302,8 +307,8 @@ static void every_labelling_of_the_circle(void **state)
         int ring[16];
         for (int i = 0; i < 16; i++) {
             const int beyond = threshold + between(1, 118 - threshold > 0 ? 118 - threshold : 1);
-            const int here = placed >> i & 1;
-            ring[i] = here ? centre + sign * beyond : others ? centre - sign * beyond : centre + between(-threshold, threshold);
+            const int there = others ? centre - sign * beyond : centre + between(-threshold, threshold);
+            ring[i] = placed >> i & 1 ? centre + sign * beyond : there;
         }
         compare_rule(ring, centre, threshold);
     }
@@ -316,7 +321,8 @@ static void every_threshold_at_its_limit(void **state)
     shake(2);
     for (int threshold = 1; threshold <= 254; threshold++)
         for (int i = 0; i < 60; i++) {
-            const int sign = roll(2) ? 1 : -1, centre = sign > 0 ? roll(255 - threshold + 1) : 255 - roll(255 - threshold + 1);
+            const int sign = roll(2) ? 1 : -1, from_end = roll(256 - threshold);
+            const int centre = sign > 0 ? from_end : 255 - from_end;
             const int length = between(7, 16), first = roll(16);
             int ring[16];
             for (int k = 0; k < 16; k++) {
@@ -352,13 +358,15 @@ static void known_scores(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const int threshold = known[i].threshold, arc = known[i].arc;
-        assert_int_equal(vf_detect_test(known[i].ring, known[i].centre, threshold, arc, VFRONT_SCORE_SAD_B), known[i].sad_b);
-        assert_int_equal(vf_detect_test(known[i].ring, known[i].centre, threshold, arc, VFRONT_SCORE_SAD_A), known[i].sad_a);
+        assert_int_equal(vf_detect_test(known[i].ring, known[i].centre, threshold, arc, VFRONT_SCORE_SAD_B),
+                         known[i].sad_b);
+        assert_int_equal(vf_detect_test(known[i].ring, known[i].centre, threshold, arc, VFRONT_SCORE_SAD_A),
+                         known[i].sad_a);
         assert_int_equal(vf_detect_test(known[i].ring, known[i].centre, threshold, arc, VFRONT_SCORE_MT), known[i].mt);
     }
 }
 
-/* ---- tests: the stage -------------------------------------------------------------------------------------------------------- */
+/* ---- tests: the stage ------------------------------------------------------------------------------------------------ */
 
 /** A stage of one camera and one level, no masks, border 3. */
 static void set_up_plain(int32_t width, int32_t height)
@@ -369,8 +377,8 @@ static void set_up_plain(int32_t width, int32_t height)
     step.tuning.detect_border_px = 3;
 }
 
-/** Lets only every fourth pixel of every fourth row through the static mask: then a cell of 4x4 shows the score of that pixel,
- *  whatever its neighbours are, and 16 runs show all. */
+/** Lets only every fourth pixel of every fourth row through the static mask: then a cell of 4x4 shows the score of that
+ *  pixel, whatever its neighbours are, and 16 runs show all. */
 static void mask_all_but(int32_t x0, int32_t y0)
 {
     const struct vf_level *l = &step.geometry.level[0][0];
@@ -387,8 +395,8 @@ static void compare_pixels_shown(int32_t x0, int32_t y0)
             const uint64_t key = memory.detect.best[0][y / 4 * step.geometry.cells_x[0] + x / 4];
             const struct vf_corner c = vf_detect_corner(key);
             const int is = key ? (int)(c.rank % VF_RANK_STRONG) : 0;
-            REQUIRE(is == response[y][x].score && (!key || (c.x == x && c.y == y)), "%s: score of %d,%d is %d, should be %d", what, x, y,
-                    is, response[y][x].score);
+            REQUIRE(is == response[y][x].score && (!key || (c.x == x && c.y == y)),
+                    "%s: score of %d,%d is %d, should be %d", what, x, y, is, response[y][x].score);
         }
 }
 
@@ -526,7 +534,7 @@ static void all_else_stays(void **state)
     }
 }
 
-/* ---- tests: by hand ---------------------------------------------------------------------------------------------------------- */
+/* ---- tests: by hand -------------------------------------------------------------------------------------------------- */
 
 static void blacken(int32_t level)
 {
@@ -548,11 +556,11 @@ static void holds(int32_t cell, int32_t x, int32_t y, int32_t level, uint32_t sc
 {
     const struct vf_corner c = vf_detect_corner(memory.detect.best[0][cell]);
     REQUIRE(memory.detect.best[0][cell], "cell %d is empty", cell);
-    REQUIRE(c.x == x && c.y == y && c.level == level && c.rank == VF_RANK_STRONG + score, "cell %d holds %d,%d level %d rank %u", cell, c.x,
-            c.y, c.level, c.rank);
+    REQUIRE(c.x == x && c.y == y && c.level == level && c.rank == VF_RANK_STRONG + score,
+            "cell %d holds %d,%d level %d rank %u", cell, c.x, c.y, c.level, c.rank);
 }
 
-/** The corner of a large white square sees 11 dark pixels in a row: a corner up to an arc of 11. Straight edges are none. */
+/** The corner of a large white square sees 11 dark pixels in a row: a corner up to an arc of 11. An edge is none. */
 static void known_square(void **state)
 {
     (void)state;
@@ -573,24 +581,27 @@ static void known_square(void **state)
     }
 }
 
-/** Two pixels of equal score d columns or rows apart: the first stays, the second only beyond the radius. */
+/** Two pixels of equal score: the one that comes first in raster order stays, the other only beyond the radius. */
 static void known_neighbours(void **state)
 {
+    static const struct point beside[] = {{4, 0},  {-4, 0}, {0, 4},   {0, -4}, {4, 4}, {-4, 4},
+                                          {4, -4}, {-4, -4}, {5, 0}, {5, 4},  {4, 5}};
     (void)state;
     shake(8);
     set_up_plain(40, 40);
     if (!set_cells(4, 4)) skip();
-    for (int i = 0; i < 16; i++) {
-        const int32_t dx = i < 8 ? 4 : i % 2 ? 5 : -4, dy = i < 8 ? (i % 2 ? 4 : 0) : i % 4 ? 4 : -4, radius = 3 + i / 2 % 2;
-        const int near = abs(dx) <= radius && abs(dy) <= radius;
-        const int first_is_first = dy > 0 || (dy == 0 && dx > 0);
-        blacken(0);
-        *pixel(0, 0, 20, 20) = *pixel(0, 0, 20 + dx, 20 + dy) = 77;
-        step.tuning.detect_radius = radius;
-        assert_int_equal(count_found(), near ? 1 : 2);
-        if (!near || first_is_first) holds(20 / 4 * 10 + 20 / 4, 20, 20, 0, 16 * 77);
-        if (!near || !first_is_first) holds((20 + dy) / 4 * 10 + (20 + dx) / 4, 20 + dx, 20 + dy, 0, 16 * 77);
-    }
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
+        for (int32_t radius = 1; radius <= 4; radius++) {
+            const int32_t x = 20 + beside[i].x, y = 20 + beside[i].y;
+            const int near = abs(beside[i].x) <= radius && abs(beside[i].y) <= radius;
+            const int is_first = y > 20 || (y == 20 && x > 20);
+            blacken(0);
+            *pixel(0, 0, 20, 20) = *pixel(0, 0, x, y) = 77;
+            step.tuning.detect_radius = radius;
+            assert_int_equal(count_found(), near ? 1 : 2);
+            if (!near || is_first) holds(20 / 4 * 10 + 20 / 4, 20, 20, 0, 16 * 77);
+            if (!near || !is_first) holds(y / 4 * 10 + x / 4, x, y, 0, 16 * 77);
+        }
 }
 
 /** A better neighbour suppresses whatever the order. */
@@ -640,16 +651,16 @@ static void best_pixel_is_never_lost(void **state)
 static void known_levels(void **state)
 {
     (void)state;
-    if (VFRONT_LEVELS < 2 || !fits(64, 64, 0)) skip();
+    if (!HALF || !fits(64, 64, 0)) skip();
     shake(11);
     for (int more = 0; more < 2; more++) {
         set_up_plain(64, 64);
         set_cells_about(64, 64);
         step.tuning.detect_levels = 2;
         blacken(0);
-        blacken(1);
+        blacken(HALF);
         *pixel(0, 0, 40, 41) = 100;
-        *pixel(0, 1, 10, 9) = (uint8_t)(100 + more);
+        *pixel(0, HALF, 10, 9) = (uint8_t)(100 + more);
         assert_int_equal(count_found(), 1);
         if (more) holds(0, 10, 9, 1, 16 * 101);
         if (!more) holds(0, 40, 41, 0, 16 * 100);
@@ -659,8 +670,8 @@ static void known_levels(void **state)
     }
 }
 
-/** Lets two pixels through the mask: at 12,12 one with an arc of nine that is `weak` brighter and a rest 200 darker, so that SAD-B
- *  scores it high; at 28,28 one with an arc of nine that is `strong` brighter and a rest that is similar. */
+/** Lets two pixels through the mask: at 12,12 one with an arc of nine that is `weak` brighter and a rest 200 darker, so
+ *  that SAD-B scores it high; at 28,28 one with an arc of nine that is `strong` brighter and a rest that is similar. */
 static void set_up_pair(int weak, int strong)
 {
     set_up_plain(40, 40);

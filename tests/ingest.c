@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* ingest: every format at every value, odd sizes and pitches, masks; and nothing else of the arena changes. Sources end right
- * before a page that must not be touched, as the lower right crop of a larger picture does. */
+/* ingest: every format at every value, odd sizes and pitches, masks; and nothing else of the arena changes. Sources end
+ * right before a page that must not be touched, as the lower right crop of a larger picture does. */
 #define _DEFAULT_SOURCE
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "stand.h"
 
-/* ---- sources ----------------------------------------------------------------------------------------------------------------- */
+/* ---- sources --------------------------------------------------------------------------------------------------------- */
 
 /** Memory whose end is the end of what may be read. */
 struct region {
@@ -52,9 +52,9 @@ static void make_source(int32_t camera, uint32_t format, uint32_t gap, int with_
     if (with_mask) scribble((uint8_t *)(uintptr_t)source->mask, rows * source->mask_pitch + (uint32_t)l->width);
 }
 
-/* ---- oracle ------------------------------------------------------------------------------------------------------------------ */
+/* ---- oracle ---------------------------------------------------------------------------------------------------------- */
 
-/** Grey level of 0..255 for a value of a range of `white` + 1 values: the range in 256 equal parts, more than white is white. */
+/** Grey level of a value of the range 0..white: the range in 256 equal parts, more than white is white. */
 static uint8_t shade(unsigned value, unsigned white)
 {
     return value > white ? 255 : (uint8_t)floor(256.0 * value / (white + 1.0));
@@ -83,7 +83,8 @@ static void expect_camera(int32_t camera)
         for (int32_t x = 0; x < l->width; x++) {
             expected.pyramid.pixels[step.parity][camera][l->offset + (uint32_t)(y * l->pitch + x)] = shade_at(source, x, y);
             if (source->mask)
-                expected.ingest.mask_frame[camera][y * l->pitch + x] = source->mask[(size_t)y * source->mask_pitch + (size_t)x];
+                expected.ingest.mask_frame[camera][y * l->pitch + x] =
+                    source->mask[(size_t)y * source->mask_pitch + (size_t)x];
         }
     for (int32_t cell = 0; cell < cells_of(camera); cell++) expected.detect.best[camera][cell] = 0;
 }
@@ -99,11 +100,12 @@ static void run_and_compare(const char *what)
     assert_memory_equal(&pinned.params, &given, sizeof given);
 }
 
-/* ---- tests ------------------------------------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------------------------------- */
 
 static const struct size {
     int32_t width, height;
-} size[] = {{16, 16}, {17, 31}, {33, 64}, {63, 16}, {64, 17}, {65, 19}, {127, 40}, {641, 479}, {752, 480}, {VFRONT_WIDTH, VFRONT_HEIGHT}};
+} size[] = {{16, 16}, {17, 31},  {33, 64},   {63, 16},   {64, 17},
+            {65, 19}, {127, 40}, {641, 479}, {752, 480}, {VFRONT_WIDTH, VFRONT_HEIGHT}};
 
 static void one_picture(struct size z, uint32_t format, uint32_t gap)
 {
@@ -189,7 +191,24 @@ static void known_values(void **state)
         memcpy((uint8_t *)(uintptr_t)pinned.params.source[0].data + 2 * (5 * 16 + 7), &known[i].value, 2);
         vf_ingest_host(&step);
         const int is = memory.pyramid.pixels[step.parity][0][5 * step.geometry.level[0][0].pitch + 7];
-        REQUIRE(is == known[i].grey, "format %u value %d: is %d, should be %d", known[i].format, known[i].value, is, known[i].grey);
+        REQUIRE(is == known[i].grey, "format %u value %d: is %d, should be %d", known[i].format, known[i].value, is,
+                known[i].grey);
+    }
+}
+
+/** The rule of one pixel, which both forms of the stage share: the host form copies formats of one byte without it. */
+static void rule_of_a_pixel(void **state)
+{
+    (void)state;
+    shake(7);
+    for (uint32_t format = VFRONT_GREY8; format <= VFRONT_YUYV; format++) {
+        set_up(1, 33, 64, 0);
+        make_source(0, format, 4, 0);
+        const struct vf_source *source = &pinned.params.source[0];
+        for (int32_t y = 0; y < 64; y++)
+            for (int32_t x = 0; x < 33; x++)
+                assert_int_equal(vf_ingest_pixel(source->data + (size_t)y * source->pitch, format, x),
+                                 shade_at(source, x, y));
     }
 }
 
@@ -222,14 +241,18 @@ static void masks_say_what_is_usable(void **state)
         set_cells_about(32, 32);
         make_source(0, VFRONT_GREY8, 5, given & 1);
         step.geometry.masked[0] = given >> 1;
-        for (size_t i = 0; i < sizeof memory.ingest.mask_static[0]; i++) memory.ingest.mask_static[0][i] = (uint8_t)(roll(2) * 7);
-        for (int32_t i = 0; given & 1 && i < 22 * 21 + 19; i++) ((uint8_t *)(uintptr_t)pinned.params.source[0].mask)[i] = (uint8_t)(roll(2) * 128);
+        for (size_t i = 0; i < sizeof memory.ingest.mask_static[0]; i++)
+            memory.ingest.mask_static[0][i] = (uint8_t)(roll(2) * 7);
+        for (int32_t i = 0; given & 1 && i < 22 * 21 + 19; i++)
+            ((uint8_t *)(uintptr_t)pinned.params.source[0].mask)[i] = (uint8_t)(roll(2) * 128);
         vf_ingest_host(&step);
         for (int32_t y = 0; y < 23; y++)
             for (int32_t x = 0; x < 19; x++) {
                 const int frame_forbids = given & 1 && pinned.params.source[0].mask[y * 21 + x] == 0;
-                const int static_forbids = given >> 1 && memory.ingest.mask_static[0][y * step.geometry.level[0][0].pitch + x] == 0;
-                REQUIRE(!!vf_usable(&step, 0, x, y) == !(frame_forbids || static_forbids), "masks %d at %d, %d", given, x, y);
+                const int static_forbids =
+                    given >> 1 && memory.ingest.mask_static[0][y * step.geometry.level[0][0].pitch + x] == 0;
+                REQUIRE(!!vf_usable(&step, 0, x, y) == !(frame_forbids || static_forbids), "masks %d at %d, %d", given, x,
+                        y);
             }
     }
 }
@@ -241,6 +264,7 @@ int main(void)
         cmocka_unit_test(cameras_of_two_sizes_and_formats),
         cmocka_unit_test(every_value_of_two_bytes),
         cmocka_unit_test(known_values),
+        cmocka_unit_test(rule_of_a_pixel),
         cmocka_unit_test(chroma_plays_no_part),
         cmocka_unit_test(masks_say_what_is_usable),
     };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* pyramid: every level of odd and even sizes against means in double precision, the light sums against a count over the whole
- * picture, answers worked out by hand; and nothing else of the arena changes. */
+/* pyramid: every level of odd and even sizes against means in double precision, the light sums against a count over the
+ * whole picture, answers worked out by hand; and nothing else of the arena changes. */
 #include "stand.h"
 
-/* ---- pictures ---------------------------------------------------------------------------------------------------------------- */
+/* ---- pictures -------------------------------------------------------------------------------------------------------- */
 
 enum fill { NOISE, BLACK, WHITE, CHECKER, LIMITS, RAMP, FILLS };
 
@@ -35,7 +35,7 @@ static void draw(int32_t camera, enum fill fill)
             *pixel(&memory, camera, 0, x, y) = *pixel(&expected, camera, 0, x, y) = paint(fill, x, y);
 }
 
-/* ---- oracle ------------------------------------------------------------------------------------------------------------------ */
+/* ---- oracle ---------------------------------------------------------------------------------------------------------- */
 
 static int grey(int32_t camera, int32_t level, int32_t x, int32_t y) { return *pixel(&expected, camera, level, x, y); }
 
@@ -89,7 +89,7 @@ static void run_and_compare(const char *what)
     same_arena(what);
 }
 
-/* ---- tests ------------------------------------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------------------------------- */
 
 static const struct size {
     int32_t width, height;
@@ -154,8 +154,8 @@ static void light_of_the_whole_picture(void **state)
             tiles_bright += light->bright;
             tiles_edge += light->edge;
         }
-        REQUIRE(sum == tiles_sum && dark == tiles_dark && bright == tiles_bright && edge == tiles_edge, "%dx%d", size[i].width,
-                size[i].height);
+        REQUIRE(sum == tiles_sum && dark == tiles_dark && bright == tiles_bright && edge == tiles_edge, "%dx%d",
+                size[i].width, size[i].height);
     }
 }
 
@@ -170,14 +170,14 @@ static void known_means(void **state)
         {{10, 20, 30, 41}, 25},    {{10, 20, 30, 42}, 26},    {{255, 0, 0, 0}, 64},      {{0, 253, 0, 0}, 63},
     };
     (void)state;
-    if (VFRONT_LEVELS < 2 || !fits(33, 33, 0)) skip();
+    if (!HALF || !fits(33, 33, 0)) skip();
     shake(4);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         set_up(1, 33, 33, 0);
         draw(0, NOISE);
         for (int32_t k = 0; k < 4; k++) *pixel(&memory, 0, 0, 10 + k % 2, 30 + k / 2) = known[i].four[k];
         vf_pyramid_host(&step);
-        assert_int_equal(*pixel(&memory, 0, 1, 5, 15), known[i].mean);
+        assert_int_equal(*pixel(&memory, 0, HALF, 5, 15), known[i].mean);
     }
 }
 
@@ -185,13 +185,13 @@ static void known_means(void **state)
 static void known_ramp(void **state)
 {
     (void)state;
-    if (VFRONT_LEVELS < 3 || !fits(64, 64, 0)) skip();
+    if (!QUARTER || !fits(64, 64, 0)) skip();
     shake(5);
     set_up(1, 64, 64, 0);
     for (int32_t i = 0; i < 64 * 64; i++) *pixel(&memory, 0, 0, i % 64, i / 64) = (uint8_t)(3 * (i % 64));
     vf_pyramid_host(&step);
-    for (int32_t i = 0; i < 32 * 32; i++) assert_int_equal(*pixel(&memory, 0, 1, i % 32, i / 32), 6 * (i % 32) + 2);
-    for (int32_t i = 0; i < 16 * 16; i++) assert_int_equal(*pixel(&memory, 0, 2, i % 16, i / 16), 12 * (i % 16) + 5);
+    for (int32_t i = 0; i < 32 * 32; i++) assert_int_equal(*pixel(&memory, 0, HALF, i % 32, i / 32), 6 * (i % 32) + 2);
+    for (int32_t i = 0; i < 16 * 16; i++) assert_int_equal(*pixel(&memory, 0, QUARTER, i % 16, i / 16), 12 * (i % 16) + 5);
 }
 
 /** By hand: sums of a picture of 17x19, white but for one black and two nearly white pixels. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* report: every field of a result from states that are known, health by hand, and the digest: which bytes of a result it covers,
- * and in which order. */
+/* report: every field of a result from states that are known, health by hand, and the digest: which bytes of a result it
+ * covers, and in which order. */
 #include "stand.h"
 
-/* ---- a known state ----------------------------------------------------------------------------------------------------------- */
+/* ---- a known state --------------------------------------------------------------------------------------------------- */
 
 static vfront_result_t *result(void) { return &pinned.result[memory.ingest.params.result]; }
 
@@ -37,7 +37,7 @@ static void random_feature(struct vf_feature *f, uint64_t id)
     f->end = (uint8_t)between(1, VFRONT_ENDS - 1);
 }
 
-/* ---- fields ------------------------------------------------------------------------------------------------------------------ */
+/* ---- fields ---------------------------------------------------------------------------------------------------------- */
 
 /** Compares floats by their bits. */
 static void same_float(float is, double should)
@@ -189,10 +189,11 @@ static void known_key_point(void **state)
     memory.detect.best[0][0] = vf_detect_key(1, 2, 7, 9);
     vf_report_host(&step);
     assert_true(result()->keypoints[0][0].x_px == 29.5f && result()->keypoints[0][0].y_px == 37.5f);
-    assert_true(result()->keypoints[0][0].score == 1 && result()->keypoints[0][0].weak == 1 && result()->keypoints[0][0].level == 2);
+    assert_true(result()->keypoints[0][0].score == 1 && result()->keypoints[0][0].weak == 1
+                && result()->keypoints[0][0].level == 2);
 }
 
-/* ---- health ------------------------------------------------------------------------------------------------------------------ */
+/* ---- health ---------------------------------------------------------------------------------------------------------- */
 
 static void counts_are_passed_on(void **state)
 {
@@ -248,8 +249,8 @@ static void states_and_quality(void **state)
         step.tuning.track_target = known[i].target;
         step.tuning.health_degraded_percent = known[i].degraded_percent;
         vf_report_host(&step);
-        REQUIRE(result()->health.state == known[i].state && result()->health.quality == known[i].quality, "line %zu: state %u quality %u",
-                i, result()->health.state, result()->health.quality);
+        REQUIRE(result()->health.state == known[i].state && result()->health.quality == known[i].quality,
+                "line %zu: state %u quality %u", i, result()->health.state, result()->health.quality);
     }
 }
 
@@ -259,10 +260,12 @@ static void light(void **state)
     (void)state;
     shake(8);
     for (int i = 0; i < 50; i++) {
-        double sum[VFRONT_CAMERAS] = {0}, edge[VFRONT_CAMERAS] = {0}, dark[VFRONT_CAMERAS] = {0}, bright[VFRONT_CAMERAS] = {0};
+        double sum[VFRONT_CAMERAS] = {0}, edge[VFRONT_CAMERAS] = {0}, dark[VFRONT_CAMERAS] = {0},
+               bright[VFRONT_CAMERAS] = {0};
         set_up(VFRONT_CAMERAS, between(16, VFRONT_WIDTH), between(16, VFRONT_HEIGHT), 0);
         set_up_empty();
-        for (int32_t c = 0; c < VFRONT_CAMERAS; c++) lay_out_levels(c, between(16, VFRONT_WIDTH), between(16, VFRONT_HEIGHT), 0);
+        for (int32_t c = 0; c < VFRONT_CAMERAS; c++)
+            lay_out_levels(c, between(16, VFRONT_WIDTH), between(16, VFRONT_HEIGHT), 0);
         set_cells_about(64, 64);
         memset(memory.detect.best, 0, sizeof memory.detect.best);
         scribble(memory.pyramid.light, sizeof memory.pyramid.light); /* tiles beyond the picture's are not summed up */
@@ -272,8 +275,8 @@ static void light(void **state)
             for (int32_t t = 0; t < tiles; t++) {
                 const int32_t left = l->width - t % across * 64, below = l->height - t / across * 64;
                 const int32_t pixels = (left < 64 ? left : 64) * (below < 64 ? below : 64);
-                const struct vf_light one = {(uint32_t)roll(pixels * 255 + 1), (uint32_t)roll(pixels + 1), (uint32_t)roll(pixels + 1),
-                                             (uint32_t)roll(pixels * 255 + 1)};
+                const struct vf_light one = {(uint32_t)roll(pixels * 255 + 1), (uint32_t)roll(pixels + 1),
+                                             (uint32_t)roll(pixels + 1), (uint32_t)roll(pixels * 255 + 1)};
                 memory.pyramid.light[c][t] = one;
                 sum[c] += one.sum;
                 edge[c] += one.edge;
@@ -306,7 +309,8 @@ static void light_at_its_limits(void **state)
         for (int32_t y = 0; y < VFRONT_HEIGHT; y += 64)
             for (int32_t x = 0; x < VFRONT_WIDTH; x += 64) {
                 const uint32_t pixels = 64 * (uint32_t)(VFRONT_HEIGHT - y < 64 ? VFRONT_HEIGHT - y : 64);
-                const struct vf_light tile = {white ? 255 * pixels : 0, white ? 0 : pixels, white ? pixels : 0, 255 * pixels};
+                const struct vf_light tile = {white ? 255 * pixels : 0, white ? 0 : pixels, white ? pixels : 0,
+                                              255 * pixels};
                 memory.pyramid.light[0][y / 64 * (VFRONT_WIDTH / 64) + x / 64] = tile;
             }
         vf_report_host(&step);
@@ -350,9 +354,12 @@ static void all_else_stays(void **state)
     same_arena("report");
 }
 
-/* ---- digest ------------------------------------------------------------------------------------------------------------------ */
+/* ---- digest ---------------------------------------------------------------------------------------------------------- */
 
 static vfront_result_t sample;
+
+/** Key points of a camera in the sample; there is room for one more. */
+static uint32_t sample_keypoints(uint32_t camera) { return VFRONT_CELLS > 3 ? 2 + camera : 0; }
 
 static void make_sample(uint64_t seed)
 {
@@ -360,21 +367,23 @@ static void make_sample(uint64_t seed)
     scribble(&sample, sizeof sample);
     sample.tracks_count = 3;
     sample.lost_count = 2;
-    for (uint32_t c = 0; c < VFRONT_CAMERAS; c++) sample.keypoints_count[c] = 2 + c;
+    for (uint32_t c = 0; c < VFRONT_CAMERAS; c++) sample.keypoints_count[c] = sample_keypoints(c);
 }
 
-/** Whether a byte of the sample is outside of what a digest is over: `timing`, health.reset_counter, and what lies beyond the
- *  counts. Everything else counts, so that a new field cannot be forgotten. */
+/** Whether a byte of the sample is outside of what a digest is over: `timing`, health.reset_counter, and what lies beyond
+ *  the counts. Everything else counts, so that a new field cannot be forgotten. */
 static int is_exempt(size_t at)
 {
     const size_t reset = offsetof(vfront_result_t, health) + offsetof(vfront_health_t, reset_counter);
     if (at >= reset && at < reset + sizeof sample.health.reset_counter) return 1;
-    if (at >= offsetof(vfront_result_t, timing) && at < offsetof(vfront_result_t, tracks)) return 1; /* and what aligns tracks */
+    /* timing, and what aligns tracks */
+    if (at >= offsetof(vfront_result_t, timing) && at < offsetof(vfront_result_t, tracks)) return 1;
     if (at >= offsetof(vfront_result_t, tracks[3]) && at < offsetof(vfront_result_t, lost)) return 1;
     if (at >= offsetof(vfront_result_t, lost[2]) && at < offsetof(vfront_result_t, keypoints)) return 1;
-    for (size_t c = 0; c < VFRONT_CAMERAS; c++) {
+    for (uint32_t c = 0; c < VFRONT_CAMERAS; c++) {
         const size_t first = offsetof(vfront_result_t, keypoints) + c * sizeof sample.keypoints[0];
-        if (at >= first + (2 + c) * sizeof(vfront_keypoint_t) && at < first + sizeof sample.keypoints[0]) return 1;
+        if (at >= first + sample_keypoints(c) * sizeof(vfront_keypoint_t) && at < first + sizeof sample.keypoints[0])
+            return 1;
     }
     return 0;
 }
@@ -400,7 +409,7 @@ static void every_byte_counts_or_not(void **state)
         bytes[at] ^= flip;
         covered += !is_exempt(at);
     }
-    assert_true(covered > 300);
+    assert_true(covered > 250);
     assert_int_equal(vfront_digest(&sample), digest);
 }
 
@@ -515,12 +524,12 @@ static void put_lists(void)
     }
 }
 
-/** The order of the fields is part of the promise: digests are kept from version to version. A count stands right before its list,
- *  the cameras' fields of health camera by camera. */
+/** The order of the fields is part of the promise: digests are kept from version to version. A count stands right before
+ *  its list, the cameras' fields of health camera by camera. */
 static void order_of_the_fields(void **state)
 {
     (void)state;
-    assert_true(fnv1a("", 0) == 0xcbf29ce484222325ull && fnv1a("foobar", 6) == 0x85944171f73967e8ull); /* published answers */
+    assert_true(fnv1a("", 0) == 0xcbf29ce484222325ull && fnv1a("foobar", 6) == 0x85944171f73967e8ull); /* published */
     for (uint64_t seed = 15; seed < 25; seed++) {
         make_sample(seed);
         put_count = 0;

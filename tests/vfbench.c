@@ -169,6 +169,8 @@ static const uint8_t *pick(enum fill fill, long frame)
     return picture[fill][turn < PICTURES ? turn : 2 * PICTURES - 2 - turn];
 }
 
+static double submit_us; /* what the last vfront_submit() took */
+
 static const vfront_result_t *step(int width, int height, enum fill fill, long frame)
 {
     vfront_frame_t f = {.t_ns = (uint64_t)(frame + 1) * 10000000u};
@@ -178,20 +180,23 @@ static const vfront_result_t *step(int width, int height, enum fill fill, long f
     f.picture[0].pitch_bytes = (uint32_t)width;
     f.picture[0].memory = VFRONT_PINNED_MEMORY;
     const vfront_result_t *r;
-    const vfront_status_t status = vfront_step(&vf, &f, &r);
+    const double begin = now_us();
+    vfront_status_t status = vfront_submit(&vf, &f);
+    submit_us = now_us() - begin;
+    if (!status) status = vfront_wait(&vf, UINT32_MAX, &r);
     if (!status) return r;
     fprintf(stderr, "vfcheck: %s: %s\n", vfront_status_name(status), vfront_detail(&vf));
     exit(1);
 }
 
 struct wall {
-    float p50, p99, p999, most, device, tracks;
+    float p50, p99, p999, most, device, submit, tracks;
     float stage[VFRONT_STAGES];
 };
 
 static struct wall measure_steps(int width, int height, enum fill fill, long steps)
 {
-    struct wall w = {0, 0, 0, 0, 0, 0, {0}};
+    struct wall w = {0, 0, 0, 0, 0, 0, 0, {0}};
     float *time = malloc(sizeof(float) * (size_t)steps);
     if (!time) exit(1);
     for (long i = -50; i < steps; i++) {
@@ -200,6 +205,7 @@ static struct wall measure_steps(int width, int height, enum fill fill, long ste
         if (i < 0) continue;
         time[i] = (float)(now_us() - begin);
         w.device += r->timing.device_us;
+        w.submit += (float)submit_us;
         w.tracks += (float)r->health.followed;
         for (int s = 0; s < VFRONT_STAGES; s++) w.stage[s] += r->timing.stage_us[s];
     }
@@ -209,6 +215,7 @@ static struct wall measure_steps(int width, int height, enum fill fill, long ste
     w.p999 = share(time, steps, 0.999);
     w.most = time[steps - 1];
     w.device /= (float)steps;
+    w.submit /= (float)steps;
     w.tracks /= (float)steps;
     for (int s = 0; s < VFRONT_STAGES; s++) w.stage[s] /= (float)steps;
     free(time);
@@ -217,8 +224,8 @@ static struct wall measure_steps(int width, int height, enum fill fill, long ste
 
 static void print_wall(const char *what, const struct wall *w, float floor)
 {
-    printf("%-44s %7.1f us p50 %7.1f p99 (%4.1f x empty graph)  device %5.1f |", what, (double)w->p50, (double)w->p99,
-           (double)(w->p50 / floor), (double)w->device);
+    printf("%-44s %7.1f us p50 %7.1f p99 (%4.1f x empty graph)  submit %.1f device %5.1f |", what, (double)w->p50, (double)w->p99,
+           (double)(w->p50 / floor), (double)w->submit, (double)w->device);
     for (int s = 0; s < VFRONT_STAGES; s++) printf(" %s %.1f", vfront_stage_name((size_t)s), (double)w->stage[s]);
     printf(" | %.0f followed\n", (double)w->tracks);
 }

@@ -62,6 +62,7 @@ struct cudaDeviceProp {
 #include "../cuda_calls.def"
 #undef CUDA_CALL
 
+cudaError_t cudaMemGetInfo(size_t *free, size_t *total); /* of the tests, not of the port */
 cudaError_t cudaGetLastError(void);
 const char *cudaGetErrorName(cudaError_t error);
 

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* Nothing is allocated after vfront_init(): 1,000 steps of all kinds, refused frames, time-outs and resets among them,
+ * and not one call of an allocator. Three nets: malloc and its kin are replaced for the whole process, libc and drivers included;
+ * every CUDA call of the port is wrapped (-Wl,--wrap), and only those that a step needs may come; and the address space, the heap
+ * and the device's free memory are the same before and after. */
+#define _GNU_SOURCE
+#include "pair.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#ifdef VFRONT_CUDA
+#include "../port/cuda/cuda.h"
+#endif
+
+#define STEPS 1000
+#define SETTLED 16 /* steps after which a driver, too, must have all that it wants */
+
+/* ---- the nets -------------------------------------------------------------------------------------------------------------- */
+
+static volatile struct { /* volatile: compilers know that malloc() looks at no variable of a program */
+    int armed;
+    long calls;       /* of allocators, by anyone */
+    const char *last; /* its name */
+    long wrong;       /* CUDA calls that no step needs */
+} net;
+
+static void caught(const char *name)
+{
+    if (!net.armed) return;
+    net.calls++;
+    net.last = name;
+}
+
+/* glibc's own, under the names that it keeps for programs that replace malloc. */
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t count, size_t bytes);
+void *__libc_realloc(void *old, size_t bytes);
+void *__libc_memalign(size_t alignment, size_t bytes);
+void __libc_free(void *old);
+
+void *malloc(size_t bytes) { return caught("malloc"), __libc_malloc(bytes); }
+void *calloc(size_t count, size_t bytes) { return caught("calloc"), __libc_calloc(count, bytes); }
+void *realloc(void *old, size_t bytes) { return caught("realloc"), __libc_realloc(old, bytes); }
+void *reallocarray(void *old, size_t count, size_t bytes) { return caught("reallocarray"), __libc_realloc(old, count * bytes); }
+void *memalign(size_t alignment, size_t bytes) { return caught("memalign"), __libc_memalign(alignment, bytes); }
+void *aligned_alloc(size_t alignment, size_t bytes) { return caught("aligned_alloc"), __libc_memalign(alignment, bytes); }
+void *valloc(size_t bytes) { return caught("valloc"), __libc_memalign(4096, bytes); }
+int posix_memalign(void **out, size_t alignment, size_t bytes)
+{
+    caught("posix_memalign");
+    *out = __libc_memalign(alignment, bytes);
+    return *out ? 0 : 12;
+}
+void free(void *old)
+{
+    if (old) caught("free");
+    __libc_free(old);
+}
+
+#ifdef VFRONT_CUDA
+static int needed(const char *call)
+{
+    static const char *const step[] = {"cudaGetDevice", "cudaSetDevice", "cudaPointerGetAttributes", "cudaGraphLaunch", "cudaStreamQuery"};
+    for (size_t i = 0; i < sizeof step / sizeof *step; i++)
+        if (strcmp(call, step[i]) == 0) return 1;
+    return 0;
+}
+
+#define CUDA_CALL(name, parameters, arguments, makes)        \
+    cudaError_t __real_##name parameters;                    \
+    cudaError_t __wrap_##name parameters;                    \
+    cudaError_t __wrap_##name parameters                     \
+    {                                                        \
+        if (net.armed && !needed(#name)) {                   \
+            net.wrong++;                                     \
+            net.last = #name;                                \
+        }                                                    \
+        return __real_##name arguments;                      \
+    }
+#include "cuda_calls.def"
+#undef CUDA_CALL
+#endif
+
+/** What the process holds. */
+struct held {
+    long pages;   /* of address space */
+    size_t heap;  /* bytes in use */
+    size_t device;/* bytes free */
+};
+
+static struct held look(void)
+{
+    static char text[128];
+    struct held h = {0, mallinfo2().uordblks, 0};
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (f) {
+        setvbuf(f, NULL, _IONBF, 0);
+        if (fgets(text, sizeof text, f)) h.pages = strtol(text, NULL, 10);
+        fclose(f);
+    }
+#ifdef VFRONT_CUDA
+    size_t total;
+    if (pair_port == VFRONT_PORT_CUDA) assert_int_equal(cudaMemGetInfo(&h.device, &total), cudaSuccess);
+#endif
+    return h;
+}
+
+/* ---- steps ----------------------------------------------------------------------------------------------------------------- */
+
+static uint8_t packed[6][PICTURES][2 * VFRONT_WIDTH * VFRONT_HEIGHT];
+static uint8_t mask[VFRONT_WIDTH * VFRONT_HEIGHT];
+static vfront_gyro_t gyro[2];
+static const double still[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+
+static void prepare(void)
+{
+    for (int format = 0; format < 6; format++)
+        for (int i = 0; i < PICTURES; i++)
+            scene_pack(packed[format][i], 160 * scene_pixel_bytes((vfront_format_t)format), pair_grey[i], 160, 160, 120,
+                       (vfront_format_t)format);
+    for (size_t i = 0; i < sizeof mask; i++) mask[i] = i % 7 > 0;
+}
+
+/** A frame of the i-th kind. */
+static vfront_frame_t frame_of(uint64_t i)
+{
+    vfront_frame_t f = pair_frame(i);
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        vfront_picture_t *p = &f.picture[c];
+        p->format = (vfront_format_t)(i % 6);
+        p->data = packed[i % 6][i % PICTURES];
+        p->pitch_bytes = 160 * scene_pixel_bytes(p->format);
+        if (i % 4 == 1) {
+            void *data;
+            if (vfront_input(&pair_vf, c, &data)) fail();
+            memcpy(data, p->data, p->pitch_bytes * 120);
+            p->data = data;
+            p->memory = VFRONT_PINNED_MEMORY;
+        }
+        if (i % 5 == 2) p->mask = mask, p->mask_width_px = 160, p->mask_height_px = 120, p->mask_pitch_bytes = 160;
+    }
+    gyro[0].t_ns = f.t_ns - 1000000;
+    gyro[1].t_ns = f.t_ns;
+    if (i % 3 == 1) f.R_cur_prev = still;
+    if (i % 3 == 2) f.gyro = gyro, f.gyro_count = 2;
+    return f;
+}
+
+static void step(uint64_t i)
+{
+    const vfront_result_t *r;
+    vfront_frame_t f = frame_of(i), bad = f;
+    bad.picture[VFRONT_CAMERAS - 1].format = (vfront_format_t)77;
+    if (vfront_submit(&pair_vf, &bad) != VFRONT_E_FORMAT) fail();
+    if (vfront_submit(&pair_vf, &f)) fail();
+    vfront_status_t status;
+    do status = vfront_wait(&pair_vf, 0, &r);
+    while (status == VFRONT_E_TIMEOUT);
+    if (status || !vfront_digest(r)) fail();
+    if (i % 100 == 99 && vfront_reset(&pair_vf)) fail();
+}
+
+static void nothing_allocated(void **state)
+{
+    (void)state;
+    prepare();
+    const vfront_rig_t rig = scene_rig(&pair_scene, VFRONT_CAMERAS);
+    assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_OK);
+    net.calls = net.wrong = 0;
+    struct held before = {0, 0, 0};
+    net.armed = 1;
+    for (uint64_t i = 0; i < STEPS; i++) {
+        if (i == SETTLED) {
+            net.armed = 0;
+            look();
+            before = look();
+            net.armed = 1;
+        }
+        step(i);
+    }
+    net.armed = 0;
+    const struct held after = look();
+    vfront_shutdown(&pair_vf);
+    if (net.wrong) fail_msg("%s was called %ld times after vfront_init()", net.last, net.wrong);
+    if (net.calls) fail_msg("%s and others were called %ld times after vfront_init()", net.last, net.calls);
+    assert_int_equal(after.heap, before.heap);
+    assert_int_equal(after.pages, before.pages);
+    assert_int_equal(after.device, before.device);
+}
+
+/** The nets hold: one allocation is seen in each. */
+static void nets_hold(void **state)
+{
+    (void)state;
+    void *volatile kept;
+    const struct held before = look();
+    net.calls = 0;
+    net.armed = 1;
+    kept = malloc(1 << 20);
+    void *volatile other = aligned_alloc(64, 64);
+    free(other);
+    net.armed = 0;
+    const struct held after = look();
+    assert_int_equal(net.calls, 3);
+    assert_true(after.heap > before.heap || after.pages > before.pages);
+    free(kept);
+#ifdef VFRONT_CUDA
+    if (pair_port != VFRONT_PORT_CUDA) return;
+    void *device;
+    net.wrong = 0;
+    net.armed = 1;
+    assert_int_equal(cudaMalloc(&device, 64 << 20), cudaSuccess);
+    net.armed = 0;
+    assert_true(look().device < before.device);
+    cudaFree(device);
+    assert_int_equal(net.wrong, 1);
+#endif
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(nothing_allocated, pair_end),
+        cmocka_unit_test(nets_hold),
+    };
+    return pair_run("alloc", tests, sizeof tests / sizeof *tests);
+}

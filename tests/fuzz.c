@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT */
+/* Random calls of every public function with random arguments, most of them good. A model knows which front end is in use and has a
+ * frame under way; a twin sees only what was accepted, and its digests must be the same: what was refused has changed nothing.
+ *
+ *   fuzz [--seconds N] [--runs N] [--seed N]   random inputs; prints the seed of a run that fails
+ *   fuzz FILE...                               inputs as libFuzzer keeps them
+ * With -DLIBFUZZER there is no main(), and libFuzzer drives. */
+#include <math.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "scene.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define CHECK(condition)                                                             \
+    do {                                                                             \
+        if (!(condition)) {                                                          \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);          \
+            abort();                                                                 \
+        }                                                                            \
+    } while (0)
+
+/* ---- dice ------------------------------------------------------------------------------------------------------------------ */
+
+static const uint8_t *dice, *dice_end;
+
+static uint32_t roll(uint32_t below) /* 0 .. below - 1, 0 when the input is used up */
+{
+    uint32_t v = 0;
+    for (uint32_t most = below - 1; most && dice < dice_end; most >>= 8) v = v << 8 | *dice++;
+    return v % below;
+}
+static int one_in(uint32_t n) { return dice < dice_end && roll(n) == n - 1; }
+
+static int32_t wild_int(void)
+{
+    static const int32_t odd[] = {0, 1, -1, 2, 15, 16, 63, 64, 100, 4096, 65535, 65536, -32768, INT32_MAX, INT32_MIN, INT32_MAX - 1};
+    return one_in(3) ? (int32_t)(roll(65536) << 16 | roll(65536)) : odd[roll(16)];
+}
+
+static double wild_double(void)
+{
+    static const double odd[] = {0, -0.0, 1, -1, NAN, INFINITY, -INFINITY, 1e-310, 1e300, -1e300, 1e-3, 99.999, -100, 100.001, 1e9, 0.5};
+    return odd[roll(16)];
+}
+
+/** A number of least .. most, now and then any. */
+static int32_t number(int32_t least, int32_t most)
+{
+    return one_in(40) ? wild_int() : least + (int32_t)roll((uint32_t)(most - least) + 1);
+}
+static double real(double least, double most) { return one_in(40) ? wild_double() : least + (most - least) * roll(65536) / 65535.0; }
+
+/* ---- arguments ------------------------------------------------------------------------------------------------------------- */
+
+#define ROOM (4 * VFRONT_WIDTH * VFRONT_HEIGHT)
+static uint8_t pixels[6][ROOM + 8]; /* blobs, blobs moved, noise, black, white, checkerboard */
+static uint8_t masks[3][ROOM];      /* ones, holes, zeros */
+
+static void draw(void)
+{
+    static int drawn;
+    if (drawn++) return;
+    for (uint32_t i = 0; i < ROOM + 8; i++) {
+        pixels[2][i] = (uint8_t)scene_hash(1, i, 0);
+        pixels[4][i] = 255;
+        pixels[5][i] = (i / 7 + i / 1345) % 2 ? 250 : 5;
+    }
+    for (int k = 0; k < 2; k++) {
+        const struct scene wide = {4 * VFRONT_WIDTH, VFRONT_HEIGHT, 3, 40, -24};
+        scene_draw(&wide, k, pixels[k], 4 * VFRONT_WIDTH);
+    }
+    for (uint32_t i = 0; i < ROOM; i++) {
+        masks[0][i] = 1;
+        masks[1][i] = i / 50 % 3 > 0;
+    }
+}
+
+/** The rotation of a camera that is turned by up to a radian about each axis, or anything. */
+static void rotation(double R[9])
+{
+    static const double identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    const int axis = (int)roll(3), a = (axis + 1) % 3, b = (axis + 2) % 3;
+    const double angle = one_in(3) ? real(-3, 3) : real(-0.05, 0.05);
+    memcpy(R, identity, sizeof identity);
+    R[4 * a] = R[4 * b] = cos(angle);
+    R[3 * a + b] = -sin(angle);
+    R[3 * b + a] = sin(angle);
+    if (one_in(20)) R[roll(9)] = wild_double();
+}
+
+static vfront_rig_t some_rig(void)
+{
+    vfront_rig_t rig;
+    memset(&rig, 0, sizeof rig);
+    rig.cameras = number(1, VFRONT_CAMERAS);
+    for (int i = 0; i < VFRONT_CAMERAS; i++) {
+        vfront_camera_t *c = &rig.camera[i];
+        c->width_px = number(16, VFRONT_WIDTH);
+        c->height_px = number(16, VFRONT_HEIGHT);
+        if (!one_in(3)) {
+            c->fx_px = real(0.06, 90) * c->width_px;
+            c->fy_px = real(0.06, 90) * c->width_px;
+            c->cx_px = real(-0.9, 1.9) * c->width_px;
+            c->cy_px = real(-0.9, 1.9) * c->height_px;
+        }
+        if (one_in(3)) rotation(c->R_cam_imu);
+        if (one_in(3)) {
+            c->mask = masks[roll(3)];
+            c->mask_pitch_bytes = (uint32_t)number(VFRONT_WIDTH, 3 * VFRONT_WIDTH);
+            if (c->mask_pitch_bytes > ROOM / VFRONT_HEIGHT) c->mask_pitch_bytes %= VFRONT_WIDTH; /* too small, or it lies in the room */
+        }
+    }
+    return rig;
+}
+
+static vfront_tuning_t some_tuning(void)
+{
+    vfront_tuning_t t;
+    const vfront_tuning_entry_t *e;
+    vfront_tuning_default(&t);
+    for (size_t i = 0; (e = vfront_tuning_entry(i)) != NULL; i++) {
+        const int32_t value = number(e->least, e->most < 300 ? e->most : 300);
+        if (!one_in(4)) continue;
+        if (one_in(10)) {
+            memcpy((int32_t *)&t + i, &value, sizeof value); /* past the check of vfront_tuning_set() */
+            continue;
+        }
+        const vfront_status_t s = vfront_tuning_set(&t, e->name, value);
+        CHECK(s == (value < e->least || value > e->most ? VFRONT_E_TUNING : VFRONT_OK));
+    }
+    CHECK(vfront_tuning_set(&t, "no such value", 1) == VFRONT_E_TUNING);
+    return t;
+}
+
+static vfront_gyro_t gyro[VFRONT_GYRO_SAMPLES + 1];
+static double R_cur_prev[9];
+static uint64_t now_ns;
+
+static void some_motion(vfront_frame_t *f)
+{
+    if (one_in(5)) {
+        rotation(R_cur_prev);
+        f->R_cur_prev = R_cur_prev;
+    }
+    if (!one_in(4)) return;
+    uint64_t t = f->t_ns - roll(50000000);
+    f->gyro = gyro;
+    f->gyro_count = (uint32_t)number(0, VFRONT_GYRO_SAMPLES);
+    for (uint32_t i = 0; i <= VFRONT_GYRO_SAMPLES; i++) {
+        gyro[i].t_ns = t;
+        t += 1 + (one_in(60) ? (uint64_t)wild_int() << roll(33) : roll(5000000));
+        for (int k = 0; k < 3; k++) gyro[i].rate_rad_s[k] = real(-3, 3);
+    }
+}
+
+static void some_picture(vfront_picture_t *p, const vfront_camera_t *camera)
+{
+    p->width_px = one_in(60) ? wild_int() : camera->width_px;
+    p->height_px = one_in(60) ? wild_int() : camera->height_px;
+    p->format = (vfront_format_t)number(VFRONT_GREY8, VFRONT_YUYV);
+    p->memory = one_in(60) ? (vfront_memory_t)wild_int() : VFRONT_HOST_MEMORY;
+    const uint32_t bytes = scene_pixel_bytes(p->format), row = bytes * (uint32_t)camera->width_px;
+    p->pitch_bytes = one_in(60) ? (uint32_t)wild_int() : row + roll(100) * (one_in(30) ? 1 : bytes);
+    if (p->pitch_bytes > ROOM / VFRONT_HEIGHT) p->pitch_bytes |= 0x80000000u; /* absurd, or it lies in the room */
+    p->data = one_in(100) ? NULL : pixels[roll(6)] + (one_in(30) ? 1 : 2 * roll(4));
+    if (!one_in(4)) return;
+    p->mask = masks[roll(3)];
+    p->mask_width_px = one_in(40) ? wild_int() : p->width_px;
+    p->mask_height_px = one_in(40) ? wild_int() : p->height_px;
+    p->mask_pitch_bytes = (uint32_t)camera->width_px + roll(50) - (one_in(40) ? 1 : 0);
+}
+
+/* ---- the front ends and what is known of them ------------------------------------------------------------------------------ */
+
+static vfront_t vf, twin;
+static struct {
+    int used, under_way;
+    vfront_rig_t rig;
+    vfront_tuning_t tuning;
+    uint64_t digest; /* the twin's, of the frame under way */
+} is;
+
+static vfront_frame_t some_frame(void)
+{
+    vfront_frame_t f;
+    memset(&f, 0, sizeof f);
+    f.t_ns = one_in(30) ? (uint64_t)wild_int() << roll(33) : now_ns + 1 + roll(60000000);
+    f.exposure_ns = roll(20000000);
+    for (int i = 0; i < VFRONT_CAMERAS; i++) some_picture(&f.picture[i], &is.rig.camera[i]);
+    some_motion(&f);
+    return f;
+}
+
+/** What every result must be, whatever the pictures show. */
+static void check_result(const vfront_result_t *r)
+{
+    const vfront_health_t *h = &r->health;
+    const float border = (float)is.tuning.detect_border_px;
+    CHECK(r->tracks_count <= VFRONT_TRACKS && r->lost_count <= VFRONT_TRACKS);
+    CHECK(r->tracks_count <= (uint32_t)is.tuning.track_target || h->born == 0);
+    CHECK(h->state <= VFRONT_LOST && h->quality >= 1 && h->quality <= 100);
+    CHECK(h->followed + h->born == r->tracks_count);
+    for (uint32_t i = 0; i < r->tracks_count; i++) {
+        const vfront_track_t *t = &r->tracks[i];
+        CHECK(i == 0 || t->id > r->tracks[i - 1].id);
+        CHECK(t->x_px >= border && t->x_px <= (float)is.rig.camera[0].width_px - 1 - border);
+        CHECK(t->y_px >= border && t->y_px <= (float)is.rig.camera[0].height_px - 1 - border);
+        CHECK(t->residual_grey <= (float)is.tuning.track_residual_grey && t->gain > 0.2f && t->gain < 4.1f);
+        CHECK((t->age == 0) == (i >= h->followed));
+    }
+    uint32_t ended = 0;
+    for (int i = 0; i < VFRONT_ENDS; i++) ended += h->ended[i];
+    CHECK(ended == r->lost_count && h->ended[0] == 0);
+    for (uint32_t i = 0; i < r->lost_count; i++) CHECK(r->lost[i].end > 0 && r->lost[i].end < VFRONT_ENDS);
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        CHECK(r->keypoints_count[c] + h->starved[c] == h->cells[c] && h->cells[c] <= VFRONT_CELLS);
+        CHECK(h->brightness_grey[c] >= 0 && h->brightness_grey[c] <= 255 && h->sharpness_grey[c] <= 255);
+        CHECK(h->dark_permille[c] <= 1000 && h->bright_permille[c] <= 1000);
+        for (uint32_t i = 1; i < r->keypoints_count[c]; i++) CHECK(r->keypoints[c][i].cell > r->keypoints[c][i - 1].cell);
+    }
+}
+
+static void refused(vfront_status_t status)
+{
+    CHECK(status < 0 && status >= VFRONT_E_TIMEOUT && strcmp(vfront_status_name(status), "unknown status") != 0);
+    CHECK(memchr(vfront_detail(&vf), 0, 128));
+}
+
+static void do_init(void)
+{
+    const vfront_rig_t rig = some_rig();
+    const vfront_tuning_t tuning = some_tuning();
+    const vfront_port_t port = one_in(30) ? (vfront_port_t)wild_int() : (vfront_port_t)roll(3);
+    const int given = !one_in(4);
+    const vfront_status_t status = vfront_init(&vf, one_in(100) ? NULL : &rig, given ? &tuning : NULL, port);
+    CHECK(!is.used || status == VFRONT_E_STATE);
+    if (status) {
+        refused(status);
+        return;
+    }
+    is.used = 1;
+    is.rig = rig;
+    is.tuning = tuning;
+    if (!given) vfront_tuning_default(&is.tuning);
+    CHECK(vfront_init(&twin, &rig, &is.tuning, VFRONT_PORT_HOST) == VFRONT_OK);
+    now_ns = roll(2) ? 0 : UINT64_MAX / 2;
+}
+
+static void do_submit(void)
+{
+    vfront_frame_t f = some_frame();
+    const vfront_frame_t plain = f;
+    if (is.used && one_in(4)) { /* camera 0 in the library's own buffer */
+        void *data;
+        CHECK(vfront_input(&vf, 0, &data) == VFRONT_OK);
+        if ((uintptr_t)f.picture[0].data % 2 == 0 && f.picture[0].data
+            && f.picture[0].pitch_bytes <= VFRONT_INPUT_BYTES / (uint32_t)is.rig.camera[0].height_px) {
+            memcpy(data, f.picture[0].data, VFRONT_INPUT_BYTES);
+            f.picture[0].data = data;
+            if (f.picture[0].memory == VFRONT_HOST_MEMORY) f.picture[0].memory = VFRONT_PINNED_MEMORY;
+        }
+    }
+    const vfront_status_t status = vfront_submit(&vf, one_in(100) ? NULL : &f);
+    if (status) {
+        CHECK(is.used || status == VFRONT_E_STATE || status == VFRONT_E_NULL);
+        refused(status);
+        return;
+    }
+    CHECK(is.used && !is.under_way);
+    is.under_way = 1;
+    now_ns = f.t_ns;
+    const vfront_result_t *r;
+    CHECK(vfront_step(&twin, &plain, &r) == VFRONT_OK);
+    is.digest = vfront_digest(r);
+}
+
+static void do_wait(void)
+{
+    const vfront_result_t *r = (const vfront_result_t *)&vf;
+    const vfront_status_t status = vfront_wait(&vf, one_in(2) ? UINT32_MAX : roll(100), &r);
+    if (status) {
+        CHECK(!is.under_way || status == VFRONT_E_TIMEOUT);
+        CHECK(r == NULL);
+        refused(status);
+        return;
+    }
+    CHECK(is.under_way);
+    is.under_way = 0;
+    check_result(r);
+    CHECK(vfront_digest(r) == is.digest);
+}
+
+static void do_reset(void)
+{
+    const vfront_status_t status = vfront_reset(&vf);
+    CHECK(status == (!is.used ? VFRONT_E_STATE : is.under_way ? VFRONT_E_BUSY : VFRONT_OK));
+    if (status) return;
+    CHECK(vfront_reset(&twin) == VFRONT_OK);
+    now_ns = 0;
+}
+
+static void do_shutdown(void)
+{
+    vfront_shutdown(&vf);
+    vfront_shutdown(&twin);
+    is.used = is.under_way = 0;
+}
+
+static void do_ask(void)
+{
+    vfront_info_t info;
+    void *data;
+    const int32_t camera = number(0, VFRONT_CAMERAS - 1);
+    CHECK(vfront_info(&vf, &info) == (is.used ? VFRONT_OK : VFRONT_E_STATE));
+    CHECK(vfront_info(&vf, NULL) == VFRONT_E_NULL);
+    const vfront_status_t status = vfront_input(&vf, camera, &data);
+    CHECK(status == (!is.used ? VFRONT_E_STATE : camera < 0 || camera >= is.rig.cameras ? VFRONT_E_SIZE : VFRONT_OK));
+    CHECK(vfront_status_name((vfront_status_t)wild_int()) && vfront_tuning_entry(1000) == NULL);
+    CHECK(vfront_stage_name(VFRONT_STAGES + (size_t)roll(100)) == NULL);
+    CHECK(vfront_wait(&vf, 0, NULL) == VFRONT_E_NULL && vfront_step(&vf, NULL, NULL) == VFRONT_E_NULL);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    dice = data;
+    dice_end = data + size;
+    draw();
+    for (int i = 0; i < 60 && dice < dice_end; i++) {
+        switch (is.used ? roll(16) : 0) {
+        case 0: do_init(); break;
+        case 1: do_reset(); break;
+        case 2: do_ask(); break;
+        case 3:
+            if (one_in(4)) do_shutdown();
+            break;
+        case 4: do_wait(); break;
+        default:
+            do_submit();
+            if (!one_in(8)) do_wait();
+        }
+    }
+    do_shutdown();
+    do_ask();
+    return 0;
+}
+
+/* ---- without libFuzzer ----------------------------------------------------------------------------------------------------- */
+
+#ifndef LIBFUZZER
+
+static uint64_t seed;
+
+static void say_seed(void) { fprintf(stderr, "fuzz: the run with --seed %llu --runs 1 fails\n", (unsigned long long)seed); }
+static void on_signal(int number)
+{
+    say_seed();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+/* The sanitizers' runtime has it; without them it stays NULL. */
+void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
+
+static void run_seed(void)
+{
+    static uint8_t input[6000];
+    const uint32_t size = 200 + scene_hash((uint32_t)seed, (uint32_t)(seed >> 32), 1) % 5800;
+    for (uint32_t i = 0; i < size; i++) input[i] = (uint8_t)(scene_hash((uint32_t)seed, (uint32_t)(seed >> 32), 2 + i / 4) >> (i % 4 * 8));
+    LLVMFuzzerTestOneInput(input, size);
+}
+
+static int run_file(const char *path)
+{
+    static uint8_t input[1 << 20];
+    FILE *f = fopen(path, "rb");
+    if (!f) return 1;
+    const size_t size = fread(input, 1, sizeof input, f);
+    fclose(f);
+    LLVMFuzzerTestOneInput(input, size);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    double seconds = 1e9;
+    long runs = 0, most = 1000;
+    for (int i = 1; i < argc; i++) {
+        const int value = i + 1 < argc;
+        if (value && strcmp(argv[i], "--seconds") == 0)
+            seconds = atof(argv[++i]), most = -1;
+        else if (value && strcmp(argv[i], "--runs") == 0)
+            most = atol(argv[++i]);
+        else if (value && strcmp(argv[i], "--seed") == 0)
+            seed = strtoull(argv[++i], NULL, 10);
+        else if (run_file(argv[i]))
+            return fprintf(stderr, "fuzz: %s: no such file\n", argv[i]), 1;
+        else
+            most = 0;
+    }
+    if (__sanitizer_set_death_callback) __sanitizer_set_death_callback(say_seed);
+    signal(SIGABRT, on_signal);
+    signal(SIGSEGV, on_signal);
+    const time_t start = time(NULL);
+    for (; runs != most && difftime(time(NULL), start) < seconds; runs++, seed++) run_seed();
+    printf("fuzz: %ld runs\n", runs);
+    return 0;
+}
+
+#endif
