@@ -11,6 +11,7 @@
 ##   BUILD=dir       where everything is built
 ##   WERROR=1        warnings are errors
 ##   SANITIZE=list   host sanitizers, e.g. address,undefined
+##   V=1             shows every command
 CC        := $(if $(CROSS),$(CROSS)gcc,$(if $(filter default undefined,$(origin CC)),gcc,$(CC)))
 AR        := $(CROSS)ar
 NM        := $(CROSS)nm
@@ -56,7 +57,11 @@ KERNELS := $(if $(filter 1,$(CUDA)),$(STAGES:%=kernels/%.cu))
 OBJ     := $(SRC:%.c=$(BUILD)/%.o) $(KERNELS:%.cu=$(BUILD)/%.cu.o)
 LIB     := $(BUILD)/libvfront.a
 
-.PHONY: all lib help show clean
+# What is run is shown in short; V=1 shows it in full.
+ifndef V
+.SILENT:
+endif
+.PHONY: all lib help show clean test check golden quality speed size stack symbols asan asan-run clang configs gpu-proof
 all: lib $(BUILD)/minimal $(BUILD)/replay ## Library, example and replay
 
 lib: $(LIB) ## The library, libvfront.a
@@ -69,14 +74,15 @@ show: ## The settings in force
 
 $(LIB): $(OBJ)
 	@rm -f $@
+	@echo "  AR   $@"
 	$(AR) rcs $@ $^
 
 $(BUILD)/%.o: %.c Makefile
-	@mkdir -p $(@D)
+	@mkdir -p $(@D) && echo "  CC   $@"
 	$(CC) $(ALL_CFLAGS) $(EXTRA_$(basename $(notdir $<))) -c $< -o $@
 
 $(BUILD)/%.cu.o: %.cu Makefile
-	@mkdir -p $(@D)
+	@mkdir -p $(@D) && echo "  NVCC $@ ($(CUDA_ARCH))"
 	$(NVCC) $(NVCCFLAGS) -MMD -MF $(@:.o=.d) -c $< -o $@
 
 # Pictures and yaml: libraries where they are installed, for tools and tests only.
@@ -92,14 +98,106 @@ EXTRA_vfbench = -Wno-strict-prototypes -Wno-pedantic
 
 EXAMPLE := $(BUILD)/examples
 $(BUILD)/minimal: $(EXAMPLE)/minimal.o $(LIB)
+	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
 
 $(BUILD)/replay: $(addprefix $(EXAMPLE)/,replay.o record.o dataset.o picture.o synthetic.o overlay.o) $(LIB)
+	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) $(LIBS)
 
-TEST := $(BUILD)/tests
+# ---- tests -----------------------------------------------------------------------------------------------------------------------
+# Three libraries: the one that is built, one with a small config (tests/cfg_small.h), and the small one with the CUDA port on a
+# runtime without a GPU (tests/fake_cudart.c), which is how port/cuda is tested on any machine.
+TEST    := $(BUILD)/tests
+SMALL   := $(BUILD)/small
+FAKE    := $(BUILD)/fake
+ORACLES := ingest pyramid detect refill report track
+PORTS   := api same alloc
+T_CFLAGS = -std=c11 -O2 -g $(WARN) -ffp-contract=off -fno-math-errno -I. $(SAN) -MMD -MP
+S_CFLAGS = $(T_CFLAGS) -DVFRONT_USER_CFG='"tests/cfg_small.h"'
+F_CFLAGS = $(S_CFLAGS) -DVFRONT_CUDA $(if $(filter 1,$(CUDA)),-isystem $(CUDA_INC),-isystem tests/fake)
+WRAP    := $(shell awk -F '[^A-Za-z_0-9]+' '/^CUDA_CALL|^CUDA_TURNED/ {print "-Wl,--wrap=" $$2}' tests/cuda_calls.def)
+WRAP_STAGES := $(STAGES:%=-Wl,--wrap=vf_%_cuda) -Wl,--wrap=cudaGetLastError
+FAKE_OBJ := $(patsubst %.c,$(FAKE)/%.o,$(wildcard src/*.c) port/host/host.c port/cuda/cuda.c tests/fake_cudart.c tests/pair.c tests/scene.c)
+
+$(ORACLES:%=$(TEST)/%): $(TEST)/%: tests/%.c $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ -lcmocka -lm $(LIBS)
+
+$(SMALL)/libvfront.a: $(SRC) $(KERNELS) $(wildcard src/*.h src/*.def port/*.h port/*/*.h kernels/*.cuh) vfront.h vfront_cfg.h tests/cfg_small.h
+	+$(MAKE) --no-print-directory lib BUILD=$(SMALL) CFG=tests/cfg_small.h
+$(PORTS:%=$(SMALL)/%) $(SMALL)/fault $(SMALL)/fuzz: $(SMALL)/%: tests/%.c tests/pair.c tests/scene.c $(SMALL)/libvfront.a
+	$(CC) $(S_CFLAGS) $(filter-out -DVFRONT_USER_CFG%,$(FLAGS)) $(if $(filter 1,$(CUDA)),-isystem $(CUDA_INC)) $(filter %.c,$^) \
+	  $(SMALL)/libvfront.a -o $@ $(if $(filter 1,$(CUDA)),$(if $(filter alloc fault,$*),$(WRAP) $(if $(filter fault,$*),$(WRAP_STAGES)))) -lcmocka -lm $(LIBS)
+
+$(FAKE)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(F_CFLAGS) -c $< -o $@
+$(PORTS:%=$(FAKE)/%) $(FAKE)/fault: $(FAKE)/%: $(FAKE)/tests/%.o $(FAKE_OBJ)
+	$(CC) $(SAN) $^ -o $@ $(if $(filter alloc fault,$*),$(WRAP) $(if $(filter fault,$*),$(WRAP_STAGES))) -lcmocka -lm -lpthread
+
+$(BUILD)/bridge.so: tests/bridge.c $(wildcard src/*.h) vfront.h
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. -fPIC -shared $< -o $@
+$(BUILD)/bridge_track.so: tests/bridge_track.c $(wildcard src/*.h src/*.c) vfront.h
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. -DVFRONT_TRACKS=1024 -fPIC -shared $< \
+	  src/ingest.c src/pyramid.c src/detect.c src/tuning.c -o $@ -lm
+
+$(BUILD)/digest: tests/digest.c $(LIB)
+	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ $(LIBS)
+$(BUILD)/size: tests/size.c
+	@mkdir -p $(@D)
+	$(CC) $(T_CFLAGS) $(FLAGS) $< -o $@
+
 $(BUILD)/vfcheck: $(TEST)/vfcheck.o $(TEST)/vfbench.o $(TEST)/floor.cu.o $(LIB)
+	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
+
+TEST_PROGRAMS := $(ORACLES:%=$(TEST)/%) $(PORTS:%=$(SMALL)/%) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(BUILD)/digest $(BUILD)/bridge.so \
+    $(BUILD)/bridge_track.so $(BUILD)/minimal $(BUILD)/replay $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck $(SMALL)/fault)
+PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
+
+test: $(TEST_PROGRAMS) ## All that needs no GPU, and with one the parity of kernels and host forms
+	@tests/run.sh --log $(BUILD)/test-log $(ORACLES:%='$(EXEC) $(TEST)/%') $(PORTS:%='$(EXEC) $(SMALL)/%') $(PORTS:%='$(EXEC) $(FAKE)/%') \
+	  '$(EXEC) $(FAKE)/fault' '$(EXEC) $(BUILD)/digest tests/golden.txt' 'tests/replay.sh $(BUILD)/replay' \
+	  '$(PYTHON) tests/opencv_fast.py $(BUILD)/bridge.so' '$(PYTHON) tests/quality.py $(BUILD)/bridge_track.so' \
+	  'tests/symbols.sh $(LIB) $(NM)' 'tests/readme.sh' 'tests/header.sh $(CC)' '$(BUILD)/minimal' 'tests/proof.sh' \
+	  $(if $(filter 1,$(CUDA)),'$(BUILD)/vfcheck' '$(SMALL)/fault',"echo parity: NOT RUN - this build has no CUDA; exit 77")
+
+golden: $(BUILD)/digest ## Writes tests/golden.txt anew, on purpose only
+	$(BUILD)/digest --write tests/golden.txt
+
+quality: $(BUILD)/bridge_track.so ## The tracker beside OpenCV's on real pictures with ground truth
+	$(PYTHON) tests/quality.py $<
+
+speed: $(BUILD)/replay ## The host port beside OpenCV on one thread: make speed PICTURES=folder
+	$(PYTHON) tests/opencv_speed.py $< $(PICTURES)
+
+size: $(BUILD)/size $(LIB) ## Bytes of host, pinned and device memory, by stage, and of code
+	@$(BUILD)/size
+	@echo; $(SIZE) -t $(LIB) | tail -1
+
+stack: ## Deepest stack on the host
+	@tests/stack.sh $(CC) '$(filter-out -MMD -MP,$(ALL_CFLAGS))' 131072
+
+symbols: $(LIB) ## What the archive exports and asks for
+	@tests/symbols.sh $(LIB) $(NM)
+
+check: ## The slow rest: sanitizers, fuzzing, clang, other configs, the cross build
+	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' '$(MAKE) -s clang' '$(MAKE) -s configs' '$(MAKE) -s stack' '$(MAKE) -s size' 'tests/cross.sh $(BUILD)/cross'
+
+asan: ## Tests and fuzzing under the address and undefined behaviour sanitizers
+	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined WERROR=1 asan-run
+asan-run: $(ORACLES:%=$(TEST)/%) $(SMALL)/api $(SMALL)/same $(SMALL)/fuzz $(BUILD)/replay
+	@for t in $(ORACLES:%=$(TEST)/%) $(SMALL)/api $(SMALL)/same '$(SMALL)/fuzz --seconds 30' '$(BUILD)/replay --frames 4 --quiet'; do echo "== $$t"; $$t || exit 1; done
+
+clang: ## Everything built by clang, warnings as errors, and its digests
+	+$(MAKE) -s CC=clang CUDA=0 BUILD=$(BUILD)/clang WERROR=1 all $(BUILD)/clang/digest
+	$(BUILD)/clang/digest tests/golden.txt
+
+configs: ## The smallest and the largest config, and one without the host port, built and run
+	+for c in min max nohost; do $(MAKE) -s CUDA=0 CFG=tests/cfg_$$c.h BUILD=$(BUILD)/cfg-$$c WERROR=1 lib $(BUILD)/cfg-$$c/size || exit 1; $(BUILD)/cfg-$$c/size; done
 
 gpu-proof: ## Proves and times the kernels on this machine's GPU, writes tests/gpu-proof.txt
 	tests/gpu-proof.sh $(BUILD) $(MAKE) --no-print-directory

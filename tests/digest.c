@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* Digests of what the library makes of pictures that the tests draw with integers alone: the same on every machine and port.
+ *   digest [--write] FILE    compares with FILE, on the host port and, where there is a device, on the CUDA port; or writes it */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scene.c" /* drawn, not linked: one file, so that it is easily taken to a board */
+
+#define FRAMES 12
+#define LINES 512
+
+struct flight {
+    const char *name;
+    struct scene scene;
+    int32_t cameras;
+    vfront_format_t format;
+    const char *tuning; /* "name=value name=value" */
+};
+
+static const struct flight flights[] = {
+    {"plain", {320, 240, 1, 24, 7}, 1, VFRONT_GREY8, ""},
+    {"stereo", {752, 480, 2, 60, -17}, 2, VFRONT_GREY8, ""},
+    {"odd", {641, 479, 3, -31, 12}, 1, VFRONT_GREY8, "detect_score=2 detect_radius=3 track_light=1"},
+    {"tiny", {17, 31, 4, 3, 3}, 1, VFRONT_GREY8, "detect_border_px=3 cell_width_px=4 cell_height_px=5 track_distance_px=0"},
+    {"grey12", {400, 300, 5, 16, 16}, 2, VFRONT_GREY12, "detect_levels=3 detect_arc=9 track_light=0"},
+    {"yuyv", {333, 222, 6, 45, 0}, 1, VFRONT_YUYV, "track_patch8_level=1 track_back_mpx=500"},
+    {"fast", {640, 480, 7, 480, 160}, 1, VFRONT_GREY8, "track_retry=1 track_template_frames=3 detect_threshold_low=4"},
+    {"weak", {640, 360, 8, 11, 5}, 1, VFRONT_NV12, "detect_threshold=40 detect_threshold_low=6 detect_score=0 track_light=2"},
+};
+
+static vfront_t vf;
+static uint8_t grey[VFRONT_PICTURE_BYTES], packed[VFRONT_INPUT_BYTES];
+
+static void tune(vfront_tuning_t *t, const char *text)
+{
+    char name[64];
+    int value, used;
+    vfront_tuning_default(t);
+    for (; sscanf(text, " %63[^=]=%d%n", name, &value, &used) == 2; text += used)
+        if (vfront_tuning_set(t, name, value)) exit(2);
+}
+
+static void fly(const struct flight *f, vfront_port_t port, char (*line)[80], int *lines)
+{
+    vfront_tuning_t t;
+    const vfront_rig_t rig = scene_rig(&f->scene, f->cameras);
+    tune(&t, f->tuning);
+    vfront_status_t status = vfront_init(&vf, &rig, &t, port);
+    for (int i = 0; i < FRAMES && !status; i++) {
+        const vfront_gyro_t gyro[2] = {{(uint64_t)i * 50000000u - 20000000u, {0.01, -0.02, 0.03}}, {(uint64_t)i * 50000000u, {0.02, 0.01, -0.01}}};
+        vfront_frame_t frame = {.t_ns = (uint64_t)i * 50000000u, .gyro = i % 3 ? gyro : NULL, .gyro_count = 2};
+        const uint32_t pitch = (uint32_t)f->scene.width_px * scene_pixel_bytes(f->format);
+        scene_draw(&f->scene, i, grey, (uint32_t)f->scene.width_px);
+        scene_pack(packed, pitch, grey, (uint32_t)f->scene.width_px, f->scene.width_px, f->scene.height_px, f->format);
+        for (int c = 0; c < f->cameras; c++) {
+            frame.picture[c] = scene_picture(&f->scene, packed);
+            frame.picture[c].pitch_bytes = pitch;
+            frame.picture[c].format = f->format;
+        }
+        const vfront_result_t *r;
+        status = vfront_step(&vf, &frame, &r);
+        if (!status && *lines < LINES)
+            snprintf(line[(*lines)++], sizeof *line, "%s %d %016llx %u", f->name, i, (unsigned long long)vfront_digest(r), r->tracks_count);
+    }
+    if (status) {
+        printf("digest: %s: %s: %s\n", f->name, vfront_status_name(status), vfront_detail(&vf));
+        exit(1);
+    }
+    vfront_shutdown(&vf);
+}
+
+static int all(vfront_port_t port, char (*line)[80])
+{
+    int lines = 0;
+    for (size_t i = 0; i < sizeof flights / sizeof *flights; i++)
+        if (flights[i].cameras <= VFRONT_CAMERAS) fly(&flights[i], port, line, &lines);
+    return lines;
+}
+
+static int compare(const char *file, char (*line)[80], int lines)
+{
+    char want[80];
+    FILE *f = fopen(file, "r");
+    int differ = 0, i = 0;
+    if (!f) return printf("digest: %s cannot be read\n", file), 1;
+    for (; fgets(want, sizeof want, f); i++) {
+        want[strcspn(want, "\n")] = 0;
+        if (i < lines && !strcmp(want, line[i])) continue;
+        if (!differ++) printf("digest: %s has \"%s\", this is \"%s\"\n", file, want, i < lines ? line[i] : "nothing");
+    }
+    fclose(f);
+    return differ || i != lines;
+}
+
+static int write_file(const char *file, char (*line)[80], int lines)
+{
+    FILE *f = fopen(file, "w");
+    if (!f) return printf("digest: %s cannot be written\n", file), 1;
+    for (int i = 0; i < lines; i++) fprintf(f, "%s\n", line[i]);
+    return fclose(f) != 0;
+}
+
+int main(int argc, char **argv)
+{
+    static char line[LINES][80];
+    const int writes = argc == 3 && !strcmp(argv[1], "--write");
+    if (argc != 2 && !writes) return printf("usage: digest [--write] FILE\n"), 2;
+    const char *file = argv[argc - 1];
+    int lines = all(VFRONT_PORT_HOST, line);
+    if (writes) return write_file(file, line, lines);
+    int bad = compare(file, line, lines);
+    printf("host port: %d frames, %s\n", lines, bad ? "DIFFERENT" : "as in the file");
+
+    const vfront_rig_t rig = scene_rig(&flights[0].scene, 1);
+    const vfront_status_t status = vfront_init(&vf, &rig, NULL, VFRONT_PORT_CUDA);
+    vfront_shutdown(&vf);
+    if (status) return printf("CUDA port: NOT RUN (%s)\n", vfront_status_name(status)), bad;
+    lines = all(VFRONT_PORT_CUDA, line);
+    const int cuda = compare(file, line, lines);
+    printf("CUDA port: %d frames, %s\n", lines, cuda ? "DIFFERENT" : "as in the file");
+    return bad | cuda;
+}
