@@ -159,7 +159,8 @@ typedef enum vfront_format {
 
 /** Where a picture lies. */
 typedef enum vfront_memory {
-    VFRONT_HOST_MEMORY = 0,   /**< Any host memory. Copied within vfront_submit(); free again when it returns. */
+    VFRONT_HOST_MEMORY = 0,   /**< Any host memory. Copied within vfront_submit(); free again when it returns. But a picture in a
+                                   buffer from vfront_input() is read in place, as if it were said to be pinned. */
     VFRONT_PINNED_MEMORY = 1, /**< From vfront_input(), cudaHostAlloc() or cudaHostRegister(). Read in place by the GPU, so it
                                    must stay as it is until vfront_wait() returns. On the host port: as VFRONT_HOST_MEMORY,
                                    read in place. */
@@ -171,7 +172,8 @@ typedef struct vfront_picture {
     const void *data;         /**< [height_px][pitch_bytes]. Even address for formats of two bytes a pixel. */
     int32_t width_px;         /**< Equal to the rig's. */
     int32_t height_px;        /**< Equal to the rig's. */
-    uint32_t pitch_bytes;     /**< Bytes from row to row, at least one row of pixels; any number, even for two bytes a pixel. */
+    uint32_t pitch_bytes;     /**< Bytes from row to row, at least one row of pixels; an even number for formats of two
+                                   bytes a pixel, else any. */
     vfront_format_t format;
     vfront_memory_t memory;
     const uint8_t *mask;      /**< This frame's mask in host memory, beside the static one, 0 = ignore this pixel; or NULL. */
@@ -246,7 +248,8 @@ typedef enum vfront_state {
     VFRONT_STARTING = 0, /**< First frame since vfront_init() or vfront_reset(). */
     VFRONT_TRACKING = 1, /**< All is well. */
     VFRONT_DEGRADED = 2, /**< Few tracks, or a gap between the frames. */
-    VFRONT_LOST = 3      /**< There were tracks and none was followed into this frame. */
+    VFRONT_LOST = 3      /**< There were tracks and none was followed into this frame. Lasts one frame: the next is
+                              VFRONT_DEGRADED until enough of its new tracks are followed; reset_counter tells of it for good. */
 } vfront_state_t;
 
 /** Health of a step. Shares are in 1/1000 of the picture. */
@@ -257,7 +260,7 @@ typedef struct vfront_health {
     uint32_t followed;       /**< Tracks of the frame before that were found again. */
     uint32_t born;           /**< New tracks. */
     uint32_t ended[VFRONT_ENDS]; /**< Ended tracks by vfront_end_t. */
-    uint32_t overflow;       /**< Key points fit for a new track for which none was free. */
+    uint32_t overflow;       /**< Key points fit for a new track, in a frame that starts some, for which there was no room. */
     uint32_t gap;            /**< 1: more than health_gap_ms since the frame before. */
     uint64_t dt_ns;          /**< Time since the frame before; 0 in the first. */
     uint32_t cells[VFRONT_CAMERAS];        /**< Cells of the grid. */
@@ -295,8 +298,8 @@ typedef struct vfront_result {
     vfront_keypoint_t keypoints[VFRONT_CAMERAS][VFRONT_CELLS]; /**< By rising cell, at most one a cell. */
 } vfront_result_t;
 
-/** Digest of everything in a result but `timing` and health.reset_counter. 0 for NULL. FNV-1a, 64 bits, over the fields in
- *  order, each low byte first. */
+/** Digest of everything in a result but `timing` and health.reset_counter. 0 for NULL. FNV-1a, 64 bits, over the fields low
+ *  byte first, in the order of src/digest.c. */
 uint64_t vfront_digest(const vfront_result_t *result);
 
 /** Name of a stage ("detect"), or NULL past the last. */

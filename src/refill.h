@@ -48,7 +48,7 @@ VF_FN int32_t vf_refill_cell(const struct vf_geometry *g, const vfront_tuning_t 
 VF_FN int vf_refill_near(const vfront_tuning_t *t, int32_t ax_q16, int32_t ay_q16, int32_t bx_q16, int32_t by_q16)
 {
     const int32_t least = t->track_distance_px * 16;
-    const int32_t dx = vf_abs((ax_q16 - bx_q16) >> 12), dy = vf_abs((ay_q16 - by_q16) >> 12);
+    const int32_t dx = vf_abs(ax_q16 - bx_q16) >> 12, dy = vf_abs(ay_q16 - by_q16) >> 12;
     return dx < least && dy < least && dx * dx + dy * dy < least * least;
 }
 

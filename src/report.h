@@ -3,7 +3,7 @@
  *
  * In      features, ended features, best corners, sums of light, parameters
  * Out     one vfront_result_t in pinned memory, without `timing`; the ticket of the frame in vf_pinned.done, last of all
- * Exact   integers; each float of a result is one integer scaled, or the correctly rounded quotient of two
+ * Exact   integers; each float of a result is one integer scaled by a power of two
  * Memory  the result itself; one clock pair a stage
  */
 #ifndef VF_REPORT_H
@@ -76,11 +76,12 @@ VF_FN vfront_health_t vf_report_health(const struct vf_step *s, const struct vf_
                                        const struct vf_census *census, const uint32_t keypoints[], const struct vf_light_total light[])
 {
     const uint32_t had = r->followed + r->lost_count;
+    const int few = r->followed * 100u < (uint32_t)(s->tuning.track_target * s->tuning.health_degraded_percent);
     vfront_health_t h;
     h.quality = (uint32_t)vf_clamp((int32_t)(r->followed * 100u / (uint32_t)s->tuning.track_target), 1, 100);
     h.state = params->frame == 0                                               ? VFRONT_STARTING
               : had > 0 && r->followed == 0                                    ? VFRONT_LOST
-              : params->gap || h.quality < (uint32_t)s->tuning.health_degraded_percent ? VFRONT_DEGRADED
+              : params->gap || few                                               ? VFRONT_DEGRADED
                                                                                : VFRONT_TRACKING;
     h.reset_counter = params->reset_counter + census->losses;
     h.followed = r->followed;

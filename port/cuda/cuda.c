@@ -46,8 +46,9 @@ static vfront_status_t status_of(cudaError_t error)
 
 static vfront_status_t fault(struct vf_state *state, cudaError_t error, const char *call)
 {
+    const vfront_status_t status = state->magic == VF_MAGIC ? VFRONT_E_DEVICE : status_of(error); /* what init can say, or a step */
     (void)cudaGetLastError(); /* an error that can be cleared must not show up in a later, innocent call */
-    return vf_refuse(state, status_of(error), call, 0, cudaGetErrorName(error));
+    return vf_refuse(state, status, call, 0, cudaGetErrorName(error));
 }
 
 /** Returns from the function around it when a CUDA call fails. */
@@ -215,6 +216,19 @@ static vfront_status_t look_up(struct vf_state *state, const void *address, vfro
     return VFRONT_OK;
 }
 
+static const uint8_t *cuda_seen(struct vf_state *state, const uint8_t *pinned)
+{
+    const struct cuda *c = cuda_of(state);
+    return (const uint8_t *)c->pinned_seen + (pinned - (const uint8_t *)c->pinned);
+}
+
+/** Whether an address lies in one of the library's own input buffers. */
+static int own_input(const struct vf_state *state, const void *address)
+{
+    const uintptr_t offset = (uintptr_t)address - (uintptr_t)state->pinned->input;
+    return offset < sizeof state->pinned->input;
+}
+
 static vfront_status_t cuda_adopt(struct vf_state *state, const vfront_picture_t *picture, uint8_t *input, struct vf_source *source)
 {
     const size_t row = (size_t)vf_format_bytes(picture->format) * (size_t)picture->width_px;
@@ -223,6 +237,10 @@ static vfront_status_t cuda_adopt(struct vf_state *state, const vfront_picture_t
     TRY(cudaGetDevice(&ordinal));
     if (ordinal != cuda_of(state)->ordinal) TRY(cudaSetDevice(cuda_of(state)->ordinal));
     source->pitch = picture->pitch_bytes;
+    if (own_input(state, picture->data)) { /* to copy it could be to copy it onto itself */
+        source->data = cuda_seen(state, picture->data);
+        return VFRONT_OK;
+    }
     if (picture->memory != VFRONT_HOST_MEMORY) {
         const uint8_t *end;
         const vfront_status_t status = look_up(state, (const uint8_t *)picture->data + last, picture->memory, &end);
@@ -232,14 +250,8 @@ static vfront_status_t cuda_adopt(struct vf_state *state, const vfront_picture_t
     if ((size_t)source->pitch * (size_t)picture->height_px > VFRONT_INPUT_BYTES) source->pitch = (uint32_t)row;
     for (int32_t y = 0; y < picture->height_px; y++)
         memcpy(input + (size_t)y * source->pitch, (const uint8_t *)picture->data + (size_t)y * picture->pitch_bytes, row);
-    source->data = (const uint8_t *)cuda_of(state)->pinned_seen + (input - (const uint8_t *)cuda_of(state)->pinned);
+    source->data = cuda_seen(state, input);
     return VFRONT_OK;
-}
-
-static const uint8_t *cuda_seen(struct vf_state *state, const uint8_t *pinned)
-{
-    const struct cuda *c = cuda_of(state);
-    return (const uint8_t *)c->pinned_seen + (pinned - (const uint8_t *)c->pinned);
 }
 
 static vfront_status_t cuda_submit(struct vf_state *state)
