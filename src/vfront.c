@@ -316,13 +316,12 @@ vfront_status_t vfront_submit(vfront_t *vf, const vfront_frame_t *frame)
     s->submitted_ns = s->port->now_ns();
     vfront_status_t status = vf_check_frame(s, frame);
     if (!status) status = fill_sources(s, frame);
-    if (status) return status;
-    fill_params(s, frame);
-    status = s->port->submit(s);
-    if (status) {
-        s->failed = 1;
-        return status;
+    if (!status) {
+        fill_params(s, frame);
+        status = s->port->submit(s);
     }
+    s->failed = status == VFRONT_E_DEVICE;
+    if (status) return status;
     s->under_way = 1;
     s->input ^= 1;
     return VFRONT_OK;

@@ -28,7 +28,8 @@ for command in "$@"; do
     fi
     passed=$((passed + ${p:-0})) failed=$((failed + ${f:-0})) skipped=$((skipped + ${s:-0}))
     printf '%3d passed %2d failed %2d skipped %4d s\n' "${p:-0}" "${f:-0}" "${s:-0}" "$took"
-    [ "${s:-0}" -gt 0 ] && [ $code -eq 77 ] && sed 's/^/    /' "$out" | tail -1
+    [ $code -eq 77 ] && tail -n 1 "$out" | sed 's/^/    /'
+    [ $code -ne 77 ] && [ "${s:-0}" -gt 0 ] && grep -i '^skipped' "$out" | sed 's/^/    /'
     [ "${f:-0}" -gt 0 ] && tail -40 "$out"
 done
 echo

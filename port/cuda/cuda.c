@@ -207,7 +207,7 @@ static vfront_status_t look_up(struct vf_state *state, const void *address, vfro
         (void)cudaGetLastError();
         return vf_refuse(state, VFRONT_E_MEMORY_KIND, "frame: address that CUDA does not know", 0, "");
     }
-    TRY(error);
+    if (error != cudaSuccess) return fault(state, error, "cudaPointerGetAttributes: %s");
     const int device = a.type == cudaMemoryTypeDevice || a.type == cudaMemoryTypeManaged;
     const int pinned = a.type == cudaMemoryTypeHost || a.type == cudaMemoryTypeManaged;
     if (!(memory == VFRONT_DEVICE_MEMORY ? device : pinned) || !a.devicePointer)
@@ -237,14 +237,14 @@ static vfront_status_t cuda_adopt(struct vf_state *state, const vfront_picture_t
     TRY(cudaGetDevice(&ordinal));
     if (ordinal != cuda_of(state)->ordinal) TRY(cudaSetDevice(cuda_of(state)->ordinal));
     source->pitch = picture->pitch_bytes;
-    if (own_input(state, picture->data)) { /* to copy it could be to copy it onto itself */
-        source->data = cuda_seen(state, picture->data);
-        return VFRONT_OK;
-    }
     if (picture->memory != VFRONT_HOST_MEMORY) {
         const uint8_t *end;
         const vfront_status_t status = look_up(state, (const uint8_t *)picture->data + last, picture->memory, &end);
         return status ? status : look_up(state, picture->data, picture->memory, &source->data);
+    }
+    if (own_input(state, picture->data) && own_input(state, (const uint8_t *)picture->data + last)) {
+        source->data = cuda_seen(state, picture->data); /* to copy it could be to copy it onto itself */
+        return VFRONT_OK;
     }
     source->pitch = (uint32_t)((row + 15) / 16 * 16);
     if ((size_t)source->pitch * (size_t)picture->height_px > VFRONT_INPUT_BYTES) source->pitch = (uint32_t)row;

@@ -26,7 +26,8 @@ static vfront_status_t host_open(struct vf_state *state)
         state->step[parity].pinned = &block->pinned;
     }
     state->pinned_bytes = state->device_bytes = 0;
-    memcpy(state->device, "host", 5);
+    memset(state->device, 0, sizeof state->device); /* of a device that was tried before, perhaps */
+    memcpy(state->device, "host", 4);
     return VFRONT_OK;
 }
 
