@@ -75,18 +75,33 @@ template <int WARPS> static __device__ __forceinline__ void load_pixels(uint8_t 
         if (mine && warp + k * WARPS < PIXEL_Y) reinterpret_cast<uint32_t *>(pixel[warp + k * WARPS])[lane] = word[k];
 }
 
-/** Whether a corner beats every rank within the radius. Of equals the first in raster order stays. */
-template <int R> static __device__ __forceinline__ bool beats(const uint16_t *at)
+/** Whether a corner beats every rank within the radius. Of equals the first in raster order stays. Two ranks are compared at a time:
+ *  they are below 2^15, so that in `mine - other`, with bit 15 set before, it stays set where mine is not less. */
+template <int R> static __device__ __forceinline__ bool beats(const uint16_t *rank, int i)
 {
-    const int mine = *at;
-    bool stays = true;
-    for (int dy = -R; dy <= R; dy++)
-        for (int dx = -R; dx <= R; dx++) {
-            const int other = at[dy * RANK_X + dx];
-            const bool earlier = dy < 0 || (dy == 0 && dx < 0);
-            stays = stays && (earlier ? other < mine : other <= mine);
+    enum { WORDS = R + 1 };
+    const uint32_t mine = rank[i] * 0x10001u, later = mine | 0x80008000u, earlier = (mine - 0x10001u) | 0x80008000u;
+    const int x = i % RANK_X, first = (x - R) & ~1; /* one rank more than asked for, on one of the two sides */
+    const uint32_t *row = reinterpret_cast<const uint32_t *>(rank + i - x + first) - R * (RANK_X / 2);
+    const int centre = (x - first) / 2;
+    uint32_t not_less[WORDS];
+#pragma unroll
+    for (int w = 0; w < WORDS; w++) not_less[w] = 0x80008000u;
+#pragma unroll
+    for (int dy = -R; dy <= R; dy++, row += RANK_X / 2) {
+#pragma unroll
+        for (int w = 0; w < WORDS; w++) {
+            uint32_t than = dy < 0 ? earlier : later;
+            if (dy == 0 && w < centre) than = earlier;
+            if (dy == 0 && w == centre && x & 1) than = (later & 0xffff0000u) | (earlier & 0xffffu);
+            not_less[w] &= than - row[w];
         }
-    return stays;
+    }
+    not_less[(x - R) & 1 ? 0 : WORDS - 1] |= (x - R) & 1 ? 0x8000u : 0x80000000u; /* the one too many */
+    uint32_t all = 0x80008000u;
+#pragma unroll
+    for (int w = 0; w < WORDS; w++) all &= not_less[w];
+    return all == 0x80008000u;
 }
 
 template <int R, int THREADS> static __global__ void __launch_bounds__(THREADS) detect_k(const vf_step s, const searches all)
@@ -108,6 +123,7 @@ template <int R, int THREADS> static __global__ void __launch_bounds__(THREADS) 
         vf_clock_start(s, VF_detect, blockIdx.x);
         listed = 0;
     }
+    const int framed = vf_framed(&s, q.camera); /* read here, while the pixels are under way, because it takes as long */
     load_pixels<WARPS>(pixel, q, left, y0 - VF_CIRCLE);
     for (int i = thread; i < RANK_Y * RANK_X / 8; i += THREADS) reinterpret_cast<uint4 *>(rank)[i] = make_uint4(0, 0, 0, 0);
     __syncthreads();
@@ -144,7 +160,7 @@ template <int R, int THREADS> static __global__ void __launch_bounds__(THREADS) 
         const int arc = s.tuning.detect_arc, kind = s.tuning.detect_score;
         const uint32_t strong = vf_detect_test(circle, *c, s.tuning.detect_threshold, arc, kind);
         const uint32_t found = vf_detect_rank(strong, low && !strong ? vf_detect_test(circle, *c, low, arc, kind) : 0);
-        if (found && vf_usable(&s, q.camera, vf_detect_pixel0(x0 + rx, q.level), vf_detect_pixel0(y0 + ry, q.level)))
+        if (found && vf_usable(&s, q.camera, framed, vf_detect_pixel0(x0 + rx, q.level), vf_detect_pixel0(y0 + ry, q.level)))
             rank[i] = (uint16_t)found;
     }
     __syncthreads();
@@ -152,7 +168,7 @@ template <int R, int THREADS> static __global__ void __launch_bounds__(THREADS) 
     for (int k = thread; k < candidates; k += THREADS) {
         const int i = list[k], rx = i % RANK_X, ry = i / RANK_X;
         const bool inner = rx >= R && rx < RANK_X - R && ry >= R && ry < RANK_Y - R;
-        if (!inner || !rank[i] || !beats<R>(&rank[i])) continue;
+        if (!inner || !rank[i] || !beats<R>(rank, i)) continue;
         const int cell = divide(vf_detect_pixel0(y0 + ry, q.level), all.cell_height) * s.geometry.cells_x[q.camera]
                          + divide(vf_detect_pixel0(x0 + rx, q.level), all.cell_width);
         atomicMax((unsigned long long *)&s.memory->detect.best[q.camera][cell],

@@ -23,7 +23,7 @@ struct search {
     const struct vf_step *step;
     struct window *window;
     const uint8_t *pixels;
-    int32_t camera, level, pitch;
+    int32_t camera, level, pitch, framed;
     int32_t x_first, x_last, y_first, y_last;
 };
 
@@ -96,7 +96,7 @@ static void rank_corners(const struct search *q, uint16_t *rank, const uint16_t 
     score[t->detect_score](strong, &b, t->detect_threshold, t->detect_arc);
     if (t->detect_threshold_low) score[t->detect_score](weak, &b, t->detect_threshold_low, t->detect_arc);
     for (int32_t k = 0; k < count; k++)
-        if (vf_usable(q->step, q->camera, vf_detect_pixel0(x[k], q->level), vf_detect_pixel0(y, q->level)))
+        if (vf_usable(q->step, q->camera, q->framed, vf_detect_pixel0(x[k], q->level), vf_detect_pixel0(y, q->level)))
             rank[x[k]] = (uint16_t)vf_detect_rank(strong[k], weak[k]);
 }
 
@@ -182,6 +182,7 @@ static void search_level(const struct vf_step *s, struct window *window, int32_t
         .camera = camera,
         .level = level,
         .pitch = l->pitch,
+        .framed = vf_framed(s, camera),
         .x_first = vf_detect_first(level, border),
         .x_last = vf_detect_last(level, border, l->width, l0->width),
         .y_first = vf_detect_first(level, border),

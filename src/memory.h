@@ -48,12 +48,15 @@ VF_FN uint8_t *vf_level_pixels(const struct vf_step *s, int32_t parity, int32_t 
     return s->memory->pyramid.pixels[parity][camera] + s->geometry.level[camera][level].offset;
 }
 
-/** Whether a level 0 pixel is usable: not under the static mask nor under the frame's. */
-VF_FN int vf_usable(const struct vf_step *s, int32_t camera, int32_t x, int32_t y)
+/** Whether the frame has a mask for a camera. */
+VF_FN int vf_framed(const struct vf_step *s, int32_t camera) { return s->memory->ingest.params.source[camera].mask != NULL; }
+
+/** Whether a level 0 pixel is usable: not under the static mask nor, in a framed picture, under the frame's. */
+VF_FN int vf_usable(const struct vf_step *s, int32_t camera, int framed, int32_t x, int32_t y)
 {
     const struct vf_ingest_memory *m = &s->memory->ingest;
     const int32_t at = y * s->geometry.level[camera][0].pitch + x;
-    return (!s->geometry.masked[camera] || m->mask_static[camera][at]) && (!m->params.source[camera].mask || m->mask_frame[camera][at]);
+    return (!s->geometry.masked[camera] || m->mask_static[camera][at]) && (!framed || m->mask_frame[camera][at]);
 }
 
 #endif

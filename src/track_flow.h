@@ -174,7 +174,7 @@ VF_FLOW uint32_t vf_track_verdict(const struct vf_step *s, const struct vf_guess
     if (g->residual_q3 > (uint32_t)s->tuning.track_residual_grey * 8) return VFRONT_END_RESIDUAL;
     if (g->x_q16 < border || g->x_q16 > ((l->width - 1) << 16) - border) return VFRONT_END_BORDER;
     if (g->y_q16 < border || g->y_q16 > ((l->height - 1) << 16) - border) return VFRONT_END_BORDER;
-    if (!vf_usable(s, 0, vf_pixel(g->x_q16), vf_pixel(g->y_q16))) return VFRONT_END_MASK;
+    if (!vf_usable(s, 0, vf_framed(s, 0), vf_pixel(g->x_q16), vf_pixel(g->y_q16))) return VFRONT_END_MASK;
     return 0;
 }
 

@@ -251,7 +251,7 @@ static void masks_say_what_is_usable(void **state)
                 const int frame_forbids = given & 1 && pinned.params.source[0].mask[y * 21 + x] == 0;
                 const int static_forbids =
                     given >> 1 && memory.ingest.mask_static[0][y * step.geometry.level[0][0].pitch + x] == 0;
-                REQUIRE(!!vf_usable(&step, 0, x, y) == !(frame_forbids || static_forbids), "masks %d at %d, %d", given, x,
+                REQUIRE(!!vf_usable(&step, 0, vf_framed(&step, 0), x, y) == !(frame_forbids || static_forbids), "masks %d at %d, %d", given, x,
                         y);
             }
     }
