@@ -20,7 +20,18 @@ MACHINE   := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 BUILD     ?= build$(if $(CROSS),/$(MACHINE))
 EXEC      ?= $(if $(CROSS),qemu-$(MACHINE)-static -L /usr/$(CROSS:-=))
 
+# A cross build takes the toolkit that tests/cuda118.sh lays out, unless another is named on the command line; never this machine's.
+ifneq ($(CROSS),)
+ifneq ($(origin CUDA_HOME),command line)
+CUDA_HOME := $(abspath $(wildcard build/cross/cuda-11.8))
+endif
+nvcc_found := $(wildcard $(CUDA_HOME)/bin/nvcc)
+ifeq ($(nvcc_found)$(CUDA),)
+$(warning no CUDA toolkit for $(CROSS): host port only; tests/cuda118.sh build/cross/cuda-11.8 gets one, or give CUDA_HOME=)
+endif
+else
 nvcc_found := $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
+endif
 NVCC      ?= $(nvcc_found)
 CUDA      ?= $(if $(NVCC),1,0)
 ifeq ($(CUDA),1)

@@ -11,7 +11,7 @@
 #include "../src/detect.h"
 
 #ifndef VF_DETECT_ROWS
-#define VF_DETECT_ROWS 24
+#define VF_DETECT_ROWS 28
 #endif
 #define RANK_X 64 /* ranks of a block: two warps wide; corners have a margin of the radius in it */
 #define RANK_Y VF_DETECT_ROWS
@@ -207,7 +207,7 @@ template <int THREADS> static void launch(const vf_step *s, const searches &all,
 }
 
 /** Large blocks end sooner where there are more multiprocessors than blocks to fill them; small blocks wait less for each other where
- *  there are few, as on a Jetson. (H200, 752x480, radius 1: 6.5 us with 256 threads, 8.3 with 128; on 8 of its multiprocessors 56 and
+ *  there are few, as on a Jetson. (H200, 752x480, radius 1, 24 rows of ranks: 6.5 us with 256 threads, 8.3 with 128; on 8 multiprocessors 56 and
  *  45.) The result is the same. */
 static bool many_multiprocessors()
 {

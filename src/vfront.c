@@ -191,7 +191,7 @@ static vfront_status_t open_port(struct vf_state *s, const struct vf_port *port,
 /** The first port of the list that opens; the last one's status if none does. A list of one is no choice. */
 static vfront_status_t choose_port(struct vf_state *s, const vfront_rig_t *rig, vfront_port_t wish)
 {
-    const struct vf_port *const port[] = {
+    static const struct vf_port *const port[] = {
 #ifdef VFRONT_CUDA
         &vf_port_cuda,
 #endif

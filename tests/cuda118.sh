@@ -24,7 +24,7 @@ release=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 sources() {
     for f in /etc/apt/sources.list.d/*.sources; do
         [ -f "$f" ] || continue
-        sed 's/^#.*//' "$f" | awk -v release="$release" '
+        sed '/^#/d' "$f" | awk -v release="$release" '
             function put(  i, n, a) {
                 if (index(" " suites " ", " " release " ") && types ~ /(^| )deb( |$)/ && off !~ /no/) {
                     n = split(uris, a, " ")
