@@ -62,7 +62,8 @@ void free(void *old)
 #ifdef VFRONT_CUDA
 static int needed(const char *call)
 {
-    static const char *const step[] = {"cudaGetDevice", "cudaSetDevice", "cudaPointerGetAttributes", "cudaGraphLaunch", "cudaStreamQuery"};
+    static const char *const step[] = {"cudaGetDevice", "cudaSetDevice", "cudaPointerGetAttributes",
+                                       "cudaGraphLaunch", "cudaStreamQuery"};
     for (size_t i = 0; i < sizeof step / sizeof *step; i++)
         if (strcmp(call, step[i]) == 0) return 1;
     return 0;

@@ -69,7 +69,8 @@ private_apt() (
 # apt-get update reports some failures as warnings only; a package that is not there then shows in the download
 private_apt update >"$work/log" 2>&1 || absent "apt-get update failed"
 # the last one because cooperative_groups.h includes it
-private_apt download nvidia-cuda-toolkit:amd64 nvidia-cuda-dev:arm64 libcu++-dev >>"$work/log" 2>&1 || absent "no such packages: $(tail -n 1 "$work/log")"
+private_apt download nvidia-cuda-toolkit:amd64 nvidia-cuda-dev:arm64 libcu++-dev >>"$work/log" 2>&1 \
+    || absent "no such packages: $(tail -n 1 "$work/log")"
 
 arm=./usr/lib/aarch64-linux-gnu
 dpkg-deb -x "$work"/nvidia-cuda-toolkit_*_amd64.deb "$work/x"

@@ -218,8 +218,11 @@ static cudaError_t record(stage_form *form, const struct vf_step *step, cudaStre
     return cudaGetLastError(); /* as after <<< >>>: whatever error lay about */
 }
 
-#define VF_STAGE(name, needs, what) \
-    cudaError_t vf_##name##_cuda(const struct vf_step *s, cudaStream_t stream) { return record(vf_##name##_host, s, stream, VF_##name); }
+#define VF_STAGE(name, needs, what)                                               \
+    cudaError_t vf_##name##_cuda(const struct vf_step *s, cudaStream_t stream)    \
+    {                                                                             \
+        return record(vf_##name##_host, s, stream, VF_##name);                    \
+    }
 #include "../src/stages.def"
 #undef VF_STAGE
 

@@ -39,13 +39,15 @@ static int one_in(uint32_t n) { return dice < dice_end && roll(n) == n - 1; }
 
 static int32_t wild_int(void)
 {
-    static const int32_t odd[] = {0, 1, -1, 2, 15, 16, 63, 64, 100, 4096, 65535, 65536, -32768, INT32_MAX, INT32_MIN, INT32_MAX - 1};
+    static const int32_t odd[] = {0, 1, -1, 2, 15, 16, 63, 64, 100, 4096, 65535, 65536, -32768, INT32_MAX, INT32_MIN,
+                                  INT32_MAX - 1};
     return one_in(3) ? (int32_t)(roll(65536) << 16 | roll(65536)) : odd[roll(16)];
 }
 
 static double wild_double(void)
 {
-    static const double odd[] = {0, -0.0, 1, -1, NAN, INFINITY, -INFINITY, 1e-310, 1e300, -1e300, 1e-3, 99.999, -100, 100.001, 1e9, 0.5};
+    static const double odd[] = {0, -0.0, 1, -1, NAN, INFINITY, -INFINITY,
+                                 1e-310, 1e300, -1e300, 1e-3, 99.999, -100, 100.001, 1e9, 0.5};
     return odd[roll(16)];
 }
 
@@ -54,7 +56,10 @@ static int32_t number(int32_t least, int32_t most)
 {
     return one_in(40) ? wild_int() : least + (int32_t)roll((uint32_t)(most - least) + 1);
 }
-static double real(double least, double most) { return one_in(40) ? wild_double() : least + (most - least) * roll(65536) / 65535.0; }
+static double real(double least, double most)
+{
+    return one_in(40) ? wild_double() : least + (most - least) * roll(65536) / 65535.0;
+}
 
 /* ---- arguments ------------------------------------------------------------------------------------------------------------- */
 
@@ -113,7 +118,7 @@ static vfront_rig_t some_rig(void)
         if (one_in(3)) {
             c->mask = masks[roll(3)];
             c->mask_pitch_bytes = (uint32_t)number(VFRONT_WIDTH, 3 * VFRONT_WIDTH);
-            if (c->mask_pitch_bytes > ROOM / VFRONT_HEIGHT) c->mask_pitch_bytes %= VFRONT_WIDTH; /* too small, or it lies in the room */
+            if (c->mask_pitch_bytes > ROOM / VFRONT_HEIGHT) c->mask_pitch_bytes %= VFRONT_WIDTH; /* so that it lies in the room */
         }
     }
     return rig;
@@ -370,7 +375,8 @@ static void run_seed(void)
 {
     static uint8_t input[6000];
     const uint32_t size = 200 + scene_hash((uint32_t)seed, (uint32_t)(seed >> 32), 1) % 5800;
-    for (uint32_t i = 0; i < size; i++) input[i] = (uint8_t)(scene_hash((uint32_t)seed, (uint32_t)(seed >> 32), 2 + i / 4) >> (i % 4 * 8));
+    for (uint32_t i = 0; i < size; i++)
+        input[i] = (uint8_t)(scene_hash((uint32_t)seed, (uint32_t)(seed >> 32), 2 + i / 4) >> (i % 4 * 8));
     LLVMFuzzerTestOneInput(input, size);
 }
 

@@ -267,22 +267,40 @@ static int arrived(const struct vf_state *state)
     return __atomic_load_n(&state->pinned->done, __ATOMIC_ACQUIRE) == state->ticket;
 }
 
+/** Tells the processor that this is a loop that waits. */
+static void relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/** Asks the device how it is. OK: it works on. */
+static vfront_status_t ask(struct vf_state *state)
+{
+    const cudaError_t error = cudaStreamQuery(cuda_of(state)->stream[0]);
+    if (error == cudaErrorNotReady || (error == cudaSuccess && arrived(state))) return VFRONT_OK;
+    if (error != cudaSuccess) return fault(state, error, "cudaStreamQuery: %s");
+    return vf_refuse(state, VFRONT_E_DEVICE, "the step ended without its ticket", 0, "");
+}
+
+/** Looks at the ticket all the time, and asks the device only every so often: a step is over before the first time. */
 static vfront_status_t cuda_wait(struct vf_state *state, uint32_t timeout_us)
 {
-    struct cuda *c = cuda_of(state);
-    const uint64_t start = now_ns();
-    for (uint32_t round = 1; !arrived(state); round++) {
-        if (round % 256) continue; /* a query costs more than a look at the ticket, so it is rare */
-        const cudaError_t error = cudaStreamQuery(c->stream[0]);
-        if (error == cudaSuccess) {
-            if (arrived(state)) break;
-            return vf_refuse(state, VFRONT_E_DEVICE, "the step ended without its ticket", 0, "");
-        }
-        if (error != cudaErrorNotReady) return fault(state, error, "cudaStreamQuery: %s");
-        if (timeout_us != UINT32_MAX && now_ns() - start > (uint64_t)timeout_us * 1000u) return VFRONT_E_TIMEOUT;
-        if (round % 65536 == 0) sched_yield();
+    const uint64_t start = now_ns(), patience = 100000;
+    for (uint64_t now = start, asked = start;; now = now_ns()) {
+        for (int i = 0; i < 256; i++, relax())
+            if (arrived(state)) return VFRONT_OK;
+        const int late = timeout_us != UINT32_MAX && now - start >= (uint64_t)timeout_us * 1000u;
+        if (!late && now - asked < patience) continue;
+        const vfront_status_t status = ask(state);
+        if (status) return status;
+        if (late) return arrived(state) ? VFRONT_OK : VFRONT_E_TIMEOUT;
+        asked = now;
+        sched_yield();
     }
-    return VFRONT_OK;
 }
 
 const struct vf_port vf_port_cuda = {
