@@ -219,7 +219,7 @@ typedef struct vfront_track {
 typedef enum vfront_end {
     VFRONT_END_BORDER = 1,   /**< Left the picture, or came nearer to its border than detect_border_px. */
     VFRONT_END_MASK = 2,     /**< Moved under a mask. */
-    VFRONT_END_RESIDUAL = 3, /**< Residual over track_residual_grey. */
+    VFRONT_END_RESIDUAL = 3, /**< Residual over track_residual_grey, or a gain at its bound of 1/4 or 4: nothing like it there. */
     VFRONT_END_TEXTURE = 4,  /**< Not enough texture to say where it is. */
     VFRONT_END_DIVERGED = 5, /**< The alignment ran away. */
     VFRONT_END_BACK = 6      /**< Failed the forward-backward check. */

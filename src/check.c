@@ -17,9 +17,9 @@ static vfront_status_t check_lens(struct vf_state *s, const vfront_camera_t *c, 
         {c->cx_px, -c->width_px, 2.0 * c->width_px, "].cx_px"},
         {c->cy_px, -c->height_px, 2.0 * c->height_px, "].cy_px"},
     };
-    if (c->fx_px == 0.0 && c->fy_px == 0.0) return VFRONT_OK;
+    const int calibrated = c->fx_px != 0.0 || c->fy_px != 0.0;
     for (size_t k = 0; k < sizeof limit / sizeof *limit; k++)
-        if (!finite_number(limit[k].value) || limit[k].value < limit[k].least || limit[k].value > limit[k].most)
+        if (!finite_number(limit[k].value) || (calibrated && (limit[k].value < limit[k].least || limit[k].value > limit[k].most)))
             return vf_refuse(s, VFRONT_E_CALIBRATION, "calibration is not finite or absurd: rig.camera[%d%s", i, limit[k].name);
     return VFRONT_OK;
 }

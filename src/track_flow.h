@@ -172,6 +172,7 @@ VF_FLOW uint32_t vf_track_verdict(const struct vf_step *s, const struct vf_guess
     const struct vf_level *l = &s->geometry.level[0][0];
     const int32_t border = s->tuning.detect_border_px << 16;
     if (g->residual_q3 > (uint32_t)s->tuning.track_residual_grey * 8) return VFRONT_END_RESIDUAL;
+    if (g->alpha_q14 <= -12288 || g->alpha_q14 >= 49152) return VFRONT_END_RESIDUAL; /* no light does that: nothing is there */
     if (g->x_q16 < border || g->x_q16 > ((l->width - 1) << 16) - border) return VFRONT_END_BORDER;
     if (g->y_q16 < border || g->y_q16 > ((l->height - 1) << 16) - border) return VFRONT_END_BORDER;
     if (!vf_usable(s, 0, vf_framed(s, 0), vf_pixel(g->x_q16), vf_pixel(g->y_q16))) return VFRONT_END_MASK;

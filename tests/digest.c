@@ -16,21 +16,69 @@ struct flight {
     int32_t cameras;
     vfront_format_t format;
     const char *tuning; /* "name=value name=value" */
+    unsigned with;
 };
+enum { STATIC_MASK = 1, FRAME_MASK = 2, TURN = 4, LIGHT = 8, BLANK = 16 }; /* what comes with the pictures */
 
 static const struct flight flights[] = {
-    {"plain", {320, 240, 1, 24, 7}, 1, VFRONT_GREY8, ""},
-    {"stereo", {752, 480, 2, 60, -17}, 2, VFRONT_GREY8, ""},
-    {"odd", {641, 479, 3, -31, 12}, 1, VFRONT_GREY8, "detect_score=2 detect_radius=3 track_light=1"},
-    {"tiny", {17, 31, 4, 3, 3}, 1, VFRONT_GREY8, "detect_border_px=3 cell_width_px=4 cell_height_px=5 track_distance_px=0"},
-    {"grey12", {400, 300, 5, 16, 16}, 2, VFRONT_GREY12, "detect_levels=3 detect_arc=9 track_light=0"},
-    {"yuyv", {333, 222, 6, 45, 0}, 1, VFRONT_YUYV, "track_patch8_level=1 track_back_mpx=500"},
-    {"fast", {640, 480, 7, 480, 160}, 1, VFRONT_GREY8, "track_retry=1 track_template_frames=3 detect_threshold_low=4"},
-    {"weak", {640, 360, 8, 11, 5}, 1, VFRONT_NV12, "detect_threshold=40 detect_threshold_low=6 detect_score=0 track_light=2"},
+    {"plain", {320, 240, 1, 24, 7}, 1, VFRONT_GREY8, "", 0},
+    {"stereo", {752, 480, 2, 60, -17}, 2, VFRONT_GREY8, "", 0},
+    {"odd", {641, 479, 3, -31, 12}, 1, VFRONT_GREY8, "detect_score=2 detect_radius=3 track_light=1", 0},
+    {"tiny", {17, 31, 4, 3, 3}, 1, VFRONT_GREY8, "detect_border_px=3 cell_width_px=4 cell_height_px=5 track_distance_px=0", 0},
+    {"grey12", {400, 300, 5, 16, 16}, 2, VFRONT_GREY12, "detect_levels=3 detect_arc=9 track_light=0", 0},
+    {"yuyv", {333, 222, 6, 45, 0}, 1, VFRONT_YUYV, "track_patch8_level=1 track_back_mpx=500", 0},
+    {"fast", {640, 480, 7, 480, 160}, 1, VFRONT_GREY8, "track_retry=1 track_template_frames=3 detect_threshold_low=4", 0},
+    {"weak", {640, 360, 8, 11, 5}, 1, VFRONT_NV12, "detect_threshold=40 detect_threshold_low=6 detect_score=0 track_light=2", 0},
+    {"masks", {320, 240, 9, 30, 30}, 2, VFRONT_GREY8, "", STATIC_MASK | FRAME_MASK},
+    {"turn", {320, 240, 10, -400, 0}, 1, VFRONT_GREY8, "track_prior=1 track_retry=0", TURN},
+    {"light", {320, 240, 11, 20, 9}, 1, VFRONT_GREY8, "", LIGHT},
+    {"blank", {320, 240, 12, 20, 9}, 1, VFRONT_GREY10, "track_light=1", BLANK},
+    {"full", {1920, 1200, 13, 150, 75}, 1, VFRONT_GREY16, "", 0},
+    {"dense", {320, 240, 14, 25, -25}, 1, VFRONT_GREY8,
+     "cell_width_px=7 cell_height_px=9 track_target=256 track_distance_px=6 track_refill_percent=80 detect_levels=5", 0},
 };
 
 static vfront_t vf;
 static uint8_t grey[VFRONT_PICTURE_BYTES], packed[VFRONT_INPUT_BYTES];
+
+static uint8_t mask[2][VFRONT_PICTURE_BYTES];
+static double R_cur_prev[9];
+
+/** A disc, and stripes. */
+static void draw_masks(const struct scene *s)
+{
+    for (int32_t y = 0; y < s->height_px; y++)
+        for (int32_t x = 0; x < s->width_px; x++) {
+            mask[0][y * s->width_px + x] = (uint8_t)((x - 90) * (x - 90) + (y - 80) * (y - 80) > 50 * 50);
+            mask[1][y * s->width_px + x] = (uint8_t)(x / 40 % 3 ? 255 : 0);
+        }
+}
+
+/** Light that comes and goes, and pictures of nothing. */
+static void change_light(const struct flight *f, int i)
+{
+    for (int32_t k = 0; k < f->scene.width_px * f->scene.height_px; k++) {
+        const int32_t v = grey[k] * (8 + i % 3) / (8 + i % 2) + 5 * i;
+        if (f->with & LIGHT) grey[k] = (uint8_t)(v > 255 ? 255 : v);
+        if (f->with & BLANK && i % 4 == 3) grey[k] = (uint8_t)(30 * i);
+    }
+}
+
+/** What comes with a frame beside its pictures: a mask, and a turn to the right by 1/128 rad, 25 px at a focal length of 3200 px.
+ *  Its cosine and sine are rational, so that it needs no libm. */
+static void add(const struct flight *f, int i, vfront_frame_t *frame)
+{
+    const double t = 1.0 / 256.0, c = (1.0 - t * t) / (1.0 + t * t), s = 2.0 * t / (1.0 + t * t);
+    const double R[9] = {c, 0, -s, 0, 1, 0, s, 0, c};
+    memcpy(R_cur_prev, R, sizeof R);
+    if (f->with & TURN) frame->R_cur_prev = R_cur_prev;
+    for (int k = 0; k < f->cameras && f->with & FRAME_MASK && i % 2; k++) {
+        frame->picture[k].mask = mask[1];
+        frame->picture[k].mask_width_px = f->scene.width_px;
+        frame->picture[k].mask_height_px = f->scene.height_px;
+        frame->picture[k].mask_pitch_bytes = (uint32_t)f->scene.width_px;
+    }
+}
 
 static void tune(vfront_tuning_t *t, const char *text)
 {
@@ -44,20 +92,27 @@ static void tune(vfront_tuning_t *t, const char *text)
 static void fly(const struct flight *f, vfront_port_t port, char (*line)[80], int *lines)
 {
     vfront_tuning_t t;
-    const vfront_rig_t rig = scene_rig(&f->scene, f->cameras);
+    vfront_rig_t rig = scene_rig(&f->scene, f->cameras);
     tune(&t, f->tuning);
+    draw_masks(&f->scene);
+    for (int c = 0; c < f->cameras && f->with & STATIC_MASK; c++) {
+        rig.camera[c].mask = mask[0];
+        rig.camera[c].mask_pitch_bytes = (uint32_t)f->scene.width_px;
+    }
     vfront_status_t status = vfront_init(&vf, &rig, &t, port);
     for (int i = 0; i < FRAMES && !status; i++) {
         const vfront_gyro_t gyro[2] = {{(uint64_t)i * 50000000u - 20000000u, {0.01, -0.02, 0.03}}, {(uint64_t)i * 50000000u, {0.02, 0.01, -0.01}}};
         vfront_frame_t frame = {.t_ns = (uint64_t)i * 50000000u, .gyro = i % 3 ? gyro : NULL, .gyro_count = 2};
         const uint32_t pitch = (uint32_t)f->scene.width_px * scene_pixel_bytes(f->format);
         scene_draw(&f->scene, i, grey, (uint32_t)f->scene.width_px);
+        change_light(f, i);
         scene_pack(packed, pitch, grey, (uint32_t)f->scene.width_px, f->scene.width_px, f->scene.height_px, f->format);
         for (int c = 0; c < f->cameras; c++) {
             frame.picture[c] = scene_picture(&f->scene, packed);
             frame.picture[c].pitch_bytes = pitch;
             frame.picture[c].format = f->format;
         }
+        add(f, i, &frame);
         const vfront_result_t *r;
         status = vfront_step(&vf, &frame, &r);
         if (!status && *lines < LINES)
@@ -115,7 +170,8 @@ int main(int argc, char **argv)
     const vfront_rig_t rig = scene_rig(&flights[0].scene, 1);
     const vfront_status_t status = vfront_init(&vf, &rig, NULL, VFRONT_PORT_CUDA);
     vfront_shutdown(&vf);
-    if (status) return printf("CUDA port: NOT RUN (%s)\n", vfront_status_name(status)), bad;
+    const int none = status == VFRONT_E_PORT || status == VFRONT_E_NO_DEVICE || status == VFRONT_E_DRIVER;
+    if (status) return printf("CUDA port: %s (%s)\n", none ? "NOT RUN" : "FAILED", vfront_status_name(status)), bad | !none;
     lines = all(VFRONT_PORT_CUDA, line);
     const int cuda = compare(file, line, lines);
     printf("CUDA port: %d frames, %s\n", lines, cuda ? "DIFFERENT" : "as in the file");

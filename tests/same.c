@@ -228,6 +228,27 @@ static void over_range(void **state)
     assert_true(step(&pair_vf, &f) == want);
 }
 
+/** Where there is nothing to see nothing is followed, whatever the light model makes of it. */
+static void uniform_pictures(void **state)
+{
+    (void)state;
+    static const uint8_t grey[] = {0, 1, 128, 255};
+    static uint8_t blank[160 * 120];
+    for (size_t i = 0; i < sizeof grey; i++) {
+        const vfront_result_t *r;
+        for (uint64_t k = 0; k < 4; k++) {
+            vfront_frame_t f = pair_frame(k);
+            memset(blank, grey[i], sizeof blank);
+            for (int c = 0; k == 3 && c < VFRONT_CAMERAS; c++) f.picture[c].data = blank;
+            must(vfront_step(&pair_vf, &f, &r));
+        }
+        assert_int_equal(r->health.followed, 0);
+        assert_int_equal(r->health.state, VFRONT_LOST);
+        assert_int_equal(r->health.reset_counter, 2 * i + 2); /* every loss of all tracks counts, and every reset */
+        must(vfront_reset(&pair_vf));
+    }
+}
+
 /* ---- masks ----------------------------------------------------------------------------------------------------------------- */
 
 static uint8_t hole[120][167]; /* right half and an island are under the mask */
@@ -535,7 +556,7 @@ int main(void)
         AFTER(after_reset),   AFTER(after_restart),   AFTER(side_by_side),
         AFTER(any_place),     AFTER(lifetimes),       AFTER(input_buffers),
         AFTER(input_buffers_as_host_memory),          AFTER(formats_and_pitches),
-        AFTER(over_range),    AFTER(masks),           AFTER(mask_of_ones),
+        AFTER(over_range),    AFTER(uniform_pictures),    AFTER(masks),           AFTER(mask_of_ones),
         AFTER(rotation_priors), AFTER(gyro_aside),    AFTER(digest_covers),
     };
     return pair_run("same", tests, sizeof tests / sizeof *tests);

@@ -38,6 +38,10 @@ static vfront_status_t status_of(cudaError_t error)
     case cudaErrorNoDevice:
     case cudaErrorInvalidDeviceFunction:
     case cudaErrorNoKernelImageForDevice: return VFRONT_E_NO_DEVICE;
+    case cudaErrorSystemDriverMismatch:
+#if CUDART_VERSION >= 11010
+    case cudaErrorUnsupportedPtxVersion:
+#endif
     case cudaErrorInsufficientDriver: return VFRONT_E_DRIVER;
     case cudaErrorMemoryAllocation: return VFRONT_E_DEVICE_MEMORY;
     default: return VFRONT_E_DEVICE;
