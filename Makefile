@@ -4,7 +4,7 @@
 ## Settings, each to be given on the command line:
 ##   CFG=file.h      config that overrides vfront_cfg.h
 ##   CUDA=0|1        kernels and CUDA port; without it: 1 where nvcc is found
-##   CUDA_ARCH="..." compute capabilities, e.g. "62 72 87"; the last also as PTX. Never asked of this machine
+##   CUDA_ARCH="..." compute capabilities, e.g. "62 72 87"; the first and the last also as PTX. Never asked of this machine
 ##   CUDA_HOME=dir   CUDA toolkit
 ##   CROSS=prefix-   cross compilers, e.g. aarch64-linux-gnu-
 ##   EXEC=program    runs what was cross-built
@@ -53,8 +53,9 @@ FLAGS  := -I. $(if $(CFG),-DVFRONT_USER_CFG='"$(abspath $(CFG))"') $(if $(filter
 SAN    := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer -g -DVF_NO_CLONES)
 CFLAGS ?= -O3
 ALL_CFLAGS = -std=c11 $(CFLAGS) $(WARN_C) -ffp-contract=off -fno-math-errno -ffunction-sections $(FLAGS) $(SAN) -MMD -MP $(if $(filter 1,$(CUDA)),-isystem $(CUDA_INC))
+# Machine code for each, and PTX of the first and the last, from which the driver makes code for any other GPU at vfront_init().
 GENCODE = $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$(a),code=sm_$(a)) \
-          -gencode arch=compute_$(lastword $(CUDA_ARCH)),code=compute_$(lastword $(CUDA_ARCH))
+          $(foreach a,$(sort $(firstword $(CUDA_ARCH)) $(lastword $(CUDA_ARCH))),-gencode arch=compute_$(a),code=compute_$(a))
 comma := ,
 NVCCFLAGS = -std=c++14 -O3 -fmad=false -prec-div=true -prec-sqrt=true -ftz=false $(GENCODE) $(if $(CUDA_CXX),-ccbin $(CUDA_CXX)) \
             $(if $(CROSS),-target-dir $(MACHINE)-linux) -Wno-deprecated-gpu-targets $(if $(WERROR),-Werror all-warnings) \
