@@ -148,10 +148,10 @@ $(FAKE)/%.o: %.c
 $(PORTS:%=$(FAKE)/%) $(FAKE)/fault: $(FAKE)/%: $(FAKE)/tests/%.o $(FAKE_OBJ)
 	$(CC) $(SAN) $^ -o $@ $(if $(filter alloc fault,$*),$(WRAP) $(if $(filter fault,$*),$(WRAP_STAGES))) -lcmocka -lm -lpthread
 
-$(BUILD)/bridge.so: tests/bridge.c $(wildcard src/*.h) vfront.h
+$(BUILD)/bridge.so: tests/bridge.c $(wildcard src/*.h) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. -fPIC -shared $< -o $@
-$(BUILD)/bridge_track.so: tests/bridge_track.c $(wildcard src/*.h src/*.c) vfront.h
+$(BUILD)/bridge_track.so: tests/bridge_track.c $(wildcard src/*.h src/*.c) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. -DVFRONT_TRACKS=1024 -fPIC -shared $< \
 	  src/ingest.c src/pyramid.c src/detect.c src/tuning.c -o $@ -lm

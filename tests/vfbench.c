@@ -94,6 +94,17 @@ static cudaError_t nothing(const struct vf_step *s, cudaStream_t stream)
     return floor_launch(stream);
 }
 
+static cudaGraphExec_t executable(cudaGraph_t graph)
+{
+    cudaGraphExec_t exec;
+#if CUDART_VERSION >= 12000
+    CUDA(cudaGraphInstantiate(&exec, graph, 0));
+#else
+    CUDA(cudaGraphInstantiate(&exec, graph, NULL, NULL, 0));
+#endif
+    return exec;
+}
+
 /** Median GPU time of a graph of `nodes` runs of a launcher [us]. */
 static float graph_us(enqueue *launch, const struct vf_step *s, int nodes, cudaStream_t stream)
 {
@@ -107,11 +118,7 @@ static float graph_us(enqueue *launch, const struct vf_step *s, int nodes, cudaS
     CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     for (int i = 0; i < nodes; i++) CUDA(launch(s, stream));
     CUDA(cudaStreamEndCapture(stream, &graph));
-#if CUDART_VERSION >= 12000
-    CUDA(cudaGraphInstantiate(&exec, graph, 0));
-#else
-    CUDA(cudaGraphInstantiate(&exec, graph, NULL, NULL, 0));
-#endif
+    exec = executable(graph);
     for (int i = -10; i < RUNS; i++) {
         float ms;
         CUDA(cudaEventRecord(start, stream));
@@ -242,11 +249,7 @@ static float empty_graph_wall(int nodes)
     CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     for (int i = 0; i < nodes; i++) CUDA(floor_launch(stream));
     CUDA(cudaStreamEndCapture(stream, &graph));
-#if CUDART_VERSION >= 12000
-    CUDA(cudaGraphInstantiate(&exec, graph, 0));
-#else
-    CUDA(cudaGraphInstantiate(&exec, graph, NULL, NULL, 0));
-#endif
+    exec = executable(graph);
     for (int i = -100; i < RUNS; i++) {
         const double begin = now_us();
         CUDA(cudaGraphLaunch(exec, stream));
@@ -309,13 +312,12 @@ static void bench_kernels(int width, int height)
     printf("  detect, radius 1 / 2 / 3 / 4   %.2f / %.2f / %.2f / %.2f us, growth %.2f x\n", (double)radius[1], (double)radius[2],
            (double)radius[3], (double)radius[4], (double)(radius[4] / radius[1]));
     t = standard();
-    static const char *const light[] = {"2 parameters", "3, gain", "3, offset", "4 parameters"};
     for (int tracks = 100; tracks <= 200; tracks += 100)
-        for (int model = 0; model < 4; model += 3) {
+        for (int parameters = 2; parameters <= 4; parameters += 2) {
             t.track_target = tracks;
-            t.track_light = model;
+            t.track_light = parameters == 4 ? VFRONT_LIGHT_BOTH : VFRONT_LIGHT_NONE;
             const float us = stage_us(width, height, &t, vf_track_cuda);
-            printf("  track %d, %-19s %6.2f us (%4.1f x nothing)\n", tracks, light[model], (double)us, (double)(us / floor));
+            printf("  track %d, %d parameters        %6.2f us (%4.1f x nothing)\n", tracks, parameters, (double)us, (double)(us / floor));
         }
 }
 
