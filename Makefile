@@ -73,7 +73,7 @@ LIB     := $(BUILD)/libvfront.a
 ifndef V
 .SILENT:
 endif
-.PHONY: all lib help show clean test check golden quality speed size stack symbols asan asan-run clang configs gpu-proof
+.PHONY: all lib help show clean test check golden quality features speed size stack symbols asan asan-run clang configs gpu-proof
 all: lib $(BUILD)/minimal $(BUILD)/replay ## Library, example and replay
 
 lib: $(LIB) ## The library, libvfront.a
@@ -123,7 +123,7 @@ $(BUILD)/replay: $(addprefix $(EXAMPLE)/,replay.o record.o dataset.o picture.o s
 TEST    := $(BUILD)/tests
 SMALL   := $(BUILD)/small
 FAKE    := $(BUILD)/fake
-ORACLES := ingest pyramid detect refill report track
+ORACLES := ingest pyramid scale detect refill select describe report track
 PORTS   := api same alloc
 T_CFLAGS = -std=c11 -O2 -g $(WARN) -ffp-contract=off -fno-math-errno -I. $(SAN) -MMD -MP
 S_CFLAGS = $(T_CFLAGS) -DVFRONT_USER_CFG='"tests/cfg_small.h"'
@@ -154,7 +154,17 @@ $(BUILD)/bridge.so: tests/bridge.c $(wildcard src/*.h) vfront.h vfront_cfg.h
 $(BUILD)/bridge_track.so: tests/bridge_track.c $(wildcard src/*.h src/*.c) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. -DVFRONT_TRACKS=1024 -fPIC -shared $< \
-	  src/ingest.c src/pyramid.c src/detect.c src/tuning.c -o $@ -lm
+	  src/ingest.c src/pyramid.c src/scale.c src/detect.c src/tuning.c -o $@ -lm
+
+$(BUILD)/bridge_orb.so: tests/bridge_orb.c $(wildcard src/*.h src/*.c) vfront.h vfront_cfg.h
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. -DVFRONT_CAMERAS=1 -DVFRONT_KEYPOINTS=32768 -fPIC -shared $< \
+	  src/ingest.c src/scale.c src/smooth.c src/describe.c src/tuning.c -o $@ -lm
+# Key points on any picture, through the public interface, with room for many.
+FEATURES_CFG = -DVFRONT_CAMERAS=1 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=1024 -DVFRONT_CELLS=65535 -DVFRONT_KEYPOINTS=32768
+$(BUILD)/bridge_features.so: tests/bridge_features.c $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. $(FEATURES_CFG) -fPIC -shared $< $(wildcard src/*.c) port/host/host.c -o $@ -lm
 
 $(BUILD)/digest: tests/digest.c $(LIB)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ $(LIBS)
@@ -167,14 +177,15 @@ $(BUILD)/vfcheck: $(TEST)/vfcheck.o $(TEST)/vfbench.o $(TEST)/floor.cu.o $(LIB)
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
 
 TEST_PROGRAMS := $(ORACLES:%=$(TEST)/%) $(PORTS:%=$(SMALL)/%) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(BUILD)/digest $(BUILD)/bridge.so \
-    $(BUILD)/bridge_track.so $(BUILD)/minimal $(BUILD)/replay $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck $(SMALL)/fault)
+    $(BUILD)/bridge_track.so $(BUILD)/bridge_features.so $(BUILD)/bridge_orb.so $(BUILD)/minimal $(BUILD)/replay $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck $(SMALL)/fault)
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
 test: $(TEST_PROGRAMS) ## All that needs no GPU, and with one the parity of kernels and host forms
 	@tests/run.sh --log $(BUILD)/test-log $(ORACLES:%='$(EXEC) $(TEST)/%') $(PORTS:%='$(EXEC) $(SMALL)/%') $(PORTS:%='$(EXEC) $(FAKE)/%') \
 	  '$(EXEC) $(FAKE)/fault' '$(EXEC) $(BUILD)/digest tests/golden.txt' 'tests/replay.sh $(BUILD)/replay' \
 	  '$(PYTHON) tests/opencv_fast.py $(BUILD)/bridge.so' '$(PYTHON) tests/quality.py $(BUILD)/bridge_track.so' \
-	  'tests/symbols.sh $(LIB) $(NM)' 'tests/readme.sh' 'tests/header.sh $(CC)' '$(BUILD)/minimal' 'tests/proof.sh' \
+	  '$(PYTHON) tests/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/shapes.py $(BUILD)/bridge_features.so --quick' \
+	  'tests/symbols.sh $(LIB) $(NM)' 'tests/readme.sh' 'tests/header.sh $(CC)' 'tests/config.sh $(CC)' '$(BUILD)/minimal' 'tests/proof.sh' \
 	  $(if $(filter 1,$(CUDA)),'$(BUILD)/vfcheck' '$(SMALL)/fault',"echo parity: NOT RUN - this build has no CUDA; exit 77")
 
 golden: $(BUILD)/digest ## Writes tests/golden.txt anew, on purpose only
@@ -182,6 +193,10 @@ golden: $(BUILD)/digest ## Writes tests/golden.txt anew, on purpose only
 
 quality: $(BUILD)/bridge_track.so ## The tracker beside OpenCV's on real pictures with ground truth
 	$(PYTHON) tests/quality.py $<
+
+features: $(BUILD)/bridge_features.so ## Key points beside OpenCV's ORB and FAST on the Oxford sets, and bounded rectification on drawn shapes
+	$(PYTHON) tests/features.py $<
+	$(PYTHON) tests/shapes.py $<
 
 speed: $(BUILD)/replay ## The host port beside OpenCV on one thread: make speed PICTURES=folder
 	$(PYTHON) tests/opencv_speed.py $< $(PICTURES)

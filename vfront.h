@@ -73,7 +73,7 @@ typedef struct vfront_camera {
     uint32_t mask_pitch_bytes;/**< Bytes from row to row of the mask, at least width_px. */
 } vfront_camera_t;
 
-/** All cameras. Tracks live in camera 0; key points are found in every camera. */
+/** All cameras, of one size or of different ones. Tracks live in camera 0; key points are found in every camera. */
 typedef struct vfront_rig {
     int32_t cameras; /**< 1..VFRONT_CAMERAS. */
     vfront_camera_t camera[VFRONT_CAMERAS];
@@ -90,16 +90,22 @@ enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY =
 
 /** Every tuning value: X(name, default, least, most, "meaning [unit]"). All are integers. */
 #define VFRONT_TUNING(X)                                                                                                               \
-    X(detect_levels, (VFRONT_LEVELS > 1 ? 2 : 1), 1, VFRONT_LEVELS, "pyramid levels searched for corners")                             \
+    X(detect_levels, VFRONT_SCALES, 1, VFRONT_SCALES, "levels of VFRONT_SCALES searched for corners")                                  \
     X(detect_threshold, 10, 1, 254, "segment test threshold [grey levels]")                                                            \
     X(detect_threshold_low, 0, 0, 254, "second threshold, for cells without a corner at the first [grey levels]; 0: none")             \
-    X(detect_arc, 10, 9, 12, "contiguous pixels of the circle of 16 that make a corner")                                               \
-    X(detect_score, 1, 0, 2, "corner score: 0 SAD-B, 1 SAD-A, 2 MT")                                                                   \
+    X(detect_arc, 9, 9, 12, "contiguous pixels of the circle of 16 that make a corner, at least")                                      \
+    X(detect_arc_most, 13, 9, 16, "and at most: more are a spot (bounded rectification); 16: no such bound")                           \
+    X(detect_score, 1, 0, 2, "corner score: 0 SAD-B, 1 SAD-A, 2 MT; it decides which of close corners stays")                          \
+    X(detect_rank, 1, 0, 1, "what ranks the corners that stay: 0 the corner score, 1 the Harris response")                             \
     X(detect_radius, 1, 1, 4, "non-maximum suppression radius [px of its level]")                                                      \
     X(detect_border_px, 8, 3, 512, "margin of the picture without key points and tracks [px]")                                         \
-    X(cell_width_px, 32, 4, 4096, "width of a grid cell, which gives at most one key point [px]")                                      \
-    X(cell_height_px, 32, 4, 4096, "height of a grid cell [px]")                                                                       \
-    X(track_target, (VFRONT_TRACKS > 200 ? 200 : VFRONT_TRACKS), 1, VFRONT_TRACKS, "tracks wanted alive")                              \
+    X(cell_width_px, 32, 3, 4096, "width of a grid cell, which gives at most one key point of each level [px]")                        \
+    X(cell_height_px, 32, 3, 4096, "height of a grid cell [px]")                                                                       \
+    X(select_window_px, 0, 0, 63, "aggregation over levels: side of the window in which a key point must not be beaten, an even one as the next odd [px]; 0: none") \
+    X(select_points, VFRONT_KEYPOINTS, 0, VFRONT_KEYPOINTS, "most key points of a picture, the best are kept; 0: none are given")      \
+    X(describe, VFRONT_DESCRIPTORS, 0, VFRONT_DESCRIPTORS, "1: key points get an orientation and a descriptor")                        \
+    X(describe_margin_px, 18, 3, 64, "margin of every level without key points, and so births of tracks, when they are described [px of the level]")             \
+    X(track_target, (VFRONT_TRACKS > 200 ? 200 : VFRONT_TRACKS), 0, VFRONT_TRACKS, "tracks wanted alive; 0: nothing is tracked")       \
     X(track_refill_percent, 100, 0, 100, "new tracks start when fewer than this share of the target live; 100: every frame")           \
     X(track_distance_px, 12, 0, 256, "least distance of a new track to every other, up to 4 cells [px]")                               \
     X(track_levels, 5, 1, 6, "pyramid levels used for tracking, as far as there are")                                                  \
@@ -234,14 +240,25 @@ typedef struct vfront_lost {
     uint32_t end;     /**< vfront_end_t */
 } vfront_lost_t;
 
-/** A corner, the best of its cell. */
+/** A corner, the best of its level in its cell. */
 typedef struct vfront_keypoint {
-    float x_px, y_px; /**< Level 0; for a corner of level l at (u, v): (u + 1/2) 2^l - 1/2. */
-    uint16_t level;   /**< 0..detect_levels - 1 */
-    uint16_t score;   /**< SAD-B, SAD-A: 0..4080; MT: 0..254. */
-    uint16_t weak;    /**< 1: found with detect_threshold_low only. */
-    uint16_t cell;    /**< Row-major number of its cell. */
+    float x_px, y_px;  /**< Level 0; multiples of 2^-16. For the pixel (u, v) of a level whose pixels are s times as large:
+                            (u + 1/2) s - 1/2, with s = (VFRONT_SCALE_NUM / VFRONT_SCALE_DEN)^level rounded to 2^-16. */
+    float angle_rad;   /**< Orientation, -pi..pi, from the x axis towards the y axis: where the patch's centre of brightness lies.
+                            0 when it is not described. */
+    uint32_t score;    /**< What ranks it, at least 1. SAD-B, SAD-A: up to 4080; MT: up to 254; Harris: its response times
+                            25 / 2^24, in grey levels^4, from the plain sums of 3x3 Sobel gradients over 7x7 pixels; 1 for what
+                            is below, edges among them. */
+    uint16_t cell;     /**< Row-major number of its cell. */
+    uint8_t level;     /**< 0..detect_levels - 1 */
+    uint8_t weak;      /**< 1: found with detect_threshold_low only. */
 } vfront_keypoint_t;
+
+/** A descriptor: bit i is word[i / 32] >> (i % 32) & 1; on a machine that stores the low byte first these are the 32 bytes of OpenCV's
+ *  ORB. How far apart two are is the number of bits that differ. */
+typedef struct vfront_descriptor {
+    uint32_t word[8];
+} vfront_descriptor_t;
 
 /** How well the front end fares. */
 typedef enum vfront_state {
@@ -252,6 +269,9 @@ typedef enum vfront_state {
                               VFRONT_DEGRADED until enough of its new tracks are followed; reset_counter tells of it for good. */
 } vfront_state_t;
 
+/** Bits of vfront_health_t.full. */
+enum { VFRONT_FULL_TRACKS = 1, VFRONT_FULL_KEYPOINTS = 2 };
+
 /** Health of a step. Shares are in 1/1000 of the picture. */
 typedef struct vfront_health {
     uint32_t state;          /**< vfront_state_t */
@@ -261,10 +281,13 @@ typedef struct vfront_health {
     uint32_t born;           /**< New tracks. */
     uint32_t ended[VFRONT_ENDS]; /**< Ended tracks by vfront_end_t. */
     uint32_t overflow;       /**< Key points fit for a new track, in a frame that starts some, for which there was no room. */
+    uint32_t dropped[VFRONT_CAMERAS]; /**< Key points beyond select_points: the best were kept. */
+    uint32_t full;           /**< Lists that had no room for all: VFRONT_FULL_TRACKS, VFRONT_FULL_KEYPOINTS << camera. */
     uint32_t gap;            /**< 1: more than health_gap_ms since the frame before. */
+    uint32_t reserved;       /**< 0. */
     uint64_t dt_ns;          /**< Time since the frame before; 0 in the first. */
     uint32_t cells[VFRONT_CAMERAS];        /**< Cells of the grid. */
-    uint32_t starved[VFRONT_CAMERAS];      /**< Cells without a corner. */
+    uint32_t starved[VFRONT_CAMERAS];      /**< Cells without a corner on any level. */
     float brightness_grey[VFRONT_CAMERAS]; /**< Mean grey level. */
     float sharpness_grey[VFRONT_CAMERAS];  /**< Mean absolute difference of neighbouring pixels: falls with blur. */
     uint32_t dark_permille[VFRONT_CAMERAS];  /**< Pixels of 5 grey levels or less. */
@@ -272,11 +295,12 @@ typedef struct vfront_health {
 } vfront_health_t;
 
 /** Number of stages in src/stages.def. vfront_stage_name() has their names. */
-#define VFRONT_STAGES 6
+#define VFRONT_STAGES 10
 
 /** Times of a step. The only part of a result that differs from run to run. */
 typedef struct vfront_timing {
-    float stage_us[VFRONT_STAGES]; /**< From a stage's first work to its last, on the device's own clock. Stages may overlap. */
+    float stage_us[VFRONT_STAGES]; /**< From a stage's first work to its last, on the device's own clock. Stages may overlap.
+                                        0, or next to it, for one that the tuning leaves nothing to do. */
     float device_us;               /**< From the first stage's first work to the last stage's last. */
     float step_us;                 /**< From the call of vfront_submit() to the result, on the host's clock. */
     uint32_t overrun;              /**< 1: step_us exceeds deadline_us. */
@@ -292,10 +316,14 @@ typedef struct vfront_result {
     uint32_t tracks_count;
     uint32_t lost_count;
     uint32_t keypoints_count[VFRONT_CAMERAS];
+    uint32_t descriptors_count[VFRONT_CAMERAS]; /**< Equal to keypoints_count when the tuning value `describe` is 1, else 0. */
     vfront_timing_t timing;
     vfront_track_t tracks[VFRONT_TRACKS]; /**< Alive, by rising id. */
     vfront_lost_t lost[VFRONT_TRACKS];    /**< Ended in this step, by rising id. */
-    vfront_keypoint_t keypoints[VFRONT_CAMERAS][VFRONT_CELLS]; /**< By rising cell, at most one a cell. */
+    vfront_keypoint_t keypoints[VFRONT_CAMERAS][VFRONT_KEYPOINTS]; /**< By rising level, then rising cell. */
+#if VFRONT_DESCRIPTORS
+    vfront_descriptor_t descriptors[VFRONT_CAMERAS][VFRONT_KEYPOINTS]; /**< Of the key points, in their order. */
+#endif
 } vfront_result_t;
 
 /** Digest of everything in a result but `timing` and health.reset_counter. 0 for NULL. FNV-1a, 64 bits, over the fields low
@@ -316,9 +344,11 @@ typedef enum vfront_port {
 
 /** Bytes of vfront_t: the control block, and the memory of the host port. Checked against the real layout at compile time. */
 #define VFRONT_BLOCK_BYTES                                                                                                  \
-    (32768u + (unsigned)VFRONT_HOST *                                                                                       \
+    (65536u + (unsigned)VFRONT_HOST *                                                                                       \
                   (VFRONT_CAMERAS * (2u * VFRONT_PYRAMID_BYTES + 2u * VFRONT_PICTURE_BYTES + 2u * VFRONT_INPUT_BYTES +      \
-                                     VFRONT_PICTURE_BYTES + 40u * VFRONT_CELLS) +                                           \
+                                     VFRONT_PICTURE_BYTES + (unsigned)VFRONT_SCALES_BYTES +                                 \
+                                     VFRONT_DESCRIPTORS * ((unsigned)VFRONT_SCALES_BYTES + VFRONT_PICTURE_BYTES) +          \
+                                     (16u * VFRONT_SCALES + 8u) * VFRONT_CELLS + 64u * VFRONT_KEYPOINTS) +                  \
                    VFRONT_TRACKS * (1640u + 512u) + 3u * (unsigned)sizeof(vfront_result_t) + 65536u))
 
 /** A front end. Zero it (static storage does) before vfront_init(). Its content is the library's. */
@@ -333,7 +363,8 @@ typedef struct vfront_info {
     size_t host_bytes;      /**< sizeof(vfront_t). */
     size_t pinned_bytes;    /**< Pinned memory taken in vfront_init(). */
     size_t device_bytes;    /**< Device memory taken in vfront_init(). */
-    int32_t levels;         /**< Pyramid levels built for this picture size. */
+    int32_t levels;         /**< Levels of VFRONT_LEVELS built for this picture size. */
+    int32_t scales;         /**< Levels of VFRONT_SCALES built and searched. */
     int32_t cells[VFRONT_CAMERAS]; /**< Cells of each camera's grid. */
 } vfront_info_t;
 

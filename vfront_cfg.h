@@ -29,8 +29,8 @@
 #error "vfront: VFRONT_WIDTH must be a multiple of 64 in 64..4096 (see vfront_cfg.h)"
 #endif
 
-/** Largest picture height [px]. 64..4096. Device memory: about 3.7 bytes a pixel and camera for pictures, 2 for masks;
- *  pinned memory: 6 bytes a pixel and camera for the library's own input buffers. */
+/** Largest picture height [px]. 64..4096. Device memory: about 2.7 bytes a pixel and camera for pictures, 2 for masks, and what
+ *  VFRONT_SCALES takes; pinned memory: 6 bytes a pixel and camera for the library's own input buffers. */
 #ifndef VFRONT_HEIGHT
 #define VFRONT_HEIGHT 1200
 #endif
@@ -38,13 +38,34 @@
 #error "vfront: VFRONT_HEIGHT must lie in 64..4096 (see vfront_cfg.h)"
 #endif
 
-/** Pyramid levels, each half the size of the one before. 1..6. Every level adds a quarter of the memory of the one before and
- *  doubles the motion that the tracker can follow. Levels smaller than 16 px on a side are not built at run time. */
+/** Pyramid levels of the tracker, each half the size of the one before. 1..6. Every level adds a quarter of the memory of the one
+ *  before and doubles the motion that can be followed. Levels smaller than 16 px on a side are not built at run time. */
 #ifndef VFRONT_LEVELS
 #define VFRONT_LEVELS 5
 #endif
 #if VFRONT_LEVELS < 1 || VFRONT_LEVELS > 6
 #error "vfront: VFRONT_LEVELS must lie in 1..6 (see vfront_cfg.h)"
+#endif
+
+/** Levels of the pyramid in which key points are found. 1..8. Each is VFRONT_SCALE_NUM / VFRONT_SCALE_DEN times as coarse as the
+ *  one before. Device memory of the standard 8 levels of 6/5: 2.1 bytes a pixel and camera, and 3.2 more with descriptors.
+ *  Levels smaller than 16 px on a side are not built at run time. */
+#ifndef VFRONT_SCALES
+#define VFRONT_SCALES 8
+#endif
+#if VFRONT_SCALES < 1 || VFRONT_SCALES > 8
+#error "vfront: VFRONT_SCALES must lie in 1..8 (see vfront_cfg.h)"
+#endif
+
+/** Step from one of these levels to the next, as a fraction: more than 1, at most 2, numerator at most 64. */
+#ifndef VFRONT_SCALE_NUM
+#define VFRONT_SCALE_NUM 6
+#endif
+#ifndef VFRONT_SCALE_DEN
+#define VFRONT_SCALE_DEN 5
+#endif
+#if VFRONT_SCALE_DEN < 1 || VFRONT_SCALE_NUM <= VFRONT_SCALE_DEN || VFRONT_SCALE_NUM > 2 * VFRONT_SCALE_DEN || VFRONT_SCALE_NUM > 64
+#error "vfront: VFRONT_SCALE_NUM / VFRONT_SCALE_DEN must be more than 1 and at most 2, with a numerator of at most 64 (see vfront_cfg.h)"
 #endif
 
 /** Tracks alive at once. A multiple of 32, 32..1024. Device memory: 2 KB a track. */
@@ -55,13 +76,31 @@
 #error "vfront: VFRONT_TRACKS must be a multiple of 32 in 32..1024 (see vfront_cfg.h)"
 #endif
 
-/** Cells of the detection grid of one camera, and so the most key points of one picture. 1..16384. The grid that follows from
- *  the picture size and the tuning values cell_width_px and cell_height_px must not have more: vfront_init() checks it. */
+/** Cells of the detection grid of one camera. 1..65535. The grid that follows from the picture size and the tuning values
+ *  cell_width_px and cell_height_px must not have more: vfront_init() checks it. Device memory: 16 bytes a cell, camera and level of
+ *  VFRONT_SCALES, and 8 bytes a cell. */
 #ifndef VFRONT_CELLS
 #define VFRONT_CELLS 4096
 #endif
-#if VFRONT_CELLS < 1 || VFRONT_CELLS > 16384
-#error "vfront: VFRONT_CELLS must lie in 1..16384 (see vfront_cfg.h)"
+#if VFRONT_CELLS < 1 || VFRONT_CELLS > 65535
+#error "vfront: VFRONT_CELLS must lie in 1..65535 (see vfront_cfg.h)"
+#endif
+
+/** Most key points of one picture. 1..32768. Pinned memory: 60 bytes a key point and camera, 156 with descriptors; device memory:
+ *  12 bytes, 44 with descriptors. */
+#ifndef VFRONT_KEYPOINTS
+#define VFRONT_KEYPOINTS 2048
+#endif
+#if VFRONT_KEYPOINTS < 1 || VFRONT_KEYPOINTS > 32768
+#error "vfront: VFRONT_KEYPOINTS must lie in 1..32768 (see vfront_cfg.h)"
+#endif
+
+/** 1: key points can have an orientation and a descriptor. 0: they cannot, and neither code nor memory is there for it. */
+#ifndef VFRONT_DESCRIPTORS
+#define VFRONT_DESCRIPTORS 1
+#endif
+#if VFRONT_DESCRIPTORS != 0 && VFRONT_DESCRIPTORS != 1
+#error "vfront: VFRONT_DESCRIPTORS must be 0 or 1 (see vfront_cfg.h)"
 #endif
 
 /** Bound of the tuning value track_iterations: Gauss-Newton steps on one pyramid level. 1..100. It bounds the time of a step. */
@@ -102,12 +141,30 @@
     (VFRONT_LEVEL_BYTES(0) + VFRONT_LEVEL_BYTES(1) + VFRONT_LEVEL_BYTES(2) + VFRONT_LEVEL_BYTES(3) +               \
      VFRONT_LEVEL_BYTES(4) + VFRONT_LEVEL_BYTES(5))
 
+/** The same for the levels of VFRONT_SCALES. Level n of a picture of a size is at most this large; level 0 is the pyramid's. */
+#define VFRONT_POWER(base, n)                                                                                           \
+    (((n) > 0 ? (base) : 1ll) * ((n) > 1 ? (base) : 1ll) * ((n) > 2 ? (base) : 1ll) * ((n) > 3 ? (base) : 1ll) *        \
+     ((n) > 4 ? (base) : 1ll) * ((n) > 5 ? (base) : 1ll) * ((n) > 6 ? (base) : 1ll))
+#define VFRONT_SCALED(size_px, n) ((size_px)*VFRONT_POWER(VFRONT_SCALE_DEN, n) / VFRONT_POWER(VFRONT_SCALE_NUM, n) + 1)
+#define VFRONT_SCALE_BYTES(n) (VFRONT_PITCH(VFRONT_SCALED(VFRONT_WIDTH, n)) * VFRONT_SCALED(VFRONT_HEIGHT, n) * ((n) < VFRONT_SCALES))
+#define VFRONT_SCALES_BYTES                                                                                             \
+    (VFRONT_SCALE_BYTES(1) + VFRONT_SCALE_BYTES(2) + VFRONT_SCALE_BYTES(3) + VFRONT_SCALE_BYTES(4) +                    \
+     VFRONT_SCALE_BYTES(5) + VFRONT_SCALE_BYTES(6) + VFRONT_SCALE_BYTES(7))
+#if VFRONT_POWER(VFRONT_SCALE_NUM, VFRONT_SCALES - 1) > 16 * VFRONT_POWER(VFRONT_SCALE_DEN, VFRONT_SCALES - 1)
+#error "vfront: the coarsest level of VFRONT_SCALES would be less than 1/16 of the picture: fewer levels or a smaller step (see vfront_cfg.h)"
+#endif
+#if VFRONT_SCALED(VFRONT_WIDTH, VFRONT_SCALES - 1) <= 16 || VFRONT_SCALED(VFRONT_HEIGHT, VFRONT_SCALES - 1) <= 16
+#error "vfront: the coarsest level of VFRONT_SCALES would be smaller than 16 px: fewer levels or a smaller step (see vfront_cfg.h)"
+#endif
+
 /** Bytes of one of the library's input buffers: 2 bytes a pixel of the largest picture. */
 #define VFRONT_INPUT_BYTES (2 * VFRONT_PICTURE_BYTES)
 
 /** One number for the whole config, by which library and application find out whether they were built alike. */
-#define VFRONT_CONFIG_ID                                                                                                 \
-    ((((((((VFRONT_CAMERAS * 64ull + VFRONT_WIDTH / 64) * 4099 + VFRONT_HEIGHT) * 7 + VFRONT_LEVELS) * 1031 +           \
-         VFRONT_TRACKS) * 16411 + VFRONT_CELLS) * 101 + VFRONT_ITERATIONS) * 4099 + VFRONT_GYRO_SAMPLES) * 2 + VFRONT_HOST)
+#define VFRONT_CONFIG_ID                                                                                                   \
+    ((((((((((((VFRONT_CAMERAS * 65ull + VFRONT_WIDTH / 64) * 4099 + VFRONT_HEIGHT) * 7 + VFRONT_LEVELS) * 1031 +         \
+             VFRONT_TRACKS) * 65537 + VFRONT_CELLS) * 101 + VFRONT_ITERATIONS) * 4099 + VFRONT_GYRO_SAMPLES) * 9 +        \
+         VFRONT_SCALES) * 67 + VFRONT_SCALE_NUM) * 67 + VFRONT_SCALE_DEN) * 32771 + VFRONT_KEYPOINTS) * 4 +               \
+     VFRONT_DESCRIPTORS * 2 + VFRONT_HOST)
 
 #endif

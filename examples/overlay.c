@@ -6,6 +6,11 @@
 
 #define GLYPH_WIDTH 5
 #define GLYPH_HEIGHT 7
+#define ADVANCE (GLYPH_WIDTH + 1)
+#define HEAD_PX 20   /* strip above the pictures, for the line */
+#define LEGEND_PX 36 /* strip below them */
+#define GAP_PX 4     /* between two cameras */
+#define LEVELS_MOST 8
 
 /** Where a track was, the latest last. */
 struct trail {
@@ -14,8 +19,16 @@ struct trail {
     float x_px[OVERLAY_TRAIL], y_px[OVERLAY_TRAIL];
 };
 
+/** A part of the drawing: strokes have its coordinates and end at its border. */
+struct part {
+    int32_t left, top, width, height;
+};
+
 struct overlay {
-    int32_t width, height;
+    int32_t width, height, levels, cameras;
+    overlay_what_t what;
+    struct part head, legend, camera[VFRONT_CAMERAS];
+    const struct part *part; /* the one that is drawn on */
     uint8_t *rgb;
     int now; /* which of the two lists is the current one; both by rising id */
     uint32_t trails[2];
@@ -26,7 +39,13 @@ struct colour {
     uint8_t red, green, blue;
 };
 
-static const struct colour white = {255, 255, 255}, black = {0, 0, 0}, red = {255, 40, 40}, blue = {70, 150, 255};
+static const struct colour white = {255, 255, 255}, black = {0, 0, 0}, red = {255, 50, 50}, grey = {170, 170, 170};
+
+/** Of the levels, from the finest: none of them is one of the tracks' colours. */
+static const struct colour level_colour[LEVELS_MOST] = {
+    {100, 255, 255}, {80, 205, 255}, {75, 155, 255}, {95, 110, 255},
+    {140, 90, 255},  {185, 90, 255}, {230, 90, 245}, {255, 110, 195},
+};
 
 /** Rows of 0..9 and a..z from the top; bit 4 is the left column. */
 static const uint8_t glyph[36][GLYPH_HEIGHT] = {
@@ -50,13 +69,36 @@ static const uint8_t glyph[36][GLYPH_HEIGHT] = {
     {0x11, 0x11, 0x0a, 0x04, 0x04, 0x04, 0x04}, {0x1f, 0x01, 0x02, 0x04, 0x08, 0x10, 0x1f},
 };
 
-overlay_t *overlay_open(int32_t width_px, int32_t height_px)
+/* ---- layout -------------------------------------------------------------------------------------------------------- */
+
+/** The cameras side by side, whatever their sizes, with a strip above and one below. */
+static void lay_out(struct overlay *o, const vfront_rig_t *rig)
+{
+    int32_t left = 0, tallest = 0;
+    for (int32_t i = 0; i < rig->cameras; i++) {
+        struct part *p = &o->camera[i];
+        p->left = left;
+        p->top = HEAD_PX;
+        p->width = rig->camera[i].width_px;
+        p->height = rig->camera[i].height_px;
+        left += p->width + GAP_PX;
+        if (p->height > tallest) tallest = p->height;
+    }
+    o->cameras = rig->cameras;
+    o->width = left - GAP_PX;
+    o->height = HEAD_PX + tallest + LEGEND_PX;
+    o->head = (struct part){0, 0, o->width, HEAD_PX};
+    o->legend = (struct part){0, HEAD_PX + tallest, o->width, LEGEND_PX};
+}
+
+overlay_t *overlay_open(const vfront_rig_t *rig, int32_t levels, overlay_what_t what)
 {
     struct overlay *o = calloc(1, sizeof *o);
     if (!o) return NULL;
-    o->width = width_px;
-    o->height = height_px;
-    o->rgb = malloc((size_t)width_px * (size_t)height_px * 3);
+    lay_out(o, rig);
+    o->levels = levels < LEVELS_MOST ? levels : LEVELS_MOST;
+    o->what = what;
+    o->rgb = malloc((size_t)o->width * (size_t)o->height * 3);
     if (o->rgb) return o;
     overlay_close(o);
     return NULL;
@@ -69,66 +111,139 @@ void overlay_close(overlay_t *o)
     free(o);
 }
 
+void overlay_size(const overlay_t *o, int32_t *width_px, int32_t *height_px)
+{
+    *width_px = o->width;
+    *height_px = o->height;
+}
+
 /* ---- strokes ------------------------------------------------------------------------------------------------------- */
 
-/** Lays colour over a pixel, alpha / 256 of it; nothing beside the picture. */
+/** Lays colour over a pixel, alpha / 256 of it; nothing beside the part that is drawn on. */
 static void dot(struct overlay *o, int32_t x, int32_t y, struct colour c, int32_t alpha)
 {
-    if (x < 0 || y < 0 || x >= o->width || y >= o->height) return;
-    uint8_t *at = o->rgb + 3 * ((size_t)y * (size_t)o->width + (size_t)x);
+    const struct part *p = o->part;
+    if (x < 0 || y < 0 || x >= p->width || y >= p->height) return;
+    uint8_t *at = o->rgb + 3 * ((size_t)(p->top + y) * (size_t)o->width + (size_t)(p->left + x));
     at[0] = (uint8_t)(at[0] + (c.red - at[0]) * alpha / 256);
     at[1] = (uint8_t)(at[1] + (c.green - at[1]) * alpha / 256);
     at[2] = (uint8_t)(at[2] + (c.blue - at[2]) * alpha / 256);
 }
 
-static int32_t nearest(float v) { return (int32_t)(v + 0.5f); }
+static int32_t round_down(float v) { return (int32_t)(v + 65536.0f) - 65536; }
 
-/** A line without its first pixel, so that the parts of a trail do not overlap. */
+static float bound(float v, float least, float most) { return v < least ? least : v > most ? most : v; }
+
+/** A line without its first pixel, so that the parts of a trail do not overlap. Each step lays its colour on two pixels, beside
+ *  each other, by how near they are. */
 static void line_to(struct overlay *o, const float from[2], const float to[2], struct colour c, int32_t alpha)
 {
     const float dx = to[0] - from[0], dy = to[1] - from[1];
     const float long_x = dx < 0 ? -dx : dx, long_y = dy < 0 ? -dy : dy;
-    const int32_t steps = 1 + (int32_t)(long_x > long_y ? long_x : long_y);
+    const int upright = long_y > long_x;
+    const int32_t steps = 1 + (int32_t)(upright ? long_y : long_x);
     for (int32_t i = 1; i <= steps; i++) {
-        const float share = (float)i / (float)steps;
-        dot(o, nearest(from[0] + dx * share), nearest(from[1] + dy * share), c, alpha);
+        const float share = (float)i / (float)steps, x = from[0] + dx * share, y = from[1] + dy * share;
+        const int32_t along = round_down((upright ? y : x) + 0.5f), beside = round_down(upright ? x : y);
+        const int32_t second = (int32_t)(((upright ? x : y) - (float)beside) * (float)alpha);
+        dot(o, upright ? beside : along, upright ? along : beside, c, alpha - second);
+        dot(o, upright ? beside + 1 : along, upright ? along : beside + 1, c, second);
     }
 }
 
-static void circle(struct overlay *o, float x_px, float y_px, struct colour c)
+enum { RING, DISC };
+
+/** A circle or what is in it, with a soft rim. How far a pixel is from the circle is had from squares: good enough near it. */
+static void circle(struct overlay *o, int shape, const float at[2], float radius, struct colour c, int32_t alpha)
 {
-    static const int8_t rim[16][2] = {{3, 0}, {3, 1}, {2, 2}, {1, 3}, {0, 3}, {-1, 3}, {-2, 2}, {-3, 1},
-                                      {-3, 0}, {-3, -1}, {-2, -2}, {-1, -3}, {0, -3}, {1, -3}, {2, -2}, {3, -1}};
-    const int32_t x = nearest(x_px), y = nearest(y_px);
-    for (int i = 0; i < 16; i++) dot(o, x + rim[i][0], y + rim[i][1], c, 256);
+    const int32_t reach = (int32_t)(radius + 2.0f), cx = round_down(at[0] + 0.5f), cy = round_down(at[1] + 0.5f);
+    for (int32_t y = cy - reach; y <= cy + reach; y++)
+        for (int32_t x = cx - reach; x <= cx + reach; x++) {
+            const float dx = (float)x - at[0], dy = (float)y - at[1];
+            const float off = (dx * dx + dy * dy - radius * radius) / (2.0f * radius);
+            const float cover = shape == DISC ? 0.5f - off : 1.0f - (off < 0 ? -off : off);
+            dot(o, x, y, c, (int32_t)(bound(cover, 0, 1) * (float)alpha));
+        }
 }
 
-static void diagonal_cross(struct overlay *o, float x_px, float y_px, struct colour c)
+static void diagonal_cross(struct overlay *o, const float at[2], struct colour c)
 {
-    const int32_t x = nearest(x_px), y = nearest(y_px);
-    for (int32_t i = -3; i <= 3; i++) {
+    const int32_t x = round_down(at[0] + 0.5f), y = round_down(at[1] + 0.5f);
+    for (int32_t i = -4; i <= 4; i++) {
         dot(o, x + i, y + i, c, 256);
         dot(o, x + i, y - i, c, 256);
+        dot(o, x + i + 1, y + i, c, 256);
+        dot(o, x + i + 1, y - i, c, 256);
     }
 }
 
-static void letter(struct overlay *o, int32_t left, int32_t top, int32_t scale, char c)
+static void letter(struct overlay *o, int32_t left, int32_t top, int32_t scale, char c, struct colour ink)
 {
     const int index = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'z' ? c - 'a' + 10 : -1;
     if (index < 0) return;
     for (int32_t y = 0; y < GLYPH_HEIGHT * scale; y++)
         for (int32_t x = 0; x < GLYPH_WIDTH * scale; x++)
-            if (glyph[index][y / scale] >> (GLYPH_WIDTH - 1 - x / scale) & 1) dot(o, left + x, top + y, white, 256);
+            if (glyph[index][y / scale] >> (GLYPH_WIDTH - 1 - x / scale) & 1) dot(o, left + x, top + y, ink, 256);
 }
 
-/** Twice as large where the picture is wide enough for it. */
-static void write_line(struct overlay *o, const char *text)
+/** Text in the middle of a strip's height. Returns where the next may begin. */
+static int32_t write_text(struct overlay *o, int32_t left, int32_t scale, const char *text, struct colour ink)
 {
-    const int32_t count = (int32_t)strlen(text), advance = GLYPH_WIDTH + 1;
-    const int32_t scale = 2 * advance * count + 8 <= o->width ? 2 : 1;
-    for (int32_t y = 0; y < (GLYPH_HEIGHT + 4) * scale; y++)
-        for (int32_t x = 0; x < (advance * count + 3) * scale; x++) dot(o, x, y, black, 160);
-    for (int32_t i = 0; i < count; i++) letter(o, (2 + advance * i) * scale, 2 * scale, scale, text[i]);
+    const int32_t top = (o->part->height - GLYPH_HEIGHT * scale) / 2;
+    for (; *text; text++, left += ADVANCE * scale) letter(o, left, top, scale, *text, ink);
+    return left;
+}
+
+/* ---- key points ---------------------------------------------------------------------------------------------------- */
+
+/** Cosine and sine of -pi..pi by their series: no libm to link. */
+static void direction(float angle_rad, float cos_sin[2])
+{
+    float term = 1.0f;
+    cos_sin[0] = 1.0f;
+    cos_sin[1] = 0.0f;
+    for (int k = 1; k <= 20; k++) {
+        term *= angle_rad / (float)k;
+        cos_sin[k & 1] += k & 2 ? -term : term;
+    }
+}
+
+/** Four pixels of the key point's level. */
+static float radius_of(uint32_t level)
+{
+    float radius = 4.0f;
+    while (level--) radius *= (float)VFRONT_SCALE_NUM / (float)VFRONT_SCALE_DEN;
+    return radius;
+}
+
+static struct colour paler(struct colour c)
+{
+    return (struct colour){(uint8_t)((c.red + 255) / 2), (uint8_t)((c.green + 255) / 2), (uint8_t)((c.blue + 255) / 2)};
+}
+
+/** A circle, and a radius of it in the direction of the key point where it has one. */
+static void mark_keypoint(struct overlay *o, const float at[2], float radius, const float *angle_rad, struct colour c,
+                          int32_t alpha)
+{
+    circle(o, RING, at, radius, c, alpha);
+    if (!angle_rad) return;
+    float way[2];
+    direction(*angle_rad, way);
+    const float rim[2] = {at[0] + radius * way[0], at[1] + radius * way[1]};
+    line_to(o, at, rim, paler(c), alpha);
+}
+
+/** The coarsest first, so that the small circles lie on top of the large ones. */
+static void draw_keypoints(struct overlay *o, int32_t camera, const vfront_result_t *r)
+{
+    const int described = r->descriptors_count[camera] > 0, with_tracks = camera == 0 && o->what & OVERLAY_TRACKS;
+    for (uint32_t i = r->keypoints_count[camera]; i-- > 0;) {
+        const vfront_keypoint_t *k = &r->keypoints[camera][i];
+        const float at[2] = {k->x_px, k->y_px};
+        const float *angle_rad = described ? &k->angle_rad : NULL;
+        const int32_t alpha = (with_tracks ? 150 : 230) - (k->weak ? 70 : 0);
+        mark_keypoint(o, at, radius_of(k->level), angle_rad, level_colour[k->level % LEVELS_MOST], alpha);
+    }
 }
 
 /* ---- tracks -------------------------------------------------------------------------------------------------------- */
@@ -139,7 +254,7 @@ static struct colour colour_of(uint32_t age)
     static const struct {
         int32_t age;
         int32_t rgb[3];
-    } stop[] = {{0, {60, 230, 90}}, {15, {240, 230, 50}}, {45, {255, 140, 30}}, {100, {220, 90, 255}}};
+    } stop[] = {{0, {60, 230, 90}}, {15, {240, 230, 50}}, {45, {255, 140, 30}}, {100, {255, 60, 40}}};
     const int32_t a = age < 100 ? (int32_t)age : 100;
     int i = 0;
     while (i < 2 && a > stop[i + 1].age) i++;
@@ -174,38 +289,108 @@ static void follow(struct overlay *o, const vfront_result_t *r)
     o->trails[o->now] = r->tracks_count;
 }
 
-static void draw_track(struct overlay *o, const vfront_track_t *track, const struct trail *t)
+/** The dark rim keeps a track apart from key points around it. */
+static void mark_track(struct overlay *o, const float at[2], uint32_t age)
 {
-    const struct colour c = track->age ? colour_of(track->age) : white;
+    circle(o, DISC, at, 4.5f, black, 170);
+    circle(o, DISC, at, 3.0f, age ? colour_of(age) : white, 256);
+}
+
+static void draw_trail(struct overlay *o, const vfront_track_t *track, const struct trail *t)
+{
     for (uint32_t i = 1; i < t->count; i++) {
         const float from[2] = {t->x_px[i - 1], t->y_px[i - 1]}, to[2] = {t->x_px[i], t->y_px[i]};
-        line_to(o, from, to, c, 256 - 18 * (int32_t)(t->count - 1 - i)); /* the older, the fainter */
+        line_to(o, from, to, colour_of(track->age), 256 - 18 * (int32_t)(t->count - 1 - i)); /* the older, the fainter */
     }
-    circle(o, track->x_px, track->y_px, c);
 }
 
-static void draw_picture(struct overlay *o, const vfront_picture_t *p)
+static void draw_tracks(struct overlay *o, const vfront_result_t *r)
 {
-    for (int32_t y = 0; y < o->height; y++) {
+    for (uint32_t i = 0; i < r->tracks_count; i++) draw_trail(o, &r->tracks[i], &o->trail[o->now][i]);
+    for (uint32_t i = 0; i < r->lost_count; i++) {
+        const float at[2] = {r->lost[i].x_px, r->lost[i].y_px};
+        diagonal_cross(o, at, red);
+    }
+    for (uint32_t i = 0; i < r->tracks_count; i++) {
+        const float at[2] = {r->tracks[i].x_px, r->tracks[i].y_px};
+        mark_track(o, at, r->tracks[i].age);
+    }
+}
+
+/* ---- strips -------------------------------------------------------------------------------------------------------- */
+
+static int32_t legend_keypoints(struct overlay *o, int32_t x, int32_t scale)
+{
+    static const float turned_rad = -0.8f;
+    x = write_text(o, x, scale, "key points by level", grey);
+    for (int32_t i = 0; i < o->levels; i++) {
+        const char number[2] = {(char)('0' + i), 0};
+        const float radius = bound(radius_of((uint32_t)i), 0, LEGEND_PX / 2 - 2);
+        const float at[2] = {(float)(x + 8) + radius, LEGEND_PX / 2};
+        mark_keypoint(o, at, radius, &turned_rad, level_colour[i], 256);
+        x = write_text(o, (int32_t)(at[0] + radius) + 3, scale, number, level_colour[i]);
+    }
+    return x + 16;
+}
+
+static int32_t legend_tracks(struct overlay *o, int32_t x, int32_t scale)
+{
+    static const float middle = LEGEND_PX / 2;
+    const float born[2] = {(float)x + 4, middle};
+    mark_track(o, born, 0);
+    x = write_text(o, x + 12, scale, "new", grey) + 12;
+    for (uint32_t age = 1; age <= 100; age++, x++)
+        for (int32_t y = -3; y <= 3; y++) dot(o, x, LEGEND_PX / 2 + y, colour_of(age), 256);
+    x = write_text(o, x + 4, scale, "100 frames old", grey) + 16;
+    const float ended[2] = {(float)x, middle};
+    diagonal_cross(o, ended, red);
+    return write_text(o, x + 10, scale, "ended", grey) + 16;
+}
+
+static int32_t draw_legend(struct overlay *o, int32_t scale)
+{
+    int32_t x = 6;
+    if (o->what & OVERLAY_TRACKS) x = legend_tracks(o, x, scale);
+    if (o->what & OVERLAY_KEYPOINTS) x = legend_keypoints(o, x, scale);
+    return x;
+}
+
+/** Twice as large where there is room for it; the first run draws on nothing and finds out. */
+static void draw_strips(struct overlay *o, const char *line)
+{
+    static const struct part nothing = {0, 0, 0, 0};
+    o->part = &nothing;
+    const int32_t large = draw_legend(o, 2) <= o->width;
+    o->part = &o->legend;
+    draw_legend(o, large ? 2 : 1);
+    o->part = &o->head;
+    write_text(o, 4, 2 * ADVANCE * (int32_t)strlen(line) + 8 <= o->width ? 2 : 1, line, white);
+}
+
+/** Darker where key points are drawn on it, which are many and thin. */
+static void draw_picture(struct overlay *o, const struct part *part, const vfront_picture_t *p)
+{
+    const int shade = o->what & OVERLAY_KEYPOINTS ? 6 : 8;
+    for (int32_t y = 0; y < part->height; y++) {
         const uint8_t *row = (const uint8_t *)p->data + (size_t)y * p->pitch_bytes;
         const uint16_t *wide = (const uint16_t *)(const void *)row;
-        uint8_t *to = o->rgb + 3 * (size_t)y * (size_t)o->width;
-        for (int32_t x = 0; x < o->width; x++, to += 3)
-            to[0] = to[1] = to[2] = p->format == VFRONT_GREY16 ? (uint8_t)(wide[x] >> 8) : row[x];
+        uint8_t *to = o->rgb + 3 * ((size_t)(part->top + y) * (size_t)o->width + (size_t)part->left);
+        for (int32_t x = 0; x < part->width; x++, to += 3)
+            to[0] = to[1] = to[2] = (uint8_t)((p->format == VFRONT_GREY16 ? wide[x] >> 8 : row[x]) * shade / 8);
     }
 }
 
-const uint8_t *overlay_draw(overlay_t *o, const vfront_picture_t *picture, const vfront_result_t *r, const char *line)
+const uint8_t *overlay_draw(overlay_t *o, const vfront_frame_t *frame, const vfront_result_t *r, const char *line)
 {
-    draw_picture(o, picture);
-    follow(o, r);
-    for (uint32_t i = 0; i < r->keypoints_count[0]; i++) {
-        const vfront_keypoint_t *k = &r->keypoints[0][i];
-        const int32_t x = (int32_t)k->x_px, y = (int32_t)k->y_px;
-        for (int32_t d = 0; d < 4; d++) dot(o, x + (d & 1), y + (d >> 1), blue, 200);
+    memset(o->rgb, 24, (size_t)o->width * (size_t)o->height * 3);
+    for (int32_t i = 0; i < o->cameras; i++) {
+        o->part = &o->camera[i];
+        draw_picture(o, o->part, &frame->picture[i]);
+        if (o->what & OVERLAY_KEYPOINTS) draw_keypoints(o, i, r);
     }
-    for (uint32_t i = 0; i < r->lost_count; i++) diagonal_cross(o, r->lost[i].x_px, r->lost[i].y_px, red);
-    for (uint32_t i = 0; i < r->tracks_count; i++) draw_track(o, &r->tracks[i], &o->trail[o->now][i]);
-    write_line(o, line);
+    o->part = &o->camera[0];
+    follow(o, r);
+    if (o->what & OVERLAY_TRACKS) draw_tracks(o, r);
+    draw_strips(o, line);
     return o->rgb;
 }

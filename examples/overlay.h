@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Draws what the front end found over the picture of camera 0, in colour:
- *   dot, blue         key point
- *   circle, white     track born in this frame
- *   circle and trail  track, by age: green when young, then yellow, orange, violet from 100 frames on
+ * Draws what the front end found over the pictures of all cameras, side by side, with a line above and a legend below:
+ *   circle and line   key point: four pixels of its level in radius, coloured by level, from the finest, cyan, by blue and
+ *                     violet to pink; fainter when it is weak. The line points along its orientation, where it is described
+ *   disc, white       track born in this frame
+ *   disc and trail    track, by age: green when young, then yellow, orange, red from 100 frames on
  *   cross, red        where a track was before it ended
  */
 #ifndef OVERLAY_H
@@ -13,20 +14,25 @@
 
 #define OVERLAY_TRAIL 12 /* positions that a track drags behind it */
 
+/** What is drawn. */
+typedef enum overlay_what { OVERLAY_TRACKS = 1, OVERLAY_KEYPOINTS = 2, OVERLAY_ALL = 3 } overlay_what_t;
+
 /** The drawing, and the trails so far. */
 typedef struct overlay overlay_t;
 
-/** NULL: no memory. */
-overlay_t *overlay_open(int32_t width_px, int32_t height_px);
+/** `levels`: those searched, for the legend; vfront_info_t has them. NULL: no memory. */
+overlay_t *overlay_open(const vfront_rig_t *rig, int32_t levels, overlay_what_t what);
 void overlay_close(overlay_t *overlay);
+
+/** Size of the drawing: more than that of the pictures. */
+void overlay_size(const overlay_t *overlay, int32_t *width_px, int32_t *height_px);
 
 /**
  * Draws a frame. Call it for every frame, in order, so that the trails are whole.
- * @param[in] picture  Of camera 0, in the size given to overlay_open(); VFRONT_GREY8 or VFRONT_GREY16 in host memory.
- * @param[in] line     Text for the top left: letters, digits and spaces are drawn.
+ * @param[in] frame  Pictures in the sizes of the rig; VFRONT_GREY8 or VFRONT_GREY16 in host memory.
+ * @param[in] line   Text above the pictures: letters, digits and spaces are drawn.
  * @return uint8_t [height_px][width_px][3], valid until the next call.
  */
-const uint8_t *overlay_draw(overlay_t *overlay, const vfront_picture_t *picture, const vfront_result_t *result,
-                            const char *line);
+const uint8_t *overlay_draw(overlay_t *overlay, const vfront_frame_t *frame, const vfront_result_t *result, const char *line);
 
 #endif

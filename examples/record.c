@@ -61,7 +61,7 @@ static void track_rows(FILE *f, int32_t cameras, const vfront_result_t *r)
 static void keypoint_head(FILE *f, int32_t cameras)
 {
     (void)cameras;
-    fputs("frame,camera,x_px,y_px,level,score,weak,cell\n", f);
+    fputs("frame,camera,x_px,y_px,level,score,angle_rad,weak,cell\n", f);
 }
 
 static void keypoint_rows(FILE *f, int32_t cameras, const vfront_result_t *r)
@@ -69,19 +69,52 @@ static void keypoint_rows(FILE *f, int32_t cameras, const vfront_result_t *r)
     for (int32_t c = 0; c < cameras; c++)
         for (uint32_t i = 0; i < r->keypoints_count[c]; i++) {
             const vfront_keypoint_t *k = &r->keypoints[c][i];
-            fprintf(f, "%" PRIu64 ",%" PRId32 ",%.9g,%.9g,%u,%u,%u,%u\n", r->frame, c, (double)k->x_px, (double)k->y_px,
-                    (unsigned)k->level, (unsigned)k->score, (unsigned)k->weak, (unsigned)k->cell);
+            fprintf(f, "%" PRIu64 ",%" PRId32 ",%.9g,%.9g", r->frame, c, (double)k->x_px, (double)k->y_px);
+            fprintf(f, ",%u,%" PRIu32 ",%.9g,%u,%u\n", (unsigned)k->level, k->score, (double)k->angle_rad, (unsigned)k->weak,
+                    (unsigned)k->cell);
         }
 }
 
+#if VFRONT_DESCRIPTORS
+static void descriptor_head(FILE *f, int32_t cameras)
+{
+    (void)cameras;
+    fputs("frame,camera,index,descriptor\n", f);
+}
+
+/** The bytes in the order of OpenCV's: the low one of a word first. */
+static void descriptor_text(const vfront_descriptor_t *d, char text[65])
+{
+    static const char digit[] = "0123456789abcdef";
+    for (int i = 0; i < 32; i++) {
+        const uint32_t byte = d->word[i / 4] >> 8 * (i % 4) & 255;
+        text[2 * i] = digit[byte >> 4];
+        text[2 * i + 1] = digit[byte & 15];
+    }
+    text[64] = 0;
+}
+
+/** `index` counts the key points of a frame and camera from 0, in the order in which keypoints.csv has them. */
+static void descriptor_rows(FILE *f, int32_t cameras, const vfront_result_t *r)
+{
+    char text[65];
+    for (int32_t c = 0; c < cameras; c++)
+        for (uint32_t i = 0; i < r->descriptors_count[c]; i++) {
+            descriptor_text(&r->descriptors[c][i], text);
+            fprintf(f, "%" PRIu64 ",%" PRId32 ",%" PRIu32 ",%s\n", r->frame, c, i, text);
+        }
+}
+#endif
+
 static void health_head(FILE *f, int32_t cameras)
 {
+    static const char *const of_camera[] = {"cells",          "starved",       "dropped",        "brightness_grey",
+                                            "sharpness_grey", "dark_permille", "bright_permille"};
     fputs("frame,t_ns,state,quality,reset_counter,followed,born", f);
     for (uint32_t i = 1; i < VFRONT_ENDS; i++) fprintf(f, ",ended_%s", record_end_name(i));
-    fputs(",overflow,gap,dt_ns", f);
+    fputs(",overflow,full,gap,dt_ns", f);
     for (int32_t c = 0; c < cameras; c++)
-        fprintf(f, ",cells_%d,starved_%d,brightness_grey_%d,sharpness_grey_%d,dark_permille_%d,bright_permille_%d", (int)c,
-                (int)c, (int)c, (int)c, (int)c, (int)c);
+        for (size_t i = 0; i < sizeof of_camera / sizeof *of_camera; i++) fprintf(f, ",%s_%" PRId32, of_camera[i], c);
     fputc('\n', f);
 }
 
@@ -91,10 +124,11 @@ static void health_rows(FILE *f, int32_t cameras, const vfront_result_t *r)
     fprintf(f, "%" PRIu64 ",%" PRIu64 ",%s,%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32, r->frame, r->t_ns,
             record_state_name(h->state), h->quality, h->reset_counter, h->followed, h->born);
     for (uint32_t i = 1; i < VFRONT_ENDS; i++) fprintf(f, ",%" PRIu32, h->ended[i]);
-    fprintf(f, ",%" PRIu32 ",%" PRIu32 ",%" PRIu64, h->overflow, h->gap, h->dt_ns);
+    fprintf(f, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64, h->overflow, h->full, h->gap, h->dt_ns);
     for (int32_t c = 0; c < cameras; c++)
-        fprintf(f, ",%" PRIu32 ",%" PRIu32 ",%.9g,%.9g,%" PRIu32 ",%" PRIu32, h->cells[c], h->starved[c],
-                (double)h->brightness_grey[c], (double)h->sharpness_grey[c], h->dark_permille[c], h->bright_permille[c]);
+        fprintf(f, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%.9g,%.9g,%" PRIu32 ",%" PRIu32, h->cells[c], h->starved[c],
+                h->dropped[c], (double)h->brightness_grey[c], (double)h->sharpness_grey[c], h->dark_permille[c],
+                h->bright_permille[c]);
     fputc('\n', f);
 }
 
@@ -128,22 +162,29 @@ static void digest_rows(FILE *f, int32_t cameras, const vfront_result_t *r)
 
 /* ---- files --------------------------------------------------------------------------------------------------------- */
 
-/** A kind of file: its name, its first line, and the lines of a frame. */
+/** A kind of file: its name, its first line, the lines of a frame, and whether it is for descriptors. */
 static const struct sheet {
     const char *name;
     void (*head)(FILE *file, int32_t cameras);
     void (*rows)(FILE *file, int32_t cameras, const vfront_result_t *result);
+    int of_descriptors;
 } sheet[] = {
-    {"tracks.csv", track_head, track_rows},   {"keypoints.csv", keypoint_head, keypoint_rows},
-    {"health.csv", health_head, health_rows}, {"timing.csv", timing_head, timing_rows},
-    {"digest.txt", digest_head, digest_rows},
+    {"tracks.csv", track_head, track_rows, 0},
+    {"keypoints.csv", keypoint_head, keypoint_rows, 0},
+#if VFRONT_DESCRIPTORS
+    {"descriptors.csv", descriptor_head, descriptor_rows, 1},
+#endif
+    {"health.csv", health_head, health_rows, 0},
+    {"timing.csv", timing_head, timing_rows, 0},
+    {"digest.txt", digest_head, digest_rows, 0},
 };
 #define SHEETS (sizeof sheet / sizeof *sheet)
 
 struct record {
     char folder[PATH_BYTES];
     int32_t cameras;
-    FILE *file[SHEETS];
+    int described;
+    FILE *file[SHEETS]; /* NULL: not written */
 };
 
 /** Makes one folder; that it is there already is no failure. */
@@ -178,17 +219,24 @@ static const char *flush(struct record *record, size_t i)
     return fflush(record->file[i]) || failed ? fail(record->folder, sheet[i].name) : NULL;
 }
 
+/** A file that is not written must not be there either: it would be taken for one of this run. */
+static const char *remove_sheet(const struct record *record, size_t i, const char *path)
+{
+    return remove(path) && errno != ENOENT ? fail(record->folder, sheet[i].name) : NULL;
+}
+
 static const char *open_sheet(struct record *record, size_t i)
 {
     char path[PATH_BYTES + 32];
     snprintf(path, sizeof path, "%s/%s", record->folder, sheet[i].name);
+    if (sheet[i].of_descriptors && !record->described) return remove_sheet(record, i, path);
     record->file[i] = fopen(path, "w");
     if (!record->file[i]) return fail(record->folder, sheet[i].name);
     sheet[i].head(record->file[i], record->cameras);
     return flush(record, i);
 }
 
-const char *record_open(record_t **out, const char *folder, int32_t cameras)
+const char *record_open(record_t **out, const char *folder, int32_t cameras, int described)
 {
     *out = NULL;
     const char *wrong = record_folder(folder);
@@ -197,6 +245,7 @@ const char *record_open(record_t **out, const char *folder, int32_t cameras)
     if (!record) return fail(folder, "");
     strcpy(record->folder, folder);
     record->cameras = cameras;
+    record->described = described;
     for (size_t i = 0; i < SHEETS && !wrong; i++) wrong = open_sheet(record, i);
     if (wrong)
         record_close(record);
@@ -208,6 +257,7 @@ const char *record_open(record_t **out, const char *folder, int32_t cameras)
 const char *record_frame(record_t *record, const vfront_result_t *result)
 {
     for (size_t i = 0; i < SHEETS; i++) {
+        if (!record->file[i]) continue;
         errno = 0;
         sheet[i].rows(record->file[i], record->cameras, result);
         const char *wrong = flush(record, i);

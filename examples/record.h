@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes results as text into a folder, one file for each kind: tracks.csv, keypoints.csv, health.csv, timing.csv and
- * digest.txt. Numbers are printed with as many digits as they need to be read back without loss.
+ * Writes results as text into a folder, one file for each kind: tracks.csv, keypoints.csv, descriptors.csv, health.csv,
+ * timing.csv and digest.txt. Numbers are printed with as many digits as they need to be read back without loss.
  * A function that can fail returns NULL, or one line that says what went wrong and with which file; the line is valid until
  * the next call.
  */
@@ -13,8 +13,11 @@
 /** Open files. */
 typedef struct record record_t;
 
-/** Makes the folder, and those above it, where they are not there; files of an earlier run are overwritten. */
-const char *record_open(record_t **record, const char *folder, int32_t cameras);
+/**
+ * Makes the folder, and those above it, where they are not there; files of an earlier run are overwritten.
+ * @param[in] described  Key points have descriptors. If not, there is no descriptors.csv, and one of an earlier run is removed.
+ */
+const char *record_open(record_t **record, const char *folder, int32_t cameras, int described);
 
 /** Appends a frame to each file and hands it to the system: a full disk is noticed at once, a crash loses nothing. */
 const char *record_frame(record_t *record, const vfront_result_t *result);

@@ -35,8 +35,11 @@ static const char help[] =
     "  a plain folder    of PNG, PGM or PPM pictures in the order of their names; 30 Hz unless there is a times.txt\n"
     "\n"
     "options:\n"
-    "  --out DIR         write tracks.csv, keypoints.csv, health.csv, timing.csv, digest.txt into DIR, which is made\n"
-    "  --overlay         with --out: pictures with the tracks drawn over them, in DIR/overlay\n"
+    "  --out DIR         write tracks.csv, keypoints.csv, descriptors.csv, health.csv, timing.csv and digest.txt into DIR,\n"
+    "                    which is made; descriptors.csv only where key points are described\n"
+    "  --overlay[=WHAT]  with --out: the pictures of all cameras with what was found drawn over them, in DIR/overlay.\n"
+    "                    WHAT is tracks, keypoints or all, which is the default\n"
+    "  --features-only   key points only, nothing is tracked: the same as --set track_target=0\n"
     "  --frames N        stop after N frames\n"
     "  --port WHICH      auto, host or cuda; auto takes cuda where a GPU can be used\n"
     "  --set NAME=VALUE  a tuning value; any number of times. --set help lists them all\n"
@@ -51,7 +54,8 @@ struct options {
     const char *dataset, *out;
     vfront_port_t port;
     uint32_t frames; /* 0: all */
-    int overlay, mono, no_gyro, quiet;
+    overlay_what_t overlay; /* 0: none */
+    int mono, no_gyro, quiet;
     vfront_tuning_t tuning;
 };
 
@@ -63,7 +67,7 @@ struct moment {
 /** Sums over the frames so far. */
 struct totals {
     uint64_t frames, alive, age, lived, born, ended[VFRONT_ENDS], overflow, gaps, overruns, quality;
-    uint64_t keypoints[VFRONT_CAMERAS], state[4], digest;
+    uint64_t keypoints[VFRONT_CAMERAS], dropped[VFRONT_CAMERAS], descriptors[VFRONT_CAMERAS], state[4], digest;
     uint32_t quality_least;
     struct moment *moment;
     size_t room;
@@ -183,18 +187,44 @@ static int set_out(struct options *o, const char *text)
     return *text ? GO_ON : complain(USAGE, "--out: an empty name");
 }
 
+static overlay_what_t overlay_named(const char *text)
+{
+    static const char *const name[] = {"tracks", "keypoints", "all"};
+    static const overlay_what_t what[] = {OVERLAY_TRACKS, OVERLAY_KEYPOINTS, OVERLAY_ALL};
+    for (size_t i = 0; i < 3; i++)
+        if (strcmp(text, name[i]) == 0) return what[i];
+    return (overlay_what_t)0;
+}
+
+/** The value may be left out, so the next word is one only if it reads like one; a folder of that name is given as ./tracks. */
+static int set_overlay(struct options *o, char **word, int *at)
+{
+    const char *text = word[*at] + strlen("--overlay");
+    if (*text == '=') {
+        o->overlay = overlay_named(text + 1);
+        return o->overlay ? GO_ON : complain(USAGE, "--overlay=%s: not tracks, keypoints or all", text + 1);
+    }
+    o->overlay = word[*at + 1] ? overlay_named(word[*at + 1]) : (overlay_what_t)0;
+    if (o->overlay)
+        ++*at;
+    else
+        o->overlay = OVERLAY_ALL;
+    return GO_ON;
+}
+
 /** Options without a value. */
 static int set_flag(struct options *o, const char *name)
 {
     const struct {
         const char *name;
         int *flag;
-    } known[] = {{"--overlay", &o->overlay}, {"--mono", &o->mono}, {"--no-gyro", &o->no_gyro}, {"--quiet", &o->quiet}};
+    } known[] = {{"--mono", &o->mono}, {"--no-gyro", &o->no_gyro}, {"--quiet", &o->quiet}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strcmp(name, known[i].name) != 0) continue;
         *known[i].flag = 1;
         return GO_ON;
     }
+    if (strcmp(name, "--features-only") == 0) return set_tuning(o, "track_target=0");
     if (strcmp(name, "--help") != 0) return complain(USAGE, "%s: no such option; --help lists them", name);
     fputs(help, stdout);
     putchar('\n');
@@ -218,6 +248,8 @@ static int read_option(struct options *o, char **word, int *at)
         if (!word[*at + 1]) return complain(USAGE, "%s: a value is missing", text);
         return known[i].set(o, word[++*at]);
     }
+    const size_t length = strlen("--overlay");
+    if (strncmp(text, "--overlay", length) == 0 && (!text[length] || text[length] == '=')) return set_overlay(o, word, at);
     return set_flag(o, text);
 }
 
@@ -237,6 +269,8 @@ static int read_options(struct options *o, int count, char **word)
     }
     if (!o->dataset) o->dataset = "synthetic";
     if (o->overlay && !o->out) return complain(USAGE, "--overlay needs --out DIR");
+    if (o->overlay == OVERLAY_ALL && !o->tuning.track_target) o->overlay = OVERLAY_KEYPOINTS;
+    if (o->overlay == OVERLAY_ALL && !o->tuning.select_points) o->overlay = OVERLAY_TRACKS;
     return GO_ON;
 }
 
@@ -284,7 +318,11 @@ static int take(struct totals *t, const vfront_result_t *r)
     for (uint32_t i = 0; i < r->tracks_count; i++) t->age += r->tracks[i].age;
     for (uint32_t i = 0; i < r->lost_count; i++) t->lived += r->lost[i].age;
     for (int i = 1; i < VFRONT_ENDS; i++) t->ended[i] += h->ended[i];
-    for (int i = 0; i < VFRONT_CAMERAS; i++) t->keypoints[i] += r->keypoints_count[i];
+    for (int i = 0; i < VFRONT_CAMERAS; i++) {
+        t->keypoints[i] += r->keypoints_count[i];
+        t->dropped[i] += h->dropped[i];
+        t->descriptors[i] += r->descriptors_count[i];
+    }
     return 1;
 }
 
@@ -331,9 +369,13 @@ static void print_rig(dataset_t *d, const struct options *o, const vfront_rig_t 
     printf("%-12s %s\n", "gyro", !dataset_has_gyro(d) ? "none" : o->no_gyro ? "not used" : "used");
 }
 
-static void print_tracks(const struct totals *t)
+static void print_tracks(const struct options *o, const struct totals *t)
 {
     uint64_t ended = 0;
+    if (!o->tuning.track_target) {
+        printf("%-12s none wanted\n", "tracks");
+        return;
+    }
     for (int i = 1; i < VFRONT_ENDS; i++) ended += t->ended[i];
     printf("%-12s %.1f alive with an age of %.1f frames, in the mean\n", "tracks", mean(t->alive, t->frames),
            mean(t->age, t->alive));
@@ -341,6 +383,16 @@ static void print_tracks(const struct totals *t)
            mean(t->lived, ended));
     for (uint32_t i = 1; i < VFRONT_ENDS; i++) printf("%s %s %" PRIu64, i > 1 ? "," : "", record_end_name(i), t->ended[i]);
     putchar('\n');
+}
+
+/** Means over the frames. */
+static void print_keypoints(const struct totals *t, const vfront_info_t *info, int32_t cameras)
+{
+    for (int32_t i = 0; i < cameras; i++) {
+        printf("%-12s camera %" PRId32 ": %.1f in %" PRId32 " cells", i ? "" : "key points", i, mean(t->keypoints[i], t->frames),
+               info->cells[i]);
+        printf(", %.1f dropped, %.1f descriptors\n", mean(t->dropped[i], t->frames), mean(t->descriptors[i], t->frames));
+    }
 }
 
 static void print_summary(const struct options *o, dataset_t *d, const struct totals *t)
@@ -351,12 +403,10 @@ static void print_summary(const struct options *o, dataset_t *d, const struct to
     printf("%-12s %s (%s), %" PRIu64 " frames\n", "dataset", o->dataset, dataset_kind(d), t->frames);
     print_rig(d, o, rig);
     printf("%-12s %s: %s\n", "port", info.port == VFRONT_PORT_CUDA ? "cuda" : "host", info.device);
-    printf("%-12s %" PRId32 "\n", "levels", info.levels);
-    print_tracks(t);
-    printf("%-12s", "key points");
-    for (int32_t i = 0; i < rig->cameras; i++)
-        printf("%s %.1f in %" PRId32 " cells", i ? "," : "", mean(t->keypoints[i], t->frames), info.cells[i]);
-    printf("\n%-12s", "health");
+    printf("%-12s %" PRId32 " for tracks, %" PRId32 " for key points\n", "levels", info.levels, info.scales);
+    print_tracks(o, t);
+    print_keypoints(t, &info, rig->cameras);
+    printf("%-12s", "health");
     for (uint32_t i = 0; i < 4; i++) printf(" %s %" PRIu64 ",", record_state_name(i), t->state[i]);
     printf(" gaps %" PRIu64 "; quality %.1f, least %" PRIu32 "\n", t->gaps,
            mean(t->quality, t->frames - t->state[VFRONT_STARTING]), t->quality_least);
@@ -394,23 +444,35 @@ static void say_progress(struct run *run, const vfront_result_t *r)
     if (r && now - run->said_s < 0.1) return;
     run->said_s = now;
     if (r)
-        fprintf(stderr, "\rframe %" PRIu64 " of %" PRIu32 ", %" PRIu32 " tracks, %.2f ms \033[K", r->frame + 1, run->frames,
-                r->tracks_count, (double)r->timing.step_us * 1e-3);
+        fprintf(stderr, "\rframe %" PRIu64 " of %" PRIu32 ", %" PRIu32 " tracks, %" PRIu32 " key points, %.2f ms \033[K",
+                r->frame + 1, run->frames, r->tracks_count, r->keypoints_count[0], (double)r->timing.step_us * 1e-3);
     else
         fputs(WIPE, stderr);
 }
 
+/** The line above a drawing: what of it is drawn. */
+static void caption(const struct run *run, const vfront_result_t *r, char *line, size_t room)
+{
+    const vfront_health_t *h = &r->health;
+    const overlay_what_t what = run->options->overlay;
+    size_t used = (size_t)snprintf(line, room, "frame %" PRIu64 " %s", r->frame, record_state_name(h->state));
+    if (what & OVERLAY_TRACKS)
+        used += (size_t)snprintf(line + used, room - used, "  tracks %" PRIu32 " born %" PRIu32 " ended %" PRIu32,
+                                 r->tracks_count, h->born, r->lost_count);
+    if (what & OVERLAY_KEYPOINTS) used += (size_t)snprintf(line + used, room - used, "  key points");
+    for (int32_t i = 0; i < dataset_rig(run->dataset)->cameras && what & OVERLAY_KEYPOINTS; i++)
+        used += (size_t)snprintf(line + used, room - used, " %" PRIu32, r->keypoints_count[i]);
+}
+
 static const char *draw(struct run *run, const vfront_frame_t *frame, const vfront_result_t *r)
 {
-    char line[160], stem[4400];
-    const vfront_health_t *h = &r->health;
-    const unsigned long long number = r->frame;
-    snprintf(line, sizeof line, "frame %llu  tracks %u  followed %u  born %u  lost %u  %s", number,
-             (unsigned)r->tracks_count, (unsigned)h->followed, (unsigned)h->born, (unsigned)r->lost_count,
-             record_state_name(h->state));
+    char line[200], stem[4400];
+    int32_t width, height;
+    caption(run, r, line, sizeof line);
     snprintf(stem, sizeof stem, "%s/overlay/%06" PRIu64, run->options->out, r->frame);
-    const uint8_t *rgb = overlay_draw(run->overlay, &frame->picture[0], r, line);
-    return picture_write(stem, rgb, frame->picture[0].width_px, frame->picture[0].height_px, 3);
+    const uint8_t *rgb = overlay_draw(run->overlay, frame, r, line);
+    overlay_size(run->overlay, &width, &height);
+    return picture_write(stem, rgb, width, height, 3);
 }
 
 static int step(struct run *run, uint32_t index)
@@ -441,19 +503,24 @@ static int open_front_end(struct run *run)
                     vfront_status_name(status), vfront_detail(&vf));
 }
 
+static const char *open_overlay(struct run *run)
+{
+    char folder[4400];
+    vfront_info_t info;
+    snprintf(folder, sizeof folder, "%s/overlay", run->options->out);
+    const char *wrong = record_folder(folder);
+    if (wrong) return wrong;
+    vfront_info(&vf, &info);
+    run->overlay = overlay_open(dataset_rig(run->dataset), info.scales, run->options->overlay);
+    return run->overlay ? NULL : "no memory for overlays";
+}
+
 static int open_outputs(struct run *run)
 {
-    const vfront_rig_t *rig = dataset_rig(run->dataset);
     const struct options *o = run->options;
-    char folder[4400];
     if (!o->out) return GO_ON;
-    const char *wrong = record_open(&run->record, o->out, rig->cameras);
-    if (!wrong && o->overlay) {
-        snprintf(folder, sizeof folder, "%s/overlay", o->out);
-        wrong = record_folder(folder);
-        run->overlay = overlay_open(rig->camera[0].width_px, rig->camera[0].height_px);
-        if (!run->overlay) wrong = "no memory for overlays";
-    }
+    const char *wrong = record_open(&run->record, o->out, dataset_rig(run->dataset)->cameras, o->tuning.describe);
+    if (!wrong && o->overlay) wrong = open_overlay(run);
     return wrong ? complain(FAILED, "%s", wrong) : GO_ON;
 }
 

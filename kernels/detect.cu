@@ -1,35 +1,37 @@
 /* SPDX-License-Identifier: MIT */
-/* detect on the GPU: one launch for all levels and cameras, response, suppression and best of cell in one kernel; the response
+/* detect on the GPU: one launch for all levels and cameras; response, suppression and best of cell in one kernel; the response
  * never leaves shared memory. A block owns a tile of one level:
  *   1. pixels of the tile and its margin to shared memory
- *   2. a test that every corner passes sifts the pixels; the few that pass are listed, so that
+ *   2. a test that every corner passes sifts the pixels, four a thread; the few that pass are listed, so that
  *   3. the full test and score run with all lanes busy, and
- *   4. suppression runs on corners only
+ *   4. suppression runs on corners only; what it leaves is listed again, so that
+ *   5. the Harris response costs a turn or two of the block, however many corners there are
  * Cells and tiles have nothing to do with each other: the best of a cell is one 64-bit maximum in memory. */
 #include "kernel.cuh"
 
 #include "../src/detect.h"
 
-#ifndef VF_DETECT_ROWS
-#define VF_DETECT_ROWS 28
+#ifndef VF_DETECT_OCCUPANCY
+#define VF_DETECT_OCCUPANCY 1024 /* threads of a multiprocessor that registers are to suffice for */
 #endif
 #define RANK_X 64 /* ranks of a block: two warps wide; corners have a margin of the radius in it */
-#define RANK_Y VF_DETECT_ROWS
-#define PIXEL_X 76 /* columns of pixels: those of the ranks, the circle on both sides, and up to 3 for alignment */
-#define PIXEL_Y (RANK_Y + 2 * VF_CIRCLE)
+#define PIXEL_X 76 /* columns of pixels: those of the ranks, the circle on both sides, and on the left up to 4 for alignment */
+#define SIFT_X 17  /* words of a row that can hold a rank's pixel: all but the first and the last */
 
 /** One level of one camera under search, laid out by the launcher. */
 struct search {
     const uint8_t *pixels;
     int32_t pitch, height;
     int32_t x_first, x_last, y_first, y_last;
+    uint64_t *best; /* of the level's cells */
     int32_t camera, level;
+    uint32_t step_q16;
     int32_t first_block, across; /* its blocks, row by row */
     uint32_t across_reciprocal;
 };
 
 struct searches {
-    search picture[VFRONT_CAMERAS * VFRONT_LEVELS];
+    search picture[VFRONT_CAMERAS * VFRONT_SCALES];
     int32_t count;
     uint32_t cell_width, cell_height; /* reciprocals */
 };
@@ -38,28 +40,49 @@ struct searches {
 static uint32_t reciprocal_of(int size) { return 0xffffffffu / (uint32_t)size + 1; }
 static __device__ __forceinline__ int divide(int value, uint32_t reciprocal) { return (int)__umulhi((uint32_t)value, reciprocal); }
 
-/** Whether a pixel may be a corner: of each of the eight pairs of opposite pixels of the circle, an arc of nine holds one. Two
- *  pairs often settle it for a whole warp. */
-static __device__ __forceinline__ bool sift(const uint8_t *c, int threshold)
+/** Which of four pixels may be corners: of each of the eight pairs of opposite pixels of the circle, an arc of nine holds one. Grey levels
+ *  are halved, 7 bits a byte, so that one addition compares four pixels: bit 7 of a byte says which is more. What differs by the
+ *  threshold differs by at least half of it when halved, so no corner is lost; what is let through in excess, the full test finds out. */
+struct sieve {
+    uint32_t above, below; /* 128 less the least half that may be brighter; 128 and the most that may be darker; at least 0 and 127 */
+    uint32_t bright, dark; /* bit 7: a pixel of every pair so far may be */
+};
+static __device__ __forceinline__ sieve sieve_of(uint32_t centre, int threshold)
 {
-    const int above = *c + threshold, below = *c - threshold;
-    int least = 255, most = 0;
-#define PAIR(dx, dy)                                                          \
-    {                                                                         \
-        const int a = c[(dy)*PIXEL_X + (dx)], b = c[-(dy)*PIXEL_X - (dx)];        \
-        least = min(least, max(a, b));                                        \
-        most = max(most, min(a, b));                                          \
-    }
-    PAIR(0, -3) PAIR(3, 0)
-    if (least <= above && most >= below) return false;
-    PAIR(1, -3) PAIR(2, -2) PAIR(3, -1) PAIR(3, 1) PAIR(2, 2) PAIR(1, 3)
-#undef PAIR
-    return least > above || most < below;
+    const uint32_t bit7 = 0x80808080u, least = (uint32_t)((threshold + 1) / 2) * 0x01010101u;
+    const uint32_t over = centre + least, under = centre + (bit7 - least);
+    const uint32_t none_above = (over >> 7 & 0x01010101u) * 255, none_below = (~under >> 7 & 0x01010101u) * 255;
+    const sieve v = {(bit7 - (over & ~none_above)) & ~none_above, (under & ~none_below) | (~bit7 & none_below), bit7, bit7};
+    return v;
 }
 
-/** Copies the pixels of a block to shared memory, zeros outside the picture; a warp a row. All loads are under way before the
- *  first is waited for. */
-template <int WARPS> static __device__ __forceinline__ void load_pixels(uint8_t (*pixel)[PIXEL_X], const search &q, int x0, int y0)
+/** A bit for each of the four pixels of a word that may be a corner. Called by whole warps: two pairs often settle it for all. */
+static __device__ __forceinline__ uint32_t sift(const uint8_t *at, int threshold)
+{
+    const auto word = [at](int dy, int k) { return reinterpret_cast<const uint32_t *>(at + dy * PIXEL_X)[k]; };
+    const auto shifted = [word](int dx, int dy) {
+        return dx < 0   ? __funnelshift_r(word(dy, -1), word(dy, 0), 32 + 8 * dx)
+               : dx > 0 ? __funnelshift_r(word(dy, 0), word(dy, 1), 8 * dx)
+                        : word(dy, 0);
+    };
+    sieve v = sieve_of(word(0, 0), threshold);
+#define PAIR(dx, dy)                                                  \
+    {                                                                 \
+        const uint32_t a = shifted(dx, dy), b = shifted(-(dx), -(dy)); \
+        v.bright &= (v.above + a) | (v.above + b);                    \
+        v.dark &= (v.below - a) | (v.below - b);                      \
+    }
+    PAIR(0, -3) PAIR(3, 0)
+    if (!__any_sync(VF_ALL, ((v.bright | v.dark) & 0x80808080u) != 0)) return 0;
+    PAIR(1, -3) PAIR(2, -2) PAIR(3, -1) PAIR(3, 1) PAIR(2, 2) PAIR(1, 3)
+#undef PAIR
+    return ((v.bright | v.dark) >> 7 & 0x01010101u) * 0x01020408u >> 24;
+}
+
+/** Copies the pixels of a block to shared memory, zeros outside the picture, and halves of them; a warp a row. All loads are under way
+ *  before the first is waited for. */
+template <int WARPS, int PIXEL_Y>
+static __device__ __forceinline__ void load_pixels(uint8_t (*pixel)[PIXEL_X], uint8_t (*half)[PIXEL_X], const search &q, int x0, int y0)
 {
     enum { TURNS = (PIXEL_Y + WARPS - 1) / WARPS };
     const int lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP, x = x0 + 4 * lane;
@@ -72,7 +95,10 @@ template <int WARPS> static __device__ __forceinline__ void load_pixels(uint8_t 
     }
 #pragma unroll
     for (int k = 0; k < TURNS; k++)
-        if (mine && warp + k * WARPS < PIXEL_Y) reinterpret_cast<uint32_t *>(pixel[warp + k * WARPS])[lane] = word[k];
+        if (mine && warp + k * WARPS < PIXEL_Y) {
+            reinterpret_cast<uint32_t *>(pixel[warp + k * WARPS])[lane] = word[k];
+            reinterpret_cast<uint32_t *>(half[warp + k * WARPS])[lane] = word[k] >> 1 & 0x7f7f7f7fu;
+        }
 }
 
 /** Whether a corner beats every rank within the radius. Of equals the first in raster order stays. Two ranks are compared at a time:
@@ -104,48 +130,93 @@ template <int R> static __device__ __forceinline__ bool beats(const uint16_t *ra
     return all == 0x80008000u;
 }
 
-template <int R, int THREADS> static __global__ void __launch_bounds__(THREADS) detect_k(const vf_step s, const searches all)
+/** Nine pixels of a row, from one of any alignment on. */
+static __device__ __forceinline__ void load_nine(int32_t *to, const uint8_t *from)
 {
-    enum { WARPS = THREADS / VF_WARP, SEGMENTS = RANK_Y * RANK_X / VF_WARP / WARPS }; /* a segment: 32 pixels that a warp sifts */
-    __shared__ __align__(16) uint8_t pixel[PIXEL_Y][PIXEL_X];
+    const unsigned off = (unsigned)(reinterpret_cast<uintptr_t>(from) & 3);
+    const uint32_t *word = reinterpret_cast<const uint32_t *>(from - off);
+    const uint32_t a = word[0], b = word[1], c = word[2];
+    const uint32_t first = __funnelshift_r(a, b, 8 * off), second = __funnelshift_r(b, c, 8 * off), last = c >> (8 * off);
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        to[i] = first >> (8 * i) & 255;
+        to[4 + i] = second >> (8 * i) & 255;
+    }
+    to[8] = last & 255;
+}
+
+/** Harris response of a pixel of the block. Of each row the differences across and the sums along are had once and kept for three
+ *  rows, in registers (paper 001, 5.2). */
+static __device__ __forceinline__ uint32_t harris_score(const uint8_t *centre)
+{
+    int32_t across[3][7], along[3][7];
+    vf_harris h = {0, 0, 0};
+#pragma unroll
+    for (int r = 0; r < 9; r++) {
+        int32_t row[9];
+        load_nine(row, centre + (r - VF_HARRIS) * PIXEL_X - VF_HARRIS);
+#pragma unroll
+        for (int k = 0; k < 7; k++) {
+            across[r % 3][k] = row[k + 2] - row[k];
+            along[r % 3][k] = row[k] + 2 * row[k + 1] + row[k + 2];
+            if (r >= 2)
+                vf_harris_add(&h, across[(r + 1) % 3][k] + 2 * across[(r + 2) % 3][k] + across[r % 3][k],
+                              along[r % 3][k] - along[(r + 1) % 3][k]);
+        }
+    }
+    return vf_harris_score(h);
+}
+
+template <int R, int THREADS, int RANK_Y>
+static __global__ void __launch_bounds__(THREADS, VF_DETECT_OCCUPANCY / THREADS) detect_k(const vf_step s, const searches all)
+{
+    enum { WARPS = THREADS / VF_WARP, PIXEL_Y = RANK_Y + 2 * VF_CIRCLE };
+    __shared__ __align__(16) uint8_t pixel[PIXEL_Y][PIXEL_X], half[PIXEL_Y][PIXEL_X];
     __shared__ __align__(16) uint16_t rank[RANK_Y * RANK_X];
-    __shared__ uint16_t list[RANK_Y * RANK_X];
-    __shared__ int listed;
-    const int thread = threadIdx.x, warp = thread / VF_WARP, lane = thread % VF_WARP;
+    __shared__ uint16_t list[RANK_Y * RANK_X], kept[RANK_Y * RANK_X / 4]; /* of four neighbours at most one is kept */
+    __shared__ int listed, kept_count;
+    const int thread = threadIdx.x, lane = thread % VF_WARP;
     int p = 0;
     while (p + 1 < all.count && (int)blockIdx.x >= all.picture[p + 1].first_block) p++;
     const search &q = all.picture[p];
     const int block = blockIdx.x - q.first_block, row = q.across > 1 ? divide(block, q.across_reciprocal) : block;
     const int x0 = (block - row * q.across) * (RANK_X - 2 * R) - R, y0 = row * (RANK_Y - 2 * R) - R; /* of the ranks */
-    const int left = (x0 - VF_CIRCLE) & ~3, shift = x0 - left;
+    const int left = (x0 - VF_CIRCLE - 1) & ~3, shift = x0 - left; /* 4..7 */
 
     if (thread == 0) {
         vf_clock_start(s, VF_detect, blockIdx.x);
-        listed = 0;
+        listed = kept_count = 0;
     }
     const int framed = vf_framed(&s, q.camera); /* read here, while the pixels are under way, because it takes as long */
-    load_pixels<WARPS>(pixel, q, left, y0 - VF_CIRCLE);
+    load_pixels<WARPS, PIXEL_Y>(pixel, half, q, left, y0 - VF_CIRCLE);
     for (int i = thread; i < RANK_Y * RANK_X / 8; i += THREADS) reinterpret_cast<uint4 *>(rank)[i] = make_uint4(0, 0, 0, 0);
     __syncthreads();
 
     const int low = s.tuning.detect_threshold_low;
     const int threshold = low ? low : s.tuning.detect_threshold;
-    uint32_t mine = 0; /* a bit a segment: this lane's pixel may be a corner */
-    int passed = 0;    /* of the warp */
-    for (int k = 0; k < SEGMENTS; k++) {
-        const int i = (k * WARPS + warp) * VF_WARP + lane, rx = i % RANK_X, ry = i / RANK_X;
-        bool may = x0 + rx >= q.x_first && x0 + rx <= q.x_last && y0 + ry >= q.y_first && y0 + ry <= q.y_last;
-        may = may && sift(&pixel[ry + VF_CIRCLE][rx + shift], threshold);
-        mine |= (uint32_t)may << k;
-        passed += __popc(__ballot_sync(VF_ALL, may));
-    }
-    int at = 0;
-    if (lane == 0 && passed) at = atomicAdd(&listed, passed);
-    at = __shfl_sync(VF_ALL, at, 0);
-    for (int k = 0; k < SEGMENTS && passed; k++) {
-        const unsigned who = __ballot_sync(VF_ALL, mine >> k & 1);
-        if (mine >> k & 1) list[at + __popc(who & ((1u << lane) - 1))] = (uint16_t)((k * WARPS + warp) * VF_WARP + lane);
-        at += __popc(who);
+    const int first_x = vf_max(0, q.x_first - x0) + shift, last_x = vf_min(RANK_X - 1, q.x_last - x0) + shift; /* columns of pixels */
+    const int first_y = vf_max(0, q.y_first - y0), last_y = vf_min(RANK_Y - 1, q.y_last - y0);
+    for (int i = thread; i < (RANK_Y * SIFT_X + VF_WARP - 1) / VF_WARP * VF_WARP; i += THREADS) {
+        const int ry = i / SIFT_X, column = 4 * (1 + i - ry * SIFT_X);
+        uint32_t mine = sift(&half[ry + VF_CIRCLE][column], threshold); /* a bit a pixel that may be a corner */
+        mine &= 15u << vf_clamp(first_x - column, 0, 4) & 15u >> vf_clamp(column + 3 - last_x, 0, 4);
+        if (ry < first_y || ry > last_y) mine = 0;
+        uint32_t who[4];
+        int passed = 0;
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            who[k] = __ballot_sync(VF_ALL, mine >> k & 1);
+            passed += __popc(who[k]);
+        }
+        if (!passed) continue;
+        int at = 0;
+        if (lane == 0) at = atomicAdd(&listed, passed);
+        at = __shfl_sync(VF_ALL, at, 0);
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            if (mine >> k & 1) list[at + __popc(who[k] & ((1u << lane) - 1))] = (uint16_t)(ry * RANK_X + column + k - shift);
+            at += __popc(who[k]);
+        }
     }
     __syncthreads();
 
@@ -157,10 +228,10 @@ template <int R, int THREADS> static __global__ void __launch_bounds__(THREADS) 
 #define LOAD(n, dx, dy) circle[n] = c[(dy)*PIXEL_X + (dx)];
         VF_CIRCLE_PIXELS(LOAD)
 #undef LOAD
-        const int arc = s.tuning.detect_arc, kind = s.tuning.detect_score;
-        const uint32_t strong = vf_detect_test(circle, *c, s.tuning.detect_threshold, arc, kind);
-        const uint32_t found = vf_detect_rank(strong, low && !strong ? vf_detect_test(circle, *c, low, arc, kind) : 0);
-        if (found && vf_usable(&s, q.camera, framed, vf_detect_pixel0(x0 + rx, q.level), vf_detect_pixel0(y0 + ry, q.level)))
+        const int arc = s.tuning.detect_arc, most = s.tuning.detect_arc_most, kind = s.tuning.detect_score;
+        const uint32_t strong = vf_detect_test(circle, *c, s.tuning.detect_threshold, arc, most, kind);
+        const uint32_t found = vf_detect_rank(strong, low && !strong ? vf_detect_test(circle, *c, low, arc, most, kind) : 0);
+        if (found && vf_usable(&s, q.camera, framed, vf_pixel0(x0 + rx, q.step_q16), vf_pixel0(y0 + ry, q.step_q16)))
             rank[i] = (uint16_t)found;
     }
     __syncthreads();
@@ -168,71 +239,80 @@ template <int R, int THREADS> static __global__ void __launch_bounds__(THREADS) 
     for (int k = thread; k < candidates; k += THREADS) {
         const int i = list[k], rx = i % RANK_X, ry = i / RANK_X;
         const bool inner = rx >= R && rx < RANK_X - R && ry >= R && ry < RANK_Y - R;
-        if (!inner || !rank[i] || !beats<R>(rank, i)) continue;
-        const int cell = divide(vf_detect_pixel0(y0 + ry, q.level), all.cell_height) * s.geometry.cells_x[q.camera]
-                         + divide(vf_detect_pixel0(x0 + rx, q.level), all.cell_width);
-        atomicMax((unsigned long long *)&s.memory->detect.best[q.camera][cell],
-                  (unsigned long long)vf_detect_key(rank[i], q.level, x0 + rx, y0 + ry));
+        if (inner && rank[i] && beats<R>(rank, i)) kept[atomicAdd(&kept_count, 1)] = (uint16_t)i;
+    }
+    __syncthreads();
+
+    const int corners = kept_count, harris = s.tuning.detect_rank;
+    for (int k = thread; k < corners; k += THREADS) {
+        const int i = kept[k], rx = i % RANK_X, ry = i / RANK_X, x = x0 + rx, y = y0 + ry;
+        const uint32_t score = harris ? harris_score(&pixel[ry + VF_CIRCLE][rx + shift]) : rank[i] % VF_RANK_STRONG;
+        const int cell = divide(vf_pixel0(y, q.step_q16), all.cell_height) * s.geometry.cells_x[q.camera]
+                         + divide(vf_pixel0(x, q.step_q16), all.cell_width);
+        atomicMax((unsigned long long *)&q.best[cell], (unsigned long long)vf_detect_key(rank[i] >= VF_RANK_STRONG, score, q.level, x, y));
     }
     if (thread == 0) vf_clock_end(s, VF_detect);
 }
 
 /** Lays out the search of a level and returns the block after its last. */
-static int lay_out(const vf_step *s, search *q, int camera, int level, int block)
+static int lay_out(const vf_step *s, search *q, int camera, int level, int rows, int block)
 {
-    const vf_level &l = s->geometry.level[camera][level], &l0 = s->geometry.level[camera][0];
-    const int border = s->tuning.detect_border_px, radius = s->tuning.detect_radius;
-    q->pixels = vf_level_pixels(s, s->parity, camera, level);
+    const vf_level &l = s->geometry.scale[camera][level], &l0 = s->geometry.scale[camera][0];
+    const int border = s->tuning.detect_border_px, radius = s->tuning.detect_radius, margin = vf_detect_margin(&s->tuning);
+    q->pixels = vf_scale_pixels(s, camera, level);
+    q->best = s->memory->detect.best[camera] + level * vf_cells(&s->geometry, camera);
+    q->step_q16 = s->geometry.step_q16[level];
     q->pitch = l.pitch;
     q->height = l.height;
-    q->x_first = q->y_first = vf_detect_first(level, border);
-    q->x_last = vf_detect_last(level, border, l.width, l0.width);
-    q->y_last = vf_detect_last(level, border, l.height, l0.height);
+    q->x_first = q->y_first = vf_detect_first(q->step_q16, border, margin);
+    q->x_last = vf_detect_last(q->step_q16, border, margin, l.width, l0.width);
+    q->y_last = vf_detect_last(q->step_q16, border, margin, l.height, l0.height);
     q->camera = camera;
     q->level = level;
     q->first_block = block;
     q->across = (int32_t)vf_blocks(l.width, RANK_X - 2 * radius);
     q->across_reciprocal = reciprocal_of(q->across);
-    return block + q->across * (int)vf_blocks(l.height, RANK_Y - 2 * radius);
+    return block + q->across * (int)vf_blocks(l.height, rows - 2 * radius);
 }
 
-template <int THREADS> static void launch(const vf_step *s, const searches &all, int blocks, cudaStream_t stream)
+/** Lays out all searches; returns the number of blocks. */
+static int lay_out_all(const vf_step *s, searches *all, int rows)
 {
+    int blocks = 0;
+    memset(all, 0, sizeof *all);
+    for (int camera = 0; camera < s->geometry.cameras; camera++)
+        for (int level = 0; level < vf_scales(s); level++) blocks = lay_out(s, &all->picture[all->count++], camera, level, rows, blocks);
+    all->cell_width = reciprocal_of(s->tuning.cell_width_px);
+    all->cell_height = reciprocal_of(s->tuning.cell_height_px);
+    return blocks;
+}
+
+template <int THREADS, int ROWS> static void launch(const vf_step *s, cudaStream_t stream)
+{
+    searches all;
+    const int blocks = lay_out_all(s, &all, ROWS);
     switch (s->tuning.detect_radius) {
-    case 1: detect_k<1, THREADS><<<blocks, THREADS, 0, stream>>>(*s, all); break;
-    case 2: detect_k<2, THREADS><<<blocks, THREADS, 0, stream>>>(*s, all); break;
-    case 3: detect_k<3, THREADS><<<blocks, THREADS, 0, stream>>>(*s, all); break;
-    default: detect_k<4, THREADS><<<blocks, THREADS, 0, stream>>>(*s, all); break;
+    case 1: detect_k<1, THREADS, ROWS><<<blocks, THREADS, 0, stream>>>(*s, all); break;
+    case 2: detect_k<2, THREADS, ROWS><<<blocks, THREADS, 0, stream>>>(*s, all); break;
+    case 3: detect_k<3, THREADS, ROWS><<<blocks, THREADS, 0, stream>>>(*s, all); break;
+    default: detect_k<4, THREADS, ROWS><<<blocks, THREADS, 0, stream>>>(*s, all); break;
     }
 }
 
-/** Large blocks end sooner where there are more multiprocessors than blocks to fill them; small blocks wait less for each other where
- *  there are few, as on a Jetson. (H200, 752x480, radius 1, 24 rows of ranks: 6.5 us with 256 threads, 8.3 with 128; on 8 multiprocessors 56 and
- *  45.) The result is the same. */
-static bool many_multiprocessors()
-{
-#ifdef VF_DETECT_THREADS
-    return VF_DETECT_THREADS > 128;
-#else
-    int device, count;
-    if (cudaGetDevice(&device) != cudaSuccess || cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) != cudaSuccess)
-        return false;
-    return count > 32;
+/** Threads of a block and its rows of ranks. Where the multiprocessors hold nearly all blocks at once, many threads on few rows end
+ *  sooner; else few threads on many rows do less twice and wait less for each other. (H200, 752x480, 8 levels, radius 1, 256 threads:
+ *  13.9 us with 32 rows, 14.5 with 44; two such pictures 23.3 and 22.4; one on 8 multiprocessors 134 and 123.) */
+#ifndef VF_DETECT_FEW_BLOCKS
+#define VF_DETECT_FEW_BLOCKS 256, 32
+#define VF_DETECT_MANY_BLOCKS 128, 44
 #endif
-}
 
 extern "C" cudaError_t vf_detect_cuda(const vf_step *s, cudaStream_t stream)
 {
-    searches all = {};
-    int blocks = 0;
-    for (int camera = 0; camera < s->geometry.cameras; camera++)
-        for (int level = 0; level < vf_min(s->geometry.levels, s->tuning.detect_levels); level++)
-            blocks = lay_out(s, &all.picture[all.count++], camera, level, blocks);
-    all.cell_width = reciprocal_of(s->tuning.cell_width_px);
-    all.cell_height = reciprocal_of(s->tuning.cell_height_px);
-    if (many_multiprocessors())
-        launch<256>(s, all, blocks, stream);
+    searches all;
+    if (lay_out_all(s, &all, 32) <= 8 * vf_multiprocessors())
+        launch<VF_DETECT_FEW_BLOCKS>(s, stream);
     else
-        launch<128>(s, all, blocks, stream);
+        launch<VF_DETECT_MANY_BLOCKS>(s, stream);
     return cudaGetLastError();
 }

@@ -21,6 +21,17 @@ static __device__ __forceinline__ int32_t vf_warp_sum(int32_t v)
 #endif
 }
 
+/** Adds the products of four bytes each to a sum. */
+static __device__ __forceinline__ uint32_t vf_dot4(uint32_t a, uint32_t b, uint32_t sum)
+{
+#if __CUDA_ARCH__ >= 610
+    return __dp4a(a, b, sum);
+#else
+    for (int i = 0; i < 32; i += 8) sum += (a >> i & 255) * (b >> i & 255);
+    return sum;
+#endif
+}
+
 static __device__ __forceinline__ uint64_t vf_clock_ns()
 {
     uint64_t t;
@@ -36,6 +47,15 @@ static __device__ __forceinline__ void vf_clock_start(const vf_step &s, vf_stage
 static __device__ __forceinline__ void vf_clock_end(const vf_step &s, vf_stage stage)
 {
     atomicMax((unsigned long long *)&s.memory->report.clock[stage][1], (unsigned long long)vf_clock_ns());
+}
+
+/** Multiprocessors of the device in use; 1 when it does not say. For choices that change the time and not the result. */
+static inline int vf_multiprocessors()
+{
+    int device, count;
+    if (cudaGetDevice(&device) != cudaSuccess || cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) != cudaSuccess)
+        return 1;
+    return count;
 }
 
 /** Blocks of `size` that cover `count`. */

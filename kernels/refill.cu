@@ -1,40 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* refill on the GPU: one block; a thread a feature, then a thread a cell. */
-#include "kernel.cuh"
+#include "block.cuh"
 
 #include "../src/refill.h"
 
-#define THREADS 1024
-#define WARPS (THREADS / VF_WARP)
-#define BINS 256 /* of the radix select: eight bits */
-
-/** Number of true flags in threads before this one; *total: in the whole block. All threads call it. */
-static __device__ int count_before(bool flag, int *start, int *total)
-{
-    const int lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP;
-    const unsigned who = __ballot_sync(VF_ALL, flag);
-    __syncthreads(); /* start may still be read from the call before */
-    if (lane == 0) start[warp] = __popc(who);
-    __syncthreads();
-    if (warp == 0) {
-        const int mine = start[lane];
-        int upto = mine;
-        for (int step = 1; step < VF_WARP; step *= 2) {
-            const int other = __shfl_up_sync(VF_ALL, upto, step);
-            upto += lane >= step ? other : 0;
-        }
-        start[lane] = upto - mine;
-        if (lane == VF_WARP - 1) start[WARPS] = upto;
-    }
-    __syncthreads();
-    *total = start[WARPS];
-    return start[warp] + __popc(who & ((1u << lane) - 1));
-}
+#define THREADS VF_BLOCK
 
 /** Keys of the cells' corners: in shared memory where they fit, because every one of them is asked for many times. */
 #define KEYS_SHARED (VFRONT_CELLS <= 4096)
 
-/** Division by cells_x as a product with its reciprocal; exact for what is below 2^16. */
+/** The grid of camera 0, and divisions by its sizes as products with their reciprocals, exact for what is below 2^16. */
 struct grid {
     int32_t cells_x, cells_y, cells;
     int32_t reach_x, reach_y;
@@ -74,7 +49,7 @@ static __device__ void bar_cells(const vf_step &s, const grid &g, const uint64_t
     for (int y = w.y0; y <= w.y1; y++)
         for (int x = w.x0; x <= w.x1; x++) {
             const int cell = y * g.cells_x + x;
-            const vf_place p = vf_refill_place(key[cell]);
+            const vf_place p = vf_detect_place(&s.geometry, key[cell]);
             if (vf_refill_near(&s.tuning, f.x_q16, f.y_q16, p.x_q16, p.y_q16)) bar(barred, cell);
         }
 }
@@ -90,7 +65,7 @@ static __device__ void part(const vf_step &s, const grid &g, const uint64_t *key
     if (i < VFRONT_ENDS) r.ended[i] = 0;
     const int end = i < count ? m.moved[i].end : 0;
     int alive_total;
-    const int alive_before = count_before(i < count && !end, start, &alive_total);
+    const int alive_before = vf_count_before(i < count && !end, start, &alive_total);
     if (i < count && end) {
         r.lost[i - alive_before] = i;
         atomicAdd(&r.ended[end], 1u);
@@ -116,80 +91,36 @@ static __device__ bool clear_of_corners(const vf_step &s, const grid &g, const u
     const int cy = divide(cell, g.across);
     const vf_window w = window_at(g, cell - cy * g.cells_x, cy);
     const uint64_t mine = key[cell];
-    const vf_place p = vf_refill_place(mine);
+    const vf_place p = vf_detect_place(&s.geometry, mine);
     bool clear = true;
     for (int y = w.y0; y <= w.y1; y++)
         for (int x = w.x0; x <= w.x1; x++) {
             const uint64_t other = key[y * g.cells_x + x];
-            const vf_place q = vf_refill_place(other);
+            const vf_place q = vf_detect_place(&s.geometry, other);
             clear = clear && (other <= mine || !vf_refill_near(&s.tuning, q.x_q16, q.y_q16, p.x_q16, p.y_q16));
         }
     return clear;
-}
-
-/** By the first warp: the bin, counted from the top, in which the `left`-th key lies, and how many lie above that bin. */
-static __device__ void find_bin(const int *bin, int left, int *chosen, int *above)
-{
-    enum { MINE = BINS / VF_WARP };
-    const int lane = threadIdx.x;
-    int mine = 0;
-    for (int i = 0; i < MINE; i++) mine += bin[lane * MINE + i];
-    int from_here = mine; /* keys in this lane's bins and all higher ones */
-    for (int step = 1; step < VF_WARP; step *= 2) {
-        const int other = __shfl_down_sync(VF_ALL, from_here, step);
-        from_here += lane + step < VF_WARP ? other : 0;
-    }
-    int more = from_here - mine;
-    if (more >= left || from_here < left) return;
-    for (int i = MINE - 1; i >= 0; i--) {
-        const int here = bin[lane * MINE + i];
-        if (more + here >= left) {
-            *chosen = lane * MINE + i;
-            *above = more;
-            return;
-        }
-        more += here;
-    }
-}
-
-/** The least key among the `wanted` best candidates: a radix select, eight bits at a time from the top. */
-static __device__ uint64_t least_wanted(const uint64_t *candidate, int cells, int wanted)
-{
-    __shared__ int bin[BINS];
-    __shared__ int chosen, above;
-    uint64_t prefix = 0;
-    int left = wanted; /* of the keys that share the prefix, this many are wanted */
-    for (int shift = (VF_KEY_BITS - 1) / 8 * 8; shift >= 0; shift -= 8) {
-        if (threadIdx.x < BINS) bin[threadIdx.x] = 0;
-        __syncthreads();
-        for (int cell = threadIdx.x; cell < cells; cell += THREADS) {
-            const uint64_t key = candidate[cell];
-            if (key && key >> (shift + 8) == prefix) atomicAdd(&bin[key >> shift & (BINS - 1)], 1);
-        }
-        __syncthreads();
-        if (threadIdx.x < VF_WARP) find_bin(bin, left, &chosen, &above);
-        __syncthreads();
-        prefix = prefix << 8 | (uint64_t)chosen;
-        left -= above;
-    }
-    return prefix;
 }
 
 static __global__ void __launch_bounds__(THREADS) refill_k(const vf_step s, const grid g)
 {
     __shared__ uint64_t shared_key[KEYS_SHARED ? VFRONT_CELLS : 1];
     __shared__ live_features live;
-    __shared__ int start[WARPS + 1]; /* of each warp's flags; see count_before() */
+    __shared__ int start[VF_WARPS + 1]; /* of each warp's flags */
     __shared__ int found;
     vf_track_memory &m = s.memory->track;
     vf_refill_memory &r = s.memory->refill;
-    const uint64_t *key = KEYS_SHARED ? shared_key : s.memory->detect.best[0];
+    const uint64_t *key = KEYS_SHARED ? shared_key : r.best;
     const int thread = threadIdx.x, cells = g.cells;
     if (thread == 0) {
         vf_clock_start(s, VF_refill, 0);
         found = 0;
     }
-    for (int cell = thread; KEYS_SHARED && cell < cells; cell += THREADS) shared_key[cell] = s.memory->detect.best[0][cell];
+    for (int cell = thread; cell < cells; cell += THREADS) {
+        const uint64_t best = vf_best(s.memory->detect.best[0], cell, cells, vf_scales(&s));
+        r.best[cell] = best;
+        if (KEYS_SHARED) shared_key[cell] = best;
+    }
     const vf_census before = vf_refill_before(s.memory->ingest.params.frame, &m.census[s.parity ^ 1]);
     part(s, g, key, before.count, live, start);
 
@@ -207,19 +138,22 @@ static __global__ void __launch_bounds__(THREADS) refill_k(const vf_step s, cons
     const uint64_t *candidate = KEYS_SHARED ? shared_key : r.candidate;
     __syncthreads();
 
-    const uint64_t least = found > wanted ? least_wanted(candidate, cells, wanted) : 1;
+    const auto each_key = [=](auto work) {
+        for (int cell = thread; cell < cells; cell += THREADS) work(candidate[cell]);
+    };
+    const uint64_t least = found > wanted ? vf_least_wanted(each_key, wanted) : 1;
     int slots, born = 0;
     const bool is_free = thread < VFRONT_TRACKS && !live.used[thread];
-    const int free_before = count_before(is_free, start, &slots);
+    const int free_before = vf_count_before(is_free, start, &slots);
     if (is_free) live.free_slot[free_before] = (uint16_t)thread;
     for (int first = 0; found && first < cells; first += THREADS) {
         const int cell = first + thread;
         const uint64_t chosen = cell < cells ? candidate[cell] : 0;
         int total;
-        const int nth = born + count_before(chosen && chosen >= least, start, &total);
+        const int nth = born + vf_count_before(chosen && chosen >= least, start, &total);
         if (chosen && chosen >= least)
             m.feature[s.parity][live.count + nth] =
-                vf_refill_born(chosen, before.ids + nth + 1, live.free_slot[nth]);
+                vf_refill_born(&s.geometry, chosen, before.ids + nth + 1, live.free_slot[nth]);
         born += total;
     }
     if (thread == 0) {
@@ -234,6 +168,7 @@ static uint32_t reciprocal_of(int size) { return size > 1 ? 0xffffffffu / (uint3
 
 extern "C" cudaError_t vf_refill_cuda(const vf_step *s, cudaStream_t stream)
 {
+    if (!s->tuning.track_target) return cudaSuccess;
     grid g;
     g.cells_x = s->geometry.cells_x[0];
     g.cells_y = s->geometry.cells_y[0];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* report on the GPU: a block writes the tracks, one a camera its key points, one the health, and the one that is done last the
+/* report on the GPU: a block writes the tracks, some a camera its key points, one the health, and the one that is done last the
  * ticket. All of it goes to pinned memory on the host; records are put together in shared memory first, because
  * the bus likes long runs of bytes better than fields. */
 #include "kernel.cuh"
@@ -7,7 +7,7 @@
 #include "../src/report.h"
 
 #define THREADS 512
-#define WARPS (THREADS / VF_WARP)
+#define PORTION 128 /* key points that a block writes at a time: enough for a long run, few enough for many blocks */
 
 /** Writes `count` records of a block's threads, thread by thread, as one run of 32-bit words. */
 template <typename Record> static __device__ void put_records(Record *to, Record *shared, const Record &mine, int count)
@@ -38,33 +38,24 @@ static __device__ void put_tracks(const vf_step &s, vfront_result_t *out)
     }
 }
 
-/** Key points of a camera, by rising cell. */
-static __device__ void put_keypoints(const vf_step &s, int camera, vfront_keypoint_t *to)
+/** Key points of a camera from `first` on, a portion of them. */
+static __device__ void put_keypoints(const vf_step &s, int camera, int first, int count, vfront_result_t *out)
 {
-    __shared__ vfront_keypoint_t keypoint[THREADS];
-    __shared__ int warp_count[WARPS];
-    const int cells = s.geometry.cells_x[camera] * s.geometry.cells_y[camera];
-    const int lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP;
-    int count = 0;
-    for (int first = 0; first < cells; first += THREADS) {
-        const int cell = first + threadIdx.x;
-        const uint64_t key = cell < cells ? s.memory->detect.best[camera][cell] : 0;
-        const unsigned who = __ballot_sync(VF_ALL, key != 0);
-        if (lane == 0) warp_count[warp] = __popc(who);
-        __syncthreads();
-        int before = __popc(who & ((1u << lane) - 1)), total = 0;
-        for (int w = 0; w < WARPS; w++) {
-            before += w < warp ? warp_count[w] : 0;
-            total += warp_count[w];
-        }
-        if (key) keypoint[before] = vf_report_keypoint(key, cell);
-        __syncthreads();
-        const uint32_t *from = reinterpret_cast<const uint32_t *>(keypoint);
-        uint32_t *out = reinterpret_cast<uint32_t *>(to + count);
-        for (int i = threadIdx.x; i < total * (int)(sizeof(vfront_keypoint_t) / 4); i += THREADS) out[i] = from[i];
-        __syncthreads();
-        count += total;
-    }
+    __shared__ vfront_keypoint_t keypoint[PORTION];
+    const int thread = threadIdx.x, mine = vf_min(PORTION, count - first);
+    vfront_keypoint_t k = {};
+#if VFRONT_DESCRIPTORS
+    const vf_describe_memory &m = s.memory->describe;
+    const bool described = vf_described(&s.tuning);
+    const uint32_t *from = m.descriptor[camera][first].word;
+    uint32_t *to = out->descriptors[camera][first].word;
+    for (int i = thread; described && i < mine * 8; i += THREADS) to[i] = from[i];
+    const float angle_rad = described && thread < mine ? m.angle[camera][first + thread] : 0.0f;
+#else
+    const float angle_rad = 0.0f;
+#endif
+    if (thread < mine) k = vf_report_keypoint(&s, camera, s.memory->select.key[camera][first + thread], angle_rad);
+    put_records(out->keypoints[camera] + first, keypoint, k, mine);
 }
 
 /** Sums of light over a camera's tiles, by one warp. */
@@ -89,29 +80,22 @@ static __device__ vf_light_total total_light(const vf_step &s, int camera)
     return t;
 }
 
-/** Cells of a camera that have a corner, by one warp. */
-static __device__ int count_keypoints(const vf_step &s, int camera)
-{
-    const int cells = s.geometry.cells_x[camera] * s.geometry.cells_y[camera];
-    int count = 0;
-    for (int cell = threadIdx.x % VF_WARP; cell < cells; cell += VF_WARP) count += s.memory->detect.best[camera][cell] != 0;
-    return vf_warp_sum(count);
-}
-
 /** Health and counts, by one warp. */
 static __device__ void put_health(const vf_step &s, vfront_result_t *out)
 {
     const vf_params &params = s.memory->ingest.params;
-    uint32_t keypoints[VFRONT_CAMERAS];
     vf_light_total light[VFRONT_CAMERAS];
     for (int camera = 0; camera < VFRONT_CAMERAS; camera++) {
         const bool there = camera < s.geometry.cameras;
-        keypoints[camera] = there ? count_keypoints(s, camera) : 0;
         light[camera] = there ? total_light(s, camera) : vf_light_total{0, 0, 0, 0};
     }
     if (threadIdx.x % VF_WARP) return;
-    out->health = vf_report_health(&s, &params, &s.memory->refill, &s.memory->track.census[s.parity], keypoints, light);
-    for (int camera = 0; camera < VFRONT_CAMERAS; camera++) out->keypoints_count[camera] = keypoints[camera];
+    out->health = vf_report_health(&s, &params, &s.memory->refill, &s.memory->select, &s.memory->track.census[s.parity], light);
+    for (int camera = 0; camera < VFRONT_CAMERAS; camera++) {
+        const uint32_t count = camera < s.geometry.cameras ? s.memory->select.count[camera] : 0;
+        out->keypoints_count[camera] = count;
+        out->descriptors_count[camera] = vf_described(&s.tuning) ? count : 0;
+    }
     out->t_ns = params.t_ns;
     out->t_mid_ns = params.t_mid_ns;
     out->frame = params.frame;
@@ -121,18 +105,22 @@ static __device__ void put_health(const vf_step &s, vfront_result_t *out)
         for (int end = 0; end < 2; end++) s.pinned->clock[stage][end] = s.memory->report.clock[stage][end];
 }
 
-static __global__ void __launch_bounds__(THREADS) report_k(const vf_step s)
+/** Block 0 has the tracks, block 1 the health, the others portions of the key points, camera by camera. */
+static __global__ void __launch_bounds__(THREADS) report_k(const vf_step s, int blocks_a_camera)
 {
     vf_report_memory &m = s.memory->report;
     vfront_result_t *out = &s.pinned->result[s.memory->ingest.params.result];
     const int block = blockIdx.x;
     if (block == 0 && threadIdx.x == 0) s.pinned->clock[VF_report][0] = vf_clock_ns();
-    if (block == 0)
+    if (block == 0) {
         put_tracks(s, out);
-    else if (block <= s.geometry.cameras)
-        put_keypoints(s, block - 1, out->keypoints[block - 1]);
-    else if (threadIdx.x < VF_WARP)
-        put_health(s, out);
+    } else if (block == 1) {
+        if (threadIdx.x < VF_WARP) put_health(s, out);
+    } else {
+        const int camera = (block - 2) / blocks_a_camera, count = s.memory->select.count[camera];
+        for (int first = (block - 2) % blocks_a_camera * PORTION; first < count; first += blocks_a_camera * PORTION)
+            put_keypoints(s, camera, first, count, out);
+    }
     __syncthreads();
     if (threadIdx.x) return;
     if (block == 0) s.pinned->clock[VF_report][1] = vf_clock_ns();
@@ -144,6 +132,7 @@ static __global__ void __launch_bounds__(THREADS) report_k(const vf_step s)
 
 extern "C" cudaError_t vf_report_cuda(const vf_step *s, cudaStream_t stream)
 {
-    report_k<<<2 + s->geometry.cameras, THREADS, 0, stream>>>(*s);
+    const int blocks = vf_min((int)vf_blocks(s->tuning.select_points, PORTION), 32);
+    report_k<<<2 + s->geometry.cameras * blocks, THREADS, 0, stream>>>(*s, blocks);
     return cudaGetLastError();
 }

@@ -245,6 +245,7 @@ static __global__ void __launch_bounds__(VF_WARP *VF_TRACK_WARPS) track_k(const 
 
 extern "C" cudaError_t vf_track_cuda(const vf_step *s, cudaStream_t stream)
 {
+    if (!s->tuning.track_target) return cudaSuccess;
     track_k<<<VFRONT_TRACKS / VF_TRACK_WARPS, VF_WARP * VF_TRACK_WARPS, 0, stream>>>(*s);
     return cudaGetLastError();
 }

@@ -60,6 +60,8 @@ vfront_status_t vf_check_tuning(struct vf_state *s, const vfront_tuning_t *tunin
     if (tuning->detect_threshold_low >= tuning->detect_threshold)
         return vf_refuse(s, VFRONT_E_TUNING, "tuning value %d is not below detect_threshold: %s", tuning->detect_threshold_low,
                          "detect_threshold_low");
+    if (tuning->detect_arc_most < tuning->detect_arc)
+        return vf_refuse(s, VFRONT_E_TUNING, "tuning value %d is below detect_arc: %s", tuning->detect_arc_most, "detect_arc_most");
     if (tuning->track_distance_px > 4 * vf_min(tuning->cell_width_px, tuning->cell_height_px))
         return vf_refuse(s, VFRONT_E_TUNING, "tuning value %d is more than four cells: %s", tuning->track_distance_px, "track_distance_px");
     return VFRONT_OK;

@@ -3,13 +3,16 @@
  * code over bytes that compilers turn into vectors; only the corners that it finds are ranked one by one. */
 #include "stages.h"
 
+/** Pixels that are sifted together: no less than a vector holds. */
+#define STRETCH 32
+
 /** The rows around the one being decided, in turn: ranks, with a margin of zeros on both sides, and the columns of the corners. */
 #define WINDOW (2 * VF_RADIUS_MAX + 1)
 struct window {
     uint16_t rank[WINDOW][VFRONT_WIDTH + 2 * VF_RADIUS_MAX];
     uint16_t column[WINDOW][VFRONT_WIDTH];
     int32_t count[WINDOW];
-    uint8_t corner[VFRONT_WIDTH + 8]; /* of one row; read eight at a time */
+    uint8_t corner[VFRONT_WIDTH + STRETCH]; /* of one row; read a stretch at a time */
 };
 
 /** Corners that are ranked together: their circles and centres. */
@@ -23,7 +26,9 @@ struct search {
     const struct vf_step *step;
     struct window *window;
     const uint8_t *pixels;
+    uint64_t *best; /* of the level's cells */
     int32_t camera, level, pitch, framed;
+    uint32_t step_q16;
     int32_t x_first, x_last, y_first, y_last;
 };
 
@@ -65,13 +70,32 @@ SEGMENT_TEST(10)
 SEGMENT_TEST(11)
 SEGMENT_TEST(12)
 
+/** Where the segment test may pass: of both pairs of opposite pixels on the axes, an arc of nine holds one. */
+VF_HOT static void sift_row(uint8_t *restrict may, const uint8_t *row, ptrdiff_t pitch, int32_t first, int32_t last, uint8_t threshold)
+{
+    for (int32_t x = first; x <= last; x++) {
+        const uint8_t *c = row + x, n = c[-3 * pitch], s = c[3 * pitch], w = c[-3], e = c[3];
+        const uint8_t darkest = LESS(MORE(n, s), MORE(w, e)), brightest = MORE(LESS(n, s), LESS(w, e));
+        const uint8_t above = (uint8_t)(darkest > *c ? darkest - *c : 0), below = (uint8_t)(*c > brightest ? *c - brightest : 0);
+        may[x] = (uint8_t)((above > threshold) | (below > threshold));
+    }
+}
+
+static int any_may(const uint8_t *may)
+{
+    uint64_t eight[STRETCH / 8];
+    memcpy(eight, may, sizeof eight);
+    return (eight[0] | eight[1] | eight[2] | eight[3]) != 0;
+}
+
 /** Scores of a batch at one threshold, by a loop for each kind of score that compilers turn into vectors. */
 #define SCORE_BATCH(name, kind)                                                                                              \
-    VF_HOT static void name(uint16_t *restrict score, const struct batch *restrict b, int32_t threshold, int32_t arc)       \
+    VF_HOT static void name(uint16_t *restrict score, const struct batch *restrict b, int32_t threshold, int32_t arc,       \
+                            int32_t most)                                                                                    \
     {                                                                                                                        \
         for (int32_t k = 0; k < BATCH; k++) {                                                                                \
             const int32_t circle[16] = {SIXTEEN(OF_BATCH)};                                                                  \
-            score[k] = (uint16_t)vf_detect_test(circle, b->centre[k], threshold, arc, kind);                                 \
+            score[k] = (uint16_t)vf_detect_test(circle, b->centre[k], threshold, arc, most, kind);                           \
         }                                                                                                                    \
     }
 #define OF_BATCH(i) b->circle[i][k],
@@ -82,7 +106,7 @@ SCORE_BATCH(score_mt, VFRONT_SCORE_MT)
 /** Ranks the corners at the columns x[0..count) of row y. */
 static void rank_corners(const struct search *q, uint16_t *rank, const uint16_t *x, int32_t count, int32_t y)
 {
-    static void (*const score[])(uint16_t *, const struct batch *, int32_t, int32_t) = {score_sad_b, score_sad_a, score_mt};
+    static void (*const score[])(uint16_t *, const struct batch *, int32_t, int32_t, int32_t) = {score_sad_b, score_sad_a, score_mt};
     const vfront_tuning_t *t = &q->step->tuning;
     struct batch b;
     uint16_t strong[BATCH], weak[BATCH] = {0};
@@ -93,10 +117,10 @@ static void rank_corners(const struct search *q, uint16_t *rank, const uint16_t 
 #undef PUT
         b.centre[k] = *c;
     }
-    score[t->detect_score](strong, &b, t->detect_threshold, t->detect_arc);
-    if (t->detect_threshold_low) score[t->detect_score](weak, &b, t->detect_threshold_low, t->detect_arc);
+    score[t->detect_score](strong, &b, t->detect_threshold, t->detect_arc, t->detect_arc_most);
+    if (t->detect_threshold_low) score[t->detect_score](weak, &b, t->detect_threshold_low, t->detect_arc, t->detect_arc_most);
     for (int32_t k = 0; k < count; k++)
-        if (vf_usable(q->step, q->camera, q->framed, vf_detect_pixel0(x[k], q->level), vf_detect_pixel0(y, q->level)))
+        if (vf_usable(q->step, q->camera, q->framed, vf_pixel0(x[k], q->step_q16), vf_pixel0(y, q->step_q16)))
             rank[x[k]] = (uint16_t)vf_detect_rank(strong[k], weak[k]);
 }
 
@@ -136,9 +160,13 @@ static void rank_row(const struct search *q, int32_t y)
     const vfront_tuning_t *t = &q->step->tuning;
     const int32_t threshold = t->detect_threshold_low ? t->detect_threshold_low : t->detect_threshold;
     uint8_t *corner = q->window->corner;
-    test_row[t->detect_arc - 9](corner, q->pixels + (ptrdiff_t)y * q->pitch, q->pitch, q->x_first, q->x_last, (uint8_t)threshold);
+    const uint8_t *pixels = q->pixels + (ptrdiff_t)y * q->pitch;
+    sift_row(corner, pixels, q->pitch, q->x_first, q->x_last, (uint8_t)threshold);
+    memset(corner + q->x_last + 1, 0, STRETCH);
+    for (int32_t x = q->x_first; x <= q->x_last; x += STRETCH)
+        if (any_may(corner + x))
+            test_row[t->detect_arc - 9](corner, pixels, q->pitch, x, vf_min(x + STRETCH - 1, q->x_last), (uint8_t)threshold);
     uint16_t *column = q->window->column[turn(y)];
-    memset(corner + q->x_last + 1, 0, 8);
     *count = list_corners(corner, q->x_first, q->x_last, column);
     for (int32_t k = 0; k < *count; k += BATCH) rank_corners(q, rank, column + k, vf_min(*count - k, BATCH), y);
 }
@@ -155,38 +183,71 @@ static int suppressed(const struct search *q, int32_t x, int32_t y, uint32_t ran
     return 0;
 }
 
+/** Harris response of a pixel. Rows are worked on eight columns at a time, which is what vectors are made of; the eighth is taken out
+ *  before the products are added up. */
+VF_HOT static uint32_t harris_score(const uint8_t *centre, ptrdiff_t pitch)
+{
+    static const int16_t counts[8] = {1, 1, 1, 1, 1, 1, 1, 0};
+    int16_t across[9][8], along[9][8]; /* of each row: difference of the neighbours, and their weighted sum */
+    int16_t gx[7 * 8], gy[7 * 8];
+    for (int r = 0; r < 9; r++) {
+        uint8_t row[16] = {0};
+        memcpy(row, centre + (r - VF_HARRIS) * pitch - VF_HARRIS, 9);
+        for (int k = 0; k < 8; k++) {
+            across[r][k] = (int16_t)(row[k + 2] - row[k]);
+            along[r][k] = (int16_t)(row[k] + 2 * row[k + 1] + row[k + 2]);
+        }
+    }
+    for (int r = 0; r < 7; r++)
+        for (int k = 0; k < 8; k++) {
+            gx[8 * r + k] = (int16_t)(counts[k] * (across[r][k] + 2 * across[r + 1][k] + across[r + 2][k]));
+            gy[8 * r + k] = (int16_t)(counts[k] * (along[r + 2][k] - along[r][k]));
+        }
+    int32_t xx = 0, yy = 0, xy = 0;
+    for (int i = 0; i < 7 * 8; i++) {
+        xx += gx[i] * gx[i];
+        yy += gy[i] * gy[i];
+        xy += gx[i] * gy[i];
+    }
+    const struct vf_harris h = {xx, yy, xy};
+    return vf_harris_score(h);
+}
+
 static void keep_row(const struct search *q, int32_t y)
 {
-    const struct vf_geometry *g = &q->step->geometry;
     const vfront_tuning_t *t = &q->step->tuning;
-    uint64_t *best = q->step->memory->detect.best[q->camera]
-                     + vf_detect_pixel0(y, q->level) / t->cell_height_px * g->cells_x[q->camera];
+    const int32_t across = q->step->geometry.cells_x[q->camera];
+    uint64_t *best = q->best + vf_pixel0(y, q->step_q16) / t->cell_height_px * across;
     const uint16_t *rank = window_row(q, y), *column = q->window->column[turn(y)];
     for (int32_t k = 0; k < q->window->count[turn(y)]; k++) {
         const int32_t x = column[k];
         if (!rank[x] || suppressed(q, x, y, rank[x])) continue;
-        uint64_t *cell = best + vf_detect_pixel0(x, q->level) / t->cell_width_px;
-        const uint64_t key = vf_detect_key(rank[x], q->level, x, y);
+        const uint32_t score = t->detect_rank ? harris_score(q->pixels + (ptrdiff_t)y * q->pitch + x, q->pitch) : rank[x] % VF_RANK_STRONG;
+        const uint64_t key = vf_detect_key(rank[x] >= VF_RANK_STRONG, score, q->level, x, y);
+        uint64_t *cell = best + vf_pixel0(x, q->step_q16) / t->cell_width_px;
         if (key > *cell) *cell = key;
     }
 }
 
 static void search_level(const struct vf_step *s, struct window *window, int32_t camera, int32_t level)
 {
-    const struct vf_level *l = &s->geometry.level[camera][level], *l0 = &s->geometry.level[camera][0];
-    const int32_t border = s->tuning.detect_border_px, r = s->tuning.detect_radius;
+    const struct vf_level *l = &s->geometry.scale[camera][level], *l0 = &s->geometry.scale[camera][0];
+    const int32_t border = s->tuning.detect_border_px, r = s->tuning.detect_radius, margin = vf_detect_margin(&s->tuning);
+    const uint32_t step_q16 = s->geometry.step_q16[level];
     const struct search q = {
         .step = s,
         .window = window,
-        .pixels = vf_level_pixels(s, s->parity, camera, level),
+        .pixels = vf_scale_pixels(s, camera, level),
+        .best = s->memory->detect.best[camera] + level * vf_cells(&s->geometry, camera),
         .camera = camera,
         .level = level,
         .pitch = l->pitch,
         .framed = vf_framed(s, camera),
-        .x_first = vf_detect_first(level, border),
-        .x_last = vf_detect_last(level, border, l->width, l0->width),
-        .y_first = vf_detect_first(level, border),
-        .y_last = vf_detect_last(level, border, l->height, l0->height),
+        .step_q16 = step_q16,
+        .x_first = vf_detect_first(step_q16, border, margin),
+        .x_last = vf_detect_last(step_q16, border, margin, l->width, l0->width),
+        .y_first = vf_detect_first(step_q16, border, margin),
+        .y_last = vf_detect_last(step_q16, border, margin, l->height, l0->height),
     };
     if (q.x_first > q.x_last || q.y_first > q.y_last) return;
     for (int32_t y = q.y_first - r; y <= q.y_last + r; y++) {
@@ -199,6 +260,5 @@ void vf_detect_host(const struct vf_step *s)
 {
     struct window window;
     for (int32_t camera = 0; camera < s->geometry.cameras; camera++)
-        for (int32_t level = 0; level < vf_min(s->geometry.levels, s->tuning.detect_levels); level++)
-            search_level(s, &window, camera, level);
+        for (int32_t level = 0; level < vf_scales(s); level++) search_level(s, &window, camera, level);
 }

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* detect: the best corner of every cell of a grid (paper 000, II.B to II.D).
+/* detect: the best corner of every cell of a grid, on every level (paper 000, II.B to II.D; paper 001, 3; paper 004, II.A and II.C.1).
  *
- * In      levels 0 .. detect_levels-1, masks
- * Out     one key a cell: rank and position of its best corner, 0 without one
+ * In      levels 0 .. detect_levels-1 of VFRONT_SCALES, masks
+ * Out     one key a cell and level: score and position of its best corner, 0 without one
  * Rule    vf_detect_rank(): segment test and score. A corner is suppressed by a pixel within the radius on its level that has a
- *         higher rank, or the same rank and comes earlier in raster order; so of equal neighbours one stays. The best of a cell
- *         has the highest key, whatever its level
+ *         higher rank, or the same rank and comes earlier in raster order; so of equal neighbours one stays. What stays is scored
+ *         anew by its Harris response, when the tuning says so. The best of a cell has the highest key
  * Exact   integers; a maximum does not depend on the order in which it is found
- * Memory  8 bytes a cell
+ * Memory  8 bytes a cell and level
  */
 #ifndef VF_DETECT_H
 #define VF_DETECT_H
 
-#include "vf.h"
+#include "smooth.h"
 
 struct vf_detect_memory {
-    uint64_t best[VFRONT_CAMERAS][VFRONT_CELLS];
+    uint64_t best[VFRONT_CAMERAS][VFRONT_SCALES * VFRONT_CELLS]; /* level by level, as many each as there are cells: vf_best() */
 };
 
-/** Largest suppression radius [px], and the radius of the circle of the segment test. */
+/** Largest suppression radius [px]; radius of the circle of the segment test; how far the Harris response sees. */
 #define VF_RADIUS_MAX 4
 #define VF_CIRCLE 3
+#define VF_HARRIS 4
 
-/** A rank is a score, plus this when the corner passes at the first threshold. 0 is no corner. */
+/** A rank is a corner score, plus this when the corner passes at the first threshold. 0 is no corner. */
 #define VF_RANK_STRONG 0x2000
 
 /* ---- segment test -------------------------------------------------------------------------------------------------------- */
@@ -32,7 +33,7 @@ struct vf_detect_memory {
     X(0, 0, -3) X(1, 1, -3) X(2, 2, -2) X(3, 3, -1) X(4, 3, 0) X(5, 3, 1) X(6, 2, 2) X(7, 1, 3)                            \
     X(8, 0, 3) X(9, -1, 3) X(10, -2, 2) X(11, -3, 1) X(12, -3, 0) X(13, -3, -1) X(14, -2, -2) X(15, -1, -3)
 
-/** Where runs of at least `arc` (9..12) ones start in a circular mask of 16 bits: bit i for a run from i upwards. */
+/** Where runs of at least `arc` (9..16) ones start in a circular mask of 16 bits: bit i for a run from i upwards. */
 VF_FN uint32_t vf_detect_runs(uint32_t mask, int32_t arc)
 {
     uint32_t m = mask | mask << 16;
@@ -74,9 +75,10 @@ VF_FN uint32_t vf_detect_score(const int32_t difference[16], uint32_t starts, in
     return (uint32_t)sum;
 }
 
-/** Score of a pixel at one threshold, 0 if it is no corner. `circle` holds the 16 grey levels around `centre`. Without a branch on
- *  the pixels, so that the host form's loop over many of them becomes vector code. */
-VF_FN uint32_t vf_detect_test(const int32_t circle[16], int32_t centre, int32_t threshold, int32_t arc, int32_t kind)
+/** Score of a pixel at one threshold, 0 if it is no corner: when no arc of `arc` (9..12) pixels is brighter or darker, or one of more
+ *  than `most` is. `circle` holds the 16 grey levels around `centre`. Without a branch on the pixels, so that the host form's loop over
+ *  many of them becomes vector code. */
+VF_FN uint32_t vf_detect_test(const int32_t circle[16], int32_t centre, int32_t threshold, int32_t arc, int32_t most, int32_t kind)
 {
     uint32_t bright = 0, dark = 0;
     for (int32_t i = 0; i < 16; i++) {
@@ -87,41 +89,72 @@ VF_FN uint32_t vf_detect_test(const int32_t circle[16], int32_t centre, int32_t 
     int32_t difference[16];
     for (int32_t i = 0; i < 16; i++) difference[i] = bright_runs ? circle[i] - centre : centre - circle[i];
     const uint32_t score = vf_detect_score(difference, bright_runs | dark_runs, arc, kind);
-    return bright_runs | dark_runs ? score : 0;
+    const uint32_t spot = most < 16 ? vf_detect_runs(bright, most + 1) | vf_detect_runs(dark, most + 1) : 0;
+    return (bright_runs | dark_runs) && !spot ? score : 0;
 }
 
 /** Rank of a pixel from its scores at the first and at the low threshold. */
 VF_FN uint32_t vf_detect_rank(uint32_t strong, uint32_t weak) { return strong ? strong + VF_RANK_STRONG : weak; }
 
+/* ---- Harris response (paper 001, 3.2, with k = 0.04) ------------------------------------------------------------------------ */
+
+/** Sums of products of gradients over the window of 7x7 px; a gradient is a 3x3 Sobel sum, within +-1020. */
+struct vf_harris {
+    int32_t xx, yy, xy;
+};
+VF_FN void vf_harris_add(struct vf_harris *h, int32_t gx, int32_t gy)
+{
+    h->xx += gx * gx;
+    h->yy += gy * gy;
+    h->xy += gx * gy;
+}
+
+/** det - 0.04 trace^2, times 25 / 2^24; 1 for what is below. The sums are below 2^26, so nothing overflows. */
+VF_FN uint32_t vf_harris_score(struct vf_harris h)
+{
+    const int64_t trace = (int64_t)h.xx + h.yy;
+    const int64_t response = 25 * ((int64_t)h.xx * h.yy - (int64_t)h.xy * h.xy) - trace * trace;
+    return response < 1 << 24 ? 1 : (uint32_t)(response >> 24);
+}
+
 /* ---- grid ---------------------------------------------------------------------------------------------------------------- */
 
-/** First and last pixel on a level, along one axis, that may be a corner. */
-VF_FN int32_t vf_detect_first(int32_t level, int32_t border)
+/** Pixels at the border of a level that are not searched: the segment test, the Harris response, and descriptors need some room. */
+VF_FN int32_t vf_detect_margin(const vfront_tuning_t *t)
 {
-    const int32_t least = (2 * border + 1 + (1 << level) - 1) >> level;
-    return vf_max(least >> 1, VF_CIRCLE);
-}
-VF_FN int32_t vf_detect_last(int32_t level, int32_t border, int32_t size, int32_t size0)
-{
-    const int32_t most = (2 * (size0 - 1 - border) + 1) >> level;
-    return vf_min((most - 1) >> 1, size - 1 - VF_CIRCLE);
+    const int32_t least = t->detect_rank ? VF_HARRIS : VF_CIRCLE;
+    return vf_described(t) ? vf_max(least, t->describe_margin_px) : least;
 }
 
-/** Level 0 pixel that a pixel of a level is centred on. */
-VF_FN int32_t vf_detect_pixel0(int32_t u, int32_t level) { return (u << level) + ((1 << level) >> 1); }
-
-/** Key of a corner: rank first, then finer level, then raster order. */
-VF_FN uint64_t vf_detect_key(uint32_t rank, int32_t level, int32_t x, int32_t y)
+/** First and last pixel along one axis of a level that may be a corner: `border` px of level 0 and `margin` px of the level from the
+ *  edges. The last is before the first where there is none. */
+VF_FN int32_t vf_detect_first(uint32_t step_q16, int32_t border, int32_t margin)
 {
-    return (uint64_t)rank << 32 | (0x1fffffffu - ((uint32_t)level << 26 | (uint32_t)y << 13 | (uint32_t)x));
+    int32_t u = margin;
+    while (vf_centre_q16(u, step_q16) < border * 65536) u++;
+    return u;
+}
+VF_FN int32_t vf_detect_last(uint32_t step_q16, int32_t border, int32_t margin, int32_t size, int32_t size0)
+{
+    int32_t u = size - 1 - margin;
+    while (u >= 0 && vf_centre_q16(u, step_q16) > (size0 - 1 - border) * 65536) u--;
+    return u;
 }
 
-#define VF_KEY_BITS 46
+/** Key of a corner: strong before weak, then score, then finer level, then raster order. */
+VF_FN uint64_t vf_detect_key(int32_t strong, uint32_t score, int32_t level, int32_t x, int32_t y)
+{
+    return (uint64_t)(strong != 0) << 61 | (uint64_t)score << 29
+           | (0x1fffffffu - ((uint32_t)level << 26 | (uint32_t)y << 13 | (uint32_t)x));
+}
+
+#define VF_KEY_BITS 62
 
 /** A corner, from its key. */
 struct vf_corner {
     int32_t x, y, level; /* pixel of its level */
-    uint32_t rank;
+    int32_t strong;
+    uint32_t score;
 };
 VF_FN struct vf_corner vf_detect_corner(uint64_t key)
 {
@@ -130,8 +163,25 @@ VF_FN struct vf_corner vf_detect_corner(uint64_t key)
     c.x = (int32_t)(place & 8191);
     c.y = (int32_t)(place >> 13 & 8191);
     c.level = (int32_t)(place >> 26);
-    c.rank = (uint32_t)(key >> 32);
+    c.strong = (int32_t)(key >> 61 & 1);
+    c.score = (uint32_t)(key >> 29);
     return c;
+}
+
+/** Cells of a camera's grid. */
+VF_FN int32_t vf_cells(const struct vf_geometry *g, int32_t camera) { return g->cells_x[camera] * g->cells_y[camera]; }
+
+/** Level 0 place of a corner. */
+struct vf_place {
+    int32_t x_q16, y_q16;
+};
+VF_FN struct vf_place vf_detect_place(const struct vf_geometry *g, uint64_t key)
+{
+    const struct vf_corner c = vf_detect_corner(key);
+    struct vf_place p;
+    p.x_q16 = vf_centre_q16(c.x, g->step_q16[c.level]);
+    p.y_q16 = vf_centre_q16(c.y, g->step_q16[c.level]);
+    return p;
 }
 
 #endif

@@ -23,6 +23,8 @@ static uint64_t mix_health(uint64_t d, const vfront_health_t *h)
     d = mix_number(d, h->born, 4);
     for (int i = 0; i < VFRONT_ENDS; i++) d = mix_number(d, h->ended[i], 4);
     d = mix_number(d, h->overflow, 4);
+    d = mix_number(d, h->full, 4);
+    for (int c = 0; c < VFRONT_CAMERAS; c++) d = mix_number(d, h->dropped[c], 4);
     d = mix_number(d, h->gap, 4);
     d = mix_number(d, h->dt_ns, 8);
     for (int c = 0; c < VFRONT_CAMERAS; c++) {
@@ -64,11 +66,20 @@ static uint64_t mix_keypoint(uint64_t d, const vfront_keypoint_t *k)
 {
     d = mix_float(d, k->x_px);
     d = mix_float(d, k->y_px);
-    d = mix_number(d, k->level, 2);
-    d = mix_number(d, k->score, 2);
-    d = mix_number(d, k->weak, 2);
-    return mix_number(d, k->cell, 2);
+    d = mix_float(d, k->angle_rad);
+    d = mix_number(d, k->score, 4);
+    d = mix_number(d, k->cell, 2);
+    d = mix_number(d, k->level, 1);
+    return mix_number(d, k->weak, 1);
 }
+
+#if VFRONT_DESCRIPTORS
+static uint64_t mix_descriptor(uint64_t d, const vfront_descriptor_t *descriptor)
+{
+    for (int i = 0; i < 8; i++) d = mix_number(d, descriptor->word[i], 4);
+    return d;
+}
+#endif
 
 uint64_t vfront_digest(const vfront_result_t *r)
 {
@@ -85,6 +96,9 @@ uint64_t vfront_digest(const vfront_result_t *r)
     for (int c = 0; c < VFRONT_CAMERAS; c++) {
         d = mix_number(d, r->keypoints_count[c], 4);
         for (uint32_t i = 0; i < r->keypoints_count[c]; i++) d = mix_keypoint(d, &r->keypoints[c][i]);
+#if VFRONT_DESCRIPTORS
+        for (uint32_t i = 0; i < r->descriptors_count[c]; i++) d = mix_descriptor(d, &r->descriptors[c][i]);
+#endif
     }
     return d;
 }

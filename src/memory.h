@@ -4,11 +4,15 @@
 #ifndef VF_MEMORY_H
 #define VF_MEMORY_H
 
+#include "describe.h"
 #include "detect.h"
 #include "ingest.h"
 #include "pyramid.h"
 #include "refill.h"
 #include "report.h"
+#include "scale.h"
+#include "select.h"
+#include "smooth.h"
 #include "track.h"
 
 /** The device arena. Each member starts at a multiple of 64 bytes. */
@@ -47,6 +51,21 @@ VF_FN uint8_t *vf_level_pixels(const struct vf_step *s, int32_t parity, int32_t 
 {
     return s->memory->pyramid.pixels[parity][camera] + s->geometry.level[camera][level].offset;
 }
+
+/** A level of VFRONT_SCALES of a camera: level 0 is the pyramid's. */
+VF_FN uint8_t *vf_scale_pixels(const struct vf_step *s, int32_t camera, int32_t level)
+{
+    return level ? s->memory->scale.pixels[camera] + s->geometry.scale[camera][level].offset : vf_level_pixels(s, s->parity, camera, 0);
+}
+
+#if VFRONT_DESCRIPTORS
+/** The same, smoothed. */
+VF_FN uint8_t *vf_smooth_pixels(const struct vf_step *s, int32_t camera, int32_t level)
+{
+    const struct vf_level *l0 = &s->geometry.scale[camera][0];
+    return s->memory->smooth.pixels[camera] + (level ? (uint32_t)(l0->pitch * l0->height) + s->geometry.scale[camera][level].offset : 0);
+}
+#endif
 
 /** Whether the frame has a mask for a camera. */
 VF_FN int vf_framed(const struct vf_step *s, int32_t camera) { return s->memory->ingest.params.source[camera].mask != NULL; }

@@ -1,39 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* refill: tracks ended, kept and born (paper 000, III.D).
  *
- * In      moved features, best corners of camera 0
+ * In      moved features, best corners of camera 0, of all levels
  * Out     the features of this frame; who ended
- * Rule    features that live keep their order and come first; new ones follow by rising cell. A corner becomes a feature when its
- *         cell holds none, none lies within track_distance_px, no better corner lies within it either, and it is among the best
- *         of those for which there is room
+ * Rule    features that live keep their order and come first; new ones follow by rising cell. The best corner of a cell, of
+ *         whatever level, becomes a feature when its cell holds none, none lies within track_distance_px, no better corner lies
+ *         within it either, and it is among the best of those for which there is room
  * Exact   integers
- * Memory  a key a cell
+ * Memory  two keys a cell
  */
 #ifndef VF_REFILL_H
 #define VF_REFILL_H
 
-#include "detect.h"
+#include "select.h"
 #include "track.h"
 
 struct vf_refill_memory {
-    uint64_t candidate[VFRONT_CELLS];    /* key of a cell's corner while it may be born, else 0 */
+    uint64_t best[VFRONT_CELLS];         /* key of a cell's best corner of any level */
+    uint64_t candidate[VFRONT_CELLS];    /* the same while it may be born, else 0 */
     uint32_t lost[VFRONT_TRACKS];        /* indices into track.moved of the features that ended */
     uint32_t ended[VFRONT_ENDS];
     uint32_t followed, born, lost_count, overflow;
 };
-
-/** Place of a corner, level 0. */
-struct vf_place {
-    int32_t x_q16, y_q16;
-};
-VF_FN struct vf_place vf_refill_place(uint64_t key)
-{
-    const struct vf_corner c = vf_detect_corner(key);
-    struct vf_place p;
-    p.x_q16 = vf_to_level0_q16(c.x, c.level);
-    p.y_q16 = vf_to_level0_q16(c.y, c.level);
-    return p;
-}
 
 /** Cell of camera 0 that a level 0 position lies in. */
 VF_FN int32_t vf_refill_cell(const struct vf_geometry *g, const vfront_tuning_t *t, int32_t x_q16, int32_t y_q16)
@@ -94,13 +82,13 @@ VF_FN struct vf_census vf_refill_census(const struct vf_census *before, uint32_t
 }
 
 /** A new feature. */
-VF_FN struct vf_feature vf_refill_born(uint64_t key, uint64_t id, uint32_t slot)
+VF_FN struct vf_feature vf_refill_born(const struct vf_geometry *g, uint64_t key, uint64_t id, uint32_t slot)
 {
     const struct vf_corner c = vf_detect_corner(key);
-    const struct vf_place p = vf_refill_place(key);
-    struct vf_feature f = {id, p.x_q16, p.y_q16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, {0, 0, 0}};
+    const struct vf_place p = vf_detect_place(g, key);
+    struct vf_feature f = {id, p.x_q16, p.y_q16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, {0, 0, 0}, {0, 0, 0}};
     f.slot = (uint16_t)slot;
-    f.score = (uint16_t)(c.rank & (VF_RANK_STRONG - 1));
+    f.score = c.score;
     f.level = (uint8_t)c.level;
     return f;
 }

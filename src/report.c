@@ -16,15 +16,23 @@ static struct vf_light_total total_light(const struct vf_step *s, int32_t camera
     return t;
 }
 
-static uint32_t list_keypoints(const struct vf_step *s, int32_t camera, vfront_keypoint_t *to)
+static void list_keypoints(const struct vf_step *s, int32_t camera, vfront_result_t *out)
 {
-    const int32_t cells = s->geometry.cells_x[camera] * s->geometry.cells_y[camera];
-    uint32_t count = 0;
-    for (int32_t cell = 0; cell < cells; cell++) {
-        const uint64_t key = s->memory->detect.best[camera][cell];
-        if (key) to[count++] = vf_report_keypoint(key, cell);
+    const struct vf_select_memory *m = &s->memory->select;
+    const int described = vf_described(&s->tuning);
+    const uint32_t count = m->count[camera];
+    out->keypoints_count[camera] = count;
+    out->descriptors_count[camera] = described ? count : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        float angle_rad = 0.0f;
+#if VFRONT_DESCRIPTORS
+        if (described) {
+            angle_rad = s->memory->describe.angle[camera][i];
+            out->descriptors[camera][i] = s->memory->describe.descriptor[camera][i];
+        }
+#endif
+        out->keypoints[camera][i] = vf_report_keypoint(s, camera, m->key[camera][i], angle_rad);
     }
-    return count;
 }
 
 void vf_report_host(const struct vf_step *s)
@@ -37,9 +45,10 @@ void vf_report_host(const struct vf_step *s)
 
     memset(light, 0, sizeof light);
     memset(out->keypoints_count, 0, sizeof out->keypoints_count);
+    memset(out->descriptors_count, 0, sizeof out->descriptors_count);
     for (int32_t camera = 0; camera < s->geometry.cameras; camera++) {
         light[camera] = total_light(s, camera);
-        out->keypoints_count[camera] = list_keypoints(s, camera, out->keypoints[camera]);
+        list_keypoints(s, camera, out);
     }
     out->t_ns = params->t_ns;
     out->t_mid_ns = params->t_mid_ns;
@@ -48,6 +57,6 @@ void vf_report_host(const struct vf_step *s)
     out->lost_count = r->lost_count;
     for (uint32_t i = 0; i < out->tracks_count; i++) out->tracks[i] = vf_report_track(&m->feature[s->parity][i]);
     for (uint32_t i = 0; i < out->lost_count; i++) out->lost[i] = vf_report_lost(&m->moved[r->lost[i]]);
-    out->health = vf_report_health(s, params, r, &m->census[s->parity], out->keypoints_count, light);
+    out->health = vf_report_health(s, params, r, &s->memory->select, &m->census[s->parity], light);
     s->pinned->done = params->ticket;
 }

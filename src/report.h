@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* report: the result of a step and its health.
  *
- * In      features, ended features, best corners, sums of light, parameters
+ * In      features, ended features, key points with angles and descriptors, sums of light, parameters
  * Out     one vfront_result_t in pinned memory, without `timing`; the ticket of the frame in vf_pinned.done, last of all
  * Exact   integers; each float of a result is one integer scaled by a power of two
  * Memory  the result itself; one clock pair a stage
@@ -9,7 +9,7 @@
 #ifndef VF_REPORT_H
 #define VF_REPORT_H
 
-#include "detect.h"
+#include "describe.h"
 #include "ingest.h"
 #include "pyramid.h"
 #include "refill.h"
@@ -58,27 +58,32 @@ VF_FN vfront_lost_t vf_report_lost(const struct vf_feature *f)
     return l;
 }
 
-VF_FN vfront_keypoint_t vf_report_keypoint(uint64_t key, int32_t cell)
+VF_FN vfront_keypoint_t vf_report_keypoint(const struct vf_step *s, int32_t camera, uint64_t key, float angle_rad)
 {
     const struct vf_corner c = vf_detect_corner(key);
+    const struct vf_place p = vf_detect_place(&s->geometry, key);
+    const struct vf_pixel at = vf_select_pixel(&s->geometry, key);
     vfront_keypoint_t k;
-    k.x_px = vf_report_px(vf_to_level0_q16(c.x, c.level));
-    k.y_px = vf_report_px(vf_to_level0_q16(c.y, c.level));
-    k.level = (uint16_t)c.level;
-    k.score = (uint16_t)(c.rank & (VF_RANK_STRONG - 1));
-    k.weak = !(c.rank & VF_RANK_STRONG);
-    k.cell = (uint16_t)cell;
+    k.x_px = vf_report_px(p.x_q16);
+    k.y_px = vf_report_px(p.y_q16);
+    k.angle_rad = angle_rad;
+    k.score = c.score;
+    k.cell = (uint16_t)(at.y / s->tuning.cell_height_px * s->geometry.cells_x[camera] + at.x / s->tuning.cell_width_px);
+    k.level = (uint8_t)c.level;
+    k.weak = !c.strong;
     return k;
 }
 
-/** Health from the counts; keypoints[] and light[] hold one entry a camera. */
+/** Health from the counts; light[] holds one entry a camera. Where nothing is to be tracked, nothing can fail to be: quality is 100. */
 VF_FN vfront_health_t vf_report_health(const struct vf_step *s, const struct vf_params *params, const struct vf_refill_memory *r,
-                                       const struct vf_census *census, const uint32_t keypoints[], const struct vf_light_total light[])
+                                       const struct vf_select_memory *k, const struct vf_census *census,
+                                       const struct vf_light_total light[])
 {
-    const uint32_t had = r->followed + r->lost_count;
-    const int few = r->followed * 100u < (uint32_t)(s->tuning.track_target * s->tuning.health_degraded_percent);
+    const uint32_t had = r->followed + r->lost_count, target = (uint32_t)s->tuning.track_target;
+    const int few = r->followed * 100u < target * (uint32_t)s->tuning.health_degraded_percent;
     vfront_health_t h;
-    h.quality = (uint32_t)vf_clamp((int32_t)(r->followed * 100u / (uint32_t)s->tuning.track_target), 1, 100);
+    h.reserved = 0;
+    h.quality = target ? (uint32_t)vf_clamp((int32_t)(r->followed * 100u / target), 1, 100) : 100;
     h.state = params->frame == 0                                               ? VFRONT_STARTING
               : had > 0 && r->followed == 0                                    ? VFRONT_LOST
               : params->gap || few                                               ? VFRONT_DEGRADED
@@ -88,6 +93,7 @@ VF_FN vfront_health_t vf_report_health(const struct vf_step *s, const struct vf_
     h.born = r->born;
     for (int i = 0; i < VFRONT_ENDS; i++) h.ended[i] = r->ended[i];
     h.overflow = r->overflow;
+    h.full = r->overflow ? VFRONT_FULL_TRACKS : 0;
     h.gap = params->gap;
     h.dt_ns = params->dt_ns;
     for (int c = 0; c < VFRONT_CAMERAS; c++) {
@@ -95,8 +101,10 @@ VF_FN vfront_health_t vf_report_health(const struct vf_step *s, const struct vf_
         const struct vf_level *l = &s->geometry.level[c][0];
         const uint64_t pixels = there ? (uint64_t)l->width * (uint64_t)l->height : 1;
         const uint64_t quads = there ? (uint64_t)(l->width / 2) * (uint64_t)(l->height / 2) : 1;
-        h.cells[c] = there ? (uint32_t)(s->geometry.cells_x[c] * s->geometry.cells_y[c]) : 0;
-        h.starved[c] = there ? h.cells[c] - keypoints[c] : 0;
+        h.cells[c] = there ? (uint32_t)vf_cells(&s->geometry, c) : 0;
+        h.starved[c] = there ? h.cells[c] - k->cells[c] : 0;
+        h.dropped[c] = there ? k->dropped[c] : 0;
+        h.full |= h.dropped[c] ? (uint32_t)VFRONT_FULL_KEYPOINTS << c : 0;
         h.brightness_grey[c] = there ? (float)(uint32_t)(light[c].sum * 256 / pixels) * (1.0f / 256.0f) : 0.0f;
         h.sharpness_grey[c] = there ? (float)(uint32_t)(light[c].edge * 64 / quads) * (1.0f / 256.0f) : 0.0f;
         h.dark_permille[c] = there ? (uint32_t)((uint64_t)light[c].dark * 1000 / pixels) : 0;

@@ -34,12 +34,12 @@ struct vf_feature {
     int32_t offset_q5;
     uint32_t residual_q3;   /* mean absolute residual */
     uint32_t age;
+    uint32_t score;
     uint16_t slot;          /* of its templates */
-    uint16_t score;
-    uint8_t level;          /* on which it was found */
+    uint8_t level;          /* of VFRONT_SCALES, on which it was found */
     uint8_t fresh;          /* 1: templates are still to be taken */
     uint8_t end;            /* vfront_end_t, 0 alive */
-    uint8_t reserved;
+    uint8_t reserved[3];
     uint32_t reserved2[3];
 };
 VF_STATIC_ASSERT(sizeof(struct vf_feature) == 64, "vfront: a feature is a cache line");

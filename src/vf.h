@@ -42,7 +42,11 @@ struct vf_level {
 struct vf_geometry {
     int32_t cameras;
     int32_t levels;
-    struct vf_level level[VFRONT_CAMERAS][VFRONT_LEVELS];
+    struct vf_level level[VFRONT_CAMERAS][VFRONT_LEVELS]; /* of the tracker: halves */
+    int32_t scales;
+    struct vf_level scale[VFRONT_CAMERAS][VFRONT_SCALES]; /* of the key points; the first has the size of level 0 */
+    uint32_t step_q16[8];    /* size of their pixels [px of level 0]; for every level that a key of three bits can name */
+    uint32_t inverse_q19[8]; /* its inverse */
     int32_t cells_x[VFRONT_CAMERAS], cells_y[VFRONT_CAMERAS];
     int32_t masked[VFRONT_CAMERAS]; /* 1: there is a static mask */
 };
@@ -94,10 +98,13 @@ VF_FN int32_t vf_max(int32_t a, int32_t b) { return a > b ? a : b; }
 VF_FN int32_t vf_clamp(int32_t v, int32_t least, int32_t most) { return vf_min(vf_max(v, least), most); }
 VF_FN int32_t vf_abs(int32_t v) { return v < 0 ? -v : v; }
 
-/** Level 0 coordinate of a whole pixel of a level, in Q16: the centre of the 2^level pixels that it is the mean of. */
-VF_FN int32_t vf_to_level0_q16(int32_t u, int32_t level) { return (int32_t)((uint32_t)(2 * u + 1) << (15 + level)) - 0x8000; }
+/** Level 0 coordinate, in Q16, of the centre of pixel u of a level whose pixels are step_q16 large. */
+VF_FN int32_t vf_centre_q16(int32_t u, uint32_t step_q16) { return (int32_t)((uint32_t)(2 * u + 1) * step_q16 >> 1) - 0x8000; }
 
-/** Level 0 coordinate (Q16) to that of a level (Q16), and back. */
+/** Level 0 pixel in which that centre lies. */
+VF_FN int32_t vf_pixel0(int32_t u, uint32_t step_q16) { return (int32_t)((uint32_t)(2 * u + 1) * step_q16 >> 17); }
+
+/** Level 0 coordinate (Q16) to that of a level of halves (Q16), and back. */
 VF_FN int32_t vf_to_level_q16(int32_t x_q16, int32_t level) { return ((x_q16 + 0x8000) >> level) - 0x8000; }
 VF_FN int32_t vf_from_level_q16(int32_t u_q16, int32_t level)
 {

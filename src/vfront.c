@@ -6,7 +6,7 @@
 
 VF_STATIC_ASSERT(sizeof(struct vf_block) + 64 <= sizeof(vfront_t), "vfront: VFRONT_BLOCK_BYTES is too small for the layout");
 VF_STATIC_ASSERT(sizeof(struct vf_memory) % 64 == 0, "vfront: the arena is made of cache lines");
-VF_STATIC_ASSERT(VFRONT_PYRAMID_BYTES < (1 << 30), "vfront: offsets in a pyramid fit 32 bits");
+VF_STATIC_ASSERT(VFRONT_PYRAMID_BYTES < (1 << 30) && VFRONT_SCALES_BYTES < (1 << 30), "vfront: offsets in a pyramid fit 32 bits");
 
 static const char *const stage_name[] = {
 #define VF_STAGE(name, needs, what) #name,
@@ -115,6 +115,15 @@ static void lay_out_camera(struct vf_geometry *g, int32_t i, const vfront_camera
         l->offset = offset;
         offset += (uint32_t)(l->pitch * l->height);
     }
+    offset = 0;
+    for (int32_t level = 0; level < g->scales; level++) {
+        struct vf_level *l = &g->scale[i][level];
+        l->width = vf_scale_size(c->width_px, g->inverse_q19[level]);
+        l->height = vf_scale_size(c->height_px, g->inverse_q19[level]);
+        l->pitch = VFRONT_PITCH(l->width);
+        l->offset = offset;
+        if (level) offset += (uint32_t)(l->pitch * l->height);
+    }
     g->masked[i] = c->mask != NULL;
     g->cells_x[i] = (c->width_px + t->cell_width_px - 1) / t->cell_width_px;
     g->cells_y[i] = (c->height_px + t->cell_height_px - 1) / t->cell_height_px;
@@ -130,12 +139,27 @@ static int32_t count_levels(const vfront_rig_t *rig)
     return levels;
 }
 
+/** The same for the levels of key points, and how large their pixels are. */
+static void count_scales(struct vf_geometry *g, const vfront_rig_t *rig)
+{
+    int64_t num = 1, den = 1;
+    for (g->scales = 0; g->scales < VFRONT_SCALES; g->scales++, num *= VFRONT_SCALE_NUM, den *= VFRONT_SCALE_DEN) {
+        const uint32_t inverse_q19 = (uint32_t)(((den << 19) + num / 2) / num);
+        for (int32_t i = 0; i < rig->cameras; i++)
+            if (vf_scale_size(rig->camera[i].width_px, inverse_q19) < 16 || vf_scale_size(rig->camera[i].height_px, inverse_q19) < 16)
+                return;
+        g->step_q16[g->scales] = (uint32_t)(((num << 16) + den / 2) / den);
+        g->inverse_q19[g->scales] = inverse_q19;
+    }
+}
+
 static vfront_status_t lay_out(struct vf_state *s, const vfront_rig_t *rig, const vfront_tuning_t *t)
 {
     struct vf_geometry g;
     memset(&g, 0, sizeof g);
     g.cameras = rig->cameras;
     g.levels = count_levels(rig);
+    count_scales(&g, rig);
     for (int32_t i = 0; i < rig->cameras; i++) {
         lay_out_camera(&g, i, &rig->camera[i], t);
         if (g.cells_x[i] * g.cells_y[i] > VFRONT_CELLS)
@@ -332,6 +356,7 @@ static void fill_timing(struct vf_state *s, vfront_timing_t *t)
     uint64_t first = UINT64_MAX, last = 0;
     for (int i = 0; i < VFRONT_STAGES; i++) {
         const uint64_t *clock = s->pinned->clock[i];
+        if (!clock[1]) continue; /* nothing to do for it */
         t->stage_us[i] = clock[1] > clock[0] ? (float)(uint32_t)(clock[1] - clock[0]) * 1e-3f : 0.0f;
         if (clock[0] < first) first = clock[0];
         if (clock[1] > last) last = clock[1];
@@ -401,6 +426,7 @@ vfront_status_t vfront_info(const vfront_t *vf, vfront_info_t *info)
     info->pinned_bytes = s->pinned_bytes;
     info->device_bytes = s->device_bytes;
     info->levels = s->step[0].geometry.levels;
-    for (int32_t i = 0; i < VFRONT_CAMERAS; i++) info->cells[i] = s->step[0].geometry.cells_x[i] * s->step[0].geometry.cells_y[i];
+    info->scales = vf_scales(&s->step[0]);
+    for (int32_t i = 0; i < VFRONT_CAMERAS; i++) info->cells[i] = vf_cells(&s->step[0].geometry, i);
     return VFRONT_OK;
 }

@@ -308,6 +308,25 @@ static void tuning_pairs(void **state)
     still_starts();
 }
 
+/** An arc cannot be at most shorter than at least. */
+static void tuning_arcs(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = good_rig();
+    vfront_tuning_t t;
+    vfront_tuning_default(&t);
+    for (t.detect_arc = 9; t.detect_arc <= 12; t.detect_arc++)
+        for (t.detect_arc_most = 9; t.detect_arc_most <= 16; t.detect_arc_most++) {
+            if (t.detect_arc_most < t.detect_arc) {
+                init_refused(&rig, &t, pair_port, VFRONT_E_TUNING, "detect_arc_most");
+                continue;
+            }
+            assert_int_equal(vfront_init(&pair_vf, &rig, &t, pair_port), VFRONT_OK);
+            vfront_shutdown(&pair_vf);
+        }
+    still_starts();
+}
+
 static void tuning_arguments(void **state)
 {
     (void)state;
@@ -609,20 +628,24 @@ static const struct {
     {gyro_fast_back, VFRONT_E_GYRO, "frame.gyro[2].rate_rad_s", 0},
 };
 
-/** Every bad frame, handed in by submit and by step, each followed by two good ones. The picture of a bad frame is that of
- *  another time, so that any of it which stays behind would show. */
+/** Every bad frame, handed in by submit and by step, each followed by two good ones; the result before it stays. The picture of a
+ *  bad frame is that of another time, so that any of it which stays behind would show. */
 static void bad_frames(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof bad_frame / sizeof *bad_frame; i++) {
         for (int camera = 0; camera < (bad_frame[i].cameras ? VFRONT_CAMERAS : 1); camera++) {
-            last_t_ns = pair_step()->t_ns;
+            const vfront_result_t *before = pair_step();
+            const uint64_t want = vfront_digest(before);
+            last_t_ns = before->t_ns;
             vfront_frame_t f = pair_frame(i + 3);
             f.t_ns = last_t_ns + FRAME_NS / 2;
             bad_frame[i].spoil(&f, &f.picture[camera]);
             pair_refused(vfront_submit(&pair_vf, &f), bad_frame[i].status, bad_frame[i].detail);
             if (bad_frame[i].cameras && camera && strstr(bad_frame[i].detail, "picture["))
                 assert_non_null(strstr(vfront_detail(&pair_vf), "picture[1"));
+            for (int k = 0; k < 3; k++) assert_int_equal(vfront_submit(&pair_vf, &f), bad_frame[i].status);
+            assert_true(before->keypoints_count[camera] > 0 && vfront_digest(before) == want);
             pair_step();
             f.t_ns += bad_frame[i].status == VFRONT_E_TIME ? 0 : 2 * FRAME_NS;
             result = (const vfront_result_t *)&f;
@@ -707,6 +730,336 @@ static void any_time_after_reset(void **state)
     assert_true(result->health.dt_ns == UINT64_MAX && result->health.gap == 1);
 }
 
+/* ---- key points ------------------------------------------------------------------------------------------------------------ */
+
+static uint8_t drawn[2][VFRONT_WIDTH * VFRONT_HEIGHT];
+static vfront_result_t shot[6];
+
+/** One camera of a size, and beside it the other of another, or none when its width is 0. */
+static vfront_rig_t rig_of(int32_t width, int32_t height, int32_t other_width, int32_t other_height)
+{
+    const struct scene one = {width, height, 0, 0, 0}, two = {other_width, other_height, 0, 0, 0};
+    vfront_rig_t rig = scene_rig(&one, 1);
+    if (!other_width) return rig;
+    rig.cameras = 2;
+    rig.camera[1] = scene_rig(&two, 1).camera[0];
+    return rig;
+}
+
+/** Room for key points up to the border, and cells enough to fill the list. */
+static vfront_tuning_t dense_tuning(void)
+{
+    vfront_tuning_t t;
+    vfront_tuning_default(&t);
+    t.detect_border_px = t.describe_margin_px = 4;
+    t.cell_width_px = VFRONT_WIDTH / 8;
+    t.cell_height_px = VFRONT_HEIGHT / 8;
+    t.select_points = VFRONT_KEYPOINTS;
+    return t;
+}
+
+/** The largest pictures the config knows, the same to both cameras. */
+static void shoot_large(const vfront_tuning_t *t, enum scene_fill fill, int32_t side_px, vfront_result_t *r)
+{
+    const vfront_rig_t rig = rig_of(VFRONT_WIDTH, VFRONT_HEIGHT, VFRONT_WIDTH, VFRONT_HEIGHT);
+    const uint8_t *const grey[] = {drawn[0], drawn[0]};
+    scene_fill(drawn[0], VFRONT_WIDTH, VFRONT_HEIGHT, fill, side_px);
+    pair_shot(&rig, t, grey, r);
+}
+
+static void nothing_there(const vfront_rig_t *rig, const vfront_result_t *r)
+{
+    for (int c = 0; c < rig->cameras; c++) {
+        assert_int_equal(r->keypoints_count[c] + r->descriptors_count[c] + r->health.dropped[c], 0);
+        assert_int_equal(r->health.starved[c], r->health.cells[c]);
+    }
+    assert_int_equal(r->tracks_count + r->lost_count + r->health.born + r->health.full + r->health.reset_counter, 0);
+}
+
+/** Pictures without a corner are good pictures: of one brightness, and with edges alone. */
+static void no_corner(void **state)
+{
+    (void)state;
+    static const uint8_t level[] = {0, 1, 128, 254, 255};
+    const vfront_rig_t rig = rig_of(192, 144, 131, 67);
+    const uint8_t *const grey[] = {drawn[0], drawn[1]};
+    const vfront_tuning_t t = dense_tuning();
+    for (size_t i = 0; i < sizeof level; i++) {
+        memset(drawn, level[i], sizeof drawn);
+        for (int k = 0; k < 3; k++) {
+            pair_shot(k ? NULL : &rig, &t, grey, &shot[0]);
+            nothing_there(&rig, &shot[0]);
+        }
+    }
+    for (int32_t side = 1; side < 12; side++) {
+        scene_fill(drawn[0], 192, 144, SCENE_STRIPES_Y, side);
+        scene_fill(drawn[1], 131, 67, SCENE_STRIPES_X, side);
+        pair_shot(&rig, &t, grey, &shot[0]);
+        nothing_there(&rig, &shot[0]);
+    }
+}
+
+/** Corners everywhere: more than the list holds, of each camera, and every cell has one. */
+static void list_full(void **state)
+{
+    (void)state;
+    static const struct {
+        enum scene_fill fill;
+        int32_t side_px;
+    } picture[] = {{SCENE_NOISE, 1}, {SCENE_NOISE, 2}, {SCENE_TILES, 6}, {SCENE_TILES, 7}};
+    for (size_t i = 0; i < sizeof picture / sizeof *picture; i++)
+        for (int described = 0; described < 2; described++) {
+            vfront_tuning_t t = dense_tuning();
+            t.describe = described;
+            shoot_large(&t, picture[i].fill, picture[i].side_px, &shot[0]);
+            for (int c = 0; c < VFRONT_CAMERAS; c++) {
+                assert_in_range(shot[0].keypoints_count[c], 1, VFRONT_KEYPOINTS);
+                assert_true(shot[0].health.dropped[c] > 0);
+                assert_true(shot[0].health.full & (uint32_t)VFRONT_FULL_KEYPOINTS << c);
+                assert_int_equal(shot[0].health.starved[c], 0);
+            }
+            pair_same_points(&shot[0], 0, &shot[0], VFRONT_CAMERAS - 1);
+        }
+}
+
+/** Only the camera whose list is full is said to be; and the bit goes when the picture does. */
+static void one_list_full(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = rig_of(VFRONT_WIDTH, VFRONT_HEIGHT, VFRONT_WIDTH, VFRONT_HEIGHT);
+    const vfront_tuning_t t = dense_tuning();
+    scene_fill(drawn[0], VFRONT_WIDTH, VFRONT_HEIGHT, SCENE_NOISE, 1);
+    memset(drawn[1], 99, sizeof drawn[1]);
+    for (int camera = 0; camera < 2; camera++) {
+        const uint8_t *const grey[] = {drawn[camera], drawn[!camera]}, *const dull[] = {drawn[1], drawn[1]};
+        pair_shot(&rig, &t, grey, &shot[0]);
+        assert_int_equal(shot[0].health.full & ~(uint32_t)VFRONT_FULL_TRACKS, VFRONT_FULL_KEYPOINTS << camera);
+        assert_true(shot[0].health.dropped[camera] > 0 && shot[0].health.dropped[!camera] == 0);
+        pair_shot(NULL, NULL, dull, &shot[0]);
+        assert_int_equal(shot[0].health.full, 0);
+    }
+}
+
+/** Checkers of any size, down to single pixels, are pictures like any other. Their crossings are no corners, what coarser levels
+ *  make of them may be. */
+static void checkers(void **state)
+{
+    (void)state;
+    for (int32_t side = 1; side < 24; side++) {
+        vfront_tuning_t t = dense_tuning();
+        t.detect_arc_most = side % 2 ? 16 : 13;
+        shoot_large(&t, SCENE_CHECKERS, side, &shot[0]);
+        t.describe = 0;
+        shoot_large(&t, SCENE_CHECKERS, side, &shot[1]);
+        assert_int_equal(shot[0].keypoints_count[0], shot[1].keypoints_count[0]);
+    }
+}
+
+/** Tracks wanted, but fewer than there are corners for. */
+static void tracks_full(void **state)
+{
+    (void)state;
+    vfront_tuning_t t = dense_tuning();
+    t.track_target = 5;
+    shoot_large(&t, SCENE_NOISE, 1, &shot[0]);
+    assert_int_equal(shot[0].tracks_count, 5);
+    assert_true(shot[0].health.overflow > 0);
+    assert_true(shot[0].health.full & VFRONT_FULL_TRACKS);
+}
+
+/** `few` holds nothing that `all` does not, and what it lacks of a level is not better than what it has of it. */
+static void best_of(const vfront_result_t *few, const vfront_result_t *all, int c)
+{
+    uint32_t least[VFRONT_SCALES], k = 0;
+    memset(least, 0xff, sizeof least);
+    for (uint32_t i = 0; i < few->keypoints_count[c]; i++) {
+        const vfront_keypoint_t *p = &few->keypoints[c][i];
+        if (p->score < least[p->level]) least[p->level] = p->score;
+    }
+    for (uint32_t i = 0; i < all->keypoints_count[c]; i++) {
+        const vfront_keypoint_t *p = &all->keypoints[c][i];
+        if (k < few->keypoints_count[c] && !memcmp(p, &few->keypoints[c][k], sizeof *p)) {
+            if (few->descriptors_count[c])
+                assert_memory_equal(&few->descriptors[c][k], &all->descriptors[c][i], sizeof **few->descriptors);
+            k++;
+        } else {
+            assert_true(p->score <= least[p->level]);
+        }
+    }
+    assert_int_equal(k, few->keypoints_count[c]);
+}
+
+/** Beyond select_points the best stay, and what goes is counted. Cells so large that no list is full otherwise. */
+static void best_stay(void **state)
+{
+    (void)state;
+    static const int32_t points[] = {1, 2, 7, 19, 40};
+    for (int way = 0; way < 16; way++) { /* ranked by score or by Harris, one level or all, described or not, noise or tiles */
+        const enum scene_fill fill = way & 8 ? SCENE_TILES : SCENE_NOISE;
+        vfront_tuning_t t = dense_tuning();
+        t.cell_width_px = t.cell_height_px = 48;
+        t.detect_rank = way & 1;
+        t.detect_levels = way & 2 ? VFRONT_SCALES : 1;
+        t.describe = way >> 2 & 1;
+        shoot_large(&t, fill, 7, &shot[0]);
+        assert_int_equal(shot[0].health.dropped[0] + shot[0].health.dropped[VFRONT_CAMERAS - 1], 0);
+        for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
+            t.select_points = points[i];
+            shoot_large(&t, fill, 7, &shot[1]);
+            for (int c = 0; c < VFRONT_CAMERAS; c++) {
+                const uint32_t there = shot[0].keypoints_count[c], kept = shot[1].keypoints_count[c];
+                assert_true(there > 8 && kept > 0);
+                assert_true(there <= (uint32_t)points[i] || shot[1].health.dropped[c] > 0);
+                assert_int_equal(kept + shot[1].health.dropped[c], there);
+                best_of(&shot[1], &shot[0], c);
+            }
+        }
+    }
+}
+
+/** Levels that a picture is too small for are not there; one that is too small for any key point is a good picture all the same. */
+static void small_pictures(void **state)
+{
+    (void)state;
+    static const struct {
+        int32_t width, height, other_width, other_height;
+        int32_t levels, scales; /* halves, and steps of 5/4, that leave 16 px */
+    } size[] = {
+        {16, 16, 0, 0, 1, 1},       {17, 31, 0, 0, 1, 1},     {31, 17, 16, 16, 1, 1},  {21, 26, 0, 0, 1, 2},
+        {32, 33, 0, 0, 2, 4},       {192, 16, 0, 0, 1, 1},    {16, 144, 0, 0, 1, 1},   {192, 144, 17, 31, 1, 1},
+        {17, 31, 192, 144, 1, 1},   {192, 144, 21, 26, 1, 2}, {64, 64, 0, 0, 3, 5},    {192, 144, 192, 144, 3, 5},
+    };
+    uint32_t found = 0;
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++)
+        for (int described = 0; described < 2; described++) {
+            const vfront_rig_t rig = rig_of(size[i].width, size[i].height, size[i].other_width, size[i].other_height);
+            const uint8_t *const grey[] = {drawn[0], drawn[1]};
+            const int least = described ? 2 * 18 + 1 : 9; /* for a key point: the margin at either side */
+            vfront_info_t is;
+            vfront_tuning_t t;
+            vfront_tuning_default(&t);
+            t.describe = described;
+            t.detect_border_px = 3;
+            for (int k = 0; k < 3; k++) {
+                for (int c = 0; c < rig.cameras; c++)
+                    scene_fill(drawn[c], rig.camera[c].width_px, rig.camera[c].height_px, SCENE_NOISE, 1 + k);
+                pair_shot(k ? NULL : &rig, &t, grey, &shot[0]);
+                for (int c = 0; c < rig.cameras; c++) {
+                    found += shot[0].keypoints_count[c];
+                    if (rig.camera[c].width_px < least || rig.camera[c].height_px < least)
+                        assert_int_equal(shot[0].keypoints_count[c], 0);
+                    for (uint32_t p = 0; p < shot[0].keypoints_count[c]; p++)
+                        assert_true(shot[0].keypoints[c][p].level < size[i].scales);
+                }
+            }
+            assert_int_equal(vfront_info(&pair_vf, &is), VFRONT_OK);
+            assert_int_equal(is.levels, size[i].levels);
+            assert_int_equal(is.scales, size[i].scales);
+        }
+    assert_true(found > 1000);
+}
+
+/** Only the levels that are searched are built. */
+static void levels_searched(void **state)
+{
+    (void)state;
+    for (int32_t levels = 1; levels <= VFRONT_SCALES; levels++) {
+        vfront_info_t is;
+        vfront_tuning_t t = dense_tuning();
+        uint32_t seen = 0;
+        t.detect_levels = levels;
+        t.cell_width_px = t.cell_height_px = 48; /* so that all stay */
+        shoot_large(&t, SCENE_NOISE, 1, &shot[0]);
+        assert_int_equal(vfront_info(&pair_vf, &is), VFRONT_OK);
+        assert_int_equal(is.scales, levels);
+        for (uint32_t i = 0; i < shot[0].keypoints_count[0]; i++) seen |= 1u << shot[0].keypoints[0][i].level;
+        assert_int_equal(seen, (1u << levels) - 1);
+    }
+}
+
+/** Three frames of the scene, for both cameras. */
+static void fly(const vfront_tuning_t *t, vfront_result_t r[3])
+{
+    const vfront_rig_t rig = good_rig();
+    for (int i = 0; i < 3; i++) {
+        const uint8_t *const grey[] = {pair_grey[i], pair_grey[i + 3]};
+        pair_shot(i ? NULL : &rig, t, grey, &r[i]);
+    }
+}
+
+/** Without key points there are tracks, the same ones where no margin is kept for descriptors. */
+static void no_points_wanted(void **state)
+{
+    (void)state;
+    vfront_tuning_t t;
+    vfront_tuning_default(&t);
+    t.describe_margin_px = 4;
+    fly(&t, shot);
+    t.select_points = 0;
+    fly(&t, shot + 3);
+    for (int i = 0; i < 3; i++) {
+        const vfront_result_t *with = &shot[i], *without = &shot[i + 3];
+        assert_true(with->keypoints_count[0] > 0 && with->tracks_count > 0);
+        for (int c = 0; c < VFRONT_CAMERAS; c++) {
+            assert_int_equal(without->keypoints_count[c] + without->descriptors_count[c] + without->health.dropped[c], 0);
+            assert_int_equal(without->health.starved[c], with->health.starved[c]);
+        }
+        assert_int_equal(without->health.full & ~(uint32_t)VFRONT_FULL_TRACKS, 0);
+        assert_int_equal(without->tracks_count, with->tracks_count);
+        assert_int_equal(without->lost_count, with->lost_count);
+        assert_memory_equal(without->tracks, with->tracks, with->tracks_count * sizeof *with->tracks);
+    }
+}
+
+/** Without descriptors there are the same key points, where the margin is the same; but no angles. */
+static void not_described(void **state)
+{
+    (void)state;
+    vfront_tuning_t t = dense_tuning();
+    uint32_t turned = 0, differ = 0;
+    fly(&t, shot);
+    t.describe = 0;
+    fly(&t, shot + 3);
+    for (int i = 0; i < 3; i++)
+        for (int c = 0; c < VFRONT_CAMERAS; c++) {
+            const vfront_result_t *with = &shot[i], *without = &shot[i + 3];
+            assert_true(with->keypoints_count[c] > 20);
+            assert_int_equal(with->descriptors_count[c], with->keypoints_count[c]);
+            assert_int_equal(without->descriptors_count[c], 0);
+            assert_int_equal(without->keypoints_count[c], with->keypoints_count[c]);
+            for (uint32_t k = 0; k < with->keypoints_count[c]; k++) {
+                vfront_keypoint_t a = with->keypoints[c][k];
+                turned += a.angle_rad != 0;
+                differ += k && memcmp(&with->descriptors[c][k], &with->descriptors[c][k - 1], sizeof **with->descriptors);
+                assert_true(without->keypoints[c][k].angle_rad == 0);
+                a.angle_rad = without->keypoints[c][k].angle_rad;
+                assert_memory_equal(&a, &without->keypoints[c][k], sizeof a);
+            }
+        }
+    assert_true(turned > 100 && differ > 100); /* or the comparison says nothing */
+}
+
+/** Without tracks there are the same key points, and nothing is wrong. */
+static void not_tracked(void **state)
+{
+    (void)state;
+    vfront_tuning_t t;
+    vfront_tuning_default(&t);
+    fly(&t, shot);
+    t.track_target = 0;
+    fly(&t, shot + 3);
+    for (int i = 0; i < 3; i++) {
+        const vfront_result_t *r = &shot[i + 3];
+        assert_true(shot[i].tracks_count > 0 && r->keypoints_count[0] > 0);
+        assert_int_equal(r->tracks_count + r->lost_count, 0);
+        assert_int_equal(r->health.followed + r->health.born + r->health.overflow + r->health.reset_counter, 0);
+        assert_int_equal(r->health.quality, 100);
+        assert_int_equal(r->health.state, i ? VFRONT_TRACKING : VFRONT_STARTING);
+        assert_int_equal(r->health.full & VFRONT_FULL_TRACKS, 0);
+        for (int c = 0; c < VFRONT_CAMERAS; c++) pair_same_points(r, c, &shot[i], c);
+    }
+}
+
 /* ---- names ----------------------------------------------------------------------------------------------------------------- */
 
 static void names(void **state)
@@ -732,7 +1085,12 @@ static void names(void **state)
     }
     assert_string_equal(vfront_status_name((vfront_status_t)1), "unknown status");
     assert_string_equal(vfront_status_name((vfront_status_t)-22), "unknown status");
-    static const char *const stage[] = {"ingest", "pyramid", "track", "detect", "refill", "report"};
+    static const char *const stage[] = {
+#define VF_STAGE(name, needs, what) #name,
+#include "../src/stages.def"
+#undef VF_STAGE
+    };
+    assert_int_equal(sizeof stage / sizeof *stage, VFRONT_STAGES);
     for (size_t i = 0; i < VFRONT_STAGES; i++) assert_string_equal(vfront_stage_name(i), stage[i]);
     assert_null(vfront_stage_name(VFRONT_STAGES));
     assert_null(vfront_stage_name(SIZE_MAX));
@@ -762,6 +1120,9 @@ int main(void)
         LONE(init_cells),       LONE(init_mask),      LONE(init_lens),           LONE(init_lens_limits),
         LONE(init_mount),       LONE(init_port),      LONE(init_auto),           LONE(init_no_detail),
         LONE(tuning_range),     LONE(tuning_ends),    LONE(tuning_pairs),        LONE(tuning_arguments),
+        LONE(tuning_arcs),      LONE(no_corner),      LONE(list_full),           LONE(one_list_full),
+        LONE(checkers),         LONE(tracks_full),    LONE(best_stay),           LONE(small_pictures),
+        LONE(levels_searched),  LONE(no_points_wanted), LONE(not_described),     LONE(not_tracked),
         LONE(out_of_order),     PAIR(init_twice),     PAIR(wait_without_submit), PAIR(busy),
         PAIR(no_time),          PAIR(null_arguments), PAIR(no_such_camera),      PAIR(bad_frames),
         PAIR(bad_first_frame),  LONE(prior_uncalibrated), PAIR(detail_is_of_the_last_call), PAIR(gap),

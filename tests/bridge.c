@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The library's rule for one pixel, over whole pictures, for tests/opencv_fast.py: make build/bridge.so. */
+/* The library's rule for one pixel, over whole pictures, for tests/opencv_fast.py: make build/bridge.so. Spots are let through, as by
+ * OpenCV. */
 #include "../src/detect.h"
 
 void corners(const uint8_t *pixels, int32_t width, int32_t height, int32_t pitch, int32_t threshold, int32_t arc,
@@ -11,7 +12,7 @@ VF_FN uint32_t test_pixel(const uint8_t *c, ptrdiff_t pitch, int32_t threshold, 
 #define LOAD(i, dx, dy) circle[i] = c[(dy) * pitch + (dx)];
     VF_CIRCLE_PIXELS(LOAD)
 #undef LOAD
-    return vf_detect_test(circle, *c, threshold, arc, kind);
+    return vf_detect_test(circle, *c, threshold, arc, 16, kind);
 }
 
 /** SAD-B of a row, which compilers turn into vector code. */

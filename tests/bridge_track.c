@@ -41,18 +41,38 @@ int bridge_detect(double *x, double *y);
 void bridge_seed(int count, const double *x, const double *y);
 void bridge_track(double *x, double *y, int32_t *end, int32_t *taken);
 
+static void set_level(struct vf_level *l, int32_t width, int32_t height, uint32_t *offset)
+{
+    l->width = width;
+    l->height = height;
+    l->pitch = VFRONT_PITCH(width);
+    l->offset = *offset;
+    *offset += (uint32_t)(l->pitch * height);
+}
+
+/** Levels in which key points are found: level 0 is the tracker's, the others lie in a memory of their own. */
+static void lay_out_scales(int32_t width, int32_t height)
+{
+    struct vf_geometry *g = &step.geometry;
+    uint32_t offset = 0, unused = 0;
+    int64_t num = 1, den = 1;
+    for (; g->scales < VFRONT_SCALES; g->scales++, num *= VFRONT_SCALE_NUM, den *= VFRONT_SCALE_DEN) {
+        const uint32_t inverse_q19 = (uint32_t)(((den << 19) + num / 2) / num);
+        const int32_t w = vf_scale_size(width, inverse_q19), h = vf_scale_size(height, inverse_q19);
+        if (w < 16 || h < 16) return;
+        set_level(&g->scale[0][g->scales], w, h, g->scales ? &offset : &unused);
+        g->step_q16[g->scales] = (uint32_t)(((num << 16) + den / 2) / den);
+        g->inverse_q19[g->scales] = inverse_q19;
+    }
+}
+
 static void lay_out(int32_t width, int32_t height)
 {
     struct vf_geometry *g = &step.geometry;
     uint32_t offset = 0;
-    for (; g->levels < VFRONT_LEVELS && width >> g->levels >= 16 && height >> g->levels >= 16; g->levels++) {
-        struct vf_level *l = &g->level[0][g->levels];
-        l->width = width >> g->levels;
-        l->height = height >> g->levels;
-        l->pitch = VFRONT_PITCH(l->width);
-        l->offset = offset;
-        offset += (uint32_t)(l->pitch * l->height);
-    }
+    for (; g->levels < VFRONT_LEVELS && width >> g->levels >= 16 && height >> g->levels >= 16; g->levels++)
+        set_level(&g->level[0][g->levels], width >> g->levels, height >> g->levels, &offset);
+    lay_out_scales(width, height);
     g->cameras = 1;
     g->cells_x[0] = (width + step.tuning.cell_width_px - 1) / step.tuning.cell_width_px;
     g->cells_y[0] = (height + step.tuning.cell_height_px - 1) / step.tuning.cell_height_px;
@@ -88,17 +108,21 @@ void bridge_picture(const uint8_t *pixels, const float *rotation)
     p->frame++;
 }
 
-/** The library's key points of the last picture, at most VFRONT_TRACKS. Returns how many. */
+/** Where the library would start tracks in the last picture: the best corner of every cell on any level, at most VFRONT_TRACKS. Returns
+ *  how many. */
 int bridge_detect(double *x, double *y)
 {
+    const int32_t cells = vf_cells(&step.geometry, 0);
     int count = 0;
     memset(memory.detect.best[0], 0, sizeof memory.detect.best[0]);
+    vf_scale_host(&step);
     vf_detect_host(&step);
-    for (int32_t cell = 0; cell < step.geometry.cells_x[0] * step.geometry.cells_y[0] && count < VFRONT_TRACKS; cell++) {
-        if (!memory.detect.best[0][cell]) continue;
-        const struct vf_corner c = vf_detect_corner(memory.detect.best[0][cell]);
-        x[count] = vf_to_level0_q16(c.x, c.level) / 65536.0;
-        y[count++] = vf_to_level0_q16(c.y, c.level) / 65536.0;
+    for (int32_t cell = 0; cell < cells && count < VFRONT_TRACKS; cell++) {
+        const uint64_t key = vf_best(memory.detect.best[0], cell, cells, vf_scales(&step));
+        if (!key) continue;
+        const struct vf_place p = vf_detect_place(&step.geometry, key);
+        x[count] = p.x_q16 / 65536.0;
+        y[count++] = p.y_q16 / 65536.0;
     }
     return count;
 }

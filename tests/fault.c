@@ -475,6 +475,8 @@ static double now_us(void)
 static void late(void **state)
 {
     (void)state;
+    const vfront_result_t *before = NULL;
+    uint64_t digest = 0;
     for (uint64_t i = 0; i < 6; i++) {
         const vfront_frame_t f = pair_frame(i), later = pair_frame(i + 1);
         const vfront_result_t *other;
@@ -493,13 +495,17 @@ static void late(void **state)
         while (i % 2 && status == VFRONT_E_TIMEOUT); /* a real device takes its time */
         assert_int_equal(status, VFRONT_OK);
         assert_true(vfront_digest(result) == vfront_digest(other));
+        assert_true(vfront_digest(before) == digest); /* the result before it is still there */
+        before = result;
+        digest = vfront_digest(result);
     }
     const vfront_frame_t last = pair_frame(6);
     fault.late = -1;
     assert_int_equal(vfront_submit(&pair_vf, &last), VFRONT_OK);
-    const double before = now_us();
+    const double start_us = now_us();
     assert_int_equal(vfront_wait(&pair_vf, 20000, &result), VFRONT_E_TIMEOUT);
-    const double took = now_us() - before;
+    const double took = now_us() - start_us;
+    assert_true(vfront_digest(before) == digest);
     assert_true(took > 19000 && took < 2e6);
     fault.late = 0;
     assert_int_equal(vfront_wait(&pair_vf, UINT32_MAX, &result), VFRONT_OK);
@@ -552,6 +558,37 @@ static void neighbour(void **state)
     pair_step();
     vfront_shutdown(&other);
     pair_step();
+}
+
+/** Whatever becomes of a frame, the key points of the one before stay as they were: here a call of the submit that fails, a graph
+ *  that is lost, and a query that fails. */
+static void result_before_stays(void **state)
+{
+    (void)state;
+    static vfront_result_t kept;
+    enum { SUBMIT, LOST, QUERY, WAYS };
+    for (int way = 0; way < WAYS; way++) {
+        const vfront_result_t *before = pair_step();
+        const vfront_frame_t f = pair_frame(before->frame + 1);
+        kept = *before;
+        assert_true(kept.keypoints_count[0] > 20 && kept.descriptors_count[VFRONT_CAMERAS - 1] > 20);
+        no_fault();
+        fault.error = cudaErrorUnknown;
+        fault.fail_at = way == SUBMIT;
+        fault.lost = way == LOST;
+        fault.late = way == QUERY ? -1 : 0;
+        vfront_status_t status = vfront_submit(&pair_vf, &f);
+        if (way == QUERY) fault.fail_at = fault.calls + 1;
+        if (way != SUBMIT && !status) status = vfront_wait(&pair_vf, UINT32_MAX, &result);
+        assert_int_equal(status, VFRONT_E_DEVICE);
+        for (int k = 0; k < 4; k++) {
+            assert_true(vfront_digest(before) == vfront_digest(&kept));
+            for (int c = 0; c < VFRONT_CAMERAS; c++) pair_same_points(before, c, &kept, c);
+            assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_E_DEVICE); /* refused from now on, and harms no more */
+        }
+        end(NULL);
+        both_ports();
+    }
 }
 
 /* ---- kinds of memory ------------------------------------------------------------------------------------------------------- */
@@ -682,6 +719,7 @@ int main(void)
         LONE(init_each_call),     LONE(init_falls_back), LONE(fallback_works), LONE(init_no_device),
         LONE(shutdown_each_call), PAIR(shutdown_under_way), PAIR(submit_each_call), PAIR(query_fails),
         PAIR(no_ticket),          PAIR(late),            PAIR(late_reads),     PAIR(neighbour),
+        PAIR(result_before_stays),
         PAIR(kinds_of_memory),    PAIR(wrong_kinds),     PAIR(unknown_address), PAIR(beyond_the_end),
         LONE(every_call_failed),
     };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ingest: every format at every value, odd sizes and pitches, masks; and nothing else of the arena changes. Sources end
- * right before a page that must not be touched, as the lower right crop of a larger picture does. */
+/* ingest: every format at every value, odd sizes and pitches, masks; empty cells on every level that is searched; and nothing else of
+ * the arena changes. Sources end right before a page that must not be touched, as the lower right crop of a larger picture does. */
 #define _DEFAULT_SOURCE
 #include <sys/mman.h>
 #include <unistd.h>
@@ -86,7 +86,8 @@ static void expect_camera(int32_t camera)
                 expected.ingest.mask_frame[camera][y * l->pitch + x] =
                     source->mask[(size_t)y * source->mask_pitch + (size_t)x];
         }
-    for (int32_t cell = 0; cell < cells_of(camera); cell++) expected.detect.best[camera][cell] = 0;
+    const int32_t levels = step.geometry.scales < step.tuning.detect_levels ? step.geometry.scales : step.tuning.detect_levels;
+    for (int32_t place = 0; place < cells_of(camera) * levels; place++) expected.detect.best[camera][place] = 0;
 }
 
 /** Runs the stage and compares the whole arena. */
@@ -114,6 +115,7 @@ static void one_picture(struct size z, uint32_t format, uint32_t gap)
     snprintf(what, sizeof what, "%dx%d format %u gap %u mask %d", z.width, z.height, format, gap, with_mask);
     set_up(1, z.width, z.height, roll(3) == 0);
     set_cells_about(32, 32);
+    step.tuning.detect_levels = between(1, VFRONT_SCALES);
     make_source(0, format, gap, with_mask);
     run_and_compare(what);
 }
@@ -141,6 +143,7 @@ static void cameras_of_two_sizes_and_formats(void **state)
         set_up(VFRONT_CAMERAS, 67, 41, 0);
         lay_out_levels(VFRONT_CAMERAS - 1, 50, 53, 0);
         set_cells_about(16, 9);
+        step.tuning.detect_levels = with_mask ? between(1, VFRONT_SCALES) : VFRONT_SCALES;
         make_source(0, VFRONT_GREY12, 2, with_mask & 1);
         make_source(VFRONT_CAMERAS - 1, VFRONT_GREY8, 3, with_mask & 2);
         run_and_compare("two cameras");

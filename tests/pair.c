@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "pair.h"
 
+#include <math.h>
 #include <stdio.h>
 
 vfront_port_t pair_port = VFRONT_PORT_HOST;
@@ -62,6 +63,132 @@ const vfront_result_t *pair_step(void)
     assert_true(a->health.reset_counter == b->health.reset_counter);
     assert_true(a->tracks_count > 0 && (a->frame == 0 || a->health.followed > 0));
     return a;
+}
+
+/* ---- what every result must be --------------------------------------------------------------------------------------------- */
+
+#define MUST(condition)                      \
+    do {                                     \
+        if (!(condition)) return #condition; \
+    } while (0)
+
+static int inside(const vfront_camera_t *c, const vfront_tuning_t *t, float x_px, float y_px)
+{
+    const float border = (float)t->detect_border_px;
+    return x_px >= border && x_px <= (float)c->width_px - 1 - border && y_px >= border && y_px <= (float)c->height_px - 1 - border;
+}
+
+static const char *broken_tracks(const vfront_rig_t *rig, const vfront_tuning_t *tuning, const vfront_result_t *r)
+{
+    const vfront_health_t *h = &r->health;
+    uint32_t ended = 0;
+    MUST(r->tracks_count <= VFRONT_TRACKS && r->lost_count <= VFRONT_TRACKS);
+    MUST(r->tracks_count <= (uint32_t)tuning->track_target || h->born == 0);
+    MUST(h->followed + h->born == r->tracks_count);
+    for (uint32_t i = 0; i < r->tracks_count; i++) {
+        const vfront_track_t *t = &r->tracks[i];
+        MUST(i == 0 || t->id > r->tracks[i - 1].id);
+        MUST(inside(&rig->camera[0], tuning, t->x_px, t->y_px));
+        MUST(t->residual_grey <= (float)tuning->track_residual_grey && t->gain > 0.2f && t->gain < 4.1f);
+        MUST((t->age == 0) == (i >= h->followed));
+    }
+    for (int i = 0; i < VFRONT_ENDS; i++) ended += h->ended[i];
+    MUST(ended == r->lost_count && h->ended[0] == 0);
+    for (uint32_t i = 0; i < r->lost_count; i++) MUST(r->lost[i].end > 0 && r->lost[i].end < VFRONT_ENDS);
+    MUST(tuning->track_target || (r->tracks_count == 0 && r->lost_count == 0 && h->quality == 100));
+    return NULL;
+}
+
+/** Whether a coordinate is that of the centre of a pixel of a level, one of those that `size_px` pixels of level 0 make. */
+static int on_lattice(float x_px, int level, int32_t size_px)
+{
+    const double s = floor(pow((double)VFRONT_SCALE_NUM / VFRONT_SCALE_DEN, level) * 65536 + 0.5) / 65536;
+    const double u = floor((x_px + 0.5) / s);
+    return u >= 0 && u < size_px / s && fabs((u + 0.5) * s - 0.5 - x_px) <= 1 / 65536.0;
+}
+
+static const char *broken_point(const vfront_camera_t *c, const vfront_tuning_t *t, const vfront_keypoint_t *k)
+{
+    MUST(k->level < t->detect_levels && k->score >= 1 && k->weak <= 1);
+    MUST(!k->weak || t->detect_threshold_low);
+    MUST(fabsf(k->angle_rad) <= 3.1415928f && (t->describe || k->angle_rad == 0));
+    MUST(inside(c, t, k->x_px, k->y_px));
+    MUST(on_lattice(k->x_px, k->level, c->width_px) && on_lattice(k->y_px, k->level, c->height_px));
+    return NULL;
+}
+
+static const char *broken_points(const vfront_rig_t *rig, const vfront_tuning_t *t, const vfront_result_t *r, int camera)
+{
+    const vfront_keypoint_t *k = r->keypoints[camera];
+    const uint32_t count = r->keypoints_count[camera];
+    MUST(count <= (uint32_t)t->select_points && (camera < rig->cameras || count == 0));
+    MUST(r->descriptors_count[camera] == (t->describe ? count : 0));
+    for (uint32_t i = 0; i < count; i++) {
+        const char *broken = broken_point(&rig->camera[camera], t, &k[i]);
+        if (broken) return broken;
+        MUST(i == 0 || k[i].level > k[i - 1].level || (k[i].level == k[i - 1].level && k[i].cell > k[i - 1].cell));
+    }
+    return NULL;
+}
+
+static const char *broken_health(const vfront_rig_t *rig, const vfront_tuning_t *t, const vfront_result_t *r)
+{
+    const vfront_health_t *h = &r->health;
+    uint32_t full = h->overflow ? VFRONT_FULL_TRACKS : 0;
+    MUST(h->state <= VFRONT_LOST && h->quality >= 1 && h->quality <= 100 && h->reserved == 0);
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        const uint32_t found = r->keypoints_count[c] + h->dropped[c];
+        full |= h->dropped[c] ? (uint32_t)VFRONT_FULL_KEYPOINTS << c : 0;
+        MUST(c < rig->cameras ? h->cells[c] > 0 && h->cells[c] <= VFRONT_CELLS : h->cells[c] + h->dropped[c] == 0);
+        MUST(h->starved[c] <= h->cells[c]);
+        MUST(t->select_points == 0 ? found == 0 : (found == 0) == (h->starved[c] == h->cells[c]));
+        MUST(h->brightness_grey[c] >= 0 && h->brightness_grey[c] <= 255 && h->sharpness_grey[c] <= 255);
+        MUST(h->dark_permille[c] <= 1000 && h->bright_permille[c] <= 1000);
+    }
+    MUST(h->full == full);
+    return NULL;
+}
+
+const char *pair_broken(const vfront_rig_t *rig, const vfront_tuning_t *tuning, const vfront_result_t *result)
+{
+    const char *broken = broken_tracks(rig, tuning, result);
+    for (int c = 0; c < VFRONT_CAMERAS && !broken; c++) broken = broken_points(rig, tuning, result, c);
+    return broken ? broken : broken_health(rig, tuning, result);
+}
+#undef MUST
+
+void pair_shot(const vfront_rig_t *rig, const vfront_tuning_t *tuning, const uint8_t *const grey[], vfront_result_t *result)
+{
+    static vfront_rig_t now;
+    static vfront_tuning_t tuned;
+    const vfront_result_t *r;
+    if (rig) {
+        next = 0;
+        now = *rig;
+        vfront_tuning_default(&tuned);
+        if (tuning) tuned = *tuning;
+        vfront_shutdown(&pair_vf);
+        const vfront_status_t status = vfront_init(&pair_vf, rig, tuning, pair_port);
+        if (status) fail_msg("%s: %s", vfront_status_name(status), vfront_detail(&pair_vf));
+    }
+    vfront_frame_t f = pair_frame(next++);
+    for (int c = 0; c < now.cameras; c++) {
+        const struct scene size = {now.camera[c].width_px, now.camera[c].height_px, 0, 0, 0};
+        f.picture[c] = scene_picture(&size, grey[c]);
+    }
+    assert_int_equal(vfront_step(&pair_vf, &f, &r), VFRONT_OK);
+    *result = *r;
+    const char *broken = pair_broken(&now, &tuned, r);
+    if (broken) fail_msg("not so: %s", broken);
+}
+
+void pair_same_points(const vfront_result_t *a, int camera_of_a, const vfront_result_t *b, int camera_of_b)
+{
+    const uint32_t count = a->keypoints_count[camera_of_a], known = a->descriptors_count[camera_of_a];
+    assert_int_equal(count, b->keypoints_count[camera_of_b]);
+    assert_int_equal(known, b->descriptors_count[camera_of_b]);
+    if (count) assert_memory_equal(a->keypoints[camera_of_a], b->keypoints[camera_of_b], count * sizeof **a->keypoints);
+    if (known) assert_memory_equal(a->descriptors[camera_of_a], b->descriptors[camera_of_b], known * sizeof **a->descriptors);
 }
 
 void pair_refused(vfront_status_t got, vfront_status_t want, const char *detail)

@@ -39,6 +39,16 @@ void pair_at(uint64_t frame);
 /** Steps both with the next frame; their digests must be equal. Returns the disturbed one's result. */
 const vfront_result_t *pair_step(void);
 
+/** What a result breaks of vfront.h, whatever the pictures show; or NULL. */
+const char *pair_broken(const vfront_rig_t *rig, const vfront_tuning_t *tuning, const vfront_result_t *result);
+
+/** One step of pair_vf with a picture for each camera, in rows without gaps, and a copy of the result, of which pair_broken() must
+ *  find nothing. With a rig the front end starts anew, without one the next step follows. No tuning: the standard one. */
+void pair_shot(const vfront_rig_t *rig, const vfront_tuning_t *tuning, const uint8_t *const grey[], vfront_result_t *result);
+
+/** Key points and descriptors of a camera, and how many, are the same bits in two results. */
+void pair_same_points(const vfront_result_t *a, int camera_of_a, const vfront_result_t *b, int camera_of_b);
+
 /** A call on pair_vf that must be refused, with a detail that contains `detail`. */
 void pair_refused(vfront_status_t got, vfront_status_t want, const char *detail);
 

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* refill: who lives, who ended, who is born, against a brute-force oracle over random states: every corner is held against
- * every feature and every other corner by distances in double precision, and the best are found by sorting. */
+/* refill: who lives, who ended, who is born, against a brute-force oracle over random states: the best corner of a cell is found among
+ * those of all levels, every one is held against every feature and every other by distances in double precision, and the best are found
+ * by sorting. */
 #include "stand.h"
 
 /* ---- a state before the stage, kept apart from the arena ------------------------------------------------------------- */
 
 /** A corner, best first: strong before weak, higher score, finer level, raster order. */
 struct corner {
-    int there, strong, score, level, u, v; /* u, v: pixel of its level */
-    double x, y;                           /* level 0 [px] */
+    int there, strong, level, u, v; /* u, v: pixel of its level */
+    uint32_t score;
+    double x, y; /* level 0 [px] */
 };
-static struct corner corner[VFRONT_CELLS];
+static struct corner found[VFRONT_SCALES][VFRONT_CELLS], corner[VFRONT_CELLS]; /* on each level; the best of the cell */
 static struct vf_census before;
 static uint64_t frame;
 
@@ -22,6 +24,11 @@ static int better(const struct corner *a, const struct corner *b)
     return a->v != b->v ? a->v < b->v : a->u < b->u;
 }
 
+static int32_t searched(void)
+{
+    return step.geometry.scales < step.tuning.detect_levels ? step.geometry.scales : step.tuning.detect_levels;
+}
+
 /** Cell of a level 0 position: that of the pixel it is nearest to, halves up. */
 static int32_t cell_of(double x, double y)
 {
@@ -30,37 +37,58 @@ static int32_t cell_of(double x, double y)
     return row * step.geometry.cells_x[0] + column;
 }
 
+/** Level 0 coordinate of the centre of a pixel of a level, down to 2^-16. */
+static double centre_of(int u, int level) { return floor((u + 0.5) * step.geometry.step_q16[level]) / 65536.0 - 0.5; }
+
 /** Puts a corner of a level at its pixel, into the cell that it lies in. */
-static void put_corner(int level, int u, int v, int strong, int score)
+static void put_corner(int level, int u, int v, int strong, uint32_t score)
 {
-    const double size = pow(2.0, level);
-    const struct corner c = {1, strong, score, level, u, v, (u + 0.5) * size - 0.5, (v + 0.5) * size - 0.5};
+    const struct corner c = {1, strong, level, u, v, score, centre_of(u, level), centre_of(v, level)};
     const int32_t cell = cell_of(c.x, c.y);
-    corner[cell] = c;
-    memory.detect.best[0][cell] = vf_detect_key((uint32_t)(score + (strong ? VF_RANK_STRONG : 0)), level, u, v);
+    found[level][cell] = c;
+    memory.detect.best[0][level * cells_of(0) + cell] = vf_detect_key(strong, score, level, u, v);
 }
 
+/** No corners on the levels that are searched; on those that are not, what must not be taken for any. */
 static void clear_corners(void)
 {
-    memset(corner, 0, sizeof corner);
-    memset(memory.detect.best[0], 0, sizeof(uint64_t) * (size_t)cells_of(0));
+    memset(found, 0, sizeof found);
+    for (int32_t place = 0; place < cells_of(0) * VFRONT_SCALES; place++)
+        memory.detect.best[0][place] =
+            place < cells_of(0) * searched() ? 0 : vf_detect_key(1, 4000000000u, place / cells_of(0), roll(16), roll(16));
 }
 
-/** A random corner for about `percent` of the cells. Few different scores, so that many are equal. */
-static void random_corners(int percent)
+/** A random corner for about `percent` of the cells of a level. Few different scores, so that many are equal. */
+static void random_corners_of(int level, int percent, uint32_t scores)
 {
-    const int scores = roll(2) ? 3 : 4080;
-    clear_corners();
+    const double size = step.geometry.step_q16[level] / 65536.0;
     for (int32_t cell = 0; cell < cells_of(0); cell++) {
-        const struct vf_level *l0 = &step.geometry.level[0][0];
+        const struct vf_level *l0 = &step.geometry.scale[0][0], *l = &step.geometry.scale[0][level];
         const int32_t x = cell % step.geometry.cells_x[0] * step.tuning.cell_width_px + roll(step.tuning.cell_width_px);
         const int32_t y = cell / step.geometry.cells_x[0] * step.tuning.cell_height_px + roll(step.tuning.cell_height_px);
-        const int level = roll(step.geometry.levels);
-        const struct vf_level *l = &step.geometry.level[0][level];
-        if (roll(100) >= percent || x >= l0->width || y >= l0->height || x >> level >= l->width || y >> level >= l->height)
-            continue;
-        put_corner(level, x >> level, y >> level, roll(4) > 0, between(1, scores));
+        const int32_t u = (int32_t)((x + 0.5) / size), v = (int32_t)((y + 0.5) / size);
+        if (roll(100) >= percent || x >= l0->width || y >= l0->height || u >= l->width || v >= l->height) continue;
+        put_corner(level, u, v, roll(4) > 0, 1 + (uint32_t)(roll64() >> 32) % scores);
     }
+}
+
+static void random_corners(int percent)
+{
+    const uint32_t scores = roll(2) ? 3 : roll(2) ? 4080 : 4294967295u;
+    const int sparse = roll(2);
+    clear_corners();
+    for (int level = 0; level < searched(); level++) random_corners_of(level, sparse && roll(2) ? percent / 8 : percent, scores);
+}
+
+/** The best corner of each cell on any level. */
+static void find_best(void)
+{
+    memset(corner, 0, sizeof corner);
+    for (int level = 0; level < searched(); level++)
+        for (int32_t cell = 0; cell < cells_of(0); cell++) {
+            const struct corner *c = &found[level][cell];
+            if (c->there && (!corner[cell].there || better(c, &corner[cell]))) corner[cell] = *c;
+        }
 }
 
 static void census(uint64_t ids, uint32_t count, uint32_t losses)
@@ -113,10 +141,11 @@ static void tell_alive_from_ended(void)
     }
 }
 
+/** Along each axis whole sixteenths of a pixel count. */
 static int too_near(double ax, double ay, double bx, double by)
 {
-    const double least = step.tuning.track_distance_px;
-    return (ax - bx) * (ax - bx) + (ay - by) * (ay - by) < least * least;
+    const double least = step.tuning.track_distance_px * 16.0, dx = floor(fabs(ax - bx) * 16.0), dy = floor(fabs(ay - by) * 16.0);
+    return dx * dx + dy * dy < least * least;
 }
 
 static int is_fit(int32_t cell)
@@ -152,6 +181,7 @@ static uint32_t births(uint32_t *overflow)
     const double target = step.tuning.track_target;
     *overflow = 0;
     fit_count = 0;
+    find_best();
     if (alive_count >= target * step.tuning.track_refill_percent / 100.0) return 0;
     for (int32_t cell = 0; cell < cells_of(0); cell++)
         if (is_fit(cell)) fit[fit_count++] = cell;
@@ -191,6 +221,14 @@ static void compare_born(const struct vf_feature *f, const struct corner *c, uin
     assert_true(!f->dx_q16 && !f->dy_q16 && !f->alpha_q14 && !f->offset_q5 && !f->residual_q3 && !f->age && !f->end);
 }
 
+static void compare_best(void)
+{
+    for (int32_t cell = 0; cell < cells_of(0); cell++) {
+        const struct corner *c = &corner[cell];
+        assert_true(memory.refill.best[cell] == (c->there ? vf_detect_key(c->strong, c->score, c->level, c->u, c->v) : 0));
+    }
+}
+
 static void compare_slots(uint32_t count)
 {
     uint8_t taken[VFRONT_TRACKS] = {0};
@@ -221,6 +259,7 @@ static uint32_t run_and_compare(void)
     vf_refill_host(&step);
     compare_lists();
     compare_census(born);
+    compare_best();
     assert_int_equal(memory.refill.overflow, overflow);
     for (uint32_t i = 0; i < born; i++)
         compare_born(&memory.track.feature[step.parity][alive_count + i], &corner[fit[i]], last_id + i + 1);
@@ -237,6 +276,7 @@ static void random_tuning(void)
     const int32_t c = roll(7), d = distance[roll(8)];
     step.tuning.track_refill_percent = percent[roll(8)];
     step.tuning.track_target = roll(3) ? between(1, VFRONT_TRACKS) : between(1, 20);
+    step.tuning.detect_levels = between(1, VFRONT_SCALES);
     set_cells_about(cell[c][0], cell[c][1]);
     const int32_t least =
         step.tuning.cell_width_px < step.tuning.cell_height_px ? step.tuning.cell_width_px : step.tuning.cell_height_px;
@@ -261,7 +301,7 @@ static void random_states(void **state)
     (void)state;
     shake(1);
     for (int i = 0; i < 8000; i++) {
-        random_state(roll(8) ? 160 : 700, roll(8) ? 120 : 500, 4096); /* 1/16 px: distances are exact */
+        random_state(roll(8) ? 160 : 700, roll(8) ? 120 : 500, roll(2) ? 4096 : 1);
         born += run_and_compare();
         kept += alive_count;
         overflows += memory.refill.overflow > 0;
@@ -270,7 +310,7 @@ static void random_states(void **state)
     assert_true(VFRONT_CELLS < 64 || (born > 1000 && kept > 1000 && overflows > 100 && losses > 50));
 }
 
-/** Positions are finer than distances are measured (1/16 px), so this asks only what holds for any position: nothing is
+/** Positions are finer than distances are measured (1/16 px), and this asks what holds whatever the measure: nothing is
  *  born clearly too near, and nothing that is clearly fit stays unborn while there is room. */
 static void any_position(void **state)
 {
@@ -281,6 +321,7 @@ static void any_position(void **state)
         random_state(160, 120, 1);
         vf_refill_host(&step);
         tell_alive_from_ended();
+        find_best();
         const struct vf_feature *born = &memory.track.feature[step.parity][alive_count];
         for (uint32_t b = 0; b < memory.refill.born; b++)
             for (uint32_t k = 0; k < alive_count; k++) {
@@ -294,10 +335,10 @@ static void any_position(void **state)
             step.tuning.track_distance_px++;
             const int surely_fit = is_fit(cell);
             step.tuning.track_distance_px--;
-            int found = 0;
+            int there = 0;
             for (uint32_t b = 0; b < memory.refill.born; b++)
-                found |= born[b].x_q16 == corner[cell].x * 65536.0 && born[b].y_q16 == corner[cell].y * 65536.0;
-            REQUIRE(found || !surely_fit, "cell %d gave no birth", cell);
+                there |= born[b].x_q16 == corner[cell].x * 65536.0 && born[b].y_q16 == corner[cell].y * 65536.0;
+            REQUIRE(there || !surely_fit, "cell %d gave no birth", cell);
         }
     }
     assert_true(VFRONT_CELLS < 64 || near > 0);
@@ -316,6 +357,7 @@ static void all_else_stays(void **state)
         const size_t count = memory.track.census[step.parity].count;
         memcpy(expected.track.feature[step.parity], memory.track.feature[step.parity], count * sizeof(struct vf_feature));
         expected.track.census[step.parity] = memory.track.census[step.parity];
+        memcpy(expected.refill.best, memory.refill.best, sizeof(uint64_t) * (size_t)cells_of(0));
         memcpy(expected.refill.candidate, memory.refill.candidate, sizeof(uint64_t) * (size_t)cells_of(0));
         memcpy(expected.refill.lost, memory.refill.lost, sizeof(uint32_t) * memory.refill.lost_count);
         memcpy(expected.refill.ended, memory.refill.ended, sizeof memory.refill.ended);
@@ -324,6 +366,22 @@ static void all_else_stays(void **state)
         expected.refill.lost_count = memory.refill.lost_count;
         expected.refill.overflow = memory.refill.overflow;
         same_arena("refill");
+    }
+}
+
+/** Where no tracks are wanted there are none: neither refill nor track reads or writes anything. */
+static void nothing_is_tracked(void **state)
+{
+    (void)state;
+    shake(12);
+    scribble_arena();
+    for (int i = 0; i < 8; i++) {
+        random_state(160, 120, 1);
+        step.tuning.track_target = 0;
+        memcpy(&expected, &memory, sizeof memory);
+        vf_track_host(&step);
+        vf_refill_host(&step);
+        same_arena("no target");
     }
 }
 
@@ -359,7 +417,7 @@ static int set_up_full_grid(void)
     if (!set_cells(4, 4)) return 0;
     step.tuning.track_distance_px = 0;
     clear_corners();
-    for (int32_t cell = 0; cell < 256; cell++) put_corner(0, cell % 16 * 4 + 1, cell / 16 * 4 + 1, 1, 100 + cell);
+    for (int32_t cell = 0; cell < 256; cell++) put_corner(0, cell % 16 * 4 + 1, cell / 16 * 4 + 1, 1, 100 + (uint32_t)cell);
     set_frame(5);
     return 1;
 }
@@ -488,12 +546,43 @@ static void chain_of_corners(void **state)
     assert_int_equal(run_and_compare(), 2);
 }
 
+/** Level 2 for the test by hand; 0 where the config has none, and the test is skipped. */
+enum { COARSE = VFRONT_SCALES > 2 ? 2 : 0 };
+
+/** A cell gives birth to its best corner, whatever its level; of equal ones to the finest. The place is the centre of the level's pixel. */
+static void best_of_all_levels(void **state)
+{
+    (void)state;
+    shake(13);
+    if (VFRONT_SCALES < 3 || !fits(64, 64, 0)) skip();
+    for (int more = 0; more < 3; more++) {
+        set_up(1, 64, 64, 0);
+        set_cells_about(64, 64);
+        step.tuning.detect_levels = 3 - (more == 2);
+        if (step.geometry.scales < 3) skip();
+        clear_corners();
+        put_corner(0, 30, 31, 1, 500);
+        put_corner(1, 20, 21, 1, 500);
+        memory.detect.best[0][COARSE] = vf_detect_key(1, more ? 501 : 500, COARSE, 7, 9);
+        random_features(0, 0, 65536);
+        set_frame(1);
+        vf_refill_host(&step);
+        const struct vf_feature *f = memory.track.feature[step.parity];
+        assert_int_equal(memory.refill.born, 1);
+        assert_int_equal(f->level, more == 1 ? COARSE : 0);
+        assert_int_equal(f->score, more == 1 ? 501 : 500);
+        assert_true(f->x_q16 == (more == 1 ? centre_of(7, COARSE) * 65536.0 : 30 * 65536));
+        assert_true(f->y_q16 == (more == 1 ? centre_of(9, COARSE) * 65536.0 : 31 * 65536));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest test[] = {
         cmocka_unit_test(random_states),
         cmocka_unit_test(any_position),
         cmocka_unit_test(all_else_stays),
+        cmocka_unit_test(nothing_is_tracked),
         cmocka_unit_test(distances),
         cmocka_unit_test(first_frame_knows_nothing),
         cmocka_unit_test(no_room),
@@ -502,6 +591,7 @@ int main(void)
         cmocka_unit_test(share_of_the_target),
         cmocka_unit_test(exact_distance),
         cmocka_unit_test(chain_of_corners),
+        cmocka_unit_test(best_of_all_levels),
     };
     return cmocka_run_group_tests_name("refill", test, NULL, NULL);
 }

@@ -18,16 +18,113 @@ expect() { # exit code, pattern of stderr and stdout, arguments of replay...
     echo "replay $*: exit $got instead of $code, or no \"$pattern\" in:"
     head -5 out.txt
 }
+check() { # what it means when the command fails, command...
+    cases=$((cases + 1))
+    what=$1
+    shift
+    "$@" && return
+    bad=$((bad + 1))
+    echo "$what"
+}
+rows() { # file, the same but for which awk rule of a row; true when there are rows and all obey
+    awk -F, "NR > 1 && !($2) {print FILENAME \":\" NR \": \" \$0; exit wrong = 1} END {exit wrong || NR < 2}" "$1"
+}
+head_is() { [ "$(head -1 "$1")" = "$2" ]; }
+size_is() { [ "$(wc -l <"$1")" -eq "$2" ]; }
+per_frame() { cut -d, -f1,2 "$1" | sed 1d | uniq -c; } # rows of each frame and camera
+alike() { [ "$(per_frame "$1")" = "$(per_frame "$2")" ]; }
+differ() { ! cmp -s "$1" "$2"; }
+tiles() { # file, width, height: corners to be found
+    mkdir -p "$(dirname "$1")"
+    awk -v w="$2" -v h="$3" 'BEGIN {
+        printf "P5\n%d %d\n255\n", w, h
+        for (y = 0; y < h; y++) for (x = 0; x < w; x++) printf "%s", x % 40 < 20 && y % 30 < 15 ? "x" : "%"
+    }' >"$1"
+}
 pgm() { # file, width, height
     mkdir -p "$(dirname "$1")"
     { printf 'P5\n%d %d\n255\n' "$2" "$3"; head -c $(($2 * $3)) /dev/zero | tr '\0' "${4:-5}"; } >"$1"
 }
 
 expect 0 'tracks +[0-9.]+ alive' --frames 4 --port host --out good --overlay synthetic:320x240
-for f in tracks keypoints health timing; do [ "$(wc -l <good/$f.csv)" -gt 4 ] || { echo "good/$f.csv is too short"; bad=1; }; done
+for f in tracks keypoints descriptors health timing; do
+    [ "$(wc -l <good/$f.csv)" -gt 4 ] || { echo "good/$f.csv is too short"; bad=1; }
+    check "good/$f.csv: not all rows have the columns of the first" \
+        awk -F, 'NR == 1 {n = NF} NF != n {exit wrong = 1} END {exit wrong}' good/$f.csv
+done
 [ "$(wc -l <good/digest.txt)" -eq 4 ] || { echo "good/digest.txt has not four lines"; bad=1; }
 cp good/digest.txt digest.1 && "$replay" --quiet --frames 4 --port host --out good synthetic:320x240 >/dev/null
 cmp -s digest.1 good/digest.txt || { echo "a second run differs"; bad=1; }
+
+# Key points and descriptors: columns, ranges, and that the files agree with each other and with the table.
+check 'keypoints.csv has other columns' head_is good/keypoints.csv frame,camera,x_px,y_px,level,score,angle_rad,weak,cell
+check 'descriptors.csv has other columns' head_is good/descriptors.csv frame,camera,index,descriptor
+check 'a key point is out of its range' rows good/keypoints.csv \
+    '$3 > 0 && $3 < 320 && $4 > 0 && $4 < 240 && $5 < 8 && $6 > 0 && $7 * $7 < 9.8697 && $8 == 0 && NF == 9'
+check 'most angles are 0' awk -F, 'NR > 1 {turned += $7 != 0} END {exit 2 * turned < NR}' good/keypoints.csv
+check 'a descriptor is not 64 hex digits' rows good/descriptors.csv 'length($4) == 64 && $4 !~ /[^0-9a-f]/ && NF == 4'
+check 'descriptors are not counted from 0' rows good/descriptors.csv '$3 == seen[$1, $2]++'
+check 'key points and descriptors differ in number' alike good/keypoints.csv good/descriptors.csv
+expect 0 'camera 1: 50.0 in 80 cells, [1-9][0-9.]+ dropped, 50.0 descriptors' \
+    --port host --frames 3 --set select_points=50 --out few synthetic:320x240
+check 'not 50 key points a picture' size_is few/keypoints.csv 301
+check 'health.csv does not say what was dropped and full' awk -F, '
+    NR == 1 {for (i = 1; i <= NF; i++) column[$i] = i; next}
+    $column["dropped_0"] < 1 || $column["dropped_1"] < 1 || $column["full"] < 6 {exit wrong = 1} END {exit wrong}' few/health.csv
+expect 0 'camera 0: 0.0 in 80 cells, 0.0 dropped, 0.0 descriptors' \
+    --port host --frames 3 --set select_points=0 --out none synthetic:320x240
+check 'key points with select_points=0' size_is none/keypoints.csv 1
+check 'descriptors with select_points=0' size_is none/descriptors.csv 1
+check 'no tracks with select_points=0' rows none/tracks.csv 'NF == 11'
+expect 0 'camera 0: 50.0 in 80 cells, .* 0.0 descriptors' \
+    --port host --frames 3 --set select_points=50 --set describe=0 --out few synthetic:320x240
+check 'the descriptors of an earlier run are still there' [ ! -e few/descriptors.csv ]
+check 'an angle without describe' rows few/keypoints.csv '$7 == 0'
+expect 0 'levels +[0-9]+ for tracks, 1 for key points' --port host --frames 3 --set detect_levels=1 --out one synthetic:320x240
+check 'a level beyond detect_levels' rows one/keypoints.csv '$5 == 0'
+expect 0 'tracks +none wanted' --port host --frames 3 --features-only --out alone synthetic:320x240
+check 'tracks with --features-only' size_is alone/tracks.csv 1
+check 'no key points with --features-only' rows alone/keypoints.csv '$5 < 8'
+
+# Cameras of different sizes: key points over the whole of each, drawings side by side.
+for i in 0 1 2; do tiles kitti/image_0/$i.pgm 128 96 && tiles kitti/image_1/$i.pgm 200 150; done
+expect 0 'camera 1 +200x150 px' --port host --out sizes --overlay kitti
+check 'camera 1 has no key point beyond the size of camera 0' \
+    awk -F, '$2 == 1 && $3 > 128 && $4 > 96 {n++} END {exit !n}' sizes/keypoints.csv
+check 'camera 0 has a key point out of its picture' rows sizes/keypoints.csv '$2 == 1 || ($3 < 128 && $4 < 96)'
+expect 0 'camera 0 +332x206 px' --port host sizes/overlay
+expect 0 'camera 0 +644x296 px' --port host good/overlay
+draw() { # name, the rest of the arguments: draws one frame
+    out=draw-$1
+    shift
+    expect 0 frames --port host --frames 1 --set detect_levels=2 --set describe_margin_px=3 --out $out "$@"
+}
+last() { ls draw-"$1"/overlay/* | tail -1; }
+draw tracks --overlay=tracks kitti
+draw keypoints --overlay=keypoints kitti
+draw all --overlay=all kitti
+draw word --overlay tracks kitti
+draw bare --overlay kitti
+check '--overlay tracks and --overlay=tracks differ' cmp -s "$(last tracks)" "$(last word)"
+check '--overlay and --overlay=all differ' cmp -s "$(last all)" "$(last bare)"
+draw tracks-alone --overlay=tracks --set select_points=0 kitti
+check 'an overlay of tracks depends on key points' cmp -s "$(last tracks)" "$(last tracks-alone)"
+draw keypoints-alone --overlay=keypoints --features-only kitti
+check 'an overlay of key points depends on tracks' cmp -s "$(last keypoints)" "$(last keypoints-alone)"
+draw flat --overlay=keypoints --set describe=0 kitti
+check 'key points are drawn without their orientation' differ "$(last flat)" "$(last keypoints)"
+
+expect 2 '--overlay=points: not tracks, keypoints or all' --out good --overlay=points
+expect 2 '--overlay=: not tracks, keypoints or all' --out good --overlay=
+expect 2 '--overlays: no such option' --out good --overlays
+expect 2 'detect_levels=9: not a whole number in 1\.\.[1-8]$' --set detect_levels=9
+expect 2 'cell_width_px=2: not a whole number in 3\.\.4096' --set cell_width_px=2
+expect 2 'select_points=40000: not a whole number in 0\.\.' --set select_points=40000
+expect 2 'describe=2: not a whole number in 0\.\.[01]$' --set describe=2
+expect 2 'describe_margin_px=2: not a whole number in 3\.\.64' --set describe_margin_px=2
+expect 1 'the grid has 8560 cells, over VFRONT_CELLS' --port host --set cell_width_px=3 --set cell_height_px=3 synthetic:320x240
+expect 0 'select_points +[0-9]+ +0\.\.' --help
+expect 0 '--features-only' --help
 
 expect 2 'no such option' --nonsense
 expect 0 'track_target' --help
@@ -38,6 +135,7 @@ expect 2 'not NAME=VALUE' --set track_target
 expect 2 'not below detect_threshold' --set detect_threshold_low=20
 expect 2 'not a number from 1 on' --frames 0
 expect 2 'needs --out' --overlay
+expect 2 'needs --out' --overlay=keypoints
 expect 1 'nosuch: No such file or directory' nosuch
 mkdir empty && expect 1 'empty: no .* picture in this folder' empty
 touch file && expect 1 'file: not a folder' file
@@ -64,7 +162,10 @@ if ls good/overlay/*.png >/dev/null 2>&1; then
     last=$(ls colour/*.png | tail -1) && head -c 3000 "$last" >cut && mv cut "$last"
     expect 1 'truncated or damaged PNG' --port host colour
 fi
-mkdir full && ln -s /dev/full full/tracks.csv && expect 1 'full/tracks.csv: No space left' --port host --frames 3 --out full synthetic:320x240
+mkdir full && ln -s /dev/full full/tracks.csv
+expect 1 'full/tracks.csv: No space left' --port host --frames 3 --out full synthetic:320x240
+mkdir -p stuck/descriptors.csv/sub
+expect 1 'stuck/descriptors.csv: ' --port host --frames 2 --set describe=0 --out stuck synthetic:320x240
 
 echo "replay: $cases cases, $bad wrong"
 [ $bad -eq 0 ]

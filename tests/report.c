@@ -7,14 +7,16 @@
 
 static vfront_result_t *result(void) { return &pinned.result[memory.ingest.params.result]; }
 
-/** Two cameras where there are two, no corners, no features, no light. */
+/** Two cameras where there are two, no key points, no features, no light. */
 static void set_up_empty(void)
 {
     set_up(VFRONT_CAMERAS, 50, 40, 0);
     if (VFRONT_CAMERAS > 1) lay_out_levels(VFRONT_CAMERAS - 1, 40, 50, 0);
     set_cells_about(16, 16);
     memset(&memory.ingest.params, 0, sizeof memory.ingest.params);
-    memset(memory.detect.best, 0, sizeof memory.detect.best);
+    memset(memory.select.count, 0, sizeof memory.select.count);
+    memset(memory.select.dropped, 0, sizeof memory.select.dropped);
+    memset(memory.select.cells, 0, sizeof memory.select.cells);
     memset(memory.pyramid.light, 0, sizeof memory.pyramid.light);
     memset(&memory.refill, 0, sizeof memory.refill);
     memset(memory.track.census, 0, sizeof memory.track.census);
@@ -124,73 +126,126 @@ static void lost_tracks(void **state)
     }
 }
 
-/** Corners that a camera's cells hold; returns how many. */
-static uint32_t random_cells(int32_t camera, int percent)
+/** Key points of a camera, kept apart from the arena. */
+struct point {
+    int32_t level, u, v, strong;
+    uint32_t score;
+};
+static struct point point[VFRONT_CAMERAS][VFRONT_KEYPOINTS];
+
+static void put_point(int32_t camera, uint32_t i, struct point p)
 {
-    uint32_t count = 0;
-    for (int32_t cell = 0; cell < cells_of(camera); cell++) {
-        const uint32_t rank = (uint32_t)between(1, 4080) + (roll(2) ? VF_RANK_STRONG : 0);
-        const int there = roll(100) < percent;
-        memory.detect.best[camera][cell] = there ? vf_detect_key(rank, roll(VFRONT_LEVELS), roll(64), roll(64)) : 0;
-        count += (uint32_t)there;
-    }
-    return count;
+    point[camera][i] = p;
+    memory.select.key[camera][i] = vf_detect_key(p.strong, p.score, p.level, p.u, p.v);
 }
 
-static void compare_keypoints(int32_t camera)
+/** Key points of a camera, each on some level, with noise for angles and descriptors; what lies beyond `count` is noise altogether. */
+static void random_points(int32_t camera, uint32_t count)
 {
-    uint32_t k = 0;
-    for (int32_t cell = 0; cell < cells_of(camera); cell++) {
-        const uint64_t key = memory.detect.best[camera][cell];
-        const struct vf_corner c = vf_detect_corner(key);
-        const vfront_keypoint_t *is = &result()->keypoints[camera][k];
-        if (!key) continue;
-        k++;
-        same_float(is->x_px, (c.x + 0.5) * (1 << c.level) - 0.5);
-        same_float(is->y_px, (c.y + 0.5) * (1 << c.level) - 0.5);
-        assert_int_equal(is->level, c.level);
-        assert_int_equal(is->score, c.rank % VF_RANK_STRONG);
-        assert_int_equal(is->weak, c.rank < VF_RANK_STRONG);
-        assert_int_equal(is->cell, cell);
+    scribble(memory.select.key[camera], sizeof memory.select.key[camera]);
+#if VFRONT_DESCRIPTORS
+    scribble(memory.describe.descriptor[camera], sizeof memory.describe.descriptor[camera]);
+    for (uint32_t i = 0; i < VFRONT_KEYPOINTS; i++)
+        memory.describe.angle[camera][i] = (float)between(-314159265, 314159265) * 1e-8f;
+#endif
+    memory.select.count[camera] = count;
+    for (uint32_t i = 0; i < count; i++) {
+        const int32_t level = roll(step.geometry.scales);
+        const struct vf_level *l = &step.geometry.scale[camera][level];
+        const uint32_t most = roll(2) ? 4080 : UINT32_MAX;
+        put_point(camera, i, (struct point){level, roll(l->width), roll(l->height), roll(2), (uint32_t)(1 + roll64() % most)});
     }
-    assert_int_equal(result()->keypoints_count[camera], k);
 }
 
-static void key_points_and_starved_cells(void **state)
+/** Size of the pixels of a level [px of level 0], in 2^-16 as vfront.h says. */
+static double size_of(int32_t level)
 {
+    return floor(pow((double)VFRONT_SCALE_NUM / VFRONT_SCALE_DEN, level) * 65536.0 + 0.5) / 65536.0;
+}
+
+/** Level 0 coordinate of a pixel of a level, a multiple of 2^-16: the centre, rounded down where it has one bit more. */
+static double place_of(int32_t u, int32_t level) { return floor(((u + 0.5) * size_of(level) - 0.5) * 65536.0) / 65536.0; }
+
+static int32_t cell_of(int32_t camera, double x, double y)
+{
+    const int32_t column = (int32_t)floor(x + 0.5) / step.tuning.cell_width_px;
+    const int32_t row = (int32_t)floor(y + 0.5) / step.tuning.cell_height_px;
+    return row * step.geometry.cells_x[camera] + column;
+}
+
+static void compare_point(int32_t camera, uint32_t i, int described)
+{
+    const struct point *p = &point[camera][i];
+    const vfront_keypoint_t *is = &result()->keypoints[camera][i];
+    const double x = place_of(p->u, p->level), y = place_of(p->v, p->level);
+    same_float(is->x_px, x);
+    same_float(is->y_px, y);
+    assert_int_equal(is->level, p->level);
+    assert_int_equal(is->score, p->score);
+    assert_int_equal(is->weak, !p->strong);
+    assert_int_equal(is->cell, cell_of(camera, x, y));
+#if VFRONT_DESCRIPTORS
+    if (described) {
+        assert_memory_equal(&is->angle_rad, &memory.describe.angle[camera][i], sizeof is->angle_rad);
+        assert_memory_equal(&result()->descriptors[camera][i], &memory.describe.descriptor[camera][i], sizeof(vfront_descriptor_t));
+    }
+#endif
+    if (!described) same_float(is->angle_rad, 0.0);
+}
+
+/** Key points in the order in which they were selected, with and without descriptors; what lies beyond them stays as it was. */
+static void key_points(void **state)
+{
+    static vfront_result_t was;
     (void)state;
     shake(4);
-    for (int percent = 0; percent <= 100; percent += 5) {
+    for (int i = 0; i < 40; i++) {
+        const int describe = roll(VFRONT_DESCRIPTORS + 1), wanted = roll(4) > 0, described = describe && wanted;
         set_up_empty();
-        set_cells_about(percent % 2 ? 4 : 16, 7);
-        uint32_t count[VFRONT_CAMERAS];
-        memset(memory.detect.best, 0xff, sizeof memory.detect.best); /* beyond the cells that there are: no key points */
-        for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++) count[camera] = random_cells(camera, percent);
+        set_cells_about(i % 2 ? 4 : 16, 7);
+        step.tuning.describe = describe;
+        step.tuning.select_points = wanted ? VFRONT_KEYPOINTS : 0;
+        for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++)
+            random_points(camera, !wanted ? 0 : i < 4 ? VFRONT_KEYPOINTS : (uint32_t)roll(vf_min(VFRONT_KEYPOINTS, 100) + 1));
+        scribble(result(), sizeof *result());
+        was = *result();
         vf_report_host(&step);
         for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++) {
-            compare_keypoints(camera);
-            assert_int_equal(result()->health.cells[camera], cells_of(camera));
-            assert_int_equal(result()->health.starved[camera], cells_of(camera) - (int32_t)count[camera]);
+            const uint32_t count = memory.select.count[camera];
+            assert_int_equal(result()->keypoints_count[camera], count);
+            assert_int_equal(result()->descriptors_count[camera], described ? count : 0);
+            for (uint32_t k = 0; k < count; k++) compare_point(camera, k, described);
+            assert_memory_equal(&result()->keypoints[camera][count], &was.keypoints[camera][count],
+                                (VFRONT_KEYPOINTS - count) * sizeof(vfront_keypoint_t));
+#if VFRONT_DESCRIPTORS
+            const uint32_t copied = described ? count : 0;
+            assert_memory_equal(&result()->descriptors[camera][copied], &was.descriptors[camera][copied],
+                                (VFRONT_KEYPOINTS - copied) * sizeof(vfront_descriptor_t));
+#endif
         }
     }
 }
 
-/** By hand, at the border of levels. */
-static void known_key_point(void **state)
+/** By hand: on level 0, on level 1 where pixels are 6/5 as large, and with the largest score. */
+static void known_key_points(void **state)
 {
     (void)state;
     shake(5);
     set_up_empty();
-    memory.detect.best[0][0] = vf_detect_key(VF_RANK_STRONG + 4080, 0, 7, 9);
+    set_cells_about(16, 16);
+    step.tuning.describe = 0;
+    memory.select.count[0] = 1;
+    put_point(0, 0, (struct point){0, 7, 9, 1, 4080});
     vf_report_host(&step);
+    const vfront_keypoint_t *is = &result()->keypoints[0][0];
     assert_int_equal(result()->keypoints_count[0], 1);
-    assert_true(result()->keypoints[0][0].x_px == 7.0f && result()->keypoints[0][0].y_px == 9.0f);
-    assert_true(result()->keypoints[0][0].score == 4080 && !result()->keypoints[0][0].weak);
-    memory.detect.best[0][0] = vf_detect_key(1, 2, 7, 9);
+    assert_true(is->x_px == 7.0f && is->y_px == 9.0f && is->score == 4080 && !is->weak && is->level == 0 && is->cell == 0);
+    if (VFRONT_SCALES < 2 || VFRONT_SCALE_NUM * 5 != VFRONT_SCALE_DEN * 6) skip();
+    put_point(0, 0, (struct point){1, 27, 2, 0, UINT32_MAX});
     vf_report_host(&step);
-    assert_true(result()->keypoints[0][0].x_px == 29.5f && result()->keypoints[0][0].y_px == 37.5f);
-    assert_true(result()->keypoints[0][0].score == 1 && result()->keypoints[0][0].weak == 1
-                && result()->keypoints[0][0].level == 2);
+    assert_true(is->score == UINT32_MAX && is->weak == 1 && is->level == 1);
+    assert_true(fabs((double)is->x_px - 32.5) < 1e-4 && fabs((double)is->y_px - 2.5) < 1e-4); /* 27.5 * 1.2 - 0.5; halves are rounded up */
+    if (step.tuning.cell_width_px == 16) assert_int_equal(is->cell, 2);
 }
 
 /* ---- health ---------------------------------------------------------------------------------------------------------- */
@@ -220,6 +275,32 @@ static void counts_are_passed_on(void **state)
     assert_int_equal(h->reset_counter, 107);
 }
 
+/** Cells without a corner, key points beyond the limit, and the lists that were full, camera by camera. */
+static void full_and_starved(void **state)
+{
+    (void)state;
+    shake(15);
+    for (uint32_t i = 0; i < 32; i++) {
+        uint32_t full = i & 1 ? VFRONT_FULL_TRACKS : 0;
+        set_up_empty();
+        memory.refill.overflow = i & 1 ? 1 + (uint32_t)roll(1000) : 0;
+        for (uint32_t c = 0; c < VFRONT_CAMERAS; c++) {
+            memory.select.dropped[c] = i >> 1 >> c & 1 ? 1 + (uint32_t)roll(30000) : 0;
+            memory.select.cells[c] = (uint32_t)(i < 8 ? cells_of((int32_t)c) : i < 16 ? 0 : roll(cells_of((int32_t)c) + 1));
+            full |= memory.select.dropped[c] ? 2u << c : 0;
+        }
+        vf_report_host(&step);
+        const vfront_health_t *h = &result()->health;
+        assert_int_equal(h->full, full);
+        assert_int_equal(h->overflow, memory.refill.overflow);
+        for (int32_t c = 0; c < VFRONT_CAMERAS; c++) {
+            assert_int_equal(h->dropped[c], memory.select.dropped[c]);
+            assert_int_equal(h->cells[c], cells_of(c));
+            assert_int_equal(h->starved[c], cells_of(c) - (int32_t)memory.select.cells[c]);
+        }
+    }
+}
+
 static void states_and_quality(void **state)
 {
     static const struct {
@@ -238,6 +319,8 @@ static void states_and_quality(void **state)
         {1, 1, 5, 0, 200, 50, VFRONT_DEGRADED, 1},     {1, 1, 5, 0, 200, 2, VFRONT_DEGRADED, 1},
         {1, 1, 0, 0, 1, 100, VFRONT_TRACKING, 100},    {1, 2, 0, 0, 3, 67, VFRONT_DEGRADED, 66},
         {1, 2, 0, 0, 3, 66, VFRONT_TRACKING, 66},      {1ull << 40, 4, 0, 0, 200, 2, VFRONT_TRACKING, 2},
+        {0, 0, 0, 0, 0, 50, VFRONT_STARTING, 100},     {1, 0, 0, 0, 0, 100, VFRONT_TRACKING, 100}, /* nothing is to be tracked */
+        {1, 0, 0, 1, 0, 50, VFRONT_DEGRADED, 100},
     };
     (void)state;
     shake(7);
@@ -268,7 +351,6 @@ static void light(void **state)
         for (int32_t c = 0; c < VFRONT_CAMERAS; c++)
             lay_out_levels(c, between(16, VFRONT_WIDTH), between(16, VFRONT_HEIGHT), 0);
         set_cells_about(64, 64);
-        memset(memory.detect.best, 0, sizeof memory.detect.best);
         scribble(memory.pyramid.light, sizeof memory.pyramid.light); /* tiles beyond the picture's are not summed up */
         for (int32_t c = 0; c < VFRONT_CAMERAS; c++) {
             const struct vf_level *l = &step.geometry.level[c][0];
@@ -330,13 +412,15 @@ static void absent_camera(void **state)
     shake(10);
     set_up_empty();
     step.geometry.cameras = 1;
-    scribble(memory.detect.best[1], sizeof memory.detect.best[1]);
     scribble(memory.pyramid.light[1], sizeof memory.pyramid.light[1]);
+    memory.select.count[1] = memory.select.dropped[1] = memory.select.cells[1] = 5;
     scribble(result(), sizeof *result());
     vf_report_host(&step);
     const vfront_health_t *h = &result()->health;
     assert_int_equal(result()->keypoints_count[VFRONT_CAMERAS - 1], 0);
+    assert_int_equal(result()->descriptors_count[VFRONT_CAMERAS - 1], 0);
     assert_true(h->cells[VFRONT_CAMERAS - 1] == 0 && h->starved[VFRONT_CAMERAS - 1] == 0);
+    assert_true(h->dropped[VFRONT_CAMERAS - 1] == 0 && h->full == 0);
     same_float(h->brightness_grey[VFRONT_CAMERAS - 1], 0.0);
     same_float(h->sharpness_grey[VFRONT_CAMERAS - 1], 0.0);
     assert_true(h->dark_permille[VFRONT_CAMERAS - 1] == 0 && h->bright_permille[VFRONT_CAMERAS - 1] == 0);
@@ -349,7 +433,7 @@ static void all_else_stays(void **state)
     shake(11);
     scribble_arena();
     set_up_empty();
-    for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++) random_cells(camera, 50);
+    for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++) random_points(camera, VFRONT_KEYPOINTS / 2);
     memcpy(&expected, &memory, sizeof memory);
     vf_report_host(&step);
     same_arena("report");
@@ -360,7 +444,10 @@ static void all_else_stays(void **state)
 static vfront_result_t sample;
 
 /** Key points of a camera in the sample; there is room for one more. */
-static uint32_t sample_keypoints(uint32_t camera) { return VFRONT_CELLS > 3 ? 2 + camera : 0; }
+static uint32_t sample_keypoints(uint32_t camera) { return VFRONT_KEYPOINTS > 3 ? 2 + camera : 0; }
+
+/** Descriptors: as many, but in camera 0 one less, to tell the two counts apart. */
+static uint32_t sample_descriptors(uint32_t camera) { return sample_keypoints(camera) ? sample_keypoints(camera) - !camera : 0; }
 
 static void make_sample(uint64_t seed)
 {
@@ -368,7 +455,10 @@ static void make_sample(uint64_t seed)
     scribble(&sample, sizeof sample);
     sample.tracks_count = 3;
     sample.lost_count = 2;
-    for (uint32_t c = 0; c < VFRONT_CAMERAS; c++) sample.keypoints_count[c] = sample_keypoints(c);
+    for (uint32_t c = 0; c < VFRONT_CAMERAS; c++) {
+        sample.keypoints_count[c] = sample_keypoints(c);
+        sample.descriptors_count[c] = sample_descriptors(c);
+    }
 }
 
 /** Whether a byte of the sample is outside of what a digest is over: `timing`, health.reset_counter, and what lies beyond
@@ -377,6 +467,9 @@ static int is_exempt(size_t at)
 {
     const size_t reset = offsetof(vfront_result_t, health) + offsetof(vfront_health_t, reset_counter);
     if (at >= reset && at < reset + sizeof sample.health.reset_counter) return 1;
+    /* what aligns dt_ns */
+    const size_t gap = offsetof(vfront_result_t, health) + offsetof(vfront_health_t, gap);
+    if (at >= gap + sizeof sample.health.gap && at < offsetof(vfront_result_t, health) + offsetof(vfront_health_t, dt_ns)) return 1;
     /* timing, and what aligns tracks */
     if (at >= offsetof(vfront_result_t, timing) && at < offsetof(vfront_result_t, tracks)) return 1;
     if (at >= offsetof(vfront_result_t, tracks[3]) && at < offsetof(vfront_result_t, lost)) return 1;
@@ -386,6 +479,16 @@ static int is_exempt(size_t at)
         if (at >= first + sample_keypoints(c) * sizeof(vfront_keypoint_t) && at < first + sizeof sample.keypoints[0])
             return 1;
     }
+#if VFRONT_DESCRIPTORS
+    for (uint32_t c = 0; c < VFRONT_CAMERAS; c++) {
+        const size_t first = offsetof(vfront_result_t, descriptors) + c * sizeof sample.descriptors[0];
+        if (at >= first + sample_descriptors(c) * sizeof(vfront_descriptor_t) && at < first + sizeof sample.descriptors[0])
+            return 1;
+    }
+    if (at >= offsetof(vfront_result_t, descriptors) + sizeof sample.descriptors) return 1; /* what aligns the whole */
+#else
+    if (at >= offsetof(vfront_result_t, keypoints) + sizeof sample.keypoints) return 1;
+#endif
     return 0;
 }
 
@@ -430,13 +533,15 @@ static void every_bit_of_a_field_counts(void **state)
 
 static void every_count_counts(void **state)
 {
-    uint64_t digest[3 + VFRONT_CAMERAS];
+    enum { COUNTS = 3 + (1 + VFRONT_DESCRIPTORS) * VFRONT_CAMERAS };
+    uint64_t digest[COUNTS];
     (void)state;
-    for (int i = 0; i < 3 + VFRONT_CAMERAS; i++) {
+    for (int i = 0; i < COUNTS; i++) {
         make_sample(14);
         if (i == 1) sample.tracks_count++;
         if (i == 2) sample.lost_count++;
-        if (i > 2) sample.keypoints_count[i - 3]++;
+        if (i > 2 && i < 3 + VFRONT_CAMERAS) sample.keypoints_count[i - 3]++;
+        if (i >= 3 + VFRONT_CAMERAS) sample.descriptors_count[i - 3 - VFRONT_CAMERAS]++;
         digest[i] = vfront_digest(&sample);
         for (int k = 0; k < i; k++) assert_true(digest[k] != digest[i]);
     }
@@ -481,6 +586,8 @@ static void put_health(const vfront_health_t *h)
     put(h->born, 4);
     for (int i = 0; i < VFRONT_ENDS; i++) put(h->ended[i], 4);
     put(h->overflow, 4);
+    put(h->full, 4);
+    for (int c = 0; c < VFRONT_CAMERAS; c++) put(h->dropped[c], 4);
     put(h->gap, 4);
     put(h->dt_ns, 8);
     for (int c = 0; c < VFRONT_CAMERAS; c++) {
@@ -517,11 +624,16 @@ static void put_lists(void)
         for (const vfront_keypoint_t *k = sample.keypoints[c]; k < sample.keypoints[c] + sample.keypoints_count[c]; k++) {
             put_float(k->x_px);
             put_float(k->y_px);
-            put(k->level, 2);
-            put(k->score, 2);
-            put(k->weak, 2);
+            put_float(k->angle_rad);
+            put(k->score, 4);
             put(k->cell, 2);
+            put(k->level, 1);
+            put(k->weak, 1);
         }
+#if VFRONT_DESCRIPTORS
+        for (uint32_t i = 0; i < sample.descriptors_count[c]; i++)
+            for (int k = 0; k < 8; k++) put(sample.descriptors[c][i].word[k], 4);
+#endif
     }
 }
 
@@ -550,9 +662,10 @@ int main(void)
         cmocka_unit_test(frame_and_times),
         cmocka_unit_test(tracks),
         cmocka_unit_test(lost_tracks),
-        cmocka_unit_test(key_points_and_starved_cells),
-        cmocka_unit_test(known_key_point),
+        cmocka_unit_test(key_points),
+        cmocka_unit_test(known_key_points),
         cmocka_unit_test(counts_are_passed_on),
+        cmocka_unit_test(full_and_starved),
         cmocka_unit_test(states_and_quality),
         cmocka_unit_test(light),
         cmocka_unit_test(light_at_its_limits),

@@ -90,6 +90,125 @@ static void side_by_side(void **state)
     }
 }
 
+/** The same key points and descriptors again after a reset, whatever came in between. */
+static void points_after_reset(void **state)
+{
+    (void)state;
+    static vfront_result_t first[FRAMES];
+    for (int round = 0; round < 3; round++) {
+        const vfront_result_t *r;
+        for (uint64_t i = 0; i < FRAMES; i++) {
+            const vfront_frame_t f = pair_frame(i);
+            must(vfront_step(&pair_vf, &f, &r));
+            if (!round) first[i] = *r;
+            assert_true(r->keypoints_count[0] > 20 && r->descriptors_count[0] > 20);
+            for (int c = 0; c < VFRONT_CAMERAS; c++) pair_same_points(r, c, &first[i], c);
+        }
+        const vfront_frame_t f = pair_frame(FRAMES + 3); /* an odd number of frames, and other pictures left behind */
+        must(vfront_step(&pair_vf, &f, &r));
+        must(vfront_reset(&pair_vf));
+    }
+}
+
+/** Key points are of their picture alone: not of the frames before, nor of what is tracked in them. */
+static void points_of_a_picture(void **state)
+{
+    (void)state;
+    static vfront_result_t alone;
+    for (uint64_t i = 0; i < FRAMES; i++) {
+        const vfront_frame_t f = pair_frame(i);
+        const vfront_result_t *r, *lone;
+        const vfront_rig_t rig = scene_rig(&pair_scene, 1);
+        vfront_shutdown(&pair_twin);
+        must(vfront_init(&pair_twin, &rig, NULL, pair_port));
+        must(vfront_step(&pair_twin, &f, &lone));
+        alone = *lone;
+        must(vfront_step(&pair_vf, &f, &r));
+        for (int c = 0; c < VFRONT_CAMERAS; c++) pair_same_points(r, c, &alone, 0);
+    }
+}
+
+/* ---- rigs and neighbours that are not alike ------------------------------------------------------------------------------- */
+
+/* Two cameras of two sizes, and noise of one grain for each. */
+static const struct scene wide = {192, 97, 0, 0, 0}, high = {85, 144, 0, 0, 0};
+static uint8_t wide_grey[192 * 97], high_grey[85 * 144];
+
+static vfront_rig_t unlike_rig(int swapped)
+{
+    vfront_rig_t rig = scene_rig(swapped ? &high : &wide, VFRONT_CAMERAS);
+    rig.camera[VFRONT_CAMERAS - 1] = scene_rig(swapped ? &wide : &high, 1).camera[0];
+    scene_fill(wide_grey, 192, 97, SCENE_NOISE, 3);
+    scene_fill(high_grey, 85, 144, SCENE_NOISE, 2);
+    return rig;
+}
+
+/** The key points of either camera are those of a rig of that camera alone. */
+static void cameras_of_two_sizes(void **state)
+{
+    (void)state;
+    static vfront_result_t both, alone[2];
+    const uint8_t *const one[] = {wide_grey, high_grey}, *const other[] = {high_grey, wide_grey};
+    for (int way = 0; way < 8; way++) {
+        const int swapped = way & 1;
+        vfront_info_t info;
+        vfront_tuning_t t;
+        vfront_tuning_default(&t);
+        t.describe = way >> 1 & 1;
+        t.describe_margin_px = 4;
+        t.select_points = way & 4 ? VFRONT_KEYPOINTS : 11;
+        vfront_rig_t rig = unlike_rig(swapped);
+        pair_shot(&rig, &t, swapped ? other : one, &both);
+        must(vfront_info(&pair_vf, &info));
+        t.detect_levels = info.scales; /* a camera by itself may have more */
+        for (int c = 0; c < VFRONT_CAMERAS; c++) {
+            vfront_rig_t single = rig;
+            single.cameras = 1;
+            single.camera[0] = rig.camera[c];
+            pair_shot(&single, &t, (swapped ? other : one) + c, &alone[c]);
+            assert_true(both.keypoints_count[c] > 0);
+            pair_same_points(&both, c, &alone[c], 0);
+            assert_int_equal(both.health.dropped[c], alone[c].health.dropped[0]);
+            assert_int_equal(both.health.cells[c], alone[c].health.cells[0]);
+            assert_int_equal(both.health.starved[c], alone[c].health.starved[0]);
+        }
+    }
+}
+
+/** Two front ends that have nothing in common but the machine step in turn: each as when it is alone. */
+static void unlike_neighbours(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = unlike_rig(0);
+    uint64_t want[FRAMES];
+    vfront_frame_t other[FRAMES];
+    vfront_tuning_t t;
+    vfront_tuning_default(&t);
+    t.detect_score = VFRONT_SCORE_MT;
+    t.detect_rank = 0;
+    t.detect_levels = 2;
+    t.select_points = 13;
+    t.track_target = 40;
+    for (int alone = 1; alone >= 0; alone--) {
+        must(vfront_init(&pair_twin, &rig, &t, pair_port));
+        for (uint64_t i = 0; i < FRAMES; i++) {
+            const vfront_frame_t f = pair_frame(i);
+            const vfront_result_t *a = NULL, *b;
+            other[i] = pair_frame(2 * i + 5);
+            other[i].picture[0] = scene_picture(&wide, wide_grey);
+            other[i].picture[VFRONT_CAMERAS - 1] = scene_picture(&high, high_grey);
+            must(vfront_submit(&pair_twin, &other[i]));
+            if (!alone) must(vfront_submit(&pair_vf, &f));
+            must(vfront_wait(&pair_twin, UINT32_MAX, &b));
+            if (!alone) must(vfront_wait(&pair_vf, UINT32_MAX, &a));
+            if (alone) want[i] = vfront_digest(b);
+            assert_true(vfront_digest(b) == want[i]);
+            assert_true(alone || vfront_digest(a) == digest[i]);
+        }
+        vfront_shutdown(&pair_twin);
+    }
+}
+
 /** A vfront_t need only be aligned to 8 bytes. */
 static void any_place(void **state)
 {
@@ -281,6 +400,39 @@ static void mask_frame(vfront_frame_t *f, uint32_t pitch, const uint8_t *mask)
     }
 }
 
+/** Of key points, too, none lies under the mask, and there are some in each camera. */
+static void points_seen(const vfront_result_t *r)
+{
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        assert_true(r->keypoints_count[c] > 0);
+        for (uint32_t k = 0; k < r->keypoints_count[c]; k++)
+            assert_true(hole[(int)(r->keypoints[c][k].y_px + 0.5f)][(int)(r->keypoints[c][k].x_px + 0.5f)]);
+    }
+}
+
+/** A lattice of pixels that are seen, under a mask of all else: what is searched is single pixels, on every level. */
+static void mask_with_gaps(void **state)
+{
+    (void)state;
+    vfront_tuning_t t;
+    vfront_tuning_default(&t);
+    t.describe_margin_px = 4;
+    uint32_t coarse = 0;
+    for (int y = 0; y < 120; y++)
+        for (int x = 0; x < 160; x++) hole[y][x] = x % 3 == 0 && y % 2 == 0;
+    const vfront_rig_t rig = masked_rig(167, hole[0]);
+    vfront_shutdown(&pair_vf);
+    must(vfront_init(&pair_vf, &rig, &t, pair_port));
+    for (uint64_t i = 0; i < FRAMES; i++) {
+        const vfront_frame_t f = pair_frame(i);
+        const vfront_result_t *r;
+        must(vfront_step(&pair_vf, &f, &r));
+        points_seen(r);
+        for (uint32_t k = 0; k < r->keypoints_count[0]; k++) coarse += r->keypoints[0][k].level > 0;
+    }
+    assert_true(coarse > 20);
+}
+
 /** A static mask, the same mask with every frame, half of it each way, at several pitches and values: all the same. */
 static void masks(void **state)
 {
@@ -313,6 +465,7 @@ static void masks(void **state)
             assert_true(r->tracks_count > 0 && r->keypoints_count[0] > 0);
             for (uint32_t k = 0; k < r->tracks_count; k++)
                 assert_true(hole[(int)(r->tracks[k].y_px + 0.5f)][(int)(r->tracks[k].x_px + 0.5f)]);
+            points_seen(r);
         }
         assert_true(want[0] != digest[0]);
     }
@@ -522,15 +675,18 @@ static void digest_covers(void **state)
     changed.health.reset_counter ^= 1;
     memset(changed.tracks + r.tracks_count, 0x5a, sizeof *r.tracks);
     memset(changed.lost + r.lost_count, 0x5a, sizeof *r.lost);
-    for (int c = 0; c < VFRONT_CAMERAS; c++) memset(changed.keypoints[c] + r.keypoints_count[c], 0x5a, sizeof **r.keypoints);
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        memset(changed.keypoints[c] + r.keypoints_count[c], 0x5a, sizeof **r.keypoints);
+        memset(changed.descriptors[c] + r.descriptors_count[c], 0x5a, sizeof **r.descriptors);
+    }
     assert_true(vfront_digest(&changed) == want);
 
 #define SEEN(member)                                              \
     do {                                                          \
-        for (size_t i = 0; i < sizeof r.member; i++) {            \
+        for (size_t i = 0; i < 8 * sizeof r.member; i++) {        \
             changed = r;                                          \
-            ((uint8_t *)&changed.member)[i] ^= 1;                 \
-            if (vfront_digest(&changed) == want) fail_msg("byte %d of " #member " does not count", (int)i); \
+            ((uint8_t *)&changed.member)[i / 8] ^= (uint8_t)(1u << i % 8); \
+            if (vfront_digest(&changed) == want) fail_msg("bit %d of " #member " does not count", (int)i); \
         }                                                         \
     } while (0)
     SEEN(t_ns); SEEN(t_mid_ns); SEEN(frame);
@@ -539,6 +695,17 @@ static void digest_covers(void **state)
     SEEN(health.brightness_grey); SEEN(health.sharpness_grey); SEEN(health.dark_permille); SEEN(health.bright_permille);
     SEEN(tracks[0]); SEEN(tracks[1].score); SEEN(lost[0]); SEEN(lost[1].end); SEEN(keypoints[0][0]);
     SEEN(keypoints[VFRONT_CAMERAS - 1][1]);
+    SEEN(health.dropped); SEEN(health.full);
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        const uint32_t last = r.keypoints_count[c] - 1;
+        assert_true(last > 10 && r.descriptors_count[c] == last + 1);
+        SEEN(keypoints[c][last].angle_rad); SEEN(keypoints[c][last].score); SEEN(keypoints[c][last].level);
+        SEEN(descriptors[c][0]); SEEN(descriptors[c][last]);
+        changed = r, changed.descriptors_count[c]--;
+        assert_true(vfront_digest(&changed) != want);
+        changed = r, changed.descriptors_count[c] = 0;
+        assert_true(vfront_digest(&changed) != want);
+    }
     changed = r, changed.tracks_count--;
     assert_true(vfront_digest(&changed) != want);
     changed = r, changed.lost_count--;
@@ -554,6 +721,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         AFTER(after_reset),   AFTER(after_restart),   AFTER(side_by_side),
+        AFTER(points_after_reset), AFTER(points_of_a_picture), AFTER(cameras_of_two_sizes),
+        AFTER(unlike_neighbours),  AFTER(mask_with_gaps),
         AFTER(any_place),     AFTER(lifetimes),       AFTER(input_buffers),
         AFTER(input_buffers_as_host_memory),          AFTER(formats_and_pitches),
         AFTER(over_range),    AFTER(uniform_pictures),    AFTER(masks),           AFTER(mask_of_ones),

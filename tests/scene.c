@@ -37,6 +37,20 @@ void scene_draw(const struct scene *scene, int32_t number, uint8_t *grey, uint32
     }
 }
 
+void scene_fill(uint8_t *grey, int32_t width, int32_t height, enum scene_fill fill, int32_t side_px)
+{
+    for (int32_t y = 0; y < height; y++)
+        for (int32_t x = 0; x < width; x++) {
+            const int32_t i = x / side_px, j = y / side_px;
+            const int bright = fill == SCENE_STRIPES_Y ? i % 2
+                               : fill == SCENE_STRIPES_X ? j % 2
+                               : fill == SCENE_TILES     ? i % 2 && j % 2
+                                                         : (i + j) % 2;
+            const uint32_t noise = scene_hash((uint32_t)side_px, (uint32_t)x, (uint32_t)y) & 255;
+            grey[y * width + x] = (uint8_t)(fill == SCENE_NOISE ? noise : bright ? 220 : 30);
+        }
+}
+
 uint32_t scene_pixel_bytes(vfront_format_t format) { return format == VFRONT_GREY8 || format == VFRONT_NV12 ? 1 : 2; }
 
 void scene_pack(void *to, uint32_t to_pitch, const uint8_t *grey, uint32_t grey_pitch, int32_t width, int32_t height,

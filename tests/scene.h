@@ -15,6 +15,13 @@ struct scene {
 /** Draws frame `number` as 8-bit grey, [height][pitch]. */
 void scene_draw(const struct scene *scene, int32_t number, uint8_t *grey, uint32_t pitch);
 
+/** Pictures that a detector finds hard, in rows without gaps. Noise: corners everywhere. Stripes, `side_px` wide, along y or else
+ *  along x: none, on any level, since an arc of 9 pixels of the circle always holds one as bright as the centre. Tiles, bright
+ *  ones of `side_px` in every second place of every second row: corners by the hundred, all alike. Checkers: tiles in all rows,
+ *  by turns. */
+enum scene_fill { SCENE_NOISE, SCENE_STRIPES_Y, SCENE_STRIPES_X, SCENE_TILES, SCENE_CHECKERS };
+void scene_fill(uint8_t *grey, int32_t width, int32_t height, enum scene_fill fill, int32_t side_px);
+
 /** Bytes of a pixel of a format. */
 uint32_t scene_pixel_bytes(vfront_format_t format);
 

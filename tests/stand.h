@@ -73,39 +73,99 @@ static inline int fits(int32_t width, int32_t height, int32_t pitch)
     return width <= VFRONT_WIDTH && height <= VFRONT_HEIGHT && pitch <= VFRONT_WIDTH;
 }
 
-/** Levels of a picture: halved while both sides keep 16 px. */
-static inline int32_t count_levels(int32_t width, int32_t height)
-{
-    int32_t levels = 1;
-    while (levels < VFRONT_LEVELS && width / 2 >= 16 && height / 2 >= 16) {
-        width /= 2;
-        height /= 2;
-        levels++;
-    }
-    return levels;
-}
-
 /** Levels 1 and 2 for tests by hand; 0 where the config has none, and the test is skipped. */
 enum { HALF = VFRONT_LEVELS > 1, QUARTER = VFRONT_LEVELS > 2 ? 2 : 0 };
 
-/** Lays out a camera's levels. Rows of all levels are `slack` * 64 bytes longer than they must be, where there is room. */
-static inline void lay_out_levels(int32_t camera, int32_t width, int32_t height, int32_t slack)
+/** (VFRONT_SCALE_NUM / VFRONT_SCALE_DEN)^n, and in the other direction; products of whole numbers, so only the division rounds. */
+static inline long double scale_ratio(int32_t n)
+{
+    long double num = 1.0L, den = 1.0L;
+    for (int32_t i = 0; i < VFRONT_SCALES && (i < n || i < -n); i++) {
+        num *= VFRONT_SCALE_NUM;
+        den *= VFRONT_SCALE_DEN;
+    }
+    return n < 0 ? den / num : num / den;
+}
+
+/** Whole pixels of a level under `size` of level 0, whose far edge is taken to the level in 1/256 px. */
+static inline int32_t scaled_size(int32_t size, int32_t level)
+{
+    const double inverse = (double)floorl(scale_ratio(-level) * 524288.0L + 0.5L);
+    return (int32_t)floor(floor(size * inverse / 2048.0 + 0.5) / 256.0);
+}
+
+/** Sets the size of a level. Its rows are `slack` * 64 bytes longer than they must be, where `widest` bytes are enough for that. */
+static inline void set_level(struct vf_level *l, int32_t width, int32_t height, int32_t slack, int32_t widest)
+{
+    l->width = width;
+    l->height = height;
+    l->pitch = (width + 63) / 64 * 64;
+    if (l->pitch + 64 * slack <= widest) l->pitch += 64 * slack;
+}
+
+/** Halves of a camera's picture. */
+static inline void lay_out_halves(int32_t camera, int32_t width, int32_t height, int32_t slack)
 {
     uint32_t offset = 0;
-    for (int32_t i = 0; i < VFRONT_LEVELS; i++) {
+    for (int32_t i = 0; i < VFRONT_LEVELS; i++, width /= 2, height /= 2) {
         struct vf_level *l = &step.geometry.level[camera][i];
-        l->width = width;
-        l->height = height;
-        l->pitch = (width + 63) / 64 * 64;
-        if (l->pitch + 64 * slack <= VFRONT_WIDTH >> i) l->pitch += 64 * slack;
+        set_level(l, width, height, slack, VFRONT_WIDTH >> i);
         l->offset = offset;
         offset += (uint32_t)(l->pitch * height);
-        width /= 2;
-        height /= 2;
     }
 }
 
-/** Makes a step of `cameras` cameras that have one size; standard tuning, whole arena scribbled over. */
+/** Its levels VFRONT_SCALE_NUM / VFRONT_SCALE_DEN apart: the first is that of the halves, and lies there; level 1 comes first here. */
+static inline void lay_out_scales(int32_t camera, int32_t width, int32_t height, int32_t slack)
+{
+    uint32_t offset = 0;
+    step.geometry.scale[camera][0] = step.geometry.level[camera][0];
+    for (int32_t i = 1; i < VFRONT_SCALES; i++) {
+        struct vf_level *l = &step.geometry.scale[camera][i];
+        set_level(l, scaled_size(width, i), scaled_size(height, i), slack, VFRONT_PITCH(VFRONT_SCALED(VFRONT_WIDTH, i)));
+        l->offset = offset;
+        offset += (uint32_t)(l->pitch * l->height);
+    }
+}
+
+/** A level of a camera. With one level there is no other, and compilers are told so. */
+static inline const struct vf_level *scale_of(int32_t camera, int32_t level)
+{
+    return &step.geometry.scale[camera][VFRONT_SCALES > 1 ? level : 0];
+}
+
+/** Levels of a list that leave every camera at least 16 px on a side. */
+static inline int32_t count_levels(const struct vf_level *first, int32_t most, size_t next_camera)
+{
+    int32_t levels = 1;
+    for (; levels < most; levels++)
+        for (int32_t i = 0; i < step.geometry.cameras; i++) {
+            const struct vf_level *l = first + (size_t)i * next_camera + levels;
+            if (l->width < 16 || l->height < 16) return levels;
+        }
+    return levels;
+}
+
+static inline void count_all_levels(void)
+{
+    struct vf_geometry *g = &step.geometry;
+    g->levels = count_levels(g->level[0], VFRONT_LEVELS, VFRONT_LEVELS);
+    g->scales = count_levels(g->scale[0], VFRONT_SCALES, VFRONT_SCALES);
+    for (int32_t i = 0; i < VFRONT_SCALES; i++) {
+        g->step_q16[i] = i < g->scales ? (uint32_t)floorl(scale_ratio(i) * 65536.0L + 0.5L) : 0;
+        g->inverse_q19[i] = i < g->scales ? (uint32_t)floorl(scale_ratio(-i) * 524288.0L + 0.5L) : 0;
+    }
+}
+
+/** Gives a camera of a step that is set up another size. */
+static inline void lay_out_levels(int32_t camera, int32_t width, int32_t height, int32_t slack)
+{
+    lay_out_halves(camera, width, height, slack);
+    lay_out_scales(camera, width, height, slack);
+    count_all_levels();
+}
+
+/** Makes a step of `cameras` cameras that have one size; standard tuning. The arena stays as it is. */
 static inline void set_up(int32_t cameras, int32_t width, int32_t height, int32_t slack)
 {
     memset(&step, 0, sizeof step);
@@ -114,8 +174,11 @@ static inline void set_up(int32_t cameras, int32_t width, int32_t height, int32_
     step.parity = roll(2);
     vfront_tuning_default(&step.tuning);
     step.geometry.cameras = cameras;
-    step.geometry.levels = count_levels(width, height);
-    for (int32_t i = 0; i < cameras; i++) lay_out_levels(i, width, height, slack);
+    for (int32_t i = 0; i < cameras; i++) {
+        lay_out_halves(i, width, height, slack);
+        lay_out_scales(i, width, height, slack);
+    }
+    count_all_levels();
 }
 
 /** Gives every camera a grid of cells. Returns whether the config has room for it. */

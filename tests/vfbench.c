@@ -158,16 +158,20 @@ static void draw_pictures(int width, int height)
         }
 }
 
-static void start(int width, int height, const vfront_tuning_t *tuning, vfront_port_t port)
+static void start_rig(int width, int height, int cameras, const vfront_tuning_t *tuning, vfront_port_t port)
 {
-    vfront_rig_t rig = {.cameras = 1};
-    rig.camera[0].width_px = width;
-    rig.camera[0].height_px = height;
+    vfront_rig_t rig = {.cameras = cameras};
+    for (int c = 0; c < cameras; c++) {
+        rig.camera[c].width_px = width;
+        rig.camera[c].height_px = height;
+    }
     const vfront_status_t status = vfront_init(&vf, &rig, tuning, port);
     if (!status) return;
     fprintf(stderr, "vfcheck: %s: %s\n", vfront_status_name(status), vfront_detail(&vf));
     exit(1);
 }
+
+static void start(int width, int height, const vfront_tuning_t *tuning, vfront_port_t port) { start_rig(width, height, 1, tuning, port); }
 
 /** There and back through the pictures, so that motion is small at the turns, too. */
 static const uint8_t *pick(enum fill fill, long frame)
@@ -181,11 +185,13 @@ static double submit_us; /* what the last vfront_submit() took */
 static const vfront_result_t *step(int width, int height, enum fill fill, long frame)
 {
     vfront_frame_t f = {.t_ns = (uint64_t)(frame + 1) * 10000000u};
-    f.picture[0].data = pick(fill, frame);
-    f.picture[0].width_px = width;
-    f.picture[0].height_px = height;
-    f.picture[0].pitch_bytes = (uint32_t)width;
-    f.picture[0].memory = VFRONT_PINNED_MEMORY;
+    for (int c = 0; c < state_of(&vf)->rig.cameras; c++) {
+        f.picture[c].data = pick(fill, frame + c);
+        f.picture[c].width_px = width;
+        f.picture[c].height_px = height;
+        f.picture[c].pitch_bytes = (uint32_t)width;
+        f.picture[c].memory = VFRONT_PINNED_MEMORY;
+    }
     const vfront_result_t *r;
     const double begin = now_us();
     vfront_status_t status = vfront_submit(&vf, &f);
@@ -197,13 +203,13 @@ static const vfront_result_t *step(int width, int height, enum fill fill, long f
 }
 
 struct wall {
-    float p50, p99, p999, most, device, submit, tracks;
+    float p50, p99, p999, most, device, submit, tracks, keypoints;
     float stage[VFRONT_STAGES];
 };
 
 static struct wall measure_steps(int width, int height, enum fill fill, long steps)
 {
-    struct wall w = {0, 0, 0, 0, 0, 0, 0, {0}};
+    struct wall w = {0, 0, 0, 0, 0, 0, 0, 0, {0}};
     float *time = malloc(sizeof(float) * (size_t)steps);
     if (!time) exit(1);
     for (long i = -50; i < steps; i++) {
@@ -214,6 +220,7 @@ static struct wall measure_steps(int width, int height, enum fill fill, long ste
         w.device += r->timing.device_us;
         w.submit += (float)submit_us;
         w.tracks += (float)r->health.followed;
+        w.keypoints += (float)r->keypoints_count[0];
         for (int s = 0; s < VFRONT_STAGES; s++) w.stage[s] += r->timing.stage_us[s];
     }
     qsort(time, (size_t)steps, sizeof *time, by_value);
@@ -224,6 +231,7 @@ static struct wall measure_steps(int width, int height, enum fill fill, long ste
     w.device /= (float)steps;
     w.submit /= (float)steps;
     w.tracks /= (float)steps;
+    w.keypoints /= (float)steps;
     for (int s = 0; s < VFRONT_STAGES; s++) w.stage[s] /= (float)steps;
     free(time);
     return w;
@@ -234,7 +242,7 @@ static void print_wall(const char *what, const struct wall *w, float floor)
     printf("%-44s %7.1f us p50 %7.1f p99 (%4.1f x empty graph)  submit %.1f device %5.1f |", what, (double)w->p50, (double)w->p99,
            (double)(w->p50 / floor), (double)w->submit, (double)w->device);
     for (int s = 0; s < VFRONT_STAGES; s++) printf(" %s %.1f", vfront_stage_name((size_t)s), (double)w->stage[s]);
-    printf(" | %.0f followed\n", (double)w->tracks);
+    printf(" | %.0f followed, %.0f key points\n", (double)w->tracks, (double)w->keypoints);
 }
 
 /** Wall time of an empty graph of as many dependent nodes as a step has. */
@@ -300,6 +308,7 @@ static void bench_kernels(int width, int height)
         const float us = stage_us(width, height, &t, launch[i]);
         printf("  %-30s %6.2f us (%4.1f x nothing)\n", vfront_stage_name((size_t)i), (double)us, (double)(us / floor));
     }
+    if (options.brief) return;
     static const char *const score[] = {"SAD-B", "SAD-A", "MT"};
     t.detect_levels = 1;
     float radius[5] = {0};
@@ -328,19 +337,106 @@ static void bench_steps(int width, int height, long steps)
     printf("\nsteps, wall time from submit to result, pinned pictures, %dx%d; empty graph of %d nodes: %.1f us\n", width, height,
            VFRONT_STAGES, (double)floor);
     t.detect_levels = 1;
-    t.track_target = 1;
-    t.track_refill_percent = 0;
+    t.detect_rank = t.describe = t.track_target = 0;
     start(width, height, &t, VFRONT_PORT_CUDA);
     struct wall w = measure_steps(width, height, FILL_REAL, steps);
     print_wall("  FAST SAD-A, 1 level, no tracks", &w, floor);
     vfront_shutdown(&vf);
     t = standard();
     t.detect_levels = 2;
-    t.track_target = 200;
+    t.detect_rank = t.describe = 0;
     start(width, height, &t, VFRONT_PORT_CUDA);
     w = measure_steps(width, height, FILL_REAL, steps);
     print_wall("  mono: 5 levels, detect on 2, track 200", &w, floor);
     vfront_shutdown(&vf);
+    t = standard();
+    start(width, height, &t, VFRONT_PORT_CUDA);
+    w = measure_steps(width, height, FILL_REAL, steps);
+    print_wall("  standard: the same, 8 levels, descriptors", &w, floor);
+    vfront_shutdown(&vf);
+}
+
+/* ---- key points across scales: the rows of papers 001 and 004 ------------------------------------------------------------------- */
+
+/** Tuning for key points alone, with cells that give about as many as Jetson-SLAM's tiles of 30 px. */
+static vfront_tuning_t keypoints_alone(int levels)
+{
+    vfront_tuning_t t = standard();
+    t.track_target = 0;
+    t.detect_levels = vf_min(levels, VFRONT_SCALES);
+    return t;
+}
+
+static struct wall bench_keypoints(const char *what, int width, int height, int cameras, enum fill fill, vfront_tuning_t t, float floor)
+{
+    start_rig(width, height, cameras, &t, VFRONT_PORT_CUDA);
+    const struct wall w = measure_steps(width, height, fill, 1000);
+    print_wall(what, &w, floor);
+    vfront_shutdown(&vf);
+    return w;
+}
+
+/** Time of detect and select, and how many key points that gives. */
+static void bench_culling(const char *what, int number, int width, int height, const vfront_tuning_t *t)
+{
+    start(width, height, t, VFRONT_PORT_CUDA);
+    const uint32_t count = step(width, height, FILL_REAL, 0)->keypoints_count[0];
+    vfront_shutdown(&vf);
+    printf("  %s %3d  detect %6.2f us, select %6.2f us, %5u key points\n", what, number, (double)stage_us(width, height, t, vf_detect_cuda),
+           (double)stage_us(width, height, t, vf_select_cuda), count);
+}
+
+static void bench_tables(int width, int height)
+{
+    static const int cell[] = {3, 5, 8, 12, 16, 24, 32, 48, 64, 100};
+    vfront_tuning_t t = keypoints_alone(8);
+    printf("\nculling against the size of a cell, %dx%d, 8 levels (paper 004, figure 9a)\n", width, height);
+    for (size_t i = 0; i < sizeof cell / sizeof *cell; i++) {
+        t.cell_width_px = t.cell_height_px = cell[i];
+        const int cells = ((width + cell[i] - 1) / cell[i]) * ((height + cell[i] - 1) / cell[i]);
+        if (cells <= VFRONT_CELLS) bench_culling("cell", cell[i], width, height, &t);
+    }
+    printf("against the number of levels\n");
+    for (int levels = 1; levels <= VFRONT_SCALES; levels++) {
+        t = keypoints_alone(levels);
+        bench_culling("levels", levels, width, height, &t);
+    }
+    printf("with aggregation in a window (paper 004, figures 9b to 9d)\n");
+    for (int window = 0; window <= 9; window += 3) {
+        t = keypoints_alone(8);
+        t.select_window_px = window;
+        bench_culling("window", window, width, height, &t);
+    }
+    printf("Harris response against the number of corners (paper 001, figures 12 and 13): threshold, detect without / with it\n");
+    for (int threshold = 80; threshold >= 2; threshold /= 2) {
+        t = keypoints_alone(8);
+        t.detect_threshold = threshold;
+        t.detect_rank = 0;
+        const float without = stage_us(width, height, &t, vf_detect_cuda);
+        t.detect_rank = 1;
+        const float with = stage_us(width, height, &t, vf_detect_cuda);
+        printf("  threshold %3d  %6.2f / %6.2f us, %.2f x\n", threshold, (double)without, (double)with, (double)(with / without));
+    }
+}
+
+static void bench_scales(int width, int height)
+{
+    const float floor = empty_graph_wall(VFRONT_STAGES - 3);
+    vfront_tuning_t t = keypoints_alone(8);
+    printf("\nkey points with descriptors on the host, from pinned pictures, %dx%d\n", width, height);
+    const struct wall natural = bench_keypoints("  8 levels, one picture", width, height, 1, FILL_REAL, t, floor);
+    t.select_window_px = 3;
+    bench_keypoints("  the same with aggregation", width, height, 1, FILL_REAL, t, floor);
+    t.select_window_px = 0;
+    if (VFRONT_CAMERAS > 1) bench_keypoints("  stereo pair", width, height, 2, FILL_REAL, t, floor);
+    const struct wall noise = bench_keypoints("  8 levels, one picture of noise", width, height, 1, FILL_NOISE, t, floor);
+    printf("    noise to natural %.2f\n", (double)(noise.p50 / natural.p50));
+    t.describe = 0;
+    bench_keypoints("  8 levels, no descriptors", width, height, 1, FILL_REAL, t, floor);
+    t = keypoints_alone(4);
+    t.detect_threshold = 20;
+    t.select_points = VFRONT_KEYPOINTS;
+    bench_keypoints("  4 levels, threshold 20", width, height, 1, FILL_REAL, t, floor);
 }
 
 /* ---- a part of the chip ---------------------------------------------------------------------------------------------------------- */
@@ -387,10 +483,14 @@ static void bench_all(void)
 {
     draw_pictures(WIDTH, HEIGHT);
     bench_kernels(WIDTH, HEIGHT);
+    bench_scales(WIDTH, HEIGHT);
+    if (options.brief) return;
     bench_steps(WIDTH, HEIGHT, 2000);
+    bench_tables(WIDTH, HEIGHT);
     if (VFRONT_WIDTH < 1920 || VFRONT_HEIGHT < 1080) return;
     draw_pictures(1920, 1080);
     bench_steps(1920, 1080, 500);
+    bench_scales(1920, 1080);
 }
 
 static void bench_host(void)

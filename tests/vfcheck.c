@@ -119,6 +119,9 @@ static void report_failure(const struct vf_case *k, int frame, const char *what)
            k->cameras, fill_name[k->fill], frame, what, (unsigned long long)options.seed, k->number);
 }
 
+static int width_of(const struct vf_case *k, int camera) { return camera ? k->second_width : k->width; }
+static int height_of(const struct vf_case *k, int camera) { return camera ? k->second_height : k->height; }
+
 /** First differing byte of two ranges, or -1. */
 static long differs(const void *a, const void *c, size_t bytes)
 {
@@ -201,15 +204,15 @@ static void pick_frame(const struct vf_case *k, int frame, vfront_frame_t *f)
     for (int c = 0; c < k->cameras; c++) {
         vfront_picture_t *p = &f->picture[c];
         p->data = b.picture[c] + k->skew;
-        p->width_px = k->width;
-        p->height_px = k->height;
+        p->width_px = width_of(k, c);
+        p->height_px = height_of(k, c);
         p->pitch_bytes = (uint32_t)k->pitch;
         p->format = k->format;
         p->memory = VFRONT_PINNED_MEMORY;
         if (!k->frame_mask) continue;
         p->mask = b.mask;
-        p->mask_width_px = k->width;
-        p->mask_height_px = k->height;
+        p->mask_width_px = width_of(k, c);
+        p->mask_height_px = height_of(k, c);
         p->mask_pitch_bytes = (uint32_t)k->width;
     }
     if (k->rotation == 1) {
@@ -225,18 +228,19 @@ static void draw_frame(const struct vf_case *k, int frame)
     static uint8_t grey[VFRONT_PICTURE_BYTES];
     const int bytes = vf_format_bytes((uint32_t)k->format);
     for (int c = 0; c < k->cameras; c++) {
+        const int width = width_of(k, c), height = height_of(k, c);
         if (k->fill == FILL_REAL)
-            real_picture(grey, k->width, k->height, frame + 2 * c);
+            real_picture(grey, width, height, frame + 2 * c);
         else
-            draw(k->fill, grey, k->width, k->height, k->width, frame + 2 * c);
-        for (int y = 0; y < k->height; y++) {
+            draw(k->fill, grey, width, height, width, frame + 2 * c);
+        for (int y = 0; y < height; y++) {
             uint8_t *row = b.picture[c] + k->skew + (size_t)y * (size_t)k->pitch;
             if (bytes == 1) {
-                memcpy(row, grey + y * k->width, (size_t)k->width);
+                memcpy(row, grey + y * width, (size_t)width);
                 continue;
             }
-            for (int x = 0; x < k->width; x++) {
-                const uint32_t g = grey[y * k->width + x];
+            for (int x = 0; x < width; x++) {
+                const uint32_t g = grey[y * width + x];
                 const int shift = vf_format_bits((uint32_t)k->format) - 8;
                 const uint16_t wide = k->format == VFRONT_YUYV ? (uint16_t)(g | random_number(256) << 8)
                                                                : (uint16_t)(g << shift | random_number(1u << shift));
@@ -255,11 +259,11 @@ static void run_case(const struct vf_case *k)
     static uint8_t still_mask[VFRONT_PICTURE_BYTES];
     for (int i = 0; i < k->width * k->height; i++) still_mask[i] = (uint8_t)(i % k->width < k->width - 30 || i / k->width > 25);
     for (int c = 0; c < k->cameras; c++) {
-        rig.camera[c].width_px = k->width;
-        rig.camera[c].height_px = k->height;
-        rig.camera[c].fx_px = rig.camera[c].fy_px = k->width;
-        rig.camera[c].cx_px = k->width / 2;
-        rig.camera[c].cy_px = k->height / 2;
+        rig.camera[c].width_px = width_of(k, c);
+        rig.camera[c].height_px = height_of(k, c);
+        rig.camera[c].fx_px = rig.camera[c].fy_px = width_of(k, c);
+        rig.camera[c].cx_px = width_of(k, c) / 2;
+        rig.camera[c].cy_px = height_of(k, c) / 2;
         rig.camera[c].mask = k->static_mask ? still_mask : NULL;
         rig.camera[c].mask_pitch_bytes = (uint32_t)k->width;
     }
@@ -314,6 +318,7 @@ static void random_tuning(vfront_tuning_t *t, const struct vf_case *k)
         if (random_number(3)) vfront_tuning_set(t, e->name, value);
     }
     if (t->detect_threshold_low >= t->detect_threshold) t->detect_threshold_low = 0;
+    if (t->detect_arc_most < t->detect_arc) t->detect_arc_most = 16;
     if (random_number(2)) t->detect_border_px = 3 + (int32_t)random_number(20);
     while (((k->width + t->cell_width_px - 1) / t->cell_width_px) * ((k->height + t->cell_height_px - 1) / t->cell_height_px) > VFRONT_CELLS) {
         t->cell_width_px++;
@@ -324,6 +329,9 @@ static void random_tuning(vfront_tuning_t *t, const struct vf_case *k)
     if (random_number(2)) t->track_texture = (int32_t)random_number(10);
     if (random_number(2)) t->track_residual_grey = 5 + (int32_t)random_number(60);
     if (random_number(2)) t->track_target = VFRONT_TRACKS;
+    if (random_number(2)) t->detect_levels = VFRONT_SCALES;
+    if (random_number(2)) t->select_points = 1 + (int32_t)random_number(VFRONT_KEYPOINTS);
+    if (random_number(2)) t->select_window_px = (int32_t)random_number(8);
 }
 
 static struct vf_case make_case(int number, int sizes_per_fill)
@@ -338,6 +346,8 @@ static struct vf_case make_case(int number, int sizes_per_fill)
     if (k.width > VFRONT_WIDTH) k.width = VFRONT_WIDTH;
     if (k.height > VFRONT_HEIGHT) k.height = VFRONT_HEIGHT;
     k.cameras = 1 + (int)random_number(VFRONT_CAMERAS);
+    k.second_width = random_number(3) ? k.width : 16 + (int)random_number((uint32_t)k.width - 15);
+    k.second_height = random_number(3) ? k.height : 16 + (int)random_number((uint32_t)k.height - 15);
     k.format = (vfront_format_t)(random_number(2) ? 0 : random_number(6));
     const int bytes = vf_format_bytes((uint32_t)k.format);
     k.pitch = bytes * k.width + bytes * (int)(random_number(2) ? random_number(40) : 0);
@@ -354,10 +364,10 @@ static struct vf_case make_case(int number, int sizes_per_fill)
 
 static void usage(void)
 {
-    puts("vfcheck [--seed N] [--case N] [--cases N] [--frames N] [--pictures DIR] [--bench] [--latency STEPS] [--verbose]\n"
+    puts("vfcheck [--seed N] [--case N] [--cases N] [--frames N] [--pictures DIR] [--bench [--brief]] [--latency STEPS] [--verbose]\n"
          "Every stage's host form against its kernel, byte by byte, on random, adversarial and real pictures, and both ports end to\n"
-         "end. --pictures: PGM files of one size, taken in the order of their names. --bench: times, if all agree. --latency: so\n"
-         "many steps of each kind of picture. Exit: 0 all agree, 1 not, 2 usage, 77 no device.");
+         "end. --pictures: PGM files of one size, taken in the order of their names. --bench: times, if all agree; with --brief\n"
+         "those of the kernels and of a few steps. --latency: so many steps of each kind of picture. Exit: 0 all agree, 1 not, 2 usage, 77 no device.");
 }
 
 static int parse(int argc, char **argv)
@@ -365,6 +375,7 @@ static int parse(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         const int more = i + 1 < argc;
         if (!strcmp(argv[i], "--bench")) options.bench = 1;
+        else if (!strcmp(argv[i], "--brief")) options.brief = 1;
         else if (!strcmp(argv[i], "--verbose")) options.verbose = 1;
         else if (!strcmp(argv[i], "--seed") && more) options.seed = strtoull(argv[++i], NULL, 0);
         else if (!strcmp(argv[i], "--case") && more) options.only = atoi(argv[++i]) + 1;

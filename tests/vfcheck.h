@@ -15,6 +15,7 @@ extern const char *const fill_name[FILLS];
 
 struct vf_case {
     int number, width, height, cameras, pitch, skew;
+    int second_width, second_height; /* of the second camera: at most the first's */
     int static_mask, frame_mask, rotation, reset;
     enum fill fill;
     vfront_format_t format;
@@ -23,7 +24,7 @@ struct vf_case {
 
 struct options {
     uint64_t seed;
-    int only, cases, frames, bench, verbose;
+    int only, cases, frames, bench, brief, verbose;
     long latency;
     const char *pictures;
 };

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+#include "stages.h"
+
+#if VFRONT_DESCRIPTORS
+
+#include "describe_pattern.h"
+
+/** Sides of the squares of pixels that a key point is described from. */
+#define DISC_SIDE (2 * VF_DISC + 1)
+#define REACH_SIDE (2 * VF_REACH + 1)
+
+static const int8_t pattern[256][4] = {VF_PATTERN_PAIRS};
+
+/** Places of all pairs, turned, as offsets from the key point: first and second of each pair in turn. */
+#define PLACES 512
+
+/** The square of `side` px around (x, y), in place where it lies within the level, else copied to `room`. */
+static const uint8_t *square(const uint8_t *pixels, const struct vf_level *l, int32_t x, int32_t y, int32_t side, uint8_t *room,
+                             ptrdiff_t *pitch)
+{
+    const int32_t x0 = x - side / 2, y0 = y - side / 2;
+    *pitch = l->pitch;
+    if (x0 >= 0 && y0 >= 0 && x0 + side <= l->width && y0 + side <= l->height) return pixels + (ptrdiff_t)y0 * l->pitch + x0;
+    *pitch = side;
+    for (int32_t v = 0; v < side; v++)
+        for (int32_t u = 0; u < side; u++)
+            room[v * side + u] = pixels[(ptrdiff_t)vf_mirror(y0 + v, l->height) * l->pitch + vf_mirror(x0 + u, l->width)];
+    return room;
+}
+
+VF_HOT static void add_disc_row(int32_t *restrict mx, int32_t *restrict sum, const uint8_t *restrict row, int32_t half)
+{
+    int32_t x = 0, all = 0;
+    for (int32_t u = -half; u <= half; u++) {
+        x += u * row[u];
+        all += row[u];
+    }
+    *mx += x;
+    *sum = all;
+}
+
+/** First moments of the disc in the middle of a square. */
+static void moments(const uint8_t *disc, ptrdiff_t pitch, int32_t *mx, int32_t *my)
+{
+    *mx = *my = 0;
+    for (int32_t v = -VF_DISC; v <= VF_DISC; v++) {
+        int32_t sum;
+        add_disc_row(mx, &sum, disc + (v + VF_DISC) * pitch + VF_DISC, vf_disc_half(v));
+        *my += v * sum;
+    }
+}
+
+VF_HOT static void turn_places(int32_t *restrict offset, const int8_t (*restrict at)[2], int32_t pitch, struct vf_turn t)
+{
+    for (int32_t i = 0; i < PLACES; i++) offset[i] = vf_turned_y(t, at[i][0], at[i][1]) * pitch + vf_turned_x(t, at[i][0], at[i][1]);
+}
+
+static vfront_descriptor_t compare_pairs(const uint8_t *smooth, ptrdiff_t pitch, struct vf_turn t)
+{
+    const uint8_t *centre = smooth + VF_REACH * pitch + VF_REACH;
+    int32_t offset[PLACES];
+    vfront_descriptor_t d;
+    turn_places(offset, (const int8_t(*)[2])pattern, (int32_t)pitch, t);
+    for (int32_t i = 0; i < 8; i++) {
+        const int32_t *pair = offset + 64 * i;
+        uint32_t word = 0;
+        for (int32_t k = 0; k < 32; k++) word |= (uint32_t)(centre[pair[2 * k]] < centre[pair[2 * k + 1]]) << k;
+        d.word[i] = word;
+    }
+    return d;
+}
+
+static void describe_one(const struct vf_step *s, int32_t camera, uint32_t i)
+{
+    struct vf_describe_memory *m = &s->memory->describe;
+    const struct vf_corner c = vf_detect_corner(s->memory->select.key[camera][i]);
+    const struct vf_level *l = &s->geometry.scale[camera][c.level];
+    uint8_t room[REACH_SIDE * REACH_SIDE];
+    ptrdiff_t pitch = 0;
+    int32_t mx, my;
+    const uint8_t *disc = square(vf_scale_pixels(s, camera, c.level), l, c.x, c.y, DISC_SIDE, room, &pitch);
+    moments(disc, pitch, &mx, &my);
+    m->angle[camera][i] = vf_angle((float)my, (float)mx);
+    const uint8_t *smooth = square(vf_smooth_pixels(s, camera, c.level), l, c.x, c.y, REACH_SIDE, room, &pitch);
+    m->descriptor[camera][i] = compare_pairs(smooth, pitch, vf_describe_turn(mx, my));
+}
+
+#endif
+
+void vf_describe_host(const struct vf_step *s)
+{
+#if VFRONT_DESCRIPTORS
+    if (!vf_described(&s->tuning)) return;
+    for (int32_t camera = 0; camera < s->geometry.cameras; camera++)
+        for (uint32_t i = 0; i < s->memory->select.count[camera]; i++) describe_one(s, camera, i);
+#else
+    (void)s;
+#endif
+}

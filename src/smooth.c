@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#include "stages.h"
+
+#if VFRONT_DESCRIPTORS
+
+static const uint32_t weight[2 * VF_SMOOTH + 1] = {VF_SMOOTH_WEIGHTS};
+
+VF_HOT static void smooth_columns(uint16_t *restrict sum, const uint8_t *const row[2 * VF_SMOOTH + 1], int32_t width)
+{
+    const uint8_t *a = row[0], *b = row[1], *c = row[2], *d = row[3], *e = row[4], *f = row[5], *g = row[6];
+    for (int32_t x = 0; x < width; x++)
+        sum[x] = (uint16_t)(weight[0] * (uint32_t)(a[x] + g[x]) + weight[1] * (uint32_t)(b[x] + f[x]) + weight[2] * (uint32_t)(c[x] + e[x])
+                            + weight[3] * d[x]);
+}
+
+VF_HOT static void smooth_row(uint8_t *restrict to, const uint16_t *restrict sum, int32_t width)
+{
+    for (int32_t x = 0; x < width; x++)
+        to[x] = vf_scale_round(weight[0] * ((uint32_t)sum[x - 3] + sum[x + 3]) + weight[1] * ((uint32_t)sum[x - 2] + sum[x + 2])
+                               + weight[2] * ((uint32_t)sum[x - 1] + sum[x + 1]) + weight[3] * sum[x]);
+}
+
+/** Down the columns first, then along the rows: both are plain loops that compilers turn into vectors. */
+static void smooth_level(const struct vf_step *s, int32_t camera, int32_t level)
+{
+    const struct vf_level *l = &s->geometry.scale[camera][level];
+    const uint8_t *from = vf_scale_pixels(s, camera, level);
+    uint8_t *to = vf_smooth_pixels(s, camera, level);
+    uint16_t padded[VFRONT_WIDTH + 2 * VF_SMOOTH], *sum = padded + VF_SMOOTH;
+    for (int32_t y = 0; y < l->height; y++) {
+        const uint8_t *row[2 * VF_SMOOTH + 1];
+        for (int32_t k = -VF_SMOOTH; k <= VF_SMOOTH; k++)
+            row[k + VF_SMOOTH] = from + (size_t)vf_mirror(y + k, l->height) * (size_t)l->pitch;
+        smooth_columns(sum, row, l->width);
+        for (int32_t k = 1; k <= VF_SMOOTH; k++) {
+            sum[-k] = sum[k];
+            sum[l->width - 1 + k] = sum[l->width - 1 - k];
+        }
+        smooth_row(to + (size_t)y * (size_t)l->pitch, sum, l->width);
+    }
+}
+
+#endif
+
+void vf_smooth_host(const struct vf_step *s)
+{
+#if VFRONT_DESCRIPTORS
+    if (!vf_described(&s->tuning)) return;
+    for (int32_t camera = 0; camera < s->geometry.cameras; camera++)
+        for (int32_t level = 0; level < vf_scales(s); level++) smooth_level(s, camera, level);
+#else
+    (void)s;
+#endif
+}
