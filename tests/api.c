@@ -799,6 +799,22 @@ static void no_corner(void **state)
     }
 }
 
+/** A spot is no corner while an arc is bounded, and one when it is not. */
+static void spots(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = rig_of(192, 144, 0, 0);
+    const uint8_t *const grey[] = {drawn[0]};
+    vfront_tuning_t t = dense_tuning();
+    t.detect_levels = 1;
+    memset(drawn[0], 40, sizeof drawn[0]);
+    for (int32_t i = 0; i < 64; i++) drawn[0][(i / 8 * 18 + 9) * 192 + i % 8 * 24 + 12] = 200;
+    for (t.detect_arc_most = 13; t.detect_arc_most <= 16; t.detect_arc_most++) {
+        pair_shot(&rig, &t, grey, &shot[0]);
+        assert_int_equal(shot[0].keypoints_count[0], t.detect_arc_most < 16 ? 0 : 64);
+    }
+}
+
 /** Corners everywhere: more than the list holds, of each camera, and every cell has one. */
 static void list_full(void **state)
 {
@@ -1122,7 +1138,7 @@ int main(void)
         LONE(tuning_range),     LONE(tuning_ends),    LONE(tuning_pairs),        LONE(tuning_arguments),
         LONE(tuning_arcs),      LONE(no_corner),      LONE(list_full),           LONE(one_list_full),
         LONE(checkers),         LONE(tracks_full),    LONE(best_stay),           LONE(small_pictures),
-        LONE(levels_searched),  LONE(no_points_wanted), LONE(not_described),     LONE(not_tracked),
+        LONE(spots),            LONE(levels_searched),  LONE(no_points_wanted), LONE(not_described),     LONE(not_tracked),
         LONE(out_of_order),     PAIR(init_twice),     PAIR(wait_without_submit), PAIR(busy),
         PAIR(no_time),          PAIR(null_arguments), PAIR(no_such_camera),      PAIR(bad_frames),
         PAIR(bad_first_frame),  LONE(prior_uncalibrated), PAIR(detail_is_of_the_last_call), PAIR(gap),
