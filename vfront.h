@@ -91,20 +91,23 @@ enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY =
 /** Every tuning value: X(name, default, least, most, "meaning [unit]"). All are integers. */
 #define VFRONT_TUNING(X)                                                                                                               \
     X(detect_levels, VFRONT_SCALES, 1, VFRONT_SCALES, "levels of VFRONT_SCALES searched for corners")                                  \
-    X(detect_threshold, 10, 1, 254, "segment test threshold [grey levels]")                                                            \
-    X(detect_threshold_low, 0, 0, 254, "second threshold, for cells without a corner at the first [grey levels]; 0: none")             \
+    X(detect_threshold, 20, 1, 254, "segment test threshold [grey levels]")                                                            \
+    X(detect_threshold_low, 10, 0, 254, "second threshold; what passes only this ranks behind all that passes the first [grey levels]; 0: none")\
     X(detect_arc, 9, 9, 12, "contiguous pixels of the circle of 16 that make a corner, at least")                                      \
     X(detect_arc_most, 13, 9, 16, "and at most: more are a spot (bounded rectification); 16: no such bound")                           \
     X(detect_score, 1, 0, 2, "corner score: 0 SAD-B, 1 SAD-A, 2 MT; it decides which of close corners stays")                          \
-    X(detect_rank, 1, 0, 1, "what ranks the corners that stay: 0 the corner score, 1 the Harris response")                             \
+    X(detect_rank, 2, 0, 2, "what ranks corners: 0 corner score, 1 Harris response in 7x7 px, 2 that in 5x5 px times the squared score")\
     X(detect_radius, 1, 1, 4, "non-maximum suppression radius [px of its level]")                                                      \
     X(detect_border_px, 8, 3, 512, "margin of the picture without key points and tracks [px]")                                         \
-    X(cell_width_px, 32, 3, 4096, "width of a grid cell, which gives at most one key point of each level [px]")                        \
-    X(cell_height_px, 32, 3, 4096, "height of a grid cell [px]")                                                                       \
-    X(select_window_px, 0, 0, 63, "aggregation over levels: side of the window in which a key point must not be beaten, an even one as the next odd [px]; 0: none") \
+    X(cell_width_px, 32, 3, 4096, "width of a cell of the grid in which tracks are born, at most one in each [px]")                    \
+    X(cell_height_px, 32, 3, 4096, "height of such a cell [px]")                                                                       \
+    X(cull_width_px, 8, 3, 4096, "width of a culling cell, which leaves the best corner of each level [px]")                           \
+    X(cull_height_px, 8, 3, 4096, "height of a culling cell [px]")                                                                     \
+    X(select_window_px, 0, 0, 63, "aggregation over levels: window that no stronger point may share, up to 4 culling cells [px]; 0: none")\
     X(select_points, VFRONT_KEYPOINTS, 0, VFRONT_KEYPOINTS, "most key points of a picture, the best are kept; 0: none are given")      \
+    X(select_share_percent, 91, 0, 100, "share of a level of these, of that of the level before; 0: no shares, the best of all levels together")\
     X(describe, VFRONT_DESCRIPTORS, 0, VFRONT_DESCRIPTORS, "1: key points get an orientation and a descriptor")                        \
-    X(describe_margin_px, 18, 3, 64, "margin of every level without key points, and so births of tracks, when they are described [px of the level]")             \
+    X(describe_margin_px, 19, 3, 64, "margin of every level without corners when key points are described [px of the level]")          \
     X(track_target, (VFRONT_TRACKS > 200 ? 200 : VFRONT_TRACKS), 0, VFRONT_TRACKS, "tracks wanted alive; 0: nothing is tracked")       \
     X(track_refill_percent, 100, 0, 100, "new tracks start when fewer than this share of the target live; 100: every frame")           \
     X(track_distance_px, 12, 0, 256, "least distance of a new track to every other, up to 4 cells [px]")                               \
@@ -240,16 +243,17 @@ typedef struct vfront_lost {
     uint32_t end;     /**< vfront_end_t */
 } vfront_lost_t;
 
-/** A corner, the best of its level in its cell. */
+/** A corner, the best of its level in its culling cell. */
 typedef struct vfront_keypoint {
     float x_px, y_px;  /**< Level 0; multiples of 2^-16. For the pixel (u, v) of a level whose pixels are s times as large:
                             (u + 1/2) s - 1/2, with s = (VFRONT_SCALE_NUM / VFRONT_SCALE_DEN)^level rounded to 2^-16. */
     float angle_rad;   /**< Orientation, -pi..pi, from the x axis towards the y axis: where the patch's centre of brightness lies.
                             0 when it is not described. */
-    uint32_t score;    /**< What ranks it, at least 1. SAD-B, SAD-A: up to 4080; MT: up to 254; Harris: its response times
-                            25 / 2^24, in grey levels^4, from the plain sums of 3x3 Sobel gradients over 7x7 pixels; 1 for what
-                            is below, edges among them. */
-    uint16_t cell;     /**< Row-major number of its cell. */
+    uint32_t score;    /**< What ranks it, at least 1. detect_rank 0: SAD-B, SAD-A up to 4080, MT up to 254. 1: the Harris response
+                            det - 0.04 trace^2 times 25 / 2^24, from plain sums of 3x3 Sobel gradients over 7x7 px [grey
+                            levels^4]. 2: the same over 5x5 px times 25 / 2^14, times the squared corner score (a 16th of it
+                            for SAD-B, SAD-A), over 2^24. 1 for what is below, edges among them. */
+    uint16_t cell;     /**< Row-major number of the cell in which it may start a track. */
     uint8_t level;     /**< 0..detect_levels - 1 */
     uint8_t weak;      /**< 1: found with detect_threshold_low only. */
 } vfront_keypoint_t;
@@ -281,7 +285,8 @@ typedef struct vfront_health {
     uint32_t born;           /**< New tracks. */
     uint32_t ended[VFRONT_ENDS]; /**< Ended tracks by vfront_end_t. */
     uint32_t overflow;       /**< Key points fit for a new track, in a frame that starts some, for which there was no room. */
-    uint32_t dropped[VFRONT_CAMERAS]; /**< Key points beyond select_points: the best were kept. */
+    uint32_t dropped[VFRONT_CAMERAS]; /**< Corners beyond select_points, or their level's share of it: the best were kept. 0 when
+                                            select_points is 0. */
     uint32_t full;           /**< Lists that had no room for all: VFRONT_FULL_TRACKS, VFRONT_FULL_KEYPOINTS << camera. */
     uint32_t gap;            /**< 1: more than health_gap_ms since the frame before. */
     uint32_t reserved;       /**< 0. */
@@ -320,7 +325,7 @@ typedef struct vfront_result {
     vfront_timing_t timing;
     vfront_track_t tracks[VFRONT_TRACKS]; /**< Alive, by rising id. */
     vfront_lost_t lost[VFRONT_TRACKS];    /**< Ended in this step, by rising id. */
-    vfront_keypoint_t keypoints[VFRONT_CAMERAS][VFRONT_KEYPOINTS]; /**< By rising level, then rising cell. */
+    vfront_keypoint_t keypoints[VFRONT_CAMERAS][VFRONT_KEYPOINTS]; /**< By rising level, then rising culling cell. */
 #if VFRONT_DESCRIPTORS
     vfront_descriptor_t descriptors[VFRONT_CAMERAS][VFRONT_KEYPOINTS]; /**< Of the key points, in their order. */
 #endif
@@ -348,7 +353,8 @@ typedef enum vfront_port {
                   (VFRONT_CAMERAS * (2u * VFRONT_PYRAMID_BYTES + 2u * VFRONT_PICTURE_BYTES + 2u * VFRONT_INPUT_BYTES +      \
                                      VFRONT_PICTURE_BYTES + (unsigned)VFRONT_SCALES_BYTES +                                 \
                                      VFRONT_DESCRIPTORS * ((unsigned)VFRONT_SCALES_BYTES + VFRONT_PICTURE_BYTES) +          \
-                                     (16u * VFRONT_SCALES + 8u) * VFRONT_CELLS + 64u * VFRONT_KEYPOINTS) +                  \
+                                     (17u * VFRONT_SCALES) * (VFRONT_CULL_CELLS + 1024u) + 16u * VFRONT_CELLS +             \
+                                     64u * VFRONT_KEYPOINTS) +                                                              \
                    VFRONT_TRACKS * (1640u + 512u) + 3u * (unsigned)sizeof(vfront_result_t) + 65536u))
 
 /** A front end. Zero it (static storage does) before vfront_init(). Its content is the library's. */
@@ -363,8 +369,8 @@ typedef struct vfront_info {
     size_t host_bytes;      /**< sizeof(vfront_t). */
     size_t pinned_bytes;    /**< Pinned memory taken in vfront_init(). */
     size_t device_bytes;    /**< Device memory taken in vfront_init(). */
-    int32_t levels;         /**< Levels of VFRONT_LEVELS built for this picture size. */
-    int32_t scales;         /**< Levels of VFRONT_SCALES built and searched. */
+    int32_t levels;         /**< Levels of VFRONT_LEVELS built: those that leave the smallest picture of the rig 16 px. */
+    int32_t scales;         /**< Levels of VFRONT_SCALES built and searched, likewise. */
     int32_t cells[VFRONT_CAMERAS]; /**< Cells of each camera's grid. */
 } vfront_info_t;
 
@@ -383,7 +389,7 @@ typedef struct vfront_info {
  * @retval VFRONT_E_ALIGN        vf is not aligned to 8 bytes.
  * @retval VFRONT_E_STATE        vf is in use already.
  * @retval VFRONT_E_CONFIG       sizeof(vfront_t) or a capacity differs between application and library.
- * @retval VFRONT_E_SIZE         Number of cameras or a picture size out of range, or more cells than VFRONT_CELLS.
+ * @retval VFRONT_E_SIZE         Number of cameras or a picture size out of range, or more cells than VFRONT_CELLS or VFRONT_CULL_CELLS.
  * @retval VFRONT_E_CALIBRATION  See vfront_camera_t.
  * @retval VFRONT_E_MASK         Pitch of a static mask smaller than a row.
  * @retval VFRONT_E_TUNING       A value is out of its range.

@@ -76,14 +76,23 @@
 #error "vfront: VFRONT_TRACKS must be a multiple of 32 in 32..1024 (see vfront_cfg.h)"
 #endif
 
-/** Cells of the detection grid of one camera. 1..65535. The grid that follows from the picture size and the tuning values
- *  cell_width_px and cell_height_px must not have more: vfront_init() checks it. Device memory: 16 bytes a cell, camera and level of
- *  VFRONT_SCALES, and 8 bytes a cell. */
+/** Cells of the grid of one camera in which tracks are born. 1..65535. The grid that follows from the picture size and the tuning values
+ *  cell_width_px and cell_height_px must not have more: vfront_init() checks it. Device memory: 8 bytes a cell and camera, and 8 a cell. */
 #ifndef VFRONT_CELLS
 #define VFRONT_CELLS 4096
 #endif
 #if VFRONT_CELLS < 1 || VFRONT_CELLS > 65535
 #error "vfront: VFRONT_CELLS must lie in 1..65535 (see vfront_cfg.h)"
+#endif
+
+/** Cells of the grid of one camera in which key points are culled. 1..262144. What follows from the picture size and the tuning values
+ *  cull_width_px and cull_height_px must not have more: vfront_init() checks it. Device memory: 16 bytes a cell, camera and level of
+ *  VFRONT_SCALES. */
+#ifndef VFRONT_CULL_CELLS
+#define VFRONT_CULL_CELLS 36864
+#endif
+#if VFRONT_CULL_CELLS < 1 || VFRONT_CULL_CELLS > 262144
+#error "vfront: VFRONT_CULL_CELLS must lie in 1..262144 (see vfront_cfg.h)"
 #endif
 
 /** Most key points of one picture. 1..32768. Pinned memory: 60 bytes a key point and camera, 156 with descriptors; device memory:
@@ -162,9 +171,9 @@
 
 /** One number for the whole config, by which library and application find out whether they were built alike. */
 #define VFRONT_CONFIG_ID                                                                                                   \
-    ((((((((((((VFRONT_CAMERAS * 65ull + VFRONT_WIDTH / 64) * 4099 + VFRONT_HEIGHT) * 7 + VFRONT_LEVELS) * 1031 +         \
-             VFRONT_TRACKS) * 65537 + VFRONT_CELLS) * 101 + VFRONT_ITERATIONS) * 4099 + VFRONT_GYRO_SAMPLES) * 9 +        \
-         VFRONT_SCALES) * 67 + VFRONT_SCALE_NUM) * 67 + VFRONT_SCALE_DEN) * 32771 + VFRONT_KEYPOINTS) * 4 +               \
-     VFRONT_DESCRIPTORS * 2 + VFRONT_HOST)
+    (((((((((((((VFRONT_CAMERAS * 65ull + VFRONT_WIDTH / 64) * 4099 + VFRONT_HEIGHT) * 7 + VFRONT_LEVELS) * 1031 +        \
+              VFRONT_TRACKS) * 65537 + VFRONT_CELLS) * 101 + VFRONT_ITERATIONS) * 4099 + VFRONT_GYRO_SAMPLES) * 9 +       \
+          VFRONT_SCALES) * 67 + VFRONT_SCALE_NUM) * 67 + VFRONT_SCALE_DEN) * 32771 + VFRONT_KEYPOINTS) * 262147 +         \
+      VFRONT_CULL_CELLS) * 4 + VFRONT_DESCRIPTORS * 2 + VFRONT_HOST)
 
 #endif

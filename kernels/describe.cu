@@ -128,8 +128,10 @@ static __global__ void __launch_bounds__(THREADS) describe_k(const vf_step s)
     const int camera = blockIdx.y, lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP;
     vf_describe_memory &m = s.memory->describe;
     if (threadIdx.x == 0) vf_clock_start(s, VF_describe, blockIdx.x + camera);
-    const int count = s.memory->select.count[camera], warps = gridDim.x * VF_DESCRIBE_WARPS;
-    for (int i = blockIdx.x * VF_DESCRIBE_WARPS + warp; i < count; i += warps) {
+    const uint32_t *count = s.memory->select.count[camera];
+    const int all = vf_keypoints(&s, count), warps = gridDim.x * VF_DESCRIBE_WARPS;
+    for (int k = blockIdx.x * VF_DESCRIBE_WARPS + warp; k < all; k += warps) {
+        const int i = vf_slot(&s, count, k);
         const vf_corner c = vf_detect_corner(s.memory->select.key[camera][i]);
         const vf_level &l = s.geometry.scale[camera][c.level];
         disc_square sharp;

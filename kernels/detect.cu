@@ -23,7 +23,7 @@ struct search {
     const uint8_t *pixels;
     int32_t pitch, height;
     int32_t x_first, x_last, y_first, y_last;
-    uint64_t *best; /* of the level's cells */
+    uint64_t *best, *corner; /* of the level's culling cells, of the cells */
     int32_t camera, level;
     uint32_t step_q16;
     int32_t first_block, across; /* its blocks, row by row */
@@ -33,7 +33,7 @@ struct search {
 struct searches {
     search picture[VFRONT_CAMERAS * VFRONT_SCALES];
     int32_t count;
-    uint32_t cell_width, cell_height; /* reciprocals */
+    uint32_t cell_width, cell_height, cull_width, cull_height; /* reciprocals */
 };
 
 /** Division of what is below 2^16 by a size from 2 to 2^16, as a product with its reciprocal. Exact. */
@@ -145,12 +145,15 @@ static __device__ __forceinline__ void load_nine(int32_t *to, const uint8_t *fro
     to[8] = last & 255;
 }
 
-/** Harris response of a pixel of the block. Of each row the differences across and the sums along are had once and kept for three
- *  rows, in registers (paper 001, 5.2). */
-static __device__ __forceinline__ uint32_t harris_score(const uint8_t *centre)
+/** Sums for the Harris response of a pixel of the block, over 7x7 px and over the inner 5x5. Of each row the differences across and the
+ *  sums along are had once and kept for three rows, in registers (paper 001, 5.2). */
+struct harris_sums {
+    vf_harris seven, five;
+};
+static __device__ __forceinline__ harris_sums harris_around(const uint8_t *centre)
 {
     int32_t across[3][7], along[3][7];
-    vf_harris h = {0, 0, 0};
+    harris_sums h = {{0, 0, 0}, {0, 0, 0}};
 #pragma unroll
     for (int r = 0; r < 9; r++) {
         int32_t row[9];
@@ -159,13 +162,19 @@ static __device__ __forceinline__ uint32_t harris_score(const uint8_t *centre)
         for (int k = 0; k < 7; k++) {
             across[r % 3][k] = row[k + 2] - row[k];
             along[r % 3][k] = row[k] + 2 * row[k + 1] + row[k + 2];
-            if (r >= 2)
-                vf_harris_add(&h, across[(r + 1) % 3][k] + 2 * across[(r + 2) % 3][k] + across[r % 3][k],
-                              along[r % 3][k] - along[(r + 1) % 3][k]);
+            if (r < 2) continue;
+            const bool inner = k >= 1 && k <= 5 && r >= 3 && r <= 7;
+            vf_harris_add(inner ? &h.five : &h.seven, across[(r + 1) % 3][k] + 2 * across[(r + 2) % 3][k] + across[r % 3][k],
+                          along[r % 3][k] - along[(r + 1) % 3][k]);
         }
     }
-    return vf_harris_score(h);
+    h.seven.xx += h.five.xx;
+    h.seven.yy += h.five.yy;
+    h.seven.xy += h.five.xy;
+    return h;
 }
+
+static __device__ __forceinline__ void keep(uint64_t *best, uint64_t key) { atomicMax((unsigned long long *)best, (unsigned long long)key); }
 
 template <int R, int THREADS, int RANK_Y>
 static __global__ void __launch_bounds__(THREADS, VF_DETECT_OCCUPANCY / THREADS) detect_k(const vf_step s, const searches all)
@@ -246,10 +255,15 @@ static __global__ void __launch_bounds__(THREADS, VF_DETECT_OCCUPANCY / THREADS)
     const int corners = kept_count, harris = s.tuning.detect_rank;
     for (int k = thread; k < corners; k += THREADS) {
         const int i = kept[k], rx = i % RANK_X, ry = i / RANK_X, x = x0 + rx, y = y0 + ry;
-        const uint32_t score = harris ? harris_score(&pixel[ry + VF_CIRCLE][rx + shift]) : rank[i] % VF_RANK_STRONG;
-        const int cell = divide(vf_pixel0(y, q.step_q16), all.cell_height) * s.geometry.cells_x[q.camera]
-                         + divide(vf_pixel0(x, q.step_q16), all.cell_width);
-        atomicMax((unsigned long long *)&q.best[cell], (unsigned long long)vf_detect_key(rank[i] >= VF_RANK_STRONG, score, q.level, x, y));
+        uint32_t score = rank[i] % VF_RANK_STRONG;
+        if (harris) {
+            const harris_sums h = harris_around(&pixel[ry + VF_CIRCLE][rx + shift]);
+            score = vf_detect_ranking(&s.tuning, score, h.seven, h.five);
+        }
+        const uint64_t key = vf_detect_key(rank[i] >= VF_RANK_STRONG, score, q.level, x, y);
+        const int x_px = vf_pixel0(x, q.step_q16), y_px = vf_pixel0(y, q.step_q16); /* of level 0 */
+        keep(q.best + divide(y_px, all.cull_height) * s.geometry.culls_x[q.camera] + divide(x_px, all.cull_width), key);
+        keep(q.corner + divide(y_px, all.cell_height) * s.geometry.cells_x[q.camera] + divide(x_px, all.cell_width), key);
     }
     if (thread == 0) vf_clock_end(s, VF_detect);
 }
@@ -260,7 +274,8 @@ static int lay_out(const vf_step *s, search *q, int camera, int level, int rows,
     const vf_level &l = s->geometry.scale[camera][level], &l0 = s->geometry.scale[camera][0];
     const int border = s->tuning.detect_border_px, radius = s->tuning.detect_radius, margin = vf_detect_margin(&s->tuning);
     q->pixels = vf_scale_pixels(s, camera, level);
-    q->best = s->memory->detect.best[camera] + level * vf_cells(&s->geometry, camera);
+    q->best = s->memory->detect.best[camera] + level * vf_culls(&s->geometry, camera);
+    q->corner = s->memory->detect.corner[camera];
     q->step_q16 = s->geometry.step_q16[level];
     q->pitch = l.pitch;
     q->height = l.height;
@@ -284,6 +299,8 @@ static int lay_out_all(const vf_step *s, searches *all, int rows)
         for (int level = 0; level < vf_scales(s); level++) blocks = lay_out(s, &all->picture[all->count++], camera, level, rows, blocks);
     all->cell_width = reciprocal_of(s->tuning.cell_width_px);
     all->cell_height = reciprocal_of(s->tuning.cell_height_px);
+    all->cull_width = reciprocal_of(s->tuning.cull_width_px);
+    all->cull_height = reciprocal_of(s->tuning.cull_height_px);
     return blocks;
 }
 

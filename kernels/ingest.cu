@@ -85,8 +85,9 @@ static __global__ void __launch_bounds__(THREADS) ingest_k(const vf_step s)
     if (thread == 0) vf_clock_start(s, VF_ingest, blockIdx.x + camera);
     if (thread < words)
         reinterpret_cast<uint32_t *>(&source)[thread] = reinterpret_cast<const uint32_t *>(&s.pinned->params.source[camera])[thread];
-    const int places = vf_places(&s, camera);
+    const int places = vf_places(&s, camera), cells = vf_cells(&s.geometry, camera);
     for (int i = blockIdx.x * THREADS + thread; i < places; i += gridDim.x * THREADS) s.memory->detect.best[camera][i] = 0;
+    for (int i = blockIdx.x * THREADS + thread; i < cells; i += gridDim.x * THREADS) s.memory->detect.corner[camera][i] = 0;
     __syncthreads();
 
     const copy picture = {source.data, vf_level_pixels(&s, s.parity, camera, 0), source.pitch, source.format, l.pitch, l.width, l.height};

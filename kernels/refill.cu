@@ -110,17 +110,13 @@ static __global__ void __launch_bounds__(THREADS) refill_k(const vf_step s, cons
     __shared__ int found;
     vf_track_memory &m = s.memory->track;
     vf_refill_memory &r = s.memory->refill;
-    const uint64_t *key = KEYS_SHARED ? shared_key : r.best;
+    const uint64_t *key = KEYS_SHARED ? shared_key : s.memory->detect.corner[0];
     const int thread = threadIdx.x, cells = g.cells;
     if (thread == 0) {
         vf_clock_start(s, VF_refill, 0);
         found = 0;
     }
-    for (int cell = thread; cell < cells; cell += THREADS) {
-        const uint64_t best = vf_best(s.memory->detect.best[0], cell, cells, vf_scales(&s));
-        r.best[cell] = best;
-        if (KEYS_SHARED) shared_key[cell] = best;
-    }
+    for (int cell = thread; KEYS_SHARED && cell < cells; cell += THREADS) shared_key[cell] = s.memory->detect.corner[0][cell];
     const vf_census before = vf_refill_before(s.memory->ingest.params.frame, &m.census[s.parity ^ 1]);
     part(s, g, key, before.count, live, start);
 

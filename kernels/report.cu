@@ -42,19 +42,22 @@ static __device__ void put_tracks(const vf_step &s, vfront_result_t *out)
 static __device__ void put_keypoints(const vf_step &s, int camera, int first, int count, vfront_result_t *out)
 {
     __shared__ vfront_keypoint_t keypoint[PORTION];
+    __shared__ int slot[PORTION];
     const int thread = threadIdx.x, mine = vf_min(PORTION, count - first);
     vfront_keypoint_t k = {};
+    __syncthreads(); /* slot may still be read for the portion before */
+    if (thread < mine) slot[thread] = vf_slot(&s, s.memory->select.count[camera], first + thread);
+    __syncthreads();
 #if VFRONT_DESCRIPTORS
     const vf_describe_memory &m = s.memory->describe;
     const bool described = vf_described(&s.tuning);
-    const uint32_t *from = m.descriptor[camera][first].word;
     uint32_t *to = out->descriptors[camera][first].word;
-    for (int i = thread; described && i < mine * 8; i += THREADS) to[i] = from[i];
-    const float angle_rad = described && thread < mine ? m.angle[camera][first + thread] : 0.0f;
+    for (int i = thread; described && i < mine * 8; i += THREADS) to[i] = m.descriptor[camera][slot[i / 8]].word[i % 8];
+    const float angle_rad = described && thread < mine ? m.angle[camera][slot[thread]] : 0.0f;
 #else
     const float angle_rad = 0.0f;
 #endif
-    if (thread < mine) k = vf_report_keypoint(&s, camera, s.memory->select.key[camera][first + thread], angle_rad);
+    if (thread < mine) k = vf_report_keypoint(&s, camera, s.memory->select.key[camera][slot[thread]], angle_rad);
     put_records(out->keypoints[camera] + first, keypoint, k, mine);
 }
 
@@ -80,19 +83,31 @@ static __device__ vf_light_total total_light(const vf_step &s, int camera)
     return t;
 }
 
+/** Cells of a camera with a corner, by one warp. */
+static __device__ int count_occupied(const vf_step &s, int camera)
+{
+    const int cells = vf_cells(&s.geometry, camera);
+    int count = 0;
+#pragma unroll 8
+    for (int cell = threadIdx.x % VF_WARP; cell < cells; cell += VF_WARP) count += s.memory->detect.corner[camera][cell] != 0;
+    return vf_warp_sum(count);
+}
+
 /** Health and counts, by one warp. */
 static __device__ void put_health(const vf_step &s, vfront_result_t *out)
 {
     const vf_params &params = s.memory->ingest.params;
     vf_light_total light[VFRONT_CAMERAS];
+    uint32_t occupied[VFRONT_CAMERAS];
     for (int camera = 0; camera < VFRONT_CAMERAS; camera++) {
         const bool there = camera < s.geometry.cameras;
         light[camera] = there ? total_light(s, camera) : vf_light_total{0, 0, 0, 0};
+        occupied[camera] = there ? count_occupied(s, camera) : 0;
     }
     if (threadIdx.x % VF_WARP) return;
-    out->health = vf_report_health(&s, &params, &s.memory->refill, &s.memory->select, &s.memory->track.census[s.parity], light);
+    out->health = vf_report_health(&s, &params, &s.memory->refill, &s.memory->select, &s.memory->track.census[s.parity], occupied, light);
     for (int camera = 0; camera < VFRONT_CAMERAS; camera++) {
-        const uint32_t count = camera < s.geometry.cameras ? s.memory->select.count[camera] : 0;
+        const uint32_t count = camera < s.geometry.cameras ? vf_keypoints(&s, s.memory->select.count[camera]) : 0;
         out->keypoints_count[camera] = count;
         out->descriptors_count[camera] = vf_described(&s.tuning) ? count : 0;
     }
@@ -117,7 +132,7 @@ static __global__ void __launch_bounds__(THREADS) report_k(const vf_step s, int 
     } else if (block == 1) {
         if (threadIdx.x < VF_WARP) put_health(s, out);
     } else {
-        const int camera = (block - 2) / blocks_a_camera, count = s.memory->select.count[camera];
+        const int camera = (block - 2) / blocks_a_camera, count = vf_keypoints(&s, s.memory->select.count[camera]);
         for (int first = (block - 2) % blocks_a_camera * PORTION; first < count; first += blocks_a_camera * PORTION)
             put_keypoints(s, camera, first, count, out);
     }

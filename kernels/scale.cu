@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* scale on the GPU: one launch for all levels and cameras; every level comes from level 0, so none waits for another. A thread makes a
- * column of some rows: it goes down the rows of level 0 once, sums each along what its column covers, four bytes a multiplication, and
- * gives the sum to the one or two rows that it weighs on. */
+ * column of some rows: it goes down the rows of level 0 once, sums each along what its column takes, four bytes a multiplication, and adds
+ * that up to halves of rows, of which a row takes four. */
 #include "kernel.cuh"
 
 #include "../src/scale.h"
@@ -41,7 +41,7 @@ template <int WORDS> struct column {
 template <int WORDS> static __device__ __forceinline__ column<WORDS> weigh(const job &q, int u)
 {
     column<WORDS> c;
-    const int first = vf_scale_first(u, q.step_q16, q.inverse_q19);
+    const int first = vf_scale_first(vf_scale_half(u), q.step_q16, q.inverse_q19);
     c.off = first & 3;
     c.at = q.from + (first - c.off);
 #pragma unroll
@@ -49,7 +49,7 @@ template <int WORDS> static __device__ __forceinline__ column<WORDS> weigh(const
         c.weight[w] = 0;
 #pragma unroll
         for (int k = 0; k < 4; k++)
-            c.weight[w] |= (uint32_t)vf_max(vf_scale_weight(u, first + 4 * w + k, q.inverse_q19), 0) << (8 * k);
+            c.weight[w] |= (uint32_t)vf_scale_weight(u, q.width, first + 4 * w + k, q.inverse_q19) << (8 * k);
     }
     return c;
 }
@@ -61,28 +61,61 @@ template <int WORDS> static __device__ __forceinline__ void load_row(uint32_t to
     for (int w = 0; w <= WORDS; w++) to[w] = *reinterpret_cast<const uint32_t *>(c.at + offset + 4 * w);
 }
 
+/** A thread's way down the rows of level 0. */
+template <int WORDS> struct descent {
+    uint32_t next[WORDS + 1]; /* the row after this one, on its way */
+    uint32_t along;           /* this row, summed along the column */
+    int j, edge, end;         /* this row, and where on the level it begins and ends */
+
+    __device__ __forceinline__ void load(const job &q, const column<WORDS> &c)
+    {
+        load_row<WORDS>(next, c, vf_min(j + 1, q.height0 - 1) * q.from_pitch);
+    }
+    /** On to the next row. */
+    __device__ __forceinline__ void step(const job &q, const column<WORDS> &c)
+    {
+        uint32_t row[WORDS + 1];
+#pragma unroll
+        for (int w = 0; w <= WORDS; w++) row[w] = next[w];
+        j++;
+        load(q, c);
+        along = 0;
+#pragma unroll
+        for (int w = 0; w < WORDS; w++) along = vf_dot4(__funnelshift_r(row[w], row[w + 1], 8 * c.off), c.weight[w], along);
+        edge = end;
+        end = vf_scale_edge(j + 1, q.inverse_q19);
+    }
+    __device__ __forceinline__ void start(const job &q, const column<WORDS> &c, int h)
+    {
+        j = vf_scale_first(h, q.step_q16, q.inverse_q19) - 1;
+        end = vf_scale_edge(j + 1, q.inverse_q19);
+        load(q, c);
+        step(q, c);
+    }
+    /** Sum of half h. The row where it ends stays this row, because the next half may begin in it. */
+    __device__ __forceinline__ uint32_t half(const job &q, const column<WORDS> &c, int h)
+    {
+        uint32_t sum = 0;
+        for (;;) {
+            sum += (uint32_t)vf_scale_overlap(edge, end, h, h + 1) * along;
+            if (end >= 64 * h + 64) return sum;
+            step(q, c);
+        }
+    }
+};
+
 template <int WORDS, int ROWS> static __device__ __forceinline__ void make_column(const job &q, int u, int v0)
 {
     const column<WORDS> c = weigh<WORDS>(q, u);
-    int j = vf_scale_first(v0, q.step_q16, q.inverse_q19), edge = vf_scale_edge(j, q.inverse_q19);
-    const int v_end = vf_min(v0 + ROWS, q.height), height0 = q.height0;
-    uint32_t next[WORDS + 1];
-    load_row<WORDS>(next, c, j * q.from_pitch);
-    uint32_t sum = 0x8000;
-    for (int v = v0; v < v_end;) {
-        uint32_t along = 0, row[WORDS + 1];
-#pragma unroll
-        for (int w = 0; w <= WORDS; w++) row[w] = next[w];
-        load_row<WORDS>(next, c, vf_min(j + 1, height0 - 1) * q.from_pitch); /* on its way while this one is added up */
-#pragma unroll
-        for (int w = 0; w < WORDS; w++) along = vf_dot4(__funnelshift_r(row[w], row[w + 1], 8 * c.off), c.weight[w], along);
-        const int end = vf_scale_edge(++j, q.inverse_q19), bound = 256 * v + 256;
-        sum += (uint32_t)(vf_min(end, bound) - vf_max(edge, 256 * v)) * along;
-        edge = end;
-        if (end < bound) continue;
-        q.to[v * q.pitch + u] = (uint8_t)(sum >> 16);
-        v++;
-        sum = 0x8000 + (uint32_t)(end - bound) * along; /* what is left of this row weighs on the next */
+    const int v_end = vf_min(v0 + ROWS, q.height);
+    descent<WORDS> way;
+    way.start(q, c, vf_scale_half(v0));
+    uint32_t h1 = way.half(q, c, vf_scale_half(v0)), h2 = v0 ? way.half(q, c, 2 * v0) : h1;
+    for (int v = v0; v < v_end; v++) {
+        const uint32_t h3 = way.half(q, c, 2 * v + 1), h4 = v + 1 < q.height ? way.half(q, c, 2 * v + 2) : h3;
+        q.to[v * q.pitch + u] = vf_scale_round(h1 + h2 + h3 + h4);
+        h1 = h3;
+        h2 = h4;
     }
 }
 
@@ -97,6 +130,8 @@ template <int ROWS> static __global__ void __launch_bounds__(THREADS) scale_k(co
     if (u < q.width && v < q.height) {
         if (q.words == 1)
             make_column<1, ROWS>(q, u, v);
+        else if (q.words == 2)
+            make_column<2, ROWS>(q, u, v);
         else
             make_column<WORDS_MOST, ROWS>(q, u, v);
     }
@@ -116,7 +151,7 @@ static int lay_out(const vf_step *s, job *q, int camera, int level, int rows, in
     q->height = l.height;
     q->step_q16 = s->geometry.step_q16[level];
     q->inverse_q19 = s->geometry.inverse_q19[level];
-    q->words = q->step_q16 <= 3u << 16 ? 1 : WORDS_MOST; /* three pixels and a part of a fourth */
+    q->words = q->step_q16 <= 3u << 15 ? 1 : q->step_q16 <= 7u << 15 ? 2 : WORDS_MOST; /* three or seven pixels, and a part of one more */
     q->first_block = block;
     q->across = (int32_t)vf_blocks(l.width, TILE_X);
     return block + q->across * (int)vf_blocks(l.height, GROUPS * rows);

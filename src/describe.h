@@ -2,7 +2,7 @@
 /* describe: orientation and descriptor of every key point (ORB: Rublee et al., 2011; paper 004, III.2).
  *
  * In      keys of the key points, levels, smoothed levels
- * Out     an angle and 256 bits a key point
+ * Out     an angle and 256 bits a key point, in its slot
  * Rule    the orientation points to the centre of brightness of a disc of radius 15 px. Its cosine and sine in 1/2^14 turn the pairs of
  *         places of describe_pattern.h; bit i is set where the smoothed level is darker at the first place of pair i than at the second.
  *         Levels are mirrored about their outermost pixels

@@ -26,7 +26,7 @@ struct search {
     const struct vf_step *step;
     struct window *window;
     const uint8_t *pixels;
-    uint64_t *best; /* of the level's cells */
+    uint64_t *best, *corner; /* of the level's culling cells, of the cells */
     int32_t camera, level, pitch, framed;
     uint32_t step_q16;
     int32_t x_first, x_last, y_first, y_last;
@@ -183,11 +183,25 @@ static int suppressed(const struct search *q, int32_t x, int32_t y, uint32_t ran
     return 0;
 }
 
-/** Harris response of a pixel. Rows are worked on eight columns at a time, which is what vectors are made of; the eighth is taken out
- *  before the products are added up. */
-VF_HOT static uint32_t harris_score(const uint8_t *centre, ptrdiff_t pitch)
+/** A loop of its own, because compilers know this one by heart. */
+static inline struct vf_harris add_products(const int16_t *gx, const int16_t *gy)
 {
-    static const int16_t counts[8] = {1, 1, 1, 1, 1, 1, 1, 0};
+    int32_t xx = 0, yy = 0, xy = 0;
+    for (int i = 0; i < 7 * 8; i++) {
+        xx += gx[i] * gx[i];
+        yy += gy[i] * gy[i];
+        xy += gx[i] * gy[i];
+    }
+    const struct vf_harris h = {xx, yy, xy};
+    return h;
+}
+
+/** Ranks a corner anew by the Harris response around it. Rows are worked on eight columns at a time, which is what vectors are made of;
+ *  columns and rows that do not count are taken out before the products are added up. */
+VF_HOT static uint32_t harris_ranking(const vfront_tuning_t *t, uint32_t corner_score, const uint8_t *centre, ptrdiff_t pitch)
+{
+    static const int16_t counts[2][8] = {{1, 1, 1, 1, 1, 1, 1, 0}, {0, 1, 1, 1, 1, 1, 0, 0}};
+    const int inner = t->detect_rank == 2;
     int16_t across[9][8], along[9][8]; /* of each row: difference of the neighbours, and their weighted sum */
     int16_t gx[7 * 8], gy[7 * 8];
     for (int r = 0; r < 9; r++) {
@@ -198,34 +212,40 @@ VF_HOT static uint32_t harris_score(const uint8_t *centre, ptrdiff_t pitch)
             along[r][k] = (int16_t)(row[k] + 2 * row[k + 1] + row[k + 2]);
         }
     }
-    for (int r = 0; r < 7; r++)
+    for (int r = 0; r < 7; r++) {
+        const int16_t row_counts = !inner || (r > 0 && r < 6);
         for (int k = 0; k < 8; k++) {
-            gx[8 * r + k] = (int16_t)(counts[k] * (across[r][k] + 2 * across[r + 1][k] + across[r + 2][k]));
-            gy[8 * r + k] = (int16_t)(counts[k] * (along[r + 2][k] - along[r][k]));
+            const int16_t count = (int16_t)(row_counts * counts[inner][k]);
+            gx[8 * r + k] = (int16_t)(count * (across[r][k] + 2 * across[r + 1][k] + across[r + 2][k]));
+            gy[8 * r + k] = (int16_t)(count * (along[r + 2][k] - along[r][k]));
         }
-    int32_t xx = 0, yy = 0, xy = 0;
-    for (int i = 0; i < 7 * 8; i++) {
-        xx += gx[i] * gx[i];
-        yy += gy[i] * gy[i];
-        xy += gx[i] * gy[i];
     }
-    const struct vf_harris h = {xx, yy, xy};
-    return vf_harris_score(h);
+    const struct vf_harris h = add_products(gx, gy);
+    return vf_detect_ranking(t, corner_score, h, h);
+}
+
+static void keep(uint64_t *best, uint64_t key)
+{
+    if (key > *best) *best = key;
 }
 
 static void keep_row(const struct search *q, int32_t y)
 {
+    const struct vf_geometry *g = &q->step->geometry;
     const vfront_tuning_t *t = &q->step->tuning;
-    const int32_t across = q->step->geometry.cells_x[q->camera];
-    uint64_t *best = q->best + vf_pixel0(y, q->step_q16) / t->cell_height_px * across;
+    const int32_t y0 = vf_pixel0(y, q->step_q16);
+    uint64_t *best = q->best + y0 / t->cull_height_px * g->culls_x[q->camera];
+    uint64_t *corner = q->corner + y0 / t->cell_height_px * g->cells_x[q->camera];
     const uint16_t *rank = window_row(q, y), *column = q->window->column[turn(y)];
     for (int32_t k = 0; k < q->window->count[turn(y)]; k++) {
         const int32_t x = column[k];
         if (!rank[x] || suppressed(q, x, y, rank[x])) continue;
-        const uint32_t score = t->detect_rank ? harris_score(q->pixels + (ptrdiff_t)y * q->pitch + x, q->pitch) : rank[x] % VF_RANK_STRONG;
+        uint32_t score = rank[x] % VF_RANK_STRONG;
+        if (t->detect_rank) score = harris_ranking(t, score, q->pixels + (ptrdiff_t)y * q->pitch + x, q->pitch);
         const uint64_t key = vf_detect_key(rank[x] >= VF_RANK_STRONG, score, q->level, x, y);
-        uint64_t *cell = best + vf_pixel0(x, q->step_q16) / t->cell_width_px;
-        if (key > *cell) *cell = key;
+        const int32_t x0 = vf_pixel0(x, q->step_q16);
+        keep(best + x0 / t->cull_width_px, key);
+        keep(corner + x0 / t->cell_width_px, key);
     }
 }
 
@@ -238,7 +258,8 @@ static void search_level(const struct vf_step *s, struct window *window, int32_t
         .step = s,
         .window = window,
         .pixels = vf_scale_pixels(s, camera, level),
-        .best = s->memory->detect.best[camera] + level * vf_cells(&s->geometry, camera),
+        .best = s->memory->detect.best[camera] + level * vf_culls(&s->geometry, camera),
+        .corner = s->memory->detect.corner[camera],
         .camera = camera,
         .level = level,
         .pitch = l->pitch,

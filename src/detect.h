@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* detect: the best corner of every cell of a grid, on every level (paper 000, II.B to II.D; paper 001, 3; paper 004, II.A and II.C.1).
+/* detect: the best corner of every cell of two grids (paper 000, II.B to II.D; paper 001, 3; paper 004, II.A and II.C.1).
  *
  * In      levels 0 .. detect_levels-1 of VFRONT_SCALES, masks
- * Out     one key a cell and level: score and position of its best corner, 0 without one
+ * Out     one key a culling cell and level, for key points, and one a cell, of whatever level, for tracks: score and position of the
+ *         best corner, 0 without one
  * Rule    vf_detect_rank(): segment test and score. A corner is suppressed by a pixel within the radius on its level that has a
- *         higher rank, or the same rank and comes earlier in raster order; so of equal neighbours one stays. What stays is scored
- *         anew by its Harris response, when the tuning says so. The best of a cell has the highest key
+ *         higher rank, or the same rank and comes earlier in raster order; so of equal neighbours one stays. What stays is ranked
+ *         anew with its Harris response, when the tuning says so. The best of a cell has the highest key
  * Exact   integers; a maximum does not depend on the order in which it is found
- * Memory  8 bytes a cell and level
+ * Memory  8 bytes a culling cell and level, 8 a cell
  */
 #ifndef VF_DETECT_H
 #define VF_DETECT_H
@@ -15,7 +16,8 @@
 #include "smooth.h"
 
 struct vf_detect_memory {
-    uint64_t best[VFRONT_CAMERAS][VFRONT_SCALES * VFRONT_CELLS]; /* level by level, as many each as there are cells: vf_best() */
+    uint64_t best[VFRONT_CAMERAS][VFRONT_SCALES * VFRONT_CULL_CELLS]; /* level by level, as many each as there are culling cells */
+    uint64_t corner[VFRONT_CAMERAS][VFRONT_CELLS];
 };
 
 /** Largest suppression radius [px]; radius of the circle of the segment test; how far the Harris response sees. */
@@ -98,7 +100,7 @@ VF_FN uint32_t vf_detect_rank(uint32_t strong, uint32_t weak) { return strong ? 
 
 /* ---- Harris response (paper 001, 3.2, with k = 0.04) ------------------------------------------------------------------------ */
 
-/** Sums of products of gradients over the window of 7x7 px; a gradient is a 3x3 Sobel sum, within +-1020. */
+/** Sums of products of gradients over a window of at most 7x7 px; a gradient is a 3x3 Sobel sum, within +-1020. */
 struct vf_harris {
     int32_t xx, yy, xy;
 };
@@ -109,12 +111,19 @@ VF_FN void vf_harris_add(struct vf_harris *h, int32_t gx, int32_t gy)
     h->xy += gx * gy;
 }
 
-/** det - 0.04 trace^2, times 25 / 2^24; 1 for what is below. The sums are below 2^26, so nothing overflows. */
-VF_FN uint32_t vf_harris_score(struct vf_harris h)
+/** det - 0.04 trace^2, times 25. The sums are below 2^26, so nothing overflows; it is at most 21 times the square of one of them. */
+VF_FN int64_t vf_harris_response(struct vf_harris h)
 {
     const int64_t trace = (int64_t)h.xx + h.yy;
-    const int64_t response = 25 * ((int64_t)h.xx * h.yy - (int64_t)h.xy * h.xy) - trace * trace;
-    return response < 1 << 24 ? 1 : (uint32_t)(response >> 24);
+    return 25 * ((int64_t)h.xx * h.yy - (int64_t)h.xy * h.xy) - trace * trace;
+}
+
+/** What ranks a corner, from its corner score and the sums over 7x7 and over 5x5 px: see vfront_keypoint_t. */
+VF_FN uint32_t vf_detect_ranking(const vfront_tuning_t *t, uint32_t corner_score, struct vf_harris seven, struct vf_harris five)
+{
+    const uint32_t f = t->detect_score == VFRONT_SCORE_MT ? corner_score : corner_score >> 4; /* below 2^8 */
+    const int64_t r = t->detect_rank == 1 ? vf_harris_response(seven) : (vf_harris_response(five) >> 14) * (int64_t)(f * f);
+    return r < 1 << 24 ? 1 : (uint32_t)(r >> 24); /* below 2^32: 21 (49 1020^2)^2 2^-24, and 21 (25 1020^2)^2 2^-14 255^2 2^-24 */
 }
 
 /* ---- grid ---------------------------------------------------------------------------------------------------------------- */
@@ -168,8 +177,9 @@ VF_FN struct vf_corner vf_detect_corner(uint64_t key)
     return c;
 }
 
-/** Cells of a camera's grid. */
+/** Cells of a camera's grid, and culling cells. */
 VF_FN int32_t vf_cells(const struct vf_geometry *g, int32_t camera) { return g->cells_x[camera] * g->cells_y[camera]; }
+VF_FN int32_t vf_culls(const struct vf_geometry *g, int32_t camera) { return g->culls_x[camera] * g->culls_y[camera]; }
 
 /** Level 0 place of a corner. */
 struct vf_place {

@@ -22,6 +22,7 @@ static void ingest_camera(const struct vf_step *s, int32_t camera)
             memcpy(s->memory->ingest.mask_frame[camera] + row, source->mask + (size_t)y * source->mask_pitch, (size_t)l->width);
     }
     memset(s->memory->detect.best[camera], 0, sizeof(uint64_t) * (size_t)vf_places(s, camera));
+    memset(s->memory->detect.corner[camera], 0, sizeof(uint64_t) * (size_t)vf_cells(&s->geometry, camera));
 }
 
 void vf_ingest_host(const struct vf_step *s)

@@ -27,7 +27,7 @@ static uint32_t part(const struct vf_step *s, uint32_t count, uint8_t used[VFRON
 static void bar_cells(const struct vf_step *s, uint32_t live, uint8_t barred[VFRONT_CELLS])
 {
     const struct vf_feature *f = s->memory->track.feature[s->parity];
-    const uint64_t *best = s->memory->refill.best;
+    const uint64_t *corner = s->memory->detect.corner[0];
     memset(barred, 0, VFRONT_CELLS);
     for (uint32_t i = 0; i < live; i++) {
         const int32_t home = vf_refill_cell(&s->geometry, &s->tuning, f[i].x_q16, f[i].y_q16);
@@ -36,7 +36,7 @@ static void bar_cells(const struct vf_step *s, uint32_t live, uint8_t barred[VFR
         for (int32_t y = w.y0; y <= w.y1; y++)
             for (int32_t x = w.x0; x <= w.x1; x++) {
                 const int32_t cell = y * s->geometry.cells_x[0] + x;
-                const struct vf_place p = vf_detect_place(&s->geometry, best[cell]);
+                const struct vf_place p = vf_detect_place(&s->geometry, corner[cell]);
                 barred[cell] |= (uint8_t)vf_refill_near(&s->tuning, f[i].x_q16, f[i].y_q16, p.x_q16, p.y_q16);
             }
     }
@@ -49,7 +49,7 @@ static int clear_of_corners(const struct vf_step *s, int32_t cell, uint64_t key)
     const struct vf_place p = vf_detect_place(&s->geometry, key);
     for (int32_t y = w.y0; y <= w.y1; y++) {
         for (int32_t x = w.x0; x <= w.x1; x++) {
-            const uint64_t other = s->memory->refill.best[y * s->geometry.cells_x[0] + x];
+            const uint64_t other = s->memory->detect.corner[0][y * s->geometry.cells_x[0] + x];
             const struct vf_place q = vf_detect_place(&s->geometry, other);
             if (other > key && vf_refill_near(&s->tuning, q.x_q16, q.y_q16, p.x_q16, p.y_q16)) return 0;
         }
@@ -64,7 +64,7 @@ static uint32_t find_candidates(const struct vf_step *s, int32_t cells, uint32_t
     uint32_t found = 0;
     bar_cells(s, live, barred);
     for (int32_t cell = 0; cell < cells; cell++) {
-        const uint64_t key = s->memory->refill.best[cell];
+        const uint64_t key = s->memory->detect.corner[0][cell];
         const int fit = key && !barred[cell] && clear_of_corners(s, cell, key);
         s->memory->refill.candidate[cell] = fit ? key : 0;
         found += (uint32_t)fit;
@@ -93,7 +93,6 @@ void vf_refill_host(const struct vf_step *s)
     const struct vf_census before = vf_refill_before(s->memory->ingest.params.frame, &m->census[s->parity ^ 1]);
     const int32_t cells = vf_cells(&s->geometry, 0);
     uint8_t used[VFRONT_TRACKS];
-    for (int32_t cell = 0; cell < cells; cell++) r->best[cell] = vf_best(s->memory->detect.best[0], cell, cells, vf_scales(s));
 
     const uint32_t live = part(s, before.count, used);
     const uint32_t wanted = (uint32_t)vf_refill_wanted(&s->tuning, (int32_t)live);

@@ -7,17 +7,16 @@
  *         whatever level, becomes a feature when its cell holds none, none lies within track_distance_px, no better corner lies
  *         within it either, and it is among the best of those for which there is room
  * Exact   integers
- * Memory  two keys a cell
+ * Memory  a key a cell
  */
 #ifndef VF_REFILL_H
 #define VF_REFILL_H
 
-#include "select.h"
+#include "detect.h"
 #include "track.h"
 
 struct vf_refill_memory {
-    uint64_t best[VFRONT_CELLS];         /* key of a cell's best corner of any level */
-    uint64_t candidate[VFRONT_CELLS];    /* the same while it may be born, else 0 */
+    uint64_t candidate[VFRONT_CELLS];    /* key of a cell's corner while it may be born, else 0 */
     uint32_t lost[VFRONT_TRACKS];        /* indices into track.moved of the features that ended */
     uint32_t ended[VFRONT_ENDS];
     uint32_t followed, born, lost_count, overflow;

@@ -16,22 +16,31 @@ static struct vf_light_total total_light(const struct vf_step *s, int32_t camera
     return t;
 }
 
+/** Cells of a camera with a corner. */
+static uint32_t count_occupied(const struct vf_step *s, int32_t camera)
+{
+    uint32_t count = 0;
+    for (int32_t cell = 0; cell < vf_cells(&s->geometry, camera); cell++) count += s->memory->detect.corner[camera][cell] != 0;
+    return count;
+}
+
 static void list_keypoints(const struct vf_step *s, int32_t camera, vfront_result_t *out)
 {
     const struct vf_select_memory *m = &s->memory->select;
     const int described = vf_described(&s->tuning);
-    const uint32_t count = m->count[camera];
+    const uint32_t count = vf_keypoints(s, m->count[camera]);
     out->keypoints_count[camera] = count;
     out->descriptors_count[camera] = described ? count : 0;
     for (uint32_t i = 0; i < count; i++) {
+        const int32_t slot = vf_slot(s, m->count[camera], (int32_t)i);
         float angle_rad = 0.0f;
 #if VFRONT_DESCRIPTORS
         if (described) {
-            angle_rad = s->memory->describe.angle[camera][i];
-            out->descriptors[camera][i] = s->memory->describe.descriptor[camera][i];
+            angle_rad = s->memory->describe.angle[camera][slot];
+            out->descriptors[camera][i] = s->memory->describe.descriptor[camera][slot];
         }
 #endif
-        out->keypoints[camera][i] = vf_report_keypoint(s, camera, m->key[camera][i], angle_rad);
+        out->keypoints[camera][i] = vf_report_keypoint(s, camera, m->key[camera][slot], angle_rad);
     }
 }
 
@@ -42,12 +51,14 @@ void vf_report_host(const struct vf_step *s)
     const struct vf_refill_memory *r = &s->memory->refill;
     vfront_result_t *out = &s->pinned->result[params->result];
     struct vf_light_total light[VFRONT_CAMERAS];
+    uint32_t occupied[VFRONT_CAMERAS] = {0};
 
     memset(light, 0, sizeof light);
     memset(out->keypoints_count, 0, sizeof out->keypoints_count);
     memset(out->descriptors_count, 0, sizeof out->descriptors_count);
     for (int32_t camera = 0; camera < s->geometry.cameras; camera++) {
         light[camera] = total_light(s, camera);
+        occupied[camera] = count_occupied(s, camera);
         list_keypoints(s, camera, out);
     }
     out->t_ns = params->t_ns;
@@ -57,6 +68,6 @@ void vf_report_host(const struct vf_step *s)
     out->lost_count = r->lost_count;
     for (uint32_t i = 0; i < out->tracks_count; i++) out->tracks[i] = vf_report_track(&m->feature[s->parity][i]);
     for (uint32_t i = 0; i < out->lost_count; i++) out->lost[i] = vf_report_lost(&m->moved[r->lost[i]]);
-    out->health = vf_report_health(s, params, r, &s->memory->select, &m->census[s->parity], light);
+    out->health = vf_report_health(s, params, r, &s->memory->select, &m->census[s->parity], occupied, light);
     s->pinned->done = params->ticket;
 }

@@ -74,9 +74,9 @@ VF_FN vfront_keypoint_t vf_report_keypoint(const struct vf_step *s, int32_t came
     return k;
 }
 
-/** Health from the counts; light[] holds one entry a camera. Where nothing is to be tracked, nothing can fail to be: quality is 100. */
+/** Health from the counts; occupied[], the cells with a corner, and light[] hold one entry a camera. Where nothing is to be tracked, nothing can fail to be: quality is 100. */
 VF_FN vfront_health_t vf_report_health(const struct vf_step *s, const struct vf_params *params, const struct vf_refill_memory *r,
-                                       const struct vf_select_memory *k, const struct vf_census *census,
+                                       const struct vf_select_memory *k, const struct vf_census *census, const uint32_t occupied[],
                                        const struct vf_light_total light[])
 {
     const uint32_t had = r->followed + r->lost_count, target = (uint32_t)s->tuning.track_target;
@@ -102,8 +102,8 @@ VF_FN vfront_health_t vf_report_health(const struct vf_step *s, const struct vf_
         const uint64_t pixels = there ? (uint64_t)l->width * (uint64_t)l->height : 1;
         const uint64_t quads = there ? (uint64_t)(l->width / 2) * (uint64_t)(l->height / 2) : 1;
         h.cells[c] = there ? (uint32_t)vf_cells(&s->geometry, c) : 0;
-        h.starved[c] = there ? h.cells[c] - k->cells[c] : 0;
-        h.dropped[c] = there ? k->dropped[c] : 0;
+        h.starved[c] = there ? h.cells[c] - occupied[c] : 0;
+        h.dropped[c] = there ? vf_keypoints(s, k->dropped[c]) : 0;
         h.full |= h.dropped[c] ? (uint32_t)VFRONT_FULL_KEYPOINTS << c : 0;
         h.brightness_grey[c] = there ? (float)(uint32_t)(light[c].sum * 256 / pixels) * (1.0f / 256.0f) : 0.0f;
         h.sharpness_grey[c] = there ? (float)(uint32_t)(light[c].edge * 64 / quads) * (1.0f / 256.0f) : 0.0f;

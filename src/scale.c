@@ -12,12 +12,12 @@ static void weigh_columns(struct columns *c, int32_t width, uint32_t step_q16, u
 {
     c->taps = 0;
     for (int32_t u = 0; u < width; u++) {
-        const int32_t first = vf_scale_first(u, step_q16, inverse_q19);
-        int32_t taps = 0;
-        for (int32_t w; taps < VF_TAPS && (w = vf_scale_weight(u, first + taps, inverse_q19)) > 0; taps++) c->weight[u][taps] = (uint16_t)w;
-        for (int32_t k = taps; k < VF_TAPS; k++) c->weight[u][k] = 0;
+        const int32_t first = vf_scale_first(vf_scale_half(u), step_q16, inverse_q19);
         c->first[u] = (uint16_t)first;
-        c->taps = vf_max(c->taps, taps);
+        for (int32_t k = 0; k < VF_TAPS; k++) {
+            c->weight[u][k] = (uint16_t)vf_scale_weight(u, width, first + k, inverse_q19);
+            if (c->weight[u][k]) c->taps = vf_max(c->taps, k + 1);
+        }
     }
 }
 
@@ -41,9 +41,11 @@ static inline void narrow_row(uint8_t *restrict to, const uint16_t *restrict sum
 static void narrow(uint8_t *restrict to, const uint16_t *restrict sum, const struct columns *c, int32_t width)
 {
     switch (c->taps) {
-    case 3: narrow_row(to, sum, c, width, vf_min(3, VF_TAPS)); break;
     case 4: narrow_row(to, sum, c, width, vf_min(4, VF_TAPS)); break;
     case 5: narrow_row(to, sum, c, width, vf_min(5, VF_TAPS)); break;
+    case 6: narrow_row(to, sum, c, width, vf_min(6, VF_TAPS)); break;
+    case 7: narrow_row(to, sum, c, width, vf_min(7, VF_TAPS)); break;
+    case 9: narrow_row(to, sum, c, width, vf_min(9, VF_TAPS)); break;
     default: narrow_row(to, sum, c, width, c->taps); break;
     }
 }
@@ -60,8 +62,8 @@ static void make_level(const struct vf_step *s, int32_t camera, int32_t level)
     weigh_columns(&columns, l->width, step_q16, inverse_q19);
     for (int32_t v = 0; v < l->height; v++) {
         memset(sum, 0, sizeof *sum * (size_t)l0->width);
-        int32_t j = vf_scale_first(v, step_q16, inverse_q19);
-        for (int32_t w; (w = vf_scale_weight(v, j, inverse_q19)) > 0; j++)
+        int32_t j = vf_scale_first(vf_scale_half(v), step_q16, inverse_q19);
+        for (int32_t w; (w = vf_scale_weight(v, l->height, j, inverse_q19)) > 0; j++)
             add_row(sum, from + (size_t)j * (size_t)l0->pitch, (uint16_t)w, l0->width);
         narrow(to + (size_t)v * (size_t)l->pitch, sum, &columns, l->width);
     }

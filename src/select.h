@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* select: the key points of each picture.
  *
- * In      best corner of every cell of every level
+ * In      best corner of every culling cell of every level
  * Out     keys of the key points, by rising level, then rising cell
  * Rule    aggregation over levels (paper 004, II.C.2): corners whose centres lie in the same pixel of level 0 add up, to a sum of scores
  *         and a number of levels. A corner is dropped when both are less than those of another pixel in the window around it.
- *         Of what is left the select_points highest keys stay. Corners in one pixel lie in one cell, so sums are had by looking into
- *         cells, and there is no plane of sums to clear, to fill or to race for
+ *         Of what is left the highest keys stay: as many of each level as its share of select_points is, or select_points of all
+ *         levels together. Corners in one pixel lie in one cell, so sums are had by looking into cells, and there is no plane of
+ *         sums to clear, to fill or to race for
  * Exact   integers
- * Memory  8 bytes a cell and level for what aggregation leaves, a bit for whether it does, 8 bytes a key point
+ * Memory  8 bytes a culling cell and level for what aggregation leaves, a bit for whether it does, 8 bytes a key point
  */
 #ifndef VF_SELECT_H
 #define VF_SELECT_H
@@ -16,32 +17,66 @@
 #include "detect.h"
 #include "scale.h"
 
-/** Places of the grid, one a level and cell, that are looked through together: what is left of them stands at the start of theirs. */
+/** Places of the grid, one a level and culling cell, that are looked through together: what is left of them stands at the start of theirs. */
 #define VF_CHUNK 1024
-#define VF_CHUNKS ((VFRONT_SCALES * VFRONT_CELLS + VF_CHUNK - 1) / VF_CHUNK)
+#define VF_CHUNKS (VFRONT_SCALES * ((VFRONT_CULL_CELLS + VF_CHUNK - 1) / VF_CHUNK))
 
 struct vf_select_memory {
     uint64_t candidate[VFRONT_CAMERAS][VF_CHUNKS][VF_CHUNK];
-    uint64_t key[VFRONT_CAMERAS][VFRONT_KEYPOINTS];
-    uint32_t stays[VFRONT_CAMERAS][VF_CHUNKS][VF_CHUNK / 32]; /* a bit a place: aggregation, where there is any, leaves its corner */
+    uint64_t key[VFRONT_CAMERAS][VFRONT_KEYPOINTS]; /* in slots: those of a group from vf_first_slot() on */
+    uint32_t stays[VFRONT_CAMERAS][(VFRONT_SCALES * VFRONT_CULL_CELLS + 31) / 32]; /* a bit a place, where there is aggregation */
     uint32_t candidates[VFRONT_CAMERAS][VF_CHUNKS]; /* in each chunk */
-    uint32_t occupied[VFRONT_CAMERAS][VF_CHUNKS];   /* cells of each chunk with a corner on any level */
-    uint32_t count[VFRONT_CAMERAS];                 /* of keys */
-    uint32_t dropped[VFRONT_CAMERAS];               /* candidates beyond select_points */
-    uint32_t cells[VFRONT_CAMERAS];                 /* with a corner on any level */
-    uint32_t arrived[VFRONT_CAMERAS];               /* blocks of the kernel that are done; 0 between steps */
+    uint32_t count[VFRONT_CAMERAS][VFRONT_SCALES];   /* of keys, by group */
+    uint32_t dropped[VFRONT_CAMERAS][VFRONT_SCALES]; /* candidates beyond the group's slots */
+    uint32_t arrived[VFRONT_CAMERAS][VFRONT_SCALES]; /* blocks of the kernel that are done; 0 between steps */
 };
 
 /** Places of a camera's grid, on all levels that are searched. */
-VF_FN int32_t vf_places(const struct vf_step *s, int32_t camera) { return vf_cells(&s->geometry, camera) * vf_scales(s); }
+VF_FN int32_t vf_places(const struct vf_step *s, int32_t camera) { return vf_culls(&s->geometry, camera) * vf_scales(s); }
 
-/** The best corner of a cell on any level. */
-VF_FN uint64_t vf_best(const uint64_t *best, int32_t cell, int32_t cells, int32_t levels)
+/* ---- groups: what key points are the best of; levels, or all levels together ------------------------------------------------------- */
+
+VF_FN int32_t vf_groups(const struct vf_step *s) { return s->tuning.select_share_percent ? vf_scales(s) : 1; }
+
+/** Places of a group, and its chunks. Group by group, places and chunks follow one another. */
+VF_FN int32_t vf_group_places(const struct vf_step *s, int32_t camera) { return vf_places(s, camera) / vf_groups(s); }
+VF_FN int32_t vf_group_chunks(const struct vf_step *s, int32_t camera) { return (vf_group_places(s, camera) + VF_CHUNK - 1) / VF_CHUNK; }
+
+/** First slot of a group; of the group behind the last: the slots of all. */
+VF_FN int32_t vf_first_slot(const struct vf_step *s, int32_t group)
 {
-    uint64_t most = 0;
-    for (int32_t level = 0; level < levels; level++) most = best[level * cells + cell] > most ? best[level * cells + cell] : most;
-    return most;
+    return s->tuning.select_share_percent ? s->geometry.share[group] : group * s->tuning.select_points;
 }
+
+/** Key points that levels before `level` of `levels` may have of `points`. Shares are in 1/2^16 of the first's. */
+VF_FN int32_t vf_select_share(int32_t points, int32_t percent, int32_t level, int32_t levels)
+{
+    uint64_t share = 65536, before = 0, all = 0;
+    for (int32_t i = 0; i < levels; i++) {
+        before += i < level ? share : 0;
+        all += share;
+        share = (share * (uint64_t)percent + 50) / 100;
+    }
+    return (int32_t)((uint64_t)points * before / all);
+}
+
+/** Key points of a camera. */
+VF_FN uint32_t vf_keypoints(const struct vf_step *s, const uint32_t count[VFRONT_SCALES])
+{
+    uint32_t all = 0;
+    for (int32_t group = 0; group < VFRONT_SCALES; group++) all += group < vf_groups(s) ? count[group] : 0;
+    return all;
+}
+
+/** Slot of the i-th key point of a camera. */
+VF_FN int32_t vf_slot(const struct vf_step *s, const uint32_t count[VFRONT_SCALES], int32_t i)
+{
+    int32_t group = 0;
+    for (; group < vf_groups(s) - 1 && i >= (int32_t)count[group]; group++) i -= (int32_t)count[group];
+    return vf_first_slot(s, group) + i;
+}
+
+/* ---- aggregation ------------------------------------------------------------------------------------------------------------------- */
 
 /** Level 0 pixel of a corner. */
 struct vf_pixel {
@@ -108,16 +143,16 @@ VF_FN int vf_select_beaten(const struct vf_column *c, struct vf_pixel p, struct 
 /** Whether aggregation leaves a corner, the best of its level in its cell. `best`: of the camera. */
 VF_FN int vf_select_stays(const struct vf_geometry *g, const vfront_tuning_t *t, const uint64_t *best, int32_t camera, uint64_t key)
 {
-    const int32_t reach = t->select_window_px / 2, across = g->cells_x[camera];
-    const int32_t cells = vf_cells(g, camera), levels = vf_min(g->scales, t->detect_levels);
+    const int32_t reach = t->select_window_px / 2, across = g->culls_x[camera];
+    const int32_t cells = vf_culls(g, camera), levels = vf_min(g->scales, t->detect_levels);
     const struct vf_pixel p = vf_select_pixel(g, key);
-    const int32_t home = p.y / t->cell_height_px * across + p.x / t->cell_width_px;
+    const int32_t home = p.y / t->cull_height_px * across + p.x / t->cull_width_px;
     const struct vf_column own = vf_select_column(g, best, home, cells, levels);
     const struct vf_sum mine = vf_select_sum(&own, p);
     if (vf_select_beaten(&own, p, mine, reach)) return 0;
-    const int32_t x0 = vf_max(p.x - reach, 0) / t->cell_width_px, x1 = vf_min((p.x + reach) / t->cell_width_px, across - 1);
-    const int32_t y0 = vf_max(p.y - reach, 0) / t->cell_height_px;
-    const int32_t y1 = vf_min((p.y + reach) / t->cell_height_px, g->cells_y[camera] - 1);
+    const int32_t x0 = vf_max(p.x - reach, 0) / t->cull_width_px, x1 = vf_min((p.x + reach) / t->cull_width_px, across - 1);
+    const int32_t y0 = vf_max(p.y - reach, 0) / t->cull_height_px;
+    const int32_t y1 = vf_min((p.y + reach) / t->cull_height_px, g->culls_y[camera] - 1);
     for (int32_t y = y0; y <= y1; y++)
         for (int32_t x = x0; x <= x1; x++) {
             if (y * across + x == home) continue;
@@ -130,11 +165,10 @@ VF_FN int vf_select_stays(const struct vf_geometry *g, const vfront_tuning_t *t,
 /** Whether there is any aggregation: in a window of one pixel nothing can be beaten. */
 VF_FN int vf_aggregated(const vfront_tuning_t *t) { return t->select_window_px > 1; }
 
-/** Key points over the limit; nothing is over a limit of 0, which asks for none. */
-VF_FN uint32_t vf_select_dropped(const vfront_tuning_t *t, uint32_t candidates)
+/** Candidates of a group beyond its slots; but none where no key points are asked for. */
+VF_FN uint32_t vf_select_dropped(const vfront_tuning_t *t, uint32_t candidates, uint32_t slots)
 {
-    const uint32_t most = (uint32_t)t->select_points;
-    return most && candidates > most ? candidates - most : 0;
+    return t->select_points && candidates > slots ? candidates - slots : 0;
 }
 
 #endif

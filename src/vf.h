@@ -47,7 +47,9 @@ struct vf_geometry {
     struct vf_level scale[VFRONT_CAMERAS][VFRONT_SCALES]; /* of the key points; the first has the size of level 0 */
     uint32_t step_q16[8];    /* size of their pixels [px of level 0]; for every level that a key of three bits can name */
     uint32_t inverse_q19[8]; /* its inverse */
-    int32_t cells_x[VFRONT_CAMERAS], cells_y[VFRONT_CAMERAS];
+    int32_t cells_x[VFRONT_CAMERAS], cells_y[VFRONT_CAMERAS]; /* in which tracks are born */
+    int32_t culls_x[VFRONT_CAMERAS], culls_y[VFRONT_CAMERAS]; /* in which key points are culled */
+    int32_t share[VFRONT_SCALES + 1];                         /* key points that levels before this one may have, when each has a share */
     int32_t masked[VFRONT_CAMERAS]; /* 1: there is a static mask */
 };
 

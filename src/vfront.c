@@ -127,6 +127,8 @@ static void lay_out_camera(struct vf_geometry *g, int32_t i, const vfront_camera
     g->masked[i] = c->mask != NULL;
     g->cells_x[i] = (c->width_px + t->cell_width_px - 1) / t->cell_width_px;
     g->cells_y[i] = (c->height_px + t->cell_height_px - 1) / t->cell_height_px;
+    g->culls_x[i] = (c->width_px + t->cull_width_px - 1) / t->cull_width_px;
+    g->culls_y[i] = (c->height_px + t->cull_height_px - 1) / t->cull_height_px;
 }
 
 /** Levels that leave every camera at least 16 px on a side. */
@@ -165,7 +167,12 @@ static vfront_status_t lay_out(struct vf_state *s, const vfront_rig_t *rig, cons
         if (g.cells_x[i] * g.cells_y[i] > VFRONT_CELLS)
             return vf_refuse(s, VFRONT_E_SIZE, "the grid has %d cells, over VFRONT_CELLS: larger cells or a larger config",
                              g.cells_x[i] * g.cells_y[i], "");
+        if (g.culls_x[i] * g.culls_y[i] > VFRONT_CULL_CELLS)
+            return vf_refuse(s, VFRONT_E_SIZE, "there are %d culling cells, over VFRONT_CULL_CELLS: larger ones or a larger config",
+                             g.culls_x[i] * g.culls_y[i], "");
     }
+    const int32_t levels = vf_min(g.scales, t->detect_levels);
+    for (int32_t level = 0; level <= levels; level++) g.share[level] = vf_select_share(t->select_points, t->select_share_percent, level, levels);
     for (int parity = 0; parity < 2; parity++) {
         s->step[parity].geometry = g;
         s->step[parity].tuning = *t;

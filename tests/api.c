@@ -279,6 +279,9 @@ static void tuning_ends(void **state)
             if (t.cell_width_px < 8) t.cell_height_px = 120; /* within VFRONT_CELLS */
             if (t.cell_height_px < 8) t.cell_width_px = 160;
             if (t.track_distance_px > 128) t.cell_width_px = t.cell_height_px = 64;
+            if (t.cull_width_px < 8) t.cull_height_px = 120; /* within VFRONT_CULL_CELLS */
+            if (t.cull_height_px < 8) t.cull_width_px = 160;
+            if (t.select_window_px > 32) t.cull_width_px = t.cull_height_px = 16;
             assert_int_equal(vfront_init(&pair_vf, &rig, &t, pair_port), VFRONT_OK);
             for (uint64_t k = 0; k < 3; k++) {
                 const vfront_frame_t f = pair_frame(k);
@@ -294,7 +297,7 @@ static void tuning_pairs(void **state)
 {
     (void)state;
     const vfront_rig_t rig = good_rig();
-    static const int32_t low[] = {10, 11, 254};
+    static const int32_t low[] = {20, 21, 254};
     for (size_t i = 0; i < sizeof low / sizeof *low; i++) {
         vfront_tuning_t t;
         vfront_tuning_default(&t);
@@ -305,6 +308,9 @@ static void tuning_pairs(void **state)
     vfront_tuning_default(&t);
     t.track_distance_px = 129; /* over four cells */
     init_refused(&rig, &t, pair_port, VFRONT_E_TUNING, "track_distance_px");
+    vfront_tuning_default(&t);
+    t.select_window_px = 33; /* over four culling cells */
+    init_refused(&rig, &t, pair_port, VFRONT_E_TUNING, "select_window_px");
     still_starts();
 }
 
@@ -913,7 +919,7 @@ static void best_stay(void **state)
     for (int way = 0; way < 16; way++) { /* ranked by score or by Harris, one level or all, described or not, noise or tiles */
         const enum scene_fill fill = way & 8 ? SCENE_TILES : SCENE_NOISE;
         vfront_tuning_t t = dense_tuning();
-        t.cell_width_px = t.cell_height_px = 48;
+        t.cull_width_px = t.cull_height_px = 48;
         t.detect_rank = way & 1;
         t.detect_levels = way & 2 ? VFRONT_SCALES : 1;
         t.describe = way >> 2 & 1;
@@ -950,7 +956,7 @@ static void small_pictures(void **state)
         for (int described = 0; described < 2; described++) {
             const vfront_rig_t rig = rig_of(size[i].width, size[i].height, size[i].other_width, size[i].other_height);
             const uint8_t *const grey[] = {drawn[0], drawn[1]};
-            const int least = described ? 2 * 18 + 1 : 9; /* for a key point: the margin at either side */
+            const int least = described ? 2 * 19 + 1 : 9; /* for a key point: the margin at either side */
             vfront_info_t is;
             vfront_tuning_t t;
             vfront_tuning_default(&t);

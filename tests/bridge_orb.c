@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The stages scale, smooth and describe as a shared library for tests/opencv_orb.py: a picture and places on its levels go in, angles
- * and descriptors come out. */
+/* The stages scale, smooth and describe as a shared library for tests/opencv_orb.py: a picture and places on its levels go in,
+ * angles and descriptors come out. */
 #include "../src/stages.h"
 
 static struct vf_memory memory;
@@ -40,6 +40,7 @@ int bridge_open(const uint8_t *grey, int width, int height)
     memset(&pinned.params, 0, sizeof pinned.params);
     vfront_tuning_default(&step.tuning);
     step.tuning.describe = 1;
+    step.tuning.select_share_percent = 0; /* key points of all levels in a row */
     step.memory = &memory;
     step.pinned = &pinned;
     lay_out(width, height);
@@ -70,7 +71,7 @@ double bridge_level(int level, int *width, int *height)
 int bridge_describe(int count, const int32_t *places, float *angle, uint8_t *bits)
 {
     count = vf_clamp(count, 0, VFRONT_KEYPOINTS);
-    memory.select.count[0] = (uint32_t)count;
+    memory.select.count[0][0] = (uint32_t)count;
     for (int i = 0; i < count; i++)
         memory.select.key[0][i] = vf_detect_key(1, 1, places[3 * i], places[3 * i + 1], places[3 * i + 2]);
     vf_describe_host(&step);

@@ -76,6 +76,8 @@ static void lay_out(int32_t width, int32_t height)
     g->cameras = 1;
     g->cells_x[0] = (width + step.tuning.cell_width_px - 1) / step.tuning.cell_width_px;
     g->cells_y[0] = (height + step.tuning.cell_height_px - 1) / step.tuning.cell_height_px;
+    g->culls_x[0] = (width + step.tuning.cull_width_px - 1) / step.tuning.cull_width_px;
+    g->culls_y[0] = (height + step.tuning.cull_height_px - 1) / step.tuning.cull_height_px;
 }
 
 /** Starts on pictures of a size, with standard tuning. Returns how many points can be followed; 0: beyond the config. */
@@ -88,7 +90,7 @@ int bridge_open(int width, int height)
     step.memory = &memory;
     step.pinned = &pinned;
     lay_out(width, height);
-    return step.geometry.cells_x[0] * step.geometry.cells_y[0] <= VFRONT_CELLS ? VFRONT_TRACKS : 0;
+    return vf_cells(&step.geometry, 0) <= VFRONT_CELLS && vf_culls(&step.geometry, 0) <= VFRONT_CULL_CELLS ? VFRONT_TRACKS : 0;
 }
 
 /** Sets a tuning value. Returns 0 when there is none of this name, or it is out of its range. */
@@ -108,17 +110,18 @@ void bridge_picture(const uint8_t *pixels, const float *rotation)
     p->frame++;
 }
 
-/** Where the library would start tracks in the last picture: the best corner of every cell on any level, at most VFRONT_TRACKS. Returns
- *  how many. */
+/** Where the library would start tracks in the last picture: the best corner of every cell on any level, at most VFRONT_TRACKS.
+ *  Returns how many. */
 int bridge_detect(double *x, double *y)
 {
     const int32_t cells = vf_cells(&step.geometry, 0);
     int count = 0;
     memset(memory.detect.best[0], 0, sizeof memory.detect.best[0]);
+    memset(memory.detect.corner[0], 0, sizeof memory.detect.corner[0]);
     vf_scale_host(&step);
     vf_detect_host(&step);
     for (int32_t cell = 0; cell < cells && count < VFRONT_TRACKS; cell++) {
-        const uint64_t key = vf_best(memory.detect.best[0], cell, cells, vf_scales(&step));
+        const uint64_t key = memory.detect.corner[0][cell];
         if (!key) continue;
         const struct vf_place p = vf_detect_place(&step.geometry, key);
         x[count] = p.x_q16 / 65536.0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* describe: angles against the arc tangent of moments in double precision, taken over a disc by the table of its rows; descriptors
- * against the pattern turned in double precision. Levels and smoothed levels are filled independently of each other, and key points lie
- * where a test wants them. */
+/* describe: angles against the arc tangent of moments in double precision, taken over a disc by the table of its rows;
+ * descriptors against the pattern turned in double precision. Levels and smoothed levels are filled independently of each other,
+ * and key points lie where a test wants them. */
 #include "stand.h"
 
 #if VFRONT_DESCRIPTORS
@@ -57,20 +57,36 @@ static void paint_all(int32_t camera)
     for (int32_t level = 0; level < step.geometry.scales; level++) paint(camera, level, (enum fill)roll(FILLS));
 }
 
-static void set_key(int32_t camera, uint32_t i, int32_t level, int32_t u, int32_t v)
+static void set_key(int32_t camera, int32_t slot, int32_t level, int32_t u, int32_t v)
 {
-    memory.select.key[camera][i] = vf_detect_key(roll(2), (uint32_t)roll64(), level, u, v);
+    memory.select.key[camera][slot] = vf_detect_key(roll(2), (uint32_t)roll64(), level, u, v);
 }
 
-/** Key points anywhere but `margin` px of their level from its border, in no order. */
-static void random_keys(int32_t camera, uint32_t count, int32_t margin)
+/** Groups of levels that share slots: each level has its own where there are shares. Here all levels are searched. */
+static int32_t groups(void) { return step.tuning.select_share_percent > 0 ? step.geometry.scales : 1; }
+static int32_t first_slot(int32_t group) { return step.tuning.select_share_percent > 0 ? step.geometry.share[group] : 0; }
+static int32_t slots_of(int32_t group)
 {
-    memory.select.count[camera] = count;
-    for (uint32_t i = 0; i < count; i++) {
-        const int32_t level = roll(step.geometry.scales);
-        const struct vf_level *l = &step.geometry.scale[camera][level];
-        const int32_t edge = vf_min(margin, vf_min(l->width - 1, l->height - 1) / 2);
-        set_key(camera, i, level, between(edge, l->width - 1 - edge), between(edge, l->height - 1 - edge));
+    const int32_t *share = step.geometry.share;
+    return step.tuning.select_share_percent > 0 ? share[group + 1] - share[group] : step.tuning.select_points;
+}
+
+/** Key points anywhere but `margin` px of their level from its border, in no order; at least `least` and at most `most` of each
+ *  group, as far as it has slots. What stands in other slots, and counts of groups that there are not, are noise. */
+static void random_keys(int32_t camera, int32_t least, int32_t most, int32_t margin)
+{
+    scribble(memory.select.key[camera], sizeof memory.select.key[camera]);
+    for (int32_t group = 0; group < VFRONT_SCALES; group++) memory.select.count[camera][group] = (uint32_t)roll(100);
+    for (int32_t group = 0; group < groups(); group++) {
+        const int32_t count = between(vf_min(least, slots_of(group)), vf_min(most, slots_of(group)));
+        memory.select.count[camera][group] = (uint32_t)count;
+        for (int32_t i = 0; i < count; i++) {
+            const int32_t level = groups() > 1 ? group : roll(step.geometry.scales);
+            const struct vf_level *l = &step.geometry.scale[camera][level];
+            const int32_t edge = vf_min(margin, vf_min(l->width - 1, l->height - 1) / 2);
+            const int32_t u = between(edge, l->width - 1 - edge), v = between(edge, l->height - 1 - edge);
+            set_key(camera, first_slot(group) + i, level, u, v);
+        }
     }
 }
 
@@ -124,7 +140,8 @@ static struct place turned(double cosine, double sine, const int at[2], double n
 
 static int is_darker(int32_t camera, const struct vf_corner *c, struct place a, struct place b)
 {
-    return grey_at(smooth_row, camera, c->level, c->x + a.x, c->y + a.y) < grey_at(smooth_row, camera, c->level, c->x + b.x, c->y + b.y);
+    const int first = grey_at(smooth_row, camera, c->level, c->x + a.x, c->y + a.y);
+    return first < grey_at(smooth_row, camera, c->level, c->x + b.x, c->y + b.y);
 }
 
 static int bit_of(const vfront_descriptor_t *d, int i) { return (int)(d->word[i / 32] >> (i % 32) & 1); }
@@ -156,8 +173,8 @@ static int is_turned_by(int32_t camera, const struct vf_corner *c, double cos_q1
     return 1;
 }
 
-/** All bits against the pattern turned by cosine and sine in 1/2^14, which doubles hold exactly. Single precision may round a value to
- *  either side when it lies within 3/1000 of a half; so up to two of each are tried. */
+/** All bits against the pattern turned by cosine and sine in 1/2^14, which doubles hold exactly. Single precision may round a
+ *  value to either side when it lies within 3/1000 of a half; so up to two of each are tried. */
 static void compare_exactly(int32_t camera, const struct vf_corner *c, struct moments m, const vfront_descriptor_t *d)
 {
     const double length = hypot(m.x, m.y), half = 0.5 - 0.003;
@@ -170,33 +187,34 @@ static void compare_exactly(int32_t camera, const struct vf_corner *c, struct mo
     turns_unsure += x0 < x1 || y0 < y1;
 }
 
-static void compare_key(int32_t camera, uint32_t i)
+static void compare_key(int32_t camera, int32_t slot)
 {
-    const struct vf_corner c = vf_detect_corner(memory.select.key[camera][i]);
+    const struct vf_corner c = vf_detect_corner(memory.select.key[camera][slot]);
     const struct moments m = moments_of(camera, &c);
-    const double is = (double)memory.describe.angle[camera][i], error = fabs(is - atan2(m.y, m.x));
+    const double is = (double)memory.describe.angle[camera][slot], error = fabs(is - atan2(m.y, m.x));
     REQUIRE(error < 1e-6, "camera %d level %d %d,%d: angle %.9f, should be %.9f", camera, c.level, c.x, c.y, is, atan2(m.y, m.x));
     worst_angle = error > worst_angle ? error : worst_angle;
-    compare_with_doubles(camera, &c, m, &memory.describe.descriptor[camera][i]);
-    compare_exactly(camera, &c, m, &memory.describe.descriptor[camera][i]);
+    compare_with_doubles(camera, &c, m, &memory.describe.descriptor[camera][slot]);
+    compare_exactly(camera, &c, m, &memory.describe.descriptor[camera][slot]);
     points++;
 }
 
 static void compare_all(void)
 {
     for (int32_t camera = 0; camera < step.geometry.cameras; camera++)
-        for (uint32_t i = 0; i < memory.select.count[camera]; i++) compare_key(camera, i);
+        for (int32_t group = 0; group < groups(); group++)
+            for (uint32_t i = 0; i < memory.select.count[camera][group]; i++) compare_key(camera, first_slot(group) + (int32_t)i);
 }
 
 static void print_figures(void)
 {
-    print_message("         %llu points, largest error of an angle %.2g rad; of %llu bits %llu near a boundary, %llu differ there; "
-                  "%llu turns near one\n",
+    print_message("         %llu points, largest error of an angle %.2g rad; of %llu bits %llu near a boundary, %llu differ "
+                  "there; %llu turns near one\n",
                   (unsigned long long)points, worst_angle, (unsigned long long)bits_checked, (unsigned long long)bits_unsure,
                   (unsigned long long)bits_differ, (unsigned long long)turns_unsure);
 }
 
-/** A step whose key points are described. Returns whether the config has room for it. */
+/** A step whose key points are described, all levels in one group. Returns whether the config has room for it. */
 static int set_up_described(int32_t cameras, int32_t width, int32_t height)
 {
     if (!fits(width, height, 0)) return 0;
@@ -205,13 +223,14 @@ static int set_up_described(int32_t cameras, int32_t width, int32_t height)
     step.tuning.describe = 1;
     step.tuning.detect_levels = VFRONT_SCALES;
     step.tuning.select_points = VFRONT_KEYPOINTS;
+    step.tuning.select_share_percent = 0;
     memset(memory.select.count, 0, sizeof memory.select.count);
     return 1;
 }
 
 static int32_t smaller(int32_t a, int32_t b) { return a < b ? a : b; }
 
-/* ---- tests: the arc tangent -------------------------------------------------------------------------------------------------- */
+/* ---- tests: the arc tangent --------------------------------------------------------------------------------------------- */
 
 static double angle_error(double y, double x) { return fabs((double)vf_angle((float)y, (float)x) - atan2(y, x)); }
 
@@ -254,9 +273,9 @@ static void angles_by_hand(void **state)
     }
 }
 
-/* ---- tests: the pattern ------------------------------------------------------------------------------------------------------ */
+/* ---- tests: the pattern ------------------------------------------------------------------------------------------------- */
 
-/** 256 pairs within reach; FNV-1a over their numbers, a byte each, is that of the table bit_pattern_31_ which OpenCV 4.6 holds. */
+/** 256 pairs within reach; FNV-1a over their numbers, a byte each, is that of the table bit_pattern_31_ in OpenCV 4.6. */
 static void pattern_is_that_of_orb(void **state)
 {
     static const int8_t given[][4] = {VF_PATTERN_PAIRS};
@@ -271,55 +290,73 @@ static void pattern_is_that_of_orb(void **state)
     assert_true(hash == 0x1f34d6cd6d716873ull);
 }
 
-/* ---- tests: random ----------------------------------------------------------------------------------------------------------- */
+/* ---- tests: random ------------------------------------------------------------------------------------------------------ */
 
-/** Key points of all cameras and levels, at any distance from the border from 3 px up; and nothing but theirs is written. */
+/** Takes over the slots that hold key points. */
+static void expect_slots(int32_t camera)
+{
+    for (int32_t group = 0; group < groups(); group++) {
+        const size_t count = memory.select.count[camera][group], first = (size_t)first_slot(group);
+        const float *angle = memory.describe.angle[camera] + first;
+        const vfront_descriptor_t *descriptor = memory.describe.descriptor[camera] + first;
+        memcpy(expected.describe.angle[camera] + first, angle, count * sizeof *angle);
+        memcpy(expected.describe.descriptor[camera] + first, descriptor, count * sizeof *descriptor);
+    }
+}
+
+/** Key points of all cameras and levels, at any distance from the border from 3 px up, with shares and without; and nothing but
+ *  what is in their slots is written. */
 static void random_points(void **state)
 {
+    static const int32_t percent[] = {0, 0, 1, 50, 91, 100};
     (void)state;
     shake(3);
     scribble_arena();
     points = bits_checked = bits_unsure = bits_differ = turns_unsure = 0;
-    for (int i = 0; i < 24; i++) {
-        const int32_t width = between(16, smaller(VFRONT_WIDTH, i % 3 ? 90 : 400)), height = between(16, smaller(VFRONT_HEIGHT, 150));
+    for (int i = 0; i < 32; i++) {
+        const int32_t width = between(16, smaller(VFRONT_WIDTH, i % 3 ? 90 : 400));
+        const int32_t height = between(16, smaller(VFRONT_HEIGHT, 150));
         if (!set_up_described(between(1, VFRONT_CAMERAS), width, height)) continue;
         if (step.geometry.cameras > 1 && i % 2) lay_out_levels(1, between(16, 64), between(16, 64), 0);
+        if (i % 3 == 0) step.tuning.select_points = between(1, smaller(VFRONT_KEYPOINTS, 250));
+        step.tuning.select_share_percent = percent[roll(6)];
+        share_out();
         for (int32_t camera = 0; camera < step.geometry.cameras; camera++) {
             paint_all(camera);
-            random_keys(camera, (uint32_t)roll(smaller(VFRONT_KEYPOINTS, 250) + 1), i % 2 ? 3 : between(3, 30));
+            random_keys(camera, 0, groups() > 1 ? 70 : 250, i % 2 ? 3 : between(3, 30));
         }
         memcpy(&expected, &memory, sizeof memory);
         vf_describe_host(&step);
         compare_all();
-        for (int32_t camera = 0; camera < step.geometry.cameras; camera++) {
-            const size_t count = memory.select.count[camera];
-            memcpy(expected.describe.angle[camera], memory.describe.angle[camera], count * sizeof(float));
-            memcpy(expected.describe.descriptor[camera], memory.describe.descriptor[camera], count * sizeof(vfront_descriptor_t));
-        }
+        for (int32_t camera = 0; camera < step.geometry.cameras; camera++) expect_slots(camera);
         same_arena("random");
     }
     print_figures();
     assert_true(VFRONT_KEYPOINTS < 1000 || (points > 2000 && bits_unsure < bits_checked / 50 && bits_differ < bits_unsure));
 }
 
-/** As many key points as there can be, in the largest picture, up to its far corner. */
+/** As many key points as there can be, in the largest picture, up to its far corner; with shares and without. */
 static void largest_picture(void **state)
 {
     (void)state;
     shake(4);
-    if (!set_up_described(VFRONT_CAMERAS, VFRONT_WIDTH, VFRONT_HEIGHT)) skip();
-    for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++) {
-        const struct vf_level *l = &step.geometry.scale[camera][step.geometry.scales - 1];
-        scribble(memory.pyramid.pixels[step.parity][camera], sizeof memory.pyramid.pixels[0][0]);
-        scribble(memory.scale.pixels[camera], sizeof memory.scale.pixels[0]);
-        scribble(memory.smooth.pixels[camera], sizeof memory.smooth.pixels[0]);
-        random_keys(camera, VFRONT_KEYPOINTS, 3);
-        set_key(camera, VFRONT_KEYPOINTS - 1, step.geometry.scales - 1, l->width - 4, l->height - 4);
-    }
-    vf_describe_host(&step);
-    for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++) {
-        for (uint32_t i = 0; i < VFRONT_KEYPOINTS; i += 1 + VFRONT_KEYPOINTS / 100) compare_key(camera, i);
-        compare_key(camera, VFRONT_KEYPOINTS - 1);
+    for (int32_t percent = 0; percent <= 91; percent += 91) {
+        if (!set_up_described(VFRONT_CAMERAS, VFRONT_WIDTH, VFRONT_HEIGHT)) skip();
+        step.tuning.select_share_percent = percent;
+        share_out();
+        for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++) {
+            const struct vf_level *l = &step.geometry.scale[camera][step.geometry.scales - 1];
+            scribble(memory.pyramid.pixels[step.parity][camera], sizeof memory.pyramid.pixels[0][0]);
+            scribble(memory.scale.pixels[camera], sizeof memory.scale.pixels[0]);
+            scribble(memory.smooth.pixels[camera], sizeof memory.smooth.pixels[0]);
+            random_keys(camera, VFRONT_KEYPOINTS, VFRONT_KEYPOINTS, 3);
+            set_key(camera, VFRONT_KEYPOINTS - 1, step.geometry.scales - 1, l->width - 4, l->height - 4);
+        }
+        vf_describe_host(&step);
+        for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++) {
+            for (int32_t slot = 0; slot < VFRONT_KEYPOINTS; slot += 1 + VFRONT_KEYPOINTS / 100) compare_key(camera, slot);
+            compare_key(camera, VFRONT_KEYPOINTS - 1);
+        }
     }
 }
 
@@ -330,7 +367,7 @@ static void smallest_level(void **state)
     shake(5);
     for (int fill = 0; fill < FILLS; fill++)
         for (int shape = 0; shape < 3; shape++) {
-            uint32_t count = 0;
+            int32_t count = 0;
             if (!set_up_described(VFRONT_CAMERAS, shape == 1 ? 23 : 16, shape == 2 ? 40 : 16)) skip();
             assert_int_equal(step.geometry.scales, 1);
             for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++) {
@@ -340,14 +377,14 @@ static void smallest_level(void **state)
                     for (int32_t x = 0; x < l->width; x++)
                         if (x >= 3 && y >= 3 && x < l->width - 3 && y < l->height - 3 && count < VFRONT_KEYPOINTS)
                             set_key(camera, count++, 0, x, y);
-                memory.select.count[camera] = count;
+                memory.select.count[camera][0] = (uint32_t)count;
             }
             vf_describe_host(&step);
             compare_all();
         }
 }
 
-/* ---- tests: by hand ---------------------------------------------------------------------------------------------------------- */
+/* ---- tests: by hand ----------------------------------------------------------------------------------------------------- */
 
 /** Nothing is written without descriptors, without key points wanted, or without any found. */
 static void nothing_to_describe(void **state)
@@ -357,7 +394,9 @@ static void nothing_to_describe(void **state)
     scribble_arena();
     for (int why = 0; why < 3; why++) {
         if (!set_up_described(VFRONT_CAMERAS, 64, 64)) skip();
-        for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++) random_keys(camera, (uint32_t)smaller(VFRONT_KEYPOINTS, 30), 16);
+        step.tuning.select_share_percent = 50;
+        share_out();
+        for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++) random_keys(camera, 30, 30, 16);
         if (why == 0) step.tuning.describe = 0;
         if (why == 1) step.tuning.select_points = 0;
         if (why == 2) memset(memory.select.count, 0, sizeof memory.select.count);
@@ -384,10 +423,10 @@ static void constant_pictures(void **state)
     for (size_t g = 0; g < sizeof grey; g++) {
         if (!set_up_described(VFRONT_CAMERAS, 64, 48)) skip();
         fill_all(grey[g]);
-        for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++) random_keys(camera, (uint32_t)smaller(VFRONT_KEYPOINTS, 50), 3);
+        for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++) random_keys(camera, 50, 50, 3);
         vf_describe_host(&step);
         for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++)
-            for (uint32_t i = 0; i < memory.select.count[camera]; i++) {
+            for (uint32_t i = 0; i < memory.select.count[camera][0]; i++) {
                 same_bits(memory.describe.angle[camera][i], 0.0f);
                 assert_memory_equal(&memory.describe.descriptor[camera][i], &none, sizeof none);
             }
@@ -403,7 +442,7 @@ static void angle_to_one_pixel(void **state)
     if (!set_up_described(1, 64, 64)) skip();
     fill_all(0);
     set_key(0, 0, 0, 30, 33);
-    memory.select.count[0] = 1;
+    memory.select.count[0][0] = 1;
     for (int32_t v = -20; v <= 20; v++)
         for (int32_t u = -20; u <= 20; u++) {
             const int within = abs(v) <= 15 && abs(u) <= half[abs(v)];
@@ -423,7 +462,7 @@ static void one_dark_place(void **state)
     if (!set_up_described(1, 64, 64)) skip();
     fill_all(100);
     set_key(0, 0, 0, 30, 33);
-    memory.select.count[0] = 1;
+    memory.select.count[0][0] = 1;
     for (int i = 0; i < 256; i++)
         for (int end = 0; end < 2; end++) {
             const int *at = pattern[i] + 2 * end;
@@ -452,7 +491,7 @@ static void turn_picture(int32_t size)
         }
 }
 
-/** A picture that is turned by a quarter has its angles turned and its descriptors kept, but for places that fall on a boundary. */
+/** A picture turned by a quarter has its angles turned and its descriptors kept, but for places that fall on a boundary. */
 static void quarter_turns(void **state)
 {
     static vfront_descriptor_t was[100];
@@ -464,11 +503,11 @@ static void quarter_turns(void **state)
     if (!set_up_described(1, 64, 64)) skip();
     for (int fill = 0; fill < FILLS; fill++) {
         paint(0, 0, (enum fill)fill);
-        for (uint32_t i = 0; i < COUNT; i++) set_key(0, i, 0, between(3, 60), between(3, 60));
-        memory.select.count[0] = COUNT;
+        for (int32_t i = 0; i < COUNT; i++) set_key(0, i, 0, between(3, 60), between(3, 60));
+        memory.select.count[0][0] = COUNT;
         for (int quarter = 0; quarter <= 4; quarter++) {
             vf_describe_host(&step);
-            for (uint32_t i = 0; i < COUNT; i++) {
+            for (int32_t i = 0; i < COUNT; i++) {
                 const struct vf_corner c = vf_detect_corner(memory.select.key[0][i]);
                 const struct moments m = moments_of(0, &c);
                 const double turn = (double)(memory.describe.angle[0][i] - angle[i]) - 1.5707963267949;

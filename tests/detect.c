@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* detect: the best corner of every cell of every level against the textbook, pixel by pixel: the circle is every pixel whose distance
- * rounds to three, an arc is found by walking along it, the score MT by trying every threshold, the Harris response by summing Sobel
- * gradients in numbers that nothing is lost in, the best of a cell by looking at every pixel of its level (paper 000, II.C and II.D;
- * paper 001, 3; paper 004, II.C.1). Levels are filled independently of each other, which no picture would have them. */
+/* detect: the best corner of every culling cell of every level, and of every cell on any level, against the textbook, pixel by
+ * pixel: the circle is every pixel whose distance rounds to three, an arc is found by walking along it, the score MT by trying
+ * every threshold, the Harris response by summing Sobel gradients in numbers that nothing is lost in, the best of a cell by
+ * looking at every pixel of its levels (paper 000, II.C and II.D; paper 001, 3; paper 004, II.C.1). Levels are filled
+ * independently of each other, which no picture would have them. */
 #include "stand.h"
 
 /* ---- oracle: segment test and scores --------------------------------------------------------------------------------- */
@@ -77,22 +78,44 @@ static int textbook_score(const int ring[16], int centre, int threshold, int arc
     return most;
 }
 
-/* ---- oracle: Harris response ----------------------------------------------------------------------------------------- */
+/* ---- oracle: what ranks a corner ------------------------------------------------------------------------------------- */
 
 __extension__ typedef __int128 wide; /* nothing here comes near its limits */
 
-/** det - 0.04 trace^2 of sums of products of gradients, times 25: a whole number. */
-static wide harris_times_25(wide xx, wide yy, wide xy) { return 25 * (xx * yy - xy * xy) - (xx + yy) * (xx + yy); }
+/** Sums of products of gradients. */
+struct sums {
+    wide xx, yy, xy;
+};
 
-/** The score is 25 / 2^24 of the response, and 1 for all that is below. */
-static uint32_t textbook_harris(int64_t xx, int64_t yy, int64_t xy)
+/** det - 0.04 trace^2, times 25: a whole number. */
+static wide harris_times_25(struct sums h) { return 25 * (h.xx * h.yy - h.xy * h.xy) - (h.xx + h.yy) * (h.xx + h.yy); }
+
+/** The same by its formula. */
+static long double harris_by_formula(struct sums h)
 {
-    const wide one = (wide)1 << 24, response = harris_times_25(xx, yy, xy);
-    const uint32_t score = response < one ? 1 : (uint32_t)(response / one);
-    const long double trace = (long double)xx + yy, det = (long double)xx * yy - (long double)xy * xy;
-    const long double by_formula = (det - 0.04L * trace * trace) * 25.0L / 16777216.0L;
-    assert_true(by_formula < 1.0L ? score == 1 : fabsl(score - by_formula) < 1.0L);
-    return score;
+    const long double xx = (long double)h.xx, yy = (long double)h.yy, xy = (long double)h.xy;
+    return (xx * yy - xy * xy - 0.04L * (xx + yy) * (xx + yy)) * 25.0L;
+}
+
+/** A corner score in grey levels: those of sums over the circle by its 16 pixels. */
+static uint32_t score_of_a_pixel(uint32_t corner_score)
+{
+    return step.tuning.detect_score == VFRONT_SCORE_MT ? corner_score : corner_score / 16;
+}
+
+/** What is left of `value` in units of 2^bits; nothing of what is below one. */
+static wide in_units(wide value, int bits) { return value < 0 ? 0 : value / ((wide)1 << bits); }
+
+/** Ranks by the tuning's rule: 1 from sums over 7x7 px, 2 from sums over 5x5 px and the corner score. 1 is the least. */
+static uint32_t textbook_ranking(struct sums h, uint32_t corner_score)
+{
+    const wide f = score_of_a_pixel(corner_score), weight = step.tuning.detect_rank == 2 ? f * f : 1;
+    const int before = step.tuning.detect_rank == 2 ? 14 : 0;
+    const wide score = in_units(in_units(harris_times_25(h), before) * weight, 24);
+    const long double by_formula = harris_by_formula(h) * (long double)weight / ldexpl(1.0L, before + 24);
+    assert_true(score >> 32 == 0);
+    assert_true(by_formula < 1.0L ? score <= 1 : fabsl((long double)score - by_formula) < 1.0L + 65025.0L / 16777216.0L);
+    return score < 1 ? 1 : (uint32_t)score;
 }
 
 /* ---- oracle: response, suppression, cells ---------------------------------------------------------------------------- */
@@ -180,20 +203,31 @@ static int sobel(int32_t camera, int32_t level, int32_t x, int32_t y, int turned
     return sum;
 }
 
-static uint32_t harris_at(int32_t camera, int32_t level, int32_t x, int32_t y)
+/** What ranks a corner anew, whatever its corner score says; that itself where nothing does. */
+static uint32_t ranked(int32_t camera, struct candidate c)
 {
-    int64_t xx = 0, yy = 0, xy = 0;
-    for (int32_t j = y - 3; j <= y + 3; j++)
-        for (int32_t i = x - 3; i <= x + 3; i++) {
-            const int gx = sobel(camera, level, i, j, 0), gy = sobel(camera, level, i, j, 1);
-            xx += gx * gx;
-            yy += gy * gy;
-            xy += gx * gy;
+    const int32_t rank = step.tuning.detect_rank, reach = rank == 1 ? 3 : 2;
+    struct sums h = {0, 0, 0};
+    if (rank == 0) return c.score;
+    for (int32_t j = c.y - reach; j <= c.y + reach; j++)
+        for (int32_t i = c.x - reach; i <= c.x + reach; i++) {
+            const int gx = sobel(camera, c.level, i, j, 0), gy = sobel(camera, c.level, i, j, 1);
+            h.xx += gx * gx;
+            h.yy += gy * gy;
+            h.xy += gx * gy;
         }
-    return textbook_harris(xx, yy, xy);
+    return textbook_ranking(h, c.score);
 }
 
-static struct candidate response[VFRONT_HEIGHT][VFRONT_WIDTH], winner[VFRONT_CAMERAS][VFRONT_SCALES * VFRONT_CELLS];
+/** The same of a pixel of camera 0 with a corner score. */
+static uint32_t ranking_at(int32_t x, int32_t y, uint32_t corner_score)
+{
+    return ranked(0, (struct candidate){1, 0, x, y, corner_score});
+}
+
+static struct candidate response[VFRONT_HEIGHT][VFRONT_WIDTH];
+static struct candidate winner[VFRONT_CAMERAS][VFRONT_SCALES * VFRONT_CULL_CELLS]; /* of each level and culling cell */
+static struct candidate champion[VFRONT_CAMERAS][VFRONT_CELLS];                    /* of each cell, on any level */
 
 /** Neighbours are held against each other by their corner scores, whatever ranks those that stay. */
 static int stays(struct candidate c, int32_t width, int32_t height)
@@ -205,6 +239,22 @@ static int stays(struct candidate c, int32_t width, int32_t height)
     return 1;
 }
 
+static void enter(struct candidate *best, struct candidate c)
+{
+    if (!best->score || better(c, *best)) *best = c;
+}
+
+/** Enters a corner for its culling cell and for its cell. */
+static void enter_both(int32_t camera, struct candidate c)
+{
+    const vfront_tuning_t *t = &step.tuning;
+    const struct vf_geometry *g = &step.geometry;
+    const int32_t x = pixel_of(c.x, c.level), y = pixel_of(c.y, c.level);
+    const int32_t cull = y / t->cull_height_px * g->culls_x[camera] + x / t->cull_width_px;
+    enter(&winner[camera][c.level * culls_of(camera) + cull], c);
+    enter(&champion[camera][y / t->cell_height_px * g->cells_x[camera] + x / t->cell_width_px], c);
+}
+
 static void look_at_level(int32_t camera, int32_t level)
 {
     const struct vf_level *l = scale_of(camera, level);
@@ -214,19 +264,18 @@ static void look_at_level(int32_t camera, int32_t level)
         for (int32_t x = 0; x < l->width; x++) {
             struct candidate c = response[y][x];
             if (!c.score || !stays(c, l->width, l->height)) continue;
-            if (step.tuning.detect_rank) c.score = harris_at(camera, level, x, y);
-            const int32_t row = pixel_of(y, level) / step.tuning.cell_height_px;
-            const int32_t column = pixel_of(x, level) / step.tuning.cell_width_px;
-            struct candidate *w = &winner[camera][level * cells_of(camera) + row * step.geometry.cells_x[camera] + column];
-            if (!w->score || better(c, *w)) *w = c;
+            c.score = ranked(camera, c);
+            enter_both(camera, c);
         }
 }
 
 static void find_winners(void)
 {
-    memset(winner, 0, sizeof winner);
-    for (int32_t camera = 0; camera < step.geometry.cameras; camera++)
+    for (int32_t camera = 0; camera < step.geometry.cameras; camera++) {
+        memset(winner[camera], 0, sizeof **winner * (size_t)(culls_of(camera) * searched()));
+        memset(champion[camera], 0, sizeof **champion * (size_t)cells_of(camera));
         for (int32_t level = 0; level < searched(); level++) look_at_level(camera, level);
+    }
 }
 
 /* ---- running the stage ----------------------------------------------------------------------------------------------- */
@@ -238,44 +287,56 @@ static void describe(const char *name)
     const vfront_tuning_t *t = &step.tuning;
     const struct vf_level *l = scale_of(0, 0);
     snprintf(what, sizeof what,
-             "%s %dx%d, levels %d threshold %d low %d arc %d..%d score %d rank %d radius %d border %d room %d cells %dx%d", name, l->width,
-             l->height, t->detect_levels, t->detect_threshold, t->detect_threshold_low, t->detect_arc, t->detect_arc_most,
-             t->detect_score, t->detect_rank, t->detect_radius, t->detect_border_px, room(), t->cell_width_px, t->cell_height_px);
+             "%s %dx%d, levels %d threshold %d low %d arc %d..%d score %d rank %d radius %d border %d room %d cells %dx%d "
+             "culls %dx%d",
+             name, l->width, l->height, t->detect_levels, t->detect_threshold, t->detect_threshold_low, t->detect_arc,
+             t->detect_arc_most, t->detect_score, t->detect_rank, t->detect_radius, t->detect_border_px, room(), t->cell_width_px,
+             t->cell_height_px, t->cull_width_px, t->cull_height_px);
 }
 
-/** Empties the cells of the levels that are searched, as ingest does, and runs the stage. */
+/** Bytes of a camera's culling cells on the levels that are searched, and of its cells. */
+static size_t best_bytes(int32_t camera) { return sizeof(uint64_t) * (size_t)(culls_of(camera) * searched()); }
+static size_t corner_bytes(int32_t camera) { return sizeof(uint64_t) * (size_t)cells_of(camera); }
+
+/** Empties both grids, as ingest does, and runs the stage. */
 static void detect(void)
 {
-    for (int32_t camera = 0; camera < step.geometry.cameras; camera++)
-        memset(memory.detect.best[camera], 0, sizeof(uint64_t) * (size_t)(cells_of(camera) * searched()));
+    for (int32_t camera = 0; camera < step.geometry.cameras; camera++) {
+        memset(memory.detect.best[camera], 0, best_bytes(camera));
+        memset(memory.detect.corner[camera], 0, corner_bytes(camera));
+    }
     vf_detect_host(&step);
 }
 
-static void compare_place(int32_t camera, int32_t place)
+/** Fails unless a key names the corner that it should, or none. Level -1: any. */
+static void compare_key(uint64_t key, struct candidate w, const char *grid, int32_t camera, int32_t level, int32_t cell)
 {
-    const uint64_t key = memory.detect.best[camera][place];
-    const struct candidate *w = &winner[camera][place];
     const struct vf_corner c = vf_detect_corner(key);
-    REQUIRE(!key == !w->score, "%s: camera %d level %d cell %d: found %d, should have found %d", what, camera, place / cells_of(camera),
-            place % cells_of(camera), !!key, !!w->score);
+    REQUIRE(!key == !w.score, "%s: camera %d level %d %s %d: found %d, should have found %d", what, camera, level, grid, cell,
+            !!key, !!w.score);
     if (!key) return;
-    REQUIRE(c.x == w->x && c.y == w->y && c.level == w->level && c.score == w->score && c.strong == w->strong,
-            "%s: camera %d place %d: found %d,%d level %d score %u strong %d, should be %d,%d level %d score %u strong %d", what, camera,
-            place, c.x, c.y, c.level, c.score, c.strong, w->x, w->y, w->level, w->score, w->strong);
+    REQUIRE(c.x == w.x && c.y == w.y && c.level == w.level && c.score == w.score && c.strong == w.strong,
+            "%s: camera %d %s %d: found %d,%d level %d score %u strong %d, should be %d,%d level %d score %u strong %d", what,
+            camera, grid, cell, c.x, c.y, c.level, c.score, c.strong, w.x, w.y, w.level, w.score, w.strong);
 }
 
+/** Compares both grids of all cameras. Returns the number of corners of culling cells. */
 static int compare_cells(void)
 {
     int corners = 0;
-    for (int32_t camera = 0; camera < step.geometry.cameras; camera++)
-        for (int32_t place = 0; place < cells_of(camera) * searched(); place++) {
-            compare_place(camera, place);
-            corners += winner[camera][place].score > 0;
+    for (int32_t camera = 0; camera < step.geometry.cameras; camera++) {
+        const int32_t culls = culls_of(camera);
+        for (int32_t i = 0; i < culls * searched(); i++) {
+            compare_key(memory.detect.best[camera][i], winner[camera][i], "culling cell", camera, i / culls, i % culls);
+            corners += winner[camera][i].score > 0;
         }
+        for (int32_t i = 0; i < cells_of(camera); i++)
+            compare_key(memory.detect.corner[camera][i], champion[camera][i], "cell", camera, -1, i);
+    }
     return corners;
 }
 
-/** Runs stage and oracle, compares every cell of every level; returns the number of corners. */
+/** Runs stage and oracle, compares every cell of both grids; returns the number of corners. */
 static int run_and_compare(const char *name)
 {
     describe(name);
@@ -355,7 +416,8 @@ static void compare_rule(const int ring[16], int centre, int threshold)
             for (int most = 9; most <= 16; most++) {
                 const int is = (int)vf_detect_test(values, centre, threshold, arc, most, kind);
                 const int should = length > most ? 0 : unbound;
-                REQUIRE(is == should, "threshold %d arc %d..%d score %d: is %d, should be %d", threshold, arc, most, kind, is, should);
+                REQUIRE(is == should, "threshold %d arc %d..%d score %d: is %d, should be %d", threshold, arc, most, kind, is,
+                        should);
             }
         }
 }
@@ -421,7 +483,8 @@ static void known_scores(void **state)
         int centre, threshold, arc, most;
         uint32_t sad_b, sad_a, mt;
     } known[] = {
-        /* black circle around a white pixel, and the other way round: the most that a score can be, where spots are let through */
+        /* black circle around a white pixel, and the other way round: the most that a score can be, where spots are let through
+         * */
         {{0}, 255, 254, 12, 16, 4080, 4080, 254},
         {{255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}, 0, 254, 12, 16, 4080, 4080, 254},
         {{0}, 255, 254, 12, 15, 0, 0, 0},
@@ -449,71 +512,113 @@ static void known_scores(void **state)
     }
 }
 
-/** The Harris response of any gradients, of the largest there are, and of those that nearly cancel. */
-static void harris_of_any_gradients(void **state)
+/** Sums over `count` random gradients: of any direction, of one, of two, of the largest there are. */
+static struct sums random_sums(struct vf_harris *h, int count)
 {
-    uint32_t clamped = 0, largest = 0;
-    (void)state;
-    shake(15);
-    for (int i = 0; i < 200000; i++) {
-        struct vf_harris h = {0, 0, 0};
-        int64_t xx = 0, yy = 0, xy = 0;
-        const int32_t most = i % 3 ? 1 + roll(1020) : 1020, kind = roll(4), turn = roll(50);
-        for (int k = 0; k < 49; k++) {
-            int32_t gx = between(-most, most), gy = kind == 0 ? gx : kind == 1 ? (k < turn ? gx : -gx) : between(-most, most);
-            if (kind == 3) gx = most, gy = k < turn ? most : -most;
-            vf_harris_add(&h, gx, gy);
-            xx += gx * gx;
-            yy += gy * gy;
-            xy += gx * gy;
-        }
-        const uint32_t is = vf_harris_score(h), should = textbook_harris(xx, yy, xy);
-        REQUIRE(is == should, "sums %d %d %d: is %u, should be %u", h.xx, h.yy, h.xy, is, should);
-        clamped += is == 1;
-        largest = is > largest ? is : largest;
+    const int32_t most = roll(3) ? 1 + roll(1020) : 1020, kind = roll(4), turn = roll(count + 1);
+    struct sums sums = {0, 0, 0};
+    *h = (struct vf_harris){0, 0, 0};
+    for (int k = 0; k < count; k++) {
+        int32_t gx = between(-most, most), gy = kind == 0 ? gx : kind == 1 ? (k < turn ? gx : -gx) : between(-most, most);
+        if (kind == 3) gx = most, gy = k < turn ? most : -most;
+        vf_harris_add(h, gx, gy);
+        sums.xx += gx * gx;
+        sums.yy += gy * gy;
+        sums.xy += gx * gy;
     }
-    assert_true(clamped > 40000 && clamped < 150000);
-    /* the most that there can be, 24 gradients of 1020 along one diagonal and 25 along the other: 25 * (49^2 - 1) - 98^2 */
-    assert_int_equal(largest, (uint32_t)(50396ull * 1020 * 1020 * 1020 * 1020 >> 24));
+    return sums;
 }
 
-/** By hand: what a score of 1 is made of, and what is more. */
-static void known_harris_scores(void **state)
+/** Ranks anew by sums of any gradients and any corner score, of 49 gradients and of 25; the other sums play no part. */
+static void ranking_of_any_gradients(void **state)
+{
+    uint32_t clamped[3] = {0, 0, 0}, largest[3] = {0, 0, 0};
+    (void)state;
+    shake(15);
+    for (int i = 0; i < 300000; i++) {
+        struct vf_harris h, other;
+        const int32_t rank = step.tuning.detect_rank = between(1, 2), kind = step.tuning.detect_score = roll(3);
+        const struct sums sums = random_sums(&h, rank == 1 ? 49 : 25);
+        const int32_t top = kind == VFRONT_SCORE_MT ? 254 : 4080;
+        const uint32_t corner_score = (uint32_t)(roll(4) ? between(1, top) : top);
+        random_sums(&other, 49);
+        const uint32_t is = vf_detect_ranking(&step.tuning, corner_score, rank == 1 ? h : other, rank == 1 ? other : h);
+        const uint32_t should = textbook_ranking(sums, corner_score);
+        REQUIRE(is == should, "rank %d, sums %d %d %d, corner score %u: is %u, should be %u", rank, h.xx, h.yy, h.xy,
+                corner_score, is, should);
+        clamped[rank] += is == 1;
+        largest[rank] = is > largest[rank] ? is : largest[rank];
+    }
+    assert_true(clamped[1] > 20000 && clamped[1] < 100000 && clamped[2] > 20000 && clamped[2] < 100000);
+    /* the most that there can be, 24 gradients of 1020 along one diagonal and 25 along the other: 25 * (49^2 - 1) - 98^2 */
+    assert_int_equal(largest[1], (uint32_t)(50396ull * 1020 * 1020 * 1020 * 1020 >> 24));
+    /* 12 along one and 13 along the other: 25 * (25^2 - 1) - 50^2 = 13100; times 1020^4 / 2^14 * 255^2 / 2^24 */
+    assert_int_equal(largest[2], 3354381918u);
+}
+
+/** By hand: what a ranking of 1 is made of, and what is more. */
+static void known_rankings(void **state)
 {
     static const struct {
+        int32_t rank, kind;
+        uint32_t corner_score;
         struct vf_harris sums;
         uint32_t score;
     } known[] = {
-        {{0, 0, 0}, 1},
-        {{50979600, 0, 0}, 1},                    /* an edge: -trace^2 */
-        {{50979600, 50979600, 50979600}, 1},      /* an edge across */
-        {{1000, 1000, 0}, 1},                     /* 25e6 - 4e6 = 21e6: 2^24 once */
-        {{1264, 1264, 0}, 1},                     /* 21 * 1597696 = 33551616, under twice 2^24 = 33554432 */
-        {{1265, 1265, 0}, 2},                     /* 21 * 1600225 = 33604725 */
-        {{50979600, 50979600, 0}, 3253061290u},   /* 21 * 50979600^2 / 2^24, more than sums can be */
-        {{20000, 10000, -5000}, 207},             /* 25 * (2e8 - 25e6) - 9e8 = 3475e6 */
-        {{20000, 10000, 5000}, 207},
+        {1, VFRONT_SCORE_SAD_A, 999, {0, 0, 0}, 1},
+        {1, VFRONT_SCORE_SAD_A, 999, {50979600, 0, 0}, 1},               /* an edge: -trace^2 */
+        {1, VFRONT_SCORE_MT, 99, {50979600, 50979600, 50979600}, 1},     /* an edge across */
+        {1, VFRONT_SCORE_SAD_A, 999, {1000, 1000, 0}, 1},                /* 25e6 - 4e6 = 21e6: 2^24 once */
+        {1, VFRONT_SCORE_SAD_B, 9, {1264, 1264, 0}, 1},                  /* 21 * 1597696 = 33551616, 2^25 is 33554432 */
+        {1, VFRONT_SCORE_SAD_A, 999, {1265, 1265, 0}, 2},                /* 21 * 1600225 = 33604725 */
+        {1, VFRONT_SCORE_MT, 9, {50979600, 50979600, 0}, 3253061290u},   /* 21 * 50979600^2 / 2^24, more than sums can be */
+        {1, VFRONT_SCORE_SAD_A, 999, {20000, 10000, -5000}, 207},        /* 25 * (2e8 - 25e6) - 9e8 = 3475e6 */
+        {1, VFRONT_SCORE_SAD_A, 999, {20000, 10000, 5000}, 207},
+        {2, VFRONT_SCORE_SAD_A, 999, {0, 0, 0}, 1},
+        {2, VFRONT_SCORE_SAD_A, 4080, {26010000, 0, 0}, 1},
+        {2, VFRONT_SCORE_SAD_A, 1600, {20000, 10000, 5000}, 126},        /* 3475e6 / 2^14 = 212097.2; * 100^2 / 2^24 = 126.4 */
+        {2, VFRONT_SCORE_SAD_A, 1615, {20000, 10000, 5000}, 126},        /* still 100 sixteenths */
+        {2, VFRONT_SCORE_SAD_B, 1616, {20000, 10000, 5000}, 128},        /* 101^2: 128.96 */
+        {2, VFRONT_SCORE_MT, 100, {20000, 10000, 5000}, 126},            /* MT counts as it is */
+        {2, VFRONT_SCORE_MT, 1, {20000, 10000, 5000}, 1},
+        {2, VFRONT_SCORE_MT, 8, {20000, 10000, 5000}, 1},                /* 0.81 */
+        {2, VFRONT_SCORE_MT, 128, {362, 362, 0}, 1},                     /* 21 * 362^2 / 2^14 = 167.96; * 2^14 / 2^24 = 0.16 */
+        {2, VFRONT_SCORE_SAD_A, 2048, {1264, 1264, 0}, 1},               /* 2047.8 -> 2047; * 2^14 / 2^24 = 1.999 */
+        {2, VFRONT_SCORE_SAD_A, 2048, {1265, 1265, 0}, 2},               /* 2051.1 */
+        {2, VFRONT_SCORE_SAD_A, 4080, {26010000, 26010000, 0}, 3360783410u}, /* 21 * 26010000^2 / 2^14 * 255^2 / 2^24 */
     };
+    static const struct vf_harris none = {0, 0, 0};
     (void)state;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) assert_int_equal(vf_harris_score(known[i].sums), known[i].score);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const int seven = known[i].rank == 1;
+        step.tuning.detect_rank = known[i].rank;
+        step.tuning.detect_score = known[i].kind;
+        const struct vf_harris h = known[i].sums;
+        const uint32_t is = vf_detect_ranking(&step.tuning, known[i].corner_score, seven ? h : none, seven ? none : h);
+        REQUIRE(is == known[i].score, "known ranking %zu: is %u, should be %u", i, is, known[i].score);
+    }
 }
 
 /* ---- tests: the stage ------------------------------------------------------------------------------------------------ */
 
-/** A stage of one camera and one level, no masks, border 3, spots let through, ranked by corner score, nothing described. */
+/** A stage of one camera and one level, no masks, border 3, one threshold, spots let through, ranked by corner score, nothing
+ *  described. */
 static void set_up_plain(int32_t width, int32_t height)
 {
     set_up(1, width, height, roll(2));
+    set_cells_about(32, 32);
     memory.ingest.params.source[0].mask = NULL;
     step.tuning.detect_levels = 1;
     step.tuning.detect_border_px = 3;
+    step.tuning.detect_threshold = 10;
+    step.tuning.detect_threshold_low = 0;
     step.tuning.detect_arc_most = 16;
     step.tuning.detect_score = VFRONT_SCORE_SAD_B;
     step.tuning.detect_rank = 0;
     step.tuning.describe = 0;
 }
 
-/** Lets only every fourth pixel of every fourth row through the static mask: then a cell of 4x4 shows the score of that
+/** Lets only every fourth pixel of every fourth row through the static mask: then a culling cell of 4x4 shows the score of that
  *  pixel, whatever its neighbours are, and 16 runs show all. */
 static void mask_all_but(int32_t x0, int32_t y0)
 {
@@ -528,7 +633,7 @@ static void compare_pixels_shown(int32_t x0, int32_t y0)
     const struct vf_level *l = &step.geometry.level[0][0];
     for (int32_t y = y0; y < l->height; y += 4)
         for (int32_t x = x0; x < l->width; x += 4) {
-            const uint64_t key = memory.detect.best[0][y / 4 * step.geometry.cells_x[0] + x / 4];
+            const uint64_t key = memory.detect.best[0][y / 4 * step.geometry.culls_x[0] + x / 4];
             const struct vf_corner c = vf_detect_corner(key);
             const uint32_t is = key ? c.score : 0;
             REQUIRE(is == response[y][x].score && (!key || (c.x == x && c.y == y)),
@@ -547,7 +652,7 @@ static int compare_every_pixel(enum fill fill)
         for (int32_t x = 0; x < l->width; x++) {
             response[y][x] = respond(0, 0, x, y);
             corners += response[y][x].score > 0;
-            if (response[y][x].score && step.tuning.detect_rank) response[y][x].score = harris_at(0, 0, x, y);
+            if (response[y][x].score) response[y][x].score = ranked(0, response[y][x]);
         }
     for (int32_t i = 0; i < 16; i++) {
         mask_all_but(i % 4, i / 4);
@@ -564,7 +669,7 @@ static void response_of_every_pixel(void **state)
     (void)state;
     shake(3);
     set_up_plain(25, 22);
-    if (!set_cells(4, 4)) skip();
+    if (!set_culls(4, 4)) skip();
     for (int threshold = 1; threshold <= 254; threshold++)
         for (int fill = 0; fill < FILLS; fill++) {
             step.tuning.detect_threshold = threshold;
@@ -578,17 +683,17 @@ static void response_of_every_pixel(void **state)
     assert_true(corners > 10000 && corners_254 > 0);
 }
 
-/** The Harris response of every pixel that is a corner, in every picture. */
-static void harris_of_every_pixel(void **state)
+/** What ranks every pixel that is a corner anew, in every picture. */
+static void ranking_of_every_pixel(void **state)
 {
     int corners = 0;
     (void)state;
     shake(16);
     set_up_plain(28, 24);
-    if (!set_cells(4, 4)) skip();
-    step.tuning.detect_rank = 1;
-    for (int i = 0; i < 100; i++)
+    if (!set_culls(4, 4)) skip();
+    for (int i = 0; i < 150; i++)
         for (int fill = 0; fill < FILLS; fill++) {
+            step.tuning.detect_rank = between(1, 2);
             step.tuning.detect_threshold = i % 4 ? 1 : between(1, 80);
             step.tuning.detect_score = roll(3);
             corners += compare_every_pixel((enum fill)fill);
@@ -612,7 +717,7 @@ static void random_masks(int32_t camera)
 static void random_tuning(void)
 {
     static const int32_t cell[][2] = {{4, 4}, {7, 13}, {32, 32}, {100, 3000}, {4096, 4}, {3, 64}, {16, 8}, {33, 31}};
-    const int32_t c = roll(8);
+    const int32_t c = roll(8), d = roll(8);
     vfront_tuning_t *t = &step.tuning;
     t->detect_levels = between(1, VFRONT_SCALES);
     t->detect_threshold = roll(3) ? between(1, 60) : between(1, 254);
@@ -620,13 +725,14 @@ static void random_tuning(void)
     t->detect_arc = between(9, 12);
     t->detect_arc_most = roll(2) ? 16 : between(9, 16);
     t->detect_score = roll(3);
-    t->detect_rank = roll(2);
+    t->detect_rank = roll(3);
     t->describe = roll(2) && VFRONT_DESCRIPTORS;
     t->describe_margin_px = between(3, 18);
     t->select_points = roll(3) ? 1 : 0;
     t->detect_radius = between(1, 4);
     t->detect_border_px = roll(2) ? 3 : between(3, 24);
     set_cells_about(cell[c][0], cell[c][1]);
+    set_culls_about(cell[d][0], cell[d][1]);
 }
 
 /** A side of a picture. Most are small, because the oracle is slow. */
@@ -677,22 +783,23 @@ static void largest_picture(void **state)
     set_up_plain(VFRONT_WIDTH, VFRONT_HEIGHT);
     step.geometry.masked[0] = 0;
     step.tuning.detect_levels = VFRONT_SCALES;
-    set_cells_about(32, 32);
     for (int32_t level = 0; level < step.geometry.scales; level++) {
         const struct vf_level *l = scale_of(0, level);
         const struct canvas c = {0, level, l->width, l->height};
         blacken(level);
         for (int i = 0; i < 20000; i++) put(&c, roll(c.width), roll(c.height), roll(256));
-        for (int i = 0; i < 8; i++) put(&c, c.width - 1 - i, c.height - 4, i == 3 ? 255 : 0);
+        for (int i = 0; i < 64; i++) put(&c, c.width - 1 - i % 8, c.height - 1 - i / 8, i % 8 == 3 && i / 8 == 3 ? 255 : 0);
     }
     assert_true(run_and_compare("largest") > 0);
     const struct vf_level *last = scale_of(0, step.geometry.scales - 1);
     assert_true(response[last->height - 4][last->width - 4].score > 0);
-    step.tuning.detect_rank = 1;
-    run_and_compare("largest, Harris");
+    for (int32_t rank = 1; rank <= 2; rank++) {
+        step.tuning.detect_rank = rank;
+        run_and_compare("largest, ranked anew");
+    }
 }
 
-/** Nothing but the cells of the levels searched changes, and of those only the ones there are. */
+/** Nothing but the culling cells of the levels searched and the cells changes, and of those only the ones there are. */
 static void all_else_stays(void **state)
 {
     (void)state;
@@ -703,43 +810,54 @@ static void all_else_stays(void **state)
         step.tuning.detect_border_px = 3;
         memcpy(&expected, &memory, sizeof memory);
         run_and_compare("all else");
-        for (int32_t camera = 0; camera < step.geometry.cameras; camera++)
-            memcpy(expected.detect.best[camera], memory.detect.best[camera],
-                   sizeof(uint64_t) * (size_t)(cells_of(camera) * searched()));
+        for (int32_t camera = 0; camera < step.geometry.cameras; camera++) {
+            memcpy(expected.detect.best[camera], memory.detect.best[camera], best_bytes(camera));
+            memcpy(expected.detect.corner[camera], memory.detect.corner[camera], corner_bytes(camera));
+        }
         same_arena(what);
     }
 }
 
 /* ---- tests: by hand -------------------------------------------------------------------------------------------------- */
 
-/** Cells with a corner, each level's counted by itself. */
+/** Culling cells with a corner, each level's counted by itself. */
 static int count_found(void)
 {
     int count = 0;
     detect();
-    for (int32_t place = 0; place < cells_of(0) * searched(); place++) count += memory.detect.best[0][place] != 0;
+    for (int32_t place = 0; place < culls_of(0) * searched(); place++) count += memory.detect.best[0][place] != 0;
     return count;
 }
 
-/** Fails unless cell `cell` of a level holds a strong corner at x, y of the level with a score. */
-static void holds(int32_t cell, int32_t x, int32_t y, int32_t level, uint32_t score)
+/** Fails unless a key is that of a strong corner at x, y of a level with a score. */
+static void names(uint64_t key, const char *grid, int32_t cell, int32_t x, int32_t y, int32_t level, uint32_t score)
 {
-    const uint64_t key = memory.detect.best[0][level * cells_of(0) + cell];
     const struct vf_corner c = vf_detect_corner(key);
-    REQUIRE(key, "cell %d of level %d is empty", cell, level);
-    REQUIRE(c.x == x && c.y == y && c.level == level && c.strong && c.score == score, "cell %d holds %d,%d level %d score %u strong %d",
-            cell, c.x, c.y, c.level, c.score, c.strong);
+    REQUIRE(key, "%s %d is empty, should hold a corner of level %d", grid, cell, level);
+    REQUIRE(c.x == x && c.y == y && c.level == level && c.strong && c.score == score,
+            "%s %d holds %d,%d level %d score %u strong %d", grid, cell, c.x, c.y, c.level, c.score, c.strong);
 }
 
-/** The corner of a large white square sees 11 dark pixels in a row: a corner up to an arc of 11, and no spot from there on. An edge is
- *  none. */
+/** Fails unless a culling cell of a level, or a cell, holds such a corner. */
+static void holds(int32_t cull, int32_t x, int32_t y, int32_t level, uint32_t score)
+{
+    const int32_t place = level * culls_of(0) + cull;
+    names(place < VFRONT_SCALES * VFRONT_CULL_CELLS ? memory.detect.best[0][place] : 0, "culling cell", cull, x, y, level, score);
+}
+static void leads(int32_t cell, int32_t x, int32_t y, int32_t level, uint32_t score)
+{
+    names(cell < VFRONT_CELLS ? memory.detect.corner[0][cell] : 0, "cell", cell, x, y, level, score);
+}
+
+/** The corner of a large white square sees 11 dark pixels in a row: a corner up to an arc of 11, and no spot from there on. An
+ *  edge is none. */
 static void known_square(void **state)
 {
     (void)state;
     shake(7);
     for (int arc = 9; arc <= 12; arc++) {
         set_up_plain(48, 40);
-        set_cells_about(48, 40);
+        set_culls_about(48, 40);
         blacken(0);
         for (int32_t y = 20; y < 40; y++)
             for (int32_t x = 24; x < 48; x++) *pixel(0, 0, x, y) = 200;
@@ -762,7 +880,8 @@ static void known_square(void **state)
     }
 }
 
-/** A pixel alone, brighter or darker than all 16 around, is a spot as soon as there is a bound; the end of a line, at a bound of 14. */
+/** A pixel alone, brighter or darker than all 16 around, is a spot as soon as there is a bound; the end of a line, at a bound of
+ *  14. */
 static void known_spots(void **state)
 {
     (void)state;
@@ -771,7 +890,7 @@ static void known_spots(void **state)
         for (int32_t dark = 0; dark < 2; dark++)
             for (int32_t line = 0; line < 2; line++) {
                 set_up_plain(40, 40);
-                set_cells_about(40, 40);
+                set_culls_about(40, 40);
                 step.tuning.detect_arc_most = most;
                 step.tuning.detect_threshold_low = roll(2) ? 5 : 0;
                 for (int32_t i = 0; i < 40 * 40; i++) *pixel(0, 0, i % 40, i / 40) = dark ? 200 : 50;
@@ -788,7 +907,7 @@ static void known_neighbours(void **state)
     (void)state;
     shake(8);
     set_up_plain(40, 40);
-    if (!set_cells(4, 4)) skip();
+    if (!set_culls(4, 4)) skip();
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
         for (int32_t radius = 1; radius <= 4; radius++) {
             const int32_t x = 20 + beside[i].x, y = 20 + beside[i].y;
@@ -809,7 +928,7 @@ static void known_better_neighbour(void **state)
     (void)state;
     shake(9);
     set_up_plain(40, 40);
-    if (!set_cells(4, 4)) skip();
+    if (!set_culls(4, 4)) skip();
     step.tuning.detect_radius = 4;
     for (int i = 0; i < 2; i++) {
         blacken(0);
@@ -829,7 +948,7 @@ static void best_pixel_is_never_lost(void **state)
         struct candidate best = {0, 0, 0, 0, 0};
         set_up_plain(between(16, 48), between(16, 48));
         step.geometry.masked[0] = 0;
-        set_cells_about(64, 64);
+        set_culls_about(64, 64);
         step.tuning.detect_threshold = between(1, 40);
         step.tuning.detect_score = roll(3);
         paint(0, 0, (enum fill)(i % FILLS));
@@ -846,7 +965,8 @@ static void best_pixel_is_never_lost(void **state)
     }
 }
 
-/** Every level has cells of its own. Of equal corners on two levels the finer one is the best; a better coarse one goes before it. */
+/** Every level has culling cells of its own; a cell has one corner of all levels. Of equal corners on two levels the finer one is
+ *  the best; a better coarse one goes before it. */
 static void known_levels(void **state)
 {
     (void)state;
@@ -854,6 +974,7 @@ static void known_levels(void **state)
     shake(11);
     for (int more = 0; more < 2; more++) {
         set_up_plain(64, 64);
+        set_culls_about(64, 64);
         set_cells_about(64, 64);
         if (step.geometry.scales < 2) skip();
         step.tuning.detect_levels = 2;
@@ -864,134 +985,197 @@ static void known_levels(void **state)
         assert_int_equal(count_found(), 2);
         holds(0, 10, 9, 1, 16u * (100 + (uint32_t)more));
         holds(0, 40, 41, 0, 16 * 100);
-        assert_int_equal(vf_detect_corner(vf_best(memory.detect.best[0], 0, 1, 2)).level, more);
-        assert_int_equal(vf_detect_corner(vf_best(memory.detect.best[0], 0, 1, 1)).level, 0);
+        if (more) leads(0, 10, 9, 1, 16 * 101);
+        if (!more) leads(0, 40, 41, 0, 16 * 100);
         step.tuning.detect_levels = 1;
         assert_int_equal(count_found(), 1);
         holds(0, 40, 41, 0, 16 * 100);
+        leads(0, 40, 41, 0, 16 * 100);
     }
 }
 
-/** A corner of a level lies in the cell, and under the mask, of the pixel of level 0 in which its centre lies. */
-static void cell_and_mask_of_the_centre(void **state)
+/** The two grids do not heed each other: corners in culling cells of 8x4 px, and the best of them in cells of 20x40. */
+static void known_grids(void **state)
 {
-    int32_t cells[2] = {0, 0};
+    static const struct {
+        int32_t x, y, grey, cull;
+    } spot[] = {
+        {10, 6, 50, 1 * 5 + 1}, {16, 6, 60, 1 * 5 + 2}, {10, 24, 70, 6 * 5 + 1}, {33, 6, 40, 1 * 5 + 4}, {24, 30, 40, 7 * 5 + 3},
+    };
+    (void)state;
+    shake(26);
+    set_up_plain(40, 40);
+    if (!set_culls(8, 4) || !set_cells(20, 40)) skip();
+    blacken(0);
+    for (int i = 0; i < 5; i++) *pixel(0, 0, spot[i].x, spot[i].y) = (uint8_t)spot[i].grey;
+    assert_int_equal(count_found(), 5);
+    for (int i = 0; i < 5; i++) holds(spot[i].cull, spot[i].x, spot[i].y, 0, 16 * (uint32_t)spot[i].grey);
+    leads(0, 10, 24, 0, 16 * 70);
+    leads(1, 33, 6, 0, 16 * 40); /* of equals the first */
+    set_cells(40, 40);
+    set_culls(40, 40);
+    assert_int_equal(count_found(), 1);
+    holds(0, 10, 24, 0, 16 * 70);
+    leads(0, 10, 24, 0, 16 * 70);
+    set_cells(5, 6);
+    assert_int_equal(count_found(), 1);
+    holds(0, 10, 24, 0, 16 * 70);
+    for (int i = 0; i < 5; i++) leads(spot[i].y / 6 * 8 + spot[i].x / 5, spot[i].x, spot[i].y, 0, 16 * (uint32_t)spot[i].grey);
+}
+
+/** Blackens all levels but for a pixel; only the pixel of level 0 that it is centred on is shown, or all but that. */
+static void set_up_spot(int32_t level, int32_t u, int32_t v, int32_t shown)
+{
+    const int32_t pitch = step.geometry.level[0][0].pitch;
+    for (int32_t k = 0; k < step.geometry.scales; k++) blacken(k);
+    *pixel(0, level, u, v) = 90;
+    step.geometry.masked[0] = 1;
+    for (int32_t k = 0; k < 64 * pitch; k++) memory.ingest.mask_static[0][k] = !shown;
+    memory.ingest.mask_static[0][pixel_of(v, level) * pitch + pixel_of(u, level)] = (uint8_t)shown;
+}
+
+/** A corner of a level lies in the cells, and under the mask, of the pixel of level 0 in which its centre lies. */
+static void cells_and_mask_of_the_centre(void **state)
+{
+    int32_t cells = 0;
     (void)state;
     if (!fits(64, 64, 0)) skip();
     shake(18);
-    for (int i = 0; i < 400; i++) {
+    for (int i = 0; i < 800; i++) {
         set_up_plain(64, 64);
-        if (!set_cells(between(3, 20), between(3, 20))) continue;
-        const int32_t level = roll(step.geometry.scales), pitch = step.geometry.level[0][0].pitch;
+        set_cells_about(between(3, 20), between(3, 20));
+        if (!set_culls(between(3, 20), between(3, 20))) continue;
+        const struct vf_geometry *g = &step.geometry;
+        const vfront_tuning_t *t = &step.tuning;
+        const int32_t level = roll(g->scales), shown = i % 2;
         const struct vf_level *l = scale_of(0, level);
         const int32_t u = between(3, l->width - 4), v = between(3, l->height - 4), x = pixel_of(u, level), y = pixel_of(v, level);
-        const int32_t cell = y / step.tuning.cell_height_px * step.geometry.cells_x[0] + x / step.tuning.cell_width_px;
-        const int32_t place = level * cells_of(0) + cell;
         step.tuning.detect_levels = VFRONT_SCALES;
-        for (int32_t k = 0; k < step.geometry.scales; k++) blacken(k);
-        *pixel(0, level, u, v) = 90;
-        for (int32_t shown = 0; shown < 2; shown++) {
-            step.geometry.masked[0] = 1;
-            for (int32_t k = 0; k < 64 * pitch; k++) memory.ingest.mask_static[0][k] = !shown;
-            memory.ingest.mask_static[0][y * pitch + x] = (uint8_t)shown;
-            assert_int_equal(count_found(), shown);
-            assert_int_equal(memory.detect.best[0][place] != 0, shown);
-            cells[shown]++;
-        }
+        set_up_spot(level, u, v, shown);
+        assert_int_equal(count_found(), shown);
+        if (!shown) continue;
+        holds(y / t->cull_height_px * g->culls_x[0] + x / t->cull_width_px, u, v, level, 16 * 90);
+        leads(y / t->cell_height_px * g->cells_x[0] + x / t->cell_width_px, u, v, level, 16 * 90);
+        cells++;
     }
-    assert_true(cells[1] > 50 || VFRONT_CELLS < 64);
+    assert_true(cells > 100 || VFRONT_CULL_CELLS < 64);
 }
 
-/** What Harris makes of a pixel alone, of grey v on black: 12 v^2, 12 v^2, 0, so (25 * 144 - 24^2) v^4 / 2^24; and of edges. */
-static void known_harris(void **state)
+/** What ranks a pixel alone, of grey v on black: its sums are 12 v^2, 12 v^2, 0, over 5x5 and over 7x7; so (25 * 144 - 24^2) v^4
+ *  / 2^24, or that / 2^14 times v^2 / 2^24, with (v - 1)^2 for MT. An edge is nothing. */
+static void known_pixel_alone(void **state)
 {
     static const struct {
         int grey;
-        uint32_t score;
-    } known[] = {{255, 762118}, {77, 6336}, {100, 18024}};
+        uint32_t seven, five, five_mt;
+    } known[] = {{255, 762118, 3024705, 3001028}, {77, 6336, 2292, 2233}, {100, 18024, 11001, 10782}};
     (void)state;
     shake(19);
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    for (size_t i = 0; i < 3 * sizeof known / sizeof *known; i++) {
+        const int grey = known[i / 3].grey;
         set_up_plain(40, 40);
-        set_cells_about(40, 40);
-        step.tuning.detect_rank = 1;
+        set_culls_about(40, 40);
+        step.tuning.detect_rank = i % 3 ? 2 : 1;
+        step.tuning.detect_score = i % 3 == 2 ? VFRONT_SCORE_MT : VFRONT_SCORE_SAD_A;
         blacken(0);
-        *pixel(0, 0, 20, 21) = (uint8_t)known[i].grey;
+        *pixel(0, 0, 20, 21) = (uint8_t)grey;
         assert_int_equal(count_found(), 1);
-        holds(0, 20, 21, 0, known[i].score);
-        for (int32_t x = 0; x < 40; x++) *pixel(0, 0, x, 21) = (uint8_t)known[i].grey;
+        holds(0, 20, 21, 0, i % 3 == 2 ? known[i / 3].five_mt : i % 3 ? known[i / 3].five : known[i / 3].seven);
+        for (int32_t x = 0; x < 40; x++) *pixel(0, 0, x, 21) = (uint8_t)grey;
         assert_int_equal(count_found(), 0); /* a line, which has gradients across alone */
-        assert_int_equal(harris_at(0, 0, 8, 21), 1);
+        assert_int_equal(ranking_at(8, 21, 4080), 1);
     }
 }
 
-/** A pixel alone at 12,12, and at 28,28 the middle of a somewhat darker blob of 3x3, which has more gradients; the mask hides all else. */
-static void set_up_blob(int32_t rank)
+/** A black picture of one culling cell in which two pixels are let through the mask. */
+static void set_up_two(int32_t rank, struct point a, struct point b)
 {
     set_up_plain(40, 40);
-    set_cells_about(40, 40);
+    set_culls_about(40, 40);
+    const int32_t pitch = step.geometry.level[0][0].pitch;
     step.tuning.detect_rank = rank;
     step.geometry.masked[0] = 1;
-    for (int32_t i = 0; i < 40 * step.geometry.level[0][0].pitch; i++) memory.ingest.mask_static[0][i] = 0;
-    memory.ingest.mask_static[0][12 * step.geometry.level[0][0].pitch + 12] = 1;
-    memory.ingest.mask_static[0][28 * step.geometry.level[0][0].pitch + 28] = 1;
+    for (int32_t i = 0; i < 40 * pitch; i++) memory.ingest.mask_static[0][i] = 0;
+    memory.ingest.mask_static[0][a.y * pitch + a.x] = memory.ingest.mask_static[0][b.y * pitch + b.x] = 1;
     blacken(0);
-    *pixel(0, 0, 12, 12) = 200;
-    for (int32_t k = -1; k <= 1; k++)
-        for (int32_t i = -1; i <= 1; i++) *pixel(0, 0, 28 + i, 28 + k) = 180;
 }
 
-/** The higher corner score at 12,12 wins without Harris, the larger blob at 28,28 with it. */
+/** A pixel alone at 12,12, of grey 200, and at 28,28 the middle of a darker blob of 3x3, whose sums are 144 grey^2, 144 grey^2,
+ *  0. */
+static void set_up_blob(int32_t rank, int grey)
+{
+    set_up_two(rank, (struct point){12, 12}, (struct point){28, 28});
+    *pixel(0, 0, 12, 12) = 200;
+    for (int32_t k = -1; k <= 1; k++)
+        for (int32_t i = -1; i <= 1; i++) *pixel(0, 0, 28 + i, 28 + k) = (uint8_t)grey;
+    assert_int_equal(count_found(), 1);
+}
+
+/** The higher corner score at 12,12 wins without Harris, the larger blob at 28,28 with it, by 144 times. A blob of grey 70 has
+ *  2.2 times the response of the pixel, but 0.26 times as much when the squared corner score counts. */
 static void harris_decides_within_a_cell(void **state)
 {
     (void)state;
     shake(20);
-    set_up_blob(0);
-    assert_int_equal(count_found(), 1);
+    set_up_blob(0, 180);
     holds(0, 12, 12, 0, 16 * 200);
-    set_up_blob(1);
-    assert_int_equal(count_found(), 1);
-    holds(0, 28, 28, 0, harris_at(0, 0, 28, 28));
-    assert_true(harris_at(0, 0, 28, 28) > harris_at(0, 0, 12, 12));
+    set_up_blob(1, 180);
+    holds(0, 28, 28, 0, 27246730); /* 435456 * 180^4 / 2^24 */
+    set_up_blob(2, 180);
+    holds(0, 28, 28, 0, 53881474); /* 27900652500 * 180^2 / 2^24 */
+    set_up_blob(0, 70);
+    holds(0, 12, 12, 0, 16 * 200);
+    set_up_blob(1, 70);
+    holds(0, 28, 28, 0, 623184); /* 435456 * 70^4 / 2^24 */
+    set_up_blob(2, 70);
+    holds(0, 12, 12, 0, 704079); /* 3024 * 200^4 / 2^14 * 200^2 / 2^24 */
 }
 
-/** Who of two neighbours stays is for the corner score to say, even where Harris ranks what stays: here the darker of the two has the
- *  higher response, for the pixel beside it. */
+/** What lies 4 px from a corner is seen over 7x7 px and not over 5x5: it turns the order of two pixels that are nearly alike. */
+static void five_see_less_than_seven(void **state)
+{
+    (void)state;
+    shake(27);
+    for (int32_t rank = 0; rank <= 2; rank++) {
+        set_up_two(rank, (struct point){12, 12}, (struct point){28, 28});
+        *pixel(0, 0, 12, 12) = 100;
+        *pixel(0, 0, 28, 28) = 99;
+        *pixel(0, 0, 32, 28) = 255;
+        assert_int_equal(count_found(), 1);
+        if (rank == 0) holds(0, 12, 12, 0, 1600);
+        if (rank == 1) holds(0, 28, 28, 0, 153372); /* sums 12 * 99^2 + 6 * 255^2, 12 * 99^2 + 2 * 255^2, 0 */
+        if (rank == 2) holds(0, 12, 12, 0, 11001);
+        if (rank == 2) assert_int_equal(ranking_at(28, 28, 1584), 10357);
+    }
+}
+
+/** Who of two neighbours stays is for the corner score to say, even where Harris ranks what stays: here the darker of the two has
+ *  the higher response, for the pixel beside it. */
 static void corner_score_decides_between_neighbours(void **state)
 {
     (void)state;
     shake(21);
-    set_up_plain(40, 40);
-    set_cells_about(40, 40);
-    step.tuning.detect_rank = 1;
-    step.geometry.masked[0] = 1;
-    for (int32_t i = 0; i < 40 * step.geometry.level[0][0].pitch; i++) memory.ingest.mask_static[0][i] = 0;
-    memory.ingest.mask_static[0][20 * step.geometry.level[0][0].pitch + 16] = 1;
-    memory.ingest.mask_static[0][20 * step.geometry.level[0][0].pitch + 20] = 1;
-    blacken(0);
-    *pixel(0, 0, 16, 20) = 100;
-    *pixel(0, 0, 20, 20) = 99;
-    *pixel(0, 0, 22, 21) = 99;
-    const uint32_t better_score = harris_at(0, 0, 20, 20), own = harris_at(0, 0, 16, 20);
-    assert_true(better_score > own);
-    step.tuning.detect_radius = 4;
-    assert_int_equal(count_found(), 1);
-    holds(0, 16, 20, 0, own);
-    step.tuning.detect_radius = 3;
-    assert_int_equal(count_found(), 1);
-    holds(0, 20, 20, 0, better_score);
+    for (int32_t rank = 1; rank <= 2; rank++) {
+        set_up_two(rank, (struct point){16, 20}, (struct point){20, 20});
+        *pixel(0, 0, 16, 20) = 100;
+        *pixel(0, 0, 20, 20) = 99;
+        *pixel(0, 0, 22, 21) = 99;
+        const uint32_t better_score = ranking_at(20, 20, 16 * 99), own = ranking_at(16, 20, 16 * 100);
+        assert_true(better_score > own);
+        step.tuning.detect_radius = 4;
+        assert_int_equal(count_found(), 1);
+        holds(0, 16, 20, 0, own);
+        step.tuning.detect_radius = 3;
+        assert_int_equal(count_found(), 1);
+        holds(0, 20, 20, 0, better_score);
+    }
 }
 
 /** Lets two pixels through the mask: at 12,12 one with an arc of nine that is `weak` brighter and a rest 200 darker, so
  *  that SAD-B scores it high; at 28,28 one with an arc of nine that is `strong` brighter and a rest that is similar. */
 static void set_up_pair(int weak, int strong)
 {
-    set_up_plain(40, 40);
-    set_cells_about(40, 40);
-    step.geometry.masked[0] = 1;
-    for (int32_t i = 0; i < 40 * step.geometry.level[0][0].pitch; i++) memory.ingest.mask_static[0][i] = 0;
-    memory.ingest.mask_static[0][12 * step.geometry.level[0][0].pitch + 12] = 1;
-    memory.ingest.mask_static[0][28 * step.geometry.level[0][0].pitch + 28] = 1;
+    set_up_two(0, (struct point){12, 12}, (struct point){28, 28});
     for (int32_t i = 0; i < 40 * 40; i++) *pixel(0, 0, i % 40, i / 40) = 200;
     for (int i = 0; i < 16; i++) {
         *pixel(0, 0, 12 + circle[i].x, 12 + circle[i].y) = (uint8_t)(i < 9 ? 200 + weak : 0);
@@ -1023,11 +1207,14 @@ static void strong_before_weak(void **state)
     set_up_pair(50, 50);
     step.tuning.detect_threshold_low = 0;
     assert_int_equal(count_found(), 0);
-    set_up_pair(50, 51);
-    step.tuning.detect_rank = 1;
-    assert_true(harris_at(0, 0, 12, 12) > harris_at(0, 0, 28, 28));
-    assert_int_equal(count_found(), 1);
-    holds(0, 28, 28, 0, harris_at(0, 0, 28, 28));
+    for (int32_t rank = 1; rank <= 2; rank++) {
+        set_up_pair(50, 51);
+        step.tuning.detect_rank = rank;
+        assert_true(ranking_at(12, 12, 9 * 50 + 7 * 200) > ranking_at(28, 28, 9 * 51));
+        assert_int_equal(count_found(), 1);
+        holds(0, 28, 28, 0, ranking_at(28, 28, 9 * 51));
+        leads(0, 28, 28, 0, ranking_at(28, 28, 9 * 51));
+    }
 }
 
 /** A corner right on the border counts, one pixel nearer to the edge of the picture does not; on every side. */
@@ -1039,7 +1226,7 @@ static void known_border(void **state)
         for (int32_t side = 0; side < 4; side++)
             for (int32_t out = 0; out < 2; out++) {
                 set_up_plain(45, 39);
-                set_cells_about(45, 39);
+                set_culls_about(45, 39);
                 step.tuning.detect_border_px = border;
                 const int32_t in = border - out;
                 const int32_t x = side == 0 ? in : side == 1 ? 44 - in : 20, y = side == 2 ? in : side == 3 ? 38 - in : 20;
@@ -1057,15 +1244,15 @@ static void known_margins(void **state)
     shake(22);
     for (int i = 0; i < 600; i++) {
         set_up_plain(64, 60);
-        set_cells_about(64, 60);
+        set_culls_about(64, 60);
         vfront_tuning_t *t = &step.tuning;
         t->detect_levels = VFRONT_SCALES;
-        t->detect_rank = roll(2);
+        t->detect_rank = roll(3);
         t->describe = roll(2) && VFRONT_DESCRIPTORS;
         t->select_points = roll(2);
         t->describe_margin_px = between(3, 6);
-        const int32_t margin = t->describe && t->select_points && t->describe_margin_px > 3 + t->detect_rank ? t->describe_margin_px
-                                                                                                              : 3 + t->detect_rank;
+        const int32_t own = t->detect_rank ? 4 : 3, described = t->describe && t->select_points;
+        const int32_t margin = described && t->describe_margin_px > own ? t->describe_margin_px : own;
         const int32_t level = roll(step.geometry.scales), out = roll(2), side = roll(4), in = margin - out;
         const struct vf_level *l = scale_of(0, level);
         const int32_t x = side == 0 ? in : side == 1 ? l->width - 1 - in : l->width / 2;
@@ -1086,7 +1273,7 @@ static void limits_of_the_search(void **state)
     for (int i = 0; i < 3000; i++) {
         set_up_plain(between(16, VFRONT_WIDTH), between(16, VFRONT_HEIGHT));
         step.tuning.detect_border_px = roll(3) ? between(3, 40) : between(3, 512);
-        step.tuning.detect_rank = roll(2);
+        step.tuning.detect_rank = roll(3);
         step.tuning.describe = roll(2) && VFRONT_DESCRIPTORS;
         step.tuning.describe_margin_px = between(3, 64);
         const int32_t border = step.tuning.detect_border_px;
@@ -1109,8 +1296,8 @@ static void limits_of_the_search(void **state)
     assert_true(none > 0);
 }
 
-/** Centres of all pixels of all levels against the true ratio of the levels: as far off as the step is rounded to 2^-16 and the place to
- *  2^-16, and never outside the picture. */
+/** Centres of all pixels of all levels against the true ratio of the levels: as far off as the step is rounded to 2^-16 and the
+ *  place to 2^-16, and never outside the picture. */
 static void places_of_pixels(void **state)
 {
     (void)state;
@@ -1160,23 +1347,6 @@ static void keys_are_in_order(void **state)
     }
 }
 
-/** The best of a cell on any level, of any layout. */
-static void best_of_all_levels(void **state)
-{
-    static uint64_t best[VFRONT_SCALES * 16];
-    (void)state;
-    shake(25);
-    for (int i = 0; i < 5000; i++) {
-        const int32_t cells = between(1, 16), levels = between(1, VFRONT_SCALES), cell = roll(cells);
-        uint64_t most = 0;
-        for (int32_t place = 0; place < cells * VFRONT_SCALES; place++) {
-            best[place] = roll(2) ? roll64() >> (64 - VF_KEY_BITS) : 0;
-            if (place % cells == cell && place / cells < levels && best[place] > most) most = best[place];
-        }
-        assert_true(vf_best(best, cell, cells, levels) == most);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest test[] = {
@@ -1184,10 +1354,10 @@ int main(void)
         cmocka_unit_test(every_labelling_of_the_circle),
         cmocka_unit_test(every_threshold_at_its_limit),
         cmocka_unit_test(known_scores),
-        cmocka_unit_test(harris_of_any_gradients),
-        cmocka_unit_test(known_harris_scores),
+        cmocka_unit_test(ranking_of_any_gradients),
+        cmocka_unit_test(known_rankings),
         cmocka_unit_test(response_of_every_pixel),
-        cmocka_unit_test(harris_of_every_pixel),
+        cmocka_unit_test(ranking_of_every_pixel),
         cmocka_unit_test(random_cases),
         cmocka_unit_test(largest_picture),
         cmocka_unit_test(all_else_stays),
@@ -1197,9 +1367,11 @@ int main(void)
         cmocka_unit_test(known_better_neighbour),
         cmocka_unit_test(best_pixel_is_never_lost),
         cmocka_unit_test(known_levels),
-        cmocka_unit_test(cell_and_mask_of_the_centre),
-        cmocka_unit_test(known_harris),
+        cmocka_unit_test(known_grids),
+        cmocka_unit_test(cells_and_mask_of_the_centre),
+        cmocka_unit_test(known_pixel_alone),
         cmocka_unit_test(harris_decides_within_a_cell),
+        cmocka_unit_test(five_see_less_than_seven),
         cmocka_unit_test(corner_score_decides_between_neighbours),
         cmocka_unit_test(strong_before_weak),
         cmocka_unit_test(known_border),
@@ -1207,7 +1379,6 @@ int main(void)
         cmocka_unit_test(limits_of_the_search),
         cmocka_unit_test(places_of_pixels),
         cmocka_unit_test(keys_are_in_order),
-        cmocka_unit_test(best_of_all_levels),
     };
     return cmocka_run_group_tests_name("detect", test, make_circle, NULL);
 }

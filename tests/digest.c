@@ -34,6 +34,10 @@ static const struct flight flights[] = {
     {"light", {320, 240, 11, 20, 9}, 1, VFRONT_GREY8, "", LIGHT},
     {"blank", {320, 240, 12, 20, 9}, 1, VFRONT_GREY10, "track_light=1", BLANK},
     {"full", {1920, 1200, 13, 150, 75}, 1, VFRONT_GREY16, "", 0},
+    {"points", {480, 360, 15, 33, 8}, 2, VFRONT_GREY8, "track_target=0 select_points=300 select_window_px=3 detect_rank=1 detect_arc_most=16", 0},
+    {"together", {480, 360, 16, 9, 40}, 1, VFRONT_GREY8,
+     "select_share_percent=0 cull_width_px=20 cull_height_px=12 detect_rank=0 describe_margin_px=5 select_points=700", 0},
+    {"corners", {480, 360, 17, 9, 40}, 2, VFRONT_GREY8, "describe=0 select_points=400 detect_score=2 detect_threshold_low=0", STATIC_MASK},
     {"dense", {320, 240, 14, 25, -25}, 1, VFRONT_GREY8,
      "cell_width_px=7 cell_height_px=9 track_target=256 track_distance_px=6 track_refill_percent=80 detect_levels=5", 0},
 };

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Proves the kernels on the GPU of this machine and writes what was proved to tests/gpu-proof.txt: parity at several block sizes,
 # compute-sanitizer, latency, figures. `make gpu-proof` calls it. PICTURES: a folder of PGM files of one size, 752x480 if may be.
+# CASES, SANITIZED: cases of each parity run and of each sanitizer. STEPS: steps of each kind of picture for the latency.
 #   tests/gpu-proof.sh sources    prints the digest of the sources, which `make test` compares with the proof's
 #   tests/gpu-proof.sh BUILD MAKE...
 set -eu
@@ -12,13 +13,16 @@ sources() {
 build=$1
 shift
 steps=${STEPS:-100000}
+cases=${CASES:-270}
 pictures=${PICTURES:+--pictures $PICTURES}
 out=$build/gpu-proof.txt
-"$@" BUILD="$build/proof" NVCC_EXTRA=-lineinfo "$build/proof/vfcheck" >/dev/null
-"$@" BUILD="$build/proof-a" NVCC_EXTRA="-DVF_DETECT_FEW_BLOCKS=128,44 -DVF_DETECT_MANY_BLOCKS=128,44 -DVF_TRACK_WARPS=2 -DVF_INGEST_BLOCKS=7 -DVF_SCALE_FEW_ROWS=3 -DVF_SCALE_MANY_ROWS=3 -DVF_SMOOTH_ROWS=4 -DVF_DESCRIBE_WARPS=8" \
-    "$build/proof-a/vfcheck" >/dev/null
-"$@" BUILD="$build/proof-b" NVCC_EXTRA="-DVF_DETECT_FEW_BLOCKS=256,19 -DVF_DETECT_MANY_BLOCKS=256,19 -DVF_TRACK_WARPS=4 -DVF_INGEST_BLOCKS=64 -DVF_SCALE_FEW_ROWS=8 -DVF_SCALE_MANY_ROWS=8 -DVF_SMOOTH_ROWS=5 -DVF_DESCRIBE_WARPS=1" \
-    "$build/proof-b/vfcheck" >/dev/null
+config=CFG=tests/cfg_check.h
+"$@" BUILD="$build/bench" "$build/bench/vfcheck" >/dev/null
+"$@" $config BUILD="$build/proof" NVCC_EXTRA=-lineinfo "$build/proof/vfcheck" >/dev/null
+"$@" $config BUILD="$build/proof-a" NVCC_EXTRA="-DVF_DETECT_FEW_BLOCKS=128,44 -DVF_DETECT_MANY_BLOCKS=128,44 -DVF_TRACK_WARPS=2 -DVF_INGEST_BLOCKS=7 \
+    -DVF_SCALE_FEW_ROWS=3 -DVF_SCALE_MANY_ROWS=3 -DVF_SMOOTH_ROWS=4 -DVF_DESCRIBE_WARPS=8" "$build/proof-a/vfcheck" >/dev/null
+"$@" $config BUILD="$build/proof-b" NVCC_EXTRA="-DVF_DETECT_FEW_BLOCKS=256,19 -DVF_DETECT_MANY_BLOCKS=256,19 -DVF_TRACK_WARPS=4 -DVF_INGEST_BLOCKS=64 \
+    -DVF_SCALE_FEW_ROWS=8 -DVF_SCALE_MANY_ROWS=8 -DVF_SMOOTH_ROWS=5 -DVF_DESCRIBE_WARPS=1" "$build/proof-b/vfcheck" >/dev/null
 check=$build/proof/vfcheck
 {
     echo "sources $(sources)"
@@ -26,9 +30,9 @@ check=$build/proof/vfcheck
     nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | sed 's/^/gpu     /'
     echo
     echo "== parity, two seeds, then two sets of other block sizes"
-    for seed in 1 2; do "$check" --seed $seed $pictures; done
-    "$build/proof-a/vfcheck" --seed 3 $pictures
-    "$build/proof-b/vfcheck" --seed 4 $pictures
+    for seed in 1 2; do "$check" --seed $seed --cases $cases $pictures; done
+    "$build/proof-a/vfcheck" --seed 3 --cases $cases $pictures
+    "$build/proof-b/vfcheck" --seed 4 --cases $cases $pictures
     for tool in memcheck racecheck initcheck; do
         echo
         echo "== compute-sanitizer $tool"
@@ -36,7 +40,7 @@ check=$build/proof/vfcheck
     done
     echo
     echo "== times and latency"
-    "$check" --cases 9 $pictures --bench --latency "$steps"
+    "$build/bench/vfcheck" --cases 9 $pictures --bench --latency "$steps"
 } >"$out" 2>&1 || { tail -5 "$out"; echo "gpu-proof: FAILED, see $out"; exit 1; }
 cp "$out" tests/gpu-proof.txt
 tail -40 tests/gpu-proof.txt

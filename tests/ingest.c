@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* ingest: every format at every value, odd sizes and pitches, masks; empty cells on every level that is searched; and nothing else of
- * the arena changes. Sources end right before a page that must not be touched, as the lower right crop of a larger picture does. */
+/* ingest: every format at every value, odd sizes and pitches, masks; empty culling cells on every level that is searched, and
+ * empty cells; and nothing else of the arena changes. Sources end right before a page that must not be touched, as the lower
+ * right crop of a larger picture does. */
 #define _DEFAULT_SOURCE
 #include <sys/mman.h>
 #include <unistd.h>
@@ -87,7 +88,8 @@ static void expect_camera(int32_t camera)
                     source->mask[(size_t)y * source->mask_pitch + (size_t)x];
         }
     const int32_t levels = step.geometry.scales < step.tuning.detect_levels ? step.geometry.scales : step.tuning.detect_levels;
-    for (int32_t place = 0; place < cells_of(camera) * levels; place++) expected.detect.best[camera][place] = 0;
+    for (int32_t place = 0; place < culls_of(camera) * levels; place++) expected.detect.best[camera][place] = 0;
+    for (int32_t cell = 0; cell < cells_of(camera); cell++) expected.detect.corner[camera][cell] = 0;
 }
 
 /** Runs the stage and compares the whole arena. */
@@ -114,7 +116,8 @@ static void one_picture(struct size z, uint32_t format, uint32_t gap)
     const int with_mask = roll(2);
     snprintf(what, sizeof what, "%dx%d format %u gap %u mask %d", z.width, z.height, format, gap, with_mask);
     set_up(1, z.width, z.height, roll(3) == 0);
-    set_cells_about(32, 32);
+    set_cells_about(between(20, 40), between(20, 40));
+    set_culls_about(between(3, 40), between(3, 40));
     step.tuning.detect_levels = between(1, VFRONT_SCALES);
     make_source(0, format, gap, with_mask);
     run_and_compare(what);
@@ -143,6 +146,7 @@ static void cameras_of_two_sizes_and_formats(void **state)
         set_up(VFRONT_CAMERAS, 67, 41, 0);
         lay_out_levels(VFRONT_CAMERAS - 1, 50, 53, 0);
         set_cells_about(16, 9);
+        set_culls_about(9, 7);
         step.tuning.detect_levels = with_mask ? between(1, VFRONT_SCALES) : VFRONT_SCALES;
         make_source(0, VFRONT_GREY12, 2, with_mask & 1);
         make_source(VFRONT_CAMERAS - 1, VFRONT_GREY8, 3, with_mask & 2);
@@ -254,8 +258,8 @@ static void masks_say_what_is_usable(void **state)
                 const int frame_forbids = given & 1 && pinned.params.source[0].mask[y * 21 + x] == 0;
                 const int static_forbids =
                     given >> 1 && memory.ingest.mask_static[0][y * step.geometry.level[0][0].pitch + x] == 0;
-                REQUIRE(!!vf_usable(&step, 0, vf_framed(&step, 0), x, y) == !(frame_forbids || static_forbids), "masks %d at %d, %d", given, x,
-                        y);
+                const int usable = vf_usable(&step, 0, vf_framed(&step, 0), x, y) != 0;
+                REQUIRE(usable == !(frame_forbids || static_forbids), "masks %d at %d, %d", given, x, y);
             }
     }
 }

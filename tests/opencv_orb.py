@@ -4,8 +4,8 @@
 
     tests/opencv_orb.py build/bridge_orb.so [--all]      --all: every picture, not the middle one of each folder
 
-Pictures: those drawn here, and those in $VFRONT_DATA or ../shared/data beside the project. Exit: 0 alike, 1 not, 77 no cv2, no bridge
-or no data.
+Pictures: those drawn here, and those in $VFRONT_DATA or ../shared/data beside the project. Exit: 0 alike, 1 not, 77 no cv2, no
+bridge or no data.
 
 angle     Ours beside OpenCV's, which computes it with its own arc tangent of 0.3 degrees [degree].
 bits      Bits that differ of 256, OpenCV's descriptor taken at our angle. On level 0 nearly all of it is smoothing: ours has the
@@ -15,9 +15,9 @@ match     Share of points whose mutual nearest neighbour, among all of the pictu
 edge      As bits, less than 22 px from the border, where OpenCV's pattern reaches into a margin that it does not smooth.
 worst bit Share of points in which the bit differs that differs most often.
 
-Levels 1 and up: OpenCV resamples each level from the one before and rounds its size, so pixels lie elsewhere; ours is the pixel
-nearest to the place of OpenCV's on level 0. Demands are made on level 0: of each real picture, and of all together; on the others
-only that descriptors belong to the same places.
+Levels 1 and up: OpenCV resamples each level from the one before, without means over twice a pixel's width, and rounds its size,
+so pixels lie elsewhere; ours is the pixel nearest to the place of OpenCV's on level 0. Demands are made on level 0: of each real
+picture, and of all together; on the others only that descriptors belong to the same places.
 """
 import ctypes
 import os
@@ -34,7 +34,7 @@ except ImportError as missing:
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATA = pathlib.Path(os.environ.get("VFRONT_DATA", ROOT.parent / "shared" / "data"))
 LEVELS, STEP = 8, 1.2
-MARGIN = 16        # least distance from the border [px]: the tuning value describe_margin_px
+MARGIN = 16        # least distance from the border [px]: less than the standard describe_margin_px, so that `edge` has points
 REACH = 22         # from which on OpenCV's pattern stays within the level
 MOST_BITS = 2.0    # demands on level 0: mean Hamming distance,
 MOST_BIT = 0.02    # share of points in which a bit differs, so that each pair of places is held to OpenCV's,
@@ -73,7 +73,8 @@ def orb(levels):
 
 def theirs(picture, levels, points, angles):
     """OpenCV's descriptors of points at given angles. `points` are in the order of their octaves."""
-    given = [cv2.KeyPoint(p.pt[0], p.pt[1], p.size, float(a) % 360.0, 1.0, p.octave, i) for i, (p, a) in enumerate(zip(points, angles))]
+    given = [cv2.KeyPoint(p.pt[0], p.pt[1], p.size, float(a) % 360.0, 1.0, p.octave, i)
+             for i, (p, a) in enumerate(zip(points, angles))]
     back, bits = orb(levels).compute(picture, given)
     assert [p.class_id for p in back] == list(range(len(points)))
     return bits

@@ -117,6 +117,13 @@ static const char *broken_point(const vfront_camera_t *c, const vfront_tuning_t 
     return NULL;
 }
 
+/** Number of the culling cell that the centre of a key point lies in. */
+static int32_t cull_of(const vfront_camera_t *camera, const vfront_tuning_t *t, const vfront_keypoint_t *k)
+{
+    const int32_t across = (camera->width_px + t->cull_width_px - 1) / t->cull_width_px;
+    return (int32_t)floorf(k->y_px + 0.5f) / t->cull_height_px * across + (int32_t)floorf(k->x_px + 0.5f) / t->cull_width_px;
+}
+
 static const char *broken_points(const vfront_rig_t *rig, const vfront_tuning_t *t, const vfront_result_t *r, int camera)
 {
     const vfront_keypoint_t *k = r->keypoints[camera];
@@ -126,7 +133,8 @@ static const char *broken_points(const vfront_rig_t *rig, const vfront_tuning_t 
     for (uint32_t i = 0; i < count; i++) {
         const char *broken = broken_point(&rig->camera[camera], t, &k[i]);
         if (broken) return broken;
-        MUST(i == 0 || k[i].level > k[i - 1].level || (k[i].level == k[i - 1].level && k[i].cell > k[i - 1].cell));
+        const int32_t cull = cull_of(&rig->camera[camera], t, &k[i]), before = i ? cull_of(&rig->camera[camera], t, &k[i - 1]) : -1;
+        MUST(i == 0 || k[i].level > k[i - 1].level || (k[i].level == k[i - 1].level && cull > before));
     }
     return NULL;
 }

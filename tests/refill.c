@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* refill: who lives, who ended, who is born, against a brute-force oracle over random states: the best corner of a cell is found among
- * those of all levels, every one is held against every feature and every other by distances in double precision, and the best are found
- * by sorting. */
+/* refill: who lives, who ended, who is born, against a brute-force oracle over random states: the corner of every cell, of
+ * whatever level, is held against every feature and every other by distances in double precision, and the best are found by
+ * sorting. */
 #include "stand.h"
 
 /* ---- a state before the stage, kept apart from the arena ------------------------------------------------------------- */
@@ -12,7 +12,7 @@ struct corner {
     uint32_t score;
     double x, y; /* level 0 [px] */
 };
-static struct corner found[VFRONT_SCALES][VFRONT_CELLS], corner[VFRONT_CELLS]; /* on each level; the best of the cell */
+static struct corner corner[VFRONT_CELLS];
 static struct vf_census before;
 static uint64_t frame;
 
@@ -40,55 +40,49 @@ static int32_t cell_of(double x, double y)
 /** Level 0 coordinate of the centre of a pixel of a level, down to 2^-16. */
 static double centre_of(int u, int level) { return floor((u + 0.5) * step.geometry.step_q16[level]) / 65536.0 - 0.5; }
 
-/** Puts a corner of a level at its pixel, into the cell that it lies in. */
+/** Puts a corner of a level at its pixel, into the cell that it lies in, instead of what was there. */
 static void put_corner(int level, int u, int v, int strong, uint32_t score)
 {
     const struct corner c = {1, strong, level, u, v, score, centre_of(u, level), centre_of(v, level)};
     const int32_t cell = cell_of(c.x, c.y);
-    found[level][cell] = c;
-    memory.detect.best[0][level * cells_of(0) + cell] = vf_detect_key(strong, score, level, u, v);
+    corner[cell] = c;
+    memory.detect.corner[0][cell] = vf_detect_key(strong, score, level, u, v);
 }
 
-/** No corners on the levels that are searched; on those that are not, what must not be taken for any. */
+/** What must not be taken for a corner: the best there can be, somewhere. */
+static uint64_t bait(void)
+{
+    return vf_detect_key(1, 4000000000u + (uint32_t)roll(1000), roll(VFRONT_SCALES), roll(16), roll(16));
+}
+
+/** No corners in the cells; bait behind them, in those of the other camera, and in culling cells. */
 static void clear_corners(void)
 {
-    memset(found, 0, sizeof found);
-    for (int32_t place = 0; place < cells_of(0) * VFRONT_SCALES; place++)
-        memory.detect.best[0][place] =
-            place < cells_of(0) * searched() ? 0 : vf_detect_key(1, 4000000000u, place / cells_of(0), roll(16), roll(16));
+    memset(corner, 0, sizeof corner);
+    for (int32_t cell = 0; cell < VFRONT_CELLS && cell < cells_of(0) + 40; cell++) {
+        memory.detect.corner[0][cell] = cell < cells_of(0) ? 0 : bait();
+        memory.detect.corner[VFRONT_CAMERAS - 1][cell] = VFRONT_CAMERAS > 1 || cell >= cells_of(0) ? bait() : 0;
+    }
+    for (int32_t place = 0; place < VFRONT_SCALES * VFRONT_CULL_CELLS && place < 200; place++)
+        memory.detect.best[0][place] = bait();
 }
 
-/** A random corner for about `percent` of the cells of a level. Few different scores, so that many are equal. */
-static void random_corners_of(int level, int percent, uint32_t scores)
+/** A random corner of any level searched for about `percent` of the cells. Few different scores, so that many are equal. */
+static void random_corners(int percent)
 {
-    const double size = step.geometry.step_q16[level] / 65536.0;
+    const uint32_t scores = roll(2) ? 3 : roll(2) ? 4080 : 4294967295u;
+    const struct vf_level *l0 = &step.geometry.scale[0][0];
+    clear_corners();
     for (int32_t cell = 0; cell < cells_of(0); cell++) {
-        const struct vf_level *l0 = &step.geometry.scale[0][0], *l = &step.geometry.scale[0][level];
+        const int32_t level = roll(2) ? 0 : roll(searched());
+        const struct vf_level *l = scale_of(0, level);
+        const double size = step.geometry.step_q16[level] / 65536.0;
         const int32_t x = cell % step.geometry.cells_x[0] * step.tuning.cell_width_px + roll(step.tuning.cell_width_px);
         const int32_t y = cell / step.geometry.cells_x[0] * step.tuning.cell_height_px + roll(step.tuning.cell_height_px);
         const int32_t u = (int32_t)((x + 0.5) / size), v = (int32_t)((y + 0.5) / size);
         if (roll(100) >= percent || x >= l0->width || y >= l0->height || u >= l->width || v >= l->height) continue;
         put_corner(level, u, v, roll(4) > 0, 1 + (uint32_t)(roll64() >> 32) % scores);
     }
-}
-
-static void random_corners(int percent)
-{
-    const uint32_t scores = roll(2) ? 3 : roll(2) ? 4080 : 4294967295u;
-    const int sparse = roll(2);
-    clear_corners();
-    for (int level = 0; level < searched(); level++) random_corners_of(level, sparse && roll(2) ? percent / 8 : percent, scores);
-}
-
-/** The best corner of each cell on any level. */
-static void find_best(void)
-{
-    memset(corner, 0, sizeof corner);
-    for (int level = 0; level < searched(); level++)
-        for (int32_t cell = 0; cell < cells_of(0); cell++) {
-            const struct corner *c = &found[level][cell];
-            if (c->there && (!corner[cell].there || better(c, &corner[cell]))) corner[cell] = *c;
-        }
 }
 
 static void census(uint64_t ids, uint32_t count, uint32_t losses)
@@ -181,7 +175,6 @@ static uint32_t births(uint32_t *overflow)
     const double target = step.tuning.track_target;
     *overflow = 0;
     fit_count = 0;
-    find_best();
     if (alive_count >= target * step.tuning.track_refill_percent / 100.0) return 0;
     for (int32_t cell = 0; cell < cells_of(0); cell++)
         if (is_fit(cell)) fit[fit_count++] = cell;
@@ -221,14 +214,6 @@ static void compare_born(const struct vf_feature *f, const struct corner *c, uin
     assert_true(!f->dx_q16 && !f->dy_q16 && !f->alpha_q14 && !f->offset_q5 && !f->residual_q3 && !f->age && !f->end);
 }
 
-static void compare_best(void)
-{
-    for (int32_t cell = 0; cell < cells_of(0); cell++) {
-        const struct corner *c = &corner[cell];
-        assert_true(memory.refill.best[cell] == (c->there ? vf_detect_key(c->strong, c->score, c->level, c->u, c->v) : 0));
-    }
-}
-
 static void compare_slots(uint32_t count)
 {
     uint8_t taken[VFRONT_TRACKS] = {0};
@@ -259,7 +244,6 @@ static uint32_t run_and_compare(void)
     vf_refill_host(&step);
     compare_lists();
     compare_census(born);
-    compare_best();
     assert_int_equal(memory.refill.overflow, overflow);
     for (uint32_t i = 0; i < born; i++)
         compare_born(&memory.track.feature[step.parity][alive_count + i], &corner[fit[i]], last_id + i + 1);
@@ -321,7 +305,6 @@ static void any_position(void **state)
         random_state(160, 120, 1);
         vf_refill_host(&step);
         tell_alive_from_ended();
-        find_best();
         const struct vf_feature *born = &memory.track.feature[step.parity][alive_count];
         for (uint32_t b = 0; b < memory.refill.born; b++)
             for (uint32_t k = 0; k < alive_count; k++) {
@@ -357,7 +340,6 @@ static void all_else_stays(void **state)
         const size_t count = memory.track.census[step.parity].count;
         memcpy(expected.track.feature[step.parity], memory.track.feature[step.parity], count * sizeof(struct vf_feature));
         expected.track.census[step.parity] = memory.track.census[step.parity];
-        memcpy(expected.refill.best, memory.refill.best, sizeof(uint64_t) * (size_t)cells_of(0));
         memcpy(expected.refill.candidate, memory.refill.candidate, sizeof(uint64_t) * (size_t)cells_of(0));
         memcpy(expected.refill.lost, memory.refill.lost, sizeof(uint32_t) * memory.refill.lost_count);
         memcpy(expected.refill.ended, memory.refill.ended, sizeof memory.refill.ended);
@@ -549,30 +531,31 @@ static void chain_of_corners(void **state)
 /** Level 2 for the test by hand; 0 where the config has none, and the test is skipped. */
 enum { COARSE = VFRONT_SCALES > 2 ? 2 : 0 };
 
-/** A cell gives birth to its best corner, whatever its level; of equal ones to the finest. The place is the centre of the level's pixel. */
-static void best_of_all_levels(void **state)
+/** A cell gives birth to its corner, whatever its level. The place is the centre of the level's pixel. Of two of the same score
+ *  that are too near to each other, the finer one is born. */
+static void corners_of_any_level(void **state)
 {
     (void)state;
     shake(13);
     if (VFRONT_SCALES < 3 || !fits(64, 64, 0)) skip();
-    for (int more = 0; more < 3; more++) {
+    for (int i = 0; i < 4; i++) {
         set_up(1, 64, 64, 0);
-        set_cells_about(64, 64);
-        step.tuning.detect_levels = 3 - (more == 2);
-        if (step.geometry.scales < 3) skip();
+        const int level = i & 1 ? COARSE : 1, more = i >> 1;
+        if (!set_cells(32, 32) || step.geometry.scales < 3) skip();
+        const double size = step.geometry.step_q16[level] / 65536.0;
+        const int u = (int)(36 / size), v = (int)(12 / size);
         clear_corners();
-        put_corner(0, 30, 31, 1, 500);
-        put_corner(1, 20, 21, 1, 500);
-        memory.detect.best[0][COARSE] = vf_detect_key(1, more ? 501 : 500, COARSE, 7, 9);
+        put_corner(level, u, v, 1, 500 + (uint32_t)more);
+        put_corner(0, 30, 12, 1, 500);
         random_features(0, 0, 65536);
         set_frame(1);
-        vf_refill_host(&step);
+        step.tuning.track_distance_px = 12;
+        assert_int_equal(run_and_compare(), 1);
         const struct vf_feature *f = memory.track.feature[step.parity];
-        assert_int_equal(memory.refill.born, 1);
-        assert_int_equal(f->level, more == 1 ? COARSE : 0);
-        assert_int_equal(f->score, more == 1 ? 501 : 500);
-        assert_true(f->x_q16 == (more == 1 ? centre_of(7, COARSE) * 65536.0 : 30 * 65536));
-        assert_true(f->y_q16 == (more == 1 ? centre_of(9, COARSE) * 65536.0 : 31 * 65536));
+        assert_int_equal(f->level, more ? level : 0);
+        assert_int_equal(f->score, 500 + more);
+        assert_true(f->x_q16 == (more ? centre_of(u, level) * 65536.0 : 30 * 65536));
+        assert_true(f->y_q16 == (more ? centre_of(v, level) * 65536.0 : 12 * 65536));
     }
 }
 
@@ -591,7 +574,7 @@ int main(void)
         cmocka_unit_test(share_of_the_target),
         cmocka_unit_test(exact_distance),
         cmocka_unit_test(chain_of_corners),
-        cmocka_unit_test(best_of_all_levels),
+        cmocka_unit_test(corners_of_any_level),
     };
     return cmocka_run_group_tests_name("refill", test, NULL, NULL);
 }

@@ -60,7 +60,7 @@ cmp -s digest.1 good/digest.txt || { echo "a second run differs"; bad=1; }
 check 'keypoints.csv has other columns' head_is good/keypoints.csv frame,camera,x_px,y_px,level,score,angle_rad,weak,cell
 check 'descriptors.csv has other columns' head_is good/descriptors.csv frame,camera,index,descriptor
 check 'a key point is out of its range' rows good/keypoints.csv \
-    '$3 > 0 && $3 < 320 && $4 > 0 && $4 < 240 && $5 < 8 && $6 > 0 && $7 * $7 < 9.8697 && $8 == 0 && NF == 9'
+    '$3 > 0 && $3 < 320 && $4 > 0 && $4 < 240 && $5 < 8 && $6 > 0 && $7 * $7 < 9.8697 && $8 * $8 == $8 && NF == 9'
 check 'most angles are 0' awk -F, 'NR > 1 {turned += $7 != 0} END {exit 2 * turned < NR}' good/keypoints.csv
 check 'a descriptor is not 64 hex digits' rows good/descriptors.csv 'length($4) == 64 && $4 !~ /[^0-9a-f]/ && NF == 4'
 check 'descriptors are not counted from 0' rows good/descriptors.csv '$3 == seen[$1, $2]++'

@@ -676,8 +676,8 @@ static void digest_covers(void **state)
     memset(changed.tracks + r.tracks_count, 0x5a, sizeof *r.tracks);
     memset(changed.lost + r.lost_count, 0x5a, sizeof *r.lost);
     for (int c = 0; c < VFRONT_CAMERAS; c++) {
-        memset(changed.keypoints[c] + r.keypoints_count[c], 0x5a, sizeof **r.keypoints);
-        memset(changed.descriptors[c] + r.descriptors_count[c], 0x5a, sizeof **r.descriptors);
+        if (r.keypoints_count[c] < VFRONT_KEYPOINTS) memset(changed.keypoints[c] + r.keypoints_count[c], 0x5a, sizeof **r.keypoints);
+        if (r.descriptors_count[c] < VFRONT_KEYPOINTS) memset(changed.descriptors[c] + r.descriptors_count[c], 0x5a, sizeof **r.descriptors);
     }
     assert_true(vfront_digest(&changed) == want);
 

@@ -117,8 +117,8 @@ class Scene:
 
 
 def vfront_method(vfront, most):
-    settings = ["detect_levels=1", "describe=0", "cell_width_px=%d" % CELL_PX, "cell_height_px=%d" % CELL_PX,
-                "detect_threshold=%d" % THRESHOLD, "detect_arc_most=%d" % most]
+    settings = ["detect_levels=1", "describe=0", "cull_width_px=%d" % CELL_PX, "cull_height_px=%d" % CELL_PX,
+                "detect_threshold=%d" % THRESHOLD, "detect_threshold_low=0", "detect_arc_most=%d" % most]
     return lambda picture: vfront.rows(picture, settings)[0][:, :2].astype(float)
 
 

@@ -76,7 +76,8 @@ static inline int fits(int32_t width, int32_t height, int32_t pitch)
 /** Levels 1 and 2 for tests by hand; 0 where the config has none, and the test is skipped. */
 enum { HALF = VFRONT_LEVELS > 1, QUARTER = VFRONT_LEVELS > 2 ? 2 : 0 };
 
-/** (VFRONT_SCALE_NUM / VFRONT_SCALE_DEN)^n, and in the other direction; products of whole numbers, so only the division rounds. */
+/** (VFRONT_SCALE_NUM / VFRONT_SCALE_DEN)^n, and in the other direction; products of whole numbers, so only the division rounds.
+ *  */
 static inline long double scale_ratio(int32_t n)
 {
     long double num = 1.0L, den = 1.0L;
@@ -87,14 +88,15 @@ static inline long double scale_ratio(int32_t n)
     return n < 0 ? den / num : num / den;
 }
 
-/** Whole pixels of a level under `size` of level 0, whose far edge is taken to the level in 1/256 px. */
+/** Whole pixels of a level under `size` of level 0, whose far edge is taken to the level in 1/128 px. */
 static inline int32_t scaled_size(int32_t size, int32_t level)
 {
     const double inverse = (double)floorl(scale_ratio(-level) * 524288.0L + 0.5L);
-    return (int32_t)floor(floor(size * inverse / 2048.0 + 0.5) / 256.0);
+    return (int32_t)floor(floor(size * inverse / 4096.0 + 0.5) / 128.0);
 }
 
-/** Sets the size of a level. Its rows are `slack` * 64 bytes longer than they must be, where `widest` bytes are enough for that. */
+/** Sets the size of a level. Its rows are `slack` * 64 bytes longer than they must be, where `widest` bytes are enough for that.
+ *  */
 static inline void set_level(struct vf_level *l, int32_t width, int32_t height, int32_t slack, int32_t widest)
 {
     l->width = width;
@@ -115,7 +117,8 @@ static inline void lay_out_halves(int32_t camera, int32_t width, int32_t height,
     }
 }
 
-/** Its levels VFRONT_SCALE_NUM / VFRONT_SCALE_DEN apart: the first is that of the halves, and lies there; level 1 comes first here. */
+/** Its levels VFRONT_SCALE_NUM / VFRONT_SCALE_DEN apart: the first is that of the halves, and lies there; level 1 comes first
+ *  here. */
 static inline void lay_out_scales(int32_t camera, int32_t width, int32_t height, int32_t slack)
 {
     uint32_t offset = 0;
@@ -157,15 +160,59 @@ static inline void count_all_levels(void)
     }
 }
 
-/** Gives a camera of a step that is set up another size. */
+/** Gives every camera culling cells of a size. Returns whether the config has room for them. */
+static inline int set_culls(int32_t cull_width, int32_t cull_height)
+{
+    step.tuning.cull_width_px = cull_width;
+    step.tuning.cull_height_px = cull_height;
+    for (int32_t i = 0; i < step.geometry.cameras; i++) {
+        const struct vf_level *l = &step.geometry.level[i][0];
+        step.geometry.culls_x[i] = (int32_t)ceil((double)l->width / cull_width);
+        step.geometry.culls_y[i] = (int32_t)ceil((double)l->height / cull_height);
+        if (step.geometry.culls_x[i] * step.geometry.culls_y[i] > VFRONT_CULL_CELLS) return 0;
+    }
+    return 1;
+}
+
+/** Culling cells of the given size, or the least larger ones that the config has room for. */
+static inline void set_culls_about(int32_t cull_width, int32_t cull_height)
+{
+    while (!set_culls(cull_width, cull_height)) {
+        cull_width += cull_width / 2;
+        cull_height += cull_height / 2;
+    }
+}
+
+static inline int32_t culls_of(int32_t camera) { return step.geometry.culls_x[camera] * step.geometry.culls_y[camera]; }
+
+/** Shares out select_points among the levels searched: to each so many percent of what the one before has, in 1/2^16 of what the
+ *  first has. To be called anew when a test changes select_points, select_share_percent or detect_levels. */
+static inline void share_out(void)
+{
+    const vfront_tuning_t *t = &step.tuning;
+    const int32_t levels = step.geometry.scales < t->detect_levels ? step.geometry.scales : t->detect_levels;
+    double share[VFRONT_SCALES] = {65536.0}, all = 0.0, before = 0.0;
+    for (int32_t i = 1; i < VFRONT_SCALES; i++) share[i] = floor(share[i - 1] * t->select_share_percent / 100.0 + 0.5);
+    for (int32_t i = 0; i < VFRONT_SCALES; i++) all += i < levels ? share[i] : 0.0;
+    memset(step.geometry.share, 0, sizeof step.geometry.share);
+    for (int32_t i = 0; i < VFRONT_SCALES && i < levels; i++) {
+        before += share[i];
+        step.geometry.share[i + 1] = (int32_t)floor(t->select_points * before / all);
+    }
+}
+
+/** Gives a camera of a step that is set up another size; culling cells as large as before, where the config has room for them. */
 static inline void lay_out_levels(int32_t camera, int32_t width, int32_t height, int32_t slack)
 {
     lay_out_halves(camera, width, height, slack);
     lay_out_scales(camera, width, height, slack);
     count_all_levels();
+    set_culls_about(step.tuning.cull_width_px, step.tuning.cull_height_px);
+    share_out();
 }
 
-/** Makes a step of `cameras` cameras that have one size; standard tuning. The arena stays as it is. */
+/** Makes a step of `cameras` cameras that have one size; standard tuning, but for culling cells where the config has no room for
+ *  so many. The arena stays as it is. */
 static inline void set_up(int32_t cameras, int32_t width, int32_t height, int32_t slack)
 {
     memset(&step, 0, sizeof step);
@@ -179,6 +226,8 @@ static inline void set_up(int32_t cameras, int32_t width, int32_t height, int32_
         lay_out_scales(i, width, height, slack);
     }
     count_all_levels();
+    set_culls_about(step.tuning.cull_width_px, step.tuning.cull_height_px);
+    share_out();
 }
 
 /** Gives every camera a grid of cells. Returns whether the config has room for it. */

@@ -358,12 +358,13 @@ static void bench_steps(int width, int height, long steps)
 
 /* ---- key points across scales: the rows of papers 001 and 004 ------------------------------------------------------------------- */
 
-/** Tuning for key points alone, with cells that give about as many as Jetson-SLAM's tiles of 30 px. */
+/** Tuning for key points alone, about as many as Jetson-SLAM's tiles of 30 px give. */
 static vfront_tuning_t keypoints_alone(int levels)
 {
     vfront_tuning_t t = standard();
     t.track_target = 0;
     t.detect_levels = vf_min(levels, VFRONT_SCALES);
+    t.select_points = vf_min(1800, VFRONT_KEYPOINTS);
     return t;
 }
 
@@ -392,9 +393,9 @@ static void bench_tables(int width, int height)
     vfront_tuning_t t = keypoints_alone(8);
     printf("\nculling against the size of a cell, %dx%d, 8 levels (paper 004, figure 9a)\n", width, height);
     for (size_t i = 0; i < sizeof cell / sizeof *cell; i++) {
-        t.cell_width_px = t.cell_height_px = cell[i];
+        t.cull_width_px = t.cull_height_px = cell[i];
         const int cells = ((width + cell[i] - 1) / cell[i]) * ((height + cell[i] - 1) / cell[i]);
-        if (cells <= VFRONT_CELLS) bench_culling("cell", cell[i], width, height, &t);
+        if (cells <= VFRONT_CULL_CELLS) bench_culling("cell", cell[i], width, height, &t);
     }
     printf("against the number of levels\n");
     for (int levels = 1; levels <= VFRONT_SCALES; levels++) {
@@ -411,7 +412,7 @@ static void bench_tables(int width, int height)
     for (int threshold = 80; threshold >= 2; threshold /= 2) {
         t = keypoints_alone(8);
         t.detect_threshold = threshold;
-        t.detect_rank = 0;
+        t.detect_threshold_low = t.detect_rank = 0;
         const float without = stage_us(width, height, &t, vf_detect_cuda);
         t.detect_rank = 1;
         const float with = stage_us(width, height, &t, vf_detect_cuda);
@@ -434,9 +435,7 @@ static void bench_scales(int width, int height)
     t.describe = 0;
     bench_keypoints("  8 levels, no descriptors", width, height, 1, FILL_REAL, t, floor);
     t = keypoints_alone(4);
-    t.detect_threshold = 20;
-    t.select_points = VFRONT_KEYPOINTS;
-    bench_keypoints("  4 levels, threshold 20", width, height, 1, FILL_REAL, t, floor);
+    bench_keypoints("  4 levels", width, height, 1, FILL_REAL, t, floor);
 }
 
 /* ---- a part of the chip ---------------------------------------------------------------------------------------------------------- */

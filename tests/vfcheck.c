@@ -179,7 +179,7 @@ static int check_stage(const struct vf_case *k, int frame, struct vf_step host, 
     host.pinned = b.pinned;
     cuda.memory = b.device;
     cuda.pinned = b.pinned_cuda;
-    CUDA(cudaMemcpyAsync(b.device, b.chain, sizeof *b.chain, cudaMemcpyHostToDevice, b.stream));
+    if (stage == 0) CUDA(cudaMemcpyAsync(b.device, b.chain, sizeof *b.chain, cudaMemcpyHostToDevice, b.stream)); /* else it is the same */
     CUDA(run_cuda[stage](&cuda, b.stream));
     CUDA(cudaMemcpyAsync(b.back, b.device, sizeof *b.back, cudaMemcpyDeviceToHost, b.stream));
     run_host[stage](&host);
@@ -324,6 +324,11 @@ static void random_tuning(vfront_tuning_t *t, const struct vf_case *k)
         t->cell_width_px++;
         t->cell_height_px++;
     }
+    while (((k->width + t->cull_width_px - 1) / t->cull_width_px) * ((k->height + t->cull_height_px - 1) / t->cull_height_px) > VFRONT_CULL_CELLS) {
+        t->cull_width_px++;
+        t->cull_height_px++;
+    }
+    if (t->select_window_px > 4 * vf_min(t->cull_width_px, t->cull_height_px)) t->select_window_px = 3;
     if (t->track_distance_px > 4 * t->cell_width_px) t->track_distance_px = 4 * t->cell_width_px;
     if (t->track_distance_px > 4 * t->cell_height_px) t->track_distance_px = 4 * t->cell_height_px;
     if (random_number(2)) t->track_texture = (int32_t)random_number(10);
@@ -390,6 +395,7 @@ static int parse(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    setvbuf(stdout, NULL, _IOLBF, 0); /* what was found is seen even when a run is cut short */
     options.cases = 270;
     if (!parse(argc, argv)) {
         usage();

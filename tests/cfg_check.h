@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: MIT */
+/* Room for the pictures that vfcheck compares, and not much more, so that all of the memory can be compared often. */
+#define VFRONT_WIDTH 1280
+#define VFRONT_HEIGHT 512
+#define VFRONT_CULL_CELLS 12288
