@@ -118,7 +118,9 @@ static void rank_corners(const struct search *q, uint16_t *rank, const uint16_t 
         b.centre[k] = *c;
     }
     score[t->detect_score](strong, &b, t->detect_threshold, t->detect_arc, t->detect_arc_most);
-    if (t->detect_threshold_low) score[t->detect_score](weak, &b, t->detect_threshold_low, t->detect_arc, t->detect_arc_most);
+    int missed = 0;
+    for (int32_t k = 0; k < count; k++) missed |= !strong[k];
+    if (t->detect_threshold_low && missed) score[t->detect_score](weak, &b, t->detect_threshold_low, t->detect_arc, t->detect_arc_most);
     for (int32_t k = 0; k < count; k++)
         if (vf_usable(q->step, q->camera, q->framed, vf_pixel0(x[k], q->step_q16), vf_pixel0(y, q->step_q16)))
             rank[x[k]] = (uint16_t)vf_detect_rank(strong[k], weak[k]);
