@@ -6,8 +6,8 @@
 
 #include "../src/scale.h"
 
-/** Rows of a thread. Where the multiprocessors hold all blocks at once, few end sooner; else many do less in all. (H200, 752x480: 6.1 us with
- *  4 rows, 7.6 with 8; on 8 multiprocessors 48.8 and 40.2.) */
+/** Rows of a thread. Where the multiprocessors hold all blocks at once, few end sooner; else many do less in all. (H200, 752x480, when a
+ *  pixel still took half as wide an area: 6.1 us with 4 rows, 7.6 with 8; on 8 multiprocessors 48.8 and 40.2.) */
 #ifndef VF_SCALE_FEW_ROWS
 #define VF_SCALE_FEW_ROWS 4
 #define VF_SCALE_MANY_ROWS 8
