@@ -161,7 +161,7 @@ $(BUILD)/bridge_orb.so: tests/bridge_orb.c $(wildcard src/*.h src/*.c) vfront.h 
 	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. -DVFRONT_CAMERAS=1 -DVFRONT_KEYPOINTS=32768 -fPIC -shared $< \
 	  src/ingest.c src/scale.c src/smooth.c src/describe.c src/tuning.c -o $@ -lm
 # Key points on any picture, through the public interface, with room for many.
-FEATURES_CFG = -DVFRONT_CAMERAS=1 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=1024 -DVFRONT_CELLS=65535 -DVFRONT_CULL_CELLS=262144 -DVFRONT_KEYPOINTS=32768
+FEATURES_CFG = -DVFRONT_CAMERAS=1 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=1024 -DVFRONT_CELLS=16384 -DVFRONT_CULL_CELLS=262144 -DVFRONT_KEYPOINTS=32768
 $(BUILD)/bridge_features.so: tests/bridge_features.c $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. $(FEATURES_CFG) -fPIC -shared $< $(wildcard src/*.c) port/host/host.c -o $@ -lm

@@ -392,7 +392,7 @@ typedef struct vfront_info {
  * @retval VFRONT_E_SIZE         Number of cameras or a picture size out of range, or more cells than VFRONT_CELLS or VFRONT_CULL_CELLS.
  * @retval VFRONT_E_CALIBRATION  See vfront_camera_t.
  * @retval VFRONT_E_MASK         Pitch of a static mask smaller than a row.
- * @retval VFRONT_E_TUNING       A value is out of its range.
+ * @retval VFRONT_E_TUNING       A value is out of its range, or does not go with another; vfront_detail() says which.
  * @retval VFRONT_E_PORT         Unknown port, or not in this build.
  * @retval VFRONT_E_NO_DEVICE, VFRONT_E_DRIVER, VFRONT_E_DEVICE_MEMORY, VFRONT_E_DEVICE  CUDA port only.
  */

@@ -76,13 +76,13 @@
 #error "vfront: VFRONT_TRACKS must be a multiple of 32 in 32..1024 (see vfront_cfg.h)"
 #endif
 
-/** Cells of the grid of one camera in which tracks are born. 1..65535. The grid that follows from the picture size and the tuning values
+/** Cells of the grid of one camera in which tracks are born. 1..16384. The grid that follows from the picture size and the tuning values
  *  cell_width_px and cell_height_px must not have more: vfront_init() checks it. Device memory: 8 bytes a cell and camera, and 8 a cell. */
 #ifndef VFRONT_CELLS
 #define VFRONT_CELLS 4096
 #endif
-#if VFRONT_CELLS < 1 || VFRONT_CELLS > 65535
-#error "vfront: VFRONT_CELLS must lie in 1..65535 (see vfront_cfg.h)"
+#if VFRONT_CELLS < 1 || VFRONT_CELLS > 16384
+#error "vfront: VFRONT_CELLS must lie in 1..16384 (see vfront_cfg.h)"
 #endif
 
 /** Cells of the grid of one camera in which key points are culled. 1..262144. What follows from the picture size and the tuning values
@@ -96,7 +96,7 @@
 #endif
 
 /** Most key points of one picture. 1..32768. Pinned memory: 60 bytes a key point and camera, 156 with descriptors; device memory:
- *  12 bytes, 44 with descriptors. */
+ *  8 bytes, 44 with descriptors. */
 #ifndef VFRONT_KEYPOINTS
 #define VFRONT_KEYPOINTS 2048
 #endif

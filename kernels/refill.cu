@@ -121,7 +121,8 @@ static __global__ void __launch_bounds__(THREADS) refill_k(const vf_step s, cons
     part(s, g, key, before.count, live, start);
 
     const int wanted = vf_refill_wanted(&s.tuning, live.count);
-    uint32_t fits = 0; /* a bit for each of the thread's cells */
+    VF_STATIC_ASSERT(VFRONT_CELLS <= 32 * THREADS, "a bit for each of the thread's cells");
+    uint32_t fits = 0;
     for (int cell = thread, k = 0; wanted && cell < cells; cell += THREADS, k++) {
         const bool fit = key[cell] && !(live.barred[cell / 32] >> cell % 32 & 1) && clear_of_corners(s, g, key, cell);
         r.candidate[cell] = fit ? key[cell] : 0;

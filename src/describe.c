@@ -93,7 +93,8 @@ void vf_describe_host(const struct vf_step *s)
     if (!vf_described(&s->tuning)) return;
     for (int32_t camera = 0; camera < s->geometry.cameras; camera++)
         for (int32_t group = 0; group < vf_groups(s); group++)
-            for (uint32_t i = 0; i < s->memory->select.count[camera][group]; i++) describe_one(s, camera, vf_first_slot(s, group) + (int32_t)i);
+            for (uint32_t i = 0; i < s->memory->select.count[camera][group]; i++)
+                describe_one(s, camera, vf_first_slot(s, group) + (int32_t)i);
 #else
     (void)s;
 #endif

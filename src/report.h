@@ -74,7 +74,8 @@ VF_FN vfront_keypoint_t vf_report_keypoint(const struct vf_step *s, int32_t came
     return k;
 }
 
-/** Health from the counts; occupied[], the cells with a corner, and light[] hold one entry a camera. Where nothing is to be tracked, nothing can fail to be: quality is 100. */
+/** Health from the counts; occupied[], the cells with a corner, and light[] hold one entry a camera. Where nothing is to be tracked,
+ *  nothing can fail to be: quality is 100. */
 VF_FN vfront_health_t vf_report_health(const struct vf_step *s, const struct vf_params *params, const struct vf_refill_memory *r,
                                        const struct vf_select_memory *k, const struct vf_census *census, const uint32_t occupied[],
                                        const struct vf_light_total light[])

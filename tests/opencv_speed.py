@@ -33,6 +33,9 @@ def host_port(replay, folder, *settings):
             return statistics.median(float(row["step_us"]) for row in list(csv.DictReader(rows))[1:])
 
 
+TRACKING = ("detect_threshold=10", "detect_threshold_low=0", "detect_levels=1", "detect_rank=0", "describe=0")  # as OpenCV is set below
+
+
 def load(folder):
     names = sorted(glob.glob(os.path.join(folder, "*.pgm")) + glob.glob(os.path.join(folder, "*.png")))
     return [cv2.imread(name, cv2.IMREAD_GRAYSCALE) for name in names]
@@ -75,7 +78,7 @@ def main():
     replay, folder = sys.argv[1:]
     frames = load(folder)
     rows = [
-        ("tracking", "FAST + PyrLK", host_port(replay, folder, "detect_levels=1", "detect_rank=0", "describe=0"), opencv_tracking(frames)),
+        ("tracking", "FAST + PyrLK", host_port(replay, folder, *TRACKING), opencv_tracking(frames)),
         ("1,000 key points", "ORB", host_port(replay, folder, "track_target=0", "select_points=1000"), opencv_orb(frames)),
     ]
     for what, peer, ours, theirs in rows:

@@ -280,6 +280,18 @@ static vfront_tuning_t standard(void)
     return t;
 }
 
+/** The corners of paper 000, as its authors' program finds them. */
+static vfront_tuning_t corners_alone(int levels)
+{
+    vfront_tuning_t t = standard();
+    t.detect_levels = levels;
+    t.detect_threshold = t.detect_arc = 10;
+    t.detect_arc_most = 16;
+    t.detect_threshold_low = t.detect_rank = t.describe = 0;
+    t.cull_width_px = t.cull_height_px = 32;
+    return t;
+}
+
 /** A stage's kernel on the state that a few steps have left. */
 static float stage_us(int width, int height, const vfront_tuning_t *t, enqueue *launch)
 {
@@ -310,7 +322,7 @@ static void bench_kernels(int width, int height)
     }
     if (options.brief) return;
     static const char *const score[] = {"SAD-B", "SAD-A", "MT"};
-    t.detect_levels = 1;
+    t = corners_alone(1);
     float radius[5] = {0};
     for (t.detect_score = 0; t.detect_score < 3; t.detect_score++) {
         const float us = stage_us(width, height, &t, vf_detect_cuda);
@@ -336,15 +348,13 @@ static void bench_steps(int width, int height, long steps)
     vfront_tuning_t t = standard();
     printf("\nsteps, wall time from submit to result, pinned pictures, %dx%d; empty graph of %d nodes: %.1f us\n", width, height,
            VFRONT_STAGES, (double)floor);
-    t.detect_levels = 1;
-    t.detect_rank = t.describe = t.track_target = 0;
+    t = corners_alone(1);
+    t.track_target = 0;
     start(width, height, &t, VFRONT_PORT_CUDA);
     struct wall w = measure_steps(width, height, FILL_REAL, steps);
     print_wall("  FAST SAD-A, 1 level, no tracks", &w, floor);
     vfront_shutdown(&vf);
-    t = standard();
-    t.detect_levels = 2;
-    t.detect_rank = t.describe = 0;
+    t = corners_alone(vf_min(2, VFRONT_SCALES));
     start(width, height, &t, VFRONT_PORT_CUDA);
     w = measure_steps(width, height, FILL_REAL, steps);
     print_wall("  mono: 5 levels, detect on 2, track 200", &w, floor);
@@ -499,7 +509,7 @@ static void bench_host(void)
     start(WIDTH, HEIGHT, &t, VFRONT_PORT_HOST);
     const struct wall w = measure_steps(WIDTH, HEIGHT, FILL_REAL, 200);
     printf("\nhost port, one thread, %dx%d\n", WIDTH, HEIGHT);
-    print_wall("  mono: 5 levels, detect on 2, track 200", &w, 1.0f);
+    print_wall("  standard tuning                       ", &w, 1.0f);
     vfront_shutdown(&vf);
 }
 
