@@ -86,7 +86,7 @@
 #endif
 
 /** Cells of the grid of one camera in which key points are culled. 1..262144. What follows from the picture size and the tuning values
- *  cull_width_px and cull_height_px must not have more: vfront_init() checks it. Device memory: 16 bytes a cell, camera and level of
+ *  cull_width_px and cull_height_px must not have more: vfront_init() checks it. Device memory: 8 bytes a cell, camera and level of
  *  VFRONT_SCALES. */
 #ifndef VFRONT_CULL_CELLS
 #define VFRONT_CULL_CELLS 36864

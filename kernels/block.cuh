@@ -7,7 +7,8 @@
 
 #define VF_BLOCK 1024 /* threads of the blocks that call these */
 #define VF_WARPS (VF_BLOCK / VF_WARP)
-#define VF_BINS 256 /* of the radix select: eight bits */
+#define VF_BINS 2048 /* of a histogram: eleven bits */
+#define VF_FEW 64 /* keys that are compared with one another */
 
 /** Number of true flags in threads before this one; *total: in the whole block. start: VF_WARPS + 1 numbers in shared memory. */
 static __device__ __forceinline__ int vf_count_before(bool flag, int *start, int *total)
@@ -37,52 +38,105 @@ struct vf_bin {
     int chosen, above, here;
 };
 
-/** By the first warp. */
-static __device__ __forceinline__ void vf_find_bin(const int *bin, int left, vf_bin *found)
+/** Returns how many keys are in all bins; *found: see there, and as it was when there are fewer than `left`. */
+static __device__ __forceinline__ int vf_find_bin(const int *bin, int left, vf_bin *found)
 {
-    enum { MINE = VF_BINS / VF_WARP };
-    const int lane = threadIdx.x;
-    int mine = 0;
-    for (int i = 0; i < MINE; i++) mine += bin[lane * MINE + i];
-    int from_here = mine; /* keys in this lane's bins and all higher ones */
+    VF_STATIC_ASSERT(VF_BINS == 2 * VF_BLOCK, "two bins a thread");
+    __shared__ int whole[VF_WARPS];
+    const int lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP, upper = VF_BINS - 1 - 2 * (int)threadIdx.x;
+    const int first = bin[upper], second = bin[upper - 1];
+    int upto = first + second;
     for (int step = 1; step < VF_WARP; step *= 2) {
-        const int other = __shfl_down_sync(VF_ALL, from_here, step);
-        from_here += lane + step < VF_WARP ? other : 0;
+        const int other = __shfl_up_sync(VF_ALL, upto, step);
+        upto += lane >= step ? other : 0;
     }
-    int more = from_here - mine;
-    if (more >= left || from_here < left) return;
-    for (int i = MINE - 1; i >= 0; i--) {
-        const int here = bin[lane * MINE + i];
-        if (more + here >= left) {
-            *found = vf_bin{lane * MINE + i, more, here};
-            return;
-        }
-        more += here;
-    }
+    if (lane == VF_WARP - 1) whole[warp] = upto;
+    __syncthreads();
+    const int others = whole[lane], above = vf_warp_sum(lane < warp ? others : 0) + upto - first - second;
+    if (above < left && above + first >= left) *found = vf_bin{upper, above, first};
+    if (above + first < left && above + first + second >= left) *found = vf_bin{upper - 1, above + first, second};
+    __syncthreads();
+    return vf_warp_sum(others);
 }
 
-/** A number that the `wanted` best of a list of different keys reach and no others; more than `wanted` keys are there. A radix select,
- *  eight bits at a time from the top, until a bin is wanted whole. each_key(f) calls f(key) for every key of the thread; 0 is none. */
-template <typename EachKey> static __device__ __forceinline__ uint64_t vf_least_wanted(EachKey each_key, int wanted)
+/** Adds one to a bin for each lane; digit -1: none. Called by whole warps. Lanes that agree with the first of them add up beforehand,
+ *  because adding to one bin in turn takes long, and many scores are 1. */
+static __device__ __forceinline__ void vf_add_to_bins(int *bin, int digit)
 {
-    __shared__ int bin[VF_BINS];
-    __shared__ vf_bin found;
+    const unsigned who = __ballot_sync(VF_ALL, digit >= 0);
+    const int leader = who ? __ffs((int)who) - 1 : 0, leading = __shfl_sync(VF_ALL, digit, leader);
+    const unsigned same = __ballot_sync(VF_ALL, digit == leading);
+    if (digit >= 0 && digit != leading) atomicAdd(&bin[digit], 1);
+    if (who && (int)(threadIdx.x % VF_WARP) == leader) atomicAdd(&bin[leading], __popc(same));
+}
+
+/** A number that rises with a key, of 11 bits: strong or not, and how large the score is, to 1/32 of it. */
+static __device__ __forceinline__ int vf_rough(uint64_t key)
+{
+    const uint32_t score = (uint32_t)(key >> 29);
+    const int exponent = 31 - __clz((int)(score ? score : 1));
+    const uint32_t fraction = exponent >= 5 ? score >> (exponent - 5) : score << (5 - exponent);
+    return (int)(key >> 61 & 1) << 10 | exponent << 5 | (int)(fraction & 31);
+}
+/** The least key of such a number. */
+static __device__ __forceinline__ uint64_t vf_rough_floor(int rough)
+{
+    if (rough % 1024 == 0) return (uint64_t)(rough >> 10) << 61; /* a score of 0 or 1 */
+    const int exponent = rough >> 5 & 31;
+    const uint32_t fraction = 32 | (rough & 31), score = exponent >= 5 ? fraction << (exponent - 5) : fraction >> (5 - exponent);
+    return (uint64_t)(rough >> 10) << 61 | (uint64_t)score << 29;
+}
+
+/** A number that the `wanted` best of a list of different keys reach and no others; 1 when there are no more than that. *found: how many
+ *  keys there are. each_key(f) calls f(key) for every key of the thread, by whole warps; 0 is none.
+ *  A histogram by rough size nearly always leaves few keys to choose from, which are compared with one another. Where it does not,
+ *  a radix select goes on with what has that size, eleven bits at a time from the top. */
+template <typename EachKey> static __device__ __forceinline__ uint64_t vf_least_wanted(EachKey each_key, int wanted, int *found)
+{
+    __shared__ int bin[VF_BINS], listed;
+    __shared__ vf_bin in;
+    __shared__ uint64_t few[VF_FEW], chosen;
+    const int thread = threadIdx.x;
+    const auto count = [&](auto digit_of) {
+        bin[thread] = bin[thread + VF_BLOCK] = 0;
+        __syncthreads();
+        each_key([&](uint64_t key) { vf_add_to_bins(bin, key ? digit_of(key) : -1); });
+        __syncthreads();
+    };
+    if (thread == 0) listed = 0;
+    count(vf_rough);
+    *found = vf_find_bin(bin, wanted, &in);
+    if (*found <= wanted) return 1;
+    if (!wanted) return ~0ull;
+
+    const int rough = in.chosen;
+    int left = wanted - in.above, here = in.here, above = VF_KEY_BITS; /* of the `here` keys with this prefix `left` are wanted */
     uint64_t prefix = 0;
-    int left = wanted; /* of the keys that share the prefix, this many are wanted */
-    for (int shift = (VF_KEY_BITS - 1) / 8 * 8; shift >= 0; shift -= 8) {
-        if (threadIdx.x < VF_BINS) bin[threadIdx.x] = 0;
-        __syncthreads();
-        each_key([&](uint64_t key) {
-            if (key && key >> (shift + 8) == prefix) atomicAdd(&bin[key >> shift & (VF_BINS - 1)], 1);
-        });
-        __syncthreads();
-        if (threadIdx.x < VF_WARP) vf_find_bin(bin, left, &found);
-        __syncthreads();
-        prefix = prefix << 8 | (uint64_t)found.chosen;
-        left -= found.above;
-        if (found.here == left) return prefix << shift;
+    const auto fits = [&](uint64_t key) { return key && vf_rough(key) == rough && key >> above == prefix; };
+    while (here > left && here > VF_FEW) {
+        const int shift = vf_max(above - 11, 0);
+        count([&](uint64_t key) { return fits(key) ? (int)(key >> shift & ((1u << (above - shift)) - 1)) : -1; });
+        vf_find_bin(bin, left, &in);
+        prefix = prefix << (above - shift) | (uint64_t)in.chosen;
+        above = shift;
+        left -= in.above;
+        here = in.here;
     }
-    return prefix;
+    if (here == left) {
+        const uint64_t least = vf_rough_floor(rough), first = prefix << above;
+        return least > first ? least : first;
+    }
+    each_key([&](uint64_t key) {
+        if (fits(key)) few[atomicAdd(&listed, 1)] = key;
+    });
+    __syncthreads();
+    if (thread < here) {
+        int better = 0;
+        for (int i = 0; i < here; i++) better += few[i] > few[thread];
+        if (better == left - 1) chosen = few[thread];
+    }
+    __syncthreads();
+    return chosen;
 }
 
 #endif

@@ -238,8 +238,10 @@ static __global__ void __launch_bounds__(THREADS, VF_DETECT_OCCUPANCY / THREADS)
         VF_CIRCLE_PIXELS(LOAD)
 #undef LOAD
         const int arc = s.tuning.detect_arc, most = s.tuning.detect_arc_most, kind = s.tuning.detect_score;
-        const uint32_t strong = vf_detect_test(circle, *c, s.tuning.detect_threshold, arc, most, kind);
-        const uint32_t found = vf_detect_rank(strong, low && !strong ? vf_detect_test(circle, *c, low, arc, most, kind) : 0);
+        vf_arcs arcs = vf_detect_arcs(circle, *c, s.tuning.detect_threshold, arc, most);
+        const bool strong = arcs.bright | arcs.dark;
+        if (!strong && low) arcs = vf_detect_arcs(circle, *c, low, arc, most);
+        const uint32_t score = vf_detect_arcs_score(circle, *c, arcs, arc, kind), found = vf_detect_rank(strong ? score : 0, strong ? 0 : score);
         if (found && vf_usable(&s, q.camera, framed, vf_pixel0(x0 + rx, q.step_q16), vf_pixel0(y0 + ry, q.step_q16)))
             rank[i] = (uint16_t)found;
     }
@@ -319,17 +321,19 @@ template <int THREADS, int ROWS> static void launch(const vf_step *s, cudaStream
 /** Threads of a block and its rows of ranks. Where the multiprocessors hold nearly all blocks at once, many threads on few rows end
  *  sooner; else few threads on many rows do less twice and wait less for each other. (H200, 752x480, 8 levels, radius 1, 256 threads:
  *  13.9 us with 32 rows, 14.5 with 44; two such pictures 23.3 and 22.4; one on 8 multiprocessors 134 and 123.) */
-#ifndef VF_DETECT_FEW_BLOCKS
-#define VF_DETECT_FEW_BLOCKS 256, 32
-#define VF_DETECT_MANY_BLOCKS 128, 44
+#ifndef VF_DETECT_FEW_ROWS
+#define VF_DETECT_FEW_THREADS 256
+#define VF_DETECT_FEW_ROWS 32
+#define VF_DETECT_MANY_THREADS 128
+#define VF_DETECT_MANY_ROWS 44
 #endif
 
 extern "C" cudaError_t vf_detect_cuda(const vf_step *s, cudaStream_t stream)
 {
     searches all;
-    if (lay_out_all(s, &all, 32) <= 8 * vf_multiprocessors())
-        launch<VF_DETECT_FEW_BLOCKS>(s, stream);
+    if (lay_out_all(s, &all, VF_DETECT_FEW_ROWS) <= 8 * vf_multiprocessors())
+        launch<VF_DETECT_FEW_THREADS, VF_DETECT_FEW_ROWS>(s, stream);
     else
-        launch<VF_DETECT_MANY_BLOCKS>(s, stream);
+        launch<VF_DETECT_MANY_THREADS, VF_DETECT_MANY_ROWS>(s, stream);
     return cudaGetLastError();
 }

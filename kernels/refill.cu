@@ -107,15 +107,11 @@ static __global__ void __launch_bounds__(THREADS) refill_k(const vf_step s, cons
     __shared__ uint64_t shared_key[KEYS_SHARED ? VFRONT_CELLS : 1];
     __shared__ live_features live;
     __shared__ int start[VF_WARPS + 1]; /* of each warp's flags */
-    __shared__ int found;
     vf_track_memory &m = s.memory->track;
     vf_refill_memory &r = s.memory->refill;
     const uint64_t *key = KEYS_SHARED ? shared_key : s.memory->detect.corner[0];
     const int thread = threadIdx.x, cells = g.cells;
-    if (thread == 0) {
-        vf_clock_start(s, VF_refill, 0);
-        found = 0;
-    }
+    if (thread == 0) vf_clock_start(s, VF_refill, 0);
     for (int cell = thread; KEYS_SHARED && cell < cells; cell += THREADS) shared_key[cell] = s.memory->detect.corner[0][cell];
     const vf_census before = vf_refill_before(s.memory->ingest.params.frame, &m.census[s.parity ^ 1]);
     part(s, g, key, before.count, live, start);
@@ -128,17 +124,17 @@ static __global__ void __launch_bounds__(THREADS) refill_k(const vf_step s, cons
         r.candidate[cell] = fit ? key[cell] : 0;
         fits |= (uint32_t)fit << k;
     }
-    if (fits) atomicAdd(&found, __popc(fits));
-    __syncthreads();
+    const bool any = __syncthreads_or(fits != 0);
     for (int cell = thread, k = 0; KEYS_SHARED && cell < cells; cell += THREADS, k++)
         if (!(fits >> k & 1)) shared_key[cell] = 0;
     const uint64_t *candidate = KEYS_SHARED ? shared_key : r.candidate;
     __syncthreads();
 
     const auto each_key = [=](auto work) {
-        for (int cell = thread; cell < cells; cell += THREADS) work(candidate[cell]);
+        for (int first = 0; first < cells; first += THREADS) work(first + thread < cells ? candidate[first + thread] : 0);
     };
-    const uint64_t least = found > wanted ? vf_least_wanted(each_key, wanted) : 1;
+    int found = 0;
+    const uint64_t least = any ? vf_least_wanted(each_key, wanted, &found) : 1;
     int slots, born = 0;
     const bool is_free = thread < VFRONT_TRACKS && !live.used[thread];
     const int free_before = vf_count_before(is_free, start, &slots);

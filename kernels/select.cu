@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* select on the GPU. Aggregation, where it is asked for, is a launch of its own, of small blocks, because it has a lot to do for each corner.
- * A block of the other looks through a chunk of a group's places, a thread a place; the last block of a group to be done gathers what all
- * of them left, and looks for the best when that is too much. */
+ * In the other a block has a group, whose corners its threads mostly hold in registers. */
 #include "block.cuh"
 
 #include "../src/select.h"
@@ -19,65 +18,33 @@ static __global__ void __launch_bounds__(AGGREGATE_THREADS) aggregate_k(const vf
     if (threadIdx.x % VF_WARP == 0 && place < places) s.memory->select.stays[camera][place / 32] = bits;
 }
 
-/** A group of a camera. */
+/** A group of a camera: its places from `first` on, and its slots. */
 struct group {
-    int camera, number, places, chunks, slot, slots;
+    int camera, number, first, places, slot, slots;
 };
 static __device__ __forceinline__ group group_of(const vf_step &s, int camera, int number)
 {
-    const int slot = vf_first_slot(&s, number);
-    const group g = {camera, number, vf_group_places(&s, camera), vf_group_chunks(&s, camera), slot, vf_first_slot(&s, number + 1) - slot};
+    const int slot = vf_first_slot(&s, number), places = vf_group_places(&s, camera);
+    const group g = {camera, number, number * places, places, slot, vf_first_slot(&s, number + 1) - slot};
     return g;
 }
 
-/** A chunk: what aggregation leaves of it. */
-static __device__ void look_through(const vf_step &s, const group &g, int chunk, int *start)
-{
-    vf_select_memory &m = s.memory->select;
-    const int within = chunk * VF_CHUNK + threadIdx.x, place = g.number * g.places + within, at = g.number * g.chunks + chunk;
-    const uint64_t key = within < g.places ? s.memory->detect.best[g.camera][place] : 0;
-    const bool stays = key && (!vf_aggregated(&s.tuning) || m.stays[g.camera][place / 32] >> place % 32 & 1);
-    int left;
-    const int before = vf_count_before(stays, start, &left);
-    if (stays) m.candidate[g.camera][at][before] = key;
-    if (threadIdx.x == 0) m.candidates[g.camera][at] = left;
-}
-
-/** Whether this block is the last of its group to come here; then it sees what the others wrote. */
-static __device__ bool last_to_arrive(uint32_t *arrived, unsigned blocks)
-{
-    __shared__ bool last;
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) last = atomicInc(arrived, blocks - 1) == blocks - 1;
-    __syncthreads();
-    if (last) __threadfence();
-    return last;
-}
-
-/** Candidates of a group, added up by all threads. */
-static __device__ int add_up(const uint32_t *candidates, int chunks)
-{
-    __shared__ int sum;
-    if (threadIdx.x == 0) sum = 0;
-    __syncthreads();
-    for (int chunk = threadIdx.x; chunk < chunks; chunk += VF_BLOCK) atomicAdd(&sum, (int)candidates[chunk]);
-    __syncthreads();
-    return sum;
-}
-
-/** Some chunks: a thread has its place of each, all of them on their way at once. */
+/** Some of a group's corners that aggregation leaves, eight a thread: of places a block apart, all of them on their way at once. */
 #define HANDFUL 8
 struct handful {
     uint64_t key[HANDFUL];
 };
-static __device__ __forceinline__ handful load_handful(const uint64_t (*candidate)[VF_CHUNK], const uint32_t *candidates, int first, int chunks)
+static __device__ __forceinline__ handful load_handful(const vf_step &s, const group &g, int first)
 {
+    const uint64_t *best = s.memory->detect.best[g.camera] + g.first;
+    const uint32_t *stays = s.memory->select.stays[g.camera];
+    const bool aggregated = vf_aggregated(&s.tuning);
     handful h;
 #pragma unroll
     for (int k = 0; k < HANDFUL; k++) {
-        const int chunk = first + k, left = chunk < chunks ? candidates[chunk] : 0;
-        h.key[k] = (int)threadIdx.x < left ? candidate[chunk][threadIdx.x] : 0;
+        const int i = first + k * VF_BLOCK + (int)threadIdx.x;
+        h.key[k] = i < g.places ? best[i] : 0;
+        if (aggregated && h.key[k] && !(stays[(g.first + i) / 32] >> (g.first + i) % 32 & 1)) h.key[k] = 0;
     }
     return h;
 }
@@ -115,54 +82,38 @@ static __device__ int put_handful(uint64_t *to, const handful &h, uint64_t least
     return before;
 }
 
-/** The key points of a group, from all of its chunks. */
-static __device__ void gather(const vf_step &s, const group &g)
+static __global__ void __launch_bounds__(VF_BLOCK) select_k(const vf_step s)
 {
     vf_select_memory &m = s.memory->select;
-    const uint64_t(*candidate)[VF_CHUNK] = m.candidate[g.camera] + g.number * g.chunks;
-    const uint32_t *candidates = m.candidates[g.camera] + g.number * g.chunks;
-    handful h = load_handful(candidate, candidates, 0, g.chunks); /* often that is all */
-    const int found = add_up(candidates, g.chunks);
-    int count = 0;
+    const group g = group_of(s, blockIdx.y, blockIdx.x);
+    const bool one_handful = g.places <= HANDFUL * VF_BLOCK;
+    if (threadIdx.x == 0 && !vf_aggregated(&s.tuning)) vf_clock_start(s, VF_select, g.number + g.camera);
+    handful h = load_handful(s, g, 0);
     const auto each_key = [&](auto work) {
-        for (int first = 0; first < g.chunks; first += HANDFUL) {
-            if (g.chunks > HANDFUL) h = load_handful(candidate, candidates, first, g.chunks);
+        for (int first = 0; first < g.places; first += HANDFUL * VF_BLOCK) {
+            if (!one_handful) h = load_handful(s, g, first);
 #pragma unroll
             for (int k = 0; k < HANDFUL; k++) work(h.key[k]);
         }
     };
-    const uint64_t least = found > g.slots && g.slots ? vf_least_wanted(each_key, g.slots) : 1;
-    for (int first = 0; first < g.chunks && g.slots; first += HANDFUL) {
-        if (g.chunks > HANDFUL) h = load_handful(candidate, candidates, first, g.chunks);
+    int found, count = 0;
+    const uint64_t least = vf_least_wanted(each_key, g.slots, &found);
+    for (int first = 0; first < g.places && g.slots; first += HANDFUL * VF_BLOCK) {
+        if (!one_handful) h = load_handful(s, g, first);
         count += put_handful(m.key[g.camera] + g.slot + count, h, least);
     }
     if (threadIdx.x) return;
     m.count[g.camera][g.number] = count;
     m.dropped[g.camera][g.number] = vf_select_dropped(&s.tuning, found, g.slots);
-}
-
-static __global__ void __launch_bounds__(VF_BLOCK) select_k(const vf_step s)
-{
-    __shared__ int start[VF_WARPS + 1];
-    const int chunk = blockIdx.x;
-    const group g = group_of(s, blockIdx.z, blockIdx.y);
-    if (threadIdx.x == 0 && !vf_aggregated(&s.tuning)) vf_clock_start(s, VF_select, chunk + g.number + g.camera);
-    if (chunk >= g.chunks) return; /* the whole block: cameras may differ in size */
-    look_through(s, g, chunk, start);
-    if (last_to_arrive(&s.memory->select.arrived[g.camera][g.number], g.chunks)) gather(s, g);
-    if (threadIdx.x == 0) vf_clock_end(s, VF_select);
+    vf_clock_end(s, VF_select);
 }
 
 extern "C" cudaError_t vf_select_cuda(const vf_step *s, cudaStream_t stream)
 {
-    VF_STATIC_ASSERT(VF_CHUNK == VF_BLOCK, "a thread looks at one place");
-    int places = 0, chunks = 0;
-    for (int camera = 0; camera < s->geometry.cameras; camera++) {
-        places = vf_max(places, vf_places(s, camera));
-        chunks = vf_max(chunks, vf_group_chunks(s, camera));
-    }
+    int places = 0;
+    for (int camera = 0; camera < s->geometry.cameras; camera++) places = vf_max(places, vf_places(s, camera));
     if (vf_aggregated(&s->tuning))
         aggregate_k<<<dim3(vf_blocks(places, AGGREGATE_THREADS), s->geometry.cameras), AGGREGATE_THREADS, 0, stream>>>(*s);
-    select_k<<<dim3(chunks, vf_groups(s), s->geometry.cameras), VF_BLOCK, 0, stream>>>(*s);
+    select_k<<<dim3(vf_groups(s), s->geometry.cameras), VF_BLOCK, 0, stream>>>(*s);
     return cudaGetLastError();
 }

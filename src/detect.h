@@ -77,22 +77,37 @@ VF_FN uint32_t vf_detect_score(const int32_t difference[16], uint32_t starts, in
     return (uint32_t)sum;
 }
 
-/** Score of a pixel at one threshold, 0 if it is no corner: when no arc of `arc` (9..12) pixels is brighter or darker, or one of more
- *  than `most` is. `circle` holds the 16 grey levels around `centre`. Without a branch on the pixels, so that the host form's loop over
- *  many of them becomes vector code. */
-VF_FN uint32_t vf_detect_test(const int32_t circle[16], int32_t centre, int32_t threshold, int32_t arc, int32_t most, int32_t kind)
+/** Where the arcs of a pixel start at one threshold, bit by bit; both 0 if it is no corner: when no arc of `arc` (9..12) pixels is brighter
+ *  or darker, or one of more than `most` is. `circle` holds the 16 grey levels around `centre`. */
+struct vf_arcs {
+    uint32_t bright, dark;
+};
+VF_FN struct vf_arcs vf_detect_arcs(const int32_t circle[16], int32_t centre, int32_t threshold, int32_t arc, int32_t most)
 {
     uint32_t bright = 0, dark = 0;
     for (int32_t i = 0; i < 16; i++) {
         bright |= (uint32_t)(circle[i] > centre + threshold) << i;
         dark |= (uint32_t)(circle[i] < centre - threshold) << i;
     }
-    const uint32_t bright_runs = vf_detect_runs(bright, arc), dark_runs = vf_detect_runs(dark, arc);
-    int32_t difference[16];
-    for (int32_t i = 0; i < 16; i++) difference[i] = bright_runs ? circle[i] - centre : centre - circle[i];
-    const uint32_t score = vf_detect_score(difference, bright_runs | dark_runs, arc, kind);
     const uint32_t spot = most < 16 ? vf_detect_runs(bright, most + 1) | vf_detect_runs(dark, most + 1) : 0;
-    return (bright_runs | dark_runs) && !spot ? score : 0;
+    const struct vf_arcs arcs = {spot ? 0 : vf_detect_runs(bright, arc), spot ? 0 : vf_detect_runs(dark, arc)};
+    return arcs;
+}
+
+/** Score of a pixel with such arcs, 0 without. Without a branch on the pixels, so that the host form's loop over many of them becomes
+ *  vector code. */
+VF_FN uint32_t vf_detect_arcs_score(const int32_t circle[16], int32_t centre, struct vf_arcs arcs, int32_t arc, int32_t kind)
+{
+    int32_t difference[16];
+    for (int32_t i = 0; i < 16; i++) difference[i] = arcs.bright ? circle[i] - centre : centre - circle[i];
+    const uint32_t score = vf_detect_score(difference, arcs.bright | arcs.dark, arc, kind);
+    return arcs.bright | arcs.dark ? score : 0;
+}
+
+/** Score of a pixel at one threshold. */
+VF_FN uint32_t vf_detect_test(const int32_t circle[16], int32_t centre, int32_t threshold, int32_t arc, int32_t most, int32_t kind)
+{
+    return vf_detect_arcs_score(circle, centre, vf_detect_arcs(circle, centre, threshold, arc, most), arc, kind);
 }
 
 /** Rank of a pixel from its scores at the first and at the low threshold. */

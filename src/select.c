@@ -12,61 +12,60 @@ static void aggregate(const struct vf_step *s, int32_t camera)
     }
 }
 
-/** A group of a camera: its slots, and its chunks. */
+/** A group of a camera. */
 struct group {
-    uint64_t *key;
-    uint32_t slots;
-    int32_t chunks;
-    uint64_t (*candidate)[VF_CHUNK];
-    uint32_t *candidates;
+    const uint64_t *best;  /* of its places */
+    const uint32_t *stays; /* of the camera's, or NULL: all stay */
+    int32_t first, places;
 };
-
-/** Fills in the candidates of a group; returns how many there are. */
-static uint32_t find_candidates(const struct vf_step *s, int32_t camera, int32_t group, const struct group *g)
+static struct group group_of(const struct vf_step *s, int32_t camera, int32_t number)
 {
-    const uint64_t *best = s->memory->detect.best[camera];
-    const uint32_t *stays = s->memory->select.stays[camera];
-    const int32_t places = vf_group_places(s, camera), first = group * places;
-    const int aggregated = vf_aggregated(&s->tuning);
-    uint32_t found = 0;
-    for (int32_t chunk = 0; chunk < g->chunks; chunk++) {
-        uint32_t left = 0;
-        for (int32_t i = first + chunk * VF_CHUNK; i < first + vf_min(places, (chunk + 1) * VF_CHUNK); i++)
-            if (best[i] && (!aggregated || stays[i / 32] >> i % 32 & 1)) g->candidate[chunk][left++] = best[i];
-        g->candidates[chunk] = left;
-        found += left;
-    }
-    return found;
+    const int32_t places = vf_group_places(s, camera), first = number * places;
+    const struct group g = {s->memory->detect.best[camera] + first, vf_aggregated(&s->tuning) ? s->memory->select.stays[camera] : NULL, first,
+                            places};
+    return g;
 }
 
-/** The least key among the `wanted` best candidates, bit by bit from the top. */
+/** The corner of a place, if aggregation leaves it, or 0. */
+static inline uint64_t corner(const struct group *g, int32_t i)
+{
+    const int32_t place = g->first + i;
+    return !g->stays || g->stays[place / 32] >> place % 32 & 1 ? g->best[i] : 0;
+}
+
+/** The least key among the `wanted` best, of which there are more: eleven bits at a time from the top, until a bin is wanted whole. */
 static uint64_t least_wanted(const struct group *g, uint32_t wanted)
 {
-    uint64_t least = 0;
-    for (int bit = VF_KEY_BITS - 1; bit >= 0; bit--) {
-        const uint64_t trial = least | 1ull << bit;
-        uint32_t above = 0;
-        for (int32_t chunk = 0; chunk < g->chunks; chunk++)
-            for (uint32_t i = 0; i < g->candidates[chunk]; i++) above += g->candidate[chunk][i] >= trial;
-        if (above >= wanted) least = trial;
+    uint32_t bin[2048], left = wanted; /* of the keys that share the prefix, this many are wanted */
+    uint64_t prefix = 0;
+    for (int above = VF_KEY_BITS, shift; above > 0; above = shift) {
+        shift = vf_max(above - 11, 0);
+        memset(bin, 0, sizeof bin);
+        for (int32_t i = 0; i < g->places; i++) {
+            const uint64_t key = corner(g, i);
+            if (key && key >> above == prefix) bin[key >> shift & ((1u << (above - shift)) - 1)]++;
+        }
+        uint32_t chosen = 2047;
+        for (; bin[chosen] < left; chosen--) left -= bin[chosen];
+        prefix = prefix << (above - shift) | chosen;
+        if (bin[chosen] == left) return prefix << shift;
     }
-    return least;
+    return prefix;
 }
 
-static void select_group(const struct vf_step *s, int32_t camera, int32_t group)
+static void select_group(const struct vf_step *s, int32_t camera, int32_t number)
 {
     struct vf_select_memory *m = &s->memory->select;
-    const int32_t chunks = vf_group_chunks(s, camera), slot = vf_first_slot(s, group);
-    const struct group g = {m->key[camera] + slot, (uint32_t)(vf_first_slot(s, group + 1) - slot), chunks,
-                            m->candidate[camera] + group * chunks, m->candidates[camera] + group * chunks};
-    const uint32_t found = find_candidates(s, camera, group, &g);
-    const uint64_t least = found > g.slots && g.slots ? least_wanted(&g, g.slots) : 1;
-    uint32_t count = 0;
-    for (int32_t chunk = 0; chunk < chunks && g.slots; chunk++)
-        for (uint32_t i = 0; i < g.candidates[chunk]; i++)
-            if (g.candidate[chunk][i] >= least) g.key[count++] = g.candidate[chunk][i];
-    m->count[camera][group] = count;
-    m->dropped[camera][group] = vf_select_dropped(&s->tuning, found, g.slots);
+    const struct group g = group_of(s, camera, number);
+    const int32_t slot = vf_first_slot(s, number);
+    const uint32_t slots = (uint32_t)(vf_first_slot(s, number + 1) - slot);
+    uint32_t found = 0, count = 0;
+    for (int32_t i = 0; i < g.places; i++) found += corner(&g, i) != 0;
+    const uint64_t least = found > slots && slots ? least_wanted(&g, slots) : 1;
+    for (int32_t i = 0; i < g.places && slots; i++)
+        if (corner(&g, i) >= least) m->key[camera][slot + (int32_t)count++] = corner(&g, i);
+    m->count[camera][number] = count;
+    m->dropped[camera][number] = vf_select_dropped(&s->tuning, found, slots);
 }
 
 void vf_select_host(const struct vf_step *s)

@@ -9,7 +9,7 @@
  *         levels together. Corners in one pixel lie in one cell, so sums are had by looking into cells, and there is no plane of
  *         sums to clear, to fill or to race for
  * Exact   integers
- * Memory  8 bytes a culling cell and level for what aggregation leaves, a bit for whether it does, 8 bytes a key point
+ * Memory  a bit a culling cell and level for whether aggregation leaves it, 8 bytes a key point
  */
 #ifndef VF_SELECT_H
 #define VF_SELECT_H
@@ -17,18 +17,11 @@
 #include "detect.h"
 #include "scale.h"
 
-/** Places of the grid, one a level and culling cell, that are looked through together: what is left of them stands at the start of theirs. */
-#define VF_CHUNK 1024
-#define VF_CHUNKS (VFRONT_SCALES * ((VFRONT_CULL_CELLS + VF_CHUNK - 1) / VF_CHUNK))
-
 struct vf_select_memory {
-    uint64_t candidate[VFRONT_CAMERAS][VF_CHUNKS][VF_CHUNK];
     uint64_t key[VFRONT_CAMERAS][VFRONT_KEYPOINTS]; /* in slots: those of a group from vf_first_slot() on */
     uint32_t stays[VFRONT_CAMERAS][(VFRONT_SCALES * VFRONT_CULL_CELLS + 31) / 32]; /* a bit a place, where there is aggregation */
-    uint32_t candidates[VFRONT_CAMERAS][VF_CHUNKS]; /* in each chunk */
     uint32_t count[VFRONT_CAMERAS][VFRONT_SCALES];   /* of keys, by group */
-    uint32_t dropped[VFRONT_CAMERAS][VFRONT_SCALES]; /* candidates beyond the group's slots */
-    uint32_t arrived[VFRONT_CAMERAS][VFRONT_SCALES]; /* blocks of the kernel that are done; 0 between steps */
+    uint32_t dropped[VFRONT_CAMERAS][VFRONT_SCALES]; /* corners beyond the group's slots */
 };
 
 /** Places of a camera's grid, on all levels that are searched. */
@@ -38,9 +31,8 @@ VF_FN int32_t vf_places(const struct vf_step *s, int32_t camera) { return vf_cul
 
 VF_FN int32_t vf_groups(const struct vf_step *s) { return s->tuning.select_share_percent ? vf_scales(s) : 1; }
 
-/** Places of a group, and its chunks. Group by group, places and chunks follow one another. */
+/** Places of a group. Those of the groups follow one another. */
 VF_FN int32_t vf_group_places(const struct vf_step *s, int32_t camera) { return vf_places(s, camera) / vf_groups(s); }
-VF_FN int32_t vf_group_chunks(const struct vf_step *s, int32_t camera) { return (vf_group_places(s, camera) + VF_CHUNK - 1) / VF_CHUNK; }
 
 /** First slot of a group; of the group behind the last: the slots of all. */
 VF_FN int32_t vf_first_slot(const struct vf_step *s, int32_t group)
@@ -165,10 +157,10 @@ VF_FN int vf_select_stays(const struct vf_geometry *g, const vfront_tuning_t *t,
 /** Whether there is any aggregation: in a window of one pixel nothing can be beaten. */
 VF_FN int vf_aggregated(const vfront_tuning_t *t) { return t->select_window_px > 1; }
 
-/** Candidates of a group beyond its slots; but none where no key points are asked for. */
-VF_FN uint32_t vf_select_dropped(const vfront_tuning_t *t, uint32_t candidates, uint32_t slots)
+/** Corners of a group beyond its slots; but none where no key points are asked for. */
+VF_FN uint32_t vf_select_dropped(const vfront_tuning_t *t, uint32_t corners, uint32_t slots)
 {
-    return t->select_points && candidates > slots ? candidates - slots : 0;
+    return t->select_points && corners > slots ? corners - slots : 0;
 }
 
 #endif

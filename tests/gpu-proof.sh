@@ -16,12 +16,15 @@ steps=${STEPS:-100000}
 cases=${CASES:-270}
 pictures=${PICTURES:+--pictures $PICTURES}
 out=$build/gpu-proof.txt
+detect_blocks() {
+    echo "-DVF_DETECT_FEW_THREADS=$1 -DVF_DETECT_FEW_ROWS=$2 -DVF_DETECT_MANY_THREADS=$1 -DVF_DETECT_MANY_ROWS=$2"
+}
 config=CFG=tests/cfg_check.h
 "$@" BUILD="$build/bench" "$build/bench/vfcheck" >/dev/null
 "$@" $config BUILD="$build/proof" NVCC_EXTRA=-lineinfo "$build/proof/vfcheck" >/dev/null
-"$@" $config BUILD="$build/proof-a" NVCC_EXTRA="-DVF_DETECT_FEW_BLOCKS=128,44 -DVF_DETECT_MANY_BLOCKS=128,44 -DVF_TRACK_WARPS=2 -DVF_INGEST_BLOCKS=7 \
+"$@" $config BUILD="$build/proof-a" NVCC_EXTRA="$(detect_blocks 128 44) -DVF_TRACK_WARPS=2 -DVF_INGEST_BLOCKS=7 \
     -DVF_SCALE_FEW_ROWS=3 -DVF_SCALE_MANY_ROWS=3 -DVF_SMOOTH_ROWS=4 -DVF_DESCRIBE_WARPS=8" "$build/proof-a/vfcheck" >/dev/null
-"$@" $config BUILD="$build/proof-b" NVCC_EXTRA="-DVF_DETECT_FEW_BLOCKS=256,19 -DVF_DETECT_MANY_BLOCKS=256,19 -DVF_TRACK_WARPS=4 -DVF_INGEST_BLOCKS=64 \
+"$@" $config BUILD="$build/proof-b" NVCC_EXTRA="$(detect_blocks 256 19) -DVF_TRACK_WARPS=4 -DVF_INGEST_BLOCKS=64 \
     -DVF_SCALE_FEW_ROWS=8 -DVF_SCALE_MANY_ROWS=8 -DVF_SMOOTH_ROWS=5 -DVF_DESCRIBE_WARPS=1" "$build/proof-b/vfcheck" >/dev/null
 check=$build/proof/vfcheck
 {

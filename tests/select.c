@@ -42,7 +42,7 @@ static int32_t places_of(int32_t camera) { return culls_of(camera) * levels_sear
 static void clear_corners(void)
 {
     for (int32_t camera = 0; camera < step.geometry.cameras; camera++) {
-        const int32_t places = places_of(camera), behind = vf_min(PLACES - places, culls_of(camera) + 2 * VF_CHUNK);
+        const int32_t places = places_of(camera), behind = vf_min(PLACES - places, culls_of(camera) + 2048);
         memset(memory.detect.best[camera], 0, sizeof(uint64_t) * (size_t)places);
         scribble(memory.detect.best[camera] + places, sizeof(uint64_t) * (size_t)behind);
         for (int32_t level = 0; level < VFRONT_SCALES; level++)
@@ -202,19 +202,6 @@ static int32_t slots_of(int32_t group)
     return step.tuning.select_share_percent > 0 ? share[group + 1] - share[group] : step.tuning.select_points;
 }
 
-/** Candidates stand in chunks of VF_CHUNK places. A group begins a chunk of its own. */
-static void expect_chunks(int32_t camera)
-{
-    struct vf_select_memory *m = &expected.select;
-    const int32_t places = places_of(camera) / groups(), chunks = (int32_t)ceil((double)places / VF_CHUNK);
-    for (int32_t chunk = 0; chunk < chunks * groups(); chunk++) m->candidates[camera][chunk] = 0;
-    for (int32_t i = 0; i < left_count; i++) {
-        const int32_t group = group_of(left[i]), place = left[i]->level * culls_of(camera) + left[i]->cell - group * places;
-        const int32_t chunk = group * chunks + place / VF_CHUNK;
-        m->candidate[camera][chunk][m->candidates[camera][chunk]++] = key_of(left[i]);
-    }
-}
-
 /** The best of a group, which are `of` many, in the order of their places. */
 static void expect_group(int32_t camera, int32_t group, const struct corner **best, int32_t of)
 {
@@ -232,7 +219,6 @@ static void expect(int32_t camera)
 {
     aggregate(camera);
     expect_stays(camera);
-    expect_chunks(camera);
     for (int32_t group = 0, first = 0; group < groups(); group++) {
         int32_t of = 0;
         while (first + of < left_count && group_of(left[first + of]) == group) of++;
@@ -301,7 +287,7 @@ static uint32_t run_and_compare(const char *name)
         for (int32_t group = 0; group < groups(); group++) same_keys(camera, group);
         in_order(camera);
     }
-    REQUIRE(memcmp(&memory.select, &expected.select, sizeof memory.select) == 0, "%s: candidates or their counts differ", what);
+    REQUIRE(memcmp(&memory.select, &expected.select, sizeof memory.select) == 0, "%s: what it keeps differs", what);
     return vf_keypoints(&step, memory.select.count[0]);
 }
 
