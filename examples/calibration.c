@@ -611,11 +611,16 @@ const char *calibration_read(vfront_rig_t *rig, const char *files)
     char list[2 * TEXT_PATH_BYTES], *camera[VFRONT_CAMERAS] = {0}, *imu = NULL;
     int32_t cameras = 0;
     const char *wrong = NULL;
+    if (strcmp(files, "none") == 0) {
+        *rig = blank(rig);
+        return NULL;
+    }
     if (snprintf(list, sizeof list, "%s", files) >= (int)sizeof list) return fail("%.80s...: names too long", files);
     const int lone = !strchr(list, ',');
     for (char *path = list, *next; path && !wrong; path = next) {
         next = strchr(path, ',');
         if (next) *next++ = 0;
+        if (!*path) return fail("%s: an empty name", files);
         wrong = sort_file(rig, path, lone, camera, &cameras, &imu);
     }
     if (wrong || (!cameras && !imu)) return wrong;

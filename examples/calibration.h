@@ -38,7 +38,7 @@ const char *calibration_kitti(vfront_rig_t *rig, const char *path);
 /**
  * Finds out by looking which of these a file is, and reads it.
  * @param[in] files  A name, or names of sensor.yaml with commas between: camera 0, camera 1, and the IMU anywhere among them.
- *                   Cameras beyond those named stay uncalibrated.
+ *                   Cameras beyond those named stay uncalibrated. "none": so do all.
  */
 const char *calibration_read(vfront_rig_t *rig, const char *files);
 

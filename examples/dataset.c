@@ -447,7 +447,7 @@ static const char *recalibrate(struct dataset *d, const char *calibration)
     const vfront_camera_t *c = d->rig.camera;
     const char *wrong = calibration_read(&d->rig, calibration);
     for (int32_t i = 1; i < d->rig.cameras && !wrong; i++)
-        if (c[i].fx_px == 0.0) note("%s: nothing about camera %d, which counts as uncalibrated", calibration, (int)i);
+        if (c[0].fx_px != 0.0 && c[i].fx_px == 0.0) note("%s: nothing about camera %d, which counts as uncalibrated", calibration, (int)i);
     if (!wrong) settle_gyro(d, calibration);
     return wrong;
 }
