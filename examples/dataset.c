@@ -541,7 +541,7 @@ static void give_motion(struct dataset *d, uint32_t index, vfront_frame_t *frame
 {
     if (d->flight) {
         frame->t_ns = synthetic_time_ns(index);
-        if (!index) return;
+        if (!index || !d->gyro_count) return;
         frame->gyro = d->drawn_gyro;
         frame->gyro_count = synthetic_gyro(synthetic_time_ns(index - 1), frame->t_ns, d->drawn_gyro, VFRONT_GYRO_SAMPLES);
         return;

@@ -143,6 +143,8 @@ expect 0 'baseline +0\.11000 m' --port host --frames 2 synthetic:128x96
 try 0 'good.txt: does not say how camera 0 sits on the IMU: no gyro' good.txt synthetic:128x96
 try 0 'gyro +none' good.txt synthetic:128x96
 try 0 'camera 0 +128x96 px, not calibrated' none synthetic:128x96
+for o in --quiet --no-gyro; do "$replay" $o --port host --frames 4 --calibration=good.txt --mono --out out$o synthetic:128x96 >/dev/null 2>&1; done
+check 'gyro readings are used with a calibration that knows no IMU' cmp -s out--quiet/digest.txt out--no-gyro/digest.txt
 cp good.txt kitti/calib.txt && expect 0 'baseline +0\.50000 m' --port host --frames 2 kitti
 calib '' >kitti/calib.txt && expect 1 'kitti/calib.txt:2: P1 has 11 numbers instead of 12' --port host kitti
 expect 0 'camera 0 +128x96 px, calibrated, pinhole' --port host --frames 2 --mono kitti
