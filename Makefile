@@ -104,7 +104,7 @@ HAVE_YAML := $(call has,yaml.h,-lyaml)
 FORMATS   := $(if $(HAVE_PNG),-DHAVE_PNG) $(if $(HAVE_YAML),-DHAVE_YAML)
 FORMAT_LIBS := $(if $(HAVE_PNG),-lpng) $(if $(HAVE_YAML),-lyaml)
 EXTRA_replay = $(FORMATS)
-EXTRA_dataset = $(FORMATS)
+EXTRA_calibration = $(FORMATS)
 EXTRA_picture = $(FORMATS)
 EXTRA_vfbench = -Wno-strict-prototypes -Wno-pedantic
 
@@ -113,9 +113,9 @@ $(BUILD)/minimal: $(EXAMPLE)/minimal.o $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
 
-$(BUILD)/replay: $(addprefix $(EXAMPLE)/,replay.o record.o dataset.o picture.o synthetic.o overlay.o) $(LIB)
+$(BUILD)/replay: $(addprefix $(EXAMPLE)/,replay.o record.o dataset.o calibration.o text.o picture.o synthetic.o overlay.o) $(LIB)
 	@echo "  LINK $@"
-	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) $(LIBS)
+	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
 
 # ---- tests -----------------------------------------------------------------------------------------------------------------------
 # Three libraries: the one that is built, one with a small config (tests/cfg_small.h), and the small one with the CUDA port on a
@@ -135,6 +135,10 @@ FAKE_OBJ := $(patsubst %.c,$(FAKE)/%.o,$(wildcard src/*.c) port/host/host.c port
 $(ORACLES:%=$(TEST)/%): $(TEST)/%: tests/%.c $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ -lcmocka -lm $(LIBS)
+
+$(TEST)/calibration: tests/calibration.c $(EXAMPLE)/calibration.o $(EXAMPLE)/text.o
+	@mkdir -p $(@D)
+	$(CC) $(T_CFLAGS) $(FLAGS) $^ -o $@ $(FORMAT_LIBS) -lcmocka -lm
 
 $(SMALL)/libvfront.a: $(SRC) $(KERNELS) $(wildcard src/*.h src/*.def port/*.h port/*/*.h kernels/*.cuh) vfront.h vfront_cfg.h tests/cfg_small.h
 	+$(MAKE) --no-print-directory lib BUILD=$(SMALL) CFG=tests/cfg_small.h
@@ -176,13 +180,13 @@ $(BUILD)/vfcheck: $(TEST)/vfcheck.o $(TEST)/vfbench.o $(TEST)/floor.cu.o $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
 
-TEST_PROGRAMS := $(ORACLES:%=$(TEST)/%) $(PORTS:%=$(SMALL)/%) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(BUILD)/digest $(BUILD)/bridge.so \
+TEST_PROGRAMS := $(ORACLES:%=$(TEST)/%) $(TEST)/calibration $(PORTS:%=$(SMALL)/%) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(BUILD)/digest $(BUILD)/bridge.so \
     $(BUILD)/bridge_track.so $(BUILD)/bridge_features.so $(BUILD)/bridge_orb.so $(BUILD)/minimal $(BUILD)/replay $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck $(SMALL)/fault)
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
 test: $(TEST_PROGRAMS) ## All that needs no GPU, and with one the parity of kernels and host forms
 	@tests/run.sh --log $(BUILD)/test-log $(ORACLES:%='$(EXEC) $(TEST)/%') $(PORTS:%='$(EXEC) $(SMALL)/%') $(PORTS:%='$(EXEC) $(FAKE)/%') \
-	  '$(EXEC) $(FAKE)/fault' '$(EXEC) $(BUILD)/digest tests/golden.txt' 'tests/replay.sh $(BUILD)/replay' \
+	  '$(EXEC) $(FAKE)/fault' '$(EXEC) $(BUILD)/digest tests/golden.txt' '$(EXEC) $(TEST)/calibration' 'tests/replay.sh $(BUILD)/replay' \
 	  '$(PYTHON) tests/opencv_fast.py $(BUILD)/bridge.so' '$(PYTHON) tests/quality.py $(BUILD)/bridge_track.so' \
 	  '$(PYTHON) tests/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/shapes.py $(BUILD)/bridge_features.so --quick' \
 	  'tests/symbols.sh $(LIB) $(NM)' 'tests/readme.sh' 'tests/header.sh $(CC)' 'tests/config.sh $(CC)' '$(BUILD)/minimal' 'tests/proof.sh' \
@@ -217,8 +221,8 @@ check: ## The slow rest: sanitizers, fuzzing, clang, other configs, the cross bu
 
 asan: ## Tests and fuzzing under the address and undefined behaviour sanitizers
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined WERROR=1 asan-run
-asan-run: $(ORACLES:%=$(TEST)/%) $(SMALL)/api $(SMALL)/same $(SMALL)/fuzz $(BUILD)/replay
-	@for t in $(ORACLES:%=$(TEST)/%) $(SMALL)/api $(SMALL)/same '$(SMALL)/fuzz --seconds 30' '$(BUILD)/replay --frames 4 --quiet'; do echo "== $$t"; $$t || exit 1; done
+asan-run: $(ORACLES:%=$(TEST)/%) $(TEST)/calibration $(SMALL)/api $(SMALL)/same $(SMALL)/fuzz $(BUILD)/replay
+	@for t in $(ORACLES:%=$(TEST)/%) $(TEST)/calibration $(SMALL)/api $(SMALL)/same '$(SMALL)/fuzz --seconds 30' '$(BUILD)/replay --frames 4 --quiet'; do echo "== $$t"; $$t || exit 1; done
 
 clang: ## Everything built by clang, warnings as errors, and its digests
 	+$(MAKE) -s CC=clang CUDA=0 BUILD=$(BUILD)/clang WERROR=1 all $(BUILD)/clang/digest

@@ -61,13 +61,24 @@ const char *vfront_status_name(vfront_status_t status);
 
 /* ---- rig: what the cameras are; given once ------------------------------------------------------------------------------- */
 
-/** One camera. Focal lengths of 0 mean "not calibrated": then no rotation prior can be used. */
+/** How a lens bends rays, with x = X / Z, y = Y / Z, r^2 = x^2 + y^2 of a point in camera axes, and k1... the numbers in `distortion`. */
+typedef enum vfront_lens {
+    VFRONT_LENS_RADTAN = 0,      /**< Brown (1966): k1 k2 p1 p2 k3. All 0: a pinhole. Four numbers: k3 is 0. */
+    VFRONT_LENS_RATIONAL = 1,    /**< k1 k2 p1 p2 k3 k4 k5 k6: the radial polynomial over 1 + k4 r^2 + k5 r^4 + k6 r^6. */
+    VFRONT_LENS_EQUIDISTANT = 2  /**< Kannala and Brandt (2006): k1 k2 k3 k4, of the angle to the axis. */
+} vfront_lens_t;
+
+/** One camera. Focal lengths of 0 mean "not calibrated": then there is no rotation prior, no bearing and no depth. */
 typedef struct vfront_camera {
     int32_t width_px;         /**< 16..VFRONT_WIDTH, any number. */
     int32_t height_px;        /**< 16..VFRONT_HEIGHT, any number. */
     double fx_px, fy_px;      /**< Focal lengths [px], between 1/20 and 100 times the width; or both 0. */
     double cx_px, cy_px;      /**< Principal point [px], within one picture size around the picture. */
+    vfront_lens_t lens;
+    double distortion[8];     /**< As many as the lens has, in its order; the others must be 0. */
     double R_cam_imu[9];      /**< Rotation, row-major, that takes IMU axes to camera axes. All 0: identity. */
+    double t_cam_imu_m[3];    /**< Where the IMU sits, in camera axes [m]: p_cam = R_cam_imu p_imu + t_cam_imu_m. Of two cameras these
+                                   two say how they sit to each other. A rig without IMU takes camera 0 in its place. */
     const uint8_t *mask;      /**< Static mask in host memory, [height_px][mask_pitch_bytes], 0 = ignore this pixel; or NULL.
                                    Read within vfront_init() only. */
     uint32_t mask_pitch_bytes;/**< Bytes from row to row of the mask, at least width_px. */

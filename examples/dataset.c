@@ -11,14 +11,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#ifdef HAVE_YAML
-#include <yaml.h>
-#endif
 
+#include "calibration.h"
 #include "picture.h"
 #include "synthetic.h"
+#include "text.h"
 
-#define PATH_BYTES 4200
+#define PATH_BYTES TEXT_PATH_BYTES
 #define CAMERAS_MOST 2
 #define SAME_TIME_NS 1000000u /* cameras that differ by less were exposed together */
 
@@ -36,6 +35,8 @@ struct shots {
 
 struct dataset {
     const char *kind;
+    const char *(*calibrate)(struct dataset *d); /* reads the calibration that comes with it; NULL: it has none, or has it already */
+    char folder[PATH_BYTES];                     /* where that lies */
     uint32_t frames;
     vfront_rig_t rig;
     struct shots shots[CAMERAS_MOST]; /* frame i is shot i of each camera */
@@ -90,78 +91,12 @@ static int holds(const char *folder, const char *name)
     return !join(path, folder, name) && access(path, F_OK) == 0;
 }
 
-/** A text file in memory, read line by line. */
-struct text {
+static const char *open_text(text_t *t, const char *folder, const char *name)
+{
     char path[PATH_BYTES];
-    char *content, *rest;
-    int line; /* number of the line read last, from 1 */
-};
-
-static const char *read_all(struct text *t, FILE *file)
-{
-    size_t length = 0, room = 1 << 16, got = 1;
-    t->content = malloc(room);
-    while (t->content && got) {
-        got = fread(t->content + length, 1, room - length - 1, file);
-        length += got;
-        if (length + 1 < room) continue;
-        char *more = realloc(t->content, room *= 2);
-        if (!more) free(t->content);
-        t->content = more;
-    }
-    if (!t->content) return fail("%s: no memory", t->path);
-    if (ferror(file)) return fail("%s: %s", t->path, strerror(errno));
-    t->content[length] = 0;
-    t->rest = t->content;
-    return NULL;
-}
-
-static void close_text(struct text *t)
-{
-    free(t->content);
-    t->content = t->rest = NULL;
-}
-
-static const char *open_text(struct text *t, const char *folder, const char *name)
-{
-    t->content = t->rest = NULL;
-    t->line = 0;
-    const char *wrong = join(t->path, folder, name);
-    if (wrong) return wrong;
-    FILE *file = fopen(t->path, "rb");
-    if (!file) return fail("%s: %s", t->path, strerror(errno));
-    wrong = read_all(t, file);
-    fclose(file);
-    if (wrong) close_text(t);
-    return wrong;
-}
-
-/** The next line that is neither empty nor a comment, without white space around it; NULL after the last. */
-static char *next_line(struct text *t)
-{
-    while (*t->rest) {
-        char *line = t->rest, *end = line + strcspn(line, "\n");
-        t->rest = *end ? end + 1 : end;
-        t->line++;
-        while (end > line && isspace((unsigned char)end[-1])) end--;
-        *end = 0;
-        while (isspace((unsigned char)*line)) line++;
-        if (*line && *line != '#') return line;
-    }
-    return NULL;
-}
-
-/** Reads numbers between white space or commas. Returns how many there are at the start, at most `most`. */
-static int read_numbers(const char *from, double *number, int most)
-{
-    int count = 0;
-    for (; count < most; count++) {
-        char *end;
-        number[count] = strtod(from, &end);
-        if (end == from) break;
-        from = end + strspn(end, " \t,");
-    }
-    return count;
+    t->content = NULL; /* so that it may be closed */
+    const char *wrong = join(path, folder, name);
+    return wrong ? wrong : text_open(t, path);
 }
 
 /** A time at the start of a line [ns]. Returns what follows its comma, or NULL. */
@@ -240,136 +175,31 @@ static const char *add_times(struct shots *s, const char *folder, uint64_t inter
 {
     for (uint32_t i = 0; i < s->count; i++) s->shot[i].t_ns = i * interval_ns;
     if (!holds(folder, "times.txt")) return NULL;
-    struct text t;
+    text_t t;
     const char *wrong = open_text(&t, folder, "times.txt");
     for (uint32_t i = 0; i < s->count && !wrong; i++) {
-        const char *line = next_line(&t);
+        const char *line = text_line(&t);
         double seconds;
         if (!line)
             wrong = fail("%s: %u times for %u pictures", t.path, (unsigned)i, (unsigned)s->count);
-        else if (read_numbers(line, &seconds, 1) != 1 || !(seconds >= 0.0 && seconds < 1e10))
+        else if (text_numbers(line, &seconds, 1) != 1 || !(seconds >= 0.0 && seconds < 1e10))
             wrong = fail("%s:%d: not a time in seconds", t.path, t.line);
         else
             s->shot[i].t_ns = (uint64_t)(seconds * 1e9 + 0.5);
         if (!wrong && i && s->shot[i].t_ns <= s->shot[i - 1].t_ns)
             wrong = fail("%s:%d: not after the time before", t.path, t.line);
     }
-    close_text(&t);
+    text_close(&t);
     return wrong;
-}
-
-/* ---- sensor.yaml --------------------------------------------------------------------------------------------------- */
-
-/** What a sensor.yaml says that is of use here. Zero where it says nothing. */
-struct sensor {
-    double R_body_sensor[9];
-    double lens[4], size[2]; /* fx fy cx cy, width height [px] */
-    int has_rotation, has_lens, has_size;
-};
-
-#ifdef HAVE_YAML
-static const char no_lens[] = "no pinhole intrinsics in it";
-
-static int text_is(const yaml_node_t *n, const char *text)
-{
-    return n && n->type == YAML_SCALAR_NODE && strcmp((const char *)n->data.scalar.value, text) == 0;
-}
-
-static const yaml_node_t *value_of(yaml_document_t *d, const yaml_node_t *map, const char *key)
-{
-    if (!map || map->type != YAML_MAPPING_NODE) return NULL;
-    for (const yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top; p++) {
-        if (text_is(yaml_document_get_node(d, p->key), key)) return yaml_document_get_node(d, p->value);
-    }
-    return NULL;
-}
-
-/** Whether a node is a list of just as many numbers. */
-static int list_of(yaml_document_t *d, const yaml_node_t *list, double *number, int count)
-{
-    if (!list || list->type != YAML_SEQUENCE_NODE) return 0;
-    if (list->data.sequence.items.top - list->data.sequence.items.start != count) return 0;
-    for (int i = 0; i < count; i++) {
-        const yaml_node_t *item = yaml_document_get_node(d, list->data.sequence.items.start[i]);
-        if (!item || item->type != YAML_SCALAR_NODE) return 0;
-        if (read_numbers((const char *)item->data.scalar.value, &number[i], 1) != 1) return 0;
-    }
-    return 1;
-}
-
-static void take_sensor(struct sensor *s, yaml_document_t *d)
-{
-    double T[16];
-    const yaml_node_t *root = yaml_document_get_root_node(d), *model = value_of(d, root, "camera_model");
-    const int pinhole = !model || text_is(model, "pinhole");
-    s->has_rotation = list_of(d, value_of(d, value_of(d, root, "T_BS"), "data"), T, 16);
-    for (int i = 0; s->has_rotation && i < 9; i++) s->R_body_sensor[i] = T[i / 3 * 4 + i % 3];
-    s->has_size = list_of(d, value_of(d, root, "resolution"), s->size, 2);
-    for (int i = 0; i < 2; i++) s->has_size &= s->size[i] >= 1.0 && s->size[i] <= PICTURE_SIDE_MOST_PX;
-    s->has_lens = pinhole && list_of(d, value_of(d, root, "intrinsics"), s->lens, 4);
-}
-
-/** The text from its first line that is no directive: "%YAML:1.0", as OpenCV writes it, is none that libyaml knows. */
-static const char *after_directives(const char *content)
-{
-    while (*content == '%') {
-        content += strcspn(content, "\n");
-        content += *content == '\n';
-    }
-    return content;
-}
-
-static const char *read_sensor(struct sensor *s, const char *folder)
-{
-    struct text t;
-    yaml_parser_t parser;
-    yaml_document_t document;
-    const char *wrong = open_text(&t, folder, "sensor.yaml");
-    if (wrong) return wrong;
-    if (!yaml_parser_initialize(&parser)) {
-        close_text(&t);
-        return fail("%s: libyaml cannot be started", t.path);
-    }
-    const char *content = after_directives(t.content);
-    yaml_parser_set_input_string(&parser, (const unsigned char *)content, strlen(content));
-    if (yaml_parser_load(&parser, &document)) {
-        take_sensor(s, &document);
-        yaml_document_delete(&document);
-    } else {
-        wrong = fail("%s:%u: not YAML: %s", t.path, (unsigned)parser.problem_mark.line + 1, parser.problem);
-    }
-    yaml_parser_delete(&parser);
-    close_text(&t);
-    return wrong;
-}
-#else
-static const char no_lens[] = "this build has no libyaml to read it";
-
-static const char *read_sensor(struct sensor *s, const char *folder)
-{
-    (void)s;
-    (void)folder;
-    return NULL;
-}
-#endif
-
-/** R_cam_imu from how camera and IMU sit on the body. */
-static void relate(double R_cam_imu[9], const double R_body_cam[9], const double R_body_imu[9])
-{
-    for (int r = 0; r < 3; r++)
-        for (int c = 0; c < 3; c++) {
-            R_cam_imu[3 * r + c] = 0.0;
-            for (int k = 0; k < 3; k++) R_cam_imu[3 * r + c] += R_body_cam[3 * k + r] * R_body_imu[3 * k + c];
-        }
 }
 
 /* ---- EuRoC --------------------------------------------------------------------------------------------------------- */
 
 static const char *read_csv(struct shots *s, const char *folder)
 {
-    struct text t;
+    text_t t;
     const char *wrong = open_text(&t, folder, "data.csv");
-    for (char *line; !wrong && (line = next_line(&t)) != NULL;) {
+    for (char *line; !wrong && (line = text_line(&t)) != NULL;) {
         char path[PATH_BYTES], data[PATH_BYTES];
         uint64_t t_ns;
         const char *name = read_time_ns(line, &t_ns);
@@ -383,7 +213,7 @@ static const char *read_csv(struct shots *s, const char *folder)
         if (!wrong) wrong = add_shot(s, t_ns, path);
     }
     if (!wrong && !s->count) wrong = fail("%s: names no picture", t.path);
-    close_text(&t);
+    text_close(&t);
     return wrong;
 }
 
@@ -413,10 +243,10 @@ static const char *pair_by_time(struct shots *left, struct shots *right, const c
 
 static const char *read_gyro(struct dataset *d, const char *folder)
 {
-    struct text t;
+    text_t t;
     uint32_t room = 0;
     const char *wrong = open_text(&t, folder, "data.csv");
-    for (char *line; !wrong && (line = next_line(&t)) != NULL; d->gyro_count++) {
+    for (char *line; !wrong && (line = text_line(&t)) != NULL; d->gyro_count++) {
         if (d->gyro_count == room) {
             room = room ? 2 * room : 4096;
             vfront_gyro_t *more = realloc(d->gyro, room * sizeof *more);
@@ -428,53 +258,41 @@ static const char *read_gyro(struct dataset *d, const char *folder)
         }
         vfront_gyro_t *g = &d->gyro[d->gyro_count];
         const char *rates = read_time_ns(line, &g->t_ns);
-        if (!rates || read_numbers(rates, g->rate_rad_s, 3) != 3)
+        if (!rates || text_numbers(rates, g->rate_rad_s, 3) != 3)
             wrong = fail("%s:%d: not a line `time [ns],x,y,z,...` of angular rates", t.path, t.line);
         else if (d->gyro_count && g->t_ns <= g[-1].t_ns)
             wrong = fail("%s:%d: not after the time of the line before", t.path, t.line);
     }
-    close_text(&t);
+    text_close(&t);
     return wrong;
 }
 
-/** Takes over what a camera's sensor.yaml says. The size is compared with the first picture later, and replaced by its. */
-static void take_lens(vfront_camera_t *c, const struct sensor *s)
+/** The sensor.yaml of a sensor; NULL: there is none. */
+static const char *sensor_of(char path[PATH_BYTES], const char *where, const char *sensor)
 {
-    c->width_px = s->has_size ? (int32_t)s->size[0] : 0;
-    c->height_px = s->has_size ? (int32_t)s->size[1] : 0;
-    c->fx_px = s->lens[0];
-    c->fy_px = s->lens[1];
-    c->cx_px = s->lens[2];
-    c->cy_px = s->lens[3];
+    char name[32];
+    snprintf(name, sizeof name, "%s/sensor.yaml", sensor);
+    return holds(where, name) && !join(path, where, name) ? path : NULL;
 }
 
-static const char *read_lenses(struct dataset *d, const char *where)
+static const char *calibrate_euroc(struct dataset *d)
 {
-    struct sensor imu = {{1, 0, 0, 0, 1, 0, 0, 0, 1}, {0}, {0}, 0, 0, 0};
-    char folder[PATH_BYTES];
-    const char *wrong = join(folder, where, "imu0");
-    if (!wrong && d->gyro_count && holds(folder, "sensor.yaml")) wrong = read_sensor(&imu, folder);
-    for (int32_t i = 0; i < d->rig.cameras && !wrong; i++) {
-        struct sensor s = {{0}, {0}, {0}, 0, 0, 0};
-        wrong = join(folder, where, i ? "cam1" : "cam0");
-        if (!wrong && holds(folder, "sensor.yaml")) wrong = read_sensor(&s, folder);
-        if (wrong) break;
-        if (s.has_lens)
-            take_lens(&d->rig.camera[i], &s);
-        else
-            note("%s/sensor.yaml: %s: the camera counts as uncalibrated", folder,
-                 holds(folder, "sensor.yaml") ? no_lens : "missing");
-        if (s.has_rotation)
-            relate(d->rig.camera[i].R_cam_imu, s.R_body_sensor, imu.R_body_sensor);
-        else if (i == 0)
-            d->gyro_count = 0; /* of no use without knowing how the camera sits on the IMU */
+    char path[CAMERAS_MOST + 1][PATH_BYTES];
+    const char *camera[CAMERAS_MOST], *imu = sensor_of(path[CAMERAS_MOST], d->folder, "imu0");
+    for (int32_t i = 0; i < d->rig.cameras; i++) {
+        camera[i] = sensor_of(path[i], d->folder, i ? "cam1" : "cam0");
+        if (!camera[i] || !calibration_reads_yaml())
+            note("%s/cam%d/sensor.yaml: %s: the camera counts as uncalibrated", d->folder, (int)i,
+                 camera[i] ? "this build has no libyaml to read it" : "missing");
     }
-    return wrong;
+    return calibration_reads_yaml() ? calibration_euroc(&d->rig, camera, imu) : NULL;
 }
 
 static const char *open_euroc(struct dataset *d, const char *where)
 {
     d->kind = "EuRoC";
+    d->calibrate = calibrate_euroc;
+    snprintf(d->folder, sizeof d->folder, "%s", where);
     char folder[PATH_BYTES];
     const char *wrong = NULL;
     if (d->rig.cameras > 1 && !holds(where, "cam1")) d->rig.cameras = 1;
@@ -485,7 +303,7 @@ static const char *open_euroc(struct dataset *d, const char *where)
     if (!wrong && d->rig.cameras > 1) wrong = pair_by_time(&d->shots[0], &d->shots[1], where);
     if (!wrong) wrong = join(folder, where, "imu0");
     if (!wrong && holds(folder, "data.csv")) wrong = read_gyro(d, folder);
-    return wrong ? wrong : read_lenses(d, where);
+    return wrong;
 }
 
 /* ---- KITTI and plain folders --------------------------------------------------------------------------------------- */
@@ -508,35 +326,19 @@ static const char *pair_by_name(const struct shots *left, const struct shots *ri
     return NULL;
 }
 
-/** P0 and P1 of calib.txt: projection matrices of rectified cameras. */
-static const char *read_calib(struct dataset *d, const char *where)
+static const char *calibrate_kitti(struct dataset *d)
 {
-    struct text t;
-    int found[CAMERAS_MOST] = {0, 0};
-    const char *wrong = open_text(&t, where, "calib.txt");
-    for (char *line; !wrong && (line = next_line(&t)) != NULL;) {
-        if (line[0] != 'P' || (line[1] != '0' && line[1] != '1') || line[2] != ':') continue;
-        double P[12];
-        const int32_t i = line[1] - '0';
-        if (read_numbers(line + 3 + strspn(line + 3, " \t"), P, 12) != 12)
-            wrong = fail("%s:%d: P%d has not twelve numbers", t.path, t.line, (int)i);
-        if (wrong || i >= d->rig.cameras) continue;
-        vfront_camera_t *c = &d->rig.camera[i];
-        c->fx_px = P[0];
-        c->fy_px = P[5];
-        c->cx_px = P[2];
-        c->cy_px = P[6];
-        found[i] = 1;
-    }
-    for (int32_t i = 0; i < d->rig.cameras && !wrong; i++)
-        if (!found[i]) wrong = fail("%s: no line P%d", t.path, (int)i);
-    close_text(&t);
-    return wrong;
+    char path[PATH_BYTES];
+    if (!holds(d->folder, "calib.txt")) return NULL;
+    const char *wrong = join(path, d->folder, "calib.txt");
+    return wrong ? wrong : calibration_kitti(&d->rig, path);
 }
 
 static const char *open_kitti(struct dataset *d, const char *where)
 {
     d->kind = "KITTI";
+    d->calibrate = calibrate_kitti;
+    snprintf(d->folder, sizeof d->folder, "%s", where);
     const char *wrong = NULL;
     if (d->rig.cameras > 1 && !holds(where, "image_1")) d->rig.cameras = 1;
     for (int32_t i = 0; i < d->rig.cameras && !wrong; i++) {
@@ -545,7 +347,6 @@ static const char *open_kitti(struct dataset *d, const char *where)
         if (!wrong) wrong = add_folder(&d->shots[i], folder);
     }
     if (!wrong && d->rig.cameras > 1) wrong = pair_by_name(&d->shots[0], &d->shots[1]);
-    if (!wrong && holds(where, "calib.txt")) wrong = read_calib(d, where);
     return wrong ? wrong : add_times(&d->shots[0], where, 100000000u);
 }
 
@@ -624,19 +425,41 @@ static const char *measure(struct dataset *d)
                         "header and build with `make CFG=header.h` (see vfront_cfg.h)",
                         path, (int)width, (int)height, VFRONT_WIDTH, VFRONT_HEIGHT);
         if (width < 16 || height < 16) return fail("%s: %dx%d is smaller than 16x16", path, (int)width, (int)height);
-        if (c->width_px && (c->width_px != width || c->height_px != height)) {
-            note("%s: %dx%d, but the calibration is for %dx%d: the camera counts as uncalibrated", path, (int)width,
-                 (int)height, (int)c->width_px, (int)c->height_px);
-            c->fx_px = c->fy_px = c->cx_px = c->cy_px = 0.0;
-        }
         c->width_px = width;
         c->height_px = height;
     }
-    if (d->rig.camera[0].fx_px == 0.0) d->gyro_count = 0; /* a rotation says nothing about pixels then */
     return NULL;
 }
 
-const char *dataset_open(dataset_t **dataset, const char *where, int32_t cameras_most)
+/** Forgets the gyro where it is of no use. */
+static void settle_gyro(struct dataset *d, const char *calibration)
+{
+    static const double none[9];
+    const vfront_camera_t *c = &d->rig.camera[0];
+    const int mounted = memcmp(c->R_cam_imu, none, sizeof none) != 0;
+    if (d->gyro_count && c->fx_px != 0.0 && !mounted) note("%s: does not say how camera 0 sits on the IMU: no gyro", calibration);
+    if (c->fx_px == 0.0 || !mounted) d->gyro_count = 0; /* without a lens a rotation says nothing about pixels */
+}
+
+/** Replaces the calibration that comes with the data set by another. */
+static const char *recalibrate(struct dataset *d, const char *calibration)
+{
+    const vfront_camera_t *c = d->rig.camera;
+    const char *wrong = calibration_read(&d->rig, calibration);
+    for (int32_t i = 1; i < d->rig.cameras && !wrong; i++)
+        if (c[0].fx_px != 0.0 && c[i].fx_px == 0.0) note("%s: nothing about camera %d, which counts as uncalibrated", calibration, (int)i);
+    if (!wrong) settle_gyro(d, calibration);
+    return wrong;
+}
+
+static const char *calibrate(struct dataset *d)
+{
+    const char *wrong = d->calibrate ? d->calibrate(d) : NULL;
+    if (!wrong) settle_gyro(d, d->folder);
+    return wrong;
+}
+
+const char *dataset_open(dataset_t **dataset, const char *where, int32_t cameras_most, const char *calibration)
 {
     *dataset = NULL;
     struct dataset *d = calloc(1, sizeof *d);
@@ -647,6 +470,7 @@ const char *dataset_open(dataset_t **dataset, const char *where, int32_t cameras
     d->frames = d->shots[0].count;
     if (!wrong) wrong = read_pictures(d, 0);
     if (!wrong) wrong = measure(d);
+    if (!wrong) wrong = calibration ? recalibrate(d, calibration) : calibrate(d);
     if (wrong)
         dataset_close(d);
     else
@@ -717,7 +541,7 @@ static void give_motion(struct dataset *d, uint32_t index, vfront_frame_t *frame
 {
     if (d->flight) {
         frame->t_ns = synthetic_time_ns(index);
-        if (!index) return;
+        if (!index || !d->gyro_count) return;
         frame->gyro = d->drawn_gyro;
         frame->gyro_count = synthetic_gyro(synthetic_time_ns(index - 1), frame->t_ns, d->drawn_gyro, VFRONT_GYRO_SAMPLES);
         return;

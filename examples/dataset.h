@@ -18,11 +18,12 @@
 typedef struct dataset dataset_t;
 
 /**
- * Finds out what `where` is, lists all frames and reads the first.
+ * Finds out what `where` is, lists all frames, reads the first and the calibration.
  * @param[in]  cameras_most  1: camera 0 only, 2: both where both are there.
+ * @param[in]  calibration   Files for calibration_read(), instead of those that come with the data set; or NULL.
  * @param[out] dataset       NULL on failure.
  */
-const char *dataset_open(dataset_t **dataset, const char *where, int32_t cameras_most);
+const char *dataset_open(dataset_t **dataset, const char *where, int32_t cameras_most, const char *calibration);
 void dataset_close(dataset_t *dataset);
 
 /** What it was found to be ("EuRoC"). */

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "calibration.h"
 #include "dataset.h"
 #include "overlay.h"
 #include "picture.h"
@@ -40,6 +41,10 @@ static const char help[] =
     "  --overlay[=WHAT]  with --out: the pictures of all cameras with what was found drawn over them, in DIR/overlay.\n"
     "                    WHAT is tracks, keypoints or all, which is the default\n"
     "  --features-only   key points only, nothing is tracked: the same as --set track_target=0\n"
+    "  --calibration=FILE\n"
+    "                    what the cameras are, instead of what comes with the data set: a Kalibr camchain, a KITTI calib.txt,\n"
+    "                    or EuRoC's sensor.yaml: of camera 0, or of camera 0, camera 1 and the IMU with commas between;\n"
+    "                    none: as if there were no calibration\n"
     "  --frames N        stop after N frames\n"
     "  --port WHICH      auto, host or cuda; auto takes cuda where a GPU can be used\n"
     "  --set NAME=VALUE  a tuning value; any number of times. --set help lists them all\n"
@@ -51,7 +56,7 @@ static const char help[] =
     "exit code: 0 done, 1 data, disk or library failed, 2 wrong usage\n";
 
 struct options {
-    const char *dataset, *out;
+    const char *dataset, *out, *calibration;
     vfront_port_t port;
     uint32_t frames; /* 0: all */
     overlay_what_t overlay; /* 0: none */
@@ -187,6 +192,12 @@ static int set_out(struct options *o, const char *text)
     return *text ? GO_ON : complain(USAGE, "--out: an empty name");
 }
 
+static int set_calibration(struct options *o, const char *text)
+{
+    o->calibration = text;
+    return *text ? GO_ON : complain(USAGE, "--calibration: an empty name");
+}
+
 static overlay_what_t overlay_named(const char *text)
 {
     static const char *const name[] = {"tracks", "keypoints", "all"};
@@ -238,7 +249,8 @@ static int read_option(struct options *o, char **word, int *at)
     static const struct {
         const char *name;
         int (*set)(struct options *o, const char *text);
-    } known[] = {{"--out", set_out}, {"--frames", set_frames}, {"--port", set_port}, {"--set", set_tuning}};
+    } known[] = {{"--out", set_out}, {"--frames", set_frames}, {"--port", set_port}, {"--set", set_tuning},
+                 {"--calibration", set_calibration}};
     const char *text = word[*at];
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const size_t length = strlen(known[i].name);
@@ -361,11 +373,23 @@ static void print_times(const struct totals *t)
     printf("\n%-12s %" PRIu64 "\n", "overruns", t->overruns);
 }
 
+/** What is known of a camera, in a word or two. */
+static const char *lens_name(const vfront_camera_t *c)
+{
+    static const double none[8];
+    if (c->fx_px == 0.0) return "not calibrated";
+    if (c->lens == VFRONT_LENS_EQUIDISTANT) return "calibrated, equidistant";
+    if (memcmp(c->distortion, none, sizeof none) == 0) return "calibrated, pinhole";
+    return c->lens == VFRONT_LENS_RATIONAL ? "calibrated, rational" : "calibrated, radial-tangential";
+}
+
 static void print_rig(dataset_t *d, const struct options *o, const vfront_rig_t *rig)
 {
     for (int32_t i = 0; i < rig->cameras; i++)
         printf("camera %-5" PRId32 " %" PRId32 "x%" PRId32 " px, %s\n", i, rig->camera[i].width_px, rig->camera[i].height_px,
-               rig->camera[i].fx_px == 0.0 ? "not calibrated" : "calibrated");
+               lens_name(&rig->camera[i]));
+    const double baseline_m = calibration_baseline_m(rig);
+    if (baseline_m > 0.0) printf("%-12s %.5f m\n", "baseline", baseline_m);
     printf("%-12s %s\n", "gyro", !dataset_has_gyro(d) ? "none" : o->no_gyro ? "not used" : "used");
 }
 
@@ -527,7 +551,7 @@ static int open_outputs(struct run *run)
 static int open_run(struct run *run)
 {
     const struct options *o = run->options;
-    const char *wrong = dataset_open(&run->dataset, o->dataset, o->mono ? 1 : VFRONT_CAMERAS);
+    const char *wrong = dataset_open(&run->dataset, o->dataset, o->mono ? 1 : VFRONT_CAMERAS, o->calibration);
     if (wrong) return complain(FAILED, "%s", wrong);
     run->frames = dataset_frames(run->dataset);
     if (!run->frames) run->frames = o->frames ? o->frames : ENDLESS_FRAMES;

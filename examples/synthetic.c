@@ -855,5 +855,6 @@ void synthetic_rig(const synthetic_t *f, vfront_rig_t *rig)
         c->cx_px = f->cx_px;
         c->cy_px = f->cy_px;
         camera_axes(c->R_cam_imu);
+        c->t_cam_imu_m[0] = i ? -BASELINE_M : 0.0;
     }
 }

@@ -27,7 +27,7 @@ typedef struct synthetic synthetic_t;
 synthetic_t *synthetic_open(int32_t width_px, int32_t height_px);
 void synthetic_close(synthetic_t *flight);
 
-/** Calibration: sizes, lenses, R_cam_imu. Two cameras, or one where VFRONT_CAMERAS is 1. */
+/** Calibration: sizes, lenses, places. Two cameras, or one where VFRONT_CAMERAS is 1. */
 void synthetic_rig(const synthetic_t *flight, vfront_rig_t *rig);
 double synthetic_baseline_m(void);
 

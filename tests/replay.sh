@@ -114,6 +114,74 @@ check 'an overlay of key points depends on tracks' cmp -s "$(last keypoints)" "$
 draw flat --overlay=keypoints --set describe=0 kitti
 check 'key points are drawn without their orientation' differ "$(last flat)" "$(last keypoints)"
 
+# Calibration: that of the data set, and another in its place.
+calib() { printf 'P0: 100 0 64 0 0 100 48 0 0 0 1 0\nP1: 100 0 100 %s 0 100 75 0 0 0 1 0\n' "$1"; }
+chain() { # resolution and model of camera 0
+    cat <<END
+cam0: {camera_model: $2, intrinsics: [100, 100, 64, 48], resolution: [$1], distortion_model: radtan, distortion_coeffs: [0.1, 0, 0, 0]}
+cam1: {camera_model: pinhole, intrinsics: [100, 100, 99, 74], resolution: [200, 150], distortion_model: equidistant,
+       distortion_coeffs: [0.1, 0, 0, 0], T_cn_cnm1: [[1, 0, 0, -0.25], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]}
+END
+}
+sensor() { # rows of T_BS but the last
+    cat <<END
+%YAML:1.0
+sensor_type: camera
+T_BS:
+  data: [$1, 0, 0, 0, 1]
+resolution: [64, 48]
+camera_model: pinhole
+intrinsics: [60, 60, 32, 24]
+distortion_model: radial-tangential
+distortion_coefficients: [-0.1, 0, 0, 0]
+END
+}
+try() { expect "$1" "$2" --port host --frames 2 --calibration="$3" "$4"; } # exit code, pattern, calibration, data set
+calib -50 >good.txt && try 0 'camera 1 +200x150 px, calibrated, pinhole' good.txt kitti
+expect 0 'baseline +0\.50000 m' --port host --frames 2 --calibration good.txt kitti
+expect 0 'baseline +0\.11000 m' --port host --frames 2 synthetic:128x96
+try 0 'good.txt: does not say how camera 0 sits on the IMU: no gyro' good.txt synthetic:128x96
+try 0 'gyro +none' good.txt synthetic:128x96
+try 0 'camera 0 +128x96 px, not calibrated' none synthetic:128x96
+for o in --quiet --no-gyro; do "$replay" $o --port host --frames 4 --calibration=good.txt --mono --out out$o synthetic:128x96 >/dev/null 2>&1; done
+check 'gyro readings are used with a calibration that knows no IMU' cmp -s out--quiet/digest.txt out--no-gyro/digest.txt
+cp good.txt kitti/calib.txt && expect 0 'baseline +0\.50000 m' --port host --frames 2 kitti
+calib '' >kitti/calib.txt && expect 1 'kitti/calib.txt:2: P1 has 11 numbers instead of 12' --port host kitti
+expect 0 'camera 0 +128x96 px, calibrated, pinhole' --port host --frames 2 --mono kitti
+try 0 'baseline +0\.50000 m' good.txt kitti
+try 0 'camera 1 +200x150 px, not calibrated' none kitti
+rm kitti/calib.txt
+sed 's/100/1e9/' good.txt >far.txt && try 1 'VFRONT_E_CALIBRATION: .*rig.camera\[0\].fx_px' far.txt kitti
+expect 2 '--calibration: a value is missing' --calibration
+expect 2 '--calibration: an empty name' --calibration= kitti
+expect 2 '--calibrations: no such option' --calibrations
+try 1 'nosuch.yaml: No such file or directory' nosuch.yaml kitti
+expect 0 '--calibration=FILE' --help
+chain '128, 96' pinhole >chain.yaml
+for i in 1 2 3; do pgm mav/mav0/cam0/data/$i.pgm 64 48; echo "$i,$i.pgm" >>mav/mav0/cam0/data.csv; done
+expect 0 'cam0/sensor.yaml: missing: the camera counts as uncalibrated' --port host mav
+turned='0, 0, 1, 0.5, -1, 0, 0, 0.25, 0, -1, 0, 0.125'
+sensor "$turned" >mav/mav0/cam0/sensor.yaml
+if "$replay" --calibration=chain.yaml --frames 1 --port host kitti 2>&1 | grep -q libyaml; then
+    try 1 'chain.yaml: this build has no libyaml to read it' chain.yaml kitti
+    expect 0 'cam0/sensor.yaml: this build has no libyaml to read it: the camera counts as uncalibrated' --port host mav
+else
+    try 0 'camera 0 +128x96 px, calibrated, radial-tangential' chain.yaml kitti
+    try 0 'camera 1 +200x150 px, calibrated, equidistant' chain.yaml kitti
+    try 0 'baseline +0\.25000 m' chain.yaml kitti
+    chain '640, 480' pinhole >other.yaml && try 1 'other.yaml: cam0: resolution 640x480, but the pictures are 128x96' other.yaml kitti
+    chain '128, 96' omni >omni.yaml && try 1 'omni.yaml: cam0: camera_model omni: ' omni.yaml kitti
+    try 1 'chain.yaml: only files sensor.yaml are given together' chain.yaml,chain.yaml kitti
+    head -1 chain.yaml >lone.yaml && try 1 'lone.yaml: no cam1; --mono takes cam0 alone' lone.yaml kitti
+    expect 0 'camera 0 +64x48 px, calibrated, radial-tangential' --port host mav
+    for i in 0 2 4; do echo "${i}00,0,0,0"; done >imu.csv && mkdir mav/mav0/imu0 && cp imu.csv mav/mav0/imu0/data.csv
+    expect 0 'gyro +used' --port host mav
+    sensor "$turned" >half.yaml && sed -i 's/64, 48/128, 96/' half.yaml
+    try 0 'half.yaml: nothing about camera 1, which counts as uncalibrated' half.yaml kitti
+    sensor '1, 2, 3' >mav/mav0/cam0/sensor.yaml && expect 1 'mav/mav0/cam0/sensor.yaml: T_BS has 7 numbers instead of 16' mav
+    try 0 'camera 0 +64x48 px, not calibrated' none mav
+fi
+
 expect 2 '--overlay=points: not tracks, keypoints or all' --out good --overlay=points
 expect 2 '--overlay=: not tracks, keypoints or all' --out good --overlay=
 expect 2 '--overlays: no such option' --out good --overlays

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** The line that a failed function returns. */
+__attribute__((format(printf, 1, 2))) static const char *fail(const char *format, ...)
+{
+    static char message[2 * TEXT_PATH_BYTES];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(message, sizeof message, format, list);
+    va_end(list);
+    return message;
+}
+
+static const char *read_all(text_t *t, FILE *file)
+{
+    size_t length = 0, room = 1 << 16, got = 1;
+    t->content = malloc(room);
+    while (t->content && got) {
+        got = fread(t->content + length, 1, room - length - 1, file);
+        length += got;
+        if (length + 1 < room) continue;
+        char *more = realloc(t->content, room *= 2);
+        if (!more) free(t->content);
+        t->content = more;
+    }
+    if (!t->content) return fail("%s: no memory", t->path);
+    if (ferror(file)) return fail("%s: %s", t->path, strerror(errno));
+    t->content[length] = 0;
+    t->rest = t->content;
+    return NULL;
+}
+
+const char *text_open(text_t *t, const char *path)
+{
+    t->content = t->rest = NULL;
+    t->line = 0;
+    if (snprintf(t->path, sizeof t->path, "%s", path) >= TEXT_PATH_BYTES) return fail("%s: name too long", path);
+    FILE *file = fopen(path, "rb");
+    if (!file) return fail("%s: %s", path, strerror(errno));
+    const char *wrong = read_all(t, file);
+    fclose(file);
+    if (wrong) text_close(t);
+    return wrong;
+}
+
+void text_close(text_t *t)
+{
+    free(t->content);
+    t->content = t->rest = NULL;
+}
+
+char *text_line(text_t *t)
+{
+    while (*t->rest) {
+        char *line = t->rest, *end = line + strcspn(line, "\n");
+        t->rest = *end ? end + 1 : end;
+        t->line++;
+        while (end > line && isspace((unsigned char)end[-1])) end--;
+        *end = 0;
+        while (isspace((unsigned char)*line)) line++;
+        if (*line && *line != '#') return line;
+    }
+    return NULL;
+}
+
+int text_numbers(const char *from, double *number, int most)
+{
+    int count = 0;
+    for (; count < most; count++) {
+        char *end;
+        number[count] = strtod(from, &end);
+        if (end == from) break;
+        from = end + strspn(end, " \t,");
+    }
+    return count;
+}
