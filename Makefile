@@ -123,7 +123,8 @@ $(BUILD)/replay: $(addprefix $(EXAMPLE)/,replay.o record.o dataset.o picture.o s
 TEST    := $(BUILD)/tests
 SMALL   := $(BUILD)/small
 FAKE    := $(BUILD)/fake
-ORACLES := ingest pyramid scale detect refill select describe report track
+PARTS   := lens
+ORACLES := ingest pyramid scale detect refill select describe report track $(PARTS)
 PORTS   := api same alloc
 T_CFLAGS = -std=c11 -O2 -g $(WARN) -ffp-contract=off -fno-math-errno -I. $(SAN) -MMD -MP
 S_CFLAGS = $(T_CFLAGS) -DVFRONT_USER_CFG='"tests/cfg_small.h"'

@@ -120,7 +120,7 @@ static void some_rays(const vfront_camera_t *c)
         }
         CHECK(fabs(ray[0] * ray[0] + ray[1] * ray[1] + ray[2] * ray[2] - 1) < 1e-14);
         if (!vfront_lens_project(c, ray, back)) continue; /* at the very end of what the lens holds for */
-        CHECK(fabs(back[0] - px[0]) <= 1e-6 * (1 + fabs(px[0])) && fabs(back[1] - px[1]) <= 1e-6 * (1 + fabs(px[1])));
+        CHECK(fabs(back[0] - px[0]) <= 1e-6 * (1 + fabs(px[0]) + fabs(c->cx_px)) && fabs(back[1] - px[1]) <= 1e-6 * (1 + fabs(px[1]) + fabs(c->cy_px)));
     }
     for (int i = 0; i < 20; i++) {
         const double ray[3] = {wild_double(), wild_double(), wild_double()};
@@ -258,6 +258,7 @@ static void refused(vfront_status_t status)
 static void do_init(void)
 {
     const vfront_rig_t rig = some_rig();
+    some_rays(&rig.camera[roll(VFRONT_CAMERAS)]);
     const vfront_tuning_t tuning = some_tuning();
     const vfront_port_t port = one_in(30) ? (vfront_port_t)wild_int() : (vfront_port_t)roll(3);
     const int given = !one_in(4);
