@@ -317,7 +317,7 @@ int vf_lens_bearing(const struct vf_lens *l, const double px[2], double bearing[
 {
     if (l->limit < 0.0) return 0;
     const double m[2] = {(px[0] - l->cx_px) / l->fx_px, (px[1] - l->cy_px) / l->fy_px};
-    if (!finite_number(m[0]) || !finite_number(m[1])) return 0;
+    if (!finite_number(m[0] * m[0] + m[1] * m[1])) return 0; /* or so far away that nothing can be said of it */
     return l->equidistant ? angle_bearing(l, m, bearing) : plane_bearing(l, m, bearing);
 }
 

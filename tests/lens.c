@@ -523,6 +523,10 @@ static void no_rays(void **state)
         }
         no_ray_at(&c, 1e308, 0);
         no_ray_at(&c, 0, -1e308);
+        vfront_camera_t bent = c;
+        bent.distortion[2] = 0.001;
+        no_ray_at(&bent, 1e302, 0);
+        no_ray_at(&bent, 1e150, 1e150);
         if (lens == VFRONT_LENS_EQUIDISTANT) continue;
         sees_not(&c, 1, 0, 0);
         sees_not(&c, 0.1, 0.1, -1);
