@@ -72,13 +72,16 @@ typedef enum vfront_lens {
 typedef struct vfront_camera {
     int32_t width_px;         /**< 16..VFRONT_WIDTH, any number. */
     int32_t height_px;        /**< 16..VFRONT_HEIGHT, any number. */
-    double fx_px, fy_px;      /**< Focal lengths [px], between 1/20 and 100 times the width; or both 0. */
+    double fx_px, fy_px;      /**< Focal lengths [px], between 1/20 and 100 times the width, and such that the picture is at least
+                                   1 degree wide; or both 0. */
     double cx_px, cy_px;      /**< Principal point [px], within one picture size around the picture. */
     vfront_lens_t lens;
-    double distortion[8];     /**< As many as the lens has, in its order; the others must be 0. */
+    double distortion[8];     /**< As many as the lens has, in its order; the others must be 0. At most 10^6 each, 1 for p1 and p2. */
     double R_cam_imu[9];      /**< Rotation, row-major, that takes IMU axes to camera axes. All 0: identity. */
     double t_cam_imu_m[3];    /**< Where the IMU sits, in camera axes [m]: p_cam = R_cam_imu p_imu + t_cam_imu_m. Of two cameras these
-                                   two say how they sit to each other. A rig without IMU takes camera 0 in its place. */
+                                   two say how they sit to each other. A rig without IMU takes camera 0 in its place. Within 100 m.
+                                   Equal for both, or in one place: no depth. Else camera 1 sits to the right of camera 0, above or below it,
+                                   10^-4 to 20 m away, and the two look less than 90 degrees apart. */
     const uint8_t *mask;      /**< Static mask in host memory, [height_px][mask_pitch_bytes], 0 = ignore this pixel; or NULL.
                                    Read within vfront_init() only. */
     uint32_t mask_pitch_bytes;/**< Bytes from row to row of the mask, at least width_px. */
@@ -89,6 +92,33 @@ typedef struct vfront_rig {
     int32_t cameras; /**< 1..VFRONT_CAMERAS. */
     vfront_camera_t camera[VFRONT_CAMERAS];
 } vfront_rig_t;
+
+/**
+ * Where a camera sees a ray. A lens holds for rays in front of it, up to the radius r = tan(angle to the axis), or for
+ * VFRONT_LENS_EQUIDISTANT the angle itself, below 180 degrees, to which its radial function rises; r is at most 10^4. Where p1 or p2
+ * bends more than that, so that the picture would fold, the lens does not hold either. In double precision, the same bits on every
+ * machine. Finds the range of the lens anew at each call, a few microseconds.
+ *
+ * @param[in]  camera  Any that vfront_init() takes; not calibrated: there is nothing to see.
+ * @param[in]  ray     In camera axes, of any length.
+ * @param[out] px      Pixel, which may lie outside the picture. As it was when 0 is returned.
+ * @return 1, or 0: the lens does not hold for this ray, it is no ray (0, infinite, NaN), or an argument is NULL.
+ *
+ * D. C. Brown, Decentering distortion of lenses (1966), as OpenCV has it (2014); J. Kannala, S. S. Brandt, A generic camera model and
+ * calibration method for conventional, wide-angle, and fish-eye lenses (2006).
+ */
+int vfront_lens_project(const vfront_camera_t *camera, const double ray[3], double px[2]);
+
+/**
+ * The ray that a camera sees at a pixel: the inverse of vfront_lens_project(), to 10^-6 px. Newton's method within bounds that
+ * always hold the root, a fixed number of steps at most.
+ *
+ * @param[in]  camera   As above.
+ * @param[in]  px       Pixel, inside the picture or not.
+ * @param[out] bearing  Unit vector in camera axes. As it was when 0 is returned.
+ * @return 1, or 0: no ray for which the lens holds goes there, it is no pixel, or an argument is NULL.
+ */
+int vfront_lens_bearing(const vfront_camera_t *camera, const double px[2], double bearing[3]);
 
 /* ---- tuning: what may be changed from flight to flight; given once ------------------------------------------------------- */
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "check.h"
 
+#include <math.h> /* sqrt */
+
 #include "ingest.h"
+#include "lens.h"
 #include "rotation.h"
 
 static int finite_number(double v) { return v - v == 0.0; }
 
-static vfront_status_t check_lens(struct vf_state *s, const vfront_camera_t *c, int32_t i)
+static vfront_status_t check_pinhole(struct vf_state *s, const vfront_camera_t *c, int32_t i)
 {
     const struct {
         double value, least, most;
@@ -24,6 +27,72 @@ static vfront_status_t check_lens(struct vf_state *s, const vfront_camera_t *c, 
     return VFRONT_OK;
 }
 
+static vfront_status_t check_distortion(struct vf_state *s, const vfront_camera_t *c, int32_t i)
+{
+    static const char *const name[8] = {"].distortion[0]", "].distortion[1]", "].distortion[2]", "].distortion[3]",
+                                        "].distortion[4]", "].distortion[5]", "].distortion[6]", "].distortion[7]"};
+    const int numbers = vf_lens_numbers(c->lens);
+    if (!numbers) return vf_refuse(s, VFRONT_E_CALIBRATION, "unknown: rig.camera[%d%s", i, "].lens");
+    for (int k = 0; k < 8; k++) {
+        const double most = c->lens != VFRONT_LENS_EQUIDISTANT && (k == 2 || k == 3) ? 1.0 : 1e6; /* p1, p2 */
+        if (!(c->distortion[k] >= -most && c->distortion[k] <= most))
+            return vf_refuse(s, VFRONT_E_CALIBRATION, "calibration is not finite or absurd: rig.camera[%d%s", i, name[k]);
+        if (k >= numbers && c->distortion[k] != 0.0)
+            return vf_refuse(s, VFRONT_E_CALIBRATION, "not 0, and the lens has no such number: rig.camera[%d%s", i, name[k]);
+    }
+    return VFRONT_OK;
+}
+
+#define VIEWS 9 /* points across the picture that say what a lens makes of it */
+
+/** How many of a row's points have a ray; `wide` when two of them are a degree apart. */
+static int look_along(const struct vf_lens *lens, const vfront_camera_t *c, double y_px, int *wide)
+{
+    double first[3], ray[3];
+    int seen = 0;
+    for (int k = 0; k < VIEWS; k++) {
+        const double px[2] = {k * (c->width_px / (VIEWS - 1.0)) - 0.5, y_px};
+        if (!vf_lens_bearing(lens, px, ray)) continue;
+        if (!seen++) memcpy(first, ray, sizeof first);
+        if (first[0] * ray[0] + first[1] * ray[1] + first[2] * ray[2] < 0.99984769515639127) *wide = 1; /* cosine of 1 degree */
+    }
+    return seen;
+}
+
+/** What the lens sees in the picture. One that never rises, or turns back at once, comes from numbers of another lens or order. */
+static vfront_status_t check_view(struct vf_state *s, const vfront_camera_t *c, int32_t i)
+{
+    struct vf_lens lens;
+    int seen = 0, wide = 0;
+    vf_lens_make(&lens, c);
+    for (int k = 0; k < VIEWS; k++) seen += look_along(&lens, c, k * (c->height_px / (VIEWS - 1.0)) - 0.5, &wide);
+    if (!seen) return vf_refuse(s, VFRONT_E_CALIBRATION, "the lens holds nowhere in the picture: rig.camera[%d%s", i, "].distortion");
+    if (!wide) return vf_refuse(s, VFRONT_E_CALIBRATION, "horizontal field of view below 1 degree: rig.camera[%d%s", i, "].fx_px");
+    return VFRONT_OK;
+}
+
+static vfront_status_t check_lens(struct vf_state *s, const vfront_camera_t *c, int32_t i)
+{
+    vfront_status_t status = check_pinhole(s, c, i);
+    if (!status) status = check_distortion(s, c, i);
+    return status || c->fx_px == 0.0 ? status : check_view(s, c, i);
+}
+
+static vfront_status_t check_mounting(struct vf_state *s, const vfront_camera_t *c, int32_t i)
+{
+    static const double none[9] = {0};
+    double mirrored[9];
+    for (int k = 0; k < 9; k++) mirrored[k] = -c->R_cam_imu[k];
+    if (vf_rotation_valid(mirrored))
+        return vf_refuse(s, VFRONT_E_CALIBRATION, "mirrored, determinant -1: rig.camera[%d%s", i, "].R_cam_imu");
+    if (memcmp(c->R_cam_imu, none, sizeof none) && !vf_rotation_valid(c->R_cam_imu))
+        return vf_refuse(s, VFRONT_E_CALIBRATION, "no rotation: rig.camera[%d%s", i, "].R_cam_imu");
+    for (int k = 0; k < 3; k++)
+        if (!(c->t_cam_imu_m[k] >= -100.0 && c->t_cam_imu_m[k] <= 100.0))
+            return vf_refuse(s, VFRONT_E_CALIBRATION, "not finite or over 100 m: rig.camera[%d%s", i, "].t_cam_imu_m");
+    return VFRONT_OK;
+}
+
 static vfront_status_t check_camera(struct vf_state *s, const vfront_camera_t *c, int32_t i)
 {
     if (c->width_px < 16 || c->width_px > VFRONT_WIDTH)
@@ -32,10 +101,39 @@ static vfront_status_t check_camera(struct vf_state *s, const vfront_camera_t *c
         return vf_refuse(s, VFRONT_E_SIZE, "not in 16..VFRONT_HEIGHT: rig.camera[%d%s", i, "].height_px");
     if (c->mask && c->mask_pitch_bytes < (uint32_t)c->width_px)
         return vf_refuse(s, VFRONT_E_MASK, "smaller than a row: rig.camera[%d%s", i, "].mask_pitch_bytes");
-    static const double none[9] = {0};
-    if (memcmp(c->R_cam_imu, none, sizeof none) && !vf_rotation_valid(c->R_cam_imu))
-        return vf_refuse(s, VFRONT_E_CALIBRATION, "no rotation: rig.camera[%d%s", i, "].R_cam_imu");
-    return check_lens(s, c, i);
+    const vfront_status_t status = check_mounting(s, c, i);
+    return status ? status : check_lens(s, c, i);
+}
+
+/** Whether nobody said how two cameras sit to each other. */
+static int same_place(const vfront_camera_t *a, const vfront_camera_t *b)
+{
+    int same = 1;
+    for (int k = 0; k < 9; k++) same = same && a->R_cam_imu[k] == b->R_cam_imu[k];
+    for (int k = 0; k < 3; k++) same = same && a->t_cam_imu_m[k] == b->t_cam_imu_m[k];
+    return same;
+}
+
+/** Two calibrated cameras in different places are a stereo pair, and must make sense as one. */
+static vfront_status_t check_pair(struct vf_state *s, const vfront_camera_t *left, const vfront_camera_t *right)
+{
+    double R[9], t[3], centre[3]; /* of the right camera, in axes of the left */
+    if (left->fx_px == 0.0 || right->fx_px == 0.0 || same_place(left, right)) return VFRONT_OK;
+    vf_rotation_between(R, t, left, right);
+    for (int k = 0; k < 3; k++) centre[k] = -(R[k] * t[0] + R[3 + k] * t[1] + R[6 + k] * t[2]);
+    const double baseline = sqrt(centre[0] * centre[0] + centre[1] * centre[1] + centre[2] * centre[2]);
+    if (baseline < 1e-12) return VFRONT_OK; /* turned only */
+    if (baseline < 1e-4)
+        return vf_refuse(s, VFRONT_E_CALIBRATION, "baseline of %d micrometres, wrong unit? %s", (int32_t)(baseline * 1e6 + 0.5),
+                         "rig.camera[1].t_cam_imu_m");
+    if (baseline > 20.0)
+        return vf_refuse(s, VFRONT_E_CALIBRATION, "baseline of %d m: wrong unit, millimetres? %s", (int32_t)(baseline + 0.5),
+                         "rig.camera[1].t_cam_imu_m");
+    if (R[8] < 0.0)
+        return vf_refuse(s, VFRONT_E_CALIBRATION, "cameras look more than 90 degrees apart: rig.camera[%d%s", 1, "].R_cam_imu");
+    if (centre[0] < -0.5 * baseline)
+        return vf_refuse(s, VFRONT_E_CALIBRATION, "left of camera 0, left and right swapped? rig.camera[%d%s", 1, "].t_cam_imu_m");
+    return VFRONT_OK;
 }
 
 vfront_status_t vf_check_rig(struct vf_state *s, const vfront_rig_t *rig)
@@ -46,7 +144,7 @@ vfront_status_t vf_check_rig(struct vf_state *s, const vfront_rig_t *rig)
         const vfront_status_t status = check_camera(s, &rig->camera[i], i);
         if (status) return status;
     }
-    return VFRONT_OK;
+    return rig->cameras > 1 ? check_pair(s, &rig->camera[0], &rig->camera[rig->cameras - 1]) : VFRONT_OK;
 }
 
 vfront_status_t vf_check_tuning(struct vf_state *s, const vfront_tuning_t *tuning)

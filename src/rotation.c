@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "rotation.h"
 
+#include "angle.h"
+
 static void multiply(double out[9], const double a[9], const double b[9])
 {
     double p[9];
@@ -29,18 +31,11 @@ int vf_rotation_valid(const double R[9])
     return determinant > 0.0;
 }
 
-/** exp of a small rotation vector (Rodrigues), by series: exact to double rounding below half a radian. */
+/** exp of a small rotation vector (Rodrigues): exact to double rounding below half a radian. */
 static void exponential(double R[9], const double v[3])
 {
-    const double q = v[0] * v[0] + v[1] * v[1] + v[2] * v[2];
-    double a = 1.0, b = 0.5; /* sin(x) / x and (1 - cos(x)) / x^2, x^2 = q */
-    double term_a = 1.0, term_b = 0.5;
-    for (int k = 1; k <= 7; k++) {
-        term_a *= -q / (double)((2 * k) * (2 * k + 1));
-        term_b *= -q / (double)((2 * k + 1) * (2 * k + 2));
-        a += term_a;
-        b += term_b;
-    }
+    double a, b;
+    vf_sine_series(v[0] * v[0] + v[1] * v[1] + v[2] * v[2], &a, &b);
     const double x = v[0], y = v[1], z = v[2];
     const double out[9] = {1.0 - b * (y * y + z * z), b * x * y - a * z,         b * x * z + a * y,
                            b * x * y + a * z,         1.0 - b * (x * x + z * z), b * y * z - a * x,
@@ -71,6 +66,22 @@ static void turn(double body[9], const double rate[3], double seconds)
     for (int i = 0; i < parts; i++) multiply(body, body, part);
 }
 
+/** R_cam_imu, of which all 0 means the identity. */
+static const double *mounting(const vfront_camera_t *camera)
+{
+    static const double identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, none[9] = {0};
+    return memcmp(camera->R_cam_imu, none, sizeof none) ? camera->R_cam_imu : identity;
+}
+
+void vf_rotation_between(double R[9], double t_m[3], const vfront_camera_t *from, const vfront_camera_t *to)
+{
+    double back[9];
+    transpose(back, mounting(from));
+    multiply(R, mounting(to), back);
+    for (int i = 0; i < 3; i++)
+        t_m[i] = to->t_cam_imu_m[i] - (R[3 * i] * from->t_cam_imu_m[0] + R[3 * i + 1] * from->t_cam_imu_m[1] + R[3 * i + 2] * from->t_cam_imu_m[2]);
+}
+
 void vf_rotation_gyro(double R_cur_prev[9], const vfront_camera_t *camera, const vfront_gyro_t *gyro, uint32_t count,
                       uint64_t from_ns, uint64_t to_ns)
 {
@@ -86,8 +97,7 @@ void vf_rotation_gyro(double R_cur_prev[9], const vfront_camera_t *camera, const
         turn(body, mean, (double)(next - at) * 1e-9);
         at = next;
     }
-    const double identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, none[9] = {0};
-    const double *R_cam_imu = memcmp(camera->R_cam_imu, none, sizeof none) ? camera->R_cam_imu : identity;
+    const double *R_cam_imu = mounting(camera);
     double back[9], R_imu_cam[9];
     transpose(back, body);
     transpose(R_imu_cam, R_cam_imu);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The rotation between two frames, from a given matrix or from gyro readings, and the homography it means for the picture. Runs
- * on the host, once a frame, in double precision and without libm, so it gives the same bits everywhere. */
+/* How cameras sit to each other; the rotation between two frames, from a given matrix or from gyro readings, and the homography it means for the picture. Runs on
+ * the host, once a frame at most, in double precision and without libm, so it gives the same bits everywhere. */
 #ifndef VF_ROTATION_H
 #define VF_ROTATION_H
 
@@ -8,6 +8,9 @@
 
 /** Whether a row-major 3x3 matrix is a rotation: finite, orthonormal to 1e-3, determinant +1. */
 int vf_rotation_valid(const double R[9]);
+
+/** How two cameras sit to each other: p_to = R p_from + t_m [m]. */
+void vf_rotation_between(double R[9], double t_m[3], const vfront_camera_t *from, const vfront_camera_t *to);
 
 /** Rotation of camera 0, previous axes to current axes, over (from_ns, to_ns], from gyro readings in IMU axes. */
 void vf_rotation_gyro(double R_cur_prev[9], const vfront_camera_t *camera, const vfront_gyro_t *gyro, uint32_t count,

@@ -149,8 +149,8 @@ static void init_lens_limits(void **state)
     static const struct {
         double f_widths, c_sizes; /* focal length in widths, principal point in picture sizes */
         vfront_status_t status;
-    } limit[] = {
-        {0.05, 0.5, VFRONT_OK},  {0.0499, 0.5, VFRONT_E_CALIBRATION}, {100, 0.5, VFRONT_OK},  {100.1, 0.5, VFRONT_E_CALIBRATION},
+    } limit[] = { /* a picture 1 degree wide has a focal length of 57.29 widths */
+        {0.05, 0.5, VFRONT_OK},  {0.0499, 0.5, VFRONT_E_CALIBRATION}, {57.2, 0.5, VFRONT_OK}, {57.4, 0.5, VFRONT_E_CALIBRATION},
         {1, -1, VFRONT_OK},      {1, -1.01, VFRONT_E_CALIBRATION},    {1, 2, VFRONT_OK},      {1, 2.01, VFRONT_E_CALIBRATION},
     };
     for (size_t i = 0; i < sizeof limit / sizeof *limit; i++) {
@@ -167,9 +167,6 @@ static void init_mount(void **state)
 {
     (void)state;
     static const double bad[][9] = {
-        {-1, 0, 0, 0, 1, 0, 0, 0, 1},     /* mirrored */
-        {1, 0, 0, 0, 1, 0, 0, 0, -1},     /* mirrored */
-        {-1, 0, 0, 0, -1, 0, 0, 0, -1},   /* mirrored */
         {1.01, 0, 0, 0, 1, 0, 0, 0, 1},   /* stretched */
         {1, 0.01, 0, 0, 1, 0, 0, 0, 1},   /* sheared */
         {1, 1, 1, 1, 1, 1, 1, 1, 1},      /* singular */
@@ -182,8 +179,183 @@ static void init_mount(void **state)
             vfront_rig_t rig = good_rig();
             memcpy(rig.camera[c].R_cam_imu, bad[i], sizeof bad[i]);
             init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION,
-                         c ? "rig.camera[1].R_cam_imu" : "rig.camera[0].R_cam_imu");
+                         c ? "no rotation: rig.camera[1].R_cam_imu" : "no rotation: rig.camera[0].R_cam_imu");
         }
+    still_starts();
+}
+
+/** Axes that follow from one another by a mirror, mostly a wrong sign or order. */
+static void init_mirror(void **state)
+{
+    (void)state;
+    static const double mirror[][9] = {
+        {-1, 0, 0, 0, 1, 0, 0, 0, 1}, {1, 0, 0, 0, 1, 0, 0, 0, -1}, {-1, 0, 0, 0, -1, 0, 0, 0, -1}, {0, 1, 0, 1, 0, 0, 0, 0, 1},
+    };
+    for (int c = 0; c < VFRONT_CAMERAS; c++)
+        for (size_t i = 0; i < sizeof mirror / sizeof *mirror; i++) {
+            vfront_rig_t rig = good_rig();
+            memcpy(rig.camera[c].R_cam_imu, mirror[i], sizeof mirror[i]);
+            init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION,
+                         c ? "mirrored, determinant -1: rig.camera[1].R_cam_imu" : "mirrored, determinant -1: rig.camera[0].R_cam_imu");
+        }
+    still_starts();
+}
+
+static void init_place(void **state)
+{
+    (void)state;
+    static const double bad[] = {NAN, INFINITY, -INFINITY, 100.001, -100.001, 1e300};
+    for (int c = 0; c < VFRONT_CAMERAS; c++)
+        for (int k = 0; k < 3; k++)
+            for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+                vfront_rig_t rig = good_rig();
+                rig.camera[c].t_cam_imu_m[k] = bad[i];
+                init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION, c ? "rig.camera[1].t_cam_imu_m" : "rig.camera[0].t_cam_imu_m");
+            }
+    still_starts();
+}
+
+/** Numbers of a lens: those it has within bounds, the others 0; the same for a camera that is not calibrated. */
+static void init_distortion(void **state)
+{
+    (void)state;
+    static const double bad[] = {NAN, INFINITY, -INFINITY, 1.001e6, -1.001e6};
+    static const int numbers[] = {5, 8, 4}, unknown[] = {3, -1, INT32_MAX, INT32_MIN};
+    for (int way = 0; way < 2 * VFRONT_CAMERAS; way++) {
+        const int c = way % VFRONT_CAMERAS;
+        vfront_rig_t start = good_rig(), rig;
+        if (way >= VFRONT_CAMERAS) start.camera[c].fx_px = start.camera[c].fy_px = 0;
+        for (int i = 0; i < 4; i++) {
+            rig = start;
+            rig.camera[c].lens = (vfront_lens_t)unknown[i];
+            init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION, c ? "unknown: rig.camera[1].lens" : "unknown: rig.camera[0].lens");
+        }
+        for (int lens = 0; lens < 3; lens++)
+            for (int k = 0; k < 8; k++) {
+                const int decentering = lens != VFRONT_LENS_EQUIDISTANT && (k == 2 || k == 3);
+                char name[64];
+                start.camera[c].lens = (vfront_lens_t)lens;
+                snprintf(name, sizeof name, "absurd: rig.camera[%d].distortion[%d]", c, k);
+                for (int i = 0; i < 5 + 2 * decentering; i++) {
+                    rig = start;
+                    rig.camera[c].distortion[k] = i < 5 ? bad[i] : i == 5 ? 1.001 : -1.001;
+                    init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION, name);
+                }
+                rig = start;
+                rig.camera[c].distortion[k] = 1e-9;
+                snprintf(name, sizeof name, "no such number: rig.camera[%d].distortion[%d]", c, k);
+                if (k >= numbers[lens]) {
+                    init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION, name);
+                } else {
+                    assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_OK);
+                    vfront_shutdown(&pair_vf);
+                }
+            }
+    }
+    still_starts();
+}
+
+/** A lens that turns back before the picture begins is none; one that holds for part of the picture is. And one through which the
+ *  picture is less than a degree wide is in pixels of something else. */
+static void init_view(void **state)
+{
+    (void)state;
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        vfront_rig_t rig = good_rig();
+        vfront_camera_t *camera = &rig.camera[c];
+        camera->cx_px = 85; /* off the middle, so that a range of a pixel or two holds none of the points that are looked at */
+        camera->cy_px = 65;
+        camera->distortion[0] = -1e6; /* turns at r = 0.0006, 0.6 px */
+        init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION, c ? "holds nowhere in the picture: rig.camera[1].distortion" : "holds nowhere in the picture: rig.camera[0].distortion");
+        camera->lens = VFRONT_LENS_EQUIDISTANT;
+        init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION, "holds nowhere");
+        camera->lens = VFRONT_LENS_RATIONAL;
+        camera->distortion[0] = 0;
+        camera->distortion[5] = 1e6; /* turns at r = 0.001 */
+        init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION, "holds nowhere");
+        camera->distortion[5] = 0;
+        camera->distortion[0] = -400; /* turns at r = 0.029, 31 px */
+        assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_OK);
+        vfront_shutdown(&pair_vf);
+        camera->distortion[0] = 0;
+        camera->fx_px = 57.4 * 160;
+        init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION, c ? "below 1 degree: rig.camera[1].fx_px" : "below 1 degree: rig.camera[0].fx_px");
+        camera->fx_px = 57.2 * 160;
+        camera->fy_px = 100 * 160; /* that is of the width only */
+        assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_OK);
+        vfront_shutdown(&pair_vf);
+    }
+    still_starts();
+}
+
+#if VFRONT_CAMERAS > 1
+/** A rig whose second camera sits at `at` in axes of the first, and is turned about y; the first is away from the IMU, and turned. */
+static vfront_rig_t pair_rig(double x, double y, double z, double turn_rad)
+{
+    vfront_rig_t rig = good_rig();
+    static const double R0[9] = {0, -1, 0, 0, 0, -1, 1, 0, 0}, t0[3] = {0.3, -0.2, 0.1};
+    const double c = cos(turn_rad), s = sin(turn_rad), R10[9] = {c, 0, -s, 0, 1, 0, s, 0, c}, at[3] = {x, y, z};
+    double *R1 = rig.camera[1].R_cam_imu, *t1 = rig.camera[1].t_cam_imu_m;
+    memcpy(rig.camera[0].R_cam_imu, R0, sizeof R0);
+    memcpy(rig.camera[0].t_cam_imu_m, t0, sizeof t0);
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++) {
+            for (int j = 0; j < 3; j++) R1[3 * i + j] += R10[3 * i + k] * R0[3 * k + j];
+            t1[i] += R10[3 * i + k] * (t0[k] - at[k]); /* p1 = R10 (p0 - at) */
+        }
+    return rig;
+}
+#endif
+
+/** Two cameras as a stereo pair: what no pair is, and each time the same without calibration, where nobody asks. */
+static void init_pair(void **state)
+{
+    (void)state;
+#if VFRONT_CAMERAS > 1
+    static const struct {
+        double x, y, z, turn_rad;
+        const char *detail; /* NULL: good */
+    } way[] = {
+        {0.11, 0, 0, 0, NULL},            {0.11, 0.01, -0.01, 0.02, NULL},   {19.9, 0, 0, 0, NULL},       {1.1e-4, 0, 0, 0, NULL},
+        {0, 0.2, 0, 0, NULL},             {0, -0.2, 0, 0, NULL},             {-0.09, 0.2, 0, 0, NULL},    {0.1, 0, 0, 1.5, NULL},
+        {0.1, 0, 0, -1.5, NULL},          {0, 0, 0, 0.3, NULL},              {0, 0, 0, 3, NULL},
+        {0, 0, 0, 0, NULL},               {0, 0, 0.1, 0, NULL},
+        {110, 0, 0, 0, "t_cam_imu_m"},    {60, 0, 0, 0, "baseline of 60 m: wrong unit, millimetres? rig.camera[1].t_cam_imu_m"},
+        {0, -20.1, 0, 0, "baseline of 20 m"},
+        {9e-5, 0, 0, 0, "baseline of 90 micrometres, wrong unit? rig.camera[1].t_cam_imu_m"},
+        {-0.11, 0, 0, 0, "left of camera 0, left and right swapped? rig.camera[1].t_cam_imu_m"},
+        {-0.11, 0.1, 0.1, 0.5, "left and right swapped?"},
+        {0.11, 0, 0, 1.6, "more than 90 degrees apart: rig.camera[1].R_cam_imu"},
+        {0.11, 0, 0, -3, "more than 90 degrees apart"},
+    };
+    for (size_t i = 0; i < sizeof way / sizeof *way; i++)
+        for (int calibrated = 0; calibrated < 4; calibrated++) {
+            vfront_rig_t rig = pair_rig(way[i].x, way[i].y, way[i].z, way[i].turn_rad);
+            for (int c = 0; c < 2; c++)
+                if (!(calibrated >> c & 1)) rig.camera[c].fx_px = rig.camera[c].fy_px = 0;
+            if (way[i].detail && (calibrated == 3 || way[i].x > 100)) {
+                init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION, way[i].detail);
+                continue;
+            }
+            assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_OK);
+            vfront_shutdown(&pair_vf);
+        }
+#endif
+    still_starts();
+}
+
+/** Both cameras in one place, whatever that is: they are no pair, though their rotation is one to a thousandth only. */
+static void init_one_place(void **state)
+{
+    (void)state;
+    vfront_rig_t rig = good_rig();
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        const double R[9] = {1.0002, 0, 0, 0, 1, 0, 0, 0, 1}, t[3] = {80, 1, 2};
+        memcpy(rig.camera[c].R_cam_imu, R, sizeof R);
+        memcpy(rig.camera[c].t_cam_imu_m, t, sizeof t);
+    }
+    assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_OK);
+    vfront_shutdown(&pair_vf);
     still_starts();
 }
 
@@ -1140,7 +1312,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LONE(init_null),        LONE(init_align),     LONE(init_config),         LONE(init_size),
         LONE(init_cells),       LONE(init_mask),      LONE(init_lens),           LONE(init_lens_limits),
-        LONE(init_mount),       LONE(init_port),      LONE(init_auto),           LONE(init_no_detail),
+        LONE(init_mount),       LONE(init_mirror),    LONE(init_place),          LONE(init_distortion),
+        LONE(init_view),        LONE(init_pair),      LONE(init_one_place),
+        LONE(init_port),      LONE(init_auto),           LONE(init_no_detail),
         LONE(tuning_range),     LONE(tuning_ends),    LONE(tuning_pairs),        LONE(tuning_arguments),
         LONE(tuning_arcs),      LONE(no_corner),      LONE(list_full),           LONE(one_list_full),
         LONE(checkers),         LONE(tracks_full),    LONE(best_stay),           LONE(small_pictures),

@@ -129,11 +129,49 @@ static void fly(const struct flight *f, vfront_port_t port, char (*line)[80], in
     vfront_shutdown(&vf);
 }
 
+/** A number between, on a lattice. */
+static double pick(uint32_t seed, uint32_t index, double least, double most)
+{
+    return least + (most - least) * (scene_hash(seed, index, 77) % 65536) / 65536.0;
+}
+
+static uint64_t mix_double(uint64_t digest, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    for (int i = 0; i < 8; i++) digest = (digest ^ (bits >> (8 * i) & 255)) * 0x100000001b3ull;
+    return digest;
+}
+
+/** Rays and pixels of many cameras with a lens: what sees and is seen where. Of no port. */
+static void look(vfront_lens_t lens, char *line, size_t bytes)
+{
+    static const char *const name[] = {"radtan", "rational", "equidistant"};
+    static const uint32_t numbers[] = {5, 8, 4};
+    uint64_t digest = 0xcbf29ce484222325ull;
+    unsigned seen = 0;
+    for (uint32_t i = 0; i < 200; i++) {
+        vfront_camera_t c = {.width_px = 640, .height_px = 480, .fx_px = pick(i, 0, 150, 900), .fy_px = pick(i, 1, 150, 900),
+                             .cx_px = pick(i, 2, 200, 400), .cy_px = pick(i, 3, 200, 300), .lens = lens};
+        for (uint32_t k = 0; k < numbers[lens]; k++) c.distortion[k] = pick(i, 4 + k, -0.1, 0.1) * (k == 2 || k == 3 ? 0.2 : i % 5);
+        for (uint32_t k = 0; k < 20; k++) {
+            const double px[2] = {pick(i, 20 + 2 * k, -100, 740), pick(i, 21 + 2 * k, -100, 580)};
+            double v[5] = {0};
+            if (vfront_lens_bearing(&c, px, v)) seen++;
+            v[0] += 0.125;
+            vfront_lens_project(&c, v, v + 3);
+            for (int n = 0; n < 5; n++) digest = mix_double(digest, v[n]);
+        }
+    }
+    snprintf(line, bytes, "lens %s %016llx %u", name[lens], (unsigned long long)digest, seen);
+}
+
 static int all(vfront_port_t port, char (*line)[80])
 {
     int lines = 0;
     for (size_t i = 0; i < sizeof flights / sizeof *flights; i++)
         if (flights[i].cameras <= VFRONT_CAMERAS) fly(&flights[i], port, line, &lines);
+    for (int lens = 0; lens < 3; lens++) look((vfront_lens_t)lens, line[lines++], sizeof *line);
     return lines;
 }
 

@@ -99,6 +99,37 @@ static void rotation(double R[9])
     if (one_in(20)) R[roll(9)] = wild_double();
 }
 
+/** Any lens, mostly with small numbers; sometimes none that there is, or numbers that it does not have. */
+static void some_lens(vfront_camera_t *c)
+{
+    const int numbers[] = {5, 8, 4, 8};
+    c->lens = (vfront_lens_t)roll(one_in(20) ? 4 : 3);
+    for (int k = 0; k < numbers[c->lens] && !one_in(4); k++) c->distortion[k] = one_in(4) ? real(-2, 2) : real(-0.01, 0.01);
+    if (one_in(20)) c->distortion[roll(8)] = wild_double();
+}
+
+/** Forwards and backwards are one another's inverse, and a lens that does not hold leaves what was there. */
+static void some_rays(const vfront_camera_t *c)
+{
+    for (int i = 0; i < 20; i++) {
+        double px[2] = {real(-1, 2) * c->width_px, real(-1, 2) * c->height_px}, ray[3] = {7, 7, 7}, back[2] = {7, 7};
+        if (one_in(20)) px[roll(2)] = wild_double();
+        if (!vfront_lens_bearing(c, px, ray)) {
+            CHECK(ray[0] == 7 && ray[1] == 7 && ray[2] == 7);
+            continue;
+        }
+        CHECK(fabs(ray[0] * ray[0] + ray[1] * ray[1] + ray[2] * ray[2] - 1) < 1e-14);
+        if (!vfront_lens_project(c, ray, back)) continue; /* at the very end of what the lens holds for */
+        CHECK(fabs(back[0] - px[0]) <= 1e-10 * (1e4 + fabs(px[0]) + fabs(c->cx_px) + c->fx_px)); /* any camera, even of 10^300 px */
+        CHECK(fabs(back[1] - px[1]) <= 1e-10 * (1e4 + fabs(px[1]) + fabs(c->cy_px) + c->fy_px));
+    }
+    for (int i = 0; i < 20; i++) {
+        const double ray[3] = {wild_double(), wild_double(), wild_double()};
+        double px[2] = {7, 7};
+        CHECK(vfront_lens_project(c, ray, px) || (px[0] == 7 && px[1] == 7));
+    }
+}
+
 static vfront_rig_t some_rig(void)
 {
     vfront_rig_t rig;
@@ -109,12 +140,14 @@ static vfront_rig_t some_rig(void)
         c->width_px = one_in(2) ? VFRONT_WIDTH : number(16, VFRONT_WIDTH); /* small ones have few key points */
         c->height_px = one_in(2) ? VFRONT_HEIGHT : number(16, VFRONT_HEIGHT);
         if (!one_in(3)) {
-            c->fx_px = real(0.06, 90) * c->width_px;
+            c->fx_px = real(0.06, one_in(5) ? 90 : 50) * c->width_px; /* over 57 the picture is less than a degree wide */
             c->fy_px = real(0.06, 90) * c->width_px;
             c->cx_px = real(-0.9, 1.9) * c->width_px;
             c->cy_px = real(-0.9, 1.9) * c->height_px;
         }
+        some_lens(c);
         if (one_in(3)) rotation(c->R_cam_imu);
+        for (int k = 0; k < 3 && one_in(2); k++) c->t_cam_imu_m[k] = one_in(30) ? wild_double() : real(-1, 1);
         if (one_in(3)) {
             c->mask = masks[roll(3)];
             c->mask_pitch_bytes = (uint32_t)number(VFRONT_WIDTH, 3 * VFRONT_WIDTH);
@@ -226,6 +259,7 @@ static void refused(vfront_status_t status)
 static void do_init(void)
 {
     const vfront_rig_t rig = some_rig();
+    some_rays(&rig.camera[roll(VFRONT_CAMERAS)]);
     const vfront_tuning_t tuning = some_tuning();
     const vfront_port_t port = one_in(30) ? (vfront_port_t)wild_int() : (vfront_port_t)roll(3);
     const int given = !one_in(4);
