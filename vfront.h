@@ -149,6 +149,21 @@ enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY =
     X(select_share_percent, 91, 0, 100, "share of a level of these, of that of the level before; 0: no shares, the best of all levels together")\
     X(describe, VFRONT_DESCRIPTORS, 0, VFRONT_DESCRIPTORS, "1: key points get an orientation and a descriptor")                        \
     X(describe_margin_px, 19, 3, 64, "margin of every level without corners when key points are described [px of the level]")          \
+    X(rectify, 0, 0, VFRONT_RECTIFY, "1: two calibrated cameras in different places are rectified, and everything else sees that")       \
+    X(rectify_focal_percent, 100, 10, 400, "focal length of rectified pictures, of the mean of both cameras' [%]")                      \
+    X(match, VFRONT_MATCHES, 0, VFRONT_MATCHES, "1: key points of camera 0 get a partner in the frame before")                          \
+    X(match_guided, 1, 0, 1, "1: it is looked for around where it is expected, 0: in the whole picture")                                \
+    X(match_window_px, 40, 1, 4096, "how far from where it is expected [px]")                                                           \
+    X(match_distance, 64, 0, 256, "most bits in which the descriptors of partners differ")                                              \
+    X(match_ratio_percent, 90, 1, 100, "partners differ in at most this share of the bits of the next best somewhere else; 100: no such test [%]")\
+    X(match_turn_deg, 30, 1, 180, "most by which the orientations of partners differ [degrees]")                                        \
+    X(match_levels, 1, 0, 7, "most by which their levels differ")                                                                       \
+    X(stereo, VFRONT_STEREO, 0, VFRONT_STEREO, "1: key points of camera 0 get a partner in camera 1, and a depth, if both are calibrated and placed")\
+    X(stereo_band_px, 2, 1, 64, "farthest that a partner lies from the epipolar line [px of the coarser level of the two]")             \
+    X(stereo_disparity_px, 128, 1, 4096, "largest disparity [px]")                                                                      \
+    X(stereo_least_mpx, 250, 1, 1000000, "least disparity that gives a depth [1/1000 px]")                                              \
+    X(stereo_cut_percent, 210, 0, 10000, "partners whose windows differ by more than this share of the median are dropped; 0: none [%]")\
+    X(stereo_sigma_mpx, 300, 1, 10000, "standard deviation of a disparity from level 0; from others their step times this [1/1000 px]") \
     X(track_target, (VFRONT_TRACKS > 200 ? 200 : VFRONT_TRACKS), 0, VFRONT_TRACKS, "tracks wanted alive; 0: nothing is tracked")       \
     X(track_refill_percent, 100, 0, 100, "new tracks start when fewer than this share of the target live; 100: every frame")           \
     X(track_distance_px, 12, 0, 256, "least distance of a new track to every other, up to 4 cells [px]")                               \
@@ -263,6 +278,7 @@ typedef struct vfront_track {
     uint32_t age;        /**< Frames since it was found; 0 in the frame that found it. */
     uint32_t level;      /**< Pyramid level on which its corner was found. */
     uint32_t score;      /**< Corner score with which it was found. */
+    float bearing[3];    /**< Where it lies from the camera: unit vector in camera axes; 0 0 0 for a camera that is not calibrated. */
 } vfront_track_t;
 
 /** Why a track ended. */
@@ -297,6 +313,7 @@ typedef struct vfront_keypoint {
     uint16_t cell;     /**< Row-major number of the cell in which it may start a track. */
     uint8_t level;     /**< 0..detect_levels - 1 */
     uint8_t weak;      /**< 1: found with detect_threshold_low only. */
+    float bearing[3];  /**< As vfront_track_t.bearing, from its own camera. */
 } vfront_keypoint_t;
 
 /** A descriptor: bit i is word[i / 32] >> (i % 32) & 1; on a machine that stores the low byte first these are the 32 bytes of OpenCV's
@@ -304,6 +321,25 @@ typedef struct vfront_keypoint {
 typedef struct vfront_descriptor {
     uint32_t word[8];
 } vfront_descriptor_t;
+
+/** A key point of camera 0 and its partner in camera 1. */
+typedef struct vfront_depth {
+    uint16_t keypoint;  /**< Index in keypoints[0]. */
+    uint16_t partner;   /**< Index in keypoints[1]. */
+    uint16_t distance;  /**< Bits in which their descriptors differ. */
+    uint16_t reserved;  /**< 0. */
+    float x_px, y_px;   /**< Where in camera 1 the surroundings of the key point are found, on its epipolar line. */
+    float depth_m;      /**< Along the z axis of camera 0 [m]. */
+    float sigma_m;      /**< Its standard deviation, when that of the disparity is stereo_sigma_mpx. */
+} vfront_depth_t;
+
+/** A key point of camera 0 and its partner in the frame before. */
+typedef struct vfront_match {
+    uint16_t keypoint; /**< Index in keypoints[0]. */
+    uint16_t before;   /**< Index in keypoints[0] of the result of the frame before. */
+    uint16_t distance; /**< Bits in which their descriptors differ. */
+    uint16_t second;   /**< The same for the next best somewhere else; 256 when there was none. */
+} vfront_match_t;
 
 /** How well the front end fares. */
 typedef enum vfront_state {
@@ -341,7 +377,7 @@ typedef struct vfront_health {
 } vfront_health_t;
 
 /** Number of stages in src/stages.def. vfront_stage_name() has their names. */
-#define VFRONT_STAGES 10
+#define VFRONT_STAGES 14
 
 /** Times of a step. The only part of a result that differs from run to run. */
 typedef struct vfront_timing {
@@ -363,12 +399,20 @@ typedef struct vfront_result {
     uint32_t lost_count;
     uint32_t keypoints_count[VFRONT_CAMERAS];
     uint32_t descriptors_count[VFRONT_CAMERAS]; /**< Equal to keypoints_count when the tuning value `describe` is 1, else 0. */
+    uint32_t depths_count;
+    uint32_t matches_count;
     vfront_timing_t timing;
     vfront_track_t tracks[VFRONT_TRACKS]; /**< Alive, by rising id. */
     vfront_lost_t lost[VFRONT_TRACKS];    /**< Ended in this step, by rising id. */
     vfront_keypoint_t keypoints[VFRONT_CAMERAS][VFRONT_KEYPOINTS]; /**< By rising level, then rising culling cell. */
 #if VFRONT_DESCRIPTORS
     vfront_descriptor_t descriptors[VFRONT_CAMERAS][VFRONT_KEYPOINTS]; /**< Of the key points, in their order. */
+#endif
+#if VFRONT_STEREO
+    vfront_depth_t depths[VFRONT_KEYPOINTS]; /**< By rising keypoint; no partner twice. */
+#endif
+#if VFRONT_MATCHES
+    vfront_match_t matches[VFRONT_KEYPOINTS]; /**< By rising keypoint; no partner twice. */
 #endif
 } vfront_result_t;
 
@@ -394,8 +438,9 @@ typedef enum vfront_port {
                   (VFRONT_CAMERAS * (2u * VFRONT_PYRAMID_BYTES + 2u * VFRONT_PICTURE_BYTES + 2u * VFRONT_INPUT_BYTES +      \
                                      VFRONT_PICTURE_BYTES + (unsigned)VFRONT_SCALES_BYTES +                                 \
                                      VFRONT_DESCRIPTORS * ((unsigned)VFRONT_SCALES_BYTES + VFRONT_PICTURE_BYTES) +          \
+                                     VFRONT_RECTIFY * (4u * VFRONT_PICTURE_BYTES) + VFRONT_PICTURE_BYTES / 2u +            \
                                      (9u * VFRONT_SCALES) * VFRONT_CULL_CELLS + 16u * VFRONT_CELLS +             \
-                                     64u * VFRONT_KEYPOINTS) +                                                              \
+                                     (400u + VFRONT_KEYPOINTS / 16u) * VFRONT_KEYPOINTS) +                                                              \
                    VFRONT_TRACKS * (1640u + 512u) + 3u * (unsigned)sizeof(vfront_result_t) + 65536u))
 
 /** A front end. Zero it (static storage does) before vfront_init(). Its content is the library's. */
@@ -413,6 +458,11 @@ typedef struct vfront_info {
     int32_t levels;         /**< Levels of VFRONT_LEVELS built: those that leave the smallest picture of the rig 16 px. */
     int32_t scales;         /**< Levels of VFRONT_SCALES built and searched, likewise. */
     int32_t cells[VFRONT_CAMERAS]; /**< Cells of each camera's grid. */
+    uint32_t blind_px[VFRONT_CAMERAS]; /**< Pixels for which a calibrated lens has no bearing: they count as masked. */
+    int32_t rectified;             /**< 1: pictures are rectified, and what follows says how. */
+    vfront_camera_t seen[VFRONT_CAMERAS]; /**< The cameras of all results: the rig's, or, rectified, pinholes side by side. No masks. */
+    int32_t valid_px[VFRONT_CAMERAS][4];  /**< Rectified: the largest rectangle about the middle that the camera sees in full, as
+                                                first column, first row, width, height. Else the picture. */
 } vfront_info_t;
 
 /**

@@ -112,6 +112,41 @@
 #error "vfront: VFRONT_DESCRIPTORS must be 0 or 1 (see vfront_cfg.h)"
 #endif
 
+/** 1: pictures of two cameras can be rectified. 0: they cannot, and neither code nor memory is there for it. Device memory: 3.5 bytes a
+ *  pixel and camera. */
+#ifndef VFRONT_RECTIFY
+#define VFRONT_RECTIFY (VFRONT_CAMERAS > 1)
+#endif
+#if VFRONT_RECTIFY != 0 && VFRONT_RECTIFY != 1
+#error "vfront: VFRONT_RECTIFY must be 0 or 1 (see vfront_cfg.h)"
+#endif
+#if VFRONT_RECTIFY && VFRONT_CAMERAS < 2
+#error "vfront: VFRONT_RECTIFY needs two cameras (see vfront_cfg.h)"
+#endif
+
+/** 1: key points of camera 0 can get a partner in camera 1, and a depth. Pinned memory: 72 bytes a key point; device memory: 100. */
+#ifndef VFRONT_STEREO
+#define VFRONT_STEREO (VFRONT_CAMERAS > 1 && VFRONT_DESCRIPTORS)
+#endif
+#if VFRONT_STEREO != 0 && VFRONT_STEREO != 1
+#error "vfront: VFRONT_STEREO must be 0 or 1 (see vfront_cfg.h)"
+#endif
+#if VFRONT_STEREO && (VFRONT_CAMERAS < 2 || !VFRONT_DESCRIPTORS)
+#error "vfront: VFRONT_STEREO needs two cameras and VFRONT_DESCRIPTORS (see vfront_cfg.h)"
+#endif
+
+/** 1: key points of camera 0 can get a partner in the frame before. Pinned memory: 24 bytes a key point; device memory: 8, and 8 for each
+ *  256 key points. */
+#ifndef VFRONT_MATCHES
+#define VFRONT_MATCHES VFRONT_DESCRIPTORS
+#endif
+#if VFRONT_MATCHES != 0 && VFRONT_MATCHES != 1
+#error "vfront: VFRONT_MATCHES must be 0 or 1 (see vfront_cfg.h)"
+#endif
+#if VFRONT_MATCHES && !VFRONT_DESCRIPTORS
+#error "vfront: VFRONT_MATCHES needs VFRONT_DESCRIPTORS (see vfront_cfg.h)"
+#endif
+
 /** Bound of the tuning value track_iterations: Gauss-Newton steps on one pyramid level. 1..100. It bounds the time of a step. */
 #ifndef VFRONT_ITERATIONS
 #define VFRONT_ITERATIONS 30
@@ -174,6 +209,6 @@
     (((((((((((((VFRONT_CAMERAS * 65ull + VFRONT_WIDTH / 64) * 4099 + VFRONT_HEIGHT) * 7 + VFRONT_LEVELS) * 1031 +        \
               VFRONT_TRACKS) * 65537 + VFRONT_CELLS) * 101 + VFRONT_ITERATIONS) * 4099 + VFRONT_GYRO_SAMPLES) * 9 +       \
           VFRONT_SCALES) * 67 + VFRONT_SCALE_NUM) * 67 + VFRONT_SCALE_DEN) * 32771 + VFRONT_KEYPOINTS) * 262147 +         \
-      VFRONT_CULL_CELLS) * 4 + VFRONT_DESCRIPTORS * 2 + VFRONT_HOST)
+      VFRONT_CULL_CELLS) * 32 + VFRONT_MATCHES * 16 + VFRONT_STEREO * 8 + VFRONT_RECTIFY * 4 + VFRONT_DESCRIPTORS * 2 + VFRONT_HOST)
 
 #endif

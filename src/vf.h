@@ -38,6 +38,14 @@ struct vf_level {
     int32_t width, height;  /* px */
 };
 
+/** How camera 1 sits to camera 0. */
+struct vf_pair {
+    int32_t placed;   /* 1: both are calibrated, and in different places */
+    float R[9];       /* takes axes of camera 0 to axes of camera 1 */
+    float epipole[3]; /* where camera 1 sees camera 0: unit vector */
+    float baseline_m;
+};
+
 /** What follows from rig, tuning and config, and stays for the life of a front end. */
 struct vf_geometry {
     int32_t cameras;
@@ -51,6 +59,12 @@ struct vf_geometry {
     int32_t culls_x[VFRONT_CAMERAS], culls_y[VFRONT_CAMERAS]; /* in which key points are culled */
     int32_t share[VFRONT_SCALES + 1];                         /* key points that levels before this one may have, when each has a share */
     int32_t masked[VFRONT_CAMERAS]; /* 1: there is a static mask */
+    int32_t rectified;                   /* 1: level 0 is */
+    struct vf_level raw[VFRONT_CAMERAS]; /* pictures as they come */
+    int32_t calibrated[VFRONT_CAMERAS];
+    int32_t nodes_x[VFRONT_CAMERAS]; /* of the grid of bearings */
+    float focal_px[VFRONT_CAMERAS];  /* px a radian, in the middle */
+    struct vf_pair pair;
 };
 
 /* ---- parameters: all that differs from frame to frame -------------------------------------------------------------------- */
