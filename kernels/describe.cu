@@ -131,8 +131,7 @@ static __global__ void __launch_bounds__(THREADS) describe_k(const vf_step s)
     const uint32_t *count = s.memory->select.count[camera];
     const int all = vf_keypoints(&s, count), warps = gridDim.x * VF_DESCRIBE_WARPS;
     for (int k = blockIdx.x * VF_DESCRIBE_WARPS + warp; k < all; k += warps) {
-        const int i = vf_slot(&s, count, k);
-        const vf_corner c = vf_detect_corner(s.memory->select.key[camera][i]);
+        const vf_corner c = vf_detect_corner(s.memory->select.key[camera][vf_slot(&s, count, k)]);
         const vf_level &l = s.geometry.scale[camera][c.level];
         disc_square sharp;
         reach_square smooth;
@@ -144,8 +143,8 @@ static __global__ void __launch_bounds__(THREADS) describe_k(const vf_step s)
         moments(reinterpret_cast<uint8_t *>(disc[warp]) + sharp.offset(), lane, &mx, &my);
         const vf_turn turn = vf_describe_turn(mx, my);
         const uint32_t bits = compare_pairs(reinterpret_cast<uint8_t *>(reach[warp]) + smooth.offset(), lane, turn);
-        reinterpret_cast<uint8_t *>(m.descriptor[camera][i].word)[lane] = (uint8_t)bits;
-        if (lane == 0) m.angle[camera][i] = vf_angle((float)my, (float)mx);
+        reinterpret_cast<uint8_t *>(m.descriptor[s.parity][camera][k].word)[lane] = (uint8_t)bits;
+        if (lane == 0) m.angle[s.parity][camera][k] = vf_angle((float)my, (float)mx);
         __syncwarp(); /* before the next one's pixels overwrite this one's */
     }
     if (threadIdx.x == 0) vf_clock_end(s, VF_describe);

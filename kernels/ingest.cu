@@ -79,7 +79,7 @@ static __global__ void __launch_bounds__(THREADS) ingest_k(const vf_step s)
 {
     __shared__ vf_source source;
     const int camera = blockIdx.y, thread = threadIdx.x;
-    const vf_level &l = s.geometry.level[camera][0];
+    const vf_level &l = s.geometry.raw[camera];
     const int words = sizeof(vf_source) / 4, all_words = sizeof(vf_params) / 4;
 
     if (thread == 0) vf_clock_start(s, VF_ingest, blockIdx.x + camera);

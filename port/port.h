@@ -14,6 +14,9 @@ struct vf_state {
     struct vf_pinned *pinned;   /* the pinned arena as the host sees it */
     struct vf_memory *memory;   /* the device arena; an address of the device on the CUDA port */
     vfront_rig_t rig;           /* without its masks */
+    vfront_rig_t seen;          /* the same as the stages see it: rectified, where that is asked for */
+    int32_t valid_px[VFRONT_CAMERAS][4];
+    uint32_t blind_px[VFRONT_CAMERAS];
     int32_t parity;             /* of the next frame */
     int32_t input;              /* input buffer of the next frame */
     int32_t under_way;          /* a frame is submitted and not yet waited for */

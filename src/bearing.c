@@ -51,5 +51,5 @@ void vf_bearing_host(const struct vf_step *s)
         for (uint32_t i = 0; i < m->count[s->parity][camera]; i++)
             point[i] = vf_bearing_point(s, m->node[camera], camera, s->memory->select.key[camera][vf_slot(s, count, (int32_t)i)]);
     }
-    vf_clear_partners(s, 0, 1);
+    vf_bearing_forget(s, 0, 1);
 }

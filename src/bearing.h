@@ -31,9 +31,9 @@ struct vf_node {
 struct vf_point {
     float bearing[3]; /* of a camera that is not calibrated: as if it had no lens and its width as focal length */
     int32_t x_q16, y_q16;
+    int16_t u, v; /* pixel of its level */
     int32_t level;
-    float step; /* size of its pixels [px of level 0] */
-    int32_t calibrated;
+    float step; /* size of that pixel [px of level 0] */
 };
 
 struct vf_bearing_memory {
@@ -50,6 +50,14 @@ VF_FN void vf_bearing_weights(float t, float w[4])
     w[1] = a * b * c * 0.5f;
     w[2] = a * t * c * -0.5f;
     w[3] = a * t * b * (1.0f / 6.0f);
+}
+
+VF_FN float vf_dot(const float a[3], const float b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+VF_FN void vf_cross(const float a[3], const float b[3], float out[3])
+{
+    out[0] = a[1] * b[2] - a[2] * b[1];
+    out[1] = a[2] * b[0] - a[0] * b[2];
+    out[2] = a[0] * b[1] - a[1] * b[0];
 }
 
 /** A unit vector in its direction; 0 stays 0. */
@@ -84,13 +92,15 @@ VF_FN void vf_bearing_at(const struct vf_step *s, const struct vf_node *node, in
 VF_FN struct vf_point vf_bearing_point(const struct vf_step *s, const struct vf_node *node, int32_t camera, uint64_t key)
 {
     const struct vf_place at = vf_detect_place(&s->geometry, key);
+    const struct vf_corner c = vf_detect_corner(key);
     struct vf_point p;
     vf_bearing_at(s, node, camera, at.x_q16, at.y_q16, p.bearing);
     p.x_q16 = at.x_q16;
     p.y_q16 = at.y_q16;
-    p.level = vf_detect_corner(key).level;
-    p.step = (float)s->geometry.step_q16[p.level] * (1.0f / 65536.0f);
-    p.calibrated = s->geometry.calibrated[camera];
+    p.u = (int16_t)c.x;
+    p.v = (int16_t)c.y;
+    p.level = c.level;
+    p.step = (float)s->geometry.step_q16[c.level] * (1.0f / 65536.0f);
     return p;
 }
 

@@ -70,19 +70,19 @@ static vfront_descriptor_t compare_pairs(const uint8_t *smooth, ptrdiff_t pitch,
     return d;
 }
 
-static void describe_one(const struct vf_step *s, int32_t camera, int32_t slot)
+static void describe_one(const struct vf_step *s, int32_t camera, int32_t i)
 {
     struct vf_describe_memory *m = &s->memory->describe;
-    const struct vf_corner c = vf_detect_corner(s->memory->select.key[camera][slot]);
+    const struct vf_corner c = vf_detect_corner(s->memory->select.key[camera][vf_slot(s, s->memory->select.count[camera], i)]);
     const struct vf_level *l = &s->geometry.scale[camera][c.level];
     uint8_t room[REACH_SIDE * REACH_SIDE];
     ptrdiff_t pitch = 0;
     int32_t mx, my;
     const uint8_t *disc = square(vf_scale_pixels(s, camera, c.level), l, c.x, c.y, DISC_SIDE, room, &pitch);
     moments(disc, pitch, &mx, &my);
-    m->angle[camera][slot] = vf_angle((float)my, (float)mx);
+    m->angle[s->parity][camera][i] = vf_angle((float)my, (float)mx);
     const uint8_t *smooth = square(vf_smooth_pixels(s, camera, c.level), l, c.x, c.y, REACH_SIDE, room, &pitch);
-    m->descriptor[camera][slot] = compare_pairs(smooth, pitch, vf_describe_turn(mx, my));
+    m->descriptor[s->parity][camera][i] = compare_pairs(smooth, pitch, vf_describe_turn(mx, my));
 }
 
 #endif
@@ -92,9 +92,7 @@ void vf_describe_host(const struct vf_step *s)
 #if VFRONT_DESCRIPTORS
     if (!vf_described(&s->tuning)) return;
     for (int32_t camera = 0; camera < s->geometry.cameras; camera++)
-        for (int32_t group = 0; group < vf_groups(s); group++)
-            for (uint32_t i = 0; i < s->memory->select.count[camera][group]; i++)
-                describe_one(s, camera, vf_first_slot(s, group) + (int32_t)i);
+        for (uint32_t i = 0; i < vf_keypoints(s, s->memory->select.count[camera]); i++) describe_one(s, camera, (int32_t)i);
 #else
     (void)s;
 #endif

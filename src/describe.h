@@ -2,12 +2,12 @@
 /* describe: orientation and descriptor of every key point (ORB: Rublee et al., 2011; paper 004, III.2).
  *
  * In      keys of the key points, levels, smoothed levels
- * Out     an angle and 256 bits a key point, in its slot
+ * Out     an angle and 256 bits a key point, in the order of the result
  * Rule    the orientation points to the centre of brightness of a disc of radius 15 px. Its cosine and sine in 1/2^14 turn the pairs of
  *         places of describe_pattern.h; bit i is set where the smoothed level is darker at the first place of pair i than at the second.
  *         Levels are mirrored about their outermost pixels
  * Exact   integers, but for one root and two quotients, correctly rounded, and the angle's polynomial
- * Memory  36 bytes a key point
+ * Memory  72 bytes a key point and camera
  */
 #ifndef VF_DESCRIBE_H
 #define VF_DESCRIBE_H
@@ -20,8 +20,8 @@
 
 #if VFRONT_DESCRIPTORS
 struct vf_describe_memory {
-    vfront_descriptor_t descriptor[VFRONT_CAMERAS][VFRONT_KEYPOINTS];
-    float angle[VFRONT_CAMERAS][VFRONT_KEYPOINTS];
+    vfront_descriptor_t descriptor[2][VFRONT_CAMERAS][VFRONT_KEYPOINTS]; /* by parity, so that the frame before has its own */
+    float angle[2][VFRONT_CAMERAS][VFRONT_KEYPOINTS];
 };
 #else
 struct vf_describe_memory {
@@ -55,5 +55,32 @@ VF_FN struct vf_turn vf_describe_turn(int32_t mx, int32_t my)
 /** Where a place (x, y) of the pattern comes to lie. */
 VF_FN int32_t vf_turned_x(struct vf_turn t, int32_t x, int32_t y) { return (x * t.cos_q14 - y * t.sin_q14 + 8192) >> 14; }
 VF_FN int32_t vf_turned_y(struct vf_turn t, int32_t x, int32_t y) { return (x * t.sin_q14 + y * t.cos_q14 + 8192) >> 14; }
+
+/** Bits in which two descriptors differ. */
+VF_FN uint32_t vf_describe_distance(const vfront_descriptor_t *a, const vfront_descriptor_t *b)
+{
+    uint32_t bits = 0;
+#ifdef __CUDA_ARCH__
+    for (int i = 0; i < 8; i++) bits += (uint32_t)__popc(a->word[i] ^ b->word[i]);
+#else
+    uint32_t bytes = 0; /* of each byte, how many bits: at most 64 */
+    for (int i = 0; i < 8; i++) {
+        uint32_t w = a->word[i] ^ b->word[i];
+        w -= w >> 1 & 0x55555555u;
+        w = (w & 0x33333333u) + (w >> 2 & 0x33333333u);
+        bytes += (w + (w >> 4)) & 0x0f0f0f0fu;
+    }
+    bytes = (bytes & 0x00ff00ffu) + (bytes >> 8 & 0x00ff00ffu);
+    bits = (bytes & 0xffffu) + (bytes >> 16);
+#endif
+    return bits;
+}
+
+/** How far two angles of -pi..pi are apart, 0..pi. */
+VF_FN float vf_describe_apart(float a, float b)
+{
+    const float d = a > b ? a - b : b - a;
+    return d > 3.141592654f ? 6.283185307f - d : d;
+}
 
 #endif

@@ -13,7 +13,7 @@ VF_HOT static void copy_row(uint8_t *restrict to, const uint8_t *restrict from, 
 static void ingest_camera(const struct vf_step *s, int32_t camera)
 {
     const struct vf_source *source = &s->memory->ingest.params.source[camera];
-    const struct vf_level *l = &s->geometry.level[camera][0];
+    const struct vf_level *l = &s->geometry.raw[camera];
     uint8_t *to = vf_level_pixels(s, s->parity, camera, 0);
     for (int32_t y = 0; y < l->height; y++) {
         const size_t row = (size_t)y * (size_t)l->pitch;

@@ -23,4 +23,7 @@ struct vf_match_memory {
 };
 #endif
 
+/** Whether the stage has anything to do. */
+VF_FN int vf_match_on(const struct vf_step *s) { return s->tuning.match && vf_described(&s->tuning); }
+
 #endif

@@ -4,15 +4,19 @@
 #ifndef VF_MEMORY_H
 #define VF_MEMORY_H
 
+#include "bearing.h"
 #include "describe.h"
 #include "detect.h"
 #include "ingest.h"
+#include "match.h"
 #include "pyramid.h"
+#include "rectify.h"
 #include "refill.h"
 #include "report.h"
 #include "scale.h"
 #include "select.h"
 #include "smooth.h"
+#include "stereo.h"
 #include "track.h"
 
 /** The device arena. Each member starts at a multiple of 64 bytes. */
@@ -76,6 +80,35 @@ VF_FN int vf_usable(const struct vf_step *s, int32_t camera, int framed, int32_t
     const struct vf_ingest_memory *m = &s->memory->ingest;
     const int32_t at = y * s->geometry.level[camera][0].pitch + x;
     return (!s->geometry.masked[camera] || m->mask_static[camera][at]) && (!framed || m->mask_frame[camera][at]);
+}
+
+/** Forgets who looked at the points that may become partners: every `step`-th of them from `first` on. */
+VF_FN void vf_bearing_forget(const struct vf_step *s, int32_t first, int32_t step)
+{
+    for (int32_t i = first; i < VFRONT_KEYPOINTS; i += step) {
+#if VFRONT_STEREO
+        s->memory->stereo.back[i] = 0xffffffffu;
+#endif
+#if VFRONT_MATCHES
+        s->memory->match.back[i] = 0xffffffffu;
+#endif
+    }
+}
+
+/** Lengths of the lists of partners. */
+VF_FN uint32_t vf_depths(const struct vf_step *s)
+{
+#if VFRONT_STEREO
+    if (vf_stereo_on(s)) return s->memory->stereo.count;
+#endif
+    return 0;
+}
+VF_FN uint32_t vf_matches(const struct vf_step *s)
+{
+#if VFRONT_MATCHES
+    if (vf_match_on(s)) return s->memory->match.count;
+#endif
+    return 0;
 }
 
 #endif

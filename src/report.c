@@ -32,16 +32,28 @@ static void list_keypoints(const struct vf_step *s, int32_t camera, vfront_resul
     out->keypoints_count[camera] = count;
     out->descriptors_count[camera] = described ? count : 0;
     for (uint32_t i = 0; i < count; i++) {
-        const int32_t slot = vf_slot(s, m->count[camera], (int32_t)i);
         float angle_rad = 0.0f;
 #if VFRONT_DESCRIPTORS
         if (described) {
-            angle_rad = s->memory->describe.angle[camera][slot];
-            out->descriptors[camera][i] = s->memory->describe.descriptor[camera][slot];
+            angle_rad = s->memory->describe.angle[s->parity][camera][i];
+            out->descriptors[camera][i] = s->memory->describe.descriptor[s->parity][camera][i];
         }
 #endif
-        out->keypoints[camera][i] = vf_report_keypoint(s, camera, m->key[camera][slot], angle_rad);
+        out->keypoints[camera][i] = vf_report_keypoint(s, camera, m->key[camera][vf_slot(s, m->count[camera], (int32_t)i)],
+                                                       &s->memory->bearing.point[s->parity][camera][i], angle_rad);
     }
+}
+
+static void list_partners(const struct vf_step *s, vfront_result_t *out)
+{
+    out->depths_count = vf_depths(s);
+    out->matches_count = vf_matches(s);
+#if VFRONT_STEREO
+    memcpy(out->depths, s->memory->stereo.depth, sizeof *out->depths * out->depths_count);
+#endif
+#if VFRONT_MATCHES
+    memcpy(out->matches, s->memory->match.match, sizeof *out->matches * out->matches_count);
+#endif
 }
 
 void vf_report_host(const struct vf_step *s)
@@ -66,8 +78,9 @@ void vf_report_host(const struct vf_step *s)
     out->frame = params->frame;
     out->tracks_count = m->census[s->parity].count;
     out->lost_count = r->lost_count;
-    for (uint32_t i = 0; i < out->tracks_count; i++) out->tracks[i] = vf_report_track(&m->feature[s->parity][i]);
+    for (uint32_t i = 0; i < out->tracks_count; i++) out->tracks[i] = vf_report_track(s, s->memory->bearing.node[0], &m->feature[s->parity][i]);
     for (uint32_t i = 0; i < out->lost_count; i++) out->lost[i] = vf_report_lost(&m->moved[r->lost[i]]);
+    list_partners(s, out);
     out->health = vf_report_health(s, params, r, &s->memory->select, &m->census[s->parity], occupied, light);
     s->pinned->done = params->ticket;
 }

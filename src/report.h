@@ -9,10 +9,13 @@
 #ifndef VF_REPORT_H
 #define VF_REPORT_H
 
+#include "bearing.h"
 #include "describe.h"
 #include "ingest.h"
+#include "match.h"
 #include "pyramid.h"
 #include "refill.h"
+#include "stereo.h"
 #include "track.h"
 
 /** Sums of light of a whole picture. */
@@ -30,7 +33,8 @@ struct vf_report_memory {
 /** A Q16 coordinate as a float: rounds to nearest where it has more than 24 significant bits. */
 VF_FN float vf_report_px(int32_t q16) { return (float)q16 * (1.0f / 65536.0f); }
 
-VF_FN vfront_track_t vf_report_track(const struct vf_feature *f)
+/** `node`: the grid of bearings of camera 0. */
+VF_FN vfront_track_t vf_report_track(const struct vf_step *s, const struct vf_node *node, const struct vf_feature *f)
 {
     vfront_track_t t;
     t.id = f->id;
@@ -44,6 +48,8 @@ VF_FN vfront_track_t vf_report_track(const struct vf_feature *f)
     t.age = f->age;
     t.level = f->level;
     t.score = f->score;
+    vf_bearing_at(s, node, 0, f->x_q16, f->y_q16, t.bearing);
+    for (int i = 0; i < 3; i++) t.bearing[i] = s->geometry.calibrated[0] ? t.bearing[i] : 0.0f;
     return t;
 }
 
@@ -58,7 +64,8 @@ VF_FN vfront_lost_t vf_report_lost(const struct vf_feature *f)
     return l;
 }
 
-VF_FN vfront_keypoint_t vf_report_keypoint(const struct vf_step *s, int32_t camera, uint64_t key, float angle_rad)
+VF_FN vfront_keypoint_t vf_report_keypoint(const struct vf_step *s, int32_t camera, uint64_t key, const struct vf_point *point,
+                                            float angle_rad)
 {
     const struct vf_corner c = vf_detect_corner(key);
     const struct vf_place p = vf_detect_place(&s->geometry, key);
@@ -71,6 +78,7 @@ VF_FN vfront_keypoint_t vf_report_keypoint(const struct vf_step *s, int32_t came
     k.cell = (uint16_t)(at.y / s->tuning.cell_height_px * s->geometry.cells_x[camera] + at.x / s->tuning.cell_width_px);
     k.level = (uint8_t)c.level;
     k.weak = !c.strong;
+    for (int i = 0; i < 3; i++) k.bearing[i] = s->geometry.calibrated[camera] ? point->bearing[i] : 0.0f;
     return k;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The public interface: order of calls, parameters of a step, results. No arithmetic on pictures, and nothing of any port. */
 #include "../port/host/host.h"
+#include "bearing.h"
 #include "check.h"
 #include "rotation.h"
 
@@ -104,6 +105,15 @@ const char *vfront_detail(const vfront_t *vf) { return vf && (uintptr_t)vf % 8 =
 
 /* ---- init ------------------------------------------------------------------------------------------------------------------ */
 
+/** Pictures as they come. */
+static void lay_out_raw(struct vf_level *l, const vfront_camera_t *c)
+{
+    l->width = c->width_px;
+    l->height = c->height_px;
+    l->pitch = VFRONT_PITCH(l->width);
+}
+
+/** What the stages see of a camera. */
 static void lay_out_camera(struct vf_geometry *g, int32_t i, const vfront_camera_t *c, const vfront_tuning_t *t)
 {
     uint32_t offset = 0;
@@ -124,7 +134,7 @@ static void lay_out_camera(struct vf_geometry *g, int32_t i, const vfront_camera
         l->offset = offset;
         if (level) offset += (uint32_t)(l->pitch * l->height);
     }
-    g->masked[i] = c->mask != NULL;
+    g->nodes_x[i] = vf_nodes(c->width_px);
     g->cells_x[i] = (c->width_px + t->cell_width_px - 1) / t->cell_width_px;
     g->cells_y[i] = (c->height_px + t->cell_height_px - 1) / t->cell_height_px;
     g->culls_x[i] = (c->width_px + t->cull_width_px - 1) / t->cull_width_px;
@@ -155,15 +165,67 @@ static void count_scales(struct vf_geometry *g, const vfront_rig_t *rig)
     }
 }
 
+/** A camera's lens; without calibration, a pinhole as long as the picture is wide. */
+static struct vf_lens lens_of(const vfront_camera_t *c)
+{
+    vfront_camera_t camera = *c;
+    struct vf_lens lens;
+    if (camera.fx_px == 0.0) {
+        camera.fx_px = camera.fy_px = camera.width_px;
+        camera.cx_px = 0.5 * (camera.width_px - 1);
+        camera.cy_px = 0.5 * (camera.height_px - 1);
+        camera.lens = VFRONT_LENS_RADTAN;
+        memset(camera.distortion, 0, sizeof camera.distortion);
+    }
+    vf_lens_make(&lens, &camera);
+    return lens;
+}
+
+/** What the stages know of lenses, and of how the cameras sit to each other. */
+static void lay_out_lenses(struct vf_geometry *g, struct vf_state *s, const vfront_rig_t *rig)
+{
+    double R[9], t[3], square = 0.0;
+    for (int32_t i = 0; i < g->cameras; i++) {
+        const vfront_camera_t *c = &s->seen.camera[i];
+        const struct vf_lens lens = lens_of(c);
+        g->calibrated[i] = c->fx_px != 0.0;
+        g->focal_px[i] = (float)(0.5 * (lens.fx_px + lens.fy_px));
+        s->blind_px[i] = vf_bearing_blind(NULL, 0, c->width_px, c->height_px, &lens);
+        g->masked[i] = rig->camera[i].mask != NULL || s->blind_px[i] || g->rectified;
+    }
+    if (g->cameras < 2 || !g->calibrated[0] || !g->calibrated[1]) return;
+    vf_rotation_between(R, t, &s->seen.camera[0], &s->seen.camera[1]);
+    for (int k = 0; k < 3; k++) square += t[k] * t[k];
+    g->pair.placed = square > 1e-24;
+    g->pair.baseline_m = (float)sqrt(square);
+    for (int k = 0; k < 9; k++) g->pair.R[k] = (float)R[k];
+    for (int k = 0; k < 3 && g->pair.placed; k++) g->pair.epipole[k] = (float)(t[k] / sqrt(square));
+}
+
+/** The rig as the stages see it. */
+static vfront_status_t look(struct vf_state *s, const vfront_rig_t *rig, const vfront_tuning_t *t)
+{
+    s->seen = *rig;
+    for (int32_t i = 0; i < VFRONT_CAMERAS; i++) {
+        const int32_t all[4] = {0, 0, s->seen.camera[i].width_px, s->seen.camera[i].height_px};
+        s->seen.camera[i].mask = NULL;
+        if (i < rig->cameras) memcpy(s->valid_px[i], all, sizeof all);
+    }
+    (void)t;
+    return VFRONT_OK;
+}
+
 static vfront_status_t lay_out(struct vf_state *s, const vfront_rig_t *rig, const vfront_tuning_t *t)
 {
     struct vf_geometry g;
     memset(&g, 0, sizeof g);
     g.cameras = rig->cameras;
-    g.levels = count_levels(rig);
-    count_scales(&g, rig);
+    g.rectified = t->rectify;
+    g.levels = count_levels(&s->seen);
+    count_scales(&g, &s->seen);
     for (int32_t i = 0; i < rig->cameras; i++) {
-        lay_out_camera(&g, i, &rig->camera[i], t);
+        lay_out_raw(&g.raw[i], &rig->camera[i]);
+        lay_out_camera(&g, i, &s->seen.camera[i], t);
         if (g.cells_x[i] * g.cells_y[i] > VFRONT_CELLS)
             return vf_refuse(s, VFRONT_E_SIZE, "the grid has %d cells, over VFRONT_CELLS: larger cells or a larger config",
                              g.cells_x[i] * g.cells_y[i], "");
@@ -171,6 +233,7 @@ static vfront_status_t lay_out(struct vf_state *s, const vfront_rig_t *rig, cons
             return vf_refuse(s, VFRONT_E_SIZE, "there are %d culling cells, over VFRONT_CULL_CELLS: larger ones or a larger config",
                              g.culls_x[i] * g.culls_y[i], "");
     }
+    lay_out_lenses(&g, s, rig);
     const int32_t levels = vf_min(g.scales, t->detect_levels);
     for (int32_t level = 0; level <= levels; level++) g.share[level] = vf_select_share(t->select_points, t->select_share_percent, level, levels);
     for (int parity = 0; parity < 2; parity++) {
@@ -181,16 +244,36 @@ static vfront_status_t lay_out(struct vf_state *s, const vfront_rig_t *rig, cons
     return VFRONT_OK;
 }
 
+/** The static mask of a camera: what the rig masks, and where its lens has no bearing. It is put together where frames' masks pass. */
 static vfront_status_t write_mask(struct vf_state *s, const vfront_camera_t *c, int32_t i)
 {
     const struct vf_level *l = &s->step[0].geometry.level[i][0];
-    uint8_t *to = s->memory->ingest.mask_static[i];
-    for (int32_t y = 0; c->mask && y < l->height; y++) {
-        const uint8_t *row = c->mask + (size_t)y * c->mask_pitch_bytes;
-        const vfront_status_t status = s->port->write(s, to + (size_t)y * (size_t)l->pitch, row, (size_t)l->width);
-        if (status) return status;
+    const size_t pitch = (size_t)l->pitch, bytes = pitch * (size_t)l->height;
+    uint8_t *mask = s->pinned->mask[i];
+    if (!s->step[0].geometry.masked[i]) return VFRONT_OK;
+    memset(mask, 255, bytes);
+    for (int32_t y = 0; c->mask && y < l->height; y++)
+        memcpy(mask + (size_t)y * pitch, c->mask + (size_t)y * c->mask_pitch_bytes, (size_t)l->width);
+    if (s->blind_px[i]) {
+        const struct vf_lens lens = lens_of(&s->seen.camera[i]);
+        vf_bearing_blind(mask, pitch, l->width, l->height, &lens);
     }
-    return VFRONT_OK;
+    return s->port->write(s, s->memory->ingest.mask_static[i], mask, bytes);
+}
+
+/** The grid of bearings of a camera. */
+static vfront_status_t write_bearings(struct vf_state *s, int32_t i)
+{
+    const struct vf_level *l = &s->step[0].geometry.level[i][0];
+    const struct vf_lens lens = lens_of(&s->seen.camera[i]);
+    const int32_t across = vf_nodes(l->width);
+    struct vf_node row[VF_NODES(VFRONT_WIDTH)];
+    vfront_status_t status = VFRONT_OK;
+    for (int32_t j = 0; j < vf_nodes(l->height) && !status; j++) {
+        vf_bearing_row(row, across, &lens, j);
+        status = s->port->write(s, s->memory->bearing.node[i] + j * across, row, sizeof *row * (size_t)across);
+    }
+    return status;
 }
 
 /** Parameters of a frame of black pictures, with which the port runs each parity once. */
@@ -199,7 +282,7 @@ static void warm_up_params(struct vf_state *s)
     struct vf_params *p = &s->pinned->params;
     for (int32_t i = 0; i < s->step[0].geometry.cameras; i++) {
         p->source[i].data = s->port->seen(s, s->pinned->input[0][i]);
-        p->source[i].pitch = (uint32_t)s->step[0].geometry.level[i][0].width;
+        p->source[i].pitch = (uint32_t)s->step[0].geometry.raw[i].width;
         p->source[i].mask = NULL;
         p->source[i].format = VFRONT_GREY8;
     }
@@ -210,7 +293,10 @@ static vfront_status_t open_port(struct vf_state *s, const struct vf_port *port,
     s->port = port;
     vfront_status_t status = port->open(s);
     if (status) return status;
-    for (int32_t i = 0; i < rig->cameras && !status; i++) status = write_mask(s, &rig->camera[i], i);
+    for (int32_t i = 0; i < rig->cameras && !status; i++) {
+        status = write_mask(s, &rig->camera[i], i);
+        if (!status) status = write_bearings(s, i);
+    }
     if (!status) {
         warm_up_params(s);
         status = port->ready(s);
@@ -252,6 +338,7 @@ vfront_status_t vfront_init_config(vfront_t *vf, const vfront_rig_t *rig, const 
     const vfront_tuning_t *t = tuning ? tuning : &standard;
     vfront_status_t status = vf_check_rig(s, rig);
     if (!status) status = vf_check_tuning(s, t);
+    if (!status) status = look(s, rig, t);
     if (!status) status = lay_out(s, rig, t);
     if (!status) status = choose_port(s, rig, port);
     if (status) return status;
@@ -285,7 +372,7 @@ vfront_status_t vfront_input(vfront_t *vf, int32_t camera, void **data)
 
 static void copy_mask(struct vf_state *s, const vfront_picture_t *p, int32_t i, struct vf_source *source)
 {
-    const struct vf_level *l = &s->step[0].geometry.level[i][0];
+    const struct vf_level *l = &s->step[0].geometry.raw[i];
     source->mask = NULL;
     if (!p->mask) return;
     for (int32_t y = 0; y < l->height; y++)
@@ -312,14 +399,14 @@ static void fill_rotation(struct vf_state *s, const vfront_frame_t *f, uint64_t 
     struct vf_params *p = &s->pinned->params;
     double R[9];
     p->rotation_given = 0;
-    if (!s->frame || s->rig.camera[0].fx_px == 0.0) return;
+    if (!s->frame || s->seen.camera[0].fx_px == 0.0) return;
     if (f->R_cur_prev)
         memcpy(R, f->R_cur_prev, sizeof R);
     else if (f->gyro && f->gyro_count && t_mid_ns > s->t_mid_ns)
-        vf_rotation_gyro(R, &s->rig.camera[0], f->gyro, f->gyro_count, s->t_mid_ns, t_mid_ns);
+        vf_rotation_gyro(R, &s->seen.camera[0], f->gyro, f->gyro_count, s->t_mid_ns, t_mid_ns);
     else
         return;
-    vf_rotation_homography(p->H, &s->rig.camera[0], R);
+    vf_rotation_homography(p->H, &s->seen.camera[0], R);
     p->rotation_given = 1;
 }
 
@@ -434,6 +521,12 @@ vfront_status_t vfront_info(const vfront_t *vf, vfront_info_t *info)
     info->device_bytes = s->device_bytes;
     info->levels = s->step[0].geometry.levels;
     info->scales = vf_scales(&s->step[0]);
-    for (int32_t i = 0; i < VFRONT_CAMERAS; i++) info->cells[i] = vf_cells(&s->step[0].geometry, i);
+    info->rectified = s->step[0].geometry.rectified;
+    for (int32_t i = 0; i < VFRONT_CAMERAS; i++) {
+        info->cells[i] = vf_cells(&s->step[0].geometry, i);
+        info->blind_px[i] = s->blind_px[i];
+        info->seen[i] = s->seen.camera[i];
+        memcpy(info->valid_px[i], s->valid_px[i], sizeof info->valid_px[i]);
+    }
     return VFRONT_OK;
 }

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#include "stages.h"
+
+#if VFRONT_STEREO
+
+/** One camera's points. */
+struct side {
+    const struct vf_point *point;
+    const float *angle;
+    const vfront_descriptor_t *descriptor;
+    uint32_t count;
+};
+static struct side side_of(const struct vf_step *s, int32_t camera)
+{
+    const struct vf_memory *m = s->memory;
+    const struct side side = {m->bearing.point[s->parity][camera], m->describe.angle[s->parity][camera],
+                              m->describe.descriptor[s->parity][camera], m->bearing.count[s->parity][camera]};
+    return side;
+}
+
+/** Looks for the partner of point i, and tells all that it looks at. Returns distance and index, or VF_NONE. */
+static uint32_t search(const struct vf_step *s, const struct side *left, const struct side *right, const struct vf_stereo_bounds *bounds,
+                       uint32_t i)
+{
+    const struct vf_epipolar e = vf_stereo_epipolar(&s->geometry.pair, left->point[i].bearing);
+    uint32_t best = VF_NONE, second = 256;
+    for (uint32_t j = 0; j < right->count; j++) {
+        if (!vf_stereo_may(bounds, &e, &left->point[i], left->angle[i], &right->point[j], right->angle[j])) continue;
+        const uint32_t distance = vf_describe_distance(&left->descriptor[i], &right->descriptor[j]);
+        if (distance > bounds->distance) continue;
+        uint32_t *back = &s->memory->stereo.back[j];
+        if (vf_partner(distance, i) < *back) *back = vf_partner(distance, i);
+        if (vf_partner(distance, j) < best) best = vf_partner(distance, j);
+    }
+    for (uint32_t j = 0; j < right->count && best != VF_NONE; j++) {
+        if (!vf_elsewhere(&right->point[best & 0xffff], &right->point[j])) continue;
+        if (!vf_stereo_may(bounds, &e, &left->point[i], left->angle[i], &right->point[j], right->angle[j])) continue;
+        const uint32_t distance = vf_describe_distance(&left->descriptor[i], &right->descriptor[j]);
+        second = distance < second ? distance : second;
+    }
+    return best != VF_NONE && vf_stands_out(&s->tuning, best >> 16, second) ? best : VF_NONE;
+}
+
+/** A window of camera 0, in 1/16 grey levels, and one of camera 1. */
+struct window {
+    int32_t grey[VF_SIDE * VF_SIDE], sum;
+};
+static void read_left(struct window *w, const uint8_t *centre, int32_t pitch)
+{
+    w->sum = 0;
+    for (int32_t k = 0; k < VF_SIDE * VF_SIDE; k++) {
+        w->grey[k] = 16 * centre[(k / VF_SIDE - VF_HALF) * pitch + k % VF_SIDE - VF_HALF];
+        w->sum += w->grey[k];
+    }
+}
+static void read_right(struct window *w, const uint8_t *pixels, int32_t pitch, int32_t u_q16, int32_t v_q16)
+{
+    const uint8_t *centre = pixels + (v_q16 >> 16) * pitch + (u_q16 >> 16);
+    w->sum = 0;
+    for (int32_t k = 0; k < VF_SIDE * VF_SIDE; k++) {
+        w->grey[k] = vf_stereo_between(centre + (k / VF_SIDE - VF_HALF) * pitch + k % VF_SIDE - VF_HALF, pitch, u_q16 >> 8 & 255, v_q16 >> 8 & 255);
+        w->sum += w->grey[k];
+    }
+}
+
+static uint32_t compare(const struct window *left, const struct window *right)
+{
+    uint32_t cost = 0;
+    for (int32_t k = 0; k < VF_SIDE * VF_SIDE; k++) cost += vf_stereo_difference(left->grey[k], left->sum, right->grey[k], right->sum);
+    return cost;
+}
+
+/** Costs of all shifts. Returns 0 when a window does not lie in its level. */
+static int compare_all(const struct vf_step *s, const struct vf_point *a, const struct vf_strip *strip, uint32_t cost[VF_SHIFTS])
+{
+    const struct vf_level *l0 = &s->geometry.scale[0][a->level], *l1 = &s->geometry.scale[1][a->level];
+    struct window left, right;
+    if (!vf_window_inside(l0, a->u, a->v)) return 0;
+    read_left(&left, vf_scale_pixels(s, 0, a->level) + a->v * l0->pitch + a->u, l0->pitch);
+    for (int32_t k = 0; k < VF_SHIFTS; k++) {
+        const int32_t u_q16 = vf_strip_u(strip, k - VF_SHIFT), v_q16 = vf_strip_v(strip, k - VF_SHIFT);
+        if (!vf_window_inside(l1, u_q16 >> 16, v_q16 >> 16)) return 0;
+        read_right(&right, vf_scale_pixels(s, 1, a->level), l1->pitch, u_q16, v_q16);
+        cost[k] = compare(&left, &right);
+    }
+    return 1;
+}
+
+/** The depth of point i from its partner. Returns its cost, or VF_NONE when there is no depth. */
+static uint32_t refine(const struct vf_step *s, const struct side *left, const struct side *right, uint32_t i, vfront_depth_t *out)
+{
+    const uint32_t found = s->memory->stereo.found[i], j = found & 0xffff;
+    if (found == VF_NONE || s->memory->stereo.back[j] != vf_partner(found >> 16, i)) return VF_NONE;
+    const struct vf_point *a = &left->point[i], *b = &right->point[j];
+    const struct vf_node *node = s->memory->bearing.node[1];
+    const struct vf_epipolar e = vf_stereo_epipolar(&s->geometry.pair, a->bearing);
+    struct vf_strip strip;
+    uint32_t cost[VF_SHIFTS];
+    if (!vf_stereo_strip(s, node, &e, a, b, &strip) || !compare_all(s, a, &strip, cost)) return VF_NONE;
+    int32_t least = 0;
+    for (int32_t k = 1; k < VF_SHIFTS; k++) least = cost[k] < cost[least] ? k : least;
+    if (least == 0 || least == VF_SHIFTS - 1 || cost[least + 1] == cost[least]) return VF_NONE;
+    const float shift = (float)(least - VF_SHIFT) + vf_stereo_valley(cost[least - 1], cost[least], cost[least + 1]);
+    if (!vf_stereo_depth(s, node, &e, a, b, &strip, shift, out)) return VF_NONE;
+    out->keypoint = (uint16_t)i;
+    out->partner = (uint16_t)j;
+    out->distance = (uint16_t)(found >> 16);
+    out->reserved = 0;
+    return cost[least];
+}
+
+/** The least of the greater half of the costs there are: the median. */
+static uint32_t median(const uint32_t *cost, uint32_t count)
+{
+    uint32_t there = 0, least = 0;
+    for (uint32_t i = 0; i < count; i++) there += cost[i] != VF_NONE;
+    for (int bit = 31; bit >= 0; bit--) {
+        const uint32_t trial = least | 1u << bit;
+        uint32_t above = 0;
+        for (uint32_t i = 0; i < count; i++) above += cost[i] != VF_NONE && cost[i] >= trial;
+        if (above >= (there + 1) / 2) least = trial;
+    }
+    return least;
+}
+#endif
+
+void vf_stereo_host(const struct vf_step *s)
+{
+#if VFRONT_STEREO
+    if (!vf_stereo_on(s)) return;
+    struct vf_stereo_memory *m = &s->memory->stereo;
+    const struct side left = side_of(s, 0), right = side_of(s, 1);
+    const struct vf_stereo_bounds bounds = vf_stereo_bounds(s);
+    for (uint32_t i = 0; i < left.count; i++) m->found[i] = search(s, &left, &right, &bounds, i);
+    for (uint32_t i = 0; i < left.count; i++) m->cost[i] = refine(s, &left, &right, i, &m->candidate[i]);
+    const uint32_t middle = median(m->cost, left.count);
+    m->count = 0;
+    for (uint32_t i = 0; i < left.count; i++)
+        if (m->cost[i] != VF_NONE && !vf_stereo_cut(&s->tuning, m->cost[i], middle)) m->depth[m->count++] = m->candidate[i];
+#else
+    (void)s;
+#endif
+}
