@@ -266,23 +266,40 @@ static void rank_row(const struct search *q, int32_t y)
     for (int32_t k = 0; k < *count; k += BATCH) rank_corners(q, rank, column + k, vf_min(*count - k, BATCH), y);
 }
 
-static int suppressed(const struct search *q, int32_t x, int32_t y, uint32_t rank)
+/** Whether a pixel within radius r has a higher rank, or the same and comes earlier. Without a branch on ranks: they are hard to guess. */
+static inline int suppressed(const struct search *q, int32_t x, int32_t y, uint16_t rank, int32_t r)
 {
-    const int32_t r = q->step->tuning.detect_radius;
+    uint16_t earlier = 0, later = 0;
     for (int32_t dy = -r; dy <= r; dy++) {
         const uint16_t *row = window_row(q, y + dy) + x;
-        const int earlier = dy < 0;
-        for (int32_t dx = -r; dx <= r; dx++)
-            if (row[dx] > rank || (row[dx] == rank && (earlier || (dy == 0 && dx < 0)))) return 1;
+        for (int32_t dx = -r; dx <= r; dx++) {
+            if (dy < 0 || (dy == 0 && dx < 0)) earlier = MORE(earlier, row[dx]);
+            if (dy > 0 || (dy == 0 && dx > 0)) later = MORE(later, row[dx]);
+        }
     }
-    return 0;
+    return (earlier >= rank) | (later > rank);
+}
+
+/** Leaves those of a row's columns whose corners stay; returns how many. The smallest radius, which is standard, has code of its own. */
+static int32_t leave_best(const struct search *q, int32_t y)
+{
+    const uint16_t *rank = window_row(q, y);
+    uint16_t *column = q->window->column[turn(y)];
+    const int32_t count = q->window->count[turn(y)], r = q->step->tuning.detect_radius;
+    int32_t left = 0;
+    for (int32_t k = 0; k < count; k++) {
+        const int32_t x = column[k];
+        column[left] = (uint16_t)x;
+        left += (rank[x] != 0) & !(r == 1 ? suppressed(q, x, y, rank[x], 1) : suppressed(q, x, y, rank[x], r));
+    }
+    return left;
 }
 
 /** A loop of its own, because compilers know this one by heart. */
-static inline struct vf_harris add_products(const int16_t *gx, const int16_t *gy)
+static inline struct vf_harris add_products(const int16_t *gx, const int16_t *gy, int32_t count)
 {
     int32_t xx = 0, yy = 0, xy = 0;
-    for (int i = 0; i < 7 * 8; i++) {
+    for (int i = 0; i < count; i++) {
         xx += gx[i] * gx[i];
         yy += gy[i] * gy[i];
         xy += gx[i] * gy[i];
@@ -291,32 +308,38 @@ static inline struct vf_harris add_products(const int16_t *gx, const int16_t *gy
     return h;
 }
 
-/** Ranks a corner anew by the Harris response around it. Rows are worked on eight columns at a time, which is what vectors are made of;
- *  columns and rows that do not count are taken out before the products are added up. */
-VF_HOT static uint32_t harris_ranking(const vfront_tuning_t *t, uint32_t corner_score, const uint8_t *centre, ptrdiff_t pitch)
+/** Sums over side x side pixels, side 5 or 7. `first` is the pixel before them on the row before them. Rows are worked on eight columns
+ *  at a time, which is what vectors are made of: ten pixels of a row are read, and what does not count is taken out. */
+VF_HOT static struct vf_harris sum_gradients(const uint8_t *first, ptrdiff_t pitch, int32_t side)
 {
-    static const int16_t counts[2][8] = {{1, 1, 1, 1, 1, 1, 1, 0}, {0, 1, 1, 1, 1, 1, 0, 0}};
-    const int inner = t->detect_rank == 2;
+    static const int16_t counts[2][8] = {{1, 1, 1, 1, 1, 0, 0, 0}, {1, 1, 1, 1, 1, 1, 1, 0}};
+    const int16_t *count = counts[side == 7];
     int16_t across[9][8], along[9][8]; /* of each row: difference of the neighbours, and their weighted sum */
     int16_t gx[7 * 8], gy[7 * 8];
-    for (int r = 0; r < 9; r++) {
-        uint8_t row[16] = {0};
-        memcpy(row, centre + (r - VF_HARRIS) * pitch - VF_HARRIS, 9);
+    for (int r = 0; r < side + 2; r++) {
+        const uint8_t *row = first + r * pitch;
         for (int k = 0; k < 8; k++) {
-            across[r][k] = (int16_t)(row[k + 2] - row[k]);
-            along[r][k] = (int16_t)(row[k] + 2 * row[k + 1] + row[k + 2]);
+            across[r][k] = (int16_t)(count[k] * (row[k + 2] - row[k]));
+            along[r][k] = (int16_t)(count[k] * (row[k] + 2 * row[k + 1] + row[k + 2]));
         }
     }
-    for (int r = 0; r < 7; r++) {
-        const int16_t row_counts = !inner || (r > 0 && r < 6);
+    for (int r = 0; r < side; r++)
         for (int k = 0; k < 8; k++) {
-            const int16_t count = (int16_t)(row_counts * counts[inner][k]);
-            gx[8 * r + k] = (int16_t)(count * (across[r][k] + 2 * across[r + 1][k] + across[r + 2][k]));
-            gy[8 * r + k] = (int16_t)(count * (along[r + 2][k] - along[r][k]));
+            gx[8 * r + k] = (int16_t)(across[r][k] + 2 * across[r + 1][k] + across[r + 2][k]);
+            gy[8 * r + k] = (int16_t)(along[r + 2][k] - along[r][k]);
         }
-    }
-    const struct vf_harris h = add_products(gx, gy);
-    return vf_detect_ranking(t, corner_score, h, h);
+    return add_products(gx, gy, 8 * side);
+}
+
+/** Ranks a corner anew by the Harris response around it. What is read beyond the pixels that count lies on the level for 5x5 of them,
+ *  since corners are VF_HARRIS from its edges; for 7x7 it may not, so these are copied. */
+static uint32_t harris_ranking(const vfront_tuning_t *t, uint32_t corner_score, const uint8_t *centre, ptrdiff_t pitch)
+{
+    const struct vf_harris none = {0, 0, 0};
+    uint8_t room[9][16] = {{0}};
+    if (t->detect_rank == 2) return vf_detect_ranking(t, corner_score, none, sum_gradients(centre - 3 * pitch - 3, pitch, 5));
+    for (int r = 0; r < 9; r++) memcpy(room[r], centre + (r - VF_HARRIS) * pitch - VF_HARRIS, 9);
+    return vf_detect_ranking(t, corner_score, sum_gradients(*room, 16, 7), none);
 }
 
 static void keep(uint64_t *best, uint64_t key)
@@ -332,15 +355,17 @@ static void keep_row(const struct search *q, int32_t y)
     uint64_t *best = q->best + y0 / t->cull_height_px * g->culls_x[q->camera];
     uint64_t *corner = q->corner + y0 / t->cell_height_px * g->cells_x[q->camera];
     const uint16_t *rank = window_row(q, y), *column = q->window->column[turn(y)];
-    for (int32_t k = 0; k < q->window->count[turn(y)]; k++) {
-        const int32_t x = column[k];
-        if (!rank[x] || suppressed(q, x, y, rank[x])) continue;
+    const int32_t left = leave_best(q, y);
+    for (int32_t k = 0; k < left; k++) {
+        const int32_t x = column[k], x0 = vf_pixel0(x, q->step_q16), strong = rank[x] >= VF_RANK_STRONG;
+        uint64_t *cull = best + x0 / t->cull_width_px, *cell = corner + x0 / t->cell_width_px;
+        const uint64_t most = vf_detect_key(strong, 0xffffffffu, 0, 0, 0);
+        if (*cull > most && *cell > most) continue; /* a weak corner, where strong ones have been found */
         uint32_t score = rank[x] % VF_RANK_STRONG;
         if (t->detect_rank) score = harris_ranking(t, score, q->pixels + (ptrdiff_t)y * q->pitch + x, q->pitch);
-        const uint64_t key = vf_detect_key(rank[x] >= VF_RANK_STRONG, score, q->level, x, y);
-        const int32_t x0 = vf_pixel0(x, q->step_q16);
-        keep(best + x0 / t->cull_width_px, key);
-        keep(corner + x0 / t->cell_width_px, key);
+        const uint64_t key = vf_detect_key(strong, score, q->level, x, y);
+        keep(cull, key);
+        keep(cell, key);
     }
 }
 
