@@ -6,6 +6,12 @@
 /** Pixels that are sifted together: no less than a vector holds. */
 #define STRETCH 32
 
+/** Corners that are ranked together: their circles and centres. */
+#define BATCH 32
+struct batch {
+    uint8_t circle[16][BATCH], centre[BATCH];
+};
+
 /** The rows around the one being decided, in turn: ranks, with a margin of zeros on both sides, and the columns of the corners. */
 #define WINDOW (2 * VF_RADIUS_MAX + 1)
 struct window {
@@ -13,12 +19,7 @@ struct window {
     uint16_t column[WINDOW][VFRONT_WIDTH];
     int32_t count[WINDOW];
     uint8_t corner[VFRONT_WIDTH + STRETCH]; /* of one row; read a stretch at a time */
-};
-
-/** Corners that are ranked together: their circles and centres. */
-#define BATCH 32
-struct batch {
-    uint8_t circle[16][BATCH], centre[BATCH];
+    struct batch batch;                     /* of one row; what it does not fill is of another, and not looked at */
 };
 
 /** One level of one camera under search. */
@@ -211,21 +212,29 @@ static void rank_batch(const vfront_tuning_t *t, uint16_t *rank, const struct ba
     rank_scores(rank, reach, spot, first, low);
 }
 
+/** Fills a batch with the corners at the columns x[0..count) of row y. */
+static void fill_batch(struct batch *b, const struct search *q, const uint16_t *x, int32_t count, int32_t y)
+{
+    const uint8_t *row[2 * VF_CIRCLE + 1];
+    for (int32_t k = -VF_CIRCLE; k <= VF_CIRCLE; k++) row[k + VF_CIRCLE] = q->pixels + (ptrdiff_t)(y + k) * q->pitch;
+    for (int32_t k = 0; k < count; k++) {
+#define PUT(i, dx, dy) b->circle[i][k] = row[(dy) + VF_CIRCLE][x[k] + (dx)];
+        VF_CIRCLE_PIXELS(PUT)
+#undef PUT
+        b->centre[k] = row[VF_CIRCLE][x[k]];
+    }
+}
+
 /** Ranks the corners at the columns x[0..count) of row y. */
 static void rank_corners(const struct search *q, uint16_t *rank, const uint16_t *x, int32_t count, int32_t y)
 {
-    struct batch b;
+    const int masked = q->framed || q->step->geometry.masked[q->camera];
     uint16_t found[BATCH];
-    for (int32_t k = 0; k < BATCH; k++) {
-        const uint8_t *c = q->pixels + (ptrdiff_t)y * q->pitch + x[k < count ? k : 0];
-#define PUT(i, dx, dy) b.circle[i][k] = c[(dy)*q->pitch + (dx)];
-        VF_CIRCLE_PIXELS(PUT)
-#undef PUT
-        b.centre[k] = *c;
-    }
-    rank_batch(&q->step->tuning, found, &b);
+    fill_batch(&q->window->batch, q, x, count, y);
+    rank_batch(&q->step->tuning, found, &q->window->batch);
     for (int32_t k = 0; k < count; k++)
-        if (vf_usable(q->step, q->camera, q->framed, vf_pixel0(x[k], q->step_q16), vf_pixel0(y, q->step_q16))) rank[x[k]] = found[k];
+        if (!masked || vf_usable(q->step, q->camera, q->framed, vf_pixel0(x[k], q->step_q16), vf_pixel0(y, q->step_q16)))
+            rank[x[k]] = found[k];
 }
 
 /** Where a row's ranks and corners stand in the window. */
@@ -235,19 +244,23 @@ static int32_t turn(int32_t y)
 }
 static uint16_t *window_row(const struct search *q, int32_t y) { return q->window->rank[turn(y)] + VF_RADIUS_MAX; }
 
-/** Columns where corner[] is 1; returns how many. */
+/** Columns where corner[] is 1, which it is not behind the last; returns how many. First those of eight that hold one: few do, and which
+ *  is hard to guess, so nothing is branched on. */
 static int32_t list_corners(const uint8_t *corner, int32_t first, int32_t last, uint16_t *column)
 {
-    int32_t count = 0;
+    uint16_t some[VFRONT_WIDTH / 8 + 1];
+    int32_t somes = 0, count = 0;
     for (int32_t x = first; x <= last; x += 8) {
         uint64_t eight;
         memcpy(&eight, corner + x, sizeof eight);
-        if (!eight) continue;
-        for (int32_t k = x; k <= last && k < x + 8; k++) {
-            column[count] = (uint16_t)k;
-            count += corner[k];
-        }
+        some[somes] = (uint16_t)x;
+        somes += eight != 0;
     }
+    for (int32_t i = 0; i < somes; i++)
+        for (int32_t k = 0; k < 8; k++) {
+            column[count] = (uint16_t)(some[i] + k);
+            count += corner[some[i] + k];
+        }
     return count;
 }
 
@@ -266,31 +279,33 @@ static void rank_row(const struct search *q, int32_t y)
     for (int32_t k = 0; k < *count; k += BATCH) rank_corners(q, rank, column + k, vf_min(*count - k, BATCH), y);
 }
 
-/** Whether a pixel within radius r has a higher rank, or the same and comes earlier. Without a branch on ranks: they are hard to guess. */
-static inline int suppressed(const struct search *q, int32_t x, int32_t y, uint16_t rank, int32_t r)
+/** Whether a pixel within radius r has a higher rank than that in the middle of these rows, or the same and comes earlier. Without a
+ *  branch on ranks: they are hard to guess. */
+static inline int suppressed(const uint16_t *const row[WINDOW], int32_t x, int32_t r)
 {
     uint16_t earlier = 0, later = 0;
-    for (int32_t dy = -r; dy <= r; dy++) {
-        const uint16_t *row = window_row(q, y + dy) + x;
+    for (int32_t dy = -r; dy <= r; dy++)
         for (int32_t dx = -r; dx <= r; dx++) {
-            if (dy < 0 || (dy == 0 && dx < 0)) earlier = MORE(earlier, row[dx]);
-            if (dy > 0 || (dy == 0 && dx > 0)) later = MORE(later, row[dx]);
+            const uint16_t rank = row[dy + r][x + dx];
+            if (dy < 0 || (dy == 0 && dx < 0)) earlier = MORE(earlier, rank);
+            if (dy > 0 || (dy == 0 && dx > 0)) later = MORE(later, rank);
         }
-    }
-    return (earlier >= rank) | (later > rank);
+    return (earlier >= row[r][x]) | (later > row[r][x]);
 }
 
-/** Leaves those of a row's columns whose corners stay; returns how many. The smallest radius, which is standard, has code of its own. */
+/** Leaves those of a row's columns whose corners stay; returns how many. The smallest radius, which is standard, has code of its own.
+ *  A rank of 0 does not stay: nothing earlier is less. */
 static int32_t leave_best(const struct search *q, int32_t y)
 {
-    const uint16_t *rank = window_row(q, y);
-    uint16_t *column = q->window->column[turn(y)];
     const int32_t count = q->window->count[turn(y)], r = q->step->tuning.detect_radius;
+    uint16_t *column = q->window->column[turn(y)];
+    const uint16_t *row[WINDOW];
     int32_t left = 0;
+    for (int32_t dy = -r; dy <= r; dy++) row[dy + r] = window_row(q, y + dy);
     for (int32_t k = 0; k < count; k++) {
-        const int32_t x = column[k];
-        column[left] = (uint16_t)x;
-        left += (rank[x] != 0) & !(r == 1 ? suppressed(q, x, y, rank[x], 1) : suppressed(q, x, y, rank[x], r));
+        const uint16_t x = column[k];
+        column[left] = x;
+        left += !(r == 1 ? suppressed(row, x, 1) : suppressed(row, x, r));
     }
     return left;
 }
@@ -331,15 +346,21 @@ VF_HOT static struct vf_harris sum_gradients(const uint8_t *first, ptrdiff_t pit
     return add_products(gx, gy, 8 * side);
 }
 
-/** Ranks a corner anew by the Harris response around it. What is read beyond the pixels that count lies on the level for 5x5 of them,
- *  since corners are VF_HARRIS from its edges; for 7x7 it may not, so these are copied. */
+/** Copied, because what is read beyond the pixels that count may not lie on the level: corners are VF_HARRIS from its edges. */
+static struct vf_harris sum_gradients_7(const uint8_t *centre, ptrdiff_t pitch)
+{
+    uint8_t room[9][16] = {{0}};
+    for (int r = 0; r < 9; r++) memcpy(room[r], centre + (r - VF_HARRIS) * pitch - VF_HARRIS, 9);
+    return sum_gradients(*room, 16, 7);
+}
+
+/** Ranks a corner anew by the Harris response around it. */
 static uint32_t harris_ranking(const vfront_tuning_t *t, uint32_t corner_score, const uint8_t *centre, ptrdiff_t pitch)
 {
-    const struct vf_harris none = {0, 0, 0};
-    uint8_t room[9][16] = {{0}};
-    if (t->detect_rank == 2) return vf_detect_ranking(t, corner_score, none, sum_gradients(centre - 3 * pitch - 3, pitch, 5));
-    for (int r = 0; r < 9; r++) memcpy(room[r], centre + (r - VF_HARRIS) * pitch - VF_HARRIS, 9);
-    return vf_detect_ranking(t, corner_score, sum_gradients(*room, 16, 7), none);
+    struct vf_harris seven = {0, 0, 0}, five = {0, 0, 0};
+    if (t->detect_rank == 1) seven = sum_gradients_7(centre, pitch);
+    else five = sum_gradients(centre - 3 * pitch - 3, pitch, 5);
+    return vf_detect_ranking(t, corner_score, seven, five);
 }
 
 static void keep(uint64_t *best, uint64_t key)
@@ -400,6 +421,7 @@ static void search_level(const struct vf_step *s, struct window *window, int32_t
 void vf_detect_host(const struct vf_step *s)
 {
     struct window window;
+    memset(&window.batch, 0, sizeof window.batch);
     for (int32_t camera = 0; camera < s->geometry.cameras; camera++)
         for (int32_t level = 0; level < vf_scales(s); level++) search_level(s, &window, camera, level);
 }
