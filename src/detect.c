@@ -94,8 +94,8 @@ static int any(const uint8_t *may)
     return (eight[0] | eight[1] | eight[2] | eight[3]) != 0;
 }
 
-/** Sets corner[x] for the pixels of a row from the first to the last; at least as many as a stretch is long are tested. The last
- *  stretch ends with the row, even if it overlaps the one before. */
+/** Sets corner[x] for the pixels of a row from the first to the last, and 0 behind. The last stretch ends with the row, even if it
+ *  overlaps the one before; where the row is shorter than a stretch, what lies behind it on the level is tested as well. */
 static void test_row(const struct search *q, uint8_t *corner, int32_t y)
 {
     static void (*const test[])(uint8_t *, const uint8_t *, ptrdiff_t, uint8_t) = {test_9, test_10, test_11, test_12};
@@ -174,7 +174,8 @@ VF_HOT static void sum_circle(uint16_t *restrict score, const struct batch *rest
 }
 
 /** Ranks from scores, the farthest threshold at which an arc is long enough, and the one at which it is too long. */
-VF_HOT static void rank_scores(uint16_t *restrict rank, const uint8_t *restrict reach, const uint8_t *restrict spot, uint8_t first, uint8_t low)
+VF_HOT static void rank_scores(uint16_t *restrict rank, const uint8_t *restrict reach, const uint8_t *restrict spot, uint8_t first,
+                               uint8_t low)
 {
     for (int k = 0; k < BATCH; k++) {
         const int strong = (reach[k] > first) & (spot[k] <= first), weak = (reach[k] > low) & (spot[k] <= low);

@@ -9,7 +9,7 @@
 #define COLUMNS 64
 
 /** Most pixels of level 0 that reach into a box, along one axis, and into the boxes of a tile, in whole blocks. */
-#define BOX_TAPS (VF_TAPS / 2 + 1)
+#define BOX_TAPS (VFRONT_SCALES > 1 ? VF_TAPS / 2 + 1 : 3)
 #define SPAN (((COLUMNS + 1) * VF_TAPS / 2 + 2 + 2 * ROWS) / ROWS * ROWS)
 
 /** Box u of a level begins half a pixel before its pixel u; the first and the last are a half that counts twice. */
@@ -43,7 +43,8 @@ static void weigh_box(struct box *b, int32_t u, int32_t size, uint32_t step_q16,
 }
 
 /** Sums `count` columns of level 0 over the rows of a box. */
-VF_HOT static void add_rows(uint16_t *restrict sum, const uint8_t *restrict from, ptrdiff_t pitch, const struct box *restrict b, int32_t count)
+VF_HOT static void add_rows(uint16_t *restrict sum, const uint8_t *restrict from, ptrdiff_t pitch, const struct box *restrict b,
+                            int32_t count)
 {
     const uint16_t first = b->weight[0];
     for (int32_t x = 0; x < count; x++) sum[x] = (uint16_t)(first * from[x]);
@@ -80,7 +81,8 @@ TURN(turn_sums, uint16_t)
 TURN(turn_pixels, uint8_t)
 
 /** Makes `count` columns of pixels: boxes along the rows, and pixels of two boxes each. */
-VF_HOT static void narrow(uint8_t (*restrict to)[ROWS], uint16_t (*restrict from)[ROWS], const struct box *restrict b, int32_t first, int32_t count)
+VF_HOT static void narrow(uint8_t (*restrict to)[ROWS], uint16_t (*restrict from)[ROWS], const struct box *restrict b, int32_t first,
+                          int32_t count)
 {
     uint32_t box[2][ROWS];
     for (int32_t u = 0; u <= count; u++, b++) {

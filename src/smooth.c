@@ -3,8 +3,8 @@
 
 #if VFRONT_DESCRIPTORS
 
-/* All in 16 bits, twice as many to a vector as in 32. The weights are even: halved, they make at most 32640 of a column, and two columns
- * fit. */
+/* All in 16 bits, of which vectors hold twice as many as of 32. The weights are even: halved, they make at most 32640 of seven pixels,
+ * and two such sums fit. */
 static const uint16_t weight[2 * VF_SMOOTH + 1] = {VF_SMOOTH_WEIGHTS};
 #define HALF(i) (uint16_t)(weight[i] / 2)
 
@@ -15,17 +15,22 @@ VF_HOT static void smooth_columns(uint16_t *restrict sum, const uint8_t *const r
         sum[x] = (uint16_t)(HALF(0) * (a[x] + g[x]) + HALF(1) * (b[x] + f[x]) + HALF(2) * (c[x] + e[x]) + HALF(3) * d[x]);
 }
 
-/** 1/64 of a product, rounded down; the weight must be below 64. */
-static inline uint16_t times_64th(uint16_t half_weight, uint16_t v) { return (uint16_t)((uint32_t)(uint16_t)(half_weight << 10) * v >> 16); }
+/** A 64th of a product, rounded down: the upper half of 32 bits, which is an instruction. The weight is below 64. */
+static inline uint16_t product_64th(uint16_t half_weight, uint16_t v)
+{
+    return (uint16_t)((uint32_t)(uint16_t)(half_weight << 10) * v >> 16);
+}
 
-/** vf_scale_round() of four times the sum of products, which has 22 bits: its 64th part is that of the products and what these lost, which
- *  is less than 4 64ths and so known from the lower 16 bits of the sum. */
+/** What vf_scale_round() makes of four times the sum of products, which has 22 bits. Its 64th is that of the four products, and what they
+ *  lost by rounding: less than 4 of 64, and so known from the lower 16 bits of the sum. */
 VF_HOT static void smooth_row(uint8_t *restrict to, const uint16_t *restrict sum, int32_t width)
 {
     for (int32_t x = 0; x < width; x++) {
-        const uint16_t a = (uint16_t)(sum[x - 3] + sum[x + 3]), b = (uint16_t)(sum[x - 2] + sum[x + 2]), c = (uint16_t)(sum[x - 1] + sum[x + 1]);
-        const uint16_t low = (uint16_t)(HALF(0) * a + HALF(1) * b + HALF(2) * c + HALF(3) * sum[x]);
-        const uint16_t high = (uint16_t)(times_64th(HALF(0), a) + times_64th(HALF(1), b) + times_64th(HALF(2), c) + times_64th(HALF(3), sum[x]));
+        const uint16_t a = (uint16_t)(sum[x - 3] + sum[x + 3]), b = (uint16_t)(sum[x - 2] + sum[x + 2]);
+        const uint16_t c = (uint16_t)(sum[x - 1] + sum[x + 1]), d = sum[x];
+        const uint16_t low = (uint16_t)(HALF(0) * a + HALF(1) * b + HALF(2) * c + HALF(3) * d);
+        const uint16_t high = (uint16_t)(product_64th(HALF(0), a) + product_64th(HALF(1), b) + product_64th(HALF(2), c)
+                                         + product_64th(HALF(3), d));
         const uint16_t lost = (uint16_t)(low - 64 * high);
         to[x] = (uint8_t)((high + lost / 64 + 128) >> 8);
     }
