@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Host form of detect: row by row, with a window of the last 2 * radius + 1 rows of ranks. The segment test of a whole row is plain
- * code over bytes that compilers turn into vectors; only the corners that it finds are ranked one by one. */
+ * code over bytes that compilers turn into vectors; the corners that it finds are ranked in batches. */
 #include "stages.h"
 
 /** Pixels that are sifted together: no less than a vector holds. */
@@ -113,8 +113,8 @@ static void test_row(const struct search *q, uint8_t *corner, int32_t y)
 
 /* Corners are ranked a batch at a time, by plain loops over bytes. */
 
-/** How far the pixels of each circle lie on the other side of their centre, in grey levels, once it is known which side that is: a
- *  corner is brighter (darker) than none of the pixels of an arc, and an arc of nine holds one of each pair of opposite pixels. */
+/** How far the pixels of each circle are brighter than the centre of a corner that is darker than its arc, or darker where it is brighter
+ *  [grey levels]. Which of the two it is: an arc of nine holds a pixel of each pair of opposite ones, and both of one pair. */
 VF_HOT static void turn_bright(uint8_t (*restrict far)[BATCH], const struct batch *restrict b)
 {
     uint8_t darkest[BATCH], flip[BATCH];
@@ -173,7 +173,7 @@ VF_HOT static void sum_circle(uint16_t *restrict score, const struct batch *rest
         }
 }
 
-/** Ranks from scores, the farthest threshold at which an arc is long enough, and the one at which it is too long. */
+/** Ranks from scores. At all thresholds below `reach` some arc is long enough, and below `spot` too long. */
 VF_HOT static void rank_scores(uint16_t *restrict rank, const uint8_t *restrict reach, const uint8_t *restrict spot, uint8_t first,
                                uint8_t low)
 {
@@ -181,6 +181,15 @@ VF_HOT static void rank_scores(uint16_t *restrict rank, const uint8_t *restrict 
         const int strong = (reach[k] > first) & (spot[k] <= first), weak = (reach[k] > low) & (spot[k] <= low);
         rank[k] = (uint16_t)(strong ? rank[k] + VF_RANK_STRONG : weak ? rank[k] : 0);
     }
+}
+
+/** Gives each pixel the best of the runs that it is part of, from that of the run that starts with it. */
+static void spread_runs(uint8_t (*run)[BATCH], uint8_t (*other)[BATCH], int32_t arc)
+{
+    fold_most(other, run, 1);
+    fold_most(run, other, 2);
+    fold_most(other, run, 4);
+    fold_most(run, other, arc - 8);
 }
 
 /** vf_detect_rank(), of a batch of pixels of which each passes the segment test at the low threshold, but may be a spot. */
@@ -199,11 +208,8 @@ static void rank_batch(const vfront_tuning_t *t, uint16_t *rank, const struct ba
     fold_least(two, one, t->detect_arc - 8);
     most_of_all(reach, two);
     if (t->detect_score == VFRONT_SCORE_SAD_A) {
-        fold_most(one, two, 1);
-        fold_most(two, one, 2);
-        fold_most(one, two, 4);
-        fold_most(two, one, t->detect_arc - 8);
         for (int k = 0; k < BATCH; k++) threshold[k] = reach[k] > first && spot[k] <= first ? first : low;
+        spread_runs(two, one, t->detect_arc);
         sum_arc(rank, far, two, threshold);
     } else if (t->detect_score == VFRONT_SCORE_SAD_B) {
         sum_circle(rank, b);

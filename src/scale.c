@@ -7,6 +7,7 @@
 /** Size of a tile, in pixels of the level made. */
 #define ROWS 16
 #define COLUMNS 64
+#define SQUARE (ROWS * ROWS)
 
 /** Most pixels of level 0 that reach into a box, along one axis, and into the boxes of a tile, in whole blocks. */
 #define BOX_TAPS (VFRONT_SCALES > 1 ? VF_TAPS / 2 + 1 : 3)
@@ -20,10 +21,10 @@ struct box {
 /** One tile at work. */
 struct tile {
     uint16_t box[2][SPAN];                     /* sums down the columns, of two rows of boxes */
-    uint16_t sum[SPAN / ROWS][ROWS * ROWS];    /* of two boxes each, in square blocks */
-    uint16_t turned[SPAN + BOX_TAPS][ROWS];    /* the same, column by column */
-    uint8_t narrowed[COLUMNS][ROWS];           /* pixels, column by column */
-    uint8_t pixels[COLUMNS / ROWS][ROWS * ROWS];
+    uint16_t sum[SPAN * ROWS];                 /* of two boxes each, in square blocks */
+    uint16_t turned[(SPAN + BOX_TAPS) * ROWS]; /* the same, column by column */
+    uint8_t narrowed[COLUMNS * ROWS];          /* pixels, column by column */
+    uint8_t pixels[COLUMNS * ROWS];            /* the same, in square blocks */
 };
 
 /** Without a branch on how many pixels reach into the box, which changes from box to box. */
@@ -56,43 +57,43 @@ VF_HOT static void add_rows(uint16_t *restrict sum, const uint8_t *restrict from
 }
 
 /** One row of sums of two boxes, a row of each block. */
-VF_HOT static void add_boxes(uint16_t (*restrict sum)[ROWS * ROWS], const uint16_t *restrict a, const uint16_t *restrict b, int32_t blocks)
+VF_HOT static void add_boxes(uint16_t *restrict sum, const uint16_t *restrict a, const uint16_t *restrict b, int32_t blocks)
 {
     for (int32_t i = 0; i < blocks; i++)
-        for (int32_t x = 0; x < ROWS; x++) sum[i][x] = (uint16_t)(a[ROWS * i + x] + b[ROWS * i + x]);
+        for (int32_t x = 0; x < ROWS; x++) sum[SQUARE * i + x] = (uint16_t)(a[ROWS * i + x] + b[ROWS * i + x]);
 }
 
 /** A pack of cards is cut in the middle and riffled. Four times over turns a square of 16x16. */
-#define RIFFLE(to, from)                                 \
-    for (int i = 0; i < ROWS * ROWS / 2; i++) {          \
-        (to)[2 * i] = (from)[i];                         \
-        (to)[2 * i + 1] = (from)[i + ROWS * ROWS / 2];   \
+#define RIFFLE(to, from)                                                       \
+    for (int i = 0; i < SQUARE / 2; i++) {                                     \
+        (to)[2 * i] = (from)[i];                                               \
+        (to)[2 * i + 1] = (from)[i + SQUARE / 2];                              \
     }
-#define TURN(name, type)                                                          \
-    VF_HOT static void name(type *restrict to, const type *restrict from)        \
-    {                                                                             \
-        type other[ROWS * ROWS];                                                  \
-        RIFFLE(other, from)                                                       \
-        RIFFLE(to, other)                                                         \
-        RIFFLE(other, to)                                                         \
-        RIFFLE(to, other)                                                         \
+#define TURN(name, type)                                                       \
+    VF_HOT static void name(type *restrict to, const type *restrict from)      \
+    {                                                                          \
+        type other[SQUARE];                                                    \
+        RIFFLE(other, from)                                                    \
+        RIFFLE(to, other)                                                      \
+        RIFFLE(other, to)                                                      \
+        RIFFLE(to, other)                                                      \
     }
 TURN(turn_sums, uint16_t)
 TURN(turn_pixels, uint8_t)
 
 /** Makes `count` columns of pixels: boxes along the rows, and pixels of two boxes each. */
-VF_HOT static void narrow(uint8_t (*restrict to)[ROWS], uint16_t (*restrict from)[ROWS], const struct box *restrict b, int32_t first,
+VF_HOT static void narrow(uint8_t *restrict to, const uint16_t *restrict from, const struct box *restrict b, int32_t first,
                           int32_t count)
 {
     uint32_t box[2][ROWS];
     for (int32_t u = 0; u <= count; u++, b++) {
-        const uint16_t *t = from[b->first - first], *weight = b->weight;
+        const uint16_t *t = from + ROWS * (b->first - first), *weight = b->weight;
         uint32_t *sum = box[u & 1];
         for (int32_t r = 0; r < ROWS; r++)
             sum[r] = (uint32_t)weight[0] * t[r] + (uint32_t)weight[1] * t[r + ROWS] + (uint32_t)weight[2] * t[r + 2 * ROWS];
         for (int32_t k = 3; k < b->taps; k++)
             for (int32_t r = 0; r < ROWS; r++) sum[r] += (uint32_t)weight[k] * t[r + k * ROWS];
-        for (int32_t r = 0; r < ROWS && u > 0; r++) to[u - 1][r] = vf_scale_round(box[0][r] + box[1][r]);
+        for (int32_t r = 0; r < ROWS && u > 0; r++) to[ROWS * (u - 1) + r] = vf_scale_round(box[0][r] + box[1][r]);
     }
 }
 
@@ -103,11 +104,11 @@ static void make_tile(struct tile *t, const uint8_t *from, ptrdiff_t pitch, cons
     const int32_t blocks = (count + ROWS - 1) / ROWS;
     for (int32_t r = 0; r <= rows; r++) {
         add_rows(t->box[r & 1], from + row[r].first * pitch + first, pitch, &row[r], ROWS * blocks);
-        if (r) add_boxes((uint16_t(*)[ROWS * ROWS])(t->sum[0] + ROWS * (r - 1)), t->box[0], t->box[1], blocks);
+        if (r) add_boxes(t->sum + ROWS * (r - 1), t->box[0], t->box[1], blocks);
     }
-    for (int32_t i = 0; i < blocks; i++) turn_sums(t->turned[ROWS * i], t->sum[i]);
+    for (int32_t i = 0; i < blocks; i++) turn_sums(t->turned + SQUARE * i, t->sum + SQUARE * i);
     narrow(t->narrowed, t->turned, column, first, columns);
-    for (int32_t i = 0; i < columns; i += ROWS) turn_pixels(t->pixels[i / ROWS], t->narrowed[i]);
+    for (int32_t u = 0; u < columns; u += ROWS) turn_pixels(t->pixels + ROWS * u, t->narrowed + ROWS * u);
 }
 
 static void make_level(const struct vf_step *s, int32_t camera, int32_t level)
@@ -128,7 +129,7 @@ static void make_level(const struct vf_step *s, int32_t camera, int32_t level)
             make_tile(&tile, from, l0->pitch, row, rows, column + u, columns);
             for (int32_t r = 0; r < rows; r++)
                 for (int32_t x = 0; x < columns; x += ROWS)
-                    memcpy(to + (v + r) * l->pitch + u + x, tile.pixels[x / ROWS] + ROWS * r, (size_t)vf_min(ROWS, columns - x));
+                    memcpy(to + (v + r) * l->pitch + u + x, tile.pixels + ROWS * (x + r), (size_t)vf_min(ROWS, columns - x));
         }
     }
 }
