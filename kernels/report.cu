@@ -28,7 +28,7 @@ static __device__ void put_tracks(const vf_step &s, vfront_result_t *out)
     const int tracks = m.census[s.parity].count, ended = r.lost_count, thread = threadIdx.x;
     for (int first = 0; first < tracks; first += THREADS) {
         vfront_track_t t = {};
-        if (first + thread < tracks) t = vf_report_track(&m.feature[s.parity][first + thread]);
+        if (first + thread < tracks) t = vf_report_track(&s, s.memory->bearing.node[0], &m.feature[s.parity][first + thread]);
         put_records(out->tracks + first, track, t, vf_min(tracks - first, THREADS));
     }
     for (int first = 0; first < ended; first += THREADS) {
@@ -42,23 +42,40 @@ static __device__ void put_tracks(const vf_step &s, vfront_result_t *out)
 static __device__ void put_keypoints(const vf_step &s, int camera, int first, int count, vfront_result_t *out)
 {
     __shared__ vfront_keypoint_t keypoint[PORTION];
-    __shared__ int slot[PORTION];
     const int thread = threadIdx.x, mine = vf_min(PORTION, count - first);
     vfront_keypoint_t k = {};
-    __syncthreads(); /* slot may still be read for the portion before */
-    if (thread < mine) slot[thread] = vf_slot(&s, s.memory->select.count[camera], first + thread);
-    __syncthreads();
+    float angle_rad = 0.0f;
 #if VFRONT_DESCRIPTORS
-    const vf_describe_memory &m = s.memory->describe;
-    const bool described = vf_described(&s.tuning);
-    uint32_t *to = out->descriptors[camera][first].word;
-    for (int i = thread; described && i < mine * 8; i += THREADS) to[i] = m.descriptor[camera][slot[i / 8]].word[i % 8];
-    const float angle_rad = described && thread < mine ? m.angle[camera][slot[thread]] : 0.0f;
-#else
-    const float angle_rad = 0.0f;
+    if (vf_described(&s.tuning)) {
+        const uint32_t *from = s.memory->describe.descriptor[s.parity][camera][first].word;
+        uint32_t *to = out->descriptors[camera][first].word;
+        for (int i = thread; i < mine * 8; i += THREADS) to[i] = from[i];
+        if (thread < mine) angle_rad = s.memory->describe.angle[s.parity][camera][first + thread];
+    }
 #endif
-    if (thread < mine) k = vf_report_keypoint(&s, camera, s.memory->select.key[camera][slot[thread]], angle_rad);
+    if (thread < mine) {
+        const int slot = vf_slot(&s, s.memory->select.count[camera], first + thread);
+        k = vf_report_keypoint(&s, camera, s.memory->select.key[camera][slot], &s.memory->bearing.point[s.parity][camera][first + thread],
+                               angle_rad);
+    }
     put_records(out->keypoints[camera] + first, keypoint, k, mine);
+}
+
+/** A list of partners, a part of the blocks' at a time. */
+static __device__ void put_list(void *to, const void *from, int bytes, int block, int blocks)
+{
+    for (int i = block * THREADS + threadIdx.x; i < bytes / 4; i += blocks * THREADS)
+        static_cast<uint32_t *>(to)[i] = static_cast<const uint32_t *>(from)[i];
+}
+static __device__ void put_partners(const vf_step &s, vfront_result_t *out, int block, int blocks)
+{
+#if VFRONT_STEREO
+    put_list(out->depths, s.memory->stereo.depth, vf_depths(&s) * (int)sizeof(vfront_depth_t), block, blocks);
+#endif
+#if VFRONT_MATCHES
+    put_list(out->matches, s.memory->match.match, vf_matches(&s) * (int)sizeof(vfront_match_t), block, blocks);
+#endif
+    (void)s, (void)out, (void)block, (void)blocks;
 }
 
 /** Sums of light over a camera's tiles, by one warp. */
@@ -116,11 +133,13 @@ static __device__ void put_health(const vf_step &s, vfront_result_t *out)
     out->frame = params.frame;
     out->tracks_count = s.memory->track.census[s.parity].count;
     out->lost_count = s.memory->refill.lost_count;
+    out->depths_count = vf_depths(&s);
+    out->matches_count = vf_matches(&s);
     for (int stage = 0; stage < VF_report; stage++)
         for (int end = 0; end < 2; end++) s.pinned->clock[stage][end] = s.memory->report.clock[stage][end];
 }
 
-/** Block 0 has the tracks, block 1 the health, the others portions of the key points, camera by camera. */
+/** Block 0 has the tracks, block 1 the health, the others portions of the key points, camera by camera, and of the lists of partners. */
 static __global__ void __launch_bounds__(THREADS) report_k(const vf_step s, int blocks_a_camera)
 {
     vf_report_memory &m = s.memory->report;
@@ -133,6 +152,7 @@ static __global__ void __launch_bounds__(THREADS) report_k(const vf_step s, int 
         if (threadIdx.x < VF_WARP) put_health(s, out);
     } else {
         const int camera = (block - 2) / blocks_a_camera, count = vf_keypoints(&s, s.memory->select.count[camera]);
+        put_partners(s, out, block - 2, gridDim.x - 2);
         for (int first = (block - 2) % blocks_a_camera * PORTION; first < count; first += blocks_a_camera * PORTION)
             put_keypoints(s, camera, first, count, out);
     }

@@ -50,7 +50,9 @@ static uint64_t mix_track(uint64_t d, const vfront_track_t *t)
     d = mix_float(d, t->residual_grey);
     d = mix_number(d, t->age, 4);
     d = mix_number(d, t->level, 4);
-    return mix_number(d, t->score, 4);
+    d = mix_number(d, t->score, 4);
+    for (int i = 0; i < 3; i++) d = mix_float(d, t->bearing[i]);
+    return d;
 }
 
 static uint64_t mix_lost(uint64_t d, const vfront_lost_t *l)
@@ -70,7 +72,9 @@ static uint64_t mix_keypoint(uint64_t d, const vfront_keypoint_t *k)
     d = mix_number(d, k->score, 4);
     d = mix_number(d, k->cell, 2);
     d = mix_number(d, k->level, 1);
-    return mix_number(d, k->weak, 1);
+    d = mix_number(d, k->weak, 1);
+    for (int i = 0; i < 3; i++) d = mix_float(d, k->bearing[i]);
+    return d;
 }
 
 #if VFRONT_DESCRIPTORS
@@ -78,6 +82,29 @@ static uint64_t mix_descriptor(uint64_t d, const vfront_descriptor_t *descriptor
 {
     for (int i = 0; i < 8; i++) d = mix_number(d, descriptor->word[i], 4);
     return d;
+}
+#endif
+
+#if VFRONT_STEREO
+static uint64_t mix_depth(uint64_t d, const vfront_depth_t *p)
+{
+    d = mix_number(d, p->keypoint, 2);
+    d = mix_number(d, p->partner, 2);
+    d = mix_number(d, p->distance, 2);
+    d = mix_float(d, p->x_px);
+    d = mix_float(d, p->y_px);
+    d = mix_float(d, p->depth_m);
+    return mix_float(d, p->sigma_m);
+}
+#endif
+
+#if VFRONT_MATCHES
+static uint64_t mix_match(uint64_t d, const vfront_match_t *m)
+{
+    d = mix_number(d, m->keypoint, 2);
+    d = mix_number(d, m->before, 2);
+    d = mix_number(d, m->distance, 2);
+    return mix_number(d, m->second, 2);
 }
 #endif
 
@@ -100,5 +127,13 @@ uint64_t vfront_digest(const vfront_result_t *r)
         for (uint32_t i = 0; i < r->descriptors_count[c]; i++) d = mix_descriptor(d, &r->descriptors[c][i]);
 #endif
     }
+    d = mix_number(d, r->depths_count, 4);
+#if VFRONT_STEREO
+    for (uint32_t i = 0; i < r->depths_count; i++) d = mix_depth(d, &r->depths[i]);
+#endif
+    d = mix_number(d, r->matches_count, 4);
+#if VFRONT_MATCHES
+    for (uint32_t i = 0; i < r->matches_count; i++) d = mix_match(d, &r->matches[i]);
+#endif
     return d;
 }
