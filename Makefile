@@ -123,7 +123,7 @@ $(BUILD)/replay: $(addprefix $(EXAMPLE)/,replay.o record.o dataset.o calibration
 TEST    := $(BUILD)/tests
 SMALL   := $(BUILD)/small
 FAKE    := $(BUILD)/fake
-PARTS   := lens
+PARTS   := lens# what is no stage
 ORACLES := ingest pyramid scale detect refill select describe report track $(PARTS)
 PORTS   := api same alloc
 T_CFLAGS = -std=c11 -O2 -g $(WARN) -ffp-contract=off -fno-math-errno -I. $(SAN) -MMD -MP

@@ -6,7 +6,8 @@
 
 #include "vf.h"
 
-/** A camera's lens, made once for many rays. Its radial function is u N(u^2) / D(u^2), with u the radius X / Z, or the angle to the axis. */
+/** A camera's lens, made once for many rays. Its radial function is u N(u^2) / D(u^2), with u the tangent of the angle
+ *  to the axis, or that angle itself. */
 struct vf_lens {
     double fx_px, fy_px, cx_px, cy_px;
     double n[5], d[4];

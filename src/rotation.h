@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* How cameras sit to each other; the rotation between two frames, from a given matrix or from gyro readings, and the homography it means for the picture. Runs on
- * the host, once a frame at most, in double precision and without libm, so it gives the same bits everywhere. */
+/* How cameras sit to each other; the rotation between two frames, from a given matrix or from gyro readings, and the homography it
+ * means for the picture. Runs on the host, once a frame at most, in double precision and without libm, so it gives the same bits
+ * everywhere. */
 #ifndef VF_ROTATION_H
 #define VF_ROTATION_H
 

@@ -242,7 +242,7 @@ static void init_distortion(void **state)
                     init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION, name);
                 }
                 rig = start;
-                rig.camera[c].distortion[k] = 1e-9;
+                rig.camera[c].distortion[k] = lens == VFRONT_LENS_EQUIDISTANT && k == 2 ? 1.5 : 1e-9; /* k3, and no p1 */
                 snprintf(name, sizeof name, "no such number: rig.camera[%d].distortion[%d]", c, k);
                 if (k >= numbers[lens]) {
                     init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION, name);
@@ -349,13 +349,15 @@ static void init_one_place(void **state)
 {
     (void)state;
     vfront_rig_t rig = good_rig();
-    for (int c = 0; c < VFRONT_CAMERAS; c++) {
-        const double R[9] = {1.0002, 0, 0, 0, 1, 0, 0, 0, 1}, t[3] = {80, 1, 2};
-        memcpy(rig.camera[c].R_cam_imu, R, sizeof R);
-        memcpy(rig.camera[c].t_cam_imu_m, t, sizeof t);
+    for (int side = -1; side <= 1; side++) {
+        for (int c = 0; c < VFRONT_CAMERAS; c++) {
+            const double R[9] = {1.0002, 0, 0, 0, 1, 0, 0, 0, 1}, t[3] = {80 * side, 1, 2};
+            memcpy(rig.camera[c].R_cam_imu, R, sizeof R);
+            memcpy(rig.camera[c].t_cam_imu_m, t, sizeof t);
+        }
+        assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_OK);
+        vfront_shutdown(&pair_vf);
     }
-    assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_OK);
-    vfront_shutdown(&pair_vf);
     still_starts();
 }
 

@@ -489,6 +489,57 @@ static void first_turn(void **state)
     sees_not(&c, 1.001, 0, 1);
 }
 
+/** Where decentering outweighs all else the picture folds, along one axis and then along both. */
+static void folds(void **state)
+{
+    (void)state;
+    vfront_camera_t c = plain(VFRONT_LENS_RADTAN);
+    c.distortion[3] = 0.2; /* x + 0.6 x^2, (1 + 0.4 x) y: they turn at x = -1 / 1.2 and x = -2.5 */
+    sees(&c, 3, 0, 1, 320.5 + 300 * (3 + 0.6 * 9), 239.25);
+    sees(&c, -0.83, 0, 1, 320.5 + 300 * (-0.83 + 0.6 * 0.83 * 0.83), 239.25);
+    sees_not(&c, -0.84, 0, 1);
+    sees_not(&c, -2.4, 0, 1);
+    sees_not(&c, -5, 0, 1);
+    no_ray_at(&c, 320.5 - 300 * 0.4167, 239.25); /* the turn is at 1 / 2.4 */
+}
+
+/** Numbers that a lens does not have play no part, even where nobody checked them. */
+static void other_numbers(void **state)
+{
+    (void)state;
+    for (int lens = 0; lens < 3; lens++) {
+        vfront_camera_t c = plain((vfront_lens_t)lens);
+        const double ray[3] = {0.4, 0.3, 1};
+        double a[2], b[2];
+        for (int i = 0; i < 8; i++) {
+            assert_int_equal(vfront_lens_project(&c, ray, a), 1);
+            c.distortion[i] = 0.01;
+            assert_int_equal(vfront_lens_project(&c, ray, b), 1);
+            assert_int_equal(a[0] == b[0] && a[1] == b[1], i >= vf_lens_numbers((vfront_lens_t)lens));
+        }
+    }
+}
+
+/** Newton's steps alone, each within the bounds, run in circles at these pixels. */
+static void circles(void **state)
+{
+    (void)state;
+    const vfront_camera_t radtan = {.fx_px = 757.45990814498373, .fy_px = 757.03038563415691, .cx_px = 995.61333497771977, .cy_px = 557.44424014321555,
+                                    .distortion = {0.58308541491112276, 0.011542370580194472, 0, 0, -0.04654629902473368}};
+    const vfront_camera_t fisheye = {.fx_px = 698.16496294868386, .fy_px = 714.48561633606244, .cx_px = 718.7987870201116, .cy_px = 615.74634721621749,
+                                     .lens = VFRONT_LENS_EQUIDISTANT,
+                                     .distortion = {0.043521878095655081, 0.014542843164780699, 0.00061209764729006685, -0.00047246532718339343}};
+    const double px[2][2] = {{1721.9039690609266, -381.24077770224261}, {2131.6464236309776, -301.53131993125368}};
+    for (int i = 0; i < 2; i++) {
+        const vfront_camera_t *c = i ? &fisheye : &radtan;
+        double bearing[3];
+        real back[2];
+        assert_int_equal(vfront_lens_bearing(c, px[i], bearing), 1);
+        project(c, bearing, back);
+        assert_true(distance(px[i], back) < 1e-9L);
+    }
+}
+
 /** A ray straight through the axis, in either direction of calling. */
 static void axis(void **state)
 {
@@ -595,14 +646,20 @@ static void angles(void **state)
         vf_sincos(t, &s, &c);
         assert_true(fabsl(s - sinl(t)) <= 4e-16L * t && fabsl(vf_atan2(t, 1) - atan2l(t, 1)) <= 4e-16L * t && vf_atan2(-t, 1) == -vf_atan2(t, 1));
     }
+    double s, c;
+    vf_sincos(1.5707963267948966, &s, &c); /* these doubles are not pi / 2 and pi */
+    assert_true(s == 1 && c == 6.123233995736766e-17);
+    vf_sincos(-3.1415926535897931, &s, &c);
+    assert_true(s == -1.2246467991473532e-16 && c == -1);
     assert_true(vf_atan2(0, 0) == 0 && vf_atan2(0, 5) == 0 && vf_atan2(5, 0) == 1.5707963267948966 && vf_atan2(0, -5) == 3.1415926535897931);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(angles), cmocka_unit_test(known_answers), cmocka_unit_test(first_turn),   cmocka_unit_test(axis),   cmocka_unit_test(no_rays),
-        cmocka_unit_test(no_lens), cmocka_unit_test(one_and_many), cmocka_unit_test(definitions), cmocka_unit_test(ends),
+        cmocka_unit_test(angles), cmocka_unit_test(known_answers), cmocka_unit_test(first_turn),   cmocka_unit_test(folds),  cmocka_unit_test(circles),
+        cmocka_unit_test(axis),    cmocka_unit_test(other_numbers), cmocka_unit_test(no_rays),      cmocka_unit_test(no_lens),
+        cmocka_unit_test(one_and_many), cmocka_unit_test(definitions), cmocka_unit_test(ends),
     };
     return cmocka_run_group_tests_name("lens", tests, NULL, NULL);
 }
