@@ -5,8 +5,8 @@
 
 #include "describe_pattern.h"
 
-/** Sides of the squares of pixels that a key point is described from. */
-#define DISC_SIDE (2 * VF_DISC + 1)
+/** Sides of the squares of pixels that a key point is described from. One row and column more than the disc has make whole vectors. */
+#define DISC_SIDE (2 * VF_DISC + 2)
 #define REACH_SIDE (2 * VF_REACH + 1)
 
 static const int8_t pattern[256][4] = {VF_PATTERN_PAIRS};
@@ -28,25 +28,42 @@ static const uint8_t *square(const uint8_t *pixels, const struct vf_level *l, in
     return room;
 }
 
-VF_HOT static void add_disc_row(int32_t *restrict mx, int32_t *restrict sum, const uint8_t *restrict row, int32_t half)
+/** All ones in the columns of a square's row that lie within `half` px of its middle. */
+#define IN(half, u) (u) <= (half) && (u) >= -(half) ? -1 : 0
+#define IN4(half, u) IN(half, u), IN(half, u + 1), IN(half, u + 2), IN(half, u + 3)
+#define ROW(half) \
+    {IN4(half, -16), IN4(half, -12), IN4(half, -8), IN4(half, -4), IN4(half, 0), IN4(half, 4), IN4(half, 8), IN4(half, 12)}
+static const int16_t within[VF_DISC + 1][DISC_SIDE] = {ROW(0), ROW(1), ROW(2),  ROW(3),  ROW(4),  ROW(5),  ROW(6),  ROW(7),
+                                                       ROW(8), ROW(9), ROW(10), ROW(11), ROW(12), ROW(13), ROW(14), ROW(15)};
+
+/** Sums down the columns of the disc around `middle`: of grey levels, and of those times their rows. A row and its mirror image are
+ *  added together; all columns of the square are read, and what lies outside the disc is taken out. */
+VF_HOT static void sum_columns(int16_t *restrict sum, int16_t *restrict sum_v, const uint8_t *restrict middle, ptrdiff_t pitch)
 {
-    int32_t x = 0, all = 0;
-    for (int32_t u = -half; u <= half; u++) {
-        x += u * row[u];
-        all += row[u];
+    for (int k = 0; k < DISC_SIDE; k++) {
+        sum[k] = middle[k - DISC_SIDE / 2];
+        sum_v[k] = 0;
     }
-    *mx += x;
-    *sum = all;
+    for (int16_t v = 1; v <= VF_DISC; v++) {
+        const uint8_t *above = middle - v * pitch - DISC_SIDE / 2, *below = middle + v * pitch - DISC_SIDE / 2;
+        const int16_t *in = within[vf_disc_half(v)];
+        for (int k = 0; k < DISC_SIDE; k++) sum[k] = (int16_t)(sum[k] + ((above[k] + below[k]) & in[k]));
+        for (int k = 0; k < DISC_SIDE; k++) {
+            const int16_t difference = (int16_t)(below[k] - above[k]);
+            sum_v[k] = (int16_t)(sum_v[k] + (int16_t)(v * (difference & in[k])));
+        }
+    }
 }
 
 /** First moments of the disc in the middle of a square. */
 static void moments(const uint8_t *disc, ptrdiff_t pitch, int32_t *mx, int32_t *my)
 {
+    int16_t sum[DISC_SIDE], sum_v[DISC_SIDE];
+    sum_columns(sum, sum_v, disc + DISC_SIDE / 2 * (pitch + 1), pitch);
     *mx = *my = 0;
-    for (int32_t v = -VF_DISC; v <= VF_DISC; v++) {
-        int32_t sum;
-        add_disc_row(mx, &sum, disc + (v + VF_DISC) * pitch + VF_DISC, vf_disc_half(v));
-        *my += v * sum;
+    for (int32_t k = 1; k < DISC_SIDE; k++) {
+        *mx += (k - DISC_SIDE / 2) * sum[k];
+        *my += sum_v[k];
     }
 }
 
@@ -64,7 +81,7 @@ static vfront_descriptor_t compare_pairs(const uint8_t *smooth, ptrdiff_t pitch,
     for (int32_t i = 0; i < 8; i++) {
         const int32_t *pair = offset + 64 * i;
         uint32_t word = 0;
-        for (int32_t k = 0; k < 32; k++) word |= (uint32_t)(centre[pair[2 * k]] < centre[pair[2 * k + 1]]) << k;
+        for (int32_t k = 31; k >= 0; k--) word = 2 * word + (centre[pair[2 * k]] < centre[pair[2 * k + 1]]);
         d.word[i] = word;
     }
     return d;
