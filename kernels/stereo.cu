@@ -98,74 +98,81 @@ static __device__ __forceinline__ void load_box(uint32_t *to, const uint8_t *pix
     }
 }
 
-/** The window of camera 0: a lane has every 32nd pixel. Returns the sum. */
-static __device__ __forceinline__ int read_left(int grey[TURNS], const uint8_t *centre, int pitch, int lane)
+/** A window, of which a lane has every 32nd pixel; first: its upper left one. */
+struct window {
+    int grey[TURNS], sum;
+};
+static __device__ __forceinline__ window read_window(const uint8_t *first, int pitch, int u, int v, int lane)
 {
+    window w;
     int sum = 0;
 #pragma unroll
     for (int t = 0; t < TURNS; t++) {
         const int k = t * VF_WARP + lane;
-        grey[t] = k < VF_SIDE * VF_SIDE ? 16 * centre[(k / VF_SIDE - VF_HALF) * pitch + k % VF_SIDE - VF_HALF] : 0;
-        sum += grey[t];
+        w.grey[t] = k < VF_SIDE * VF_SIDE ? vf_stereo_between(first + k / VF_SIDE * pitch + k % VF_SIDE, pitch, u & 255, v & 255) : 0;
+        sum += w.grey[t];
     }
-    return vf_warp_sum(sum);
+    w.sum = vf_warp_sum(sum);
+    return w;
 }
 
-/** Cost of one window of camera 1, whose upper left pixel is at. */
-static __device__ __forceinline__ uint32_t compare(const int left[TURNS], int left_sum, const uint8_t *at, int fu, int fv, int lane)
+static __device__ __forceinline__ uint32_t compare(const window &left, const window &right, int lane)
 {
-    int right[TURNS], sum = 0;
     uint32_t cost = 0;
 #pragma unroll
-    for (int t = 0; t < TURNS; t++) {
-        const int k = t * VF_WARP + lane;
-        right[t] = k < VF_SIDE * VF_SIDE ? vf_stereo_between(at + k / VF_SIDE * (4 * BOX_WORDS) + k % VF_SIDE, 4 * BOX_WORDS, fu, fv) : 0;
-        sum += right[t];
-    }
-    sum = vf_warp_sum(sum);
-#pragma unroll
     for (int t = 0; t < TURNS; t++)
-        if (t * VF_WARP + lane < VF_SIDE * VF_SIDE) cost += vf_stereo_difference(left[t], left_sum, right[t], sum);
+        if (t * VF_WARP + lane < VF_SIDE * VF_SIDE) cost += vf_stereo_difference(left.grey[t], left.sum, right.grey[t], right.sum);
     return (uint32_t)vf_warp_sum((int)cost);
 }
 
-/** The least cost over all shifts, and where; false when a window is outside its level, or the least is not between others. */
-struct valley {
-    uint32_t cost;
-    float shift;
-};
-static __device__ __forceinline__ bool find_valley(const vf_step &s, const vf_point &a, const vf_strip &strip, uint32_t *box, int lane, valley *found)
+/** Finds the place along a strip. Returns its cost, or VF_NONE when there is none. */
+static __device__ __forceinline__ uint32_t find_place(const vf_step &s, const vf_strip &strip, uint32_t *box, int lane, vf_seat *seat)
 {
-    const vf_level &l0 = s.geometry.scale[0][a.level], &l1 = s.geometry.scale[1][a.level];
-    const int u0 = (strip.u_q16 >> 16) - VF_HALF - VF_SHIFT, v0 = (strip.v_q16 >> 16) - VF_HALF - VF_SHIFT;
-    bool inside = vf_window_inside(&l0, a.u, a.v);
-    for (int k = -VF_SHIFT; k <= VF_SHIFT; k++) inside = inside && vf_window_inside(&l1, vf_strip_u(&strip, k) >> 16, vf_strip_v(&strip, k) >> 16);
-    if (!inside) return false;
-    load_box(box, vf_scale_pixels(&s, 1, a.level), l1, u0, v0, lane);
-    int left[TURNS];
-    const int left_sum = read_left(left, vf_scale_pixels(&s, 0, a.level) + a.v * l0.pitch + a.u, l0.pitch, lane);
+    const vf_level &l0 = s.geometry.scale[0][strip.level], &l1 = s.geometry.scale[1][strip.level];
+    const int u0 = ((strip.u_q16 + 128) >> 16) - VF_HALF - VF_SHIFT, v0 = ((strip.v_q16 + 128) >> 16) - VF_HALF - VF_SHIFT;
+    bool inside = vf_window_inside(&l0, strip.left_u >> 8, strip.left_v >> 8);
+    for (int k = -VF_SHIFT; k <= VF_SHIFT; k++) inside = inside && vf_window_inside(&l1, vf_strip_u(&strip, k) >> 8, vf_strip_v(&strip, k) >> 8);
+    if (!inside) return VF_NONE;
+    __syncwarp(); /* before these pixels overwrite others' */
+    load_box(box, vf_scale_pixels(&s, 1, strip.level), l1, u0, v0, lane);
+    const uint8_t *first = vf_scale_pixels(&s, 0, strip.level) + ((strip.left_v >> 8) - VF_HALF) * l0.pitch + (strip.left_u >> 8) - VF_HALF;
+    const window left = read_window(first, l0.pitch, strip.left_u, strip.left_v, lane);
     __syncwarp();
-    uint32_t cost[VF_SHIFTS];
-#pragma unroll
-    for (int k = 0; k < VF_SHIFTS; k++) {
-        const int u_q16 = vf_strip_u(&strip, k - VF_SHIFT), v_q16 = vf_strip_v(&strip, k - VF_SHIFT);
-        const uint8_t *at = reinterpret_cast<const uint8_t *>(box) + ((v_q16 >> 16) - VF_HALF - v0) * (4 * BOX_WORDS) + (u_q16 >> 16) - VF_HALF - (u0 & ~3);
-        cost[k] = compare(left, left_sum, at, u_q16 >> 8 & 255, v_q16 >> 8 & 255, lane);
-    }
-    uint32_t least = cost[0], before = 0, after = 0;
+    uint32_t least = VF_NONE, before = 0, after = 0, last = 0;
     int place = 0;
 #pragma unroll
-    for (int k = 1; k < VF_SHIFTS; k++) {
-        if (cost[k] >= least) continue;
-        least = cost[k];
-        place = k;
-        before = cost[k - 1];
-        after = k + 1 < VF_SHIFTS ? cost[k + 1] : 0;
+    for (int k = 0; k < VF_SHIFTS; k++) {
+        const int u = vf_strip_u(&strip, k - VF_SHIFT), v = vf_strip_v(&strip, k - VF_SHIFT);
+        first = reinterpret_cast<const uint8_t *>(box) + ((v >> 8) - VF_HALF - v0) * (4 * BOX_WORDS) + (u >> 8) - VF_HALF - (u0 & ~3);
+        const uint32_t cost = compare(left, read_window(first, 4 * BOX_WORDS, u, v, lane), lane);
+        after = k == place + 1 ? cost : after;
+        if (cost < least) {
+            least = cost;
+            place = k;
+            before = last;
+        }
+        last = cost;
     }
-    found->cost = least;
-    if (place == 0 || place == VF_SHIFTS - 1 || after == least) return false;
-    found->shift = (float)(place - VF_SHIFT) + vf_stereo_valley(before, least, after);
-    return true;
+    if (place == 0 || place == VF_SHIFTS - 1 || after == least) return VF_NONE;
+    *seat = vf_stereo_seat(&strip, (float)(place - VF_SHIFT) + vf_stereo_valley(before, least, after));
+    return least;
+}
+
+/** The depth of a point, first on its level, then on the finest. Returns its cost, or VF_NONE when there is none. */
+static __device__ __forceinline__ uint32_t find_depth(const vf_step &s, const vf_point &a, const vf_point &b, uint32_t *box, int lane,
+                                                      vfront_depth_t *depth)
+{
+    const vf_node *node = s.memory->bearing.node[1];
+    const vf_epipolar e = vf_stereo_epipolar(&s.geometry.pair, a.bearing);
+    vf_seat seat = {b.x_q16, b.y_q16};
+    vf_strip strip;
+    uint32_t cost = VF_NONE;
+    for (int pass = 0; pass < VF_PASSES(a.level); pass++) {
+        if (!vf_stereo_strip(&s, node, &e, &a, seat, pass ? 0 : a.level, &strip)) return VF_NONE;
+        cost = find_place(s, strip, box, lane, &seat);
+        if (cost == VF_NONE) return VF_NONE;
+    }
+    return vf_stereo_depth(&s, node, &e, &a, &strip, seat, depth) ? cost : VF_NONE;
 }
 
 static __global__ void __launch_bounds__(THREADS) place_k(const vf_step s)
@@ -173,29 +180,17 @@ static __global__ void __launch_bounds__(THREADS) place_k(const vf_step s)
     __shared__ uint32_t box[WARPS][BOX * BOX_WORDS];
     const int lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP, warps = gridDim.x * WARPS;
     const side left = side_of(s, 0), right = side_of(s, 1);
-    const vf_node *node = s.memory->bearing.node[1];
     vf_stereo_memory &m = s.memory->stereo;
     for (int i = blockIdx.x * WARPS + warp; i < left.count; i += warps) {
-        const uint32_t partner = m.found[i];
-        const int j = partner & 0xffff;
+        const uint32_t partner = m.found[i], j = partner & 0xffff;
+        const bool mutual = partner != VF_NONE && m.back[j] == vf_partner(partner >> 16, i);
         vfront_depth_t depth = {};
-        valley valley = {VF_NONE, 0.0f};
-        bool there = partner != VF_NONE && m.back[j] == vf_partner(partner >> 16, i);
-        if (there) {
-            const vf_point a = left.point[i], b = right.point[j];
-            const vf_epipolar e = vf_stereo_epipolar(&s.geometry.pair, a.bearing);
-            vf_strip strip;
-            there = vf_stereo_strip(&s, node, &e, &a, &b, &strip) && find_valley(s, a, strip, box[warp], lane, &valley)
-                    && vf_stereo_depth(&s, node, &e, &a, &b, &strip, valley.shift, &depth);
-        }
-        if (lane == 0) {
-            depth.keypoint = (uint16_t)i;
-            depth.partner = (uint16_t)j;
-            depth.distance = (uint16_t)(partner >> 16);
-            m.cost[i] = there ? valley.cost : VF_NONE;
-            if (there) m.candidate[i] = depth;
-        }
-        __syncwarp(); /* before the next point's pixels overwrite this one's */
+        const uint32_t cost = mutual ? find_depth(s, left.point[i], right.point[j], box[warp], lane, &depth) : VF_NONE;
+        depth.keypoint = (uint16_t)i;
+        depth.partner = (uint16_t)j;
+        depth.distance = (uint16_t)(partner >> 16);
+        if (lane == 0) m.cost[i] = cost;
+        if (lane == 0 && cost != VF_NONE) m.candidate[i] = depth;
     }
 }
 

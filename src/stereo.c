@@ -41,24 +41,18 @@ static uint32_t search(const struct vf_step *s, const struct side *left, const s
     return best != VF_NONE && vf_stands_out(&s->tuning, best >> 16, second) ? best : VF_NONE;
 }
 
-/** A window of camera 0, in 1/16 grey levels, and one of camera 1. */
+/** A window, in 1/16 grey levels. */
 struct window {
     int32_t grey[VF_SIDE * VF_SIDE], sum;
 };
-static void read_left(struct window *w, const uint8_t *centre, int32_t pitch)
+
+/** Reads the window around a place, in 1/256 px. */
+static void read_window(struct window *w, const uint8_t *pixels, int32_t pitch, int32_t u, int32_t v)
 {
+    const uint8_t *first = pixels + ((v >> 8) - VF_HALF) * pitch + (u >> 8) - VF_HALF;
     w->sum = 0;
     for (int32_t k = 0; k < VF_SIDE * VF_SIDE; k++) {
-        w->grey[k] = 16 * centre[(k / VF_SIDE - VF_HALF) * pitch + k % VF_SIDE - VF_HALF];
-        w->sum += w->grey[k];
-    }
-}
-static void read_right(struct window *w, const uint8_t *pixels, int32_t pitch, int32_t u_q16, int32_t v_q16)
-{
-    const uint8_t *centre = pixels + (v_q16 >> 16) * pitch + (u_q16 >> 16);
-    w->sum = 0;
-    for (int32_t k = 0; k < VF_SIDE * VF_SIDE; k++) {
-        w->grey[k] = vf_stereo_between(centre + (k / VF_SIDE - VF_HALF) * pitch + k % VF_SIDE - VF_HALF, pitch, u_q16 >> 8 & 255, v_q16 >> 8 & 255);
+        w->grey[k] = vf_stereo_between(first + k / VF_SIDE * pitch + k % VF_SIDE, pitch, u & 255, v & 255);
         w->sum += w->grey[k];
     }
 }
@@ -71,42 +65,55 @@ static uint32_t compare(const struct window *left, const struct window *right)
 }
 
 /** Costs of all shifts. Returns 0 when a window does not lie in its level. */
-static int compare_all(const struct vf_step *s, const struct vf_point *a, const struct vf_strip *strip, uint32_t cost[VF_SHIFTS])
+static int compare_all(const struct vf_step *s, const struct vf_strip *strip, uint32_t cost[VF_SHIFTS])
 {
-    const struct vf_level *l0 = &s->geometry.scale[0][a->level], *l1 = &s->geometry.scale[1][a->level];
+    const struct vf_level *l0 = &s->geometry.scale[0][strip->level], *l1 = &s->geometry.scale[1][strip->level];
     struct window left, right;
-    if (!vf_window_inside(l0, a->u, a->v)) return 0;
-    read_left(&left, vf_scale_pixels(s, 0, a->level) + a->v * l0->pitch + a->u, l0->pitch);
+    if (!vf_window_inside(l0, strip->left_u >> 8, strip->left_v >> 8)) return 0;
+    read_window(&left, vf_scale_pixels(s, 0, strip->level), l0->pitch, strip->left_u, strip->left_v);
     for (int32_t k = 0; k < VF_SHIFTS; k++) {
-        const int32_t u_q16 = vf_strip_u(strip, k - VF_SHIFT), v_q16 = vf_strip_v(strip, k - VF_SHIFT);
-        if (!vf_window_inside(l1, u_q16 >> 16, v_q16 >> 16)) return 0;
-        read_right(&right, vf_scale_pixels(s, 1, a->level), l1->pitch, u_q16, v_q16);
+        const int32_t u = vf_strip_u(strip, k - VF_SHIFT), v = vf_strip_v(strip, k - VF_SHIFT);
+        if (!vf_window_inside(l1, u >> 8, v >> 8)) return 0;
+        read_window(&right, vf_scale_pixels(s, 1, strip->level), l1->pitch, u, v);
         cost[k] = compare(&left, &right);
     }
     return 1;
 }
 
-/** The depth of point i from its partner. Returns its cost, or VF_NONE when there is no depth. */
+/** Finds the place along a strip. Returns its cost, or VF_NONE when there is none. */
+static uint32_t find_place(const struct vf_step *s, const struct vf_strip *strip, struct vf_seat *seat)
+{
+    uint32_t cost[VF_SHIFTS];
+    int32_t least = 0;
+    if (!compare_all(s, strip, cost)) return VF_NONE;
+    for (int32_t k = 1; k < VF_SHIFTS; k++) least = cost[k] < cost[least] ? k : least;
+    if (least == 0 || least == VF_SHIFTS - 1 || cost[least + 1] == cost[least]) return VF_NONE;
+    *seat = vf_stereo_seat(strip, (float)(least - VF_SHIFT) + vf_stereo_valley(cost[least - 1], cost[least], cost[least + 1]));
+    return cost[least];
+}
+
+/** The depth of point i from its partner, first on the point's level, then on the finest. Returns its cost, or VF_NONE when there is no depth. */
 static uint32_t refine(const struct vf_step *s, const struct side *left, const struct side *right, uint32_t i, vfront_depth_t *out)
 {
     const uint32_t found = s->memory->stereo.found[i], j = found & 0xffff;
     if (found == VF_NONE || s->memory->stereo.back[j] != vf_partner(found >> 16, i)) return VF_NONE;
-    const struct vf_point *a = &left->point[i], *b = &right->point[j];
+    const struct vf_point *a = &left->point[i];
     const struct vf_node *node = s->memory->bearing.node[1];
     const struct vf_epipolar e = vf_stereo_epipolar(&s->geometry.pair, a->bearing);
+    struct vf_seat seat = {right->point[j].x_q16, right->point[j].y_q16};
     struct vf_strip strip;
-    uint32_t cost[VF_SHIFTS];
-    if (!vf_stereo_strip(s, node, &e, a, b, &strip) || !compare_all(s, a, &strip, cost)) return VF_NONE;
-    int32_t least = 0;
-    for (int32_t k = 1; k < VF_SHIFTS; k++) least = cost[k] < cost[least] ? k : least;
-    if (least == 0 || least == VF_SHIFTS - 1 || cost[least + 1] == cost[least]) return VF_NONE;
-    const float shift = (float)(least - VF_SHIFT) + vf_stereo_valley(cost[least - 1], cost[least], cost[least + 1]);
-    if (!vf_stereo_depth(s, node, &e, a, b, &strip, shift, out)) return VF_NONE;
+    uint32_t cost = VF_NONE;
+    for (int32_t pass = 0; pass < VF_PASSES(a->level); pass++) {
+        if (!vf_stereo_strip(s, node, &e, a, seat, pass ? 0 : a->level, &strip)) return VF_NONE;
+        cost = find_place(s, &strip, &seat);
+        if (cost == VF_NONE) return VF_NONE;
+    }
+    if (!vf_stereo_depth(s, node, &e, a, &strip, seat, out)) return VF_NONE;
     out->keypoint = (uint16_t)i;
     out->partner = (uint16_t)j;
     out->distance = (uint16_t)(found >> 16);
     out->reserved = 0;
-    return cost[least];
+    return cost;
 }
 
 /** The least of the greater half of the costs there are: the median. */

@@ -115,11 +115,19 @@ VF_FN uint32_t vf_partner(uint32_t distance, uint32_t index) { return distance <
 
 /* ---- place, to sub-pixel --------------------------------------------------------------------------------------------------- */
 
-/** Where windows lie in camera 1, on the point's level. */
+/** A place of level 0. */
+struct vf_seat {
+    int32_t x_q16, y_q16;
+};
+
+/** Where windows lie on a level: around the point in camera 0, and along its epipolar line in camera 1. */
 struct vf_strip {
-    int32_t u_q16, v_q16;     /* centre of the window that is not shifted */
-    float along_u, along_v;   /* unit vector, towards nearer [px of the level] */
-    float moved_x, moved_y;   /* from the partner to that centre [px of level 0] */
+    int32_t level;
+    float step;               /* size of its pixels [px of level 0] */
+    int32_t left_u, left_v;   /* centre of the window of camera 0 [1/256 px of the level] */
+    int32_t u_q16, v_q16;     /* centre of the window of camera 1 that is not shifted [px of the level] */
+    float along_u, along_v;   /* unit vector along the line, towards nearer */
+    struct vf_seat seat;      /* that centre on level 0 */
     float slope;              /* by how much the component along `nearer` grows [a px of level 0] */
 };
 
@@ -129,36 +137,56 @@ VF_FN int32_t vf_stereo_level_q16(int32_t x_q16, uint32_t step_q16)
     return (int32_t)(((int64_t)x_q16 + 0x8000) * 65536 / (int64_t)step_q16) - 0x8000;
 }
 
-/** Moves the partner onto the epipolar line. `node`: the grid of bearings of camera 1. Returns 0 when there is no such line there. */
+/** Lays a strip on a level, from a place in camera 1 moved onto the epipolar line of point a. `node`: the grid of bearings of camera 1.
+ *  Returns 0 when there is no such line there. */
 VF_FN int vf_stereo_strip(const struct vf_step *s, const struct vf_node *node, const struct vf_epipolar *e, const struct vf_point *a,
-                          const struct vf_point *b, struct vf_strip *strip)
+                          struct vf_seat from, int32_t level, struct vf_strip *strip)
 {
-    float right[3], down[3];
-    vf_bearing_at(s, node, 1, b->x_q16 + 65536, b->y_q16, right);
-    vf_bearing_at(s, node, 1, b->x_q16, b->y_q16 + 65536, down);
+    float here[3], right[3], down[3];
+    vf_bearing_at(s, node, 1, from.x_q16, from.y_q16, here);
+    vf_bearing_at(s, node, 1, from.x_q16 + 65536, from.y_q16, right);
+    vf_bearing_at(s, node, 1, from.x_q16, from.y_q16 + 65536, down);
     for (int k = 0; k < 3; k++) {
-        right[k] -= b->bearing[k];
-        down[k] -= b->bearing[k];
+        right[k] -= here[k];
+        down[k] -= here[k];
     }
-    const float off = vf_dot(e->normal, b->bearing), gx = vf_dot(e->normal, right), gy = vf_dot(e->normal, down);
+    const float off = vf_dot(e->normal, here), gx = vf_dot(e->normal, right), gy = vf_dot(e->normal, down);
     const float square = gx * gx + gy * gy, length = sqrtf(square);
     if (!(length > 0.0f)) return 0;
     const float ex = gy / length, ey = -gx / length, slope = vf_dot(e->nearer, right) * ex + vf_dot(e->nearer, down) * ey;
+    const float moved_x = -off * gx / square, moved_y = -off * gy / square;
+    const float limit = 1024.0f; /* so that all that follows fits its integers; the band is far smaller */
+    if (!(moved_x < limit && moved_x > -limit && moved_y < limit && moved_y > -limit)) return 0;
+    const uint32_t step_q16 = s->geometry.step_q16[level];
+    strip->level = level;
+    strip->step = (float)step_q16 * (1.0f / 65536.0f);
+    strip->left_u = (vf_stereo_level_q16(a->x_q16, step_q16) + 128) >> 8;
+    strip->left_v = (vf_stereo_level_q16(a->y_q16, step_q16) + 128) >> 8;
     strip->along_u = slope < 0.0f ? -ex : ex;
     strip->along_v = slope < 0.0f ? -ey : ey;
     strip->slope = slope < 0.0f ? -slope : slope;
-    strip->moved_x = -off * gx / square;
-    strip->moved_y = -off * gy / square;
-    const float limit = 1024.0f; /* so that all that follows fits its integers; the band is far smaller */
-    if (!(strip->moved_x < limit && strip->moved_x > -limit && strip->moved_y < limit && strip->moved_y > -limit)) return 0;
-    strip->u_q16 = vf_stereo_level_q16(b->x_q16, s->geometry.step_q16[a->level]) + vf_round(strip->moved_x / a->step * 65536.0f);
-    strip->v_q16 = vf_stereo_level_q16(b->y_q16, s->geometry.step_q16[a->level]) + vf_round(strip->moved_y / a->step * 65536.0f);
+    strip->seat.x_q16 = from.x_q16 + vf_round(moved_x * 65536.0f);
+    strip->seat.y_q16 = from.y_q16 + vf_round(moved_y * 65536.0f);
+    strip->u_q16 = vf_stereo_level_q16(strip->seat.x_q16, step_q16);
+    strip->v_q16 = vf_stereo_level_q16(strip->seat.y_q16, step_q16);
     return 1;
 }
 
-/** Centre of a shifted window. */
-VF_FN int32_t vf_strip_u(const struct vf_strip *strip, int32_t shift) { return strip->u_q16 + vf_round((float)shift * strip->along_u * 65536.0f); }
-VF_FN int32_t vf_strip_v(const struct vf_strip *strip, int32_t shift) { return strip->v_q16 + vf_round((float)shift * strip->along_v * 65536.0f); }
+/** Level 0 place of a shift, which need not be whole. */
+VF_FN struct vf_seat vf_stereo_seat(const struct vf_strip *strip, float shift)
+{
+    struct vf_seat seat;
+    seat.x_q16 = strip->seat.x_q16 + vf_round(shift * strip->along_u * strip->step * 65536.0f);
+    seat.y_q16 = strip->seat.y_q16 + vf_round(shift * strip->along_v * strip->step * 65536.0f);
+    return seat;
+}
+
+/** Centre of a shifted window [1/256 px of the level]. */
+VF_FN int32_t vf_strip_u(const struct vf_strip *strip, int32_t shift) { return (strip->u_q16 + vf_round((float)shift * strip->along_u * 65536.0f) + 128) >> 8; }
+VF_FN int32_t vf_strip_v(const struct vf_strip *strip, int32_t shift) { return (strip->v_q16 + vf_round((float)shift * strip->along_v * 65536.0f) + 128) >> 8; }
+
+/** Places are found on the level of the point, then on the finest. */
+#define VF_PASSES(level) ((level) > 0 ? 2 : 1)
 
 /** Whether a window around a place, and one pixel more, lies in a level. */
 VF_FN int vf_window_inside(const struct vf_level *l, int32_t u, int32_t v)
@@ -186,15 +214,13 @@ VF_FN float vf_stereo_valley(uint32_t before, uint32_t least, uint32_t after)
     return (b - a) / (2.0f * (b + a));
 }
 
-/** Depth of point a, when what surrounds it is found `shift` pixels of its level along the strip. Returns 0 when it is too far for one. */
+/** Depth of point a, when what surrounds it is found at a place of camera 1. Returns 0 when it is too far for one. */
 VF_FN int vf_stereo_depth(const struct vf_step *s, const struct vf_node *node, const struct vf_epipolar *e, const struct vf_point *a,
-                          const struct vf_point *b, const struct vf_strip *strip, float shift, vfront_depth_t *out)
+                          const struct vf_strip *strip, struct vf_seat seat, vfront_depth_t *out)
 {
     const struct vf_pair *pair = &s->geometry.pair;
-    const int32_t x_q16 = b->x_q16 + vf_round((strip->moved_x + shift * strip->along_u * a->step) * 65536.0f);
-    const int32_t y_q16 = b->y_q16 + vf_round((strip->moved_y + shift * strip->along_v * a->step) * 65536.0f);
     float bearing[3];
-    vf_bearing_at(s, node, 1, x_q16, y_q16, bearing);
+    vf_bearing_at(s, node, 1, seat.x_q16, seat.y_q16, bearing);
     const float forward = vf_dot(e->far, bearing), along = vf_dot(e->nearer, bearing);
     if (!(forward > 0.0f) || !(along * s->geometry.focal_px[1] * 1000.0f >= (float)s->tuning.stereo_least_mpx * forward)) return 0;
     const float tangent = along / forward, sideways = vf_dot(pair->epipole, e->nearer) / tangent;
@@ -202,8 +228,8 @@ VF_FN int vf_stereo_depth(const struct vf_step *s, const struct vf_node *node, c
     const float sigma_px = (float)s->tuning.stereo_sigma_mpx * 0.001f * a->step;
     const float sigma_m = pair->baseline_m * sideways / tangent * (strip->slope / (forward * forward * forward)) * sigma_px;
     if (!(range_m > 0.0f)) return 0;
-    out->x_px = (float)x_q16 * (1.0f / 65536.0f);
-    out->y_px = (float)y_q16 * (1.0f / 65536.0f);
+    out->x_px = (float)seat.x_q16 * (1.0f / 65536.0f);
+    out->y_px = (float)seat.y_q16 * (1.0f / 65536.0f);
     out->depth_m = range_m * a->bearing[2];
     out->sigma_m = sigma_m * (a->bearing[2] < 0.0f ? -a->bearing[2] : a->bearing[2]);
     return 1;
