@@ -70,8 +70,10 @@ static __global__ void __launch_bounds__(THREADS) search_k(const vf_step s)
         __syncthreads();
         const auto each_possible = [&](auto work) {
 #pragma unroll 4
-            for (int j = thread; j < right.count; j += THREADS)
-                if (vf_stereo_may(&bounds, &e, &a, angle, &right.point[j], right.angle[j])) work(j);
+            for (int j = thread; j < right.count; j += THREADS) {
+                const vf_point b = right.point[j];
+                if (vf_stereo_may(&bounds, &e, a.step, a.level, angle, b.bearing, b.step, b.level, right.angle[j])) work(j);
+            }
         };
         const auto each_listed = [&](auto work) {
             for (int k = thread; k < count; k += THREADS) work(list[k]);

@@ -79,8 +79,8 @@ VF_FN uint32_t vf_describe_distance(const vfront_descriptor_t *a, const vfront_d
 /** How far two angles of -pi..pi are apart, 0..pi. */
 VF_FN float vf_describe_apart(float a, float b)
 {
-    const float d = a > b ? a - b : b - a;
-    return d > 3.141592654f ? 6.283185307f - d : d;
+    const float d = fabsf(a - b), round = 6.283185307f - d;
+    return d < round ? d : round;
 }
 
 #endif

@@ -18,27 +18,88 @@ static struct side side_of(const struct vf_step *s, int32_t camera)
     return side;
 }
 
-/** Looks for the partner of point i, and tells all that it looks at. Returns distance and index, or VF_NONE. */
-static uint32_t search(const struct vf_step *s, const struct side *left, const struct side *right, const struct vf_stereo_bounds *bounds,
-                       uint32_t i)
+/** Some points of camera 1, field by field, so that compilers make vectors of the test whether they may be partners. */
+#define GROUP 256
+struct group {
+    float x[GROUP], y[GROUP], z[GROUP], step[GROUP], angle[GROUP];
+    int32_t level[GROUP], may[GROUP];
+    uint32_t first, count;
+};
+
+static void gather(struct group *g, const struct side *right, uint32_t first)
 {
-    const struct vf_epipolar e = vf_stereo_epipolar(&s->geometry.pair, left->point[i].bearing);
-    uint32_t best = VF_NONE, second = 256;
-    for (uint32_t j = 0; j < right->count; j++) {
-        if (!vf_stereo_may(bounds, &e, &left->point[i], left->angle[i], &right->point[j], right->angle[j])) continue;
-        const uint32_t distance = vf_describe_distance(&left->descriptor[i], &right->descriptor[j]);
-        if (distance > bounds->distance) continue;
-        uint32_t *back = &s->memory->stereo.back[j];
-        if (vf_partner(distance, i) < *back) *back = vf_partner(distance, i);
-        if (vf_partner(distance, j) < best) best = vf_partner(distance, j);
+    g->first = first;
+    g->count = right->count - first < GROUP ? right->count - first : GROUP;
+    for (uint32_t k = 0; k < g->count; k++) {
+        const struct vf_point *b = &right->point[first + k];
+        g->x[k] = b->bearing[0];
+        g->y[k] = b->bearing[1];
+        g->z[k] = b->bearing[2];
+        g->step[k] = b->step;
+        g->level[k] = b->level;
+        g->angle[k] = right->angle[first + k];
     }
-    for (uint32_t j = 0; j < right->count && best != VF_NONE; j++) {
-        if (!vf_elsewhere(&right->point[best & 0xffff], &right->point[j])) continue;
-        if (!vf_stereo_may(bounds, &e, &left->point[i], left->angle[i], &right->point[j], right->angle[j])) continue;
-        const uint32_t distance = vf_describe_distance(&left->descriptor[i], &right->descriptor[j]);
-        second = distance < second ? distance : second;
+}
+
+/** Fills in which of a group may be partners of a point. */
+static void test_group(struct group *restrict g, const struct vf_stereo_bounds *bounds, const struct vf_epipolar *epipolar,
+                       const struct vf_point *point, float angle)
+{
+    const struct vf_epipolar e = *epipolar;
+    const struct vf_stereo_bounds limit = *bounds;
+    const struct vf_point a = *point;
+    for (int32_t k = 0; k < GROUP; k++) {
+        const float bearing[3] = {g->x[k], g->y[k], g->z[k]};
+        g->may[k] = vf_stereo_may(&limit, &e, a.step, a.level, angle, bearing, g->step[k], g->level[k], g->angle[k]);
     }
-    return best != VF_NONE && vf_stands_out(&s->tuning, best >> 16, second) ? best : VF_NONE;
+}
+
+/** Calls work(i, j, distance) for all that may be partners. */
+typedef void working(const struct vf_step *s, uint32_t i, uint32_t j, uint32_t distance);
+static void each_candidate(const struct vf_step *s, const struct side *left, const struct side *right, working *work)
+{
+    const struct vf_stereo_bounds bounds = vf_stereo_bounds(s);
+    struct group g;
+    memset(&g, 0, sizeof g);
+    for (uint32_t first = 0; first < right->count; first += GROUP) {
+        gather(&g, right, first);
+        for (uint32_t i = 0; i < left->count; i++) {
+            const struct vf_epipolar e = vf_stereo_epipolar(&s->geometry.pair, left->point[i].bearing);
+            test_group(&g, &bounds, &e, &left->point[i], left->angle[i]);
+            for (uint32_t k = 0; k < g.count; k++)
+                if (g.may[k]) work(s, i, first + k, vf_describe_distance(&left->descriptor[i], &right->descriptor[first + k]));
+        }
+    }
+}
+
+/** Tells both points of each other. */
+static void meet(const struct vf_step *s, uint32_t i, uint32_t j, uint32_t distance)
+{
+    struct vf_stereo_memory *m = &s->memory->stereo;
+    if (distance > (uint32_t)s->tuning.match_distance) return;
+    if (vf_partner(distance, i) < m->back[j]) m->back[j] = vf_partner(distance, i);
+    if (vf_partner(distance, j) < m->found[i]) m->found[i] = vf_partner(distance, j);
+}
+
+/** Notes the next best somewhere else, for a while where costs will be. */
+static void come_second(const struct vf_step *s, uint32_t i, uint32_t j, uint32_t distance)
+{
+    struct vf_stereo_memory *m = &s->memory->stereo;
+    const struct vf_point *right = s->memory->bearing.point[s->parity][1];
+    if (m->found[i] != VF_NONE && distance < m->cost[i] && vf_elsewhere(&right[m->found[i] & 0xffff], &right[j])) m->cost[i] = distance;
+}
+
+static void search(const struct vf_step *s, const struct side *left, const struct side *right)
+{
+    struct vf_stereo_memory *m = &s->memory->stereo;
+    for (uint32_t i = 0; i < left->count; i++) {
+        m->found[i] = VF_NONE;
+        m->cost[i] = 256;
+    }
+    each_candidate(s, left, right, meet);
+    each_candidate(s, left, right, come_second);
+    for (uint32_t i = 0; i < left->count; i++)
+        if (m->found[i] != VF_NONE && !vf_stands_out(&s->tuning, m->found[i] >> 16, m->cost[i])) m->found[i] = VF_NONE;
 }
 
 /** A window, in 1/16 grey levels. */
@@ -137,8 +198,7 @@ void vf_stereo_host(const struct vf_step *s)
     if (!vf_stereo_on(s)) return;
     struct vf_stereo_memory *m = &s->memory->stereo;
     const struct side left = side_of(s, 0), right = side_of(s, 1);
-    const struct vf_stereo_bounds bounds = vf_stereo_bounds(s);
-    for (uint32_t i = 0; i < left.count; i++) m->found[i] = search(s, &left, &right, &bounds, i);
+    search(s, &left, &right);
     for (uint32_t i = 0; i < left.count; i++) m->cost[i] = refine(s, &left, &right, i, &m->candidate[i]);
     const uint32_t middle = median(m->cost, left.count);
     m->count = 0;

@@ -86,15 +86,15 @@ VF_FN struct vf_stereo_bounds vf_stereo_bounds(const struct vf_step *s)
     return b;
 }
 
-/** Whether point b of camera 1 may be the partner of point a of camera 0, their descriptors apart. */
-VF_FN int vf_stereo_may(const struct vf_stereo_bounds *bounds, const struct vf_epipolar *e, const struct vf_point *a, float angle_a,
-                        const struct vf_point *b, float angle_b)
+/** Whether a point of camera 1 may be the partner of a point of camera 0, their descriptors apart. Without a branch, so that a loop over
+ *  many becomes vector code. */
+VF_FN int vf_stereo_may(const struct vf_stereo_bounds *bounds, const struct vf_epipolar *e, float step_a, int32_t level_a, float angle_a,
+                        const float bearing[3], float step_b, int32_t level_b, float angle_b)
 {
-    const float step = a->step > b->step ? a->step : b->step, off = vf_dot(e->normal, b->bearing);
-    const float forward = vf_dot(e->far, b->bearing), along = vf_dot(e->nearer, b->bearing);
-    return forward > 0.0f && off <= bounds->band * step && -off <= bounds->band * step && along >= bounds->least * step * forward
-           && along <= bounds->most * forward && vf_abs(a->level - b->level) <= bounds->levels
-           && vf_describe_apart(angle_a, angle_b) <= bounds->turn_rad;
+    const float step = step_a > step_b ? step_a : step_b, band = bounds->band * step, off = vf_dot(e->normal, bearing);
+    const float forward = vf_dot(e->far, bearing), along = vf_dot(e->nearer, bearing);
+    return (forward > 0.0f) & (off <= band) & (-off <= band) & (along >= bounds->least * step * forward) & (along <= bounds->most * forward)
+           & (vf_abs(level_a - level_b) <= bounds->levels) & (vf_describe_apart(angle_a, angle_b) <= bounds->turn_rad);
 }
 
 /** Whether a point lies somewhere else than the best partner: not within 4 px of the coarser of their levels. */
