@@ -124,7 +124,7 @@ TEST    := $(BUILD)/tests
 SMALL   := $(BUILD)/small
 FAKE    := $(BUILD)/fake
 PARTS   := lens# what is no stage
-TOOLS   := calibration rectified flight# of examples/
+TOOLS   := calibration record rectified flight# of examples/
 ORACLES := ingest pyramid scale detect refill select describe report track $(PARTS)
 PORTS   := api same alloc
 T_CFLAGS = -std=c11 -O2 -g $(WARN) -ffp-contract=off -fno-math-errno -I. $(SAN) -MMD -MP
@@ -142,9 +142,10 @@ $(TEST)/calibration: tests/calibration.c $(EXAMPLE)/calibration.o $(EXAMPLE)/tex
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $^ -o $@ $(FORMAT_LIBS) -lcmocka -lm
 
+$(TEST)/record: $(EXAMPLE)/record.o $(EXAMPLE)/overlay.o
 $(TEST)/rectified: $(EXAMPLE)/rectified.o
 $(TEST)/flight: $(EXAMPLE)/synthetic.o
-$(TEST)/rectified $(TEST)/flight: $(TEST)/%: tests/%.c $(LIB)
+$(TEST)/record $(TEST)/rectified $(TEST)/flight: $(TEST)/%: tests/%.c $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(filter %.o,$^) $(LIB) -o $@ -lcmocka -lm $(LIBS)
 

@@ -147,6 +147,33 @@ static void test_moved(void **state)
     rectified_close(NULL);
 }
 
+/** A pixel is as large as its neighbours are apart, so a picture ends half a pixel beyond its outermost centres. */
+static void test_border(void **state)
+{
+    (void)state;
+    static const double shift_px[] = {0.0, 0.25, 0.75, -0.25, -0.75};
+    static const int dark[] = {0, 0, HEIGHT, 0, HEIGHT};
+    vfront_rig_t rig = {.cameras = 1, .camera = {pinhole(WIDTH, HEIGHT, 160.0)}};
+    memset(raw[0], 200, sizeof raw[0]);
+    for (int i = 0; i < 5; i++) {
+        vfront_camera_t seen[VFRONT_CAMERAS] = {rig.camera[0]};
+        seen[0].cx_px += shift_px[i];
+        rectified_t *r = rectified_open(&rig, seen);
+        assert_non_null(r);
+        vfront_frame_t frame = {.t_ns = 1};
+        frame.picture[0] = picture(&rig.camera[0], raw[0], PITCH);
+        const uint8_t *grey = rectified_frame(r, &frame)->picture[0].data;
+        int black = 0, other = 0;
+        for (int k = 0; k < WIDTH * HEIGHT; k++) {
+            black += grey[k] == 0;
+            other += grey[k] != 0 && grey[k] != 200;
+        }
+        assert_int_equal(black, dark[i]);
+        assert_int_equal(other, 0);
+        rectified_close(r);
+    }
+}
+
 /** Nothing is known of the camera: its picture stays. */
 static void test_not_calibrated(void **state)
 {
@@ -191,6 +218,7 @@ int main(void)
         cmocka_unit_test(test_two_cameras),
 #endif
         cmocka_unit_test(test_moved),
+        cmocka_unit_test(test_border),
         cmocka_unit_test(test_not_calibrated),
         cmocka_unit_test(test_wide),
     };
