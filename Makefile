@@ -109,6 +109,7 @@ EXTRA_picture = $(FORMATS)
 EXTRA_vfbench = -Wno-strict-prototypes -Wno-pedantic
 
 EXAMPLE := $(BUILD)/examples
+TOOLS   := calibration record rectified flight# what of them has a test of its own
 $(BUILD)/minimal: $(EXAMPLE)/minimal.o $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
@@ -124,7 +125,6 @@ TEST    := $(BUILD)/tests
 SMALL   := $(BUILD)/small
 FAKE    := $(BUILD)/fake
 PARTS   := lens# what is no stage
-TOOLS   := calibration record rectified flight# of examples/
 ORACLES := ingest pyramid scale detect refill select describe report track $(PARTS)
 PORTS   := api same alloc
 T_CFLAGS = -std=c11 -O2 -g $(WARN) -ffp-contract=off -fno-math-errno -I. $(SAN) -MMD -MP

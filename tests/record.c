@@ -22,7 +22,6 @@
 
 static char folder[] = "/tmp/vfront-record-XXXXXX";
 static vfront_result_t result[2]; /* before and now */
-static uint8_t grey[HEIGHT][WIDTH];
 
 static int make_folder(void **state)
 {
@@ -159,6 +158,9 @@ static void test_removed(void **state)
     }
 }
 
+#if VFRONT_STEREO || VFRONT_MATCHES
+static uint8_t grey[HEIGHT][WIDTH];
+
 /** Whether a pixel of the drawing has a colour: the pictures are grey. */
 static int coloured(const overlay_t *o, const uint8_t *rgb, int32_t x, int32_t y)
 {
@@ -186,6 +188,7 @@ static overlay_t *open_overlay(overlay_what_t what)
     make_results();
     return o;
 }
+#endif
 
 #if VFRONT_MATCHES
 /** From (30, 60) to (90, 70), in camera 0 only; nothing when no frame went before. */

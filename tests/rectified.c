@@ -69,6 +69,7 @@ static vfront_picture_t picture(const vfront_camera_t *c, const void *data, uint
     return (vfront_picture_t){.data = data, .width_px = c->width_px, .height_px = c->height_px, .pitch_bytes = pitch_bytes};
 }
 
+#if VFRONT_CAMERAS > 1
 /** Returns how many pixels of a rectified picture show something; those must show the sky. */
 static int check_picture(const vfront_picture_t *p, const vfront_camera_t *seen)
 {
@@ -87,7 +88,6 @@ static int check_picture(const vfront_picture_t *p, const vfront_camera_t *seen)
     return lit;
 }
 
-#if VFRONT_CAMERAS > 1
 /** Two lenses, two sizes, two attitudes. */
 static void test_two_cameras(void **state)
 {
