@@ -109,11 +109,12 @@ EXTRA_picture = $(FORMATS)
 EXTRA_vfbench = -Wno-strict-prototypes -Wno-pedantic
 
 EXAMPLE := $(BUILD)/examples
+TOOLS   := calibration record rectified flight# what of them has a test of its own
 $(BUILD)/minimal: $(EXAMPLE)/minimal.o $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
 
-$(BUILD)/replay: $(addprefix $(EXAMPLE)/,replay.o record.o dataset.o calibration.o text.o picture.o synthetic.o overlay.o) $(LIB)
+$(BUILD)/replay: $(addprefix $(EXAMPLE)/,replay.o record.o dataset.o calibration.o text.o picture.o synthetic.o overlay.o rectified.o) $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
 
@@ -140,6 +141,13 @@ $(ORACLES:%=$(TEST)/%): $(TEST)/%: tests/%.c $(LIB)
 $(TEST)/calibration: tests/calibration.c $(EXAMPLE)/calibration.o $(EXAMPLE)/text.o
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $^ -o $@ $(FORMAT_LIBS) -lcmocka -lm
+
+$(TEST)/record: $(EXAMPLE)/record.o $(EXAMPLE)/overlay.o
+$(TEST)/rectified: $(EXAMPLE)/rectified.o
+$(TEST)/flight: $(EXAMPLE)/synthetic.o
+$(TEST)/record $(TEST)/rectified $(TEST)/flight: $(TEST)/%: tests/%.c $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(T_CFLAGS) $(FLAGS) $< $(filter %.o,$^) $(LIB) -o $@ -lcmocka -lm $(LIBS)
 
 $(SMALL)/libvfront.a: $(SRC) $(KERNELS) $(wildcard src/*.h src/*.def port/*.h port/*/*.h kernels/*.cuh) vfront.h vfront_cfg.h tests/cfg_small.h
 	+$(MAKE) --no-print-directory lib BUILD=$(SMALL) CFG=tests/cfg_small.h
@@ -185,13 +193,13 @@ $(BUILD)/vfcheck: $(TEST)/vfcheck.o $(TEST)/vfbench.o $(TEST)/floor.cu.o $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
 
-TEST_PROGRAMS := $(ORACLES:%=$(TEST)/%) $(TEST)/calibration $(PORTS:%=$(SMALL)/%) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(BUILD)/digest $(BUILD)/bridge.so \
+TEST_PROGRAMS := $(ORACLES:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(PORTS:%=$(SMALL)/%) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(BUILD)/digest $(BUILD)/bridge.so \
     $(BUILD)/bridge_track.so $(BUILD)/bridge_features.so $(BUILD)/bridge_orb.so $(BUILD)/bridge_lens.so $(BUILD)/minimal $(BUILD)/replay $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck $(SMALL)/fault)
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
 test: $(TEST_PROGRAMS) ## All that needs no GPU, and with one the parity of kernels and host forms
 	@tests/run.sh --log $(BUILD)/test-log $(ORACLES:%='$(EXEC) $(TEST)/%') $(PORTS:%='$(EXEC) $(SMALL)/%') $(PORTS:%='$(EXEC) $(FAKE)/%') \
-	  '$(EXEC) $(FAKE)/fault' '$(EXEC) $(BUILD)/digest tests/golden.txt' '$(EXEC) $(TEST)/calibration' 'tests/replay.sh $(BUILD)/replay' \
+	  '$(EXEC) $(FAKE)/fault' '$(EXEC) $(BUILD)/digest tests/golden.txt' $(TOOLS:%='$(EXEC) $(TEST)/%') 'tests/replay.sh $(BUILD)/replay' \
 	  '$(PYTHON) tests/opencv_fast.py $(BUILD)/bridge.so' '$(PYTHON) tests/quality.py $(BUILD)/bridge_track.so' \
 	  '$(PYTHON) tests/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/opencv_lens.py $(BUILD)/bridge_lens.so' '$(PYTHON) tests/shapes.py $(BUILD)/bridge_features.so --quick' \
 	  'tests/symbols.sh $(LIB) $(NM)' 'tests/readme.sh' 'tests/header.sh $(CC)' 'tests/config.sh $(CC)' '$(BUILD)/minimal' 'tests/proof.sh' \
@@ -226,8 +234,8 @@ check: ## The slow rest: sanitizers, fuzzing, clang, other configs, the cross bu
 
 asan: ## Tests and fuzzing under the address and undefined behaviour sanitizers
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined WERROR=1 asan-run
-asan-run: $(ORACLES:%=$(TEST)/%) $(TEST)/calibration $(SMALL)/api $(SMALL)/same $(SMALL)/fuzz $(BUILD)/replay
-	@for t in $(ORACLES:%=$(TEST)/%) $(TEST)/calibration $(SMALL)/api $(SMALL)/same '$(SMALL)/fuzz --seconds 30' '$(BUILD)/replay --frames 4 --quiet'; do echo "== $$t"; $$t || exit 1; done
+asan-run: $(ORACLES:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(SMALL)/api $(SMALL)/same $(SMALL)/fuzz $(BUILD)/replay
+	@for t in $(ORACLES:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(SMALL)/api $(SMALL)/same '$(SMALL)/fuzz --seconds 30' '$(BUILD)/replay --frames 4 --quiet'; do echo "== $$t"; $$t || exit 1; done
 
 clang: ## Everything built by clang, warnings as errors, and its digests
 	+$(MAKE) -s CC=clang CUDA=0 BUILD=$(BUILD)/clang WERROR=1 all $(BUILD)/clang/digest

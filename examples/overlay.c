@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "overlay.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #define LEGEND_PX 36 /* strip below them */
 #define GAP_PX 4     /* between two cameras */
 #define LEVELS_MOST 8
+#define ROWS_PX 40   /* between the rows drawn on rectified pictures */
 
 /** Where a track was, the latest last. */
 struct trail {
@@ -25,11 +27,13 @@ struct part {
 };
 
 struct overlay {
-    int32_t width, height, levels, cameras;
+    int32_t width, height, levels, cameras, rectified;
     overlay_what_t what;
     struct part head, legend, camera[VFRONT_CAMERAS];
     const struct part *part; /* the one that is drawn on */
     uint8_t *rgb;
+    float near_per_m; /* inverse depth that is drawn in red; 0: there was no depth yet */
+    float sorted[VFRONT_KEYPOINTS];
     int now; /* which of the two lists is the current one; both by rising id */
     uint32_t trails[2];
     struct trail trail[2][VFRONT_TRACKS];
@@ -72,31 +76,32 @@ static const uint8_t glyph[36][GLYPH_HEIGHT] = {
 /* ---- layout -------------------------------------------------------------------------------------------------------- */
 
 /** The cameras side by side, whatever their sizes, with a strip above and one below. */
-static void lay_out(struct overlay *o, const vfront_rig_t *rig)
+static void lay_out(struct overlay *o, const vfront_camera_t *camera, int32_t cameras)
 {
     int32_t left = 0, tallest = 0;
-    for (int32_t i = 0; i < rig->cameras; i++) {
+    for (int32_t i = 0; i < cameras; i++) {
         struct part *p = &o->camera[i];
         p->left = left;
         p->top = HEAD_PX;
-        p->width = rig->camera[i].width_px;
-        p->height = rig->camera[i].height_px;
+        p->width = camera[i].width_px;
+        p->height = camera[i].height_px;
         left += p->width + GAP_PX;
         if (p->height > tallest) tallest = p->height;
     }
-    o->cameras = rig->cameras;
+    o->cameras = cameras;
     o->width = left - GAP_PX;
     o->height = HEAD_PX + tallest + LEGEND_PX;
     o->head = (struct part){0, 0, o->width, HEAD_PX};
     o->legend = (struct part){0, HEAD_PX + tallest, o->width, LEGEND_PX};
 }
 
-overlay_t *overlay_open(const vfront_rig_t *rig, int32_t levels, overlay_what_t what)
+overlay_t *overlay_open(const vfront_info_t *info, int32_t cameras, overlay_what_t what)
 {
     struct overlay *o = calloc(1, sizeof *o);
     if (!o) return NULL;
-    lay_out(o, rig);
-    o->levels = levels < LEVELS_MOST ? levels : LEVELS_MOST;
+    lay_out(o, info->seen, cameras);
+    o->levels = info->scales < LEVELS_MOST ? info->scales : LEVELS_MOST;
+    o->rectified = info->rectified;
     o->what = what;
     o->rgb = malloc((size_t)o->width * (size_t)o->height * 3);
     if (o->rgb) return o;
@@ -196,7 +201,7 @@ static int32_t write_text(struct overlay *o, int32_t left, int32_t scale, const 
 
 /* ---- key points ---------------------------------------------------------------------------------------------------- */
 
-/** Cosine and sine of -pi..pi by their series: no libm to link. */
+/** Cosine and sine of -pi..pi by their series: no function of libm. */
 static void direction(float angle_rad, float cos_sin[2])
 {
     float term = 1.0f;
@@ -317,6 +322,99 @@ static void draw_tracks(struct overlay *o, const vfront_result_t *r)
     }
 }
 
+/* ---- matches ------------------------------------------------------------------------------------------------------- */
+
+#if VFRONT_MATCHES
+/** Of a direction: three waves, a third of a turn apart. */
+static struct colour colour_towards(float dx, float dy)
+{
+    static const float wave[3][2] = {{1.0f, 0.0f}, {-0.5f, 0.866f}, {-0.5f, -0.866f}};
+    const float length = sqrtf(dx * dx + dy * dy);
+    uint8_t v[3];
+    for (int k = 0; k < 3; k++)
+        v[k] = length > 0.0f ? (uint8_t)(150.0f + 105.0f * (wave[k][0] * dx + wave[k][1] * dy) / length) : 150;
+    return (struct colour){v[0], v[1], v[2]};
+}
+
+static void draw_matches(struct overlay *o, const vfront_result_t *r, const vfront_result_t *before)
+{
+    for (uint32_t i = 0; i < r->matches_count && before; i++) {
+        const vfront_keypoint_t *now = &r->keypoints[0][r->matches[i].keypoint], *was = &before->keypoints[0][r->matches[i].before];
+        const float from[2] = {was->x_px, was->y_px}, to[2] = {now->x_px, now->y_px};
+        const struct colour c = colour_towards(to[0] - from[0], to[1] - from[1]);
+        line_to(o, from, to, c, 230);
+        circle(o, DISC, to, 1.5f, c, 256);
+    }
+}
+#else
+static void draw_matches(struct overlay *o, const vfront_result_t *r, const vfront_result_t *before)
+{
+    (void)o;
+    (void)r;
+    (void)before;
+}
+#endif
+
+/* ---- depths -------------------------------------------------------------------------------------------------------- */
+
+/** 0: far away, 1: near. */
+static struct colour colour_near(float near)
+{
+    static const float rgb[5][3] = {{60, 90, 255}, {0, 205, 255}, {60, 230, 90}, {250, 230, 40}, {255, 50, 40}};
+    const float at = 4.0f * bound(near, 0, 1);
+    const int i = at < 3.0f ? (int)at : 3;
+    uint8_t v[3];
+    for (int k = 0; k < 3; k++) v[k] = (uint8_t)(rgb[i][k] + (rgb[i + 1][k] - rgb[i][k]) * (at - (float)i));
+    return (struct colour){v[0], v[1], v[2]};
+}
+
+#if VFRONT_STEREO
+static int compare_floats(const void *a, const void *b)
+{
+    const float one = *(const float *)a, other = *(const float *)b;
+    return (one > other) - (one < other);
+}
+
+/** What is red, from the inverse depth that a tenth of the frame exceeds. It follows slowly, so that colours do not flicker. */
+static void set_near(struct overlay *o, const vfront_result_t *r)
+{
+    float *sorted = o->sorted;
+    if (!r->depths_count) return;
+    for (uint32_t i = 0; i < r->depths_count; i++) sorted[i] = 1.0f / r->depths[i].depth_m;
+    qsort(sorted, r->depths_count, sizeof *sorted, compare_floats);
+    const float near = sorted[(r->depths_count - 1) * 9 / 10];
+    o->near_per_m += (near - o->near_per_m) * (o->near_per_m > 0.0f ? 0.125f : 1.0f);
+}
+
+/** In both cameras. */
+static void draw_depths(struct overlay *o, const vfront_result_t *r)
+{
+    set_near(o, r);
+    for (uint32_t i = 0; i < r->depths_count; i++) {
+        const vfront_depth_t *d = &r->depths[i];
+        const vfront_keypoint_t *k = &r->keypoints[0][d->keypoint];
+        const float at[VFRONT_CAMERAS][2] = {{k->x_px, k->y_px}, {d->x_px, d->y_px}};
+        for (int32_t camera = 0; camera < o->cameras; camera++) {
+            o->part = &o->camera[camera];
+            circle(o, DISC, at[camera], 2.5f, colour_near(1.0f / d->depth_m / o->near_per_m), 256);
+        }
+    }
+}
+#else
+static void draw_depths(struct overlay *o, const vfront_result_t *r)
+{
+    (void)o;
+    (void)r;
+}
+#endif
+
+/** Along them both pictures show the same, if they are rectified well. */
+static void draw_rows(struct overlay *o)
+{
+    for (int32_t y = ROWS_PX; y < o->part->height; y += ROWS_PX)
+        for (int32_t x = 0; x < o->part->width; x++) dot(o, x, y, white, 90);
+}
+
 /* ---- strips -------------------------------------------------------------------------------------------------------- */
 
 static int32_t legend_keypoints(struct overlay *o, int32_t x, int32_t scale)
@@ -347,11 +445,20 @@ static int32_t legend_tracks(struct overlay *o, int32_t x, int32_t scale)
     return write_text(o, x + 10, scale, "ended", grey) + 16;
 }
 
+static int32_t legend_depths(struct overlay *o, int32_t x, int32_t scale)
+{
+    x = write_text(o, x, scale, "near", grey) + 4;
+    for (int32_t i = 0; i <= 60; i++, x++)
+        for (int32_t y = -3; y <= 3; y++) dot(o, x, LEGEND_PX / 2 + y, colour_near(1.0f - (float)i / 60.0f), 256);
+    return write_text(o, x + 4, scale, "far", grey) + 16;
+}
+
 static int32_t draw_legend(struct overlay *o, int32_t scale)
 {
     int32_t x = 6;
     if (o->what & OVERLAY_TRACKS) x = legend_tracks(o, x, scale);
     if (o->what & OVERLAY_KEYPOINTS) x = legend_keypoints(o, x, scale);
+    if (o->what & OVERLAY_DEPTHS) x = legend_depths(o, x, scale);
     return x;
 }
 
@@ -367,10 +474,10 @@ static void draw_strips(struct overlay *o, const char *line)
     write_text(o, 4, 2 * ADVANCE * (int32_t)strlen(line) + 8 <= o->width ? 2 : 1, line, white);
 }
 
-/** Darker where key points are drawn on it, which are many and thin. */
+/** Darker where much that is small is drawn on it. */
 static void draw_picture(struct overlay *o, const struct part *part, const vfront_picture_t *p)
 {
-    const int shade = o->what & OVERLAY_KEYPOINTS ? 6 : 8;
+    const int shade = o->what == OVERLAY_TRACKS ? 8 : 6;
     for (int32_t y = 0; y < part->height; y++) {
         const uint8_t *row = (const uint8_t *)p->data + (size_t)y * p->pitch_bytes;
         const uint16_t *wide = (const uint16_t *)(const void *)row;
@@ -380,16 +487,20 @@ static void draw_picture(struct overlay *o, const struct part *part, const vfron
     }
 }
 
-const uint8_t *overlay_draw(overlay_t *o, const vfront_frame_t *frame, const vfront_result_t *r, const char *line)
+const uint8_t *overlay_draw(overlay_t *o, const vfront_frame_t *frame, const vfront_result_t *r, const vfront_result_t *before,
+                            const char *line)
 {
     memset(o->rgb, 24, (size_t)o->width * (size_t)o->height * 3);
     for (int32_t i = 0; i < o->cameras; i++) {
         o->part = &o->camera[i];
         draw_picture(o, o->part, &frame->picture[i]);
+        if (o->rectified && o->what == OVERLAY_DEPTHS) draw_rows(o);
         if (o->what & OVERLAY_KEYPOINTS) draw_keypoints(o, i, r);
     }
+    if (o->what & OVERLAY_DEPTHS) draw_depths(o, r);
     o->part = &o->camera[0];
     follow(o, r);
+    if (o->what & OVERLAY_MATCHES) draw_matches(o, r, before);
     if (o->what & OVERLAY_TRACKS) draw_tracks(o, r);
     draw_strips(o, line);
     return o->rgb;

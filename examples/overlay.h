@@ -6,6 +6,11 @@
  *   disc, white       track born in this frame
  *   disc and trail    track, by age: green when young, then yellow, orange, red from 100 frames on
  *   cross, red        where a track was before it ended
+ *   line with a dot   match: from where the key point was in the frame before to where it is now, the dot. Coloured by direction, so that
+ *                     one that goes another way than those around it stands out
+ *   dot               key point with a depth and, in the same colour, where camera 1 sees it: red near, over yellow, green and cyan to
+ *                     blue far away. Inverse depth, red from about the nearest tenth on
+ * Rectified pictures get thin rows when depths alone are drawn: an eye sees whether both pictures agree along them.
  */
 #ifndef OVERLAY_H
 #define OVERLAY_H
@@ -15,13 +20,23 @@
 #define OVERLAY_TRAIL 12 /* positions that a track drags behind it */
 
 /** What is drawn. */
-typedef enum overlay_what { OVERLAY_TRACKS = 1, OVERLAY_KEYPOINTS = 2, OVERLAY_ALL = 3 } overlay_what_t;
+typedef enum overlay_what {
+    OVERLAY_TRACKS = 1,
+    OVERLAY_KEYPOINTS = 2,
+    OVERLAY_DEPTHS = 4,
+    OVERLAY_MATCHES = 8,
+    OVERLAY_ALL = 15
+} overlay_what_t;
 
 /** The drawing, and the trails so far. */
 typedef struct overlay overlay_t;
 
-/** `levels`: those searched, for the legend; vfront_info_t has them. NULL: no memory. */
-overlay_t *overlay_open(const vfront_rig_t *rig, int32_t levels, overlay_what_t what);
+/**
+ * @param[in] info  Of the front end: the cameras as the results see them, and the levels searched, for the legend.
+ * @param[in] what  One or several.
+ * @return NULL: no memory.
+ */
+overlay_t *overlay_open(const vfront_info_t *info, int32_t cameras, overlay_what_t what);
 void overlay_close(overlay_t *overlay);
 
 /** Size of the drawing: more than that of the pictures. */
@@ -29,10 +44,12 @@ void overlay_size(const overlay_t *overlay, int32_t *width_px, int32_t *height_p
 
 /**
  * Draws a frame. Call it for every frame, in order, so that the trails are whole.
- * @param[in] frame  Pictures in the sizes of the rig; VFRONT_GREY8 or VFRONT_GREY16 in host memory.
- * @param[in] line   Text above the pictures: letters, digits and spaces are drawn.
+ * @param[in] frame   Pictures as the results see them (rectified.h); VFRONT_GREY8 or VFRONT_GREY16 in host memory.
+ * @param[in] before  Result of the frame before; NULL: this is the first.
+ * @param[in] line    Text above the pictures: letters, digits and spaces are drawn.
  * @return uint8_t [height_px][width_px][3], valid until the next call.
  */
-const uint8_t *overlay_draw(overlay_t *overlay, const vfront_frame_t *frame, const vfront_result_t *result, const char *line);
+const uint8_t *overlay_draw(overlay_t *overlay, const vfront_frame_t *frame, const vfront_result_t *result, const vfront_result_t *before,
+                            const char *line);
 
 #endif

@@ -34,44 +34,58 @@ const char *record_end_name(uint32_t end)
 
 /* ---- sheets -------------------------------------------------------------------------------------------------------- */
 
+/** What there is to be written of a frame. */
+struct shot {
+    int32_t cameras;
+    const vfront_result_t *result, *before; /* before: of the frame before, NULL in the first */
+};
+
+static void write_bearing(FILE *f, const float bearing[3])
+{
+    fprintf(f, ",%.9g,%.9g,%.9g\n", (double)bearing[0], (double)bearing[1], (double)bearing[2]);
+}
+
 static void track_head(FILE *f, int32_t cameras)
 {
     (void)cameras;
-    fputs("frame,t_ns,id,x_px,y_px,age,level,gain,offset,residual,state\n", f);
+    fputs("frame,t_ns,id,x_px,y_px,age,level,gain,offset,residual,state,bx,by,bz\n", f);
 }
 
 /** Living tracks first; then those that ended, with the place and age, which is all that is known of them. */
-static void track_rows(FILE *f, int32_t cameras, const vfront_result_t *r)
+static void track_rows(FILE *f, const struct shot *s)
 {
-    (void)cameras;
+    const vfront_result_t *r = s->result;
     for (uint32_t i = 0; i < r->tracks_count; i++) {
         const vfront_track_t *t = &r->tracks[i];
         fprintf(f, "%" PRIu64 ",%" PRIu64 ",%" PRIu64, r->frame, r->t_ns, t->id);
         fprintf(f, ",%.9g,%.9g,%" PRIu32 ",%" PRIu32, (double)t->x_px, (double)t->y_px, t->age, t->level);
-        fprintf(f, ",%.9g,%.9g,%.9g,%s\n", (double)t->gain, (double)t->offset_grey, (double)t->residual_grey,
+        fprintf(f, ",%.9g,%.9g,%.9g,%s", (double)t->gain, (double)t->offset_grey, (double)t->residual_grey,
                 t->age ? "tracked" : "new");
+        write_bearing(f, t->bearing);
     }
     for (uint32_t i = 0; i < r->lost_count; i++) {
         const vfront_lost_t *l = &r->lost[i];
         fprintf(f, "%" PRIu64 ",%" PRIu64 ",%" PRIu64, r->frame, r->t_ns, l->id);
-        fprintf(f, ",%.9g,%.9g,%" PRIu32 ",,,,,%s\n", (double)l->x_px, (double)l->y_px, l->age, record_end_name(l->end));
+        fprintf(f, ",%.9g,%.9g,%" PRIu32 ",,,,,%s,,,\n", (double)l->x_px, (double)l->y_px, l->age, record_end_name(l->end));
     }
 }
 
 static void keypoint_head(FILE *f, int32_t cameras)
 {
     (void)cameras;
-    fputs("frame,camera,x_px,y_px,level,score,angle_rad,weak,cell\n", f);
+    fputs("frame,camera,x_px,y_px,level,score,angle_rad,weak,cell,bx,by,bz\n", f);
 }
 
-static void keypoint_rows(FILE *f, int32_t cameras, const vfront_result_t *r)
+static void keypoint_rows(FILE *f, const struct shot *s)
 {
-    for (int32_t c = 0; c < cameras; c++)
+    const vfront_result_t *r = s->result;
+    for (int32_t c = 0; c < s->cameras; c++)
         for (uint32_t i = 0; i < r->keypoints_count[c]; i++) {
             const vfront_keypoint_t *k = &r->keypoints[c][i];
             fprintf(f, "%" PRIu64 ",%" PRId32 ",%.9g,%.9g", r->frame, c, (double)k->x_px, (double)k->y_px);
-            fprintf(f, ",%u,%" PRIu32 ",%.9g,%u,%u\n", (unsigned)k->level, k->score, (double)k->angle_rad, (unsigned)k->weak,
+            fprintf(f, ",%u,%" PRIu32 ",%.9g,%u,%u", (unsigned)k->level, k->score, (double)k->angle_rad, (unsigned)k->weak,
                     (unsigned)k->cell);
+            write_bearing(f, k->bearing);
         }
 }
 
@@ -95,14 +109,58 @@ static void descriptor_text(const vfront_descriptor_t *d, char text[65])
 }
 
 /** `index` counts the key points of a frame and camera from 0, in the order in which keypoints.csv has them. */
-static void descriptor_rows(FILE *f, int32_t cameras, const vfront_result_t *r)
+static void descriptor_rows(FILE *f, const struct shot *s)
 {
+    const vfront_result_t *r = s->result;
     char text[65];
-    for (int32_t c = 0; c < cameras; c++)
+    for (int32_t c = 0; c < s->cameras; c++)
         for (uint32_t i = 0; i < r->descriptors_count[c]; i++) {
             descriptor_text(&r->descriptors[c][i], text);
             fprintf(f, "%" PRIu64 ",%" PRId32 ",%" PRIu32 ",%s\n", r->frame, c, i, text);
         }
+}
+#endif
+
+#if VFRONT_STEREO
+static void depth_head(FILE *f, int32_t cameras)
+{
+    (void)cameras;
+    fputs("frame,keypoint,partner,x0_px,y0_px,x1_px,y1_px,depth_m,sigma_m,distance\n", f);
+}
+
+/** `keypoint` and `partner` count the key points of a frame and camera from 0, as keypoints.csv has them. x1_px, y1_px are not the partner's
+ *  own place there but where the surroundings of the key point were found. */
+static void depth_rows(FILE *f, const struct shot *s)
+{
+    const vfront_result_t *r = s->result;
+    for (uint32_t i = 0; i < r->depths_count; i++) {
+        const vfront_depth_t *d = &r->depths[i];
+        const vfront_keypoint_t *k = &r->keypoints[0][d->keypoint];
+        fprintf(f, "%" PRIu64 ",%u,%u", r->frame, (unsigned)d->keypoint, (unsigned)d->partner);
+        fprintf(f, ",%.9g,%.9g,%.9g,%.9g", (double)k->x_px, (double)k->y_px, (double)d->x_px, (double)d->y_px);
+        fprintf(f, ",%.9g,%.9g,%u\n", (double)d->depth_m, (double)d->sigma_m, (unsigned)d->distance);
+    }
+}
+#endif
+
+#if VFRONT_MATCHES
+static void match_head(FILE *f, int32_t cameras)
+{
+    (void)cameras;
+    fputs("frame,keypoint,before,x_px,y_px,x_before_px,y_before_px,distance,second\n", f);
+}
+
+/** `before` counts the key points of camera 0 in the frame before. The first frame has no matches. */
+static void match_rows(FILE *f, const struct shot *s)
+{
+    const vfront_result_t *r = s->result;
+    for (uint32_t i = 0; i < r->matches_count && s->before; i++) {
+        const vfront_match_t *m = &r->matches[i];
+        const vfront_keypoint_t *now = &r->keypoints[0][m->keypoint], *before = &s->before->keypoints[0][m->before];
+        fprintf(f, "%" PRIu64 ",%u,%u", r->frame, (unsigned)m->keypoint, (unsigned)m->before);
+        fprintf(f, ",%.9g,%.9g,%.9g,%.9g", (double)now->x_px, (double)now->y_px, (double)before->x_px, (double)before->y_px);
+        fprintf(f, ",%u,%u\n", (unsigned)m->distance, (unsigned)m->second);
+    }
 }
 #endif
 
@@ -118,14 +176,15 @@ static void health_head(FILE *f, int32_t cameras)
     fputc('\n', f);
 }
 
-static void health_rows(FILE *f, int32_t cameras, const vfront_result_t *r)
+static void health_rows(FILE *f, const struct shot *s)
 {
+    const vfront_result_t *r = s->result;
     const vfront_health_t *h = &r->health;
     fprintf(f, "%" PRIu64 ",%" PRIu64 ",%s,%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32, r->frame, r->t_ns,
             record_state_name(h->state), h->quality, h->reset_counter, h->followed, h->born);
     for (uint32_t i = 1; i < VFRONT_ENDS; i++) fprintf(f, ",%" PRIu32, h->ended[i]);
     fprintf(f, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64, h->overflow, h->full, h->gap, h->dt_ns);
-    for (int32_t c = 0; c < cameras; c++)
+    for (int32_t c = 0; c < s->cameras; c++)
         fprintf(f, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%.9g,%.9g,%" PRIu32 ",%" PRIu32, h->cells[c], h->starved[c],
                 h->dropped[c], (double)h->brightness_grey[c], (double)h->sharpness_grey[c], h->dark_permille[c],
                 h->bright_permille[c]);
@@ -140,9 +199,9 @@ static void timing_head(FILE *f, int32_t cameras)
     fputs(",device_us,step_us,overrun\n", f);
 }
 
-static void timing_rows(FILE *f, int32_t cameras, const vfront_result_t *r)
+static void timing_rows(FILE *f, const struct shot *s)
 {
-    (void)cameras;
+    const vfront_result_t *r = s->result;
     fprintf(f, "%" PRIu64, r->frame);
     for (size_t i = 0; i < VFRONT_STAGES; i++) fprintf(f, ",%.9g", (double)r->timing.stage_us[i]);
     fprintf(f, ",%.9g,%.9g,%" PRIu32 "\n", (double)r->timing.device_us, (double)r->timing.step_us, r->timing.overrun);
@@ -154,25 +213,38 @@ static void digest_head(FILE *f, int32_t cameras)
     (void)cameras;
 }
 
-static void digest_rows(FILE *f, int32_t cameras, const vfront_result_t *r)
+static void digest_rows(FILE *f, const struct shot *s)
 {
-    (void)cameras;
+    const vfront_result_t *r = s->result;
     fprintf(f, "%" PRIu64 " %" PRIu64 " %016" PRIx64 "\n", r->frame, r->t_ns, vfront_digest(r));
 }
 
 /* ---- files --------------------------------------------------------------------------------------------------------- */
 
-/** A kind of file: its name, its first line, the lines of a frame, and whether it is for descriptors. */
+/** A kind of file: its name, its first line, the lines of a frame, and what must be there for it, 0: it is always
+ *  written. Of what this build does not have only the name is known. */
 static const struct sheet {
     const char *name;
     void (*head)(FILE *file, int32_t cameras);
-    void (*rows)(FILE *file, int32_t cameras, const vfront_result_t *result);
-    int of_descriptors;
+    void (*rows)(FILE *file, const struct shot *shot);
+    unsigned needs; /* RECORD_... */
 } sheet[] = {
     {"tracks.csv", track_head, track_rows, 0},
     {"keypoints.csv", keypoint_head, keypoint_rows, 0},
 #if VFRONT_DESCRIPTORS
-    {"descriptors.csv", descriptor_head, descriptor_rows, 1},
+    {"descriptors.csv", descriptor_head, descriptor_rows, RECORD_DESCRIPTORS},
+#else
+    {"descriptors.csv", NULL, NULL, RECORD_DESCRIPTORS},
+#endif
+#if VFRONT_STEREO
+    {"depth.csv", depth_head, depth_rows, RECORD_DEPTHS},
+#else
+    {"depth.csv", NULL, NULL, RECORD_DEPTHS},
+#endif
+#if VFRONT_MATCHES
+    {"matches.csv", match_head, match_rows, RECORD_MATCHES},
+#else
+    {"matches.csv", NULL, NULL, RECORD_MATCHES},
 #endif
     {"health.csv", health_head, health_rows, 0},
     {"timing.csv", timing_head, timing_rows, 0},
@@ -183,7 +255,7 @@ static const struct sheet {
 struct record {
     char folder[PATH_BYTES];
     int32_t cameras;
-    int described;
+    unsigned there; /* RECORD_... */
     FILE *file[SHEETS]; /* NULL: not written */
 };
 
@@ -229,14 +301,14 @@ static const char *open_sheet(struct record *record, size_t i)
 {
     char path[PATH_BYTES + 32];
     snprintf(path, sizeof path, "%s/%s", record->folder, sheet[i].name);
-    if (sheet[i].of_descriptors && !record->described) return remove_sheet(record, i, path);
+    if (!sheet[i].rows || sheet[i].needs & ~record->there) return remove_sheet(record, i, path);
     record->file[i] = fopen(path, "w");
     if (!record->file[i]) return fail(record->folder, sheet[i].name);
     sheet[i].head(record->file[i], record->cameras);
     return flush(record, i);
 }
 
-const char *record_open(record_t **out, const char *folder, int32_t cameras, int described)
+const char *record_open(record_t **out, const char *folder, int32_t cameras, unsigned there)
 {
     *out = NULL;
     const char *wrong = record_folder(folder);
@@ -245,7 +317,7 @@ const char *record_open(record_t **out, const char *folder, int32_t cameras, int
     if (!record) return fail(folder, "");
     strcpy(record->folder, folder);
     record->cameras = cameras;
-    record->described = described;
+    record->there = there;
     for (size_t i = 0; i < SHEETS && !wrong; i++) wrong = open_sheet(record, i);
     if (wrong)
         record_close(record);
@@ -254,12 +326,13 @@ const char *record_open(record_t **out, const char *folder, int32_t cameras, int
     return wrong;
 }
 
-const char *record_frame(record_t *record, const vfront_result_t *result)
+const char *record_frame(record_t *record, const vfront_result_t *result, const vfront_result_t *before)
 {
+    const struct shot shot = {record->cameras, result, before};
     for (size_t i = 0; i < SHEETS; i++) {
         if (!record->file[i]) continue;
         errno = 0;
-        sheet[i].rows(record->file[i], record->cameras, result);
+        sheet[i].rows(record->file[i], &shot);
         const char *wrong = flush(record, i);
         if (wrong) return wrong;
     }

@@ -17,6 +17,7 @@
 #include "overlay.h"
 #include "picture.h"
 #include "record.h"
+#include "rectified.h"
 
 enum { DONE = 0, FAILED = 1, USAGE = 2, GO_ON = -1 }; /* exit codes, and none yet */
 
@@ -36,10 +37,12 @@ static const char help[] =
     "  a plain folder    of PNG, PGM or PPM pictures in the order of their names; 30 Hz unless there is a times.txt\n"
     "\n"
     "options:\n"
-    "  --out DIR         write tracks.csv, keypoints.csv, descriptors.csv, health.csv, timing.csv and digest.txt into DIR,\n"
-    "                    which is made; descriptors.csv only where key points are described\n"
+    "  --out DIR         write tracks.csv, keypoints.csv, descriptors.csv, depth.csv, matches.csv, health.csv, timing.csv and\n"
+    "                    digest.txt into DIR, which is made; descriptors.csv and matches.csv only where key points are\n"
+    "                    described, depth.csv only where two cameras are calibrated as well\n"
     "  --overlay[=WHAT]  with --out: the pictures of all cameras with what was found drawn over them, in DIR/overlay.\n"
-    "                    WHAT is tracks, keypoints or all, which is the default\n"
+    "                    WHAT is tracks, keypoints, depth, matches or all, which is the default. With --set rectify=1 the\n"
+    "                    pictures are the rectified ones\n"
     "  --features-only   key points only, nothing is tracked: the same as --set track_target=0\n"
     "  --calibration=FILE\n"
     "                    what the cameras are, instead of what comes with the data set: a Kalibr camchain, a KITTI calib.txt,\n"
@@ -69,13 +72,19 @@ struct moment {
     float step_us, device_us, stage_us[VFRONT_STAGES];
 };
 
+/** Depths are counted by the upper bits of the number, which are good to 0.2 %: as many as there are, in fixed memory. */
+#define DEPTH_SHIFT 14
+#define DEPTH_BINS (1u << (31 - DEPTH_SHIFT))
+
 /** Sums over the frames so far. */
 struct totals {
     uint64_t frames, alive, age, lived, born, ended[VFRONT_ENDS], overflow, gaps, overruns, quality;
     uint64_t keypoints[VFRONT_CAMERAS], dropped[VFRONT_CAMERAS], descriptors[VFRONT_CAMERAS], state[4], digest;
+    uint64_t depths, matches;
     uint32_t quality_least;
     struct moment *moment;
     size_t room;
+    uint32_t depth_bin[DEPTH_BINS];
 };
 
 static vfront_t vf;
@@ -200,9 +209,9 @@ static int set_calibration(struct options *o, const char *text)
 
 static overlay_what_t overlay_named(const char *text)
 {
-    static const char *const name[] = {"tracks", "keypoints", "all"};
-    static const overlay_what_t what[] = {OVERLAY_TRACKS, OVERLAY_KEYPOINTS, OVERLAY_ALL};
-    for (size_t i = 0; i < 3; i++)
+    static const char *const name[] = {"tracks", "keypoints", "depth", "matches", "all"};
+    static const overlay_what_t what[] = {OVERLAY_TRACKS, OVERLAY_KEYPOINTS, OVERLAY_DEPTHS, OVERLAY_MATCHES, OVERLAY_ALL};
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
         if (strcmp(text, name[i]) == 0) return what[i];
     return (overlay_what_t)0;
 }
@@ -213,7 +222,7 @@ static int set_overlay(struct options *o, char **word, int *at)
     const char *text = word[*at] + strlen("--overlay");
     if (*text == '=') {
         o->overlay = overlay_named(text + 1);
-        return o->overlay ? GO_ON : complain(USAGE, "--overlay=%s: not tracks, keypoints or all", text + 1);
+        return o->overlay ? GO_ON : complain(USAGE, "--overlay=%s: not tracks, keypoints, depth, matches or all", text + 1);
     }
     o->overlay = word[*at + 1] ? overlay_named(word[*at + 1]) : (overlay_what_t)0;
     if (o->overlay)
@@ -281,9 +290,51 @@ static int read_options(struct options *o, int count, char **word)
     }
     if (!o->dataset) o->dataset = "synthetic";
     if (o->overlay && !o->out) return complain(USAGE, "--overlay needs --out DIR");
-    if (o->overlay == OVERLAY_ALL && !o->tuning.track_target) o->overlay = OVERLAY_KEYPOINTS;
-    if (o->overlay == OVERLAY_ALL && !o->tuning.select_points) o->overlay = OVERLAY_TRACKS;
     return GO_ON;
+}
+
+/* ---- what there is to be had --------------------------------------------------------------------------------------- */
+
+static int described(const struct options *o) { return VFRONT_DESCRIPTORS && o->tuning.describe; }
+
+static int matched(const struct options *o) { return VFRONT_MATCHES && o->tuning.match && described(o); }
+
+/** Whether depths are wanted, if they can be had. */
+static int depths_wanted(const struct options *o) { return VFRONT_STEREO && o->tuning.stereo && described(o); }
+
+/** Why there can be no depths; NULL: there can. */
+static const char *why_no_depth(const struct options *o, const vfront_rig_t *rig)
+{
+    if (!VFRONT_STEREO) return "this build has no VFRONT_STEREO";
+    if (rig->cameras < 2) return "there is one camera";
+    if (!depths_wanted(o)) return o->tuning.stereo ? "describe is 0" : "stereo is 0";
+    if (rig->camera[0].fx_px == 0.0) return "camera 0 is not calibrated";
+    if (rig->camera[rig->cameras - 1].fx_px == 0.0) return "camera 1 is not calibrated";
+    return calibration_baseline_m(rig) > 1e-12 ? NULL : "the calibration does not put the cameras in different places";
+}
+
+static void warn_of_depth(const struct options *o, const vfront_rig_t *rig)
+{
+    const char *why = why_no_depth(o, rig);
+    if (why && (o->overlay == OVERLAY_DEPTHS || (rig->cameras > 1 && depths_wanted(o)))) complain(GO_ON, "no depth: %s", why);
+}
+
+/** RECORD_... */
+static unsigned what_to_record(const struct options *o, const vfront_rig_t *rig)
+{
+    return (described(o) ? RECORD_DESCRIPTORS : 0u) | (why_no_depth(o, rig) ? 0u : RECORD_DEPTHS) | (matched(o) ? RECORD_MATCHES : 0u);
+}
+
+/** Of all that can be drawn, what there is. */
+static overlay_what_t what_to_draw(const struct options *o, const vfront_rig_t *rig)
+{
+    unsigned what = o->overlay;
+    if (what != OVERLAY_ALL) return o->overlay;
+    if (!o->tuning.track_target) what &= ~(unsigned)OVERLAY_TRACKS;
+    if (!o->tuning.select_points) what &= OVERLAY_TRACKS;
+    if (!matched(o)) what &= ~(unsigned)OVERLAY_MATCHES;
+    if (why_no_depth(o, rig)) what &= ~(unsigned)OVERLAY_DEPTHS;
+    return (overlay_what_t)what;
 }
 
 /* ---- summary ------------------------------------------------------------------------------------------------------- */
@@ -311,11 +362,24 @@ static int take_times(struct totals *t, const vfront_timing_t *timing)
     return 1;
 }
 
+static void take_depths(struct totals *t, const vfront_result_t *r)
+{
+    t->depths += r->depths_count;
+#if VFRONT_STEREO
+    for (uint32_t i = 0; i < r->depths_count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &r->depths[i].depth_m, sizeof bits);
+        t->depth_bin[(bits & 0x7fffffffu) >> DEPTH_SHIFT]++;
+    }
+#endif
+}
+
 static int take(struct totals *t, const vfront_result_t *r)
 {
     const vfront_health_t *h = &r->health;
     if (!take_times(t, &r->timing)) return 0;
     take_digest(t, vfront_digest(r));
+    take_depths(t, r);
     if (h->state != VFRONT_STARTING) { /* there was nothing to follow */
         if (!t->quality || h->quality < t->quality_least) t->quality_least = h->quality;
         t->quality += h->quality;
@@ -326,6 +390,7 @@ static int take(struct totals *t, const vfront_result_t *r)
     t->overflow += h->overflow;
     t->gaps += h->gap;
     t->overruns += r->timing.overrun;
+    t->matches += r->matches_count;
     if (h->state < 4) t->state[h->state]++;
     for (uint32_t i = 0; i < r->tracks_count; i++) t->age += r->tracks[i].age;
     for (uint32_t i = 0; i < r->lost_count; i++) t->lived += r->lost[i].age;
@@ -419,6 +484,34 @@ static void print_keypoints(const struct totals *t, const vfront_info_t *info, i
     }
 }
 
+/** The depth that half of all do not exceed, over all frames. */
+static double median_depth_m(const struct totals *t)
+{
+    uint64_t sum = 0;
+    uint32_t bin = 0;
+    while (bin < DEPTH_BINS - 1 && (sum += t->depth_bin[bin]) * 2 < t->depths) bin++;
+    const uint32_t bits = bin << DEPTH_SHIFT | 1u << (DEPTH_SHIFT - 1); /* the middle of the bin */
+    float depth_m;
+    memcpy(&depth_m, &bits, sizeof depth_m);
+    return (double)depth_m;
+}
+
+/** Means over the frames. */
+static void print_partners(const struct options *o, const struct totals *t, const vfront_rig_t *rig)
+{
+    const char *why = why_no_depth(o, rig);
+    printf("%-12s ", "partners");
+    if (why)
+        printf("no depths: %s", why);
+    else
+        printf("%.1f depths", mean(t->depths, t->frames));
+    if (t->depths) printf(" with a median of %.3g m", median_depth_m(t));
+    if (matched(o))
+        printf("; %.1f matches\n", mean(t->matches, t->frames));
+    else
+        puts("; no matches");
+}
+
 static void print_summary(const struct options *o, dataset_t *d, const struct totals *t)
 {
     vfront_info_t info;
@@ -430,6 +523,7 @@ static void print_summary(const struct options *o, dataset_t *d, const struct to
     printf("%-12s %" PRId32 " for tracks, %" PRId32 " for key points\n", "levels", info.levels, info.scales);
     print_tracks(o, t);
     print_keypoints(t, &info, rig->cameras);
+    print_partners(o, t, rig);
     printf("%-12s", "health");
     for (uint32_t i = 0; i < 4; i++) printf(" %s %" PRIu64 ",", record_state_name(i), t->state[i]);
     printf(" gaps %" PRIu64 "; quality %.1f, least %" PRIu32 "\n", t->gaps,
@@ -448,6 +542,9 @@ struct run {
     dataset_t *dataset;
     record_t *record;
     overlay_t *overlay;
+    overlay_what_t drawn;            /* on the overlay */
+    rectified_t *rectified;          /* NULL: pictures are looked at as they are */
+    const vfront_result_t *before;   /* of the frame before; NULL: there is none */
     struct totals totals;
     uint32_t frames;
     double said_s; /* when the progress line was last written */
@@ -478,7 +575,7 @@ static void say_progress(struct run *run, const vfront_result_t *r)
 static void caption(const struct run *run, const vfront_result_t *r, char *line, size_t room)
 {
     const vfront_health_t *h = &r->health;
-    const overlay_what_t what = run->options->overlay;
+    const overlay_what_t what = run->drawn;
     size_t used = (size_t)snprintf(line, room, "frame %" PRIu64 " %s", r->frame, record_state_name(h->state));
     if (what & OVERLAY_TRACKS)
         used += (size_t)snprintf(line + used, room - used, "  tracks %" PRIu32 " born %" PRIu32 " ended %" PRIu32,
@@ -486,6 +583,8 @@ static void caption(const struct run *run, const vfront_result_t *r, char *line,
     if (what & OVERLAY_KEYPOINTS) used += (size_t)snprintf(line + used, room - used, "  key points");
     for (int32_t i = 0; i < dataset_rig(run->dataset)->cameras && what & OVERLAY_KEYPOINTS; i++)
         used += (size_t)snprintf(line + used, room - used, " %" PRIu32, r->keypoints_count[i]);
+    if (what & OVERLAY_DEPTHS) used += (size_t)snprintf(line + used, room - used, "  depths %" PRIu32, r->depths_count);
+    if (what & OVERLAY_MATCHES) snprintf(line + used, room - used, "  matches %" PRIu32, r->matches_count);
 }
 
 static const char *draw(struct run *run, const vfront_frame_t *frame, const vfront_result_t *r)
@@ -494,7 +593,8 @@ static const char *draw(struct run *run, const vfront_frame_t *frame, const vfro
     int32_t width, height;
     caption(run, r, line, sizeof line);
     snprintf(stem, sizeof stem, "%s/overlay/%06" PRIu64, run->options->out, r->frame);
-    const uint8_t *rgb = overlay_draw(run->overlay, frame, r, line);
+    if (run->rectified) frame = rectified_frame(run->rectified, frame);
+    const uint8_t *rgb = overlay_draw(run->overlay, frame, r, run->before, line);
     overlay_size(run->overlay, &width, &height);
     return picture_write(stem, rgb, width, height, 3);
 }
@@ -511,9 +611,10 @@ static int step(struct run *run, uint32_t index)
         return complain(FAILED, "%s: frame %" PRIu32 ": vfront_step: %s: %s", run->options->dataset, index,
                         vfront_status_name(status), vfront_detail(&vf));
     if (!take(&run->totals, result)) return complain(FAILED, "no memory for the times of %" PRIu32 " frames", index);
-    if (run->record) wrong = record_frame(run->record, result);
+    if (run->record) wrong = record_frame(run->record, result, run->before);
     if (!wrong && run->overlay) wrong = draw(run, &frame, result);
     if (wrong) return complain(FAILED, "%s", wrong);
+    run->before = result; /* holds until the frame after the next */
     say_progress(run, result);
     return GO_ON;
 }
@@ -529,21 +630,26 @@ static int open_front_end(struct run *run)
 
 static const char *open_overlay(struct run *run)
 {
+    const vfront_rig_t *rig = dataset_rig(run->dataset);
     char folder[4400];
     vfront_info_t info;
     snprintf(folder, sizeof folder, "%s/overlay", run->options->out);
     const char *wrong = record_folder(folder);
     if (wrong) return wrong;
     vfront_info(&vf, &info);
-    run->overlay = overlay_open(dataset_rig(run->dataset), info.scales, run->options->overlay);
-    return run->overlay ? NULL : "no memory for overlays";
+    run->drawn = what_to_draw(run->options, rig);
+    run->overlay = overlay_open(&info, rig->cameras, run->drawn);
+    if (info.rectified) run->rectified = rectified_open(rig, info.seen);
+    return run->overlay && (run->rectified || !info.rectified) ? NULL : "no memory for overlays";
 }
 
 static int open_outputs(struct run *run)
 {
     const struct options *o = run->options;
+    const vfront_rig_t *rig = dataset_rig(run->dataset);
+    warn_of_depth(o, rig);
     if (!o->out) return GO_ON;
-    const char *wrong = record_open(&run->record, o->out, dataset_rig(run->dataset)->cameras, o->tuning.describe);
+    const char *wrong = record_open(&run->record, o->out, rig->cameras, what_to_record(o, rig));
     if (!wrong && o->overlay) wrong = open_overlay(run);
     return wrong ? complain(FAILED, "%s", wrong) : GO_ON;
 }
@@ -566,6 +672,7 @@ static int close_run(struct run *run, int code)
     const char *wrong = record_close(run->record);
     if (wrong && code == GO_ON) code = complain(FAILED, "%s", wrong);
     overlay_close(run->overlay);
+    rectified_close(run->rectified);
     dataset_close(run->dataset);
     vfront_shutdown(&vf);
     free(run->totals.moment);
@@ -576,7 +683,8 @@ static int close_run(struct run *run, int code)
 int main(int count, char **word)
 {
     struct options options;
-    struct run run = {.options = &options};
+    static struct run run;
+    run.options = &options;
     int code = read_options(&options, count, word);
     if (code == GO_ON) code = open_run(&run);
     for (uint32_t i = 0; i < run.frames && code == GO_ON; i++) code = step(&run, i);

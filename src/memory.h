@@ -85,6 +85,7 @@ VF_FN int vf_usable(const struct vf_step *s, int32_t camera, int framed, int32_t
 /** Forgets who looked at the points that may become partners: every `step`-th of them from `first` on. */
 VF_FN void vf_bearing_forget(const struct vf_step *s, int32_t first, int32_t step)
 {
+    (void)s; /* in a config without either */
     for (int32_t i = first; i < VFRONT_KEYPOINTS; i += step) {
 #if VFRONT_STEREO
         s->memory->stereo.back[i] = 0xffffffffu;

@@ -26,6 +26,19 @@ check() { # what it means when the command fails, command...
     bad=$((bad + 1))
     echo "$what"
 }
+columns_agree() { awk -F, 'NR == 1 {n = NF} NF != n {exit wrong = 1} END {exit wrong}' "$1"; }
+once() { [ "$(grep -c -- "$1" out.txt)" -eq 1 ]; } # a line of the last run
+at_keypoints() { # keypoints.csv, another file, its columns: frame, frames back, camera, index, x, y; true when all its rows agree
+    awk -F, -v frame="$3" -v back="$4" -v camera="$5" -v at="$6" -v x="$7" -v y="$8" '
+        FNR == 1 {next}
+        NR == FNR {place[$1, $2, seen[$1, $2]++] = $3 "," $4; next}
+        place[$frame - back, camera, $at] != $x "," $y {print FILENAME ":" FNR ": " $0; exit wrong = 1} END {exit wrong}' "$1" "$2"
+}
+one_to_one() { # file, columns of the two that are partners: in each frame the first rises, and no second is there twice
+    awk -F, -v a="$2" -v b="$3" 'FNR > 1 {
+        if (twice[$1, $b]++ || ($1 == frame && $a <= before)) {print FILENAME ":" NR ": " $0; exit wrong = 1}
+        frame = $1; before = $a} END {exit wrong}' "$1"
+}
 rows() { # file, the same but for which awk rule of a row; true when there are rows and all obey
     awk -F, "NR > 1 && !($2) {print FILENAME \":\" NR \": \" \$0; exit wrong = 1} END {exit wrong || NR < 2}" "$1"
 }
@@ -47,20 +60,19 @@ pgm() { # file, width, height
 }
 
 expect 0 'tracks +[0-9.]+ alive' --frames 4 --port host --out good --overlay synthetic:320x240
-for f in tracks keypoints descriptors health timing; do
+for f in tracks keypoints descriptors depth health timing; do
     [ "$(wc -l <good/$f.csv)" -gt 4 ] || { echo "good/$f.csv is too short"; bad=1; }
-    check "good/$f.csv: not all rows have the columns of the first" \
-        awk -F, 'NR == 1 {n = NF} NF != n {exit wrong = 1} END {exit wrong}' good/$f.csv
+    check "good/$f.csv: not all rows have the columns of the first" columns_agree good/$f.csv
 done
 [ "$(wc -l <good/digest.txt)" -eq 4 ] || { echo "good/digest.txt has not four lines"; bad=1; }
 cp good/digest.txt digest.1 && "$replay" --quiet --frames 4 --port host --out good synthetic:320x240 >/dev/null
 cmp -s digest.1 good/digest.txt || { echo "a second run differs"; bad=1; }
 
 # Key points and descriptors: columns, ranges, and that the files agree with each other and with the table.
-check 'keypoints.csv has other columns' head_is good/keypoints.csv frame,camera,x_px,y_px,level,score,angle_rad,weak,cell
+check 'keypoints.csv has other columns' head_is good/keypoints.csv frame,camera,x_px,y_px,level,score,angle_rad,weak,cell,bx,by,bz
 check 'descriptors.csv has other columns' head_is good/descriptors.csv frame,camera,index,descriptor
 check 'a key point is out of its range' rows good/keypoints.csv \
-    '$3 > 0 && $3 < 320 && $4 > 0 && $4 < 240 && $5 < 8 && $6 > 0 && $7 * $7 < 9.8697 && $8 * $8 == $8 && NF == 9'
+    '$3 > 0 && $3 < 320 && $4 > 0 && $4 < 240 && $5 < 8 && $6 > 0 && $7 * $7 < 9.8697 && $8 * $8 == $8 && NF == 12'
 check 'most angles are 0' awk -F, 'NR > 1 {turned += $7 != 0} END {exit 2 * turned < NR}' good/keypoints.csv
 check 'a descriptor is not 64 hex digits' rows good/descriptors.csv 'length($4) == 64 && $4 !~ /[^0-9a-f]/ && NF == 4'
 check 'descriptors are not counted from 0' rows good/descriptors.csv '$3 == seen[$1, $2]++'
@@ -75,7 +87,7 @@ expect 0 'camera 0: 0.0 in 80 cells, 0.0 dropped, 0.0 descriptors' \
     --port host --frames 3 --set select_points=0 --out none synthetic:320x240
 check 'key points with select_points=0' size_is none/keypoints.csv 1
 check 'descriptors with select_points=0' size_is none/descriptors.csv 1
-check 'no tracks with select_points=0' rows none/tracks.csv 'NF == 11'
+check 'no tracks with select_points=0' rows none/tracks.csv 'NF == 14'
 expect 0 'camera 0: 50.0 in 80 cells, .* 0.0 descriptors' \
     --port host --frames 3 --set select_points=50 --set describe=0 --out few synthetic:320x240
 check 'the descriptors of an earlier run are still there' [ ! -e few/descriptors.csv ]
@@ -85,6 +97,51 @@ check 'a level beyond detect_levels' rows one/keypoints.csv '$5 == 0'
 expect 0 'tracks +none wanted' --port host --frames 3 --features-only --out alone synthetic:320x240
 check 'tracks with --features-only' size_is alone/tracks.csv 1
 check 'no key points with --features-only' rows alone/keypoints.csv '$5 < 8'
+
+# Bearings, depths and matches: that the files agree with each other, and are not there when there is nothing to write.
+one='(v = $%d * $%d + $%d * $%d + $%d * $%d) > 0.999999 && v < 1.000001'
+check 'a bearing of a key point is no unit vector' rows good/keypoints.csv "$(printf "$one" 10 10 11 11 12 12)"
+check 'a bearing of a track is no unit vector' rows good/tracks.csv \
+    "(\$11 != \"new\" && \$11 != \"tracked\" && \$12 \$13 \$14 == \"\") || $(printf "$one" 12 12 13 13 14 14)"
+depth_head=frame,keypoint,partner,x0_px,y0_px,x1_px,y1_px,depth_m,sigma_m,distance
+check 'depth.csv has other columns' head_is good/depth.csv $depth_head
+check 'matches.csv has other columns' head_is good/matches.csv frame,keypoint,before,x_px,y_px,x_before_px,y_before_px,distance,second
+check 'not over 100 depths in each frame' awk -F, 'NR > 1 {n[$1]++} END {for (i = 0; i < 4; i++) if (n[i] <= 100) exit 1}' good/depth.csv
+check 'a depth is out of its range' rows good/depth.csv '$8 > 0.1 && $8 < 1000 && $9 > 0 && $10 >= 0 && $10 <= 64 && NF == 10'
+check 'the cameras see a point far from one row' rows good/depth.csv '($5 - $7) * ($5 - $7) < 1'
+check 'a depth is not that of its disparity' rows good/depth.csv '(off_px = 195.2 * 0.11 / $8 - ($4 - $6)) < 0.02 && off_px > -0.02'
+check 'depth.csv and keypoints.csv differ on where a key point is' at_keypoints good/keypoints.csv good/depth.csv 1 0 0 2 4 5
+check 'partners are not one to one' one_to_one good/depth.csv 2 3
+check 'matches.csv and keypoints.csv differ on where a key point is' at_keypoints good/keypoints.csv good/matches.csv 1 0 0 2 4 5
+check 'matches.csv and keypoints.csv differ on where a key point was' at_keypoints good/keypoints.csv good/matches.csv 1 1 0 3 6 7
+check 'matches are not one to one' one_to_one good/matches.csv 2 3
+check 'matches.csv: not all rows have the columns of the first' columns_agree good/matches.csv
+fly() { # exit code, pattern, the rest of the arguments: a run into the same folder
+    code=$1 pattern=$2
+    shift 2
+    expect "$code" "$pattern" --port host --frames 2 --out partners "$@" synthetic:320x240
+}
+there() { [ -e partners/depth.csv ] && [ -e partners/matches.csv ]; }
+fly 0 'partners +[1-9][0-9.]+ depths with a median of [0-9.]+ m; [0-9.]+ matches'
+check 'depth.csv or matches.csv is missing' there
+fly 0 'partners +no depths: stereo is 0; [0-9.]+ matches' --set stereo=0
+check 'the depths of an earlier run are still there' [ ! -e partners/depth.csv ]
+fly 0 'partners +[1-9][0-9.]+ depths .*; no matches' --set match=0
+check 'the matches of an earlier run are still there' [ ! -e partners/matches.csv ]
+fly 0 'partners +[1-9][0-9.]+ depths' --features-only
+check 'no depths with --features-only' there
+fly 0 'partners +no depths: describe is 0; no matches' --set describe=0
+check 'depths or matches without descriptors' [ ! -e partners/depth.csv ] && [ ! -e partners/matches.csv ]
+fly 0 'partners +0.0 depths; 0.0 matches' --set select_points=0
+check 'depths with select_points=0' size_is partners/depth.csv 1
+fly 0 'partners +no depths: there is one camera' --mono
+check 'depths of one camera' [ ! -e partners/depth.csv ]
+check 'a warning that nobody asked for' [ "$(grep -c '^replay: ' out.txt)" -eq 0 ]
+fly 0 '^replay: no depth: there is one camera' --mono --overlay=depth
+fly 0 '^replay: no depth: camera 0 is not calibrated' --calibration=none
+check 'no depth: not said once' once '^replay: no depth: '
+check 'a bearing without calibration' rows partners/keypoints.csv '$10 == 0 && $11 == 0 && $12 == 0'
+check 'depths without calibration' [ ! -e partners/depth.csv ]
 
 # Cameras of different sizes: key points over the whole of each, drawings side by side.
 for i in 0 1 2; do tiles kitti/image_0/$i.pgm 128 96 && tiles kitti/image_1/$i.pgm 200 150; done
@@ -113,6 +170,26 @@ draw keypoints-alone --overlay=keypoints --features-only kitti
 check 'an overlay of key points depends on tracks' cmp -s "$(last keypoints)" "$(last keypoints-alone)"
 draw flat --overlay=keypoints --set describe=0 kitti
 check 'key points are drawn without their orientation' differ "$(last flat)" "$(last keypoints)"
+
+draw() { # name, the rest of the arguments: as above, the second frame of a flight
+    out=draw-$1
+    shift
+    expect 0 frames --port host --frames 2 --out $out "$@" synthetic:320x240
+}
+draw depth --overlay=depth
+draw depth-alone --overlay=depth --set match=0
+draw depth-word --overlay depth
+draw depth-none --overlay=depth --set stereo=0
+draw depth-rows --overlay=depth --set rectify=1
+draw matches --overlay=matches --set stereo=0
+draw everything --overlay=all
+draw less --overlay=all --set stereo=0
+check '--overlay depth and --overlay=depth differ' cmp -s "$(last depth)" "$(last depth-word)"
+check 'an overlay of depths depends on matches' cmp -s "$(last depth)" "$(last depth-alone)"
+check 'no depths are drawn' differ "$(last depth)" "$(last depth-none)"
+check 'no rows are drawn on rectified pictures' differ "$(last depth)" "$(last depth-rows)"
+check 'overlays of depths and of matches are the same' differ "$(last depth)" "$(last matches)"
+check 'depths are not among all' differ "$(last everything)" "$(last less)"
 
 # Calibration: that of the data set, and another in its place.
 calib() { printf 'P0: 100 0 64 0 0 100 48 0 0 0 1 0\nP1: 100 0 100 %s 0 100 75 0 0 0 1 0\n' "$1"; }
@@ -150,6 +227,8 @@ calib '' >kitti/calib.txt && expect 1 'kitti/calib.txt:2: P1 has 11 numbers inst
 expect 0 'camera 0 +128x96 px, calibrated, pinhole' --port host --frames 2 --mono kitti
 try 0 'baseline +0\.50000 m' good.txt kitti
 try 0 'camera 1 +200x150 px, not calibrated' none kitti
+calib 0 >one.txt && try 0 '^replay: no depth: the calibration does not put the cameras in different places' one.txt kitti
+head -1 good.txt >half.txt && expect 0 'partners +no depths: there is one camera' --port host --frames 2 --mono --calibration=half.txt kitti
 rm kitti/calib.txt
 sed 's/100/1e9/' good.txt >far.txt && try 1 'VFRONT_E_CALIBRATION: .*rig.camera\[0\].fx_px' far.txt kitti
 expect 2 '--calibration: a value is missing' --calibration
@@ -178,12 +257,13 @@ else
     expect 0 'gyro +used' --port host mav
     sensor "$turned" >half.yaml && sed -i 's/64, 48/128, 96/' half.yaml
     try 0 'half.yaml: nothing about camera 1, which counts as uncalibrated' half.yaml kitti
+    try 0 '^replay: no depth: camera 1 is not calibrated' half.yaml kitti
     sensor '1, 2, 3' >mav/mav0/cam0/sensor.yaml && expect 1 'mav/mav0/cam0/sensor.yaml: T_BS has 7 numbers instead of 16' mav
     try 0 'camera 0 +64x48 px, not calibrated' none mav
 fi
 
-expect 2 '--overlay=points: not tracks, keypoints or all' --out good --overlay=points
-expect 2 '--overlay=: not tracks, keypoints or all' --out good --overlay=
+expect 2 '--overlay=points: not tracks, keypoints, depth, matches or all' --out good --overlay=points
+expect 2 '--overlay=: not tracks, keypoints, depth, matches or all' --out good --overlay=
 expect 2 '--overlays: no such option' --out good --overlays
 expect 2 'detect_levels=9: not a whole number in 1\.\.[1-8]$' --set detect_levels=9
 expect 2 'cell_width_px=2: not a whole number in 3\.\.4096' --set cell_width_px=2
