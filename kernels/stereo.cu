@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* stereo on the GPU, in three launches, because each point must know what all others found before it goes on: a block looks for a point's
- * partner; a block finds its place, a warp some of the windows; one block makes the list. */
+ * partner; a warp finds its place, a lane four pixels of each window; one block makes the list. */
 #include "block.cuh"
 
 #if VFRONT_STEREO
@@ -92,110 +92,172 @@ static __global__ void __launch_bounds__(THREADS) search_k(const vf_step s)
 
 /* ---- place ------------------------------------------------------------------------------------------------------------------- */
 
-/** What all windows of a strip lie in: so many rows of so many words, from an aligned address on. */
+/** What all windows of a search lie in: so many rows of so many words, from an aligned address on. */
 #define BOX (VF_SIDE + 2 * VF_SHIFT + 1)
 #define BOX_WORDS ((BOX + 6) / 4)
 #define TURNS ((VF_SIDE * VF_SIDE + VF_WARP - 1) / VF_WARP)
 
-/** Loads that box around a pixel, by a block. What lies outside the level is none of a window that counts, and something else stands there. */
-static __device__ __forceinline__ void load_box(uint32_t *to, const uint8_t *pixels, const vf_level &l, int u0, int v0)
+/** Loads that box. What lies outside the level is none of a window that counts, and something else stands there. */
+static __device__ __forceinline__ void load_box(uint32_t *to, const uint8_t *pixels, const vf_level &l, int u0, int v0, int lane)
 {
-    for (int i = threadIdx.x; i < BOX * BOX_WORDS; i += THREADS) {
+#pragma unroll
+    for (int i = lane; i < BOX * BOX_WORDS; i += VF_WARP) {
         const int x = vf_clamp((u0 & ~3) + 4 * (i % BOX_WORDS), 0, l.pitch - 4), y = vf_clamp(v0 + i / BOX_WORDS, 0, l.height - 1);
         to[i] = *reinterpret_cast<const uint32_t *>(pixels + y * l.pitch + x);
     }
 }
 
-/** A window, of which a lane has every 32nd pixel; first: its upper left one. */
+/** A window in 1/16 grey levels, of which a lane has every 32nd pixel. */
 struct window {
-    int grey[TURNS], sum;
+    int grey[TURNS];
 };
-static __device__ __forceinline__ window read_window(const uint8_t *first, int pitch, int u, int v, int lane)
+static __device__ __forceinline__ bool has(int t, int lane) { return t * VF_WARP + lane < VF_SIDE * VF_SIDE; }
+static __device__ __forceinline__ window read_window(const uint8_t *first, int pitch, vf_centre c, int lane)
 {
     window w;
-    int sum = 0;
 #pragma unroll
     for (int t = 0; t < TURNS; t++) {
         const int k = t * VF_WARP + lane;
-        w.grey[t] = k < VF_SIDE * VF_SIDE ? vf_stereo_between(first + k / VF_SIDE * pitch + k % VF_SIDE, pitch, u & 255, v & 255) : 0;
-        sum += w.grey[t];
+        w.grey[t] = has(t, lane) ? vf_stereo_between(first + k / VF_SIDE * pitch + k % VF_SIDE, pitch, c.u & 255, c.v & 255) : 0;
     }
-    w.sum = vf_warp_sum(sum);
     return w;
 }
-
-static __device__ __forceinline__ uint32_t compare(const window &left, const window &right, int lane)
+static __device__ __forceinline__ window read_level(const vf_step &s, int camera, int level, vf_centre c, int lane)
 {
+    const vf_level &l = s.geometry.scale[camera][level];
+    return read_window(vf_scale_pixels(&s, camera, level) + ((c.v >> 8) - VF_HALF) * l.pitch + (c.u >> 8) - VF_HALF, l.pitch, c, lane);
+}
+
+static __device__ __forceinline__ int sum_of(const window &w)
+{
+    int sum = 0;
+#pragma unroll
+    for (int t = 0; t < TURNS; t++) sum += w.grey[t];
+    return vf_warp_sum(sum);
+}
+
+static __device__ __forceinline__ uint32_t compare(const window &left, int left_sum, const window &right, int lane)
+{
+    const int right_sum = sum_of(right);
     uint32_t cost = 0;
 #pragma unroll
     for (int t = 0; t < TURNS; t++)
-        if (t * VF_WARP + lane < VF_SIDE * VF_SIDE) cost += vf_stereo_difference(left.grey[t], left.sum, right.grey[t], right.sum);
+        if (has(t, lane)) cost += vf_stereo_difference(left.grey[t], left_sum, right.grey[t], right_sum);
     return (uint32_t)vf_warp_sum((int)cost);
 }
 
-/** Finds the place along a strip, a warp some of the shifts. Returns its cost, or VF_NONE when there is none. */
-static __device__ __forceinline__ uint32_t find_place(const vf_step &s, const vf_strip &strip, vf_seat *seat)
+/** Moves the seat to where windows of the point's level say. */
+static __device__ __forceinline__ bool seek(const vf_step &s, const vf_point &a, const vf_strip &strip, uint32_t *box, int lane, vf_seat *seat)
 {
-    __shared__ uint32_t box[BOX * BOX_WORDS], cost[VF_SHIFTS];
-    const int lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP;
-    const vf_level &l0 = s.geometry.scale[0][strip.level], &l1 = s.geometry.scale[1][strip.level];
-    const int u0 = ((strip.u_q16 + 128) >> 16) - VF_HALF - VF_SHIFT, v0 = ((strip.v_q16 + 128) >> 16) - VF_HALF - VF_SHIFT;
-    bool inside = vf_window_inside(&l0, strip.left_u >> 8, strip.left_v >> 8);
-    for (int k = -VF_SHIFT; k <= VF_SHIFT; k++) inside = inside && vf_window_inside(&l1, vf_strip_u(&strip, k) >> 8, vf_strip_v(&strip, k) >> 8);
-    if (!inside) return VF_NONE;
-    __syncthreads(); /* box and cost may still be read from the pass before */
-    load_box(box, vf_scale_pixels(&s, 1, strip.level), l1, u0, v0);
-    const uint8_t *first = vf_scale_pixels(&s, 0, strip.level) + ((strip.left_v >> 8) - VF_HALF) * l0.pitch + (strip.left_u >> 8) - VF_HALF;
-    const window left = read_window(first, l0.pitch, strip.left_u, strip.left_v, lane);
-    __syncthreads();
+    const vf_level &l1 = s.geometry.scale[1][a.level];
+    const vf_centre start = vf_stereo_centre(&s, *seat, a.level), own = {a.u * 256, a.v * 256};
+    const int u0 = (start.u >> 8) - VF_HALF - VF_SHIFT, v0 = (start.v >> 8) - VF_HALF - VF_SHIFT;
+    bool inside = vf_window_inside(&s.geometry.scale[0][a.level], own);
 #pragma unroll
-    for (int turn = 0; turn < (VF_SHIFTS + WARPS - 1) / WARPS; turn++) {
-        const int k = turn * WARPS + warp, u = vf_strip_u(&strip, k - VF_SHIFT), v = vf_strip_v(&strip, k - VF_SHIFT);
-        if (k >= VF_SHIFTS) break;
-        first = reinterpret_cast<const uint8_t *>(box) + ((v >> 8) - VF_HALF - v0) * (4 * BOX_WORDS) + (u >> 8) - VF_HALF - (u0 & ~3);
-        const uint32_t mine = compare(left, read_window(first, 4 * BOX_WORDS, u, v, lane), lane);
-        if (lane == 0) cost[k] = mine;
+    for (int k = -VF_SHIFT; k <= VF_SHIFT; k++) inside = inside && vf_window_inside(&l1, vf_stereo_further(&strip, start, k));
+    if (!inside) return false;
+    load_box(box, vf_scale_pixels(&s, 1, a.level), l1, u0, v0, lane);
+    const window left = read_level(s, 0, a.level, own, lane);
+    const int left_sum = sum_of(left);
+    __syncwarp();
+    uint32_t cost[VF_SHIFTS], least = VF_NONE, before = 0, after = 0;
+#pragma unroll
+    for (int k = 0; k < VF_SHIFTS; k++) {
+        const vf_centre c = vf_stereo_further(&strip, start, k - VF_SHIFT);
+        const uint8_t *first = reinterpret_cast<const uint8_t *>(box) + ((c.v >> 8) - VF_HALF - v0) * (4 * BOX_WORDS) + (c.u >> 8) - VF_HALF - (u0 & ~3);
+        cost[k] = compare(left, left_sum, read_window(first, 4 * BOX_WORDS, c, lane), lane);
     }
-    __syncthreads();
-    int least = 0;
+    int place = 0;
 #pragma unroll
-    for (int k = 1; k < VF_SHIFTS; k++) least = cost[k] < cost[least] ? k : least;
-    if (least == 0 || least == VF_SHIFTS - 1 || cost[least + 1] == cost[least]) return VF_NONE;
-    *seat = vf_stereo_seat(&strip, (float)(least - VF_SHIFT) + vf_stereo_valley(cost[least - 1], cost[least], cost[least + 1]));
-    return cost[least];
+    for (int k = 0; k < VF_SHIFTS; k++) {
+        if (cost[k] >= least) continue;
+        least = cost[k];
+        place = k;
+        before = k ? cost[k - 1] : 0;
+        after = k + 1 < VF_SHIFTS ? cost[k + 1] : 0;
+    }
+    if (place == 0 || place == VF_SHIFTS - 1 || after == least) return false;
+    *seat = vf_stereo_shifted(&strip, *seat, ((float)(place - VF_SHIFT) + vf_stereo_valley(before, least, after)) * a.step);
+    return true;
 }
 
-/** The depth of a point, first on its level, then on the finest. Returns its cost, or VF_NONE when there is none. */
-static __device__ __forceinline__ uint32_t find_depth(const vf_step &s, const vf_point &a, const vf_point &b, vfront_depth_t *depth)
+/** Adds up what the lanes have. */
+static __device__ __forceinline__ vf_slopes add_up(vf_slopes mine)
+{
+    const vf_slopes sum = {vf_warp_sum(mine.n), vf_warp_sum(mine.g), vf_warp_sum(mine.d), vf_warp_sum(mine.gg), vf_warp_sum(mine.gd)};
+    return sum;
+}
+
+/** Moves it on, to where a window of level 0 says. Returns its cost there, or VF_NONE. */
+static __device__ __forceinline__ uint32_t settle(const vf_step &s, const vf_point &a, const vf_strip &strip, int lane, vf_seat *seat)
+{
+    const vf_level &l0 = s.geometry.scale[0][0], &l1 = s.geometry.scale[1][0];
+    const vf_seat from = *seat;
+    const vf_centre centre = vf_stereo_centre(&s, vf_seat{a.x_q16, a.y_q16}, 0);
+    const vf_centre next = vf_stereo_further(&strip, centre, 1), last = vf_stereo_further(&strip, centre, -1);
+    if (!vf_window_inside(&l0, centre) || !vf_window_inside(&l0, next) || !vf_window_inside(&l0, last)) return VF_NONE;
+    const window left = read_level(s, 0, 0, centre, lane), ahead = read_level(s, 0, 0, next, lane), behind = read_level(s, 0, 0, last, lane);
+    float shift = 0.0f;
+    for (int step = 0;; step++) {
+        *seat = vf_stereo_shifted(&strip, from, shift);
+        const vf_centre c = vf_stereo_centre(&s, *seat, 0);
+        if (!(fabsf(shift) <= VF_SETTLE_PX) || !vf_window_inside(&l1, c)) return VF_NONE;
+        const window right = read_level(s, 1, 0, c, lane);
+        vf_slopes sum[3] = {};
+#pragma unroll
+        for (int t = 0; t < TURNS; t++) {
+            const int half = step < VF_STEPS ? 0 : vf_stereo_half(&strip, t * VF_WARP + lane);
+#pragma unroll
+            for (int h = 0; h < 2; h++)
+                if (has(t, lane) && half == h) vf_stereo_add(&sum[h], ahead.grey[t], behind.grey[t], right.grey[t] - left.grey[t]);
+        }
+        sum[0] = add_up(sum[0]);
+        if (step < VF_STEPS) {
+            shift += vf_stereo_step(&sum[0]);
+            continue;
+        }
+        sum[1] = add_up(sum[1]);
+        return vf_stereo_agree(&s.tuning, sum) ? compare(left, sum_of(left), right, lane) : VF_NONE;
+    }
+}
+
+/** The depth of a point. Returns its cost, or VF_NONE when there is none. Three lanes have a bearing each of what the line is found from. */
+static __device__ __forceinline__ uint32_t find_depth(const vf_step &s, const vf_point &a, const vf_point &b, uint32_t *box, int lane,
+                                                      vfront_depth_t *depth)
 {
     const vf_node *node = s.memory->bearing.node[1];
     const vf_epipolar e = vf_stereo_epipolar(&s.geometry.pair, a.bearing);
-    vf_seat seat = {b.x_q16, b.y_q16};
+    float mine[3], to_right[3], below[3];
     vf_strip strip;
-    uint32_t cost = VF_NONE;
-    for (int pass = 0; pass < VF_PASSES(a.level); pass++) {
-        if (!vf_stereo_strip(&s, node, &e, &a, seat, pass ? 0 : a.level, &strip)) return VF_NONE;
-        cost = find_place(s, strip, &seat);
-        if (cost == VF_NONE) return VF_NONE;
+    vf_bearing_at(&s, node, 1, b.x_q16 + (lane == 1 ? 65536 : 0), b.y_q16 + (lane == 2 ? 65536 : 0), mine);
+    for (int k = 0; k < 3; k++) {
+        to_right[k] = __shfl_sync(VF_ALL, mine[k], 1);
+        below[k] = __shfl_sync(VF_ALL, mine[k], 2);
     }
-    return vf_stereo_depth(&s, node, &e, &a, &strip, seat, depth) ? cost : VF_NONE;
+    if (!vf_stereo_strip(&e, vf_seat{b.x_q16, b.y_q16}, b.bearing, to_right, below, &strip)) return VF_NONE;
+    vf_seat seat = strip.seat;
+    if (!seek(s, a, strip, box, lane, &seat)) return VF_NONE;
+    const uint32_t cost = settle(s, a, strip, lane, &seat);
+    return cost != VF_NONE && vf_stereo_depth(&s, node, &e, &a, &strip, seat, depth) ? cost : VF_NONE;
 }
 
 static __global__ void __launch_bounds__(THREADS) place_k(const vf_step s)
 {
+    __shared__ uint32_t box[WARPS][BOX * BOX_WORDS];
+    const int lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP;
     const side left = side_of(s, 0), right = side_of(s, 1);
     vf_stereo_memory &m = s.memory->stereo;
-    for (int i = blockIdx.x; i < left.count; i += gridDim.x) {
+    for (int i = blockIdx.x * WARPS + warp; i < left.count; i += gridDim.x * WARPS) {
         const uint32_t partner = m.found[i], j = partner & 0xffff;
         const bool mutual = partner != VF_NONE && m.back[j] == vf_partner(partner >> 16, i);
         vfront_depth_t depth = {};
-        const uint32_t cost = mutual ? find_depth(s, left.point[i], right.point[j], &depth) : VF_NONE;
-        if (threadIdx.x) continue;
+        const uint32_t cost = mutual ? find_depth(s, left.point[i], right.point[j], box[warp], lane, &depth) : VF_NONE;
         depth.keypoint = (uint16_t)i;
         depth.partner = (uint16_t)j;
         depth.distance = (uint16_t)(partner >> 16);
-        m.cost[i] = cost;
-        if (cost != VF_NONE) m.candidate[i] = depth;
+        if (lane == 0) m.cost[i] = cost;
+        if (lane == 0 && cost != VF_NONE) m.candidate[i] = depth;
+        __syncwarp(); /* before the next point's pixels overwrite this one's */
     }
 }
 
@@ -263,7 +325,7 @@ extern "C" cudaError_t vf_stereo_cuda(const vf_step *s, cudaStream_t stream)
     if (!vf_stereo_on(s)) return cudaSuccess;
     const int blocks = vf_clamp(s->tuning.select_points, 1, 8192);
     search_k<<<blocks, THREADS, 0, stream>>>(*s);
-    place_k<<<blocks, THREADS, 0, stream>>>(*s);
+    place_k<<<vf_blocks(blocks, WARPS), THREADS, 0, stream>>>(*s);
     list_k<<<1, VF_BLOCK, 0, stream>>>(*s);
     return cudaGetLastError();
 #else

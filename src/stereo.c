@@ -107,15 +107,18 @@ struct window {
     int32_t grey[VF_SIDE * VF_SIDE], sum;
 };
 
-/** Reads the window around a place, in 1/256 px. */
-static void read_window(struct window *w, const uint8_t *pixels, int32_t pitch, int32_t u, int32_t v)
+/** Reads one of a level of a camera. Returns 0 when it does not lie in it. */
+static int read_window(struct window *w, const struct vf_step *s, int32_t camera, int32_t level, struct vf_centre c)
 {
-    const uint8_t *first = pixels + ((v >> 8) - VF_HALF) * pitch + (u >> 8) - VF_HALF;
+    const struct vf_level *l = &s->geometry.scale[camera][level];
+    if (!vf_window_inside(l, c)) return 0;
+    const uint8_t *first = vf_scale_pixels(s, camera, level) + ((c.v >> 8) - VF_HALF) * l->pitch + (c.u >> 8) - VF_HALF;
     w->sum = 0;
     for (int32_t k = 0; k < VF_SIDE * VF_SIDE; k++) {
-        w->grey[k] = vf_stereo_between(first + k / VF_SIDE * pitch + k % VF_SIDE, pitch, u & 255, v & 255);
+        w->grey[k] = vf_stereo_between(first + k / VF_SIDE * l->pitch + k % VF_SIDE, l->pitch, c.u & 255, c.v & 255);
         w->sum += w->grey[k];
     }
+    return 1;
 }
 
 static uint32_t compare(const struct window *left, const struct window *right)
@@ -125,51 +128,65 @@ static uint32_t compare(const struct window *left, const struct window *right)
     return cost;
 }
 
-/** Costs of all shifts. Returns 0 when a window does not lie in its level. */
-static int compare_all(const struct vf_step *s, const struct vf_strip *strip, uint32_t cost[VF_SHIFTS])
+/** Moves the seat to where windows of the point's level say. Returns 0 when they do not say. */
+static int seek(const struct vf_step *s, const struct vf_point *a, const struct vf_strip *strip, struct vf_seat *seat)
 {
-    const struct vf_level *l0 = &s->geometry.scale[0][strip->level], *l1 = &s->geometry.scale[1][strip->level];
+    const struct vf_centre start = vf_stereo_centre(s, *seat, a->level), own = {a->u * 256, a->v * 256};
     struct window left, right;
-    if (!vf_window_inside(l0, strip->left_u >> 8, strip->left_v >> 8)) return 0;
-    read_window(&left, vf_scale_pixels(s, 0, strip->level), l0->pitch, strip->left_u, strip->left_v);
+    uint32_t cost[VF_SHIFTS];
+    int32_t least = 0;
+    if (!read_window(&left, s, 0, a->level, own)) return 0;
     for (int32_t k = 0; k < VF_SHIFTS; k++) {
-        const int32_t u = vf_strip_u(strip, k - VF_SHIFT), v = vf_strip_v(strip, k - VF_SHIFT);
-        if (!vf_window_inside(l1, u >> 8, v >> 8)) return 0;
-        read_window(&right, vf_scale_pixels(s, 1, strip->level), l1->pitch, u, v);
+        if (!read_window(&right, s, 1, a->level, vf_stereo_further(strip, start, k - VF_SHIFT))) return 0;
         cost[k] = compare(&left, &right);
+        least = cost[k] < cost[least] ? k : least;
     }
+    if (least == 0 || least == VF_SHIFTS - 1 || cost[least + 1] == cost[least]) return 0;
+    const float shift = (float)(least - VF_SHIFT) + vf_stereo_valley(cost[least - 1], cost[least], cost[least + 1]);
+    *seat = vf_stereo_shifted(strip, *seat, shift * a->step);
     return 1;
 }
 
-/** Finds the place along a strip. Returns its cost, or VF_NONE when there is none. */
-static uint32_t find_place(const struct vf_step *s, const struct vf_strip *strip, struct vf_seat *seat)
+/** Moves it on, to where a window of level 0 says. Returns its cost there, or VF_NONE. */
+static uint32_t settle(const struct vf_step *s, const struct vf_point *a, const struct vf_strip *strip, struct vf_seat *seat)
 {
-    uint32_t cost[VF_SHIFTS];
-    int32_t least = 0;
-    if (!compare_all(s, strip, cost)) return VF_NONE;
-    for (int32_t k = 1; k < VF_SHIFTS; k++) least = cost[k] < cost[least] ? k : least;
-    if (least == 0 || least == VF_SHIFTS - 1 || cost[least + 1] == cost[least]) return VF_NONE;
-    *seat = vf_stereo_seat(strip, (float)(least - VF_SHIFT) + vf_stereo_valley(cost[least - 1], cost[least], cost[least + 1]));
-    return cost[least];
+    const struct vf_seat own = {a->x_q16, a->y_q16}, from = *seat;
+    const struct vf_centre centre = vf_stereo_centre(s, own, 0);
+    struct window left, ahead, behind, right;
+    float shift = 0.0f;
+    if (!read_window(&left, s, 0, 0, centre) || !read_window(&ahead, s, 0, 0, vf_stereo_further(strip, centre, 1))
+        || !read_window(&behind, s, 0, 0, vf_stereo_further(strip, centre, -1)))
+        return VF_NONE;
+    for (int32_t step = 0;; step++) {
+        struct vf_slopes sum[3];
+        memset(sum, 0, sizeof sum);
+        *seat = vf_stereo_shifted(strip, from, shift);
+        if (!(fabsf(shift) <= VF_SETTLE_PX) || !read_window(&right, s, 1, 0, vf_stereo_centre(s, *seat, 0))) return VF_NONE;
+        for (int32_t k = 0; k < VF_SIDE * VF_SIDE; k++)
+            vf_stereo_add(&sum[step < VF_STEPS ? 0 : vf_stereo_half(strip, k)], ahead.grey[k], behind.grey[k], right.grey[k] - left.grey[k]);
+        if (step == VF_STEPS) return vf_stereo_agree(&s->tuning, sum) ? compare(&left, &right) : VF_NONE;
+        shift += vf_stereo_step(&sum[0]);
+    }
 }
 
-/** The depth of point i from its partner, first on the point's level, then on the finest. Returns its cost, or VF_NONE when there is no depth. */
+/** The depth of point i from its partner. Returns its cost, or VF_NONE when there is no depth. */
 static uint32_t refine(const struct vf_step *s, const struct side *left, const struct side *right, uint32_t i, vfront_depth_t *out)
 {
     const uint32_t found = s->memory->stereo.found[i], j = found & 0xffff;
     if (found == VF_NONE || s->memory->stereo.back[j] != vf_partner(found >> 16, i)) return VF_NONE;
-    const struct vf_point *a = &left->point[i];
+    const struct vf_point *a = &left->point[i], *b = &right->point[j];
     const struct vf_node *node = s->memory->bearing.node[1];
     const struct vf_epipolar e = vf_stereo_epipolar(&s->geometry.pair, a->bearing);
-    struct vf_seat seat = {right->point[j].x_q16, right->point[j].y_q16};
+    const struct vf_seat from = {b->x_q16, b->y_q16};
+    float to_right[3], below[3];
     struct vf_strip strip;
-    uint32_t cost = VF_NONE;
-    for (int32_t pass = 0; pass < VF_PASSES(a->level); pass++) {
-        if (!vf_stereo_strip(s, node, &e, a, seat, pass ? 0 : a->level, &strip)) return VF_NONE;
-        cost = find_place(s, &strip, &seat);
-        if (cost == VF_NONE) return VF_NONE;
-    }
-    if (!vf_stereo_depth(s, node, &e, a, &strip, seat, out)) return VF_NONE;
+    vf_bearing_at(s, node, 1, from.x_q16 + 65536, from.y_q16, to_right);
+    vf_bearing_at(s, node, 1, from.x_q16, from.y_q16 + 65536, below);
+    if (!vf_stereo_strip(&e, from, b->bearing, to_right, below, &strip)) return VF_NONE;
+    struct vf_seat seat = strip.seat;
+    if (!seek(s, a, &strip, &seat)) return VF_NONE;
+    const uint32_t cost = settle(s, a, &strip, &seat);
+    if (cost == VF_NONE || !vf_stereo_depth(s, node, &e, a, &strip, seat, out)) return VF_NONE;
     out->keypoint = (uint16_t)i;
     out->partner = (uint16_t)j;
     out->distance = (uint16_t)(found >> 16);

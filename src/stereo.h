@@ -6,8 +6,10 @@
  * Rule    a point and both cameras span a plane. A partner looks along it, with a disparity within range, from about the same level and
  *         with about the same orientation; of those the one with the closest descriptor, by a margin to the next best somewhere else, and
  *         each must be the other's best. From where the partner lies, moved onto the epipolar line, windows on that line are compared
- *         with the one around the point, less their means; the least sum of absolute differences and its neighbours, through which goes
- *         a parabola, give the place, and that gives the depth. What differs by far more than the median is dropped
+ *         with the one around the point, less their means, on the point's level; the least sum of absolute differences and its
+ *         neighbours, through which goes a V, give a place. From there a window of level 0 moves along the line by Gauss and Newton, and
+ *         where that ends gives the depth, unless it ends far away, or the halves of the window would move apart, as they do at the
+ *         edge of something near. What then differs by far more than the median is dropped
  *         Disparity is the focal length of camera 1 times the tangent of the angle between the two bearings, so that for rectified
  *         pictures it is what it always is
  * Exact   costs in integers; the rest in single precision in one order, roots and quotients correctly rounded
@@ -34,11 +36,15 @@ struct vf_stereo_memory {
 };
 #endif
 
-/** Half the side of a window, and how far windows are shifted to both sides [px of the point's level]. */
+/** Half the side of a window, and how far windows are shifted to both sides on the point's level [px of it]. */
 #define VF_HALF 5
 #define VF_SIDE (2 * VF_HALF + 1)
 #define VF_SHIFT 5
 #define VF_SHIFTS (2 * VF_SHIFT + 1)
+
+/** Steps on level 0, and how far they may lead in all [px]. */
+#define VF_STEPS 2
+#define VF_SETTLE_PX 1.0f
 
 #define VF_NONE 0xffffffffu
 
@@ -81,7 +87,7 @@ VF_FN struct vf_stereo_bounds vf_stereo_bounds(const struct vf_step *s)
     b.least = -b.band; /* on coarse levels a point far away may seem to lie beyond */
     b.most = (float)t->stereo_disparity_px / s->geometry.focal_px[1];
     b.turn_rad = (float)t->match_turn_deg * 0.01745329252f;
-    b.levels = t->match_levels;
+    b.levels = t->stereo_levels;
     b.distance = (uint32_t)t->match_distance;
     return b;
 }
@@ -120,35 +126,21 @@ struct vf_seat {
     int32_t x_q16, y_q16;
 };
 
-/** Where windows lie on a level: around the point in camera 0, and along its epipolar line in camera 1. */
+/** The epipolar line of a point where its partner lies. */
 struct vf_strip {
-    int32_t level;
-    float step;               /* size of its pixels [px of level 0] */
-    int32_t left_u, left_v;   /* centre of the window of camera 0 [1/256 px of the level] */
-    int32_t u_q16, v_q16;     /* centre of the window of camera 1 that is not shifted [px of the level] */
-    float along_u, along_v;   /* unit vector along the line, towards nearer */
-    struct vf_seat seat;      /* that centre on level 0 */
-    float slope;              /* by how much the component along `nearer` grows [a px of level 0] */
+    struct vf_seat seat;    /* the partner's place, moved onto the line */
+    float along_x, along_y; /* unit vector along the line, towards nearer */
+    float slope;            /* by how much the component along `nearer` grows [a px of level 0] */
 };
 
-/** A level 0 coordinate on a level whose pixels are step_q16 large. */
-VF_FN int32_t vf_stereo_level_q16(int32_t x_q16, uint32_t step_q16)
+/** Finds the line from bearings of camera 1: at a place, a pixel to the right of it, and a pixel below. Returns 0 when there is none. */
+VF_FN int vf_stereo_strip(const struct vf_epipolar *e, struct vf_seat from, const float here[3], const float to_right[3],
+                          const float below[3], struct vf_strip *strip)
 {
-    return (int32_t)(((int64_t)x_q16 + 0x8000) * 65536 / (int64_t)step_q16) - 0x8000;
-}
-
-/** Lays a strip on a level, from a place in camera 1 moved onto the epipolar line of point a. `node`: the grid of bearings of camera 1.
- *  Returns 0 when there is no such line there. */
-VF_FN int vf_stereo_strip(const struct vf_step *s, const struct vf_node *node, const struct vf_epipolar *e, const struct vf_point *a,
-                          struct vf_seat from, int32_t level, struct vf_strip *strip)
-{
-    float here[3], right[3], down[3];
-    vf_bearing_at(s, node, 1, from.x_q16, from.y_q16, here);
-    vf_bearing_at(s, node, 1, from.x_q16 + 65536, from.y_q16, right);
-    vf_bearing_at(s, node, 1, from.x_q16, from.y_q16 + 65536, down);
+    float right[3], down[3];
     for (int k = 0; k < 3; k++) {
-        right[k] -= here[k];
-        down[k] -= here[k];
+        right[k] = to_right[k] - here[k];
+        down[k] = below[k] - here[k];
     }
     const float off = vf_dot(e->normal, here), gx = vf_dot(e->normal, right), gy = vf_dot(e->normal, down);
     const float square = gx * gx + gy * gy, length = sqrtf(square);
@@ -157,40 +149,50 @@ VF_FN int vf_stereo_strip(const struct vf_step *s, const struct vf_node *node, c
     const float moved_x = -off * gx / square, moved_y = -off * gy / square;
     const float limit = 1024.0f; /* so that all that follows fits its integers; the band is far smaller */
     if (!(moved_x < limit && moved_x > -limit && moved_y < limit && moved_y > -limit)) return 0;
-    const uint32_t step_q16 = s->geometry.step_q16[level];
-    strip->level = level;
-    strip->step = (float)step_q16 * (1.0f / 65536.0f);
-    strip->left_u = (vf_stereo_level_q16(a->x_q16, step_q16) + 128) >> 8;
-    strip->left_v = (vf_stereo_level_q16(a->y_q16, step_q16) + 128) >> 8;
-    strip->along_u = slope < 0.0f ? -ex : ex;
-    strip->along_v = slope < 0.0f ? -ey : ey;
+    strip->along_x = slope < 0.0f ? -ex : ex;
+    strip->along_y = slope < 0.0f ? -ey : ey;
     strip->slope = slope < 0.0f ? -slope : slope;
     strip->seat.x_q16 = from.x_q16 + vf_round(moved_x * 65536.0f);
     strip->seat.y_q16 = from.y_q16 + vf_round(moved_y * 65536.0f);
-    strip->u_q16 = vf_stereo_level_q16(strip->seat.x_q16, step_q16);
-    strip->v_q16 = vf_stereo_level_q16(strip->seat.y_q16, step_q16);
     return 1;
 }
 
-/** Level 0 place of a shift, which need not be whole. */
-VF_FN struct vf_seat vf_stereo_seat(const struct vf_strip *strip, float shift)
+/** A seat so many pixels of level 0 further along the line. */
+VF_FN struct vf_seat vf_stereo_shifted(const struct vf_strip *strip, struct vf_seat seat, float shift_px)
 {
-    struct vf_seat seat;
-    seat.x_q16 = strip->seat.x_q16 + vf_round(shift * strip->along_u * strip->step * 65536.0f);
-    seat.y_q16 = strip->seat.y_q16 + vf_round(shift * strip->along_v * strip->step * 65536.0f);
+    seat.x_q16 += vf_round(shift_px * strip->along_x * 65536.0f);
+    seat.y_q16 += vf_round(shift_px * strip->along_y * 65536.0f);
     return seat;
 }
 
-/** Centre of a shifted window [1/256 px of the level]. */
-VF_FN int32_t vf_strip_u(const struct vf_strip *strip, int32_t shift) { return (strip->u_q16 + vf_round((float)shift * strip->along_u * 65536.0f) + 128) >> 8; }
-VF_FN int32_t vf_strip_v(const struct vf_strip *strip, int32_t shift) { return (strip->v_q16 + vf_round((float)shift * strip->along_v * 65536.0f) + 128) >> 8; }
-
-/** Places are found on the level of the point, then on the finest. */
-#define VF_PASSES(level) ((level) > 0 ? 2 : 1)
-
-/** Whether a window around a place, and one pixel more, lies in a level. */
-VF_FN int vf_window_inside(const struct vf_level *l, int32_t u, int32_t v)
+/** Centre of a window on a level [1/256 px of the level]. */
+struct vf_centre {
+    int32_t u, v;
+};
+VF_FN int32_t vf_stereo_level_q8(int32_t x_q16, uint32_t inverse_q19)
 {
+    return ((int32_t)(((int64_t)x_q16 + 0x8000) * (int64_t)inverse_q19 >> 19) - 0x8000 + 128) >> 8;
+}
+VF_FN struct vf_centre vf_stereo_centre(const struct vf_step *s, struct vf_seat seat, int32_t level)
+{
+    struct vf_centre c;
+    c.u = vf_stereo_level_q8(seat.x_q16, s->geometry.inverse_q19[level]);
+    c.v = vf_stereo_level_q8(seat.y_q16, s->geometry.inverse_q19[level]);
+    return c;
+}
+
+/** The same, some pixels of its level further along the line. */
+VF_FN struct vf_centre vf_stereo_further(const struct vf_strip *strip, struct vf_centre c, int32_t shift)
+{
+    c.u += vf_round((float)shift * strip->along_x * 256.0f);
+    c.v += vf_round((float)shift * strip->along_y * 256.0f);
+    return c;
+}
+
+/** Whether a window, and one pixel more, lies in a level. */
+VF_FN int vf_window_inside(const struct vf_level *l, struct vf_centre c)
+{
+    const int32_t u = c.u >> 8, v = c.v >> 8;
     return u >= VF_HALF && v >= VF_HALF && u + VF_HALF + 1 < l->width && v + VF_HALF + 1 < l->height;
 }
 
@@ -207,11 +209,46 @@ VF_FN uint32_t vf_stereo_difference(int32_t a, int32_t sum_a, int32_t b, int32_t
     return (uint32_t)vf_abs(VF_SIDE * VF_SIDE * (a - b) - (sum_a - sum_b));
 }
 
-/** Where between its neighbours the cost is least, -1/2 .. 1/2. The middle one is not more than the others, and less than one of them. */
+/** Where between its neighbours the cost is least, -1/2 .. 1/2. The middle one is not more than the others, and less than the last. */
 VF_FN float vf_stereo_valley(uint32_t before, uint32_t least, uint32_t after)
 {
     const float b = (float)(before - least), a = (float)(after - least);
-    return (b - a) / (2.0f * (b + a));
+    return (b - a) / (2.0f * (b > a ? b : a));
+}
+
+/** What a step is made from, summed over a window or a half of one. With 121 pixels all sums but their products fit 32 bits. */
+struct vf_slopes {
+    int32_t n, g, d, gg, gd; /* g: slope along the line [1/8 grey level a px]; d: what camera 1's window has more [1/16 grey level] */
+};
+VF_FN void vf_stereo_add(struct vf_slopes *sum, int32_t ahead, int32_t behind, int32_t d)
+{
+    const int32_t g = (ahead - behind + 2) >> 2; /* of 1/16 grey levels, 2 px apart */
+    sum->n++;
+    sum->g += g;
+    sum->d += d;
+    sum->gg += g * g;
+    sum->gd += g * d;
+}
+
+/** A step of Gauss and Newton along the line [px], means apart; 0 where there is no slope. */
+VF_FN float vf_stereo_step(const struct vf_slopes *sum)
+{
+    const int64_t gg = (int64_t)sum->n * sum->gg - (int64_t)sum->g * sum->g, gd = (int64_t)sum->n * sum->gd - (int64_t)sum->g * sum->d;
+    return gg > 0 ? -0.5f * (float)gd / (float)gg : 0.0f;
+}
+
+/** Which half of a window its pixel k lies in, along the line: 0, 1, or 2: in the middle. */
+VF_FN int vf_stereo_half(const struct vf_strip *strip, int32_t k)
+{
+    const int across = fabsf(strip->along_x) >= fabsf(strip->along_y);
+    const int32_t off = across ? k % VF_SIDE - VF_HALF : k / VF_SIDE - VF_HALF;
+    return off < 0 ? 0 : off > 0 ? 1 : 2;
+}
+
+/** Whether the halves of a window agree on where it belongs. */
+VF_FN int vf_stereo_agree(const vfront_tuning_t *t, const struct vf_slopes half[2])
+{
+    return !t->stereo_apart_mpx || fabsf(vf_stereo_step(&half[0]) - vf_stereo_step(&half[1])) * 1000.0f <= (float)t->stereo_apart_mpx;
 }
 
 /** Depth of point a, when what surrounds it is found at a place of camera 1. Returns 0 when it is too far for one. */
@@ -225,7 +262,7 @@ VF_FN int vf_stereo_depth(const struct vf_step *s, const struct vf_node *node, c
     if (!(forward > 0.0f) || !(along * s->geometry.focal_px[1] * 1000.0f >= (float)s->tuning.stereo_least_mpx * forward)) return 0;
     const float tangent = along / forward, sideways = vf_dot(pair->epipole, e->nearer) / tangent;
     const float range_m = pair->baseline_m * (sideways - vf_dot(pair->epipole, e->far));
-    const float sigma_px = (float)s->tuning.stereo_sigma_mpx * 0.001f * a->step;
+    const float sigma_px = (float)s->tuning.stereo_sigma_mpx * 0.001f * sqrtf(a->step);
     const float sigma_m = pair->baseline_m * sideways / tangent * (strip->slope / (forward * forward * forward)) * sigma_px;
     if (!(range_m > 0.0f)) return 0;
     out->x_px = (float)seat.x_q16 * (1.0f / 65536.0f);
