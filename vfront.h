@@ -160,12 +160,13 @@ enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY =
     X(match_levels, 1, 0, 7, "most by which their levels differ")                                                                       \
     X(stereo, VFRONT_STEREO, 0, VFRONT_STEREO, "1: key points of camera 0 get a partner in camera 1, and a depth, if both are calibrated and placed")\
     X(stereo_band_px, 2, 1, 64, "farthest that a partner lies from the epipolar line [px of the coarser level of the two]")             \
+    X(stereo_distance, 100, 0, 256, "most bits in which their descriptors differ")                                                      \
     X(stereo_levels, 0, 0, 7, "most by which the levels of partners in both cameras differ")                                            \
     X(stereo_disparity_px, 128, 1, 4096, "largest disparity [px]")                                                                      \
     X(stereo_least_mpx, 250, 1, 1000000, "least disparity that gives a depth [1/1000 px]")                                              \
-    X(stereo_apart_mpx, 600, 0, 10000, "most by which the halves of a window would move apart; 0: any [1/1000 px]")                      \
-    X(stereo_cut_percent, 210, 0, 10000, "partners whose windows differ by more than this share of the median are dropped; 0: none [%]")\
-    X(stereo_sigma_mpx, 300, 1, 10000, "standard deviation of a disparity from level 0; from others the root of their step times this [1/1000 px]") \
+    X(stereo_apart_mpx, 800, 0, 10000, "most by which the halves of a window would move apart; 0: any [1/1000 px]")                      \
+    X(stereo_cut_percent, 250, 0, 10000, "partners whose windows differ by more than this share of the median are dropped; 0: none [%]")\
+    X(stereo_sigma_mpx, 200, 1, 10000, "standard deviation of a disparity from level 0; from others the root of their step times this [1/1000 px]") \
     X(track_target, (VFRONT_TRACKS > 200 ? 200 : VFRONT_TRACKS), 0, VFRONT_TRACKS, "tracks wanted alive; 0: nothing is tracked")       \
     X(track_refill_percent, 100, 0, 100, "new tracks start when fewer than this share of the target live; 100: every frame")           \
     X(track_distance_px, 12, 0, 256, "least distance of a new track to every other, up to 4 cells [px]")                               \

@@ -12,9 +12,13 @@ static __global__ void __launch_bounds__(THREADS) bearing_k(const vf_step s)
     const int points = vf_keypoints(&s, count);
     if (threadIdx.x == 0) vf_clock_start(s, VF_bearing, blockIdx.x + camera);
     if (camera == 0) vf_bearing_forget(&s, k, gridDim.x * THREADS);
-    if (k == 0) m.count[s.parity][camera] = points;
-    for (int i = k; i < points; i += gridDim.x * THREADS)
-        m.point[s.parity][camera][i] = vf_bearing_point(&s, m.node[camera], camera, s.memory->select.key[camera][vf_slot(&s, count, i)]);
+    if (k == 0 && !points) vf_bearing_none(m.first[s.parity][camera]);
+    for (int i = k; i < points; i += gridDim.x * THREADS) {
+        const uint64_t *key = s.memory->select.key[camera];
+        const uint64_t mine = key[vf_slot(&s, count, i)], before = key[vf_slot(&s, count, vf_max(i - 1, 0))];
+        vf_bearing_begin(m.first[s.parity][camera], i, points, vf_detect_corner(before).level, vf_detect_corner(mine).level);
+        m.point[s.parity][camera][i] = vf_bearing_point(&s, m.node[camera], camera, mine);
+    }
     if (threadIdx.x == 0) vf_clock_end(s, VF_bearing);
 }
 

@@ -13,13 +13,14 @@ struct side {
     const vf_point *point;
     const float *angle;
     const vfront_descriptor_t *descriptor;
+    const uint32_t *first; /* of each level */
     int count;
 };
 static __device__ __forceinline__ side side_of(const vf_step &s, int camera)
 {
     const vf_memory *m = s.memory;
     const side side = {m->bearing.point[s.parity][camera], m->describe.angle[s.parity][camera], m->describe.descriptor[s.parity][camera],
-                       (int)m->bearing.count[s.parity][camera]};
+                       m->bearing.first[s.parity][camera], (int)m->bearing.first[s.parity][camera][VFRONT_SCALES]};
     return side;
 }
 
@@ -65,14 +66,15 @@ static __global__ void __launch_bounds__(THREADS) search_k(const vf_step s)
     for (int i = blockIdx.x; i < left.count; i += gridDim.x) {
         const vf_point a = left.point[i];
         const vf_epipolar e = vf_stereo_epipolar(&s.geometry.pair, a.bearing);
+        const vf_stretch of = vf_stereo_stretch(&bounds, right.first, a.level);
         const float angle = left.angle[i];
         if (thread == 0) count = 0;
         __syncthreads();
         const auto each_possible = [&](auto work) {
 #pragma unroll 4
-            for (int j = thread; j < right.count; j += THREADS) {
+            for (int j = of.first + thread; j < (int)of.end; j += THREADS) {
                 const vf_point b = right.point[j];
-                if (vf_stereo_may(&bounds, &e, a.step, a.level, angle, b.bearing, b.step, b.level, right.angle[j])) work(j);
+                if (vf_stereo_may(&bounds, &e, a.step, angle, b.bearing, b.step, right.angle[j])) work(j);
             }
         };
         const auto each_listed = [&](auto work) {
@@ -285,7 +287,7 @@ static __global__ void __launch_bounds__(VF_BLOCK) list_k(const vf_step s)
     __shared__ int start[VF_WARPS + 1];
     __shared__ unsigned long long least;
     vf_stereo_memory &m = s.memory->stereo;
-    const int thread = threadIdx.x, points = s.memory->bearing.count[s.parity][0];
+    const int thread = threadIdx.x, points = s.memory->bearing.first[s.parity][0][VFRONT_SCALES];
     handful h = load_handful(m, 0, points); /* often that is all */
     const auto each_key = [&](auto work) {
         for (int first = 0; first < points; first += HANDFUL * VF_BLOCK) {

@@ -47,9 +47,13 @@ void vf_bearing_host(const struct vf_step *s)
     for (int32_t camera = 0; camera < s->geometry.cameras; camera++) {
         const uint32_t *count = s->memory->select.count[camera];
         struct vf_point *point = m->point[s->parity][camera];
-        m->count[s->parity][camera] = vf_keypoints(s, count);
-        for (uint32_t i = 0; i < m->count[s->parity][camera]; i++)
+        uint32_t *first = m->first[s->parity][camera];
+        const uint32_t points = vf_keypoints(s, count);
+        if (!points) vf_bearing_none(first);
+        for (uint32_t i = 0; i < points; i++) {
             point[i] = vf_bearing_point(s, m->node[camera], camera, s->memory->select.key[camera][vf_slot(s, count, (int32_t)i)]);
+            vf_bearing_begin(first, i, points, i ? point[i - 1].level : 0, point[i].level);
+        }
     }
     vf_bearing_forget(s, 0, 1);
 }

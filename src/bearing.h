@@ -39,7 +39,7 @@ struct vf_point {
 struct vf_bearing_memory {
     struct vf_node node[VFRONT_CAMERAS][VF_NODES(VFRONT_WIDTH) * VF_NODES(VFRONT_HEIGHT)]; /* row by row, nodes_x in each */
     struct vf_point point[2][VFRONT_CAMERAS][VFRONT_KEYPOINTS]; /* by parity, so that the frame before has its own */
-    uint32_t count[2][VFRONT_CAMERAS];
+    uint32_t first[2][VFRONT_CAMERAS][VFRONT_SCALES + 1]; /* of each level, and behind the last: how many there are */
 };
 
 /** Weights of four places in a row, t of the way from the second to the third. */
@@ -102,6 +102,19 @@ VF_FN struct vf_point vf_bearing_point(const struct vf_step *s, const struct vf_
     p.level = c.level;
     p.step = (float)s->geometry.step_q16[c.level] * (1.0f / 65536.0f);
     return p;
+}
+
+/** Notes where levels begin: called for each of `count` points with its level and that of the point before, 0 for the first. */
+VF_FN void vf_bearing_begin(uint32_t first[VFRONT_SCALES + 1], uint32_t i, uint32_t count, int32_t before, int32_t level)
+{
+    for (int32_t l = i ? before + 1 : 0; l <= level; l++) first[l] = i;
+    for (int32_t l = level + 1; i + 1 == count && l <= VFRONT_SCALES; l++) first[l] = count;
+}
+
+/** The same without any point. */
+VF_FN void vf_bearing_none(uint32_t first[VFRONT_SCALES + 1])
+{
+    for (int32_t l = 0; l <= VFRONT_SCALES; l++) first[l] = 0;
 }
 
 /* ---- made in vfront_init() ----------------------------------------------------------------------------------------------------- */

@@ -8,13 +8,14 @@ struct side {
     const struct vf_point *point;
     const float *angle;
     const vfront_descriptor_t *descriptor;
+    const uint32_t *first; /* of each level */
     uint32_t count;
 };
 static struct side side_of(const struct vf_step *s, int32_t camera)
 {
     const struct vf_memory *m = s->memory;
     const struct side side = {m->bearing.point[s->parity][camera], m->describe.angle[s->parity][camera],
-                              m->describe.descriptor[s->parity][camera], m->bearing.count[s->parity][camera]};
+                              m->describe.descriptor[s->parity][camera], m->bearing.first[s->parity][camera], m->bearing.first[s->parity][camera][VFRONT_SCALES]};
     return side;
 }
 
@@ -22,52 +23,57 @@ static struct side side_of(const struct vf_step *s, int32_t camera)
 #define GROUP 256
 struct group {
     float x[GROUP], y[GROUP], z[GROUP], step[GROUP], angle[GROUP];
-    int32_t level[GROUP], may[GROUP];
-    uint32_t first, count;
+    int32_t may[GROUP];
 };
 
-static void gather(struct group *g, const struct side *right, uint32_t first)
+static void gather(struct group *g, const struct side *right, uint32_t first, uint32_t count)
 {
-    g->first = first;
-    g->count = right->count - first < GROUP ? right->count - first : GROUP;
-    for (uint32_t k = 0; k < g->count; k++) {
+    for (uint32_t k = 0; k < count; k++) {
         const struct vf_point *b = &right->point[first + k];
         g->x[k] = b->bearing[0];
         g->y[k] = b->bearing[1];
         g->z[k] = b->bearing[2];
         g->step[k] = b->step;
-        g->level[k] = b->level;
         g->angle[k] = right->angle[first + k];
     }
 }
 
 /** Fills in which of a group may be partners of a point. */
-static void test_group(struct group *restrict g, const struct vf_stereo_bounds *bounds, const struct vf_epipolar *epipolar,
+static void test_group(struct group *restrict g, uint32_t count, const struct vf_stereo_bounds *bounds, const struct vf_epipolar *epipolar,
                        const struct vf_point *point, float angle)
 {
     const struct vf_epipolar e = *epipolar;
     const struct vf_stereo_bounds limit = *bounds;
     const struct vf_point a = *point;
-    for (int32_t k = 0; k < GROUP; k++) {
+    for (uint32_t k = 0; k < count; k++) {
         const float bearing[3] = {g->x[k], g->y[k], g->z[k]};
-        g->may[k] = vf_stereo_may(&limit, &e, a.step, a.level, angle, bearing, g->step[k], g->level[k], g->angle[k]);
+        g->may[k] = vf_stereo_may(&limit, &e, a.step, angle, bearing, g->step[k], g->angle[k]);
     }
 }
 
-/** Calls work(i, j, distance) for all that may be partners. */
+/** Calls work() for all pairs of a level of camera 0 and a group of camera 1 that may be partners. */
 typedef void working(const struct vf_step *s, uint32_t i, uint32_t j, uint32_t distance);
-static void each_candidate(const struct vf_step *s, const struct side *left, const struct side *right, working *work)
+static void each_of_group(const struct vf_step *s, const struct side *left, int32_t level, const struct side *right, struct vf_stretch of, working *work)
 {
     const struct vf_stereo_bounds bounds = vf_stereo_bounds(s);
     struct group g;
-    memset(&g, 0, sizeof g);
-    for (uint32_t first = 0; first < right->count; first += GROUP) {
-        gather(&g, right, first);
-        for (uint32_t i = 0; i < left->count; i++) {
-            const struct vf_epipolar e = vf_stereo_epipolar(&s->geometry.pair, left->point[i].bearing);
-            test_group(&g, &bounds, &e, &left->point[i], left->angle[i]);
-            for (uint32_t k = 0; k < g.count; k++)
-                if (g.may[k]) work(s, i, first + k, vf_describe_distance(&left->descriptor[i], &right->descriptor[first + k]));
+    gather(&g, right, of.first, of.end - of.first);
+    for (uint32_t i = left->first[level]; i < left->first[level + 1]; i++) {
+        const struct vf_epipolar e = vf_stereo_epipolar(&s->geometry.pair, left->point[i].bearing);
+        test_group(&g, of.end - of.first, &bounds, &e, &left->point[i], left->angle[i]);
+        for (uint32_t j = of.first; j < of.end; j++)
+            if (g.may[j - of.first]) work(s, i, j, vf_describe_distance(&left->descriptor[i], &right->descriptor[j]));
+    }
+}
+
+static void each_candidate(const struct vf_step *s, const struct side *left, const struct side *right, working *work)
+{
+    const struct vf_stereo_bounds bounds = vf_stereo_bounds(s);
+    for (int32_t level = 0; level < VFRONT_SCALES; level++) {
+        const struct vf_stretch all = vf_stereo_stretch(&bounds, right->first, level);
+        for (struct vf_stretch of = all; of.first < all.end; of.first = of.end) {
+            of.end = of.first + GROUP < all.end ? of.first + GROUP : all.end;
+            each_of_group(s, left, level, right, of, work);
         }
     }
 }
@@ -76,7 +82,7 @@ static void each_candidate(const struct vf_step *s, const struct side *left, con
 static void meet(const struct vf_step *s, uint32_t i, uint32_t j, uint32_t distance)
 {
     struct vf_stereo_memory *m = &s->memory->stereo;
-    if (distance > (uint32_t)s->tuning.match_distance) return;
+    if (distance > (uint32_t)s->tuning.stereo_distance) return;
     if (vf_partner(distance, i) < m->back[j]) m->back[j] = vf_partner(distance, i);
     if (vf_partner(distance, j) < m->found[i]) m->found[i] = vf_partner(distance, j);
 }

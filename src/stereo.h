@@ -44,7 +44,7 @@ struct vf_stereo_memory {
 
 /** Steps on level 0, and how far they may lead in all [px]. */
 #define VF_STEPS 2
-#define VF_SETTLE_PX 1.0f
+#define VF_SETTLE_PX 1.5f
 
 #define VF_NONE 0xffffffffu
 
@@ -88,19 +88,31 @@ VF_FN struct vf_stereo_bounds vf_stereo_bounds(const struct vf_step *s)
     b.most = (float)t->stereo_disparity_px / s->geometry.focal_px[1];
     b.turn_rad = (float)t->match_turn_deg * 0.01745329252f;
     b.levels = t->stereo_levels;
-    b.distance = (uint32_t)t->match_distance;
+    b.distance = (uint32_t)t->stereo_distance;
     return b;
 }
 
-/** Whether a point of camera 1 may be the partner of a point of camera 0, their descriptors apart. Without a branch, so that a loop over
- *  many becomes vector code. */
-VF_FN int vf_stereo_may(const struct vf_stereo_bounds *bounds, const struct vf_epipolar *e, float step_a, int32_t level_a, float angle_a,
-                        const float bearing[3], float step_b, int32_t level_b, float angle_b)
+/** Whether a point of camera 1, of a level within bounds, may be the partner of a point of camera 0, their descriptors apart. Without a
+ *  branch, so that a loop over many becomes vector code. */
+VF_FN int vf_stereo_may(const struct vf_stereo_bounds *bounds, const struct vf_epipolar *e, float step_a, float angle_a,
+                        const float bearing[3], float step_b, float angle_b)
 {
     const float step = step_a > step_b ? step_a : step_b, band = bounds->band * step, off = vf_dot(e->normal, bearing);
     const float forward = vf_dot(e->far, bearing), along = vf_dot(e->nearer, bearing);
     return (forward > 0.0f) & (off <= band) & (-off <= band) & (along >= bounds->least * step * forward) & (along <= bounds->most * forward)
-           & (vf_abs(level_a - level_b) <= bounds->levels) & (vf_describe_apart(angle_a, angle_b) <= bounds->turn_rad);
+           & (vf_describe_apart(angle_a, angle_b) <= bounds->turn_rad);
+}
+
+/** The points of camera 1 whose level is near enough to a level: they follow one another. */
+struct vf_stretch {
+    uint32_t first, end;
+};
+VF_FN struct vf_stretch vf_stereo_stretch(const struct vf_stereo_bounds *bounds, const uint32_t first[VFRONT_SCALES + 1], int32_t level)
+{
+    struct vf_stretch stretch;
+    stretch.first = first[vf_max(level - bounds->levels, 0)];
+    stretch.end = first[vf_min(level + bounds->levels + 1, VFRONT_SCALES)];
+    return stretch;
 }
 
 /** Whether a point lies somewhere else than the best partner: not within 4 px of the coarser of their levels. */
