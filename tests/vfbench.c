@@ -158,6 +158,16 @@ static void draw_pictures(int width, int height)
         }
 }
 
+static int disparity_px; /* of all points, between the cameras of a calibrated pair; 0: each camera sees something else */
+
+static void start_as(const vfront_rig_t *rig, const vfront_tuning_t *tuning, vfront_port_t port)
+{
+    const vfront_status_t status = vfront_init(&vf, rig, tuning, port);
+    if (!status) return;
+    fprintf(stderr, "vfcheck: %s: %s\n", vfront_status_name(status), vfront_detail(&vf));
+    exit(1);
+}
+
 static void start_rig(int width, int height, int cameras, const vfront_tuning_t *tuning, vfront_port_t port)
 {
     vfront_rig_t rig = {.cameras = cameras};
@@ -165,11 +175,30 @@ static void start_rig(int width, int height, int cameras, const vfront_tuning_t 
         rig.camera[c].width_px = width;
         rig.camera[c].height_px = height;
     }
-    const vfront_status_t status = vfront_init(&vf, &rig, tuning, port);
-    if (!status) return;
-    fprintf(stderr, "vfcheck: %s: %s\n", vfront_status_name(status), vfront_detail(&vf));
-    exit(1);
+    disparity_px = 0;
+    start_as(&rig, tuning, port);
 }
+
+#if VFRONT_CAMERAS > 1
+/** A pair of cameras side by side, the second of which sees what the first does, 10 px to the left. */
+static void start_pair(int width, int height, const vfront_tuning_t *tuning)
+{
+    vfront_rig_t rig = {.cameras = 2};
+    for (int c = 0; c < 2; c++) {
+        vfront_camera_t *camera = &rig.camera[c];
+        camera->width_px = width;
+        camera->height_px = height;
+        camera->fx_px = camera->fy_px = 0.6 * width;
+        camera->cx_px = 0.5 * width;
+        camera->cy_px = 0.5 * height;
+        camera->distortion[0] = tuning->rectify ? -0.28 : 0.0;
+        camera->distortion[1] = tuning->rectify ? 0.07 : 0.0;
+    }
+    rig.camera[1].t_cam_imu_m[0] = -0.11;
+    disparity_px = 10;
+    start_as(&rig, tuning, VFRONT_PORT_CUDA);
+}
+#endif
 
 static void start(int width, int height, const vfront_tuning_t *tuning, vfront_port_t port) { start_rig(width, height, 1, tuning, port); }
 
@@ -186,7 +215,7 @@ static const vfront_result_t *step(int width, int height, enum fill fill, long f
 {
     vfront_frame_t f = {.t_ns = (uint64_t)(frame + 1) * 10000000u};
     for (int c = 0; c < state_of(&vf)->rig.cameras; c++) {
-        f.picture[c].data = pick(fill, frame + c);
+        f.picture[c].data = disparity_px ? pick(fill, frame) + c * disparity_px : pick(fill, frame + c);
         f.picture[c].width_px = width;
         f.picture[c].height_px = height;
         f.picture[c].pitch_bytes = (uint32_t)width;
@@ -203,13 +232,13 @@ static const vfront_result_t *step(int width, int height, enum fill fill, long f
 }
 
 struct wall {
-    float p50, p99, p999, most, device, submit, tracks, keypoints;
+    float p50, p99, p999, most, device, submit, tracks, keypoints, depths, matches;
     float stage[VFRONT_STAGES];
 };
 
 static struct wall measure_steps(int width, int height, enum fill fill, long steps)
 {
-    struct wall w = {0, 0, 0, 0, 0, 0, 0, 0, {0}};
+    struct wall w = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}};
     float *time = malloc(sizeof(float) * (size_t)steps);
     if (!time) exit(1);
     for (long i = -50; i < steps; i++) {
@@ -221,6 +250,8 @@ static struct wall measure_steps(int width, int height, enum fill fill, long ste
         w.submit += (float)submit_us;
         w.tracks += (float)r->health.followed;
         w.keypoints += (float)r->keypoints_count[0];
+        w.depths += (float)r->depths_count;
+        w.matches += (float)r->matches_count;
         for (int s = 0; s < VFRONT_STAGES; s++) w.stage[s] += r->timing.stage_us[s];
     }
     qsort(time, (size_t)steps, sizeof *time, by_value);
@@ -232,6 +263,8 @@ static struct wall measure_steps(int width, int height, enum fill fill, long ste
     w.submit /= (float)steps;
     w.tracks /= (float)steps;
     w.keypoints /= (float)steps;
+    w.depths /= (float)steps;
+    w.matches /= (float)steps;
     for (int s = 0; s < VFRONT_STAGES; s++) w.stage[s] /= (float)steps;
     free(time);
     return w;
@@ -242,7 +275,8 @@ static void print_wall(const char *what, const struct wall *w, float floor)
     printf("%-44s %7.1f us p50 %7.1f p99 (%4.1f x empty graph)  submit %.1f device %5.1f |", what, (double)w->p50, (double)w->p99,
            (double)(w->p50 / floor), (double)w->submit, (double)w->device);
     for (int s = 0; s < VFRONT_STAGES; s++) printf(" %s %.1f", vfront_stage_name((size_t)s), (double)w->stage[s]);
-    printf(" | %.0f followed, %.0f key points\n", (double)w->tracks, (double)w->keypoints);
+    printf(" | %.0f followed, %.0f key points, %.0f depths, %.0f matches\n", (double)w->tracks, (double)w->keypoints, (double)w->depths,
+           (double)w->matches);
 }
 
 /** Wall time of an empty graph of as many dependent nodes as a step has. */
@@ -292,18 +326,22 @@ static vfront_tuning_t corners_alone(int levels)
     return t;
 }
 
-/** A stage's kernel on the state that a few steps have left. */
-static float stage_us(int width, int height, const vfront_tuning_t *t, enqueue *launch)
+/** A stage's kernels on the state that a few steps of a front end have left, which is shut down. */
+static float launched_us(int width, int height, enqueue *launch)
 {
     cudaStream_t stream;
     CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    start(width, height, t, VFRONT_PORT_CUDA);
     for (long i = 0; i < 12; i++) step(width, height, FILL_REAL, i);
     const struct vf_state *state = state_of(&vf);
-    const float us = node_us(launch, &state->step[state->parity], stream);
+    const float us = node_us(launch, &state->step[state->parity ^ 1], stream);
     vfront_shutdown(&vf);
     CUDA(cudaStreamDestroy(stream));
     return us;
+}
+static float stage_us(int width, int height, const vfront_tuning_t *t, enqueue *launch)
+{
+    start(width, height, t, VFRONT_PORT_CUDA);
+    return launched_us(width, height, launch);
 }
 
 static void bench_kernels(int width, int height)
@@ -372,7 +410,7 @@ static void bench_steps(int width, int height, long steps)
 static vfront_tuning_t keypoints_alone(int levels)
 {
     vfront_tuning_t t = standard();
-    t.track_target = 0;
+    t.track_target = t.match = t.stereo = 0;
     t.detect_levels = vf_min(levels, VFRONT_SCALES);
     t.select_points = vf_min(1800, VFRONT_KEYPOINTS);
     return t;
@@ -448,6 +486,44 @@ static void bench_scales(int width, int height)
     bench_keypoints("  4 levels", width, height, 1, FILL_REAL, t, floor);
 }
 
+/* ---- two pictures, and two frames ------------------------------------------------------------------------------------------------ */
+
+#if VFRONT_STEREO && VFRONT_MATCHES && VFRONT_RECTIFY
+static void bench_pairs(int width, int height)
+{
+    const float floor = empty_graph_wall(VFRONT_STAGES - 2);
+    vfront_tuning_t t = keypoints_alone(8);
+    t.select_points = vf_min(1300, VFRONT_KEYPOINTS);
+    t.stereo = 1;
+    printf("\npairs of pictures and of frames, %dx%d; a kernel that does nothing: %.2f us\n", width, height, (double)stage_us(width, height, &t, nothing));
+    start_pair(width, height, &t);
+    printf("  stereo, 1,300 points in each             %6.2f us\n", (double)launched_us(width, height, vf_stereo_cuda));
+    start_pair(width, height, &t);
+    struct wall w = measure_steps(width, height, FILL_REAL, 1000);
+    print_wall("  pair in, points, descriptors, depth out", &w, floor);
+    vfront_shutdown(&vf);
+    t.rectify = 1;
+    start_pair(width, height, &t);
+    printf("  rectify, both                            %6.2f us\n", (double)launched_us(width, height, vf_rectify_cuda));
+    start_pair(width, height, &t);
+    w = measure_steps(width, height, FILL_REAL, 1000);
+    print_wall("  the same, rectified", &w, floor);
+    vfront_shutdown(&vf);
+    t = keypoints_alone(8);
+    t.select_points = vf_min(2000, VFRONT_KEYPOINTS);
+    t.match = 1;
+    for (t.match_guided = 0; t.match_guided < 2; t.match_guided++)
+        printf("  match 2,000 with 2,000, %-16s %6.2f us\n", t.match_guided ? "guided" : "all with all", (double)stage_us(width, height, &t, vf_match_cuda));
+    t.match_guided = 1;
+    start(width, height, &t, VFRONT_PORT_CUDA);
+    w = measure_steps(width, height, FILL_REAL, 1000);
+    print_wall("  one picture in, matches out", &w, floor);
+    vfront_shutdown(&vf);
+}
+#else
+static void bench_pairs(int width, int height) { printf("\npairs, %dx%d: not in this config\n", width, height); }
+#endif
+
 /* ---- a part of the chip ---------------------------------------------------------------------------------------------------------- */
 
 /** Runs `work` with `multiprocessors` of the device only. Returns 0 when the driver cannot do that. */
@@ -493,6 +569,7 @@ static void bench_all(void)
     draw_pictures(WIDTH, HEIGHT);
     bench_kernels(WIDTH, HEIGHT);
     bench_scales(WIDTH, HEIGHT);
+    bench_pairs(WIDTH, HEIGHT);
     if (options.brief) return;
     bench_steps(WIDTH, HEIGHT, 2000);
     bench_tables(WIDTH, HEIGHT);
