@@ -104,6 +104,13 @@ VF_FN struct vf_point vf_bearing_point(const struct vf_step *s, const struct vf_
     return p;
 }
 
+/** Whether a point lies somewhere else than the best partner: not within 4 px of the coarser of their levels. */
+VF_FN int vf_elsewhere(const struct vf_point *best, const struct vf_point *other)
+{
+    const float step = best->step > other->step ? best->step : other->step, near_q16 = 4.0f * 65536.0f * step;
+    return (float)vf_abs(best->x_q16 - other->x_q16) > near_q16 || (float)vf_abs(best->y_q16 - other->y_q16) > near_q16;
+}
+
 /* ---- made in vfront_init() ----------------------------------------------------------------------------------------------------- */
 
 /** Row j of the grid. */

@@ -40,8 +40,6 @@ struct vf_stereo_memory {
 #define VF_SHIFT 5
 #define VF_SHIFTS (2 * VF_SHIFT + 1)
 
-#define VF_NONE 0xffffffffu
-
 /** Whether the stage has anything to do. */
 VF_FN int vf_stereo_on(const struct vf_step *s)
 {
@@ -96,22 +94,6 @@ VF_FN int vf_stereo_may(const struct vf_stereo_bounds *bounds, const struct vf_e
            && along <= bounds->most * forward && vf_abs(a->level - b->level) <= bounds->levels
            && vf_describe_apart(angle_a, angle_b) <= bounds->turn_rad;
 }
-
-/** Whether a point lies somewhere else than the best partner: not within 4 px of the coarser of their levels. */
-VF_FN int vf_elsewhere(const struct vf_point *best, const struct vf_point *other)
-{
-    const float step = best->step > other->step ? best->step : other->step, near_q16 = 4.0f * 65536.0f * step;
-    return (float)vf_abs(best->x_q16 - other->x_q16) > near_q16 || (float)vf_abs(best->y_q16 - other->y_q16) > near_q16;
-}
-
-/** Whether a distance is small enough beside the next best. */
-VF_FN int vf_stands_out(const vfront_tuning_t *t, uint32_t distance, uint32_t second)
-{
-    return t->match_ratio_percent == 100 || distance * 100 <= second * (uint32_t)t->match_ratio_percent;
-}
-
-/** Distance and index as one number, the least of which is the best partner. */
-VF_FN uint32_t vf_partner(uint32_t distance, uint32_t index) { return distance << 16 | index; }
 
 /* ---- place, to sub-pixel --------------------------------------------------------------------------------------------------- */
 
