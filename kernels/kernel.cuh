@@ -21,6 +21,17 @@ static __device__ __forceinline__ int32_t vf_warp_sum(int32_t v)
 #endif
 }
 
+/** Least of a warp, in every lane. */
+static __device__ __forceinline__ uint32_t vf_warp_min(uint32_t v)
+{
+#if __CUDA_ARCH__ >= 800
+    return __reduce_min_sync(VF_ALL, v);
+#else
+    for (int step = VF_WARP / 2; step; step /= 2) v = min(v, __shfl_xor_sync(VF_ALL, v, step));
+    return v;
+#endif
+}
+
 /** Adds the products of four bytes each to a sum. */
 static __device__ __forceinline__ uint32_t vf_dot4(uint32_t a, uint32_t b, uint32_t sum)
 {
