@@ -41,10 +41,10 @@ static __device__ __forceinline__ uint32_t apart(const bits &a, const bits &b)
 /** A point of the frame before, in registers. A level that no partner has: there is no point. */
 struct candidate {
     bits word;
-    float x, y, z, step;
+    float x, y, z, reach;
     int level;
 };
-static __device__ __forceinline__ candidate load_candidate(const vf_step &s, int j, int count)
+static __device__ __forceinline__ candidate load_candidate(const vf_step &s, const struct vf_match_bounds &b, int j, int count)
 {
     candidate c = {};
     c.level = 1000;
@@ -56,7 +56,7 @@ static __device__ __forceinline__ candidate load_candidate(const vf_step &s, int
     c.x = at[0];
     c.y = at[1];
     c.z = at[2];
-    c.step = p.step;
+    c.reach = vf_match_reach(b.window, p.step);
     c.level = p.level;
     return c;
 }
@@ -64,20 +64,21 @@ static __device__ __forceinline__ candidate load_candidate(const vf_step &s, int
 /** A point of this frame, in shared memory. */
 struct point {
     bits word;
-    float x, y, z, step;
+    float x, y, z, reach;
     int level, index, reserved[2];
 };
-static __device__ __forceinline__ point load_point(const vf_step &s, int i)
+static __device__ __forceinline__ point load_point(const vf_step &s, const struct vf_match_bounds &b, int i)
 {
     const vf_point p = s.memory->bearing.point[s.parity][0][i];
-    return point{load_bits(s.memory->describe.descriptor[s.parity][0][i]), p.bearing[0], p.bearing[1], p.bearing[2], p.step, p.level, i, {0, 0}};
+    const float reach = vf_match_reach(b.window, p.step);
+    return point{load_bits(s.memory->describe.descriptor[s.parity][0][i]), p.bearing[0], p.bearing[1], p.bearing[2], reach, p.level, i, {0, 0}};
 }
 
 /** Whether two may be partners, their descriptors apart. */
 template <bool GUIDED> static __device__ __forceinline__ bool may(const struct vf_match_bounds &b, const point &p, const candidate &c)
 {
     if (vf_abs(p.level - c.level) > b.levels) return false;
-    return !GUIDED || vf_match_near(b.window, p.step > c.step ? p.step : c.step, p.x - c.x, p.y - c.y, p.z - c.z);
+    return !GUIDED || vf_match_near(p.reach > c.reach ? p.reach : c.reach, p.x - c.x, p.y - c.y, p.z - c.z);
 }
 
 /** Points of this frame and of the one before. */
@@ -96,18 +97,18 @@ template <bool GUIDED> static __global__ void __launch_bounds__(THREADS) search_
     const int count = vf_min(count_now(s) - from, TILE);
     if (thread == 0) vf_clock_start(s, VF_match, blockIdx.x + blockIdx.y);
     if (first >= before || count <= 0) return;
+    const struct vf_match_bounds bounds = vf_match_bounds(&s);
     if (thread < count) {
-        tile[thread] = load_point(s, from + thread);
+        tile[thread] = load_point(s, bounds, from + thread);
         found[thread] = VF_NONE;
     }
     candidate own[OWN];
     uint32_t back[OWN];
 #pragma unroll
     for (int k = 0; k < OWN; k++) {
-        own[k] = load_candidate(s, first + k * THREADS + thread, before);
+        own[k] = load_candidate(s, bounds, first + k * THREADS + thread, before);
         back[k] = VF_NONE;
     }
-    const struct vf_match_bounds bounds = vf_match_bounds(&s);
     __syncthreads();
     for (int i = 0; i < count; i++) {
         uint32_t best = VF_NONE;
@@ -138,14 +139,14 @@ static __device__ __forceinline__ bool mutual(const vf_match_memory &m, int i)
 }
 
 /** Lists those points of a tile that found each other with another one, and these; by one warp. Returns how many. */
-static __device__ __forceinline__ int list_mutual(const vf_step &s, int from, int count, point *tile, vf_point *best)
+static __device__ __forceinline__ int list_mutual(const vf_step &s, const struct vf_match_bounds &b, int from, int count, point *tile, vf_point *best)
 {
     const int lane = threadIdx.x, i = from + lane;
     const bool listed = lane < count && mutual(s.memory->match, i);
     const uint32_t who = __ballot_sync(VF_ALL, listed);
     const int at = __popc(who & ((1u << lane) - 1));
     if (listed) {
-        tile[at] = load_point(s, i);
+        tile[at] = load_point(s, b, i);
         best[at] = s.memory->bearing.point[s.parity ^ 1][0][s.memory->match.found[i] & 0xffff];
     }
     return __popc(who);
@@ -161,8 +162,9 @@ template <bool GUIDED> static __global__ void __launch_bounds__(THREADS) second_
     const int thread = threadIdx.x, first = blockIdx.x * CHUNK, from = blockIdx.y * TILE, before = count_before(s);
     const int count = vf_min(count_now(s) - from, TILE);
     if (first >= before || count <= 0) return;
+    const struct vf_match_bounds bounds = vf_match_bounds(&s);
     if (thread < VF_WARP) {
-        listed = list_mutual(s, from, count, tile, best);
+        listed = list_mutual(s, bounds, from, count, tile, best);
         second[thread] = 256;
     }
     candidate own[OWN];
@@ -170,10 +172,9 @@ template <bool GUIDED> static __global__ void __launch_bounds__(THREADS) second_
 #pragma unroll
     for (int k = 0; k < OWN; k++) {
         const int j = first + k * THREADS + thread;
-        own[k] = load_candidate(s, j, before);
+        own[k] = load_candidate(s, bounds, j, before);
         place[k] = s.memory->bearing.point[s.parity ^ 1][0][vf_min(j, before - 1)];
     }
-    const struct vf_match_bounds bounds = vf_match_bounds(&s);
     __syncthreads();
     for (int i = 0; i < listed; i++) {
         uint32_t least = 256;

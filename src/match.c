@@ -20,17 +20,18 @@ static struct side side_of(const struct vf_step *s, int32_t parity)
 
 /** Some points of the frame before, value by value, so that inner loops over them are vector code. */
 #define TILE 64
+#define NO_LEVEL 1000
 struct tile {
     uint32_t word[8][TILE];
-    float x[TILE], y[TILE], z[TILE], step[TILE]; /* where they are expected */
-    int32_t level[TILE];
+    float x[TILE], y[TILE], z[TILE], reach[TILE]; /* where they are expected */
+    int32_t level[TILE]; /* behind the last: one that no partner has */
     uint32_t back[TILE];
     uint32_t first, count;
-    float least[3], most[3], coarsest; /* bounds of all */
+    float least[3], most[3], farthest; /* bounds of all */
     int32_t lowest, highest;
 };
 
-static void fill_tile(const struct vf_step *s, const struct side *before, uint32_t first, struct tile *t)
+static void fill_tile(const struct vf_step *s, const struct vf_match_bounds *b, const struct side *before, uint32_t first, struct tile *t)
 {
     const struct vf_match_memory *m = &s->memory->match;
     memset(t, 0, sizeof *t);
@@ -40,7 +41,8 @@ static void fill_tile(const struct vf_step *s, const struct side *before, uint32
         t->least[axis] = 2.0f;
         t->most[axis] = -2.0f;
     }
-    t->lowest = VFRONT_SCALES;
+    t->lowest = NO_LEVEL;
+    for (int k = 0; k < TILE; k++) t->level[k] = NO_LEVEL;
     for (uint32_t k = 0; k < t->count; k++) {
         const struct vf_point *p = &before->point[first + k];
         float at[3];
@@ -53,9 +55,9 @@ static void fill_tile(const struct vf_step *s, const struct side *before, uint32
         t->x[k] = at[0];
         t->y[k] = at[1];
         t->z[k] = at[2];
-        t->step[k] = p->step;
+        t->reach[k] = vf_match_reach(b->window, p->step);
         t->level[k] = p->level;
-        t->coarsest = p->step > t->coarsest ? p->step : t->coarsest;
+        t->farthest = t->reach[k] > t->farthest ? t->reach[k] : t->farthest;
         t->lowest = vf_min(p->level, t->lowest);
         t->highest = vf_max(p->level, t->highest);
         t->back[k] = m->back[first + k];
@@ -72,22 +74,24 @@ static float outside(float least, float most, float v)
 /** Whether a tile may hold a partner of p. Every operation is that of the test of one point, on what is no larger: so none is missed. */
 static int may_hold(const struct vf_match_bounds *b, const struct tile *t, const struct vf_point *p)
 {
+    const float *at = p->bearing, mine = vf_match_reach(b->window, p->step);
     if (p->level - t->highest > b->levels || t->lowest - p->level > b->levels) return 0;
     return !b->guided
-           || vf_match_near(b->window, p->step > t->coarsest ? p->step : t->coarsest, outside(t->least[0], t->most[0], p->bearing[0]),
-                            outside(t->least[1], t->most[1], p->bearing[1]), outside(t->least[2], t->most[2], p->bearing[2]));
+           || vf_match_near(mine > t->farthest ? mine : t->farthest, outside(t->least[0], t->most[0], at[0]),
+                            outside(t->least[1], t->most[1], at[1]), outside(t->least[2], t->most[2], at[2]));
 }
 
 /** Marks the points of a tile that may be the partner of p, their descriptors apart; all ones: may not. Returns whether there are any. */
 static int mark(const struct vf_match_bounds *b, const struct tile *t, const struct vf_point *p, uint32_t not[TILE])
 {
-    const float px = p->bearing[0], py = p->bearing[1], pz = p->bearing[2], mine = p->step, window = b->window;
-    const int32_t level = p->level, levels = b->levels;
+    const float x = p->bearing[0], y = p->bearing[1], z = p->bearing[2], mine = vf_match_reach(b->window, p->step);
+    const int32_t lowest = p->level - b->levels, highest = p->level + b->levels;
+    const uint32_t guided = b->guided ? TILE : 0;
     uint32_t all = VF_NONE;
-    for (uint32_t k = 0; k < TILE; k++) not[k] = 0u - (uint32_t)(k >= t->count || vf_abs(t->level[k] - level) > levels);
-    for (uint32_t k = 0; k < TILE && b->guided; k++) {
-        const float step = mine > t->step[k] ? mine : t->step[k];
-        not[k] |= 0u - (uint32_t)!vf_match_near(window, step, px - t->x[k], py - t->y[k], pz - t->z[k]);
+    for (uint32_t k = 0; k < TILE; k++) not[k] = 0u - (uint32_t)((t->level[k] < lowest) | (t->level[k] > highest));
+    for (uint32_t k = 0; k < guided; k++) {
+        const float reach = mine > t->reach[k] ? mine : t->reach[k];
+        not[k] |= vf_match_near(reach, x - t->x[k], y - t->y[k], z - t->z[k]) ? 0 : VF_NONE;
     }
     for (uint32_t k = 0; k < TILE; k++) all &= not[k];
     return all == 0;
@@ -213,11 +217,11 @@ void vf_match_host(const struct vf_step *s)
     struct tile tile;
     if (s->memory->ingest.params.frame == 0) before.count = 0; /* what lies there is from before the reset */
     for (uint32_t first = 0; first < before.count; first += TILE) {
-        fill_tile(s, &before, first, &tile);
+        fill_tile(s, &bounds, &before, first, &tile);
         search(s, &bounds, &now, &tile);
     }
     for (uint32_t first = 0; first < before.count; first += TILE) {
-        fill_tile(s, &before, first, &tile);
+        fill_tile(s, &bounds, &before, first, &tile);
         search_second(s, &bounds, &now, &before, &tile);
     }
     list(s, &now, &before);

@@ -68,12 +68,15 @@ VF_FN void vf_match_go_on(const float bearing[3], const float *before, float goi
     if (before) vf_unit(going);
 }
 
-/** Whether (x, y, z), from one bearing to another, is no longer than the window on a level with pixels of this size. */
-VF_FN int vf_match_near(float window, float step, float x, float y, float z)
+/** The window on a level with pixels of this size, squared. The greater one of two levels' is that of the coarser. */
+VF_FN float vf_match_reach(float window, float step)
 {
     const float reach = window * step;
-    return x * x + y * y + z * z <= reach * reach;
+    return reach * reach;
 }
+
+/** Whether (x, y, z), from one bearing to another, is within reach. */
+VF_FN int vf_match_near(float reach, float x, float y, float z) { return x * x + y * y + z * z <= reach; }
 
 /** Whether two points found each other. found: of this frame's point i; back: of the one that it found. */
 VF_FN int vf_match_mutual(uint32_t found, uint32_t back, uint32_t i)
