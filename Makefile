@@ -73,7 +73,7 @@ LIB     := $(BUILD)/libvfront.a
 ifndef V
 .SILENT:
 endif
-.PHONY: all lib help show clean test check golden quality features speed size stack symbols asan asan-run clang configs gpu-proof
+.PHONY: all lib help show clean test check golden quality features matching speed size stack symbols asan asan-run clang configs gpu-proof
 all: lib $(BUILD)/minimal $(BUILD)/replay ## Library, example and replay
 
 lib: $(LIB) ## The library, libvfront.a
@@ -175,6 +175,12 @@ $(BUILD)/bridge_features.so: tests/bridge_features.c $(wildcard src/*.h src/*.c 
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. $(FEATURES_CFG) -fPIC -shared $< $(wildcard src/*.c) port/host/host.c -o $@ -lm
 
+# Partners in the frame before, through the public interface.
+$(BUILD)/bridge_match.so: tests/bridge_match.c $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. -DVFRONT_CAMERAS=1 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=512 -fPIC -shared $< \
+	  $(wildcard src/*.c) port/host/host.c -o $@ -lm
+
 $(BUILD)/digest: tests/digest.c $(LIB)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ $(LIBS)
 $(BUILD)/size: tests/size.c
@@ -207,6 +213,9 @@ features: $(BUILD)/bridge_features.so ## Key points beside OpenCV's ORB and FAST
 	$(PYTHON) tests/features.py $<
 	$(PYTHON) tests/features.py $< --set detect_arc_most=15
 	$(PYTHON) tests/shapes.py $<
+
+matching: $(BUILD)/bridge_match.so ## Partners in the frame before, beside OpenCV's ORB and brute-force matcher, on sequences with ground truth
+	$(PYTHON) tests/matching.py $<
 
 speed: $(BUILD)/replay ## The host port beside OpenCV on one thread: make speed PICTURES=folder
 	$(PYTHON) tests/opencv_speed.py $< $(PICTURES)
