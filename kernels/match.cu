@@ -90,7 +90,7 @@ static __device__ __forceinline__ int count_before(const vf_step &s)
 
 template <bool GUIDED> static __global__ void __launch_bounds__(THREADS) search_k(const vf_step s)
 {
-    __shared__ __align__(16) point tile[TILE];
+    __shared__ point tile[TILE];
     __shared__ uint32_t found[TILE];
     vf_match_memory &m = s.memory->match;
     const int thread = threadIdx.x, first = blockIdx.x * CHUNK, from = blockIdx.y * TILE, before = count_before(s);
@@ -155,7 +155,7 @@ static __device__ __forceinline__ int list_mutual(const vf_step &s, const struct
 template <bool GUIDED> static __global__ void __launch_bounds__(THREADS) second_k(const vf_step s)
 {
     VF_STATIC_ASSERT(TILE == VF_WARP, "a lane a point");
-    __shared__ __align__(16) point tile[TILE];
+    __shared__ point tile[TILE];
     __shared__ vf_point best[TILE];
     __shared__ uint32_t second[TILE];
     __shared__ int listed;
