@@ -94,6 +94,7 @@ VF_FN void vf_bearing_forget(const struct vf_step *s, int32_t first, int32_t ste
         s->memory->match.second[i] = 256;
 #endif
     }
+    (void)s;
 }
 
 /** Lengths of the lists of partners. */
