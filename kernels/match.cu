@@ -164,7 +164,8 @@ template <bool GUIDED> static __global__ void __launch_bounds__(THREADS) second_
     if (first >= before || count <= 0) return;
     const struct vf_match_bounds bounds = vf_match_bounds(&s);
     if (thread < VF_WARP) {
-        listed = list_mutual(s, bounds, from, count, tile, best);
+        const int pairs = list_mutual(s, bounds, from, count, tile, best);
+        if (thread == 0) listed = pairs;
         second[thread] = 256;
     }
     candidate own[OWN];
@@ -207,8 +208,22 @@ static __device__ __forceinline__ pair load_pair(const vf_step &s, int i, int co
     return p;
 }
 
-/** By how many bins the picture turned, in every thread of the block. */
-static __device__ int turn_of_all(const vf_step &s, int count)
+/** Some pairs a thread, of points a block apart, all of them on their way at once. */
+#ifndef VF_MATCH_HANDFUL
+#define VF_MATCH_HANDFUL 4
+#endif
+#define HANDFUL VF_MATCH_HANDFUL
+struct handful {
+    pair p[HANDFUL];
+};
+static __device__ __forceinline__ void load_handful(const vf_step &s, int first, int count, handful *h)
+{
+#pragma unroll
+    for (int k = 0; k < HANDFUL; k++) h->p[k] = load_pair(s, first + k * VF_BLOCK + (int)threadIdx.x, count);
+}
+
+/** By how many bins the picture turned, in every thread of the block. h: the first handful; left alone when it is the only one. */
+static __device__ __forceinline__ int turn_of_all(const vf_step &s, int count, handful *h)
 {
     __shared__ int bin[VF_TURNS];
     __shared__ uint32_t best;
@@ -216,9 +231,10 @@ static __device__ int turn_of_all(const vf_step &s, int count)
     if (thread < VF_TURNS) bin[thread] = 0;
     if (thread == 0) best = 0;
     __syncthreads();
-    for (int first = 0; first < count; first += VF_BLOCK) {
-        const pair p = load_pair(s, first + thread, count);
-        vf_add_to_bins(bin, p.stands ? vf_match_bin(p.turned) : -1);
+    for (int first = 0; first < count; first += HANDFUL * VF_BLOCK) {
+        if (first) load_handful(s, first, count, h);
+#pragma unroll
+        for (int k = 0; k < HANDFUL; k++) vf_add_to_bins(bin, h->p[k].stands ? vf_match_bin(h->p[k].turned) : -1);
     }
     __syncthreads();
     if (thread < VF_TURNS) {
@@ -229,25 +245,37 @@ static __device__ int turn_of_all(const vf_step &s, int count)
     return vf_match_top(best);
 }
 
-static __global__ void __launch_bounds__(VF_BLOCK) list_k(const vf_step s)
+/** Lists a block's pairs, if they turned with the picture, from match[listed] on, and says where its points go. Returns how many. */
+static __device__ __forceinline__ int list_pairs(const vf_step &s, const pair &p, int i, int count, int top, int listed)
 {
     __shared__ int start[VF_WARPS + 1];
     vf_match_memory &m = s.memory->match;
     const vf_point *now = s.memory->bearing.point[s.parity][0], *before = s.memory->bearing.point[s.parity ^ 1][0];
-    const int count = count_now(s), top = turn_of_all(s, count), thread = threadIdx.x;
+    const bool kept = p.stands && vf_match_turns(&s.tuning, p.turned, top);
+    int more;
+    const int at = listed + vf_count_before(kept, start, &more);
+    if (i < count) vf_match_go_on(now[i].bearing, kept ? before[p.partner].bearing : NULL, m.expected[s.parity][i]);
+    if (kept) m.match[at] = vfront_match_t{(uint16_t)i, (uint16_t)p.partner, (uint16_t)p.distance, (uint16_t)p.second};
+    return more;
+}
+
+static __global__ void __launch_bounds__(VF_BLOCK) list_k(const vf_step s)
+{
+    const int count = count_now(s), thread = threadIdx.x;
+    handful h;
+    load_handful(s, 0, count, &h);
+    const int top = turn_of_all(s, count, &h);
     int listed = 0;
-    for (int first = 0; first < count; first += VF_BLOCK) {
-        const int i = first + thread;
-        const pair p = load_pair(s, i, count);
-        const bool kept = p.stands && vf_match_turns(&s.tuning, p.turned, top);
-        int more;
-        const int at = listed + vf_count_before(kept, start, &more);
-        if (i < count) vf_match_go_on(now[i].bearing, kept ? before[p.partner].bearing : NULL, m.expected[s.parity][i]);
-        if (kept) m.match[at] = vfront_match_t{(uint16_t)i, (uint16_t)p.partner, (uint16_t)p.distance, (uint16_t)p.second};
-        listed += more;
+    for (int first = 0; first < count; first += HANDFUL * VF_BLOCK) {
+        if (count > HANDFUL * VF_BLOCK) load_handful(s, first, count, &h);
+#pragma unroll
+        for (int k = 0; k < HANDFUL; k++) {
+            const int i = first + k * VF_BLOCK;
+            if (i < count) listed += list_pairs(s, h.p[k], i + thread, count, top, listed);
+        }
     }
     if (thread) return;
-    m.count = listed;
+    s.memory->match.count = listed;
     vf_clock_end(s, VF_match);
 }
 
