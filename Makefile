@@ -73,7 +73,7 @@ LIB     := $(BUILD)/libvfront.a
 ifndef V
 .SILENT:
 endif
-.PHONY: all lib help show clean test check golden quality features stereo speed size stack symbols asan asan-run clang configs gpu-proof
+.PHONY: all lib help show clean test check golden quality features matching stereo speed size stack symbols asan asan-run clang configs gpu-proof
 all: lib $(BUILD)/minimal $(BUILD)/replay ## Library, example and replay
 
 lib: $(LIB) ## The library, libvfront.a
@@ -125,7 +125,7 @@ TEST    := $(BUILD)/tests
 SMALL   := $(BUILD)/small
 FAKE    := $(BUILD)/fake
 PARTS   := lens# what is no stage
-ORACLES := ingest pyramid scale detect refill select describe report track $(PARTS)
+ORACLES := ingest pyramid scale detect refill select describe match report track $(PARTS)
 PORTS   := api same alloc
 T_CFLAGS = -std=c11 -O2 -g $(WARN) -ffp-contract=off -fno-math-errno -I. $(SAN) -MMD -MP
 S_CFLAGS = $(T_CFLAGS) -DVFRONT_USER_CFG='"tests/cfg_small.h"'
@@ -189,6 +189,12 @@ $(BUILD)/bridge_stereo.so: tests/bridge_stereo.c $(wildcard src/*.h src/*.c port
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. $(STEREO_CFG) -fPIC -shared $< $(wildcard src/*.c) port/host/host.c -o $@ -lm
 
+# Partners in the frame before, through the public interface.
+$(BUILD)/bridge_match.so: tests/bridge_match.c $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. -DVFRONT_CAMERAS=1 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=512 -fPIC -shared $< \
+	  $(wildcard src/*.c) port/host/host.c -o $@ -lm
+
 $(BUILD)/digest: tests/digest.c $(LIB)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ $(LIBS)
 $(BUILD)/size: tests/size.c
@@ -224,6 +230,9 @@ features: $(BUILD)/bridge_features.so ## Key points beside OpenCV's ORB and FAST
 
 stereo: $(BUILD)/bridge_stereo.so ## Depth of key points beside ORB and a matcher along rows, on real and rendered pairs
 	$(PYTHON) tests/stereo.py $<
+
+matching: $(BUILD)/bridge_match.so ## Partners in the frame before, beside OpenCV's ORB and brute-force matcher, on sequences with ground truth
+	$(PYTHON) tests/matching.py $<
 
 speed: $(BUILD)/replay ## The host port beside OpenCV on one thread: make speed PICTURES=folder
 	$(PYTHON) tests/opencv_speed.py $< $(PICTURES)

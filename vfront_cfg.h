@@ -136,8 +136,7 @@
 #error "vfront: VFRONT_STEREO needs two cameras and VFRONT_DESCRIPTORS (see vfront_cfg.h)"
 #endif
 
-/** 1: key points of camera 0 can get a partner in the frame before. Pinned memory: 24 bytes a key point; device memory: 8, and 8 for each
- *  256 key points. */
+/** 1: key points of camera 0 can get a partner in the frame before. Pinned memory: 24 bytes a key point; device memory: 44. */
 #ifndef VFRONT_MATCHES
 #define VFRONT_MATCHES VFRONT_DESCRIPTORS
 #endif

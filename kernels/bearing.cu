@@ -12,6 +12,7 @@ static __global__ void __launch_bounds__(THREADS) bearing_k(const vf_step s)
     const int points = vf_keypoints(&s, count);
     if (threadIdx.x == 0) vf_clock_start(s, VF_bearing, blockIdx.x + camera);
     if (camera == 0) vf_bearing_forget(&s, k, gridDim.x * THREADS);
+    if (k == 0) m.count[s.parity][camera] = points;
     if (k == 0 && !points) vf_bearing_none(m.first[s.parity][camera]);
     for (int i = k; i < points; i += gridDim.x * THREADS) {
         const uint64_t *key = s.memory->select.key[camera];

@@ -21,16 +21,13 @@ static __device__ __forceinline__ int32_t vf_warp_sum(int32_t v)
 #endif
 }
 
-/** Least number of a warp, in every lane. */
+/** Least of a warp, in every lane. */
 static __device__ __forceinline__ uint32_t vf_warp_min(uint32_t v)
 {
 #if __CUDA_ARCH__ >= 800
     return __reduce_min_sync(VF_ALL, v);
 #else
-    for (int step = VF_WARP / 2; step; step /= 2) {
-        const uint32_t other = __shfl_xor_sync(VF_ALL, v, step);
-        v = other < v ? other : v;
-    }
+    for (int step = VF_WARP / 2; step; step /= 2) v = min(v, __shfl_xor_sync(VF_ALL, v, step));
     return v;
 #endif
 }

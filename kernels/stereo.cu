@@ -20,7 +20,7 @@ static __device__ __forceinline__ side side_of(const vf_step &s, int camera)
 {
     const vf_memory *m = s.memory;
     const side side = {m->bearing.point[s.parity][camera], m->describe.angle[s.parity][camera], m->describe.descriptor[s.parity][camera],
-                       m->bearing.first[s.parity][camera], (int)m->bearing.first[s.parity][camera][VFRONT_SCALES]};
+                       m->bearing.first[s.parity][camera], (int)m->bearing.count[s.parity][camera]};
     return side;
 }
 
@@ -287,7 +287,7 @@ static __global__ void __launch_bounds__(VF_BLOCK) list_k(const vf_step s)
     __shared__ int start[VF_WARPS + 1];
     __shared__ unsigned long long least;
     vf_stereo_memory &m = s.memory->stereo;
-    const int thread = threadIdx.x, points = s.memory->bearing.first[s.parity][0][VFRONT_SCALES];
+    const int thread = threadIdx.x, points = s.memory->bearing.count[s.parity][0];
     handful h = load_handful(m, 0, points); /* often that is all */
     const auto each_key = [&](auto work) {
         for (int first = 0; first < points; first += HANDFUL * VF_BLOCK) {

@@ -49,6 +49,7 @@ void vf_bearing_host(const struct vf_step *s)
         struct vf_point *point = m->point[s->parity][camera];
         uint32_t *first = m->first[s->parity][camera];
         const uint32_t points = vf_keypoints(s, count);
+        m->count[s->parity][camera] = points;
         if (!points) vf_bearing_none(first);
         for (uint32_t i = 0; i < points; i++) {
             point[i] = vf_bearing_point(s, m->node[camera], camera, s->memory->select.key[camera][vf_slot(s, count, (int32_t)i)]);

@@ -39,7 +39,8 @@ struct vf_point {
 struct vf_bearing_memory {
     struct vf_node node[VFRONT_CAMERAS][VF_NODES(VFRONT_WIDTH) * VF_NODES(VFRONT_HEIGHT)]; /* row by row, nodes_x in each */
     struct vf_point point[2][VFRONT_CAMERAS][VFRONT_KEYPOINTS]; /* by parity, so that the frame before has its own */
-    uint32_t first[2][VFRONT_CAMERAS][VFRONT_SCALES + 1]; /* of each level, and behind the last: how many there are */
+    uint32_t count[2][VFRONT_CAMERAS];
+    uint32_t first[2][VFRONT_CAMERAS][VFRONT_SCALES + 1]; /* of each level, and behind the last */
 };
 
 /** Weights of four places in a row, t of the way from the second to the third. */
@@ -115,6 +116,13 @@ VF_FN void vf_bearing_begin(uint32_t first[VFRONT_SCALES + 1], uint32_t i, uint3
 VF_FN void vf_bearing_none(uint32_t first[VFRONT_SCALES + 1])
 {
     for (int32_t l = 0; l <= VFRONT_SCALES; l++) first[l] = 0;
+}
+
+/** Whether a point lies somewhere else than the best partner: not within 4 px of the coarser of their levels. */
+VF_FN int vf_elsewhere(const struct vf_point *best, const struct vf_point *other)
+{
+    const float step = best->step > other->step ? best->step : other->step, near_q16 = 4.0f * 65536.0f * step;
+    return (float)vf_abs(best->x_q16 - other->x_q16) > near_q16 || (float)vf_abs(best->y_q16 - other->y_q16) > near_q16;
 }
 
 /* ---- made in vfront_init() ----------------------------------------------------------------------------------------------------- */

@@ -83,4 +83,17 @@ VF_FN float vf_describe_apart(float a, float b)
     return d < round ? d : round;
 }
 
+/* ---- partners ------------------------------------------------------------------------------------------------------------ */
+
+#define VF_NONE 0xffffffffu
+
+/** Distance and index as one number, the least of which is the best partner. */
+VF_FN uint32_t vf_partner(uint32_t distance, uint32_t index) { return distance << 16 | index; }
+
+/** Whether a distance is small enough beside the next best. */
+VF_FN int vf_stands_out(const vfront_tuning_t *t, uint32_t distance, uint32_t second)
+{
+    return t->match_ratio_percent == 100 || distance * 100 <= second * (uint32_t)t->match_ratio_percent;
+}
+
 #endif

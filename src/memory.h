@@ -82,7 +82,7 @@ VF_FN int vf_usable(const struct vf_step *s, int32_t camera, int framed, int32_t
     return (!s->geometry.masked[camera] || m->mask_static[camera][at]) && (!framed || m->mask_frame[camera][at]);
 }
 
-/** Forgets who looked at the points that may become partners: every `step`-th of them from `first` on. */
+/** Forgets what points found and who looked at them: every `step`-th of them from `first` on. */
 VF_FN void vf_bearing_forget(const struct vf_step *s, int32_t first, int32_t step)
 {
     (void)s; /* in a config without either */
@@ -91,7 +91,8 @@ VF_FN void vf_bearing_forget(const struct vf_step *s, int32_t first, int32_t ste
         s->memory->stereo.back[i] = 0xffffffffu;
 #endif
 #if VFRONT_MATCHES
-        s->memory->match.back[i] = 0xffffffffu;
+        s->memory->match.back[i] = s->memory->match.found[i] = 0xffffffffu;
+        s->memory->match.second[i] = 256;
 #endif
     }
     (void)s;

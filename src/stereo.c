@@ -15,7 +15,7 @@ static struct side side_of(const struct vf_step *s, int32_t camera)
 {
     const struct vf_memory *m = s->memory;
     const struct side side = {m->bearing.point[s->parity][camera], m->describe.angle[s->parity][camera],
-                              m->describe.descriptor[s->parity][camera], m->bearing.first[s->parity][camera], m->bearing.first[s->parity][camera][VFRONT_SCALES]};
+                              m->describe.descriptor[s->parity][camera], m->bearing.first[s->parity][camera], m->bearing.count[s->parity][camera]};
     return side;
 }
 

@@ -46,8 +46,6 @@ struct vf_stereo_memory {
 #define VF_STEPS 2
 #define VF_SETTLE_PX 1.5f
 
-#define VF_NONE 0xffffffffu
-
 /** Whether the stage has anything to do. */
 VF_FN int vf_stereo_on(const struct vf_step *s)
 {
@@ -114,22 +112,6 @@ VF_FN struct vf_stretch vf_stereo_stretch(const struct vf_stereo_bounds *bounds,
     stretch.end = first[vf_min(level + bounds->levels + 1, VFRONT_SCALES)];
     return stretch;
 }
-
-/** Whether a point lies somewhere else than the best partner: not within 4 px of the coarser of their levels. */
-VF_FN int vf_elsewhere(const struct vf_point *best, const struct vf_point *other)
-{
-    const float step = best->step > other->step ? best->step : other->step, near_q16 = 4.0f * 65536.0f * step;
-    return (float)vf_abs(best->x_q16 - other->x_q16) > near_q16 || (float)vf_abs(best->y_q16 - other->y_q16) > near_q16;
-}
-
-/** Whether a distance is small enough beside the next best. */
-VF_FN int vf_stands_out(const vfront_tuning_t *t, uint32_t distance, uint32_t second)
-{
-    return t->match_ratio_percent == 100 || distance * 100 <= second * (uint32_t)t->match_ratio_percent;
-}
-
-/** Distance and index as one number, the least of which is the best partner. */
-VF_FN uint32_t vf_partner(uint32_t distance, uint32_t index) { return distance << 16 | index; }
 
 /* ---- place, to sub-pixel --------------------------------------------------------------------------------------------------- */
 

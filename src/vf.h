@@ -90,7 +90,7 @@ struct vf_params {
     uint32_t result;        /* which of vf_pinned.result to write */
     uint32_t rotation_given;
     float H[9];             /* homography of a pure rotation, previous to current picture of camera 0; row-major */
-    uint32_t reserved;
+    float R[9];             /* that rotation, previous to current axes of camera 0; row-major; none given: the identity */
 };
 
 /* ---- the step: everything a stage may touch ------------------------------------------------------------------------------ */

@@ -393,12 +393,13 @@ static vfront_status_t fill_sources(struct vf_state *s, const vfront_frame_t *f)
     return VFRONT_OK;
 }
 
-/** The rotation that the frame gives, if any, as a homography. */
+/** The rotation that the frame gives, if any, as it is and as a homography. */
 static void fill_rotation(struct vf_state *s, const vfront_frame_t *f, uint64_t t_mid_ns)
 {
     struct vf_params *p = &s->pinned->params;
     double R[9];
     p->rotation_given = 0;
+    for (int i = 0; i < 9; i++) p->R[i] = i % 4 == 0 ? 1.0f : 0.0f;
     if (!s->frame || s->seen.camera[0].fx_px == 0.0) return;
     if (f->R_cur_prev)
         memcpy(R, f->R_cur_prev, sizeof R);
@@ -407,6 +408,7 @@ static void fill_rotation(struct vf_state *s, const vfront_frame_t *f, uint64_t 
     else
         return;
     vf_rotation_homography(p->H, &s->seen.camera[0], R);
+    for (int i = 0; i < 9; i++) p->R[i] = (float)R[i];
     p->rotation_given = 1;
 }
 
