@@ -75,7 +75,7 @@ static const char *find_pinhole(vfront_camera_t *pinhole, const vfront_rig_t *ri
     pinhole->fx_px = pinhole->fy_px = focal_px;
     pinhole->cx_px = c[0];
     pinhole->cy_px = c[1];
-    return before ? NULL : "rectify: a camera looks over 84 degrees away from where both look: rig.camera[1].R_cam_imu";
+    return before ? NULL : "rectify: a camera looks over 84 degrees off the axis that is square to the baseline: rig.camera[1].R_cam_imu";
 }
 
 const char *vf_rectify_rig(vfront_rig_t *seen, double R_rig_seen[][9], int32_t focal_percent)

@@ -687,14 +687,18 @@ static void step_to(const vfront_camera_t *c, long double ray[3], int32_t x, int
 static int look(const vfront_camera_t *c, int32_t x, int32_t y, long double d_imu[3])
 {
     long double ray[3] = {(x - c->cx_px) / c->fx_px, (y - c->cy_px) / c->fy_px, 1}, px[2];
-    for (int i = 0; i < 12; i++) step_to(c, ray, x, y);
     project(c, ray, px);
+    for (int i = 0; i < 12 && hypotl(px[0] - x, px[1] - y) > 1e-7L; i++) {
+        step_to(c, ray, x, y);
+        project(c, ray, px);
+    }
     for (int k = 0; k < 3; k++) d_imu[k] = c->R_cam_imu[k] * ray[0] + c->R_cam_imu[3 + k] * ray[1] + c->R_cam_imu[6 + k] * ray[2];
     return fabsl(px[0] - x) < 1e-6L && fabsl(px[1] - y) < 1e-6L;
 }
 
 static uint8_t photo[2][320 * 240], hole[2][320 * 240];
 
+/** A frame of the world; all but the first have masks. Only the first is drawn. */
 static vfront_frame_t shoot(const vfront_rig_t *rig, uint64_t number)
 {
     vfront_frame_t f;
@@ -754,7 +758,7 @@ static void a_world_far_away(void **state)
     (void)state;
     if (!fits(320, 240, 0)) skip();
     shake(10);
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 4; i++) {
         vfront_rig_t rig = random_rig(i % 2 ? FISHEYE : EUROC, 200, 151, 0.95, 0.1);
         const vfront_result_t *result;
         vfront_tuning_t t;
@@ -803,7 +807,7 @@ static void priors_turn_the_rectified_camera(void **state)
         for (int k = 0; k < 9; k++) back[k] = N0[k % 3 * 3 + k / 3];
         times(seen, N0, R_imu);
         times(seen, (double[9]){seen[0], seen[1], seen[2], seen[3], seen[4], seen[5], seen[6], seen[7], seen[8]}, back);
-        for (uint64_t frame = 0; frame < 2; frame++) {
+        for (uint64_t frame = 1; frame < 3; frame++) {
             vfront_frame_t f = shoot(&rig, frame);
             f.R_cur_prev = R;
             assert_int_equal(vfront_step(&vf, &f, &result), VFRONT_OK);

@@ -158,6 +158,21 @@ static void draw_pictures(int width, int height)
         }
 }
 
+/** Two cameras like those of EuRoC's MAV, for rectified pictures. */
+static void place_cameras(vfront_rig_t *rig)
+{
+    const double distortion[4] = {-0.2834, 0.0740, 1.9e-4, 1.8e-5};
+    for (int c = 0; c < rig->cameras; c++) {
+        vfront_camera_t *camera = &rig->camera[c];
+        camera->fx_px = camera->fy_px = 0.609 * camera->width_px;
+        camera->cx_px = 0.49 * camera->width_px;
+        camera->cy_px = 0.52 * camera->height_px;
+        camera->t_cam_imu_m[0] = -0.11 * c;
+        camera->t_cam_imu_m[1] = 0.002 * c;
+        for (int i = 0; i < 4; i++) camera->distortion[i] = distortion[i];
+    }
+}
+
 static void start_rig(int width, int height, int cameras, const vfront_tuning_t *tuning, vfront_port_t port)
 {
     vfront_rig_t rig = {.cameras = cameras};
@@ -165,6 +180,7 @@ static void start_rig(int width, int height, int cameras, const vfront_tuning_t 
         rig.camera[c].width_px = width;
         rig.camera[c].height_px = height;
     }
+    if (tuning->rectify) place_cameras(&rig);
     const vfront_status_t status = vfront_init(&vf, &rig, tuning, port);
     if (!status) return;
     fprintf(stderr, "vfcheck: %s: %s\n", vfront_status_name(status), vfront_detail(&vf));
@@ -292,12 +308,12 @@ static vfront_tuning_t corners_alone(int levels)
     return t;
 }
 
-/** A stage's kernel on the state that a few steps have left. */
+/** A stage's kernel on the state that a few steps have left; rectified pictures are those of two cameras. */
 static float stage_us(int width, int height, const vfront_tuning_t *t, enqueue *launch)
 {
     cudaStream_t stream;
     CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    start(width, height, t, VFRONT_PORT_CUDA);
+    start_rig(width, height, t->rectify ? 2 : 1, t, VFRONT_PORT_CUDA);
     for (long i = 0; i < 12; i++) step(width, height, FILL_REAL, i);
     const struct vf_state *state = state_of(&vf);
     const float us = node_us(launch, &state->step[state->parity], stream);
@@ -320,6 +336,9 @@ static void bench_kernels(int width, int height)
         const float us = stage_us(width, height, &t, launch[i]);
         printf("  %-30s %6.2f us (%4.1f x nothing)\n", vfront_stage_name((size_t)i), (double)us, (double)(us / floor));
     }
+    t.rectify = VFRONT_RECTIFY;
+    const float rectify = stage_us(width, height, &t, vf_rectify_cuda);
+    printf("  %-30s %6.2f us (%4.1f x nothing)\n", "rectify, two cameras", (double)rectify, (double)(rectify / floor));
     if (options.brief) return;
     static const char *const score[] = {"SAD-B", "SAD-A", "MT"};
     t = corners_alone(1);
