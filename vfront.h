@@ -438,7 +438,7 @@ typedef enum vfront_port {
                   (VFRONT_CAMERAS * (2u * VFRONT_PYRAMID_BYTES + 2u * VFRONT_PICTURE_BYTES + 2u * VFRONT_INPUT_BYTES +      \
                                      VFRONT_PICTURE_BYTES + (unsigned)VFRONT_SCALES_BYTES +                                 \
                                      VFRONT_DESCRIPTORS * ((unsigned)VFRONT_SCALES_BYTES + VFRONT_PICTURE_BYTES) +          \
-                                     VFRONT_RECTIFY * (4u * VFRONT_PICTURE_BYTES) + VFRONT_PICTURE_BYTES / 2u +            \
+                                     VFRONT_RECTIFY * (3u * VFRONT_PICTURE_BYTES) + VFRONT_PICTURE_BYTES / 2u +            \
                                      (9u * VFRONT_SCALES) * VFRONT_CULL_CELLS + 16u * VFRONT_CELLS +             \
                                      (400u + VFRONT_KEYPOINTS / 16u) * VFRONT_KEYPOINTS) +                                                              \
                    VFRONT_TRACKS * (1640u + 512u) + 3u * (unsigned)sizeof(vfront_result_t) + 65536u))
