@@ -17,6 +17,14 @@ static __device__ __forceinline__ vf_spot load_spot(const vf_spot *at)
     return vf_spot{v.x, v.y};
 }
 
+static __device__ __forceinline__ uint32_t grey_of(const uint8_t *pixels, const vf_level &raw, const vf_spot &from)
+{
+    const vf_taps t = vf_rectify_taps(from, &raw);
+    const uint8_t *above = pixels + t.at, *below = above + raw.pitch;
+    const uint32_t grey = vf_rectify_blend(above[0], above[1], below[0], below[1], t.right, t.lower);
+    return t.seen ? grey : 0;
+}
+
 static __device__ __forceinline__ void store_four(uint8_t *to, uint32_t four, int count)
 {
     if (count >= 4) {
@@ -48,7 +56,7 @@ static __global__ void __launch_bounds__(WARPS *VF_WARP) rectify_k(const vf_step
 #pragma unroll
             for (int k = 0; k < VF_SPOT_PX; k++) from[r][k] = vf_rectify_from(left, right, k, &raw);
 #pragma unroll
-            for (int k = 0; k < VF_SPOT_PX; k++) four[r] |= (uint32_t)vf_rectify_grey(m.raw[camera], &raw, from[r][k]) << (8 * k);
+            for (int k = 0; k < VF_SPOT_PX; k++) four[r] |= grey_of(m.raw[camera], raw, from[r][k]) << (8 * k);
         }
 #pragma unroll
         for (int r = 0; r < ROWS; r++)

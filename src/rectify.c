@@ -286,15 +286,56 @@ static void find_row(struct vf_spot *from, const struct vf_step *s, int32_t came
     }
 }
 
+/** What a part of a row is made of, in columns for vector units. */
+#define PART 64
+struct part {
+    int32_t at[PART], right[PART], lower[PART], seen[PART];
+    uint8_t above[PART][2], below[PART][2];
+};
+
+VF_HOT static void find_taps(struct part *restrict p, const struct vf_spot *restrict from, const struct vf_level *raw, int32_t count)
+{
+    const struct vf_level size = *raw;
+    for (int32_t i = 0; i < count; i++) {
+        const struct vf_taps t = vf_rectify_taps(from[i], &size);
+        p->at[i] = t.at;
+        p->right[i] = t.right;
+        p->lower[i] = t.lower;
+        p->seen[i] = t.seen;
+    }
+}
+
+static void collect(struct part *p, const uint8_t *pixels, int32_t pitch, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        memcpy(p->above[i], pixels + p->at[i], 2);
+        memcpy(p->below[i], pixels + p->at[i] + pitch, 2);
+    }
+}
+
+VF_HOT static void blend_part(uint8_t *restrict to, const struct part *restrict p, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        const uint8_t grey = vf_rectify_blend(p->above[i][0], p->above[i][1], p->below[i][0], p->below[i][1], p->right[i], p->lower[i]);
+        to[i] = p->seen[i] ? grey : 0;
+    }
+}
+
 static void rectify_camera(const struct vf_step *s, int32_t camera)
 {
     const struct vf_level *l = &s->geometry.level[camera][0], *raw = &s->geometry.raw[camera];
     const int framed = vf_framed(s, camera);
     struct vf_spot from[VFRONT_WIDTH];
+    struct part part;
     for (int32_t y = 0; y < l->height; y++) {
         uint8_t *to = vf_level_pixels(s, s->parity, camera, 0) + y * l->pitch, *mask = s->memory->rectify.mask[camera] + y * l->pitch;
         find_row(from, s, camera, y);
-        for (int32_t x = 0; x < l->width; x++) to[x] = vf_rectify_grey(s->memory->rectify.raw[camera], raw, from[x]);
+        for (int32_t x = 0; x < l->width; x += PART) {
+            const int32_t count = vf_min(l->width - x, PART);
+            find_taps(&part, from + x, raw, count);
+            collect(&part, s->memory->rectify.raw[camera], raw->pitch, count);
+            blend_part(to + x, &part, count);
+        }
         for (int32_t x = 0; framed && x < l->width; x++) mask[x] = vf_rectify_masked(s->memory->ingest.mask_frame[camera], raw, from[x]);
     }
 }

@@ -62,15 +62,28 @@ VF_FN struct vf_spot vf_rectify_from(struct vf_spot left, struct vf_spot right, 
     return from;
 }
 
-/** Grey level of a pixel that comes from there. */
-VF_FN uint8_t vf_rectify_grey(const uint8_t *pixels, const struct vf_level *raw, struct vf_spot from)
+/** The four pixels there: how far from the first of all the upper left one lies, and the shares of the right and the lower ones in 1/256,
+ *  which are whole in the last column and row, where there are none beyond. From outside: somewhere, seen 0. */
+struct vf_taps {
+    int32_t at, right, lower, seen;
+};
+VF_FN struct vf_taps vf_rectify_taps(struct vf_spot from, const struct vf_level *raw)
 {
-    const int32_t seen = from.x != VF_NOWHERE, x_q8 = seen ? from.x : 0, y_q8 = seen ? from.y : 0;
-    const int32_t x = x_q8 >> 8, y = y_q8 >> 8, right = x + 1 < raw->width, down = y + 1 < raw->height ? raw->pitch : 0;
-    const uint32_t a = (uint32_t)x_q8 & 255, b = (uint32_t)y_q8 & 255;
-    const uint8_t *p = pixels + y * raw->pitch + x;
-    const uint32_t top = (256 - a) * p[0] + a * p[right], bottom = (256 - a) * p[down] + a * p[down + right];
-    return (uint8_t)(seen ? ((256 - b) * top + b * bottom + 0x8000) >> 16 : 0);
+    struct vf_taps t;
+    t.seen = from.x != VF_NOWHERE;
+    const int32_t x_q8 = t.seen ? from.x : 0, y_q8 = t.seen ? from.y : 0;
+    const int32_t x = vf_min(x_q8 >> 8, raw->width - 2), y = vf_min(y_q8 >> 8, raw->height - 2);
+    t.at = y * raw->pitch + x;
+    t.right = x_q8 - (x << 8);
+    t.lower = y_q8 - (y << 8);
+    return t;
+}
+
+/** Grey level between the four: above left and right, below left and right. */
+VF_FN uint8_t vf_rectify_blend(int32_t al, int32_t ar, int32_t bl, int32_t br, int32_t right, int32_t lower)
+{
+    const int32_t above = (al << 8) + right * (ar - al), below = (bl << 8) + right * (br - bl);
+    return (uint8_t)(((above << 8) + lower * (below - above) + 0x8000) >> 16);
 }
 
 /** A mask's value for it. */
