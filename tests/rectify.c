@@ -31,6 +31,7 @@ static long double rises_to(const vfront_camera_t *c)
 {
     const long double most = c->lens == VFRONT_LENS_EQUIDISTANT ? acosl(-1.0L) : 30.0L;
     long double u = 0, last = 0;
+    if (radial(c, 0.5L) == 0.5L && radial(c, 2.0L) == 2.0L) return 1e4L; /* a pinhole */
     for (;;) {
         const long double next = radial(c, u + STRIDE);
         if (next <= last || u + STRIDE > most) return u;
@@ -564,6 +565,8 @@ static void take_over(void)
 }
 
 static uint8_t sees[2][VFRONT_PICTURE_BYTES];
+static void find_seen(void);
+static void check_valid(int32_t c, const int32_t is[4]);
 
 static void find_seen(void)
 {
@@ -658,6 +661,55 @@ static void masks_and_rectangles(void **state)
         vfront_shutdown(&vf);
     }
     assert_true(both[0] > 40);
+}
+
+/** Pictures turned about their axis and shifted, so that what is seen is a slanted rectangle somewhere around the middle: often two rectangles
+ *  in it are as great. */
+static void rectangles_in_turned_pictures(void **state)
+{
+    int middles[2] = {0, 0};
+    (void)state;
+    shake(12);
+    for (int i = 0; i < 400; i++) {
+        const double angle = i % 3 ? uniform(0, 3.2) : 0.78539816339744831 * roll(5), shift = i % 4 ? 12 : 0;
+        const double turn[9] = {cos(angle), -sin(angle), 0, sin(angle), cos(angle), 0, 0, 0, 1};
+        vfront_camera_t c = {.width_px = between(16, 40), .height_px = between(16, 40), .fx_px = 100, .fy_px = 100};
+        vfront_camera_t n = {.width_px = between(16, 44), .height_px = between(16, 44), .fx_px = 100, .fy_px = 100};
+        struct vf_rectifier r;
+        int32_t valid[4];
+        c.cx_px = (c.width_px - 1) / 2.0 + uniform(-shift, shift);
+        c.cy_px = (c.height_px - 1) / 2.0 + uniform(-shift, shift);
+        n.cx_px = (n.width_px - 1) / 2.0;
+        n.cy_px = (n.height_px - 1) / 2.0;
+        vf_rectify_make(&r, &c, &n, turn);
+        set_up(2, n.width_px, n.height_px, 0);
+        set_level(&step.geometry.raw[0], c.width_px, c.height_px, 0, VFRONT_WIDTH);
+        for (int32_t j = 0; j < VF_SPOTS(n.height_px); j++) vf_rectify_row(memory.rectify.spot[0] + j * VF_SPOTS(n.width_px), &r, j);
+        find_seen();
+        const int seen = vf_rectify_valid(valid, &r), should = sees[0][n.height_px / 2 * n.width_px + n.width_px / 2];
+        assert_int_equal(seen != 0, should);
+        if (seen) check_valid(0, valid);
+        middles[seen != 0]++;
+    }
+    assert_true(middles[0] > 3 && middles[1] > 200);
+}
+
+/** Where a lens sees farther than places can say, along either axis, there is no place. */
+static void far_places(void **state)
+{
+    static const double straight[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    (void)state;
+    shake(13);
+    for (int along = 0; along < 3; along++) {
+        vfront_camera_t c = random_camera(PINHOLE, 300, 300), n = c;
+        struct vf_rectifier r;
+        n.fx_px = n.fy_px = 1;
+        c.fx_px = along == 1 ? 1 : 300;
+        c.fy_px = along == 2 ? 1 : 300;
+        vf_rectify_make(&r, &c, &n, straight);
+        const int held = check_places(&r, &c, &n, straight);
+        assert_true(held > 10 && held < VF_SPOTS(300) * VF_SPOTS(300));
+    }
 }
 
 /* ---- through the public interface ---------------------------------------------------------------------------------------------------- */
@@ -836,6 +888,8 @@ int main(void)
         cmocka_unit_test(nothing_to_do),
         cmocka_unit_test(planes),
         cmocka_unit_test(masks_and_rectangles),
+        cmocka_unit_test(rectangles_in_turned_pictures),
+        cmocka_unit_test(far_places),
         cmocka_unit_test(a_world_far_away),
         cmocka_unit_test(priors_turn_the_rectified_camera),
     };
