@@ -125,7 +125,7 @@ TEST    := $(BUILD)/tests
 SMALL   := $(BUILD)/small
 FAKE    := $(BUILD)/fake
 PARTS   := lens# what is no stage
-ORACLES := ingest pyramid scale detect refill select describe match report track $(PARTS)
+ORACLES := ingest rectify pyramid scale detect refill select describe match report track $(PARTS)
 PORTS   := api same alloc
 T_CFLAGS = -std=c11 -O2 -g $(WARN) -ffp-contract=off -fno-math-errno -I. $(SAN) -MMD -MP
 S_CFLAGS = $(T_CFLAGS) -DVFRONT_USER_CFG='"tests/cfg_small.h"'
@@ -177,6 +177,10 @@ $(BUILD)/bridge_lens.so: tests/bridge_lens.c src/lens.c $(wildcard src/*.h) vfro
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. -fPIC -shared $< src/lens.c -o $@
 
+$(BUILD)/bridge_rectify.so: tests/bridge_rectify.c $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. -DVFRONT_CAMERAS=2 -fPIC -shared $< $(wildcard src/*.c) port/host/host.c -o $@ -lm
+
 # Key points on any picture, through the public interface, with room for many.
 FEATURES_CFG = -DVFRONT_CAMERAS=1 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=1024 -DVFRONT_CELLS=16384 -DVFRONT_CULL_CELLS=262144 -DVFRONT_KEYPOINTS=32768
 $(BUILD)/bridge_features.so: tests/bridge_features.c $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
@@ -206,14 +210,15 @@ $(BUILD)/vfcheck: $(TEST)/vfcheck.o $(TEST)/vfbench.o $(TEST)/floor.cu.o $(LIB)
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
 
 TEST_PROGRAMS := $(ORACLES:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(PORTS:%=$(SMALL)/%) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(BUILD)/digest $(BUILD)/bridge.so \
-    $(BUILD)/bridge_track.so $(BUILD)/bridge_features.so $(BUILD)/bridge_orb.so $(BUILD)/bridge_lens.so $(BUILD)/minimal $(BUILD)/replay $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck $(SMALL)/fault)
+    $(BUILD)/bridge_track.so $(BUILD)/bridge_features.so $(BUILD)/bridge_orb.so $(BUILD)/bridge_lens.so $(BUILD)/bridge_rectify.so $(BUILD)/minimal $(BUILD)/replay $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck $(SMALL)/fault)
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
 test: $(TEST_PROGRAMS) ## All that needs no GPU, and with one the parity of kernels and host forms
 	@tests/run.sh --log $(BUILD)/test-log $(ORACLES:%='$(EXEC) $(TEST)/%') $(PORTS:%='$(EXEC) $(SMALL)/%') $(PORTS:%='$(EXEC) $(FAKE)/%') \
 	  '$(EXEC) $(FAKE)/fault' '$(EXEC) $(BUILD)/digest tests/golden.txt' $(TOOLS:%='$(EXEC) $(TEST)/%') 'tests/replay.sh $(BUILD)/replay' \
 	  '$(PYTHON) tests/opencv_fast.py $(BUILD)/bridge.so' '$(PYTHON) tests/quality.py $(BUILD)/bridge_track.so' \
-	  '$(PYTHON) tests/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/opencv_lens.py $(BUILD)/bridge_lens.so' '$(PYTHON) tests/shapes.py $(BUILD)/bridge_features.so --quick' \
+	  '$(PYTHON) tests/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/opencv_lens.py $(BUILD)/bridge_lens.so' '$(PYTHON) tests/opencv_rectify.py $(BUILD)/bridge_rectify.so' \
+	  '$(PYTHON) tests/shapes.py $(BUILD)/bridge_features.so --quick' \
 	  'tests/symbols.sh $(LIB) $(NM)' 'tests/readme.sh' 'tests/header.sh $(CC)' 'tests/config.sh $(CC)' '$(BUILD)/minimal' 'tests/proof.sh' \
 	  $(if $(filter 1,$(CUDA)),'$(BUILD)/vfcheck' '$(SMALL)/fault',"echo parity: NOT RUN - this build has no CUDA; exit 77")
 

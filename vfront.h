@@ -262,7 +262,7 @@ typedef struct vfront_frame {
     uint32_t exposure_ns; /**< Exposure time, or 0. vfront_result_t.t_mid_ns is t_ns and half of it. */
     vfront_picture_t picture[VFRONT_CAMERAS];
     const double *R_cur_prev; /**< Rotation prior, row-major 3x3: takes axes of camera 0 at the previous frame to axes of camera
-                                   0 now, determinant 1 and orthonormal to 1e-3; or NULL. Goes before gyro. */
+                                   0 now, those of the rig also when rectified, determinant 1 and orthonormal to 1e-3; or NULL. Goes before gyro. */
     const vfront_gyro_t *gyro;/**< Readings that cover the time from the previous frame to this one; integrated piecewise
                                    linearly, the first and last held where they do not reach. Or NULL. */
     uint32_t gyro_count;      /**< 0..VFRONT_GYRO_SAMPLES. */
@@ -441,7 +441,7 @@ typedef enum vfront_port {
                   (VFRONT_CAMERAS * (2u * VFRONT_PYRAMID_BYTES + 2u * VFRONT_PICTURE_BYTES + 2u * VFRONT_INPUT_BYTES +      \
                                      VFRONT_PICTURE_BYTES + (unsigned)VFRONT_SCALES_BYTES +                                 \
                                      VFRONT_DESCRIPTORS * ((unsigned)VFRONT_SCALES_BYTES + VFRONT_PICTURE_BYTES) +          \
-                                     VFRONT_RECTIFY * (4u * VFRONT_PICTURE_BYTES) + VFRONT_PICTURE_BYTES / 2u +            \
+                                     VFRONT_RECTIFY * (3u * VFRONT_PICTURE_BYTES) + VFRONT_PICTURE_BYTES / 2u +            \
                                      (9u * VFRONT_SCALES) * VFRONT_CULL_CELLS + 16u * VFRONT_CELLS +             \
                                      (400u + VFRONT_KEYPOINTS / 16u) * VFRONT_KEYPOINTS) +                                                              \
                    VFRONT_TRACKS * (1640u + 512u) + 3u * (unsigned)sizeof(vfront_result_t) + 65536u))
@@ -464,8 +464,9 @@ typedef struct vfront_info {
     uint32_t blind_px[VFRONT_CAMERAS]; /**< Pixels for which a calibrated lens has no bearing: they count as masked. */
     int32_t rectified;             /**< 1: pictures are rectified, and what follows says how. */
     vfront_camera_t seen[VFRONT_CAMERAS]; /**< The cameras of all results: the rig's, or, rectified, pinholes side by side. No masks. */
-    int32_t valid_px[VFRONT_CAMERAS][4];  /**< Rectified: the largest rectangle about the middle that the camera sees in full, as
-                                                first column, first row, width, height. Else the picture. */
+    int32_t valid_px[VFRONT_CAMERAS][4];  /**< Rectified: the largest rectangle that holds the middle and that the camera sees in full,
+                                                as first column, first row, width, height. Else the picture. What it does not see
+                                                is black and masked, and a margin of detect_border_px around that is masked. */
 } vfront_info_t;
 
 /**

@@ -113,8 +113,8 @@
 #error "vfront: VFRONT_DESCRIPTORS must be 0 or 1 (see vfront_cfg.h)"
 #endif
 
-/** 1: pictures of two cameras can be rectified. 0: they cannot, and neither code nor memory is there for it. Device memory: 3.5 bytes a
- *  pixel and camera. */
+/** 1: pictures of two cameras can be rectified. 0: they cannot, and neither code nor memory is there for it. Device memory: 2.5 bytes a
+ *  pixel and camera, 1 for the picture as it came, 1 for the frame's mask, a half for where pixels come from. */
 #ifndef VFRONT_RECTIFY
 #define VFRONT_RECTIFY (VFRONT_CAMERAS > 1)
 #endif

@@ -90,7 +90,7 @@ static __global__ void __launch_bounds__(THREADS) ingest_k(const vf_step s)
     for (int i = blockIdx.x * THREADS + thread; i < cells; i += gridDim.x * THREADS) s.memory->detect.corner[camera][i] = 0;
     __syncthreads();
 
-    const copy picture = {source.data, vf_level_pixels(&s, s.parity, camera, 0), source.pitch, source.format, l.pitch, l.width, l.height};
+    const copy picture = {source.data, vf_raw_pixels(&s, camera), source.pitch, source.format, l.pitch, l.width, l.height};
     copy_picture(picture);
     if (source.mask) {
         const copy mask = {source.mask, s.memory->ingest.mask_frame[camera], source.mask_pitch, VFRONT_GREY8, l.pitch, l.width, l.height};

@@ -15,6 +15,7 @@ struct vf_state {
     struct vf_memory *memory;   /* the device arena; an address of the device on the CUDA port */
     vfront_rig_t rig;           /* without its masks */
     vfront_rig_t seen;          /* the same as the stages see it: rectified, where that is asked for */
+    double R_rig_seen[VFRONT_CAMERAS][9]; /* rectified: takes axes of `seen` to those of the rig */
     int32_t valid_px[VFRONT_CAMERAS][4];
     uint32_t blind_px[VFRONT_CAMERAS];
     int32_t parity;             /* of the next frame */

@@ -114,15 +114,23 @@ static int same_place(const vfront_camera_t *a, const vfront_camera_t *b)
     return same;
 }
 
+int vf_check_placed(const vfront_rig_t *rig)
+{
+    const vfront_camera_t *left = &rig->camera[0], *right = &rig->camera[rig->cameras - 1];
+    double R[9], t[3];
+    if (rig->cameras < 2 || left->fx_px == 0.0 || right->fx_px == 0.0 || same_place(left, right)) return 0;
+    vf_rotation_between(R, t, left, right);
+    return t[0] * t[0] + t[1] * t[1] + t[2] * t[2] > 1e-24; /* else turned only */
+}
+
 /** Two calibrated cameras in different places are a stereo pair, and must make sense as one. */
-static vfront_status_t check_pair(struct vf_state *s, const vfront_camera_t *left, const vfront_camera_t *right)
+static vfront_status_t check_pair(struct vf_state *s, const vfront_rig_t *rig)
 {
     double R[9], t[3], centre[3]; /* of the right camera, in axes of the left */
-    if (left->fx_px == 0.0 || right->fx_px == 0.0 || same_place(left, right)) return VFRONT_OK;
-    vf_rotation_between(R, t, left, right);
+    if (!vf_check_placed(rig)) return VFRONT_OK;
+    vf_rotation_between(R, t, &rig->camera[0], &rig->camera[rig->cameras - 1]);
     for (int k = 0; k < 3; k++) centre[k] = -(R[k] * t[0] + R[3 + k] * t[1] + R[6 + k] * t[2]);
     const double baseline = sqrt(centre[0] * centre[0] + centre[1] * centre[1] + centre[2] * centre[2]);
-    if (baseline < 1e-12) return VFRONT_OK; /* turned only */
     if (baseline < 1e-4)
         return vf_refuse(s, VFRONT_E_CALIBRATION, "baseline of %d micrometres, wrong unit? %s", (int32_t)(baseline * 1e6 + 0.5),
                          "rig.camera[1].t_cam_imu_m");
@@ -144,7 +152,7 @@ vfront_status_t vf_check_rig(struct vf_state *s, const vfront_rig_t *rig)
         const vfront_status_t status = check_camera(s, &rig->camera[i], i);
         if (status) return status;
     }
-    return rig->cameras > 1 ? check_pair(s, &rig->camera[0], &rig->camera[rig->cameras - 1]) : VFRONT_OK;
+    return check_pair(s, rig);
 }
 
 vfront_status_t vf_check_tuning(struct vf_state *s, const vfront_tuning_t *tuning)

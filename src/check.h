@@ -6,6 +6,9 @@
 #include "../port/port.h"
 
 vfront_status_t vf_check_rig(struct vf_state *state, const vfront_rig_t *rig);
+/** Whether a rig has two calibrated cameras in different places. */
+int vf_check_placed(const vfront_rig_t *rig);
+
 vfront_status_t vf_check_tuning(struct vf_state *state, const vfront_tuning_t *tuning);
 vfront_status_t vf_check_frame(struct vf_state *state, const vfront_frame_t *frame);
 

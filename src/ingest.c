@@ -14,7 +14,7 @@ static void ingest_camera(const struct vf_step *s, int32_t camera)
 {
     const struct vf_source *source = &s->memory->ingest.params.source[camera];
     const struct vf_level *l = &s->geometry.raw[camera];
-    uint8_t *to = vf_level_pixels(s, s->parity, camera, 0);
+    uint8_t *to = vf_raw_pixels(s, camera);
     for (int32_t y = 0; y < l->height; y++) {
         const size_t row = (size_t)y * (size_t)l->pitch;
         copy_row(to + row, source->data + (size_t)y * source->pitch, l->width, source->format);

@@ -2,7 +2,7 @@
 /* ingest: camera formats to 8-bit grey.
  *
  * In      the parameters and pictures of the frame, in host, pinned or device memory
- * Out     level 0 of each camera's pyramid; the frame's mask; a copy of the parameters; empty cells
+ * Out     level 0 of each camera's pyramid, or what it is rectified from; the frame's mask; a copy of the parameters; empty cells
  * Rule    vf_ingest_pixel(): upper 8 bits of a pixel's range, luma of NV12 and YUYV
  * Exact   integers
  * Memory  two mask planes a camera, the parameters
@@ -15,7 +15,7 @@
 struct vf_ingest_memory {
     struct vf_params params;
     uint8_t mask_static[VFRONT_CAMERAS][VFRONT_PICTURE_BYTES]; /* rows of level[camera][0].pitch bytes, 0 = ignore */
-    uint8_t mask_frame[VFRONT_CAMERAS][VFRONT_PICTURE_BYTES];  /* as given, when params.source[].mask is not NULL */
+    uint8_t mask_frame[VFRONT_CAMERAS][VFRONT_PICTURE_BYTES];  /* as given, rows of raw[camera].pitch bytes, when params.source[].mask is not NULL */
 };
 
 /** Bytes of a pixel of a format. */

@@ -56,6 +56,15 @@ VF_FN uint8_t *vf_level_pixels(const struct vf_step *s, int32_t parity, int32_t 
     return s->memory->pyramid.pixels[parity][camera] + s->geometry.level[camera][level].offset;
 }
 
+/** A camera's picture as it came. */
+VF_FN uint8_t *vf_raw_pixels(const struct vf_step *s, int32_t camera)
+{
+#if VFRONT_RECTIFY
+    if (vf_rectify_on(s)) return s->memory->rectify.raw[camera];
+#endif
+    return vf_level_pixels(s, s->parity, camera, 0);
+}
+
 /** A level of VFRONT_SCALES of a camera: level 0 is the pyramid's. */
 VF_FN uint8_t *vf_scale_pixels(const struct vf_step *s, int32_t camera, int32_t level)
 {
@@ -74,12 +83,20 @@ VF_FN uint8_t *vf_smooth_pixels(const struct vf_step *s, int32_t camera, int32_t
 /** Whether the frame has a mask for a camera. */
 VF_FN int vf_framed(const struct vf_step *s, int32_t camera) { return s->memory->ingest.params.source[camera].mask != NULL; }
 
+/** A frame's mask as it goes with level 0. */
+VF_FN const uint8_t *vf_frame_mask(const struct vf_step *s, int32_t camera)
+{
+#if VFRONT_RECTIFY
+    if (vf_rectify_on(s)) return s->memory->rectify.mask[camera];
+#endif
+    return s->memory->ingest.mask_frame[camera];
+}
+
 /** Whether a level 0 pixel is usable: not under the static mask nor, in a framed picture, under the frame's. */
 VF_FN int vf_usable(const struct vf_step *s, int32_t camera, int framed, int32_t x, int32_t y)
 {
-    const struct vf_ingest_memory *m = &s->memory->ingest;
     const int32_t at = y * s->geometry.level[camera][0].pitch + x;
-    return (!s->geometry.masked[camera] || m->mask_static[camera][at]) && (!framed || m->mask_frame[camera][at]);
+    return (!s->geometry.masked[camera] || s->memory->ingest.mask_static[camera][at]) && (!framed || vf_frame_mask(s, camera)[at]);
 }
 
 /** Forgets what points found and who looked at them: every `step`-th of them from `first` on. */

@@ -3,7 +3,7 @@
 
 #include "angle.h"
 
-static void multiply(double out[9], const double a[9], const double b[9])
+void vf_rotation_multiply(double out[9], const double a[9], const double b[9])
 {
     double p[9];
     for (int r = 0; r < 3; r++)
@@ -11,7 +11,7 @@ static void multiply(double out[9], const double a[9], const double b[9])
     memcpy(out, p, sizeof p);
 }
 
-static void transpose(double out[9], const double a[9])
+void vf_rotation_transpose(double out[9], const double a[9])
 {
     const double t[9] = {a[0], a[3], a[6], a[1], a[4], a[7], a[2], a[5], a[8]};
     memcpy(out, t, sizeof t);
@@ -20,8 +20,8 @@ static void transpose(double out[9], const double a[9])
 int vf_rotation_valid(const double R[9])
 {
     double t[9], p[9];
-    transpose(t, R);
-    multiply(p, t, R);
+    vf_rotation_transpose(t, R);
+    vf_rotation_multiply(p, t, R);
     for (int i = 0; i < 9; i++) {
         const double off = p[i] - (i % 4 == 0 ? 1.0 : 0.0);
         if (!(off > -1e-3 && off < 1e-3)) return 0; /* not finite lands here, too */
@@ -63,11 +63,10 @@ static void turn(double body[9], const double rate[3], double seconds)
     double part[9];
     const double v[3] = {rate[0] * seconds / parts, rate[1] * seconds / parts, rate[2] * seconds / parts};
     exponential(part, v);
-    for (int i = 0; i < parts; i++) multiply(body, body, part);
+    for (int i = 0; i < parts; i++) vf_rotation_multiply(body, body, part);
 }
 
-/** R_cam_imu, of which all 0 means the identity. */
-static const double *mounting(const vfront_camera_t *camera)
+const double *vf_rotation_mounting(const vfront_camera_t *camera)
 {
     static const double identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, none[9] = {0};
     return memcmp(camera->R_cam_imu, none, sizeof none) ? camera->R_cam_imu : identity;
@@ -76,8 +75,8 @@ static const double *mounting(const vfront_camera_t *camera)
 void vf_rotation_between(double R[9], double t_m[3], const vfront_camera_t *from, const vfront_camera_t *to)
 {
     double back[9];
-    transpose(back, mounting(from));
-    multiply(R, mounting(to), back);
+    vf_rotation_transpose(back, vf_rotation_mounting(from));
+    vf_rotation_multiply(R, vf_rotation_mounting(to), back);
     for (int i = 0; i < 3; i++)
         t_m[i] = to->t_cam_imu_m[i] - (R[3 * i] * from->t_cam_imu_m[0] + R[3 * i + 1] * from->t_cam_imu_m[1] + R[3 * i + 2] * from->t_cam_imu_m[2]);
 }
@@ -97,12 +96,12 @@ void vf_rotation_gyro(double R_cur_prev[9], const vfront_camera_t *camera, const
         turn(body, mean, (double)(next - at) * 1e-9);
         at = next;
     }
-    const double *R_cam_imu = mounting(camera);
+    const double *R_cam_imu = vf_rotation_mounting(camera);
     double back[9], R_imu_cam[9];
-    transpose(back, body);
-    transpose(R_imu_cam, R_cam_imu);
-    multiply(back, R_cam_imu, back);
-    multiply(R_cur_prev, back, R_imu_cam);
+    vf_rotation_transpose(back, body);
+    vf_rotation_transpose(R_imu_cam, R_cam_imu);
+    vf_rotation_multiply(back, R_cam_imu, back);
+    vf_rotation_multiply(R_cur_prev, back, R_imu_cam);
 }
 
 void vf_rotation_homography(float H[9], const vfront_camera_t *c, const double R[9])
@@ -110,7 +109,7 @@ void vf_rotation_homography(float H[9], const vfront_camera_t *c, const double R
     const double K[9] = {c->fx_px, 0, c->cx_px, 0, c->fy_px, c->cy_px, 0, 0, 1};
     const double inverse[9] = {1.0 / c->fx_px, 0, -c->cx_px / c->fx_px, 0, 1.0 / c->fy_px, -c->cy_px / c->fy_px, 0, 0, 1};
     double p[9];
-    multiply(p, K, R);
-    multiply(p, p, inverse);
+    vf_rotation_multiply(p, K, R);
+    vf_rotation_multiply(p, p, inverse);
     for (int i = 0; i < 9; i++) H[i] = (float)p[i];
 }

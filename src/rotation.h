@@ -7,6 +7,13 @@
 
 #include "vf.h"
 
+/** Product and transpose of row-major 3x3 matrices; `out` may be one of them in the product. */
+void vf_rotation_multiply(double out[9], const double a[9], const double b[9]);
+void vf_rotation_transpose(double out[9], const double a[9]);
+
+/** R_cam_imu of a camera, of which all 0 means the identity. */
+const double *vf_rotation_mounting(const vfront_camera_t *camera);
+
 /** Whether a row-major 3x3 matrix is a rotation: finite, orthonormal to 1e-3, determinant +1. */
 int vf_rotation_valid(const double R[9]);
 

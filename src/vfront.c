@@ -196,11 +196,36 @@ static void lay_out_lenses(struct vf_geometry *g, struct vf_state *s, const vfro
     if (g->cameras < 2 || !g->calibrated[0] || !g->calibrated[1]) return;
     vf_rotation_between(R, t, &s->seen.camera[0], &s->seen.camera[1]);
     for (int k = 0; k < 3; k++) square += t[k] * t[k];
-    g->pair.placed = square > 1e-24;
+    g->pair.placed = vf_check_placed(&s->seen);
     g->pair.baseline_m = (float)sqrt(square);
     for (int k = 0; k < 9; k++) g->pair.R[k] = (float)R[k];
     for (int k = 0; k < 3 && g->pair.placed; k++) g->pair.epipole[k] = (float)(t[k] / sqrt(square));
 }
+
+#if VFRONT_RECTIFY
+/** Where the rectified pictures' pixels come from. */
+static struct vf_rectifier rectifier_of(const struct vf_state *s, const vfront_rig_t *rig, int32_t i)
+{
+    struct vf_rectifier r;
+    vf_rectify_make(&r, &rig->camera[i], &s->seen.camera[i], s->R_rig_seen[i]);
+    return r;
+}
+
+/** The same, rectified. */
+static vfront_status_t look_rectified(struct vf_state *s, const vfront_rig_t *rig, const vfront_tuning_t *t)
+{
+    if (!vf_check_placed(rig))
+        return vf_refuse(s, VFRONT_E_CALIBRATION, "rectify needs two calibrated cameras in different places: rig", 0, "");
+    const char *why = vf_rectify_rig(&s->seen, s->R_rig_seen, t->rectify_focal_percent);
+    if (why) return vf_refuse(s, VFRONT_E_CALIBRATION, why, 0, "");
+    for (int32_t i = 0; i < rig->cameras; i++) {
+        const struct vf_rectifier r = rectifier_of(s, rig, i);
+        if (!vf_rectify_valid(s->valid_px[i], &r))
+            return vf_refuse(s, VFRONT_E_CALIBRATION, "rectify: the middle of the rectified picture lies outside what it sees: rig.camera[%d]", i, "");
+    }
+    return VFRONT_OK;
+}
+#endif
 
 /** The rig as the stages see it. */
 static vfront_status_t look(struct vf_state *s, const vfront_rig_t *rig, const vfront_tuning_t *t)
@@ -211,7 +236,11 @@ static vfront_status_t look(struct vf_state *s, const vfront_rig_t *rig, const v
         s->seen.camera[i].mask = NULL;
         if (i < rig->cameras) memcpy(s->valid_px[i], all, sizeof all);
     }
+#if VFRONT_RECTIFY
+    if (t->rectify) return look_rectified(s, rig, t);
+#else
     (void)t;
+#endif
     return VFRONT_OK;
 }
 
@@ -244,21 +273,54 @@ static vfront_status_t lay_out(struct vf_state *s, const vfront_rig_t *rig, cons
     return VFRONT_OK;
 }
 
-/** The static mask of a camera: what the rig masks, and where its lens has no bearing. It is put together where frames' masks pass. */
-static vfront_status_t write_mask(struct vf_state *s, const vfront_camera_t *c, int32_t i)
+/** What the rig masks of a camera as it sees. */
+static void fill_mask(struct vf_state *s, const vfront_camera_t *c, int32_t i, uint8_t *mask)
 {
     const struct vf_level *l = &s->step[0].geometry.level[i][0];
-    const size_t pitch = (size_t)l->pitch, bytes = pitch * (size_t)l->height;
-    uint8_t *mask = s->pinned->mask[i];
-    if (!s->step[0].geometry.masked[i]) return VFRONT_OK;
-    memset(mask, 255, bytes);
+    const size_t pitch = (size_t)l->pitch;
+    memset(mask, 255, pitch * (size_t)l->height);
     for (int32_t y = 0; c->mask && y < l->height; y++)
         memcpy(mask + (size_t)y * pitch, c->mask + (size_t)y * c->mask_pitch_bytes, (size_t)l->width);
     if (s->blind_px[i]) {
         const struct vf_lens lens = lens_of(&s->seen.camera[i]);
         vf_bearing_blind(mask, pitch, l->width, l->height, &lens);
     }
-    return s->port->write(s, s->memory->ingest.mask_static[i], mask, bytes);
+}
+
+/** The static mask of a camera: what the rig masks, and where its lens has no bearing; rectified, also what it does not see. It is put
+ *  together where frames' masks pass. */
+static vfront_status_t write_mask(struct vf_state *s, const vfront_rig_t *rig, int32_t i)
+{
+    const struct vf_geometry *g = &s->step[0].geometry;
+    const struct vf_level *l = &g->level[i][0];
+    uint8_t *mask = s->pinned->mask[i];
+    if (!g->masked[i]) return VFRONT_OK;
+#if VFRONT_RECTIFY
+    if (g->rectified) {
+        const struct vf_rectifier r = rectifier_of(s, rig, i);
+        vf_rectify_mask(mask, (size_t)l->pitch, &r, &rig->camera[i], s->step[0].tuning.detect_border_px);
+    } else
+#endif
+        fill_mask(s, &rig->camera[i], i, mask);
+    return s->port->write(s, s->memory->ingest.mask_static[i], mask, (size_t)l->pitch * (size_t)l->height);
+}
+
+/** Where a rectified camera's pixels come from. */
+static vfront_status_t write_spots(struct vf_state *s, const vfront_rig_t *rig, int32_t i)
+{
+    vfront_status_t status = VFRONT_OK;
+#if VFRONT_RECTIFY
+    const int32_t across = VF_SPOTS(s->seen.camera[i].width_px), down = VF_SPOTS(s->seen.camera[i].height_px);
+    const struct vf_rectifier r = rectifier_of(s, rig, i);
+    struct vf_spot row[VF_SPOTS(VFRONT_WIDTH)];
+    for (int32_t j = 0; s->step[0].geometry.rectified && j < down && !status; j++) {
+        vf_rectify_row(row, &r, j);
+        status = s->port->write(s, s->memory->rectify.spot[i] + j * across, row, sizeof *row * (size_t)across);
+    }
+#else
+    (void)s, (void)rig, (void)i;
+#endif
+    return status;
 }
 
 /** The grid of bearings of a camera. */
@@ -294,7 +356,8 @@ static vfront_status_t open_port(struct vf_state *s, const struct vf_port *port,
     vfront_status_t status = port->open(s);
     if (status) return status;
     for (int32_t i = 0; i < rig->cameras && !status; i++) {
-        status = write_mask(s, &rig->camera[i], i);
+        status = write_mask(s, rig, i);
+        if (!status) status = write_spots(s, rig, i);
         if (!status) status = write_bearings(s, i);
     }
     if (!status) {
@@ -393,6 +456,16 @@ static vfront_status_t fill_sources(struct vf_state *s, const vfront_frame_t *f)
     return VFRONT_OK;
 }
 
+/** A rotation in axes of the rig's camera 0, in those of the camera as the stages see it. */
+static void turn_to_seen(double R[9], const struct vf_state *s)
+{
+    double back[9];
+    if (!s->step[0].geometry.rectified) return;
+    vf_rotation_transpose(back, s->R_rig_seen[0]);
+    vf_rotation_multiply(R, back, R);
+    vf_rotation_multiply(R, R, s->R_rig_seen[0]);
+}
+
 /** The rotation that the frame gives, if any, as it is and as a homography. */
 static void fill_rotation(struct vf_state *s, const vfront_frame_t *f, uint64_t t_mid_ns)
 {
@@ -401,12 +474,14 @@ static void fill_rotation(struct vf_state *s, const vfront_frame_t *f, uint64_t 
     p->rotation_given = 0;
     for (int i = 0; i < 9; i++) p->R[i] = i % 4 == 0 ? 1.0f : 0.0f;
     if (!s->frame || s->seen.camera[0].fx_px == 0.0) return;
-    if (f->R_cur_prev)
+    if (f->R_cur_prev) {
         memcpy(R, f->R_cur_prev, sizeof R);
-    else if (f->gyro && f->gyro_count && t_mid_ns > s->t_mid_ns)
+        turn_to_seen(R, s);
+    } else if (f->gyro && f->gyro_count && t_mid_ns > s->t_mid_ns) {
         vf_rotation_gyro(R, &s->seen.camera[0], f->gyro, f->gyro_count, s->t_mid_ns, t_mid_ns);
-    else
+    } else {
         return;
+    }
     vf_rotation_homography(p->H, &s->seen.camera[0], R);
     for (int i = 0; i < 9; i++) p->R[i] = (float)R[i];
     p->rotation_given = 1;

@@ -344,6 +344,64 @@ static void init_pair(void **state)
     still_starts();
 }
 
+#if VFRONT_RECTIFY
+static void rectified(const vfront_rig_t *rig, const char *detail)
+{
+    vfront_tuning_t t;
+    vfront_info_t info;
+    vfront_tuning_default(&t);
+    t.rectify = 1;
+    if (detail) {
+        init_refused(rig, &t, pair_port, VFRONT_E_CALIBRATION, detail);
+        return;
+    }
+    assert_int_equal(vfront_init(&pair_vf, rig, &t, pair_port), VFRONT_OK);
+    assert_int_equal(vfront_info(&pair_vf, &info), VFRONT_OK);
+    assert_int_equal(info.rectified, 1);
+    for (int c = 0; c < 2; c++) {
+        const int32_t *v = info.valid_px[c];
+        assert_true(v[2] > 0 && v[3] > 0 && v[0] <= 80 && v[0] + v[2] > 80 && v[1] <= 60 && v[1] + v[3] > 60);
+        assert_true(info.seen[c].fx_px == 1600 && info.seen[c].fy_px == 1600 && info.seen[c].lens == VFRONT_LENS_RADTAN && !info.seen[c].mask);
+    }
+    vfront_shutdown(&pair_vf);
+}
+#endif
+
+/** Which pairs can be rectified, and why others cannot. */
+static void init_rectified(void **state)
+{
+    (void)state;
+#if VFRONT_RECTIFY
+    static const char unplaced[] = "rectify needs two calibrated cameras in different places: rig", off[] = "over 45 degrees off its x axis: rig.camera[1].t_cam_imu_m";
+    static const struct {
+        double x, y, z, turn_rad;
+        const char *detail; /* NULL: good */
+    } way[] = {
+        {0.11, 0, 0, 0, NULL},      {0.11, 0.01, -0.01, 0.02, NULL}, {1, 0.99, 0, 0, NULL},    {1, -0.99, 0, 0, NULL},    {1, 0, 0.03, 0, NULL},
+        {1, 1.01, 0, 0, off},       {1, -1.01, 0, 0, off},           {1, 0, 1.01, 0, off},     {1, 0, -1.01, 0, off},     {0, 0.2, 0, 0, off},
+        {0, -0.2, 0, 0, off},       {0, 0, 0.1, 0, off},             {-0.09, 0.2, 0, 0, off},  {0, 0, 0, 0.3, unplaced},  {0, 0, 0, 0, unplaced},
+        {0.1, 0, 0, 1.2, "the middle of the rectified picture lies outside what it sees: rig.camera[0]"},
+        {0.1, 0, 0, 1.5, "over 84 degrees off the axis that is square to the baseline: rig.camera[1].R_cam_imu"},
+        {-0.11, 0, 0, 0, "left and right swapped?"},
+    };
+    for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
+        const vfront_rig_t rig = pair_rig(way[i].x, way[i].y, way[i].z, way[i].turn_rad);
+        rectified(&rig, way[i].detail);
+    }
+    for (int c = 0; c < 3; c++) {
+        vfront_rig_t rig = pair_rig(0.11, 0, 0, 0);
+        if (c < 2) rig.camera[c].fx_px = rig.camera[c].fy_px = 0;
+        else rig.cameras = 1;
+        rectified(&rig, unplaced);
+    }
+#else
+    vfront_tuning_t t;
+    vfront_tuning_default(&t);
+    assert_int_equal(vfront_tuning_set(&t, "rectify", 1), VFRONT_E_TUNING);
+#endif
+    still_starts();
+}
+
 /** Both cameras in one place, whatever that is: they are no pair, though their rotation is one to a thousandth only. */
 static void init_one_place(void **state)
 {
@@ -439,8 +497,9 @@ static void tuning_range(void **state)
 static void tuning_ends(void **state)
 {
     (void)state;
-    const vfront_rig_t rig = good_rig();
+    vfront_rig_t rig = good_rig();
     const vfront_tuning_entry_t *e;
+    rig.camera[VFRONT_CAMERAS - 1].t_cam_imu_m[0] = -0.1; /* one that can be rectified */
     for (size_t i = 0; (e = vfront_tuning_entry(i)) != NULL; i++) {
         for (int most = 0; most < 2; most++) {
             vfront_tuning_t t;
@@ -1315,8 +1374,8 @@ int main(void)
         LONE(init_null),        LONE(init_align),     LONE(init_config),         LONE(init_size),
         LONE(init_cells),       LONE(init_mask),      LONE(init_lens),           LONE(init_lens_limits),
         LONE(init_mount),       LONE(init_mirror),    LONE(init_place),          LONE(init_distortion),
-        LONE(init_view),        LONE(init_pair),      LONE(init_one_place),
-        LONE(init_port),      LONE(init_auto),           LONE(init_no_detail),
+        LONE(init_view),        LONE(init_pair),      LONE(init_one_place),      LONE(init_rectified),
+        LONE(init_port),        LONE(init_auto),      LONE(init_no_detail),
         LONE(tuning_range),     LONE(tuning_ends),    LONE(tuning_pairs),        LONE(tuning_arguments),
         LONE(tuning_arcs),      LONE(no_corner),      LONE(list_full),           LONE(one_list_full),
         LONE(checkers),         LONE(tracks_full),    LONE(best_stay),           LONE(small_pictures),

@@ -105,7 +105,7 @@ static inline void set_level(struct vf_level *l, int32_t width, int32_t height, 
     if (l->pitch + 64 * slack <= widest) l->pitch += 64 * slack;
 }
 
-/** Halves of a camera's picture. */
+/** Halves of a camera's picture, which is as it comes. */
 static inline void lay_out_halves(int32_t camera, int32_t width, int32_t height, int32_t slack)
 {
     uint32_t offset = 0;
@@ -115,6 +115,7 @@ static inline void lay_out_halves(int32_t camera, int32_t width, int32_t height,
         l->offset = offset;
         offset += (uint32_t)(l->pitch * height);
     }
+    step.geometry.raw[camera] = step.geometry.level[camera][0];
 }
 
 /** Its levels VFRONT_SCALE_NUM / VFRONT_SCALE_DEN apart: the first is that of the halves, and lies there; level 1 comes first

@@ -4,6 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "vfcheck.h"
 
+#include <math.h> /* sqrt */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -252,21 +253,57 @@ static void draw_frame(const struct vf_case *k, int frame)
         for (int i = 0; i < k->width * k->height; i++) b.mask[i] = (uint8_t)((i / k->width / 20 + i % k->width / 30 + frame) % 5 != 0);
 }
 
-/** A case stage by stage on the same bytes, and at the same time the two ports end to end, each on its own state. */
-static void run_case(const struct vf_case *k)
+/** A number between two, in 10000 steps. */
+static double random_between(double least, double most) { return least + (most - least) * random_number(10001) / 10000.0; }
+
+/** Gives a camera a lens: one of those of Brown, or a fisheye. Returns how high it sees [rad], about. */
+static double random_lens(vfront_camera_t *c)
+{
+    const double size = sqrt((double)c->width_px * c->height_px), long_side = 0.25 * c->width_px; /* also flat ones see more than a degree */
+    c->fx_px = random_between(0.45, 0.9) * (size > long_side ? size : long_side);
+    c->fy_px = c->fx_px * random_between(0.97, 1.03);
+    c->cx_px = c->width_px * random_between(0.45, 0.55);
+    c->cy_px = c->height_px * random_between(0.45, 0.55);
+    c->lens = random_number(3) ? VFRONT_LENS_RADTAN : VFRONT_LENS_EQUIDISTANT;
+    c->distortion[0] = c->lens == VFRONT_LENS_RADTAN ? random_between(-0.3, 0.1) : random_between(-0.02, 0.02);
+    c->distortion[1] = random_between(-0.01, c->lens == VFRONT_LENS_RADTAN ? 0.08 : 0.01);
+    for (int i = 2; i < 4; i++) c->distortion[i] = random_between(-1e-3, 1e-3);
+    return c->height_px / c->fy_px;
+}
+
+/** Calibrates two cameras and places the second to the right of the first, turned by a part of what they see. */
+static void place_cameras(vfront_rig_t *rig)
+{
+    const double high = random_lens(&rig->camera[0]), high1 = random_lens(&rig->camera[1]), most = 0.1 * (high < high1 ? high : high1);
+    const double turn = most < 0.1 ? most : 0.1, a = random_between(-turn, turn), b = random_between(-turn, turn);
+    const double ca = sqrt(1 - a * a), cb = sqrt(1 - b * b);
+    const double R[9] = {ca, 0, a, a * b, cb, -ca * b, -a * cb, b, ca * cb}; /* about y, then x: sines a, b */
+    memcpy(rig->camera[1].R_cam_imu, R, sizeof R);
+    for (int i = 0; i < 3; i++) rig->camera[1].t_cam_imu_m[i] = i ? random_between(-0.01, 0.01) : -random_between(0.05, 0.3);
+}
+
+static vfront_rig_t rig_of(const struct vf_case *k, const uint8_t *mask)
 {
     vfront_rig_t rig = {.cameras = k->cameras};
-    static uint8_t still_mask[VFRONT_PICTURE_BYTES];
-    for (int i = 0; i < k->width * k->height; i++) still_mask[i] = (uint8_t)(i % k->width < k->width - 30 || i / k->width > 25);
     for (int c = 0; c < k->cameras; c++) {
         rig.camera[c].width_px = width_of(k, c);
         rig.camera[c].height_px = height_of(k, c);
         rig.camera[c].fx_px = rig.camera[c].fy_px = width_of(k, c);
         rig.camera[c].cx_px = width_of(k, c) / 2;
         rig.camera[c].cy_px = height_of(k, c) / 2;
-        rig.camera[c].mask = k->static_mask ? still_mask : NULL;
+        rig.camera[c].mask = mask;
         rig.camera[c].mask_pitch_bytes = (uint32_t)k->width;
     }
+    if (k->placed) place_cameras(&rig);
+    return rig;
+}
+
+/** A case stage by stage on the same bytes, and at the same time the two ports end to end, each on its own state. */
+static void run_case(const struct vf_case *k)
+{
+    static uint8_t still_mask[VFRONT_PICTURE_BYTES];
+    for (int i = 0; i < k->width * k->height; i++) still_mask[i] = (uint8_t)(i % k->width < k->width - 30 || i / k->width > 25);
+    const vfront_rig_t rig = rig_of(k, k->static_mask ? still_mask : NULL);
     vfront_status_t status = vfront_init(&host_vf, &rig, &k->tuning, VFRONT_PORT_HOST);
     if (!status) status = vfront_init(&cuda_vf, &rig, &k->tuning, VFRONT_PORT_CUDA);
     if (status) {
@@ -364,6 +401,9 @@ static struct vf_case make_case(int number, int sizes_per_fill)
     k.reset = random_number(4) == 0;
     vfront_tuning_default(&k.tuning);
     if (number % 3) random_tuning(&k.tuning, &k);
+    k.placed = k.cameras > 1 && random_number(3) == 0;
+    k.tuning.rectify = VFRONT_RECTIFY && k.placed && random_number(2);
+    k.tuning.rectify_focal_percent = 50 + (int32_t)random_number(100); /* a smaller one can leave a small picture's middle unseen */
     return k;
 }
 

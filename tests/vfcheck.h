@@ -17,6 +17,7 @@ struct vf_case {
     int number, width, height, cameras, pitch, skew;
     int second_width, second_height; /* of the second camera: at most the first's */
     int static_mask, frame_mask, rotation, reset;
+    int placed; /* 1: two calibrated cameras in different places, with distortion; the tuning may ask for rectified pictures */
     enum fill fill;
     vfront_format_t format;
     vfront_tuning_t tuning;
