@@ -43,7 +43,7 @@ typedef enum vfront_status {
     VFRONT_E_FORMAT = -8,        /**< Unknown vfront_format_t. */
     VFRONT_E_MEMORY_KIND = -9,   /**< Unknown vfront_memory_t, or the address is not of that kind, or not on this port. */
     VFRONT_E_MASK = -10,         /**< Mask of another size than the picture, or its pitch is smaller than a row. */
-    VFRONT_E_TIME = -11,         /**< The frame's time is not after that of the frame before. */
+    VFRONT_E_TIME = -11,         /**< The frame's time is not after that of the frame before, or not that of all its pictures. */
     VFRONT_E_CALIBRATION = -12,  /**< A calibration value is not finite or absurd; vfront_detail() says which. */
     VFRONT_E_TUNING = -13,       /**< Unknown tuning value, or out of its range; vfront_detail() says which. */
     VFRONT_E_GYRO = -14,         /**< Gyro samples out of order, not finite, over 100 rad/s, or too many. */
@@ -183,6 +183,7 @@ enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY =
     X(track_template_frames, 0, 0, 100000, "frames after which a template is taken anew; 0: never")                                    \
     X(track_template_grey, 8, 0, 255, "a template is taken anew when the residual exceeds this [grey levels]; 0: never")               \
     X(health_degraded_percent, 50, 1, 100, "fewer live tracks than this share of the target: degraded")                                \
+    X(frame_skew_us, 2000, 0, 1000000, "most by which a picture's time, where it has one, differs from the frame's [us]")             \
     X(health_gap_ms, 200, 1, 100000, "longer than this between two frames is a gap [ms]")                                              \
     X(deadline_us, 20000, 1, 10000000, "a step that takes longer from submit to result is an overrun [us]")
 
@@ -244,6 +245,7 @@ typedef struct vfront_picture {
                                    bytes a pixel, else any. */
     vfront_format_t format;
     vfront_memory_t memory;
+    uint64_t t_ns;            /**< When it was taken, to be compared with the frame's; 0: at the frame's t_ns. */
     const uint8_t *mask;      /**< This frame's mask in host memory, beside the static one, 0 = ignore this pixel; or NULL. */
     int32_t mask_width_px;    /**< Equal to width_px when mask is given. */
     int32_t mask_height_px;   /**< Equal to height_px when mask is given. */
@@ -512,7 +514,7 @@ vfront_status_t vfront_input(vfront_t *vf, int32_t camera, void **data);
  * @retval VFRONT_E_NULL    vf, frame or a picture's data is NULL.
  * @retval VFRONT_E_STATE   Not initialised.
  * @retval VFRONT_E_BUSY    A frame is under way.
- * @retval VFRONT_E_TIME    Not after the frame before.
+ * @retval VFRONT_E_TIME    Not after the frame before, or a picture is older or newer than the frame by more than frame_skew_us.
  * @retval VFRONT_E_SIZE, VFRONT_E_PITCH, VFRONT_E_ALIGN, VFRONT_E_FORMAT, VFRONT_E_MEMORY_KIND, VFRONT_E_MASK  A picture.
  * @retval VFRONT_E_PRIOR, VFRONT_E_GYRO  The motion prior.
  * @retval VFRONT_E_DEVICE  The CUDA port failed, now or before.

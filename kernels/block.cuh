@@ -38,8 +38,9 @@ struct vf_bin {
     int chosen, above, here;
 };
 
-/** Returns how many keys are in all bins; *found: see there, and as it was when there are fewer than `left`. */
-static __device__ __forceinline__ int vf_find_bin(const int *bin, int left, vf_bin *found)
+/** The bin of the left-th key, with left = left_of(all). Returns `all`, how many keys are in all bins; *found stays as it was when that is
+ *  less than `left`. */
+template <typename LeftOf> static __device__ __forceinline__ int vf_find_bin(const int *bin, LeftOf left_of, vf_bin *found)
 {
     VF_STATIC_ASSERT(VF_BINS == 2 * VF_BLOCK, "two bins a thread");
     __shared__ int whole[VF_WARPS];
@@ -53,10 +54,11 @@ static __device__ __forceinline__ int vf_find_bin(const int *bin, int left, vf_b
     if (lane == VF_WARP - 1) whole[warp] = upto;
     __syncthreads();
     const int others = whole[lane], above = vf_warp_sum(lane < warp ? others : 0) + upto - first - second;
+    const int all = vf_warp_sum(others), left = left_of(all);
     if (above < left && above + first >= left) *found = vf_bin{upper, above, first};
     if (above + first < left && above + first + second >= left) *found = vf_bin{upper - 1, above + first, second};
     __syncthreads();
-    return vf_warp_sum(others);
+    return all;
 }
 
 /** Adds one to a bin for each lane; digit -1: none. Called by whole warps. Lanes that agree with the first of them add up beforehand,
@@ -78,20 +80,14 @@ static __device__ __forceinline__ int vf_rough(uint64_t key)
     const uint32_t fraction = exponent >= 5 ? score >> (exponent - 5) : score << (5 - exponent);
     return (int)(key >> 61 & 1) << 10 | exponent << 5 | (int)(fraction & 31);
 }
-/** The least key of such a number. */
-static __device__ __forceinline__ uint64_t vf_rough_floor(int rough)
-{
-    if (rough % 1024 == 0) return (uint64_t)(rough >> 10) << 61; /* a score of 0 or 1 */
-    const int exponent = rough >> 5 & 31;
-    const uint32_t fraction = 32 | (rough & 31), score = exponent >= 5 ? fraction << (exponent - 5) : fraction >> (5 - exponent);
-    return (uint64_t)(rough >> 10) << 61 | (uint64_t)score << 29;
-}
 
-/** A number that the `wanted` best of a list of different keys reach and no others; 1 when there are no more than that. *found: how many
- *  keys there are. each_key(f) calls f(key) for every key of the thread, by whole warps; 0 is none.
+/** The least of the best keys of a list, all of which differ: of so many as wanted_of() says when told how many there are. 1 when that is
+ *  more than there are, and more than any key when none is wanted. *found: how many keys there are. each_key(f) calls f(key) for
+ *  every key of the thread, by whole warps; 0 is none.
  *  A histogram by rough size nearly always leaves few keys to choose from, which are compared with one another. Where it does not,
  *  a radix select goes on with what has that size, eleven bits at a time from the top. */
-template <typename EachKey> static __device__ __forceinline__ uint64_t vf_least_wanted(EachKey each_key, int wanted, int *found)
+template <typename EachKey, typename WantedOf>
+static __device__ __forceinline__ uint64_t vf_least_wanted(EachKey each_key, WantedOf wanted_of, int *found)
 {
     __shared__ int bin[VF_BINS], listed;
     __shared__ vf_bin in;
@@ -105,26 +101,23 @@ template <typename EachKey> static __device__ __forceinline__ uint64_t vf_least_
     };
     if (thread == 0) listed = 0;
     count(vf_rough);
-    *found = vf_find_bin(bin, wanted, &in);
-    if (*found <= wanted) return 1;
+    *found = vf_find_bin(bin, wanted_of, &in);
+    const int wanted = wanted_of(*found);
     if (!wanted) return ~0ull;
+    if (*found < wanted) return 1;
 
     const int rough = in.chosen;
     int left = wanted - in.above, here = in.here, above = VF_KEY_BITS; /* of the `here` keys with this prefix `left` are wanted */
     uint64_t prefix = 0;
     const auto fits = [&](uint64_t key) { return key && vf_rough(key) == rough && key >> above == prefix; };
-    while (here > left && here > VF_FEW) {
+    while (here > VF_FEW) {
         const int shift = vf_max(above - 11, 0);
         count([&](uint64_t key) { return fits(key) ? (int)(key >> shift & ((1u << (above - shift)) - 1)) : -1; });
-        vf_find_bin(bin, left, &in);
+        vf_find_bin(bin, [=](int) { return left; }, &in);
         prefix = prefix << (above - shift) | (uint64_t)in.chosen;
         above = shift;
         left -= in.above;
         here = in.here;
-    }
-    if (here == left) {
-        const uint64_t least = vf_rough_floor(rough), first = prefix << above;
-        return least > first ? least : first;
     }
     each_key([&](uint64_t key) {
         if (fits(key)) few[atomicAdd(&listed, 1)] = key;

@@ -88,6 +88,14 @@ static __device__ __forceinline__ int count_before(const vf_step &s)
     return s.memory->ingest.params.frame ? (int)s.memory->bearing.count[s.parity ^ 1][0] : 0; /* what lies there is from before the reset */
 }
 
+/** Whether any of some points of this frame and some of the frame before are near enough in level. Points are by rising level. */
+static __device__ __forceinline__ bool any_level(const vf_step &s, int from, int count, int first, int before)
+{
+    const vf_point *now = s.memory->bearing.point[s.parity][0], *old = s.memory->bearing.point[s.parity ^ 1][0];
+    const int last = vf_min(first + CHUNK, before) - 1, levels = s.tuning.match_levels;
+    return now[from].level <= old[last].level + levels && old[first].level <= now[from + count - 1].level + levels;
+}
+
 template <bool GUIDED> static __global__ void __launch_bounds__(THREADS) search_k(const vf_step s)
 {
     __shared__ point tile[TILE];
@@ -96,7 +104,7 @@ template <bool GUIDED> static __global__ void __launch_bounds__(THREADS) search_
     const int thread = threadIdx.x, first = blockIdx.x * CHUNK, from = blockIdx.y * TILE, before = count_before(s);
     const int count = vf_min(count_now(s) - from, TILE);
     if (thread == 0) vf_clock_start(s, VF_match, blockIdx.x + blockIdx.y);
-    if (first >= before || count <= 0) return;
+    if (first >= before || count <= 0 || !any_level(s, from, count, first, before)) return;
     const struct vf_match_bounds bounds = vf_match_bounds(&s);
     if (thread < count) {
         tile[thread] = load_point(s, bounds, from + thread);
@@ -161,7 +169,7 @@ template <bool GUIDED> static __global__ void __launch_bounds__(THREADS) second_
     __shared__ int listed;
     const int thread = threadIdx.x, first = blockIdx.x * CHUNK, from = blockIdx.y * TILE, before = count_before(s);
     const int count = vf_min(count_now(s) - from, TILE);
-    if (first >= before || count <= 0) return;
+    if (first >= before || count <= 0 || !any_level(s, from, count, first, before)) return;
     const struct vf_match_bounds bounds = vf_match_bounds(&s);
     if (thread < VF_WARP) {
         const int pairs = list_mutual(s, bounds, from, count, tile, best);

@@ -134,7 +134,7 @@ static __global__ void __launch_bounds__(THREADS) refill_k(const vf_step s, cons
         for (int first = 0; first < cells; first += THREADS) work(first + thread < cells ? candidate[first + thread] : 0);
     };
     int found = 0;
-    const uint64_t least = any ? vf_least_wanted(each_key, wanted, &found) : 1;
+    const uint64_t least = any ? vf_least_wanted(each_key, [=](int) { return wanted; }, &found) : 1;
     int slots, born = 0;
     const bool is_free = thread < VFRONT_TRACKS && !live.used[thread];
     const int free_before = vf_count_before(is_free, start, &slots);

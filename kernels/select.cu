@@ -97,7 +97,7 @@ static __global__ void __launch_bounds__(VF_BLOCK) select_k(const vf_step s)
         }
     };
     int found, count = 0;
-    const uint64_t least = vf_least_wanted(each_key, g.slots, &found);
+    const uint64_t least = vf_least_wanted(each_key, [=](int) { return g.slots; }, &found);
     for (int first = 0; first < g.places && g.slots; first += HANDFUL * VF_BLOCK) {
         if (!one_handful) h = load_handful(s, g, first);
         count += put_handful(m.key[g.camera] + g.slot + count, h, least);

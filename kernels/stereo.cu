@@ -285,7 +285,6 @@ static __device__ __forceinline__ handful load_handful(const vf_stereo_memory &m
 static __global__ void __launch_bounds__(VF_BLOCK) list_k(const vf_step s)
 {
     __shared__ int start[VF_WARPS + 1];
-    __shared__ unsigned long long least;
     vf_stereo_memory &m = s.memory->stereo;
     const int thread = threadIdx.x, points = s.memory->bearing.count[s.parity][0];
     handful h = load_handful(m, 0, points); /* often that is all */
@@ -296,15 +295,8 @@ static __global__ void __launch_bounds__(VF_BLOCK) list_k(const vf_step s)
             for (int k = 0; k < HANDFUL; k++) work(h.key[k]);
         }
     };
-    int there = 0, found, count = 0;
-    each_key([&](uint64_t key) { there += __syncthreads_count(key != 0); });
-    const uint64_t bound = vf_least_wanted(each_key, (there + 1) / 2, &found);
-    if (thread == 0) least = ~0ull;
-    __syncthreads();
-    each_key([&](uint64_t key) {
-        if (key && key >= bound) atomicMin(&least, (unsigned long long)key);
-    });
-    __syncthreads();
+    int found, count = 0;
+    const uint64_t least = vf_least_wanted(each_key, [](int all) { return (all + 1) / 2; }, &found);
     const uint32_t median = (uint32_t)(least >> 29) - 1;
     each_key([&](uint64_t key) {
         const bool stays = key && !vf_stereo_cut(&s.tuning, (uint32_t)(key >> 29) - 1, median);

@@ -185,6 +185,18 @@ static vfront_status_t check_mask(struct vf_state *s, const vfront_picture_t *p,
     return VFRONT_OK;
 }
 
+/** Whether a picture is of the frame's time. */
+static vfront_status_t check_time(struct vf_state *s, const vfront_picture_t *p, uint64_t t_ns, int32_t i)
+{
+    const uint64_t most_ns = (uint64_t)s->step[0].tuning.frame_skew_us * 1000u;
+    if (!p->t_ns) return VFRONT_OK;
+    if (p->t_ns < t_ns && t_ns - p->t_ns > most_ns)
+        return vf_refuse(s, VFRONT_E_TIME, "older than the frame by over frame_skew_us: frame.picture[%d%s", i, "]");
+    if (p->t_ns > t_ns && p->t_ns - t_ns > most_ns)
+        return vf_refuse(s, VFRONT_E_TIME, "newer than the frame by over frame_skew_us: frame.picture[%d%s", i, "]");
+    return VFRONT_OK;
+}
+
 static vfront_status_t check_picture(struct vf_state *s, const vfront_picture_t *p, int32_t i)
 {
     if (!p->data) return vf_refuse(s, VFRONT_E_NULL, "NULL: frame.picture[%d%s", i, "].data");
@@ -229,7 +241,8 @@ vfront_status_t vf_check_frame(struct vf_state *s, const vfront_frame_t *f)
 {
     if (s->frame && f->t_ns <= s->t_ns) return vf_refuse(s, VFRONT_E_TIME, "frame.t_ns is not after the frame before", 0, "");
     for (int32_t i = 0; i < s->step[0].geometry.cameras; i++) {
-        const vfront_status_t status = check_picture(s, &f->picture[i], i);
+        vfront_status_t status = check_picture(s, &f->picture[i], i);
+        if (!status) status = check_time(s, &f->picture[i], f->t_ns, i);
         if (status) return status;
     }
     return check_motion(s, f);

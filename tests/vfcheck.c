@@ -275,9 +275,9 @@ static double random_lens(vfront_camera_t *c)
 static void place_cameras(vfront_rig_t *rig)
 {
     const double high = random_lens(&rig->camera[0]), high1 = random_lens(&rig->camera[1]), most = 0.1 * (high < high1 ? high : high1);
-    const double turn = most < 0.1 ? most : 0.1, a = random_between(-turn, turn), b = random_between(-turn, turn);
-    const double ca = sqrt(1 - a * a), cb = sqrt(1 - b * b);
-    const double R[9] = {ca, 0, a, a * b, cb, -ca * b, -a * cb, b, ca * cb}; /* about y, then x: sines a, b */
+    const double turn = most < 0.1 ? most : 0.1, y = random_between(-turn, turn), x = random_between(-turn, turn);
+    const double cy = sqrt(1 - y * y), cx = sqrt(1 - x * x);
+    const double R[9] = {cy, 0, y, y * x, cx, -cy * x, -y * cx, x, cy * cx}; /* about y, then x: their sines */
     memcpy(rig->camera[1].R_cam_imu, R, sizeof R);
     for (int i = 0; i < 3; i++) rig->camera[1].t_cam_imu_m[i] = i ? random_between(-0.01, 0.01) : -random_between(0.05, 0.3);
 }
