@@ -124,7 +124,7 @@ TEST    := $(BUILD)/tests
 SMALL   := $(BUILD)/small
 FAKE    := $(BUILD)/fake
 PARTS   := lens# what is no stage
-ORACLES := ingest pyramid scale detect refill select bearing describe report track $(PARTS)
+ORACLES := ingest pyramid scale detect refill select bearing describe stereo report track $(PARTS)
 PORTS   := api same alloc
 T_CFLAGS = -std=c11 -O2 -g $(WARN) -ffp-contract=off -fno-math-errno -I. $(SAN) -MMD -MP
 S_CFLAGS = $(T_CFLAGS) -DVFRONT_USER_CFG='"tests/cfg_small.h"'
