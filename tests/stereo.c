@@ -565,7 +565,7 @@ static void depths_by_hand(void **state)
 
 /* ---- pictures of textured planes ----------------------------------------------------------------------------------------------------------- */
 
-#define WAVES 24
+#define WAVES 12
 
 /** A plane through (0, 0, distance), with a texture that is a sum of waves. */
 static struct {
@@ -634,7 +634,7 @@ static void draw(int32_t camera, double sigma)
 /** True places in camera 1 of the points of camera 0. */
 static double truth[POINTS][2], true_depth[POINTS];
 
-/** Points on a plane and their partners, up to `astray` px of their level from where they are. Returns how many. */
+/** Points on a plane that is not seen too slantingly, so that its texture is not too fine, and their partners, up to `astray` px of their level from where they are. Returns how many. */
 static uint32_t points_on_wall(uint32_t wanted, int32_t levels, double astray)
 {
     uint32_t n = 0;
@@ -643,7 +643,8 @@ static uint32_t points_on_wall(uint32_t wanted, int32_t levels, double astray)
         const double origin[3] = {0, 0, 0};
         if (!put_point(0, n, level, real(0, rig.camera[0].width_px), real(0, rig.camera[0].height_px), margin)) continue;
         const double range = range_to_wall(origin, known[0][n].bearing);
-        if (range <= 0 || !seen_by_other(known[0][n].bearing, range, truth[n])) continue;
+        const double slanted = fabs(dot(known[0][n].bearing, wall.normal));
+        if (range <= 0 || slanted < 0.7 || !seen_by_other(known[0][n].bearing, range, truth[n])) continue;
         true_depth[n] = range * known[0][n].bearing[2];
         const double off = astray * size_of(level);
         if (!put_point(1, n, level, truth[n][0] + real(-off, off), truth[n][1] + real(-off, off), margin)) continue;
@@ -714,7 +715,7 @@ static void look_at_walls(struct place_figures *f, enum kind kind, double slant,
 {
     static const double z_axis[3] = {0, 0, 1};
     memset(f, 0, sizeof *f);
-    for (int round = 0; round < 4; round++) {
+    for (int round = 0; round < 2; round++) {
         if (!set_up_rig(kind)) skip();
         if (kind == ROLLED) {
             const double side[3] = {0.1, 0.02, 0.01};
@@ -732,7 +733,7 @@ static void places_on_walls(void **state)
     static const struct {
         int all;
         double slant, sigma, bound;
-    } way[] = {{0, 0.0, 0.0, 0.1}, {1, 0.0, 0.0, 0.12}, {0, 0.0, 3.0, 0.12}, {1, 0.0, 3.0, 0.15}, {0, 0.6, 0.0, 0.25}, {1, 0.6, 3.0, 0.3}};
+    } way[] = {{0, 0.0, 0.0, 0.12}, {1, 0.0, 0.0, 0.12}, {0, 0.0, 3.0, 0.12}, {1, 0.0, 3.0, 0.2}, {0, 0.6, 0.0, 0.2}, {1, 0.6, 3.0, 0.2}};
     int within = 1;
     (void)state;
     shake(5);
@@ -745,7 +746,7 @@ static void places_on_walls(void **state)
             snprintf(what, sizeof what, "%s, %s, slant %.1f, noise %.0f", rig_name[kind], way[i].all ? "all levels" : "level 0", way[i].slant,
                      way[i].sigma);
             within &= print_places(what, &f) <= way[i].bound;
-            assert_true(f.depths > 0.8 * f.there && f.there > 500);
+            assert_true(f.depths > 0.8 * f.there && f.there > 300);
         }
     assert_true(within);
 }
@@ -759,9 +760,9 @@ static void places_of_rectified_pairs(void **state)
         struct place_figures f;
         char what[64];
         memset(&f, 0, sizeof f);
-        for (int round = 0; round < 20; round++) {
+        for (int round = 0; round < 10; round++) {
             if (!set_up_rig(RECTIFIED)) skip();
-            build_wall(length(rig.t) * rig.camera[0].fx_px / (12.0 + round / 20.0), 0.0, 0.0, finest);
+            build_wall(length(rig.t) * rig.camera[0].fx_px / (12.0 + round / 10.0), 0.0, 0.0, finest);
             look_at_wall(&f, 1, 0.0);
         }
         snprintf(what, sizeof what, "rectified, waves from %d px", finest);
@@ -845,20 +846,17 @@ static void windows_at_the_border(void **state)
     (void)state;
     shake(9);
     if (!fits(321, 241, 0)) skip();
-    for (int edge = 0; edge < 400; edge++) {
-        set_camera(0, VFRONT_LENS_RADTAN, 321, 241, 300);
-        set_camera(1, VFRONT_LENS_RADTAN, 301, 241, 300);
-        rig.camera[1].cx_px += 10.0;
-        place(axis, 0, centre);
-        finish_rig();
-        step.parity = 0;
-        step.tuning.stereo_band_px = 1;
-        if (edge == 0) {
-            build_wall(30.0 / 8.0, 0.0, 0.0, 6.0);
-            draw(0, 0.0);
-            draw(1, 0.0);
-        }
-        /* a partner 8 px to the left, in another column of camera 1 by the difference of the centres */
+    set_camera(0, VFRONT_LENS_RADTAN, 321, 241, 300);
+    set_camera(1, VFRONT_LENS_RADTAN, 301, 241, 300);
+    rig.camera[1].cx_px += 10.0;
+    place(axis, 0, centre);
+    finish_rig();
+    step.tuning.stereo_band_px = 1;
+    build_wall(30.0 / 8.0, 0.0, 0.0, 6.0);
+    draw(0, 0.0);
+    draw(1, 0.0);
+    for (int edge = 0; edge < 120; edge++) {
+        /* a partner 8 px to the left */
         const int32_t u = edge % 2 ? between(0, 24) : between(296, 320), v = edge % 4 < 2 ? between(12, 228) : edge % 8 < 4 ? roll(12) : 240 - roll(12);
         const double other = u - 160.0 + rig.camera[1].cx_px - 8.0;
         if (!put_point(0, 0, 0, u, v, 0) || !put_point(1, 0, 0, other, v, 0)) continue;
