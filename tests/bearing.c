@@ -3,7 +3,7 @@
  * not see against a direct look at every pixel; and that no point without a bearing comes out of the public interface. */
 #include "stand.h"
 
-/* ---- lenses ------------------------------------------------------------------------------------------------------------------ */
+/* ---- lenses ---------------------------------------------------------------------------------------------------------------- */
 
 /** Lenses that are sold, one that is not calibrated, strong ones, and ones that do not hold in the corners of their pictures. */
 enum kind { EUROC, KALIBR, KITTI, UNKNOWN, GOPRO, BARREL, WIDE, CORNERS, ROUND, OFF_CENTRE, KINDS };
@@ -61,7 +61,7 @@ static void write_grid(int32_t camera, const struct vf_lens *lens)
     for (int32_t j = 0; j < down; j++) vf_bearing_row(memory.bearing.node[camera] + j * across, across, lens, j);
 }
 
-/* ---- the grid ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the grid -------------------------------------------------------------------------------------------------------------- */
 
 /** Every node is the lens's bearing at its pixel, to single precision; and not one more is written. */
 static void nodes_of_the_grid(void **state)
@@ -98,7 +98,7 @@ static void room_for_the_grid(void **state)
     assert_true(sizeof memory.bearing.node[0] / sizeof(struct vf_node) >= (size_t)(nodes_of(VFRONT_WIDTH) * nodes_of(VFRONT_HEIGHT)));
 }
 
-/* ---- places ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------------------------------------- */
 
 static double length_of(const double v[3]) { return sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]); }
 
@@ -222,7 +222,7 @@ static void weights_are_those_of_a_cubic(void **state)
     }
 }
 
-/* ---- key points -------------------------------------------------------------------------------------------------------------------- */
+/* ---- key points ------------------------------------------------------------------------------------------------------------ */
 
 static int32_t groups(void)
 {
@@ -245,7 +245,8 @@ static struct spot spot[VFRONT_CAMERAS][VFRONT_KEYPOINTS];
 static void put_spot(int32_t camera, int32_t slot, int32_t level)
 {
     const struct vf_level *l = &step.geometry.scale[camera][level];
-    const struct spot s = {level, roll(4) ? roll(l->width) : roll(2) * (l->width - 1), roll(4) ? roll(l->height) : roll(2) * (l->height - 1)};
+    const int32_t u = roll(4) ? roll(l->width) : roll(2) * (l->width - 1), v = roll(4) ? roll(l->height) : roll(2) * (l->height - 1);
+    const struct spot s = {level, u, v};
     spot[camera][slot] = s;
     memory.select.key[camera][slot] = vf_detect_key(roll(2), (uint32_t)roll64(), level, s.u, s.v);
 }
@@ -282,7 +283,8 @@ static void expect_spot(int32_t camera, int kind, const struct vf_lens *lens, ui
     should->v = (int16_t)s->v;
     should->level = s->level;
     should->step = (float)(floor(pow((double)VFRONT_SCALE_NUM / VFRONT_SCALE_DEN, s->level) * 65536.0 + 0.5) / 65536.0);
-    compare_bearing(known[kind].name, lens, lens->fx_px, should->x_q16 / 65536.0, should->y_q16 / 65536.0, is->bearing, &random_figures[kind]);
+    compare_bearing(known[kind].name, lens, lens->fx_px, should->x_q16 / 65536.0, should->y_q16 / 65536.0, is->bearing,
+                    &random_figures[kind]);
     memcpy(should->bearing, is->bearing, sizeof is->bearing);
 }
 
@@ -367,14 +369,15 @@ static void forgotten_points(void **state)
     }
 }
 
-/* ---- what a lens does not see ----------------------------------------------------------------------------------------------------------- */
+/* ---- what a lens does not see ---------------------------------------------------------------------------------------------- */
 
 /** Whether any place that rounds to a pixel lacks a bearing. Places before the first pixel and behind the last are not used. */
 static int is_blind(const vfront_camera_t *c, const struct vf_lens *lens, int32_t x, int32_t y)
 {
     const double h = 0.4999;
     for (int k = 0; k < 9; k++) {
-        const double px = fmin(fmax(x + (k % 3 - 1) * h, 0.0), c->width_px - 1.0), py = fmin(fmax(y + (k / 3 - 1) * h, 0.0), c->height_px - 1.0);
+        const double px = fmin(fmax(x + (k % 3 - 1) * h, 0.0), c->width_px - 1.0);
+        const double py = fmin(fmax(y + (k / 3 - 1) * h, 0.0), c->height_px - 1.0);
         if (!holds_around(lens, px, py)) return 1;
     }
     return 0;
@@ -421,7 +424,7 @@ static void blind_pixels(void **state)
     }
 }
 
-/* ---- through the public interface ------------------------------------------------------------------------------------------------------- */
+/* ---- through the public interface ------------------------------------------------------------------------------------------ */
 
 #if VFRONT_HOST
 static vfront_t front;

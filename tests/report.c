@@ -659,7 +659,8 @@ static int is_beyond(size_t at, size_t list, size_t entry, size_t count, size_t 
 {
     return at >= list + count * entry && at < list + room * entry;
 }
-#define BEYOND(list, count) is_beyond(at, offsetof(vfront_result_t, list), sizeof *sample.list, (count), sizeof sample.list / sizeof *sample.list)
+#define BEYOND(list, count) \
+    is_beyond(at, offsetof(vfront_result_t, list), sizeof *sample.list, (count), sizeof sample.list / sizeof *sample.list)
 
 /** Where the fields of a result end, and what aligns the whole begins. */
 static size_t end_of_fields(void)

@@ -6,7 +6,7 @@
 
 #if VFRONT_STEREO
 
-/* ---- vectors ----------------------------------------------------------------------------------------------------------------- */
+/* ---- vectors --------------------------------------------------------------------------------------------------------------- */
 
 static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 static double length(const double v[3]) { return sqrt(dot(v, v)); }
@@ -32,7 +32,7 @@ static void rotation_about(double x, double y, double z, double angle, double R[
     for (int i = 0; i < 9; i++) R[i] = (i % 4 == 0 ? c : 0.0) + s * skew[i] + (1.0 - c) * k[i / 3] * k[i % 3];
 }
 
-/* ---- rigs ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- rigs ------------------------------------------------------------------------------------------------------------------ */
 
 enum kind { RECTIFIED, TOED_IN, ROLLED, VERTICAL, FISHEYE, BARREL, FORWARD, RIGS };
 static const char *const rig_name[RIGS] = {"rectified", "toed in", "rolled", "vertical", "fisheye", "barrel", "forward"};
@@ -110,7 +110,7 @@ static int set_up_rig(enum kind kind)
     return 1;
 }
 
-/* ---- points ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- points ---------------------------------------------------------------------------------------------------------------- */
 
 #define POINTS (VFRONT_KEYPOINTS < 240 ? VFRONT_KEYPOINTS : 240)
 
@@ -155,7 +155,7 @@ static int seen_by_other(const double bearing[3], double range, double px[2])
     return vf_lens_project(&rig.lens[1], p, px);
 }
 
-/* ---- oracle of the search ---------------------------------------------------------------------------------------------------------- */
+/* ---- oracle of the search -------------------------------------------------------------------------------------------------- */
 
 /** A pair of rays: how far the second is from the plane that the essential matrix says, and the angle within the plane from where the first
  *  would be seen were it far away, towards where the other camera is seen. */
@@ -254,7 +254,7 @@ static int fill_pairs(void)
     return moved;
 }
 
-/* ---- what holds of every result ------------------------------------------------------------------------------------------------------ */
+/* ---- what holds of every result -------------------------------------------------------------------------------------------- */
 
 static int by_size(const void *a, const void *b)
 {
@@ -309,7 +309,7 @@ static void run_and_check(const char *what)
     same_arena(what);
 }
 
-/* ---- the search ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the search ------------------------------------------------------------------------------------------------------------ */
 
 static void flip_bits(vfront_descriptor_t *d, int32_t bits)
 {
@@ -430,7 +430,7 @@ static void nothing_to_do(void **state)
     }
 }
 
-/* ---- depth -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- depth ----------------------------------------------------------------------------------------------------------------- */
 
 /** Range along a ray of camera 0 at which it meets the plane through a ray of camera 1 that stands upright on the plane of both. */
 static double triangulated(const double first[3], const double second[3])
@@ -452,10 +452,10 @@ static double range_at(const double first[3], double x, double y)
 
 struct depth_figures {
     double worst[3], sigma, off_px;
-    int points, near[3], refused;
+    int points, near[3];
 };
 
-/** A ray of camera 0 and what it meets, seen by both cameras well within their pictures. Returns its disparity [px], 0 where there is none. */
+/** A ray of camera 0 and what it meets, seen by both cameras well within their pictures. Returns its disparity [px]; 0: it is not so. */
 static double known_point(double first[3], double *range, double px[2])
 {
     double unused[3];
@@ -467,47 +467,66 @@ static double known_point(double first[3], double *range, double px[2])
     return step.geometry.focal_px[1] * tan(geometry_of(first, unused).angle);
 }
 
-/** A point whose partner lies up to 2 px from where it is seen, and a shift that leads there. */
+/** A point of camera 0, and its partner up to 2 px from where it is seen. */
+struct aim {
+    struct vf_point a, b;
+    struct vf_epipolar e;
+    struct vf_strip strip;
+};
+static void take_aim(struct aim *aim, const double first[3], const double px[2])
+{
+    memset(aim, 0, sizeof *aim);
+    aim->a.level = roll(step.geometry.scales);
+    aim->a.step = (float)size_of(aim->a.level);
+    for (int k = 0; k < 3; k++) aim->a.bearing[k] = (float)first[k];
+    aim->b.x_q16 = (int32_t)((px[0] + real(-2, 2)) * 65536.0);
+    aim->b.y_q16 = (int32_t)((px[1] + real(-2, 2)) * 65536.0);
+    vf_bearing_at(&step, memory.bearing.node[1], 1, aim->b.x_q16, aim->b.y_q16, aim->b.bearing);
+    aim->e = vf_stereo_epipolar(&step.geometry.pair, aim->a.bearing);
+    assert_true(vf_stereo_strip(&step, memory.bearing.node[1], &aim->e, &aim->a, &aim->b, &aim->strip));
+}
+
+static void note_depth(struct depth_figures *f, double disparity, double is, double should)
+{
+    static const double least[3] = {10.0, 3.0, 1.0};
+    for (int k = 0; k < 3; k++) {
+        if (disparity < least[k]) continue;
+        f->near[k]++;
+        f->worst[k] = fmax(f->worst[k], fabs(is - should) / fabs(should));
+    }
+    f->points++;
+}
+
+/** Standard deviation of a depth from how it changes along the strip. */
+static double sigma_of(const double first[3], const double px[2], const double along[2], double sigma_px)
+{
+    const double h = 0.01, more = range_at(first, px[0] + h * along[0], px[1] + h * along[1]);
+    const double less = range_at(first, px[0] - h * along[0], px[1] - h * along[1]);
+    REQUIRE(more < less, "the strip runs away from nearer places: %g %g", less, more);
+    return (less - more) / (2 * h) * fabs(first[2]) * sigma_px;
+}
+
+/** Depth at the shift that leads to where a point is seen. */
 static void check_known_depth(struct depth_figures *f)
 {
     double first[3], px[2], range;
     const double disparity = known_point(first, &range, px);
     if (disparity < 1.0) return;
-    const int32_t level = roll(step.geometry.scales);
-    const float size = (float)size_of(level);
-    struct vf_point a, b;
-    struct vf_strip strip;
+    struct aim aim;
     vfront_depth_t is;
-    memset(&a, 0, sizeof a);
-    memset(&b, 0, sizeof b);
-    a.level = level;
-    a.step = size;
-    for (int k = 0; k < 3; k++) a.bearing[k] = (float)first[k];
-    b.x_q16 = (int32_t)((px[0] + real(-2, 2)) * 65536.0);
-    b.y_q16 = (int32_t)((px[1] + real(-2, 2)) * 65536.0);
-    vf_bearing_at(&step, memory.bearing.node[1], 1, b.x_q16, b.y_q16, b.bearing);
-    const struct vf_epipolar e = vf_stereo_epipolar(&step.geometry.pair, a.bearing);
-    assert_true(vf_stereo_strip(&step, memory.bearing.node[1], &e, &a, &b, &strip));
-    const double along[2] = {(double)strip.along_u, (double)strip.along_v};
-    const double to[2] = {px[0] - b.x_q16 / 65536.0 - (double)strip.moved_x, px[1] - b.y_q16 / 65536.0 - (double)strip.moved_y};
-    const double shift = to[0] * along[0] + to[1] * along[1], off = fabs(to[0] * along[1] - to[1] * along[0]), h = 0.01;
+    take_aim(&aim, first, px);
+    const double along[2] = {(double)aim.strip.along_u, (double)aim.strip.along_v}, size = size_of(aim.a.level);
+    const double to[2] = {px[0] - aim.b.x_q16 / 65536.0 - (double)aim.strip.moved_x,
+                          px[1] - aim.b.y_q16 / 65536.0 - (double)aim.strip.moved_y};
+    const double shift = to[0] * along[0] + to[1] * along[1], off = fabs(to[0] * along[1] - to[1] * along[0]);
     assert_true(fabs(hypot(along[0], along[1]) - 1.0) < 1e-6);
-    if (off > f->off_px) f->off_px = off;
-    REQUIRE(vf_stereo_depth(&step, memory.bearing.node[1], &e, &a, &b, &strip, (float)(shift / (double)size), &is), "no depth at %g m", range);
-    REQUIRE(fabs((double)is.x_px - px[0]) < off + 1e-3 && fabs((double)is.y_px - px[1]) < off + 1e-3, "found at %f %f", (double)is.x_px, (double)is.y_px);
-    const double z = range * first[2], wrong = fabs((double)is.depth_m - z) / fabs(z);
-    for (int k = 0; k < 3; k++) {
-        static const double least[3] = {10.0, 3.0, 1.0};
-        if (disparity < least[k]) continue;
-        f->near[k]++;
-        f->worst[k] = fmax(f->worst[k], wrong);
-    }
-    const double more = range_at(first, px[0] + h * along[0], px[1] + h * along[1]);
-    const double less = range_at(first, px[0] - h * along[0], px[1] - h * along[1]);
-    const double sigma_px = step.tuning.stereo_sigma_mpx / 1000.0 * (double)size, sigma = fabs((less - more) / (2 * h) * first[2]) * sigma_px;
-    REQUIRE(more < less, "the strip runs away from nearer places: %g %g at %g px", less, more, disparity);
+    f->off_px = fmax(f->off_px, off);
+    const int there = vf_stereo_depth(&step, memory.bearing.node[1], &aim.e, &aim.a, &aim.b, &aim.strip, (float)(shift / size), &is);
+    REQUIRE(there, "no depth at %g m", range);
+    REQUIRE(hypot((double)is.x_px - px[0], (double)is.y_px - px[1]) < off + 1e-3, "found at %f %f", (double)is.x_px, (double)is.y_px);
+    note_depth(f, disparity, (double)is.depth_m, range * first[2]);
+    const double sigma = sigma_of(first, px, along, step.tuning.stereo_sigma_mpx / 1000.0 * size);
     if (disparity >= 3.0) f->sigma = fmax(f->sigma, fabs((double)is.sigma_m - sigma) / sigma);
-    f->points++;
 }
 
 /** Depth of places that are known exactly, and its standard deviation. */
@@ -524,8 +543,8 @@ static void known_depths(void **state)
             step.tuning.stereo_sigma_mpx = between(1, 3000);
             for (int n = 0; n < 1500; n++) check_known_depth(&f);
         }
-        print_message("%-10s %8d %14.1e %10.1e %10.1e %12.1e %12.1e\n", rig_name[kind], f.points, f.worst[0], f.worst[1], f.worst[2], f.sigma,
-                      f.off_px);
+        print_message("%-10s %8d %14.1e %10.1e %10.1e %12.1e %12.1e\n", rig_name[kind], f.points, f.worst[0], f.worst[1], f.worst[2],
+                      f.sigma, f.off_px);
         assert_true(f.points > 1000 && f.near[0] > 300);
         assert_true(f.worst[0] <= 1e-3 && f.worst[2] < 1e-2);
         assert_true(f.sigma < (kind == FORWARD ? 0.2 : 0.05) && f.off_px < 0.2);
@@ -563,7 +582,7 @@ static void depths_by_hand(void **state)
     }
 }
 
-/* ---- pictures of textured planes ----------------------------------------------------------------------------------------------------------- */
+/* ---- pictures of textured planes ------------------------------------------------------------------------------------------- */
 
 #define WAVES 12
 
@@ -634,7 +653,8 @@ static void draw(int32_t camera, double sigma)
 /** True places in camera 1 of the points of camera 0. */
 static double truth[POINTS][2], true_depth[POINTS];
 
-/** Points on a plane that is not seen too slantingly, so that its texture is not too fine, and their partners, up to `astray` px of their level from where they are. Returns how many. */
+/** Points on a plane that is not seen too slantingly, so that its texture is not too fine; and their partners, up to `astray` px of their
+ *  level from where they are. Returns how many. */
 static uint32_t points_on_wall(uint32_t wanted, int32_t levels, double astray)
 {
     uint32_t n = 0;
@@ -704,8 +724,8 @@ static double print_places(const char *what, const struct place_figures *f)
 {
     const int good = f->depths - f->gross;
     const double rms = sqrt(f->square / good);
-    print_message("         %-46s %5d of %5d, error %.4f px rms, %+.4f mean, %.3f worst; %.2f sigma rms; %d gross\n", what, f->depths, f->there,
-                  rms, f->sum / good, f->worst, sqrt(f->depth / good), f->gross);
+    print_message("         %-46s %5d of %5d, error %.4f px rms, %+.4f mean, %.3f worst; %.2f sigma rms; %d gross\n", what, f->depths,
+                  f->there, rms, f->sum / good, f->worst, sqrt(f->depth / good), f->gross);
     assert_true(f->gross <= f->depths / 33);
     return rms;
 }
@@ -750,8 +770,8 @@ static void places_on_walls(void **state)
             struct place_figures f;
             char what[64];
             look_at_walls(&f, (enum kind)kind, way[i].slant, way[i].all, way[i].sigma);
-            snprintf(what, sizeof what, "%s, %s, slant %.1f, noise %.0f", rig_name[kind], way[i].all ? "all levels" : "level 0", way[i].slant,
-                     way[i].sigma);
+            snprintf(what, sizeof what, "%s, %s, slant %.1f, noise %.0f", rig_name[kind], way[i].all ? "all levels" : "level 0",
+                     way[i].slant, way[i].sigma);
             within &= print_places(what, &f) <= way[i].bound;
             assert_true(f.depths > 0.8 * f.there && f.there > 300);
         }
@@ -803,7 +823,7 @@ static void brightness_does_not_matter(void **state)
     assert_memory_equal(memory.stereo.cost, was.cost, *count_of(0) * sizeof *was.cost);
 }
 
-/* ---- windows ---------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- windows --------------------------------------------------------------------------------------------------------------- */
 
 /** Cost of windows of 11 px in double precision: sum of absolute differences less the means, times 121, in 1/16 grey level. */
 static double cost_of(int32_t u, int32_t v, double x, double y)
@@ -841,7 +861,8 @@ static void costs_of_windows(void **state)
         double least = INFINITY;
         for (int shift = -5; shift <= 5; shift++)
             least = fmin(least, cost_of(points(0)[i].u, points(0)[i].v, known[1][j].x + shift, known[0][i].y));
-        REQUIRE(fabs(least - memory.stereo.cost[i]) < 0.02 * least + 20000.0, "point %u: cost %u, should be %g", i, memory.stereo.cost[i], least);
+        REQUIRE(fabs(least - memory.stereo.cost[i]) < 0.02 * least + 20000.0, "point %u: cost %u, should be %g", i, memory.stereo.cost[i],
+                least);
     }
 }
 
@@ -864,7 +885,8 @@ static void windows_at_the_border(void **state)
     draw(1, 0.0);
     for (int edge = 0; edge < 120; edge++) {
         /* a partner 8 px to the left */
-        const int32_t u = edge % 2 ? between(0, 24) : between(296, 320), v = edge % 4 < 2 ? between(12, 228) : edge % 8 < 4 ? roll(12) : 240 - roll(12);
+        const int32_t u = edge % 2 ? between(0, 24) : between(296, 320);
+        const int32_t v = edge % 4 < 2 ? between(12, 228) : edge % 8 < 4 ? roll(12) : 240 - roll(12);
         const double other = u - 160.0 + rig.camera[1].cx_px - 8.0;
         if (!put_point(0, 0, 0, u, v, 0) || !put_point(1, 0, 0, other, v, 0)) continue;
         scribble(bits_of(0), sizeof(vfront_descriptor_t));
@@ -938,9 +960,11 @@ static void the_cut(void **state)
         draw(1, 3.0);
         step.tuning.stereo_band_px = 4;
         points_on_wall(POINTS, 1, 1.0);
-        for (uint32_t i = 0; i < *count_of(0); i += 8) /* something else there */
-            for (int32_t k = 0; k < 49; k++)
-                memory.pyramid.pixels[step.parity][1][((int32_t)truth[i][1] + k / 7) * step.geometry.level[1][0].pitch + (int32_t)truth[i][0] + k % 7] = 255;
+        const int32_t pitch = step.geometry.level[1][0].pitch;
+        for (uint32_t i = 0; i < *count_of(0); i += 8) { /* something else there */
+            uint8_t *at = memory.pyramid.pixels[step.parity][1] + (int32_t)truth[i][1] * pitch + (int32_t)truth[i][0];
+            for (int32_t k = 0; k < 7; k++) memset(at + k * pitch, 255, 7);
+        }
         step.tuning.stereo_cut_percent = 0;
         run_and_check("no cut");
         const uint32_t all = memory.stereo.count;
@@ -951,7 +975,135 @@ static void the_cut(void **state)
     }
 }
 
-/* ---- hard ones --------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- through the public interface ------------------------------------------------------------------------------------------ */
+
+#if VFRONT_HOST
+static vfront_t front;
+
+/** One frame of what was drawn for the rig, with extrinsics as a user gives them. */
+static const vfront_result_t *shoot(const vfront_tuning_t *t)
+{
+    vfront_rig_t r;
+    vfront_frame_t f;
+    const vfront_result_t *out = NULL;
+    vfront_shutdown(&front); /* of a test that failed */
+    memset(&r, 0, sizeof r);
+    memset(&f, 0, sizeof f);
+    r.cameras = 2;
+    f.t_ns = 1;
+    for (int c = 0; c < 2; c++) {
+        r.camera[c] = rig.camera[c];
+        f.picture[c].data = memory.pyramid.pixels[step.parity][c];
+        f.picture[c].width_px = r.camera[c].width_px;
+        f.picture[c].height_px = r.camera[c].height_px;
+        f.picture[c].pitch_bytes = (uint32_t)step.geometry.level[c][0].pitch;
+    }
+    memcpy(r.camera[1].R_cam_imu, rig.R, sizeof rig.R);
+    memcpy(r.camera[1].t_cam_imu_m, rig.t, sizeof rig.t);
+    REQUIRE(vfront_init(&front, &r, t, VFRONT_PORT_HOST) == VFRONT_OK, "%s", vfront_detail(&front));
+    REQUIRE(vfront_step(&front, &f, &out) == VFRONT_OK, "%s", vfront_detail(&front));
+    return out;
+}
+
+/** Depths of a result against the wall: most are there, and hardly any is more than three standard deviations off. */
+static void check_wall_depths(const char *name, const vfront_result_t *r)
+{
+    uint32_t good = 0;
+    double square = 0.0;
+    for (uint32_t n = 0; n < r->depths_count; n++) {
+        const vfront_depth_t *d = &r->depths[n];
+        const vfront_keypoint_t *k = &r->keypoints[0][d->keypoint];
+        const double px[2] = {(double)k->x_px, (double)k->y_px}, origin[3] = {0, 0, 0};
+        double ray[3];
+        assert_true(n == 0 || d->keypoint > r->depths[n - 1].keypoint);
+        assert_true(vf_lens_bearing(&rig.lens[0], px, ray));
+        const double off = ((double)d->depth_m - range_to_wall(origin, ray) * ray[2]) / (double)d->sigma_m;
+        good += fabs(off) < 3.0;
+        square += fabs(off) < 3.0 ? off * off : 0.0;
+    }
+    print_message("         %-10s %u key points, %u depths, %u good, %.2f sigma rms\n", name, r->keypoints_count[0], r->depths_count, good,
+                  sqrt(square / good));
+    assert_true(r->depths_count > r->keypoints_count[0] / 20 && good > 0.95 * r->depths_count);
+}
+
+/** Key points found, described and matched by the whole front end: rigs side by side, with noise in the pictures. */
+static void depths_of_a_whole_step(void **state)
+{
+    vfront_tuning_t t;
+    (void)state;
+    shake(15);
+    vfront_tuning_default(&t);
+    t.describe_margin_px = 16;
+    for (int kind = 0; kind < FORWARD; kind++) {
+        if (kind == ROLLED) continue;
+        if (!set_up_rig((enum kind)kind)) skip();
+        build_wall(length(rig.t) * 10.0, 0.3, 0.7, 5.0);
+        draw(0, 1.0);
+        draw(1, 1.0);
+        check_wall_depths(rig_name[kind], shoot(&t));
+        vfront_shutdown(&front);
+    }
+}
+
+/** No depths without a pair: not wanted, not described, not calibrated, or in one place. */
+static void no_depths_without_a_pair(void **state)
+{
+    (void)state;
+    shake(16);
+    for (int why = 0; why < 6; why++) {
+        vfront_tuning_t t;
+        vfront_tuning_default(&t);
+        if (!set_up_rig(RECTIFIED)) skip();
+        build_wall(length(rig.t) * 10.0, 0.3, 0.7, 5.0);
+        draw(0, 0.0);
+        draw(1, 0.0);
+        if (why == 1) t.stereo = 0;
+        if (why == 2) t.describe = 0;
+        if (why == 3) rig.camera[0].fx_px = rig.camera[0].fy_px = 0.0;
+        if (why == 4) rig.camera[1].fx_px = rig.camera[1].fy_px = 0.0;
+        if (why == 5) memset(rig.t, 0, sizeof rig.t);
+        const vfront_result_t *r = shoot(&t);
+        assert_true(r->keypoints_count[0] > 50 && (r->depths_count > 20) == (why == 0) && (why == 0 || r->depths_count == 0));
+        vfront_shutdown(&front);
+    }
+}
+
+/** Equal extrinsics are no pair, whatever is said: also where their rotation is one to a thousandth only. */
+static void no_depths_in_one_place(void **state)
+{
+    const double R[9] = {1.0002, 0, 0, 0, 1, 0, 0, 0, 1};
+    vfront_rig_t r;
+    vfront_frame_t f;
+    const vfront_result_t *out = NULL;
+    (void)state;
+    vfront_shutdown(&front); /* of a test that failed */
+    shake(17);
+    if (!set_up_rig(RECTIFIED)) skip();
+    build_wall(3.0, 0.0, 0.7, 5.0);
+    draw(0, 0.0);
+    memset(&r, 0, sizeof r);
+    memset(&f, 0, sizeof f);
+    r.cameras = 2;
+    f.t_ns = 1;
+    for (int c = 0; c < 2; c++) {
+        r.camera[c] = rig.camera[0];
+        r.camera[c].t_cam_imu_m[0] = 80.0;
+        memcpy(r.camera[c].R_cam_imu, R, sizeof R);
+        f.picture[c].data = memory.pyramid.pixels[step.parity][0] + 8 * c;
+        f.picture[c].width_px = r.camera[c].width_px -= 8;
+        f.picture[c].height_px = r.camera[c].height_px;
+        f.picture[c].pitch_bytes = (uint32_t)step.geometry.level[0][0].pitch;
+    }
+    REQUIRE(vfront_init(&front, &r, NULL, VFRONT_PORT_HOST) == VFRONT_OK, "%s", vfront_detail(&front));
+    REQUIRE(vfront_step(&front, &f, &out) == VFRONT_OK, "%s", vfront_detail(&front));
+    const uint32_t points = out->keypoints_count[0], depths = out->depths_count;
+    vfront_shutdown(&front);
+    assert_true(points > 50);
+    assert_int_equal(depths, 0);
+}
+#endif
+
+/* ---- hard ones ------------------------------------------------------------------------------------------------------------- */
 
 /** The other camera in the middle of the picture, points at and around it; and points without a bearing: finite, or nothing. */
 static void around_the_epipole(void **state)
@@ -1033,6 +1185,11 @@ int main(void)
         cmocka_unit_test(flat_windows),
         cmocka_unit_test(partners_far_astray),
         cmocka_unit_test(the_cut),
+#if VFRONT_HOST
+        cmocka_unit_test(depths_of_a_whole_step),
+        cmocka_unit_test(no_depths_without_a_pair),
+        cmocka_unit_test(no_depths_in_one_place),
+#endif
         cmocka_unit_test(around_the_epipole),
         cmocka_unit_test(most_points),
     };
