@@ -410,6 +410,33 @@ static void search_of_all_rigs(void **state)
     }
 }
 
+/** By hand: a partner that differs by 128 bits, and another that differs by more somewhere else, or none. */
+static void known_ratios(void **state)
+{
+    static const struct {
+        int32_t percent, other, found; /* bits of the other; -1: there is none */
+    } way[] = {{50, -1, 1}, {49, -1, 0}, {50, 256, 1}, {50, 255, 0}, {51, 251, 1}, {51, 250, 0}, {99, 129, 0}, {100, 129, 1}, {100, 128, 1}};
+    (void)state;
+    shake(18);
+    for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
+        if (!set_up_rig(RECTIFIED)) skip();
+        step.tuning.match_distance = 256;
+        step.tuning.match_ratio_percent = way[i].percent;
+        assert_true(put_point(0, 0, 0, 150, 100, 0) && put_point(1, 0, 0, 140, 100, 0) && put_point(1, 1, 0, 130, 100, 0));
+        memset(bits_of(0), 0, sizeof(vfront_descriptor_t));
+        memset(bits_of(1), 0, 2 * sizeof(vfront_descriptor_t));
+        for (int32_t bit = 0; bit < 256; bit++) {
+            bits_of(1)[0].word[bit / 32] |= (bit < 128 ? 1u : 0u) << bit % 32;
+            bits_of(1)[1].word[bit / 32] |= (bit < way[i].other ? 1u : 0u) << bit % 32;
+        }
+        angle_of(0)[0] = angle_of(1)[0] = angle_of(1)[1] = 0.0f;
+        *count_of(0) = 1;
+        *count_of(1) = way[i].other < 0 ? 1 : 2;
+        run_and_check("ratio");
+        REQUIRE((memory.stereo.found[0] == 128 << 16) == way[i].found, "line %zu: found %x", i, memory.stereo.found[0]);
+    }
+}
+
 /** Nothing is done, and nothing written, where the tuning or the rig leaves nothing to do. */
 static void nothing_to_do(void **state)
 {
@@ -1195,6 +1222,7 @@ int main(void)
 #if VFRONT_STEREO
     const struct CMUnitTest test[] = {
         cmocka_unit_test(search_of_all_rigs),
+        cmocka_unit_test(known_ratios),
         cmocka_unit_test(nothing_to_do),
         cmocka_unit_test(known_depths),
         cmocka_unit_test(depths_by_hand),
