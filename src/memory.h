@@ -93,6 +93,7 @@ VF_FN void vf_bearing_forget(const struct vf_step *s, int32_t first, int32_t ste
         s->memory->match.back[i] = 0xffffffffu;
 #endif
     }
+    (void)s;
 }
 
 /** Lengths of the lists of partners. */
@@ -101,6 +102,7 @@ VF_FN uint32_t vf_depths(const struct vf_step *s)
 #if VFRONT_STEREO
     if (vf_stereo_on(s)) return s->memory->stereo.count;
 #endif
+    (void)s;
     return 0;
 }
 VF_FN uint32_t vf_matches(const struct vf_step *s)
@@ -108,6 +110,7 @@ VF_FN uint32_t vf_matches(const struct vf_step *s)
 #if VFRONT_MATCHES
     if (vf_match_on(s)) return s->memory->match.count;
 #endif
+    (void)s;
     return 0;
 }
 
