@@ -162,8 +162,8 @@ enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY =
     X(stereo_band_px, 2, 1, 64, "farthest that a partner lies from the epipolar line [px of the coarser level of the two]")             \
     X(stereo_distance, 100, 0, 256, "most bits in which their descriptors differ")                                                      \
     X(stereo_levels, 0, 0, 7, "most by which the levels of partners in both cameras differ")                                            \
-    X(stereo_disparity_px, 128, 1, 4096, "largest disparity [px]")                                                                      \
-    X(stereo_least_mpx, 250, 1, 1000000, "least disparity that gives a depth [1/1000 px]")                                              \
+    X(stereo_disparity_px, 128, 1, 4096, "largest disparity, as it is in the middle of the picture [px]")                                                                      \
+    X(stereo_least_mpx, 250, 1, 1000000, "least such disparity that gives a depth [1/1000 px]")                                              \
     X(stereo_apart_mpx, 800, 0, 10000, "most by which the halves of a window would move apart; 0: any [1/1000 px]")                      \
     X(stereo_cut_percent, 250, 0, 10000, "partners whose windows differ by more than this share of the median are dropped; 0: none [%]")\
     X(stereo_sigma_mpx, 200, 1, 10000, "standard deviation of a disparity from level 0; from others the root of their step times this [1/1000 px]") \
@@ -284,6 +284,7 @@ typedef struct vfront_track {
     uint32_t level;      /**< Pyramid level on which its corner was found. */
     uint32_t score;      /**< Corner score with which it was found. */
     float bearing[3];    /**< Where it lies from the camera: unit vector in camera axes; 0 0 0 for a camera that is not calibrated. */
+    uint32_t reserved;   /**< 0. */
 } vfront_track_t;
 
 /** Why a track ended. */

@@ -13,14 +13,18 @@ void vf_bearing_row(struct vf_node *row, int32_t nodes, const struct vf_lens *le
     }
 }
 
-/** Clears the part of `mask` that lies between two places of the grid along both axes; returns its size. */
-static uint32_t clear_square(uint8_t *mask, size_t pitch, int32_t width, int32_t height, int32_t i, int32_t j)
+/** Clears the pixels of a row, or only counts them, that lie in squares without a bearing. A place in the left half of a pixel may belong to
+ *  the square before. */
+static uint32_t clear_row(uint8_t *row, int32_t width, const uint8_t *lacking)
 {
-    const int32_t x0 = vf_max(VF_NODE_PX * (i - VF_NODES_BEFORE), 0), x1 = vf_min(VF_NODE_PX * (i + 1 - VF_NODES_BEFORE), width);
-    const int32_t y0 = vf_max(VF_NODE_PX * (j - VF_NODES_BEFORE), 0), y1 = vf_min(VF_NODE_PX * (j + 1 - VF_NODES_BEFORE), height);
-    if (x1 <= x0 || y1 <= y0) return 0;
-    for (int32_t y = y0; y < y1 && mask; y++) memset(mask + (size_t)y * pitch + x0, 0, (size_t)(x1 - x0));
-    return (uint32_t)((x1 - x0) * (y1 - y0));
+    uint32_t blind = 0;
+    for (int32_t x = 0; x < width; x++) {
+        const int32_t i = x / VF_NODE_PX + VF_NODES_BEFORE;
+        if (!lacking[i] && !(x && x % VF_NODE_PX == 0 && lacking[i - 1])) continue;
+        if (row) row[x] = 0;
+        blind++;
+    }
+    return blind;
 }
 
 uint32_t vf_bearing_blind(uint8_t *mask, size_t pitch, int32_t width, int32_t height, const struct vf_lens *lens)
@@ -28,15 +32,22 @@ uint32_t vf_bearing_blind(uint8_t *mask, size_t pitch, int32_t width, int32_t he
     const int32_t across = vf_nodes(width), down = vf_nodes(height);
     struct vf_node row[VF_NODES(VFRONT_WIDTH)];
     uint8_t lacks[4][VF_NODES(VFRONT_WIDTH)]; /* of the last four rows of the grid */
+    uint8_t lacking[2][VF_NODES(VFRONT_WIDTH)], both[VF_NODES(VFRONT_WIDTH)]; /* of the last two rows of squares */
     uint32_t blind = 0;
+    memset(lacking, 0, sizeof lacking);
     for (int32_t j = 0; j < down; j++) {
         vf_bearing_row(row, across, lens, j);
         for (int32_t i = 0; i < across; i++) lacks[j % 4][i] = !row[i].holds;
-        for (int32_t i = 1; j >= 3 && i < across - 2; i++) {
-            int lacking = 0;
-            for (int k = 0; k < 16; k++) lacking |= lacks[k / 4][i - 1 + k % 4];
-            if (lacking) blind += clear_square(mask, pitch, width, height, i, j - 2);
+        if (j < 3) continue;
+        uint8_t *const here = lacking[j % 2], *const above = lacking[(j + 1) % 2];
+        for (int32_t i = 1; i < across - 2; i++) {
+            here[i] = 0;
+            for (int k = 0; k < 16; k++) here[i] |= lacks[k / 4][i - 1 + k % 4];
         }
+        for (int32_t i = 0; i < across; i++) both[i] = here[i] | above[i];
+        const int32_t first = VF_NODE_PX * (j - 2 - VF_NODES_BEFORE); /* row of pixels of these squares */
+        for (int32_t y = vf_max(first, 0); y < vf_min(first + VF_NODE_PX, height); y++)
+            blind += clear_row(mask ? mask + (size_t)y * pitch : NULL, width, y && y == first ? both : here);
     }
     return blind;
 }

@@ -49,6 +49,7 @@ VF_FN vfront_track_t vf_report_track(const struct vf_step *s, const struct vf_no
     t.level = f->level;
     t.score = f->score;
     vf_bearing_at(s, node, 0, f->x_q16, f->y_q16, t.bearing);
+    t.reserved = 0;
     for (int i = 0; i < 3; i++) t.bearing[i] = s->geometry.calibrated[0] ? t.bearing[i] : 0.0f;
     return t;
 }

@@ -72,13 +72,23 @@ const double *vf_rotation_mounting(const vfront_camera_t *camera)
     return memcmp(camera->R_cam_imu, none, sizeof none) ? camera->R_cam_imu : identity;
 }
 
+static int mounted_alike(const vfront_camera_t *a, const vfront_camera_t *b)
+{
+    int alike = 1;
+    for (int i = 0; i < 9; i++) alike &= mounting(a)[i] == mounting(b)[i];
+    for (int i = 0; i < 3; i++) alike &= a->t_cam_imu_m[i] == b->t_cam_imu_m[i];
+    return alike;
+}
+
 void vf_rotation_between(double R[9], double t_m[3], const vfront_camera_t *from, const vfront_camera_t *to)
 {
     double back[9];
+    const int alike = mounted_alike(from, to); /* in one place, also where rotations are that to a thousandth only */
     vf_rotation_transpose(back, vf_rotation_mounting(from));
     vf_rotation_multiply(R, vf_rotation_mounting(to), back);
+    for (int i = 0; i < 9 && alike; i++) R[i] = i % 4 == 0;
     for (int i = 0; i < 3; i++)
-        t_m[i] = to->t_cam_imu_m[i] - (R[3 * i] * from->t_cam_imu_m[0] + R[3 * i + 1] * from->t_cam_imu_m[1] + R[3 * i + 2] * from->t_cam_imu_m[2]);
+        t_m[i] = alike ? 0.0 : to->t_cam_imu_m[i] - (R[3 * i] * from->t_cam_imu_m[0] + R[3 * i + 1] * from->t_cam_imu_m[1] + R[3 * i + 2] * from->t_cam_imu_m[2]);
 }
 
 void vf_rotation_gyro(double R_cur_prev[9], const vfront_camera_t *camera, const vfront_gyro_t *gyro, uint32_t count,

@@ -10,8 +10,8 @@
  *         neighbours, through which goes a V, give a place. From there a window of level 0 moves along the line by Gauss and Newton, and
  *         where that ends gives the depth, unless it ends far away, or the halves of the window would move apart, as they do at the
  *         edge of something near. What then differs by far more than the median is dropped
- *         Disparity is the focal length of camera 1 times the tangent of the angle between the two bearings, so that for rectified
- *         pictures it is what it always is
+ *         Disparity is the focal length of camera 1 times the tangent of the angle between the two bearings: in the middle of rectified
+ *         pictures it is what it always is, and less towards their sides
  * Exact   costs in integers; the rest in single precision in one order, roots and quotients correctly rounded
  * Memory  what each point found, who found it, and its depth
  */

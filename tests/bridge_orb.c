@@ -29,7 +29,7 @@ static void lay_out(int32_t width, int32_t height)
         if (g->scales) offset += (uint32_t)(l->pitch * l->height);
     }
     g->cameras = g->levels = 1;
-    g->level[0][0] = g->scale[0][0];
+    g->level[0][0] = g->raw[0] = g->scale[0][0];
 }
 
 /** Takes a picture, [height][width], and makes its levels. Returns how many; 0: it is beyond the config. */
@@ -76,8 +76,8 @@ int bridge_describe(int count, const int32_t *places, float *angle, uint8_t *bit
         memory.select.key[0][i] = vf_detect_key(1, 1, places[3 * i], places[3 * i + 1], places[3 * i + 2]);
     vf_describe_host(&step);
     for (int i = 0; i < count; i++) {
-        angle[i] = memory.describe.angle[0][i];
-        for (int k = 0; k < 32; k++) bits[32 * i + k] = (uint8_t)(memory.describe.descriptor[0][i].word[k / 4] >> 8 * (k % 4));
+        angle[i] = memory.describe.angle[step.parity][0][i];
+        for (int k = 0; k < 32; k++) bits[32 * i + k] = (uint8_t)(memory.describe.descriptor[step.parity][0][i].word[k / 4] >> 8 * (k % 4));
     }
     return count;
 }

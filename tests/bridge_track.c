@@ -73,6 +73,7 @@ static void lay_out(int32_t width, int32_t height)
     for (; g->levels < VFRONT_LEVELS && width >> g->levels >= 16 && height >> g->levels >= 16; g->levels++)
         set_level(&g->level[0][g->levels], width >> g->levels, height >> g->levels, &offset);
     lay_out_scales(width, height);
+    g->raw[0] = g->level[0][0];
     g->cameras = 1;
     g->cells_x[0] = (width + step.tuning.cell_width_px - 1) / step.tuning.cell_width_px;
     g->cells_y[0] = (height + step.tuning.cell_height_px - 1) / step.tuning.cell_height_px;

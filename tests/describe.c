@@ -187,23 +187,25 @@ static void compare_exactly(int32_t camera, const struct vf_corner *c, struct mo
     turns_unsure += x0 < x1 || y0 < y1;
 }
 
-static void compare_key(int32_t camera, int32_t slot)
+/** The i-th key point of a camera, which stands in a slot. */
+static void compare_key(int32_t camera, int32_t i, int32_t slot)
 {
     const struct vf_corner c = vf_detect_corner(memory.select.key[camera][slot]);
     const struct moments m = moments_of(camera, &c);
-    const double is = (double)memory.describe.angle[camera][slot], error = fabs(is - atan2(m.y, m.x));
+    const vfront_descriptor_t *bits = &memory.describe.descriptor[step.parity][camera][i];
+    const double is = (double)memory.describe.angle[step.parity][camera][i], error = fabs(is - atan2(m.y, m.x));
     REQUIRE(error < 1e-6, "camera %d level %d %d,%d: angle %.9f, should be %.9f", camera, c.level, c.x, c.y, is, atan2(m.y, m.x));
     worst_angle = error > worst_angle ? error : worst_angle;
-    compare_with_doubles(camera, &c, m, &memory.describe.descriptor[camera][slot]);
-    compare_exactly(camera, &c, m, &memory.describe.descriptor[camera][slot]);
+    compare_with_doubles(camera, &c, m, bits);
+    compare_exactly(camera, &c, m, bits);
     points++;
 }
 
 static void compare_all(void)
 {
     for (int32_t camera = 0; camera < step.geometry.cameras; camera++)
-        for (int32_t group = 0; group < groups(); group++)
-            for (uint32_t i = 0; i < memory.select.count[camera][group]; i++) compare_key(camera, first_slot(group) + (int32_t)i);
+        for (int32_t group = 0, i = 0; group < groups(); group++)
+            for (uint32_t k = 0; k < memory.select.count[camera][group]; k++) compare_key(camera, i++, first_slot(group) + (int32_t)k);
 }
 
 static void print_figures(void)
@@ -292,20 +294,18 @@ static void pattern_is_that_of_orb(void **state)
 
 /* ---- tests: random ------------------------------------------------------------------------------------------------------ */
 
-/** Takes over the slots that hold key points. */
-static void expect_slots(int32_t camera)
+/** Takes over what is written for a camera's key points: those of all groups, without a gap, in the buffers of this frame. */
+static void expect_points(int32_t camera)
 {
-    for (int32_t group = 0; group < groups(); group++) {
-        const size_t count = memory.select.count[camera][group], first = (size_t)first_slot(group);
-        const float *angle = memory.describe.angle[camera] + first;
-        const vfront_descriptor_t *descriptor = memory.describe.descriptor[camera] + first;
-        memcpy(expected.describe.angle[camera] + first, angle, count * sizeof *angle);
-        memcpy(expected.describe.descriptor[camera] + first, descriptor, count * sizeof *descriptor);
-    }
+    const int32_t parity = step.parity;
+    size_t count = 0;
+    for (int32_t group = 0; group < groups(); group++) count += memory.select.count[camera][group];
+    memcpy(expected.describe.angle[parity][camera], memory.describe.angle[parity][camera], count * sizeof(float));
+    memcpy(expected.describe.descriptor[parity][camera], memory.describe.descriptor[parity][camera], count * sizeof(vfront_descriptor_t));
 }
 
 /** Key points of all cameras and levels, at any distance from the border from 3 px up, with shares and without; and nothing but
- *  what is in their slots is written. */
+ *  what is theirs is written. */
 static void random_points(void **state)
 {
     static const int32_t percent[] = {0, 0, 1, 50, 91, 100};
@@ -328,7 +328,7 @@ static void random_points(void **state)
         memcpy(&expected, &memory, sizeof memory);
         vf_describe_host(&step);
         compare_all();
-        for (int32_t camera = 0; camera < step.geometry.cameras; camera++) expect_slots(camera);
+        for (int32_t camera = 0; camera < step.geometry.cameras; camera++) expect_points(camera);
         same_arena("random");
     }
     print_figures();
@@ -354,8 +354,8 @@ static void largest_picture(void **state)
         }
         vf_describe_host(&step);
         for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++) {
-            for (int32_t slot = 0; slot < VFRONT_KEYPOINTS; slot += 1 + VFRONT_KEYPOINTS / 100) compare_key(camera, slot);
-            compare_key(camera, VFRONT_KEYPOINTS - 1);
+            for (int32_t slot = 0; slot < VFRONT_KEYPOINTS; slot += 1 + VFRONT_KEYPOINTS / 100) compare_key(camera, slot, slot);
+            compare_key(camera, VFRONT_KEYPOINTS - 1, VFRONT_KEYPOINTS - 1);
         }
     }
 }
@@ -427,8 +427,8 @@ static void constant_pictures(void **state)
         vf_describe_host(&step);
         for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++)
             for (uint32_t i = 0; i < memory.select.count[camera][0]; i++) {
-                same_bits(memory.describe.angle[camera][i], 0.0f);
-                assert_memory_equal(&memory.describe.descriptor[camera][i], &none, sizeof none);
+                same_bits(memory.describe.angle[step.parity][camera][i], 0.0f);
+                assert_memory_equal(&memory.describe.descriptor[step.parity][camera][i], &none, sizeof none);
             }
     }
 }
@@ -449,7 +449,7 @@ static void angle_to_one_pixel(void **state)
             level_row(0, 0, 33 + v)[30 + u] = 200;
             vf_describe_host(&step);
             level_row(0, 0, 33 + v)[30 + u] = 0;
-            const double is = (double)memory.describe.angle[0][0], should = within ? atan2(v, u) : 0.0;
+            const double is = (double)memory.describe.angle[step.parity][0][0], should = within ? atan2(v, u) : 0.0;
             REQUIRE(fabs(is - should) < 5e-7, "pixel at %d,%d: %.9f, should be %.9f", u, v, is, should);
         }
 }
@@ -471,7 +471,7 @@ static void one_dark_place(void **state)
             smooth_row(0, 0, 33 + at[1])[30 + at[0]] = 100;
             for (int k = 0; k < 256; k++) { /* other pairs may share the place */
                 const int first = pattern[k][0] == at[0] && pattern[k][1] == at[1];
-                REQUIRE(bit_of(&memory.describe.descriptor[0][0], k) == first, "pair %d place %d: bit %d", i, end, k);
+                REQUIRE(bit_of(&memory.describe.descriptor[step.parity][0][0], k) == first, "pair %d place %d: bit %d", i, end, k);
             }
         }
 }
@@ -510,14 +510,14 @@ static void quarter_turns(void **state)
             for (int32_t i = 0; i < COUNT; i++) {
                 const struct vf_corner c = vf_detect_corner(memory.select.key[0][i]);
                 const struct moments m = moments_of(0, &c);
-                const double turn = (double)(memory.describe.angle[0][i] - angle[i]) - 1.5707963267949;
+                const double turn = (double)(memory.describe.angle[step.parity][0][i] - angle[i]) - 1.5707963267949;
                 if (quarter && (m.x != 0.0 || m.y != 0.0)) assert_true(fabs(remainder(turn, 6.28318530717959)) < 2e-6);
                 for (int k = 0; k < 256 && quarter && (m.x != 0.0 || m.y != 0.0); k++)
-                    differ += bit_of(&memory.describe.descriptor[0][i], k) != bit_of(&was[i], k);
+                    differ += bit_of(&memory.describe.descriptor[step.parity][0][i], k) != bit_of(&was[i], k);
                 set_key(0, i, 0, 63 - c.y, c.x);
             }
-            memcpy(was, memory.describe.descriptor[0], sizeof was[0] * COUNT);
-            memcpy(angle, memory.describe.angle[0], sizeof angle[0] * COUNT);
+            memcpy(was, memory.describe.descriptor[step.parity][0], sizeof was[0] * COUNT);
+            memcpy(angle, memory.describe.angle[step.parity][0], sizeof angle[0] * COUNT);
             turn_picture(64);
         }
     }

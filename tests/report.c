@@ -20,6 +20,12 @@ static void set_up_empty(void)
     memset(memory.pyramid.light, 0, sizeof memory.pyramid.light);
     memset(&memory.refill, 0, sizeof memory.refill);
     memset(memory.track.census, 0, sizeof memory.track.census);
+#if VFRONT_STEREO
+    memory.stereo.count = 0;
+#endif
+#if VFRONT_MATCHES
+    memory.match.count = 0;
+#endif
     memory.ingest.params.frame = 9;
     memory.ingest.params.result = (uint32_t)roll(3);
 }
@@ -74,12 +80,44 @@ static void frame_and_times(void **state)
     }
 }
 
+/** A grid of bearings 8 px apart, from two places before the picture on: a pinhole `focal` px long about a corner of the picture.
+ *  From the column `blind` on there are none. */
+static void make_grid(double focal, int32_t blind)
+{
+    const struct vf_level *l = &step.geometry.level[0][0];
+    const int32_t across = step.geometry.nodes_x[0], down = (int32_t)ceil(l->height / 8.0) + 5;
+    for (int32_t j = 0; j < down; j++)
+        for (int32_t i = 0; i < across; i++) {
+            const double x = 8.0 * (i - 2) / focal, y = 8.0 * (j - 2) / focal, z = 1.0 / sqrt(x * x + y * y + 1.0);
+            memory.bearing.node[0][j * across + i] = (struct vf_node){(float)(x * z), (float)(y * z), (float)z, i < blind};
+        }
+}
+
+/** The bearing of a track: of that pinhole, none where a place of the 4x4 around is blind, none of a camera that is not calibrated. */
+static void compare_bearing(const float is[3], const struct vf_feature *f, double focal, int32_t blind, int calibrated)
+{
+    const double x = f->x_q16 / 65536.0 / focal, y = f->y_q16 / 65536.0 / focal, z = 1.0 / sqrt(x * x + y * y + 1.0);
+    const int seen = calibrated && (int32_t)floor(f->x_q16 / 65536.0 / 8.0) + 2 + 2 < blind;
+    const double should[3] = {seen ? x * z : 0.0, seen ? y * z : 0.0, seen ? z : 0.0};
+    for (int k = 0; k < 3; k++)
+        REQUIRE(seen ? fabs((double)is[k] - should[k]) < 3e-7 : is[k] == 0.0f, "at %.3f: %.9f, should be %.9f", f->x_q16 / 65536.0,
+                (double)is[k], should[k]);
+}
+
 static void tracks(void **state)
 {
+    const double focal = 0.9 * VFRONT_WIDTH;
     (void)state;
     shake(2);
+    scribble(memory.bearing.node, sizeof memory.bearing.node);
     for (uint32_t count = 0; count <= VFRONT_TRACKS; count += VFRONT_TRACKS / 32) {
         set_up_empty();
+        lay_out_levels(0, VFRONT_WIDTH, VFRONT_HEIGHT, 0);
+        set_cells_about(64, 64);
+        const int32_t blind = roll(2) ? step.geometry.nodes_x[0] : roll(step.geometry.nodes_x[0]);
+        step.geometry.calibrated[0] = roll(3) > 0;
+        if (VFRONT_CAMERAS > 1) step.geometry.calibrated[VFRONT_CAMERAS - 1] = roll(2);
+        make_grid(focal, blind);
         struct vf_feature *f = memory.track.feature[step.parity];
         for (uint32_t i = 0; i < count; i++) random_feature(&f[i], 1000 + 3 * (uint64_t)i);
         memory.track.census[step.parity] = (struct vf_census){99, count, 0};
@@ -98,6 +136,7 @@ static void tracks(void **state)
             assert_int_equal(t->age, f[i].age);
             assert_int_equal(t->level, f[i].level);
             assert_int_equal(t->score, f[i].score);
+            compare_bearing(t->bearing, &f[i], focal, blind, step.geometry.calibrated[0]);
         }
     }
 }
@@ -160,17 +199,22 @@ static void random_point(int32_t camera, int32_t group, int32_t slot)
     put_point(camera, slot, (struct point){level, roll(l->width), roll(l->height), roll(2), (uint32_t)(1 + roll64() % most)});
 }
 
-/** Key points of a camera: in each group as many as it has slots, none, or some, `most` at most. Noise for angles and
- *  descriptors, in slots that stay empty, and for what is counted in groups that there are not. */
+/** Key points of a camera: in each group as many as it has slots, none, or some, `most` at most. Noise for angles,
+ *  descriptors and bearings, in slots that stay empty, and for what is counted in groups that there are not. */
 static void random_points(int32_t camera, int32_t most)
 {
     scribble(memory.select.key[camera], sizeof memory.select.key[camera]);
     scribble(memory.select.count[camera], sizeof memory.select.count[camera]);
 #if VFRONT_DESCRIPTORS
-    scribble(memory.describe.descriptor[camera], sizeof memory.describe.descriptor[camera]);
-    for (uint32_t i = 0; i < VFRONT_KEYPOINTS; i++)
-        memory.describe.angle[camera][i] = (float)between(-314159265, 314159265) * 1e-8f;
+    for (int parity = 0; parity < 2; parity++) {
+        scribble(memory.describe.descriptor[parity][camera], sizeof memory.describe.descriptor[parity][camera]);
+        for (uint32_t i = 0; i < VFRONT_KEYPOINTS; i++)
+            memory.describe.angle[parity][camera][i] = (float)between(-314159265, 314159265) * 1e-8f;
+    }
 #endif
+    for (uint32_t i = 0; i < 2 * VFRONT_KEYPOINTS; i++)
+        for (int k = 0; k < 3; k++)
+            memory.bearing.point[i % 2][camera][i / 2].bearing[k] = (float)between(-100000, 100000) * 1e-5f;
     for (int32_t group = 0; group < groups(); group++) {
         const int32_t room = vf_min(slots_of(group), most), count = roll(3) ? roll(room + 1) : roll(2) ? room : 0;
         memory.select.count[camera][group] = (uint32_t)count;
@@ -208,11 +252,13 @@ static void compare_point(int32_t camera, uint32_t i, int32_t slot, int describe
     assert_int_equal(is->cell, cell_of(camera, x, y));
 #if VFRONT_DESCRIPTORS
     if (described) {
-        assert_memory_equal(&is->angle_rad, &memory.describe.angle[camera][slot], sizeof is->angle_rad);
-        const vfront_descriptor_t *should = &memory.describe.descriptor[camera][slot];
+        assert_memory_equal(&is->angle_rad, &memory.describe.angle[step.parity][camera][i], sizeof is->angle_rad);
+        const vfront_descriptor_t *should = &memory.describe.descriptor[step.parity][camera][i];
         assert_memory_equal(&result()->descriptors[camera][i], should, sizeof *should);
     }
 #endif
+    const float *bearing = memory.bearing.point[step.parity][camera][i].bearing;
+    for (int k = 0; k < 3; k++) same_float(is->bearing[k], step.geometry.calibrated[camera] ? (double)bearing[k] : 0.0);
     if (!described) same_float(is->angle_rad, 0.0);
 }
 
@@ -253,7 +299,10 @@ static void key_points(void **state)
         step.tuning.select_share_percent = percent[i % 6];
         step.tuning.select_points = !wanted ? 0 : roll(2) ? VFRONT_KEYPOINTS : between(1, vf_min(VFRONT_KEYPOINTS, 30));
         share_out();
-        for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++) random_points(camera, i < 12 ? VFRONT_KEYPOINTS : 100);
+        for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++) {
+            random_points(camera, i < 12 ? VFRONT_KEYPOINTS : 100);
+            step.geometry.calibrated[camera] = roll(2);
+        }
         scribble(result(), sizeof *result());
         was = *result();
         vf_report_host(&step);
@@ -313,6 +362,42 @@ static void known_key_points(void **state)
     assert_true(fabs((double)is->x_px - 32.5) < 1e-4 && fabs((double)is->y_px - 2.5) < 1e-4);
     if (step.tuning.cell_width_px == 16) assert_int_equal(is->cell, 2);
 }
+
+#if VFRONT_STEREO && VFRONT_MATCHES
+/** Whether partners of a kind can be had: with descriptors, and for depths a second camera that is placed. */
+enum { OFF_TUNED, OFF_UNDESCRIBED, OFF_UNWANTED, OFF_ALONE, OFF_UNPLACED, ON };
+static void set_up_partners(int why)
+{
+    set_up_empty();
+    step.geometry.pair.placed = why != OFF_UNPLACED;
+    if (why == OFF_ALONE) step.geometry.cameras = 1;
+    step.tuning.stereo = step.tuning.match = why != OFF_TUNED;
+    step.tuning.describe = why != OFF_UNDESCRIBED;
+    if (why == OFF_UNWANTED) step.tuning.select_points = 0;
+    scribble(&memory.stereo, sizeof memory.stereo);
+    scribble(&memory.match, sizeof memory.match);
+    memory.stereo.count = (uint32_t)(roll(4) ? roll(VFRONT_KEYPOINTS + 1) : VFRONT_KEYPOINTS);
+    memory.match.count = (uint32_t)(roll(4) ? roll(VFRONT_KEYPOINTS + 1) : VFRONT_KEYPOINTS);
+}
+
+/** Depths and matches are copied as they stand, as many as there are; none where the tuning or the rig leaves none. */
+static void partners(void **state)
+{
+    (void)state;
+    shake(17);
+    for (int i = 0; i < 60; i++) {
+        const int why = i % (ON + 1);
+        set_up_partners(why);
+        vf_report_host(&step);
+        const uint32_t depths = why == ON ? memory.stereo.count : 0;
+        const uint32_t matches = why == ON || why == OFF_ALONE || why == OFF_UNPLACED ? memory.match.count : 0;
+        assert_int_equal(result()->depths_count, depths);
+        assert_int_equal(result()->matches_count, matches);
+        assert_memory_equal(result()->depths, memory.stereo.depth, depths * sizeof(vfront_depth_t));
+        assert_memory_equal(result()->matches, memory.match.match, matches * sizeof(vfront_match_t));
+    }
+}
+#endif
 
 /* ---- health ---------------------------------------------------------------------------------------------------------- */
 
@@ -552,6 +637,9 @@ static uint32_t sample_keypoints(uint32_t camera) { return VFRONT_KEYPOINTS > 3 
 /** Descriptors: as many, but in camera 0 one less, to tell the two counts apart. */
 static uint32_t sample_descriptors(uint32_t camera) { return sample_keypoints(camera) ? sample_keypoints(camera) - !camera : 0; }
 
+/** Depths, and matches. */
+static uint32_t sample_partners(void) { return VFRONT_KEYPOINTS > 3 ? 2 : 0; }
+
 static void make_sample(uint64_t seed)
 {
     shake(seed);
@@ -562,10 +650,47 @@ static void make_sample(uint64_t seed)
         sample.keypoints_count[c] = sample_keypoints(c);
         sample.descriptors_count[c] = sample_descriptors(c);
     }
+    sample.depths_count = VFRONT_STEREO * sample_partners();
+    sample.matches_count = VFRONT_MATCHES * sample_partners();
 }
 
-/** Whether a byte of the sample is outside of what a digest is over: `timing`, health.reset_counter, and what lies beyond
- *  the counts. Everything else counts, so that a new field cannot be forgotten. */
+/** Whether a byte lies in a list, from the entry `count` on, of the `room` that there are. */
+static int is_beyond(size_t at, size_t list, size_t entry, size_t count, size_t room)
+{
+    return at >= list + count * entry && at < list + room * entry;
+}
+#define BEYOND(list, count) \
+    is_beyond(at, offsetof(vfront_result_t, list), sizeof *sample.list, (count), sizeof sample.list / sizeof *sample.list)
+
+/** Where the fields of a result end, and what aligns the whole begins. */
+static size_t end_of_fields(void)
+{
+#if VFRONT_MATCHES
+    return offsetof(vfront_result_t, matches) + sizeof sample.matches;
+#elif VFRONT_DESCRIPTORS
+    return offsetof(vfront_result_t, descriptors) + sizeof sample.descriptors;
+#else
+    return offsetof(vfront_result_t, keypoints) + sizeof sample.keypoints;
+#endif
+}
+
+/** Whether a byte lies in a list of partners where it does not count: behind the last, or reserved. */
+static int is_exempt_partner(size_t at)
+{
+#if VFRONT_STEREO
+    const size_t reserved = offsetof(vfront_result_t, depths) + offsetof(vfront_depth_t, reserved);
+    for (uint32_t i = 0; i < sample.depths_count; i++)
+        if (at - reserved - i * sizeof *sample.depths < sizeof sample.depths->reserved) return 1;
+    if (BEYOND(depths, sample.depths_count)) return 1;
+#endif
+#if VFRONT_MATCHES
+    if (BEYOND(matches, sample.matches_count)) return 1;
+#endif
+    return at >= end_of_fields();
+}
+
+/** Whether a byte of the sample is outside of what a digest is over: `timing`, health.reset_counter, what is reserved, what aligns, and
+ *  what lies beyond the counts. Everything else counts, so that a new field cannot be forgotten. */
 static int is_exempt(size_t at)
 {
     const size_t reset = offsetof(vfront_result_t, health) + offsetof(vfront_health_t, reset_counter);
@@ -576,24 +701,19 @@ static int is_exempt(size_t at)
     if (at >= gap + sizeof sample.health.gap && at < dt) return 1;
     /* timing, and what aligns tracks */
     if (at >= offsetof(vfront_result_t, timing) && at < offsetof(vfront_result_t, tracks)) return 1;
-    if (at >= offsetof(vfront_result_t, tracks[3]) && at < offsetof(vfront_result_t, lost)) return 1;
-    if (at >= offsetof(vfront_result_t, lost[2]) && at < offsetof(vfront_result_t, keypoints)) return 1;
-    for (uint32_t c = 0; c < VFRONT_CAMERAS; c++) {
-        const size_t first = offsetof(vfront_result_t, keypoints) + c * sizeof sample.keypoints[0];
-        if (at >= first + sample_keypoints(c) * sizeof(vfront_keypoint_t) && at < first + sizeof sample.keypoints[0])
-            return 1;
+    for (size_t i = 0; i < sample.tracks_count; i++) { /* what aligns the next track */
+        const size_t next = offsetof(vfront_result_t, tracks) + (i + 1) * sizeof *sample.tracks;
+        const size_t used = offsetof(vfront_track_t, bearing) + sizeof sample.tracks->bearing;
+        if (at < next && at >= next - sizeof *sample.tracks + used) return 1;
     }
+    if (BEYOND(tracks, sample.tracks_count) || BEYOND(lost, sample.lost_count)) return 1;
+    for (uint32_t c = 0; c < VFRONT_CAMERAS; c++) {
+        if (BEYOND(keypoints[c], sample_keypoints(c))) return 1;
 #if VFRONT_DESCRIPTORS
-    for (uint32_t c = 0; c < VFRONT_CAMERAS; c++) {
-        const size_t first = offsetof(vfront_result_t, descriptors) + c * sizeof sample.descriptors[0];
-        if (at >= first + sample_descriptors(c) * sizeof(vfront_descriptor_t) && at < first + sizeof sample.descriptors[0])
-            return 1;
-    }
-    if (at >= offsetof(vfront_result_t, descriptors) + sizeof sample.descriptors) return 1; /* what aligns the whole */
-#else
-    if (at >= offsetof(vfront_result_t, keypoints) + sizeof sample.keypoints) return 1;
+        if (BEYOND(descriptors[c], sample_descriptors(c))) return 1;
 #endif
-    return 0;
+    }
+    return is_exempt_partner(at);
 }
 
 static int is_count(size_t at)
@@ -637,7 +757,7 @@ static void every_bit_of_a_field_counts(void **state)
 
 static void every_count_counts(void **state)
 {
-    enum { COUNTS = 3 + (1 + VFRONT_DESCRIPTORS) * VFRONT_CAMERAS };
+    enum { PARTNERS = 3 + (1 + VFRONT_DESCRIPTORS) * VFRONT_CAMERAS, COUNTS = PARTNERS + VFRONT_STEREO + VFRONT_MATCHES };
     uint64_t digest[COUNTS];
     (void)state;
     for (int i = 0; i < COUNTS; i++) {
@@ -645,7 +765,9 @@ static void every_count_counts(void **state)
         if (i == 1) sample.tracks_count++;
         if (i == 2) sample.lost_count++;
         if (i > 2 && i < 3 + VFRONT_CAMERAS) sample.keypoints_count[i - 3]++;
-        if (i >= 3 + VFRONT_CAMERAS) sample.descriptors_count[i - 3 - VFRONT_CAMERAS]++;
+        if (i >= 3 + VFRONT_CAMERAS && i < PARTNERS) sample.descriptors_count[i - 3 - VFRONT_CAMERAS]++;
+        if (i == PARTNERS && VFRONT_STEREO) sample.depths_count++;
+        if (i == PARTNERS + VFRONT_STEREO && VFRONT_MATCHES) sample.matches_count++;
         digest[i] = vfront_digest(&sample);
         for (int k = 0; k < i; k++) assert_true(digest[k] != digest[i]);
     }
@@ -714,6 +836,7 @@ static void put_lists(void)
         put(t->age, 4);
         put(t->level, 4);
         put(t->score, 4);
+        for (int k = 0; k < 3; k++) put_float(t->bearing[k]);
     }
     put(sample.lost_count, 4);
     for (const vfront_lost_t *l = sample.lost; l < sample.lost + sample.lost_count; l++) {
@@ -733,12 +856,36 @@ static void put_lists(void)
             put(k->cell, 2);
             put(k->level, 1);
             put(k->weak, 1);
+            for (int i = 0; i < 3; i++) put_float(k->bearing[i]);
         }
 #if VFRONT_DESCRIPTORS
         for (uint32_t i = 0; i < sample.descriptors_count[c]; i++)
             for (int k = 0; k < 8; k++) put(sample.descriptors[c][i].word[k], 4);
 #endif
     }
+}
+
+static void put_partners(void)
+{
+    put(sample.depths_count, 4);
+#if VFRONT_STEREO
+    for (const vfront_depth_t *p = sample.depths; p < sample.depths + sample.depths_count; p++) {
+        const float number[] = {p->x_px, p->y_px, p->depth_m, p->sigma_m};
+        put(p->keypoint, 2);
+        put(p->partner, 2);
+        put(p->distance, 2);
+        for (int i = 0; i < 4; i++) put_float(number[i]);
+    }
+#endif
+    put(sample.matches_count, 4);
+#if VFRONT_MATCHES
+    for (const vfront_match_t *m = sample.matches; m < sample.matches + sample.matches_count; m++) {
+        put(m->keypoint, 2);
+        put(m->before, 2);
+        put(m->distance, 2);
+        put(m->second, 2);
+    }
+#endif
 }
 
 /** The order of the fields is part of the promise: digests are kept from version to version. A count stands right before
@@ -755,6 +902,7 @@ static void order_of_the_fields(void **state)
         put(sample.frame, 8);
         put_health(&sample.health);
         put_lists();
+        put_partners();
         assert_true(vfront_digest(&sample) == fnv1a((const char *)put_down, put_count));
     }
     assert_true(vfront_digest(NULL) == 0);
@@ -769,6 +917,9 @@ int main(void)
         cmocka_unit_test(key_points),
         cmocka_unit_test(known_slots),
         cmocka_unit_test(known_key_points),
+#if VFRONT_STEREO && VFRONT_MATCHES
+        cmocka_unit_test(partners),
+#endif
         cmocka_unit_test(counts_are_passed_on),
         cmocka_unit_test(full_and_starved),
         cmocka_unit_test(states_and_quality),

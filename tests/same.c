@@ -668,6 +668,9 @@ static void digest_covers(void **state)
     r = *got;
     r.lost_count = 2;
     memset(r.lost, 1, 2 * sizeof *r.lost);
+    r.depths_count = r.matches_count = 2;
+    memset(r.depths, 1, 2 * sizeof *r.depths);
+    memset(r.matches, 1, 2 * sizeof *r.matches);
     const uint64_t want = vfront_digest(&r);
 
     changed = r;
@@ -675,6 +678,8 @@ static void digest_covers(void **state)
     changed.health.reset_counter ^= 1;
     memset(changed.tracks + r.tracks_count, 0x5a, sizeof *r.tracks);
     memset(changed.lost + r.lost_count, 0x5a, sizeof *r.lost);
+    memset(changed.depths + r.depths_count, 0x5a, sizeof *r.depths);
+    memset(changed.matches + r.matches_count, 0x5a, sizeof *r.matches);
     for (int c = 0; c < VFRONT_CAMERAS; c++) {
         if (r.keypoints_count[c] < VFRONT_KEYPOINTS) memset(changed.keypoints[c] + r.keypoints_count[c], 0x5a, sizeof **r.keypoints);
         if (r.descriptors_count[c] < VFRONT_KEYPOINTS) memset(changed.descriptors[c] + r.descriptors_count[c], 0x5a, sizeof **r.descriptors);
@@ -693,7 +698,12 @@ static void digest_covers(void **state)
     SEEN(health.state); SEEN(health.quality); SEEN(health.followed); SEEN(health.born); SEEN(health.ended);
     SEEN(health.overflow); SEEN(health.gap); SEEN(health.dt_ns); SEEN(health.cells); SEEN(health.starved);
     SEEN(health.brightness_grey); SEEN(health.sharpness_grey); SEEN(health.dark_permille); SEEN(health.bright_permille);
-    SEEN(tracks[0]); SEEN(tracks[1].score); SEEN(lost[0]); SEEN(lost[1].end); SEEN(keypoints[0][0]);
+    SEEN(tracks[0].id); SEEN(tracks[0].x_px); SEEN(tracks[0].y_px); SEEN(tracks[0].dx_px); SEEN(tracks[0].dy_px);
+    SEEN(tracks[0].gain); SEEN(tracks[0].offset_grey); SEEN(tracks[0].residual_grey); SEEN(tracks[0].age);
+    SEEN(tracks[0].level); SEEN(tracks[0].score); SEEN(tracks[0].bearing); SEEN(tracks[1].score); SEEN(tracks[1].bearing);
+    SEEN(depths[0].keypoint); SEEN(depths[0].partner); SEEN(depths[0].distance); SEEN(depths[1].x_px); SEEN(depths[1].y_px);
+    SEEN(depths[1].depth_m); SEEN(depths[1].sigma_m); SEEN(matches[0]); SEEN(matches[1]);
+    SEEN(lost[0]); SEEN(lost[1].end); SEEN(keypoints[0][0]);
     SEEN(keypoints[VFRONT_CAMERAS - 1][1]);
     SEEN(health.dropped); SEEN(health.full);
     for (int c = 0; c < VFRONT_CAMERAS; c++) {
@@ -711,6 +721,10 @@ static void digest_covers(void **state)
     changed = r, changed.lost_count--;
     assert_true(vfront_digest(&changed) != want);
     changed = r, changed.keypoints_count[0]--;
+    assert_true(vfront_digest(&changed) != want);
+    changed = r, changed.depths_count--;
+    assert_true(vfront_digest(&changed) != want);
+    changed = r, changed.matches_count--;
     assert_true(vfront_digest(&changed) != want);
 #undef SEEN
 }

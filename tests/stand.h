@@ -118,6 +118,18 @@ static inline void lay_out_halves(int32_t camera, int32_t width, int32_t height,
     step.geometry.raw[camera] = step.geometry.level[camera][0];
 }
 
+/** A camera's picture as it comes, which is level 0 where nothing is rectified; and a lens that nobody knows: nodes of bearings 8 px apart,
+ *  two before the picture and two behind the first that is not before its end. */
+static inline void lay_out_lens(int32_t camera)
+{
+    struct vf_geometry *g = &step.geometry;
+    const struct vf_level *l = &g->level[camera][0];
+    g->raw[camera] = *l;
+    g->calibrated[camera] = 0;
+    g->focal_px[camera] = (float)l->width;
+    g->nodes_x[camera] = (int32_t)ceil(l->width / 8.0) + 5;
+}
+
 /** Its levels VFRONT_SCALE_NUM / VFRONT_SCALE_DEN apart: the first is that of the halves, and lies there; level 1 comes first
  *  here. */
 static inline void lay_out_scales(int32_t camera, int32_t width, int32_t height, int32_t slack)
@@ -207,6 +219,7 @@ static inline void lay_out_levels(int32_t camera, int32_t width, int32_t height,
 {
     lay_out_halves(camera, width, height, slack);
     lay_out_scales(camera, width, height, slack);
+    lay_out_lens(camera);
     count_all_levels();
     set_culls_about(step.tuning.cull_width_px, step.tuning.cull_height_px);
     share_out();
@@ -225,6 +238,7 @@ static inline void set_up(int32_t cameras, int32_t width, int32_t height, int32_
     for (int32_t i = 0; i < cameras; i++) {
         lay_out_halves(i, width, height, slack);
         lay_out_scales(i, width, height, slack);
+        lay_out_lens(i);
     }
     count_all_levels();
     set_culls_about(step.tuning.cull_width_px, step.tuning.cull_height_px);
