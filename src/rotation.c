@@ -75,7 +75,7 @@ const double *vf_rotation_mounting(const vfront_camera_t *camera)
 static int mounted_alike(const vfront_camera_t *a, const vfront_camera_t *b)
 {
     int alike = 1;
-    for (int i = 0; i < 9; i++) alike &= mounting(a)[i] == mounting(b)[i];
+    for (int i = 0; i < 9; i++) alike &= vf_rotation_mounting(a)[i] == vf_rotation_mounting(b)[i];
     for (int i = 0; i < 3; i++) alike &= a->t_cam_imu_m[i] == b->t_cam_imu_m[i];
     return alike;
 }
