@@ -13,7 +13,11 @@
 #define THREADS 128
 #define OWN 2 /* points of the frame before that a thread has */
 #define CHUNK (OWN * THREADS)
-#define TILE 32 /* points of this frame that a block has */
+/** Points of this frame that a block has. Where the multiprocessors hold all blocks at once, few end sooner; else many do less in all. */
+#ifndef VF_MATCH_FEW
+#define VF_MATCH_FEW 8
+#define VF_MATCH_MANY 32
+#endif
 
 /** Bits of a descriptor. */
 struct bits {
@@ -96,7 +100,7 @@ static __device__ __forceinline__ bool any_level(const vf_step &s, int from, int
     return now[from].level <= old[last].level + levels && old[first].level <= now[from + count - 1].level + levels;
 }
 
-template <bool GUIDED> static __global__ void __launch_bounds__(THREADS) search_k(const vf_step s)
+template <bool GUIDED, int TILE> static __global__ void __launch_bounds__(THREADS) search_k(const vf_step s)
 {
     __shared__ point tile[TILE];
     __shared__ uint32_t found[TILE];
@@ -160,9 +164,9 @@ static __device__ __forceinline__ int list_mutual(const vf_step &s, const struct
     return __popc(who);
 }
 
-template <bool GUIDED> static __global__ void __launch_bounds__(THREADS) second_k(const vf_step s)
+template <bool GUIDED, int TILE> static __global__ void __launch_bounds__(THREADS) second_k(const vf_step s)
 {
-    VF_STATIC_ASSERT(TILE == VF_WARP, "a lane a point");
+    VF_STATIC_ASSERT(TILE <= VF_WARP, "a lane a point");
     __shared__ point tile[TILE];
     __shared__ vf_point best[TILE];
     __shared__ uint32_t second[TILE];
@@ -174,7 +178,7 @@ template <bool GUIDED> static __global__ void __launch_bounds__(THREADS) second_
     if (thread < VF_WARP) {
         const int pairs = list_mutual(s, bounds, from, count, tile, best);
         if (thread == 0) listed = pairs;
-        second[thread] = 256;
+        if (thread < TILE) second[thread] = 256;
     }
     candidate own[OWN];
     vf_point place[OWN];
@@ -287,6 +291,13 @@ static __global__ void __launch_bounds__(VF_BLOCK) list_k(const vf_step s)
     vf_clock_end(s, VF_match);
 }
 
+template <bool GUIDED, int TILE> static void compare(const vf_step *s, int points, cudaStream_t stream)
+{
+    const dim3 grid(vf_blocks(points, CHUNK), vf_blocks(points, TILE));
+    search_k<GUIDED, TILE><<<grid, THREADS, 0, stream>>>(*s);
+    second_k<GUIDED, TILE><<<grid, THREADS, 0, stream>>>(*s);
+}
+
 #endif
 
 extern "C" cudaError_t vf_match_cuda(const vf_step *s, cudaStream_t stream)
@@ -294,14 +305,11 @@ extern "C" cudaError_t vf_match_cuda(const vf_step *s, cudaStream_t stream)
 #if VFRONT_MATCHES
     if (!vf_match_on(s)) return cudaSuccess;
     const int points = vf_max(s->tuning.select_points, 1);
-    const dim3 grid(vf_blocks(points, CHUNK), vf_blocks(points, TILE));
-    if (s->tuning.match_guided) {
-        search_k<true><<<grid, THREADS, 0, stream>>>(*s);
-        second_k<true><<<grid, THREADS, 0, stream>>>(*s);
-    } else {
-        search_k<false><<<grid, THREADS, 0, stream>>>(*s);
-        second_k<false><<<grid, THREADS, 0, stream>>>(*s);
-    }
+    const bool few = vf_blocks(points, CHUNK) * vf_blocks(points, VF_MATCH_FEW) <= 2048 / THREADS * (unsigned)vf_multiprocessors();
+    if (s->tuning.match_guided)
+        few ? compare<true, VF_MATCH_FEW>(s, points, stream) : compare<true, VF_MATCH_MANY>(s, points, stream);
+    else
+        few ? compare<false, VF_MATCH_FEW>(s, points, stream) : compare<false, VF_MATCH_MANY>(s, points, stream);
     list_k<<<1, VF_BLOCK, 0, stream>>>(*s);
     return cudaGetLastError();
 #else
