@@ -105,14 +105,13 @@ VF_FN void vf_bearing_forget(const struct vf_step *s, int32_t first, int32_t ste
     (void)s; /* in a config without either */
     for (int32_t i = first; i < VFRONT_KEYPOINTS; i += step) {
 #if VFRONT_STEREO
-        s->memory->stereo.back[i] = 0xffffffffu;
+        s->memory->stereo.back[i] = VF_NONE;
 #endif
 #if VFRONT_MATCHES
-        s->memory->match.back[i] = s->memory->match.found[i] = 0xffffffffu;
+        s->memory->match.back[i] = s->memory->match.found[i] = VF_NONE;
         s->memory->match.second[i] = 256;
 #endif
     }
-    (void)s;
 }
 
 /** Lengths of the lists of partners. */
