@@ -21,7 +21,7 @@
 #endif
 
 /** Largest picture width [px]. A multiple of 64, 64..4096. The rig gives the actual one, which may be any number up to
- *  this. On the host port the calling thread needs 37 bytes of stack for each px of it and 5 KB more, and no less than 40 KB;
+ *  this. On the host port the calling thread needs 40 bytes of stack for each px of it and 5 KB more, and no less than 40 KB;
  *  more where VFRONT_SCALES are coarser than standard: `make stack`. */
 #ifndef VFRONT_WIDTH
 #define VFRONT_WIDTH 1920
