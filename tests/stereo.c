@@ -312,6 +312,13 @@ static void check_depth(const vfront_depth_t *d)
     assert_true(d->x_px > 0.0f && d->x_px < (float)rig.camera[1].width_px && d->y_px > 0.0f && d->y_px < (float)rig.camera[1].height_px);
 }
 
+static void run(void)
+{
+    memset(memory.stereo.back, 0xff, sizeof memory.stereo.back);
+    begin_levels();
+    vf_stereo_host(&step);
+}
+
 /** The list: what has a cost and is not cut, by rising point; mutual, no partner twice; and nothing but the stage's own is written. */
 static void run_and_check(const char *what)
 {
@@ -643,7 +650,8 @@ static void depths_by_hand(void **state)
         assert_true(put_point(0, 0, 0, 160, 120, 0));
         const struct vf_epipolar e = vf_stereo_epipolar(&step.geometry.pair, points(0)->bearing);
         assert_true(find_strip(&e, seat_at(150.25, 120.05), &strip)); /* from beside the line */
-        assert_true(fabs((double)strip.along_x + 1.0) < 1e-6 && abs(strip.seat.x_q16 - 9846784) < 66 && abs(strip.seat.y_q16 - (120 << 16)) < 66);
+        assert_true(fabs((double)strip.along_x + 1.0) < 1e-6);
+        assert_true(abs(strip.seat.x_q16 - 9846784) < 66 && abs(strip.seat.y_q16 - (120 << 16)) < 66);
         const struct vf_seat seat = vf_stereo_shifted(&strip, strip.seat, (float)(disparity - 9.75));
         const int there = vf_stereo_depth(&step, memory.bearing.node[1], &e, points(0), &strip, seat, &is);
         if (disparity_q1 != 5) assert_int_equal(there, disparity > 2.5);
@@ -685,9 +693,7 @@ static void disparity_bounds(void **state)
         *bits_of(1) = *bits_of(0);
         *angle_of(0) = *angle_of(1) = 0.0f;
         *count_of(0) = *count_of(1) = 1;
-        memset(memory.stereo.back, 0xff, sizeof memory.stereo.back);
-        begin_levels();
-        vf_stereo_host(&step);
+        run();
         const double most = t->stereo_disparity_px, least = -t->stereo_band_px * step_px;
         const int is = memory.stereo.found[0] == 0, should = disparity <= most && disparity >= least;
         if (fabs(disparity - most) < 1e-3 || fabs(disparity - least) < 1e-3) continue;
@@ -699,8 +705,9 @@ static void disparity_bounds(void **state)
         vfront_depth_t depth;
         t->stereo_least_mpx = (int32_t)(disparity * 1000.0 * real(0.9, 1.1));
         const int enough = disparity * 1000.0 >= t->stereo_least_mpx, near = fabs(disparity * 1000.0 - t->stereo_least_mpx) < 5.0;
-        assert_true(find_strip(&e, seat_at(known[1][0].x, known[1][0].y), &strip));
-        const int there = vf_stereo_depth(&step, memory.bearing.node[1], &e, points(0), &strip, seat_at(known[1][0].x, known[1][0].y), &depth);
+        const struct vf_seat seat = seat_at(known[1][0].x, known[1][0].y);
+        assert_true(find_strip(&e, seat, &strip));
+        const int there = vf_stereo_depth(&step, memory.bearing.node[1], &e, points(0), &strip, seat, &depth);
         REQUIRE(near || there == enough, "%g px, least %d: %d", disparity, t->stereo_least_mpx, there);
         (there ? in : out)[2]++;
     }
@@ -712,8 +719,8 @@ static void disparity_bounds(void **state)
 
 #define WAVES 12
 
-/** A plane through (0, 0, distance), with a texture that is a sum of waves. With `near`: a plane that far away, of the same texture, hides what
- *  lies behind it; it faces camera 0 and begins at `edge` of the x axis (0) or the y axis (1). */
+/** A plane through (0, 0, distance), with a texture that is a sum of waves. With `near`: a plane that far away, of the same texture, hides
+ *  what lies behind it; it faces camera 0 and begins at `edge` of the x axis (0) or the y axis (1). */
 static struct {
     double normal[3], right[3], down[3], distance, at[WAVES][3];
     double near, edge;
@@ -947,19 +954,21 @@ static void compare_place(const char *what, uint32_t i, uint32_t j)
         cost = -1.0;
     compared.unsure += unsure;
     if (unsure) return;
-    REQUIRE((memory.stereo.cost[i] != UINT32_MAX) == (cost >= 0.0), "%s: point %u: cost %u, should be %g", what, i, memory.stereo.cost[i], cost);
+    REQUIRE((memory.stereo.cost[i] != UINT32_MAX) == (cost >= 0.0), "%s: point %u: cost %u, should be %g", what, i, memory.stereo.cost[i],
+            cost);
     compared.there += cost >= 0.0;
     compared.none += cost < 0.0;
     if (cost < 0.0) return;
     const double off = hypot((double)is->x_px - px[0], (double)is->y_px - px[1]);
     compared.worst = fmax(compared.worst, off);
-    REQUIRE(off < 0.02 + 0.06 * fabs(shift - before), "%s: point %u of level %d at %.3f %.3f, should be %.3f %.3f", what, i, points(0)[i].level, (double)is->x_px,
-            (double)is->y_px, px[0], px[1]);
+    REQUIRE(off < 0.02 + 0.06 * fabs(shift - before), "%s: point %u of level %d at %.3f %.3f, should be %.3f %.3f", what, i,
+            points(0)[i].level, (double)is->x_px, (double)is->y_px, px[0], px[1]);
     struct patch own, other;
     cut_out(&own, 0, 0, known[0][i].x, known[0][i].y);
     cut_out(&other, 1, 0, (double)is->x_px, (double)is->y_px);
     cost = cost_of(&own, &other); /* where the stage found it; windows are read at 1/256 px */
-    REQUIRE(fabs(cost - memory.stereo.cost[i]) < 0.02 * cost + 30000.0, "%s: point %u: cost %u, should be %g", what, i, memory.stereo.cost[i], cost);
+    REQUIRE(fabs(cost - memory.stereo.cost[i]) < 0.02 * cost + 30000.0, "%s: point %u: cost %u, should be %g", what, i,
+            memory.stereo.cost[i], cost);
 }
 
 /** Runs the stage, and looks at the places of all partners. */
@@ -1031,7 +1040,7 @@ static double print_places(const char *what, const struct place_figures *f)
     const double rms = sqrt(f->square / good);
     print_message("         %-46s %5d of %5d, error %.4f px rms, %+.4f mean, %.3f worst; %.2f sigma rms; %d gross\n", what, f->depths,
                   f->there, rms, f->sum / good, f->worst, sqrt(f->depth / good), f->gross);
-    assert_true(f->gross <= f->depths / 33);
+    assert_true(f->gross <= f->depths / 100 && sqrt(f->depth / good) < 0.6);
     return rms;
 }
 
@@ -1042,7 +1051,8 @@ static void print_bias(const struct place_figures *f)
     print_message("\n");
 }
 
-/** Walls before a rig: facing it or slanted by up to `slant`; rolls and focal lengths such that windows are neither turned nor of another size. */
+/** Walls before a rig: facing it or slanted by up to `slant`; rolls and focal lengths such that windows are neither turned nor of another
+ *  size. */
 static void look_at_walls(struct place_figures *f, enum kind kind, double slant, int all, double sigma)
 {
     static const double z_axis[3] = {0, 0, 1};
@@ -1069,6 +1079,7 @@ static void places_on_walls(void **state)
     (void)state;
     shake(5);
     scribble_arena();
+    shake(5); /* arenas of every config take another number of rolls */
     for (int kind = 0; kind < FORWARD; kind++)
         for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
             struct place_figures f;
@@ -1077,9 +1088,9 @@ static void places_on_walls(void **state)
             snprintf(what, sizeof what, "%s, %s, slant %.1f, noise %.0f", rig_name[kind], way[i].all ? "all levels" : "level 0",
                      way[i].slant, way[i].sigma);
             within &= print_places(what, &f) <= way[i].bound + (kind >= FISHEYE ? 0.04 : 0.0); /* lenses bend what is in a window */
-            assert_true(f.depths > 0.9 * f.there && f.there > 300);
+            assert_true(f.depths > 0.85 * f.there && f.there > 300);
         }
-    print_compared(5000, 50);
+    print_compared(5000, 20);
     assert_true(within);
 }
 
@@ -1100,8 +1111,9 @@ static void places_of_rectified_pairs(void **state)
         snprintf(what, sizeof what, "rectified, waves from %d px", finest);
         assert_true(print_places(what, &f) < 0.02);
         print_bias(&f);
-        assert_true(f.depths > 0.95 * f.there && fabs(f.sum / f.depths) < 0.01);
+        assert_true(f.depths > 0.95 * f.there && fabs(f.sum / f.depths) < 0.005);
     }
+    print_compared(2000, 0);
 }
 
 /* ---- pictures that contradict themselves ------------------------------------------------------------------------------------- */
@@ -1258,17 +1270,17 @@ static int has_depth_at(int32_t u, int32_t v, int32_t x, int32_t y)
     *bits_of(1) = *bits_of(0);
     *angle_of(0) = *angle_of(1) = 0.0f;
     *count_of(0) = *count_of(1) = 1;
-    run_and_check("border");
+    run();
     assert_int_equal(memory.stereo.found[0], 0);
     return memory.stereo.count == 1;
 }
 
-/** Whether windows of points lie within their pictures, with `more` px to spare: 5 px around the point and one more, 5 more to either side
- *  of the partner. */
+/** Whether windows of points lie within their pictures, with `more` px to spare: 5 px around the point and one more, for its slope
+ *  one more to either side, and 5 more to either side of the partner. */
 static int fits_windows(int32_t u, int32_t v, int32_t x, int32_t y, int32_t more)
 {
     const vfront_camera_t *c0 = &rig.camera[0], *c1 = &rig.camera[1];
-    const int left = u - 5 >= more && u + 6 < c0->width_px - more && v - 5 >= more && v + 6 < c0->height_px - more;
+    const int left = u - 6 >= more && u + 7 < c0->width_px - more && v - 5 >= more && v + 6 < c0->height_px - more;
     return left && x - 10 >= more && x + 11 < c1->width_px - more && y - 5 >= more && y + 6 < c1->height_px - more;
 }
 
@@ -1423,7 +1435,7 @@ static void check_wall_depths(const char *name, const vfront_result_t *r)
     }
     print_message("         %-10s %u key points, %u depths, %u good, %.2f sigma rms\n", name, r->keypoints_count[0], r->depths_count, good,
                   sqrt(square / good));
-    assert_true(r->depths_count > r->keypoints_count[0] / 20 && good > 0.95 * r->depths_count);
+    assert_true(r->depths_count > r->keypoints_count[0] / 20 && good > 0.98 * r->depths_count && sqrt(square / good) < 0.6);
 }
 
 /** Key points found, described and matched by the whole front end: rigs side by side, with noise in the pictures. */
@@ -1564,9 +1576,7 @@ static void most_points(void **state)
             angle_of(c)[i] = 0.0f;
         }
     *count_of(0) = *count_of(1) = VFRONT_KEYPOINTS;
-    memset(memory.stereo.back, 0xff, sizeof memory.stereo.back);
-    begin_levels();
-    vf_stereo_host(&step);
+    run();
     uint32_t looked = 0;
     for (uint32_t j = 0; j < VFRONT_KEYPOINTS; j++) looked += memory.stereo.back[j] != UINT32_MAX;
     assert_true(looked > VFRONT_KEYPOINTS / 2 && memory.stereo.count <= VFRONT_KEYPOINTS);
