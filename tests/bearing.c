@@ -224,11 +224,8 @@ static void weights_are_those_of_a_cubic(void **state)
 
 /* ---- key points ------------------------------------------------------------------------------------------------------------ */
 
-static int32_t groups(void)
-{
-    const int32_t levels = step.geometry.scales < step.tuning.detect_levels ? step.geometry.scales : step.tuning.detect_levels;
-    return step.tuning.select_share_percent > 0 ? levels : 1;
-}
+static int32_t searched(void) { return step.geometry.scales < step.tuning.detect_levels ? step.geometry.scales : step.tuning.detect_levels; }
+static int32_t groups(void) { return step.tuning.select_share_percent > 0 ? searched() : 1; }
 static int32_t first_slot(int32_t group) { return step.tuning.select_share_percent > 0 ? step.geometry.share[group] : 0; }
 static int32_t slots_of(int32_t group)
 {
@@ -251,15 +248,19 @@ static void put_spot(int32_t camera, int32_t slot, int32_t level)
     memory.select.key[camera][slot] = vf_detect_key(roll(2), (uint32_t)roll64(), level, s.u, s.v);
 }
 
-/** Some key points in every group's slots; what else there is in keys and counts is noise. */
+/** Some key points in every group's slots, by rising level as they are selected; what else there is in keys and counts is noise. */
 static void random_spots(int32_t camera)
 {
     scribble(memory.select.key[camera], sizeof memory.select.key[camera]);
     for (int32_t group = 0; group < VFRONT_SCALES; group++) memory.select.count[camera][group] = (uint32_t)roll(100);
     for (int32_t group = 0; group < groups(); group++) {
         const int32_t count = roll(4) ? roll(slots_of(group) + 1) : roll(2) * slots_of(group);
+        int32_t level = step.tuning.select_share_percent > 0 ? group : 0;
         memory.select.count[camera][group] = (uint32_t)count;
-        for (int32_t i = 0; i < count; i++) put_spot(camera, first_slot(group) + i, groups() > 1 ? group : roll(step.geometry.scales));
+        for (int32_t i = 0; i < count; i++) {
+            put_spot(camera, first_slot(group) + i, level);
+            while (groups() == 1 && level < searched() - 1 && roll(count) < 2 * searched()) level++; /* now and then past one or more */
+        }
     }
 }
 
@@ -288,6 +289,16 @@ static void expect_spot(int32_t camera, int kind, const struct vf_lens *lens, ui
     memcpy(should->bearing, is->bearing, sizeof is->bearing);
 }
 
+/** How many of the points expected are of levels before each: there the next one begins. */
+static void expect_levels(int32_t camera, uint32_t count)
+{
+    for (int32_t level = 0; level <= VFRONT_SCALES; level++) {
+        uint32_t before = 0;
+        for (uint32_t i = 0; i < count; i++) before += expected.bearing.point[step.parity][camera][i].level < level;
+        expected.bearing.first[step.parity][camera][level] = before;
+    }
+}
+
 static void expect_camera(int32_t camera, int kind)
 {
     const struct vf_lens lens = lens_of(&known[kind].camera);
@@ -296,17 +307,20 @@ static void expect_camera(int32_t camera, int kind)
         for (uint32_t k = 0; k < memory.select.count[camera][group]; k++)
             expect_spot(camera, kind, &lens, count++, &spot[camera][first_slot(group) + (int32_t)k]);
     expected.bearing.count[step.parity][camera] = count;
+    expect_levels(camera, count);
 }
 
-/** Where nobody has looked at any point. */
-static void expect_forgotten(void)
+/** A point that found nobody, and at which nobody has looked. */
+static void expect_forgotten(int32_t i)
 {
 #if VFRONT_STEREO
-    memset(expected.stereo.back, 0xff, sizeof expected.stereo.back);
+    expected.stereo.back[i] = UINT32_MAX;
 #endif
 #if VFRONT_MATCHES
-    memset(expected.match.back, 0xff, sizeof expected.match.back);
+    expected.match.found[i] = expected.match.back[i] = UINT32_MAX;
+    expected.match.second[i] = 256; /* bits there are: no partner differs by more */
 #endif
+    (void)i; /* in a config without either */
 }
 
 /** Rigs of one or two cameras of different lenses and sizes, both parities, with shares and without, described or not, lists full or empty:
@@ -338,7 +352,7 @@ static void random_points(void **state)
         memcpy(&expected, &memory, sizeof memory);
         vf_bearing_host(&step);
         for (int32_t c = 0; c < cameras; c++) expect_camera(c, kind[c]);
-        expect_forgotten();
+        for (int32_t i = 0; i < VFRONT_KEYPOINTS; i++) expect_forgotten(i);
         same_arena("points");
     }
     for (int kind = 0; kind < KINDS; kind++)
@@ -356,14 +370,7 @@ static void forgotten_points(void **state)
         scribble(&memory.stereo, sizeof memory.stereo);
         scribble(&memory.match, sizeof memory.match);
         memcpy(&expected, &memory, sizeof memory);
-        for (int32_t i = first; i < VFRONT_KEYPOINTS; i += stride) {
-#if VFRONT_STEREO
-            expected.stereo.back[i] = UINT32_MAX;
-#endif
-#if VFRONT_MATCHES
-            expected.match.back[i] = UINT32_MAX;
-#endif
-        }
+        for (int32_t i = first; i < VFRONT_KEYPOINTS; i += stride) expect_forgotten(i);
         vf_bearing_forget(&step, first, stride);
         same_arena("forgotten");
     }

@@ -146,6 +146,33 @@ static int put_point(int32_t camera, uint32_t i, int32_t level, double x, double
     return 1;
 }
 
+static void put_anywhere(int32_t camera, uint32_t i, int32_t level)
+{
+    while (!put_point(camera, i, level, real(0, rig.camera[camera].width_px), real(0, rig.camera[camera].height_px), 0)) continue;
+}
+
+/** Levels of so many points, any but rising, as the stages before give them. */
+static const int32_t *rising_levels(uint32_t count)
+{
+    static int32_t level[POINTS];
+    uint32_t of[VFRONT_SCALES] = {0}, n = 0;
+    for (uint32_t i = 0; i < count; i++) of[roll(step.geometry.scales)]++;
+    for (int32_t l = 0; l < VFRONT_SCALES; l++)
+        for (; of[l] > 0; of[l]--) level[n++] = l;
+    return level;
+}
+
+/** Notes where levels begin: at how many points there are of those before. */
+static void begin_levels(void)
+{
+    for (int32_t c = 0; c < 2; c++)
+        for (int32_t level = 0; level <= VFRONT_SCALES; level++) {
+            uint32_t before = 0;
+            for (uint32_t i = 0; i < *count_of(c); i++) before += points(c)[i].level < level;
+            memory.bearing.first[step.parity][c][level] = before;
+        }
+}
+
 /** Where camera 1 sees what lies `range` along a ray of camera 0. Returns whether it does. */
 static int seen_by_other(const double bearing[3], double range, double px[2])
 {
@@ -192,7 +219,7 @@ static int may_be(uint32_t i, uint32_t j)
     const struct geometry g = geometry_of(a->bearing, b->bearing);
     const double focal = (rig.camera[1].fx_px + rig.camera[1].fy_px) / 2.0, coarser = fmax(a->size, b->size);
     const double apart = fabs(remainder((double)angle_of(0)[i] - (double)angle_of(1)[j], 2.0 * acos(-1.0)));
-    const int levels = abs(points(0)[i].level - points(1)[j].level) <= t->match_levels;
+    const int levels = abs(points(0)[i].level - points(1)[j].level) <= t->stereo_levels;
     if (!is_at_most(fabs(g.angle), acos(0.0), 1e-6)) return 0;
     const double disparity = focal * tan(g.angle), doubt = 1e-4 + 1e-6 * fabs(disparity);
     const int band = is_at_most(fabs(g.off) * focal, t->stereo_band_px * coarser, 1e-4);
@@ -222,7 +249,7 @@ static int32_t choice_of(uint32_t i)
     int32_t best = -1;
     uint32_t second = 256;
     for (uint32_t j = 0; j < *count_of(1); j++)
-        if (differ[i][j] <= (uint32_t)step.tuning.match_distance && (best < 0 || differ[i][j] < differ[i][best])) best = (int32_t)j;
+        if (differ[i][j] <= (uint32_t)step.tuning.stereo_distance && (best < 0 || differ[i][j] < differ[i][best])) best = (int32_t)j;
     for (uint32_t j = 0; j < *count_of(1) && best >= 0; j++)
         if (is_elsewhere((uint32_t)best, j) && differ[i][j] < second) second = differ[i][j];
     if (best >= 0 && step.tuning.match_ratio_percent < 100 && differ[i][best] > second * step.tuning.match_ratio_percent / 100.0) best = -1;
@@ -234,7 +261,7 @@ static int32_t looker_at(uint32_t j)
 {
     int32_t best = -1;
     for (uint32_t i = 0; i < *count_of(0); i++)
-        if (differ[i][j] <= (uint32_t)step.tuning.match_distance && (best < 0 || differ[i][j] < differ[best][j])) best = (int32_t)i;
+        if (differ[i][j] <= (uint32_t)step.tuning.stereo_distance && (best < 0 || differ[i][j] < differ[best][j])) best = (int32_t)i;
     return best;
 }
 
@@ -248,7 +275,7 @@ static int fill_pairs(void)
         if (!unsure) continue;
         moved++;
         angle_of(1)[j] = (float)real(-3.14159, 3.14159);
-        while (!put_point(1, j, roll(step.geometry.scales), roll(rig.camera[1].width_px), roll(rig.camera[1].height_px), 0)) continue;
+        put_anywhere(1, j, points(1)[j].level);
         j--;
     }
     return moved;
@@ -285,12 +312,20 @@ static void check_depth(const vfront_depth_t *d)
     assert_true(d->x_px > 0.0f && d->x_px < (float)rig.camera[1].width_px && d->y_px > 0.0f && d->y_px < (float)rig.camera[1].height_px);
 }
 
+static void run(void)
+{
+    memset(memory.stereo.back, 0xff, sizeof memory.stereo.back);
+    begin_levels();
+    vf_stereo_host(&step);
+}
+
 /** The list: what has a cost and is not cut, by rising point; mutual, no partner twice; and nothing but the stage's own is written. */
 static void run_and_check(const char *what)
 {
     struct vf_stereo_memory *is = &memory.stereo, *should = &expected.stereo;
     uint32_t n = 0;
     memset(is->back, 0xff, sizeof is->back);
+    begin_levels();
     memcpy(&expected, &memory, sizeof memory);
     vf_stereo_host(&step);
     for (uint32_t i = 0; i < *count_of(0); i++) {
@@ -319,11 +354,11 @@ static void flip_bits(vfront_descriptor_t *d, int32_t bits)
     }
 }
 
-/** A point of camera 1 for point i of camera 0: near what it may see, at any depth and level, with a descriptor like its own. */
-static int put_partner(uint32_t i, uint32_t j)
+/** A point of camera 1 for point i of camera 0, mostly of its level: near what it may see, at any depth, with a descriptor like its own. */
+static int put_partner(uint32_t i, uint32_t j, int32_t level)
 {
     double px[2];
-    const int32_t level = vf_clamp(points(0)[i].level + between(-1, 1) * roll(2), 0, step.geometry.scales - 1);
+    if (abs(points(0)[i].level - level) > (roll(8) ? 0 : roll(3))) return 0;
     if (!seen_by_other(known[0][i].bearing, pow(10.0, real(-0.5, 2.0)), px)) return 0;
     const double apart = real(0.0, 2.5) * size_of(level);
     if (!put_point(1, j, level, px[0] + real(-apart, apart), px[1] + real(-apart, apart), 0)) return 0;
@@ -336,17 +371,19 @@ static int put_partner(uint32_t i, uint32_t j)
 static void random_points(uint32_t left, uint32_t right, int alike)
 {
     static vfront_descriptor_t like;
+    const int32_t *level = rising_levels(left);
     scribble(&like, sizeof like);
-    for (uint32_t i = 0; i < left;) {
-        if (!put_point(0, i, roll(step.geometry.scales), real(0, rig.camera[0].width_px), real(0, rig.camera[0].height_px), 0)) continue;
+    for (uint32_t i = 0; i < left; i++) {
+        put_anywhere(0, i, level[i]);
         scribble(&bits_of(0)[i], sizeof like);
         if (alike) bits_of(0)[i] = like;
         angle_of(0)[i] = (float)real(-3.14159, 3.14159);
-        i++;
     }
+    level = rising_levels(right);
     for (uint32_t j = 0; j < right; j++) {
-        for (int n = 0; n < 1000 && !(left && put_partner((uint32_t)roll((int32_t)left), j)); n++) continue;
-        if (!left) put_point(1, j, 0, 100, 100, 0);
+        int tries = 0;
+        put_anywhere(1, j, level[j]);
+        while (left && tries++ < 1000 && !put_partner((uint32_t)roll((int32_t)left), j, level[j])) continue;
         if (alike == 2) bits_of(1)[j] = like;
     }
     *count_of(0) = left;
@@ -360,10 +397,12 @@ static void random_tuning(void)
     t->stereo_disparity_px = roll(4) ? between(40, 200) : roll(2) ? between(1, 5) : between(1, 4096);
     t->stereo_least_mpx = roll(2) ? 250 : between(1, 20000);
     t->stereo_cut_percent = roll(3) ? between(80, 300) : 0;
-    t->match_distance = roll(4) ? between(20, 90) : roll(257);
+    t->stereo_distance = roll(4) ? between(20, 120) : roll(257);
+    t->stereo_levels = roll(3) ? roll(2) : roll(8);
+    t->match_distance = roll(257); /* both of them are of another stage */
     t->match_ratio_percent = roll(4) ? between(60, 100) : between(1, 100);
     t->match_turn_deg = roll(4) ? between(10, 60) : between(1, 180);
-    t->match_levels = roll(3) ? 1 : roll(8);
+    t->match_levels = roll(8);
 }
 
 static int compare_search(const char *what)
@@ -420,7 +459,7 @@ static void known_ratios(void **state)
     shake(18);
     for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
         if (!set_up_rig(RECTIFIED)) skip();
-        step.tuning.match_distance = 256;
+        step.tuning.stereo_distance = 256;
         step.tuning.match_ratio_percent = way[i].percent;
         assert_true(put_point(0, 0, 0, 150, 100, 0) && put_point(1, 0, 0, 140, 100, 0) && put_point(1, 1, 0, 130, 100, 0));
         memset(bits_of(0), 0, sizeof(vfront_descriptor_t));
@@ -494,23 +533,37 @@ static double known_point(double first[3], double *range, double px[2])
     return step.geometry.focal_px[1] * tan(geometry_of(first, unused).angle);
 }
 
-/** A point of camera 0, and its partner up to 2 px from where it is seen. */
+/** A point of camera 0, and the line on which camera 1 sees it. */
 struct aim {
-    struct vf_point a, b;
+    struct vf_point a;
     struct vf_epipolar e;
     struct vf_strip strip;
 };
+
+/** The line found from a place of camera 1. Returns whether there is one. */
+static int find_strip(const struct vf_epipolar *e, struct vf_seat from, struct vf_strip *strip)
+{
+    float at[3][3];
+    for (int k = 0; k < 3; k++)
+        vf_bearing_at(&step, memory.bearing.node[1], 1, from.x_q16 + (k == 1 ? 65536 : 0), from.y_q16 + (k == 2 ? 65536 : 0), at[k]);
+    return vf_stereo_strip(e, from, at[0], at[1], at[2], strip);
+}
+
+static struct vf_seat seat_at(double x, double y)
+{
+    const struct vf_seat seat = {(int32_t)floor(x * 65536.0 + 0.5), (int32_t)floor(y * 65536.0 + 0.5)};
+    return seat;
+}
+
+/** The line found from up to 2 px away. */
 static void take_aim(struct aim *aim, const double first[3], const double px[2])
 {
     memset(aim, 0, sizeof *aim);
     aim->a.level = roll(step.geometry.scales);
     aim->a.step = (float)size_of(aim->a.level);
     for (int k = 0; k < 3; k++) aim->a.bearing[k] = (float)first[k];
-    aim->b.x_q16 = (int32_t)((px[0] + real(-2, 2)) * 65536.0);
-    aim->b.y_q16 = (int32_t)((px[1] + real(-2, 2)) * 65536.0);
-    vf_bearing_at(&step, memory.bearing.node[1], 1, aim->b.x_q16, aim->b.y_q16, aim->b.bearing);
     aim->e = vf_stereo_epipolar(&step.geometry.pair, aim->a.bearing);
-    assert_true(vf_stereo_strip(&step, memory.bearing.node[1], &aim->e, &aim->a, &aim->b, &aim->strip));
+    assert_true(find_strip(&aim->e, seat_at(px[0] + real(-2, 2), px[1] + real(-2, 2)), &aim->strip));
 }
 
 static void note_depth(struct depth_figures *f, double disparity, double is, double should)
@@ -540,19 +593,18 @@ static void check_known_depth(struct depth_figures *f)
     const double disparity = known_point(first, &range, px);
     if (disparity < 1.0) return;
     struct aim aim;
-    vfront_depth_t is;
+    vfront_depth_t is = {0};
     take_aim(&aim, first, px);
-    const double along[2] = {(double)aim.strip.along_u, (double)aim.strip.along_v}, size = size_of(aim.a.level);
-    const double to[2] = {px[0] - aim.b.x_q16 / 65536.0 - (double)aim.strip.moved_x,
-                          px[1] - aim.b.y_q16 / 65536.0 - (double)aim.strip.moved_y};
+    const double along[2] = {(double)aim.strip.along_x, (double)aim.strip.along_y};
+    const double to[2] = {px[0] - aim.strip.seat.x_q16 / 65536.0, px[1] - aim.strip.seat.y_q16 / 65536.0};
     const double shift = to[0] * along[0] + to[1] * along[1], off = fabs(to[0] * along[1] - to[1] * along[0]);
     assert_true(fabs(hypot(along[0], along[1]) - 1.0) < 1e-6);
     f->off_px = fmax(f->off_px, off);
-    const int there = vf_stereo_depth(&step, memory.bearing.node[1], &aim.e, &aim.a, &aim.b, &aim.strip, (float)(shift / size), &is);
-    REQUIRE(there, "no depth at %g m", range);
+    const struct vf_seat seat = vf_stereo_shifted(&aim.strip, aim.strip.seat, (float)shift);
+    REQUIRE(vf_stereo_depth(&step, memory.bearing.node[1], &aim.e, &aim.a, &aim.strip, seat, &is), "no depth at %g m", range);
     REQUIRE(hypot((double)is.x_px - px[0], (double)is.y_px - px[1]) < off + 1e-3, "found at %f %f", (double)is.x_px, (double)is.y_px);
     note_depth(f, disparity, (double)is.depth_m, range * first[2]);
-    const double sigma = sigma_of(first, px, along, step.tuning.stereo_sigma_mpx / 1000.0 * size);
+    const double sigma = sigma_of(first, px, along, step.tuning.stereo_sigma_mpx / 1000.0 * sqrt(size_of(aim.a.level)));
     if (disparity >= 3.0) f->sigma = fmax(f->sigma, fabs((double)is.sigma_m - sigma) / sigma);
 }
 
@@ -574,7 +626,7 @@ static void known_depths(void **state)
                       f.sigma, f.off_px);
         assert_true(f.points > 1000 && f.near[0] > 300);
         assert_true(f.worst[0] <= 1e-3 && f.worst[2] < 1e-2);
-        assert_true(f.sigma < (kind == FORWARD ? 0.2 : 0.05) && f.off_px < 0.2);
+        assert_true(f.sigma < (kind == FORWARD ? 0.2 : kind == FISHEYE ? 0.1 : 0.03) && f.off_px < 0.1);
     }
 }
 
@@ -595,27 +647,84 @@ static void depths_by_hand(void **state)
         const double disparity = disparity_q1 / 2.0;
         struct vf_strip strip;
         vfront_depth_t is;
-        assert_true(put_point(0, 0, 0, 160, 120, 0) && put_point(1, 0, 0, 160, 120, 0));
+        assert_true(put_point(0, 0, 0, 160, 120, 0));
         const struct vf_epipolar e = vf_stereo_epipolar(&step.geometry.pair, points(0)->bearing);
-        assert_true(vf_stereo_strip(&step, memory.bearing.node[1], &e, points(0), points(1), &strip));
-        assert_true(fabs((double)strip.along_u + 1.0) < 1e-6 && strip.u_q16 == 160 << 16 && strip.v_q16 == 120 << 16);
-        const int there = vf_stereo_depth(&step, memory.bearing.node[1], &e, points(0), points(1), &strip, (float)disparity, &is);
+        assert_true(find_strip(&e, seat_at(150.25, 120.05), &strip)); /* from beside the line */
+        assert_true(fabs((double)strip.along_x + 1.0) < 1e-6);
+        assert_true(abs(strip.seat.x_q16 - 9846784) < 66 && abs(strip.seat.y_q16 - (120 << 16)) < 66);
+        const struct vf_seat seat = vf_stereo_shifted(&strip, strip.seat, (float)(disparity - 9.75));
+        const int there = vf_stereo_depth(&step, memory.bearing.node[1], &e, points(0), &strip, seat, &is);
         if (disparity_q1 != 5) assert_int_equal(there, disparity > 2.5);
         if (!there) continue;
         const double depth = 30.0 / disparity, sigma = 30.0 / (disparity * disparity) * 0.3;
         REQUIRE(fabs((double)is.depth_m - depth) < 1e-4 * depth, "%g px: %g m", disparity, (double)is.depth_m);
         REQUIRE(fabs((double)is.sigma_m - sigma) < 0.02 * sigma, "%g px: sigma %g m, should be %g", disparity, (double)is.sigma_m, sigma);
-        assert_true(fabs((double)is.x_px - 160.0 + disparity) < 1e-4 && fabs((double)is.y_px - 120.0) < 1e-4);
+        assert_true(fabs((double)is.x_px - 160.0 + disparity) < 1e-3 && fabs((double)is.y_px - 120.0) < 1e-3);
     }
+}
+
+/** Bounds of a disparity are those of a tangent, which matters where camera 1 sees a point far from where it would lie far away: in the
+ *  search, to both sides, and of what gives a depth. Wide pinholes 80 px long, points anywhere on a row, bounds around each pair. */
+static void disparity_bounds(void **state)
+{
+    static const double centre[3] = {0.5, 0, 0}, axis[3] = {0, 0, 1};
+    int in[3] = {0, 0, 0}, out[3] = {0, 0, 0};
+    (void)state;
+    shake(19);
+    if (!fits(321, 241, 0)) skip();
+    for (int n = 0; n < 6000; n++) {
+        if (n % 100 == 0) {
+            set_camera(0, VFRONT_LENS_RADTAN, 321, 241, 80);
+            set_camera(1, VFRONT_LENS_RADTAN, 321, 241, 80);
+            place(axis, 0, centre);
+            finish_rig();
+        }
+        const int32_t level = roll(step.geometry.scales), last = step.geometry.scale[0][level].width - 1;
+        const double y = 120.0;
+        if (!put_point(0, 0, level, real(0, 320), y, 0) || !put_point(1, 0, level, centre_of(roll(last + 1), level), y, 0)) continue;
+        const struct geometry g = geometry_of(known[0][0].bearing, known[1][0].bearing);
+        const double disparity = 80.0 * tan(g.angle), step_px = size_of(level);
+        if (fabs(g.angle) > 1.4) continue;
+        vfront_tuning_t *t = &step.tuning;
+        t->stereo_band_px = t->stereo_disparity_px = 64;
+        if (disparity > 0) t->stereo_disparity_px = vf_clamp((int32_t)(disparity * real(0.9, 1.1)), 1, 4096);
+        if (disparity < 0) t->stereo_band_px = vf_clamp((int32_t)(-disparity / step_px * real(0.9, 1.1)), 8, 64);
+        scribble(bits_of(0), sizeof(vfront_descriptor_t));
+        *bits_of(1) = *bits_of(0);
+        *angle_of(0) = *angle_of(1) = 0.0f;
+        *count_of(0) = *count_of(1) = 1;
+        run();
+        const double most = t->stereo_disparity_px, least = -t->stereo_band_px * step_px;
+        const int is = memory.stereo.found[0] == 0, should = disparity <= most && disparity >= least;
+        if (fabs(disparity - most) < 1e-3 || fabs(disparity - least) < 1e-3) continue;
+        REQUIRE(is == should, "%g px of %g..%g: found %x", disparity, least, most, memory.stereo.found[0]);
+        (is ? in : out)[disparity < 0]++;
+        if (disparity < 1.0) continue;
+        const struct vf_epipolar e = vf_stereo_epipolar(&step.geometry.pair, points(0)->bearing);
+        struct vf_strip strip;
+        vfront_depth_t depth;
+        t->stereo_least_mpx = (int32_t)(disparity * 1000.0 * real(0.9, 1.1));
+        const int enough = disparity * 1000.0 >= t->stereo_least_mpx, near = fabs(disparity * 1000.0 - t->stereo_least_mpx) < 5.0;
+        const struct vf_seat seat = seat_at(known[1][0].x, known[1][0].y);
+        assert_true(find_strip(&e, seat, &strip));
+        const int there = vf_stereo_depth(&step, memory.bearing.node[1], &e, points(0), &strip, seat, &depth);
+        REQUIRE(near || there == enough, "%g px, least %d: %d", disparity, t->stereo_least_mpx, there);
+        (there ? in : out)[2]++;
+    }
+    print_message("         far, near, for a depth: %d %d %d within, %d %d %d beyond\n", in[1], in[0], in[2], out[1], out[0], out[2]);
+    for (int k = 0; k < 3; k++) assert_true(in[k] > 100 && out[k] > 100);
 }
 
 /* ---- pictures of textured planes ------------------------------------------------------------------------------------------- */
 
 #define WAVES 12
 
-/** A plane through (0, 0, distance), with a texture that is a sum of waves. */
+/** A plane through (0, 0, distance), with a texture that is a sum of waves. With `near`: a plane that far away, of the same texture, hides
+ *  what lies behind it; it faces camera 0 and begins at `edge` of the x axis (0) or the y axis (1). */
 static struct {
     double normal[3], right[3], down[3], distance, at[WAVES][3];
+    double near, edge;
+    int axis;
 } wall;
 
 /** `finest_px`: the shortest wave, as seen from the distance at the focal length of camera 0. */
@@ -626,6 +735,7 @@ static void build_wall(double distance, double slant, double slant_about, double
     rotation_about(cos(slant_about), sin(slant_about), 0.0, slant, R);
     for (int k = 0; k < 3; k++) wall.right[k] = R[3 * k], wall.down[k] = R[3 * k + 1], wall.normal[k] = R[3 * k + 2];
     wall.distance = distance;
+    wall.near = 0.0;
     for (int i = 0; i < WAVES; i++) {
         const double wave = finest_px * pow(4.0, real(0, 1)) * pixel, way = real(0, 6.2831853);
         wall.at[i][0] = 6.2831853 / wave * cos(way);
@@ -670,8 +780,9 @@ static void draw(int32_t camera, double sigma)
             turn(Rt, ray, p);
             memcpy(ray, p, sizeof ray);
             for (int k = 0; k < 3; k++) p[k] = -from[k]; /* the camera's centre is -R^T t */
-            const double range = range_to_wall(p, ray);
-            for (int k = 0; k < 3; k++) p[k] += range * ray[k];
+            const double range = range_to_wall(p, ray), nearer = (wall.near - p[2]) / ray[2];
+            const int hidden = wall.near > 0.0 && p[wall.axis] + nearer * ray[wall.axis] > wall.edge;
+            for (int k = 0; k < 3; k++) p[k] += (hidden ? nearer : range) * ray[k];
             const double grey = floor(shade_of(p) + noise(sigma) + 0.5);
             memory.pyramid.pixels[step.parity][camera][y * l->pitch + x] = (uint8_t)fmin(fmax(grey, 0.0), 255.0);
         }
@@ -680,21 +791,21 @@ static void draw(int32_t camera, double sigma)
 /** True places in camera 1 of the points of camera 0. */
 static double truth[POINTS][2], true_depth[POINTS];
 
-/** Points on a plane that is not seen too slantingly, so that its texture is not too fine; and their partners, up to `astray` px of their
- *  level from where they are. Returns how many. */
-static uint32_t points_on_wall(uint32_t wanted, int32_t levels, double astray)
+/** Points on a plane that is not seen too slantingly, so that its texture is not too fine, by rising level; and their partners, `up` levels
+ *  coarser where there are, up to `astray` px of their level from where they are. Returns how many. */
+static uint32_t points_on_wall(uint32_t wanted, int32_t levels, int32_t up, double astray)
 {
     uint32_t n = 0;
     for (int tries = 0; tries < 20000 && n < wanted; tries++) {
-        const int32_t level = roll(levels), margin = 14;
+        const int32_t level = (int32_t)n * levels / (int32_t)wanted, other = vf_min(level + up, levels - 1), margin = 14;
         const double origin[3] = {0, 0, 0};
         if (!put_point(0, n, level, real(0, rig.camera[0].width_px), real(0, rig.camera[0].height_px), margin)) continue;
         const double range = range_to_wall(origin, known[0][n].bearing);
         const double slanted = fabs(dot(known[0][n].bearing, wall.normal));
         if (range <= 0 || slanted < 0.7 || !seen_by_other(known[0][n].bearing, range, truth[n])) continue;
         true_depth[n] = range * known[0][n].bearing[2];
-        const double off = astray * size_of(level);
-        if (!put_point(1, n, level, truth[n][0] + real(-off, off), truth[n][1] + real(-off, off), margin)) continue;
+        const double off = astray * size_of(other);
+        if (!put_point(1, n, other, truth[n][0] + real(-off, off), truth[n][1] + real(-off, off), margin)) continue;
         scribble(&bits_of(0)[n], sizeof(vfront_descriptor_t));
         bits_of(1)[n] = bits_of(0)[n];
         angle_of(0)[n] = angle_of(1)[n] = (float)real(-3, 3);
@@ -704,6 +815,173 @@ static uint32_t points_on_wall(uint32_t wanted, int32_t levels, double astray)
     return n;
 }
 
+/* ---- the place in double precision ----------------------------------------------------------------------------------------- */
+
+struct patch {
+    double grey[121], mean;
+};
+
+/** A window of 11x11 px of a level, between its pixels. Returns whether it lies within, and one pixel more. */
+static int cut_out(struct patch *w, int32_t camera, int32_t level, double x, double y)
+{
+    const struct vf_level *l = &step.geometry.scale[camera][level];
+    const uint8_t *pixels = level ? memory.scale.pixels[camera] + l->offset : memory.pyramid.pixels[step.parity][camera];
+    const int left = is_at_most(5.0, x, 0.04), right = is_at_most(x, l->width - 6.0, 0.04);
+    const int above = is_at_most(5.0, y, 0.04), below = is_at_most(y, l->height - 6.0, 0.04);
+    if (!left || !right || !above || !below) return 0;
+    w->mean = 0.0;
+    for (int k = 0; k < 121; k++) {
+        const double sx = x + k % 11 - 5, sy = y + k / 11 - 5, fx = sx - floor(sx), fy = sy - floor(sy);
+        const uint8_t *at = pixels + (int32_t)floor(sy) * l->pitch + (int32_t)floor(sx);
+        const double upper = at[0] * (1 - fx) + at[1] * fx, lower = at[l->pitch] * (1 - fx) + at[l->pitch + 1] * fx;
+        w->grey[k] = upper * (1 - fy) + lower * fy;
+        w->mean += w->grey[k] / 121.0;
+    }
+    return 1;
+}
+
+/** Sum of absolute differences less the means, times 121, in 1/16 grey level. */
+static double cost_of(const struct patch *a, const struct patch *b)
+{
+    double sum = 0.0;
+    for (int k = 0; k < 121; k++) sum += fabs(a->grey[k] - a->mean - b->grey[k] + b->mean);
+    return sum * 121.0 * 16.0;
+}
+
+/** A place of level 0 and a direction there. */
+struct line {
+    double x, y, along[2];
+};
+
+/** The epipolar line of a ray where it is nearest to a place. */
+static struct line line_at(const double first[3], double x, double y)
+{
+    struct geometry g[5]; /* here, and 1/4 px to each side */
+    for (int k = 0; k < 5; k++) {
+        const double px[2] = {x + (k == 1 ? 0.25 : k == 2 ? -0.25 : 0.0), y + (k == 3 ? 0.25 : k == 4 ? -0.25 : 0.0)};
+        double ray[3] = {0, 0, 1};
+        vf_lens_bearing(&rig.lens[1], px, ray);
+        g[k] = geometry_of(first, ray);
+    }
+    const double gx = 2.0 * (g[1].off - g[2].off), gy = 2.0 * (g[3].off - g[4].off), square = gx * gx + gy * gy;
+    const double nearer = (g[1].angle - g[2].angle) * gy - (g[3].angle - g[4].angle) * gx, way = nearer < 0.0 ? -1.0 : 1.0;
+    const struct line line = {x - g[0].off * gx / square, y - g[0].off * gy / square, {way * gy / sqrt(square), -way * gx / sqrt(square)}};
+    return line;
+}
+
+/** How far along the line windows of a level are most alike, in px of level 0. Returns 0: none are. */
+static int alike_at(uint32_t i, const struct line *line, double *shift)
+{
+    const int32_t level = points(0)[i].level;
+    const double size = size_of(level), x = (line->x + 0.5) / size - 0.5, y = (line->y + 0.5) / size - 0.5;
+    struct patch own, other;
+    double cost[11];
+    int least = 0;
+    if (!cut_out(&own, 0, level, points(0)[i].u, points(0)[i].v)) return 0;
+    for (int k = 0; k < 11; k++) {
+        if (!cut_out(&other, 1, level, x + (k - 5) * line->along[0], y + (k - 5) * line->along[1])) return 0;
+        cost[k] = cost_of(&own, &other);
+        if (cost[k] < cost[least]) least = k;
+    }
+    for (int k = 0; k < 11; k++) /* between neighbours the place is the same from both */
+        if (k != least && cost[k] < cost[least] * 1.03 + 30000.0 && (abs(k - least) > 1 || least % 10 == 0 || k % 10 == 0)) unsure = 1;
+    if (least % 10 == 0) return 0;
+    const double before = cost[least - 1] - cost[least], after = cost[least + 1] - cost[least], steepest = fmax(before, after);
+    unsure |= steepest < 150000.0 || fmin(before, after) < 5000.0; /* where both are equal, there is no place */
+    *shift = size * (least - 5 + (before - after) / 2.0 / steepest);
+    return 1;
+}
+
+/** By how much windows are apart, from a straight line through differences over slopes, on columns or rows first..last. */
+static double regression(const struct patch *a, const double slope[121], const struct patch *b, int rows, int first, int last)
+{
+    double n = 0.0, sx = 0.0, sy = 0.0, sxx = 0.0, sxy = 0.0;
+    for (int k = 0; k < 121; k++) {
+        const int at = rows ? k / 11 : k % 11;
+        if (at < first || at > last) continue;
+        n += 1.0;
+        sx += slope[k];
+        sy += b->grey[k] - a->grey[k];
+    }
+    for (int k = 0; k < 121; k++) {
+        const int at = rows ? k / 11 : k % 11;
+        if (at < first || at > last) continue;
+        sxx += (slope[k] - sx / n) * (slope[k] - sx / n);
+        sxy += (slope[k] - sx / n) * (b->grey[k] - a->grey[k] - sy / n);
+    }
+    unsure |= sxx / n < 1.0; /* then slopes rounded to 1/8 grey level say little */
+    return -sxy / sxx;
+}
+
+/** Moves on from there on level 0. Returns the cost at the end, or a negative number. */
+static double settled(uint32_t i, const struct line *line, double *shift)
+{
+    const double from = *shift, x = known[0][i].x, y = known[0][i].y;
+    const int rows = fabs(line->along[1]) > fabs(line->along[0]);
+    struct patch own, ahead, behind, other;
+    double slope[121];
+    unsure |= fabs(fabs(line->along[0]) - fabs(line->along[1])) < 0.01;
+    const int inside = cut_out(&own, 0, 0, x, y) && cut_out(&ahead, 0, 0, x + line->along[0], y + line->along[1]);
+    if (!inside || !cut_out(&behind, 0, 0, x - line->along[0], y - line->along[1])) return -1.0;
+    for (int k = 0; k < 121; k++) slope[k] = (ahead.grey[k] - behind.grey[k]) / 2.0;
+    for (int turn_of = 0; turn_of < 3; turn_of++) {
+        if (turn_of && !is_at_most(fabs(*shift - from), 1.5, 0.06)) return -1.0;
+        if (!cut_out(&other, 1, 0, line->x + *shift * line->along[0], line->y + *shift * line->along[1])) return -1.0;
+        if (turn_of < 2) *shift += regression(&own, slope, &other, rows, 0, 10);
+    }
+    const double apart = fabs(regression(&own, slope, &other, rows, 0, 4) - regression(&own, slope, &other, rows, 6, 10));
+    const int agree = !step.tuning.stereo_apart_mpx || is_at_most(apart, step.tuning.stereo_apart_mpx / 1000.0, 0.06);
+    return agree ? cost_of(&own, &other) : -1.0;
+}
+
+static struct {
+    int there, none, unsure;
+    double worst;
+} compared;
+
+/** The place of a point whose partner is j: whether there is one, where, and what its cost is. */
+static void compare_place(const char *what, uint32_t i, uint32_t j)
+{
+    const struct line line = line_at(known[0][i].bearing, known[1][j].x, known[1][j].y);
+    const vfront_depth_t *is = &memory.stereo.candidate[i];
+    const double focal = (rig.camera[1].fx_px + rig.camera[1].fy_px) / 2.0;
+    double shift = 0.0, before = 0.0, cost = -1.0, ray[3];
+    unsure = 0;
+    if (alike_at(i, &line, &before)) cost = settled(i, &line, (shift = before, &shift));
+    const double px[2] = {line.x + shift * line.along[0], line.y + shift * line.along[1]};
+    if (cost >= 0.0 && (!vf_lens_bearing(&rig.lens[1], px, ray)
+                        || !is_at_most(step.tuning.stereo_least_mpx / 1000.0, focal * tan(geometry_of(known[0][i].bearing, ray).angle), 0.1)))
+        cost = -1.0;
+    compared.unsure += unsure;
+    if (unsure) return;
+    REQUIRE((memory.stereo.cost[i] != UINT32_MAX) == (cost >= 0.0), "%s: point %u: cost %u, should be %g", what, i, memory.stereo.cost[i],
+            cost);
+    compared.there += cost >= 0.0;
+    compared.none += cost < 0.0;
+    if (cost < 0.0) return;
+    const double off = hypot((double)is->x_px - px[0], (double)is->y_px - px[1]);
+    compared.worst = fmax(compared.worst, off);
+    REQUIRE(off < 0.02 + 0.06 * fabs(shift - before), "%s: point %u of level %d at %.3f %.3f, should be %.3f %.3f", what, i,
+            points(0)[i].level, (double)is->x_px, (double)is->y_px, px[0], px[1]);
+    struct patch own, other;
+    cut_out(&own, 0, 0, known[0][i].x, known[0][i].y);
+    cut_out(&other, 1, 0, (double)is->x_px, (double)is->y_px);
+    cost = cost_of(&own, &other); /* where the stage found it; windows are read at 1/256 px */
+    REQUIRE(fabs(cost - memory.stereo.cost[i]) < 0.02 * cost + 30000.0, "%s: point %u: cost %u, should be %g", what, i,
+            memory.stereo.cost[i], cost);
+}
+
+/** Runs the stage, and looks at the places of all partners. */
+static void run_and_compare(const char *what)
+{
+    run_and_check(what);
+    for (uint32_t i = 0; i < *count_of(0); i++) {
+        const uint32_t j = memory.stereo.found[i] & 0xffff;
+        if (memory.stereo.found[i] == UINT32_MAX || (memory.stereo.back[j] & 0xffff) != i) continue;
+        compare_place(what, i, j);
+    }
+}
+
 #define BINS 10
 struct place_figures {
     double square, sum, worst, depth, bin[BINS];
@@ -711,14 +989,14 @@ struct place_figures {
     int gross; /* more than 1 px off: no place at all. They go into no other figure */
 };
 
-/** How far a place lies from the true one along the line, in px of the point's level, and how many standard deviations its depth is off. */
+/** How far a place lies from the true one along the line, in px of level 0, and how many standard deviations its depth is off. */
 static void note_place(struct place_figures *f, const vfront_depth_t *d)
 {
     const uint32_t i = d->keypoint;
     const double size = known[0][i].size, x = (double)d->x_px - truth[i][0], y = (double)d->y_px - truth[i][1];
     double far[2];
     if (!seen_by_other(known[0][i].bearing, 1.01 * true_depth[i] / known[0][i].bearing[2], far)) return;
-    const double ux = truth[i][0] - far[0], uy = truth[i][1] - far[1], u = hypot(ux, uy), error = (x * ux + y * uy) / u / size;
+    const double ux = truth[i][0] - far[0], uy = truth[i][1] - far[1], u = hypot(ux, uy), error = (x * ux + y * uy) / u;
     f->depths++;
     if (fabs(error) > 1.0) {
         f->gross++;
@@ -742,9 +1020,18 @@ static void look_at_wall(struct place_figures *f, int32_t levels, double sigma)
     step.tuning.stereo_band_px = 8;
     step.tuning.stereo_cut_percent = 0;
     step.tuning.stereo_disparity_px = 400;
-    f->there += (int)points_on_wall(POINTS, levels, 2.0);
-    run_and_check("wall");
+    f->there += (int)points_on_wall(POINTS, levels, 0, 2.0);
+    run_and_compare("wall");
     for (uint32_t i = 0; i < memory.stereo.count; i++) note_place(f, &memory.stereo.depth[i]);
+}
+
+/** Of what was compared with places in double precision. */
+static void print_compared(int there, int none)
+{
+    print_message("         beside double precision: %d depths, at most %.3f px off, %d without, %d too near a bound\n", compared.there,
+                  compared.worst, compared.none, compared.unsure);
+    assert_true(compared.there >= there && compared.none >= none && compared.unsure < (compared.there + compared.none) / 2);
+    memset(&compared, 0, sizeof compared);
 }
 
 static double print_places(const char *what, const struct place_figures *f)
@@ -753,7 +1040,7 @@ static double print_places(const char *what, const struct place_figures *f)
     const double rms = sqrt(f->square / good);
     print_message("         %-46s %5d of %5d, error %.4f px rms, %+.4f mean, %.3f worst; %.2f sigma rms; %d gross\n", what, f->depths,
                   f->there, rms, f->sum / good, f->worst, sqrt(f->depth / good), f->gross);
-    assert_true(f->gross <= f->depths / 33);
+    assert_true(f->gross <= f->depths / 100 && sqrt(f->depth / good) < 0.6);
     return rms;
 }
 
@@ -764,18 +1051,18 @@ static void print_bias(const struct place_figures *f)
     print_message("\n");
 }
 
-/** Walls before a rig: facing it or slanted by up to `slant`; rolls small enough for windows that are not turned. */
+/** Walls before a rig: facing it or slanted by up to `slant`; rolls and focal lengths such that windows are neither turned nor of another
+ *  size. */
 static void look_at_walls(struct place_figures *f, enum kind kind, double slant, int all, double sigma)
 {
     static const double z_axis[3] = {0, 0, 1};
     memset(f, 0, sizeof *f);
     for (int round = 0; round < 2; round++) {
         if (!set_up_rig(kind)) skip();
-        if (kind == ROLLED) {
-            const double side[3] = {0.1, 0.02, 0.01};
-            place(z_axis, real(-0.05, 0.05), side);
-            finish_rig();
-        }
+        const double side[3] = {0.1, 0.02, 0.01};
+        if (kind == ROLLED) place(z_axis, real(-0.05, 0.05), side);
+        rig.camera[1].fx_px = rig.camera[1].fy_px = rig.camera[0].fx_px * real(0.99, 1.01);
+        finish_rig();
         build_wall(length(rig.t) * real(8, 16), real(-slant, slant), real(0, 3.14), 5.0);
         look_at_wall(f, all ? step.geometry.scales : 1, sigma);
     }
@@ -787,11 +1074,12 @@ static void places_on_walls(void **state)
     static const struct {
         int all;
         double slant, sigma, bound;
-    } way[] = {{0, 0.0, 0.0, 0.13}, {1, 0.0, 3.0, 0.13}, {0, 0.6, 3.0, 0.17}, {1, 0.6, 0.0, 0.17}};
+    } way[] = {{0, 0.0, 0.0, 0.045}, {1, 0.0, 3.0, 0.06}, {0, 0.6, 3.0, 0.075}, {1, 0.6, 0.0, 0.11}};
     int within = 1;
     (void)state;
     shake(5);
     scribble_arena();
+    shake(5); /* arenas of every config take another number of rolls */
     for (int kind = 0; kind < FORWARD; kind++)
         for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
             struct place_figures f;
@@ -799,9 +1087,10 @@ static void places_on_walls(void **state)
             look_at_walls(&f, (enum kind)kind, way[i].slant, way[i].all, way[i].sigma);
             snprintf(what, sizeof what, "%s, %s, slant %.1f, noise %.0f", rig_name[kind], way[i].all ? "all levels" : "level 0",
                      way[i].slant, way[i].sigma);
-            within &= print_places(what, &f) <= way[i].bound;
-            assert_true(f.depths > 0.8 * f.there && f.there > 300);
+            within &= print_places(what, &f) <= way[i].bound + (kind >= FISHEYE ? 0.04 : 0.0); /* lenses bend what is in a window */
+            assert_true(f.depths > 0.85 * f.there && f.there > 300);
         }
+    print_compared(5000, 20);
     assert_true(within);
 }
 
@@ -820,9 +1109,130 @@ static void places_of_rectified_pairs(void **state)
             look_at_wall(&f, 1, 0.0);
         }
         snprintf(what, sizeof what, "rectified, waves from %d px", finest);
-        assert_true(print_places(what, &f) < 0.1);
+        assert_true(print_places(what, &f) < 0.02);
         print_bias(&f);
-        assert_true(f.depths > 0.95 * f.there && fabs(f.sum / f.depths) < 0.01);
+        assert_true(f.depths > 0.95 * f.there && fabs(f.sum / f.depths) < 0.005);
+    }
+    print_compared(2000, 0);
+}
+
+/* ---- pictures that contradict themselves ------------------------------------------------------------------------------------- */
+
+/** Pinholes 300 px long, camera 1 to the right of camera 0 or below it, before a wall with a disparity. */
+static void set_up_axis(int axis, double disparity_px, double finest_px)
+{
+    static const double z_axis[3] = {0, 0, 1};
+    const double centre[2][3] = {{0.1, 0, 0}, {0, 0.1, 0}};
+    for (int32_t c = 0; c < 2; c++) set_camera(c, VFRONT_LENS_RADTAN, 321, 241, 300);
+    place(z_axis, 0, centre[axis]);
+    finish_rig();
+    step.tuning.stereo_band_px = 4;
+    step.tuning.stereo_cut_percent = 0;
+    build_wall(30.0 / disparity_px, 0.0, 0.0, finest_px);
+}
+
+/** Points on the edge of something nearer, and their partners where what is near is. The edge lies 40 px from the
+ *  middle of camera 0. */
+static void points_on_edge(double disparity_px)
+{
+    uint32_t n = 0;
+    while (n < POINTS) {
+        const double beside = 40.0 + real(-0.5, 0.5), other = real(-70, 70);
+        const double x = 160.0 + (wall.axis ? other : beside), y = 120.0 + (wall.axis ? beside : other);
+        const double moved[2] = {rig.t[0] != 0.0 ? disparity_px : 0.0, rig.t[1] != 0.0 ? disparity_px : 0.0};
+        if (!put_point(0, n, 0, x, y, 14) || !put_point(1, n, 0, x - moved[0], y - moved[1], 14)) continue;
+        scribble(&bits_of(0)[n], sizeof(vfront_descriptor_t));
+        bits_of(1)[n] = bits_of(0)[n];
+        angle_of(0)[n] = angle_of(1)[n] = (float)real(-3, 3);
+        n++;
+    }
+    *count_of(0) = *count_of(1) = n;
+}
+
+/** The edge of something near in the middle of windows: what lies on both sides of it along the line moves apart, and goes when that is
+ *  asked for; an edge along the line leaves both halves alike. Either way a place is what it is in double precision. */
+static void halves_that_disagree(void **state)
+{
+    static const double more[] = {0.0, 0.4, 1.5};
+    (void)state;
+    shake(20);
+    if (!fits(321, 241, 0)) skip();
+    for (int way = 0; way < 12; way++) {
+        const int axis = way / 3 % 2, along = way / 6; /* of the baseline; whether the edge lies along the line */
+        uint32_t kept[2];
+        set_up_axis(axis, 9.0, 20.0);
+        wall.near = 30.0 / (9.0 + more[way % 3]);
+        wall.axis = axis ^ along;
+        wall.edge = 40.0 * wall.near / 300.0;
+        draw(0, 0.0);
+        draw(1, 0.0);
+        points_on_edge(9.0 + more[way % 3]);
+        for (int any = 0; any < 2; any++) {
+            step.tuning.stereo_apart_mpx = any ? 0 : 800;
+            run_and_compare("edge");
+            kept[any] = memory.stereo.count;
+        }
+        print_message("         %s, edge %s it, %.1f px apart: %u of %u stay, %u without the test\n", axis ? "down" : "across",
+                      along ? "along" : "across", more[way % 3], kept[0], *count_of(0), kept[1]);
+        assert_true(kept[0] <= kept[1] && kept[1] > *count_of(0) * 2 / 3);
+        if (more[way % 3] == 0.0) assert_true(kept[0] == kept[1]);
+        if (more[way % 3] < 0.5) assert_true(kept[0] > *count_of(0) * 2 / 3);
+        if (more[way % 3] > 1.0) assert_true(along ? kept[0] > *count_of(0) / 4 : kept[0] < *count_of(0) / 5);
+    }
+    print_compared(2000, 300);
+}
+
+/** Level 0 of camera 1 shows the wall elsewhere than its other levels do: followed up to 1.5 px from where those say, and no farther. */
+static void places_too_far_to_settle(void **state)
+{
+    (void)state;
+    shake(21);
+    if (!fits(321, 241, 0) || VFRONT_SCALES < 2) skip();
+    for (int32_t twelfths = -30; twelfths <= 30; twelfths += 4) {
+        const double off = twelfths / 12.0;
+        uint32_t there = 0, coarse = 0, good = 0;
+        set_up_axis(0, 10.0, 14.0);
+        draw(0, 0.0);
+        draw(1, 0.0);
+        vf_scale_host(&step);
+        points_on_wall(POINTS, vf_min(3, step.geometry.scales), 0, 1.0);
+        for (int k = 0; k < WAVES; k++) wall.at[k][2] -= wall.at[k][0] * off * wall.distance / 300.0; /* to the right */
+        draw(1, 0.0);
+        run_and_compare("too far");
+        for (uint32_t i = 0; i < *count_of(0); i++) coarse += points(0)[i].level > 0; /* the others are of level 0 all along */
+        for (uint32_t n = 0; n < memory.stereo.count; n++) {
+            const vfront_depth_t *d = &memory.stereo.depth[n];
+            if (points(0)[d->keypoint].level == 0) continue;
+            there++;
+            good += fabs(truth[d->keypoint][0] + off - (double)d->x_px) < 0.2;
+        }
+        if (fabs(off) < 1.2) REQUIRE(good > coarse * 0.9, "off by %g: %u of %u", off, good, coarse);
+        if (fabs(off) > 1.8) REQUIRE(there < coarse * 0.05, "off by %g: %u of %u", off, there, coarse);
+    }
+    print_compared(1000, 500);
+}
+
+/** Partners a level coarser are found when the tuning allows that, and then as well as others. */
+static void partners_of_other_levels(void **state)
+{
+    (void)state;
+    shake(22);
+    if (!fits(321, 241, 0) || VFRONT_SCALES < 3) skip();
+    for (int32_t levels = 0; levels < 3; levels++) {
+        struct place_figures f;
+        uint32_t partners = 0;
+        memset(&f, 0, sizeof f);
+        set_up_axis(1, 12.0, 6.0);
+        draw(0, 1.0);
+        draw(1, 1.0);
+        vf_scale_host(&step);
+        points_on_wall(POINTS, 3, 1, 1.0);
+        step.tuning.stereo_levels = levels;
+        run_and_compare("levels");
+        for (uint32_t i = 0; i < *count_of(0); i++) partners += memory.stereo.found[i] != UINT32_MAX;
+        for (uint32_t i = 0; i < memory.stereo.count; i++) note_place(&f, &memory.stereo.depth[i]);
+        assert_int_equal(partners, levels ? *count_of(0) : *count_of(0) / 3);
+        assert_true(memory.stereo.count > partners * 0.9 && sqrt(f.square / f.depths) < 0.05 && f.gross == 0);
     }
 }
 
@@ -839,7 +1249,7 @@ static void brightness_does_not_matter(void **state)
     const struct vf_level *l = &step.geometry.level[1][0];
     uint8_t *grey = memory.pyramid.pixels[step.parity][1];
     for (int32_t i = 0; i < l->pitch * l->height; i++) grey[i] = (uint8_t)vf_clamp(grey[i], 0, 200);
-    points_on_wall(POINTS, 1, 1.0);
+    points_on_wall(POINTS, 1, 0, 1.0);
     run_and_check("as it is");
     was = memory.stereo;
     assert_true(was.count > POINTS / 2);
@@ -852,47 +1262,6 @@ static void brightness_does_not_matter(void **state)
 
 /* ---- windows --------------------------------------------------------------------------------------------------------------- */
 
-/** Cost of windows of 11 px in double precision: sum of absolute differences less the means, times 121, in 1/16 grey level. */
-static double cost_of(int32_t u, int32_t v, double x, double y)
-{
-    const struct vf_level *l0 = &step.geometry.level[0][0], *l1 = &step.geometry.level[1][0];
-    const uint8_t *p0 = memory.pyramid.pixels[step.parity][0], *p1 = memory.pyramid.pixels[step.parity][1];
-    double difference[121], mean = 0.0, sum = 0.0;
-    for (int k = 0; k < 121; k++) {
-        const double sx = x + k % 11 - 5, sy = y + k / 11 - 5, fx = sx - floor(sx), fy = sy - floor(sy);
-        const uint8_t *at = p1 + (int32_t)floor(sy) * l1->pitch + (int32_t)floor(sx);
-        const double upper = at[0] * (1 - fx) + at[1] * fx, lower = at[l1->pitch] * (1 - fx) + at[l1->pitch + 1] * fx;
-        difference[k] = p0[(v + k / 11 - 5) * l0->pitch + u + k % 11 - 5] - (upper * (1 - fy) + lower * fy);
-        mean += difference[k] / 121.0;
-    }
-    for (int k = 0; k < 121; k++) sum += fabs(difference[k] - mean);
-    return sum * 121.0 * 16.0;
-}
-
-/** Costs of rectified pairs, whose windows lie on the row of the point: the least of 11 shifts. */
-static void costs_of_windows(void **state)
-{
-    (void)state;
-    shake(8);
-    if (!set_up_rig(RECTIFIED)) skip();
-    build_wall(length(rig.t) * rig.camera[0].fx_px / 12.4, 0.0, 0.0, 5.0);
-    draw(0, 4.0);
-    draw(1, 4.0);
-    step.tuning.stereo_band_px = 8;
-    step.tuning.stereo_cut_percent = 0;
-    points_on_wall(POINTS, 1, 2.0);
-    run_and_check("costs");
-    assert_true(memory.stereo.count > POINTS / 2);
-    for (uint32_t n = 0; n < memory.stereo.count; n++) {
-        const uint32_t i = memory.stereo.depth[n].keypoint, j = memory.stereo.depth[n].partner;
-        double least = INFINITY;
-        for (int shift = -5; shift <= 5; shift++)
-            least = fmin(least, cost_of(points(0)[i].u, points(0)[i].v, known[1][j].x + shift, known[0][i].y));
-        REQUIRE(fabs(least - memory.stereo.cost[i]) < 0.02 * least + 20000.0, "point %u: cost %u, should be %g", i, memory.stereo.cost[i],
-                least);
-    }
-}
-
 /** A point and its partner 8 px to the left, as camera 1 has it; whether there is a depth. */
 static int has_depth_at(int32_t u, int32_t v, int32_t x, int32_t y)
 {
@@ -901,17 +1270,17 @@ static int has_depth_at(int32_t u, int32_t v, int32_t x, int32_t y)
     *bits_of(1) = *bits_of(0);
     *angle_of(0) = *angle_of(1) = 0.0f;
     *count_of(0) = *count_of(1) = 1;
-    run_and_check("border");
+    run();
     assert_int_equal(memory.stereo.found[0], 0);
     return memory.stereo.count == 1;
 }
 
-/** Whether windows of points lie within their pictures, with `more` px to spare: 5 px around the point and one more, 5 more to either side
- *  of the partner. */
+/** Whether windows of points lie within their pictures, with `more` px to spare: 5 px around the point and one more, for its slope
+ *  one more to either side, and 5 more to either side of the partner. */
 static int fits_windows(int32_t u, int32_t v, int32_t x, int32_t y, int32_t more)
 {
     const vfront_camera_t *c0 = &rig.camera[0], *c1 = &rig.camera[1];
-    const int left = u - 5 >= more && u + 6 < c0->width_px - more && v - 5 >= more && v + 6 < c0->height_px - more;
+    const int left = u - 6 >= more && u + 7 < c0->width_px - more && v - 5 >= more && v + 6 < c0->height_px - more;
     return left && x - 10 >= more && x + 11 < c1->width_px - more && y - 5 >= more && y + 6 < c1->height_px - more;
 }
 
@@ -956,7 +1325,7 @@ static void flat_windows(void **state)
     for (int way = 0; way < 3; way++) {
         if (!set_up_rig(RECTIFIED)) skip();
         build_wall(3.0, 0.0, 0.0, 6.0);
-        points_on_wall(POINTS, 1, 1.0);
+        points_on_wall(POINTS, 1, 0, way < 2 ? 1.0 : 0.0); /* beside its row, a partner's line is not quite a row */
         for (int32_t c = 0; c < 2; c++)
             for (int32_t y = 0; y < step.geometry.level[c][0].height; y++)
                 memset(memory.pyramid.pixels[step.parity][c] + y * step.geometry.level[c][0].pitch, way < 2 ? 100 * way : y * 37 % 256,
@@ -979,7 +1348,7 @@ static void partners_far_astray(void **state)
     build_wall(length(rig.t) * rig.camera[0].fx_px / 20.0, 0.0, 0.0, 24.0);
     draw(0, 0.0);
     draw(1, 0.0);
-    points_on_wall(POINTS, 1, 0.0);
+    points_on_wall(POINTS, 1, 0, 0.0);
     for (uint32_t i = 0; i < *count_of(1); i++) put_point(1, i, 0, known[1][i].x + (i % 2 ? 7.0 : -7.0), known[1][i].y, 0);
     run_and_check("astray");
     depths = memory.stereo.count;
@@ -1002,7 +1371,7 @@ static void the_cut(void **state)
         draw(0, 3.0);
         draw(1, 3.0);
         step.tuning.stereo_band_px = 4;
-        points_on_wall(POINTS, 1, 1.0);
+        points_on_wall(POINTS, 1, 0, 1.0);
         const int32_t pitch = step.geometry.level[1][0].pitch;
         for (uint32_t i = 0; i < *count_of(0); i += 8) { /* something else there */
             uint8_t *at = memory.pyramid.pixels[step.parity][1] + (int32_t)truth[i][1] * pitch + (int32_t)truth[i][0];
@@ -1066,7 +1435,7 @@ static void check_wall_depths(const char *name, const vfront_result_t *r)
     }
     print_message("         %-10s %u key points, %u depths, %u good, %.2f sigma rms\n", name, r->keypoints_count[0], r->depths_count, good,
                   sqrt(square / good));
-    assert_true(r->depths_count > r->keypoints_count[0] / 20 && good > 0.95 * r->depths_count);
+    assert_true(r->depths_count > r->keypoints_count[0] / 20 && good > 0.98 * r->depths_count && sqrt(square / good) < 0.6);
 }
 
 /** Key points found, described and matched by the whole front end: rigs side by side, with noise in the pictures. */
@@ -1207,8 +1576,7 @@ static void most_points(void **state)
             angle_of(c)[i] = 0.0f;
         }
     *count_of(0) = *count_of(1) = VFRONT_KEYPOINTS;
-    memset(memory.stereo.back, 0xff, sizeof memory.stereo.back);
-    vf_stereo_host(&step);
+    run();
     uint32_t looked = 0;
     for (uint32_t j = 0; j < VFRONT_KEYPOINTS; j++) looked += memory.stereo.back[j] != UINT32_MAX;
     assert_true(looked > VFRONT_KEYPOINTS / 2 && memory.stereo.count <= VFRONT_KEYPOINTS);
@@ -1226,10 +1594,13 @@ int main(void)
         cmocka_unit_test(nothing_to_do),
         cmocka_unit_test(known_depths),
         cmocka_unit_test(depths_by_hand),
+        cmocka_unit_test(disparity_bounds),
         cmocka_unit_test(places_on_walls),
         cmocka_unit_test(places_of_rectified_pairs),
+        cmocka_unit_test(halves_that_disagree),
+        cmocka_unit_test(places_too_far_to_settle),
+        cmocka_unit_test(partners_of_other_levels),
         cmocka_unit_test(brightness_does_not_matter),
-        cmocka_unit_test(costs_of_windows),
         cmocka_unit_test(windows_at_the_border),
         cmocka_unit_test(flat_windows),
         cmocka_unit_test(partners_far_astray),
