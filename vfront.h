@@ -438,16 +438,23 @@ typedef enum vfront_port {
     VFRONT_PORT_HOST = 2  /**< The processor that calls, one thread. */
 } vfront_port_t;
 
+/** What the memory of the host port is made of [bytes]: for a camera, but for its lists; for its grids; for a key point of a camera; for a
+ *  key point's partners. */
+#define VFRONT_CAMERA_BYTES                                                                                                         \
+    (2u * VFRONT_PYRAMID_BYTES + 3u * VFRONT_PICTURE_BYTES + 2u * VFRONT_INPUT_BYTES + (unsigned)VFRONT_SCALES_BYTES +              \
+     VFRONT_DESCRIPTORS * ((unsigned)VFRONT_SCALES_BYTES + VFRONT_PICTURE_BYTES) + VFRONT_RECTIFY * (2u * VFRONT_PICTURE_BYTES) +   \
+     VFRONT_RECTIFY * 8u * (VFRONT_WIDTH / 4u + 2u) * (VFRONT_HEIGHT / 4u + 2u) +                                                   \
+     16u * (VFRONT_WIDTH / 8u + 6u) * (VFRONT_HEIGHT / 8u + 6u) + 16u * (VFRONT_WIDTH / 64u) * (VFRONT_HEIGHT / 64u + 1u))
+#define VFRONT_GRID_BYTES (8u * VFRONT_SCALES * VFRONT_CULL_CELLS + VFRONT_SCALES * VFRONT_CULL_CELLS / 8u + 8u * VFRONT_CELLS)
+#define VFRONT_POINT_BYTES (72u + VFRONT_DESCRIPTORS * 72u)
+#define VFRONT_PARTNER_BYTES (VFRONT_STEREO * 60u + VFRONT_MATCHES * 44u)
+
 /** Bytes of vfront_t: the control block, and the memory of the host port. Checked against the real layout at compile time. */
-#define VFRONT_BLOCK_BYTES                                                                                                  \
-    (65536u + (unsigned)VFRONT_HOST *                                                                                       \
-                  (VFRONT_CAMERAS * (2u * VFRONT_PYRAMID_BYTES + 2u * VFRONT_PICTURE_BYTES + 2u * VFRONT_INPUT_BYTES +      \
-                                     VFRONT_PICTURE_BYTES + (unsigned)VFRONT_SCALES_BYTES +                                 \
-                                     VFRONT_DESCRIPTORS * ((unsigned)VFRONT_SCALES_BYTES + VFRONT_PICTURE_BYTES) +          \
-                                     VFRONT_RECTIFY * (3u * VFRONT_PICTURE_BYTES) + VFRONT_PICTURE_BYTES / 2u +            \
-                                     (9u * VFRONT_SCALES) * VFRONT_CULL_CELLS + 16u * VFRONT_CELLS +             \
-                                     (400u + VFRONT_KEYPOINTS / 16u) * VFRONT_KEYPOINTS) +                                                              \
-                   VFRONT_TRACKS * (1640u + 512u) + 3u * (unsigned)sizeof(vfront_result_t) + 65536u))
+#define VFRONT_BLOCK_BYTES                                                                                                          \
+    (16384u + (unsigned)VFRONT_HOST *                                                                                               \
+                  (VFRONT_CAMERAS * (VFRONT_CAMERA_BYTES + VFRONT_GRID_BYTES + VFRONT_POINT_BYTES * VFRONT_KEYPOINTS) +             \
+                   VFRONT_PARTNER_BYTES * VFRONT_KEYPOINTS + 8u * VFRONT_CELLS + 1780u * VFRONT_TRACKS +                            \
+                   3u * (unsigned)sizeof(vfront_result_t) + 8192u))
 
 /** A front end. Zero it (static storage does) before vfront_init(). Its content is the library's. */
 typedef struct vfront {

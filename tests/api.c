@@ -969,6 +969,73 @@ static void any_time_after_reset(void **state)
     assert_true(result->health.dt_ns == UINT64_MAX && result->health.gap == 1);
 }
 
+/* ---- times of pictures ----------------------------------------------------------------------------------------------------- */
+
+/** A frame one of whose pictures is `off_ns` from its time: refused when that is more than `most_ns`, and then never seen. */
+static void picture_at(int camera, int64_t off_ns, int64_t most_ns)
+{
+    const vfront_result_t *other;
+    static uint64_t number; /* rises, so that times do */
+    vfront_frame_t f = pair_frame(++number);
+    char detail[64];
+    assert_int_equal(vfront_step(&pair_twin, &f, &other), VFRONT_OK); /* without a picture's time */
+    f.picture[camera].t_ns = f.t_ns + (uint64_t)off_ns;
+    if (off_ns < -most_ns || off_ns > most_ns) {
+        snprintf(detail, sizeof detail, "%s than the frame by over frame_skew_us: frame.picture[%d]", off_ns < 0 ? "older" : "newer", camera);
+        pair_refused(vfront_submit(&pair_vf, &f), VFRONT_E_TIME, detail);
+        result = other;
+        pair_refused(vfront_step(&pair_vf, &f, &result), VFRONT_E_TIME, detail);
+        assert_null(result);
+        f.picture[camera].t_ns = 0;
+    }
+    assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
+    assert_true(vfront_digest(result) == vfront_digest(other));
+}
+
+/** A picture may be of another time than its frame by frame_skew_us, exactly. */
+static void picture_times(void **state)
+{
+    (void)state;
+    static const int32_t skew_us[] = {2000, 0, 1, 1000000}; /* the standard value first */
+    const vfront_rig_t rig = pair_cameras();
+    for (size_t i = 0; i < sizeof skew_us / sizeof *skew_us; i++) {
+        const int64_t most_ns = (int64_t)skew_us[i] * 1000;
+        const int64_t off_ns[] = {0, most_ns, -most_ns, most_ns + 1, -most_ns - 1, 1, -1, 999000000, -999000000, 1000000001, -1000000001};
+        vfront_tuning_t t;
+        vfront_tuning_default(&t);
+        t.frame_skew_us = skew_us[i];
+        pair_start_with(&rig, i ? &t : NULL);
+        for (int c = 0; c < VFRONT_CAMERAS; c++)
+            for (size_t k = 0; k < sizeof off_ns / sizeof *off_ns; k++) picture_at(c, off_ns[k], most_ns);
+        assert_true(result->frame == VFRONT_CAMERAS * (sizeof off_ns / sizeof *off_ns) - 1); /* none that was refused counts */
+        pair_end(NULL);
+    }
+}
+
+/** At both ends of time differences are what they are; a camera that is not there has no time. */
+static void picture_times_far_off(void **state)
+{
+    (void)state;
+    vfront_frame_t f = pair_frame(0);
+    f.t_ns = 5;
+    f.picture[0].t_ns = UINT64_MAX;
+    pair_refused(vfront_step(&pair_vf, &f, &result), VFRONT_E_TIME, "newer than the frame by over frame_skew_us: frame.picture[0]");
+    f.picture[0].t_ns = 1;
+    assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
+    assert_true(result->frame == 0);
+    f.t_ns = UINT64_MAX;
+    pair_refused(vfront_step(&pair_vf, &f, &result), VFRONT_E_TIME, "older than the frame by over frame_skew_us: frame.picture[0]");
+    f.picture[0].t_ns = UINT64_MAX - 2000000;
+    assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
+    vfront_rig_t rig = pair_cameras();
+    rig.cameras = 1;
+    vfront_shutdown(&pair_vf);
+    assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_OK);
+    f = pair_frame(1);
+    f.picture[VFRONT_CAMERAS - 1].t_ns = 1;
+    assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
+}
+
 /* ---- key points ------------------------------------------------------------------------------------------------------------ */
 
 static uint8_t drawn[2][VFRONT_WIDTH * VFRONT_HEIGHT];
@@ -1315,6 +1382,209 @@ static void not_tracked(void **state)
     }
 }
 
+/* ---- partners: depths and matches ------------------------------------------------------------------------------------------ */
+
+#if VFRONT_STEREO && VFRONT_MATCHES
+/** A step with the pictures of a pair. With a rig the front end starts anew. */
+static void shoot(const vfront_rig_t *rig, const vfront_tuning_t *t, int number, vfront_result_t *r)
+{
+    const uint8_t *const grey[] = {pair_grey[number], pair_right[number]};
+    pair_shot(rig, t, grey, r);
+}
+
+/** As many frames of a pair, one after the other. */
+static void shoot_all(const vfront_rig_t *rig, const vfront_tuning_t *t, vfront_result_t *r, int frames)
+{
+    for (int i = 0; i < frames; i++) shoot(i ? NULL : rig, t, i, &r[i]);
+}
+
+/** Most depths are right: the disparity is that of a pinhole, but for what the lenses bend. */
+static void depths_right(const vfront_result_t *r, double disparity_px)
+{
+    const double want_m = 160 * SCENE_BASELINE_M / disparity_px;
+    uint32_t right = 0;
+    for (uint32_t i = 0; i < r->depths_count; i++) {
+        const vfront_depth_t *d = &r->depths[i];
+        right += fabs(d->depth_m - want_m) < 0.15 * want_m && fabs(r->keypoints[0][d->keypoint].x_px - d->x_px - disparity_px) < 0.5;
+        assert_true(d->sigma_m > 0 && d->sigma_m < d->depth_m);
+    }
+    if (r->depths_count < 15 || right * 10 < r->depths_count * 9) fail_msg("of %u depths %u are right", r->depths_count, right);
+}
+
+/** Most matches are right: the picture moves by so many pixels a frame. */
+static void matches_right(const vfront_result_t *before, const vfront_result_t *r, double x_px, double y_px)
+{
+    uint32_t right = 0;
+    for (uint32_t i = 0; i < r->matches_count; i++) {
+        assert_true(r->matches[i].before < before->keypoints_count[0]);
+        const vfront_keypoint_t *now = &r->keypoints[0][r->matches[i].keypoint], *then = &before->keypoints[0][r->matches[i].before];
+        const double within = 1.2 * pow((double)VFRONT_SCALE_NUM / VFRONT_SCALE_DEN, now->level > then->level ? now->level : then->level);
+        right += fabs(now->x_px - then->x_px - x_px) < within && fabs(now->y_px - then->y_px - y_px) < within;
+    }
+    if (r->matches_count < 15 || right * 5 < r->matches_count * 4) fail_msg("of %u matches %u are right", r->matches_count, right);
+}
+#define STEP_X_PX (pair_scene.step_x_q4 / 16.0)
+#define STEP_Y_PX (pair_scene.step_y_q4 / 16.0)
+
+/** Depths in every frame, matches from the second on, and after a reset likewise. */
+static void partners(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = pair_cameras();
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 4; i++) {
+            shoot(round || i ? NULL : &rig, NULL, i, &shot[i]);
+            depths_right(&shot[i], DISPARITY_PX);
+            if (i) matches_right(&shot[i - 1], &shot[i], STEP_X_PX, STEP_Y_PX);
+            assert_true(i || shot[i].matches_count == 0);
+        }
+        assert_int_equal(vfront_reset(&pair_vf), VFRONT_OK);
+    }
+}
+
+/** What of a rig must be known for depths. Matches and all else need none of it. */
+static void partners_of_rigs(void **state)
+{
+    (void)state;
+    enum { LEFT_OPEN, RIGHT_OPEN, BOTH_OPEN, ONE_PLACE, TURNED_ONLY, ALONE, WAYS };
+    for (int way = 0; way < WAYS; way++) {
+        vfront_rig_t rig = pair_cameras();
+        if (way == LEFT_OPEN || way == BOTH_OPEN) rig.camera[0].fx_px = rig.camera[0].fy_px = 0;
+        if (way == RIGHT_OPEN || way == BOTH_OPEN) rig.camera[1].fx_px = rig.camera[1].fy_px = 0;
+        if (way == ONE_PLACE || way == TURNED_ONLY) rig.camera[1].t_cam_imu_m[0] = 0;
+        if (way == TURNED_ONLY) rig.camera[1].R_cam_imu[1] = -1, rig.camera[1].R_cam_imu[3] = rig.camera[1].R_cam_imu[8] = 1;
+        if (way == ALONE) rig.cameras = 1;
+        shoot_all(&rig, NULL, shot, 3);
+        for (int i = 0; i < 3; i++) {
+            assert_int_equal(shot[i].depths_count, 0);
+            if (i) matches_right(&shot[i - 1], &shot[i], STEP_X_PX, STEP_Y_PX);
+        }
+        assert_int_equal(shot[0].matches_count, 0);
+    }
+}
+
+/** What the tuning turns off is off, and nothing else is. */
+static void partners_off(void **state)
+{
+    (void)state;
+    enum { NO_STEREO, NO_MATCH, NO_DESCRIBE, NO_POINTS, WAYS };
+    static const int has_depths[WAYS] = {0, 1, 0, 0}, has_matches[WAYS] = {1, 0, 0, 0};
+    const vfront_rig_t rig = pair_cameras();
+    for (int way = 0; way < WAYS; way++)
+        for (int rectify = 0; rectify < 2; rectify++) {
+            vfront_tuning_t t;
+            vfront_tuning_default(&t);
+            t.rectify = rectify;
+            shoot_all(&rig, &t, shot, 3);
+            if (way == NO_STEREO) t.stereo = 0;
+            if (way == NO_MATCH) t.match = 0;
+            if (way == NO_DESCRIBE) t.describe = 0;
+            if (way == NO_POINTS) t.select_points = 0;
+            shoot_all(&rig, &t, shot + 3, 3);
+            for (int i = 0; i < 3; i++) {
+                vfront_result_t *with = &shot[i], *without = &shot[i + 3];
+                assert_true(with->depths_count > 0 && (i == 0 || with->matches_count > 0));
+                if (!has_depths[way]) assert_int_equal(without->depths_count, 0), with->depths_count = 0;
+                if (!has_matches[way]) assert_int_equal(without->matches_count, 0), with->matches_count = 0;
+                pair_same_partners(with, without);
+                if (way <= NO_MATCH) assert_true(vfront_digest(with) == vfront_digest(without));
+            }
+        }
+}
+
+/** Cameras of two sizes see each other's points where both look. The smaller one's picture is part of the other's. */
+static void partners_of_two_sizes(void **state)
+{
+    (void)state;
+    static const struct scene narrow = {131, 97, 0, 0, 0};
+    for (int swapped = 0; swapped < 2; swapped++)
+        for (int rectify = 0; rectify < 2; rectify++) {
+            vfront_rig_t rig = scene_pair(&pair_scene, &narrow);
+            vfront_tuning_t t;
+            vfront_tuning_default(&t);
+            t.rectify = rectify;
+            if (swapped) { /* the small one on the left */
+                rig.camera[0].width_px = narrow.width_px;
+                rig.camera[0].height_px = narrow.height_px;
+                rig.camera[1].width_px = pair_scene.width_px;
+                rig.camera[1].height_px = pair_scene.height_px;
+            }
+            for (int i = 0; i < 3; i++) {
+                const uint8_t *const grey[] = {drawn[0], drawn[1]};
+                for (int c = 0; c < 2; c++)
+                    for (int32_t y = 0; y < rig.camera[c].height_px; y++)
+                        memcpy(drawn[c] + y * rig.camera[c].width_px, (c ? pair_right : pair_grey)[i] + y * pair_scene.width_px,
+                               (size_t)rig.camera[c].width_px);
+                pair_shot(i ? NULL : &rig, &t, grey, &shot[i]);
+                assert_true(shot[i].depths_count >= 10);
+                if (!rectify) depths_right(&shot[i], DISPARITY_PX);
+                if (i) matches_right(&shot[i - 1], &shot[i], STEP_X_PX, STEP_Y_PX);
+            }
+        }
+}
+
+/** Where there is nothing to see there are no partners: not in the other camera's blank picture, nor before or after one. */
+static void partners_in_the_dark(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = pair_cameras();
+    enum { SIGHT, DARK, LEFT_DARK, RIGHT_DARK };
+    static const int frame[] = {DARK, DARK, SIGHT, SIGHT, RIGHT_DARK, SIGHT, LEFT_DARK, SIGHT, SIGHT, DARK, SIGHT, SIGHT};
+    memset(drawn[0], 0, sizeof drawn[0]);
+    for (int i = 0; i < (int)(sizeof frame / sizeof *frame); i++) {
+        const int left = frame[i] == SIGHT || frame[i] == RIGHT_DARK, right = frame[i] == SIGHT || frame[i] == LEFT_DARK;
+        const int before = i && (frame[i - 1] == SIGHT || frame[i - 1] == RIGHT_DARK);
+        const uint8_t *const grey[] = {left ? pair_grey[i % 2] : drawn[0], right ? pair_right[i % 2] : drawn[0]};
+        pair_shot(i ? NULL : &rig, NULL, grey, &shot[0]);
+        assert_int_equal(shot[0].depths_count > 0, left && right);
+        assert_int_equal(shot[0].matches_count > 0, left && before);
+    }
+}
+
+/** A frame that lacks the second camera's picture is refused, and the next one's partners are as if it had never been. */
+static void picture_missing(void **state)
+{
+    (void)state;
+    vfront_frame_t f;
+    shot[0] = *pair_step();
+    for (int i = 1; i < 4; i++) {
+        f = pair_frame((uint64_t)i + 3); /* other pictures, of which nothing may stay */
+        f.t_ns = shot[0].t_ns + 1;
+        f.picture[VFRONT_CAMERAS - 1].data = NULL;
+        pair_refused(vfront_step(&pair_vf, &f, &result), VFRONT_E_NULL, "frame.picture[1].data");
+        shot[1] = *pair_step();
+        depths_right(&shot[1], DISPARITY_PX);
+        matches_right(&shot[0], &shot[1], STEP_X_PX, STEP_Y_PX);
+        shot[0] = shot[1];
+    }
+}
+
+/** Rectified, partners lie in one row, and depth follows from disparity as the interface says that it does. */
+static void partners_rectified(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = pair_cameras();
+    vfront_tuning_t t;
+    vfront_info_t is;
+    vfront_tuning_default(&t);
+    t.rectify = 1;
+    for (int i = 0; i < 3; i++) {
+        uint32_t right = 0;
+        shoot(i ? NULL : &rig, &t, i, &shot[i]);
+        assert_int_equal(vfront_info(&pair_vf, &is), VFRONT_OK);
+        for (uint32_t k = 0; k < shot[i].depths_count; k++) {
+            const vfront_depth_t *d = &shot[i].depths[k];
+            const vfront_keypoint_t *p = &shot[i].keypoints[0][d->keypoint];
+            const double want_m = is.seen[0].fx_px * SCENE_BASELINE_M / ((double)p->x_px - (double)d->x_px);
+            right += fabs((double)d->y_px - (double)p->y_px) < 0.01 && fabs(d->depth_m - want_m) < 1e-3 * want_m;
+        }
+        assert_true(shot[i].depths_count >= 15);
+        assert_int_equal(right, shot[i].depths_count);
+        if (i) matches_right(&shot[i - 1], &shot[i], STEP_X_PX, STEP_Y_PX);
+    }
+}
+#endif
+
 /* ---- names ----------------------------------------------------------------------------------------------------------------- */
 
 static void names(void **state)
@@ -1365,6 +1635,84 @@ static void info(void **state)
     assert_true((i.pinned_bytes > 0) == (pair_port == VFRONT_PORT_CUDA));
 }
 
+/** Of a plain rig: it is seen as it is. */
+static void info_plain(void **state)
+{
+    (void)state;
+    static const uint8_t dark[VFRONT_WIDTH * VFRONT_HEIGHT];
+    vfront_info_t i;
+    vfront_rig_t rig = pair_cameras();
+    rig.camera[0].mask = dark;
+    rig.camera[0].mask_pitch_bytes = 160;
+    rig.camera[VFRONT_CAMERAS - 1].width_px = 131;
+    assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_OK);
+    assert_int_equal(vfront_info(&pair_vf, &i), VFRONT_OK);
+    assert_int_equal(i.rectified, 0);
+    rig.camera[0].mask = NULL;
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        const int32_t all[4] = {0, 0, rig.camera[c].width_px, rig.camera[c].height_px};
+        assert_memory_equal(&i.seen[c], &rig.camera[c], sizeof rig.camera[c]);
+        assert_memory_equal(i.valid_px[c], all, sizeof all);
+        assert_int_equal(i.blind_px[c], 0);
+    }
+}
+
+/** A lens that holds for a disc of the picture is blind outside of it, and nothing is found there. */
+static void info_blind(void **state)
+{
+    (void)state;
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        vfront_rig_t rig = good_rig();
+        vfront_info_t i;
+        rig.camera[c].fx_px = rig.camera[c].fy_px = 160;
+        rig.camera[c].distortion[0] = -3; /* turns at r = 1/3, which is seen at 2/9: 35.6 px */
+        const uint8_t *const grey[] = {pair_grey[0], pair_grey[0]};
+        pair_shot(&rig, NULL, grey, &shot[0]);
+        assert_int_equal(vfront_info(&pair_vf, &i), VFRONT_OK);
+        const double seen = 160 * 120 - (double)i.blind_px[c], disc = 3.14159 * 35.56 * 35.56, least = 3.14159 * 12.9 * 12.9;
+        if (!(seen < disc && seen > least)) fail_msg("%g px are seen of %g", seen, disc); /* less, by up to two places of the grid of bearings along both axes */
+        assert_int_equal(i.blind_px[1 - c], 0);
+        assert_true(shot[0].keypoints_count[c] > 0 && shot[0].keypoints_count[1 - c] > shot[0].keypoints_count[c]);
+        for (uint32_t k = 0; k < shot[0].keypoints_count[c]; k++)
+            assert_true(hypot((double)shot[0].keypoints[c][k].x_px - 80, (double)shot[0].keypoints[c][k].y_px - 60) < 36);
+    }
+}
+
+#if VFRONT_RECTIFY
+/** Of a rectified rig: two pinholes side by side, as far apart as the cameras are. */
+static void info_rectified(void **state)
+{
+    (void)state;
+    static const struct scene narrow = {131, 97, 0, 0, 0};
+    const vfront_rig_t rig = scene_pair(&pair_scene, &narrow);
+    vfront_tuning_t t;
+    vfront_info_t i;
+    vfront_tuning_default(&t);
+    t.rectify = 1;
+    for (t.rectify_focal_percent = 60; t.rectify_focal_percent <= 160; t.rectify_focal_percent += 20) {
+        assert_int_equal(vfront_init(&pair_vf, &rig, &t, pair_port), VFRONT_OK);
+        assert_int_equal(vfront_info(&pair_vf, &i), VFRONT_OK);
+        assert_int_equal(i.rectified, 1);
+        for (int c = 0; c < 2; c++) {
+            const vfront_camera_t *s = &i.seen[c];
+            const int32_t *v = i.valid_px[c];
+            assert_true(s->width_px == 160 && s->height_px == 120 && s->lens == VFRONT_LENS_RADTAN && !s->mask);
+            assert_true(fabs(s->fx_px - 1.6 * t.rectify_focal_percent) < 1e-9 && s->fy_px == s->fx_px);
+            for (int k = 0; k < 8; k++) assert_true(s->distortion[k] == 0);
+            assert_true(v[0] >= 0 && v[1] >= 0 && v[0] + v[2] <= 160 && v[1] + v[3] <= 120);
+            assert_true(v[0] <= 80 && v[1] <= 60 && v[0] + v[2] > 80 && v[1] + v[3] > 60);
+            assert_int_equal(i.blind_px[c], 0); /* a pinhole sees all; what the camera does not see is masked */
+        }
+        assert_memory_equal(i.seen[0].R_cam_imu, i.seen[1].R_cam_imu, sizeof i.seen[0].R_cam_imu);
+        assert_true(i.seen[0].cx_px == i.seen[1].cx_px && i.seen[0].cy_px == i.seen[1].cy_px);
+        assert_true(fabs(i.seen[0].t_cam_imu_m[0] - i.seen[1].t_cam_imu_m[0] - SCENE_BASELINE_M) < 1e-12);
+        for (int k = 1; k < 3; k++) assert_true(fabs(i.seen[0].t_cam_imu_m[k] - i.seen[1].t_cam_imu_m[k]) < 1e-12);
+        assert_true(i.valid_px[1][2] * i.valid_px[1][3] < i.valid_px[0][2] * i.valid_px[0][3] || t.rectify_focal_percent > 120);
+        vfront_shutdown(&pair_vf);
+    }
+}
+#endif
+
 #define PAIR(test) cmocka_unit_test_setup_teardown(test, pair_start, pair_end)
 #define LONE(test) cmocka_unit_test_teardown(test, pair_end)
 
@@ -1384,6 +1732,14 @@ int main(void)
         PAIR(no_time),          PAIR(null_arguments), PAIR(no_such_camera),      PAIR(bad_frames),
         PAIR(bad_first_frame),  LONE(prior_uncalibrated), PAIR(detail_is_of_the_last_call), PAIR(gap),
         PAIR(any_time_after_reset), LONE(names),      PAIR(info),
+        LONE(picture_times),    PAIR(picture_times_far_off), LONE(info_plain),   LONE(info_blind),
+#if VFRONT_STEREO && VFRONT_MATCHES
+        LONE(partners),         LONE(partners_of_rigs), LONE(partners_off),      LONE(partners_of_two_sizes),
+        LONE(partners_in_the_dark), PAIR(picture_missing), LONE(partners_rectified),
+#endif
+#if VFRONT_RECTIFY
+        LONE(info_rectified),
+#endif
     };
     return pair_run("api", tests, sizeof tests / sizeof *tests);
 }

@@ -18,7 +18,9 @@ struct flight {
     const char *tuning; /* "name=value name=value" */
     unsigned with;
 };
-enum { STATIC_MASK = 1, FRAME_MASK = 2, TURN = 4, LIGHT = 8, BLANK = 16 }; /* what comes with the pictures */
+/* What comes with the pictures; and cameras that are calibrated as a pair, the second one of a smaller size and turned, or fisheyes. */
+enum { STATIC_MASK = 1, FRAME_MASK = 2, TURN = 4, LIGHT = 8, BLANK = 16, PAIR = 32, UNLIKE = 64, FISHEYE = 128 };
+#define DISPARITY_Q4 150
 
 static const struct flight flights[] = {
     {"plain", {320, 240, 1, 24, 7}, 1, VFRONT_GREY8, "", 0},
@@ -40,10 +42,18 @@ static const struct flight flights[] = {
     {"corners", {480, 360, 17, 9, 40}, 2, VFRONT_GREY8, "describe=0 select_points=400 detect_score=2 detect_threshold_low=0", STATIC_MASK},
     {"dense", {320, 240, 14, 25, -25}, 1, VFRONT_GREY8,
      "cell_width_px=7 cell_height_px=9 track_target=256 track_distance_px=6 track_refill_percent=80 detect_levels=5", 0},
+    {"pair", {480, 360, 18, 24, 7}, 2, VFRONT_GREY8, "", PAIR},
+    {"unlike", {640, 400, 19, -28, 13}, 2, VFRONT_YUYV, "stereo_levels=1 match_levels=2 stereo_cut_percent=0", PAIR | UNLIKE | STATIC_MASK | TURN},
+    {"rectified", {480, 360, 20, 24, -9}, 2, VFRONT_GREY8, "rectify=1", PAIR | FRAME_MASK},
+    {"aligned", {640, 400, 21, -40, 6}, 2, VFRONT_GREY12, "rectify=1 rectify_focal_percent=130 stereo_apart_mpx=0 describe_margin_px=5",
+     PAIR | UNLIKE | STATIC_MASK | TURN},
+    {"fisheye", {480, 480, 22, 17, 17}, 2, VFRONT_GREY8, "stereo_disparity_px=20 match_ratio_percent=100", PAIR | FISHEYE | LIGHT},
+    {"flat", {480, 480, 23, 17, 17}, 2, VFRONT_GREY8, "rectify=1 rectify_focal_percent=60", PAIR | FISHEYE | BLANK},
+    {"unguided", {480, 360, 24, 90, 50}, 2, VFRONT_GREY8, "match_guided=0 match_distance=80 match_turn_deg=10", PAIR | LIGHT},
 };
 
 static vfront_t vf;
-static uint8_t grey[VFRONT_PICTURE_BYTES], packed[VFRONT_INPUT_BYTES];
+static uint8_t grey[VFRONT_PICTURE_BYTES], packed[VFRONT_CAMERAS][VFRONT_INPUT_BYTES];
 
 static uint8_t mask[2][VFRONT_PICTURE_BYTES];
 static double R_cur_prev[9];
@@ -68,20 +78,60 @@ static void change_light(const struct flight *f, int i)
     }
 }
 
-/** What comes with a frame beside its pictures: a mask, and a turn to the right by 1/128 rad, 25 px at a focal length of 3200 px.
- *  Its cosine and sine are rational, so that it needs no libm. */
-static void add(const struct flight *f, int i, vfront_frame_t *frame)
+/** A turn to the right by 1/128 rad, 25 px at a focal length of 3200 px. Its cosine and sine are rational, so that it needs no libm. */
+static void turn(double out[9])
 {
     const double t = 1.0 / 256.0, c = (1.0 - t * t) / (1.0 + t * t), s = 2.0 * t / (1.0 + t * t);
     const double R[9] = {c, 0, -s, 0, 1, 0, s, 0, c};
-    memcpy(R_cur_prev, R, sizeof R);
+    memcpy(out, R, sizeof R);
+}
+
+/** What comes with a frame beside its pictures: a mask and a turn. */
+static void add(const struct flight *f, int i, vfront_frame_t *frame)
+{
+    turn(R_cur_prev);
     if (f->with & TURN) frame->R_cur_prev = R_cur_prev;
     for (int k = 0; k < f->cameras && f->with & FRAME_MASK && i % 2; k++) {
-        frame->picture[k].mask = mask[1];
-        frame->picture[k].mask_width_px = f->scene.width_px;
-        frame->picture[k].mask_height_px = f->scene.height_px;
-        frame->picture[k].mask_pitch_bytes = (uint32_t)f->scene.width_px;
+        vfront_picture_t *p = &frame->picture[k];
+        p->mask = mask[1];
+        p->mask_width_px = p->width_px;
+        p->mask_height_px = p->height_px;
+        p->mask_pitch_bytes = (uint32_t)f->scene.width_px;
     }
+}
+
+static vfront_rig_t rig_of(const struct flight *f)
+{
+    static const double fisheye[4] = {-0.02, 0.004, 0.001, -0.0005};
+    const struct scene small = {f->scene.width_px * 3 / 4, f->scene.height_px * 4 / 5, 0, 0, 0};
+    vfront_rig_t rig = f->with & PAIR ? scene_pair(&f->scene, f->with & UNLIKE ? &small : &f->scene) : scene_rig(&f->scene, f->cameras);
+    if (f->with & UNLIKE) turn(rig.camera[VFRONT_CAMERAS - 1].R_cam_imu);
+    for (int c = 0; c < f->cameras; c++) {
+        vfront_camera_t *camera = &rig.camera[c];
+        if (f->with & FISHEYE) {
+            camera->lens = VFRONT_LENS_EQUIDISTANT;
+            camera->fx_px = camera->fy_px = 0.4 * f->scene.width_px;
+            memset(camera->distortion, 0, sizeof camera->distortion);
+            memcpy(camera->distortion, fisheye, sizeof fisheye);
+        }
+        if (f->with & STATIC_MASK) {
+            camera->mask = mask[0];
+            camera->mask_pitch_bytes = (uint32_t)f->scene.width_px;
+        }
+    }
+    return rig;
+}
+
+/** The picture of a camera: of a pair, its own; else all have the same. */
+static vfront_picture_t picture_of(const struct flight *f, const vfront_rig_t *rig, int i, int c)
+{
+    const vfront_camera_t *camera = &rig->camera[c];
+    const uint32_t pitch = (uint32_t)camera->width_px * scene_pixel_bytes(f->format);
+    scene_draw_right(&f->scene, i, c && f->with & PAIR ? DISPARITY_Q4 : 0, grey, (uint32_t)f->scene.width_px);
+    change_light(f, i);
+    scene_pack(packed[c], pitch, grey, (uint32_t)f->scene.width_px, camera->width_px, camera->height_px, f->format);
+    return (vfront_picture_t){.data = packed[c], .width_px = camera->width_px, .height_px = camera->height_px, .pitch_bytes = pitch,
+                              .format = f->format};
 }
 
 static void tune(vfront_tuning_t *t, const char *text)
@@ -96,31 +146,20 @@ static void tune(vfront_tuning_t *t, const char *text)
 static void fly(const struct flight *f, vfront_port_t port, char (*line)[80], int *lines)
 {
     vfront_tuning_t t;
-    vfront_rig_t rig = scene_rig(&f->scene, f->cameras);
+    const vfront_rig_t rig = rig_of(f);
     tune(&t, f->tuning);
     draw_masks(&f->scene);
-    for (int c = 0; c < f->cameras && f->with & STATIC_MASK; c++) {
-        rig.camera[c].mask = mask[0];
-        rig.camera[c].mask_pitch_bytes = (uint32_t)f->scene.width_px;
-    }
     vfront_status_t status = vfront_init(&vf, &rig, &t, port);
     for (int i = 0; i < FRAMES && !status; i++) {
         const vfront_gyro_t gyro[2] = {{(uint64_t)i * 50000000u - 20000000u, {0.01, -0.02, 0.03}}, {(uint64_t)i * 50000000u, {0.02, 0.01, -0.01}}};
         vfront_frame_t frame = {.t_ns = (uint64_t)i * 50000000u, .gyro = i % 3 ? gyro : NULL, .gyro_count = 2};
-        const uint32_t pitch = (uint32_t)f->scene.width_px * scene_pixel_bytes(f->format);
-        scene_draw(&f->scene, i, grey, (uint32_t)f->scene.width_px);
-        change_light(f, i);
-        scene_pack(packed, pitch, grey, (uint32_t)f->scene.width_px, f->scene.width_px, f->scene.height_px, f->format);
-        for (int c = 0; c < f->cameras; c++) {
-            frame.picture[c] = scene_picture(&f->scene, packed);
-            frame.picture[c].pitch_bytes = pitch;
-            frame.picture[c].format = f->format;
-        }
+        for (int c = 0; c < f->cameras; c++) frame.picture[c] = picture_of(f, &rig, i, c);
         add(f, i, &frame);
         const vfront_result_t *r;
         status = vfront_step(&vf, &frame, &r);
         if (!status && *lines < LINES)
-            snprintf(line[(*lines)++], sizeof *line, "%s %d %016llx %u", f->name, i, (unsigned long long)vfront_digest(r), r->tracks_count);
+            snprintf(line[(*lines)++], sizeof *line, "%s %d %016llx %u %u %u", f->name, i, (unsigned long long)vfront_digest(r),
+                     r->tracks_count, r->depths_count, r->matches_count);
     }
     if (status) {
         printf("digest: %s: %s: %s\n", f->name, vfront_status_name(status), vfront_detail(&vf));

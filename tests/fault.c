@@ -195,9 +195,8 @@ static uint8_t static_mask[16][64];
 /** Two small cameras, the second one masked, so that init makes every call there is and not one too often. */
 static vfront_rig_t small_rig(void)
 {
-    const struct scene scene = {64, 48, 1, 0, 0};
-    vfront_rig_t rig = scene_rig(&scene, VFRONT_CAMERAS);
-    rig.camera[1].height_px = 16;
+    const struct scene scene = {64, 48, 1, 0, 0}, low = {64, 16, 1, 0, 0};
+    vfront_rig_t rig = scene_pair(&scene, &low);
     rig.camera[1].cy_px = 8;
     rig.camera[1].mask = static_mask[0];
     rig.camera[1].mask_pitch_bytes = 64;
@@ -207,7 +206,7 @@ static vfront_rig_t small_rig(void)
 /** pair_vf on the CUDA port, its twin on the host port. */
 static void both_ports(void)
 {
-    const vfront_rig_t rig = scene_rig(&pair_scene, VFRONT_CAMERAS);
+    const vfront_rig_t rig = pair_cameras();
     no_fault();
     pair_at(0);
     if (vfront_init(&pair_vf, &rig, NULL, VFRONT_PORT_CUDA)) fail_msg("init: %s", vfront_detail(&pair_vf));
@@ -276,10 +275,13 @@ static void init_each_call(void **state)
     (void)state;
     const vfront_rig_t rig = small_rig();
     vfront_info_t info;
+    vfront_tuning_t tuning;
+    vfront_tuning_default(&tuning);
     for (size_t i = 0; i < sizeof fate / sizeof *fate; i++) {
+        tuning.rectify = i % 2; /* which writes more to the device */
         for (long n = 1;; n++) {
             fail_call(n, fate[i].error);
-            const vfront_status_t status = vfront_init(&pair_vf, &rig, NULL, VFRONT_PORT_CUDA);
+            const vfront_status_t status = vfront_init(&pair_vf, &rig, &tuning, VFRONT_PORT_CUDA);
             if (fault.failed < 0) { /* no n-th call */
                 assert_int_equal(status, VFRONT_OK);
                 assert_true(n > 60);
@@ -324,7 +326,7 @@ static void init_falls_back(void **state)
 static void fallback_works(void **state)
 {
     (void)state;
-    const vfront_rig_t rig = scene_rig(&pair_scene, VFRONT_CAMERAS);
+    const vfront_rig_t rig = pair_cameras();
     for (long n = 1; n < 60; n += 13) {
         fail_call(n, cudaErrorMemoryAllocation);
         assert_int_equal(vfront_init(&pair_vf, &rig, NULL, VFRONT_PORT_AUTO), VFRONT_OK);
@@ -571,7 +573,7 @@ static void result_before_stays(void **state)
         const vfront_result_t *before = pair_step();
         const vfront_frame_t f = pair_frame(before->frame + 1);
         kept = *before;
-        assert_true(kept.keypoints_count[0] > 20 && kept.descriptors_count[VFRONT_CAMERAS - 1] > 20);
+        assert_true(kept.depths_count > 20 && kept.keypoints_count[0] > 20 && kept.descriptors_count[VFRONT_CAMERAS - 1] > 20);
         no_fault();
         fault.error = cudaErrorUnknown;
         fault.fail_at = way == SUBMIT;
@@ -584,6 +586,7 @@ static void result_before_stays(void **state)
         for (int k = 0; k < 4; k++) {
             assert_true(vfront_digest(before) == vfront_digest(&kept));
             for (int c = 0; c < VFRONT_CAMERAS; c++) pair_same_points(before, c, &kept, c);
+            pair_same_partners(before, &kept);
             assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_E_DEVICE); /* refused from now on, and harms no more */
         }
         end(NULL);
@@ -606,8 +609,10 @@ static void kinds_of_memory(void **state)
         const vfront_format_t format = (vfront_format_t)(i % 6);
         const uint32_t pitch = scene_pixel_bytes(format) * (160 + 7 * (uint32_t)(i % 3));
         static uint8_t packed[2 * 200 * 120];
-        vfront_frame_t f = pair_frame(i), g = f;
+        vfront_frame_t f = pair_frame(i), g;
         const vfront_result_t *other;
+        for (int c = 1; c < VFRONT_CAMERAS; c++) f.picture[c].data = f.picture[0].data;
+        g = f;
         scene_pack(packed, pitch, f.picture[0].data, 160, 160, 120, format);
         memcpy(pinned, packed, sizeof packed);
         for (int c = 0; c < VFRONT_CAMERAS; c++) {

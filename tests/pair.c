@@ -3,18 +3,24 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 vfront_port_t pair_port = VFRONT_PORT_HOST;
 vfront_t pair_vf, pair_twin;
 const struct scene pair_scene = {160, 120, 1, 21, -13};
-uint8_t pair_grey[PICTURES][VFRONT_WIDTH * VFRONT_HEIGHT];
+uint8_t pair_grey[PICTURES][VFRONT_WIDTH * VFRONT_HEIGHT], pair_right[PICTURES][VFRONT_WIDTH * VFRONT_HEIGHT];
 
 static uint64_t next; /* frame of both */
 
 void pair_draw(void)
 {
-    for (int i = 0; i < PICTURES; i++) scene_draw(&pair_scene, i, pair_grey[i], (uint32_t)pair_scene.width_px);
+    for (int i = 0; i < PICTURES; i++) {
+        scene_draw(&pair_scene, i, pair_grey[i], (uint32_t)pair_scene.width_px);
+        scene_draw_right(&pair_scene, i, 16 * DISPARITY_PX, pair_right[i], (uint32_t)pair_scene.width_px);
+    }
 }
+
+vfront_rig_t pair_cameras(void) { return scene_pair(&pair_scene, &pair_scene); }
 
 vfront_frame_t pair_frame(uint64_t number)
 {
@@ -24,7 +30,7 @@ vfront_frame_t pair_frame(uint64_t number)
     f.exposure_ns = 4000000;
     /* there and back again, so that any number of frames is one motion */
     const uint64_t phase = number % (2 * PICTURES - 2), at = phase < PICTURES ? phase : 2 * PICTURES - 2 - phase;
-    for (int i = 0; i < VFRONT_CAMERAS; i++) f.picture[i] = scene_picture(&pair_scene, pair_grey[at]);
+    for (int i = 0; i < VFRONT_CAMERAS; i++) f.picture[i] = scene_picture(&pair_scene, i ? pair_right[at] : pair_grey[at]);
     return f;
 }
 
@@ -40,7 +46,7 @@ void pair_at(uint64_t frame) { next = frame; }
 int pair_start(void **state)
 {
     (void)state;
-    const vfront_rig_t rig = scene_rig(&pair_scene, VFRONT_CAMERAS);
+    const vfront_rig_t rig = pair_cameras();
     pair_start_with(&rig, NULL);
     return 0;
 }
@@ -78,6 +84,13 @@ static int inside(const vfront_camera_t *c, const vfront_tuning_t *t, float x_px
     return x_px >= border && x_px <= (float)c->width_px - 1 - border && y_px >= border && y_px <= (float)c->height_px - 1 - border;
 }
 
+/** Whether a bearing is what it must be: of a calibrated camera a unit vector, of another one 0. */
+static int bearing_good(const vfront_camera_t *c, const float b[3])
+{
+    if (c->fx_px == 0) return b[0] == 0 && b[1] == 0 && b[2] == 0;
+    return fabsf(b[0] * b[0] + b[1] * b[1] + b[2] * b[2] - 1) < 1e-6f;
+}
+
 static const char *broken_tracks(const vfront_rig_t *rig, const vfront_tuning_t *tuning, const vfront_result_t *r)
 {
     const vfront_health_t *h = &r->health;
@@ -91,6 +104,7 @@ static const char *broken_tracks(const vfront_rig_t *rig, const vfront_tuning_t 
         MUST(inside(&rig->camera[0], tuning, t->x_px, t->y_px));
         MUST(t->residual_grey <= (float)tuning->track_residual_grey && t->gain > 0.2f && t->gain < 4.1f);
         MUST((t->age == 0) == (i >= h->followed));
+        MUST(bearing_good(&rig->camera[0], t->bearing) && t->reserved == 0);
     }
     for (int i = 0; i < VFRONT_ENDS; i++) ended += h->ended[i];
     MUST(ended == r->lost_count && h->ended[0] == 0);
@@ -113,6 +127,7 @@ static const char *broken_point(const vfront_camera_t *c, const vfront_tuning_t 
     MUST(!k->weak || t->detect_threshold_low);
     MUST(fabsf(k->angle_rad) <= 3.1415928f && (t->describe || k->angle_rad == 0));
     MUST(inside(c, t, k->x_px, k->y_px));
+    MUST(bearing_good(c, k->bearing));
     MUST(on_lattice(k->x_px, k->level, c->width_px) && on_lattice(k->y_px, k->level, c->height_px));
     return NULL;
 }
@@ -139,6 +154,66 @@ static const char *broken_points(const vfront_rig_t *rig, const vfront_tuning_t 
     return NULL;
 }
 
+/** Whether nobody said how two calibrated cameras sit to each other. */
+static int no_pair(const vfront_rig_t *rig)
+{
+    const vfront_camera_t *a = &rig->camera[0], *b = &rig->camera[VFRONT_CAMERAS - 1];
+    return rig->cameras < 2 || a->fx_px == 0 || b->fx_px == 0
+           || (!memcmp(a->R_cam_imu, b->R_cam_imu, sizeof a->R_cam_imu) && !memcmp(a->t_cam_imu_m, b->t_cam_imu_m, sizeof a->t_cam_imu_m));
+}
+
+static uint32_t apart(const vfront_descriptor_t *a, const vfront_descriptor_t *b)
+{
+    uint32_t bits = 0;
+    for (int i = 0; i < 256; i++) bits += (a->word[i / 32] ^ b->word[i / 32]) >> i % 32 & 1;
+    return bits;
+}
+
+static const char *broken_depth(const vfront_rig_t *rig, const vfront_tuning_t *t, const vfront_result_t *r, const vfront_depth_t *d)
+{
+    const int last = VFRONT_CAMERAS - 1;
+    MUST(d->keypoint < r->keypoints_count[0] && d->partner < r->keypoints_count[last] && d->reserved == 0);
+    const vfront_keypoint_t *a = &r->keypoints[0][d->keypoint], *b = &r->keypoints[last][d->partner];
+    MUST(abs(a->level - b->level) <= t->stereo_levels && d->distance <= t->stereo_distance);
+    MUST(d->distance == apart(&r->descriptors[0][d->keypoint], &r->descriptors[last][d->partner]));
+    MUST(d->x_px >= 0 && d->x_px <= (float)rig->camera[last].width_px - 1 && d->y_px >= 0 && d->y_px <= (float)rig->camera[last].height_px - 1);
+    MUST(isfinite(d->depth_m) && isfinite(d->sigma_m) && d->sigma_m >= 0 && d->depth_m * a->bearing[2] >= 0);
+    return NULL;
+}
+
+static const char *broken_depths(const vfront_rig_t *rig, const vfront_tuning_t *t, const vfront_result_t *r)
+{
+    static uint8_t taken[VFRONT_KEYPOINTS];
+    MUST(r->depths_count <= r->keypoints_count[0] && r->depths_count <= r->keypoints_count[VFRONT_CAMERAS - 1]);
+    MUST(r->depths_count == 0 || (t->stereo && t->describe && !no_pair(rig)));
+    memset(taken, 0, sizeof taken);
+    for (uint32_t i = 0; i < r->depths_count; i++) {
+        const char *broken = broken_depth(rig, t, r, &r->depths[i]);
+        if (broken) return broken;
+        MUST(i == 0 || r->depths[i].keypoint > r->depths[i - 1].keypoint);
+        MUST(!taken[r->depths[i].partner]++);
+    }
+    return NULL;
+}
+
+/** The frame before is not there to be looked at: its key points are known by what there can be at most. */
+static const char *broken_matches(const vfront_tuning_t *t, const vfront_result_t *r)
+{
+    static uint8_t taken[VFRONT_KEYPOINTS];
+    MUST(r->matches_count <= r->keypoints_count[0]);
+    MUST(r->matches_count == 0 || (t->match && t->describe && r->frame > 0));
+    memset(taken, 0, sizeof taken);
+    for (uint32_t i = 0; i < r->matches_count; i++) {
+        const vfront_match_t *m = &r->matches[i];
+        MUST(m->keypoint < r->keypoints_count[0] && m->before < t->select_points);
+        MUST(m->distance <= t->match_distance && m->second <= 256);
+        MUST(m->second == 256 || t->match_ratio_percent == 100 || m->distance * 100 <= m->second * t->match_ratio_percent);
+        MUST(i == 0 || m->keypoint > r->matches[i - 1].keypoint);
+        MUST(!taken[m->before]++);
+    }
+    return NULL;
+}
+
 static const char *broken_health(const vfront_rig_t *rig, const vfront_tuning_t *t, const vfront_result_t *r)
 {
     const vfront_health_t *h = &r->health;
@@ -161,13 +236,24 @@ const char *pair_broken(const vfront_rig_t *rig, const vfront_tuning_t *tuning, 
 {
     const char *broken = broken_tracks(rig, tuning, result);
     for (int c = 0; c < VFRONT_CAMERAS && !broken; c++) broken = broken_points(rig, tuning, result, c);
+    if (!broken) broken = broken_depths(rig, tuning, result);
+    if (!broken) broken = broken_matches(tuning, result);
     return broken ? broken : broken_health(rig, tuning, result);
 }
 #undef MUST
 
+vfront_rig_t pair_seen(const vfront_t *vf, const vfront_rig_t *rig)
+{
+    vfront_rig_t seen = *rig;
+    vfront_info_t info;
+    assert_int_equal(vfront_info(vf, &info), VFRONT_OK);
+    memcpy(seen.camera, info.seen, sizeof seen.camera);
+    return seen;
+}
+
 void pair_shot(const vfront_rig_t *rig, const vfront_tuning_t *tuning, const uint8_t *const grey[], vfront_result_t *result)
 {
-    static vfront_rig_t now;
+    static vfront_rig_t now, seen;
     static vfront_tuning_t tuned;
     const vfront_result_t *r;
     if (rig) {
@@ -178,6 +264,7 @@ void pair_shot(const vfront_rig_t *rig, const vfront_tuning_t *tuning, const uin
         vfront_shutdown(&pair_vf);
         const vfront_status_t status = vfront_init(&pair_vf, rig, tuning, pair_port);
         if (status) fail_msg("%s: %s", vfront_status_name(status), vfront_detail(&pair_vf));
+        seen = pair_seen(&pair_vf, rig);
     }
     vfront_frame_t f = pair_frame(next++);
     for (int c = 0; c < now.cameras; c++) {
@@ -186,7 +273,7 @@ void pair_shot(const vfront_rig_t *rig, const vfront_tuning_t *tuning, const uin
     }
     assert_int_equal(vfront_step(&pair_vf, &f, &r), VFRONT_OK);
     *result = *r;
-    const char *broken = pair_broken(&now, &tuned, r);
+    const char *broken = pair_broken(&seen, &tuned, r);
     if (broken) fail_msg("not so: %s", broken);
 }
 
@@ -197,6 +284,14 @@ void pair_same_points(const vfront_result_t *a, int camera_of_a, const vfront_re
     assert_int_equal(known, b->descriptors_count[camera_of_b]);
     if (count) assert_memory_equal(a->keypoints[camera_of_a], b->keypoints[camera_of_b], count * sizeof **a->keypoints);
     if (known) assert_memory_equal(a->descriptors[camera_of_a], b->descriptors[camera_of_b], known * sizeof **a->descriptors);
+}
+
+void pair_same_partners(const vfront_result_t *a, const vfront_result_t *b)
+{
+    assert_int_equal(a->depths_count, b->depths_count);
+    assert_int_equal(a->matches_count, b->matches_count);
+    if (a->depths_count) assert_memory_equal(a->depths, b->depths, a->depths_count * sizeof *a->depths);
+    if (a->matches_count) assert_memory_equal(a->matches, b->matches, a->matches_count * sizeof *a->matches);
 }
 
 void pair_refused(vfront_status_t got, vfront_status_t want, const char *detail)

@@ -16,19 +16,24 @@
 
 #define PICTURES 8
 #define FRAME_NS 33000000u
+#define DISPARITY_PX 6 /* of everything in the pictures, lenses apart */
 
 extern vfront_port_t pair_port; /* the port under test */
 extern vfront_t pair_vf, pair_twin;
 extern const struct scene pair_scene;
-extern uint8_t pair_grey[PICTURES][VFRONT_WIDTH * VFRONT_HEIGHT];
+extern uint8_t pair_grey[PICTURES][VFRONT_WIDTH * VFRONT_HEIGHT];  /* of camera 0 */
+extern uint8_t pair_right[PICTURES][VFRONT_WIDTH * VFRONT_HEIGHT]; /* of camera 1 */
 
 /** Draws the pictures. */
 void pair_draw(void);
 
+/** Two calibrated cameras side by side, for which these are the pictures. */
+vfront_rig_t pair_cameras(void);
+
 /** A whole frame for every camera of a rig: picture `number`, at its time. */
 vfront_frame_t pair_frame(uint64_t number);
 
-/** Starts both front ends with two cameras and standard tuning; `pair_end` shuts both down. cmocka's setup and teardown. */
+/** Starts both front ends with these cameras and standard tuning; `pair_end` shuts both down. cmocka's setup and teardown. */
 int pair_start(void **state);
 int pair_end(void **state);
 void pair_start_with(const vfront_rig_t *rig, const vfront_tuning_t *tuning);
@@ -39,7 +44,10 @@ void pair_at(uint64_t frame);
 /** Steps both with the next frame; their digests must be equal. Returns the disturbed one's result. */
 const vfront_result_t *pair_step(void);
 
-/** What a result breaks of vfront.h, whatever the pictures show; or NULL. */
+/** The rig as the results of a front end see it: rectified, it is another one. */
+vfront_rig_t pair_seen(const vfront_t *vf, const vfront_rig_t *rig);
+
+/** What a result breaks of vfront.h, whatever the pictures show; or NULL. rig: as it is seen. */
 const char *pair_broken(const vfront_rig_t *rig, const vfront_tuning_t *tuning, const vfront_result_t *result);
 
 /** One step of pair_vf with a picture for each camera, in rows without gaps, and a copy of the result, of which pair_broken() must
@@ -48,6 +56,9 @@ void pair_shot(const vfront_rig_t *rig, const vfront_tuning_t *tuning, const uin
 
 /** Key points and descriptors of a camera, and how many, are the same bits in two results. */
 void pair_same_points(const vfront_result_t *a, int camera_of_a, const vfront_result_t *b, int camera_of_b);
+
+/** Depths and matches, and how many, are the same bits in two results. */
+void pair_same_partners(const vfront_result_t *a, const vfront_result_t *b);
 
 /** A call on pair_vf that must be refused, with a detail that contains `detail`. */
 void pair_refused(vfront_status_t got, vfront_status_t want, const char *detail);

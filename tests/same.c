@@ -34,11 +34,14 @@ static void run(vfront_t *vf)
 static int first_run(void **state)
 {
     (void)state;
-    const vfront_rig_t rig = scene_rig(&pair_scene, VFRONT_CAMERAS);
+    const vfront_rig_t rig = pair_cameras();
     must(vfront_init(&pair_vf, &rig, NULL, pair_port));
     for (uint64_t i = 0; i < FRAMES; i++) {
         const vfront_frame_t f = pair_frame(i);
-        digest[i] = step(&pair_vf, &f);
+        const vfront_result_t *r;
+        must(vfront_step(&pair_vf, &f, &r));
+        assert_true(r->depths_count > 20 && (i == 0 || r->matches_count > 20)); /* so that the digest tells of them, too */
+        digest[i] = vfront_digest(r);
         for (uint64_t k = 0; k < i; k++) assert_true(digest[k] != digest[i]);
     }
     must(vfront_reset(&pair_vf));
@@ -64,7 +67,7 @@ static void after_reset(void **state)
 static void after_restart(void **state)
 {
     (void)state;
-    const vfront_rig_t rig = scene_rig(&pair_scene, VFRONT_CAMERAS);
+    const vfront_rig_t rig = pair_cameras();
     for (int i = 0; i < 3; i++) {
         vfront_shutdown(&pair_vf);
         must(vfront_init(&pair_vf, &rig, NULL, pair_port));
@@ -110,21 +113,103 @@ static void points_after_reset(void **state)
     }
 }
 
+/** Pairs of cameras and tunings in which every stage has something to do. */
+enum { PLAIN, RECTIFIED, UNGUIDED, FISHEYE, UNCALIBRATED, PAIRS };
+static vfront_rig_t pair_of(int way, vfront_tuning_t *t)
+{
+    vfront_rig_t rig = pair_cameras();
+    vfront_tuning_default(t);
+    t->rectify = way == RECTIFIED;
+    t->match_guided = way != UNGUIDED;
+    for (int c = 0; c < VFRONT_CAMERAS && way == FISHEYE; c++) {
+        memset(rig.camera[c].distortion, 0, sizeof rig.camera[c].distortion);
+        rig.camera[c].lens = VFRONT_LENS_EQUIDISTANT;
+    }
+    if (way == UNCALIBRATED) rig.camera[0].fx_px = rig.camera[0].fy_px = 0;
+    return rig;
+}
+
+static void partners_found(int way, const vfront_result_t *r)
+{
+    assert_true((r->depths_count > 20) == (way != UNCALIBRATED));
+    assert_true(r->frame == 0 || r->matches_count > 20);
+}
+
+/** The same depths and matches again after a reset and after frames that were refused, whatever came in between. */
+static void partners_after_reset(void **state)
+{
+    (void)state;
+    static vfront_result_t first[FRAMES];
+    for (int way = 0; way < PAIRS; way++) {
+        vfront_tuning_t t;
+        const vfront_rig_t rig = pair_of(way, &t);
+        const vfront_result_t *r;
+        vfront_shutdown(&pair_vf);
+        must(vfront_init(&pair_vf, &rig, &t, pair_port));
+        for (int round = 0; round < 3; round++) {
+            for (uint64_t i = 0; i < FRAMES; i++) {
+                vfront_frame_t f = pair_frame(i), bad = pair_frame(i + 3);
+                bad.picture[VFRONT_CAMERAS - 1].pitch_bytes = 0;
+                if (round) assert_int_equal(vfront_submit(&pair_vf, &bad), VFRONT_E_PITCH);
+                must(vfront_step(&pair_vf, &f, &r));
+                partners_found(way, r);
+                if (!round) first[i] = *r;
+                pair_same_partners(r, &first[i]);
+            }
+            const vfront_frame_t f = pair_frame(FRAMES + 3);
+            must(vfront_step(&pair_vf, &f, &r));
+            must(vfront_reset(&pair_vf));
+        }
+    }
+}
+
+#if VFRONT_HOST
+/** This port's results are the host port's. */
+static void same_as_host(void **state)
+{
+    (void)state;
+    for (int way = 0; way < PAIRS; way++) {
+        vfront_tuning_t t;
+        const vfront_rig_t rig = pair_of(way, &t);
+        vfront_shutdown(&pair_vf);
+        vfront_shutdown(&pair_twin);
+        must(vfront_init(&pair_vf, &rig, &t, pair_port));
+        must(vfront_init(&pair_twin, &rig, &t, VFRONT_PORT_HOST));
+        const vfront_rig_t seen = pair_seen(&pair_vf, &rig);
+        for (uint64_t i = 0; i < FRAMES; i++) {
+            const vfront_frame_t f = pair_frame(i);
+            const vfront_result_t *a, *b;
+            must(vfront_step(&pair_vf, &f, &a));
+            must(vfront_step(&pair_twin, &f, &b));
+            const char *broken = pair_broken(&seen, &t, a);
+            if (broken) fail_msg("not so: %s", broken);
+            partners_found(way, a);
+            pair_same_partners(a, b);
+            assert_true(vfront_digest(a) == vfront_digest(b));
+        }
+    }
+}
+#endif
+
 /** Key points are of their picture alone: not of the frames before, nor of what is tracked in them. */
 static void points_of_a_picture(void **state)
 {
     (void)state;
-    static vfront_result_t alone;
     for (uint64_t i = 0; i < FRAMES; i++) {
         const vfront_frame_t f = pair_frame(i);
-        const vfront_result_t *r, *lone;
-        const vfront_rig_t rig = scene_rig(&pair_scene, 1);
-        vfront_shutdown(&pair_twin);
-        must(vfront_init(&pair_twin, &rig, NULL, pair_port));
-        must(vfront_step(&pair_twin, &f, &lone));
-        alone = *lone;
+        const vfront_result_t *r, *alone;
         must(vfront_step(&pair_vf, &f, &r));
-        for (int c = 0; c < VFRONT_CAMERAS; c++) pair_same_points(r, c, &alone, 0);
+        for (int c = 0; c < VFRONT_CAMERAS; c++) {
+            vfront_rig_t rig = pair_cameras();
+            vfront_frame_t lone = f;
+            rig.cameras = 1;
+            rig.camera[0] = rig.camera[c];
+            lone.picture[0] = f.picture[c];
+            vfront_shutdown(&pair_twin);
+            must(vfront_init(&pair_twin, &rig, NULL, pair_port));
+            must(vfront_step(&pair_twin, &lone, &alone));
+            pair_same_points(r, c, alone, 0);
+        }
     }
 }
 
@@ -214,7 +299,7 @@ static void any_place(void **state)
 {
     (void)state;
     static vfront_t room[2];
-    const vfront_rig_t rig = scene_rig(&pair_scene, VFRONT_CAMERAS);
+    const vfront_rig_t rig = pair_cameras();
     for (size_t off = 0; off < 8; off++) {
         vfront_t *vf = (vfront_t *)((uint64_t *)room + off);
         memset(room, 0, sizeof room);
@@ -230,12 +315,11 @@ static void any_place(void **state)
 static void lifetimes(void **state)
 {
     (void)state;
-    static uint8_t grey[VFRONT_WIDTH * VFRONT_HEIGHT];
+    static uint8_t grey[VFRONT_CAMERAS][VFRONT_WIDTH * VFRONT_HEIGHT];
     const vfront_result_t *r[FRAMES];
     for (uint64_t i = 0; i < FRAMES; i++) {
         vfront_frame_t f = pair_frame(i);
-        memcpy(grey, f.picture[0].data, sizeof grey);
-        for (int c = 0; c < VFRONT_CAMERAS; c++) f.picture[c].data = grey;
+        for (int c = 0; c < VFRONT_CAMERAS; c++) f.picture[c].data = memcpy(grey[c], f.picture[c].data, sizeof grey[c]);
         if (i >= 2) assert_true(vfront_digest(r[i - 2]) == digest[i - 2]);
         must(vfront_submit(&pair_vf, &f));
         memset(grey, 0xff, sizeof grey);
@@ -307,16 +391,16 @@ static void formats_and_pitches(void **state)
                 uint8_t *room = malloc(pitch * 120);
                 for (uint64_t i = 0; i < FRAMES; i++) {
                     vfront_frame_t f = pair_frame(i);
-                    scene_pack(room, pitch, f.picture[0].data, 160, 160, 120, (vfront_format_t)format);
-                    uint8_t *exact = malloc(pitch * 119 + row); /* the last row need not be padded */
-                    memcpy(exact, room, pitch * 119 + row);
+                    uint8_t *exact[VFRONT_CAMERAS];
                     for (int c = 0; c < VFRONT_CAMERAS; c++) {
-                        f.picture[c].data = exact;
+                        scene_pack(room, pitch, f.picture[c].data, 160, 160, 120, (vfront_format_t)format);
+                        exact[c] = malloc(pitch * 119 + row); /* the last row need not be padded */
+                        f.picture[c].data = memcpy(exact[c], room, pitch * 119 + row);
                         f.picture[c].pitch_bytes = pitch;
                         f.picture[c].format = (vfront_format_t)format;
                     }
                     const uint64_t got = step(&pair_vf, &f);
-                    free(exact);
+                    for (int c = 0; c < VFRONT_CAMERAS; c++) free(exact[c]);
                     if (got != digest[i]) fail_msg("format %d, pitch %u, frame %d", format, pitch, (int)i);
                 }
                 must(vfront_reset(&pair_vf));
@@ -382,7 +466,7 @@ static void dig(void)
 
 static vfront_rig_t masked_rig(uint32_t pitch, const uint8_t *mask)
 {
-    vfront_rig_t rig = scene_rig(&pair_scene, VFRONT_CAMERAS);
+    vfront_rig_t rig = pair_cameras();
     for (int c = 0; c < VFRONT_CAMERAS; c++) {
         rig.camera[c].mask = mask;
         rig.camera[c].mask_pitch_bytes = pitch;
@@ -447,7 +531,7 @@ static void masks(void **state)
             right[y][x] = (uint8_t)(x < 80 ? 255 : hole[y][x]);
         }
     vfront_rig_t rig[] = {masked_rig(167, hole[0]), masked_rig(160, packed[0]), masked_rig(160, left[0])};
-    const vfront_rig_t plain = scene_rig(&pair_scene, VFRONT_CAMERAS);
+    const vfront_rig_t plain = pair_cameras();
     uint64_t want[FRAMES];
     for (int way = 0; way < 4; way++) { /* static; static, packed; each frame's; half and half */
         vfront_shutdown(&pair_vf);
@@ -736,6 +820,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         AFTER(after_reset),   AFTER(after_restart),   AFTER(side_by_side),
         AFTER(points_after_reset), AFTER(points_of_a_picture), AFTER(cameras_of_two_sizes),
+        AFTER(partners_after_reset),
+#if VFRONT_HOST
+        AFTER(same_as_host),
+#endif
         AFTER(unlike_neighbours),  AFTER(mask_with_gaps),
         AFTER(any_place),     AFTER(lifetimes),       AFTER(input_buffers),
         AFTER(input_buffers_as_host_memory),          AFTER(formats_and_pitches),

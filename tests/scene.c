@@ -24,17 +24,25 @@ static int32_t blob(uint32_t seed, int32_t x_q4, int32_t y_q4, int32_t pitch_q4)
     return (upper / pitch_q4 * (pitch_q4 - v) + lower / pitch_q4 * v) / pitch_q4;
 }
 
-void scene_draw(const struct scene *scene, int32_t number, uint8_t *grey, uint32_t pitch)
+/** Draws a frame as a camera sees it that looks so far to the right. Its noise is its own. */
+static void draw(const struct scene *scene, int32_t number, int32_t right_q4, uint8_t *grey, uint32_t pitch)
 {
     const int32_t origin = 1 << 20; /* keeps world coordinates positive */
     for (int32_t y = 0; y < scene->height_px; y++) {
         for (int32_t x = 0; x < scene->width_px; x++) {
-            const int32_t X = origin + 16 * x - number * scene->step_x_q4, Y = origin + 16 * y - number * scene->step_y_q4;
-            const uint32_t noise = scene_hash(scene->seed + 7 + (uint32_t)number, (uint32_t)x, (uint32_t)y) & 3;
+            const int32_t X = origin + 16 * x - number * scene->step_x_q4 + right_q4, Y = origin + 16 * y - number * scene->step_y_q4;
+            const uint32_t noise = scene_hash(scene->seed + 7 + (uint32_t)(number + 1000 * right_q4), (uint32_t)x, (uint32_t)y) & 3;
             const int32_t mean = (5 * blob(scene->seed, X, Y, 16 * 7) + 3 * blob(scene->seed + 1, X, Y, 16 * 31)) / 8;
             grey[(size_t)y * pitch + (size_t)x] = (uint8_t)(mean * 7 / 8 + 8 + (int32_t)noise);
         }
     }
+}
+
+void scene_draw(const struct scene *scene, int32_t number, uint8_t *grey, uint32_t pitch) { draw(scene, number, 0, grey, pitch); }
+
+void scene_draw_right(const struct scene *scene, int32_t number, int32_t disparity_q4, uint8_t *grey, uint32_t pitch)
+{
+    draw(scene, number, disparity_q4, grey, pitch);
 }
 
 void scene_fill(uint8_t *grey, int32_t width, int32_t height, enum scene_fill fill, int32_t side_px)
@@ -98,5 +106,19 @@ vfront_rig_t scene_rig(const struct scene *scene, int32_t cameras)
         rig.camera[i].cx_px = 0.5 * scene->width_px;
         rig.camera[i].cy_px = 0.5 * scene->height_px;
     }
+    return rig;
+}
+
+vfront_rig_t scene_pair(const struct scene *left, const struct scene *right)
+{
+    static const double bent[5] = {-0.04, 0.01, 0.001, -0.0005, 0.002};
+    vfront_rig_t rig = scene_rig(left, VFRONT_CAMERAS);
+    for (int32_t i = 0; i < VFRONT_CAMERAS; i++) {
+        rig.camera[i].fx_px = rig.camera[i].fy_px = left->width_px;
+        memcpy(rig.camera[i].distortion, bent, sizeof bent);
+    }
+    rig.camera[VFRONT_CAMERAS - 1].width_px = right->width_px;
+    rig.camera[VFRONT_CAMERAS - 1].height_px = right->height_px;
+    rig.camera[VFRONT_CAMERAS - 1].t_cam_imu_m[0] = -SCENE_BASELINE_M;
     return rig;
 }

@@ -15,6 +15,9 @@ struct scene {
 /** Draws frame `number` as 8-bit grey, [height][pitch]. */
 void scene_draw(const struct scene *scene, int32_t number, uint8_t *grey, uint32_t pitch);
 
+/** The same frame for a camera to the right of that one: everything lies `disparity_q4` [1/16 px] farther to the left. */
+void scene_draw_right(const struct scene *scene, int32_t number, int32_t disparity_q4, uint8_t *grey, uint32_t pitch);
+
 /** Pictures that a detector finds hard, in rows without gaps. Noise: corners everywhere. Stripes, `side_px` wide, along y or else
  *  along x: none, on any level, since an arc of 9 pixels of the circle always holds one as bright as the centre. Tiles, bright
  *  ones of `side_px` in every second place of every second row: corners by the hundred, all alike. Checkers: tiles in all rows,
@@ -34,6 +37,11 @@ vfront_picture_t scene_picture(const struct scene *scene, const uint8_t *grey);
 
 /** A rig of `cameras` cameras of the scene's size, calibrated: focal length of ten widths, centre in the middle. */
 vfront_rig_t scene_rig(const struct scene *scene, int32_t cameras);
+
+/** A rig of two cameras, the second one to the right of the first, both with a focal length of one width of the first, with its middle
+ *  as principal point and with lenses that bend. So the second one's picture is the upper left part of the first one's, moved. */
+#define SCENE_BASELINE_M 0.1
+vfront_rig_t scene_pair(const struct scene *left, const struct scene *right);
 
 /** Well-mixed 32 bits. */
 uint32_t scene_hash(uint32_t a, uint32_t b, uint32_t c);
