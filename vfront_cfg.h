@@ -30,7 +30,7 @@
 #error "vfront: VFRONT_WIDTH must be a multiple of 64 in 64..4096 (see vfront_cfg.h)"
 #endif
 
-/** Largest picture height [px]. 64..4096. Device memory: about 2.7 bytes a pixel and camera for pictures, 2 for masks, and what
+/** Largest picture height [px]. 64..4096. Device memory: about 2.7 bytes a pixel and camera for pictures, 2 for masks, 1/4 for bearings, and what
  *  VFRONT_SCALES takes; pinned memory: 6 bytes a pixel and camera for the library's own input buffers. */
 #ifndef VFRONT_HEIGHT
 #define VFRONT_HEIGHT 1200
@@ -96,8 +96,8 @@
 #error "vfront: VFRONT_CULL_CELLS must lie in 1..262144 (see vfront_cfg.h)"
 #endif
 
-/** Most key points of one picture. 1..32768. Pinned memory: 60 bytes a key point and camera, 156 with descriptors; device memory:
- *  8 bytes, 44 with descriptors. */
+/** Most key points of one picture. 1..32768. Pinned memory: 96 bytes a key point and camera, 192 with descriptors; device memory:
+ *  72 bytes, 144 with descriptors. */
 #ifndef VFRONT_KEYPOINTS
 #define VFRONT_KEYPOINTS 2048
 #endif
@@ -125,7 +125,7 @@
 #error "vfront: VFRONT_RECTIFY needs two cameras (see vfront_cfg.h)"
 #endif
 
-/** 1: key points of camera 0 can get a partner in camera 1, and a depth. Pinned memory: 72 bytes a key point; device memory: 100. */
+/** 1: key points of camera 0 can get a partner in camera 1, and a depth. Pinned memory: 72 bytes a key point; device memory: 60. */
 #ifndef VFRONT_STEREO
 #define VFRONT_STEREO (VFRONT_CAMERAS > 1 && VFRONT_DESCRIPTORS)
 #endif

@@ -107,7 +107,8 @@ depth_head=frame,keypoint,partner,x0_px,y0_px,x1_px,y1_px,depth_m,sigma_m,distan
 check 'depth.csv has other columns' head_is good/depth.csv $depth_head
 check 'matches.csv has other columns' head_is good/matches.csv frame,keypoint,before,x_px,y_px,x_before_px,y_before_px,distance,second
 check 'not over 100 depths in each frame' awk -F, 'NR > 1 {n[$1]++} END {for (i = 0; i < 4; i++) if (n[i] <= 100) exit 1}' good/depth.csv
-check 'a depth is out of its range' rows good/depth.csv '$8 > 0.1 && $8 < 1000 && $9 > 0 && $10 >= 0 && $10 <= 64 && NF == 10'
+check 'no matches after the first frame' awk -F, 'NR > 1 {n[$1]++} END {for (i = 1; i < 4; i++) if (n[i] <= 100) exit 1}' good/matches.csv
+check 'a depth is out of its range' rows good/depth.csv '$8 > 0.1 && $8 < 1000 && $9 > 0 && $10 >= 0 && $10 <= 100 && NF == 10'
 check 'the cameras see a point far from one row' rows good/depth.csv '($5 - $7) * ($5 - $7) < 1'
 check 'a depth is not that of its disparity' rows good/depth.csv '(off_px = 195.2 * 0.11 / $8 - ($4 - $6)) < 0.02 && off_px > -0.02'
 check 'depth.csv and keypoints.csv differ on where a key point is' at_keypoints good/keypoints.csv good/depth.csv 1 0 0 2 4 5
