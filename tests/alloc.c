@@ -22,7 +22,9 @@
 
 static volatile struct { /* volatile: compilers know that malloc() looks at no variable of a program */
     int armed;
+    long step;        /* under way */
     long calls;       /* of allocators, by anyone */
+    long first, latest; /* steps in which */
     const char *last; /* its name */
     long wrong;       /* CUDA calls that no step needs */
 } net;
@@ -30,7 +32,8 @@ static volatile struct { /* volatile: compilers know that malloc() looks at no v
 static void caught(const char *name)
 {
     if (!net.armed) return;
-    net.calls++;
+    if (!net.calls++) net.first = net.step;
+    net.latest = net.step;
     net.last = name;
 }
 
@@ -216,6 +219,7 @@ static void run(int rectify)
             before = look();
             net.armed = 1;
         }
+        net.step = (long)i;
         step(i);
     }
     net.armed = 0;
@@ -224,7 +228,8 @@ static void run(int rectify)
         fail_msg("of %d frames %d have depths, %d matches", STEPS, worked.depths, worked.matches);
     vfront_shutdown(&pair_vf);
     if (net.wrong) fail_msg("%s was called %ld times after vfront_init()", net.last, net.wrong);
-    if (net.calls) fail_msg("%s and others were called %ld times after vfront_init()", net.last, net.calls);
+    if (net.calls)
+        fail_msg("%s and others were called %ld times after vfront_init(), in steps %ld to %ld", net.last, net.calls, net.first, net.latest);
     same_held(&before, &after);
 }
 
