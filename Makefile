@@ -183,13 +183,13 @@ $(BUILD)/bridge_rectify.so: tests/bridge_rectify.c $(wildcard src/*.h src/*.c po
 
 # Key points on any picture, through the public interface, with room for many.
 FEATURES_CFG = -DVFRONT_CAMERAS=1 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=1024 -DVFRONT_CELLS=16384 -DVFRONT_CULL_CELLS=262144 -DVFRONT_KEYPOINTS=32768
-$(BUILD)/bridge_features.so: tests/bridge_features.c $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
+$(BUILD)/bridge_features.so: tests/bridge_features.c tests/settings.h $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. $(FEATURES_CFG) -fPIC -shared $< $(wildcard src/*.c) port/host/host.c -o $@ -lm
 
 # Stereo on any pair, through the public interface.
 STEREO_CFG = -DVFRONT_WIDTH=1344 -DVFRONT_HEIGHT=1120
-$(BUILD)/bridge_stereo.so: tests/bridge_stereo.c $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
+$(BUILD)/bridge_stereo.so: tests/bridge_stereo.c tests/settings.h $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. $(STEREO_CFG) -fPIC -shared $< $(wildcard src/*.c) port/host/host.c -o $@ -lm
 

@@ -94,20 +94,13 @@ VF_FN struct vf_arcs vf_detect_arcs(const int32_t circle[16], int32_t centre, in
     return arcs;
 }
 
-/** Score of a pixel with such arcs, 0 without. Without a branch on the pixels, so that the host form's loop over many of them becomes
- *  vector code. */
+/** Score of a pixel with such arcs, 0 without. */
 VF_FN uint32_t vf_detect_arcs_score(const int32_t circle[16], int32_t centre, struct vf_arcs arcs, int32_t arc, int32_t kind)
 {
     int32_t difference[16];
     for (int32_t i = 0; i < 16; i++) difference[i] = arcs.bright ? circle[i] - centre : centre - circle[i];
     const uint32_t score = vf_detect_score(difference, arcs.bright | arcs.dark, arc, kind);
     return arcs.bright | arcs.dark ? score : 0;
-}
-
-/** Score of a pixel at one threshold. */
-VF_FN uint32_t vf_detect_test(const int32_t circle[16], int32_t centre, int32_t threshold, int32_t arc, int32_t most, int32_t kind)
-{
-    return vf_detect_arcs_score(circle, centre, vf_detect_arcs(circle, centre, threshold, arc, most), arc, kind);
 }
 
 /** Rank of a pixel from its scores at the first and at the low threshold. */

@@ -120,12 +120,8 @@ VF_FN int32_t vf_centre_q16(int32_t u, uint32_t step_q16) { return (int32_t)((ui
 /** Level 0 pixel in which that centre lies. */
 VF_FN int32_t vf_pixel0(int32_t u, uint32_t step_q16) { return (int32_t)((uint32_t)(2 * u + 1) * step_q16 >> 17); }
 
-/** Level 0 coordinate (Q16) to that of a level of halves (Q16), and back. */
+/** Level 0 coordinate (Q16) to that of a level of halves (Q16). */
 VF_FN int32_t vf_to_level_q16(int32_t x_q16, int32_t level) { return ((x_q16 + 0x8000) >> level) - 0x8000; }
-VF_FN int32_t vf_from_level_q16(int32_t u_q16, int32_t level)
-{
-    return (int32_t)((uint32_t)(u_q16 + 0x8000) << level) - 0x8000;
-}
 
 /** Nearest whole pixel of a Q16 coordinate. */
 VF_FN int32_t vf_pixel(int32_t x_q16) { return (x_q16 + 0x8000) >> 16; }

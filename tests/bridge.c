@@ -12,7 +12,7 @@ VF_FN uint32_t test_pixel(const uint8_t *c, ptrdiff_t pitch, int32_t threshold, 
 #define LOAD(i, dx, dy) circle[i] = c[(dy) * pitch + (dx)];
     VF_CIRCLE_PIXELS(LOAD)
 #undef LOAD
-    return vf_detect_test(circle, *c, threshold, arc, 16, kind);
+    return vf_detect_arcs_score(circle, *c, vf_detect_arcs(circle, *c, threshold, arc, 16), arc, kind);
 }
 
 /** SAD-B of a row, which compilers turn into vector code. */

@@ -1,44 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Key points and descriptors of one picture as a shared library, over the public interface alone, for tests/features.py and
  * tests/shapes.py. It is built with a config that holds a key point for nearly every corner. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "vfront.h"
+#include "settings.h"
 
 static vfront_t vf;
-static char detail[256];
 
 int bridge_features(const uint8_t *grey, int width, int height, const char *settings, int most, float *out, uint8_t *descriptors);
-const char *bridge_detail(void);
-
-/** One line on why the last call failed. */
-const char *bridge_detail(void) { return detail; }
-
-static void set_detail(const char *text)
-{
-    strncpy(detail, text, sizeof detail - 1);
-}
-
-/** Takes "name=value name=value" over into the tuning. */
-static vfront_status_t tune(vfront_tuning_t *t, const char *settings)
-{
-    while (*(settings += strspn(settings, " "))) {
-        char name[64] = "";
-        const size_t length = strcspn(settings, "= ");
-        vfront_status_t status = VFRONT_E_TUNING;
-        if (length < sizeof name && settings[length] == '=') {
-            memcpy(name, settings, length);
-            status = vfront_tuning_set(t, name, (int32_t)strtol(settings + length + 1, NULL, 10));
-        }
-        if (status) {
-            set_detail(settings);
-            return status;
-        }
-        settings += strcspn(settings, " ");
-    }
-    return VFRONT_OK;
-}
 
 static vfront_status_t step(const uint8_t *grey, int width, int height, const char *settings, const vfront_result_t **result)
 {

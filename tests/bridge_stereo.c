@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Key points, depths and matches of a rig of two cameras as a shared library, over the public interface alone, for tests/stereo.py. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "vfront.h"
+#include "settings.h"
 
 static vfront_t vf;
 static vfront_rig_t rig;
 static const vfront_result_t *result;
 static uint64_t frames;
-static char detail[256];
 
 /* Numbers of a camera, in this order: width, height, fx, fy, cx, cy, lens, distortion[8], R_cam_imu[9], t_cam_imu_m[3]. */
 enum { CAMERA = 27, LENS = 6, DISTORTION = 7, ROTATION = 15, PLACE = 24 };
@@ -20,35 +16,6 @@ int bridge_keypoints(int camera, int most, float *out);
 int bridge_depths(int most, float *out);
 int bridge_matches(int most, float *out);
 void bridge_close(void);
-const char *bridge_detail(void);
-
-/** One line on why the last call failed. */
-const char *bridge_detail(void) { return detail; }
-
-static void set_detail(const char *text)
-{
-    strncpy(detail, text, sizeof detail - 1);
-}
-
-/** Takes "name=value name=value" over into the tuning. */
-static vfront_status_t tune(vfront_tuning_t *t, const char *settings)
-{
-    while (*(settings += strspn(settings, " "))) {
-        char name[64] = "";
-        const size_t length = strcspn(settings, "= ");
-        vfront_status_t status = VFRONT_E_TUNING;
-        if (length < sizeof name && settings[length] == '=') {
-            memcpy(name, settings, length);
-            status = vfront_tuning_set(t, name, (int32_t)strtol(settings + length + 1, NULL, 10));
-        }
-        if (status) {
-            set_detail(settings);
-            return status;
-        }
-        settings += strcspn(settings, " ");
-    }
-    return VFRONT_OK;
-}
 
 static void set_camera(vfront_camera_t *c, const double *n)
 {

@@ -18,7 +18,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-static char folder[] = "/tmp/vfront-calibration-XXXXXX";
+static char folder[] = P_tmpdir "/vfront-calibration-XXXXXX";
 
 static int make_folder(void **state)
 {

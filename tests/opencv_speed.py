@@ -79,7 +79,7 @@ def main():
     frames = load(folder)
     rows = [
         ("tracking", "FAST + PyrLK", host_port(replay, folder, *TRACKING), opencv_tracking(frames)),
-        ("1,000 key points", "ORB", host_port(replay, folder, "track_target=0", "select_points=1000"), opencv_orb(frames)),
+        ("1,000 key points", "ORB", host_port(replay, folder, "track_target=0", "select_points=1000", "match=0"), opencv_orb(frames)),
     ]
     for what, peer, ours, theirs in rows:
         print(f"{what}: host port {ours:.0f} us a frame; OpenCV {cv2.__version__}, 1 thread, {peer} {theirs:.0f} us; ratio {ours / theirs:.2f}")

@@ -20,7 +20,7 @@
 #define HEIGHT 120
 #define ALL (RECORD_DESCRIPTORS | RECORD_DEPTHS | RECORD_MATCHES)
 
-static char folder[] = "/tmp/vfront-record-XXXXXX";
+static char folder[] = P_tmpdir "/vfront-record-XXXXXX";
 static vfront_result_t result[2]; /* before and now */
 
 static int make_folder(void **state)
