@@ -480,7 +480,7 @@ typedef struct vfront_info {
 } vfront_info_t;
 
 /**
- * Makes a front end ready: checks everything, takes all memory, captures the step as CUDA graphs and runs each a few times, so that
+ * Makes a front end ready: checks everything, takes all memory, captures the step as CUDA graphs and runs each once, so that
  * the first frame costs what every frame costs. A macro passes the application's config along, for the library to compare.
  *
  * @param[in,out] vf      Zeroed memory, or a front end after vfront_shutdown().

@@ -45,8 +45,7 @@ struct vf_port {
     vfront_status_t (*open)(struct vf_state *state);
     /** Copies into the device arena. Called between open and ready only. */
     vfront_status_t (*write)(struct vf_state *state, void *to, const void *from, size_t bytes);
-    /** Prepares the submission of each parity and runs it, with the parameters in the pinned arena, as often as it takes for what is beneath
-     *  it to need nothing more later. */
+    /** Prepares the submission of each parity and runs it once with the parameters in the pinned arena. */
     vfront_status_t (*ready)(struct vf_state *state);
     /** Address of a picture of `bytes` bytes as the stages see it: in place, or copied row by row into `input`, then with a new
      *  pitch. */

@@ -127,11 +127,13 @@ struct vf_strip {
     float slope;            /* by how much the component along `nearer` grows [a px of level 0] */
 };
 
-/** Finds the line from bearings of camera 1: at a place, a pixel to the right of it, and a pixel below. Returns 0 when there is none. */
+/** Finds the line from bearings of camera 1: at a place, a pixel to the right of it, and a pixel below. Returns 0 when there is none, as
+ *  where the lens ends and a bearing is zero. */
 VF_FN int vf_stereo_strip(const struct vf_epipolar *e, struct vf_seat from, const float here[3], const float to_right[3],
                           const float below[3], struct vf_strip *strip)
 {
     float right[3], down[3];
+    if (!(vf_dot(here, to_right) > 0.0f && vf_dot(here, below) > 0.0f)) return 0;
     for (int k = 0; k < 3; k++) {
         right[k] = to_right[k] - here[k];
         down[k] = below[k] - here[k];

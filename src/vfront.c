@@ -338,7 +338,7 @@ static vfront_status_t write_bearings(struct vf_state *s, int32_t i)
     return status;
 }
 
-/** Parameters of a frame of black pictures, with which the port runs each parity. */
+/** Parameters of a frame of black pictures, with which the port runs each parity once. */
 static void warm_up_params(struct vf_state *s)
 {
     struct vf_params *p = &s->pinned->params;

@@ -186,10 +186,6 @@ static vfront_status_t capture(struct vf_state *state, int parity)
     return VFRONT_OK;
 }
 
-/** Launches of both graphs in turn, none waited for before the next. A step is over for us when its result is there, and a little later for
- *  the driver; when the next comes in between, the driver takes memory for one more that is under way. Here it takes it beforehand. */
-#define WARM_UP 32 /* even, so that the last is of parity 0 */
-
 static vfront_status_t cuda_ready(struct vf_state *state)
 {
     struct cuda *c = cuda_of(state);
@@ -197,8 +193,10 @@ static vfront_status_t cuda_ready(struct vf_state *state)
         const vfront_status_t status = capture(state, parity);
         if (status) return status;
     }
-    for (int i = 1; i <= WARM_UP; i++) TRY(cudaGraphLaunch(c->exec[i % 2], c->stream[0]));
-    TRY(cudaStreamSynchronize(c->stream[0]));
+    for (int parity = 1; parity >= 0; parity--) {
+        TRY(cudaGraphLaunch(c->exec[parity], c->stream[0]));
+        TRY(cudaStreamSynchronize(c->stream[0]));
+    }
     return VFRONT_OK;
 }
 
