@@ -200,15 +200,17 @@ VF_FN void vf_motion_terms(int kind, const struct vf_pose *p, const struct vf_si
 
 /* ---- a step ---------------------------------------------------------------------------------------------------------------- */
 
+/** Of the matrix whose upper triangle that is. */
+VF_FN float vf_motion_trace(const float sums[VF_TERMS]) { return sums[0] + sums[6] + sums[11] + sums[15] + sums[18] + sums[20]; }
+
 /** Lower triangle of the root of a symmetric 6x6 matrix (Cholesky), from the upper triangle in `sums`; the unknowns that a kind does not
  *  have are held where they are. Returns 0 where there is none. */
 VF_FN int vf_motion_root(int kind, const float t[3], const float sums[VF_TERMS], float L[6][6])
 {
-    float trace = 0.0f;
+    const float trace = vf_motion_trace(sums);
     int n = 0, there = 1;
     for (int i = 0; i < 6; i++)
         for (int j = i; j < 6; j++) L[j][i] = sums[n++];
-    for (int i = 0; i < 6; i++) trace += L[i][i];
     for (int i = 0; i < 3; i++)
         for (int j = 0; j <= i; j++) {
             if (kind == VF_RELATIVE) L[i][j] += trace * t[i] * t[j];
@@ -261,6 +263,7 @@ VF_FN int vf_motion_step(int kind, struct vf_pose *p, const float sums[VF_TERMS]
 /** Covariance from the normal equations, upper triangle row by row, times `variance`. Returns 0 where there is none. */
 VF_FN int vf_motion_covariance(int kind, const struct vf_pose *p, const float sums[VF_TERMS], float variance, float covariance[21])
 {
+    const float trace = vf_motion_trace(sums);
     float L[6][6], column[6];
     int n = 0;
     if (!vf_motion_root(kind, p->t, sums, L)) return 0;
@@ -269,8 +272,9 @@ VF_FN int vf_motion_covariance(int kind, const struct vf_pose *p, const float su
         unit[i] = 1.0f;
         vf_motion_solve(L, unit, column);
         for (int j = i; j < 6; j++) {
-            const int held = kind == VF_TURN && i < 3;
-            covariance[n++] = held ? 0.0f : variance * column[j];
+            const int held = kind == VF_TURN && i < 3, along = kind == VF_RELATIVE && j < 3;
+            const float none = along ? p->t[i] * p->t[j] / trace : 0.0f; /* what held t gives it along itself */
+            covariance[n++] = held ? 0.0f : variance * (column[j] - none);
         }
     }
     return 1;
