@@ -543,9 +543,9 @@ def report_honest(bridge, quick, alone):
 def timed(find, repeat):
     us = []
     for _ in range(repeat):
-        began = time.perf_counter()
+        began = time.thread_time()
         find()
-        us.append(1e6 * (time.perf_counter() - began))
+        us.append(1e6 * (time.thread_time() - began))
     return np.median(us)
 
 
