@@ -20,6 +20,7 @@ void pair_draw(void)
     }
 }
 
+vfront_rig_t pair_rig(void) { return scene_rig(&pair_scene, VFRONT_CAMERAS); }
 vfront_rig_t pair_cameras(void) { return scene_pair(&pair_scene, &pair_scene); }
 
 vfront_frame_t pair_frame(uint64_t number)
@@ -69,6 +70,13 @@ const vfront_result_t *pair_step(void)
     assert_true(a->health.reset_counter == b->health.reset_counter);
     assert_true(a->tracks_count > 0 && (a->frame == 0 || a->health.followed > 0));
     return a;
+}
+
+void pair_still_starts(void)
+{
+    pair_start(NULL);
+    for (int i = 0; i < 3; i++) pair_step();
+    pair_end(NULL);
 }
 
 /* ---- what every result must be --------------------------------------------------------------------------------------------- */
