@@ -391,11 +391,11 @@ VF_FN void vf_essential_decompose(const float E[9], float R[2][9], float t[3])
 
 /** A pose with one number too many in each half: rotation as a quaternion of any length, translation of any length. So rounding of its
  *  numbers never leads away from what is a rotation. */
-struct vf_motion {
+struct vf_polish {
     float q[4], t[3];
 };
 
-VF_FN void vf_motion_rotation(const float q[4], float R[9])
+VF_FN void vf_polish_rotation(const float q[4], float R[9])
 {
     const float aa = q[0] * q[0], bb = q[1] * q[1], cc = q[2] * q[2], dd = q[3] * q[3];
     const float ab = q[0] * q[1], ac = q[0] * q[2], ad = q[0] * q[3], bc = q[1] * q[2], bd = q[1] * q[3], cd = q[2] * q[3];
@@ -404,7 +404,7 @@ VF_FN void vf_motion_rotation(const float q[4], float R[9])
     for (int k = 0; k < 9; k++) R[k] = all[k];
 }
 
-VF_FN void vf_motion_unit(struct vf_motion *m)
+VF_FN void vf_polish_unit(struct vf_polish *m)
 {
     const float scale = 1.0f / sqrtf(m->q[0] * m->q[0] + m->q[1] * m->q[1] + m->q[2] * m->q[2] + m->q[3] * m->q[3]);
     for (int k = 0; k < 4; k++) m->q[k] *= scale;
@@ -412,7 +412,7 @@ VF_FN void vf_motion_unit(struct vf_motion *m)
 }
 
 /** Quaternion of a rotation, from the greatest of its four numbers. */
-VF_FN void vf_motion_of(struct vf_motion *m, const float R[9], const float t[3])
+VF_FN void vf_polish_of(struct vf_polish *m, const float R[9], const float t[3])
 {
     const float a = R[0] + R[4] + R[8], b = R[0] - R[4] - R[8], c = R[4] - R[0] - R[8], d = R[8] - R[0] - R[4];
     const float ab = R[7] - R[5], ac = R[2] - R[6], ad = R[3] - R[1], bc = R[1] + R[3], bd = R[2] + R[6], cd = R[5] + R[7];
@@ -422,12 +422,12 @@ VF_FN void vf_motion_of(struct vf_motion *m, const float R[9], const float t[3])
     m->q[2] = a_most ? ac : b_most ? bc : c_most ? 1.0f + c : cd;
     m->q[3] = a_most ? ad : b_most ? bd : c_most ? cd : 1.0f + d;
     for (int k = 0; k < 3; k++) m->t[k] = t[k];
-    vf_motion_unit(m);
+    vf_polish_unit(m);
 }
 
 /** What the five equations leave, in double precision: single precision would leave 1e-7 of any pose, which grows to 1e-3 in what it says
  *  about the pose when points are seen from about the same place. */
-VF_FN void vf_motion_residuals(const struct vf_motion *m, const float before[][3], const float now[][3], float residual[5])
+VF_FN void vf_polish_residuals(const struct vf_polish *m, const float before[][3], const float now[][3], float residual[5])
 {
     const double a = (double)m->q[0], b = (double)m->q[1], c = (double)m->q[2], d = (double)m->q[3];
     const double x = (double)m->t[0], y = (double)m->t[1], z = (double)m->t[2];
@@ -471,12 +471,12 @@ VF_FN void vf_solve5(float M[5][6], float x[5])
 }
 
 /** One step of Newton's method on the five equations; returns its length squared [rad^2]. */
-VF_FN float vf_motion_step(struct vf_motion *m, const float before[][3], const float now[][3], int sure)
+VF_FN float vf_polish_step(struct vf_polish *m, const float before[][3], const float now[][3], int sure)
 {
     float R[9], M[5][6], b1[3], b2[3], residual[5], x[5];
-    vf_motion_rotation(m->q, R);
+    vf_polish_rotation(m->q, R);
     vf_essential_plane(m->t, b1, b2);
-    if (sure) vf_motion_residuals(m, before, now, residual);
+    if (sure) vf_polish_residuals(m, before, now, residual);
     for (int i = 0; i < 5; i++) {
         float g[3], gh[3], ht[3];
         vf_transform(R, before[i], g);
@@ -496,7 +496,7 @@ VF_FN float vf_motion_step(struct vf_motion *m, const float before[][3], const f
     m->q[2] = q[2] + h * (x[1] * q[0] + x[2] * q[1] - x[0] * q[3]);
     m->q[3] = q[3] + h * (x[2] * q[0] + x[0] * q[2] - x[1] * q[1]);
     for (int k = 0; k < 3; k++) m->t[k] += cut * (x[3] * b1[k] + x[4] * b2[k]);
-    vf_motion_unit(m);
+    vf_polish_unit(m);
     return square;
 }
 
@@ -505,13 +505,13 @@ VF_FN float vf_motion_step(struct vf_motion *m, const float before[][3], const f
 VF_FN int vf_essential_polish(const float turn[9], const float before[][3], const float now[][3], float E[9])
 {
     float R[2][9], t[3], whole[9];
-    struct vf_motion m;
+    struct vf_polish m;
     float last = 0.0f;
     vf_essential_decompose(E, R, t);
     vf_product(R[0], turn, whole);
-    vf_motion_of(&m, whole, t);
-    for (int k = 0; k < POLISH_ROUGH + POLISH_SURE; k++) last = vf_motion_step(&m, before, now, k >= POLISH_ROUGH);
-    vf_motion_rotation(m.q, whole);
+    vf_polish_of(&m, whole, t);
+    for (int k = 0; k < POLISH_ROUGH + POLISH_SURE; k++) last = vf_polish_step(&m, before, now, k >= POLISH_ROUGH);
+    vf_polish_rotation(m.q, whole);
     for (int k = 0; k < 3; k++) {
         E[k] = m.t[1] * whole[6 + k] - m.t[2] * whole[3 + k];
         E[3 + k] = m.t[2] * whole[k] - m.t[0] * whole[6 + k];
@@ -584,4 +584,6 @@ VF_FN int vf_essential_pose(const float E[9], const float before[][3], const flo
     return vf_pose_finite(pose);
 }
 
+VF_FN int vf_essential_seven(struct vf_essential_work *w, const float before[][3], const float now[][3]){(void)w;(void)before;(void)now;return 0;}
+VF_FN int vf_essential_eight(struct vf_essential_work *w, const float before[][3], const float now[][3]){(void)w;(void)before;(void)now;return 0;}
 #endif
