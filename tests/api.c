@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 static const vfront_result_t *result;
+static vfront_result_t shot;
 
 /* ---- order of calls -------------------------------------------------------------------------------------------------------- */
 
@@ -43,7 +44,7 @@ static void out_of_order(void **state)
 static void init_twice(void **state)
 {
     (void)state;
-    const vfront_rig_t rig = pair_rig();
+    const vfront_rig_t rig = pair_unplaced();
     pair_step();
     pair_refused(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_E_STATE, "in use already");
     pair_step();
@@ -65,7 +66,7 @@ static void wait_without_submit(void **state)
 static void busy(void **state)
 {
     (void)state;
-    const vfront_rig_t rig = pair_rig();
+    const vfront_rig_t rig = pair_unplaced();
     pair_step();
     for (uint64_t i = 1; i < 4; i++) {
         const vfront_frame_t f = pair_frame(i), later = pair_frame(i + 1);
@@ -338,7 +339,7 @@ static void bad_first_frame(void **state)
 static void prior_uncalibrated(void **state)
 {
     (void)state;
-    vfront_rig_t rig = pair_rig();
+    vfront_rig_t rig = pair_unplaced();
     rig.camera[0].fx_px = rig.camera[0].fy_px = 0;
     pair_start_with(&rig, NULL);
     for (int i = 0; i < 3; i++) {
@@ -539,19 +540,19 @@ static void info_blind(void **state)
 {
     (void)state;
     for (int c = 0; c < VFRONT_CAMERAS; c++) {
-        vfront_rig_t rig = pair_rig();
+        vfront_rig_t rig = pair_unplaced();
         vfront_info_t i;
         rig.camera[c].fx_px = rig.camera[c].fy_px = 160;
         rig.camera[c].distortion[0] = -3; /* turns at r = 1/3, which is seen at 2/9: 35.6 px */
         const uint8_t *const grey[] = {pair_grey[0], pair_grey[0]};
-        pair_shot(&rig, NULL, grey, &shot[0]);
+        pair_shot(&rig, NULL, grey, &shot);
         assert_int_equal(vfront_info(&pair_vf, &i), VFRONT_OK);
         const double seen = 160 * 120 - (double)i.blind_px[c], disc = 3.14159 * 35.56 * 35.56, least = 3.14159 * 12.9 * 12.9;
         if (!(seen < disc && seen > least)) fail_msg("%g px are seen of %g", seen, disc); /* less, by up to two places of the grid of bearings along both axes */
         assert_int_equal(i.blind_px[1 - c], 0);
-        assert_true(shot[0].keypoints_count[c] > 0 && shot[0].keypoints_count[1 - c] > shot[0].keypoints_count[c]);
-        for (uint32_t k = 0; k < shot[0].keypoints_count[c]; k++)
-            assert_true(hypot((double)shot[0].keypoints[c][k].x_px - 80, (double)shot[0].keypoints[c][k].y_px - 60) < 36);
+        assert_true(shot.keypoints_count[c] > 0 && shot.keypoints_count[1 - c] > shot.keypoints_count[c]);
+        for (uint32_t k = 0; k < shot.keypoints_count[c]; k++)
+            assert_true(hypot((double)shot.keypoints[c][k].x_px - 80, (double)shot.keypoints[c][k].y_px - 60) < 36);
     }
 }
 

@@ -19,7 +19,7 @@ static void init_refused(const vfront_rig_t *rig, const vfront_tuning_t *tuning,
 static void init_null(void **state)
 {
     (void)state;
-    const vfront_rig_t rig = pair_rig();
+    const vfront_rig_t rig = pair_unplaced();
     assert_int_equal(vfront_init(NULL, &rig, NULL, pair_port), VFRONT_E_NULL);
     init_refused(NULL, NULL, pair_port, VFRONT_E_NULL, "rig");
     pair_still_starts();
@@ -28,7 +28,7 @@ static void init_null(void **state)
 static void init_align(void **state)
 {
     (void)state;
-    const vfront_rig_t rig = pair_rig();
+    const vfront_rig_t rig = pair_unplaced();
     for (uintptr_t off = 1; off < 8; off++) {
         vfront_t *crooked = (vfront_t *)((uintptr_t)&pair_vf + off);
         assert_int_equal(vfront_init(crooked, &rig, NULL, pair_port), VFRONT_E_ALIGN);
@@ -41,7 +41,7 @@ static void init_config(void **state)
 {
     (void)state;
     static vfront_t before;
-    const vfront_rig_t rig = pair_rig();
+    const vfront_rig_t rig = pair_unplaced();
     memset(&pair_vf, 0x5a, sizeof pair_vf); /* it may be smaller than the library thinks, so not a byte may change */
     memset(&before, 0x5a, sizeof before);
     for (int bit = 0; bit < 64; bit++) {
@@ -59,7 +59,7 @@ static void init_size(void **state)
     static const int32_t width[] = {INT32_MIN, -1, 0, 15, VFRONT_WIDTH + 1, INT32_MAX};
     static const int32_t height[] = {INT32_MIN, -1, 0, 15, VFRONT_HEIGHT + 1, INT32_MAX};
     static const int32_t cameras[] = {INT32_MIN, -1, 0, VFRONT_CAMERAS + 1, INT32_MAX};
-    vfront_rig_t rig = pair_rig();
+    vfront_rig_t rig = pair_unplaced();
     for (size_t i = 0; i < sizeof cameras / sizeof *cameras; i++) {
         rig.cameras = cameras[i];
         init_refused(&rig, NULL, pair_port, VFRONT_E_SIZE, "rig.cameras");
@@ -67,11 +67,11 @@ static void init_size(void **state)
     for (int c = 0; c < VFRONT_CAMERAS; c++) {
         char name[64];
         for (size_t i = 0; i < sizeof width / sizeof *width; i++) {
-            rig = pair_rig();
+            rig = pair_unplaced();
             rig.camera[c].width_px = width[i];
             snprintf(name, sizeof name, "rig.camera[%d].width_px", c);
             init_refused(&rig, NULL, pair_port, VFRONT_E_SIZE, name);
-            rig = pair_rig();
+            rig = pair_unplaced();
             rig.camera[c].height_px = height[i];
             snprintf(name, sizeof name, "rig.camera[%d].height_px", c);
             init_refused(&rig, NULL, pair_port, VFRONT_E_SIZE, name);
@@ -86,7 +86,7 @@ static void init_cells(void **state)
     vfront_tuning_t tuning;
     vfront_tuning_default(&tuning);
     tuning.cell_width_px = tuning.cell_height_px = 4; /* 40 x 30 */
-    const vfront_rig_t rig = pair_rig();
+    const vfront_rig_t rig = pair_unplaced();
     init_refused(&rig, &tuning, pair_port, VFRONT_E_SIZE, "1200 cells");
     pair_still_starts();
 }
@@ -97,7 +97,7 @@ static void init_mask(void **state)
     static const uint32_t pitch[] = {0, 1, 159};
     for (int c = 0; c < VFRONT_CAMERAS; c++)
         for (size_t i = 0; i < sizeof pitch / sizeof *pitch; i++) {
-            vfront_rig_t rig = pair_rig();
+            vfront_rig_t rig = pair_unplaced();
             rig.camera[c].mask = pair_grey[0];
             rig.camera[c].mask_pitch_bytes = pitch[i];
             init_refused(&rig, NULL, pair_port, VFRONT_E_MASK, c ? "camera[1].mask_pitch_bytes" : "camera[0].mask_pitch_bytes");
@@ -122,7 +122,7 @@ static void init_lens(void **state)
     for (int c = 0; c < VFRONT_CAMERAS; c++)
         for (size_t f = 0; f < sizeof field / sizeof *field; f++)
             for (size_t i = 0; i < field[f].values; i++) {
-                vfront_rig_t rig = pair_rig();
+                vfront_rig_t rig = pair_unplaced();
                 char name[64];
                 memcpy((char *)&rig.camera[c] + field[f].offset, &bad[i], sizeof bad[i]);
                 snprintf(name, sizeof name, "rig.camera[%d].%s", c, field[f].name);
@@ -142,7 +142,7 @@ static void init_lens_limits(void **state)
         {1, -1, VFRONT_OK},      {1, -1.01, VFRONT_E_CALIBRATION},    {1, 2, VFRONT_OK},      {1, 2.01, VFRONT_E_CALIBRATION},
     };
     for (size_t i = 0; i < sizeof limit / sizeof *limit; i++) {
-        vfront_rig_t rig = pair_rig();
+        vfront_rig_t rig = pair_unplaced();
         rig.camera[0].fx_px = rig.camera[0].fy_px = limit[i].f_widths * 160;
         rig.camera[0].cx_px = limit[i].c_sizes * 160;
         rig.camera[0].cy_px = limit[i].c_sizes * 120;
@@ -164,7 +164,7 @@ static void init_mount(void **state)
     };
     for (int c = 0; c < VFRONT_CAMERAS; c++)
         for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-            vfront_rig_t rig = pair_rig();
+            vfront_rig_t rig = pair_unplaced();
             memcpy(rig.camera[c].R_cam_imu, bad[i], sizeof bad[i]);
             init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION,
                          c ? "no rotation: rig.camera[1].R_cam_imu" : "no rotation: rig.camera[0].R_cam_imu");
@@ -181,7 +181,7 @@ static void init_mirror(void **state)
     };
     for (int c = 0; c < VFRONT_CAMERAS; c++)
         for (size_t i = 0; i < sizeof mirror / sizeof *mirror; i++) {
-            vfront_rig_t rig = pair_rig();
+            vfront_rig_t rig = pair_unplaced();
             memcpy(rig.camera[c].R_cam_imu, mirror[i], sizeof mirror[i]);
             init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION,
                          c ? "mirrored, determinant -1: rig.camera[1].R_cam_imu" : "mirrored, determinant -1: rig.camera[0].R_cam_imu");
@@ -196,7 +196,7 @@ static void init_place(void **state)
     for (int c = 0; c < VFRONT_CAMERAS; c++)
         for (int k = 0; k < 3; k++)
             for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-                vfront_rig_t rig = pair_rig();
+                vfront_rig_t rig = pair_unplaced();
                 rig.camera[c].t_cam_imu_m[k] = bad[i];
                 init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION, c ? "rig.camera[1].t_cam_imu_m" : "rig.camera[0].t_cam_imu_m");
             }
@@ -211,7 +211,7 @@ static void init_distortion(void **state)
     static const int numbers[] = {5, 8, 4}, unknown[] = {3, -1, INT32_MAX, INT32_MIN};
     for (int way = 0; way < 2 * VFRONT_CAMERAS; way++) {
         const int c = way % VFRONT_CAMERAS;
-        vfront_rig_t start = pair_rig(), rig;
+        vfront_rig_t start = pair_unplaced(), rig;
         if (way >= VFRONT_CAMERAS) start.camera[c].fx_px = start.camera[c].fy_px = 0;
         for (int i = 0; i < 4; i++) {
             rig = start;
@@ -249,7 +249,7 @@ static void init_view(void **state)
 {
     (void)state;
     for (int c = 0; c < VFRONT_CAMERAS; c++) {
-        vfront_rig_t rig = pair_rig();
+        vfront_rig_t rig = pair_unplaced();
         vfront_camera_t *camera = &rig.camera[c];
         camera->cx_px = 85; /* off the middle, so that a range of a pixel or two holds none of the points that are looked at */
         camera->cy_px = 65;
@@ -280,7 +280,7 @@ static void init_view(void **state)
 /** A rig whose second camera sits at `at` in axes of the first, and is turned about y; the first is away from the IMU, and turned. */
 static vfront_rig_t pair_rig(double x, double y, double z, double turn_rad)
 {
-    vfront_rig_t rig = pair_rig();
+    vfront_rig_t rig = pair_unplaced();
     static const double R0[9] = {0, -1, 0, 0, 0, -1, 1, 0, 0}, t0[3] = {0.3, -0.2, 0.1};
     const double c = cos(turn_rad), s = sin(turn_rad), R10[9] = {c, 0, -s, 0, 1, 0, s, 0, c}, at[3] = {x, y, z};
     double *R1 = rig.camera[1].R_cam_imu, *t1 = rig.camera[1].t_cam_imu_m;
@@ -394,7 +394,7 @@ static void init_rectified(void **state)
 static void init_one_place(void **state)
 {
     (void)state;
-    vfront_rig_t rig = pair_rig();
+    vfront_rig_t rig = pair_unplaced();
     for (int side = -1; side <= 1; side++) {
         for (int c = 0; c < VFRONT_CAMERAS; c++) {
             const double R[9] = {1.0002, 0, 0, 0, 1, 0, 0, 0, 1}, t[3] = {80 * side, 1, 2};
@@ -411,7 +411,7 @@ static void init_port(void **state)
 {
     (void)state;
     static const int unknown[] = {3, -1, INT32_MAX, INT32_MIN};
-    const vfront_rig_t rig = pair_rig();
+    const vfront_rig_t rig = pair_unplaced();
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
         char name[32];
         snprintf(name, sizeof name, "port %d", unknown[i]);
@@ -430,7 +430,7 @@ static void init_port(void **state)
 static void init_auto(void **state)
 {
     (void)state;
-    const vfront_rig_t rig = pair_rig();
+    const vfront_rig_t rig = pair_unplaced();
     vfront_info_t info;
     const vfront_status_t cuda = vfront_init(&pair_vf, &rig, NULL, VFRONT_PORT_CUDA);
     if (cuda) assert_true(cuda == VFRONT_E_PORT || cuda == VFRONT_E_NO_DEVICE || cuda == VFRONT_E_DRIVER);
@@ -448,7 +448,7 @@ static void init_auto(void **state)
 static void init_no_detail(void **state)
 {
     (void)state;
-    const vfront_rig_t rig = pair_rig();
+    const vfront_rig_t rig = pair_unplaced();
     memset(&pair_vf, 0, sizeof pair_vf);
     assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_OK);
     assert_string_equal(vfront_detail(&pair_vf), "");
@@ -464,7 +464,7 @@ static int32_t *value_of(vfront_tuning_t *t, size_t index) { return (int32_t *)t
 static void tuning_range(void **state)
 {
     (void)state;
-    const vfront_rig_t rig = pair_rig();
+    const vfront_rig_t rig = pair_unplaced();
     const vfront_tuning_entry_t *e;
     for (size_t i = 0; (e = vfront_tuning_entry(i)) != NULL; i++) {
         const int64_t bad[] = {e->least - 1ll, e->most + 1ll, INT32_MIN, INT32_MAX};
@@ -486,7 +486,7 @@ static void tuning_range(void **state)
 static void tuning_ends(void **state)
 {
     (void)state;
-    vfront_rig_t rig = pair_rig();
+    vfront_rig_t rig = pair_unplaced();
     const vfront_tuning_entry_t *e;
     rig.camera[VFRONT_CAMERAS - 1].t_cam_imu_m[0] = -0.1; /* one that can be rectified */
     for (size_t i = 0; (e = vfront_tuning_entry(i)) != NULL; i++) {
@@ -518,7 +518,7 @@ static void tuning_ends(void **state)
 static void tuning_pairs(void **state)
 {
     (void)state;
-    const vfront_rig_t rig = pair_rig();
+    const vfront_rig_t rig = pair_unplaced();
     static const int32_t low[] = {20, 21, 254};
     for (size_t i = 0; i < sizeof low / sizeof *low; i++) {
         vfront_tuning_t t;
@@ -543,7 +543,7 @@ static void tuning_pairs(void **state)
 static void tuning_arcs(void **state)
 {
     (void)state;
-    const vfront_rig_t rig = pair_rig();
+    const vfront_rig_t rig = pair_unplaced();
     vfront_tuning_t t;
     vfront_tuning_default(&t);
     for (t.detect_arc = 9; t.detect_arc <= 12; t.detect_arc++)

@@ -20,7 +20,7 @@ void pair_draw(void)
     }
 }
 
-vfront_rig_t pair_rig(void) { return scene_rig(&pair_scene, VFRONT_CAMERAS); }
+vfront_rig_t pair_unplaced(void) { return scene_rig(&pair_scene, VFRONT_CAMERAS); }
 vfront_rig_t pair_cameras(void) { return scene_pair(&pair_scene, &pair_scene); }
 
 vfront_frame_t pair_frame(uint64_t number)

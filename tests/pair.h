@@ -28,7 +28,7 @@ extern uint8_t pair_right[PICTURES][VFRONT_WIDTH * VFRONT_HEIGHT]; /* of camera 
 void pair_draw(void);
 
 /** Calibrated cameras in one place, as many as there can be: any pictures go with them, and no depth. */
-vfront_rig_t pair_rig(void);
+vfront_rig_t pair_unplaced(void);
 
 /** Two calibrated cameras side by side, for which these are the pictures. */
 vfront_rig_t pair_cameras(void);

@@ -23,6 +23,18 @@ static vfront_rig_t rig_of(int32_t width, int32_t height, int32_t other_width, i
     return rig;
 }
 
+/** What follows from key points and partners, and is another without them. */
+static void forget_motions(vfront_result_t *r)
+{
+    memset(&r->relative, 0, sizeof r->relative);
+    memset(&r->metric, 0, sizeof r->metric);
+    memset(&r->good, 0, sizeof r->good);
+    for (uint32_t i = 0; i < r->tracks_count; i++) r->tracks[i].agrees = 0;
+#if VFRONT_MATCHES
+    for (uint32_t i = 0; i < r->matches_count; i++) r->matches[i].agrees = 0;
+#endif
+}
+
 /** Room for key points up to the border, and cells enough to fill the list. */
 static vfront_tuning_t dense_tuning(void)
 {
@@ -273,7 +285,7 @@ static void levels_searched(void **state)
 /** Three frames of the scene, for both cameras. */
 static void fly(const vfront_tuning_t *t, vfront_result_t r[3])
 {
-    const vfront_rig_t rig = pair_rig();
+    const vfront_rig_t rig = pair_unplaced();
     for (int i = 0; i < 3; i++) {
         const uint8_t *const grey[] = {pair_grey[i], pair_grey[i + 3]};
         pair_shot(i ? NULL : &rig, t, grey, &r[i]);
@@ -291,8 +303,10 @@ static void no_points_wanted(void **state)
     t.select_points = 0;
     fly(&t, shot + 3);
     for (int i = 0; i < 3; i++) {
-        const vfront_result_t *with = &shot[i], *without = &shot[i + 3];
+        vfront_result_t *with = &shot[i], *without = &shot[i + 3];
         assert_true(with->keypoints_count[0] > 0 && with->tracks_count > 0);
+        forget_motions(with);
+        forget_motions(without);
         for (int c = 0; c < VFRONT_CAMERAS; c++) {
             assert_int_equal(without->keypoints_count[c] + without->descriptors_count[c] + without->health.dropped[c], 0);
             assert_int_equal(without->health.starved[c], with->health.starved[c]);
@@ -434,16 +448,6 @@ static void partners_of_rigs(void **state)
     }
 }
 
-/** What follows from partners, and is another without them. */
-static void forget_motions(vfront_result_t *r)
-{
-    memset(&r->relative, 0, sizeof r->relative);
-    memset(&r->metric, 0, sizeof r->metric);
-    memset(&r->good, 0, sizeof r->good);
-    for (uint32_t i = 0; i < r->tracks_count; i++) r->tracks[i].agrees = 0;
-    for (uint32_t i = 0; i < r->matches_count; i++) r->matches[i].agrees = 0;
-}
-
 /** What the tuning turns off is off, and nothing else is. */
 static void partners_off(void **state)
 {
@@ -568,27 +572,154 @@ static void partners_rectified(void **state)
 }
 #endif
 
+/* ---- motions --------------------------------------------------------------------------------------------------------------- */
+
+/** A motion of which nothing was asked. */
+static void no_motion(const vfront_motion_t *m)
+{
+    vfront_motion_t none;
+    memset(&none, 0, sizeof none);
+    none.R[0] = none.R[4] = none.R[8] = 1.0f;
+    assert_memory_equal(m, &none, sizeof none);
+}
+
+static void no_motions(const vfront_result_t *r)
+{
+    no_motion(&r->relative);
+    no_motion(&r->metric);
+    no_motion(&r->good);
+    for (uint32_t i = 0; i < r->tracks_count; i++) assert_int_equal(r->tracks[i].agrees, 0);
+}
+
+#if VFRONT_EGO
+/** Frames of the drawn pictures; camera 0 of a rig has some motion from the second on, and none again after a reset. */
 static void motions(void **state)
 {
     (void)state;
     const vfront_rig_t rig = pair_cameras();
-    shoot_all(&rig, NULL, shot, 6);
-    for (int i = 0; i < 6; i++) {
-        const vfront_motion_t *m[]={&shot[i].relative,&shot[i].metric,&shot[i].good};
-        for(int k=0;k<3;k++) printf("%d.%d state %u flags %u pairs %u in %u others %u rms %g par %g t %g %g %g R %g %g %g frame %d\n",i,k,m[k]->state,m[k]->flags,m[k]->pairs,m[k]->inliers,m[k]->others,m[k]->rms_px,m[k]->parallax_px,m[k]->t[0],m[k]->t[1],m[k]->t[2],m[k]->R[5],m[k]->R[6],m[k]->R[1],(int)m[k]->frame);
+    const uint8_t *const grey[] = {pair_grey[0], pair_right[0]};
+    for (int i = 0; i < 3; i++) {
+        const uint8_t *const next[] = {pair_grey[i], pair_right[i]};
+        pair_shot(i ? NULL : &rig, NULL, next, &shot[i]);
+        if (i == 0) no_motions(&shot[i]);
+        assert_int_equal(shot[i].relative.state == VFRONT_MOTION_NONE, i == 0);
+        assert_int_equal(shot[i].metric.state == VFRONT_MOTION_NONE, i == 0 || !VFRONT_STEREO);
+    }
+    assert_int_equal(shot[2].good.state, VFRONT_MOTION_GOOD);
+    assert_int_equal(shot[2].good.frame, 2);
+    assert_int_equal(vfront_reset(&pair_vf), VFRONT_OK);
+    pair_shot(NULL, NULL, grey, &shot[3]);
+    no_motions(&shot[3]);
+    assert_int_equal(shot[3].frame, 0);
+}
+
+/** The last good motion stays through frames without any, and says when it was. */
+static void good_motion_stays(void **state)
+{
+    (void)state;
+    static uint8_t black[VFRONT_WIDTH * VFRONT_HEIGHT];
+    const vfront_rig_t rig = pair_cameras();
+    const uint8_t *const dark[] = {black, black};
+    for (int i = 0; i < 3; i++) {
+        const uint8_t *const grey[] = {pair_grey[i], pair_right[i]};
+        pair_shot(i ? NULL : &rig, NULL, grey, &shot[0]);
+    }
+    const vfront_motion_t good = shot[0].good;
+    assert_int_equal(good.state, VFRONT_MOTION_GOOD);
+    for (int i = 0; i < 5; i++) {
+        pair_shot(NULL, NULL, dark, &shot[0]);
+        assert_int_equal(shot[0].relative.state, VFRONT_MOTION_FEW);
+        assert_int_equal(shot[0].relative.frame, 3 + (uint64_t)i);
+        assert_memory_equal(&shot[0].good, &good, sizeof good);
     }
 }
+
+/** What leaves no motion: no calibration, or the tuning. */
+static void motions_off(void **state)
+{
+    (void)state;
+    enum { UNCALIBRATED, OFF, NO_METRIC, NO_PAIRS, WAYS };
+    for (int way = 0; way < WAYS; way++) {
+        vfront_rig_t rig = pair_cameras();
+        vfront_tuning_t t;
+        vfront_tuning_default(&t);
+        if (way == UNCALIBRATED) rig.camera[0].fx_px = rig.camera[0].fy_px = 0;
+        if (way == OFF) t.ego = 0;
+        if (way == NO_METRIC) t.ego_metric_hypotheses = 0;
+        if (way == NO_PAIRS) t.ego_tracks = t.ego_matches = 0;
+        for (int i = 0; i < 3; i++) {
+            const uint8_t *const grey[] = {pair_grey[i], pair_right[i]};
+            pair_shot(i ? NULL : &rig, &t, grey, &shot[0]);
+            if (way <= OFF) no_motions(&shot[0]);
+            no_motion(&shot[0].metric);
+            if (i && way == NO_METRIC) assert_true(shot[0].relative.state == VFRONT_MOTION_GOOD || shot[0].relative.state == VFRONT_MOTION_ROTATION);
+            if (i && way == NO_PAIRS) assert_int_equal(shot[0].relative.state, VFRONT_MOTION_FEW);
+        }
+    }
+}
+
+/** From 5, from 7 and from 8 pairs there are motions, not always the same; another seed draws other pairs. */
+static void motions_from_points(void **state)
+{
+    (void)state;
+    static const int32_t points[] = {5, 7, 8, 5};
+    uint64_t digest[4];
+    const vfront_rig_t rig = pair_cameras();
+    for (int way = 0; way < 4; way++) {
+        vfront_tuning_t t;
+        vfront_tuning_default(&t);
+        t.ego_points = points[way];
+        t.ego_seed = way == 3 ? INT32_MAX : 1;
+        for (int i = 0; i < 3; i++) {
+            const uint8_t *const grey[] = {pair_grey[i], pair_right[i]};
+            pair_shot(i ? NULL : &rig, &t, grey, &shot[0]);
+        }
+        assert_true(shot[0].relative.state == VFRONT_MOTION_GOOD || shot[0].relative.state == VFRONT_MOTION_ROTATION);
+        assert_true(shot[0].relative.inliers * 10 > shot[0].relative.pairs * 8);
+        digest[way] = vfront_digest(&shot[0]);
+        for (int k = 0; k < way; k++) assert_true(digest[k] != digest[way]);
+    }
+}
+
+#if VFRONT_STEREO && VFRONT_MATCHES
+/** Everything in the pictures lies in one plane, which moves to the side: so does the camera, the other way. */
+static void metric_motion(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = pair_cameras();
+    const double far_m = 160 * SCENE_BASELINE_M / DISPARITY_PX;
+    for (int i = 0; i < 6; i++) {
+        shoot(i ? NULL : &rig, NULL, i, &shot[0]);
+        if (i == 0) continue;
+        const vfront_motion_t *m = &shot[0].metric;
+        const double want_m[3] = {STEP_X_PX / 160 * far_m, STEP_Y_PX / 160 * far_m, 0};
+        assert_int_equal(m->state, VFRONT_MOTION_GOOD);
+        assert_memory_equal(m, &shot[0].good, sizeof *m);
+        print_message("t %.4f %.4f %.4f, should be %.4f %.4f 0; turned %.4f %.4f %.4f; standard deviations %.4f %.4f %.4f m\n", (double)m->t[0], (double)m->t[1],
+                      (double)m->t[2], want_m[0], want_m[1], (double)m->R[7], (double)m->R[2], (double)m->R[3], sqrt((double)m->covariance[0]),
+                      sqrt((double)m->covariance[6]), sqrt((double)m->covariance[11]));
+        for (int k = 0; k < 3; k++) /* its turn makes up for some of it: both move the picture to the side */
+            assert_true(fabs(m->t[k] - want_m[k]) < 0.01 * far_m + 4 * sqrt((double)m->covariance[k == 0 ? 0 : k == 1 ? 6 : 11]));
+    }
+}
+#endif
+#endif
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        LONE(motions),
         LONE(no_corner), LONE(list_full), LONE(one_list_full), LONE(checkers),
         LONE(tracks_full), LONE(best_stay), LONE(small_pictures), LONE(spots),
         LONE(levels_searched), LONE(no_points_wanted), LONE(not_described), LONE(not_tracked),
 #if VFRONT_STEREO && VFRONT_MATCHES
         LONE(partners), LONE(partners_of_rigs), LONE(partners_off), LONE(partners_of_two_sizes),
         LONE(partners_in_the_dark), PAIR(picture_missing), LONE(partners_rectified),
+#endif
+#if VFRONT_EGO
+        LONE(motions), LONE(good_motion_stays), LONE(motions_off), LONE(motions_from_points),
+#if VFRONT_STEREO && VFRONT_MATCHES
+        LONE(metric_motion),
+#endif
 #endif
     };
     return pair_run("points", tests, sizeof tests / sizeof *tests);
