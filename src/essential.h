@@ -296,7 +296,7 @@ VF_FN void vf_essential_polynomial(struct vf_essential_work *w)
     }
     VF_TEAM_SYNC();
     float most = 0.0f;
-    for (int m = 0; m < 11; m++) most = fmaxf(most, fabsf((float)u->polynomial.c[m]));
+    for (int m = 0; m < 11; m++) most = vf_most(most, fabsf((float)u->polynomial.c[m]));
     VF_TEAM_SYNC();
     VF_TEAM (m, 11) u->polynomial.c[m] *= (double)(1.0f / most);
     VF_TEAM_SYNC();
@@ -546,13 +546,13 @@ VF_FN int vf_essential_five(struct vf_essential_work *w, const float before[][3]
         float E[9];
         vf_essential_of_root(w, w->u.roots.polynomial.root[at], E);
         w->good[k] = vf_essential_polish(w->R, before, now, E);
-        for (int i = 0; i < 9; i++) w->row[0][9 * k + i] = E[i];
+        for (int i = 0; i < 9; i++) w->E[k][i] = E[i];
     }
     VF_TEAM_SYNC();
     int count = 0;
     for (int k = 0; k < VF_ESSENTIALS; k++) {
         if (!w->good[k]) continue;
-        VF_TEAM (i, 9) w->E[count][i] = w->row[0][9 * k + i];
+        VF_TEAM (i, 9) w->E[count][i] = w->E[k][i];
         count++;
     }
     VF_TEAM_SYNC();
