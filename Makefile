@@ -125,7 +125,7 @@ TEST    := $(BUILD)/tests
 SMALL   := $(BUILD)/small
 FAKE    := $(BUILD)/fake
 PARTS   := lens motion# what is no stage
-ORACLES := ingest rectify pyramid scale detect refill select bearing describe stereo match report track $(PARTS)
+ORACLES := ingest rectify pyramid scale detect refill select bearing describe stereo match ego report track $(PARTS)
 PORTS   := init api points same alloc
 T_CFLAGS = -std=c11 -O2 -g $(WARN) -ffp-contract=off -fno-math-errno -I. $(SAN) -MMD -MP
 S_CFLAGS = $(T_CFLAGS) -DVFRONT_USER_CFG='"tests/cfg_small.h"'
