@@ -263,16 +263,13 @@ static __device__ __forceinline__ uint32_t block_max(uint32_t v, uint32_t *there
 /** The order of the hypothesis of a kind that has a rank among all; 0: there are not so many. */
 static __device__ uint32_t find_rank(const vf_step &s, int kind, int rank)
 {
-    __shared__ uint32_t there[WARPS];
-    const int32_t *score = s.memory->ego.score[kind];
+    __shared__ uint32_t there[WARPS], order[VFRONT_HYPOTHESES];
     const int all = vf_ego_hypotheses(&s, kind);
     uint32_t best = VF_NONE;
+    for (int h = threadIdx.x; h < all; h += THREADS) order[h] = vf_ego_order(s.memory->ego.score[kind][h], h); /* read by its thread only */
     for (int r = 0; r <= rank; r++) {
         uint32_t mine = 0;
-        for (int h = threadIdx.x; h < all; h += THREADS) {
-            const uint32_t order = vf_ego_order(score[h], h);
-            mine = order < best ? max(mine, order) : mine;
-        }
+        for (int h = threadIdx.x; h < all; h += THREADS) mine = order[h] < best ? max(mine, order[h]) : mine;
         best = block_max(mine, there);
     }
     return best;

@@ -258,19 +258,28 @@ VF_FN void vf_essential_monomial(const struct vf_essential_forms *f, float paral
  *  which is all that the other six equations need. */
 VF_FN void vf_essential_eliminate(struct vf_essential_work *w)
 {
+    VF_UNROLL
     for (int k = 0; k < 10; k++) {
-        const float *pivots = w->column[k];
+        float pivots[10];
+        for (int r = 0; r < 10; r++) pivots[r] = w->column[k][r];
+        float pivot = pivots[k];
         int p = k;
-        for (int r = k + 1; r < 10; r++) p = fabsf(pivots[r]) > fabsf(pivots[p]) ? r : p;
-        const float inverse = 1.0f / pivots[p];
-        float factor[10];
-        for (int r = 0; r < 10; r++) factor[r] = r < (k < 4 ? k : 4) ? 0.0f : pivots[r];
+        for (int r = k + 1; r < 10; r++) {
+            const int more = fabsf(pivots[r]) > fabsf(pivot);
+            p = more ? r : p;
+            pivot = more ? pivots[r] : pivot;
+        }
+        const float inverse = 1.0f / pivot;
         VF_TEAM (c, 19 - k) {
-            float *column = w->column[k + 1 + c];
-            const float held = column[k], top = column[p] * inverse;
-            column[p] = held;
-            for (int r = 0; r < 10; r++) column[r] -= (r == p ? pivots[k] : factor[r]) * top;
-            column[k] = top;
+            float *column = w->column[k + 1 + c], was[10];
+            for (int r = 0; r < 10; r++) was[r] = column[r];
+            float top = was[k];
+            for (int r = k + 1; r < 10; r++) top = r == p ? was[r] : top;
+            top *= inverse;
+            for (int r = 0; r < 10; r++) {
+                const float left = r == p ? was[k] : was[r], factor = r == p ? pivots[k] : r < k && r < 4 ? 0.0f : pivots[r];
+                column[r] = r == k ? top : left - factor * top;
+            }
         }
         VF_TEAM_SYNC();
     }

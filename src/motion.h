@@ -209,8 +209,8 @@ VF_FN void vf_motion_terms(int kind, const struct vf_pose *p, const struct vf_si
 /** Of the matrix whose upper triangle that is. */
 VF_FN float vf_motion_trace(const float sums[VF_TERMS]) { return sums[0] + sums[6] + sums[11] + sums[15] + sums[18] + sums[20]; }
 
-/** Lower triangle of the root of a symmetric 6x6 matrix (Cholesky), from the upper triangle in `sums`; the unknowns that a kind does not
- *  have are held where they are. Returns 0 where there is none. */
+/** Lower triangle of the root of a symmetric 6x6 matrix (Cholesky), from the upper triangle in `sums`, its diagonal inverted; the unknowns
+ *  that a kind does not have are held where they are. Returns 0 where there is none. */
 VF_FN int vf_motion_root(int kind, const float t[3], const float sums[VF_TERMS], float L[6][6])
 {
     const float trace = vf_motion_trace(sums);
@@ -226,12 +226,11 @@ VF_FN int vf_motion_root(int kind, const float t[3], const float sums[VF_TERMS],
         float d = L[j][j];
         for (int k = 0; k < j; k++) d -= L[j][k] * L[j][k];
         there &= d > 1e-6f * L[j][j]; /* also when it is NaN */
-        d = there ? sqrtf(d) : 1.0f;
-        L[j][j] = d;
+        L[j][j] = there ? 1.0f / sqrtf(d) : 1.0f;
         for (int i = j + 1; i < 6; i++) {
             float v = L[i][j];
             for (int k = 0; k < j; k++) v -= L[i][k] * L[j][k];
-            L[i][j] = v / d;
+            L[i][j] = v * L[j][j];
         }
     }
     return there;
@@ -243,12 +242,12 @@ VF_FN void vf_motion_solve(float L[6][6], const float b[6], float x[6])
     for (int i = 0; i < 6; i++) {
         float v = b[i];
         for (int k = 0; k < i; k++) v -= L[i][k] * x[k];
-        x[i] = v / L[i][i];
+        x[i] = v * L[i][i];
     }
     for (int i = 5; i >= 0; i--) {
         float v = x[i];
         for (int k = i + 1; k < 6; k++) v -= L[k][i] * x[k];
-        x[i] = v / L[i][i];
+        x[i] = v * L[i][i];
     }
 }
 

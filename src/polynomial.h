@@ -135,6 +135,7 @@ VF_FN void vf_polynomial_roots(struct vf_polynomial_work *w, int degree)
         if (power == 0) w->end[side][0][1] = 1.0f; /* degree 0 parts nothing */
     }
     VF_TEAM_SYNC();
+    VF_UNROLL
     for (int d = 1; d < degree; d++) {
         VF_TEAM (k, 2 * d) {
             const int side = k >= d, i = side ? k - d : k;

@@ -19,6 +19,13 @@
 #define VF_TEAM_SYNC() ((void)0)
 #endif
 
+/** A loop whose counter nvcc shall know at every turn, so that what is small lies in registers. */
+#ifdef __CUDACC__
+#define VF_UNROLL _Pragma("unroll")
+#else
+#define VF_UNROLL
+#endif
+
 #define VF_TEAM(i, count) for (int i = VF_TEAM_LANE; i < (count); i += VF_TEAM_SIZE)
 
 #endif
