@@ -109,12 +109,12 @@ EXTRA_picture = $(FORMATS)
 EXTRA_vfbench = -Wno-strict-prototypes -Wno-pedantic
 
 EXAMPLE := $(BUILD)/examples
-TOOLS   := calibration record rectified flight# what of them has a test of its own
+TOOLS   := calibration record rectified flight trajectory# what of them has a test of its own
 $(BUILD)/minimal: $(EXAMPLE)/minimal.o $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
 
-$(BUILD)/replay: $(addprefix $(EXAMPLE)/,replay.o record.o dataset.o calibration.o pose.o text.o picture.o synthetic.o overlay.o rectified.o) $(LIB)
+$(BUILD)/replay: $(addprefix $(EXAMPLE)/,replay.o record.o dataset.o calibration.o truth.o pose.o trajectory.o accuracy.o plot.o text.o picture.o synthetic.o overlay.o rectified.o) $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
 
@@ -145,7 +145,8 @@ $(TEST)/calibration: tests/calibration.c $(EXAMPLE)/calibration.o $(EXAMPLE)/pos
 $(TEST)/record: $(EXAMPLE)/record.o $(EXAMPLE)/overlay.o
 $(TEST)/rectified: $(EXAMPLE)/rectified.o
 $(TEST)/flight: $(EXAMPLE)/synthetic.o
-$(TEST)/record $(TEST)/rectified $(TEST)/flight: $(TEST)/%: tests/%.c $(LIB)
+$(TEST)/trajectory: $(addprefix $(EXAMPLE)/,trajectory.o truth.o accuracy.o plot.o pose.o text.o)
+$(TEST)/record $(TEST)/rectified $(TEST)/flight $(TEST)/trajectory: $(TEST)/%: tests/%.c $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(filter %.o,$^) $(LIB) -o $@ -lcmocka -lm $(LIBS)
 

@@ -115,7 +115,7 @@ static void draw_ticks(FILE *f, const struct panel *p, int axis)
     const double step = round_step(p->to[axis] - p->from[axis], axis || p->width < 400 ? 5 : 7);
     const int decimals = decimals_of(step);
     for (double i = ceil(p->from[axis] / step); i * step <= p->to[axis]; i++) {
-        const double v = i * step, x = x_of(p, v), y = y_of(p, v);
+        const double v = i * step + 0.0, x = x_of(p, v), y = y_of(p, v); /* never -0 */
         if (axis)
             fprintf(f, "<path d='M%.1f %.1fh%.1f' stroke='#e4e4e4'/><text x='%.1f' y='%.1f' text-anchor='end'>%.*f</text>\n", p->left, y,
                     p->width, p->left - 7, y + 4, decimals, v);
@@ -179,25 +179,43 @@ static void mark_end(FILE *f, double x, double y)
     fprintf(f, "<rect x='%.1f' y='%.1f' width='10' height='10' fill='" END_INK "' stroke='#fff'/>\n", x - 5, y - 5);
 }
 
+static void mark_true_end(FILE *f, double x, double y)
+{
+    fprintf(f, "<rect x='%.1f' y='%.1f' width='9' height='9' fill='#fff' stroke='" TRUTH_INK "' stroke-width='1.6'/>\n", x - 4.5, y - 4.5);
+}
+
 static void mark_lost(FILE *f, double x, double y)
 {
     fprintf(f, "<path d='M%.1f %.1fl7 7m0 -7l-7 7' stroke='" LOST_INK "' stroke-width='1.6'/>\n", x - 3.5, y - 3.5);
 }
 
-static void draw_panel(FILE *f, const struct panel *p, const trajectory_t *tr, show_t *show, int with_truth)
+/** Steps of which the place is not known; one where several are too near each other to be told apart. */
+static void mark_steps(FILE *f, const struct panel *p, const trajectory_t *tr, show_t *show)
 {
-    double v[2], x = -1e9, y = -1e9;
-    draw_axes(f, p);
-    if (with_truth) draw_line(f, p, tr, show, 1);
-    draw_line(f, p, tr, show, 0);
+    double x = -1e9, y = -1e9, v[2];
     for (uint32_t i = 0; i < tr->count; i++) {
         show(tr, tr->frame[i].t_ns, &tr->frame[i].pose, v);
         if (tr->frame[i].step == TRAJECTORY_MOVED || hypot(x_of(p, v[0]) - x, y_of(p, v[1]) - y) < 3.0) continue;
         mark_lost(f, x = x_of(p, v[0]), y = y_of(p, v[1]));
     }
-    show(tr, tr->frame[tr->count - 1].t_ns, &tr->frame[tr->count - 1].pose, v);
+}
+
+static void draw_panel(FILE *f, const struct panel *p, const trajectory_t *tr, show_t *show)
+{
+    const trajectory_frame_t *first = tr->frame, *last = &tr->frame[tr->count - 1], *last_known = last;
+    double v[2];
+    draw_axes(f, p);
+    if (tr->met) {
+        draw_line(f, p, tr, show, 1);
+        while (!last_known->known) last_known--;
+        show(tr, last_known->t_ns, &last_known->truth, v);
+        mark_true_end(f, x_of(p, v[0]), y_of(p, v[1]));
+    }
+    draw_line(f, p, tr, show, 0);
+    mark_steps(f, p, tr, show);
+    show(tr, last->t_ns, &last->pose, v);
     mark_end(f, x_of(p, v[0]), y_of(p, v[1]));
-    show(tr, tr->frame[0].t_ns, &tr->frame[0].pose, v);
+    show(tr, first->t_ns, &first->pose, v);
     mark_start(f, x_of(p, v[0]), y_of(p, v[1]));
 }
 
@@ -206,18 +224,19 @@ static void draw_panel(FILE *f, const struct panel *p, const trajectory_t *tr, s
 static void legend_text(FILE *f, double x, double y, const char *text) { fprintf(f, "<text x='%.1f' y='%.1f'>%s</text>\n", x, y + 4, text); }
 
 /** Two columns. */
-static void draw_legend(FILE *f, double x, double y, const trajectory_t *tr, int with_truth)
+static void draw_legend(FILE *f, double x, double y, const trajectory_t *tr)
 {
     fprintf(f, "<path d='M%.1f %.1fh28' stroke='" PATH_INK "' stroke-width='1.6'/>\n", x, y);
     legend_text(f, x + 36, y, "path");
-    if (with_truth) {
+    if (tr->met) {
         fprintf(f, "<path d='M%.1f %.1fh28' stroke='" TRUTH_INK "' stroke-opacity='.55' stroke-width='3.5'/>\n", x, y + 20);
         legend_text(f, x + 36, y + 20, "ground truth");
     }
     mark_start(f, x + 164, y);
     legend_text(f, x + 176, y, "start");
     mark_end(f, x + 244, y);
-    legend_text(f, x + 256, y, "end");
+    if (tr->met) mark_true_end(f, x + 260, y);
+    legend_text(f, x + (tr->met ? 272 : 256), y, "end");
     if (tr->steps[TRAJECTORY_HELD] + tr->steps[TRAJECTORY_TURNED] == 0) return;
     mark_lost(f, x + 164, y + 20);
     legend_text(f, x + 176, y + 20, "step of unknown length");
@@ -260,10 +279,10 @@ static void draw(FILE *f, const char *title, const trajectory_t *tr, const accur
     fprintf(f, "<text x='%.1f' y='32' font-size='16'>", above.left);
     write_escaped(f, title);
     fputs("</text>\n", f);
-    draw_panel(f, &above, tr, from_above, tr->met);
+    draw_panel(f, &above, tr, from_above);
     draw_scale(f, &above, in_metres ? "m" : "steps");
-    draw_panel(f, &side, tr, height_over_time, tr->met);
-    draw_legend(f, side.left, 372, tr, tr->met);
+    draw_panel(f, &side, tr, height_over_time);
+    draw_legend(f, side.left, 372, tr);
     draw_figures(f, side.left, 440, tr, a);
     fputs("</svg>\n", f);
 }
