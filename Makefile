@@ -114,7 +114,7 @@ $(BUILD)/minimal: $(EXAMPLE)/minimal.o $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
 
-$(BUILD)/replay: $(addprefix $(EXAMPLE)/,replay.o record.o dataset.o calibration.o truth.o pose.o trajectory.o accuracy.o plot.o text.o picture.o synthetic.o overlay.o rectified.o) $(LIB)
+$(BUILD)/replay: $(addprefix $(EXAMPLE)/,replay.o record.o dataset.o calibration.o truth.o pose.o trajectory.o accuracy.o motion.o plot.o text.o picture.o synthetic.o overlay.o rectified.o) $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
 
@@ -142,7 +142,7 @@ $(TEST)/calibration: tests/calibration.c $(EXAMPLE)/calibration.o $(EXAMPLE)/pos
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $^ -o $@ $(FORMAT_LIBS) -lcmocka -lm
 
-$(TEST)/record: $(EXAMPLE)/record.o $(EXAMPLE)/overlay.o
+$(TEST)/record: $(addprefix $(EXAMPLE)/,record.o overlay.o motion.o trajectory.o accuracy.o pose.o)
 $(TEST)/rectified: $(EXAMPLE)/rectified.o
 $(TEST)/flight: $(EXAMPLE)/synthetic.o
 $(TEST)/trajectory: $(addprefix $(EXAMPLE)/,trajectory.o truth.o accuracy.o plot.o pose.o text.o)

@@ -95,8 +95,8 @@ static void write_results(unsigned there)
     record_t *record;
     make_results();
     assert_null(record_open(&record, folder, VFRONT_CAMERAS, there));
-    assert_null(record_frame(record, &result[0], NULL));
-    assert_null(record_frame(record, &result[1], &result[0]));
+    assert_null(record_frame(record, &result[0], NULL, &place[0]));
+    assert_null(record_frame(record, &result[1], &result[0], &place[1]));
     assert_null(record_close(record));
 }
 
@@ -182,8 +182,10 @@ static const uint8_t *draw(overlay_t *o, const vfront_result_t *r, const vfront_
 static overlay_t *open_overlay(overlay_what_t what)
 {
     vfront_info_t info = {.scales = 1};
+    vfront_tuning_t tuning;
+    vfront_tuning_default(&tuning);
     for (int c = 0; c < VFRONT_CAMERAS; c++) info.seen[c] = (vfront_camera_t){.width_px = WIDTH, .height_px = HEIGHT};
-    overlay_t *o = overlay_open(&info, VFRONT_CAMERAS, what);
+    overlay_t *o = overlay_open(&info, VFRONT_CAMERAS, what, &tuning);
     assert_non_null(o);
     make_results();
     return o;
