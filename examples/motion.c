@@ -114,8 +114,10 @@ static void print_accuracy(const motion_t *m)
            m->trajectory.metric ? "SE(3)" : "Sim(3)", (unsigned)a->frames, a->way_m);
     if (m->trajectory.metric)
         printf("%-12s RPE %.4g m and %.4g deg a frame, RMSE\n", "", a->step_m.rmse, a->step_deg.rmse);
-    else
+    else if (a->direction_deg.count)
         printf("%-12s direction off by %.4g deg, rotation by %.4g deg a frame, RMSE\n", "", a->direction_deg.rmse, a->step_deg.rmse);
+    else
+        printf("%-12s rotation off by %.4g deg a frame, RMSE; no step has a direction\n", "", a->step_deg.rmse);
     printf("%-12s drift %.4g %% and %.4g deg/m", "", a->drift_percent, a->drift_deg_m);
     if (a->segments)
         printf(" over %u segments of 100 m to 800 m\n", (unsigned)a->segments);

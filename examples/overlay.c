@@ -538,7 +538,7 @@ static int32_t legend_motion(struct overlay *o, int32_t x, int32_t scale)
     for (int ahead = 1; ahead >= 0; ahead--) {
         const float at[2] = {(float)x + 17, middle};
         mark_target(o, at, ahead, target);
-        x = write_text(o, x + (ahead ? 38 : 30), scale, ahead ? "flies to" : "comes from", grey) + 4;
+        x = write_text(o, x + (ahead ? 40 : 32), scale, ahead ? "flies to" : "comes from", grey) + 4;
     }
     return x + 12;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -131,7 +132,7 @@ static void draw_axes(FILE *f, const struct panel *p)
     draw_ticks(f, p, 1);
     fprintf(f, "<rect x='%.1f' y='%.1f' width='%.1f' height='%.1f' fill='none' stroke='#888'/>\n", p->left, p->top, p->width, p->height);
     fprintf(f, "<text x='%.1f' y='%.1f' text-anchor='middle'>%s</text>\n", p->left + p->width / 2, p->top + p->height + 36, p->name[0]);
-    fprintf(f, "<text transform='translate(%.1f %.1f) rotate(-90)' text-anchor='middle'>%s</text>\n", p->left - 48,
+    fprintf(f, "<text transform='translate(%.1f %.1f) rotate(-90)' text-anchor='middle'>%s</text>\n", p->left - 54,
             p->top + p->height / 2, p->name[1]);
 }
 
@@ -242,31 +243,39 @@ static void draw_legend(FILE *f, double x, double y, const trajectory_t *tr)
     legend_text(f, x + 176, y + 20, "step of unknown length");
 }
 
+/** A line of text, and where the next one goes. */
+__attribute__((format(printf, 3, 4))) static void say(FILE *f, double place[2], const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fprintf(f, "<text x='%.1f' y='%.1f'>", place[0], place[1]);
+    vfprintf(f, format, list);
+    fputs("</text>\n", f);
+    va_end(list);
+    place[1] += 20.0;
+}
+
 static void draw_figures(FILE *f, double x, double y, const trajectory_t *tr, const accuracy_t *a)
 {
-    const double line = 20;
+    double at[2] = {x, y + 20.0};
     fprintf(f, "<text x='%.1f' y='%.1f' font-weight='bold'>Accuracy</text>\n", x, y);
     if (!a) {
-        fprintf(f, "<text x='%.1f' y='%.1f'>no ground truth</text>\n", x, y + line);
+        say(f, at, "no ground truth");
         return;
     }
-    fprintf(f, "<text x='%.1f' y='%.1f'>ATE %.4g m RMSE, aligned by %s</text>\n", x, y + line, a->ate_m, tr->metric ? "SE(3)" : "Sim(3)");
-    if (tr->metric)
-        fprintf(f, "<text x='%.1f' y='%.1f'>RPE %.4g m and %.4g\302\260 a frame, RMSE</text>\n", x, y + 2 * line, a->step_m.rmse,
-                a->step_deg.rmse);
-    else
-        fprintf(f, "<text x='%.1f' y='%.1f'>direction off by %.3g\302\260, rotation by %.3g\302\260 a frame, RMSE</text>\n", x, y + 2 * line,
-                a->direction_deg.rmse, a->step_deg.rmse);
-    fprintf(f, "<text x='%.1f' y='%.1f'>drift %.3g %% and %.3g\302\260/m over %s</text>\n", x, y + 3 * line, a->drift_percent, a->drift_deg_m,
-            a->segments ? "100 m to 800 m" : "all of it");
-    fprintf(f, "<text x='%.1f' y='%.1f'>%.4g m of %u frames with ground truth</text>\n", x, y + 4 * line, a->way_m, (unsigned)a->frames);
-    if (!tr->metric) fprintf(f, "<text x='%.1f' y='%.1f'>lengths of steps from ground truth</text>\n", x, y + 5 * line);
+    say(f, at, "ATE %.4g m RMSE, aligned by %s", a->ate_m, tr->metric ? "SE(3)" : "Sim(3)");
+    if (tr->metric) say(f, at, "RPE %.4g m a frame, RMSE", a->step_m.rmse);
+    if (!tr->metric && a->direction_deg.count) say(f, at, "direction off by %.3g\302\260 a frame, RMSE", a->direction_deg.rmse);
+    say(f, at, "rotation off by %.3g\302\260 a frame, RMSE", a->step_deg.rmse);
+    say(f, at, "drift %.3g %% and %.3g\302\260/m over %s", a->drift_percent, a->drift_deg_m, a->segments ? "100 m to 800 m" : "all of it");
+    say(f, at, "%.4g m of %u frames with ground truth", a->way_m, (unsigned)a->frames);
+    if (!tr->metric) say(f, at, "lengths of steps from ground truth");
 }
 
 static void draw(FILE *f, const char *title, const trajectory_t *tr, const accuracy_t *a)
 {
     const int in_metres = tr->metric || tr->met;
-    struct panel above = {.left = 84, .top = 54, .width = 560, .height = 530}, side = {.left = 750, .top = 54, .width = 340, .height = 240};
+    struct panel above = {.left = 84, .top = 54, .width = 560, .height = 530}, side = {.left = 760, .top = 54, .width = 330, .height = 240};
     above.name[0] = in_metres ? "x, to the right of the first camera [m]" : "x, to the right of the first camera [steps]";
     above.name[1] = in_metres ? "z, ahead of it [m]" : "z, ahead of it [steps]";
     side.name[0] = "time [s]";
