@@ -1,8 +1,6 @@
-/* SPDX-License-Identifier: MIT
- *
- * Lets a program in another language ask how far a path is from ground truth (examples/accuracy.h), both in files of the TUM or KITTI kind:
- *   gcc -std=c11 -O2 -ffp-contract=off -I. -fPIC -shared tests/bridge_trajectory.c examples/{trajectory,truth,accuracy,pose,text}.c -o bridge_trajectory.so -lm
- */
+/* SPDX-License-Identifier: MIT */
+/* How far a path is from ground truth (examples/accuracy.h) as a shared library for tests/trajectory.py, both in files of the TUM or KITTI
+ * kind. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "../examples/accuracy.h"
+#include "../examples/motion.h"
 #include "../examples/plot.h"
 #include "../examples/truth.h"
 
@@ -331,6 +332,48 @@ static void test_orthonormal(void **state)
     for (int r = 0; r < 3; r++)
         for (int c = 0; c < 3; c++) near(R[3 * r] * R[3 * c] + R[3 * r + 1] * R[3 * c + 1] + R[3 * r + 2] * R[3 * c + 2], r == c, 1e-14, "R R^T");
     trajectory_free(&tr);
+}
+
+/** What of two motions goes into the path: t of the relative one is 1, of the metric one 2 ahead. */
+static void test_motion(void **state)
+{
+    (void)state;
+    enum { NONE = VFRONT_MOTION_NONE, GOOD = VFRONT_MOTION_GOOD, ROTATION = VFRONT_MOTION_ROTATION, FEW = VFRONT_MOTION_FEW, STILL = 1 };
+    static const struct {
+        int metric;
+        uint32_t relative, flags, metric_state;
+        trajectory_step_t step;
+        double moved;
+    } rule[] = {
+        {0, GOOD, 0, NONE, TRAJECTORY_MOVED, 1},    {0, GOOD, STILL, NONE, TRAJECTORY_MOVED, 0},     {0, ROTATION, 0, NONE, TRAJECTORY_TURNED, 0},
+        {0, ROTATION, STILL, NONE, TRAJECTORY_MOVED, 0}, {0, FEW, 0, NONE, TRAJECTORY_HELD, 0},      {0, NONE, 0, NONE, TRAJECTORY_HELD, 0},
+        {1, GOOD, 0, GOOD, TRAJECTORY_MOVED, 2},    {1, FEW, 0, GOOD, TRAJECTORY_MOVED, 2},          {1, GOOD, STILL, GOOD, TRAJECTORY_MOVED, 2},
+        {1, GOOD, 0, FEW, TRAJECTORY_TURNED, 0},    {1, ROTATION, 0, FEW, TRAJECTORY_TURNED, 0},     {1, FEW, 0, FEW, TRAJECTORY_HELD, 0},
+        {1, GOOD, STILL, FEW, TRAJECTORY_MOVED, 0}, {0, GOOD, 0, GOOD, TRAJECTORY_MOVED, 1},
+    };
+    static vfront_result_t result;
+    static motion_t m;
+    for (size_t i = 0; i < COUNT(rule); i++) {
+        memset(&m, 0, sizeof m);
+        motion_start(&m, rule[i].metric, 0);
+        memset(&result, 0, sizeof result);
+        assert_true(motion_take(&m, &result, NULL));
+        result.t_ns = 7;
+        result.relative = (vfront_motion_t){.state = rule[i].relative, .flags = rule[i].flags, .inliers = 30, .R = {1, 0, 0, 0, 1, 0, 0, 0, 1}};
+        result.metric = result.relative;
+        result.metric.state = rule[i].metric_state;
+        result.relative.t[2] = -1.0f;
+        result.metric.t[2] = -2.0f;
+        assert_true(motion_take(&m, &result, NULL));
+        const trajectory_frame_t *last = motion_last(&m);
+        if (last->step != rule[i].step) fail_msg("rule %zu: step %d, not %d", i, (int)last->step, (int)rule[i].step);
+        near(last->pose.t[2], rule[i].moved, 1e-12, "moved");
+        assert_int_equal(last->t_ns, 7);
+        assert_int_equal(m.state[MOTION_RELATIVE][rule[i].relative], rule[i].relative ? 1 : 2);
+        assert_int_equal(m.state[MOTION_METRIC][rule[i].metric_state], rule[i].metric_state ? 1 : 2);
+        assert_int_equal(m.inliers[MOTION_RELATIVE][30], rule[i].relative == GOOD);
+        trajectory_free(&m.trajectory);
+    }
 }
 
 /* ---- accuracy ------------------------------------------------------------------------------------------------------ */
@@ -759,7 +802,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_quaternion), cmocka_unit_test(test_straighten), cmocka_unit_test(test_between),
         cmocka_unit_test(test_metric),     cmocka_unit_test(test_lengths),    cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_orthonormal), cmocka_unit_test(test_alignment), cmocka_unit_test(test_similarity),
+        cmocka_unit_test(test_orthonormal), cmocka_unit_test(test_motion),    cmocka_unit_test(test_alignment), cmocka_unit_test(test_similarity),
         cmocka_unit_test(test_no_truth),   cmocka_unit_test(test_relative),   cmocka_unit_test(test_direction),
         cmocka_unit_test(test_drift),      cmocka_unit_test(test_whole_way),  cmocka_unit_test(test_written),
         cmocka_unit_test(test_euroc),      cmocka_unit_test(test_faults),     cmocka_unit_test(test_drawn),

@@ -28,7 +28,7 @@ except ImportError as missing:
 
 NAMES = ["frames", "way", "scale", "ate", "rpe", "rpe median", "rpe most", "turn", "turn median", "turn most", "direction", "drift", "drift turn"]
 CLOSE = 1e-8 # relative, and absolute
-PATHS = 60
+PATHS = 40
 
 
 def rotation(w):
@@ -108,7 +108,8 @@ def ask_evo(truth_file, path_file, kitti, metric):
     figures = {"frames": truth.num_poses, "way": truth.path_length, "rpe": place["rmse"], "rpe median": place["median"], "rpe most": place["max"],
                "turn": turn["rmse"], "turn median": turn["median"], "turn most": turn["max"], "drift": drift[0], "drift turn": drift[1]}
     steps = [np.array([(np.linalg.inv(a) @ b)[:3, 3] for a, b in zip(t.poses_se3, t.poses_se3[1:])]) for t in (truth, path)]
-    cosine = np.sum(steps[0] * steps[1], axis=1) / np.linalg.norm(steps[0], axis=1) / np.linalg.norm(steps[1], axis=1)
+    lengths = np.linalg.norm(steps[0], axis=1) * np.linalg.norm(steps[1], axis=1)
+    cosine = np.sum(steps[0] * steps[1], axis=1)[lengths > 0] / lengths[lengths > 0]
     figures["direction"] = np.degrees(np.sqrt(np.mean(np.arccos(np.clip(cosine, -1, 1)) ** 2)))
     figures["scale"] = path.align(truth, correct_scale=not metric)[2]
     figures["ate"] = statistics(metrics.APE(metrics.PoseRelation.translation_part), (truth, path))["rmse"]
