@@ -306,7 +306,7 @@ static void test_motion_drawn(void **state)
     assert_true(coloured(o, rgb, 104, 40)); /* a cross in the ring */
     assert_false(coloured(o, rgb, 115, 40));
     r->relative.flags = VFRONT_MOTION_STILL;
-    assert_false(coloured(o, draw(o, r, NULL), 100, 40));
+    assert_false(coloured(o, draw(o, r, NULL), 104, 40));
     r->relative.state = VFRONT_MOTION_NONE;
     assert_false(coloured(o, draw(o, r, NULL), 30, 30));
     overlay_close(o);
