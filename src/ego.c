@@ -38,7 +38,7 @@ static void list(const struct vf_step *s)
 {
     struct vf_ego_memory *m = &s->memory->ego;
     uint32_t start[VF_EGO_RANKS + 1] = {0};
-    static const int32_t last = VFRONT_SIGHTS;
+    const int32_t last = VFRONT_SIGHTS;
     memset(m->agrees, 0, sizeof m->agrees);
     for (int32_t c = 0; c < last; c++) {
         const uint32_t key = key_of(s, c);

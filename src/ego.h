@@ -239,12 +239,12 @@ VF_FN void vf_ego_translate(const float R[9], const float before[][3], const flo
     float a[3], b[3], plane[2][3], bt[3];
     for (int i = 0; i < 9; i++) pose->R[i] = R[i];
     for (int i = 0; i < 2; i++) {
-        vf_motion_turned(R, before[i], a);
+        vf_transform(R, before[i], a);
         vf_cross(a, now[i], plane[i]);
     }
     vf_cross(plane[0], plane[1], pose->t);
     vf_unit(pose->t);
-    vf_motion_turned(R, before[0], a);
+    vf_transform(R, before[0], a);
     vf_cross(a, now[0], b);
     vf_cross(now[0], pose->t, bt);
     for (int k = 0; k < 3 && vf_dot(bt, b) < 0.0f; k++) pose->t[k] = -pose->t[k];
@@ -312,7 +312,7 @@ VF_FN uint32_t vf_ego_needed(uint32_t inliers, uint32_t pairs, int32_t size)
 VF_FN int32_t vf_ego_moved(const struct vf_step *s, const float R[9], const struct vf_sight *sight)
 {
     float a[3];
-    vf_motion_turned(R, sight->before, a);
+    vf_transform(R, sight->before, a);
     const float x = a[0] - sight->now[0], y = a[1] - sight->now[1], z = a[2] - sight->now[2];
     const float q4 = sqrtf(x * x + y * y + z * z) * s->geometry.focal_px[0] * 16.0f;
     return q4 < VF_EGO_BINS - 1 ? (int32_t)(q4 + 0.5f) : VF_EGO_BINS - 1;

@@ -40,11 +40,6 @@ struct vf_sight {
 /** Above any error that counts, and far from infinite. */
 #define VF_MOTION_FAR 1e9f
 
-VF_FN void vf_motion_turned(const float R[9], const float v[3], float out[3])
-{
-    for (int k = 0; k < 3; k++) out[k] = vf_dot(R + 3 * k, v);
-}
-
 VF_FN float vf_motion_least(float a, float b) { return a < b ? a : b; }
 
 /* ---- errors -------------------------------------------------------------------------------------------------------------- */
@@ -53,7 +48,7 @@ VF_FN float vf_motion_least(float a, float b) { return a < b ? a : b; }
 VF_FN float vf_motion_turn_error(const struct vf_pose *p, const struct vf_sight *s)
 {
     float a[3];
-    vf_motion_turned(p->R, s->before, a);
+    vf_transform(p->R, s->before, a);
     const float x = a[0] - s->now[0], y = a[1] - s->now[1], z = a[2] - s->now[2];
     return vf_motion_least((x * x + y * y + z * z) * (s->weight * s->weight), VF_MOTION_FAR);
 }
@@ -69,7 +64,7 @@ VF_FN struct vf_span vf_motion_span(const struct vf_pose *p, const struct vf_sig
 {
     struct vf_span k;
     float ab[3];
-    vf_motion_turned(p->R, s->before, k.a);
+    vf_transform(p->R, s->before, k.a);
     vf_cross(p->t, k.a, k.ta);
     vf_cross(s->now, p->t, k.bt);
     vf_cross(k.a, s->now, ab);
@@ -97,7 +92,7 @@ VF_FN struct vf_carried vf_motion_carried(const struct vf_pose *p, const struct 
 {
     struct vf_carried c;
     float a[3], y[3], square = 1e-12f;
-    vf_motion_turned(p->R, s->before, a);
+    vf_transform(p->R, s->before, a);
     for (int k = 0; k < 3; k++) {
         c.turned[k] = s->range_m * a[k];
         y[k] = c.turned[k] + p->t[k];
@@ -152,7 +147,7 @@ VF_FN void vf_motion_add(float terms[VF_TERMS], const float J[6], float r, float
 VF_FN void vf_motion_turn_terms(const struct vf_pose *p, const struct vf_sight *s, float terms[VF_TERMS])
 {
     float a[3];
-    vf_motion_turned(p->R, s->before, a);
+    vf_transform(p->R, s->before, a);
     const float w = s->weight;
     const float J[3][6] = {{0, 0, 0, 0, w * a[2], -w * a[1]}, {0, 0, 0, -w * a[2], 0, w * a[0]}, {0, 0, 0, w * a[1], -w * a[0], 0}};
     for (int k = 0; k < 3; k++) vf_motion_add(terms, J[k], w * (a[k] - s->now[k]), 1.0f);
@@ -205,15 +200,17 @@ VF_FN void vf_motion_terms(int kind, const struct vf_pose *p, const struct vf_si
 
 /* ---- a step ---------------------------------------------------------------------------------------------------------------- */
 
+/** Of the matrix whose upper triangle that is. */
+VF_FN float vf_motion_trace(const float sums[VF_TERMS]) { return sums[0] + sums[6] + sums[11] + sums[15] + sums[18] + sums[20]; }
+
 /** Lower triangle of the root of a symmetric 6x6 matrix (Cholesky), from the upper triangle in `sums`; the unknowns that a kind does not
  *  have are held where they are. Returns 0 where there is none. */
 VF_FN int vf_motion_root(int kind, const float t[3], const float sums[VF_TERMS], float L[6][6])
 {
-    float trace = 0.0f;
+    const float trace = vf_motion_trace(sums);
     int n = 0, there = 1;
     for (int i = 0; i < 6; i++)
         for (int j = i; j < 6; j++) L[j][i] = sums[n++];
-    for (int i = 0; i < 6; i++) trace += L[i][i];
     for (int i = 0; i < 3; i++)
         for (int j = 0; j <= i; j++) {
             if (kind == VF_RELATIVE) L[i][j] += trace * t[i] * t[j];
@@ -266,6 +263,7 @@ VF_FN int vf_motion_step(int kind, struct vf_pose *p, const float sums[VF_TERMS]
 /** Covariance from the normal equations, upper triangle row by row, times `variance`. Returns 0 where there is none. */
 VF_FN int vf_motion_covariance(int kind, const struct vf_pose *p, const float sums[VF_TERMS], float variance, float covariance[21])
 {
+    const float trace = vf_motion_trace(sums);
     float L[6][6], column[6];
     int n = 0;
     if (!vf_motion_root(kind, p->t, sums, L)) return 0;
@@ -274,8 +272,9 @@ VF_FN int vf_motion_covariance(int kind, const struct vf_pose *p, const float su
         unit[i] = 1.0f;
         vf_motion_solve(L, unit, column);
         for (int j = i; j < 6; j++) {
-            const int held = kind == VF_TURN && i < 3;
-            covariance[n++] = held ? 0.0f : variance * column[j];
+            const int held = kind == VF_TURN && i < 3, along = kind == VF_RELATIVE && j < 3;
+            const float none = along ? p->t[i] * p->t[j] / trace : 0.0f; /* what held t gives it along itself */
+            covariance[n++] = held ? 0.0f : variance * (column[j] - none);
         }
     }
     return 1;

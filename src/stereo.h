@@ -270,6 +270,7 @@ VF_FN int vf_stereo_depth(const struct vf_step *s, const struct vf_node *node, c
     return 1;
 }
 
+#if VFRONT_STEREO
 /** Notes the distance of a key point; depth: NULL, it has none. One that lies beside the camera has none either. */
 VF_FN void vf_stereo_range(struct vf_stereo_memory *m, int32_t parity, uint32_t i, const float bearing[3], const vfront_depth_t *depth)
 {
@@ -277,6 +278,7 @@ VF_FN void vf_stereo_range(struct vf_stereo_memory *m, int32_t parity, uint32_t 
     m->range_m[parity][i] = is ? depth->depth_m / bearing[2] : 0.0f;
     m->range_sigma_m[parity][i] = is ? depth->sigma_m / bearing[2] : 0.0f;
 }
+#endif
 
 /** Whether a window differs by so much more than the median that the pair is dropped. */
 VF_FN int vf_stereo_cut(const vfront_tuning_t *t, uint32_t cost, uint32_t median)

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* All real roots of a polynomial, by interlacing: between two roots of the derivative there is one root or none.
+ *
+ * In      coefficients
+ * Out     real roots, as quotients, so that one at infinity is no exception
+ * Rule    the derivative of order degree - 1 has one root, which parts the line for the next one up, and so on. In each part where the
+ *         ends have different signs Newton's method, kept within the ends and halved where it is slow, takes a fixed number of steps; where
+ *         they have not, the end with the lesser value parts the line as well, which does no harm, so that a level has as many
+ *         parts as its degree. Roots beyond -1..1 are those of the polynomial with its coefficients reversed, found side by side
+ * Exact   single precision in one order, but for the values of the polynomial itself, which are double: a polynomial of degree 10 in
+ *         single precision loses 4 % of its pairs of close roots
+ */
+#ifndef VF_POLYNOMIAL_H
+#define VF_POLYNOMIAL_H
+
+#include <math.h>
+
+#include "angle.h"
+#include "team.h"
+
+#define VF_DEGREE 10      /* at most */
+#ifndef STEPS_A
+#define STEPS_A 12
+#define STEPS_B 12
+#define STEPS_C 6
+#endif
+
+struct vf_polynomial_work {
+    double c[VF_DEGREE + 1];                           /* in: of powers of z, from 0 on; the greatest about 1 */
+    float part[2][VF_DEGREE + 1][VF_DEGREE + 1];       /* by side and degree: derivatives, divided by the factorial of their order */
+    float end[2][2][VF_DEGREE + 2];                    /* by side and degree % 2: -1, where the line is parted, 1 */
+    float root[2 * VF_DEGREE][2];                      /* out: z is the quotient of the two; 0 0: none here */
+};
+
+/** Value and slope. */
+VF_FN float vf_polynomial_value(const float *c, int degree, float x, float *slope)
+{
+    float p = c[degree], q = 0.0f;
+    for (int i = degree - 1; i >= 0; i--) {
+        q = q * x + p;
+        p = p * x + c[i];
+    }
+    *slope = q;
+    return p;
+}
+
+/** Value in double precision; step: -1 when coefficients are reversed, and c that of the highest power. */
+VF_FN double vf_polynomial_exact(const double *c, int step, int degree, float at)
+{
+    const double x = (double)at;
+    double p = c[degree * step];
+    for (int i = degree - 1; i >= 0; i--) p = p * x + c[i * step];
+    return p;
+}
+
+/** A root is looked for between two ends, at the first of which the polynomial is negative, or is not. */
+struct vf_bracket {
+    float least, most, at, last; /* last: length of the step before */
+    int negative;
+};
+VF_FN struct vf_bracket vf_bracket(float least, float most, int negative)
+{
+    struct vf_bracket b;
+    b.least = least;
+    b.most = most;
+    b.at = 0.5f * (least + most);
+    b.last = most - least;
+    b.negative = negative;
+    return b;
+}
+
+/** One step of Newton's method, or to the middle where that leads out of the ends or does not halve the step before. */
+VF_FN void vf_bracket_step(struct vf_bracket *b, float value, float slope)
+{
+    const float tiny = 1e-6f;
+    if ((value < 0.0f) == b->negative) b->least = b->at;
+    else b->most = b->at;
+    const float newton = b->at - value / slope, step = fabsf(newton - b->at);
+    const int take = newton >= b->least && newton <= b->most && (step <= 0.5f * b->last || step < tiny);
+    const float next = take ? newton : 0.5f * (b->least + b->most);
+    b->last = fabsf(next - b->at);
+    b->at = next;
+}
+
+/** Where interval i of a level parts the line for the next one up. */
+VF_FN float vf_polynomial_part(const float *c, int degree, float least, float most)
+{
+    float slope;
+    if (!(least < most)) return least;
+    const float first = vf_polynomial_value(c, degree, least, &slope), last = vf_polynomial_value(c, degree, most, &slope);
+    if ((first < 0.0f) == (last < 0.0f)) return fabsf(first) < fabsf(last) ? least : most;
+    struct vf_bracket b = vf_bracket(least, most, first < 0.0f);
+    for (int k = 0; k < STEPS_A; k++) {
+        const float value = vf_polynomial_value(c, degree, b.at, &slope);
+        vf_bracket_step(&b, value, slope);
+    }
+    return b.at;
+}
+
+/** The root of the polynomial itself in such an interval; returns whether there is one. */
+VF_FN int vf_polynomial_root(const float *c, const double *exact, int step, int degree, float least, float most, float *root)
+{
+    float slope;
+    if (!(least < most)) return 0;
+    const int negative = vf_polynomial_exact(exact, step, degree, least) < 0.0;
+    if (negative == (vf_polynomial_exact(exact, step, degree, most) < 0.0)) return 0;
+    struct vf_bracket b = vf_bracket(least, most, negative);
+    for (int k = 0; k < STEPS_B; k++) {
+        const float value = vf_polynomial_value(c, degree, b.at, &slope);
+        vf_bracket_step(&b, value, slope);
+    }
+    const float at = b.at;
+    b = vf_bracket(least, most, negative);
+    b.at = at;
+    for (int k = 0; k < STEPS_C; k++) {
+        vf_polynomial_value(c, degree, b.at, &slope);
+        vf_bracket_step(&b, (float)vf_polynomial_exact(exact, step, degree, b.at), slope);
+    }
+    *root = b.at;
+    return 1;
+}
+
+/** All real roots of w->c. */
+VF_FN void vf_polynomial_roots(struct vf_polynomial_work *w, int degree)
+{
+    VF_TEAM (k, 2 * (degree + 1)) { /* one power of one side */
+        const int side = k > degree, power = side ? k - degree - 1 : k;
+        float c = (float)w->c[side ? degree - power : power];
+        float choose = 1.0f; /* `order` of `power` */
+        for (int order = 0; order <= power; order++) {
+            w->part[side][degree - order][power - order] = choose * c;
+            choose = choose * (float)(power - order) / (float)(order + 1);
+        }
+        if (power < 2) w->end[side][power][0] = -1.0f;
+        if (power == 0) w->end[side][0][1] = 1.0f; /* degree 0 parts nothing */
+    }
+    VF_TEAM_SYNC();
+    for (int d = 1; d < degree; d++) {
+        VF_TEAM (k, 2 * d) {
+            const int side = k >= d, i = side ? k - d : k;
+            const float *end = w->end[side][(d - 1) % 2];
+            w->end[side][d % 2][i + 1] = vf_polynomial_part(w->part[side][d], d, end[i], end[i + 1]);
+            if (i == 0) w->end[side][d % 2][d + 1] = 1.0f;
+        }
+        VF_TEAM_SYNC();
+    }
+    VF_TEAM (k, 2 * degree) {
+        const int side = k >= degree, i = side ? k - degree : k;
+        const float *end = w->end[side][(degree - 1) % 2];
+        float root = 0.0f;
+        const int found = vf_polynomial_root(w->part[side][degree], side ? w->c + degree : w->c, side ? -1 : 1, degree, end[i], end[i + 1], &root);
+        w->root[k][0] = !found ? 0.0f : side ? 1.0f : root;
+        w->root[k][1] = !found ? 0.0f : side ? root : 1.0f;
+    }
+    VF_TEAM_SYNC();
+}
+
+#endif
