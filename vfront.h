@@ -169,7 +169,7 @@ enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY =
     X(stereo_sigma_mpx, 200, 1, 10000, "standard deviation of a disparity from level 0; from others the root of their step times this [1/1000 px]") \
     X(ego, VFRONT_EGO, 0, VFRONT_EGO, "1: the motion of camera 0 since the frame before, if it is calibrated")                           \
     X(ego_points, 5, 5, 8, "pairs of bearings from which relative motions are made: 5, 7 or 8")                                         \
-    X(ego_hypotheses, (VFRONT_HYPOTHESES > 512 ? 512 : VFRONT_HYPOTHESES), 1, VFRONT_HYPOTHESES, "relative motions that are tried each step")\
+    X(ego_hypotheses, (VFRONT_HYPOTHESES > 512 ? 512 : VFRONT_HYPOTHESES), 0, VFRONT_HYPOTHESES, "relative motions that are tried each step; 0: no relative motion")\
     X(ego_metric_hypotheses, (VFRONT_HYPOTHESES > 256 ? 256 : VFRONT_HYPOTHESES), 0, VFRONT_HYPOTHESES, "metric motions that are tried each step; 0: no metric motion")\
     X(ego_seed, 1, 0, 2147483647, "seed of the draws")                                                                                  \
     X(ego_tracks, 1, 0, 1, "1: tracks say how the camera moved")                                                                        \

@@ -497,6 +497,7 @@ static __device__ void judge(const vf_step &s)
     others = block_max(others, there);
     if (threadIdx.x == 0) {
         m.facts.others = others;
+        if (!vf_ego_hypotheses(&s, VF_RELATIVE)) m.facts.looked = 0;
         vf_ego_judge(&s, &s.memory->ingest.params, &m);
     }
     __syncthreads();

@@ -236,7 +236,7 @@ static void look_for_another(const struct vf_step *s, struct vf_facts *f)
     struct vf_ego_memory *m = &s->memory->ego;
     const int32_t count = (int32_t)m->count[0], some = vf_ego_subset(count, VF_EGO_OTHERS);
     struct vf_sight outlier[VF_EGO_OTHERS];
-    for (int32_t k = 0; k < some; k++) {
+    for (int32_t k = 0; k < some && vf_ego_hypotheses(s, VF_RELATIVE); k++) {
         const struct vf_sight sight = vf_ego_sight(&m->sights[0], vf_ego_spread(count, VF_EGO_OTHERS, k));
         if (vf_ego_astray(vf_motion_error(VF_RELATIVE, &f->pose[VF_RELATIVE], &sight))) outlier[f->looked++] = sight;
     }

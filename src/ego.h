@@ -93,7 +93,7 @@ VF_FN int vf_ego_metric_on(const struct vf_step *s)
 VF_FN int32_t vf_ego_hypotheses(const struct vf_step *s, int kind)
 {
     if (kind == VF_METRIC) return vf_ego_metric_on(s) ? s->tuning.ego_metric_hypotheses : 0;
-    return kind == VF_TURN ? vf_min(VF_EGO_TURNS, VFRONT_HYPOTHESES) : s->tuning.ego_hypotheses;
+    return kind == VF_TURN ? (s->tuning.ego_hypotheses ? vf_min(VF_EGO_TURNS, VFRONT_HYPOTHESES) : 0) : s->tuning.ego_hypotheses;
 }
 
 /** The list of sights of a kind. */

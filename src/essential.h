@@ -546,13 +546,13 @@ VF_FN int vf_essential_five(struct vf_essential_work *w, const float before[][3]
         float E[9];
         vf_essential_of_root(w, w->u.roots.polynomial.root[at], E);
         w->good[k] = vf_essential_polish(w->R, before, now, E);
-        for (int i = 0; i < 9; i++) w->row[0][9 * k + i] = E[i];
+        for (int i = 0; i < 9; i++) w->E[k][i] = E[i];
     }
     VF_TEAM_SYNC();
     int count = 0;
     for (int k = 0; k < VF_ESSENTIALS; k++) {
         if (!w->good[k]) continue;
-        VF_TEAM (i, 9) w->E[count][i] = w->row[0][9 * k + i];
+        VF_TEAM (i, 9) w->E[count][i] = w->E[k][i];
         count++;
     }
     VF_TEAM_SYNC();

@@ -619,9 +619,9 @@ static void bench_ego(void)
     t.ego_points = 5;
     t.ego_hypotheses = vf_min(145, VFRONT_HYPOTHESES);
     ego_us(&t, 50, "5 points, 145 hypotheses");
-    t.ego_hypotheses = 1;
+    t.ego_hypotheses = 0;
     t.ego_metric_hypotheses = vf_min(256, VFRONT_HYPOTHESES);
-    ego_us(&t, 50, "metric, 256 hypotheses, and 1 relative");
+    ego_us(&t, 50, "metric, 256 hypotheses");
     vfront_tuning_t usual = standard();
     ego_us(&usual, 50, "standard tuning: both");
     if (options.brief) return;
