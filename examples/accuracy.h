@@ -3,8 +3,8 @@
  * How far a path is from ground truth, in the figures of the field. Frames without ground truth are left out.
  *   ATE    absolute trajectory error (Sturm et al. 2012): distance of the places, when the path is laid over ground truth as well as it can
  *          be, turned and shifted, and for a path without metres scaled as well (Umeyama 1991)
- *   RPE    relative pose error (the same) over one frame: what is left when the true step is taken back. For a path without metres the angle
- *          between the true direction and that of the step
+ *   RPE    relative pose error (the same) over one frame: what is left when the true step is taken back. For a path without metres the
+ *          angle between the true direction and that of the step
  *   drift  of KITTI's odometry benchmark (Geiger et al. 2012): RPE over segments of 100, 200, ... 800 m, from every tenth frame, over the
  *          length, in the mean. Where the way is too short for any, over all of it
  */

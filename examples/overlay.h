@@ -8,8 +8,8 @@
  *   cross, red        where a track was before it ended
  *   line with a dot   match: from where the key point was in the frame before to where it is now, the dot. Coloured by direction, so that
  *                     one that goes another way than those around it stands out
- *   line              motion: a pair from which it was found, from where the point was to where it is; green when it agrees with the motion,
- *                     orange when it does not
+ *   line              motion: a pair from which it was found, from where the point was to where it is; green when it agrees with the
+ *                     motion, orange when it does not
  *   target            where the camera flies to, if that is in the picture: the movements grow out of it, but for the camera's turn. With a
  *                     cross instead of ticks: where it comes from
  *   dot               key point with a depth and, in the same colour, where camera 1 sees it: red near, over yellow, green and cyan to

@@ -141,8 +141,8 @@ static void draw_scale(FILE *f, const struct panel *p, const char *unit)
 {
     const double length = round_step(p->to[0] - p->from[0], 5), x = p->left + 14, y = p->top + p->height - 14;
     fprintf(f, "<path d='M%.1f %.1fv6h%.1fv-6' fill='none' stroke='#222' stroke-width='1.5'/>", x, y - 6, length * p->px[0]);
-    fprintf(f, "<text x='%.1f' y='%.1f' text-anchor='middle'>%.*f %s</text>\n", x + 0.5 * length * p->px[0], y - 8, decimals_of(length), length,
-            unit);
+    fprintf(f, "<text x='%.1f' y='%.1f' text-anchor='middle'>%.*f %s</text>\n", x + 0.5 * length * p->px[0], y - 8, decimals_of(length),
+            length, unit);
 }
 
 /** A line through all frames that have a place: of ground truth, which may have gaps, or of the path. */
@@ -222,7 +222,10 @@ static void draw_panel(FILE *f, const struct panel *p, const trajectory_t *tr, s
 
 /* ---- legend and figures -------------------------------------------------------------------------------------------- */
 
-static void legend_text(FILE *f, double x, double y, const char *text) { fprintf(f, "<text x='%.1f' y='%.1f'>%s</text>\n", x, y + 4, text); }
+static void legend_text(FILE *f, double x, double y, const char *text)
+{
+    fprintf(f, "<text x='%.1f' y='%.1f'>%s</text>\n", x, y + 4, text);
+}
 
 /** Two columns. */
 static void draw_legend(FILE *f, double x, double y, const trajectory_t *tr)
@@ -282,8 +285,8 @@ static void draw(FILE *f, const char *title, const trajectory_t *tr, const accur
     side.name[1] = in_metres ? "height above it [m]" : "height above it [steps]";
     fit(&above, tr, from_above, 1);
     fit(&side, tr, height_over_time, 0);
-    fprintf(f, "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' viewBox='0 0 %d %d' font-family='DejaVu Sans,Helvetica,Arial,"
-               "sans-serif' font-size='12' fill='#222'>\n<rect width='100%%' height='100%%' fill='#fff'/>\n",
+    fprintf(f, "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' viewBox='0 0 %d %d' font-family='DejaVu Sans,Helvetica,"
+               "Arial,sans-serif' font-size='12' fill='#222'>\n<rect width='100%%' height='100%%' fill='#fff'/>\n",
             WIDTH, HEIGHT, WIDTH, HEIGHT);
     fprintf(f, "<text x='%.1f' y='32' font-size='16'>", above.left);
     write_escaped(f, title);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Draws a path as SVG: from above (x and z of the first camera), in one scale for both, and its height over time; ground truth beside it where
- * there is some, the start, the end, steps of which the place is not known, a scale, and the figures of its accuracy.
+ * Draws a path as SVG: from above (x and z of the first camera), in one scale for both, and its height over time; ground truth beside it
+ * where there is some, the start, the end, steps of which the place is not known, a scale, and the figures of its accuracy.
  */
 #ifndef PLOT_H
 #define PLOT_H

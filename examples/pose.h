@@ -31,8 +31,8 @@ void pose_quaternion(const double R[9], double xyzw[4]);
 /** The rotation of a quaternion of any length but 0. */
 void pose_turn(double R[9], const double xyzw[4]);
 
-/** Between two poses, `share` of the way from a to b: place and quaternion in a straight line. For poses that are near each other: half-way
- *  between two that differ by 0.1 rad, and so in the mean, it is exact, elsewhere off by less than 10^-5 rad. */
+/** Between two poses, `share` of the way from a to b: place and quaternion in a straight line. For poses that are near each other: between
+ *  two that differ by 0.1 rad the rotation is off by less than 10^-5 rad. */
 pose_t pose_between(const pose_t *a, const pose_t *b, double share);
 
 #endif

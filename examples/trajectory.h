@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The path of a camera, put together from its motions from frame to frame, beside ground truth where that is known. Poses are camera to
- * world, and the world is where the camera was in the first frame. One camera does not see how far it moves: such a path takes the length of
- * each step from ground truth, where there is a gap that of the step before, and without ground truth it is 1 a step.
+ * world, and the world is where the camera was in the first frame. One camera does not see how far it moves: such a path takes the length
+ * of each step from ground truth, where there is a gap that of the step before, and without ground truth it is 1 a step.
  */
 #ifndef TRAJECTORY_H
 #define TRAJECTORY_H

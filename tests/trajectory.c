@@ -192,7 +192,8 @@ static void test_straighten(void **state)
         pose_straighten(bent);
         for (int k = 0; k < 9; k++) near(bent[k], p.R[k], 1e-14, "nearest rotation");
     }
-    const double mirrored[9] = {1, 0, 0, 0, 1, 0, 0, 0, -1}, longer[9] = {1.001, 0, 0, 0, 1, 0, 0, 0, 1}, nan[9] = {NAN, 0, 0, 0, 1, 0, 0, 0, 1};
+    const double mirrored[9] = {1, 0, 0, 0, 1, 0, 0, 0, -1}, longer[9] = {1.001, 0, 0, 0, 1, 0, 0, 0, 1};
+    const double nan[9] = {NAN, 0, 0, 0, 1, 0, 0, 0, 1};
     assert_false(pose_is_rotation(mirrored));
     assert_false(pose_is_rotation(longer));
     assert_false(pose_is_rotation(nan));
@@ -330,7 +331,8 @@ static void test_orthonormal(void **state)
     }
     const double *R = tr.frame[99999].pose.R;
     for (int r = 0; r < 3; r++)
-        for (int c = 0; c < 3; c++) near(R[3 * r] * R[3 * c] + R[3 * r + 1] * R[3 * c + 1] + R[3 * r + 2] * R[3 * c + 2], r == c, 1e-14, "R R^T");
+        for (int c = 0; c < 3; c++)
+            near(R[3 * r] * R[3 * c] + R[3 * r + 1] * R[3 * c + 1] + R[3 * r + 2] * R[3 * c + 2], r == c, 1e-14, "R R^T");
     trajectory_free(&tr);
 }
 
@@ -345,11 +347,13 @@ static void test_motion(void **state)
         trajectory_step_t step;
         double moved;
     } rule[] = {
-        {0, GOOD, 0, NONE, TRAJECTORY_MOVED, 1},    {0, GOOD, STILL, NONE, TRAJECTORY_MOVED, 0},     {0, ROTATION, 0, NONE, TRAJECTORY_TURNED, 0},
-        {0, ROTATION, STILL, NONE, TRAJECTORY_MOVED, 0}, {0, FEW, 0, NONE, TRAJECTORY_HELD, 0},      {0, NONE, 0, NONE, TRAJECTORY_HELD, 0},
-        {1, GOOD, 0, GOOD, TRAJECTORY_MOVED, 2},    {1, FEW, 0, GOOD, TRAJECTORY_MOVED, 2},          {1, GOOD, STILL, GOOD, TRAJECTORY_MOVED, 2},
-        {1, GOOD, 0, FEW, TRAJECTORY_TURNED, 0},    {1, ROTATION, 0, FEW, TRAJECTORY_TURNED, 0},     {1, FEW, 0, FEW, TRAJECTORY_HELD, 0},
-        {1, GOOD, STILL, FEW, TRAJECTORY_MOVED, 0}, {0, GOOD, 0, GOOD, TRAJECTORY_MOVED, 1},
+        {0, GOOD, 0, NONE, TRAJECTORY_MOVED, 1},       {0, GOOD, STILL, NONE, TRAJECTORY_MOVED, 0},
+        {0, ROTATION, 0, NONE, TRAJECTORY_TURNED, 0},  {0, ROTATION, STILL, NONE, TRAJECTORY_MOVED, 0},
+        {0, FEW, 0, NONE, TRAJECTORY_HELD, 0},         {0, NONE, 0, NONE, TRAJECTORY_HELD, 0},
+        {1, GOOD, 0, GOOD, TRAJECTORY_MOVED, 2},       {1, FEW, 0, GOOD, TRAJECTORY_MOVED, 2},
+        {1, GOOD, STILL, GOOD, TRAJECTORY_MOVED, 2},   {1, GOOD, 0, FEW, TRAJECTORY_TURNED, 0},
+        {1, ROTATION, 0, FEW, TRAJECTORY_TURNED, 0},   {1, FEW, 0, FEW, TRAJECTORY_HELD, 0},
+        {1, GOOD, STILL, FEW, TRAJECTORY_MOVED, 0},    {0, GOOD, 0, GOOD, TRAJECTORY_MOVED, 1},
     };
     static vfront_result_t result;
     static motion_t m;
@@ -359,7 +363,8 @@ static void test_motion(void **state)
         memset(&result, 0, sizeof result);
         assert_true(motion_take(&m, &result, NULL));
         result.t_ns = 7;
-        result.relative = (vfront_motion_t){.state = rule[i].relative, .flags = rule[i].flags, .inliers = 30, .R = {1, 0, 0, 0, 1, 0, 0, 0, 1}};
+        result.relative = (vfront_motion_t){.state = rule[i].relative, .flags = rule[i].flags, .inliers = 30};
+        result.relative.R[0] = result.relative.R[4] = result.relative.R[8] = 1.0f;
         result.metric = result.relative;
         result.metric.state = rule[i].metric_state;
         result.relative.t[2] = -1.0f;
@@ -684,7 +689,8 @@ static void test_euroc(void **state)
     const double axis[3] = {0, 0, 1};
     double R[9];
     const char *wrong = truth_read(&truth, put("#timestamp, p_RS_R_x [m]...\n1000000000, 1, 2, 3, 1, 0, 0, 0, 9, 9, 9\n"
-                                              "1100000000, 2, 2, 3, 0.9998, 0, 0, 0.02, 9, 9, 9\n1400000000,3,2,3,0.7071068,0,0,0.7071068\n"));
+                                              "1100000000, 2, 2, 3, 0.9998, 0, 0, 0.02, 9, 9, 9\n"
+                                              "1400000000,3,2,3,0.7071068,0,0,0.7071068\n"));
     if (wrong) fail_msg("%s", wrong);
     assert_int_equal(truth.kind, TRUTH_EUROC);
     assert_true(truth_at(&truth, 99, 1050000000, &got));
@@ -805,7 +811,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_quaternion), cmocka_unit_test(test_straighten), cmocka_unit_test(test_between),
         cmocka_unit_test(test_metric),     cmocka_unit_test(test_lengths),    cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_orthonormal), cmocka_unit_test(test_motion),    cmocka_unit_test(test_alignment), cmocka_unit_test(test_similarity),
+        cmocka_unit_test(test_orthonormal), cmocka_unit_test(test_motion),    cmocka_unit_test(test_alignment),
+        cmocka_unit_test(test_similarity),
         cmocka_unit_test(test_no_truth),   cmocka_unit_test(test_relative),   cmocka_unit_test(test_direction),
         cmocka_unit_test(test_drift),      cmocka_unit_test(test_whole_way),  cmocka_unit_test(test_written),
         cmocka_unit_test(test_euroc),      cmocka_unit_test(test_faults),     cmocka_unit_test(test_drawn),

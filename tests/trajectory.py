@@ -6,9 +6,9 @@
 
 Exit: 0 good, 1 not, 77 no evo, no numpy or no bridge.
 
-Made-up paths of all lengths, in metres and without, in files of the TUM and the KITTI kind: ATE with evo's alignment, RPE over one frame with
-evo's pairs. Drift beside KITTI's own rule, written down here once more, since evo has another. With replay, a drawn flight: the figures that it
-prints against evo on the files that it wrote, and its drawing must be XML.
+Made-up paths of all lengths, in metres and without, in files of the TUM and the KITTI kind: ATE with evo's alignment, RPE over one frame
+with evo's pairs. Drift beside KITTI's own rule, written down here once more, since evo has another. With replay, a drawn flight: the figures
+that it prints against evo on the files that it wrote, and its drawing must be XML.
 """
 import ctypes
 import pathlib
@@ -26,7 +26,8 @@ except ImportError as missing:
     print(f"trajectory: SKIPPED, {missing}")
     sys.exit(77)
 
-NAMES = ["frames", "way", "scale", "ate", "rpe", "rpe median", "rpe most", "turn", "turn median", "turn most", "direction", "drift", "drift turn"]
+NAMES = ["frames", "way", "scale", "ate", "rpe", "rpe median", "rpe most", "turn", "turn median", "turn most", "direction", "drift",
+         "drift turn"]
 CLOSE = 1e-8 # relative, and absolute
 PATHS = 40
 
@@ -105,8 +106,8 @@ def ask_evo(truth_file, path_file, kitti, metric):
     place = statistics(metrics.RPE(metrics.PoseRelation.translation_part, 1, unit), (truth, path))
     turn = statistics(metrics.RPE(metrics.PoseRelation.rotation_angle_deg, 1, unit), (truth, path))
     drift = kitti_drift(truth.poses_se3, path.poses_se3)
-    figures = {"frames": truth.num_poses, "way": truth.path_length, "rpe": place["rmse"], "rpe median": place["median"], "rpe most": place["max"],
-               "turn": turn["rmse"], "turn median": turn["median"], "turn most": turn["max"], "drift": drift[0], "drift turn": drift[1]}
+    figures = {"frames": truth.num_poses, "way": truth.path_length, "rpe": place["rmse"], "rpe median": place["median"],
+               "rpe most": place["max"], "turn": turn["rmse"], "turn median": turn["median"], "turn most": turn["max"], "drift": drift[0], "drift turn": drift[1]}
     steps = [np.array([(np.linalg.inv(a) @ b)[:3, 3] for a, b in zip(t.poses_se3, t.poses_se3[1:])]) for t in (truth, path)]
     lengths = np.linalg.norm(steps[0], axis=1) * np.linalg.norm(steps[1], axis=1)
     cosine = np.sum(steps[0] * steps[1], axis=1)[lengths > 0] / lengths[lengths > 0]
@@ -146,12 +147,13 @@ def printed(summary, pattern):
 def check_replay(replay, folder, mono):
     """Figures are printed with three digits or more."""
     out = pathlib.Path(folder) / ("mono" if mono else "stereo")
-    summary = subprocess.run([replay, "--quiet", "--port", "host", "--frames", "20", "--out", str(out), *(["--mono"] if mono else []), "synthetic:640x400"],
-                             check=True, capture_output=True, text=True).stdout
+    command = [replay, "--quiet", "--port", "host", "--frames", "20", "--out", str(out), *(["--mono"] if mono else []), "synthetic:640x400"]
+    summary = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     evos = ask_evo(out / "truth.txt", out / "trajectory.txt", False, not mono)
     names = ["ate"] + (["direction", "turn"] if mono else ["rpe", "turn"]) + ["drift", "drift turn"]
     ours = printed(summary, r"ATE ([0-9.e+-]+) m")
-    ours += printed(summary, r"direction off by ([0-9.e+-]+) deg, rotation by ([0-9.e+-]+) deg" if mono else r"RPE ([0-9.e+-]+) m and ([0-9.e+-]+) deg")
+    ours += printed(summary, r"direction off by ([0-9.e+-]+) deg, rotation by ([0-9.e+-]+) deg" if mono else
+                    r"RPE ([0-9.e+-]+) m and ([0-9.e+-]+) deg")
     ours += printed(summary, r"drift ([0-9.e+-]+) % and ([0-9.e+-]+) deg/m")
     bad = 0
     for name, value in zip(names, ours):
@@ -186,7 +188,8 @@ def main():
             write(files[1], path, kitti)
             evos = ask_evo(*files, kitti, metric)
             segments += evos["way"] > 100
-            bad += compare(ask_bridge(bridge, *files, metric), evos, f"path {i} of {len(truth)} poses, {'KITTI' if kitti else 'TUM'}, {'metric' if metric else 'no metres'}")
+            what = f"path {i} of {len(truth)} poses, {'KITTI' if kitti else 'TUM'}, {'metric' if metric else 'no metres'}"
+            bad += compare(ask_bridge(bridge, *files, metric), evos, what)
         for mono in (0, 1) if len(sys.argv) > 2 else ():
             bad += check_replay(sys.argv[2], folder, mono)
     print(f"trajectory: {PATHS} paths beside evo, {segments} of them longer than 100 m, {bad} figures differ")
