@@ -124,9 +124,9 @@ $(BUILD)/replay: $(addprefix $(EXAMPLE)/,replay.o record.o dataset.o calibration
 TEST    := $(BUILD)/tests
 SMALL   := $(BUILD)/small
 FAKE    := $(BUILD)/fake
-PARTS   := lens motion# what is no stage
-ORACLES := ingest rectify pyramid scale detect refill select bearing describe stereo match report track $(PARTS)
-PORTS   := api same alloc
+PARTS   := lens motion essential perspective# what is no stage
+ORACLES := ingest rectify pyramid scale detect refill select bearing describe stereo match ego report track $(PARTS)
+PORTS   := init api points same alloc
 T_CFLAGS = -std=c11 -O2 -g $(WARN) -ffp-contract=off -fno-math-errno -I. $(SAN) -MMD -MP
 S_CFLAGS = $(T_CFLAGS) -DVFRONT_USER_CFG='"tests/cfg_small.h"'
 F_CFLAGS = $(S_CFLAGS) -DVFRONT_CUDA $(if $(filter 1,$(CUDA)),-isystem $(CUDA_INC),-isystem tests/fake)
@@ -264,8 +264,8 @@ check: ## The slow rest: sanitizers, fuzzing, clang, other configs, the cross bu
 
 asan: ## Tests and fuzzing under the address and undefined behaviour sanitizers
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined WERROR=1 asan-run
-asan-run: $(ORACLES:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(SMALL)/api $(SMALL)/same $(SMALL)/fuzz $(BUILD)/replay
-	@for t in $(ORACLES:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(SMALL)/api $(SMALL)/same '$(SMALL)/fuzz --seconds 30' '$(BUILD)/replay --frames 4 --quiet'; do echo "== $$t"; $$t || exit 1; done
+asan-run: $(ORACLES:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(SMALL)/init $(SMALL)/api $(SMALL)/points $(SMALL)/same $(SMALL)/fuzz $(BUILD)/replay
+	@for t in $(ORACLES:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(SMALL)/init $(SMALL)/api $(SMALL)/points $(SMALL)/same '$(SMALL)/fuzz --seconds 30' '$(BUILD)/replay --frames 4 --quiet'; do echo "== $$t"; $$t || exit 1; done
 
 clang: ## Everything built by clang, warnings as errors, and its digests
 	+$(MAKE) -s CC=clang CUDA=0 BUILD=$(BUILD)/clang WERROR=1 all $(BUILD)/clang/digest

@@ -387,7 +387,7 @@ typedef struct vfront_motion {
     uint32_t flags;      /**< VFRONT_MOTION_STILL... */
     uint32_t pairs;      /**< That there were; for a metric motion, of those with a depth in the frame before. */
     uint32_t inliers;    /**< Of them, that agree. */
-    uint32_t others;     /**< Pairs that agree on another motion, of those that were looked at: at most 256. */
+    uint32_t others;     /**< Pairs that agree on another motion, of those that were looked at: at most 512. */
     uint32_t hypotheses; /**< That were tried. */
     uint32_t needed;     /**< That the share of inliers would have needed for one without an outlier in 99 of 100 cases (paper 003, equation 15);
                               at most 1,000,000. */

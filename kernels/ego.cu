@@ -281,13 +281,13 @@ static __device__ uint32_t find_rank(const vf_step &s, int kind, int rank)
 /** The sum over a block, in *out. Lanes are added by halves. */
 static __device__ __forceinline__ void add_up(const vf_tally &mine, vf_tally *out)
 {
-    __shared__ float part[VF_TERMS + 1][WARPS];
+    __shared__ float part[VF_TERMS][WARPS];
     __shared__ int32_t count[3][WARPS];
     const int thread = threadIdx.x, lane = thread % VF_WARP, warp = thread / VF_WARP;
     const int counts[3] = {vf_warp_sum(mine.score), vf_warp_sum((int)mine.inliers), vf_warp_sum((int)mine.rows)};
 #pragma unroll
-    for (int k = 0; k <= VF_TERMS; k++) {
-        float v = k < VF_TERMS ? mine.terms[k < VF_TERMS ? k : 0] : mine.apart;
+    for (int k = 0; k < VF_TERMS; k++) {
+        float v = mine.terms[k];
         for (int step = VF_WARP / 2; step; step /= 2) v += __shfl_down_sync(VF_ALL, v, step);
         if (lane == 0) part[k][warp] = v;
     }
@@ -295,14 +295,14 @@ static __device__ __forceinline__ void add_up(const vf_tally &mine, vf_tally *ou
     for (int k = 0; k < 3; k++)
         if (lane == 0) count[k][warp] = counts[k];
     __syncthreads();
-    if (thread <= VF_TERMS) {
+    if (thread < VF_TERMS) {
         float v[WARPS];
 #pragma unroll
         for (int w = 0; w < WARPS; w++) v[w] = part[thread][w];
 #pragma unroll
         for (int step = WARPS / 2; step; step /= 2)
             for (int w = 0; w < step; w++) v[w] += v[w + step];
-        (thread < VF_TERMS ? out->terms[thread < VF_TERMS ? thread : 0] : out->apart) = v[0];
+        out->terms[thread] = v[0];
     } else if (thread >= VF_WARP && thread < VF_WARP + 3) {
         int v = 0;
         for (int w = 0; w < WARPS; w++) v += count[thread - VF_WARP][w];

@@ -135,7 +135,6 @@ static void add_lanes(struct vf_tally *lane, int lanes)
     for (int step = lanes / 2; step; step /= 2)
         for (int l = 0; l < step; l++) {
             for (int k = 0; k < VF_TERMS; k++) lane[l].terms[k] += lane[l + step].terms[k];
-            lane[l].apart += lane[l + step].apart;
             lane[l].score += lane[l + step].score;
             lane[l].inliers += lane[l + step].inliers;
             lane[l].rows += lane[l + step].rows;

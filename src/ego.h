@@ -46,7 +46,6 @@ struct vf_finalist {
 /** What all sights of a list have to say of a motion. */
 struct vf_tally {
     float terms[VF_TERMS];
-    float apart;      /* squares of what the turn alone leaves of the inliers' movement, in units of their bounds */
     int32_t score;
     uint32_t inliers, rows; /* rows: residuals that the inliers have */
 };
@@ -359,7 +358,6 @@ VF_FN void vf_ego_add(int kind, const struct vf_pose *p, const struct vf_sight *
     sum->score += worth;
     sum->inliers++;
     sum->rows += kind == VF_RELATIVE ? 1 : kind == VF_METRIC && s->near_sigma_1pm > 0.0f ? 3 : 2;
-    sum->apart += vf_motion_turn_error(p, s);
     vf_motion_terms(kind, p, s, sum->terms);
 }
 
@@ -383,10 +381,14 @@ VF_FN void vf_ego_blank(vfront_motion_t *m, uint32_t state)
 /** Whether a turn explains nearly all that a relative motion does. */
 VF_FN int vf_ego_turns(const struct vf_facts *f) { return f->sum[VF_TURN].inliers * 5 >= f->sum[VF_RELATIVE].inliers * 4; }
 
-/** Whether what a relative motion's turn leaves is no parallax: as little as twice the noise, or a tenth of the bound. */
-VF_FN int vf_ego_no_parallax(const struct vf_tally *relative)
+/** Whether the best turn leaves no parallax: as little as twice the noise, which is what a relative motion leaves, one residual a pair; or a
+ *  tenth of the bound. A turn leaves two a pair, each with the noise of both frames. It is the best turn that is asked, not the one of the
+ *  relative motion: that may be wrong where a translation makes up for it. */
+VF_FN int vf_ego_no_parallax(const struct vf_tally *turn, const struct vf_tally *relative)
 {
-    return relative->apart <= 4.0f * relative->terms[VF_TERM_E] || relative->apart <= 0.01f * (float)relative->inliers;
+    const float pairs = (float)turn->inliers, spare = (float)relative->inliers - 5.0f;
+    const float left = turn->terms[VF_TERM_E], noise = relative->terms[VF_TERM_E];
+    return left * spare <= 12.0f * noise * pairs || left <= 0.01f * pairs;
 }
 
 /** Fills in the best motion of a kind. */
@@ -410,7 +412,7 @@ VF_FN void vf_ego_fill(const struct vf_step *s, vfront_motion_t *m, int kind, co
 VF_FN void vf_ego_fill_relative(const struct vf_step *s, vfront_motion_t *m, const struct vf_facts *f)
 {
     const int turns = vf_ego_turns(f);
-    if (turns && (!vf_ego_enough(&s->tuning, f->sum[VF_RELATIVE].inliers, m->pairs) || vf_ego_no_parallax(&f->sum[VF_RELATIVE]))) {
+    if (turns && (!vf_ego_enough(&s->tuning, f->sum[VF_RELATIVE].inliers, m->pairs) || vf_ego_no_parallax(&f->sum[VF_TURN], &f->sum[VF_RELATIVE]))) {
         vf_ego_fill(s, m, VF_TURN, f);
         return;
     }

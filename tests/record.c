@@ -91,7 +91,7 @@ static void make_results(void)
 #endif
 #if VFRONT_MATCHES
     result[1].matches_count = 1;
-    result[1].matches[0] = (vfront_match_t){1, 0, 33, 256, 0};
+    result[1].matches[0] = (vfront_match_t){1, 0, 33, 256, VFRONT_AGREES_RELATIVE};
 #endif
     make_motions();
 }
