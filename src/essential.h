@@ -320,7 +320,10 @@ VF_FN void vf_essential_polynomial(struct vf_essential_work *w)
     }
     VF_TEAM_SYNC();
     float most = 0.0f;
-    for (int m = 0; m < 11; m++) most = fmaxf(most, fabsf((float)u->polynomial.c[m]));
+    for (int m = 0; m < 11; m++) {
+        const float size = fabsf((float)u->polynomial.c[m]);
+        most = size > most ? size : most;
+    }
     VF_TEAM_SYNC();
     VF_TEAM (m, 11) u->polynomial.c[m] *= (double)(1.0f / most);
     VF_TEAM_SYNC();

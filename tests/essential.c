@@ -505,14 +505,15 @@ static real distance(const real should[9], const float is[9])
     return sqrtl(fminl(with, against));
 }
 
-/** The greatest that a matrix leaves of the epipolar equations, and of the constraints. */
+/** The greatest that a matrix leaves of the epipolar equations, and of what it must fulfil: of five points all constraints, of seven the
+ *  determinant. */
 static void residuals(int points, const float is[9], double *epipolar, double *constraint)
 {
     real E[9], f[10], square = 0;
     for (int k = 0; k < 9; k++) square += (real)is[k] * is[k];
     for (int k = 0; k < 9; k++) E[k] = is[k] / sqrtl(square);
     constraints(E, f);
-    for (int k = 0; k < 10; k++) *constraint = fmax(*constraint, (double)fabsl(f[k]));
+    for (int k = points == 5 ? 0 : 9; k < 10 && points < 8; k++) *constraint = fmax(*constraint, (double)fabsl(f[k]));
     for (int i = 0; i < points; i++) {
         real r = 0;
         for (int k = 0; k < 9; k++) r += given.now[i][k / 3] * E[k] * given.before[i][k % 3];
@@ -580,7 +581,7 @@ static void shares(int points, const double least_percent[KINDS])
                       points, kinds[k].name, t.asked, t.thrown, (double)t.solutions / t.asked, (double)t.found / t.asked, share(t.within[0], t.asked),
                       share(t.within[1], t.asked), share(t.within[2], t.asked), share(t.true_found, t.asked), t.epipolar, t.constraint);
         REQUIRE(t.thrown <= problems / 100 && t.asked > 0, "the oracle solves too few");
-        REQUIRE(share(t.within[0], t.asked) >= least_percent[k], "%d points, %s", points, kinds[k].name);
+        REQUIRE(problems < 1000 || share(t.within[0], t.asked) >= least_percent[k], "%d points, %s", points, kinds[k].name);
     }
 }
 
