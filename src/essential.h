@@ -13,7 +13,7 @@
  *         pose is then that of the essential matrix nearest to it
  * Exact   single precision in one order but for three things, which are double: the polynomial of degree 10 (its coefficients, and its values
  *         when roots are found), and residuals, which would else be off by 1e-7, and solutions by 1e-3 and more. All solutions are found
- *         to 1e-5 in 99.9 % of problems whose way is a tenth of the depth or more, 99.7 and 99.3 % at ways of a hundredth and 1/300
+ *         to 1e-5 in 99.8 % of problems of five points 2 to 10 away after a way of up to 1, in 99.6 % of up to 0.1 and 99.2 % of up to 0.03
  * Memory  a team's work is 3.7 kB
  */
 #ifndef VF_ESSENTIAL_H

@@ -67,7 +67,8 @@ VF_FN struct vf_bracket vf_bracket(float least, float most, int negative)
     return b;
 }
 
-/** One step of Newton's method, or to the middle where that leads out of the ends or does not halve the step before. */
+/** One step of Newton's method, or to the middle where that leads out of the ends or does not halve the step before. A step of length 0 is
+ *  repeated for ever, so that whoever stops there has the same bits. */
 VF_FN void vf_bracket_step(struct vf_bracket *b, float value, float slope)
 {
     const float tiny = 1e-6f;
@@ -88,7 +89,7 @@ VF_FN float vf_polynomial_part(const float *c, int degree, float least, float mo
     const float first = vf_polynomial_value(c, degree, least, &slope), last = vf_polynomial_value(c, degree, most, &slope);
     if ((first < 0.0f) == (last < 0.0f)) return fabsf(first) < fabsf(last) ? least : most;
     struct vf_bracket b = vf_bracket(least, most, first < 0.0f);
-    for (int k = 0; k < VF_PART_STEPS; k++) {
+    for (int k = 0; k < VF_PART_STEPS && b.last > 0.0f; k++) {
         const float value = vf_polynomial_value(c, degree, b.at, &slope);
         vf_bracket_step(&b, value, slope);
     }
@@ -103,14 +104,14 @@ VF_FN int vf_polynomial_root(const float *c, const double *exact, int step, int 
     const int negative = vf_polynomial_exact(exact, step, degree, least) < 0.0;
     if (negative == (vf_polynomial_exact(exact, step, degree, most) < 0.0)) return 0;
     struct vf_bracket b = vf_bracket(least, most, negative);
-    for (int k = 0; k < VF_ROUGH_STEPS; k++) {
+    for (int k = 0; k < VF_ROUGH_STEPS && b.last > 0.0f; k++) {
         const float value = vf_polynomial_value(c, degree, b.at, &slope);
         vf_bracket_step(&b, value, slope);
     }
     const float at = b.at;
     b = vf_bracket(least, most, negative);
     b.at = at;
-    for (int k = 0; k < VF_SURE_STEPS; k++) {
+    for (int k = 0; k < VF_SURE_STEPS && b.last > 0.0f; k++) {
         vf_polynomial_value(c, degree, b.at, &slope);
         vf_bracket_step(&b, (float)vf_polynomial_exact(exact, step, degree, b.at), slope);
     }
