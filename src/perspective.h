@@ -98,6 +98,8 @@ VF_FN void vf_perspective_axes(const float first[3], const float second[3], floa
     vf_cross(axes, second, axes + 6);
     vf_unit(axes + 6);
     vf_cross(axes + 6, axes, axes + 3);
+    vf_unit(axes + 3);
+    vf_cross(axes, axes + 3, axes + 6); /* of a thin triangle the first cross product was not quite across */
 }
 
 /** The pose that takes the points to their distances along their bearings. */

@@ -7,8 +7,8 @@
  *         ends have different signs Newton's method, kept within the ends and halved where it is slow, takes a fixed number of steps; where
  *         they have not, the end with the lesser value parts the line as well, which does no harm, so that a level has as many
  *         parts as its degree. Roots beyond -1..1 are those of the polynomial with its coefficients reversed, found side by side
- * Exact   single precision in one order, but for the values of the polynomial itself, which are double: a polynomial of degree 10 in
- *         single precision loses 4 % of its pairs of close roots
+ * Exact   single precision in one order, but for the values of the polynomial itself, which are double: in single precision a
+ *         polynomial of degree 10 loses pairs of close roots
  */
 #ifndef VF_POLYNOMIAL_H
 #define VF_POLYNOMIAL_H
@@ -80,7 +80,8 @@ VF_FN float vf_rough_inverse(float v)
     return r * (2.0f - v * r);
 }
 
-/** One step of Newton's method, or to the middle where that leads out of the ends or does not halve the step before. */
+/** One step of Newton's method, or to the middle where that leads out of the ends or does not halve the step before. A step of length 0 is
+ *  repeated for ever, so that whoever stops there has the same bits. */
 VF_FN void vf_bracket_step(struct vf_bracket *b, float value, float slope)
 {
     const float tiny = 1e-6f;
@@ -102,7 +103,7 @@ VF_FN float vf_polynomial_part(const float *c, int degree, float least, float mo
     const float first = vf_polynomial_value(c, degree, least, &slope), last = vf_polynomial_value(c, degree, most, &slope);
     if ((first < 0.0f) == (last < 0.0f)) return fabsf(first) < fabsf(last) ? least : most;
     struct vf_bracket b = vf_bracket(least, most, first < 0.0f);
-    for (int k = 0; k < VF_PART_STEPS; k++) {
+    for (int k = 0; k < VF_PART_STEPS && b.last > 0.0f; k++) {
         const float value = vf_polynomial_value(c, degree, b.at, &slope);
         vf_bracket_step(&b, value, slope);
     }
@@ -117,14 +118,14 @@ VF_FN int vf_polynomial_root(const float *c, const double *exact, int degree, fl
     const int negative = vf_polynomial_exact(exact, degree, least) < 0.0;
     if (negative == (vf_polynomial_exact(exact, degree, most) < 0.0)) return 0;
     struct vf_bracket b = vf_bracket(least, most, negative);
-    for (int k = 0; k < VF_ROUGH_STEPS; k++) {
+    for (int k = 0; k < VF_ROUGH_STEPS && b.last > 0.0f; k++) {
         const float value = vf_polynomial_value(c, degree, b.at, &slope);
         vf_bracket_step(&b, value, slope);
     }
     const float at = b.at;
     b = vf_bracket(least, most, negative);
     b.at = at;
-    for (int k = 0; k < VF_SURE_STEPS; k++) {
+    for (int k = 0; k < VF_SURE_STEPS && b.last > 0.0f; k++) {
         vf_polynomial_value(c, degree, b.at, &slope);
         vf_bracket_step(&b, (float)vf_polynomial_exact(exact, degree, b.at), slope);
     }
