@@ -124,7 +124,7 @@ $(BUILD)/replay: $(addprefix $(EXAMPLE)/,replay.o record.o dataset.o calibration
 TEST    := $(BUILD)/tests
 SMALL   := $(BUILD)/small
 FAKE    := $(BUILD)/fake
-PARTS   := lens motion# what is no stage
+PARTS   := lens motion essential perspective# what is no stage
 ORACLES := ingest rectify pyramid scale detect refill select bearing describe stereo match ego report track $(PARTS)
 PORTS   := init api points same alloc
 T_CFLAGS = -std=c11 -O2 -g $(WARN) -ffp-contract=off -fno-math-errno -I. $(SAN) -MMD -MP

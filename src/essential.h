@@ -546,17 +546,66 @@ VF_FN int vf_essential_five(struct vf_essential_work *w, const float before[][3]
         float E[9];
         vf_essential_of_root(w, w->u.roots.polynomial.root[at], E);
         w->good[k] = vf_essential_polish(w->R, before, now, E);
-        for (int i = 0; i < 9; i++) w->E[k][i] = E[i];
+        for (int i = 0; i < 9; i++) w->column[k][i] = E[i];
     }
     VF_TEAM_SYNC();
     int count = 0;
     for (int k = 0; k < VF_ESSENTIALS; k++) {
         if (!w->good[k]) continue;
-        VF_TEAM (i, 9) w->E[count][i] = w->E[k][i];
+        VF_TEAM (i, 9) w->E[count][i] = w->column[k][i];
         count++;
     }
     VF_TEAM_SYNC();
     return count;
+}
+
+/** E of a vector in the scaled unknowns: antisymmetric part, then the symmetric one. */
+VF_FN void vf_essential_of(const struct vf_essential_work *w, const float u[9], float E[9])
+{
+    const float e = w->parallax;
+    const float turned[9] = {e * u[3],        e * u[6] - u[2], e * u[8] + u[1], e * u[6] + u[2], e * u[4],
+                             e * u[7] - u[0], e * u[8] - u[1], e * u[7] + u[0], e * u[5]};
+    vf_product(turned, w->R, E);
+}
+
+/** Essential matrices, or nearly, that seven pairs of bearings fit: what two unknowns leave is singular. Returns how many: three at most. */
+VF_FN int vf_essential_seven(struct vf_essential_work *w, const float before[][3], const float now[][3])
+{
+    vf_essential_rows(w, before, now, 7);
+    vf_essential_null(w, 7);
+    VF_TEAM (i, 9) w->null[2][i] = w->null[3][i] = 0.0f;
+    VF_TEAM_SYNC();
+    vf_essential_forms(w);
+    VF_TEAM (m, 4) { /* xxx yyy xxy xyy */
+        const struct vf_essential_forms *f = &w->u.forms;
+        const struct vf_split s = vf_split(m);
+        const float square = w->parallax * w->parallax;
+        float inner = 0.0f, determinant = 0.0f;
+        for (int i = 0; i < 3; i++) inner += vf_product3(&s, f->a[i], f->b[i]);
+        for (int i = 0; i < 3; i++) determinant += vf_product3(&s, f->s[vf_symmetric(0, i)], f->minor[i]);
+        w->inverse[m] = inner + square * determinant;
+    }
+    VF_TEAM_SYNC();
+    const float cubic[4] = {w->inverse[1], w->inverse[3], w->inverse[2], w->inverse[0]};
+    float root[3][2];
+    const int count = vf_cubic_roots(cubic, root);
+    VF_TEAM (k, count) {
+        float u[9];
+        for (int i = 0; i < 9; i++) u[i] = root[k][0] * w->null[0][i] + root[k][1] * w->null[1][i];
+        vf_essential_of(w, u, w->E[k]);
+    }
+    VF_TEAM_SYNC();
+    return count;
+}
+
+/** The essential matrix, or nearly, that eight pairs of bearings fit. Returns how many: one. */
+VF_FN int vf_essential_eight(struct vf_essential_work *w, const float before[][3], const float now[][3])
+{
+    vf_essential_rows(w, before, now, 8);
+    vf_essential_null(w, 8);
+    VF_TEAM (k, 1) vf_essential_of(w, w->null[0], w->E[k]);
+    VF_TEAM_SYNC();
+    return 1;
 }
 
 /** The pose of an essential matrix that has all pairs in front of both cameras; 0: none has. */
@@ -584,6 +633,4 @@ VF_FN int vf_essential_pose(const float E[9], const float before[][3], const flo
     return vf_pose_finite(pose);
 }
 
-VF_FN int vf_essential_seven(struct vf_essential_work *w, const float before[][3], const float now[][3]){(void)w;(void)before;(void)now;return 0;}
-VF_FN int vf_essential_eight(struct vf_essential_work *w, const float before[][3], const float now[][3]){(void)w;(void)before;(void)now;return 0;}
 #endif

@@ -155,4 +155,57 @@ VF_FN void vf_polynomial_roots(struct vf_polynomial_work *w, int degree)
     VF_TEAM_SYNC();
 }
 
+/* ---- cubic ------------------------------------------------------------------------------------------------------------------------- */
+
+/** Cube root, to single precision: the exponent is divided by three, which is right to 6 %, and Newton's method does the rest. */
+VF_FN float vf_cube_root(float v)
+{
+    const float a = fabsf(v);
+    if (!(a > 1e-30f && a < 1e30f)) return 0.0f;
+    uint32_t bits;
+    float y;
+    memcpy(&bits, &a, sizeof bits);
+    bits = bits / 3 + 0x2a5137a0u;
+    memcpy(&y, &bits, sizeof y);
+    for (int k = 0; k < 4; k++) y = y - (y - a / (y * y)) * (1.0f / 3.0f);
+    return v < 0.0f ? -y : y;
+}
+
+/** Real roots of c[0] + c[1] z + c[2] z^2 + c[3] z^3, each the quotient of the two numbers of root[k], by Cardano's formula; returns how
+ *  many: one or three, 0 for a polynomial that is none. In 1 / z where the last coefficient is the lesser one, so that no root is far. */
+VF_FN int vf_cubic_roots(const float c[4], float root[3][2])
+{
+    const int turned = fabsf(c[0]) > fabsf(c[3]);
+    const double lead = (double)(turned ? c[0] : c[3]), inverse = 1.0 / lead;
+    const double a = (double)(turned ? c[1] : c[2]) * inverse, b = (double)(turned ? c[2] : c[1]) * inverse, d = (double)(turned ? c[3] : c[0]) * inverse;
+    const double third = a * (1.0 / 3.0), p = (b - a * third) * (1.0 / 3.0), q = 0.5 * d - 0.5 * b * third + third * third * third;
+    const double discriminant = q * q + p * p * p; /* of t^3 + 3 p t + 2 q, with z = t - a / 3 */
+    if (!(lead != 0.0 && discriminant * 0.0 == 0.0)) return 0;
+    float t[3];
+    const float root_d = sqrtf((float)fabs(discriminant)), fq = (float)q, fp = (float)p;
+    if (discriminant > 0.0) {
+        const float u = vf_cube_root(fq > 0.0f ? -fq - root_d : -fq + root_d);
+        t[0] = t[1] = t[2] = u == 0.0f ? 0.0f : u - fp / u;
+    } else {
+        const double angle = (double)(vf_angle(root_d, -fq) * (1.0f / 3.0f));
+        const float size = 2.0f * sqrtf(fp < 0.0f ? -fp : 0.0f);
+        for (int k = 0; k < 3; k++) {
+            double sine, cosine;
+            vf_sincos(angle + (k == 0 ? 0.0 : k == 1 ? 2.0943951023931953 : -2.0943951023931953), &sine, &cosine);
+            t[k] = size * (float)cosine;
+        }
+    }
+    for (int k = 0; k < 3; k++) {
+        double z = (double)t[k] - third;
+        for (int step = 0; step < 3; step++) {
+            const double value = ((z + a) * z + b) * z + d;
+            const float slope = (float)((3.0 * z + 2.0 * a) * z + b), change = (float)value / slope;
+            z -= fabsf(change) < 1.0f ? (double)change : 0.0;
+        }
+        root[k][0] = turned ? 1.0f : (float)z;
+        root[k][1] = turned ? (float)z : 1.0f;
+    }
+    return discriminant > 0.0 ? 1 : 3;
+}
+
 #endif
