@@ -73,7 +73,7 @@ LIB     := $(BUILD)/libvfront.a
 ifndef V
 .SILENT:
 endif
-.PHONY: all lib help show clean test check golden quality features matching stereo speed size stack symbols asan asan-run clang configs gpu-proof
+.PHONY: all lib help show clean test check golden quality features matching stereo ego speed size stack symbols asan asan-run clang configs gpu-proof
 all: lib $(BUILD)/minimal $(BUILD)/replay ## Library, example and replay
 
 lib: $(LIB) ## The library, libvfront.a
@@ -189,7 +189,7 @@ $(BUILD)/bridge_features.so: tests/bridge_features.c tests/settings.h $(wildcard
 
 # Stereo on any pair, through the public interface.
 STEREO_CFG = -DVFRONT_WIDTH=1344 -DVFRONT_HEIGHT=1120
-$(BUILD)/bridge_stereo.so: tests/bridge_stereo.c tests/settings.h $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
+$(BUILD)/bridge_stereo.so: tests/bridge_stereo.c tests/rig.h tests/settings.h $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. $(STEREO_CFG) -fPIC -shared $< $(wildcard src/*.c) port/host/host.c -o $@ -lm
 
@@ -198,6 +198,13 @@ $(BUILD)/bridge_match.so: tests/bridge_match.c $(wildcard src/*.h src/*.c port/h
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. -DVFRONT_CAMERAS=1 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=512 -fPIC -shared $< \
 	  $(wildcard src/*.c) port/host/host.c -o $@ -lm
+
+# Motions of a camera: of any pairs, and of sequences, with room for many hypotheses.
+EGO_CFG = -DVFRONT_CAMERAS=2 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=512 -DVFRONT_TRACKS=1024 -DVFRONT_KEYPOINTS=4096 -DVFRONT_HYPOTHESES=4096
+$(BUILD)/bridge_ego.so: tests/bridge_ego.c tests/rig.h tests/settings.h examples/synthetic.c $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. $(EGO_CFG) -fPIC -shared $< examples/synthetic.c \
+	  $(filter-out src/ego.c,$(wildcard src/*.c)) port/host/host.c -o $@ -lm
 
 $(BUILD)/digest: tests/digest.c $(LIB)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ $(LIBS)
@@ -238,6 +245,9 @@ stereo: $(BUILD)/bridge_stereo.so ## Depth of key points beside ORB and a matche
 
 matching: $(BUILD)/bridge_match.so ## Partners in the frame before, beside OpenCV's ORB and brute-force matcher, on sequences with ground truth
 	$(PYTHON) tests/matching.py $<
+
+ego: $(BUILD)/bridge_ego.so ## Motions beside OpenCV's, on problems drawn and on sequences with ground truth
+	$(PYTHON) tests/ego.py $<
 
 speed: $(BUILD)/replay ## The host port beside OpenCV on one thread: make speed PICTURES=folder
 	$(PYTHON) tests/opencv_speed.py $< $(PICTURES)

@@ -313,13 +313,10 @@ static void note(const struct vf_step *s)
         }
     }
 }
-#endif
 
-void vf_ego_host(const struct vf_step *s)
+/** The motions, from the lists. */
+static void solve(const struct vf_step *s)
 {
-#if VFRONT_EGO
-    if (!vf_ego_on(s)) return;
-    list(s);
     for (int kind = 0; kind < VF_KINDS; kind++) {
         for (int32_t h = 0; h < vf_ego_hypotheses(s, kind); h++) try_one(s, kind, h);
         choose(s, kind);
@@ -327,6 +324,15 @@ void vf_ego_host(const struct vf_step *s)
     gather(s, &s->memory->ego.facts);
     vf_ego_judge(s, &s->memory->ingest.params, &s->memory->ego);
     note(s);
+}
+#endif
+
+void vf_ego_host(const struct vf_step *s)
+{
+#if VFRONT_EGO
+    if (!vf_ego_on(s)) return;
+    list(s);
+    solve(s);
 #else
     (void)s;
 #endif

@@ -10,6 +10,7 @@
 #define POLISH_SURE 2
 #endif
 
+#define VF_ESSENTIAL_ROUNDS 2
 #define VF_PAIRS 8        /* at most */
 #define VF_ESSENTIALS 10  /* at most */
 
@@ -39,8 +40,10 @@ struct vf_essential_work {
     float turned[VF_PAIRS][3]; /* bearings before, so rotated */
     float row[VF_PAIRS][9];
     float inverse[VF_PAIRS];   /* of reflections */
+    float corner[VF_PAIRS];    /* on the diagonal of what reflections leave, which is triangular */
     float null[4][9];
-    float column[20][11];      /* of the ten equations */
+    float column[20][11];      /* of the ten equations; then solutions */
+    float residual[3][VF_PAIRS];
     union {
         struct vf_essential_forms forms;
         struct vf_essential_roots roots;
@@ -110,6 +113,17 @@ VF_FN void vf_essential_rows(struct vf_essential_work *w, const float before[][3
     VF_TEAM_SYNC();
 }
 
+/** The product of all reflections, and a vector. */
+VF_FN void vf_essential_reflect(const struct vf_essential_work *w, int n, float v[9])
+{
+    for (int k = n - 1; k >= 0; k--) {
+        float along = 0.0f;
+        for (int j = k; j < 9; j++) along += w->row[k][j] * v[j];
+        along *= w->inverse[k];
+        for (int j = k; j < 9; j++) v[j] -= along * w->row[k][j];
+    }
+}
+
 /** Null space of the rows by Householder reflections: 9 - n vectors, orthonormal. */
 VF_FN void vf_essential_null(struct vf_essential_work *w, int n)
 {
@@ -124,10 +138,12 @@ VF_FN void vf_essential_null(struct vf_essential_work *w, int n)
             if (i == 0) {
                 other[k] = head - length;
                 w->inverse[k] = inverse;
+                w->corner[k] = length;
                 continue;
             }
             for (int j = k + 1; j < 9; j++) along += w->row[k][j] * other[j];
             along = (along + (head - length) * other[k]) * inverse;
+            other[k] -= along * (head - length);
             for (int j = k + 1; j < 9; j++) other[j] -= along * w->row[k][j];
         }
         VF_TEAM_SYNC();
@@ -135,12 +151,7 @@ VF_FN void vf_essential_null(struct vf_essential_work *w, int n)
     VF_TEAM (i, 9 - n) {
         float v[9];
         for (int j = 0; j < 9; j++) v[j] = j == n + i ? 1.0f : 0.0f;
-        for (int k = n - 1; k >= 0; k--) {
-            float along = 0.0f;
-            for (int j = k; j < 9; j++) along += w->row[k][j] * v[j];
-            along *= w->inverse[k];
-            for (int j = k; j < 9; j++) v[j] -= along * w->row[k][j];
-        }
+        vf_essential_reflect(w, n, v);
         for (int j = 0; j < 9; j++) w->null[i][j] = v[j];
     }
     VF_TEAM_SYNC();
@@ -302,6 +313,15 @@ VF_FN void vf_essential_polynomial(struct vf_essential_work *w)
     VF_TEAM_SYNC();
 }
 
+/** A matrix in the scaled unknowns, antisymmetric part and then the symmetric one, as the camera sees turned bearings. */
+VF_FN void vf_essential_of(float parallax, const float u[9], float E[9])
+{
+    const float e = parallax;
+    const float all[9] = {e * u[3],        e * u[6] - u[2], e * u[8] + u[1], e * u[6] + u[2], e * u[4],
+                          e * u[7] - u[0], e * u[8] - u[1], e * u[7] + u[0], e * u[5]};
+    for (int k = 0; k < 9; k++) E[k] = all[k];
+}
+
 /** The essential matrix of a root, as the camera sees the turned bearings: A + parallax S. */
 VF_FN void vf_essential_of_root(const struct vf_essential_work *w, const float root[2], float E[9])
 {
@@ -322,10 +342,7 @@ VF_FN void vf_essential_of_root(const struct vf_essential_work *w, const float r
         most = square > most ? square : most;
     }
     for (int k = 0; k < 9; k++) u[k] = best[0] * w->null[0][k] + best[1] * w->null[1][k] + best[2] * (x * w->null[2][k] + y * w->null[3][k]);
-    const float e = w->parallax;
-    const float all[9] = {e * u[3],        e * u[6] - u[2], e * u[8] + u[1], e * u[6] + u[2], e * u[4],
-                          e * u[7] - u[0], e * u[8] - u[1], e * u[7] + u[0], e * u[5]};
-    for (int k = 0; k < 9; k++) E[k] = all[k];
+    vf_essential_of(w->parallax, u, E);
 }
 
 /* ---- decomposition ---------------------------------------------------------------------------------------------------------------- */
@@ -559,13 +576,80 @@ VF_FN int vf_essential_five(struct vf_essential_work *w, const float before[][3]
     return count;
 }
 
-/** E of a vector in the scaled unknowns: antisymmetric part, then the symmetric one. */
-VF_FN void vf_essential_of(const struct vf_essential_work *w, const float u[9], float E[9])
+/** The same in double precision. */
+VF_FN void vf_essential_exact(float parallax, const float u[9], double E[9])
 {
-    const float e = w->parallax;
-    const float turned[9] = {e * u[3],        e * u[6] - u[2], e * u[8] + u[1], e * u[6] + u[2], e * u[4],
-                             e * u[7] - u[0], e * u[8] - u[1], e * u[7] + u[0], e * u[5]};
-    vf_product(turned, w->R, E);
+    const double e = (double)parallax, x = (double)u[0], y = (double)u[1], z = (double)u[2];
+    const double xy = e * (double)u[6], yz = e * (double)u[7], zx = e * (double)u[8];
+    const double all[9] = {e * (double)u[3], xy - z, zx + y, xy + z, e * (double)u[4], yz - x, zx - y, yz + x, e * (double)u[5]};
+    for (int k = 0; k < 9; k++) E[k] = all[k];
+}
+
+/** What it leaves of the equation of one pair of bearings as they came. */
+VF_FN float vf_essential_residual(const struct vf_essential_work *w, const float u[9], const float before[3], const float now[3])
+{
+    double E[9], f[3], sum = 0.0;
+    vf_essential_exact(w->parallax, u, E);
+    for (int k = 0; k < 3; k++) f[k] = (double)w->R[3 * k] * (double)before[0] + (double)w->R[3 * k + 1] * (double)before[1] + (double)w->R[3 * k + 2] * (double)before[2];
+    for (int k = 0; k < 3; k++) sum += (double)now[k] * (E[3 * k] * f[0] + E[3 * k + 1] * f[1] + E[3 * k + 2] * f[2]);
+    return (float)sum;
+}
+
+/** Takes away what residuals say; they become those of triangular equations on the way. */
+VF_FN void vf_essential_correct(const struct vf_essential_work *w, int n, const float residual[], float u[9])
+{
+    float v[9];
+    const float inverse = 1.0f / w->parallax;
+    for (int i = 0; i < 9; i++) {
+        v[i] = 0.0f;
+        if (i >= n) continue;
+        float sum = residual[i] * inverse;
+        for (int k = 0; k < i; k++) sum -= w->row[i][k] * v[k];
+        v[i] = sum / w->corner[i];
+    }
+    vf_essential_reflect(w, n, v);
+    for (int i = 0; i < 9; i++) u[i] -= v[i];
+}
+
+/** Moves u along d to where its matrix is singular, by one step of Newton's method. */
+VF_FN void vf_essential_flatten(float parallax, const float d[9], float u[9])
+{
+    double E[9];
+    float D[9];
+    vf_essential_exact(parallax, u, E);
+    vf_essential_of(parallax, d, D);
+    const double c0 = E[4] * E[8] - E[5] * E[7], c1 = E[5] * E[6] - E[3] * E[8], c2 = E[3] * E[7] - E[4] * E[6];
+    const float e[9] = {(float)E[0], (float)E[1], (float)E[2], (float)E[3], (float)E[4], (float)E[5], (float)E[6], (float)E[7], (float)E[8]};
+    const float slope = D[0] * (float)c0 + D[1] * (float)c1 + D[2] * (float)c2 + D[3] * (e[2] * e[7] - e[1] * e[8]) + D[4] * (e[0] * e[8] - e[2] * e[6])
+                        + D[5] * (e[1] * e[6] - e[0] * e[7]) + D[6] * (e[1] * e[5] - e[2] * e[4]) + D[7] * (e[2] * e[3] - e[0] * e[5])
+                        + D[8] * (e[0] * e[4] - e[1] * e[3]);
+    const float step = (float)(E[0] * c0 + E[1] * c1 + E[2] * c2) / slope;
+    for (int k = 0; k < 9; k++) u[k] -= fabsf(step) < 0.1f ? step * d[k] : 0.0f;
+}
+
+/** Makes `count` vectors in the scaled unknowns, in w->column, fit n pairs to single precision, and those of seven singular; each has in the
+ *  columns ten after its own the direction in which it may move. Then puts their matrices in their place. */
+VF_FN int vf_essential_refine(struct vf_essential_work *w, const float before[][3], const float now[][3], int n, int count)
+{
+    for (int round = 0; round < VF_ESSENTIAL_ROUNDS; round++) {
+        VF_TEAM (task, count * n) {
+            const int k = task / n, i = task % n;
+            w->residual[k][i] = vf_essential_residual(w, w->column[k], before[i], now[i]);
+        }
+        VF_TEAM_SYNC();
+        VF_TEAM (k, count) {
+            vf_essential_correct(w, n, w->residual[k], w->column[k]);
+            if (n == 7) vf_essential_flatten(w->parallax, w->column[10 + k], w->column[k]);
+        }
+        VF_TEAM_SYNC();
+    }
+    VF_TEAM (k, count) {
+        float turned[9];
+        vf_essential_of(w->parallax, w->column[k], turned);
+        vf_product(turned, w->R, w->E[k]);
+    }
+    VF_TEAM_SYNC();
+    return count;
 }
 
 /** Essential matrices, or nearly, that seven pairs of bearings fit: what two unknowns leave is singular. Returns how many: three at most. */
@@ -583,19 +667,22 @@ VF_FN int vf_essential_seven(struct vf_essential_work *w, const float before[][3
         float inner = 0.0f, determinant = 0.0f;
         for (int i = 0; i < 3; i++) inner += vf_product3(&s, f->a[i], f->b[i]);
         for (int i = 0; i < 3; i++) determinant += vf_product3(&s, f->s[vf_symmetric(0, i)], f->minor[i]);
-        w->inverse[m] = inner + square * determinant;
+        w->residual[0][m] = inner + square * determinant;
     }
     VF_TEAM_SYNC();
-    const float cubic[4] = {w->inverse[1], w->inverse[3], w->inverse[2], w->inverse[0]};
+    const float cubic[4] = {w->residual[0][1], w->residual[0][3], w->residual[0][2], w->residual[0][0]};
     float root[3][2];
     const int count = vf_cubic_roots(cubic, root);
+    VF_TEAM_SYNC();
     VF_TEAM (k, count) {
-        float u[9];
-        for (int i = 0; i < 9; i++) u[i] = root[k][0] * w->null[0][i] + root[k][1] * w->null[1][i];
-        vf_essential_of(w, u, w->E[k]);
+        const float x = root[k][0], y = root[k][1], scale = 1.0f / sqrtf(x * x + y * y);
+        for (int i = 0; i < 9; i++) {
+            w->column[k][i] = scale * (x * w->null[0][i] + y * w->null[1][i]);
+            w->column[10 + k][i] = scale * (x * w->null[1][i] - y * w->null[0][i]);
+        }
     }
     VF_TEAM_SYNC();
-    return count;
+    return vf_essential_refine(w, before, now, 7, count);
 }
 
 /** The essential matrix, or nearly, that eight pairs of bearings fit. Returns how many: one. */
@@ -603,9 +690,9 @@ VF_FN int vf_essential_eight(struct vf_essential_work *w, const float before[][3
 {
     vf_essential_rows(w, before, now, 8);
     vf_essential_null(w, 8);
-    VF_TEAM (k, 1) vf_essential_of(w, w->null[0], w->E[k]);
+    VF_TEAM (i, 9) w->column[0][i] = w->null[0][i];
     VF_TEAM_SYNC();
-    return 1;
+    return vf_essential_refine(w, before, now, 8, 1);
 }
 
 /** The pose of an essential matrix that has all pairs in front of both cameras; 0: none has. */
@@ -630,7 +717,7 @@ VF_FN int vf_essential_pose(const float E[9], const float before[][3], const flo
     const float sign = fits & (other ? 4 : 1) ? 1.0f : -1.0f;
     for (int k = 0; k < 9; k++) pose->R[k] = R[other][k];
     for (int k = 0; k < 3; k++) pose->t[k] = sign * t[k];
-    return vf_pose_finite(pose);
+    return vf_pose_valid(pose);
 }
 
 #endif

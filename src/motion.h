@@ -156,16 +156,22 @@ VF_FN void vf_motion_turn_terms(const struct vf_pose *p, const struct vf_sight *
     for (int k = 0; k < 3; k++) vf_motion_add(terms, J[k], w * (a[k] - s->now[k]), 1.0f);
 }
 
+/** The error is off / sqrt(square), and both move. What moves the root must not be left out: where there is little parallax it is as much as
+ *  the rest, and steps without it end elsewhere than at the least error. */
 VF_FN void vf_motion_relative_terms(const struct vf_pose *p, const struct vf_sight *s, float terms[VF_TERMS])
 {
     const struct vf_span k = vf_motion_span(p, s);
-    const float w = s->weight / sqrtf(k.square);
-    float ab[3], turn[3], J[6];
+    const float w = s->weight / sqrtf(k.square), part = k.off / k.square;
+    float ab[3], turn[3], ta_t[3], a_ta[3], bt_b[3], a_ta_t[3], J[6];
     vf_cross(k.a, s->now, ab);
     vf_cross(k.a, k.bt, turn);
+    vf_cross(k.ta, p->t, ta_t);
+    vf_cross(k.a, k.ta, a_ta);
+    vf_cross(k.bt, s->now, bt_b);
+    vf_cross(k.a, ta_t, a_ta_t);
     for (int i = 0; i < 3; i++) {
-        J[i] = w * ab[i];
-        J[3 + i] = w * turn[i];
+        J[i] = w * (ab[i] - part * (a_ta[i] + bt_b[i]));
+        J[3 + i] = w * (turn[i] - part * a_ta_t[i]);
     }
     vf_motion_add(terms, J, w * k.off, 1.0f);
 }

@@ -142,7 +142,7 @@ VF_FN int vf_perspective_three(struct vf_perspective_work *w, const float point[
         for (int step = 0; step < VF_PERSPECTIVE_STEPS; step++) change = vf_perspective_step(&t, s);
         if (!(change < 1e-3f && s[0] > 0.0 && s[1] > 0.0 && s[2] > 0.0)) continue;
         vf_perspective_pose(point, bearing, s, &w->pose[k]);
-        w->good[k] = vf_pose_finite(&w->pose[k]);
+        w->good[k] = vf_pose_valid(&w->pose[k]);
     }
     VF_TEAM_SYNC();
     int count = 0;

@@ -54,13 +54,18 @@ VF_FN void vf_pose_turn(float R[9], const float w[3])
     vf_pose_straighten(R);
 }
 
-/** Whether every number of it is one. */
-VF_FN int vf_pose_finite(const struct vf_pose *pose)
+/** Whether it is a pose: a rotation to a thousandth, and finite. */
+VF_FN int vf_pose_valid(const struct vf_pose *pose)
 {
-    float zero = 0.0f; /* what is not finite leaves something else */
-    for (int k = 0; k < 9; k++) zero += pose->R[k] * 0.0f;
-    for (int k = 0; k < 3; k++) zero += pose->t[k] * 0.0f;
-    return zero == 0.0f;
+    const float *R = pose->R, most = 1e-3f;
+    float across[3], none = 0.0f; /* what is not finite leaves something else */
+    vf_cross(R, R + 3, across);
+    int valid = fabsf(vf_dot(R, R) - 1.0f) < most && fabsf(vf_dot(R + 3, R + 3) - 1.0f) < most && fabsf(vf_dot(R, R + 3)) < most;
+    for (int k = 0; k < 3; k++) {
+        valid &= fabsf(across[k] - R[6 + k]) < most;
+        none += pose->t[k] * 0.0f;
+    }
+    return valid && none == 0.0f;
 }
 
 #endif
