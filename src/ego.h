@@ -137,6 +137,10 @@ VF_FN uint32_t vf_ego_key(const vfront_tuning_t *t, const struct vf_feature *f, 
     return is ? rank << 16 | (uint32_t)candidate : VF_NONE;
 }
 
+/** The error of a track over that of a match of level 0, whose points lie on whole pixels. Off the epipolar line of the true motion lie, by the
+ *  median, tracks 0.04 to 0.07 px, matches 0.20 to 0.25 px and that times the size of their level's pixels (three rendered sequences). */
+#define VF_EGO_TRACK_STEP 0.15f
+
 /** One over the sine of the angle that ego_error_mpx is in the middle of the picture, for pixels of a size (paper 003, equation 20). */
 VF_FN float vf_ego_weight(const struct vf_step *s, float step)
 {
@@ -159,7 +163,7 @@ VF_FN struct vf_sight vf_ego_sight_of_track(const struct vf_step *s, const struc
     memset(&sight, 0, sizeof sight);
     vf_bearing_at(s, node, 0, f->x_q16 - f->dx_q16, f->y_q16 - f->dy_q16, sight.before);
     vf_bearing_at(s, node, 0, f->x_q16, f->y_q16, sight.now);
-    sight.weight = vf_ego_weight(s, 0.5f);
+    sight.weight = vf_ego_weight(s, VF_EGO_TRACK_STEP);
     vf_ego_check_sight(&sight);
     return sight;
 }
