@@ -6,7 +6,7 @@
  * Rule    pairs of bearings are listed, the better ones first. Motions are made from few pairs each: relative ones from 5, 7 or 8, or,
  *         where the frame gives a rotation, some from that and 2; turns alone from 2; metric ones from 3 with a distance. Each is scored on
  *         some of the pairs (preemptive RANSAC: D. Nister, 2003). The best few of a kind go on: steps of Gauss and Newton on all pairs
- *         that agree (local optimisation: O. Chum, 2003), after which the best of them is the motion. What it is worth is then looked
+ *         that agree, as long as these make it better (local optimisation: O. Chum, 2003), after which the best of them is the motion. What it is worth is then looked
  *         into: is a turn enough; do the points lie in a plane; do those that do not agree agree on another motion
  * Exact   scores are sums of integers. Sums of floats have one order: sight i goes to lane i % VF_EGO_LANES, each lane adds its own in order,
  *         then lanes are added by halves, first within 32, then these
@@ -24,7 +24,7 @@
 #define VF_EGO_SUBSET 128  /* sights that score every hypothesis */
 #define VF_EGO_TURNS 64    /* hypotheses of turns alone */
 #define VF_EGO_FINALISTS 16
-#define VF_EGO_STEPS 8     /* of Gauss and Newton */
+#define VF_EGO_STEPS 8     /* of Gauss and Newton, at most */
 #define VF_EGO_OTHERS 512  /* sights, the outliers among which are asked for another motion */
 #define VF_EGO_BINS 1024   /* of a histogram of movements [1/16 px] */
 #define VF_EGO_RANKS 320   /* ranks of a pair: below */
