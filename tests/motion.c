@@ -732,7 +732,7 @@ static void no_step(void **state)
             for (int k = 0; k < VF_TERMS && way == 3; k++) sums[k] = NAN;
             REQUIRE(!vf_motion_step(kind, &p, sums), "%s, %d", kind_name[kind], way);
             assert_memory_equal(&p, &was, sizeof p);
-            REQUIRE(!vf_motion_covariance(kind, &p, sums, 1.0f, covariance), "%s, %d", kind_name[kind], way);
+            REQUIRE(!vf_motion_covariance(kind, &p, sums, covariance), "%s, %d", kind_name[kind], way);
         }
 }
 
@@ -766,6 +766,14 @@ static void unfold(const float upper[21], double full[36])
         for (int j = i; j < 6; j++, n++) full[6 * i + j] = full[6 * j + i] = (double)upper[n];
 }
 
+/** The covariance for errors of a variance. */
+static int covariance_of(int kind, const struct vf_pose *p, const float sums[VF_TERMS], float variance, float covariance[21])
+{
+    const int there = vf_motion_covariance(kind, p, sums, covariance);
+    for (int i = 0; i < 21; i++) covariance[i] *= variance;
+    return there;
+}
+
 /** Against the dense inverse of the same sums, on the directions that there are. */
 static void covariances(void **state)
 {
@@ -782,7 +790,7 @@ static void covariances(void **state)
             m = rigid_of(&p);
             any_sights(kind, &m, 100, 1.0);
             sum_up(kind, &p, 100, sums);
-            assert_true(vf_motion_covariance(kind, &p, sums, 2.5f, covariance));
+            assert_true(covariance_of(kind, &p, sums, 2.5f, covariance));
             unfold(sums, A);
             unfold(covariance, is);
             basis_of(kind, &m, B);
@@ -825,7 +833,7 @@ static double consistency(int kind, int problems, int count, double noise)
             sum_up(kind, &p, count, sums);
             if (step < 4) assert_true(vf_motion_step(kind, &p, sums));
         }
-        assert_true(vf_motion_covariance(kind, &p, sums, sums[VF_TERM_E] / (float)(rows - (uint32_t)n), covariance));
+        assert_true(covariance_of(kind, &p, sums, sums[VF_TERM_E] / (float)(rows - (uint32_t)n), covariance));
         const struct rigid m = rigid_of(&p);
         unfold(covariance, C);
         basis_of(kind, &m, B);
