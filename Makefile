@@ -109,12 +109,12 @@ EXTRA_picture = $(FORMATS)
 EXTRA_vfbench = -Wno-strict-prototypes -Wno-pedantic
 
 EXAMPLE := $(BUILD)/examples
-TOOLS   := calibration record rectified flight# what of them has a test of its own
+TOOLS   := calibration record rectified flight trajectory# what of them has a test of its own
 $(BUILD)/minimal: $(EXAMPLE)/minimal.o $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
 
-$(BUILD)/replay: $(addprefix $(EXAMPLE)/,replay.o record.o dataset.o calibration.o text.o picture.o synthetic.o overlay.o rectified.o) $(LIB)
+$(BUILD)/replay: $(addprefix $(EXAMPLE)/,replay.o record.o dataset.o calibration.o truth.o pose.o trajectory.o accuracy.o motion.o plot.o text.o picture.o synthetic.o overlay.o rectified.o) $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
 
@@ -138,14 +138,15 @@ $(ORACLES:%=$(TEST)/%): $(TEST)/%: tests/%.c $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ -lcmocka -lm $(LIBS)
 
-$(TEST)/calibration: tests/calibration.c $(EXAMPLE)/calibration.o $(EXAMPLE)/text.o
+$(TEST)/calibration: tests/calibration.c $(EXAMPLE)/calibration.o $(EXAMPLE)/pose.o $(EXAMPLE)/text.o
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $^ -o $@ $(FORMAT_LIBS) -lcmocka -lm
 
-$(TEST)/record: $(EXAMPLE)/record.o $(EXAMPLE)/overlay.o
+$(TEST)/record: $(addprefix $(EXAMPLE)/,record.o overlay.o motion.o trajectory.o accuracy.o pose.o)
 $(TEST)/rectified: $(EXAMPLE)/rectified.o
 $(TEST)/flight: $(EXAMPLE)/synthetic.o
-$(TEST)/record $(TEST)/rectified $(TEST)/flight: $(TEST)/%: tests/%.c $(LIB)
+$(TEST)/trajectory: $(addprefix $(EXAMPLE)/,trajectory.o truth.o accuracy.o motion.o plot.o pose.o text.o)
+$(TEST)/record $(TEST)/rectified $(TEST)/flight $(TEST)/trajectory: $(TEST)/%: tests/%.c $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(filter %.o,$^) $(LIB) -o $@ -lcmocka -lm $(LIBS)
 
@@ -199,12 +200,19 @@ $(BUILD)/bridge_match.so: tests/bridge_match.c $(wildcard src/*.h src/*.c port/h
 	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -I. -DVFRONT_CAMERAS=1 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=512 -fPIC -shared $< \
 	  $(wildcard src/*.c) port/host/host.c -o $@ -lm
 
+
 # Motions of a camera: of any pairs, and of sequences, with room for many hypotheses.
 EGO_CFG = -DVFRONT_CAMERAS=2 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=512 -DVFRONT_TRACKS=1024 -DVFRONT_KEYPOINTS=4096 -DVFRONT_HYPOTHESES=4096
 $(BUILD)/bridge_ego.so: tests/bridge_ego.c tests/rig.h tests/settings.h examples/synthetic.c $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -I. $(EGO_CFG) -fPIC -shared $< examples/synthetic.c \
 	  $(filter-out src/ego.c,$(wildcard src/*.c)) port/host/host.c -o $@ -lm
+
+# The accuracy of a path, as replay has it.
+TRAJECTORY := $(addprefix examples/,trajectory.c truth.c accuracy.c pose.c text.c)
+$(BUILD)/bridge_trajectory.so: tests/bridge_trajectory.c $(TRAJECTORY) $(TRAJECTORY:.c=.h)
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -O2 $(WARN) -ffp-contract=off -I. -fPIC -shared $(filter %.c,$^) -o $@ -lm
 
 $(BUILD)/digest: tests/digest.c $(LIB)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ $(LIBS)
@@ -217,7 +225,7 @@ $(BUILD)/vfcheck: $(TEST)/vfcheck.o $(TEST)/vfbench.o $(TEST)/floor.cu.o $(LIB)
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
 
 TEST_PROGRAMS := $(ORACLES:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(PORTS:%=$(SMALL)/%) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(BUILD)/digest $(BUILD)/bridge.so \
-    $(BUILD)/bridge_track.so $(BUILD)/bridge_features.so $(BUILD)/bridge_orb.so $(BUILD)/bridge_lens.so $(BUILD)/bridge_rectify.so $(BUILD)/minimal $(BUILD)/replay $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck $(SMALL)/fault)
+    $(BUILD)/bridge_track.so $(BUILD)/bridge_features.so $(BUILD)/bridge_orb.so $(BUILD)/bridge_lens.so $(BUILD)/bridge_rectify.so $(BUILD)/bridge_trajectory.so $(BUILD)/minimal $(BUILD)/replay $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck $(SMALL)/fault)
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
 test: $(TEST_PROGRAMS) ## All that needs no GPU, and with one the parity of kernels and host forms
@@ -225,7 +233,7 @@ test: $(TEST_PROGRAMS) ## All that needs no GPU, and with one the parity of kern
 	  '$(EXEC) $(FAKE)/fault' '$(EXEC) $(BUILD)/digest tests/golden.txt' $(TOOLS:%='$(EXEC) $(TEST)/%') 'tests/replay.sh $(BUILD)/replay' \
 	  '$(PYTHON) tests/opencv_fast.py $(BUILD)/bridge.so' '$(PYTHON) tests/quality.py $(BUILD)/bridge_track.so' \
 	  '$(PYTHON) tests/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/opencv_lens.py $(BUILD)/bridge_lens.so' '$(PYTHON) tests/opencv_rectify.py $(BUILD)/bridge_rectify.so' \
-	  '$(PYTHON) tests/shapes.py $(BUILD)/bridge_features.so --quick' \
+	  '$(PYTHON) tests/shapes.py $(BUILD)/bridge_features.so --quick' '$(PYTHON) tests/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' \
 	  'tests/symbols.sh $(LIB) $(NM)' 'tests/readme.sh' 'tests/header.sh $(CC)' 'tests/config.sh $(CC)' '$(BUILD)/minimal' 'tests/proof.sh' \
 	  $(if $(filter 1,$(CUDA)),'$(BUILD)/vfcheck' '$(SMALL)/fault',"echo parity: NOT RUN - this build has no CUDA; exit 77")
 
