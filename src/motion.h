@@ -71,7 +71,8 @@ VF_FN struct vf_span vf_motion_span(const struct vf_pose *p, const struct vf_sig
     k.off = vf_dot(s->now, k.ta);
     k.square = vf_dot(k.ta, k.ta) + vf_dot(k.bt, k.bt) - 2.0f * (k.off * k.off);
     k.square = k.square > 1e-12f ? k.square : 1e-12f; /* two lines through the epipole agree; rounding leaves less than 0 of none */
-    k.behind = (vf_dot(k.ta, ab) >= 0.0f) | (vf_dot(k.bt, ab) <= 0.0f);
+    const int behind_before = vf_dot(k.bt, ab) <= 0.0f, behind_now = vf_dot(k.ta, ab) >= 0.0f;
+    k.behind = behind_before | behind_now;
     return k;
 }
 VF_FN float vf_motion_relative_error(const struct vf_pose *p, const struct vf_sight *s)
@@ -79,7 +80,7 @@ VF_FN float vf_motion_relative_error(const struct vf_pose *p, const struct vf_si
     const struct vf_span k = vf_motion_span(p, s);
     const float x = k.a[0] - s->now[0], y = k.a[1] - s->now[1], z = k.a[2] - s->now[2], square = s->weight * s->weight;
     const float plane = k.off * k.off / k.square * square, apart = (x * x + y * y + z * z) * square;
-    return vf_motion_least(((k.behind != 0) & (apart > plane)) ? apart : plane, VF_MOTION_FAR);
+    return vf_motion_least((k.behind & (apart > plane)) ? apart : plane, VF_MOTION_FAR);
 }
 
 /** Where a point with a distance should be seen, in standard deviations from where it is, and how that grows with its distance. */
