@@ -357,6 +357,13 @@ VF_FN int vf_ego_fit_plane(const float sums[VF_TERMS], float plane[3])
 #define VF_EGO_PLANES 2 /* times that a plane is fitted, the first to all */
 #define VF_EGO_IN_PLANE_PERCENT 90
 
+/** Residuals that an inlier has. */
+VF_FN uint32_t vf_ego_rows(int kind, const struct vf_sight *s)
+{
+    if (kind == VF_RELATIVE) return 1;
+    return 2u + (uint32_t)((kind == VF_METRIC) & (s->near_sigma_1pm > 0.0f));
+}
+
 /** Adds what a sight says of a motion. */
 VF_FN void vf_ego_add(int kind, const struct vf_pose *p, const struct vf_sight *s, struct vf_tally *sum)
 {
@@ -364,7 +371,7 @@ VF_FN void vf_ego_add(int kind, const struct vf_pose *p, const struct vf_sight *
     if (!worth) return;
     sum->score += worth;
     sum->inliers++;
-    sum->rows += kind == VF_RELATIVE ? 1 : kind == VF_METRIC && s->near_sigma_1pm > 0.0f ? 3 : 2;
+    sum->rows += vf_ego_rows(kind, s);
     vf_motion_terms(kind, p, s, sum->terms);
 }
 
