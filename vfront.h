@@ -175,9 +175,9 @@ enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY =
     X(ego_tracks, 1, 0, 1, "1: tracks say how the camera moved")                                                                        \
     X(ego_matches, VFRONT_MATCHES, 0, VFRONT_MATCHES, "1: key points with a partner in the frame before say it")                         \
     X(ego_rotation, 1, 0, 1, "1: where the frame gives a rotation, some hypotheses start from it")                                      \
-    X(ego_error_mpx, 1500, 10, 100000, "a pair farther than this from a motion is an outlier; a half of it for tracks, times the step of its level for a match [1/1000 px]")\
-    X(ego_least, 15, 8, 1000, "least pairs that must agree on a motion")                                                                \
-    X(ego_least_percent, 20, 1, 100, "least share of the pairs that must [%]")                                                          \
+    X(ego_error_mpx, 1000, 10, 100000, "a pair farther than this, times the size of its level's pixels, from a motion is an outlier; for tracks 0.15 of it [1/1000 px]")\
+    X(ego_least, 12, 8, 1000, "so many pairs, and the following share of all, must agree on a motion")                                  \
+    X(ego_least_percent, 20, 0, 90, "share of the pairs that must, beyond ego_least [%]")                                               \
     X(ego_still_mpx, 200, 0, 10000, "the camera stands still when half of the pairs moved by no more than this [1/1000 px]")            \
     X(track_target, (VFRONT_TRACKS > 200 ? 200 : VFRONT_TRACKS), 0, VFRONT_TRACKS, "tracks wanted alive; 0: nothing is tracked")       \
     X(track_refill_percent, 100, 0, 100, "new tracks start when fewer than this share of the target live; 100: every frame")           \
@@ -366,7 +366,7 @@ typedef enum vfront_motion_state {
     VFRONT_MOTION_GOOD = 1,     /**< R, t and covariance hold. */
     VFRONT_MOTION_ROTATION = 2, /**< Relative: a rotation alone explains the pairs. R holds, t is 0. */
     VFRONT_MOTION_FEW = 3,      /**< Fewer pairs than ego_least: R is the identity, t 0. */
-    VFRONT_MOTION_UNSURE = 4    /**< Fewer pairs than ego_least or ego_least_percent agree on any motion: likewise. */
+    VFRONT_MOTION_UNSURE = 4    /**< Fewer pairs than ego_least and ego_least_percent of all agree on any motion: likewise. */
 } vfront_motion_state_t;
 
 /** Bits of vfront_motion_t.flags. */

@@ -219,7 +219,14 @@ static __device__ __forceinline__ int make_matrices(const vf_step &, int, int si
 static __device__ __forceinline__ int make_motions(const vf_step &s, int kind, int h, int size, bench &b)
 {
     const int lane = threadIdx.x % VF_WARP;
-    if (kind == VF_METRIC) return vf_perspective_three(&b.perspective, b.before, b.now, b.pose);
+    if (kind == VF_METRIC) {
+        vf_pose all[4];
+        const int motions = vf_perspective_three(&b.perspective, b.before, b.now, all);
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            if (lane == k && k < motions) b.pose[k] = all[k];
+        return motions;
+    }
     if (size == 2) {
         if (lane == 0 && kind == VF_TURN) vf_ego_turn(b.before, b.now, &b.pose[0]);
         if (lane == 0 && kind == VF_RELATIVE) vf_ego_translate(s.memory->ingest.params.R, b.before, b.now, &b.pose[0]);
@@ -445,11 +452,12 @@ template <int KIND> static __device__ void refine(const vf_step &s, int rank)
         const vf_pose p = pose;
         sum_up<KIND>(s, &sum, [&](const vf_sight &sight, vf_tally &to) { vf_ego_add(KIND, &p, &sight, &to); });
         if (thread == 0) {
-            if (sum.score > score) {
+            stop = sum.score <= score;
+            if (!stop) {
                 score = sum.score;
                 kept = p;
+                stop = step == VF_EGO_STEPS || !vf_motion_step(KIND, &pose, sum.terms);
             }
-            stop = step == VF_EGO_STEPS || !vf_motion_step(KIND, &pose, sum.terms);
         }
         __syncthreads();
         if (stop) break;

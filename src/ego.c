@@ -183,17 +183,16 @@ static struct vf_tally sum_of_motion(const struct vf_step *s, int kind, const st
     return sum_of(s, &q);
 }
 
-/** Takes a motion on by steps, and keeps the best that it comes by. */
+/** Takes a motion on by steps, as long as they make it better. */
 static void refine(const struct vf_step *s, int kind, struct vf_finalist *f)
 {
     struct vf_pose pose = f->pose;
     f->score = 0;
     for (int step = 0; step <= VF_EGO_STEPS; step++) {
         const struct vf_tally sum = sum_of_motion(s, kind, &pose);
-        if (sum.score > f->score) {
-            f->score = sum.score;
-            f->pose = pose;
-        }
+        if (sum.score <= f->score) return;
+        f->score = sum.score;
+        f->pose = pose;
         if (step == VF_EGO_STEPS || !vf_motion_step(kind, &pose, sum.terms)) return;
     }
 }

@@ -1,18 +1,30 @@
 /* SPDX-License-Identifier: MIT */
+/* essential: essential matrices from five, seven or eight pairs of bearings, and the pose that one means.
+ *
+ * In      unit vectors to the same points, before and now
+ * Out     every E with now^T E before = 0: up to ten of five pairs, three of seven, one of eight; of each the pose that has all pairs in front
+ * Rule    bearings before are first turned to lie as close to those now as one rotation can bring them. What is left is small, and E is an
+ *         antisymmetric matrix plus a symmetric one as small: E = A + parallax S. In a and S as unknowns the linear equations are as good for
+ *         points seen from nearly the same place as for others, where in the nine elements of E single precision finds little any more.
+ *         Five pairs: the null space by Householder reflections, ten cubic equations, Gauss-Jordan elimination and the polynomial of degree 10
+ *         after Nister (2004), all roots of it (polynomial.h), then Newton's method on the five equations themselves.
+ *         Seven: a cubic by Cardano's formula; eight: linear; both refined from residuals. Both may leave E only nearly essential: the
+ *         pose is then that of the essential matrix nearest to it
+ * Exact   single precision in one order but for three things, which are double: the polynomial of degree 10 (its coefficients, and its values
+ *         when roots are found), and residuals, which would else be off by 1e-7, and solutions by 1e-3 and more. All solutions are found
+ *         to 1e-5 in 99.8 % of problems of five points 2 to 10 away after a way of up to 1, in 99.6 % of up to 0.1 and 99.2 % of up to 0.03
+ * Memory  a team's work is 3.7 kB
+ */
 #ifndef VF_ESSENTIAL_H
 #define VF_ESSENTIAL_H
 
 #include "polynomial.h"
 #include "pose.h"
 
-#ifndef POLISH_ROUGH
-#define POLISH_ROUGH 2
-#define POLISH_SURE 2
-#endif
-
-#define VF_ESSENTIAL_ROUNDS 2
-#define VF_PAIRS 8        /* at most */
-#define VF_ESSENTIALS 10  /* at most */
+#define VF_PAIRS 8            /* at most */
+#define VF_ESSENTIALS 10      /* at most */
+#define VF_ESSENTIAL_STEPS 4  /* of Newton's method on each of five points */
+#define VF_ESSENTIAL_ROUNDS 2 /* of refinement of those of seven and eight */
 
 /** A linear form of the four unknowns, and an entry that stays 0. */
 typedef float vf_linear[5];
@@ -127,6 +139,7 @@ VF_FN void vf_essential_reflect(const struct vf_essential_work *w, int n, float 
 /** Makes the rows triangular by Householder reflections. */
 VF_FN void vf_essential_reduce(struct vf_essential_work *w, int n)
 {
+    VF_UNROLL
     for (int k = 0; k < n; k++) {
         float square = 0.0f;
         for (int j = k; j < 9; j++) square += w->row[k][j] * w->row[k][j];
@@ -340,7 +353,10 @@ VF_FN void vf_essential_polynomial(struct vf_essential_work *w)
     }
     VF_TEAM_SYNC();
     float most = 0.0f;
-    for (int m = 0; m < 11; m++) most = vf_most(most, fabsf((float)u->polynomial.c[m]));
+    for (int m = 0; m < 11; m++) {
+        const float size = fabsf((float)u->polynomial.c[m]);
+        most = size > most ? size : most;
+    }
     VF_TEAM_SYNC();
     VF_TEAM (m, 11) u->polynomial.c[m] *= (double)(1.0f / most);
     VF_TEAM_SYNC();
@@ -476,7 +492,8 @@ VF_FN void vf_polish_of(struct vf_polish *m, const float R[9], const float t[3])
 }
 
 /** What the five equations leave, in double precision: single precision would leave 1e-7 of any pose, which grows to 1e-3 in what it says
- *  about the pose when points are seen from about the same place. */
+ *  about the pose when points are seen from about the same place. Two steps with such residuals and two without find all solutions in
+ *  0.2 % fewer problems than four with them. */
 VF_FN void vf_polish_residuals(const struct vf_polish *m, const float before[][3], const float now[][3], float residual[5])
 {
     const double a = (double)m->q[0], b = (double)m->q[1], c = (double)m->q[2], d = (double)m->q[3];
@@ -521,12 +538,12 @@ VF_FN void vf_solve5(float M[5][6], float x[5])
 }
 
 /** One step of Newton's method on the five equations; returns its length squared [rad^2]. */
-VF_FN float vf_polish_step(struct vf_polish *m, const float before[][3], const float now[][3], int sure)
+VF_FN float vf_polish_step(struct vf_polish *m, const float before[][3], const float now[][3])
 {
     float R[9], M[5][6], b1[3], b2[3], residual[5], x[5];
     vf_polish_rotation(m->q, R);
     vf_essential_plane(m->t, b1, b2);
-    if (sure) vf_polish_residuals(m, before, now, residual);
+    vf_polish_residuals(m, before, now, residual);
     for (int i = 0; i < 5; i++) {
         float g[3], gh[3], ht[3];
         vf_transform(R, before[i], g);
@@ -535,7 +552,7 @@ VF_FN float vf_polish_step(struct vf_polish *m, const float before[][3], const f
         vf_cross(g, ht, M[i]);
         M[i][3] = vf_dot(b1, gh);
         M[i][4] = vf_dot(b2, gh);
-        M[i][5] = sure ? -residual[i] : -vf_dot(m->t, gh);
+        M[i][5] = -residual[i];
     }
     vf_solve5(M, x);
     const float square = x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3] + x[4] * x[4], most = 0.3f;
@@ -560,7 +577,7 @@ VF_FN int vf_essential_polish(const float turn[9], const float before[][3], cons
     vf_essential_decompose(E, R, t);
     vf_product(R[0], turn, whole);
     vf_polish_of(&m, whole, t);
-    for (int k = 0; k < POLISH_ROUGH + POLISH_SURE; k++) last = vf_polish_step(&m, before, now, k >= POLISH_ROUGH);
+    for (int k = 0; k < VF_ESSENTIAL_STEPS; k++) last = vf_polish_step(&m, before, now);
     vf_polish_rotation(m.q, whole);
     for (int k = 0; k < 3; k++) {
         E[k] = m.t[1] * whole[6 + k] - m.t[2] * whole[3 + k];

@@ -69,7 +69,8 @@ VF_FN struct vf_span vf_motion_span(const struct vf_pose *p, const struct vf_sig
     vf_cross(s->now, p->t, k.bt);
     vf_cross(k.a, s->now, ab);
     k.off = vf_dot(s->now, k.ta);
-    k.square = vf_dot(k.ta, k.ta) + vf_dot(k.bt, k.bt) - 2.0f * (k.off * k.off) + 1e-12f; /* two lines through the epipole agree */
+    k.square = vf_dot(k.ta, k.ta) + vf_dot(k.bt, k.bt) - 2.0f * (k.off * k.off);
+    k.square = k.square > 1e-12f ? k.square : 1e-12f; /* two lines through the epipole agree; rounding leaves less than 0 of none */
     k.behind = (vf_dot(k.ta, ab) >= 0.0f) | (vf_dot(k.bt, ab) <= 0.0f);
     return k;
 }
@@ -115,7 +116,9 @@ VF_FN float vf_motion_dot4(const float a[4], const float b[4]) { return a[0] * b
 VF_FN float vf_motion_metric_error(const struct vf_pose *p, const struct vf_sight *s)
 {
     const struct vf_carried c = vf_motion_carried(p, s);
-    const float uv = vf_motion_dot4(c.u, c.v), square = vf_motion_dot4(c.u, c.u) - uv * uv / (1.0f + vf_motion_dot4(c.v, c.v));
+    const float slip = vf_motion_dot4(c.u, c.v) / (1.0f + vf_motion_dot4(c.v, c.v)); /* standard deviations that the distance is best off by */
+    float square = slip * slip;
+    for (int k = 0; k < 4; k++) square += (c.u[k] - slip * c.v[k]) * (c.u[k] - slip * c.v[k]);
     const float error = square * (1.0f / (VF_MOTION_SIGMAS * VF_MOTION_SIGMAS));
     return vf_dot(c.to, s->now) > 0.0f ? vf_motion_least(error, VF_MOTION_FAR) : VF_MOTION_FAR; /* behind: and NaN is far as well */
 }

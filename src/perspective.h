@@ -67,7 +67,7 @@ VF_FN void vf_perspective_distances(const struct vf_triangle *t, const float roo
     s[2] = x * (double)scale;
 }
 
-/** One step of Newton's method on the three distances; returns the greatest change, relative. */
+/** One step of Newton's method on the three distances; returns how much they changed, relative. */
 VF_FN float vf_perspective_step(const struct vf_triangle *t, double s[3])
 {
     float J[3][3], r[3];
@@ -87,7 +87,7 @@ VF_FN float vf_perspective_step(const struct vf_triangle *t, double s[3])
     s[0] += (double)x;
     s[1] += (double)y;
     s[2] += (double)z;
-    return vf_most(fabsf(x / (float)s[0]), vf_most(fabsf(y / (float)s[1]), fabsf(z / (float)s[2])));
+    return fabsf(x / (float)s[0]) + fabsf(y / (float)s[1]) + fabsf(z / (float)s[2]);
 }
 
 /** Axes of a triangle: along its first side, in its plane, across it; as rows. */
@@ -98,6 +98,8 @@ VF_FN void vf_perspective_axes(const float first[3], const float second[3], floa
     vf_cross(axes, second, axes + 6);
     vf_unit(axes + 6);
     vf_cross(axes + 6, axes, axes + 3);
+    vf_unit(axes + 3);
+    vf_cross(axes, axes + 3, axes + 6); /* of a thin triangle the first cross product was not quite across */
 }
 
 /** The pose that takes the points to their distances along their bearings. */
@@ -128,7 +130,10 @@ VF_FN int vf_perspective_three(struct vf_perspective_work *w, const float point[
     double c[5];
     vf_perspective_quartic(&t, c);
     float most = 0.0f;
-    for (int k = 0; k < 5; k++) most = vf_most(most, fabsf((float)c[k]));
+    for (int k = 0; k < 5; k++) {
+        const float size = fabsf((float)c[k]);
+        most = size > most ? size : most;
+    }
     VF_TEAM (k, 5) w->polynomial.c[k] = c[k] * (double)(1.0f / most);
     VF_TEAM_SYNC();
     vf_polynomial_roots(&w->polynomial, 4);

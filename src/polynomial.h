@@ -7,8 +7,8 @@
  *         ends have different signs Newton's method, kept within the ends and halved where it is slow, takes a fixed number of steps; where
  *         they have not, the end with the lesser value parts the line as well, which does no harm, so that a level has as many
  *         parts as its degree. Roots beyond -1..1 are those of the polynomial with its coefficients reversed, found side by side
- * Exact   single precision in one order, but for the values of the polynomial itself, which are double: a polynomial of degree 10 in
- *         single precision loses 4 % of its pairs of close roots
+ * Exact   single precision in one order, but for the values of the polynomial itself, which are double: in single precision a
+ *         polynomial of degree 10 loses pairs of close roots
  */
 #ifndef VF_POLYNOMIAL_H
 #define VF_POLYNOMIAL_H
@@ -19,11 +19,9 @@
 #include "team.h"
 
 #define VF_DEGREE 10      /* at most */
-#ifndef STEPS_A
-#define STEPS_A 12
-#define STEPS_B 12
-#define STEPS_C 6
-#endif
+#define VF_PART_STEPS 16  /* of Newton's method in derivatives; 12 lose 1 problem of 1,000 more, 20 none less */
+#define VF_ROUGH_STEPS 12 /* in the polynomial, in single precision */
+#define VF_SURE_STEPS 10  /* then with its values in double precision */
 
 struct vf_polynomial_work {
     double c[VF_DEGREE + 1];                           /* in: of powers of z, from 0 on; the greatest about 1 */
@@ -44,12 +42,12 @@ VF_FN float vf_polynomial_value(const float *c, int degree, float x, float *slop
     return p;
 }
 
-/** Value in double precision; step: -1 when coefficients are reversed, and c that of the highest power. */
-VF_FN double vf_polynomial_exact(const double *c, int step, int degree, float at)
+/** Value in double precision. */
+VF_FN double vf_polynomial_exact(const double *c, int degree, float at)
 {
     const double x = (double)at;
-    double p = c[degree * step];
-    for (int i = degree - 1; i >= 0; i--) p = p * x + c[i * step];
+    double p = c[degree];
+    for (int i = degree - 1; i >= 0; i--) p = p * x + c[i];
     return p;
 }
 
@@ -69,14 +67,29 @@ VF_FN struct vf_bracket vf_bracket(float least, float most, int negative)
     return b;
 }
 
-/** One step of Newton's method, or to the middle where that leads out of the ends or does not halve the step before. */
+/** One over a number to 1 in 1,000: enough for a step that is tested, without a division's wait. From the exponent turned round, and two
+ *  steps of Newton's method (J. Blinn, Floating-point tricks, 1997). Of 0 it is nothing of use. */
+VF_FN float vf_rough_inverse(float v)
+{
+    uint32_t bits;
+    float r;
+    memcpy(&bits, &v, sizeof bits);
+    bits = 0x7ef311c7u - bits;
+    memcpy(&r, &bits, sizeof r);
+    r = r * (2.0f - v * r);
+    return r * (2.0f - v * r);
+}
+
+/** One step of Newton's method, or to the middle where that leads out of the ends or does not halve the step before. A step of length 0 is
+ *  repeated for ever, so that whoever stops there has the same bits. */
 VF_FN void vf_bracket_step(struct vf_bracket *b, float value, float slope)
 {
     const float tiny = 1e-6f;
-    if ((value < 0.0f) == b->negative) b->least = b->at;
-    else b->most = b->at;
-    const float newton = b->at - value / slope, step = fabsf(newton - b->at);
-    const int take = newton >= b->least && newton <= b->most && (step <= 0.5f * b->last || step < tiny);
+    const int below = (value < 0.0f) == b->negative;
+    b->least = below ? b->at : b->least;
+    b->most = below ? b->most : b->at;
+    const float newton = b->at - value * vf_rough_inverse(slope), step = fabsf(newton - b->at);
+    const int take = (newton >= b->least) & (newton <= b->most) & ((step <= 0.5f * b->last) | (step < tiny));
     const float next = take ? newton : 0.5f * (b->least + b->most);
     b->last = fabsf(next - b->at);
     b->at = next;
@@ -90,7 +103,7 @@ VF_FN float vf_polynomial_part(const float *c, int degree, float least, float mo
     const float first = vf_polynomial_value(c, degree, least, &slope), last = vf_polynomial_value(c, degree, most, &slope);
     if ((first < 0.0f) == (last < 0.0f)) return fabsf(first) < fabsf(last) ? least : most;
     struct vf_bracket b = vf_bracket(least, most, first < 0.0f);
-    for (int k = 0; k < STEPS_A; k++) {
+    for (int k = 0; k < VF_PART_STEPS && b.last > 0.0f; k++) {
         const float value = vf_polynomial_value(c, degree, b.at, &slope);
         vf_bracket_step(&b, value, slope);
     }
@@ -98,23 +111,23 @@ VF_FN float vf_polynomial_part(const float *c, int degree, float least, float mo
 }
 
 /** The root of the polynomial itself in such an interval; returns whether there is one. */
-VF_FN int vf_polynomial_root(const float *c, const double *exact, int step, int degree, float least, float most, float *root)
+VF_FN int vf_polynomial_root(const float *c, const double *exact, int degree, float least, float most, float *root)
 {
     float slope;
     if (!(least < most)) return 0;
-    const int negative = vf_polynomial_exact(exact, step, degree, least) < 0.0;
-    if (negative == (vf_polynomial_exact(exact, step, degree, most) < 0.0)) return 0;
+    const int negative = vf_polynomial_exact(exact, degree, least) < 0.0;
+    if (negative == (vf_polynomial_exact(exact, degree, most) < 0.0)) return 0;
     struct vf_bracket b = vf_bracket(least, most, negative);
-    for (int k = 0; k < STEPS_B; k++) {
+    for (int k = 0; k < VF_ROUGH_STEPS && b.last > 0.0f; k++) {
         const float value = vf_polynomial_value(c, degree, b.at, &slope);
         vf_bracket_step(&b, value, slope);
     }
     const float at = b.at;
     b = vf_bracket(least, most, negative);
     b.at = at;
-    for (int k = 0; k < STEPS_C; k++) {
+    for (int k = 0; k < VF_SURE_STEPS && b.last > 0.0f; k++) {
         vf_polynomial_value(c, degree, b.at, &slope);
-        vf_bracket_step(&b, (float)vf_polynomial_exact(exact, step, degree, b.at), slope);
+        vf_bracket_step(&b, (float)vf_polynomial_exact(exact, degree, b.at), slope);
     }
     *root = b.at;
     return 1;
@@ -125,11 +138,12 @@ VF_FN void vf_polynomial_roots(struct vf_polynomial_work *w, int degree)
 {
     VF_TEAM (k, 2 * (degree + 1)) { /* one power of one side */
         const int side = k > degree, power = side ? k - degree - 1 : k;
-        float c = (float)w->c[side ? degree - power : power];
-        float choose = 1.0f; /* `order` of `power` */
-        for (int order = 0; order <= power; order++) {
-            w->part[side][degree - order][power - order] = choose * c;
-            choose = choose * (float)(power - order) / (float)(order + 1);
+        const float c = (float)w->c[side ? degree - power : power];
+        int choose = 1; /* `order` of `power` */
+        VF_UNROLL
+        for (int order = 0; order <= degree; order++) {
+            if (order <= power) w->part[side][degree - order][power - order] = (float)choose * c;
+            choose = choose * (power - order) / (order + 1);
         }
         if (power < 2) w->end[side][power][0] = -1.0f;
         if (power == 0) w->end[side][0][1] = 1.0f; /* degree 0 parts nothing */
@@ -148,8 +162,10 @@ VF_FN void vf_polynomial_roots(struct vf_polynomial_work *w, int degree)
     VF_TEAM (k, 2 * degree) {
         const int side = k >= degree, i = side ? k - degree : k;
         const float *end = w->end[side][(degree - 1) % 2];
+        double exact[VF_DEGREE + 1];
         float root = 0.0f;
-        const int found = vf_polynomial_root(w->part[side][degree], side ? w->c + degree : w->c, side ? -1 : 1, degree, end[i], end[i + 1], &root);
+        for (int m = 0; m <= degree; m++) exact[m] = w->c[side ? degree - m : m];
+        const int found = vf_polynomial_root(w->part[side][degree], exact, degree, end[i], end[i + 1], &root);
         w->root[k][0] = !found ? 0.0f : side ? 1.0f : root;
         w->root[k][1] = !found ? 0.0f : side ? root : 1.0f;
     }

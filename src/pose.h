@@ -13,8 +13,6 @@ struct vf_pose {
     float t[3];
 };
 
-VF_FN float vf_most(float a, float b) { return a > b ? a : b; }
-
 /** out = M v. */
 VF_FN void vf_transform(const float M[9], const float v[3], float out[3])
 {

@@ -591,6 +591,9 @@ static void info_rectified(void **state)
 }
 #endif
 
+#define PAIR(test) cmocka_unit_test_setup_teardown(test, pair_start, pair_end)
+#define LONE(test) cmocka_unit_test_teardown(test, pair_end)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {

@@ -109,6 +109,7 @@ struct scene {
     double near_m, far_m;
     double noise_px;      /* uniform, up to so much along both axes, in both frames */
     int outliers_percent; /* pairs of a place with any other */
+    double within_px;     /* which is so near; 0: anywhere */
     int other_percent;    /* pairs that belong to another motion */
     struct rigid other;
     int ranges;           /* 1: points have distances, as of cameras 0.12 m apart that know disparities to 0.2 px */
@@ -207,7 +208,7 @@ static void put_scene(const struct scene *s, int32_t pairs)
 {
     for (int32_t k = 0; k < pairs; k++) {
         const int32_t percent = (int32_t)((int64_t)k * 100 / pairs);
-        if (percent < s->outliers_percent) put_nonsense(s, 0.0);
+        if (percent < s->outliers_percent) put_nonsense(s, s->within_px);
         else if (percent < s->outliers_percent + s->other_percent) put_pair(s, &s->other);
         else put_pair(s, &s->motion);
     }
@@ -721,12 +722,12 @@ static void relative_motions(void **state)
 {
     (void)state;
     static const struct {
-        int points, outliers;
-    } way[] = {{5, 5}, {5, 30}, {5, 50}, {5, 60}, {7, 5}, {7, 30}, {7, 50}, {8, 5}, {8, 30}, {8, 40}};
+        int points, outliers, problems;
+    } way[] = {{5, 5, 3}, {5, 30, 3}, {5, 60, 10}, {7, 5, 3}, {7, 50, 10}, {8, 5, 3}, {8, 40, 10}};
     for (size_t k = 0; k < sizeof way / sizeof *way; k++) {
         shake(200 + k);
-        relative_case(sideways, way[k].points, way[k].outliers, 10, 0.2, 3.0);
-        relative_case(forward, way[k].points, way[k].outliers, 10, 0.2, 3.0);
+        relative_case(sideways, way[k].points, way[k].outliers, way[k].problems, 0.2, 1.0);
+        relative_case(forward, way[k].points, way[k].outliers, way[k].problems, 0.1, 0.6);
     }
 }
 
@@ -749,7 +750,7 @@ static void metric_motions(void **state)
             away = fmax(away, length(off));
         }
         print_message("%d %% outliers: turned off by %.3f degrees at most, %.4f m away of 0.4 to 0.8\n", outliers, turned, away);
-        REQUIRE(turned < 0.2 && away < 0.04, "%g degrees, %g m", turned, away);
+        REQUIRE(turned < 0.03 && away < 0.004, "%g degrees, %g m", turned, away);
     }
 }
 
@@ -759,7 +760,7 @@ static const char *const state_name[] = {"none", "good", "rotation", "few", "uns
 
 /** How often a scene ends in each state, and with each flag, of so many problems; flags count where the motion is good or a rotation. */
 struct said {
-    int state[5], still, plane, parallax, two, metric_good;
+    int state[5], still, plane, parallax, two;
     double inliers, turned;
 };
 static struct said listen(struct scene (*scene)(void), void (*change)(struct scene *), int32_t pairs, int problems)
@@ -775,7 +776,6 @@ static struct said listen(struct scene (*scene)(void), void (*change)(struct sce
         said.plane += (relative.flags & VFRONT_MOTION_PLANE) != 0;
         said.parallax += (relative.flags & VFRONT_MOTION_PARALLAX) != 0;
         said.two += (relative.flags & VFRONT_MOTION_TWO) != 0;
-        said.metric_good += metric.state == VFRONT_MOTION_GOOD;
         said.inliers += relative.inliers / (double)(relative.pairs ? relative.pairs : 1) / problems;
         said.turned = fmax(said.turned, turned_off(&relative, &s.motion));
     }
@@ -804,7 +804,7 @@ static void stand_still(struct scene *s) { turn_only(s, 0.0, 0.0), s->noise_px =
 static void stand_among_others(struct scene *s)
 {
     stand_still(s);
-    s->other_percent = 30;
+    s->other_percent = 15;
     s->other = sideways().motion;
 }
 static void small_step(struct scene *s)
@@ -816,6 +816,7 @@ static void on_wall(struct scene *s) { s->shape = WALL; }
 static void on_ground(struct scene *s) { s->shape = GROUND; }
 static void plane_outliers(struct scene *s) { s->shape = WALL, s->outliers_percent = 30; }
 static void with_outliers(struct scene *s) { s->outliers_percent = 40; }
+static void with_near_outliers(struct scene *s) { s->outliers_percent = 30, s->within_px = 40.0; }
 static void with_another(struct scene *s)
 {
     struct scene other = sideways();
@@ -825,6 +826,7 @@ static void with_another(struct scene *s)
 }
 static void with_another_and_outliers(struct scene *s) { with_another(s), s->outliers_percent = 10; }
 
+/** Another motion is seen where one of the hypotheses that are there anyway is of that alone, or nearly: in most frames, not in all. */
 static void states_of_scenes(void **state)
 {
     (void)state;
@@ -834,25 +836,26 @@ static void states_of_scenes(void **state)
         struct scene (*scene)(void);
         void (*change)(struct scene *);
         int state;                              /* that all must have */
-        int still, plane, parallax, two; /* 1: all must have it, 0: none, -1: any */
+        int still, plane, parallax, two_least, two_most; /* 1: all must have it, 0: none, -1: any; two: so many */
     } c[] = {
-        {"sideways", sideways, as_it_is, VFRONT_MOTION_GOOD, 0, 0, 0, 0},
-        {"forward", forward, as_it_is, VFRONT_MOTION_GOOD, 0, 0, 0, 0},
-        {"sideways, 40 % outliers", sideways, with_outliers, VFRONT_MOTION_GOOD, 0, 0, 0, 0},
-        {"forward, 40 % outliers", forward, with_outliers, VFRONT_MOTION_GOOD, 0, 0, 0, 0},
-        {"turn of up to a degree", sideways, small_turn, VFRONT_MOTION_ROTATION, 0, 0, 0, 0},
-        {"turn of 6 to 12 degrees", sideways, large_turn, VFRONT_MOTION_ROTATION, 0, 0, 0, 0},
-        {"such a turn, 40 % outliers", sideways, large_turn_outliers, VFRONT_MOTION_ROTATION, 0, 0, 0, 0},
-        {"standing still", sideways, stand_still, VFRONT_MOTION_ROTATION, 1, 0, 0, 0},
-        {"standing still, 30 % move", sideways, stand_among_others, VFRONT_MOTION_ROTATION, 1, 0, 0, 0},
-        {"2 cm", sideways, small_step, VFRONT_MOTION_GOOD, -1, 0, -1, 0},
-        {"a wall", sideways, on_wall, VFRONT_MOTION_GOOD, 0, 1, 0, 0},
-        {"a wall, forward", forward, on_wall, VFRONT_MOTION_GOOD, 0, 1, -1, 0},
-        {"the ground", sideways, on_ground, VFRONT_MOTION_GOOD, 0, 1, 0, 0},
-        {"a wall, 30 % outliers", sideways, plane_outliers, VFRONT_MOTION_GOOD, 0, 1, 0, 0},
-        {"30 % on another motion", sideways, with_another, VFRONT_MOTION_GOOD, 0, 0, 0, 1},
-        {"30 % on another motion, forward", forward, with_another, VFRONT_MOTION_GOOD, 0, 0, 0, 1},
-        {"30 % on another motion, 10 % outliers", sideways, with_another_and_outliers, VFRONT_MOTION_GOOD, 0, 0, 0, 1},
+        {"sideways", sideways, as_it_is, VFRONT_MOTION_GOOD, 0, 0, 0, 0, 0},
+        {"forward", forward, as_it_is, VFRONT_MOTION_GOOD, 0, 0, 0, 0, 0},
+        {"sideways, 40 % outliers", sideways, with_outliers, VFRONT_MOTION_GOOD, 0, 0, 0, 0, 0},
+        {"forward, 40 % outliers", forward, with_outliers, VFRONT_MOTION_GOOD, 0, 0, 0, 0, 0},
+        {"sideways, 30 % outliers within 40 px", sideways, with_near_outliers, VFRONT_MOTION_GOOD, 0, 0, 0, 0, 0},
+        {"turn of up to a degree", sideways, small_turn, VFRONT_MOTION_ROTATION, 0, 0, 0, 0, 0},
+        {"turn of 6 to 12 degrees", sideways, large_turn, VFRONT_MOTION_ROTATION, 0, 0, 0, 0, 0},
+        {"such a turn, 40 % outliers", sideways, large_turn_outliers, VFRONT_MOTION_ROTATION, 0, 0, 0, 0, 0},
+        {"standing still", sideways, stand_still, VFRONT_MOTION_ROTATION, 1, 0, 0, 0, 0},
+        {"standing still, 15 % move", sideways, stand_among_others, VFRONT_MOTION_ROTATION, 1, 0, 0, 0, 0},
+        {"2 cm", sideways, small_step, VFRONT_MOTION_GOOD, -1, 0, -1, 0, 0},
+        {"a wall", sideways, on_wall, VFRONT_MOTION_GOOD, 0, 1, 0, 0, 0},
+        {"a wall, forward", forward, on_wall, VFRONT_MOTION_GOOD, 0, 1, -1, 0, 0},
+        {"the ground", sideways, on_ground, VFRONT_MOTION_GOOD, 0, 1, 0, 0, 0},
+        {"a wall, 30 % outliers", sideways, plane_outliers, VFRONT_MOTION_GOOD, 0, 1, 0, 0, 0},
+        {"30 % on another motion", sideways, with_another, VFRONT_MOTION_GOOD, 0, 0, 0, 13, N},
+        {"30 % on another motion, forward", forward, with_another, VFRONT_MOTION_GOOD, 0, 0, 0, 13, N},
+        {"30 % on another motion, 10 % outliers", sideways, with_another_and_outliers, VFRONT_MOTION_GOOD, 0, 0, 0, 13, N},
     };
     int failed = 0;
     for (size_t k = 0; k < sizeof c / sizeof *c; k++) {
@@ -860,7 +863,7 @@ static void states_of_scenes(void **state)
         const struct said s = listen(c[k].scene, c[k].change, vf_min(MOST, 300), N);
         say(c[k].name, &s);
         failed += s.state[c[k].state] < N || (c[k].still >= 0 && s.still != N * c[k].still) || (c[k].plane >= 0 && s.plane != N * c[k].plane)
-                  || (c[k].parallax >= 0 && s.parallax != N * c[k].parallax) || (c[k].two >= 0 && s.two != N * c[k].two);
+                  || (c[k].parallax >= 0 && s.parallax != N * c[k].parallax) || s.two < c[k].two_least || s.two > c[k].two_most;
     }
     REQUIRE(failed == 0, "%d scenes are not what they are said to be", failed);
 }
@@ -896,21 +899,27 @@ static void noise(void **state)
     REQUIRE(bad == 0, "%d motions from noise", bad);
 }
 
-/** As few as there must be, and one less. */
+/** As few as there must be, and one less: all of them agree. */
 static void few(void **state)
 {
     (void)state;
-    shake(600);
     for (int least = 8; least <= 40; least += 8)
-        for (int less = 0; less < 2; less++) {
-            const struct scene s = sideways();
-            start();
-            step.tuning.ego_least = least;
-            put_scene(&s, least - less);
-            run();
-            assert_int_equal(relative.state, less ? VFRONT_MOTION_FEW : VFRONT_MOTION_GOOD);
-            assert_int_equal(relative.pairs, least - less);
-            assert_int_equal(good.state, less ? VFRONT_MOTION_NONE : VFRONT_MOTION_GOOD);
+        for (int percent = 0; percent <= 50; percent += 10) {
+            const int enough = (int)ceil(least / (1.0 - percent / 100.0) - 1e-9), counts[] = {least - 1, least, enough - 1, enough};
+            for (int k = 0; k < 4; k++) {
+                shake(600 + (uint64_t)least);
+                struct scene s = forward();
+                s.noise_px = 0.1;
+                start();
+                step.tuning.ego_least = least;
+                step.tuning.ego_least_percent = percent;
+                put_scene(&s, counts[k]);
+                run();
+                const uint32_t should = counts[k] < least ? VFRONT_MOTION_FEW : counts[k] < enough ? VFRONT_MOTION_UNSURE : VFRONT_MOTION_GOOD;
+                REQUIRE(relative.state == should, "%d pairs of %d and %d %%: state %u, %u agree", counts[k], least, percent, relative.state, relative.inliers);
+                assert_int_equal(relative.pairs, counts[k]);
+                assert_int_equal(good.state, should == VFRONT_MOTION_GOOD ? VFRONT_MOTION_GOOD : VFRONT_MOTION_NONE);
+            }
         }
     start();
     run();
@@ -918,21 +927,23 @@ static void few(void **state)
     assert_int_equal(relative.pairs + relative.inliers, 0);
 }
 
-/** The share that must agree. */
+/** The share that must agree, when 120 of 200 do. */
 static void share(void **state)
 {
     (void)state;
-    for (int percent = 40; percent <= 80; percent += 20)
-        for (int more = -1; more <= 1; more += 2) {
+    for (int percent = 0; percent <= 90; percent += 10)
+        for (int least = 8; least <= 28; least += 20) {
             shake(610 + (uint64_t)percent);
             struct scene s = sideways();
             s.outliers_percent = 40;
             start();
+            step.tuning.ego_least = least;
             step.tuning.ego_least_percent = percent;
             put_scene(&s, 200);
             run();
-            assert_int_equal(relative.state, percent < 60 ? VFRONT_MOTION_GOOD : percent > 60 ? VFRONT_MOTION_UNSURE : relative.state);
-            if (percent == 60) assert_int_equal(relative.state, relative.inliers * 100 >= 200 * 60 ? VFRONT_MOTION_GOOD : VFRONT_MOTION_UNSURE);
+            assert_in_range(ego->facts.sum[VF_RELATIVE].inliers, 118, 124);
+            const int good_enough = least + 2 * percent <= (int)ego->facts.sum[VF_RELATIVE].inliers;
+            assert_int_equal(relative.state, good_enough ? VFRONT_MOTION_GOOD : VFRONT_MOTION_UNSURE);
         }
 }
 

@@ -30,7 +30,7 @@ typedef long double _Complex complex_t;
         }                                       \
     } while (0)
 
-static int problems = 2000;
+static int problems = 1500;
 static uint64_t dice;
 static void shake(uint64_t seed) { dice = seed * 0x9e3779b97f4a7c15ull + 1; }
 static double between(double least, double most)
@@ -569,14 +569,15 @@ static real distance(const real should[9], const float is[9])
     return sqrtl(fminl(with, against));
 }
 
-/** The greatest that a matrix leaves of the epipolar equations, and of the constraints. */
+/** The greatest that a matrix leaves of the epipolar equations, and of what it must fulfil: of five points all constraints, of seven the
+ *  determinant. */
 static void residuals(int points, const float is[9], double *epipolar, double *constraint)
 {
     real E[9], f[10], square = 0;
     for (int k = 0; k < 9; k++) square += (real)is[k] * is[k];
     for (int k = 0; k < 9; k++) E[k] = is[k] / sqrtl(square);
     constraints(E, f);
-    for (int k = 0; k < 10; k++) *constraint = fmax(*constraint, (double)fabsl(f[k]));
+    for (int k = points == 5 ? 0 : 9; k < 10 && points < 8; k++) *constraint = fmax(*constraint, (double)fabsl(f[k]));
     for (int i = 0; i < points; i++) {
         real r = 0;
         for (int k = 0; k < 9; k++) r += given.now[i][k / 3] * E[k] * given.before[i][k % 3];
@@ -644,28 +645,28 @@ static void shares(int points, int (*way)(int points), const double least_percen
                       points, kinds[k].name, t.asked, t.thrown, (double)t.solutions / t.asked, (double)t.found / t.asked, share(t.within[0], t.asked),
                       share(t.within[1], t.asked), share(t.within[2], t.asked), share(t.true_found, t.asked), t.epipolar, t.constraint);
         REQUIRE(t.thrown <= problems / 100 && t.asked > 0, "the oracle solves too few");
-        REQUIRE(share(t.within[0], t.asked) >= least_percent[k], "%d points, %s", points, kinds[k].name);
+        REQUIRE(problems < 1000 || share(t.within[0], t.asked) >= least_percent[k], "%d points, %s", points, kinds[k].name);
     }
 }
 
 static void five(void **state)
 {
     (void)state;
-    const double least[KINDS] = {9.5, 9.0, 8.0};
+    const double least[KINDS] = {99.7, 99.4, 99.0};
     shares(5, solve, least);
 }
 
 static void seven(void **state)
 {
     (void)state;
-    const double least[KINDS] = {9.5, 9.0, 8.0};
+    const double least[KINDS] = {99.5, 99.4, 98.8};
     shares(7, solve, least);
 }
 
 static void eight(void **state)
 {
     (void)state;
-    const double least[KINDS] = {9.5, 9.0, 8.0};
+    const double least[KINDS] = {99.8, 99.8, 99.6};
     shares(8, solve, least);
 }
 
@@ -673,13 +674,10 @@ static void eight(void **state)
 static void factored(void **state)
 {
     (void)state;
-    const int all = problems;
-    const double least[KINDS] = {98.5, 97.5, 96.5};
-    problems = (all + 3) / 4;
+    const double least[KINDS] = {99.5, 99.0, 98.5};
     shares(5, solve_by_factors, least);
     shares(7, solve_by_factors, least);
     shares(8, solve_by_factors, least);
-    problems = all;
 }
 
 /* ---- poses --------------------------------------------------------------------------------------------------------------------------- */

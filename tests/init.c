@@ -573,6 +573,8 @@ static void tuning_arguments(void **state)
     assert_memory_equal(&t, &before, sizeof t);
 }
 
+#define LONE(test) cmocka_unit_test_teardown(test, pair_end)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {

@@ -209,6 +209,27 @@ static void relative_at_the_epipole(void **state)
     assert_true(vf_motion_relative_error(&p, &s) >= 0.0f);
 }
 
+/** Two bearings and t at right angles, all three: there what is divided by is 0 but for rounding, and the error as large as can be. */
+static void relative_at_right_angles(void **state)
+{
+    (void)state;
+    shake(22);
+    for (int k = 0; k < 20000; k++) {
+        double R[9];
+        struct rigid m = {{1, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 0, 0}};
+        any_rotation(real(0.0, 3.0), R);
+        memcpy(m.t, R + 3, sizeof m.t);
+        const struct vf_pose p = pose_of(&m);
+        for (int i = 0; i < 3; i++) R[6 + i] *= k % 2 ? 1.0 : -1.0;
+        const struct vf_sight s = sight_of(R, R + 6, BOUND);
+        const float error = vf_motion_relative_error(&p, &s);
+        REQUIRE(error > 1e3f && error <= VF_MOTION_FAR, "%g", (double)error);
+        float terms[VF_TERMS] = {0};
+        vf_motion_relative_terms(&p, &s, terms);
+        for (int i = 0; i < VF_TERMS; i++) assert_false(isnan(terms[i]));
+    }
+}
+
 /** What is opposite never agrees: that is how a place without a bearing is written down. */
 static void opposite_never_agrees(void **state)
 {
@@ -342,6 +363,50 @@ static void metric_errors(void **state)
     }
     print_message("off by %.2g of the error at most; %d with a distance now, %d without\n", worst, with, without);
     assert_true(with > 800 && without > 400 && worst < 5e-3);
+}
+
+/** Pairs of nonsense: what their errors have in common with how uncertain the distance is must not be lost in rounding, since an error that
+ *  comes out too small, or below 0, makes them inliers. */
+static void metric_nonsense(void **state)
+{
+    (void)state;
+    double worst = 0.0;
+    int tested = 0, agree = 0;
+    shake(21);
+    for (int tries = 0; tries < 20000; tries++) {
+        struct rigid m = any_metric_motion();
+        double X[3], Y[3], r[4], inverse[16], out[4];
+        for (int k = 0; k < 3; k++) m.t[k] *= roll(2) ? 1.0 : 30.0;
+        const struct vf_pose p = pose_of(&m);
+        m = rigid_of(&p);
+        any_direction(X);
+        any_direction(Y);
+        struct vf_sight s = sight_of(X, Y, BOUND);
+        s.range_m = (float)exp(real(log(0.3), log(100.0)));
+        s.range_sigma_m = s.range_m * (float)exp(real(log(0.01), log(3.0)));
+        if (roll(2)) s.near_1pm = (float)exp(real(log(0.01), log(3.0))), s.near_sigma_1pm = s.near_1pm * (float)exp(real(log(0.01), log(1.0)));
+        const int n = gaussian(&m, &s, r, inverse);
+        foresee(&m, &s, (double)s.range_m, out);
+        const double should = quadratic(r, inverse, n), is = (double)vf_motion_metric_error(&p, &s);
+        if (dot(out, Y) < 1e-3) continue; /* behind, or nearly */
+        worst = fmax(worst, fabs(is - should) / (1.0 + should));
+        agree += should < 1.0;
+        tested++;
+    }
+    for (int tries = 0; tries < 2000; tries++) { /* the camera comes to be where the point is */
+        struct rigid m = any_metric_motion();
+        struct vf_sight s = any_metric_sight(&m, 1.0);
+        double X[3];
+        widen(s.before, X);
+        turn(m.R, X, X);
+        s.range_sigma_m = (float)exp(real(log(1e-3), log(1e3)));
+        for (int k = 0; k < 3; k++) m.t[k] = -(double)s.range_m * X[k] * (1.0 + real(-1, 1) * pow(10.0, -roll(9)));
+        const struct vf_pose p = pose_of(&m);
+        const float error = vf_motion_metric_error(&p, &s);
+        REQUIRE(error >= 0.0f && error <= VF_MOTION_FAR, "%g", (double)error);
+    }
+    print_message("off by %.2g of the error at most; %d, of which %d agree\n", worst, tested, agree);
+    assert_true(tested > 8000 && worst < 0.02);
 }
 
 /** Distances that cannot be, and a point that would be seen behind: no inlier, and nothing that is not finite. */
@@ -671,24 +736,25 @@ static void no_step(void **state)
         }
 }
 
-/** More than a radian is no step. */
+/** More than a radian is no step, and what is more than 0.8 rad is cut to that. */
 static void no_leap(void **state)
 {
     (void)state;
     const struct rigid m = {{1, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 0, 1}};
+    static const float leap[] = {0.1f, 0.79f, 0.99f, 1.01f, 1e30f};
+    static const double turned[] = {0.1, 0.79, 0.8, 0.0, 0.0};
     for (int axis = 0; axis < 3; axis++)
-        for (int leap = 0; leap < 2; leap++) {
+        for (int k = 0; k < 5; k++) {
             struct vf_pose p = pose_of(&m);
             float sums[VF_TERMS] = {0};
+            double step[6] = {0};
             for (int i = 0, n = 0; i < 6; i++)
                 for (int j = i; j < 6; j++, n++) sums[n] = i == j ? 1.0f : 0.0f;
-            sums[VF_TERM_G + 3 + axis] = leap ? 1.01f : 0.99f;
-            assert_int_equal(vf_motion_step(VF_METRIC, &p, sums), !leap);
-            struct rigid is = rigid_of(&p), should = m;
-            double step[6] = {0};
-            step[3 + axis] = leap ? 0.0 : -0.99;
-            should = moved(&m, step);
-            for (int i = 0; i < 9; i++) assert_true(fabs(is.R[i] - should.R[i]) < 1e-5);
+            sums[VF_TERM_G + 3 + axis] = leap[k];
+            assert_int_equal(vf_motion_step(VF_METRIC, &p, sums), k < 3);
+            step[3 + axis] = -turned[k];
+            const struct rigid is = rigid_of(&p), should = moved(&m, step);
+            for (int i = 0; i < 9; i++) REQUIRE(fabs(is.R[i] - should.R[i]) < 1e-5, "%g: %g, should be %g", (double)leap[k], is.R[i], should.R[i]);
         }
 }
 
@@ -788,7 +854,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(relative_errors),  cmocka_unit_test(relative_at_the_epipole), cmocka_unit_test(opposite_never_agrees),
-        cmocka_unit_test(turn_errors),      cmocka_unit_test(metric_errors),           cmocka_unit_test(metric_absurd),
+        cmocka_unit_test(relative_at_right_angles),
+        cmocka_unit_test(turn_errors),      cmocka_unit_test(metric_errors),           cmocka_unit_test(metric_nonsense), cmocka_unit_test(metric_absurd),
         cmocka_unit_test(worth),            cmocka_unit_test(normal_equations),        cmocka_unit_test(steps_converge),
         cmocka_unit_test(no_step),          cmocka_unit_test(no_leap),                 cmocka_unit_test(covariances),
         cmocka_unit_test(consistent),

@@ -263,7 +263,7 @@ static const char *broken_motion(const vfront_tuning_t *t, const vfront_motion_t
     if (m->state) MUST(m->hypotheses == (uint32_t)(metric ? t->ego_metric_hypotheses : t->ego_hypotheses) && m->needed >= 1 && m->needed <= 1000000);
     if (m->state != VFRONT_MOTION_GOOD && !turned) return broken_blank(m);
     MUST(!metric || !turned);
-    MUST(m->inliers >= (uint32_t)t->ego_least && m->inliers * 100 >= m->pairs * (uint32_t)t->ego_least_percent);
+    MUST(m->inliers * 100 >= 100 * (uint32_t)t->ego_least + m->pairs * (uint32_t)t->ego_least_percent);
     MUST(is_rotation(m->R) && m->others <= 512);
     MUST(metric ? isfinite(square_of(m->t)) : turned ? square_of(m->t) == 0.0 : fabs(square_of(m->t) - 1.0) < 1e-5);
     MUST(m->rms_px >= 0.0f && m->rms_px <= (float)t->ego_error_mpx * 0.0011f && m->parallax_px >= 0.0f && m->parallax_px <= 64.0f);

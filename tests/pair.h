@@ -44,10 +44,6 @@ void pair_start_with(const vfront_rig_t *rig, const vfront_tuning_t *tuning);
 /** After all that was refused, the memory is as good as new: starts both, steps, and ends. */
 void pair_still_starts(void);
 
-/** A test of both front ends, started with pair_start(); one that starts them itself. */
-#define PAIR(test) cmocka_unit_test_setup_teardown(test, pair_start, pair_end)
-#define LONE(test) cmocka_unit_test_teardown(test, pair_end)
-
 /** pair_step() goes on with this frame. */
 void pair_at(uint64_t frame);
 

