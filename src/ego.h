@@ -82,6 +82,32 @@ struct vf_ego_memory {
 };
 #endif
 
+#if VFRONT_CUBLAS
+#define VF_EGO_WORKSPACE 65536 /* of cuBLAS; its manual has 16 KB as enough for any of its calls */
+
+/** What cuBLAS works on, an element a relative hypothesis. Only the CUDA port has it, behind its vf_memory. Single precision: what these
+ *  systems are made of and what becomes of them is that, and double does not find one solution more (tests/essential.c). */
+struct vf_systems {
+    VF_ALIGN(256) uint8_t workspace[VF_EGO_WORKSPACE];
+    float rows[VFRONT_HYPOTHESES][8][9];      /* in: equations, one after the other; out: their QR decomposition */
+    float tau[VFRONT_HYPOTHESES][8];          /* out, with it */
+    float columns[VFRONT_HYPOTHESES][20][10]; /* in: the ten equations of five points; out: the LU decomposition of the first ten, the solutions */
+    int32_t pivots[VFRONT_HYPOTHESES][10], info[VFRONT_HYPOTHESES];
+    float R[VFRONT_HYPOTHESES][9], parallax[VFRONT_HYPOTHESES]; /* of the scaled unknowns */
+    float *rows_at[VFRONT_HYPOTHESES], *tau_at[VFRONT_HYPOTHESES], *left_at[VFRONT_HYPOTHESES], *right_at[VFRONT_HYPOTHESES]; /* each of these */
+};
+#endif
+
+/** Whether another solver than vfront's own makes relative motions in this step. */
+VF_FN int vf_ego_elsewhere(const struct vf_step *s)
+{
+#if VFRONT_CUBLAS
+    return s->systems != NULL;
+#else
+    return (void)s, 0;
+#endif
+}
+
 /** Whether the stage has anything to do. */
 VF_FN int vf_ego_on(const struct vf_step *s) { return s->tuning.ego && s->geometry.calibrated[0]; }
 
@@ -421,7 +447,7 @@ VF_FN void vf_ego_fill(const struct vf_step *s, vfront_motion_t *m, int kind, co
     for (int i = 0; i < 3; i++) m->t[i] = kind == VF_TURN ? 0.0f : f->pose[kind].t[i];
     m->rms_px = sqrtf(sum->terms[VF_TERM_E] / (float)m->inliers) * (float)s->tuning.ego_error_mpx * 0.001f;
     m->parallax_px = vf_ego_bin_px(f->parallax[kind]);
-    m->flags = vf_ego_bin_px(f->moved) * 1000.0f <= (float)s->tuning.ego_still_mpx ? VFRONT_MOTION_STILL : 0;
+    if (vf_ego_bin_px(f->moved) * 1000.0f <= (float)s->tuning.ego_still_mpx) m->flags |= VFRONT_MOTION_STILL;
     m->state = kind == VF_TURN ? VFRONT_MOTION_ROTATION : VFRONT_MOTION_GOOD;
 }
 
@@ -449,6 +475,7 @@ VF_FN void vf_ego_start(const struct vf_step *s, const struct vf_params *params,
     m->pairs = pairs;
     m->hypotheses = (uint32_t)vf_ego_hypotheses(s, kind);
     m->frame = params->frame;
+    if (kind == VF_RELATIVE && vf_ego_elsewhere(s)) m->flags = VFRONT_MOTION_ONE_GPU;
     if (!params->frame || !m->hypotheses) vf_ego_blank(m, VFRONT_MOTION_NONE);
 }
 
