@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ego on the GPU, four launches. In the first, one block lists the pairs in their order. In the second, a warp has a hypothesis: it makes
- * motions from a sample, and scores them. In the third, a block has one of the best hypotheses of a kind, finds out which that is, and
+ * motions from a sample, and scores them; with VFRONT_CUBLAS others come before that one, which leave it less to do. In the third, a block has one of the best hypotheses of a kind, finds out which that is, and
  * takes it on. In the last, a block finds out each thing that is to be known of the best motions, and many look for another motion among
  * the outliers; the one that is done last judges. */
 #include "block.cuh"
@@ -8,6 +8,9 @@
 #include "../src/ego.h"
 #include "../src/essential.h"
 #include "../src/perspective.h"
+#if VFRONT_CUBLAS
+#include "../port/cuda/cublas.h"
+#endif
 
 #if VFRONT_EGO
 
@@ -177,8 +180,43 @@ static __device__ __forceinline__ void take_sample(const vf_step &s, int kind, i
     __syncwarp();
 }
 
+#if VFRONT_CUBLAS
+/** Whether a relative hypothesis is one of those that cuBLAS works on. */
+static __device__ __forceinline__ bool has_system(const vf_step &s, int h)
+{
+    return (int)s.memory->ego.count[0] >= s.tuning.ego_points && vf_ego_size(&s, &s.memory->ingest.params, VF_RELATIVE, h) == s.tuning.ego_points;
+}
+
+/** Takes what cuBLAS has made of the rows to the bench, and what goes with them. */
+static __device__ void take_factors(const vf_systems &y, int h, int size, vf_essential_work &w)
+{
+    VF_TEAM (k, 9) w.R[k] = y.R[h][k];
+    if (VF_TEAM_LANE == 0) w.parallax = y.parallax[h];
+    vf_essential_take_reflections(&w, size, y.rows[h][0], y.tau[h]);
+    vf_essential_null(&w, size);
+}
+
+/** Essential matrices of a sample, from what cuBLAS has made of its systems: how many. */
+static __device__ __forceinline__ int make_matrices(const vf_step &s, int h, int size, bench &b)
+{
+    take_factors(*s.systems, h, size, b.essential);
+    if (size == 7) return vf_essential_seven_of(&b.essential, b.before, b.now);
+    if (size == 8) return vf_essential_eight_of(&b.essential, b.before, b.now);
+    vf_essential_take_columns(&b.essential, s.systems->columns[h][10]);
+    return vf_essential_five_of(&b.essential, b.before, b.now);
+}
+#else
+/** Essential matrices of a sample: how many. */
+static __device__ __forceinline__ int make_matrices(const vf_step &, int, int size, bench &b)
+{
+    return size == 5   ? vf_essential_five(&b.essential, b.before, b.now)
+           : size == 7 ? vf_essential_seven(&b.essential, b.before, b.now)
+                       : vf_essential_eight(&b.essential, b.before, b.now);
+}
+#endif
+
 /** Motions that the sample means: how many. */
-static __device__ __forceinline__ int make_motions(const vf_step &s, int kind, int size, bench &b)
+static __device__ __forceinline__ int make_motions(const vf_step &s, int kind, int h, int size, bench &b)
 {
     const int lane = threadIdx.x % VF_WARP;
     if (kind == VF_METRIC) {
@@ -194,9 +232,7 @@ static __device__ __forceinline__ int make_motions(const vf_step &s, int kind, i
         if (lane == 0 && kind == VF_RELATIVE) vf_ego_translate(s.memory->ingest.params.R, b.before, b.now, &b.pose[0]);
         return 1;
     }
-    const int count = size == 5   ? vf_essential_five(&b.essential, b.before, b.now)
-                      : size == 7 ? vf_essential_seven(&b.essential, b.before, b.now)
-                                  : vf_essential_eight(&b.essential, b.before, b.now);
+    const int count = make_matrices(s, h, size, b);
     vf_pose pose;
     const bool there = lane < count && vf_essential_pose(b.essential.E[lane], b.before, b.now, size, &pose);
     const unsigned who = __ballot_sync(VF_ALL, there);
@@ -214,7 +250,7 @@ template <int KIND> static __device__ __forceinline__ void try_one(const vf_step
     int best = 0, which = 0;
     if (count >= size) {
         take_sample(s, KIND, h, size, count, b);
-        const int motions = make_motions(s, KIND, size, b);
+        const int motions = make_motions(s, KIND, h, size, b);
         if (lane == 0 && KIND == VF_TURN && h == 0) vf_ego_given(&params, &b.pose[0]);
         __syncwarp();
         const int some = vf_ego_subset(count, VF_EGO_SUBSET);
@@ -251,6 +287,71 @@ static __global__ void __launch_bounds__(TEAMS *VF_WARP) try_k(const vf_step s)
     if (h < turn) try_one<VF_TURN>(s, h, b[warp]);
 }
 
+#if VFRONT_CUBLAS
+/* ---- systems for cuBLAS ---------------------------------------------------------------------------------------------------- */
+
+/** Writes the rows of each relative hypothesis. Those that have none get the identity, so that cuBLAS has the same to do in every step. */
+static __global__ void __launch_bounds__(TEAMS *VF_WARP) rows_k(const vf_step s)
+{
+    __shared__ bench all[TEAMS];
+    vf_systems &y = *s.systems;
+    bench &b = all[threadIdx.x / VF_WARP];
+    const int h = blockIdx.x * TEAMS + threadIdx.x / VF_WARP, points = s.tuning.ego_points;
+    if (h >= vf_ego_hypotheses(&s, VF_RELATIVE)) return;
+    const bool there = has_system(s, h);
+    if (there) {
+        take_sample(s, VF_RELATIVE, h, points, s.memory->ego.count[0], b);
+        vf_essential_rows(&b.essential, b.before, b.now, points);
+    }
+    VF_TEAM (i, 9 * points) y.rows[h][i / 9][i % 9] = there ? b.essential.row[i / 9][i % 9] : i % 9 == i / 9 ? 1.0f : 0.0f;
+    VF_TEAM (k, 9) y.R[h][k] = there ? b.essential.R[k] : 0.0f;
+    if (VF_TEAM_LANE) return;
+    y.parallax[h] = there ? b.essential.parallax : 0.0f;
+    y.rows_at[h] = y.rows[h][0];
+    y.tau_at[h] = y.tau[h];
+    y.left_at[h] = y.columns[h][0];
+    y.right_at[h] = y.columns[h][10];
+}
+
+/** Writes the ten equations of each hypothesis of five points, from the null space of its rows. */
+static __global__ void __launch_bounds__(TEAMS *VF_WARP) equations_k(const vf_step s)
+{
+    __shared__ vf_essential_work all[TEAMS];
+    vf_systems &y = *s.systems;
+    vf_essential_work &w = all[threadIdx.x / VF_WARP];
+    const int h = blockIdx.x * TEAMS + threadIdx.x / VF_WARP;
+    if (h >= vf_ego_hypotheses(&s, VF_RELATIVE)) return;
+    const bool there = has_system(s, h);
+    if (there) {
+        take_factors(y, h, 5, w);
+        vf_essential_equations(&w);
+    }
+    VF_TEAM (i, 200) y.columns[h][i / 10][i % 10] = there ? w.column[i / 10][i % 10] : i % 10 == i / 10 ? 1.0f : 0.0f;
+}
+
+/** Enqueues the kernels above and cuBLAS's in between. Its handle forgets its workspace with every new stream. */
+static cudaError_t solve_systems(const vf_step *s, int hypotheses, cudaStream_t stream)
+{
+    vf_systems *y = s->systems;
+    vf_cublas *blas = s->cublas;
+    const unsigned blocks = vf_blocks(hypotheses, TEAMS);
+    const int points = s->tuning.ego_points;
+    cudaError_t error = cudaSuccess;
+    int info;
+#define CUBLAS(name, ...) if (!error) error = vf_cublas_note(blas, name(blas->handle, __VA_ARGS__), #name ": %s")
+    CUBLAS(cublasSetStream, stream);
+    CUBLAS(cublasSetWorkspace, y->workspace, sizeof y->workspace);
+    rows_k<<<blocks, TEAMS * VF_WARP, 0, stream>>>(*s);
+    CUBLAS(cublasSgeqrfBatched, 9, points, y->rows_at, 9, y->tau_at, &info, hypotheses);
+    if (points > 5) return error;
+    equations_k<<<blocks, TEAMS * VF_WARP, 0, stream>>>(*s);
+    CUBLAS(cublasSgetrfBatched, 10, y->left_at, 10, y->pivots[0], y->info, hypotheses);
+    CUBLAS(cublasSgetrsBatched, CUBLAS_OP_N, 10, 10, y->left_at, 10, y->pivots[0], y->right_at, 10, &info, hypotheses);
+#undef CUBLAS
+    return error;
+}
+#endif
+
 /* ---- the best go on -------------------------------------------------------------------------------------------------------- */
 
 #define THREADS VF_EGO_LANES
@@ -282,37 +383,52 @@ static __device__ uint32_t find_rank(const vf_step &s, int kind, int rank)
     return best;
 }
 
-/** The sum over a block, in *out. Lanes are added by halves. */
+/** Adds up 32 numbers of every lane over the warp: lane k gets the sum of the k-th. Lanes are added by halves: those 16 apart first. */
+static __device__ __forceinline__ float add_lanes(float v[VF_WARP])
+{
+    const int lane = threadIdx.x % VF_WARP;
+#pragma unroll
+    for (int step = VF_WARP / 2; step; step /= 2) {
+        const bool upper = lane & step;
+#pragma unroll
+        for (int k = 0; k < step; k++) {
+            const float sent = upper ? v[k] : v[k + step], kept = upper ? v[k + step] : v[k];
+            v[k] = kept + __shfl_xor_sync(VF_ALL, sent, step);
+        }
+    }
+    return v[0];
+}
+
+/** The sum over a block, in *out. */
 static __device__ __forceinline__ void add_up(const vf_tally &mine, vf_tally *out)
 {
-    __shared__ float part[VF_TERMS][WARPS];
+    VF_STATIC_ASSERT(VF_TERMS < VF_WARP, "a lane a term");
+    __shared__ float part[WARPS][VF_WARP];
     __shared__ int32_t count[3][WARPS];
     const int thread = threadIdx.x, lane = thread % VF_WARP, warp = thread / VF_WARP;
     const int counts[3] = {vf_warp_sum(mine.score), vf_warp_sum((int)mine.inliers), vf_warp_sum((int)mine.rows)};
+    float v[VF_WARP];
 #pragma unroll
-    for (int k = 0; k < VF_TERMS; k++) {
-        float v = mine.terms[k];
-        for (int step = VF_WARP / 2; step; step /= 2) v += __shfl_down_sync(VF_ALL, v, step);
-        if (lane == 0) part[k][warp] = v;
-    }
+    for (int k = 0; k < VF_WARP; k++) v[k] = k < VF_TERMS ? mine.terms[k < VF_TERMS ? k : 0] : 0.0f;
+    part[warp][lane] = add_lanes(v);
 #pragma unroll
     for (int k = 0; k < 3; k++)
         if (lane == 0) count[k][warp] = counts[k];
     __syncthreads();
     if (thread < VF_TERMS) {
-        float v[WARPS];
+        float all[WARPS];
 #pragma unroll
-        for (int w = 0; w < WARPS; w++) v[w] = part[thread][w];
+        for (int w = 0; w < WARPS; w++) all[w] = part[w][thread];
 #pragma unroll
         for (int step = WARPS / 2; step; step /= 2)
-            for (int w = 0; w < step; w++) v[w] += v[w + step];
-        out->terms[thread] = v[0];
+            for (int w = 0; w < step; w++) all[w] += all[w + step];
+        out->terms[thread] = all[0];
     } else if (thread >= VF_WARP && thread < VF_WARP + 3) {
-        int v = 0;
-        for (int w = 0; w < WARPS; w++) v += count[thread - VF_WARP][w];
-        if (thread == VF_WARP) out->score = v;
-        if (thread == VF_WARP + 1) out->inliers = (uint32_t)v;
-        if (thread == VF_WARP + 2) out->rows = (uint32_t)v;
+        int all = 0;
+        for (int w = 0; w < WARPS; w++) all += count[thread - VF_WARP][w];
+        if (thread == VF_WARP) out->score = all;
+        if (thread == VF_WARP + 1) out->inliers = (uint32_t)all;
+        if (thread == VF_WARP + 2) out->rows = (uint32_t)all;
     }
     __syncthreads();
 }
@@ -384,7 +500,7 @@ static __device__ __forceinline__ vf_pose best_of(const vf_step &s, int kind)
     return f[best].pose;
 }
 
-/** Median movement of the sights of a kind that agree with a motion, less its turn; of all, as it is, when ALL is true. */
+/** Median movement of the sights of a kind that agree with a motion, less its turn; finds out who does. Of all, as it is, when ALL is true. */
 template <int KIND, bool ALL> static __device__ int median_movement(const vf_step &s, const vf_pose &pose)
 {
     VF_STATIC_ASSERT(VF_EGO_BINS == 4 * THREADS, "four bins a thread");
@@ -397,7 +513,9 @@ template <int KIND, bool ALL> static __device__ int median_movement(const vf_ste
     __syncthreads();
     for (int i = thread; i < count; i += THREADS) {
         const vf_sight sight = vf_ego_sight(&all, i);
-        if (ALL || vf_motion_worth(vf_motion_error(KIND, &pose, &sight))) atomicAdd(&bin[vf_ego_moved(&s, ALL ? none : pose.R, &sight)], 1);
+        const bool agrees = ALL || vf_motion_worth(vf_motion_error(KIND, &pose, &sight));
+        if (!ALL) s.memory->ego.sides[KIND][i] = agrees;
+        if (agrees) atomicAdd(&bin[vf_ego_moved(&s, ALL ? none : pose.R, &sight)], 1);
     }
     __syncthreads();
     int mine = 0;
@@ -423,13 +541,30 @@ template <int KIND, bool ALL> static __device__ int median_movement(const vf_ste
     return median;
 }
 
+/** The covariance, a lane a row. */
+template <int KIND> static __device__ void find_covariance(const vf_pose &pose, const float sums[VF_TERMS], vf_facts &f)
+{
+    const int i = threadIdx.x;
+    float L[6][6], row[6];
+    if (i >= 6) return;
+    const int there = vf_motion_root(KIND, pose.t, sums, L);
+    if (i == 0) f.solved[KIND] = there;
+    vf_motion_covariance_row(KIND, &pose, vf_motion_trace(sums), L, i, row);
+#pragma unroll
+    for (int j = 0; j < 6; j++)
+        if (j >= i) f.covariance[KIND][vf_motion_row(i) + j - i] = there ? row[j] : 0.0f;
+}
+
 template <int KIND> static __device__ void gather(const vf_step &s, vf_facts &f)
 {
+    __shared__ vf_tally sum;
     const vf_pose pose = best_of(s, KIND);
-    sum_up<KIND>(s, &f.sum[KIND], [&](const vf_sight &sight, vf_tally &to) { vf_ego_add(KIND, &pose, &sight, &to); });
+    sum_up<KIND>(s, &sum, [&](const vf_sight &sight, vf_tally &to) { vf_ego_add(KIND, &pose, &sight, &to); });
+    find_covariance<KIND>(pose, sum.terms, f);
     const int parallax = median_movement<KIND, false>(s, pose);
     if (threadIdx.x) return;
     f.pose[KIND] = pose;
+    f.sum[KIND] = sum;
     f.parallax[KIND] = parallax;
 }
 
@@ -477,18 +612,12 @@ static __device__ void look_for_another(const vf_step &s, int h)
     if (h == 0) m.facts.looked = looked;
 }
 
-/** Notes who agrees with the best motion of a kind. */
-template <int KIND> static __device__ void note(const vf_step &s)
+/** Notes who agrees with the motion that is reported of a list. */
+static __device__ void note(vf_ego_memory &m, int list)
 {
-    vf_ego_memory &m = s.memory->ego;
-    const vf_sights &all = m.sights[vf_ego_list(KIND)];
-    const vf_pose pose = m.facts.pose[KIND];
-    const int count = m.count[vf_ego_list(KIND)];
-    for (int i = threadIdx.x; i < count; i += THREADS) {
-        const vf_sight sight = vf_ego_sight(&all, i);
-        if (vf_motion_worth(vf_motion_error(KIND, &pose, &sight)))
-            m.agrees[all.from[i]] |= KIND == VF_METRIC ? VFRONT_AGREES_METRIC : VFRONT_AGREES_RELATIVE;
-    }
+    const int kind = vf_ego_agreed(&m, list), count = m.count[list], bit = list ? VFRONT_AGREES_METRIC : VFRONT_AGREES_RELATIVE;
+    for (int i = threadIdx.x; i < count && kind != VF_KINDS; i += THREADS)
+        if (__ldcg(&m.sides[kind][i])) m.agrees[m.sights[list].from[i]] |= (uint8_t)bit;
     __syncthreads();
 }
 
@@ -506,10 +635,8 @@ static __device__ void judge(const vf_step &s)
         vf_ego_judge(&s, &s.memory->ingest.params, &m);
     }
     __syncthreads();
-    const int kind = vf_ego_agreed(&m, 0);
-    if (kind == VF_RELATIVE) note<VF_RELATIVE>(s);
-    if (kind == VF_TURN) note<VF_TURN>(s);
-    if (vf_ego_agreed(&m, 1) == VF_METRIC) note<VF_METRIC>(s);
+    note(m, 0);
+    note(m, 1);
     if (threadIdx.x == 0) vf_clock_end(s, VF_ego);
 }
 
@@ -548,6 +675,10 @@ extern "C" cudaError_t vf_ego_cuda(const vf_step *s, cudaStream_t stream)
     if (!vf_ego_on(s)) return cudaSuccess;
     const int relative = vf_ego_hypotheses(s, VF_RELATIVE), all = relative + vf_ego_hypotheses(s, VF_METRIC) + vf_ego_hypotheses(s, VF_TURN);
     list_k<<<1, VF_BLOCK, 0, stream>>>(*s);
+#if VFRONT_CUBLAS
+    const cudaError_t error = relative ? solve_systems(s, relative, stream) : cudaSuccess;
+    if (error) return error;
+#endif
     try_k<<<vf_blocks(all, TEAMS), TEAMS * VF_WARP, 0, stream>>>(*s);
     refine_k<<<dim3(VF_EGO_FINALISTS, VF_KINDS), THREADS, 0, stream>>>(*s);
     judge_k<<<QUESTIONS + vf_blocks(relative, WARPS), THREADS, 0, stream>>>(*s);

@@ -388,6 +388,16 @@ static void look_for_another(const struct vf_step *s, struct vf_facts *f)
 
 /* ---- what it is worth ------------------------------------------------------------------------------------------------------ */
 
+/** Finds out who agrees with the best motion of a kind. */
+static void take_sides(const struct vf_step *s, int kind, const struct vf_pose *pose)
+{
+    struct vf_ego_memory *m = &s->memory->ego;
+    for (uint32_t i = 0; i < m->count[vf_ego_list(kind)]; i++) {
+        const struct vf_sight sight = vf_ego_sight(&m->sights[vf_ego_list(kind)], (int32_t)i);
+        m->sides[kind][i] = vf_motion_worth(vf_motion_error(kind, pose, &sight)) > 0;
+    }
+}
+
 /** Median movement of the pairs that agree with a motion, less its turn; of all, as it is, without a motion. */
 static int32_t median_movement(const struct vf_step *s, int kind, const struct vf_pose *pose)
 {
@@ -397,7 +407,7 @@ static int32_t median_movement(const struct vf_step *s, int kind, const struct v
     int32_t bin[VF_EGO_BINS] = {0}, all = 0, upto = 0;
     for (uint32_t i = 0; i < m->count[list]; i++) {
         const struct vf_sight sight = vf_ego_sight(&m->sights[list], (int32_t)i);
-        if (pose && !vf_motion_worth(vf_motion_error(kind, pose, &sight))) continue;
+        if (pose && !m->sides[kind][i]) continue;
         bin[vf_ego_moved(s, pose ? pose->R : none, &sight)]++;
         all++;
     }
@@ -426,6 +436,8 @@ static void gather(const struct vf_step *s, struct vf_facts *f)
     for (int kind = 0; kind < VF_KINDS; kind++) {
         f->pose[kind] = best_of(s, kind)->pose;
         f->sum[kind] = sum_of_motion(s, kind, &f->pose[kind]);
+        f->solved[kind] = vf_motion_covariance(kind, &f->pose[kind], f->sum[kind].terms, f->covariance[kind]);
+        take_sides(s, kind, &f->pose[kind]);
         f->parallax[kind] = median_movement(s, kind, &f->pose[kind]);
     }
     f->moved = median_movement(s, VF_RELATIVE, NULL);
@@ -433,17 +445,14 @@ static void gather(const struct vf_step *s, struct vf_facts *f)
     look_for_another(s, f);
 }
 
-/** Notes who agrees with the motions. */
+/** Notes who agrees with the motions that are reported. */
 static void note(const struct vf_step *s)
 {
     struct vf_ego_memory *m = &s->memory->ego;
     for (int list = 0; list < 2; list++) {
-        const int kind = vf_ego_agreed(m, list);
-        for (uint32_t i = 0; i < m->count[list] && kind != VF_KINDS; i++) {
-            const struct vf_sight sight = vf_ego_sight(&m->sights[list], (int32_t)i);
-            if (vf_motion_worth(vf_motion_error(kind, &m->facts.pose[kind], &sight)))
-                m->agrees[m->sights[list].from[i]] |= (uint8_t)(list ? VFRONT_AGREES_METRIC : VFRONT_AGREES_RELATIVE);
-        }
+        const int kind = vf_ego_agreed(m, list), bit = list ? VFRONT_AGREES_METRIC : VFRONT_AGREES_RELATIVE;
+        for (uint32_t i = 0; i < m->count[list] && kind != VF_KINDS; i++)
+            if (m->sides[kind][i]) m->agrees[m->sights[list].from[i]] |= (uint8_t)bit;
     }
 }
 

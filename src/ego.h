@@ -54,6 +54,8 @@ struct vf_tally {
 struct vf_facts {
     struct vf_pose pose[VF_KINDS];
     struct vf_tally sum[VF_KINDS];
+    float covariance[VF_KINDS][21]; /* for errors of variance 1 */
+    int32_t solved[VF_KINDS];       /* 1: there is one */
     int32_t parallax[VF_KINDS]; /* medians: bins of movements of who agrees, less the turn */
     int32_t moved;              /* of all pairs, as they are */
     uint32_t looked, others;    /* outliers that were asked for another motion; most that agree on one */
@@ -70,7 +72,8 @@ struct vf_ego_memory {
     uint32_t second[VFRONT_HYPOTHESES]; /* outliers of the best relative motion that agree with this relative hypothesis */
     struct vf_facts facts;
     uint32_t arrived; /* blocks of the last kernel that are done */
-    uint8_t agrees[VFRONT_SIGHTS]; /* by candidate */
+    uint8_t sides[VF_KINDS][VFRONT_SIGHTS]; /* 1: this sight agrees with the best motion of a kind */
+    uint8_t agrees[VFRONT_SIGHTS];          /* by candidate, with what is reported */
     vfront_motion_t relative, metric, good[2]; /* [parity] */
 };
 #else
@@ -78,6 +81,32 @@ struct vf_ego_memory {
     uint64_t nothing;
 };
 #endif
+
+#if VFRONT_CUBLAS
+#define VF_EGO_WORKSPACE 65536 /* of cuBLAS; its manual has 16 KB as enough for any of its calls */
+
+/** What cuBLAS works on, an element a relative hypothesis. Only the CUDA port has it, behind its vf_memory. Single precision: what these
+ *  systems are made of and what becomes of them is that, and double does not find one solution more (tests/essential.c). */
+struct vf_systems {
+    VF_ALIGN(256) uint8_t workspace[VF_EGO_WORKSPACE];
+    float rows[VFRONT_HYPOTHESES][8][9];      /* in: equations, one after the other; out: their QR decomposition */
+    float tau[VFRONT_HYPOTHESES][8];          /* out, with it */
+    float columns[VFRONT_HYPOTHESES][20][10]; /* in: the ten equations of five points; out: the LU decomposition of the first ten, the solutions */
+    int32_t pivots[VFRONT_HYPOTHESES][10], info[VFRONT_HYPOTHESES];
+    float R[VFRONT_HYPOTHESES][9], parallax[VFRONT_HYPOTHESES]; /* of the scaled unknowns */
+    float *rows_at[VFRONT_HYPOTHESES], *tau_at[VFRONT_HYPOTHESES], *left_at[VFRONT_HYPOTHESES], *right_at[VFRONT_HYPOTHESES]; /* each of these */
+};
+#endif
+
+/** Whether another solver than vfront's own makes relative motions in this step. */
+VF_FN int vf_ego_elsewhere(const struct vf_step *s)
+{
+#if VFRONT_CUBLAS
+    return s->systems != NULL;
+#else
+    return (void)s, 0;
+#endif
+}
 
 /** Whether the stage has anything to do. */
 VF_FN int vf_ego_on(const struct vf_step *s) { return s->tuning.ego && s->geometry.calibrated[0]; }
@@ -351,7 +380,7 @@ VF_FN int vf_ego_fit_plane(const float sums[VF_TERMS], float plane[3])
     return 1;
 }
 
-#define VF_EGO_PLANES 3 /* times that a plane is fitted, the first to all */
+#define VF_EGO_PLANES 2 /* times that a plane is fitted, the first to all */
 #define VF_EGO_IN_PLANE_PERCENT 90
 
 /** Residuals that an inlier has. */
@@ -412,12 +441,13 @@ VF_FN void vf_ego_fill(const struct vf_step *s, vfront_motion_t *m, int kind, co
     const float variance = sum->terms[VF_TERM_E] / (float)(sum->rows > unknowns ? sum->rows - unknowns : 1);
     m->inliers = sum->inliers;
     if (!vf_ego_enough(&s->tuning, m->inliers, m->pairs)) return;
-    if (!vf_motion_covariance(kind, &f->pose[kind], sum->terms, variance, m->covariance)) return;
+    if (!f->solved[kind]) return;
+    for (int i = 0; i < 21; i++) m->covariance[i] = variance * f->covariance[kind][i];
     for (int i = 0; i < 9; i++) m->R[i] = f->pose[kind].R[i];
     for (int i = 0; i < 3; i++) m->t[i] = kind == VF_TURN ? 0.0f : f->pose[kind].t[i];
     m->rms_px = sqrtf(sum->terms[VF_TERM_E] / (float)m->inliers) * (float)s->tuning.ego_error_mpx * 0.001f;
     m->parallax_px = vf_ego_bin_px(f->parallax[kind]);
-    m->flags = vf_ego_bin_px(f->moved) * 1000.0f <= (float)s->tuning.ego_still_mpx ? VFRONT_MOTION_STILL : 0;
+    if (vf_ego_bin_px(f->moved) * 1000.0f <= (float)s->tuning.ego_still_mpx) m->flags |= VFRONT_MOTION_STILL;
     m->state = kind == VF_TURN ? VFRONT_MOTION_ROTATION : VFRONT_MOTION_GOOD;
 }
 
@@ -445,6 +475,7 @@ VF_FN void vf_ego_start(const struct vf_step *s, const struct vf_params *params,
     m->pairs = pairs;
     m->hypotheses = (uint32_t)vf_ego_hypotheses(s, kind);
     m->frame = params->frame;
+    if (kind == VF_RELATIVE && vf_ego_elsewhere(s)) m->flags = VFRONT_MOTION_ONE_GPU;
     if (!params->frame || !m->hypotheses) vf_ego_blank(m, VFRONT_MOTION_NONE);
 }
 

@@ -136,8 +136,8 @@ VF_FN void vf_essential_reflect(const struct vf_essential_work *w, int n, float 
     }
 }
 
-/** Null space of the rows by Householder reflections: 9 - n vectors, orthonormal. */
-VF_FN void vf_essential_null(struct vf_essential_work *w, int n)
+/** Makes the rows triangular by Householder reflections. */
+VF_FN void vf_essential_reduce(struct vf_essential_work *w, int n)
 {
     VF_UNROLL
     for (int k = 0; k < n; k++) {
@@ -161,6 +161,22 @@ VF_FN void vf_essential_null(struct vf_essential_work *w, int n)
         }
         VF_TEAM_SYNC();
     }
+}
+
+/** The same from elsewhere: a QR decomposition of the rows as columns, the way LAPACK's geqrf leaves one. */
+VF_FN void vf_essential_take_reflections(struct vf_essential_work *w, int n, const float *a, const float *tau)
+{
+    VF_TEAM (i, n) {
+        for (int j = 0; j < 9; j++) w->row[i][j] = i == j ? 1.0f : a[9 * i + j];
+        w->inverse[i] = tau[i];
+        w->corner[i] = a[9 * i + i];
+    }
+    VF_TEAM_SYNC();
+}
+
+/** Null space of the rows, after that: 9 - n vectors, orthonormal. */
+VF_FN void vf_essential_null(struct vf_essential_work *w, int n)
+{
     VF_TEAM (i, 9 - n) {
         float v[9];
         for (int j = 0; j < 9; j++) v[j] = j == n + i ? 1.0f : 0.0f;
@@ -296,6 +312,14 @@ VF_FN void vf_essential_eliminate(struct vf_essential_work *w)
         }
         VF_TEAM_SYNC();
     }
+}
+
+/** The same from elsewhere: the last ten columns, as the first ten are made the identity. */
+VF_FN void vf_essential_take_columns(struct vf_essential_work *w, const float *x)
+{
+    VF_TEAM (c, 10)
+        for (int r = 0; r < 10; r++) w->column[10 + c][r] = x[10 * c + r];
+    VF_TEAM_SYNC();
 }
 
 /** Polynomials of z from the last six equations (Nister's k, l, m), and their determinant, of degree 10. */
@@ -565,15 +589,17 @@ VF_FN int vf_essential_polish(const float turn[9], const float before[][3], cons
 
 /* ---- five, seven and eight points --------------------------------------------------------------------------------------------------- */
 
-/** Essential matrices that five pairs of bearings fit. Returns how many. */
-VF_FN int vf_essential_five(struct vf_essential_work *w, const float before[][3], const float now[][3])
+/** The ten equations of five points, from the null space. */
+VF_FN void vf_essential_equations(struct vf_essential_work *w)
 {
-    vf_essential_rows(w, before, now, 5);
-    vf_essential_null(w, 5);
     vf_essential_forms(w);
     VF_TEAM (m, 20) vf_essential_monomial(&w->u.forms, w->parallax, m, w->column[m]);
     VF_TEAM_SYNC();
-    vf_essential_eliminate(w);
+}
+
+/** Essential matrices that five pairs of bearings fit, from what elimination leaves of the last ten columns. Returns how many. */
+VF_FN int vf_essential_five_of(struct vf_essential_work *w, const float before[][3], const float now[][3])
+{
     vf_essential_polynomial(w);
     vf_polynomial_roots(&w->u.roots.polynomial, 10);
     VF_TEAM (k, VF_ESSENTIALS) { /* root k of those found */
@@ -678,11 +704,10 @@ VF_FN int vf_essential_refine(struct vf_essential_work *w, const float before[][
     return count;
 }
 
-/** Essential matrices, or nearly, that seven pairs of bearings fit: what two unknowns leave is singular. Returns how many: three at most. */
-VF_FN int vf_essential_seven(struct vf_essential_work *w, const float before[][3], const float now[][3])
+/** Essential matrices, or nearly, that seven pairs of bearings fit, from the null space: what two unknowns leave is singular. Returns how
+ *  many: three at most. */
+VF_FN int vf_essential_seven_of(struct vf_essential_work *w, const float before[][3], const float now[][3])
 {
-    vf_essential_rows(w, before, now, 7);
-    vf_essential_null(w, 7);
     VF_TEAM (i, 9) w->null[2][i] = w->null[3][i] = 0.0f;
     VF_TEAM_SYNC();
     vf_essential_forms(w);
@@ -711,14 +736,37 @@ VF_FN int vf_essential_seven(struct vf_essential_work *w, const float before[][3
     return vf_essential_refine(w, before, now, 7, count);
 }
 
-/** The essential matrix, or nearly, that eight pairs of bearings fit. Returns how many: one. */
-VF_FN int vf_essential_eight(struct vf_essential_work *w, const float before[][3], const float now[][3])
+/** The essential matrix, or nearly, that eight pairs of bearings fit, from the null space. Returns how many: one. */
+VF_FN int vf_essential_eight_of(struct vf_essential_work *w, const float before[][3], const float now[][3])
 {
-    vf_essential_rows(w, before, now, 8);
-    vf_essential_null(w, 8);
     VF_TEAM (i, 9) w->column[0][i] = w->null[0][i];
     VF_TEAM_SYNC();
     return vf_essential_refine(w, before, now, 8, 1);
+}
+
+/** All of it: essential matrices that five, seven or eight pairs of bearings fit. Returns how many. */
+VF_FN int vf_essential_five(struct vf_essential_work *w, const float before[][3], const float now[][3])
+{
+    vf_essential_rows(w, before, now, 5);
+    vf_essential_reduce(w, 5);
+    vf_essential_null(w, 5);
+    vf_essential_equations(w);
+    vf_essential_eliminate(w);
+    return vf_essential_five_of(w, before, now);
+}
+VF_FN int vf_essential_seven(struct vf_essential_work *w, const float before[][3], const float now[][3])
+{
+    vf_essential_rows(w, before, now, 7);
+    vf_essential_reduce(w, 7);
+    vf_essential_null(w, 7);
+    return vf_essential_seven_of(w, before, now);
+}
+VF_FN int vf_essential_eight(struct vf_essential_work *w, const float before[][3], const float now[][3])
+{
+    vf_essential_rows(w, before, now, 8);
+    vf_essential_reduce(w, 8);
+    vf_essential_null(w, 8);
+    return vf_essential_eight_of(w, before, now);
 }
 
 /** The pose of an essential matrix that has all pairs in front of both cameras; 0: none has. */

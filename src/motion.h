@@ -278,22 +278,30 @@ VF_FN int vf_motion_step(int kind, struct vf_pose *p, const float sums[VF_TERMS]
     return 1;
 }
 
-/** Covariance from the normal equations, upper triangle row by row, times `variance`. Returns 0 where there is none. */
-VF_FN int vf_motion_covariance(int kind, const struct vf_pose *p, const float sums[VF_TERMS], float variance, float covariance[21])
+/** Row i of the covariance, from its diagonal on, for errors of variance 1; L: the root of the normal equations. */
+VF_FN void vf_motion_covariance_row(int kind, const struct vf_pose *p, float trace, float L[6][6], int i, float row[6])
 {
-    const float trace = vf_motion_trace(sums);
-    float L[6][6], column[6];
-    int n = 0;
+    float unit[6], column[6];
+    for (int j = 0; j < 6; j++) unit[j] = i == j ? 1.0f : 0.0f;
+    vf_motion_solve(L, unit, column);
+    for (int j = 0; j < 6; j++) {
+        const int held = kind == VF_TURN && i < 3, along = kind == VF_RELATIVE && i < 3 && j < 3;
+        const float none = along ? p->t[i < 3 ? i : 0] * p->t[j < 3 ? j : 0] / trace : 0.0f; /* what held t gives it along itself */
+        row[j] = held ? 0.0f : column[j] - none;
+    }
+}
+
+/** Where that row begins in an upper triangle. */
+VF_FN int vf_motion_row(int i) { return i * (13 - i) / 2; }
+
+/** The covariance for errors of variance 1, upper triangle row by row. Returns 0 where there is none. */
+VF_FN int vf_motion_covariance(int kind, const struct vf_pose *p, const float sums[VF_TERMS], float covariance[21])
+{
+    float L[6][6], row[6];
     if (!vf_motion_root(kind, p->t, sums, L)) return 0;
     for (int i = 0; i < 6; i++) {
-        float unit[6] = {0, 0, 0, 0, 0, 0};
-        unit[i] = 1.0f;
-        vf_motion_solve(L, unit, column);
-        for (int j = i; j < 6; j++) {
-            const int held = kind == VF_TURN && i < 3, along = kind == VF_RELATIVE && j < 3;
-            const float none = along ? p->t[i] * p->t[j] / trace : 0.0f; /* what held t gives it along itself */
-            covariance[n++] = held ? 0.0f : variance * (column[j] - none);
-        }
+        vf_motion_covariance_row(kind, p, vf_motion_trace(sums), L, i, row);
+        for (int j = i; j < 6; j++) covariance[vf_motion_row(i) + j - i] = row[j];
     }
     return 1;
 }
