@@ -20,7 +20,7 @@
 #endif
 
 /** A loop whose counter nvcc shall know at every turn, so that what is small lies in registers. */
-#ifdef __CUDACC__
+#ifdef __CUDA_ARCH__
 #define VF_UNROLL _Pragma("unroll")
 #else
 #define VF_UNROLL
