@@ -606,7 +606,6 @@ static void compare_step(const vfront_tuning_t *t, int outlier_percent, struct a
     CUDA(cudaMemcpy(&back, cuda->memory, sizeof back, cudaMemcpyDeviceToHost));
     vf_ego_host(&host);
     agree(a, &memory.ego, &back.ego, t->ego_hypotheses);
-    if (!(back.ego.relative.flags & VFRONT_MOTION_ONE_GPU) || (memory.ego.relative.flags & VFRONT_MOTION_ONE_GPU)) a->states++;
     vfront_shutdown(&vf);
 }
 

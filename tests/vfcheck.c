@@ -136,20 +136,30 @@ static long differs(const void *a, const void *c, size_t bytes)
 #if VFRONT_CUBLAS
 static struct agreement pictures;
 
+/** The greatest difference of two elements, or `most`. */
+static double apart(const float *a, const float *c, int count, double most)
+{
+    for (int i = 0; i < count; i++) {
+        const double d = (double)a[i] - (double)c[i], size = d < 0 ? -d : d;
+        most = size <= most || most != most ? most : size; /* what is not a number stays */
+    }
+    return most;
+}
+
 void agree(struct agreement *a, const struct vf_ego_memory *host, const struct vf_ego_memory *cuda, int hypotheses)
 {
     const vfront_motion_t *x = &host->relative, *y = &cuda->relative;
     a->steps++;
-    a->states += x->state != y->state;
-    for (int i = 0; i < 9 && x->state == VFRONT_MOTION_GOOD && y->state == x->state; i++) a->R = fmax(a->R, fabs((double)x->R[i] - (double)y->R[i]));
-    for (int i = 0; i < 3 && x->state == VFRONT_MOTION_GOOD && y->state == x->state; i++) a->t = fmax(a->t, fabs((double)x->t[i] - (double)y->t[i]));
+    a->states += x->state != y->state || (x->flags & VFRONT_MOTION_ONE_GPU) || (y->state && !(y->flags & VFRONT_MOTION_ONE_GPU));
+    if (x->state == VFRONT_MOTION_GOOD && y->state == VFRONT_MOTION_GOOD) {
+        a->R = apart(x->R, y->R, 9, a->R);
+        a->t = apart(x->t, y->t, 3, a->t);
+    }
     a->hypotheses += hypotheses;
     for (int h = 0; h < hypotheses; h++) {
         const struct vf_pose *p = &host->pose[VF_RELATIVE][h], *q = &cuda->pose[VF_RELATIVE][h];
         const int there = host->score[VF_RELATIVE][h] > 0;
-        double most = 0.0;
-        for (int i = 0; i < 9; i++) most = fmax(most, fabs((double)p->R[i] - (double)q->R[i]));
-        for (int i = 0; i < 3; i++) most = fmax(most, fabs((double)p->t[i] - (double)q->t[i]));
+        const double most = apart(p->t, q->t, 3, apart(p->R, q->R, 9, 0.0));
         a->apart += there != (cuda->score[VF_RELATIVE][h] > 0) || (there && !(most <= 1e-4));
     }
 }

@@ -51,7 +51,7 @@ int real_picture(uint8_t *to, int width, int height, int frame);
 /** How far relative motions through cuBLAS are from those of the host form, which are those of vfront's own kernels. */
 struct agreement {
     long hypotheses, apart; /* of the hypotheses' motions: farther than 1e-4 in R or t */
-    int steps, states;      /* of the steps: with another state */
+    int steps, states;      /* of the steps: with another state, or without VFRONT_MOTION_ONE_GPU on the one side that has it */
     double R, t;            /* greatest differences of an element where both are good */
 };
 void agree(struct agreement *a, const struct vf_ego_memory *host, const struct vf_ego_memory *cuda, int hypotheses);
