@@ -55,7 +55,7 @@ FLAGS  := -I. $(if $(CFG),-DVFRONT_USER_CFG='"$(abspath $(CFG))"') $(if $(filter
 HAS_CUBLAS := $(if $(filter 1,$(CUDA)),$(shell printf '\043include "vfront_cfg.h"\nVFRONT_CUBLAS' | $(CC) $(FLAGS) -E -P -xc - | tail -1))
 SAN    := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer -g -DVF_NO_CLONES)
 CFLAGS ?= -O3
-ALL_CFLAGS = -std=c11 $(CFLAGS) $(WARN_C) -ffp-contract=off -fno-math-errno -ffunction-sections $(FLAGS) $(SAN) -MMD -MP $(if $(filter 1,$(CUDA)),-isystem $(CUDA_INC))
+ALL_CFLAGS = -std=c11 $(CFLAGS) $(WARN_C) -ffp-contract=off -fno-math-errno -fno-trapping-math -ffunction-sections $(FLAGS) $(SAN) -MMD -MP $(if $(filter 1,$(CUDA)),-isystem $(CUDA_INC))
 # Machine code for each, and PTX of the first and the last, from which the driver makes code for any other GPU at vfront_init().
 GENCODE = $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$(a),code=sm_$(a)) \
           $(foreach a,$(sort $(firstword $(CUDA_ARCH)) $(lastword $(CUDA_ARCH))),-gencode arch=compute_$(a),code=compute_$(a))
@@ -131,7 +131,7 @@ FAKE    := $(BUILD)/fake
 PARTS   := lens motion essential perspective# what is no stage
 ORACLES := ingest rectify pyramid scale detect refill select bearing describe stereo match ego report track $(PARTS)
 PORTS   := init api points same alloc
-T_CFLAGS = -std=c11 -O2 -g $(WARN) -ffp-contract=off -fno-math-errno -I. $(SAN) -MMD -MP
+T_CFLAGS = -std=c11 -O2 -g $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -I. $(SAN) -MMD -MP
 S_CFLAGS = $(T_CFLAGS) -DVFRONT_USER_CFG='"tests/cfg_small.h"'
 F_CFLAGS = $(S_CFLAGS) -DVFRONT_CUDA $(if $(filter 1,$(CUDA)),-isystem $(CUDA_INC),-isystem tests/fake)
 WRAP    := $(shell awk -F '[^A-Za-z_0-9]+' '/^CUDA_CALL|^CUDA_TURNED/ {print "-Wl,--wrap=" $$2}' tests/cuda_calls.def)
@@ -168,40 +168,40 @@ $(PORTS:%=$(FAKE)/%) $(FAKE)/fault: $(FAKE)/%: $(FAKE)/tests/%.o $(FAKE_OBJ)
 
 $(BUILD)/bridge.so: tests/bridge.c $(wildcard src/*.h) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. -fPIC -shared $< -o $@
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -I. -fPIC -shared $< -o $@
 $(BUILD)/bridge_track.so: tests/bridge_track.c $(wildcard src/*.h src/*.c) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. -DVFRONT_TRACKS=1024 -fPIC -shared $< \
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -I. -DVFRONT_TRACKS=1024 -fPIC -shared $< \
 	  src/ingest.c src/pyramid.c src/scale.c src/detect.c src/tuning.c -o $@ -lm
 
 $(BUILD)/bridge_orb.so: tests/bridge_orb.c $(wildcard src/*.h src/*.c) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. -DVFRONT_CAMERAS=1 -DVFRONT_KEYPOINTS=32768 -fPIC -shared $< \
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -I. -DVFRONT_CAMERAS=1 -DVFRONT_KEYPOINTS=32768 -fPIC -shared $< \
 	  src/ingest.c src/scale.c src/smooth.c src/describe.c src/tuning.c -o $@ -lm
 $(BUILD)/bridge_lens.so: tests/bridge_lens.c src/lens.c $(wildcard src/*.h) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. -fPIC -shared $< src/lens.c -o $@
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -I. -fPIC -shared $< src/lens.c -o $@
 
 $(BUILD)/bridge_rectify.so: tests/bridge_rectify.c $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. -DVFRONT_CAMERAS=2 -fPIC -shared $< $(wildcard src/*.c) port/host/host.c -o $@ -lm
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -I. -DVFRONT_CAMERAS=2 -fPIC -shared $< $(wildcard src/*.c) port/host/host.c -o $@ -lm
 
 # Key points on any picture, through the public interface, with room for many.
 FEATURES_CFG = -DVFRONT_CAMERAS=1 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=1024 -DVFRONT_CELLS=16384 -DVFRONT_CULL_CELLS=262144 -DVFRONT_KEYPOINTS=32768
 $(BUILD)/bridge_features.so: tests/bridge_features.c tests/settings.h $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. $(FEATURES_CFG) -fPIC -shared $< $(wildcard src/*.c) port/host/host.c -o $@ -lm
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -I. $(FEATURES_CFG) -fPIC -shared $< $(wildcard src/*.c) port/host/host.c -o $@ -lm
 
 # Stereo on any pair, through the public interface.
 STEREO_CFG = -DVFRONT_WIDTH=1344 -DVFRONT_HEIGHT=1120
 $(BUILD)/bridge_stereo.so: tests/bridge_stereo.c tests/rig.h tests/settings.h $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. $(STEREO_CFG) -fPIC -shared $< $(wildcard src/*.c) port/host/host.c -o $@ -lm
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -I. $(STEREO_CFG) -fPIC -shared $< $(wildcard src/*.c) port/host/host.c -o $@ -lm
 
 # Partners in the frame before, through the public interface.
 $(BUILD)/bridge_match.so: tests/bridge_match.c $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. -DVFRONT_CAMERAS=1 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=512 -fPIC -shared $< \
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -I. -DVFRONT_CAMERAS=1 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=512 -fPIC -shared $< \
 	  $(wildcard src/*.c) port/host/host.c -o $@ -lm
 
 
@@ -209,7 +209,7 @@ $(BUILD)/bridge_match.so: tests/bridge_match.c $(wildcard src/*.h src/*.c port/h
 EGO_CFG = -DVFRONT_CAMERAS=2 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=512 -DVFRONT_TRACKS=1024 -DVFRONT_KEYPOINTS=4096 -DVFRONT_HYPOTHESES=4096
 $(BUILD)/bridge_ego.so: tests/bridge_ego.c tests/rig.h tests/settings.h examples/synthetic.c $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. $(EGO_CFG) -fPIC -shared $< examples/synthetic.c \
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -I. $(EGO_CFG) -fPIC -shared $< examples/synthetic.c \
 	  $(filter-out src/ego.c,$(wildcard src/*.c)) port/host/host.c -o $@ -lm
 
 # The accuracy of a path, as replay has it.

@@ -505,7 +505,7 @@ typedef enum vfront_port {
 #define VFRONT_GRID_BYTES (8u * VFRONT_SCALES * VFRONT_CULL_CELLS + VFRONT_SCALES * VFRONT_CULL_CELLS / 8u + 8u * VFRONT_CELLS)
 #define VFRONT_POINT_BYTES (72u + VFRONT_DESCRIPTORS * 72u)
 #define VFRONT_PARTNER_BYTES (VFRONT_STEREO * 76u + VFRONT_MATCHES * 48u)
-#define VFRONT_EGO_BYTES (VFRONT_EGO * (102u * (unsigned)VFRONT_SIGHTS + 160u * (unsigned)VFRONT_HYPOTHESES + 8192u))
+#define VFRONT_EGO_BYTES (VFRONT_EGO * (106u * (unsigned)VFRONT_SIGHTS + 160u * (unsigned)VFRONT_HYPOTHESES + 8192u))
 
 /** Bytes of vfront_t: the control block, and the memory of the host port. Checked against the real layout at compile time. */
 #define VFRONT_BLOCK_BYTES                                                                                                          \

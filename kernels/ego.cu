@@ -383,37 +383,52 @@ static __device__ uint32_t find_rank(const vf_step &s, int kind, int rank)
     return best;
 }
 
-/** The sum over a block, in *out. Lanes are added by halves. */
+/** Adds up 32 numbers of every lane over the warp: lane k gets the sum of the k-th. Lanes are added by halves: those 16 apart first. */
+static __device__ __forceinline__ float add_lanes(float v[VF_WARP])
+{
+    const int lane = threadIdx.x % VF_WARP;
+#pragma unroll
+    for (int step = VF_WARP / 2; step; step /= 2) {
+        const bool upper = lane & step;
+#pragma unroll
+        for (int k = 0; k < step; k++) {
+            const float sent = upper ? v[k] : v[k + step], kept = upper ? v[k + step] : v[k];
+            v[k] = kept + __shfl_xor_sync(VF_ALL, sent, step);
+        }
+    }
+    return v[0];
+}
+
+/** The sum over a block, in *out. */
 static __device__ __forceinline__ void add_up(const vf_tally &mine, vf_tally *out)
 {
-    __shared__ float part[VF_TERMS][WARPS];
+    VF_STATIC_ASSERT(VF_TERMS < VF_WARP, "a lane a term");
+    __shared__ float part[WARPS][VF_WARP];
     __shared__ int32_t count[3][WARPS];
     const int thread = threadIdx.x, lane = thread % VF_WARP, warp = thread / VF_WARP;
     const int counts[3] = {vf_warp_sum(mine.score), vf_warp_sum((int)mine.inliers), vf_warp_sum((int)mine.rows)};
+    float v[VF_WARP];
 #pragma unroll
-    for (int k = 0; k < VF_TERMS; k++) {
-        float v = mine.terms[k];
-        for (int step = VF_WARP / 2; step; step /= 2) v += __shfl_down_sync(VF_ALL, v, step);
-        if (lane == 0) part[k][warp] = v;
-    }
+    for (int k = 0; k < VF_WARP; k++) v[k] = k < VF_TERMS ? mine.terms[k < VF_TERMS ? k : 0] : 0.0f;
+    part[warp][lane] = add_lanes(v);
 #pragma unroll
     for (int k = 0; k < 3; k++)
         if (lane == 0) count[k][warp] = counts[k];
     __syncthreads();
     if (thread < VF_TERMS) {
-        float v[WARPS];
+        float all[WARPS];
 #pragma unroll
-        for (int w = 0; w < WARPS; w++) v[w] = part[thread][w];
+        for (int w = 0; w < WARPS; w++) all[w] = part[w][thread];
 #pragma unroll
         for (int step = WARPS / 2; step; step /= 2)
-            for (int w = 0; w < step; w++) v[w] += v[w + step];
-        out->terms[thread] = v[0];
+            for (int w = 0; w < step; w++) all[w] += all[w + step];
+        out->terms[thread] = all[0];
     } else if (thread >= VF_WARP && thread < VF_WARP + 3) {
-        int v = 0;
-        for (int w = 0; w < WARPS; w++) v += count[thread - VF_WARP][w];
-        if (thread == VF_WARP) out->score = v;
-        if (thread == VF_WARP + 1) out->inliers = (uint32_t)v;
-        if (thread == VF_WARP + 2) out->rows = (uint32_t)v;
+        int all = 0;
+        for (int w = 0; w < WARPS; w++) all += count[thread - VF_WARP][w];
+        if (thread == VF_WARP) out->score = all;
+        if (thread == VF_WARP + 1) out->inliers = (uint32_t)all;
+        if (thread == VF_WARP + 2) out->rows = (uint32_t)all;
     }
     __syncthreads();
 }
@@ -485,7 +500,7 @@ static __device__ __forceinline__ vf_pose best_of(const vf_step &s, int kind)
     return f[best].pose;
 }
 
-/** Median movement of the sights of a kind that agree with a motion, less its turn; of all, as it is, when ALL is true. */
+/** Median movement of the sights of a kind that agree with a motion, less its turn; finds out who does. Of all, as it is, when ALL is true. */
 template <int KIND, bool ALL> static __device__ int median_movement(const vf_step &s, const vf_pose &pose)
 {
     VF_STATIC_ASSERT(VF_EGO_BINS == 4 * THREADS, "four bins a thread");
@@ -498,7 +513,9 @@ template <int KIND, bool ALL> static __device__ int median_movement(const vf_ste
     __syncthreads();
     for (int i = thread; i < count; i += THREADS) {
         const vf_sight sight = vf_ego_sight(&all, i);
-        if (ALL || vf_motion_worth(vf_motion_error(KIND, &pose, &sight))) atomicAdd(&bin[vf_ego_moved(&s, ALL ? none : pose.R, &sight)], 1);
+        const bool agrees = ALL || vf_motion_worth(vf_motion_error(KIND, &pose, &sight));
+        if (!ALL) s.memory->ego.sides[KIND][i] = agrees;
+        if (agrees) atomicAdd(&bin[vf_ego_moved(&s, ALL ? none : pose.R, &sight)], 1);
     }
     __syncthreads();
     int mine = 0;
@@ -524,13 +541,30 @@ template <int KIND, bool ALL> static __device__ int median_movement(const vf_ste
     return median;
 }
 
+/** The covariance, a lane a row. */
+template <int KIND> static __device__ void find_covariance(const vf_pose &pose, const float sums[VF_TERMS], vf_facts &f)
+{
+    const int i = threadIdx.x;
+    float L[6][6], row[6];
+    if (i >= 6) return;
+    const int there = vf_motion_root(KIND, pose.t, sums, L);
+    if (i == 0) f.solved[KIND] = there;
+    vf_motion_covariance_row(KIND, &pose, vf_motion_trace(sums), L, i, row);
+#pragma unroll
+    for (int j = 0; j < 6; j++)
+        if (j >= i) f.covariance[KIND][vf_motion_row(i) + j - i] = there ? row[j] : 0.0f;
+}
+
 template <int KIND> static __device__ void gather(const vf_step &s, vf_facts &f)
 {
+    __shared__ vf_tally sum;
     const vf_pose pose = best_of(s, KIND);
-    sum_up<KIND>(s, &f.sum[KIND], [&](const vf_sight &sight, vf_tally &to) { vf_ego_add(KIND, &pose, &sight, &to); });
+    sum_up<KIND>(s, &sum, [&](const vf_sight &sight, vf_tally &to) { vf_ego_add(KIND, &pose, &sight, &to); });
+    find_covariance<KIND>(pose, sum.terms, f);
     const int parallax = median_movement<KIND, false>(s, pose);
     if (threadIdx.x) return;
     f.pose[KIND] = pose;
+    f.sum[KIND] = sum;
     f.parallax[KIND] = parallax;
 }
 
@@ -578,18 +612,12 @@ static __device__ void look_for_another(const vf_step &s, int h)
     if (h == 0) m.facts.looked = looked;
 }
 
-/** Notes who agrees with the best motion of a kind. */
-template <int KIND> static __device__ void note(const vf_step &s)
+/** Notes who agrees with the motion that is reported of a list. */
+static __device__ void note(vf_ego_memory &m, int list)
 {
-    vf_ego_memory &m = s.memory->ego;
-    const vf_sights &all = m.sights[vf_ego_list(KIND)];
-    const vf_pose pose = m.facts.pose[KIND];
-    const int count = m.count[vf_ego_list(KIND)];
-    for (int i = threadIdx.x; i < count; i += THREADS) {
-        const vf_sight sight = vf_ego_sight(&all, i);
-        if (vf_motion_worth(vf_motion_error(KIND, &pose, &sight)))
-            m.agrees[all.from[i]] |= KIND == VF_METRIC ? VFRONT_AGREES_METRIC : VFRONT_AGREES_RELATIVE;
-    }
+    const int kind = vf_ego_agreed(&m, list), count = m.count[list], bit = list ? VFRONT_AGREES_METRIC : VFRONT_AGREES_RELATIVE;
+    for (int i = threadIdx.x; i < count && kind != VF_KINDS; i += THREADS)
+        if (__ldcg(&m.sides[kind][i])) m.agrees[m.sights[list].from[i]] |= (uint8_t)bit;
     __syncthreads();
 }
 
@@ -607,10 +635,8 @@ static __device__ void judge(const vf_step &s)
         vf_ego_judge(&s, &s.memory->ingest.params, &m);
     }
     __syncthreads();
-    const int kind = vf_ego_agreed(&m, 0);
-    if (kind == VF_RELATIVE) note<VF_RELATIVE>(s);
-    if (kind == VF_TURN) note<VF_TURN>(s);
-    if (vf_ego_agreed(&m, 1) == VF_METRIC) note<VF_METRIC>(s);
+    note(m, 0);
+    note(m, 1);
     if (threadIdx.x == 0) vf_clock_end(s, VF_ego);
 }
 

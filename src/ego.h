@@ -54,6 +54,8 @@ struct vf_tally {
 struct vf_facts {
     struct vf_pose pose[VF_KINDS];
     struct vf_tally sum[VF_KINDS];
+    float covariance[VF_KINDS][21]; /* for errors of variance 1 */
+    int32_t solved[VF_KINDS];       /* 1: there is one */
     int32_t parallax[VF_KINDS]; /* medians: bins of movements of who agrees, less the turn */
     int32_t moved;              /* of all pairs, as they are */
     uint32_t looked, others;    /* outliers that were asked for another motion; most that agree on one */
@@ -70,7 +72,8 @@ struct vf_ego_memory {
     uint32_t second[VFRONT_HYPOTHESES]; /* outliers of the best relative motion that agree with this relative hypothesis */
     struct vf_facts facts;
     uint32_t arrived; /* blocks of the last kernel that are done */
-    uint8_t agrees[VFRONT_SIGHTS]; /* by candidate */
+    uint8_t sides[VF_KINDS][VFRONT_SIGHTS]; /* 1: this sight agrees with the best motion of a kind */
+    uint8_t agrees[VFRONT_SIGHTS];          /* by candidate, with what is reported */
     vfront_motion_t relative, metric, good[2]; /* [parity] */
 };
 #else
@@ -377,8 +380,15 @@ VF_FN int vf_ego_fit_plane(const float sums[VF_TERMS], float plane[3])
     return 1;
 }
 
-#define VF_EGO_PLANES 3 /* times that a plane is fitted, the first to all */
+#define VF_EGO_PLANES 2 /* times that a plane is fitted, the first to all */
 #define VF_EGO_IN_PLANE_PERCENT 90
+
+/** Residuals that an inlier has. */
+VF_FN uint32_t vf_ego_rows(int kind, const struct vf_sight *s)
+{
+    if (kind == VF_RELATIVE) return 1;
+    return 2u + (uint32_t)((kind == VF_METRIC) & (s->near_sigma_1pm > 0.0f));
+}
 
 /** Adds what a sight says of a motion. */
 VF_FN void vf_ego_add(int kind, const struct vf_pose *p, const struct vf_sight *s, struct vf_tally *sum)
@@ -387,7 +397,7 @@ VF_FN void vf_ego_add(int kind, const struct vf_pose *p, const struct vf_sight *
     if (!worth) return;
     sum->score += worth;
     sum->inliers++;
-    sum->rows += kind == VF_RELATIVE ? 1 : kind == VF_METRIC && s->near_sigma_1pm > 0.0f ? 3 : 2;
+    sum->rows += vf_ego_rows(kind, s);
     vf_motion_terms(kind, p, s, sum->terms);
 }
 
@@ -431,7 +441,8 @@ VF_FN void vf_ego_fill(const struct vf_step *s, vfront_motion_t *m, int kind, co
     const float variance = sum->terms[VF_TERM_E] / (float)(sum->rows > unknowns ? sum->rows - unknowns : 1);
     m->inliers = sum->inliers;
     if (!vf_ego_enough(&s->tuning, m->inliers, m->pairs)) return;
-    if (!vf_motion_covariance(kind, &f->pose[kind], sum->terms, variance, m->covariance)) return;
+    if (!f->solved[kind]) return;
+    for (int i = 0; i < 21; i++) m->covariance[i] = variance * f->covariance[kind][i];
     for (int i = 0; i < 9; i++) m->R[i] = f->pose[kind].R[i];
     for (int i = 0; i < 3; i++) m->t[i] = kind == VF_TURN ? 0.0f : f->pose[kind].t[i];
     m->rms_px = sqrtf(sum->terms[VF_TERM_E] / (float)m->inliers) * (float)s->tuning.ego_error_mpx * 0.001f;

@@ -71,7 +71,8 @@ VF_FN struct vf_span vf_motion_span(const struct vf_pose *p, const struct vf_sig
     k.off = vf_dot(s->now, k.ta);
     k.square = vf_dot(k.ta, k.ta) + vf_dot(k.bt, k.bt) - 2.0f * (k.off * k.off);
     k.square = k.square > 1e-12f ? k.square : 1e-12f; /* two lines through the epipole agree; rounding leaves less than 0 of none */
-    k.behind = (vf_dot(k.ta, ab) >= 0.0f) | (vf_dot(k.bt, ab) <= 0.0f);
+    const int behind_before = vf_dot(k.bt, ab) <= 0.0f, behind_now = vf_dot(k.ta, ab) >= 0.0f;
+    k.behind = behind_before | behind_now;
     return k;
 }
 VF_FN float vf_motion_relative_error(const struct vf_pose *p, const struct vf_sight *s)
@@ -79,7 +80,7 @@ VF_FN float vf_motion_relative_error(const struct vf_pose *p, const struct vf_si
     const struct vf_span k = vf_motion_span(p, s);
     const float x = k.a[0] - s->now[0], y = k.a[1] - s->now[1], z = k.a[2] - s->now[2], square = s->weight * s->weight;
     const float plane = k.off * k.off / k.square * square, apart = (x * x + y * y + z * z) * square;
-    return vf_motion_least(k.behind & (apart > plane) ? apart : plane, VF_MOTION_FAR);
+    return vf_motion_least((k.behind & (apart > plane)) ? apart : plane, VF_MOTION_FAR);
 }
 
 /** Where a point with a distance should be seen, in standard deviations from where it is, and how that grows with its distance. */
@@ -131,17 +132,22 @@ VF_FN float vf_motion_error(int kind, const struct vf_pose *p, const struct vf_s
 
 /** What a sight with such an error is worth (MSAC: P. Torr, A. Zisserman, 2000): an integer, so that sums have no order. */
 #define VF_MOTION_WORTH 255
-VF_FN int32_t vf_motion_worth(float error) { return error < 1.0f ? 1 + (int32_t)((1.0f - error) * (VF_MOTION_WORTH - 1.0f)) : 0; }
+VF_FN int32_t vf_motion_worth(float error)
+{
+    const float within = vf_motion_least(error, 1.0f); /* 1 where it is NaN */
+    return (1 + (int32_t)((1.0f - within) * (VF_MOTION_WORTH - 1.0f))) & -(within < 1.0f);
+}
 
 /* ---- normal equations ---------------------------------------------------------------------------------------------------- */
 
 /** Adds a row's part: J^T J, J^T r, r^2, times a factor. */
 VF_FN void vf_motion_add(float terms[VF_TERMS], const float J[6], float r, float factor)
 {
-    int k = 0;
-    for (int i = 0; i < 6; i++) {
+    VF_PEEL
+    for (int i = 0, k = 0; i < 6; k += 6 - i, i++) {
         const float Ji = factor * J[i];
-        for (int j = i; j < 6; j++) terms[k++] += Ji * J[j];
+        VF_PEEL
+        for (int j = i; j < 6; j++) terms[k + j - i] += Ji * J[j];
         terms[VF_TERM_G + i] += Ji * r;
     }
     terms[VF_TERM_E] += factor * r * r;
@@ -153,6 +159,7 @@ VF_FN void vf_motion_turn_terms(const struct vf_pose *p, const struct vf_sight *
     vf_transform(p->R, s->before, a);
     const float w = s->weight;
     const float J[3][6] = {{0, 0, 0, 0, w * a[2], -w * a[1]}, {0, 0, 0, -w * a[2], 0, w * a[0]}, {0, 0, 0, w * a[1], -w * a[0], 0}};
+    VF_PEEL
     for (int k = 0; k < 3; k++) vf_motion_add(terms, J[k], w * (a[k] - s->now[k]), 1.0f);
 }
 
@@ -182,14 +189,17 @@ VF_FN void vf_motion_metric_terms(const struct vf_pose *p, const struct vf_sight
     const float scale = 1.0f / VF_MOTION_SIGMAS, side = c.weight[0] * c.inverse * scale, deep = c.weight[1] * c.inverse * c.inverse * scale;
     const float *x = c.turned;
     float J[4][6], along[6] = {0, 0, 0, 0, 0, 0}, uv = 0.0f;
+    VF_PEEL
     for (int k = 0; k < 3; k++)
         for (int i = 0; i < 3; i++) J[k][i] = side * ((k == i ? 1.0f : 0.0f) - c.to[k] * c.to[i]);
     for (int i = 0; i < 3; i++) J[3][i] = -deep * c.to[i];
+    VF_PEEL
     for (int k = 0; k < 4; k++) { /* the turn moves R X by w x R X */
         J[k][3] = J[k][2] * x[1] - J[k][1] * x[2];
         J[k][4] = J[k][0] * x[2] - J[k][2] * x[0];
         J[k][5] = J[k][1] * x[0] - J[k][0] * x[1];
         vf_motion_add(terms, J[k], c.u[k] * scale, 1.0f);
+        VF_PEEL
         for (int i = 0; i < 6; i++) along[i] += c.v[k] * J[k][i];
         uv += c.v[k] * c.u[k];
     }
@@ -268,22 +278,30 @@ VF_FN int vf_motion_step(int kind, struct vf_pose *p, const float sums[VF_TERMS]
     return 1;
 }
 
-/** Covariance from the normal equations, upper triangle row by row, times `variance`. Returns 0 where there is none. */
-VF_FN int vf_motion_covariance(int kind, const struct vf_pose *p, const float sums[VF_TERMS], float variance, float covariance[21])
+/** Row i of the covariance, from its diagonal on, for errors of variance 1; L: the root of the normal equations. */
+VF_FN void vf_motion_covariance_row(int kind, const struct vf_pose *p, float trace, float L[6][6], int i, float row[6])
 {
-    const float trace = vf_motion_trace(sums);
-    float L[6][6], column[6];
-    int n = 0;
+    float unit[6], column[6];
+    for (int j = 0; j < 6; j++) unit[j] = i == j ? 1.0f : 0.0f;
+    vf_motion_solve(L, unit, column);
+    for (int j = 0; j < 6; j++) {
+        const int held = kind == VF_TURN && i < 3, along = kind == VF_RELATIVE && i < 3 && j < 3;
+        const float none = along ? p->t[i < 3 ? i : 0] * p->t[j < 3 ? j : 0] / trace : 0.0f; /* what held t gives it along itself */
+        row[j] = held ? 0.0f : column[j] - none;
+    }
+}
+
+/** Where that row begins in an upper triangle. */
+VF_FN int vf_motion_row(int i) { return i * (13 - i) / 2; }
+
+/** The covariance for errors of variance 1, upper triangle row by row. Returns 0 where there is none. */
+VF_FN int vf_motion_covariance(int kind, const struct vf_pose *p, const float sums[VF_TERMS], float covariance[21])
+{
+    float L[6][6], row[6];
     if (!vf_motion_root(kind, p->t, sums, L)) return 0;
     for (int i = 0; i < 6; i++) {
-        float unit[6] = {0, 0, 0, 0, 0, 0};
-        unit[i] = 1.0f;
-        vf_motion_solve(L, unit, column);
-        for (int j = i; j < 6; j++) {
-            const int held = kind == VF_TURN && i < 3, along = kind == VF_RELATIVE && j < 3;
-            const float none = along ? p->t[i] * p->t[j] / trace : 0.0f; /* what held t gives it along itself */
-            covariance[n++] = held ? 0.0f : variance * (column[j] - none);
-        }
+        vf_motion_covariance_row(kind, p, vf_motion_trace(sums), L, i, row);
+        for (int j = i; j < 6; j++) covariance[vf_motion_row(i) + j - i] = row[j];
     }
     return 1;
 }

@@ -26,14 +26,14 @@ VF_FN void vf_product(const float A[9], const float B[9], float out[9])
         for (int c = 0; c < 3; c++) out[3 * r + c] = A[3 * r] * B[c] + A[3 * r + 1] * B[3 + c] + A[3 * r + 2] * B[6 + c];
 }
 
-/** Makes of a matrix that is nearly a rotation one to single precision: the first row keeps its direction, the second its plane. */
+/** Makes of a matrix that is a rotation but for rounding one to single precision: R <- R - (R R^T - 1) R / 2. */
 VF_FN void vf_pose_straighten(float R[9])
 {
-    vf_unit(R);
-    const float along = vf_dot(R, R + 3);
-    for (int k = 0; k < 3; k++) R[3 + k] -= along * R[k];
-    vf_unit(R + 3);
-    vf_cross(R, R + 3, R + 6);
+    float off[9], change[9];
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++) off[3 * r + c] = 0.5f * (vf_dot(R + 3 * r, R + 3 * c) - (r == c ? 1.0f : 0.0f));
+    vf_product(off, R, change);
+    for (int k = 0; k < 9; k++) R[k] -= change[k];
 }
 
 /** R <- exp(w) R for a rotation vector below 0.8 rad; a longer one is cut to that. */

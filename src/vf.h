@@ -28,6 +28,21 @@
 #define VF_HOT
 #endif
 
+/** The same for loops over floating point, with all that they call within: products and sums are not contracted, roots and quotients are those
+ *  of IEEE in vectors too, so that the bits are. */
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
+#define VF_LOOP VF_HOT __attribute__((flatten))
+#else
+#define VF_LOOP VF_HOT
+#endif
+
+/** Before a short loop within a long one, which can become vector code when the short one is gone. */
+#if defined(__CUDACC__) || defined(__clang__)
+#define VF_PEEL _Pragma("unroll")
+#else
+#define VF_PEEL _Pragma("GCC unroll 32")
+#endif
+
 VF_STATIC_ASSERT((-5 >> 1) == -3, "vfront relies on arithmetic right shifts of negative numbers");
 
 /* ---- geometry ------------------------------------------------------------------------------------------------------------ */

@@ -259,7 +259,7 @@ static void put_track(const vfront_track_t *t, const vfront_track_t *was, float 
     memcpy(out, row, sizeof row);
     memcpy(out + 5, was->bearing, sizeof was->bearing);
     memcpy(out + 8, t->bearing, sizeof t->bearing);
-    out[11] = 0.5f;
+    out[11] = VF_EGO_TRACK_STEP;
     out[16] = (float)t->agrees;
     out[17] = t->residual_grey;
 }

@@ -192,6 +192,67 @@ static void relative_errors(void **state)
     REQUIRE(far < 0.005 && near < 0.02 && coarse < 0.03, "%g %g %g", far, near, coarse);
 }
 
+/** The first-order error at any place, also far from the bound and of wide lenses: how far now is off the plane, over how fast that changes with
+ *  both bearings, by differences on the sphere. Behind either camera it is that of the turn, where that is more. */
+static void relative_to_first_order(void **state)
+{
+    (void)state;
+    double worst = 0.0;
+    int behind[4] = {0}; /* behind neither, the first, the second, both */
+    shake(23);
+    for (int tries = 0; tries < 20000; tries++) {
+        struct rigid m = any_motion();
+        const struct vf_pose pose = pose_of(&m);
+        double X[3], Y[3], n[3], off = 0.0, slope = 0.0;
+        m = rigid_of(&pose);
+        any_direction(X);
+        any_direction(Y);
+        if (roll(2)) { /* one that meets, on any side of either camera */
+            turn(m.R, X, Y);
+            const double first = real(-3, 3);
+            for (int k = 0; k < 3; k++) Y[k] = (first * Y[k] + m.t[k]);
+            unit(Y);
+            for (int k = 0, flip = roll(2); k < 3; k++) Y[k] *= flip ? -1.0 : 1.0;
+            shake_direction(Y, BOUND);
+        }
+        const struct vf_sight s = sight_of(X, Y, BOUND);
+        const struct pair q = pair_of(&m, &s);
+        for (int which = 0; which < 2; which++)
+            for (int axis = 0; axis < 2; axis++) {
+                const double *v = which ? q.b : q.a, e[3] = {fabs(v[0]) < 0.7, 0, fabs(v[0]) >= 0.7};
+                double side[3], C[2];
+                cross(v, e, side);
+                unit(side);
+                if (axis) cross(v, side, side);
+                for (int sign = 0; sign < 2; sign++) {
+                    struct pair moved_pair = q;
+                    double *to = which ? moved_pair.b : moved_pair.a;
+                    for (int k = 0; k < 3; k++) to[k] += (sign ? -1e-6 : 1e-6) * side[k];
+                    unit(to);
+                    cross(m.t, moved_pair.a, n);
+                    C[sign] = dot(n, moved_pair.b);
+                }
+                slope += pow((C[0] - C[1]) / 2e-6, 2);
+            }
+        cross(m.t, q.a, n);
+        off = dot(n, q.b);
+        if (slope < 1e-4) continue;
+        double ab[3], tb[3];
+        cross(q.a, q.b, ab);
+        cross(m.t, q.b, tb);
+        const double w = 1.0 / sin(BOUND), plane = off * off / slope * w * w, apart = turn_oracle(&q) * w * w;
+        const double second = -dot(n, ab), first = -dot(tb, ab); /* signs of the distances to where the rays are nearest */
+        if (fabs(second) < 1e-4 || fabs(first) < 1e-4) continue;
+        behind[(first < 0) + 2 * (second < 0)]++;
+        const double should = (first < 0 || second < 0) && apart > plane ? apart : plane, is = (double)vf_motion_relative_error(&pose, &s);
+        worst = fmax(worst, fabs(is - should) / (should + 0.1));
+    }
+    print_message("off by %.2g of the error at most; behind neither %d, the first %d, the second %d, both %d\n", worst, behind[0], behind[1], behind[2],
+                  behind[3]);
+    for (int k = 0; k < 4; k++) assert_true(behind[k] > 1000);
+    assert_true(worst < 2e-3);
+}
+
 /** On the epipole any plane holds; no bearing may divide by 0. */
 static void relative_at_the_epipole(void **state)
 {
@@ -702,6 +763,7 @@ static void steps_converge(void **state)
                 const struct rigid a = rigid_of(&before), b = rigid_of(&p);
                 if (far_from(kind, &b, &a, 200) < 1e-3) break;
             }
+            if (kind == VF_RELATIVE) assert_true(fabs(length((double[3]){(double)p.t[0], (double)p.t[1], (double)p.t[2]}) - 1.0) < 1e-6);
             const struct rigid is = rigid_of(&p), should = optimum(kind, truth, 200, 1), best = optimum(kind, truth, 200, 0);
             worst = fmax(worst, sqrt(far_from(kind, &should, &is, 200)));
             aside = fmax(aside, sqrt(far_from(kind, &best, &is, 200)));
@@ -732,7 +794,7 @@ static void no_step(void **state)
             for (int k = 0; k < VF_TERMS && way == 3; k++) sums[k] = NAN;
             REQUIRE(!vf_motion_step(kind, &p, sums), "%s, %d", kind_name[kind], way);
             assert_memory_equal(&p, &was, sizeof p);
-            REQUIRE(!vf_motion_covariance(kind, &p, sums, 1.0f, covariance), "%s, %d", kind_name[kind], way);
+            REQUIRE(!vf_motion_covariance(kind, &p, sums, covariance), "%s, %d", kind_name[kind], way);
         }
 }
 
@@ -766,6 +828,14 @@ static void unfold(const float upper[21], double full[36])
         for (int j = i; j < 6; j++, n++) full[6 * i + j] = full[6 * j + i] = (double)upper[n];
 }
 
+/** The covariance for errors of a variance. */
+static int covariance_of(int kind, const struct vf_pose *p, const float sums[VF_TERMS], float variance, float covariance[21])
+{
+    const int there = vf_motion_covariance(kind, p, sums, covariance);
+    for (int i = 0; i < 21; i++) covariance[i] *= variance;
+    return there;
+}
+
 /** Against the dense inverse of the same sums, on the directions that there are. */
 static void covariances(void **state)
 {
@@ -782,7 +852,7 @@ static void covariances(void **state)
             m = rigid_of(&p);
             any_sights(kind, &m, 100, 1.0);
             sum_up(kind, &p, 100, sums);
-            assert_true(vf_motion_covariance(kind, &p, sums, 2.5f, covariance));
+            assert_true(covariance_of(kind, &p, sums, 2.5f, covariance));
             unfold(sums, A);
             unfold(covariance, is);
             basis_of(kind, &m, B);
@@ -825,7 +895,7 @@ static double consistency(int kind, int problems, int count, double noise)
             sum_up(kind, &p, count, sums);
             if (step < 4) assert_true(vf_motion_step(kind, &p, sums));
         }
-        assert_true(vf_motion_covariance(kind, &p, sums, sums[VF_TERM_E] / (float)(rows - (uint32_t)n), covariance));
+        assert_true(covariance_of(kind, &p, sums, sums[VF_TERM_E] / (float)(rows - (uint32_t)n), covariance));
         const struct rigid m = rigid_of(&p);
         unfold(covariance, C);
         basis_of(kind, &m, B);
@@ -853,7 +923,7 @@ static void consistent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(relative_errors),  cmocka_unit_test(relative_at_the_epipole), cmocka_unit_test(opposite_never_agrees),
+        cmocka_unit_test(relative_errors),  cmocka_unit_test(relative_to_first_order), cmocka_unit_test(relative_at_the_epipole), cmocka_unit_test(opposite_never_agrees),
         cmocka_unit_test(relative_at_right_angles),
         cmocka_unit_test(turn_errors),      cmocka_unit_test(metric_errors),           cmocka_unit_test(metric_nonsense), cmocka_unit_test(metric_absurd),
         cmocka_unit_test(worth),            cmocka_unit_test(normal_equations),        cmocka_unit_test(steps_converge),
