@@ -545,6 +545,10 @@ int main(int argc, char **argv)
     if (!cases) return 2;
 #if VFRONT_CUBLAS
     print_agreement(&pictures, "pictures");
+    if (pictures.steps >= 50 && (pictures.apart * 50 > pictures.hypotheses || pictures.states * 50 > pictures.steps)) {
+        printf("FAIL bounds: 2 %% of the hypotheses, 2 %% of the states\n");
+        failures++;
+    }
     failures += check_motions();
 #endif
     if (failures) return 1; /* no times from wrong code */

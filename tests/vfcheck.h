@@ -57,7 +57,8 @@ struct agreement {
 void agree(struct agreement *a, const struct vf_ego_memory *host, const struct vf_ego_memory *cuda, int hypotheses);
 void print_agreement(const struct agreement *a, const char *what);
 
-/** Compares them on pairs of bearings, some of them wrong. Returns how many bounds do not hold. */
+/** Compares them on pairs of bearings, some of them wrong. Hypotheses are the same samples and differ by rounding; good motions by pairs near
+ *  the bound for outliers, too, on which the one counts and the other not. Returns how many bounds do not hold. */
 int check_motions(void);
 #endif
 
