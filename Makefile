@@ -6,6 +6,7 @@
 ##   CUDA=0|1        kernels and CUDA port; without it: 1 where nvcc is found
 ##   CUDA_ARCH="..." compute capabilities, e.g. "62 72 87"; the first and the last also as PTX. Never asked of this machine
 ##   CUDA_HOME=dir   CUDA toolkit
+##   CUBLAS=1        VFRONT_CUBLAS 1: small systems through cuBLAS; CUBLAS_LIBS="..." links another than the toolkit's
 ##   CROSS=prefix-   cross compilers, e.g. aarch64-linux-gnu-
 ##   EXEC=program    runs what was cross-built
 ##   BUILD=dir       where everything is built
@@ -49,7 +50,9 @@ endif
 
 WARN   := -Wall -Wextra $(if $(WERROR),-Werror)
 WARN_C := $(WARN) -pedantic -Wundef -Wshadow -Wconversion -Wmissing-prototypes -Wvla -Wdouble-promotion
-FLAGS  := -I. $(if $(CFG),-DVFRONT_USER_CFG='"$(abspath $(CFG))"') $(if $(filter 1,$(CUDA)),-DVFRONT_CUDA)
+FLAGS  := -I. $(if $(CFG),-DVFRONT_USER_CFG='"$(abspath $(CFG))"') $(if $(filter 1,$(CUDA)),-DVFRONT_CUDA) $(if $(filter 1,$(CUBLAS)),-DVFRONT_CUBLAS=1)
+# What the config says of it, wherever it says so.
+HAS_CUBLAS := $(if $(filter 1,$(CUDA)),$(shell printf '\043include "vfront_cfg.h"\nVFRONT_CUBLAS' | $(CC) $(FLAGS) -E -P -xc - | tail -1))
 SAN    := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer -g -DVF_NO_CLONES)
 CFLAGS ?= -O3
 ALL_CFLAGS = -std=c11 $(CFLAGS) $(WARN_C) -ffp-contract=off -fno-math-errno -fno-trapping-math -ffunction-sections $(FLAGS) $(SAN) -MMD -MP $(if $(filter 1,$(CUDA)),-isystem $(CUDA_INC))
@@ -61,7 +64,8 @@ NVCCFLAGS = -std=c++14 -O3 -fmad=false -prec-div=true -prec-sqrt=true -ftz=false
             $(if $(CROSS),-target-dir $(MACHINE)-linux) -Wno-deprecated-gpu-targets $(if $(WERROR),-Werror all-warnings) \
             -Xcompiler -Wall$(comma)-Wextra$(comma)-fno-exceptions$(comma)-fno-rtti$(comma)-fno-threadsafe-statics$(comma)-ffp-contract=off \
             $(FLAGS) $(NVCC_EXTRA)
-LIBS = $(if $(filter 1,$(CUDA)),-L$(CUDA_LIB) -lcudart_static) -lpthread -ldl -lrt
+CUBLAS_LIBS ?= $(if $(wildcard $(CUDA_LIB)/libcublas.so),-lcublas -Wl$(comma)-rpath$(comma)$(CUDA_LIB),-lcublas_static -lcublasLt_static -lculibos -lstdc++ -lm)
+LIBS = $(if $(filter 1,$(CUDA)),-L$(CUDA_LIB) $(if $(filter 1,$(HAS_CUBLAS)),$(CUBLAS_LIBS)) -lcudart_static) -lpthread -ldl -lrt
 
 STAGES  := $(shell awk -F '[^a-z_A-Z]+' '/^VF_STAGE/ {print $$2}' src/stages.def)
 SRC     := $(wildcard src/*.c) port/host/host.c $(if $(filter 1,$(CUDA)),port/cuda/cuda.c)
@@ -234,7 +238,7 @@ test: $(TEST_PROGRAMS) ## All that needs no GPU, and with one the parity of kern
 	  '$(PYTHON) tests/opencv_fast.py $(BUILD)/bridge.so' '$(PYTHON) tests/quality.py $(BUILD)/bridge_track.so' \
 	  '$(PYTHON) tests/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/opencv_lens.py $(BUILD)/bridge_lens.so' '$(PYTHON) tests/opencv_rectify.py $(BUILD)/bridge_rectify.so' \
 	  '$(PYTHON) tests/shapes.py $(BUILD)/bridge_features.so --quick' '$(PYTHON) tests/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' \
-	  'tests/symbols.sh $(LIB) $(NM)' 'tests/readme.sh' 'tests/header.sh $(CC)' 'tests/config.sh $(CC)' '$(BUILD)/minimal' 'tests/proof.sh' \
+	  'tests/symbols.sh $(LIB) $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)' 'tests/readme.sh' 'tests/header.sh $(CC)' 'tests/config.sh $(CC)' '$(BUILD)/minimal' 'tests/proof.sh' \
 	  $(if $(filter 1,$(CUDA)),'$(BUILD)/vfcheck' '$(SMALL)/fault',"echo parity: NOT RUN - this build has no CUDA; exit 77")
 
 golden: $(BUILD)/digest ## Writes tests/golden.txt anew, on purpose only
@@ -268,7 +272,7 @@ stack: ## Deepest stack on the host
 	@tests/stack.sh $(CC) '$(filter-out -MMD -MP,$(ALL_CFLAGS))' 131072
 
 symbols: $(LIB) ## What the archive exports and asks for
-	@tests/symbols.sh $(LIB) $(NM)
+	@tests/symbols.sh $(LIB) $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)
 
 check: ## The slow rest: sanitizers, fuzzing, clang, other configs, the cross build
 	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' '$(MAKE) -s clang' '$(MAKE) -s configs' '$(MAKE) -s stack' '$(MAKE) -s size' 'tests/cross.sh $(BUILD)/cross'

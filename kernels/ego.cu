@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ego on the GPU, four launches. In the first, one block lists the pairs in their order. In the second, a warp has a hypothesis: it makes
- * motions from a sample, and scores them; with VFRONT_CUBLAS others come before that one, which leave it less to do. In the third, a block has one of the best hypotheses of a kind, finds out which that is, and
- * takes it on. In the last, a block finds out each thing that is to be known of the best motions, and many look for another motion among
- * the outliers; the one that is done last judges. */
+ * motions from a sample, and scores them; with VFRONT_CUBLAS others come before it, and leave it less to do. In the third, a block has
+ * one of the best hypotheses of a kind, finds out which that is, and takes it on. In the last, a block finds out each thing that is to be
+ * known of the best motions, and many look for another motion among the outliers; the one that is done last judges. */
 #include "block.cuh"
 
 #include "../src/ego.h"

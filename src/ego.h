@@ -85,8 +85,8 @@ struct vf_ego_memory {
 #if VFRONT_CUBLAS
 #define VF_EGO_WORKSPACE 65536 /* of cuBLAS; its manual has 16 KB as enough for any of its calls */
 
-/** What cuBLAS works on, an element a relative hypothesis. Only the CUDA port has it, behind its vf_memory. Single precision: what these
- *  systems are made of and what becomes of them is that, and double does not find one solution more (tests/essential.c). */
+/** What cuBLAS works on, an element a relative hypothesis. Only the CUDA port has it, behind its vf_memory. Single precision, as what the
+ *  systems are made of and what becomes of them: double was measured to find no more of their solutions. */
 struct vf_systems {
     VF_ALIGN(256) uint8_t workspace[VF_EGO_WORKSPACE];
     float rows[VFRONT_HYPOTHESES][8][9];      /* in: equations, one after the other; out: their QR decomposition */

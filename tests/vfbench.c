@@ -553,9 +553,9 @@ static void random_point(double point[3])
 
 /** Pairs of bearings of a camera that moves sideways by 0.3 m and turns by 2 degrees, some of them wrong, in the place of the matches
  *  of a frame. */
-static void put_pairs(struct vf_memory *m, int32_t parity, int pairs, int outlier_percent)
+static void put_pairs(struct vf_memory *m, int32_t parity, int pairs, int outlier_percent, uint64_t seed)
 {
-    random_start(3, (uint64_t)outlier_percent);
+    random_start(seed, (uint64_t)outlier_percent);
     const double sine = 0.0349, cosine = sqrt(1.0 - sine * sine);
     for (int i = 0; i < pairs; i++) {
         double was[3], wrong[3];
@@ -578,20 +578,69 @@ static void put_pairs(struct vf_memory *m, int32_t parity, int pairs, int outlie
     m->ingest.params.rotation_given = 0;
 }
 
-/** Time of the stage with 1,000 such pairs. */
-static float ego_us(const vfront_tuning_t *t, int outlier_percent, const char *what)
+/** The pair of cameras that sees them. */
+static void start_seeing(const vfront_tuning_t *t)
 {
-    static struct vf_memory memory;
     vfront_rig_t rig = {.cameras = 2};
     for (int c = 0; c < 2; c++)
         rig.camera[c] = (vfront_camera_t){.width_px = WIDTH, .height_px = HEIGHT, .fx_px = EGO_FOCAL_PX, .fy_px = EGO_FOCAL_PX,
                                           .cx_px = WIDTH / 2, .cy_px = HEIGHT / 2};
     rig.camera[1].t_cam_imu_m[0] = -0.11;
     start_as(&rig, t, VFRONT_PORT_CUDA);
+}
+
+#if VFRONT_CUBLAS
+/** One step through cuBLAS, and the host form on the same pairs. */
+static void compare_step(const vfront_tuning_t *t, int outlier_percent, struct agreement *a)
+{
+    static struct vf_memory memory, back;
+    start_seeing(t);
+    const struct vf_step *cuda = &state_of(&vf)->step[0];
+    struct vf_step host = *cuda;
+    host.memory = &memory;
+    host.systems = NULL;
+    memset(&memory, 0, sizeof memory);
+    put_pairs(&memory, cuda->parity, 1000, outlier_percent, 11);
+    CUDA(cudaMemcpy(cuda->memory, &memory, sizeof memory, cudaMemcpyHostToDevice));
+    CUDA(vf_ego_cuda(cuda, 0));
+    CUDA(cudaMemcpy(&back, cuda->memory, sizeof back, cudaMemcpyDeviceToHost));
+    vf_ego_host(&host);
+    agree(a, &memory.ego, &back.ego, t->ego_hypotheses);
+    vfront_shutdown(&vf);
+}
+
+int check_motions(void)
+{
+    static const int32_t points[] = {5, 7, 8};
+    int bad = 0;
+    for (int i = 0; i < 3; i++) {
+        vfront_tuning_t t = standard();
+        struct agreement a = {0, 0, 0, 0, 0, 0};
+        char what[96];
+        t.stereo = 1;
+        t.ego_points = points[i];
+        t.ego_hypotheses = vf_min(512, VFRONT_HYPOTHESES);
+        t.ego_metric_hypotheses = 0;
+        for (int percent = 0; percent < 60; percent += 4) compare_step(&t, percent, &a);
+        snprintf(what, sizeof what, "%d points, 1,000 pairs, 0 to 56 %% wrong", points[i]);
+        print_agreement(&a, what);
+        if (a.apart * 200 <= a.hypotheses && !a.states && a.R <= 2e-3 && a.t <= 2e-2) continue;
+        printf("FAIL bounds: 0.5 %% of the hypotheses, no state, 2e-3 in R, 2e-2 in t\n");
+        bad++;
+    }
+    return bad;
+}
+#endif
+
+/** Time of the stage with 1,000 such pairs. */
+static float ego_us(const vfront_tuning_t *t, int outlier_percent, const char *what)
+{
+    static struct vf_memory memory;
+    start_seeing(t);
     const struct vf_step *s = &state_of(&vf)->step[0];
     cudaStream_t stream;
     CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    put_pairs(&memory, s->parity, 1000, outlier_percent);
+    put_pairs(&memory, s->parity, 1000, outlier_percent, 3);
     CUDA(cudaMemcpy(s->memory, &memory, sizeof memory, cudaMemcpyHostToDevice));
     const float us = node_us(vf_ego_cuda, s, stream);
     CUDA(cudaMemcpy(&memory, s->memory, sizeof memory, cudaMemcpyDeviceToHost));
@@ -607,7 +656,8 @@ static void bench_ego(void)
     static const int32_t points[] = {5, 7, 8};
     vfront_tuning_t t = standard();
     t.stereo = 1;
-    printf("\nmotion from 1,000 pairs, 500 of them with a distance, half of them wrong: a graph's growth by one run\n");
+    printf("\nmotion from 1,000 pairs, 500 of them with a distance, half of them wrong: a graph's growth by one run%s\n",
+           VFRONT_CUBLAS ? "; small systems through cuBLAS" : "");
     for (int i = 0; i < 3; i++) {
         char what[64];
         t.ego_points = points[i];
@@ -633,6 +683,9 @@ static void bench_ego(void)
 }
 #else
 static void bench_ego(void) { printf("\nmotion: not in this config\n"); }
+#if VFRONT_CUBLAS
+int check_motions(void) { return 0; }
+#endif
 #endif
 
 /* ---- a part of the chip ---------------------------------------------------------------------------------------------------------- */
@@ -700,6 +753,12 @@ static void bench_host(void)
     printf("\nhost port, one thread, %dx%d\n", WIDTH, HEIGHT);
     print_wall("  standard tuning                       ", &w, 1.0f);
     vfront_shutdown(&vf);
+}
+
+void run_motion(void)
+{
+    bench_ego();
+    if (!with_part_of_chip(8, bench_ego)) printf("\n8 multiprocessors: NOT RUN (no green contexts here)\n");
 }
 
 void run_bench(void)

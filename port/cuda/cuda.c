@@ -143,7 +143,7 @@ static vfront_status_t take(struct vf_state *state)
     TRY(cudaStreamSynchronize(c->stream[0]));
     memset(c->pinned, 0, sizeof(struct vf_pinned));
 #if VFRONT_CUBLAS
-    const cudaError_t error = vf_cublas_note(&c->cublas, cublasCreate(&c->cublas.handle), "cublasCreate: %s%s");
+    const cudaError_t error = vf_cublas_note(&c->cublas, cublasCreate(&c->cublas.handle), "cublasCreate: %s");
     if (error) return launch_fault(state, error);
 #endif
     return VFRONT_OK;
