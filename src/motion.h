@@ -5,9 +5,9 @@
  * Three kinds. A turn has no translation. A relative motion has one of unknown length: a pair of bearings spans a plane with it, and the
  * error is the angle that both together lie off that plane, which to first order is the angular error of the best point that they could
  * both mean (paper 003, equation 19; P. Sampson, 1982). Where that point would lie behind a camera, the best is the one infinitely far
- * away, and the error is by how far the camera's turn misses. A metric motion carries a point, whose distance was measured, to where it
- * should be seen now: the error is that of its bearing, and that of its distance, where this was measured again. The distance in the frame
- * before has an error, too, which moves both at once: it is a fourth unknown, eliminated in closed form.
+ * away, and the error is by how far the camera's turn misses, which both bearings share. A metric motion carries a point, whose distance
+ * was measured, to where it should be seen now: the error is that of its bearing, and that of its distance, where this was measured again.
+ * The distance in the frame before has an error, too, which moves both at once: it is a fourth unknown, eliminated in closed form.
  *
  * The bound on an angle is that of equation 20, a number of pixels over the focal length. 1 - cos(angle), which the paper compares, has no
  * digits left in single precision where it matters; the sine does.
@@ -79,7 +79,7 @@ VF_FN float vf_motion_relative_error(const struct vf_pose *p, const struct vf_si
 {
     const struct vf_span k = vf_motion_span(p, s);
     const float x = k.a[0] - s->now[0], y = k.a[1] - s->now[1], z = k.a[2] - s->now[2], square = s->weight * s->weight;
-    const float plane = k.off * k.off / k.square * square, apart = (x * x + y * y + z * z) * square;
+    const float plane = k.off * k.off / k.square * square, apart = 0.5f * (x * x + y * y + z * z) * square;
     return vf_motion_least((k.behind & (apart > plane)) ? apart : plane, VF_MOTION_FAR);
 }
 

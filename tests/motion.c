@@ -166,7 +166,7 @@ static double relative_against_triangulation(double apart_rad, double bound_rad,
         const struct pair q = pair_of(&m, &s);
         const double from_t = angle_between(q.a, m.t), to_t = angle_between(q.b, m.t), pi = acos(-1.0), square = pow(sin(bound_rad), 2);
         if (fmin(fmin(from_t, pi - from_t), fmin(to_t, pi - to_t)) < apart_rad) continue;
-        const double plane = best_plane(m.t, &q, n) / square, apart = turn_oracle(&q) / square;
+        const double plane = best_plane(m.t, &q, n) / square, apart = 0.5 * turn_oracle(&q) / square; /* both bearings share it */
         const struct meeting at = meet(m.t, &q, n);
         const int front = at.first > 0.0 && at.second > 0.0;
         const double should = front || apart < plane ? plane : apart, is = (double)vf_motion_relative_error(&pose, &s);
@@ -240,7 +240,7 @@ static void relative_to_first_order(void **state)
         double ab[3], tb[3];
         cross(q.a, q.b, ab);
         cross(m.t, q.b, tb);
-        const double w = 1.0 / sin(BOUND), plane = off * off / slope * w * w, apart = turn_oracle(&q) * w * w;
+        const double w = 1.0 / sin(BOUND), plane = off * off / slope * w * w, apart = 0.5 * turn_oracle(&q) * w * w;
         const double second = -dot(n, ab), first = -dot(tb, ab); /* signs of the distances to where the rays are nearest */
         if (fabs(second) < 1e-4 || fabs(first) < 1e-4) continue;
         behind[(first < 0) + 2 * (second < 0)]++;
