@@ -383,21 +383,19 @@ static __device__ uint32_t find_rank(const vf_step &s, int kind, int rank)
     return best;
 }
 
-/** Adds up 32 numbers of every lane over the warp: lane k gets the sum of the k-th. Lanes are added by halves: those 16 apart first. */
-static __device__ __forceinline__ float add_lanes(float v[VF_WARP])
+/** Adds up 32 numbers of every lane over the warp, into the first: lane k gets the sum of the k-th. Lanes are added by halves: first those
+ *  16 apart, each of which goes on with half of the numbers. */
+template <int STEP> static __device__ __forceinline__ void add_halves(float (&v)[VF_WARP])
 {
-    const int lane = threadIdx.x % VF_WARP;
+    const bool upper = threadIdx.x & STEP;
 #pragma unroll
-    for (int step = VF_WARP / 2; step; step /= 2) {
-        const bool upper = lane & step;
-#pragma unroll
-        for (int k = 0; k < step; k++) {
-            const float sent = upper ? v[k] : v[k + step], kept = upper ? v[k + step] : v[k];
-            v[k] = kept + __shfl_xor_sync(VF_ALL, sent, step);
-        }
+    for (int k = 0; k < STEP; k++) {
+        const float low = v[k], high = v[k + STEP], sent = upper ? low : high, kept = upper ? high : low;
+        v[k] = kept + __shfl_xor_sync(VF_ALL, sent, STEP);
     }
-    return v[0];
+    add_halves<STEP / 2>(v);
 }
+template <> __device__ __forceinline__ void add_halves<0>(float (&)[VF_WARP]) {}
 
 /** The sum over a block, in *out. */
 static __device__ __forceinline__ void add_up(const vf_tally &mine, vf_tally *out)
@@ -410,7 +408,8 @@ static __device__ __forceinline__ void add_up(const vf_tally &mine, vf_tally *ou
     float v[VF_WARP];
 #pragma unroll
     for (int k = 0; k < VF_WARP; k++) v[k] = k < VF_TERMS ? mine.terms[k < VF_TERMS ? k : 0] : 0.0f;
-    part[warp][lane] = add_lanes(v);
+    add_halves<VF_WARP / 2>(v);
+    part[warp][lane] = v[0];
 #pragma unroll
     for (int k = 0; k < 3; k++)
         if (lane == 0) count[k][warp] = counts[k];

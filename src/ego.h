@@ -380,7 +380,7 @@ VF_FN int vf_ego_fit_plane(const float sums[VF_TERMS], float plane[3])
     return 1;
 }
 
-#define VF_EGO_PLANES 2 /* times that a plane is fitted, the first to all */
+#define VF_EGO_PLANES 4 /* times that a plane is fitted, the first to all */
 #define VF_EGO_IN_PLANE_PERCENT 90
 
 /** Residuals that an inlier has. */

@@ -37,8 +37,10 @@
 #endif
 
 /** Before a short loop within a long one, which can become vector code when the short one is gone. */
-#if defined(__CUDACC__) || defined(__clang__)
+#if defined(__CUDA_ARCH__) || (defined(__clang__) && !defined(__CUDACC__))
 #define VF_PEEL _Pragma("unroll")
+#elif defined(__CUDACC__)
+#define VF_PEEL
 #else
 #define VF_PEEL _Pragma("GCC unroll 32")
 #endif
