@@ -166,6 +166,13 @@ $(FAKE)/%.o: %.c
 $(PORTS:%=$(FAKE)/%) $(FAKE)/fault: $(FAKE)/%: $(FAKE)/tests/%.o $(FAKE_OBJ)
 	$(CC) $(SAN) $^ -o $@ $(if $(filter alloc fault,$*),$(WRAP) $(if $(filter fault,$*),$(WRAP_STAGES))) -lcmocka -lm -lpthread
 
+# The same with cuBLAS, where its header is.
+HAVE_CUBLAS := $(if $(filter 1,$(CUDA)),$(wildcard $(CUDA_INC)/cublas_v2.h))
+FAKE_CUBLAS_SRC := tests/cublas.c $(patsubst $(FAKE)/%.o,%.c,$(FAKE_OBJ))
+$(FAKE)/cublas: $(FAKE_CUBLAS_SRC) $(wildcard src/*.h src/*.def port/*.h port/*/*.h tests/pair.h tests/scene.h) vfront.h vfront_cfg.h tests/cfg_small.h
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -MMD -MP,$(F_CFLAGS)) -DVFRONT_CUBLAS=1 $(FAKE_CUBLAS_SRC) -Wl,--wrap=vf_ego_cuda -o $@ -lcmocka -lm -lpthread
+
 $(BUILD)/bridge.so: tests/bridge.c $(wildcard src/*.h) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -I. -fPIC -shared $< -o $@
@@ -228,13 +235,13 @@ $(BUILD)/vfcheck: $(TEST)/vfcheck.o $(TEST)/vfbench.o $(TEST)/floor.cu.o $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
 
-TEST_PROGRAMS := $(ORACLES:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(PORTS:%=$(SMALL)/%) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(BUILD)/digest $(BUILD)/bridge.so \
+TEST_PROGRAMS := $(ORACLES:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(PORTS:%=$(SMALL)/%) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(if $(HAVE_CUBLAS),$(FAKE)/cublas) $(BUILD)/digest $(BUILD)/bridge.so \
     $(BUILD)/bridge_track.so $(BUILD)/bridge_features.so $(BUILD)/bridge_orb.so $(BUILD)/bridge_lens.so $(BUILD)/bridge_rectify.so $(BUILD)/bridge_trajectory.so $(BUILD)/minimal $(BUILD)/replay $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck $(SMALL)/fault)
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
 test: $(TEST_PROGRAMS) ## All that needs no GPU, and with one the parity of kernels and host forms
 	@tests/run.sh --log $(BUILD)/test-log $(ORACLES:%='$(EXEC) $(TEST)/%') $(PORTS:%='$(EXEC) $(SMALL)/%') $(PORTS:%='$(EXEC) $(FAKE)/%') \
-	  '$(EXEC) $(FAKE)/fault' '$(EXEC) $(BUILD)/digest tests/golden.txt' $(TOOLS:%='$(EXEC) $(TEST)/%') 'tests/replay.sh $(BUILD)/replay' \
+	  '$(EXEC) $(FAKE)/fault' $(if $(HAVE_CUBLAS),'$(EXEC) $(FAKE)/cublas') '$(EXEC) $(BUILD)/digest tests/golden.txt' $(TOOLS:%='$(EXEC) $(TEST)/%') 'tests/replay.sh $(BUILD)/replay' \
 	  '$(PYTHON) tests/opencv_fast.py $(BUILD)/bridge.so' '$(PYTHON) tests/quality.py $(BUILD)/bridge_track.so' \
 	  '$(PYTHON) tests/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/opencv_lens.py $(BUILD)/bridge_lens.so' '$(PYTHON) tests/opencv_rectify.py $(BUILD)/bridge_rectify.so' \
 	  '$(PYTHON) tests/shapes.py $(BUILD)/bridge_features.so --quick' '$(PYTHON) tests/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' \
