@@ -6,6 +6,7 @@
 ##   CUDA=0|1        kernels and CUDA port; without it: 1 where nvcc is found
 ##   CUDA_ARCH="..." compute capabilities, e.g. "62 72 87"; the first and the last also as PTX. Never asked of this machine
 ##   CUDA_HOME=dir   CUDA toolkit
+##   CUBLAS=1        VFRONT_CUBLAS 1: small systems through cuBLAS; CUBLAS_LIBS="..." links another than the toolkit's
 ##   CROSS=prefix-   cross compilers, e.g. aarch64-linux-gnu-
 ##   EXEC=program    runs what was cross-built
 ##   BUILD=dir       where everything is built
@@ -49,10 +50,12 @@ endif
 
 WARN   := -Wall -Wextra $(if $(WERROR),-Werror)
 WARN_C := $(WARN) -pedantic -Wundef -Wshadow -Wconversion -Wmissing-prototypes -Wvla -Wdouble-promotion
-FLAGS  := -I. $(if $(CFG),-DVFRONT_USER_CFG='"$(abspath $(CFG))"') $(if $(filter 1,$(CUDA)),-DVFRONT_CUDA)
+FLAGS  := -I. $(if $(CFG),-DVFRONT_USER_CFG='"$(abspath $(CFG))"') $(if $(filter 1,$(CUDA)),-DVFRONT_CUDA) $(if $(filter 1,$(CUBLAS)),-DVFRONT_CUBLAS=1)
+# What the config says of it, wherever it says so.
+HAS_CUBLAS := $(if $(filter 1,$(CUDA)),$(shell printf '\043include "vfront_cfg.h"\nVFRONT_CUBLAS' | $(CC) $(FLAGS) -E -P -xc - | tail -1))
 SAN    := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer -g -DVF_NO_CLONES)
 CFLAGS ?= -O3
-ALL_CFLAGS = -std=c11 $(CFLAGS) $(WARN_C) -ffp-contract=off -fno-math-errno -ffunction-sections $(FLAGS) $(SAN) -MMD -MP $(if $(filter 1,$(CUDA)),-isystem $(CUDA_INC))
+ALL_CFLAGS = -std=c11 $(CFLAGS) $(WARN_C) -ffp-contract=off -fno-math-errno -fno-trapping-math -ffunction-sections $(FLAGS) $(SAN) -MMD -MP $(if $(filter 1,$(CUDA)),-isystem $(CUDA_INC))
 # Machine code for each, and PTX of the first and the last, from which the driver makes code for any other GPU at vfront_init().
 GENCODE = $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$(a),code=sm_$(a)) \
           $(foreach a,$(sort $(firstword $(CUDA_ARCH)) $(lastword $(CUDA_ARCH))),-gencode arch=compute_$(a),code=compute_$(a))
@@ -61,7 +64,8 @@ NVCCFLAGS = -std=c++14 -O3 -fmad=false -prec-div=true -prec-sqrt=true -ftz=false
             $(if $(CROSS),-target-dir $(MACHINE)-linux) -Wno-deprecated-gpu-targets $(if $(WERROR),-Werror all-warnings) \
             -Xcompiler -Wall$(comma)-Wextra$(comma)-fno-exceptions$(comma)-fno-rtti$(comma)-fno-threadsafe-statics$(comma)-ffp-contract=off \
             $(FLAGS) $(NVCC_EXTRA)
-LIBS = $(if $(filter 1,$(CUDA)),-L$(CUDA_LIB) -lcudart_static) -lpthread -ldl -lrt
+CUBLAS_LIBS ?= $(if $(wildcard $(CUDA_LIB)/libcublas.so),-lcublas -Wl$(comma)-rpath$(comma)$(CUDA_LIB),-lcublas_static -lcublasLt_static -lculibos -lstdc++ -lm)
+LIBS = $(if $(filter 1,$(CUDA)),-L$(CUDA_LIB) $(if $(filter 1,$(HAS_CUBLAS)),$(CUBLAS_LIBS)) -lcudart_static) -lpthread -ldl -lrt
 
 STAGES  := $(shell awk -F '[^a-z_A-Z]+' '/^VF_STAGE/ {print $$2}' src/stages.def)
 SRC     := $(wildcard src/*.c) port/host/host.c $(if $(filter 1,$(CUDA)),port/cuda/cuda.c)
@@ -73,7 +77,7 @@ LIB     := $(BUILD)/libvfront.a
 ifndef V
 .SILENT:
 endif
-.PHONY: all lib help show clean test check golden quality features matching stereo speed size stack symbols asan asan-run clang configs gpu-proof
+.PHONY: all lib help show clean test check golden quality features matching stereo ego speed size stack symbols asan asan-run clang configs gpu-proof
 all: lib $(BUILD)/minimal $(BUILD)/replay ## Library, example and replay
 
 lib: $(LIB) ## The library, libvfront.a
@@ -109,12 +113,12 @@ EXTRA_picture = $(FORMATS)
 EXTRA_vfbench = -Wno-strict-prototypes -Wno-pedantic
 
 EXAMPLE := $(BUILD)/examples
-TOOLS   := calibration record rectified flight# what of them has a test of its own
+TOOLS   := calibration record rectified flight trajectory# what of them has a test of its own
 $(BUILD)/minimal: $(EXAMPLE)/minimal.o $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
 
-$(BUILD)/replay: $(addprefix $(EXAMPLE)/,replay.o record.o dataset.o calibration.o text.o picture.o synthetic.o overlay.o rectified.o) $(LIB)
+$(BUILD)/replay: $(addprefix $(EXAMPLE)/,replay.o record.o dataset.o calibration.o truth.o pose.o trajectory.o accuracy.o motion.o plot.o text.o picture.o synthetic.o overlay.o rectified.o) $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
 
@@ -124,10 +128,10 @@ $(BUILD)/replay: $(addprefix $(EXAMPLE)/,replay.o record.o dataset.o calibration
 TEST    := $(BUILD)/tests
 SMALL   := $(BUILD)/small
 FAKE    := $(BUILD)/fake
-PARTS   := lens# what is no stage
-ORACLES := ingest rectify pyramid scale detect refill select bearing describe stereo match report track $(PARTS)
-PORTS   := api same alloc
-T_CFLAGS = -std=c11 -O2 -g $(WARN) -ffp-contract=off -fno-math-errno -I. $(SAN) -MMD -MP
+PARTS   := lens motion essential perspective# what is no stage
+ORACLES := ingest rectify pyramid scale detect refill select bearing describe stereo match ego report track $(PARTS)
+PORTS   := init api points same alloc
+T_CFLAGS = -std=c11 -O2 -g $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -I. $(SAN) -MMD -MP
 S_CFLAGS = $(T_CFLAGS) -DVFRONT_USER_CFG='"tests/cfg_small.h"'
 F_CFLAGS = $(S_CFLAGS) -DVFRONT_CUDA $(if $(filter 1,$(CUDA)),-isystem $(CUDA_INC),-isystem tests/fake)
 WRAP    := $(shell awk -F '[^A-Za-z_0-9]+' '/^CUDA_CALL|^CUDA_TURNED/ {print "-Wl,--wrap=" $$2}' tests/cuda_calls.def)
@@ -138,14 +142,15 @@ $(ORACLES:%=$(TEST)/%): $(TEST)/%: tests/%.c $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ -lcmocka -lm $(LIBS)
 
-$(TEST)/calibration: tests/calibration.c $(EXAMPLE)/calibration.o $(EXAMPLE)/text.o
+$(TEST)/calibration: tests/calibration.c $(EXAMPLE)/calibration.o $(EXAMPLE)/pose.o $(EXAMPLE)/text.o
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $^ -o $@ $(FORMAT_LIBS) -lcmocka -lm
 
-$(TEST)/record: $(EXAMPLE)/record.o $(EXAMPLE)/overlay.o
+$(TEST)/record: $(addprefix $(EXAMPLE)/,record.o overlay.o motion.o trajectory.o accuracy.o pose.o)
 $(TEST)/rectified: $(EXAMPLE)/rectified.o
 $(TEST)/flight: $(EXAMPLE)/synthetic.o
-$(TEST)/record $(TEST)/rectified $(TEST)/flight: $(TEST)/%: tests/%.c $(LIB)
+$(TEST)/trajectory: $(addprefix $(EXAMPLE)/,trajectory.o truth.o accuracy.o motion.o plot.o pose.o text.o)
+$(TEST)/record $(TEST)/rectified $(TEST)/flight $(TEST)/trajectory: $(TEST)/%: tests/%.c $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(filter %.o,$^) $(LIB) -o $@ -lcmocka -lm $(LIBS)
 
@@ -161,43 +166,64 @@ $(FAKE)/%.o: %.c
 $(PORTS:%=$(FAKE)/%) $(FAKE)/fault: $(FAKE)/%: $(FAKE)/tests/%.o $(FAKE_OBJ)
 	$(CC) $(SAN) $^ -o $@ $(if $(filter alloc fault,$*),$(WRAP) $(if $(filter fault,$*),$(WRAP_STAGES))) -lcmocka -lm -lpthread
 
+# The same with cuBLAS, where its header is.
+HAVE_CUBLAS := $(if $(filter 1,$(CUDA)),$(wildcard $(CUDA_INC)/cublas_v2.h))
+FAKE_CUBLAS_SRC := tests/cublas.c $(patsubst $(FAKE)/%.o,%.c,$(FAKE_OBJ))
+$(FAKE)/cublas: $(FAKE_CUBLAS_SRC) $(wildcard src/*.h src/*.def port/*.h port/*/*.h tests/pair.h tests/scene.h) vfront.h vfront_cfg.h tests/cfg_small.h
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -MMD -MP,$(F_CFLAGS)) -DVFRONT_CUBLAS=1 $(FAKE_CUBLAS_SRC) -Wl,--wrap=vf_ego_cuda -o $@ -lcmocka -lm -lpthread
+
 $(BUILD)/bridge.so: tests/bridge.c $(wildcard src/*.h) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. -fPIC -shared $< -o $@
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -I. -fPIC -shared $< -o $@
 $(BUILD)/bridge_track.so: tests/bridge_track.c $(wildcard src/*.h src/*.c) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. -DVFRONT_TRACKS=1024 -fPIC -shared $< \
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -I. -DVFRONT_TRACKS=1024 -fPIC -shared $< \
 	  src/ingest.c src/pyramid.c src/scale.c src/detect.c src/tuning.c -o $@ -lm
 
 $(BUILD)/bridge_orb.so: tests/bridge_orb.c $(wildcard src/*.h src/*.c) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. -DVFRONT_CAMERAS=1 -DVFRONT_KEYPOINTS=32768 -fPIC -shared $< \
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -I. -DVFRONT_CAMERAS=1 -DVFRONT_KEYPOINTS=32768 -fPIC -shared $< \
 	  src/ingest.c src/scale.c src/smooth.c src/describe.c src/tuning.c -o $@ -lm
 $(BUILD)/bridge_lens.so: tests/bridge_lens.c src/lens.c $(wildcard src/*.h) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. -fPIC -shared $< src/lens.c -o $@
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -I. -fPIC -shared $< src/lens.c -o $@
 
 $(BUILD)/bridge_rectify.so: tests/bridge_rectify.c $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. -DVFRONT_CAMERAS=2 -fPIC -shared $< $(wildcard src/*.c) port/host/host.c -o $@ -lm
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -I. -DVFRONT_CAMERAS=2 -fPIC -shared $< $(wildcard src/*.c) port/host/host.c -o $@ -lm
 
 # Key points on any picture, through the public interface, with room for many.
 FEATURES_CFG = -DVFRONT_CAMERAS=1 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=1024 -DVFRONT_CELLS=16384 -DVFRONT_CULL_CELLS=262144 -DVFRONT_KEYPOINTS=32768
 $(BUILD)/bridge_features.so: tests/bridge_features.c tests/settings.h $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. $(FEATURES_CFG) -fPIC -shared $< $(wildcard src/*.c) port/host/host.c -o $@ -lm
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -I. $(FEATURES_CFG) -fPIC -shared $< $(wildcard src/*.c) port/host/host.c -o $@ -lm
 
 # Stereo on any pair, through the public interface.
 STEREO_CFG = -DVFRONT_WIDTH=1344 -DVFRONT_HEIGHT=1120
-$(BUILD)/bridge_stereo.so: tests/bridge_stereo.c tests/settings.h $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
+$(BUILD)/bridge_stereo.so: tests/bridge_stereo.c tests/rig.h tests/settings.h $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. $(STEREO_CFG) -fPIC -shared $< $(wildcard src/*.c) port/host/host.c -o $@ -lm
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -I. $(STEREO_CFG) -fPIC -shared $< $(wildcard src/*.c) port/host/host.c -o $@ -lm
 
 # Partners in the frame before, through the public interface.
 $(BUILD)/bridge_match.so: tests/bridge_match.c $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. -DVFRONT_CAMERAS=1 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=512 -fPIC -shared $< \
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -I. -DVFRONT_CAMERAS=1 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=512 -fPIC -shared $< \
 	  $(wildcard src/*.c) port/host/host.c -o $@ -lm
+
+
+# Motions of a camera: of any pairs, and of sequences, with room for many hypotheses.
+EGO_CFG = -DVFRONT_CAMERAS=2 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=512 -DVFRONT_TRACKS=1024 -DVFRONT_KEYPOINTS=4096 -DVFRONT_HYPOTHESES=4096
+$(BUILD)/bridge_ego.so: tests/bridge_ego.c tests/rig.h tests/settings.h examples/synthetic.c $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -I. $(EGO_CFG) -fPIC -shared $< examples/synthetic.c \
+	  $(filter-out src/ego.c,$(wildcard src/*.c)) port/host/host.c -o $@ -lm
+
+# The accuracy of a path, as replay has it.
+TRAJECTORY := $(addprefix examples/,trajectory.c truth.c accuracy.c pose.c text.c)
+$(BUILD)/bridge_trajectory.so: tests/bridge_trajectory.c $(TRAJECTORY) $(TRAJECTORY:.c=.h)
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -O2 $(WARN) -ffp-contract=off -I. -fPIC -shared $(filter %.c,$^) -o $@ -lm
 
 $(BUILD)/digest: tests/digest.c $(LIB)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ $(LIBS)
@@ -209,17 +235,17 @@ $(BUILD)/vfcheck: $(TEST)/vfcheck.o $(TEST)/vfbench.o $(TEST)/floor.cu.o $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
 
-TEST_PROGRAMS := $(ORACLES:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(PORTS:%=$(SMALL)/%) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(BUILD)/digest $(BUILD)/bridge.so \
-    $(BUILD)/bridge_track.so $(BUILD)/bridge_features.so $(BUILD)/bridge_orb.so $(BUILD)/bridge_lens.so $(BUILD)/bridge_rectify.so $(BUILD)/minimal $(BUILD)/replay $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck $(SMALL)/fault)
+TEST_PROGRAMS := $(ORACLES:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(PORTS:%=$(SMALL)/%) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(if $(HAVE_CUBLAS),$(FAKE)/cublas) $(BUILD)/digest $(BUILD)/bridge.so \
+    $(BUILD)/bridge_track.so $(BUILD)/bridge_features.so $(BUILD)/bridge_orb.so $(BUILD)/bridge_lens.so $(BUILD)/bridge_rectify.so $(BUILD)/bridge_trajectory.so $(BUILD)/minimal $(BUILD)/replay $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck $(SMALL)/fault)
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
 test: $(TEST_PROGRAMS) ## All that needs no GPU, and with one the parity of kernels and host forms
 	@tests/run.sh --log $(BUILD)/test-log $(ORACLES:%='$(EXEC) $(TEST)/%') $(PORTS:%='$(EXEC) $(SMALL)/%') $(PORTS:%='$(EXEC) $(FAKE)/%') \
-	  '$(EXEC) $(FAKE)/fault' '$(EXEC) $(BUILD)/digest tests/golden.txt' $(TOOLS:%='$(EXEC) $(TEST)/%') 'tests/replay.sh $(BUILD)/replay' \
+	  '$(EXEC) $(FAKE)/fault' $(if $(HAVE_CUBLAS),'$(EXEC) $(FAKE)/cublas') '$(EXEC) $(BUILD)/digest tests/golden.txt' $(TOOLS:%='$(EXEC) $(TEST)/%') 'tests/replay.sh $(BUILD)/replay' \
 	  '$(PYTHON) tests/opencv_fast.py $(BUILD)/bridge.so' '$(PYTHON) tests/quality.py $(BUILD)/bridge_track.so' \
 	  '$(PYTHON) tests/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/opencv_lens.py $(BUILD)/bridge_lens.so' '$(PYTHON) tests/opencv_rectify.py $(BUILD)/bridge_rectify.so' \
-	  '$(PYTHON) tests/shapes.py $(BUILD)/bridge_features.so --quick' \
-	  'tests/symbols.sh $(LIB) $(NM)' 'tests/readme.sh' 'tests/header.sh $(CC)' 'tests/config.sh $(CC)' '$(BUILD)/minimal' 'tests/proof.sh' \
+	  '$(PYTHON) tests/shapes.py $(BUILD)/bridge_features.so --quick' '$(PYTHON) tests/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' \
+	  'tests/symbols.sh $(LIB) $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)' 'tests/readme.sh' 'tests/header.sh $(CC)' 'tests/config.sh $(CC)' '$(BUILD)/minimal' 'tests/proof.sh' \
 	  $(if $(filter 1,$(CUDA)),'$(BUILD)/vfcheck' '$(SMALL)/fault',"echo parity: NOT RUN - this build has no CUDA; exit 77")
 
 golden: $(BUILD)/digest ## Writes tests/golden.txt anew, on purpose only
@@ -239,6 +265,9 @@ stereo: $(BUILD)/bridge_stereo.so ## Depth of key points beside ORB and a matche
 matching: $(BUILD)/bridge_match.so ## Partners in the frame before, beside OpenCV's ORB and brute-force matcher, on sequences with ground truth
 	$(PYTHON) tests/matching.py $<
 
+ego: $(BUILD)/bridge_ego.so ## Motions beside OpenCV's, on problems drawn and on sequences with ground truth
+	$(PYTHON) tests/ego.py $<
+
 speed: $(BUILD)/replay ## The host port beside OpenCV on one thread: make speed PICTURES=folder
 	$(PYTHON) tests/opencv_speed.py $< $(PICTURES)
 
@@ -250,15 +279,15 @@ stack: ## Deepest stack on the host
 	@tests/stack.sh $(CC) '$(filter-out -MMD -MP,$(ALL_CFLAGS))' 131072
 
 symbols: $(LIB) ## What the archive exports and asks for
-	@tests/symbols.sh $(LIB) $(NM)
+	@tests/symbols.sh $(LIB) $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)
 
 check: ## The slow rest: sanitizers, fuzzing, clang, other configs, the cross build
 	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' '$(MAKE) -s clang' '$(MAKE) -s configs' '$(MAKE) -s stack' '$(MAKE) -s size' 'tests/cross.sh $(BUILD)/cross'
 
 asan: ## Tests and fuzzing under the address and undefined behaviour sanitizers
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined WERROR=1 asan-run
-asan-run: $(ORACLES:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(SMALL)/api $(SMALL)/same $(SMALL)/fuzz $(BUILD)/replay
-	@for t in $(ORACLES:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(SMALL)/api $(SMALL)/same '$(SMALL)/fuzz --seconds 30' '$(BUILD)/replay --frames 4 --quiet'; do echo "== $$t"; $$t || exit 1; done
+asan-run: $(ORACLES:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(SMALL)/init $(SMALL)/api $(SMALL)/points $(SMALL)/same $(SMALL)/fuzz $(BUILD)/replay
+	@for t in $(ORACLES:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(SMALL)/init $(SMALL)/api $(SMALL)/points $(SMALL)/same '$(SMALL)/fuzz --seconds 30' '$(BUILD)/replay --frames 4 --quiet'; do echo "== $$t"; $$t || exit 1; done
 
 clang: ## Everything built by clang, warnings as errors, and its digests
 	+$(MAKE) -s CC=clang CUDA=0 BUILD=$(BUILD)/clang WERROR=1 all $(BUILD)/clang/digest

@@ -167,6 +167,18 @@ enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY =
     X(stereo_apart_mpx, 800, 0, 10000, "most by which the halves of a window would move apart; 0: any [1/1000 px]")                      \
     X(stereo_cut_percent, 250, 0, 10000, "partners whose windows differ by more than this share of the median are dropped; 0: none [%]")\
     X(stereo_sigma_mpx, 200, 1, 10000, "standard deviation of a disparity from level 0; from others the root of their step times this [1/1000 px]") \
+    X(ego, VFRONT_EGO, 0, VFRONT_EGO, "1: the motion of camera 0 since the frame before, if it is calibrated")                           \
+    X(ego_points, 5, 5, 8, "pairs of bearings from which relative motions are made: 5, 7 or 8")                                         \
+    X(ego_hypotheses, (VFRONT_HYPOTHESES > 512 ? 512 : VFRONT_HYPOTHESES), 0, VFRONT_HYPOTHESES, "relative motions that are tried each step; 0: no relative motion")\
+    X(ego_metric_hypotheses, (VFRONT_HYPOTHESES > 256 ? 256 : VFRONT_HYPOTHESES), 0, VFRONT_HYPOTHESES, "metric motions that are tried each step; 0: no metric motion")\
+    X(ego_seed, 1, 0, 2147483647, "seed of the draws")                                                                                  \
+    X(ego_tracks, 1, 0, 1, "1: tracks say how the camera moved")                                                                        \
+    X(ego_matches, VFRONT_MATCHES, 0, VFRONT_MATCHES, "1: key points with a partner in the frame before say it")                         \
+    X(ego_rotation, 1, 0, 1, "1: where the frame gives a rotation, some hypotheses start from it")                                      \
+    X(ego_error_mpx, 1000, 10, 100000, "a pair farther than this, times the size of its level's pixels, from a motion is an outlier; for tracks 0.15 of it [1/1000 px]")\
+    X(ego_least, 12, 8, 1000, "so many pairs, and the following share of all, must agree on a motion")                                  \
+    X(ego_least_percent, 20, 0, 90, "share of the pairs that must, beyond ego_least [%]")                                               \
+    X(ego_still_mpx, 200, 0, 10000, "the camera stands still when half of the pairs moved by no more than this [1/1000 px]")            \
     X(track_target, (VFRONT_TRACKS > 200 ? 200 : VFRONT_TRACKS), 0, VFRONT_TRACKS, "tracks wanted alive; 0: nothing is tracked")       \
     X(track_refill_percent, 100, 0, 100, "new tracks start when fewer than this share of the target live; 100: every frame")           \
     X(track_distance_px, 12, 0, 256, "least distance of a new track to every other, up to 4 cells [px]")                               \
@@ -284,7 +296,7 @@ typedef struct vfront_track {
     uint32_t level;      /**< Pyramid level on which its corner was found. */
     uint32_t score;      /**< Corner score with which it was found. */
     float bearing[3];    /**< Where it lies from the camera: unit vector in camera axes; 0 0 0 for a camera that is not calibrated. */
-    uint32_t reserved;   /**< 0. */
+    uint32_t agrees;     /**< With which motions of the result: VFRONT_AGREES_RELATIVE, VFRONT_AGREES_METRIC. */
 } vfront_track_t;
 
 /** Why a track ended. */
@@ -345,7 +357,49 @@ typedef struct vfront_match {
     uint16_t before;   /**< Index in keypoints[0] of the result of the frame before. */
     uint16_t distance; /**< Bits in which their descriptors differ. */
     uint16_t second;   /**< The same for the next best somewhere else; 256 when there was none. */
+    uint32_t agrees;   /**< As vfront_track_t.agrees. */
 } vfront_match_t;
+
+/** What is known of a motion. */
+typedef enum vfront_motion_state {
+    VFRONT_MOTION_NONE = 0,     /**< Nothing was asked: first frame, no calibration, tuning value 0; or, for a metric one, no depth. */
+    VFRONT_MOTION_GOOD = 1,     /**< R, t and covariance hold. */
+    VFRONT_MOTION_ROTATION = 2, /**< Relative: a rotation alone explains the pairs. R holds, t is 0. */
+    VFRONT_MOTION_FEW = 3,      /**< Fewer pairs than ego_least: R is the identity, t 0. */
+    VFRONT_MOTION_UNSURE = 4    /**< Fewer pairs than ego_least and ego_least_percent of all agree on any motion: likewise. */
+} vfront_motion_state_t;
+
+/** Bits of vfront_motion_t.flags. */
+enum {
+    VFRONT_MOTION_STILL = 1,    /**< The camera stands still: half of the pairs moved by no more than ego_still_mpx. */
+    VFRONT_MOTION_PLANE = 2,    /**< Relative: nearly all pairs that agree lie in one plane, for which there may be a second motion as good. */
+    VFRONT_MOTION_PARALLAX = 4, /**< Relative: a rotation alone explains most of the pairs, so that the direction of t is weak. */
+    VFRONT_MOTION_TWO = 8,      /**< Relative: many of the pairs that do not agree do agree on another motion: something else moves, too. */
+    VFRONT_MOTION_ONE_GPU = 16  /**< Relative: from VFRONT_CUBLAS; only the same GPU with the same libraries gives these bits again. */
+};
+
+/** Bits of vfront_track_t.agrees and vfront_match_t.agrees. */
+enum { VFRONT_AGREES_RELATIVE = 1, VFRONT_AGREES_METRIC = 2 };
+
+/** How camera 0, as vfront_info_t.seen has it, moved from the frame before to this one: p_now = R p_before + t, for what stands still. */
+typedef struct vfront_motion {
+    uint32_t state;      /**< vfront_motion_state_t */
+    uint32_t flags;      /**< VFRONT_MOTION_STILL... */
+    uint32_t pairs;      /**< That there were; for a metric motion, of those with a depth in the frame before. */
+    uint32_t inliers;    /**< Of them, that agree. */
+    uint32_t others;     /**< Pairs that agree on another motion, of those that were looked at: at most 512. */
+    uint32_t hypotheses; /**< That were tried. */
+    uint32_t needed;     /**< That the share of inliers would have needed for one without an outlier in 99 of 100 cases (paper 003, equation 15);
+                              at most 1,000,000. */
+    float rms_px;        /**< Of the inliers' errors, in pixels of level 0 in the middle of the picture. */
+    float parallax_px;   /**< Median movement of the inliers less what R accounts for. */
+    uint32_t reserved;   /**< 0. */
+    uint64_t frame;      /**< Of the result in which it was found. */
+    float R[9];          /**< Row-major rotation: takes axes of the camera at the frame before to its axes now. */
+    float t[3];          /**< Metric: [m]. Relative: a unit vector, the length being unknown. */
+    float covariance[21];/**< Upper triangle, row by row, of the 6x6 covariance of (t, w), with R_true = exp([w]) R, w [rad], in axes of the camera
+                              now. Scaled by what the inliers' errors are. Relative: t has no variance along itself. */
+} vfront_motion_t;
 
 /** How well the front end fares. */
 typedef enum vfront_state {
@@ -383,7 +437,7 @@ typedef struct vfront_health {
 } vfront_health_t;
 
 /** Number of stages in src/stages.def. vfront_stage_name() has their names. */
-#define VFRONT_STAGES 14
+#define VFRONT_STAGES 15
 
 /** Times of a step. The only part of a result that differs from run to run. */
 typedef struct vfront_timing {
@@ -407,6 +461,9 @@ typedef struct vfront_result {
     uint32_t descriptors_count[VFRONT_CAMERAS]; /**< Equal to keypoints_count when the tuning value `describe` is 1, else 0. */
     uint32_t depths_count;
     uint32_t matches_count;
+    vfront_motion_t relative; /**< From pairs of bearings of camera 0: rotation, and direction of the translation. */
+    vfront_motion_t metric;   /**< From key points with a depth in the frame before. */
+    vfront_motion_t good;     /**< The last of either that was VFRONT_MOTION_GOOD, metric when both were. Its `frame` says when; NONE: never yet. */
     vfront_timing_t timing;
     vfront_track_t tracks[VFRONT_TRACKS]; /**< Alive, by rising id. */
     vfront_lost_t lost[VFRONT_TRACKS];    /**< Ended in this step, by rising id. */
@@ -447,13 +504,14 @@ typedef enum vfront_port {
      16u * (VFRONT_WIDTH / 8u + 6u) * (VFRONT_HEIGHT / 8u + 6u) + 16u * (VFRONT_WIDTH / 64u) * (VFRONT_HEIGHT / 64u + 1u))
 #define VFRONT_GRID_BYTES (8u * VFRONT_SCALES * VFRONT_CULL_CELLS + VFRONT_SCALES * VFRONT_CULL_CELLS / 8u + 8u * VFRONT_CELLS)
 #define VFRONT_POINT_BYTES (72u + VFRONT_DESCRIPTORS * 72u)
-#define VFRONT_PARTNER_BYTES (VFRONT_STEREO * 60u + VFRONT_MATCHES * 44u)
+#define VFRONT_PARTNER_BYTES (VFRONT_STEREO * 76u + VFRONT_MATCHES * 48u)
+#define VFRONT_EGO_BYTES (VFRONT_EGO * (106u * (unsigned)VFRONT_SIGHTS + 160u * (unsigned)VFRONT_HYPOTHESES + 8192u))
 
 /** Bytes of vfront_t: the control block, and the memory of the host port. Checked against the real layout at compile time. */
 #define VFRONT_BLOCK_BYTES                                                                                                          \
     (16384u + (unsigned)VFRONT_HOST *                                                                                               \
                   (VFRONT_CAMERAS * (VFRONT_CAMERA_BYTES + VFRONT_GRID_BYTES + VFRONT_POINT_BYTES * VFRONT_KEYPOINTS) +             \
-                   VFRONT_PARTNER_BYTES * VFRONT_KEYPOINTS + 8u * VFRONT_CELLS + 1780u * VFRONT_TRACKS +                            \
+                   VFRONT_PARTNER_BYTES * VFRONT_KEYPOINTS + VFRONT_EGO_BYTES + 8u * VFRONT_CELLS + 1780u * VFRONT_TRACKS +         \
                    3u * (unsigned)sizeof(vfront_result_t) + 8192u))
 
 /** A front end. Zero it (static storage does) before vfront_init(). Its content is the library's. */

@@ -147,6 +147,38 @@
 #error "vfront: VFRONT_MATCHES needs VFRONT_DESCRIPTORS (see vfront_cfg.h)"
 #endif
 
+/** 1: the motion of camera 0 from frame to frame can be found. 0: it cannot, and neither code nor memory is there for it. Device memory: 102
+ *  bytes a track, and a key point with VFRONT_MATCHES. */
+#ifndef VFRONT_EGO
+#define VFRONT_EGO 1
+#endif
+#if VFRONT_EGO != 0 && VFRONT_EGO != 1
+#error "vfront: VFRONT_EGO must be 0 or 1 (see vfront_cfg.h)"
+#endif
+
+/** Most motions of a kind that are tried each step. A multiple of 32, 32..8192. It bounds the time of a step. Device memory: 160 bytes
+ *  each. */
+#ifndef VFRONT_HYPOTHESES
+#define VFRONT_HYPOTHESES 1024
+#endif
+#if VFRONT_HYPOTHESES % 32 || VFRONT_HYPOTHESES < 32 || VFRONT_HYPOTHESES > 8192
+#error "vfront: VFRONT_HYPOTHESES must be a multiple of 32 in 32..8192 (see vfront_cfg.h)"
+#endif
+
+/** 1: on the CUDA port cuBLAS solves the small systems of relative motions of 5, 7 and 8 pairs, batch by batch (paper 003, section 3.1). Its
+ *  results repeat only on the same GPU with the same libraries, and say so: VFRONT_MOTION_ONE_GPU. 0: vfront solves them itself, faster, and
+ *  with the same bits everywhere; nothing of cuBLAS is asked for. Device memory: 64 KB, and 1240 bytes for each of VFRONT_HYPOTHESES, on the
+ *  CUDA port only, besides what cuBLAS takes for itself in vfront_init(). Needs CUDA 11 or later, and libcublas to link: `make CUBLAS=1`. */
+#ifndef VFRONT_CUBLAS
+#define VFRONT_CUBLAS 0
+#endif
+#if VFRONT_CUBLAS != 0 && VFRONT_CUBLAS != 1
+#error "vfront: VFRONT_CUBLAS must be 0 or 1 (see vfront_cfg.h)"
+#endif
+#if VFRONT_CUBLAS && !VFRONT_EGO
+#error "vfront: VFRONT_CUBLAS needs VFRONT_EGO (see vfront_cfg.h)"
+#endif
+
 /** Bound of the tuning value track_iterations: Gauss-Newton steps on one pyramid level. 1..100. It bounds the time of a step. */
 #ifndef VFRONT_ITERATIONS
 #define VFRONT_ITERATIONS 30
@@ -201,14 +233,17 @@
 #error "vfront: the coarsest level of VFRONT_SCALES would be smaller than 16 px: fewer levels or a smaller step (see vfront_cfg.h)"
 #endif
 
+/** Pairs of bearings that a frame can have with the one before. */
+#define VFRONT_SIGHTS (VFRONT_TRACKS + VFRONT_MATCHES * VFRONT_KEYPOINTS)
+
 /** Bytes of one of the library's input buffers: 2 bytes a pixel of the largest picture. */
 #define VFRONT_INPUT_BYTES (2 * VFRONT_PICTURE_BYTES)
 
 /** One number for the whole config, by which library and application find out whether they were built alike. */
 #define VFRONT_CONFIG_ID                                                                                                   \
-    (((((((((((((VFRONT_CAMERAS * 65ull + VFRONT_WIDTH / 64) * 4099 + VFRONT_HEIGHT) * 7 + VFRONT_LEVELS) * 1031 +        \
+    ((((((((((((((VFRONT_CAMERAS * 65ull + VFRONT_WIDTH / 64) * 4099 + VFRONT_HEIGHT) * 7 + VFRONT_LEVELS) * 1031 +        \
               VFRONT_TRACKS) * 65537 + VFRONT_CELLS) * 101 + VFRONT_ITERATIONS) * 4099 + VFRONT_GYRO_SAMPLES) * 9 +       \
           VFRONT_SCALES) * 67 + VFRONT_SCALE_NUM) * 67 + VFRONT_SCALE_DEN) * 32771 + VFRONT_KEYPOINTS) * 262147 +         \
-      VFRONT_CULL_CELLS) * 32 + VFRONT_MATCHES * 16 + VFRONT_STEREO * 8 + VFRONT_RECTIFY * 4 + VFRONT_DESCRIPTORS * 2 + VFRONT_HOST)
+      VFRONT_CULL_CELLS) * 257 + VFRONT_HYPOTHESES / 32) * 128 + VFRONT_CUBLAS * 64 + VFRONT_EGO * 32 + VFRONT_MATCHES * 16 + VFRONT_STEREO * 8 + VFRONT_RECTIFY * 4 + VFRONT_DESCRIPTORS * 2 + VFRONT_HOST)
 
 #endif

@@ -45,55 +45,25 @@ static int set_lens(vfront_camera_t *c, const double fx_fy_cx_cy[4])
     return c->fx_px > 0.0 && c->fy_px > 0.0;
 }
 
-/* ---- transforms ---------------------------------------------------------------------------------------------------- */
-
-/** T_a_b: takes a point of b to a, R p + t. */
-struct pose {
-    double R[9], t[3];
-};
-
-static const struct pose at_origin = {{1, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 0, 0}};
-
-/** T_a_c = T_a_b T_b_c. */
-static struct pose chain(const struct pose *ab, const struct pose *bc)
+pose_t calibration_place(const vfront_camera_t *c)
 {
-    struct pose ac;
-    for (int r = 0; r < 3; r++) {
-        ac.t[r] = ab->t[r];
-        for (int k = 0; k < 3; k++) ac.t[r] += ab->R[3 * r + k] * bc->t[k];
-        for (int c = 0; c < 3; c++) {
-            ac.R[3 * r + c] = 0.0;
-            for (int k = 0; k < 3; k++) ac.R[3 * r + c] += ab->R[3 * r + k] * bc->R[3 * k + c];
-        }
-    }
-    return ac;
-}
-
-static struct pose inverse(const struct pose *ab)
-{
-    struct pose ba;
-    for (int r = 0; r < 3; r++) {
-        ba.t[r] = 0.0;
-        for (int k = 0; k < 3; k++) {
-            ba.R[3 * r + k] = ab->R[3 * k + r];
-            ba.t[r] -= ab->R[3 * k + r] * ab->t[k];
-        }
-    }
-    return ba;
+    static const double none[9];
+    pose_t T_cam_imu;
+    memcpy(T_cam_imu.R, memcmp(c->R_cam_imu, none, sizeof none) ? c->R_cam_imu : pose_identity.R, sizeof none);
+    memcpy(T_cam_imu.t, c->t_cam_imu_m, sizeof c->t_cam_imu_m);
+    return T_cam_imu;
 }
 
 double calibration_baseline_m(const vfront_rig_t *rig)
 {
-    struct pose T_cam_imu[2];
+    pose_t T_cam_imu[2];
     if (rig->cameras < 2) return 0.0;
     for (int i = 0; i < 2; i++) {
         const vfront_camera_t *c = &rig->camera[i < VFRONT_CAMERAS ? i : 0];
-        static const double none[9];
         if (c->fx_px == 0.0) return 0.0;
-        memcpy(T_cam_imu[i].R, memcmp(c->R_cam_imu, none, sizeof none) ? c->R_cam_imu : at_origin.R, sizeof none);
-        memcpy(T_cam_imu[i].t, c->t_cam_imu_m, sizeof c->t_cam_imu_m);
+        T_cam_imu[i] = calibration_place(c);
     }
-    const struct pose T_imu_cam1 = inverse(&T_cam_imu[1]), T_cam0_cam1 = chain(&T_cam_imu[0], &T_imu_cam1);
+    const pose_t T_imu_cam1 = pose_inverse(&T_cam_imu[1]), T_cam0_cam1 = pose_chain(&T_cam_imu[0], &T_imu_cam1);
     const double *t = T_cam0_cam1.t;
     return sqrt(t[0] * t[0] + t[1] * t[1] + t[2] * t[2]);
 }
@@ -103,7 +73,6 @@ double calibration_baseline_m(const vfront_rig_t *rig)
 enum kind { KITTI, KALIBR, EUROC_CAMERA, EUROC_IMU };
 
 #ifdef HAVE_YAML
-#define ROTATION_OFF_MOST 1e-3 /* of R^T R from identity: what the library takes */
 #define APART_MOST 1e-2        /* between two transforms that should be the same, each number */
 
 int calibration_reads_yaml(void) { return 1; }
@@ -246,17 +215,7 @@ static const char *read_matrix(const struct part *p, const char *key, double T[1
     return wrong;
 }
 
-static int is_rotation(const double R[9])
-{
-    for (int i = 0; i < 9; i++) {
-        const int r = i / 3, c = i % 3;
-        const double product = R[r] * R[c] + R[3 + r] * R[3 + c] + R[6 + r] * R[6 + c];
-        if (fabs(product - (r == c ? 1.0 : 0.0)) > ROTATION_OFF_MOST) return 0;
-    }
-    return R[0] * (R[4] * R[8] - R[5] * R[7]) - R[1] * (R[3] * R[8] - R[5] * R[6]) + R[2] * (R[3] * R[7] - R[4] * R[6]) > 0.0;
-}
-
-static const char *read_pose(const struct part *p, const char *key, struct pose *pose)
+static const char *read_pose(const struct part *p, const char *key, pose_t *pose)
 {
     double T[16];
     const char *wrong = read_matrix(p, key, T);
@@ -265,7 +224,7 @@ static const char *read_pose(const struct part *p, const char *key, struct pose 
     for (int r = 0; r < 3; r++) pose->t[r] = T[4 * r + 3];
     if (T[12] != 0.0 || T[13] != 0.0 || T[14] != 0.0 || T[15] != 1.0)
         return refuse(p, "the last row of %s is not 0 0 0 1", key);
-    return is_rotation(pose->R) ? NULL : refuse(p, "%s: its 3x3 part is not a rotation", key);
+    return pose_is_rotation(pose->R) ? NULL : refuse(p, "%s: its 3x3 part is not a rotation", key);
 }
 
 /* ---- what Kalibr and EuRoC have in common -------------------------------------------------------------------------- */
@@ -330,7 +289,7 @@ static const char *read_camera(const struct part *p, const char *distortion_key,
     return wrong ? wrong : read_size(p, c);
 }
 
-static void set_place(vfront_camera_t *c, const struct pose *T_cam_imu)
+static void set_place(vfront_camera_t *c, const pose_t *T_cam_imu)
 {
     memcpy(c->R_cam_imu, T_cam_imu->R, sizeof c->R_cam_imu);
     memcpy(c->t_cam_imu_m, T_cam_imu->t, sizeof c->t_cam_imu_m);
@@ -339,15 +298,15 @@ static void set_place(vfront_camera_t *c, const struct pose *T_cam_imu)
 /* ---- Kalibr -------------------------------------------------------------------------------------------------------- */
 
 /** T_cam_imu, as it stands or inverted. */
-static const char *read_mount(const struct part *p, struct pose *T_cam_imu)
+static const char *read_mount(const struct part *p, pose_t *T_cam_imu)
 {
     if (has(p, "T_cam_imu")) return read_pose(p, "T_cam_imu", T_cam_imu);
     const char *wrong = read_pose(p, "T_imu_cam", T_cam_imu);
-    *T_cam_imu = inverse(T_cam_imu);
+    *T_cam_imu = pose_inverse(T_cam_imu);
     return wrong;
 }
 
-static int alike(const struct pose *a, const struct pose *b)
+static int alike(const pose_t *a, const pose_t *b)
 {
     for (int i = 0; i < 9; i++)
         if (fabs(a->R[i] - b->R[i]) > APART_MOST) return 0;
@@ -357,16 +316,16 @@ static int alike(const struct pose *a, const struct pose *b)
 }
 
 /** Where a camera but the first sits. `before`: T_cam_imu of the camera before; with_imu: whether the chain has an IMU. */
-static const char *follow_chain(const struct part *p, const struct pose *before, int with_imu, struct pose *T_cam_imu)
+static const char *follow_chain(const struct part *p, const pose_t *before, int with_imu, pose_t *T_cam_imu)
 {
-    struct pose step, chained, own;
+    pose_t step, chained, own;
     const int linked = has(p, "T_cn_cnm1"), mounted = has(p, "T_cam_imu") || has(p, "T_imu_cam");
     if (mounted && !with_imu) return refuse(p, "has T_cam_imu, but cam0 has none");
     if (!mounted && !linked) return refuse(p, "no T_cn_cnm1%s", with_imu ? " and no T_cam_imu" : "");
     const char *wrong = linked ? read_pose(p, "T_cn_cnm1", &step) : NULL;
     if (!wrong && mounted) wrong = read_mount(p, &own);
     if (wrong) return wrong;
-    if (linked) chained = chain(&step, before);
+    if (linked) chained = pose_chain(&step, before);
     if (linked && mounted && !alike(&chained, &own)) return refuse(p, "T_cn_cnm1 and T_cam_imu contradict each other");
     *T_cam_imu = mounted ? own : chained;
     return NULL;
@@ -374,7 +333,7 @@ static const char *follow_chain(const struct part *p, const struct pose *before,
 
 static const char *take_chain(vfront_rig_t *rig, const struct part *root)
 {
-    struct pose T_cam_imu = at_origin;
+    pose_t T_cam_imu = pose_identity;
     int with_imu = 0;
     const char *wrong = NULL;
     for (int32_t i = 0; i < rig->cameras && !wrong; i++) {
@@ -409,7 +368,7 @@ static const char *read_chain(vfront_rig_t *rig, const char *path)
 /* ---- EuRoC --------------------------------------------------------------------------------------------------------- */
 
 /** @param[out] camera  NULL: the sensor is no camera, only its place is read. */
-static const char *read_sensor(const char *path, vfront_camera_t *camera, struct pose *T_body_sensor)
+static const char *read_sensor(const char *path, vfront_camera_t *camera, pose_t *T_body_sensor)
 {
     struct yaml y;
     struct part root;
@@ -423,18 +382,20 @@ static const char *read_sensor(const char *path, vfront_camera_t *camera, struct
 
 static const char *read_sensors(vfront_rig_t *rig, const char *const *camera, const char *imu)
 {
-    struct pose T_body_imu = at_origin;
+    pose_t T_body_imu = pose_identity;
     const char *wrong = imu ? read_sensor(imu, NULL, &T_body_imu) : NULL;
     for (int32_t i = 0; i < rig->cameras && !wrong; i++) {
-        struct pose T_body_cam;
+        pose_t T_body_cam;
         if (!camera[i]) continue;
         wrong = read_sensor(camera[i], &rig->camera[i], &T_body_cam);
         if (wrong) break;
-        const struct pose T_cam_body = inverse(&T_body_cam), T_cam_imu = chain(&T_cam_body, &T_body_imu);
+        const pose_t T_cam_body = pose_inverse(&T_body_cam), T_cam_imu = pose_chain(&T_cam_body, &T_body_imu);
         set_place(&rig->camera[i], &T_cam_imu);
     }
     return wrong;
 }
+
+const char *calibration_sensor(pose_t *T_body_sensor, const char *path) { return read_sensor(path, NULL, T_body_sensor); }
 
 /** Of a file that is not KITTI's. */
 static const char *find_yaml_kind(enum kind *kind, const char *path)
@@ -469,6 +430,12 @@ static const char *read_sensors(vfront_rig_t *rig, const char *const *camera, co
     for (int32_t i = 0; i < rig->cameras; i++)
         if (camera[i]) return no_yaml(camera[i]);
     return imu ? no_yaml(imu) : NULL;
+}
+
+const char *calibration_sensor(pose_t *T_body_sensor, const char *path)
+{
+    (void)T_body_sensor;
+    return no_yaml(path);
 }
 
 static const char *find_yaml_kind(enum kind *kind, const char *path)
@@ -521,7 +488,7 @@ static const char *read_projections(vfront_rig_t *rig, text_t *t)
         if (i < 0 || i >= rig->cameras) continue;
         wrong = found[i]++ ? fail("%s:%d: P%d for a second time", t->path, t->line, (int)i)
                            : read_projection(&rig->camera[i], i, line + 3, t);
-        if (i) memcpy(rig->camera[i].R_cam_imu, at_origin.R, sizeof at_origin.R);
+        if (i) memcpy(rig->camera[i].R_cam_imu, pose_identity.R, sizeof pose_identity.R);
     }
     for (int32_t i = 0; i < rig->cameras && !wrong; i++)
         if (!found[i]) wrong = fail("%s: no line P%d%s", t->path, (int)i, i ? "; --mono takes camera 0 alone" : "");

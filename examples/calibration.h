@@ -21,6 +21,7 @@
 #define CALIBRATION_H
 
 #include "../vfront.h"
+#include "pose.h"
 
 /** Kalibr's camchain.yaml or camchain-imucam.yaml: pinhole cameras with the distortion radtan, equidistant or none. */
 const char *calibration_kalibr(vfront_rig_t *rig, const char *path);
@@ -31,6 +32,12 @@ const char *calibration_kalibr(vfront_rig_t *rig, const char *path);
  * @param[in] imu     NULL: the IMU is the body.
  */
 const char *calibration_euroc(vfront_rig_t *rig, const char *const *camera, const char *imu);
+
+/** Where a sensor of EuRoC sits: the T_BS of any sensor.yaml. */
+const char *calibration_sensor(pose_t *T_body_sensor, const char *path);
+
+/** Where a camera of a rig sits, which counts as in the IMU's place where R_cam_imu is all 0. */
+pose_t calibration_place(const vfront_camera_t *camera);
 
 /** KITTI's calib.txt: P0, and P1 for a second camera. All other lines are skipped. */
 const char *calibration_kitti(vfront_rig_t *rig, const char *path);

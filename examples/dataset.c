@@ -16,6 +16,7 @@
 #include "picture.h"
 #include "synthetic.h"
 #include "text.h"
+#include "truth.h"
 
 #define PATH_BYTES TEXT_PATH_BYTES
 #define CAMERAS_MOST 2
@@ -36,7 +37,8 @@ struct shots {
 struct dataset {
     const char *kind;
     const char *(*calibrate)(struct dataset *d); /* reads the calibration that comes with it; NULL: it has none, or has it already */
-    char folder[PATH_BYTES];                     /* where that lies */
+    const char *truth_name[2];                   /* of the files that may hold its ground truth */
+    char folder[PATH_BYTES];                     /* where both lie */
     uint32_t frames;
     vfront_rig_t rig;
     struct shots shots[CAMERAS_MOST]; /* frame i is shot i of each camera */
@@ -45,6 +47,9 @@ struct dataset {
     uint32_t gyro_count;
     synthetic_t *flight;
     vfront_gyro_t drawn_gyro[VFRONT_GYRO_SAMPLES];
+    truth_t truth;
+    pose_t T_sensor_cam; /* camera 0 in the sensor of which there is ground truth */
+    int has_truth;
     int said_coloured, said_gyro;
 };
 
@@ -292,6 +297,7 @@ static const char *open_euroc(struct dataset *d, const char *where)
 {
     d->kind = "EuRoC";
     d->calibrate = calibrate_euroc;
+    d->truth_name[0] = "state_groundtruth_estimate0/data.csv";
     snprintf(d->folder, sizeof d->folder, "%s", where);
     char folder[PATH_BYTES];
     const char *wrong = NULL;
@@ -334,11 +340,19 @@ static const char *calibrate_kitti(struct dataset *d)
     return wrong ? wrong : calibration_kitti(&d->rig, path);
 }
 
+/** A data set that is one folder. */
+static void settle_in(struct dataset *d, const char *where)
+{
+    d->truth_name[0] = "poses.txt";
+    d->truth_name[1] = "groundtruth.txt";
+    snprintf(d->folder, sizeof d->folder, "%s", where);
+}
+
 static const char *open_kitti(struct dataset *d, const char *where)
 {
     d->kind = "KITTI";
     d->calibrate = calibrate_kitti;
-    snprintf(d->folder, sizeof d->folder, "%s", where);
+    settle_in(d, where);
     const char *wrong = NULL;
     if (d->rig.cameras > 1 && !holds(where, "image_1")) d->rig.cameras = 1;
     for (int32_t i = 0; i < d->rig.cameras && !wrong; i++) {
@@ -354,6 +368,7 @@ static const char *open_folder(struct dataset *d, const char *where)
 {
     d->kind = "folder of pictures";
     d->rig.cameras = 1;
+    settle_in(d, where);
     const char *wrong = add_folder(&d->shots[0], where);
     return wrong ? wrong : add_times(&d->shots[0], where, 33333333u);
 }
@@ -380,6 +395,81 @@ static const char *open_flight(struct dataset *d, const char *size)
     }
     d->gyro_count = 1;
     return NULL;
+}
+
+/* ---- ground truth -------------------------------------------------------------------------------------------------- */
+
+/** The T_BS of a file, or identity where it is not there. */
+static const char *place_of_sensor(pose_t *T_body_sensor, const char *path)
+{
+    *T_body_sensor = pose_identity;
+    return access(path, F_OK) || !calibration_reads_yaml() ? NULL : calibration_sensor(T_body_sensor, path);
+}
+
+/** T_S_cam = T_S_body T_body_imu T_imu_cam: the sensor's T_BS lies beside its poses, the IMU's in the data set. */
+static const char *mount_truth(struct dataset *d, const char *path)
+{
+    char sensor[PATH_BYTES + 16], imu[PATH_BYTES];
+    pose_t T_body_sensor, T_body_imu = pose_identity;
+    const pose_t T_cam_imu = calibration_place(&d->rig.camera[0]), T_imu_cam = pose_inverse(&T_cam_imu);
+    snprintf(sensor, sizeof sensor, "%.*ssensor.yaml", (int)(name_in(path) - path), path);
+    const char *wrong = place_of_sensor(&T_body_sensor, sensor);
+    if (!wrong) wrong = join(imu, d->folder, "imu0/sensor.yaml");
+    if (!wrong && *d->folder) wrong = place_of_sensor(&T_body_imu, imu);
+    if (wrong) return wrong;
+    const pose_t T_sensor_body = pose_inverse(&T_body_sensor), T_sensor_imu = pose_chain(&T_sensor_body, &T_body_imu);
+    d->T_sensor_cam = pose_chain(&T_sensor_imu, &T_imu_cam);
+    return NULL;
+}
+
+static const char *open_truth(struct dataset *d, const char *path)
+{
+    static const double none[9];
+    const char *wrong = truth_read(&d->truth, path);
+    if (wrong) return wrong;
+    d->has_truth = 1;
+    if (d->truth.kind == TRUTH_KITTI && d->truth.count < d->frames)
+        return fail("%s: %u poses for %u pictures", path, (unsigned)d->truth.count, (unsigned)d->frames);
+    if (d->truth.kind != TRUTH_EUROC) return NULL;
+    if (memcmp(d->rig.camera[0].R_cam_imu, none, sizeof none)) return mount_truth(d, path);
+    if (d->rig.camera[0].fx_px != 0.0)
+        note("%s: poses of the body, but the calibration does not say how camera 0 sits on it: no ground truth", path);
+    d->has_truth = 0;
+    return NULL;
+}
+
+/** @param[in] path  A file, "none", or NULL: what comes with the data set. */
+static const char *find_truth(struct dataset *d, const char *path)
+{
+    char own[PATH_BYTES];
+    d->T_sensor_cam = pose_identity;
+    if (path) return strcmp(path, "none") ? open_truth(d, path) : NULL;
+    d->has_truth = d->flight != NULL;
+    for (int i = 0; i < 2; i++) {
+        const char *name = d->truth_name[i];
+        if (!name || !holds(d->folder, name)) continue;
+        const char *wrong = join(own, d->folder, name);
+        return wrong ? wrong : open_truth(d, own);
+    }
+    return NULL;
+}
+
+int dataset_has_truth(const dataset_t *d) { return d->has_truth; }
+
+int dataset_truth(const dataset_t *d, uint32_t index, const vfront_camera_t *seen, pose_t *T_world_cam)
+{
+    pose_t T_world_sensor;
+    if (!d->has_truth) return 0;
+    if (d->truth.count) {
+        if (!truth_at(&d->truth, index, d->flight ? synthetic_time_ns(index) : d->shots[0].shot[index].t_ns, &T_world_sensor)) return 0;
+    } else {
+        synthetic_pose(index, T_world_sensor.R, T_world_sensor.t);
+    }
+    const pose_t T_cam_imu = calibration_place(&d->rig.camera[0]), T_seen_imu = calibration_place(seen);
+    const pose_t T_imu_seen = pose_inverse(&T_seen_imu), T_cam_seen = pose_chain(&T_cam_imu, &T_imu_seen);
+    const pose_t T_sensor_seen = pose_chain(&d->T_sensor_cam, &T_cam_seen);
+    *T_world_cam = pose_chain(&T_world_sensor, &T_sensor_seen);
+    return 1;
 }
 
 /* ---- open, close --------------------------------------------------------------------------------------------------- */
@@ -459,7 +549,7 @@ static const char *calibrate(struct dataset *d)
     return wrong;
 }
 
-const char *dataset_open(dataset_t **dataset, const char *where, int32_t cameras_most, const char *calibration)
+const char *dataset_open(dataset_t **dataset, const char *where, int32_t cameras_most, const char *calibration, const char *truth)
 {
     *dataset = NULL;
     struct dataset *d = calloc(1, sizeof *d);
@@ -471,6 +561,7 @@ const char *dataset_open(dataset_t **dataset, const char *where, int32_t cameras
     if (!wrong) wrong = read_pictures(d, 0);
     if (!wrong) wrong = measure(d);
     if (!wrong) wrong = calibration ? recalibrate(d, calibration) : calibrate(d);
+    if (!wrong) wrong = find_truth(d, truth);
     if (wrong)
         dataset_close(d);
     else
@@ -487,6 +578,7 @@ void dataset_close(dataset_t *d)
         picture_free(&d->picture[i]);
     }
     free(d->gyro);
+    truth_free(&d->truth);
     synthetic_close(d->flight);
     free(d);
 }

@@ -13,6 +13,7 @@
 #define DATASET_H
 
 #include "../vfront.h"
+#include "pose.h"
 
 /** An open data set. */
 typedef struct dataset dataset_t;
@@ -21,9 +22,11 @@ typedef struct dataset dataset_t;
  * Finds out what `where` is, lists all frames, reads the first and the calibration.
  * @param[in]  cameras_most  1: camera 0 only, 2: both where both are there.
  * @param[in]  calibration   Files for calibration_read(), instead of those that come with the data set; or NULL.
+ * @param[in]  truth         A file of ground truth (truth.h), instead of what comes with the data set: poses.txt or groundtruth.txt in its
+ *                           folder, EuRoC's state_groundtruth_estimate0, or the drawn flight itself; "none"; or NULL.
  * @param[out] dataset       NULL on failure.
  */
-const char *dataset_open(dataset_t **dataset, const char *where, int32_t cameras_most, const char *calibration);
+const char *dataset_open(dataset_t **dataset, const char *where, int32_t cameras_most, const char *calibration, const char *truth);
 void dataset_close(dataset_t *dataset);
 
 /** What it was found to be ("EuRoC"). */
@@ -37,6 +40,17 @@ int dataset_has_gyro(const dataset_t *dataset);
 
 /** Sizes are those of the first pictures; what is not calibrated is 0. Valid until dataset_close(). */
 const vfront_rig_t *dataset_rig(const dataset_t *dataset);
+
+/** Whether there is ground truth. */
+int dataset_has_truth(const dataset_t *dataset);
+
+/**
+ * Where camera 0 was.
+ * @param[in]  seen         Camera 0 as the results see it: that of the rig, or where rectification puts it.
+ * @param[out] T_world_cam  As it was when 0 is returned.
+ * @return 0: not known for this frame.
+ */
+int dataset_truth(const dataset_t *dataset, uint32_t index, const vfront_camera_t *seen, pose_t *T_world_cam);
 
 /** Reads a frame. Everything that `frame` points to belongs to the data set and is valid until the next call. */
 const char *dataset_read(dataset_t *dataset, uint32_t index, vfront_frame_t *frame);

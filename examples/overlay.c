@@ -29,6 +29,8 @@ struct part {
 struct overlay {
     int32_t width, height, levels, cameras, rectified;
     overlay_what_t what;
+    vfront_camera_t seen; /* camera 0 */
+    int with_tracks, with_matches; /* pairs from which a motion is found */
     struct part head, legend, camera[VFRONT_CAMERAS];
     const struct part *part; /* the one that is drawn on */
     uint8_t *rgb;
@@ -44,6 +46,7 @@ struct colour {
 };
 
 static const struct colour white = {255, 255, 255}, black = {0, 0, 0}, red = {255, 50, 50}, grey = {170, 170, 170};
+static const struct colour agrees = {70, 240, 110}, differs = {255, 140, 30}, target = {255, 240, 80};
 
 /** Of the levels, from the finest: none of them is one of the tracks' colours. */
 static const struct colour level_colour[LEVELS_MOST] = {
@@ -51,8 +54,8 @@ static const struct colour level_colour[LEVELS_MOST] = {
     {140, 90, 255},  {185, 90, 255}, {230, 90, 245}, {255, 110, 195},
 };
 
-/** Rows of 0..9 and a..z from the top; bit 4 is the left column. */
-static const uint8_t glyph[36][GLYPH_HEIGHT] = {
+/** Rows of 0..9, a..z and a full stop from the top; bit 4 is the left column. */
+static const uint8_t glyph[37][GLYPH_HEIGHT] = {
     {0x0e, 0x11, 0x13, 0x15, 0x19, 0x11, 0x0e}, {0x04, 0x0c, 0x04, 0x04, 0x04, 0x04, 0x0e},
     {0x0e, 0x11, 0x01, 0x02, 0x04, 0x08, 0x1f}, {0x1f, 0x02, 0x04, 0x02, 0x01, 0x11, 0x0e},
     {0x02, 0x06, 0x0a, 0x12, 0x1f, 0x02, 0x02}, {0x1f, 0x10, 0x1e, 0x01, 0x01, 0x11, 0x0e},
@@ -71,6 +74,7 @@ static const uint8_t glyph[36][GLYPH_HEIGHT] = {
     {0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x0e}, {0x11, 0x11, 0x11, 0x11, 0x11, 0x0a, 0x04},
     {0x11, 0x11, 0x11, 0x15, 0x15, 0x15, 0x0a}, {0x11, 0x11, 0x0a, 0x04, 0x0a, 0x11, 0x11},
     {0x11, 0x11, 0x0a, 0x04, 0x04, 0x04, 0x04}, {0x1f, 0x01, 0x02, 0x04, 0x08, 0x10, 0x1f},
+    {0x00, 0x00, 0x00, 0x00, 0x00, 0x0c, 0x0c},
 };
 
 /* ---- layout -------------------------------------------------------------------------------------------------------- */
@@ -95,7 +99,7 @@ static void lay_out(struct overlay *o, const vfront_camera_t *camera, int32_t ca
     o->legend = (struct part){0, HEAD_PX + tallest, o->width, LEGEND_PX};
 }
 
-overlay_t *overlay_open(const vfront_info_t *info, int32_t cameras, overlay_what_t what)
+overlay_t *overlay_open(const vfront_info_t *info, int32_t cameras, overlay_what_t what, const vfront_tuning_t *tuning)
 {
     struct overlay *o = calloc(1, sizeof *o);
     if (!o) return NULL;
@@ -103,6 +107,9 @@ overlay_t *overlay_open(const vfront_info_t *info, int32_t cameras, overlay_what
     o->levels = info->scales < LEVELS_MOST ? info->scales : LEVELS_MOST;
     o->rectified = info->rectified;
     o->what = what;
+    o->seen = info->seen[0];
+    o->with_tracks = tuning->ego_tracks;
+    o->with_matches = tuning->ego_matches;
     o->rgb = malloc((size_t)o->width * (size_t)o->height * 3);
     if (o->rgb) return o;
     overlay_close(o);
@@ -184,7 +191,7 @@ static void diagonal_cross(struct overlay *o, const float at[2], struct colour c
 
 static void letter(struct overlay *o, int32_t left, int32_t top, int32_t scale, char c, struct colour ink)
 {
-    const int index = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'z' ? c - 'a' + 10 : -1;
+    const int index = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'z' ? c - 'a' + 10 : c == '.' ? 36 : -1;
     if (index < 0) return;
     for (int32_t y = 0; y < GLYPH_HEIGHT * scale; y++)
         for (int32_t x = 0; x < GLYPH_WIDTH * scale; x++)
@@ -355,6 +362,81 @@ static void draw_matches(struct overlay *o, const vfront_result_t *r, const vfro
 }
 #endif
 
+/* ---- motion -------------------------------------------------------------------------------------------------------- */
+
+static void draw_pair(struct overlay *o, const float from[2], const float to[2], uint32_t with)
+{
+    const struct colour c = with ? agrees : differs;
+    line_to(o, from, to, c, with ? 210 : 256);
+    circle(o, DISC, to, 1.4f, c, 256);
+}
+
+static void draw_track_pairs(struct overlay *o, const vfront_result_t *r)
+{
+    for (uint32_t i = 0; i < r->tracks_count && o->with_tracks; i++) {
+        const vfront_track_t *t = &r->tracks[i];
+        const float from[2] = {t->x_px - t->dx_px, t->y_px - t->dy_px}, to[2] = {t->x_px, t->y_px};
+        if (t->age) draw_pair(o, from, to, t->agrees);
+    }
+}
+
+#if VFRONT_MATCHES
+static void draw_match_pairs(struct overlay *o, const vfront_result_t *r, const vfront_result_t *before)
+{
+    for (uint32_t i = 0; i < r->matches_count && before && o->with_matches; i++) {
+        const vfront_match_t *m = &r->matches[i];
+        const vfront_keypoint_t *now = &r->keypoints[0][m->keypoint], *was = &before->keypoints[0][m->before];
+        const float from[2] = {was->x_px, was->y_px}, to[2] = {now->x_px, now->y_px};
+        draw_pair(o, from, to, m->agrees);
+    }
+}
+#else
+static void draw_match_pairs(struct overlay *o, const vfront_result_t *r, const vfront_result_t *before)
+{
+    (void)o;
+    (void)r;
+    (void)before;
+}
+#endif
+
+/** A ring with a dot; four ticks point away from it when the camera flies there, a cross goes through it when it comes from there. */
+static void mark_target(struct overlay *o, const float at[2], int ahead, struct colour c)
+{
+    static const float reach[2][2] = {{10.0f, 17.0f}, {0.0f, 6.0f}};
+    circle(o, RING, at, 8.0f, c, 256);
+    circle(o, RING, at, 9.0f, c, 256);
+    for (int i = 0; i < 4; i++) {
+        const float side = i & 1 ? -1.0f : 1.0f, *r = reach[!ahead];
+        const float from[2] = {at[0] + (i < 2 ? side * r[0] : 0.0f), at[1] + (i < 2 ? 0.0f : side * r[0])};
+        const float to[2] = {at[0] + (i < 2 ? side * r[1] : 0.0f), at[1] + (i < 2 ? 0.0f : side * r[1])};
+        line_to(o, from, to, c, 256);
+    }
+    if (ahead) circle(o, DISC, at, 2.0f, c, 256);
+}
+
+/** The camera was at t, in its axes now: the opposite direction is where it goes, and where points come from that stand still. */
+static void draw_target(struct overlay *o, const vfront_result_t *r)
+{
+    const vfront_motion_t *m = r->metric.state == VFRONT_MOTION_GOOD ? &r->metric : &r->relative;
+    if (m->state != VFRONT_MOTION_GOOD || m->flags & VFRONT_MOTION_STILL) return;
+    for (int ahead = 0; ahead < 2; ahead++) {
+        const double sign = ahead ? -1.0 : 1.0, ray[3] = {sign * (double)m->t[0], sign * (double)m->t[1], sign * (double)m->t[2]};
+        double px[2];
+        if (ray[2] <= 0.0 || !vfront_lens_project(&o->seen, ray, px)) continue;
+        if (px[0] < 0.0 || px[1] < 0.0 || px[0] > o->part->width || px[1] > o->part->height) continue;
+        const float at[2] = {(float)px[0], (float)px[1]};
+        mark_target(o, at, ahead, target);
+    }
+}
+
+static void draw_motion(struct overlay *o, const vfront_result_t *r, const vfront_result_t *before)
+{
+    if (r->relative.state == VFRONT_MOTION_NONE) return;
+    draw_match_pairs(o, r, before);
+    draw_track_pairs(o, r);
+    draw_target(o, r);
+}
+
 /* ---- depths -------------------------------------------------------------------------------------------------------- */
 
 /** 0: far away, 1: near. */
@@ -445,6 +527,22 @@ static int32_t legend_tracks(struct overlay *o, int32_t x, int32_t scale)
     return write_text(o, x + 10, scale, "ended", grey) + 16;
 }
 
+static int32_t legend_motion(struct overlay *o, int32_t x, int32_t scale)
+{
+    static const float middle = LEGEND_PX / 2;
+    for (int with = 1; with >= 0; with--) {
+        const float from[2] = {(float)x, middle}, to[2] = {(float)x + 18, middle};
+        draw_pair(o, from, to, (uint32_t)with);
+        x = write_text(o, x + 24, scale, with ? "agrees" : "does not", grey) + 12;
+    }
+    for (int ahead = 1; ahead >= 0; ahead--) {
+        const float at[2] = {(float)x + 17, middle};
+        mark_target(o, at, ahead, target);
+        x = write_text(o, x + (ahead ? 40 : 32), scale, ahead ? "flies to" : "comes from", grey) + 4;
+    }
+    return x + 12;
+}
+
 static int32_t legend_depths(struct overlay *o, int32_t x, int32_t scale)
 {
     x = write_text(o, x, scale, "near", grey) + 4;
@@ -459,6 +557,7 @@ static int32_t draw_legend(struct overlay *o, int32_t scale)
     if (o->what & OVERLAY_TRACKS) x = legend_tracks(o, x, scale);
     if (o->what & OVERLAY_KEYPOINTS) x = legend_keypoints(o, x, scale);
     if (o->what & OVERLAY_DEPTHS) x = legend_depths(o, x, scale);
+    if (o->what & OVERLAY_MOTION) x = legend_motion(o, x, scale);
     return x;
 }
 
@@ -501,6 +600,7 @@ const uint8_t *overlay_draw(overlay_t *o, const vfront_frame_t *frame, const vfr
     o->part = &o->camera[0];
     follow(o, r);
     if (o->what & OVERLAY_MATCHES) draw_matches(o, r, before);
+    if (o->what & OVERLAY_MOTION) draw_motion(o, r, before);
     if (o->what & OVERLAY_TRACKS) draw_tracks(o, r);
     draw_strips(o, line);
     return o->rgb;

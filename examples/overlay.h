@@ -8,6 +8,10 @@
  *   cross, red        where a track was before it ended
  *   line with a dot   match: from where the key point was in the frame before to where it is now, the dot. Coloured by direction, so that
  *                     one that goes another way than those around it stands out
+ *   line              motion: a pair from which it was found, from where the point was to where it is; green when it agrees with the
+ *                     motion, orange when it does not
+ *   target            where the camera flies to, if that is in the picture: the movements grow out of it, but for the camera's turn. With a
+ *                     cross instead of ticks: where it comes from
  *   dot               key point with a depth and, in the same colour, where camera 1 sees it: red near, over yellow, green and cyan to
  *                     blue far away. Inverse depth, red from about the nearest tenth on
  * Rectified pictures get thin rows when depths alone are drawn: an eye sees whether both pictures agree along them.
@@ -25,18 +29,20 @@ typedef enum overlay_what {
     OVERLAY_KEYPOINTS = 2,
     OVERLAY_DEPTHS = 4,
     OVERLAY_MATCHES = 8,
-    OVERLAY_ALL = 15
+    OVERLAY_MOTION = 16,
+    OVERLAY_ALL = 31
 } overlay_what_t;
 
 /** The drawing, and the trails so far. */
 typedef struct overlay overlay_t;
 
 /**
- * @param[in] info  Of the front end: the cameras as the results see them, and the levels searched, for the legend.
- * @param[in] what  One or several.
+ * @param[in] info    Of the front end: the cameras as the results see them, and the levels searched, for the legend.
+ * @param[in] what    One or several.
+ * @param[in] tuning  Of the front end: from which pairs a motion is found.
  * @return NULL: no memory.
  */
-overlay_t *overlay_open(const vfront_info_t *info, int32_t cameras, overlay_what_t what);
+overlay_t *overlay_open(const vfront_info_t *info, int32_t cameras, overlay_what_t what, const vfront_tuning_t *tuning);
 void overlay_close(overlay_t *overlay);
 
 /** Size of the drawing: more than that of the pictures. */
@@ -46,7 +52,7 @@ void overlay_size(const overlay_t *overlay, int32_t *width_px, int32_t *height_p
  * Draws a frame. Call it for every frame, in order, so that the trails are whole.
  * @param[in] frame   Pictures as the results see them (rectified.h); VFRONT_GREY8 or VFRONT_GREY16 in host memory.
  * @param[in] before  Result of the frame before; NULL: this is the first.
- * @param[in] line    Text above the pictures: letters, digits and spaces are drawn.
+ * @param[in] line    Text above the pictures: letters, digits, spaces and full stops are drawn.
  * @return uint8_t [height_px][width_px][3], valid until the next call.
  */
 const uint8_t *overlay_draw(overlay_t *overlay, const vfront_frame_t *frame, const vfront_result_t *result, const vfront_result_t *before,

@@ -4,10 +4,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "motion.h"
 
 #define PATH_BYTES 4200
 
@@ -38,6 +41,7 @@ const char *record_end_name(uint32_t end)
 struct shot {
     int32_t cameras;
     const vfront_result_t *result, *before; /* before: of the frame before, NULL in the first */
+    const trajectory_frame_t *place;
 };
 
 static void write_bearing(FILE *f, const float bearing[3])
@@ -164,6 +168,69 @@ static void match_rows(FILE *f, const struct shot *s)
 }
 #endif
 
+static void motion_head(FILE *f, int32_t cameras)
+{
+    (void)cameras;
+    fputs("frame,which,state,flags,pairs,inliers,others,hypotheses,needed,rms_px,parallax_px,qx,qy,qz,qw,tx,ty,tz,"
+          "sigma_tx,sigma_ty,sigma_tz,sigma_rx_rad,sigma_ry_rad,sigma_rz_rad\n", f);
+}
+
+/** Words with spaces between. */
+static void write_flags(FILE *f, uint32_t flags)
+{
+    const char *before = "";
+    for (uint32_t bit = 1; bit && bit <= flags; bit <<= 1) {
+        if (!(flags & bit)) continue;
+        fprintf(f, "%s%s", before, motion_flag_name(bit));
+        before = " ";
+    }
+}
+
+/** A rotation as single precision has it, to the nearest one: a quaternion cannot say how far it is from orthonormal. */
+static void write_rotation(FILE *f, const float R[9])
+{
+    double nearest[9], q[4];
+    for (int i = 0; i < 9; i++) nearest[i] = (double)R[i];
+    pose_straighten(nearest);
+    pose_quaternion(nearest, q);
+    fprintf(f, ",%.9g,%.9g,%.9g,%.9g", q[0], q[1], q[2], q[3]);
+}
+
+static void motion_row(FILE *f, uint64_t frame, const char *which, const vfront_motion_t *m)
+{
+    static const int diagonal[6] = {0, 6, 11, 15, 18, 20};
+    if (m->state == VFRONT_MOTION_NONE) return;
+    fprintf(f, "%" PRIu64 ",%s,%s,", frame, which, motion_state_name(m->state));
+    write_flags(f, m->flags);
+    fprintf(f, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%.9g,%.9g", m->pairs, m->inliers, m->others, m->hypotheses,
+            m->needed, (double)m->rms_px, (double)m->parallax_px);
+    write_rotation(f, m->R);
+    fprintf(f, ",%.9g,%.9g,%.9g", (double)m->t[0], (double)m->t[1], (double)m->t[2]);
+    for (int i = 0; i < 6; i++) fprintf(f, ",%.9g", (double)sqrtf(m->covariance[diagonal[i]]));
+    fputc('\n', f);
+}
+
+static void motion_rows(FILE *f, const struct shot *s)
+{
+    motion_row(f, s->result->frame, "relative", &s->result->relative);
+    motion_row(f, s->result->frame, "metric", &s->result->metric);
+}
+
+static void no_head(FILE *f, int32_t cameras)
+{
+    (void)f;
+    (void)cameras;
+}
+
+static void trajectory_rows(FILE *f, const struct shot *s) { trajectory_write_tum(f, s->place->t_ns, &s->place->pose); }
+
+static void kitti_rows(FILE *f, const struct shot *s) { trajectory_write_kitti(f, &s->place->pose); }
+
+static void truth_rows(FILE *f, const struct shot *s)
+{
+    if (s->place->known) trajectory_write_tum(f, s->place->t_ns, &s->place->truth);
+}
+
 static void health_head(FILE *f, int32_t cameras)
 {
     static const char *const of_camera[] = {"cells",          "starved",       "dropped",        "brightness_grey",
@@ -207,12 +274,6 @@ static void timing_rows(FILE *f, const struct shot *s)
     fprintf(f, ",%.9g,%.9g,%" PRIu32 "\n", (double)r->timing.device_us, (double)r->timing.step_us, r->timing.overrun);
 }
 
-static void digest_head(FILE *f, int32_t cameras)
-{
-    (void)f;
-    (void)cameras;
-}
-
 static void digest_rows(FILE *f, const struct shot *s)
 {
     const vfront_result_t *r = s->result;
@@ -222,7 +283,7 @@ static void digest_rows(FILE *f, const struct shot *s)
 /* ---- files --------------------------------------------------------------------------------------------------------- */
 
 /** A kind of file: its name, its first line, the lines of a frame, and what must be there for it, 0: it is always
- *  written. Of what this build does not have only the name is known. */
+ *  written. Of what this build does not have, or is not written here, only the name is known. */
 static const struct sheet {
     const char *name;
     void (*head)(FILE *file, int32_t cameras);
@@ -246,9 +307,14 @@ static const struct sheet {
 #else
     {"matches.csv", NULL, NULL, RECORD_MATCHES},
 #endif
+    {"motion.csv", motion_head, motion_rows, RECORD_MOTION},
+    {"trajectory.txt", no_head, trajectory_rows, RECORD_MOTION},
+    {"trajectory_kitti.txt", no_head, kitti_rows, RECORD_MOTION},
+    {"truth.txt", no_head, truth_rows, RECORD_MOTION | RECORD_TRUTH},
+    {"path.svg", NULL, NULL, 0}, /* drawn from the whole run: plot.h */
     {"health.csv", health_head, health_rows, 0},
     {"timing.csv", timing_head, timing_rows, 0},
-    {"digest.txt", digest_head, digest_rows, 0},
+    {"digest.txt", no_head, digest_rows, 0},
 };
 #define SHEETS (sizeof sheet / sizeof *sheet)
 
@@ -326,9 +392,9 @@ const char *record_open(record_t **out, const char *folder, int32_t cameras, uns
     return wrong;
 }
 
-const char *record_frame(record_t *record, const vfront_result_t *result, const vfront_result_t *before)
+const char *record_frame(record_t *record, const vfront_result_t *result, const vfront_result_t *before, const trajectory_frame_t *place)
 {
-    const struct shot shot = {record->cameras, result, before};
+    const struct shot shot = {record->cameras, result, before, place};
     for (size_t i = 0; i < SHEETS; i++) {
         if (!record->file[i]) continue;
         errno = 0;

@@ -5,6 +5,7 @@
 #define _POSIX_C_SOURCE 200809L /* isatty, clock_gettime */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +15,10 @@
 
 #include "calibration.h"
 #include "dataset.h"
+#include "motion.h"
 #include "overlay.h"
 #include "picture.h"
+#include "plot.h"
 #include "record.h"
 #include "rectified.h"
 
@@ -39,15 +42,20 @@ static const char help[] =
     "options:\n"
     "  --out DIR         write tracks.csv, keypoints.csv, descriptors.csv, depth.csv, matches.csv, health.csv, timing.csv and\n"
     "                    digest.txt into DIR, which is made; descriptors.csv and matches.csv only where key points are\n"
-    "                    described, depth.csv only where two cameras are calibrated as well\n"
+    "                    described, depth.csv only where two cameras are calibrated as well. Where camera 0 is calibrated\n"
+    "                    also motion.csv, the path that the motions make as trajectory.txt (TUM), trajectory_kitti.txt and\n"
+    "                    path.svg, and truth.txt where there is ground truth\n"
     "  --overlay[=WHAT]  with --out: the pictures of all cameras with what was found drawn over them, in DIR/overlay.\n"
-    "                    WHAT is tracks, keypoints, depth, matches or all, which is the default. With --set rectify=1 the\n"
-    "                    pictures are the rectified ones\n"
+    "                    WHAT is tracks, keypoints, depth, matches, motion or all, which is the default. With\n"
+    "                    --set rectify=1 the pictures are the rectified ones\n"
     "  --features-only   key points only, nothing is tracked: the same as --set track_target=0\n"
     "  --calibration=FILE\n"
     "                    what the cameras are, instead of what comes with the data set: a Kalibr camchain, a KITTI calib.txt,\n"
     "                    or EuRoC's sensor.yaml: of camera 0, or of camera 0, camera 1 and the IMU with commas between;\n"
     "                    none: as if there were no calibration\n"
+    "  --truth=FILE      where camera 0 was, instead of what comes with the data set (KITTI's poses.txt, groundtruth.txt,\n"
+    "                    EuRoC's state_groundtruth_estimate0): lines of 12 numbers as KITTI has them, of 8 as TUM has them,\n"
+    "                    or EuRoC's data.csv of the body; none: as if there were none\n"
     "  --frames N        stop after N frames\n"
     "  --port WHICH      auto, host or cuda; auto takes cuda where a GPU can be used\n"
     "  --set NAME=VALUE  a tuning value; any number of times. --set help lists them all\n"
@@ -59,7 +67,7 @@ static const char help[] =
     "exit code: 0 done, 1 data, disk or library failed, 2 wrong usage\n";
 
 struct options {
-    const char *dataset, *out, *calibration;
+    const char *dataset, *out, *calibration, *truth;
     vfront_port_t port;
     uint32_t frames; /* 0: all */
     overlay_what_t overlay; /* 0: none */
@@ -207,10 +215,16 @@ static int set_calibration(struct options *o, const char *text)
     return *text ? GO_ON : complain(USAGE, "--calibration: an empty name");
 }
 
+static int set_truth(struct options *o, const char *text)
+{
+    o->truth = text;
+    return *text ? GO_ON : complain(USAGE, "--truth: an empty name");
+}
+
 static overlay_what_t overlay_named(const char *text)
 {
-    static const char *const name[] = {"tracks", "keypoints", "depth", "matches", "all"};
-    static const overlay_what_t what[] = {OVERLAY_TRACKS, OVERLAY_KEYPOINTS, OVERLAY_DEPTHS, OVERLAY_MATCHES, OVERLAY_ALL};
+    static const char *const name[] = {"tracks", "keypoints", "depth", "matches", "motion", "all"};
+    static const overlay_what_t what[] = {OVERLAY_TRACKS, OVERLAY_KEYPOINTS, OVERLAY_DEPTHS, OVERLAY_MATCHES, OVERLAY_MOTION, OVERLAY_ALL};
     for (size_t i = 0; i < sizeof name / sizeof *name; i++)
         if (strcmp(text, name[i]) == 0) return what[i];
     return (overlay_what_t)0;
@@ -222,7 +236,7 @@ static int set_overlay(struct options *o, char **word, int *at)
     const char *text = word[*at] + strlen("--overlay");
     if (*text == '=') {
         o->overlay = overlay_named(text + 1);
-        return o->overlay ? GO_ON : complain(USAGE, "--overlay=%s: not tracks, keypoints, depth, matches or all", text + 1);
+        return o->overlay ? GO_ON : complain(USAGE, "--overlay=%s: not tracks, keypoints, depth, matches, motion or all", text + 1);
     }
     o->overlay = word[*at + 1] ? overlay_named(word[*at + 1]) : (overlay_what_t)0;
     if (o->overlay)
@@ -259,7 +273,7 @@ static int read_option(struct options *o, char **word, int *at)
         const char *name;
         int (*set)(struct options *o, const char *text);
     } known[] = {{"--out", set_out}, {"--frames", set_frames}, {"--port", set_port}, {"--set", set_tuning},
-                 {"--calibration", set_calibration}};
+                 {"--calibration", set_calibration}, {"--truth", set_truth}};
     const char *text = word[*at];
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const size_t length = strlen(known[i].name);
@@ -319,10 +333,32 @@ static void warn_of_depth(const struct options *o, const vfront_rig_t *rig)
     if (why && (o->overlay == OVERLAY_DEPTHS || (rig->cameras > 1 && depths_wanted(o)))) complain(GO_ON, "no depth: %s", why);
 }
 
-/** RECORD_... */
-static unsigned what_to_record(const struct options *o, const vfront_rig_t *rig)
+/** Why there can be no motion; NULL: there can. */
+static const char *why_no_motion(const struct options *o, const vfront_rig_t *rig)
 {
-    return (described(o) ? RECORD_DESCRIPTORS : 0u) | (why_no_depth(o, rig) ? 0u : RECORD_DEPTHS) | (matched(o) ? RECORD_MATCHES : 0u);
+    if (!VFRONT_EGO) return "this build has no VFRONT_EGO";
+    if (!o->tuning.ego) return "ego is 0";
+    return rig->camera[0].fx_px == 0.0 ? "camera 0 is not calibrated" : NULL;
+}
+
+static void warn_of_motion(const struct options *o, const vfront_rig_t *rig)
+{
+    const char *why = why_no_motion(o, rig);
+    if (why && (o->overlay == OVERLAY_MOTION || o->truth)) complain(GO_ON, "no motion: %s", why);
+}
+
+/** Whether motions come in metres. */
+static int metric(const struct options *o, const vfront_rig_t *rig)
+{
+    return !why_no_motion(o, rig) && !why_no_depth(o, rig) && matched(o) && o->tuning.ego_matches && o->tuning.ego_metric_hypotheses;
+}
+
+/** RECORD_... */
+static unsigned what_to_record(const struct options *o, dataset_t *d)
+{
+    const vfront_rig_t *rig = dataset_rig(d);
+    return (described(o) ? RECORD_DESCRIPTORS : 0u) | (why_no_depth(o, rig) ? 0u : RECORD_DEPTHS) | (matched(o) ? RECORD_MATCHES : 0u)
+           | (why_no_motion(o, rig) ? 0u : RECORD_MOTION) | (dataset_has_truth(d) ? RECORD_TRUTH : 0u);
 }
 
 /** Of all that can be drawn, what there is. */
@@ -331,9 +367,10 @@ static overlay_what_t what_to_draw(const struct options *o, const vfront_rig_t *
     unsigned what = o->overlay;
     if (what != OVERLAY_ALL) return o->overlay;
     if (!o->tuning.track_target) what &= ~(unsigned)OVERLAY_TRACKS;
-    if (!o->tuning.select_points) what &= OVERLAY_TRACKS;
+    if (!o->tuning.select_points) what &= OVERLAY_TRACKS | OVERLAY_MOTION;
     if (!matched(o)) what &= ~(unsigned)OVERLAY_MATCHES;
     if (why_no_depth(o, rig)) what &= ~(unsigned)OVERLAY_DEPTHS;
+    if (why_no_motion(o, rig)) what &= ~(unsigned)OVERLAY_MOTION;
     return (overlay_what_t)what;
 }
 
@@ -512,7 +549,16 @@ static void print_partners(const struct options *o, const struct totals *t, cons
         puts("; no matches");
 }
 
-static void print_summary(const struct options *o, dataset_t *d, const struct totals *t)
+static void print_motion(const struct options *o, const vfront_rig_t *rig, const motion_t *motion)
+{
+    const char *why = why_no_motion(o, rig);
+    if (why)
+        printf("%-12s none: %s\n", "motion", why);
+    else
+        motion_print(motion);
+}
+
+static void print_summary(const struct options *o, dataset_t *d, const struct totals *t, const motion_t *motion)
 {
     vfront_info_t info;
     const vfront_rig_t *rig = dataset_rig(d);
@@ -524,6 +570,7 @@ static void print_summary(const struct options *o, dataset_t *d, const struct to
     print_tracks(o, t);
     print_keypoints(t, &info, rig->cameras);
     print_partners(o, t, rig);
+    print_motion(o, rig, motion);
     printf("%-12s", "health");
     for (uint32_t i = 0; i < 4; i++) printf(" %s %" PRIu64 ",", record_state_name(i), t->state[i]);
     printf(" gaps %" PRIu64 "; quality %.1f, least %" PRIu32 "\n", t->gaps,
@@ -545,6 +592,8 @@ struct run {
     overlay_what_t drawn;            /* on the overlay */
     rectified_t *rectified;          /* NULL: pictures are looked at as they are */
     const vfront_result_t *before;   /* of the frame before; NULL: there is none */
+    vfront_camera_t seen;            /* camera 0 as the results see it */
+    motion_t motion;
     struct totals totals;
     uint32_t frames;
     double said_s; /* when the progress line was last written */
@@ -571,6 +620,19 @@ static void say_progress(struct run *run, const vfront_result_t *r)
         fputs(WIPE, stderr);
 }
 
+static size_t caption_motion(const char *which, const vfront_motion_t *m, char *line, size_t room)
+{
+    size_t used = 0;
+    if (m->state == VFRONT_MOTION_NONE) return 0;
+    used = (size_t)snprintf(line, room, "  %s %s %" PRIu32 " of %" PRIu32, which, motion_state_name(m->state), m->inliers, m->pairs);
+    for (uint32_t bit = 1; bit <= VFRONT_MOTION_ONE_GPU; bit <<= 1)
+        if (m->flags & bit) used += (size_t)snprintf(line + used, room - used, " %s", motion_flag_name(bit));
+    const double moved = sqrt((double)(m->t[0] * m->t[0] + m->t[1] * m->t[1] + m->t[2] * m->t[2]));
+    if (m->state == VFRONT_MOTION_GOOD && strcmp(which, "metric") == 0)
+        used += (size_t)snprintf(line + used, room - used, " moved %.3f m", moved);
+    return used;
+}
+
 /** The line above a drawing: what of it is drawn. */
 static void caption(const struct run *run, const vfront_result_t *r, char *line, size_t room)
 {
@@ -584,12 +646,14 @@ static void caption(const struct run *run, const vfront_result_t *r, char *line,
     for (int32_t i = 0; i < dataset_rig(run->dataset)->cameras && what & OVERLAY_KEYPOINTS; i++)
         used += (size_t)snprintf(line + used, room - used, " %" PRIu32, r->keypoints_count[i]);
     if (what & OVERLAY_DEPTHS) used += (size_t)snprintf(line + used, room - used, "  depths %" PRIu32, r->depths_count);
-    if (what & OVERLAY_MATCHES) snprintf(line + used, room - used, "  matches %" PRIu32, r->matches_count);
+    if (what & OVERLAY_MATCHES) used += (size_t)snprintf(line + used, room - used, "  matches %" PRIu32, r->matches_count);
+    if (what & OVERLAY_MOTION) used += caption_motion("relative", &r->relative, line + used, room - used);
+    if (what & OVERLAY_MOTION) caption_motion("metric", &r->metric, line + used, room - used);
 }
 
 static const char *draw(struct run *run, const vfront_frame_t *frame, const vfront_result_t *r)
 {
-    char line[200], stem[4400];
+    char line[400], stem[4400];
     int32_t width, height;
     caption(run, r, line, sizeof line);
     snprintf(stem, sizeof stem, "%s/overlay/%06" PRIu64, run->options->out, r->frame);
@@ -597,6 +661,13 @@ static const char *draw(struct run *run, const vfront_frame_t *frame, const vfro
     const uint8_t *rgb = overlay_draw(run->overlay, frame, r, run->before, line);
     overlay_size(run->overlay, &width, &height);
     return picture_write(stem, rgb, width, height, 3);
+}
+
+static int take_motion(struct run *run, uint32_t index, const vfront_result_t *r)
+{
+    pose_t truth;
+    const int known = dataset_truth(run->dataset, index, &run->seen, &truth);
+    return motion_take(&run->motion, r, known ? &truth : NULL);
 }
 
 static int step(struct run *run, uint32_t index)
@@ -611,7 +682,8 @@ static int step(struct run *run, uint32_t index)
         return complain(FAILED, "%s: frame %" PRIu32 ": vfront_step: %s: %s", run->options->dataset, index,
                         vfront_status_name(status), vfront_detail(&vf));
     if (!take(&run->totals, result)) return complain(FAILED, "no memory for the times of %" PRIu32 " frames", index);
-    if (run->record) wrong = record_frame(run->record, result, run->before);
+    if (!take_motion(run, index, result)) return complain(FAILED, "no memory for the path of %" PRIu32 " frames", index);
+    if (run->record) wrong = record_frame(run->record, result, run->before, motion_last(&run->motion));
     if (!wrong && run->overlay) wrong = draw(run, &frame, result);
     if (wrong) return complain(FAILED, "%s", wrong);
     run->before = result; /* holds until the frame after the next */
@@ -638,7 +710,7 @@ static const char *open_overlay(struct run *run)
     if (wrong) return wrong;
     vfront_info(&vf, &info);
     run->drawn = what_to_draw(run->options, rig);
-    run->overlay = overlay_open(&info, rig->cameras, run->drawn);
+    run->overlay = overlay_open(&info, rig->cameras, run->drawn, &run->options->tuning);
     if (info.rectified) run->rectified = rectified_open(rig, info.seen);
     return run->overlay && (run->rectified || !info.rectified) ? NULL : "no memory for overlays";
 }
@@ -647,9 +719,14 @@ static int open_outputs(struct run *run)
 {
     const struct options *o = run->options;
     const vfront_rig_t *rig = dataset_rig(run->dataset);
+    vfront_info_t info;
+    vfront_info(&vf, &info);
+    run->seen = info.seen[0];
+    motion_start(&run->motion, metric(o, rig), dataset_has_truth(run->dataset));
     warn_of_depth(o, rig);
+    warn_of_motion(o, rig);
     if (!o->out) return GO_ON;
-    const char *wrong = record_open(&run->record, o->out, rig->cameras, what_to_record(o, rig));
+    const char *wrong = record_open(&run->record, o->out, rig->cameras, what_to_record(o, run->dataset));
     if (!wrong && o->overlay) wrong = open_overlay(run);
     return wrong ? complain(FAILED, "%s", wrong) : GO_ON;
 }
@@ -657,7 +734,7 @@ static int open_outputs(struct run *run)
 static int open_run(struct run *run)
 {
     const struct options *o = run->options;
-    const char *wrong = dataset_open(&run->dataset, o->dataset, o->mono ? 1 : VFRONT_CAMERAS, o->calibration);
+    const char *wrong = dataset_open(&run->dataset, o->dataset, o->mono ? 1 : VFRONT_CAMERAS, o->calibration, o->truth);
     if (wrong) return complain(FAILED, "%s", wrong);
     run->frames = dataset_frames(run->dataset);
     if (!run->frames) run->frames = o->frames ? o->frames : ENDLESS_FRAMES;
@@ -675,9 +752,24 @@ static int close_run(struct run *run, int code)
     rectified_close(run->rectified);
     dataset_close(run->dataset);
     vfront_shutdown(&vf);
+    trajectory_free(&run->motion.trajectory);
     free(run->totals.moment);
     if ((fflush(stdout) || ferror(stdout)) && code == GO_ON) code = complain(FAILED, "standard output: %s", strerror(errno));
     return code == GO_ON ? DONE : code;
+}
+
+/** The path, once all of it is there. */
+static int draw_path(const struct run *run)
+{
+    const struct options *o = run->options;
+    const motion_t *m = &run->motion;
+    char path[4400], title[240];
+    if (!o->out || why_no_motion(o, dataset_rig(run->dataset))) return GO_ON;
+    snprintf(path, sizeof path, "%s/path.svg", o->out);
+    snprintf(title, sizeof title, "%.80s (%s), %" PRIu64 " frames, %s", o->dataset, dataset_kind(run->dataset), run->totals.frames,
+             m->trajectory.metric ? "two cameras" : "one camera");
+    const char *wrong = plot_write(path, title, &m->trajectory, m->compared ? &m->accuracy : NULL);
+    return wrong ? complain(FAILED, "%s", wrong) : GO_ON;
 }
 
 int main(int count, char **word)
@@ -690,7 +782,10 @@ int main(int count, char **word)
     for (uint32_t i = 0; i < run.frames && code == GO_ON; i++) code = step(&run, i);
     if (run.totals.frames) {
         say_progress(&run, NULL);
-        print_summary(&options, run.dataset, &run.totals);
+        motion_finish(&run.motion);
+        print_summary(&options, run.dataset, &run.totals, &run.motion);
+        const int drawn = draw_path(&run);
+        if (code == GO_ON) code = drawn;
     }
     return close_run(&run, code);
 }

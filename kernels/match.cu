@@ -267,7 +267,7 @@ static __device__ __forceinline__ int list_pairs(const vf_step &s, const pair &p
     int more;
     const int at = listed + vf_count_before(kept, start, &more);
     if (i < count) vf_match_go_on(now[i].bearing, kept ? before[p.partner].bearing : NULL, m.expected[s.parity][i]);
-    if (kept) m.match[at] = vfront_match_t{(uint16_t)i, (uint16_t)p.partner, (uint16_t)p.distance, (uint16_t)p.second};
+    if (kept) m.match[at] = vfront_match_t{(uint16_t)i, (uint16_t)p.partner, (uint16_t)p.distance, (uint16_t)p.second, 0};
     return more;
 }
 

@@ -28,7 +28,7 @@ static __device__ void put_tracks(const vf_step &s, vfront_result_t *out)
     const int tracks = m.census[s.parity].count, ended = r.lost_count, thread = threadIdx.x;
     for (int first = 0; first < tracks; first += THREADS) {
         vfront_track_t t = {};
-        if (first + thread < tracks) t = vf_report_track(&s, s.memory->bearing.node[0], &m.feature[s.parity][first + thread]);
+        if (first + thread < tracks) t = vf_report_track(&s, s.memory->bearing.node[0], &m.feature[s.parity][first + thread], vf_agrees(&s, first + thread));
         put_records(out->tracks + first, track, t, vf_min(tracks - first, THREADS));
     }
     for (int first = 0; first < ended; first += THREADS) {
@@ -73,7 +73,11 @@ static __device__ void put_partners(const vf_step &s, vfront_result_t *out, int 
     put_list(out->depths, s.memory->stereo.depth, vf_depths(&s) * (int)sizeof(vfront_depth_t), block, blocks);
 #endif
 #if VFRONT_MATCHES
-    put_list(out->matches, s.memory->match.match, vf_matches(&s) * (int)sizeof(vfront_match_t), block, blocks);
+    VF_STATIC_ASSERT(sizeof(vfront_match_t) == 12 && offsetof(vfront_match_t, agrees) == 8, "words, the third of which is filled in");
+    uint32_t *to = reinterpret_cast<uint32_t *>(out->matches);
+    const uint32_t *from = reinterpret_cast<const uint32_t *>(s.memory->match.match);
+    for (int i = block * THREADS + threadIdx.x; i < (int)vf_matches(&s) * 3; i += blocks * THREADS)
+        to[i] = i % 3 == 2 ? vf_agrees(&s, VFRONT_TRACKS + i / 3) : from[i];
 #endif
     (void)s, (void)out, (void)block, (void)blocks;
 }
@@ -135,6 +139,7 @@ static __device__ void put_health(const vf_step &s, vfront_result_t *out)
     out->lost_count = s.memory->refill.lost_count;
     out->depths_count = vf_depths(&s);
     out->matches_count = vf_matches(&s);
+    vf_motions(&s, &out->relative, &out->metric, &out->good);
     for (int stage = 0; stage < VF_report; stage++)
         for (int end = 0; end < 2; end++) s.pinned->clock[stage][end] = s.memory->report.clock[stage][end];
 }

@@ -286,7 +286,9 @@ static __global__ void __launch_bounds__(VF_BLOCK) list_k(const vf_step s)
 {
     __shared__ int start[VF_WARPS + 1];
     vf_stereo_memory &m = s.memory->stereo;
+    const vf_point *point = s.memory->bearing.point[s.parity][0];
     const int thread = threadIdx.x, points = s.memory->bearing.count[s.parity][0];
+    for (int i = thread; i < points; i += VF_BLOCK) vf_stereo_range(&m, s.parity, i, point[i].bearing, NULL);
     handful h = load_handful(m, 0, points); /* often that is all */
     const auto each_key = [&](auto work) {
         for (int first = 0; first < points; first += HANDFUL * VF_BLOCK) {
@@ -302,7 +304,11 @@ static __global__ void __launch_bounds__(VF_BLOCK) list_k(const vf_step s)
         const bool stays = key && !vf_stereo_cut(&s.tuning, (uint32_t)(key >> 29) - 1, median);
         int total;
         const int before = vf_count_before(stays, start, &total);
-        if (stays) m.depth[count + before] = m.candidate[key & 0xffff];
+        if (stays) {
+            const int i = (int)(key & 0xffff);
+            m.depth[count + before] = m.candidate[i];
+            vf_stereo_range(&m, s.parity, i, point[i].bearing, &m.candidate[i]);
+        }
         count += total;
     });
     if (thread == 0) {

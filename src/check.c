@@ -168,6 +168,7 @@ vfront_status_t vf_check_tuning(struct vf_state *s, const vfront_tuning_t *tunin
                          "detect_threshold_low");
     if (tuning->detect_arc_most < tuning->detect_arc)
         return vf_refuse(s, VFRONT_E_TUNING, "tuning value %d is below detect_arc: %s", tuning->detect_arc_most, "detect_arc_most");
+    if (tuning->ego_points == 6) return vf_refuse(s, VFRONT_E_TUNING, "tuning value %d is not 5, 7 or 8: %s", 6, "ego_points");
     if (tuning->select_window_px > 4 * vf_min(tuning->cull_width_px, tuning->cull_height_px))
         return vf_refuse(s, VFRONT_E_TUNING, "tuning value %d is more than four culling cells: %s", tuning->select_window_px, "select_window_px");
     if (tuning->track_distance_px > 4 * vf_min(tuning->cell_width_px, tuning->cell_height_px))

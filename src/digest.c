@@ -52,7 +52,7 @@ static uint64_t mix_track(uint64_t d, const vfront_track_t *t)
     d = mix_number(d, t->level, 4);
     d = mix_number(d, t->score, 4);
     for (int i = 0; i < 3; i++) d = mix_float(d, t->bearing[i]);
-    return d;
+    return mix_number(d, t->agrees, 4);
 }
 
 static uint64_t mix_lost(uint64_t d, const vfront_lost_t *l)
@@ -85,6 +85,19 @@ static uint64_t mix_descriptor(uint64_t d, const vfront_descriptor_t *descriptor
 }
 #endif
 
+static uint64_t mix_motion(uint64_t d, const vfront_motion_t *m)
+{
+    const uint32_t number[] = {m->state, m->flags, m->pairs, m->inliers, m->others, m->hypotheses, m->needed};
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++) d = mix_number(d, number[i], 4);
+    d = mix_float(d, m->rms_px);
+    d = mix_float(d, m->parallax_px);
+    d = mix_number(d, m->frame, 8);
+    for (int i = 0; i < 9; i++) d = mix_float(d, m->R[i]);
+    for (int i = 0; i < 3; i++) d = mix_float(d, m->t[i]);
+    for (int i = 0; i < 21; i++) d = mix_float(d, m->covariance[i]);
+    return d;
+}
+
 #if VFRONT_STEREO
 static uint64_t mix_depth(uint64_t d, const vfront_depth_t *p)
 {
@@ -104,7 +117,8 @@ static uint64_t mix_match(uint64_t d, const vfront_match_t *m)
     d = mix_number(d, m->keypoint, 2);
     d = mix_number(d, m->before, 2);
     d = mix_number(d, m->distance, 2);
-    return mix_number(d, m->second, 2);
+    d = mix_number(d, m->second, 2);
+    return mix_number(d, m->agrees, 4);
 }
 #endif
 
@@ -135,5 +149,7 @@ uint64_t vfront_digest(const vfront_result_t *r)
 #if VFRONT_MATCHES
     for (uint32_t i = 0; i < r->matches_count; i++) d = mix_match(d, &r->matches[i]);
 #endif
-    return d;
+    d = mix_motion(d, &r->relative);
+    d = mix_motion(d, &r->metric);
+    return mix_motion(d, &r->good);
 }

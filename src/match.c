@@ -202,7 +202,7 @@ static void list(const struct vf_step *s, const struct side *now, const struct s
         uint32_t turn;
         const int kept = turned(s, now, before, i, &turn) && vf_match_turns(&s->tuning, turn, top);
         vf_match_go_on(now->point[i].bearing, kept ? before->point[j].bearing : NULL, m->expected[s->parity][i]);
-        if (kept) m->match[m->count++] = (vfront_match_t){(uint16_t)i, (uint16_t)j, (uint16_t)(m->found[i] >> 16), (uint16_t)m->second[i]};
+        if (kept) m->match[m->count++] = (vfront_match_t){(uint16_t)i, (uint16_t)j, (uint16_t)(m->found[i] >> 16), (uint16_t)m->second[i], 0};
     }
 }
 #endif

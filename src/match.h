@@ -11,7 +11,7 @@
  *         It is the peak of a histogram of 256 bins under a tent 30 degrees wide to each side. ORB-SLAM's bins of 30 degrees cut a
  *         peak that lies on their bounds in two; a tent has no bounds
  * Exact   integers, but for expectations and windows: single precision in one order, roots and quotients correctly rounded
- * Memory  44 bytes a key point: what each found, who found it, its next best, where it is expected, by parity, and the pairs
+ * Memory  48 bytes a key point: what each found, who found it, its next best, where it is expected, by parity, and the pairs
  */
 #ifndef VF_MATCH_H
 #define VF_MATCH_H

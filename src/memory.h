@@ -7,6 +7,7 @@
 #include "bearing.h"
 #include "describe.h"
 #include "detect.h"
+#include "ego.h"
 #include "ingest.h"
 #include "match.h"
 #include "pyramid.h"
@@ -112,6 +113,46 @@ VF_FN void vf_bearing_forget(const struct vf_step *s, int32_t first, int32_t ste
         s->memory->match.second[i] = 256;
 #endif
     }
+}
+
+/** Distance of a key point of camera 0 in the frame of a parity; 0: not known. */
+VF_FN struct vf_range vf_range(const struct vf_step *s, int32_t parity, uint32_t keypoint)
+{
+    struct vf_range r = {0.0f, 0.0f};
+#if VFRONT_STEREO
+    r.m = s->memory->stereo.range_m[parity][keypoint];
+    r.sigma_m = s->memory->stereo.range_sigma_m[parity][keypoint];
+#else
+    (void)s, (void)parity, (void)keypoint;
+#endif
+    return r;
+}
+
+/** With which motions a pair agrees: a track, or behind those a match. */
+VF_FN uint32_t vf_agrees(const struct vf_step *s, uint32_t candidate)
+{
+#if VFRONT_EGO
+    if (vf_ego_on(s)) return s->memory->ego.agrees[candidate];
+#endif
+    (void)s, (void)candidate;
+    return 0;
+}
+
+/** The motions of a step: relative, metric, the last that was good. */
+VF_FN void vf_motions(const struct vf_step *s, vfront_motion_t *relative, vfront_motion_t *metric, vfront_motion_t *good)
+{
+#if VFRONT_EGO
+    if (vf_ego_on(s)) {
+        *relative = s->memory->ego.relative;
+        *metric = s->memory->ego.metric;
+        *good = s->memory->ego.good[s->parity];
+        return;
+    }
+#endif
+    (void)s;
+    vf_ego_blank(relative, VFRONT_MOTION_NONE);
+    vf_ego_blank(metric, VFRONT_MOTION_NONE);
+    vf_ego_blank(good, VFRONT_MOTION_NONE);
 }
 
 /** Lengths of the lists of partners. */

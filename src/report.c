@@ -53,6 +53,7 @@ static void list_partners(const struct vf_step *s, vfront_result_t *out)
 #endif
 #if VFRONT_MATCHES
     memcpy(out->matches, s->memory->match.match, sizeof *out->matches * out->matches_count);
+    for (uint32_t i = 0; i < out->matches_count; i++) out->matches[i].agrees = vf_agrees(s, VFRONT_TRACKS + i);
 #endif
 }
 
@@ -78,9 +79,10 @@ void vf_report_host(const struct vf_step *s)
     out->frame = params->frame;
     out->tracks_count = m->census[s->parity].count;
     out->lost_count = r->lost_count;
-    for (uint32_t i = 0; i < out->tracks_count; i++) out->tracks[i] = vf_report_track(s, s->memory->bearing.node[0], &m->feature[s->parity][i]);
+    for (uint32_t i = 0; i < out->tracks_count; i++) out->tracks[i] = vf_report_track(s, s->memory->bearing.node[0], &m->feature[s->parity][i], vf_agrees(s, i));
     for (uint32_t i = 0; i < out->lost_count; i++) out->lost[i] = vf_report_lost(&m->moved[r->lost[i]]);
     list_partners(s, out);
+    vf_motions(s, &out->relative, &out->metric, &out->good);
     out->health = vf_report_health(s, params, r, &s->memory->select, &m->census[s->parity], occupied, light);
     s->pinned->done = params->ticket;
 }

@@ -11,6 +11,7 @@
 
 #include "bearing.h"
 #include "describe.h"
+#include "ego.h"
 #include "ingest.h"
 #include "match.h"
 #include "pyramid.h"
@@ -34,7 +35,7 @@ struct vf_report_memory {
 VF_FN float vf_report_px(int32_t q16) { return (float)q16 * (1.0f / 65536.0f); }
 
 /** `node`: the grid of bearings of camera 0. */
-VF_FN vfront_track_t vf_report_track(const struct vf_step *s, const struct vf_node *node, const struct vf_feature *f)
+VF_FN vfront_track_t vf_report_track(const struct vf_step *s, const struct vf_node *node, const struct vf_feature *f, uint32_t agrees)
 {
     vfront_track_t t;
     t.id = f->id;
@@ -49,7 +50,7 @@ VF_FN vfront_track_t vf_report_track(const struct vf_step *s, const struct vf_no
     t.level = f->level;
     t.score = f->score;
     vf_bearing_at(s, node, 0, f->x_q16, f->y_q16, t.bearing);
-    t.reserved = 0;
+    t.agrees = f->age ? agrees : 0;
     for (int i = 0; i < 3; i++) t.bearing[i] = s->geometry.calibrated[0] ? t.bearing[i] : 0.0f;
     return t;
 }

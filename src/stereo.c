@@ -225,8 +225,11 @@ void vf_stereo_host(const struct vf_step *s)
     for (uint32_t i = 0; i < left.count; i++) m->cost[i] = refine(s, &left, &right, i, &m->candidate[i]);
     const uint32_t middle = median(m->cost, left.count);
     m->count = 0;
-    for (uint32_t i = 0; i < left.count; i++)
-        if (m->cost[i] != VF_NONE && !vf_stereo_cut(&s->tuning, m->cost[i], middle)) m->depth[m->count++] = m->candidate[i];
+    for (uint32_t i = 0; i < left.count; i++) {
+        const int stays = m->cost[i] != VF_NONE && !vf_stereo_cut(&s->tuning, m->cost[i], middle);
+        if (stays) m->depth[m->count++] = m->candidate[i];
+        vf_stereo_range(m, s->parity, i, left.point[i].bearing, stays ? &m->candidate[i] : NULL);
+    }
 #else
     (void)s;
 #endif

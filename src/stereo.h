@@ -2,7 +2,8 @@
 /* stereo: the partner of every key point of camera 0 in camera 1, and its depth (paper 004, III.3, in any two calibrated cameras).
  *
  * In      points, angles and descriptors of both cameras; levels
- * Out     pairs of indices with place in camera 1, depth and its standard deviation, by rising index in camera 0
+ * Out     pairs of indices with place in camera 1, depth and its standard deviation, by rising index in camera 0; the distance of every
+ *         key point, for the next frame as well
  * Rule    a point and both cameras span a plane. A partner looks along it, with a disparity within range, from about the same level and
  *         with about the same orientation; of those the one with the closest descriptor, by a margin to the next best somewhere else, and
  *         each must be the other's best. From where the partner lies, moved onto the epipolar line, windows on that line are compared
@@ -28,6 +29,7 @@ struct vf_stereo_memory {
     uint32_t cost[VFRONT_KEYPOINTS];  /* of its window; all ones: it has no depth */
     vfront_depth_t candidate[VFRONT_KEYPOINTS];
     vfront_depth_t depth[VFRONT_KEYPOINTS];
+    float range_m[2][VFRONT_KEYPOINTS], range_sigma_m[2][VFRONT_KEYPOINTS]; /* by parity, of every key point of camera 0; 0: no depth */
     uint32_t count;
 };
 #else
@@ -267,6 +269,16 @@ VF_FN int vf_stereo_depth(const struct vf_step *s, const struct vf_node *node, c
     out->sigma_m = sigma_m * (a->bearing[2] < 0.0f ? -a->bearing[2] : a->bearing[2]);
     return 1;
 }
+
+#if VFRONT_STEREO
+/** Notes the distance of a key point; depth: NULL, it has none. One that lies beside the camera has none either. */
+VF_FN void vf_stereo_range(struct vf_stereo_memory *m, int32_t parity, uint32_t i, const float bearing[3], const vfront_depth_t *depth)
+{
+    const int is = depth && bearing[2] > 0.01f;
+    m->range_m[parity][i] = is ? depth->depth_m / bearing[2] : 0.0f;
+    m->range_sigma_m[parity][i] = is ? depth->sigma_m / bearing[2] : 0.0f;
+}
+#endif
 
 /** Whether a window differs by so much more than the median that the pair is dropped. */
 VF_FN int vf_stereo_cut(const vfront_tuning_t *t, uint32_t cost, uint32_t median)

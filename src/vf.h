@@ -12,12 +12,13 @@
 #ifdef __CUDACC__
 #define VF_FN static __host__ __device__ __forceinline__
 #define VF_STATIC_ASSERT(condition, message) static_assert(condition, message)
-#define VF_LINE alignas(64) /* at the start of a cache line */
+#define VF_ALIGN(bytes) alignas(bytes)
 #else
 #define VF_FN static inline
 #define VF_STATIC_ASSERT(condition, message) _Static_assert(condition, message)
-#define VF_LINE _Alignas(64)
+#define VF_ALIGN(bytes) _Alignas(bytes)
 #endif
+#define VF_LINE VF_ALIGN(64) /* at the start of a cache line */
 
 /* The host forms' inner loops are plain C over rows. Where the compiler can, it makes a second copy for AVX2 and the loader
  * picks; integer results are the same by definition, and no floating point stands in them. */
@@ -25,6 +26,23 @@
 #define VF_HOT __attribute__((target_clones("avx2", "default")))
 #else
 #define VF_HOT
+#endif
+
+/** The same for loops over floating point, with all that they call within: products and sums are not contracted, roots and quotients are those
+ *  of IEEE in vectors too, so that the bits are. */
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
+#define VF_LOOP VF_HOT __attribute__((flatten))
+#else
+#define VF_LOOP VF_HOT
+#endif
+
+/** Before a short loop within a long one, which can become vector code when the short one is gone. */
+#if defined(__CUDA_ARCH__) || (defined(__clang__) && !defined(__CUDACC__))
+#define VF_PEEL _Pragma("unroll")
+#elif defined(__CUDACC__)
+#define VF_PEEL
+#else
+#define VF_PEEL _Pragma("GCC unroll 32")
 #endif
 
 VF_STATIC_ASSERT((-5 >> 1) == -3, "vfront relies on arithmetic right shifts of negative numbers");
@@ -97,6 +115,8 @@ struct vf_params {
 
 struct vf_memory;
 struct vf_pinned;
+struct vf_systems;
+struct vf_cublas;
 
 /** The argument of every stage, passed by value to kernels. */
 struct vf_step {
@@ -105,6 +125,10 @@ struct vf_step {
     int32_t parity; /* buffers of this frame; those of the frame before have the other */
     struct vf_memory *memory;
     struct vf_pinned *pinned;
+#if VFRONT_CUBLAS
+    struct vf_systems *systems; /* of a port that leaves them to cuBLAS; else NULL */
+    struct vf_cublas *cublas;
+#endif
 };
 
 /* ---- shared arithmetic --------------------------------------------------------------------------------------------------- */

@@ -187,7 +187,7 @@ static vfront_frame_t frame_of(uint64_t i)
 }
 
 static struct {
-    int depths, matches; /* frames that have some */
+    int depths, matches, motions; /* frames that have some */
 } worked;
 
 static void step(uint64_t i)
@@ -203,6 +203,7 @@ static void step(uint64_t i)
     if (status || !vfront_digest(r) || !r->tracks_count || !r->descriptors_count[0]) fail();
     worked.depths += r->depths_count > 0;
     worked.matches += r->matches_count > 0;
+    worked.motions += r->relative.inliers > 0 && r->metric.inliers > 0;
     if (i % 100 == 99 && vfront_reset(&pair_vf)) fail();
 }
 
@@ -215,7 +216,7 @@ static void run(int rectify)
     tuning.rectify = rectify;
     assert_int_equal(vfront_init(&pair_vf, &rig, &tuning, pair_port), VFRONT_OK);
     net.calls = net.wrong = net.others = 0;
-    worked.depths = worked.matches = 0;
+    worked.depths = worked.matches = worked.motions = 0;
     struct held before = {0, 0, 0};
     net.armed = 1;
     for (uint64_t i = 0; i < STEPS; i++) {
@@ -230,8 +231,9 @@ static void run(int rectify)
     }
     net.armed = 0;
     const struct held after = look();
-    if (worked.depths < STEPS * 9 / 10 || worked.matches < STEPS * 9 / 10) /* every stage has worked */
-        fail_msg("of %d frames %d have depths, %d matches", STEPS, worked.depths, worked.matches);
+    const int most = STEPS * 9 / 10;
+    if (worked.depths < most || worked.matches < most || worked.motions < most) /* every stage has worked */
+        fail_msg("of %d frames %d have depths, %d matches, %d motions", STEPS, worked.depths, worked.matches, worked.motions);
     vfront_shutdown(&pair_vf);
     if (net.others) print_message("threads of the driver called allocators %ld times\n", net.others);
     if (net.wrong) fail_msg("%s was called %ld times after vfront_init()", net.last, net.wrong);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Key points, depths and matches of a rig of two cameras as a shared library, over the public interface alone, for tests/stereo.py. */
+#include "rig.h"
 #include "settings.h"
 
 static vfront_t vf;
 static vfront_rig_t rig;
 static const vfront_result_t *result;
 static uint64_t frames;
-
-/* Numbers of a camera, in this order: width, height, fx, fy, cx, cy, lens, distortion[8], R_cam_imu[9], t_cam_imu_m[3]. */
-enum { CAMERA = 27, LENS = 6, DISTORTION = 7, ROTATION = 15, PLACE = 24 };
 
 int bridge_open(const double *cameras, const char *settings);
 int bridge_step(const uint8_t *left, const uint8_t *right);
@@ -17,24 +15,10 @@ int bridge_depths(int most, float *out);
 int bridge_matches(int most, float *out);
 void bridge_close(void);
 
-static void set_camera(vfront_camera_t *c, const double *n)
-{
-    c->width_px = (int32_t)n[0];
-    c->height_px = (int32_t)n[1];
-    c->fx_px = n[2];
-    c->fy_px = n[3];
-    c->cx_px = n[4];
-    c->cy_px = n[5];
-    c->lens = (vfront_lens_t)n[LENS];
-    memcpy(c->distortion, n + DISTORTION, sizeof c->distortion);
-    memcpy(c->R_cam_imu, n + ROTATION, sizeof c->R_cam_imu);
-    memcpy(c->t_cam_imu_m, n + PLACE, sizeof c->t_cam_imu_m);
-}
-
 /**
  * Makes the front end ready on the host port, standard tuning but for `settings`. Ends the one before.
  *
- * @param[in] cameras  [2][CAMERA], as above.
+ * @param[in] cameras  [2][CAMERA], as rig.h has it.
  * @return    0, or the negative status of what failed; bridge_detail() says why.
  */
 int bridge_open(const double *cameras, const char *settings)
@@ -67,13 +51,6 @@ int bridge_step(const uint8_t *left, const uint8_t *right)
     const vfront_status_t status = vfront_step(&vf, &frame, &result);
     if (status) set_detail(vfront_detail(&vf));
     return status;
-}
-
-static float level_scale(int level)
-{
-    double scale = 1.0;
-    while (level-- > 0) scale *= (double)VFRONT_SCALE_NUM / VFRONT_SCALE_DEN;
-    return (float)scale;
 }
 
 /** Key points of the last frame: [most][4]: x, y [px], level, size of the level's pixels [px]. Returns how many. */

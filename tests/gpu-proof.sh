@@ -28,6 +28,7 @@ config=CFG=tests/cfg_check.h
 "$@" $config BUILD="$build/proof-b" NVCC_EXTRA="$(detect_blocks 256 19) -DVF_TRACK_WARPS=4 -DVF_INGEST_BLOCKS=64 \
     -DVF_SCALE_FEW_ROWS=8 -DVF_SCALE_MANY_ROWS=8 -DVF_RECTIFY_ROWS=4 -DVF_SMOOTH_ROWS=5 -DVF_DESCRIBE_WARPS=1 \
     -DVF_MATCH_FEW=5 -DVF_MATCH_MANY=5 -DVF_MATCH_HANDFUL=1" "$build/proof-b/vfcheck" >/dev/null
+"$@" $config CUBLAS=1 BUILD="$build/proof-cublas" "$build/proof-cublas/vfcheck" >/dev/null
 check=$build/proof/vfcheck
 {
     echo "sources $(sources)"
@@ -43,6 +44,10 @@ check=$build/proof/vfcheck
         echo "== compute-sanitizer $tool"
         compute-sanitizer --tool $tool --error-exitcode 9 "$check" --seed 5 --cases ${SANITIZED:-30} --frames 3 2>&1 | grep -vE '^real|^=+ *$'
     done
+    echo
+    echo "== motions, small systems solved by vfront, then by cuBLAS"
+    "$check" --cases 9 $pictures --motion
+    "$build/proof-cublas/vfcheck" --cases $cases $pictures --motion
     echo
     echo "== times and latency"
     "$build/bench/vfcheck" --cases 9 $pictures --bench --latency "$steps"

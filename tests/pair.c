@@ -20,6 +20,7 @@ void pair_draw(void)
     }
 }
 
+vfront_rig_t pair_unplaced(void) { return scene_rig(&pair_scene, VFRONT_CAMERAS); }
 vfront_rig_t pair_cameras(void) { return scene_pair(&pair_scene, &pair_scene); }
 
 vfront_frame_t pair_frame(uint64_t number)
@@ -71,6 +72,13 @@ const vfront_result_t *pair_step(void)
     return a;
 }
 
+void pair_still_starts(void)
+{
+    pair_start(NULL);
+    for (int i = 0; i < 3; i++) pair_step();
+    pair_end(NULL);
+}
+
 /* ---- what every result must be --------------------------------------------------------------------------------------------- */
 
 #define MUST(condition)                      \
@@ -104,7 +112,8 @@ static const char *broken_tracks(const vfront_rig_t *rig, const vfront_tuning_t 
         MUST(inside(&rig->camera[0], tuning, t->x_px, t->y_px));
         MUST(t->residual_grey <= (float)tuning->track_residual_grey && t->gain > 0.2f && t->gain < 4.1f);
         MUST((t->age == 0) == (i >= h->followed));
-        MUST(bearing_good(&rig->camera[0], t->bearing) && t->reserved == 0);
+        MUST(bearing_good(&rig->camera[0], t->bearing));
+        MUST(t->agrees <= (t->age && tuning->ego && tuning->ego_tracks ? VFRONT_AGREES_RELATIVE : 0)); /* no track has a distance */
     }
     for (int i = 0; i < VFRONT_ENDS; i++) ended += h->ended[i];
     MUST(ended == r->lost_count && h->ended[0] == 0);
@@ -210,7 +219,86 @@ static const char *broken_matches(const vfront_tuning_t *t, const vfront_result_
         MUST(m->second == 256 || t->match_ratio_percent == 100 || m->distance * 100 <= m->second * t->match_ratio_percent);
         MUST(i == 0 || m->keypoint > r->matches[i - 1].keypoint);
         MUST(!taken[m->before]++);
+        MUST(m->agrees <= (VFRONT_AGREES_RELATIVE | VFRONT_AGREES_METRIC));
     }
+    return NULL;
+}
+
+static int is_identity(const float R[9])
+{
+    for (int i = 0; i < 9; i++)
+        if (R[i] != (i % 4 == 0 ? 1.0f : 0.0f)) return 0;
+    return 1;
+}
+
+/** Whether a matrix is a rotation, within what single precision leaves of it after many steps. */
+static int is_rotation(const float R[9])
+{
+    double off = 0.0;
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            off = fmax(off, fabs((double)R[3 * i] * R[3 * j] + (double)R[3 * i + 1] * R[3 * j + 1] + (double)R[3 * i + 2] * R[3 * j + 2] - (i == j)));
+    const double turns = R[0] * ((double)R[4] * R[8] - (double)R[5] * R[7]) - R[1] * ((double)R[3] * R[8] - (double)R[5] * R[6])
+                         + R[2] * ((double)R[3] * R[7] - (double)R[4] * R[6]);
+    return off < 1e-5 && turns > 0.0; /* NaN is neither */
+}
+
+static double square_of(const float t[3]) { return (double)t[0] * t[0] + (double)t[1] * t[1] + (double)t[2] * t[2]; }
+
+/** A motion about which nothing is known. */
+static const char *broken_blank(const vfront_motion_t *m)
+{
+    MUST(is_identity(m->R) && square_of(m->t) == 0.0 && m->flags == 0 && m->rms_px == 0.0f && m->parallax_px == 0.0f && m->others == 0);
+    for (int i = 0; i < 21; i++) MUST(m->covariance[i] == 0.0f);
+    return NULL;
+}
+
+static const char *broken_motion(const vfront_tuning_t *t, const vfront_motion_t *m, int metric)
+{
+    const int flags = metric ? VFRONT_MOTION_STILL : VFRONT_MOTION_STILL | VFRONT_MOTION_PLANE | VFRONT_MOTION_PARALLAX | VFRONT_MOTION_TWO;
+    const int turned = m->state == VFRONT_MOTION_ROTATION;
+    MUST(m->state <= VFRONT_MOTION_UNSURE && m->reserved == 0 && (m->flags & ~(uint32_t)flags) == 0);
+    MUST(m->inliers <= m->pairs && m->pairs <= VFRONT_SIGHTS && (m->state == VFRONT_MOTION_FEW) <= (m->pairs < (uint32_t)t->ego_least));
+    if (m->state == VFRONT_MOTION_NONE) MUST(m->pairs + m->inliers + m->hypotheses + m->needed == 0 && m->frame == 0);
+    if (m->state) MUST(m->hypotheses == (uint32_t)(metric ? t->ego_metric_hypotheses : t->ego_hypotheses) && m->needed >= 1 && m->needed <= 1000000);
+    if (m->state != VFRONT_MOTION_GOOD && !turned) return broken_blank(m);
+    MUST(!metric || !turned);
+    MUST(m->inliers * 100 >= 100 * (uint32_t)t->ego_least + m->pairs * (uint32_t)t->ego_least_percent);
+    MUST(is_rotation(m->R) && m->others <= 512);
+    MUST(metric ? isfinite(square_of(m->t)) : turned ? square_of(m->t) == 0.0 : fabs(square_of(m->t) - 1.0) < 1e-5);
+    MUST(m->rms_px >= 0.0f && m->rms_px <= (float)t->ego_error_mpx * 0.0011f && m->parallax_px >= 0.0f && m->parallax_px <= 64.0f);
+    for (int i = 0, n = 0; i < 6; n += 6 - i++) MUST(m->covariance[n] >= 0.0f && isfinite(m->covariance[n]));
+    return NULL;
+}
+
+/** The motions of a result, and that those who agree are those who are counted. */
+static const char *broken_motions(const vfront_rig_t *rig, const vfront_tuning_t *t, const vfront_result_t *r)
+{
+    const vfront_motion_t *last = r->metric.state == VFRONT_MOTION_GOOD ? &r->metric : r->relative.state == VFRONT_MOTION_GOOD ? &r->relative : NULL;
+    const int on = t->ego && rig->camera[0].fx_px > 0 && r->frame > 0;
+    uint32_t pairs = 0, agree[2] = {0, 0};
+    const char *broken = broken_motion(t, &r->relative, 0);
+    if (!broken) broken = broken_motion(t, &r->metric, 1);
+    if (broken) return broken;
+    for (uint32_t i = 0; i < r->tracks_count; i++) {
+        pairs += t->ego_tracks && r->tracks[i].age > 0;
+        agree[0] += r->tracks[i].agrees;
+    }
+#if VFRONT_MATCHES
+    for (uint32_t i = 0; i < r->matches_count; i++) {
+        pairs += t->ego_matches > 0;
+        agree[0] += r->matches[i].agrees & VFRONT_AGREES_RELATIVE;
+        agree[1] += r->matches[i].agrees / VFRONT_AGREES_METRIC;
+    }
+#endif
+    const int told = r->relative.state == VFRONT_MOTION_GOOD || r->relative.state == VFRONT_MOTION_ROTATION;
+    MUST((r->relative.state != VFRONT_MOTION_NONE) == on && (!on || r->relative.pairs == pairs));
+    MUST(agree[0] == (told ? r->relative.inliers : 0) && agree[1] == (r->metric.state == VFRONT_MOTION_GOOD ? r->metric.inliers : 0));
+    MUST(r->metric.state == VFRONT_MOTION_NONE || (on && t->stereo && t->match && t->ego_matches && t->ego_metric_hypotheses && !no_pair(rig)));
+    MUST(!r->relative.state || r->relative.frame == r->frame);
+    MUST(!r->metric.state || r->metric.frame == r->frame);
+    MUST(r->good.state <= VFRONT_MOTION_GOOD && (r->good.state ? r->good.frame > 0 && r->good.frame <= r->frame : !broken_blank(&r->good)));
+    MUST(last ? !memcmp(&r->good, last, sizeof *last) : r->good.state == VFRONT_MOTION_NONE || r->good.frame < r->frame);
     return NULL;
 }
 
@@ -238,6 +326,7 @@ const char *pair_broken(const vfront_rig_t *rig, const vfront_tuning_t *tuning, 
     for (int c = 0; c < VFRONT_CAMERAS && !broken; c++) broken = broken_points(rig, tuning, result, c);
     if (!broken) broken = broken_depths(rig, tuning, result);
     if (!broken) broken = broken_matches(tuning, result);
+    if (!broken) broken = broken_motions(rig, tuning, result);
     return broken ? broken : broken_health(rig, tuning, result);
 }
 #undef MUST

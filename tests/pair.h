@@ -27,6 +27,9 @@ extern uint8_t pair_right[PICTURES][VFRONT_WIDTH * VFRONT_HEIGHT]; /* of camera 
 /** Draws the pictures. */
 void pair_draw(void);
 
+/** Calibrated cameras in one place, as many as there can be: any pictures go with them, and no depth. */
+vfront_rig_t pair_unplaced(void);
+
 /** Two calibrated cameras side by side, for which these are the pictures. */
 vfront_rig_t pair_cameras(void);
 
@@ -37,6 +40,9 @@ vfront_frame_t pair_frame(uint64_t number);
 int pair_start(void **state);
 int pair_end(void **state);
 void pair_start_with(const vfront_rig_t *rig, const vfront_tuning_t *tuning);
+
+/** After all that was refused, the memory is as good as new: starts both, steps, and ends. */
+void pair_still_starts(void);
 
 /** pair_step() goes on with this frame. */
 void pair_at(uint64_t frame);

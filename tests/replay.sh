@@ -144,6 +144,52 @@ check 'no depth: not said once' once '^replay: no depth: '
 check 'a bearing without calibration' rows partners/keypoints.csv '$10 == 0 && $11 == 0 && $12 == 0'
 check 'depths without calibration' [ ! -e partners/depth.csv ]
 
+# Motion: files, ranges, ground truth, and that the files agree with each other and with the table.
+motion_head=frame,which,state,flags,pairs,inliers,others,hypotheses,needed,rms_px,parallax_px,qx,qy,qz,qw,tx,ty,tz
+motion_head=$motion_head,sigma_tx,sigma_ty,sigma_tz,sigma_rx_rad,sigma_ry_rad,sigma_rz_rad
+check 'motion.csv has other columns' head_is good/motion.csv $motion_head
+check 'motion.csv: not all rows have the columns of the first' columns_agree good/motion.csv
+check 'not a relative and a metric motion of each frame but the first' awk -F, 'NR > 1 {n[$1, $2]++} END {
+    for (i = 1; i < 4; i++) if (n[i, "relative"] != 1 || n[i, "metric"] != 1) exit 1; exit NR != 7}' good/motion.csv
+check 'a motion is out of its range' rows good/motion.csv '$5 <= 2304 && $6 <= $5 && $9 <= 1000000 && $15 >= 0'
+check 'a rotation is no unit quaternion' rows good/motion.csv \
+    '(v = $12 * $12 + $13 * $13 + $14 * $14 + $15 * $15) > 0.999999 && v < 1.000001'
+check 'a good relative motion is no direction' rows good/motion.csv \
+    '$2 != "relative" || $3 != "good" || ((v = $16 * $16 + $17 * $17 + $18 * $18) > 0.999999 && v < 1.000001)'
+for f in trajectory truth; do
+    check "good/$f.txt has not a line a frame" size_is good/$f.txt 4
+    check "good/$f.txt does not begin in its origin" [ "$(head -1 good/$f.txt)" = '1.000000000 0 0 0 0 0 0 1' ]
+done
+check 'trajectory_kitti.txt has not a line a frame' size_is good/trajectory_kitti.txt 4
+check 'both files of the path differ on where the camera was' awk '
+    NR == FNR {x[FNR] = $2 " " $3 " " $4; next} x[FNR] != $4 " " $8 " " $12 {exit wrong = 1} END {exit wrong}' \
+    good/trajectory.txt good/trajectory_kitti.txt
+check 'path.svg is not whole' [ "$(tail -1 good/path.svg)" = '</svg>' ]
+expect 0 'motion +relative: good [0-9.]+ %, rotation [0-9.]+ %, few [0-9.]+ %, unsure [0-9.]+ % of 2 steps' \
+    --port host --frames 3 --mono --out path synthetic:320x240
+check 'no accuracy in the table' once 'aligned by Sim(3); 3 frames with ground truth'
+check 'no rotation in the table' grep -qE 'rotation (off )?by [0-9.e-]+ deg a frame' out.txt
+check 'lengths of unknown origin' once 'm, lengths of steps from ground truth'
+expect 0 'accuracy +no ground truth' --port host --frames 3 --mono --truth=none --out path synthetic:320x240
+check 'the ground truth of an earlier run is still there' [ ! -e path/truth.txt ]
+check 'lengths are not said to be unknown' once 'steps, their lengths are not known'
+check 'path.svg has metres' [ "$(grep -c 'steps\]' path/path.svg)" -eq 3 ]
+expect 0 'motion +none: ego is 0' --port host --frames 2 --set ego=0 --out path synthetic:320x240
+for f in motion.csv trajectory.txt trajectory_kitti.txt path.svg; do check "the $f of an earlier run is still there" [ ! -e path/$f ]; done
+expect 0 '^replay: no motion: camera 0 is not calibrated' \
+    --port host --frames 2 --calibration=none --overlay=motion --out path synthetic:320x240
+expect 0 'motion +none: camera 0 is not calibrated' --port host --frames 2 --mono --calibration=none synthetic:320x240
+check 'a warning that nobody asked for' [ "$(grep -c '^replay: ' out.txt)" -eq 0 ]
+cp good/truth.txt tum.txt
+expect 0 'aligned by .*; 4 frames with ground truth' --port host --frames 4 --truth tum.txt --out path synthetic:320x240
+check 'ground truth from a file is another' cmp -s path/truth.txt good/truth.txt
+awk '{print $2, $3, $4}' good/truth.txt >few.txt
+expect 1 'few.txt:1: fewer than the 12 numbers of a pose' --port host --truth=few.txt synthetic:320x240
+expect 1 'nosuch.txt: No such file or directory' --port host --truth=nosuch.txt synthetic:320x240
+expect 2 '--truth: an empty name' --truth=
+expect 2 '--truth: a value is missing' --truth
+expect 0 '--truth=FILE' --help
+
 # Cameras of different sizes: key points over the whole of each, drawings side by side.
 for i in 0 1 2; do tiles kitti/image_0/$i.pgm 128 96 && tiles kitti/image_1/$i.pgm 200 150; done
 expect 0 'camera 1 +200x150 px' --port host --out sizes --overlay kitti
@@ -185,11 +231,17 @@ draw depth-rows --overlay=depth --set rectify=1
 draw matches --overlay=matches --set stereo=0
 draw everything --overlay=all
 draw less --overlay=all --set stereo=0
+draw motion --overlay=motion
+draw motion-word --overlay motion
+draw motion-tracks --overlay=motion --set ego_matches=0
 check '--overlay depth and --overlay=depth differ' cmp -s "$(last depth)" "$(last depth-word)"
 check 'an overlay of depths depends on matches' cmp -s "$(last depth)" "$(last depth-alone)"
 check 'no depths are drawn' differ "$(last depth)" "$(last depth-none)"
 check 'no rows are drawn on rectified pictures' differ "$(last depth)" "$(last depth-rows)"
 check 'overlays of depths and of matches are the same' differ "$(last depth)" "$(last matches)"
+check '--overlay motion and --overlay=motion differ' cmp -s "$(last motion)" "$(last motion-word)"
+check 'overlays of motion and of matches are the same' differ "$(last motion)" "$(last matches)"
+check 'pairs that no motion is found from are drawn' differ "$(last motion)" "$(last motion-tracks)"
 check 'depths are not among all' differ "$(last everything)" "$(last less)"
 
 # Calibration: that of the data set, and another in its place.
@@ -215,6 +267,25 @@ distortion_coefficients: [-0.1, 0, 0, 0]
 END
 }
 try() { expect "$1" "$2" --port host --frames 2 --calibration="$3" "$4"; } # exit code, pattern, calibration, data set
+calib -50 >kitti/calib.txt
+pose() { echo "1 0 0 $1 0 1 0 0 0 0 1 0"; }
+for i in 0 1 2; do pose $i; done >kitti/poses.txt
+expect 0 '3 frames with ground truth, 2 m' --port host kitti
+# Camera 1 at 0.25 0 0.05.
+printf 'P0: 100 0 64 0 0 100 48 0 0 0 1 0\nP1: 100 0 100 -30 0 100 75 -3.75 0 0 1 -0.05\n' >kitti/calib.txt
+expect 0 '3 frames with ground truth, 2 m' --port host --set rectify=1 --out path kitti
+check 'ground truth is not that of the rectified camera' awk '{x = $2 - 2 / sqrt(1.04); y = $3; z = $4 + 0.4 / sqrt(1.04)}
+    END {if (x * x + y * y + z * z > 1e-12) exit 1}' path/truth.txt
+calib -50 >kitti/calib.txt
+pose 3 >>kitti/poses.txt && expect 0 '3 frames with ground truth, 2 m' --port host kitti
+head -2 kitti/poses.txt >two && mv two kitti/poses.txt && expect 1 'kitti/poses.txt: 2 poses for 3 pictures' --port host kitti
+expect 0 'accuracy +no ground truth' --port host --truth=none kitti
+echo hello >kitti/poses.txt && expect 1 'kitti/poses.txt:1: fewer than the 12 numbers of a pose' --port host kitti
+rm kitti/poses.txt && for i in 0 1 2; do echo "0.$i $i 0 0 0 0 0 1"; done >kitti/groundtruth.txt
+expect 0 '3 frames with ground truth, 2 m' --port host kitti
+echo '0.05 0 0 0 0 0 0 1' >>kitti/groundtruth.txt
+expect 1 'kitti/groundtruth.txt:4: not after the time of the line before' --port host kitti
+rm kitti/groundtruth.txt kitti/calib.txt
 calib -50 >good.txt && try 0 'camera 1 +200x150 px, calibrated, pinhole' good.txt kitti
 expect 0 'baseline +0\.50000 m' --port host --frames 2 --calibration good.txt kitti
 expect 0 'baseline +0\.11000 m' --port host --frames 2 synthetic:128x96
@@ -256,6 +327,23 @@ else
     expect 0 'camera 0 +64x48 px, calibrated, radial-tangential' --port host mav
     for i in 0 2 4; do echo "${i}00,0,0,0"; done >imu.csv && mkdir mav/mav0/imu0 && cp imu.csv mav/mav0/imu0/data.csv
     expect 0 'gyro +used' --port host mav
+    truth=mav/mav0/state_groundtruth_estimate0 && mkdir $truth
+    body() { for i in 0 1 2 3 4 5; do echo "${i}00000,$((i * $1)),0,0,1,0,0,0,0"; done >$truth/data.csv; }
+    sed -i '/data:/s/.*/  data: [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]/' mav/mav0/cam0/sensor.yaml
+    for i in 1 2 3; do echo "${i}00000,$i.pgm"; done >mav/mav0/cam0/data.csv
+    body 1 && expect 0 '3 frames with ground truth, 2 m' --port host --out path mav
+    check 'ground truth of the body in axes of the camera' [ "$(awk '{print $2, $3, $4}' path/truth.txt | tail -1)" = '2 0 0' ]
+    sensor "$turned" >mav/mav0/cam0/sensor.yaml && expect 0 '3 frames with ground truth, 2 m' --port host --out path mav
+    check 'ground truth of the body in axes of a turned camera' [ "$(awk '{print $2, $3, $4}' path/truth.txt | tail -1)" = '0 0 2' ]
+    sensor "$turned" >$truth/sensor.yaml && expect 0 '3 frames with ground truth, 2 m' --port host --out path mav
+    check 'ground truth of a sensor in the place of the camera' [ "$(awk '{print $2, $3, $4}' path/truth.txt | tail -1)" = '2 0 0' ]
+    sensor '1, 2, 3' >$truth/sensor.yaml
+    expect 1 'state_groundtruth_estimate0/sensor.yaml: T_BS has 7 numbers instead of 16' --port host mav
+    rm $truth/sensor.yaml && echo x >>$truth/data.csv && expect 1 'data.csv:7: not a line .t .ns.,x,y,z,qw,qx,qy,qz' --port host mav
+    body 1 && printf 'P0: 60 0 32 0 0 60 24 0 0 0 1 0\n' >lone.txt
+    expect 0 'the calibration does not say how camera 0 sits on it: no ground truth' --port host --calibration=lone.txt mav
+    rm -r $truth && for i in 1 2 3; do echo "$i,$i.pgm"; done >mav/mav0/cam0/data.csv
+    sensor "$turned" >mav/mav0/cam0/sensor.yaml
     sensor "$turned" >half.yaml && sed -i 's/64, 48/128, 96/' half.yaml
     try 0 'half.yaml: nothing about camera 1, which counts as uncalibrated' half.yaml kitti
     try 0 '^replay: no depth: camera 1 is not calibrated' half.yaml kitti
@@ -263,8 +351,8 @@ else
     try 0 'camera 0 +64x48 px, not calibrated' none mav
 fi
 
-expect 2 '--overlay=points: not tracks, keypoints, depth, matches or all' --out good --overlay=points
-expect 2 '--overlay=: not tracks, keypoints, depth, matches or all' --out good --overlay=
+expect 2 '--overlay=points: not tracks, keypoints, depth, matches, motion or all' --out good --overlay=points
+expect 2 '--overlay=: not tracks, keypoints, depth, matches, motion or all' --out good --overlay=
 expect 2 '--overlays: no such option' --out good --overlays
 expect 2 'detect_levels=9: not a whole number in 1\.\.[1-8]$' --set detect_levels=9
 expect 2 'cell_width_px=2: not a whole number in 3\.\.4096' --set cell_width_px=2

@@ -80,6 +80,29 @@ static void frame_and_times(void **state)
     }
 }
 
+/** Whether the motion of camera 0 was asked for. */
+static int ego_on(void) { return VFRONT_EGO && step.tuning.ego && step.geometry.calibrated[0]; }
+
+/** Motions, and who agrees with them: anything. */
+static void random_ego(void)
+{
+    step.tuning.ego = VFRONT_EGO && roll(4) > 0;
+    scribble(&memory.ego, sizeof memory.ego);
+#if VFRONT_EGO
+    for (uint32_t i = 0; i < VFRONT_SIGHTS; i++) memory.ego.agrees[i] = (uint8_t)roll(4);
+#endif
+}
+
+/** With which motions a candidate agrees, tracks first, then matches. */
+static uint32_t agrees_of(uint32_t candidate)
+{
+#if VFRONT_EGO
+    return memory.ego.agrees[candidate];
+#else
+    return candidate & 0;
+#endif
+}
+
 /** A grid of bearings 8 px apart, from two places before the picture on: a pinhole `focal` px long about a corner of the picture.
  *  From the column `blind` on there are none. */
 static void make_grid(double focal, int32_t blind)
@@ -120,7 +143,9 @@ static void tracks(void **state)
         make_grid(focal, blind);
         struct vf_feature *f = memory.track.feature[step.parity];
         for (uint32_t i = 0; i < count; i++) random_feature(&f[i], 1000 + 3 * (uint64_t)i);
+        for (uint32_t i = 0; i < count; i++) f[i].age = roll(3) ? 1 + (uint32_t)roll(9) : 0;
         memory.track.census[step.parity] = (struct vf_census){99, count, 0};
+        random_ego();
         vf_report_host(&step);
         assert_int_equal(result()->tracks_count, count);
         for (uint32_t i = 0; i < count; i++) {
@@ -136,6 +161,7 @@ static void tracks(void **state)
             assert_int_equal(t->age, f[i].age);
             assert_int_equal(t->level, f[i].level);
             assert_int_equal(t->score, f[i].score);
+            assert_int_equal(t->agrees, f[i].age && ego_on() ? agrees_of(i) : 0);
             compare_bearing(t->bearing, &f[i], focal, blind, step.geometry.calibrated[0]);
         }
     }
@@ -378,9 +404,11 @@ static void set_up_partners(int why)
     scribble(&memory.match, sizeof memory.match);
     memory.stereo.count = (uint32_t)(roll(4) ? roll(VFRONT_KEYPOINTS + 1) : VFRONT_KEYPOINTS);
     memory.match.count = (uint32_t)(roll(4) ? roll(VFRONT_KEYPOINTS + 1) : VFRONT_KEYPOINTS);
+    step.geometry.calibrated[0] = roll(2);
+    random_ego();
 }
 
-/** Depths and matches are copied as they stand, as many as there are; none where the tuning or the rig leaves none. */
+/** Depths and matches are copied as they stand, but for what agrees with a motion, as many as there are; none where the tuning or the rig leaves none. */
 static void partners(void **state)
 {
     (void)state;
@@ -394,10 +422,38 @@ static void partners(void **state)
         assert_int_equal(result()->depths_count, depths);
         assert_int_equal(result()->matches_count, matches);
         assert_memory_equal(result()->depths, memory.stereo.depth, depths * sizeof(vfront_depth_t));
-        assert_memory_equal(result()->matches, memory.match.match, matches * sizeof(vfront_match_t));
+        for (uint32_t k = 0; k < matches; k++) {
+            vfront_match_t should = memory.match.match[k];
+            should.agrees = ego_on() ? agrees_of(VFRONT_TRACKS + k) : 0;
+            assert_memory_equal(&result()->matches[k], &should, sizeof should);
+        }
     }
 }
 #endif
+
+/** Motions are copied as they stand; where none was asked for they are the identity. */
+static void motions(void **state)
+{
+    (void)state;
+    shake(18);
+    for (int i = 0; i < 40; i++) {
+        vfront_motion_t none;
+        memset(&none, 0, sizeof none);
+        none.R[0] = none.R[4] = none.R[8] = 1.0f;
+        const vfront_motion_t *relative = &none, *metric = &none, *good = &none;
+        set_up_empty();
+        step.geometry.calibrated[0] = roll(4) > 0;
+        random_ego();
+#if VFRONT_EGO
+        if (ego_on()) relative = &memory.ego.relative, metric = &memory.ego.metric, good = &memory.ego.good[step.parity];
+#endif
+        scribble(result(), sizeof *result());
+        vf_report_host(&step);
+        assert_memory_equal(&result()->relative, relative, sizeof *relative);
+        assert_memory_equal(&result()->metric, metric, sizeof *metric);
+        assert_memory_equal(&result()->good, good, sizeof *good);
+    }
+}
 
 /* ---- health ---------------------------------------------------------------------------------------------------------- */
 
@@ -701,11 +757,13 @@ static int is_exempt(size_t at)
     if (at >= gap + sizeof sample.health.gap && at < dt) return 1;
     /* timing, and what aligns tracks */
     if (at >= offsetof(vfront_result_t, timing) && at < offsetof(vfront_result_t, tracks)) return 1;
-    for (size_t i = 0; i < sample.tracks_count; i++) { /* what aligns the next track */
-        const size_t next = offsetof(vfront_result_t, tracks) + (i + 1) * sizeof *sample.tracks;
-        const size_t used = offsetof(vfront_track_t, bearing) + sizeof sample.tracks->bearing;
-        if (at < next && at >= next - sizeof *sample.tracks + used) return 1;
+    static const size_t motion[] = {offsetof(vfront_result_t, relative), offsetof(vfront_result_t, metric), offsetof(vfront_result_t, good)};
+    for (int i = 0; i < 3; i++) {
+        const size_t used = offsetof(vfront_motion_t, covariance) + sizeof sample.good.covariance, reserved = offsetof(vfront_motion_t, reserved);
+        if (at >= motion[i] + used && at < motion[i] + sizeof sample.good) return 1; /* what aligns it */
+        if (at >= motion[i] + reserved && at < motion[i] + reserved + sizeof sample.good.reserved) return 1;
     }
+    VF_STATIC_ASSERT(offsetof(vfront_track_t, agrees) + sizeof(uint32_t) == sizeof(vfront_track_t), "nothing aligns a track");
     if (BEYOND(tracks, sample.tracks_count) || BEYOND(lost, sample.lost_count)) return 1;
     for (uint32_t c = 0; c < VFRONT_CAMERAS; c++) {
         if (BEYOND(keypoints[c], sample_keypoints(c))) return 1;
@@ -837,6 +895,7 @@ static void put_lists(void)
         put(t->level, 4);
         put(t->score, 4);
         for (int k = 0; k < 3; k++) put_float(t->bearing[k]);
+        put(t->agrees, 4);
     }
     put(sample.lost_count, 4);
     for (const vfront_lost_t *l = sample.lost; l < sample.lost + sample.lost_count; l++) {
@@ -884,8 +943,21 @@ static void put_partners(void)
         put(m->before, 2);
         put(m->distance, 2);
         put(m->second, 2);
+        put(m->agrees, 4);
     }
 #endif
+}
+
+static void put_motion(const vfront_motion_t *m)
+{
+    const uint32_t number[] = {m->state, m->flags, m->pairs, m->inliers, m->others, m->hypotheses, m->needed};
+    for (int i = 0; i < 7; i++) put(number[i], 4);
+    put_float(m->rms_px);
+    put_float(m->parallax_px);
+    put(m->frame, 8);
+    for (int i = 0; i < 9; i++) put_float(m->R[i]);
+    for (int i = 0; i < 3; i++) put_float(m->t[i]);
+    for (int i = 0; i < 21; i++) put_float(m->covariance[i]);
 }
 
 /** The order of the fields is part of the promise: digests are kept from version to version. A count stands right before
@@ -903,6 +975,9 @@ static void order_of_the_fields(void **state)
         put_health(&sample.health);
         put_lists();
         put_partners();
+        put_motion(&sample.relative);
+        put_motion(&sample.metric);
+        put_motion(&sample.good);
         assert_true(vfront_digest(&sample) == fnv1a((const char *)put_down, put_count));
     }
     assert_true(vfront_digest(NULL) == 0);
@@ -920,6 +995,7 @@ int main(void)
 #if VFRONT_STEREO && VFRONT_MATCHES
         cmocka_unit_test(partners),
 #endif
+        cmocka_unit_test(motions),
         cmocka_unit_test(counts_are_passed_on),
         cmocka_unit_test(full_and_starved),
         cmocka_unit_test(states_and_quality),

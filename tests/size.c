@@ -13,6 +13,9 @@ int main(void)
 #include "../src/stages.def"
 #undef VF_STAGE
     printf("%-34s %12zu\n", "device arena", sizeof(struct vf_memory));
+#if VFRONT_CUBLAS
+    printf("%-34s %12zu  behind the arena, on the CUDA port only; cuBLAS takes more for itself\n", "device, systems for cuBLAS", sizeof(struct vf_systems));
+#endif
     printf("%-34s %12zu  3 results of %zu, input buffers, masks\n", "pinned arena", sizeof(struct vf_pinned), sizeof(vfront_result_t));
     printf("%-34s %12zu  %s\n", "vfront_t, the caller's", sizeof(vfront_t),
            VFRONT_HOST ? "holds both arenas for the host port" : "no host port");

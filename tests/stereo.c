@@ -319,6 +319,21 @@ static void run(void)
     vf_stereo_host(&step);
 }
 
+/** The distance of point i, for the next frame: that of its depth along its bearing; 0 without a depth, or where it lies beside the camera.
+ *  Puts it where it is expected. */
+static void check_range(uint32_t i, const vfront_depth_t *depth)
+{
+    const struct vf_stereo_memory *is = &memory.stereo;
+    const double z = (double)points(0)[i].bearing[2];
+    const int has = depth && z > (double)0.01f;
+    const double m = has ? (double)depth->depth_m / z : 0.0, sigma_m = has ? (double)depth->sigma_m / z : 0.0;
+    const double is_m = (double)is->range_m[step.parity][i], is_sigma_m = (double)is->range_sigma_m[step.parity][i];
+    REQUIRE(fabs(is_m - m) <= 1e-7 * fabs(m) && fabs(is_sigma_m - sigma_m) <= 1e-7 * sigma_m, "point %u: %g +- %g m, should be %g +- %g", i, is_m,
+            is_sigma_m, m, sigma_m);
+    expected.stereo.range_m[step.parity][i] = is->range_m[step.parity][i];
+    expected.stereo.range_sigma_m[step.parity][i] = is->range_sigma_m[step.parity][i];
+}
+
 /** The list: what has a cost and is not cut, by rising point; mutual, no partner twice; and nothing but the stage's own is written. */
 static void run_and_check(const char *what)
 {
@@ -329,7 +344,9 @@ static void run_and_check(const char *what)
     memcpy(&expected, &memory, sizeof memory);
     vf_stereo_host(&step);
     for (uint32_t i = 0; i < *count_of(0); i++) {
-        if (is->cost[i] == UINT32_MAX || is_cut(i)) continue;
+        const int listed = is->cost[i] != UINT32_MAX && !is_cut(i);
+        check_range(i, listed ? &is->depth[n] : NULL);
+        if (!listed) continue;
         REQUIRE(n < is->count && is->depth[n].keypoint == i, "%s: point %u is not in place %u of %u", what, i, n, is->count);
         for (uint32_t k = 0; k < n; k++) assert_true(is->depth[k].partner != is->depth[n].partner);
         check_depth(&is->depth[n++]);

@@ -7,6 +7,7 @@
 #include <cuda.h>
 #include <dirent.h>
 #include <dlfcn.h>
+#include <math.h> /* sqrt */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -410,7 +411,7 @@ static void bench_steps(int width, int height, long steps)
 static vfront_tuning_t keypoints_alone(int levels)
 {
     vfront_tuning_t t = standard();
-    t.track_target = t.match = t.stereo = 0;
+    t.track_target = t.match = t.stereo = t.ego = 0;
     t.detect_levels = vf_min(levels, VFRONT_SCALES);
     t.select_points = vf_min(1800, VFRONT_KEYPOINTS);
     return t;
@@ -519,9 +520,172 @@ static void bench_pairs(int width, int height)
     w = measure_steps(width, height, FILL_REAL, 1000);
     print_wall("  one picture in, matches out", &w, floor);
     vfront_shutdown(&vf);
+    t = standard();
+    start_pair(width, height, &t);
+    w = measure_steps(width, height, FILL_REAL, 1000);
+    print_wall("  all: tracks, depths, matches, motion", &w, floor);
+    vfront_shutdown(&vf);
 }
 #else
 static void bench_pairs(int width, int height) { printf("\npairs, %dx%d: not in this config\n", width, height); }
+#endif
+
+/* ---- motion --------------------------------------------------------------------------------------------------------------------- */
+
+#if VFRONT_EGO && VFRONT_STEREO && VFRONT_MATCHES
+#define EGO_FOCAL_PX 800.0
+#define EGO_DEPTHS 2 /* every so many-th pair has a distance */
+
+/** Where a camera sees a point, to within half a pixel on each side, as a unit vector. */
+static void see(const double point[3], float bearing[3])
+{
+    double v[3] = {point[0] / point[2], point[1] / point[2], 1.0}, square = 0.0;
+    for (int k = 0; k < 2; k++) v[k] += (random_number(10001) / 10000.0 - 0.5) / EGO_FOCAL_PX;
+    for (int k = 0; k < 3; k++) square += v[k] * v[k];
+    for (int k = 0; k < 3; k++) bearing[k] = (float)(v[k] / sqrt(square));
+}
+static void random_point(double point[3])
+{
+    point[2] = 4.0 + random_number(4001) / 1000.0;
+    point[0] = point[2] * ((int)random_number(WIDTH) - WIDTH / 2) / EGO_FOCAL_PX;
+    point[1] = point[2] * ((int)random_number(HEIGHT) - HEIGHT / 2) / EGO_FOCAL_PX;
+}
+
+/** Pairs of bearings of a camera that moves sideways by 0.3 m and turns by 2 degrees, some of them wrong, in the place of the matches
+ *  of a frame. */
+static void put_pairs(struct vf_memory *m, int32_t parity, int pairs, int outlier_percent, uint64_t seed)
+{
+    random_start(seed, (uint64_t)outlier_percent);
+    const double sine = 0.0349, cosine = sqrt(1.0 - sine * sine);
+    for (int i = 0; i < pairs; i++) {
+        double was[3], wrong[3];
+        random_point(was);
+        random_point(wrong);
+        const double is[3] = {cosine * was[0] + sine * was[2] + 0.3, was[1], cosine * was[2] - sine * was[0]};
+        struct vf_point *before = &m->bearing.point[parity ^ 1][0][i], *now = &m->bearing.point[parity][0][i];
+        see(was, before->bearing);
+        see((int)random_number(100) < outlier_percent ? wrong : is, now->bearing);
+        before->step = now->step = 1.0f;
+        const float range_m = (float)was[2] / before->bearing[2];
+        m->stereo.range_m[parity ^ 1][i] = i % EGO_DEPTHS ? 0.0f : range_m;
+        m->stereo.range_sigma_m[parity ^ 1][i] = 0.005f * range_m;
+        m->stereo.range_m[parity][i] = 0.0f;
+        m->match.match[i] = (vfront_match_t){(uint16_t)i, (uint16_t)i, (uint16_t)random_number(64), 256, 0};
+    }
+    m->match.count = (uint32_t)pairs;
+    m->track.census[parity].count = 0;
+    m->ingest.params.frame = 1;
+    m->ingest.params.rotation_given = 0;
+}
+
+/** The pair of cameras that sees them. */
+static void start_seeing(const vfront_tuning_t *t)
+{
+    vfront_rig_t rig = {.cameras = 2};
+    for (int c = 0; c < 2; c++)
+        rig.camera[c] = (vfront_camera_t){.width_px = WIDTH, .height_px = HEIGHT, .fx_px = EGO_FOCAL_PX, .fy_px = EGO_FOCAL_PX,
+                                          .cx_px = WIDTH / 2, .cy_px = HEIGHT / 2};
+    rig.camera[1].t_cam_imu_m[0] = -0.11;
+    start_as(&rig, t, VFRONT_PORT_CUDA);
+}
+
+#if VFRONT_CUBLAS
+/** One step through cuBLAS, and the host form on the same pairs. */
+static void compare_step(const vfront_tuning_t *t, int outlier_percent, struct agreement *a)
+{
+    static struct vf_memory memory, back;
+    start_seeing(t);
+    const struct vf_step *cuda = &state_of(&vf)->step[0];
+    struct vf_step host = *cuda;
+    host.memory = &memory;
+    host.systems = NULL;
+    memset(&memory, 0, sizeof memory);
+    put_pairs(&memory, cuda->parity, 1000, outlier_percent, 11);
+    CUDA(cudaMemcpy(cuda->memory, &memory, sizeof memory, cudaMemcpyHostToDevice));
+    CUDA(vf_ego_cuda(cuda, 0));
+    CUDA(cudaMemcpy(&back, cuda->memory, sizeof back, cudaMemcpyDeviceToHost));
+    vf_ego_host(&host);
+    agree(a, &memory.ego, &back.ego, t->ego_hypotheses);
+    vfront_shutdown(&vf);
+}
+
+int check_motions(void)
+{
+    static const int32_t points[] = {5, 7, 8};
+    int bad = 0;
+    for (int i = 0; i < 3; i++) {
+        vfront_tuning_t t = standard();
+        struct agreement a = {0, 0, 0, 0, 0, 0};
+        char what[96];
+        t.stereo = 1;
+        t.ego_points = points[i];
+        t.ego_hypotheses = vf_min(512, VFRONT_HYPOTHESES);
+        t.ego_metric_hypotheses = 0;
+        for (int percent = 0; percent < 60; percent += 4) compare_step(&t, percent, &a);
+        snprintf(what, sizeof what, "%d points, 1,000 pairs, 0 to 56 %% wrong", points[i]);
+        print_agreement(&a, what);
+        if (a.apart * 200 <= a.hypotheses && !a.states && a.R <= 2e-3 && a.t <= 2e-2) continue;
+        printf("FAIL bounds: 0.5 %% of the hypotheses, no state, 2e-3 in R, 2e-2 in t\n");
+        bad++;
+    }
+    return bad;
+}
+#endif
+
+/** Time of the stage with 1,000 such pairs. */
+static float ego_us(const vfront_tuning_t *t, int outlier_percent, const char *what)
+{
+    static struct vf_memory memory;
+    start_seeing(t);
+    const struct vf_step *s = &state_of(&vf)->step[0];
+    cudaStream_t stream;
+    CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    put_pairs(&memory, s->parity, 1000, outlier_percent, 3);
+    CUDA(cudaMemcpy(s->memory, &memory, sizeof memory, cudaMemcpyHostToDevice));
+    const float us = node_us(vf_ego_cuda, s, stream);
+    CUDA(cudaMemcpy(&memory, s->memory, sizeof memory, cudaMemcpyDeviceToHost));
+    const vfront_motion_t *r = &memory.ego.relative, *m = &memory.ego.metric;
+    if (what) printf("  %-40s %6.2f us   relative %u of %u, metric %u of %u agree\n", what, (double)us, r->inliers, r->pairs, m->inliers, m->pairs);
+    vfront_shutdown(&vf);
+    CUDA(cudaStreamDestroy(stream));
+    return us;
+}
+
+static void bench_ego(void)
+{
+    static const int32_t points[] = {5, 7, 8};
+    vfront_tuning_t t = standard();
+    t.stereo = 1;
+    printf("\nmotion from 1,000 pairs, 500 of them with a distance, half of them wrong: a graph's growth by one run%s\n",
+           VFRONT_CUBLAS ? "; small systems through cuBLAS" : "");
+    for (int i = 0; i < 3; i++) {
+        char what[64];
+        t.ego_points = points[i];
+        t.ego_metric_hypotheses = 0;
+        t.ego_hypotheses = vf_min(1024, VFRONT_HYPOTHESES);
+        snprintf(what, sizeof what, "%d points, %d hypotheses", points[i], t.ego_hypotheses);
+        ego_us(&t, 50, what);
+    }
+    t.ego_points = 5;
+    t.ego_hypotheses = vf_min(145, VFRONT_HYPOTHESES);
+    ego_us(&t, 50, "5 points, 145 hypotheses");
+    t.ego_hypotheses = 0;
+    t.ego_metric_hypotheses = vf_min(256, VFRONT_HYPOTHESES);
+    ego_us(&t, 50, "metric, 256 hypotheses");
+    vfront_tuning_t usual = standard();
+    ego_us(&usual, 50, "standard tuning: both");
+    if (options.brief) return;
+    printf("  against the share of outliers [%%], 5 points, 1,024 hypotheses (paper 003, figures 5 to 8):");
+    t.ego_hypotheses = vf_min(1024, VFRONT_HYPOTHESES);
+    t.ego_metric_hypotheses = 0;
+    for (int percent = 5; percent <= 70; percent += 13) printf(" %d: %.1f", percent, (double)ego_us(&t, percent, NULL));
+    printf(" us\n");
+}
+#else
+static void bench_ego(void) { printf("\nmotion: not in this config\n"); }
+#if VFRONT_CUBLAS
+int check_motions(void) { return 0; }
+#endif
 #endif
 
 /* ---- a part of the chip ---------------------------------------------------------------------------------------------------------- */
@@ -570,6 +734,7 @@ static void bench_all(void)
     bench_kernels(WIDTH, HEIGHT);
     bench_scales(WIDTH, HEIGHT);
     bench_pairs(WIDTH, HEIGHT);
+    bench_ego();
     if (options.brief) return;
     bench_steps(WIDTH, HEIGHT, 2000);
     bench_tables(WIDTH, HEIGHT);
@@ -588,6 +753,12 @@ static void bench_host(void)
     printf("\nhost port, one thread, %dx%d\n", WIDTH, HEIGHT);
     print_wall("  standard tuning                       ", &w, 1.0f);
     vfront_shutdown(&vf);
+}
+
+void run_motion(void)
+{
+    bench_ego();
+    if (!with_part_of_chip(8, bench_ego)) printf("\n8 multiprocessors: NOT RUN (no green contexts here)\n");
 }
 
 void run_bench(void)

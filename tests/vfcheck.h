@@ -25,7 +25,7 @@ struct vf_case {
 
 struct options {
     uint64_t seed;
-    int only, cases, frames, bench, brief, verbose;
+    int only, cases, frames, bench, brief, motion, verbose;
     long latency;
     const char *pictures;
 };
@@ -47,8 +47,24 @@ struct vf_state *state_of(vfront_t *vf);
 void load_pictures(const char *folder);
 int real_picture(uint8_t *to, int width, int height, int frame);
 
-/** Times, printed with the floor measured in the same run. */
+#if VFRONT_CUBLAS
+/** How far relative motions through cuBLAS are from those of the host form, which are those of vfront's own kernels. */
+struct agreement {
+    long hypotheses, apart; /* of the hypotheses' motions: farther than 1e-4 in R or t */
+    int steps, states;      /* of the steps: with another state, or without VFRONT_MOTION_ONE_GPU on the one side that has it */
+    double R, t;            /* greatest differences of an element where both are good */
+};
+void agree(struct agreement *a, const struct vf_ego_memory *host, const struct vf_ego_memory *cuda, int hypotheses);
+void print_agreement(const struct agreement *a, const char *what);
+
+/** Compares them on pairs of bearings, some of them wrong. Hypotheses are the same samples and differ by rounding; good motions by pairs near
+ *  the bound for outliers, too, on which the one counts and the other not. Returns how many bounds do not hold. */
+int check_motions(void);
+#endif
+
+/** Times, printed with the floor measured in the same run; those of motions alone. */
 void run_bench(void);
+void run_motion(void);
 void run_latency(void);
 
 #endif

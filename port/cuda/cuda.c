@@ -8,6 +8,17 @@
 #include <time.h>
 
 #include "../port.h"
+#if VFRONT_CUBLAS
+#include "cublas.h"
+#endif
+
+/** The device arena. */
+struct arena {
+    struct vf_memory memory;
+#if VFRONT_CUBLAS
+    struct vf_systems systems;
+#endif
+};
 
 /** What the port keeps, in vf_state.private. */
 struct cuda {
@@ -17,6 +28,9 @@ struct cuda {
     cudaGraphExec_t exec[2];
     void *device, *pinned, *pinned_seen;
     int ordinal;
+#if VFRONT_CUBLAS
+    struct vf_cublas cublas;
+#endif
 };
 VF_STATIC_ASSERT(sizeof(struct cuda) <= sizeof(((struct vf_state *)0)->private), "vfront: the CUDA port outgrew vf_state.private");
 
@@ -62,6 +76,25 @@ static vfront_status_t fault(struct vf_state *state, cudaError_t error, const ch
         if (error_ != cudaSuccess) return fault(state, error_, #call ": %s"); \
     } while (0)
 
+/** A launcher failed: in a call of cuBLAS, or of CUDA. */
+static vfront_status_t launch_fault(struct vf_state *state, cudaError_t error)
+{
+#if VFRONT_CUBLAS
+    static const char *const name[] = {[CUBLAS_STATUS_NOT_INITIALIZED] = "not initialized",   [CUBLAS_STATUS_ALLOC_FAILED] = "allocation failed",
+                                       [CUBLAS_STATUS_INVALID_VALUE] = "invalid value",       [CUBLAS_STATUS_ARCH_MISMATCH] = "architecture mismatch",
+                                       [CUBLAS_STATUS_MAPPING_ERROR] = "mapping error",       [CUBLAS_STATUS_EXECUTION_FAILED] = "execution failed",
+                                       [CUBLAS_STATUS_INTERNAL_ERROR] = "internal error",     [CUBLAS_STATUS_NOT_SUPPORTED] = "not supported",
+                                       [CUBLAS_STATUS_LICENSE_ERROR] = "license error"};
+    const struct vf_cublas *blas = &cuda_of(state)->cublas;
+    if (blas->call) {
+        const size_t i = (size_t)blas->status;
+        (void)cudaGetLastError();
+        return vf_refuse(state, status_of(error), blas->call, 0, i < sizeof name / sizeof *name && name[i] ? name[i] : "unknown status");
+    }
+#endif
+    return fault(state, error, "launch of a stage: %s");
+}
+
 /* ---- open and close -------------------------------------------------------------------------------------------------------- */
 
 static void cuda_close(struct vf_state *state)
@@ -72,6 +105,13 @@ static void cuda_close(struct vf_state *state)
         if (c->exec[parity]) cudaGraphExecDestroy(c->exec[parity]);
         if (c->graph[parity]) cudaGraphDestroy(c->graph[parity]);
     }
+#if VFRONT_CUBLAS
+    if (c->cublas.handle) cublasDestroy(c->cublas.handle);
+    for (int parity = 0; parity < 2; parity++) {
+        state->step[parity].systems = NULL; /* the host port may be tried next */
+        state->step[parity].cublas = NULL;
+    }
+#endif
     for (int i = 0; i < VFRONT_STAGES; i++) {
         if (c->done[i]) cudaEventDestroy(c->done[i]);
         if (c->stream[i]) cudaStreamDestroy(c->stream[i]);
@@ -96,12 +136,16 @@ static vfront_status_t take(struct vf_state *state)
         TRY(cudaStreamCreateWithFlags(&c->stream[i], cudaStreamNonBlocking));
         TRY(cudaEventCreateWithFlags(&c->done[i], cudaEventDisableTiming));
     }
-    TRY(cudaMalloc(&c->device, sizeof(struct vf_memory)));
+    TRY(cudaMalloc(&c->device, sizeof(struct arena)));
     TRY(cudaHostAlloc(&c->pinned, sizeof(struct vf_pinned), cudaHostAllocMapped));
     TRY(cudaHostGetDevicePointer(&c->pinned_seen, c->pinned, 0));
-    TRY(cudaMemsetAsync(c->device, 0, sizeof(struct vf_memory), c->stream[0]));
+    TRY(cudaMemsetAsync(c->device, 0, sizeof(struct arena), c->stream[0]));
     TRY(cudaStreamSynchronize(c->stream[0]));
     memset(c->pinned, 0, sizeof(struct vf_pinned));
+#if VFRONT_CUBLAS
+    const cudaError_t error = vf_cublas_note(&c->cublas, cublasCreate(&c->cublas.handle), "cublasCreate: %s");
+    if (error) return launch_fault(state, error);
+#endif
     return VFRONT_OK;
 }
 
@@ -116,11 +160,15 @@ static vfront_status_t cuda_open(struct vf_state *state)
     }
     state->memory = c->device;
     state->pinned = c->pinned;
-    state->device_bytes = sizeof(struct vf_memory);
+    state->device_bytes = sizeof(struct arena);
     state->pinned_bytes = sizeof(struct vf_pinned);
     for (int parity = 0; parity < 2; parity++) {
         state->step[parity].memory = c->device;
         state->step[parity].pinned = c->pinned_seen;
+#if VFRONT_CUBLAS
+        state->step[parity].systems = &((struct arena *)c->device)->systems;
+        state->step[parity].cublas = &c->cublas;
+#endif
     }
     return VFRONT_OK;
 }
@@ -155,7 +203,8 @@ static vfront_status_t enqueue(struct vf_state *state, const struct vf_step *s)
     for (int i = 0; i < VFRONT_STAGES; i++) {
         for (int before = 0; before < i; before++)
             if (needs[i] >> before & 1) TRY(cudaStreamWaitEvent(c->stream[i], c->done[before], 0));
-        TRY(launch[i](s, c->stream[i]));
+        const cudaError_t error = launch[i](s, c->stream[i]);
+        if (error) return launch_fault(state, error);
         TRY(cudaEventRecord(c->done[i], c->stream[i]));
     }
     TRY(cudaStreamWaitEvent(c->stream[0], c->done[VFRONT_STAGES - 1], 0));

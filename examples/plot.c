@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+#include "plot.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WIDTH 1120
+#define HEIGHT 640
+#define LEAST_EXTENT 1e-2 /* shown of an axis: a camera at rest still gets a scale */
+#define LEAST_STEP_PX 0.3 /* points nearer to the one before are left out */
+
+#define PATH_INK "#0072b2"
+#define TRUTH_INK "#d55e00"
+#define START_INK "#009e73"
+#define END_INK "#222222"
+#define LOST_INK "#cc0033"
+
+/** A part of the drawing with its axes: value v of the horizontal one is at left + (v - from[0]) * px[0]. */
+struct panel {
+    double left, top, width, height;
+    double from[2], to[2], px[2];
+    const char *name[2];
+};
+
+/** What is shown of a frame: its two coordinates in a panel. */
+typedef void show_t(const trajectory_t *tr, uint64_t t_ns, const pose_t *pose, double v[2]);
+
+static void from_above(const trajectory_t *tr, uint64_t t_ns, const pose_t *pose, double v[2])
+{
+    (void)tr;
+    (void)t_ns;
+    v[0] = pose->t[0];
+    v[1] = pose->t[2];
+}
+
+/** The camera's y axis points down. */
+static void height_over_time(const trajectory_t *tr, uint64_t t_ns, const pose_t *pose, double v[2])
+{
+    v[0] = (double)(t_ns - tr->frame[0].t_ns) * 1e-9;
+    v[1] = -pose->t[1];
+}
+
+static double x_of(const struct panel *p, double v) { return p->left + (v - p->from[0]) * p->px[0]; }
+
+static double y_of(const struct panel *p, double v) { return p->top + p->height - (v - p->from[1]) * p->px[1]; }
+
+/* ---- scales -------------------------------------------------------------------------------------------------------- */
+
+static void widen(struct panel *p, const double v[2])
+{
+    for (int i = 0; i < 2; i++) {
+        if (v[i] < p->from[i]) p->from[i] = v[i];
+        if (v[i] > p->to[i]) p->to[i] = v[i];
+    }
+}
+
+/** The range of all that is shown, and a margin; in one scale for both axes where `square`. */
+static void fit(struct panel *p, const trajectory_t *tr, show_t *show, int square)
+{
+    const double room[2] = {p->width, p->height};
+    double v[2];
+    show(tr, tr->frame[0].t_ns, &tr->frame[0].pose, v);
+    for (int i = 0; i < 2; i++) p->from[i] = p->to[i] = v[i];
+    for (uint32_t i = 0; i < tr->count; i++) {
+        const trajectory_frame_t *f = &tr->frame[i];
+        show(tr, f->t_ns, &f->pose, v);
+        widen(p, v);
+        show(tr, f->t_ns, &f->truth, v);
+        if (f->known) widen(p, v);
+    }
+    for (int i = 0; i < 2; i++) p->px[i] = room[i] / (1.12 * fmax(p->to[i] - p->from[i], LEAST_EXTENT));
+    if (square) p->px[0] = p->px[1] = fmin(p->px[0], p->px[1]);
+    for (int i = 0; i < 2; i++) {
+        const double middle = 0.5 * (p->from[i] + p->to[i]), half = 0.5 * room[i] / p->px[i];
+        p->from[i] = middle - half;
+        p->to[i] = middle + half;
+    }
+}
+
+/** 1, 2 or 5 times a power of ten: the largest of which at least `parts` fit into an extent. */
+static double round_step(double extent, double parts)
+{
+    static const double round[3] = {5.0, 2.0, 1.0};
+    double power = pow(10.0, floor(log10(extent / parts)));
+    for (int i = 0; i < 3; i++)
+        if (round[i] * power <= extent / parts) return round[i] * power;
+    return power;
+}
+
+/** Digits behind the point that such a step needs. */
+static int decimals_of(double step)
+{
+    const int power = (int)floor(log10(step) + 1e-9);
+    return power < 0 ? -power : 0;
+}
+
+/* ---- strokes ------------------------------------------------------------------------------------------------------- */
+
+static void write_escaped(FILE *f, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '<')
+            fputs("&lt;", f);
+        else if (*text == '&')
+            fputs("&amp;", f);
+        else if ((unsigned char)*text >= ' ')
+            fputc(*text, f);
+    }
+}
+
+static void draw_ticks(FILE *f, const struct panel *p, int axis)
+{
+    const double step = round_step(p->to[axis] - p->from[axis], axis || p->width < 400 ? 5 : 7);
+    const int decimals = decimals_of(step);
+    for (double i = ceil(p->from[axis] / step); i * step <= p->to[axis]; i++) {
+        const double v = i * step + 0.0, x = x_of(p, v), y = y_of(p, v); /* never -0 */
+        if (axis)
+            fprintf(f, "<path d='M%.1f %.1fh%.1f' stroke='#e4e4e4'/><text x='%.1f' y='%.1f' text-anchor='end'>%.*f</text>\n", p->left, y,
+                    p->width, p->left - 7, y + 4, decimals, v);
+        else
+            fprintf(f, "<path d='M%.1f %.1fv%.1f' stroke='#e4e4e4'/><text x='%.1f' y='%.1f' text-anchor='middle'>%.*f</text>\n", x, p->top,
+                    p->height, x, p->top + p->height + 17, decimals, v);
+    }
+}
+
+static void draw_axes(FILE *f, const struct panel *p)
+{
+    draw_ticks(f, p, 0);
+    draw_ticks(f, p, 1);
+    fprintf(f, "<rect x='%.1f' y='%.1f' width='%.1f' height='%.1f' fill='none' stroke='#888'/>\n", p->left, p->top, p->width, p->height);
+    fprintf(f, "<text x='%.1f' y='%.1f' text-anchor='middle'>%s</text>\n", p->left + p->width / 2, p->top + p->height + 36, p->name[0]);
+    fprintf(f, "<text transform='translate(%.1f %.1f) rotate(-90)' text-anchor='middle'>%s</text>\n", p->left - 54,
+            p->top + p->height / 2, p->name[1]);
+}
+
+/** A bar as long as a round number, in the lower left corner. */
+static void draw_scale(FILE *f, const struct panel *p, const char *unit)
+{
+    const double length = round_step(p->to[0] - p->from[0], 5), x = p->left + 14, y = p->top + p->height - 14;
+    fprintf(f, "<path d='M%.1f %.1fv6h%.1fv-6' fill='none' stroke='#222' stroke-width='1.5'/>", x, y - 6, length * p->px[0]);
+    fprintf(f, "<text x='%.1f' y='%.1f' text-anchor='middle'>%.*f %s</text>\n", x + 0.5 * length * p->px[0], y - 8, decimals_of(length),
+            length, unit);
+}
+
+/** A line through all frames that have a place: of ground truth, which may have gaps, or of the path. */
+static void draw_line(FILE *f, const struct panel *p, const trajectory_t *tr, show_t *show, int truth)
+{
+    double x = 0.0, y = 0.0;
+    int pen = 0; /* 1: there is a point before */
+    fprintf(f, "<path fill='none' stroke-linejoin='round' stroke='%s' stroke-width='%s' d='", truth ? TRUTH_INK : PATH_INK,
+            truth ? "3.5' stroke-opacity='.55" : "1.6");
+    for (uint32_t i = 0; i < tr->count; i++) {
+        const trajectory_frame_t *frame = &tr->frame[i];
+        double v[2];
+        if (truth && !frame->known) {
+            pen = 0;
+            continue;
+        }
+        show(tr, frame->t_ns, truth ? &frame->truth : &frame->pose, v);
+        const double to_x = x_of(p, v[0]), to_y = y_of(p, v[1]);
+        if (pen && i + 1 < tr->count && hypot(to_x - x, to_y - y) < LEAST_STEP_PX) continue;
+        fprintf(f, "%c%.1f %.1f", pen ? 'L' : 'M', to_x, to_y);
+        x = to_x;
+        y = to_y;
+        pen = 1;
+    }
+    fputs("'/>\n", f);
+}
+
+static void mark_start(FILE *f, double x, double y)
+{
+    fprintf(f, "<circle cx='%.1f' cy='%.1f' r='5.5' fill='" START_INK "' stroke='#fff'/>\n", x, y);
+}
+
+static void mark_end(FILE *f, double x, double y)
+{
+    fprintf(f, "<rect x='%.1f' y='%.1f' width='10' height='10' fill='" END_INK "' stroke='#fff'/>\n", x - 5, y - 5);
+}
+
+static void mark_true_end(FILE *f, double x, double y)
+{
+    fprintf(f, "<rect x='%.1f' y='%.1f' width='9' height='9' fill='#fff' stroke='" TRUTH_INK "' stroke-width='1.6'/>\n", x - 4.5, y - 4.5);
+}
+
+static void mark_lost(FILE *f, double x, double y)
+{
+    fprintf(f, "<path d='M%.1f %.1fl7 7m0 -7l-7 7' stroke='" LOST_INK "' stroke-width='1.6'/>\n", x - 3.5, y - 3.5);
+}
+
+/** Steps of which the place is not known; one where several are too near each other to be told apart. */
+static void mark_steps(FILE *f, const struct panel *p, const trajectory_t *tr, show_t *show)
+{
+    double x = -1e9, y = -1e9, v[2];
+    for (uint32_t i = 0; i < tr->count; i++) {
+        show(tr, tr->frame[i].t_ns, &tr->frame[i].pose, v);
+        if (tr->frame[i].step == TRAJECTORY_MOVED || hypot(x_of(p, v[0]) - x, y_of(p, v[1]) - y) < 3.0) continue;
+        mark_lost(f, x = x_of(p, v[0]), y = y_of(p, v[1]));
+    }
+}
+
+static void draw_panel(FILE *f, const struct panel *p, const trajectory_t *tr, show_t *show)
+{
+    const trajectory_frame_t *first = tr->frame, *last = &tr->frame[tr->count - 1], *last_known = last;
+    double v[2];
+    draw_axes(f, p);
+    if (tr->met) {
+        draw_line(f, p, tr, show, 1);
+        while (!last_known->known) last_known--;
+        show(tr, last_known->t_ns, &last_known->truth, v);
+        mark_true_end(f, x_of(p, v[0]), y_of(p, v[1]));
+    }
+    draw_line(f, p, tr, show, 0);
+    mark_steps(f, p, tr, show);
+    show(tr, last->t_ns, &last->pose, v);
+    mark_end(f, x_of(p, v[0]), y_of(p, v[1]));
+    show(tr, first->t_ns, &first->pose, v);
+    mark_start(f, x_of(p, v[0]), y_of(p, v[1]));
+}
+
+/* ---- legend and figures -------------------------------------------------------------------------------------------- */
+
+static void legend_text(FILE *f, double x, double y, const char *text)
+{
+    fprintf(f, "<text x='%.1f' y='%.1f'>%s</text>\n", x, y + 4, text);
+}
+
+/** Two columns. */
+static void draw_legend(FILE *f, double x, double y, const trajectory_t *tr)
+{
+    fprintf(f, "<path d='M%.1f %.1fh28' stroke='" PATH_INK "' stroke-width='1.6'/>\n", x, y);
+    legend_text(f, x + 36, y, "path");
+    if (tr->met) {
+        fprintf(f, "<path d='M%.1f %.1fh28' stroke='" TRUTH_INK "' stroke-opacity='.55' stroke-width='3.5'/>\n", x, y + 20);
+        legend_text(f, x + 36, y + 20, "ground truth");
+    }
+    mark_start(f, x + 164, y);
+    legend_text(f, x + 176, y, "start");
+    mark_end(f, x + 244, y);
+    if (tr->met) mark_true_end(f, x + 260, y);
+    legend_text(f, x + (tr->met ? 272 : 256), y, "end");
+    if (tr->steps[TRAJECTORY_HELD] + tr->steps[TRAJECTORY_TURNED] == 0) return;
+    mark_lost(f, x + 164, y + 20);
+    legend_text(f, x + 176, y + 20, "step of unknown length");
+}
+
+/** A line of text, and where the next one goes. */
+__attribute__((format(printf, 3, 4))) static void say(FILE *f, double place[2], const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fprintf(f, "<text x='%.1f' y='%.1f'>", place[0], place[1]);
+    vfprintf(f, format, list);
+    fputs("</text>\n", f);
+    va_end(list);
+    place[1] += 20.0;
+}
+
+static void draw_figures(FILE *f, double x, double y, const trajectory_t *tr, const accuracy_t *a)
+{
+    double at[2] = {x, y + 20.0};
+    fprintf(f, "<text x='%.1f' y='%.1f' font-weight='bold'>Accuracy</text>\n", x, y);
+    if (!a) {
+        say(f, at, "no ground truth");
+        return;
+    }
+    say(f, at, "ATE %.4g m RMSE, aligned by %s", a->ate_m, tr->metric ? "SE(3)" : "Sim(3)");
+    if (tr->metric) say(f, at, "RPE %.4g m a frame, RMSE", a->step_m.rmse);
+    if (!tr->metric && a->direction_deg.count) say(f, at, "direction off by %.3g\302\260 a frame, RMSE", a->direction_deg.rmse);
+    say(f, at, "rotation off by %.3g\302\260 a frame, RMSE", a->step_deg.rmse);
+    say(f, at, "drift %.3g %% and %.3g\302\260/m over %s", a->drift_percent, a->drift_deg_m, a->segments ? "100 m to 800 m" : "all of it");
+    say(f, at, "%.4g m of %u frames with ground truth", a->way_m, (unsigned)a->frames);
+    if (!tr->metric) say(f, at, "lengths of steps from ground truth");
+}
+
+static void draw(FILE *f, const char *title, const trajectory_t *tr, const accuracy_t *a)
+{
+    const int in_metres = tr->metric || tr->met;
+    struct panel above = {.left = 84, .top = 54, .width = 560, .height = 530}, side = {.left = 760, .top = 54, .width = 330, .height = 240};
+    above.name[0] = in_metres ? "x, to the right of the first camera [m]" : "x, to the right of the first camera [steps]";
+    above.name[1] = in_metres ? "z, ahead of it [m]" : "z, ahead of it [steps]";
+    side.name[0] = "time [s]";
+    side.name[1] = in_metres ? "height above it [m]" : "height above it [steps]";
+    fit(&above, tr, from_above, 1);
+    fit(&side, tr, height_over_time, 0);
+    fprintf(f, "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' viewBox='0 0 %d %d' font-family='DejaVu Sans,Helvetica,"
+               "Arial,sans-serif' font-size='12' fill='#222'>\n<rect width='100%%' height='100%%' fill='#fff'/>\n",
+            WIDTH, HEIGHT, WIDTH, HEIGHT);
+    fprintf(f, "<text x='%.1f' y='32' font-size='16'>", above.left);
+    write_escaped(f, title);
+    fputs("</text>\n", f);
+    draw_panel(f, &above, tr, from_above);
+    draw_scale(f, &above, in_metres ? "m" : "steps");
+    draw_panel(f, &side, tr, height_over_time);
+    draw_legend(f, side.left, 372, tr);
+    draw_figures(f, side.left, 440, tr, a);
+    fputs("</svg>\n", f);
+}
+
+const char *plot_write(const char *path, const char *title, const trajectory_t *tr, const accuracy_t *a)
+{
+    static char message[4400];
+    FILE *f = fopen(path, "w");
+    int good = f != NULL;
+    if (good) {
+        draw(f, title, tr, a);
+        good = !ferror(f);
+        if (fclose(f)) good = 0;
+    }
+    if (!good) snprintf(message, sizeof message, "%s: %s", path, strerror(errno));
+    return good ? NULL : message;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* cuBLAS as a launcher finds it. The port makes it in vfront_init(), if the config has it; launchers that use it note what failed. */
+#ifndef VF_CUBLAS_H
+#define VF_CUBLAS_H
+
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+
+#if CUDART_VERSION < 11000
+#error "vfront: VFRONT_CUBLAS needs CUDA 11 or later (see vfront_cfg.h)"
+#endif
+
+struct vf_cublas {
+    cublasHandle_t handle;
+    const char *call;      /* that failed, or NULL */
+    cublasStatus_t status; /* as which */
+};
+
+/** Notes how a call ended; returns what comes closest to it among the errors of the runtime. */
+static inline cudaError_t vf_cublas_note(struct vf_cublas *c, cublasStatus_t status, const char *call)
+{
+    c->call = status == CUBLAS_STATUS_SUCCESS ? NULL : call;
+    c->status = status;
+    switch (status) {
+    case CUBLAS_STATUS_SUCCESS: return cudaSuccess;
+    case CUBLAS_STATUS_ALLOC_FAILED: return cudaErrorMemoryAllocation;
+    case CUBLAS_STATUS_ARCH_MISMATCH: return cudaErrorNoKernelImageForDevice;
+    case CUBLAS_STATUS_NOT_INITIALIZED: return cudaErrorInitializationError;
+    case CUBLAS_STATUS_INVALID_VALUE: return cudaErrorInvalidValue;
+    case CUBLAS_STATUS_EXECUTION_FAILED: return cudaErrorLaunchFailure;
+    case CUBLAS_STATUS_NOT_SUPPORTED: return cudaErrorNotSupported;
+    case CUBLAS_STATUS_LICENSE_ERROR: return cudaErrorNotPermitted;
+    default: return cudaErrorUnknown; /* internal, mapping */
+    }
+}
+
+#endif
