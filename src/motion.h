@@ -114,11 +114,17 @@ VF_FN struct vf_carried vf_motion_carried(const struct vf_pose *p, const struct 
     return c;
 }
 VF_FN float vf_motion_dot4(const float a[4], const float b[4]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]; }
+/** ln(1 + x), x >= 0, to 1 % up to 1, and more than it beyond: the first of its Pade approximations that grows with x for ever. */
+VF_FN float vf_motion_log1p(float x) { return x * (6.0f + x) / (6.0f + 4.0f * x); }
+
+/** The farther a motion carries points, the more an error of the distance before excuses: without the logarithm, which is that of how wide
+ *  the errors may lie (of the determinant of their covariance), the longest way would be the best. */
 VF_FN float vf_motion_metric_error(const struct vf_pose *p, const struct vf_sight *s)
 {
     const struct vf_carried c = vf_motion_carried(p, s);
-    const float slip = vf_motion_dot4(c.u, c.v) / (1.0f + vf_motion_dot4(c.v, c.v)); /* standard deviations that the distance is best off by */
-    float square = slip * slip;
+    const float spread = vf_motion_dot4(c.v, c.v);
+    const float slip = vf_motion_dot4(c.u, c.v) / (1.0f + spread); /* standard deviations that the distance is best off by */
+    float square = slip * slip + vf_motion_log1p(spread);
     for (int k = 0; k < 4; k++) square += (c.u[k] - slip * c.v[k]) * (c.u[k] - slip * c.v[k]);
     const float error = square * (1.0f / (VF_MOTION_SIGMAS * VF_MOTION_SIGMAS));
     return vf_dot(c.to, s->now) > 0.0f ? vf_motion_least(error, VF_MOTION_FAR) : VF_MOTION_FAR; /* behind: and NaN is far as well */

@@ -683,10 +683,17 @@ static void motions_from_points(void **state)
 static void metric_motion(void **state)
 {
     (void)state;
-    const vfront_rig_t rig = pair_cameras();
+    vfront_rig_t rig = pair_cameras();
     const double far_m = 160 * SCENE_BASELINE_M / DISPARITY_PX;
+    for (int c = 0; c < 2; c++) { /* pictures that move as they are drawn, without a lens: with one, no plane would look so */
+        rig.camera[c].lens = VFRONT_LENS_RADTAN;
+        memset(rig.camera[c].distortion, 0, sizeof rig.camera[c].distortion);
+    }
+    vfront_tuning_t t;
+    vfront_tuning_default(&t);
+    t.detect_levels = 1; /* whose pixels the movement is a whole number of */
     for (int i = 0; i < 6; i++) {
-        shoot(i ? NULL : &rig, NULL, i, &shot[0]);
+        shoot(i ? NULL : &rig, &t, i, &shot[0]);
         if (i == 0) continue;
         const vfront_motion_t *m = &shot[0].metric;
         const double want_m[3] = {STEP_X_PX / 160 * far_m, STEP_Y_PX / 160 * far_m, 0};
