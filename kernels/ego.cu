@@ -678,7 +678,7 @@ extern "C" cudaError_t vf_ego_cuda(const vf_step *s, cudaStream_t stream)
     const cudaError_t error = relative ? solve_systems(s, relative, stream) : cudaSuccess;
     if (error) return error;
 #endif
-    try_k<<<vf_blocks(all, TEAMS), TEAMS * VF_WARP, 0, stream>>>(*s);
+    if (all) try_k<<<vf_blocks(all, TEAMS), TEAMS * VF_WARP, 0, stream>>>(*s);
     refine_k<<<dim3(VF_EGO_FINALISTS, VF_KINDS), THREADS, 0, stream>>>(*s);
     judge_k<<<QUESTIONS + vf_blocks(relative, WARPS), THREADS, 0, stream>>>(*s);
     return cudaGetLastError();

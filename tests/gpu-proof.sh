@@ -30,6 +30,7 @@ config=CFG=tests/cfg_check.h
     -DVF_MATCH_FEW=5 -DVF_MATCH_MANY=5 -DVF_MATCH_HANDFUL=1" "$build/proof-b/vfcheck" >/dev/null
 "$@" $config CUBLAS=1 BUILD="$build/proof-cublas" "$build/proof-cublas/vfcheck" >/dev/null
 check=$build/proof/vfcheck
+trap 'tail -5 "$out"; echo "gpu-proof: FAILED, see $out"' EXIT
 {
     echo "sources $(sources)"
     echo "date    $(date -u +%Y-%m-%d)"
@@ -51,6 +52,8 @@ check=$build/proof/vfcheck
     echo
     echo "== times and latency"
     "$build/bench/vfcheck" --cases 9 $pictures --bench --latency "$steps"
-} >"$out" 2>&1 || { tail -5 "$out"; echo "gpu-proof: FAILED, see $out"; exit 1; }
+} >"$out" 2>&1
+! grep -E 'FAIL|ERROR SUMMARY: [1-9]|hazards displayed \([1-9]' "$out" || exit 1
+trap - EXIT
 cp "$out" tests/gpu-proof.txt
 tail -40 tests/gpu-proof.txt
