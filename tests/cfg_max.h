@@ -13,3 +13,4 @@
 #define VFRONT_SCALE_NUM 52 /* to the seventh power 16 times 35 to the seventh, nearly */
 #define VFRONT_SCALE_DEN 35
 #define VFRONT_KEYPOINTS 32768
+#define VFRONT_HYPOTHESES 8192
