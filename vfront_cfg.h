@@ -125,7 +125,7 @@
 #error "vfront: VFRONT_RECTIFY needs two cameras (see vfront_cfg.h)"
 #endif
 
-/** 1: key points of camera 0 can get a partner in camera 1, and a depth. Pinned memory: 72 bytes a key point; device memory: 60. */
+/** 1: key points of camera 0 can get a partner in camera 1, and a depth. Pinned memory: 72 bytes a key point; device memory: 76. */
 #ifndef VFRONT_STEREO
 #define VFRONT_STEREO (VFRONT_CAMERAS > 1 && VFRONT_DESCRIPTORS)
 #endif
@@ -136,7 +136,7 @@
 #error "vfront: VFRONT_STEREO needs two cameras and VFRONT_DESCRIPTORS (see vfront_cfg.h)"
 #endif
 
-/** 1: key points of camera 0 can get a partner in the frame before. Pinned memory: 24 bytes a key point; device memory: 44. */
+/** 1: key points of camera 0 can get a partner in the frame before. Pinned memory: 36 bytes a key point; device memory: 48. */
 #ifndef VFRONT_MATCHES
 #define VFRONT_MATCHES VFRONT_DESCRIPTORS
 #endif
@@ -147,7 +147,7 @@
 #error "vfront: VFRONT_MATCHES needs VFRONT_DESCRIPTORS (see vfront_cfg.h)"
 #endif
 
-/** 1: the motion of camera 0 from frame to frame can be found. 0: it cannot, and neither code nor memory is there for it. Device memory: 102
+/** 1: the motion of camera 0 from frame to frame can be found. 0: it cannot, and neither code nor memory is there for it. Device memory: 106
  *  bytes a track, and a key point with VFRONT_MATCHES. */
 #ifndef VFRONT_EGO
 #define VFRONT_EGO 1
