@@ -73,7 +73,7 @@ LIB     := $(BUILD)/libvfront.a
 ifndef V
 .SILENT:
 endif
-.PHONY: all lib help show clean test check golden quality features matching stereo speed size stack symbols asan asan-run clang configs gpu-proof
+.PHONY: all lib help show clean test check golden quality features matching stereo dense speed size stack symbols asan asan-run clang configs gpu-proof
 all: lib $(BUILD)/minimal $(BUILD)/replay ## Library, example and replay
 
 lib: $(LIB) ## The library, libvfront.a
@@ -193,6 +193,12 @@ $(BUILD)/bridge_stereo.so: tests/bridge_stereo.c tests/settings.h $(wildcard src
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. $(STEREO_CFG) -fPIC -shared $< $(wildcard src/*.c) port/host/host.c -o $@ -lm
 
+# Disparities of any pair, through the public interface.
+DENSE_CFG = -DVFRONT_WIDTH=1344 -DVFRONT_HEIGHT=1120 -DVFRONT_DENSE=1 -DVFRONT_DISPARITIES=256
+$(BUILD)/bridge_dense.so: tests/bridge_dense.c tests/settings.h $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. $(DENSE_CFG) -fPIC -shared $< $(wildcard src/*.c) port/host/host.c -o $@ -lm
+
 # Partners in the frame before, through the public interface.
 $(BUILD)/bridge_match.so: tests/bridge_match.c $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
@@ -235,6 +241,9 @@ features: $(BUILD)/bridge_features.so ## Key points beside OpenCV's ORB and FAST
 
 stereo: $(BUILD)/bridge_stereo.so ## Depth of key points beside ORB and a matcher along rows, on real and rendered pairs
 	$(PYTHON) tests/stereo.py $<
+
+dense: $(BUILD)/bridge_dense.so ## Disparity of every pixel beside OpenCV's semi-global matcher, on pairs with ground truth
+	$(PYTHON) tests/dense.py $<
 
 matching: $(BUILD)/bridge_match.so ## Partners in the frame before, beside OpenCV's ORB and brute-force matcher, on sequences with ground truth
 	$(PYTHON) tests/matching.py $<

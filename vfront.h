@@ -167,6 +167,18 @@ enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY =
     X(stereo_apart_mpx, 800, 0, 10000, "most by which the halves of a window would move apart; 0: any [1/1000 px]")                      \
     X(stereo_cut_percent, 250, 0, 10000, "partners whose windows differ by more than this share of the median are dropped; 0: none [%]")\
     X(stereo_sigma_mpx, 200, 1, 10000, "standard deviation of a disparity from level 0; from others the root of their step times this [1/1000 px]") \
+    X(dense, 0, 0, VFRONT_DENSE, "1: every pixel of camera 0 gets a disparity; both cameras must be rectified, or pinholes side by side")   \
+    X(dense_paths, 8, 4, 8, "directions along which its costs add up: 8, or 4: rows and columns")                                       \
+    X(dense_disparities, VFRONT_DISPARITIES, 64, VFRONT_DISPARITIES, "disparities looked at: 64, 128 or 256")                           \
+    X(dense_least_px, 0, 0, 1024, "least of them [px]")                                                                                 \
+    X(dense_p1, 6, 0, 39, "cost of a change by 1 px from pixel to pixel along a path [bits of 24]")                                     \
+    X(dense_p2, 36, 0, 39, "cost of any other change, at least dense_p1 [bits of 24]")                                                  \
+    X(dense_unique_percent, 5, 0, 99, "by how much the best sum of costs is below the next best that is no neighbour, at least [%]")    \
+    X(dense_back_px, 1, 0, 256, "most by which what camera 1 finds differs; 256: any [px]")                                             \
+    X(dense_median, 1, 0, 1, "1: median of 3x3 px, of those that have a disparity")                                                     \
+    X(dense_speckle_px, 100, 0, 1000, "segments of fewer pixels go; 0: none [px]")                                                      \
+    X(dense_speckle_mpx, 1000, 0, 16000, "most by which the disparities of neighbours in a segment differ [1/1000 px]")                 \
+    X(dense_copy, 1, 0, 1, "1: disparities are copied to the host; 0: they stay where vfront_info() says, for kernels of your own")     \
     X(track_target, (VFRONT_TRACKS > 200 ? 200 : VFRONT_TRACKS), 0, VFRONT_TRACKS, "tracks wanted alive; 0: nothing is tracked")       \
     X(track_refill_percent, 100, 0, 100, "new tracks start when fewer than this share of the target live; 100: every frame")           \
     X(track_distance_px, 12, 0, 256, "least distance of a new track to every other, up to 4 cells [px]")                               \
@@ -347,6 +359,18 @@ typedef struct vfront_match {
     uint16_t second;   /**< The same for the next best somewhere else; 256 when there was none. */
 } vfront_match_t;
 
+/** The disparity of every pixel of camera 0: pixel (x, y) shows what camera 1 shows at (x - disparity, y). Along the z axis of camera 0 that is
+ *  fx_px times the baseline over the disparity away, with fx_px of vfront_info_t.seen. */
+typedef struct vfront_disparity {
+    const uint16_t *px16;      /**< [height_px][pitch] [1/16 px], VFRONT_NO_DISPARITY where there is none. On the host, valid as long as the
+                                    result. NULL unless the tuning values `dense` and `dense_copy` are 1. */
+    const uint8_t *confidence; /**< [height_px][pitch] How far it stands out from the next best, 1 (hardly) .. 255; 0 where there is none. */
+    int32_t width_px, height_px; /**< Of camera 0. */
+    int32_t pitch;             /**< Elements from row to row. */
+    uint32_t valid;            /**< Pixels with a disparity; 0 when `dense` is 0. */
+} vfront_disparity_t;
+#define VFRONT_NO_DISPARITY 0xffffu
+
 /** How well the front end fares. */
 typedef enum vfront_state {
     VFRONT_STARTING = 0, /**< First frame since vfront_init() or vfront_reset(). */
@@ -383,7 +407,7 @@ typedef struct vfront_health {
 } vfront_health_t;
 
 /** Number of stages in src/stages.def. vfront_stage_name() has their names. */
-#define VFRONT_STAGES 14
+#define VFRONT_STAGES 15
 
 /** Times of a step. The only part of a result that differs from run to run. */
 typedef struct vfront_timing {
@@ -420,6 +444,9 @@ typedef struct vfront_result {
 #if VFRONT_MATCHES
     vfront_match_t matches[VFRONT_KEYPOINTS]; /**< By rising keypoint; no partner twice. */
 #endif
+#if VFRONT_DENSE
+    vfront_disparity_t disparity;
+#endif
 } vfront_result_t;
 
 /** Digest of everything in a result but `timing` and health.reset_counter. 0 for NULL. FNV-1a, 64 bits, over the fields low
@@ -449,12 +476,17 @@ typedef enum vfront_port {
 #define VFRONT_POINT_BYTES (72u + VFRONT_DESCRIPTORS * 72u)
 #define VFRONT_PARTNER_BYTES (VFRONT_STEREO * 60u + VFRONT_MATCHES * 44u)
 
+/** The same for disparities, with their copies on the host. */
+#define VFRONT_DISPARITY_BYTES                                                                                                      \
+    ((size_t)VFRONT_DENSE *                                                                                                         \
+     ((size_t)VFRONT_PICTURE_BYTES * (2u * VFRONT_DISPARITIES + 29u) + 6u * VFRONT_WIDTH * (VFRONT_DISPARITIES + 2u)))
+
 /** Bytes of vfront_t: the control block, and the memory of the host port. Checked against the real layout at compile time. */
 #define VFRONT_BLOCK_BYTES                                                                                                          \
     (16384u + (unsigned)VFRONT_HOST *                                                                                               \
                   (VFRONT_CAMERAS * (VFRONT_CAMERA_BYTES + VFRONT_GRID_BYTES + VFRONT_POINT_BYTES * VFRONT_KEYPOINTS) +             \
                    VFRONT_PARTNER_BYTES * VFRONT_KEYPOINTS + 8u * VFRONT_CELLS + 1780u * VFRONT_TRACKS +                            \
-                   3u * (unsigned)sizeof(vfront_result_t) + 8192u))
+                   3u * (unsigned)sizeof(vfront_result_t) + 8192u + VFRONT_DISPARITY_BYTES))
 
 /** A front end. Zero it (static storage does) before vfront_init(). Its content is the library's. */
 typedef struct vfront {
@@ -477,6 +509,11 @@ typedef struct vfront_info {
     int32_t valid_px[VFRONT_CAMERAS][4];  /**< Rectified: the largest rectangle that holds the middle and that the camera sees in full,
                                                 as first column, first row, width, height. Else the picture. What it does not see
                                                 is black and masked, and a margin of detect_border_px around that is masked. */
+    const uint16_t *disparity_px16;       /**< Where the last frame's disparities lie as the stages see them, an address of the device on the CUDA
+                                                port, laid out as in vfront_disparity_t; written between vfront_submit() and vfront_wait().
+                                                NULL when the tuning value `dense` is 0. */
+    const uint8_t *disparity_confidence;  /**< Likewise. */
+    int32_t disparity_pitch;              /**< Elements from row to row of both. */
 } vfront_info_t;
 
 /**

@@ -147,6 +147,27 @@
 #error "vfront: VFRONT_MATCHES needs VFRONT_DESCRIPTORS (see vfront_cfg.h)"
 #endif
 
+/** 1: every pixel of camera 0 can get a disparity. 0: it cannot, and neither code nor memory is there for it. Device memory: 3 bytes a pixel, and
+ *  2 * VFRONT_DISPARITIES + 17 that it works with; pinned memory: 9 bytes a pixel. At 640x480 px with 128 disparities that is 85 MB and
+ *  2.8 MB, at 1920x1200 px 636 MB and 21 MB, and with VFRONT_HOST as much once more in vfront_t. */
+#ifndef VFRONT_DENSE
+#define VFRONT_DENSE 0
+#endif
+#if VFRONT_DENSE != 0 && VFRONT_DENSE != 1
+#error "vfront: VFRONT_DENSE must be 0 or 1 (see vfront_cfg.h)"
+#endif
+#if VFRONT_DENSE && VFRONT_CAMERAS < 2
+#error "vfront: VFRONT_DENSE needs two cameras (see vfront_cfg.h)"
+#endif
+
+/** Most disparities among which a pixel's is looked for. 64, 128 or 256. Memory: see VFRONT_DENSE. */
+#ifndef VFRONT_DISPARITIES
+#define VFRONT_DISPARITIES 128
+#endif
+#if VFRONT_DISPARITIES != 64 && VFRONT_DISPARITIES != 128 && VFRONT_DISPARITIES != 256
+#error "vfront: VFRONT_DISPARITIES must be 64, 128 or 256 (see vfront_cfg.h)"
+#endif
+
 /** Bound of the tuning value track_iterations: Gauss-Newton steps on one pyramid level. 1..100. It bounds the time of a step. */
 #ifndef VFRONT_ITERATIONS
 #define VFRONT_ITERATIONS 30
@@ -206,9 +227,10 @@
 
 /** One number for the whole config, by which library and application find out whether they were built alike. */
 #define VFRONT_CONFIG_ID                                                                                                   \
-    (((((((((((((VFRONT_CAMERAS * 65ull + VFRONT_WIDTH / 64) * 4099 + VFRONT_HEIGHT) * 7 + VFRONT_LEVELS) * 1031 +        \
+    ((((((((((((((VFRONT_CAMERAS * 65ull + VFRONT_WIDTH / 64) * 4099 + VFRONT_HEIGHT) * 7 + VFRONT_LEVELS) * 1031 +        \
               VFRONT_TRACKS) * 65537 + VFRONT_CELLS) * 101 + VFRONT_ITERATIONS) * 4099 + VFRONT_GYRO_SAMPLES) * 9 +       \
           VFRONT_SCALES) * 67 + VFRONT_SCALE_NUM) * 67 + VFRONT_SCALE_DEN) * 32771 + VFRONT_KEYPOINTS) * 262147 +         \
-      VFRONT_CULL_CELLS) * 32 + VFRONT_MATCHES * 16 + VFRONT_STEREO * 8 + VFRONT_RECTIFY * 4 + VFRONT_DESCRIPTORS * 2 + VFRONT_HOST)
+      VFRONT_CULL_CELLS) * 32 + VFRONT_MATCHES * 16 + VFRONT_STEREO * 8 + VFRONT_RECTIFY * 4 + VFRONT_DESCRIPTORS * 2 + VFRONT_HOST) * 8 +  \
+     VFRONT_DENSE * (VFRONT_DISPARITIES / 64))
 
 #endif

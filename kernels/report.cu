@@ -135,6 +135,9 @@ static __device__ void put_health(const vf_step &s, vfront_result_t *out)
     out->lost_count = s.memory->refill.lost_count;
     out->depths_count = vf_depths(&s);
     out->matches_count = vf_matches(&s);
+#if VFRONT_DENSE
+    out->disparity.valid = vf_disparities(&s);
+#endif
     for (int stage = 0; stage < VF_report; stage++)
         for (int end = 0; end < 2; end++) s.pinned->clock[stage][end] = s.memory->report.clock[stage][end];
 }

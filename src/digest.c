@@ -108,6 +108,19 @@ static uint64_t mix_match(uint64_t d, const vfront_match_t *m)
 }
 #endif
 
+#if VFRONT_DENSE
+static uint64_t mix_disparity(uint64_t d, const vfront_disparity_t *p)
+{
+    d = mix_number(d, p->valid, 4);
+    for (int32_t y = 0; p->px16 && y < p->height_px; y++)
+        for (int32_t x = 0; x < p->width_px; x++) {
+            const size_t at = (size_t)y * (size_t)p->pitch + (size_t)x;
+            d = mix_number(mix_number(d, p->px16[at], 2), p->confidence[at], 1);
+        }
+    return d;
+}
+#endif
+
 uint64_t vfront_digest(const vfront_result_t *r)
 {
     if (!r) return 0;
@@ -134,6 +147,9 @@ uint64_t vfront_digest(const vfront_result_t *r)
     d = mix_number(d, r->matches_count, 4);
 #if VFRONT_MATCHES
     for (uint32_t i = 0; i < r->matches_count; i++) d = mix_match(d, &r->matches[i]);
+#endif
+#if VFRONT_DENSE
+    d = mix_disparity(d, &r->disparity);
 #endif
     return d;
 }

@@ -51,6 +51,9 @@ static void list_partners(const struct vf_step *s, vfront_result_t *out)
 #if VFRONT_STEREO
     memcpy(out->depths, s->memory->stereo.depth, sizeof *out->depths * out->depths_count);
 #endif
+#if VFRONT_DENSE
+    out->disparity.valid = vf_disparities(s);
+#endif
 #if VFRONT_MATCHES
     memcpy(out->matches, s->memory->match.match, sizeof *out->matches * out->matches_count);
 #endif

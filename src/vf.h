@@ -29,6 +29,9 @@
 
 VF_STATIC_ASSERT((-5 >> 1) == -3, "vfront relies on arithmetic right shifts of negative numbers");
 
+/** No index, no partner, no sum. */
+#define VF_NONE 0xffffffffu
+
 /* ---- geometry ------------------------------------------------------------------------------------------------------------ */
 
 /** One pyramid level of one camera. */

@@ -402,6 +402,7 @@ vfront_status_t vfront_init_config(vfront_t *vf, const vfront_rig_t *rig, const 
     vfront_status_t status = vf_check_rig(s, rig);
     if (!status) status = vf_check_tuning(s, t);
     if (!status) status = look(s, rig, t);
+    if (!status) status = vf_check_aligned(s, t);
     if (!status) status = lay_out(s, rig, t);
     if (!status) status = choose_port(s, rig, port);
     if (status) return status;
@@ -540,6 +541,23 @@ static void fill_timing(struct vf_state *s, vfront_timing_t *t)
     t->overruns = s->overruns;
 }
 
+/** Where a result's disparities lie on the host. */
+static void fill_disparity(const struct vf_state *s, vfront_result_t *r)
+{
+#if VFRONT_DENSE
+    const struct vf_dense_copy *copy = &s->pinned->dense[s->ticket % 3];
+    const struct vf_level *l = &s->step[0].geometry.level[0][0];
+    const int there = vf_dense_on(&s->step[0]) && s->step[0].tuning.dense_copy;
+    r->disparity.px16 = there ? copy->disparity : NULL;
+    r->disparity.confidence = there ? copy->confidence : NULL;
+    r->disparity.width_px = l->width;
+    r->disparity.height_px = l->height;
+    r->disparity.pitch = l->pitch;
+#else
+    (void)s, (void)r;
+#endif
+}
+
 vfront_status_t vfront_wait(vfront_t *vf, uint32_t timeout_us, const vfront_result_t **result)
 {
     if (result) *result = NULL;
@@ -556,6 +574,7 @@ vfront_status_t vfront_wait(vfront_t *vf, uint32_t timeout_us, const vfront_resu
     }
     vfront_result_t *r = &s->pinned->result[s->ticket % 3];
     fill_timing(s, &r->timing);
+    fill_disparity(s, r);
     s->frame++;
     s->reset_counter = r->health.reset_counter;
     s->t_ns = r->t_ns;
@@ -599,6 +618,11 @@ vfront_status_t vfront_info(const vfront_t *vf, vfront_info_t *info)
     info->levels = s->step[0].geometry.levels;
     info->scales = vf_scales(&s->step[0]);
     info->rectified = s->step[0].geometry.rectified;
+#if VFRONT_DENSE
+    info->disparity_px16 = vf_dense_on(&s->step[0]) ? s->memory->dense.disparity : NULL;
+    info->disparity_confidence = vf_dense_on(&s->step[0]) ? s->memory->dense.confidence : NULL;
+#endif
+    info->disparity_pitch = s->step[0].geometry.level[0][0].pitch;
     for (int32_t i = 0; i < VFRONT_CAMERAS; i++) {
         info->cells[i] = vf_cells(&s->step[0].geometry, i);
         info->blind_px[i] = s->blind_px[i];
