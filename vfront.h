@@ -173,7 +173,7 @@ enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY =
     X(dense_least_px, 0, 0, 1024, "least of them [px]")                                                                                 \
     X(dense_p1, 6, 0, 39, "cost of a change by 1 px from pixel to pixel along a path [bits of 24]")                                     \
     X(dense_p2, 36, 0, 39, "cost of any other change, at least dense_p1 [bits of 24]")                                                  \
-    X(dense_unique_percent, 5, 0, 99, "by how much the best sum of costs is below the next best that is no neighbour, at least [%]")    \
+    X(dense_unique_percent, 8, 0, 99, "by how much the best sum of costs is below the next best that is no neighbour, at least [%]")    \
     X(dense_back_px, 1, 0, 256, "most by which what camera 1 finds differs; 256: any [px]")                                             \
     X(dense_median, 1, 0, 1, "1: median of 3x3 px, of those that have a disparity")                                                     \
     X(dense_speckle_px, 100, 0, 1000, "segments of fewer pixels go; 0: none [px]")                                                      \

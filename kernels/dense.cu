@@ -37,16 +37,30 @@ static __global__ void __launch_bounds__(THREADS) census_k(const vf_step s)
 #define WARPS 4 /* of a block, for paths and winners: each on its own */
 #define AHEAD 2 /* pixels of a path that are loaded before their turn */
 
-/** A lane's costs in a volume. */
+/** A lane's costs in a volume, and what is done with them: bytes from halves of words, of disparities i and i + half; sums of bytes, none of which
+ *  is over 255; a byte. */
 template <int COUNT> struct lane_bytes;
 template <> struct lane_bytes<2> {
     typedef uint16_t type;
+    static __device__ __forceinline__ type pack(const uint32_t (&pair)[1]) { return (type)__byte_perm(pair[0], 0, 0x4420); }
+    static __device__ __forceinline__ type add(type a, type b) { return (type)(a + b); }
+    static __device__ __forceinline__ uint32_t one(type bytes, int k) { return (uint32_t)bytes >> (8 * k) & 255; }
 };
 template <> struct lane_bytes<4> {
     typedef uint32_t type;
+    static __device__ __forceinline__ type pack(const uint32_t (&pair)[2]) { return __byte_perm(pair[0], pair[1], 0x6240); }
+    static __device__ __forceinline__ type add(type a, type b) { return a + b; }
+    static __device__ __forceinline__ uint32_t one(type bytes, int k) { return bytes >> (8 * k) & 255; }
 };
 template <> struct lane_bytes<8> {
     typedef uint2 type;
+    static __device__ __forceinline__ type pack(const uint32_t (&pair)[4])
+    {
+        const uint32_t even = __byte_perm(pair[0], pair[1], 0x6240), odd = __byte_perm(pair[2], pair[3], 0x6240);
+        return make_uint2(__byte_perm(even, odd, 0x5410), __byte_perm(even, odd, 0x7632));
+    }
+    static __device__ __forceinline__ type add(type a, type b) { return make_uint2(a.x + b.x, a.y + b.y); }
+    static __device__ __forceinline__ uint32_t one(type bytes, int k) { return (k < 4 ? bytes.x >> (8 * k) : bytes.y >> (8 * k - 32)) & 255; }
 };
 
 /** Lesser halves of two words; each half is less than 2^14. */
@@ -64,32 +78,37 @@ static __device__ __forceinline__ uint32_t lesser(uint32_t a, uint32_t b)
 #endif
 }
 
-/** Bytes of a lane from halves of words, pairs i and i + half. */
-static __device__ __forceinline__ uint16_t pack(const uint32_t (&pair)[1]) { return (uint16_t)__byte_perm(pair[0], 0, 0x4420); }
-static __device__ __forceinline__ uint32_t pack(const uint32_t (&pair)[2]) { return __byte_perm(pair[0], pair[1], 0x6240); }
-static __device__ __forceinline__ uint2 pack(const uint32_t (&pair)[4])
-{
-    const uint32_t even = __byte_perm(pair[0], pair[1], 0x6240), odd = __byte_perm(pair[2], pair[3], 0x6240);
-    return make_uint2(__byte_perm(even, odd, 0x5410), __byte_perm(even, odd, 0x7632));
-}
-
-/** Sums of bytes, none of which is over 255. */
-static __device__ __forceinline__ uint16_t add(uint16_t a, uint16_t b) { return (uint16_t)(a + b); }
-static __device__ __forceinline__ uint32_t add(uint32_t a, uint32_t b) { return a + b; }
-static __device__ __forceinline__ uint2 add(uint2 a, uint2 b) { return make_uint2(a.x + b.x, a.y + b.y); }
-
-/** A place on a path. */
-struct walker {
-    int x, y, dx, dy;
-    bool starts; /* a path, here */
+/** Where a lane is on a path. */
+template <int COUNT> struct walker {
+    const uint32_t *left, *right; /* words of the pixel, and of where the lane's first disparity leads */
+    typename lane_bytes<COUNT>::type *to;
+    int x, dx, stride; /* pixels from step to step */
+    bool starts;       /* a path, here */
 };
-static __device__ __forceinline__ void walk(walker &w, int width)
+template <int COUNT> static __device__ __forceinline__ walker<COUNT> walker_at(const vf_step &s, int which, int x, int y, int dx, int dy)
+{
+    typedef typename lane_bytes<COUNT>::type bytes;
+    vf_dense_passing &m = s.memory->dense_passing;
+    const int lane = threadIdx.x % VF_WARP, at = y * picture(s).pitch + x;
+    bytes *to = reinterpret_cast<bytes *>(m.volume[which] + (size_t)at * (VF_WARP * COUNT)) + lane;
+    const walker<COUNT> w = {m.census[0] + at, m.census[1] + at - s.tuning.dense_least_px - lane * COUNT, to, x, dx, dy * picture(s).pitch + dx, true};
+    return w;
+}
+template <int COUNT> static __device__ __forceinline__ void move(walker<COUNT> &w, int pixels)
+{
+    w.left += pixels;
+    w.right += pixels;
+    w.to += pixels * VF_WARP;
+}
+template <int COUNT> static __device__ __forceinline__ void walk(walker<COUNT> &w, int width)
 {
     w.x += w.dx;
-    w.y += w.dy;
-    w.starts = w.x < 0 || w.x >= width;
-    if (w.x < 0) w.x = width - 1;
-    if (w.x >= width) w.x = 0;
+    move(w, w.stride);
+    w.starts = (unsigned)w.x >= (unsigned)width;
+    if (!w.starts) return;
+    const int around = w.x < 0 ? width : -width;
+    w.x += around;
+    move(w, around);
 }
 
 /** What a lane needs for a pixel. */
@@ -100,23 +119,19 @@ template <int COUNT> struct pixel {
     bool starts;
 };
 
-template <int COUNT, bool FIRST>
-static __device__ __forceinline__ void load(pixel<COUNT> &p, const vf_step &s, int which, const walker &w)
+template <int COUNT, bool FIRST> static __device__ __forceinline__ void load(pixel<COUNT> &p, const walker<COUNT> &w, int least)
 {
-    typedef typename lane_bytes<COUNT>::type bytes;
-    vf_dense_passing &m = s.memory->dense_passing;
-    const int lane = threadIdx.x % VF_WARP, least = s.tuning.dense_least_px, at = w.y * picture(s).pitch + w.x, first = lane * COUNT;
-    p.left = m.census[0][at];
-    const uint32_t *right = m.census[1] + at - least - first;
+    const int first = least + (int)(threadIdx.x % VF_WARP) * COUNT;
+    p.left = *w.left;
     if (w.x >= least + VF_WARP * COUNT - 1) { /* all in the picture */
 #pragma unroll
-        for (int k = 0; k < COUNT; k++) p.right[k] = right[-k];
+        for (int k = 0; k < COUNT; k++) p.right[k] = w.right[-k];
     } else {
 #pragma unroll
-        for (int k = 0; k < COUNT; k++) p.right[k] = w.x >= least + first + k ? right[-k] : p.left ^ VF_DENSE_WORD;
+        for (int k = 0; k < COUNT; k++) p.right[k] = w.right[-vf_min(k, w.x - first)];
     }
-    p.to = reinterpret_cast<bytes *>(m.volume[which] + (size_t)at * (VF_WARP * COUNT)) + lane;
-    if (!FIRST) p.sum = *p.to;
+    if (!FIRST) p.sum = *w.to;
+    p.to = w.to;
     p.starts = w.starts;
 }
 
@@ -136,7 +151,7 @@ static __device__ __forceinline__ void reach(uint32_t (&cost)[COUNT / 2], const 
     uint32_t above = __shfl_down_sync(VF_ALL, near[0], 1), below = __shfl_up_sync(VF_ALL, near[HALF - 1], 1);
     if (lane == VF_WARP - 1) above = large;
     if (lane == 0) below = large;
-    uint32_t least = 0x7fff7fff & 0x3fff3fff;
+    uint32_t least = large;
 #pragma unroll
     for (int k = 0; k < HALF; k++) {
         const uint32_t lower = k ? near[k > 0 ? k - 1 : 0] : __byte_perm(below, near[HALF - 1], 0x5432);
@@ -148,20 +163,20 @@ static __device__ __forceinline__ void reach(uint32_t (&cost)[COUNT / 2], const 
     const uint32_t all = vf_warp_min(min(least & 0xffff, least >> 16)) * 0x10001;
 #pragma unroll
     for (int k = 0; k < HALF; k++) cost[k] = lesser(sum[k] - all, p2);
-    const auto own = pack(sum);
-    *p.to = FIRST ? own : add(p.sum, own);
+    const auto own = lane_bytes<COUNT>::pack(sum);
+    *p.to = FIRST ? own : lane_bytes<COUNT>::add(p.sum, own);
 }
 
 /** A warp goes along a line of `count` pixels. */
-template <int COUNT, bool FIRST> static __device__ __forceinline__ void go(const vf_step &s, int which, walker w, int count)
+template <int COUNT, bool FIRST> static __device__ __forceinline__ void go(const vf_step &s, walker<COUNT> w, int count)
 {
-    const int width = picture(s).width;
+    const int width = picture(s).width, least = s.tuning.dense_least_px;
     const uint32_t p1 = (uint32_t)s.tuning.dense_p1 * 0x10001, p2 = (uint32_t)s.tuning.dense_p2 * 0x10001;
     uint32_t cost[COUNT / 2];
     pixel<COUNT> ahead[AHEAD];
 #pragma unroll
     for (int k = 0; k < AHEAD; k++) { /* a picture is at least 16 px wide and high */
-        load<COUNT, FIRST>(ahead[k], s, which, w);
+        load<COUNT, FIRST>(ahead[k], w, least);
         walk(w, width);
     }
     for (int first = 0; first < count; first += AHEAD) {
@@ -170,7 +185,7 @@ template <int COUNT, bool FIRST> static __device__ __forceinline__ void go(const
             if (first + k >= count) break;
             reach<COUNT, FIRST>(cost, ahead[k], p1, p2);
             if (first + k + AHEAD >= count) continue;
-            load<COUNT, FIRST>(ahead[k], s, which, w);
+            load<COUNT, FIRST>(ahead[k], w, least);
             walk(w, width);
         }
     }
@@ -181,24 +196,14 @@ template <int COUNT, bool FIRST> static __device__ __forceinline__ void go(const
 template <int COUNT, bool FIRST> static __global__ void __launch_bounds__(WARPS *VF_WARP) paths_k(const vf_step s, int pair)
 {
     const vf_level &l = picture(s);
-    const int back = pair % 2, lines = pair < 2 ? l.height : l.width;
-    int line = blockIdx.x * WARPS + threadIdx.x / VF_WARP;
-    walker w = {0, 0, 0, 0, true};
-    if (line < lines && pair < 2) {
-        w.x = back ? l.width - 1 : 0;
-        w.y = line;
-        w.dx = back ? -1 : 1;
-        go<COUNT, FIRST>(s, 0, w, l.width);
+    const int on = pair % 2 ? -1 : 1, rows = pair < 2 ? l.height : 0, line = blockIdx.x * WARPS + threadIdx.x / VF_WARP;
+    if (line < rows) {
+        go<COUNT, FIRST>(s, walker_at<COUNT>(s, 0, on < 0 ? l.width - 1 : 0, line, on, 0), l.width);
         return;
     }
-    const int which = line >= lines;
-    if (which) line -= lines;
-    if (line >= l.width) return;
-    w.x = line;
-    w.y = back ? l.height - 1 : 0;
-    w.dy = back ? -1 : 1;
-    w.dx = pair < 2 ? 0 : which ? -w.dy : w.dy;
-    go<COUNT, FIRST>(s, which, w, l.height);
+    const int which = pair < 2 || line >= l.width, column = line - (pair < 2 ? rows : which * l.width);
+    const int sideways = pair < 2 ? 0 : which ? -on : on;
+    if (column < l.width) go<COUNT, FIRST>(s, walker_at<COUNT>(s, which, column, on < 0 ? l.height - 1 : 0, sideways, on), l.height);
 }
 
 /* ---- winners ----------------------------------------------------------------------------------------------------------------- */
@@ -206,9 +211,6 @@ template <int COUNT, bool FIRST> static __global__ void __launch_bounds__(WARPS 
 #define STRETCH 64 /* columns of a row that a warp has */
 
 /** Keys of a pixel: sums of both volumes with their indices; VF_NONE beyond the last candidate. */
-static __device__ __forceinline__ uint32_t byte_of(uint16_t bytes, int k) { return (uint32_t)bytes >> (8 * k) & 255; }
-static __device__ __forceinline__ uint32_t byte_of(uint32_t bytes, int k) { return bytes >> (8 * k) & 255; }
-static __device__ __forceinline__ uint32_t byte_of(uint2 bytes, int k) { return (k < 4 ? bytes.x >> (8 * k) : bytes.y >> (8 * k - 32)) & 255; }
 template <int COUNT> static __device__ __forceinline__ void load_keys(uint32_t (&key)[COUNT], const vf_step &s, int x, int at, int candidates)
 {
     typedef typename lane_bytes<COUNT>::type bytes;
@@ -219,7 +221,7 @@ template <int COUNT> static __device__ __forceinline__ void load_keys(uint32_t (
 #pragma unroll
     for (int k = 0; k < COUNT; k++) {
         const int index = lane * COUNT + k;
-        key[k] = index < candidates ? vf_dense_key(byte_of(a, k) + byte_of(b, k), index) : VF_NONE;
+        key[k] = index < candidates ? vf_dense_key(lane_bytes<COUNT>::one(a, k) + lane_bytes<COUNT>::one(b, k), index) : VF_NONE;
     }
 }
 
@@ -446,7 +448,9 @@ static __global__ void __launch_bounds__(THREADS) finish_k(const vf_step s)
                 *reinterpret_cast<uint2 *>(copy.confidence + at) = confidence.all;
             }
         } else {
-            for (int k = 0; k < count; k++) {
+#pragma unroll
+            for (int k = 0; k < GROUP; k++) {
+                if (k >= count) break;
                 m.confidence[at + k] = confidence.one[k];
                 if (!s.tuning.dense_copy) continue;
                 copy.disparity[at + k] = disparity.one[k];

@@ -67,9 +67,11 @@ static void fill_costs(const struct vf_step *s, int32_t x, int32_t y, uint8_t *c
     const struct vf_level *l = picture(s);
     const size_t row = (size_t)y * (size_t)l->pitch;
     const int32_t count = vf_max(vf_dense_candidates(&s->tuning, x), 0), all = s->tuning.dense_disparities;
-    const uint32_t *other = passing(s)->census[1] + row + (l->width - 1 - x + s->tuning.dense_least_px);
-    if (count) count_bits(passing(s)->census[0][row + (size_t)x], other, count, cost);
-    memset(cost + count, VF_DENSE_BITS, (size_t)(all - count));
+    const uint32_t word = passing(s)->census[0][row + (size_t)x], *first = passing(s)->census[1] + row + (l->width - 1);
+    uint8_t beyond;
+    if (count) count_bits(word, first - x + s->tuning.dense_least_px, count, cost);
+    count_bits(word, first, 1, &beyond);
+    memset(cost + count, beyond, (size_t)(all - count));
 }
 
 /* ---- paths ----------------------------------------------------------------------------------------------------------------- */

@@ -5,13 +5,13 @@
  *
  * In      level 0 of both cameras, row-aligned: rectified, or pinholes that stand side by side; masks
  * Out     disparity of every pixel of camera 0 in 1/16 px, or that it has none; how far it stands out; how many pixels have one
- * Rule    a pixel's census word says which of the 24 around it are brighter; beyond the border the nearest pixel stands. What a
- *         disparity costs is the number of bits in which the words differ, and all 24 where it leads out of camera 1. Along each of 4 or 8
- *         directions costs add up as the pixels' disparities change: not at all for none, dense_p1 for a change by 1, dense_p2 for any
- *         other, less the least that the pixel before had. The least sum over all directions wins, when it stands out from the next best
- *         that is no neighbour; between its neighbours' sums goes a V (E. Haller, S. Nedevschi, Design of interpolation functions for
- *         sub-pixel accuracy stereo-vision systems, 2012, its equiangular form). It must be what camera 1 finds with the same sums; then
- *         it is replaced by the median of those around it; and segments of few pixels go
+ * Rule    a pixel's census word says which of the 24 around it are brighter; beyond the border the nearest pixel stands. What a disparity
+ *         costs is the number of bits in which the words differ; where it leads out of camera 1, the first of the row stands there, but it
+ *         cannot win: so where pictures are flat nothing is cheaper, near the border neither. Along each of 4 or 8 directions costs add up as
+ *         the pixels' disparities change: by nothing where they do not, dense_p1 for a change by 1, dense_p2 for any other, less the least
+ *         that the pixel before had. The least sum over all directions wins, when it stands out from the next best that is no neighbour;
+ *         between its neighbours' sums goes a V. It must be what camera 1 finds with the same sums; then it is replaced by the median of
+ *         those around it; and segments of few pixels go
  *         A segment is made of neighbours along rows and columns whose disparities differ little. It goes when it has fewer than
  *         dense_speckle_px pixels, ends within one of the squares of VF_DENSE_SQUARE px that begin at every VF_DENSE_STRIDE-th pixel, and
  *         is seen to be one: every pixel has a number that rises along rows, then with them; VF_DENSE_SWEEPS times all pixels of
@@ -78,7 +78,6 @@ VF_FN int vf_dense_on(const struct vf_step *s) { return VFRONT_DENSE && s->tunin
 
 #define VF_DENSE_REACH 2 /* of a census window, to each side [px] */
 #define VF_DENSE_BITS 24 /* of a census word, and the most that a disparity costs */
-#define VF_DENSE_WORD ((1u << VF_DENSE_BITS) - 1)
 VF_STATIC_ASSERT((2 * VF_DENSE_REACH + 1) * (2 * VF_DENSE_REACH + 1) - 1 == VF_DENSE_BITS, "vfront: a bit for each pixel around");
 
 /** A pixel's census word: bit by bit from the upper left pixel around it, row by row, the last one lowest. */
