@@ -91,6 +91,8 @@ typedef struct vfront_camera {
 typedef struct vfront_rig {
     int32_t cameras; /**< 1..VFRONT_CAMERAS. */
     vfront_camera_t camera[VFRONT_CAMERAS];
+    double road_height_m;  /**< How high camera 0, as the stages see it, is above the road of the stixels [m], up to 100; 0: it is looked for. */
+    double road_pitch_rad; /**< And by how much it looks up, in -0.87..0.87 [rad]; not read when road_height_m is 0. */
 } vfront_rig_t;
 
 /**
@@ -179,6 +181,10 @@ enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY =
     X(dense_speckle_px, 100, 0, 1000, "segments of fewer pixels go; 0: none [px]")                                                      \
     X(dense_speckle_mpx, 1000, 0, 16000, "most by which the disparities of neighbours in a segment differ [1/1000 px]")                 \
     X(dense_copy, 1, 0, 1, "1: disparities are copied to the host; 0: they stay where vfront_info() says, for kernels of your own")     \
+    X(stixel, 0, 0, VFRONT_STIXELS, "1: columns are cut into ground, objects and sky; needs dense, and dense_least_px 0")                \
+    X(stixel_width_px, 5, 1, 16, "width of a column [px]")                                                                              \
+    X(stixel_median, 0, 0, 1, "1: a row of a column has the median of its disparities, 0: their mean")                                  \
+    X(stixel_far_m, 100, 1, 650, "objects farther away leave their direction free [m]")                                                 \
     X(track_target, (VFRONT_TRACKS > 200 ? 200 : VFRONT_TRACKS), 0, VFRONT_TRACKS, "tracks wanted alive; 0: nothing is tracked")       \
     X(track_refill_percent, 100, 0, 100, "new tracks start when fewer than this share of the target live; 100: every frame")           \
     X(track_distance_px, 12, 0, 256, "least distance of a new track to every other, up to 4 cells [px]")                               \
@@ -371,6 +377,42 @@ typedef struct vfront_disparity {
 } vfront_disparity_t;
 #define VFRONT_NO_DISPARITY 0xffffu
 
+/** What a stixel is. */
+typedef enum vfront_stixel_type { VFRONT_STIXEL_GROUND = 0, VFRONT_STIXEL_OBJECT = 1, VFRONT_STIXEL_SKY = 2 } vfront_stixel_type_t;
+
+/** A segment of a column. */
+typedef struct vfront_stixel {
+    uint16_t base_px, top_px; /**< Its lowest and its highest row, both of them its own; row 0 is the highest of the picture. */
+    uint32_t type;            /**< vfront_stixel_type_t */
+    float disparity_px;       /**< Mean of its valid disparities; -1: it has none. */
+    float distance_m;         /**< That far along the z axis of camera 0 [m]; 0 for sky, and where there is no disparity. */
+    float sigma_m;            /**< Standard deviation of that, when that of the disparity is 1 px. */
+    float cost;               /**< What it adds to the cost of its column, the negative logarithm of a probability. */
+} vfront_stixel_t;
+
+/** What is known of the road. */
+typedef enum vfront_road_state {
+    VFRONT_ROAD_NONE = 0,  /**< It was not found for so long that nothing is known of it: there are no stixels. */
+    VFRONT_ROAD_SEEN = 1,  /**< Found in this frame. */
+    VFRONT_ROAD_HELD = 2,  /**< Not found in this frame, or far from where it was: it stays as it was. */
+    VFRONT_ROAD_GIVEN = 3  /**< As the rig says. */
+} vfront_road_state_t;
+
+/** The road: its disparity is slope * (row - horizon_px). All 0 when there is none. */
+typedef struct vfront_road {
+    uint32_t state;    /**< vfront_road_state_t */
+    uint32_t votes;    /**< For this frame's line, from rows and disparities; more than 25 make a road. */
+    uint32_t unseen;   /**< Frames in a row in which it was not found. */
+    float horizon_px;  /**< Row of the horizon, which may lie outside the picture. */
+    float slope;       /**< By how much its disparity grows from row to row [px]. */
+    float pitch_rad;   /**< By how much camera 0 looks up. */
+    float height_m;    /**< How high it is above the road. */
+} vfront_road_t;
+
+/** Directions of obstacles, 5 degrees each, the first in the middle of it straight ahead, then clockwise seen from above. */
+#define VFRONT_OBSTACLE_BINS 72
+#define VFRONT_OBSTACLE_UNKNOWN 65535u
+
 /** How well the front end fares. */
 typedef enum vfront_state {
     VFRONT_STARTING = 0, /**< First frame since vfront_init() or vfront_reset(). */
@@ -407,7 +449,7 @@ typedef struct vfront_health {
 } vfront_health_t;
 
 /** Number of stages in src/stages.def. vfront_stage_name() has their names. */
-#define VFRONT_STAGES 15
+#define VFRONT_STAGES 16
 
 /** Times of a step. The only part of a result that differs from run to run. */
 typedef struct vfront_timing {
@@ -447,6 +489,15 @@ typedef struct vfront_result {
 #if VFRONT_DENSE
     vfront_disparity_t disparity;
 #endif
+#if VFRONT_STIXELS
+    vfront_road_t road;
+    uint32_t columns_count;                    /**< Columns; column i begins at pixel i * stixel_width_px. 0 when `stixel` is 0. */
+    uint32_t columns_crowded;                  /**< Columns that would have had more segments than VFRONT_SEGMENTS, had there been room. */
+    uint16_t stixels_count[VFRONT_COLUMNS];    /**< Segments of each; 0: no road, or no valid disparity in it. */
+    uint16_t obstacles_cm[VFRONT_OBSTACLE_BINS]; /**< How far the nearest object in a direction is from camera 0 [cm]; stixel_far_m * 100 + 1: there
+                                                    is none; VFRONT_OBSTACLE_UNKNOWN: nothing known. As in MAVLink OBSTACLE_DISTANCE. */
+    vfront_stixel_t stixels[VFRONT_COLUMNS][VFRONT_SEGMENTS]; /**< From the bottom up. */
+#endif
 } vfront_result_t;
 
 /** Digest of everything in a result but `timing` and health.reset_counter. 0 for NULL. FNV-1a, 64 bits, over the fields low
@@ -481,12 +532,18 @@ typedef enum vfront_port {
     ((size_t)VFRONT_DENSE *                                                                                                         \
      ((size_t)VFRONT_PICTURE_BYTES * (2u * VFRONT_DISPARITIES + 29u) + 6u * VFRONT_WIDTH * (VFRONT_DISPARITIES + 2u)))
 
+/** The same for stixels. */
+#define VFRONT_STIXEL_BYTES                                                                                                         \
+    ((size_t)VFRONT_STIXELS * (VFRONT_COLUMNS * (2u * VFRONT_HEIGHT + 16u * VFRONT_SEGMENTS + 16u) +                                \
+                               (VFRONT_HEIGHT + 2u) * (6u * VFRONT_DISPARITIES + 128u) +                                            \
+                               2u * VFRONT_DISPARITIES * (VFRONT_DISPARITIES + 4u) + 8192u))
+
 /** Bytes of vfront_t: the control block, and the memory of the host port. Checked against the real layout at compile time. */
 #define VFRONT_BLOCK_BYTES                                                                                                          \
     (16384u + (unsigned)VFRONT_HOST *                                                                                               \
                   (VFRONT_CAMERAS * (VFRONT_CAMERA_BYTES + VFRONT_GRID_BYTES + VFRONT_POINT_BYTES * VFRONT_KEYPOINTS) +             \
                    VFRONT_PARTNER_BYTES * VFRONT_KEYPOINTS + 8u * VFRONT_CELLS + 1780u * VFRONT_TRACKS +                            \
-                   3u * (unsigned)sizeof(vfront_result_t) + 8192u + VFRONT_DISPARITY_BYTES))
+                   3u * (unsigned)sizeof(vfront_result_t) + 8192u + VFRONT_DISPARITY_BYTES + VFRONT_STIXEL_BYTES))
 
 /** A front end. Zero it (static storage does) before vfront_init(). Its content is the library's. */
 typedef struct vfront {

@@ -168,6 +168,35 @@
 #error "vfront: VFRONT_DISPARITIES must be 64, 128 or 256 (see vfront_cfg.h)"
 #endif
 
+/** 1: columns of the picture can be cut into ground, objects and sky. 0: they cannot, and neither code nor memory is there for it. Needs
+ *  VFRONT_DENSE and at most 2160 rows. Device memory: 2 bytes a row of each column, 16 a segment of each, VFRONT_DISPARITIES^2 * 2,
+ *  2 * VFRONT_DISPARITIES a row; pinned memory: 72 bytes a segment of each column. */
+#ifndef VFRONT_STIXELS
+#define VFRONT_STIXELS 0
+#endif
+#if VFRONT_STIXELS != 0 && VFRONT_STIXELS != 1
+#error "vfront: VFRONT_STIXELS must be 0 or 1 (see vfront_cfg.h)"
+#endif
+#if VFRONT_STIXELS && (!VFRONT_DENSE || VFRONT_HEIGHT > 2160)
+#error "vfront: VFRONT_STIXELS needs VFRONT_DENSE, and VFRONT_HEIGHT of at most 2160 (see vfront_cfg.h)"
+#endif
+
+/** Most columns that are cut. 1..4096. A picture has as many as its width holds of the tuning value stixel_width_px: vfront_init() checks it. */
+#ifndef VFRONT_COLUMNS
+#define VFRONT_COLUMNS (VFRONT_WIDTH / 5)
+#endif
+#if VFRONT_COLUMNS < 1 || VFRONT_COLUMNS > 4096
+#error "vfront: VFRONT_COLUMNS must lie in 1..4096 (see vfront_cfg.h)"
+#endif
+
+/** Most segments of a column. 4..256. Where more would be better, a column has the best so many or fewer, and takes 17 times as long. */
+#ifndef VFRONT_SEGMENTS
+#define VFRONT_SEGMENTS 64
+#endif
+#if VFRONT_SEGMENTS < 4 || VFRONT_SEGMENTS > 256
+#error "vfront: VFRONT_SEGMENTS must lie in 4..256 (see vfront_cfg.h)"
+#endif
+
 /** Bound of the tuning value track_iterations: Gauss-Newton steps on one pyramid level. 1..100. It bounds the time of a step. */
 #ifndef VFRONT_ITERATIONS
 #define VFRONT_ITERATIONS 30
@@ -227,10 +256,10 @@
 
 /** One number for the whole config, by which library and application find out whether they were built alike. */
 #define VFRONT_CONFIG_ID                                                                                                   \
-    ((((((((((((((VFRONT_CAMERAS * 65ull + VFRONT_WIDTH / 64) * 4099 + VFRONT_HEIGHT) * 7 + VFRONT_LEVELS) * 1031 +        \
+    ((((((((((((((((VFRONT_CAMERAS * 65ull + VFRONT_WIDTH / 64) * 4099 + VFRONT_HEIGHT) * 7 + VFRONT_LEVELS) * 1031 +        \
               VFRONT_TRACKS) * 65537 + VFRONT_CELLS) * 101 + VFRONT_ITERATIONS) * 4099 + VFRONT_GYRO_SAMPLES) * 9 +       \
           VFRONT_SCALES) * 67 + VFRONT_SCALE_NUM) * 67 + VFRONT_SCALE_DEN) * 32771 + VFRONT_KEYPOINTS) * 262147 +         \
       VFRONT_CULL_CELLS) * 32 + VFRONT_MATCHES * 16 + VFRONT_STEREO * 8 + VFRONT_RECTIFY * 4 + VFRONT_DESCRIPTORS * 2 + VFRONT_HOST) * 8 +  \
-     VFRONT_DENSE * (VFRONT_DISPARITIES / 64))
+     VFRONT_DENSE * (VFRONT_DISPARITIES / 64)) * 4099 + VFRONT_STIXELS * VFRONT_COLUMNS) * 257 + VFRONT_STIXELS * VFRONT_SEGMENTS)
 
 #endif

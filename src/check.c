@@ -152,6 +152,10 @@ vfront_status_t vf_check_rig(struct vf_state *s, const vfront_rig_t *rig)
         const vfront_status_t status = check_camera(s, &rig->camera[i], i);
         if (status) return status;
     }
+    if (!(rig->road_height_m >= 0.0 && rig->road_height_m <= 100.0))
+        return vf_refuse(s, VFRONT_E_CALIBRATION, "not finite, negative or over 100 m: rig.road_height_m", 0, "");
+    if (rig->road_height_m > 0.0 && !(rig->road_pitch_rad >= -0.87 && rig->road_pitch_rad <= 0.87))
+        return vf_refuse(s, VFRONT_E_CALIBRATION, "not finite or over 0.87 rad: rig.road_pitch_rad", 0, "");
     return check_pair(s, rig);
 }
 
@@ -202,6 +206,9 @@ vfront_status_t vf_check_tuning(struct vf_state *s, const vfront_tuning_t *tunin
         return vf_refuse(s, VFRONT_E_TUNING, "tuning value %d is neither 4 nor 8: %s", tuning->dense_paths, "dense_paths");
     if (tuning->dense_disparities != 64 && tuning->dense_disparities != 128 && tuning->dense_disparities != 256)
         return vf_refuse(s, VFRONT_E_TUNING, "tuning value %d is none of 64, 128, 256: %s", tuning->dense_disparities, "dense_disparities");
+    if (tuning->stixel && !tuning->dense) return vf_refuse(s, VFRONT_E_TUNING, "tuning value %d, but there is no dense: %s", tuning->stixel, "stixel");
+    if (tuning->stixel && tuning->dense_least_px)
+        return vf_refuse(s, VFRONT_E_TUNING, "tuning value %d is not 0, as stixel needs: %s", tuning->dense_least_px, "dense_least_px");
     if (tuning->dense_p2 < tuning->dense_p1)
         return vf_refuse(s, VFRONT_E_TUNING, "tuning value %d is below dense_p1: %s", tuning->dense_p2, "dense_p2");
     if (tuning->select_window_px > 4 * vf_min(tuning->cull_width_px, tuning->cull_height_px))

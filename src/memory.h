@@ -18,6 +18,7 @@
 #include "select.h"
 #include "smooth.h"
 #include "stereo.h"
+#include "stixel.h"
 #include "track.h"
 
 /** The device arena. Each member starts at a multiple of 64 bytes. */
@@ -156,5 +157,22 @@ VF_FN uint32_t vf_disparities(const struct vf_step *s)
     (void)s;
     return 0;
 }
+
+#if VFRONT_STIXELS
+/** Columns that are cut. */
+VF_FN int32_t vf_columns(const struct vf_step *s) { return vf_stixel_on(s) ? vf_stixel_columns(s) : 0; }
+
+VF_FN vfront_road_t vf_report_road(const struct vf_step *s)
+{
+    const vfront_road_t none = {0, 0, 0, 0.0f, 0.0f, 0.0f, 0.0f};
+    return vf_stixel_on(s) ? vf_stixel_road(s, &s->memory->stixel.road) : none;
+}
+
+VF_FN uint16_t vf_report_obstacle(const struct vf_step *s, int32_t bin)
+{
+    const uint32_t cm = vf_stixel_on(s) ? s->memory->stixel.nearest_cm[bin] : VF_NONE;
+    return (uint16_t)(cm < VFRONT_OBSTACLE_UNKNOWN ? cm : VFRONT_OBSTACLE_UNKNOWN);
+}
+#endif
 
 #endif

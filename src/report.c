@@ -59,6 +59,25 @@ static void list_partners(const struct vf_step *s, vfront_result_t *out)
 #endif
 }
 
+static void list_stixels(const struct vf_step *s, vfront_result_t *out)
+{
+#if VFRONT_STIXELS
+    const struct vf_stixel_memory *m = &s->memory->stixel;
+    const int32_t columns = vf_columns(s);
+    out->columns_count = (uint32_t)columns;
+    out->columns_crowded = 0;
+    out->road = vf_report_road(s);
+    for (int32_t i = 0; i < VFRONT_OBSTACLE_BINS; i++) out->obstacles_cm[i] = vf_report_obstacle(s, i);
+    for (int32_t i = 0; i < columns; i++) {
+        out->stixels_count[i] = m->segments[i];
+        out->columns_crowded += m->crowded[i];
+        for (int32_t k = 0; k < m->segments[i]; k++) out->stixels[i][k] = vf_stixel_result(s, &m->segment[i][k]);
+    }
+#else
+    (void)s, (void)out;
+#endif
+}
+
 void vf_report_host(const struct vf_step *s)
 {
     const struct vf_params *params = &s->memory->ingest.params;
@@ -84,6 +103,7 @@ void vf_report_host(const struct vf_step *s)
     for (uint32_t i = 0; i < out->tracks_count; i++) out->tracks[i] = vf_report_track(s, s->memory->bearing.node[0], &m->feature[s->parity][i]);
     for (uint32_t i = 0; i < out->lost_count; i++) out->lost[i] = vf_report_lost(&m->moved[r->lost[i]]);
     list_partners(s, out);
+    list_stixels(s, out);
     out->health = vf_report_health(s, params, r, &s->memory->select, &m->census[s->parity], occupied, light);
     s->pinned->done = params->ticket;
 }

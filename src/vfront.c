@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The public interface: order of calls, parameters of a step, results. No arithmetic on pictures, and nothing of any port. */
 #include "../port/host/host.h"
+#include "angle.h"
 #include "bearing.h"
 #include "check.h"
 #include "rotation.h"
@@ -202,6 +203,18 @@ static void lay_out_lenses(struct vf_geometry *g, struct vf_state *s, const vfro
     for (int k = 0; k < 3 && g->pair.placed; k++) g->pair.epipole[k] = (float)(t[k] / sqrt(square));
 }
 
+/** The road that the rig gives, where camera 0 has a place to measure it from. */
+static void lay_out_road(struct vf_geometry *g, const struct vf_state *s, const vfront_rig_t *rig)
+{
+    double sine, cosine;
+    g->centre_px[0] = (float)s->seen.camera[0].cx_px;
+    g->centre_px[1] = (float)s->seen.camera[0].cy_px;
+    if (rig->road_height_m == 0.0 || !g->pair.placed) return;
+    vf_sincos(rig->road_pitch_rad, &sine, &cosine);
+    g->horizon_px = (float)(s->seen.camera[0].cy_px + (double)g->focal_px[0] * sine / cosine);
+    g->road_slope = (float)((double)g->pair.baseline_m * cosine / rig->road_height_m);
+}
+
 #if VFRONT_RECTIFY
 /** Where the rectified pictures' pixels come from. */
 static struct vf_rectifier rectifier_of(const struct vf_state *s, const vfront_rig_t *rig, int32_t i)
@@ -263,6 +276,12 @@ static vfront_status_t lay_out(struct vf_state *s, const vfront_rig_t *rig, cons
                              g.culls_x[i] * g.culls_y[i], "");
     }
     lay_out_lenses(&g, s, rig);
+    lay_out_road(&g, s, rig);
+#if VFRONT_STIXELS
+    if (t->stixel && g.level[0][0].width / t->stixel_width_px > VFRONT_COLUMNS)
+        return vf_refuse(s, VFRONT_E_SIZE, "the picture has %d columns, over VFRONT_COLUMNS: wider ones or a larger config",
+                         g.level[0][0].width / t->stixel_width_px, "");
+#endif
     const int32_t levels = vf_min(g.scales, t->detect_levels);
     for (int32_t level = 0; level <= levels; level++) g.share[level] = vf_select_share(t->select_points, t->select_share_percent, level, levels);
     for (int parity = 0; parity < 2; parity++) {
@@ -338,6 +357,23 @@ static vfront_status_t write_bearings(struct vf_state *s, int32_t i)
     return status;
 }
 
+/** Tables of the stixels. They are put together where results come to lie: the stack is too small for them. */
+static vfront_status_t write_stixels(struct vf_state *s)
+{
+#if VFRONT_STIXELS
+    VF_STATIC_ASSERT(sizeof(struct vf_stixel_tables) <= sizeof s->pinned->result, "vfront: VFRONT_COLUMNS * VFRONT_SEGMENTS is too small");
+    void *room = s->pinned->result;
+    if (!vf_stixel_on(&s->step[0])) return VFRONT_OK;
+    vf_stixel_make(room, &s->step[0]);
+    const vfront_status_t status = s->port->write(s, &s->memory->stixel.tables, room, sizeof(struct vf_stixel_tables));
+    memset(room, 0, sizeof(struct vf_stixel_tables));
+    return status;
+#else
+    (void)s;
+    return VFRONT_OK;
+#endif
+}
+
 /** Parameters of a frame of black pictures, with which the port runs each parity once. */
 static void warm_up_params(struct vf_state *s)
 {
@@ -360,6 +396,7 @@ static vfront_status_t open_port(struct vf_state *s, const struct vf_port *port,
         if (!status) status = write_spots(s, rig, i);
         if (!status) status = write_bearings(s, i);
     }
+    if (!status) status = write_stixels(s);
     if (!status) {
         warm_up_params(s);
         status = port->ready(s);
