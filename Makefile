@@ -126,6 +126,7 @@ SMALL   := $(BUILD)/small
 FAKE    := $(BUILD)/fake
 PARTS   := lens# what is no stage
 ORACLES := ingest rectify pyramid scale detect refill select bearing describe stereo match report track $(PARTS)
+OWN     := dense# stages that the standard config does not have: tests/cfg_<stage>.h does
 PORTS   := api same alloc
 T_CFLAGS = -std=c11 -O2 -g $(WARN) -ffp-contract=off -fno-math-errno -I. $(SAN) -MMD -MP
 S_CFLAGS = $(T_CFLAGS) -DVFRONT_USER_CFG='"tests/cfg_small.h"'
@@ -137,6 +138,10 @@ FAKE_OBJ := $(patsubst %.c,$(FAKE)/%.o,$(wildcard src/*.c) port/host/host.c port
 $(ORACLES:%=$(TEST)/%): $(TEST)/%: tests/%.c $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ -lcmocka -lm $(LIBS)
+
+$(OWN:%=$(TEST)/%): $(TEST)/%: tests/%.c tests/cfg_%.h tests/stand.h $(wildcard src/*.c src/*.h src/*.def port/*.h port/host/*) vfront.h vfront_cfg.h
+	@mkdir -p $(@D)
+	$(CC) $(T_CFLAGS) -DVFRONT_USER_CFG='"tests/cfg_$*.h"' $< $(wildcard src/*.c) port/host/host.c -o $@ -lcmocka -lm
 
 $(TEST)/calibration: tests/calibration.c $(EXAMPLE)/calibration.o $(EXAMPLE)/text.o
 	@mkdir -p $(@D)
@@ -215,12 +220,12 @@ $(BUILD)/vfcheck: $(TEST)/vfcheck.o $(TEST)/vfbench.o $(TEST)/floor.cu.o $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
 
-TEST_PROGRAMS := $(ORACLES:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(PORTS:%=$(SMALL)/%) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(BUILD)/digest $(BUILD)/bridge.so \
+TEST_PROGRAMS := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(PORTS:%=$(SMALL)/%) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(BUILD)/digest $(BUILD)/bridge.so \
     $(BUILD)/bridge_track.so $(BUILD)/bridge_features.so $(BUILD)/bridge_orb.so $(BUILD)/bridge_lens.so $(BUILD)/bridge_rectify.so $(BUILD)/minimal $(BUILD)/replay $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck $(SMALL)/fault)
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
 test: $(TEST_PROGRAMS) ## All that needs no GPU, and with one the parity of kernels and host forms
-	@tests/run.sh --log $(BUILD)/test-log $(ORACLES:%='$(EXEC) $(TEST)/%') $(PORTS:%='$(EXEC) $(SMALL)/%') $(PORTS:%='$(EXEC) $(FAKE)/%') \
+	@tests/run.sh --log $(BUILD)/test-log $(ORACLES:%='$(EXEC) $(TEST)/%') $(OWN:%='$(EXEC) $(TEST)/%') $(PORTS:%='$(EXEC) $(SMALL)/%') $(PORTS:%='$(EXEC) $(FAKE)/%') \
 	  '$(EXEC) $(FAKE)/fault' '$(EXEC) $(BUILD)/digest tests/golden.txt' $(TOOLS:%='$(EXEC) $(TEST)/%') 'tests/replay.sh $(BUILD)/replay' \
 	  '$(PYTHON) tests/opencv_fast.py $(BUILD)/bridge.so' '$(PYTHON) tests/quality.py $(BUILD)/bridge_track.so' \
 	  '$(PYTHON) tests/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/opencv_lens.py $(BUILD)/bridge_lens.so' '$(PYTHON) tests/opencv_rectify.py $(BUILD)/bridge_rectify.so' \
@@ -266,8 +271,8 @@ check: ## The slow rest: sanitizers, fuzzing, clang, other configs, the cross bu
 
 asan: ## Tests and fuzzing under the address and undefined behaviour sanitizers
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined WERROR=1 asan-run
-asan-run: $(ORACLES:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(SMALL)/api $(SMALL)/same $(SMALL)/fuzz $(BUILD)/replay
-	@for t in $(ORACLES:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(SMALL)/api $(SMALL)/same '$(SMALL)/fuzz --seconds 30' '$(BUILD)/replay --frames 4 --quiet'; do echo "== $$t"; $$t || exit 1; done
+asan-run: $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(SMALL)/api $(SMALL)/same $(SMALL)/fuzz $(BUILD)/replay
+	@for t in $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(SMALL)/api $(SMALL)/same '$(SMALL)/fuzz --seconds 30' '$(BUILD)/replay --frames 4 --quiet'; do echo "== $$t"; $$t || exit 1; done
 
 clang: ## Everything built by clang, warnings as errors, and its digests
 	+$(MAKE) -s CC=clang CUDA=0 BUILD=$(BUILD)/clang WERROR=1 all $(BUILD)/clang/digest

@@ -46,6 +46,9 @@ check=$build/proof/vfcheck
     echo
     echo "== times and latency"
     "$build/bench/vfcheck" --cases 9 $pictures --bench --latency "$steps"
+    echo
+    echo "== times of what the standard config does not have"
+    "$check" --cases 1 $pictures --bench --brief
 } >"$out" 2>&1 || { tail -5 "$out"; echo "gpu-proof: FAILED, see $out"; exit 1; }
 cp "$out" tests/gpu-proof.txt
 tail -40 tests/gpu-proof.txt

@@ -524,6 +524,43 @@ static void bench_pairs(int width, int height)
 static void bench_pairs(int width, int height) { printf("\npairs, %dx%d: not in this config\n", width, height); }
 #endif
 
+/* ---- disparities ----------------------------------------------------------------------------------------------------------------- */
+
+#if VFRONT_DENSE
+static void bench_dense(int width, int height, int paths, int disparities)
+{
+    vfront_tuning_t t = keypoints_alone(1);
+    if (width > VFRONT_WIDTH || height > VFRONT_HEIGHT || disparities > VFRONT_DISPARITIES) return;
+    draw_pictures(width, height);
+    t.select_points = t.describe = 0;
+    t.dense = 1;
+    t.dense_paths = paths;
+    t.dense_disparities = disparities;
+    for (t.dense_copy = 0; t.dense_copy < 2; t.dense_copy++) {
+        start_pair(width, height, &t);
+        printf("  dense %4dx%d, %d paths, %3d disparities, all filters%s %7.2f us\n", width, height, paths, disparities,
+               t.dense_copy ? ", on the host" : "             ", (double)launched_us(width, height, vf_dense_cuda));
+    }
+    t.dense_copy = 1;
+    start_pair(width, height, &t);
+    const struct wall w = measure_steps(width, height, FILL_REAL, 200);
+    print_wall("    pair in, disparities on the host", &w, empty_graph_wall(VFRONT_STAGES));
+    vfront_shutdown(&vf);
+}
+static void bench_disparities(void)
+{
+    printf("\ndisparities\n");
+    bench_dense(640, 480, 8, 128);
+    bench_dense(640, 480, 4, 128);
+    bench_dense(1280, 480, 8, 128);
+    bench_dense(1280, 480, 4, 128);
+    bench_dense(640, 480, 8, 64);
+    bench_dense(640, 480, 8, 256);
+}
+#else
+static void bench_disparities(void) { printf("\ndisparities: not in this config\n"); }
+#endif
+
 /* ---- a part of the chip ---------------------------------------------------------------------------------------------------------- */
 
 /** Runs `work` with `multiprocessors` of the device only. Returns 0 when the driver cannot do that. */
@@ -570,7 +607,9 @@ static void bench_all(void)
     bench_kernels(WIDTH, HEIGHT);
     bench_scales(WIDTH, HEIGHT);
     bench_pairs(WIDTH, HEIGHT);
+    bench_disparities();
     if (options.brief) return;
+    draw_pictures(WIDTH, HEIGHT);
     bench_steps(WIDTH, HEIGHT, 2000);
     bench_tables(WIDTH, HEIGHT);
     if (VFRONT_WIDTH < 1920 || VFRONT_HEIGHT < 1080) return;
