@@ -126,7 +126,7 @@ SMALL   := $(BUILD)/small
 FAKE    := $(BUILD)/fake
 PARTS   := lens# what is no stage
 ORACLES := ingest rectify pyramid scale detect refill select bearing describe stereo match report track $(PARTS)
-OWN     := dense# stages that the standard config does not have: tests/cfg_<stage>.h does
+OWN     := dense stixel# stages that the standard config does not have: tests/cfg_<stage>.h does
 PORTS   := api same alloc
 T_CFLAGS = -std=c11 -O2 -g $(WARN) -ffp-contract=off -fno-math-errno -I. $(SAN) -MMD -MP
 S_CFLAGS = $(T_CFLAGS) -DVFRONT_USER_CFG='"tests/cfg_small.h"'

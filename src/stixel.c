@@ -232,9 +232,10 @@ static int32_t read_back(const struct vf_cut *c, const struct vf_stixel_work *w,
     return count;
 }
 
-/** Cuts a column. Where it would have too many segments, the least price is looked for, bit by bit from the highest. */
-static void cut_column(const struct vf_step *s, struct vf_stixel_memory *m, int32_t column)
+/** Where a column would have too many segments, the least price is looked for, bit by bit from the highest. */
+void vf_stixel_cut_column(const struct vf_step *s, int32_t column)
 {
+    struct vf_stixel_memory *m = &s->memory->stixel;
     struct vf_cut c = vf_stixel_cut(s, m);
     struct vf_stixel_work *w = &m->work;
     m->segments[column] = m->crowded[column] = 0;
@@ -277,7 +278,7 @@ void vf_stixel_host(const struct vf_step *s)
     if (!vf_stixel_on(s)) return;
     reduce(s, m);
     find_road(s, m);
-    for (int32_t column = 0; column < vf_stixel_columns(s); column++) cut_column(s, m, column);
+    for (int32_t column = 0; column < vf_stixel_columns(s); column++) vf_stixel_cut_column(s, column);
     find_nearest(s, m);
 #else
     (void)s;

@@ -575,6 +575,9 @@ double vf_stixel_erf_series(double x);
 /** Fills in the tables. */
 void vf_stixel_make(struct vf_stixel_tables *t, const struct vf_step *s);
 
+/** Cuts a column, when it and the road are there. */
+void vf_stixel_cut_column(const struct vf_step *s, int32_t column);
+
 #endif
 
 #endif
