@@ -30,7 +30,10 @@ struct vf_memory {
     };
 #include "stages.def"
 #undef VF_STAGE
-    VF_LINE struct vf_dense_passing dense_passing; /* the last, so that all before it is what a step keeps */
+    union { /* the last, so that all before it is what a step keeps */
+        VF_LINE struct vf_dense_passing dense_passing;
+        VF_LINE struct vf_stixel_work stixel_work;
+    };
 };
 
 /** The pinned arena. */

@@ -209,27 +209,43 @@ static void programme(const struct vf_cut *c, const struct vf_stixel_memory *m, 
     }
 }
 
-/** Reads the segments back from the top: how many there are. The first VFRONT_SEGMENTS of them, from the bottom, are written. */
-static int32_t read_back(const struct vf_cut *c, const struct vf_stixel_work *w, struct vf_segment *segment)
+/** What a row's segment comes from. */
+static struct vf_back back_from(const struct vf_cut *c, const struct vf_stixel_work *w, int32_t type, int32_t top)
+{
+    return vf_stixel_back(type, w->object_base[top], w->ground_from[top], w->sky_from[top], &w->entry[type == VF_OBJECT ? w->object_base[top] : 0],
+                          w->done[top].mean_q8, c->horizon);
+}
+
+static int32_t count_segments(const struct vf_cut *c, const struct vf_stixel_work *w)
 {
     int32_t count = 0, type = vf_stixel_last(&w->done[c->height - 1]);
     for (int32_t top = c->height - 1; top >= 0; count++) {
-        const struct vf_back back = vf_stixel_back(type, w->object_base[top], w->ground_from[top], w->sky_from[top],
-                                                   &w->entry[type == VF_OBJECT ? w->object_base[top] : 0], w->done[top].mean_q8, c->horizon);
-        if (count < VFRONT_SEGMENTS) {
-            const int32_t below = back.base ? w->done[back.base - 1].cost[back.type] : 0;
-            const uint32_t twice = w->twice[top + 1] - w->twice[back.base], valid = w->valid[top + 1] - w->valid[back.base];
-            segment[count] = vf_stixel_segment(c, type, back.base, top, twice, valid, w->done[top].cost[type] - below);
-        }
+        const struct vf_back back = back_from(c, w, type, top);
         type = back.type;
         top = back.base - 1;
     }
-    for (int32_t i = 0; count <= VFRONT_SEGMENTS && i < count / 2; i++) {
-        const struct vf_segment swap = segment[i];
-        segment[i] = segment[count - 1 - i];
-        segment[count - 1 - i] = swap;
-    }
     return count;
+}
+
+static void write_segments(const struct vf_cut *c, const struct vf_stixel_work *w, struct vf_segment *segment, int32_t count)
+{
+    int32_t type = vf_stixel_last(&w->done[c->height - 1]), top = c->height - 1;
+    while (count--) {
+        const struct vf_back back = back_from(c, w, type, top);
+        const int32_t below = back.base ? w->done[back.base - 1].cost[back.type] : 0;
+        const uint32_t twice = w->twice[top + 1] - w->twice[back.base], valid = w->valid[top + 1] - w->valid[back.base];
+        segment[count] = vf_stixel_segment(c, type, back.base, top, twice, valid, w->done[top].cost[type] - below);
+        type = back.type;
+        top = back.base - 1;
+    }
+}
+
+/** Cuts a column as if a segment cost so much more. Returns how many there are. */
+static int32_t cut_at(struct vf_cut *c, const struct vf_stixel_memory *m, struct vf_stixel_work *w, int32_t price)
+{
+    c->price = vf_stixel_price(price);
+    programme(c, m, w);
+    return count_segments(c, w);
 }
 
 /** Where a column would have too many segments, the least price is looked for, bit by bit from the highest. */
@@ -237,24 +253,19 @@ void vf_stixel_cut_column(const struct vf_step *s, int32_t column)
 {
     struct vf_stixel_memory *m = &s->memory->stixel;
     struct vf_cut c = vf_stixel_cut(s, m);
-    struct vf_stixel_work *w = &m->work;
+    struct vf_stixel_work *w = &s->memory->stixel_work;
     m->segments[column] = m->crowded[column] = 0;
+    if (m->horizon < 0) return;
     sum_up(&c, m, m->column[column], w);
-    if (m->horizon < 0 || !w->valid[c.height]) return;
-    programme(&c, m, w);
-    int32_t count = read_back(&c, w, m->segment[column]);
-    if (count > VFRONT_SEGMENTS) {
-        int32_t price = 0; /* too low */
-        for (int32_t bit = VF_STIXEL_PRICES - 1; bit >= 0; bit--) {
-            c.price = vf_stixel_price(price + (1 << bit));
-            programme(&c, m, w);
-            if (read_back(&c, w, m->segment[column]) > VFRONT_SEGMENTS) price += 1 << bit;
-        }
-        c.price = vf_stixel_price(price + 1);
-        programme(&c, m, w);
-        count = read_back(&c, w, m->segment[column]);
-        m->crowded[column] = 1;
+    if (!w->valid[c.height]) return;
+    int32_t count = cut_at(&c, m, w, 0), price = 0; /* too low, when there are too many */
+    m->crowded[column] = count > VFRONT_SEGMENTS;
+    if (m->crowded[column]) {
+        for (int32_t bit = VF_STIXEL_PRICES - 1; bit >= 0; bit--)
+            if (cut_at(&c, m, w, price + (1 << bit)) > VFRONT_SEGMENTS) price += 1 << bit;
+        count = cut_at(&c, m, w, price + 1);
     }
+    write_segments(&c, w, m->segment[column], count);
     m->segments[column] = (uint16_t)count;
 }
 
@@ -280,6 +291,7 @@ void vf_stixel_host(const struct vf_step *s)
     find_road(s, m);
     for (int32_t column = 0; column < vf_stixel_columns(s); column++) vf_stixel_cut_column(s, column);
     find_nearest(s, m);
+    m->most = 0;
 #else
     (void)s;
 #endif

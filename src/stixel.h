@@ -97,8 +97,10 @@ struct vf_entry {
     int32_t above, below, upper, lower, between;      /* after ground or sky */
     int32_t object_above, object_below, object_upper, object_lower; /* after an object; never between */
 };
-/** What the host form works with: a column, and the table that the kernel does without. */
+/** What holds nothing before the stage and after it. Its content differs from port to port. */
 struct vf_stixel_work {
+    int32_t parts[VFRONT_COLUMNS][(VFRONT_HEIGHT + 7) / 8 * 64]; /* of the kernel: costs below every part of a tile, by whole mean */
+    /* Of the host form: a column, and the table that the kernel does without. */
     int32_t sum[(VFRONT_HEIGHT + 1) * VFRONT_DISPARITIES]; /* costs below a row, by whole mean of an object */
     uint32_t twice[VFRONT_HEIGHT + 1];                     /* sums of disparities below, twice */
     uint32_t valid[VFRONT_HEIGHT + 1];
@@ -110,7 +112,7 @@ struct vf_stixel_work {
 
 struct vf_stixel_memory {
     struct vf_stixel_tables tables;
-    uint16_t count[VFRONT_HEIGHT * VFRONT_DISPARITIES]; /* of pixels, by row from the top and whole disparity, 0 apart */
+    VF_LINE uint16_t count[VFRONT_HEIGHT * VFRONT_DISPARITIES]; /* of pixels, by row from the top and whole disparity, 0 apart */
     uint32_t most;                              /* of these */
     uint32_t arrived;                           /* blocks of the kernel that are done */
     uint64_t line;                              /* the best: votes, angle, distance */
@@ -122,9 +124,11 @@ struct vf_stixel_memory {
     uint16_t crowded[VFRONT_COLUMNS];
     struct vf_segment segment[VFRONT_COLUMNS][VFRONT_SEGMENTS]; /* from the bottom */
     uint32_t nearest_cm[VFRONT_OBSTACLE_BINS];  /* all ones: nothing known */
-    struct vf_stixel_work work;
 };
 #else
+struct vf_stixel_work {
+    uint64_t nothing;
+};
 struct vf_stixel_memory {
     uint64_t nothing;
 };
