@@ -204,7 +204,7 @@ static __global__ void __launch_bounds__(THREADS) report_k(const vf_step s, int 
 
 extern "C" cudaError_t vf_report_cuda(const vf_step *s, cudaStream_t stream)
 {
-    const int blocks = vf_min((int)vf_blocks(s->tuning.select_points, PORTION), 32);
+    const int blocks = vf_clamp((int)vf_blocks(s->tuning.select_points, PORTION), 1, 32); /* one at least, for what is no key point */
     report_k<<<2 + s->geometry.cameras * blocks, THREADS, 0, stream>>>(*s, blocks);
     return cudaGetLastError();
 }

@@ -105,32 +105,33 @@ static __device__ uint64_t best_line(const vf_step &s)
 }
 
 /** Sums over what is near a line, in shared memory. */
-static __device__ void sum_near(const vf_step &s, uint64_t line, unsigned long long sum[5])
+static __device__ void sum_near(const vf_step &s, uint64_t line, unsigned long long sum[6])
 {
     const vf_stixel_tables &t = s.memory->stixel.tables;
     const int angle = vf_road_angle(line), distance = vf_road_away(line), disparities = s.tuning.dense_disparities;
-    struct vf_road_sums mine = {0, 0, 0, 0, 0};
-    if (threadIdx.x < 5) sum[threadIdx.x] = 0;
+    struct vf_road_sums mine = {0, 0, 0, 0, 0, 0};
+    if (threadIdx.x < 6) sum[threadIdx.x] = 0;
     __syncthreads();
     if (line)
         each_voter(s, [&](int bin, int row) {
-            if (vf_abs(vf_road_distance(t.sine[angle], t.cosine[angle], bin, row, disparities) - distance) <= 1) vf_road_add(&mine, bin, row);
+            vf_road_add(&mine, vf_road_distance(t.sine[angle], t.cosine[angle], bin, row, disparities) - distance, bin, row);
         });
-    if (mine.n) {
+    if (mine.all) {
         atomicAdd(&sum[0], (unsigned long long)mine.n);
         atomicAdd(&sum[1], (unsigned long long)mine.x);
         atomicAdd(&sum[2], (unsigned long long)mine.y);
         atomicAdd(&sum[3], (unsigned long long)mine.xy);
         atomicAdd(&sum[4], (unsigned long long)mine.yy);
+        atomicAdd(&sum[5], (unsigned long long)mine.all);
     }
     __syncthreads();
 }
 
 /** Follows the road, by one thread. */
-static __device__ void follow(const vf_step &s, uint64_t line, const unsigned long long sum[5])
+static __device__ void follow(const vf_step &s, uint64_t line, const unsigned long long sum[6])
 {
     vf_stixel_memory &m = s.memory->stixel;
-    const struct vf_road_sums sums = {(int64_t)sum[0], (int64_t)sum[1], (int64_t)sum[2], (int64_t)sum[3], (int64_t)sum[4]};
+    const struct vf_road_sums sums = {(int64_t)sum[0], (int64_t)sum[1], (int64_t)sum[2], (int64_t)sum[3], (int64_t)sum[4], (int64_t)sum[5]};
     double horizon_px = 0.0, slope = 0.0;
     if (s.geometry.road_slope > 0.0f) {
         vf_road_given(&s, &m.road);
@@ -143,7 +144,7 @@ static __device__ void follow(const vf_step &s, uint64_t line, const unsigned lo
 
 static __global__ void __launch_bounds__(VOTERS) road_k(const vf_step s)
 {
-    __shared__ unsigned long long sum[5], line;
+    __shared__ unsigned long long sum[6], line;
     __shared__ uint32_t before;
     vf_stixel_memory &m = s.memory->stixel;
     const bool given = s.geometry.road_slope > 0.0f;

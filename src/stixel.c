@@ -20,7 +20,7 @@ double vf_stixel_ln(double x)
 
 double vf_stixel_erf_series(double x)
 {
-    if (x > 5.0) return 1.0;
+    if (x > 6.0) return 1.0;
     double term = 1.0, sum = 1.0; /* all positive: erf x = 2 x e^(-x^2) / sqrt(pi) * (1 + 2 x^2 / 3 + ...); e^(-x^2) by its inverse */
     for (int i = 1; i < 120; i++) {
         term *= 2.0 * x * x / (2 * i + 1);
@@ -123,13 +123,12 @@ static int fit(const struct vf_step *s, const struct vf_stixel_memory *m, uint64
 {
     const int32_t disparities = s->tuning.dense_disparities, height = s->geometry.level[0][0].height;
     const int32_t angle = vf_road_angle(line), distance = vf_road_away(line);
-    struct vf_road_sums sums = {0, 0, 0, 0, 0};
+    struct vf_road_sums sums = {0, 0, 0, 0, 0, 0};
     if (!line) return 0;
     for (int32_t y = 0; y < height; y++)
         for (int32_t d = 1; d < disparities; d++)
-            if (vf_road_votes(m->count[y * disparities + d], m->most)
-                && vf_abs(vf_road_distance(m->tables.sine[angle], m->tables.cosine[angle], d, y, disparities) - distance) <= 1)
-                vf_road_add(&sums, d, y);
+            if (vf_road_votes(m->count[y * disparities + d], m->most))
+                vf_road_add(&sums, vf_road_distance(m->tables.sine[angle], m->tables.cosine[angle], d, y, disparities) - distance, d, y);
     return vf_road_fit(s, &sums, horizon_px, slope);
 }
 

@@ -42,6 +42,7 @@
 #define VF_ROAD_HOLD 10           /* frames for which a road is kept that is not seen */
 #define VF_ROAD_ANGLES 89         /* lines looked at: 91 .. 179 degrees */
 #define VF_ROAD_VOTES 25          /* a line needs more */
+#define VF_ROAD_SHARE 16          /* and of all votes at least one in so many */
 
 /** Natural logarithms and the error function, at steps between which lines go. */
 #define VF_LOGS 256
@@ -275,12 +276,14 @@ VF_FN int vf_road_fits(const struct vf_step *s, double horizon_px, double slope)
     return slope > 0.0 && slope < 100.0 && off > -up && off < up;
 }
 
-/** Sums over what voted for a line. */
+/** Sums over what voted for a line, and how many voted at all. */
 struct vf_road_sums {
-    int64_t n, x, y, xy, yy;
+    int64_t n, x, y, xy, yy, all;
 };
-VF_FN void vf_road_add(struct vf_road_sums *sums, int32_t bin, int32_t row)
+VF_FN void vf_road_add(struct vf_road_sums *sums, int32_t off_px, int32_t bin, int32_t row)
 {
+    sums->all++;
+    if (vf_abs(off_px) > 1) return;
     sums->n++;
     sums->x += 2 * bin + 1; /* twice the middle of its disparities */
     sums->y += row;
@@ -288,11 +291,11 @@ VF_FN void vf_road_add(struct vf_road_sums *sums, int32_t bin, int32_t row)
     sums->yy += (int64_t)row * row;
 }
 
-/** The line that fits best. Returns 0: there is none. */
+/** The line that fits best. Returns 0: there is none, or it is one among many, as in noise. */
 VF_FN int vf_road_fit(const struct vf_step *s, const struct vf_road_sums *sums, double *horizon_px, double *slope)
 {
     const double across = (double)(sums->n * sums->yy - sums->y * sums->y), along = 0.5 * (double)(sums->n * sums->xy - sums->x * sums->y);
-    if (!(across > 0.0) || !(along > 0.0)) return 0;
+    if (!(across > 0.0) || !(along > 0.0) || sums->n * VF_ROAD_SHARE < sums->all) return 0;
     *slope = along / across;
     *horizon_px = ((double)sums->y - 0.5 * (double)sums->x / *slope) / (double)sums->n;
     return vf_road_fits(s, *horizon_px, *slope);
