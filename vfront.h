@@ -491,7 +491,8 @@ typedef struct vfront_result {
 #endif
 #if VFRONT_STIXELS
     vfront_road_t road;
-    uint32_t columns_count;                    /**< Columns; column i begins at pixel i * stixel_width_px. 0 when `stixel` is 0. */
+    uint32_t columns_count;                    /**< Columns. 0 when `stixel` is 0. */
+    uint32_t columns_width_px;                 /**< Their width; column i begins at pixel i times that. */
     uint32_t columns_crowded;                  /**< Columns that would have had more segments than VFRONT_SEGMENTS, had there been room. */
     uint16_t stixels_count[VFRONT_COLUMNS];    /**< Segments of each; 0: no road, or no valid disparity in it. */
     uint16_t obstacles_cm[VFRONT_OBSTACLE_BINS]; /**< How far the nearest object in a direction is from camera 0 [cm]; stixel_far_m * 100 + 1: there

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Writes results as text into a folder, one file for each kind: tracks.csv, keypoints.csv, descriptors.csv, depth.csv, matches.csv,
- * health.csv, timing.csv and digest.txt. Numbers are printed with as many digits as they need to be read back without loss.
+ * stixels.csv, road.csv, obstacles.csv, health.csv, timing.csv and digest.txt. Numbers are printed with as many digits as they need to be read back without loss.
  * A function that can fail returns NULL, or one line that says what went wrong and with which file; the line is valid until
  * the next call.
  */
@@ -14,7 +14,7 @@
 typedef struct record record_t;
 
 /** What may be there to be written, or not. */
-enum { RECORD_DESCRIPTORS = 1, RECORD_DEPTHS = 2, RECORD_MATCHES = 4 };
+enum { RECORD_DESCRIPTORS = 1, RECORD_DEPTHS = 2, RECORD_MATCHES = 4, RECORD_STIXELS = 16 };
 
 /**
  * Makes the folder, and those above it, where they are not there; files of an earlier run are overwritten.

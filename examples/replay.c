@@ -39,10 +39,11 @@ static const char help[] =
     "options:\n"
     "  --out DIR         write tracks.csv, keypoints.csv, descriptors.csv, depth.csv, matches.csv, health.csv, timing.csv and\n"
     "                    digest.txt into DIR, which is made; descriptors.csv and matches.csv only where key points are\n"
-    "                    described, depth.csv only where two cameras are calibrated as well\n"
+    "                    described, depth.csv only where two cameras are calibrated as well; with --set stixel=1 stixels.csv,\n"
+    "                    road.csv and obstacles.csv\n"
     "  --overlay[=WHAT]  with --out: the pictures of all cameras with what was found drawn over them, in DIR/overlay.\n"
-    "                    WHAT is tracks, keypoints, depth, matches or all, which is the default. With --set rectify=1 the\n"
-    "                    pictures are the rectified ones\n"
+    "                    WHAT is tracks, keypoints, depth, matches, stixels or all, the default, which leaves stixels out. With\n"
+    "                    --set rectify=1 the pictures are the rectified ones\n"
     "  --features-only   key points only, nothing is tracked: the same as --set track_target=0\n"
     "  --calibration=FILE\n"
     "                    what the cameras are, instead of what comes with the data set: a Kalibr camchain, a KITTI calib.txt,\n"
@@ -209,8 +210,8 @@ static int set_calibration(struct options *o, const char *text)
 
 static overlay_what_t overlay_named(const char *text)
 {
-    static const char *const name[] = {"tracks", "keypoints", "depth", "matches", "all"};
-    static const overlay_what_t what[] = {OVERLAY_TRACKS, OVERLAY_KEYPOINTS, OVERLAY_DEPTHS, OVERLAY_MATCHES, OVERLAY_ALL};
+    static const char *const name[] = {"tracks", "keypoints", "depth", "matches", "stixels", "all"};
+    static const overlay_what_t what[] = {OVERLAY_TRACKS, OVERLAY_KEYPOINTS, OVERLAY_DEPTHS, OVERLAY_MATCHES, OVERLAY_STIXELS, OVERLAY_ALL};
     for (size_t i = 0; i < sizeof name / sizeof *name; i++)
         if (strcmp(text, name[i]) == 0) return what[i];
     return (overlay_what_t)0;
@@ -222,7 +223,7 @@ static int set_overlay(struct options *o, char **word, int *at)
     const char *text = word[*at] + strlen("--overlay");
     if (*text == '=') {
         o->overlay = overlay_named(text + 1);
-        return o->overlay ? GO_ON : complain(USAGE, "--overlay=%s: not tracks, keypoints, depth, matches or all", text + 1);
+        return o->overlay ? GO_ON : complain(USAGE, "--overlay=%s: not tracks, keypoints, depth, matches, stixels or all", text + 1);
     }
     o->overlay = word[*at + 1] ? overlay_named(word[*at + 1]) : (overlay_what_t)0;
     if (o->overlay)
@@ -322,7 +323,8 @@ static void warn_of_depth(const struct options *o, const vfront_rig_t *rig)
 /** RECORD_... */
 static unsigned what_to_record(const struct options *o, const vfront_rig_t *rig)
 {
-    return (described(o) ? RECORD_DESCRIPTORS : 0u) | (why_no_depth(o, rig) ? 0u : RECORD_DEPTHS) | (matched(o) ? RECORD_MATCHES : 0u);
+    return (described(o) ? RECORD_DESCRIPTORS : 0u) | (why_no_depth(o, rig) ? 0u : RECORD_DEPTHS) | (matched(o) ? RECORD_MATCHES : 0u)
+           | (VFRONT_STIXELS && o->tuning.stixel ? RECORD_STIXELS : 0u);
 }
 
 /** Of all that can be drawn, what there is. */
@@ -584,6 +586,10 @@ static void caption(const struct run *run, const vfront_result_t *r, char *line,
     for (int32_t i = 0; i < dataset_rig(run->dataset)->cameras && what & OVERLAY_KEYPOINTS; i++)
         used += (size_t)snprintf(line + used, room - used, " %" PRIu32, r->keypoints_count[i]);
     if (what & OVERLAY_DEPTHS) used += (size_t)snprintf(line + used, room - used, "  depths %" PRIu32, r->depths_count);
+#if VFRONT_STIXELS
+    static const char *const road[] = {"none", "seen", "held", "given"};
+    if (what & OVERLAY_STIXELS) used += (size_t)snprintf(line + used, room - used, "  road %s horizon %d", road[r->road.state], (int)r->road.horizon_px);
+#endif
     if (what & OVERLAY_MATCHES) snprintf(line + used, room - used, "  matches %" PRIu32, r->matches_count);
 }
 

@@ -105,6 +105,7 @@ static __device__ void count_columns(const vf_step &s, vfront_result_t *out)
     crowded = vf_warp_sum(crowded);
     if (threadIdx.x % VF_WARP) return;
     out->columns_count = columns;
+    out->columns_width_px = s.tuning.stixel_width_px;
     out->columns_crowded = crowded;
 #endif
     (void)s, (void)out;

@@ -129,7 +129,7 @@ static uint64_t mix_stixels(uint64_t d, const vfront_result_t *r)
     d = mix_number(d, r->road.unseen, 4);
     d = mix_float(mix_float(d, r->road.horizon_px), r->road.slope);
     d = mix_float(mix_float(d, r->road.pitch_rad), r->road.height_m);
-    d = mix_number(mix_number(d, r->columns_count, 4), r->columns_crowded, 4);
+    d = mix_number(mix_number(mix_number(d, r->columns_count, 4), r->columns_width_px, 4), r->columns_crowded, 4);
     for (int i = 0; i < VFRONT_OBSTACLE_BINS; i++) d = mix_number(d, r->obstacles_cm[i], 2);
     for (uint32_t i = 0; i < r->columns_count; i++) {
         d = mix_number(d, r->stixels_count[i], 2);

@@ -65,6 +65,7 @@ static void list_stixels(const struct vf_step *s, vfront_result_t *out)
     const struct vf_stixel_memory *m = &s->memory->stixel;
     const int32_t columns = vf_columns(s);
     out->columns_count = (uint32_t)columns;
+    out->columns_width_px = (uint32_t)s->tuning.stixel_width_px;
     out->columns_crowded = 0;
     out->road = vf_report_road(s);
     for (int32_t i = 0; i < VFRONT_OBSTACLE_BINS; i++) out->obstacles_cm[i] = vf_report_obstacle(s, i);
