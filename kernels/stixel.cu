@@ -26,16 +26,12 @@
 static __global__ void __launch_bounds__(REDUCERS) reduce_k(const vf_step s)
 {
     __shared__ uint32_t count[ROWS][VFRONT_DISPARITIES];
-    __shared__ uint32_t most;
     vf_stixel_memory &m = s.memory->stixel;
     const vf_level &l = s.geometry.level[0][0];
     const int disparities = s.tuning.dense_disparities, columns = vf_stixel_columns(&s), width = s.tuning.stixel_width_px, thread = threadIdx.x;
     const int y0 = blockIdx.x * ROWS, rows = vf_min(ROWS, l.height - y0);
     const uint16_t *from = s.memory->dense.disparity + (size_t)y0 * l.pitch;
-    if (thread == 0) {
-        vf_clock_start(s, VF_stixel, blockIdx.x);
-        most = 0;
-    }
+    if (thread == 0) vf_clock_start(s, VF_stixel, blockIdx.x);
     for (int i = thread; i < ROWS * VFRONT_DISPARITIES; i += REDUCERS) count[i / VFRONT_DISPARITIES][i % VFRONT_DISPARITIES] = 0;
     __syncthreads();
     for (int r = 0; r < rows; r++)
@@ -50,13 +46,15 @@ static __global__ void __launch_bounds__(REDUCERS) reduce_k(const vf_step s)
         m.column[column][l.height - 1 - y0 - r] = (uint16_t)value;
     }
     __syncthreads();
-    for (int i = thread; i < rows * disparities; i += REDUCERS) {
-        const uint32_t here = count[i / disparities][i % disparities];
-        m.count[y0 * disparities + i] = (uint16_t)here;
-        if (here) atomicMax(&most, here);
+    const int r = thread / VF_WARP, lane = thread % VF_WARP;
+    if (r >= rows) return;
+    uint32_t most = 0; /* of the warp's row; none are counted at 0 */
+    for (int d = lane; d < disparities; d += VF_WARP) most = max(most, count[r][d]);
+    most = ~vf_warp_min(~most);
+    for (int first = 0; first < disparities; first += VF_WARP) {
+        const uint32_t voters = __ballot_sync(VF_ALL, vf_road_votes(count[r][first + lane], most, l.width));
+        if (lane == 0) m.voter[((y0 + r) * disparities + first) / 32] = voters;
     }
-    __syncthreads();
-    if (thread == 0 && most) atomicMax(&m.most, most);
 }
 
 /* ---- road ------------------------------------------------------------------------------------------------------------------------ */
@@ -67,19 +65,12 @@ static __global__ void __launch_bounds__(REDUCERS) reduce_k(const vf_step s)
 template <typename Work> static __device__ __forceinline__ void each_voter(const vf_step &s, Work work)
 {
     const vf_stixel_memory &m = s.memory->stixel;
-    const int disparities = s.tuning.dense_disparities, words = disparities * s.geometry.level[0][0].height / 8;
-    const uint32_t most = m.most;
-    const uint4 *from = reinterpret_cast<const uint4 *>(m.count); /* a row holds a multiple of eight */
-    for (int i = threadIdx.x; i < words; i += VOTERS) {
-        const uint4 eight = from[i];
-        const uint32_t two[4] = {eight.x, eight.y, eight.z, eight.w};
-#pragma unroll
-        for (int k = 0; k < 8; k++)
-            if (vf_road_votes(two[k / 2] >> (k % 2 * 16) & 0xffff, most)) {
-                const int at = i * 8 + k;
-                work(at % disparities, at / disparities);
-            }
-    }
+    const int disparities = s.tuning.dense_disparities, words = disparities * s.geometry.level[0][0].height / 32;
+    for (int i = threadIdx.x; i < words; i += VOTERS)
+        for (uint32_t left = m.voter[i]; left; left &= left - 1) {
+            const int at = i * 32 + __ffs((int)left) - 1;
+            work(at % disparities, at / disparities);
+        }
 }
 
 /** The best line of the block's angle. */
@@ -163,7 +154,6 @@ static __global__ void __launch_bounds__(VOTERS) road_k(const vf_step s)
         follow(s, line, sum);
         m.arrived = 0;
         m.line = 0;
-        m.most = 0;
     }
     for (int i = threadIdx.x; i < VFRONT_OBSTACLE_BINS; i += VOTERS) m.nearest_cm[i] = VF_NONE;
     __syncthreads();

@@ -85,17 +85,21 @@ static void reduce(const struct vf_step *s, struct vf_stixel_memory *m)
 {
     const struct vf_level *l = &s->geometry.level[0][0];
     const int32_t disparities = s->tuning.dense_disparities, columns = vf_stixel_columns(s), width = s->tuning.stixel_width_px;
-    m->most = 0;
     for (int32_t y = 0; y < l->height; y++) {
         const uint16_t *row = s->memory->dense.disparity + (size_t)y * (size_t)l->pitch;
-        uint16_t *count = m->count + y * disparities;
-        memset(count, 0, sizeof *count * (size_t)disparities);
+        uint32_t count[VFRONT_DISPARITIES] = {0}, most = 0, *voter = m->voter + y * disparities / 32;
         for (int32_t x = 0; x < l->width; x++) count[vf_road_bin(row[x], disparities)]++;
-        count[0] = 0;
-        for (int32_t d = 1; d < disparities; d++) m->most = count[d] > m->most ? count[d] : m->most;
+        for (int32_t d = 1; d < disparities; d++) most = count[d] > most ? count[d] : most;
+        memset(voter, 0, (size_t)disparities / 8);
+        for (int32_t d = 1; d < disparities; d++) voter[d / 32] |= (uint32_t)vf_road_votes(count[d], most, l->width) << d % 32;
         for (int32_t i = 0; i < columns; i++)
             m->column[i][l->height - 1 - y] = (uint16_t)vf_stixel_reduce(row + i * width, width, s->tuning.stixel_median, VF_DENSE_UNITS, disparities);
     }
+}
+
+static int votes_for(const struct vf_stixel_memory *m, int32_t disparities, int32_t row, int32_t bin)
+{
+    return m->voter[(row * disparities + bin) / 32] >> bin % 32 & 1;
 }
 
 /** The strongest line. */
@@ -108,7 +112,7 @@ static uint64_t vote(const struct vf_step *s, const struct vf_stixel_memory *m)
         uint16_t votes[VFRONT_HEIGHT + VFRONT_DISPARITIES + 2] = {0};
         for (int32_t y = 0; y < height; y++)
             for (int32_t d = 1; d < disparities; d++)
-                if (vf_road_votes(m->count[y * disparities + d], m->most)) votes[vf_road_distance(sine, cosine, d, y, disparities)]++;
+                if (votes_for(m, disparities, y, d)) votes[vf_road_distance(sine, cosine, d, y, disparities)]++;
         for (int32_t i = 0; i < height + disparities + 2; i++) {
             const double horizon_px = (i - disparities) / sine;
             const uint64_t line = vf_road_line(votes[i], angle, i);
@@ -127,7 +131,7 @@ static int fit(const struct vf_step *s, const struct vf_stixel_memory *m, uint64
     if (!line) return 0;
     for (int32_t y = 0; y < height; y++)
         for (int32_t d = 1; d < disparities; d++)
-            if (vf_road_votes(m->count[y * disparities + d], m->most))
+            if (votes_for(m, disparities, y, d))
                 vf_road_add(&sums, vf_road_distance(m->tables.sine[angle], m->tables.cosine[angle], d, y, disparities) - distance, d, y);
     return vf_road_fit(s, &sums, horizon_px, slope);
 }
@@ -290,7 +294,6 @@ void vf_stixel_host(const struct vf_step *s)
     find_road(s, m);
     for (int32_t column = 0; column < vf_stixel_columns(s); column++) vf_stixel_cut_column(s, column);
     find_nearest(s, m);
-    m->most = 0;
 #else
     (void)s;
 #endif

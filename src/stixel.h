@@ -14,11 +14,12 @@
  *         for every disparity and row would have to exist; tiles of VF_STIXEL_TILE rows of it are made when they are needed instead.
  *         A column has at most VFRONT_SEGMENTS segments. Where the optimum has more, every segment is made dearer, by the least quarter
  *         of a nat for which there are few enough: what comes out is the best of all segmentations with no more segments than it has
- *         Road: of each row how many pixels have which whole disparity; those that are at least half as many as the most anywhere vote
- *         for lines (Hough; 1 degree, 1 px), and the strongest that leaves the pitch within 50 degrees is fitted to what voted for it
- *         (least squares). It is smoothed over frames; one that jumps, or none, is bridged for VF_ROAD_HOLD frames
+ *         Road: of each row how many pixels have which whole disparity (v-disparity); those that are at least half as many as the most of
+ *         the row, and a 16th of the row, vote for lines (Hough; 1 degree, 1 px), and the strongest that leaves the pitch within 50
+ *         degrees is fitted to what voted for it (least squares). The authors' program takes half of the most in the picture: a road
+ *         that is banked falls below that where anything else stands upright. It is smoothed over frames; one that jumps, or none, is bridged for VF_ROAD_HOLD frames
  * Exact   integers, costs in 1/4096 nat, disparities in 1/256 px; the road and the ground's terms in double precision with + - * / and roots
- * Memory  a column's disparities, its segments; a histogram of rows; tables
+ * Memory  a column's disparities, its segments; a bit a row and disparity; tables
  *
  * Costs are rounded to 1/4096 nat a row, so two segmentations that differ by less than rows / 4096 nat may change places with the real-valued
  * model. Rows count from the bottom of the picture here, 0 to height - 1.
@@ -113,8 +114,7 @@ struct vf_stixel_work {
 
 struct vf_stixel_memory {
     struct vf_stixel_tables tables;
-    VF_LINE uint16_t count[VFRONT_HEIGHT * VFRONT_DISPARITIES]; /* of pixels, by row from the top and whole disparity, 0 apart */
-    uint32_t most;                              /* of these */
+    uint32_t voter[VFRONT_HEIGHT * VFRONT_DISPARITIES / 32]; /* by row from the top, a bit a whole disparity */
     uint32_t arrived;                           /* blocks of the kernel that are done */
     uint64_t line;                              /* the best: votes, angle, distance */
     struct vf_road road;
@@ -250,8 +250,8 @@ VF_FN int32_t vf_road_bin(uint32_t pixel, int32_t disparities)
     return d < disparities ? d : 0;
 }
 
-/** Whether so many pixels vote. */
-VF_FN int vf_road_votes(uint32_t count, uint32_t most) { return most && 2 * count >= most; }
+/** Whether so many pixels of a row vote, the most being so many of one disparity. */
+VF_FN int vf_road_votes(uint32_t count, uint32_t most, int32_t width) { return 2 * count >= most && 16 * count >= (uint32_t)width; }
 
 /** Distance of the line through a bin and a row at an angle, [px], shifted so that it is not negative. */
 VF_FN int32_t vf_road_distance(double sine, double cosine, int32_t bin, int32_t row, int32_t disparities)
