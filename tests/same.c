@@ -755,6 +755,11 @@ static void digest_covers(void **state)
     r.depths_count = r.matches_count = 2;
     memset(r.depths, 1, 2 * sizeof *r.depths);
     memset(r.matches, 1, 2 * sizeof *r.matches);
+#if VFRONT_DENSE
+    static uint16_t px16[3][8];
+    static uint8_t confidence[3][8];
+    r.disparity = (vfront_disparity_t){px16[0], confidence[0], 5, 3, 8, 7};
+#endif
     const uint64_t want = vfront_digest(&r);
 
     changed = r;
@@ -800,6 +805,18 @@ static void digest_covers(void **state)
         changed = r, changed.descriptors_count[c] = 0;
         assert_true(vfront_digest(&changed) != want);
     }
+#if VFRONT_DENSE
+    SEEN(disparity.valid);
+    for (int y = 0; y < 3; y++)
+        for (int x = 0; x < 8; x++)
+            for (int bit = 0; bit < 24; bit++) { /* of both; what lies beyond the width does not count */
+                px16[y][x] ^= (uint16_t)(bit < 16 ? 1u << bit : 0);
+                confidence[y][x] ^= (uint8_t)(bit < 16 ? 0 : 1u << (bit - 16));
+                assert_int_equal(vfront_digest(&r) != want, x < 5);
+                px16[y][x] = 0;
+                confidence[y][x] = 0;
+            }
+#endif
     changed = r, changed.tracks_count--;
     assert_true(vfront_digest(&changed) != want);
     changed = r, changed.lost_count--;
