@@ -322,7 +322,7 @@ static __global__ void __launch_bounds__(WIDE *HIGH) smooth_k(const vf_step s)
     if (s.tuning.dense_median && disparity != VF_DENSE_NONE) {
 #pragma unroll
         for (int k = 0; k < 9; k++) nine[k] = checked[v + k / 3][u + k % 3];
-        disparity = vf_dense_median(nine);
+        disparity = min(vf_dense_median(nine), (uint32_t)x * VF_DENSE_UNITS);
     }
     m.smooth[y * l.pitch + x] = s.memory->dense.disparity[y * l.pitch + x] = (uint16_t)disparity;
 }

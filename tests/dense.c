@@ -127,7 +127,7 @@ static void take_median(const int *from, int x, int y)
         for (int u = max_of(x - 1, 0); u <= min_of(x + 1, width - 1); u++)
             if (from[at_px(u, v)] != NONE) list[count++] = from[at_px(u, v)];
     qsort(list, (size_t)count, sizeof *list, by_size);
-    should[at_px(x, y)] = list[(count - 1) / 2];
+    should[at_px(x, y)] = min_of(list[(count - 1) / 2], 16 * x);
 }
 
 static int joined(const int *v, int a, int b)

@@ -121,6 +121,7 @@ static vfront_rig_t pair_of(int way, vfront_tuning_t *t)
     vfront_tuning_default(t);
     t->rectify = way == RECTIFIED;
     t->match_guided = way != UNGUIDED;
+    t->dense = VFRONT_DENSE && way == RECTIFIED;
     for (int c = 0; c < VFRONT_CAMERAS && way == FISHEYE; c++) {
         memset(rig.camera[c].distortion, 0, sizeof rig.camera[c].distortion);
         rig.camera[c].lens = VFRONT_LENS_EQUIDISTANT;
@@ -133,7 +134,35 @@ static void partners_found(int way, const vfront_result_t *r)
 {
     assert_true((r->depths_count > 20) == (way != UNCALIBRATED));
     assert_true(r->frame == 0 || r->matches_count > 20);
+#if VFRONT_DENSE
+    assert_true((r->disparity.valid > VFRONT_WIDTH * VFRONT_HEIGHT / 4) == (way == RECTIFIED));
+#endif
 }
+
+#if VFRONT_DENSE
+/** The same pictures give the same disparities, the first time and the thousandth. */
+static void disparities_again(void **state)
+{
+    (void)state;
+    static uint16_t first[VFRONT_WIDTH * VFRONT_HEIGHT];
+    vfront_tuning_t t;
+    const vfront_rig_t rig = pair_of(RECTIFIED, &t);
+    vfront_shutdown(&pair_vf);
+    must(vfront_init(&pair_vf, &rig, &t, pair_port));
+    for (uint64_t i = 0; i < (pair_port == VFRONT_PORT_CUDA ? 1000 : 20); i++) {
+        const vfront_result_t *r;
+        vfront_frame_t f = pair_frame(i);
+        for (int c = 0; c < 2; c++) f.picture[c].data = pair_frame(0).picture[c].data;
+        must(vfront_step(&pair_vf, &f, &r));
+        const vfront_disparity_t *d = &r->disparity;
+        assert_true(d->valid > VFRONT_WIDTH * VFRONT_HEIGHT / 4);
+        for (int32_t y = 0; y < d->height_px; y++) {
+            if (!i) memcpy(first + y * d->width_px, d->px16 + y * d->pitch, sizeof *first * (size_t)d->width_px);
+            assert_memory_equal(first + y * d->width_px, d->px16 + y * d->pitch, sizeof *first * (size_t)d->width_px);
+        }
+    }
+}
+#endif
 
 /** The same depths and matches again after a reset and after frames that were refused, whatever came in between. */
 static void partners_after_reset(void **state)
@@ -838,6 +867,9 @@ int main(void)
         AFTER(after_reset),   AFTER(after_restart),   AFTER(side_by_side),
         AFTER(points_after_reset), AFTER(points_of_a_picture), AFTER(cameras_of_two_sizes),
         AFTER(partners_after_reset),
+#if VFRONT_DENSE
+        AFTER(disparities_again),
+#endif
 #if VFRONT_HOST
         AFTER(same_as_host),
 #endif
