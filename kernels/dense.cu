@@ -322,7 +322,7 @@ static __global__ void __launch_bounds__(WIDE *HIGH) smooth_k(const vf_step s)
     if (s.tuning.dense_median && disparity != VF_DENSE_NONE) {
 #pragma unroll
         for (int k = 0; k < 9; k++) nine[k] = checked[v + k / 3][u + k % 3];
-        disparity = vf_dense_median(nine);
+        disparity = min(vf_dense_median(nine), (uint32_t)x * VF_DENSE_UNITS);
     }
     m.smooth[y * l.pitch + x] = s.memory->dense.disparity[y * l.pitch + x] = (uint16_t)disparity;
 }
@@ -414,48 +414,47 @@ static __global__ void __launch_bounds__(SIDE) speckle_k(const vf_step s)
 
 #define GROUP 8 /* pixels of a thread: 16 bytes of disparities */
 
+/** Confidences, and copies on the host. */
 static __global__ void __launch_bounds__(THREADS) finish_k(const vf_step s)
 {
     vf_dense_memory &m = s.memory->dense;
-    const vf_dense_passing &p = s.memory->dense_passing;
     vf_dense_copy &copy = s.pinned->dense[s.memory->ingest.params.result];
     const vf_level &l = picture(s);
     const int groups = l.pitch / GROUP, group = blockIdx.x * THREADS + threadIdx.x;
-    const int x = group % groups * GROUP, y = group / groups, at = y * l.pitch + x;
+    const int x = group % groups * GROUP, y = group / groups, at = y * l.pitch + x, count = y < l.height ? vf_min(GROUP, l.width - x) : 0;
+    const uint8_t *margin = s.memory->dense_passing.margin + at;
+    union {
+        uint4 all;
+        uint16_t one[GROUP];
+    } disparity;
+    union {
+        uint2 all;
+        uint8_t one[GROUP];
+    } confidence;
     int valid = 0;
-    if (y < l.height && x < l.width) {
-        const int count = vf_min(GROUP, l.width - x);
-        union {
-            uint4 all;
-            uint16_t one[GROUP];
-        } disparity;
-        union {
-            uint2 all;
-            uint8_t one[GROUP];
-        } confidence;
+    if (count == GROUP) {
         disparity.all = *reinterpret_cast<const uint4 *>(m.disparity + at);
-        confidence.all = *reinterpret_cast<const uint2 *>(p.margin + at);
+        confidence.all = *reinterpret_cast<const uint2 *>(margin);
+    }
 #pragma unroll
-        for (int k = 0; k < GROUP; k++) {
-            const bool there = k < count && disparity.one[k] != VF_DENSE_NONE;
-            if (!there) confidence.one[k] = 0;
-            valid += there;
+    for (int k = 0; k < GROUP; k++) {
+        if (count < GROUP) {
+            disparity.one[k] = k < count ? m.disparity[at + k] : VF_DENSE_NONE;
+            confidence.one[k] = k < count ? margin[k] : 0;
         }
-        if (count == GROUP) {
-            *reinterpret_cast<uint2 *>(m.confidence + at) = confidence.all;
-            if (s.tuning.dense_copy) {
-                *reinterpret_cast<uint4 *>(copy.disparity + at) = disparity.all;
-                *reinterpret_cast<uint2 *>(copy.confidence + at) = confidence.all;
-            }
-        } else {
-#pragma unroll
-            for (int k = 0; k < GROUP; k++) {
-                if (k >= count) break;
-                m.confidence[at + k] = confidence.one[k];
-                if (!s.tuning.dense_copy) continue;
-                copy.disparity[at + k] = disparity.one[k];
-                copy.confidence[at + k] = confidence.one[k];
-            }
+        if (disparity.one[k] == VF_DENSE_NONE) confidence.one[k] = 0;
+        else valid++;
+        if (k >= count || count == GROUP) continue;
+        m.confidence[at + k] = confidence.one[k];
+        if (!s.tuning.dense_copy) continue;
+        copy.disparity[at + k] = disparity.one[k];
+        copy.confidence[at + k] = confidence.one[k];
+    }
+    if (count == GROUP) {
+        *reinterpret_cast<uint2 *>(m.confidence + at) = confidence.all;
+        if (s.tuning.dense_copy) {
+            *reinterpret_cast<uint4 *>(copy.disparity + at) = disparity.all;
+            *reinterpret_cast<uint2 *>(copy.confidence + at) = confidence.all;
         }
     }
     valid = vf_warp_sum(valid);

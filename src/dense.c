@@ -9,7 +9,7 @@ enum { /* the most that each tuning value may be */
 #undef VF_MOST
 };
 VF_STATIC_ASSERT(4 * (VF_DENSE_BITS + MOST_dense_p2) <= 255, "vfront: path costs along four directions fit a byte");
-VF_STATIC_ASSERT(MOST_dense_least_px + VFRONT_DISPARITIES <= 0xfff, "vfront: disparities in 1/16 px fit 16 bits");
+VF_STATIC_ASSERT(MOST_dense_least_px + VFRONT_DISPARITIES <= 0xfff && VFRONT_WIDTH <= 0x1000, "vfront: disparities in 1/16 px fit 16 bits");
 
 static struct vf_dense_passing *passing(const struct vf_step *s) { return &s->memory->dense_passing; }
 static const struct vf_level *picture(const struct vf_step *s) { return &s->geometry.level[0][0]; }
@@ -233,8 +233,8 @@ static void sweep_back(const struct vf_step *s)
 
 #define STRETCH 64
 
-/** Medians of a stretch of a row: v holds the nine pixels of each. */
-static VF_HOT void take_medians(uint16_t v[9][STRETCH], uint16_t *restrict to)
+/** Medians of a stretch of a row from column x0 on: v holds the nine pixels of each. */
+static VF_HOT void take_medians(uint16_t v[9][STRETCH], int32_t x0, uint16_t *restrict to)
 {
     uint16_t middle[STRETCH], before[STRETCH];
     for (int32_t x = 0; x < STRETCH; x++) {
@@ -252,8 +252,10 @@ static VF_HOT void take_medians(uint16_t v[9][STRETCH], uint16_t *restrict to)
     VF_DENSE_NETWORK(EXCHANGE)
 #undef EXCHANGE
     for (int32_t x = 0; x < STRETCH; x++) {
+        const uint16_t most = (uint16_t)((x0 + x) * VF_DENSE_UNITS);
         uint16_t median = v[0][x];
         for (uint16_t k = 1; k < 5; k++) median = before[x] >= k ? v[k][x] : median;
+        median = median < most ? median : most;
         to[x] = middle[x] == VF_DENSE_NONE ? (uint16_t)VF_DENSE_NONE : median;
     }
 }
@@ -279,7 +281,7 @@ static void smooth(const struct vf_step *s)
         const size_t row = (size_t)y * (size_t)l->pitch;
         for (int32_t x0 = 0; x0 < l->width; x0 += STRETCH) {
             for (int32_t k = 0; k < 3; k++) gather(s, x0, y + k - 1, v + 3 * k);
-            take_medians(v, median);
+            take_medians(v, x0, median);
             memcpy(passing(s)->smooth + row + x0, median, sizeof *median * (size_t)vf_min(STRETCH, l->width - x0));
         }
     }

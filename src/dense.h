@@ -11,7 +11,7 @@
  *         the pixels' disparities change: by nothing where they do not, dense_p1 for a change by 1, dense_p2 for any other, less the least
  *         that the pixel before had. The least sum over all directions wins, when it stands out from the next best that is no neighbour;
  *         between its neighbours' sums goes a V. It must be what camera 1 finds with the same sums; then it is replaced by the median of
- *         those around it; and segments of few pixels go
+ *         those around it, or what leads to camera 1's first column, if less; and segments of few pixels go
  *         A segment is made of neighbours along rows and columns whose disparities differ little. It goes when it has fewer than
  *         dense_speckle_px pixels, ends within one of the squares of VF_DENSE_SQUARE px that begin at every VF_DENSE_STRIDE-th pixel, and
  *         is seen to be one: every pixel has a number that rises along rows, then with them; VF_DENSE_SWEEPS times all pixels of

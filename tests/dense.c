@@ -127,7 +127,7 @@ static void take_median(const int *from, int x, int y)
         for (int u = max_of(x - 1, 0); u <= min_of(x + 1, width - 1); u++)
             if (from[at_px(u, v)] != NONE) list[count++] = from[at_px(u, v)];
     qsort(list, (size_t)count, sizeof *list, by_size);
-    should[at_px(x, y)] = list[(count - 1) / 2];
+    should[at_px(x, y)] = min_of(list[(count - 1) / 2], 16 * x);
 }
 
 static int joined(const int *v, int a, int b)
@@ -240,14 +240,14 @@ static void put(void)
         const struct vf_level *l = &step.geometry.level[c][0];
         uint8_t *to = memory.pyramid.pixels[step.parity][c] + l->offset;
         step.geometry.masked[c] = roll(2);
-        memory.ingest.params.source[c].mask = roll(2) ? &shown[0][0] : NULL;
+        const int framed = roll(2) || (!step.geometry.masked[c] && memchr(hidden[c], 1, sizeof hidden[c]));
+        memory.ingest.params.source[c].mask = framed ? &shown[0][0] : NULL;
         for (int k = 0; k < width * height; k++) {
             const size_t at = (size_t)(k / width * l->pitch + k % width);
             to[at] = shown[c][k];
             memory.ingest.mask_static[c][at] = memory.ingest.mask_frame[c][at] = 255;
-            if (hidden[c][k] && step.geometry.masked[c]) memory.ingest.mask_static[c][at] = 0;
-            else if (hidden[c][k] && memory.ingest.params.source[c].mask) memory.ingest.mask_frame[c][at] = 0;
-            else hidden[c][k] = 0;
+            if (hidden[c][k] && (!step.geometry.masked[c] || (framed && roll(2)))) memory.ingest.mask_frame[c][at] = 0;
+            else if (hidden[c][k]) memory.ingest.mask_static[c][at] = 0;
         }
     }
 }
@@ -492,10 +492,39 @@ static void speckles(void **state)
             if (i < 8) hidden[0][k] = (uint8_t)(i % 4 == 0 ? serpentine : i % 4 == 1 ? x % 35 == 0 || y % 35 == 0 : i % 4 == 2 ? x % 7 < 6 : (x / 3 + y / 5) % 2);
             else hidden[0][k] = (uint8_t)(roll(10) < i % 5 + 1);
         }
-        step.geometry.masked[0] = 1;
         kept[i < 8] += check("speckles");
     }
     REQUIRE(kept[0] > 0 && kept[1] > 0, "%d and %d pixels stay", kept[0], kept[1]);
+}
+
+/** Lines of pixels that end within a square go, and those that end a pixel beyond it stay. */
+static void lines(void **state)
+{
+    (void)state;
+    static const struct {
+        int x, y, length, down, stays;
+    } line[] = {
+        {32, 4, 64, 0, 0}, {32, 8, 65, 0, 1},  {31, 12, 64, 0, 1}, {64, 16, 64, 0, 0}, {63, 20, 65, 0, 1}, {40, 24, 56, 0, 0},
+        {130, 0, 64, 1, 0}, {134, 0, 65, 1, 1}, {138, 31, 33, 1, 0}, {142, 31, 34, 1, 1}, {20, 32, 40, 1, 0},
+    };
+    enum { LINES = sizeof line / sizeof *line };
+    shake(8);
+    set_picture(149, 80);
+    step.tuning.dense_disparities = 64;
+    step.tuning.dense_median = 0;
+    step.tuning.dense_speckle_px = 1000;
+    plane_px = 0;
+    draw(plane, 256);
+    memset(hidden[0], 1, sizeof hidden[0]);
+    for (int k = 0; k < LINES; k++)
+        for (int i = 0; i < line[k].length; i++)
+            hidden[0][at_px(line[k].x + (line[k].down ? 0 : i), line[k].y + (line[k].down ? i : 0))] = 0;
+    check("lines");
+    for (int k = 0; k < LINES; k++)
+        for (int i = 0; i < line[k].length; i++) {
+            const int at = at_px(line[k].x + (line[k].down ? 0 : i), line[k].y + (line[k].down ? i : 0));
+            REQUIRE((should[at] != NONE) == line[k].stays, "pixel %d of line %d", i, k);
+        }
 }
 
 /* ---- through the public interface -------------------------------------------------------------------------------------------------- */
@@ -638,6 +667,7 @@ int main(void)
         cmocka_unit_test(known),
         cmocka_unit_test(range),
         cmocka_unit_test(speckles),
+        cmocka_unit_test(lines),
         cmocka_unit_test(all_else_stays),
         cmocka_unit_test(refuses),
         cmocka_unit_test(through_front_end),

@@ -12,6 +12,7 @@ int main(void)
 #define VF_STAGE(name, needs, what) printf("%-34s %12zu  %s\n", "device, " #name, sizeof(struct vf_##name##_memory), what);
 #include "../src/stages.def"
 #undef VF_STAGE
+    printf("%-34s %12zu  %s\n", "device, while dense works", sizeof(struct vf_dense_passing), "census words, path costs, disparities before filters");
     printf("%-34s %12zu\n", "device arena", sizeof(struct vf_memory));
     printf("%-34s %12zu  3 results of %zu, input buffers, masks\n", "pinned arena", sizeof(struct vf_pinned), sizeof(vfront_result_t));
     printf("%-34s %12zu  %s\n", "vfront_t, the caller's", sizeof(vfront_t),
