@@ -194,6 +194,8 @@ static vfront_tuning_t some_tuning(void)
         t.dense_paths = one_in(2) ? 4 : 8;
         t.dense_disparities = 64;
         if (t.dense_p2 < t.dense_p1) t.dense_p2 = 39;
+        if (t.stixel) t.dense = 1;
+        if (t.stixel) t.dense_least_px = 0;
     }
     CHECK(vfront_tuning_set(&t, "no such value", 1) == VFRONT_E_TUNING);
     return t;

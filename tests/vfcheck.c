@@ -321,6 +321,10 @@ static vfront_rig_t rig_of(const struct vf_case *k, const uint8_t *mask)
     }
     if (k->aligned) rig.camera[1].t_cam_imu_m[0] = -0.1;
     if (k->placed) place_cameras(&rig);
+    if (k->road) { /* from far below the picture to far above it */
+        rig.road_height_m = 0.02 + 0.1 * k->height / (20.0 + k->number % 200);
+        rig.road_pitch_rad = (k->number % 7 - 3) * 0.28;
+    }
     return rig;
 }
 
@@ -436,6 +440,12 @@ static struct vf_case make_case(int number, int sizes_per_fill)
     k.tuning.rectify = VFRONT_RECTIFY && k.placed && random_number(2);
     k.aligned = k.cameras > 1 && !k.placed && k.second_width == k.width && k.second_height == k.height;
     k.tuning.dense = VFRONT_DENSE && (k.aligned || k.tuning.rectify) && random_number(4);
+    k.tuning.stixel = VFRONT_STIXELS && k.tuning.dense && random_number(4);
+    k.tuning.stixel_median = (int32_t)random_number(2);
+    k.tuning.stixel_width_px = random_number(2) ? 5 : 1 + (int32_t)random_number(16);
+    while (k.width / k.tuning.stixel_width_px > VFRONT_COLUMNS) k.tuning.stixel_width_px++;
+    if (k.tuning.stixel) k.tuning.dense_least_px = 0;
+    k.road = (int)random_number(2);
     k.tuning.rectify_focal_percent = 50 + (int32_t)random_number(100); /* a smaller one can leave a small picture's middle unseen */
     return k;
 }
