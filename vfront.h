@@ -536,7 +536,7 @@ typedef enum vfront_port {
 /** The same for stixels. */
 #define VFRONT_STIXEL_BYTES                                                                                                         \
     ((size_t)VFRONT_STIXELS * (VFRONT_COLUMNS * (2u * VFRONT_HEIGHT + 16u * VFRONT_SEGMENTS + 16u) +                                \
-                               (VFRONT_HEIGHT + 2u) * (6u * VFRONT_DISPARITIES + 128u) +                                            \
+                               (VFRONT_HEIGHT + 2u) * (VFRONT_DISPARITIES / 8u + 40u) +                                              \
                                2u * VFRONT_DISPARITIES * (VFRONT_DISPARITIES + 4u) + 8192u))
 
 /** Bytes of vfront_t: the control block, and the memory of the host port. Checked against the real layout at compile time. */

@@ -169,8 +169,8 @@
 #endif
 
 /** 1: columns of the picture can be cut into ground, objects and sky. 0: they cannot, and neither code nor memory is there for it. Needs
- *  VFRONT_DENSE and at most 2160 rows. Device memory: 2 bytes a row of each column, 16 a segment of each, VFRONT_DISPARITIES^2 * 2,
- *  2 * VFRONT_DISPARITIES a row; pinned memory: 72 bytes a segment of each column. */
+ *  VFRONT_DENSE and at most 2160 rows. Device memory: 2 bytes a row of each column, 16 a segment of each, 2 * VFRONT_DISPARITIES^2; pinned
+ *  memory: 72 bytes a segment of each column. At 640x480 px with 128 disparities and 64 segments that is 300 KB and 590 KB. */
 #ifndef VFRONT_STIXELS
 #define VFRONT_STIXELS 0
 #endif
@@ -181,12 +181,12 @@
 #error "vfront: VFRONT_STIXELS needs VFRONT_DENSE, and VFRONT_HEIGHT of at most 2160 (see vfront_cfg.h)"
 #endif
 
-/** Most columns that are cut. 1..4096. A picture has as many as its width holds of the tuning value stixel_width_px: vfront_init() checks it. */
+/** Most columns that are cut. 1..VFRONT_WIDTH. A picture has as many as its width holds of the tuning value stixel_width_px: vfront_init() checks it. */
 #ifndef VFRONT_COLUMNS
 #define VFRONT_COLUMNS (VFRONT_WIDTH / 5)
 #endif
-#if VFRONT_COLUMNS < 1 || VFRONT_COLUMNS > 4096
-#error "vfront: VFRONT_COLUMNS must lie in 1..4096 (see vfront_cfg.h)"
+#if VFRONT_COLUMNS < 1 || VFRONT_COLUMNS > VFRONT_WIDTH
+#error "vfront: VFRONT_COLUMNS must lie in 1..VFRONT_WIDTH (see vfront_cfg.h)"
 #endif
 
 /** Most segments of a column. 4..256. Where more would be better, a column has the best so many or fewer, and takes 17 times as long. */

@@ -101,7 +101,7 @@ struct vf_entry {
 };
 /** What holds nothing before the stage and after it. Its content differs from port to port. */
 struct vf_stixel_work {
-    int32_t parts[VFRONT_COLUMNS][(VFRONT_HEIGHT + 7) / 8 * 64]; /* of the kernel: costs below every part of a tile, by whole mean */
+    int32_t parts[VFRONT_COLUMNS][8 * VFRONT_HEIGHT + VFRONT_DISPARITIES]; /* of the kernel: costs below every part of a tile, by whole mean */
     /* Of the host form: a column, and the table that the kernel does without. */
     int32_t sum[(VFRONT_HEIGHT + 1) * VFRONT_DISPARITIES]; /* costs below a row, by whole mean of an object */
     uint32_t twice[VFRONT_HEIGHT + 1];                     /* sums of disparities below, twice */
