@@ -175,9 +175,9 @@ struct alignas(16) pair {
 };
 /** What a row of the tile at the front adds. */
 struct alignas(16) row {
-    int32_t order, above, below, upper, lower, ground_q8;
+    int32_t order, above, below, upper, lower;
     int32_t ground_below, sky_below, ground_upto, sky_upto;
-    int32_t reserved[2];
+    int32_t reserved[3];
 };
 
 /** A block's memory: first by fixed size, then by rows, then the slots of sums of costs. */
@@ -398,9 +398,9 @@ static __device__ __forceinline__ void fill_rows(const vf_step &s, const vf_cut 
     if (v < cut.height) {
         row r = {};
         r.order = cut.tables->order[v] + cut.price;
-        r.ground_q8 = v ? s.memory->stixel.ground[v - 1].at_q8 : 0;
-        r.above = r.ground_q8 + slack;
-        r.below = r.ground_q8 - slack;
+        const int32_t ground_q8 = v ? s.memory->stixel.ground[v - 1].at_q8 : 0;
+        r.above = ground_q8 + slack;
+        r.below = ground_q8 - slack;
         r.upper = vf_stixel_log(logs, (uint32_t)vf_max(most - r.above, 1)) + VF_LN_GRAVITY;
         r.lower = vf_stixel_log(logs, (uint32_t)vf_max(r.below, 1)) + VF_LN_BELOW;
         r.ground_below = c.ground[v];
@@ -463,7 +463,7 @@ static __device__ void finish(const vf_step &s, const vf_cut &cut, const column_
             before.cost[VF_SKY] = f->cost_sky;
             before.mean_q8 = f->mean;
             e = enter(cut, r, *f, here, sky_upper);
-            vf_stixel_begin(&cut, &before, r.ground_q8, here, r.ground_below, r.sky_below, &f->ground, &f->sky);
+            vf_stixel_begin(&cut, &before, here, r.ground_below, r.sky_below, &f->ground, &f->sky);
         }
         if (lane >= j && v < cut.height) {
             const int32_t cost = vf_entry_cost(&e, p.mean) + p.data;

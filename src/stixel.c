@@ -202,7 +202,7 @@ static void programme(const struct vf_cut *c, const struct vf_stixel_memory *m, 
             w->entry[0] = vf_stixel_first(c);
         } else {
             w->entry[v] = vf_stixel_entry(c, &w->done[v - 1], m->ground[v - 1].at_q8, v);
-            vf_stixel_begin(c, &w->done[v - 1], m->ground[v - 1].at_q8, v, w->ground[v], w->sky[v], &ground, &sky);
+            vf_stixel_begin(c, &w->done[v - 1], v, w->ground[v], w->sky[v], &ground, &sky);
         }
         w->done[v].cost[VF_GROUND] = vf_stixel_ground_cost(c, &ground, v, w->ground[v + 1]);
         w->done[v].cost[VF_SKY] = vf_stixel_sky_cost(&sky, w->sky[v + 1]);

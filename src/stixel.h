@@ -454,9 +454,10 @@ VF_FN void vf_stixel_offer(struct vf_begun *begun, int32_t cost, int32_t from)
     begun->from = from;
 }
 
-/** Beginnings at row `base`, after what is done: sums of costs of the rows below it as ground and as sky. */
-VF_FN void vf_stixel_begin(const struct vf_cut *c, const struct vf_done *done, int32_t ground_q8, int32_t base, int32_t ground_sum, int32_t sky_sum,
-                           struct vf_begun *ground, struct vf_begun *sky)
+/** Beginnings at row `base`, after what is done: sums of costs of the rows below it as ground and as sky. Sky begins above the horizon and ground
+ *  ends below it, so that one never follows the other. */
+VF_FN void vf_stixel_begin(const struct vf_cut *c, const struct vf_done *done, int32_t base, int32_t ground_sum, int32_t sky_sum, struct vf_begun *ground,
+                           struct vf_begun *sky)
 {
     const int32_t order = c->tables->order[base] + c->price;
     if (base - 1 < c->horizon) {
@@ -465,7 +466,6 @@ VF_FN void vf_stixel_begin(const struct vf_cut *c, const struct vf_done *done, i
         return;
     }
     if (done->mean_q8 >= VF_ROAD_SLACK_Q8) vf_stixel_offer(sky, done->cost[VF_OBJECT] + order + VF_LN_2 - sky_sum, base * 4 + VF_OBJECT);
-    if (ground_q8 < VF_STIXEL_PX) vf_stixel_offer(sky, done->cost[VF_GROUND] + order - sky_sum, base * 4 + VF_GROUND);
 }
 
 /** No beginning yet; and that of ground at the bottom. */
