@@ -320,11 +320,18 @@ static void warn_of_depth(const struct options *o, const vfront_rig_t *rig)
     if (why && (o->overlay == OVERLAY_DEPTHS || (rig->cameras > 1 && depths_wanted(o)))) complain(GO_ON, "no depth: %s", why);
 }
 
+/** Why there are no stixels; NULL: there are. */
+static const char *why_no_stixels(const struct options *o)
+{
+    if (!VFRONT_STIXELS) return "this build has no VFRONT_STIXELS";
+    return o->tuning.stixel ? NULL : "stixel is 0";
+}
+
 /** RECORD_... */
 static unsigned what_to_record(const struct options *o, const vfront_rig_t *rig)
 {
     return (described(o) ? RECORD_DESCRIPTORS : 0u) | (why_no_depth(o, rig) ? 0u : RECORD_DEPTHS) | (matched(o) ? RECORD_MATCHES : 0u)
-           | (VFRONT_STIXELS && o->tuning.stixel ? RECORD_STIXELS : 0u);
+           | (why_no_stixels(o) ? 0u : RECORD_STIXELS);
 }
 
 /** Of all that can be drawn, what there is. */
@@ -654,6 +661,7 @@ static int open_outputs(struct run *run)
     const struct options *o = run->options;
     const vfront_rig_t *rig = dataset_rig(run->dataset);
     warn_of_depth(o, rig);
+    if (o->overlay == OVERLAY_STIXELS && why_no_stixels(o)) complain(GO_ON, "no stixels: %s", why_no_stixels(o));
     if (!o->out) return GO_ON;
     const char *wrong = record_open(&run->record, o->out, rig->cameras, what_to_record(o, rig));
     if (!wrong && o->overlay) wrong = open_overlay(run);
