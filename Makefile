@@ -141,7 +141,7 @@ $(ORACLES:%=$(TEST)/%): $(TEST)/%: tests/%.c $(LIB)
 
 $(OWN:%=$(TEST)/%): $(TEST)/%: tests/%.c tests/cfg_%.h tests/stand.h $(wildcard src/*.c src/*.h src/*.def port/*.h port/host/*) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
-	$(CC) $(T_CFLAGS) -DVFRONT_USER_CFG='"tests/cfg_$*.h"' $< $(wildcard src/*.c) port/host/host.c -o $@ -lcmocka -lm
+	$(CC) $(T_CFLAGS) -DVFRONT_USER_CFG='"tests/cfg_$*.h"' $< $(wildcard src/*.c) port/host/host.c $(if $(filter stixel,$*),examples/record.c) -o $@ -lcmocka -lm
 
 $(TEST)/calibration: tests/calibration.c $(EXAMPLE)/calibration.o $(EXAMPLE)/text.o
 	@mkdir -p $(@D)

@@ -2,6 +2,8 @@
 /* stixel: against the programme of paper 002 written down in double precision, every pair of rows and every change between classes looked at;
  * against what its authors' program makes of a street; against roads with boxes on them, drawn here, of which distances are known; and on
  * disparities that no camera gives. Tables against the C library. */
+#define _XOPEN_SOURCE 700 /* mkdtemp */
+#include "../examples/record.h"
 #include "stand.h"
 
 #if VFRONT_STIXELS
@@ -679,6 +681,47 @@ static void refuses(void **state)
     vfront_shutdown(&vf);
 }
 
+/** What replay writes of a result can be read back without loss. */
+static void written(const vfront_result_t *r)
+{
+    static const char *const name[3] = {"ground", "object", "sky"};
+    char folder[] = "/tmp/stixel-XXXXXX", path[64], line[1024];
+    record_t *record;
+    assert_non_null(mkdtemp(folder));
+    assert_null(record_open(&record, folder, 2, RECORD_STIXELS));
+    assert_null(record_frame(record, r, NULL));
+    assert_null(record_close(record));
+    snprintf(path, sizeof path, "%s/stixels.csv", folder);
+    FILE *f = fopen(path, "r");
+    assert_true(f && fgets(line, sizeof line, f));
+    for (uint32_t i = 0; i < r->columns_count; i++)
+        for (uint32_t k = 0; k < r->stixels_count[i]; k++) {
+            const vfront_stixel_t *t = &r->stixels[i][k];
+            unsigned at[6];
+            char type[16];
+            float number[4];
+            assert_non_null(fgets(line, sizeof line, f));
+            assert_int_equal(sscanf(line, "%u,%u,%u,%u,%u,%u,%15[a-z],%f,%f,%f,%f", at, at + 1, at + 2, at + 3, at + 4, at + 5, type, number, number + 1,
+                                    number + 2, number + 3), 11);
+            assert_true(at[1] == i && at[2] == 5 * i && at[3] == 5 && at[4] == t->base_px && at[5] == t->top_px && !strcmp(type, name[t->type]));
+            assert_true(number[0] == t->disparity_px && number[1] == t->distance_m && number[2] == t->sigma_m && number[3] == t->cost);
+        }
+    assert_null(fgets(line, sizeof line, f));
+    fclose(f);
+    snprintf(path, sizeof path, "%s/obstacles.csv", folder);
+    f = fopen(path, "r");
+    assert_true(f && fgets(line, sizeof line, f) && fgets(line, sizeof line, f));
+    const char *from = line;
+    for (int i = 0; i < 2; i++) from = strchr(from, ',') + 1; /* frame, time */
+    for (int i = 0; i < VFRONT_OBSTACLE_BINS; i++) {
+        assert_int_equal(strtol(from, NULL, 10), r->obstacles_cm[i]);
+        from = i + 1 < VFRONT_OBSTACLE_BINS ? strchr(from, ',') + 1 : from;
+    }
+    fclose(f);
+    snprintf(line, sizeof line, "rm -r %s", folder);
+    assert_int_equal(system(line), 0);
+}
+
 static void through_front_end(void **state)
 {
     vfront_rig_t rig = rig_of();
@@ -696,6 +739,7 @@ static void through_front_end(void **state)
         assert_int_equal(vfront_reset(&vf), VFRONT_OK);
         const vfront_result_t *r = look(1);
         if (!run) first = vfront_digest(r);
+        if (!run) written(r);
         assert_true(vfront_digest(r) == first);
         assert_int_equal(r->road.state, VFRONT_ROAD_GIVEN);
         assert_true(fabs(r->road.horizon_px - 50.0) < 1e-3 && fabs(r->road.slope - 0.25) < 1e-5 && fabs(r->road.height_m - rig.road_height_m) < 1e-4);
