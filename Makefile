@@ -160,7 +160,6 @@ $(PORTS:%=$(SMALL)/%) $(SMALL)/fault $(SMALL)/fuzz: $(SMALL)/%: tests/%.c tests/
 	$(CC) $(S_CFLAGS) $(filter-out -DVFRONT_USER_CFG%,$(FLAGS)) $(if $(filter 1,$(CUDA)),-isystem $(CUDA_INC)) $(filter %.c,$^) \
 	  $(SMALL)/libvfront.a -o $@ $(if $(filter 1,$(CUDA)),$(if $(filter alloc fault,$*),$(WRAP) $(if $(filter fault,$*),$(WRAP_STAGES)))) -lcmocka -lm $(LIBS)
 
-$(FAKE)/src/%.o: F_CFLAGS += -O3# else disparities take too long
 $(FAKE)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(F_CFLAGS) -c $< -o $@

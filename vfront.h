@@ -590,7 +590,7 @@ typedef struct vfront_info {
  * @retval VFRONT_E_STATE        vf is in use already.
  * @retval VFRONT_E_CONFIG       sizeof(vfront_t) or a capacity differs between application and library.
  * @retval VFRONT_E_SIZE         Number of cameras or a picture size out of range, or more cells than VFRONT_CELLS or VFRONT_CULL_CELLS.
- * @retval VFRONT_E_CALIBRATION  See vfront_camera_t.
+ * @retval VFRONT_E_CALIBRATION  See vfront_camera_t; or the cameras do not sit as the tuning values `rectify` or `dense` need it.
  * @retval VFRONT_E_MASK         Pitch of a static mask smaller than a row.
  * @retval VFRONT_E_TUNING       A value is out of its range, or does not go with another; vfront_detail() says which.
  * @retval VFRONT_E_PORT         Unknown port, or not in this build.

@@ -4,9 +4,8 @@
  * A warp goes along a line of the picture, a lane having 2, 4 or 8 disparities next to each other, so a pixel's costs are one run of bytes in a
  * volume. All lines of two directions are under way at once: a picture of 640x480 px is 1,120 or 1,280 warps that never wait for each other.
  * Diagonals that leave the picture on one side come in again on the other as new paths, so all are as long as the picture is high. What a
- * disparity costs is computed anew from the census words each time, because bits are counted faster than a third volume is read. Costs
- * are less than 2^14 and lie two by two in a register: what belongs to disparities i and i + half of the lane's, so that the ones above and below
- * lie in whole registers too. */
+ * disparity costs is computed anew from the census words each time, so there is no third volume. Costs are less than 2^14 and lie two by two in
+ * a register: those of disparities i and i + half of the lane's, so that the ones above and below lie in whole registers too. */
 #include "kernel.cuh"
 
 #if VFRONT_DENSE

@@ -159,7 +159,7 @@ VF_FN uint32_t vf_dense_median(uint32_t v[9])
 
 #define VF_DENSE_SQUARE 64
 #define VF_DENSE_STRIDE 32
-#define VF_DENSE_SWEEPS 4
+#define VF_DENSE_SWEEPS 8
 
 /** Most by which the disparities of neighbours in a segment differ [units]. */
 VF_FN int32_t vf_dense_step(const vfront_tuning_t *t) { return t->dense_speckle_mpx * VF_DENSE_UNITS / 1000; }

@@ -177,12 +177,12 @@ static int least_on(const int *v, const int *number, int at, int apart, int back
     return least;
 }
 
-/** Whether all of a segment have the same number after four times along rows and columns. */
+/** Whether all of a segment have the same number after eight times along rows and columns. */
 static int agreed(const int *v, const int *list, int count)
 {
     static int number[MOST_PX], next[MOST_PX];
     for (int k = 0; k < count; k++) number[list[k]] = list[k];
-    for (int sweep = 0; sweep < 8; sweep++) {
+    for (int sweep = 0; sweep < 16; sweep++) {
         for (int k = 0; k < count; k++) {
             const int at = list[k], x = at % width, y = at / width;
             next[at] = sweep % 2 ? least_on(v, number, at, width, y, height - 1 - y) : least_on(v, number, at, 1, x, width - 1 - x);
@@ -488,7 +488,7 @@ static void speckles(void **state)
         plane_px = 2;
         draw(i % 2 ? plane : box, 256);
         for (int k = 0; k < width * height; k++) {
-            const int x = k % width, y = k / width, serpentine = y % 2 && (y % 4 == 1 ? x % 30 != 28 : x % 30 != 1) && x % 30 < 29;
+            const int x = k % width, y = k / width, serpentine = y > 62 || x % 10 == 9 || (y % 2 && x % 10 != (y % 4 == 1 ? 8 : 0));
             if (i < 8) hidden[0][k] = (uint8_t)(i % 4 == 0 ? serpentine : i % 4 == 1 ? x % 35 == 0 || y % 35 == 0 : i % 4 == 2 ? x % 7 < 6 : (x / 3 + y / 5) % 2);
             else hidden[0][k] = (uint8_t)(roll(10) < i % 5 + 1);
         }

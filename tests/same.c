@@ -149,7 +149,10 @@ static void disparities_again(void **state)
     const vfront_rig_t rig = pair_of(RECTIFIED, &t);
     vfront_shutdown(&pair_vf);
     must(vfront_init(&pair_vf, &rig, &t, pair_port));
-    for (uint64_t i = 0; i < (pair_port == VFRONT_PORT_CUDA ? 1000 : 20); i++) {
+    vfront_info_t info;
+    must(vfront_info(&pair_vf, &info));
+    const uint64_t runs = info.port == VFRONT_PORT_CUDA && strncmp(info.device, "fake", 4) != 0 ? 1000 : 20; /* where it is fast */
+    for (uint64_t i = 0; i < runs; i++) {
         const vfront_result_t *r;
         vfront_frame_t f = pair_frame(i);
         for (int c = 0; c < 2; c++) f.picture[c].data = pair_frame(0).picture[c].data;
