@@ -34,7 +34,10 @@ static __global__ void __launch_bounds__(THREADS) census_k(const vf_step s)
 /* ---- paths ------------------------------------------------------------------------------------------------------------------- */
 
 #define WARPS 4 /* of a block, for paths and winners: each on its own */
-#define AHEAD 2 /* pixels of a path that are loaded before their turn */
+#ifndef VF_DENSE_AHEAD
+#define VF_DENSE_AHEAD 8
+#endif
+#define AHEAD VF_DENSE_AHEAD /* pixels of a path that are loaded before their turn */
 
 /** A lane's costs in a volume, and what is done with them: bytes from halves of words, of disparities i and i + half; sums of bytes, none of which
  *  is over 255; a byte. */

@@ -798,6 +798,12 @@ static int with_part_of_chip(unsigned multiprocessors, void (*work)(void))
 #endif
 }
 
+static void bench_depths(void)
+{
+    bench_disparities();
+    bench_stixels();
+}
+
 static void bench_all(void)
 {
     draw_pictures(WIDTH, HEIGHT);
@@ -805,8 +811,7 @@ static void bench_all(void)
     bench_scales(WIDTH, HEIGHT);
     bench_pairs(WIDTH, HEIGHT);
     bench_ego();
-    bench_disparities();
-    bench_stixels();
+    bench_depths();
     if (options.brief) return;
     draw_pictures(WIDTH, HEIGHT);
     bench_steps(WIDTH, HEIGHT, 2000);
@@ -832,6 +837,13 @@ void run_motion(void)
 {
     bench_ego();
     if (!with_part_of_chip(8, bench_ego)) printf("\n8 multiprocessors: NOT RUN (no green contexts here)\n");
+}
+
+void run_dense(void)
+{
+    bench_depths();
+    if (options.brief) return;
+    if (!with_part_of_chip(8, bench_depths)) printf("\n8 multiprocessors: NOT RUN (no green contexts here)\n");
 }
 
 void run_bench(void)

@@ -480,7 +480,7 @@ static void random_tuning(vfront_tuning_t *t, const struct vf_case *k)
     t->dense_paths = random_number(2) ? 8 : 4;
     t->dense_disparities = 64;
     while (2 * t->dense_disparities <= VFRONT_DISPARITIES && random_number(3)) t->dense_disparities *= 2;
-    if (t->dense_p2 < t->dense_p1) t->dense_p2 = 36;
+    if (t->dense_p2 < t->dense_p1) t->dense_p2 = t->dense_p1;
     if (random_number(2)) t->dense_least_px = (int32_t)random_number(8);
     if (random_number(2)) t->track_texture = (int32_t)random_number(10);
     if (random_number(2)) t->track_residual_grey = 5 + (int32_t)random_number(60);
@@ -531,11 +531,12 @@ static struct vf_case make_case(int number, int sizes_per_fill)
 
 static void usage(void)
 {
-    puts("vfcheck [--seed N] [--case N] [--cases N] [--frames N] [--pictures DIR] [--bench [--brief]] [--motion]\n"
+    puts("vfcheck [--seed N] [--case N] [--cases N] [--frames N] [--pictures DIR] [--bench [--brief]] [--motion] [--dense]\n"
          "        [--latency STEPS] [--verbose]\n"
          "Every stage's host form against its kernel, byte by byte, on random, adversarial and real pictures, and both ports end to\n"
          "end. --pictures: PGM files of one size, taken in the order of their names. --bench: times, if all agree; with --brief\n"
-         "those of the kernels and of a few steps. --motion: those of motions alone. --latency: so many steps of each kind of picture. Exit: 0 all agree, 1 not, 2 usage, 77 no device.");
+         "those of the kernels and of a few steps. --motion: those of motions alone. --dense: those of disparities and\n"
+         "stixels alone. --latency: so many steps of each kind of picture. Exit: 0 all agree, 1 not, 2 usage, 77 no device.");
 }
 
 static int parse(int argc, char **argv)
@@ -545,6 +546,7 @@ static int parse(int argc, char **argv)
         if (!strcmp(argv[i], "--bench")) options.bench = 1;
         else if (!strcmp(argv[i], "--brief")) options.brief = 1;
         else if (!strcmp(argv[i], "--motion")) options.motion = 1;
+        else if (!strcmp(argv[i], "--dense")) options.dense = 1;
         else if (!strcmp(argv[i], "--verbose")) options.verbose = 1;
         else if (!strcmp(argv[i], "--seed") && more) options.seed = strtoull(argv[++i], NULL, 0);
         else if (!strcmp(argv[i], "--case") && more) options.only = atoi(argv[++i]) + 1;
@@ -596,6 +598,7 @@ int main(int argc, char **argv)
 #endif
     if (failures) return 1; /* no times from wrong code */
     if (options.motion) run_motion();
+    if (options.dense) run_dense();
     if (options.bench) run_bench();
     if (options.latency) run_latency();
     return 0;

@@ -27,7 +27,7 @@ struct vf_case {
 
 struct options {
     uint64_t seed;
-    int only, cases, frames, bench, brief, motion, verbose;
+    int only, cases, frames, bench, brief, motion, dense, verbose;
     long latency;
     const char *pictures;
 };
@@ -64,9 +64,10 @@ void print_agreement(const struct agreement *a, const char *what);
 int check_motions(void);
 #endif
 
-/** Times, printed with the floor measured in the same run; those of motions alone. */
+/** Times, printed with the floor measured in the same run; those of motions alone; those of disparities and stixels alone. */
 void run_bench(void);
 void run_motion(void);
+void run_dense(void);
 void run_latency(void);
 
 #endif
