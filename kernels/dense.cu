@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* dense on the GPU: census words; path costs, two directions a launch, into a volume each; winners; median; speckles; the result.
  *
- * A warp goes along a line of the picture, a lane having 2, 4 or 8 disparities next to each other, so a pixel's costs are one run of bytes in a
- * volume. All lines of two directions are under way at once: a picture of 640x480 px is 1,120 or 1,280 warps that never wait for each other.
+ * A warp goes along a line of the picture, a lane having every 32nd disparity, 2, 4 or 8 of them next to each other in a volume: so warps read words of
+ * camera 1 that lie side by side, and a pixel's costs are one run of bytes. All lines of two directions are under way at once: a picture of 640x480 px is 1,120 or 1,280 warps that never wait for each other.
  * Diagonals that leave the picture on one side come in again on the other as new paths, so all are as long as the picture is high. What a
  * disparity costs is computed anew from the census words each time, so there is no third volume. Costs are less than 2^14 and lie two by two in
- * a register: those of disparities i and i + half of the lane's, so that the ones above and below lie in whole registers too. */
+ * a register: the k-th of a lane and the one half of all behind it, so that the ones above and below, which neighbours have, lie so too. */
 #include "kernel.cuh"
 
 #if VFRONT_DENSE
@@ -16,31 +16,41 @@ static __device__ __forceinline__ const vf_level &picture(const vf_step &s) { re
 
 #define THREADS 256
 
-/** A thread a pixel of both cameras. */
+/** Words of camera 1 lie where the first disparity leads to, in rows with room in front for where the others do: dense_disparities before the one that
+ *  belongs to the first pixel of camera 0. */
+static __host__ __device__ __forceinline__ int opposite_pitch(const vf_step &s) { return s.geometry.level[0][0].pitch + s.tuning.dense_disparities; }
+
+/** A thread a word. */
 static __global__ void __launch_bounds__(THREADS) census_k(const vf_step s)
 {
     vf_dense_passing &m = s.memory->dense_passing;
     const vf_level &l = picture(s);
-    const int x = blockIdx.x * THREADS + threadIdx.x, y = blockIdx.y, camera = blockIdx.z, at = y * l.pitch + x;
-    if (threadIdx.x == 0 && camera == 0 && x == 0 && y == 0) {
+    const int i = blockIdx.x * THREADS + threadIdx.x, y = blockIdx.y, camera = blockIdx.z, at = y * l.pitch + i;
+    const uint8_t *pixels = vf_level_pixels(&s, s.parity, camera, 0);
+    if (i == 0 && y == 0 && camera == 0) {
         vf_clock_start(s, VF_dense, 0);
         s.memory->dense.valid = 0;
     }
-    if (x >= l.width) return;
-    m.census[camera][at] = vf_dense_census(vf_level_pixels(&s, s.parity, camera, 0), &l, x, y);
-    if (camera) m.back[at] = VF_NONE;
+    if (i < l.width) {
+        if (camera) m.back[at] = VF_NONE;
+        else m.census[at] = vf_dense_census(pixels, &l, i, y);
+    }
+    if (camera && i < l.width + s.tuning.dense_disparities) {
+        const int x = vf_max(i - s.tuning.dense_disparities - s.tuning.dense_least_px, 0);
+        m.opposite[y * opposite_pitch(s) + i] = vf_dense_census(pixels, &l, x, y);
+    }
 }
 
 /* ---- paths ------------------------------------------------------------------------------------------------------------------- */
 
-#define WARPS 4 /* of a block, for paths and winners: each on its own */
+#define WARPS 4 /* of a block, for winners: each on its own */
 #ifndef VF_DENSE_AHEAD
 #define VF_DENSE_AHEAD 8
 #endif
 #define AHEAD VF_DENSE_AHEAD /* pixels of a path that are loaded before their turn */
 
-/** A lane's costs in a volume, and what is done with them: bytes from halves of words, of disparities i and i + half; sums of bytes, none of which
- *  is over 255; a byte. */
+/** A lane's costs in a volume, and what is done with them: bytes from halves of words, the k-th and the one half of all behind it; sums of bytes,
+ *  none of which is over 255; a byte. */
 template <int COUNT> struct lane_bytes;
 template <> struct lane_bytes<2> {
     typedef uint16_t type;
@@ -80,84 +90,54 @@ static __device__ __forceinline__ uint32_t lesser(uint32_t a, uint32_t b)
 #endif
 }
 
-/** Where a lane is on a path. */
-template <int COUNT> struct walker {
-    const uint32_t *left, *right; /* words of the pixel, and of where the lane's first disparity leads */
-    typename lane_bytes<COUNT>::type *to;
-    int x, dx, stride; /* pixels from step to step */
-    bool starts;       /* a path, here */
+/** A lane's costs of the picture's first pixel. */
+template <int COUNT> static __device__ __forceinline__ typename lane_bytes<COUNT>::type *costs_of(const vf_step &s, int which)
+{
+    return reinterpret_cast<typename lane_bytes<COUNT>::type *>(s.memory->dense_passing.volume[which]) + threadIdx.x % VF_WARP;
+}
+
+/** Where a lane is: its words of both cameras, of camera 1 the one of its first disparity. */
+struct place {
+    int left, right;
 };
-template <int COUNT> static __device__ __forceinline__ walker<COUNT> walker_at(const vf_step &s, int which, int x, int y, int dx, int dy)
+static __device__ __forceinline__ place place_of(const vf_step &s, int x, int y)
 {
-    typedef typename lane_bytes<COUNT>::type bytes;
-    vf_dense_passing &m = s.memory->dense_passing;
-    const int lane = threadIdx.x % VF_WARP, at = y * picture(s).pitch + x;
-    bytes *to = reinterpret_cast<bytes *>(m.volume[which] + (size_t)at * (VF_WARP * COUNT)) + lane;
-    const walker<COUNT> w = {m.census[0] + at, m.census[1] + at - s.tuning.dense_least_px - lane * COUNT, to, x, dx, dy * picture(s).pitch + dx, true};
-    return w;
-}
-template <int COUNT> static __device__ __forceinline__ void move(walker<COUNT> &w, int pixels)
-{
-    w.left += pixels;
-    w.right += pixels;
-    w.to += pixels * VF_WARP;
-}
-template <int COUNT> static __device__ __forceinline__ void walk(walker<COUNT> &w, int width)
-{
-    w.x += w.dx;
-    move(w, w.stride);
-    w.starts = (unsigned)w.x >= (unsigned)width;
-    if (!w.starts) return;
-    const int around = w.x < 0 ? width : -width;
-    w.x += around;
-    move(w, around);
+    const int at = y * picture(s).pitch + x, lane = threadIdx.x % VF_WARP;
+    return place{at, at + (y + 1) * s.tuning.dense_disparities - lane};
 }
 
 /** What a lane needs for a pixel. */
 template <int COUNT> struct pixel {
     uint32_t left, right[COUNT];
     typename lane_bytes<COUNT>::type sum; /* of the directions before */
-    typename lane_bytes<COUNT>::type *to;
-    bool starts;
 };
-
-template <int COUNT, bool FIRST> static __device__ __forceinline__ void load(pixel<COUNT> &p, const walker<COUNT> &w, int least)
+template <int COUNT, bool FIRST>
+static __device__ __forceinline__ void load(pixel<COUNT> &p, const vf_dense_passing &m, const typename lane_bytes<COUNT>::type *costs, const place &at)
 {
-    const int first = least + (int)(threadIdx.x % VF_WARP) * COUNT;
-    p.left = *w.left;
-    if (w.x >= least + VF_WARP * COUNT - 1) { /* all in the picture */
+    const uint32_t *right = m.opposite + at.right;
+    p.left = m.census[at.left];
 #pragma unroll
-        for (int k = 0; k < COUNT; k++) p.right[k] = w.right[-k];
-    } else {
-#pragma unroll
-        for (int k = 0; k < COUNT; k++) p.right[k] = w.right[-vf_min(k, w.x - first)];
-    }
-    if (!FIRST) p.sum = *w.to;
-    p.to = w.to;
-    p.starts = w.starts;
+    for (int k = 0; k < COUNT; k++) p.right[k] = right[-k * VF_WARP];
+    if (!FIRST) p.sum = costs[at.left * VF_WARP];
 }
 
-/** A path reaches a pixel: from the costs of the one before, in pairs and each at most p2 above their least, to its own. */
-template <int COUNT, bool FIRST>
-static __device__ __forceinline__ void reach(uint32_t (&cost)[COUNT / 2], const pixel<COUNT> &p, uint32_t p1, uint32_t p2)
+/** A path reaches a pixel: from the costs of the one before, in pairs and each at most p2 above their least, to its own, which are returned in `sum`. */
+template <int COUNT> static __device__ __forceinline__ void reach(uint32_t (&cost)[COUNT / 2], uint32_t (&sum)[COUNT / 2], const pixel<COUNT> &p, uint32_t p1, uint32_t p2)
 {
     constexpr int HALF = COUNT / 2;
     const uint32_t large = 0x10001000;
     const int lane = threadIdx.x % VF_WARP;
-    uint32_t near[HALF], sum[HALF];
+    uint32_t above[HALF], below[HALF], least = large;
 #pragma unroll
     for (int k = 0; k < HALF; k++) {
-        if (p.starts) cost[k] = 0;
-        near[k] = cost[k] + p1;
+        above[k] = __shfl_sync(VF_ALL, cost[k] + p1, lane + 1);
+        below[k] = __shfl_sync(VF_ALL, cost[k] + p1, lane + VF_WARP - 1);
     }
-    uint32_t above = __shfl_down_sync(VF_ALL, near[0], 1), below = __shfl_up_sync(VF_ALL, near[HALF - 1], 1);
-    if (lane == VF_WARP - 1) above = large;
-    if (lane == 0) below = large;
-    uint32_t least = large;
 #pragma unroll
-    for (int k = 0; k < HALF; k++) {
-        const uint32_t lower = k ? near[k > 0 ? k - 1 : 0] : __byte_perm(below, near[HALF - 1], 0x5432);
-        const uint32_t upper = k < HALF - 1 ? near[k < HALF - 1 ? k + 1 : 0] : __byte_perm(near[0], above, 0x5432);
+    for (int k = 0; k < HALF; k++) { /* the first lane's neighbour below is the last one's of the run before, the last one's above the first one's of the next */
+        const uint32_t before = k ? below[k > 0 ? k - 1 : 0] : __byte_perm(large, below[HALF - 1], 0x5410);
+        const uint32_t after = k < HALF - 1 ? above[k < HALF - 1 ? k + 1 : 0] : __byte_perm(above[0], large, 0x5432);
+        const uint32_t lower = lane ? below[k] : before, upper = lane < VF_WARP - 1 ? above[k] : after;
         const uint32_t bits = (uint32_t)__popc(p.left ^ p.right[k]) + ((uint32_t)__popc(p.left ^ p.right[k + HALF]) << 16);
         sum[k] = bits + lesser(cost[k], lesser(lower, upper));
         least = lesser(least, sum[k]);
@@ -165,101 +145,123 @@ static __device__ __forceinline__ void reach(uint32_t (&cost)[COUNT / 2], const 
     const uint32_t all = vf_warp_min(min(least & 0xffff, least >> 16)) * 0x10001;
 #pragma unroll
     for (int k = 0; k < HALF; k++) cost[k] = lesser(sum[k] - all, p2);
-    const auto own = lane_bytes<COUNT>::pack(sum);
-    *p.to = FIRST ? own : lane_bytes<COUNT>::add(p.sum, own);
 }
 
-/** A warp goes along a line of `count` pixels. */
-template <int COUNT, bool FIRST> static __device__ __forceinline__ void go(const vf_step &s, walker<COUNT> w, int count)
+/** A warp goes along a path of `count` pixels, from word to word by so much, with both cameras' words as far apart as rows are. */
+template <int COUNT, bool FIRST>
+static __device__ __forceinline__ void go(const vf_step &s, typename lane_bytes<COUNT>::type *costs, place at, const place &step, int count)
 {
-    const int width = picture(s).width, least = s.tuning.dense_least_px;
     const uint32_t p1 = (uint32_t)s.tuning.dense_p1 * 0x10001, p2 = (uint32_t)s.tuning.dense_p2 * 0x10001;
-    uint32_t cost[COUNT / 2];
+    uint32_t cost[COUNT / 2], sum[COUNT / 2];
     pixel<COUNT> ahead[AHEAD];
+    place next = at;
+    const auto load_next = [&](int k, int number) {
+        if (number >= count) return;
+        load<COUNT, FIRST>(ahead[k], s.memory->dense_passing, costs, next);
+        next.left += step.left;
+        next.right += step.right;
+    };
 #pragma unroll
-    for (int k = 0; k < AHEAD; k++) { /* a picture is at least 16 px wide and high */
-        load<COUNT, FIRST>(ahead[k], w, least);
-        walk(w, width);
-    }
+    for (int k = 0; k < AHEAD; k++) load_next(k, k);
+#pragma unroll
+    for (int k = 0; k < COUNT / 2; k++) cost[k] = 0;
     for (int first = 0; first < count; first += AHEAD) {
 #pragma unroll
         for (int k = 0; k < AHEAD; k++) {
             if (first + k >= count) break;
-            reach<COUNT, FIRST>(cost, ahead[k], p1, p2);
-            if (first + k + AHEAD >= count) continue;
-            load<COUNT, FIRST>(ahead[k], w, least);
-            walk(w, width);
+            reach<COUNT>(cost, sum, ahead[k], p1, p2);
+            const auto own = lane_bytes<COUNT>::pack(sum);
+            costs[at.left * VF_WARP] = FIRST ? own : lane_bytes<COUNT>::add(ahead[k].sum, own);
+            at.left += step.left;
+            load_next(k, first + k + AHEAD);
         }
     }
 }
 
-/** Two directions: lines of the first are the first warps. 0: right, down. 1: left, up. 2: right and down, left and down. 3: left and up, right
- *  and up. */
-template <int COUNT, bool FIRST> static __global__ void __launch_bounds__(WARPS *VF_WARP) paths_k(const vf_step s, int pair)
+/** Two directions: lines of the first are the first blocks, of a warp each, so that the compiler knows that its lanes stay together. 0: right, down.
+ *  1: left, up. 2: right and down, left and down. 3: left and up, right and up. A diagonal that leaves the picture on one side comes in again on
+ *  the other as a new path. */
+template <int COUNT, bool FIRST> static __global__ void __launch_bounds__(VF_WARP) paths_k(const vf_step s, int pair)
 {
     const vf_level &l = picture(s);
-    const int on = pair % 2 ? -1 : 1, rows = pair < 2 ? l.height : 0, line = blockIdx.x * WARPS + threadIdx.x / VF_WARP;
-    if (line < rows) {
-        go<COUNT, FIRST>(s, walker_at<COUNT>(s, 0, on < 0 ? l.width - 1 : 0, line, on, 0), l.width);
-        return;
+    const int on = pair % 2 ? -1 : 1, rows = pair < 2 ? l.height : 0, line = blockIdx.x;
+    const bool along = line < rows;
+    const int which = !along && (pair < 2 || line >= l.width), sideways = along ? on : pair < 2 ? 0 : which ? -on : on, down = along ? 0 : on;
+    const int from_to = sideways + down * l.pitch;
+    const place step = {from_to, from_to + down * (VF_WARP * COUNT)};
+    int x = along ? (on < 0 ? l.width - 1 : 0) : line - (pair < 2 ? rows : which * l.width), y = along ? line : on < 0 ? l.height - 1 : 0;
+    for (int left = along ? l.width : l.height; left > 0;) {
+        const int room = sideways ? (sideways > 0 ? l.width - x : x + 1) : left, count = vf_min(room, left);
+        go<COUNT, FIRST>(s, costs_of<COUNT>(s, which), place_of(s, x, y), step, count);
+        x = sideways > 0 ? 0 : l.width - 1;
+        y += on * count;
+        left -= count;
     }
-    const int which = pair < 2 || line >= l.width, column = line - (pair < 2 ? rows : which * l.width);
-    const int sideways = pair < 2 ? 0 : which ? -on : on;
-    if (column < l.width) go<COUNT, FIRST>(s, walker_at<COUNT>(s, which, column, on < 0 ? l.height - 1 : 0, sideways, on), l.height);
 }
 
 /* ---- winners ----------------------------------------------------------------------------------------------------------------- */
 
 #define STRETCH 64 /* columns of a row that a warp has */
 
-/** Keys of a pixel: sums of both volumes with their indices; VF_NONE beyond the last candidate. */
-template <int COUNT> static __device__ __forceinline__ void load_keys(uint32_t (&key)[COUNT], const vf_step &s, int x, int at, int candidates)
+/** A lane's sums of a pixel, of both volumes. */
+template <int COUNT> struct both_bytes {
+    typename lane_bytes<COUNT>::type a, b;
+};
+template <int COUNT> static __device__ __forceinline__ both_bytes<COUNT> load_both(const vf_step &s, int at)
 {
-    typedef typename lane_bytes<COUNT>::type bytes;
-    vf_dense_passing &m = s.memory->dense_passing;
-    const int lane = threadIdx.x % VF_WARP;
-    const bytes a = reinterpret_cast<const bytes *>(m.volume[0] + (size_t)at * (VF_WARP * COUNT))[lane];
-    const bytes b = reinterpret_cast<const bytes *>(m.volume[1] + (size_t)at * (VF_WARP * COUNT))[lane];
+    return both_bytes<COUNT>{costs_of<COUNT>(s, 0)[at * VF_WARP], costs_of<COUNT>(s, 1)[at * VF_WARP]};
+}
+
+/** The lane's k-th disparity. */
+static __device__ __forceinline__ int index_of(int k) { return k * VF_WARP + (int)(threadIdx.x % VF_WARP); }
+
+/** Keys of a pixel: sums with their indices; VF_NONE beyond the last candidate. */
+template <int COUNT> static __device__ __forceinline__ void make_keys(uint32_t (&key)[COUNT], const both_bytes<COUNT> &sums, int candidates)
+{
 #pragma unroll
     for (int k = 0; k < COUNT; k++) {
-        const int index = lane * COUNT + k;
-        key[k] = index < candidates ? vf_dense_key(lane_bytes<COUNT>::one(a, k) + lane_bytes<COUNT>::one(b, k), index) : VF_NONE;
+        const uint32_t sum = lane_bytes<COUNT>::one(sums.a, k) + lane_bytes<COUNT>::one(sums.b, k);
+        key[k] = index_of(k) < candidates ? vf_dense_key(sum, index_of(k)) : VF_NONE;
     }
 }
 
-/** What a warp finds for a pixel. */
+/** What a warp finds for a pixel: keys. */
 struct winner {
-    uint32_t best, second, beside; /* keys; sums of the disparities before and after it: lower and upper half */
+    uint32_t best, second;
 };
 template <int COUNT> static __device__ __forceinline__ winner find_winner(const uint32_t (&key)[COUNT])
 {
-    winner w = {VF_NONE, VF_NONE, 0};
-    const int first = threadIdx.x % VF_WARP * COUNT;
+    winner w = {VF_NONE, VF_NONE};
 #pragma unroll
     for (int k = 0; k < COUNT; k++) w.best = min(w.best, key[k]);
     w.best = vf_warp_min(w.best);
-    const int to_it = (int)(w.best & 255) - first;
+    const int before = (int)(w.best & 255) - 1;
 #pragma unroll
-    for (int k = 0; k < COUNT; k++) {
-        if (k < to_it - 1 || k > to_it + 1) w.second = min(w.second, key[k]);
-        if (k == to_it - 1) w.beside += key[k] >> 8;
-        if (k == to_it + 1) w.beside += key[k] >> 8 << 16;
-    }
+    for (int k = 0; k < COUNT; k++)
+        if ((unsigned)(index_of(k) - before) > 2u) w.second = min(w.second, key[k]);
     w.second = vf_warp_min(w.second);
-    w.beside = (uint32_t)vf_warp_sum((int32_t)w.beside);
     return w;
 }
 
-static __device__ __forceinline__ void put_winner(const vf_step &s, int x, int at, const winner &w)
+/** Sum of a disparity, from memory. */
+template <int COUNT> static __device__ __forceinline__ uint32_t sum_of(const vf_step &s, int at, int index)
+{
+    const vf_dense_passing &m = s.memory->dense_passing;
+    const size_t byte = (size_t)at * (VF_WARP * COUNT) + index % VF_WARP * COUNT + index / VF_WARP;
+    return m.volume[0][byte] + m.volume[1][byte];
+}
+
+template <int COUNT> static __device__ __forceinline__ void put_winner(const vf_step &s, int x, int at, const winner &w)
 {
     vf_dense_passing &m = s.memory->dense_passing;
     const vfront_tuning_t &t = s.tuning;
     const int candidates = vf_dense_candidates(&t, x), index = w.best & 255;
     uint32_t margin = 0, disparity = VF_DENSE_NONE;
     if (candidates > 0) margin = vf_dense_margin(&t, w.best >> 8, w.second == VF_NONE ? VF_NONE : w.second >> 8);
-    if (margin)
-        disparity = vf_dense_disparity(&t, index, index > 0 ? w.beside & 0xffff : VF_NONE, w.best >> 8,
-                                       index + 1 < candidates ? w.beside >> 16 : VF_NONE);
+    if (margin) {
+        const uint32_t before = index > 0 ? sum_of<COUNT>(s, at, index - 1) : VF_NONE, after = index + 1 < candidates ? sum_of<COUNT>(s, at, index + 1) : VF_NONE;
+        disparity = vf_dense_disparity(&t, index, before, w.best >> 8, after);
+    }
     m.found[at] = (uint16_t)disparity;
     m.margin[at] = (uint8_t)margin;
 }
@@ -269,34 +271,44 @@ static __device__ __forceinline__ void put_winner(const vf_step &s, int x, int a
 template <int COUNT> static __global__ void __launch_bounds__(WARPS *VF_WARP) winners_k(const vf_step s)
 {
     const vf_level &l = picture(s);
-    const int lane = threadIdx.x % VF_WARP, first = lane * COUNT, y = blockIdx.y, row = y * l.pitch;
+    const int lane = threadIdx.x % VF_WARP, y = blockIdx.y, row = y * l.pitch;
     const int x0 = (blockIdx.x * WARPS + threadIdx.x / VF_WARP) * STRETCH, end = vf_min(x0 + STRETCH, l.width);
-    uint32_t *back = s.memory->dense_passing.back + row, best[COUNT], key[COUNT];
+    uint32_t *back = s.memory->dense_passing.back + row, best[COUNT], key[COUNT], from[COUNT];
+    both_bytes<COUNT> ahead[4];
     const auto tell = [&](int there, uint32_t mine) {
         if (there >= 0 && mine != VF_NONE) atomicMin(&back[there], mine);
     };
     if (x0 >= end) return;
 #pragma unroll
+    for (int k = 0; k < 4; k++) ahead[k] = load_both<COUNT>(s, row + vf_min(x0 + k, end - 1));
+#pragma unroll
     for (int k = 0; k < COUNT; k++) best[k] = VF_NONE;
-    winner mine = {VF_NONE, VF_NONE, 0};
-    for (int x = x0; x < end; x++) {
-        load_keys(key, s, x, row + x, vf_dense_candidates(&s.tuning, x));
-        const winner w = find_winner(key);
-        if ((x - x0) % VF_WARP == lane) mine = w;
+    winner mine = {VF_NONE, VF_NONE};
+    for (int first = x0; first < end; first += 4) {
 #pragma unroll
-        for (int k = 0; k < COUNT; k++) best[k] = min(best[k], key[k]);
-        if (lane == VF_WARP - 1) tell(x - s.tuning.dense_least_px - first - (COUNT - 1), best[COUNT - 1]);
-        const uint32_t below = __shfl_up_sync(VF_ALL, best[COUNT - 1], 1);
+        for (int i = 0; i < 4; i++) {
+            const int x = first + i;
+            if (x >= end) break;
+            make_keys(key, ahead[i], vf_dense_candidates(&s.tuning, x));
+            if (x + 4 < end) ahead[i] = load_both<COUNT>(s, row + x + 4);
+            const winner w = find_winner(key);
+            if ((x - x0) % VF_WARP == lane) mine = w;
 #pragma unroll
-        for (int k = COUNT - 1; k > 0; k--) best[k] = best[k - 1];
-        best[0] = lane ? below : VF_NONE;
-        if ((x - x0) % VF_WARP == VF_WARP - 1 || x == end - 1) {
-            const int column = x0 + (x - x0) / VF_WARP * VF_WARP + lane;
-            if (column < end) put_winner(s, column, row + column, mine);
+            for (int k = 0; k < COUNT; k++) {
+                best[k] = min(best[k], key[k]);
+                from[k] = __shfl_sync(VF_ALL, best[k], lane + VF_WARP - 1);
+            }
+            if (lane == VF_WARP - 1) tell(x - s.tuning.dense_least_px - (VF_WARP * COUNT - 1), best[COUNT - 1]);
+#pragma unroll
+            for (int k = 0; k < COUNT; k++) best[k] = lane ? from[k] : k ? from[k > 0 ? k - 1 : 0] : VF_NONE;
+            if ((x - x0) % VF_WARP == VF_WARP - 1 || x == end - 1) {
+                const int column = x0 + (x - x0) / VF_WARP * VF_WARP + lane;
+                if (column < end) put_winner<COUNT>(s, column, row + column, mine);
+            }
         }
     }
 #pragma unroll
-    for (int k = 0; k < COUNT; k++) tell(end - s.tuning.dense_least_px - first - k, best[k]);
+    for (int k = 0; k < COUNT; k++) tell(end - s.tuning.dense_least_px - index_of(k), best[k]);
 }
 
 /* ---- median ------------------------------------------------------------------------------------------------------------------ */
@@ -470,11 +482,11 @@ template <int COUNT> static void find_disparities(const vf_step &s, cudaStream_t
 {
     const vf_level &l = s.geometry.level[0][0];
     for (int pair = 0; pair < s.tuning.dense_paths / 2; pair++) {
-        const unsigned blocks = vf_blocks((pair < 2 ? l.height : l.width) + l.width, WARPS);
+        const int lines = (pair < 2 ? l.height : l.width) + l.width;
         if (pair)
-            paths_k<COUNT, false><<<blocks, WARPS * VF_WARP, 0, stream>>>(s, pair);
+            paths_k<COUNT, false><<<lines, VF_WARP, 0, stream>>>(s, pair);
         else
-            paths_k<COUNT, true><<<blocks, WARPS * VF_WARP, 0, stream>>>(s, pair);
+            paths_k<COUNT, true><<<lines, VF_WARP, 0, stream>>>(s, pair);
     }
     winners_k<COUNT><<<dim3(vf_blocks(l.width, WARPS * STRETCH), l.height), WARPS * VF_WARP, 0, stream>>>(s);
 }
@@ -492,7 +504,7 @@ extern "C" cudaError_t vf_dense_cuda(const vf_step *s, cudaStream_t stream)
     VF_STATIC_ASSERT(offsetof(vf_dense_passing, volume) % 8 == 0, "a lane's costs are read in one go");
     if (!vf_dense_on(s)) return cudaSuccess;
     const vf_level &l = s->geometry.level[0][0];
-    census_k<<<dim3(vf_blocks(l.width, THREADS), l.height, 2), THREADS, 0, stream>>>(*s);
+    census_k<<<dim3(vf_blocks(l.width + s->tuning.dense_disparities, THREADS), l.height, 2), THREADS, 0, stream>>>(*s);
     switch (s->tuning.dense_disparities) {
     case 64: find_disparities<2>(*s, stream); break;
 #if VFRONT_DISPARITIES >= 128
