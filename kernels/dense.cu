@@ -43,7 +43,6 @@ static __global__ void __launch_bounds__(THREADS) census_k(const vf_step s)
 
 /* ---- paths ------------------------------------------------------------------------------------------------------------------- */
 
-#define WARPS 4 /* of a block, for winners: each on its own */
 #ifndef VF_DENSE_AHEAD
 #define VF_DENSE_AHEAD 8
 #endif
@@ -121,8 +120,9 @@ static __device__ __forceinline__ void load(pixel<COUNT> &p, const vf_dense_pass
     if (!FIRST) p.sum = costs[at.left * VF_WARP];
 }
 
-/** A path reaches a pixel: from the costs of the one before, in pairs and each at most p2 above their least, to its own, which are returned in `sum`. */
-template <int COUNT> static __device__ __forceinline__ void reach(uint32_t (&cost)[COUNT / 2], uint32_t (&sum)[COUNT / 2], const pixel<COUNT> &p, uint32_t p1, uint32_t p2)
+/** A path reaches a pixel: from the costs of the one before, in pairs, and the least of them, `all`, in both halves, to its own. Costs pass on to neighbours
+ *  while the least is looked for, so what a pixel waits for is the longer of both. */
+template <int COUNT> static __device__ __forceinline__ void reach(uint32_t (&cost)[COUNT / 2], uint32_t &all, const pixel<COUNT> &p, uint32_t p1, uint32_t p2)
 {
     constexpr int HALF = COUNT / 2;
     const uint32_t large = 0x10001000;
@@ -139,12 +139,10 @@ template <int COUNT> static __device__ __forceinline__ void reach(uint32_t (&cos
         const uint32_t after = k < HALF - 1 ? above[k < HALF - 1 ? k + 1 : 0] : __byte_perm(above[0], large, 0x5432);
         const uint32_t lower = lane ? below[k] : before, upper = lane < VF_WARP - 1 ? above[k] : after;
         const uint32_t bits = (uint32_t)__popc(p.left ^ p.right[k]) + ((uint32_t)__popc(p.left ^ p.right[k + HALF]) << 16);
-        sum[k] = bits + lesser(cost[k], lesser(lower, upper));
-        least = lesser(least, sum[k]);
+        cost[k] = lesser(lesser(cost[k], lesser(lower, upper)), all + p2) + bits - all;
+        least = lesser(least, cost[k]);
     }
-    const uint32_t all = vf_warp_min(min(least & 0xffff, least >> 16)) * 0x10001;
-#pragma unroll
-    for (int k = 0; k < HALF; k++) cost[k] = lesser(sum[k] - all, p2);
+    all = vf_warp_min(lesser(least, __byte_perm(least, 0, 0x1032)));
 }
 
 /** A warp goes along a path of `count` pixels, from word to word by so much, with both cameras' words as far apart as rows are. */
@@ -152,7 +150,7 @@ template <int COUNT, bool FIRST>
 static __device__ __forceinline__ void go(const vf_step &s, typename lane_bytes<COUNT>::type *costs, place at, const place &step, int count)
 {
     const uint32_t p1 = (uint32_t)s.tuning.dense_p1 * 0x10001, p2 = (uint32_t)s.tuning.dense_p2 * 0x10001;
-    uint32_t cost[COUNT / 2], sum[COUNT / 2];
+    uint32_t cost[COUNT / 2], all = 0;
     pixel<COUNT> ahead[AHEAD];
     place next = at;
     const auto load_next = [&](int k, int number) {
@@ -169,8 +167,8 @@ static __device__ __forceinline__ void go(const vf_step &s, typename lane_bytes<
 #pragma unroll
         for (int k = 0; k < AHEAD; k++) {
             if (first + k >= count) break;
-            reach<COUNT>(cost, sum, ahead[k], p1, p2);
-            const auto own = lane_bytes<COUNT>::pack(sum);
+            reach<COUNT>(cost, all, ahead[k], p1, p2);
+            const auto own = lane_bytes<COUNT>::pack(cost);
             costs[at.left * VF_WARP] = FIRST ? own : lane_bytes<COUNT>::add(ahead[k].sum, own);
             at.left += step.left;
             load_next(k, first + k + AHEAD);
@@ -201,7 +199,7 @@ template <int COUNT, bool FIRST> static __global__ void __launch_bounds__(VF_WAR
 
 /* ---- winners ----------------------------------------------------------------------------------------------------------------- */
 
-#define STRETCH 64 /* columns of a row that a warp has */
+#define STRETCH 80 /* columns of a row that a warp has */
 
 /** A lane's sums of a pixel, of both volumes. */
 template <int COUNT> struct both_bytes {
@@ -219,10 +217,11 @@ static __device__ __forceinline__ int index_of(int k) { return k * VF_WARP + (in
 template <int COUNT> static __device__ __forceinline__ void make_keys(uint32_t (&key)[COUNT], const both_bytes<COUNT> &sums, int candidates)
 {
 #pragma unroll
-    for (int k = 0; k < COUNT; k++) {
-        const uint32_t sum = lane_bytes<COUNT>::one(sums.a, k) + lane_bytes<COUNT>::one(sums.b, k);
-        key[k] = index_of(k) < candidates ? vf_dense_key(sum, index_of(k)) : VF_NONE;
-    }
+    for (int k = 0; k < COUNT; k++) key[k] = vf_dense_key(lane_bytes<COUNT>::one(sums.a, k) + lane_bytes<COUNT>::one(sums.b, k), index_of(k));
+    if (candidates >= COUNT * VF_WARP) return;
+#pragma unroll
+    for (int k = 0; k < COUNT; k++)
+        if (index_of(k) >= candidates) key[k] = VF_NONE;
 }
 
 /** What a warp finds for a pixel: keys. */
@@ -268,17 +267,15 @@ template <int COUNT> static __device__ __forceinline__ void put_winner(const vf_
 
 /** A warp has a stretch of a row. Pixel x - i of camera 1 is disparity i of pixel x, and i + 1 of the next: so keys of its pixels wander from
  *  disparity to disparity, and are told to memory as they leave. */
-template <int COUNT> static __global__ void __launch_bounds__(WARPS *VF_WARP) winners_k(const vf_step s)
+template <int COUNT> static __global__ void __launch_bounds__(VF_WARP) winners_k(const vf_step s)
 {
     const vf_level &l = picture(s);
-    const int lane = threadIdx.x % VF_WARP, y = blockIdx.y, row = y * l.pitch;
-    const int x0 = (blockIdx.x * WARPS + threadIdx.x / VF_WARP) * STRETCH, end = vf_min(x0 + STRETCH, l.width);
+    const int lane = threadIdx.x, row = blockIdx.y * l.pitch, x0 = blockIdx.x * STRETCH, end = vf_min(x0 + STRETCH, l.width);
     uint32_t *back = s.memory->dense_passing.back + row, best[COUNT], key[COUNT], from[COUNT];
     both_bytes<COUNT> ahead[4];
     const auto tell = [&](int there, uint32_t mine) {
         if (there >= 0 && mine != VF_NONE) atomicMin(&back[there], mine);
     };
-    if (x0 >= end) return;
 #pragma unroll
     for (int k = 0; k < 4; k++) ahead[k] = load_both<COUNT>(s, row + vf_min(x0 + k, end - 1));
 #pragma unroll
@@ -345,83 +342,98 @@ static __global__ void __launch_bounds__(WIDE *HIGH) smooth_k(const vf_step s)
 
 #define SIDE VF_DENSE_SQUARE
 #define ROOM (SIDE + 2) /* of a row in shared memory: an odd number of words, so that rows begin in different banks */
-#define PART 16         /* numbers of a row or column that a thread holds at a time */
+#define PART 16         /* pixels of a row or column that a thread has; lanes side by side have the parts of one */
+#define PARTS (SIDE / PART)
+#define SPECKLERS (SIDE * PARTS)
 #define OPEN 0x80000000u
 
-/** Lets all of every unbroken piece of a row or column take its least number. joined: bit k is set where k belongs with k - 1. */
-static __device__ __forceinline__ void level_out(uint16_t *number, int apart, uint64_t joined)
+/** Lets all of every unbroken piece of a row or column take its least number, a thread a part of it. joined: bit k is set where k belongs with k - 1, bit 0
+ *  where the part does with the one before, bit PART where the next does with it. */
+static __device__ __forceinline__ void level_out(uint16_t *number, int apart, uint32_t joined)
 {
-    uint32_t carried = 0, part[PART];
-    for (int first = 0; first < SIDE; first += PART) {
+    uint32_t v[PART];
 #pragma unroll
-        for (int k = 0; k < PART; k++) part[k] = number[(first + k) * apart];
+    for (int k = 0; k < PART; k++) v[k] = number[k * apart];
 #pragma unroll
-        for (int k = 0; k < PART; k++) {
-            if (joined >> (first + k) & 1) part[k] = min(part[k], carried);
-            carried = part[k];
-            number[(first + k) * apart] = (uint16_t)part[k];
-        }
+    for (int k = 1; k < PART; k++)
+        if (joined >> k & 1) v[k] = min(v[k], v[k - 1]);
+#pragma unroll
+    for (int k = PART - 2; k >= 0; k--)
+        if (joined >> (k + 1) & 1) v[k] = v[k + 1];
+    const uint32_t inner = joined | 1u | ~0u << PART, breaks = ~inner; /* bits where pieces begin */
+    const int first = breaks ? __ffs((int)breaks) - 1 : PART, last = 31 - __clz((int)(breaks | 1u)); /* one beyond the first piece; where the last begins */
+    uint32_t from_left = VF_NONE, from_right = VF_NONE;
+#pragma unroll
+    for (int k = 1; k < PARTS; k++) {
+        const uint32_t left = __shfl_up_sync(VF_ALL, breaks ? v[PART - 1] : min(v[PART - 1], from_left), 1, PARTS);
+        const uint32_t right = __shfl_down_sync(VF_ALL, breaks ? v[0] : min(v[0], from_right), 1, PARTS);
+        from_left = joined & 1 ? left : VF_NONE;
+        from_right = joined >> PART & 1 ? right : VF_NONE;
     }
-    for (int first = SIDE - PART; first >= 0; first -= PART) {
 #pragma unroll
-        for (int k = 0; k < PART; k++) part[k] = number[(first + k) * apart];
-#pragma unroll
-        for (int k = PART - 1; k >= 0; k--) {
-            if (first + k + 1 < SIDE && (joined >> (first + k + 1) & 1)) part[k] = carried;
-            carried = part[k];
-            number[(first + k) * apart] = (uint16_t)part[k];
-        }
+    for (int k = 0; k < PART; k++) {
+        if (k < first) v[k] = min(v[k], from_left);
+        if (k >= last) v[k] = min(v[k], from_right);
+        number[k * apart] = (uint16_t)v[k];
     }
 }
 
-/** A block has a square, a thread a row of it and then a column. */
-static __global__ void __launch_bounds__(SIDE) speckle_k(const vf_step s)
+/** A block has a square, a thread a part of a row of it and one of a column. */
+static __global__ void __launch_bounds__(SPECKLERS) speckle_k(const vf_step s)
 {
     __shared__ uint16_t value[SIDE][ROOM], number[SIDE][ROOM];
     __shared__ uint32_t count[SIDE * SIDE]; /* of the pixels with a number; OPEN: there are more elsewhere */
     const vf_level &l = picture(s);
     const uint16_t *smooth = s.memory->dense_passing.smooth;
-    const int x0 = blockIdx.x * VF_DENSE_STRIDE, y0 = blockIdx.y * VF_DENSE_STRIDE, step = vf_dense_step(&s.tuning), mine = threadIdx.x;
+    const int x0 = blockIdx.x * VF_DENSE_STRIDE, y0 = blockIdx.y * VF_DENSE_STRIDE, step = vf_dense_step(&s.tuning);
+    const int mine = threadIdx.x / PARTS, begin = threadIdx.x % PARTS * PART; /* row or column; where the part begins */
     const auto at = [&](int x, int y) -> uint32_t {
         return x >= 0 && y >= 0 && x < l.width && y < l.height ? smooth[y * l.pitch + x] : VF_DENSE_NONE;
     };
-    for (int y = 0; y < SIDE; y++) {
-        value[y][mine] = (uint16_t)at(x0 + mine, y0 + y);
-        number[y][mine] = (uint16_t)(y * SIDE + mine);
-        count[y * SIDE + mine] = 0;
+#pragma unroll
+    for (int i = threadIdx.x; i < SIDE * SIDE; i += SPECKLERS) {
+        value[i / SIDE][i % SIDE] = (uint16_t)at(x0 + i % SIDE, y0 + i / SIDE);
+        number[i / SIDE][i % SIDE] = (uint16_t)i;
+        count[i] = 0;
     }
     __syncthreads();
-    uint64_t along = 0, down = 0;
-    for (int k = 1; k < SIDE; k++) {
-        along |= (uint64_t)vf_dense_joined(value[mine][k - 1], value[mine][k], step) << k;
-        down |= (uint64_t)vf_dense_joined(value[k - 1][mine], value[k][mine], step) << k;
+    uint32_t along = 0, down = 0;
+#pragma unroll
+    for (int k = 0; k <= PART; k++) {
+        const int i = begin + k;
+        if (i == 0 || i == SIDE) continue;
+        along |= (uint32_t)vf_dense_joined(value[mine][i - 1], value[mine][i], step) << k;
+        down |= (uint32_t)vf_dense_joined(value[i - 1][mine], value[i][mine], step) << k;
     }
     for (int sweep = 0; sweep < VF_DENSE_SWEEPS; sweep++) {
-        level_out(number[mine], 1, along);
+        level_out(&number[mine][begin], 1, along);
         __syncthreads();
-        level_out(number[0] + mine, ROOM, down);
+        level_out(&number[begin][mine], ROOM, down);
         __syncthreads();
     }
-    for (int k = 0, pixels = 0; k < SIDE; k++) {
+    for (int k = 0, pixels = 0; k < PART; k++) {
         pixels++;
-        if (k < SIDE - 1 && (down >> (k + 1) & 1)) continue;
-        atomicAdd(&count[number[k][mine]], (uint32_t)pixels);
+        if (k < PART - 1 && (down >> (k + 1) & 1)) continue;
+        atomicAdd(&count[number[begin + k][mine]], (uint32_t)pixels);
         pixels = 0;
     }
     __syncthreads();
-    for (int k = 1; k < SIDE; k++)
-        if ((along >> k & 1) && number[mine][k - 1] != number[mine][k]) {
-            atomicOr(&count[number[mine][k - 1]], OPEN);
-            atomicOr(&count[number[mine][k]], OPEN);
+    for (int k = 0; k < PART; k++)
+        if ((along >> k & 1) && number[mine][begin + k - 1] != number[mine][begin + k]) {
+            atomicOr(&count[number[mine][begin + k - 1]], OPEN);
+            atomicOr(&count[number[mine][begin + k]], OPEN);
         }
-    if (vf_dense_joined(at(x0 - 1, y0 + mine), value[mine][0], step)) atomicOr(&count[number[mine][0]], OPEN);
-    if (vf_dense_joined(at(x0 + SIDE, y0 + mine), value[mine][SIDE - 1], step)) atomicOr(&count[number[mine][SIDE - 1]], OPEN);
-    if (vf_dense_joined(at(x0 + mine, y0 - 1), value[0][mine], step)) atomicOr(&count[number[0][mine]], OPEN);
-    if (vf_dense_joined(at(x0 + mine, y0 + SIDE), value[SIDE - 1][mine], step)) atomicOr(&count[number[SIDE - 1][mine]], OPEN);
+    if (threadIdx.x < 4 * SIDE) { /* around the square: who belongs with what lies beyond its border */
+        const int side = threadIdx.x / SIDE, i = threadIdx.x % SIDE, far = side % 2 ? SIDE - 1 : 0, out = side % 2 ? SIDE : -1;
+        const int x = side < 2 ? far : i, y = side < 2 ? i : far;
+        if (vf_dense_joined(at(x0 + (side < 2 ? out : i), y0 + (side < 2 ? i : out)), value[y][x], step)) atomicOr(&count[number[y][x]], OPEN);
+    }
     __syncthreads();
-    for (int y = 0; y < SIDE; y++)
-        if (value[y][mine] != VF_DENSE_NONE && count[number[y][mine]] < (uint32_t)s.tuning.dense_speckle_px)
-            s.memory->dense.disparity[(y0 + y) * l.pitch + x0 + mine] = VF_DENSE_NONE;
+    for (int i = threadIdx.x; i < SIDE * SIDE; i += SPECKLERS) {
+        const int x = i % SIDE, y = i / SIDE;
+        if (value[y][x] != VF_DENSE_NONE && count[number[y][x]] < (uint32_t)s.tuning.dense_speckle_px)
+            s.memory->dense.disparity[(y0 + y) * l.pitch + x0 + x] = VF_DENSE_NONE;
+    }
 }
 
 /* ---- result ------------------------------------------------------------------------------------------------------------------ */
@@ -488,7 +500,7 @@ template <int COUNT> static void find_disparities(const vf_step &s, cudaStream_t
         else
             paths_k<COUNT, true><<<lines, VF_WARP, 0, stream>>>(s, pair);
     }
-    winners_k<COUNT><<<dim3(vf_blocks(l.width, WARPS * STRETCH), l.height), WARPS * VF_WARP, 0, stream>>>(s);
+    winners_k<COUNT><<<dim3(vf_blocks(l.width, STRETCH), l.height), VF_WARP, 0, stream>>>(s);
 }
 
 /** Squares along one axis: as many as leave no pixel out. */
@@ -516,7 +528,7 @@ extern "C" cudaError_t vf_dense_cuda(const vf_step *s, cudaStream_t stream)
     default: return cudaErrorInvalidValue;
     }
     smooth_k<<<dim3(vf_blocks(l.width, WIDE), vf_blocks(l.height, HIGH)), WIDE * HIGH, 0, stream>>>(*s);
-    if (s->tuning.dense_speckle_px) speckle_k<<<dim3(squares(l.width), squares(l.height)), SIDE, 0, stream>>>(*s);
+    if (s->tuning.dense_speckle_px) speckle_k<<<dim3(squares(l.width), squares(l.height)), SPECKLERS, 0, stream>>>(*s);
     finish_k<<<vf_blocks(l.pitch / GROUP * l.height, THREADS), THREADS, 0, stream>>>(*s);
     return cudaGetLastError();
 #else
