@@ -44,9 +44,11 @@ static __global__ void __launch_bounds__(THREADS) census_k(const vf_step s)
 /* ---- paths ------------------------------------------------------------------------------------------------------------------- */
 
 #ifndef VF_DENSE_AHEAD
-#define VF_DENSE_AHEAD 8
+#define VF_DENSE_AHEAD 12
+#define VF_DENSE_FAR 24
 #endif
 #define AHEAD VF_DENSE_AHEAD /* pixels of a path that are loaded before their turn */
+#define FAR VF_DENSE_FAR     /* so many before that, sums are brought near */
 
 /** A lane's costs in a volume, and what is done with them: bytes from halves of words, the k-th and the one half of all behind it; sums of bytes,
  *  none of which is over 255; a byte. */
@@ -155,6 +157,7 @@ static __device__ __forceinline__ void go(const vf_step &s, typename lane_bytes<
     place next = at;
     const auto load_next = [&](int k, int number) {
         if (number >= count) return;
+        if (!FIRST && FAR && number + FAR < count) asm volatile("prefetch.L2 [%0];" ::"l"(costs + (next.left + FAR * step.left) * VF_WARP));
         load<COUNT, FIRST>(ahead[k], s.memory->dense_passing, costs, next);
         next.left += step.left;
         next.right += step.right;
@@ -390,9 +393,13 @@ static __global__ void __launch_bounds__(SPECKLERS) speckle_k(const vf_step s)
     const auto at = [&](int x, int y) -> uint32_t {
         return x >= 0 && y >= 0 && x < l.width && y < l.height ? smooth[y * l.pitch + x] : VF_DENSE_NONE;
     };
+    uint32_t read[SIDE * SIDE / SPECKLERS]; /* all of them at once */
 #pragma unroll
-    for (int i = threadIdx.x; i < SIDE * SIDE; i += SPECKLERS) {
-        value[i / SIDE][i % SIDE] = (uint16_t)at(x0 + i % SIDE, y0 + i / SIDE);
+    for (int k = 0; k < SIDE * SIDE / SPECKLERS; k++) read[k] = at(x0 + threadIdx.x % SIDE, y0 + threadIdx.x / SIDE + k * (SPECKLERS / SIDE));
+#pragma unroll
+    for (int k = 0; k < SIDE * SIDE / SPECKLERS; k++) {
+        const int i = k * SPECKLERS + threadIdx.x;
+        value[i / SIDE][i % SIDE] = (uint16_t)read[k];
         number[i / SIDE][i % SIDE] = (uint16_t)i;
         count[i] = 0;
     }
