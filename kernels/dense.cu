@@ -44,26 +44,24 @@ static __global__ void __launch_bounds__(THREADS) census_k(const vf_step s)
 /* ---- paths ------------------------------------------------------------------------------------------------------------------- */
 
 #ifndef VF_DENSE_AHEAD
-#define VF_DENSE_AHEAD 12
-#define VF_DENSE_FAR 24
+#define VF_DENSE_AHEAD 16
 #endif
-#define AHEAD VF_DENSE_AHEAD /* pixels of a path that are loaded before their turn */
-#define FAR VF_DENSE_FAR     /* so many before that, sums are brought near */
+#define AHEAD(count) ((count) > 4 ? VF_DENSE_AHEAD / 2 : VF_DENSE_AHEAD) /* pixels of a path that are loaded before their turn, within a thread's registers */
 
 /** A lane's costs in a volume, and what is done with them: bytes from halves of words, the k-th and the one half of all behind it; sums of bytes,
- *  none of which is over 255; a byte. */
+ *  none of which is over 255; four of them. */
 template <int COUNT> struct lane_bytes;
 template <> struct lane_bytes<2> {
     typedef uint16_t type;
     static __device__ __forceinline__ type pack(const uint32_t (&pair)[1]) { return (type)__byte_perm(pair[0], 0, 0x4420); }
     static __device__ __forceinline__ type add(type a, type b) { return (type)(a + b); }
-    static __device__ __forceinline__ uint32_t one(type bytes, int k) { return (uint32_t)bytes >> (8 * k) & 255; }
+    static __device__ __forceinline__ uint32_t word(type bytes, int) { return bytes; }
 };
 template <> struct lane_bytes<4> {
     typedef uint32_t type;
     static __device__ __forceinline__ type pack(const uint32_t (&pair)[2]) { return __byte_perm(pair[0], pair[1], 0x6240); }
     static __device__ __forceinline__ type add(type a, type b) { return a + b; }
-    static __device__ __forceinline__ uint32_t one(type bytes, int k) { return bytes >> (8 * k) & 255; }
+    static __device__ __forceinline__ uint32_t word(type bytes, int) { return bytes; }
 };
 template <> struct lane_bytes<8> {
     typedef uint2 type;
@@ -73,7 +71,7 @@ template <> struct lane_bytes<8> {
         return make_uint2(__byte_perm(even, odd, 0x5410), __byte_perm(even, odd, 0x7632));
     }
     static __device__ __forceinline__ type add(type a, type b) { return make_uint2(a.x + b.x, a.y + b.y); }
-    static __device__ __forceinline__ uint32_t one(type bytes, int k) { return (k < 4 ? bytes.x >> (8 * k) : bytes.y >> (8 * k - 32)) & 255; }
+    static __device__ __forceinline__ uint32_t word(type bytes, int j) { return j ? bytes.y : bytes.x; }
 };
 
 /** Lesser halves of two words; each half is less than 2^14. */
@@ -153,28 +151,27 @@ static __device__ __forceinline__ void go(const vf_step &s, typename lane_bytes<
 {
     const uint32_t p1 = (uint32_t)s.tuning.dense_p1 * 0x10001, p2 = (uint32_t)s.tuning.dense_p2 * 0x10001;
     uint32_t cost[COUNT / 2], all = 0;
-    pixel<COUNT> ahead[AHEAD];
+    pixel<COUNT> ahead[AHEAD(COUNT)];
     place next = at;
     const auto load_next = [&](int k, int number) {
         if (number >= count) return;
-        if (!FIRST && FAR && number + FAR < count) asm volatile("prefetch.L2 [%0];" ::"l"(costs + (next.left + FAR * step.left) * VF_WARP));
         load<COUNT, FIRST>(ahead[k], s.memory->dense_passing, costs, next);
         next.left += step.left;
         next.right += step.right;
     };
 #pragma unroll
-    for (int k = 0; k < AHEAD; k++) load_next(k, k);
+    for (int k = 0; k < AHEAD(COUNT); k++) load_next(k, k);
 #pragma unroll
     for (int k = 0; k < COUNT / 2; k++) cost[k] = 0;
-    for (int first = 0; first < count; first += AHEAD) {
+    for (int first = 0; first < count; first += AHEAD(COUNT)) {
 #pragma unroll
-        for (int k = 0; k < AHEAD; k++) {
+        for (int k = 0; k < AHEAD(COUNT); k++) {
             if (first + k >= count) break;
             reach<COUNT>(cost, all, ahead[k], p1, p2);
             const auto own = lane_bytes<COUNT>::pack(cost);
             costs[at.left * VF_WARP] = FIRST ? own : lane_bytes<COUNT>::add(ahead[k].sum, own);
             at.left += step.left;
-            load_next(k, first + k + AHEAD);
+            load_next(k, first + k + AHEAD(COUNT));
         }
     }
 }
@@ -202,7 +199,8 @@ template <int COUNT, bool FIRST> static __global__ void __launch_bounds__(VF_WAR
 
 /* ---- winners ----------------------------------------------------------------------------------------------------------------- */
 
-#define STRETCH 80 /* columns of a row that a warp has */
+#define STRETCH 96 /* columns of a row that a warp has */
+#define NEXT 4     /* pixels that are loaded before their turn */
 
 /** A lane's sums of a pixel, of both volumes. */
 template <int COUNT> struct both_bytes {
@@ -220,7 +218,13 @@ static __device__ __forceinline__ int index_of(int k) { return k * VF_WARP + (in
 template <int COUNT> static __device__ __forceinline__ void make_keys(uint32_t (&key)[COUNT], const both_bytes<COUNT> &sums, int candidates)
 {
 #pragma unroll
-    for (int k = 0; k < COUNT; k++) key[k] = vf_dense_key(lane_bytes<COUNT>::one(sums.a, k) + lane_bytes<COUNT>::one(sums.b, k), index_of(k));
+    for (int first = 0; first < COUNT; first += 4) { /* four bytes of each: the first and the third as halves of a word, then the others */
+        const uint32_t a = lane_bytes<COUNT>::word(sums.a, first), b = lane_bytes<COUNT>::word(sums.b, first);
+        const uint32_t even = __byte_perm(a, 0, 0x4240) + __byte_perm(b, 0, 0x4240), odd = __byte_perm(a, 0, 0x4341) + __byte_perm(b, 0, 0x4341);
+#pragma unroll
+        for (int k = first; k < vf_min(first + 4, COUNT); k++) /* as vf_dense_key() */
+            key[k] = __byte_perm(k % 2 ? odd : even, index_of(k), k % 4 < 2 ? 0x5104 : 0x5324);
+    }
     if (candidates >= COUNT * VF_WARP) return;
 #pragma unroll
     for (int k = 0; k < COUNT; k++)
@@ -240,7 +244,7 @@ template <int COUNT> static __device__ __forceinline__ winner find_winner(const 
     const int before = (int)(w.best & 255) - 1;
 #pragma unroll
     for (int k = 0; k < COUNT; k++)
-        if ((unsigned)(index_of(k) - before) > 2u) w.second = min(w.second, key[k]);
+        w.second = min(w.second, (unsigned)(index_of(k) - before) > 2u ? key[k] : VF_NONE);
     w.second = vf_warp_min(w.second);
     return w;
 }
@@ -268,47 +272,62 @@ template <int COUNT> static __device__ __forceinline__ void put_winner(const vf_
     m.margin[at] = (uint8_t)margin;
 }
 
-/** A warp has a stretch of a row. Pixel x - i of camera 1 is disparity i of pixel x, and i + 1 of the next: so keys of its pixels wander from
- *  disparity to disparity, and are told to memory as they leave. */
+/** Keys of camera 1's pixels on their way: pixel x - i of it is disparity i of pixel x, and i + 1 of the next. Returns, in every lane, the one that leaves
+ *  at the last disparity. */
+template <int COUNT> static __device__ __forceinline__ uint32_t wander(uint32_t (&best)[COUNT], const uint32_t (&key)[COUNT])
+{
+    const int lane = threadIdx.x;
+    uint32_t from[COUNT];
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) {
+        best[k] = min(best[k], key[k]);
+        from[k] = __shfl_sync(VF_ALL, best[k], lane + VF_WARP - 1);
+    }
+    const uint32_t leaves = __shfl_sync(VF_ALL, best[COUNT - 1], VF_WARP - 1);
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) best[k] = lane ? from[k] : k ? from[k > 0 ? k - 1 : 0] : VF_NONE;
+    return leaves;
+}
+
+/** A warp has a stretch of a row, which it goes along by as many columns as it has lanes. */
 template <int COUNT> static __global__ void __launch_bounds__(VF_WARP) winners_k(const vf_step s)
 {
     const vf_level &l = picture(s);
-    const int lane = threadIdx.x, row = blockIdx.y * l.pitch, x0 = blockIdx.x * STRETCH, end = vf_min(x0 + STRETCH, l.width);
-    uint32_t *back = s.memory->dense_passing.back + row, best[COUNT], key[COUNT], from[COUNT];
-    both_bytes<COUNT> ahead[4];
+    const int lane = threadIdx.x, least = s.tuning.dense_least_px, row = blockIdx.y * l.pitch;
+    const int x0 = blockIdx.x * STRETCH, end = vf_min(x0 + STRETCH, l.width);
+    uint32_t *back = s.memory->dense_passing.back + row, best[COUNT], key[COUNT];
+    both_bytes<COUNT> ahead[NEXT];
     const auto tell = [&](int there, uint32_t mine) {
         if (there >= 0 && mine != VF_NONE) atomicMin(&back[there], mine);
     };
 #pragma unroll
-    for (int k = 0; k < 4; k++) ahead[k] = load_both<COUNT>(s, row + vf_min(x0 + k, end - 1));
+    for (int k = 0; k < NEXT; k++) ahead[k] = load_both<COUNT>(s, row + vf_min(x0 + k, end - 1));
 #pragma unroll
     for (int k = 0; k < COUNT; k++) best[k] = VF_NONE;
-    winner mine = {VF_NONE, VF_NONE};
-    for (int first = x0; first < end; first += 4) {
+    for (int first = x0; first < end; first += VF_WARP) {
+        winner mine = {VF_NONE, VF_NONE};
+        uint32_t left = VF_NONE;
+        for (int from = first; from < vf_min(first + VF_WARP, end); from += NEXT) {
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const int x = first + i;
-            if (x >= end) break;
-            make_keys(key, ahead[i], vf_dense_candidates(&s.tuning, x));
-            if (x + 4 < end) ahead[i] = load_both<COUNT>(s, row + x + 4);
-            const winner w = find_winner(key);
-            if ((x - x0) % VF_WARP == lane) mine = w;
-#pragma unroll
-            for (int k = 0; k < COUNT; k++) {
-                best[k] = min(best[k], key[k]);
-                from[k] = __shfl_sync(VF_ALL, best[k], lane + VF_WARP - 1);
-            }
-            if (lane == VF_WARP - 1) tell(x - s.tuning.dense_least_px - (VF_WARP * COUNT - 1), best[COUNT - 1]);
-#pragma unroll
-            for (int k = 0; k < COUNT; k++) best[k] = lane ? from[k] : k ? from[k > 0 ? k - 1 : 0] : VF_NONE;
-            if ((x - x0) % VF_WARP == VF_WARP - 1 || x == end - 1) {
-                const int column = x0 + (x - x0) / VF_WARP * VF_WARP + lane;
-                if (column < end) put_winner<COUNT>(s, column, row + column, mine);
+            for (int i = 0; i < NEXT; i++) {
+                const int x = from + i;
+                if (x >= end) break;
+                make_keys(key, ahead[i], vf_dense_candidates(&s.tuning, x));
+                if (x + NEXT < end) ahead[i] = load_both<COUNT>(s, row + x + NEXT);
+                const winner w = find_winner(key);
+                const uint32_t leaves = wander(best, key);
+                if (x - first != lane) continue;
+                mine = w;
+                left = leaves;
             }
         }
+        const int x = first + lane;
+        if (x >= end) continue;
+        put_winner<COUNT>(s, x, row + x, mine);
+        tell(x - least - (VF_WARP * COUNT - 1), left);
     }
 #pragma unroll
-    for (int k = 0; k < COUNT; k++) tell(end - s.tuning.dense_least_px - index_of(k), best[k]);
+    for (int k = 0; k < COUNT; k++) tell(end - least - index_of(k), best[k]);
 }
 
 /* ---- median ------------------------------------------------------------------------------------------------------------------ */
@@ -418,11 +437,22 @@ static __global__ void __launch_bounds__(SPECKLERS) speckle_k(const vf_step s)
         level_out(&number[begin][mine], ROOM, down);
         __syncthreads();
     }
-    for (int k = 0, pixels = 0; k < PART; k++) {
+    uint32_t named = 0, pixels = 0; /* a number, and how many of the part's pixels had it up to here */
+    for (int k = 0; k < PART; k++) {
+        if (value[begin + k][mine] == VF_DENSE_NONE) continue;
+        const uint32_t name = number[begin + k][mine];
+        if (pixels && name != named) {
+            atomicAdd(&count[named], pixels);
+            pixels = 0;
+        }
+        named = name;
         pixels++;
-        if (k < PART - 1 && (down >> (k + 1) & 1)) continue;
-        atomicAdd(&count[number[begin + k][mine]], (uint32_t)pixels);
-        pixels = 0;
+    }
+    const uint32_t first = vf_warp_min(pixels ? named : VF_NONE), all = (uint32_t)vf_warp_sum((int32_t)pixels);
+    if (!__all_sync(VF_ALL, !pixels || named == first)) {
+        if (pixels) atomicAdd(&count[named], pixels);
+    } else if (all && threadIdx.x % VF_WARP == 0) { /* mostly a warp's are of one segment: one after the other they would take long */
+        atomicAdd(&count[first], all);
     }
     __syncthreads();
     for (int k = 0; k < PART; k++)
