@@ -24,10 +24,10 @@ config=CFG=tests/cfg_check.h
 "$@" $config BUILD="$build/proof" NVCC_EXTRA=-lineinfo "$build/proof/vfcheck" >/dev/null
 "$@" $config BUILD="$build/proof-a" NVCC_EXTRA="$(detect_blocks 128 44) -DVF_TRACK_WARPS=2 -DVF_INGEST_BLOCKS=7 \
     -DVF_SCALE_FEW_ROWS=3 -DVF_SCALE_MANY_ROWS=3 -DVF_RECTIFY_ROWS=1 -DVF_SMOOTH_ROWS=4 -DVF_DESCRIBE_WARPS=8 \
-    -DVF_MATCH_FEW=32 -DVF_MATCH_MANY=32" "$build/proof-a/vfcheck" >/dev/null
+    -DVF_MATCH_FEW=32 -DVF_MATCH_MANY=32 -DVF_DENSE_AHEAD=3" "$build/proof-a/vfcheck" >/dev/null
 "$@" $config BUILD="$build/proof-b" NVCC_EXTRA="$(detect_blocks 256 19) -DVF_TRACK_WARPS=4 -DVF_INGEST_BLOCKS=64 \
     -DVF_SCALE_FEW_ROWS=8 -DVF_SCALE_MANY_ROWS=8 -DVF_RECTIFY_ROWS=4 -DVF_SMOOTH_ROWS=5 -DVF_DESCRIBE_WARPS=1 \
-    -DVF_MATCH_FEW=5 -DVF_MATCH_MANY=5 -DVF_MATCH_HANDFUL=1" "$build/proof-b/vfcheck" >/dev/null
+    -DVF_MATCH_FEW=5 -DVF_MATCH_MANY=5 -DVF_MATCH_HANDFUL=1 -DVF_DENSE_AHEAD=8" "$build/proof-b/vfcheck" >/dev/null
 "$@" $config CUBLAS=1 BUILD="$build/proof-cublas" "$build/proof-cublas/vfcheck" >/dev/null
 check=$build/proof/vfcheck
 trap 'tail -5 "$out"; echo "gpu-proof: FAILED, see $out"' EXIT
