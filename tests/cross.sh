@@ -23,6 +23,8 @@ fi
 settings="CROSS=$triple- BUILD=$dir/$triple WERROR=1 CUDA=$cuda"
 [ $cuda = 0 ] || settings="$settings CUDA_HOME=$dir/cuda-11.8 NVCC=$dir/cuda-11.8/bin/nvcc"
 make --no-print-directory -s $settings CUDA_ARCH="$arch" lib "$dir/$triple/digest"
+[ $cuda = 0 ] || # what the standard config does not have
+    make --no-print-directory -s $settings CUDA_ARCH="$arch" CFG=tests/cfg_check.h BUILD="$dir/dense" "$dir/dense/kernels/dense.cu.o" "$dir/dense/kernels/stixel.cu.o"
 lib=$dir/$triple/libvfront.a
 
 # as a user would link it
