@@ -514,35 +514,58 @@ VF_FN void vf_polish_residuals(const struct vf_polish *m, const float before[][3
     }
 }
 
-/** Solves five equations by Householder reflections; the sixth column is the right side. */
+/** Solves five equations by elimination with the greatest pivot of each column; the sixth column is the right side. No element is found by a
+ *  number that is not known when the loops are unrolled, so that all lie in registers. */
 VF_FN void vf_solve5(float M[5][6], float x[5])
 {
+    float inverse[5];
+    VF_UNROLL
     for (int k = 0; k < 5; k++) {
-        float square = 0.0f;
-        for (int r = k; r < 5; r++) square += M[r][k] * M[r][k];
-        const float head = M[k][k], length = head > 0.0f ? -sqrtf(square) : sqrtf(square), inverse = 1.0f / (length * (length - head));
-        M[k][k] = head - length;
-        for (int c = k + 1; c < 6; c++) {
-            float along = 0.0f;
-            for (int r = k; r < 5; r++) along += M[r][k] * M[r][c];
-            along *= inverse;
-            for (int r = k; r < 5; r++) M[r][c] -= along * M[r][k];
+        int p = k;
+        float pivot = M[k][k];
+        for (int r = k + 1; r < 5; r++) {
+            const int more = fabsf(M[r][k]) > fabsf(pivot);
+            p = more ? r : p;
+            pivot = more ? M[r][k] : pivot;
         }
-        M[k][k] = length;
+        for (int c = k; c < 6; c++) {
+            float top = M[k][c];
+            for (int r = k + 1; r < 5; r++) {
+                const float held = M[r][c];
+                M[r][c] = r == p ? M[k][c] : held;
+                top = r == p ? held : top;
+            }
+            M[k][c] = top;
+        }
+        inverse[k] = 1.0f / pivot;
+        for (int r = k + 1; r < 5; r++) {
+            const float factor = M[r][k] * inverse[k];
+            for (int c = k + 1; c < 6; c++) M[r][c] -= factor * M[k][c];
+        }
     }
+    VF_UNROLL
     for (int k = 4; k >= 0; k--) {
         float sum = M[k][5];
         for (int c = k + 1; c < 5; c++) sum -= M[k][c] * x[c];
-        x[k] = sum / M[k][k];
+        x[k] = sum * inverse[k];
     }
 }
 
-/** One step of Newton's method on the five equations; returns its length squared [rad^2]. */
+/** Two directions across one, of about its length. */
+VF_FN void vf_polish_across(const float t[3], float a[3], float b[3])
+{
+    const float x = fabsf(t[0]), y = fabsf(t[1]), z = fabsf(t[2]);
+    const float axis[3] = {x <= y && x <= z ? 1.0f : 0.0f, y < x && y <= z ? 1.0f : 0.0f, z < x && z < y ? 1.0f : 0.0f};
+    vf_cross(t, axis, a);
+    vf_cross(t, a, b);
+}
+
+/** One step of Newton's method on the five equations; returns its length squared, about [rad^2]. Lengths grow a little and cancel. */
 VF_FN float vf_polish_step(struct vf_polish *m, const float before[][3], const float now[][3])
 {
     float R[9], M[5][6], b1[3], b2[3], residual[5], x[5];
     vf_polish_rotation(m->q, R);
-    vf_essential_plane(m->t, b1, b2);
+    vf_polish_across(m->t, b1, b2);
     vf_polish_residuals(m, before, now, residual);
     for (int i = 0; i < 5; i++) {
         float g[3], gh[3], ht[3];
@@ -563,7 +586,6 @@ VF_FN float vf_polish_step(struct vf_polish *m, const float before[][3], const f
     m->q[2] = q[2] + h * (x[1] * q[0] + x[2] * q[1] - x[0] * q[3]);
     m->q[3] = q[3] + h * (x[2] * q[0] + x[0] * q[2] - x[1] * q[1]);
     for (int k = 0; k < 3; k++) m->t[k] += cut * (x[3] * b1[k] + x[4] * b2[k]);
-    vf_polish_unit(m);
     return square;
 }
 
