@@ -139,12 +139,14 @@ VF_FN void vf_essential_reflect(const struct vf_essential_work *w, int n, float 
 /** Makes the rows triangular by Householder reflections. */
 VF_FN void vf_essential_reduce(struct vf_essential_work *w, int n)
 {
-    VF_UNROLL
+    VF_ROLL
     for (int k = 0; k < n; k++) {
-        float square = 0.0f;
-        for (int j = k; j < 9; j++) square += w->row[k][j] * w->row[k][j];
+        float v[9], square = 0.0f; /* what is left of row k, and zeros before it */
+        for (int j = 0; j < 9; j++) v[j] = j >= k ? w->row[k][j] : 0.0f;
+        for (int j = 0; j < 9; j++) square += v[j] * v[j];
         const float head = w->row[k][k], length = head > 0.0f ? -sqrtf(square) : sqrtf(square);
         const float inverse = 1.0f / (length * (length - head)); /* of half the square of the reflection's vector */
+        for (int j = 0; j < 9; j++) v[j] = j == k ? head - length : v[j];
         VF_TEAM_SYNC();
         VF_TEAM (i, n - k) {
             float *other = w->row[k + i], along = 0.0f;
@@ -154,10 +156,9 @@ VF_FN void vf_essential_reduce(struct vf_essential_work *w, int n)
                 w->corner[k] = length;
                 continue;
             }
-            for (int j = k + 1; j < 9; j++) along += w->row[k][j] * other[j];
-            along = (along + (head - length) * other[k]) * inverse;
-            other[k] -= along * (head - length);
-            for (int j = k + 1; j < 9; j++) other[j] -= along * w->row[k][j];
+            for (int j = 0; j < 9; j++) along += v[j] * other[j];
+            along *= inverse;
+            for (int j = 0; j < 9; j++) other[j] -= along * v[j];
         }
         VF_TEAM_SYNC();
     }
@@ -287,27 +288,25 @@ VF_FN void vf_essential_monomial(const struct vf_essential_forms *f, float paral
  *  which is all that the other six equations need. */
 VF_FN void vf_essential_eliminate(struct vf_essential_work *w)
 {
-    VF_UNROLL
+    VF_ROLL
     for (int k = 0; k < 10; k++) {
-        float pivots[10];
-        for (int r = 0; r < 10; r++) pivots[r] = w->column[k][r];
-        float pivot = pivots[k];
+        const float head = w->column[k][k];
+        float pivots[10], pivot = head;
         int p = k;
-        for (int r = k + 1; r < 10; r++) {
-            const int more = fabsf(pivots[r]) > fabsf(pivot);
+        for (int r = 0; r < 10; r++) pivots[r] = w->column[k][r];
+        for (int r = 1; r < 10; r++) {
+            const int more = (r > k) & (fabsf(pivots[r]) > fabsf(pivot));
             p = more ? r : p;
             pivot = more ? pivots[r] : pivot;
         }
+        for (int r = 0; r < 10; r++) pivots[r] = r == p ? head : (r < k) & (r < 4) ? 0.0f : pivots[r];
         const float inverse = 1.0f / pivot;
         VF_TEAM (c, 19 - k) {
-            float *column = w->column[k + 1 + c], was[10];
-            for (int r = 0; r < 10; r++) was[r] = column[r];
-            float top = was[k];
-            for (int r = k + 1; r < 10; r++) top = r == p ? was[r] : top;
-            top *= inverse;
+            float *column = w->column[k + 1 + c];
+            const float first = column[k], top = column[p] * inverse;
             for (int r = 0; r < 10; r++) {
-                const float left = r == p ? was[k] : was[r], factor = r == p ? pivots[k] : r < k && r < 4 ? 0.0f : pivots[r];
-                column[r] = r == k ? top : left - factor * top;
+                const float left = r == p ? first : column[r];
+                column[r] = r == k ? top : left - pivots[r] * top;
             }
         }
         VF_TEAM_SYNC();
@@ -411,7 +410,7 @@ VF_FN void vf_essential_kernel(const float E[9], int step, float out[3])
         most = square > most ? square : most;
     }
     for (int k = 0; k < 3; k++) out[k] = best[k];
-    vf_unit(out);
+    vf_pose_unit(out);
 }
 
 /** Two unit vectors that make a right-handed system with one: a x b = v. */
@@ -420,7 +419,7 @@ VF_FN void vf_essential_plane(const float v[3], float a[3], float b[3])
     const float x = fabsf(v[0]), y = fabsf(v[1]), z = fabsf(v[2]);
     const float axis[3] = {x <= y && x <= z ? 1.0f : 0.0f, y < x && y <= z ? 1.0f : 0.0f, z < x && z < y ? 1.0f : 0.0f};
     vf_cross(v, axis, a);
-    vf_unit(a);
+    vf_pose_unit(a);
     vf_cross(v, a, b);
 }
 
@@ -474,7 +473,7 @@ VF_FN void vf_polish_unit(struct vf_polish *m)
 {
     const float scale = 1.0f / sqrtf(m->q[0] * m->q[0] + m->q[1] * m->q[1] + m->q[2] * m->q[2] + m->q[3] * m->q[3]);
     for (int k = 0; k < 4; k++) m->q[k] *= scale;
-    vf_unit(m->t);
+    vf_pose_unit(m->t);
 }
 
 /** Quaternion of a rotation, from the greatest of its four numbers. */
