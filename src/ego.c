@@ -448,14 +448,15 @@ static void gather(const struct vf_step *s, struct vf_facts *f)
     look_for_another(s, f);
 }
 
-/** Notes who agrees with the motion of a kind that is reported. */
-static void note(const struct vf_step *s, int kind)
+/** Notes who agrees with the motions that are reported. */
+static void note(struct vf_ego_memory *m)
 {
-    struct vf_ego_memory *m = &s->memory->ego;
-    if (kind == VF_KINDS) return;
-    const int list = vf_ego_list(kind), bit = list ? VFRONT_AGREES_METRIC : VFRONT_AGREES_RELATIVE;
-    for (uint32_t i = 0; i < m->count[list]; i++)
-        if (m->sides[kind][i]) m->agrees[m->sights[list].from[i]] |= (uint8_t)bit;
+    const int kinds[2] = {vf_ego_agreed_relative(&m->relative), vf_ego_agreed_metric(&m->metric)};
+    for (int list = 0; list < 2; list++) {
+        const int kind = kinds[list], bit = list ? VFRONT_AGREES_METRIC : VFRONT_AGREES_RELATIVE;
+        for (uint32_t i = 0; i < m->count[list] && kind != VF_KINDS; i++)
+            if (m->sides[kind][i]) m->agrees[m->sights[list].from[i]] |= (uint8_t)bit;
+    }
 }
 
 /** The verdict. */
@@ -470,8 +471,7 @@ static void judge(const struct vf_step *s)
         m->good[s->parity] = *good;
     else
         vf_ego_blank(&m->good[s->parity], VFRONT_MOTION_NONE);
-    note(s, vf_ego_agreed_relative(&m->relative));
-    note(s, vf_ego_agreed_metric(&m->metric));
+    note(m);
 }
 
 /** The motions, from the lists. */
