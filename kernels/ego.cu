@@ -432,54 +432,54 @@ static __device__ __forceinline__ void add_up(const vf_tally &mine, vf_tally *ou
     __syncthreads();
 }
 
-/** Sums over the sights of a kind what work(sight, sum) adds. */
-template <int KIND, typename Work> static __device__ __forceinline__ void sum_up(const vf_step &s, vf_tally *out, Work work)
+/** Sums over the sights of a kind, all or `most` of them, what work(sight, sum) adds. */
+template <int KIND, typename Work> static __device__ __forceinline__ void sum_up(const vf_step &s, int most, vf_tally *out, Work work)
 {
     const vf_sights &all = s.memory->ego.sights[vf_ego_list(KIND)];
-    const int count = s.memory->ego.count[vf_ego_list(KIND)];
+    const int count = s.memory->ego.count[vf_ego_list(KIND)], some = vf_ego_subset(count, most);
     vf_tally mine = {};
-    for (int i = threadIdx.x; i < count; i += THREADS) {
-        const vf_sight sight = vf_ego_sight(&all, i);
+    for (int i = threadIdx.x; i < some; i += THREADS) {
+        const vf_sight sight = vf_ego_sight(&all, most == VF_EGO_LANES ? vf_ego_spread(count, VF_EGO_LANES, i) : i);
         work(sight, mine);
     }
     add_up(mine, out);
 }
 
+/** Copies by the threads of a block, a word each; from nowhere: zeros. */
+template <typename T> static __device__ __forceinline__ void copy_words(T *to, const T *from)
+{
+    VF_STATIC_ASSERT(sizeof(T) % 4 == 0 && sizeof(T) / 4 <= THREADS, "a thread a word");
+    if (threadIdx.x < sizeof(T) / 4) reinterpret_cast<uint32_t *>(to)[threadIdx.x] = from ? reinterpret_cast<const uint32_t *>(from)[threadIdx.x] : 0;
+}
+
 template <int KIND> static __device__ void refine(const vf_step &s, int rank)
 {
     __shared__ vf_tally sum;
-    __shared__ vf_pose pose, kept;
-    __shared__ int32_t score, stop;
+    __shared__ vf_finalist kept;
+    __shared__ vf_pose pose;
+    __shared__ int32_t stop;
     vf_finalist &f = s.memory->ego.finalist[KIND][rank];
     const uint32_t order = find_rank(s, KIND, rank);
     const int thread = threadIdx.x;
-    if (!order) {
-        if (thread == 0) memset(&f, 0, sizeof f);
-        return;
-    }
-    if (thread == 0) {
-        pose = kept = s.memory->ego.pose[KIND][vf_ego_ordered(order)];
-        score = stop = 0;
-    }
+    copy_words(&kept, (const vf_finalist *)NULL);
+    if (order) copy_words(&pose, &s.memory->ego.pose[KIND][vf_ego_ordered(order)]);
+    if (thread == 0) stop = !order;
     __syncthreads();
-    for (int step = 0; step <= VF_EGO_STEPS; step++) {
+#pragma unroll 1
+    for (int step = 0; step <= VF_EGO_ROUGH + VF_EGO_STEPS && !stop; step++) {
         const vf_pose p = pose;
-        sum_up<KIND>(s, &sum, [&](const vf_sight &sight, vf_tally &to) { vf_ego_add(KIND, &p, &sight, &to); });
-        if (thread == 0) {
-            stop = sum.score <= score;
-            if (!stop) {
-                score = sum.score;
-                kept = p;
-                stop = step == VF_EGO_STEPS || !vf_motion_step(KIND, &pose, sum.terms);
-            }
-        }
+        const bool rough = step < VF_EGO_ROUGH;
+        sum_up<KIND>(s, rough ? VF_EGO_LANES : VFRONT_SIGHTS, &sum, [&](const vf_sight &sight, vf_tally &to) { vf_ego_add(KIND, &p, &sight, &to); });
+        const bool better = sum.score > kept.sum.score;
         __syncthreads();
-        if (stop) break;
+        if (better && !rough) {
+            copy_words(&kept.sum, &sum);
+            if (thread == 0) kept.pose = p;
+        }
+        if (thread == 0) stop = step == VF_EGO_ROUGH + VF_EGO_STEPS || !(better || rough) || !(vf_motion_step(KIND, &pose, sum.terms) || rough);
+        __syncthreads();
     }
-    if (thread) return;
-    memset(&f, 0, sizeof f);
-    f.pose = kept;
-    f.score = score;
+    copy_words(&f, &kept);
 }
 
 static __global__ void __launch_bounds__(THREADS) refine_k(const vf_step s)
@@ -491,12 +491,14 @@ static __global__ void __launch_bounds__(THREADS) refine_k(const vf_step s)
 
 /* ---- what it is worth ------------------------------------------------------------------------------------------------------ */
 
-static __device__ __forceinline__ vf_pose best_of(const vf_step &s, int kind)
+/** The best finalist of a kind, the first of those that are equal. By whole warps. */
+static __device__ __forceinline__ const vf_finalist &best_of(const vf_step &s, int kind)
 {
+    VF_STATIC_ASSERT(VF_EGO_FINALISTS <= VF_WARP, "a lane a finalist");
     const vf_finalist *f = s.memory->ego.finalist[kind];
-    int best = 0;
-    for (int rank = 1; rank < VF_EGO_FINALISTS; rank++) best = f[rank].score > f[best].score ? rank : best;
-    return f[best].pose;
+    const int lane = threadIdx.x % VF_WARP;
+    const uint32_t order = lane < VF_EGO_FINALISTS ? (uint32_t)f[lane].sum.score << 5 | (uint32_t)(31 - lane) : 0;
+    return f[31 - (~vf_warp_min(~order) & 31)];
 }
 
 /** Median movement of the sights of a kind that agree with a motion, less its turn; finds out who does. Of all, as it is, when ALL is true. */
@@ -541,11 +543,15 @@ template <int KIND, bool ALL> static __device__ int median_movement(const vf_ste
 }
 
 /** The covariance, a lane a row. */
-template <int KIND> static __device__ void find_covariance(const vf_pose &pose, const float sums[VF_TERMS], vf_facts &f)
+template <int KIND> static __device__ void find_covariance(const vf_step &s, vf_facts &f)
 {
+    const vf_finalist &best = best_of(s, KIND);
+    const vf_pose pose = best.pose;
     const int i = threadIdx.x;
-    float L[6][6], row[6];
+    float L[6][6], row[6], sums[VF_TERMS];
     if (i >= 6) return;
+#pragma unroll
+    for (int k = 0; k < VF_TERMS; k++) sums[k] = best.sum.terms[k];
     const int there = vf_motion_root(KIND, pose.t, sums, L);
     if (i == 0) f.solved[KIND] = there;
     vf_motion_covariance_row(KIND, &pose, vf_motion_trace(sums), L, i, row);
@@ -556,14 +562,12 @@ template <int KIND> static __device__ void find_covariance(const vf_pose &pose, 
 
 template <int KIND> static __device__ void gather(const vf_step &s, vf_facts &f)
 {
-    __shared__ vf_tally sum;
-    const vf_pose pose = best_of(s, KIND);
-    sum_up<KIND>(s, &sum, [&](const vf_sight &sight, vf_tally &to) { vf_ego_add(KIND, &pose, &sight, &to); });
-    find_covariance<KIND>(pose, sum.terms, f);
+    const vf_finalist &best = best_of(s, KIND);
+    const vf_pose pose = best.pose;
     const int parallax = median_movement<KIND, false>(s, pose);
+    copy_words(&f.sum[KIND], &best.sum);
     if (threadIdx.x) return;
     f.pose[KIND] = pose;
-    f.sum[KIND] = sum;
     f.parallax[KIND] = parallax;
 }
 
@@ -573,91 +577,133 @@ static __device__ uint32_t count_in_plane(const vf_step &s)
     __shared__ vf_tally sum;
     __shared__ float plane[3];
     __shared__ int there;
-    const vf_pose pose = best_of(s, VF_RELATIVE);
+    const vf_pose pose = best_of(s, VF_RELATIVE).pose;
     if (threadIdx.x < 3) plane[threadIdx.x] = 0.0f;
+    if (threadIdx.x == 0) there = 1;
     __syncthreads();
-    for (int fit = 0; fit <= VF_EGO_PLANES; fit++) {
+#pragma unroll 1
+    for (int fit = 0; fit <= VF_EGO_PLANES && there; fit++) {
         const float n[3] = {plane[0], plane[1], plane[2]};
-        sum_up<VF_RELATIVE>(s, &sum, [&](const vf_sight &sight, vf_tally &to) {
+        sum_up<VF_RELATIVE>(s, fit == VF_EGO_PLANES ? VFRONT_SIGHTS : VF_EGO_LANES, &sum, [&](const vf_sight &sight, vf_tally &to) {
             if (vf_motion_worth(vf_motion_error(VF_RELATIVE, &pose, &sight))) to.inliers += vf_ego_plane(&pose, n, &sight, fit == 0, to.terms);
         });
-        if (fit == VF_EGO_PLANES) break;
-        if (threadIdx.x == 0) there = vf_ego_fit_plane(sum.terms, plane);
+        if (threadIdx.x == 0 && fit < VF_EGO_PLANES) there = vf_ego_fit_plane(sum.terms, plane);
         __syncthreads();
-        if (!there) return 0;
     }
-    return sum.inliers;
+    return there ? sum.inliers : 0;
 }
 
+/** Outliers of the best relative motion, in no order. */
+struct strays {
+    float before[3][VF_EGO_OTHERS], now[3][VF_EGO_OTHERS], weight[VF_EGO_OTHERS];
+    int32_t count;
+};
+
 /** Counts, for a relative hypothesis of each warp, the outliers of the best relative motion that agree with it. */
-static __device__ void look_for_another(const vf_step &s, int h)
+static __device__ void look_for_another(const vf_step &s, int block)
 {
+    __shared__ strays o;
     vf_ego_memory &m = s.memory->ego;
-    const int lane = threadIdx.x % VF_WARP, count = m.count[0], some = vf_ego_subset(count, VF_EGO_OTHERS);
-    if (h >= vf_ego_hypotheses(&s, VF_RELATIVE)) return;
-    const vf_pose best = best_of(s, VF_RELATIVE), other = m.pose[VF_RELATIVE][h];
-    const bool there = m.score[VF_RELATIVE][h] > 0;
-    int looked = 0, agree = 0;
-    for (int k = lane; k < some; k += VF_WARP) {
+    const int lane = threadIdx.x % VF_WARP, h = block * WARPS + (int)threadIdx.x / VF_WARP, count = m.count[0], some = vf_ego_subset(count, VF_EGO_OTHERS);
+    const vf_pose best = best_of(s, VF_RELATIVE).pose;
+    if (threadIdx.x == 0) o.count = 0;
+    __syncthreads();
+    for (int k = threadIdx.x; k < some; k += THREADS) {
         const vf_sight sight = vf_ego_sight(&m.sights[0], vf_ego_spread(count, VF_EGO_OTHERS, k));
         if (!vf_ego_astray(vf_motion_error(VF_RELATIVE, &best, &sight))) continue;
-        looked++;
-        agree += there && vf_motion_error(VF_RELATIVE, &other, &sight) < 1.0f;
+        const int at = atomicAdd(&o.count, 1);
+        for (int i = 0; i < 3; i++) {
+            o.before[i][at] = sight.before[i];
+            o.now[i][at] = sight.now[i];
+        }
+        o.weight[at] = sight.weight;
     }
-    looked = vf_warp_sum(looked);
+    __syncthreads();
+    if (h >= vf_ego_hypotheses(&s, VF_RELATIVE)) return;
+    const vf_pose other = m.pose[VF_RELATIVE][h];
+    int agree = 0;
+    for (int k = lane; k < o.count && m.score[VF_RELATIVE][h] > 0; k += VF_WARP) {
+        const vf_sight sight = {{o.before[0][k], o.before[1][k], o.before[2][k]}, {o.now[0][k], o.now[1][k], o.now[2][k]}, o.weight[k], 0.0f, 0.0f, 0.0f, 0.0f};
+        agree += vf_motion_error(VF_RELATIVE, &other, &sight) < 1.0f;
+    }
     agree = vf_warp_sum(agree);
     if (lane) return;
     m.second[h] = agree;
-    if (h == 0) m.facts.looked = looked;
+    if (h == 0) m.facts.looked = o.count;
 }
 
-/** Notes who agrees with the motion that is reported of a list. */
-static __device__ void note(vf_ego_memory &m, int list)
+/** Notes who agrees with the motion that is reported of a list; those of the first come first, and nobody was noted before. */
+template <int LIST> static __device__ __forceinline__ void note(vf_ego_memory &m, int kind)
 {
-    const int kind = vf_ego_agreed(&m, list), count = m.count[list], bit = list ? VFRONT_AGREES_METRIC : VFRONT_AGREES_RELATIVE;
-    for (int i = threadIdx.x; i < count && kind != VF_KINDS; i += THREADS)
-        if (__ldcg(&m.sides[kind][i])) m.agrees[m.sights[list].from[i]] |= (uint8_t)bit;
-    __syncthreads();
+    const int count = m.count[LIST], bit = LIST ? VFRONT_AGREES_METRIC : VFRONT_AGREES_RELATIVE;
+    if (kind == VF_KINDS) return;
+#pragma unroll 4
+    for (int i = threadIdx.x; i < count; i += THREADS) {
+        const bool agrees = __ldcg(&m.sides[kind][i]);
+        const int from = m.sights[LIST].from[i];
+        if (agrees) m.agrees[from] = (uint8_t)(LIST ? m.agrees[from] | bit : bit);
+    }
 }
 
 /** The verdict, by the block that is done last. */
 static __device__ void judge(const vf_step &s)
 {
     __shared__ uint32_t there[WARPS];
+    __shared__ vf_facts facts;
+    __shared__ vfront_motion_t motion[2];
     vf_ego_memory &m = s.memory->ego;
     uint32_t others = 0;
+    for (int i = threadIdx.x; i < (int)(sizeof facts / 4); i += THREADS) reinterpret_cast<uint32_t *>(&facts)[i] = __ldcg(reinterpret_cast<const uint32_t *>(&m.facts) + i);
     for (int h = threadIdx.x; h < vf_ego_hypotheses(&s, VF_RELATIVE); h += THREADS) others = max(others, __ldcg(&m.second[h]));
     others = block_max(others, there);
     if (threadIdx.x == 0) {
-        m.facts.others = others;
-        if (!vf_ego_hypotheses(&s, VF_RELATIVE)) m.facts.looked = 0;
-        vf_ego_judge(&s, &s.memory->ingest.params, &m);
+        facts.others = others;
+        if (!vf_ego_hypotheses(&s, VF_RELATIVE)) facts.looked = 0;
+        m.facts.others = facts.others;
+        m.facts.looked = facts.looked;
     }
     __syncthreads();
-    note(m, 0);
-    note(m, 1);
+    if (threadIdx.x < VF_WARP) {
+        vf_ego_judge_relative(&s, &s.memory->ingest.params, m.count[0], &facts, &motion[0]);
+    } else if (threadIdx.x < 2 * VF_WARP) {
+        vf_ego_judge_metric(&s, &s.memory->ingest.params, m.count[1], &facts, &motion[1]);
+    }
+    __syncthreads();
+    const vfront_motion_t *good = vf_ego_good(&s.memory->ingest.params, &motion[0], &motion[1], &m.good[s.parity ^ 1]);
+    copy_words(&m.relative, &motion[0]);
+    copy_words(&m.metric, &motion[1]);
+    if (good)
+        copy_words(&m.good[s.parity], good);
+    else if (threadIdx.x == 0)
+        vf_ego_blank(&m.good[s.parity], VFRONT_MOTION_NONE);
+    note<0>(m, vf_ego_agreed_relative(&motion[0]));
+    __syncthreads();
+    note<1>(m, vf_ego_agreed_metric(&motion[1]));
     if (threadIdx.x == 0) vf_clock_end(s, VF_ego);
 }
 
-#define QUESTIONS 5
+#define QUESTIONS 8
 
 static __global__ void __launch_bounds__(THREADS) judge_k(const vf_step s)
 {
     __shared__ bool last;
     vf_ego_memory &m = s.memory->ego;
     const int question = blockIdx.x;
-    if (question == 0) gather<VF_RELATIVE>(s, m.facts);
-    if (question == 1) gather<VF_METRIC>(s, m.facts);
-    if (question == 2) gather<VF_TURN>(s, m.facts);
-    if (question == 3) {
+    if (question == 0) {
         const uint32_t in_plane = count_in_plane(s);
         if (threadIdx.x == 0) m.facts.in_plane = in_plane;
     }
+    if (question == 1) gather<VF_RELATIVE>(s, m.facts);
+    if (question == 2) gather<VF_METRIC>(s, m.facts);
+    if (question == 3) gather<VF_TURN>(s, m.facts);
     if (question == 4) {
         const int moved = median_movement<VF_RELATIVE, true>(s, m.facts.pose[0]);
         if (threadIdx.x == 0) m.facts.moved = moved;
     }
-    if (question >= QUESTIONS) look_for_another(s, (question - QUESTIONS) * WARPS + (int)threadIdx.x / VF_WARP);
+    if (question == 5) find_covariance<VF_RELATIVE>(s, m.facts);
+    if (question == 6) find_covariance<VF_METRIC>(s, m.facts);
+    if (question == 7) find_covariance<VF_TURN>(s, m.facts);
+    if (question >= QUESTIONS) look_for_another(s, question - QUESTIONS);
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) last = atomicInc(&m.arrived, gridDim.x - 1) == gridDim.x - 1;

@@ -188,16 +188,17 @@ VF_LOOP static void add_metric(const struct some *restrict some, int32_t count, 
     add_some(VF_METRIC, some, count, *p, sum);
 }
 
-/** What the sights of so many lanes from `first` on add up to. */
-static void sum_of_warp(int kind, const struct vf_sights *all, int32_t count, int32_t first, const struct vf_pose *pose, struct vf_tally *out)
+/** What the sights of so many lanes from `first` on add up to: of all, or of `most` that are spread over them. */
+static void sum_of_warp(int kind, const struct vf_sights *all, int32_t count, int32_t most, int32_t first, const struct vf_pose *pose, struct vf_tally *out)
 {
+    const int32_t some_of = vf_ego_subset(count, most);
     struct lanes sum;
     struct some some;
     memset(&sum, 0, sizeof sum);
     memset(&some, 0, sizeof some);
-    for (; first < count; first += VF_EGO_LANES) {
-        const int32_t here = vf_min(count - first, WARP);
-        for (int32_t l = 0; l < here; l++) put_some(&some, l, all, first + l);
+    for (; first < some_of; first += VF_EGO_LANES) {
+        const int32_t here = vf_min(some_of - first, WARP);
+        for (int32_t l = 0; l < here; l++) put_some(&some, l, all, vf_ego_spread(count, most, first + l));
         if (kind == VF_RELATIVE) add_relative(&some, here, pose, &sum);
         if (kind == VF_TURN) add_turn(&some, here, pose, &sum);
         if (kind == VF_METRIC) add_metric(&some, here, pose, &sum);
@@ -291,27 +292,27 @@ static struct vf_tally sum_of_warps(struct vf_tally warp[VF_EGO_LANES / WARP])
     return warp[0];
 }
 
-/** What all sights of its kind have to say of a motion. */
-static struct vf_tally sum_of_motion(const struct vf_step *s, int kind, const struct vf_pose *pose)
+/** What sights of its kind, all or `most` of them, have to say of a motion. */
+static struct vf_tally sum_of_motion(const struct vf_step *s, int kind, int32_t most, const struct vf_pose *pose)
 {
     const struct vf_sights *all = &s->memory->ego.sights[vf_ego_list(kind)];
     const int32_t count = (int32_t)s->memory->ego.count[vf_ego_list(kind)];
     struct vf_tally warp[VF_EGO_LANES / WARP];
-    for (int w = 0; w < VF_EGO_LANES / WARP; w++) sum_of_warp(kind, all, count, WARP * w, pose, &warp[w]);
+    for (int w = 0; w < VF_EGO_LANES / WARP; w++) sum_of_warp(kind, all, count, most, WARP * w, pose, &warp[w]);
     return sum_of_warps(warp);
 }
 
-/** What all inliers of a relative motion have to say of a plane; any: 1, wherever they lie. */
-static struct vf_tally sum_of_plane(const struct vf_step *s, const struct vf_pose *pose, const float n[3], int any)
+/** What inliers of a relative motion, of all or `most` sights, have to say of a plane; any: 1, wherever they lie. */
+static struct vf_tally sum_of_plane(const struct vf_step *s, const struct vf_pose *pose, const float n[3], int32_t most, int any)
 {
     const struct vf_sights *all = &s->memory->ego.sights[0];
-    const int32_t count = (int32_t)s->memory->ego.count[0];
+    const int32_t count = (int32_t)s->memory->ego.count[0], some = vf_ego_subset(count, most);
     struct vf_tally warp[VF_EGO_LANES / WARP];
     for (int w = 0; w < VF_EGO_LANES / WARP; w++) {
         struct lanes sum;
         memset(&sum, 0, sizeof sum);
-        for (int32_t i = WARP * w; i < count; i += i % WARP < WARP - 1 ? 1 : VF_EGO_LANES - WARP + 1) {
-            const struct vf_sight sight = vf_ego_sight(all, i);
+        for (int32_t i = WARP * w; i < some; i += i % WARP < WARP - 1 ? 1 : VF_EGO_LANES - WARP + 1) {
+            const struct vf_sight sight = vf_ego_sight(all, vf_ego_spread(count, most, i));
             float terms[VF_TERMS];
             if (!vf_motion_worth(vf_motion_error(VF_RELATIVE, pose, &sight))) continue;
             for (int k = 0; k < VF_TERMS; k++) terms[k] = sum.terms[k][i % WARP];
@@ -323,17 +324,19 @@ static struct vf_tally sum_of_plane(const struct vf_step *s, const struct vf_pos
     return sum_of_warps(warp);
 }
 
-/** Takes a motion on by steps, as long as they make it better. */
+/** Takes a motion on by steps: some that are quick, then others as long as they make it better. */
 static void refine(const struct vf_step *s, int kind, struct vf_finalist *f)
 {
     struct vf_pose pose = f->pose;
-    f->score = 0;
-    for (int step = 0; step <= VF_EGO_STEPS; step++) {
-        const struct vf_tally sum = sum_of_motion(s, kind, &pose);
-        if (sum.score <= f->score) return;
-        f->score = sum.score;
-        f->pose = pose;
-        if (step == VF_EGO_STEPS || !vf_motion_step(kind, &pose, sum.terms)) return;
+    for (int step = 0; step <= VF_EGO_ROUGH + VF_EGO_STEPS; step++) {
+        const int rough = step < VF_EGO_ROUGH;
+        const struct vf_tally sum = sum_of_motion(s, kind, rough ? VF_EGO_LANES : VFRONT_SIGHTS, &pose);
+        if (!rough && sum.score <= f->sum.score) return;
+        if (!rough) {
+            f->sum = sum;
+            f->pose = pose;
+        }
+        if (!vf_motion_step(kind, &pose, sum.terms) && !rough) return;
     }
 }
 
@@ -362,7 +365,7 @@ static const struct vf_finalist *best_of(const struct vf_step *s, int kind)
     const struct vf_finalist *f = s->memory->ego.finalist[kind];
     int best = 0;
     for (int rank = 1; rank < VF_EGO_FINALISTS; rank++)
-        if (f[rank].score > f[best].score) best = rank;
+        if (f[rank].sum.score > f[best].sum.score) best = rank;
     return &f[best];
 }
 
@@ -423,10 +426,10 @@ static uint32_t count_in_plane(const struct vf_step *s, const struct vf_pose *po
 {
     float n[3] = {0.0f, 0.0f, 0.0f};
     for (int fit = 0; fit < VF_EGO_PLANES; fit++) {
-        const struct vf_tally sum = sum_of_plane(s, pose, n, fit == 0);
+        const struct vf_tally sum = sum_of_plane(s, pose, n, VF_EGO_LANES, fit == 0);
         if (!vf_ego_fit_plane(sum.terms, n)) return 0;
     }
-    return sum_of_plane(s, pose, n, 0).inliers;
+    return sum_of_plane(s, pose, n, VFRONT_SIGHTS, 0).inliers;
 }
 
 /** Finds out all about the best motions. */
@@ -435,7 +438,7 @@ static void gather(const struct vf_step *s, struct vf_facts *f)
     memset(f, 0, sizeof *f);
     for (int kind = 0; kind < VF_KINDS; kind++) {
         f->pose[kind] = best_of(s, kind)->pose;
-        f->sum[kind] = sum_of_motion(s, kind, &f->pose[kind]);
+        f->sum[kind] = best_of(s, kind)->sum;
         f->solved[kind] = vf_motion_covariance(kind, &f->pose[kind], f->sum[kind].terms, f->covariance[kind]);
         take_sides(s, kind, &f->pose[kind]);
         f->parallax[kind] = median_movement(s, kind, &f->pose[kind]);
@@ -446,14 +449,29 @@ static void gather(const struct vf_step *s, struct vf_facts *f)
 }
 
 /** Notes who agrees with the motions that are reported. */
-static void note(const struct vf_step *s)
+static void note(struct vf_ego_memory *m)
 {
-    struct vf_ego_memory *m = &s->memory->ego;
+    const int kinds[2] = {vf_ego_agreed_relative(&m->relative), vf_ego_agreed_metric(&m->metric)};
     for (int list = 0; list < 2; list++) {
-        const int kind = vf_ego_agreed(m, list), bit = list ? VFRONT_AGREES_METRIC : VFRONT_AGREES_RELATIVE;
+        const int kind = kinds[list], bit = list ? VFRONT_AGREES_METRIC : VFRONT_AGREES_RELATIVE;
         for (uint32_t i = 0; i < m->count[list] && kind != VF_KINDS; i++)
             if (m->sides[kind][i]) m->agrees[m->sights[list].from[i]] |= (uint8_t)bit;
     }
+}
+
+/** The verdict. */
+static void judge(const struct vf_step *s)
+{
+    struct vf_ego_memory *m = &s->memory->ego;
+    const struct vf_params *params = &s->memory->ingest.params;
+    vf_ego_judge_relative(s, params, m->count[0], &m->facts, &m->relative);
+    vf_ego_judge_metric(s, params, m->count[1], &m->facts, &m->metric);
+    const vfront_motion_t *good = vf_ego_good(params, &m->relative, &m->metric, &m->good[s->parity ^ 1]);
+    if (good)
+        m->good[s->parity] = *good;
+    else
+        vf_ego_blank(&m->good[s->parity], VFRONT_MOTION_NONE);
+    note(m);
 }
 
 /** The motions, from the lists. */
@@ -466,8 +484,7 @@ static void solve(const struct vf_step *s)
         choose(s, kind);
     }
     gather(s, &s->memory->ego.facts);
-    vf_ego_judge(s, &s->memory->ingest.params, &s->memory->ego);
-    note(s);
+    judge(s);
 }
 #endif
 

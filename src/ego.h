@@ -18,13 +18,19 @@
 #include "match.h"
 #include "motion.h"
 #include "stereo.h"
+#include "team.h"
 #include "track.h"
 
 #define VF_EGO_LANES 256
 #define VF_EGO_SUBSET 128  /* sights that score every hypothesis */
 #define VF_EGO_TURNS 64    /* hypotheses of turns alone */
 #define VF_EGO_FINALISTS 16
-#define VF_EGO_STEPS 8     /* of Gauss and Newton, at most */
+#ifndef VF_EGO_ROUGH
+#define VF_EGO_ROUGH 3     /* steps of Gauss and Newton on VF_EGO_LANES sights, whatever becomes of them */
+#endif
+#ifndef VF_EGO_STEPS
+#define VF_EGO_STEPS 2     /* then on all, at most */
+#endif
 #define VF_EGO_OTHERS 512  /* sights, the outliers among which are asked for another motion */
 #define VF_EGO_BINS 1024   /* of a histogram of movements [1/16 px] */
 #define VF_EGO_RANKS 320   /* ranks of a pair: below */
@@ -36,18 +42,17 @@ struct vf_sights {
     uint16_t from[VFRONT_SIGHTS]; /* candidate */
 };
 
-/** A motion that went on, after its steps. */
-struct vf_finalist {
-    struct vf_pose pose;
-    int32_t score; /* 0: none */
-    int32_t reserved[3];
-};
-
 /** What all sights of a list have to say of a motion. */
 struct vf_tally {
     float terms[VF_TERMS];
     int32_t score;
     uint32_t inliers, rows; /* rows: residuals that the inliers have */
+};
+
+/** A motion that went on, after its steps. */
+struct vf_finalist {
+    struct vf_pose pose;
+    struct vf_tally sum; /* score 0: there is none */
 };
 
 /** All that is found out about the best motion of each kind. */
@@ -433,80 +438,87 @@ VF_FN int vf_ego_no_parallax(const struct vf_tally *turn, const struct vf_tally 
     return left * spare <= 12.0f * noise * pairs || left <= 0.01f * pairs;
 }
 
-/** Fills in the best motion of a kind. */
-VF_FN void vf_ego_fill(const struct vf_step *s, vfront_motion_t *m, int kind, const struct vf_facts *f)
+/** Starts a motion: too few pairs, or so many that agree on nothing yet. Returns its state. */
+VF_FN uint32_t vf_ego_start(const struct vf_step *s, const struct vf_params *params, vfront_motion_t *m, int kind, uint32_t pairs)
+{
+    const uint32_t hypotheses = (uint32_t)vf_ego_hypotheses(s, kind);
+    const int none = !params->frame || !hypotheses, few = pairs < (uint32_t)s->tuning.ego_least;
+    const uint32_t state = none ? VFRONT_MOTION_NONE : few ? VFRONT_MOTION_FEW : VFRONT_MOTION_UNSURE;
+    VF_TEAM (one, 1) {
+        vf_ego_blank(m, state);
+        m->pairs = none ? 0 : pairs;
+        m->hypotheses = none ? 0 : hypotheses;
+        m->frame = none ? 0 : params->frame;
+        if (!none && kind == VF_RELATIVE && vf_ego_elsewhere(s)) m->flags = VFRONT_MOTION_ONE_GPU;
+    }
+    VF_TEAM_SYNC();
+    return state;
+}
+
+/** Fills in the best motion of a kind. Returns its state. */
+VF_FN uint32_t vf_ego_fill(const struct vf_step *s, vfront_motion_t *m, int kind, uint32_t pairs, const struct vf_facts *f)
 {
     const struct vf_tally *sum = &f->sum[kind];
-    const uint32_t unknowns = kind == VF_METRIC ? 6 : kind == VF_TURN ? 3 : 5;
+    const uint32_t unknowns = kind == VF_METRIC ? 6 : kind == VF_TURN ? 3 : 5, state = kind == VF_TURN ? VFRONT_MOTION_ROTATION : VFRONT_MOTION_GOOD;
     const float variance = sum->terms[VF_TERM_E] / (float)(sum->rows > unknowns ? sum->rows - unknowns : 1);
-    m->inliers = sum->inliers;
-    if (!vf_ego_enough(&s->tuning, m->inliers, m->pairs)) return;
-    if (!f->solved[kind]) return;
-    for (int i = 0; i < 21; i++) m->covariance[i] = variance * f->covariance[kind][i];
-    for (int i = 0; i < 9; i++) m->R[i] = f->pose[kind].R[i];
-    for (int i = 0; i < 3; i++) m->t[i] = kind == VF_TURN ? 0.0f : f->pose[kind].t[i];
-    m->rms_px = sqrtf(sum->terms[VF_TERM_E] / (float)m->inliers) * (float)s->tuning.ego_error_mpx * 0.001f;
-    m->parallax_px = vf_ego_bin_px(f->parallax[kind]);
-    if (vf_ego_bin_px(f->moved) * 1000.0f <= (float)s->tuning.ego_still_mpx) m->flags |= VFRONT_MOTION_STILL;
-    m->state = kind == VF_TURN ? VFRONT_MOTION_ROTATION : VFRONT_MOTION_GOOD;
-}
-
-/** The relative motion, or the turn that is all there is to see. */
-VF_FN void vf_ego_fill_relative(const struct vf_step *s, vfront_motion_t *m, const struct vf_facts *f)
-{
-    const int turns = vf_ego_turns(f);
-    if (turns && (!vf_ego_enough(&s->tuning, f->sum[VF_RELATIVE].inliers, m->pairs) || vf_ego_no_parallax(&f->sum[VF_TURN], &f->sum[VF_RELATIVE]))) {
-        vf_ego_fill(s, m, VF_TURN, f);
-        return;
+    const int enough = vf_ego_enough(&s->tuning, sum->inliers, pairs) && f->solved[kind];
+    VF_TEAM (one, 1) m->inliers = sum->inliers;
+    if (!enough) return VFRONT_MOTION_UNSURE;
+    VF_TEAM (i, 21) m->covariance[i] = variance * f->covariance[kind][i];
+    VF_TEAM (i, 9) m->R[i] = f->pose[kind].R[i];
+    VF_TEAM (i, 3) m->t[i] = kind == VF_TURN ? 0.0f : f->pose[kind].t[i];
+    VF_TEAM (one, 1) {
+        m->rms_px = sqrtf(sum->terms[VF_TERM_E] / (float)sum->inliers) * (float)s->tuning.ego_error_mpx * 0.001f;
+        m->parallax_px = vf_ego_bin_px(f->parallax[kind]);
+        if (vf_ego_bin_px(f->moved) * 1000.0f <= (float)s->tuning.ego_still_mpx) m->flags |= VFRONT_MOTION_STILL;
+        m->state = state;
     }
-    vf_ego_fill(s, m, VF_RELATIVE, f);
-    if (m->state != VFRONT_MOTION_GOOD) return;
-    m->others = f->others;
-    if (turns) m->flags |= VFRONT_MOTION_PARALLAX;
-    if (f->in_plane * 100 >= m->inliers * VF_EGO_IN_PLANE_PERCENT) m->flags |= VFRONT_MOTION_PLANE;
-    if (vf_ego_enough(&s->tuning, f->others, f->looked)) m->flags |= VFRONT_MOTION_TWO;
+    return state;
 }
 
-/** Starts a motion: too few pairs, or so many that agree on nothing yet. */
-VF_FN void vf_ego_start(const struct vf_step *s, const struct vf_params *params, vfront_motion_t *m, int kind, uint32_t pairs)
+/** The relative motion, or the turn that is all there is to see. Returns its state. */
+VF_FN uint32_t vf_ego_fill_relative(const struct vf_step *s, vfront_motion_t *m, uint32_t pairs, const struct vf_facts *f)
 {
-    const int few = pairs < (uint32_t)s->tuning.ego_least;
-    vf_ego_blank(m, few ? VFRONT_MOTION_FEW : VFRONT_MOTION_UNSURE);
-    m->pairs = pairs;
-    m->hypotheses = (uint32_t)vf_ego_hypotheses(s, kind);
-    m->frame = params->frame;
-    if (kind == VF_RELATIVE && vf_ego_elsewhere(s)) m->flags = VFRONT_MOTION_ONE_GPU;
-    if (!params->frame || !m->hypotheses) vf_ego_blank(m, VFRONT_MOTION_NONE);
+    const struct vf_tally *relative = &f->sum[VF_RELATIVE], *turn = &f->sum[VF_TURN];
+    const int turns = vf_ego_turns(f);
+    if (turns && (!vf_ego_enough(&s->tuning, relative->inliers, pairs) || vf_ego_no_parallax(turn, relative))) return vf_ego_fill(s, m, VF_TURN, pairs, f);
+    const uint32_t state = vf_ego_fill(s, m, VF_RELATIVE, pairs, f);
+    VF_TEAM (one, state == VFRONT_MOTION_GOOD) {
+        m->others = f->others;
+        if (turns) m->flags |= VFRONT_MOTION_PARALLAX;
+        if (f->in_plane * 100 >= relative->inliers * VF_EGO_IN_PLANE_PERCENT) m->flags |= VFRONT_MOTION_PLANE;
+        if (vf_ego_enough(&s->tuning, f->others, f->looked)) m->flags |= VFRONT_MOTION_TWO;
+    }
+    return state;
 }
 
-#if VFRONT_EGO
-/** The motions of a step, from all that was found out. */
-VF_FN void vf_ego_judge(const struct vf_step *s, const struct vf_params *params, struct vf_ego_memory *m)
+/** The relative motion of a step, and the metric one, from all that was found out. */
+VF_FN void vf_ego_judge_relative(const struct vf_step *s, const struct vf_params *params, uint32_t pairs, const struct vf_facts *f, vfront_motion_t *m)
 {
-    const struct vf_facts *f = &m->facts;
-    vfront_motion_t *relative = &m->relative, *metric = &m->metric, *good = &m->good[s->parity];
-    vf_ego_start(s, params, relative, VF_RELATIVE, m->count[0]);
-    vf_ego_start(s, params, metric, VF_METRIC, m->count[1]);
-    if (relative->state == VFRONT_MOTION_UNSURE) vf_ego_fill_relative(s, relative, f);
-    if (metric->state == VFRONT_MOTION_UNSURE) vf_ego_fill(s, metric, VF_METRIC, f);
-    if (relative->state) relative->needed = vf_ego_needed(relative->inliers, relative->pairs, s->tuning.ego_points);
-    if (metric->state) metric->needed = vf_ego_needed(metric->inliers, metric->pairs, 3);
-    if (metric->state == VFRONT_MOTION_GOOD)
-        *good = *metric;
-    else if (relative->state == VFRONT_MOTION_GOOD)
-        *good = *relative;
-    else if (params->frame)
-        *good = m->good[s->parity ^ 1];
-    else
-        vf_ego_blank(good, VFRONT_MOTION_NONE);
+    if (vf_ego_start(s, params, m, VF_RELATIVE, pairs) == VFRONT_MOTION_UNSURE) vf_ego_fill_relative(s, m, pairs, f);
+    VF_TEAM (one, 1)
+        if (m->state) m->needed = vf_ego_needed(m->inliers, m->pairs, s->tuning.ego_points);
+}
+VF_FN void vf_ego_judge_metric(const struct vf_step *s, const struct vf_params *params, uint32_t pairs, const struct vf_facts *f, vfront_motion_t *m)
+{
+    if (vf_ego_start(s, params, m, VF_METRIC, pairs) == VFRONT_MOTION_UNSURE) vf_ego_fill(s, m, VF_METRIC, pairs, f);
+    VF_TEAM (one, 1)
+        if (m->state) m->needed = vf_ego_needed(m->inliers, m->pairs, 3);
 }
 
-/** The kind of motion that the sights of a list are said to agree with; VF_KINDS: none. */
-VF_FN int vf_ego_agreed(const struct vf_ego_memory *m, int list)
+/** The last motion that was good; NULL: there is none. */
+VF_FN const vfront_motion_t *vf_ego_good(const struct vf_params *params, const vfront_motion_t *relative, const vfront_motion_t *metric, const vfront_motion_t *before)
 {
-    if (list) return m->metric.state == VFRONT_MOTION_GOOD ? VF_METRIC : VF_KINDS;
-    return m->relative.state == VFRONT_MOTION_GOOD ? VF_RELATIVE : m->relative.state == VFRONT_MOTION_ROTATION ? VF_TURN : VF_KINDS;
+    if (metric->state == VFRONT_MOTION_GOOD) return metric;
+    if (relative->state == VFRONT_MOTION_GOOD) return relative;
+    return params->frame ? before : NULL;
 }
-#endif
+
+/** The kind of motion that pairs are said to agree with; VF_KINDS: none. */
+VF_FN int vf_ego_agreed_relative(const vfront_motion_t *m)
+{
+    return m->state == VFRONT_MOTION_GOOD ? VF_RELATIVE : m->state == VFRONT_MOTION_ROTATION ? VF_TURN : VF_KINDS;
+}
+VF_FN int vf_ego_agreed_metric(const vfront_motion_t *m) { return m->state == VFRONT_MOTION_GOOD ? VF_METRIC : VF_KINDS; }
 
 #endif

@@ -139,12 +139,14 @@ VF_FN void vf_essential_reflect(const struct vf_essential_work *w, int n, float 
 /** Makes the rows triangular by Householder reflections. */
 VF_FN void vf_essential_reduce(struct vf_essential_work *w, int n)
 {
-    VF_UNROLL
+    VF_ROLL
     for (int k = 0; k < n; k++) {
-        float square = 0.0f;
-        for (int j = k; j < 9; j++) square += w->row[k][j] * w->row[k][j];
+        float v[9], square = 0.0f; /* what is left of row k, and zeros before it */
+        for (int j = 0; j < 9; j++) v[j] = j >= k ? w->row[k][j] : 0.0f;
+        for (int j = 0; j < 9; j++) square += v[j] * v[j];
         const float head = w->row[k][k], length = head > 0.0f ? -sqrtf(square) : sqrtf(square);
         const float inverse = 1.0f / (length * (length - head)); /* of half the square of the reflection's vector */
+        for (int j = 0; j < 9; j++) v[j] = j == k ? head - length : v[j];
         VF_TEAM_SYNC();
         VF_TEAM (i, n - k) {
             float *other = w->row[k + i], along = 0.0f;
@@ -154,10 +156,9 @@ VF_FN void vf_essential_reduce(struct vf_essential_work *w, int n)
                 w->corner[k] = length;
                 continue;
             }
-            for (int j = k + 1; j < 9; j++) along += w->row[k][j] * other[j];
-            along = (along + (head - length) * other[k]) * inverse;
-            other[k] -= along * (head - length);
-            for (int j = k + 1; j < 9; j++) other[j] -= along * w->row[k][j];
+            for (int j = 0; j < 9; j++) along += v[j] * other[j];
+            along *= inverse;
+            for (int j = 0; j < 9; j++) other[j] -= along * v[j];
         }
         VF_TEAM_SYNC();
     }
@@ -287,27 +288,25 @@ VF_FN void vf_essential_monomial(const struct vf_essential_forms *f, float paral
  *  which is all that the other six equations need. */
 VF_FN void vf_essential_eliminate(struct vf_essential_work *w)
 {
-    VF_UNROLL
+    VF_ROLL
     for (int k = 0; k < 10; k++) {
-        float pivots[10];
-        for (int r = 0; r < 10; r++) pivots[r] = w->column[k][r];
-        float pivot = pivots[k];
+        const float head = w->column[k][k];
+        float pivots[10], pivot = head;
         int p = k;
-        for (int r = k + 1; r < 10; r++) {
-            const int more = fabsf(pivots[r]) > fabsf(pivot);
+        for (int r = 0; r < 10; r++) pivots[r] = w->column[k][r];
+        for (int r = 1; r < 10; r++) {
+            const int more = (r > k) & (fabsf(pivots[r]) > fabsf(pivot));
             p = more ? r : p;
             pivot = more ? pivots[r] : pivot;
         }
+        for (int r = 0; r < 10; r++) pivots[r] = r == p ? head : (r < k) & (r < 4) ? 0.0f : pivots[r];
         const float inverse = 1.0f / pivot;
         VF_TEAM (c, 19 - k) {
-            float *column = w->column[k + 1 + c], was[10];
-            for (int r = 0; r < 10; r++) was[r] = column[r];
-            float top = was[k];
-            for (int r = k + 1; r < 10; r++) top = r == p ? was[r] : top;
-            top *= inverse;
+            float *column = w->column[k + 1 + c];
+            const float first = column[k], top = column[p] * inverse;
             for (int r = 0; r < 10; r++) {
-                const float left = r == p ? was[k] : was[r], factor = r == p ? pivots[k] : r < k && r < 4 ? 0.0f : pivots[r];
-                column[r] = r == k ? top : left - factor * top;
+                const float left = r == p ? first : column[r];
+                column[r] = r == k ? top : left - pivots[r] * top;
             }
         }
         VF_TEAM_SYNC();
@@ -411,7 +410,7 @@ VF_FN void vf_essential_kernel(const float E[9], int step, float out[3])
         most = square > most ? square : most;
     }
     for (int k = 0; k < 3; k++) out[k] = best[k];
-    vf_unit(out);
+    vf_pose_unit(out);
 }
 
 /** Two unit vectors that make a right-handed system with one: a x b = v. */
@@ -420,7 +419,7 @@ VF_FN void vf_essential_plane(const float v[3], float a[3], float b[3])
     const float x = fabsf(v[0]), y = fabsf(v[1]), z = fabsf(v[2]);
     const float axis[3] = {x <= y && x <= z ? 1.0f : 0.0f, y < x && y <= z ? 1.0f : 0.0f, z < x && z < y ? 1.0f : 0.0f};
     vf_cross(v, axis, a);
-    vf_unit(a);
+    vf_pose_unit(a);
     vf_cross(v, a, b);
 }
 
@@ -474,7 +473,7 @@ VF_FN void vf_polish_unit(struct vf_polish *m)
 {
     const float scale = 1.0f / sqrtf(m->q[0] * m->q[0] + m->q[1] * m->q[1] + m->q[2] * m->q[2] + m->q[3] * m->q[3]);
     for (int k = 0; k < 4; k++) m->q[k] *= scale;
-    vf_unit(m->t);
+    vf_pose_unit(m->t);
 }
 
 /** Quaternion of a rotation, from the greatest of its four numbers. */
@@ -514,35 +513,58 @@ VF_FN void vf_polish_residuals(const struct vf_polish *m, const float before[][3
     }
 }
 
-/** Solves five equations by Householder reflections; the sixth column is the right side. */
+/** Solves five equations by elimination with the greatest pivot of each column; the sixth column is the right side. No element is found by a
+ *  number that is not known when the loops are unrolled, so that all lie in registers. */
 VF_FN void vf_solve5(float M[5][6], float x[5])
 {
+    float inverse[5];
+    VF_UNROLL
     for (int k = 0; k < 5; k++) {
-        float square = 0.0f;
-        for (int r = k; r < 5; r++) square += M[r][k] * M[r][k];
-        const float head = M[k][k], length = head > 0.0f ? -sqrtf(square) : sqrtf(square), inverse = 1.0f / (length * (length - head));
-        M[k][k] = head - length;
-        for (int c = k + 1; c < 6; c++) {
-            float along = 0.0f;
-            for (int r = k; r < 5; r++) along += M[r][k] * M[r][c];
-            along *= inverse;
-            for (int r = k; r < 5; r++) M[r][c] -= along * M[r][k];
+        int p = k;
+        float pivot = M[k][k];
+        for (int r = k + 1; r < 5; r++) {
+            const int more = fabsf(M[r][k]) > fabsf(pivot);
+            p = more ? r : p;
+            pivot = more ? M[r][k] : pivot;
         }
-        M[k][k] = length;
+        for (int c = k; c < 6; c++) {
+            float top = M[k][c];
+            for (int r = k + 1; r < 5; r++) {
+                const float held = M[r][c];
+                M[r][c] = r == p ? M[k][c] : held;
+                top = r == p ? held : top;
+            }
+            M[k][c] = top;
+        }
+        inverse[k] = 1.0f / pivot;
+        for (int r = k + 1; r < 5; r++) {
+            const float factor = M[r][k] * inverse[k];
+            for (int c = k + 1; c < 6; c++) M[r][c] -= factor * M[k][c];
+        }
     }
+    VF_UNROLL
     for (int k = 4; k >= 0; k--) {
         float sum = M[k][5];
         for (int c = k + 1; c < 5; c++) sum -= M[k][c] * x[c];
-        x[k] = sum / M[k][k];
+        x[k] = sum * inverse[k];
     }
 }
 
-/** One step of Newton's method on the five equations; returns its length squared [rad^2]. */
+/** Two directions across one, of about its length. */
+VF_FN void vf_polish_across(const float t[3], float a[3], float b[3])
+{
+    const float x = fabsf(t[0]), y = fabsf(t[1]), z = fabsf(t[2]);
+    const float axis[3] = {x <= y && x <= z ? 1.0f : 0.0f, y < x && y <= z ? 1.0f : 0.0f, z < x && z < y ? 1.0f : 0.0f};
+    vf_cross(t, axis, a);
+    vf_cross(t, a, b);
+}
+
+/** One step of Newton's method on the five equations; returns its length squared, about [rad^2]. Lengths grow a little and cancel. */
 VF_FN float vf_polish_step(struct vf_polish *m, const float before[][3], const float now[][3])
 {
     float R[9], M[5][6], b1[3], b2[3], residual[5], x[5];
     vf_polish_rotation(m->q, R);
-    vf_essential_plane(m->t, b1, b2);
+    vf_polish_across(m->t, b1, b2);
     vf_polish_residuals(m, before, now, residual);
     for (int i = 0; i < 5; i++) {
         float g[3], gh[3], ht[3];
@@ -563,7 +585,6 @@ VF_FN float vf_polish_step(struct vf_polish *m, const float before[][3], const f
     m->q[2] = q[2] + h * (x[1] * q[0] + x[2] * q[1] - x[0] * q[3]);
     m->q[3] = q[3] + h * (x[2] * q[0] + x[0] * q[2] - x[1] * q[1]);
     for (int k = 0; k < 3; k++) m->t[k] += cut * (x[3] * b1[k] + x[4] * b2[k]);
-    vf_polish_unit(m);
     return square;
 }
 

@@ -280,7 +280,7 @@ VF_FN int vf_motion_step(int kind, struct vf_pose *p, const float sums[VF_TERMS]
     if (!(vf_dot(turn, turn) < 1.0f)) return 0; /* more than a radian is no step */
     vf_pose_turn(p->R, turn);
     for (int k = 0; k < 3 && kind != VF_TURN; k++) p->t[k] -= step[k];
-    if (kind == VF_RELATIVE) vf_unit(p->t);
+    if (kind == VF_RELATIVE) vf_pose_unit(p->t);
     return 1;
 }
 

@@ -94,11 +94,11 @@ VF_FN float vf_perspective_step(const struct vf_triangle *t, double s[3])
 VF_FN void vf_perspective_axes(const float first[3], const float second[3], float axes[9])
 {
     for (int k = 0; k < 3; k++) axes[k] = first[k];
-    vf_unit(axes);
+    vf_pose_unit(axes);
     vf_cross(axes, second, axes + 6);
-    vf_unit(axes + 6);
+    vf_pose_unit(axes + 6);
     vf_cross(axes + 6, axes, axes + 3);
-    vf_unit(axes + 3);
+    vf_pose_unit(axes + 3);
     vf_cross(axes, axes + 3, axes + 6); /* of a thin triangle the first cross product was not quite across */
 }
 

@@ -13,6 +13,13 @@ struct vf_pose {
     float t[3];
 };
 
+/** As vf_unit(), with one quotient instead of three, and so a rounding more. */
+VF_FN void vf_pose_unit(float v[3])
+{
+    const float square = vf_dot(v, v), scale = square > 0.0f ? 1.0f / sqrtf(square) : 0.0f;
+    for (int k = 0; k < 3; k++) v[k] *= scale;
+}
+
 /** out = M v. */
 VF_FN void vf_transform(const float M[9], const float v[3], float out[3])
 {

@@ -26,6 +26,15 @@
 #define VF_UNROLL
 #endif
 
+/** A loop that nvcc shall leave one: code that a warp runs once comes from far away, which takes longer than what it does. */
+#if defined(__CUDA_ARCH__) && !defined(VF_UNROLLED)
+#define VF_ROLL _Pragma("unroll 1")
+#elif defined(__CUDA_ARCH__)
+#define VF_ROLL _Pragma("unroll")
+#else
+#define VF_ROLL
+#endif
+
 #define VF_TEAM(i, count) for (int i = VF_TEAM_LANE; i < (count); i += VF_TEAM_SIZE)
 
 #endif
