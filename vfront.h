@@ -160,6 +160,7 @@ enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY =
     X(match_ratio_percent, 90, 1, 100, "partners differ in at most this share of the bits of the next best somewhere else; 100: no such test [%]")\
     X(match_turn_deg, 30, 1, 180, "most by which the orientations of partners differ [degrees]")                                        \
     X(match_levels, 1, 0, 7, "most by which their levels differ")                                                                       \
+    X(match_settle, 1, 0, 1, "1: a match gets a place to a part of a pixel, 0: that of its key point, on a whole pixel of its level")     \
     X(stereo, VFRONT_STEREO, 0, VFRONT_STEREO, "1: key points of camera 0 get a partner in camera 1, and a depth, if both are calibrated and placed")\
     X(stereo_band_px, 2, 1, 64, "farthest that a partner lies from the epipolar line [px of the coarser level of the two]")             \
     X(stereo_distance, 100, 0, 256, "most bits in which their descriptors differ")                                                      \
@@ -375,7 +376,11 @@ typedef struct vfront_match {
     uint16_t before;   /**< Index in keypoints[0] of the result of the frame before. */
     uint16_t distance; /**< Bits in which their descriptors differ. */
     uint16_t second;   /**< The same for the next best somewhere else; 256 when there was none. */
-    uint32_t agrees;   /**< As vfront_track_t.agrees. */
+    uint16_t agrees;   /**< As vfront_track_t.agrees. */
+    uint16_t settled;  /**< 1: what surrounds the key point of the frame before was found in this frame, to a part of a pixel; 0: it was not, and
+                            the place is the key point's own, on a whole pixel of its level. */
+    float x_px, y_px;  /**< That place in this frame, of level 0. */
+    float bearing[3];  /**< As vfront_track_t.bearing, of that place. */
 } vfront_match_t;
 
 /** What is known of a motion. */

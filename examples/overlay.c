@@ -388,8 +388,8 @@ static void draw_match_pairs(struct overlay *o, const vfront_result_t *r, const 
 {
     for (uint32_t i = 0; i < r->matches_count && before && o->with_matches; i++) {
         const vfront_match_t *m = &r->matches[i];
-        const vfront_keypoint_t *now = &r->keypoints[0][m->keypoint], *was = &before->keypoints[0][m->before];
-        const float from[2] = {was->x_px, was->y_px}, to[2] = {now->x_px, now->y_px};
+        const vfront_keypoint_t *was = &before->keypoints[0][m->before];
+        const float from[2] = {was->x_px, was->y_px}, to[2] = {m->x_px, m->y_px};
         draw_pair(o, from, to, m->agrees);
     }
 }

@@ -151,7 +151,7 @@ static void depth_rows(FILE *f, const struct shot *s)
 static void match_head(FILE *f, int32_t cameras)
 {
     (void)cameras;
-    fputs("frame,keypoint,before,x_px,y_px,x_before_px,y_before_px,distance,second\n", f);
+    fputs("frame,keypoint,before,x_px,y_px,x_before_px,y_before_px,distance,second,settled\n", f);
 }
 
 /** `before` counts the key points of camera 0 in the frame before. The first frame has no matches. */
@@ -160,10 +160,10 @@ static void match_rows(FILE *f, const struct shot *s)
     const vfront_result_t *r = s->result;
     for (uint32_t i = 0; i < r->matches_count && s->before; i++) {
         const vfront_match_t *m = &r->matches[i];
-        const vfront_keypoint_t *now = &r->keypoints[0][m->keypoint], *before = &s->before->keypoints[0][m->before];
+        const vfront_keypoint_t *before = &s->before->keypoints[0][m->before];
         fprintf(f, "%" PRIu64 ",%u,%u", r->frame, (unsigned)m->keypoint, (unsigned)m->before);
-        fprintf(f, ",%.9g,%.9g,%.9g,%.9g", (double)now->x_px, (double)now->y_px, (double)before->x_px, (double)before->y_px);
-        fprintf(f, ",%u,%u\n", (unsigned)m->distance, (unsigned)m->second);
+        fprintf(f, ",%.9g,%.9g,%.9g,%.9g", (double)m->x_px, (double)m->y_px, (double)before->x_px, (double)before->y_px);
+        fprintf(f, ",%u,%u,%u\n", (unsigned)m->distance, (unsigned)m->second, (unsigned)m->settled);
     }
 }
 #endif

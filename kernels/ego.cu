@@ -35,7 +35,7 @@ static __device__ __forceinline__ vf_sight sight_of(const vf_step &s, int candid
     if (candidate >= VFRONT_TRACKS) {
         const vfront_match_t m = s.memory->match.match[candidate - VFRONT_TRACKS];
         const bool metric = vf_ego_metric_on(&s);
-        return vf_ego_sight_of_match(&s, &b.point[s.parity ^ 1][0][m.before], &b.point[s.parity][0][m.keypoint],
+        return vf_ego_sight_of_match(&s, &m, &b.point[s.parity ^ 1][0][m.before], &b.point[s.parity][0][m.keypoint],
                                      metric ? vf_range(&s, s.parity ^ 1, m.before) : vf_range_none(),
                                      metric ? vf_range(&s, s.parity, m.keypoint) : vf_range_none());
     }
@@ -98,7 +98,7 @@ static __device__ int find_starts(uint16_t (*start)[VF_EGO_RANKS])
 }
 
 /** Copies the sights with a distance, in their order, to their own list. */
-static __device__ void list_ranged(vf_ego_memory &m, int count)
+static __device__ void list_ranged(const vf_step &s, vf_ego_memory &m, int count)
 {
     __shared__ int scan[VF_WARPS + 1];
     int listed = 0;
@@ -108,7 +108,7 @@ static __device__ void list_ranged(vf_ego_memory &m, int count)
         int more;
         const int at = listed + vf_count_before(ranged, scan, &more);
         if (ranged) {
-            const vf_sight sight = vf_ego_sight(&m.sights[0], i);
+            const vf_sight sight = vf_ego_ranged(&s, vf_ego_sight(&m.sights[0], i));
             vf_ego_put_sight(&m.sights[1], at, &sight, m.sights[0].from[i]);
         }
         listed += more;
@@ -145,7 +145,7 @@ static __global__ void __launch_bounds__(VF_BLOCK) list_k(const vf_step s)
     });
     if (thread == 0) m.count[0] = count;
     __syncthreads();
-    list_ranged(m, count);
+    list_ranged(s, m, count);
 }
 
 /* ---- hypotheses ------------------------------------------------------------------------------------------------------------ */

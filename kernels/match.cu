@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* match on the GPU, three launches. In the first, blocks compare some points of this frame, in shared memory, with some of the frame
+/* match on the GPU, four launches. In the first, blocks compare some points of this frame, in shared memory, with some of the frame
  * before, two of them in the registers of each thread: so each pair is compared once, for both. A thread knows the best for its own
  * two; for the others a warp agrees on one, and since few pairs are close enough, it seldom has to. The second does the same for the
  * points that found each other, and looks for the next best, which cannot be known before the best is. In the third one block finds out
- * how the picture turned and lists the pairs. */
+ * how the picture turned and lists the pairs. In the last a warp has a match, and finds its place. */
 #include "block.cuh"
+#include "patch.cuh"
 
-#include "../src/match.h"
+#include "../src/match_flow.h"
 
 #if VFRONT_MATCHES
 
@@ -267,7 +268,7 @@ static __device__ __forceinline__ int list_pairs(const vf_step &s, const pair &p
     int more;
     const int at = listed + vf_count_before(kept, start, &more);
     if (i < count) vf_match_go_on(now[i].bearing, kept ? before[p.partner].bearing : NULL, m.expected[s.parity][i]);
-    if (kept) m.match[at] = vfront_match_t{(uint16_t)i, (uint16_t)p.partner, (uint16_t)p.distance, (uint16_t)p.second, 0};
+    if (kept) m.match[at] = vf_match_of(i, vf_partner(p.distance, p.partner), p.second);
     return more;
 }
 
@@ -286,9 +287,24 @@ static __global__ void __launch_bounds__(VF_BLOCK) list_k(const vf_step s)
             if (i < count) listed += list_pairs(s, h.p[k], i + thread, count, top, listed);
         }
     }
-    if (thread) return;
-    s.memory->match.count = listed;
-    vf_clock_end(s, VF_match);
+    if (thread == 0) s.memory->match.count = listed;
+}
+
+#ifndef VF_MATCH_WARPS
+#define VF_MATCH_WARPS 1 /* matches a block */
+#endif
+
+static __global__ void __launch_bounds__(VF_WARP *VF_MATCH_WARPS) settle_k(const vf_step s)
+{
+    vf_match_memory &m = s.memory->match;
+    const int i = blockIdx.x * VF_MATCH_WARPS + threadIdx.x / VF_WARP;
+    if (i < (int)m.count) {
+        vf_patch patch;
+        const vfront_match_t settled = vf_match_settle(&patch, &s, m.match[i]);
+        __syncwarp(); /* all lanes have read it */
+        if (threadIdx.x % VF_WARP == 0) m.match[i] = settled;
+    }
+    if (threadIdx.x % VF_WARP == 0) vf_clock_end(s, VF_match);
 }
 
 template <bool GUIDED, int TILE> static void compare(const vf_step *s, int points, cudaStream_t stream)
@@ -311,6 +327,7 @@ extern "C" cudaError_t vf_match_cuda(const vf_step *s, cudaStream_t stream)
     else
         few ? compare<false, VF_MATCH_FEW>(s, points, stream) : compare<false, VF_MATCH_MANY>(s, points, stream);
     list_k<<<1, VF_BLOCK, 0, stream>>>(*s);
+    settle_k<<<vf_blocks(vf_min(points, VFRONT_KEYPOINTS), VF_MATCH_WARPS), VF_WARP * VF_MATCH_WARPS, 0, stream>>>(*s);
     return cudaGetLastError();
 #else
     (void)s, (void)stream;

@@ -73,11 +73,11 @@ static __device__ void put_partners(const vf_step &s, vfront_result_t *out, int 
     put_list(out->depths, s.memory->stereo.depth, vf_depths(&s) * (int)sizeof(vfront_depth_t), block, blocks);
 #endif
 #if VFRONT_MATCHES
-    VF_STATIC_ASSERT(sizeof(vfront_match_t) == 12 && offsetof(vfront_match_t, agrees) == 8, "words, the third of which is filled in");
+    VF_STATIC_ASSERT(sizeof(vfront_match_t) == 32 && offsetof(vfront_match_t, agrees) == 8, "words, half of the third of which is filled in");
     uint32_t *to = reinterpret_cast<uint32_t *>(out->matches);
     const uint32_t *from = reinterpret_cast<const uint32_t *>(s.memory->match.match);
-    for (int i = block * THREADS + threadIdx.x; i < (int)vf_matches(&s) * 3; i += blocks * THREADS)
-        to[i] = i % 3 == 2 ? vf_agrees(&s, VFRONT_TRACKS + i / 3) : from[i];
+    for (int i = block * THREADS + threadIdx.x; i < (int)vf_matches(&s) * 8; i += blocks * THREADS)
+        to[i] = i % 8 == 2 ? (from[i] & 0xffff0000u) | vf_agrees(&s, VFRONT_TRACKS + i / 8) : from[i];
 #endif
     (void)s, (void)out, (void)block, (void)blocks;
 }

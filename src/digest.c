@@ -118,7 +118,12 @@ static uint64_t mix_match(uint64_t d, const vfront_match_t *m)
     d = mix_number(d, m->before, 2);
     d = mix_number(d, m->distance, 2);
     d = mix_number(d, m->second, 2);
-    return mix_number(d, m->agrees, 4);
+    d = mix_number(d, m->agrees, 2);
+    d = mix_number(d, m->settled, 2);
+    d = mix_float(d, m->x_px);
+    d = mix_float(d, m->y_px);
+    for (int k = 0; k < 3; k++) d = mix_float(d, m->bearing[k]);
+    return d;
 }
 #endif
 

@@ -26,7 +26,7 @@ static struct vf_sight sight_of(const struct vf_step *s, int32_t candidate)
     if (candidate >= VFRONT_TRACKS) {
         const vfront_match_t *m = &s->memory->match.match[candidate - VFRONT_TRACKS];
         const int metric = vf_ego_metric_on(s);
-        return vf_ego_sight_of_match(s, &b->point[s->parity ^ 1][0][m->before], &b->point[s->parity][0][m->keypoint],
+        return vf_ego_sight_of_match(s, m, &b->point[s->parity ^ 1][0][m->before], &b->point[s->parity][0][m->keypoint],
                                      metric ? vf_range(s, s->parity ^ 1, m->before) : vf_range_none(), metric ? vf_range(s, s->parity, m->keypoint) : vf_range_none());
     }
 #endif
@@ -54,7 +54,7 @@ static void list(const struct vf_step *s)
         vf_ego_put_sight(&m->sights[0], (int32_t)start[key >> 16]++, &sight, c);
     }
     for (uint32_t i = 0; i < m->count[0]; i++) {
-        const struct vf_sight sight = vf_ego_sight(&m->sights[0], (int32_t)i);
+        const struct vf_sight sight = vf_ego_ranged(s, vf_ego_sight(&m->sights[0], (int32_t)i));
         if (sight.range_m > 0.0f) vf_ego_put_sight(&m->sights[1], (int32_t)m->count[1]++, &sight, m->sights[0].from[i]);
     }
 }

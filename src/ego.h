@@ -171,9 +171,14 @@ VF_FN uint32_t vf_ego_key(const vfront_tuning_t *t, const struct vf_feature *f, 
     return is ? rank << 16 | (uint32_t)candidate : VF_NONE;
 }
 
-/** The error of a track over that of a match of level 0, whose points lie on whole pixels. Off the epipolar line of the true motion lie, by the
- *  median, tracks 0.04 to 0.07 px, matches 0.20 to 0.25 px and that times the size of their level's pixels (three rendered sequences). */
-#define VF_EGO_TRACK_STEP 0.15f
+/** The error of a track, and of a match that has settled, over that of a match of level 0 on whole pixels. Off the epipolar line of the true
+ *  motion lie, by the median, tracks 0.01 to 0.08 px, matches that settled as much, whatever their level, and others 0.20 to 0.25 px and that
+ *  times the size of their level's pixels (four rendered sequences). */
+#define VF_EGO_FINE_STEP 0.15f
+
+/** The same for a metric motion, at least. What is wrong with a rig makes all distances wrong, by more than their deviations say; with a bound as
+ *  tight as places are, those pairs alone would be left that lie as far away as most, and say nothing against it. */
+#define VF_EGO_RANGED_STEP 0.5f
 
 /** One over the sine of the angle that ego_error_mpx is in the middle of the picture, for pixels of a size (paper 003, equation 20). */
 VF_FN float vf_ego_weight(const struct vf_step *s, float step)
@@ -197,7 +202,7 @@ VF_FN struct vf_sight vf_ego_sight_of_track(const struct vf_step *s, const struc
     memset(&sight, 0, sizeof sight);
     vf_bearing_at(s, node, 0, f->x_q16 - f->dx_q16, f->y_q16 - f->dy_q16, sight.before);
     vf_bearing_at(s, node, 0, f->x_q16, f->y_q16, sight.now);
-    sight.weight = vf_ego_weight(s, VF_EGO_TRACK_STEP);
+    sight.weight = vf_ego_weight(s, VF_EGO_FINE_STEP);
     vf_ego_check_sight(&sight);
     return sight;
 }
@@ -211,20 +216,27 @@ VF_FN struct vf_range vf_range_none(void)
     const struct vf_range none = {0.0f, 0.0f};
     return none;
 }
-VF_FN struct vf_sight vf_ego_sight_of_match(const struct vf_step *s, const struct vf_point *before, const struct vf_point *now, struct vf_range was,
-                                            struct vf_range is)
+VF_FN struct vf_sight vf_ego_sight_of_match(const struct vf_step *s, const vfront_match_t *m, const struct vf_point *before, const struct vf_point *now,
+                                            struct vf_range was, struct vf_range is)
 {
     struct vf_sight sight;
     for (int k = 0; k < 3; k++) {
         sight.before[k] = before->bearing[k];
-        sight.now[k] = now->bearing[k];
+        sight.now[k] = m->bearing[k];
     }
-    sight.weight = vf_ego_weight(s, before->step > now->step ? before->step : now->step);
+    sight.weight = vf_ego_weight(s, m->settled ? VF_EGO_FINE_STEP : before->step > now->step ? before->step : now->step);
     sight.range_m = was.m;
     sight.range_sigma_m = was.sigma_m;
     sight.near_1pm = is.m > 0.0f ? 1.0f / is.m : 0.0f;
     sight.near_sigma_1pm = is.m > 0.0f ? is.sigma_m / (is.m * is.m) : 0.0f;
     vf_ego_check_sight(&sight);
+    return sight;
+}
+
+/** A sight with a distance, as metric motions have it. */
+VF_FN struct vf_sight vf_ego_ranged(const struct vf_step *s, struct vf_sight sight)
+{
+    sight.weight = vf_motion_least(sight.weight, vf_ego_weight(s, VF_EGO_RANGED_STEP));
     return sight;
 }
 

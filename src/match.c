@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "match_flow.h"
+#include "patch.h"
 #include "stages.h"
 
 #if VFRONT_MATCHES
@@ -202,8 +204,16 @@ static void list(const struct vf_step *s, const struct side *now, const struct s
         uint32_t turn;
         const int kept = turned(s, now, before, i, &turn) && vf_match_turns(&s->tuning, turn, top);
         vf_match_go_on(now->point[i].bearing, kept ? before->point[j].bearing : NULL, m->expected[s->parity][i]);
-        if (kept) m->match[m->count++] = (vfront_match_t){(uint16_t)i, (uint16_t)j, (uint16_t)(m->found[i] >> 16), (uint16_t)m->second[i], 0};
+        if (kept) m->match[m->count++] = vf_match_of(i, m->found[i], m->second[i]);
     }
+}
+
+/** Finds the places of the matches. */
+static void settle(const struct vf_step *s)
+{
+    struct vf_match_memory *m = &s->memory->match;
+    struct vf_patch patch;
+    for (uint32_t i = 0; i < m->count; i++) m->match[i] = vf_match_settle(&patch, s, m->match[i]);
 }
 #endif
 
@@ -225,6 +235,7 @@ void vf_match_host(const struct vf_step *s)
         search_second(s, &bounds, &now, &before, &tile);
     }
     list(s, &now, &before);
+    settle(s);
 #else
     (void)s;
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* match: the partner of every key point of camera 0 in the frame before.
  *
- * In      points, angles and descriptors of this frame and the one before; where the points of the frame before are expected; parameters
- * Out     pairs of indices and how well their descriptors agree, by rising index in this frame; where this frame's points are
+ * In      points, angles, descriptors and pyramids of this frame and the one before; where the points of the frame before are expected;
+ *         parameters
+ * Out     pairs of indices, how well their descriptors agree, and places, by rising index in this frame; where this frame's points are
  *         expected in the next
  * Rule    a partner has about the same level and, when the search is guided, lies no farther than a window from where the other is
  *         expected: where the frame's rotation takes it, else where it goes with the velocity that it had, else where it was. Of those
@@ -10,8 +11,11 @@
  *         camera may have rolled: the turn of most pairs' orientations is that of the picture, and pairs that turned by much else go.
  *         It is the peak of a histogram of 256 bins under a tent 30 degrees wide to each side. ORB-SLAM's bins of 30 degrees cut a
  *         peak that lies on their bounds in two; a tent has no bounds
- * Exact   integers, but for expectations and windows: single precision in one order, roots and quotients correctly rounded
- * Memory  48 bytes a key point: what each found, who found it, its next best, where it is expected, by parity, and the pairs
+ *         Key points lie on whole pixels of their level. So what surrounds a point of the frame before is then looked for on level 0 of this
+ *         one, from its partner on, by the tracker's steps, which give the match a place to a part of a pixel (match_flow.h)
+ * Exact   integers, but for expectations, windows, and steps and bearings of places: single precision in one order, roots and quotients
+ *         correctly rounded
+ * Memory  68 bytes a key point: what each found, who found it, its next best, where it is expected, by parity, and the pairs
  */
 #ifndef VF_MATCH_H
 #define VF_MATCH_H
@@ -77,6 +81,18 @@ VF_FN float vf_match_reach(float window, float step)
 
 /** Whether (x, y, z), from one bearing to another, is within reach. */
 VF_FN int vf_match_near(float reach, float x, float y, float z) { return x * x + y * y + z * z <= reach; }
+
+/** The match of a point of this frame, its place apart. */
+VF_FN vfront_match_t vf_match_of(uint32_t i, uint32_t found, uint32_t second)
+{
+    vfront_match_t m;
+    memset(&m, 0, sizeof m);
+    m.keypoint = (uint16_t)i;
+    m.before = (uint16_t)(found & 0xffff);
+    m.distance = (uint16_t)(found >> 16);
+    m.second = (uint16_t)second;
+    return m;
+}
 
 /** Whether two points found each other. found: of this frame's point i; back: of the one that it found. */
 VF_FN int vf_match_mutual(uint32_t found, uint32_t back, uint32_t i)

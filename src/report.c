@@ -56,7 +56,7 @@ static void list_partners(const struct vf_step *s, vfront_result_t *out)
 #endif
 #if VFRONT_MATCHES
     memcpy(out->matches, s->memory->match.match, sizeof *out->matches * out->matches_count);
-    for (uint32_t i = 0; i < out->matches_count; i++) out->matches[i].agrees = vf_agrees(s, VFRONT_TRACKS + i);
+    for (uint32_t i = 0; i < out->matches_count; i++) out->matches[i].agrees = (uint16_t)vf_agrees(s, VFRONT_TRACKS + i);
 #endif
 }
 

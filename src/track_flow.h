@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The flow of the track stage: Gauss-Newton on a level, from coarse to fine, from first guess to verdict. It stands here once;
- * how a patch is spread over lanes is for the host form (track.c: one lane) and the kernel (track.cu: a warp) to say. Both
+ * how a patch is spread over lanes is for the host form (patch.h: one lane) and the kernel (patch.cuh: a warp) to say. Both
  * define struct vf_patch and the functions under "hooks". Every lane runs the flow with the same values. */
 #ifndef VF_TRACK_FLOW_H
 #define VF_TRACK_FLOW_H

@@ -259,7 +259,7 @@ static void put_track(const vfront_track_t *t, const vfront_track_t *was, float 
     memcpy(out, row, sizeof row);
     memcpy(out + 5, was->bearing, sizeof was->bearing);
     memcpy(out + 8, t->bearing, sizeof t->bearing);
-    out[11] = VF_EGO_TRACK_STEP;
+    out[11] = VF_EGO_FINE_STEP;
     out[16] = (float)t->agrees;
     out[17] = t->residual_grey;
 }
@@ -267,11 +267,11 @@ static void put_track(const vfront_track_t *t, const vfront_track_t *was, float 
 static void put_match(const vfront_match_t *m, float out[PAIR])
 {
     const vfront_keypoint_t *k = &result->keypoints[0][m->keypoint], *was = &before->keypoints[0][m->before];
-    const float row[PAIR] = {1.0f, was->x_px, was->y_px, k->x_px, k->y_px};
+    const float row[PAIR] = {1.0f, was->x_px, was->y_px, m->x_px, m->y_px};
     memcpy(out, row, sizeof row);
     memcpy(out + 5, was->bearing, sizeof was->bearing);
-    memcpy(out + 8, k->bearing, sizeof k->bearing);
-    out[11] = level_scale(k->level > was->level ? k->level : was->level);
+    memcpy(out + 8, m->bearing, sizeof m->bearing);
+    out[11] = m->settled ? VF_EGO_FINE_STEP : level_scale(k->level > was->level ? k->level : was->level);
     put_range(before, m->before, out + 12);
     put_range(result, m->keypoint, out + 14);
     out[16] = (float)m->agrees;

@@ -68,8 +68,16 @@ static uint32_t put_match(const double before[3], const double now[3], int32_t d
     put_bearing(b->bearing, before);
     put_bearing(n->bearing, now);
     b->step = n->step = (float)size;
-    memory.match.match[i] = (vfront_match_t){(uint16_t)i, (uint16_t)i, (uint16_t)distance, 256, 99};
+    memory.match.match[i] = (vfront_match_t){(uint16_t)i, (uint16_t)i, (uint16_t)distance, 256, 99, 0, 0.0f, 0.0f, {0.0f, 0.0f, 0.0f}};
+    put_bearing(memory.match.match[i].bearing, now);
     return i;
+}
+
+/** A place of its own for a match. */
+static void put_settled(uint32_t i, const double now[3])
+{
+    memory.match.match[i].settled = 1;
+    put_bearing(memory.match.match[i].bearing, now);
 }
 
 /** Distances of a match: in the frame before, now; 0: not known. */
@@ -335,12 +343,17 @@ static int random_matches(int count, int n)
         w.bound_px = step.tuning.ego_error_mpx / 1000.0 * fmax(size[0], size[1]);
         put_match(w.before, w.now, w.rank - 1000, size[0]);
         memory.bearing.point[step.parity][0][i].step = (float)size[1];
+        if (roll(2)) { /* has settled somewhere else than its key point */
+            any_ahead(0.5, w.now);
+            put_settled((uint32_t)i, w.now);
+            w.bound_px = 0.15 * step.tuning.ego_error_mpx / 1000.0;
+        }
         const double m = roll(3) ? real(1, 50) : 0.0, sigma = m * real(0.01, 0.1), now_m = roll(3) ? real(1, 50) : 0.0, now_sigma = now_m * real(0.01, 0.1);
         put_range((uint32_t)i, m, sigma, now_m, now_sigma);
         if (metric_on) w.m = m, w.sigma_m = sigma;
         if (metric_on && now_m > 0) w.near = 1.0 / now_m, w.near_sigma = now_sigma / (now_m * now_m);
         if (roll(20) == 0) { /* a place that the lens does not hold for */
-            memset(memory.bearing.point[step.parity ^ roll(2)][0][i].bearing, 0, 3 * sizeof(float));
+            memset(roll(2) ? memory.match.match[i].bearing : memory.bearing.point[step.parity ^ 1][0][i].bearing, 0, 3 * sizeof(float));
             memcpy(w.before, (double[3]){0, 0, 1}, sizeof w.before);
             memcpy(w.now, (double[3]){0, 0, -1}, sizeof w.now);
         }
@@ -370,7 +383,10 @@ static void lists(void **state)
         n = random_matches(full ? VFRONT_KEYPOINTS : roll(300), n);
         qsort(should, (size_t)n, sizeof *should, by_rank);
         for (int i = 0; i < n; i++)
-            if (should[i].m > 0.0) ranged[with++] = should[i];
+            if (should[i].m > 0.0) {
+                ranged[with] = should[i];
+                ranged[with++].bound_px = fmax(should[i].bound_px, 0.5 * step.tuning.ego_error_mpx / 1000.0);
+            }
         run();
         compare_list(0, should, n);
         compare_list(1, ranged, with);
@@ -1077,7 +1093,8 @@ static void absurd_pairs(void **state)
                 put_scene(&s, 100);
                 for (int n = 0; n < 100; n++) {
                     if (!alone && n % 4) continue;
-                    struct vf_point *b = &memory.bearing.point[step.parity ^ 1][0][n], *now = &memory.bearing.point[step.parity][0][n];
+                    struct vf_point *b = &memory.bearing.point[step.parity ^ 1][0][n];
+                    vfront_match_t *now = &memory.match.match[n];
                     if (field < 3) b->bearing[field] = odd[k];
                     else if (field < 6) now->bearing[field - 3] = odd[k];
                     else if (field == 6) b->bearing[0] = b->bearing[1] = b->bearing[2] = odd[k];
@@ -1107,8 +1124,10 @@ static void backward(void **state)
     start();
     put_scene(&s, 200);
     for (int n = 0; n < 200; n++)
-        for (int parity = 0; parity < 2; parity++)
-            for (int k = 0; k < 3; k++) memory.bearing.point[parity][0][n].bearing[k] *= -1.0f;
+        for (int k = 0; k < 3; k++) {
+            memory.bearing.point[step.parity ^ 1][0][n].bearing[k] *= -1.0f;
+            memory.match.match[n].bearing[k] *= -1.0f;
+        }
     struct rigid mirrored = s.motion;
     for (int k = 0; k < 3; k++) mirrored.t[k] *= -1.0;
     run();

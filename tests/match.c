@@ -222,6 +222,15 @@ static void go_on(int count)
     }
 }
 
+/** A match that has not settled lies where its key point does. */
+static void check_unsettled(const vfront_match_t *is, const char *what)
+{
+    const struct seen *p = &now->point[is->keypoint];
+    if (is->settled) return;
+    REQUIRE((double)is->x_px == (float)(p->x_q16 / 65536.0) && (double)is->y_px == (float)(p->y_q16 / 65536.0), "%s: place", what);
+    for (int c = 0; c < 3; c++) REQUIRE((double)is->bearing[c] == p->bearing[c], "%s: bearing", what);
+}
+
 /** Runs the stage on both frames and compares. Returns how many pairs there are, -1: the case was thrown away. */
 static int check(const char *what)
 {
@@ -244,6 +253,7 @@ static int check(const char *what)
         REQUIRE(is->keypoint == p->i && is->before == p->j && is->distance == p->distance && is->second == p->second,
                 "%s: pair %d is %d %d %d %d, should be %d %d %d %d", what, k, is->keypoint, is->before, is->distance, is->second, p->i, p->j,
                 p->distance, p->second);
+        check_unsettled(is, what);
     }
     for (int i = 0; i < now->count; i++)
         for (int c = 0; c < 3; c++)
@@ -730,6 +740,193 @@ static void all_else_stays(void **state)
     }
 }
 
+/* ---- places --------------------------------------------------------------------------------------------------------------------- */
+
+/** Two pictures of the same waves, one of which has moved and has other light: where a match should settle is known to any digit. */
+#define WAVES 12
+#define FOCAL_PX 300.0
+static double wave[WAVES][3];
+
+static double uniform(double least, double most) { return least + (most - least) * roll(1 << 24) / (1 << 24); }
+
+static void random_waves(void)
+{
+    for (int k = 0; k < WAVES; k++) {
+        const double length_px = uniform(14.0, 60.0), angle = uniform(0.0, 6.283185307179586);
+        wave[k][0] = 6.283185307179586 / length_px * cos(angle);
+        wave[k][1] = 6.283185307179586 / length_px * sin(angle);
+        wave[k][2] = uniform(0.0, 6.283185307179586);
+    }
+}
+
+static double grey_at(double x, double y)
+{
+    double sum = 0.0;
+    for (int k = 0; k < WAVES; k++) sum += sin(wave[k][0] * x + wave[k][1] * y + wave[k][2]);
+    return 110.0 + 16.0 * sum;
+}
+
+static void paint(int32_t parity, double dx, double dy, double gain, double offset)
+{
+    const struct vf_level *l = &step.geometry.level[0][0];
+    uint8_t *pixels = vf_level_pixels(&step, parity, 0, 0);
+    for (int32_t y = 0; y < l->height; y++)
+        for (int32_t x = 0; x < l->width; x++)
+            pixels[y * l->pitch + x] = (uint8_t)vf_clamp((int32_t)floor(gain * grey_at(x - dx, y - dy) + offset + 0.5), 0, 255);
+    step.parity ^= parity != step.parity;
+    vf_pyramid_host(&step);
+}
+
+/** Changes the pixels of this frame by as much, up and down in turns, four by four. */
+static void speckle(int32_t grey)
+{
+    const struct vf_level *l = &step.geometry.level[0][0];
+    uint8_t *pixels = vf_level_pixels(&step, step.parity, 0, 0);
+    for (int32_t y = 0; y < l->height; y++)
+        for (int32_t x = 0; x < l->width; x++)
+            pixels[y * l->pitch + x] = (uint8_t)vf_clamp(pixels[y * l->pitch + x] + ((x / 4 + y / 4) % 2 ? grey : -grey), 0, 255);
+}
+
+/** Bearing of a pinhole in whose middle the picture's first pixel lies. */
+static void see(struct seen *p) { set_unit(p, p->x_q16 / 65536.0 / FOCAL_PX, p->y_q16 / 65536.0 / FOCAL_PX, 1.0); }
+
+static void make_grid(void)
+{
+    const int32_t across = step.geometry.nodes_x[0], down = (int32_t)ceil(step.geometry.level[0][0].height / 8.0) + 5;
+    for (int32_t j = 0; j < down; j++)
+        for (int32_t i = 0; i < across; i++) {
+            struct seen p;
+            p.x_q16 = 8 * (i - 2) * 65536;
+            p.y_q16 = 8 * (j - 2) * 65536;
+            see(&p);
+            memory.bearing.node[0][j * across + i] = (struct vf_node){(float)p.bearing[0], (float)p.bearing[1], (float)p.bearing[2], 1};
+        }
+}
+
+/** The point of a level whose pixel a place of level 0 lies in. */
+static struct seen nearest(double x, double y, int32_t level)
+{
+    struct seen p = anywhere();
+    const double size = size_of(level);
+    p.level = level;
+    p.turn = 0;
+    p.x_q16 = (int32_t)floor(((floor((x + 0.5) / size) + 0.5) * size - 0.5) * 65536.0 + 0.5);
+    p.y_q16 = (int32_t)floor(((floor((y + 0.5) / size) + 0.5) * size - 0.5) * 65536.0 + 0.5);
+    see(&p);
+    return p;
+}
+
+/** Points of a level anywhere in the frame before, and those of this one next to where they have gone, `astray` px off that. */
+static void put_points(int32_t level, int count, double dx, double dy, double astray)
+{
+    const struct vf_level *l = &step.geometry.level[0][0];
+    now->count = before->count = 0;
+    for (int k = 0; k < count; k++) {
+        const double margin = 24.0 + fabs(astray);
+        struct seen was = nearest(uniform(margin, l->width - margin), uniform(margin, l->height - margin), level);
+        struct seen is = nearest(was.x_q16 / 65536.0 + dx + astray, was.y_q16 / 65536.0 + dy, level);
+        is.bits = was.bits;
+        add(before, was);
+        add(now, is);
+    }
+}
+
+/** Runs the stage on what is there, all pairs of which it must list. */
+static const vfront_match_t *run(void)
+{
+    step.tuning.match_ratio_percent = 100;
+    params->frame = 5;
+    put_side(now, step.parity);
+    put_side(before, step.parity ^ 1);
+    settle();
+    vf_bearing_forget(&step, 0, 1);
+    vf_match_host(&step);
+    REQUIRE((int)memory.match.count == now->count, "%u of %d pairs", memory.match.count, now->count);
+    for (int k = 0; k < now->count; k++) check_unsettled(&memory.match.match[k], "places");
+    return memory.match.match;
+}
+
+static int count_settled(void)
+{
+    const vfront_match_t *m = run();
+    int settled = 0;
+    for (int k = 0; k < now->count; k++) settled += m[k].settled;
+    return settled;
+}
+
+/** Waves that move by (dx, dy), with a change of light. */
+static void start_places(double dx, double dy, double gain, double offset)
+{
+    start();
+    memset(&memory.match, 0, sizeof memory.match);
+    make_grid();
+    random_waves();
+    paint(step.parity ^ 1, 0.0, 0.0, 1.0, 0.0);
+    paint(step.parity ^ 1, dx, dy, gain, offset);
+}
+
+#define PLACES (VFRONT_KEYPOINTS < 40 ? VFRONT_KEYPOINTS : 40)
+
+/** From key points of any level, matches settle where the waves have gone; their bearings are those of that place. */
+static void places(void **state)
+{
+    (void)state;
+    double square = 0.0, most = 0.0;
+    int settled = 0, all = 0;
+    shake(30);
+    for (int i = 0; i < 40; i++) {
+        const double dx = uniform(-6.0, 6.0), dy = uniform(-6.0, 6.0);
+        start_places(dx, dy, i % 2 ? 0.85 : 1.0, i % 4 < 2 ? 12.0 : 0.0);
+        put_points(i % step.geometry.scales, PLACES, dx, dy, 0.0);
+        const vfront_match_t *m = run();
+        for (int k = 0; k < now->count; k++) {
+            const struct seen *was = &before->point[m[k].before];
+            const double x = was->x_q16 / 65536.0 + dx, y = was->y_q16 / 65536.0 + dy, off = hypot((double)m[k].x_px - x, (double)m[k].y_px - y);
+            struct seen seen;
+            all++;
+            if (!m[k].settled) continue;
+            settled++;
+            square += off * off;
+            most = fmax(most, off);
+            set_unit(&seen, (double)m[k].x_px / FOCAL_PX, (double)m[k].y_px / FOCAL_PX, 1.0);
+            for (int c = 0; c < 3; c++) REQUIRE(fabs((double)m[k].bearing[c] - seen.bearing[c]) < 1e-6, "bearing of pair %d", k);
+        }
+    }
+    print_message("places: %d of %d settled, RMSE %.4f px, %.4f px at most\n", settled, all, sqrt(square / settled), most);
+    assert_true(settled * 100 >= all * 97);
+    assert_true(sqrt(square / settled) < 0.03 && most < 0.4);
+}
+
+/** What cannot be found, or only too far away, or need not, stays where the key point is. */
+static void stays_unsettled(void **state)
+{
+    (void)state;
+    shake(31);
+    start_places(0.3, -0.4, 1.0, 0.0);
+    put_points(0, PLACES, 0.3, -0.4, 0.0);
+    assert_true(count_settled() * 100 >= now->count * 95);
+    step.tuning.match_settle = 0;
+    assert_int_equal(count_settled(), 0);
+    step.tuning.match_settle = 1;
+    put_points(0, PLACES, 0.3, -0.4, 3.0); /* two pixels and more beyond what a key point may be off by */
+    assert_int_equal(count_settled(), 0);
+    put_points(0, PLACES, 0.3, -0.4, 0.0);
+    speckle(30);
+    step.tuning.track_residual_grey = 40;
+    assert_true(count_settled() * 100 >= now->count * 95);
+    step.tuning.track_residual_grey = 10;
+    assert_int_equal(count_settled(), 0);
+    paint(step.parity ^ 1, 0.0, 0.0, 1.0, 0.0);
+    random_waves();
+    paint(step.parity ^ 1, 0.0, 0.0, 1.0, 0.0); /* something else */
+    assert_int_equal(count_settled(), 0);
+    paint(step.parity ^ 1, 0.0, 0.0, 0.0, 90.0);
+    paint(step.parity ^ 1, 0.0, 0.0, 0.0, 90.0); /* nothing to be seen */
+    assert_int_equal(count_settled(), 0);
+    for (int k = 0; k < now->count; k++) before->point[k].x_q16 = k % 2 ? -65536 * 400 : 65536 * 4000;
+    assert_int_equal(count_settled(), 0);
+}
+
 /* ---- through the public interface ---------------------------------------------------------------------------------------------- */
 
 enum { WIDE = VFRONT_WIDTH < 320 ? VFRONT_WIDTH : 320, HIGH = VFRONT_HEIGHT < 240 ? VFRONT_HEIGHT : 240 };
@@ -833,6 +1030,8 @@ int main(void)
         cmocka_unit_test(rotation_given),
         cmocka_unit_test(constant_velocity),
         cmocka_unit_test(first_frame),
+        cmocka_unit_test(places),
+        cmocka_unit_test(stays_unsettled),
         cmocka_unit_test(all_else_stays),
         cmocka_unit_test(through_front_end),
     };

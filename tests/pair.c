@@ -219,7 +219,8 @@ static const char *broken_matches(const vfront_tuning_t *t, const vfront_result_
         MUST(m->second == 256 || t->match_ratio_percent == 100 || m->distance * 100 <= m->second * t->match_ratio_percent);
         MUST(i == 0 || m->keypoint > r->matches[i - 1].keypoint);
         MUST(!taken[m->before]++);
-        MUST(m->agrees <= (VFRONT_AGREES_RELATIVE | VFRONT_AGREES_METRIC));
+        MUST(m->agrees <= (VFRONT_AGREES_RELATIVE | VFRONT_AGREES_METRIC) && m->settled <= (uint32_t)t->match_settle);
+        MUST(m->settled || (m->x_px == r->keypoints[0][m->keypoint].x_px && m->y_px == r->keypoints[0][m->keypoint].y_px));
     }
     return NULL;
 }

@@ -91,7 +91,7 @@ static void make_results(void)
 #endif
 #if VFRONT_MATCHES
     result[1].matches_count = 1;
-    result[1].matches[0] = (vfront_match_t){1, 0, 33, 256, VFRONT_AGREES_RELATIVE};
+    result[1].matches[0] = (vfront_match_t){1, 0, 33, 256, VFRONT_AGREES_RELATIVE, 1, 90.25f, 70.5f, {0.0f, 0.0f, 1.0f}};
 #endif
     make_motions();
 }
@@ -148,15 +148,16 @@ static void test_depth(void **state)
 static void test_matches(void **state)
 {
     (void)state;
-    unsigned frame, keypoint, before, distance, second;
+    unsigned frame, keypoint, before, distance, second, settled;
     float v[4];
     write_results(ALL);
-    assert_int_equal(sscanf(line_of("matches.csv", 1), "%u,%u,%u,%f,%f,%f,%f,%u,%u\n", &frame, &keypoint, &before, &v[0], &v[1], &v[2],
-                            &v[3], &distance, &second), 9);
-    const vfront_keypoint_t *now = &result[1].keypoints[0][1], *was = &result[0].keypoints[0][0];
+    assert_int_equal(sscanf(line_of("matches.csv", 1), "%u,%u,%u,%f,%f,%f,%f,%u,%u,%u\n", &frame, &keypoint, &before, &v[0], &v[1], &v[2],
+                            &v[3], &distance, &second, &settled), 10);
+    const vfront_match_t *now = &result[1].matches[0];
+    const vfront_keypoint_t *was = &result[0].keypoints[0][0];
     const float expected[4] = {now->x_px, now->y_px, was->x_px, was->y_px};
     assert_memory_equal(v, expected, sizeof v);
-    assert_true(frame == 6 && keypoint == 1 && before == 0 && distance == 33 && second == 256);
+    assert_true(frame == 6 && keypoint == 1 && before == 0 && distance == 33 && second == 256 && settled == 1);
     assert_string_equal(line_of("matches.csv", 2), "");
 }
 #endif

@@ -424,7 +424,7 @@ static void partners(void **state)
         assert_memory_equal(result()->depths, memory.stereo.depth, depths * sizeof(vfront_depth_t));
         for (uint32_t k = 0; k < matches; k++) {
             vfront_match_t should = memory.match.match[k];
-            should.agrees = ego_on() ? agrees_of(VFRONT_TRACKS + k) : 0;
+            should.agrees = (uint16_t)(ego_on() ? agrees_of(VFRONT_TRACKS + k) : 0);
             assert_memory_equal(&result()->matches[k], &should, sizeof should);
         }
     }
@@ -943,7 +943,11 @@ static void put_partners(void)
         put(m->before, 2);
         put(m->distance, 2);
         put(m->second, 2);
-        put(m->agrees, 4);
+        put(m->agrees, 2);
+        put(m->settled, 2);
+        put_float(m->x_px);
+        put_float(m->y_px);
+        for (int i = 0; i < 3; i++) put_float(m->bearing[i]);
     }
 #endif
 }
