@@ -182,10 +182,11 @@ static __global__ void __launch_bounds__(VOTERS) road_k(const vf_step s)
 
 #define SLOTS 4          /* tiles of which a block has sums of costs: two where objects begin, the one at the front, the one behind it */
 #define BEGUN (SLOTS * TILE)
-#define AHEAD 8          /* sums read at a time */
+#define AHEAD 16         /* sums read at a time */
 #define BATCH 2          /* rows of which a warp makes the sums at a time */
 #define TRIANGLE (TILE * (TILE + 1) / 2)
-#define PAIR_ROWS 8      /* rows whose pairs within a tile are worked out by a warp at a time */
+#define PAIR_ROWS 4      /* rows whose pairs within a tile are worked out by a warp at a time */
+#define PART VF_STIXEL_PART
 
 /** A pair of rows of a tile: what their object costs after an object and after ground or sky, beside what these cost; its mean, and the range
  *  that it spans above that; what the next object above it costs more when it is nearer, and when it is farther. */
@@ -331,20 +332,17 @@ static __device__ void sum_up(const vf_step &s, const vf_cut &cut, const column_
     __syncthreads();
 }
 
-/** Rows of a part, below which sums are kept: so many that a warp, a lane a mean and WIDE of them, has a tile's in 8 / WIDE turns. */
-template <int WIDE> static __device__ __forceinline__ constexpr int part_rows() { return 4 * WIDE; }
-
 /** Sums of objects' costs below every part, by whole mean. */
 template <int WIDE> static __device__ void sum_parts(const vf_step &s, const vf_cut &cut, const column_memory &c, int32_t *parts)
 {
-    const int means = WIDE * VF_WARP, rows = part_rows<WIDE>(), count = tiles_of(cut.height) * TILE / rows;
+    const int means = WIDE * VF_WARP, count = tiles_of(cut.height) * TILE / PART;
     const int lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP, warps = blockDim.x / VF_WARP;
     const uint16_t *cost = s.memory->stixel.tables.cost + lane;
     for (int part = warp; part < count; part += warps) {
         int32_t sum[WIDE] = {};
-#pragma unroll 8
-        for (int r = 0; r < rows; r++) {
-            const int whole = c.whole[part * rows + r];
+#pragma unroll
+        for (int r = 0; r < PART; r++) {
+            const int whole = c.whole[part * PART + r];
 #pragma unroll
             for (int k = 0; k < WIDE; k++) sum[k] += cost[whole * means + k * VF_WARP];
         }
@@ -367,15 +365,15 @@ template <int WIDE> static __device__ void sum_parts(const vf_step &s, const vf_
     __syncthreads();
 }
 
-/** Makes the sums of a tile, by so many warps of which this is one. */
+/** Makes the sums of a tile, by so many warps of which this is one: in eight units, of so many rows that it comes out even. */
 template <int WIDE>
 static __device__ __forceinline__ void build(const vf_step &s, const column_memory &c, const int32_t *parts, int tile, int warp, int warps)
 {
-    const int means = WIDE * VF_WARP, rows = part_rows<WIDE>();
+    const int means = WIDE * VF_WARP, rows = 4 * WIDE;
     for (int unit = warp; unit < 8; unit += warps) {
         const int part = unit / WIDE, mean = unit % WIDE * VF_WARP + threadIdx.x % VF_WARP, first = tile * TILE + part * rows;
         const uint16_t *cost = s.memory->stixel.tables.cost + mean;
-        int32_t sum = parts[first / rows * means + mean], *to = slot_of(c, tile) + part * rows * c.stride + mean, row[rows];
+        int32_t sum = parts[first / PART * means + mean], *to = slot_of(c, tile) + part * rows * c.stride + mean, row[rows];
 #pragma unroll
         for (int r = 0; r < rows; r++) row[r] = cost[c.whole[first + r] * means];
 #pragma unroll
@@ -455,7 +453,7 @@ static __device__ __forceinline__ void push_near(const vf_cut &cut, const column
 template <int WIDE, bool HOLES>
 static __device__ __forceinline__ void push_far(const vf_step &s, const vf_cut &cut, const column_memory &c, const int32_t *parts, int lower, int upper, int first)
 {
-    const int means = WIDE * VF_WARP, rows = part_rows<WIDE>(), lane = threadIdx.x % VF_WARP;
+    const int means = WIDE * VF_WARP, lane = threadIdx.x % VF_WARP;
     const uint16_t *cost = s.memory->stixel.tables.cost + lane;
     asm volatile("" : "+l"(cost)); /* one address a row, not one a mean */
     const beginning low = begun_at(c, lower);
@@ -472,16 +470,16 @@ static __device__ __forceinline__ void push_far(const vf_step &s, const vf_cut &
                 next[q][k] = cost[whole[q] * means + k * VF_WARP];
                 asm volatile("" : "+r"(next[q][k])); /* of 32 bits from here on */
             }
-            whole[q] = c.whole[first + vf_min(r, rows - BATCH) + q];
+            whole[q] = c.whole[first + vf_min(r, PART - BATCH) + q];
         }
     };
 #pragma unroll
     for (int q = 0; q < BATCH; q++) whole[q] = c.whole[first + q];
     fetch(BATCH);
 #pragma unroll
-    for (int k = 0; k < WIDE; k++) sum[k] = parts[first / rows * means + k * VF_WARP + lane];
+    for (int k = 0; k < WIDE; k++) sum[k] = parts[first / PART * means + k * VF_WARP + lane];
 #pragma unroll 1
-    for (int r = 0; r < rows; r += BATCH) {
+    for (int r = 0; r < PART; r += BATCH) {
         int32_t one[BATCH], other[BATCH];
 #pragma unroll
         for (int q = 0; q < BATCH; q++)
@@ -650,7 +648,7 @@ static __device__ __forceinline__ void finish(const vf_step &s, const vf_cut &cu
 template <int WIDE> static __device__ __forceinline__ void prepare(const vf_step &s, const vf_cut &cut, const column_memory &c, const int32_t *parts, int tile)
 {
     const int lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP, others = blockDim.x - VF_WARP, behind = tile + 1;
-    const int rows = part_rows<WIDE>(), tile_parts = TILE / rows, pairs = TILE / PAIR_ROWS;
+    const int tile_parts = TILE / PART, pairs = TILE / PAIR_ROWS;
     if (behind * TILE >= cut.height) return;
     build<WIDE>(s, c, parts, behind, warp - 1, others / VF_WARP);
     meet(others);
@@ -662,7 +660,7 @@ template <int WIDE> static __device__ __forceinline__ void prepare(const vf_step
             continue;
         }
         turn -= pairs;
-        const int first = (behind + turn / tile_parts * 2) * TILE + turn % tile_parts * rows;
+        const int first = (behind + turn / tile_parts * 2) * TILE + turn % tile_parts * PART;
         if (first >= tiles_of(cut.height) * TILE || tile == 0) return;
         if (c.valid[first + 1] == c.valid[tile * TILE - 1]) push_far<WIDE, true>(s, cut, c, parts, vf_max(tile - 2, 0), tile - 1, first);
         else push_far<WIDE, false>(s, cut, c, parts, vf_max(tile - 2, 0), tile - 1, first);

@@ -36,6 +36,7 @@
 #define VF_STIXEL_NAT 4096   /* a nat of cost */
 #define VF_STIXEL_NONE 0xffffu
 #define VF_STIXEL_TILE 32    /* rows whose sums are made together: a warp */
+#define VF_STIXEL_PART 8     /* rows of a tile below which sums are kept */
 #define VF_STIXEL_TILES ((VFRONT_HEIGHT + VF_STIXEL_TILE - 1) / VF_STIXEL_TILE)
 #define VF_STIXEL_NEVER (1 << 30) /* an impossible change, sums of a few of which fit */
 #define VF_STIXEL_WORST (1 << 28) /* more than any possible segmentation costs: 2160 rows of 7.5 nats, and two segments */
@@ -108,7 +109,8 @@ struct vf_stixel_work {
     VF_ALIGN(16) struct vf_change change[VFRONT_HEIGHT]; /* of the kernel */
     int32_t plain[VFRONT_COLUMNS][VF_STIXEL_TILES * VF_STIXEL_TILE + 1], end[VFRONT_COLUMNS][VF_STIXEL_TILES * VF_STIXEL_TILE]; /* of the kernel: what rows
                                                                cost as ground or sky, below each; what that costs which ends at each */
-    int32_t parts[VFRONT_COLUMNS][8 * VF_STIXEL_TILES * VF_STIXEL_TILE]; /* of the kernel: costs below every part of a tile, by whole mean */
+    int32_t parts[VFRONT_COLUMNS][VF_STIXEL_TILES * VF_STIXEL_TILE / VF_STIXEL_PART * VFRONT_DISPARITIES]; /* of the kernel: costs below every part of a
+                                                               tile, by whole mean */
     /* Of the host form: a column, and the table that the kernel does without. */
     int32_t sum[(VFRONT_HEIGHT + 1) * VFRONT_DISPARITIES]; /* costs below a row, by whole mean of an object */
     uint32_t twice[VFRONT_HEIGHT + 1];                     /* sums of disparities below, twice */
