@@ -14,9 +14,6 @@
 #if VFRONT_STIXELS
 
 #define TILE VF_STIXEL_TILE
-#define FAR 8 /* warps beside the front */
-#define THREADS ((FAR + 1) * VF_WARP)
-#define BUILDERS (FAR * VF_WARP)
 
 /* ---- reduction ----------------------------------------------------------------------------------------------------------------- */
 
@@ -133,6 +130,21 @@ static __device__ void follow(const vf_step &s, uint64_t line, const unsigned lo
     m.horizon = vf_road_horizon(&m.road, s.geometry.level[0][0].height);
 }
 
+#define NEVER_MORE (VF_STIXEL_WORST + VF_STIXEL_WORST / 2) /* two of them may be added to VF_STIXEL_NEVER */
+
+/** What it costs more to begin at a row, from the disparity of the road at the row before. */
+static __device__ vf_change change_at(const vf_stixel_tables &t, int disparities, int horizon, int32_t ground_q8, int base)
+{
+    const int32_t most = disparities * VF_STIXEL_PX, above = ground_q8 + VF_ROAD_SLACK_Q8, below = ground_q8 - VF_ROAD_SLACK_Q8;
+    const int32_t order = t.order[base], *logs = t.log_q16;
+    if (base == 0) return vf_change{VF_STIXEL_NEVER, -1, 0, 0, vf_stixel_log(logs, (uint32_t)most), NEVER_MORE, NEVER_MORE, order};
+    if (base - 1 >= horizon)
+        return vf_change{VF_ROAD_SLACK_Q8, 0, vf_stixel_log(logs, (uint32_t)(most - VF_ROAD_SLACK_Q8)), NEVER_MORE, NEVER_MORE, VF_LN_2, VF_LN_2, order};
+    const int32_t upper = vf_stixel_log(logs, (uint32_t)vf_max(most - above, 1)) + VF_LN_GRAVITY;
+    const int32_t lower = vf_stixel_log(logs, (uint32_t)vf_max(below, 1)) + VF_LN_BELOW;
+    return vf_change{above, below, upper + VF_LN_07, lower + VF_LN_07, VF_LN_ON_GROUND + VF_LN_07, VF_LN_07, VF_LN_03, order};
+}
+
 static __global__ void __launch_bounds__(VOTERS) road_k(const vf_step s)
 {
     __shared__ unsigned long long sum[6], line;
@@ -158,69 +170,107 @@ static __global__ void __launch_bounds__(VOTERS) road_k(const vf_step s)
     for (int i = threadIdx.x; i < VFRONT_OBSTACLE_BINS; i += VOTERS) m.nearest_cm[i] = VF_NONE;
     __syncthreads();
     const int height = s.geometry.level[0][0].height, horizon = m.horizon;
-    for (int v = threadIdx.x; v < height && horizon >= 0; v += VOTERS) m.ground[v] = vf_road_row(&s, &m.tables, &m.road, horizon, v);
+    vf_change *change = s.memory->stixel_work.change;
+    if (threadIdx.x == 0) change[0] = change_at(m.tables, s.tuning.dense_disparities, horizon, 0, 0);
+    for (int v = threadIdx.x; v < height && horizon >= 0; v += VOTERS) {
+        m.ground[v] = vf_road_row(&s, &m.tables, &m.road, horizon, v);
+        if (v + 1 < height) change[v + 1] = change_at(m.tables, s.tuning.dense_disparities, horizon, m.ground[v].at_q8, v + 1);
+    }
 }
 
 /* ---- columns ------------------------------------------------------------------------------------------------------------------- */
 
-/** A beginning: what it costs, and what lies below it. */
-struct alignas(16) beginning {
-    vf_entry entry;
-    uint32_t twice, valid;
-    int32_t reserved;
-};
-/** A pair of rows: what their object costs and its mean, and what the next segment above it would cost by that. */
+#define SLOTS 4          /* tiles of which a block has sums of costs: two where objects begin, the one at the front, the one behind it */
+#define BEGUN (SLOTS * TILE)
+#define AHEAD 16         /* sums read at a time */
+#define BATCH 2          /* rows of which a warp makes the sums at a time */
+#define TRIANGLE (TILE * (TILE + 1) / 2)
+#define PAIR_ROWS 4      /* rows whose pairs within a tile are worked out by a warp at a time */
+#define PART VF_STIXEL_PART
+
+/** A pair of rows of a tile: what their object costs after an object and after ground or sky, beside what these cost; its mean, and the range
+ *  that it spans above that; what the next object above it costs more when it is nearer, and when it is farther. */
 struct alignas(16) pair {
-    int32_t data, mean, upper, lower;
+    int32_t object, other;
+    uint16_t mean, range;
+    int16_t upper, lower;
 };
-/** What a row of the tile at the front adds. */
-struct alignas(16) row {
-    int32_t order, above, below, upper, lower;
-    int32_t ground_below, sky_below, ground_upto, sky_upto;
-    int32_t reserved[3];
+/** What ends at a row by an object: where the mean of the next one must lie, and what it costs then; what ground or sky begins at. */
+struct ended {
+    int32_t above, below, upper, lower, begins;
 };
-
-/** A block's memory: first by fixed size, then by rows, then the slots of sums of costs. */
-struct fixed_memory {
-    pair tri[TILE][TILE];
-    beginning begun[4][TILE];
-    row rows[TILE];
-    int32_t count;
-};
-struct column_memory {
-    fixed_memory *fixed;
-    vf_done *done;              /* [height], object costs in key */
-    unsigned long long *key;    /* cost and base of the best object that ends at a row */
-    uint32_t *twice;            /* [height + 1] */
-    int32_t *ground, *sky;      /* [height + 1] */
-    uint16_t *valid, *whole, *ground_from, *sky_from; /* [height + 2] */
-    int32_t *slot;
-    int stride;                 /* of a row of a slot: odd, so that lanes of one mean and neighbouring rows read from different banks */
-};
-static __host__ __device__ size_t slot_words(int disparities) { return (size_t)(TILE + 1) * (disparities + 1); }
-static __host__ __device__ size_t rows_bytes(int height) { return (size_t)(height + 4) / 4 * 4 * (sizeof(vf_done) + 8 + 3 * 4 + 4 * 2); }
-static size_t block_bytes(int height, int disparities, int group)
+static __device__ __forceinline__ ended nothing_ended()
 {
-    return sizeof(fixed_memory) + rows_bytes(height) + (2 * group + 2) * slot_words(disparities) * 4;
+    return ended{VF_STIXEL_NEVER, -1, VF_STIXEL_NEVER, VF_STIXEL_NEVER, VF_STIXEL_NEVER};
 }
+/** What the front carries from row to row, the same in every lane: the object that ended, what ground or sky costs there, and where that began. */
+struct front {
+    ended object;
+    int32_t other;
+    vf_begun begun;
+};
 
-static __device__ column_memory lay_out(unsigned char *bytes, int height, int disparities)
+/** A block's memory. */
+struct column_memory {
+    unsigned char *bytes; /* all of it */
+    pair *tri;            /* [2][TRIANGLE] of the tile at the front and the one behind it */
+    int4 *offer;          /* [2][TILE] what ground or sky costs more that begins at a row after an object, after ground; that ends there; at least, so far */
+    int32_t *slot;        /* [SLOTS][TILE + 1][stride] costs of objects' rows below each row of a tile, by whole mean */
+    int32_t *begun;       /* [9][BEGUN] entries of the rows of so many tiles */
+    int32_t *room;        /* [warps][BATCH][means] */
+    uint32_t *inverse;    /* [height + 1] */
+    uint32_t *twice;      /* [rows + 1] sums below */
+    int32_t *best;        /* [rows] cost and base of the best object that ends at a row */
+    uint16_t *base, *valid, *whole, *from;
+    int32_t *turn;        /* [2] work handed out */
+    int32_t *plain, *end; /* global, of rows: sums below, as ground up to the horizon, as sky above it; what ground or sky costs that ends there */
+    int stride;           /* of a row of a slot: odd, so that lanes of one mean and neighbouring rows read from different banks */
+};
+/** Rows are made up to whole tiles by such that have no disparity. They cost nothing, and what is found for them is not looked at. */
+static __host__ __device__ int tiles_of(int height) { return (height + TILE - 1) / TILE; }
+static __host__ __device__ size_t padded(int height) { return (size_t)tiles_of(height) * TILE + 4; }
+static size_t block_bytes(int height, int disparities, int warps)
+{
+    return 2 * TRIANGLE * sizeof(pair) + 2 * TILE * sizeof(int4) + sizeof(int32_t) * (SLOTS * (TILE + 1) * (size_t)(disparities + 1) + 9 * BEGUN + 4)
+           + sizeof(int32_t) * ((size_t)warps * BATCH * (size_t)disparities + 2 * padded(height) + (size_t)(height + 4)) + sizeof(uint16_t) * 4 * padded(height);
+}
+static __device__ column_memory lay_out(unsigned char *bytes, int height, int disparities, int warps)
 {
     column_memory c;
-    const int rows = (height + 4) / 4 * 4;
-    c.fixed = reinterpret_cast<fixed_memory *>(bytes);
-    c.done = reinterpret_cast<vf_done *>(bytes + sizeof(fixed_memory));
-    c.key = reinterpret_cast<unsigned long long *>(c.done + rows);
-    c.twice = reinterpret_cast<uint32_t *>(c.key + rows);
-    c.ground = reinterpret_cast<int32_t *>(c.twice + rows);
-    c.sky = c.ground + rows;
-    c.valid = reinterpret_cast<uint16_t *>(c.sky + rows);
-    c.whole = c.valid + rows;
-    c.ground_from = c.whole + rows;
-    c.sky_from = c.ground_from + rows;
-    c.slot = reinterpret_cast<int32_t *>(c.sky_from + rows);
+    const size_t rows = padded(height);
+    c.bytes = bytes;
     c.stride = disparities + 1;
+    c.tri = reinterpret_cast<pair *>(bytes);
+    c.offer = reinterpret_cast<int4 *>(c.tri + 2 * TRIANGLE);
+    c.slot = reinterpret_cast<int32_t *>(c.offer + 2 * TILE);
+    c.begun = c.slot + SLOTS * (TILE + 1) * c.stride;
+    c.room = c.begun + 9 * BEGUN;
+    c.inverse = reinterpret_cast<uint32_t *>(c.room + warps * BATCH * disparities);
+    c.twice = c.inverse + height + 4;
+    c.best = reinterpret_cast<int32_t *>(c.twice + rows);
+    c.turn = c.best + rows;
+    c.base = reinterpret_cast<uint16_t *>(c.turn + 4);
+    c.valid = c.base + rows;
+    c.whole = c.valid + rows;
+    c.from = c.whole + rows;
     return c;
+}
+static __device__ __forceinline__ int32_t *slot_of(const column_memory &c, int tile) { return c.slot + tile % SLOTS * (TILE + 1) * c.stride; }
+
+static __device__ __forceinline__ int place_of(const column_memory &c, const int32_t *p) { return (int)(reinterpret_cast<const unsigned char *>(p) - c.bytes); }
+static __device__ __forceinline__ int32_t at(const column_memory &c, int place) { return *reinterpret_cast<const int32_t *>(c.bytes + place); }
+
+/** Where `count` threads of the block meet. */
+static __device__ __forceinline__ void meet(int count) { asm volatile("bar.sync 1, %0;" ::"r"(count) : "memory"); }
+
+/** Least of a warp, in every lane. */
+static __device__ __forceinline__ int32_t least(int32_t v)
+{
+#if __CUDA_ARCH__ >= 800
+    return __reduce_min_sync(VF_ALL, v);
+#else
+    return (int32_t)(vf_warp_min((uint32_t)v ^ 0x80000000u) ^ 0x80000000u);
+#endif
 }
 
 static __device__ __forceinline__ int32_t scan(int32_t v)
@@ -234,401 +284,541 @@ static __device__ __forceinline__ int32_t scan(int32_t v)
     return v;
 }
 
-/** Sums from the bottom of the column, one of them a warp. */
+/* ---- a column's sums ----------------------------------------------------------------------------------------------------------- */
+
+/** Sums from the bottom of the column: within every tile at first, then what lies below the tile is added. best, base: room for that. */
 static __device__ void sum_up(const vf_step &s, const vf_cut &cut, const column_memory &c, const uint16_t *column)
 {
-    const int lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP;
+    const int lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP, warps = blockDim.x / VF_WARP, tiles = tiles_of(cut.height);
     const vf_ground *ground = s.memory->stixel.ground;
-    int32_t upto = 0;
-    if (warp == 4) {
-        for (int v = lane; v < cut.height; v += VF_WARP) c.whole[v] = (uint16_t)vf_stixel_whole(column[v], cut.disparities);
-    }
-    if (warp > 3) return;
-    for (int first = 0; first < cut.height; first += VF_WARP) {
-        const int v = first + lane;
-        int32_t value = 0;
-        if (v < cut.height) {
-            const uint32_t d = column[v];
-            value = warp == 0   ? (d == VF_STIXEL_NONE ? 0 : 2 * (int32_t)d)
-                    : warp == 1 ? d != VF_STIXEL_NONE
-                    : warp == 2 ? vf_stixel_ground(&ground[v], d, cut.outlier)
-                                : vf_stixel_sky(d, cut.outlier_sky);
+    int32_t *whole_twice = c.slot, *whole_plain = c.slot + tiles, *whole_valid = c.slot + 2 * tiles;
+    for (int tile = warp; tile < tiles; tile += warps) {
+        const int v = tile * TILE + lane;
+        const uint32_t d = v < cut.height ? column[v] : VF_STIXEL_NONE;
+        const int32_t plain = v >= cut.height ? 0 : v <= cut.horizon ? vf_stixel_ground(&ground[v], d, cut.outlier) : vf_stixel_sky(d, cut.outlier_sky);
+        const int32_t twice = scan(d == VF_STIXEL_NONE ? 0 : 2 * (int32_t)d), upto = scan(plain), valid = scan(d != VF_STIXEL_NONE);
+        c.twice[v + 1] = (uint32_t)twice;
+        c.plain[v + 1] = upto;
+        c.valid[v + 1] = (uint16_t)valid;
+        c.whole[v] = (uint16_t)vf_stixel_whole(d, cut.disparities);
+        if (lane == VF_WARP - 1) {
+            whole_twice[tile] = twice;
+            whole_plain[tile] = upto;
+            whole_valid[tile] = valid;
         }
-        const int32_t sum = upto + scan(value);
-        if (v < cut.height) {
-            if (warp == 0) c.twice[v + 1] = (uint32_t)sum;
-            if (warp == 1) c.valid[v + 1] = (uint16_t)sum;
-            if (warp == 2) c.ground[v + 1] = sum;
-            if (warp == 3) c.sky[v + 1] = sum;
-        }
-        upto = __shfl_sync(VF_ALL, sum, VF_WARP - 1);
-    }
-    if (lane == 0) {
-        if (warp == 0) c.twice[0] = 0;
-        if (warp == 1) c.valid[0] = 0;
-        if (warp == 2) c.ground[0] = 0;
-        if (warp == 3) c.sky[0] = 0;
-    }
-}
-
-/** Rows of which a builder makes the sums. */
-static __device__ __forceinline__ int part_rows(int disparities) { return TILE * disparities / BUILDERS; }
-
-/** Sums of objects' costs below every part of a tile, by whole mean. */
-static __device__ void sum_parts(const vf_step &s, const vf_cut &cut, const column_memory &c, int32_t *parts)
-{
-    const uint16_t *cost = s.memory->stixel.tables.cost;
-    const int rows = part_rows(cut.disparities), count = (cut.height + rows - 1) / rows, all = cut.disparities;
-    for (int i = threadIdx.x; i < count * all; i += THREADS) {
-        const int mean = i % all, first = i / all * rows;
-        int32_t sum = 0;
-        for (int v = first; v < vf_min(first + rows, cut.height); v++) sum += cost[c.whole[v] * all + mean];
-        parts[i] = sum;
     }
     __syncthreads();
-    for (int mean = threadIdx.x; mean < all; mean += THREADS) {
-        int32_t below = 0;
-#pragma unroll 8
-        for (int k = 0; k < count; k++) {
-            const int32_t here = parts[k * all + mean];
-            parts[k * all + mean] = below;
-            below += here;
+    for (int tile = warp; tile < tiles; tile += warps) {
+        const int v = tile * TILE + lane;
+        int32_t twice = 0, plain = 0, valid = 0;
+        for (int below = lane; below < tile; below += VF_WARP) {
+            twice += whole_twice[below];
+            plain += whole_plain[below];
+            valid += whole_valid[below];
         }
+        twice = vf_warp_sum(twice);
+        plain = vf_warp_sum(plain);
+        valid = vf_warp_sum(valid);
+        c.twice[v + 1] += (uint32_t)twice;
+        c.plain[v + 1] += plain;
+        c.valid[v + 1] = (uint16_t)(c.valid[v + 1] + valid);
+    }
+    for (int i = threadIdx.x; i <= cut.height; i += blockDim.x) c.inverse[i] = cut.tables->inverse[i];
+    if (threadIdx.x == 0) {
+        c.twice[0] = 0;
+        c.plain[0] = 0;
+        c.valid[0] = 0;
     }
     __syncthreads();
 }
 
-/** Makes the sums of objects' costs below each row of a tile, and below the next, by so many threads. */
-static __device__ __forceinline__ void build(const vf_step &s, const vf_cut &cut, const column_memory &c, const int32_t *parts, int tile, int32_t *slot)
+/** Sums of objects' costs below every part, by whole mean. */
+template <int WIDE> static __device__ void sum_parts(const vf_step &s, const vf_cut &cut, const column_memory &c, int32_t *parts)
 {
-    const int thread = threadIdx.x - VF_WARP, all = cut.disparities, rows = part_rows(all), mean = thread % all, part = thread / all;
-    const uint16_t *cost = s.memory->stixel.tables.cost + mean;
-    const int first = tile * TILE + part * rows;
-    if (first >= cut.height) return;
-    int32_t sum = parts[first / rows * all + mean];
-    int32_t *to = slot + part * rows * c.stride + mean;
-#pragma unroll 8
-    for (int r = 0; r < rows; r++) {
-        to[r * c.stride] = sum;
-        if (first + r < cut.height) sum += cost[c.whole[first + r] * all];
+    const int means = WIDE * VF_WARP, count = tiles_of(cut.height) * TILE / PART;
+    const int lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP, warps = blockDim.x / VF_WARP;
+    const uint16_t *cost = s.memory->stixel.tables.cost + lane;
+    for (int part = warp; part < count; part += warps) {
+        int32_t sum[WIDE] = {};
+#pragma unroll
+        for (int r = 0; r < PART; r++) {
+            const int whole = c.whole[part * PART + r];
+#pragma unroll
+            for (int k = 0; k < WIDE; k++) sum[k] += cost[whole * means + k * VF_WARP];
+        }
+#pragma unroll
+        for (int k = 0; k < WIDE; k++) parts[part * means + k * VF_WARP + lane] = sum[k];
     }
-    if (part * rows + rows == TILE || first + rows >= cut.height) to[rows * c.stride] = sum;
+    __syncthreads();
+    for (int mean = threadIdx.x; mean < means; mean += blockDim.x) {
+        int32_t below = 0, here[AHEAD];
+        for (int k = 0; k < count; k += AHEAD) {
+#pragma unroll
+            for (int q = 0; q < AHEAD; q++) here[q] = parts[vf_min(k + q, count - 1) * means + mean];
+#pragma unroll
+            for (int q = 0; q < AHEAD; q++) {
+                if (k + q < count) parts[(k + q) * means + mean] = below;
+                below += here[q];
+            }
+        }
+    }
+    __syncthreads();
+}
+
+/** Makes the sums of a tile, by so many warps of which this is one: in eight units, of so many rows that it comes out even. */
+template <int WIDE>
+static __device__ __forceinline__ void build(const vf_step &s, const column_memory &c, const int32_t *parts, int tile, int warp, int warps)
+{
+    const int means = WIDE * VF_WARP, rows = 4 * WIDE;
+    for (int unit = warp; unit < 8; unit += warps) {
+        const int part = unit / WIDE, mean = unit % WIDE * VF_WARP + threadIdx.x % VF_WARP, first = tile * TILE + part * rows;
+        const uint16_t *cost = s.memory->stixel.tables.cost + mean;
+        int32_t sum = parts[first / PART * means + mean], *to = slot_of(c, tile) + part * rows * c.stride + mean, row[rows];
+#pragma unroll
+        for (int r = 0; r < rows; r++) row[r] = cost[c.whole[first + r] * means];
+#pragma unroll
+        for (int r = 0; r < rows; r++) {
+            to[r * c.stride] = sum;
+            sum += row[r];
+        }
+        if (part * rows + rows == TILE) to[rows * c.stride] = sum;
+    }
+}
+
+/* ---- pairs --------------------------------------------------------------------------------------------------------------------- */
+
+/** A beginning, of a lane. */
+struct beginning {
+    vf_entry entry;
+    uint32_t twice, valid;
+    int from; /* sums below it: bytes from the start of the block's memory, so that an address is one sum */
+};
+static __device__ __forceinline__ beginning begun_at(const column_memory &c, int tile)
+{
+    const int lane = threadIdx.x % VF_WARP, base = tile * TILE + lane;
+    const int32_t *e = c.begun + base % BEGUN;
+    beginning b;
+    b.entry = vf_entry{e[0], e[BEGUN], e[2 * BEGUN], e[3 * BEGUN], e[4 * BEGUN], e[5 * BEGUN], e[6 * BEGUN], e[7 * BEGUN], e[8 * BEGUN]};
+    b.twice = c.twice[base];
+    b.valid = c.valid[base];
+    b.from = place_of(c, slot_of(c, tile) + lane * c.stride);
+    return b;
+}
+
+/** What an object costs that begins there and ends where these are the sums, with all that lies below it. HOLES: there may be no disparity in
+ *  it. */
+template <bool HOLES>
+static __device__ __forceinline__ int32_t pair_cost(const column_memory &c, const beginning &b, uint32_t twice_one, uint32_t valid, int upto)
+{
+    const uint32_t inverse = c.inverse[valid - b.valid], mean = (uint32_t)vf_stixel_mean(twice_one - b.twice, inverse);
+    const int whole = (int)(mean / VF_STIXEL_PX);
+    const int32_t cost = vf_entry_cost(&b.entry, (int32_t)mean) + at(c, upto + 4 * whole) - at(c, b.from + 4 * whole);
+    return HOLES ? vf_max(cost, inverse ? INT32_MIN : VF_STIXEL_WORST) : cost; /* which needs no branch */
+}
+
+/** What the object from the bottom costs more, a lane a base. */
+static __device__ __forceinline__ int32_t bottom_cost(const vf_cut &cut, int base, int top) { return base == 0 ? vf_stixel_first_top(&cut, top) : 0; }
+
+/** Keeps the best of the objects that end at a row, when it is better than those before; a lane a base of two tiles. */
+static __device__ __forceinline__ void keep_best(const column_memory &c, int v, int32_t one, int lower, int32_t other, int upper)
+{
+    const int32_t best = least(vf_min(one, other));
+    if (best >= c.best[v]) return; /* all lanes alike */
+    const unsigned lows = __ballot_sync(VF_ALL, one == best), highs = __ballot_sync(VF_ALL, other == best);
+    c.best[v] = best;
+    c.base[v] = (uint16_t)((lows ? lower : upper) * TILE + __ffs((int)(lows ? lows : highs)) - 1);
+}
+
+/** Offers the beginnings of the tile below to the rows of a tile, by all warps: as many rows at a time as a warp has when there are WARPS. */
+static __device__ __forceinline__ void push_near(const vf_cut &cut, const column_memory &c, int tile)
+{
+    const int lane = threadIdx.x % VF_WARP, warps = blockDim.x / VF_WARP, below = tile - 1;
+    const beginning b = begun_at(c, below);
+    const int upto = place_of(c, slot_of(c, tile) + c.stride);
+    for (int first = threadIdx.x / VF_WARP; first < TILE; first += 2 * warps) {
+        int32_t cost[2];
+#pragma unroll
+        for (int q = 0; q < 2; q++) {
+            const int r = vf_min(first + q * warps, TILE - 1), v = tile * TILE + r;
+            cost[q] = pair_cost<true>(c, b, c.twice[v + 1] + 1, c.valid[v + 1], upto + 4 * r * c.stride) + bottom_cost(cut, below * TILE + lane, v);
+        }
+#pragma unroll
+        for (int q = 0; q < 2; q++)
+            if (first + q * warps < TILE) keep_best(c, tile * TILE + first + q * warps, cost[q], below, cost[q], below);
+    }
+}
+
+/** Offers the beginnings of two tiles, or of one, to the rows of a part that lies higher, by one warp, which makes the sums of its rows as it
+ *  goes. */
+template <int WIDE, bool HOLES>
+static __device__ __forceinline__ void push_far(const vf_step &s, const vf_cut &cut, const column_memory &c, const int32_t *parts, int lower, int upper, int first)
+{
+    const int means = WIDE * VF_WARP, lane = threadIdx.x % VF_WARP;
+    const uint16_t *cost = s.memory->stixel.tables.cost + lane;
+    asm volatile("" : "+l"(cost)); /* one address a row, not one a mean */
+    const beginning low = begun_at(c, lower);
+    beginning high = begun_at(c, upper);
+    int32_t *room = c.room + threadIdx.x / VF_WARP * BATCH * means;
+    const int upto = place_of(c, room);
+    int sum[WIDE], next[BATCH][WIDE], whole[BATCH];
+    if (lower == upper) high.entry = vf_entry{VF_STIXEL_NEVER, -1, 0, 0, VF_STIXEL_NEVER, VF_STIXEL_NEVER, -1, 0, 0};
+    const auto fetch = [&](int r) { /* costs of rows of which it is known where they are, and then where those of the next are */
+#pragma unroll
+        for (int q = 0; q < BATCH; q++) {
+#pragma unroll
+            for (int k = 0; k < WIDE; k++) {
+                next[q][k] = cost[whole[q] * means + k * VF_WARP];
+                asm volatile("" : "+r"(next[q][k])); /* of 32 bits from here on */
+            }
+            whole[q] = c.whole[first + vf_min(r, PART - BATCH) + q];
+        }
+    };
+#pragma unroll
+    for (int q = 0; q < BATCH; q++) whole[q] = c.whole[first + q];
+    fetch(BATCH);
+#pragma unroll
+    for (int k = 0; k < WIDE; k++) sum[k] = parts[first / PART * means + k * VF_WARP + lane];
+#pragma unroll 1
+    for (int r = 0; r < PART; r += BATCH) {
+        int32_t one[BATCH], other[BATCH];
+#pragma unroll
+        for (int q = 0; q < BATCH; q++)
+#pragma unroll
+            for (int k = 0; k < WIDE; k++) {
+                sum[k] += next[q][k];
+                room[q * means + k * VF_WARP + lane] = sum[k];
+            }
+        fetch(r + 2 * BATCH);
+        __syncwarp();
+#pragma unroll
+        for (int q = 0; q < BATCH; q++) {
+            const int v = first + r + q;
+            const uint32_t twice_one = c.twice[v + 1] + 1, valid = c.valid[v + 1];
+            one[q] = pair_cost<HOLES>(c, low, twice_one, valid, upto + 4 * q * means) + bottom_cost(cut, lower * TILE + lane, v);
+            other[q] = pair_cost<HOLES>(c, high, twice_one, valid, upto + 4 * q * means);
+        }
+#pragma unroll
+        for (int q = 0; q < BATCH; q++) keep_best(c, first + r + q, one[q], lower, other[q], upper);
+        __syncwarp();
+    }
 }
 
 /** The mean of the object between two rows; *none: it has no valid disparity. */
-static __device__ __forceinline__ int32_t mean_between(const vf_cut &cut, uint32_t twice_one, uint32_t valid, uint32_t twice, uint32_t below, bool *none)
+static __device__ __forceinline__ int32_t mean_between(const column_memory &c, int base, int top, bool *none)
 {
-    const uint32_t inverse = cut.tables->inverse[valid - below];
+    const uint32_t inverse = c.inverse[c.valid[top + 1] - c.valid[base]];
     *none = inverse == 0;
-    return vf_stixel_mean(twice_one - twice, inverse);
+    return vf_stixel_mean(c.twice[top + 1] + 1 - c.twice[base], inverse);
 }
 
-/** A row where objects end, of a lane: the sums upto it, and the best object so far. */
-struct ending {
-    int row;
-    uint32_t twice_one, valid;
-    int32_t best, base;
-};
-static __device__ __forceinline__ ending end_at(const vf_cut &cut, const column_memory &c, int tile)
+/** What the object above one of that mean and range costs more, when it is nearer and when it is farther. */
+static __device__ __forceinline__ int32_t upper_of(const vf_cut &cut, int32_t mean, int32_t range)
 {
-    const int v = tile * TILE + threadIdx.x % VF_WARP, known = vf_min(v, cut.height - 1);
-    return ending{v, c.twice[known + 1] + 1, c.valid[known + 1], VF_STIXEL_WORST, 0};
+    return vf_stixel_log(cut.tables->log_q16, (uint32_t)vf_max(cut.disparities * VF_STIXEL_PX - mean - range, 1)) + VF_LN_ORDER;
+}
+static __device__ __forceinline__ int32_t lower_of(const vf_cut &cut, int32_t mean, int32_t range)
+{
+    return vf_stixel_log(cut.tables->log_q16, (uint32_t)vf_max(mean - range, 1)) + VF_LN_NOT_ORDER;
 }
 
-/** Offers beginnings first, first + step, ... of a tile below to the rows of a tile. */
-static __device__ __forceinline__ void push(const vf_cut &cut, const column_memory &c, const beginning *begun, const int32_t *from, const int32_t *to, int below,
-                                            int first, int step, ending *e)
+static __device__ __forceinline__ int row_of_triangle(int j) { return TILE * j - j * (j - 1) / 2 - j; }
+
+/** Works out pairs within a tile, so many beginnings from the first; and what these rows offer to ground and sky. */
+static __device__ __forceinline__ void pair_up(const vf_step &s, const vf_cut &cut, const column_memory &c, int tile, int first)
 {
-    const int lane = threadIdx.x % VF_WARP;
-    const int32_t *upto = to + (lane + 1) * c.stride;
+    const int lane = threadIdx.x % VF_WARP, top = tile * TILE + lane, last = cut.height - 1;
+    const int32_t *slot = slot_of(c, tile), *upto = slot + (lane + 1) * c.stride;
+    const vf_change *change = s.memory->stixel_work.change;
+    const uint32_t twice_one = c.twice[top + 1] + 1, valid = c.valid[top + 1];
+    pair *to = c.tri + tile % 2 * TRIANGLE + lane;
 #pragma unroll 4
-    for (int j = first; j < TILE; j += step) {
-        const beginning b = begun[j];
-        bool none;
-        const int32_t mean = mean_between(cut, e->twice_one, e->valid, b.twice, b.valid, &none), whole = mean / VF_STIXEL_PX;
-        int32_t cost = vf_entry_cost(&b.entry, mean) + upto[whole] - from[j * c.stride + whole];
-        if (below == 0 && j == 0) cost += vf_stixel_first_top(&cut, e->row);
-        if (cost < e->best && !none) {
-            e->best = cost;
-            e->base = below * TILE + j;
-        }
-    }
-}
-
-#define NO_KEY (~0ull)
-/** Cost and base as one number, the least of which is the best. */
-static __device__ __forceinline__ void keep(const vf_cut &cut, const column_memory &c, const ending &e)
-{
-    if (e.row < cut.height && e.best < VF_STIXEL_WORST)
-        atomicMin(&c.key[e.row], (unsigned long long)(uint32_t)(e.best + VF_STIXEL_WORST) << 16 | (unsigned)e.base);
-}
-
-/** Works out pairs within a tile, beginnings first, first + step, ... */
-static __device__ __forceinline__ void pair_up(const vf_cut &cut, const column_memory &c, const int32_t *slot, int tile, int first, int step)
-{
-    const int lane = threadIdx.x % VF_WARP, top = tile * TILE + lane, most = cut.disparities * VF_STIXEL_PX;
-    const ending e = end_at(cut, c, tile);
-    for (int j = first; j < TILE; j += step) {
+    for (int j = first; j < first + PAIR_ROWS; j++) {
         const int base = tile * TILE + j;
-        if (base >= cut.height || lane < j || top >= cut.height) continue;
-        bool none;
+        const vf_change b = change[vf_min(base, last)];
+        const uint32_t inverse = c.inverse[lane >= j ? valid - c.valid[base] : 0], mean = (uint32_t)vf_stixel_mean(twice_one - c.twice[base], inverse);
+        const uint32_t whole = mean / VF_STIXEL_PX;
+        const int32_t range = cut.tables->range_q8[whole], is = (int32_t)mean, none = inverse ? INT32_MIN : NEVER_MORE;
+        const int32_t data = upto[whole] - slot[j * c.stride + whole] + b.order + cut.price + bottom_cost(cut, base, top);
         pair p;
-        p.mean = mean_between(cut, e.twice_one, e.valid, c.twice[base], c.valid[base], &none);
-        const int32_t whole = p.mean / VF_STIXEL_PX, range = cut.tables->range_q8[whole];
-        p.data = none ? VF_STIXEL_NEVER / 2 : slot[(lane + 1) * c.stride + whole] - slot[j * c.stride + whole];
-        if (base == 0) p.data += vf_stixel_first_top(&cut, top);
-        p.upper = vf_stixel_log(cut.tables->log_q16, (uint32_t)vf_max(most - p.mean - range, 1)) + VF_LN_ORDER;
-        p.lower = vf_stixel_log(cut.tables->log_q16, (uint32_t)vf_max(p.mean - range, 1)) + VF_LN_NOT_ORDER;
-        c.fixed->tri[j][lane] = p;
+        p.mean = (uint16_t)mean;
+        p.range = (uint16_t)range;
+        p.object = vf_max(data + b.object, none);
+        p.other = vf_max(data + (is > b.above ? b.upper : is < b.below ? b.lower : b.between), none);
+        p.upper = (int16_t)upper_of(cut, is, range);
+        p.lower = (int16_t)lower_of(cut, is, range);
+        asm volatile("" ::"r"((int)p.upper), "r"((int)p.lower), "r"(p.object), "r"(p.other)); /* not within the branch, so that rows overlap */
+        if (lane >= j) to[row_of_triangle(j)] = p;
     }
+    const int here = tile * TILE + first + lane % PAIR_ROWS;
+    const vf_change b = change[vf_min(here, last)];
+    const int32_t begin = b.begin + b.order + cut.price - c.plain[here], at_horizon = here == cut.horizon ? NEVER_MORE : 0;
+    if (lane < PAIR_ROWS)
+        c.offer[tile % 2 * TILE + first + lane] = make_int4(begin, here <= cut.horizon ? begin : NEVER_MORE, at_horizon ? at_horizon : c.plain[here + 1],
+                                                            here == cut.horizon + 1 ? VF_STIXEL_NEVER : INT32_MIN);
 }
 
-/** What the front carries from tile to tile: the same in every lane. */
-struct front {
-    vf_begun ground, sky;
-    int32_t cost_ground, cost_sky; /* of the row before */
-    int32_t cost_object, mean, upper, lower;
-};
+/* ---- the front ----------------------------------------------------------------------------------------------------------------- */
 
-/** What each row of a tile adds, a lane a row. */
-static __device__ __forceinline__ void fill_rows(const vf_step &s, const vf_cut &cut, const column_memory &c, int tile)
+/** Begins objects at a row, when it is known what ends below it. */
+static __device__ __forceinline__ void begin_objects(const column_memory &c, const vf_change &b, int32_t price, int base, const ended &object, int32_t other)
 {
-    const int lane = threadIdx.x % VF_WARP, v = tile * TILE + lane, most = cut.disparities * VF_STIXEL_PX, slack = VF_ROAD_SLACK_Q8;
-    const int32_t *logs = cut.tables->log_q16;
-    if (v < cut.height) {
-        row r = {};
-        r.order = cut.tables->order[v] + cut.price;
-        const int32_t ground_q8 = v ? s.memory->stixel.ground[v - 1].at_q8 : 0;
-        r.above = ground_q8 + slack;
-        r.below = ground_q8 - slack;
-        r.upper = vf_stixel_log(logs, (uint32_t)vf_max(most - r.above, 1)) + VF_LN_GRAVITY;
-        r.lower = vf_stixel_log(logs, (uint32_t)vf_max(r.below, 1)) + VF_LN_BELOW;
-        r.ground_below = c.ground[v];
-        r.sky_below = c.sky[v];
-        r.ground_upto = c.ground[v + 1];
-        r.sky_upto = c.sky[v + 1];
-        c.fixed->rows[lane] = r;
-    }
-    __syncwarp();
+    const int32_t before = other + b.order + price, more = b.order + price + b.object;
+    int32_t *e = c.begun + base % BEGUN;
+    e[0] = b.above;
+    e[BEGUN] = b.below;
+    e[2 * BEGUN] = before + b.upper;
+    e[3 * BEGUN] = before + b.lower;
+    e[4 * BEGUN] = before + b.between;
+    e[5 * BEGUN] = object.above;
+    e[6 * BEGUN] = object.below;
+    e[7 * BEGUN] = object.upper + more;
+    e[8 * BEGUN] = object.lower + more;
 }
 
-/** As vf_stixel_entry(), from what the front has worked out before. */
-static __device__ __forceinline__ vf_entry enter(const vf_cut &cut, const row &r, const front &f, int base, int32_t sky_upper)
+/** The best object so far that ends at a row, in a lane; can: ground may follow it, whatever its mean is. */
+static __device__ __forceinline__ ended end_object(const vf_cut &cut, const column_memory &c, int v, bool can)
 {
-    const bool below = base - 1 < cut.horizon;
-    const int32_t other = (below ? f.cost_ground + VF_LN_07 : f.cost_sky) + r.order;
-    const int32_t object = f.cost_object + r.order + (below ? VF_LN_07 : VF_LN_2), mean = vf_max(f.mean, 0), range = cut.tables->range_q8[mean / VF_STIXEL_PX];
-    vf_entry e;
-    e.above = below ? r.above : VF_ROAD_SLACK_Q8;
-    e.below = below ? r.below : 0;
-    e.upper = other + (below ? r.upper : sky_upper);
-    e.lower = below ? other + r.lower : VF_STIXEL_NEVER;
-    e.between = below ? other + VF_LN_ON_GROUND : VF_STIXEL_NEVER;
-    e.object_above = mean + range;
-    e.object_below = mean - range;
-    e.object_upper = object + f.upper;
-    e.object_lower = object + f.lower;
-    return e;
+    bool none;
+    const int32_t cost = c.best[v] < VF_STIXEL_WORST ? c.best[v] : VF_STIXEL_NEVER;
+    const int32_t mean = mean_between(c, c.base[v], v, &none), range = cut.tables->range_q8[(uint32_t)mean / VF_STIXEL_PX];
+    return ended{mean + range, mean - range, cost + upper_of(cut, mean, range), cost + lower_of(cut, mean, range),
+                 can || mean >= VF_ROAD_SLACK_Q8 ? cost : VF_STIXEL_NEVER};
+}
+
+/** Begins ground, or sky above the horizon, at a row. Returns what it costs when it ends there too. */
+static __device__ __forceinline__ int32_t begin_other(front *f, int here, int4 offer)
+{
+    const int32_t after_object = f->object.begins + offer.x, after_ground = f->other + offer.y, so_far = vf_max(f->begun.cost, offer.w);
+    const int32_t best = vf_min(so_far, after_object);
+    f->begun.from = after_object < so_far ? here * 4 + VF_OBJECT : f->begun.from;
+    f->begun.from = after_ground < best ? here * 4 + VF_GROUND : f->begun.from;
+    f->begun.cost = vf_min(best, after_ground);
+    return f->begun.cost + offer.z;
 }
 
 /** Finishes the rows of a tile one after the other, by one warp. */
-static __device__ void finish(const vf_step &s, const vf_cut &cut, const column_memory &c, int tile, beginning *begun, front *f)
+static __device__ __forceinline__ void finish(const vf_step &s, const vf_cut &cut, const column_memory &c, int tile, front *f)
 {
-    const int lane = threadIdx.x % VF_WARP, v = tile * TILE + lane, rows = vf_min(TILE, cut.height - tile * TILE), most = cut.disparities * VF_STIXEL_PX;
-    const int32_t *logs = cut.tables->log_q16, sky_upper = vf_stixel_log(logs, (uint32_t)(most - VF_ROAD_SLACK_Q8));
-    fill_rows(s, cut, c, tile);
-    int32_t best = VF_STIXEL_WORST, base = 0, mean = -1, upper = 0, lower = 0;
-    if (v < cut.height && c.key[v] != NO_KEY) {
-        bool none;
-        best = (int32_t)(uint32_t)(c.key[v] >> 16) - VF_STIXEL_WORST;
-        base = (int32_t)(c.key[v] & 0xffff);
-        mean = mean_between(cut, c.twice[v + 1] + 1, c.valid[v + 1], c.twice[base], c.valid[base], &none);
-        const int32_t range = cut.tables->range_q8[mean / VF_STIXEL_PX];
-        upper = vf_stixel_log(logs, (uint32_t)vf_max(most - mean - range, 1)) + VF_LN_ORDER;
-        lower = vf_stixel_log(logs, (uint32_t)vf_max(mean - range, 1)) + VF_LN_NOT_ORDER;
+    const int lane = threadIdx.x % VF_WARP, first = tile * TILE, v = first + lane;
+    const pair *tri = c.tri + tile % 2 * TRIANGLE + lane;
+    const int4 *offer = c.offer + tile % 2 * TILE;
+    const vf_change above = s.memory->stixel_work.change[vf_min(v + 1, cut.height - 1)];
+    const bool can = v < cut.horizon;
+    int32_t best = c.best[v], base = c.base[v], other = VF_STIXEL_NEVER, from = -1;
+    ended mine = end_object(cut, c, v, can);
+    pair next = tri[0];
+    int4 next_offer = offer[0];
+#pragma unroll 8
+    for (int j = 0; j < TILE; j++) {
+        const pair p = next;
+        const int32_t ends = begin_other(f, first + j, next_offer);
+        const int after = vf_min(j + 1, TILE - 1), mean = p.mean, range = p.range;
+        next = tri[row_of_triangle(after) + vf_max(after - lane, 0)]; /* of lanes below it, any */
+        next_offer = offer[after];
+        const int32_t object = mean > f->object.above ? f->object.upper : mean < f->object.below ? f->object.lower : VF_STIXEL_NEVER;
+        const int32_t cost = vf_min(object + p.object, f->other + p.other);
+        const bool better = lane >= j && cost < best, here = lane == j; /* each by itself, without a branch */
+        best = better ? cost : best;
+        base = better ? first + j : base;
+        mine.above = better ? mean + range : mine.above;
+        mine.below = better ? mean - range : mine.below;
+        mine.upper = better ? cost + p.upper : mine.upper;
+        mine.lower = better ? cost + p.lower : mine.lower;
+        mine.begins = better ? (can || mean >= VF_ROAD_SLACK_Q8 ? cost : VF_STIXEL_NEVER) : mine.begins;
+        other = here ? ends : other;
+        from = here ? f->begun.from : from;
+        f->other = ends;
+        f->object.above = __shfl_sync(VF_ALL, mine.above, j);
+        f->object.below = __shfl_sync(VF_ALL, mine.below, j);
+        f->object.upper = __shfl_sync(VF_ALL, mine.upper, j);
+        f->object.lower = __shfl_sync(VF_ALL, mine.lower, j);
+        f->object.begins = __shfl_sync(VF_ALL, mine.begins, j);
     }
-    vf_done done = {};
-    int32_t ground_from = -1, sky_from = -1;
-    for (int j = 0; j < rows; j++) {
-        const int here = tile * TILE + j;
-        const row r = c.fixed->rows[j];
-        const pair p = c.fixed->tri[j][lane];
-        vf_entry e;
-        if (here == 0) {
-            e = vf_stixel_first(&cut);
-        } else {
-            vf_done before;
-            before.cost[VF_GROUND] = f->cost_ground;
-            before.cost[VF_OBJECT] = f->cost_object;
-            before.cost[VF_SKY] = f->cost_sky;
-            before.mean_q8 = f->mean;
-            e = enter(cut, r, *f, here, sky_upper);
-            vf_stixel_begin(&cut, &before, here, r.ground_below, r.sky_below, &f->ground, &f->sky);
-        }
-        if (lane >= j && v < cut.height) {
-            const int32_t cost = vf_entry_cost(&e, p.mean) + p.data;
-            if (cost < best) {
-                best = cost;
-                base = here;
-                mean = p.mean;
-                upper = p.upper;
-                lower = p.lower;
-            }
-        }
-        f->cost_ground = vf_stixel_ground_cost(&cut, &f->ground, here, r.ground_upto);
-        f->cost_sky = vf_stixel_sky_cost(&f->sky, r.sky_upto);
-        const int32_t ended = __shfl_sync(VF_ALL, best, j);
-        f->cost_object = ended < VF_STIXEL_WORST ? ended : VF_STIXEL_NEVER;
-        f->mean = __shfl_sync(VF_ALL, mean, j);
-        f->upper = __shfl_sync(VF_ALL, upper, j);
-        f->lower = __shfl_sync(VF_ALL, lower, j);
-        if (lane == j) {
-            done.cost[VF_GROUND] = f->cost_ground;
-            done.cost[VF_OBJECT] = f->cost_object;
-            done.cost[VF_SKY] = f->cost_sky;
-            done.mean_q8 = f->mean;
-            ground_from = f->ground.from;
-            sky_from = f->sky.from;
-            begun[j] = beginning{e, c.twice[here], c.valid[here], 0};
-        }
-    }
-    if (v >= cut.height) return;
-    c.done[v] = done;
-    c.key[v] = (unsigned long long)base;
-    c.ground_from[v] = (uint16_t)ground_from;
-    c.sky_from[v] = (uint16_t)sky_from;
+    c.best[v] = best;
+    c.base[v] = (uint16_t)base;
+    c.end[v] = other;
+    c.from[v] = (uint16_t)from;
+    begin_objects(c, above, cut.price, v + 1, mine, other);
 }
 
-/** What a row's segment comes from. */
-static __device__ __forceinline__ vf_back back_from(const vf_step &s, const vf_cut &cut, const column_memory &c, int type, int top)
+/* ---- the column ---------------------------------------------------------------------------------------------------------------- */
+
+/** What is done beside the front, by the other warps: the tile behind it is made ready, and beginnings are offered to half of the parts above, to
+ *  the other half of them with the next tile's; so every part takes the beginnings of two tiles at a time. */
+template <int WIDE> static __device__ __forceinline__ void prepare(const vf_step &s, const vf_cut &cut, const column_memory &c, const int32_t *parts, int tile)
 {
-    const int base = (int)c.key[top];
-    vf_entry e = {};
-    if (type == VF_OBJECT) e = base ? vf_stixel_entry(&cut, &c.done[base - 1], s.memory->stixel.ground[base - 1].at_q8, base) : vf_stixel_first(&cut);
-    return vf_stixel_back(type, base, c.ground_from[top], c.sky_from[top], &e, c.done[top].mean_q8, cut.horizon);
+    const int lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP, others = blockDim.x - VF_WARP, behind = tile + 1;
+    const int tile_parts = TILE / PART, pairs = TILE / PAIR_ROWS;
+    if (behind * TILE >= cut.height) return;
+    build<WIDE>(s, c, parts, behind, warp - 1, others / VF_WARP);
+    meet(others);
+    for (;;) {
+        int turn = lane == 0 ? atomicAdd(&c.turn[tile % 2], 1) : 0;
+        turn = __shfl_sync(VF_ALL, turn, 0);
+        if (turn < pairs) {
+            pair_up(s, cut, c, behind, turn * PAIR_ROWS);
+            continue;
+        }
+        turn -= pairs;
+        const int first = (behind + turn / tile_parts * 2) * TILE + turn % tile_parts * PART;
+        if (first >= tiles_of(cut.height) * TILE || tile == 0) return;
+        if (c.valid[first + 1] == c.valid[tile * TILE - 1]) push_far<WIDE, true>(s, cut, c, parts, vf_max(tile - 2, 0), tile - 1, first);
+        else push_far<WIDE, false>(s, cut, c, parts, vf_max(tile - 2, 0), tile - 1, first);
+    }
 }
 
-/** Segments of the column, by one thread. */
-static __device__ int count_segments(const vf_step &s, const vf_cut &cut, const column_memory &c)
+/** What is known when the rows up to one are done. */
+static __device__ __forceinline__ vf_done done_at(const vf_cut &cut, const column_memory &c, int v)
 {
-    int count = 0, type = vf_stixel_last(&c.done[cut.height - 1]);
+    bool none;
+    const bool there = c.best[v] < VF_STIXEL_WORST;
+    vf_done d;
+    d.cost[VF_GROUND] = v < cut.horizon ? c.end[v] : VF_STIXEL_NEVER;
+    d.cost[VF_OBJECT] = there ? c.best[v] : VF_STIXEL_NEVER;
+    d.cost[VF_SKY] = v < cut.horizon ? VF_STIXEL_NEVER : c.end[v];
+    d.mean_q8 = there ? mean_between(c, c.base[v], v, &none) : -1;
+    return d;
+}
+
+static __device__ __forceinline__ int32_t cost_at(const vf_cut &cut, const column_memory &c, int v, int type)
+{
+    const vf_done d = done_at(cut, c, v);
+    return type == VF_GROUND ? d.cost[VF_GROUND] : type == VF_OBJECT ? d.cost[VF_OBJECT] : d.cost[VF_SKY];
+}
+
+/** Replaces the base of the object that ends at each row by that and the class below it, as in vf_begun; by all threads. */
+static __device__ __forceinline__ void link_objects(const vf_step &s, const vf_cut &cut, const column_memory &c, uint16_t *link)
+{
+    for (int v = threadIdx.x; v < cut.height; v += blockDim.x) {
+        const int base = c.base[v];
+        vf_entry e = vf_stixel_first(&cut);
+        if (base) {
+            const vf_done before = done_at(cut, c, base - 1);
+            e = vf_stixel_entry(&cut, &before, s.memory->stixel.ground[base - 1].at_q8, base);
+        }
+        const vf_back back = vf_stixel_back(VF_OBJECT, base, 0, 0, &e, done_at(cut, c, v).mean_q8, cut.horizon);
+        link[v] = (uint16_t)(base * 4 + back.type);
+    }
+}
+
+/** Follows the links from the top: lists tops and classes of segments. Returns how many there are. */
+static __device__ int follow_links(const vf_cut &cut, const column_memory &c, const uint16_t *link, uint16_t *list)
+{
+    const vf_done last = done_at(cut, c, cut.height - 1);
+    int count = 0, type = last.cost[VF_GROUND] < last.cost[VF_OBJECT] ? VF_GROUND : VF_OBJECT; /* as vf_stixel_last() */
+    if (last.cost[VF_SKY] < vf_min(last.cost[VF_GROUND], last.cost[VF_OBJECT])) type = VF_SKY;
     for (int top = cut.height - 1; top >= 0; count++) {
-        const vf_back back = back_from(s, cut, c, type, top);
-        type = back.type;
-        top = back.base - 1;
+        const int back = type == VF_OBJECT ? link[top] : c.from[top];
+        if (count < VFRONT_SEGMENTS) list[count] = (uint16_t)(top * 4 + type);
+        type = back & 3;
+        top = (back >> 2) - 1;
     }
     return count;
 }
 
-/** Writes them, and what they say of obstacles. */
-static __device__ void write_segments(const vf_step &s, const vf_cut &cut, const column_memory &c, int column, int count)
+/** Writes the segments, and what they say of obstacles, a thread each. */
+static __device__ void write_segments(const vf_step &s, const vf_cut &cut, const column_memory &c, int column, int count, const uint16_t *link,
+                                      const uint16_t *list)
 {
     vf_stixel_memory &m = s.memory->stixel;
-    int type = vf_stixel_last(&c.done[cut.height - 1]), top = cut.height - 1;
-    uint32_t nearest = VF_NONE;
-    for (int i = count - 1; i >= 0; i--) {
-        const vf_back back = back_from(s, cut, c, type, top);
-        const int32_t below = back.base ? c.done[back.base - 1].cost[back.type] : 0;
-        const vf_segment segment = vf_stixel_segment(&cut, type, back.base, top, c.twice[top + 1] - c.twice[back.base],
-                                                     (uint32_t)(c.valid[top + 1] - c.valid[back.base]), c.done[top].cost[type] - below);
-        m.segment[column][i] = segment;
-        nearest = min(nearest, vf_stixel_cm(&s, m.tables.secant[column], &segment));
-        type = back.type;
-        top = back.base - 1;
+    for (int i = threadIdx.x; i < count; i += blockDim.x) {
+        const int top = list[i] >> 2, type = list[i] & 3, back = type == VF_OBJECT ? link[top] : c.from[top], base = back >> 2;
+        const int32_t below = base ? cost_at(cut, c, base - 1, back & 3) : 0;
+        const vf_segment segment = vf_stixel_segment(&cut, type, base, top, c.twice[top + 1] - c.twice[base], (uint32_t)(c.valid[top + 1] - c.valid[base]),
+                                                     cost_at(cut, c, top, type) - below);
+        m.segment[column][count - 1 - i] = segment;
+        atomicMin(&m.nearest_cm[m.tables.bin[column]], vf_stixel_cm(&s, m.tables.secant[column], &segment));
     }
-    m.segments[column] = (uint16_t)count;
-    atomicMin(&m.nearest_cm[m.tables.bin[column]], nearest);
+    if (threadIdx.x == 0) m.segments[column] = (uint16_t)count;
 }
 
 /** Cuts the column once. Returns, in every thread, how many segments it has. */
-template <int GROUP> static __device__ int programme(const vf_step &s, const vf_cut &cut, const column_memory &c, const int32_t *parts)
+template <int WIDE> static __device__ int programme(const vf_step &s, const vf_cut &cut, const column_memory &c, const int32_t *parts, uint16_t *link, uint16_t *list)
 {
-    const int warp = threadIdx.x / VF_WARP, tiles = (cut.height + TILE - 1) / TILE;
-    const size_t words = slot_words(cut.disparities);
-    const auto slot = [&](int tile) { return c.slot + (size_t)(tile % (2 * GROUP)) * words; };
-    const auto begun = [&](int tile) { return c.fixed->begun[tile % (2 * GROUP)]; };
-    front f = {};
-    f.ground = vf_stixel_ground_begun(&cut);
-    f.sky = vf_stixel_not_begun();
-    for (int v = threadIdx.x; v < cut.height; v += THREADS) c.key[v] = NO_KEY;
+    const int warp = threadIdx.x / VF_WARP, warps = blockDim.x / VF_WARP, tiles = tiles_of(cut.height);
+    front f = {nothing_ended(), 0, vf_stixel_ground_begun(&cut)};
+    __syncthreads();
+    for (int v = threadIdx.x; v < tiles * TILE; v += blockDim.x) {
+        c.best[v] = VF_STIXEL_WORST;
+        c.base[v] = 0;
+    }
+    if (threadIdx.x == 0) {
+        begin_objects(c, s.memory->stixel_work.change[0], cut.price, 0, f.object, 0);
+        c.turn[0] = c.turn[1] = 0;
+    }
+    build<WIDE>(s, c, parts, 0, warp, warps);
+    __syncthreads();
+    for (int first = warp * PAIR_ROWS; first < TILE; first += warps * PAIR_ROWS) pair_up(s, cut, c, 0, first);
     for (int tile = 0; tile < tiles; tile++) {
-        const int group = tile / GROUP, near = vf_max(group - 1, 0) * GROUP;
         __syncthreads();
-        if (warp) build(s, cut, c, parts, tile, slot(tile));
+        if (tile) push_near(cut, c, tile);
+        if (threadIdx.x == 0) c.turn[(tile + 1) % 2] = 0;
         __syncthreads();
-        ending e = end_at(cut, c, tile);
-        for (int below = near; below < tile; below++) push(cut, c, begun(below), slot(below), slot(tile), below, warp, FAR + 1, &e);
-        keep(cut, c, e);
-        pair_up(cut, c, slot(tile), tile, warp, FAR + 1);
-        __syncthreads();
-        if (warp == 0) {
-            finish(s, cut, c, tile, begun(tile), &f);
-        } else if (group) {
-            int turn = 0;
-            for (int to = (group + 1) * GROUP + tile % GROUP; to < tiles; to += GROUP, turn ^= 1) {
-                int32_t *room = c.slot + (size_t)(2 * GROUP + turn) * words;
-                build(s, cut, c, parts, to, room);
-                asm volatile("bar.sync 1, %0;" ::"n"(BUILDERS) : "memory");
-                ending far = end_at(cut, c, to);
-                for (int k = 0; k < GROUP; k++) {
-                    const int below = (group - 1) * GROUP + k;
-                    push(cut, c, begun(below), slot(below), room, below, warp - 1, FAR, &far);
-                }
-                keep(cut, c, far);
-            }
-        }
+        if (warp == 0) finish(s, cut, c, tile, &f);
+        else prepare<WIDE>(s, cut, c, parts, tile);
     }
     __syncthreads();
-    if (threadIdx.x == 0) c.fixed->count = count_segments(s, cut, c);
+    link_objects(s, cut, c, link);
     __syncthreads();
-    return c.fixed->count;
+    if (threadIdx.x == 0) c.turn[0] = follow_links(cut, c, link, list);
+    __syncthreads();
+    return c.turn[0];
 }
 
-template <int GROUP> static __global__ void __launch_bounds__(THREADS) segment_k(const vf_step s)
+#define WARPS 16 /* of a block at most */
+
+template <int WIDE> static __global__ void __launch_bounds__(WARPS *VF_WARP) segment_k(const vf_step s)
 {
-    extern __shared__ unsigned char bytes[];
+    extern __shared__ __align__(16) unsigned char bytes[];
     vf_stixel_memory &m = s.memory->stixel;
     const int column = blockIdx.x;
     vf_cut cut = vf_stixel_cut(&s, &m);
-    const column_memory c = lay_out(bytes, cut.height, cut.disparities);
+    column_memory c = lay_out(bytes, cut.height, cut.disparities, blockDim.x / VF_WARP);
     int32_t *parts = s.memory->stixel_work.parts[column];
+    uint16_t *link = reinterpret_cast<uint16_t *>(c.slot), *list = link + padded(cut.height); /* when the slots are done with */
+    c.plain = s.memory->stixel_work.plain[column];
+    c.end = s.memory->stixel_work.end[column];
     if (cut.horizon >= 0) sum_up(s, cut, c, m.column[column]);
-    __syncthreads();
     int count = 0, crowded = 0;
     if (cut.horizon >= 0 && c.valid[cut.height]) {
-        sum_parts(s, cut, c, parts);
-        count = programme<GROUP>(s, cut, c, parts);
-        crowded = count > VFRONT_SEGMENTS;
-        if (crowded) {
-            int price = 0; /* too low */
-            for (int bit = VF_STIXEL_PRICES - 1; bit >= 0; bit--) {
-                cut.price = vf_stixel_price(price + (1 << bit));
-                if (programme<GROUP>(s, cut, c, parts) > VFRONT_SEGMENTS) price += 1 << bit;
-            }
-            cut.price = vf_stixel_price(price + 1);
-            count = programme<GROUP>(s, cut, c, parts);
+        sum_parts<WIDE>(s, cut, c, parts);
+        int too_low = 0, bit = VF_STIXEL_PRICES, price = 0; /* the least price is looked for, bit by bit from the highest */
+        for (;; price = bit < 0 ? too_low + 1 : too_low + (1 << bit)) {
+            cut.price = vf_stixel_price(price);
+            count = programme<WIDE>(s, cut, c, parts, link, list);
+            if (bit < 0 || (bit == VF_STIXEL_PRICES && count <= VFRONT_SEGMENTS)) break;
+            crowded = 1;
+            if (count > VFRONT_SEGMENTS) too_low = price;
+            bit--;
         }
+        write_segments(s, cut, c, column, count, link, list);
     }
     if (threadIdx.x) return;
     m.crowded[column] = (uint16_t)crowded;
-    if (count) write_segments(s, cut, c, column, count);
-    else m.segments[column] = 0;
+    if (!count) m.segments[column] = 0;
     vf_clock_end(s, VF_stixel);
 }
 
-/** Most shared memory that a block may have. */
-static size_t most_shared()
+/** Bytes of shared memory that a block may have, and a multiprocessor has. */
+static size_t shared_bytes(cudaDeviceAttr which)
 {
     int device, bytes;
-    if (cudaGetDevice(&device) != cudaSuccess || cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) != cudaSuccess) return 0;
-    return (size_t)bytes;
+    return cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&bytes, which, device) == cudaSuccess ? (size_t)bytes : 0;
 }
 
-template <int GROUP> static cudaError_t segment(const vf_step *s, size_t bytes, cudaStream_t stream)
+/** A multiprocessor has one large block, or two small ones where there are more columns than multiprocessors and both fit. */
+template <int WIDE> static cudaError_t segment(const vf_step *s, cudaStream_t stream)
 {
-    const cudaError_t error = cudaFuncSetAttribute(segment_k<GROUP>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    const int height = s->geometry.level[0][0].height, disparities = s->tuning.dense_disparities, columns = vf_stixel_columns(s);
+    const size_t small = block_bytes(height, disparities, WARPS / 2), large = block_bytes(height, disparities, WARPS);
+    const size_t reserved = 1024; /* of each block's, by the system */
+    const bool two = columns > vf_multiprocessors() && 2 * (small + reserved) <= shared_bytes(cudaDevAttrMaxSharedMemoryPerMultiprocessor);
+    const bool fits = large <= shared_bytes(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    const int warps = two || !fits ? WARPS / 2 : WARPS;
+    const size_t bytes = warps == WARPS ? large : small;
+    const cudaError_t error = cudaFuncSetAttribute(segment_k<WIDE>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     if (error != cudaSuccess) return error;
-    segment_k<GROUP><<<vf_stixel_columns(s), THREADS, bytes, stream>>>(*s);
+    segment_k<WIDE><<<columns, warps * VF_WARP, bytes, stream>>>(*s);
     return cudaGetLastError();
 }
 
@@ -639,10 +829,9 @@ extern "C" cudaError_t vf_stixel_cuda(const vf_step *s, cudaStream_t stream)
 #if VFRONT_STIXELS
     if (!vf_stixel_on(s)) return cudaSuccess;
     const int height = s->geometry.level[0][0].height, disparities = s->tuning.dense_disparities;
-    const size_t one = block_bytes(height, disparities, 1), two = block_bytes(height, disparities, 2), most = most_shared();
     reduce_k<<<vf_blocks(height, ROWS), REDUCERS, 0, stream>>>(*s);
     road_k<<<s->geometry.road_slope > 0.0f ? 1 : VF_ROAD_ANGLES, VOTERS, 0, stream>>>(*s);
-    return two <= most ? segment<2>(s, two, stream) : segment<1>(s, one, stream);
+    return disparities == 64 ? segment<2>(s, stream) : disparities == 128 ? segment<4>(s, stream) : segment<8>(s, stream);
 #else
     (void)s, (void)stream;
     return cudaSuccess;

@@ -36,6 +36,7 @@
 #define VF_STIXEL_NAT 4096   /* a nat of cost */
 #define VF_STIXEL_NONE 0xffffu
 #define VF_STIXEL_TILE 32    /* rows whose sums are made together: a warp */
+#define VF_STIXEL_PART 8     /* rows of a tile below which sums are kept */
 #define VF_STIXEL_TILES ((VFRONT_HEIGHT + VF_STIXEL_TILE - 1) / VF_STIXEL_TILE)
 #define VF_STIXEL_NEVER (1 << 30) /* an impossible change, sums of a few of which fit */
 #define VF_STIXEL_WORST (1 << 28) /* more than any possible segmentation costs: 2160 rows of 7.5 nats, and two segments */
@@ -99,9 +100,17 @@ struct vf_entry {
     int32_t above, below, upper, lower, between;      /* after ground or sky */
     int32_t object_above, object_below, object_upper, object_lower; /* after an object; never between */
 };
+/** What it costs more to begin at a row: an object after ground or sky by its mean, after an object; ground or sky; anything at all. */
+struct vf_change {
+    int32_t above, below, upper, lower, between, object, begin, order;
+};
 /** What holds nothing before the stage and after it. Its content differs from port to port. */
 struct vf_stixel_work {
-    int32_t parts[VFRONT_COLUMNS][8 * VFRONT_HEIGHT + VFRONT_DISPARITIES]; /* of the kernel: costs below every part of a tile, by whole mean */
+    VF_ALIGN(16) struct vf_change change[VFRONT_HEIGHT]; /* of the kernel */
+    int32_t plain[VFRONT_COLUMNS][VF_STIXEL_TILES * VF_STIXEL_TILE + 1], end[VFRONT_COLUMNS][VF_STIXEL_TILES * VF_STIXEL_TILE]; /* of the kernel: what rows
+                                                               cost as ground or sky, below each; what that costs which ends at each */
+    int32_t parts[VFRONT_COLUMNS][VF_STIXEL_TILES * VF_STIXEL_TILE / VF_STIXEL_PART * VFRONT_DISPARITIES]; /* of the kernel: costs below every part of a
+                                                               tile, by whole mean */
     /* Of the host form: a column, and the table that the kernel does without. */
     int32_t sum[(VFRONT_HEIGHT + 1) * VFRONT_DISPARITIES]; /* costs below a row, by whole mean of an object */
     uint32_t twice[VFRONT_HEIGHT + 1];                     /* sums of disparities below, twice */
@@ -176,8 +185,12 @@ VF_FN double vf_stixel_scale(const struct vf_step *s) { return (double)s->geomet
 VF_FN int32_t vf_stixel_log(const int32_t *log_q16, uint32_t x)
 {
     int32_t exponent = 0;
+#ifdef __CUDA_ARCH__
+    exponent = 31 - __clz((int)x);
+#else
     for (int32_t step = 16; step; step >>= 1)
         if (x >> (exponent + step)) exponent += step;
+#endif
     const uint32_t fraction = (x << (31 - exponent)) & 0x7fffffffu, at = fraction >> 23, between = (fraction >> 7) & 0xffff;
     const int32_t low = log_q16[at], more = (int32_t)(((uint32_t)(log_q16[at + 1] - low) * between) >> 16);
     return ((exponent - 8) * 45426 + low + more + 8) >> 4; /* 45426: ln 2 */
