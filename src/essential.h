@@ -23,7 +23,7 @@
 
 #define VF_PAIRS 8            /* at most */
 #define VF_ESSENTIALS 10      /* at most */
-#define VF_ESSENTIAL_STEPS 4  /* of Newton's method on each of five points */
+#define VF_ESSENTIAL_STEPS 6  /* of Newton's method on each of five points, at most */
 #define VF_ESSENTIAL_ROUNDS 2 /* of refinement of those of seven and eight */
 
 /** A linear form of the four unknowns, and an entry that stays 0. */
@@ -39,7 +39,7 @@ struct vf_essential_forms {
 };
 
 struct vf_essential_roots {
-    float b[3][3][5];  /* polynomials of z; the unknowns x, y, 1 are in the null space of the matrix */
+    double b[3][3][5]; /* polynomials of z; the unknowns x, y, 1 are in the null space of the matrix */
     double minor[3][7];
     struct vf_polynomial_work polynomial;
 };
@@ -55,6 +55,7 @@ struct vf_essential_work {
     float corner[VF_PAIRS];    /* on the diagonal of what reflections leave, which is triangular */
     float null[4][9];
     float column[20][11];      /* of the ten equations; then solutions */
+    double exact[20][11];      /* of the ten equations as they are eliminated */
     float residual[3][VF_PAIRS];
     union {
         struct vf_essential_forms forms;
@@ -103,9 +104,13 @@ VF_FN void vf_essential_rows(struct vf_essential_work *w, const float before[][3
     VF_TEAM_SYNC();
     VF_TEAM (i, n) {
         float *f = w->turned[i], *row = w->row[i], apart[3];
-        const float *g = now[i];
-        vf_transform(w->R, before[i], f);
-        for (int k = 0; k < 3; k++) apart[k] = g[k] - f[k];
+        const float *g = now[i], *h = before[i];
+        for (int k = 0; k < 3; k++) { /* what is left is small: in single precision it would have lost digits */
+            const float *R = w->R + 3 * k;
+            const double turned = (double)R[0] * (double)h[0] + (double)R[1] * (double)h[1] + (double)R[2] * (double)h[2];
+            f[k] = (float)turned;
+            apart[k] = (float)((double)g[k] - turned);
+        }
         vf_cross(f, apart, row);
         for (int k = 0; k < 3; k++) {
             const int l = (k + 1) % 3;
@@ -285,27 +290,30 @@ VF_FN void vf_essential_monomial(const struct vf_essential_forms *f, float paral
 }
 
 /** Gauss-Jordan elimination with the greatest pivot of each column. The first four monomials are only swept from the equations below theirs,
- *  which is all that the other six equations need. */
+ *  which is all that the other six equations need. In double precision: what single precision rounds off on the way grows most here. */
 VF_FN void vf_essential_eliminate(struct vf_essential_work *w)
 {
+    VF_TEAM (c, 20)
+        for (int r = 0; r < 10; r++) w->exact[c][r] = (double)w->column[c][r];
+    VF_TEAM_SYNC();
     VF_ROLL
     for (int k = 0; k < 10; k++) {
-        const float head = w->column[k][k];
-        float pivots[10], pivot = head;
+        const double head = w->exact[k][k];
+        double pivots[10], pivot = head;
         int p = k;
-        for (int r = 0; r < 10; r++) pivots[r] = w->column[k][r];
+        for (int r = 0; r < 10; r++) pivots[r] = w->exact[k][r];
         for (int r = 1; r < 10; r++) {
-            const int more = (r > k) & (fabsf(pivots[r]) > fabsf(pivot));
+            const int more = (r > k) & (fabs(pivots[r]) > fabs(pivot));
             p = more ? r : p;
             pivot = more ? pivots[r] : pivot;
         }
-        for (int r = 0; r < 10; r++) pivots[r] = r == p ? head : (r < k) & (r < 4) ? 0.0f : pivots[r];
-        const float inverse = 1.0f / pivot;
+        for (int r = 0; r < 10; r++) pivots[r] = r == p ? head : (r < k) & (r < 4) ? 0.0 : pivots[r];
+        const double inverse = 1.0 / pivot;
         VF_TEAM (c, 19 - k) {
-            float *column = w->column[k + 1 + c];
-            const float first = column[k], top = column[p] * inverse;
+            double *column = w->exact[k + 1 + c];
+            const double first = column[k], top = column[p] * inverse;
             for (int r = 0; r < 10; r++) {
-                const float left = r == p ? first : column[r];
+                const double left = r == p ? first : column[r];
                 column[r] = r == k ? top : left - pivots[r] * top;
             }
         }
@@ -317,7 +325,7 @@ VF_FN void vf_essential_eliminate(struct vf_essential_work *w)
 VF_FN void vf_essential_take_columns(struct vf_essential_work *w, const float *x)
 {
     VF_TEAM (c, 10)
-        for (int r = 0; r < 10; r++) w->column[10 + c][r] = x[10 * c + r];
+        for (int r = 0; r < 10; r++) w->exact[10 + c][r] = (double)x[10 * c + r];
     VF_TEAM_SYNC();
 }
 
@@ -327,27 +335,27 @@ VF_FN void vf_essential_polynomial(struct vf_essential_work *w)
     struct vf_essential_roots *u = &w->u.roots;
     VF_TEAM (task, 9) {
         const int r = task / 3, v = task % 3, upper = 4 + 2 * r, lower = upper + 1, count = v < 2 ? 3 : 4;
-        float *b = u->b[r][v];
+        double *b = u->b[r][v];
         for (int i = 0; i <= count; i++) {
-            const float first = i < count ? w->column[9 + 3 * v + count - i][upper] : 0.0f;
-            const float second = i > 0 ? w->column[9 + 3 * v + count - i + 1][lower] : 0.0f;
+            const double first = i < count ? w->exact[9 + 3 * v + count - i][upper] : 0.0;
+            const double second = i > 0 ? w->exact[9 + 3 * v + count - i + 1][lower] : 0.0;
             b[i] = first - second;
         }
-        if (count == 3) b[4] = 0.0f;
+        if (count == 3) b[4] = 0.0;
     }
     VF_TEAM_SYNC();
     VF_TEAM (task, 21) {
         const int r = task / 7, m = task % 7, s = (r + 1) % 3, t = (r + 2) % 3;
         double sum = 0.0;
         for (int i = m < 3 ? 0 : m - 3; i <= 3 && i <= m; i++)
-            sum += (double)u->b[s][0][i] * (double)u->b[t][1][m - i] - (double)u->b[s][1][i] * (double)u->b[t][0][m - i];
+            sum += u->b[s][0][i] * u->b[t][1][m - i] - u->b[s][1][i] * u->b[t][0][m - i];
         u->minor[r][m] = sum;
     }
     VF_TEAM_SYNC();
     VF_TEAM (m, 11) {
         double sum = 0.0;
         for (int r = 0; r < 3; r++)
-            for (int i = m < 4 ? 0 : m - 4; i <= 6 && i <= m; i++) sum += u->minor[r][i] * (double)u->b[r][2][m - i];
+            for (int i = m < 4 ? 0 : m - 4; i <= 6 && i <= m; i++) sum += u->minor[r][i] * u->b[r][2][m - i];
         u->polynomial.c[m] = sum;
     }
     VF_TEAM_SYNC();
@@ -373,12 +381,13 @@ VF_FN void vf_essential_of(float parallax, const float u[9], float E[9])
 /** The essential matrix of a root, as the camera sees the turned bearings: A + parallax S. */
 VF_FN void vf_essential_of_root(const struct vf_essential_work *w, const float root[2], float E[9])
 {
-    const float *b0 = w->u.roots.b[0][0], x = root[0], y = root[1];
+    const float x = root[0], y = root[1];
     float m[3][3], best[3] = {0.0f, 0.0f, 0.0f}, most = 0.0f, u[9];
     const float y2 = y * y, x2 = x * x;
     for (int r = 0; r < 3; r++)
         for (int c = 0; c < 3; c++) {
-            const float *b = b0 + 15 * r + 5 * c;
+            const double *exact = w->u.roots.b[r][c];
+            const float b[5] = {(float)exact[0], (float)exact[1], (float)exact[2], (float)exact[3], (float)exact[4]};
             const float low = b[0] * y + b[1] * x, high = b[2] * y + b[3] * x;
             m[r][c] = c < 2 ? low * y2 + high * x2 : (b[0] * y2 + b[1] * x * y) * y2 + (b[2] * y2 + b[3] * x * y + b[4] * x2) * x2;
         }
@@ -594,11 +603,12 @@ VF_FN int vf_essential_polish(const float turn[9], const float before[][3], cons
 {
     float R[2][9], t[3], whole[9];
     struct vf_polish m;
-    float last = 0.0f;
+    float last = 1.0f;
     vf_essential_decompose(E, R, t);
     vf_product(R[0], turn, whole);
     vf_polish_of(&m, whole, t);
-    for (int k = 0; k < VF_ESSENTIAL_STEPS; k++) last = vf_polish_step(&m, before, now);
+    VF_ROLL
+    for (int k = 0; k < VF_ESSENTIAL_STEPS && !(last < 1e-10f); k++) last = vf_polish_step(&m, before, now);
     vf_polish_rotation(m.q, whole);
     for (int k = 0; k < 3; k++) {
         E[k] = m.t[1] * whole[6 + k] - m.t[2] * whole[3 + k];
