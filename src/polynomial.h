@@ -20,15 +20,18 @@
 #include "angle.h"
 #include "team.h"
 
-#define VF_DEGREE 10      /* at most */
+#define VF_DEGREE 10     /* at most */
 #define VF_CLOSE 0.02f
-#ifndef VF_ROUGH_STEPS
-#define VF_ROUGH_STEPS 12 /* of Newton's method, in single precision */
+#define VF_ROUGH_STEPS 8 /* of Newton's method, in single precision */
+#ifndef VF_SURE_STEPS
+#define VF_SURE_STEPS 10 /* then, with values in double precision */
 #endif
-#ifndef VF_PART_STEPS
-#define VF_PART_STEPS 5   /* then with values in double precision, in derivatives */
+
+#ifdef VF_ROLL_LEVELS
+#define VF_LEVELS VF_ROLL
+#else
+#define VF_LEVELS VF_UNROLL
 #endif
-#define VF_SURE_STEPS 10  /* in the polynomial itself */
 
 struct vf_polynomial_work {
     double c[VF_DEGREE + 1];                           /* in: of powers of z, from 0 on; the greatest about 1 */
@@ -111,7 +114,7 @@ struct vf_level_of {
 };
 
 /** The root between two ends with different signs. */
-VF_FN float vf_polynomial_between(struct vf_level_of p, float least, float most, int negative, int sure)
+VF_FN float vf_polynomial_between(struct vf_level_of p, float least, float most, int negative)
 {
     struct vf_bracket b = vf_bracket(least, most, negative);
     float slope;
@@ -124,7 +127,7 @@ VF_FN float vf_polynomial_between(struct vf_level_of p, float least, float most,
     b = vf_bracket(least, most, negative);
     b.at = at;
     VF_ROLL
-    for (int k = 0; k < sure && b.last > 0.0f; k++) {
+    for (int k = 0; k < VF_SURE_STEPS && b.last > 0.0f; k++) {
         vf_polynomial_value(p.part, p.degree, b.at, &slope);
         vf_bracket_step(&b, (float)vf_polynomial_exact(p.exact, p.degree, b.at), slope);
     }
@@ -137,7 +140,7 @@ VF_FN float vf_polynomial_part(struct vf_level_of p, float least, float most)
     if (!(least < most)) return least;
     const double first = vf_polynomial_exact(p.exact, p.degree, least), last = vf_polynomial_exact(p.exact, p.degree, most);
     if ((first < 0.0) == (last < 0.0)) return fabs(first) < fabs(last) ? least : most;
-    return vf_polynomial_between(p, least, most, first < 0.0, VF_PART_STEPS);
+    return vf_polynomial_between(p, least, most, first < 0.0);
 }
 
 /** Whether two complex roots lie close to an end where the polynomial has its least value: where the real one in this interval would be.
@@ -158,7 +161,7 @@ VF_FN int vf_polynomial_root(struct vf_level_of p, struct vf_level_of half, floa
     const double first = vf_polynomial_exact(p.exact, p.degree, least), last = vf_polynomial_exact(p.exact, p.degree, most);
     const int low = fabs(first) < fabs(last);
     if ((first < 0.0) == (last < 0.0)) return vf_polynomial_close(half, low ? least : most, (float)(low ? first : last), low ? 1.0f : -1.0f, root);
-    *root = vf_polynomial_between(p, least, most, first < 0.0, VF_SURE_STEPS);
+    *root = vf_polynomial_between(p, least, most, first < 0.0);
     return 1;
 }
 
@@ -185,7 +188,7 @@ VF_FN void vf_polynomial_roots(struct vf_polynomial_work *w, int degree)
         if (power == 0) w->end[side][0][1] = 1.0f; /* degree 0 parts nothing */
     }
     VF_TEAM_SYNC();
-    VF_UNROLL
+    VF_LEVELS
     for (int d = 1; d < degree; d++) {
         VF_TEAM (k, 2 * d) {
             const int side = k >= d, i = side ? k - d : k;
