@@ -219,14 +219,7 @@ static __device__ __forceinline__ int make_matrices(const vf_step &, int, int si
 static __device__ __forceinline__ int make_motions(const vf_step &s, int kind, int h, int size, bench &b)
 {
     const int lane = threadIdx.x % VF_WARP;
-    if (kind == VF_METRIC) {
-        vf_pose all[4];
-        const int motions = vf_perspective_three(&b.perspective, b.before, b.now, all);
-#pragma unroll
-        for (int k = 0; k < 4; k++)
-            if (lane == k && k < motions) b.pose[k] = all[k];
-        return motions;
-    }
+    if (kind == VF_METRIC) return vf_perspective_three(&b.perspective, b.before, b.now, b.pose);
     if (size == 2) {
         if (lane == 0 && kind == VF_TURN) vf_ego_turn(b.before, b.now, &b.pose[0]);
         if (lane == 0 && kind == VF_RELATIVE) vf_ego_translate(s.memory->ingest.params.R, b.before, b.now, &b.pose[0]);

@@ -7,23 +7,23 @@
  *         antisymmetric matrix plus a symmetric one as small: E = A + parallax S. In a and S as unknowns the linear equations are as good for
  *         points seen from nearly the same place as for others, where in the nine elements of E single precision finds little any more.
  *         Five pairs: the null space by Householder reflections, ten cubic equations, Gauss-Jordan elimination and the polynomial of degree 10
- *         after Nister (2004), all roots of it (polynomial.h), then Newton's method on the five equations themselves.
+ *         after Nister (2004), all roots of it (polynomial.h), then Newton's method on the five equations themselves (polish.h).
  *         Seven: a cubic by Cardano's formula; eight: linear; both refined from residuals. Both may leave E only nearly essential: the
  *         pose is then that of the essential matrix nearest to it
- * Exact   single precision in one order but for three things, which are double: the polynomial of degree 10 (its coefficients, and its values
- *         when roots are found), and residuals, which would else be off by 1e-7, and solutions by 1e-3 and more. All solutions are found
- *         to 1e-5 in 99.8 % of problems of five points 2 to 10 away after a way of up to 1, in 99.6 % of up to 0.1 and 99.2 % of up to 0.03
- * Memory  a team's work is 3.7 kB
+ * Exact   single precision in one order but for what is lost there and not found again: how far bearings are apart, the elimination, the
+ *         polynomial of degree 10, and residuals, which are double. What double precision everywhere finds beyond that is 0.1 % where
+ *         points are seen from nearly the same place: tests/essential.c
+ * Memory  a team's work is 8 kB
  */
 #ifndef VF_ESSENTIAL_H
 #define VF_ESSENTIAL_H
 
+#include "polish.h"
 #include "polynomial.h"
-#include "pose.h"
 
 #define VF_PAIRS 8            /* at most */
 #define VF_ESSENTIALS 10      /* at most */
-#define VF_ESSENTIAL_STEPS 4  /* of Newton's method on each of five points */
+#define VF_ESSENTIAL_STEPS 8  /* of Newton's method on each of five points, at most */
 #define VF_ESSENTIAL_ROUNDS 2 /* of refinement of those of seven and eight */
 
 /** A linear form of the four unknowns, and an entry that stays 0. */
@@ -39,7 +39,7 @@ struct vf_essential_forms {
 };
 
 struct vf_essential_roots {
-    float b[3][3][5];  /* polynomials of z; the unknowns x, y, 1 are in the null space of the matrix */
+    double b[3][3][5]; /* polynomials of z; the unknowns x, y, 1 are in the null space of the matrix */
     double minor[3][7];
     struct vf_polynomial_work polynomial;
 };
@@ -55,6 +55,7 @@ struct vf_essential_work {
     float corner[VF_PAIRS];    /* on the diagonal of what reflections leave, which is triangular */
     float null[4][9];
     float column[20][11];      /* of the ten equations; then solutions */
+    double exact[20][11];      /* of the ten equations as they are eliminated */
     float residual[3][VF_PAIRS];
     union {
         struct vf_essential_forms forms;
@@ -103,9 +104,13 @@ VF_FN void vf_essential_rows(struct vf_essential_work *w, const float before[][3
     VF_TEAM_SYNC();
     VF_TEAM (i, n) {
         float *f = w->turned[i], *row = w->row[i], apart[3];
-        const float *g = now[i];
-        vf_transform(w->R, before[i], f);
-        for (int k = 0; k < 3; k++) apart[k] = g[k] - f[k];
+        const float *g = now[i], *h = before[i];
+        for (int k = 0; k < 3; k++) { /* what is left is small: in single precision it would have lost digits */
+            const float *R = w->R + 3 * k;
+            const double turned = (double)R[0] * (double)h[0] + (double)R[1] * (double)h[1] + (double)R[2] * (double)h[2];
+            f[k] = (float)turned;
+            apart[k] = (float)((double)g[k] - turned);
+        }
         vf_cross(f, apart, row);
         for (int k = 0; k < 3; k++) {
             const int l = (k + 1) % 3;
@@ -285,27 +290,30 @@ VF_FN void vf_essential_monomial(const struct vf_essential_forms *f, float paral
 }
 
 /** Gauss-Jordan elimination with the greatest pivot of each column. The first four monomials are only swept from the equations below theirs,
- *  which is all that the other six equations need. */
+ *  which is all that the other six equations need. In double precision: what single precision rounds off on the way grows most here. */
 VF_FN void vf_essential_eliminate(struct vf_essential_work *w)
 {
+    VF_TEAM (c, 20)
+        for (int r = 0; r < 10; r++) w->exact[c][r] = (double)w->column[c][r];
+    VF_TEAM_SYNC();
     VF_ROLL
     for (int k = 0; k < 10; k++) {
-        const float head = w->column[k][k];
-        float pivots[10], pivot = head;
+        const double head = w->exact[k][k];
+        double pivots[10], pivot = head;
         int p = k;
-        for (int r = 0; r < 10; r++) pivots[r] = w->column[k][r];
+        for (int r = 0; r < 10; r++) pivots[r] = w->exact[k][r];
         for (int r = 1; r < 10; r++) {
-            const int more = (r > k) & (fabsf(pivots[r]) > fabsf(pivot));
+            const int more = (r > k) & (fabs(pivots[r]) > fabs(pivot));
             p = more ? r : p;
             pivot = more ? pivots[r] : pivot;
         }
-        for (int r = 0; r < 10; r++) pivots[r] = r == p ? head : (r < k) & (r < 4) ? 0.0f : pivots[r];
-        const float inverse = 1.0f / pivot;
+        for (int r = 0; r < 10; r++) pivots[r] = r == p ? head : (r < k) & (r < 4) ? 0.0 : pivots[r];
+        const double inverse = 1.0 / pivot;
         VF_TEAM (c, 19 - k) {
-            float *column = w->column[k + 1 + c];
-            const float first = column[k], top = column[p] * inverse;
+            double *column = w->exact[k + 1 + c];
+            const double first = column[k], top = column[p] * inverse;
             for (int r = 0; r < 10; r++) {
-                const float left = r == p ? first : column[r];
+                const double left = r == p ? first : column[r];
                 column[r] = r == k ? top : left - pivots[r] * top;
             }
         }
@@ -317,7 +325,7 @@ VF_FN void vf_essential_eliminate(struct vf_essential_work *w)
 VF_FN void vf_essential_take_columns(struct vf_essential_work *w, const float *x)
 {
     VF_TEAM (c, 10)
-        for (int r = 0; r < 10; r++) w->column[10 + c][r] = x[10 * c + r];
+        for (int r = 0; r < 10; r++) w->exact[10 + c][r] = (double)x[10 * c + r];
     VF_TEAM_SYNC();
 }
 
@@ -327,27 +335,27 @@ VF_FN void vf_essential_polynomial(struct vf_essential_work *w)
     struct vf_essential_roots *u = &w->u.roots;
     VF_TEAM (task, 9) {
         const int r = task / 3, v = task % 3, upper = 4 + 2 * r, lower = upper + 1, count = v < 2 ? 3 : 4;
-        float *b = u->b[r][v];
+        double *b = u->b[r][v];
         for (int i = 0; i <= count; i++) {
-            const float first = i < count ? w->column[9 + 3 * v + count - i][upper] : 0.0f;
-            const float second = i > 0 ? w->column[9 + 3 * v + count - i + 1][lower] : 0.0f;
+            const double first = i < count ? w->exact[9 + 3 * v + count - i][upper] : 0.0;
+            const double second = i > 0 ? w->exact[9 + 3 * v + count - i + 1][lower] : 0.0;
             b[i] = first - second;
         }
-        if (count == 3) b[4] = 0.0f;
+        if (count == 3) b[4] = 0.0;
     }
     VF_TEAM_SYNC();
     VF_TEAM (task, 21) {
         const int r = task / 7, m = task % 7, s = (r + 1) % 3, t = (r + 2) % 3;
         double sum = 0.0;
         for (int i = m < 3 ? 0 : m - 3; i <= 3 && i <= m; i++)
-            sum += (double)u->b[s][0][i] * (double)u->b[t][1][m - i] - (double)u->b[s][1][i] * (double)u->b[t][0][m - i];
+            sum += u->b[s][0][i] * u->b[t][1][m - i] - u->b[s][1][i] * u->b[t][0][m - i];
         u->minor[r][m] = sum;
     }
     VF_TEAM_SYNC();
     VF_TEAM (m, 11) {
         double sum = 0.0;
         for (int r = 0; r < 3; r++)
-            for (int i = m < 4 ? 0 : m - 4; i <= 6 && i <= m; i++) sum += u->minor[r][i] * (double)u->b[r][2][m - i];
+            for (int i = m < 4 ? 0 : m - 4; i <= 6 && i <= m; i++) sum += u->minor[r][i] * u->b[r][2][m - i];
         u->polynomial.c[m] = sum;
     }
     VF_TEAM_SYNC();
@@ -373,12 +381,13 @@ VF_FN void vf_essential_of(float parallax, const float u[9], float E[9])
 /** The essential matrix of a root, as the camera sees the turned bearings: A + parallax S. */
 VF_FN void vf_essential_of_root(const struct vf_essential_work *w, const float root[2], float E[9])
 {
-    const float *b0 = w->u.roots.b[0][0], x = root[0], y = root[1];
+    const float x = root[0], y = root[1];
     float m[3][3], best[3] = {0.0f, 0.0f, 0.0f}, most = 0.0f, u[9];
     const float y2 = y * y, x2 = x * x;
     for (int r = 0; r < 3; r++)
         for (int c = 0; c < 3; c++) {
-            const float *b = b0 + 15 * r + 5 * c;
+            const double *exact = w->u.roots.b[r][c];
+            const float b[5] = {(float)exact[0], (float)exact[1], (float)exact[2], (float)exact[3], (float)exact[4]};
             const float low = b[0] * y + b[1] * x, high = b[2] * y + b[3] * x;
             m[r][c] = c < 2 ? low * y2 + high * x2 : (b[0] * y2 + b[1] * x * y) * y2 + (b[2] * y2 + b[3] * x * y + b[4] * x2) * x2;
         }
@@ -452,141 +461,7 @@ VF_FN void vf_essential_decompose(const float E[9], float R[2][9], float t[3])
         }
 }
 
-/* ---- polish --------------------------------------------------------------------------------------------------------------------- */
-
-/** A pose with one number too many in each half: rotation as a quaternion of any length, translation of any length. So rounding of its
- *  numbers never leads away from what is a rotation. */
-struct vf_polish {
-    float q[4], t[3];
-};
-
-VF_FN void vf_polish_rotation(const float q[4], float R[9])
-{
-    const float aa = q[0] * q[0], bb = q[1] * q[1], cc = q[2] * q[2], dd = q[3] * q[3];
-    const float ab = q[0] * q[1], ac = q[0] * q[2], ad = q[0] * q[3], bc = q[1] * q[2], bd = q[1] * q[3], cd = q[2] * q[3];
-    const float all[9] = {aa + bb - (cc + dd), 2.0f * (bc - ad),    2.0f * (bd + ac), 2.0f * (bc + ad),   aa + cc - (bb + dd),
-                          2.0f * (cd - ab),    2.0f * (bd - ac), 2.0f * (cd + ab), aa + dd - (bb + cc)};
-    for (int k = 0; k < 9; k++) R[k] = all[k];
-}
-
-VF_FN void vf_polish_unit(struct vf_polish *m)
-{
-    const float scale = 1.0f / sqrtf(m->q[0] * m->q[0] + m->q[1] * m->q[1] + m->q[2] * m->q[2] + m->q[3] * m->q[3]);
-    for (int k = 0; k < 4; k++) m->q[k] *= scale;
-    vf_pose_unit(m->t);
-}
-
-/** Quaternion of a rotation, from the greatest of its four numbers. */
-VF_FN void vf_polish_of(struct vf_polish *m, const float R[9], const float t[3])
-{
-    const float a = R[0] + R[4] + R[8], b = R[0] - R[4] - R[8], c = R[4] - R[0] - R[8], d = R[8] - R[0] - R[4];
-    const float ab = R[7] - R[5], ac = R[2] - R[6], ad = R[3] - R[1], bc = R[1] + R[3], bd = R[2] + R[6], cd = R[5] + R[7];
-    const int a_most = a >= b && a >= c && a >= d, b_most = !a_most && b >= c && b >= d, c_most = !a_most && !b_most && c >= d;
-    m->q[0] = a_most ? 1.0f + a : b_most ? ab : c_most ? ac : ad;
-    m->q[1] = a_most ? ab : b_most ? 1.0f + b : c_most ? bc : bd;
-    m->q[2] = a_most ? ac : b_most ? bc : c_most ? 1.0f + c : cd;
-    m->q[3] = a_most ? ad : b_most ? bd : c_most ? cd : 1.0f + d;
-    for (int k = 0; k < 3; k++) m->t[k] = t[k];
-    vf_polish_unit(m);
-}
-
-/** What the five equations leave, in double precision: single precision would leave 1e-7 of any pose, which grows to 1e-3 in what it says
- *  about the pose when points are seen from about the same place. Two steps with such residuals and two without find all solutions in
- *  0.2 % fewer problems than four with them. */
-VF_FN void vf_polish_residuals(const struct vf_polish *m, const float before[][3], const float now[][3], float residual[5])
-{
-    const double a = (double)m->q[0], b = (double)m->q[1], c = (double)m->q[2], d = (double)m->q[3];
-    const double x = (double)m->t[0], y = (double)m->t[1], z = (double)m->t[2];
-    const double aa = a * a, bb = b * b, cc = c * c, dd = d * d, ab = a * b, ac = a * c, ad = a * d, bc = b * c, bd = b * d, cd = c * d;
-    const double R[9] = {aa + bb - (cc + dd), 2.0 * (bc - ad), 2.0 * (bd + ac), 2.0 * (bc + ad), aa + cc - (bb + dd), 2.0 * (cd - ab),
-                         2.0 * (bd - ac),     2.0 * (cd + ab), aa + dd - (bb + cc)};
-    double E[9];
-    for (int k = 0; k < 3; k++) {
-        E[k] = y * R[6 + k] - z * R[3 + k];
-        E[3 + k] = z * R[k] - x * R[6 + k];
-        E[6 + k] = x * R[3 + k] - y * R[k];
-    }
-    for (int i = 0; i < 5; i++) {
-        const double u = (double)before[i][0], v = (double)before[i][1], s = (double)before[i][2];
-        residual[i] = (float)((double)now[i][0] * (E[0] * u + E[1] * v + E[2] * s) + (double)now[i][1] * (E[3] * u + E[4] * v + E[5] * s)
-                              + (double)now[i][2] * (E[6] * u + E[7] * v + E[8] * s));
-    }
-}
-
-/** Solves five equations by elimination with the greatest pivot of each column; the sixth column is the right side. No element is found by a
- *  number that is not known when the loops are unrolled, so that all lie in registers. */
-VF_FN void vf_solve5(float M[5][6], float x[5])
-{
-    float inverse[5];
-    VF_UNROLL
-    for (int k = 0; k < 5; k++) {
-        int p = k;
-        float pivot = M[k][k];
-        for (int r = k + 1; r < 5; r++) {
-            const int more = fabsf(M[r][k]) > fabsf(pivot);
-            p = more ? r : p;
-            pivot = more ? M[r][k] : pivot;
-        }
-        for (int c = k; c < 6; c++) {
-            float top = M[k][c];
-            for (int r = k + 1; r < 5; r++) {
-                const float held = M[r][c];
-                M[r][c] = r == p ? M[k][c] : held;
-                top = r == p ? held : top;
-            }
-            M[k][c] = top;
-        }
-        inverse[k] = 1.0f / pivot;
-        for (int r = k + 1; r < 5; r++) {
-            const float factor = M[r][k] * inverse[k];
-            for (int c = k + 1; c < 6; c++) M[r][c] -= factor * M[k][c];
-        }
-    }
-    VF_UNROLL
-    for (int k = 4; k >= 0; k--) {
-        float sum = M[k][5];
-        for (int c = k + 1; c < 5; c++) sum -= M[k][c] * x[c];
-        x[k] = sum * inverse[k];
-    }
-}
-
-/** Two directions across one, of about its length. */
-VF_FN void vf_polish_across(const float t[3], float a[3], float b[3])
-{
-    const float x = fabsf(t[0]), y = fabsf(t[1]), z = fabsf(t[2]);
-    const float axis[3] = {x <= y && x <= z ? 1.0f : 0.0f, y < x && y <= z ? 1.0f : 0.0f, z < x && z < y ? 1.0f : 0.0f};
-    vf_cross(t, axis, a);
-    vf_cross(t, a, b);
-}
-
-/** One step of Newton's method on the five equations; returns its length squared, about [rad^2]. Lengths grow a little and cancel. */
-VF_FN float vf_polish_step(struct vf_polish *m, const float before[][3], const float now[][3])
-{
-    float R[9], M[5][6], b1[3], b2[3], residual[5], x[5];
-    vf_polish_rotation(m->q, R);
-    vf_polish_across(m->t, b1, b2);
-    vf_polish_residuals(m, before, now, residual);
-    for (int i = 0; i < 5; i++) {
-        float g[3], gh[3], ht[3];
-        vf_transform(R, before[i], g);
-        vf_cross(g, now[i], gh);
-        vf_cross(now[i], m->t, ht);
-        vf_cross(g, ht, M[i]);
-        M[i][3] = vf_dot(b1, gh);
-        M[i][4] = vf_dot(b2, gh);
-        M[i][5] = -residual[i];
-    }
-    vf_solve5(M, x);
-    const float square = x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3] + x[4] * x[4], most = 0.3f;
-    const float cut = square > most * most ? most / sqrtf(square) : 1.0f, h = 0.5f * cut;
-    const float q[4] = {m->q[0], m->q[1], m->q[2], m->q[3]};
-    m->q[0] = q[0] - h * (x[0] * q[1] + x[1] * q[2] + x[2] * q[3]);
-    m->q[1] = q[1] + h * (x[0] * q[0] + x[1] * q[3] - x[2] * q[2]);
-    m->q[2] = q[2] + h * (x[1] * q[0] + x[2] * q[1] - x[0] * q[3]);
-    m->q[3] = q[3] + h * (x[2] * q[0] + x[0] * q[2] - x[1] * q[1]);
-    for (int k = 0; k < 3; k++) m->t[k] += cut * (x[3] * b1[k] + x[4] * b2[k]);
-    return square;
-}
+/* ---- five points: polish --------------------------------------------------------------------------------------------------------- */
 
 /** Makes of a matrix, as the camera sees turned bearings, the essential matrix near it that fits five pairs of bearings as they came. Returns
  *  whether there is one. */
@@ -594,11 +469,12 @@ VF_FN int vf_essential_polish(const float turn[9], const float before[][3], cons
 {
     float R[2][9], t[3], whole[9];
     struct vf_polish m;
-    float last = 0.0f;
+    float last = 1.0f;
     vf_essential_decompose(E, R, t);
     vf_product(R[0], turn, whole);
     vf_polish_of(&m, whole, t);
-    for (int k = 0; k < VF_ESSENTIAL_STEPS; k++) last = vf_polish_step(&m, before, now);
+    VF_ROLL
+    for (int k = 0; k < VF_ESSENTIAL_STEPS && !(last < 1e-10f); k++) last = vf_polish_step(&m, before, now);
     vf_polish_rotation(m.q, whole);
     for (int k = 0; k < 3; k++) {
         E[k] = m.t[1] * whole[6 + k] - m.t[2] * whole[3 + k];
@@ -650,16 +526,15 @@ VF_FN int vf_essential_five_of(struct vf_essential_work *w, const float before[]
 }
 
 /** The same in double precision. */
-VF_FN void vf_essential_exact(float parallax, const float u[9], double E[9])
+VF_FN void vf_essential_exact(float parallax, const double u[9], double E[9])
 {
-    const double e = (double)parallax, x = (double)u[0], y = (double)u[1], z = (double)u[2];
-    const double xy = e * (double)u[6], yz = e * (double)u[7], zx = e * (double)u[8];
-    const double all[9] = {e * (double)u[3], xy - z, zx + y, xy + z, e * (double)u[4], yz - x, zx - y, yz + x, e * (double)u[5]};
+    const double e = (double)parallax, xy = e * u[6], yz = e * u[7], zx = e * u[8];
+    const double all[9] = {e * u[3], xy - u[2], zx + u[1], xy + u[2], e * u[4], yz - u[0], zx - u[1], yz + u[0], e * u[5]};
     for (int k = 0; k < 9; k++) E[k] = all[k];
 }
 
 /** What it leaves of the equation of one pair of bearings as they came. */
-VF_FN float vf_essential_residual(const struct vf_essential_work *w, const float u[9], const float before[3], const float now[3])
+VF_FN float vf_essential_residual(const struct vf_essential_work *w, const double u[9], const float before[3], const float now[3])
 {
     double E[9], f[3], sum = 0.0;
     vf_essential_exact(w->parallax, u, E);
@@ -669,7 +544,7 @@ VF_FN float vf_essential_residual(const struct vf_essential_work *w, const float
 }
 
 /** Takes away what residuals say; they become those of triangular equations on the way. */
-VF_FN void vf_essential_correct(const struct vf_essential_work *w, int n, const float residual[], float u[9])
+VF_FN void vf_essential_correct(const struct vf_essential_work *w, int n, const float residual[], double u[9])
 {
     float v[9];
     const float inverse = 1.0f / w->parallax;
@@ -681,11 +556,11 @@ VF_FN void vf_essential_correct(const struct vf_essential_work *w, int n, const 
         v[i] = sum / w->corner[i];
     }
     vf_essential_reflect(w, n, v);
-    for (int i = 0; i < 9; i++) u[i] -= v[i];
+    for (int i = 0; i < 9; i++) u[i] -= (double)v[i];
 }
 
 /** Moves u along d to where its matrix is singular, by one step of Newton's method. */
-VF_FN void vf_essential_flatten(float parallax, const float d[9], float u[9])
+VF_FN void vf_essential_flatten(float parallax, const float d[9], double u[9])
 {
     double E[9];
     float D[9];
@@ -697,28 +572,31 @@ VF_FN void vf_essential_flatten(float parallax, const float d[9], float u[9])
                         + D[5] * (e[1] * e[6] - e[0] * e[7]) + D[6] * (e[1] * e[5] - e[2] * e[4]) + D[7] * (e[2] * e[3] - e[0] * e[5])
                         + D[8] * (e[0] * e[4] - e[1] * e[3]);
     const float step = (float)(E[0] * c0 + E[1] * c1 + E[2] * c2) / slope;
-    for (int k = 0; k < 9; k++) u[k] -= fabsf(step) < 0.1f ? step * d[k] : 0.0f;
+    for (int k = 0; k < 9; k++) u[k] -= fabsf(step) < 0.1f ? (double)(step * d[k]) : 0.0;
 }
 
-/** Makes `count` vectors in the scaled unknowns, in w->column, fit n pairs to single precision, and those of seven singular; each has in the
- *  columns ten after its own the direction in which it may move. Then puts their matrices in their place. */
+/** Makes `count` vectors in the scaled unknowns, in w->exact, fit n pairs, and those of seven singular; each of those has in w->column the
+ *  direction in which it may move. In double precision: where two matrices of seven are close together, what single precision rounds off
+ *  moves them by much. Then puts their matrices in their place. */
 VF_FN int vf_essential_refine(struct vf_essential_work *w, const float before[][3], const float now[][3], int n, int count)
 {
+    VF_ROLL
     for (int round = 0; round < VF_ESSENTIAL_ROUNDS; round++) {
         VF_TEAM (task, count * n) {
             const int k = task / n, i = task % n;
-            w->residual[k][i] = vf_essential_residual(w, w->column[k], before[i], now[i]);
+            w->residual[k][i] = vf_essential_residual(w, w->exact[k], before[i], now[i]);
         }
         VF_TEAM_SYNC();
         VF_TEAM (k, count) {
-            vf_essential_correct(w, n, w->residual[k], w->column[k]);
-            if (n == 7) vf_essential_flatten(w->parallax, w->column[10 + k], w->column[k]);
+            vf_essential_correct(w, n, w->residual[k], w->exact[k]);
+            if (n == 7) vf_essential_flatten(w->parallax, w->column[k], w->exact[k]);
         }
         VF_TEAM_SYNC();
     }
     VF_TEAM (k, count) {
-        float turned[9];
-        vf_essential_of(w->parallax, w->column[k], turned);
+        float u[9], turned[9];
+        for (int i = 0; i < 9; i++) u[i] = (float)w->exact[k][i];
+        vf_essential_of(w->parallax, u, turned);
         vf_product(turned, w->R, w->E[k]);
     }
     VF_TEAM_SYNC();
@@ -749,8 +627,8 @@ VF_FN int vf_essential_seven_of(struct vf_essential_work *w, const float before[
     VF_TEAM (k, count) {
         const float x = root[k][0], y = root[k][1], scale = 1.0f / sqrtf(x * x + y * y);
         for (int i = 0; i < 9; i++) {
-            w->column[k][i] = scale * (x * w->null[0][i] + y * w->null[1][i]);
-            w->column[10 + k][i] = scale * (x * w->null[1][i] - y * w->null[0][i]);
+            w->exact[k][i] = (double)(scale * (x * w->null[0][i] + y * w->null[1][i]));
+            w->column[k][i] = scale * (x * w->null[1][i] - y * w->null[0][i]);
         }
     }
     VF_TEAM_SYNC();
@@ -760,7 +638,7 @@ VF_FN int vf_essential_seven_of(struct vf_essential_work *w, const float before[
 /** The essential matrix, or nearly, that eight pairs of bearings fit, from the null space. Returns how many: one. */
 VF_FN int vf_essential_eight_of(struct vf_essential_work *w, const float before[][3], const float now[][3])
 {
-    VF_TEAM (i, 9) w->column[0][i] = w->null[0][i];
+    VF_TEAM (i, 9) w->exact[0][i] = (double)w->null[0][i];
     VF_TEAM_SYNC();
     return vf_essential_refine(w, before, now, 8, 1);
 }

@@ -123,7 +123,7 @@ VF_FN void vf_perspective_pose(const float point[3][3], const float bearing[3][3
     for (int r = 0; r < 3; r++) pose->t[r] = (float)now[0][r] - vf_dot(pose->R + 3 * r, point[0]);
 }
 
-/** Poses from which three points are seen along three bearings. Returns how many. */
+/** Poses, in memory that the team shares, from which three points are seen along three bearings. Returns how many. */
 VF_FN int vf_perspective_three(struct vf_perspective_work *w, const float point[3][3], const float bearing[3][3], struct vf_pose pose[4])
 {
     const struct vf_triangle t = vf_triangle(point, bearing);
@@ -151,8 +151,13 @@ VF_FN int vf_perspective_three(struct vf_perspective_work *w, const float point[
     }
     VF_TEAM_SYNC();
     int count = 0;
-    for (int k = 0; k < 8 && count < 4; k++)
-        if (w->good[k]) pose[count++] = w->pose[k];
+    for (int k = 0; k < 8 && count < 4; k++) {
+        if (!w->good[k]) continue;
+        VF_TEAM (i, 9) pose[count].R[i] = w->pose[k].R[i];
+        VF_TEAM (i, 3) pose[count].t[i] = w->pose[k].t[i];
+        count++;
+    }
+    VF_TEAM_SYNC();
     return count;
 }
 

@@ -6,9 +6,11 @@
  * Rule    the derivative of order degree - 1 has one root, which parts the line for the next one up, and so on. In each part where the
  *         ends have different signs Newton's method, kept within the ends and halved where it is slow, takes a fixed number of steps; where
  *         they have not, the end with the lesser value parts the line as well, which does no harm, so that a level has as many
- *         parts as its degree. Roots beyond -1..1 are those of the polynomial with its coefficients reversed, found side by side
- * Exact   single precision in one order, but for the values of the polynomial itself, which are double: in single precision a
- *         polynomial of degree 10 loses pairs of close roots
+ *         parts as its degree. Roots beyond -1..1 are those of the polynomial with its coefficients reversed, found side by side.
+ *         Two complex roots that lie VF_CLOSE or less off the line are given as two real ones as far from each other: coefficients are
+ *         not exact, and those of two close real roots may be by so much that they have none
+ * Exact   single precision in one order, but for values at ends and in the last steps, which are double: in single precision a
+ *         polynomial of degree 10 loses pairs of close roots, and so do its derivatives
  */
 #ifndef VF_POLYNOMIAL_H
 #define VF_POLYNOMIAL_H
@@ -18,14 +20,23 @@
 #include "angle.h"
 #include "team.h"
 
-#define VF_DEGREE 10      /* at most */
-#define VF_PART_STEPS 16  /* of Newton's method in derivatives; 12 lose 1 problem of 1,000 more, 20 none less */
-#define VF_ROUGH_STEPS 12 /* in the polynomial, in single precision */
-#define VF_SURE_STEPS 10  /* then with its values in double precision */
+#define VF_DEGREE 10     /* at most */
+#define VF_CLOSE 0.02f
+#define VF_ROUGH_STEPS 8 /* of Newton's method, in single precision */
+#ifndef VF_SURE_STEPS
+#define VF_SURE_STEPS 10 /* then, with values in double precision */
+#endif
+
+#ifdef VF_ROLL_LEVELS
+#define VF_LEVELS VF_ROLL
+#else
+#define VF_LEVELS VF_UNROLL
+#endif
 
 struct vf_polynomial_work {
     double c[VF_DEGREE + 1];                           /* in: of powers of z, from 0 on; the greatest about 1 */
-    float part[2][VF_DEGREE + 1][VF_DEGREE + 1];       /* by side and degree: derivatives, divided by the factorial of their order */
+    double exact[2][VF_DEGREE + 1][VF_DEGREE + 1];     /* by side and degree: derivatives, divided by the factorial of their order */
+    float part[2][VF_DEGREE + 1][VF_DEGREE + 1];       /* the same, rounded */
     float end[2][2][VF_DEGREE + 2];                    /* by side and degree % 2: -1, where the line is parted, 1 */
     float root[2 * VF_DEGREE][2];                      /* out: z is the quotient of the two; 0 0: none here */
 };
@@ -95,42 +106,70 @@ VF_FN void vf_bracket_step(struct vf_bracket *b, float value, float slope)
     b->at = next;
 }
 
-/** Where interval i of a level parts the line for the next one up. */
-VF_FN float vf_polynomial_part(const float *c, int degree, float least, float most)
-{
-    float slope;
-    if (!(least < most)) return least;
-    const float first = vf_polynomial_value(c, degree, least, &slope), last = vf_polynomial_value(c, degree, most, &slope);
-    if ((first < 0.0f) == (last < 0.0f)) return fabsf(first) < fabsf(last) ? least : most;
-    struct vf_bracket b = vf_bracket(least, most, first < 0.0f);
-    for (int k = 0; k < VF_PART_STEPS && b.last > 0.0f; k++) {
-        const float value = vf_polynomial_value(c, degree, b.at, &slope);
-        vf_bracket_step(&b, value, slope);
-    }
-    return b.at;
-}
+/** A polynomial, exact and rounded. */
+struct vf_level_of {
+    const double *exact;
+    const float *part;
+    int degree;
+};
 
-/** The root of the polynomial itself in such an interval; returns whether there is one. */
-VF_FN int vf_polynomial_root(const float *c, const double *exact, int degree, float least, float most, float *root)
+/** The root between two ends with different signs. */
+VF_FN float vf_polynomial_between(struct vf_level_of p, float least, float most, int negative)
 {
-    float slope;
-    if (!(least < most)) return 0;
-    const int negative = vf_polynomial_exact(exact, degree, least) < 0.0;
-    if (negative == (vf_polynomial_exact(exact, degree, most) < 0.0)) return 0;
     struct vf_bracket b = vf_bracket(least, most, negative);
+    float slope;
+    VF_ROLL
     for (int k = 0; k < VF_ROUGH_STEPS && b.last > 0.0f; k++) {
-        const float value = vf_polynomial_value(c, degree, b.at, &slope);
+        const float value = vf_polynomial_value(p.part, p.degree, b.at, &slope);
         vf_bracket_step(&b, value, slope);
     }
     const float at = b.at;
     b = vf_bracket(least, most, negative);
     b.at = at;
+    VF_ROLL
     for (int k = 0; k < VF_SURE_STEPS && b.last > 0.0f; k++) {
-        vf_polynomial_value(c, degree, b.at, &slope);
-        vf_bracket_step(&b, (float)vf_polynomial_exact(exact, degree, b.at), slope);
+        vf_polynomial_value(p.part, p.degree, b.at, &slope);
+        vf_bracket_step(&b, (float)vf_polynomial_exact(p.exact, p.degree, b.at), slope);
     }
-    *root = b.at;
+    return b.at;
+}
+
+/** Where an interval of a level parts the line for the next one up. */
+VF_FN float vf_polynomial_part(struct vf_level_of p, float least, float most)
+{
+    if (!(least < most)) return least;
+    const double first = vf_polynomial_exact(p.exact, p.degree, least), last = vf_polynomial_exact(p.exact, p.degree, most);
+    if ((first < 0.0) == (last < 0.0)) return fabs(first) < fabs(last) ? least : most;
+    return vf_polynomial_between(p, least, most, first < 0.0);
+}
+
+/** Whether two complex roots lie close to an end where the polynomial has its least value: where the real one in this interval would be.
+ *  half: a half of the second derivative. */
+VF_FN int vf_polynomial_close(struct vf_level_of half, float end, float value, float inwards, float *root)
+{
+    float slope;
+    const float square = value / vf_polynomial_value(half.part, half.degree, end, &slope);
+    if (!(square >= 0.0f && square < VF_CLOSE * VF_CLOSE && fabsf(end) < 1.0f)) return 0;
+    *root = end + inwards * sqrtf(square);
     return 1;
+}
+
+/** The root of the polynomial itself in such an interval; returns whether there is one. */
+VF_FN int vf_polynomial_root(struct vf_level_of p, struct vf_level_of half, float least, float most, float *root)
+{
+    if (!(least < most)) return 0;
+    const double first = vf_polynomial_exact(p.exact, p.degree, least), last = vf_polynomial_exact(p.exact, p.degree, most);
+    const int low = fabs(first) < fabs(last);
+    if ((first < 0.0) == (last < 0.0)) return vf_polynomial_close(half, low ? least : most, (float)(low ? first : last), low ? 1.0f : -1.0f, root);
+    *root = vf_polynomial_between(p, least, most, first < 0.0);
+    return 1;
+}
+
+/** The derivative of a degree. */
+VF_FN struct vf_level_of vf_polynomial_level(const struct vf_polynomial_work *w, int side, int degree)
+{
+    const struct vf_level_of p = {w->exact[side][degree], w->part[side][degree], degree};
+    return p;
 }
 
 /** All real roots of w->c. */
@@ -138,23 +177,23 @@ VF_FN void vf_polynomial_roots(struct vf_polynomial_work *w, int degree)
 {
     VF_TEAM (k, 2 * (degree + 1)) { /* one power of one side */
         const int side = k > degree, power = side ? k - degree - 1 : k;
-        const float c = (float)w->c[side ? degree - power : power];
+        const double c = w->c[side ? degree - power : power];
         int choose = 1; /* `order` of `power` */
-        VF_UNROLL
-        for (int order = 0; order <= degree; order++) {
-            if (order <= power) w->part[side][degree - order][power - order] = (float)choose * c;
+        for (int order = 0; order <= power; order++) {
+            w->exact[side][degree - order][power - order] = (double)choose * c;
+            w->part[side][degree - order][power - order] = (float)((double)choose * c);
             choose = choose * (power - order) / (order + 1);
         }
         if (power < 2) w->end[side][power][0] = -1.0f;
         if (power == 0) w->end[side][0][1] = 1.0f; /* degree 0 parts nothing */
     }
     VF_TEAM_SYNC();
-    VF_UNROLL
+    VF_LEVELS
     for (int d = 1; d < degree; d++) {
         VF_TEAM (k, 2 * d) {
             const int side = k >= d, i = side ? k - d : k;
             const float *end = w->end[side][(d - 1) % 2];
-            w->end[side][d % 2][i + 1] = vf_polynomial_part(w->part[side][d], d, end[i], end[i + 1]);
+            w->end[side][d % 2][i + 1] = vf_polynomial_part(vf_polynomial_level(w, side, d), end[i], end[i + 1]);
             if (i == 0) w->end[side][d % 2][d + 1] = 1.0f;
         }
         VF_TEAM_SYNC();
@@ -162,10 +201,8 @@ VF_FN void vf_polynomial_roots(struct vf_polynomial_work *w, int degree)
     VF_TEAM (k, 2 * degree) {
         const int side = k >= degree, i = side ? k - degree : k;
         const float *end = w->end[side][(degree - 1) % 2];
-        double exact[VF_DEGREE + 1];
         float root = 0.0f;
-        for (int m = 0; m <= degree; m++) exact[m] = w->c[side ? degree - m : m];
-        const int found = vf_polynomial_root(w->part[side][degree], exact, degree, end[i], end[i + 1], &root);
+        const int found = vf_polynomial_root(vf_polynomial_level(w, side, degree), vf_polynomial_level(w, side, degree - 2), end[i], end[i + 1], &root);
         w->root[k][0] = !found ? 0.0f : side ? 1.0f : root;
         w->root[k][1] = !found ? 0.0f : side ? root : 1.0f;
     }

@@ -15,28 +15,12 @@
 #include <cmocka.h>
 
 #include "../src/perspective.h"
+#include "chance.h"
 
 typedef long double real;
 
-#define REQUIRE(condition, ...)                 \
-    do {                                        \
-        if (!(condition)) {                     \
-            print_error("ERROR: " __VA_ARGS__); \
-            print_error(" [" #condition "]\n"); \
-            fail();                             \
-        }                                       \
-    } while (0)
-
 static int problems = 1500;
-static uint64_t dice;
-static void shake(uint64_t seed) { dice = seed * 0x9e3779b97f4a7c15ull + 1; }
-static double between(double least, double most)
-{
-    dice ^= dice >> 12;
-    dice ^= dice << 25;
-    dice ^= dice >> 27;
-    return least + (most - least) * (double)((dice * 0x2545f4914f6cdd1dull) >> 11) * 0x1p-53;
-}
+static double between(double least, double most) { return least + (most - least) * (double)(roll64() >> 11) * 0x1p-53; }
 
 static struct {
     float point[3][3], bearing[3][3];
