@@ -466,7 +466,7 @@ template <int KIND> static __device__ void refine(const vf_step &s, int rank)
         const vf_pose p = pose;
         sum_up<KIND>(s, &sum, [&](const vf_sight &sight, vf_tally &to) { vf_ego_add(KIND, &p, &sight, &to); });
         if (thread == 0) {
-            stop = vf_ego_worse(sum.score, score);
+            stop = sum.score <= score;
             if (!stop) {
                 score = sum.score;
                 kept = p;

@@ -330,7 +330,7 @@ static void refine(const struct vf_step *s, int kind, struct vf_finalist *f)
     f->score = 0;
     for (int step = 0; step <= VF_EGO_STEPS; step++) {
         const struct vf_tally sum = sum_of_motion(s, kind, &pose);
-        if (vf_ego_worse(sum.score, f->score)) return;
+        if (sum.score <= f->score) return;
         f->score = sum.score;
         f->pose = pose;
         if (step == VF_EGO_STEPS || !vf_motion_step(kind, &pose, sum.terms)) return;

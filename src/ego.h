@@ -334,10 +334,6 @@ VF_FN int32_t vf_ego_spread(int32_t count, int32_t most, int32_t k) { return cou
 VF_FN uint32_t vf_ego_order(int32_t score, int32_t h) { return score > 0 ? (uint32_t)score << 13 | (uint32_t)(8191 - h) : 0; }
 VF_FN int32_t vf_ego_ordered(uint32_t order) { return 8191 - (int32_t)(order & 8191); }
 
-/** Whether a step went astray: what a motion is worth falls by more than 1/128. It falls by less, too, on the way to where the squares are least, as
- *  pairs at their bounds come and go; a motion that stopped there was off by several standard deviations. */
-VF_FN int vf_ego_worse(int32_t score, int32_t before) { return score <= 0 || score < before - (before >> 7); }
-
 /* ---- what it is worth -------------------------------------------------------------------------------------------------------- */
 
 /** Hypotheses of which one has no outlier in 99 of 100 cases (paper 003, equation 15): the least n with (1 - share^size)^n <= 1/100. */
