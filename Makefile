@@ -77,7 +77,7 @@ LIB     := $(BUILD)/libvfront.a
 ifndef V
 .SILENT:
 endif
-.PHONY: all lib help show clean test check golden quality features matching stereo ego speed size stack symbols asan asan-run clang configs gpu-proof
+.PHONY: all lib help show clean test check golden quality features matching stereo dense ego speed size stack symbols asan asan-run clang configs gpu-proof
 all: lib $(BUILD)/minimal $(BUILD)/replay ## Library, example and replay
 
 lib: $(LIB) ## The library, libvfront.a
@@ -130,6 +130,7 @@ SMALL   := $(BUILD)/small
 FAKE    := $(BUILD)/fake
 PARTS   := lens motion essential perspective# what is no stage
 ORACLES := ingest rectify pyramid scale detect refill select bearing describe stereo match ego report track $(PARTS)
+OWN     := dense stixel# stages that the standard config does not have: tests/cfg_<stage>.h does
 PORTS   := init api points same alloc
 T_CFLAGS = -std=c11 -O2 -g $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -I. $(SAN) -MMD -MP
 S_CFLAGS = $(T_CFLAGS) -DVFRONT_USER_CFG='"tests/cfg_small.h"'
@@ -141,6 +142,10 @@ FAKE_OBJ := $(patsubst %.c,$(FAKE)/%.o,$(wildcard src/*.c) port/host/host.c port
 $(ORACLES:%=$(TEST)/%): $(TEST)/%: tests/%.c $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ -lcmocka -lm $(LIBS)
+
+$(OWN:%=$(TEST)/%): $(TEST)/%: tests/%.c tests/cfg_%.h tests/stand.h $(wildcard src/*.c src/*.h src/*.def port/*.h port/host/*) vfront.h vfront_cfg.h
+	@mkdir -p $(@D)
+	$(CC) $(T_CFLAGS) -DVFRONT_USER_CFG='"tests/cfg_$*.h"' $< $(wildcard src/*.c) port/host/host.c $(if $(filter stixel,$*),examples/record.c examples/motion.c examples/trajectory.c examples/accuracy.c examples/pose.c) -o $@ -lcmocka -lm
 
 $(TEST)/calibration: tests/calibration.c $(EXAMPLE)/calibration.o $(EXAMPLE)/pose.o $(EXAMPLE)/text.o
 	@mkdir -p $(@D)
@@ -205,6 +210,12 @@ $(BUILD)/bridge_stereo.so: tests/bridge_stereo.c tests/rig.h tests/settings.h $(
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -I. $(STEREO_CFG) -fPIC -shared $< $(wildcard src/*.c) port/host/host.c -o $@ -lm
 
+# Disparities of any pair, through the public interface.
+DENSE_CFG = -DVFRONT_WIDTH=1344 -DVFRONT_HEIGHT=1120 -DVFRONT_DENSE=1 -DVFRONT_DISPARITIES=256
+$(BUILD)/bridge_dense.so: tests/bridge_dense.c tests/settings.h $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. $(DENSE_CFG) -fPIC -shared $< $(wildcard src/*.c) port/host/host.c -o $@ -lm
+
 # Partners in the frame before, through the public interface.
 $(BUILD)/bridge_match.so: tests/bridge_match.c $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
@@ -235,12 +246,12 @@ $(BUILD)/vfcheck: $(TEST)/vfcheck.o $(TEST)/vfbench.o $(TEST)/floor.cu.o $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
 
-TEST_PROGRAMS := $(ORACLES:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(PORTS:%=$(SMALL)/%) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(if $(HAVE_CUBLAS),$(FAKE)/cublas) $(BUILD)/digest $(BUILD)/bridge.so \
+TEST_PROGRAMS := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(PORTS:%=$(SMALL)/%) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(if $(HAVE_CUBLAS),$(FAKE)/cublas) $(BUILD)/digest $(BUILD)/bridge.so \
     $(BUILD)/bridge_track.so $(BUILD)/bridge_features.so $(BUILD)/bridge_orb.so $(BUILD)/bridge_lens.so $(BUILD)/bridge_rectify.so $(BUILD)/bridge_trajectory.so $(BUILD)/minimal $(BUILD)/replay $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck $(SMALL)/fault)
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
 test: $(TEST_PROGRAMS) ## All that needs no GPU, and with one the parity of kernels and host forms
-	@tests/run.sh --log $(BUILD)/test-log $(ORACLES:%='$(EXEC) $(TEST)/%') $(PORTS:%='$(EXEC) $(SMALL)/%') $(PORTS:%='$(EXEC) $(FAKE)/%') \
+	@tests/run.sh --log $(BUILD)/test-log $(ORACLES:%='$(EXEC) $(TEST)/%') $(OWN:%='$(EXEC) $(TEST)/%') $(PORTS:%='$(EXEC) $(SMALL)/%') $(PORTS:%='$(EXEC) $(FAKE)/%') \
 	  '$(EXEC) $(FAKE)/fault' $(if $(HAVE_CUBLAS),'$(EXEC) $(FAKE)/cublas') '$(EXEC) $(BUILD)/digest tests/golden.txt' $(TOOLS:%='$(EXEC) $(TEST)/%') 'tests/replay.sh $(BUILD)/replay' \
 	  '$(PYTHON) tests/opencv_fast.py $(BUILD)/bridge.so' '$(PYTHON) tests/quality.py $(BUILD)/bridge_track.so' \
 	  '$(PYTHON) tests/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/opencv_lens.py $(BUILD)/bridge_lens.so' '$(PYTHON) tests/opencv_rectify.py $(BUILD)/bridge_rectify.so' \
@@ -261,6 +272,9 @@ features: $(BUILD)/bridge_features.so ## Key points beside OpenCV's ORB and FAST
 
 stereo: $(BUILD)/bridge_stereo.so ## Depth of key points beside ORB and a matcher along rows, on real and rendered pairs
 	$(PYTHON) tests/stereo.py $<
+
+dense: $(BUILD)/bridge_dense.so ## Disparity of every pixel beside OpenCV's semi-global matcher, on pairs with ground truth
+	$(PYTHON) tests/dense.py $<
 
 matching: $(BUILD)/bridge_match.so ## Partners in the frame before, beside OpenCV's ORB and brute-force matcher, on sequences with ground truth
 	$(PYTHON) tests/matching.py $<
@@ -286,8 +300,8 @@ check: ## The slow rest: sanitizers, fuzzing, clang, other configs, the cross bu
 
 asan: ## Tests and fuzzing under the address and undefined behaviour sanitizers
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined WERROR=1 asan-run
-asan-run: $(ORACLES:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(SMALL)/init $(SMALL)/api $(SMALL)/points $(SMALL)/same $(SMALL)/fuzz $(BUILD)/replay
-	@for t in $(ORACLES:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(SMALL)/init $(SMALL)/api $(SMALL)/points $(SMALL)/same '$(SMALL)/fuzz --seconds 30' '$(BUILD)/replay --frames 4 --quiet'; do echo "== $$t"; $$t || exit 1; done
+asan-run: $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(SMALL)/init $(SMALL)/api $(SMALL)/points $(SMALL)/same $(SMALL)/fuzz $(BUILD)/replay
+	@for t in $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(SMALL)/init $(SMALL)/api $(SMALL)/points $(SMALL)/same '$(SMALL)/fuzz --seconds 30' '$(BUILD)/replay --frames 4 --quiet'; do echo "== $$t"; $$t || exit 1; done
 
 clang: ## Everything built by clang, warnings as errors, and its digests
 	+$(MAKE) -s CC=clang CUDA=0 BUILD=$(BUILD)/clang WERROR=1 all $(BUILD)/clang/digest

@@ -91,6 +91,8 @@ typedef struct vfront_camera {
 typedef struct vfront_rig {
     int32_t cameras; /**< 1..VFRONT_CAMERAS. */
     vfront_camera_t camera[VFRONT_CAMERAS];
+    double road_height_m;  /**< How high camera 0, as the stages see it, is above the road of the stixels [m], up to 100; 0: it is looked for. */
+    double road_pitch_rad; /**< And by how much it looks up, in -0.87..0.87 [rad]; not read when road_height_m is 0. */
 } vfront_rig_t;
 
 /**
@@ -180,6 +182,22 @@ enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY =
     X(ego_least, 12, 8, 1000, "so many pairs, and the following share of all, must agree on a motion")                                  \
     X(ego_least_percent, 20, 0, 90, "share of the pairs that must, beyond ego_least [%]")                                               \
     X(ego_still_mpx, 200, 0, 10000, "the camera stands still when half of the pairs moved by no more than this [1/1000 px]")            \
+    X(dense, 0, 0, VFRONT_DENSE, "1: every pixel of camera 0 gets a disparity; both cameras must be rectified, or pinholes side by side")   \
+    X(dense_paths, 8, 4, 8, "directions along which its costs add up: 8, or 4: rows and columns")                                       \
+    X(dense_disparities, VFRONT_DISPARITIES, 64, VFRONT_DISPARITIES, "disparities looked at: 64, 128 or 256")                           \
+    X(dense_least_px, 0, 0, 1024, "least of them [px]")                                                                                 \
+    X(dense_p1, 6, 0, 39, "cost of a change by 1 px from pixel to pixel along a path [bits of 24]")                                     \
+    X(dense_p2, 36, 0, 39, "cost of any other change, at least dense_p1 [bits of 24]")                                                  \
+    X(dense_unique_percent, 8, 0, 99, "by how much the best sum of costs is below the next best that is no neighbour, at least [%]")    \
+    X(dense_back_px, 1, 0, 256, "most by which what camera 1 finds differs; 256: any [px]")                                             \
+    X(dense_median, 1, 0, 1, "1: median of 3x3 px, of those that have a disparity")                                                     \
+    X(dense_speckle_px, 100, 0, 1000, "segments of fewer pixels go; 0: none [px]")                                                      \
+    X(dense_speckle_mpx, 1000, 0, 16000, "most by which the disparities of neighbours in a segment differ [1/1000 px]")                 \
+    X(dense_copy, 1, 0, 1, "1: disparities are copied to the host; 0: they stay where vfront_info() says, for kernels of your own")     \
+    X(stixel, 0, 0, VFRONT_STIXELS, "1: columns are cut into ground, objects and sky; needs dense, and dense_least_px 0")                \
+    X(stixel_width_px, 5, 1, 16, "width of a column [px]")                                                                              \
+    X(stixel_median, 0, 0, 1, "1: a row of a column has the median of its disparities, 0: their mean")                                  \
+    X(stixel_far_m, 100, 1, 650, "objects farther away leave their direction free [m]")                                                 \
     X(track_target, (VFRONT_TRACKS > 200 ? 200 : VFRONT_TRACKS), 0, VFRONT_TRACKS, "tracks wanted alive; 0: nothing is tracked")       \
     X(track_refill_percent, 100, 0, 100, "new tracks start when fewer than this share of the target live; 100: every frame")           \
     X(track_distance_px, 12, 0, 256, "least distance of a new track to every other, up to 4 cells [px]")                               \
@@ -406,6 +424,54 @@ typedef struct vfront_motion {
                               now. Scaled by what the inliers' errors are. Relative: t has no variance along itself. */
 } vfront_motion_t;
 
+/** The disparity of every pixel of camera 0: pixel (x, y) shows what camera 1 shows at (x - disparity, y). Along the z axis of camera 0 that is
+ *  fx_px times the baseline over the disparity away, with fx_px of vfront_info_t.seen. */
+typedef struct vfront_disparity {
+    const uint16_t *px16;      /**< [height_px][pitch] [1/16 px], VFRONT_NO_DISPARITY where there is none. On the host, valid as long as the
+                                    result. NULL unless the tuning values `dense` and `dense_copy` are 1. */
+    const uint8_t *confidence; /**< [height_px][pitch] How far it stands out from the next best, 1 (hardly) .. 255; 0 where there is none. */
+    int32_t width_px, height_px; /**< Of camera 0. */
+    int32_t pitch;             /**< Elements from row to row. */
+    uint32_t valid;            /**< Pixels with a disparity; 0 when `dense` is 0. */
+} vfront_disparity_t;
+#define VFRONT_NO_DISPARITY 0xffffu
+
+/** What a stixel is. */
+typedef enum vfront_stixel_type { VFRONT_STIXEL_GROUND = 0, VFRONT_STIXEL_OBJECT = 1, VFRONT_STIXEL_SKY = 2 } vfront_stixel_type_t;
+
+/** A segment of a column. */
+typedef struct vfront_stixel {
+    uint16_t base_px, top_px; /**< Its lowest and its highest row, both of them its own; row 0 is the highest of the picture. */
+    uint32_t type;            /**< vfront_stixel_type_t */
+    float disparity_px;       /**< Mean of its valid disparities; -1: it has none. */
+    float distance_m;         /**< That far along the z axis of camera 0 [m]; 0 for sky, and where there is no disparity. */
+    float sigma_m;            /**< Standard deviation of that, when that of the disparity is 1 px. */
+    float cost;               /**< What it adds to the cost of its column, the negative logarithm of a probability. */
+} vfront_stixel_t;
+
+/** What is known of the road. */
+typedef enum vfront_road_state {
+    VFRONT_ROAD_NONE = 0,  /**< It was not found for so long that nothing is known of it: there are no stixels. */
+    VFRONT_ROAD_SEEN = 1,  /**< Found in this frame. */
+    VFRONT_ROAD_HELD = 2,  /**< Not found in this frame, or far from where it was: it stays as it was. */
+    VFRONT_ROAD_GIVEN = 3  /**< As the rig says. */
+} vfront_road_state_t;
+
+/** The road: its disparity is slope * (row - horizon_px). All 0 when there is none. */
+typedef struct vfront_road {
+    uint32_t state;    /**< vfront_road_state_t */
+    uint32_t votes;    /**< For this frame's line, from rows and disparities; more than 25 make a road. */
+    uint32_t unseen;   /**< Frames in a row in which it was not found. */
+    float horizon_px;  /**< Row of the horizon, which may lie outside the picture. */
+    float slope;       /**< By how much its disparity grows from row to row [px]. */
+    float pitch_rad;   /**< By how much camera 0 looks up. */
+    float height_m;    /**< How high it is above the road. */
+} vfront_road_t;
+
+/** Directions of obstacles, 5 degrees each, the first in the middle of it straight ahead, then clockwise seen from above. */
+#define VFRONT_OBSTACLE_BINS 72
+#define VFRONT_OBSTACLE_UNKNOWN 65535u
+
 /** How well the front end fares. */
 typedef enum vfront_state {
     VFRONT_STARTING = 0, /**< First frame since vfront_init() or vfront_reset(). */
@@ -442,7 +508,7 @@ typedef struct vfront_health {
 } vfront_health_t;
 
 /** Number of stages in src/stages.def. vfront_stage_name() has their names. */
-#define VFRONT_STAGES 15
+#define VFRONT_STAGES 17
 
 /** Times of a step. The only part of a result that differs from run to run. */
 typedef struct vfront_timing {
@@ -482,6 +548,19 @@ typedef struct vfront_result {
 #if VFRONT_MATCHES
     vfront_match_t matches[VFRONT_KEYPOINTS]; /**< By rising keypoint; no partner twice. */
 #endif
+#if VFRONT_DENSE
+    vfront_disparity_t disparity;
+#endif
+#if VFRONT_STIXELS
+    vfront_road_t road;
+    uint32_t columns_count;                    /**< Columns. 0 when `stixel` is 0. */
+    uint32_t columns_width_px;                 /**< Their width; column i begins at pixel i times that. */
+    uint32_t columns_crowded;                  /**< Columns that would have had more segments than VFRONT_SEGMENTS, had there been room. */
+    uint16_t stixels_count[VFRONT_COLUMNS];    /**< Segments of each; 0: no road, or no valid disparity in it. */
+    uint16_t obstacles_cm[VFRONT_OBSTACLE_BINS]; /**< How far the nearest object in a direction is from camera 0 [cm]; stixel_far_m * 100 + 1: there
+                                                    is none; VFRONT_OBSTACLE_UNKNOWN: nothing known. As in MAVLink OBSTACLE_DISTANCE. */
+    vfront_stixel_t stixels[VFRONT_COLUMNS][VFRONT_SEGMENTS]; /**< From the bottom up. */
+#endif
 } vfront_result_t;
 
 /** Digest of everything in a result but `timing` and health.reset_counter. 0 for NULL. FNV-1a, 64 bits, over the fields low
@@ -512,12 +591,23 @@ typedef enum vfront_port {
 #define VFRONT_PARTNER_BYTES (VFRONT_STEREO * 76u + VFRONT_MATCHES * 48u)
 #define VFRONT_EGO_BYTES (VFRONT_EGO * (106u * (unsigned)VFRONT_SIGHTS + 160u * (unsigned)VFRONT_HYPOTHESES + 8192u))
 
+/** The same for disparities, with their copies on the host. */
+#define VFRONT_DISPARITY_BYTES                                                                                                      \
+    ((size_t)VFRONT_DENSE *                                                                                                         \
+     ((size_t)VFRONT_PICTURE_BYTES * (2u * VFRONT_DISPARITIES + 29u) + 6u * VFRONT_WIDTH * (VFRONT_DISPARITIES + 2u)))
+
+/** The same for stixels. */
+#define VFRONT_STIXEL_BYTES                                                                                                         \
+    ((size_t)VFRONT_STIXELS * (VFRONT_COLUMNS * (2u * VFRONT_HEIGHT + 16u * VFRONT_SEGMENTS + 16u) +                                \
+                               (VFRONT_HEIGHT + 2u) * (VFRONT_DISPARITIES / 8u + 40u) +                                              \
+                               2u * VFRONT_DISPARITIES * (VFRONT_DISPARITIES + 4u) + 8192u))
+
 /** Bytes of vfront_t: the control block, and the memory of the host port. Checked against the real layout at compile time. */
 #define VFRONT_BLOCK_BYTES                                                                                                          \
     (16384u + (unsigned)VFRONT_HOST *                                                                                               \
                   (VFRONT_CAMERAS * (VFRONT_CAMERA_BYTES + VFRONT_GRID_BYTES + VFRONT_POINT_BYTES * VFRONT_KEYPOINTS) +             \
                    VFRONT_PARTNER_BYTES * VFRONT_KEYPOINTS + VFRONT_EGO_BYTES + 8u * VFRONT_CELLS + 1780u * VFRONT_TRACKS +         \
-                   3u * (unsigned)sizeof(vfront_result_t) + 8192u))
+                   3u * (unsigned)sizeof(vfront_result_t) + 8192u + VFRONT_DISPARITY_BYTES + VFRONT_STIXEL_BYTES))
 
 /** A front end. Zero it (static storage does) before vfront_init(). Its content is the library's. */
 typedef struct vfront {
@@ -540,6 +630,11 @@ typedef struct vfront_info {
     int32_t valid_px[VFRONT_CAMERAS][4];  /**< Rectified: the largest rectangle that holds the middle and that the camera sees in full,
                                                 as first column, first row, width, height. Else the picture. What it does not see
                                                 is black and masked, and a margin of detect_border_px around that is masked. */
+    const uint16_t *disparity_px16;       /**< Where the last frame's disparities lie as the stages see them, an address of the device on the CUDA
+                                                port, laid out as in vfront_disparity_t; written between vfront_submit() and vfront_wait().
+                                                NULL when the tuning value `dense` is 0. */
+    const uint8_t *disparity_confidence;  /**< Likewise. */
+    int32_t disparity_pitch;              /**< Elements from row to row of both. */
 } vfront_info_t;
 
 /**
@@ -558,7 +653,7 @@ typedef struct vfront_info {
  * @retval VFRONT_E_STATE        vf is in use already.
  * @retval VFRONT_E_CONFIG       sizeof(vfront_t) or a capacity differs between application and library.
  * @retval VFRONT_E_SIZE         Number of cameras or a picture size out of range, or more cells than VFRONT_CELLS or VFRONT_CULL_CELLS.
- * @retval VFRONT_E_CALIBRATION  See vfront_camera_t.
+ * @retval VFRONT_E_CALIBRATION  See vfront_camera_t; or the cameras do not sit as the tuning values `rectify` or `dense` need it.
  * @retval VFRONT_E_MASK         Pitch of a static mask smaller than a row.
  * @retval VFRONT_E_TUNING       A value is out of its range, or does not go with another; vfront_detail() says which.
  * @retval VFRONT_E_PORT         Unknown port, or not in this build.

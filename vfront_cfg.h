@@ -179,6 +179,56 @@
 #error "vfront: VFRONT_CUBLAS needs VFRONT_EGO (see vfront_cfg.h)"
 #endif
 
+/** 1: every pixel of camera 0 can get a disparity. 0: it cannot, and neither code nor memory is there for it. Device memory: 3 bytes a pixel, and
+ *  2 * VFRONT_DISPARITIES + 17 that it works with; pinned memory: 9 bytes a pixel. At 640x480 px with 128 disparities that is 85 MB and
+ *  2.8 MB, at 1920x1200 px 636 MB and 21 MB, and with VFRONT_HOST as much once more in vfront_t. */
+#ifndef VFRONT_DENSE
+#define VFRONT_DENSE 0
+#endif
+#if VFRONT_DENSE != 0 && VFRONT_DENSE != 1
+#error "vfront: VFRONT_DENSE must be 0 or 1 (see vfront_cfg.h)"
+#endif
+#if VFRONT_DENSE && VFRONT_CAMERAS < 2
+#error "vfront: VFRONT_DENSE needs two cameras (see vfront_cfg.h)"
+#endif
+
+/** Most disparities among which a pixel's is looked for. 64, 128 or 256. Memory: see VFRONT_DENSE. */
+#ifndef VFRONT_DISPARITIES
+#define VFRONT_DISPARITIES 128
+#endif
+#if VFRONT_DISPARITIES != 64 && VFRONT_DISPARITIES != 128 && VFRONT_DISPARITIES != 256
+#error "vfront: VFRONT_DISPARITIES must be 64, 128 or 256 (see vfront_cfg.h)"
+#endif
+
+/** 1: columns of the picture can be cut into ground, objects and sky. 0: they cannot, and neither code nor memory is there for it. Needs
+ *  VFRONT_DENSE and at most 2160 rows. Device memory: 2 bytes a row of each column, 16 a segment of each, 2 * VFRONT_DISPARITIES^2; pinned
+ *  memory: 72 bytes a segment of each column. At 640x480 px with 128 disparities and 64 segments that is 300 KB and 590 KB. */
+#ifndef VFRONT_STIXELS
+#define VFRONT_STIXELS 0
+#endif
+#if VFRONT_STIXELS != 0 && VFRONT_STIXELS != 1
+#error "vfront: VFRONT_STIXELS must be 0 or 1 (see vfront_cfg.h)"
+#endif
+#if VFRONT_STIXELS && (!VFRONT_DENSE || VFRONT_HEIGHT > 2160)
+#error "vfront: VFRONT_STIXELS needs VFRONT_DENSE, and VFRONT_HEIGHT of at most 2160 (see vfront_cfg.h)"
+#endif
+
+/** Most columns that are cut. 1..VFRONT_WIDTH. A picture has as many as its width holds of the tuning value stixel_width_px: vfront_init() checks it. */
+#ifndef VFRONT_COLUMNS
+#define VFRONT_COLUMNS (VFRONT_WIDTH / 5)
+#endif
+#if VFRONT_COLUMNS < 1 || VFRONT_COLUMNS > VFRONT_WIDTH
+#error "vfront: VFRONT_COLUMNS must lie in 1..VFRONT_WIDTH (see vfront_cfg.h)"
+#endif
+
+/** Most segments of a column. 4..256. Where more would be better, a column has the best so many or fewer, and takes 17 times as long. */
+#ifndef VFRONT_SEGMENTS
+#define VFRONT_SEGMENTS 64
+#endif
+#if VFRONT_SEGMENTS < 4 || VFRONT_SEGMENTS > 256
+#error "vfront: VFRONT_SEGMENTS must lie in 4..256 (see vfront_cfg.h)"
+#endif
+
 /** Bound of the tuning value track_iterations: Gauss-Newton steps on one pyramid level. 1..100. It bounds the time of a step. */
 #ifndef VFRONT_ITERATIONS
 #define VFRONT_ITERATIONS 30
@@ -241,9 +291,11 @@
 
 /** One number for the whole config, by which library and application find out whether they were built alike. */
 #define VFRONT_CONFIG_ID                                                                                                   \
-    ((((((((((((((VFRONT_CAMERAS * 65ull + VFRONT_WIDTH / 64) * 4099 + VFRONT_HEIGHT) * 7 + VFRONT_LEVELS) * 1031 +        \
-              VFRONT_TRACKS) * 65537 + VFRONT_CELLS) * 101 + VFRONT_ITERATIONS) * 4099 + VFRONT_GYRO_SAMPLES) * 9 +       \
-          VFRONT_SCALES) * 67 + VFRONT_SCALE_NUM) * 67 + VFRONT_SCALE_DEN) * 32771 + VFRONT_KEYPOINTS) * 262147 +         \
-      VFRONT_CULL_CELLS) * 257 + VFRONT_HYPOTHESES / 32) * 128 + VFRONT_CUBLAS * 64 + VFRONT_EGO * 32 + VFRONT_MATCHES * 16 + VFRONT_STEREO * 8 + VFRONT_RECTIFY * 4 + VFRONT_DESCRIPTORS * 2 + VFRONT_HOST)
+    (((((((((((((((((VFRONT_CAMERAS * 65ull + VFRONT_WIDTH / 64) * 4099 + VFRONT_HEIGHT) * 7 + VFRONT_LEVELS) * 1031 +    \
+                  VFRONT_TRACKS) * 65537 + VFRONT_CELLS) * 101 + VFRONT_ITERATIONS) * 4099 + VFRONT_GYRO_SAMPLES) * 9 +   \
+              VFRONT_SCALES) * 67 + VFRONT_SCALE_NUM) * 67 + VFRONT_SCALE_DEN) * 32771 + VFRONT_KEYPOINTS) * 262147 +     \
+          VFRONT_CULL_CELLS) * 257 + VFRONT_HYPOTHESES / 32) * 5 + VFRONT_DENSE * (VFRONT_DISPARITIES / 64)) * 4099 +     \
+       VFRONT_STIXELS * VFRONT_COLUMNS) * 257 + VFRONT_STIXELS * VFRONT_SEGMENTS) * 128 + VFRONT_CUBLAS * 64 +            \
+     VFRONT_EGO * 32 + VFRONT_MATCHES * 16 + VFRONT_STEREO * 8 + VFRONT_RECTIFY * 4 + VFRONT_DESCRIPTORS * 2 + VFRONT_HOST)
 
 #endif

@@ -28,6 +28,7 @@ struct part {
 
 struct overlay {
     int32_t width, height, levels, cameras, rectified;
+    float fx_px, cx_px; /* of camera 0 */
     overlay_what_t what;
     vfront_camera_t seen; /* camera 0 */
     int with_tracks, with_matches; /* pairs from which a motion is found */
@@ -106,6 +107,8 @@ overlay_t *overlay_open(const vfront_info_t *info, int32_t cameras, overlay_what
     lay_out(o, info->seen, cameras);
     o->levels = info->scales < LEVELS_MOST ? info->scales : LEVELS_MOST;
     o->rectified = info->rectified;
+    o->fx_px = (float)info->seen[0].fx_px;
+    o->cx_px = (float)info->seen[0].cx_px;
     o->what = what;
     o->seen = info->seen[0];
     o->with_tracks = tuning->ego_tracks;
@@ -490,6 +493,56 @@ static void draw_depths(struct overlay *o, const vfront_result_t *r)
 }
 #endif
 
+/* ---- stixels ------------------------------------------------------------------------------------------------------- */
+
+#define OBSTACLES_PX 10 /* height of the strip of obstacles */
+#define RED_M 5.0f
+
+static struct colour colour_away(float away_m)
+{
+    const float near = bound(RED_M / away_m, 0, 1);
+    return (struct colour){(uint8_t)bound(510 * near, 0, 255), (uint8_t)bound(510 * (1 - near), 0, 255), 20};
+}
+
+#if VFRONT_STIXELS
+/** Its first column and its uppermost row are drawn stronger, so that one can be told from the next. */
+static void draw_stixel(struct overlay *o, int32_t left, int32_t width, const vfront_stixel_t *t)
+{
+    static const struct colour sky = {70, 110, 255};
+    const struct colour c = t->type == VFRONT_STIXEL_SKY ? sky : colour_away(t->distance_m > 0.0f ? t->distance_m : 1e6f);
+    if (t->type == VFRONT_STIXEL_GROUND) return;
+    for (int32_t y = t->top_px; y <= t->base_px; y++)
+        for (int32_t x = left; x < left + width; x++) dot(o, x, y, c, x == left || y == t->top_px ? 150 : 90);
+}
+
+static void draw_obstacles(struct overlay *o, const vfront_result_t *r)
+{
+    static const struct colour unknown = {120, 120, 120};
+    for (int32_t x = 0; x < o->part->width; x++) {
+        const float turn = atanf(((float)x - o->cx_px) / o->fx_px) * (VFRONT_OBSTACLE_BINS / 6.2831853f);
+        const uint16_t cm = r->obstacles_cm[((int)floorf(turn + 0.5f) + VFRONT_OBSTACLE_BINS) % VFRONT_OBSTACLE_BINS];
+        const struct colour c = cm == VFRONT_OBSTACLE_UNKNOWN ? unknown : colour_away(0.01f * (float)cm + 0.01f);
+        for (int32_t y = o->part->height - OBSTACLES_PX; y < o->part->height; y++) dot(o, x, y, c, 220);
+    }
+}
+
+static void draw_stixels(struct overlay *o, const vfront_result_t *r)
+{
+    o->part = &o->camera[0];
+    for (uint32_t i = 0; i < r->columns_count; i++)
+        for (uint32_t k = 0; k < r->stixels_count[i]; k++)
+            draw_stixel(o, (int32_t)(i * r->columns_width_px), (int32_t)r->columns_width_px, &r->stixels[i][k]);
+    for (int32_t x = 0; x < o->part->width && r->road.state != VFRONT_ROAD_NONE; x++) dot(o, x, (int32_t)r->road.horizon_px, white, 200);
+    if (r->columns_count) draw_obstacles(o, r);
+}
+#else
+static void draw_stixels(struct overlay *o, const vfront_result_t *r)
+{
+    (void)o;
+    (void)r;
+}
+#endif
+
 /** Along them both pictures show the same, if they are rectified well. */
 static void draw_rows(struct overlay *o)
 {
@@ -551,6 +604,14 @@ static int32_t legend_depths(struct overlay *o, int32_t x, int32_t scale)
     return write_text(o, x + 4, scale, "far", grey) + 16;
 }
 
+static int32_t legend_stixels(struct overlay *o, int32_t x, int32_t scale)
+{
+    x = write_text(o, x, scale, "5 m", grey) + 4;
+    for (int32_t i = 0; i <= 60; i++, x++)
+        for (int32_t y = -3; y <= 3; y++) dot(o, x, LEGEND_PX / 2 + y, colour_away(RED_M * 60.0f / (60.0f - (float)i + 0.01f)), 256);
+    return write_text(o, x + 4, scale, "far", grey) + 16;
+}
+
 static int32_t draw_legend(struct overlay *o, int32_t scale)
 {
     int32_t x = 6;
@@ -558,6 +619,7 @@ static int32_t draw_legend(struct overlay *o, int32_t scale)
     if (o->what & OVERLAY_KEYPOINTS) x = legend_keypoints(o, x, scale);
     if (o->what & OVERLAY_DEPTHS) x = legend_depths(o, x, scale);
     if (o->what & OVERLAY_MOTION) x = legend_motion(o, x, scale);
+    if (o->what & OVERLAY_STIXELS) x = legend_stixels(o, x, scale);
     return x;
 }
 
@@ -597,6 +659,7 @@ const uint8_t *overlay_draw(overlay_t *o, const vfront_frame_t *frame, const vfr
         if (o->what & OVERLAY_KEYPOINTS) draw_keypoints(o, i, r);
     }
     if (o->what & OVERLAY_DEPTHS) draw_depths(o, r);
+    if (o->what & OVERLAY_STIXELS) draw_stixels(o, r);
     o->part = &o->camera[0];
     follow(o, r);
     if (o->what & OVERLAY_MATCHES) draw_matches(o, r, before);

@@ -14,6 +14,9 @@
  *                     cross instead of ticks: where it comes from
  *   dot               key point with a depth and, in the same colour, where camera 1 sees it: red near, over yellow, green and cyan to
  *                     blue far away. Inverse depth, red from about the nearest tenth on
+ *   column            stixel of camera 0: an object from red, 5 m away or nearer, over yellow to green, far away; sky blue; ground as it is.
+ *                     The white row is the horizon. The strip at the bottom is the nearest obstacle in each direction, in the same
+ *                     colours; grey where nothing is known
  * Rectified pictures get thin rows when depths alone are drawn: an eye sees whether both pictures agree along them.
  */
 #ifndef OVERLAY_H
@@ -30,7 +33,8 @@ typedef enum overlay_what {
     OVERLAY_DEPTHS = 4,
     OVERLAY_MATCHES = 8,
     OVERLAY_MOTION = 16,
-    OVERLAY_ALL = 31
+    OVERLAY_ALL = 31,
+    OVERLAY_STIXELS = 32 /* not among all: it would cover the rest */
 } overlay_what_t;
 
 /** The drawing, and the trails so far. */

@@ -274,6 +274,59 @@ static void timing_rows(FILE *f, const struct shot *s)
     fprintf(f, ",%.9g,%.9g,%" PRIu32 "\n", (double)r->timing.device_us, (double)r->timing.step_us, r->timing.overrun);
 }
 
+#if VFRONT_STIXELS
+static void stixel_head(FILE *f, int32_t cameras)
+{
+    (void)cameras;
+    fputs("frame,column,x_px,width_px,base_px,top_px,type,disparity_px,distance_m,sigma_m,cost\n", f);
+}
+
+/** From left to right, from the bottom up. */
+static void stixel_rows(FILE *f, const struct shot *s)
+{
+    static const char *const type[] = {"ground", "object", "sky"};
+    const vfront_result_t *r = s->result;
+    for (uint32_t i = 0; i < r->columns_count; i++)
+        for (uint32_t k = 0; k < r->stixels_count[i]; k++) {
+            const vfront_stixel_t *t = &r->stixels[i][k];
+            fprintf(f, "%" PRIu64 ",%u,%u,%u,%u,%u,%s", r->frame, i, i * r->columns_width_px, r->columns_width_px, t->base_px, t->top_px, type[t->type]);
+            fprintf(f, ",%.9g,%.9g,%.9g,%.9g\n", (double)t->disparity_px, (double)t->distance_m, (double)t->sigma_m, (double)t->cost);
+        }
+}
+
+static void road_head(FILE *f, int32_t cameras)
+{
+    (void)cameras;
+    fputs("frame,t_ns,state,votes,unseen,horizon_px,slope,pitch_rad,height_m,columns,crowded\n", f);
+}
+
+static void road_rows(FILE *f, const struct shot *s)
+{
+    static const char *const state[] = {"none", "seen", "held", "given"};
+    const vfront_result_t *r = s->result;
+    const vfront_road_t *road = &r->road;
+    fprintf(f, "%" PRIu64 ",%" PRIu64 ",%s,%u,%u", r->frame, r->t_ns, state[road->state], road->votes, road->unseen);
+    fprintf(f, ",%.9g,%.9g,%.9g,%.9g", (double)road->horizon_px, (double)road->slope, (double)road->pitch_rad, (double)road->height_m);
+    fprintf(f, ",%u,%u\n", r->columns_count, r->columns_crowded);
+}
+
+/** Directions by the degrees of their middles, clockwise from straight ahead. */
+static void obstacle_head(FILE *f, int32_t cameras)
+{
+    (void)cameras;
+    fputs("frame,t_ns", f);
+    for (int i = 0; i < VFRONT_OBSTACLE_BINS; i++) fprintf(f, ",cm_%d", i * 360 / VFRONT_OBSTACLE_BINS);
+    fputc('\n', f);
+}
+
+static void obstacle_rows(FILE *f, const struct shot *s)
+{
+    fprintf(f, "%" PRIu64 ",%" PRIu64, s->result->frame, s->result->t_ns);
+    for (int i = 0; i < VFRONT_OBSTACLE_BINS; i++) fprintf(f, ",%u", (unsigned)s->result->obstacles_cm[i]);
+    fputc('\n', f);
+}
+#endif
+
 static void digest_rows(FILE *f, const struct shot *s)
 {
     const vfront_result_t *r = s->result;
@@ -312,6 +365,15 @@ static const struct sheet {
     {"trajectory_kitti.txt", no_head, kitti_rows, RECORD_MOTION},
     {"truth.txt", no_head, truth_rows, RECORD_MOTION | RECORD_TRUTH},
     {"path.svg", NULL, NULL, 0}, /* drawn from the whole run: plot.h */
+#if VFRONT_STIXELS
+    {"stixels.csv", stixel_head, stixel_rows, RECORD_STIXELS},
+    {"road.csv", road_head, road_rows, RECORD_STIXELS},
+    {"obstacles.csv", obstacle_head, obstacle_rows, RECORD_STIXELS},
+#else
+    {"stixels.csv", NULL, NULL, RECORD_STIXELS},
+    {"road.csv", NULL, NULL, RECORD_STIXELS},
+    {"obstacles.csv", NULL, NULL, RECORD_STIXELS},
+#endif
     {"health.csv", health_head, health_rows, 0},
     {"timing.csv", timing_head, timing_rows, 0},
     {"digest.txt", no_head, digest_rows, 0},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Writes results as text into a folder, one file for each kind: tracks.csv, keypoints.csv, descriptors.csv, depth.csv, matches.csv,
- * motion.csv, health.csv, timing.csv and digest.txt. Numbers are printed with as many digits as they need to be read back without loss.
+ * motion.csv, stixels.csv, road.csv, obstacles.csv, health.csv, timing.csv and digest.txt. Numbers are printed with as many digits as they need to be read back without loss.
  * The path that the motions make goes to trajectory.txt and trajectory_kitti.txt, ground truth of the same frames to truth.txt, with twelve
  * digits.
  * A function that can fail returns NULL, or one line that says what went wrong and with which file; the line is valid until
@@ -17,7 +17,7 @@
 typedef struct record record_t;
 
 /** What may be there to be written, or not. */
-enum { RECORD_DESCRIPTORS = 1, RECORD_DEPTHS = 2, RECORD_MATCHES = 4, RECORD_MOTION = 8, RECORD_TRUTH = 16 };
+enum { RECORD_DESCRIPTORS = 1, RECORD_DEPTHS = 2, RECORD_MATCHES = 4, RECORD_MOTION = 8, RECORD_TRUTH = 16, RECORD_STIXELS = 32 };
 
 /**
  * Makes the folder, and those above it, where they are not there; files of an earlier run are overwritten.

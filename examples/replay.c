@@ -44,9 +44,11 @@ static const char help[] =
     "                    digest.txt into DIR, which is made; descriptors.csv and matches.csv only where key points are\n"
     "                    described, depth.csv only where two cameras are calibrated as well. Where camera 0 is calibrated\n"
     "                    also motion.csv, the path that the motions make as trajectory.txt (TUM), trajectory_kitti.txt and\n"
-    "                    path.svg, and truth.txt where there is ground truth\n"
+    "                    path.svg, and truth.txt where there is ground truth; with --set stixel=1 stixels.csv, road.csv\n"
+    "                    and obstacles.csv\n"
     "  --overlay[=WHAT]  with --out: the pictures of all cameras with what was found drawn over them, in DIR/overlay.\n"
-    "                    WHAT is tracks, keypoints, depth, matches, motion or all, which is the default. With\n"
+    "                    WHAT is tracks, keypoints, depth, matches, motion, stixels or all, the default, which leaves\n"
+    "                    stixels out. With\n"
     "                    --set rectify=1 the pictures are the rectified ones\n"
     "  --features-only   key points only, nothing is tracked: the same as --set track_target=0\n"
     "  --calibration=FILE\n"
@@ -223,8 +225,8 @@ static int set_truth(struct options *o, const char *text)
 
 static overlay_what_t overlay_named(const char *text)
 {
-    static const char *const name[] = {"tracks", "keypoints", "depth", "matches", "motion", "all"};
-    static const overlay_what_t what[] = {OVERLAY_TRACKS, OVERLAY_KEYPOINTS, OVERLAY_DEPTHS, OVERLAY_MATCHES, OVERLAY_MOTION, OVERLAY_ALL};
+    static const char *const name[] = {"tracks", "keypoints", "depth", "matches", "motion", "stixels", "all"};
+    static const overlay_what_t what[] = {OVERLAY_TRACKS, OVERLAY_KEYPOINTS, OVERLAY_DEPTHS, OVERLAY_MATCHES, OVERLAY_MOTION, OVERLAY_STIXELS, OVERLAY_ALL};
     for (size_t i = 0; i < sizeof name / sizeof *name; i++)
         if (strcmp(text, name[i]) == 0) return what[i];
     return (overlay_what_t)0;
@@ -236,7 +238,7 @@ static int set_overlay(struct options *o, char **word, int *at)
     const char *text = word[*at] + strlen("--overlay");
     if (*text == '=') {
         o->overlay = overlay_named(text + 1);
-        return o->overlay ? GO_ON : complain(USAGE, "--overlay=%s: not tracks, keypoints, depth, matches, motion or all", text + 1);
+        return o->overlay ? GO_ON : complain(USAGE, "--overlay=%s: not tracks, keypoints, depth, matches, motion, stixels or all", text + 1);
     }
     o->overlay = word[*at + 1] ? overlay_named(word[*at + 1]) : (overlay_what_t)0;
     if (o->overlay)
@@ -353,12 +355,20 @@ static int metric(const struct options *o, const vfront_rig_t *rig)
     return !why_no_motion(o, rig) && !why_no_depth(o, rig) && matched(o) && o->tuning.ego_matches && o->tuning.ego_metric_hypotheses;
 }
 
+/** Why there are no stixels; NULL: there are. */
+static const char *why_no_stixels(const struct options *o)
+{
+    if (!VFRONT_STIXELS) return "this build has no VFRONT_STIXELS";
+    return o->tuning.stixel ? NULL : "stixel is 0";
+}
+
 /** RECORD_... */
 static unsigned what_to_record(const struct options *o, dataset_t *d)
 {
     const vfront_rig_t *rig = dataset_rig(d);
     return (described(o) ? RECORD_DESCRIPTORS : 0u) | (why_no_depth(o, rig) ? 0u : RECORD_DEPTHS) | (matched(o) ? RECORD_MATCHES : 0u)
-           | (why_no_motion(o, rig) ? 0u : RECORD_MOTION) | (dataset_has_truth(d) ? RECORD_TRUTH : 0u);
+           | (why_no_motion(o, rig) ? 0u : RECORD_MOTION) | (dataset_has_truth(d) ? RECORD_TRUTH : 0u)
+           | (why_no_stixels(o) ? 0u : RECORD_STIXELS);
 }
 
 /** Of all that can be drawn, what there is. */
@@ -646,6 +656,10 @@ static void caption(const struct run *run, const vfront_result_t *r, char *line,
     for (int32_t i = 0; i < dataset_rig(run->dataset)->cameras && what & OVERLAY_KEYPOINTS; i++)
         used += (size_t)snprintf(line + used, room - used, " %" PRIu32, r->keypoints_count[i]);
     if (what & OVERLAY_DEPTHS) used += (size_t)snprintf(line + used, room - used, "  depths %" PRIu32, r->depths_count);
+#if VFRONT_STIXELS
+    static const char *const road[] = {"none", "seen", "held", "given"};
+    if (what & OVERLAY_STIXELS) used += (size_t)snprintf(line + used, room - used, "  road %s horizon %d", road[r->road.state], (int)r->road.horizon_px);
+#endif
     if (what & OVERLAY_MATCHES) used += (size_t)snprintf(line + used, room - used, "  matches %" PRIu32, r->matches_count);
     if (what & OVERLAY_MOTION) used += caption_motion("relative", &r->relative, line + used, room - used);
     if (what & OVERLAY_MOTION) caption_motion("metric", &r->metric, line + used, room - used);
@@ -725,6 +739,7 @@ static int open_outputs(struct run *run)
     motion_start(&run->motion, metric(o, rig), dataset_has_truth(run->dataset));
     warn_of_depth(o, rig);
     warn_of_motion(o, rig);
+    if (o->overlay == OVERLAY_STIXELS && why_no_stixels(o)) complain(GO_ON, "no stixels: %s", why_no_stixels(o));
     if (!o->out) return GO_ON;
     const char *wrong = record_open(&run->record, o->out, rig->cameras, what_to_record(o, run->dataset));
     if (!wrong && o->overlay) wrong = open_overlay(run);

@@ -82,6 +82,39 @@ static __device__ void put_partners(const vf_step &s, vfront_result_t *out, int 
     (void)s, (void)out, (void)block, (void)blocks;
 }
 
+/** Stixels, obstacles and the road, a part of the blocks' at a time. */
+static __device__ void put_stixels(const vf_step &s, vfront_result_t *out, int block, int blocks)
+{
+#if VFRONT_STIXELS
+    const vf_stixel_memory &m = s.memory->stixel;
+    const int columns = vf_columns(&s), first = block * THREADS + threadIdx.x, step = blocks * THREADS;
+    for (int i = first; i < columns * VFRONT_SEGMENTS; i += step) {
+        const int column = i / VFRONT_SEGMENTS, k = i % VFRONT_SEGMENTS;
+        if (k < m.segments[column]) out->stixels[column][k] = vf_stixel_result(&s, &m.segment[column][k]);
+    }
+    for (int i = first; i < columns; i += step) out->stixels_count[i] = m.segments[i];
+    for (int i = first; i < VFRONT_OBSTACLE_BINS; i += step) out->obstacles_cm[i] = vf_report_obstacle(&s, i);
+    if (first == 0) out->road = vf_report_road(&s);
+#endif
+    (void)s, (void)out, (void)block, (void)blocks;
+}
+
+/** Columns, and how many of them are crowded, by one warp. */
+static __device__ void count_columns(const vf_step &s, vfront_result_t *out)
+{
+#if VFRONT_STIXELS
+    const int columns = vf_columns(&s);
+    int crowded = 0;
+    for (int i = threadIdx.x % VF_WARP; i < columns; i += VF_WARP) crowded += s.memory->stixel.crowded[i];
+    crowded = vf_warp_sum(crowded);
+    if (threadIdx.x % VF_WARP) return;
+    out->columns_count = columns;
+    out->columns_width_px = s.tuning.stixel_width_px;
+    out->columns_crowded = crowded;
+#endif
+    (void)s, (void)out;
+}
+
 /** Sums of light over a camera's tiles, by one warp. */
 static __device__ vf_light_total total_light(const vf_step &s, int camera)
 {
@@ -125,6 +158,7 @@ static __device__ void put_health(const vf_step &s, vfront_result_t *out)
         light[camera] = there ? total_light(s, camera) : vf_light_total{0, 0, 0, 0};
         occupied[camera] = there ? count_occupied(s, camera) : 0;
     }
+    count_columns(s, out);
     if (threadIdx.x % VF_WARP) return;
     out->health = vf_report_health(&s, &params, &s.memory->refill, &s.memory->select, &s.memory->track.census[s.parity], occupied, light);
     for (int camera = 0; camera < VFRONT_CAMERAS; camera++) {
@@ -140,6 +174,9 @@ static __device__ void put_health(const vf_step &s, vfront_result_t *out)
     out->depths_count = vf_depths(&s);
     out->matches_count = vf_matches(&s);
     vf_motions(&s, &out->relative, &out->metric, &out->good);
+#if VFRONT_DENSE
+    out->disparity.valid = vf_disparities(&s);
+#endif
     for (int stage = 0; stage < VF_report; stage++)
         for (int end = 0; end < 2; end++) s.pinned->clock[stage][end] = s.memory->report.clock[stage][end];
 }
@@ -158,6 +195,7 @@ static __global__ void __launch_bounds__(THREADS) report_k(const vf_step s, int 
     } else {
         const int camera = (block - 2) / blocks_a_camera, count = vf_keypoints(&s, s.memory->select.count[camera]);
         put_partners(s, out, block - 2, gridDim.x - 2);
+        put_stixels(s, out, block - 2, gridDim.x - 2);
         for (int first = (block - 2) % blocks_a_camera * PORTION; first < count; first += blocks_a_camera * PORTION)
             put_keypoints(s, camera, first, count, out);
     }
@@ -172,7 +210,7 @@ static __global__ void __launch_bounds__(THREADS) report_k(const vf_step s, int 
 
 extern "C" cudaError_t vf_report_cuda(const vf_step *s, cudaStream_t stream)
 {
-    const int blocks = vf_min((int)vf_blocks(s->tuning.select_points, PORTION), 32);
+    const int blocks = vf_clamp((int)vf_blocks(s->tuning.select_points, PORTION), 1, 32); /* one at least, for what is no key point */
     report_k<<<2 + s->geometry.cameras * blocks, THREADS, 0, stream>>>(*s, blocks);
     return cudaGetLastError();
 }

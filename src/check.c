@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "check.h"
 
-#include <math.h> /* sqrt */
+#include <math.h> /* sqrt, fabs */
 
 #include "ingest.h"
 #include "lens.h"
@@ -152,7 +152,41 @@ vfront_status_t vf_check_rig(struct vf_state *s, const vfront_rig_t *rig)
         const vfront_status_t status = check_camera(s, &rig->camera[i], i);
         if (status) return status;
     }
+    if (!(rig->road_height_m >= 0.0 && rig->road_height_m <= 100.0))
+        return vf_refuse(s, VFRONT_E_CALIBRATION, "not finite, negative or over 100 m: rig.road_height_m", 0, "");
+    if (rig->road_height_m > 0.0 && !(rig->road_pitch_rad >= -0.87 && rig->road_pitch_rad <= 0.87))
+        return vf_refuse(s, VFRONT_E_CALIBRATION, "not finite or over 0.87 rad: rig.road_pitch_rad", 0, "");
     return check_pair(s, rig);
+}
+
+/** In what two calibrated cameras in different places, as the stages see them, are not pinholes side by side; NULL: in nothing. Focal lengths
+ *  and principal points may differ by 1/100 px, a turn may move the picture by 1/10 px, heights and depths by 1/1000 of the baseline. */
+static const char *not_aligned(const vfront_rig_t *seen)
+{
+    const vfront_camera_t *a = &seen->camera[0], *b = &seen->camera[seen->cameras - 1];
+    const double p[4] = {a->fx_px, a->fy_px, a->cx_px, a->cy_px}, q[4] = {b->fx_px, b->fy_px, b->cx_px, b->cy_px};
+    double R[9], t[3];
+    if (a->width_px != b->width_px || a->height_px != b->height_px) return "].width_px or height_px";
+    for (int k = 0; k < 8; k++)
+        if (a->distortion[k] != 0.0 || b->distortion[k] != 0.0) return "].distortion";
+    if (a->lens == VFRONT_LENS_EQUIDISTANT || b->lens == VFRONT_LENS_EQUIDISTANT) return "].lens";
+    for (int k = 0; k < 4; k++)
+        if (fabs(p[k] - q[k]) > 0.01) return "].fx_px, fy_px, cx_px or cy_px";
+    vf_rotation_between(R, t, a, b);
+    for (int k = 0; k < 9; k++)
+        if (fabs(R[k] - (k % 4 == 0)) * a->fx_px > 0.1) return "].R_cam_imu";
+    if (t[0] > 0.0 || t[1] * t[1] + t[2] * t[2] > 1e-6 * t[0] * t[0]) return "].t_cam_imu_m";
+    return NULL;
+}
+
+vfront_status_t vf_check_aligned(struct vf_state *s, const vfront_tuning_t *t)
+{
+    if (!t->dense) return VFRONT_OK;
+    if (!vf_check_placed(&s->seen))
+        return vf_refuse(s, VFRONT_E_CALIBRATION, "dense needs two calibrated cameras in different places: rig", 0, "");
+    const char *what = not_aligned(&s->seen);
+    if (what) return vf_refuse(s, VFRONT_E_CALIBRATION, "dense needs rectify, or pinholes side by side: rig.camera[%d%s", 1, what);
+    return VFRONT_OK;
 }
 
 vfront_status_t vf_check_tuning(struct vf_state *s, const vfront_tuning_t *tuning)
@@ -169,6 +203,15 @@ vfront_status_t vf_check_tuning(struct vf_state *s, const vfront_tuning_t *tunin
     if (tuning->detect_arc_most < tuning->detect_arc)
         return vf_refuse(s, VFRONT_E_TUNING, "tuning value %d is below detect_arc: %s", tuning->detect_arc_most, "detect_arc_most");
     if (tuning->ego_points == 6) return vf_refuse(s, VFRONT_E_TUNING, "tuning value %d is not 5, 7 or 8: %s", 6, "ego_points");
+    if (tuning->dense_paths != 4 && tuning->dense_paths != 8)
+        return vf_refuse(s, VFRONT_E_TUNING, "tuning value %d is neither 4 nor 8: %s", tuning->dense_paths, "dense_paths");
+    if (tuning->dense_disparities != 64 && tuning->dense_disparities != 128 && tuning->dense_disparities != 256)
+        return vf_refuse(s, VFRONT_E_TUNING, "tuning value %d is none of 64, 128, 256: %s", tuning->dense_disparities, "dense_disparities");
+    if (tuning->stixel && !tuning->dense) return vf_refuse(s, VFRONT_E_TUNING, "tuning value %d, but there is no dense: %s", tuning->stixel, "stixel");
+    if (tuning->stixel && tuning->dense_least_px)
+        return vf_refuse(s, VFRONT_E_TUNING, "tuning value %d is not 0, as stixel needs: %s", tuning->dense_least_px, "dense_least_px");
+    if (tuning->dense_p2 < tuning->dense_p1)
+        return vf_refuse(s, VFRONT_E_TUNING, "tuning value %d is below dense_p1: %s", tuning->dense_p2, "dense_p2");
     if (tuning->select_window_px > 4 * vf_min(tuning->cull_width_px, tuning->cull_height_px))
         return vf_refuse(s, VFRONT_E_TUNING, "tuning value %d is more than four culling cells: %s", tuning->select_window_px, "select_window_px");
     if (tuning->track_distance_px > 4 * vf_min(tuning->cell_width_px, tuning->cell_height_px))

@@ -9,6 +9,9 @@ vfront_status_t vf_check_rig(struct vf_state *state, const vfront_rig_t *rig);
 /** Whether a rig has two calibrated cameras in different places. */
 int vf_check_placed(const vfront_rig_t *rig);
 
+/** Whether state->seen is row-aligned, where the tuning asks for what needs that. */
+vfront_status_t vf_check_aligned(struct vf_state *state, const vfront_tuning_t *tuning);
+
 vfront_status_t vf_check_tuning(struct vf_state *state, const vfront_tuning_t *tuning);
 vfront_status_t vf_check_frame(struct vf_state *state, const vfront_frame_t *frame);
 

@@ -85,8 +85,6 @@ VF_FN float vf_describe_apart(float a, float b)
 
 /* ---- partners ------------------------------------------------------------------------------------------------------------ */
 
-#define VF_NONE 0xffffffffu
-
 /** Distance and index as one number, the least of which is the best partner. */
 VF_FN uint32_t vf_partner(uint32_t distance, uint32_t index) { return distance << 16 | index; }
 

@@ -127,6 +127,42 @@ static uint64_t mix_match(uint64_t d, const vfront_match_t *m)
 }
 #endif
 
+#if VFRONT_DENSE
+static uint64_t mix_disparity(uint64_t d, const vfront_disparity_t *p)
+{
+    d = mix_number(d, p->valid, 4);
+    for (int32_t y = 0; p->px16 && y < p->height_px; y++)
+        for (int32_t x = 0; x < p->width_px; x++) {
+            const size_t at = (size_t)y * (size_t)p->pitch + (size_t)x;
+            d = mix_number(mix_number(d, p->px16[at], 2), p->confidence[at], 1);
+        }
+    return d;
+}
+#endif
+
+#if VFRONT_STIXELS
+static uint64_t mix_stixels(uint64_t d, const vfront_result_t *r)
+{
+    d = mix_number(d, r->road.state, 4);
+    d = mix_number(d, r->road.votes, 4);
+    d = mix_number(d, r->road.unseen, 4);
+    d = mix_float(mix_float(d, r->road.horizon_px), r->road.slope);
+    d = mix_float(mix_float(d, r->road.pitch_rad), r->road.height_m);
+    d = mix_number(mix_number(mix_number(d, r->columns_count, 4), r->columns_width_px, 4), r->columns_crowded, 4);
+    for (int i = 0; i < VFRONT_OBSTACLE_BINS; i++) d = mix_number(d, r->obstacles_cm[i], 2);
+    for (uint32_t i = 0; i < r->columns_count; i++) {
+        d = mix_number(d, r->stixels_count[i], 2);
+        for (uint32_t k = 0; k < r->stixels_count[i]; k++) {
+            const vfront_stixel_t *t = &r->stixels[i][k];
+            d = mix_number(mix_number(mix_number(d, t->base_px, 2), t->top_px, 2), t->type, 4);
+            d = mix_float(mix_float(d, t->disparity_px), t->distance_m);
+            d = mix_float(mix_float(d, t->sigma_m), t->cost);
+        }
+    }
+    return d;
+}
+#endif
+
 uint64_t vfront_digest(const vfront_result_t *r)
 {
     if (!r) return 0;
@@ -156,5 +192,12 @@ uint64_t vfront_digest(const vfront_result_t *r)
 #endif
     d = mix_motion(d, &r->relative);
     d = mix_motion(d, &r->metric);
-    return mix_motion(d, &r->good);
+    d = mix_motion(d, &r->good);
+#if VFRONT_DENSE
+    d = mix_disparity(d, &r->disparity);
+#endif
+#if VFRONT_STIXELS
+    d = mix_stixels(d, r);
+#endif
+    return d;
 }

@@ -5,6 +5,7 @@
 #define VF_MEMORY_H
 
 #include "bearing.h"
+#include "dense.h"
 #include "describe.h"
 #include "detect.h"
 #include "ego.h"
@@ -18,6 +19,7 @@
 #include "select.h"
 #include "smooth.h"
 #include "stereo.h"
+#include "stixel.h"
 #include "track.h"
 
 /** The device arena. Each member starts at a multiple of 64 bytes. */
@@ -29,6 +31,10 @@ struct vf_memory {
     };
 #include "stages.def"
 #undef VF_STAGE
+    union { /* the last, so that all before it is what a step keeps */
+        VF_LINE struct vf_dense_passing dense_passing;
+        VF_LINE struct vf_stixel_work stixel_work;
+    };
 };
 
 /** The pinned arena. */
@@ -37,6 +43,7 @@ struct vf_pinned {
     uint64_t clock[VFRONT_STAGES][2];                    /* device to host, like report.clock */
     VF_LINE uint64_t done;                               /* ticket of the last frame that is whole in its result */
     VF_LINE vfront_result_t result[3];                   /* in turn: a result lives until the next-but-one submit */
+    struct vf_dense_copy dense[3];                       /* disparities of each result */
     VF_LINE uint8_t input[2][VFRONT_CAMERAS][(VFRONT_INPUT_BYTES + 63) / 64 * 64]; /* the library's input buffers, in turn */
     uint8_t mask[VFRONT_CAMERAS][(VFRONT_PICTURE_BYTES + 63) / 64 * 64];   /* the frame's masks, rows of level 0's pitch */
 };
@@ -172,5 +179,44 @@ VF_FN uint32_t vf_matches(const struct vf_step *s)
     (void)s;
     return 0;
 }
+
+#if VFRONT_DENSE
+/** A pixel's disparity if it is of use: under no mask, nor where it leads to in camera 1, which finds the same. framed: cameras whose frame has a
+ *  mask; back: keys of camera 1's row. */
+VF_FN uint32_t vf_dense_checked(const struct vf_step *s, const int framed[2], const uint32_t *back, int32_t x, int32_t y, uint32_t disparity)
+{
+    if (disparity == VF_DENSE_NONE) return VF_DENSE_NONE;
+    const int32_t there = x - vf_dense_px(disparity);
+    const int fine = vf_dense_agrees(&s->tuning, disparity, back[there]) && vf_usable(s, 0, framed[0], x, y) && vf_usable(s, 1, framed[1], there, y);
+    return fine ? disparity : VF_DENSE_NONE;
+}
+#endif
+
+/** Pixels with a disparity. */
+VF_FN uint32_t vf_disparities(const struct vf_step *s)
+{
+#if VFRONT_DENSE
+    if (vf_dense_on(s)) return s->memory->dense.valid;
+#endif
+    (void)s;
+    return 0;
+}
+
+#if VFRONT_STIXELS
+/** Columns that are cut. */
+VF_FN int32_t vf_columns(const struct vf_step *s) { return vf_stixel_on(s) ? vf_stixel_columns(s) : 0; }
+
+VF_FN vfront_road_t vf_report_road(const struct vf_step *s)
+{
+    const vfront_road_t none = {0, 0, 0, 0.0f, 0.0f, 0.0f, 0.0f};
+    return vf_stixel_on(s) ? vf_stixel_road(s, &s->memory->stixel.road) : none;
+}
+
+VF_FN uint16_t vf_report_obstacle(const struct vf_step *s, int32_t bin)
+{
+    const uint32_t cm = vf_stixel_on(s) ? s->memory->stixel.nearest_cm[bin] : VF_NONE;
+    return (uint16_t)(cm < VFRONT_OBSTACLE_UNKNOWN ? cm : VFRONT_OBSTACLE_UNKNOWN);
+}
+#endif
 
 #endif

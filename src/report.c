@@ -51,9 +51,32 @@ static void list_partners(const struct vf_step *s, vfront_result_t *out)
 #if VFRONT_STEREO
     memcpy(out->depths, s->memory->stereo.depth, sizeof *out->depths * out->depths_count);
 #endif
+#if VFRONT_DENSE
+    out->disparity.valid = vf_disparities(s);
+#endif
 #if VFRONT_MATCHES
     memcpy(out->matches, s->memory->match.match, sizeof *out->matches * out->matches_count);
     for (uint32_t i = 0; i < out->matches_count; i++) out->matches[i].agrees = (uint16_t)vf_agrees(s, VFRONT_TRACKS + i);
+#endif
+}
+
+static void list_stixels(const struct vf_step *s, vfront_result_t *out)
+{
+#if VFRONT_STIXELS
+    const struct vf_stixel_memory *m = &s->memory->stixel;
+    const int32_t columns = vf_columns(s);
+    out->columns_count = (uint32_t)columns;
+    out->columns_width_px = (uint32_t)s->tuning.stixel_width_px;
+    out->columns_crowded = 0;
+    out->road = vf_report_road(s);
+    for (int32_t i = 0; i < VFRONT_OBSTACLE_BINS; i++) out->obstacles_cm[i] = vf_report_obstacle(s, i);
+    for (int32_t i = 0; i < columns; i++) {
+        out->stixels_count[i] = m->segments[i];
+        out->columns_crowded += m->crowded[i];
+        for (int32_t k = 0; k < m->segments[i]; k++) out->stixels[i][k] = vf_stixel_result(s, &m->segment[i][k]);
+    }
+#else
+    (void)s, (void)out;
 #endif
 }
 
@@ -83,6 +106,7 @@ void vf_report_host(const struct vf_step *s)
     for (uint32_t i = 0; i < out->lost_count; i++) out->lost[i] = vf_report_lost(&m->moved[r->lost[i]]);
     list_partners(s, out);
     vf_motions(s, &out->relative, &out->metric, &out->good);
+    list_stixels(s, out);
     out->health = vf_report_health(s, params, r, &s->memory->select, &m->census[s->parity], occupied, light);
     s->pinned->done = params->ticket;
 }

@@ -47,6 +47,9 @@
 
 VF_STATIC_ASSERT((-5 >> 1) == -3, "vfront relies on arithmetic right shifts of negative numbers");
 
+/** No index, no partner, no sum. */
+#define VF_NONE 0xffffffffu
+
 /* ---- geometry ------------------------------------------------------------------------------------------------------------ */
 
 /** One pyramid level of one camera. */
@@ -83,6 +86,8 @@ struct vf_geometry {
     int32_t nodes_x[VFRONT_CAMERAS]; /* of the grid of bearings */
     float focal_px[VFRONT_CAMERAS];  /* px a radian, in the middle */
     struct vf_pair pair;
+    float centre_px[2];              /* principal point of camera 0 */
+    float horizon_px, road_slope;    /* of the road that the rig gives; slope 0: none */
 };
 
 /* ---- parameters: all that differs from frame to frame -------------------------------------------------------------------- */

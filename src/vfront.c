@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The public interface: order of calls, parameters of a step, results. No arithmetic on pictures, and nothing of any port. */
 #include "../port/host/host.h"
+#include "angle.h"
 #include "bearing.h"
 #include "check.h"
 #include "rotation.h"
@@ -202,6 +203,18 @@ static void lay_out_lenses(struct vf_geometry *g, struct vf_state *s, const vfro
     for (int k = 0; k < 3 && g->pair.placed; k++) g->pair.epipole[k] = (float)(t[k] / sqrt(square));
 }
 
+/** The road that the rig gives, where camera 0 has a place to measure it from. */
+static void lay_out_road(struct vf_geometry *g, const struct vf_state *s, const vfront_rig_t *rig)
+{
+    double sine, cosine;
+    g->centre_px[0] = (float)s->seen.camera[0].cx_px;
+    g->centre_px[1] = (float)s->seen.camera[0].cy_px;
+    if (rig->road_height_m == 0.0 || !g->pair.placed) return;
+    vf_sincos(rig->road_pitch_rad, &sine, &cosine);
+    g->horizon_px = (float)(s->seen.camera[0].cy_px + (double)g->focal_px[0] * sine / cosine);
+    g->road_slope = (float)((double)g->pair.baseline_m * cosine / rig->road_height_m);
+}
+
 #if VFRONT_RECTIFY
 /** Where the rectified pictures' pixels come from. */
 static struct vf_rectifier rectifier_of(const struct vf_state *s, const vfront_rig_t *rig, int32_t i)
@@ -263,6 +276,12 @@ static vfront_status_t lay_out(struct vf_state *s, const vfront_rig_t *rig, cons
                              g.culls_x[i] * g.culls_y[i], "");
     }
     lay_out_lenses(&g, s, rig);
+    lay_out_road(&g, s, rig);
+#if VFRONT_STIXELS
+    if (t->stixel && g.level[0][0].width / t->stixel_width_px > VFRONT_COLUMNS)
+        return vf_refuse(s, VFRONT_E_SIZE, "the picture has %d columns, over VFRONT_COLUMNS: wider ones or a larger config",
+                         g.level[0][0].width / t->stixel_width_px, "");
+#endif
     const int32_t levels = vf_min(g.scales, t->detect_levels);
     for (int32_t level = 0; level <= levels; level++) g.share[level] = vf_select_share(t->select_points, t->select_share_percent, level, levels);
     for (int parity = 0; parity < 2; parity++) {
@@ -338,6 +357,23 @@ static vfront_status_t write_bearings(struct vf_state *s, int32_t i)
     return status;
 }
 
+/** Tables of the stixels. They are put together where results come to lie: the stack is too small for them. */
+static vfront_status_t write_stixels(struct vf_state *s)
+{
+#if VFRONT_STIXELS
+    VF_STATIC_ASSERT(sizeof(struct vf_stixel_tables) <= sizeof s->pinned->result, "vfront: VFRONT_COLUMNS * VFRONT_SEGMENTS is too small");
+    void *room = s->pinned->result;
+    if (!vf_stixel_on(&s->step[0])) return VFRONT_OK;
+    vf_stixel_make(room, &s->step[0]);
+    const vfront_status_t status = s->port->write(s, &s->memory->stixel.tables, room, sizeof(struct vf_stixel_tables));
+    memset(room, 0, sizeof(struct vf_stixel_tables));
+    return status;
+#else
+    (void)s;
+    return VFRONT_OK;
+#endif
+}
+
 /** Parameters of a frame of black pictures, with which the port runs each parity once. */
 static void warm_up_params(struct vf_state *s)
 {
@@ -360,6 +396,7 @@ static vfront_status_t open_port(struct vf_state *s, const struct vf_port *port,
         if (!status) status = write_spots(s, rig, i);
         if (!status) status = write_bearings(s, i);
     }
+    if (!status) status = write_stixels(s);
     if (!status) {
         warm_up_params(s);
         status = port->ready(s);
@@ -402,6 +439,7 @@ vfront_status_t vfront_init_config(vfront_t *vf, const vfront_rig_t *rig, const 
     vfront_status_t status = vf_check_rig(s, rig);
     if (!status) status = vf_check_tuning(s, t);
     if (!status) status = look(s, rig, t);
+    if (!status) status = vf_check_aligned(s, t);
     if (!status) status = lay_out(s, rig, t);
     if (!status) status = choose_port(s, rig, port);
     if (status) return status;
@@ -540,6 +578,23 @@ static void fill_timing(struct vf_state *s, vfront_timing_t *t)
     t->overruns = s->overruns;
 }
 
+/** Where a result's disparities lie on the host. */
+static void fill_disparity(const struct vf_state *s, vfront_result_t *r)
+{
+#if VFRONT_DENSE
+    const struct vf_dense_copy *copy = &s->pinned->dense[s->ticket % 3];
+    const struct vf_level *l = &s->step[0].geometry.level[0][0];
+    const int there = vf_dense_on(&s->step[0]) && s->step[0].tuning.dense_copy;
+    r->disparity.px16 = there ? copy->disparity : NULL;
+    r->disparity.confidence = there ? copy->confidence : NULL;
+    r->disparity.width_px = l->width;
+    r->disparity.height_px = l->height;
+    r->disparity.pitch = l->pitch;
+#else
+    (void)s, (void)r;
+#endif
+}
+
 vfront_status_t vfront_wait(vfront_t *vf, uint32_t timeout_us, const vfront_result_t **result)
 {
     if (result) *result = NULL;
@@ -556,6 +611,7 @@ vfront_status_t vfront_wait(vfront_t *vf, uint32_t timeout_us, const vfront_resu
     }
     vfront_result_t *r = &s->pinned->result[s->ticket % 3];
     fill_timing(s, &r->timing);
+    fill_disparity(s, r);
     s->frame++;
     s->reset_counter = r->health.reset_counter;
     s->t_ns = r->t_ns;
@@ -599,6 +655,11 @@ vfront_status_t vfront_info(const vfront_t *vf, vfront_info_t *info)
     info->levels = s->step[0].geometry.levels;
     info->scales = vf_scales(&s->step[0]);
     info->rectified = s->step[0].geometry.rectified;
+#if VFRONT_DENSE
+    info->disparity_px16 = vf_dense_on(&s->step[0]) ? s->memory->dense.disparity : NULL;
+    info->disparity_confidence = vf_dense_on(&s->step[0]) ? s->memory->dense.confidence : NULL;
+#endif
+    info->disparity_pitch = s->step[0].geometry.level[0][0].pitch;
     for (int32_t i = 0; i < VFRONT_CAMERAS; i++) {
         info->cells[i] = vf_cells(&s->step[0].geometry, i);
         info->blind_px[i] = s->blind_px[i];

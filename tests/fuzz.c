@@ -190,6 +190,13 @@ static vfront_tuning_t some_tuning(void)
         if (!one_in(4)) t.describe = 1;
     }
     if (t.detect_arc_most < t.detect_arc && !one_in(10)) t.detect_arc_most = 16;
+    if (!one_in(10)) {
+        t.dense_paths = one_in(2) ? 4 : 8;
+        t.dense_disparities = 64;
+        if (t.dense_p2 < t.dense_p1) t.dense_p2 = 39;
+        if (t.stixel) t.dense = 1;
+        if (t.stixel) t.dense_least_px = 0;
+    }
     CHECK(vfront_tuning_set(&t, "no such value", 1) == VFRONT_E_TUNING);
     return t;
 }

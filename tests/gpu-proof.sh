@@ -52,6 +52,9 @@ trap 'tail -5 "$out"; echo "gpu-proof: FAILED, see $out"' EXIT
     echo
     echo "== times and latency"
     "$build/bench/vfcheck" --cases 9 $pictures --bench --latency "$steps"
+    echo
+    echo "== times of what the standard config does not have"
+    "$check" --cases 1 $pictures --bench --brief
 } >"$out" 2>&1
 ! grep -E 'FAIL|ERROR SUMMARY: [1-9]|hazards displayed \([1-9]' "$out" || exit 1
 trap - EXIT

@@ -504,6 +504,10 @@ static void tuning_ends(void **state)
             if (t.cull_width_px < 8) t.cull_height_px = 120; /* within VFRONT_CULL_CELLS */
             if (t.cull_height_px < 8) t.cull_width_px = 160;
             if (t.select_window_px > 32) t.cull_width_px = t.cull_height_px = 16;
+            if (t.stixel) t.dense = 1;
+            if (t.dense) t.rectify = 1;
+            if (t.dense_p1 > 36) t.dense_p2 = 39;
+            if (t.dense_p2 < 6) t.dense_p1 = 0;
             assert_int_equal(vfront_init(&pair_vf, &rig, &t, pair_port), VFRONT_OK);
             for (uint64_t k = 0; k < 3; k++) {
                 const vfront_frame_t f = pair_frame(k);

@@ -321,6 +321,26 @@ static const char *broken_health(const vfront_rig_t *rig, const vfront_tuning_t 
     return NULL;
 }
 
+#if VFRONT_DENSE
+static const char *broken_disparity(const vfront_rig_t *rig, const vfront_tuning_t *t, const vfront_disparity_t *d)
+{
+    uint32_t valid = 0;
+    MUST(d->width_px == rig->camera[0].width_px && d->height_px == rig->camera[0].height_px && d->pitch >= d->width_px);
+    MUST(!d->px16 == !(t->dense && t->dense_copy) && !d->px16 == !d->confidence && (t->dense || !d->valid));
+    if (!d->px16) return NULL;
+    for (int32_t y = 0; y < d->height_px; y++)
+        for (int32_t x = 0; x < d->width_px; x++) {
+            const int32_t at = y * d->pitch + x, v = d->px16[at], least = 16 * t->dense_least_px;
+            MUST((v == VFRONT_NO_DISPARITY) == (d->confidence[at] == 0));
+            if (v == VFRONT_NO_DISPARITY) continue;
+            MUST(v >= least && v <= least + 16 * (t->dense_disparities - 1) && v <= 16 * x);
+            valid++;
+        }
+    MUST(valid == d->valid);
+    return NULL;
+}
+#endif
+
 const char *pair_broken(const vfront_rig_t *rig, const vfront_tuning_t *tuning, const vfront_result_t *result)
 {
     const char *broken = broken_tracks(rig, tuning, result);
@@ -328,6 +348,9 @@ const char *pair_broken(const vfront_rig_t *rig, const vfront_tuning_t *tuning, 
     if (!broken) broken = broken_depths(rig, tuning, result);
     if (!broken) broken = broken_matches(tuning, result);
     if (!broken) broken = broken_motions(rig, tuning, result);
+#if VFRONT_DENSE
+    if (!broken) broken = broken_disparity(rig, tuning, &result->disparity);
+#endif
     return broken ? broken : broken_health(rig, tuning, result);
 }
 #undef MUST

@@ -217,6 +217,8 @@ draw keypoints-alone --overlay=keypoints --features-only kitti
 check 'an overlay of key points depends on tracks' cmp -s "$(last keypoints)" "$(last keypoints-alone)"
 draw flat --overlay=keypoints --set describe=0 kitti
 check 'key points are drawn without their orientation' differ "$(last flat)" "$(last keypoints)"
+expect 0 '^replay: no stixels: (this build has no VFRONT_STIXELS|stixel is 0)' --port host --frames 1 --out draw-stixels --overlay=stixels kitti
+check 'stixels.csv without stixels' test ! -e draw-stixels/stixels.csv
 
 draw() { # name, the rest of the arguments: as above, the second frame of a flight
     out=draw-$1
@@ -351,8 +353,8 @@ else
     try 0 'camera 0 +64x48 px, not calibrated' none mav
 fi
 
-expect 2 '--overlay=points: not tracks, keypoints, depth, matches, motion or all' --out good --overlay=points
-expect 2 '--overlay=: not tracks, keypoints, depth, matches, motion or all' --out good --overlay=
+expect 2 '--overlay=points: not tracks, keypoints, depth, matches, motion, stixels or all' --out good --overlay=points
+expect 2 '--overlay=: not tracks, keypoints, depth, matches, motion, stixels or all' --out good --overlay=
 expect 2 '--overlays: no such option' --out good --overlays
 expect 2 'detect_levels=9: not a whole number in 1\.\.[1-8]$' --set detect_levels=9
 expect 2 'cell_width_px=2: not a whole number in 3\.\.4096' --set cell_width_px=2

@@ -121,6 +121,7 @@ static vfront_rig_t pair_of(int way, vfront_tuning_t *t)
     vfront_tuning_default(t);
     t->rectify = way == RECTIFIED;
     t->match_guided = way != UNGUIDED;
+    t->dense = VFRONT_DENSE && way == RECTIFIED;
     for (int c = 0; c < VFRONT_CAMERAS && way == FISHEYE; c++) {
         memset(rig.camera[c].distortion, 0, sizeof rig.camera[c].distortion);
         rig.camera[c].lens = VFRONT_LENS_EQUIDISTANT;
@@ -133,7 +134,38 @@ static void partners_found(int way, const vfront_result_t *r)
 {
     assert_true((r->depths_count > 20) == (way != UNCALIBRATED));
     assert_true(r->frame == 0 || r->matches_count > 20);
+#if VFRONT_DENSE
+    assert_true((r->disparity.valid > VFRONT_WIDTH * VFRONT_HEIGHT / 4) == (way == RECTIFIED));
+#endif
 }
+
+#if VFRONT_DENSE
+/** The same pictures give the same disparities, the first time and the thousandth. */
+static void disparities_again(void **state)
+{
+    (void)state;
+    static uint16_t first[VFRONT_WIDTH * VFRONT_HEIGHT];
+    vfront_tuning_t t;
+    const vfront_rig_t rig = pair_of(RECTIFIED, &t);
+    vfront_shutdown(&pair_vf);
+    must(vfront_init(&pair_vf, &rig, &t, pair_port));
+    vfront_info_t info;
+    must(vfront_info(&pair_vf, &info));
+    const uint64_t runs = info.port == VFRONT_PORT_CUDA && strncmp(info.device, "fake", 4) != 0 ? 1000 : 20; /* where it is fast */
+    for (uint64_t i = 0; i < runs; i++) {
+        const vfront_result_t *r;
+        vfront_frame_t f = pair_frame(i);
+        for (int c = 0; c < 2; c++) f.picture[c].data = pair_frame(0).picture[c].data;
+        must(vfront_step(&pair_vf, &f, &r));
+        const vfront_disparity_t *d = &r->disparity;
+        assert_true(d->valid > VFRONT_WIDTH * VFRONT_HEIGHT / 4);
+        for (int32_t y = 0; y < d->height_px; y++) {
+            if (!i) memcpy(first + y * d->width_px, d->px16 + y * d->pitch, sizeof *first * (size_t)d->width_px);
+            assert_memory_equal(first + y * d->width_px, d->px16 + y * d->pitch, sizeof *first * (size_t)d->width_px);
+        }
+    }
+}
+#endif
 
 /** The same depths and matches again after a reset and after frames that were refused, whatever came in between. */
 static void partners_after_reset(void **state)
@@ -755,6 +787,11 @@ static void digest_covers(void **state)
     r.depths_count = r.matches_count = 2;
     memset(r.depths, 1, 2 * sizeof *r.depths);
     memset(r.matches, 1, 2 * sizeof *r.matches);
+#if VFRONT_DENSE
+    static uint16_t px16[3][8];
+    static uint8_t confidence[3][8];
+    r.disparity = (vfront_disparity_t){px16[0], confidence[0], 5, 3, 8, 7};
+#endif
     const uint64_t want = vfront_digest(&r);
 
     changed = r;
@@ -800,6 +837,18 @@ static void digest_covers(void **state)
         changed = r, changed.descriptors_count[c] = 0;
         assert_true(vfront_digest(&changed) != want);
     }
+#if VFRONT_DENSE
+    SEEN(disparity.valid);
+    for (int y = 0; y < 3; y++)
+        for (int x = 0; x < 8; x++)
+            for (int bit = 0; bit < 24; bit++) { /* of both; what lies beyond the width does not count */
+                px16[y][x] ^= (uint16_t)(bit < 16 ? 1u << bit : 0);
+                confidence[y][x] ^= (uint8_t)(bit < 16 ? 0 : 1u << (bit - 16));
+                assert_int_equal(vfront_digest(&r) != want, x < 5);
+                px16[y][x] = 0;
+                confidence[y][x] = 0;
+            }
+#endif
     changed = r, changed.tracks_count--;
     assert_true(vfront_digest(&changed) != want);
     changed = r, changed.lost_count--;
@@ -821,6 +870,9 @@ int main(void)
         AFTER(after_reset),   AFTER(after_restart),   AFTER(side_by_side),
         AFTER(points_after_reset), AFTER(points_of_a_picture), AFTER(cameras_of_two_sizes),
         AFTER(partners_after_reset),
+#if VFRONT_DENSE
+        AFTER(disparities_again),
+#endif
 #if VFRONT_HOST
         AFTER(same_as_host),
 #endif

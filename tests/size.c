@@ -12,6 +12,7 @@ int main(void)
 #define VF_STAGE(name, needs, what) printf("%-34s %12zu  %s\n", "device, " #name, sizeof(struct vf_##name##_memory), what);
 #include "../src/stages.def"
 #undef VF_STAGE
+    printf("%-34s %12zu  %s\n", "device, while dense works", sizeof(struct vf_dense_passing), "census words, path costs, disparities before filters");
     printf("%-34s %12zu\n", "device arena", sizeof(struct vf_memory));
 #if VFRONT_CUBLAS
     printf("%-34s %12zu  behind the arena, on the CUDA port only; cuBLAS takes more for itself\n", "device, systems for cuBLAS", sizeof(struct vf_systems));

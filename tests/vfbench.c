@@ -182,6 +182,7 @@ static void start_rig(int width, int height, int cameras, const vfront_tuning_t 
 
 #if VFRONT_CAMERAS > 1
 /** A pair of cameras side by side, the second of which sees what the first does, 10 px to the left. */
+static int given_road; /* 1: the rig says where the road is */
 static void start_pair(int width, int height, const vfront_tuning_t *tuning)
 {
     vfront_rig_t rig = {.cameras = 2};
@@ -196,6 +197,7 @@ static void start_pair(int width, int height, const vfront_tuning_t *tuning)
         camera->distortion[1] = tuning->rectify ? 0.07 : 0.0;
     }
     rig.camera[1].t_cam_imu_m[0] = -0.11;
+    if (given_road) rig.road_height_m = 1.0;
     disparity_px = 10;
     start_as(&rig, tuning, VFRONT_PORT_CUDA);
 }
@@ -688,6 +690,74 @@ int check_motions(void) { return 0; }
 #endif
 #endif
 
+/* ---- disparities ----------------------------------------------------------------------------------------------------------------- */
+
+#if VFRONT_DENSE
+static void bench_dense(int width, int height, int paths, int disparities)
+{
+    vfront_tuning_t t = keypoints_alone(1);
+    if (width > VFRONT_WIDTH || height > VFRONT_HEIGHT || disparities > VFRONT_DISPARITIES) return;
+    draw_pictures(width, height);
+    t.select_points = t.describe = 0;
+    t.dense = 1;
+    t.dense_paths = paths;
+    t.dense_disparities = disparities;
+    for (t.dense_copy = 0; t.dense_copy < 2; t.dense_copy++) {
+        start_pair(width, height, &t);
+        printf("  dense %4dx%d, %d paths, %3d disparities, all filters%s %7.2f us\n", width, height, paths, disparities,
+               t.dense_copy ? ", on the host" : "             ", (double)launched_us(width, height, vf_dense_cuda));
+    }
+    t.dense_copy = 1;
+    start_pair(width, height, &t);
+    const struct wall w = measure_steps(width, height, FILL_REAL, 200);
+    print_wall("    pair in, disparities on the host", &w, empty_graph_wall(VFRONT_STAGES));
+    vfront_shutdown(&vf);
+}
+static void bench_disparities(void)
+{
+    printf("\ndisparities\n");
+    bench_dense(640, 480, 8, 128);
+    bench_dense(640, 480, 4, 128);
+    bench_dense(1280, 480, 8, 128);
+    bench_dense(1280, 480, 4, 128);
+    bench_dense(640, 480, 8, 64);
+    bench_dense(640, 480, 8, 256);
+}
+#else
+static void bench_disparities(void) { printf("\ndisparities: not in this config\n"); }
+#endif
+
+/* ---- stixels --------------------------------------------------------------------------------------------------------------------- */
+
+#if VFRONT_STIXELS
+/** The stage, on what the matcher makes of two pictures. Where the road is looked for there is none to be found, so columns are not cut: that is the
+ *  time of the reduction and of the search alone. */
+static void bench_columns(int width, int height, int disparities)
+{
+    vfront_tuning_t t = keypoints_alone(1);
+    if (width > VFRONT_WIDTH || height > VFRONT_HEIGHT || disparities > VFRONT_DISPARITIES || width / 5 > VFRONT_COLUMNS) return;
+    draw_pictures(width, height);
+    t.select_points = t.describe = 0;
+    t.dense = t.stixel = 1;
+    t.dense_disparities = disparities;
+    for (given_road = 0; given_road < 2; given_road++) {
+        start_pair(width, height, &t);
+        printf("  stixel %4dx%d, 5 px, %3d disparities, road %s %7.2f us\n", width, height, disparities, given_road ? "given: reduced and cut " : "looked for, and reduced",
+               (double)launched_us(width, height, vf_stixel_cuda));
+    }
+    given_road = 0;
+}
+static void bench_stixels(void)
+{
+    static const int size[][2] = {{640, 480}, {1024, 440}, {1280, 480}, {1024, 768}, {320, 480}, {640, 120}, {640, 240}, {640, 360}, {640, 960}, {640, 1920}};
+    printf("\nstixels\n");
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++) bench_columns(size[i][0], size[i][1], 128);
+    bench_columns(640, 480, 64);
+}
+#else
+static void bench_stixels(void) { printf("\nstixels: not in this config\n"); }
+#endif
+
 /* ---- a part of the chip ---------------------------------------------------------------------------------------------------------- */
 
 /** Runs `work` with `multiprocessors` of the device only. Returns 0 when the driver cannot do that. */
@@ -735,7 +805,10 @@ static void bench_all(void)
     bench_scales(WIDTH, HEIGHT);
     bench_pairs(WIDTH, HEIGHT);
     bench_ego();
+    bench_disparities();
+    bench_stixels();
     if (options.brief) return;
+    draw_pictures(WIDTH, HEIGHT);
     bench_steps(WIDTH, HEIGHT, 2000);
     bench_tables(WIDTH, HEIGHT);
     if (VFRONT_WIDTH < 1920 || VFRONT_HEIGHT < 1080) return;

@@ -194,6 +194,9 @@ static const vfront_result_t *without_relative(const vfront_result_t *r, vfront_
 }
 #endif
 
+/** What a step keeps: all but the last member, in which nothing lasts and the ports may differ. */
+#define KEPT_BYTES offsetof(struct vf_memory, dense_passing)
+
 /** Compares all that the stages keep; the report stage's own memory holds clocks and partial results of the kernel's blocks. */
 static int compare_memory(const struct vf_case *k, int frame, const char *stage, unsigned not_these)
 {
@@ -223,6 +226,22 @@ static int compare_results(const vfront_result_t *x, const vfront_result_t *y)
     return 0;
 }
 
+/** Compares the disparities that a stage has copied to the host. */
+static int compare_disparities(const struct vf_step *s, const struct vf_dense_copy *x, const struct vf_dense_copy *y)
+{
+    int differ = 0;
+#if VFRONT_DENSE
+    const struct vf_level *l = &s->geometry.level[0][0];
+    for (int32_t row = 0; row < l->height && vf_dense_on(s) && s->tuning.dense_copy; row++) {
+        const size_t at = (size_t)row * (size_t)l->pitch;
+        differ |= memcmp(x->disparity + at, y->disparity + at, sizeof *x->disparity * (size_t)l->width)
+                  || memcmp(x->confidence + at, y->confidence + at, (size_t)l->width);
+    }
+#endif
+    (void)s, (void)x, (void)y;
+    return differ;
+}
+
 /** Runs one stage both ways from the same bytes; b.chain holds the host's afterwards. Returns 0 when they agree. */
 static int check_stage(const struct vf_case *k, int frame, struct vf_step host, int stage)
 {
@@ -245,9 +264,9 @@ static int check_stage(const struct vf_case *k, int frame, struct vf_step host, 
     cuda.systems = state_of(&cuda_vf)->step[0].systems;
     cuda.cublas = state_of(&cuda_vf)->step[0].cublas;
 #endif
-    if (stage == 0) CUDA(cudaMemcpyAsync(b.device, b.chain, sizeof *b.chain, cudaMemcpyHostToDevice, b.stream)); /* else it is the same */
+    if (stage == 0) CUDA(cudaMemcpyAsync(b.device, b.chain, KEPT_BYTES, cudaMemcpyHostToDevice, b.stream)); /* else it is the same */
     CUDA(run_cuda[stage](&cuda, b.stream));
-    CUDA(cudaMemcpyAsync(b.back, b.device, sizeof *b.back, cudaMemcpyDeviceToHost, b.stream));
+    CUDA(cudaMemcpyAsync(b.back, b.device, KEPT_BYTES, cudaMemcpyDeviceToHost, b.stream));
     run_host[stage](&host);
     CUDA(cudaStreamSynchronize(b.stream));
     unsigned not_these = VF_BIT(report);
@@ -259,6 +278,12 @@ static int check_stage(const struct vf_case *k, int frame, struct vf_step host, 
     }
 #endif
     int bad = compare_memory(k, frame, vfront_stage_name((size_t)stage), not_these);
+    if (stage == VF_dense) {
+        const uint32_t slot = b.pinned->params.result;
+        const int differ = compare_disparities(&host, &b.pinned->dense[slot], &b.pinned_cuda->dense[slot]);
+        if (differ) report_failure(k, frame, "after stage dense: disparities on the host differ");
+        bad |= differ;
+    }
     if (stage == VF_report) {
         const uint32_t slot = b.pinned->params.result;
         const int differ = compare_results(&b.pinned->result[slot], &b.pinned_cuda->result[slot])
@@ -367,7 +392,12 @@ static vfront_rig_t rig_of(const struct vf_case *k, const uint8_t *mask)
         rig.camera[c].mask = mask;
         rig.camera[c].mask_pitch_bytes = (uint32_t)k->width;
     }
+    if (k->aligned) rig.camera[1].t_cam_imu_m[0] = -0.1;
     if (k->placed) place_cameras(&rig);
+    if (k->road) { /* from far below the picture to far above it */
+        rig.road_height_m = 0.02 + 0.1 * k->height / (20.0 + k->number % 200);
+        rig.road_pitch_rad = (k->number % 7 - 3) * 0.28;
+    }
     return rig;
 }
 
@@ -393,7 +423,7 @@ static void run_case(const struct vf_case *k)
         pick_frame(k, frame, &f);
         if (frame == 2 && k->reset) vfront_reset(&host_vf), vfront_reset(&cuda_vf);
         const struct vf_step step = state_of(&host_vf)->step[state_of(&host_vf)->parity];
-        *b.chain = *state_of(&host_vf)->memory;
+        memcpy(b.chain, state_of(&host_vf)->memory, KEPT_BYTES);
         status = vfront_step(&host_vf, &f, &host);
         if (!status) status = vfront_step(&cuda_vf, &f, &cuda);
         if (status) {
@@ -447,6 +477,11 @@ static void random_tuning(vfront_tuning_t *t, const struct vf_case *k)
     if (t->select_window_px > 4 * vf_min(t->cull_width_px, t->cull_height_px)) t->select_window_px = 3;
     if (t->track_distance_px > 4 * t->cell_width_px) t->track_distance_px = 4 * t->cell_width_px;
     if (t->track_distance_px > 4 * t->cell_height_px) t->track_distance_px = 4 * t->cell_height_px;
+    t->dense_paths = random_number(2) ? 8 : 4;
+    t->dense_disparities = 64;
+    while (2 * t->dense_disparities <= VFRONT_DISPARITIES && random_number(3)) t->dense_disparities *= 2;
+    if (t->dense_p2 < t->dense_p1) t->dense_p2 = 36;
+    if (random_number(2)) t->dense_least_px = (int32_t)random_number(8);
     if (random_number(2)) t->track_texture = (int32_t)random_number(10);
     if (random_number(2)) t->track_residual_grey = 5 + (int32_t)random_number(60);
     if (random_number(2)) t->track_target = VFRONT_TRACKS;
@@ -482,6 +517,14 @@ static struct vf_case make_case(int number, int sizes_per_fill)
     if (number % 3) random_tuning(&k.tuning, &k);
     k.placed = k.cameras > 1 && random_number(3) == 0;
     k.tuning.rectify = VFRONT_RECTIFY && k.placed && random_number(2);
+    k.aligned = k.cameras > 1 && !k.placed && k.second_width == k.width && k.second_height == k.height;
+    k.tuning.dense = VFRONT_DENSE && (k.aligned || k.tuning.rectify) && random_number(4);
+    k.tuning.stixel = VFRONT_STIXELS && k.tuning.dense && random_number(4);
+    k.tuning.stixel_median = (int32_t)random_number(2);
+    k.tuning.stixel_width_px = random_number(2) ? 5 : 1 + (int32_t)random_number(16);
+    while (k.width / k.tuning.stixel_width_px > VFRONT_COLUMNS) k.tuning.stixel_width_px++;
+    if (k.tuning.stixel) k.tuning.dense_least_px = 0;
+    k.road = (int)random_number(2);
     k.tuning.rectify_focal_percent = 50 + (int32_t)random_number(100); /* a smaller one can leave a small picture's middle unseen */
     return k;
 }

@@ -18,6 +18,8 @@ struct vf_case {
     int second_width, second_height; /* of the second camera: at most the first's */
     int static_mask, frame_mask, rotation, reset;
     int placed; /* 1: two calibrated cameras in different places, with distortion; the tuning may ask for rectified pictures */
+    int road;    /* 1: the rig says where it is */
+    int aligned; /* 1: pinholes side by side, which the tuning may ask for disparities */
     enum fill fill;
     vfront_format_t format;
     vfront_tuning_t tuning;
