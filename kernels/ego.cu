@@ -535,19 +535,63 @@ template <int KIND, bool ALL> static __device__ int median_movement(const vf_ste
     return median;
 }
 
-/** The covariance, a lane a row. */
-template <int KIND> static __device__ void find_covariance(const vf_step &s, vf_facts &f)
+/** Adds the right sides of the inliers' normal equations up in lumps. Returns how many lumps have any. */
+template <int KIND> static __device__ int fill_lumps(const vf_step &s, const vf_pose &pose, const float scale[6], vf_lump *lump)
 {
+    const vf_sights &all = s.memory->ego.sights[vf_ego_list(KIND)];
+    const int count = s.memory->ego.count[vf_ego_list(KIND)], thread = threadIdx.x;
+    int lumps = 0;
+    for (int i = thread; i < VF_EGO_LUMPS; i += THREADS) lump[i] = vf_lump{};
+    __syncthreads();
+    for (int i = thread; i < count; i += THREADS) {
+        const vf_sight sight = vf_ego_sight(&all, i);
+        int32_t part[6];
+        if (!vf_ego_part(KIND, &pose, &sight, scale, part)) continue;
+        vf_lump &to = lump[vf_ego_lump(&s, &sight)];
+#pragma unroll
+        for (int k = 0; k < 6; k++) atomicAdd(&to.sum[k], part[k]);
+        atomicAdd(&to.pairs, 1);
+    }
+    __syncthreads();
+    for (int i = thread; i < VF_EGO_LUMPS; i += THREADS) lumps += __syncthreads_count(lump[i].pairs > 0);
+    return lumps;
+}
+
+/** Sum over all lumps of the products of two of their sums, by a warp. */
+static __device__ __forceinline__ int64_t sum_of_products(const vf_lump *lump, int i, int j)
+{
+    long long product = 0;
+    for (int n = threadIdx.x % VF_WARP; n < VF_EGO_LUMPS; n += VF_WARP) product += (long long)lump[n].sum[i] * lump[n].sum[j];
+    for (int step = VF_WARP / 2; step; step /= 2) product += __shfl_xor_sync(VF_ALL, product, step);
+    return product;
+}
+
+/** The covariance: a warp sums up for some numbers of that of the right side, then a lane has a row. */
+template <int KIND> static __device__ void find_covariance(const vf_step &s, vf_lump *lump, vf_facts &f)
+{
+    VF_STATIC_ASSERT(VF_EGO_LUMPS % THREADS == 0, "all threads count lumps together");
+    __shared__ float B[21];
     const vf_finalist &best = best_of(s, KIND);
     const vf_pose pose = best.pose;
-    const int i = threadIdx.x;
-    float L[6][6], row[6], sums[VF_TERMS];
-    if (i >= 6) return;
+    const int i = threadIdx.x, lane = i % VF_WARP, warp = i / VF_WARP;
+    float scale[6], L[6][6], row[6], sums[VF_TERMS];
 #pragma unroll
     for (int k = 0; k < VF_TERMS; k++) sums[k] = best.sum.terms[k];
+    vf_ego_scales(sums, scale);
+    const int lumps = fill_lumps<KIND>(s, pose, scale, lump);
+#pragma unroll
+    for (int j = 0; j < 6; j++)
+#pragma unroll
+        for (int k = j; k < 6; k++) {
+            if (vf_motion_at(j, k) % WARPS != warp) continue;
+            const int64_t product = sum_of_products(lump, j, k);
+            if (lane == 0) B[vf_motion_at(j, k)] = vf_ego_spread_of(KIND, &best.sum, scale, lumps, j, k, product);
+        }
+    __syncthreads();
+    if (i >= 6) return;
     const int there = vf_motion_root(KIND, pose.t, sums, L);
     if (i == 0) f.solved[KIND] = there;
-    vf_motion_covariance_row(KIND, &pose, vf_motion_trace(sums), L, i, row);
+    vf_motion_covariance_row(L, B, i, row);
 #pragma unroll
     for (int j = 0; j < 6; j++)
         if (j >= i) f.covariance[KIND][vf_motion_row(i) + j - i] = there ? row[j] : 0.0f;
@@ -680,6 +724,7 @@ static __device__ void judge(const vf_step &s)
 static __global__ void __launch_bounds__(THREADS) judge_k(const vf_step s)
 {
     __shared__ bool last;
+    __shared__ vf_lump lump[VF_EGO_LUMPS];
     vf_ego_memory &m = s.memory->ego;
     const int question = blockIdx.x;
     if (question == 0) {
@@ -693,9 +738,9 @@ static __global__ void __launch_bounds__(THREADS) judge_k(const vf_step s)
         const int moved = median_movement<VF_RELATIVE, true>(s, m.facts.pose[0]);
         if (threadIdx.x == 0) m.facts.moved = moved;
     }
-    if (question == 5) find_covariance<VF_RELATIVE>(s, m.facts);
-    if (question == 6) find_covariance<VF_METRIC>(s, m.facts);
-    if (question == 7) find_covariance<VF_TURN>(s, m.facts);
+    if (question == 5) find_covariance<VF_RELATIVE>(s, lump, m.facts);
+    if (question == 6) find_covariance<VF_METRIC>(s, lump, m.facts);
+    if (question == 7) find_covariance<VF_TURN>(s, lump, m.facts);
     if (question >= QUESTIONS) look_for_another(s, question - QUESTIONS);
     __threadfence();
     __syncthreads();

@@ -432,6 +432,40 @@ static uint32_t count_in_plane(const struct vf_step *s, const struct vf_pose *po
     return sum_of_plane(s, pose, n, VFRONT_SIGHTS, 0).inliers;
 }
 
+/** Adds the right sides of the inliers' normal equations up in lumps. */
+static void fill_lumps(const struct vf_step *s, int kind, const struct vf_pose *pose, const float scale[6], struct vf_lump lump[VF_EGO_LUMPS])
+{
+    const struct vf_ego_memory *m = &s->memory->ego;
+    memset(lump, 0, sizeof *lump * VF_EGO_LUMPS);
+    for (uint32_t i = 0; i < m->count[vf_ego_list(kind)]; i++) {
+        const struct vf_sight sight = vf_ego_sight(&m->sights[vf_ego_list(kind)], (int32_t)i);
+        int32_t part[6];
+        if (!vf_ego_part(kind, pose, &sight, scale, part)) continue;
+        struct vf_lump *l = &lump[vf_ego_lump(s, &sight)];
+        for (int k = 0; k < 6; k++) l->sum[k] += part[k];
+        l->pairs++;
+    }
+}
+
+/** The covariance of the best motion of a kind; 0 where there is none, and then it returns 0. */
+static int find_covariance(const struct vf_step *s, int kind, const struct vf_pose *pose, const struct vf_tally *sum, float covariance[21])
+{
+    struct vf_lump lump[VF_EGO_LUMPS];
+    float scale[6], B[21];
+    int32_t lumps = 0;
+    vf_ego_scales(sum->terms, scale);
+    fill_lumps(s, kind, pose, scale, lump);
+    for (int n = 0; n < VF_EGO_LUMPS; n++) lumps += lump[n].pairs > 0;
+    for (int i = 0; i < 6; i++)
+        for (int j = i; j < 6; j++) {
+            int64_t product = 0;
+            for (int n = 0; n < VF_EGO_LUMPS; n++) product += (int64_t)lump[n].sum[i] * lump[n].sum[j];
+            B[vf_motion_at(i, j)] = vf_ego_spread_of(kind, sum, scale, lumps, i, j, product);
+        }
+    memset(covariance, 0, 21 * sizeof *covariance);
+    return vf_motion_covariance(kind, pose, sum->terms, B, covariance);
+}
+
 /** Finds out all about the best motions. */
 static void gather(const struct vf_step *s, struct vf_facts *f)
 {
@@ -439,7 +473,7 @@ static void gather(const struct vf_step *s, struct vf_facts *f)
     for (int kind = 0; kind < VF_KINDS; kind++) {
         f->pose[kind] = best_of(s, kind)->pose;
         f->sum[kind] = best_of(s, kind)->sum;
-        f->solved[kind] = vf_motion_covariance(kind, &f->pose[kind], f->sum[kind].terms, f->covariance[kind]);
+        f->solved[kind] = find_covariance(s, kind, &f->pose[kind], &f->sum[kind], f->covariance[kind]);
         take_sides(s, kind, &f->pose[kind]);
         f->parallax[kind] = median_movement(s, kind, &f->pose[kind]);
     }

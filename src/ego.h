@@ -59,7 +59,7 @@ struct vf_finalist {
 struct vf_facts {
     struct vf_pose pose[VF_KINDS];
     struct vf_tally sum[VF_KINDS];
-    float covariance[VF_KINDS][21]; /* for errors of variance 1 */
+    float covariance[VF_KINDS][21];
     int32_t solved[VF_KINDS];       /* 1: there is one */
     int32_t parallax[VF_KINDS]; /* medians: bins of movements of who agrees, less the turn */
     int32_t moved;              /* of all pairs, as they are */
@@ -190,7 +190,8 @@ VF_FN float vf_ego_weight(const struct vf_step *s, float step)
 /** A place without a bearing agrees with nothing. */
 VF_FN void vf_ego_check_sight(struct vf_sight *s)
 {
-    if (vf_dot(s->before, s->before) > 0.5f && vf_dot(s->now, s->now) > 0.5f) return;
+    const float before = vf_dot(s->before, s->before), now = vf_dot(s->now, s->now);
+    if (before > 0.5f && before < 2.0f && now > 0.5f && now < 2.0f) return;
     for (int k = 0; k < 3; k++) s->before[k] = s->now[k] = 0.0f;
     s->before[2] = 1.0f;
     s->now[2] = -1.0f;
@@ -418,6 +419,68 @@ VF_FN void vf_ego_add(int kind, const struct vf_pose *p, const struct vf_sight *
     vf_motion_terms(kind, p, s, sum->terms);
 }
 
+/* ---- covariance -------------------------------------------------------------------------------------------------------------- */
+
+/** Errors of pairs next to one another are alike: the same corner is a key point of several levels and a track as well, and what moves its window is
+ *  common to all. So what the pairs say is added up in lumps, squares of the picture, and it is how much these differ that tells how far off the
+ *  motion may be (a sandwich estimator; H. White, 1980, and K. Liang, S. Zeger, 1986). A wide picture is wrapped: some lumps are two squares.
+ *  Sums are of integers, as blocks add to lumps in any order. */
+#define VF_EGO_LUMP_PX 32.0f
+#define VF_EGO_LUMPS_X 32
+#define VF_EGO_LUMPS_Y 16
+#define VF_EGO_LUMPS (VF_EGO_LUMPS_X * VF_EGO_LUMPS_Y)
+
+struct vf_lump {
+    int32_t sum[6]; /* right sides of the normal equations, in 2^-20 of the root of their diagonal; 8,192 pairs at most make 2^27 */
+    int32_t pairs;
+};
+
+/** In which one a sight lies. */
+VF_FN int32_t vf_ego_lump(const struct vf_step *s, const struct vf_sight *sight)
+{
+    const float scale = s->geometry.focal_px[0] / VF_EGO_LUMP_PX;
+    const int32_t x = vf_round(scale * sight->now[0]), y = vf_round(scale * sight->now[1]);
+    return (y & (VF_EGO_LUMPS_Y - 1)) * VF_EGO_LUMPS_X + (x & (VF_EGO_LUMPS_X - 1));
+}
+
+/** Scales of a lump's sums. */
+VF_FN void vf_ego_scales(const float sums[VF_TERMS], float scale[6])
+{
+    for (int k = 0; k < 6; k++) scale[k] = sums[vf_motion_row(k)] > 0.0f ? 1048576.0f / sqrtf(sums[vf_motion_row(k)]) : 0.0f;
+}
+
+/** What a sight adds to its lump. Returns 0 where it is no inlier. */
+VF_FN int vf_ego_part(int kind, const struct vf_pose *p, const struct vf_sight *s, const float scale[6], int32_t part[6])
+{
+    float terms[VF_TERMS];
+    if (!vf_motion_worth(vf_motion_error(kind, p, s))) return 0;
+    for (int k = 0; k < VF_TERMS; k++) terms[k] = 0.0f;
+    vf_motion_terms(kind, p, s, terms);
+    for (int k = 0; k < 6; k++) part[k] = vf_round(terms[VF_TERM_G + k] * scale[k]);
+    return 1;
+}
+
+/** Unknowns of a kind. */
+VF_FN uint32_t vf_ego_unknowns(int kind) { return kind == VF_METRIC ? 6 : kind == VF_TURN ? 3 : 5; }
+
+/** Variance of the errors of a kind's inliers, in units of their bounds. */
+VF_FN float vf_ego_variance(int kind, const struct vf_tally *sum)
+{
+    const uint32_t unknowns = vf_ego_unknowns(kind);
+    return sum->terms[VF_TERM_E] / (float)(sum->rows > unknowns ? sum->rows - unknowns : 1);
+}
+
+/** One of the numbers, i <= j, of the covariance of the right side, from the sum of products over all lumps. Motions give way to errors, and few lumps
+ *  more than many: by as much as an unknown a lump of what independent errors would make. */
+VF_FN float vf_ego_spread_of(int kind, const struct vf_tally *sum, const float scale[6], int32_t lumps, int i, int j, int64_t product)
+{
+    const float seen = scale[i] > 0.0f && scale[j] > 0.0f ? (float)product / scale[i] / scale[j] : 0.0f;
+    const float alone = vf_ego_variance(kind, sum) * sum->terms[vf_motion_at(i, j)];
+    return seen + alone * (float)vf_ego_unknowns(kind) / (float)(lumps > 0 ? lumps : 1);
+}
+
+/* ---- verdict ----------------------------------------------------------------------------------------------------------------- */
+
 /** Whether so many of the pairs are enough for a motion: a share of them, and beyond that some, since the best of many motions from a few pairs
  *  of nonsense has those few and as many again. Of pairs that differ by up to 40 px at random, 10 of 16 agree on some motion, 21 of 75, 30 of
  *  150, 59 of 500 at most. */
@@ -471,12 +534,11 @@ VF_FN uint32_t vf_ego_start(const struct vf_step *s, const struct vf_params *par
 VF_FN uint32_t vf_ego_fill(const struct vf_step *s, vfront_motion_t *m, int kind, uint32_t pairs, const struct vf_facts *f)
 {
     const struct vf_tally *sum = &f->sum[kind];
-    const uint32_t unknowns = kind == VF_METRIC ? 6 : kind == VF_TURN ? 3 : 5, state = kind == VF_TURN ? VFRONT_MOTION_ROTATION : VFRONT_MOTION_GOOD;
-    const float variance = sum->terms[VF_TERM_E] / (float)(sum->rows > unknowns ? sum->rows - unknowns : 1);
+    const uint32_t state = kind == VF_TURN ? VFRONT_MOTION_ROTATION : VFRONT_MOTION_GOOD;
     const int enough = vf_ego_enough(&s->tuning, sum->inliers, pairs) && f->solved[kind];
     VF_TEAM (one, 1) m->inliers = sum->inliers;
     if (!enough) return VFRONT_MOTION_UNSURE;
-    VF_TEAM (i, 21) m->covariance[i] = variance * f->covariance[kind][i];
+    VF_TEAM (i, 21) m->covariance[i] = f->covariance[kind][i];
     VF_TEAM (i, 9) m->R[i] = f->pose[kind].R[i];
     VF_TEAM (i, 3) m->t[i] = kind == VF_TURN ? 0.0f : f->pose[kind].t[i];
     VF_TEAM (one, 1) {

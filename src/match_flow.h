@@ -11,6 +11,12 @@
  *  both axes, which is 1.4 px at the corner of both. */
 #define VF_MATCH_SETTLE 1.5f
 
+/** Side of the patch that is looked for [px]. A larger one holds more of what moves otherwise than its middle: with 16 px motions of a drawn flight
+ *  were as far off in every frame, and to the same side, as they are now at random. */
+#ifndef VF_MATCH_SIZE
+#define VF_MATCH_SIZE 8
+#endif
+
 /** Whether a place lies in a picture. */
 VF_FLOW int vf_match_inside(const struct vf_view *v, int32_t x_q16, int32_t y_q16)
 {
@@ -31,8 +37,8 @@ VF_FLOW int vf_match_look(struct vf_patch *patch, const struct vf_step *s, const
     int found = 0;
     for (int32_t level = first; level >= 0; level--) {
         const struct vf_view was = vf_track_view(s, s->parity ^ 1, level), is = vf_track_view(s, s->parity, level);
-        const struct vf_normal n = vf_track_template(patch, s, &was, level, before->x_q16, before->y_q16);
-        found = n.valid && vf_track_level(patch, &n, &is, level, vf_track_size(&s->tuning, level), &s->tuning, g);
+        const struct vf_normal n = vf_track_template(patch, s, &was, level, VF_MATCH_SIZE, before->x_q16, before->y_q16);
+        found = n.valid && vf_track_level(patch, &n, &is, level, VF_MATCH_SIZE, &s->tuning, g);
     }
     return found && g->residual_q3 <= (uint32_t)s->tuning.track_residual_grey * 8;
 }

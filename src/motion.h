@@ -225,20 +225,21 @@ VF_FN void vf_motion_terms(int kind, const struct vf_pose *p, const struct vf_si
 
 /* ---- a step ---------------------------------------------------------------------------------------------------------------- */
 
-/** Of the matrix whose upper triangle that is. */
-VF_FN float vf_motion_trace(const float sums[VF_TERMS]) { return sums[0] + sums[6] + sums[11] + sums[15] + sums[18] + sums[20]; }
+/** What holds t along itself: as much as the matrix, whose upper triangle that is, has for translations in all. Turns may have 10^5 times as much,
+ *  beside which single precision would lose what is known of translations. */
+VF_FN float vf_motion_hold(const float sums[VF_TERMS]) { return sums[0] + sums[6] + sums[11]; }
 
 /** Lower triangle of the root of a symmetric 6x6 matrix (Cholesky), from the upper triangle in `sums`, its diagonal inverted; the unknowns
  *  that a kind does not have are held where they are. Returns 0 where there is none. */
 VF_FN int vf_motion_root(int kind, const float t[3], const float sums[VF_TERMS], float L[6][6])
 {
-    const float trace = vf_motion_trace(sums);
+    const float hold = vf_motion_hold(sums);
     int n = 0, there = 1;
     for (int i = 0; i < 6; i++)
         for (int j = i; j < 6; j++) L[j][i] = sums[n++];
     for (int i = 0; i < 3; i++)
         for (int j = 0; j <= i; j++) {
-            if (kind == VF_RELATIVE) L[i][j] += trace * t[i] * t[j];
+            if (kind == VF_RELATIVE) L[i][j] += hold * t[i] * t[j];
             if (kind == VF_TURN) L[i][j] = i == j ? 1.0f : 0.0f;
         }
     for (int j = 0; j < 6; j++) {
@@ -255,19 +256,31 @@ VF_FN int vf_motion_root(int kind, const float t[3], const float sums[VF_TERMS],
     return there;
 }
 
-/** Solves L L^T x = b. */
-VF_FN void vf_motion_solve(float L[6][6], const float b[6], float x[6])
+/** Solves L x = b. */
+VF_FN void vf_motion_solve_lower(float L[6][6], const float b[6], float x[6])
 {
     for (int i = 0; i < 6; i++) {
         float v = b[i];
         for (int k = 0; k < i; k++) v -= L[i][k] * x[k];
         x[i] = v * L[i][i];
     }
+}
+
+/** Solves L^T x = b; they may be the same. */
+VF_FN void vf_motion_solve_upper(float L[6][6], const float b[6], float x[6])
+{
     for (int i = 5; i >= 0; i--) {
-        float v = x[i];
+        float v = b[i];
         for (int k = i + 1; k < 6; k++) v -= L[k][i] * x[k];
         x[i] = v * L[i][i];
     }
+}
+
+/** Solves L L^T x = b. */
+VF_FN void vf_motion_solve(float L[6][6], const float b[6], float x[6])
+{
+    vf_motion_solve_lower(L, b, x);
+    vf_motion_solve_upper(L, x, x);
 }
 
 /** Moves a motion by a step of Gauss and Newton. Returns 0, and leaves it, where there is none. */
@@ -284,30 +297,49 @@ VF_FN int vf_motion_step(int kind, struct vf_pose *p, const float sums[VF_TERMS]
     return 1;
 }
 
-/** Row i of the covariance, from its diagonal on, for errors of variance 1; L: the root of the normal equations. */
-VF_FN void vf_motion_covariance_row(int kind, const struct vf_pose *p, float trace, float L[6][6], int i, float row[6])
+/** Where row i begins in an upper triangle, from its diagonal on, and where what is in row i, column j, or the other way round, is. */
+VF_FN int vf_motion_row(int i) { return i * (13 - i) / 2; }
+VF_FN int vf_motion_at(int i, int j) { return i < j ? vf_motion_row(i) + j - i : vf_motion_row(j) + i - j; }
+
+/** Row i of the covariance, when the right side of the normal equations has the covariance whose upper triangle is B. L is the root of their
+ *  matrix. Between the roots of that stands what is nearly a multiple of the identity, so that few digits are lost even where turns and
+ *  translations can hardly be told apart. */
+VF_FN void vf_motion_covariance_row(float L[6][6], const float B[21], int i, float row[6])
 {
-    float unit[6], column[6];
-    for (int j = 0; j < 6; j++) unit[j] = i == j ? 1.0f : 0.0f;
-    vf_motion_solve(L, unit, column);
+    float half[6][6], middle[6][6], unit[6], side[6];
+    VF_PEEL
     for (int j = 0; j < 6; j++) {
-        const int held = kind == VF_TURN && i < 3, along = kind == VF_RELATIVE && i < 3 && j < 3;
-        const float none = along ? p->t[i < 3 ? i : 0] * p->t[j < 3 ? j : 0] / trace : 0.0f; /* what held t gives it along itself */
-        row[j] = held ? 0.0f : column[j] - none;
+        float column[6];
+        VF_PEEL
+        for (int k = 0; k < 6; k++) column[k] = B[vf_motion_at(j, k)];
+        vf_motion_solve_lower(L, column, half[j]);
+        unit[j] = i == j ? 1.0f : 0.0f;
     }
+    VF_PEEL
+    for (int j = 0; j < 6; j++) {
+        float column[6];
+        VF_PEEL
+        for (int k = 0; k < 6; k++) column[k] = half[k][j];
+        vf_motion_solve_lower(L, column, middle[j]);
+    }
+    vf_motion_solve_lower(L, unit, side);
+    VF_PEEL
+    for (int j = 0; j < 6; j++) {
+        row[j] = 0.0f;
+        VF_PEEL
+        for (int k = 0; k < 6; k++) row[j] += middle[j][k] * side[k];
+    }
+    vf_motion_solve_upper(L, row, row);
 }
 
-/** Where that row begins in an upper triangle. */
-VF_FN int vf_motion_row(int i) { return i * (13 - i) / 2; }
-
-/** The covariance for errors of variance 1, upper triangle row by row. Returns 0 where there is none. */
-VF_FN int vf_motion_covariance(int kind, const struct vf_pose *p, const float sums[VF_TERMS], float covariance[21])
+/** The covariance, upper triangle row by row. Returns 0 where there is none. */
+VF_FN int vf_motion_covariance(int kind, const struct vf_pose *p, const float sums[VF_TERMS], const float B[21], float covariance[21])
 {
     float L[6][6], row[6];
     if (!vf_motion_root(kind, p->t, sums, L)) return 0;
     for (int i = 0; i < 6; i++) {
-        vf_motion_covariance_row(kind, p, vf_motion_trace(sums), L, i, row);
-        for (int j = i; j < 6; j++) covariance[vf_motion_row(i) + j - i] = row[j];
+        vf_motion_covariance_row(L, B, i, row);
+        for (int j = i; j < 6; j++) covariance[vf_motion_at(i, j)] = row[j];
     }
     return 1;
 }

@@ -105,9 +105,8 @@ VF_FLOW struct vf_view vf_track_view(const struct vf_step *s, int32_t parity, in
 
 /** Takes the template of a level around a place of level 0. */
 VF_FLOW struct vf_normal vf_track_template(struct vf_patch *patch, const struct vf_step *s, const struct vf_view *view,
-                                           int32_t level, int32_t x_q16, int32_t y_q16)
+                                           int32_t level, int32_t size, int32_t x_q16, int32_t y_q16)
 {
-    const int32_t size = vf_track_size(&s->tuning, level);
     struct vf_moments m;
     int32_t pivot_q5;
     const int32_t light = vf_track_light(level, &s->tuning);
@@ -127,7 +126,7 @@ VF_FLOW struct vf_normal vf_track_ready(struct vf_patch *patch, const struct vf_
         return m->normal[f->slot];
     }
     const struct vf_view before = vf_track_view(s, s->parity ^ 1, level);
-    const struct vf_normal n = vf_track_template(patch, s, &before, level, f->x_q16, f->y_q16);
+    const struct vf_normal n = vf_track_template(patch, s, &before, level, size, f->x_q16, f->y_q16);
     if (level == 0) {
         vf_patch_store(patch, m->patch[f->slot], size);
         vf_patch_store_normal(&m->normal[f->slot], &n);
@@ -158,7 +157,7 @@ VF_FLOW float vf_track_back(struct vf_patch *patch, const struct vf_step *s, con
     int found = 0;
     for (int32_t level = vf_track_levels(&s->geometry, &s->tuning) - 1; level >= 0; level--) {
         const struct vf_view from = vf_track_view(s, s->parity, level), to = vf_track_view(s, s->parity ^ 1, level);
-        const struct vf_normal n = vf_track_template(patch, s, &from, level, now->x_q16, now->y_q16);
+        const struct vf_normal n = vf_track_template(patch, s, &from, level, vf_track_size(&s->tuning, level), now->x_q16, now->y_q16);
         found = n.valid && vf_track_level(patch, &n, &to, level, vf_track_size(&s->tuning, level), &s->tuning, &g);
     }
     if (!found) return 1e30f;

@@ -810,7 +810,7 @@ static void no_step(void **state)
             for (int k = 0; k < VF_TERMS && way == 3; k++) sums[k] = NAN;
             REQUIRE(!vf_motion_step(kind, &p, sums), "%s, %d", kind_name[kind], way);
             assert_memory_equal(&p, &was, sizeof p);
-            REQUIRE(!vf_motion_covariance(kind, &p, sums, covariance), "%s, %d", kind_name[kind], way);
+            REQUIRE(!vf_motion_covariance(kind, &p, sums, sums, covariance), "%s, %d", kind_name[kind], way);
         }
 }
 
@@ -847,9 +847,9 @@ static void unfold(const float upper[21], double full[36])
 /** The covariance for errors of a variance. */
 static int covariance_of(int kind, const struct vf_pose *p, const float sums[VF_TERMS], float variance, float covariance[21])
 {
-    const int there = vf_motion_covariance(kind, p, sums, covariance);
-    for (int i = 0; i < 21; i++) covariance[i] *= variance;
-    return there;
+    float B[21];
+    for (int i = 0; i < 21; i++) B[i] = variance * sums[i];
+    return vf_motion_covariance(kind, p, sums, B, covariance);
 }
 
 /** Against the dense inverse of the same sums, on the directions that there are. */
