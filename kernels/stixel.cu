@@ -3,10 +3,13 @@
  * finds the best line of an angle, and the one that is done last the road. In the third a block cuts a column.
  *
  * Rows depend on one another, but only what a row may cost at best does, not what pairs of rows cost. So one warp, the front, finishes a tile of
- * rows one after the other without a barrier, a lane a row: what a row cost is passed on by shuffles, and each later row of the tile takes
- * it if it is better. Pairs within the tile, and pairs with the tiles right below, are worked out by all warps just before; pairs
- * of rows that are farther apart by the other warps meanwhile, GROUP tiles of beginnings at a time, so that the sums of costs of the tile where they
- * end are made once for so many. Three barriers a tile, not one a row. */
+ * rows one after the other without a barrier, a lane a row: what ends at a row is passed on by shuffles, and each later row of the tile takes
+ * it if that is better. What that costs, but for what lies below, the other warps have worked out for the tile meanwhile (pair_up); so a row of the
+ * front is a sum, a minimum and a shuffle for each thing that the next one has to know. Beginnings in a finished tile are offered to the tile at
+ * the front by all warps (push_near), and to all that lie higher by the others while the front is at work (push_far): a warp takes a part of rows and
+ * the beginnings of two tiles, a lane a beginning, makes the sums of the part's rows as it goes, and finds the least of its lanes. Two tiles at a
+ * time, because sums cost as much as pairs; so a tile takes every other turn. Two barriers a tile, not one a row; within loops no branch, as one
+ * keeps the loads of a pair of rows from overlapping with those of the next. */
 #include "kernel.cuh"
 
 #include "../src/stixel.h"
@@ -187,6 +190,8 @@ static __global__ void __launch_bounds__(VOTERS) road_k(const vf_step s)
 #define TRIANGLE (TILE * (TILE + 1) / 2)
 #define PAIR_ROWS 4      /* rows whose pairs within a tile are worked out by a warp at a time */
 #define PART VF_STIXEL_PART
+
+VF_STATIC_ASSERT(TILE == VF_WARP && TILE % PART == 0 && TILE % PAIR_ROWS == 0 && PART % BATCH == 0, "a lane a row, and no part of anything left over");
 
 /** A pair of rows of a tile: what their object costs after an object and after ground or sky, beside what these cost; its mean, and the range
  *  that it spans above that; what the next object above it costs more when it is nearer, and when it is farther. */
@@ -425,6 +430,7 @@ static __device__ __forceinline__ void keep_best(const column_memory &c, int v, 
     const int32_t best = least(vf_min(one, other));
     if (best >= c.best[v]) return; /* all lanes alike */
     const unsigned lows = __ballot_sync(VF_ALL, one == best), highs = __ballot_sync(VF_ALL, other == best);
+    if (threadIdx.x % VF_WARP) return;
     c.best[v] = best;
     c.base[v] = (uint16_t)((lows ? lower : upper) * TILE + __ffs((int)(lows ? lows : highs)) - 1);
 }
