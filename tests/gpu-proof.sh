@@ -21,6 +21,7 @@ detect_blocks() {
 }
 config=CFG=tests/cfg_check.h
 "$@" BUILD="$build/bench" "$build/bench/vfcheck" >/dev/null
+"$@" CFG=tests/cfg_tall.h BUILD="$build/tall" "$build/tall/vfcheck" >/dev/null
 "$@" $config BUILD="$build/proof" NVCC_EXTRA=-lineinfo "$build/proof/vfcheck" >/dev/null
 "$@" $config BUILD="$build/proof-a" NVCC_EXTRA="$(detect_blocks 128 44) -DVF_TRACK_WARPS=2 -DVF_INGEST_BLOCKS=7 \
     -DVF_SCALE_FEW_ROWS=3 -DVF_SCALE_MANY_ROWS=3 -DVF_RECTIFY_ROWS=1 -DVF_SMOOTH_ROWS=4 -DVF_DESCRIBE_WARPS=8 \
@@ -54,7 +55,7 @@ trap 'tail -5 "$out"; echo "gpu-proof: FAILED, see $out"' EXIT
     "$build/bench/vfcheck" --cases 9 $pictures --bench --latency "$steps"
     echo
     echo "== times of what the standard config does not have"
-    "$check" --cases 1 $pictures --bench --brief
+    "$build/tall/vfcheck" --cases 1 $pictures --dense
 } >"$out" 2>&1
 ! grep -E 'FAIL|ERROR SUMMARY: [1-9]|hazards displayed \([1-9]' "$out" || exit 1
 trap - EXIT

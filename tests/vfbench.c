@@ -702,11 +702,9 @@ static void bench_dense(int width, int height, int paths, int disparities)
     t.dense = 1;
     t.dense_paths = paths;
     t.dense_disparities = disparities;
-    for (t.dense_copy = 0; t.dense_copy < 2; t.dense_copy++) {
-        start_pair(width, height, &t);
-        printf("  dense %4dx%d, %d paths, %3d disparities, all filters%s %7.2f us\n", width, height, paths, disparities,
-               t.dense_copy ? ", on the host" : "             ", (double)launched_us(width, height, vf_dense_cuda));
-    }
+    t.dense_copy = 0;
+    start_pair(width, height, &t);
+    printf("  dense %4dx%d, %d paths, %3d disparities, all filters %7.2f us\n", width, height, paths, disparities, (double)launched_us(width, height, vf_dense_cuda));
     t.dense_copy = 1;
     start_pair(width, height, &t);
     const struct wall w = measure_steps(width, height, FILL_REAL, 200);
@@ -723,8 +721,14 @@ static void bench_disparities(void)
     bench_dense(640, 480, 8, 64);
     bench_dense(640, 480, 8, 256);
 }
+static void bench_few_disparities(void)
+{
+    bench_dense(640, 480, 8, 128);
+    bench_dense(640, 480, 4, 128);
+}
 #else
 static void bench_disparities(void) { printf("\ndisparities: not in this config\n"); }
+static void bench_few_disparities(void) {}
 #endif
 
 /* ---- stixels --------------------------------------------------------------------------------------------------------------------- */
@@ -732,7 +736,7 @@ static void bench_disparities(void) { printf("\ndisparities: not in this config\
 #if VFRONT_STIXELS
 /** The stage, on what the matcher makes of two pictures. Where the road is looked for there is none to be found, so columns are not cut: that is the
  *  time of the reduction and of the search alone. */
-static void bench_columns(int width, int height, int disparities)
+static void bench_columns(int width, int height, int disparities, int given)
 {
     vfront_tuning_t t = keypoints_alone(1);
     if (width > VFRONT_WIDTH || height > VFRONT_HEIGHT || disparities > VFRONT_DISPARITIES || width / 5 > VFRONT_COLUMNS) return;
@@ -740,22 +744,30 @@ static void bench_columns(int width, int height, int disparities)
     t.select_points = t.describe = 0;
     t.dense = t.stixel = 1;
     t.dense_disparities = disparities;
-    for (given_road = 0; given_road < 2; given_road++) {
-        start_pair(width, height, &t);
-        printf("  stixel %4dx%d, 5 px, %3d disparities, road %s %7.2f us\n", width, height, disparities, given_road ? "given: reduced and cut " : "looked for, and reduced",
-               (double)launched_us(width, height, vf_stixel_cuda));
-    }
+    given_road = given;
+    start_pair(width, height, &t);
+    printf("  stixel %4dx%d, 5 px, %3d disparities, road %s %7.2f us\n", width, height, disparities, given ? "given: reduced and cut " : "looked for, and reduced",
+           (double)launched_us(width, height, vf_stixel_cuda));
     given_road = 0;
 }
 static void bench_stixels(void)
 {
-    static const int size[][2] = {{640, 480}, {1024, 440}, {1280, 480}, {1024, 768}, {320, 480}, {640, 120}, {640, 240}, {640, 360}, {640, 960}, {640, 1920}};
+    static const int size[][2] = {{640, 480}, {1024, 440}, {1280, 480}, {1024, 768}, {320, 480}, {640, 120}, {640, 240}, {640, 360}, {640, 960}};
     printf("\nstixels\n");
-    for (size_t i = 0; i < sizeof size / sizeof *size; i++) bench_columns(size[i][0], size[i][1], 128);
-    bench_columns(640, 480, 64);
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++) bench_columns(size[i][0], size[i][1], 128, 1);
+    bench_columns(640, 480, 64, 1);
+    bench_columns(640, 480, 128, 0);
+    bench_columns(1280, 480, 128, 0);
+    bench_columns(1024, 768, 128, 0);
+}
+static void bench_few_stixels(void)
+{
+    bench_columns(640, 480, 128, 1);
+    bench_columns(640, 480, 128, 0);
 }
 #else
 static void bench_stixels(void) { printf("\nstixels: not in this config\n"); }
+static void bench_few_stixels(void) {}
 #endif
 
 /* ---- a part of the chip ---------------------------------------------------------------------------------------------------------- */
@@ -798,6 +810,11 @@ static int with_part_of_chip(unsigned multiprocessors, void (*work)(void))
 #endif
 }
 
+static void bench_few_depths(void)
+{
+    bench_few_disparities();
+    bench_few_stixels();
+}
 static void bench_depths(void)
 {
     bench_disparities();
@@ -843,7 +860,7 @@ void run_dense(void)
 {
     bench_depths();
     if (options.brief) return;
-    if (!with_part_of_chip(8, bench_depths)) printf("\n8 multiprocessors: NOT RUN (no green contexts here)\n");
+    if (!with_part_of_chip(8, bench_few_depths)) printf("\n8 multiprocessors: NOT RUN (no green contexts here)\n");
 }
 
 void run_bench(void)
