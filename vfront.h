@@ -178,7 +178,7 @@ enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY =
     X(ego_tracks, 1, 0, 1, "1: tracks say how the camera moved")                                                                        \
     X(ego_matches, VFRONT_MATCHES, 0, VFRONT_MATCHES, "1: key points with a partner in the frame before say it")                         \
     X(ego_rotation, 1, 0, 1, "1: where the frame gives a rotation, some hypotheses start from it")                                      \
-    X(ego_error_mpx, 1000, 10, 100000, "a pair farther than this, times the size of its level's pixels, from a motion is an outlier; for tracks 0.15 of it [1/1000 px]")\
+    X(ego_error_mpx, 1000, 10, 100000, "a pair farther than this, times the size of its level's pixels, from a motion is an outlier; for tracks and settled matches 0.15 of it, with a depth 0.5 [1/1000 px]")\
     X(ego_least, 12, 8, 1000, "so many pairs, and the following share of all, must agree on a motion")                                  \
     X(ego_least_percent, 20, 0, 90, "share of the pairs that must, beyond ego_least [%]")                                               \
     X(ego_still_mpx, 200, 0, 10000, "the camera stands still when half of the pairs moved by no more than this [1/1000 px]")            \
@@ -421,7 +421,7 @@ typedef struct vfront_motion {
     float R[9];          /**< Row-major rotation: takes axes of the camera at the frame before to its axes now. */
     float t[3];          /**< Metric: [m]. Relative: a unit vector, the length being unknown. */
     float covariance[21];/**< Upper triangle, row by row, of the 6x6 covariance of (t, w), with R_true = exp([w]) R, w [rad], in axes of the camera
-                              now. Scaled by what the inliers' errors are. Relative: t has no variance along itself. */
+                              now. From how much the inliers' errors differ from one part of the picture to another. Relative: t has no variance along itself. */
 } vfront_motion_t;
 
 /** The disparity of every pixel of camera 0: pixel (x, y) shows what camera 1 shows at (x - disparity, y). Along the z axis of camera 0 that is

@@ -136,7 +136,7 @@
 #error "vfront: VFRONT_STEREO needs two cameras and VFRONT_DESCRIPTORS (see vfront_cfg.h)"
 #endif
 
-/** 1: key points of camera 0 can get a partner in the frame before. Pinned memory: 36 bytes a key point; device memory: 48. */
+/** 1: key points of camera 0 can get a partner in the frame before. Pinned memory: 96 bytes a key point; device memory: 68. */
 #ifndef VFRONT_MATCHES
 #define VFRONT_MATCHES VFRONT_DESCRIPTORS
 #endif

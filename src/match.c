@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "match_flow.h"
-#include "patch.h"
 #include "stages.h"
 
 #if VFRONT_MATCHES
+#include "match_flow.h"
+#include "patch.h"
 
 /** Points and descriptors of camera 0 in a frame. */
 struct side {

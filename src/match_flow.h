@@ -11,11 +11,9 @@
  *  both axes, which is 1.4 px at the corner of both. */
 #define VF_MATCH_SETTLE 1.5f
 
-/** Side of the patch that is looked for [px]. A larger one holds more of what moves otherwise than its middle: with 16 px motions of a drawn flight
- *  were as far off in every frame, and to the same side, as they are now at random. */
-#ifndef VF_MATCH_SIZE
+/** Side of the patch that is looked for [px]. A larger one, as the tracker's, holds more that moves otherwise than its middle does: with 16 px the
+ *  motions of a drawn flight were off to the same side in every frame, by as much as they now are at random. */
 #define VF_MATCH_SIZE 8
-#endif
 
 /** Whether a place lies in a picture. */
 VF_FLOW int vf_match_inside(const struct vf_view *v, int32_t x_q16, int32_t y_q16)
