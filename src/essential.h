@@ -24,6 +24,9 @@
 #define VF_PAIRS 8            /* at most */
 #define VF_ESSENTIALS 10      /* at most */
 #define VF_ESSENTIAL_STEPS 8  /* of Newton's method on each of five points, at most */
+#ifndef VF_ALIGN_STEPS
+#define VF_ALIGN_STEPS 3
+#endif
 #define VF_ESSENTIAL_ROUNDS 2 /* of refinement of those of seven and eight */
 
 /** A linear form of the four unknowns, and an entry that stays 0. */
@@ -65,12 +68,12 @@ struct vf_essential_work {
 
 /* ---- equations ------------------------------------------------------------------------------------------------------------- */
 
-/** The rotation, three times the best small one. */
+/** The rotation, a few times the best small one. */
 VF_FN void vf_essential_align(struct vf_essential_work *w, const float before[][3], const float now[][3], int n)
 {
     float R[9];
     for (int k = 0; k < 9; k++) R[k] = k % 4 == 0 ? 1.0f : 0.0f;
-    for (int step = 0; step < 3; step++) {
+    for (int step = 0; step < VF_ALIGN_STEPS; step++) {
         VF_TEAM (i, n) {
             vf_transform(R, before[i], w->turned[i]);
             vf_cross(w->turned[i], now[i], w->row[i]);
@@ -688,7 +691,7 @@ VF_FN int vf_essential_pose(const float E[9], const float before[][3], const flo
     if (!fits) return 0;
     const int other = !(fits & 3);
     const float sign = fits & (other ? 4 : 1) ? 1.0f : -1.0f;
-    for (int k = 0; k < 9; k++) pose->R[k] = R[other][k];
+    for (int k = 0; k < 9; k++) pose->R[k] = other ? R[1][k] : R[0][k];
     for (int k = 0; k < 3; k++) pose->t[k] = sign * t[k];
     return vf_pose_valid(pose);
 }
