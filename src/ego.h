@@ -5,8 +5,9 @@
  * Out     a relative motion, a metric one, and the last that was good; who agrees with them
  * Rule    pairs of bearings are listed, the better ones first. Motions are made from few pairs each: relative ones from 5, 7 or 8, or,
  *         where the frame gives a rotation, some from that and 2; turns alone from 2; metric ones from 3 with a distance. Each is scored on
- *         some of the pairs (preemptive RANSAC: D. Nister, 2003). The best few of a kind go on: steps of Gauss and Newton on all pairs
- *         that agree, as long as these make it better (local optimisation: O. Chum, 2003), after which the best of them is the motion. What
+ *         some of the pairs (preemptive RANSAC: D. Nister, 2003). The best few of a kind go on: some steps of Gauss and Newton on some of the
+ *         pairs, then on all that agree, as long as these make it better (local optimisation: O. Chum, 2003), after which the best of them is
+ *         the motion. The first steps are cheap, and taken even where the score falls: that finds better motions than eight on all pairs. What
  *         it is worth is then looked into: is a turn enough; do the points lie in a plane; do those that do not agree agree on another motion
  * Exact   scores are sums of integers. Sums of floats have one order: sight i goes to lane i % VF_EGO_LANES, each lane adds its own in order,
  *         then lanes are added by halves, first within 32, then these

@@ -310,7 +310,7 @@ VF_FN void vf_essential_eliminate(struct vf_essential_work *w)
             p = more ? r : p;
             pivot = more ? pivots[r] : pivot;
         }
-        for (int r = 0; r < 10; r++) pivots[r] = r == p ? head : (r < k) & (r < 4) ? 0.0 : pivots[r];
+        for (int r = 0; r < 10; r++) pivots[r] = r == p ? head : r < k && r < 4 ? 0.0 : pivots[r];
         const double inverse = 1.0 / pivot;
         VF_TEAM (c, 19 - k) {
             double *column = w->exact[k + 1 + c];
