@@ -11,8 +11,9 @@
  *         Seven: a cubic by Cardano's formula; eight: linear; both refined from residuals. Both may leave E only nearly essential: the
  *         pose is then that of the essential matrix nearest to it
  * Exact   single precision in one order but for what is lost there and not found again: how far bearings are apart, the elimination, the
- *         polynomial of degree 10, and residuals, which are double. What double precision everywhere finds beyond that is 0.1 % where
- *         points are seen from nearly the same place: tests/essential.c
+ *         polynomial of degree 10, and residuals, which are double. Of 100,000 problems tests/essential.c finds all solutions to 1e-5 in
+ *         99.98 % of five points 2 to 10 away after a way of up to 1, 99.96 % of up to 0.1 and 99.92 % of up to 0.03; in 99.97 % and more of
+ *         seven and eight. With double precision everywhere it is 100.00, 99.99 and 100.00 % of five
  * Memory  a team's work is 8 kB
  */
 #ifndef VF_ESSENTIAL_H
