@@ -168,8 +168,7 @@ struct bench {
 static __device__ __forceinline__ void take_sample(const vf_step &s, int kind, int h, int size, int count, bench &b)
 {
     const int lane = threadIdx.x % VF_WARP;
-    if (lane == 0) vf_ego_sample(&s, s.memory->ingest.params.frame, kind, h, size, count, b.sample);
-    __syncwarp();
+    vf_ego_sample(&s, s.memory->ingest.params.frame, kind, h, size, count, b.sample);
     if (lane < size) {
         const vf_sight sight = vf_ego_sight(&s.memory->ego.sights[vf_ego_list(kind)], b.sample[lane]);
         for (int k = 0; k < 3; k++) {

@@ -5,8 +5,9 @@
  * Out     a relative motion, a metric one, and the last that was good; who agrees with them
  * Rule    pairs of bearings are listed, the better ones first. Motions are made from few pairs each: relative ones from 5, 7 or 8, or,
  *         where the frame gives a rotation, some from that and 2; turns alone from 2; metric ones from 3 with a distance. Each is scored on
- *         some of the pairs (preemptive RANSAC: D. Nister, 2003). The best few of a kind go on: steps of Gauss and Newton on all pairs
- *         that agree, as long as these make it better (local optimisation: O. Chum, 2003), after which the best of them is the motion. What
+ *         some of the pairs (preemptive RANSAC: D. Nister, 2003). The best few of a kind go on: some steps of Gauss and Newton on some of the
+ *         pairs, then on all that agree, as long as these make it better (local optimisation: O. Chum, 2003), after which the best of them is
+ *         the motion. The first steps are cheap, and taken even where the score falls: that finds better motions than eight on all pairs. What
  *         it is worth is then looked into: is a turn enough; do the points lie in a plane; do those that do not agree agree on another motion
  * Exact   scores are sums of integers. Sums of floats have one order: sight i goes to lane i % VF_EGO_LANES, each lane adds its own in order,
  *         then lanes are added by halves, first within 32, then these
@@ -260,14 +261,30 @@ VF_FN void vf_ego_sample(const struct vf_step *s, uint64_t frame, int kind, int3
 {
     const int32_t all = vf_ego_hypotheses(s, kind), better = (int32_t)((int64_t)count * (h + 1) / all);
     const int32_t pool = h % 2 ? count : vf_min(vf_max(better, 2 * size), count);
-    int32_t sorted[VF_EGO_MOST_SAMPLES];
-    for (int32_t k = 0; k < size; k++) {
+    VF_TEAM (k, size) {
         const uint32_t random = vf_ego_draw((uint32_t)s->tuning.ego_seed, frame, (uint32_t)(kind << 16 | h), (uint32_t)k);
-        int32_t pick = (int32_t)((uint64_t)random * (uint64_t)(pool - k) >> 32), at = 0;
-        for (; at < k && pick >= sorted[at]; at++) pick++; /* the pick-th of those that are not drawn yet */
-        for (int32_t i = k; i > at; i--) sorted[i] = sorted[i - 1];
-        sorted[at] = sample[k] = pick;
+        sample[k] = (int32_t)((uint64_t)random * (uint64_t)(pool - k) >> 32); /* of those that are not drawn yet */
     }
+    VF_TEAM_SYNC();
+    VF_TEAM (one, 1) {
+        int32_t sorted[VF_EGO_MOST_SAMPLES];
+        VF_UNROLL
+        for (int k = 0; k < VF_EGO_MOST_SAMPLES; k++) {
+            if (k >= size) continue;
+            int32_t pick = sample[k];
+            VF_UNROLL
+            for (int i = 0; i < k; i++) pick += pick >= sorted[i];
+            sample[k] = pick;
+            VF_UNROLL
+            for (int i = 0; i < k; i++) {
+                const int32_t other = sorted[i];
+                sorted[i] = vf_min(other, pick);
+                pick = vf_max(other, pick);
+            }
+            sorted[k] = pick;
+        }
+    }
+    VF_TEAM_SYNC();
 }
 
 /** Whether a hypothesis of a relative motion is made from the frame's rotation. */

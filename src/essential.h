@@ -11,8 +11,9 @@
  *         Seven: a cubic by Cardano's formula; eight: linear; both refined from residuals. Both may leave E only nearly essential: the
  *         pose is then that of the essential matrix nearest to it
  * Exact   single precision in one order but for what is lost there and not found again: how far bearings are apart, the elimination, the
- *         polynomial of degree 10, and residuals, which are double. What double precision everywhere finds beyond that is 0.1 % where
- *         points are seen from nearly the same place: tests/essential.c
+ *         polynomial of degree 10, and residuals, which are double. Of 100,000 problems tests/essential.c finds all solutions to 1e-5 in
+ *         99.98 % of five points 2 to 10 away after a way of up to 1, 99.96 % of up to 0.1 and 99.92 % of up to 0.03; in 99.97 % and more of
+ *         seven and eight. With double precision everywhere it is 100.00, 99.99 and 100.00 % of five
  * Memory  a team's work is 8 kB
  */
 #ifndef VF_ESSENTIAL_H
@@ -24,6 +25,9 @@
 #define VF_PAIRS 8            /* at most */
 #define VF_ESSENTIALS 10      /* at most */
 #define VF_ESSENTIAL_STEPS 8  /* of Newton's method on each of five points, at most */
+#ifndef VF_ALIGN_STEPS
+#define VF_ALIGN_STEPS 3
+#endif
 #define VF_ESSENTIAL_ROUNDS 2 /* of refinement of those of seven and eight */
 
 /** A linear form of the four unknowns, and an entry that stays 0. */
@@ -65,12 +69,12 @@ struct vf_essential_work {
 
 /* ---- equations ------------------------------------------------------------------------------------------------------------- */
 
-/** The rotation, three times the best small one. */
+/** The rotation, a few times the best small one. */
 VF_FN void vf_essential_align(struct vf_essential_work *w, const float before[][3], const float now[][3], int n)
 {
     float R[9];
     for (int k = 0; k < 9; k++) R[k] = k % 4 == 0 ? 1.0f : 0.0f;
-    for (int step = 0; step < 3; step++) {
+    for (int step = 0; step < VF_ALIGN_STEPS; step++) {
         VF_TEAM (i, n) {
             vf_transform(R, before[i], w->turned[i]);
             vf_cross(w->turned[i], now[i], w->row[i]);
@@ -307,7 +311,7 @@ VF_FN void vf_essential_eliminate(struct vf_essential_work *w)
             p = more ? r : p;
             pivot = more ? pivots[r] : pivot;
         }
-        for (int r = 0; r < 10; r++) pivots[r] = r == p ? head : (r < k) & (r < 4) ? 0.0 : pivots[r];
+        for (int r = 0; r < 10; r++) pivots[r] = r == p ? head : r < k && r < 4 ? 0.0 : pivots[r];
         const double inverse = 1.0 / pivot;
         VF_TEAM (c, 19 - k) {
             double *column = w->exact[k + 1 + c];
@@ -688,7 +692,7 @@ VF_FN int vf_essential_pose(const float E[9], const float before[][3], const flo
     if (!fits) return 0;
     const int other = !(fits & 3);
     const float sign = fits & (other ? 4 : 1) ? 1.0f : -1.0f;
-    for (int k = 0; k < 9; k++) pose->R[k] = R[other][k];
+    for (int k = 0; k < 9; k++) pose->R[k] = other ? R[1][k] : R[0][k];
     for (int k = 0; k < 3; k++) pose->t[k] = sign * t[k];
     return vf_pose_valid(pose);
 }

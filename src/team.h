@@ -27,10 +27,8 @@
 #endif
 
 /** A loop that nvcc shall leave one: code that a warp runs once comes from far away, which takes longer than what it does. */
-#if defined(__CUDA_ARCH__) && !defined(VF_UNROLLED)
+#ifdef __CUDA_ARCH__
 #define VF_ROLL _Pragma("unroll 1")
-#elif defined(__CUDA_ARCH__)
-#define VF_ROLL _Pragma("unroll")
 #else
 #define VF_ROLL
 #endif
