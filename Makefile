@@ -238,6 +238,8 @@ $(BUILD)/bridge_trajectory.so: tests/bridge_trajectory.c $(TRAJECTORY) $(TRAJECT
 
 $(BUILD)/digest: tests/digest.c $(LIB)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ $(LIBS)
+$(BUILD)/backwards: tests/digest.c src/ego.c $(LIB) # loops over what is independent, from the last to the first: src/team.h
+	$(CC) $(T_CFLAGS) $(FLAGS) $(EXTRA_ego) -DVF_TEAM_BACKWARDS $(filter %.c,$^) $(LIB) -o $@ $(LIBS)
 $(BUILD)/size: tests/size.c
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< -o $@
@@ -246,13 +248,13 @@ $(BUILD)/vfcheck: $(TEST)/vfcheck.o $(TEST)/vfbench.o $(TEST)/floor.cu.o $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
 
-TEST_PROGRAMS := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(PORTS:%=$(SMALL)/%) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(if $(HAVE_CUBLAS),$(FAKE)/cublas) $(BUILD)/digest $(BUILD)/bridge.so \
+TEST_PROGRAMS := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(PORTS:%=$(SMALL)/%) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(if $(HAVE_CUBLAS),$(FAKE)/cublas) $(BUILD)/digest $(BUILD)/backwards $(BUILD)/bridge.so \
     $(BUILD)/bridge_track.so $(BUILD)/bridge_features.so $(BUILD)/bridge_orb.so $(BUILD)/bridge_lens.so $(BUILD)/bridge_rectify.so $(BUILD)/bridge_trajectory.so $(BUILD)/minimal $(BUILD)/replay $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck $(SMALL)/fault)
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
 test: $(TEST_PROGRAMS) ## All that needs no GPU, and with one the parity of kernels and host forms
 	@tests/run.sh --log $(BUILD)/test-log $(ORACLES:%='$(EXEC) $(TEST)/%') $(OWN:%='$(EXEC) $(TEST)/%') $(PORTS:%='$(EXEC) $(SMALL)/%') $(PORTS:%='$(EXEC) $(FAKE)/%') \
-	  '$(EXEC) $(FAKE)/fault' $(if $(HAVE_CUBLAS),'$(EXEC) $(FAKE)/cublas') '$(EXEC) $(BUILD)/digest tests/golden.txt' $(TOOLS:%='$(EXEC) $(TEST)/%') 'tests/replay.sh $(BUILD)/replay' \
+	  '$(EXEC) $(FAKE)/fault' $(if $(HAVE_CUBLAS),'$(EXEC) $(FAKE)/cublas') '$(EXEC) $(BUILD)/digest tests/golden.txt' '$(EXEC) $(BUILD)/backwards tests/golden.txt' $(TOOLS:%='$(EXEC) $(TEST)/%') 'tests/replay.sh $(BUILD)/replay' \
 	  '$(PYTHON) tests/opencv_fast.py $(BUILD)/bridge.so' '$(PYTHON) tests/quality.py $(BUILD)/bridge_track.so' \
 	  '$(PYTHON) tests/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/opencv_lens.py $(BUILD)/bridge_lens.so' '$(PYTHON) tests/opencv_rectify.py $(BUILD)/bridge_rectify.so' \
 	  '$(PYTHON) tests/shapes.py $(BUILD)/bridge_features.so --quick' '$(PYTHON) tests/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' \

@@ -26,12 +26,8 @@
 #define VF_EGO_SUBSET 128  /* sights that score every hypothesis */
 #define VF_EGO_TURNS 64    /* hypotheses of turns alone */
 #define VF_EGO_FINALISTS 16
-#ifndef VF_EGO_ROUGH
 #define VF_EGO_ROUGH 3     /* steps of Gauss and Newton on VF_EGO_LANES sights, whatever becomes of them */
-#endif
-#ifndef VF_EGO_STEPS
 #define VF_EGO_STEPS 2     /* then on all, at most */
-#endif
 #define VF_EGO_OTHERS 512  /* sights, the outliers among which are asked for another motion */
 #define VF_EGO_BINS 1024   /* of a histogram of movements [1/16 px] */
 #define VF_EGO_RANKS 320   /* ranks of a pair: below */

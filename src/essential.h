@@ -25,9 +25,7 @@
 #define VF_PAIRS 8            /* at most */
 #define VF_ESSENTIALS 10      /* at most */
 #define VF_ESSENTIAL_STEPS 8  /* of Newton's method on each of five points, at most */
-#ifndef VF_ALIGN_STEPS
 #define VF_ALIGN_STEPS 3
-#endif
 #define VF_ESSENTIAL_ROUNDS 2 /* of refinement of those of seven and eight */
 
 /** A linear form of the four unknowns, and an entry that stays 0. */

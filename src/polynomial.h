@@ -23,15 +23,7 @@
 #define VF_DEGREE 10     /* at most */
 #define VF_CLOSE 0.02f
 #define VF_ROUGH_STEPS 8 /* of Newton's method, in single precision */
-#ifndef VF_SURE_STEPS
 #define VF_SURE_STEPS 10 /* then, with values in double precision */
-#endif
-
-#ifdef VF_ROLL_LEVELS
-#define VF_LEVELS VF_ROLL
-#else
-#define VF_LEVELS VF_UNROLL
-#endif
 
 struct vf_polynomial_work {
     double c[VF_DEGREE + 1];                           /* in: of powers of z, from 0 on; the greatest about 1 */
@@ -188,7 +180,7 @@ VF_FN void vf_polynomial_roots(struct vf_polynomial_work *w, int degree)
         if (power == 0) w->end[side][0][1] = 1.0f; /* degree 0 parts nothing */
     }
     VF_TEAM_SYNC();
-    VF_LEVELS
+    VF_UNROLL
     for (int d = 1; d < degree; d++) {
         VF_TEAM (k, 2 * d) {
             const int side = k >= d, i = side ? k - d : k;

@@ -33,6 +33,10 @@
 #define VF_ROLL
 #endif
 
+#ifdef VF_TEAM_BACKWARDS /* for a test: items that depend on one another would give something else */
+#define VF_TEAM(i, count) for (int i = (count) - 1; i >= 0; i--)
+#else
 #define VF_TEAM(i, count) for (int i = VF_TEAM_LANE; i < (count); i += VF_TEAM_SIZE)
+#endif
 
 #endif
