@@ -113,12 +113,12 @@ EXTRA_picture = $(FORMATS)
 EXTRA_vfbench = -Wno-strict-prototypes -Wno-pedantic
 
 EXAMPLE := $(BUILD)/examples
-TOOLS   := calibration record rectified flight trajectory# what of them has a test of its own
+TOOLS   := calibration record disparity rectified flight trajectory# what of them has a test of its own
 $(BUILD)/minimal: $(EXAMPLE)/minimal.o $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
 
-$(BUILD)/replay: $(addprefix $(EXAMPLE)/,replay.o record.o dataset.o calibration.o truth.o pose.o trajectory.o accuracy.o motion.o plot.o text.o picture.o synthetic.o overlay.o rectified.o) $(LIB)
+$(BUILD)/replay: $(addprefix $(EXAMPLE)/,replay.o record.o dataset.o calibration.o truth.o pose.o trajectory.o accuracy.o motion.o plot.o text.o picture.o synthetic.o overlay.o rectified.o disparity.o) $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
 
@@ -152,15 +152,19 @@ $(TEST)/calibration: tests/calibration.c $(EXAMPLE)/calibration.o $(EXAMPLE)/pos
 	$(CC) $(T_CFLAGS) $(FLAGS) $^ -o $@ $(FORMAT_LIBS) -lcmocka -lm
 
 $(TEST)/record: $(addprefix $(EXAMPLE)/,record.o overlay.o motion.o trajectory.o accuracy.o pose.o)
+$(TEST)/disparity: $(addprefix $(EXAMPLE)/,disparity.o picture.o)
 $(TEST)/rectified: $(EXAMPLE)/rectified.o
 $(TEST)/flight: $(EXAMPLE)/synthetic.o
 $(TEST)/trajectory: $(addprefix $(EXAMPLE)/,trajectory.o truth.o accuracy.o motion.o plot.o pose.o text.o)
-$(TEST)/record $(TEST)/rectified $(TEST)/flight $(TEST)/trajectory: $(TEST)/%: tests/%.c $(LIB)
+$(TEST)/record $(TEST)/disparity $(TEST)/rectified $(TEST)/flight $(TEST)/trajectory: $(TEST)/%: tests/%.c $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(T_CFLAGS) $(FLAGS) $< $(filter %.o,$^) $(LIB) -o $@ -lcmocka -lm $(LIBS)
+	$(CC) $(T_CFLAGS) $(FLAGS) $(FORMATS) $< $(filter %.o,$^) $(LIB) -o $@ $(FORMAT_LIBS) -lcmocka -lm $(LIBS)
 
 $(SMALL)/libvfront.a: $(SRC) $(KERNELS) $(wildcard src/*.h src/*.def port/*.h port/*/*.h kernels/*.cuh) vfront.h vfront_cfg.h tests/cfg_small.h
 	+$(MAKE) --no-print-directory lib BUILD=$(SMALL) CFG=tests/cfg_small.h
+# replay with disparities and stixels.
+$(SMALL)/replay: $(SMALL)/libvfront.a $(wildcard examples/*)
+	+$(MAKE) --no-print-directory $@ BUILD=$(SMALL) CFG=tests/cfg_small.h
 $(PORTS:%=$(SMALL)/%) $(SMALL)/fault $(SMALL)/fuzz: $(SMALL)/%: tests/%.c tests/pair.c tests/scene.c $(SMALL)/libvfront.a
 	$(CC) $(S_CFLAGS) $(filter-out -DVFRONT_USER_CFG%,$(FLAGS)) $(if $(filter 1,$(CUDA)),-isystem $(CUDA_INC)) $(filter %.c,$^) \
 	  $(SMALL)/libvfront.a -o $@ $(if $(filter 1,$(CUDA)),$(if $(filter alloc fault,$*),$(WRAP) $(if $(filter fault,$*),$(WRAP_STAGES)))) -lcmocka -lm $(LIBS)
@@ -211,7 +215,7 @@ $(BUILD)/bridge_stereo.so: tests/bridge_stereo.c tests/rig.h tests/settings.h $(
 	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -I. $(STEREO_CFG) -fPIC -shared $< $(wildcard src/*.c) port/host/host.c -o $@ -lm
 
 # Disparities of any pair, through the public interface.
-DENSE_CFG = -DVFRONT_WIDTH=1344 -DVFRONT_HEIGHT=1120 -DVFRONT_DENSE=1 -DVFRONT_DISPARITIES=256
+DENSE_CFG = -DVFRONT_WIDTH=1344 -DVFRONT_HEIGHT=1120 -DVFRONT_DENSE=1 -DVFRONT_DISPARITIES=256 -DVFRONT_STIXELS=1
 $(BUILD)/bridge_dense.so: tests/bridge_dense.c tests/settings.h $(wildcard src/*.h src/*.c port/host/*) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -I. $(DENSE_CFG) -fPIC -shared $< $(wildcard src/*.c) port/host/host.c -o $@ -lm
@@ -249,12 +253,12 @@ $(BUILD)/vfcheck: $(TEST)/vfcheck.o $(TEST)/vfbench.o $(TEST)/floor.cu.o $(LIB)
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
 
 TEST_PROGRAMS := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(PORTS:%=$(SMALL)/%) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(if $(HAVE_CUBLAS),$(FAKE)/cublas) $(BUILD)/digest $(BUILD)/backwards $(BUILD)/bridge.so \
-    $(BUILD)/bridge_track.so $(BUILD)/bridge_features.so $(BUILD)/bridge_orb.so $(BUILD)/bridge_lens.so $(BUILD)/bridge_rectify.so $(BUILD)/bridge_trajectory.so $(BUILD)/minimal $(BUILD)/replay $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck $(SMALL)/fault)
+    $(BUILD)/bridge_track.so $(BUILD)/bridge_features.so $(BUILD)/bridge_orb.so $(BUILD)/bridge_lens.so $(BUILD)/bridge_rectify.so $(BUILD)/bridge_trajectory.so $(BUILD)/minimal $(BUILD)/replay $(SMALL)/replay $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck $(SMALL)/fault)
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
 test: $(TEST_PROGRAMS) ## All that needs no GPU, and with one the parity of kernels and host forms
 	@tests/run.sh --log $(BUILD)/test-log $(ORACLES:%='$(EXEC) $(TEST)/%') $(OWN:%='$(EXEC) $(TEST)/%') $(PORTS:%='$(EXEC) $(SMALL)/%') $(PORTS:%='$(EXEC) $(FAKE)/%') \
-	  '$(EXEC) $(FAKE)/fault' $(if $(HAVE_CUBLAS),'$(EXEC) $(FAKE)/cublas') '$(EXEC) $(BUILD)/digest tests/golden.txt' '$(EXEC) $(BUILD)/backwards tests/golden.txt' $(TOOLS:%='$(EXEC) $(TEST)/%') 'tests/replay.sh $(BUILD)/replay' \
+	  '$(EXEC) $(FAKE)/fault' $(if $(HAVE_CUBLAS),'$(EXEC) $(FAKE)/cublas') '$(EXEC) $(BUILD)/digest tests/golden.txt' '$(EXEC) $(BUILD)/backwards tests/golden.txt' $(TOOLS:%='$(EXEC) $(TEST)/%') 'tests/replay.sh $(BUILD)/replay $(SMALL)/replay' \
 	  '$(PYTHON) tests/opencv_fast.py $(BUILD)/bridge.so' '$(PYTHON) tests/quality.py $(BUILD)/bridge_track.so' \
 	  '$(PYTHON) tests/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/opencv_lens.py $(BUILD)/bridge_lens.so' '$(PYTHON) tests/opencv_rectify.py $(BUILD)/bridge_rectify.so' \
 	  '$(PYTHON) tests/shapes.py $(BUILD)/bridge_features.so --quick' '$(PYTHON) tests/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' \
@@ -275,7 +279,7 @@ features: $(BUILD)/bridge_features.so ## Key points beside OpenCV's ORB and FAST
 stereo: $(BUILD)/bridge_stereo.so ## Depth of key points beside ORB and a matcher along rows, on real and rendered pairs
 	$(PYTHON) tests/stereo.py $<
 
-dense: $(BUILD)/bridge_dense.so ## Disparity of every pixel beside OpenCV's semi-global matcher, on pairs with ground truth
+dense: $(BUILD)/bridge_dense.so ## Disparity of every pixel beside OpenCV's semi-global matcher: how good, and on one thread how fast; stixels' time
 	$(PYTHON) tests/dense.py $<
 
 matching: $(BUILD)/bridge_match.so ## Partners in the frame before, beside OpenCV's ORB and brute-force matcher, on sequences with ground truth

@@ -2,6 +2,7 @@
 #include "overlay.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +38,7 @@ struct overlay {
     uint8_t *rgb;
     float near_per_m; /* inverse depth that is drawn in red; 0: there was no depth yet */
     float sorted[VFRONT_KEYPOINTS];
+    float near_px; /* disparity that is drawn in red; 0: there was none yet */
     int now; /* which of the two lists is the current one; both by rising id */
     uint32_t trails[2];
     struct trail trail[2][VFRONT_TRACKS];
@@ -493,6 +495,49 @@ static void draw_depths(struct overlay *o, const vfront_result_t *r)
 }
 #endif
 
+/* ---- disparities --------------------------------------------------------------------------------------------------- */
+
+#if VFRONT_DENSE
+#define DISPARITY_MOST_PX 4096
+
+/** What is red: the whole pixels that a hundredth of the frame exceeds. It follows slowly, as for depths. */
+static void set_near_px(struct overlay *o, const vfront_disparity_t *d)
+{
+    static uint32_t count[DISPARITY_MOST_PX];
+    uint32_t beyond = 0;
+    int32_t near = DISPARITY_MOST_PX;
+    if (!d->valid) return;
+    memset(count, 0, sizeof count);
+    for (int32_t y = 0; y < d->height_px; y++)
+        for (int32_t x = 0; x < d->width_px; x++)
+            if (d->px16[y * d->pitch + x] != VFRONT_NO_DISPARITY) count[d->px16[y * d->pitch + x] / 16]++;
+    while (near > 1 && beyond <= d->valid / 100) beyond += count[--near];
+    o->near_px += ((float)near - o->near_px) * (o->near_px > 0.0f ? 0.125f : 1.0f);
+}
+
+/** In the place of camera 1's picture, so that camera 0's can be seen beside it. */
+static void draw_disparity(struct overlay *o, const vfront_result_t *r)
+{
+    const vfront_disparity_t *d = &r->disparity;
+    o->part = &o->camera[o->cameras - 1];
+    for (int32_t y = 0; y < o->part->height; y++)
+        for (int32_t x = 0; x < o->part->width; x++) dot(o, x, y, black, 256);
+    if (!d->px16) return;
+    set_near_px(o, d);
+    for (int32_t y = 0; y < d->height_px; y++)
+        for (int32_t x = 0; x < d->width_px; x++) {
+            const uint16_t px16 = d->px16[y * d->pitch + x];
+            if (px16 != VFRONT_NO_DISPARITY) dot(o, x, y, colour_near((float)px16 / 16.0f / o->near_px), 256);
+        }
+}
+#else
+static void draw_disparity(struct overlay *o, const vfront_result_t *r)
+{
+    (void)o;
+    (void)r;
+}
+#endif
+
 /* ---- stixels ------------------------------------------------------------------------------------------------------- */
 
 #define OBSTACLES_PX 10 /* height of the strip of obstacles */
@@ -604,6 +649,17 @@ static int32_t legend_depths(struct overlay *o, int32_t x, int32_t scale)
     return write_text(o, x + 4, scale, "far", grey) + 16;
 }
 
+/** How many pixels are red. */
+static int32_t legend_disparity(struct overlay *o, int32_t x, int32_t scale)
+{
+    char red_px[32];
+    snprintf(red_px, sizeof red_px, "%d px", (int)(o->near_px + 0.5f));
+    x = write_text(o, x, scale, red_px, grey) + 4;
+    for (int32_t i = 0; i <= 120; i++, x++)
+        for (int32_t y = -5; y <= 5; y++) dot(o, x, LEGEND_PX / 2 + y, colour_near(1.0f - (float)i / 120.0f), 256);
+    return write_text(o, x + 4, scale, "0 px  black none", grey) + 16;
+}
+
 static int32_t legend_stixels(struct overlay *o, int32_t x, int32_t scale)
 {
     x = write_text(o, x, scale, "5 m", grey) + 4;
@@ -620,6 +676,7 @@ static int32_t draw_legend(struct overlay *o, int32_t scale)
     if (o->what & OVERLAY_DEPTHS) x = legend_depths(o, x, scale);
     if (o->what & OVERLAY_MOTION) x = legend_motion(o, x, scale);
     if (o->what & OVERLAY_STIXELS) x = legend_stixels(o, x, scale);
+    if (o->what & OVERLAY_DISPARITY) x = legend_disparity(o, x, scale);
     return x;
 }
 
@@ -638,7 +695,7 @@ static void draw_strips(struct overlay *o, const char *line)
 /** Darker where much that is small is drawn on it. */
 static void draw_picture(struct overlay *o, const struct part *part, const vfront_picture_t *p)
 {
-    const int shade = o->what == OVERLAY_TRACKS ? 8 : 6;
+    const int shade = o->what == OVERLAY_TRACKS || o->what == OVERLAY_DISPARITY ? 8 : 6;
     for (int32_t y = 0; y < part->height; y++) {
         const uint8_t *row = (const uint8_t *)p->data + (size_t)y * p->pitch_bytes;
         const uint16_t *wide = (const uint16_t *)(const void *)row;
@@ -660,6 +717,7 @@ const uint8_t *overlay_draw(overlay_t *o, const vfront_frame_t *frame, const vfr
     }
     if (o->what & OVERLAY_DEPTHS) draw_depths(o, r);
     if (o->what & OVERLAY_STIXELS) draw_stixels(o, r);
+    if (o->what & OVERLAY_DISPARITY) draw_disparity(o, r);
     o->part = &o->camera[0];
     follow(o, r);
     if (o->what & OVERLAY_MATCHES) draw_matches(o, r, before);

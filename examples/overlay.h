@@ -17,6 +17,8 @@
  *   column            stixel of camera 0: an object from red, 5 m away or nearer, over yellow to green, far away; sky blue; ground as it is.
  *                     The white row is the horizon. The strip at the bottom is the nearest obstacle in each direction, in the same
  *                     colours; grey where nothing is known
+ *   picture of its own, where camera 1's would be: disparities of camera 0, in the colours of depths, red from about the nearest hundredth
+ *                     on; black where there is none
  * Rectified pictures get thin rows when depths alone are drawn: an eye sees whether both pictures agree along them.
  */
 #ifndef OVERLAY_H
@@ -34,7 +36,8 @@ typedef enum overlay_what {
     OVERLAY_MATCHES = 8,
     OVERLAY_MOTION = 16,
     OVERLAY_ALL = 31,
-    OVERLAY_STIXELS = 32 /* not among all: it would cover the rest */
+    OVERLAY_STIXELS = 32, /* these are not among all: they would cover the rest */
+    OVERLAY_DISPARITY = 64
 } overlay_what_t;
 
 /** The drawing, and the trails so far. */

@@ -186,13 +186,18 @@ static void png_mutters(png_structp png, png_const_charp reason)
     (void)reason;
 }
 
+static int low_byte_first(void)
+{
+    const uint16_t one = 1;
+    return *(const uint8_t *)&one;
+}
+
 /** Asks for grey or RGB of 8 or 16 bits in the machine's byte order, whatever the file holds. */
 static void ask_for_samples(struct png_file *f)
 {
     png_set_expand(f->png);
     png_set_strip_alpha(f->png);
-    const uint16_t one = 1;
-    if (*(const uint8_t *)&one) png_set_swap(f->png);
+    if (low_byte_first()) png_set_swap(f->png);
     png_set_interlace_handling(f->png);
     png_read_update_info(f->png, f->info);
     f->channels = png_get_channels(f->png, f->info);
@@ -261,28 +266,32 @@ static const char *read_png(picture_t *p, FILE *file, const char *path)
     return wrong;
 }
 
-static int encode(struct png_file *f, FILE *file, const uint8_t *pixels, int32_t channels)
+static int encode(struct png_file *f, FILE *file, const uint8_t *pixels)
 {
+    const size_t row_bytes = (size_t)f->width * f->channels * (size_t)f->bytes;
     if (setjmp(f->back)) return 0;
     png_init_io(f->png, file);
     png_set_compression_level(f->png, 3); /* overlays are many and short-lived */
-    png_set_IHDR(f->png, f->info, f->width, f->height, 8, channels == 3 ? PNG_COLOR_TYPE_RGB : PNG_COLOR_TYPE_GRAY,
+    png_set_IHDR(f->png, f->info, f->width, f->height, 8 * f->bytes, f->channels == 3 ? PNG_COLOR_TYPE_RGB : PNG_COLOR_TYPE_GRAY,
                  PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_write_info(f->png, f->info);
-    for (uint32_t y = 0; y < f->height; y++) png_write_row(f->png, pixels + (size_t)y * f->width * (size_t)channels);
+    if (f->bytes == 2 && low_byte_first()) png_set_swap(f->png);
+    for (uint32_t y = 0; y < f->height; y++) png_write_row(f->png, pixels + y * row_bytes);
     png_write_end(f->png, f->info);
     return 1;
 }
 
-static int write_pixels(FILE *file, const uint8_t *pixels, int32_t width, int32_t height, int32_t channels)
+static int write_pixels(FILE *file, const void *pixels, int32_t width, int32_t height, int32_t channels, int32_t bytes)
 {
     struct png_file f;
     memset(&f, 0, sizeof f);
     f.width = (uint32_t)width;
     f.height = (uint32_t)height;
+    f.channels = (uint32_t)channels;
+    f.bytes = bytes;
     f.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &f, png_gives_up, png_mutters);
     if (f.png) f.info = png_create_info_struct(f.png);
-    const int done = f.info && encode(&f, file, pixels, channels);
+    const int done = f.info && encode(&f, file, pixels);
     png_destroy_write_struct(&f.png, &f.info);
     return done;
 }
@@ -300,11 +309,14 @@ static const char *read_png(picture_t *p, FILE *file, const char *path)
     return fail("%s: a PNG, and this build has no libpng: install libpng-dev and build again, or convert to PGM", path);
 }
 
-static int write_pixels(FILE *file, const uint8_t *pixels, int32_t width, int32_t height, int32_t channels)
+static int write_pixels(FILE *file, const void *pixels, int32_t width, int32_t height, int32_t channels, int32_t bytes)
 {
     const size_t count = (size_t)width * (size_t)height * (size_t)channels;
-    fprintf(file, "P%c\n%d %d\n255\n", channels == 3 ? '6' : '5', (int)width, (int)height);
-    return fwrite(pixels, 1, count, file) == count;
+    const uint16_t *wide = pixels;
+    fprintf(file, "P%c\n%d %d\n%d\n", channels == 3 ? '6' : '5', (int)width, (int)height, bytes == 2 ? 65535 : 255);
+    if (bytes == 1) return fwrite(pixels, 1, count, file) == count;
+    for (size_t i = 0; i < count; i++) putc(wide[i] >> 8, file), putc(wide[i] & 255, file); /* the high byte first */
+    return !ferror(file);
 }
 
 static const char *extension_of(int32_t channels) { return channels == 3 ? "ppm" : "pgm"; }
@@ -333,16 +345,26 @@ const char *picture_read(picture_t *p, const char *path)
     return wrong;
 }
 
-const char *picture_write(const char *stem, const uint8_t *pixels, int32_t width_px, int32_t height_px, int32_t channels)
+static const char *write_file(const char *stem, const void *pixels, int32_t width_px, int32_t height_px, int32_t channels, int32_t bytes)
 {
     char path[4200];
     snprintf(path, sizeof path, "%s.%s", stem, extension_of(channels));
     FILE *file = fopen(path, "wb");
     if (!file) return fail("%s: %s", path, strerror(errno));
     errno = 0;
-    int done = write_pixels(file, pixels, width_px, height_px, channels);
+    int done = write_pixels(file, pixels, width_px, height_px, channels, bytes);
     done = fflush(file) == 0 && done;
     const int reason = errno;
     done = fclose(file) == 0 && done;
     return done ? NULL : fail("%s: cannot be written: %s", path, reason ? strerror(reason) : "error of libpng");
+}
+
+const char *picture_write(const char *stem, const uint8_t *pixels, int32_t width_px, int32_t height_px, int32_t channels)
+{
+    return write_file(stem, pixels, width_px, height_px, channels, 1);
+}
+
+const char *picture_write16(const char *stem, const uint16_t *pixels, int32_t width_px, int32_t height_px)
+{
+    return write_file(stem, pixels, width_px, height_px, 1, 2);
 }

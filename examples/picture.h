@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Picture files: reads PNG (where the build has libpng), PGM and PPM as grey, writes grey and colour.
+ * Picture files: reads PNG (where the build has libpng), PGM and PPM as grey, writes grey, of 16 bits as well, and colour.
  * A function that can fail returns NULL, or one line that says what went wrong and with which file; the line is valid until
  * the next call.
  */
@@ -33,5 +33,8 @@ void picture_free(picture_t *picture);
  * @param stem  Path without extension: it becomes .png, or .pgm and .ppm in a build without libpng.
  */
 const char *picture_write(const char *stem, const uint8_t *pixels, int32_t width_px, int32_t height_px, int32_t channels);
+
+/** The same of grey samples of 16 bits, in the machine's byte order. */
+const char *picture_write16(const char *stem, const uint16_t *pixels, int32_t width_px, int32_t height_px);
 
 #endif

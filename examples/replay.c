@@ -15,6 +15,7 @@
 
 #include "calibration.h"
 #include "dataset.h"
+#include "disparity.h"
 #include "motion.h"
 #include "overlay.h"
 #include "picture.h"
@@ -25,6 +26,7 @@
 enum { DONE = 0, FAILED = 1, USAGE = 2, GO_ON = -1 }; /* exit codes, and none yet */
 
 #define WIPE "\r\033[K" /* takes the progress line off a terminal */
+#define DISPARITY_FOLDER "disparity" /* in that of --out */
 #define ENDLESS_FRAMES 60 /* taken of a data set without an end when --frames says nothing */
 
 static const char help[] =
@@ -45,11 +47,12 @@ static const char help[] =
     "                    described, depth.csv only where two cameras are calibrated as well. Where camera 0 is calibrated\n"
     "                    also motion.csv, the path that the motions make as trajectory.txt (TUM), trajectory_kitti.txt and\n"
     "                    path.svg, and truth.txt where there is ground truth; with --set stixel=1 stixels.csv, road.csv\n"
-    "                    and obstacles.csv\n"
+    "                    and obstacles.csv; with --set dense=1 a picture of each frame in DIR/disparity: grey of 16 bits, the\n"
+    "                    disparity of a pixel times 256 [px], 0 for none, as KITTI has it\n"
     "  --overlay[=WHAT]  with --out: the pictures of all cameras with what was found drawn over them, in DIR/overlay.\n"
-    "                    WHAT is tracks, keypoints, depth, matches, motion, stixels or all, the default, which leaves\n"
-    "                    stixels out. With\n"
-    "                    --set rectify=1 the pictures are the rectified ones\n"
+    "                    WHAT is tracks, keypoints, depth, matches, motion, stixels, disparity or all, the default, which\n"
+    "                    leaves stixels and disparity out. disparity is drawn beside camera 0, in the place of camera 1.\n"
+    "                    With --set rectify=1 the pictures are the rectified ones\n"
     "  --features-only   key points only, nothing is tracked: the same as --set track_target=0\n"
     "  --calibration=FILE\n"
     "                    what the cameras are, instead of what comes with the data set: a Kalibr camchain, a KITTI calib.txt,\n"
@@ -90,7 +93,7 @@ struct moment {
 struct totals {
     uint64_t frames, alive, age, lived, born, ended[VFRONT_ENDS], overflow, gaps, overruns, quality;
     uint64_t keypoints[VFRONT_CAMERAS], dropped[VFRONT_CAMERAS], descriptors[VFRONT_CAMERAS], state[4], digest;
-    uint64_t depths, matches;
+    uint64_t depths, matches, disparities, pixels, road[4], stixels, crowded;
     uint32_t quality_least;
     struct moment *moment;
     size_t room;
@@ -179,6 +182,7 @@ static int set_tuning(struct options *o, const char *text)
     snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
     for (size_t i = 0; (e = vfront_tuning_entry(i)) != NULL && strcmp(e->name, name) != 0;) i++;
     if (!e) return complain_of_name(name);
+    if (!e->most && strcmp(equals + 1, "0") != 0) return complain(USAGE, "--set %s: this build has none of it: vfront_cfg.h says how it gets it", text);
     if (!read_whole(equals + 1, e->least, e->most, &value))
         return complain(USAGE, "--set %s: not a whole number in %" PRId32 "..%" PRId32, text, e->least, e->most);
     vfront_tuning_set(&o->tuning, name, (int32_t)value);
@@ -225,8 +229,9 @@ static int set_truth(struct options *o, const char *text)
 
 static overlay_what_t overlay_named(const char *text)
 {
-    static const char *const name[] = {"tracks", "keypoints", "depth", "matches", "motion", "stixels", "all"};
-    static const overlay_what_t what[] = {OVERLAY_TRACKS, OVERLAY_KEYPOINTS, OVERLAY_DEPTHS, OVERLAY_MATCHES, OVERLAY_MOTION, OVERLAY_STIXELS, OVERLAY_ALL};
+    static const char *const name[] = {"tracks", "keypoints", "depth", "matches", "motion", "stixels", "disparity", "all"};
+    static const overlay_what_t what[] = {OVERLAY_TRACKS, OVERLAY_KEYPOINTS, OVERLAY_DEPTHS, OVERLAY_MATCHES, OVERLAY_MOTION, OVERLAY_STIXELS,
+                                          OVERLAY_DISPARITY, OVERLAY_ALL};
     for (size_t i = 0; i < sizeof name / sizeof *name; i++)
         if (strcmp(text, name[i]) == 0) return what[i];
     return (overlay_what_t)0;
@@ -238,7 +243,7 @@ static int set_overlay(struct options *o, char **word, int *at)
     const char *text = word[*at] + strlen("--overlay");
     if (*text == '=') {
         o->overlay = overlay_named(text + 1);
-        return o->overlay ? GO_ON : complain(USAGE, "--overlay=%s: not tracks, keypoints, depth, matches, motion, stixels or all", text + 1);
+        return o->overlay ? GO_ON : complain(USAGE, "--overlay=%s: not tracks, keypoints, depth, matches, motion, stixels, disparity or all", text + 1);
     }
     o->overlay = word[*at + 1] ? overlay_named(word[*at + 1]) : (overlay_what_t)0;
     if (o->overlay)
@@ -355,6 +360,14 @@ static int metric(const struct options *o, const vfront_rig_t *rig)
     return !why_no_motion(o, rig) && !why_no_depth(o, rig) && matched(o) && o->tuning.ego_matches && o->tuning.ego_metric_hypotheses;
 }
 
+/** Why there are no disparities on the host; NULL: there are. */
+static const char *why_no_disparities(const struct options *o)
+{
+    if (!VFRONT_DENSE) return "this build has no VFRONT_DENSE";
+    if (!o->tuning.dense) return "dense is 0";
+    return o->tuning.dense_copy ? NULL : "dense_copy is 0";
+}
+
 /** Why there are no stixels; NULL: there are. */
 static const char *why_no_stixels(const struct options *o)
 {
@@ -421,12 +434,28 @@ static void take_depths(struct totals *t, const vfront_result_t *r)
 #endif
 }
 
+static void take_world(struct totals *t, const vfront_result_t *r)
+{
+    (void)t;
+    (void)r;
+#if VFRONT_DENSE
+    t->disparities += r->disparity.valid;
+    t->pixels += (uint64_t)r->disparity.width_px * (uint64_t)r->disparity.height_px;
+#endif
+#if VFRONT_STIXELS
+    t->road[r->road.state]++;
+    t->crowded += r->columns_crowded;
+    for (uint32_t i = 0; i < r->columns_count; i++) t->stixels += r->stixels_count[i];
+#endif
+}
+
 static int take(struct totals *t, const vfront_result_t *r)
 {
     const vfront_health_t *h = &r->health;
     if (!take_times(t, &r->timing)) return 0;
     take_digest(t, vfront_digest(r));
     take_depths(t, r);
+    take_world(t, r);
     if (h->state != VFRONT_STARTING) { /* there was nothing to follow */
         if (!t->quality || h->quality < t->quality_least) t->quality_least = h->quality;
         t->quality += h->quality;
@@ -568,6 +597,16 @@ static void print_motion(const struct options *o, const vfront_rig_t *rig, const
         motion_print(motion);
 }
 
+/** Where disparities and stixels are switched on. */
+static void print_world(const struct options *o, const struct totals *t)
+{
+    if (VFRONT_DENSE && o->tuning.dense) printf("%-12s %.1f %% of the pixels, in the mean\n", "disparity", 100.0 * mean(t->disparities, t->pixels));
+    if (why_no_stixels(o)) return;
+    printf("%-12s seen %" PRIu64 ", held %" PRIu64 ", given %" PRIu64 ", none %" PRIu64 "; %.1f stixels, %.1f columns crowded\n", "road",
+           t->road[VFRONT_ROAD_SEEN], t->road[VFRONT_ROAD_HELD], t->road[VFRONT_ROAD_GIVEN], t->road[VFRONT_ROAD_NONE],
+           mean(t->stixels, t->frames), mean(t->crowded, t->frames));
+}
+
 static void print_summary(const struct options *o, dataset_t *d, const struct totals *t, const motion_t *motion)
 {
     vfront_info_t info;
@@ -581,6 +620,7 @@ static void print_summary(const struct options *o, dataset_t *d, const struct to
     print_keypoints(t, &info, rig->cameras);
     print_partners(o, t, rig);
     print_motion(o, rig, motion);
+    print_world(o, t);
     printf("%-12s", "health");
     for (uint32_t i = 0; i < 4; i++) printf(" %s %" PRIu64 ",", record_state_name(i), t->state[i]);
     printf(" gaps %" PRIu64 "; quality %.1f, least %" PRIu32 "\n", t->gaps,
@@ -656,6 +696,10 @@ static void caption(const struct run *run, const vfront_result_t *r, char *line,
     for (int32_t i = 0; i < dataset_rig(run->dataset)->cameras && what & OVERLAY_KEYPOINTS; i++)
         used += (size_t)snprintf(line + used, room - used, " %" PRIu32, r->keypoints_count[i]);
     if (what & OVERLAY_DEPTHS) used += (size_t)snprintf(line + used, room - used, "  depths %" PRIu32, r->depths_count);
+#if VFRONT_DENSE
+    const double pixels = (double)r->disparity.width_px * (double)r->disparity.height_px;
+    if (what & OVERLAY_DISPARITY) used += (size_t)snprintf(line + used, room - used, "  disparity of %.1f percent", 100.0 * r->disparity.valid / pixels);
+#endif
 #if VFRONT_STIXELS
     static const char *const road[] = {"none", "seen", "held", "given"};
     if (what & OVERLAY_STIXELS) used += (size_t)snprintf(line + used, room - used, "  road %s horizon %d", road[r->road.state], (int)r->road.horizon_px);
@@ -676,6 +720,23 @@ static const char *draw(struct run *run, const vfront_frame_t *frame, const vfro
     overlay_size(run->overlay, &width, &height);
     return picture_write(stem, rgb, width, height, 3);
 }
+
+#if VFRONT_DENSE
+static const char *write_disparities(const struct run *run, const vfront_result_t *r)
+{
+    char folder[4400];
+    if (!run->options->out || why_no_disparities(run->options)) return NULL;
+    snprintf(folder, sizeof folder, "%s/" DISPARITY_FOLDER, run->options->out);
+    return disparity_write(folder, r->frame, &r->disparity);
+}
+#else
+static const char *write_disparities(const struct run *run, const vfront_result_t *r)
+{
+    (void)run;
+    (void)r;
+    return NULL;
+}
+#endif
 
 static int take_motion(struct run *run, uint32_t index, const vfront_result_t *r)
 {
@@ -698,6 +759,7 @@ static int step(struct run *run, uint32_t index)
     if (!take(&run->totals, result)) return complain(FAILED, "no memory for the times of %" PRIu32 " frames", index);
     if (!take_motion(run, index, result)) return complain(FAILED, "no memory for the path of %" PRIu32 " frames", index);
     if (run->record) wrong = record_frame(run->record, result, run->before, motion_last(&run->motion));
+    if (!wrong) wrong = write_disparities(run, result);
     if (!wrong && run->overlay) wrong = draw(run, &frame, result);
     if (wrong) return complain(FAILED, "%s", wrong);
     run->before = result; /* holds until the frame after the next */
@@ -714,13 +776,18 @@ static int open_front_end(struct run *run)
                     vfront_status_name(status), vfront_detail(&vf));
 }
 
+static const char *make_folder(const struct options *o, const char *name)
+{
+    char folder[4400];
+    snprintf(folder, sizeof folder, "%s/%s", o->out, name);
+    return record_folder(folder);
+}
+
 static const char *open_overlay(struct run *run)
 {
     const vfront_rig_t *rig = dataset_rig(run->dataset);
-    char folder[4400];
     vfront_info_t info;
-    snprintf(folder, sizeof folder, "%s/overlay", run->options->out);
-    const char *wrong = record_folder(folder);
+    const char *wrong = make_folder(run->options, "overlay");
     if (wrong) return wrong;
     vfront_info(&vf, &info);
     run->drawn = what_to_draw(run->options, rig);
@@ -740,8 +807,10 @@ static int open_outputs(struct run *run)
     warn_of_depth(o, rig);
     warn_of_motion(o, rig);
     if (o->overlay == OVERLAY_STIXELS && why_no_stixels(o)) complain(GO_ON, "no stixels: %s", why_no_stixels(o));
+    if (o->overlay == OVERLAY_DISPARITY && why_no_disparities(o)) complain(GO_ON, "no disparities: %s", why_no_disparities(o));
     if (!o->out) return GO_ON;
     const char *wrong = record_open(&run->record, o->out, rig->cameras, what_to_record(o, run->dataset));
+    if (!wrong && !why_no_disparities(o)) wrong = make_folder(o, DISPARITY_FOLDER);
     if (!wrong && o->overlay) wrong = open_overlay(run);
     return wrong ? complain(FAILED, "%s", wrong) : GO_ON;
 }

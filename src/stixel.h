@@ -361,10 +361,17 @@ VF_FN double vf_stixel_erf(const struct vf_stixel_tables *t, double x)
     return x < 0.0 ? -y : y;
 }
 
+/** Rows from a row, from the bottom, up to the horizon, which may lie above the picture. */
+VF_FN int32_t vf_road_down(const struct vf_step *s, const struct vf_road *road, int32_t horizon, int32_t row)
+{
+    const double height = (double)s->geometry.level[0][0].height, up = height - 1.0 - road->horizon_px;
+    return (up > height ? (int32_t)up : horizon) - row;
+}
+
 /** What a row, from the bottom, costs as ground. A road too near to be measured counts as the nearest that can be. */
 VF_FN struct vf_ground vf_road_row(const struct vf_step *s, const struct vf_stixel_tables *t, const struct vf_road *road, int32_t horizon, int32_t row)
 {
-    const double scale = vf_stixel_scale(s), focal = (double)s->geometry.focal_px[0], down = (double)(horizon - row);
+    const double scale = vf_stixel_scale(s), focal = (double)s->geometry.focal_px[0], down = (double)vf_road_down(s, road, horizon, row);
     const double most = (double)s->tuning.dense_disparities, tangent = (road->horizon_px - (double)s->geometry.centre_px[1]) / focal;
     const double height_m = (double)s->geometry.pair.baseline_m / (sqrt(1.0 + tangent * tangent) * road->slope), by = scale / height_m;
     const double at = road->slope * down < 0.0 ? 0.0 : road->slope * down > most - 1.0 ? most - 1.0 : road->slope * down;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Nothing is allocated after vfront_init(): 1,000 steps of all kinds, refused frames, time-outs and resets among them, with every stage
- * at work, and again with pictures rectified. Three nets: malloc and its kin are replaced, and the thread that steps calls none of them, in
- * libc and in the driver neither; every CUDA call of the port is wrapped (-Wl,--wrap), and only those that a step needs may come; and the
- * address space, the heap and the device's free memory are the same before and after. */
+ * at work, and again with pictures rectified, disparities and stixels. Three nets: malloc and its kin are replaced, and the thread that
+ * steps calls none of them, in libc and in the driver neither; every CUDA call of the port is wrapped (-Wl,--wrap), and only those that a
+ * step needs may come; and the address space, the heap and the device's free memory are the same before and after. */
 #define _GNU_SOURCE
 #include "pair.h"
 
@@ -187,7 +187,7 @@ static vfront_frame_t frame_of(uint64_t i)
 }
 
 static struct {
-    int depths, matches, motions; /* frames that have some */
+    int depths, matches, motions, disparities, stixels; /* frames that have some */
 } worked;
 
 static void step(uint64_t i)
@@ -204,19 +204,30 @@ static void step(uint64_t i)
     worked.depths += r->depths_count > 0;
     worked.matches += r->matches_count > 0;
     worked.motions += r->relative.inliers > 0 && r->metric.inliers > 0;
+#if VFRONT_STIXELS
+    worked.disparities += r->disparity.px16 && r->disparity.valid > 1000;
+    for (uint32_t k = 0; k < r->columns_count; k++)
+        if (r->stixels_count[k]) {
+            worked.stixels++;
+            break;
+        }
+#endif
     if (i % 100 == 99 && vfront_reset(&pair_vf)) fail();
 }
 
 static void run(int rectify)
 {
     prepare();
-    const vfront_rig_t rig = pair_cameras();
+    vfront_rig_t rig = pair_cameras();
+    const int dense = rectify && VFRONT_STIXELS;
+    rig.road_height_m = dense ? 0.5 : 0.0; /* there are stixels whatever the pictures show */
     vfront_tuning_t tuning;
     vfront_tuning_default(&tuning);
     tuning.rectify = rectify;
+    tuning.dense = tuning.stixel = dense;
     assert_int_equal(vfront_init(&pair_vf, &rig, &tuning, pair_port), VFRONT_OK);
     net.calls = net.wrong = net.others = 0;
-    worked.depths = worked.matches = worked.motions = 0;
+    memset(&worked, 0, sizeof worked);
     struct held before = {0, 0, 0};
     net.armed = 1;
     for (uint64_t i = 0; i < STEPS; i++) {
@@ -234,6 +245,8 @@ static void run(int rectify)
     const int most = STEPS * 9 / 10;
     if (worked.depths < most || worked.matches < most || worked.motions < most) /* every stage has worked */
         fail_msg("of %d frames %d have depths, %d matches, %d motions", STEPS, worked.depths, worked.matches, worked.motions);
+    if (dense && (worked.disparities < most || worked.stixels < most))
+        fail_msg("of %d frames %d have disparities, %d stixels", STEPS, worked.disparities, worked.stixels);
     vfront_shutdown(&pair_vf);
     if (net.others) print_message("threads of the driver called allocators %ld times\n", net.others);
     if (net.wrong) fail_msg("%s was called %ld times after vfront_init()", net.last, net.wrong);

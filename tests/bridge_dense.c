@@ -7,17 +7,18 @@ static int32_t width, height;
 static uint64_t frames;
 static const vfront_result_t *result;
 
-int bridge_open(int width_px, int height_px, const char *settings);
+int bridge_open(int width_px, int height_px, double focal_px, double baseline_m, const char *settings);
 int bridge_step(const uint8_t *left, const uint8_t *right);
 int bridge_disparity(uint16_t *px16, uint8_t *confidence);
-float bridge_time(void);
+float bridge_time(const char *stage);
+int bridge_stixels(void);
 void bridge_close(void);
 
 /**
- * Makes the front end ready on the host port for pinholes side by side, nothing switched on but `dense`, standard tuning but for `settings`.
+ * Makes the front end ready on the host port for pinholes side by side, with the principal point in the middle, nothing switched on but `dense`, standard tuning but for `settings`.
  * Ends the one before. Returns 0, or the negative status of what failed; bridge_detail() says why.
  */
-int bridge_open(int width_px, int height_px, const char *settings)
+int bridge_open(int width_px, int height_px, double focal_px, double baseline_m, const char *settings)
 {
     vfront_rig_t rig = {.cameras = 2};
     vfront_tuning_t tuning;
@@ -33,11 +34,11 @@ int bridge_open(int width_px, int height_px, const char *settings)
         vfront_camera_t *c = &rig.camera[k];
         c->width_px = width;
         c->height_px = height;
-        c->fx_px = c->fy_px = width;
+        c->fx_px = c->fy_px = focal_px;
         c->cx_px = 0.5 * (width - 1);
         c->cy_px = 0.5 * (height - 1);
     }
-    rig.camera[1].t_cam_imu_m[0] = -0.1;
+    rig.camera[1].t_cam_imu_m[0] = -baseline_m;
     vfront_status_t status = tune(&tuning, settings);
     if (status) return status;
     status = vfront_init(&vf, &rig, &tuning, VFRONT_PORT_HOST);
@@ -70,12 +71,20 @@ int bridge_disparity(uint16_t *px16, uint8_t *confidence)
     return (int)result->disparity.valid;
 }
 
-/** What the stage took for the last pair [us]. */
-float bridge_time(void)
+/** What a stage took for the last pair [us]. */
+float bridge_time(const char *stage)
 {
-    size_t stage = 0;
-    while (strcmp(vfront_stage_name(stage), "dense")) stage++;
-    return result->timing.stage_us[stage];
+    size_t index = 0;
+    while (strcmp(vfront_stage_name(index), stage)) index++;
+    return result->timing.stage_us[index];
+}
+
+/** Stixels of the last pair; 0 without a road. */
+int bridge_stixels(void)
+{
+    int count = 0;
+    for (uint32_t i = 0; i < result->columns_count; i++) count += result->stixels_count[i];
+    return count;
 }
 
 /** Ends it. Without effect when there is none. */

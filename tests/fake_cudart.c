@@ -127,7 +127,7 @@ struct node {
     int clock;
 };
 struct CUgraph_st {
-    struct node node[16];
+    struct node node[VFRONT_STAGES];
     int count;
 };
 struct CUgraphExec_st {
@@ -208,7 +208,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 static cudaError_t record(stage_form *form, const struct vf_step *step, cudaStream_t stream, int clock)
 {
     struct CUgraph_st *g = stream->capture;
-    if (!g || g->count == 16) return note(cudaErrorStreamCaptureUnsupported);
+    if (!g || g->count == VFRONT_STAGES) return note(cudaErrorStreamCaptureUnsupported);
     struct node *n = &g->node[g->count];
     n->form = form;
     n->step = *step;

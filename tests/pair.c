@@ -341,6 +341,50 @@ static const char *broken_disparity(const vfront_rig_t *rig, const vfront_tuning
 }
 #endif
 
+#if VFRONT_STIXELS
+/** The segments of a column lie on each other, from the lowest row to the highest. */
+static const char *broken_column(const vfront_rig_t *rig, const vfront_stixel_t *stixel, uint32_t count)
+{
+    int32_t row = rig->camera[0].height_px - 1;
+    MUST(count <= VFRONT_SEGMENTS);
+    for (uint32_t i = 0; i < count; i++) {
+        const vfront_stixel_t *t = &stixel[i];
+        MUST(t->base_px == row && t->top_px <= t->base_px && t->type <= VFRONT_STIXEL_SKY && isfinite(t->cost));
+        MUST(t->disparity_px == -1.0f || (t->disparity_px >= 0.0f && t->disparity_px < VFRONT_DISPARITIES));
+        MUST(t->type != VFRONT_STIXEL_OBJECT || t->disparity_px >= 1.0f);
+        MUST(t->type == VFRONT_STIXEL_SKY || t->disparity_px <= 0.0f ? t->distance_m == 0.0f && t->sigma_m == 0.0f
+                                                                    : isfinite(t->distance_m) && t->distance_m > 0.0f && t->sigma_m > 0.0f);
+        row = t->top_px - 1;
+    }
+    MUST(!count || row == -1);
+    return NULL;
+}
+
+static const char *broken_road(const vfront_rig_t *rig, const vfront_tuning_t *t, const vfront_road_t *road)
+{
+    MUST(road->state <= VFRONT_ROAD_GIVEN && (road->state == VFRONT_ROAD_GIVEN) == (t->stixel && rig->road_height_m > 0.0));
+    MUST(isfinite(road->horizon_px) && isfinite(road->slope) && isfinite(road->pitch_rad) && isfinite(road->height_m));
+    if (road->state == VFRONT_ROAD_NONE) MUST(road->horizon_px == 0.0f && road->slope == 0.0f && road->pitch_rad == 0.0f && road->height_m == 0.0f);
+    else MUST(road->slope > 0.0f && road->height_m > 0.0f && fabsf(road->pitch_rad) < 0.88f);
+    return NULL;
+}
+
+static const char *broken_stixels(const vfront_rig_t *rig, const vfront_tuning_t *t, const vfront_result_t *r)
+{
+    const uint32_t free_cm = (uint32_t)t->stixel_far_m * 100 + 1;
+    const char *broken = broken_road(rig, t, &r->road);
+    MUST(r->columns_count == (t->stixel ? (uint32_t)(rig->camera[0].width_px / t->stixel_width_px) : 0) && r->columns_crowded <= r->columns_count);
+    MUST(!t->stixel || r->columns_width_px == (uint32_t)t->stixel_width_px);
+    for (uint32_t i = 0; i < r->columns_count && !broken; i++) {
+        MUST(r->road.state != VFRONT_ROAD_NONE || !r->stixels_count[i]);
+        broken = broken_column(rig, r->stixels[i], r->stixels_count[i]);
+    }
+    for (int i = 0; i < VFRONT_OBSTACLE_BINS; i++)
+        MUST(r->obstacles_cm[i] == VFRONT_OBSTACLE_UNKNOWN || (t->stixel && r->obstacles_cm[i] <= free_cm));
+    return broken;
+}
+#endif
+
 const char *pair_broken(const vfront_rig_t *rig, const vfront_tuning_t *tuning, const vfront_result_t *result)
 {
     const char *broken = broken_tracks(rig, tuning, result);
@@ -350,6 +394,9 @@ const char *pair_broken(const vfront_rig_t *rig, const vfront_tuning_t *tuning, 
     if (!broken) broken = broken_motions(rig, tuning, result);
 #if VFRONT_DENSE
     if (!broken) broken = broken_disparity(rig, tuning, &result->disparity);
+#endif
+#if VFRONT_STIXELS
+    if (!broken) broken = broken_stixels(rig, tuning, result);
 #endif
     return broken ? broken : broken_health(rig, tuning, result);
 }

@@ -1,8 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Bad input to the tool: each has its message and exit code, and what was written before stays. tests/replay.sh REPLAY
+# Bad input to the tool: each has its message and exit code, and what was written before stays.
+#   tests/replay.sh REPLAY [REPLAY-WITH-DISPARITIES-AND-STIXELS]
 set -u
-replay=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+full() { echo "$(cd "$(dirname "$1")" && pwd)/$(basename "$1")"; }
+replay=$(full "$1")
+dense=${2:+$(full "$2")}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
@@ -219,6 +222,9 @@ draw flat --overlay=keypoints --set describe=0 kitti
 check 'key points are drawn without their orientation' differ "$(last flat)" "$(last keypoints)"
 expect 0 '^replay: no stixels: (this build has no VFRONT_STIXELS|stixel is 0)' --port host --frames 1 --out draw-stixels --overlay=stixels kitti
 check 'stixels.csv without stixels' test ! -e draw-stixels/stixels.csv
+expect 0 '^replay: no disparities: (this build has no VFRONT_DENSE|dense is 0)' --port host --frames 1 --out draw-none --overlay=disparity kitti
+check 'no disparities: not said once' once '^replay: no disparities: '
+check 'pictures of disparities without disparities' [ ! -e draw-none/disparity ]
 
 draw() { # name, the rest of the arguments: as above, the second frame of a flight
     out=draw-$1
@@ -353,8 +359,8 @@ else
     try 0 'camera 0 +64x48 px, not calibrated' none mav
 fi
 
-expect 2 '--overlay=points: not tracks, keypoints, depth, matches, motion, stixels or all' --out good --overlay=points
-expect 2 '--overlay=: not tracks, keypoints, depth, matches, motion, stixels or all' --out good --overlay=
+expect 2 '--overlay=points: not tracks, keypoints, depth, matches, motion, stixels, disparity or all' --out good --overlay=points
+expect 2 '--overlay=: not tracks, keypoints, depth, matches, motion, stixels, disparity or all' --out good --overlay=
 expect 2 '--overlays: no such option' --out good --overlays
 expect 2 'detect_levels=9: not a whole number in 1\.\.[1-8]$' --set detect_levels=9
 expect 2 'cell_width_px=2: not a whole number in 3\.\.4096' --set cell_width_px=2
@@ -405,6 +411,45 @@ mkdir full && ln -s /dev/full full/tracks.csv
 expect 1 'full/tracks.csv: No space left' --port host --frames 3 --out full synthetic:320x240
 mkdir -p stuck/descriptors.csv/sub
 expect 1 'stuck/descriptors.csv: ' --port host --frames 2 --set describe=0 --out stuck synthetic:320x240
+
+# Disparities and stixels, with a build that has them.
+world() { # exit code, pattern, the rest of the arguments: a run into the same folder
+    code=$1 pattern=$2
+    shift 2
+    expect "$code" "$pattern" --port host --frames 3 --set rectify=1 --out world "$@" synthetic:192x144
+}
+if [ "$dense" ]; then
+    replay=$dense
+    world 0 'disparity +[5-9][0-9]\.[0-9] % of the pixels' --set dense=1 --set stixel=1 --overlay=disparity
+    check 'not a picture of disparities a frame' [ "$(ls world/disparity | wc -l)" -eq 3 ]
+    check 'no line about the road' grep -qE 'road +seen [1-3], held [0-2], given 0, none 0; [1-9]' out.txt
+    check 'stixels.csv has other columns' head_is world/stixels.csv \
+        frame,column,x_px,width_px,base_px,top_px,type,disparity_px,distance_m,sigma_m,cost
+    check 'stixels do not reach from row to row' awk -F, 'BEGIN {frame = -1} NR > 1 {
+        if ($6 > $5 || $5 != ($1 == frame && $2 == column ? top - 1 : 143)) {print FILENAME ":" NR ": " $0; exit wrong = 1}
+        frame = $1; column = $2; top = $6} END {exit wrong || NR < 100}' world/stixels.csv
+    check 'obstacles.csv has not a row of 72 directions a frame' awk -F, 'NF != 74 {exit wrong = 1} END {exit wrong || NR != 4}' world/obstacles.csv
+    check 'a warning that nobody asked for' [ "$(grep -c '^replay: ' out.txt)" -eq 0 ]
+    mv world first
+    world 0 'disparity +[5-9]' --set dense=1 --overlay=stixels
+    check 'no stixels: not said' once '^replay: no stixels: stixel is 0'
+    for i in 0 1 2; do check 'pictures of disparities depend on stixels' cmp -s world/disparity/00000$i.* first/disparity/00000$i.*; done
+    check 'all frames have the same disparities' differ first/disparity/000000.* first/disparity/000001.*
+    check 'overlays of disparities and of stixels are the same' differ world/overlay/000002.* first/overlay/000002.*
+    check 'the stixels of an earlier run are still there' [ ! -e world/stixels.csv ]
+    expect 0 'camera 0 +192x144 px' --port host world/disparity
+    rm -r world && world 0 'disparity +[5-9]' --set dense=1 --set dense_copy=0 --overlay=disparity
+    check 'no disparities: not said' once '^replay: no disparities: dense_copy is 0'
+    check 'pictures of disparities that are not on the host' [ ! -e world/disparity ]
+    check 'disparities are not drawn' differ world/overlay/000002.* first/overlay/000002.*
+    world 1 'needs two calibrated cameras' --set dense=1 --mono --set rectify=0
+    world 2 'there is no dense: stixel' --set stixel=1
+    expect 1 'VFRONT_E_CALIBRATION: .*dense needs' --port host --set dense=1 --calibration=none synthetic:192x144
+    mkdir -p full16/disparity && ln -s /dev/full full16/disparity/000001.png && ln -s /dev/full full16/disparity/000001.pgm
+    expect 1 'full16/disparity/000001.p.*: cannot be written: No space left' \
+        --port host --frames 3 --set rectify=1 --set dense=1 --out full16 synthetic:192x144
+    check 'the picture of disparities before the fault is not there' [ -s "$(ls full16/disparity/000000.*)" ]
+fi
 
 echo "replay: $cases cases, $bad wrong"
 [ $bad -eq 0 ]

@@ -39,8 +39,9 @@ static double inside_of(double model, double sigma)
 static void sum_rows(double horizon_px, double slope)
 {
     const double tilt = atan((horizon_px - centre_y) / focal), height_m = base_m * cos(tilt) / slope, by = focal * base_m / height_m;
+    const int far = horizon_px < 0.0 ? h - 1 - (int)horizon_px : horizon; /* above the picture */
     for (int v = 0; v < h; v++) {
-        const double at = fmin(fmax(slope * (horizon - v), 0.0), all - 1.0), x = tilt + (horizon - v) / focal;
+        const double at = fmin(fmax(slope * (far - v), 0.0), all - 1.0), x = tilt + (far - v) / focal;
         const double sigma = sqrt(4.0 + by * by * (pow(0.05 * x / height_m, 2.0) + pow(0.05 * acos(-1.0) / 180.0, 2.0)));
         const int none = d[v] < 0.0;
         road_at[v] = at;
@@ -764,6 +765,93 @@ static void through_front_end(void **state)
     vfront_shutdown(&vf);
 }
 
+/* ---- bad input by name ------------------------------------------------------------------------------------------------------------- */
+
+static int no_disparity(int y) { return (void)y, NONE; }
+static int zero(int y) { return (void)y, 0; }
+static int the_most(int y) { return (void)y, all * 16 - 1; }
+static int wall(int y) { return (void)y, 20 * 16; }
+static int anything(int y) { return (void)y, roll(all * 16); }
+static int stripes(int y) { return y % 2 ? 40 * 16 : 10 * 16; }
+static int plain(int y) { return (y + 50) * 16 / 5; } /* its horizon is 50 rows above the picture */
+
+/** Bits: which classes there may be; whether columns are cut; what the nearest obstacle straight ahead is. */
+enum { G = 1 << GROUND, O = 1 << OBJECT, S = 1 << SKY, CUT = 8, UNKNOWN = 16, FREE = 32, NEAR = 64 };
+static const struct bad {
+    const char *what;
+    int width, height, column_px, (*disparity)(int y);
+    double horizon_px; /* NAN: the road is looked for */
+    int road, is;
+} bad_input[] = {
+    {"all disparities invalid", 203, 240, 5, no_disparity, NAN, VFRONT_ROAD_NONE, UNKNOWN},
+    {"all disparities invalid, road given", 203, 240, 5, no_disparity, 100.0, VFRONT_ROAD_GIVEN, UNKNOWN},
+    {"all zero", 203, 240, 5, zero, NAN, VFRONT_ROAD_NONE, UNKNOWN},
+    {"all zero, road given", 203, 240, 5, zero, 100.0, VFRONT_ROAD_GIVEN, CUT | G | S | FREE},
+    {"all the maximum", 203, 240, 5, the_most, NAN, VFRONT_ROAD_NONE, UNKNOWN},
+    {"all the maximum, road given", 203, 240, 5, the_most, 100.0, VFRONT_ROAD_GIVEN, CUT | O | NEAR},
+    {"a wall and no road", 203, 240, 5, wall, NAN, VFRONT_ROAD_NONE, UNKNOWN},
+    {"noise and no road", 203, 240, 5, anything, NAN, VFRONT_ROAD_NONE, UNKNOWN},
+    {"horizon above the picture", 203, 240, 5, plain, -50.0, VFRONT_ROAD_GIVEN, CUT | G | FREE},
+    {"horizon far above the picture", 203, 240, 5, zero, -1e5, VFRONT_ROAD_GIVEN, CUT | G | S | O},
+    {"horizon below the picture", 203, 240, 5, zero, 290.0, VFRONT_ROAD_GIVEN, CUT | S | FREE},
+    {"horizon far below the picture", 203, 240, 5, wall, 1e5, VFRONT_ROAD_GIVEN, CUT | O | NEAR},
+    {"stripes of one row", 203, 240, 5, stripes, 100.0, VFRONT_ROAD_GIVEN, CUT | G | O | S},
+    {"picture no wider than a column", 16, 240, 16, wall, 200.0, VFRONT_ROAD_GIVEN, CUT | O | NEAR},
+    {"less than two columns", 31, 16, 16, anything, 8.0, VFRONT_ROAD_GIVEN, CUT | G | O | S},
+    {"more disparities than columns of pixels", 17, 240, 1, the_most, 100.0, VFRONT_ROAD_GIVEN, CUT | O | NEAR},
+};
+
+static void check_columns(const struct bad *b)
+{
+    const int columns = vf_stixel_columns(&step);
+    static struct piece piece[MOST_H];
+    for (int i = 0; i < columns; i++) {
+        const int count = m->segments[i];
+        REQUIRE((count > 0) == !!(b->is & CUT) && count <= VFRONT_SEGMENTS && m->crowded[i] <= 1, "%s: column %d has %d segments\n", b->what, i, count);
+        if (count) pieces_of(i, piece);
+        for (int k = 0; k < count; k++) REQUIRE(b->is >> m->segment[i][k].type & 1, "%s: class %d in column %d\n", b->what, m->segment[i][k].type, i);
+        for (size_t k = sizeof *m->segment[i] * (size_t)count; k < sizeof m->segment[i]; k++) assert_int_equal(((uint8_t *)m->segment[i])[k], 0xa5);
+        for (int k = h; k < VFRONT_HEIGHT; k++) assert_int_equal(m->column[i][k], 0xa5a5);
+    }
+    for (int i = columns; i < VFRONT_COLUMNS; i++) {
+        assert_true(m->segments[i] == 0xa5a5 && m->crowded[i] == 0xa5a5);
+        for (size_t k = 0; k < sizeof m->segment[i]; k++) assert_int_equal(((uint8_t *)m->segment[i])[k], 0xa5);
+    }
+}
+
+/** Each has its state, and nothing is written outside its list. */
+static void named(void **state)
+{
+    (void)state;
+    shake(31);
+    scribble_arena();
+    for (size_t i = 0; i < sizeof bad_input / sizeof *bad_input; i++) {
+        const struct bad *b = &bad_input[i];
+        set_stixels(b->width, b->height, 500.0, 0.4, b->height / 2.0);
+        if (!isnan(b->horizon_px)) give_road(b->horizon_px, 0.2);
+        step.tuning.stixel_width_px = b->column_px;
+        vf_stixel_make(&m->tables, &step);
+        memset(m->segments, 0xa5, sizeof m->segments);
+        memset(m->crowded, 0xa5, sizeof m->crowded);
+        memset(m->segment, 0xa5, sizeof m->segment);
+        memset(m->column, 0xa5, sizeof m->column);
+        for (int y = 0; y < b->height; y++)
+            for (int x = 0; x < b->width; x++) *pixel(x, y) = (uint16_t)b->disparity(y);
+        memcpy(&expected, &memory, sizeof memory);
+        vf_stixel_host(&step);
+        REQUIRE(m->road.state == (uint32_t)b->road, "%s: road %u\n", b->what, m->road.state);
+        check_columns(b);
+        const uint32_t ahead = m->nearest_cm[0], free_cm = 100u * (uint32_t)step.tuning.stixel_far_m + 1u;
+        const double away_cm = 100.0 * focal * base_m / (b->disparity(0) / 16.0);
+        if (b->is & UNKNOWN) assert_int_equal(ahead, VF_NONE);
+        if (b->is & FREE) assert_int_equal(ahead, free_cm);
+        if (b->is & NEAR) REQUIRE(fabs(ahead - away_cm) < 2.0, "%s: %u cm instead of %.0f\n", b->what, ahead, away_cm);
+        memcpy(&expected.stixel, m, sizeof expected.stixel);
+        memcpy(&expected.stixel_work, &memory.stixel_work, sizeof expected.stixel_work);
+        same_arena(b->what);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest test[] = {
@@ -775,6 +863,7 @@ int main(void)
         cmocka_unit_test(road),
         cmocka_unit_test(distances),
         cmocka_unit_test(absurd),
+        cmocka_unit_test(named),
         cmocka_unit_test(refuses),
         cmocka_unit_test(through_front_end),
     };
