@@ -20,16 +20,19 @@ detect_blocks() {
     echo "-DVF_DETECT_FEW_THREADS=$1 -DVF_DETECT_FEW_ROWS=$2 -DVF_DETECT_MANY_THREADS=$1 -DVF_DETECT_MANY_ROWS=$2"
 }
 config=CFG=tests/cfg_check.h
-"$@" BUILD="$build/bench" "$build/bench/vfcheck" >/dev/null
-"$@" CFG=tests/cfg_tall.h BUILD="$build/tall" "$build/tall/vfcheck" >/dev/null
-"$@" $config BUILD="$build/proof" NVCC_EXTRA=-lineinfo "$build/proof/vfcheck" >/dev/null
-"$@" $config BUILD="$build/proof-a" NVCC_EXTRA="$(detect_blocks 128 44) -DVF_TRACK_WARPS=2 -DVF_INGEST_BLOCKS=7 \
+jobs=
+start() { "$@" >/dev/null & jobs="$jobs $!"; }
+start "$@" BUILD="$build/bench" "$build/bench/vfcheck"
+start "$@" CFG=tests/cfg_tall.h BUILD="$build/tall" "$build/tall/vfcheck"
+start "$@" $config BUILD="$build/proof" NVCC_EXTRA=-lineinfo "$build/proof/vfcheck"
+start "$@" $config BUILD="$build/proof-a" NVCC_EXTRA="$(detect_blocks 128 44) -DVF_TRACK_WARPS=2 -DVF_INGEST_BLOCKS=7 \
     -DVF_SCALE_FEW_ROWS=3 -DVF_SCALE_MANY_ROWS=3 -DVF_RECTIFY_ROWS=1 -DVF_SMOOTH_ROWS=4 -DVF_DESCRIBE_WARPS=8 \
-    -DVF_MATCH_FEW=32 -DVF_MATCH_MANY=32 -DVF_DENSE_AHEAD=3" "$build/proof-a/vfcheck" >/dev/null
-"$@" $config BUILD="$build/proof-b" NVCC_EXTRA="$(detect_blocks 256 19) -DVF_TRACK_WARPS=4 -DVF_INGEST_BLOCKS=64 \
+    -DVF_MATCH_FEW=32 -DVF_MATCH_MANY=32 -DVF_DENSE_AHEAD=3" "$build/proof-a/vfcheck"
+start "$@" $config BUILD="$build/proof-b" NVCC_EXTRA="$(detect_blocks 256 19) -DVF_TRACK_WARPS=4 -DVF_INGEST_BLOCKS=64 \
     -DVF_SCALE_FEW_ROWS=8 -DVF_SCALE_MANY_ROWS=8 -DVF_RECTIFY_ROWS=4 -DVF_SMOOTH_ROWS=5 -DVF_DESCRIBE_WARPS=1 \
-    -DVF_MATCH_FEW=5 -DVF_MATCH_MANY=5 -DVF_MATCH_HANDFUL=1 -DVF_DENSE_AHEAD=8" "$build/proof-b/vfcheck" >/dev/null
-"$@" $config CUBLAS=1 BUILD="$build/proof-cublas" "$build/proof-cublas/vfcheck" >/dev/null
+    -DVF_MATCH_FEW=5 -DVF_MATCH_MANY=5 -DVF_MATCH_HANDFUL=1 -DVF_DENSE_AHEAD=8" "$build/proof-b/vfcheck"
+start "$@" $config CUBLAS=1 BUILD="$build/proof-cublas" "$build/proof-cublas/vfcheck"
+for job in $jobs; do wait "$job"; done
 check=$build/proof/vfcheck
 trap 'tail -5 "$out"; echo "gpu-proof: FAILED, see $out"' EXIT
 {
@@ -47,15 +50,15 @@ trap 'tail -5 "$out"; echo "gpu-proof: FAILED, see $out"' EXIT
         compute-sanitizer --tool $tool --error-exitcode 9 "$check" --seed 5 --cases ${SANITIZED:-30} --frames 3 2>&1 | grep -vE '^real|^=+ *$'
     done
     echo
-    echo "== motions, small systems solved by vfront, then by cuBLAS"
-    "$check" --cases 9 $pictures --motion
-    "$build/proof-cublas/vfcheck" --cases $cases $pictures --motion
-    echo
     echo "== times and latency"
     "$build/bench/vfcheck" --cases 9 $pictures --bench --latency "$steps"
     echo
     echo "== times of what the standard config does not have"
     "$build/tall/vfcheck" --cases 1 $pictures --dense
+    echo
+    echo "== motions, small systems solved by vfront, then by cuBLAS"
+    "$check" --cases 9 $pictures --motion
+    "$build/proof-cublas/vfcheck" --cases $cases $pictures --motion
 } >"$out" 2>&1
 ! grep -E 'FAIL|ERROR SUMMARY: [1-9]|hazards displayed \([1-9]' "$out" || exit 1
 trap - EXIT

@@ -595,20 +595,22 @@ static void start_seeing(const vfront_tuning_t *t)
 /** One step through cuBLAS, and the host form on the same pairs. */
 static void compare_step(const vfront_tuning_t *t, int outlier_percent, struct agreement *a)
 {
-    static struct vf_memory memory, back;
+    struct vf_memory *memory = calloc(1, sizeof *memory), *back = malloc(sizeof *back); /* static, they would make this program too large to link */
+    if (!memory || !back) exit(1);
     start_seeing(t);
     const struct vf_step *cuda = &state_of(&vf)->step[0];
     struct vf_step host = *cuda;
-    host.memory = &memory;
+    host.memory = memory;
     host.systems = NULL;
-    memset(&memory, 0, sizeof memory);
-    put_pairs(&memory, cuda->parity, 1000, outlier_percent, 11);
-    CUDA(cudaMemcpy(cuda->memory, &memory, sizeof memory, cudaMemcpyHostToDevice));
+    put_pairs(memory, cuda->parity, 1000, outlier_percent, 11);
+    CUDA(cudaMemcpy(cuda->memory, memory, sizeof *memory, cudaMemcpyHostToDevice));
     CUDA(vf_ego_cuda(cuda, 0));
-    CUDA(cudaMemcpy(&back, cuda->memory, sizeof back, cudaMemcpyDeviceToHost));
+    CUDA(cudaMemcpy(back, cuda->memory, sizeof *back, cudaMemcpyDeviceToHost));
     vf_ego_host(&host);
-    agree(a, &memory.ego, &back.ego, t->ego_hypotheses);
+    agree(a, &memory->ego, &back->ego, t->ego_hypotheses);
     vfront_shutdown(&vf);
+    free(memory);
+    free(back);
 }
 
 int check_motions(void)
@@ -637,18 +639,20 @@ int check_motions(void)
 /** Time of the stage with 1,000 such pairs. */
 static float ego_us(const vfront_tuning_t *t, int outlier_percent, const char *what)
 {
-    static struct vf_memory memory;
+    struct vf_memory *memory = calloc(1, sizeof *memory);
+    if (!memory) exit(1);
     start_seeing(t);
     const struct vf_step *s = &state_of(&vf)->step[0];
     cudaStream_t stream;
     CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    put_pairs(&memory, s->parity, 1000, outlier_percent, 3);
-    CUDA(cudaMemcpy(s->memory, &memory, sizeof memory, cudaMemcpyHostToDevice));
+    put_pairs(memory, s->parity, 1000, outlier_percent, 3);
+    CUDA(cudaMemcpy(s->memory, memory, sizeof *memory, cudaMemcpyHostToDevice));
     const float us = node_us(vf_ego_cuda, s, stream);
-    CUDA(cudaMemcpy(&memory, s->memory, sizeof memory, cudaMemcpyDeviceToHost));
-    const vfront_motion_t *r = &memory.ego.relative, *m = &memory.ego.metric;
+    CUDA(cudaMemcpy(memory, s->memory, sizeof *memory, cudaMemcpyDeviceToHost));
+    const vfront_motion_t *r = &memory->ego.relative, *m = &memory->ego.metric;
     if (what) printf("  %-40s %6.2f us   relative %u of %u, metric %u of %u agree\n", what, (double)us, r->inliers, r->pairs, m->inliers, m->pairs);
     vfront_shutdown(&vf);
+    free(memory);
     CUDA(cudaStreamDestroy(stream));
     return us;
 }
