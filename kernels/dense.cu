@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* dense on the GPU: census words; path costs, two directions a launch, into a volume each; winners; median; speckles; the result.
  *
- * A warp goes along a line of the picture, a lane having every 32nd disparity, 2, 4 or 8 of them next to each other in a volume: so warps read words of
- * camera 1 that lie side by side, and a pixel's costs are one run of bytes. All lines of two directions are under way at once: a picture of 640x480 px is 1,120 or 1,280 warps that never wait for each other.
- * Diagonals that leave the picture on one side come in again on the other as new paths, so all are as long as the picture is high. What a
- * disparity costs is computed anew from the census words each time, so there is no third volume. Costs are less than 2^14 and lie two by two in
- * a register: the k-th of a lane and the one half of all behind it, so that the ones above and below, which neighbours have, lie so too. */
+ * A warp goes along a line of the picture, a lane having every 32nd disparity, 2, 4 or 8 of them next to each other in a volume: so warps read
+ * words of camera 1 that lie side by side, and a pixel's costs are one run of bytes. All lines of two directions are under way at once: a picture of
+ * 640x480 px is 1,120 or 1,280 warps that never wait for each other. Diagonals that leave the picture on one side come in again on the other as new
+ * paths, so all are as long as the picture is high. What a disparity costs is computed anew from the census words each time, so there is no
+ * third volume. Costs are less than 2^14 and lie two by two in a register: the k-th of a lane and the one half of all behind it, so that the ones
+ * above and below, which neighbours have, lie so too. */
 #include "kernel.cuh"
 
 #if VFRONT_DENSE
@@ -46,7 +47,8 @@ static __global__ void __launch_bounds__(THREADS) census_k(const vf_step s)
 #ifndef VF_DENSE_AHEAD
 #define VF_DENSE_AHEAD 16
 #endif
-#define AHEAD(count) ((count) > 4 ? VF_DENSE_AHEAD / 2 : VF_DENSE_AHEAD) /* pixels of a path that are loaded before their turn, within a thread's registers */
+/** Pixels of a path that are loaded before their turn: as many as a thread's registers hold. */
+#define AHEAD(count) ((count) > 4 ? VF_DENSE_AHEAD / 2 : VF_DENSE_AHEAD)
 
 /** A lane's costs in a volume, and what is done with them: bytes from halves of words, the k-th and the one half of all behind it; sums of bytes,
  *  none of which is over 255; four of them. */
@@ -120,9 +122,10 @@ static __device__ __forceinline__ void load(pixel<COUNT> &p, const vf_dense_pass
     if (!FIRST) p.sum = costs[at.left * VF_WARP];
 }
 
-/** A path reaches a pixel: from the costs of the one before, in pairs, and the least of them, `all`, in both halves, to its own. Costs pass on to neighbours
- *  while the least is looked for, so what a pixel waits for is the longer of both. */
-template <int COUNT> static __device__ __forceinline__ void reach(uint32_t (&cost)[COUNT / 2], uint32_t &all, const pixel<COUNT> &p, uint32_t p1, uint32_t p2)
+/** A path reaches a pixel: from the costs of the one before, in pairs, and the least of them, `all`, in both halves, to its own. Costs pass on to
+ *  neighbours while the least is looked for, so what a pixel waits for is the longer of both. */
+template <int COUNT>
+static __device__ __forceinline__ void reach(uint32_t (&cost)[COUNT / 2], uint32_t &all, const pixel<COUNT> &p, uint32_t p1, uint32_t p2)
 {
     constexpr int HALF = COUNT / 2;
     const uint32_t large = 0x10001000;
@@ -134,7 +137,7 @@ template <int COUNT> static __device__ __forceinline__ void reach(uint32_t (&cos
         below[k] = __shfl_sync(VF_ALL, cost[k] + p1, lane + VF_WARP - 1);
     }
 #pragma unroll
-    for (int k = 0; k < HALF; k++) { /* the first lane's neighbour below is the last one's of the run before, the last one's above the first one's of the next */
+    for (int k = 0; k < HALF; k++) { /* below the first lane lies the last one's of the run before, above the last the first one's of the next */
         const uint32_t before = k ? below[k > 0 ? k - 1 : 0] : __byte_perm(large, below[HALF - 1], 0x5410);
         const uint32_t after = k < HALF - 1 ? above[k < HALF - 1 ? k + 1 : 0] : __byte_perm(above[0], large, 0x5432);
         const uint32_t lower = lane ? below[k] : before, upper = lane < VF_WARP - 1 ? above[k] : after;
@@ -145,7 +148,7 @@ template <int COUNT> static __device__ __forceinline__ void reach(uint32_t (&cos
     all = vf_warp_min(lesser(least, __byte_perm(least, 0, 0x1032)));
 }
 
-/** A warp goes along a path of `count` pixels, from word to word by so much, with both cameras' words as far apart as rows are. */
+/** A warp goes along a path of `count` pixels, which lie `step` words apart. */
 template <int COUNT, bool FIRST>
 static __device__ __forceinline__ void go(const vf_step &s, typename lane_bytes<COUNT>::type *costs, place at, const place &step, int count)
 {
@@ -265,7 +268,8 @@ template <int COUNT> static __device__ __forceinline__ void put_winner(const vf_
     uint32_t margin = 0, disparity = VF_DENSE_NONE;
     if (candidates > 0) margin = vf_dense_margin(&t, w.best >> 8, w.second == VF_NONE ? VF_NONE : w.second >> 8);
     if (margin) {
-        const uint32_t before = index > 0 ? sum_of<COUNT>(s, at, index - 1) : VF_NONE, after = index + 1 < candidates ? sum_of<COUNT>(s, at, index + 1) : VF_NONE;
+        const uint32_t before = index > 0 ? sum_of<COUNT>(s, at, index - 1) : VF_NONE;
+        const uint32_t after = index + 1 < candidates ? sum_of<COUNT>(s, at, index + 1) : VF_NONE;
         disparity = vf_dense_disparity(&t, index, before, w.best >> 8, after);
     }
     m.found[at] = (uint16_t)disparity;
@@ -369,8 +373,8 @@ static __global__ void __launch_bounds__(WIDE *HIGH) smooth_k(const vf_step s)
 #define SPECKLERS (SIDE * PARTS)
 #define OPEN 0x80000000u
 
-/** Lets all of every unbroken piece of a row or column take its least number, a thread a part of it. joined: bit k is set where k belongs with k - 1, bit 0
- *  where the part does with the one before, bit PART where the next does with it. */
+/** Lets all of every unbroken piece of a row or column take its least number, a thread a part of it. joined: bit k is set where k belongs with
+ *  k - 1, bit 0 where the part does with the one before, bit PART where the next does with it. */
 static __device__ __forceinline__ void level_out(uint16_t *number, int apart, uint32_t joined)
 {
     uint32_t v[PART];
@@ -383,7 +387,8 @@ static __device__ __forceinline__ void level_out(uint16_t *number, int apart, ui
     for (int k = PART - 2; k >= 0; k--)
         if (joined >> (k + 1) & 1) v[k] = v[k + 1];
     const uint32_t inner = joined | 1u | ~0u << PART, breaks = ~inner; /* bits where pieces begin */
-    const int first = breaks ? __ffs((int)breaks) - 1 : PART, last = 31 - __clz((int)(breaks | 1u)); /* one beyond the first piece; where the last begins */
+    const int first = breaks ? __ffs((int)breaks) - 1 : PART; /* one beyond the first piece */
+    const int last = 31 - __clz((int)(breaks | 1u));         /* where the last one begins */
     uint32_t from_left = VF_NONE, from_right = VF_NONE;
 #pragma unroll
     for (int k = 1; k < PARTS; k++) {
