@@ -835,6 +835,7 @@ static void small_step(struct scene *s)
     for (int k = 0; k < 3; k++) s->motion.t[k] *= 0.05; /* 2 cm: 5 px at 3 m, 1 px at 16 m */
     s->noise_px = 0.1;
 }
+static void far_away(struct scene *s) { s->near_m = 250.0, s->far_m = 600.0, s->noise_px = 0.1; } /* 0.4 m: 1.3 to 0.5 px */
 static void on_wall(struct scene *s) { s->shape = WALL; }
 static void on_ground(struct scene *s) { s->shape = GROUND; }
 static void plane_outliers(struct scene *s) { s->shape = WALL, s->outliers_percent = 30; }
@@ -872,6 +873,7 @@ static void states_of_scenes(void **state)
         {"standing still", sideways, stand_still, VFRONT_MOTION_ROTATION, 1, 0, 0, 0, 0},
         {"standing still, 15 % move", sideways, stand_among_others, VFRONT_MOTION_ROTATION, 1, 0, 0, 0, 0},
         {"2 cm", sideways, small_step, VFRONT_MOTION_GOOD, -1, 0, -1, 0, 0},
+        {"all of it far away", sideways, far_away, VFRONT_MOTION_GOOD, 0, -1, 1, 0, 0},
         {"a wall", sideways, on_wall, VFRONT_MOTION_GOOD, 0, 1, 0, 0, 0},
         {"a wall, forward", forward, on_wall, VFRONT_MOTION_GOOD, 0, 1, -1, 0, 0},
         {"the ground", sideways, on_ground, VFRONT_MOTION_GOOD, 0, 1, 0, 0, 0},
