@@ -588,8 +588,8 @@ typedef enum vfront_port {
      16u * (VFRONT_WIDTH / 8u + 6u) * (VFRONT_HEIGHT / 8u + 6u) + 16u * (VFRONT_WIDTH / 64u) * (VFRONT_HEIGHT / 64u + 1u))
 #define VFRONT_GRID_BYTES (8u * VFRONT_SCALES * VFRONT_CULL_CELLS + VFRONT_SCALES * VFRONT_CULL_CELLS / 8u + 8u * VFRONT_CELLS)
 #define VFRONT_POINT_BYTES (72u + VFRONT_DESCRIPTORS * 72u)
-#define VFRONT_PARTNER_BYTES (VFRONT_STEREO * 76u + VFRONT_MATCHES * 48u)
-#define VFRONT_EGO_BYTES (VFRONT_EGO * (106u * (unsigned)VFRONT_SIGHTS + 160u * (unsigned)VFRONT_HYPOTHESES + 8192u))
+#define VFRONT_PARTNER_BYTES (VFRONT_STEREO * 76u + VFRONT_MATCHES * 68u)
+#define VFRONT_EGO_BYTES (VFRONT_EGO * (106u * (unsigned)VFRONT_SIGHTS + 160u * (unsigned)VFRONT_HYPOTHESES + 16384u))
 
 /** The same for disparities, with their copies on the host. */
 #define VFRONT_DISPARITY_BYTES                                                                                                      \

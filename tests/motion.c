@@ -561,7 +561,7 @@ static struct row row_of(int kind, const struct rigid *m, const struct rigid *he
         cross(m->t, q.a, n);
         cross(m->t, q.b, v);
         row.n = 1;
-        row.r[0] = w * dot(n, q.b) / sqrt(dot(n, n) + dot(v, v) - 2.0 * pow(dot(n, q.b), 2));
+        row.r[0] = w * dot(n, q.b) / sqrt(dot(n, n) + dot(v, v) - 2.0 * pow(dot(n, q.b), 2) + pow(100.0 / w, 2)); /* it counts for less where the plane is uncertain */
         row.weight[0] = 1.0;
     }
     return row;
