@@ -37,6 +37,15 @@ at_keypoints() { # keypoints.csv, another file, its columns: frame, frames back,
         NR == FNR {place[$1, $2, seen[$1, $2]++] = $3 "," $4; next}
         place[$frame - back, camera, $at] != $x "," $y {print FILENAME ":" FNR ": " $0; exit wrong = 1} END {exit wrong}' "$1" "$2"
 }
+settled_near() { # keypoints.csv, matches.csv; true when half of the matches settled, each within 12 px of its key point and some off whole pixels
+    awk -F, '
+        FNR == 1 {next}
+        NR == FNR {if ($2 == 0) {n = seen[$1]++; x[$1, n] = $3; y[$1, n] = $4} next}
+        {all++}
+        $10 == 1 {settled++; off = ($4 - x[$1, $2]) ^ 2 + ($5 - y[$1, $2]) ^ 2; parts += off > 0.01}
+        $10 == 1 && off > 144 {print FILENAME ":" FNR ": " $0; exit wrong = 1}
+        END {exit wrong || 2 * settled < all || 2 * parts < settled}' "$1" "$2"
+}
 one_to_one() { # file, columns of the two that are partners: in each frame the first rises, and no second is there twice
     awk -F, -v a="$2" -v b="$3" 'FNR > 1 {
         if (twice[$1, $b]++ || ($1 == frame && $a <= before)) {print FILENAME ":" NR ": " $0; exit wrong = 1}
@@ -116,7 +125,9 @@ check 'the cameras see a point far from one row' rows good/depth.csv '($5 - $7) 
 check 'a depth is not that of its disparity' rows good/depth.csv '(off_px = 195.2 * 0.11 / $8 - ($4 - $6)) < 0.02 && off_px > -0.02'
 check 'depth.csv and keypoints.csv differ on where a key point is' at_keypoints good/keypoints.csv good/depth.csv 1 0 0 2 4 5
 check 'partners are not one to one' one_to_one good/depth.csv 2 3
-check 'matches.csv and keypoints.csv differ on where a key point is' at_keypoints good/keypoints.csv good/matches.csv 1 0 0 2 4 5
+awk -F, 'NR == 1 || $10 == 0' good/matches.csv >unsettled.csv
+check 'a match that did not settle is not where its key point is' at_keypoints good/keypoints.csv unsettled.csv 1 0 0 2 4 5
+check 'a match settled far from its key point, or none did' settled_near good/keypoints.csv good/matches.csv
 check 'matches.csv and keypoints.csv differ on where a key point was' at_keypoints good/keypoints.csv good/matches.csv 1 1 0 3 6 7
 check 'matches are not one to one' one_to_one good/matches.csv 2 3
 check 'matches.csv: not all rows have the columns of the first' columns_agree good/matches.csv
