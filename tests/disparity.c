@@ -18,7 +18,7 @@
 #define SIDE 256 /* of a picture of all that 16 bits hold */
 #define PITCH 300
 
-static char folder[] = "/tmp/disparity-XXXXXX";
+static char folder[] = P_tmpdir "/vfront-disparity-XXXXXX";
 static picture_t picture;
 
 static void put(const char *path, const uint8_t *bytes, size_t count)

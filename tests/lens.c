@@ -3,38 +3,17 @@
  * which angle a lens holds, and which ray a pixel sees. Cameras are random ones of many kinds, from those that are sold to those that
  * nobody would make. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "../src/angle.h"
 #include "../src/lens.h"
+#include "chance.h"
 
 typedef long double real;
 #define PI_L 3.14159265358979323846264338327950288L
 
-static uint64_t dice;
-static double between(double least, double most)
-{
-    dice ^= dice >> 12;
-    dice ^= dice << 25;
-    dice ^= dice >> 27;
-    return least + (most - least) * (double)((dice * 0x2545f4914f6cdd1dull) >> 11) * 0x1p-53;
-}
-
-#define REQUIRE(condition, ...)                 \
-    do {                                        \
-        if (!(condition)) {                     \
-            print_error("ERROR: " __VA_ARGS__); \
-            print_error(" [" #condition "]\n"); \
-            fail();                             \
-        }                                       \
-    } while (0)
+static double between(double least, double most) { return least + (most - least) * (double)(roll64() >> 11) * 0x1p-53; }
 
 /* ---- cameras --------------------------------------------------------------------------------------------------------------- */
 
@@ -340,7 +319,7 @@ static void check_pixel(const vfront_camera_t *c, const struct vf_lens *l, const
 static void definitions(void **state)
 {
     (void)state;
-    dice = 88172645463325252ull;
+    shake(88172645463325252ull);
     print_message("%-14s %7s %7s %7s %7s %7s %7s %7s %10s %10s %10s\n", "lens", "rays", "held", "folded", "inverted", "pixels", "seen", "skipped",
                   "project px", "round px", "ray rad");
     for (int kind = 0; kind < KINDS; kind++) {
@@ -366,7 +345,7 @@ static void definitions(void **state)
 static void ends(void **state)
 {
     (void)state;
-    dice = 1234567;
+    shake(1234567);
     real worst = 0;
     int seen = 0;
     for (int i = 0; i < 2000; i++) {
@@ -544,7 +523,7 @@ static void circles(void **state)
 static void axis(void **state)
 {
     (void)state;
-    dice = 4711;
+    shake(4711);
     for (int i = 0; i < 40 * KINDS; i++) {
         const vfront_camera_t c = camera_of((enum kind)(i % KINDS));
         const double ray[3] = {0, 0, 3}, at[2] = {c.cx_px, c.cy_px};
@@ -610,7 +589,7 @@ static void no_lens(void **state)
 static void one_and_many(void **state)
 {
     (void)state;
-    dice = 99;
+    shake(99);
     for (int i = 0; i < 100 * KINDS; i++) {
         const vfront_camera_t c = camera_of((enum kind)(i % KINDS));
         const double px[2] = {c.width_px * between(-0.2, 1.2), c.height_px * between(-0.2, 1.2)};

@@ -686,7 +686,7 @@ static void refuses(void **state)
 static void written(const vfront_result_t *r)
 {
     static const char *const name[3] = {"ground", "object", "sky"};
-    char folder[] = "/tmp/stixel-XXXXXX", path[64], line[1024];
+    char folder[] = P_tmpdir "/vfront-stixel-XXXXXX", path[64], line[1024];
     record_t *record;
     assert_non_null(mkdtemp(folder));
     assert_null(record_open(&record, folder, 2, RECORD_STIXELS));
