@@ -110,6 +110,9 @@ FORMAT_LIBS := $(if $(HAVE_PNG),-lpng) $(if $(HAVE_YAML),-lyaml)
 EXTRA_replay = $(FORMATS)
 EXTRA_calibration = $(FORMATS)
 EXTRA_picture = $(FORMATS)
+ifneq ($(findstring clang,$(CC)),) # it gives a clone's resolver one name for the whole program, and src/patch.h is in track.c, too
+EXTRA_match = -DVF_NO_CLONES
+endif
 EXTRA_vfbench = -Wno-strict-prototypes -Wno-pedantic
 
 EXAMPLE := $(BUILD)/examples
