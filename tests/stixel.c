@@ -608,7 +608,7 @@ static void absurd(void **state)
         }
 }
 
-/** Through the public interface: what is refused, the same at the 1st and the 1,000th run, and what a result says. */
+/** Through the public interface: what is refused, the same after each reset (tests/same.c: 1,000 runs), and what a result says. */
 static vfront_t vf;
 static uint8_t grey[2][128][160];
 static vfront_rig_t rig_of(void)
@@ -736,7 +736,7 @@ static void through_front_end(void **state)
     rig.road_height_m = 0.3 * cos(atan(14.0 / 150.0)) / 0.25;
     rig.road_pitch_rad = -atan(14.0 / 150.0);
     assert_int_equal(vfront_init(&vf, &rig, &t, VFRONT_PORT_HOST), VFRONT_OK);
-    for (int run = 0; run < 1000; run += run ? 333 : 1) {
+    for (int run = 0; run < 4; run++) {
         assert_int_equal(vfront_reset(&vf), VFRONT_OK);
         const vfront_result_t *r = look(1);
         if (!run) first = vfront_digest(r);

@@ -181,8 +181,9 @@ static void start_rig(int width, int height, int cameras, const vfront_tuning_t 
 }
 
 #if VFRONT_CAMERAS > 1
-/** A pair of cameras side by side, the second of which sees what the first does, 10 px to the left. */
 static int given_road; /* 1: the rig says where the road is */
+
+/** A pair of cameras side by side, the second of which sees what the first does, 10 px to the left. */
 static void start_pair(int width, int height, const vfront_tuning_t *tuning)
 {
     vfront_rig_t rig = {.cameras = 2};
