@@ -50,6 +50,11 @@ static void make_costs(struct vf_stixel_tables *t, double scale, int32_t dispari
         }
     }
     for (int32_t mean = 0; mean < disparities; mean++) t->cost[disparities * disparities + mean] = 0;
+    for (int32_t d = 0; d < disparities; d++) {
+        const uint16_t *cost = t->cost + d * disparities;
+        t->least[d] = cost[0];
+        for (int32_t mean = 1; mean < disparities; mean++) t->least[d] = vf_min(t->least[d], cost[mean]);
+    }
 }
 
 /** Directions of columns: in what bin they are, and how much farther an object is than deep. */

@@ -60,6 +60,7 @@ struct vf_stixel_tables {
     int32_t order[VFRONT_HEIGHT];   /* ln(height - row) [1/4096 nat] */
     uint32_t inverse[VFRONT_HEIGHT + 1]; /* 2^31 / n, rounded up; 0 for 0 */
     int32_t range_q8[VFRONT_DISPARITIES]; /* of disparities that an object of that whole disparity spans */
+    int32_t least[VFRONT_DISPARITIES + 1]; /* that a row of a whole disparity costs in an object */
     float secant[VFRONT_COLUMNS];   /* distance over depth, of a column's middle */
     uint8_t bin[VFRONT_COLUMNS];    /* direction in which it lies */
     double sine[VF_ROAD_ANGLES], cosine[VF_ROAD_ANGLES];
@@ -109,8 +110,11 @@ struct vf_stixel_work {
     VF_ALIGN(16) struct vf_change change[VFRONT_HEIGHT]; /* of the kernel */
     int32_t plain[VFRONT_COLUMNS][VF_STIXEL_TILES * VF_STIXEL_TILE + 1], end[VFRONT_COLUMNS][VF_STIXEL_TILES * VF_STIXEL_TILE]; /* of the kernel: what rows
                                                                cost as ground or sky, below each; what that costs which ends at each */
-    int32_t parts[VFRONT_COLUMNS][VF_STIXEL_TILES * VF_STIXEL_TILE / VF_STIXEL_PART * VFRONT_DISPARITIES]; /* of the kernel: costs below every part of a
-                                                               tile, by whole mean */
+    VF_ALIGN(16) int32_t parts[VFRONT_COLUMNS][VF_STIXEL_TILES * VF_STIXEL_TILE / VF_STIXEL_PART * VFRONT_DISPARITIES]; /* of the kernel: costs below
+                                                               every part of a tile, by whole mean */
+    VF_ALIGN(16) int32_t begun[VFRONT_COLUMNS][VF_STIXEL_TILES * VF_STIXEL_TILE + 1][12]; /* of the kernel: objects that begin at a row */
+    uint64_t found[VFRONT_COLUMNS][VF_STIXEL_TILES * VF_STIXEL_TILE]; /* of the kernel: the best object that ends at a row */
+    int32_t cheapest[VFRONT_COLUMNS][VF_STIXEL_TILES * VF_STIXEL_TILE + 1]; /* of the kernel: what rows of a tile cost at least in an object */
     /* Of the host form: a column, and the table that the kernel does without. */
     int32_t sum[(VFRONT_HEIGHT + 1) * VFRONT_DISPARITIES]; /* costs below a row, by whole mean of an object */
     uint32_t twice[VFRONT_HEIGHT + 1];                     /* sums of disparities below, twice */

@@ -160,6 +160,8 @@ static void draw_pictures(int width, int height)
 }
 
 static int disparity_px; /* of all points, between the cameras of a calibrated pair; 0: each camera sees something else */
+static int street;       /* 1: what a calibrated pair sees is a street */
+static uint8_t *beside;  /* pinned: what its second camera sees then */
 
 static void start_as(const vfront_rig_t *rig, const vfront_tuning_t *tuning, vfront_port_t port)
 {
@@ -182,6 +184,26 @@ static void start_rig(int width, int height, int cameras, const vfront_tuning_t 
 
 #if VFRONT_CAMERAS > 1
 static int given_road; /* 1: the rig says where the road is */
+
+/** How far a point of the street moves from camera to camera: road from the middle of the picture downwards, as start_pair()'s rig has it, and eight walls
+ *  that stand on it side by side, in front of sky. */
+static int street_px(int width, int height, int x, int y)
+{
+    const int wall = x * 8 / width, wall_px = 4 + 3 * (wall * 5 % 8), foot = height / 2 + wall_px * 100 / 11, road_px = (y - height / 2) * 11 / 100;
+    if (y >= foot) return road_px;
+    return y >= height / 2 - height / 32 * (1 + wall * 3 % 8) ? wall_px : 0;
+}
+
+/** What the second camera sees of the street, when the first sees the real pictures' first. */
+static void draw_street(int width, int height)
+{
+    if (!beside) CUDA(cudaHostAlloc((void **)&beside, VFRONT_PICTURE_BYTES, cudaHostAllocMapped));
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+            const int from = x + street_px(width, height, x, y);
+            beside[y * width + x] = picture[FILL_REAL][0][y * width + (from < width ? from : width - 1)];
+        }
+}
 
 /** A pair of cameras side by side, the second of which sees what the first does, 10 px to the left. */
 static void start_pair(int width, int height, const vfront_tuning_t *tuning)
@@ -220,6 +242,7 @@ static const vfront_result_t *step(int width, int height, enum fill fill, long f
     vfront_frame_t f = {.t_ns = (uint64_t)(frame + 1) * 10000000u};
     for (int c = 0; c < state_of(&vf)->rig.cameras; c++) {
         f.picture[c].data = disparity_px ? pick(fill, frame) + c * disparity_px : pick(fill, frame + c);
+        if (street) f.picture[c].data = c ? beside : picture[FILL_REAL][0];
         f.picture[c].width_px = width;
         f.picture[c].height_px = height;
         f.picture[c].pitch_bytes = (uint32_t)width;
@@ -739,36 +762,47 @@ static void bench_few_disparities(void) {}
 /* ---- stixels --------------------------------------------------------------------------------------------------------------------- */
 
 #if VFRONT_STIXELS
-/** The stage, on what the matcher makes of two pictures. Where the road is looked for there is none to be found, so columns are not cut: that is the
- *  time of the reduction and of the search alone. */
-static void bench_columns(int width, int height, int disparities, int given)
+/** The stage, on what the matcher makes of two pictures: of a street, or of a wall that fills the picture, where no beginning of an object can be ruled
+ *  out early. Where the road is looked for in the latter there is none to be found, so columns are not cut: that is the time of the reduction and of
+ *  the search alone. */
+enum scene { STREET, WALL, WALL_AND_NO_ROAD };
+static void bench_columns(int width, int height, int disparities, enum scene scene)
 {
+    static const char *const called[] = {"a street", "a wall, which is the dearest", "road looked for, none found"};
     vfront_tuning_t t = keypoints_alone(1);
     if (width > VFRONT_WIDTH || height > VFRONT_HEIGHT || disparities > VFRONT_DISPARITIES || width / 5 > VFRONT_COLUMNS) return;
     draw_pictures(width, height);
     t.select_points = t.describe = 0;
     t.dense = t.stixel = 1;
     t.dense_disparities = disparities;
-    given_road = given;
+    given_road = scene != WALL_AND_NO_ROAD;
+    street = scene == STREET;
+    if (street) draw_street(width, height);
     start_pair(width, height, &t);
-    printf("  stixel %4dx%d, 5 px, %3d disparities, road %s %7.2f us\n", width, height, disparities, given ? "given: reduced and cut " : "looked for, and reduced",
-           (double)launched_us(width, height, vf_stixel_cuda));
-    given_road = 0;
+    const vfront_result_t *r = step(width, height, FILL_REAL, 0);
+    int segments = 0;
+    for (uint32_t i = 0; i < r->columns_count; i++) segments += r->stixels_count[i];
+    const double each = segments / (double)r->columns_count;
+    vfront_shutdown(&vf);
+    start_pair(width, height, &t);
+    printf("  stixel %4dx%d, 5 px, %3d disparities, %-29s %7.2f us, %4.1f segments a column\n", width, height, disparities, called[scene],
+           (double)launched_us(width, height, vf_stixel_cuda), each);
+    given_road = street = 0;
 }
 static void bench_stixels(void)
 {
     static const int size[][2] = {{640, 480}, {1024, 440}, {1280, 480}, {1024, 768}, {320, 480}, {640, 120}, {640, 240}, {640, 360}, {640, 960}};
     printf("\nstixels\n");
-    for (size_t i = 0; i < sizeof size / sizeof *size; i++) bench_columns(size[i][0], size[i][1], 128, 1);
-    bench_columns(640, 480, 64, 1);
-    bench_columns(640, 480, 128, 0);
-    bench_columns(1280, 480, 128, 0);
-    bench_columns(1024, 768, 128, 0);
+    for (enum scene scene = STREET; scene <= WALL; scene++) {
+        for (size_t i = 0; i < sizeof size / sizeof *size; i++) bench_columns(size[i][0], size[i][1], 128, scene);
+        bench_columns(640, 480, 64, scene);
+    }
+    for (size_t i = 1; i < 4; i++) bench_columns(size[i][0], size[i][1], 128, WALL_AND_NO_ROAD);
+    bench_columns(640, 480, 128, WALL_AND_NO_ROAD);
 }
 static void bench_few_stixels(void)
 {
-    bench_columns(640, 480, 128, 1);
-    bench_columns(640, 480, 128, 0);
+    for (enum scene scene = STREET; scene <= WALL_AND_NO_ROAD; scene++) bench_columns(640, 480, 128, scene);
 }
 #else
 static void bench_stixels(void) { printf("\nstixels: not in this config\n"); }
