@@ -222,14 +222,6 @@ struct front {
     vf_begun begun;
 };
 
-/** Every fourth warp of a block runs on the scheduler of the front, and rests while that is at work: what the front waits for, all wait for. */
-#ifndef APART
-#define APART 4
-#endif
-static __host__ __device__ __forceinline__ int workers_of(int warps) { return APART ? warps - warps / 4 : warps - 1; }
-static __device__ __forceinline__ bool works(int warp) { return APART ? warp % 4 != 0 : warp != 0; }
-static __device__ __forceinline__ int worker_of(int warp) { return APART ? warp - 1 - warp / 4 : warp - 1; }
-
 /** A block's memory. */
 struct column_memory {
     unsigned char *bytes; /* all of it */
@@ -260,7 +252,7 @@ static __host__ __device__ size_t padded(int height) { return (size_t)tiles_of(h
 /** Words of a warp's room: sums of a part of rows, and as many beginnings. */
 static __host__ __device__ size_t room_size(int disparities) { return (size_t)PART * (size_t)(disparities + 4) + 12 * PART; }
 /** A large block has a room a worker; small ones, of which two have to share a multiprocessor, have fewer. */
-static __host__ __device__ int rooms_of(int warps) { return vf_min(workers_of(warps), warps < WARPS ? 4 : WARPS); }
+static __host__ __device__ int rooms_of(int warps) { return warps < WARPS ? 4 : WARPS - 1; }
 static __host__ __device__ size_t parts_of(int height) { return (size_t)tiles_of(height) * PARTS + 4; }
 static size_t block_bytes(int height, int disparities, int warps)
 {
@@ -503,7 +495,7 @@ template <int WIDE> static __device__ __forceinline__ void build(const vf_step &
 /** Makes the sums below each row of a part in the warp's room. */
 template <int WIDE> static __device__ __forceinline__ int32_t *make_room(const vf_step &s, const column_memory &c, int part)
 {
-    int32_t *room = c.room + worker_of(threadIdx.x / VF_WARP) * c.apart;
+    int32_t *room = c.room + (threadIdx.x / VF_WARP - 1) * c.apart;
     part_costs<WIDE> costs;
     lane_means<WIDE> sums;
     costs.load(s, c, part);
@@ -799,7 +791,7 @@ static __device__ __forceinline__ void finish(const vf_step &s, const vf_cut &cu
  *  tile before the front, and then of what begins lower that which can be better. */
 template <int WIDE> static __device__ __forceinline__ void prepare(const vf_step &s, const vf_cut &cut, const column_memory &c, int tile)
 {
-    const int lane = threadIdx.x % VF_WARP, worker = worker_of(threadIdx.x / VF_WARP), workers = workers_of(blockDim.x / VF_WARP), behind = tile + 1;
+    const int lane = threadIdx.x % VF_WARP, worker = threadIdx.x / VF_WARP - 1, workers = blockDim.x / VF_WARP - 1, behind = tile + 1;
     const int nearest = tile ? PARTS : 0, parts = vf_max(tile - 1, 0) * PARTS;
     if (behind >= tiles_of(cut.height)) return;
     for (int turn = worker; turn <= nearest + PAIRINGS; turn += workers) {
@@ -810,17 +802,22 @@ template <int WIDE> static __device__ __forceinline__ void prepare(const vf_step
     lane_means<WIDE> above;
     above.load(c.parts + behind * PARTS * WIDE * VF_WARP);
     const int32_t rows = c.cheapest[behind * TILE + lane + 1];
-    meet(workers * VF_WARP);
-    const int32_t best = cost_of(near_of(c, behind)[lane]);
-    for (int first = parts - 1 - worker; first >= 0 && worker < c.rooms; first -= BOUNDS * c.rooms) {
-        int32_t bounds[BOUNDS];
+    int32_t bounds[BOUNDS];
+    const auto find_bounds = [&](int first) {
 #pragma unroll
         for (int k = 0; k < BOUNDS; k++) bounds[k] = bound<WIDE>(c, above, vf_max(first - k * c.rooms, 0));
+    };
+    int first = worker < c.rooms ? parts - 1 - worker : -1;
+    if (first >= 0) find_bounds(first);
+    meet(workers * VF_WARP);
+    const int32_t best = cost_of(near_of(c, behind)[lane]);
+    for (; first >= 0; first -= BOUNDS * c.rooms) {
 #pragma unroll 1
         for (int k = 0; k < BOUNDS && first - k * c.rooms >= 0; k++) {
             const int32_t least = k == 0 ? bounds[0] : k == 1 ? bounds[1] : k == 2 ? bounds[2] : bounds[3];
             if (__any_sync(VF_ALL, least + rows <= best)) pull_far<WIDE>(s, cut, c, behind, first - k * c.rooms);
         }
+        if (first >= BOUNDS * c.rooms) find_bounds(first - BOUNDS * c.rooms);
     }
     if (behind + 1 < tiles_of(cut.height)) build<WIDE>(s, c, behind + 1, workers - 1 - worker, workers);
 }
@@ -912,7 +909,7 @@ template <int WIDE> static __device__ int programme(const vf_step &s, const vf_c
         if (tile) push_near(cut, c, tile);
         __syncthreads();
         if (warp == 0) finish(s, cut, c, tile, &f);
-        else if (works(warp)) prepare<WIDE>(s, cut, c, tile);
+        else prepare<WIDE>(s, cut, c, tile);
     }
     __syncthreads();
     link_objects(s, cut, c, link);
