@@ -97,14 +97,28 @@ template <int COUNT> static __device__ __forceinline__ typename lane_bytes<COUNT
     return reinterpret_cast<typename lane_bytes<COUNT>::type *>(s.memory->dense_passing.volume[which]) + threadIdx.x % VF_WARP;
 }
 
-/** Where a lane is: its words of both cameras, of camera 1 the one of its first disparity. */
-struct place {
-    int left, right;
+/** Where a lane is: its words of both cameras, of camera 1 the one of its last disparity, and its costs. */
+template <int COUNT> struct place {
+    const uint32_t *left, *right;
+    typename lane_bytes<COUNT>::type *costs;
 };
-static __device__ __forceinline__ place place_of(const vf_step &s, int x, int y)
+template <int COUNT> static __device__ __forceinline__ place<COUNT> place_of(const vf_step &s, int which, int x, int y)
 {
+    vf_dense_passing &m = s.memory->dense_passing;
     const int at = y * picture(s).pitch + x, lane = threadIdx.x % VF_WARP;
-    return place{at, at + (y + 1) * s.tuning.dense_disparities - lane};
+    return place<COUNT>{m.census + at, m.opposite + at + (y + 1) * s.tuning.dense_disparities - lane - (COUNT - 1) * VF_WARP,
+                        costs_of<COUNT>(s, which) + (size_t)at * VF_WARP};
+}
+
+/** Bytes from one pixel of a path to the next. */
+struct step {
+    int64_t left, right, costs;
+};
+/** Goes on. The step is made a number that the compiler knows nothing of: else it keeps many multiples of it, one for each pixel loaded before its turn. */
+template <typename T> static __device__ __forceinline__ void go_on(T *&p, int64_t &by)
+{
+    asm("" : "+l"(by));
+    p = (T *)((const char *)p + by);
 }
 
 /** What a lane needs for a pixel. */
@@ -112,20 +126,28 @@ template <int COUNT> struct pixel {
     uint32_t left, right[COUNT];
     typename lane_bytes<COUNT>::type sum; /* of the directions before */
 };
-template <int COUNT, bool FIRST>
-static __device__ __forceinline__ void load(pixel<COUNT> &p, const vf_dense_passing &m, const typename lane_bytes<COUNT>::type *costs, const place &at)
+template <int COUNT, bool FIRST> static __device__ __forceinline__ void load(pixel<COUNT> &p, const place<COUNT> &at)
 {
-    const uint32_t *right = m.opposite + at.right;
-    p.left = m.census[at.left];
+    p.left = *at.left;
 #pragma unroll
-    for (int k = 0; k < COUNT; k++) p.right[k] = right[-k * VF_WARP];
-    if (!FIRST) p.sum = costs[at.left * VF_WARP];
+    for (int k = 0; k < COUNT; k++) p.right[k] = at.right[(COUNT - 1 - k) * VF_WARP];
+    if (!FIRST) p.sum = *at.costs;
 }
 
-/** A path reaches a pixel: from the costs of the one before, in pairs, and the least of them, `all`, in both halves, to its own. Costs pass on to
- *  neighbours while the least is looked for, so what a pixel waits for is the longer of both. */
+/** What the disparities of a pixel cost, in pairs. */
+template <int COUNT> static __device__ __forceinline__ void count_bits(uint32_t (&bits)[COUNT / 2], const pixel<COUNT> &p)
+{
+#pragma unroll
+    for (int k = 0; k < COUNT / 2; k++) {
+        const uint32_t low = __popc(p.left ^ p.right[k]), high = __popc(p.left ^ p.right[k + COUNT / 2]);
+        asm("mad.lo.u32 %0, %1, 0x10000, %2;" : "=r"(bits[k]) : "r"(high), "r"(low)); /* as a sum it would be made by shift and or */
+    }
+}
+
+/** A path reaches a pixel whose disparities cost `bits`: from the costs of the one before, in pairs, and the least of them, `all`, in both halves, to its
+ *  own. Costs pass on to neighbours while the least is looked for, so what a pixel waits for is the longer of both. */
 template <int COUNT>
-static __device__ __forceinline__ void reach(uint32_t (&cost)[COUNT / 2], uint32_t &all, const pixel<COUNT> &p, uint32_t p1, uint32_t p2)
+static __device__ __forceinline__ void reach(uint32_t (&cost)[COUNT / 2], uint32_t &all, const uint32_t (&bits)[COUNT / 2], uint32_t p1, uint32_t p2)
 {
     constexpr int HALF = COUNT / 2;
     const uint32_t large = 0x10001000;
@@ -141,40 +163,57 @@ static __device__ __forceinline__ void reach(uint32_t (&cost)[COUNT / 2], uint32
         const uint32_t before = k ? below[k > 0 ? k - 1 : 0] : __byte_perm(large, below[HALF - 1], 0x5410);
         const uint32_t after = k < HALF - 1 ? above[k < HALF - 1 ? k + 1 : 0] : __byte_perm(above[0], large, 0x5432);
         const uint32_t lower = lane ? below[k] : before, upper = lane < VF_WARP - 1 ? above[k] : after;
-        const uint32_t bits = (uint32_t)__popc(p.left ^ p.right[k]) + ((uint32_t)__popc(p.left ^ p.right[k + HALF]) << 16);
-        cost[k] = lesser(lesser(cost[k], lesser(lower, upper)), all + p2) + bits - all;
+        cost[k] = lesser(lesser(cost[k], lesser(lower, upper)), all + p2) + bits[k] - all;
         least = lesser(least, cost[k]);
     }
     all = vf_warp_min(lesser(least, __byte_perm(least, 0, 0x1032)));
 }
 
-/** A warp goes along a path of `count` pixels, which lie `step` words apart. */
+/** A warp goes along a path of `count` pixels. What disparities of a pixel cost is counted while the path is at the one before. */
 template <int COUNT, bool FIRST>
-static __device__ __forceinline__ void go(const vf_step &s, typename lane_bytes<COUNT>::type *costs, place at, const place &step, int count)
+static __device__ __forceinline__ void go(const vf_step &s, place<COUNT> at, step each, int count)
 {
     const uint32_t p1 = (uint32_t)s.tuning.dense_p1 * 0x10001, p2 = (uint32_t)s.tuning.dense_p2 * 0x10001;
-    uint32_t cost[COUNT / 2], all = 0;
-    pixel<COUNT> ahead[AHEAD(COUNT)];
-    place next = at;
-    const auto load_next = [&](int k, int number) {
-        if (number >= count) return;
-        load<COUNT, FIRST>(ahead[k], s.memory->dense_passing, costs, next);
-        next.left += step.left;
-        next.right += step.right;
+    uint32_t cost[COUNT / 2], bits[COUNT / 2], all = 0;
+    auto *to = at.costs;
+    pixel<COUNT> ahead[AHEAD(COUNT)] = {};
+    const auto load_next = [&](int k) {
+        load<COUNT, FIRST>(ahead[k], at);
+        go_on(at.left, each.left);
+        go_on(at.right, each.right);
+        if (!FIRST) go_on(at.costs, each.costs);
+    };
+    const auto advance = [&](int k) {
+        uint32_t next[COUNT / 2];
+        count_bits(next, ahead[(k + 1) % AHEAD(COUNT)]);
+        reach<COUNT>(cost, all, bits, p1, p2);
+        const auto own = lane_bytes<COUNT>::pack(cost);
+        *to = FIRST ? own : lane_bytes<COUNT>::add(ahead[k].sum, own);
+        go_on(to, each.costs);
+#pragma unroll
+        for (int i = 0; i < COUNT / 2; i++) bits[i] = next[i];
     };
 #pragma unroll
-    for (int k = 0; k < AHEAD(COUNT); k++) load_next(k, k);
+    for (int k = 0; k < AHEAD(COUNT); k++)
+        if (k < count) load_next(k);
 #pragma unroll
     for (int k = 0; k < COUNT / 2; k++) cost[k] = 0;
-    for (int first = 0; first < count; first += AHEAD(COUNT)) {
+    count_bits(bits, ahead[0]);
+    int left = count;
+    for (; left >= 2 * AHEAD(COUNT); left -= AHEAD(COUNT)) { /* as many are there, and as many are to be loaded */
 #pragma unroll
         for (int k = 0; k < AHEAD(COUNT); k++) {
-            if (first + k >= count) break;
-            reach<COUNT>(cost, all, ahead[k], p1, p2);
-            const auto own = lane_bytes<COUNT>::pack(cost);
-            costs[at.left * VF_WARP] = FIRST ? own : lane_bytes<COUNT>::add(ahead[k].sum, own);
-            at.left += step.left;
-            load_next(k, first + k + AHEAD(COUNT));
+            if (k >= left) break; /* never; but without it the compiler puts loads of many pixels last, and what needs them first */
+            advance(k);
+            load_next(k);
+        }
+    }
+    for (; left > 0; left -= AHEAD(COUNT)) {
+#pragma unroll
+        for (int k = 0; k < AHEAD(COUNT); k++) {
+            if (k >= left) break;
+            advance(k);
+            if (k + AHEAD(COUNT) < left) load_next(k);
         }
     }
 }
@@ -189,11 +228,11 @@ template <int COUNT, bool FIRST> static __global__ void __launch_bounds__(VF_WAR
     const bool along = line < rows;
     const int which = !along && (pair < 2 || line >= l.width), sideways = along ? on : pair < 2 ? 0 : which ? -on : on, down = along ? 0 : on;
     const int from_to = sideways + down * l.pitch;
-    const place step = {from_to, from_to + down * (VF_WARP * COUNT)};
+    const step each = {from_to * 4, (from_to + down * (VF_WARP * COUNT)) * 4, from_to * (VF_WARP * COUNT)};
     int x = along ? (on < 0 ? l.width - 1 : 0) : line - (pair < 2 ? rows : which * l.width), y = along ? line : on < 0 ? l.height - 1 : 0;
     for (int left = along ? l.width : l.height; left > 0;) {
         const int room = sideways ? (sideways > 0 ? l.width - x : x + 1) : left, count = vf_min(room, left);
-        go<COUNT, FIRST>(s, costs_of<COUNT>(s, which), place_of(s, x, y), step, count);
+        go<COUNT, FIRST>(s, place_of<COUNT>(s, which, x, y), each, count);
         x = sideways > 0 ? 0 : l.width - 1;
         y += on * count;
         left -= count;
