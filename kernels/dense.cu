@@ -45,7 +45,7 @@ static __global__ void __launch_bounds__(THREADS) census_k(const vf_step s)
 /* ---- paths ------------------------------------------------------------------------------------------------------------------- */
 
 #ifndef VF_DENSE_AHEAD
-#define VF_DENSE_AHEAD 16
+#define VF_DENSE_AHEAD 8
 #endif
 /** Pixels of a path that are loaded before their turn: as many as a thread's registers hold. */
 #define AHEAD(count) ((count) > 4 ? VF_DENSE_AHEAD / 2 : VF_DENSE_AHEAD)
