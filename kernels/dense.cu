@@ -218,10 +218,18 @@ static __device__ __forceinline__ void go(const vf_step &s, place<COUNT> at, ste
     }
 }
 
+/** Lines of a direction, to blocks: every `apart`-th block is on the same multiprocessor, if they are given out in turn, and has the next line. So what
+ *  neighbours read of camera 1, which is nearly the same, comes from the memory of their multiprocessor. The result is the same in any order. */
+static __device__ __forceinline__ int neighbour(int block, int blocks, int apart)
+{
+    const int turn = block % apart;
+    return turn * (blocks / apart) + vf_min(turn, blocks % apart) + block / apart;
+}
+
 /** Two directions: lines of the first are the first blocks, of a warp each, so that the compiler knows that its lanes stay together. 0: right, down.
  *  1: left, up. 2: right and down, left and down. 3: left and up, right and up. A diagonal that leaves the picture on one side comes in again on
  *  the other as a new path. */
-template <int COUNT, bool FIRST> static __global__ void __launch_bounds__(VF_WARP) paths_k(const vf_step s, int pair)
+template <int COUNT, bool FIRST> static __global__ void __launch_bounds__(VF_WARP) paths_k(const vf_step s, int pair, int apart)
 {
     const vf_level &l = picture(s);
     const int on = pair % 2 ? -1 : 1, rows = pair < 2 ? l.height : 0, line = blockIdx.x;
@@ -229,7 +237,8 @@ template <int COUNT, bool FIRST> static __global__ void __launch_bounds__(VF_WAR
     const int which = !along && (pair < 2 || line >= l.width), sideways = along ? on : pair < 2 ? 0 : which ? -on : on, down = along ? 0 : on;
     const int from_to = sideways + down * l.pitch;
     const step each = {from_to * 4, (from_to + down * (VF_WARP * COUNT)) * 4, from_to * (VF_WARP * COUNT)};
-    int x = along ? (on < 0 ? l.width - 1 : 0) : line - (pair < 2 ? rows : which * l.width), y = along ? line : on < 0 ? l.height - 1 : 0;
+    int x = along ? (on < 0 ? l.width - 1 : 0) : neighbour(line - (pair < 2 ? rows : which * l.width), l.width, apart);
+    int y = along ? line : on < 0 ? l.height - 1 : 0;
     for (int left = along ? l.width : l.height; left > 0;) {
         const int room = sideways ? (sideways > 0 ? l.width - x : x + 1) : left, count = vf_min(room, left);
         go<COUNT, FIRST>(s, place_of<COUNT>(s, which, x, y), each, count);
@@ -574,12 +583,13 @@ static __global__ void __launch_bounds__(THREADS) finish_k(const vf_step s)
 template <int COUNT> static void find_disparities(const vf_step &s, cudaStream_t stream)
 {
     const vf_level &l = s.geometry.level[0][0];
+    const int apart = vf_multiprocessors();
     for (int pair = 0; pair < s.tuning.dense_paths / 2; pair++) {
         const int lines = (pair < 2 ? l.height : l.width) + l.width;
         if (pair)
-            paths_k<COUNT, false><<<lines, VF_WARP, 0, stream>>>(s, pair);
+            paths_k<COUNT, false><<<lines, VF_WARP, 0, stream>>>(s, pair, apart);
         else
-            paths_k<COUNT, true><<<lines, VF_WARP, 0, stream>>>(s, pair);
+            paths_k<COUNT, true><<<lines, VF_WARP, 0, stream>>>(s, pair, apart);
     }
     winners_k<COUNT><<<dim3(vf_blocks(l.width, STRETCH), l.height), VF_WARP, 0, stream>>>(s);
 }
