@@ -594,8 +594,8 @@ typedef enum vfront_port {
 /** The same for disparities, with their copies on the host. */
 #define VFRONT_DISPARITY_BYTES                                                                                                      \
     ((size_t)VFRONT_DENSE *                                                                                                         \
-     ((size_t)VFRONT_PICTURE_BYTES * (2u * VFRONT_DISPARITIES + 29u) + 6u * VFRONT_WIDTH * (VFRONT_DISPARITIES + 2u) +              \
-      4u * VFRONT_HEIGHT * VFRONT_DISPARITIES))
+     ((size_t)VFRONT_PICTURE_BYTES * (2u * VFRONT_DISPARITIES + 33u) + 6u * VFRONT_WIDTH * (VFRONT_DISPARITIES + 2u) +              \
+      8u * VFRONT_HEIGHT * VFRONT_DISPARITIES))
 
 /** The same for stixels. */
 #define VFRONT_STIXEL_BYTES                                                                                                         \

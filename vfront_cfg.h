@@ -180,8 +180,8 @@
 #endif
 
 /** 1: every pixel of camera 0 can get a disparity. 0: it cannot, and neither code nor memory is there for it. Device memory: 3 bytes a pixel, and
- *  2 * VFRONT_DISPARITIES + 17 that it works with, and 4 * VFRONT_DISPARITIES a row; pinned memory: 9 bytes a pixel. At 640x480 px with 128 disparities that is 85 MB and
- *  2.8 MB, at 1920x1200 px 636 MB and 21 MB, and with VFRONT_HOST as much once more in vfront_t. */
+ *  2 * VFRONT_DISPARITIES + 21 that it works with, and 8 * VFRONT_DISPARITIES a row; pinned memory: 9 bytes a pixel. At 640x480 px with 128 disparities that is 87 MB and
+ *  2.8 MB, at 1920x1200 px 646 MB and 21 MB, and with VFRONT_HOST as much once more in vfront_t. */
 #ifndef VFRONT_DENSE
 #define VFRONT_DENSE 0
 #endif

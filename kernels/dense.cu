@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* dense on the GPU: census words; path costs, two directions a launch, into a volume each; winners; median; speckles; the result.
  *
- * A warp goes along a line of the picture, a lane having every 32nd disparity, 2, 4 or 8 of them next to each other in a volume: so warps read
+ * A warp goes along a line of the picture, a lane having two disparities of every 64, 2, 4 or 8 of them next to each other in a volume: so warps read
  * words of camera 1 that lie side by side, and a pixel's costs are one run of bytes. All lines of two directions are under way at once: a picture of
  * 640x480 px is 1,120 or 1,280 warps that never wait for each other. Diagonals that leave the picture on one side come in again on the other as new
  * paths, so all are as long as the picture is high. What a disparity costs is computed anew from the census words each time, so there is no
@@ -18,7 +18,8 @@ static __device__ __forceinline__ const vf_level &picture(const vf_step &s) { re
 #define THREADS 256
 
 /** Words of camera 1 lie where the first disparity leads to, in rows with room in front for where the others do: dense_disparities before the one that
- *  belongs to the first pixel of camera 0. */
+ *  belongs to the first pixel of camera 0. They lie there twice, the second time a word further to the front, so that those of two disparities side by
+ *  side are read in one go wherever they begin. */
 static __host__ __device__ __forceinline__ int opposite_pitch(const vf_step &s) { return s.geometry.level[0][0].pitch + s.tuning.dense_disparities; }
 
 /** A thread a word. */
@@ -38,7 +39,9 @@ static __global__ void __launch_bounds__(THREADS) census_k(const vf_step s)
     }
     if (camera && i < l.width + s.tuning.dense_disparities) {
         const int x = vf_max(i - s.tuning.dense_disparities - s.tuning.dense_least_px, 0);
-        m.opposite[y * opposite_pitch(s) + i] = vf_dense_census(pixels, &l, x, y);
+        const uint32_t word = vf_dense_census(pixels, &l, x, y);
+        m.opposite[0][y * opposite_pitch(s) + i] = word;
+        if (i) m.opposite[1][y * opposite_pitch(s) + i - 1] = word;
     }
 }
 
@@ -47,8 +50,10 @@ static __global__ void __launch_bounds__(THREADS) census_k(const vf_step s)
 #ifndef VF_DENSE_AHEAD
 #define VF_DENSE_AHEAD 8
 #endif
-/** Pixels of a path that are loaded before their turn: as many as a thread's registers hold. */
-#define AHEAD(count) ((count) > 4 ? VF_DENSE_AHEAD / 2 : VF_DENSE_AHEAD)
+/** Pixels of a path that are loaded before their turn. An even number, since words of camera 1 come from both copies in turn. */
+#define AHEAD VF_DENSE_AHEAD
+
+#define RUN (2 * VF_WARP) /* disparities of which each lane has two */
 
 /** A lane's costs in a volume, and what is done with them: bytes from halves of words, the k-th and the one half of all behind it; sums of bytes,
  *  none of which is over 255; four of them. */
@@ -97,22 +102,23 @@ template <int COUNT> static __device__ __forceinline__ typename lane_bytes<COUNT
     return reinterpret_cast<typename lane_bytes<COUNT>::type *>(s.memory->dense_passing.volume[which]) + threadIdx.x % VF_WARP;
 }
 
-/** Where a lane is: its words of both cameras, of camera 1 the one of its last disparity, and its costs. */
+/** Where a lane is: its words of both cameras, of camera 1 those of its last two disparities, and its costs. */
 template <int COUNT> struct place {
-    const uint32_t *left, *right;
+    const uint32_t *left;
+    const uint2 *right;
     typename lane_bytes<COUNT>::type *costs;
 };
 template <int COUNT> static __device__ __forceinline__ place<COUNT> place_of(const vf_step &s, int which, int x, int y)
 {
     vf_dense_passing &m = s.memory->dense_passing;
     const int at = y * picture(s).pitch + x, lane = threadIdx.x % VF_WARP;
-    return place<COUNT>{m.census + at, m.opposite + at + (y + 1) * s.tuning.dense_disparities - lane - (COUNT - 1) * VF_WARP,
-                        costs_of<COUNT>(s, which) + (size_t)at * VF_WARP};
+    const int last = at + (y + 1) * s.tuning.dense_disparities - (COUNT / 2 - 1) * RUN - 2 * lane - 1; /* odd where x is even: in a pair of the second */
+    return place<COUNT>{m.census + at, reinterpret_cast<const uint2 *>(m.opposite[last % 2] + last / 2 * 2), costs_of<COUNT>(s, which) + (size_t)at * VF_WARP};
 }
 
-/** Bytes from one pixel of a path to the next. */
+/** Bytes from one pixel of a path to the next; among words of camera 1, which lie twice, from the first, third, .. and from the second, fourth, .. */
 struct step {
-    int64_t left, right, costs;
+    int64_t left, right[2], costs;
 };
 /** Goes on. The step is made a number that the compiler knows nothing of: else it keeps many multiples of it, one for each pixel loaded before its turn. */
 template <typename T> static __device__ __forceinline__ void go_on(T *&p, int64_t &by)
@@ -130,7 +136,11 @@ template <int COUNT, bool FIRST> static __device__ __forceinline__ void load(pix
 {
     p.left = *at.left;
 #pragma unroll
-    for (int k = 0; k < COUNT; k++) p.right[k] = at.right[(COUNT - 1 - k) * VF_WARP];
+    for (int k = 0; k < COUNT; k += 2) {
+        const uint2 pair = at.right[(COUNT - 2 - k) / 2 * VF_WARP];
+        p.right[k] = pair.y;
+        p.right[k + 1] = pair.x;
+    }
     if (!FIRST) p.sum = *at.costs;
 }
 
@@ -144,26 +154,52 @@ template <int COUNT> static __device__ __forceinline__ void count_bits(uint32_t 
     }
 }
 
+#define LARGE 0x10001000u /* more than any cost, twice */
+
+/** Costs of a pixel one disparity below and one above each: half of them are the lane's own, the others come from the lanes beside it. Below the first lane
+ *  lies the last one's of the run before, above the last one the first one's of the next. */
+template <int HALF> static __device__ __forceinline__ void look_around(uint32_t (&lower)[HALF], uint32_t (&upper)[HALF], const uint32_t (&cost)[HALF])
+{
+    const int lane = threadIdx.x % VF_WARP;
+    const uint32_t below_first = lane ? 0x3210 : 0x1054, above_last = lane < VF_WARP - 1 ? 0x3210 : 0x5432;
+    uint32_t below[HALF / 2], above[HALF / 2];
+#pragma unroll
+    for (int k = 0; k < HALF; k += 2) {
+        below[k / 2] = __shfl_sync(VF_ALL, cost[k + 1], lane + VF_WARP - 1);
+        above[k / 2] = __shfl_sync(VF_ALL, cost[k], lane + 1);
+    }
+#pragma unroll
+    for (int k = 0; k < HALF; k += 2) {
+        const uint32_t before = lane ? below[k / 2] : below[(k ? k : HALF) / 2 - 1];
+        const uint32_t after = lane < VF_WARP - 1 ? above[k / 2] : above[k + 2 < HALF ? k / 2 + 1 : 0];
+        lower[k] = k ? before : __byte_perm(before, LARGE, below_first);
+        upper[k] = cost[k + 1];
+        lower[k + 1] = cost[k];
+        upper[k + 1] = k + 2 < HALF ? after : __byte_perm(after, LARGE, above_last);
+    }
+}
+/** The same where a lane has two. What has none below or above looks the other way twice. */
+static __device__ __forceinline__ void look_around(uint32_t (&lower)[1], uint32_t (&upper)[1], const uint32_t (&cost)[1])
+{
+    const int lane = threadIdx.x % VF_WARP;
+    const uint32_t below = __shfl_sync(VF_ALL, cost[0], lane + VF_WARP - 1), above = __shfl_sync(VF_ALL, cost[0], lane + 1);
+    lower[0] = __byte_perm(below, cost[0], lane ? 0x5432 : 0x5476);
+    upper[0] = __byte_perm(cost[0], above, lane < VF_WARP - 1 ? 0x5432 : 0x1032);
+}
+
 /** A path reaches a pixel whose disparities cost `bits`: from the costs of the one before, in pairs, and the least of them, `all`, in both halves, to its
  *  own. Costs pass on to neighbours while the least is looked for, so what a pixel waits for is the longer of both. */
 template <int COUNT>
 static __device__ __forceinline__ void reach(uint32_t (&cost)[COUNT / 2], uint32_t &all, const uint32_t (&bits)[COUNT / 2], uint32_t p1, uint32_t p2)
 {
     constexpr int HALF = COUNT / 2;
-    const uint32_t large = 0x10001000;
-    const int lane = threadIdx.x % VF_WARP;
-    uint32_t above[HALF], below[HALF], least = large;
+    uint32_t near[HALF], lower[HALF], upper[HALF], least = LARGE;
+#pragma unroll
+    for (int k = 0; k < HALF; k++) near[k] = cost[k] + p1;
+    look_around(lower, upper, near);
 #pragma unroll
     for (int k = 0; k < HALF; k++) {
-        above[k] = __shfl_sync(VF_ALL, cost[k] + p1, lane + 1);
-        below[k] = __shfl_sync(VF_ALL, cost[k] + p1, lane + VF_WARP - 1);
-    }
-#pragma unroll
-    for (int k = 0; k < HALF; k++) { /* below the first lane lies the last one's of the run before, above the last the first one's of the next */
-        const uint32_t before = k ? below[k > 0 ? k - 1 : 0] : __byte_perm(large, below[HALF - 1], 0x5410);
-        const uint32_t after = k < HALF - 1 ? above[k < HALF - 1 ? k + 1 : 0] : __byte_perm(above[0], large, 0x5432);
-        const uint32_t lower = lane ? below[k] : before, upper = lane < VF_WARP - 1 ? above[k] : after;
-        cost[k] = lesser(lesser(cost[k], lesser(lower, upper)), all + p2) + bits[k] - all;
+        cost[k] = lesser(lesser(cost[k], lesser(lower[k], upper[k])), all + p2) + bits[k] - all;
         least = lesser(least, cost[k]);
     }
     all = vf_warp_min(lesser(least, __byte_perm(least, 0, 0x1032)));
@@ -176,16 +212,16 @@ static __device__ __forceinline__ void go(const vf_step &s, place<COUNT> at, ste
     const uint32_t p1 = (uint32_t)s.tuning.dense_p1 * 0x10001, p2 = (uint32_t)s.tuning.dense_p2 * 0x10001;
     uint32_t cost[COUNT / 2], bits[COUNT / 2], all = 0;
     auto *to = at.costs;
-    pixel<COUNT> ahead[AHEAD(COUNT)] = {};
+    pixel<COUNT> ahead[AHEAD] = {};
     const auto load_next = [&](int k) {
         load<COUNT, FIRST>(ahead[k], at);
         go_on(at.left, each.left);
-        go_on(at.right, each.right);
+        go_on(at.right, each.right[k % 2]);
         if (!FIRST) go_on(at.costs, each.costs);
     };
     const auto advance = [&](int k) {
         uint32_t next[COUNT / 2];
-        count_bits(next, ahead[(k + 1) % AHEAD(COUNT)]);
+        count_bits(next, ahead[(k + 1) % AHEAD]);
         reach<COUNT>(cost, all, bits, p1, p2);
         const auto own = lane_bytes<COUNT>::pack(cost);
         *to = FIRST ? own : lane_bytes<COUNT>::add(ahead[k].sum, own);
@@ -194,26 +230,26 @@ static __device__ __forceinline__ void go(const vf_step &s, place<COUNT> at, ste
         for (int i = 0; i < COUNT / 2; i++) bits[i] = next[i];
     };
 #pragma unroll
-    for (int k = 0; k < AHEAD(COUNT); k++)
+    for (int k = 0; k < AHEAD; k++)
         if (k < count) load_next(k);
 #pragma unroll
     for (int k = 0; k < COUNT / 2; k++) cost[k] = 0;
     count_bits(bits, ahead[0]);
     int left = count;
-    for (; left >= 2 * AHEAD(COUNT); left -= AHEAD(COUNT)) { /* as many are there, and as many are to be loaded */
+    for (; left >= 2 * AHEAD; left -= AHEAD) { /* as many are there, and as many are to be loaded */
 #pragma unroll
-        for (int k = 0; k < AHEAD(COUNT); k++) {
+        for (int k = 0; k < AHEAD; k++) {
             if (k >= left) break; /* never; but without it the compiler puts loads of many pixels last, and what needs them first */
             advance(k);
             load_next(k);
         }
     }
-    for (; left > 0; left -= AHEAD(COUNT)) {
+    for (; left > 0; left -= AHEAD) {
 #pragma unroll
-        for (int k = 0; k < AHEAD(COUNT); k++) {
+        for (int k = 0; k < AHEAD; k++) {
             if (k >= left) break;
             advance(k);
-            if (k + AHEAD(COUNT) < left) load_next(k);
+            if (k + AHEAD < left) load_next(k);
         }
     }
 }
@@ -236,11 +272,13 @@ template <int COUNT, bool FIRST> static __global__ void __launch_bounds__(VF_WAR
     const bool along = line < rows;
     const int which = !along && (pair < 2 || line >= l.width), sideways = along ? on : pair < 2 ? 0 : which ? -on : on, down = along ? 0 : on;
     const int from_to = sideways + down * l.pitch;
-    const step each = {from_to * 4, (from_to + down * (VF_WARP * COUNT)) * 4, from_to * (VF_WARP * COUNT)};
     int x = along ? (on < 0 ? l.width - 1 : 0) : neighbour(line - (pair < 2 ? rows : which * l.width), l.width, apart);
     int y = along ? line : on < 0 ? l.height - 1 : 0;
     for (int left = along ? l.width : l.height; left > 0;) {
         const int room = sideways ? (sideways > 0 ? l.width - x : x + 1) : left, count = vf_min(room, left);
+        const int right = (from_to + down * (VF_WARP * COUNT)) * 4, other = sideways ? (int)sizeof s.memory->dense_passing.opposite[0] - 4 : 0;
+        const int first = x % 2 ? other : -other; /* to the other copy of words and back */
+        const step each = {from_to * 4, {right + first, right - first}, from_to * (VF_WARP * COUNT)};
         go<COUNT, FIRST>(s, place_of<COUNT>(s, which, x, y), each, count);
         x = sideways > 0 ? 0 : l.width - 1;
         y += on * count;
@@ -263,7 +301,7 @@ template <int COUNT> static __device__ __forceinline__ both_bytes<COUNT> load_bo
 }
 
 /** The lane's k-th disparity. */
-static __device__ __forceinline__ int index_of(int k) { return k * VF_WARP + (int)(threadIdx.x % VF_WARP); }
+static __device__ __forceinline__ int index_of(int k) { return k / 2 * RUN + (int)(threadIdx.x % VF_WARP) * 2 + k % 2; }
 
 /** Keys of a pixel: sums with their indices; VF_NONE beyond the last candidate. */
 template <int COUNT> static __device__ __forceinline__ void make_keys(uint32_t (&key)[COUNT], const both_bytes<COUNT> &sums, int candidates)
@@ -304,7 +342,7 @@ template <int COUNT> static __device__ __forceinline__ winner find_winner(const 
 template <int COUNT> static __device__ __forceinline__ uint32_t sum_of(const vf_step &s, int at, int index)
 {
     const vf_dense_passing &m = s.memory->dense_passing;
-    const size_t byte = (size_t)at * (VF_WARP * COUNT) + index % VF_WARP * COUNT + index / VF_WARP;
+    const size_t byte = (size_t)at * (VF_WARP * COUNT) + index % RUN / 2 * COUNT + index / RUN * 2 + index % 2;
     return m.volume[0][byte] + m.volume[1][byte];
 }
 
@@ -333,11 +371,14 @@ template <int COUNT> static __device__ __forceinline__ uint32_t wander(uint32_t 
 #pragma unroll
     for (int k = 0; k < COUNT; k++) {
         best[k] = min(best[k], key[k]);
-        from[k] = __shfl_sync(VF_ALL, best[k], lane + VF_WARP - 1);
+        from[k] = k % 2 ? __shfl_sync(VF_ALL, best[k], lane + VF_WARP - 1) : best[k];
     }
     const uint32_t leaves = __shfl_sync(VF_ALL, best[COUNT - 1], VF_WARP - 1);
 #pragma unroll
-    for (int k = 0; k < COUNT; k++) best[k] = lane ? from[k] : k ? from[k > 0 ? k - 1 : 0] : VF_NONE;
+    for (int k = 0; k < COUNT; k += 2) {
+        best[k] = lane ? from[k + 1] : k ? from[k > 0 ? k - 1 : 0] : VF_NONE;
+        best[k + 1] = from[k];
+    }
     return leaves;
 }
 

@@ -39,7 +39,7 @@ static void take_census(const struct vf_step *s, int32_t camera)
     const int32_t last = l->width - 1, end = l->width - VF_DENSE_REACH;
     uint8_t high[VFRONT_WIDTH], middle[VFRONT_WIDTH], low[VFRONT_WIDTH];
     for (int32_t y = 0; y < l->height; y++) {
-        uint32_t *to = (camera ? passing(s)->opposite : passing(s)->census) + (size_t)y * (size_t)l->pitch;
+        uint32_t *to = (camera ? passing(s)->opposite[0] : passing(s)->census) + (size_t)y * (size_t)l->pitch;
         const uint8_t *row[5];
         for (int32_t v = 0; v < 5; v++) row[v] = pixels + vf_clamp(y + v - VF_DENSE_REACH, 0, l->height - 1) * l->pitch;
         compare(row, end, high, middle, low);
@@ -67,7 +67,7 @@ static void fill_costs(const struct vf_step *s, int32_t x, int32_t y, uint8_t *c
     const struct vf_level *l = picture(s);
     const size_t row = (size_t)y * (size_t)l->pitch;
     const int32_t count = vf_max(vf_dense_candidates(&s->tuning, x), 0), all = s->tuning.dense_disparities;
-    const uint32_t word = passing(s)->census[row + (size_t)x], *first = passing(s)->opposite + row + (l->width - 1);
+    const uint32_t word = passing(s)->census[row + (size_t)x], *first = passing(s)->opposite[0] + row + (l->width - 1);
     uint8_t beyond;
     if (count) count_bits(word, first - x + s->tuning.dense_least_px, count, cost);
     count_bits(word, first, 1, &beyond);
@@ -298,7 +298,7 @@ struct segments {
 static struct segments segments_of(const struct vf_step *s)
 {
     struct vf_dense_passing *m = passing(s);
-    const struct segments g = {m->back, m->census, m->opposite, m->found};
+    const struct segments g = {m->back, m->census, m->opposite[0], m->found};
     return g;
 }
 

@@ -18,7 +18,7 @@
  *         every unbroken piece of a row, then of every piece of a column, take the least number among them; and then all have one. So the
  *         time is fixed, whatever the pictures are; a segment that winds more than that is larger than a speckle
  * Exact   integers; a path's costs are at most 24 + 39, so those of four fit a byte
- * Memory  3 bytes a pixel and 9 of pinned memory; 2 VFRONT_DISPARITIES + 17 bytes a pixel and 4 VFRONT_DISPARITIES a row while the stage runs: census
+ * Memory  3 bytes a pixel and 9 of pinned memory; 2 VFRONT_DISPARITIES + 21 bytes a pixel and 8 VFRONT_DISPARITIES a row while the stage runs: census
  *         words, path costs in two volumes of a byte, because two directions are under way at a time, and what filters have not seen yet
  */
 #ifndef VF_DENSE_H
@@ -50,7 +50,7 @@ struct vf_dense_memory {
 struct vf_dense_passing {
 #if VFRONT_DENSE
     uint32_t census[VFRONT_PICTURE_BYTES];                                        /* of camera 0 */
-    uint32_t opposite[VFRONT_PICTURE_BYTES + VFRONT_HEIGHT * VFRONT_DISPARITIES]; /* of camera 1; ports have them in different orders */
+    uint32_t opposite[2][VFRONT_PICTURE_BYTES + VFRONT_HEIGHT * VFRONT_DISPARITIES]; /* of camera 1; ports have them in different orders, CUDA twice */
     VF_LINE uint8_t volume[2][(size_t)VFRONT_PICTURE_BYTES * VFRONT_DISPARITIES]; /* pixel by pixel, dense_disparities of each */
     uint32_t back[VFRONT_PICTURE_BYTES];   /* of each pixel of camera 1: sum and index of the best that leads to it */
     uint16_t found[VFRONT_PICTURE_BYTES];  /* disparities that stand out */
