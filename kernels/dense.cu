@@ -459,50 +459,132 @@ static __global__ void __launch_bounds__(WIDE *HIGH) smooth_k(const vf_step s)
 #define ROOM (SIDE + 2) /* of a row in shared memory: an odd number of words, so that rows begin in different banks */
 #define PART 16         /* pixels of a row or column that a thread has; lanes side by side have the parts of one */
 #define PARTS (SIDE / PART)
-#define SPECKLERS (SIDE * PARTS)
+#define SPECKLERS (SIDE / 2 * PARTS)
 #define OPEN 0x80000000u
+#define BEYOND 0x3fffu /* more than any number, and of 14 bits as lesser() asks */
+#define TWO 0x10001u   /* a number for both lines */
 
-/** Lets all of every unbroken piece of a row or column take its least number, a thread a part of it. joined: bit k is set where k belongs with
- *  k - 1, bit 0 where the part does with the one before, bit PART where the next does with it. */
-static __device__ __forceinline__ void level_out(uint16_t *number, int apart, uint32_t joined)
+/** A thread's parts of two rows or of two columns: numbers of both lie in halves of a word. */
+struct parts {
+    uint32_t apart[PART + 1]; /* BEYOND where pixel k does not belong with k - 1; the first and the last: with the part before and the next */
+    uint32_t broken;          /* BEYOND where there is more than one piece */
+};
+
+/** Lets all of every unbroken piece take its least number. */
+static __device__ __forceinline__ void level_out(uint32_t (&v)[PART], const parts &p)
 {
-    uint32_t v[PART];
+    uint32_t from_left = BEYOND * TWO, from_right = BEYOND * TWO, passes[PART];
 #pragma unroll
-    for (int k = 0; k < PART; k++) v[k] = number[k * apart];
+    for (int k = 1; k < PART; k++) v[k] = lesser(v[k], v[k - 1] | p.apart[k]);
 #pragma unroll
-    for (int k = 1; k < PART; k++)
-        if (joined >> k & 1) v[k] = min(v[k], v[k - 1]);
-#pragma unroll
-    for (int k = PART - 2; k >= 0; k--)
-        if (joined >> (k + 1) & 1) v[k] = v[k + 1];
-    const uint32_t inner = joined | 1u | ~0u << PART, breaks = ~inner; /* bits where pieces begin */
-    const int first = breaks ? __ffs((int)breaks) - 1 : PART; /* one beyond the first piece */
-    const int last = 31 - __clz((int)(breaks | 1u));         /* where the last one begins */
-    uint32_t from_left = VF_NONE, from_right = VF_NONE;
+    for (int k = PART - 2; k >= 0; k--) v[k] = lesser(v[k], v[k + 1] | p.apart[k + 1]);
 #pragma unroll
     for (int k = 1; k < PARTS; k++) {
-        const uint32_t left = __shfl_up_sync(VF_ALL, breaks ? v[PART - 1] : min(v[PART - 1], from_left), 1, PARTS);
-        const uint32_t right = __shfl_down_sync(VF_ALL, breaks ? v[0] : min(v[0], from_right), 1, PARTS);
-        from_left = joined & 1 ? left : VF_NONE;
-        from_right = joined >> PART & 1 ? right : VF_NONE;
+        const uint32_t left = __shfl_up_sync(VF_ALL, lesser(v[PART - 1], from_left | p.broken), 1, PARTS);
+        const uint32_t right = __shfl_down_sync(VF_ALL, lesser(v[0], from_right | p.broken), 1, PARTS);
+        from_left = left | p.apart[0];
+        from_right = right | p.apart[PART];
     }
 #pragma unroll
     for (int k = 0; k < PART; k++) {
-        if (k < first) v[k] = min(v[k], from_left);
-        if (k >= last) v[k] = min(v[k], from_right);
-        number[k * apart] = (uint16_t)v[k];
+        if (k) from_left |= p.apart[k];
+        passes[k] = from_left;
+    }
+#pragma unroll
+    for (int k = PART - 1; k >= 0; k--) {
+        if (k < PART - 1) from_right |= p.apart[k + 1];
+        v[k] = lesser(v[k], lesser(passes[k], from_right));
     }
 }
 
-/** A block has a square, a thread a part of a row of it and one of a column. */
+/** Two words of numbers, of rows one below the other, to those of columns, or back. */
+static __device__ __forceinline__ void turn(uint32_t &a, uint32_t &b)
+{
+    const uint32_t first = __byte_perm(a, b, 0x5410);
+    b = __byte_perm(a, b, 0x7632);
+    a = first;
+}
+
+typedef uint16_t square[SIDE][ROOM];
+
+/** A thread's part of row y and of that half a square below. */
+static __device__ __forceinline__ void level_rows(square &number, int x, int y, const parts &p)
+{
+    uint32_t v[PART], *upper = reinterpret_cast<uint32_t *>(&number[y][x]), *lower = reinterpret_cast<uint32_t *>(&number[y + SIDE / 2][x]);
+#pragma unroll
+    for (int k = 0; k < PART; k += 2) {
+        v[k] = upper[k / 2];
+        v[k + 1] = lower[k / 2];
+        turn(v[k], v[k + 1]);
+    }
+    level_out(v, p);
+#pragma unroll
+    for (int k = 0; k < PART; k += 2) {
+        turn(v[k], v[k + 1]);
+        upper[k / 2] = v[k];
+        lower[k / 2] = v[k + 1];
+    }
+}
+
+/** A thread's part of column x and of the next. */
+static __device__ __forceinline__ void level_columns(square &number, int x, int y, const parts &p)
+{
+    uint32_t v[PART], *first = reinterpret_cast<uint32_t *>(&number[y][x]);
+#pragma unroll
+    for (int k = 0; k < PART; k++) v[k] = first[k * (ROOM / 2)];
+    level_out(v, p);
+#pragma unroll
+    for (int k = 0; k < PART; k++) first[k * (ROOM / 2)] = v[k];
+}
+
+/** Where parts of two lines are broken: (dx, dy) leads along them, and (x1, y1) lies in the second as (x0, y0) in the first. */
+static __device__ __forceinline__ parts parts_of(const square &value, int x0, int y0, int x1, int y1, int dx, int dy, int step)
+{
+    parts p;
+    p.broken = 0;
+#pragma unroll
+    for (int k = 0; k <= PART; k++) {
+        const int i = (dx ? x0 : y0) + k;
+        const bool inside = i > 0 && i < SIDE;
+        const bool first = inside && vf_dense_joined(value[y0 + (k - 1) * dy][x0 + (k - 1) * dx], value[y0 + k * dy][x0 + k * dx], step);
+        const bool second = inside && vf_dense_joined(value[y1 + (k - 1) * dy][x1 + (k - 1) * dx], value[y1 + k * dy][x1 + k * dx], step);
+        p.apart[k] = (first ? 0 : BEYOND) | (second ? 0 : BEYOND << 16);
+        if (k > 0 && k < PART) p.broken |= p.apart[k];
+    }
+    return p;
+}
+
+/** Counts pixels of a part of a column. */
+static __device__ __forceinline__ void count_part(uint32_t *count, const square &value, const square &number, int x, int y)
+{
+    uint32_t named = 0, pixels = 0; /* a number, and how many of the part's pixels had it up to here */
+    for (int k = 0; k < PART; k++) {
+        if (value[y + k][x] == VF_DENSE_NONE) continue;
+        const uint32_t name = number[y + k][x];
+        if (pixels && name != named) {
+            atomicAdd(&count[named], pixels);
+            pixels = 0;
+        }
+        named = name;
+        pixels++;
+    }
+    const uint32_t first = vf_warp_min(pixels ? named : VF_NONE), all = (uint32_t)vf_warp_sum((int32_t)pixels);
+    if (!__all_sync(VF_ALL, !pixels || named == first)) {
+        if (pixels) atomicAdd(&count[named], pixels);
+    } else if (all && threadIdx.x % VF_WARP == 0) { /* mostly a warp's are of one segment: one after the other they would take long */
+        atomicAdd(&count[first], all);
+    }
+}
+
+/** A block has a square, a thread a part of two rows of it and one of two columns. */
 static __global__ void __launch_bounds__(SPECKLERS) speckle_k(const vf_step s)
 {
-    __shared__ uint16_t value[SIDE][ROOM], number[SIDE][ROOM];
+    __shared__ VF_ALIGN(4) square value, number;
     __shared__ uint32_t count[SIDE * SIDE]; /* of the pixels with a number; OPEN: there are more elsewhere */
     const vf_level &l = picture(s);
     const uint16_t *smooth = s.memory->dense_passing.smooth;
     const int x0 = blockIdx.x * VF_DENSE_STRIDE, y0 = blockIdx.y * VF_DENSE_STRIDE, step = vf_dense_step(&s.tuning);
-    const int mine = threadIdx.x / PARTS, begin = threadIdx.x % PARTS * PART; /* row or column; where the part begins */
+    const int row = threadIdx.x / PARTS, column = 2 * row, begin = threadIdx.x % PARTS * PART; /* the first of both; where parts begin */
     const auto at = [&](int x, int y) -> uint32_t {
         return x >= 0 && y >= 0 && x < l.width && y < l.height ? smooth[y * l.pitch + x] : VF_DENSE_NONE;
     };
@@ -517,45 +599,28 @@ static __global__ void __launch_bounds__(SPECKLERS) speckle_k(const vf_step s)
         count[i] = 0;
     }
     __syncthreads();
-    uint32_t along = 0, down = 0;
-#pragma unroll
-    for (int k = 0; k <= PART; k++) {
-        const int i = begin + k;
-        if (i == 0 || i == SIDE) continue;
-        along |= (uint32_t)vf_dense_joined(value[mine][i - 1], value[mine][i], step) << k;
-        down |= (uint32_t)vf_dense_joined(value[i - 1][mine], value[i][mine], step) << k;
-    }
+    const parts along = parts_of(value, begin, row, begin, row + SIDE / 2, 1, 0, step);
+    const parts down = parts_of(value, column, begin, column + 1, begin, 0, 1, step);
     for (int sweep = 0; sweep < VF_DENSE_SWEEPS; sweep++) {
-        level_out(&number[mine][begin], 1, along);
+        level_rows(number, begin, row, along);
         __syncthreads();
-        level_out(&number[begin][mine], ROOM, down);
+        level_columns(number, column, begin, down);
         __syncthreads();
     }
-    uint32_t named = 0, pixels = 0; /* a number, and how many of the part's pixels had it up to here */
-    for (int k = 0; k < PART; k++) {
-        if (value[begin + k][mine] == VF_DENSE_NONE) continue;
-        const uint32_t name = number[begin + k][mine];
-        if (pixels && name != named) {
-            atomicAdd(&count[named], pixels);
-            pixels = 0;
-        }
-        named = name;
-        pixels++;
-    }
-    const uint32_t first = vf_warp_min(pixels ? named : VF_NONE), all = (uint32_t)vf_warp_sum((int32_t)pixels);
-    if (!__all_sync(VF_ALL, !pixels || named == first)) {
-        if (pixels) atomicAdd(&count[named], pixels);
-    } else if (all && threadIdx.x % VF_WARP == 0) { /* mostly a warp's are of one segment: one after the other they would take long */
-        atomicAdd(&count[first], all);
-    }
+    count_part(count, value, number, column, begin);
+    count_part(count, value, number, column + 1, begin);
     __syncthreads();
+#pragma unroll
     for (int k = 0; k < PART; k++)
-        if ((along >> k & 1) && number[mine][begin + k - 1] != number[mine][begin + k]) {
-            atomicOr(&count[number[mine][begin + k - 1]], OPEN);
-            atomicOr(&count[number[mine][begin + k]], OPEN);
+        for (int second = 0; second < 2; second++) {
+            if (along.apart[k] >> 16 * second & 1) continue;
+            const uint16_t *pixel = &number[row + second * (SIDE / 2)][begin + k];
+            if (pixel[-1] == pixel[0]) continue;
+            atomicOr(&count[pixel[-1]], OPEN);
+            atomicOr(&count[pixel[0]], OPEN);
         }
-    if (threadIdx.x < 4 * SIDE) { /* around the square: who belongs with what lies beyond its border */
-        const int side = threadIdx.x / SIDE, i = threadIdx.x % SIDE, far = side % 2 ? SIDE - 1 : 0, out = side % 2 ? SIDE : -1;
+    for (int border = threadIdx.x; border < 4 * SIDE; border += SPECKLERS) { /* around the square: who belongs with what lies beyond it */
+        const int side = border / SIDE, i = border % SIDE, far = side % 2 ? SIDE - 1 : 0, out = side % 2 ? SIDE : -1;
         const int x = side < 2 ? far : i, y = side < 2 ? i : far;
         if (vf_dense_joined(at(x0 + (side < 2 ? out : i), y0 + (side < 2 ? i : out)), value[y][x], step)) atomicOr(&count[number[y][x]], OPEN);
     }
