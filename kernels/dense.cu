@@ -303,38 +303,75 @@ template <int COUNT> static __device__ __forceinline__ both_bytes<COUNT> load_bo
 /** The lane's k-th disparity. */
 static __device__ __forceinline__ int index_of(int k) { return k / 2 * RUN + (int)(threadIdx.x % VF_WARP) * 2 + k % 2; }
 
-/** Keys of a pixel: sums with their indices; VF_NONE beyond the last candidate. */
-template <int COUNT> static __device__ __forceinline__ void make_keys(uint32_t (&key)[COUNT], const both_bytes<COUNT> &sums, int candidates)
+#define GONE 0x1000u /* more than any sum */
+#define BOTH 0x10001u /* a number in both halves */
+
+/** A lane's sums of a pixel, in halves of words, GONE beyond the last candidate: of each four the first and the third, then the others. */
+template <int COUNT> struct sums {
+    uint32_t two[COUNT > 2 ? COUNT / 2 : 2];
+};
+template <int COUNT> static __device__ __forceinline__ sums<COUNT> add_up(const both_bytes<COUNT> &bytes)
 {
+    sums<COUNT> s;
 #pragma unroll
-    for (int first = 0; first < COUNT; first += 4) { /* four bytes of each: the first and the third as halves of a word, then the others */
-        const uint32_t a = lane_bytes<COUNT>::word(sums.a, first), b = lane_bytes<COUNT>::word(sums.b, first);
-        const uint32_t even = __byte_perm(a, 0, 0x4240) + __byte_perm(b, 0, 0x4240), odd = __byte_perm(a, 0, 0x4341) + __byte_perm(b, 0, 0x4341);
-#pragma unroll
-        for (int k = first; k < vf_min(first + 4, COUNT); k++) /* as vf_dense_key() */
-            key[k] = __byte_perm(k % 2 ? odd : even, index_of(k), k % 4 < 2 ? 0x5104 : 0x5324);
+    for (int k = 0; k < COUNT; k += 4) {
+        const uint32_t a = lane_bytes<COUNT>::word(bytes.a, k), b = lane_bytes<COUNT>::word(bytes.b, k), none = COUNT == 2 ? GONE << 16 : 0;
+        s.two[k / 2] = __byte_perm(a, 0, 0x4240) + __byte_perm(b, 0, 0x4240) + none;
+        s.two[k / 2 + 1] = __byte_perm(a, 0, 0x4341) + __byte_perm(b, 0, 0x4341) + none;
     }
-    if (candidates >= COUNT * VF_WARP) return;
-#pragma unroll
-    for (int k = 0; k < COUNT; k++)
-        if (index_of(k) >= candidates) key[k] = VF_NONE;
+    return s;
 }
 
-/** What a warp finds for a pixel: keys. */
+/** Where the lane's k-th sum lies. */
+static __device__ __forceinline__ int word_of(int k) { return k / 4 * 2 + k % 2; }
+static __device__ __forceinline__ int half_of(int k) { return k / 2 % 2; }
+
+/** Keys of a pixel: sums with their indices, as vf_dense_key(). */
+template <int COUNT> static __device__ __forceinline__ void make_keys(uint32_t (&key)[COUNT], const sums<COUNT> &s)
+{
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) key[k] = __byte_perm(s.two[word_of(k)], index_of(k), half_of(k) ? 0x5324 : 0x5104);
+}
+
+/** Takes sums and keys beyond the last candidate away. */
+template <int COUNT> static __device__ __forceinline__ void leave_out(uint32_t (&key)[COUNT], sums<COUNT> &s, int candidates)
+{
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) {
+        if (index_of(k) < candidates) continue;
+        key[k] = VF_NONE;
+        s.two[word_of(k)] |= GONE << 16 * half_of(k);
+    }
+}
+
+/** Halves of a word less 0x4000, but 3 where that is more, or less than nothing. */
+static __device__ __forceinline__ uint32_t at_most_3(uint32_t a)
+{
+#if __CUDA_ARCH__ >= 900 && __CUDACC_VER_MAJOR__ >= 12
+    return __viaddmin_u16x2(a, 0xc000 * BOTH, 3 * BOTH);
+#else
+    return lesser(a & 0x3fff * BOTH, 3 * BOTH);
+#endif
+}
+
+/** What a warp finds for a pixel: a key, and the least sum that is no neighbour of it, in both halves; or GONE or more. */
 struct winner {
     uint32_t best, second;
 };
-template <int COUNT> static __device__ __forceinline__ winner find_winner(const uint32_t (&key)[COUNT])
+template <int COUNT> static __device__ __forceinline__ winner find_winner(const uint32_t (&key)[COUNT], const sums<COUNT> &s)
 {
-    winner w = {VF_NONE, VF_NONE};
+    winner w = {VF_NONE, GONE * BOTH};
 #pragma unroll
     for (int k = 0; k < COUNT; k++) w.best = min(w.best, key[k]);
     w.best = vf_warp_min(w.best);
-    const int before = (int)(w.best & 255) - 1;
+    const uint32_t index = w.best & 255;
 #pragma unroll
-    for (int k = 0; k < COUNT; k++)
-        w.second = min(w.second, (unsigned)(index_of(k) - before) > 2u ? key[k] : VF_NONE);
-    w.second = vf_warp_min(w.second);
+    for (int k = 0; k < COUNT; k++) {
+        if (half_of(k)) continue;
+        const uint32_t after = (0x4001 + index_of(k)) * BOTH + (RUN << 16) - index * BOTH; /* how far behind the best: 0x4000, .. 0x4002: neighbours */
+        w.second = lesser(w.second, s.two[word_of(k)] | (3 * GONE * BOTH - at_most_3(after) * GONE));
+    }
+    w.second = vf_warp_min(lesser(w.second, __byte_perm(w.second, 0, 0x1032)));
     return w;
 }
 
@@ -352,7 +389,7 @@ template <int COUNT> static __device__ __forceinline__ void put_winner(const vf_
     const vfront_tuning_t &t = s.tuning;
     const int candidates = vf_dense_candidates(&t, x), index = w.best & 255;
     uint32_t margin = 0, disparity = VF_DENSE_NONE;
-    if (candidates > 0) margin = vf_dense_margin(&t, w.best >> 8, w.second == VF_NONE ? VF_NONE : w.second >> 8);
+    if (candidates > 0) margin = vf_dense_margin(&t, w.best >> 8, w.second >= GONE * BOTH ? VF_NONE : w.second & 0xffff);
     if (margin) {
         const uint32_t before = index > 0 ? sum_of<COUNT>(s, at, index - 1) : VF_NONE;
         const uint32_t after = index + 1 < candidates ? sum_of<COUNT>(s, at, index + 1) : VF_NONE;
@@ -362,8 +399,8 @@ template <int COUNT> static __device__ __forceinline__ void put_winner(const vf_
     m.margin[at] = (uint8_t)margin;
 }
 
-/** Keys of camera 1's pixels on their way: pixel x - i of it is disparity i of pixel x, and i + 1 of the next. Returns, in every lane, the one that leaves
- *  at the last disparity. */
+/** Keys of camera 1's pixels on their way: pixel x - i of it is disparity i of pixel x, and i + 1 of the next. Returns, in the last lane, the one that
+ *  leaves at the last disparity. */
 template <int COUNT> static __device__ __forceinline__ uint32_t wander(uint32_t (&best)[COUNT], const uint32_t (&key)[COUNT])
 {
     const int lane = threadIdx.x;
@@ -373,7 +410,7 @@ template <int COUNT> static __device__ __forceinline__ uint32_t wander(uint32_t 
         best[k] = min(best[k], key[k]);
         from[k] = k % 2 ? __shfl_sync(VF_ALL, best[k], lane + VF_WARP - 1) : best[k];
     }
-    const uint32_t leaves = __shfl_sync(VF_ALL, best[COUNT - 1], VF_WARP - 1);
+    const uint32_t leaves = best[COUNT - 1];
 #pragma unroll
     for (int k = 0; k < COUNT; k += 2) {
         best[k] = lane ? from[k + 1] : k ? from[k > 0 ? k - 1 : 0] : VF_NONE;
@@ -382,42 +419,53 @@ template <int COUNT> static __device__ __forceinline__ uint32_t wander(uint32_t 
     return leaves;
 }
 
-/** A warp has a stretch of a row, which it goes along by as many columns as it has lanes. */
+/** A warp has a stretch of a row, which it goes along in turns of as many columns as it has lanes. */
 template <int COUNT> static __global__ void __launch_bounds__(VF_WARP) winners_k(const vf_step s)
 {
+    __shared__ winner found[VF_WARP];
+    __shared__ uint32_t left[VF_WARP];
     const vf_level &l = picture(s);
     const int lane = threadIdx.x, least = s.tuning.dense_least_px, row = blockIdx.y * l.pitch;
     const int x0 = blockIdx.x * STRETCH, end = vf_min(x0 + STRETCH, l.width);
-    uint32_t *back = s.memory->dense_passing.back + row, best[COUNT], key[COUNT];
+    uint32_t *back = s.memory->dense_passing.back + row, best[COUNT];
     both_bytes<COUNT> ahead[NEXT];
     const auto tell = [&](int there, uint32_t mine) {
         if (there >= 0 && mine != VF_NONE) atomicMin(&back[there], mine);
     };
+    const auto pass = [&](int x, int i, int from, int candidates) {
+        uint32_t key[COUNT];
+        sums<COUNT> both = add_up(ahead[i]);
+        make_keys(key, both);
+        if (candidates < VF_WARP * COUNT) leave_out(key, both, candidates);
+        ahead[i] = load_both<COUNT>(s, row + x + i + NEXT); /* beyond the stretch they are others', beyond the volume no sums: neither is used */
+        found[from + i] = find_winner(key, both);
+        const uint32_t leaves = wander(best, key);
+        if (lane == VF_WARP - 1) left[from + i] = leaves;
+    };
 #pragma unroll
-    for (int k = 0; k < NEXT; k++) ahead[k] = load_both<COUNT>(s, row + vf_min(x0 + k, end - 1));
+    for (int k = 0; k < NEXT; k++) ahead[k] = load_both<COUNT>(s, row + x0 + k);
 #pragma unroll
     for (int k = 0; k < COUNT; k++) best[k] = VF_NONE;
-    for (int first = x0; first < end; first += VF_WARP) {
-        winner mine = {VF_NONE, VF_NONE};
-        uint32_t left = VF_NONE;
-        for (int from = first; from < vf_min(first + VF_WARP, end); from += NEXT) {
+    for (int turn = x0; turn < end; turn += VF_WARP) {
+        if (turn + VF_WARP <= end && vf_dense_candidates(&s.tuning, turn) == VF_WARP * COUNT) {
+            for (int from = 0; from < VF_WARP; from += NEXT)
 #pragma unroll
-            for (int i = 0; i < NEXT; i++) {
-                const int x = from + i;
-                if (x >= end) break;
-                make_keys(key, ahead[i], vf_dense_candidates(&s.tuning, x));
-                if (x + NEXT < end) ahead[i] = load_both<COUNT>(s, row + x + NEXT);
-                const winner w = find_winner(key);
-                const uint32_t leaves = wander(best, key);
-                if (x - first != lane) continue;
-                mine = w;
-                left = leaves;
-            }
+                for (int i = 0; i < NEXT; i++) pass(turn + from, i, from, VF_WARP * COUNT);
+        } else {
+            for (int from = 0; turn + from < vf_min(turn + VF_WARP, end); from += NEXT)
+#pragma unroll
+                for (int i = 0; i < NEXT; i++) {
+                    if (turn + from + i >= end) break;
+                    pass(turn + from, i, from, vf_dense_candidates(&s.tuning, turn + from + i));
+                }
         }
-        const int x = first + lane;
-        if (x >= end) continue;
-        put_winner<COUNT>(s, x, row + x, mine);
-        tell(x - least - (VF_WARP * COUNT - 1), left);
+        __syncwarp();
+        const int x = turn + lane;
+        if (x < end) {
+            put_winner<COUNT>(s, x, row + x, found[lane]);
+            tell(x - least - (VF_WARP * COUNT - 1), left[lane]);
+        }
+        __syncwarp();
     }
 #pragma unroll
     for (int k = 0; k < COUNT; k++) tell(end - least - index_of(k), best[k]);
@@ -462,7 +510,6 @@ static __global__ void __launch_bounds__(WIDE *HIGH) smooth_k(const vf_step s)
 #define SPECKLERS (SIDE / 2 * PARTS)
 #define OPEN 0x80000000u
 #define BEYOND 0x3fffu /* more than any number, and of 14 bits as lesser() asks */
-#define TWO 0x10001u   /* a number for both lines */
 
 /** A thread's parts of two rows or of two columns: numbers of both lie in halves of a word. */
 struct parts {
@@ -473,7 +520,7 @@ struct parts {
 /** Lets all of every unbroken piece take its least number. */
 static __device__ __forceinline__ void level_out(uint32_t (&v)[PART], const parts &p)
 {
-    uint32_t from_left = BEYOND * TWO, from_right = BEYOND * TWO, passes[PART];
+    uint32_t from_left = BEYOND * BOTH, from_right = BEYOND * BOTH, passes[PART];
 #pragma unroll
     for (int k = 1; k < PART; k++) v[k] = lesser(v[k], v[k - 1] | p.apart[k]);
 #pragma unroll
@@ -579,7 +626,7 @@ static __device__ __forceinline__ void count_part(uint32_t *count, const square 
 /** A block has a square, a thread a part of two rows of it and one of two columns. */
 static __global__ void __launch_bounds__(SPECKLERS) speckle_k(const vf_step s)
 {
-    __shared__ VF_ALIGN(4) square value, number;
+    __shared__ __align__(4) square value, number;
     __shared__ uint32_t count[SIDE * SIDE]; /* of the pixels with a number; OPEN: there are more elsewhere */
     const vf_level &l = picture(s);
     const uint16_t *smooth = s.memory->dense_passing.smooth;
