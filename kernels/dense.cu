@@ -239,7 +239,7 @@ static __device__ __forceinline__ void go(const vf_step &s, place<COUNT> at, ste
     for (; left >= 2 * AHEAD; left -= AHEAD) { /* as many are there, and as many are to be loaded */
 #pragma unroll
         for (int k = 0; k < AHEAD; k++) {
-            if (k >= left) return; /* never; but without it the compiler puts loads of many pixels last, and what needs them first */
+            if (k % 2 == 0 && k >= left) return; /* never; but without it the compiler puts loads of many pixels last, what needs them first */
             advance(k);
             load_next(k);
         }
