@@ -254,12 +254,12 @@ static __device__ __forceinline__ void go(const vf_step &s, place<COUNT> at, ste
     }
 }
 
-/** Lines of a direction, to blocks: every `apart`-th block is on the same multiprocessor, if they are given out in turn, and has the next line. So what
- *  neighbours read of camera 1, which is nearly the same, comes from the memory of their multiprocessor. The result is the same in any order. */
-static __device__ __forceinline__ int neighbour(int block, int blocks, int apart)
+/** Lines of a direction, to blocks: every `apart`-th block is on the same multiprocessor, if they are given out in turn, and has the next line but one. So
+ *  what it reads of camera 1 has mostly been read for the one before, also from the same copy. The result is the same in any order. */
+static __device__ __forceinline__ int neighbour(int block, int lines, int apart)
 {
-    const int turn = block % apart;
-    return turn * (blocks / apart) + vf_min(turn, blocks % apart) + block / apart;
+    const int turn = block % apart, line = turn * (lines / apart) + vf_min(turn, lines % apart) + block / apart, even = (lines + 1) / 2;
+    return line < even ? 2 * line : 2 * (line - even) + 1;
 }
 
 /** Two directions: lines of the first are the first blocks, of a warp each, so that the compiler knows that its lanes stay together. 0: right, down.
