@@ -96,6 +96,16 @@ static __device__ __forceinline__ uint32_t lesser(uint32_t a, uint32_t b)
 #endif
 }
 
+/** Lesser halves of a sum of two words and of another. */
+static __device__ __forceinline__ uint32_t lesser_sum(uint32_t a, uint32_t b, uint32_t c)
+{
+#if __CUDA_ARCH__ >= 900 && __CUDACC_VER_MAJOR__ >= 12
+    return __viaddmin_u16x2(a, b, c);
+#else
+    return lesser(a + b, c);
+#endif
+}
+
 /** A lane's costs of the picture's first pixel. */
 template <int COUNT> static __device__ __forceinline__ typename lane_bytes<COUNT>::type *costs_of(const vf_step &s, int which)
 {
@@ -199,7 +209,7 @@ static __device__ __forceinline__ void reach(uint32_t (&cost)[COUNT / 2], uint32
     look_around(lower, upper, near);
 #pragma unroll
     for (int k = 0; k < HALF; k++) {
-        cost[k] = lesser(lesser(cost[k], lesser(lower[k], upper[k])), all + p2) + bits[k] - all;
+        cost[k] = lesser_sum(all, p2, lesser(cost[k], lesser(lower[k], upper[k]))) + bits[k] - all;
         least = lesser(least, cost[k]);
     }
     all = vf_warp_min(lesser(least, __byte_perm(least, 0, 0x1032)));
