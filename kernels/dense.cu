@@ -48,10 +48,12 @@ static __global__ void __launch_bounds__(THREADS) census_k(const vf_step s)
 /* ---- paths ------------------------------------------------------------------------------------------------------------------- */
 
 #ifndef VF_DENSE_AHEAD
-#define VF_DENSE_AHEAD 8
+#define VF_DENSE_AHEAD 16
 #endif
-/** Pixels of a path that are loaded before their turn. An even number, since words of camera 1 come from both copies in turn. */
-#define AHEAD VF_DENSE_AHEAD
+/** Pixels of a path that are loaded before their turn: as many as a thread's registers hold, and an even number, since words of camera 1 come from both
+ *  copies in turn. */
+#define AHEAD(count) ((count) > 4 ? VF_DENSE_AHEAD / 2 : VF_DENSE_AHEAD)
+VF_STATIC_ASSERT(VF_DENSE_AHEAD % 4 == 0, "an even number, and half of it too");
 
 #define RUN (2 * VF_WARP) /* disparities of which each lane has two */
 
@@ -222,7 +224,8 @@ static __device__ __forceinline__ void go(const vf_step &s, place<COUNT> at, ste
     const uint32_t p1 = (uint32_t)s.tuning.dense_p1 * 0x10001, p2 = (uint32_t)s.tuning.dense_p2 * 0x10001;
     uint32_t cost[COUNT / 2], bits[COUNT / 2], all = 0;
     auto *to = at.costs;
-    pixel<COUNT> ahead[AHEAD] = {};
+    constexpr int MANY = AHEAD(COUNT);
+    pixel<COUNT> ahead[MANY] = {};
     const auto load_next = [&](int k) {
         load<COUNT, FIRST>(ahead[k], at);
         go_on(at.left, each.left);
@@ -231,7 +234,7 @@ static __device__ __forceinline__ void go(const vf_step &s, place<COUNT> at, ste
     };
     const auto advance = [&](int k) {
         uint32_t next[COUNT / 2];
-        count_bits(next, ahead[(k + 1) % AHEAD]);
+        count_bits(next, ahead[(k + 1) % MANY]);
         reach<COUNT>(cost, all, bits, p1, p2);
         const auto own = lane_bytes<COUNT>::pack(cost);
         *to = FIRST ? own : lane_bytes<COUNT>::add(ahead[k].sum, own);
@@ -240,26 +243,26 @@ static __device__ __forceinline__ void go(const vf_step &s, place<COUNT> at, ste
         for (int i = 0; i < COUNT / 2; i++) bits[i] = next[i];
     };
 #pragma unroll
-    for (int k = 0; k < AHEAD; k++)
+    for (int k = 0; k < MANY; k++)
         if (k < count) load_next(k);
 #pragma unroll
     for (int k = 0; k < COUNT / 2; k++) cost[k] = 0;
     count_bits(bits, ahead[0]);
     int left = count;
-    for (; left >= 2 * AHEAD; left -= AHEAD) { /* as many are there, and as many are to be loaded */
+    for (; left >= 2 * MANY; left -= MANY) { /* as many are there, and as many are to be loaded */
 #pragma unroll
-        for (int k = 0; k < AHEAD; k++) {
+        for (int k = 0; k < MANY; k++) {
             if (k % 2 == 0 && k >= left) return; /* never; but without it the compiler puts loads of many pixels last, what needs them first */
             advance(k);
             load_next(k);
         }
     }
-    for (; left > 0; left -= AHEAD) {
+    for (; left > 0; left -= MANY) {
 #pragma unroll
-        for (int k = 0; k < AHEAD; k++) {
+        for (int k = 0; k < MANY; k++) {
             if (k >= left) break;
             advance(k);
-            if (k + AHEAD < left) load_next(k);
+            if (k + MANY < left) load_next(k);
         }
     }
 }

@@ -27,7 +27,7 @@ start "$@" CFG=tests/cfg_tall.h BUILD="$build/tall" "$build/tall/vfcheck"
 start "$@" $config BUILD="$build/proof" NVCC_EXTRA=-lineinfo "$build/proof/vfcheck"
 start "$@" $config BUILD="$build/proof-a" NVCC_EXTRA="$(detect_blocks 128 44) -DVF_TRACK_WARPS=2 -DVF_INGEST_BLOCKS=7 \
     -DVF_SCALE_FEW_ROWS=3 -DVF_SCALE_MANY_ROWS=3 -DVF_RECTIFY_ROWS=1 -DVF_SMOOTH_ROWS=4 -DVF_DESCRIBE_WARPS=8 \
-    -DVF_MATCH_FEW=32 -DVF_MATCH_MANY=32 -DVF_DENSE_AHEAD=3" "$build/proof-a/vfcheck"
+    -DVF_MATCH_FEW=32 -DVF_MATCH_MANY=32 -DVF_DENSE_AHEAD=4" "$build/proof-a/vfcheck"
 start "$@" $config BUILD="$build/proof-b" NVCC_EXTRA="$(detect_blocks 256 19) -DVF_TRACK_WARPS=4 -DVF_INGEST_BLOCKS=64 \
     -DVF_SCALE_FEW_ROWS=8 -DVF_SCALE_MANY_ROWS=8 -DVF_RECTIFY_ROWS=4 -DVF_SMOOTH_ROWS=5 -DVF_DESCRIBE_WARPS=1 \
     -DVF_MATCH_FEW=5 -DVF_MATCH_MANY=5 -DVF_MATCH_HANDFUL=1 -DVF_DENSE_AHEAD=8" "$build/proof-b/vfcheck"
