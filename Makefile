@@ -110,9 +110,6 @@ FORMAT_LIBS := $(if $(HAVE_PNG),-lpng) $(if $(HAVE_YAML),-lyaml)
 EXTRA_replay = $(FORMATS)
 EXTRA_calibration = $(FORMATS)
 EXTRA_picture = $(FORMATS)
-ifneq ($(findstring clang,$(CC)),) # it gives a clone's resolver one name for the whole program, and src/patch.h is in track.c, too
-EXTRA_match = -DVF_NO_CLONES
-endif
 EXTRA_vfbench = -Wno-strict-prototypes -Wno-pedantic
 
 EXAMPLE := $(BUILD)/examples
@@ -191,7 +188,7 @@ $(BUILD)/bridge.so: tests/bridge.c $(wildcard src/*.h) vfront.h vfront_cfg.h
 $(BUILD)/bridge_track.so: tests/bridge_track.c $(wildcard src/*.h src/*.c) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -O3 $(WARN) -ffp-contract=off -fno-math-errno -fno-trapping-math -I. -DVFRONT_TRACKS=1024 -fPIC -shared $< \
-	  src/ingest.c src/pyramid.c src/scale.c src/detect.c src/tuning.c -o $@ -lm
+	  src/ingest.c src/pyramid.c src/scale.c src/detect.c src/patch.c src/tuning.c -o $@ -lm
 
 $(BUILD)/bridge_orb.so: tests/bridge_orb.c $(wildcard src/*.h src/*.c) vfront.h vfront_cfg.h
 	@mkdir -p $(@D)
@@ -265,7 +262,7 @@ test: $(TEST_PROGRAMS) ## All that needs no GPU, and with one the parity of kern
 	  '$(PYTHON) tests/opencv_fast.py $(BUILD)/bridge.so' '$(PYTHON) tests/quality.py $(BUILD)/bridge_track.so' \
 	  '$(PYTHON) tests/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/opencv_lens.py $(BUILD)/bridge_lens.so' '$(PYTHON) tests/opencv_rectify.py $(BUILD)/bridge_rectify.so' \
 	  '$(PYTHON) tests/shapes.py $(BUILD)/bridge_features.so --quick' '$(PYTHON) tests/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' \
-	  'tests/symbols.sh $(LIB) $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)' 'tests/readme.sh' 'tests/header.sh $(CC)' 'tests/config.sh $(CC)' '$(BUILD)/minimal' 'tests/proof.sh' \
+	  $(foreach l,$(LIB) $(SMALL)/libvfront.a,'tests/symbols.sh $l $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)') 'tests/readme.sh' 'tests/header.sh $(CC)' 'tests/config.sh $(CC)' '$(BUILD)/minimal' 'tests/proof.sh' \
 	  $(if $(filter 1,$(CUDA)),'$(BUILD)/vfcheck' '$(SMALL)/fault',"echo parity: NOT RUN - this build has no CUDA; exit 77")
 
 golden: $(BUILD)/digest ## Writes tests/golden.txt anew, on purpose only
@@ -313,7 +310,7 @@ asan-run: $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(SMALL
 	@for t in $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(SMALL)/init $(SMALL)/api $(SMALL)/points $(SMALL)/same '$(SMALL)/fuzz --seconds 30' '$(BUILD)/replay --frames 4 --quiet'; do echo "== $$t"; $$t || exit 1; done
 
 clang: ## Everything built by clang, warnings as errors, and its digests
-	+$(MAKE) -s CC=clang CUDA=0 BUILD=$(BUILD)/clang WERROR=1 all $(BUILD)/clang/digest
+	+$(MAKE) -s CC=clang CUDA=0 BUILD=$(BUILD)/clang WERROR=1 all symbols $(BUILD)/clang/digest
 	$(BUILD)/clang/digest tests/golden.txt
 
 configs: ## The smallest and the largest config, and one without the host port, built and run

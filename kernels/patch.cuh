@@ -194,35 +194,35 @@ template <int SIZE> static __device__ __forceinline__ void store_plane(int16_t *
         reinterpret_cast<uint32_t *>(to + lane * COUNT)[i / 2] = (uint32_t)(uint16_t)from[i] | (uint32_t)(uint16_t)from[i + 1] << 16;
 }
 
-VF_FLOW void vf_patch_take(struct vf_patch *patch, const struct vf_view *view, int32_t level, int32_t light, int32_t x_q16,
+VF_HOOK void vf_patch_take(struct vf_patch *patch, const struct vf_view *view, int32_t level, int32_t light, int32_t x_q16,
                            int32_t y_q16, int32_t size, int32_t *pivot_q5, struct vf_moments *m)
 {
     size == 16 ? take<16>(patch, *view, level, light, x_q16, y_q16, pivot_q5, m)
                : take<8>(patch, *view, level, light, x_q16, y_q16, pivot_q5, m);
 }
 
-VF_FLOW struct vf_sums vf_patch_compare(const struct vf_patch *patch, const struct vf_view *view, int32_t x_q16, int32_t y_q16,
+VF_HOOK struct vf_sums vf_patch_compare(const struct vf_patch *patch, const struct vf_view *view, int32_t x_q16, int32_t y_q16,
                                         int32_t size, int32_t pivot_q5, int32_t alpha_q14, int32_t beta_q5)
 {
     return size == 16 ? compare<16>(patch, *view, x_q16, y_q16, pivot_q5, alpha_q14, beta_q5)
                       : compare<8>(patch, *view, x_q16, y_q16, pivot_q5, alpha_q14, beta_q5);
 }
 
-VF_FLOW void vf_patch_load(struct vf_patch *patch, int16_t (*from)[VF_PATCH_PIXELS], int32_t size)
+VF_HOOK void vf_patch_load(struct vf_patch *patch, int16_t (*from)[VF_PATCH_PIXELS], int32_t size)
 {
     size == 16 ? load_plane<16>(patch->grey, from[0]) : load_plane<8>(patch->grey, from[0]);
     size == 16 ? load_plane<16>(patch->dx, from[1]) : load_plane<8>(patch->dx, from[1]);
     size == 16 ? load_plane<16>(patch->dy, from[2]) : load_plane<8>(patch->dy, from[2]);
 }
 
-VF_FLOW void vf_patch_store(const struct vf_patch *patch, int16_t (*to)[VF_PATCH_PIXELS], int32_t size)
+VF_HOOK void vf_patch_store(const struct vf_patch *patch, int16_t (*to)[VF_PATCH_PIXELS], int32_t size)
 {
     size == 16 ? store_plane<16>(to[0], patch->grey) : store_plane<8>(to[0], patch->grey);
     size == 16 ? store_plane<16>(to[1], patch->dx) : store_plane<8>(to[1], patch->dx);
     size == 16 ? store_plane<16>(to[2], patch->dy) : store_plane<8>(to[2], patch->dy);
 }
 
-VF_FLOW void vf_patch_store_normal(struct vf_normal *to, const struct vf_normal *from)
+VF_HOOK void vf_patch_store_normal(struct vf_normal *to, const struct vf_normal *from)
 {
     if (threadIdx.x % VF_WARP == 0) *to = *from;
     __syncwarp(); /* all lanes read it again */

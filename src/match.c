@@ -108,7 +108,7 @@ static inline uint32_t fours(uint32_t w)
 
 /** Bits in which each descriptor of a tile differs from d. Seven words are added bit by bit first: with the
  *  eighth, that leaves four to count. */
-static VF_HOT void compare(const struct tile *t, const vfront_descriptor_t *d, uint32_t distance[TILE])
+static VF_HOT void apart(const struct tile *t, const vfront_descriptor_t *d, uint32_t distance[TILE])
 {
     const uint32_t *w = d->word;
     for (int k = 0; k < TILE; k++) {
@@ -144,7 +144,7 @@ static void search(const struct vf_step *s, const struct vf_match_bounds *b, con
     uint32_t not[TILE], distance[TILE];
     for (uint32_t i = 0; i < now->count; i++) {
         if (!may_hold(b, t, &now->point[i]) || !mark(b, t, &now->point[i], not)) continue;
-        compare(t, &now->descriptor[i], distance);
+        apart(t, &now->descriptor[i], distance);
         m->found[i] = tell(t, distance, not, b->distance, i, m->found[i]);
     }
     memcpy(m->back + t->first, t->back, sizeof *t->back * t->count);
@@ -164,9 +164,11 @@ static void search_second(const struct vf_step *s, const struct vf_match_bounds 
     for (uint32_t i = 0; i < now->count; i++) {
         if (!mutual(m, i) || !may_hold(b, t, &now->point[i]) || !mark(b, t, &now->point[i], not)) continue;
         const struct vf_point *best = &before->point[m->found[i] & 0xffff];
-        compare(t, &now->descriptor[i], distance);
+        uint32_t next = m->second[i];
+        apart(t, &now->descriptor[i], distance);
         for (uint32_t k = 0; k < t->count; k++)
-            if (!not[k] && distance[k] < m->second[i] && vf_elsewhere(best, &before->point[t->first + k])) m->second[i] = distance[k];
+            if ((distance[k] | not[k]) < next && vf_elsewhere(best, &before->point[t->first + k])) next = distance[k];
+        m->second[i] = next;
     }
 }
 

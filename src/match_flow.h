@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Where in this frame a match lies: what surrounds its key point of the frame before is looked for, from its key point of this frame on, by
- * the steps of the tracker. It stands here once; how a patch is spread over lanes is for the host form (patch.h: one lane) and the kernel
+ * the steps of the tracker. It stands here once; how a patch is spread over lanes is for the host form (patch.c: one lane) and the kernel
  * (patch.cuh: a warp) to say. Every lane runs it with the same values. */
 #ifndef VF_MATCH_FLOW_H
 #define VF_MATCH_FLOW_H

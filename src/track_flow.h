@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The flow of the track stage: Gauss-Newton on a level, from coarse to fine, from first guess to verdict. It stands here once;
- * how a patch is spread over lanes is for the host form (patch.h: one lane) and the kernel (patch.cuh: a warp) to say. Both
+ * how a patch is spread over lanes is for the host form (patch.c: one lane) and the kernel (patch.cuh: a warp) to say. Both
  * define struct vf_patch and the functions under "hooks". Every lane runs the flow with the same values. */
 #ifndef VF_TRACK_FLOW_H
 #define VF_TRACK_FLOW_H
@@ -9,8 +9,10 @@
 
 #ifdef __CUDACC__
 #define VF_FLOW static __device__ __forceinline__
+#define VF_HOOK VF_FLOW
 #else
 #define VF_FLOW static inline
+#define VF_HOOK extern
 #endif
 
 /* ---- hooks: a patch of `size` x `size` px, spread over lanes ------------------------------------------------------------- */
@@ -18,16 +20,16 @@
 struct vf_patch;
 
 /** Takes a template around (x, y) of a level's view: its pixels, the grey level about which its light changes, its moments. */
-VF_FLOW void vf_patch_take(struct vf_patch *patch, const struct vf_view *view, int32_t level, int32_t light, int32_t x_q16,
+VF_HOOK void vf_patch_take(struct vf_patch *patch, const struct vf_view *view, int32_t level, int32_t light, int32_t x_q16,
                            int32_t y_q16, int32_t size, int32_t *pivot_q5, struct vf_moments *moments);
 /** Compares a template with the picture around (x, y). */
-VF_FLOW struct vf_sums vf_patch_compare(const struct vf_patch *patch, const struct vf_view *view, int32_t x_q16, int32_t y_q16,
+VF_HOOK struct vf_sums vf_patch_compare(const struct vf_patch *patch, const struct vf_view *view, int32_t x_q16, int32_t y_q16,
                                         int32_t size, int32_t pivot_q5, int32_t alpha_q14, int32_t beta_q5);
 /** Templates from and to memory: grey, x gradient, y gradient, VF_PATCH_PIXELS each. */
-VF_FLOW void vf_patch_load(struct vf_patch *patch, int16_t (*from)[VF_PATCH_PIXELS], int32_t size);
-VF_FLOW void vf_patch_store(const struct vf_patch *patch, int16_t (*to)[VF_PATCH_PIXELS], int32_t size);
+VF_HOOK void vf_patch_load(struct vf_patch *patch, int16_t (*from)[VF_PATCH_PIXELS], int32_t size);
+VF_HOOK void vf_patch_store(const struct vf_patch *patch, int16_t (*to)[VF_PATCH_PIXELS], int32_t size);
 /** Writes a small record once, whatever the number of lanes. */
-VF_FLOW void vf_patch_store_normal(struct vf_normal *to, const struct vf_normal *from);
+VF_HOOK void vf_patch_store_normal(struct vf_normal *to, const struct vf_normal *from);
 
 /* ---- flow ---------------------------------------------------------------------------------------------------------------- */
 
