@@ -51,7 +51,7 @@ typedef enum vfront_status {
     VFRONT_E_PORT = -16,         /**< Unknown port, or one that is not in this build. */
     VFRONT_E_NO_DEVICE = -17,    /**< No GPU that this build has code for. */
     VFRONT_E_DRIVER = -18,       /**< The GPU driver is missing or too old for the CUDA runtime in this build. */
-    VFRONT_E_DEVICE_MEMORY = -19,/**< Device or pinned memory could not be had. */
+    VFRONT_E_DEVICE_MEMORY = -19,/**< Device or pinned memory could not be had; or the GPU's blocks cannot have the shared memory of a stage. */
     VFRONT_E_DEVICE = -20,       /**< A CUDA call or kernel failed. Later steps return it too, until vfront_shutdown(). */
     VFRONT_E_TIMEOUT = -21       /**< The time-out ran out; the frame is still under way, wait again. */
 } vfront_status_t;
@@ -658,7 +658,8 @@ typedef struct vfront_info {
  * @retval VFRONT_E_MASK         Pitch of a static mask smaller than a row.
  * @retval VFRONT_E_TUNING       A value is out of its range, or does not go with another; vfront_detail() says which.
  * @retval VFRONT_E_PORT         Unknown port, or not in this build.
- * @retval VFRONT_E_NO_DEVICE, VFRONT_E_DRIVER, VFRONT_E_DEVICE_MEMORY, VFRONT_E_DEVICE  CUDA port only.
+ * @retval VFRONT_E_NO_DEVICE, VFRONT_E_DRIVER, VFRONT_E_DEVICE_MEMORY, VFRONT_E_DEVICE  CUDA port only; vfront_detail() says in which call, or
+ *                               which stage the GPU has too little shared memory for.
  */
 #define vfront_init(vf, rig, tuning, port) vfront_init_config((vf), (rig), (tuning), (port), VFRONT_CONFIG_ID)
 vfront_status_t vfront_init_config(vfront_t *vf, const vfront_rig_t *rig, const vfront_tuning_t *tuning, vfront_port_t port,

@@ -202,7 +202,8 @@
 
 /** 1: columns of the picture can be cut into ground, objects and sky. 0: they cannot, and neither code nor memory is there for it. Needs
  *  VFRONT_DENSE and at most 2160 rows. Device memory: 2 bytes a row of each column, 16 a segment of each, 2 * VFRONT_DISPARITIES^2; pinned
- *  memory: 72 bytes a segment of each column. At 640x480 px with 128 disparities and 64 segments that is 300 KB and 590 KB. */
+ *  memory: 72 bytes a segment of each column. At 640x480 px with 128 disparities and 64 segments that is 300 KB and 590 KB. On
+ *  the CUDA port the stage needs more shared memory than a TX2 has, whose blocks have 48 KB: vfront_init() refuses the tuning value `stixel` there. */
 #ifndef VFRONT_STIXELS
 #define VFRONT_STIXELS 0
 #endif

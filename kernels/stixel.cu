@@ -979,6 +979,14 @@ template <int WIDE> static cudaError_t segment(const vf_step *s, cudaStream_t st
 
 #endif
 
+extern "C" size_t vf_stixel_shared(const vf_step *s)
+{
+#if VFRONT_STIXELS
+    if (vf_stixel_on(s)) return block_bytes(s->geometry.level[0][0].height, s->tuning.dense_disparities, WARPS / 2);
+#endif
+    return (void)s, 0;
+}
+
 extern "C" cudaError_t vf_stixel_cuda(const vf_step *s, cudaStream_t stream)
 {
 #if VFRONT_STIXELS

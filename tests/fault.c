@@ -58,6 +58,7 @@ static struct {
     int current;       /* that cudaGetDevice() says is in use; -1: the true one */
     int late;          /* queries that find a graph under way; -1: all */
     int lost;          /* graphs run without a ticket */
+    size_t shared;     /* bytes of shared memory that stixels need; 0: as many as they do */
 } fault;
 static long failures[CALLS]; /* of each call, in all tests */
 
@@ -120,6 +121,10 @@ cudaError_t __wrap_cudaGetLastError(void)
     fault.last = cudaSuccess;
     return error ? error : real;
 }
+
+size_t __real_vf_stixel_shared(const struct vf_step *s);
+size_t __wrap_vf_stixel_shared(const struct vf_step *s);
+size_t __wrap_vf_stixel_shared(const struct vf_step *s) { return fault.shared ? fault.shared : __real_vf_stixel_shared(s); }
 
 cudaError_t __wrap_cudaGetDeviceCount(int *devices)
 {
@@ -351,6 +356,32 @@ static void init_no_device(void **state)
     fail_call(1, cudaErrorInsufficientDriver);
     pair_refused(vfront_init(&pair_vf, &rig, NULL, VFRONT_PORT_CUDA), VFRONT_E_DRIVER, "cudaGetDeviceCount");
     all_given_back();
+}
+
+/** Stixels may have all the shared memory of a block, and no more: that is said before anything is taken. */
+static void init_shared_memory(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = small_rig();
+    struct cudaDeviceProp properties;
+    vfront_info_t info;
+    char want[64];
+    no_fault();
+    assert_int_equal(cudaGetDeviceProperties(&properties, 0), cudaSuccess);
+    fault.shared = properties.sharedMemPerBlockOptin;
+    assert_true(fault.shared >= 49152);
+    assert_int_equal(vfront_init(&pair_vf, &rig, NULL, VFRONT_PORT_CUDA), VFRONT_OK);
+    vfront_shutdown(&pair_vf);
+
+    fault.shared++;
+    snprintf(want, sizeof want, "stixel: a block needs %zu bytes of shared memory", fault.shared);
+    pair_refused(vfront_init(&pair_vf, &rig, NULL, VFRONT_PORT_CUDA), VFRONT_E_DEVICE_MEMORY, want);
+    all_given_back();
+    assert_int_equal(vfront_init(&pair_vf, &rig, NULL, VFRONT_PORT_AUTO), VFRONT_OK);
+    assert_int_equal(vfront_info(&pair_vf, &info), VFRONT_OK);
+    assert_int_equal(info.port, VFRONT_PORT_HOST);
+    assert_non_null(strstr(vfront_detail(&pair_vf), want));
+    vfront_shutdown(&pair_vf);
 }
 
 /** A shutdown goes through to its end whatever the device says. */
@@ -721,7 +752,7 @@ static void no_device(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        LONE(init_each_call),     LONE(init_falls_back), LONE(fallback_works), LONE(init_no_device),
+        LONE(init_each_call),     LONE(init_falls_back), LONE(fallback_works), LONE(init_no_device),   LONE(init_shared_memory),
         LONE(shutdown_each_call), PAIR(shutdown_under_way), PAIR(submit_each_call), PAIR(query_fails),
         PAIR(no_ticket),          PAIR(late),            PAIR(late_reads),     PAIR(neighbour),
         PAIR(result_before_stays),

@@ -132,6 +132,10 @@ static vfront_status_t take(struct vf_state *state)
     TRY(cudaGetDevice(&c->ordinal));
     TRY(cudaGetDeviceProperties(&properties, c->ordinal));
     memcpy(state->device, properties.name, sizeof state->device - 1);
+    const size_t shared = vf_stixel_shared(&state->step[0]);
+    if (shared > properties.sharedMemPerBlockOptin)
+        return vf_refuse(state, VFRONT_E_DEVICE_MEMORY, "stixel: a block needs %d bytes of shared memory, which it cannot have on %s", (int32_t)shared,
+                         properties.name);
     for (int i = 0; i < VFRONT_STAGES; i++) {
         TRY(cudaStreamCreateWithFlags(&c->stream[i], cudaStreamNonBlocking));
         TRY(cudaEventCreateWithFlags(&c->done[i], cudaEventDisableTiming));

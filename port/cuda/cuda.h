@@ -11,4 +11,7 @@
 #include "../../src/stages.def"
 #undef VF_STAGE
 
+/** Bytes of shared memory that a block of the stage needs at least: the only one that may need more than every device has. */
+size_t vf_stixel_shared(const struct vf_step *s);
+
 #endif
