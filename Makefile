@@ -309,8 +309,9 @@ asan: ## Tests and fuzzing under the address and undefined behaviour sanitizers
 asan-run: $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(SMALL)/init $(SMALL)/api $(SMALL)/points $(SMALL)/same $(SMALL)/fuzz $(BUILD)/replay
 	@for t in $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(SMALL)/init $(SMALL)/api $(SMALL)/points $(SMALL)/same '$(SMALL)/fuzz --seconds 30' '$(BUILD)/replay --frames 4 --quiet'; do echo "== $$t"; $$t || exit 1; done
 
-clang: ## Everything built by clang, warnings as errors, and its digests
+clang: ## Everything built by clang, warnings as errors, and its digests; all stages, and the least config
 	+$(MAKE) -s CC=clang CUDA=0 BUILD=$(BUILD)/clang WERROR=1 all symbols $(BUILD)/clang/digest
+	+for c in small min; do $(MAKE) -s CC=clang CUDA=0 BUILD=$(BUILD)/clang/$$c CFG=tests/cfg_$$c.h WERROR=1 symbols || exit 1; done
 	$(BUILD)/clang/digest tests/golden.txt
 
 configs: ## The smallest and the largest config, and one without the host port, built and run

@@ -61,16 +61,14 @@ static __device__ void put_keypoints(const vf_step &s, int camera, int first, in
     put_records(out->keypoints[camera] + first, keypoint, k, mine);
 }
 
-/** A list of partners, a part of the blocks' at a time. */
-static __device__ void put_list(void *to, const void *from, int bytes, int block, int blocks)
-{
-    for (int i = block * THREADS + threadIdx.x; i < bytes / 4; i += blocks * THREADS)
-        static_cast<uint32_t *>(to)[i] = static_cast<const uint32_t *>(from)[i];
-}
+/** Lists of partners, a part of the blocks' at a time. */
 static __device__ void put_partners(const vf_step &s, vfront_result_t *out, int block, int blocks)
 {
 #if VFRONT_STEREO
-    put_list(out->depths, s.memory->stereo.depth, vf_depths(&s) * (int)sizeof(vfront_depth_t), block, blocks);
+    VF_STATIC_ASSERT(sizeof(vfront_depth_t) % 4 == 0, "words");
+    const uint32_t *depth = reinterpret_cast<const uint32_t *>(s.memory->stereo.depth);
+    for (int i = block * THREADS + threadIdx.x; i < (int)vf_depths(&s) * (int)sizeof(vfront_depth_t) / 4; i += blocks * THREADS)
+        reinterpret_cast<uint32_t *>(out->depths)[i] = depth[i];
 #endif
 #if VFRONT_MATCHES
     VF_STATIC_ASSERT(sizeof(vfront_match_t) == 32 && offsetof(vfront_match_t, agrees) == 8, "words, half of the third of which is filled in");

@@ -38,6 +38,13 @@ struct vf_stereo_memory {
 };
 #endif
 
+/** Whether the stage has anything to do. */
+VF_FN int vf_stereo_on(const struct vf_step *s)
+{
+    return s->tuning.stereo && s->geometry.pair.placed && s->geometry.cameras > 1 && vf_described(&s->tuning);
+}
+
+#if VFRONT_STEREO
 /** Half the side of a window, and how far windows are shifted to both sides on the point's level [px of it]. */
 #define VF_HALF 5
 #define VF_SIDE (2 * VF_HALF + 1)
@@ -47,12 +54,6 @@ struct vf_stereo_memory {
 /** Steps on level 0, and how far they may lead in all [px]. */
 #define VF_STEPS 2
 #define VF_SETTLE_PX 1.5f
-
-/** Whether the stage has anything to do. */
-VF_FN int vf_stereo_on(const struct vf_step *s)
-{
-    return s->tuning.stereo && s->geometry.pair.placed && s->geometry.cameras > 1 && vf_described(&s->tuning);
-}
 
 /* ---- search -------------------------------------------------------------------------------------------------------------- */
 
@@ -270,7 +271,6 @@ VF_FN int vf_stereo_depth(const struct vf_step *s, const struct vf_node *node, c
     return 1;
 }
 
-#if VFRONT_STEREO
 /** Notes the distance of a key point; depth: NULL, it has none. One that lies beside the camera has none either. */
 VF_FN void vf_stereo_range(struct vf_stereo_memory *m, int32_t parity, uint32_t i, const float bearing[3], const vfront_depth_t *depth)
 {
@@ -278,12 +278,12 @@ VF_FN void vf_stereo_range(struct vf_stereo_memory *m, int32_t parity, uint32_t 
     m->range_m[parity][i] = is ? depth->depth_m / bearing[2] : 0.0f;
     m->range_sigma_m[parity][i] = is ? depth->sigma_m / bearing[2] : 0.0f;
 }
-#endif
 
 /** Whether a window differs by so much more than the median that the pair is dropped. */
 VF_FN int vf_stereo_cut(const vfront_tuning_t *t, uint32_t cost, uint32_t median)
 {
     return t->stereo_cut_percent && (uint64_t)cost * 100 > (uint64_t)median * (uint32_t)t->stereo_cut_percent;
 }
+#endif
 
 #endif

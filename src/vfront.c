@@ -182,10 +182,9 @@ static struct vf_lens lens_of(const vfront_camera_t *c)
     return lens;
 }
 
-/** What the stages know of lenses, and of how the cameras sit to each other. */
+/** What the stages know of lenses. */
 static void lay_out_lenses(struct vf_geometry *g, struct vf_state *s, const vfront_rig_t *rig)
 {
-    double R[9], t[3], square = 0.0;
     for (int32_t i = 0; i < g->cameras; i++) {
         const vfront_camera_t *c = &s->seen.camera[i];
         const struct vf_lens lens = lens_of(c);
@@ -194,6 +193,13 @@ static void lay_out_lenses(struct vf_geometry *g, struct vf_state *s, const vfro
         s->blind_px[i] = vf_bearing_blind(NULL, 0, c->width_px, c->height_px, &lens);
         g->masked[i] = rig->camera[i].mask != NULL || s->blind_px[i] || g->rectified;
     }
+}
+
+#if VFRONT_CAMERAS > 1
+/** How the cameras sit to each other. */
+static void lay_out_pair(struct vf_geometry *g, const struct vf_state *s)
+{
+    double R[9], t[3], square = 0.0;
     if (g->cameras < 2 || !g->calibrated[0] || !g->calibrated[1]) return;
     vf_rotation_between(R, t, &s->seen.camera[0], &s->seen.camera[1]);
     for (int k = 0; k < 3; k++) square += t[k] * t[k];
@@ -202,6 +208,7 @@ static void lay_out_lenses(struct vf_geometry *g, struct vf_state *s, const vfro
     for (int k = 0; k < 9; k++) g->pair.R[k] = (float)R[k];
     for (int k = 0; k < 3 && g->pair.placed; k++) g->pair.epipole[k] = (float)(t[k] / sqrt(square));
 }
+#endif
 
 /** The road that the rig gives, where camera 0 has a place to measure it from. */
 static void lay_out_road(struct vf_geometry *g, const struct vf_state *s, const vfront_rig_t *rig)
@@ -276,6 +283,9 @@ static vfront_status_t lay_out(struct vf_state *s, const vfront_rig_t *rig, cons
                              g.culls_x[i] * g.culls_y[i], "");
     }
     lay_out_lenses(&g, s, rig);
+#if VFRONT_CAMERAS > 1
+    lay_out_pair(&g, s);
+#endif
     lay_out_road(&g, s, rig);
 #if VFRONT_STIXELS
     if (t->stixel && g.level[0][0].width / t->stixel_width_px > VFRONT_COLUMNS)
