@@ -51,6 +51,7 @@ struct cudaPointerAttributes {
 
 struct cudaDeviceProp {
     char name[256];
+    size_t sharedMemPerBlockOptin;
     int major, minor;
 };
 
