@@ -69,7 +69,11 @@ void pair_same_partners(const vfront_result_t *a, const vfront_result_t *b);
 /** A call on pair_vf that must be refused, with a detail that contains `detail`. */
 void pair_refused(vfront_status_t got, vfront_status_t want, const char *detail);
 
-/** Runs a group on the host port, and on the CUDA port where the build has it; without a device that is one skipped test. */
+/** Whether pair_vf is on tests/fake_cudart.c: the host port once more, step by step. */
+int pair_fake(void);
+
+/** Runs a group on the host port, and on the CUDA port where the build has it; without a device that is one skipped test. With a fake one
+ *  the group does not run on the host port: it does so in the program without the fake. */
 int pair_run(const char *name, const struct CMUnitTest tests[], size_t count);
 
 #endif
