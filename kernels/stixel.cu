@@ -1,189 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* stixel on the GPU, in three launches. In the first a block reduces some rows to columns and counts their disparities. In the second a block
- * finds the best line of an angle, and the one that is done last the road. In the third a block cuts a column.
+ * finds the best line of an angle, and the one that is done last the road (road.cuh). In the third a block cuts a column.
  *
  * Rows depend on one another, but only what a row may cost at best does, not what pairs of rows cost. So one warp, the front, finishes a tile of
  * rows one after the other without a barrier, a lane a row: what ends at a row is passed on by shuffles, and each later row of the tile takes
  * it if that is better. What that costs, but for what lies below, the other warps have worked out for the tile meanwhile (pair_up); so a row of the
- * front is a sum, a minimum and a shuffle for each thing that the next one has to know. Beginnings in a finished tile are offered to the tile at
- * the front by all warps (push_near), and to all that lie higher by the others while the front is at work (push_far): a warp takes a part of rows and
- * the beginnings of two tiles, a lane a beginning, makes the sums of the part's rows as it goes, and finds the least of its lanes. Two tiles at a
- * time, because sums cost as much as pairs; so a tile takes every other turn. Two barriers a tile, not one a row; within loops no branch, as one
- * keeps the loads of a pair of rows from overlapping with those of the next. */
-#include "kernel.cuh"
-
-#include "../src/stixel.h"
+ * front is a sum, a minimum and a shuffle for each thing that the next one has to know. Objects that begin in the tile just finished are offered
+ * to the next by all warps (push_near); those that begin in the tile before are offered by the other warps while the front is at work
+ * (pull_near), and then those that begin lower still (pull_far), but not where no mean could make them better than what is there by now (bound): so
+ * time depends on the picture, and is bounded by what it is where nothing can be ruled out.
+ * A warp offers eight beginnings at a time, to a row a lane. Sums of costs, of which there would be one for every row and disparity, are made for three
+ * tiles, and for eight rows wherever pull_far needs them; below every eighth row they are kept. */
+#include "road.cuh"
 
 #if VFRONT_STIXELS
-
-#define TILE VF_STIXEL_TILE
-
-/* ---- reduction ----------------------------------------------------------------------------------------------------------------- */
-
-#define ROWS 4
-#define REDUCERS 256
-
-static __global__ void __launch_bounds__(REDUCERS) reduce_k(const vf_step s)
-{
-    __shared__ uint32_t count[ROWS][VFRONT_DISPARITIES];
-    vf_stixel_memory &m = s.memory->stixel;
-    const vf_level &l = s.geometry.level[0][0];
-    const int disparities = s.tuning.dense_disparities, columns = vf_stixel_columns(&s), width = s.tuning.stixel_width_px, thread = threadIdx.x;
-    const int y0 = blockIdx.x * ROWS, rows = vf_min(ROWS, l.height - y0);
-    const uint16_t *from = s.memory->dense.disparity + (size_t)y0 * l.pitch;
-    if (thread == 0) vf_clock_start(s, VF_stixel, blockIdx.x);
-    for (int i = thread; i < ROWS * VFRONT_DISPARITIES; i += REDUCERS) count[i / VFRONT_DISPARITIES][i % VFRONT_DISPARITIES] = 0;
-    __syncthreads();
-    for (int r = 0; r < rows; r++)
-        for (int x = thread; x < l.width; x += REDUCERS) {
-            const int bin = vf_road_bin(from[r * l.pitch + x], disparities);
-            if (bin) atomicAdd(&count[r][bin], 1u);
-        }
-    for (int i = thread; i < columns * ROWS; i += REDUCERS) {
-        const int r = i % ROWS, column = i / ROWS;
-        if (r >= rows) continue;
-        const uint32_t value = vf_stixel_reduce(from + r * l.pitch + column * width, width, s.tuning.stixel_median, VF_DENSE_UNITS, disparities);
-        m.column[column][l.height - 1 - y0 - r] = (uint16_t)value;
-    }
-    __syncthreads();
-    const int r = thread / VF_WARP, lane = thread % VF_WARP;
-    if (r >= rows) return;
-    uint32_t most = 0; /* of the warp's row; none are counted at 0 */
-    for (int d = lane; d < disparities; d += VF_WARP) most = max(most, count[r][d]);
-    most = ~vf_warp_min(~most);
-    for (int first = 0; first < disparities; first += VF_WARP) {
-        const uint32_t voters = __ballot_sync(VF_ALL, vf_road_votes(count[r][first + lane], most, l.width));
-        if (lane == 0) m.voter[((y0 + r) * disparities + first) / 32] = voters;
-    }
-}
-
-/* ---- road ------------------------------------------------------------------------------------------------------------------------ */
-
-#define VOTERS 512
-
-/** Calls work(bin, row) for the cells of the thread that vote. */
-template <typename Work> static __device__ __forceinline__ void each_voter(const vf_step &s, Work work)
-{
-    const vf_stixel_memory &m = s.memory->stixel;
-    const int disparities = s.tuning.dense_disparities, words = disparities * s.geometry.level[0][0].height / 32;
-    for (int i = threadIdx.x; i < words; i += VOTERS)
-        for (uint32_t left = m.voter[i]; left; left &= left - 1) {
-            const int at = i * 32 + __ffs((int)left) - 1;
-            work(at % disparities, at / disparities);
-        }
-}
-
-/** The best line of the block's angle. */
-static __device__ uint64_t best_line(const vf_step &s)
-{
-    __shared__ int votes[VFRONT_HEIGHT + VFRONT_DISPARITIES + 2];
-    __shared__ unsigned long long best;
-    const vf_stixel_tables &t = s.memory->stixel.tables;
-    const int disparities = s.tuning.dense_disparities, all = s.geometry.level[0][0].height + disparities + 2, angle = blockIdx.x;
-    const double sine = t.sine[angle], cosine = t.cosine[angle];
-    for (int i = threadIdx.x; i < all; i += VOTERS) votes[i] = 0;
-    if (threadIdx.x == 0) best = 0;
-    __syncthreads();
-    each_voter(s, [&](int bin, int row) {
-        atomicAdd(&votes[vf_road_distance(sine, cosine, bin, row, disparities)], 1);
-    });
-    __syncthreads();
-    for (int i = threadIdx.x; i < all; i += VOTERS)
-        if (votes[i] > VF_ROAD_VOTES && vf_road_fits(&s, (i - disparities) / sine, -sine / cosine))
-            atomicMax(&best, (unsigned long long)vf_road_line(votes[i], angle, i));
-    __syncthreads();
-    return best;
-}
-
-/** Sums over what is near a line, in shared memory. */
-static __device__ void sum_near(const vf_step &s, uint64_t line, unsigned long long sum[6])
-{
-    const vf_stixel_tables &t = s.memory->stixel.tables;
-    const int angle = vf_road_angle(line), distance = vf_road_away(line), disparities = s.tuning.dense_disparities;
-    struct vf_road_sums mine = {0, 0, 0, 0, 0, 0};
-    if (threadIdx.x < 6) sum[threadIdx.x] = 0;
-    __syncthreads();
-    if (line)
-        each_voter(s, [&](int bin, int row) {
-            vf_road_add(&mine, vf_road_distance(t.sine[angle], t.cosine[angle], bin, row, disparities) - distance, bin, row);
-        });
-    if (mine.all) {
-        atomicAdd(&sum[0], (unsigned long long)mine.n);
-        atomicAdd(&sum[1], (unsigned long long)mine.x);
-        atomicAdd(&sum[2], (unsigned long long)mine.y);
-        atomicAdd(&sum[3], (unsigned long long)mine.xy);
-        atomicAdd(&sum[4], (unsigned long long)mine.yy);
-        atomicAdd(&sum[5], (unsigned long long)mine.all);
-    }
-    __syncthreads();
-}
-
-/** Follows the road, by one thread. */
-static __device__ void follow(const vf_step &s, uint64_t line, const unsigned long long sum[6])
-{
-    vf_stixel_memory &m = s.memory->stixel;
-    const struct vf_road_sums sums = {(int64_t)sum[0], (int64_t)sum[1], (int64_t)sum[2], (int64_t)sum[3], (int64_t)sum[4], (int64_t)sum[5]};
-    double horizon_px = 0.0, slope = 0.0;
-    if (s.geometry.road_slope > 0.0f) {
-        vf_road_given(&s, &m.road);
-    } else {
-        const int seen = line && vf_road_fit(&s, &sums, &horizon_px, &slope);
-        vf_road_follow(&m.road, s.memory->ingest.params.frame == 0, seen, horizon_px, slope, (uint32_t)(line >> 32));
-    }
-    m.horizon = vf_road_horizon(&m.road, s.geometry.level[0][0].height);
-}
-
-#define NEVER_MORE (VF_STIXEL_WORST + VF_STIXEL_WORST / 2) /* two of them may be added to VF_STIXEL_NEVER */
-
-/** What it costs more to begin at a row, from the disparity of the road at the row before. */
-static __device__ vf_change change_at(const vf_stixel_tables &t, int disparities, int horizon, int32_t ground_q8, int base)
-{
-    const int32_t most = disparities * VF_STIXEL_PX, above = ground_q8 + VF_ROAD_SLACK_Q8, below = ground_q8 - VF_ROAD_SLACK_Q8;
-    const int32_t order = t.order[base], *logs = t.log_q16;
-    if (base == 0) return vf_change{VF_STIXEL_NEVER, -1, 0, 0, vf_stixel_log(logs, (uint32_t)most), NEVER_MORE, NEVER_MORE, order};
-    if (base - 1 >= horizon)
-        return vf_change{VF_ROAD_SLACK_Q8, 0, vf_stixel_log(logs, (uint32_t)(most - VF_ROAD_SLACK_Q8)), NEVER_MORE, NEVER_MORE, VF_LN_2, VF_LN_2, order};
-    const int32_t upper = vf_stixel_log(logs, (uint32_t)vf_max(most - above, 1)) + VF_LN_GRAVITY;
-    const int32_t lower = vf_stixel_log(logs, (uint32_t)vf_max(below, 1)) + VF_LN_BELOW;
-    return vf_change{above, below, upper + VF_LN_07, lower + VF_LN_07, VF_LN_ON_GROUND + VF_LN_07, VF_LN_07, VF_LN_03, order};
-}
-
-static __global__ void __launch_bounds__(VOTERS) road_k(const vf_step s)
-{
-    __shared__ unsigned long long sum[6], line;
-    __shared__ uint32_t before;
-    vf_stixel_memory &m = s.memory->stixel;
-    const bool given = s.geometry.road_slope > 0.0f;
-    const uint64_t mine = given ? 0 : best_line(s);
-    if (threadIdx.x == 0) {
-        if (mine) atomicMax((unsigned long long *)&m.line, (unsigned long long)mine);
-        __threadfence();
-        before = atomicAdd(&m.arrived, 1u);
-    }
-    __syncthreads();
-    if (before + 1 < gridDim.x) return;
-    if (threadIdx.x == 0) line = atomicMax((unsigned long long *)&m.line, 0ull);
-    __syncthreads();
-    sum_near(s, line, sum);
-    if (threadIdx.x == 0) {
-        follow(s, line, sum);
-        m.arrived = 0;
-        m.line = 0;
-    }
-    for (int i = threadIdx.x; i < VFRONT_OBSTACLE_BINS; i += VOTERS) m.nearest_cm[i] = VF_NONE;
-    __syncthreads();
-    const int height = s.geometry.level[0][0].height, horizon = m.horizon;
-    vf_change *change = s.memory->stixel_work.change;
-    if (threadIdx.x == 0) change[0] = change_at(m.tables, s.tuning.dense_disparities, horizon, 0, 0);
-    for (int v = threadIdx.x; v < height && horizon >= 0; v += VOTERS) {
-        m.ground[v] = vf_road_row(&s, &m.tables, &m.road, horizon, v);
-        if (v + 1 < height) change[v + 1] = change_at(m.tables, s.tuning.dense_disparities, horizon, m.ground[v].at_q8, v + 1);
-    }
-}
 
 /* ---- columns ------------------------------------------------------------------------------------------------------------------- */
 
 #define WARPS 16         /* of a block at most */
+#define TILE VF_STIXEL_TILE
 #define NEAR_UNITS 16    /* of a tile's rows and the beginnings below it that a warp looks at in one go */
 #define SLOTS 3          /* tiles of which a block has sums of costs: the one at the front, the one behind it, the one before it */
 #define RING 3           /* tiles of which it has beginnings at hand: the one at the front, the one before it, the first of the next */
@@ -197,7 +32,8 @@ static __global__ void __launch_bounds__(VOTERS) road_k(const vf_step s)
 #define PAIRINGS 10              /* two of these times each: what a tile's rows have below them in the tile */
 
 VF_STATIC_ASSERT(TILE == VF_WARP && PARTS == 4 && ABREAST == 4, "a lane a row; PAIRINGS is 1 + 2 + 3 + 4");
-VF_STATIC_ASSERT(offsetof(vf_stixel_tables, cost) % 8 == 0 && offsetof(vf_stixel_work, parts) % 16 == 0 && offsetof(vf_stixel_work, begun) % 16 == 0 && offsetof(vf_stixel_work, found) % 8 == 0,
+VF_STATIC_ASSERT(offsetof(vf_stixel_tables, cost) % 8 == 0 && offsetof(vf_stixel_work, parts) % 16 == 0 && offsetof(vf_stixel_work, begun) % 16 == 0
+                     && offsetof(vf_stixel_work, found) % 8 == 0,
                  "what a lane needs is read in one go");
 
 /** A pair of rows of a tile: what their object costs after an object and after ground or sky, beside what these cost; its mean, and the range
@@ -237,7 +73,7 @@ struct column_memory {
     uint32_t *inverse;    /* [height + 1] */
     uint32_t *twice;      /* [rows + 1] sums below */
     uint16_t *valid, *whole, *from;
-    int32_t *turn;        /* [2] work handed out */
+    int32_t *count;       /* how many segments there are */
     unsigned long long *found; /* global: [rows] the best object that ends at a row */
     int32_t *cheapest;    /* global: [rows + 1] sums below of what a row costs at least in an object */
     int32_t *plain, *end; /* global, of rows: sums below, as ground up to the horizon, as sky above it; what ground or sky costs that ends there */
@@ -251,16 +87,14 @@ static __host__ __device__ int tiles_of(int height) { return (height + TILE - 1)
 static __host__ __device__ size_t padded(int height) { return (size_t)tiles_of(height) * TILE + 4; }
 /** Words of a warp's room: sums of a part of rows, and as many beginnings. */
 static __host__ __device__ size_t room_size(int disparities) { return (size_t)PART * (size_t)(disparities + 4) + 12 * PART; }
-/** A large block has a room a worker; small ones, of which two have to share a multiprocessor, have fewer. */
-static __host__ __device__ int rooms_of(int warps) { return warps < WARPS ? 4 : WARPS - 1; }
 static __host__ __device__ size_t parts_of(int height) { return (size_t)tiles_of(height) * PARTS + 4; }
-static size_t block_bytes(int height, int disparities, int warps)
+static size_t block_bytes(int height, int disparities, int rooms)
 {
     return 2 * (TILE + TRIANGLE) * sizeof(pair) + (2 + 3 * RING) * TILE * sizeof(int4) + 4 * TILE * sizeof(uint64_t) + TILE * sizeof(int32_t)
-           + sizeof(int32_t) * ((size_t)rooms_of(warps) * room_size(disparities) + SLOTS * (TILE + 1) * (size_t)(disparities + 1) + parts_of(height) + (size_t)(height + 4) + 4)
+           + sizeof(int32_t) * ((size_t)rooms * room_size(disparities) + SLOTS * (TILE + 1) * (size_t)(disparities + 1) + parts_of(height) + (size_t)(height + 4) + 4)
            + padded(height) * (sizeof(uint32_t) + 3 * sizeof(uint16_t));
 }
-static __device__ column_memory lay_out(unsigned char *bytes, int height, int disparities, int warps)
+static __device__ column_memory lay_out(unsigned char *bytes, int height, int disparities, int rooms)
 {
     column_memory c;
     const size_t rows = padded(height);
@@ -268,7 +102,7 @@ static __device__ column_memory lay_out(unsigned char *bytes, int height, int di
     c.stride = disparities + 1;
     c.pitch = disparities + 4;
     c.apart = (int)room_size(disparities);
-    c.rooms = rooms_of(warps);
+    c.rooms = rooms;
     c.tri = reinterpret_cast<pair *>(bytes);
     c.offer = reinterpret_cast<int4 *>(c.tri + 2 * (TILE + TRIANGLE));
     c.begun = c.offer + 2 * TILE;
@@ -279,8 +113,8 @@ static __device__ column_memory lay_out(unsigned char *bytes, int height, int di
     c.least = c.slot + SLOTS * (TILE + 1) * c.stride;
     c.inverse = reinterpret_cast<uint32_t *>(c.least + parts_of(height));
     c.twice = c.inverse + height + 4;
-    c.turn = reinterpret_cast<int32_t *>(c.twice + rows);
-    c.valid = reinterpret_cast<uint16_t *>(c.turn + 4);
+    c.count = reinterpret_cast<int32_t *>(c.twice + rows);
+    c.valid = reinterpret_cast<uint16_t *>(c.count + 4);
     c.whole = c.valid + rows;
     c.from = c.whole + rows;
     return c;
@@ -320,7 +154,7 @@ static __device__ __forceinline__ int32_t scan(int32_t v)
 
 /* ---- a column's sums ----------------------------------------------------------------------------------------------------------- */
 
-/** Sums from the bottom of the column: within every tile at first, then what lies below the tile is added. best, base: room for that. */
+/** Sums from the bottom of the column: within every tile at first, then what lies below the tile is added. */
 static __device__ void sum_up(const vf_step &s, const vf_cut &cut, const column_memory &c, const uint16_t *column)
 {
     const int lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP, warps = blockDim.x / VF_WARP, tiles = tiles_of(cut.height);
@@ -897,9 +731,7 @@ template <int WIDE> static __device__ int programme(const vf_step &s, const vf_c
     for (int i = threadIdx.x; i < 4 * TILE; i += blockDim.x) c.best[i] = found(VF_STIXEL_WORST, 0);
     for (int i = threadIdx.x; i <= tiles * PARTS; i += blockDim.x) c.least[i] = INT32_MAX;
     __syncthreads();
-    if (threadIdx.x == 0) {
-        begin_objects(c, s.memory->stixel_work.change[0], cut.price, 0, f.object, 0);
-    }
+    if (threadIdx.x == 0) begin_objects(c, s.memory->stixel_work.change[0], cut.price, 0, f.object, 0);
     for (int tile = 0; tile < vf_min(2, tiles); tile++) build<WIDE>(s, c, tile, (warp + tile * PARTS) % warps, warps);
     if (warp == warps - 1) offer_others(s, cut, c, 0);
     __syncthreads();
@@ -914,18 +746,18 @@ template <int WIDE> static __device__ int programme(const vf_step &s, const vf_c
     __syncthreads();
     link_objects(s, cut, c, link);
     __syncthreads();
-    if (threadIdx.x == 0) c.turn[0] = follow_links(cut, c, link, list);
+    if (threadIdx.x == 0) *c.count = follow_links(cut, c, link, list);
     __syncthreads();
-    return c.turn[0];
+    return *c.count;
 }
 
-template <int WIDE> static __global__ void __launch_bounds__(WARPS *VF_WARP) segment_k(const vf_step s)
+template <int WIDE> static __global__ void __launch_bounds__(WARPS *VF_WARP) segment_k(const vf_step s, int rooms)
 {
     extern __shared__ __align__(16) unsigned char bytes[];
     vf_stixel_memory &m = s.memory->stixel;
     const int column = blockIdx.x;
     vf_cut cut = vf_stixel_cut(&s, &m);
-    column_memory c = lay_out(bytes, cut.height, cut.disparities, blockDim.x / VF_WARP);
+    column_memory c = lay_out(bytes, cut.height, cut.disparities, rooms);
     uint16_t *link = reinterpret_cast<uint16_t *>(c.slot), *list = link + padded(cut.height); /* when the slots are done with */
     c.parts = s.memory->stixel_work.parts[column];
     c.begun_all = reinterpret_cast<int4 *>(s.memory->stixel_work.begun[column]);
@@ -961,19 +793,31 @@ static size_t shared_bytes(cudaDeviceAttr which)
     return cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&bytes, which, device) == cudaSuccess ? (size_t)bytes : 0;
 }
 
+/** Warps of a block, and how many of them have a room. */
+struct block_size {
+    int warps, rooms;
+};
+static const block_size large = {WARPS, WARPS - 1}, small = {WARPS / 2, 4}, least = {WARPS / 2, 1};
+VF_STATIC_ASSERT(WARPS / 2 <= PART, "a row of a room a warp, for sum_parts()");
+
 /** A multiprocessor has one large block, or two small ones where there are more columns than multiprocessors and both fit. */
+static block_size size_for(int height, int disparities, int columns)
+{
+    const size_t reserved = 1024; /* of each block's, by the system */
+    const size_t block = shared_bytes(cudaDevAttrMaxSharedMemoryPerBlockOptin), both = shared_bytes(cudaDevAttrMaxSharedMemoryPerMultiprocessor);
+    if (columns > vf_multiprocessors() && 2 * (block_bytes(height, disparities, small.rooms) + reserved) <= both) return small;
+    if (block_bytes(height, disparities, large.rooms) <= block) return large;
+    return block_bytes(height, disparities, small.rooms) <= block ? small : least;
+}
+
 template <int WIDE> static cudaError_t segment(const vf_step *s, cudaStream_t stream)
 {
     const int height = s->geometry.level[0][0].height, disparities = s->tuning.dense_disparities, columns = vf_stixel_columns(s);
-    const size_t small = block_bytes(height, disparities, WARPS / 2), large = block_bytes(height, disparities, WARPS);
-    const size_t reserved = 1024; /* of each block's, by the system */
-    const bool two = columns > vf_multiprocessors() && 2 * (small + reserved) <= shared_bytes(cudaDevAttrMaxSharedMemoryPerMultiprocessor);
-    const bool fits = large <= shared_bytes(cudaDevAttrMaxSharedMemoryPerBlockOptin);
-    const int warps = two || !fits ? WARPS / 2 : WARPS;
-    const size_t bytes = warps == WARPS ? large : small;
+    const block_size size = size_for(height, disparities, columns);
+    const size_t bytes = block_bytes(height, disparities, size.rooms);
     const cudaError_t error = cudaFuncSetAttribute(segment_k<WIDE>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     if (error != cudaSuccess) return error;
-    segment_k<WIDE><<<columns, warps * VF_WARP, bytes, stream>>>(*s);
+    segment_k<WIDE><<<columns, size.warps * VF_WARP, bytes, stream>>>(*s, size.rooms);
     return cudaGetLastError();
 }
 
@@ -982,7 +826,7 @@ template <int WIDE> static cudaError_t segment(const vf_step *s, cudaStream_t st
 extern "C" size_t vf_stixel_shared(const vf_step *s)
 {
 #if VFRONT_STIXELS
-    if (vf_stixel_on(s)) return block_bytes(s->geometry.level[0][0].height, s->tuning.dense_disparities, WARPS / 2);
+    if (vf_stixel_on(s)) return block_bytes(s->geometry.level[0][0].height, s->tuning.dense_disparities, least.rooms);
 #endif
     return (void)s, 0;
 }
