@@ -762,13 +762,13 @@ static void bench_few_disparities(void) {}
 /* ---- stixels --------------------------------------------------------------------------------------------------------------------- */
 
 #if VFRONT_STIXELS
-/** The stage, on what the matcher makes of two pictures: of a street, or of a wall that fills the picture, where no beginning of an object can be ruled
- *  out early. Where the road is looked for in the latter there is none to be found, so columns are not cut: that is the time of the reduction and of
- *  the search alone. */
+/** The stage, on what the matcher makes of two pictures: of a street, or of a wall that fills the picture. With so short a baseline disparities say little of
+ *  distances, so few beginnings of objects can be ruled out early. Where the road is looked for before the wall there is none to be found, so
+ *  columns are not cut: that is the time of the reduction and of the search alone. */
 enum scene { STREET, WALL, WALL_AND_NO_ROAD };
 static void bench_columns(int width, int height, int disparities, enum scene scene)
 {
-    static const char *const called[] = {"a street", "a wall, which is the dearest", "road looked for, none found"};
+    static const char *const called[] = {"a street", "a wall", "road looked for, none found"};
     vfront_tuning_t t = keypoints_alone(1);
     if (width > VFRONT_WIDTH || height > VFRONT_HEIGHT || disparities > VFRONT_DISPARITIES || width / 5 > VFRONT_COLUMNS) return;
     draw_pictures(width, height);
@@ -785,7 +785,7 @@ static void bench_columns(int width, int height, int disparities, enum scene sce
     const double each = segments / (double)r->columns_count;
     vfront_shutdown(&vf);
     start_pair(width, height, &t);
-    printf("  stixel %4dx%d, 5 px, %3d disparities, %-29s %7.2f us, %4.1f segments a column\n", width, height, disparities, called[scene],
+    printf("  stixel %4dx%d, 5 px, %3d disparities, %-27s %7.2f us, %3.1f segments a column\n", width, height, disparities, called[scene],
            (double)launched_us(width, height, vf_stixel_cuda), each);
     given_road = street = 0;
 }
