@@ -7,6 +7,8 @@
 
 #include "../src/stixel.h"
 
+#if VFRONT_STIXELS
+
 /* ---- reduction ----------------------------------------------------------------------------------------------------------------- */
 
 #define ROWS 4
@@ -169,5 +171,7 @@ static __global__ void __launch_bounds__(VOTERS) road_k(const vf_step s)
         if (v + 1 < height) change[v + 1] = change_at(m.tables, s.tuning.dense_disparities, horizon, m.ground[v].at_q8, v + 1);
     }
 }
+
+#endif
 
 #endif
