@@ -450,13 +450,13 @@ template <int COUNT> static __global__ void __launch_bounds__(VF_WARP) winners_k
         sums<COUNT> both = add_up(ahead[i]);
         make_keys(key, both);
         if (candidates < VF_WARP * COUNT) leave_out(key, both, candidates);
-        ahead[i] = load_both<COUNT>(s, row + x + i + NEXT); /* beyond the stretch they are others', beyond the volume no sums: neither is used */
+        ahead[i] = load_both<COUNT>(s, row + vf_min(x + i + NEXT, end - 1)); /* beyond the stretch none is used */
         found[from + i] = find_winner(key, both);
         const uint32_t leaves = wander(best, key);
         if (lane == VF_WARP - 1) left[from + i] = leaves;
     };
 #pragma unroll
-    for (int k = 0; k < NEXT; k++) ahead[k] = load_both<COUNT>(s, row + x0 + k);
+    for (int k = 0; k < NEXT; k++) ahead[k] = load_both<COUNT>(s, row + vf_min(x0 + k, end - 1));
 #pragma unroll
     for (int k = 0; k < COUNT; k++) best[k] = VF_NONE;
     for (int turn = x0; turn < end; turn += VF_WARP) {

@@ -590,12 +590,13 @@ static __device__ __forceinline__ void finish(const vf_step &s, const vf_cut &cu
             soon[j % SOON] = tri[row_of_triangle(j + SOON)];
             soon_offer[j % SOON] = offer[j + SOON];
         }
-        f->begun.cost = vf_min(f->object.begins + o.x, vf_min(vf_max(f->begun.cost, o.w), f->other + o.y));
+        const int32_t other = f->other; /* which ends below the row */
+        f->begun.cost = vf_min(f->object.begins + o.x, vf_min(vf_max(f->begun.cost, o.w), other + o.y));
         f->other = f->begun.cost + o.z;
         if (lane == 0) c.done[j] = f->other;
         const int mean = (int)(p.mean_range & 0xffff), range = (int)(p.mean_range >> 16);
         const int32_t object = mean > f->object.above ? f->object.upper : mean < f->object.below ? f->object.lower : VF_STIXEL_NEVER;
-        const int32_t cost = vf_min(object + p.object, f->begun.cost + (o.z + p.other));
+        const int32_t cost = vf_min(object + p.object, other + p.other);
         const bool better = lane >= j && cost < best.cost; /* each by itself, without a branch */
         best.cost = better ? cost : best.cost;
         best.base = better ? j : best.base;

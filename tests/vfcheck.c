@@ -242,6 +242,35 @@ static int compare_disparities(const struct vf_step *s, const struct vf_dense_co
     return differ;
 }
 
+/** Puts a street in the place of the disparities that both ports have: road, walls one behind the other, sky, noise and holes, so that columns have all
+ *  kinds of segments. */
+static void draw_street(const struct vf_step *s)
+{
+#if VFRONT_STIXELS
+    const struct vf_level *l = &s->geometry.level[0][0];
+    const int most = s->tuning.dense_disparities * VF_DENSE_UNITS - 1, noise = 1 + (int)random_number(2 * VF_DENSE_UNITS);
+    const double given = (double)s->geometry.road_slope, slope = given > 0.0 ? given : 0.2;
+    const double horizon = given > 0.0 ? (double)s->geometry.horizon_px : 0.4 * l->height;
+    int top[3] = {0}, bottom[3] = {0}, wall[3] = {0};
+    for (int32_t x = 0; x < l->width; x++) {
+        for (int i = 0; i < 3 && (x == 0 || random_number(20) == 0); i++) {
+            top[i] = (int)random_number((uint32_t)l->height);
+            bottom[i] = top[i] + (int)random_number((uint32_t)l->height);
+            wall[i] = (int)random_number((uint32_t)most / (random_number(2) ? 1u : 8u));
+        }
+        for (int32_t y = 0; y < l->height; y++) {
+            double d = y > horizon ? slope * (y - horizon) * VF_DENSE_UNITS : 0.0;
+            for (int i = 0; i < 3; i++)
+                if (y >= top[i] && y < bottom[i]) d = wall[i];
+            d += (int)random_number((uint32_t)noise) - noise / 2;
+            b.chain->dense.disparity[y * l->pitch + x] = random_number(9) == 0 ? VF_DENSE_NONE : (uint16_t)(d < 0.0 ? 0.0 : d > most ? most : d);
+        }
+    }
+    CUDA(cudaMemcpy(b.device->dense.disparity, b.chain->dense.disparity, sizeof b.chain->dense.disparity, cudaMemcpyHostToDevice));
+#endif
+    (void)s;
+}
+
 /** Runs one stage both ways from the same bytes; b.chain holds the host's afterwards. Returns 0 when they agree. */
 static int check_stage(const struct vf_case *k, int frame, struct vf_step host, int stage)
 {
@@ -265,6 +294,7 @@ static int check_stage(const struct vf_case *k, int frame, struct vf_step host, 
     cuda.cublas = state_of(&cuda_vf)->step[0].cublas;
 #endif
     if (stage == 0) CUDA(cudaMemcpyAsync(b.device, b.chain, KEPT_BYTES, cudaMemcpyHostToDevice, b.stream)); /* else it is the same */
+    if (stage == VF_stixel && vf_stixel_on(&host) && k->street) draw_street(&host);
     CUDA(run_cuda[stage](&cuda, b.stream));
     CUDA(cudaMemcpyAsync(b.back, b.device, KEPT_BYTES, cudaMemcpyDeviceToHost, b.stream));
     run_host[stage](&host);
@@ -525,6 +555,7 @@ static struct vf_case make_case(int number, int sizes_per_fill)
     while (k.width / k.tuning.stixel_width_px > VFRONT_COLUMNS) k.tuning.stixel_width_px++;
     if (k.tuning.stixel) k.tuning.dense_least_px = 0;
     k.road = (int)random_number(2);
+    k.street = random_number(4) > 0;
     k.tuning.rectify_focal_percent = 50 + (int32_t)random_number(100); /* a smaller one can leave a small picture's middle unseen */
     return k;
 }

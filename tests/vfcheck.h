@@ -19,6 +19,7 @@ struct vf_case {
     int static_mask, frame_mask, rotation, reset;
     int placed; /* 1: two calibrated cameras in different places, with distortion; the tuning may ask for rectified pictures */
     int road;    /* 1: the rig says where it is */
+    int street;  /* 1: columns are cut of what is drawn for it, not of what the pictures give */
     int aligned; /* 1: pinholes side by side, which the tuning may ask for disparities */
     enum fill fill;
     vfront_format_t format;
