@@ -405,7 +405,7 @@ static void picture_at(int camera, int64_t off_ns, int64_t most_ns)
     const vfront_result_t *other;
     static uint64_t number; /* rises, so that times do */
     vfront_frame_t f = pair_frame(++number);
-    char detail[64];
+    char detail[80];
     assert_int_equal(vfront_step(&pair_twin, &f, &other), VFRONT_OK); /* without a picture's time */
     f.picture[camera].t_ns = f.t_ns + (uint64_t)off_ns;
     if (off_ns < -most_ns || off_ns > most_ns) {
