@@ -195,7 +195,7 @@ static int street_px(int width, int height, int x, int y)
 }
 
 /** What the second camera sees of the street, when the first sees the real pictures' first. */
-static void draw_street(int width, int height)
+static void draw_beside(int width, int height)
 {
     if (!beside) CUDA(cudaHostAlloc((void **)&beside, VFRONT_PICTURE_BYTES, cudaHostAllocMapped));
     for (int y = 0; y < height; y++)
@@ -762,10 +762,9 @@ static void bench_few_disparities(void) {}
 /* ---- stixels --------------------------------------------------------------------------------------------------------------------- */
 
 #if VFRONT_STIXELS
-/** The stage, on what the matcher makes of two pictures: of a street, or of a wall that fills the picture. With so short a baseline disparities say little of
- *  distances, so few beginnings of objects can be ruled out early. Where the road is looked for before the wall there is none to be found, so
- *  columns are not cut: that is the time of the reduction and of the search alone. */
 enum scene { STREET, WALL, WALL_AND_NO_ROAD };
+/** The stage, on what the matcher makes of two pictures: of a street, or of a wall that fills the picture. Where the road is looked for before the wall there
+ *  is none to be found, so columns are not cut: that is the time of the reduction and of the search alone. */
 static void bench_columns(int width, int height, int disparities, enum scene scene)
 {
     static const char *const called[] = {"a street", "a wall", "road looked for, none found"};
@@ -777,7 +776,7 @@ static void bench_columns(int width, int height, int disparities, enum scene sce
     t.dense_disparities = disparities;
     given_road = scene != WALL_AND_NO_ROAD;
     street = scene == STREET;
-    if (street) draw_street(width, height);
+    if (street) draw_beside(width, height);
     start_pair(width, height, &t);
     const vfront_result_t *r = step(width, height, FILL_REAL, 0);
     int segments = 0;
