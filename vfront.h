@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-/* ---- status: whether a call did what it was asked; how good the result is stands in vfront_health_t ---------------------- */
+/* ---- status: whether a call did what it was asked; how good the result is stands in vfront_health_t -------------- */
 
 /** Every status but VFRONT_OK leaves what was known before the call as it was. The numbers do not change between versions. */
 typedef enum vfront_status {
@@ -59,7 +59,7 @@ typedef enum vfront_status {
 /** The name of a status ("VFRONT_E_SIZE"), or "unknown status". Never NULL. */
 const char *vfront_status_name(vfront_status_t status);
 
-/* ---- rig: what the cameras are; given once ------------------------------------------------------------------------------- */
+/* ---- rig: what the cameras are; given once ----------------------------------------------------------------------- */
 
 /** How a lens bends rays, with x = X / Z, y = Y / Z, r^2 = x^2 + y^2 of a point in camera axes, and k1... the numbers in `distortion`. */
 typedef enum vfront_lens {
@@ -122,7 +122,7 @@ int vfront_lens_project(const vfront_camera_t *camera, const double ray[3], doub
  */
 int vfront_lens_bearing(const vfront_camera_t *camera, const double px[2], double bearing[3]);
 
-/* ---- tuning: what may be changed from flight to flight; given once ------------------------------------------------------- */
+/* ---- tuning: what may be changed from flight to flight; given once ----------------------------------------------- */
 
 /** Corner scores of paper 000 II.D. */
 enum { VFRONT_SCORE_SAD_B = 0, VFRONT_SCORE_SAD_A = 1, VFRONT_SCORE_MT = 2 };
@@ -245,7 +245,7 @@ const vfront_tuning_entry_t *vfront_tuning_entry(size_t index);
  */
 vfront_status_t vfront_tuning_set(vfront_tuning_t *tuning, const char *name, int32_t value);
 
-/* ---- frame: what goes in each step --------------------------------------------------------------------------------------- */
+/* ---- frame: what goes in each step ------------------------------------------------------------------------------- */
 
 /** Pixel formats. All become 8-bit grey; bits beyond 8 are dropped, values over a format's range become white. */
 typedef enum vfront_format {
@@ -301,7 +301,7 @@ typedef struct vfront_frame {
     uint32_t gyro_count;      /**< 0..VFRONT_GYRO_SAMPLES. */
 } vfront_frame_t;
 
-/* ---- result: what comes out each step ------------------------------------------------------------------------------------ */
+/* ---- result: what comes out each step ---------------------------------------------------------------------------- */
 
 /** A feature followed from frame to frame, in camera 0. */
 typedef struct vfront_track {
@@ -564,13 +564,13 @@ typedef struct vfront_result {
 } vfront_result_t;
 
 /** Digest of everything in a result but `timing` and health.reset_counter. 0 for NULL. FNV-1a, 64 bits, over the fields low
- *  byte first, in the order of src/digest.c. */
+ *  byte first, in the order of src/core/digest.c. */
 uint64_t vfront_digest(const vfront_result_t *result);
 
 /** Name of a stage ("detect"), or NULL past the last. */
 const char *vfront_stage_name(size_t stage);
 
-/* ---- the front end ------------------------------------------------------------------------------------------------------- */
+/* ---- the front end ----------------------------------------------------------------------------------------------- */
 
 /** What does the work. */
 typedef enum vfront_port {

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #define DEG 57.29577951308232
-#define SEGMENT_M 100.0     /* shortest, and the step to the next */
+#define SEGMENT_M 100.0 /* shortest, and the step to the next */
 #define SEGMENTS 8
-#define SEGMENT_FRAMES 10u  /* from one first frame to the next */
-#define LEAST_M 1e-9        /* a step that is shorter has no direction */
+#define SEGMENT_FRAMES 10u /* from one first frame to the next */
+#define LEAST_M 1e-9       /* a step that is shorter has no direction */
 
 static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
@@ -48,7 +48,7 @@ static pose_t error_between(const trajectory_frame_t *i, const trajectory_frame_
     return between(&truth, &own);
 }
 
-/* ---- alignment ----------------------------------------------------------------------------------------------------- */
+/* ---- alignment --------------------------------------------------------------------------------------------------- */
 
 /** Turns rows and columns p and q of a symmetric matrix so that A[p][q] is 0, and the columns of V with them (Jacobi 1846). */
 static void turn_pair(double A[4][4], double V[4][4], int p, int q)
@@ -161,7 +161,7 @@ static double absolute_error_m(const trajectory_t *tr, double *scale)
     return sqrt(square / s.count);
 }
 
-/* ---- steps --------------------------------------------------------------------------------------------------------- */
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
 
 static int compare(const void *a, const void *b)
 {
@@ -197,7 +197,8 @@ static int measure_steps(const trajectory_t *tr, accuracy_t *a)
         const pose_t own = between(&before->pose, &now->pose), truth = between(&before->truth, &now->truth);
         v[0][steps] = length_of(error.t);
         v[1][steps++] = angle_deg(error.R);
-        if (length_of(own.t) > LEAST_M && length_of(truth.t) > LEAST_M) v[2][directions++] = angle_between_deg(own.t, truth.t);
+        if (length_of(own.t) > LEAST_M && length_of(truth.t) > LEAST_M)
+            v[2][directions++] = angle_between_deg(own.t, truth.t);
     }
     a->step_m = spread_of(v[0], steps);
     a->step_deg = spread_of(v[1], steps);
@@ -206,7 +207,7 @@ static int measure_steps(const trajectory_t *tr, accuracy_t *a)
     return 1;
 }
 
-/* ---- drift --------------------------------------------------------------------------------------------------------- */
+/* ---- drift ------------------------------------------------------------------------------------------------------- */
 
 /** A frame with ground truth, and how far that had come. */
 struct milestone {

@@ -22,11 +22,12 @@ typedef struct accuracy_spread {
 } accuracy_spread_t;
 
 typedef struct accuracy {
-    uint32_t frames;                 /**< With ground truth. */
-    double way_m;                    /**< Length of ground truth through them. */
-    double scale;                    /**< By which the path is multiplied for the ATE; 1 for a metric one. */
-    double ate_m;                    /**< RMSE. */
-    accuracy_spread_t step_m, step_deg; /**< RPE over one frame, of the place and of the rotation. Only frames that follow each other. */
+    uint32_t frames; /**< With ground truth. */
+    double way_m;    /**< Length of ground truth through them. */
+    double scale;    /**< By which the path is multiplied for the ATE; 1 for a metric one. */
+    double ate_m;    /**< RMSE. */
+    accuracy_spread_t step_m,
+        step_deg; /**< RPE over one frame, of the place and of the rotation. Only frames that follow each other. */
     accuracy_spread_t direction_deg; /**< Of those whose true step and own have a direction. */
     uint32_t segments;               /**< 0: the drift is that of the whole way. */
     double drift_percent, drift_deg_m;

@@ -68,12 +68,12 @@ double calibration_baseline_m(const vfront_rig_t *rig)
     return sqrt(t[0] * t[0] + t[1] * t[1] + t[2] * t[2]);
 }
 
-/* ---- YAML ---------------------------------------------------------------------------------------------------------- */
+/* ---- YAML -------------------------------------------------------------------------------------------------------- */
 
 enum kind { KITTI, KALIBR, EUROC_CAMERA, EUROC_IMU };
 
 #ifdef HAVE_YAML
-#define APART_MOST 1e-2        /* between two transforms that should be the same, each number */
+#define APART_MOST 1e-2 /* between two transforms that should be the same, each number */
 
 int calibration_reads_yaml(void) { return 1; }
 
@@ -178,8 +178,8 @@ static const yaml_node_t *item_of(const struct part *p, const yaml_node_t *list,
 }
 
 /** A list of least..most numbers. `count` may be NULL. */
-static const char *take_list(const struct part *p, const char *key, const yaml_node_t *list, double *number, int least, int most,
-                             int *count)
+static const char *take_list(const struct part *p, const char *key, const yaml_node_t *list, double *number, int least,
+                             int most, int *count)
 {
     const int length = length_of(list);
     if (length < 0) return refuse(p, "%s is no list of numbers", key);
@@ -227,7 +227,7 @@ static const char *read_pose(const struct part *p, const char *key, pose_t *pose
     return pose_is_rotation(pose->R) ? NULL : refuse(p, "%s: its 3x3 part is not a rotation", key);
 }
 
-/* ---- what Kalibr and EuRoC have in common -------------------------------------------------------------------------- */
+/* ---- what Kalibr and EuRoC have in common ------------------------------------------------------------------------ */
 
 static const char *read_size(const struct part *p, vfront_camera_t *c)
 {
@@ -240,7 +240,7 @@ static const char *read_size(const struct part *p, vfront_camera_t *c)
     const int32_t width = (int32_t)size[0], height = (int32_t)size[1];
     if (c->width_px && (c->width_px != width || c->height_px != height))
         return refuse(p, "resolution %dx%d, but the pictures are %dx%d", (int)width, (int)height, (int)c->width_px,
-                    (int)c->height_px);
+                      (int)c->height_px);
     c->width_px = width;
     c->height_px = height;
     return NULL;
@@ -276,10 +276,11 @@ static const char *read_distortion(const struct part *p, const char *key, vfront
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (!model || strcmp(model, known[i].name) != 0) continue;
         c->lens = known[i].lens;
-        return known[i].most || has(p, key) ? read_list(p, key, c->distortion, known[i].least, known[i].most, NULL) : NULL;
+        return known[i].most || has(p, key) ? read_list(p, key, c->distortion, known[i].least, known[i].most, NULL)
+                                            : NULL;
     }
     return refuse(p, "distortion_model %.40s: radtan, radial-tangential, equidistant and none are known here",
-                model ? model : "is no word");
+                  model ? model : "is no word");
 }
 
 static const char *read_camera(const struct part *p, const char *distortion_key, vfront_camera_t *c)
@@ -295,7 +296,7 @@ static void set_place(vfront_camera_t *c, const pose_t *T_cam_imu)
     memcpy(c->t_cam_imu_m, T_cam_imu->t, sizeof c->t_cam_imu_m);
 }
 
-/* ---- Kalibr -------------------------------------------------------------------------------------------------------- */
+/* ---- Kalibr ------------------------------------------------------------------------------------------------------ */
 
 /** T_cam_imu, as it stands or inverted. */
 static const char *read_mount(const struct part *p, pose_t *T_cam_imu)
@@ -365,7 +366,7 @@ static const char *read_chain(vfront_rig_t *rig, const char *path)
     return wrong;
 }
 
-/* ---- EuRoC --------------------------------------------------------------------------------------------------------- */
+/* ---- EuRoC ------------------------------------------------------------------------------------------------------- */
 
 /** @param[out] camera  NULL: the sensor is no camera, only its place is read. */
 static const char *read_sensor(const char *path, vfront_camera_t *camera, pose_t *T_body_sensor)
@@ -395,7 +396,10 @@ static const char *read_sensors(vfront_rig_t *rig, const char *const *camera, co
     return wrong;
 }
 
-const char *calibration_sensor(pose_t *T_body_sensor, const char *path) { return read_sensor(path, NULL, T_body_sensor); }
+const char *calibration_sensor(pose_t *T_body_sensor, const char *path)
+{
+    return read_sensor(path, NULL, T_body_sensor);
+}
 
 /** Of a file that is not KITTI's. */
 static const char *find_yaml_kind(enum kind *kind, const char *path)
@@ -445,7 +449,7 @@ static const char *find_yaml_kind(enum kind *kind, const char *path)
 }
 #endif
 
-/* ---- KITTI --------------------------------------------------------------------------------------------------------- */
+/* ---- KITTI ------------------------------------------------------------------------------------------------------- */
 
 /** Number of the camera whose projection matrix a line holds; -1: another line. */
 static int32_t projection_of(const char *line)
@@ -504,7 +508,7 @@ static const char *read_kitti(vfront_rig_t *rig, const char *path)
     return wrong;
 }
 
-/* ---- any of them --------------------------------------------------------------------------------------------------- */
+/* ---- any of them ------------------------------------------------------------------------------------------------- */
 
 /** A rig of which nothing but sizes and masks is known. */
 static vfront_rig_t blank(const vfront_rig_t *rig)

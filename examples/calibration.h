@@ -20,7 +20,7 @@
 #ifndef CALIBRATION_H
 #define CALIBRATION_H
 
-#include "../vfront.h"
+#include "vfront.h"
 #include "pose.h"
 
 /** Kalibr's camchain.yaml or camchain-imucam.yaml: pinhole cameras with the distortion radtan, equidistant or none. */

@@ -36,9 +36,10 @@ struct shots {
 
 struct dataset {
     const char *kind;
-    const char *(*calibrate)(struct dataset *d); /* reads the calibration that comes with it; NULL: it has none, or has it already */
-    const char *truth_name[2];                   /* of the files that may hold its ground truth */
-    char folder[PATH_BYTES];                     /* where both lie */
+    const char *(*calibrate)(
+        struct dataset *d);    /* reads the calibration that comes with it; NULL: it has none, or has it already */
+    const char *truth_name[2]; /* of the files that may hold its ground truth */
+    char folder[PATH_BYTES];   /* where both lie */
     uint32_t frames;
     vfront_rig_t rig;
     struct shots shots[CAMERAS_MOST]; /* frame i is shot i of each camera */
@@ -75,7 +76,7 @@ __attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
     va_end(list);
 }
 
-/* ---- paths and text ------------------------------------------------------------------------------------------------ */
+/* ---- paths and text ---------------------------------------------------------------------------------------------- */
 
 static const char *join(char path[PATH_BYTES], const char *folder, const char *name)
 {
@@ -115,7 +116,7 @@ static char *read_time_ns(char *line, uint64_t *t_ns)
     return errno || *end != ',' ? NULL : end + 1 + strspn(end + 1, " \t");
 }
 
-/* ---- lists of pictures --------------------------------------------------------------------------------------------- */
+/* ---- lists of pictures ------------------------------------------------------------------------------------------- */
 
 static const char *add_shot(struct shots *s, uint64_t t_ns, const char *path)
 {
@@ -198,7 +199,7 @@ static const char *add_times(struct shots *s, const char *folder, uint64_t inter
     return wrong;
 }
 
-/* ---- EuRoC --------------------------------------------------------------------------------------------------------- */
+/* ---- EuRoC ------------------------------------------------------------------------------------------------------- */
 
 static const char *read_csv(struct shots *s, const char *folder)
 {
@@ -312,7 +313,7 @@ static const char *open_euroc(struct dataset *d, const char *where)
     return wrong;
 }
 
-/* ---- KITTI and plain folders --------------------------------------------------------------------------------------- */
+/* ---- KITTI and plain folders ------------------------------------------------------------------------------------- */
 
 static const char *name_in(const char *path)
 {
@@ -325,9 +326,11 @@ static const char *pair_by_name(const struct shots *left, const struct shots *ri
     const uint32_t most = left->count > right->count ? left->count : right->count;
     for (uint32_t i = 0; i < most; i++) {
         if (i >= left->count) return fail("%s has no picture in image_0", right->shot[i].path);
-        if (i >= right->count) return fail("%s has no picture in image_1; --mono takes image_0 alone", left->shot[i].path);
+        if (i >= right->count)
+            return fail("%s has no picture in image_1; --mono takes image_0 alone", left->shot[i].path);
         if (strcmp(name_in(left->shot[i].path), name_in(right->shot[i].path)) != 0)
-            return fail("%s and %s differ in name; --mono takes image_0 alone", left->shot[i].path, right->shot[i].path);
+            return fail("%s and %s differ in name; --mono takes image_0 alone", left->shot[i].path,
+                        right->shot[i].path);
     }
     return NULL;
 }
@@ -373,7 +376,7 @@ static const char *open_folder(struct dataset *d, const char *where)
     return wrong ? wrong : add_times(&d->shots[0], where, 33333333u);
 }
 
-/* ---- the drawn flight ---------------------------------------------------------------------------------------------- */
+/* ---- the drawn flight -------------------------------------------------------------------------------------------- */
 
 static const char *open_flight(struct dataset *d, const char *size)
 {
@@ -397,7 +400,7 @@ static const char *open_flight(struct dataset *d, const char *size)
     return NULL;
 }
 
-/* ---- ground truth -------------------------------------------------------------------------------------------------- */
+/* ---- ground truth ------------------------------------------------------------------------------------------------ */
 
 /** The T_BS of a file, or identity where it is not there. */
 static const char *place_of_sensor(pose_t *T_body_sensor, const char *path)
@@ -461,7 +464,9 @@ int dataset_truth(const dataset_t *d, uint32_t index, const vfront_camera_t *see
     pose_t T_world_sensor;
     if (!d->has_truth) return 0;
     if (d->truth.count) {
-        if (!truth_at(&d->truth, index, d->flight ? synthetic_time_ns(index) : d->shots[0].shot[index].t_ns, &T_world_sensor)) return 0;
+        if (!truth_at(&d->truth, index, d->flight ? synthetic_time_ns(index) : d->shots[0].shot[index].t_ns,
+                      &T_world_sensor))
+            return 0;
     } else {
         synthetic_pose(index, T_world_sensor.R, T_world_sensor.t);
     }
@@ -472,7 +477,7 @@ int dataset_truth(const dataset_t *d, uint32_t index, const vfront_camera_t *see
     return 1;
 }
 
-/* ---- open, close --------------------------------------------------------------------------------------------------- */
+/* ---- open, close ------------------------------------------------------------------------------------------------- */
 
 static const char *open_by_look(struct dataset *d, const char *where)
 {
@@ -527,7 +532,8 @@ static void settle_gyro(struct dataset *d, const char *calibration)
     static const double none[9];
     const vfront_camera_t *c = &d->rig.camera[0];
     const int mounted = memcmp(c->R_cam_imu, none, sizeof none) != 0;
-    if (d->gyro_count && c->fx_px != 0.0 && !mounted) note("%s: does not say how camera 0 sits on the IMU: no gyro", calibration);
+    if (d->gyro_count && c->fx_px != 0.0 && !mounted)
+        note("%s: does not say how camera 0 sits on the IMU: no gyro", calibration);
     if (c->fx_px == 0.0 || !mounted) d->gyro_count = 0; /* without a lens a rotation says nothing about pixels */
 }
 
@@ -537,7 +543,8 @@ static const char *recalibrate(struct dataset *d, const char *calibration)
     const vfront_camera_t *c = d->rig.camera;
     const char *wrong = calibration_read(&d->rig, calibration);
     for (int32_t i = 1; i < d->rig.cameras && !wrong; i++)
-        if (c[0].fx_px != 0.0 && c[i].fx_px == 0.0) note("%s: nothing about camera %d, which counts as uncalibrated", calibration, (int)i);
+        if (c[0].fx_px != 0.0 && c[i].fx_px == 0.0)
+            note("%s: nothing about camera %d, which counts as uncalibrated", calibration, (int)i);
     if (!wrong) settle_gyro(d, calibration);
     return wrong;
 }
@@ -549,7 +556,8 @@ static const char *calibrate(struct dataset *d)
     return wrong;
 }
 
-const char *dataset_open(dataset_t **dataset, const char *where, int32_t cameras_most, const char *calibration, const char *truth)
+const char *dataset_open(dataset_t **dataset, const char *where, int32_t cameras_most, const char *calibration,
+                         const char *truth)
 {
     *dataset = NULL;
     struct dataset *d = calloc(1, sizeof *d);
@@ -591,7 +599,7 @@ int dataset_has_gyro(const dataset_t *d) { return d->gyro_count > 0; }
 
 const vfront_rig_t *dataset_rig(const dataset_t *d) { return &d->rig; }
 
-/* ---- frames -------------------------------------------------------------------------------------------------------- */
+/* ---- frames ------------------------------------------------------------------------------------------------------ */
 
 /** The first reading at or after a time. */
 static uint32_t reading_at(const struct dataset *d, uint64_t t_ns)
@@ -635,7 +643,8 @@ static void give_motion(struct dataset *d, uint32_t index, vfront_frame_t *frame
         frame->t_ns = synthetic_time_ns(index);
         if (!index || !d->gyro_count) return;
         frame->gyro = d->drawn_gyro;
-        frame->gyro_count = synthetic_gyro(synthetic_time_ns(index - 1), frame->t_ns, d->drawn_gyro, VFRONT_GYRO_SAMPLES);
+        frame->gyro_count = synthetic_gyro(synthetic_time_ns(index - 1), frame->t_ns, d->drawn_gyro,
+                                           VFRONT_GYRO_SAMPLES);
         return;
     }
     frame->t_ns = d->shots[0].shot[index].t_ns;

@@ -12,7 +12,7 @@
 #ifndef DATASET_H
 #define DATASET_H
 
-#include "../vfront.h"
+#include "vfront.h"
 #include "pose.h"
 
 /** An open data set. */
@@ -26,7 +26,8 @@ typedef struct dataset dataset_t;
  *                           folder, EuRoC's state_groundtruth_estimate0, or the drawn flight itself; "none"; or NULL.
  * @param[out] dataset       NULL on failure.
  */
-const char *dataset_open(dataset_t **dataset, const char *where, int32_t cameras_most, const char *calibration, const char *truth);
+const char *dataset_open(dataset_t **dataset, const char *where, int32_t cameras_most, const char *calibration,
+                         const char *truth);
 void dataset_close(dataset_t *dataset);
 
 /** What it was found to be ("EuRoC"). */

@@ -5,7 +5,7 @@
 #ifndef DISPARITY_H
 #define DISPARITY_H
 
-#include "../vfront.h"
+#include "vfront.h"
 
 /** What stands in a picture for a disparity [1/16 px]: 0 for VFRONT_NO_DISPARITY alone, so 1 for a disparity of 0; 65535 from 256 px on. */
 uint16_t disparity_grey(uint16_t px16);

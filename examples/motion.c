@@ -23,7 +23,7 @@ const char *motion_flag_name(uint32_t flag)
     }
 }
 
-/* ---- the path ------------------------------------------------------------------------------------------------------ */
+/* ---- the path ---------------------------------------------------------------------------------------------------- */
 
 /** What is known of a step; NULL: nothing. */
 struct step {
@@ -65,7 +65,7 @@ const trajectory_frame_t *motion_last(const motion_t *m) { return &m->trajectory
 
 void motion_finish(motion_t *m) { m->compared = accuracy_of(&m->trajectory, &m->accuracy); }
 
-/* ---- summary ------------------------------------------------------------------------------------------------------- */
+/* ---- summary ----------------------------------------------------------------------------------------------------- */
 
 /** The number that half of the good ones do not exceed. */
 static uint32_t median_inliers(const motion_t *m, int kind)
@@ -83,9 +83,11 @@ static void print_states(const motion_t *m, int kind, const char *head)
     printf("%-12s %s:", head, kind == MOTION_METRIC ? "metric" : "relative");
     for (uint32_t i = VFRONT_MOTION_GOOD; i < MOTION_STATES; i++) /* a metric one is never a rotation */
         if (kind == MOTION_RELATIVE || i != VFRONT_MOTION_ROTATION)
-            printf("%s %s %.1f %%", i > 1 ? "," : "", motion_state_name(i), steps ? 100.0 * m->state[kind][i] / steps : 0.0);
+            printf("%s %s %.1f %%", i > 1 ? "," : "", motion_state_name(i),
+                   steps ? 100.0 * m->state[kind][i] / steps : 0.0);
     printf(" of %u steps", (unsigned)steps);
-    if (m->state[kind][VFRONT_MOTION_GOOD]) printf("; %u inliers in the median of the good", (unsigned)median_inliers(m, kind));
+    if (m->state[kind][VFRONT_MOTION_GOOD])
+        printf("; %u inliers in the median of the good", (unsigned)median_inliers(m, kind));
     putchar('\n');
 }
 
@@ -99,7 +101,8 @@ static void print_path(const trajectory_t *tr)
     else
         printf("%-12s %.4g steps, their lengths are not known", "path", tr->way_m);
     if (turned + held)
-        printf("; no place in %u steps: %u turned only, nothing known in %u", (unsigned)(turned + held), (unsigned)turned, (unsigned)held);
+        printf("; no place in %u steps: %u turned only, nothing known in %u", (unsigned)(turned + held),
+               (unsigned)turned, (unsigned)held);
     putchar('\n');
 }
 
@@ -115,7 +118,8 @@ static void print_accuracy(const motion_t *m)
     if (m->trajectory.metric)
         printf("%-12s RPE %.4g m and %.4g deg a frame, RMSE\n", "", a->step_m.rmse, a->step_deg.rmse);
     else if (a->direction_deg.count)
-        printf("%-12s direction off by %.4g deg, rotation by %.4g deg a frame, RMSE\n", "", a->direction_deg.rmse, a->step_deg.rmse);
+        printf("%-12s direction off by %.4g deg, rotation by %.4g deg a frame, RMSE\n", "", a->direction_deg.rmse,
+               a->step_deg.rmse);
     else
         printf("%-12s rotation off by %.4g deg a frame, RMSE; no step has a direction\n", "", a->step_deg.rmse);
     printf("%-12s drift %.4g %% and %.4g deg/m", "", a->drift_percent, a->drift_deg_m);

@@ -7,7 +7,7 @@
 #ifndef MOTION_H
 #define MOTION_H
 
-#include "../vfront.h"
+#include "vfront.h"
 #include "accuracy.h"
 #include "trajectory.h"
 
@@ -17,10 +17,10 @@ enum { MOTION_RELATIVE, MOTION_METRIC, MOTION_KINDS };
 /** Zero it before motion_start(). */
 typedef struct motion {
     trajectory_t trajectory;
-    uint32_t state[MOTION_KINDS][MOTION_STATES];         /**< Frames by state. */
-    uint32_t inliers[MOTION_KINDS][VFRONT_SIGHTS + 1];   /**< Good ones by the number of their inliers. */
-    accuracy_t accuracy; /**< After motion_finish(). */
-    int compared;        /**< Whether there is anything in it. */
+    uint32_t state[MOTION_KINDS][MOTION_STATES];       /**< Frames by state. */
+    uint32_t inliers[MOTION_KINDS][VFRONT_SIGHTS + 1]; /**< Good ones by the number of their inliers. */
+    accuracy_t accuracy;                               /**< After motion_finish(). */
+    int compared;                                      /**< Whether there is anything in it. */
 } motion_t;
 
 /** @param[in] metric, has_truth  Whether metric motions and ground truth are to be had. */

@@ -13,7 +13,7 @@
 #define LEGEND_PX 36 /* strip below them */
 #define GAP_PX 4     /* between two cameras */
 #define LEVELS_MOST 8
-#define ROWS_PX 40   /* between the rows drawn on rectified pictures */
+#define ROWS_PX 40 /* between the rows drawn on rectified pictures */
 
 /** Where a track was, the latest last. */
 struct trail {
@@ -31,7 +31,7 @@ struct overlay {
     int32_t width, height, levels, cameras, rectified;
     float fx_px, cx_px; /* of camera 0 */
     overlay_what_t what;
-    vfront_camera_t seen; /* camera 0 */
+    vfront_camera_t seen;          /* camera 0 */
     int with_tracks, with_matches; /* pairs from which a motion is found */
     struct part head, legend, camera[VFRONT_CAMERAS];
     const struct part *part; /* the one that is drawn on */
@@ -39,7 +39,7 @@ struct overlay {
     float near_per_m; /* inverse depth that is drawn in red; 0: there was no depth yet */
     float sorted[VFRONT_KEYPOINTS];
     float near_px; /* disparity that is drawn in red; 0: there was none yet */
-    int now; /* which of the two lists is the current one; both by rising id */
+    int now;       /* which of the two lists is the current one; both by rising id */
     uint32_t trails[2];
     struct trail trail[2][VFRONT_TRACKS];
 };
@@ -80,7 +80,7 @@ static const uint8_t glyph[37][GLYPH_HEIGHT] = {
     {0x00, 0x00, 0x00, 0x00, 0x00, 0x0c, 0x0c},
 };
 
-/* ---- layout -------------------------------------------------------------------------------------------------------- */
+/* ---- layout ------------------------------------------------------------------------------------------------------ */
 
 /** The cameras side by side, whatever their sizes, with a strip above and one below. */
 static void lay_out(struct overlay *o, const vfront_camera_t *camera, int32_t cameras)
@@ -134,7 +134,7 @@ void overlay_size(const overlay_t *o, int32_t *width_px, int32_t *height_px)
     *height_px = o->height;
 }
 
-/* ---- strokes ------------------------------------------------------------------------------------------------------- */
+/* ---- strokes ----------------------------------------------------------------------------------------------------- */
 
 /** Lays colour over a pixel, alpha / 256 of it; nothing beside the part that is drawn on. */
 static void dot(struct overlay *o, int32_t x, int32_t y, struct colour c, int32_t alpha)
@@ -211,7 +211,7 @@ static int32_t write_text(struct overlay *o, int32_t left, int32_t scale, const 
     return left;
 }
 
-/* ---- key points ---------------------------------------------------------------------------------------------------- */
+/* ---- key points -------------------------------------------------------------------------------------------------- */
 
 /** Cosine and sine of -pi..pi by their series: no function of libm. */
 static void direction(float angle_rad, float cos_sin[2])
@@ -263,7 +263,7 @@ static void draw_keypoints(struct overlay *o, int32_t camera, const vfront_resul
     }
 }
 
-/* ---- tracks -------------------------------------------------------------------------------------------------------- */
+/* ---- tracks ------------------------------------------------------------------------------------------------------ */
 
 /** Between colours that belong to certain ages. */
 static struct colour colour_of(uint32_t age)
@@ -277,7 +277,8 @@ static struct colour colour_of(uint32_t age)
     while (i < 2 && a > stop[i + 1].age) i++;
     int32_t v[3];
     for (int k = 0; k < 3; k++)
-        v[k] = stop[i].rgb[k] + (stop[i + 1].rgb[k] - stop[i].rgb[k]) * (a - stop[i].age) / (stop[i + 1].age - stop[i].age);
+        v[k] = stop[i].rgb[k] +
+               (stop[i + 1].rgb[k] - stop[i].rgb[k]) * (a - stop[i].age) / (stop[i + 1].age - stop[i].age);
     const struct colour c = {(uint8_t)v[0], (uint8_t)v[1], (uint8_t)v[2]};
     return c;
 }
@@ -317,7 +318,8 @@ static void draw_trail(struct overlay *o, const vfront_track_t *track, const str
 {
     for (uint32_t i = 1; i < t->count; i++) {
         const float from[2] = {t->x_px[i - 1], t->y_px[i - 1]}, to[2] = {t->x_px[i], t->y_px[i]};
-        line_to(o, from, to, colour_of(track->age), 256 - 18 * (int32_t)(t->count - 1 - i)); /* the older, the fainter */
+        line_to(o, from, to, colour_of(track->age),
+                256 - 18 * (int32_t)(t->count - 1 - i)); /* the older, the fainter */
     }
 }
 
@@ -334,7 +336,7 @@ static void draw_tracks(struct overlay *o, const vfront_result_t *r)
     }
 }
 
-/* ---- matches ------------------------------------------------------------------------------------------------------- */
+/* ---- matches ----------------------------------------------------------------------------------------------------- */
 
 #if VFRONT_MATCHES
 /** Of a direction: three waves, a third of a turn apart. */
@@ -351,7 +353,8 @@ static struct colour colour_towards(float dx, float dy)
 static void draw_matches(struct overlay *o, const vfront_result_t *r, const vfront_result_t *before)
 {
     for (uint32_t i = 0; i < r->matches_count && before; i++) {
-        const vfront_keypoint_t *now = &r->keypoints[0][r->matches[i].keypoint], *was = &before->keypoints[0][r->matches[i].before];
+        const vfront_keypoint_t *now = &r->keypoints[0][r->matches[i].keypoint],
+                                *was = &before->keypoints[0][r->matches[i].before];
         const float from[2] = {was->x_px, was->y_px}, to[2] = {now->x_px, now->y_px};
         const struct colour c = colour_towards(to[0] - from[0], to[1] - from[1]);
         line_to(o, from, to, c, 230);
@@ -367,7 +370,7 @@ static void draw_matches(struct overlay *o, const vfront_result_t *r, const vfro
 }
 #endif
 
-/* ---- motion -------------------------------------------------------------------------------------------------------- */
+/* ---- motion ------------------------------------------------------------------------------------------------------ */
 
 static void draw_pair(struct overlay *o, const float from[2], const float to[2], uint32_t with)
 {
@@ -425,7 +428,8 @@ static void draw_target(struct overlay *o, const vfront_result_t *r)
     const vfront_motion_t *m = r->metric.state == VFRONT_MOTION_GOOD ? &r->metric : &r->relative;
     if (m->state != VFRONT_MOTION_GOOD || m->flags & VFRONT_MOTION_STILL) return;
     for (int ahead = 0; ahead < 2; ahead++) {
-        const double sign = ahead ? -1.0 : 1.0, ray[3] = {sign * (double)m->t[0], sign * (double)m->t[1], sign * (double)m->t[2]};
+        const double sign = ahead ? -1.0 : 1.0,
+                     ray[3] = {sign * (double)m->t[0], sign * (double)m->t[1], sign * (double)m->t[2]};
         double px[2];
         if (ray[2] <= 0.0 || !vfront_lens_project(&o->seen, ray, px)) continue;
         if (px[0] < 0.0 || px[1] < 0.0 || px[0] > o->part->width || px[1] > o->part->height) continue;
@@ -442,7 +446,7 @@ static void draw_motion(struct overlay *o, const vfront_result_t *r, const vfron
     draw_target(o, r);
 }
 
-/* ---- depths -------------------------------------------------------------------------------------------------------- */
+/* ---- depths ------------------------------------------------------------------------------------------------------ */
 
 /** 0: far away, 1: near. */
 static struct colour colour_near(float near)
@@ -495,7 +499,7 @@ static void draw_depths(struct overlay *o, const vfront_result_t *r)
 }
 #endif
 
-/* ---- disparities --------------------------------------------------------------------------------------------------- */
+/* ---- disparities ------------------------------------------------------------------------------------------------- */
 
 #if VFRONT_DENSE
 #define DISPARITY_MOST_PX 4096
@@ -538,7 +542,7 @@ static void draw_disparity(struct overlay *o, const vfront_result_t *r)
 }
 #endif
 
-/* ---- stixels ------------------------------------------------------------------------------------------------------- */
+/* ---- stixels ----------------------------------------------------------------------------------------------------- */
 
 #define OBSTACLES_PX 10 /* height of the strip of obstacles */
 #define RED_M 5.0f
@@ -554,7 +558,8 @@ static struct colour colour_away(float away_m)
 static void draw_stixel(struct overlay *o, int32_t left, int32_t width, const vfront_stixel_t *t)
 {
     static const struct colour sky = {70, 110, 255};
-    const struct colour c = t->type == VFRONT_STIXEL_SKY ? sky : colour_away(t->distance_m > 0.0f ? t->distance_m : 1e6f);
+    const struct colour c = t->type == VFRONT_STIXEL_SKY ? sky
+                                                         : colour_away(t->distance_m > 0.0f ? t->distance_m : 1e6f);
     if (t->type == VFRONT_STIXEL_GROUND) return;
     for (int32_t y = t->top_px; y <= t->base_px; y++)
         for (int32_t x = left; x < left + width; x++) dot(o, x, y, c, x == left || y == t->top_px ? 150 : 90);
@@ -577,7 +582,8 @@ static void draw_stixels(struct overlay *o, const vfront_result_t *r)
     for (uint32_t i = 0; i < r->columns_count; i++)
         for (uint32_t k = 0; k < r->stixels_count[i]; k++)
             draw_stixel(o, (int32_t)(i * r->columns_width_px), (int32_t)r->columns_width_px, &r->stixels[i][k]);
-    for (int32_t x = 0; x < o->part->width && r->road.state != VFRONT_ROAD_NONE; x++) dot(o, x, (int32_t)r->road.horizon_px, white, 200);
+    for (int32_t x = 0; x < o->part->width && r->road.state != VFRONT_ROAD_NONE; x++)
+        dot(o, x, (int32_t)r->road.horizon_px, white, 200);
     if (r->columns_count) draw_obstacles(o, r);
 }
 #else
@@ -595,7 +601,7 @@ static void draw_rows(struct overlay *o)
         for (int32_t x = 0; x < o->part->width; x++) dot(o, x, y, white, 90);
 }
 
-/* ---- strips -------------------------------------------------------------------------------------------------------- */
+/* ---- strips ------------------------------------------------------------------------------------------------------ */
 
 static int32_t legend_keypoints(struct overlay *o, int32_t x, int32_t scale)
 {
@@ -664,7 +670,8 @@ static int32_t legend_stixels(struct overlay *o, int32_t x, int32_t scale)
 {
     x = write_text(o, x, scale, "5 m", grey) + 4;
     for (int32_t i = 0; i <= 60; i++, x++)
-        for (int32_t y = -3; y <= 3; y++) dot(o, x, LEGEND_PX / 2 + y, colour_away(RED_M * 60.0f / (60.0f - (float)i + 0.01f)), 256);
+        for (int32_t y = -3; y <= 3; y++)
+            dot(o, x, LEGEND_PX / 2 + y, colour_away(RED_M * 60.0f / (60.0f - (float)i + 0.01f)), 256);
     return write_text(o, x + 4, scale, "far", grey) + 16;
 }
 
@@ -705,8 +712,8 @@ static void draw_picture(struct overlay *o, const struct part *part, const vfron
     }
 }
 
-const uint8_t *overlay_draw(overlay_t *o, const vfront_frame_t *frame, const vfront_result_t *r, const vfront_result_t *before,
-                            const char *line)
+const uint8_t *overlay_draw(overlay_t *o, const vfront_frame_t *frame, const vfront_result_t *r,
+                            const vfront_result_t *before, const char *line)
 {
     memset(o->rgb, 24, (size_t)o->width * (size_t)o->height * 3);
     for (int32_t i = 0; i < o->cameras; i++) {

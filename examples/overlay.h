@@ -24,7 +24,7 @@
 #ifndef OVERLAY_H
 #define OVERLAY_H
 
-#include "../vfront.h"
+#include "vfront.h"
 
 #define OVERLAY_TRAIL 12 /* positions that a track drags behind it */
 
@@ -62,7 +62,7 @@ void overlay_size(const overlay_t *overlay, int32_t *width_px, int32_t *height_p
  * @param[in] line    Text above the pictures: letters, digits, spaces and full stops are drawn.
  * @return uint8_t [height_px][width_px][3], valid until the next call.
  */
-const uint8_t *overlay_draw(overlay_t *overlay, const vfront_frame_t *frame, const vfront_result_t *result, const vfront_result_t *before,
-                            const char *line);
+const uint8_t *overlay_draw(overlay_t *overlay, const vfront_frame_t *frame, const vfront_result_t *result,
+                            const vfront_result_t *before, const char *line);
 
 #endif

@@ -37,7 +37,7 @@ int picture_named(const char *name)
     return 0;
 }
 
-/* ---- memory and grey ----------------------------------------------------------------------------------------------- */
+/* ---- memory and grey --------------------------------------------------------------------------------------------- */
 
 /** Makes room for a picture of this size. */
 static const char *make_room(picture_t *p, const char *path, uint32_t width, uint32_t height, int32_t bytes)
@@ -78,7 +78,7 @@ void picture_free(picture_t *p)
     memset(p, 0, sizeof *p);
 }
 
-/* ---- PGM, PPM ------------------------------------------------------------------------------------------------------ */
+/* ---- PGM, PPM ---------------------------------------------------------------------------------------------------- */
 
 /** What the head of such a file says. */
 struct plain_head {
@@ -156,7 +156,7 @@ static const char *read_plain(picture_t *p, FILE *file, const char *path)
     return NULL;
 }
 
-/* ---- PNG ----------------------------------------------------------------------------------------------------------- */
+/* ---- PNG --------------------------------------------------------------------------------------------------------- */
 
 #ifdef HAVE_PNG
 /** Everything that must outlive the jump out of libpng. */
@@ -272,8 +272,9 @@ static int encode(struct png_file *f, FILE *file, const uint8_t *pixels)
     if (setjmp(f->back)) return 0;
     png_init_io(f->png, file);
     png_set_compression_level(f->png, 3); /* overlays are many and short-lived */
-    png_set_IHDR(f->png, f->info, f->width, f->height, 8 * f->bytes, f->channels == 3 ? PNG_COLOR_TYPE_RGB : PNG_COLOR_TYPE_GRAY,
-                 PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_set_IHDR(f->png, f->info, f->width, f->height, 8 * f->bytes,
+                 f->channels == 3 ? PNG_COLOR_TYPE_RGB : PNG_COLOR_TYPE_GRAY, PNG_INTERLACE_NONE,
+                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_write_info(f->png, f->info);
     if (f->bytes == 2 && low_byte_first()) png_set_swap(f->png);
     for (uint32_t y = 0; y < f->height; y++) png_write_row(f->png, pixels + y * row_bytes);
@@ -322,7 +323,7 @@ static int write_pixels(FILE *file, const void *pixels, int32_t width, int32_t h
 static const char *extension_of(int32_t channels) { return channels == 3 ? "ppm" : "pgm"; }
 #endif
 
-/* ---- files --------------------------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
 static const char *read_by_content(picture_t *p, FILE *file, const char *path)
 {
@@ -345,7 +346,8 @@ const char *picture_read(picture_t *p, const char *path)
     return wrong;
 }
 
-static const char *write_file(const char *stem, const void *pixels, int32_t width_px, int32_t height_px, int32_t channels, int32_t bytes)
+static const char *write_file(const char *stem, const void *pixels, int32_t width_px, int32_t height_px,
+                              int32_t channels, int32_t bytes)
 {
     char path[4200];
     snprintf(path, sizeof path, "%s.%s", stem, extension_of(channels));
@@ -359,7 +361,8 @@ static const char *write_file(const char *stem, const void *pixels, int32_t widt
     return done ? NULL : fail("%s: cannot be written: %s", path, reason ? strerror(reason) : "error of libpng");
 }
 
-const char *picture_write(const char *stem, const uint8_t *pixels, int32_t width_px, int32_t height_px, int32_t channels)
+const char *picture_write(const char *stem, const uint8_t *pixels, int32_t width_px, int32_t height_px,
+                          int32_t channels)
 {
     return write_file(stem, pixels, width_px, height_px, channels, 1);
 }

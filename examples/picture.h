@@ -32,7 +32,8 @@ void picture_free(picture_t *picture);
  * Writes a picture of 8-bit samples: `channels` is 1 (grey) or 3 (red, green, blue).
  * @param stem  Path without extension: it becomes .png, or .pgm and .ppm in a build without libpng.
  */
-const char *picture_write(const char *stem, const uint8_t *pixels, int32_t width_px, int32_t height_px, int32_t channels);
+const char *picture_write(const char *stem, const uint8_t *pixels, int32_t width_px, int32_t height_px,
+                          int32_t channels);
 
 /** The same of grey samples of 16 bits, in the machine's byte order. */
 const char *picture_write16(const char *stem, const uint16_t *pixels, int32_t width_px, int32_t height_px);

@@ -47,7 +47,7 @@ static double x_of(const struct panel *p, double v) { return p->left + (v - p->f
 
 static double y_of(const struct panel *p, double v) { return p->top + p->height - (v - p->from[1]) * p->px[1]; }
 
-/* ---- scales -------------------------------------------------------------------------------------------------------- */
+/* ---- scales ------------------------------------------------------------------------------------------------------ */
 
 static void widen(struct panel *p, const double v[2])
 {
@@ -97,7 +97,7 @@ static int decimals_of(double step)
     return power < 0 ? -power : 0;
 }
 
-/* ---- strokes ------------------------------------------------------------------------------------------------------- */
+/* ---- strokes ----------------------------------------------------------------------------------------------------- */
 
 static void write_escaped(FILE *f, const char *text)
 {
@@ -118,11 +118,15 @@ static void draw_ticks(FILE *f, const struct panel *p, int axis)
     for (double i = ceil(p->from[axis] / step); i * step <= p->to[axis]; i++) {
         const double v = i * step + 0.0, x = x_of(p, v), y = y_of(p, v); /* never -0 */
         if (axis)
-            fprintf(f, "<path d='M%.1f %.1fh%.1f' stroke='#e4e4e4'/><text x='%.1f' y='%.1f' text-anchor='end'>%.*f</text>\n", p->left, y,
-                    p->width, p->left - 7, y + 4, decimals, v);
+            fprintf(
+                f,
+                "<path d='M%.1f %.1fh%.1f' stroke='#e4e4e4'/><text x='%.1f' y='%.1f' text-anchor='end'>%.*f</text>\n",
+                p->left, y, p->width, p->left - 7, y + 4, decimals, v);
         else
-            fprintf(f, "<path d='M%.1f %.1fv%.1f' stroke='#e4e4e4'/><text x='%.1f' y='%.1f' text-anchor='middle'>%.*f</text>\n", x, p->top,
-                    p->height, x, p->top + p->height + 17, decimals, v);
+            fprintf(f,
+                    "<path d='M%.1f %.1fv%.1f' stroke='#e4e4e4'/><text x='%.1f' y='%.1f' "
+                    "text-anchor='middle'>%.*f</text>\n",
+                    x, p->top, p->height, x, p->top + p->height + 17, decimals, v);
     }
 }
 
@@ -130,8 +134,10 @@ static void draw_axes(FILE *f, const struct panel *p)
 {
     draw_ticks(f, p, 0);
     draw_ticks(f, p, 1);
-    fprintf(f, "<rect x='%.1f' y='%.1f' width='%.1f' height='%.1f' fill='none' stroke='#888'/>\n", p->left, p->top, p->width, p->height);
-    fprintf(f, "<text x='%.1f' y='%.1f' text-anchor='middle'>%s</text>\n", p->left + p->width / 2, p->top + p->height + 36, p->name[0]);
+    fprintf(f, "<rect x='%.1f' y='%.1f' width='%.1f' height='%.1f' fill='none' stroke='#888'/>\n", p->left, p->top,
+            p->width, p->height);
+    fprintf(f, "<text x='%.1f' y='%.1f' text-anchor='middle'>%s</text>\n", p->left + p->width / 2,
+            p->top + p->height + 36, p->name[0]);
     fprintf(f, "<text transform='translate(%.1f %.1f) rotate(-90)' text-anchor='middle'>%s</text>\n", p->left - 54,
             p->top + p->height / 2, p->name[1]);
 }
@@ -140,9 +146,10 @@ static void draw_axes(FILE *f, const struct panel *p)
 static void draw_scale(FILE *f, const struct panel *p, const char *unit)
 {
     const double length = round_step(p->to[0] - p->from[0], 5), x = p->left + 14, y = p->top + p->height - 14;
-    fprintf(f, "<path d='M%.1f %.1fv6h%.1fv-6' fill='none' stroke='#222' stroke-width='1.5'/>", x, y - 6, length * p->px[0]);
-    fprintf(f, "<text x='%.1f' y='%.1f' text-anchor='middle'>%.*f %s</text>\n", x + 0.5 * length * p->px[0], y - 8, decimals_of(length),
-            length, unit);
+    fprintf(f, "<path d='M%.1f %.1fv6h%.1fv-6' fill='none' stroke='#222' stroke-width='1.5'/>", x, y - 6,
+            length * p->px[0]);
+    fprintf(f, "<text x='%.1f' y='%.1f' text-anchor='middle'>%.*f %s</text>\n", x + 0.5 * length * p->px[0], y - 8,
+            decimals_of(length), length, unit);
 }
 
 /** A line through all frames that have a place: of ground truth, which may have gaps, or of the path. */
@@ -150,8 +157,8 @@ static void draw_line(FILE *f, const struct panel *p, const trajectory_t *tr, sh
 {
     double x = 0.0, y = 0.0;
     int pen = 0; /* 1: there is a point before */
-    fprintf(f, "<path fill='none' stroke-linejoin='round' stroke='%s' stroke-width='%s' d='", truth ? TRUTH_INK : PATH_INK,
-            truth ? "3.5' stroke-opacity='.55" : "1.6");
+    fprintf(f, "<path fill='none' stroke-linejoin='round' stroke='%s' stroke-width='%s' d='",
+            truth ? TRUTH_INK : PATH_INK, truth ? "3.5' stroke-opacity='.55" : "1.6");
     for (uint32_t i = 0; i < tr->count; i++) {
         const trajectory_frame_t *frame = &tr->frame[i];
         double v[2];
@@ -182,7 +189,8 @@ static void mark_end(FILE *f, double x, double y)
 
 static void mark_true_end(FILE *f, double x, double y)
 {
-    fprintf(f, "<rect x='%.1f' y='%.1f' width='9' height='9' fill='#fff' stroke='" TRUTH_INK "' stroke-width='1.6'/>\n", x - 4.5, y - 4.5);
+    fprintf(f, "<rect x='%.1f' y='%.1f' width='9' height='9' fill='#fff' stroke='" TRUTH_INK "' stroke-width='1.6'/>\n",
+            x - 4.5, y - 4.5);
 }
 
 static void mark_lost(FILE *f, double x, double y)
@@ -220,7 +228,7 @@ static void draw_panel(FILE *f, const struct panel *p, const trajectory_t *tr, s
     mark_start(f, x_of(p, v[0]), y_of(p, v[1]));
 }
 
-/* ---- legend and figures -------------------------------------------------------------------------------------------- */
+/* ---- legend and figures ------------------------------------------------------------------------------------------ */
 
 static void legend_text(FILE *f, double x, double y, const char *text)
 {
@@ -233,7 +241,8 @@ static void draw_legend(FILE *f, double x, double y, const trajectory_t *tr)
     fprintf(f, "<path d='M%.1f %.1fh28' stroke='" PATH_INK "' stroke-width='1.6'/>\n", x, y);
     legend_text(f, x + 36, y, "path");
     if (tr->met) {
-        fprintf(f, "<path d='M%.1f %.1fh28' stroke='" TRUTH_INK "' stroke-opacity='.55' stroke-width='3.5'/>\n", x, y + 20);
+        fprintf(f, "<path d='M%.1f %.1fh28' stroke='" TRUTH_INK "' stroke-opacity='.55' stroke-width='3.5'/>\n", x,
+                y + 20);
         legend_text(f, x + 36, y + 20, "ground truth");
     }
     mark_start(f, x + 164, y);
@@ -268,9 +277,11 @@ static void draw_figures(FILE *f, double x, double y, const trajectory_t *tr, co
     }
     say(f, at, "ATE %.4g m RMSE, aligned by %s", a->ate_m, tr->metric ? "SE(3)" : "Sim(3)");
     if (tr->metric) say(f, at, "RPE %.4g m a frame, RMSE", a->step_m.rmse);
-    if (!tr->metric && a->direction_deg.count) say(f, at, "direction off by %.3g\302\260 a frame, RMSE", a->direction_deg.rmse);
+    if (!tr->metric && a->direction_deg.count)
+        say(f, at, "direction off by %.3g\302\260 a frame, RMSE", a->direction_deg.rmse);
     say(f, at, "rotation off by %.3g\302\260 a frame, RMSE", a->step_deg.rmse);
-    say(f, at, "drift %.3g %% and %.3g\302\260/m over %s", a->drift_percent, a->drift_deg_m, a->segments ? "100 m to 800 m" : "all of it");
+    say(f, at, "drift %.3g %% and %.3g\302\260/m over %s", a->drift_percent, a->drift_deg_m,
+        a->segments ? "100 m to 800 m" : "all of it");
     say(f, at, "%.4g m of %u frames with ground truth", a->way_m, (unsigned)a->frames);
     if (!tr->metric) say(f, at, "lengths of steps from ground truth");
 }
@@ -278,15 +289,19 @@ static void draw_figures(FILE *f, double x, double y, const trajectory_t *tr, co
 static void draw(FILE *f, const char *title, const trajectory_t *tr, const accuracy_t *a)
 {
     const int in_metres = tr->metric || tr->met;
-    struct panel above = {.left = 84, .top = 54, .width = 560, .height = 530}, side = {.left = 760, .top = 54, .width = 330, .height = 240};
-    above.name[0] = in_metres ? "x, to the right of the first camera [m]" : "x, to the right of the first camera [steps]";
+    struct panel above = {.left = 84, .top = 54, .width = 560, .height = 530},
+                 side = {.left = 760, .top = 54, .width = 330, .height = 240};
+    above.name[0] = in_metres ? "x, to the right of the first camera [m]"
+                              : "x, to the right of the first camera [steps]";
     above.name[1] = in_metres ? "z, ahead of it [m]" : "z, ahead of it [steps]";
     side.name[0] = "time [s]";
     side.name[1] = in_metres ? "height above it [m]" : "height above it [steps]";
     fit(&above, tr, from_above, 1);
     fit(&side, tr, height_over_time, 0);
-    fprintf(f, "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' viewBox='0 0 %d %d' font-family='DejaVu Sans,Helvetica,"
-               "Arial,sans-serif' font-size='12' fill='#222'>\n<rect width='100%%' height='100%%' fill='#fff'/>\n",
+    fprintf(f,
+            "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' viewBox='0 0 %d %d' font-family='DejaVu "
+            "Sans,Helvetica,"
+            "Arial,sans-serif' font-size='12' fill='#222'>\n<rect width='100%%' height='100%%' fill='#fff'/>\n",
             WIDTH, HEIGHT, WIDTH, HEIGHT);
     fprintf(f, "<text x='%.1f' y='32' font-size='16'>", above.left);
     write_escaped(f, title);

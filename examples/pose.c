@@ -52,7 +52,8 @@ void pose_straighten(double R[9])
         gram(was, G);
         for (int i = 0; i < 9; i++) G[i] = (i % 4 ? 0.0 : 1.5) - 0.5 * G[i];
         for (int r = 0; r < 3; r++)
-            for (int c = 0; c < 3; c++) R[3 * r + c] = was[3 * r] * G[c] + was[3 * r + 1] * G[3 + c] + was[3 * r + 2] * G[6 + c];
+            for (int c = 0; c < 3; c++)
+                R[3 * r + c] = was[3 * r] * G[c] + was[3 * r + 1] * G[3 + c] + was[3 * r + 2] * G[6 + c];
     }
 }
 
@@ -62,7 +63,9 @@ int pose_is_rotation(const double R[9])
     gram(R, G);
     for (int i = 0; i < 9; i++)
         if (!(fabs(G[i] - (i % 4 ? 0.0 : 1.0)) <= ROTATION_OFF_MOST)) return 0;
-    return R[0] * (R[4] * R[8] - R[5] * R[7]) - R[1] * (R[3] * R[8] - R[5] * R[6]) + R[2] * (R[3] * R[7] - R[4] * R[6]) > 0.0;
+    return R[0] * (R[4] * R[8] - R[5] * R[7]) - R[1] * (R[3] * R[8] - R[5] * R[6]) +
+               R[2] * (R[3] * R[7] - R[4] * R[6]) >
+           0.0;
 }
 
 /** From the largest of the four numbers, so that nothing small is divided by (Shepperd 1978). */
@@ -74,7 +77,8 @@ void pose_quaternion(const double R[9], double q[4])
         if (size[i] > size[most]) most = i;
     if (most == 3) {
         q[3] = 0.5 * sqrt(1.0 + trace);
-        for (int i = 0; i < 3; i++) q[i] = (R[3 * ((i + 2) % 3) + (i + 1) % 3] - R[3 * ((i + 1) % 3) + (i + 2) % 3]) / (4.0 * q[3]);
+        for (int i = 0; i < 3; i++)
+            q[i] = (R[3 * ((i + 2) % 3) + (i + 1) % 3] - R[3 * ((i + 1) % 3) + (i + 2) % 3]) / (4.0 * q[3]);
     } else {
         const int i = most, j = (i + 1) % 3, k = (i + 2) % 3;
         q[i] = 0.5 * sqrt(1.0 + R[4 * i] - R[4 * j] - R[4 * k]);
@@ -103,7 +107,8 @@ pose_t pose_between(const pose_t *a, const pose_t *b, double share)
     pose_quaternion(a->R, qa);
     pose_quaternion(b->R, qb);
     for (int i = 0; i < 4; i++) cosine += qa[i] * qb[i];
-    for (int i = 0; i < 4; i++) q[i] = (1.0 - share) * qa[i] + (cosine < 0.0 ? -share : share) * qb[i]; /* -q is the same rotation */
+    for (int i = 0; i < 4; i++)
+        q[i] = (1.0 - share) * qa[i] + (cosine < 0.0 ? -share : share) * qb[i]; /* -q is the same rotation */
     for (int i = 0; i < 3; i++) between.t[i] = (1.0 - share) * a->t[i] + share * b->t[i];
     pose_turn(between.R, q);
     return between;

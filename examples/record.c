@@ -35,7 +35,7 @@ const char *record_end_name(uint32_t end)
     return end < VFRONT_ENDS ? name[end] : "?";
 }
 
-/* ---- sheets -------------------------------------------------------------------------------------------------------- */
+/* ---- sheets ------------------------------------------------------------------------------------------------------ */
 
 /** What there is to be written of a frame. */
 struct shot {
@@ -70,7 +70,8 @@ static void track_rows(FILE *f, const struct shot *s)
     for (uint32_t i = 0; i < r->lost_count; i++) {
         const vfront_lost_t *l = &r->lost[i];
         fprintf(f, "%" PRIu64 ",%" PRIu64 ",%" PRIu64, r->frame, r->t_ns, l->id);
-        fprintf(f, ",%.9g,%.9g,%" PRIu32 ",,,,,%s,,,\n", (double)l->x_px, (double)l->y_px, l->age, record_end_name(l->end));
+        fprintf(f, ",%.9g,%.9g,%" PRIu32 ",,,,,%s,,,\n", (double)l->x_px, (double)l->y_px, l->age,
+                record_end_name(l->end));
     }
 }
 
@@ -87,8 +88,8 @@ static void keypoint_rows(FILE *f, const struct shot *s)
         for (uint32_t i = 0; i < r->keypoints_count[c]; i++) {
             const vfront_keypoint_t *k = &r->keypoints[c][i];
             fprintf(f, "%" PRIu64 ",%" PRId32 ",%.9g,%.9g", r->frame, c, (double)k->x_px, (double)k->y_px);
-            fprintf(f, ",%u,%" PRIu32 ",%.9g,%u,%u", (unsigned)k->level, k->score, (double)k->angle_rad, (unsigned)k->weak,
-                    (unsigned)k->cell);
+            fprintf(f, ",%u,%" PRIu32 ",%.9g,%u,%u", (unsigned)k->level, k->score, (double)k->angle_rad,
+                    (unsigned)k->weak, (unsigned)k->cell);
             write_bearing(f, k->bearing);
         }
 }
@@ -162,7 +163,8 @@ static void match_rows(FILE *f, const struct shot *s)
         const vfront_match_t *m = &r->matches[i];
         const vfront_keypoint_t *before = &s->before->keypoints[0][m->before];
         fprintf(f, "%" PRIu64 ",%u,%u", r->frame, (unsigned)m->keypoint, (unsigned)m->before);
-        fprintf(f, ",%.9g,%.9g,%.9g,%.9g", (double)m->x_px, (double)m->y_px, (double)before->x_px, (double)before->y_px);
+        fprintf(f, ",%.9g,%.9g,%.9g,%.9g", (double)m->x_px, (double)m->y_px, (double)before->x_px,
+                (double)before->y_px);
         fprintf(f, ",%u,%u,%u\n", (unsigned)m->distance, (unsigned)m->second, (unsigned)m->settled);
     }
 }
@@ -172,7 +174,8 @@ static void motion_head(FILE *f, int32_t cameras)
 {
     (void)cameras;
     fputs("frame,which,state,flags,pairs,inliers,others,hypotheses,needed,rms_px,parallax_px,qx,qy,qz,qw,tx,ty,tz,"
-          "sigma_tx,sigma_ty,sigma_tz,sigma_rx_rad,sigma_ry_rad,sigma_rz_rad\n", f);
+          "sigma_tx,sigma_ty,sigma_tz,sigma_rx_rad,sigma_ry_rad,sigma_rz_rad\n",
+          f);
 }
 
 /** Words with spaces between. */
@@ -202,8 +205,8 @@ static void motion_row(FILE *f, uint64_t frame, const char *which, const vfront_
     if (m->state == VFRONT_MOTION_NONE) return;
     fprintf(f, "%" PRIu64 ",%s,%s,", frame, which, motion_state_name(m->state));
     write_flags(f, m->flags);
-    fprintf(f, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%.9g,%.9g", m->pairs, m->inliers, m->others, m->hypotheses,
-            m->needed, (double)m->rms_px, (double)m->parallax_px);
+    fprintf(f, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%.9g,%.9g", m->pairs, m->inliers,
+            m->others, m->hypotheses, m->needed, (double)m->rms_px, (double)m->parallax_px);
     write_rotation(f, m->R);
     fprintf(f, ",%.9g,%.9g,%.9g", (double)m->t[0], (double)m->t[1], (double)m->t[2]);
     for (int i = 0; i < 6; i++) fprintf(f, ",%.9g", (double)sqrtf(m->covariance[diagonal[i]]));
@@ -289,8 +292,10 @@ static void stixel_rows(FILE *f, const struct shot *s)
     for (uint32_t i = 0; i < r->columns_count; i++)
         for (uint32_t k = 0; k < r->stixels_count[i]; k++) {
             const vfront_stixel_t *t = &r->stixels[i][k];
-            fprintf(f, "%" PRIu64 ",%u,%u,%u,%u,%u,%s", r->frame, i, i * r->columns_width_px, r->columns_width_px, t->base_px, t->top_px, type[t->type]);
-            fprintf(f, ",%.9g,%.9g,%.9g,%.9g\n", (double)t->disparity_px, (double)t->distance_m, (double)t->sigma_m, (double)t->cost);
+            fprintf(f, "%" PRIu64 ",%u,%u,%u,%u,%u,%s", r->frame, i, i * r->columns_width_px, r->columns_width_px,
+                    t->base_px, t->top_px, type[t->type]);
+            fprintf(f, ",%.9g,%.9g,%.9g,%.9g\n", (double)t->disparity_px, (double)t->distance_m, (double)t->sigma_m,
+                    (double)t->cost);
         }
 }
 
@@ -306,7 +311,8 @@ static void road_rows(FILE *f, const struct shot *s)
     const vfront_result_t *r = s->result;
     const vfront_road_t *road = &r->road;
     fprintf(f, "%" PRIu64 ",%" PRIu64 ",%s,%u,%u", r->frame, r->t_ns, state[road->state], road->votes, road->unseen);
-    fprintf(f, ",%.9g,%.9g,%.9g,%.9g", (double)road->horizon_px, (double)road->slope, (double)road->pitch_rad, (double)road->height_m);
+    fprintf(f, ",%.9g,%.9g,%.9g,%.9g", (double)road->horizon_px, (double)road->slope, (double)road->pitch_rad,
+            (double)road->height_m);
     fprintf(f, ",%u,%u\n", r->columns_count, r->columns_crowded);
 }
 
@@ -333,7 +339,7 @@ static void digest_rows(FILE *f, const struct shot *s)
     fprintf(f, "%" PRIu64 " %" PRIu64 " %016" PRIx64 "\n", r->frame, r->t_ns, vfront_digest(r));
 }
 
-/* ---- files --------------------------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
 /** A kind of file: its name, its first line, the lines of a frame, and what must be there for it, 0: it is always
  *  written. Of what this build does not have, or is not written here, only the name is known. */
@@ -383,7 +389,7 @@ static const struct sheet {
 struct record {
     char folder[PATH_BYTES];
     int32_t cameras;
-    unsigned there; /* RECORD_... */
+    unsigned there;     /* RECORD_... */
     FILE *file[SHEETS]; /* NULL: not written */
 };
 
@@ -454,7 +460,8 @@ const char *record_open(record_t **out, const char *folder, int32_t cameras, uns
     return wrong;
 }
 
-const char *record_frame(record_t *record, const vfront_result_t *result, const vfront_result_t *before, const trajectory_frame_t *place)
+const char *record_frame(record_t *record, const vfront_result_t *result, const vfront_result_t *before,
+                         const trajectory_frame_t *place)
 {
     const struct shot shot = {record->cameras, result, before, place};
     for (size_t i = 0; i < SHEETS; i++) {

@@ -10,14 +10,21 @@
 #ifndef RECORD_H
 #define RECORD_H
 
-#include "../vfront.h"
+#include "vfront.h"
 #include "trajectory.h"
 
 /** Open files. */
 typedef struct record record_t;
 
 /** What may be there to be written, or not. */
-enum { RECORD_DESCRIPTORS = 1, RECORD_DEPTHS = 2, RECORD_MATCHES = 4, RECORD_MOTION = 8, RECORD_TRUTH = 16, RECORD_STIXELS = 32 };
+enum {
+    RECORD_DESCRIPTORS = 1,
+    RECORD_DEPTHS = 2,
+    RECORD_MATCHES = 4,
+    RECORD_MOTION = 8,
+    RECORD_TRUTH = 16,
+    RECORD_STIXELS = 32
+};
 
 /**
  * Makes the folder, and those above it, where they are not there; files of an earlier run are overwritten.
@@ -30,7 +37,8 @@ const char *record_open(record_t **record, const char *folder, int32_t cameras, 
  * @param[in] before  Result of the frame before; NULL: this is the first.
  * @param[in] place   Where the camera is; NULL without RECORD_MOTION.
  */
-const char *record_frame(record_t *record, const vfront_result_t *result, const vfront_result_t *before, const trajectory_frame_t *place);
+const char *record_frame(record_t *record, const vfront_result_t *result, const vfront_result_t *before,
+                         const trajectory_frame_t *place);
 
 /** Closes the files; what was written stays. NULL is ignored. */
 const char *record_close(record_t *record);

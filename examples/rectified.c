@@ -21,7 +21,7 @@ struct rectified {
     vfront_frame_t frame;
 };
 
-/* ---- places -------------------------------------------------------------------------------------------------------- */
+/* ---- places ------------------------------------------------------------------------------------------------------ */
 
 /** All 0 means identity. */
 static void rotation_of(const vfront_camera_t *camera, double R[9])
@@ -37,21 +37,24 @@ static void rotation_between(double R[9], const vfront_camera_t *from, const vfr
     rotation_of(from, a);
     rotation_of(to, b);
     for (int r = 0; r < 3; r++)
-        for (int c = 0; c < 3; c++) R[3 * r + c] = b[3 * r] * a[3 * c] + b[3 * r + 1] * a[3 * c + 1] + b[3 * r + 2] * a[3 * c + 2];
+        for (int c = 0; c < 3; c++)
+            R[3 * r + c] = b[3 * r] * a[3 * c] + b[3 * r + 1] * a[3 * c + 1] + b[3 * r + 2] * a[3 * c + 2];
 }
 
 static double bound(double v, double most) { return v < 0.0 ? 0.0 : v > most ? most : v; }
 
 /** Where the camera sees what the pinhole sees at a pixel. Its picture ends half a pixel beyond the centres of the outermost ones.
  *  Without calibration it is seen as it is. */
-static struct place find_place(const vfront_camera_t *camera, const vfront_camera_t *pinhole, const double R[9], int32_t x, int32_t y)
+static struct place find_place(const vfront_camera_t *camera, const vfront_camera_t *pinhole, const double R[9],
+                               int32_t x, int32_t y)
 {
     const struct place nowhere = {-1.0f, -1.0f};
     const double v[3] = {(x - pinhole->cx_px) / pinhole->fx_px, (y - pinhole->cy_px) / pinhole->fy_px, 1.0};
     double ray[3], px[2] = {x, y};
     for (int r = 0; r < 3; r++) ray[r] = R[3 * r] * v[0] + R[3 * r + 1] * v[1] + R[3 * r + 2] * v[2];
     if (camera->fx_px != 0.0 && !vfront_lens_project(camera, ray, px)) return nowhere;
-    if (px[0] < -0.5 || px[1] < -0.5 || px[0] > camera->width_px - 0.5 || px[1] > camera->height_px - 0.5) return nowhere;
+    if (px[0] < -0.5 || px[1] < -0.5 || px[0] > camera->width_px - 0.5 || px[1] > camera->height_px - 0.5)
+        return nowhere;
     return (struct place){(float)bound(px[0], camera->width_px - 1), (float)bound(px[1], camera->height_px - 1)};
 }
 
@@ -93,7 +96,7 @@ void rectified_close(rectified_t *r)
     free(r);
 }
 
-/* ---- pictures ------------------------------------------------------------------------------------------------------ */
+/* ---- pictures ---------------------------------------------------------------------------------------------------- */
 
 static float grey_at(const vfront_picture_t *p, int32_t x, int32_t y)
 {

@@ -7,7 +7,7 @@
 #ifndef RECTIFIED_H
 #define RECTIFIED_H
 
-#include "../vfront.h"
+#include "vfront.h"
 
 /** Where each pixel comes from, and the pictures. */
 typedef struct rectified rectified_t;

@@ -25,9 +25,9 @@
 
 enum { DONE = 0, FAILED = 1, USAGE = 2, GO_ON = -1 }; /* exit codes, and none yet */
 
-#define WIPE "\r\033[K" /* takes the progress line off a terminal */
+#define WIPE "\r\033[K"              /* takes the progress line off a terminal */
 #define DISPARITY_FOLDER "disparity" /* in that of --out */
-#define ENDLESS_FRAMES 60 /* taken of a data set without an end when --frames says nothing */
+#define ENDLESS_FRAMES 60            /* taken of a data set without an end when --frames says nothing */
 
 static const char help[] =
     "usage: replay [options] [DATASET]\n"
@@ -35,31 +35,44 @@ static const char help[] =
     "Runs vfront over a sequence of pictures and prints how it fared.\n"
     "\n"
     "DATASET is found out by looking:\n"
-    "  synthetic         a stereo flight with gyro that replay draws itself, 60 frames unless --frames says otherwise;\n"
+    "  synthetic         a stereo flight with gyro that replay draws itself, 60 frames unless --frames says "
+    "otherwise;\n"
     "                    synthetic:640x400 for another size. This is the default\n"
     "  EuRoC / ASL       a folder with mav0, or mav0: cam0, cam1, imu0 with data.csv and sensor.yaml\n"
     "  KITTI odometry    a folder with image_0, and image_1, calib.txt, times.txt where they are there\n"
     "  a plain folder    of PNG, PGM or PPM pictures in the order of their names; 30 Hz unless there is a times.txt\n"
     "\n"
     "options:\n"
-    "  --out DIR         write tracks.csv, keypoints.csv, descriptors.csv, depth.csv, matches.csv, health.csv, timing.csv and\n"
-    "                    digest.txt into DIR, which is made; descriptors.csv and matches.csv only where key points are\n"
-    "                    described, depth.csv only where two cameras are calibrated as well. Where camera 0 is calibrated\n"
-    "                    also motion.csv, the path that the motions make as trajectory.txt (TUM), trajectory_kitti.txt and\n"
-    "                    path.svg, and truth.txt where there is ground truth; with --set stixel=1 stixels.csv, road.csv\n"
-    "                    and obstacles.csv; with --set dense=1 a picture of each frame in DIR/disparity: grey of 16 bits, the\n"
+    "  --out DIR         write tracks.csv, keypoints.csv, descriptors.csv, depth.csv, matches.csv, health.csv, "
+    "timing.csv and\n"
+    "                    digest.txt into DIR, which is made; descriptors.csv and matches.csv only where key points "
+    "are\n"
+    "                    described, depth.csv only where two cameras are calibrated as well. Where camera 0 is "
+    "calibrated\n"
+    "                    also motion.csv, the path that the motions make as trajectory.txt (TUM), trajectory_kitti.txt "
+    "and\n"
+    "                    path.svg, and truth.txt where there is ground truth; with --set stixel=1 stixels.csv, "
+    "road.csv\n"
+    "                    and obstacles.csv; with --set dense=1 a picture of each frame in DIR/disparity: grey of 16 "
+    "bits, the\n"
     "                    disparity of a pixel times 256 [px], 0 for none, as KITTI has it\n"
     "  --overlay[=WHAT]  with --out: the pictures of all cameras with what was found drawn over them, in DIR/overlay.\n"
-    "                    WHAT is tracks, keypoints, depth, matches, motion, stixels, disparity or all, the default, which\n"
-    "                    leaves stixels and disparity out. disparity is drawn beside camera 0, in the place of camera 1.\n"
+    "                    WHAT is tracks, keypoints, depth, matches, motion, stixels, disparity or all, the default, "
+    "which\n"
+    "                    leaves stixels and disparity out. disparity is drawn beside camera 0, in the place of camera "
+    "1.\n"
     "                    With --set rectify=1 the pictures are the rectified ones\n"
     "  --features-only   key points only, nothing is tracked: the same as --set track_target=0\n"
     "  --calibration=FILE\n"
-    "                    what the cameras are, instead of what comes with the data set: a Kalibr camchain, a KITTI calib.txt,\n"
-    "                    or EuRoC's sensor.yaml: of camera 0, or of camera 0, camera 1 and the IMU with commas between;\n"
+    "                    what the cameras are, instead of what comes with the data set: a Kalibr camchain, a KITTI "
+    "calib.txt,\n"
+    "                    or EuRoC's sensor.yaml: of camera 0, or of camera 0, camera 1 and the IMU with commas "
+    "between;\n"
     "                    none: as if there were no calibration\n"
-    "  --truth=FILE      where camera 0 was, instead of what comes with the data set (KITTI's poses.txt, groundtruth.txt,\n"
-    "                    EuRoC's state_groundtruth_estimate0): lines of 12 numbers as KITTI has them, of 8 as TUM has them,\n"
+    "  --truth=FILE      where camera 0 was, instead of what comes with the data set (KITTI's poses.txt, "
+    "groundtruth.txt,\n"
+    "                    EuRoC's state_groundtruth_estimate0): lines of 12 numbers as KITTI has them, of 8 as TUM has "
+    "them,\n"
     "                    or EuRoC's data.csv of the body; none: as if there were none\n"
     "  --frames N        stop after N frames\n"
     "  --port WHICH      auto, host or cuda; auto takes cuda where a GPU can be used\n"
@@ -74,7 +87,7 @@ static const char help[] =
 struct options {
     const char *dataset, *out, *calibration, *truth;
     vfront_port_t port;
-    uint32_t frames; /* 0: all */
+    uint32_t frames;        /* 0: all */
     overlay_what_t overlay; /* 0: none */
     int mono, no_gyro, quiet;
     vfront_tuning_t tuning;
@@ -113,7 +126,7 @@ __attribute__((format(printf, 2, 3))) static int complain(int code, const char *
     return code;
 }
 
-/* ---- options ------------------------------------------------------------------------------------------------------- */
+/* ---- options ----------------------------------------------------------------------------------------------------- */
 
 static void list_tuning(void)
 {
@@ -182,7 +195,8 @@ static int set_tuning(struct options *o, const char *text)
     snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
     for (size_t i = 0; (e = vfront_tuning_entry(i)) != NULL && strcmp(e->name, name) != 0;) i++;
     if (!e) return complain_of_name(name);
-    if (!e->most && strcmp(equals + 1, "0") != 0) return complain(USAGE, "--set %s: this build has none of it: vfront_cfg.h says how it gets it", text);
+    if (!e->most && strcmp(equals + 1, "0") != 0)
+        return complain(USAGE, "--set %s: this build has none of it: vfront_cfg.h says how it gets it", text);
     if (!read_whole(equals + 1, e->least, e->most, &value))
         return complain(USAGE, "--set %s: not a whole number in %" PRId32 "..%" PRId32, text, e->least, e->most);
     vfront_tuning_set(&o->tuning, name, (int32_t)value);
@@ -229,9 +243,10 @@ static int set_truth(struct options *o, const char *text)
 
 static overlay_what_t overlay_named(const char *text)
 {
-    static const char *const name[] = {"tracks", "keypoints", "depth", "matches", "motion", "stixels", "disparity", "all"};
-    static const overlay_what_t what[] = {OVERLAY_TRACKS, OVERLAY_KEYPOINTS, OVERLAY_DEPTHS, OVERLAY_MATCHES, OVERLAY_MOTION, OVERLAY_STIXELS,
-                                          OVERLAY_DISPARITY, OVERLAY_ALL};
+    static const char *const name[] = {"tracks", "keypoints", "depth",     "matches",
+                                       "motion", "stixels",   "disparity", "all"};
+    static const overlay_what_t what[] = {OVERLAY_TRACKS, OVERLAY_KEYPOINTS, OVERLAY_DEPTHS,    OVERLAY_MATCHES,
+                                          OVERLAY_MOTION, OVERLAY_STIXELS,   OVERLAY_DISPARITY, OVERLAY_ALL};
     for (size_t i = 0; i < sizeof name / sizeof *name; i++)
         if (strcmp(text, name[i]) == 0) return what[i];
     return (overlay_what_t)0;
@@ -243,7 +258,11 @@ static int set_overlay(struct options *o, char **word, int *at)
     const char *text = word[*at] + strlen("--overlay");
     if (*text == '=') {
         o->overlay = overlay_named(text + 1);
-        return o->overlay ? GO_ON : complain(USAGE, "--overlay=%s: not tracks, keypoints, depth, matches, motion, stixels, disparity or all", text + 1);
+        return o->overlay
+                   ? GO_ON
+                   : complain(USAGE,
+                              "--overlay=%s: not tracks, keypoints, depth, matches, motion, stixels, disparity or all",
+                              text + 1);
     }
     o->overlay = word[*at + 1] ? overlay_named(word[*at + 1]) : (overlay_what_t)0;
     if (o->overlay)
@@ -279,8 +298,8 @@ static int read_option(struct options *o, char **word, int *at)
     static const struct {
         const char *name;
         int (*set)(struct options *o, const char *text);
-    } known[] = {{"--out", set_out}, {"--frames", set_frames}, {"--port", set_port}, {"--set", set_tuning},
-                 {"--calibration", set_calibration}, {"--truth", set_truth}};
+    } known[] = {{"--out", set_out},    {"--frames", set_frames},           {"--port", set_port},
+                 {"--set", set_tuning}, {"--calibration", set_calibration}, {"--truth", set_truth}};
     const char *text = word[*at];
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const size_t length = strlen(known[i].name);
@@ -291,7 +310,8 @@ static int read_option(struct options *o, char **word, int *at)
         return known[i].set(o, word[++*at]);
     }
     const size_t length = strlen("--overlay");
-    if (strncmp(text, "--overlay", length) == 0 && (!text[length] || text[length] == '=')) return set_overlay(o, word, at);
+    if (strncmp(text, "--overlay", length) == 0 && (!text[length] || text[length] == '='))
+        return set_overlay(o, word, at);
     return set_flag(o, text);
 }
 
@@ -314,7 +334,7 @@ static int read_options(struct options *o, int count, char **word)
     return GO_ON;
 }
 
-/* ---- what there is to be had --------------------------------------------------------------------------------------- */
+/* ---- what there is to be had ------------------------------------------------------------------------------------- */
 
 static int described(const struct options *o) { return VFRONT_DESCRIPTORS && o->tuning.describe; }
 
@@ -337,7 +357,8 @@ static const char *why_no_depth(const struct options *o, const vfront_rig_t *rig
 static void warn_of_depth(const struct options *o, const vfront_rig_t *rig)
 {
     const char *why = why_no_depth(o, rig);
-    if (why && (o->overlay == OVERLAY_DEPTHS || (rig->cameras > 1 && depths_wanted(o)))) complain(GO_ON, "no depth: %s", why);
+    if (why && (o->overlay == OVERLAY_DEPTHS || (rig->cameras > 1 && depths_wanted(o))))
+        complain(GO_ON, "no depth: %s", why);
 }
 
 /** Why there can be no motion; NULL: there can. */
@@ -357,7 +378,8 @@ static void warn_of_motion(const struct options *o, const vfront_rig_t *rig)
 /** Whether motions come in metres. */
 static int metric(const struct options *o, const vfront_rig_t *rig)
 {
-    return !why_no_motion(o, rig) && !why_no_depth(o, rig) && matched(o) && o->tuning.ego_matches && o->tuning.ego_metric_hypotheses;
+    return !why_no_motion(o, rig) && !why_no_depth(o, rig) && matched(o) && o->tuning.ego_matches &&
+           o->tuning.ego_metric_hypotheses;
 }
 
 /** Why there are no disparities on the host; NULL: there are. */
@@ -379,9 +401,9 @@ static const char *why_no_stixels(const struct options *o)
 static unsigned what_to_record(const struct options *o, dataset_t *d)
 {
     const vfront_rig_t *rig = dataset_rig(d);
-    return (described(o) ? RECORD_DESCRIPTORS : 0u) | (why_no_depth(o, rig) ? 0u : RECORD_DEPTHS) | (matched(o) ? RECORD_MATCHES : 0u)
-           | (why_no_motion(o, rig) ? 0u : RECORD_MOTION) | (dataset_has_truth(d) ? RECORD_TRUTH : 0u)
-           | (why_no_stixels(o) ? 0u : RECORD_STIXELS);
+    return (described(o) ? RECORD_DESCRIPTORS : 0u) | (why_no_depth(o, rig) ? 0u : RECORD_DEPTHS) |
+           (matched(o) ? RECORD_MATCHES : 0u) | (why_no_motion(o, rig) ? 0u : RECORD_MOTION) |
+           (dataset_has_truth(d) ? RECORD_TRUTH : 0u) | (why_no_stixels(o) ? 0u : RECORD_STIXELS);
 }
 
 /** Of all that can be drawn, what there is. */
@@ -397,7 +419,7 @@ static overlay_what_t what_to_draw(const struct options *o, const vfront_rig_t *
     return (overlay_what_t)what;
 }
 
-/* ---- summary ------------------------------------------------------------------------------------------------------- */
+/* ---- summary ----------------------------------------------------------------------------------------------------- */
 
 /** FNV-1a over the digests of all frames. */
 static void take_digest(struct totals *t, uint64_t digest)
@@ -527,8 +549,8 @@ static const char *lens_name(const vfront_camera_t *c)
 static void print_rig(dataset_t *d, const struct options *o, const vfront_rig_t *rig)
 {
     for (int32_t i = 0; i < rig->cameras; i++)
-        printf("camera %-5" PRId32 " %" PRId32 "x%" PRId32 " px, %s\n", i, rig->camera[i].width_px, rig->camera[i].height_px,
-               lens_name(&rig->camera[i]));
+        printf("camera %-5" PRId32 " %" PRId32 "x%" PRId32 " px, %s\n", i, rig->camera[i].width_px,
+               rig->camera[i].height_px, lens_name(&rig->camera[i]));
     const double baseline_m = calibration_baseline_m(rig);
     if (baseline_m > 0.0) printf("%-12s %.5f m\n", "baseline", baseline_m);
     printf("%-12s %s\n", "gyro", !dataset_has_gyro(d) ? "none" : o->no_gyro ? "not used" : "used");
@@ -546,7 +568,8 @@ static void print_tracks(const struct options *o, const struct totals *t)
            mean(t->age, t->alive));
     printf("%-12s %" PRIu64 " born, %" PRIu64 " ended after %.1f frames in the mean:", "", t->born, ended,
            mean(t->lived, ended));
-    for (uint32_t i = 1; i < VFRONT_ENDS; i++) printf("%s %s %" PRIu64, i > 1 ? "," : "", record_end_name(i), t->ended[i]);
+    for (uint32_t i = 1; i < VFRONT_ENDS; i++)
+        printf("%s %s %" PRIu64, i > 1 ? "," : "", record_end_name(i), t->ended[i]);
     putchar('\n');
 }
 
@@ -554,9 +577,10 @@ static void print_tracks(const struct options *o, const struct totals *t)
 static void print_keypoints(const struct totals *t, const vfront_info_t *info, int32_t cameras)
 {
     for (int32_t i = 0; i < cameras; i++) {
-        printf("%-12s camera %" PRId32 ": %.1f in %" PRId32 " cells", i ? "" : "key points", i, mean(t->keypoints[i], t->frames),
-               info->cells[i]);
-        printf(", %.1f dropped, %.1f descriptors\n", mean(t->dropped[i], t->frames), mean(t->descriptors[i], t->frames));
+        printf("%-12s camera %" PRId32 ": %.1f in %" PRId32 " cells", i ? "" : "key points", i,
+               mean(t->keypoints[i], t->frames), info->cells[i]);
+        printf(", %.1f dropped, %.1f descriptors\n", mean(t->dropped[i], t->frames),
+               mean(t->descriptors[i], t->frames));
     }
 }
 
@@ -600,11 +624,13 @@ static void print_motion(const struct options *o, const vfront_rig_t *rig, const
 /** Where disparities and stixels are switched on. */
 static void print_world(const struct options *o, const struct totals *t)
 {
-    if (VFRONT_DENSE && o->tuning.dense) printf("%-12s %.1f %% of the pixels, in the mean\n", "disparity", 100.0 * mean(t->disparities, t->pixels));
+    if (VFRONT_DENSE && o->tuning.dense)
+        printf("%-12s %.1f %% of the pixels, in the mean\n", "disparity", 100.0 * mean(t->disparities, t->pixels));
     if (why_no_stixels(o)) return;
-    printf("%-12s seen %" PRIu64 ", held %" PRIu64 ", given %" PRIu64 ", none %" PRIu64 "; %.1f stixels, %.1f columns crowded\n", "road",
-           t->road[VFRONT_ROAD_SEEN], t->road[VFRONT_ROAD_HELD], t->road[VFRONT_ROAD_GIVEN], t->road[VFRONT_ROAD_NONE],
-           mean(t->stixels, t->frames), mean(t->crowded, t->frames));
+    printf("%-12s seen %" PRIu64 ", held %" PRIu64 ", given %" PRIu64 ", none %" PRIu64
+           "; %.1f stixels, %.1f columns crowded\n",
+           "road", t->road[VFRONT_ROAD_SEEN], t->road[VFRONT_ROAD_HELD], t->road[VFRONT_ROAD_GIVEN],
+           t->road[VFRONT_ROAD_NONE], mean(t->stixels, t->frames), mean(t->crowded, t->frames));
 }
 
 static void print_summary(const struct options *o, dataset_t *d, const struct totals *t, const motion_t *motion)
@@ -631,7 +657,7 @@ static void print_summary(const struct options *o, dataset_t *d, const struct to
     printf("%-12s %016" PRIx64 "\n", "digest", t->digest);
 }
 
-/* ---- the run ------------------------------------------------------------------------------------------------------- */
+/* ---- the run ----------------------------------------------------------------------------------------------------- */
 
 /** Everything that a run opens. */
 struct run {
@@ -639,10 +665,10 @@ struct run {
     dataset_t *dataset;
     record_t *record;
     overlay_t *overlay;
-    overlay_what_t drawn;            /* on the overlay */
-    rectified_t *rectified;          /* NULL: pictures are looked at as they are */
-    const vfront_result_t *before;   /* of the frame before; NULL: there is none */
-    vfront_camera_t seen;            /* camera 0 as the results see it */
+    overlay_what_t drawn;          /* on the overlay */
+    rectified_t *rectified;        /* NULL: pictures are looked at as they are */
+    const vfront_result_t *before; /* of the frame before; NULL: there is none */
+    vfront_camera_t seen;          /* camera 0 as the results see it */
     motion_t motion;
     struct totals totals;
     uint32_t frames;
@@ -664,7 +690,8 @@ static void say_progress(struct run *run, const vfront_result_t *r)
     if (r && now - run->said_s < 0.1) return;
     run->said_s = now;
     if (r)
-        fprintf(stderr, "\rframe %" PRIu64 " of %" PRIu32 ", %" PRIu32 " tracks, %" PRIu32 " key points, %.2f ms \033[K",
+        fprintf(stderr,
+                "\rframe %" PRIu64 " of %" PRIu32 ", %" PRIu32 " tracks, %" PRIu32 " key points, %.2f ms \033[K",
                 r->frame + 1, run->frames, r->tracks_count, r->keypoints_count[0], (double)r->timing.step_us * 1e-3);
     else
         fputs(WIPE, stderr);
@@ -674,7 +701,8 @@ static size_t caption_motion(const char *which, const vfront_motion_t *m, char *
 {
     size_t used = 0;
     if (m->state == VFRONT_MOTION_NONE) return 0;
-    used = (size_t)snprintf(line, room, "  %s %s %" PRIu32 " of %" PRIu32, which, motion_state_name(m->state), m->inliers, m->pairs);
+    used = (size_t)snprintf(line, room, "  %s %s %" PRIu32 " of %" PRIu32, which, motion_state_name(m->state),
+                            m->inliers, m->pairs);
     for (uint32_t bit = 1; bit <= VFRONT_MOTION_ONE_GPU; bit <<= 1)
         if (m->flags & bit) used += (size_t)snprintf(line + used, room - used, " %s", motion_flag_name(bit));
     const double moved = sqrt((double)(m->t[0] * m->t[0] + m->t[1] * m->t[1] + m->t[2] * m->t[2]));
@@ -698,13 +726,18 @@ static void caption(const struct run *run, const vfront_result_t *r, char *line,
     if (what & OVERLAY_DEPTHS) used += (size_t)snprintf(line + used, room - used, "  depths %" PRIu32, r->depths_count);
 #if VFRONT_DENSE
     const double pixels = (double)r->disparity.width_px * (double)r->disparity.height_px;
-    if (what & OVERLAY_DISPARITY) used += (size_t)snprintf(line + used, room - used, "  disparity of %.1f percent", 100.0 * r->disparity.valid / pixels);
+    if (what & OVERLAY_DISPARITY)
+        used += (size_t)snprintf(line + used, room - used, "  disparity of %.1f percent",
+                                 100.0 * r->disparity.valid / pixels);
 #endif
 #if VFRONT_STIXELS
     static const char *const road[] = {"none", "seen", "held", "given"};
-    if (what & OVERLAY_STIXELS) used += (size_t)snprintf(line + used, room - used, "  road %s horizon %d", road[r->road.state], (int)r->road.horizon_px);
+    if (what & OVERLAY_STIXELS)
+        used += (size_t)snprintf(line + used, room - used, "  road %s horizon %d", road[r->road.state],
+                                 (int)r->road.horizon_px);
 #endif
-    if (what & OVERLAY_MATCHES) used += (size_t)snprintf(line + used, room - used, "  matches %" PRIu32, r->matches_count);
+    if (what & OVERLAY_MATCHES)
+        used += (size_t)snprintf(line + used, room - used, "  matches %" PRIu32, r->matches_count);
     if (what & OVERLAY_MOTION) used += caption_motion("relative", &r->relative, line + used, room - used);
     if (what & OVERLAY_MOTION) caption_motion("metric", &r->metric, line + used, room - used);
 }
@@ -757,7 +790,8 @@ static int step(struct run *run, uint32_t index)
         return complain(FAILED, "%s: frame %" PRIu32 ": vfront_step: %s: %s", run->options->dataset, index,
                         vfront_status_name(status), vfront_detail(&vf));
     if (!take(&run->totals, result)) return complain(FAILED, "no memory for the times of %" PRIu32 " frames", index);
-    if (!take_motion(run, index, result)) return complain(FAILED, "no memory for the path of %" PRIu32 " frames", index);
+    if (!take_motion(run, index, result))
+        return complain(FAILED, "no memory for the path of %" PRIu32 " frames", index);
     if (run->record) wrong = record_frame(run->record, result, run->before, motion_last(&run->motion));
     if (!wrong) wrong = write_disparities(run, result);
     if (!wrong && run->overlay) wrong = draw(run, &frame, result);
@@ -807,7 +841,8 @@ static int open_outputs(struct run *run)
     warn_of_depth(o, rig);
     warn_of_motion(o, rig);
     if (o->overlay == OVERLAY_STIXELS && why_no_stixels(o)) complain(GO_ON, "no stixels: %s", why_no_stixels(o));
-    if (o->overlay == OVERLAY_DISPARITY && why_no_disparities(o)) complain(GO_ON, "no disparities: %s", why_no_disparities(o));
+    if (o->overlay == OVERLAY_DISPARITY && why_no_disparities(o))
+        complain(GO_ON, "no disparities: %s", why_no_disparities(o));
     if (!o->out) return GO_ON;
     const char *wrong = record_open(&run->record, o->out, rig->cameras, what_to_record(o, run->dataset));
     if (!wrong && !why_no_disparities(o)) wrong = make_folder(o, DISPARITY_FOLDER);
@@ -838,7 +873,8 @@ static int close_run(struct run *run, int code)
     vfront_shutdown(&vf);
     trajectory_free(&run->motion.trajectory);
     free(run->totals.moment);
-    if ((fflush(stdout) || ferror(stdout)) && code == GO_ON) code = complain(FAILED, "standard output: %s", strerror(errno));
+    if ((fflush(stdout) || ferror(stdout)) && code == GO_ON)
+        code = complain(FAILED, "standard output: %s", strerror(errno));
     return code == GO_ON ? DONE : code;
 }
 
@@ -850,8 +886,8 @@ static int draw_path(const struct run *run)
     char path[4400], title[240];
     if (!o->out || why_no_motion(o, dataset_rig(run->dataset))) return GO_ON;
     snprintf(path, sizeof path, "%s/path.svg", o->out);
-    snprintf(title, sizeof title, "%.80s (%s), %" PRIu64 " frames, %s", o->dataset, dataset_kind(run->dataset), run->totals.frames,
-             m->trajectory.metric ? "two cameras" : "one camera");
+    snprintf(title, sizeof title, "%.80s (%s), %" PRIu64 " frames, %s", o->dataset, dataset_kind(run->dataset),
+             run->totals.frames, m->trajectory.metric ? "two cameras" : "one camera");
     const char *wrong = plot_write(path, title, &m->trajectory, m->compared ? &m->accuracy : NULL);
     return wrong ? complain(FAILED, "%s", wrong) : GO_ON;
 }

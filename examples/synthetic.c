@@ -25,15 +25,28 @@
 enum texture { FLOOR, BRICK, CRATE, POSTER, TEXTURES };
 
 /** What random numbers are drawn for; steps of noise and panels count on from theirs. */
-enum { TILES, BRICKS, TILE_MARKS, BRICK_MARKS, CRATE_LEAVES, POSTER_SIGNS, POSTERS, RING, HEAP, BOARDS, NOISE, PANEL = 100 };
+enum {
+    TILES,
+    BRICKS,
+    TILE_MARKS,
+    BRICK_MARKS,
+    CRATE_LEAVES,
+    POSTER_SIGNS,
+    POSTERS,
+    RING,
+    HEAP,
+    BOARDS,
+    NOISE,
+    PANEL = 100
+};
 
 /** A flat parallelogram: origin + a u + b v for a, b in 0..1. */
 struct panel {
-    double origin[3], u[3], v[3];      /* world [m] */
-    double start_s, start_t;           /* texture coordinates of the origin [texels] */
-    double texels_u, texels_v;         /* texels along u and v */
+    double origin[3], u[3], v[3]; /* world [m] */
+    double start_s, start_t;      /* texture coordinates of the origin [texels] */
+    double texels_u, texels_v;    /* texels along u and v */
     enum texture texture;
-    int32_t shade_q8;                  /* how much light falls on it */
+    int32_t shade_q8; /* how much light falls on it */
 };
 
 /** A linear function of the pixel: x k[0] + y k[1] + k[2]. */
@@ -43,9 +56,9 @@ struct linear {
 
 /** A panel as a camera sees it. Every value but `near` is still to be divided by `near`. */
 struct view {
-    struct linear near;  /* 1 / depth [1/m] */
-    struct linear a, b;  /* coordinates within the panel, 0..1 */
-    struct linear s, t;  /* texture coordinates [texels] */
+    struct linear near; /* 1 / depth [1/m] */
+    struct linear a, b; /* coordinates within the panel, 0..1 */
+    struct linear s, t; /* texture coordinates [texels] */
 };
 
 struct synthetic {
@@ -56,8 +69,8 @@ struct synthetic {
     struct view view[PANELS_MOST];
     uint8_t texture[TEXTURES][TEXTURE_BYTES]; /* all levels, one after the other */
     uint32_t level_offset[TEXTURE_LEVELS];
-    double *near_row;                         /* [width] */
-    uint8_t *seen;                            /* [height][width], number of a panel or NOTHING */
+    double *near_row; /* [width] */
+    uint8_t *seen;    /* [height][width], number of a panel or NOTHING */
 };
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
@@ -118,7 +131,8 @@ static void cross(double out[3], const double a[3], const double b[3])
 static void multiply(double out[9], const double a[9], const double b[9])
 {
     for (int r = 0; r < 3; r++)
-        for (int c = 0; c < 3; c++) out[3 * r + c] = a[3 * r] * b[c] + a[3 * r + 1] * b[3 + c] + a[3 * r + 2] * b[6 + c];
+        for (int c = 0; c < 3; c++)
+            out[3 * r + c] = a[3 * r] * b[c] + a[3 * r + 1] * b[3 + c] + a[3 * r + 2] * b[6 + c];
 }
 
 /** out = R^T v */
@@ -158,8 +172,8 @@ static void roughen(uint8_t *texture, const int8_t *grain, int32_t shift, int32_
     for (int32_t y = 0; y < TEXTURE_SIZE; y++)
         for (int32_t x = 0; x < TEXTURE_SIZE; x++) {
             uint8_t *at = texel(texture, x, y);
-            const int8_t g = grain[(size_t)((y + shift) & (TEXTURE_SIZE - 1)) * TEXTURE_SIZE
-                                   + (size_t)((x + 3 * shift) & (TEXTURE_SIZE - 1))];
+            const int8_t g = grain[(size_t)((y + shift) & (TEXTURE_SIZE - 1)) * TEXTURE_SIZE +
+                                   (size_t)((x + 3 * shift) & (TEXTURE_SIZE - 1))];
             const int32_t v = *at + g * strength_q8 / 256;
             *at = (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
         }
@@ -272,8 +286,8 @@ static void make_textures(synthetic_t *f, uint8_t *spare)
 /* ---- the hall ---------------------------------------------------------------------------------------------------- */
 
 /** Adds a panel; `texels_m` is the texture's resolution [texels/m], its place in the texture is drawn. */
-static void add_panel(synthetic_t *f, const double origin[3], const double u[3], const double v[3], enum texture texture,
-                      double texels_m, int32_t shade_q8)
+static void add_panel(synthetic_t *f, const double origin[3], const double u[3], const double v[3],
+                      enum texture texture, double texels_m, int32_t shade_q8)
 {
     struct panel *p = &f->panel[f->panels];
     memcpy(p->origin, origin, sizeof p->origin);
@@ -323,7 +337,8 @@ static void add_posters(synthetic_t *f, double half_m)
     for (int32_t i = 0; i < 20; i++) {
         const double along = -half_m + (i / 4 + 0.15) * half_m * 0.4 + draw(POSTERS, 4 * i, 0, 1);
         const double top = draw(POSTERS, 4 * i + 1, 2.2, 4.6), wide = draw(POSTERS, 4 * i + 2, 0.8, 2.0);
-        const double side = i & 1 ? half_m - 0.02 : 0.02 - half_m, down[3] = {0, 0, -draw(POSTERS, 4 * i + 3, 0.7, 1.8)};
+        const double side = i & 1 ? half_m - 0.02 : 0.02 - half_m,
+                     down[3] = {0, 0, -draw(POSTERS, 4 * i + 3, 0.7, 1.8)};
         const double on_x[3] = {side, along, top}, on_y[3] = {along, side, top};
         const double u_x[3] = {0, wide, 0}, u_y[3] = {wide, 0, 0};
         add_panel(f, i & 2 ? on_x : on_y, i & 2 ? u_x : u_y, down, i % 5 ? POSTER : CRATE, 220, 240);
@@ -416,7 +431,8 @@ static double wave_value(const struct wave wave[4], double phase)
 static double wave_rate(const struct wave wave[4], double phase)
 {
     double sum = 0.0;
-    for (int i = 0; i < 4; i++) sum += wave[i].amplitude * wave[i].cycles * cosine(wave[i].cycles * phase + wave[i].start);
+    for (int i = 0; i < 4; i++)
+        sum += wave[i].amplitude * wave[i].cycles * cosine(wave[i].cycles * phase + wave[i].start);
     return sum * TWO_PI / ((double)ROUND_NS * 1e-9);
 }
 
@@ -442,9 +458,15 @@ static void pose_at(uint64_t t_ns, double R_world_cam[9], double t_world_cam[3])
     attitude_at(angle, phase);
     const double cr = cosine(angle[0]), sr = sine(angle[0]), cp = cosine(angle[1]), sp = sine(angle[1]);
     const double cy = cosine(angle[2]), sy = sine(angle[2]);
-    const double R[9] = {cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr,
-                         sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr,
-                         -sp,     cp * sr,                cp * cr};
+    const double R[9] = {cy * cp,
+                         cy * sp * sr - sy * cr,
+                         cy * sp * cr + sy * sr,
+                         sy * cp,
+                         sy * sp * sr + cy * cr,
+                         sy * sp * cr - cy * sr,
+                         -sp,
+                         cp * sr,
+                         cp * cr};
     memcpy(R_world_imu, R, sizeof R);
     camera_axes(R_cam_imu);
     double R_imu_cam[9];
@@ -525,7 +547,8 @@ static void mix(struct linear *out, const struct linear *a, double by, const str
  * A panel as seen from a place t. With O, U, V in camera axes and a ray d, O + a U + b V = depth d; over depth,
  * (a, b, 1) / depth = inverse([U V O]) d.
  */
-static void see_panel(const synthetic_t *f, const struct panel *p, const double R[9], const double t[3], struct view *view)
+static void see_panel(const synthetic_t *f, const struct panel *p, const double R[9], const double t[3],
+                      struct view *view)
 {
     const double away[3] = {p->origin[0] - t[0], p->origin[1] - t[1], p->origin[2] - t[2]};
     double o[3], u[3], v[3], row[3][3];
@@ -701,8 +724,8 @@ static int panels_around(const synthetic_t *f, int32_t x, int32_t y, int32_t fou
 static int on_edge(const synthetic_t *f, int32_t x, int32_t y)
 {
     const uint8_t *at = f->seen + (size_t)y * (size_t)f->width + (size_t)x;
-    return (x > 0 && at[-1] != at[0]) || (x + 1 < f->width && at[1] != at[0]) || (y > 0 && at[-f->width] != at[0])
-           || (y + 1 < f->height && at[f->width] != at[0]);
+    return (x > 0 && at[-1] != at[0]) || (x + 1 < f->width && at[1] != at[0]) || (y > 0 && at[-f->width] != at[0]) ||
+           (y + 1 < f->height && at[f->width] != at[0]);
 }
 
 /** Mean light of 4 x 4 rays through a pixel on an edge. */
@@ -743,8 +766,9 @@ static void render_row(const synthetic_t *f, int32_t y, uint64_t key, const int3
     int32_t noise_q8[2] = {0, 0};
     for (int32_t x = 0; x < f->width; x++) {
         if (x % 2 == 0) noise_of_pair(key + (uint64_t)y * 4096 + (uint64_t)x, noise_q8);
-        const int32_t light_q8 = on_edge(f, x, y) ? light_on_edge(f, x, y)
-                                 : seen[x] == NOTHING ? 0 : light_of(f, seen[x], x, y, 1.0);
+        const int32_t light_q8 = on_edge(f, x, y)     ? light_on_edge(f, x, y)
+                                 : seen[x] == NOTHING ? 0
+                                                      : light_of(f, seen[x], x, y, 1.0);
         const int32_t grey_q8 = light_q8 * exposure_q8[0] / 4096 + exposure_q8[1] + noise_q8[x % 2] + 128;
         row[x] = (uint8_t)(grey_q8 < 0 ? 0 : grey_q8 > 65535 ? 255 : grey_q8 >> 8);
     }

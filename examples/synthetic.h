@@ -11,7 +11,7 @@
 #ifndef SYNTHETIC_H
 #define SYNTHETIC_H
 
-#include "../vfront.h"
+#include "vfront.h"
 
 #define SYNTHETIC_WIDTH_PX 752
 #define SYNTHETIC_HEIGHT_PX 480

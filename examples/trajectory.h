@@ -13,7 +13,12 @@
 #include "pose.h"
 
 /** What is known of the step to a frame: nothing, so that the camera counts as at rest; its rotation, without a place; all. */
-typedef enum trajectory_step { TRAJECTORY_HELD, TRAJECTORY_TURNED, TRAJECTORY_MOVED, TRAJECTORY_STEPS } trajectory_step_t;
+typedef enum trajectory_step {
+    TRAJECTORY_HELD,
+    TRAJECTORY_TURNED,
+    TRAJECTORY_MOVED,
+    TRAJECTORY_STEPS
+} trajectory_step_t;
 
 /** A frame of it. */
 typedef struct trajectory_frame {
@@ -25,14 +30,16 @@ typedef struct trajectory_frame {
 
 /** Zero it, but for `metric` and `step_m`, before the first frame. */
 typedef struct trajectory {
-    int metric;            /**< 1: motions are in metres; 0: only their directions count. */
+    int metric; /**< 1: motions are in metres; 0: only their directions count. */
     uint32_t count, room;
     trajectory_frame_t *frame;
     uint32_t steps[TRAJECTORY_STEPS];
-    double way_m;          /**< Sum of the steps' lengths; without ground truth and metric a number of steps. */
-    double step_m;         /**< Length of the last step of ground truth. Before the first frame: 0, or 1 where there will be none. */
-    pose_t T_world_truth;  /**< Takes what `truth` was given in to the world: they meet in the first frame that has both. */
-    int met;               /**< Whether there was such a frame. */
+    double way_m; /**< Sum of the steps' lengths; without ground truth and metric a number of steps. */
+    double
+        step_m; /**< Length of the last step of ground truth. Before the first frame: 0, or 1 where there will be none. */
+    pose_t
+        T_world_truth; /**< Takes what `truth` was given in to the world: they meet in the first frame that has both. */
+    int met;           /**< Whether there was such a frame. */
 } trajectory_t;
 
 /**

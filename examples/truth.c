@@ -34,7 +34,7 @@ static truth_pose_t *append(truth_t *truth)
     return &truth->pose[truth->count++];
 }
 
-/* ---- lines --------------------------------------------------------------------------------------------------------- */
+/* ---- lines ------------------------------------------------------------------------------------------------------- */
 
 static int all_finite(const double *v, int count)
 {
@@ -66,14 +66,17 @@ static const char *read_kitti(const text_t *t, const char *line, truth_pose_t *t
 {
     double v[13];
     const int count = text_numbers(line, v, 13);
-    if (count != 12) return fail("%s:%d: %s12 numbers of a pose", t->path, t->line, count < 12 ? "fewer than the " : "more than the ");
+    if (count != 12)
+        return fail("%s:%d: %s12 numbers of a pose", t->path, t->line,
+                    count < 12 ? "fewer than the " : "more than the ");
     return all_finite(v, 12) ? take_matrix(t, v, to) : fail("%s:%d: a number that is not finite", t->path, t->line);
 }
 
 static const char *read_tum(const text_t *t, const char *line, truth_pose_t *to)
 {
     double v[9];
-    if (text_numbers(line, v, 9) != 8 || !all_finite(v, 8)) return fail("%s:%d: not a line `t x y z qx qy qz qw`", t->path, t->line);
+    if (text_numbers(line, v, 9) != 8 || !all_finite(v, 8))
+        return fail("%s:%d: not a line `t x y z qx qy qz qw`", t->path, t->line);
     if (!(v[0] >= 0.0 && v[0] < 1e10)) return fail("%s:%d: not a time in seconds", t->path, t->line);
     to->t_ns = (uint64_t)(v[0] * 1e9 + 0.5);
     return take_quaternion(t, &v[1], &v[4], to);
@@ -92,15 +95,17 @@ static const char *read_euroc(const text_t *t, const char *line, truth_pose_t *t
     return take_quaternion(t, v, xyzw, to);
 }
 
-/* ---- files --------------------------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
 static const char *read_lines(truth_t *truth, text_t *t)
 {
-    static const char *(*const read[])(const text_t *, const char *, truth_pose_t *) = {read_kitti, read_tum, read_euroc};
+    static const char *(*const read[])(const text_t *, const char *, truth_pose_t *) = {read_kitti, read_tum,
+                                                                                        read_euroc};
     const char *wrong = NULL;
     for (const char *line; !wrong && (line = text_line(t)) != NULL;) {
         double v[9];
-        if (!truth->count) truth->kind = strchr(line, ',') ? TRUTH_EUROC : text_numbers(line, v, 9) == 8 ? TRUTH_TUM : TRUTH_KITTI;
+        if (!truth->count)
+            truth->kind = strchr(line, ',') ? TRUTH_EUROC : text_numbers(line, v, 9) == 8 ? TRUTH_TUM : TRUTH_KITTI;
         truth_pose_t *to = append(truth);
         if (!to) return fail("%s: no memory", t->path);
         wrong = read[truth->kind](t, line, to);
@@ -127,7 +132,7 @@ void truth_free(truth_t *truth)
     memset(truth, 0, sizeof *truth);
 }
 
-/* ---- a frame's pose ------------------------------------------------------------------------------------------------ */
+/* ---- a frame's pose ---------------------------------------------------------------------------------------------- */
 
 /** The first pose after a time. */
 static uint32_t pose_after(const truth_t *truth, uint64_t t_ns)

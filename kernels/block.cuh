@@ -8,7 +8,7 @@
 #define VF_BLOCK 1024 /* threads of the blocks that call these */
 #define VF_WARPS (VF_BLOCK / VF_WARP)
 #define VF_BINS 2048 /* of a histogram: eleven bits */
-#define VF_FEW 64 /* keys that are compared with one another */
+#define VF_FEW 64    /* keys that are compared with one another */
 
 /** Number of true flags in threads before this one; *total: in the whole block. start: VF_WARPS + 1 numbers in shared memory. */
 static __device__ __forceinline__ int vf_count_before(bool flag, int *start, int *total)
@@ -40,7 +40,8 @@ struct vf_bin {
 
 /** The bin of the left-th key, with left = left_of(all). Returns `all`, how many keys are in all bins; *found stays as it was when that is
  *  less than `left`. */
-template <typename LeftOf> static __device__ __forceinline__ int vf_find_bin(const int *bin, LeftOf left_of, vf_bin *found)
+template <typename LeftOf>
+static __device__ __forceinline__ int vf_find_bin(const int *bin, LeftOf left_of, vf_bin *found)
 {
     VF_STATIC_ASSERT(VF_BINS == 2 * VF_BLOCK, "two bins a thread");
     __shared__ int whole[VF_WARPS];
@@ -107,13 +108,15 @@ static __device__ __forceinline__ uint64_t vf_least_wanted(EachKey each_key, Wan
     if (*found < wanted) return 1;
 
     const int rough = in.chosen;
-    int left = wanted - in.above, here = in.here, above = VF_KEY_BITS; /* of the `here` keys with this prefix `left` are wanted */
+    int left = wanted - in.above, here = in.here,
+        above = VF_KEY_BITS; /* of the `here` keys with this prefix `left` are wanted */
     uint64_t prefix = 0;
     const auto fits = [&](uint64_t key) { return key && vf_rough(key) == rough && key >> above == prefix; };
     while (here > VF_FEW) {
         const int shift = vf_max(above - 11, 0);
         count([&](uint64_t key) { return fits(key) ? (int)(key >> shift & ((1u << (above - shift)) - 1)) : -1; });
-        vf_find_bin(bin, [=](int) { return left; }, &in);
+        vf_find_bin(
+            bin, [=](int) { return left; }, &in);
         prefix = prefix << (above - shift) | (uint64_t)in.chosen;
         above = shift;
         left -= in.above;

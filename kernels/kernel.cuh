@@ -5,7 +5,7 @@
 
 #include <cuda_runtime.h>
 
-#include "../src/memory.h"
+#include "core/memory.h"
 
 #define VF_WARP 32
 #define VF_ALL 0xffffffffu
@@ -64,7 +64,8 @@ static __device__ __forceinline__ void vf_clock_end(const vf_step &s, vf_stage s
 static inline int vf_multiprocessors()
 {
     int device, count;
-    if (cudaGetDevice(&device) != cudaSuccess || cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) != cudaSuccess)
+    if (cudaGetDevice(&device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) != cudaSuccess)
         return 1;
     return count;
 }

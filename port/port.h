@@ -4,30 +4,30 @@
 #ifndef VF_PORT_H
 #define VF_PORT_H
 
-#include "../src/memory.h"
+#include "core/memory.h"
 
 /** The library's side of a vfront_t. */
 struct vf_state {
     uint64_t magic;
     const struct vf_port *port;
-    struct vf_step step[2];     /* by parity; pointers as the stages see them */
-    struct vf_pinned *pinned;   /* the pinned arena as the host sees it */
-    struct vf_memory *memory;   /* the device arena; an address of the device on the CUDA port */
-    vfront_rig_t rig;           /* without its masks */
-    vfront_rig_t seen;          /* the same as the stages see it: rectified, where that is asked for */
+    struct vf_step step[2];               /* by parity; pointers as the stages see them */
+    struct vf_pinned *pinned;             /* the pinned arena as the host sees it */
+    struct vf_memory *memory;             /* the device arena; an address of the device on the CUDA port */
+    vfront_rig_t rig;                     /* without its masks */
+    vfront_rig_t seen;                    /* the same as the stages see it: rectified, where that is asked for */
     double R_rig_seen[VFRONT_CAMERAS][9]; /* rectified: takes axes of `seen` to those of the rig */
     int32_t valid_px[VFRONT_CAMERAS][4];
     uint32_t blind_px[VFRONT_CAMERAS];
-    int32_t parity;             /* of the next frame */
-    int32_t input;              /* input buffer of the next frame */
-    int32_t under_way;          /* a frame is submitted and not yet waited for */
-    int32_t failed;             /* the device failed: nothing but vfront_shutdown() helps */
-    uint64_t ticket;            /* of the last frame submitted */
-    uint64_t frame;             /* frames done since init or reset */
-    uint64_t t_ns, t_mid_ns;    /* of the last frame done */
+    int32_t parity;          /* of the next frame */
+    int32_t input;           /* input buffer of the next frame */
+    int32_t under_way;       /* a frame is submitted and not yet waited for */
+    int32_t failed;          /* the device failed: nothing but vfront_shutdown() helps */
+    uint64_t ticket;         /* of the last frame submitted */
+    uint64_t frame;          /* frames done since init or reset */
+    uint64_t t_ns, t_mid_ns; /* of the last frame done */
     uint64_t submitted_ns;
-    uint32_t resets;            /* value of health.reset_counter at the last reset */
-    uint32_t reset_counter;     /* as last reported */
+    uint32_t resets;        /* value of health.reset_counter at the last reset */
+    uint32_t reset_counter; /* as last reported */
     uint32_t overruns;
     size_t pinned_bytes, device_bytes;
     char device[64];
@@ -49,7 +49,8 @@ struct vf_port {
     vfront_status_t (*ready)(struct vf_state *state);
     /** Address of a picture of `bytes` bytes as the stages see it: in place, or copied row by row into `input`, then with a new
      *  pitch. */
-    vfront_status_t (*adopt)(struct vf_state *state, const vfront_picture_t *picture, uint8_t *input, struct vf_source *source);
+    vfront_status_t (*adopt)(struct vf_state *state, const vfront_picture_t *picture, uint8_t *input,
+                             struct vf_source *source);
     /** Address, as the stages see it, of a place in the pinned arena. */
     const uint8_t *(*seen)(struct vf_state *state, const uint8_t *pinned);
     /** Starts all stages for step[state->parity]. Does not block on a device. */
@@ -66,6 +67,7 @@ extern const struct vf_port vf_port_host;
 extern const struct vf_port vf_port_cuda;
 
 /** Notes why a call was refused or failed, for vfront_detail(); returns the status. `format` takes at most one %d, then one %s. */
-vfront_status_t vf_refuse(struct vf_state *state, vfront_status_t status, const char *what, int32_t index, const char *rest);
+vfront_status_t vf_refuse(struct vf_state *state, vfront_status_t status, const char *what, int32_t index,
+                          const char *rest);
 
 #endif

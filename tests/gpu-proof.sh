@@ -19,11 +19,11 @@ out=$build/gpu-proof.txt
 detect_blocks() {
     echo "-DVF_DETECT_FEW_THREADS=$1 -DVF_DETECT_FEW_ROWS=$2 -DVF_DETECT_MANY_THREADS=$1 -DVF_DETECT_MANY_ROWS=$2"
 }
-config=CFG=tests/cfg_check.h
+config=CFG=tests/config/check.h
 jobs=
 start() { "$@" >/dev/null & jobs="$jobs $!"; }
 start "$@" BUILD="$build/bench" "$build/bench/vfcheck"
-start "$@" CFG=tests/cfg_tall.h BUILD="$build/tall" "$build/tall/vfcheck"
+start "$@" CFG=tests/config/tall.h BUILD="$build/tall" "$build/tall/vfcheck"
 start "$@" $config BUILD="$build/proof" NVCC_EXTRA=-lineinfo "$build/proof/vfcheck"
 start "$@" $config BUILD="$build/proof-a" NVCC_EXTRA="$(detect_blocks 128 44) -DVF_TRACK_WARPS=2 -DVF_INGEST_BLOCKS=7 \
     -DVF_SCALE_FEW_ROWS=3 -DVF_SCALE_MANY_ROWS=3 -DVF_RECTIFY_ROWS=1 -DVF_SMOOTH_ROWS=4 -DVF_DESCRIBE_WARPS=8 \

@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <time.h>
 
-#include "../port.h"
+#include "port/port.h"
 #if VFRONT_CUBLAS
 #include "cublas.h"
 #endif
@@ -32,7 +32,8 @@ struct cuda {
     struct vf_cublas cublas;
 #endif
 };
-VF_STATIC_ASSERT(sizeof(struct cuda) <= sizeof(((struct vf_state *)0)->private), "vfront: the CUDA port outgrew vf_state.private");
+VF_STATIC_ASSERT(sizeof(struct cuda) <= sizeof(((struct vf_state *)0)->private),
+                 "vfront: the CUDA port outgrew vf_state.private");
 
 static struct cuda *cuda_of(struct vf_state *state) { return (struct cuda *)state->private; }
 
@@ -43,7 +44,7 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* ---- faults ---------------------------------------------------------------------------------------------------------------- */
+/* ---- faults ------------------------------------------------------------------------------------------------------ */
 
 static vfront_status_t status_of(cudaError_t error)
 {
@@ -64,38 +65,41 @@ static vfront_status_t status_of(cudaError_t error)
 
 static vfront_status_t fault(struct vf_state *state, cudaError_t error, const char *call)
 {
-    const vfront_status_t status = state->magic == VF_MAGIC ? VFRONT_E_DEVICE : status_of(error); /* what init can say, or a step */
+    const vfront_status_t status = state->magic == VF_MAGIC ? VFRONT_E_DEVICE
+                                                            : status_of(error); /* what init can say, or a step */
     (void)cudaGetLastError(); /* an error that can be cleared must not show up in a later, innocent call */
     return vf_refuse(state, status, call, 0, cudaGetErrorName(error));
 }
 
 /** Returns from the function around it when a CUDA call fails. */
-#define TRY(call)                                                            \
-    do {                                                                     \
-        const cudaError_t error_ = (call);                                   \
-        if (error_ != cudaSuccess) return fault(state, error_, #call ": %s"); \
+#define TRY(call)                                                                                                      \
+    do {                                                                                                               \
+        const cudaError_t error_ = (call);                                                                             \
+        if (error_ != cudaSuccess) return fault(state, error_, #call ": %s");                                          \
     } while (0)
 
 /** A launcher failed: in a call of cuBLAS, or of CUDA. */
 static vfront_status_t launch_fault(struct vf_state *state, cudaError_t error)
 {
 #if VFRONT_CUBLAS
-    static const char *const name[] = {[CUBLAS_STATUS_NOT_INITIALIZED] = "not initialized",   [CUBLAS_STATUS_ALLOC_FAILED] = "allocation failed",
-                                       [CUBLAS_STATUS_INVALID_VALUE] = "invalid value",       [CUBLAS_STATUS_ARCH_MISMATCH] = "architecture mismatch",
-                                       [CUBLAS_STATUS_MAPPING_ERROR] = "mapping error",       [CUBLAS_STATUS_EXECUTION_FAILED] = "execution failed",
-                                       [CUBLAS_STATUS_INTERNAL_ERROR] = "internal error",     [CUBLAS_STATUS_NOT_SUPPORTED] = "not supported",
-                                       [CUBLAS_STATUS_LICENSE_ERROR] = "license error"};
+    static const char *const name[] = {
+        [CUBLAS_STATUS_NOT_INITIALIZED] = "not initialized", [CUBLAS_STATUS_ALLOC_FAILED] = "allocation failed",
+        [CUBLAS_STATUS_INVALID_VALUE] = "invalid value",     [CUBLAS_STATUS_ARCH_MISMATCH] = "architecture mismatch",
+        [CUBLAS_STATUS_MAPPING_ERROR] = "mapping error",     [CUBLAS_STATUS_EXECUTION_FAILED] = "execution failed",
+        [CUBLAS_STATUS_INTERNAL_ERROR] = "internal error",   [CUBLAS_STATUS_NOT_SUPPORTED] = "not supported",
+        [CUBLAS_STATUS_LICENSE_ERROR] = "license error"};
     const struct vf_cublas *blas = &cuda_of(state)->cublas;
     if (blas->call) {
         const size_t i = (size_t)blas->status;
         (void)cudaGetLastError();
-        return vf_refuse(state, status_of(error), blas->call, 0, i < sizeof name / sizeof *name && name[i] ? name[i] : "unknown status");
+        return vf_refuse(state, status_of(error), blas->call, 0,
+                         i < sizeof name / sizeof *name && name[i] ? name[i] : "unknown status");
     }
 #endif
     return fault(state, error, "launch of a stage: %s");
 }
 
-/* ---- open and close -------------------------------------------------------------------------------------------------------- */
+/* ---- open and close ---------------------------------------------------------------------------------------------- */
 
 static void cuda_close(struct vf_state *state)
 {
@@ -134,7 +138,8 @@ static vfront_status_t take(struct vf_state *state)
     memcpy(state->device, properties.name, sizeof state->device - 1);
     const size_t shared = vf_stixel_shared(&state->step[0]);
     if (shared > properties.sharedMemPerBlockOptin)
-        return vf_refuse(state, VFRONT_E_DEVICE_MEMORY, "stixel: a block needs %d bytes of shared memory, which it cannot have on %s", (int32_t)shared,
+        return vf_refuse(state, VFRONT_E_DEVICE_MEMORY,
+                         "stixel: a block needs %d bytes of shared memory, which it cannot have on %s", (int32_t)shared,
                          properties.name);
     for (int i = 0; i < VFRONT_STAGES; i++) {
         TRY(cudaStreamCreateWithFlags(&c->stream[i], cudaStreamNonBlocking));
@@ -185,13 +190,13 @@ static vfront_status_t cuda_write(struct vf_state *state, void *to, const void *
     return VFRONT_OK;
 }
 
-/* ---- the graph ------------------------------------------------------------------------------------------------------------- */
+/* ---- the graph --------------------------------------------------------------------------------------------------- */
 
 typedef cudaError_t launcher(const struct vf_step *, cudaStream_t);
 
 static launcher *const launch[] = {
 #define VF_STAGE(name, needs, what) vf_##name##_cuda,
-#include "../../src/stages.def"
+#include "stages.def"
 #undef VF_STAGE
 };
 
@@ -201,7 +206,7 @@ static vfront_status_t enqueue(struct vf_state *state, const struct vf_step *s)
     struct cuda *c = cuda_of(state);
     const unsigned needs[] = {
 #define VF_STAGE(name, needs, what) needs,
-#include "../../src/stages.def"
+#include "stages.def"
 #undef VF_STAGE
     };
     for (int i = 0; i < VFRONT_STAGES; i++) {
@@ -253,10 +258,11 @@ static vfront_status_t cuda_ready(struct vf_state *state)
     return VFRONT_OK;
 }
 
-/* ---- the step -------------------------------------------------------------------------------------------------------------- */
+/* ---- the step ---------------------------------------------------------------------------------------------------- */
 
 /** An address as the device sees it, if it is of the kind that the caller says. */
-static vfront_status_t look_up(struct vf_state *state, const void *address, vfront_memory_t memory, const uint8_t **seen)
+static vfront_status_t look_up(struct vf_state *state, const void *address, vfront_memory_t memory,
+                               const uint8_t **seen)
 {
     struct cudaPointerAttributes a;
     const cudaError_t error = cudaPointerGetAttributes(&a, address);
@@ -286,7 +292,8 @@ static int own_input(const struct vf_state *state, const void *address)
     return offset < sizeof state->pinned->input;
 }
 
-static vfront_status_t cuda_adopt(struct vf_state *state, const vfront_picture_t *picture, uint8_t *input, struct vf_source *source)
+static vfront_status_t cuda_adopt(struct vf_state *state, const vfront_picture_t *picture, uint8_t *input,
+                                  struct vf_source *source)
 {
     const size_t row = (size_t)vf_format_bytes(picture->format) * (size_t)picture->width_px;
     const size_t last = (size_t)picture->pitch_bytes * (size_t)(picture->height_px - 1) + row - 1;
@@ -306,7 +313,8 @@ static vfront_status_t cuda_adopt(struct vf_state *state, const vfront_picture_t
     source->pitch = (uint32_t)((row + 15) / 16 * 16);
     if ((size_t)source->pitch * (size_t)picture->height_px > VFRONT_INPUT_BYTES) source->pitch = (uint32_t)row;
     for (int32_t y = 0; y < picture->height_px; y++)
-        memcpy(input + (size_t)y * source->pitch, (const uint8_t *)picture->data + (size_t)y * picture->pitch_bytes, row);
+        memcpy(input + (size_t)y * source->pitch, (const uint8_t *)picture->data + (size_t)y * picture->pitch_bytes,
+               row);
     source->data = cuda_seen(state, input);
     return VFRONT_OK;
 }

@@ -5,10 +5,10 @@
 
 #include <cuda_runtime_api.h>
 
-#include "../../src/memory.h"
+#include "core/memory.h"
 
 #define VF_STAGE(name, needs, what) cudaError_t vf_##name##_cuda(const struct vf_step *s, cudaStream_t stream);
-#include "../../src/stages.def"
+#include "stages.def"
 #undef VF_STAGE
 
 /** Bytes of shared memory that a block of the stage needs at least: the only one that may need more than every device has. */

@@ -41,11 +41,11 @@ static vfront_status_t host_write(struct vf_state *state, void *to, const void *
 static vfront_status_t host_submit(struct vf_state *state)
 {
     const struct vf_step *s = &state->step[state->parity];
-#define VF_STAGE(name, needs, what)                                    \
-    s->pinned->clock[VF_##name][0] = now_ns();                  \
-    vf_##name##_host(s);                                        \
+#define VF_STAGE(name, needs, what)                                                                                    \
+    s->pinned->clock[VF_##name][0] = now_ns();                                                                         \
+    vf_##name##_host(s);                                                                                               \
     s->pinned->clock[VF_##name][1] = now_ns();
-#include "../../src/stages.def"
+#include "stages.def"
 #undef VF_STAGE
     return VFRONT_OK;
 }
@@ -57,7 +57,8 @@ static vfront_status_t host_ready(struct vf_state *state)
     return VFRONT_OK;
 }
 
-static vfront_status_t host_adopt(struct vf_state *state, const vfront_picture_t *picture, uint8_t *input, struct vf_source *source)
+static vfront_status_t host_adopt(struct vf_state *state, const vfront_picture_t *picture, uint8_t *input,
+                                  struct vf_source *source)
 {
     (void)input;
     if (picture->memory == VFRONT_DEVICE_MEMORY)

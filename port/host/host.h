@@ -3,8 +3,8 @@
 #ifndef VF_HOST_H
 #define VF_HOST_H
 
-#include "../../src/stages.h"
-#include "../port.h"
+#include "core/stages.h"
+#include "port/port.h"
 
 struct vf_block {
     struct vf_state state;

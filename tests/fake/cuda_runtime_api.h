@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* As much of the CUDA runtime's interface as port/cuda uses, for machines without a CUDA toolkit: there tests/fake_cudart.c stands
+/* As much of the CUDA runtime's interface as port/cuda uses, for machines without a CUDA toolkit: there tests/fake/cudart.c stands
  * in for the runtime. Where a toolkit is installed, `make test` compiles the same files against its headers, too, so a signature
  * or a number that is wrong here does not last. */
 #ifndef FAKE_CUDA_RUNTIME_API_H
@@ -60,7 +60,7 @@ struct cudaDeviceProp {
 #define cudaHostAllocMapped 0x02
 
 #define CUDA_CALL(name, parameters, arguments, makes) cudaError_t name parameters;
-#include "../cuda_calls.def"
+#include "cuda_calls.def"
 #undef CUDA_CALL
 
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total); /* of the tests, not of the port */

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/stages.h"
+
+#if VFRONT_DESCRIPTORS
+
+#include "describe_pattern.h"
+
+/** Sides of the squares of pixels that a key point is described from. One row and column more than the disc has make whole vectors. */
+#define DISC_SIDE (2 * VF_DISC + 2)
+#define REACH_SIDE (2 * VF_REACH + 1)
+
+static const int8_t pattern[256][4] = {VF_PATTERN_PAIRS};
+
+/** Places of all pairs, turned, as offsets from the key point: first and second of each pair in turn. */
+#define PLACES 512
+
+/** The square of `side` px around (x, y), in place where it lies within the level, else copied to `room`. */
+static const uint8_t *square(const uint8_t *pixels, const struct vf_level *l, int32_t x, int32_t y, int32_t side,
+                             uint8_t *room, ptrdiff_t *pitch)
+{
+    const int32_t x0 = x - side / 2, y0 = y - side / 2;
+    *pitch = l->pitch;
+    if (x0 >= 0 && y0 >= 0 && x0 + side <= l->width && y0 + side <= l->height)
+        return pixels + (ptrdiff_t)y0 * l->pitch + x0;
+    *pitch = side;
+    for (int32_t v = 0; v < side; v++)
+        for (int32_t u = 0; u < side; u++)
+            room[v * side + u] =
+                pixels[(ptrdiff_t)vf_mirror(y0 + v, l->height) * l->pitch + vf_mirror(x0 + u, l->width)];
+    return room;
+}
+
+/** All ones in the columns of a square's row that lie within `half` px of its middle. */
+#define IN(half, u) (u) <= (half) && (u) >= -(half) ? -1 : 0
+#define IN4(half, u) IN(half, u), IN(half, u + 1), IN(half, u + 2), IN(half, u + 3)
+#define ROW(half)                                                                                                      \
+    {                                                                                                                  \
+        IN4(half, -16), IN4(half, -12), IN4(half, -8), IN4(half, -4), IN4(half, 0), IN4(half, 4), IN4(half, 8),        \
+            IN4(half, 12)                                                                                              \
+    }
+static const int16_t within[VF_DISC + 1][DISC_SIDE] = {ROW(0),  ROW(1),  ROW(2),  ROW(3), ROW(4),  ROW(5),
+                                                       ROW(6),  ROW(7),  ROW(8),  ROW(9), ROW(10), ROW(11),
+                                                       ROW(12), ROW(13), ROW(14), ROW(15)};
+
+/** Sums down the columns of the disc around `middle`: of grey levels, and of those times their rows. A row and its mirror image are
+ *  added together; all columns of the square are read, and what lies outside the disc is taken out. */
+VF_HOT static void sum_columns(int16_t *restrict sum, int16_t *restrict sum_v, const uint8_t *restrict middle,
+                               ptrdiff_t pitch)
+{
+    for (int k = 0; k < DISC_SIDE; k++) {
+        sum[k] = middle[k - DISC_SIDE / 2];
+        sum_v[k] = 0;
+    }
+    for (int16_t v = 1; v <= VF_DISC; v++) {
+        const uint8_t *above = middle - v * pitch - DISC_SIDE / 2, *below = middle + v * pitch - DISC_SIDE / 2;
+        const int16_t *in = within[vf_disc_half(v)];
+        for (int k = 0; k < DISC_SIDE; k++) sum[k] = (int16_t)(sum[k] + ((above[k] + below[k]) & in[k]));
+        for (int k = 0; k < DISC_SIDE; k++) {
+            const int16_t difference = (int16_t)(below[k] - above[k]);
+            sum_v[k] = (int16_t)(sum_v[k] + (int16_t)(v * (difference & in[k])));
+        }
+    }
+}
+
+/** First moments of the disc in the middle of a square. */
+static void moments(const uint8_t *disc, ptrdiff_t pitch, int32_t *mx, int32_t *my)
+{
+    int16_t sum[DISC_SIDE], sum_v[DISC_SIDE];
+    sum_columns(sum, sum_v, disc + DISC_SIDE / 2 * (pitch + 1), pitch);
+    *mx = *my = 0;
+    for (int32_t k = 1; k < DISC_SIDE; k++) {
+        *mx += (k - DISC_SIDE / 2) * sum[k];
+        *my += sum_v[k];
+    }
+}
+
+VF_HOT static void turn_places(int32_t *restrict offset, const int8_t (*restrict at)[2], int32_t pitch,
+                               struct vf_turn t)
+{
+    for (int32_t i = 0; i < PLACES; i++)
+        offset[i] = vf_turned_y(t, at[i][0], at[i][1]) * pitch + vf_turned_x(t, at[i][0], at[i][1]);
+}
+
+static vfront_descriptor_t compare_pairs(const uint8_t *smooth, ptrdiff_t pitch, struct vf_turn t)
+{
+    const uint8_t *centre = smooth + VF_REACH * pitch + VF_REACH;
+    int32_t offset[PLACES];
+    vfront_descriptor_t d;
+    turn_places(offset, (const int8_t(*)[2])pattern, (int32_t)pitch, t);
+    for (int32_t i = 0; i < 8; i++) {
+        const int32_t *pair = offset + 64 * i;
+        uint32_t word = 0;
+        for (int32_t k = 31; k >= 0; k--) word = 2 * word + (centre[pair[2 * k]] < centre[pair[2 * k + 1]]);
+        d.word[i] = word;
+    }
+    return d;
+}
+
+static void describe_one(const struct vf_step *s, int32_t camera, int32_t i)
+{
+    struct vf_describe_memory *m = &s->memory->describe;
+    const struct vf_corner c = vf_detect_corner(
+        s->memory->select.key[camera][vf_slot(s, s->memory->select.count[camera], i)]);
+    const struct vf_level *l = &s->geometry.scale[camera][c.level];
+    uint8_t room[REACH_SIDE * REACH_SIDE];
+    ptrdiff_t pitch = 0;
+    int32_t mx, my;
+    const uint8_t *disc = square(vf_scale_pixels(s, camera, c.level), l, c.x, c.y, DISC_SIDE, room, &pitch);
+    moments(disc, pitch, &mx, &my);
+    m->angle[s->parity][camera][i] = vf_angle((float)my, (float)mx);
+    const uint8_t *smooth = square(vf_smooth_pixels(s, camera, c.level), l, c.x, c.y, REACH_SIDE, room, &pitch);
+    m->descriptor[s->parity][camera][i] = compare_pairs(smooth, pitch, vf_describe_turn(mx, my));
+}
+
+#endif
+
+void vf_describe_host(const struct vf_step *s)
+{
+#if VFRONT_DESCRIPTORS
+    if (!vf_described(&s->tuning)) return;
+    for (int32_t camera = 0; camera < s->geometry.cameras; camera++)
+        for (uint32_t i = 0; i < vf_keypoints(s, s->memory->select.count[camera]); i++)
+            describe_one(s, camera, (int32_t)i);
+#else
+    (void)s;
+#endif
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "rotation.h"
+
+#include "angle.h"
+
+void vf_rotation_multiply(double out[9], const double a[9], const double b[9])
+{
+    double p[9];
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++) p[3 * r + c] = a[3 * r] * b[c] + a[3 * r + 1] * b[3 + c] + a[3 * r + 2] * b[6 + c];
+    memcpy(out, p, sizeof p);
+}
+
+void vf_rotation_transpose(double out[9], const double a[9])
+{
+    const double t[9] = {a[0], a[3], a[6], a[1], a[4], a[7], a[2], a[5], a[8]};
+    memcpy(out, t, sizeof t);
+}
+
+int vf_rotation_valid(const double R[9])
+{
+    double t[9], p[9];
+    vf_rotation_transpose(t, R);
+    vf_rotation_multiply(p, t, R);
+    for (int i = 0; i < 9; i++) {
+        const double off = p[i] - (i % 4 == 0 ? 1.0 : 0.0);
+        if (!(off > -1e-3 && off < 1e-3)) return 0; /* not finite lands here, too */
+    }
+    const double determinant = R[0] * (R[4] * R[8] - R[5] * R[7]) - R[1] * (R[3] * R[8] - R[5] * R[6]) +
+                               R[2] * (R[3] * R[7] - R[4] * R[6]);
+    return determinant > 0.0;
+}
+
+/** exp of a small rotation vector (Rodrigues): exact to double rounding below half a radian. */
+static void exponential(double R[9], const double v[3])
+{
+    double a, b;
+    vf_sine_series(v[0] * v[0] + v[1] * v[1] + v[2] * v[2], &a, &b);
+    const double x = v[0], y = v[1], z = v[2];
+    const double out[9] = {1.0 - b * (y * y + z * z), b * x * y - a * z,         b * x * z + a * y,
+                           b * x * y + a * z,         1.0 - b * (x * x + z * z), b * y * z - a * x,
+                           b * x * z - a * y,         b * y * z + a * x,         1.0 - b * (x * x + y * y)};
+    memcpy(R, out, sizeof out);
+}
+
+/** Angular rate at a time: linear between readings, held before the first and after the last. */
+static void rate_at(double rate[3], const vfront_gyro_t *gyro, uint32_t count, uint64_t t_ns)
+{
+    uint32_t after = 0;
+    while (after < count && gyro[after].t_ns < t_ns) after++;
+    const vfront_gyro_t *b = &gyro[after < count ? after : count - 1], *a = after > 0 ? &gyro[after - 1] : b;
+    const double span = (double)(b->t_ns - a->t_ns);
+    const double w = span > 0.0 && after < count ? (double)(t_ns - a->t_ns) / span : 1.0;
+    for (int i = 0; i < 3; i++) rate[i] = a->rate_rad_s[i] + w * (b->rate_rad_s[i] - a->rate_rad_s[i]);
+}
+
+/** Turns `body` (current axes to those at the start) by the motion over a span of time, in parts of less than half a radian. */
+static void turn(double body[9], const double rate[3], double seconds)
+{
+    const double size = (rate[0] < 0 ? -rate[0] : rate[0]) + (rate[1] < 0 ? -rate[1] : rate[1]) +
+                        (rate[2] < 0 ? -rate[2] : rate[2]);
+    const double need = size * seconds * 2.0 + 1.0;
+    const int parts = need < 1000.0 ? (int)need : 1000; /* more than that is no prior for a camera */
+    double part[9];
+    const double v[3] = {rate[0] * seconds / parts, rate[1] * seconds / parts, rate[2] * seconds / parts};
+    exponential(part, v);
+    for (int i = 0; i < parts; i++) vf_rotation_multiply(body, body, part);
+}
+
+const double *vf_rotation_mounting(const vfront_camera_t *camera)
+{
+    static const double identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, none[9] = {0};
+    return memcmp(camera->R_cam_imu, none, sizeof none) ? camera->R_cam_imu : identity;
+}
+
+static int mounted_alike(const vfront_camera_t *a, const vfront_camera_t *b)
+{
+    int alike = 1;
+    for (int i = 0; i < 9; i++) alike &= vf_rotation_mounting(a)[i] == vf_rotation_mounting(b)[i];
+    for (int i = 0; i < 3; i++) alike &= a->t_cam_imu_m[i] == b->t_cam_imu_m[i];
+    return alike;
+}
+
+void vf_rotation_between(double R[9], double t_m[3], const vfront_camera_t *from, const vfront_camera_t *to)
+{
+    double back[9];
+    const int alike = mounted_alike(from, to); /* in one place, also where rotations are that to a thousandth only */
+    vf_rotation_transpose(back, vf_rotation_mounting(from));
+    vf_rotation_multiply(R, vf_rotation_mounting(to), back);
+    for (int i = 0; i < 9 && alike; i++) R[i] = i % 4 == 0;
+    for (int i = 0; i < 3; i++)
+        t_m[i] = alike ? 0.0
+                       : to->t_cam_imu_m[i] - (R[3 * i] * from->t_cam_imu_m[0] + R[3 * i + 1] * from->t_cam_imu_m[1] +
+                                               R[3 * i + 2] * from->t_cam_imu_m[2]);
+}
+
+void vf_rotation_gyro(double R_cur_prev[9], const vfront_camera_t *camera, const vfront_gyro_t *gyro, uint32_t count,
+                      uint64_t from_ns, uint64_t to_ns)
+{
+    double body[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    uint64_t at = from_ns;
+    for (uint32_t i = 0; i <= count && at < to_ns; i++) {
+        const uint64_t next = i < count && gyro[i].t_ns < to_ns ? gyro[i].t_ns : to_ns;
+        if (next <= at) continue;
+        double a[3], b[3];
+        rate_at(a, gyro, count, at);
+        rate_at(b, gyro, count, next);
+        const double mean[3] = {0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1]), 0.5 * (a[2] + b[2])};
+        turn(body, mean, (double)(next - at) * 1e-9);
+        at = next;
+    }
+    const double *R_cam_imu = vf_rotation_mounting(camera);
+    double back[9], R_imu_cam[9];
+    vf_rotation_transpose(back, body);
+    vf_rotation_transpose(R_imu_cam, R_cam_imu);
+    vf_rotation_multiply(back, R_cam_imu, back);
+    vf_rotation_multiply(R_cur_prev, back, R_imu_cam);
+}
+
+void vf_rotation_homography(float H[9], const vfront_camera_t *c, const double R[9])
+{
+    const double K[9] = {c->fx_px, 0, c->cx_px, 0, c->fy_px, c->cy_px, 0, 0, 1};
+    const double inverse[9] = {
+        1.0 / c->fx_px, 0, -c->cx_px / c->fx_px, 0, 1.0 / c->fy_px, -c->cy_px / c->fy_px, 0, 0, 1};
+    double p[9];
+    vf_rotation_multiply(p, K, R);
+    vf_rotation_multiply(p, p, inverse);
+    for (int i = 0; i < 9; i++) H[i] = (float)p[i];
+}

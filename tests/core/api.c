@@ -1,0 +1,847 @@
+/* SPDX-License-Identifier: MIT */
+/* Every status that vfront.h documents but those of vfront_init() (tests/core/init.c), from every call that documents it; and that a refused
+ * call changes nothing. */
+#include "tests/fixture/pair.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const vfront_result_t *result;
+static vfront_result_t shot;
+
+/* ---- order of calls ---------------------------------------------------------------------------------------------- */
+
+static void refuses_all(vfront_t *vf)
+{
+    const vfront_frame_t f = pair_frame(0);
+    vfront_info_t info;
+    void *data;
+    assert_int_equal(vfront_submit(vf, &f), VFRONT_E_STATE);
+    result = (const vfront_result_t *)&f;
+    assert_int_equal(vfront_wait(vf, 0, &result), VFRONT_E_STATE);
+    assert_null(result);
+    result = (const vfront_result_t *)&f;
+    assert_int_equal(vfront_step(vf, &f, &result), VFRONT_E_STATE);
+    assert_null(result);
+    assert_int_equal(vfront_reset(vf), VFRONT_E_STATE);
+    assert_int_equal(vfront_input(vf, 0, &data), VFRONT_E_STATE);
+    assert_int_equal(vfront_info(vf, &info), VFRONT_E_STATE);
+    vfront_shutdown(vf);
+    assert_string_equal(vfront_detail(vf), "");
+}
+
+static void out_of_order(void **state)
+{
+    (void)state;
+    static vfront_t fresh;
+    refuses_all(&fresh);
+    pair_still_starts();
+    refuses_all(&pair_vf); /* after shutdown */
+    pair_still_starts();
+    vfront_shutdown(NULL);
+}
+
+static void init_twice(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = pair_unplaced();
+    pair_step();
+    pair_refused(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_E_STATE, "in use already");
+    pair_step();
+    pair_refused(vfront_init(&pair_vf, NULL, NULL, pair_port), VFRONT_E_STATE, "in use already");
+    pair_step();
+}
+
+static void wait_without_submit(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        pair_refused(vfront_wait(&pair_vf, UINT32_MAX, &result), VFRONT_E_STATE, "nothing was submitted");
+        assert_null(result);
+        pair_step();
+    }
+}
+
+/** Everything that is refused while a frame is under way, and that none of it harms that frame. */
+static void busy(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = pair_unplaced();
+    pair_step();
+    for (uint64_t i = 1; i < 4; i++) {
+        const vfront_frame_t f = pair_frame(i), later = pair_frame(i + 1);
+        const vfront_result_t *other;
+        vfront_info_t info;
+        void *before, *during;
+        assert_int_equal(vfront_step(&pair_twin, &f, &other), VFRONT_OK);
+        assert_int_equal(vfront_input(&pair_vf, 0, &before), VFRONT_OK);
+        assert_int_equal(vfront_submit(&pair_vf, &f), VFRONT_OK);
+        pair_refused(vfront_submit(&pair_vf, &later), VFRONT_E_BUSY, "under way");
+        pair_refused(vfront_step(&pair_vf, &later, &result), VFRONT_E_BUSY, "under way");
+        pair_refused(vfront_reset(&pair_vf), VFRONT_E_BUSY, "under way");
+        pair_refused(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_E_STATE, "in use already");
+        assert_int_equal(vfront_wait(&pair_vf, UINT32_MAX, NULL), VFRONT_E_NULL);
+        assert_int_equal(vfront_info(&pair_vf, &info), VFRONT_OK);
+        assert_int_equal(vfront_input(&pair_vf, 0, &during), VFRONT_OK);
+        assert_ptr_not_equal(before, during);
+        assert_int_equal(vfront_wait(&pair_vf, UINT32_MAX, &result), VFRONT_OK);
+        assert_true(vfront_digest(result) == vfront_digest(other));
+        assert_int_equal(vfront_wait(&pair_vf, 0, &result), VFRONT_E_STATE);
+    }
+    const vfront_frame_t last = pair_frame(9);
+    assert_int_equal(vfront_submit(&pair_vf, &last), VFRONT_OK); /* teardown shuts down with a frame under way */
+}
+
+/** Only the CUDA port can run out of time: on the host port the work is done when vfront_submit() returns. */
+static void no_time(void **state)
+{
+    (void)state;
+    const vfront_frame_t f = pair_frame(0);
+    vfront_status_t status;
+    assert_int_equal(vfront_submit(&pair_vf, &f), VFRONT_OK);
+    do status = vfront_wait(&pair_vf, 0, &result);
+    while (pair_port == VFRONT_PORT_CUDA && status == VFRONT_E_TIMEOUT);
+    assert_int_equal(status, VFRONT_OK);
+    assert_non_null(result);
+}
+
+static void null_arguments(void **state)
+{
+    (void)state;
+    const vfront_frame_t f = pair_frame(5);
+    vfront_info_t info;
+    void *data;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(vfront_submit(NULL, &f), VFRONT_E_NULL);
+        assert_int_equal(vfront_submit(&pair_vf, NULL), VFRONT_E_NULL);
+        assert_int_equal(vfront_step(NULL, &f, &result), VFRONT_E_NULL);
+        assert_int_equal(vfront_step(&pair_vf, NULL, &result), VFRONT_E_NULL);
+        assert_int_equal(vfront_step(&pair_vf, &f, NULL), VFRONT_E_NULL);
+        assert_int_equal(vfront_wait(NULL, 0, &result), VFRONT_E_NULL);
+        assert_int_equal(vfront_wait(&pair_vf, 0, NULL), VFRONT_E_NULL);
+        assert_int_equal(vfront_reset(NULL), VFRONT_E_NULL);
+        assert_int_equal(vfront_input(NULL, 0, &data), VFRONT_E_NULL);
+        assert_int_equal(vfront_input(&pair_vf, 0, NULL), VFRONT_E_NULL);
+        assert_int_equal(vfront_info(NULL, &info), VFRONT_E_NULL);
+        assert_int_equal(vfront_info(&pair_vf, NULL), VFRONT_E_NULL);
+        pair_step();
+    }
+    assert_true(vfront_digest(NULL) == 0);
+}
+
+static void no_such_camera(void **state)
+{
+    (void)state;
+    static const int32_t camera[] = {-1, VFRONT_CAMERAS, INT32_MIN, INT32_MAX};
+    for (size_t i = 0; i < sizeof camera / sizeof *camera; i++) {
+        void *data = NULL;
+        pair_refused(vfront_input(&pair_vf, camera[i], &data), VFRONT_E_SIZE, "no camera");
+        assert_null(data);
+        pair_step();
+    }
+}
+
+/* ---- frames ------------------------------------------------------------------------------------------------------ */
+
+static uint64_t last_t_ns; /* of the frame before */
+static vfront_gyro_t gyro[VFRONT_GYRO_SAMPLES + 1];
+static double R[9];
+
+/* Each makes a good frame bad. `p` is the picture of one camera. */
+#define SPOIL(name) static void name(vfront_frame_t *f, vfront_picture_t *p)
+#define UNUSED (void)f, (void)p
+SPOIL(no_data)
+{
+    UNUSED;
+    p->data = NULL;
+}
+SPOIL(wide)
+{
+    UNUSED;
+    p->width_px++;
+}
+SPOIL(narrow)
+{
+    UNUSED;
+    p->width_px--;
+}
+SPOIL(high)
+{
+    UNUSED;
+    p->height_px++;
+}
+SPOIL(low)
+{
+    UNUSED;
+    p->height_px--;
+}
+SPOIL(no_width)
+{
+    UNUSED;
+    p->width_px = 0;
+}
+SPOIL(no_height)
+{
+    UNUSED;
+    p->height_px = 0;
+}
+SPOIL(negative)
+{
+    UNUSED;
+    p->width_px = -p->width_px;
+}
+SPOIL(no_pitch)
+{
+    UNUSED;
+    p->pitch_bytes = 0;
+}
+SPOIL(short_pitch)
+{
+    UNUSED;
+    p->pitch_bytes--;
+}
+SPOIL(huge_pitch)
+{
+    UNUSED;
+    p->pitch_bytes = UINT32_MAX - 1;
+}
+SPOIL(short_pitch10)
+{
+    UNUSED;
+    p->format = VFRONT_GREY10;
+}
+SPOIL(short_pitch12)
+{
+    UNUSED;
+    p->format = VFRONT_GREY12, p->pitch_bytes = 2 * 160 - 2;
+}
+SPOIL(short_pitch16)
+{
+    UNUSED;
+    p->format = VFRONT_GREY16, p->pitch_bytes = 2 * 160 - 1;
+}
+SPOIL(short_pitch_yuyv)
+{
+    UNUSED;
+    p->format = VFRONT_YUYV;
+}
+SPOIL(odd_pitch10)
+{
+    UNUSED;
+    p->format = VFRONT_GREY10, p->pitch_bytes = 2 * 160 + 1;
+}
+SPOIL(odd_pitch12)
+{
+    UNUSED;
+    p->format = VFRONT_GREY12, p->pitch_bytes = 2 * 160 + 1;
+}
+SPOIL(odd_pitch16)
+{
+    UNUSED;
+    p->format = VFRONT_GREY16, p->pitch_bytes = 2 * 160 + 1;
+}
+SPOIL(odd_pitch_yuyv)
+{
+    UNUSED;
+    p->format = VFRONT_YUYV, p->pitch_bytes = 2 * 160 + 1;
+}
+static void odd_address(vfront_picture_t *p, vfront_format_t format)
+{
+    p->format = format;
+    p->pitch_bytes = 2 * 160;
+    p->data = (const uint8_t *)((uintptr_t)p->data | 1);
+}
+SPOIL(odd10)
+{
+    UNUSED;
+    odd_address(p, VFRONT_GREY10);
+}
+SPOIL(odd12)
+{
+    UNUSED;
+    odd_address(p, VFRONT_GREY12);
+}
+SPOIL(odd16)
+{
+    UNUSED;
+    odd_address(p, VFRONT_GREY16);
+}
+SPOIL(odd_yuyv)
+{
+    UNUSED;
+    odd_address(p, VFRONT_YUYV);
+}
+SPOIL(format6)
+{
+    UNUSED;
+    p->format = (vfront_format_t)6;
+}
+SPOIL(format_negative)
+{
+    UNUSED;
+    p->format = (vfront_format_t)-1;
+}
+SPOIL(memory3)
+{
+    UNUSED;
+    p->memory = (vfront_memory_t)3;
+}
+SPOIL(memory_negative)
+{
+    UNUSED;
+    p->memory = (vfront_memory_t)-1;
+}
+SPOIL(device_memory)
+{
+    UNUSED;
+    p->memory = VFRONT_DEVICE_MEMORY;
+}
+static void mask(vfront_picture_t *p, int32_t width, int32_t height, uint32_t pitch)
+{
+    p->mask = pair_grey[0];
+    p->mask_width_px = width;
+    p->mask_height_px = height;
+    p->mask_pitch_bytes = pitch;
+}
+SPOIL(mask_wide)
+{
+    UNUSED;
+    mask(p, 161, 120, 161);
+}
+SPOIL(mask_narrow)
+{
+    UNUSED;
+    mask(p, 159, 120, 160);
+}
+SPOIL(mask_high)
+{
+    UNUSED;
+    mask(p, 160, 121, 160);
+}
+SPOIL(mask_low)
+{
+    UNUSED;
+    mask(p, 160, 119, 160);
+}
+SPOIL(mask_no_size)
+{
+    UNUSED;
+    mask(p, 0, 0, 160);
+}
+SPOIL(mask_no_pitch)
+{
+    UNUSED;
+    mask(p, 160, 120, 0);
+}
+SPOIL(mask_short_pitch)
+{
+    UNUSED;
+    mask(p, 160, 120, 159);
+}
+SPOIL(same_time)
+{
+    UNUSED;
+    f->t_ns = last_t_ns;
+}
+SPOIL(time_back)
+{
+    UNUSED;
+    f->t_ns = last_t_ns - 1;
+}
+SPOIL(time_zero)
+{
+    UNUSED;
+    f->t_ns = 0;
+}
+
+static void turn(vfront_frame_t *f, int index, double value)
+{
+    static const double identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    memcpy(R, identity, sizeof R);
+    R[index] = value;
+    f->R_cur_prev = R;
+}
+SPOIL(turn_mirrored)
+{
+    UNUSED;
+    turn(f, 4, -1);
+}
+SPOIL(turn_stretched)
+{
+    UNUSED;
+    turn(f, 8, 1.001);
+}
+SPOIL(turn_sheared)
+{
+    UNUSED;
+    turn(f, 1, 0.002);
+}
+SPOIL(turn_nan)
+{
+    UNUSED;
+    turn(f, 3, NAN);
+}
+SPOIL(turn_infinite)
+{
+    UNUSED;
+    turn(f, 0, INFINITY);
+}
+SPOIL(turn_zero)
+{
+    UNUSED;
+    turn(f, 0, 0), R[4] = R[8] = 0;
+}
+
+static void readings(vfront_frame_t *f, uint32_t count)
+{
+    memset(gyro, 0, sizeof gyro);
+    for (uint32_t i = 0; i <= VFRONT_GYRO_SAMPLES; i++) gyro[i].t_ns = f->t_ns - 20000000 + i * 1000000;
+    f->gyro = gyro;
+    f->gyro_count = count;
+}
+SPOIL(gyro_many)
+{
+    UNUSED;
+    readings(f, VFRONT_GYRO_SAMPLES + 1);
+}
+SPOIL(gyro_far_too_many)
+{
+    UNUSED;
+    readings(f, UINT32_MAX);
+}
+SPOIL(gyro_same_time)
+{
+    UNUSED;
+    readings(f, 4), gyro[3].t_ns = gyro[2].t_ns;
+}
+SPOIL(gyro_back)
+{
+    UNUSED;
+    readings(f, 4), gyro[1].t_ns = gyro[0].t_ns - 1;
+}
+SPOIL(gyro_nan_x)
+{
+    UNUSED;
+    readings(f, 4), gyro[3].rate_rad_s[0] = NAN;
+}
+SPOIL(gyro_nan_y)
+{
+    UNUSED;
+    readings(f, 4), gyro[0].rate_rad_s[1] = NAN;
+}
+SPOIL(gyro_infinite_z)
+{
+    UNUSED;
+    readings(f, 4), gyro[0].rate_rad_s[2] = -INFINITY;
+}
+SPOIL(gyro_fast)
+{
+    UNUSED;
+    readings(f, 4), gyro[2].rate_rad_s[1] = 100.1;
+}
+SPOIL(gyro_fast_back)
+{
+    UNUSED;
+    readings(f, 4), gyro[2].rate_rad_s[2] = -100.1;
+}
+#undef SPOIL
+
+static const struct {
+    void (*spoil)(vfront_frame_t *f, vfront_picture_t *p);
+    vfront_status_t status;
+    const char *detail;
+    int cameras; /* 0: not of a camera; 1: of each */
+} bad_frame[] = {
+    {no_data, VFRONT_E_NULL, "].data", 1},
+    {wide, VFRONT_E_SIZE, "frame.picture[", 1},
+    {narrow, VFRONT_E_SIZE, "frame.picture[", 1},
+    {high, VFRONT_E_SIZE, "frame.picture[", 1},
+    {low, VFRONT_E_SIZE, "frame.picture[", 1},
+    {no_width, VFRONT_E_SIZE, "frame.picture[", 1},
+    {no_height, VFRONT_E_SIZE, "frame.picture[", 1},
+    {negative, VFRONT_E_SIZE, "frame.picture[", 1},
+    {no_pitch, VFRONT_E_PITCH, "].pitch_bytes", 1},
+    {short_pitch, VFRONT_E_PITCH, "].pitch_bytes", 1},
+    {huge_pitch, VFRONT_E_PITCH, "].pitch_bytes", 1},
+    {short_pitch10, VFRONT_E_PITCH, "].pitch_bytes", 1},
+    {short_pitch12, VFRONT_E_PITCH, "].pitch_bytes", 1},
+    {short_pitch16, VFRONT_E_PITCH, "].pitch_bytes", 1},
+    {short_pitch_yuyv, VFRONT_E_PITCH, "].pitch_bytes", 1},
+    {odd_pitch10, VFRONT_E_PITCH, "].pitch_bytes", 1},
+    {odd_pitch12, VFRONT_E_PITCH, "].pitch_bytes", 1},
+    {odd_pitch16, VFRONT_E_PITCH, "].pitch_bytes", 1},
+    {odd_pitch_yuyv, VFRONT_E_PITCH, "].pitch_bytes", 1},
+    {odd10, VFRONT_E_ALIGN, "].data", 1},
+    {odd12, VFRONT_E_ALIGN, "].data", 1},
+    {odd16, VFRONT_E_ALIGN, "].data", 1},
+    {odd_yuyv, VFRONT_E_ALIGN, "].data", 1},
+    {format6, VFRONT_E_FORMAT, "].format", 1},
+    {format_negative, VFRONT_E_FORMAT, "].format", 1},
+    {memory3, VFRONT_E_MEMORY_KIND, "].memory", 1},
+    {memory_negative, VFRONT_E_MEMORY_KIND, "].memory", 1},
+    {device_memory, VFRONT_E_MEMORY_KIND, "frame", 1}, /* on the CUDA port: an address of the host */
+    {mask_wide, VFRONT_E_MASK, "frame.picture[", 1},
+    {mask_narrow, VFRONT_E_MASK, "frame.picture[", 1},
+    {mask_high, VFRONT_E_MASK, "frame.picture[", 1},
+    {mask_low, VFRONT_E_MASK, "frame.picture[", 1},
+    {mask_no_size, VFRONT_E_MASK, "frame.picture[", 1},
+    {mask_no_pitch, VFRONT_E_MASK, "].mask_pitch_bytes", 1},
+    {mask_short_pitch, VFRONT_E_MASK, "].mask_pitch_bytes", 1},
+    {same_time, VFRONT_E_TIME, "frame.t_ns", 0},
+    {time_back, VFRONT_E_TIME, "frame.t_ns", 0},
+    {time_zero, VFRONT_E_TIME, "frame.t_ns", 0},
+    {turn_mirrored, VFRONT_E_PRIOR, "frame.R_cur_prev", 0},
+    {turn_stretched, VFRONT_E_PRIOR, "frame.R_cur_prev", 0},
+    {turn_sheared, VFRONT_E_PRIOR, "frame.R_cur_prev", 0},
+    {turn_nan, VFRONT_E_PRIOR, "frame.R_cur_prev", 0},
+    {turn_infinite, VFRONT_E_PRIOR, "frame.R_cur_prev", 0},
+    {turn_zero, VFRONT_E_PRIOR, "frame.R_cur_prev", 0},
+    {gyro_many, VFRONT_E_GYRO, "frame.gyro_count", 0},
+    {gyro_far_too_many, VFRONT_E_GYRO, "frame.gyro_count", 0},
+    {gyro_same_time, VFRONT_E_GYRO, "frame.gyro[3].t_ns", 0},
+    {gyro_back, VFRONT_E_GYRO, "frame.gyro[1].t_ns", 0},
+    {gyro_nan_x, VFRONT_E_GYRO, "frame.gyro[3].rate_rad_s", 0},
+    {gyro_nan_y, VFRONT_E_GYRO, "frame.gyro[0].rate_rad_s", 0},
+    {gyro_infinite_z, VFRONT_E_GYRO, "frame.gyro[0].rate_rad_s", 0},
+    {gyro_fast, VFRONT_E_GYRO, "frame.gyro[2].rate_rad_s", 0},
+    {gyro_fast_back, VFRONT_E_GYRO, "frame.gyro[2].rate_rad_s", 0},
+};
+
+/** Every bad frame, handed in by submit and by step, each followed by two good ones; the result before it stays. The picture of a
+ *  bad frame is that of another time, so that any of it which stays behind would show. */
+static void bad_frames(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof bad_frame / sizeof *bad_frame; i++) {
+        for (int camera = 0; camera < (bad_frame[i].cameras ? VFRONT_CAMERAS : 1); camera++) {
+            const vfront_result_t *before = pair_step();
+            const uint64_t want = vfront_digest(before);
+            last_t_ns = before->t_ns;
+            vfront_frame_t f = pair_frame(i + 3);
+            f.t_ns = last_t_ns + FRAME_NS / 2;
+            bad_frame[i].spoil(&f, &f.picture[camera]);
+            pair_refused(vfront_submit(&pair_vf, &f), bad_frame[i].status, bad_frame[i].detail);
+            if (bad_frame[i].cameras && camera && strstr(bad_frame[i].detail, "picture["))
+                assert_non_null(strstr(vfront_detail(&pair_vf), "picture[1"));
+            for (int k = 0; k < 3; k++) assert_int_equal(vfront_submit(&pair_vf, &f), bad_frame[i].status);
+            assert_true(before->keypoints_count[camera] > 0 && vfront_digest(before) == want);
+            pair_step();
+            f.t_ns += bad_frame[i].status == VFRONT_E_TIME ? 0 : 2 * FRAME_NS;
+            result = (const vfront_result_t *)&f;
+            pair_refused(vfront_step(&pair_vf, &f, &result), bad_frame[i].status, bad_frame[i].detail);
+            assert_null(result);
+        }
+    }
+    pair_step();
+}
+
+/** The first frame may be of any time, and what is refused before it changes nothing. */
+static void bad_first_frame(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof bad_frame / sizeof *bad_frame; i++) {
+        if (bad_frame[i].status == VFRONT_E_TIME) continue;
+        vfront_frame_t f = pair_frame(2);
+        bad_frame[i].spoil(&f, &f.picture[0]);
+        pair_refused(vfront_submit(&pair_vf, &f), bad_frame[i].status, bad_frame[i].detail);
+    }
+    for (int i = 0; i < 3; i++) pair_step();
+}
+
+static void prior_uncalibrated(void **state)
+{
+    (void)state;
+    vfront_rig_t rig = pair_unplaced();
+    rig.camera[0].fx_px = rig.camera[0].fy_px = 0;
+    pair_start_with(&rig, NULL);
+    for (int i = 0; i < 3; i++) {
+        vfront_frame_t f = pair_frame((uint64_t)i);
+        turn(&f, 0, 1);
+        pair_refused(vfront_submit(&pair_vf, &f), VFRONT_E_PRIOR, "calibrated");
+        pair_step();
+    }
+}
+
+/** A frame that is refused names the call that was refused, not one before it. */
+static void detail_is_of_the_last_call(void **state)
+{
+    (void)state;
+    pair_refused(vfront_input(&pair_vf, -5, (void **)&result), VFRONT_E_SIZE, "-5");
+    assert_int_equal(vfront_submit(&pair_vf, NULL), VFRONT_E_NULL);
+    assert_null(strstr(vfront_detail(&pair_vf), "-5"));
+}
+
+static void gap(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t dt_ns;
+        uint32_t gap;
+    } step[] = {{33000000, 0}, {200000000, 0}, {200000001, 1}, {33000000, 0}, {5000000000u, 1}};
+    vfront_frame_t f = pair_frame(0);
+    assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
+    assert_int_equal(result->health.gap, 0);
+    assert_true(result->health.dt_ns == 0);
+    for (size_t i = 0; i < sizeof step / sizeof *step; i++) {
+        f.t_ns += step[i].dt_ns;
+        assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
+        assert_int_equal(result->health.gap, step[i].gap);
+        assert_true(result->health.dt_ns == step[i].dt_ns);
+        if (step[i].gap) assert_int_equal(result->health.state, VFRONT_DEGRADED);
+    }
+}
+
+/** After a reset the time may go back, and a frame at the end of time is a frame. */
+static void any_time_after_reset(void **state)
+{
+    (void)state;
+    vfront_frame_t f = pair_frame(3);
+    f.t_ns = UINT64_MAX;
+    f.exposure_ns = UINT32_MAX;
+    assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
+    pair_refused(vfront_step(&pair_vf, &f, &result), VFRONT_E_TIME, "frame.t_ns");
+    assert_int_equal(vfront_reset(&pair_vf), VFRONT_OK);
+    f.t_ns = 0;
+    assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
+    assert_int_equal(result->health.reset_counter, 1);
+    f.t_ns = UINT64_MAX;
+    assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
+    assert_true(result->health.dt_ns == UINT64_MAX && result->health.gap == 1);
+}
+
+/* ---- times of pictures ------------------------------------------------------------------------------------------- */
+
+/** A frame one of whose pictures is `off_ns` from its time: refused when that is more than `most_ns`, and then never seen. */
+static void picture_at(int camera, int64_t off_ns, int64_t most_ns)
+{
+    const vfront_result_t *other;
+    static uint64_t number; /* rises, so that times do */
+    vfront_frame_t f = pair_frame(++number);
+    char detail[80];
+    assert_int_equal(vfront_step(&pair_twin, &f, &other), VFRONT_OK); /* without a picture's time */
+    f.picture[camera].t_ns = f.t_ns + (uint64_t)off_ns;
+    if (off_ns < -most_ns || off_ns > most_ns) {
+        snprintf(detail, sizeof detail, "%s than the frame by over frame_skew_us: frame.picture[%d]",
+                 off_ns < 0 ? "older" : "newer", camera);
+        pair_refused(vfront_submit(&pair_vf, &f), VFRONT_E_TIME, detail);
+        result = other;
+        pair_refused(vfront_step(&pair_vf, &f, &result), VFRONT_E_TIME, detail);
+        assert_null(result);
+        f.picture[camera].t_ns = 0;
+    }
+    assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
+    assert_true(vfront_digest(result) == vfront_digest(other));
+}
+
+/** A picture may be of another time than its frame by frame_skew_us, exactly. */
+static void picture_times(void **state)
+{
+    (void)state;
+    static const int32_t skew_us[] = {2000, 0, 1, 1000000}; /* the standard value first */
+    const vfront_rig_t rig = pair_cameras();
+    for (size_t i = 0; i < sizeof skew_us / sizeof *skew_us; i++) {
+        const int64_t most_ns = (int64_t)skew_us[i] * 1000;
+        const int64_t off_ns[] = {0,  most_ns,   -most_ns,   most_ns + 1, -most_ns - 1, 1,
+                                  -1, 999000000, -999000000, 1000000001,  -1000000001};
+        vfront_tuning_t t;
+        vfront_tuning_default(&t);
+        t.frame_skew_us = skew_us[i];
+        pair_start_with(&rig, i ? &t : NULL);
+        for (int c = 0; c < VFRONT_CAMERAS; c++)
+            for (size_t k = 0; k < sizeof off_ns / sizeof *off_ns; k++) picture_at(c, off_ns[k], most_ns);
+        assert_true(result->frame ==
+                    VFRONT_CAMERAS * (sizeof off_ns / sizeof *off_ns) - 1); /* none that was refused counts */
+        pair_end(NULL);
+    }
+}
+
+/** At both ends of time differences are what they are; a camera that is not there has no time. */
+static void picture_times_far_off(void **state)
+{
+    (void)state;
+    vfront_frame_t f = pair_frame(0);
+    f.t_ns = 5;
+    f.picture[0].t_ns = UINT64_MAX;
+    pair_refused(vfront_step(&pair_vf, &f, &result), VFRONT_E_TIME,
+                 "newer than the frame by over frame_skew_us: frame.picture[0]");
+    f.picture[0].t_ns = 1;
+    assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
+    assert_true(result->frame == 0);
+    f.t_ns = UINT64_MAX;
+    pair_refused(vfront_step(&pair_vf, &f, &result), VFRONT_E_TIME,
+                 "older than the frame by over frame_skew_us: frame.picture[0]");
+    f.picture[0].t_ns = UINT64_MAX - 2000000;
+    assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
+    vfront_rig_t rig = pair_cameras();
+    rig.cameras = 1;
+    vfront_shutdown(&pair_vf);
+    assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_OK);
+    f = pair_frame(1);
+    f.picture[VFRONT_CAMERAS - 1].t_ns = 1;
+    assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
+}
+/* ---- names ------------------------------------------------------------------------------------------------------- */
+
+static void names(void **state)
+{
+    (void)state;
+    static const struct {
+        vfront_status_t status;
+        int number;
+        const char *name;
+    } status[] = {
+#define STATUS(s, number) {s, number, #s},
+        STATUS(VFRONT_OK, 0) STATUS(VFRONT_E_NULL, -1) STATUS(VFRONT_E_STATE, -2) STATUS(VFRONT_E_BUSY, -3)
+            STATUS(VFRONT_E_CONFIG, -4) STATUS(VFRONT_E_SIZE, -5) STATUS(VFRONT_E_PITCH, -6) STATUS(VFRONT_E_ALIGN, -7)
+                STATUS(VFRONT_E_FORMAT, -8) STATUS(VFRONT_E_MEMORY_KIND, -9) STATUS(VFRONT_E_MASK, -10)
+                    STATUS(VFRONT_E_TIME, -11) STATUS(VFRONT_E_CALIBRATION, -12) STATUS(VFRONT_E_TUNING, -13)
+                        STATUS(VFRONT_E_GYRO, -14) STATUS(VFRONT_E_PRIOR, -15) STATUS(VFRONT_E_PORT, -16)
+                            STATUS(VFRONT_E_NO_DEVICE, -17) STATUS(VFRONT_E_DRIVER, -18)
+                                STATUS(VFRONT_E_DEVICE_MEMORY, -19) STATUS(VFRONT_E_DEVICE, -20)
+                                    STATUS(VFRONT_E_TIMEOUT, -21)
+#undef STATUS
+    };
+    for (size_t i = 0; i < sizeof status / sizeof *status; i++) {
+        assert_int_equal(status[i].status, status[i].number); /* the numbers do not change between versions */
+        assert_string_equal(vfront_status_name(status[i].status), status[i].name);
+    }
+    assert_string_equal(vfront_status_name((vfront_status_t)1), "unknown status");
+    assert_string_equal(vfront_status_name((vfront_status_t)-22), "unknown status");
+    static const char *const stage[] = {
+#define VF_STAGE(name, needs, what) #name,
+#include "stages.def"
+#undef VF_STAGE
+    };
+    assert_int_equal(sizeof stage / sizeof *stage, VFRONT_STAGES);
+    for (size_t i = 0; i < VFRONT_STAGES; i++) assert_string_equal(vfront_stage_name(i), stage[i]);
+    assert_null(vfront_stage_name(VFRONT_STAGES));
+    assert_null(vfront_stage_name(SIZE_MAX));
+}
+
+static void info(void **state)
+{
+    (void)state;
+    vfront_info_t i;
+    assert_int_equal(vfront_info(&pair_vf, &i), VFRONT_OK);
+    assert_int_equal(i.port, pair_port);
+    assert_true(i.device[0] && memchr(i.device, 0, sizeof i.device));
+    assert_true(i.host_bytes == sizeof(vfront_t));
+    assert_int_equal(i.levels, 3); /* 160x120: 40x30 is the third */
+    assert_int_equal(i.cells[0], 20);
+    assert_true((i.device_bytes > 0) == (pair_port == VFRONT_PORT_CUDA));
+    assert_true((i.pinned_bytes > 0) == (pair_port == VFRONT_PORT_CUDA));
+}
+
+/** Of a plain rig: it is seen as it is. */
+static void info_plain(void **state)
+{
+    (void)state;
+    static const uint8_t dark[VFRONT_WIDTH * VFRONT_HEIGHT];
+    vfront_info_t i;
+    vfront_rig_t rig = pair_cameras();
+    rig.camera[0].mask = dark;
+    rig.camera[0].mask_pitch_bytes = 160;
+    rig.camera[VFRONT_CAMERAS - 1].width_px = 131;
+    assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_OK);
+    assert_int_equal(vfront_info(&pair_vf, &i), VFRONT_OK);
+    assert_int_equal(i.rectified, 0);
+    rig.camera[0].mask = NULL;
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        const int32_t all[4] = {0, 0, rig.camera[c].width_px, rig.camera[c].height_px};
+        assert_memory_equal(&i.seen[c], &rig.camera[c], sizeof rig.camera[c]);
+        assert_memory_equal(i.valid_px[c], all, sizeof all);
+        assert_int_equal(i.blind_px[c], 0);
+    }
+}
+
+/** A lens that holds for a disc of the picture is blind outside of it, and nothing is found there. */
+static void info_blind(void **state)
+{
+    (void)state;
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        vfront_rig_t rig = pair_unplaced();
+        vfront_info_t i;
+        rig.camera[c].fx_px = rig.camera[c].fy_px = 160;
+        rig.camera[c].distortion[0] = -3; /* turns at r = 1/3, which is seen at 2/9: 35.6 px */
+        const uint8_t *const grey[] = {pair_grey[0], pair_grey[0]};
+        pair_shot(&rig, NULL, grey, &shot);
+        assert_int_equal(vfront_info(&pair_vf, &i), VFRONT_OK);
+        const double seen = 160 * 120 - (double)i.blind_px[c], disc = 3.14159 * 35.56 * 35.56,
+                     least = 3.14159 * 12.9 * 12.9;
+        if (!(seen < disc && seen > least))
+            fail_msg("%g px are seen of %g", seen,
+                     disc); /* less, by up to two places of the grid of bearings along both axes */
+        assert_int_equal(i.blind_px[1 - c], 0);
+        assert_true(shot.keypoints_count[c] > 0 && shot.keypoints_count[1 - c] > shot.keypoints_count[c]);
+        for (uint32_t k = 0; k < shot.keypoints_count[c]; k++)
+            assert_true(hypot((double)shot.keypoints[c][k].x_px - 80, (double)shot.keypoints[c][k].y_px - 60) < 36);
+    }
+}
+
+#if VFRONT_RECTIFY
+/** Of a rectified rig: two pinholes side by side, as far apart as the cameras are. */
+static void info_rectified(void **state)
+{
+    (void)state;
+    static const struct scene narrow = {131, 97, 0, 0, 0};
+    const vfront_rig_t rig = scene_pair(&pair_scene, &narrow);
+    vfront_tuning_t t;
+    vfront_info_t i;
+    vfront_tuning_default(&t);
+    t.rectify = 1;
+    for (t.rectify_focal_percent = 60; t.rectify_focal_percent <= 160; t.rectify_focal_percent += 20) {
+        assert_int_equal(vfront_init(&pair_vf, &rig, &t, pair_port), VFRONT_OK);
+        assert_int_equal(vfront_info(&pair_vf, &i), VFRONT_OK);
+        assert_int_equal(i.rectified, 1);
+        for (int c = 0; c < 2; c++) {
+            const vfront_camera_t *s = &i.seen[c];
+            const int32_t *v = i.valid_px[c];
+            assert_true(s->width_px == 160 && s->height_px == 120 && s->lens == VFRONT_LENS_RADTAN && !s->mask);
+            assert_true(fabs(s->fx_px - 1.6 * t.rectify_focal_percent) < 1e-9 && s->fy_px == s->fx_px);
+            for (int k = 0; k < 8; k++) assert_true(s->distortion[k] == 0);
+            assert_true(v[0] >= 0 && v[1] >= 0 && v[0] + v[2] <= 160 && v[1] + v[3] <= 120);
+            assert_true(v[0] <= 80 && v[1] <= 60 && v[0] + v[2] > 80 && v[1] + v[3] > 60);
+            assert_int_equal(i.blind_px[c], 0); /* a pinhole sees all; what the camera does not see is masked */
+        }
+        assert_memory_equal(i.seen[0].R_cam_imu, i.seen[1].R_cam_imu, sizeof i.seen[0].R_cam_imu);
+        assert_true(i.seen[0].cx_px == i.seen[1].cx_px && i.seen[0].cy_px == i.seen[1].cy_px);
+        assert_true(fabs(i.seen[0].t_cam_imu_m[0] - i.seen[1].t_cam_imu_m[0] - SCENE_BASELINE_M) < 1e-12);
+        for (int k = 1; k < 3; k++) assert_true(fabs(i.seen[0].t_cam_imu_m[k] - i.seen[1].t_cam_imu_m[k]) < 1e-12);
+        assert_true(i.valid_px[1][2] * i.valid_px[1][3] < i.valid_px[0][2] * i.valid_px[0][3] ||
+                    t.rectify_focal_percent > 120);
+        vfront_shutdown(&pair_vf);
+    }
+}
+#endif
+
+#define PAIR(test) cmocka_unit_test_setup_teardown(test, pair_start, pair_end)
+#define LONE(test) cmocka_unit_test_teardown(test, pair_end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LONE(out_of_order),
+        PAIR(init_twice),
+        PAIR(wait_without_submit),
+        PAIR(busy),
+        PAIR(no_time),
+        PAIR(null_arguments),
+        PAIR(no_such_camera),
+        PAIR(bad_frames),
+        PAIR(bad_first_frame),
+        LONE(prior_uncalibrated),
+        PAIR(detail_is_of_the_last_call),
+        PAIR(gap),
+        PAIR(any_time_after_reset),
+        LONE(names),
+        PAIR(info),
+        LONE(info_plain),
+        LONE(picture_times),
+        PAIR(picture_times_far_off),
+        LONE(info_blind),
+#if VFRONT_RECTIFY
+        LONE(info_rectified),
+#endif
+    };
+    return pair_run("api", tests, sizeof tests / sizeof *tests);
+}

@@ -1,0 +1,634 @@
+/* SPDX-License-Identifier: MIT */
+/* Whatever vfront_init() refuses, and with which words: rigs, lenses, tuning values. Memory that was refused is as good as new. */
+#include "tests/fixture/pair.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* ---- init -------------------------------------------------------------------------------------------------------- */
+
+/** vfront_init() on memory that is not in use must refuse, and leave it not in use. */
+static void init_refused(const vfront_rig_t *rig, const vfront_tuning_t *tuning, vfront_port_t port,
+                         vfront_status_t want, const char *detail)
+{
+    vfront_info_t info;
+    pair_refused(vfront_init(&pair_vf, rig, tuning, port), want, detail);
+    assert_int_equal(vfront_info(&pair_vf, &info), VFRONT_E_STATE);
+}
+
+static void init_null(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = pair_unplaced();
+    assert_int_equal(vfront_init(NULL, &rig, NULL, pair_port), VFRONT_E_NULL);
+    init_refused(NULL, NULL, pair_port, VFRONT_E_NULL, "rig");
+    pair_still_starts();
+}
+
+static void init_align(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = pair_unplaced();
+    for (uintptr_t off = 1; off < 8; off++) {
+        vfront_t *crooked = (vfront_t *)((uintptr_t)&pair_vf + off);
+        assert_int_equal(vfront_init(crooked, &rig, NULL, pair_port), VFRONT_E_ALIGN);
+        assert_string_equal(vfront_detail(crooked), "");
+    }
+    pair_still_starts();
+}
+
+static void init_config(void **state)
+{
+    (void)state;
+    static vfront_t before;
+    const vfront_rig_t rig = pair_unplaced();
+    memset(&pair_vf, 0x5a, sizeof pair_vf); /* it may be smaller than the library thinks, so not a byte may change */
+    memset(&before, 0x5a, sizeof before);
+    for (int bit = 0; bit < 64; bit++) {
+        const uint64_t id = VFRONT_CONFIG_ID ^ 1ull << bit;
+        assert_int_equal(vfront_init_config(&pair_vf, &rig, NULL, pair_port, id), VFRONT_E_CONFIG);
+    }
+    assert_memory_equal(&pair_vf, &before, sizeof before);
+    memset(&pair_vf, 0, sizeof pair_vf);
+    pair_still_starts();
+}
+
+static void init_size(void **state)
+{
+    (void)state;
+    static const int32_t width[] = {INT32_MIN, -1, 0, 15, VFRONT_WIDTH + 1, INT32_MAX};
+    static const int32_t height[] = {INT32_MIN, -1, 0, 15, VFRONT_HEIGHT + 1, INT32_MAX};
+    static const int32_t cameras[] = {INT32_MIN, -1, 0, VFRONT_CAMERAS + 1, INT32_MAX};
+    vfront_rig_t rig = pair_unplaced();
+    for (size_t i = 0; i < sizeof cameras / sizeof *cameras; i++) {
+        rig.cameras = cameras[i];
+        init_refused(&rig, NULL, pair_port, VFRONT_E_SIZE, "rig.cameras");
+    }
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        char name[64];
+        for (size_t i = 0; i < sizeof width / sizeof *width; i++) {
+            rig = pair_unplaced();
+            rig.camera[c].width_px = width[i];
+            snprintf(name, sizeof name, "rig.camera[%d].width_px", c);
+            init_refused(&rig, NULL, pair_port, VFRONT_E_SIZE, name);
+            rig = pair_unplaced();
+            rig.camera[c].height_px = height[i];
+            snprintf(name, sizeof name, "rig.camera[%d].height_px", c);
+            init_refused(&rig, NULL, pair_port, VFRONT_E_SIZE, name);
+        }
+    }
+    pair_still_starts();
+}
+
+static void init_cells(void **state)
+{
+    (void)state;
+    vfront_tuning_t tuning;
+    vfront_tuning_default(&tuning);
+    tuning.cell_width_px = tuning.cell_height_px = 4; /* 40 x 30 */
+    const vfront_rig_t rig = pair_unplaced();
+    init_refused(&rig, &tuning, pair_port, VFRONT_E_SIZE, "1200 cells");
+    pair_still_starts();
+}
+
+static void init_mask(void **state)
+{
+    (void)state;
+    static const uint32_t pitch[] = {0, 1, 159};
+    for (int c = 0; c < VFRONT_CAMERAS; c++)
+        for (size_t i = 0; i < sizeof pitch / sizeof *pitch; i++) {
+            vfront_rig_t rig = pair_unplaced();
+            rig.camera[c].mask = pair_grey[0];
+            rig.camera[c].mask_pitch_bytes = pitch[i];
+            init_refused(&rig, NULL, pair_port, VFRONT_E_MASK,
+                         c ? "camera[1].mask_pitch_bytes" : "camera[0].mask_pitch_bytes");
+        }
+    pair_still_starts();
+}
+
+static void init_lens(void **state)
+{
+    (void)state;
+    static const double bad[] = {NAN, INFINITY, -INFINITY, 1e300, -1e300, -1.0, 0.0};
+    static const struct {
+        size_t offset;
+        const char *name;
+        size_t values; /* of bad[]; -1 and 0 are good for a principal point */
+    } field[] = {
+        {offsetof(vfront_camera_t, fx_px), "fx_px", 7},
+        {offsetof(vfront_camera_t, fy_px), "fy_px", 7},
+        {offsetof(vfront_camera_t, cx_px), "cx_px", 5},
+        {offsetof(vfront_camera_t, cy_px), "cy_px", 5},
+    };
+    for (int c = 0; c < VFRONT_CAMERAS; c++)
+        for (size_t f = 0; f < sizeof field / sizeof *field; f++)
+            for (size_t i = 0; i < field[f].values; i++) {
+                vfront_rig_t rig = pair_unplaced();
+                char name[64];
+                memcpy((char *)&rig.camera[c] + field[f].offset, &bad[i], sizeof bad[i]);
+                snprintf(name, sizeof name, "rig.camera[%d].%s", c, field[f].name);
+                init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION, name);
+            }
+    pair_still_starts();
+}
+
+static void init_lens_limits(void **state)
+{
+    (void)state;
+    static const struct {
+        double f_widths, c_sizes; /* focal length in widths, principal point in picture sizes */
+        vfront_status_t status;
+    } limit[] = {
+        /* a picture 1 degree wide has a focal length of 57.29 widths */
+        {0.05, 0.5, VFRONT_OK}, {0.0499, 0.5, VFRONT_E_CALIBRATION},
+        {57.2, 0.5, VFRONT_OK}, {57.4, 0.5, VFRONT_E_CALIBRATION},
+        {1, -1, VFRONT_OK},     {1, -1.01, VFRONT_E_CALIBRATION},
+        {1, 2, VFRONT_OK},      {1, 2.01, VFRONT_E_CALIBRATION},
+    };
+    for (size_t i = 0; i < sizeof limit / sizeof *limit; i++) {
+        vfront_rig_t rig = pair_unplaced();
+        rig.camera[0].fx_px = rig.camera[0].fy_px = limit[i].f_widths * 160;
+        rig.camera[0].cx_px = limit[i].c_sizes * 160;
+        rig.camera[0].cy_px = limit[i].c_sizes * 120;
+        assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), limit[i].status);
+        vfront_shutdown(&pair_vf);
+    }
+}
+
+static void init_mount(void **state)
+{
+    (void)state;
+    static const double bad[][9] = {
+        {1.01, 0, 0, 0, 1, 0, 0, 0, 1}, /* stretched */
+        {1, 0.01, 0, 0, 1, 0, 0, 0, 1}, /* sheared */
+        {1, 1, 1, 1, 1, 1, 1, 1, 1},    /* singular */
+        {0, 0, 0, 0, 0, 0, 0, 0, 1},    /* singular */
+        {NAN, 0, 0, 0, 1, 0, 0, 0, 1},       {1, 0, 0, 0, INFINITY, 0, 0, 0, 1},
+        {1, 0, 0, 0, 1, 0, -INFINITY, 0, 1}, {1e300, 0, 0, 0, 1, 0, 0, 0, 1},
+    };
+    for (int c = 0; c < VFRONT_CAMERAS; c++)
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+            vfront_rig_t rig = pair_unplaced();
+            memcpy(rig.camera[c].R_cam_imu, bad[i], sizeof bad[i]);
+            init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION,
+                         c ? "no rotation: rig.camera[1].R_cam_imu" : "no rotation: rig.camera[0].R_cam_imu");
+        }
+    pair_still_starts();
+}
+
+/** Axes that follow from one another by a mirror, mostly a wrong sign or order. */
+static void init_mirror(void **state)
+{
+    (void)state;
+    static const double mirror[][9] = {
+        {-1, 0, 0, 0, 1, 0, 0, 0, 1},
+        {1, 0, 0, 0, 1, 0, 0, 0, -1},
+        {-1, 0, 0, 0, -1, 0, 0, 0, -1},
+        {0, 1, 0, 1, 0, 0, 0, 0, 1},
+    };
+    for (int c = 0; c < VFRONT_CAMERAS; c++)
+        for (size_t i = 0; i < sizeof mirror / sizeof *mirror; i++) {
+            vfront_rig_t rig = pair_unplaced();
+            memcpy(rig.camera[c].R_cam_imu, mirror[i], sizeof mirror[i]);
+            init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION,
+                         c ? "mirrored, determinant -1: rig.camera[1].R_cam_imu"
+                           : "mirrored, determinant -1: rig.camera[0].R_cam_imu");
+        }
+    pair_still_starts();
+}
+
+static void init_place(void **state)
+{
+    (void)state;
+    static const double bad[] = {NAN, INFINITY, -INFINITY, 100.001, -100.001, 1e300};
+    for (int c = 0; c < VFRONT_CAMERAS; c++)
+        for (int k = 0; k < 3; k++)
+            for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+                vfront_rig_t rig = pair_unplaced();
+                rig.camera[c].t_cam_imu_m[k] = bad[i];
+                init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION,
+                             c ? "rig.camera[1].t_cam_imu_m" : "rig.camera[0].t_cam_imu_m");
+            }
+    pair_still_starts();
+}
+
+/** Numbers of a lens: those it has within bounds, the others 0; the same for a camera that is not calibrated. */
+static void init_distortion(void **state)
+{
+    (void)state;
+    static const double bad[] = {NAN, INFINITY, -INFINITY, 1.001e6, -1.001e6};
+    static const int numbers[] = {5, 8, 4}, unknown[] = {3, -1, INT32_MAX, INT32_MIN};
+    for (int way = 0; way < 2 * VFRONT_CAMERAS; way++) {
+        const int c = way % VFRONT_CAMERAS;
+        vfront_rig_t start = pair_unplaced(), rig;
+        if (way >= VFRONT_CAMERAS) start.camera[c].fx_px = start.camera[c].fy_px = 0;
+        for (int i = 0; i < 4; i++) {
+            rig = start;
+            rig.camera[c].lens = (vfront_lens_t)unknown[i];
+            init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION,
+                         c ? "unknown: rig.camera[1].lens" : "unknown: rig.camera[0].lens");
+        }
+        for (int lens = 0; lens < 3; lens++)
+            for (int k = 0; k < 8; k++) {
+                const int decentering = lens != VFRONT_LENS_EQUIDISTANT && (k == 2 || k == 3);
+                char name[64];
+                start.camera[c].lens = (vfront_lens_t)lens;
+                snprintf(name, sizeof name, "absurd: rig.camera[%d].distortion[%d]", c, k);
+                for (int i = 0; i < 5 + 2 * decentering; i++) {
+                    rig = start;
+                    rig.camera[c].distortion[k] = i < 5 ? bad[i] : i == 5 ? 1.001 : -1.001;
+                    init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION, name);
+                }
+                rig = start;
+                rig.camera[c].distortion[k] = lens == VFRONT_LENS_EQUIDISTANT && k == 2 ? 1.5
+                                                                                        : 1e-9; /* k3, and no p1 */
+                snprintf(name, sizeof name, "no such number: rig.camera[%d].distortion[%d]", c, k);
+                if (k >= numbers[lens]) {
+                    init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION, name);
+                } else {
+                    assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_OK);
+                    vfront_shutdown(&pair_vf);
+                }
+            }
+    }
+    pair_still_starts();
+}
+
+/** A lens that turns back before the picture begins is none; one that holds for part of the picture is. And one through which the
+ *  picture is less than a degree wide is in pixels of something else. */
+static void init_view(void **state)
+{
+    (void)state;
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        vfront_rig_t rig = pair_unplaced();
+        vfront_camera_t *camera = &rig.camera[c];
+        camera->cx_px =
+            85; /* off the middle, so that a range of a pixel or two holds none of the points that are looked at */
+        camera->cy_px = 65;
+        camera->distortion[0] = -1e6; /* turns at r = 0.0006, 0.6 px */
+        init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION,
+                     c ? "holds nowhere in the picture: rig.camera[1].distortion"
+                       : "holds nowhere in the picture: rig.camera[0].distortion");
+        camera->lens = VFRONT_LENS_EQUIDISTANT;
+        init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION, "holds nowhere");
+        camera->lens = VFRONT_LENS_RATIONAL;
+        camera->distortion[0] = 0;
+        camera->distortion[5] = 1e6; /* turns at r = 0.001 */
+        init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION, "holds nowhere");
+        camera->distortion[5] = 0;
+        camera->distortion[0] = -400; /* turns at r = 0.029, 31 px */
+        assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_OK);
+        vfront_shutdown(&pair_vf);
+        camera->distortion[0] = 0;
+        camera->fx_px = 57.4 * 160;
+        init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION,
+                     c ? "below 1 degree: rig.camera[1].fx_px" : "below 1 degree: rig.camera[0].fx_px");
+        camera->fx_px = 57.2 * 160;
+        camera->fy_px = 100 * 160; /* that is of the width only */
+        assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_OK);
+        vfront_shutdown(&pair_vf);
+    }
+    pair_still_starts();
+}
+
+#if VFRONT_CAMERAS > 1
+/** A rig whose second camera sits at `at` in axes of the first, and is turned about y; the first is away from the IMU, and turned. */
+static vfront_rig_t pair_rig(double x, double y, double z, double turn_rad)
+{
+    vfront_rig_t rig = pair_unplaced();
+    static const double R0[9] = {0, -1, 0, 0, 0, -1, 1, 0, 0}, t0[3] = {0.3, -0.2, 0.1};
+    const double c = cos(turn_rad), s = sin(turn_rad), R10[9] = {c, 0, -s, 0, 1, 0, s, 0, c}, at[3] = {x, y, z};
+    double *R1 = rig.camera[1].R_cam_imu, *t1 = rig.camera[1].t_cam_imu_m;
+    memcpy(rig.camera[0].R_cam_imu, R0, sizeof R0);
+    memcpy(rig.camera[0].t_cam_imu_m, t0, sizeof t0);
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++) {
+            for (int j = 0; j < 3; j++) R1[3 * i + j] += R10[3 * i + k] * R0[3 * k + j];
+            t1[i] += R10[3 * i + k] * (t0[k] - at[k]); /* p1 = R10 (p0 - at) */
+        }
+    return rig;
+}
+#endif
+
+/** Two cameras as a stereo pair: what no pair is, and each time the same without calibration, where nobody asks. */
+static void init_pair(void **state)
+{
+    (void)state;
+#if VFRONT_CAMERAS > 1
+    static const struct {
+        double x, y, z, turn_rad;
+        const char *detail; /* NULL: good */
+    } way[] = {
+        {0.11, 0, 0, 0, NULL},
+        {0.11, 0.01, -0.01, 0.02, NULL},
+        {19.9, 0, 0, 0, NULL},
+        {1.1e-4, 0, 0, 0, NULL},
+        {0, 0.2, 0, 0, NULL},
+        {0, -0.2, 0, 0, NULL},
+        {-0.09, 0.2, 0, 0, NULL},
+        {0.1, 0, 0, 1.5, NULL},
+        {0.1, 0, 0, -1.5, NULL},
+        {0, 0, 0, 0.3, NULL},
+        {0, 0, 0, 3, NULL},
+        {0, 0, 0, 0, NULL},
+        {0, 0, 0.1, 0, NULL},
+        {110, 0, 0, 0, "t_cam_imu_m"},
+        {60, 0, 0, 0, "baseline of 60 m: wrong unit, millimetres? rig.camera[1].t_cam_imu_m"},
+        {0, -20.1, 0, 0, "baseline of 20 m"},
+        {9e-5, 0, 0, 0, "baseline of 90 micrometres, wrong unit? rig.camera[1].t_cam_imu_m"},
+        {-0.11, 0, 0, 0, "left of camera 0, left and right swapped? rig.camera[1].t_cam_imu_m"},
+        {-0.11, 0.1, 0.1, 0.5, "left and right swapped?"},
+        {0.11, 0, 0, 1.6, "more than 90 degrees apart: rig.camera[1].R_cam_imu"},
+        {0.11, 0, 0, -3, "more than 90 degrees apart"},
+    };
+    for (size_t i = 0; i < sizeof way / sizeof *way; i++)
+        for (int calibrated = 0; calibrated < 4; calibrated++) {
+            vfront_rig_t rig = pair_rig(way[i].x, way[i].y, way[i].z, way[i].turn_rad);
+            for (int c = 0; c < 2; c++)
+                if (!(calibrated >> c & 1)) rig.camera[c].fx_px = rig.camera[c].fy_px = 0;
+            if (way[i].detail && (calibrated == 3 || way[i].x > 100)) {
+                init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION, way[i].detail);
+                continue;
+            }
+            assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_OK);
+            vfront_shutdown(&pair_vf);
+        }
+#endif
+    pair_still_starts();
+}
+
+#if VFRONT_RECTIFY
+static void rectified(const vfront_rig_t *rig, const char *detail)
+{
+    vfront_tuning_t t;
+    vfront_info_t info;
+    vfront_tuning_default(&t);
+    t.rectify = 1;
+    if (detail) {
+        init_refused(rig, &t, pair_port, VFRONT_E_CALIBRATION, detail);
+        return;
+    }
+    assert_int_equal(vfront_init(&pair_vf, rig, &t, pair_port), VFRONT_OK);
+    assert_int_equal(vfront_info(&pair_vf, &info), VFRONT_OK);
+    assert_int_equal(info.rectified, 1);
+    for (int c = 0; c < 2; c++) {
+        const int32_t *v = info.valid_px[c];
+        assert_true(v[2] > 0 && v[3] > 0 && v[0] <= 80 && v[0] + v[2] > 80 && v[1] <= 60 && v[1] + v[3] > 60);
+        assert_true(info.seen[c].fx_px == 1600 && info.seen[c].fy_px == 1600 &&
+                    info.seen[c].lens == VFRONT_LENS_RADTAN && !info.seen[c].mask);
+    }
+    vfront_shutdown(&pair_vf);
+}
+#endif
+
+/** Which pairs can be rectified, and why others cannot. */
+static void init_rectified(void **state)
+{
+    (void)state;
+#if VFRONT_RECTIFY
+    static const char unplaced[] = "rectify needs two calibrated cameras in different places: rig",
+                      off[] = "over 45 degrees off its x axis: rig.camera[1].t_cam_imu_m";
+    static const struct {
+        double x, y, z, turn_rad;
+        const char *detail; /* NULL: good */
+    } way[] = {
+        {0.11, 0, 0, 0, NULL},
+        {0.11, 0.01, -0.01, 0.02, NULL},
+        {1, 0.99, 0, 0, NULL},
+        {1, -0.99, 0, 0, NULL},
+        {1, 0, 0.03, 0, NULL},
+        {1, 1.01, 0, 0, off},
+        {1, -1.01, 0, 0, off},
+        {1, 0, 1.01, 0, off},
+        {1, 0, -1.01, 0, off},
+        {0, 0.2, 0, 0, off},
+        {0, -0.2, 0, 0, off},
+        {0, 0, 0.1, 0, off},
+        {-0.09, 0.2, 0, 0, off},
+        {0, 0, 0, 0.3, unplaced},
+        {0, 0, 0, 0, unplaced},
+        {0.1, 0, 0, 1.2, "the middle of the rectified picture lies outside what it sees: rig.camera[0]"},
+        {0.1, 0, 0, 1.5, "over 84 degrees off the axis that is square to the baseline: rig.camera[1].R_cam_imu"},
+        {-0.11, 0, 0, 0, "left and right swapped?"},
+    };
+    for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
+        const vfront_rig_t rig = pair_rig(way[i].x, way[i].y, way[i].z, way[i].turn_rad);
+        rectified(&rig, way[i].detail);
+    }
+    for (int c = 0; c < 3; c++) {
+        vfront_rig_t rig = pair_rig(0.11, 0, 0, 0);
+        if (c < 2)
+            rig.camera[c].fx_px = rig.camera[c].fy_px = 0;
+        else
+            rig.cameras = 1;
+        rectified(&rig, unplaced);
+    }
+#else
+    vfront_tuning_t t;
+    vfront_tuning_default(&t);
+    assert_int_equal(vfront_tuning_set(&t, "rectify", 1), VFRONT_E_TUNING);
+#endif
+    pair_still_starts();
+}
+
+/** Both cameras in one place, whatever that is: they are no pair, though their rotation is one to a thousandth only. */
+static void init_one_place(void **state)
+{
+    (void)state;
+    vfront_rig_t rig = pair_unplaced();
+    for (int side = -1; side <= 1; side++) {
+        for (int c = 0; c < VFRONT_CAMERAS; c++) {
+            const double R[9] = {1.0002, 0, 0, 0, 1, 0, 0, 0, 1}, t[3] = {80 * side, 1, 2};
+            memcpy(rig.camera[c].R_cam_imu, R, sizeof R);
+            memcpy(rig.camera[c].t_cam_imu_m, t, sizeof t);
+        }
+        assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_OK);
+        vfront_shutdown(&pair_vf);
+    }
+    pair_still_starts();
+}
+
+static void init_port(void **state)
+{
+    (void)state;
+    static const int unknown[] = {3, -1, INT32_MAX, INT32_MIN};
+    const vfront_rig_t rig = pair_unplaced();
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "port %d", unknown[i]);
+        init_refused(&rig, NULL, (vfront_port_t)unknown[i], VFRONT_E_PORT, name);
+    }
+#ifndef VFRONT_CUDA
+    init_refused(&rig, NULL, VFRONT_PORT_CUDA, VFRONT_E_PORT, "port 1 is not in this build");
+#endif
+#if !VFRONT_HOST
+    init_refused(&rig, NULL, VFRONT_PORT_HOST, VFRONT_E_PORT, "port 2 is not in this build");
+#endif
+    pair_still_starts();
+}
+
+/** AUTO takes the GPU where there is one; else the host, and says why. */
+static void init_auto(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = pair_unplaced();
+    vfront_info_t info;
+    const vfront_status_t cuda = vfront_init(&pair_vf, &rig, NULL, VFRONT_PORT_CUDA);
+    if (cuda) assert_true(cuda == VFRONT_E_PORT || cuda == VFRONT_E_NO_DEVICE || cuda == VFRONT_E_DRIVER);
+    if (cuda) assert_string_not_equal(vfront_detail(&pair_vf), "");
+    vfront_shutdown(&pair_vf);
+    assert_int_equal(vfront_init(&pair_vf, &rig, NULL, VFRONT_PORT_AUTO), VFRONT_OK);
+    assert_int_equal(vfront_info(&pair_vf, &info), VFRONT_OK);
+    assert_int_equal(info.port, cuda ? VFRONT_PORT_HOST : VFRONT_PORT_CUDA);
+    if (cuda == VFRONT_E_NO_DEVICE || cuda == VFRONT_E_DRIVER) assert_string_not_equal(vfront_detail(&pair_vf), "");
+    vfront_shutdown(&pair_vf);
+    pair_still_starts();
+}
+
+/** The detail is about a call that was refused; there was none. */
+static void init_no_detail(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = pair_unplaced();
+    memset(&pair_vf, 0, sizeof pair_vf);
+    assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_OK);
+    assert_string_equal(vfront_detail(&pair_vf), "");
+    assert_string_equal(vfront_detail(NULL), "");
+    vfront_shutdown(&pair_vf);
+    assert_string_equal(vfront_detail(&pair_vf), "");
+}
+
+/* ---- tuning ------------------------------------------------------------------------------------------------------ */
+
+static int32_t *value_of(vfront_tuning_t *t, size_t index) { return (int32_t *)t + index; }
+
+static void tuning_range(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = pair_unplaced();
+    const vfront_tuning_entry_t *e;
+    for (size_t i = 0; (e = vfront_tuning_entry(i)) != NULL; i++) {
+        const int64_t bad[] = {e->least - 1ll, e->most + 1ll, INT32_MIN, INT32_MAX};
+        for (int k = 0; k < 4; k++) {
+            vfront_tuning_t t, before;
+            if (bad[k] > INT32_MAX || (bad[k] >= e->least && bad[k] <= e->most)) continue; /* any number is a seed */
+            vfront_tuning_default(&t);
+            before = t;
+            assert_int_equal(vfront_tuning_set(&t, e->name, (int32_t)bad[k]), VFRONT_E_TUNING);
+            assert_memory_equal(&t, &before, sizeof t);
+            *value_of(&t, i) = (int32_t)bad[k];
+            init_refused(&rig, &t, pair_port, VFRONT_E_TUNING, e->name);
+        }
+    }
+    pair_still_starts();
+}
+
+/** Every value at both ends of its range is good for frames. */
+static void tuning_ends(void **state)
+{
+    (void)state;
+    vfront_rig_t rig = pair_unplaced();
+    const vfront_tuning_entry_t *e;
+    rig.camera[VFRONT_CAMERAS - 1].t_cam_imu_m[0] = -0.1; /* one that can be rectified */
+    for (size_t i = 0; (e = vfront_tuning_entry(i)) != NULL; i++) {
+        for (int most = 0; most < 2; most++) {
+            vfront_tuning_t t;
+            const vfront_result_t *r;
+            vfront_tuning_default(&t);
+            assert_int_equal(*value_of(&t, i), e->standard);
+            assert_int_equal(vfront_tuning_set(&t, e->name, most ? e->most : e->least), VFRONT_OK);
+            assert_int_equal(*value_of(&t, i), most ? e->most : e->least);
+            if (t.detect_threshold_low >= t.detect_threshold) t.detect_threshold = 254, t.detect_threshold_low = 253;
+            if (t.cell_width_px < 8) t.cell_height_px = 120; /* within VFRONT_CELLS */
+            if (t.cell_height_px < 8) t.cell_width_px = 160;
+            if (t.track_distance_px > 128) t.cell_width_px = t.cell_height_px = 64;
+            if (t.cull_width_px < 8) t.cull_height_px = 120; /* within VFRONT_CULL_CELLS */
+            if (t.cull_height_px < 8) t.cull_width_px = 160;
+            if (t.select_window_px > 32) t.cull_width_px = t.cull_height_px = 16;
+            if (t.stixel) t.dense = 1;
+            if (t.dense) t.rectify = 1;
+            if (t.dense_p1 > 36) t.dense_p2 = 39;
+            if (t.dense_p2 < 6) t.dense_p1 = 0;
+            assert_int_equal(vfront_init(&pair_vf, &rig, &t, pair_port), VFRONT_OK);
+            for (uint64_t k = 0; k < 3; k++) {
+                const vfront_frame_t f = pair_frame(k);
+                assert_int_equal(vfront_step(&pair_vf, &f, &r), VFRONT_OK);
+            }
+            vfront_shutdown(&pair_vf);
+        }
+    }
+    assert_null(vfront_tuning_entry(SIZE_MAX));
+}
+
+static void tuning_pairs(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = pair_unplaced();
+    static const int32_t low[] = {20, 21, 254};
+    for (size_t i = 0; i < sizeof low / sizeof *low; i++) {
+        vfront_tuning_t t;
+        vfront_tuning_default(&t);
+        assert_int_equal(vfront_tuning_set(&t, "detect_threshold_low", low[i]), VFRONT_OK);
+        init_refused(&rig, &t, pair_port, VFRONT_E_TUNING, "detect_threshold_low");
+    }
+    vfront_tuning_t t;
+    vfront_tuning_default(&t);
+    t.track_distance_px = 129; /* over four cells */
+    init_refused(&rig, &t, pair_port, VFRONT_E_TUNING, "track_distance_px");
+    vfront_tuning_default(&t);
+    t.select_window_px = 33; /* over four culling cells */
+    init_refused(&rig, &t, pair_port, VFRONT_E_TUNING, "select_window_px");
+    vfront_tuning_default(&t);
+    assert_int_equal(vfront_tuning_set(&t, "ego_points", 6),
+                     VFRONT_OK); /* within its range, but there is no such solution */
+    init_refused(&rig, &t, pair_port, VFRONT_E_TUNING, "6 is not 5, 7 or 8: ego_points");
+    pair_still_starts();
+}
+
+/** An arc cannot be at most shorter than at least. */
+static void tuning_arcs(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = pair_unplaced();
+    vfront_tuning_t t;
+    vfront_tuning_default(&t);
+    for (t.detect_arc = 9; t.detect_arc <= 12; t.detect_arc++)
+        for (t.detect_arc_most = 9; t.detect_arc_most <= 16; t.detect_arc_most++) {
+            if (t.detect_arc_most < t.detect_arc) {
+                init_refused(&rig, &t, pair_port, VFRONT_E_TUNING, "detect_arc_most");
+                continue;
+            }
+            assert_int_equal(vfront_init(&pair_vf, &rig, &t, pair_port), VFRONT_OK);
+            vfront_shutdown(&pair_vf);
+        }
+    pair_still_starts();
+}
+
+static void tuning_arguments(void **state)
+{
+    (void)state;
+    vfront_tuning_t t, before;
+    vfront_tuning_default(NULL);
+    vfront_tuning_default(&t);
+    before = t;
+    assert_int_equal(vfront_tuning_set(NULL, "detect_arc", 9), VFRONT_E_NULL);
+    assert_int_equal(vfront_tuning_set(&t, NULL, 9), VFRONT_E_NULL);
+    assert_int_equal(vfront_tuning_set(&t, "", 9), VFRONT_E_TUNING);
+    assert_int_equal(vfront_tuning_set(&t, "detect_ar", 9), VFRONT_E_TUNING);
+    assert_int_equal(vfront_tuning_set(&t, "detect_arcs", 9), VFRONT_E_TUNING);
+    assert_memory_equal(&t, &before, sizeof t);
+}
+
+#define LONE(test) cmocka_unit_test_teardown(test, pair_end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LONE(init_null),      LONE(init_align),      LONE(init_config),      LONE(init_size),      LONE(init_cells),
+        LONE(init_mask),      LONE(init_lens),       LONE(init_lens_limits), LONE(init_mount),     LONE(init_mirror),
+        LONE(init_place),     LONE(init_distortion), LONE(init_view),        LONE(init_pair),      LONE(init_one_place),
+        LONE(init_rectified), LONE(init_port),       LONE(init_auto),        LONE(init_no_detail), LONE(tuning_range),
+        LONE(tuning_ends),    LONE(tuning_pairs),    LONE(tuning_arguments), LONE(tuning_arcs),
+    };
+    return pair_run("init", tests, sizeof tests / sizeof *tests);
+}

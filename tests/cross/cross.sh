@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A Jetson's build, made here: the library for aarch64 with kernels for TX2, Xavier and Orin, linked with plain gcc; and the host port
+# of that very program under qemu, which must give the digests of tests/golden.txt. Exit 77: something for it is not installed.
+#   tests/cross/cross.sh DIR
+set -eu
+dir=$1
+triple=aarch64-linux-gnu
+arch="62 72 87"
+skip() { echo "cross: skipped, $1"; exit 77; }
+command -v $triple-gcc >/dev/null || skip "no $triple-gcc"
+command -v qemu-aarch64-static >/dev/null || skip "no qemu-aarch64-static"
+emulate="qemu-aarch64-static -L /usr/$triple"
+mkdir -p "$dir"
+dir=$(cd "$dir" && pwd)
+
+cuda=0
+if ! command -v $triple-g++-11 >/dev/null; then
+    why="no $triple-g++-11, which nvcc 11.8 needs"
+elif why=$(tests/cross/cuda118.sh "$dir/cuda-11.8" | tail -n 1) && [ -x "$dir/cuda-11.8/bin/nvcc" ]; then
+    cuda=1
+fi
+settings="CROSS=$triple- BUILD=$dir/$triple WERROR=1 CUDA=$cuda"
+[ $cuda = 0 ] || settings="$settings CUDA_HOME=$dir/cuda-11.8 NVCC=$dir/cuda-11.8/bin/nvcc"
+make --no-print-directory -s $settings CUDA_ARCH="$arch" lib "$dir/$triple/digest"
+[ $cuda = 0 ] || # what the standard config does not have
+    make --no-print-directory -s $settings CUDA_ARCH="$arch" CFG=tests/config/check.h BUILD="$dir/dense" lib
+lib=$dir/$triple/libvfront.a
+
+# as a user would link it
+libraries="-lpthread -ldl -lrt"
+[ $cuda = 0 ] || libraries="-L$dir/cuda-11.8/targets/aarch64-linux/lib -lcudart_static $libraries"
+$triple-gcc -I. examples/minimal.c "$lib" $libraries -o "$dir/minimal-$triple"
+gcc -I. -c examples/minimal.c -o "$dir/minimal.o"
+make --no-print-directory -s CUDA=0 BUILD="$dir/native" lib "$dir/native/digest"
+gcc "$dir/minimal.o" "$dir/native/libvfront.a" -o "$dir/minimal-native"
+$emulate "$dir/minimal-$triple" | sed 's/, [0-9]* us$//' >"$dir/minimal-$triple.txt"
+"$dir/minimal-native" | sed 's/, [0-9]* us$//' >"$dir/minimal-native.txt"
+cmp "$dir/minimal-$triple.txt" "$dir/minimal-native.txt"
+[ "$(grep -c tracks "$dir/minimal-native.txt")" -eq 10 ]
+
+tests/house/symbols.sh "$lib" $triple-nm
+"$dir/native/digest" tests/golden.txt
+$emulate "$dir/$triple/digest" tests/golden.txt
+[ $cuda = 1 ] || skip "but for the host port: $why"
+
+for a in $arch; do # no kernel without code for each of them
+    code=$("$dir/cuda-11.8/bin/cuobjdump" -lelf "$lib" | grep -c "sm_$a" || true)
+    kernels=$(ls kernels/*/*.cu | wc -l)
+    [ "$code" -eq "$kernels" ] || { echo "cross: code for sm_$a in $code of $kernels kernel files"; exit 1; }
+done
+echo "cross: aarch64 with code for sm_$(echo $arch | sed 's/ /, sm_/g'); digests under qemu as here"

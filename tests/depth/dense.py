@@ -1,0 +1,244 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""How good disparities are and what they cost, beside OpenCV's semi-global matcher, on pairs with ground truth. It asserts nothing.
+
+    tests/depth/dense.py build/bridge_dense.so [--set name=value ...] [--only name ...] [--out DIR] [--alone]
+
+--set    Tuning values of vfront that are not standard. Nothing is tuned for a picture, but for the range of disparities, which is the
+         scene's and OpenCV's as well.
+--only   These sets alone: cones reindeer aloe sceneflow_A0032 kitti.
+--out    Writes a picture of each set's disparities there: left picture, truth, vfront, OpenCV; red near, blue far, black none.
+--alone  vfront alone.
+
+Pictures lie in $VFRONT_DATA or ../shared/data beside the project. Exit status: 77 data, OpenCV or the bridge is missing, else 0.
+
+vfront   Host port, standard tuning: 8 paths, and 4.
+SGBM     cv2.StereoSGBM, block 3, P1 = 72, P2 = 288, uniqueness 10 %, left-right 1 px, speckles 100 px and 2 px, prefilter 63: full 8 paths (HH),
+         its standard 5 paths, and 3 paths (3-way).
+
+bad1, bad2   Share of the pixels with truth and a disparity that are off by more than 1 and 2 px [%].
+density      Share of the pixels with truth that have a disparity [%].
+all, seen    All pixels with truth; those that camera 1 sees as well: by the truth of the right picture where there is one (within 1 px),
+             else by the one that comes with the set, else by what is nearer in the same place.
+rmse         Of pixels seen that are within 1 px [px].
+ms           Least of five runs on one thread, of the stage alone and of compute(), all matchers in turn.
+x8, x5       That as a multiple of SGBM's with 8 and with 5 paths.
+kitti        A street without truth: share of pixels where both have a disparity that agree within 1 px [%], density, and the median
+             difference of grey level between a pixel and where its disparity leads to. Then the time of its stixels, columns of 5 px:
+             reduction, road and programme together.
+"""
+import ctypes
+import os
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+DATA = os.environ.get("VFRONT_DATA", os.path.join(ROOT, "..", "shared", "data"))
+RANGE = {"cones": 64, "reindeer": 128, "aloe": 256, "sceneflow_A0032": 256, "kitti": 128}
+KITTI = (718.856, 0.53717)  # focal length [px], baseline [m]
+ROUNDS = 5
+NONE = 0xffff
+
+
+def skip(why):
+    print("skipped: " + why)
+    sys.exit(77)
+
+
+try:
+    import cv2
+    import numpy as np
+except ImportError as missing:
+    skip("%s (apt install python3-opencv)" % missing)
+
+
+# ---- sets ---------------------------------------------------------------------------------------------------------------------
+
+
+def read(path, flag=cv2.IMREAD_GRAYSCALE):
+    picture = cv2.imread(path, flag)
+    if picture is None:
+        skip("no %s" % path)
+    return picture
+
+
+def seen_by_both(folder, truth):
+    """Pixels whose surface camera 1 sees as well."""
+    height, width = truth.shape
+    there = np.arange(width)[None, :] - np.round(truth).astype(int)
+    inside, at = there >= 0, np.clip(there, 0, width - 1)
+    if os.path.exists(os.path.join(folder, "occ_left.png")):
+        return inside & (read(os.path.join(folder, "occ_left.png"), cv2.IMREAD_UNCHANGED) == 0)
+    if os.path.exists(os.path.join(folder, "disp_right.png")):
+        right = np.take_along_axis(read(os.path.join(folder, "disp_right.png"), cv2.IMREAD_UNCHANGED) / 256.0, at, 1)
+        return inside & (right > 0) & (abs(right - truth) <= 1)
+    nearest = np.zeros((height, width))
+    rows = np.repeat(np.arange(height)[:, None], width, 1)
+    np.maximum.at(nearest, (rows[inside], at[inside]), truth[inside])
+    return inside & (np.take_along_axis(nearest, at, 1) - truth <= 1)
+
+
+def load(name):
+    """Left and right picture, truth [px] with 0 where there is none, and what both cameras see."""
+    if name == "kitti":
+        folder = os.path.join(DATA, "kitti01_stereo")
+        first = sorted(os.listdir(os.path.join(folder, "image_0")))[0] if os.path.isdir(folder) else skip("no %s" % folder)
+        left, right = (read(os.path.join(folder, "image_%d" % k, first)) for k in (0, 1))
+        return left, right, None, None
+    folder = os.path.join(DATA, "stereo_pairs", name)
+    truth = read(os.path.join(folder, "disp_left.png"), cv2.IMREAD_UNCHANGED) / 256.0
+    return read(os.path.join(folder, "left.png")), read(os.path.join(folder, "right.png")), truth, seen_by_both(folder, truth)
+
+
+# ---- matchers -----------------------------------------------------------------------------------------------------------------
+
+
+def pointer(array):
+    return array.ctypes.data_as(ctypes.c_void_p)
+
+
+class Vfront:
+    def __init__(self, path):
+        if not os.path.exists(path):
+            skip("no %s" % path)
+        self.lib = ctypes.CDLL(os.path.abspath(path))
+        self.lib.bridge_detail.restype = ctypes.c_char_p
+        self.lib.bridge_time.restype = ctypes.c_float
+
+    def step(self, left, right, settings):
+        """Two steps: the first finds its memory cold. The front end stays open."""
+        height, width = left.shape
+        if self.lib.bridge_open(width, height, *map(ctypes.c_double, KITTI), settings.encode()):
+            sys.exit("vfront: " + self.lib.bridge_detail().decode())
+        for _ in range(2):
+            if self.lib.bridge_step(pointer(left), pointer(right)):
+                sys.exit("vfront: " + self.lib.bridge_detail().decode())
+
+    def stixels(self, left, right, settings):
+        """Time [ms], and how many there are."""
+        self.step(left, right, settings + " stixel=1")
+        return self.lib.bridge_time(b"stixel") / 1000, self.lib.bridge_stixels()
+
+    def find(self, left, right, settings):
+        """Disparities [px], -1 where there is none, and time [ms]."""
+        height, width = left.shape
+        self.step(left, right, settings)
+        ms = self.lib.bridge_time(b"dense") / 1000
+        units, confidence = np.zeros((height, width), np.uint16), np.zeros((height, width), np.uint8)
+        valid = self.lib.bridge_disparity(pointer(units), pointer(confidence))
+        self.lib.bridge_close()
+        assert valid == (units != NONE).sum() == (confidence > 0).sum()
+        return np.where(units == NONE, -1.0, units / 16.0), ms
+
+
+def sgbm(left, right, disparities, mode):
+    matcher = cv2.StereoSGBM_create(0, disparities, 3, 72, 288, 1, 63, 10, 100, 2, mode)
+    start = time.perf_counter()
+    found = matcher.compute(left, right)
+    ms = (time.perf_counter() - start) * 1000
+    return np.where(found < 0, -1.0, found / 16.0), ms
+
+
+def in_turn(matchers, left, right):
+    """What each finds, and the least time it took."""
+    found = {}
+    for _ in range(ROUNDS):
+        for what, match in matchers.items():
+            disparity, ms = match(left, right)
+            found[what] = disparity, min(ms, found[what][1] if what in found else ms)
+    return found
+
+
+# ---- measures -----------------------------------------------------------------------------------------------------------------
+
+
+def measure(found, truth, seen):
+    have, off, row = truth > 0, abs(found - truth), []
+    for these in (have, have & seen):
+        valid = these & (found >= 0)
+        row += [100 * (off[valid] > 1).mean(), 100 * (off[valid] > 2).mean(), 100 * valid.sum() / these.sum()]
+    near = have & seen & (found >= 0) & (off <= 1)
+    return row + [np.sqrt((off[near] ** 2).mean())]
+
+
+def grey_off(left, right, found):
+    """Median difference between pixels and where their disparities lead to."""
+    y, x = np.indices(found.shape, np.float32)
+    there = cv2.remap(right.astype(np.float32), x - found.astype(np.float32), y, cv2.INTER_LINEAR)
+    return np.median(abs(there - left)[found >= 0])
+
+
+def colour(disparity, most):
+    scaled = np.clip(disparity / most * 255, 0, 255).astype(np.uint8)
+    picture = cv2.applyColorMap(scaled, cv2.COLORMAP_JET)
+    picture[disparity <= 0] = 0
+    return picture
+
+
+def draw(folder, name, left, truth, found, other, most):
+    os.makedirs(folder, exist_ok=True)
+    tiles = [cv2.cvtColor(left, cv2.COLOR_GRAY2BGR), colour(found, most)]
+    tiles += [] if truth is None else [colour(truth, most)]
+    tiles += [] if other is None else [colour(other, most)]
+    tiles += [np.zeros_like(tiles[0])] * (len(tiles) % 2)
+    cv2.imwrite(os.path.join(folder, name + ".png"), np.vstack([np.hstack(tiles[k:k + 2]) for k in range(0, len(tiles), 2)]))
+
+
+def arguments(given):
+    """Path of the bridge and lists by option; None when they make no sense."""
+    paths, lists, at_ = [], {"--set": [], "--only": [], "--out": [], "--alone": False}, None
+    for word in given:
+        if word == "--alone":
+            lists[word], at_ = True, None
+        elif word in lists:
+            at_ = word
+        elif at_ and (at_ != "--set" or "=" in word):
+            lists[at_].append(word)
+        else:
+            paths.append(word)
+    fine = len(paths) == 1 and not paths[0].startswith("-") and not set(lists["--only"]) - set(RANGE) and len(lists["--out"]) < 2
+    return (paths[0], lists) if fine else None
+
+
+def main():
+    parsed = arguments(sys.argv[1:])
+    if not parsed:
+        print(__doc__)
+        return 2
+    vfront, lists = Vfront(parsed[0]), parsed[1]
+    settings, alone = lists["--set"], lists["--alone"]
+    cv2.setNumThreads(1)
+    modes = {"SGBM, 8 paths": cv2.STEREO_SGBM_MODE_HH, "SGBM, 5 paths": cv2.STEREO_SGBM_MODE_SGBM, "SGBM, 3-way": cv2.STEREO_SGBM_MODE_SGBM_3WAY}
+    print("%-17s %-16s | %6s %6s %7s | %6s %6s %7s | %5s %7s %5s %5s"
+          % ("set", "", "bad1", "bad2", "density", "bad1", "bad2", "density", "rmse", "ms", "x8", "x5"))
+    print("%-17s %-16s | %21s | %21s |" % ("", "", "all", "seen"))
+    for name in lists["--only"] or RANGE:
+        left, right, truth, seen = load(name)
+        most = RANGE[name]
+        tuned = {paths: " ".join(["dense_disparities=%d dense_paths=%d" % (most, paths)] + settings) for paths in (8, 4)}
+        matchers = {"vfront, %d paths" % paths: lambda a, b, text=text: vfront.find(a, b, text) for paths, text in tuned.items()}
+        if not alone:
+            matchers.update({what: lambda a, b, mode=mode: sgbm(a, b, most, mode) for what, mode in modes.items()})
+        found = in_turn(matchers, left, right)
+        times = lambda ms: "%7.1f" % ms + "".join(" %5.2f" % (ms / found["SGBM, %d paths" % paths][1]) for paths in (8, 5) if not alone)
+        first = found["vfront, 8 paths"][0]
+        for what, (disparity, ms) in found.items():
+            if truth is None:
+                both = (disparity >= 0) & (first >= 0)
+                print("%-17s %-16s | agree with the first line %5.1f %%, density %5.1f %%, grey levels off %4.1f | %s"
+                      % (name, what, 100 * (abs(disparity - first)[both] <= 1).mean(), 100 * (disparity >= 0).mean(),
+                         grey_off(left, right, disparity), times(ms)))
+            else:
+                print("%-17s %-16s | %6.2f %6.2f %7.1f | %6.2f %6.2f %7.1f | %5.2f %s" % ((name, what) + tuple(measure(disparity, truth, seen)) + (times(ms),)))
+        if truth is None:
+            ms, count = min(vfront.stixels(left, right, tuned[8]) for _ in range(ROUNDS))
+            print("%-17s %-16s | %-58s | %s" % (name, "vfront, stixels", "%d, of the first line's disparities" % count, times(ms)))
+        for folder in lists["--out"]:
+            scale = np.percentile(first[first >= 0], 99)
+            draw(folder, name, left, truth, first, None if alone else found["SGBM, 5 paths"][0], scale)
+        sys.stdout.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,911 @@
+/* SPDX-License-Identifier: MIT */
+/* stixel: against the programme of paper 002 written down in double precision, every pair of rows and every change between classes looked at;
+ * against what its authors' program makes of a street; against roads with boxes on them, drawn here, of which distances are known; and on
+ * disparities that no camera gives. Tables against the C library. */
+#define _XOPEN_SOURCE 700 /* mkdtemp */
+#include "examples/record.h"
+#include "tests/fixture/stage.h"
+
+#if VFRONT_STIXELS
+
+#define MOST_H VFRONT_HEIGHT
+#define MOST_D VFRONT_DISPARITIES
+#define FOREVER 1e18
+enum { GROUND = 0, OBJECT = 1, SKY = 2, NONE = 0xffff };
+
+static struct vf_stixel_memory *const m = &memory.stixel;
+static int32_t h, all; /* rows, disparities */
+static double focal, base_m, centre_y;
+
+/* ---- oracle ------------------------------------------------------------------------------------------------------ */
+
+static double d[MOST_H]; /* of a column from the bottom [px]; negative: none */
+static double objects[MOST_D][MOST_H + 1], grounds[MOST_H + 1], skies[MOST_H + 1], sums[MOST_H + 1], road_at[MOST_H];
+static int valid[MOST_H + 1];
+static int horizon;  /* row from the bottom */
+static double extra; /* on every segment */
+
+static double gauss(double x, double model, double sigma, double inside, double outlier)
+{
+    const double norm = log(inside) - log((1.0 - outlier) / (sigma * sqrt(2.0 * acos(-1.0))));
+    return fmin(log(all) - log(outlier), norm + (x - model) * (x - model) / (2.0 * sigma * sigma));
+}
+static double inside_of(double model, double sigma)
+{
+    return (erf((all - model) / (sigma * sqrt(2.0))) - erf(-model / (sigma * sqrt(2.0)))) / 2.0;
+}
+
+/** Sums of what the rows below cost, for a road whose disparity is slope * (rows below the horizon). */
+static void sum_rows(double horizon_px, double slope)
+{
+    const double tilt = atan((horizon_px - centre_y) / focal), height_m = base_m * cos(tilt) / slope,
+                 by = focal * base_m / height_m;
+    const int far = horizon_px < 0.0 ? h - 1 - (int)horizon_px : horizon; /* above the picture */
+    for (int v = 0; v < h; v++) {
+        const double at = fmin(fmax(slope * (far - v), 0.0), all - 1.0), x = tilt + (far - v) / focal;
+        const double sigma = sqrt(4.0 +
+                                  by * by * (pow(0.05 * x / height_m, 2.0) + pow(0.05 * acos(-1.0) / 180.0, 2.0)));
+        const int none = d[v] < 0.0;
+        road_at[v] = at;
+        sums[v + 1] = sums[v] + (none ? 0.0 : d[v]);
+        valid[v + 1] = valid[v] + !none;
+        grounds[v + 1] = grounds[v] + (v >= horizon ? 1e7
+                                       : none       ? 0.0
+                                                    : gauss(d[v], at, sigma, inside_of(at, sigma), 0.15));
+        skies[v + 1] = skies[v] + (v < horizon ? 1e7
+                                   : none      ? 0.0
+                                               : gauss(d[v], 0.0, 0.1, erf(all / (0.1 * sqrt(2.0))) / 2.0, 0.4));
+        for (int k = 0; k < all; k++) {
+            const double whole = floor(d[v]), spread = sqrt(1.0 + pow(whole * whole * 10.2 / (focal * base_m), 2.0));
+            objects[k][v + 1] = objects[k][v] + (none ? 0.0 : gauss(whole, k, spread, inside_of(whole, spread), 0.15));
+        }
+    }
+}
+
+static double mean_of(int vb, int vt) { return (sums[vt + 1] - sums[vb]) / (valid[vt + 1] - valid[vb]); }
+
+/** What rows vb..vt cost as one segment. */
+static double rows_cost(int type, int vb, int vt)
+{
+    if (type == GROUND) return grounds[vt + 1] - grounds[vb];
+    if (type == SKY) return skies[vt + 1] - skies[vb];
+    if (valid[vt + 1] == valid[vb]) return FOREVER;
+    const double *sum = objects[(int)floor(mean_of(vb, vt) + 1e-9)];
+    return sum[vt + 1] - sum[vb];
+}
+
+static double first_cost(int type, int vt)
+{
+    if (type == SKY) return FOREVER;
+    if (type == GROUND) return vt <= horizon ? log(2.0) + log(h) : FOREVER;
+    return log(h) + log(all) + (vt <= horizon ? log(2.0) : 0.0);
+}
+
+/** Of an object with mean `fn` after one with mean `p`. */
+static double object_object(double fn, double p, int below)
+{
+    const double far = floor(p), range = far > 0.0 ? far - focal * base_m / (focal * base_m / far + 10.2) : 0.0;
+    const double more = below ? -log(0.7) : log(2.0);
+    if (fn > p + range) return more + log((all - p - range) / 0.2);
+    return fn < p - range ? more + log((p - range) / 0.8) : FOREVER;
+}
+static double object_ground(double fn, double g)
+{
+    if (fn > g + 3.0) return -log(0.7) + log((all - g - 3.0) / 0.1);
+    if (fn < g - 3.0) return -log(0.7) + log((g - 3.0) / 0.04);
+    return -log(0.7) + log(6.0 / (1.0 - 0.1 - 0.04));
+}
+
+/** Of a segment from vb, fn: its mean if it is an object, after one that ends there, p likewise. */
+static double change_cost(int type, int before, int vb, double fn, double p)
+{
+    const int below = vb - 1 < horizon;
+    const double length = log(h - vb), g = road_at[vb - 1];
+    if (type == GROUND) return below && before != SKY ? length - log(0.3) : FOREVER;
+    if (type == SKY && before == GROUND) return !below && g < 1.0 ? length : FOREVER;
+    if (type == SKY) return !below && before == OBJECT && p >= 3.0 ? length + log(2.0) : FOREVER;
+    if (before == OBJECT) return length + object_object(fn, p, below);
+    if (before == GROUND) return length + object_ground(fn, g);
+    return fn > 3.0 ? length + log(all - 3.0) : FOREVER;
+}
+
+struct state {
+    double cost;
+    int base, before;
+};
+static struct state best[3][MOST_H];
+struct piece {
+    int type, base, top;
+};
+
+static void consider(int type, int vt, int vb, int before, double cost)
+{
+    if (cost >= best[type][vt].cost) return;
+    best[type][vt].cost = cost;
+    best[type][vt].base = vb;
+    best[type][vt].before = before;
+}
+
+/** What comes before is as good as it can be by itself, as in the paper: not by what comes after. */
+static int solve(struct piece piece[MOST_H])
+{
+    static const int order[3] = {OBJECT, GROUND, SKY};
+    for (int vt = 0; vt < h; vt++) {
+        for (int k = 0; k < 3; k++) best[k][vt].cost = 1e6; /* more is impossible */
+        for (int vb = 0; vb <= vt; vb++)
+            for (int type = 0; type < 3; type++) {
+                const double rows = rows_cost(type, vb, vt) + extra;
+                const double fn = type == OBJECT && rows < 1e6 ? mean_of(vb, vt) : 0.0;
+                if (rows >= 1e6) continue;
+                if (vb == 0) consider(type, vt, 0, -1, rows + first_cost(type, vt));
+                for (int i = 0; i < 3 && vb; i++) {
+                    const struct state *last = &best[order[i]][vb - 1];
+                    if (last->cost >= 1e6) continue;
+                    const double p = order[i] == OBJECT ? mean_of(last->base, vb - 1) : 0.0;
+                    consider(type, vt, vb, order[i], rows + change_cost(type, order[i], vb, fn, p) + last->cost);
+                }
+            }
+    }
+    int type = OBJECT, count = 0;
+    if (best[GROUND][h - 1].cost < best[type][h - 1].cost) type = GROUND;
+    if (best[SKY][h - 1].cost < best[type][h - 1].cost) type = SKY;
+    for (int vt = h - 1; vt >= 0; count++) {
+        const struct state *s = &best[type][vt];
+        piece[count].type = type;
+        piece[count].base = s->base;
+        piece[count].top = vt;
+        type = s->before;
+        vt = s->base - 1;
+    }
+    for (int i = 0; i < count / 2; i++) {
+        const struct piece swap = piece[i];
+        piece[i] = piece[count - 1 - i];
+        piece[count - 1 - i] = swap;
+    }
+    return count;
+}
+
+/** What a segmentation costs. */
+static double total(const struct piece *piece, int count)
+{
+    double cost = 0.0, p = 0.0;
+    for (int i = 0; i < count; i++) {
+        const struct piece *now = &piece[i];
+        const double fn = now->type == OBJECT ? mean_of(now->base, now->top) : 0.0;
+        cost += rows_cost(now->type, now->base, now->top) + extra;
+        cost += i ? change_cost(now->type, piece[i - 1].type, now->base, fn, p) : first_cost(now->type, now->top);
+        p = fn;
+    }
+    return cost;
+}
+
+/** What an object nearer to infinity than a pixel is called. */
+static int called(const struct piece *p) { return p->type == OBJECT && mean_of(p->base, p->top) < 1.0 ? SKY : p->type; }
+
+/* ---- a step ------------------------------------------------------------------------------------------------------ */
+
+/** A camera 0 of a size, focal length and principal row, `baseline` beside another; the stage's tables are made. */
+static void set_stixels(int32_t width, int32_t height, double focal_px, double baseline, double cy)
+{
+    set_up(2, width, height, 0);
+    for (int c = 0; c < 2; c++) {
+        step.geometry.calibrated[c] = 1;
+        step.geometry.focal_px[c] = (float)focal_px;
+    }
+    step.geometry.pair.placed = 1;
+    step.geometry.pair.baseline_m = (float)baseline;
+    step.geometry.centre_px[0] = 0.5f * (float)(width - 1);
+    step.geometry.centre_px[1] = (float)cy;
+    step.tuning.dense = step.tuning.stixel = 1;
+    memset(m, 0, sizeof *m);
+    memory.ingest.params.frame = 0;
+    h = height;
+    all = step.tuning.dense_disparities;
+    focal = focal_px;
+    base_m = baseline;
+    centre_y = cy;
+    vf_stixel_make(&m->tables, &step);
+}
+
+static void give_road(double horizon_px, double slope)
+{
+    step.geometry.horizon_px = (float)horizon_px;
+    step.geometry.road_slope = (float)slope;
+}
+
+static uint16_t *pixel(int x, int y) { return &memory.dense.disparity[y * step.geometry.level[0][0].pitch + x]; }
+
+/** Takes a column of the stage over for the oracle. */
+static void take_column(int column, double horizon_px, double slope)
+{
+    for (int v = 0; v < h; v++) d[v] = m->column[column][v] == NONE ? -1.0 : m->column[column][v] / 256.0;
+    sum_rows(horizon_px, slope);
+}
+
+/** A column's segments, as they were before names were changed. */
+static int pieces_of(int column, struct piece *piece)
+{
+    for (int i = 0; i < m->segments[column]; i++) {
+        const struct vf_segment *s = &m->segment[column][i];
+        piece[i].base = s->base;
+        piece[i].top = s->top;
+        piece[i].type = s->type;
+        assert_int_equal(s->base, i ? piece[i - 1].top + 1 : 0);
+        assert_true(s->top >= s->base);
+    }
+    assert_int_equal(m->segment[column][m->segments[column] - 1].top, h - 1);
+    return m->segments[column];
+}
+
+/** Gives objects that are called sky their name back: those that cannot be sky. */
+static void call_back(struct piece *piece, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (piece[i].type == SKY && total(piece, count) >= 1e6) piece[i].type = OBJECT;
+}
+
+static int same_pieces(const struct piece *a, int n, const struct piece *b, int count)
+{
+    int same = n == count;
+    for (int i = 0; i < count && same; i++) same = a[i].base == b[i].base && a[i].type == called(&b[i]);
+    return same;
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------------------- */
+
+static const char *data_folder(void)
+{
+    const char *folder = getenv("VFRONT_DATA");
+    return folder ? folder : "../shared/data";
+}
+
+/** The picture of which the authors' program's segments are known. 1/256 px is needed for its boundaries. */
+static void street(void **state)
+{
+    static float picture[480][640];
+    char path[512], line[4096];
+    (void)state;
+    snprintf(path, sizeof path, "%s/stixels_640x480/disparity.f32", data_folder());
+    FILE *f = fopen(path, "rb");
+    if (!f) {
+        print_message("no %s\n", path);
+        skip();
+    }
+    assert_int_equal(fread(picture, sizeof picture, 1, f), 1);
+    fclose(f);
+    set_stixels(640, 480, 704.708191, 0.8, 184.0);
+    give_road(103.0, 0.230868265);
+    vf_road_given(&step, &m->road);
+    m->horizon = vf_road_horizon(&m->road, 480);
+    assert_int_equal(m->horizon, 376);
+    for (int v = 0; v < 480; v++) m->ground[v] = vf_road_row(&step, &m->tables, &m->road, m->horizon, v);
+    snprintf(path, sizeof path, "%s/stixels_640x480/expected.stixels", data_folder());
+    f = fopen(path, "r");
+    assert_non_null(f);
+    int columns = 0, cells = 0;
+    for (int column = 0; column < 128; column++) {
+        int same = 1, label[480], at = 0, count = 0;
+        for (int v = 0; v < 480; v++) {
+            uint16_t px[5];
+            for (int k = 0; k < 5; k++) px[k] = (uint16_t)floor(picture[479 - v][column * 5 + k] * 256.0 + 0.5);
+            m->column[column][v] = (uint16_t)vf_stixel_reduce(px, 5, 0, 256, 128);
+        }
+        vf_stixel_cut_column(&step, column);
+        for (int i = 0; i < m->segments[column]; i++)
+            for (int v = m->segment[column][i].base; v <= m->segment[column][i].top; v++)
+                label[v] = m->segment[column][i].type;
+        assert_non_null(fgets(line, sizeof line, f));
+        for (int type, vb, vt, length; sscanf(line + at, "%d,%d,%d,%*f;%n", &type, &vb, &vt, &length) == 3;
+             at += length, count++) {
+            int found = 0;
+            for (int i = 0; i < m->segments[column]; i++) found |= m->segment[column][i].base == vb;
+            same &= found;
+            for (int v = vb; v <= vt; v++) cells += label[v] == type;
+        }
+        same &= count == m->segments[column];
+        columns += same;
+        if (same) continue;
+        static struct piece ours[MOST_H], theirs[MOST_H];
+        horizon = 376;
+        extra = 0.0;
+        take_column(column, 103.0, 0.230868265);
+        /* What it costs to begin below the road falls without bound as the road's disparity less 3 px goes to 0: so that disparity in steps of
+         * 1/256 px, as the stage has it. Then what is found costs no more than the best, to what rounding allows. */
+        for (int v = 0; v < 480; v++) road_at[v] = floor(road_at[v] * 256.0 + 0.5) / 256.0;
+        const int n = pieces_of(column, ours), best_count = solve(theirs);
+        call_back(ours, n);
+        const double off = total(ours, n) - total(theirs, best_count);
+        print_message("column %d differs, its cost by %.4f\n", column, off);
+        assert_true(off < 480 / 4096.0);
+    }
+    fclose(f);
+    print_message("the authors' program: the same cuts in %d of 128 columns, the same class in %.3f %% of %d cells\n",
+                  columns, cells / 614.4, 128 * 480);
+    assert_true(columns >= 126 && cells >= 0.995 * 128 * 480);
+}
+
+/** Logarithms and error function against the C library, and what tables hold. */
+static void tables(void **state)
+{
+    (void)state;
+    for (int i = 1; i < 20000; i++) {
+        const double x = i * i * 1e-4;
+        assert_true(fabs(vf_stixel_ln(x) - log(x)) < 1e-12 * (1.0 + fabs(log(x))));
+        assert_true(fabs(vf_stixel_erf_series(x * 1e-3) - erf(x * 1e-3)) < 1e-12);
+    }
+    set_stixels(640, 480, 704.708191, 0.8, 184.0);
+    for (uint32_t x = 1; x < 70000; x++)
+        assert_true(fabs(vf_stixel_log(m->tables.log_q16, x) / 4096.0 - log(x / 256.0)) < 2e-4);
+    for (double x = -5.0; x < 5.0; x += 0.003) assert_true(fabs(vf_stixel_erf(&m->tables, x) - erf(x)) < 1e-4);
+    for (int n = 1; n <= 480; n++)
+        for (int k = 0; k < 200; k++) {
+            const int mean = roll(128 * 256), rest = roll(n);
+            assert_int_equal(vf_stixel_mean((uint32_t)(2 * (mean * n + rest) + 1), m->tables.inverse[n]), mean);
+        }
+    for (int i = 0; i < 128; i++) {
+        const double angle = atan((i * 5 + 2 - 319.5) / 704.708191);
+        assert_int_equal(m->tables.bin[i], ((int)floor(angle / acos(-1.0) * 36.0 + 0.5) + 72) % 72);
+        assert_true(fabs(m->tables.secant[i] * cos(angle) - 1.0) < 1e-6);
+    }
+}
+
+static int by_value(const void *a, const void *b) { return *(const uint16_t *)a - *(const uint16_t *)b; }
+
+/** Mean and median of what is valid. */
+static void reduction(void **state)
+{
+    (void)state;
+    shake(5);
+    for (int i = 0; i < 100000; i++) {
+        uint16_t px[16], there[16];
+        const int width = between(1, 16), holes = roll(4);
+        int count = 0, sum = 0;
+        for (int k = 0; k < width; k++) {
+            px[k] = roll(4) < holes ? NONE : (uint16_t)(roll(5) ? roll(2048) : 40);
+            if (px[k] == NONE) continue;
+            there[count++] = px[k];
+            sum += px[k];
+        }
+        qsort(there, (size_t)count, sizeof *there, by_value);
+        const double mean = count ? floor(sum * 16.0 / count + 0.5) : NONE,
+                     median = count ? there[(count - 1) / 2] * 16.0 : NONE;
+        assert_int_equal(vf_stixel_reduce(px, width, 0, 16, 128), mean);
+        assert_int_equal(vf_stixel_reduce(px, width, 1, 16, 128), median);
+    }
+    const uint16_t high[3] = {4095, 4095, 4095};
+    assert_int_equal(vf_stixel_reduce(high, 3, 0, 16, 128), 128 * 256 - 1);
+    assert_int_equal(vf_stixel_reduce(high, 3, 0, 16, 256), 4095 * 16);
+}
+
+/** Draws a column: the road, pieces of any disparity, noise, holes. */
+static void draw_column(int x0, int width, double horizon_px, double slope, int kind)
+{
+    int piece = 0, level = 0;
+    for (int y = h - 1; y >= 0; y--) {
+        if (!piece--) {
+            piece = 1 + roll(kind == 3 ? 6 : h / 3);
+            level = roll(3) ? roll(all * 16) : -1;
+        }
+        const double road = slope * (y - horizon_px);
+        for (int x = x0; x < x0 + width; x++) {
+            int value = level >= 0 ? level : road > 0.0 ? (int)(road * 16.0) : 0;
+            value += kind == 2 ? roll(65) - 32 : roll(9) - 4;
+            if (roll(40) == 0) value = roll(all * 16);
+            value = value < 0 ? 0 : value >= all * 16 ? all * 16 - 1 : value;
+            *pixel(x, y) = kind == 1 && roll(3) == 0 ? NONE : (uint16_t)value;
+        }
+        if (kind == 1 && roll(10) == 0)
+            for (int x = x0; x < x0 + width; x++) *pixel(x, y) = NONE;
+    }
+}
+
+/** Any column: the segmentation that costs least, to what rounding allows. Sums are rounded row by row to half of 1/4096, and once more for
+ *  each change. */
+static void random_columns(void **state)
+{
+    static struct piece ours[MOST_H], theirs[MOST_H];
+    int columns = 0, same = 0;
+    (void)state;
+    shake(11);
+    for (int run = 0; run < 24; run++) {
+        set_stixels(100, between(33, 160), 300.0 + roll(500), 0.1 + roll(9) * 0.1, 0.0);
+        const double horizon_px = floor(h * (roll(14) - 2) * 0.1), slope = (all - 10.0) / h * (0.3 + roll(8) * 0.1);
+        give_road(horizon_px, slope);
+        step.tuning.stixel_median = run & 1;
+        for (int i = 0; i < 20; i++) draw_column(i * 5, 5, horizon_px, slope, run % 4);
+        vf_stixel_host(&step);
+        horizon = h - 1 - (int)horizon_px;
+        horizon = horizon < 0 ? 0 : horizon > h ? h : horizon;
+        for (int i = 0; i < 20; i++) {
+            take_column(i, horizon_px, (double)(float)slope);
+            if (!valid[h]) {
+                assert_int_equal(m->segments[i], 0);
+                continue;
+            }
+            extra = 0.0;
+            int count = solve(theirs);
+            if (count > VFRONT_SEGMENTS) {
+                assert_int_equal(m->crowded[i], 1);
+                continue;
+            }
+            const int n = pieces_of(i, ours), equal = same_pieces(ours, n, theirs, count);
+            columns++;
+            same += equal;
+            if (equal) continue;
+            call_back(ours, n);
+            const double off = total(ours, n) - total(theirs, count);
+            REQUIRE(off < 2.0 * h * 0.5 / 4096.0 + 0.01 && off > -0.5,
+                    "run %d, column %d of %d rows: costs %.4f more than it could\n", run, i, h, off);
+        }
+    }
+    print_message("%d of %d random columns are cut as in double precision, the others at the same cost\n", same,
+                  columns);
+    assert_true(columns > 300 && same > columns * 97 / 100);
+}
+
+/** Columns that want more segments than there is room for: as many as fit, and no other with as many costs less. */
+static void crowded(void **state)
+{
+    static struct piece ours[MOST_H], theirs[MOST_H];
+    (void)state;
+    shake(3);
+    set_stixels(20, 400, 1000.0, 1.0, 240.0);
+    give_road(100.0, 0.25);
+    for (int i = 0; i < 4; i++)
+        for (int y = 0; y < h; y++)
+            for (int x = i * 5; x < i * 5 + 5; x++) *pixel(x, y) = (uint16_t)((y / (8 + i) % 2 ? 192 : 64) + roll(5));
+    vf_stixel_host(&step);
+    horizon = 299;
+    for (int i = 0; i < 4; i++) {
+        take_column(i, 100.0, 0.25);
+        extra = 0.0;
+        const int wanted = solve(theirs);
+        REQUIRE(wanted > VFRONT_SEGMENTS && m->crowded[i], "column %d wants %d segments\n", i, wanted);
+        const int n = pieces_of(i, ours);
+        assert_true(n <= VFRONT_SEGMENTS);
+        /* The price that it was cut at: the least quarter of a nat at which there are few enough. */
+        int low = 0, high = 256;
+        while (high - low > 1) {
+            extra = (low + high) / 2 * 0.25;
+            if (solve(theirs) > VFRONT_SEGMENTS)
+                low = (low + high) / 2;
+            else
+                high = (low + high) / 2;
+        }
+        extra = high * 0.25;
+        const int count = solve(theirs);
+        assert_int_equal(n, count);
+        assert_true(same_pieces(ours, n, theirs, count));
+    }
+}
+
+/** Draws what a camera sees of a road of a height and pitch, and of boxes on it: columns of so many px, `near_m` away; 0: none. */
+struct box {
+    int from, to; /* columns of pixels */
+    double away_m, high_m;
+};
+static void draw_road(double horizon_px, double slope, const struct box *box, int boxes, int noise, int holes)
+{
+    const double tilt = atan((horizon_px - centre_y) / focal), height_m = base_m * cos(tilt) / slope;
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < step.geometry.level[0][0].width; x++) {
+            double value = slope * (y - horizon_px);
+            if (value < 0.0) value = 0.0;
+            for (int i = 0; i < boxes; i++) {
+                const double disparity = focal * base_m / box[i].away_m, foot = horizon_px + disparity / slope;
+                const double top = foot - (foot - horizon_px) * box[i].high_m / height_m;
+                if (x >= box[i].from && x < box[i].to && y <= foot && y > top && disparity > value) value = disparity;
+            }
+            int px = (int)(value * 16.0 + 0.5);
+            if (px > 0) px += roll(2 * noise + 1) - noise;
+            *pixel(x, y) = roll(100) < holes ? NONE : (uint16_t)(px < 0 ? 0 : px >= all * 16 ? all * 16 - 1 : px);
+        }
+}
+
+/** Road and horizon are found in noise, with holes and things on the road, followed, held, lost, and found again. */
+static void road(void **state)
+{
+    const struct box box[3] = {{40, 120, 9.0, 1.5}, {300, 420, 22.0, 2.5}, {500, 560, 14.0, 1.8}};
+    (void)state;
+    shake(8);
+    set_stixels(640, 480, 500.0, 0.4, 240.0);
+    double worst = 0.0, steep = 0.0;
+    for (int k = 0; k < 12; k++) {
+        const double horizon_px = 150.0 + 12.3 * k, slope = 0.12 + 0.01 * k;
+        memory.ingest.params.frame = 0;
+        draw_road(horizon_px, slope, box, 3, k, 3 * k);
+        vf_stixel_host(&step);
+        assert_int_equal(m->road.state, VFRONT_ROAD_SEEN);
+        worst = fmax(worst, fabs(m->road.horizon_px - horizon_px));
+        steep = fmax(steep, fabs(m->road.slope / slope - 1.0));
+    }
+    print_message("horizon to %.2f px, slope to %.1f %%\n", worst, 100.0 * steep);
+    assert_true(worst < 4.0 && steep < 0.05);
+    const double before = m->road.horizon_px;
+    for (uint64_t frame = 1; frame <= VF_ROAD_HOLD + 2; frame++) {
+        memory.ingest.params.frame = frame;
+        for (int i = 0; i < 640 * 480; i++) *pixel(i % 640, i / 640) = (uint16_t)(frame % 2 ? NONE : roll(all * 16));
+        vf_stixel_host(&step);
+        const int held = frame <= VF_ROAD_HOLD;
+        assert_int_equal(m->road.state, held ? VFRONT_ROAD_HELD : VFRONT_ROAD_NONE);
+        if (held)
+            assert_true(m->road.horizon_px == before);
+        else
+            for (int i = 0; i < 128; i++) assert_int_equal(m->segments[i], 0);
+    }
+    for (int i = 0; i < VFRONT_OBSTACLE_BINS; i++) assert_int_equal(m->nearest_cm[i], VF_NONE);
+    memory.ingest.params.frame++;
+    draw_road(200.0, 0.2, box, 3, 2, 5);
+    vf_stixel_host(&step);
+    assert_int_equal(m->road.state, VFRONT_ROAD_SEEN);
+    memory.ingest.params.frame++;
+    draw_road(208.0, 0.2, box, 3, 2, 5); /* the camera nods: half of the way */
+    vf_stixel_host(&step);
+    assert_true(m->road.horizon_px > 202.0 && m->road.horizon_px < 206.0);
+    memory.ingest.params.frame++;
+    draw_road(350.0, 0.2, box, 3, 2, 5); /* that is no nod */
+    vf_stixel_host(&step);
+    assert_int_equal(m->road.state, VFRONT_ROAD_HELD);
+}
+
+/** Distances of boxes and of the free road in front of them, against what was drawn. */
+static void distances(void **state)
+{
+    const struct box box[4] = {
+        {20, 100, 8.0, 1.5}, {180, 260, 16.0, 2.0}, {330, 420, 26.0, 3.0}, {520, 600, 12.0, 1.7}};
+    (void)state;
+    shake(21);
+    set_stixels(640, 480, 500.0, 0.4, 240.0);
+    for (int k = 0; k < 4; k++) {
+        draw_road(180.0, 0.16, box, 4, 2 + 2 * k, 8 * k);
+        memory.ingest.params.frame = 0;
+        vf_stixel_host(&step);
+        int found = 0, wrong = 0;
+        double worst = 0.0, foot_off = 0.0;
+        for (int column = 0; column < 128; column++) {
+            const struct box *b = NULL;
+            for (int i = 0; i < 4; i++)
+                if (column * 5 >= box[i].from + 5 && column * 5 + 5 <= box[i].to - 5) b = &box[i];
+            int edge = 0;
+            for (int i = 0; i < 4 && !b; i++) edge |= column * 5 + 10 > box[i].from && column * 5 - 5 < box[i].to;
+            double near = 1e9;
+            int base = -1;
+            for (int i = 0; i < m->segments[column]; i++) {
+                const vfront_stixel_t t = vf_stixel_result(&step, &m->segment[column][i]);
+                if (t.type != VFRONT_STIXEL_OBJECT || t.distance_m >= near) continue;
+                near = t.distance_m;
+                base = t.base_px;
+                if (b) assert_true(fabs(near - b->away_m) < t.sigma_m);
+            }
+            if (!b && !edge) wrong += near < 40.0;
+            if (!b) continue;
+            found += near < 1e8;
+            worst = fmax(worst, fabs(near / b->away_m - 1.0));
+            foot_off = fmax(foot_off, fabs(base - (180.0 + 200.0 / b->away_m / 0.16)));
+        }
+        print_message("noise %d/16 px, %d %% holes: boxes in %d columns, distance to %.2f %%, foot to %.1f px; %d "
+                      "columns of free road with an object\n",
+                      2 + 2 * k, 8 * k, found, 100.0 * worst, foot_off, wrong);
+        assert_true(found >= 54 && worst < 0.05 && foot_off < 32.0 && wrong <= 2);
+        for (int i = 0; i < 4; i++) { /* straight through the middle of the box */
+            const double angle = atan(((box[i].from + box[i].to) / 2 - 319.5) / 500.0);
+            const uint32_t cm = m->nearest_cm[((int)floor(angle / acos(-1.0) * 36.0 + 0.5) + 72) % 72];
+            REQUIRE(cm > box[i].away_m * 95.0 && cm < box[i].away_m * 125.0, "box %d: %u cm\n", i, cm);
+        }
+        assert_int_equal(m->nearest_cm[36], VF_NONE);
+    }
+}
+
+/** Disparities that no camera gives: named states, and lists whose counts hold. */
+static void absurd(void **state)
+{
+    (void)state;
+    shake(2);
+    for (int given = 0; given < 3; given++)
+        for (int kind = 0; kind < 7; kind++) {
+            set_stixels(kind == 6 ? 17 : 203, kind == 6 ? 16 : 240, 200.0, 0.2, 120.0);
+            if (given) give_road(given == 1 ? 100.0 : kind % 2 ? -1e5 : 1e5, 0.2);
+            if (kind == 6) step.tuning.stixel_width_px = 16;
+            const int width = step.geometry.level[0][0].width, most = all * 16 - 1, columns = vf_stixel_columns(&step);
+            for (int y = 0; y < h; y++)
+                for (int x = 0; x < width; x++) {
+                    const int value[7] = {
+                        NONE, 0, most, roll(most + 1), y % 2 ? most : 0, 65534, roll(2) ? NONE : roll(most)};
+                    *pixel(x, y) = (uint16_t)value[kind];
+                }
+            for (int i = 0; i < columns + 2 && i < VFRONT_COLUMNS; i++) m->segments[i] = 77;
+            vf_stixel_host(&step);
+            assert_int_equal(m->road.state, given ? VFRONT_ROAD_GIVEN : m->road.state);
+            if (!given && kind < 2) assert_int_equal(m->road.state, VFRONT_ROAD_NONE);
+            for (int i = 0; i < columns; i++) {
+                static struct piece piece[MOST_H];
+                assert_true(m->segments[i] <= VFRONT_SEGMENTS);
+                if (kind == 0 || m->road.state == VFRONT_ROAD_NONE) assert_int_equal(m->segments[i], 0);
+                if (m->segments[i]) pieces_of(i, piece);
+                if (given == 1 && kind && kind < 6) assert_true(m->segments[i] > 0);
+            }
+            assert_int_equal(m->segments[columns], 77);
+        }
+}
+
+/** Through the public interface: what is refused, the same after each reset (tests/core/invariance.c: 1,000 runs), and what a result says. */
+static vfront_t vf;
+static uint8_t grey[2][128][160];
+static vfront_rig_t rig_of(void)
+{
+    vfront_rig_t rig = {.cameras = 2};
+    for (int c = 0; c < 2; c++) {
+        vfront_camera_t *k = &rig.camera[c];
+        k->width_px = 160;
+        k->height_px = 128;
+        k->fx_px = k->fy_px = 150.0;
+        k->cx_px = 80.0;
+        k->cy_px = 64.0;
+        k->t_cam_imu_m[0] = -0.3 * c;
+    }
+    return rig;
+}
+static const vfront_result_t *look(uint64_t t_ns)
+{
+    const vfront_result_t *r = NULL;
+    vfront_frame_t frame = {.t_ns = t_ns};
+    for (int c = 0; c < 2; c++) {
+        frame.picture[c].data = grey[c];
+        frame.picture[c].width_px = 160;
+        frame.picture[c].height_px = 128;
+        frame.picture[c].pitch_bytes = 160;
+    }
+    assert_int_equal(vfront_step(&vf, &frame, &r), VFRONT_OK);
+    return r;
+}
+
+/** A textured road and a box on it, seen by both cameras: grey levels of places on the ground, which the left camera sees `disparity` to the right. */
+static void draw_pair(void)
+{
+    for (int y = 0; y < 128; y++)
+        for (int x = 0; x < 160; x++)
+            for (int c = 0; c < 2; c++) {
+                double disparity = y > 50 ? 0.25 * (y - 50) : 0.0;
+                for (int pass = 0; pass < 2; pass++) { /* the box hides what is behind it */
+                    const double left = x + c * (pass ? 10.0 : disparity);
+                    if (pass && (left < 60.0 || left >= 110.0 || y < 30 || y > 90)) continue;
+                    const uint32_t at = (uint32_t)(int)floor(left) * 2654435761u ^ (uint32_t)y * 40503u * 2246822519u ^
+                                        (uint32_t)pass * 77u;
+                    grey[c][y][x] = (uint8_t)(40 + (at * 3266489917u >> 25));
+                }
+            }
+}
+
+static void refuses(void **state)
+{
+    vfront_rig_t rig = rig_of();
+    vfront_tuning_t t;
+    (void)state;
+    vfront_tuning_default(&t);
+    t.stixel = 1;
+    assert_int_equal(vfront_init(&vf, &rig, &t, VFRONT_PORT_HOST), VFRONT_E_TUNING);
+    t.dense = 1;
+    t.dense_least_px = 4;
+    assert_int_equal(vfront_init(&vf, &rig, &t, VFRONT_PORT_HOST), VFRONT_E_TUNING);
+    t.dense_least_px = 0;
+    t.stixel_width_px = 1;
+    assert_int_equal(vfront_init(&vf, &rig, &t, VFRONT_PORT_HOST), VFRONT_E_SIZE);
+    t.stixel_width_px = 5;
+    const double bad[5][2] = {{-1.0, 0.0}, {101.0, 0.0}, {NAN, 0.0}, {1.0, 1.0}, {1.0, NAN}};
+    for (int i = 0; i < 5; i++) {
+        rig.road_height_m = bad[i][0];
+        rig.road_pitch_rad = bad[i][1];
+        assert_int_equal(vfront_init(&vf, &rig, &t, VFRONT_PORT_HOST), VFRONT_E_CALIBRATION);
+    }
+    rig.road_height_m = 0.0;
+    rig.road_pitch_rad = NAN;
+    assert_int_equal(vfront_init(&vf, &rig, &t, VFRONT_PORT_HOST), VFRONT_OK);
+    vfront_shutdown(&vf);
+}
+
+/** What replay writes of a result can be read back without loss. */
+static void written(const vfront_result_t *r)
+{
+    static const char *const name[3] = {"ground", "object", "sky"};
+    char folder[] = P_tmpdir "/vfront-stixel-XXXXXX", path[64], line[1024];
+    record_t *record;
+    assert_non_null(mkdtemp(folder));
+    assert_null(record_open(&record, folder, 2, RECORD_STIXELS));
+    assert_null(record_frame(record, r, NULL, NULL));
+    assert_null(record_close(record));
+    snprintf(path, sizeof path, "%s/stixels.csv", folder);
+    FILE *f = fopen(path, "r");
+    assert_true(f && fgets(line, sizeof line, f));
+    for (uint32_t i = 0; i < r->columns_count; i++)
+        for (uint32_t k = 0; k < r->stixels_count[i]; k++) {
+            const vfront_stixel_t *t = &r->stixels[i][k];
+            unsigned at[6];
+            char type[16];
+            float number[4];
+            assert_non_null(fgets(line, sizeof line, f));
+            assert_int_equal(sscanf(line, "%u,%u,%u,%u,%u,%u,%15[a-z],%f,%f,%f,%f", at, at + 1, at + 2, at + 3, at + 4,
+                                    at + 5, type, number, number + 1, number + 2, number + 3),
+                             11);
+            assert_true(at[1] == i && at[2] == 5 * i && at[3] == 5 && at[4] == t->base_px && at[5] == t->top_px &&
+                        !strcmp(type, name[t->type]));
+            assert_true(number[0] == t->disparity_px && number[1] == t->distance_m && number[2] == t->sigma_m &&
+                        number[3] == t->cost);
+        }
+    assert_null(fgets(line, sizeof line, f));
+    fclose(f);
+    snprintf(path, sizeof path, "%s/obstacles.csv", folder);
+    f = fopen(path, "r");
+    assert_true(f && fgets(line, sizeof line, f) && fgets(line, sizeof line, f));
+    const char *from = line;
+    for (int i = 0; i < 2; i++) from = strchr(from, ',') + 1; /* frame, time */
+    for (int i = 0; i < VFRONT_OBSTACLE_BINS; i++) {
+        assert_int_equal(strtol(from, NULL, 10), r->obstacles_cm[i]);
+        from = i + 1 < VFRONT_OBSTACLE_BINS ? strchr(from, ',') + 1 : from;
+    }
+    fclose(f);
+    snprintf(line, sizeof line, "rm -r %s", folder);
+    assert_int_equal(system(line), 0);
+}
+
+static void through_front_end(void **state)
+{
+    vfront_rig_t rig = rig_of();
+    vfront_tuning_t t;
+    uint64_t first = 0;
+    (void)state;
+    draw_pair();
+    vfront_tuning_default(&t);
+    t.dense = t.stixel = 1;
+    t.dense_disparities = 64;
+    rig.road_height_m = 0.3 * cos(atan(14.0 / 150.0)) / 0.25;
+    rig.road_pitch_rad = -atan(14.0 / 150.0);
+    assert_int_equal(vfront_init(&vf, &rig, &t, VFRONT_PORT_HOST), VFRONT_OK);
+    for (int run = 0; run < 4; run++) {
+        assert_int_equal(vfront_reset(&vf), VFRONT_OK);
+        const vfront_result_t *r = look(1);
+        if (!run) first = vfront_digest(r);
+        if (!run) written(r);
+        assert_true(vfront_digest(r) == first);
+        assert_int_equal(r->road.state, VFRONT_ROAD_GIVEN);
+        assert_true(fabs(r->road.horizon_px - 50.0) < 1e-3 && fabs(r->road.slope - 0.25) < 1e-5 &&
+                    fabs(r->road.height_m - rig.road_height_m) < 1e-4);
+        assert_true(fabs(r->road.pitch_rad - rig.road_pitch_rad) < 1e-5);
+        assert_int_equal(r->columns_count, 32);
+        for (int column = 14; column < 21; column++) {
+            double near = 1e9;
+            for (int i = 0; i < r->stixels_count[column]; i++)
+                if (r->stixels[column][i].type == VFRONT_STIXEL_OBJECT)
+                    near = fmin(near, r->stixels[column][i].distance_m);
+            REQUIRE(fabs(near - 4.5) < 0.45, "column %d: %.2f m\n", column, near);
+        }
+        assert_true(r->obstacles_cm[0] > 400 && r->obstacles_cm[0] < 510);
+        assert_int_equal(r->obstacles_cm[36], VFRONT_OBSTACLE_UNKNOWN);
+    }
+    vfront_shutdown(&vf);
+    vfront_tuning_default(&t);
+    assert_int_equal(vfront_init(&vf, &rig, &t, VFRONT_PORT_HOST), VFRONT_OK);
+    const vfront_result_t *r = look(1);
+    assert_int_equal(r->columns_count, 0);
+    assert_int_equal(r->road.state, VFRONT_ROAD_NONE);
+    for (int i = 0; i < VFRONT_OBSTACLE_BINS; i++) assert_int_equal(r->obstacles_cm[i], VFRONT_OBSTACLE_UNKNOWN);
+    vfront_shutdown(&vf);
+}
+
+/* ---- bad input by name ------------------------------------------------------------------------------------------- */
+
+static int no_disparity(int y) { return (void)y, NONE; }
+static int zero(int y) { return (void)y, 0; }
+static int the_most(int y) { return (void)y, all * 16 - 1; }
+static int wall(int y) { return (void)y, 20 * 16; }
+static int anything(int y) { return (void)y, roll(all * 16); }
+static int stripes(int y) { return y % 2 ? 40 * 16 : 10 * 16; }
+static int plain(int y) { return (y + 50) * 16 / 5; } /* its horizon is 50 rows above the picture */
+
+/** Bits: which classes there may be; whether columns are cut; what the nearest obstacle straight ahead is. */
+enum { G = 1 << GROUND, O = 1 << OBJECT, S = 1 << SKY, CUT = 8, UNKNOWN = 16, FREE = 32, NEAR = 64 };
+static const struct bad {
+    const char *what;
+    int width, height, column_px, (*disparity)(int y);
+    double horizon_px; /* NAN: the road is looked for */
+    int road, is;
+} bad_input[] = {
+    {"all disparities invalid", 203, 240, 5, no_disparity, NAN, VFRONT_ROAD_NONE, UNKNOWN},
+    {"all disparities invalid, road given", 203, 240, 5, no_disparity, 100.0, VFRONT_ROAD_GIVEN, UNKNOWN},
+    {"all zero", 203, 240, 5, zero, NAN, VFRONT_ROAD_NONE, UNKNOWN},
+    {"all zero, road given", 203, 240, 5, zero, 100.0, VFRONT_ROAD_GIVEN, CUT | G | S | FREE},
+    {"all the maximum", 203, 240, 5, the_most, NAN, VFRONT_ROAD_NONE, UNKNOWN},
+    {"all the maximum, road given", 203, 240, 5, the_most, 100.0, VFRONT_ROAD_GIVEN, CUT | O | NEAR},
+    {"a wall and no road", 203, 240, 5, wall, NAN, VFRONT_ROAD_NONE, UNKNOWN},
+    {"noise and no road", 203, 240, 5, anything, NAN, VFRONT_ROAD_NONE, UNKNOWN},
+    {"horizon above the picture", 203, 240, 5, plain, -50.0, VFRONT_ROAD_GIVEN, CUT | G | FREE},
+    {"horizon far above the picture", 203, 240, 5, zero, -1e5, VFRONT_ROAD_GIVEN, CUT | G | S | O},
+    {"horizon below the picture", 203, 240, 5, zero, 290.0, VFRONT_ROAD_GIVEN, CUT | S | FREE},
+    {"horizon far below the picture", 203, 240, 5, wall, 1e5, VFRONT_ROAD_GIVEN, CUT | O | NEAR},
+    {"stripes of one row", 203, 240, 5, stripes, 100.0, VFRONT_ROAD_GIVEN, CUT | G | O | S},
+    {"picture no wider than a column", 16, 240, 16, wall, 200.0, VFRONT_ROAD_GIVEN, CUT | O | NEAR},
+    {"less than two columns", 31, 16, 16, anything, 8.0, VFRONT_ROAD_GIVEN, CUT | G | O | S},
+    {"more disparities than columns of pixels", 17, 240, 1, the_most, 100.0, VFRONT_ROAD_GIVEN, CUT | O | NEAR},
+};
+
+static void check_columns(const struct bad *b)
+{
+    const int columns = vf_stixel_columns(&step);
+    static struct piece piece[MOST_H];
+    for (int i = 0; i < columns; i++) {
+        const int count = m->segments[i];
+        REQUIRE((count > 0) == !!(b->is & CUT) && count <= VFRONT_SEGMENTS && m->crowded[i] <= 1,
+                "%s: column %d has %d segments\n", b->what, i, count);
+        if (count) pieces_of(i, piece);
+        for (int k = 0; k < count; k++)
+            REQUIRE(b->is >> m->segment[i][k].type & 1, "%s: class %d in column %d\n", b->what, m->segment[i][k].type,
+                    i);
+        for (size_t k = sizeof *m->segment[i] * (size_t)count; k < sizeof m->segment[i]; k++)
+            assert_int_equal(((uint8_t *)m->segment[i])[k], 0xa5);
+        for (int k = h; k < VFRONT_HEIGHT; k++) assert_int_equal(m->column[i][k], 0xa5a5);
+    }
+    for (int i = columns; i < VFRONT_COLUMNS; i++) {
+        assert_true(m->segments[i] == 0xa5a5 && m->crowded[i] == 0xa5a5);
+        for (size_t k = 0; k < sizeof m->segment[i]; k++) assert_int_equal(((uint8_t *)m->segment[i])[k], 0xa5);
+    }
+}
+
+/** Each has its state, and nothing is written outside its list. */
+static void named(void **state)
+{
+    (void)state;
+    shake(31);
+    scribble_arena();
+    for (size_t i = 0; i < sizeof bad_input / sizeof *bad_input; i++) {
+        const struct bad *b = &bad_input[i];
+        set_stixels(b->width, b->height, 500.0, 0.4, b->height / 2.0);
+        if (!isnan(b->horizon_px)) give_road(b->horizon_px, 0.2);
+        step.tuning.stixel_width_px = b->column_px;
+        vf_stixel_make(&m->tables, &step);
+        memset(m->segments, 0xa5, sizeof m->segments);
+        memset(m->crowded, 0xa5, sizeof m->crowded);
+        memset(m->segment, 0xa5, sizeof m->segment);
+        memset(m->column, 0xa5, sizeof m->column);
+        for (int y = 0; y < b->height; y++)
+            for (int x = 0; x < b->width; x++) *pixel(x, y) = (uint16_t)b->disparity(y);
+        memcpy(&expected, &memory, sizeof memory);
+        vf_stixel_host(&step);
+        REQUIRE(m->road.state == (uint32_t)b->road, "%s: road %u\n", b->what, m->road.state);
+        check_columns(b);
+        const uint32_t ahead = m->nearest_cm[0], free_cm = 100u * (uint32_t)step.tuning.stixel_far_m + 1u;
+        const double away_cm = 100.0 * focal * base_m / (b->disparity(0) / 16.0);
+        if (b->is & UNKNOWN) assert_int_equal(ahead, VF_NONE);
+        if (b->is & FREE) assert_int_equal(ahead, free_cm);
+        if (b->is & NEAR) REQUIRE(fabs(ahead - away_cm) < 2.0, "%s: %u cm instead of %.0f\n", b->what, ahead, away_cm);
+        memcpy(&expected.stixel, m, sizeof expected.stixel);
+        memcpy(&expected.stixel_work, &memory.stixel_work, sizeof expected.stixel_work);
+        same_arena(b->what);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest test[] = {
+        cmocka_unit_test(tables),
+        cmocka_unit_test(reduction),
+        cmocka_unit_test(random_columns),
+        cmocka_unit_test(crowded),
+        cmocka_unit_test(street),
+        cmocka_unit_test(road),
+        cmocka_unit_test(distances),
+        cmocka_unit_test(absurd),
+        cmocka_unit_test(named),
+        cmocka_unit_test(refuses),
+        cmocka_unit_test(through_front_end),
+    };
+    return cmocka_run_group_tests_name("stixel", test, NULL, NULL);
+}
+
+#else
+
+int main(void)
+{
+    print_message("no stixels in this config\n");
+    return 77;
+}
+
+#endif

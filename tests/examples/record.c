@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+/* What replay writes down and draws (examples/record.h, overlay.h) of results that are made up here, so that every number is known. */
+#define _XOPEN_SOURCE 700 /* mkdtemp */
+#include <float.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "examples/overlay.h"
+#include "examples/record.h"
+
+#define WIDTH 160
+#define HEIGHT 120
+#define ALL (RECORD_DESCRIPTORS | RECORD_DEPTHS | RECORD_MATCHES | RECORD_MOTION | RECORD_TRUTH)
+
+static char folder[] = P_tmpdir "/vfront-record-XXXXXX";
+static vfront_result_t result[2]; /* before and now */
+static trajectory_frame_t place[2];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return !mkdtemp(folder);
+}
+
+static int remove_folder(void **state)
+{
+    static const char *const name[] = {
+        "tracks.csv", "keypoints.csv",  "descriptors.csv",      "depth.csv", "matches.csv", "health.csv",
+        "motion.csv", "trajectory.txt", "trajectory_kitti.txt", "truth.txt", "path.svg",    "timing.csv",
+        "digest.txt"};
+    (void)state;
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+        char path[80];
+        snprintf(path, sizeof path, "%s/%s", folder, name[i]);
+        unlink(path);
+    }
+    return rmdir(folder);
+}
+
+/** Motions with all their bits, turned by a quarter about z; the first frame has none and no ground truth. */
+static void make_motions(void)
+{
+    static const float quarter[9] = {0, -1, 0, 1, 0, 0, 0, 0, 1};
+    memset(place, 0, sizeof place);
+    place[0].pose = pose_identity;
+    place[1] = (trajectory_frame_t){
+        .t_ns = 1234567890123456789u, .known = 1, .pose = pose_identity, .truth = pose_identity};
+    place[1].pose.t[0] = 1.0 / 3.0;
+    place[1].truth.t[2] = -2.5;
+    for (int i = 0; i < 9; i++) place[1].pose.R[i] = (double)quarter[i];
+    vfront_motion_t *m = &result[1].relative;
+    *m = (vfront_motion_t){
+        .state = VFRONT_MOTION_GOOD, .flags = VFRONT_MOTION_STILL | VFRONT_MOTION_TWO, .pairs = 100, .inliers = 90};
+    m->others = 5;
+    m->hypotheses = 512;
+    m->needed = 1000000;
+    m->rms_px = 1.0f / 3.0f;
+    m->parallax_px = 1e-7f / 3.0f;
+    memcpy(m->R, quarter, sizeof quarter);
+    for (int i = 0; i < 3; i++) m->t[i] = (float)(i + 1) / 3.0f;
+    for (int i = 0; i < 21; i++) m->covariance[i] = (float)(i * i); /* the diagonal is 0, 6, 11, 15, 18, 20 */
+    result[1].metric.state = VFRONT_MOTION_UNSURE;
+    result[1].metric.R[0] = result[1].metric.R[4] = result[1].metric.R[8] = 1.0f;
+}
+
+/** Two key points of each camera, numbers with all their bits. */
+static void make_results(void)
+{
+    memset(result, 0, sizeof result);
+    for (int when = 0; when < 2; when++) {
+        vfront_result_t *r = &result[when];
+        r->frame = 5u + (unsigned)when;
+        for (int c = 0; c < VFRONT_CAMERAS; c++) {
+            r->keypoints_count[c] = 2;
+            for (int i = 0; i < 2; i++) {
+                r->keypoints[c][i].x_px = 30.0f + 40.0f * (float)i + 20.0f * (float)when + 1.0f / 65536.0f;
+                r->keypoints[c][i].y_px = 60.0f + 10.0f * (float)i;
+                r->keypoints[c][i].bearing[0] = 1.0f / 3.0f + (float)i * FLT_EPSILON;
+                r->keypoints[c][i].bearing[2] = FLT_MIN;
+            }
+        }
+    }
+#if VFRONT_STEREO
+    result[1].depths_count = 1;
+    result[1].depths[0] = (vfront_depth_t){1,           0,           17, 0, 25.0f + 1.0f / 65536.0f, 100.0f / 3.0f,
+                                           1e7f / 3.0f, 1e-7f / 3.0f};
+#endif
+#if VFRONT_MATCHES
+    result[1].matches_count = 1;
+    result[1].matches[0] = (vfront_match_t){
+        1, 0, 33, 256, VFRONT_AGREES_RELATIVE, 1, 90.25f, 70.5f, {0.0f, 0.0f, 1.0f}};
+#endif
+    make_motions();
+}
+
+/** Line number `line` of a file, from 0; "" past the end. */
+static const char *line_of(const char *name, int line)
+{
+    static char text[1000];
+    char path[80];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    for (int i = 0; i <= line; i++)
+        if (!fgets(text, sizeof text, f)) *text = 0;
+    fclose(f);
+    return text;
+}
+
+static int is_there(const char *name)
+{
+    char path[80];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return access(path, F_OK) == 0;
+}
+
+static void write_results(unsigned there)
+{
+    record_t *record;
+    make_results();
+    assert_null(record_open(&record, folder, VFRONT_CAMERAS, there));
+    assert_null(record_frame(record, &result[0], NULL, &place[0]));
+    assert_null(record_frame(record, &result[1], &result[0], &place[1]));
+    assert_null(record_close(record));
+}
+
+#if VFRONT_STEREO
+static void test_depth(void **state)
+{
+    (void)state;
+    unsigned frame, keypoint, partner, distance;
+    float v[6];
+    write_results(ALL);
+    assert_int_equal(sscanf(line_of("depth.csv", 1), "%u,%u,%u,%f,%f,%f,%f,%f,%f,%u\n", &frame, &keypoint, &partner,
+                            &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &distance),
+                     10);
+    const vfront_depth_t *d = &result[1].depths[0];
+    const float expected[6] = {
+        result[1].keypoints[0][1].x_px, result[1].keypoints[0][1].y_px, d->x_px, d->y_px, d->depth_m, d->sigma_m};
+    assert_memory_equal(v, expected, sizeof v);
+    assert_true(frame == 6 && keypoint == 1 && partner == 0 && distance == 17);
+    assert_string_equal(line_of("depth.csv", 2), "");
+}
+#endif
+
+#if VFRONT_MATCHES
+static void test_matches(void **state)
+{
+    (void)state;
+    unsigned frame, keypoint, before, distance, second, settled;
+    float v[4];
+    write_results(ALL);
+    assert_int_equal(sscanf(line_of("matches.csv", 1), "%u,%u,%u,%f,%f,%f,%f,%u,%u,%u\n", &frame, &keypoint, &before,
+                            &v[0], &v[1], &v[2], &v[3], &distance, &second, &settled),
+                     10);
+    const vfront_match_t *now = &result[1].matches[0];
+    const vfront_keypoint_t *was = &result[0].keypoints[0][0];
+    const float expected[4] = {now->x_px, now->y_px, was->x_px, was->y_px};
+    assert_memory_equal(v, expected, sizeof v);
+    assert_true(frame == 6 && keypoint == 1 && before == 0 && distance == 33 && second == 256 && settled == 1);
+    assert_string_equal(line_of("matches.csv", 2), "");
+}
+#endif
+
+static void test_motion(void **state)
+{
+    (void)state;
+    unsigned frame, pairs, inliers, others, hypotheses, needed;
+    char flags[40];
+    float v[15];
+    write_results(ALL);
+    const int read = sscanf(line_of("motion.csv", 1),
+                            "%u,relative,good,%39[^,],%u,%u,%u,%u,%u,%f,%f,%f,%f,%f,%f,%f,%f,%f,%f,%f,%f,%f,%f,%f\n",
+                            &frame, flags, &pairs, &inliers, &others, &hypotheses, &needed, &v[0], &v[1], &v[2], &v[3],
+                            &v[4], &v[5], &v[6], &v[7], &v[8], &v[9], &v[10], &v[11], &v[12], &v[13], &v[14]);
+    assert_int_equal(read, 22);
+    const vfront_motion_t *m = &result[1].relative;
+    const float expected[15] = {
+        m->rms_px, m->parallax_px, 0, 0, 0.707106781f, 0.707106781f, m->t[0], m->t[1], m->t[2], 0, 6, 11, 15, 18, 20};
+    assert_memory_equal(v, expected, sizeof v);
+    assert_string_equal(flags, "still two");
+    assert_true(frame == 6 && pairs == 100 && inliers == 90 && others == 5 && hypotheses == 512 && needed == 1000000);
+    assert_string_equal(line_of("motion.csv", 2), "6,metric,unsure,,0,0,0,0,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0\n");
+    assert_string_equal(line_of("motion.csv", 3), ""); /* the first frame has none */
+}
+
+/** Of one frame ground truth is not known. */
+static void test_trajectory(void **state)
+{
+    (void)state;
+    write_results(ALL);
+    assert_string_equal(line_of("trajectory.txt", 0), "0.000000000 0 0 0 0 0 0 1\n");
+    assert_string_equal(line_of("trajectory.txt", 1),
+                        "1234567890.123456789 0.333333333333 0 0 0 0 0.707106781187 0.707106781187\n");
+    assert_string_equal(line_of("trajectory_kitti.txt", 0), "1 0 0 0 0 1 0 0 0 0 1 0\n");
+    assert_string_equal(line_of("trajectory_kitti.txt", 1), "0 -1 0 0.333333333333 1 0 0 0 0 0 1 0\n");
+    assert_string_equal(line_of("truth.txt", 0), "1234567890.123456789 0 0 -2.5 0 0 0 1\n");
+    assert_string_equal(line_of("truth.txt", 1), "");
+}
+
+static void test_bearing(void **state)
+{
+    (void)state;
+    write_results(0);
+    const char *at = line_of("keypoints.csv", 2);
+    for (int i = 0; i < 9; i++) at = strchr(at, ',') + 1;
+    float v[3];
+    assert_int_equal(sscanf(at, "%f,%f,%f\n", &v[0], &v[1], &v[2]), 3);
+    assert_memory_equal(v, result[0].keypoints[0][1].bearing, sizeof v);
+}
+
+/** As an earlier run leaves it. */
+static void put_drawing(void)
+{
+    char path[80];
+    snprintf(path, sizeof path, "%s/path.svg", folder);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fclose(f);
+}
+
+/** Files come and go with what there is. */
+static void test_removed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int built;
+        unsigned needs;
+    } file[] = {{"descriptors.csv", VFRONT_DESCRIPTORS, RECORD_DESCRIPTORS},
+                {"depth.csv", VFRONT_STEREO, RECORD_DEPTHS},
+                {"matches.csv", VFRONT_MATCHES, RECORD_MATCHES},
+                {"motion.csv", 1, RECORD_MOTION},
+                {"trajectory.txt", 1, RECORD_MOTION},
+                {"trajectory_kitti.txt", 1, RECORD_MOTION},
+                {"truth.txt", 1, RECORD_MOTION | RECORD_TRUTH}};
+    for (unsigned there = 0; there <= ALL; there++) {
+        write_results(ALL);
+        put_drawing();
+        write_results(there);
+        assert_false(is_there("path.svg"));
+        for (size_t i = 0; i < sizeof file / sizeof *file; i++)
+            assert_int_equal(is_there(file[i].name), file[i].built && !(file[i].needs & ~there));
+    }
+}
+
+static uint8_t grey[HEIGHT][WIDTH];
+
+/** Whether a pixel of the drawing has a colour: the pictures are grey. */
+static int coloured(const overlay_t *o, const uint8_t *rgb, int32_t x, int32_t y)
+{
+    int32_t width, height;
+    overlay_size(o, &width, &height);
+    const uint8_t *at = rgb + 3 * ((y + 20) * width + x); /* below the line of text */
+    return at[0] != at[1] || at[1] != at[2];
+}
+
+static const uint8_t *draw(overlay_t *o, const vfront_result_t *r, const vfront_result_t *before)
+{
+    vfront_frame_t frame = {.t_ns = 1};
+    memset(grey, 100, sizeof grey);
+    for (int c = 0; c < VFRONT_CAMERAS; c++)
+        frame.picture[c] = (vfront_picture_t){
+            .data = grey, .width_px = WIDTH, .height_px = HEIGHT, .pitch_bytes = WIDTH};
+    return overlay_draw(o, &frame, r, before, "");
+}
+
+static overlay_t *open_overlay(overlay_what_t what)
+{
+    vfront_info_t info = {.scales = 1};
+    vfront_tuning_t tuning;
+    vfront_tuning_default(&tuning);
+    const vfront_camera_t camera = {
+        .width_px = WIDTH, .height_px = HEIGHT, .fx_px = 100, .fy_px = 100, .cx_px = 80, .cy_px = 60};
+    for (int c = 0; c < VFRONT_CAMERAS; c++) info.seen[c] = camera;
+    overlay_t *o = overlay_open(&info, VFRONT_CAMERAS, what, &tuning);
+    assert_non_null(o);
+    make_results();
+    return o;
+}
+
+/** A pixel's colour, whatever its light: the largest of red, green and blue. */
+static int hue(const overlay_t *o, const uint8_t *rgb, int32_t x, int32_t y)
+{
+    int32_t width, height;
+    overlay_size(o, &width, &height);
+    const uint8_t *at = rgb + 3 * ((y + 20) * width + x);
+    return at[0] > at[1] && at[0] > at[2] ? 'r' : at[1] > at[2] ? 'g' : 'b';
+}
+
+/** A track went from (20, 30) to (40, 30), another from (20, 90) to (40, 90), which does not agree; one is new. The camera goes where it
+ *  sees (100, 40), then backwards. */
+static void test_motion_drawn(void **state)
+{
+    (void)state;
+    overlay_t *o = open_overlay(OVERLAY_MOTION);
+    vfront_result_t *r = &result[1];
+    r->tracks_count = 3;
+    for (int i = 0; i < 3; i++)
+        r->tracks[i] = (vfront_track_t){.x_px = 40, .y_px = 30.0f + 60.0f * (float)i, .dx_px = 20, .age = i < 2};
+    r->tracks[2].y_px = 60;
+    r->tracks[0].agrees = VFRONT_AGREES_RELATIVE;
+    r->relative.flags = 0;
+    r->relative.t[0] = -20.0f;
+    r->relative.t[1] = 20.0f;
+    r->relative.t[2] = -100.0f;
+    const uint8_t *rgb = draw(o, r, NULL);
+    assert_int_equal(hue(o, rgb, 30, 30), 'g');
+    assert_int_equal(hue(o, rgb, 30, 90), 'r');
+    assert_false(coloured(o, rgb, 30, 60));
+    assert_true(coloured(o, rgb, 100, 40));
+    assert_true(coloured(o, rgb, 115, 40)); /* a tick beside the ring */
+    assert_false(coloured(o, rgb, 104, 40));
+    for (int i = 0; i < 3; i++) r->relative.t[i] = -r->relative.t[i];
+    rgb = draw(o, r, NULL);
+    assert_true(coloured(o, rgb, 104, 40)); /* a cross in the ring */
+    assert_false(coloured(o, rgb, 115, 40));
+    r->relative.flags = VFRONT_MOTION_STILL;
+    assert_false(coloured(o, draw(o, r, NULL), 104, 40));
+    r->relative.state = VFRONT_MOTION_NONE;
+    assert_false(coloured(o, draw(o, r, NULL), 30, 30));
+    overlay_close(o);
+}
+
+#if VFRONT_MATCHES
+/** From (30, 60) to (90, 70), in camera 0 only; nothing when no frame went before. */
+static void test_matches_drawn(void **state)
+{
+    (void)state;
+    overlay_t *o = open_overlay(OVERLAY_MATCHES);
+    const uint8_t *rgb = draw(o, &result[1], NULL);
+    assert_false(coloured(o, rgb, 60, 65));
+    rgb = draw(o, &result[1], &result[0]);
+    assert_true(coloured(o, rgb, 60, 65));
+    assert_true(coloured(o, rgb, 90, 70));
+    assert_false(coloured(o, rgb, 60, 60));
+    assert_false(coloured(o, rgb, 50, 60));
+    overlay_close(o);
+}
+#endif
+
+#if VFRONT_STEREO
+/** The key point in camera 0, and where the depth says in camera 1, whose picture begins four pixels after that of camera 0. */
+static void test_depths_drawn(void **state)
+{
+    (void)state;
+    overlay_t *o = open_overlay(OVERLAY_DEPTHS);
+    const uint8_t *rgb = draw(o, &result[1], &result[0]);
+    assert_true(coloured(o, rgb, 90, 70));
+    assert_true(coloured(o, rgb, WIDTH + 4 + 25, 33));
+    assert_false(coloured(o, rgb, 50, 60)); /* a key point without depth */
+    assert_false(coloured(o, rgb, 25, 33));
+    overlay_close(o);
+}
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#if VFRONT_STEREO
+        cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_depths_drawn),
+#endif
+        cmocka_unit_test(test_motion),
+        cmocka_unit_test(test_trajectory),
+        cmocka_unit_test(test_motion_drawn),
+#if VFRONT_MATCHES
+        cmocka_unit_test(test_matches),
+        cmocka_unit_test(test_matches_drawn),
+#endif
+        cmocka_unit_test(test_bearing),
+        cmocka_unit_test(test_removed),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,466 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Bad input to the tool: each has its message and exit code, and what was written before stays.
+#   tests/examples/replay.sh REPLAY [REPLAY-WITH-DISPARITIES-AND-STIXELS]
+set -u
+full() { echo "$(cd "$(dirname "$1")" && pwd)/$(basename "$1")"; }
+replay=$(full "$1")
+dense=${2:+$(full "$2")}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+bad=0 cases=0
+expect() { # exit code, pattern of stderr and stdout, arguments of replay...
+    code=$1 pattern=$2
+    shift 2
+    cases=$((cases + 1))
+    "$replay" "$@" >out.txt 2>&1 </dev/null
+    got=$?
+    [ $got -eq "$code" ] && grep -qE -- "$pattern" out.txt && return
+    bad=$((bad + 1))
+    echo "replay $*: exit $got instead of $code, or no \"$pattern\" in:"
+    head -5 out.txt
+}
+check() { # what it means when the command fails, command...
+    cases=$((cases + 1))
+    what=$1
+    shift
+    "$@" && return
+    bad=$((bad + 1))
+    echo "$what"
+}
+columns_agree() { awk -F, 'NR == 1 {n = NF} NF != n {exit wrong = 1} END {exit wrong}' "$1"; }
+once() { [ "$(grep -c -- "$1" out.txt)" -eq 1 ]; } # a line of the last run
+at_keypoints() { # keypoints.csv, another file, its columns: frame, frames back, camera, index, x, y; true when all its rows agree
+    awk -F, -v frame="$3" -v back="$4" -v camera="$5" -v at="$6" -v x="$7" -v y="$8" '
+        FNR == 1 {next}
+        NR == FNR {place[$1, $2, seen[$1, $2]++] = $3 "," $4; next}
+        place[$frame - back, camera, $at] != $x "," $y {print FILENAME ":" FNR ": " $0; exit wrong = 1} END {exit wrong}' "$1" "$2"
+}
+settled_near() { # keypoints.csv, matches.csv; true when half of the matches settled, each within 12 px of its key point and some off whole pixels
+    awk -F, '
+        FNR == 1 {next}
+        NR == FNR {if ($2 == 0) {n = seen[$1]++; x[$1, n] = $3; y[$1, n] = $4} next}
+        {all++}
+        $10 == 1 {settled++; off = ($4 - x[$1, $2]) ^ 2 + ($5 - y[$1, $2]) ^ 2; parts += off > 0.01}
+        $10 == 1 && off > 144 {print FILENAME ":" FNR ": " $0; exit wrong = 1}
+        END {exit wrong || 2 * settled < all || 2 * parts < settled}' "$1" "$2"
+}
+one_to_one() { # file, columns of the two that are partners: in each frame the first rises, and no second is there twice
+    awk -F, -v a="$2" -v b="$3" 'FNR > 1 {
+        if (twice[$1, $b]++ || ($1 == frame && $a <= before)) {print FILENAME ":" NR ": " $0; exit wrong = 1}
+        frame = $1; before = $a} END {exit wrong}' "$1"
+}
+rows() { # file, the same but for which awk rule of a row; true when there are rows and all obey
+    awk -F, "NR > 1 && !($2) {print FILENAME \":\" NR \": \" \$0; exit wrong = 1} END {exit wrong || NR < 2}" "$1"
+}
+head_is() { [ "$(head -1 "$1")" = "$2" ]; }
+size_is() { [ "$(wc -l <"$1")" -eq "$2" ]; }
+per_frame() { cut -d, -f1,2 "$1" | sed 1d | uniq -c; } # rows of each frame and camera
+alike() { [ "$(per_frame "$1")" = "$(per_frame "$2")" ]; }
+differ() { ! cmp -s "$1" "$2"; }
+tiles() { # file, width, height: corners to be found
+    mkdir -p "$(dirname "$1")"
+    awk -v w="$2" -v h="$3" 'BEGIN {
+        printf "P5\n%d %d\n255\n", w, h
+        for (y = 0; y < h; y++) for (x = 0; x < w; x++) printf "%s", x % 40 < 20 && y % 30 < 15 ? "x" : "%"
+    }' >"$1"
+}
+pgm() { # file, width, height
+    mkdir -p "$(dirname "$1")"
+    { printf 'P5\n%d %d\n255\n' "$2" "$3"; head -c $(($2 * $3)) /dev/zero | tr '\0' "${4:-5}"; } >"$1"
+}
+
+expect 0 'tracks +[0-9.]+ alive' --frames 4 --port host --out good --overlay synthetic:320x240
+for f in tracks keypoints descriptors depth health timing; do
+    [ "$(wc -l <good/$f.csv)" -gt 4 ] || { echo "good/$f.csv is too short"; bad=1; }
+    check "good/$f.csv: not all rows have the columns of the first" columns_agree good/$f.csv
+done
+[ "$(wc -l <good/digest.txt)" -eq 4 ] || { echo "good/digest.txt has not four lines"; bad=1; }
+cp good/digest.txt digest.1 && "$replay" --quiet --frames 4 --port host --out good synthetic:320x240 >/dev/null
+cmp -s digest.1 good/digest.txt || { echo "a second run differs"; bad=1; }
+
+# Key points and descriptors: columns, ranges, and that the files agree with each other and with the table.
+check 'keypoints.csv has other columns' head_is good/keypoints.csv frame,camera,x_px,y_px,level,score,angle_rad,weak,cell,bx,by,bz
+check 'descriptors.csv has other columns' head_is good/descriptors.csv frame,camera,index,descriptor
+check 'a key point is out of its range' rows good/keypoints.csv \
+    '$3 > 0 && $3 < 320 && $4 > 0 && $4 < 240 && $5 < 8 && $6 > 0 && $7 * $7 < 9.8697 && $8 * $8 == $8 && NF == 12'
+check 'most angles are 0' awk -F, 'NR > 1 {turned += $7 != 0} END {exit 2 * turned < NR}' good/keypoints.csv
+check 'a descriptor is not 64 hex digits' rows good/descriptors.csv 'length($4) == 64 && $4 !~ /[^0-9a-f]/ && NF == 4'
+check 'descriptors are not counted from 0' rows good/descriptors.csv '$3 == seen[$1, $2]++'
+check 'key points and descriptors differ in number' alike good/keypoints.csv good/descriptors.csv
+expect 0 'camera 1: 50.0 in 80 cells, [1-9][0-9.]+ dropped, 50.0 descriptors' \
+    --port host --frames 3 --set select_points=50 --out few synthetic:320x240
+check 'not 50 key points a picture' size_is few/keypoints.csv 301
+check 'health.csv does not say what was dropped and full' awk -F, '
+    NR == 1 {for (i = 1; i <= NF; i++) column[$i] = i; next}
+    $column["dropped_0"] < 1 || $column["dropped_1"] < 1 || $column["full"] < 6 {exit wrong = 1} END {exit wrong}' few/health.csv
+expect 0 'camera 0: 0.0 in 80 cells, 0.0 dropped, 0.0 descriptors' \
+    --port host --frames 3 --set select_points=0 --out none synthetic:320x240
+check 'key points with select_points=0' size_is none/keypoints.csv 1
+check 'descriptors with select_points=0' size_is none/descriptors.csv 1
+check 'no tracks with select_points=0' rows none/tracks.csv 'NF == 14'
+expect 0 'camera 0: 50.0 in 80 cells, .* 0.0 descriptors' \
+    --port host --frames 3 --set select_points=50 --set describe=0 --out few synthetic:320x240
+check 'the descriptors of an earlier run are still there' [ ! -e few/descriptors.csv ]
+check 'an angle without describe' rows few/keypoints.csv '$7 == 0'
+expect 0 'levels +[0-9]+ for tracks, 1 for key points' --port host --frames 3 --set detect_levels=1 --out one synthetic:320x240
+check 'a level beyond detect_levels' rows one/keypoints.csv '$5 == 0'
+expect 0 'tracks +none wanted' --port host --frames 3 --features-only --out alone synthetic:320x240
+check 'tracks with --features-only' size_is alone/tracks.csv 1
+check 'no key points with --features-only' rows alone/keypoints.csv '$5 < 8'
+
+# Bearings, depths and matches: that the files agree with each other, and are not there when there is nothing to write.
+one='(v = $%d * $%d + $%d * $%d + $%d * $%d) > 0.999999 && v < 1.000001'
+check 'a bearing of a key point is no unit vector' rows good/keypoints.csv "$(printf "$one" 10 10 11 11 12 12)"
+check 'a bearing of a track is no unit vector' rows good/tracks.csv \
+    "(\$11 != \"new\" && \$11 != \"tracked\" && \$12 \$13 \$14 == \"\") || $(printf "$one" 12 12 13 13 14 14)"
+depth_head=frame,keypoint,partner,x0_px,y0_px,x1_px,y1_px,depth_m,sigma_m,distance
+check 'depth.csv has other columns' head_is good/depth.csv $depth_head
+check 'matches.csv has other columns' head_is good/matches.csv frame,keypoint,before,x_px,y_px,x_before_px,y_before_px,distance,second,settled
+check 'not over 100 depths in each frame' awk -F, 'NR > 1 {n[$1]++} END {for (i = 0; i < 4; i++) if (n[i] <= 100) exit 1}' good/depth.csv
+check 'no matches after the first frame' awk -F, 'NR > 1 {n[$1]++} END {for (i = 1; i < 4; i++) if (n[i] <= 100) exit 1}' good/matches.csv
+check 'a depth is out of its range' rows good/depth.csv '$8 > 0.1 && $8 < 1000 && $9 > 0 && $10 >= 0 && $10 <= 100 && NF == 10'
+check 'the cameras see a point far from one row' rows good/depth.csv '($5 - $7) * ($5 - $7) < 1'
+check 'a depth is not that of its disparity' rows good/depth.csv '(off_px = 195.2 * 0.11 / $8 - ($4 - $6)) < 0.02 && off_px > -0.02'
+check 'depth.csv and keypoints.csv differ on where a key point is' at_keypoints good/keypoints.csv good/depth.csv 1 0 0 2 4 5
+check 'partners are not one to one' one_to_one good/depth.csv 2 3
+awk -F, 'NR == 1 || $10 == 0' good/matches.csv >unsettled.csv
+check 'a match that did not settle is not where its key point is' at_keypoints good/keypoints.csv unsettled.csv 1 0 0 2 4 5
+check 'a match settled far from its key point, or none did' settled_near good/keypoints.csv good/matches.csv
+check 'matches.csv and keypoints.csv differ on where a key point was' at_keypoints good/keypoints.csv good/matches.csv 1 1 0 3 6 7
+check 'matches are not one to one' one_to_one good/matches.csv 2 3
+check 'matches.csv: not all rows have the columns of the first' columns_agree good/matches.csv
+fly() { # exit code, pattern, the rest of the arguments: a run into the same folder
+    code=$1 pattern=$2
+    shift 2
+    expect "$code" "$pattern" --port host --frames 2 --out partners "$@" synthetic:320x240
+}
+there() { [ -e partners/depth.csv ] && [ -e partners/matches.csv ]; }
+fly 0 'partners +[1-9][0-9.]+ depths with a median of [0-9.]+ m; [0-9.]+ matches'
+check 'depth.csv or matches.csv is missing' there
+fly 0 'partners +no depths: stereo is 0; [0-9.]+ matches' --set stereo=0
+check 'the depths of an earlier run are still there' [ ! -e partners/depth.csv ]
+fly 0 'partners +[1-9][0-9.]+ depths .*; no matches' --set match=0
+check 'the matches of an earlier run are still there' [ ! -e partners/matches.csv ]
+fly 0 'partners +[1-9][0-9.]+ depths' --features-only
+check 'no depths with --features-only' there
+fly 0 'partners +no depths: describe is 0; no matches' --set describe=0
+check 'depths or matches without descriptors' [ ! -e partners/depth.csv ] && [ ! -e partners/matches.csv ]
+fly 0 'partners +0.0 depths; 0.0 matches' --set select_points=0
+check 'depths with select_points=0' size_is partners/depth.csv 1
+fly 0 'partners +no depths: there is one camera' --mono
+check 'depths of one camera' [ ! -e partners/depth.csv ]
+check 'a warning that nobody asked for' [ "$(grep -c '^replay: ' out.txt)" -eq 0 ]
+fly 0 '^replay: no depth: there is one camera' --mono --overlay=depth
+fly 0 '^replay: no depth: camera 0 is not calibrated' --calibration=none
+check 'no depth: not said once' once '^replay: no depth: '
+check 'a bearing without calibration' rows partners/keypoints.csv '$10 == 0 && $11 == 0 && $12 == 0'
+check 'depths without calibration' [ ! -e partners/depth.csv ]
+
+# Motion: files, ranges, ground truth, and that the files agree with each other and with the table.
+motion_head=frame,which,state,flags,pairs,inliers,others,hypotheses,needed,rms_px,parallax_px,qx,qy,qz,qw,tx,ty,tz
+motion_head=$motion_head,sigma_tx,sigma_ty,sigma_tz,sigma_rx_rad,sigma_ry_rad,sigma_rz_rad
+check 'motion.csv has other columns' head_is good/motion.csv $motion_head
+check 'motion.csv: not all rows have the columns of the first' columns_agree good/motion.csv
+check 'not a relative and a metric motion of each frame but the first' awk -F, 'NR > 1 {n[$1, $2]++} END {
+    for (i = 1; i < 4; i++) if (n[i, "relative"] != 1 || n[i, "metric"] != 1) exit 1; exit NR != 7}' good/motion.csv
+check 'a motion is out of its range' rows good/motion.csv '$5 <= 2304 && $6 <= $5 && $9 <= 1000000 && $15 >= 0'
+check 'a rotation is no unit quaternion' rows good/motion.csv \
+    '(v = $12 * $12 + $13 * $13 + $14 * $14 + $15 * $15) > 0.999999 && v < 1.000001'
+check 'a good relative motion is no direction' rows good/motion.csv \
+    '$2 != "relative" || $3 != "good" || ((v = $16 * $16 + $17 * $17 + $18 * $18) > 0.999999 && v < 1.000001)'
+for f in trajectory truth; do
+    check "good/$f.txt has not a line a frame" size_is good/$f.txt 4
+    check "good/$f.txt does not begin in its origin" [ "$(head -1 good/$f.txt)" = '1.000000000 0 0 0 0 0 0 1' ]
+done
+check 'trajectory_kitti.txt has not a line a frame' size_is good/trajectory_kitti.txt 4
+check 'both files of the path differ on where the camera was' awk '
+    NR == FNR {x[FNR] = $2 " " $3 " " $4; next} x[FNR] != $4 " " $8 " " $12 {exit wrong = 1} END {exit wrong}' \
+    good/trajectory.txt good/trajectory_kitti.txt
+check 'path.svg is not whole' [ "$(tail -1 good/path.svg)" = '</svg>' ]
+expect 0 'motion +relative: good [0-9.]+ %, rotation [0-9.]+ %, few [0-9.]+ %, unsure [0-9.]+ % of 2 steps' \
+    --port host --frames 3 --mono --out path synthetic:320x240
+check 'no accuracy in the table' once 'aligned by Sim(3); 3 frames with ground truth'
+check 'no rotation in the table' grep -qE 'rotation (off )?by [0-9.e-]+ deg a frame' out.txt
+check 'lengths of unknown origin' once 'm, lengths of steps from ground truth'
+expect 0 'accuracy +no ground truth' --port host --frames 3 --mono --truth=none --out path synthetic:320x240
+check 'the ground truth of an earlier run is still there' [ ! -e path/truth.txt ]
+check 'lengths are not said to be unknown' once 'steps, their lengths are not known'
+check 'path.svg has metres' [ "$(grep -c 'steps\]' path/path.svg)" -eq 3 ]
+expect 0 'motion +none: ego is 0' --port host --frames 2 --set ego=0 --out path synthetic:320x240
+for f in motion.csv trajectory.txt trajectory_kitti.txt path.svg; do check "the $f of an earlier run is still there" [ ! -e path/$f ]; done
+expect 0 '^replay: no motion: camera 0 is not calibrated' \
+    --port host --frames 2 --calibration=none --overlay=motion --out path synthetic:320x240
+expect 0 'motion +none: camera 0 is not calibrated' --port host --frames 2 --mono --calibration=none synthetic:320x240
+check 'a warning that nobody asked for' [ "$(grep -c '^replay: ' out.txt)" -eq 0 ]
+cp good/truth.txt tum.txt
+expect 0 'aligned by .*; 4 frames with ground truth' --port host --frames 4 --truth tum.txt --out path synthetic:320x240
+check 'ground truth from a file is another' cmp -s path/truth.txt good/truth.txt
+awk '{print $2, $3, $4}' good/truth.txt >few.txt
+expect 1 'few.txt:1: fewer than the 12 numbers of a pose' --port host --truth=few.txt synthetic:320x240
+expect 1 'nosuch.txt: No such file or directory' --port host --truth=nosuch.txt synthetic:320x240
+expect 2 '--truth: an empty name' --truth=
+expect 2 '--truth: a value is missing' --truth
+expect 0 '--truth=FILE' --help
+
+# Cameras of different sizes: key points over the whole of each, drawings side by side.
+for i in 0 1 2; do tiles kitti/image_0/$i.pgm 128 96 && tiles kitti/image_1/$i.pgm 200 150; done
+expect 0 'camera 1 +200x150 px' --port host --out sizes --overlay kitti
+check 'camera 1 has no key point beyond the size of camera 0' \
+    awk -F, '$2 == 1 && $3 > 128 && $4 > 96 {n++} END {exit !n}' sizes/keypoints.csv
+check 'camera 0 has a key point out of its picture' rows sizes/keypoints.csv '$2 == 1 || ($3 < 128 && $4 < 96)'
+expect 0 'camera 0 +332x206 px' --port host sizes/overlay
+expect 0 'camera 0 +644x296 px' --port host good/overlay
+draw() { # name, the rest of the arguments: draws one frame
+    out=draw-$1
+    shift
+    expect 0 frames --port host --frames 1 --set detect_levels=2 --set describe_margin_px=3 --out $out "$@"
+}
+last() { ls draw-"$1"/overlay/* | tail -1; }
+draw tracks --overlay=tracks kitti
+draw keypoints --overlay=keypoints kitti
+draw all --overlay=all kitti
+draw word --overlay tracks kitti
+draw bare --overlay kitti
+check '--overlay tracks and --overlay=tracks differ' cmp -s "$(last tracks)" "$(last word)"
+check '--overlay and --overlay=all differ' cmp -s "$(last all)" "$(last bare)"
+draw tracks-alone --overlay=tracks --set select_points=0 kitti
+check 'an overlay of tracks depends on key points' cmp -s "$(last tracks)" "$(last tracks-alone)"
+draw keypoints-alone --overlay=keypoints --features-only kitti
+check 'an overlay of key points depends on tracks' cmp -s "$(last keypoints)" "$(last keypoints-alone)"
+draw flat --overlay=keypoints --set describe=0 kitti
+check 'key points are drawn without their orientation' differ "$(last flat)" "$(last keypoints)"
+expect 0 '^replay: no stixels: (this build has no VFRONT_STIXELS|stixel is 0)' --port host --frames 1 --out draw-stixels --overlay=stixels kitti
+check 'stixels.csv without stixels' test ! -e draw-stixels/stixels.csv
+expect 0 '^replay: no disparities: (this build has no VFRONT_DENSE|dense is 0)' --port host --frames 1 --out draw-none --overlay=disparity kitti
+check 'no disparities: not said once' once '^replay: no disparities: '
+check 'pictures of disparities without disparities' [ ! -e draw-none/disparity ]
+
+draw() { # name, the rest of the arguments: as above, the second frame of a flight
+    out=draw-$1
+    shift
+    expect 0 frames --port host --frames 2 --out $out "$@" synthetic:320x240
+}
+draw depth --overlay=depth
+draw depth-alone --overlay=depth --set match=0
+draw depth-word --overlay depth
+draw depth-none --overlay=depth --set stereo=0
+draw depth-rows --overlay=depth --set rectify=1
+draw matches --overlay=matches --set stereo=0
+draw everything --overlay=all
+draw less --overlay=all --set stereo=0
+draw motion --overlay=motion
+draw motion-word --overlay motion
+draw motion-tracks --overlay=motion --set ego_matches=0
+check '--overlay depth and --overlay=depth differ' cmp -s "$(last depth)" "$(last depth-word)"
+check 'an overlay of depths depends on matches' cmp -s "$(last depth)" "$(last depth-alone)"
+check 'no depths are drawn' differ "$(last depth)" "$(last depth-none)"
+check 'no rows are drawn on rectified pictures' differ "$(last depth)" "$(last depth-rows)"
+check 'overlays of depths and of matches are the same' differ "$(last depth)" "$(last matches)"
+check '--overlay motion and --overlay=motion differ' cmp -s "$(last motion)" "$(last motion-word)"
+check 'overlays of motion and of matches are the same' differ "$(last motion)" "$(last matches)"
+check 'pairs that no motion is found from are drawn' differ "$(last motion)" "$(last motion-tracks)"
+check 'depths are not among all' differ "$(last everything)" "$(last less)"
+
+# Calibration: that of the data set, and another in its place.
+calib() { printf 'P0: 100 0 64 0 0 100 48 0 0 0 1 0\nP1: 100 0 100 %s 0 100 75 0 0 0 1 0\n' "$1"; }
+chain() { # resolution and model of camera 0
+    cat <<END
+cam0: {camera_model: $2, intrinsics: [100, 100, 64, 48], resolution: [$1], distortion_model: radtan, distortion_coeffs: [0.1, 0, 0, 0]}
+cam1: {camera_model: pinhole, intrinsics: [100, 100, 99, 74], resolution: [200, 150], distortion_model: equidistant,
+       distortion_coeffs: [0.1, 0, 0, 0], T_cn_cnm1: [[1, 0, 0, -0.25], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]}
+END
+}
+sensor() { # rows of T_BS but the last
+    cat <<END
+%YAML:1.0
+sensor_type: camera
+T_BS:
+  data: [$1, 0, 0, 0, 1]
+resolution: [64, 48]
+camera_model: pinhole
+intrinsics: [60, 60, 32, 24]
+distortion_model: radial-tangential
+distortion_coefficients: [-0.1, 0, 0, 0]
+END
+}
+try() { expect "$1" "$2" --port host --frames 2 --calibration="$3" "$4"; } # exit code, pattern, calibration, data set
+calib -50 >kitti/calib.txt
+pose() { echo "1 0 0 $1 0 1 0 0 0 0 1 0"; }
+for i in 0 1 2; do pose $i; done >kitti/poses.txt
+expect 0 '3 frames with ground truth, 2 m' --port host kitti
+# Camera 1 at 0.25 0 0.05.
+printf 'P0: 100 0 64 0 0 100 48 0 0 0 1 0\nP1: 100 0 100 -30 0 100 75 -3.75 0 0 1 -0.05\n' >kitti/calib.txt
+expect 0 '3 frames with ground truth, 2 m' --port host --set rectify=1 --out path kitti
+check 'ground truth is not that of the rectified camera' awk '{x = $2 - 2 / sqrt(1.04); y = $3; z = $4 + 0.4 / sqrt(1.04)}
+    END {if (x * x + y * y + z * z > 1e-12) exit 1}' path/truth.txt
+calib -50 >kitti/calib.txt
+pose 3 >>kitti/poses.txt && expect 0 '3 frames with ground truth, 2 m' --port host kitti
+head -2 kitti/poses.txt >two && mv two kitti/poses.txt && expect 1 'kitti/poses.txt: 2 poses for 3 pictures' --port host kitti
+expect 0 'accuracy +no ground truth' --port host --truth=none kitti
+echo hello >kitti/poses.txt && expect 1 'kitti/poses.txt:1: fewer than the 12 numbers of a pose' --port host kitti
+rm kitti/poses.txt && for i in 0 1 2; do echo "0.$i $i 0 0 0 0 0 1"; done >kitti/groundtruth.txt
+expect 0 '3 frames with ground truth, 2 m' --port host kitti
+echo '0.05 0 0 0 0 0 0 1' >>kitti/groundtruth.txt
+expect 1 'kitti/groundtruth.txt:4: not after the time of the line before' --port host kitti
+rm kitti/groundtruth.txt kitti/calib.txt
+calib -50 >good.txt && try 0 'camera 1 +200x150 px, calibrated, pinhole' good.txt kitti
+expect 0 'baseline +0\.50000 m' --port host --frames 2 --calibration good.txt kitti
+expect 0 'baseline +0\.11000 m' --port host --frames 2 synthetic:128x96
+try 0 'good.txt: does not say how camera 0 sits on the IMU: no gyro' good.txt synthetic:128x96
+try 0 'gyro +none' good.txt synthetic:128x96
+try 0 'camera 0 +128x96 px, not calibrated' none synthetic:128x96
+for o in --quiet --no-gyro; do "$replay" $o --port host --frames 4 --calibration=good.txt --mono --out out$o synthetic:128x96 >/dev/null 2>&1; done
+check 'gyro readings are used with a calibration that knows no IMU' cmp -s out--quiet/digest.txt out--no-gyro/digest.txt
+cp good.txt kitti/calib.txt && expect 0 'baseline +0\.50000 m' --port host --frames 2 kitti
+calib '' >kitti/calib.txt && expect 1 'kitti/calib.txt:2: P1 has 11 numbers instead of 12' --port host kitti
+expect 0 'camera 0 +128x96 px, calibrated, pinhole' --port host --frames 2 --mono kitti
+try 0 'baseline +0\.50000 m' good.txt kitti
+try 0 'camera 1 +200x150 px, not calibrated' none kitti
+calib 0 >one.txt && try 0 '^replay: no depth: the calibration does not put the cameras in different places' one.txt kitti
+head -1 good.txt >half.txt && expect 0 'partners +no depths: there is one camera' --port host --frames 2 --mono --calibration=half.txt kitti
+rm kitti/calib.txt
+sed 's/100/1e9/' good.txt >far.txt && try 1 'VFRONT_E_CALIBRATION: .*rig.camera\[0\].fx_px' far.txt kitti
+expect 2 '--calibration: a value is missing' --calibration
+expect 2 '--calibration: an empty name' --calibration= kitti
+expect 2 '--calibrations: no such option' --calibrations
+try 1 'nosuch.yaml: No such file or directory' nosuch.yaml kitti
+expect 0 '--calibration=FILE' --help
+chain '128, 96' pinhole >chain.yaml
+for i in 1 2 3; do pgm mav/mav0/cam0/data/$i.pgm 64 48; echo "$i,$i.pgm" >>mav/mav0/cam0/data.csv; done
+expect 0 'cam0/sensor.yaml: missing: the camera counts as uncalibrated' --port host mav
+turned='0, 0, 1, 0.5, -1, 0, 0, 0.25, 0, -1, 0, 0.125'
+sensor "$turned" >mav/mav0/cam0/sensor.yaml
+if "$replay" --calibration=chain.yaml --frames 1 --port host kitti 2>&1 | grep -q libyaml; then
+    try 1 'chain.yaml: this build has no libyaml to read it' chain.yaml kitti
+    expect 0 'cam0/sensor.yaml: this build has no libyaml to read it: the camera counts as uncalibrated' --port host mav
+else
+    try 0 'camera 0 +128x96 px, calibrated, radial-tangential' chain.yaml kitti
+    try 0 'camera 1 +200x150 px, calibrated, equidistant' chain.yaml kitti
+    try 0 'baseline +0\.25000 m' chain.yaml kitti
+    chain '640, 480' pinhole >other.yaml && try 1 'other.yaml: cam0: resolution 640x480, but the pictures are 128x96' other.yaml kitti
+    chain '128, 96' omni >omni.yaml && try 1 'omni.yaml: cam0: camera_model omni: ' omni.yaml kitti
+    try 1 'chain.yaml: only files sensor.yaml are given together' chain.yaml,chain.yaml kitti
+    head -1 chain.yaml >lone.yaml && try 1 'lone.yaml: no cam1; --mono takes cam0 alone' lone.yaml kitti
+    expect 0 'camera 0 +64x48 px, calibrated, radial-tangential' --port host mav
+    for i in 0 2 4; do echo "${i}00,0,0,0"; done >imu.csv && mkdir mav/mav0/imu0 && cp imu.csv mav/mav0/imu0/data.csv
+    expect 0 'gyro +used' --port host mav
+    truth=mav/mav0/state_groundtruth_estimate0 && mkdir $truth
+    body() { for i in 0 1 2 3 4 5; do echo "${i}00000,$((i * $1)),0,0,1,0,0,0,0"; done >$truth/data.csv; }
+    sed -i '/data:/s/.*/  data: [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]/' mav/mav0/cam0/sensor.yaml
+    for i in 1 2 3; do echo "${i}00000,$i.pgm"; done >mav/mav0/cam0/data.csv
+    body 1 && expect 0 '3 frames with ground truth, 2 m' --port host --out path mav
+    check 'ground truth of the body in axes of the camera' [ "$(awk '{print $2, $3, $4}' path/truth.txt | tail -1)" = '2 0 0' ]
+    sensor "$turned" >mav/mav0/cam0/sensor.yaml && expect 0 '3 frames with ground truth, 2 m' --port host --out path mav
+    check 'ground truth of the body in axes of a turned camera' [ "$(awk '{print $2, $3, $4}' path/truth.txt | tail -1)" = '0 0 2' ]
+    sensor "$turned" >$truth/sensor.yaml && expect 0 '3 frames with ground truth, 2 m' --port host --out path mav
+    check 'ground truth of a sensor in the place of the camera' [ "$(awk '{print $2, $3, $4}' path/truth.txt | tail -1)" = '2 0 0' ]
+    sensor '1, 2, 3' >$truth/sensor.yaml
+    expect 1 'state_groundtruth_estimate0/sensor.yaml: T_BS has 7 numbers instead of 16' --port host mav
+    rm $truth/sensor.yaml && echo x >>$truth/data.csv && expect 1 'data.csv:7: not a line .t .ns.,x,y,z,qw,qx,qy,qz' --port host mav
+    body 1 && printf 'P0: 60 0 32 0 0 60 24 0 0 0 1 0\n' >lone.txt
+    expect 0 'the calibration does not say how camera 0 sits on it: no ground truth' --port host --calibration=lone.txt mav
+    rm -r $truth && for i in 1 2 3; do echo "$i,$i.pgm"; done >mav/mav0/cam0/data.csv
+    sensor "$turned" >mav/mav0/cam0/sensor.yaml
+    sensor "$turned" >half.yaml && sed -i 's/64, 48/128, 96/' half.yaml
+    try 0 'half.yaml: nothing about camera 1, which counts as uncalibrated' half.yaml kitti
+    try 0 '^replay: no depth: camera 1 is not calibrated' half.yaml kitti
+    sensor '1, 2, 3' >mav/mav0/cam0/sensor.yaml && expect 1 'mav/mav0/cam0/sensor.yaml: T_BS has 7 numbers instead of 16' mav
+    try 0 'camera 0 +64x48 px, not calibrated' none mav
+fi
+
+expect 2 '--overlay=points: not tracks, keypoints, depth, matches, motion, stixels, disparity or all' --out good --overlay=points
+expect 2 '--overlay=: not tracks, keypoints, depth, matches, motion, stixels, disparity or all' --out good --overlay=
+expect 2 '--overlays: no such option' --out good --overlays
+expect 2 'detect_levels=9: not a whole number in 1\.\.[1-8]$' --set detect_levels=9
+expect 2 'cell_width_px=2: not a whole number in 3\.\.4096' --set cell_width_px=2
+expect 2 'select_points=40000: not a whole number in 0\.\.' --set select_points=40000
+expect 2 'describe=2: not a whole number in 0\.\.[01]$' --set describe=2
+expect 2 'describe_margin_px=2: not a whole number in 3\.\.64' --set describe_margin_px=2
+expect 1 'the grid has 8560 cells, over VFRONT_CELLS' --port host --set cell_width_px=3 --set cell_height_px=3 synthetic:320x240
+expect 0 'select_points +[0-9]+ +0\.\.' --help
+expect 0 '--features-only' --help
+
+expect 2 'no such option' --nonsense
+expect 0 'track_target' --help
+expect 2 'not auto, host or cuda' --port gpu
+expect 2 'no such tuning value; near: track_target' --set track_targt=100
+expect 2 'not a whole number in' --set track_target=99999
+expect 2 'not NAME=VALUE' --set track_target
+expect 2 'not below detect_threshold' --set detect_threshold_low=20
+expect 2 'not a number from 1 on' --frames 0
+expect 2 'needs --out' --overlay
+expect 2 'needs --out' --overlay=keypoints
+expect 1 'nosuch: No such file or directory' nosuch
+mkdir empty && expect 1 'empty: no .* picture in this folder' empty
+touch file && expect 1 'file: not a folder' file
+expect 1 'Not a directory' --frames 2 --out file
+
+for i in 1 2 3 4 5; do pgm seq/$i.pgm 64 48; done
+expect 0 'frames' --port host seq
+pgm seq/3.pgm 80 48
+expect 1 'seq/3.pgm: 80x48, but the sequence began with 64x48' --port host --out kept seq
+[ "$(wc -l <kept/digest.txt)" -eq 2 ] || { echo "kept/digest.txt has not the two frames before the fault"; bad=1; }
+pgm seq/3.pgm 64 48 && head -c 900 seq/3.pgm >cut && mv cut seq/3.pgm
+expect 1 'seq/3.pgm: damaged, or cut off' --port host seq
+: >seq/3.pgm && expect 1 'seq/3.pgm: an empty file' --port host seq
+pgm big/a.pgm 4000 3000 && expect 1 'larger than this build takes' big
+pgm small/a.pgm 8 8 && expect 1 'smaller than 16x16' small
+
+mkdir -p asl/mav0/cam0/data && expect 1 'data.csv: No such file' asl
+echo '#timestamp [ns],filename' >asl/mav0/cam0/data.csv && expect 1 'names no picture' asl
+echo '1000,none.png' >>asl/mav0/cam0/data.csv && expect 1 'data.csv:2 names .*none.png' asl
+echo 'not a row' >>asl/mav0/cam0/data.csv && expect 1 'data.csv:[23]' asl
+
+if ls good/overlay/*.png >/dev/null 2>&1; then
+    mkdir colour && cp good/overlay/*.png colour && expect 0 'in colour, becomes grey' --port host colour
+    last=$(ls colour/*.png | tail -1) && head -c 3000 "$last" >cut && mv cut "$last"
+    expect 1 'truncated or damaged PNG' --port host colour
+fi
+mkdir full && ln -s /dev/full full/tracks.csv
+expect 1 'full/tracks.csv: No space left' --port host --frames 3 --out full synthetic:320x240
+mkdir -p stuck/descriptors.csv/sub
+expect 1 'stuck/descriptors.csv: ' --port host --frames 2 --set describe=0 --out stuck synthetic:320x240
+
+# Disparities and stixels, with a build that has them.
+world() { # exit code, pattern, the rest of the arguments: a run into the same folder
+    code=$1 pattern=$2
+    shift 2
+    expect "$code" "$pattern" --port host --frames 3 --set rectify=1 --out world "$@" synthetic:192x144
+}
+if [ "$dense" ]; then
+    replay=$dense
+    world 0 'disparity +[5-9][0-9]\.[0-9] % of the pixels' --set dense=1 --set stixel=1 --overlay=disparity
+    check 'not a picture of disparities a frame' [ "$(ls world/disparity | wc -l)" -eq 3 ]
+    check 'no line about the road' grep -qE 'road +seen [1-3], held [0-2], given 0, none 0; [1-9]' out.txt
+    check 'stixels.csv has other columns' head_is world/stixels.csv \
+        frame,column,x_px,width_px,base_px,top_px,type,disparity_px,distance_m,sigma_m,cost
+    check 'stixels do not reach from row to row' awk -F, 'BEGIN {frame = -1} NR > 1 {
+        if ($6 > $5 || $5 != ($1 == frame && $2 == column ? top - 1 : 143)) {print FILENAME ":" NR ": " $0; exit wrong = 1}
+        frame = $1; column = $2; top = $6} END {exit wrong || NR < 100}' world/stixels.csv
+    check 'obstacles.csv has not a row of 72 directions a frame' awk -F, 'NF != 74 {exit wrong = 1} END {exit wrong || NR != 4}' world/obstacles.csv
+    check 'a warning that nobody asked for' [ "$(grep -c '^replay: ' out.txt)" -eq 0 ]
+    mv world first
+    world 0 'disparity +[5-9]' --set dense=1 --overlay=stixels
+    check 'no stixels: not said' once '^replay: no stixels: stixel is 0'
+    for i in 0 1 2; do check 'pictures of disparities depend on stixels' cmp -s world/disparity/00000$i.* first/disparity/00000$i.*; done
+    check 'all frames have the same disparities' differ first/disparity/000000.* first/disparity/000001.*
+    check 'overlays of disparities and of stixels are the same' differ world/overlay/000002.* first/overlay/000002.*
+    check 'the stixels of an earlier run are still there' [ ! -e world/stixels.csv ]
+    expect 0 'camera 0 +192x144 px' --port host world/disparity
+    rm -r world && world 0 'disparity +[5-9]' --set dense=1 --set dense_copy=0 --overlay=disparity
+    check 'no disparities: not said' once '^replay: no disparities: dense_copy is 0'
+    check 'pictures of disparities that are not on the host' [ ! -e world/disparity ]
+    check 'disparities are not drawn' differ world/overlay/000002.* first/overlay/000002.*
+    world 1 'needs two calibrated cameras' --set dense=1 --mono --set rectify=0
+    world 2 'there is no dense: stixel' --set stixel=1
+    expect 1 'VFRONT_E_CALIBRATION: .*dense needs' --port host --set dense=1 --calibration=none synthetic:192x144
+    mkdir -p full16/disparity && ln -s /dev/full full16/disparity/000001.png && ln -s /dev/full full16/disparity/000001.pgm
+    expect 1 'full16/disparity/000001.p.*: cannot be written: No space left' \
+        --port host --frames 3 --set rectify=1 --set dense=1 --out full16 synthetic:192x144
+    check 'the picture of disparities before the fault is not there' [ -s "$(ls full16/disparity/000000.*)" ]
+fi
+
+echo "replay: $cases cases, $bad wrong"
+[ $bad -eq 0 ]

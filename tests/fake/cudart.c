@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+/* A CUDA runtime without a GPU, as much of it as port/cuda calls. Launchers are recorded while a stream captures; a graph runs the
+ * stages' host forms. So the whole of port/cuda is tested on any machine, and its digests must be the host port's.
+ *
+ * It is stricter than a GPU where a mistake could hide:
+ *   device memory, and the device's view of pinned memory, are out of the host's reach but while a graph or a copy runs
+ *   pinned memory has another address on the device
+ *   stages run in another order than that of the launches wherever the captured edges allow it
+ *   a picture or mask that the device could not read fails the launch, as on a GPU */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "port/cuda/cuda.h"
+#include "core/stages.h"
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+struct area {
+    uint8_t *seen, *host; /* the device's view; the host's, or NULL for device memory */
+    size_t bytes, pages;
+};
+static struct area area[16];
+static cudaError_t last;
+
+static cudaError_t note(cudaError_t error)
+{
+    if (error) last = error;
+    return error;
+}
+
+cudaError_t cudaGetLastError(void)
+{
+    const cudaError_t error = last;
+    last = cudaSuccess;
+    return error;
+}
+
+/** The device's memory within reach, or out of it. */
+static void reach(int yes)
+{
+    for (size_t i = 0; i < sizeof area / sizeof *area; i++)
+        if (area[i].seen) mprotect(area[i].seen, area[i].pages, yes ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
+static cudaError_t map(void **address, size_t bytes, int host)
+{
+    struct area *a = area;
+    while (a < area + sizeof area / sizeof *area && a->seen) a++;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = (bytes + page - 1) / page * page;
+    const int file = memfd_create("fake", 0);
+    if (a == area + sizeof area / sizeof *area || file < 0 || ftruncate(file, (off_t)pages)) {
+        if (file >= 0) close(file);
+        return note(cudaErrorMemoryAllocation);
+    }
+    a->seen = mmap(NULL, pages, PROT_NONE, MAP_SHARED, file, 0);
+    a->host = host ? mmap(NULL, pages, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : NULL;
+    a->bytes = bytes;
+    a->pages = pages;
+    close(file);
+    *address = host ? a->host : a->seen;
+    return cudaSuccess;
+}
+
+static struct area *area_of(const void *address)
+{
+    const uint8_t *p = address;
+    for (struct area *a = area; a < area + sizeof area / sizeof *area; a++)
+        if (a->seen &&
+            ((p >= a->seen && p < a->seen + a->bytes) || (a->host && p >= a->host && p < a->host + a->bytes)))
+            return a;
+    return NULL;
+}
+
+static cudaError_t unmap(void *address, int host)
+{
+    struct area *a = area_of(address);
+    if (!a || (a->host != NULL) != host || address != (host ? a->host : a->seen)) return note(cudaErrorInvalidValue);
+    munmap(a->seen, a->pages);
+    if (a->host) munmap(a->host, a->pages);
+    memset(a, 0, sizeof *a);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void **address, size_t bytes) { return map(address, bytes, 0); }
+cudaError_t cudaHostAlloc(void **address, size_t bytes, unsigned flags) { return (void)flags, map(address, bytes, 1); }
+cudaError_t cudaFree(void *address) { return unmap(address, 0); }
+cudaError_t cudaFreeHost(void *address) { return unmap(address, 1); }
+
+cudaError_t cudaMemGetInfo(size_t *left, size_t *total)
+{
+    *left = *total = (size_t)1 << 32;
+    for (struct area *a = area; a < area + sizeof area / sizeof *area; a++)
+        if (!a->host) *left -= a->pages;
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostGetDevicePointer(void **seen, void *address, unsigned flags)
+{
+    const struct area *a = area_of(address);
+    (void)flags;
+    if (!a || !a->host) return note(cudaErrorInvalidValue);
+    *seen = a->seen + ((uint8_t *)address - a->host);
+    return cudaSuccess;
+}
+
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *address)
+{
+    const struct area *a = area_of(address);
+    const uint8_t *p = address;
+    memset(attributes, 0, sizeof *attributes); /* cudaMemoryTypeUnregistered */
+    if (!a) return cudaSuccess;
+    const ptrdiff_t at = a->host && p >= a->host && p < a->host + a->bytes ? p - a->host : p - a->seen;
+    attributes->type = a->host ? cudaMemoryTypeHost : cudaMemoryTypeDevice;
+    attributes->devicePointer = a->seen + at;
+    attributes->hostPointer = a->host ? a->host + at : NULL;
+    return cudaSuccess;
+}
+
+/* ---- streams, events, graphs ------------------------------------------------------------------------------------- */
+
+typedef void stage_form(const struct vf_step *);
+
+struct node {
+    stage_form *form;
+    struct vf_step step;
+    unsigned behind; /* nodes that must have run */
+    int clock;
+};
+struct CUgraph_st {
+    struct node node[VFRONT_STAGES];
+    int count;
+};
+struct CUgraphExec_st {
+    struct CUgraph_st graph;
+};
+struct CUstream_st {
+    struct CUgraph_st *capture; /* that it is part of, or NULL */
+    unsigned behind;            /* nodes that its next one follows */
+    int origin;
+};
+struct CUevent_st {
+    struct CUgraph_st *capture;
+    unsigned behind;
+};
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+    (void)flags;
+    *stream = calloc(1, sizeof **stream);
+    return *stream ? cudaSuccess : note(cudaErrorMemoryAllocation);
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
+{
+    (void)flags;
+    *event = calloc(1, sizeof **event);
+    return *event ? cudaSuccess : note(cudaErrorMemoryAllocation);
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) { return free(stream), cudaSuccess; }
+cudaError_t cudaEventDestroy(cudaEvent_t event) { return free(event), cudaSuccess; }
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return free(graph), cudaSuccess; }
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) { return free(exec), cudaSuccess; }
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
+{
+    (void)mode;
+    if (stream->capture) return note(cudaErrorStreamCaptureUnsupported);
+    stream->capture = calloc(1, sizeof *stream->capture);
+    if (!stream->capture) return note(cudaErrorMemoryAllocation);
+    stream->behind = 0;
+    stream->origin = 1;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    event->capture = stream->capture;
+    event->behind = stream->behind;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
+{
+    (void)flags;
+    if (stream->capture != event->capture) stream->behind = 0;
+    stream->capture = event->capture;
+    stream->behind |= event->behind;
+    return cudaSuccess;
+}
+
+/** Streams that were drawn into a capture are not told of its end; what they still hold of it is replaced when they next wait. */
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
+{
+    struct CUgraph_st *g = stream->capture;
+    *graph = NULL;
+    if (!g || !stream->origin) return note(cudaErrorStreamCaptureInvalidated);
+    stream->capture = NULL;
+    stream->origin = 0;
+    if (stream->behind != (1u << g->count) - 1) { /* some branch was not joined */
+        free(g);
+        return note(cudaErrorStreamCaptureUnjoined);
+    }
+    *graph = g;
+    return cudaSuccess;
+}
+
+static cudaError_t record(stage_form *form, const struct vf_step *step, cudaStream_t stream, int clock)
+{
+    struct CUgraph_st *g = stream->capture;
+    if (!g || g->count == VFRONT_STAGES) return note(cudaErrorStreamCaptureUnsupported);
+    struct node *n = &g->node[g->count];
+    n->form = form;
+    n->step = *step;
+    n->behind = stream->behind;
+    n->clock = clock;
+    stream->behind |= 1u << g->count++;
+    return cudaGetLastError(); /* as after <<< >>>: whatever error lay about */
+}
+
+#define VF_STAGE(name, needs, what)                                                                                    \
+    cudaError_t vf_##name##_cuda(const struct vf_step *s, cudaStream_t stream)                                         \
+    {                                                                                                                  \
+        return record(vf_##name##_host, s, stream, VF_##name);                                                         \
+    }
+#include "stages.def"
+#undef VF_STAGE
+
+/** As much as a block of the device may have. */
+#define SHARED_BYTES 49152
+size_t vf_stixel_shared(const struct vf_step *s) { return (void)s, SHARED_BYTES; }
+
+static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph)
+{
+    *exec = calloc(1, sizeof **exec);
+    if (!*exec) return note(cudaErrorMemoryAllocation);
+    (*exec)->graph = *graph;
+    return cudaSuccess;
+}
+#if CUDART_VERSION >= 12000
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
+{
+    (void)flags;
+    return instantiate(exec, graph);
+}
+#else
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, cudaGraphNode_t *node, char *log,
+                                 size_t bytes)
+{
+    (void)node, (void)log, (void)bytes;
+    return instantiate(exec, graph);
+}
+#endif
+
+cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) { return (void)exec, (void)stream, cudaSuccess; }
+
+/* ---- work -------------------------------------------------------------------------------------------------------- */
+
+static int device_reads(const void *from, size_t bytes)
+{
+    const struct area *a = area_of(from);
+    const uint8_t *p = from;
+    return a && p >= a->seen && p + bytes <= a->seen + a->bytes;
+}
+
+/** Whether a GPU could read what the parameters point to. Within reach only. */
+static int readable(const struct vf_step *s)
+{
+    for (int32_t i = 0; i < s->geometry.cameras; i++) {
+        const struct vf_source *source = &s->pinned->params.source[i];
+        const struct vf_level *l = &s->geometry.level[i][0];
+        const size_t rows = (size_t)(l->height - 1);
+        if (!device_reads(source->data, rows * source->pitch + (size_t)(vf_format_bytes(source->format) * l->width)))
+            return 0;
+        if (source->mask && !device_reads(source->mask, rows * source->mask_pitch + (size_t)l->width)) return 0;
+    }
+    return 1;
+}
+
+/** The last node that is not done and has all before it done. */
+static struct node *ready(struct CUgraph_st *g, unsigned done)
+{
+    for (int i = g->count - 1; i >= 0; i--)
+        if (!(done >> i & 1) && !(g->node[i].behind & ~done)) return &g->node[i];
+    return NULL;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
+{
+    static uint64_t clock_ns;
+    struct CUgraph_st *g = &exec->graph;
+    struct node *n;
+    unsigned done = 0;
+    (void)stream;
+    reach(1);
+    if (!readable(&g->node[0].step)) {
+        reach(0);
+        return note(cudaErrorIllegalAddress);
+    }
+    while ((n = ready(g, done)) != NULL) {
+        n->step.pinned->clock[n->clock][0] = clock_ns += 1000;
+        n->form(&n->step);
+        n->step.pinned->clock[n->clock][1] = clock_ns += 1000;
+        done |= 1u << (n - g->node);
+    }
+    reach(0);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
+{
+    (void)stream;
+    if (kind == cudaMemcpyHostToDevice && !device_reads(to, bytes)) return note(cudaErrorInvalidValue);
+    reach(1);
+    memcpy(to, from, bytes);
+    reach(0);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
+{
+    (void)stream;
+    if (!device_reads(to, bytes)) return note(cudaErrorInvalidValue);
+    reach(1);
+    memset(to, value, bytes);
+    reach(0);
+    return cudaSuccess;
+}
+
+/* All work is done when the call that starts it returns; tests/core/fault.c makes it late. */
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return (void)stream, cudaSuccess; }
+cudaError_t cudaStreamQuery(cudaStream_t stream) { return (void)stream, cudaSuccess; }
+
+/* ---- the device -------------------------------------------------------------------------------------------------- */
+
+cudaError_t cudaGetDeviceCount(int *count) { return *count = 1, cudaSuccess; }
+cudaError_t cudaGetDevice(int *device) { return *device = 0, cudaSuccess; }
+cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : note(cudaErrorInvalidDevice); }
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
+{
+    if (device) return note(cudaErrorInvalidDevice);
+    memset(properties, 0, sizeof *properties);
+    memset(properties->name, 'x', sizeof properties->name - 1); /* the longest name there can be */
+    memcpy(properties->name, "fake", 4);
+    properties->sharedMemPerBlockOptin = SHARED_BYTES;
+    return cudaSuccess;
+}
+
+const char *cudaGetErrorName(cudaError_t error)
+{
+    switch (error) {
+#define NAME(e)                                                                                                        \
+    case e: return #e;
+        /* clang-format off */
+        NAME(cudaSuccess)
+        NAME(cudaErrorInvalidValue)
+        NAME(cudaErrorMemoryAllocation)
+        NAME(cudaErrorInsufficientDriver)
+        NAME(cudaErrorInvalidDeviceFunction)
+        NAME(cudaErrorNoDevice)
+        NAME(cudaErrorInvalidDevice)
+        NAME(cudaErrorNoKernelImageForDevice)
+        NAME(cudaErrorNotReady)
+        NAME(cudaErrorIllegalAddress)
+        NAME(cudaErrorLaunchFailure)
+        NAME(cudaErrorStreamCaptureUnsupported)
+        NAME(cudaErrorStreamCaptureInvalidated)
+        NAME(cudaErrorStreamCaptureUnjoined)
+        /* clang-format on */
+#undef NAME
+    default: return "cudaErrorUnknown";
+    }
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/* Motions of a camera as a shared library for tests/geometry/ego.py: the stage alone, on pairs that it is given (it is built from the stage's own
+ * source, and enters behind the lists); the minimal solvers alone; and whole sequences, recorded or drawn, over the public interface. */
+#define _POSIX_C_SOURCE 199309L
+#include "geometry/ego.c"
+
+#include <time.h>
+
+#include "examples/synthetic.h"
+#include "tests/fixture/rig.h"
+#include "tests/fixture/settings.h"
+
+/* Numbers of a motion: state, flags, pairs, inliers, others, hypotheses, needed, rms_px, parallax_px, R[9], t[3], covariance[21]. */
+enum { MOTION = 42 };
+/* Numbers of a pair that the stage is given: bearings before and now, its pixels' size [px], then distances and their standard deviations
+ * [m], before and now; 0: not known. */
+enum { GIVEN = 11 };
+/* Numbers of a pair of a sequence: 1 for a match and 0 for a track; places before and now [px]; then as above; with which motions it
+ * agrees; grey levels or bits by which it differs. */
+enum { PAIR = 18 };
+
+int bridge_solve(const char *settings, double focal_px, int frame, int count, const float *given, float *motions,
+                 uint8_t *agrees);
+double bridge_solve_us(int repeat);
+int bridge_minimal(int kind, int size, const float *given, float *poses);
+double bridge_minimal_us(int kind, int size, int sets, const float *given);
+int bridge_open(int count, const double *cameras, const char *settings);
+int bridge_step(const uint8_t *left, const uint8_t *right, const double *R_cur_prev);
+int bridge_flight(const char *settings);
+int bridge_fly(int frame, int rotation);
+void bridge_pose(int frame, double *R, double *t);
+void bridge_motion(int which, float *out);
+int bridge_pairs(int most, float *out);
+double bridge_stage_us(const char *name);
+void bridge_close(void);
+
+static void put_motion(const vfront_motion_t *m, float out[MOTION])
+{
+    const float head[9] = {(float)m->state,      (float)m->flags,  (float)m->pairs, (float)m->inliers, (float)m->others,
+                           (float)m->hypotheses, (float)m->needed, m->rms_px,       m->parallax_px};
+    memcpy(out, head, sizeof head);
+    memcpy(out + 9, m->R, sizeof m->R);
+    memcpy(out + 18, m->t, sizeof m->t);
+    memcpy(out + 21, m->covariance, sizeof m->covariance);
+}
+
+/** Time that this thread has had of a processor: others may run beside it. */
+static double now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
+}
+
+/* ---- the stage alone --------------------------------------------------------------------------------------------- */
+
+static struct vf_memory memory;
+static struct vf_step step;
+
+static struct vf_sight sight_given(const float *given)
+{
+    struct vf_sight s;
+    for (int k = 0; k < 3; k++) {
+        s.before[k] = given[k];
+        s.now[k] = given[3 + k];
+    }
+    s.weight = vf_ego_weight(&step, given[6]);
+    s.range_m = given[7];
+    s.range_sigma_m = given[8];
+    s.near_1pm = given[9] > 0.0f ? 1.0f / given[9] : 0.0f;
+    s.near_sigma_1pm = given[9] > 0.0f ? given[10] / (given[9] * given[9]) : 0.0f;
+    return s;
+}
+
+/**
+ * Finds motions from pairs, in the order in which the stage would list them.
+ *
+ * @param[in]  frame    Number that keys the draws, at least 1.
+ * @param[in]  count    Pairs, at most VFRONT_SIGHTS.
+ * @param[in]  given    [count][GIVEN]
+ * @param[out] motions  [2][MOTION]: relative, metric.
+ * @param[out] agrees   [count]: VFRONT_AGREES_RELATIVE, VFRONT_AGREES_METRIC.
+ * @return 0 or a negative status.
+ */
+int bridge_solve(const char *settings, double focal_px, int frame, int count, const float *given, float *motions,
+                 uint8_t *agrees)
+{
+    struct vf_ego_memory *m = &memory.ego;
+    vfront_tuning_default(&step.tuning);
+    const vfront_status_t status = tune(&step.tuning, settings);
+    if (status) return status;
+    if (count > VFRONT_SIGHTS) return VFRONT_E_SIZE;
+    step.memory = &memory;
+    step.geometry.cameras = 2;
+    step.geometry.calibrated[0] = step.geometry.calibrated[1] = step.geometry.pair.placed = 1;
+    step.geometry.focal_px[0] = step.geometry.focal_px[1] = (float)focal_px;
+    memory.ingest.params.frame = (uint64_t)frame;
+    memset(m->agrees, 0, sizeof m->agrees);
+    m->count[0] = m->count[1] = 0;
+    for (int i = 0; i < count; i++) {
+        const struct vf_sight s = sight_given(given + GIVEN * i);
+        vf_ego_put_sight(&m->sights[0], (int32_t)m->count[0]++, &s, i);
+        if (s.range_m > 0.0f) vf_ego_put_sight(&m->sights[1], (int32_t)m->count[1]++, &s, i);
+    }
+    solve(&step);
+    put_motion(&m->relative, motions);
+    put_motion(&m->metric, motions + MOTION);
+    memcpy(agrees, m->agrees, (size_t)count);
+    return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double d = *(const double *)a - *(const double *)b;
+    return (d > 0.0) - (d < 0.0);
+}
+
+/** Time that the last problem takes, once more [us]: median of `repeat`, at most 100. */
+double bridge_solve_us(int repeat)
+{
+    double us[100];
+    for (int i = 0; i < repeat; i++) {
+        const double began = now_us();
+        solve(&step);
+        us[i] = now_us() - began;
+    }
+    qsort(us, (size_t)repeat, sizeof us[0], compare);
+    return us[repeat / 2];
+}
+
+/** Motions of a kind (0 relative, 1 turn, 2 metric) from a sample: [10][12], R and t. Returns how many. */
+int bridge_minimal(int kind, int size, const float *given, float *poses)
+{
+    struct vf_sight sample[VF_EGO_MOST_SAMPLES];
+    struct vf_pose pose[10];
+    for (int i = 0; i < size; i++) sample[i] = sight_given(given + GIVEN * i);
+    const int count = motions_of(&step, kind, size, sample, pose);
+    for (int i = 0; i < count; i++) {
+        memcpy(poses + 12 * i, pose[i].R, sizeof pose[i].R);
+        memcpy(poses + 12 * i + 9, pose[i].t, sizeof pose[i].t);
+    }
+    return count;
+}
+
+/** Time of a call of that, mean over sets of samples [us]. */
+double bridge_minimal_us(int kind, int size, int sets, const float *given)
+{
+    float poses[120];
+    const double began = now_us();
+    for (int i = 0; i < sets; i++) bridge_minimal(kind, size, given + GIVEN * size * i, poses);
+    return (now_us() - began) / sets;
+}
+
+/* ---- sequences --------------------------------------------------------------------------------------------------- */
+
+static vfront_t vf;
+static vfront_rig_t rig;
+static const vfront_result_t *result, *before;
+static uint64_t frames;
+static synthetic_t *flight;
+static uint8_t picture[2][SYNTHETIC_WIDTH_PX * SYNTHETIC_HEIGHT_PX];
+
+static int start(const char *settings)
+{
+    vfront_tuning_t tuning;
+    vfront_tuning_default(&tuning);
+    frames = 0;
+    result = before = NULL;
+    vfront_status_t status = tune(&tuning, settings);
+    if (status) return status;
+    status = vfront_init(&vf, &rig, &tuning, VFRONT_PORT_HOST);
+    if (status) set_detail(vfront_detail(&vf));
+    return status;
+}
+
+/**
+ * Makes the front end ready on the host port, standard tuning but for `settings`. Ends the one before.
+ *
+ * @param[in] count    Cameras, 1 or 2.
+ * @param[in] cameras  [count][CAMERA], as rig.h has it.
+ * @return    0, or the negative status of what failed; bridge_detail() says why.
+ */
+int bridge_open(int count, const double *cameras, const char *settings)
+{
+    bridge_close();
+    memset(&rig, 0, sizeof rig);
+    rig.cameras = count;
+    for (int k = 0; k < count; k++) set_camera(&rig.camera[k], cameras + CAMERA * k);
+    return start(settings);
+}
+
+/** One frame of grey pictures, [height][width], 50 ms after the one before; right and R_cur_prev may be NULL. Returns 0 or a negative
+ *  status. */
+int bridge_step(const uint8_t *left, const uint8_t *right, const double *R_cur_prev)
+{
+    vfront_frame_t frame = {.t_ns = 1 + 50000000u * frames++, .R_cur_prev = R_cur_prev};
+    for (int k = 0; k < rig.cameras; k++) {
+        frame.picture[k].data = k ? right : left;
+        frame.picture[k].width_px = rig.camera[k].width_px;
+        frame.picture[k].height_px = rig.camera[k].height_px;
+        frame.picture[k].pitch_bytes = (uint32_t)rig.camera[k].width_px;
+    }
+    before = result;
+    const vfront_status_t status = vfront_step(&vf, &frame, &result);
+    if (status) set_detail(vfront_detail(&vf));
+    return status;
+}
+
+/** The same for the drawn flight of examples/synthetic.h. */
+int bridge_flight(const char *settings)
+{
+    bridge_close();
+    if (!flight) flight = synthetic_open(SYNTHETIC_WIDTH_PX, SYNTHETIC_HEIGHT_PX);
+    if (!flight) return VFRONT_E_NULL;
+    synthetic_rig(flight, &rig);
+    return start(settings);
+}
+
+/** Draws a frame and steps. rotation: 1, the frame gives it. Returns 0 or a negative status. */
+int bridge_fly(int frame, int rotation)
+{
+    double R[9];
+    for (int k = 0; k < 2; k++) synthetic_render(flight, (uint32_t)frame, k, picture[k], SYNTHETIC_WIDTH_PX);
+    synthetic_rotation((uint32_t)frame, R);
+    return bridge_step(picture[0], picture[1], rotation ? R : NULL);
+}
+
+/** Pose of camera 0 in a frame of the flight: axes of the camera to the world's. */
+void bridge_pose(int frame, double *R, double *t) { synthetic_pose((uint32_t)frame, R, t); }
+
+/** A motion of the last frame: 0 relative, 1 metric, 2 the last that was good. */
+void bridge_motion(int which, float *out)
+{
+    put_motion(which == 0 ? &result->relative : which == 1 ? &result->metric : &result->good, out);
+}
+
+static const vfront_track_t *track_before(uint64_t id)
+{
+    for (uint32_t i = 0; i < before->tracks_count; i++)
+        if (before->tracks[i].id == id) return &before->tracks[i];
+    return NULL;
+}
+
+/** Distance from the camera and its standard deviation of a key point; 0: not known. */
+static void put_range(const vfront_result_t *r, uint32_t keypoint, float out[2])
+{
+    out[0] = out[1] = 0.0f;
+    for (uint32_t i = 0; i < r->depths_count; i++) {
+        if (r->depths[i].keypoint != keypoint) continue;
+        out[0] = r->depths[i].depth_m / r->keypoints[0][keypoint].bearing[2];
+        out[1] = r->depths[i].sigma_m / r->keypoints[0][keypoint].bearing[2];
+    }
+}
+
+static void put_track(const vfront_track_t *t, const vfront_track_t *was, float out[PAIR])
+{
+    const float row[PAIR] = {0.0f, was->x_px, was->y_px, t->x_px, t->y_px};
+    memcpy(out, row, sizeof row);
+    memcpy(out + 5, was->bearing, sizeof was->bearing);
+    memcpy(out + 8, t->bearing, sizeof t->bearing);
+    out[11] = VF_EGO_FINE_STEP;
+    out[16] = (float)t->agrees;
+    out[17] = t->residual_grey;
+}
+
+static void put_match(const vfront_match_t *m, float out[PAIR])
+{
+    const vfront_keypoint_t *k = &result->keypoints[0][m->keypoint], *was = &before->keypoints[0][m->before];
+    const float row[PAIR] = {1.0f, was->x_px, was->y_px, m->x_px, m->y_px};
+    memcpy(out, row, sizeof row);
+    memcpy(out + 5, was->bearing, sizeof was->bearing);
+    memcpy(out + 8, m->bearing, sizeof m->bearing);
+    out[11] = m->settled ? VF_EGO_FINE_STEP : level_scale(k->level > was->level ? k->level : was->level);
+    put_range(before, m->before, out + 12);
+    put_range(result, m->keypoint, out + 14);
+    out[16] = (float)m->agrees;
+    out[17] = (float)m->distance;
+}
+
+/** Pairs of the last frame and the one before: [most][PAIR], tracks then matches. Returns how many. */
+int bridge_pairs(int most, float *out)
+{
+    int count = 0;
+    if (!before) return 0;
+    for (uint32_t i = 0; i < result->tracks_count && count < most; i++) {
+        const vfront_track_t *was = result->tracks[i].age ? track_before(result->tracks[i].id) : NULL;
+        if (was) put_track(&result->tracks[i], was, out + PAIR * count++);
+    }
+    for (uint32_t i = 0; i < result->matches_count && count < most; i++)
+        put_match(&result->matches[i], out + PAIR * count++);
+    return count;
+}
+
+/** Time of a stage in the last frame [us]. */
+double bridge_stage_us(const char *name)
+{
+    for (size_t i = 0; i < VFRONT_STAGES; i++)
+        if (!strcmp(vfront_stage_name(i), name)) return (double)result->timing.stage_us[i];
+    return -1.0;
+}
+
+/** Ends it. Without effect when there is none. */
+void bridge_close(void) { vfront_shutdown(&vf); }

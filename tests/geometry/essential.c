@@ -1,0 +1,775 @@
+/* SPDX-License-Identifier: MIT */
+/* Essential matrices of five, seven and eight points against all solutions of the same equations, found another way and in long double: the
+ * constraints are interpolated from their values, not expanded; the resultant in one unknown is the determinant of a matrix at points of
+ * the unit circle, and its roots are found all at once, complex ones with them. The oracle solves what the solver was given: bearings
+ * already rounded. Prints which share of problems has every solution found to 1e-5 and less.
+ *   essential [--problems N] */
+#include <complex.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "geometry/essential.h"
+#include "tests/fixture/random.h"
+
+typedef long double real;
+typedef long double _Complex complex_t;
+
+static int problems = 1500;
+static double between(double least, double most) { return least + (most - least) * (double)(roll64() >> 11) * 0x1p-53; }
+
+/* ---- problems ---------------------------------------------------------------------------------------------------- */
+
+/** Points in a view of 90 degrees, 2 to 10 away, and how the camera moved between: turned by up to so much, and so far. */
+struct kind {
+    const char *name;
+    double turn_rad, way;
+};
+static const struct kind kinds[] = {{"far apart", 0.5, 1.0}, {"near", 0.1, 0.1}, {"very near", 0.02, 0.03}};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static struct {
+    float before[8][3], now[8][3];
+    real R[9], t[3];
+} given;
+
+static void random_in_ball(real v[3], double size)
+{
+    double square;
+    do {
+        square = 0.0;
+        for (int k = 0; k < 3; k++) {
+            v[k] = between(-1, 1);
+            square += (double)(v[k] * v[k]);
+        }
+    } while (square > 1.0 || square < 0.01);
+    for (int k = 0; k < 3; k++) v[k] *= (real)size;
+}
+
+/** Rodrigues' formula. */
+static void rotation_of(const real w[3], real R[9])
+{
+    const real angle = sqrtl(w[0] * w[0] + w[1] * w[1] + w[2] * w[2]), s = sinl(angle) / angle,
+               v = (1 - cosl(angle)) / (angle * angle);
+    const real K[9] = {0, -w[2], w[1], w[2], 0, -w[0], -w[1], w[0], 0};
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++) {
+            real kk = 0;
+            for (int k = 0; k < 3; k++) kk += K[3 * r + k] * K[3 * k + c];
+            R[3 * r + c] = (r == c) + s * K[3 * r + c] + v * kk;
+        }
+}
+
+static void set_unit(float out[3], const real v[3])
+{
+    const real length = sqrtl(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+    for (int k = 0; k < 3; k++) out[k] = (float)(v[k] / length);
+}
+
+/** A pair of bearings of one point; 0: it is not in front of the camera now. */
+static int see(int i)
+{
+    const real depth = between(2, 10), before[3] = {between(-1, 1) * depth, between(-1, 1) * depth, depth};
+    real now[3];
+    for (int k = 0; k < 3; k++)
+        now[k] = given.R[3 * k] * before[0] + given.R[3 * k + 1] * before[1] + given.R[3 * k + 2] * before[2] +
+                 given.t[k];
+    set_unit(given.before[i], before);
+    set_unit(given.now[i], now);
+    return now[2] > 0.1L;
+}
+
+static void give(const struct kind *kind)
+{
+    real w[3];
+    random_in_ball(w, kind->turn_rad);
+    rotation_of(w, given.R);
+    random_in_ball(given.t, kind->way);
+    for (int i = 0; i < 8; i++)
+        while (!see(i)) continue;
+}
+
+/* ---- the oracle's tools ------------------------------------------------------------------------------------------ */
+
+/** Makes a vector of unit length and at right angles to those before. */
+static void straighten(real basis[][9], int b)
+{
+    real square = 0;
+    for (int o = 0; o < b; o++) {
+        real along = 0;
+        for (int k = 0; k < 9; k++) along += basis[b][k] * basis[o][k];
+        for (int k = 0; k < 9; k++) basis[b][k] -= along * basis[o][k];
+    }
+    for (int k = 0; k < 9; k++) square += basis[b][k] * basis[b][k];
+    for (int k = 0; k < 9; k++) basis[b][k] /= sqrtl(square);
+}
+
+/** Null space of n rows of 9 by elimination with the greatest pivot anywhere. */
+static void null_space(int n, real basis[][9])
+{
+    real a[8][9];
+    int at[9];
+    for (int k = 0; k < 9; k++) at[k] = k;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < 9; k++) a[i][k] = (real)given.now[i][k / 3] * given.before[i][k % 3];
+    for (int k = 0; k < n; k++) {
+        int pr = k, pc = k;
+        for (int r = k; r < n; r++)
+            for (int c = k; c < 9; c++)
+                if (fabsl(a[r][c]) > fabsl(a[pr][pc])) pr = r, pc = c;
+        for (int c = 0; c < 9; c++) {
+            const real held = a[k][c];
+            a[k][c] = a[pr][c];
+            a[pr][c] = held;
+        }
+        for (int r = 0; r < n; r++) {
+            const real held = a[r][k];
+            a[r][k] = a[r][pc];
+            a[r][pc] = held;
+        }
+        const int held = at[k];
+        at[k] = at[pc];
+        at[pc] = held;
+        for (int r = 0; r < n; r++) {
+            const real f = a[r][k] / a[k][k];
+            for (int c = k; c < 9 && r != k; c++) a[r][c] -= f * a[k][c];
+        }
+    }
+    for (int b = 0; b < 9 - n; b++)
+        for (int k = 0; k < 9; k++) basis[b][at[k]] = k < n ? -a[k][n + b] / a[k][k] : k == n + b;
+    for (int b = 0; b < 9 - n; b++) straighten(basis, b);
+}
+
+static real determinant3(const real E[9])
+{
+    return E[0] * (E[4] * E[8] - E[5] * E[7]) - E[1] * (E[3] * E[8] - E[5] * E[6]) + E[2] * (E[3] * E[7] - E[4] * E[6]);
+}
+
+/** What an essential matrix makes zero. */
+static void constraints(const real E[9], real out[10])
+{
+    real P[9], trace = 0;
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++)
+            P[3 * r + c] = E[3 * r] * E[3 * c] + E[3 * r + 1] * E[3 * c + 1] + E[3 * r + 2] * E[3 * c + 2];
+    for (int k = 0; k < 3; k++) trace += P[4 * k];
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++)
+            out[3 * r + c] = 2 * (P[3 * r] * E[c] + P[3 * r + 1] * E[3 + c] + P[3 * r + 2] * E[6 + c]) -
+                             trace * E[3 * r + c];
+    out[9] = determinant3(E);
+}
+
+/** All roots of a polynomial at once (Durand 1960, Kerner 1966). */
+static void all_roots(const real *c, int degree, complex_t *root)
+{
+    for (int k = 0; k < degree; k++) root[k] = cpowl(0.4L + 0.9L * I, k);
+    for (int step = 0; step < 300; step++) {
+        real change = 0;
+        for (int k = 0; k < degree; k++) {
+            complex_t value = c[degree];
+            for (int i = degree - 1; i >= 0; i--) value = value * root[k] + c[i];
+            value /= c[degree];
+            for (int j = 0; j < degree; j++)
+                if (j != k) value /= root[k] - root[j];
+            root[k] -= value;
+            change = fmaxl(change, cabsl(value) / (cabsl(root[k]) + 1e-30L));
+        }
+        if (change < 1e-17L) return;
+    }
+}
+
+static complex_t determinant10(complex_t m[10][10])
+{
+    complex_t product = 1;
+    for (int k = 0; k < 10; k++) {
+        int p = k;
+        for (int r = k; r < 10; r++)
+            if (cabsl(m[r][k]) > cabsl(m[p][k])) p = r;
+        for (int c = 0; c < 10 && p != k; c++) {
+            const complex_t held = m[k][c];
+            m[k][c] = m[p][c];
+            m[p][c] = held;
+        }
+        product *= p == k ? m[k][k] : -m[k][k];
+        for (int r = k + 1; r < 10; r++) {
+            const complex_t f = m[r][k] / m[k][k];
+            for (int c = k; c < 10; c++) m[r][c] -= f * m[k][c];
+        }
+    }
+    return product;
+}
+
+/* ---- five points: resultant in z --------------------------------------------------------------------------------- */
+
+/** Powers of x, y and z in the twenty monomials; the first unknown of those that are hidden is z. */
+static int power[20][3];
+static real inverse20[20][20]; /* values at twenty places to coefficients */
+static real place[20][3];
+
+static real monomial(int m, const real at[3])
+{
+    return powl(at[0], power[m][0]) * powl(at[1], power[m][1]) * powl(at[2], power[m][2]);
+}
+
+static void invert20(real a[20][20])
+{
+    memset(inverse20, 0, sizeof inverse20);
+    for (int k = 0; k < 20; k++) inverse20[k][k] = 1;
+    for (int k = 0; k < 20; k++) {
+        int p = k;
+        for (int r = k; r < 20; r++)
+            if (fabsl(a[r][k]) > fabsl(a[p][k])) p = r;
+        for (int c = 0; c < 20 && p != k; c++) {
+            const real held = a[k][c], other = inverse20[k][c];
+            a[k][c] = a[p][c], inverse20[k][c] = inverse20[p][c];
+            a[p][c] = held, inverse20[p][c] = other;
+        }
+        const real pivot = a[k][k];
+        for (int c = 0; c < 20; c++) a[k][c] /= pivot, inverse20[k][c] /= pivot;
+        for (int r = 0; r < 20; r++) {
+            const real f = r == k ? 0 : a[r][k];
+            for (int c = 0; c < 20; c++) a[r][c] -= f * a[k][c], inverse20[r][c] -= f * inverse20[k][c];
+        }
+    }
+}
+
+static void prepare(void)
+{
+    static real a[20][20];
+    int n = 0;
+    for (int x = 0; x <= 3; x++)
+        for (int y = 0; x + y <= 3; y++)
+            for (int z = 0; x + y + z <= 3; z++, n++) power[n][0] = x, power[n][1] = y, power[n][2] = z;
+    shake(1);
+    for (int i = 0; i < 20; i++)
+        for (int k = 0; k < 3; k++) place[i][k] = between(-1, 1);
+    for (int i = 0; i < 20; i++)
+        for (int m = 0; m < 20; m++) a[i][m] = monomial(m, place[i]);
+    invert20(a);
+}
+
+static void combine(const real basis[4][9], const real at[3], real E[9])
+{
+    for (int k = 0; k < 9; k++) E[k] = at[0] * basis[0][k] + at[1] * basis[1][k] + at[2] * basis[2][k] + basis[3][k];
+}
+
+/** The matrix of the ten constraints on the monomials of x and y alone, at a z. */
+static void resultant_at(const real coefficient[10][20], complex_t z, complex_t m[10][10])
+{
+    static const int slot[4][4] = {{0, 1, 2, 3}, {4, 5, 6}, {7, 8}, {9}}; /* of x^i y^j */
+    memset(m, 0, sizeof(complex_t[10][10]));
+    for (int e = 0; e < 10; e++)
+        for (int k = 0; k < 20; k++)
+            m[e][slot[power[k][0]][power[k][1]]] += coefficient[e][k] * (power[k][2] == 0   ? 1
+                                                                         : power[k][2] == 1 ? z
+                                                                         : power[k][2] == 2 ? z * z
+                                                                                            : z * z * z);
+}
+
+/** x and y of a root, from the null vector: slots 4 and 1 over slot 0. */
+static void others_of(const real coefficient[10][20], real z, real at[3])
+{
+    complex_t m[10][10];
+    real a[10][10], v[10];
+    int column[10];
+    resultant_at(coefficient, z, m);
+    for (int r = 0; r < 10; r++)
+        for (int c = 0; c < 10; c++) a[r][c] = creall(m[r][c]);
+    for (int k = 0; k < 10; k++) column[k] = k;
+    for (int k = 0; k < 9; k++) {
+        int pr = k, pc = k;
+        for (int r = k; r < 10; r++)
+            for (int c = k; c < 10; c++)
+                if (fabsl(a[r][c]) > fabsl(a[pr][pc])) pr = r, pc = c;
+        for (int c = 0; c < 10; c++) {
+            const real held = a[k][c];
+            a[k][c] = a[pr][c];
+            a[pr][c] = held;
+        }
+        for (int r = 0; r < 10; r++) {
+            const real held = a[r][k];
+            a[r][k] = a[r][pc];
+            a[r][pc] = held;
+        }
+        const int held = column[k];
+        column[k] = column[pc];
+        column[pc] = held;
+        for (int r = k + 1; r < 10; r++) {
+            const real f = a[r][k] / a[k][k];
+            for (int c = k; c < 10; c++) a[r][c] -= f * a[k][c];
+        }
+    }
+    for (int k = 9; k >= 0; k--) {
+        real sum = k == 9;
+        for (int c = k + 1; c < 10; c++) sum -= a[k][c] * v[column[c]];
+        v[column[k]] = k == 9 ? 1 : sum / a[k][k];
+    }
+    at[0] = v[4] / v[0];
+    at[1] = v[1] / v[0];
+    at[2] = z;
+}
+
+/** Gauss-Newton on the ten constraints; returns the last change, relative. */
+static real settle(const real basis[4][9], real at[3])
+{
+    real change = 1;
+    for (int step = 0; step < 10; step++) {
+        real E[9], f[10], J[3][10], N[3][4];
+        combine(basis, at, E);
+        constraints(E, f);
+        for (int k = 0; k < 3; k++) {
+            const real h = 1e-7L * (1 + fabsl(at[k]));
+            real up[9], down[9], a[10], b[10];
+            for (int i = 0; i < 9; i++) up[i] = E[i] + h * basis[k][i], down[i] = E[i] - h * basis[k][i];
+            constraints(up, a);
+            constraints(down, b);
+            for (int i = 0; i < 10; i++) J[k][i] = (a[i] - b[i]) / (2 * h);
+        }
+        for (int r = 0; r < 3; r++) {
+            N[r][3] = 0;
+            for (int c = 0; c < 3; c++) N[r][c] = 0;
+            for (int i = 0; i < 10; i++) {
+                for (int c = 0; c < 3; c++) N[r][c] += J[r][i] * J[c][i];
+                N[r][3] -= J[r][i] * f[i];
+            }
+        }
+        for (int k = 0; k < 3; k++)
+            for (int r = 0; r < 3; r++) {
+                const real g = r == k ? 0 : N[r][k] / N[k][k];
+                for (int c = k; c < 4; c++) N[r][c] -= g * N[k][c];
+            }
+        change = 0;
+        for (int k = 0; k < 3; k++) {
+            at[k] += N[k][3] / N[k][k];
+            change = fmaxl(change, fabsl(N[k][3] / N[k][k]) / (1 + fabsl(at[k])));
+        }
+    }
+    return change;
+}
+
+struct solutions {
+    int count;
+    real E[10][9];
+};
+
+static void add(struct solutions *s, const real E[9])
+{
+    real square = 0;
+    for (int k = 0; k < 9; k++) square += E[k] * E[k];
+    for (int k = 0; k < 9; k++) s->E[s->count][k] = E[k] / sqrtl(square);
+    s->count++;
+}
+
+static int is_known(const struct solutions *s, const real E[9])
+{
+    for (int i = 0; i < s->count; i++) {
+        real dot = 0, square = 0;
+        for (int k = 0; k < 9; k++) dot += s->E[i][k] * E[k], square += E[k] * E[k];
+        if (square - dot * dot < 1e-18L * square) return 1;
+    }
+    return 0;
+}
+
+/** Other vectors of the same space, at random. */
+static void mix(real basis[4][9])
+{
+    real from[4][9];
+    memcpy(from, basis, sizeof from);
+    for (int b = 0; b < 4; b++)
+        for (int k = 0; k < 9; k++) basis[b][k] = 0;
+    for (int b = 0; b < 4; b++) {
+        for (int o = 0; o < 4; o++) {
+            const real w = between(-1, 1);
+            for (int k = 0; k < 9; k++) basis[b][k] += w * from[o][k];
+        }
+        straighten(basis, b);
+    }
+}
+
+/** All essential matrices; 0: a root did not settle. */
+static int solve_five_in(real basis[4][9], struct solutions *s)
+{
+    enum { POINTS = 16 };
+    real coefficient[10][20] = {{0}}, c[11];
+    complex_t value[POINTS], root[10];
+    for (int i = 0; i < 20; i++) {
+        real E[9], f[10];
+        combine((const real(*)[9])basis, place[i], E);
+        constraints(E, f);
+        for (int e = 0; e < 10; e++)
+            for (int m = 0; m < 20; m++) coefficient[e][m] += inverse20[m][i] * f[e];
+    }
+    for (int k = 0; k < POINTS; k++) {
+        complex_t m[10][10];
+        resultant_at((const real(*)[20])coefficient, cexpl(2 * 3.14159265358979323846264L * I * k / POINTS), m);
+        value[k] = determinant10(m);
+    }
+    for (int i = 0; i < 11; i++) {
+        complex_t sum = 0;
+        for (int k = 0; k < POINTS; k++)
+            sum += value[k] * cexpl(-2 * 3.14159265358979323846264L * I * (i * k % POINTS) / POINTS);
+        c[i] = creall(sum);
+    }
+    all_roots(c, 10, root);
+    s->count = 0;
+    for (int k = 0; k < 10; k++) {
+        real at[3], E[9];
+        const real off = fabsl(cimagl(root[k])) / (1 + cabsl(root[k]) * cabsl(root[k]));
+        if (off > 1e-4L) continue; /* what lies between may be two real roots, seen through rounding */
+        others_of((const real(*)[20])coefficient, creall(root[k]), at);
+        if (!(settle((const real(*)[9])basis, at) < 1e-9L)) {
+            if (off < 1e-9L) return 0;
+            continue;
+        }
+        combine((const real(*)[9])basis, at, E);
+        if (!is_known(s, E)) add(s, E);
+    }
+    return 1;
+}
+
+/** The same, in up to eight bases; 0: nothing settled, and the problem is thrown away. */
+static int solve_five(struct solutions *s)
+{
+    real basis[4][9];
+    null_space(5, basis);
+    for (int attempt = 0; attempt < 8; attempt++) {
+        mix(basis);
+        if (solve_five_in(basis, s)) return 1;
+    }
+    return 0;
+}
+
+static int solve_seven(struct solutions *s)
+{
+    real basis[2][9], c[4], f[4];
+    complex_t root[3];
+    null_space(7, basis);
+    for (int i = 0; i < 4; i++) {
+        real E[9];
+        for (int k = 0; k < 9; k++) E[k] = (i - 1) * basis[0][k] + basis[1][k];
+        f[i] = determinant3(E); /* at -1, 0, 1, 2 */
+    }
+    c[0] = f[1];
+    c[2] = (f[0] + f[2]) / 2 - f[1];
+    c[3] = (f[3] - f[0] - 3 * (f[2] - f[1])) / 6;
+    c[1] = f[2] - c[0] - c[2] - c[3];
+    all_roots(c, 3, root);
+    s->count = 0;
+    for (int r = 0; r < 3; r++) {
+        real E[9];
+        if (fabsl(cimagl(root[r])) > 1e-12L * (1 + cabsl(root[r]) * cabsl(root[r]))) continue;
+        for (int k = 0; k < 9; k++) E[k] = creall(root[r]) * basis[0][k] + basis[1][k];
+        add(s, E);
+    }
+    return 1;
+}
+
+static int solve_eight(struct solutions *s)
+{
+    real basis[1][9];
+    null_space(8, basis);
+    s->count = 0;
+    add(s, basis[0]);
+    return 1;
+}
+
+/* ---- shares ------------------------------------------------------------------------------------------------------ */
+
+static struct vf_essential_work work;
+
+static int solve(int points)
+{
+    const float(*before)[3] = (const float(*)[3])given.before, (*now)[3] = (const float(*)[3])given.now;
+    return points == 5   ? vf_essential_five(&work, before, now)
+           : points == 7 ? vf_essential_seven(&work, before, now)
+                         : vf_essential_eight(&work, before, now);
+}
+
+/** What cuBLAS does in its place, from the textbook: QR decomposition as LAPACK's geqrf leaves it (G. Golub, C. Van Loan, 1996, 5.2.1). */
+static void factor_rows(float *a, float *tau, int n)
+{
+    for (int k = 0; k < n; k++) {
+        float *v = a + 9 * k, square = 0.0f;
+        for (int j = k + 1; j < 9; j++) square += v[j] * v[j];
+        const float alpha = v[k], beta = -copysignf(sqrtf(alpha * alpha + square), alpha);
+        tau[k] = (beta - alpha) / beta;
+        for (int j = k + 1; j < 9; j++) v[j] /= alpha - beta;
+        v[k] = beta;
+        for (int c = k + 1; c < n; c++) {
+            float along = a[9 * c + k];
+            for (int j = k + 1; j < 9; j++) along += v[j] * a[9 * c + j];
+            for (int j = k; j < 9; j++) a[9 * c + j] -= tau[k] * along * (j == k ? 1.0f : v[j]);
+        }
+    }
+}
+
+/** And LU decomposition with the greatest pivot of each column, and its solutions (the same, 3.4.3): ten equations, ten right sides. */
+static void solve_columns(float *a, float *b)
+{
+    for (int k = 0; k < 10; k++) {
+        int p = k;
+        for (int r = k + 1; r < 10; r++)
+            if (fabsf(a[10 * k + r]) > fabsf(a[10 * k + p])) p = r;
+        for (int c = 0; c < 20 && p != k; c++) {
+            float *column = c < 10 ? a + 10 * c : b + 10 * (c - 10);
+            const float held = column[k];
+            column[k] = column[p];
+            column[p] = held;
+        }
+        for (int r = k + 1; r < 10; r++) {
+            const float factor = a[10 * k + r] / a[10 * k + k];
+            for (int c = k + 1; c < 10; c++) a[10 * c + r] -= factor * a[10 * c + k];
+            for (int c = 0; c < 10; c++) b[10 * c + r] -= factor * b[10 * c + k];
+        }
+    }
+    for (int c = 0; c < 10; c++)
+        for (int r = 9; r >= 0; r--) {
+            for (int k = r + 1; k < 10; k++) b[10 * c + r] -= a[10 * k + r] * b[10 * c + k];
+            b[10 * c + r] /= a[10 * r + r];
+        }
+}
+
+/** The way of VFRONT_CUBLAS. */
+static int solve_by_factors(int points)
+{
+    const float(*before)[3] = (const float(*)[3])given.before, (*now)[3] = (const float(*)[3])given.now;
+    float a[200], tau[8];
+    vf_essential_rows(&work, before, now, points);
+    for (int i = 0; i < 9 * points; i++) a[i] = work.row[i / 9][i % 9];
+    factor_rows(a, tau, points);
+    vf_essential_take_reflections(&work, points, a, tau);
+    vf_essential_null(&work, points);
+    if (points == 7) return vf_essential_seven_of(&work, before, now);
+    if (points == 8) return vf_essential_eight_of(&work, before, now);
+    vf_essential_equations(&work);
+    for (int i = 0; i < 200; i++) a[i] = work.column[i / 10][i % 10];
+    solve_columns(a, a + 100);
+    memset(work.column, 0xff, sizeof work.column);
+    vf_essential_take_columns(&work, a + 100);
+    return vf_essential_five_of(&work, before, now);
+}
+
+static real distance(const real should[9], const float is[9])
+{
+    real square = 0, with = 0, against = 0;
+    for (int k = 0; k < 9; k++) square += (real)is[k] * is[k];
+    for (int k = 0; k < 9; k++) {
+        const real e = is[k] / sqrtl(square);
+        with += (e - should[k]) * (e - should[k]);
+        against += (e + should[k]) * (e + should[k]);
+    }
+    return sqrtl(fminl(with, against));
+}
+
+/** The greatest that a matrix leaves of the epipolar equations, and of what it must fulfil: of five points all constraints, of seven the
+ *  determinant. */
+static void residuals(int points, const float is[9], double *epipolar, double *constraint)
+{
+    real E[9], f[10], square = 0;
+    for (int k = 0; k < 9; k++) square += (real)is[k] * is[k];
+    for (int k = 0; k < 9; k++) E[k] = is[k] / sqrtl(square);
+    constraints(E, f);
+    for (int k = points == 5 ? 0 : 9; k < 10 && points < 8; k++) *constraint = fmax(*constraint, (double)fabsl(f[k]));
+    for (int i = 0; i < points; i++) {
+        real r = 0;
+        for (int k = 0; k < 9; k++) r += given.now[i][k / 3] * E[k] * given.before[i][k % 3];
+        *epipolar = fmax(*epipolar, (double)fabsl(r));
+    }
+}
+
+struct tally {
+    int asked, thrown, within[3], true_found;
+    long solutions, found;
+    double epipolar, constraint;
+};
+
+/** Whether one of the poses is that from which the bearings were made, to 1e-2. */
+static int finds_truth(int points, int count)
+{
+    for (int k = 0; k < count; k++) {
+        struct vf_pose pose;
+        real off = 0, length = 0;
+        if (!vf_essential_pose(work.E[k], (const float(*)[3])given.before, (const float(*)[3])given.now, points, &pose))
+            continue;
+        for (int i = 0; i < 3; i++) length += given.t[i] * given.t[i];
+        for (int i = 0; i < 9; i++) off = fmaxl(off, fabsl(pose.R[i] - given.R[i]));
+        for (int i = 0; i < 3; i++) off = fmaxl(off, fabsl(pose.t[i] - given.t[i] / sqrtl(length)));
+        if (off < 1e-2L) return 1;
+    }
+    return 0;
+}
+
+static void try_one(int points, int (*way)(int points), struct tally *t)
+{
+    struct solutions s;
+    if (!(points == 5 ? solve_five(&s) : points == 7 ? solve_seven(&s) : solve_eight(&s))) {
+        t->thrown++;
+        return;
+    }
+    const int count = way(points);
+    real worst = 0;
+    for (int i = 0; i < s.count; i++) {
+        real best = 9;
+        for (int k = 0; k < count; k++) best = fminl(best, distance(s.E[i], work.E[k]));
+        worst = fmaxl(worst, best);
+    }
+    t->asked++;
+    t->solutions += s.count;
+    t->found += count;
+    for (int k = 0; k < 3; k++) t->within[k] += worst <= powl(10, k - 5);
+    for (int k = 0; k < count; k++) residuals(points, work.E[k], &t->epipolar, &t->constraint);
+    t->true_found += finds_truth(points, count);
+}
+
+static double share(int part, int whole) { return 100.0 * part / whole; }
+
+static void shares(int points, int (*way)(int points), const double least_percent[KINDS])
+{
+    for (int k = 0; k < KINDS; k++) {
+        struct tally t;
+        memset(&t, 0, sizeof t);
+        shake((uint64_t)(100 * points + k));
+        for (int i = 0; i < problems; i++) {
+            give(&kinds[k]);
+            try_one(points, way, &t);
+        }
+        print_message("%d points, %-9s: %d problems, %d thrown away, %.3f solutions, %.3f found; all to 1e-5 in %.3f "
+                      "%%, 1e-4 %.3f %%, 1e-3 %.3f %%; "
+                      "true pose %.2f %%; at most %.1e of the epipolar equations left, %.1e of the constraints\n",
+                      points, kinds[k].name, t.asked, t.thrown, (double)t.solutions / t.asked,
+                      (double)t.found / t.asked, share(t.within[0], t.asked), share(t.within[1], t.asked),
+                      share(t.within[2], t.asked), share(t.true_found, t.asked), t.epipolar, t.constraint);
+        REQUIRE(t.thrown <= problems / 100 && t.asked > 0, "the oracle solves too few");
+        REQUIRE(problems < 1000 || share(t.within[0], t.asked) >= least_percent[k], "%d points, %s", points,
+                kinds[k].name);
+    }
+}
+
+static void five(void **state)
+{
+    (void)state;
+    const double least[KINDS] = {99.9, 99.8, 99.6};
+    shares(5, solve, least);
+}
+
+static void seven(void **state)
+{
+    (void)state;
+    const double least[KINDS] = {99.9, 99.9, 99.9};
+    shares(7, solve, least);
+}
+
+static void eight(void **state)
+{
+    (void)state;
+    const double least[KINDS] = {99.9, 99.9, 99.9};
+    shares(8, solve, least);
+}
+
+/** No worse by way of other factorisations. */
+static void factored(void **state)
+{
+    (void)state;
+    const double least[KINDS] = {99.5, 99.0, 98.5};
+    shares(5, solve_by_factors, least);
+    shares(7, solve_by_factors, least);
+    shares(8, solve_by_factors, least);
+}
+
+/* ---- poses ------------------------------------------------------------------------------------------------------- */
+
+/** A matrix made from a pose gives it back, and no other passes; both signs of the matrix do the same. */
+static void poses(void **state)
+{
+    (void)state;
+    shake(9);
+    for (int i = 0; i < 20000; i++) {
+        float E[9];
+        struct vf_pose pose;
+        real length = 0;
+        give(&kinds[i % KINDS]);
+        for (int k = 0; k < 3; k++) length += given.t[k] * given.t[k];
+        const real scale = (i & 8 ? -1 : 1) * between(0.1, 10);
+        for (int k = 0; k < 9; k++) {
+            const int r = k / 3, c = k % 3, u = (r + 1) % 3, v = (r + 2) % 3;
+            E[k] = (float)(scale * (given.t[u] * given.R[3 * v + c] - given.t[v] * given.R[3 * u + c]) / sqrtl(length));
+        }
+        REQUIRE(vf_essential_pose(E, (const float(*)[3])given.before, (const float(*)[3])given.now, 8, &pose),
+                "case %d", i);
+        for (int k = 0; k < 9; k++) REQUIRE(fabsl(pose.R[k] - given.R[k]) < 2e-6L, "case %d", i);
+        for (int k = 0; k < 3; k++) REQUIRE(fabsl(pose.t[k] - given.t[k] / sqrtl(length)) < 2e-6L, "case %d", i);
+    }
+}
+
+/** Of any matrix the decomposition makes rotations. */
+static void rotations(void **state)
+{
+    (void)state;
+    shake(10);
+    for (int i = 0; i < 20000; i++) {
+        float E[9], R[2][9], t[3];
+        for (int k = 0; k < 9; k++) E[k] = (float)between(-1, 1);
+        vf_essential_decompose(E, R, t);
+        for (int which = 0; which < 2; which++) {
+            real M[9];
+            for (int k = 0; k < 9; k++) M[k] = R[which][k];
+            REQUIRE(fabsl(determinant3(M) - 1) < 1e-5L, "case %d", i);
+            for (int r = 0; r < 3; r++)
+                for (int c = 0; c < 3; c++) {
+                    const real dot = M[3 * r] * M[3 * c] + M[3 * r + 1] * M[3 * c + 1] + M[3 * r + 2] * M[3 * c + 2];
+                    REQUIRE(fabsl(dot - (r == c)) < 3e-6L, "case %d", i);
+                }
+        }
+    }
+}
+
+/* ---- bad input --------------------------------------------------------------------------------------------------- */
+
+static void bad_input(void **state)
+{
+    (void)state;
+    static const float odd[] = {0.0f, -0.0f, 1.0f, NAN, INFINITY, -INFINITY, 1e-30f, 1e30f, 3e38f};
+    shake(11);
+    for (int i = 0; i < 30000; i++) {
+        const int points = i % 3 == 0 ? 5 : i % 3 == 1 ? 7 : 8, how = i / 3 % 6;
+        give(&kinds[i % KINDS]);
+        for (int p = 0; p < 8; p++)
+            for (int k = 0; k < 3; k++) {
+                if (how == 0) given.now[p][k] = given.before[p][k];
+                if (how == 1) given.before[p][k] = given.before[0][k], given.now[p][k] = given.now[0][k];
+                if (how == 2) given.before[p][k] = given.now[p][k] = 0.0f;
+                if (how == 3 && between(0, 1) < 0.1) given.before[p][k] = odd[(int)between(0, 9)];
+                if (how == 4 && between(0, 1) < 0.5) given.now[p][k] = odd[(int)between(0, 9)];
+                if (how == 5 && p > 2) given.before[p][k] = given.before[1][k], given.now[p][k] = given.now[1][k];
+            }
+        memset(&work, i & 64 ? 0xff : 0, sizeof work);
+        const int count = i & 32 ? solve_by_factors(points) : solve(points);
+        REQUIRE(count >= 0 && count <= (points == 5 ? 10 : points == 7 ? 3 : 1), "%d matrices", count);
+        for (int k = 0; k < count; k++) {
+            struct vf_pose pose;
+            if (!vf_essential_pose(work.E[k], (const float(*)[3])given.before, (const float(*)[3])given.now, points,
+                                   &pose))
+                continue;
+            for (int e = 0; e < 9; e++) REQUIRE(isfinite(pose.R[e]) && fabsf(pose.R[e]) < 1.001f, "case %d", i);
+            for (int e = 0; e < 3; e++) REQUIRE(isfinite(pose.t[e]) && fabsf(pose.t[e]) < 1.001f, "case %d", i);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(five),     cmocka_unit_test(seven), cmocka_unit_test(eight),
+                                       cmocka_unit_test(factored), cmocka_unit_test(poses), cmocka_unit_test(rotations),
+                                       cmocka_unit_test(bad_input)};
+    if (argc == 3 && strcmp(argv[1], "--problems") == 0) problems = atoi(argv[2]);
+    prepare();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: MIT
+# Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
+.PHONY: test-run golden features quality matching stereo dense ego speed size stack symbols asan asan-run clang configs archs gpu-proof
+.SECONDEXPANSION:
+.SECONDARY:
+
+TEST    := $(BUILD)/tests
+ORACLES := $(basename $(notdir $(wildcard tests/image/*.c tests/camera/*.c tests/features/*.c tests/tracking/*.c tests/geometry/*.c tests/result/*.c)))
+ORACLES := $(filter-out bridge_%,$(ORACLES))# stages and their arithmetic, on the standard config
+OWN     := dense stixel# stages that the standard config leaves out: tests/config/<stage>.h has them
+TOOLS   := calibration record disparity rectified flight trajectory# parts of the examples
+PORTS   := init api points invariance alloc# through the public interface, on every port
+
+T_CFLAGS = -std=c11 $(if $(SANITIZE),-O1,-O2) -g $(WARN) $(EXACT) -I. -Isrc $(SAN)
+CONFIG   = -DVFRONT_USER_CFG='"$(abspath tests/config/$(1).h)"'
+FIXTURE := $(wildcard tests/fixture/*) $(HEADERS)
+WRAP    := $(shell awk -F '[^A-Za-z_0-9]+' '/^CUDA_CALL|^CUDA_TURNED/ {print "-Wl,--wrap=" $$2}' tests/fake/cuda_calls.def)
+WRAP_STAGES := $(STAGES:%=-Wl,--wrap=vf_%_cuda) -Wl,--wrap=cudaGetLastError -Wl,--wrap=vf_stixel_shared
+wraps   = $(if $(filter alloc fault,$(1)),$(WRAP) $(if $(filter fault,$(1)),$(WRAP_STAGES)))
+
+# ---- oracles ------------------------------------------------------------------------------------------------------------------------
+
+$(ORACLES:%=$(TEST)/%): $(TEST)/%: $$(wildcard tests/*/$$*.c) $(LIB) $(FIXTURE)
+	@mkdir -p $(@D)
+	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ -lcmocka -lm $(LIBS)
+
+$(TOOLS:%=$(TEST)/%): $(TEST)/%: tests/examples/%.c $(EXAMPLE)/parts.a $(LIB) $(FIXTURE)
+	@mkdir -p $(@D)
+	$(CC) $(T_CFLAGS) $(FLAGS) $(FORMATS) $< $(EXAMPLE)/parts.a $(LIB) -o $@ $(FORMAT_LIBS) -lcmocka -lm $(LIBS)
+
+# ---- libraries of other configs: tests/config/<name>.h, in build/config/<name> ------------------------------------------------------
+
+# The CUDA port of the small one is for tests that need a GPU.
+GPU := $(wildcard /dev/nvidia0 /dev/nvhost-gpu /dev/nvgpu)
+SMALL := $(BUILD)/config/small
+SMALL_CUDA := $(if $(GPU),$(CUDA),0)
+$(BUILD)/config/%/libvfront.a $(BUILD)/config/%/examples/parts.a: FORCE
+	+$(MAKE) --no-print-directory BUILD=$(BUILD)/config/$* CFG=tests/config/$*.h CUDA=$(if $(filter small,$*),$(SMALL_CUDA),0) $@
+$(SMALL)/replay: FORCE # with disparities and stixels
+	+$(MAKE) --no-print-directory BUILD=$(SMALL) CFG=tests/config/small.h CUDA=$(SMALL_CUDA) $@
+
+$(OWN:%=$(TEST)/%): $(TEST)/%: tests/depth/%.c $(BUILD)/config/%/libvfront.a $(BUILD)/config/%/examples/parts.a $(FIXTURE)
+	@mkdir -p $(@D)
+	$(CC) $(T_CFLAGS) $(call CONFIG,$*) $< $(BUILD)/config/$*/examples/parts.a $(BUILD)/config/$*/libvfront.a -o $@ $(FORMAT_LIBS) -lcmocka -lm
+
+$(PORTS:%=$(SMALL)/%) $(SMALL)/fault $(SMALL)/fuzz: $(SMALL)/%: tests/core/%.c tests/fixture/pair.c tests/fixture/scene.c $(SMALL)/libvfront.a $(FIXTURE)
+	$(CC) $(T_CFLAGS) $(call CONFIG,small) $(if $(filter 1,$(SMALL_CUDA)),-DVFRONT_CUDA -isystem $(CUDA_INC)) $(filter %.c,$^) \
+	  $(SMALL)/libvfront.a -o $@ $(if $(filter 1,$(SMALL_CUDA)),$(call wraps,$*)) -lcmocka -lm $(LIBS)
+
+# ---- the CUDA port on a runtime without a GPU: tests/fake/cudart.c ------------------------------------------------------------------
+
+FAKE     := $(BUILD)/fake
+F_CFLAGS  = $(T_CFLAGS) -O3 $(call CONFIG,small) -DVFRONT_CUDA $(if $(filter 1,$(CUDA)),-isystem $(CUDA_INC),-isystem tests/fake)
+FAKE_SRC := $(SRC) port/cuda/cuda.c tests/fake/cudart.c tests/fixture/pair.c tests/fixture/scene.c
+FAKE_OBJ := $(FAKE_SRC:%.c=$(FAKE)/%.o)
+$(FAKE)/%.o: %.c $(BUILD)/settings-c
+	@mkdir -p $(@D)
+	$(CC) $(F_CFLAGS) -MMD -MP -c $< -o $@
+$(PORTS:%=$(FAKE)/%) $(FAKE)/fault: $(FAKE)/%: $(FAKE)/tests/core/%.o $(FAKE_OBJ)
+	$(CC) $(SAN) $^ -o $@ $(call wraps,$*) -lcmocka -lm -lpthread
+
+# The same with cuBLAS, where its header is.
+HAVE_CUBLAS := $(if $(filter 1,$(CUDA)),$(wildcard $(CUDA_INC)/cublas_v2.h))
+$(FAKE)/cublas: tests/core/cublas.c $(FAKE_SRC) $(FIXTURE)
+	@mkdir -p $(@D)
+	$(CC) $(F_CFLAGS) -DVFRONT_CUBLAS=1 $(filter %.c,$^) -Wl,--wrap=vf_ego_cuda -o $@ -lcmocka -lm -lpthread
+
+# ---- shared libraries for the tests in Python: tests/<room>/bridge_<name>.c -> build/bridge_<name>.so -------------------------------
+
+# Sources of the library that a bridge takes, where not all of them; and its config.
+BRIDGE_SRC_fast =
+BRIDGE_SRC_lens = src/camera/lens.c
+BRIDGE_SRC_track = $(wildcard src/image/*.c) src/features/detect.c src/tracking/patch.c src/core/tuning.c
+BRIDGE_SRC_orb = src/image/ingest.c src/image/scale.c src/image/smooth.c src/features/describe.c src/core/tuning.c
+BRIDGE_SRC_ego = $(filter-out src/geometry/ego.c,$(SRC)) $(wildcard examples/synthetic*.c)
+BRIDGE_SRC_trajectory = $(addprefix examples/,trajectory.c truth.c accuracy.c pose.c text.c)
+BRIDGE_CFG_track = -DVFRONT_TRACKS=1024
+BRIDGE_CFG_orb = -DVFRONT_CAMERAS=1 -DVFRONT_KEYPOINTS=32768
+BRIDGE_CFG_rectify = -DVFRONT_CAMERAS=2
+BRIDGE_CFG_features = -DVFRONT_CAMERAS=1 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=1024 -DVFRONT_CELLS=16384 -DVFRONT_CULL_CELLS=262144 -DVFRONT_KEYPOINTS=32768
+BRIDGE_CFG_stereo = -DVFRONT_WIDTH=1344 -DVFRONT_HEIGHT=1120
+BRIDGE_CFG_dense = -DVFRONT_WIDTH=1344 -DVFRONT_HEIGHT=1120 -DVFRONT_DENSE=1 -DVFRONT_DISPARITIES=256 -DVFRONT_STIXELS=1
+BRIDGE_CFG_match = -DVFRONT_CAMERAS=1 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=512
+BRIDGE_CFG_ego = -DVFRONT_CAMERAS=2 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=512 -DVFRONT_TRACKS=1024 -DVFRONT_KEYPOINTS=4096 -DVFRONT_HYPOTHESES=4096
+$(BUILD)/bridge_%.so: $$(wildcard tests/*/bridge_$$*.c) $(SRC) $(FIXTURE) $(wildcard examples/*)
+	@mkdir -p $(@D) && echo "  CC   $@"
+	$(CC) -std=c11 -O3 $(WARN) $(EXACT) -I. -Isrc $(BRIDGE_CFG_$*) -fPIC -shared $< $(if $(filter undefined,$(origin BRIDGE_SRC_$*)),$(SRC),$(BRIDGE_SRC_$*)) -o $@ -lm
+
+# ---- digests, sizes, parity ---------------------------------------------------------------------------------------------------------
+
+$(BUILD)/digest: tests/core/digest.c $(LIB) $(FIXTURE)
+	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ $(LIBS)
+EGO := $(wildcard src/geometry/ego*.c)
+$(BUILD)/backwards: tests/core/digest.c $(EGO) $(LIB) $(FIXTURE) # loops over independent items, from the last to the first: src/math/team.h
+	$(CC) $(T_CFLAGS) $(FLAGS) -DVF_TEAM_BACKWARDS $(filter %.c,$^) $(LIB) -o $@ $(LIBS)
+$(BUILD)/size: tests/core/size.c $(FIXTURE) $(BUILD)/settings-c
+	@mkdir -p $(@D)
+	$(CC) $(T_CFLAGS) $(FLAGS) $< -o $@
+
+$(TEST)/vfcheck/%.o: EXTRA = -Wno-strict-prototypes -Wno-pedantic
+VFCHECK := $(patsubst %,$(BUILD)/%.o,$(basename $(wildcard tests/vfcheck/*.c))) $(patsubst %,$(BUILD)/%.o,$(wildcard tests/vfcheck/*.cu))
+$(BUILD)/vfcheck: $(VFCHECK) $(LIB)
+	@echo "  LINK $@"
+	$(CC) $(SAN) $^ -o $@ $(LIBS)
+
+# ---- targets ------------------------------------------------------------------------------------------------------------------------
+
+PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
+BRIDGES := fast track orb lens rectify features trajectory
+TEST_PROGRAMS := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(PORTS:%=$(SMALL)/%) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault \
+    $(if $(HAVE_CUBLAS),$(FAKE)/cublas) $(BUILD)/digest $(BUILD)/backwards $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/minimal $(BUILD)/replay \
+    $(SMALL)/replay $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck) $(if $(filter 1,$(SMALL_CUDA)),$(SMALL)/fault)
+
+# Kernels for one architecture, in a folder of their own: PTX of the oldest runs on every GPU. The others are compiled by make check.
+TEST_ARCH ?= $(firstword $(CUDA_ARCH))
+test: ## All that needs no GPU, and with one the parity of kernels and host forms
+	+$(MAKE) --no-print-directory BUILD=$(BUILD)/test CUDA_ARCH="$(TEST_ARCH)" test-run
+
+test-run: $(TEST_PROGRAMS)
+	@tests/run.sh --log $(BUILD)/log $(ORACLES:%='$(EXEC) $(TEST)/%') $(OWN:%='$(EXEC) $(TEST)/%') $(PORTS:%='$(EXEC) $(SMALL)/%') $(PORTS:%='$(EXEC) $(FAKE)/%') \
+	  '$(EXEC) $(FAKE)/fault' $(if $(HAVE_CUBLAS),'$(EXEC) $(FAKE)/cublas') '$(EXEC) $(BUILD)/digest tests/golden.txt' '$(EXEC) $(BUILD)/backwards tests/golden.txt' \
+	  $(TOOLS:%='$(EXEC) $(TEST)/%') 'tests/examples/replay.sh $(BUILD)/replay $(SMALL)/replay' \
+	  '$(PYTHON) tests/features/opencv_fast.py $(BUILD)/bridge_fast.so' '$(PYTHON) tests/tracking/quality.py $(BUILD)/bridge_track.so' \
+	  '$(PYTHON) tests/features/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/camera/opencv_lens.py $(BUILD)/bridge_lens.so' \
+	  '$(PYTHON) tests/camera/opencv_rectify.py $(BUILD)/bridge_rectify.so' '$(PYTHON) tests/features/shapes.py $(BUILD)/bridge_features.so --quick' \
+	  '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' \
+	  $(foreach l,$(LIB) $(SMALL)/libvfront.a,'tests/house/symbols.sh $l $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)') \
+	  'tests/house/readme.sh' 'tests/house/header.sh $(CC)' 'tests/house/config.sh $(CC)' '$(BUILD)/minimal' 'tests/house/proof.sh' \
+	  $(if $(filter 1,$(CUDA)),'$(BUILD)/vfcheck',"echo parity: NOT RUN - this build has no CUDA; exit 77") $(if $(filter 1,$(SMALL_CUDA)),'$(SMALL)/fault')
+
+golden: $(BUILD)/digest ## Writes tests/golden.txt anew, on purpose only
+	$(BUILD)/digest --write tests/golden.txt
+
+quality: $(BUILD)/bridge_track.so ## The tracker beside OpenCV's on real pictures with ground truth
+	$(PYTHON) tests/tracking/quality.py $<
+
+features: $(BUILD)/bridge_features.so ## Key points beside OpenCV's ORB and FAST on the Oxford sets, and bounded rectification on drawn shapes
+	$(PYTHON) tests/features/features.py $<
+	$(PYTHON) tests/features/features.py $< --set detect_arc_most=15
+	$(PYTHON) tests/features/shapes.py $<
+
+stereo: $(BUILD)/bridge_stereo.so ## Depth of key points beside ORB and a matcher along rows, on real and rendered pairs
+	$(PYTHON) tests/geometry/stereo.py $<
+
+dense: $(BUILD)/bridge_dense.so ## Disparity of every pixel beside OpenCV's semi-global matcher: how good, and on one thread how fast; stixels' time
+	$(PYTHON) tests/depth/dense.py $<
+
+matching: $(BUILD)/bridge_match.so ## Matches with the frame before, beside OpenCV's ORB and brute-force matcher, on sequences with ground truth
+	$(PYTHON) tests/tracking/matching.py $<
+
+ego: $(BUILD)/bridge_ego.so ## Motions beside OpenCV's, on problems drawn and on sequences with ground truth
+	$(PYTHON) tests/geometry/ego.py $<
+
+speed: $(BUILD)/replay ## The host port beside OpenCV on one thread: make speed PICTURES=folder
+	$(PYTHON) tests/examples/opencv_speed.py $< $(PICTURES)
+
+size: $(BUILD)/size $(LIB) ## Bytes of host, pinned and device memory, by stage, and of code
+	@$(BUILD)/size
+	@echo; $(SIZE) -t $(LIB) | tail -1
+
+stack: ## Deepest stack on the host
+	@tests/house/stack.sh $(CC) '$(ALL_CFLAGS)' 131072
+
+symbols: $(LIB) ## What the archive exports and asks for
+	@tests/house/symbols.sh $(LIB) $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)
+
+check: ## The slow rest: sanitizers, fuzzing, clang, other configs, every architecture, the cross build
+	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' '$(MAKE) -s clang' '$(MAKE) -s configs' '$(MAKE) -s stack' '$(MAKE) -s size' 'tests/cross/cross.sh $(BUILD)/cross'
+
+asan: ## Tests and fuzzing under the address and undefined behaviour sanitizers
+	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined WERROR=1 asan-run
+ASAN := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(addprefix $(SMALL)/,init api points invariance)
+asan-run: $(ASAN) $(SMALL)/fuzz $(BUILD)/replay
+	@for t in $(ASAN) '$(SMALL)/fuzz --seconds 30' '$(BUILD)/replay --frames 4 --quiet'; do echo "== $$t"; $$t || exit 1; done
+
+clang: ## Everything built by clang, warnings as errors, and its digests; all stages, and the least config
+	+$(MAKE) -s CC=clang CUDA=0 BUILD=$(BUILD)/clang WERROR=1 all symbols $(BUILD)/clang/digest
+	+for c in small min; do $(MAKE) -s CC=clang CUDA=0 BUILD=$(BUILD)/clang/$$c CFG=tests/config/$$c.h WERROR=1 symbols || exit 1; done
+	$(BUILD)/clang/digest tests/golden.txt
+
+configs: ## The smallest and the largest config, and one without the host port, built and run
+	+for c in min max nohost; do $(MAKE) -s CUDA=0 CFG=tests/config/$$c.h BUILD=$(BUILD)/cfg-$$c WERROR=1 lib $(BUILD)/cfg-$$c/size || exit 1; $(BUILD)/cfg-$$c/size; done
+
+gpu-proof: ## Proves and times the kernels on this machine's GPU, writes tests/gpu-proof.txt
+	tests/gpu-proof.sh $(BUILD) $(MAKE) --no-print-directory

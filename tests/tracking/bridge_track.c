@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* The track stage as a shared library for tests/tracking/quality.py: pictures and points go in, tracks come out. It is built from the
+ * stage's own source, with the solutions of the normal equations counted. */
+#include "core/stages.h"
+
+/** Gauss-Newton steps that one feature took, by level. */
+struct steps {
+    uint32_t at[VFRONT_LEVELS];
+};
+static struct steps *steps_now; /* of the feature under way */
+static int32_t level_now;       /* on which it iterates */
+
+/* The flow takes a place to a level right before it iterates there, and solves once a step. */
+static inline int32_t noted_level(int32_t x_q16, int32_t level)
+{
+    level_now = level;
+    return vf_to_level_q16(x_q16, level);
+}
+
+static inline struct vf_delta counted_solve(const struct vf_normal *n, const struct vf_sums *s, int32_t light,
+                                            int32_t alpha_q14)
+{
+    steps_now->at[level_now]++;
+    return vf_track_solve(n, s, light, alpha_q14);
+}
+
+#define vf_to_level_q16 noted_level
+#define vf_track_solve counted_solve
+#include "tracking/track.c"
+#undef vf_to_level_q16
+#undef vf_track_solve
+
+static struct vf_memory memory;
+static struct vf_pinned pinned;
+static struct vf_step step;
+static struct steps steps[VFRONT_TRACKS]; /* by id */
+
+int bridge_open(int width, int height);
+int bridge_tune(const char *name, int value);
+void bridge_picture(const uint8_t *pixels, const float *rotation);
+int bridge_detect(double *x, double *y);
+void bridge_seed(int count, const double *x, const double *y);
+void bridge_track(double *x, double *y, int32_t *end, int32_t *taken);
+
+static void set_level(struct vf_level *l, int32_t width, int32_t height, uint32_t *offset)
+{
+    l->width = width;
+    l->height = height;
+    l->pitch = VFRONT_PITCH(width);
+    l->offset = *offset;
+    *offset += (uint32_t)(l->pitch * height);
+}
+
+/** Levels in which key points are found: level 0 is the tracker's, the others lie in a memory of their own. */
+static void lay_out_scales(int32_t width, int32_t height)
+{
+    struct vf_geometry *g = &step.geometry;
+    uint32_t offset = 0, unused = 0;
+    int64_t num = 1, den = 1;
+    for (; g->scales < VFRONT_SCALES; g->scales++, num *= VFRONT_SCALE_NUM, den *= VFRONT_SCALE_DEN) {
+        const uint32_t inverse_q19 = (uint32_t)(((den << 19) + num / 2) / num);
+        const int32_t w = vf_scale_size(width, inverse_q19), h = vf_scale_size(height, inverse_q19);
+        if (w < 16 || h < 16) return;
+        set_level(&g->scale[0][g->scales], w, h, g->scales ? &offset : &unused);
+        g->step_q16[g->scales] = (uint32_t)(((num << 16) + den / 2) / den);
+        g->inverse_q19[g->scales] = inverse_q19;
+    }
+}
+
+static void lay_out(int32_t width, int32_t height)
+{
+    struct vf_geometry *g = &step.geometry;
+    uint32_t offset = 0;
+    for (; g->levels < VFRONT_LEVELS && width >> g->levels >= 16 && height >> g->levels >= 16; g->levels++)
+        set_level(&g->level[0][g->levels], width >> g->levels, height >> g->levels, &offset);
+    lay_out_scales(width, height);
+    g->raw[0] = g->level[0][0];
+    g->cameras = 1;
+    g->cells_x[0] = (width + step.tuning.cell_width_px - 1) / step.tuning.cell_width_px;
+    g->cells_y[0] = (height + step.tuning.cell_height_px - 1) / step.tuning.cell_height_px;
+    g->culls_x[0] = (width + step.tuning.cull_width_px - 1) / step.tuning.cull_width_px;
+    g->culls_y[0] = (height + step.tuning.cull_height_px - 1) / step.tuning.cull_height_px;
+}
+
+/** Starts on pictures of a size, with standard tuning. Returns how many points can be followed; 0: beyond the config. */
+int bridge_open(int width, int height)
+{
+    if (width < 16 || width > VFRONT_WIDTH || height < 16 || height > VFRONT_HEIGHT) return 0;
+    memset(&step, 0, sizeof step);
+    memset(&pinned.params, 0, sizeof pinned.params);
+    vfront_tuning_default(&step.tuning);
+    step.memory = &memory;
+    step.pinned = &pinned;
+    lay_out(width, height);
+    return vf_cells(&step.geometry, 0) <= VFRONT_CELLS && vf_culls(&step.geometry, 0) <= VFRONT_CULL_CELLS
+               ? VFRONT_TRACKS
+               : 0;
+}
+
+/** Sets a tuning value. Returns 0 when there is none of this name, or it is out of its range. */
+int bridge_tune(const char *name, int value) { return vfront_tuning_set(&step.tuning, name, value) == VFRONT_OK; }
+
+/** The next picture, [height][width]. `rotation`: homography that takes the last picture's pixels to this one's, or NULL. */
+void bridge_picture(const uint8_t *pixels, const float *rotation)
+{
+    struct vf_params *p = &pinned.params;
+    step.parity ^= 1;
+    p->source[0].data = pixels;
+    p->source[0].pitch = (uint32_t)step.geometry.level[0][0].width;
+    p->rotation_given = rotation != NULL;
+    if (rotation) memcpy(p->H, rotation, sizeof p->H);
+    vf_ingest_host(&step);
+    vf_pyramid_host(&step);
+    p->frame++;
+}
+
+/** Where the library would start tracks in the last picture: the best corner of every cell on any level, at most VFRONT_TRACKS.
+ *  Returns how many. */
+int bridge_detect(double *x, double *y)
+{
+    const int32_t cells = vf_cells(&step.geometry, 0);
+    int count = 0;
+    memset(memory.detect.best[0], 0, sizeof memory.detect.best[0]);
+    memset(memory.detect.corner[0], 0, sizeof memory.detect.corner[0]);
+    vf_scale_host(&step);
+    vf_detect_host(&step);
+    for (int32_t cell = 0; cell < cells && count < VFRONT_TRACKS; cell++) {
+        const uint64_t key = memory.detect.corner[0][cell];
+        if (!key) continue;
+        const struct vf_place p = vf_detect_place(&step.geometry, key);
+        x[count] = p.x_q16 / 65536.0;
+        y[count++] = p.y_q16 / 65536.0;
+    }
+    return count;
+}
+
+/** New features at these places of the last picture, instead of those there were. Their ids are 0, 1, 2... */
+void bridge_seed(int count, const double *x, const double *y)
+{
+    struct vf_feature *f = memory.track.feature[step.parity];
+    memset(f, 0, sizeof memory.track.feature[0]);
+    for (int i = 0; i < count && i < VFRONT_TRACKS; i++) {
+        f[i].id = (uint64_t)i;
+        f[i].slot = (uint16_t)i;
+        f[i].x_q16 = (int32_t)(x[i] * 65536.0 + 0.5);
+        f[i].y_q16 = (int32_t)(y[i] * 65536.0 + 0.5);
+        f[i].fresh = 1;
+    }
+    memory.track.census[step.parity].count = (uint32_t)vf_clamp(count, 0, VFRONT_TRACKS);
+}
+
+/** Follows the features that live into the last picture. By id: where they are, why they ended or 0, and the steps it took, by
+ *  level. What is said of those that ended before stays as it is. */
+void bridge_track(double *x, double *y, int32_t *end, int32_t *taken)
+{
+    struct vf_track_memory *m = &memory.track;
+    const uint32_t count = m->census[step.parity ^ 1].count;
+    uint32_t live = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct vf_patch patch;
+        const uint64_t id = m->feature[step.parity ^ 1][i].id;
+        steps_now = &steps[id];
+        memset(steps_now, 0, sizeof *steps_now);
+        const struct vf_feature f = vf_track_one(&patch, &step, &memory.ingest.params, m->feature[step.parity ^ 1][i]);
+        x[id] = f.x_q16 / 65536.0;
+        y[id] = f.y_q16 / 65536.0;
+        end[id] = f.end;
+        for (uint32_t level = 0; level < VFRONT_LEVELS; level++)
+            taken[id * VFRONT_LEVELS + level] = (int32_t)steps_now->at[level];
+        if (!f.end) m->feature[step.parity][live++] = f;
+    }
+    m->census[step.parity].count = live;
+}

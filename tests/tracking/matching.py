@@ -1,0 +1,139 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Partners in the frame before, beside OpenCV's ORB and brute-force matcher, on real and rendered sequences with ground truth.
+
+    tests/tracking/matching.py build/bridge_match.so [--set name=value ...]
+
+--set     Tuning values of vfront that are not standard.
+
+Sequences are in $VFRONT_DATA or ../shared/data beside the project. Exit status: 77 data, OpenCV or the bridge is missing, else 0.
+
+vfront    Standard tuning, select_points = 1000: guided; guided by the true rotation, as a gyro would give it; unguided.
+OpenCV    cv2.ORB_create(nfeatures=1000), cv2.BFMatcher(cv2.NORM_HAMMING, crossCheck=True), its pairs all and those of at most 64 bits;
+          and the same matcher on vfront's key points, which shows what the rule of matching does.
+Truth     flow: from depth and poses, or where the camera only turns. A pair is right when it lies within 2 px of the true place;
+          points without a true place do not count. line: poses alone. A pair is right when each of its points lies within 2 px of
+          the other's epipolar line; wrong pairs along the line are not seen.
+Columns   pairs: mean a frame. right: share of them [%]. right pairs: mean a frame. least: of all frames.
+"""
+import ctypes
+import os
+import sys
+
+from quality import DATA, Depth, Poses, errors, motion, skip
+
+try:
+    import cv2
+    import numpy as np
+except ImportError as missing:
+    skip("%s (apt install python3-opencv)" % missing)
+
+POINTS = 1000
+NEAR_PX = 2.0
+ROOM = 2048  # VFRONT_KEYPOINTS of the bridge
+
+
+def pointer(array):
+    return None if array is None else array.ctypes.data_as(ctypes.c_void_p)
+
+
+class Vfront:
+    def __init__(self, path, label, settings, rotation=False, matcher=None):
+        if not os.path.exists(path):
+            skip("no %s (make matching builds it)" % path)
+        self.c = ctypes.CDLL(os.path.abspath(path))
+        self.c.bridge_detail.restype = ctypes.c_char_p
+        self.label, self.rotation, self.matcher = label, rotation, matcher
+        self.settings = dict(dict(select_points=POINTS), **settings)
+
+    def check(self, status):
+        if status < 0:
+            sys.exit("vfront: %s" % self.c.bridge_detail().decode())
+        return status
+
+    def open(self, source):
+        height, width = source.pictures[0].shape
+        K = np.ascontiguousarray(source.K, float)
+        names = (ctypes.c_char_p * len(self.settings))(*[n.encode() for n in self.settings])
+        values = (ctypes.c_int * len(self.settings))(*self.settings.values())
+        self.check(self.c.bridge_open(width, height, pointer(K), names, values, len(values)))
+
+    def step(self, picture, R):
+        """Points, descriptors, and pairs of indices in this frame and the one before."""
+        place, bits = np.zeros((ROOM, 2), np.float32), np.zeros((ROOM, 32), np.uint8)
+        match, matches = np.zeros((ROOM, 4), np.int32), ctypes.c_int(0)
+        count = self.check(self.c.bridge_step(pointer(np.ascontiguousarray(picture)), pointer(R), pointer(place), pointer(bits),
+                                              pointer(match), ctypes.byref(matches)))
+        return place[:count], bits[:count], match[:matches.value, :2]
+
+    def run(self, source):
+        """Frame by frame, places of pairs in the one before and in it."""
+        self.open(source)
+        before = None
+        for i, picture in enumerate(source.pictures):
+            R = np.ascontiguousarray(motion(source.poses, i - 1, i)[0]) if self.rotation and i else None
+            place, bits, pairs = self.step(picture, R)
+            if before and self.matcher:
+                pairs = np.array([(m.queryIdx, m.trainIdx) for m in self.matcher.match(bits, before[1])])
+            if before:
+                yield i, before[0][pairs[:, 1]], place[pairs[:, 0]]
+            before = place, bits
+
+
+class OpenCV:
+    def __init__(self, label, matcher, most):
+        self.label, self.matcher, self.most = label, matcher, most
+
+    def run(self, source):
+        orb = cv2.ORB_create(nfeatures=POINTS)
+        found = [orb.detectAndCompute(p, None) for p in source.pictures]
+        for i, (was, now) in enumerate(zip(found, found[1:])):
+            pairs = [m for m in self.matcher.match(now[1], was[1]) if m.distance <= self.most]
+            p, q = [was[0][m.trainIdx].pt for m in pairs], [now[0][m.queryIdx].pt for m in pairs]
+            yield i + 1, np.array(p).reshape(-1, 2), np.array(q).reshape(-1, 2)
+
+
+def judge(source, i, p, q):
+    """Which of the pairs that can be judged are right."""
+    p, q = p.astype(float), q.astype(float)
+    kind, truth, ok = source.truth(i - 1, i, p)
+    right = errors(kind, truth, q) <= NEAR_PX
+    if kind == "line":
+        right &= errors(kind, source.truth(i, i - 1, q)[1], p) <= NEAR_PX
+    return right[ok]
+
+
+def main():
+    settings = {}
+    arguments = sys.argv[1:]
+    while len(arguments) > 2 and arguments[1] == "--set":
+        name, value = arguments[2].split("=")
+        settings[name] = int(value)
+        del arguments[1:3]
+    if len(arguments) != 1:
+        print(__doc__)
+        return 2
+    if not os.path.isdir(DATA):
+        skip("no %s (set VFRONT_DATA)" % DATA)
+    path = arguments[0]
+    cv2.setNumThreads(1)
+    brute = cv2.BFMatcher(cv2.NORM_HAMMING, crossCheck=True)
+    matchers = [Vfront(path, "vfront, guided", settings), Vfront(path, "vfront, rotation", settings, True),
+                Vfront(path, "vfront, unguided", dict(settings, match_guided=0)),
+                Vfront(path, "vfront's in OpenCV", settings, matcher=brute),
+                OpenCV("OpenCV", brute, 256), OpenCV("OpenCV, 64 bits", brute, 64)]
+    sources = [("hut, line and flow", Poses("hut_synthetic")), ("newtsukuba, line", Poses("newtsukuba_mono_a")),
+               ("tartanair, flow", Depth("tartanair_mono_depth_a")), ("kitti00, line", Poses("kitti00_mono_a"))]
+    print("%-20s %-18s %8s %8s %12s %8s" % ("data", "matcher", "pairs", "right%", "right pairs", "least"))
+    for name, source in sources:
+        for m in matchers:
+            right = [judge(source, i, p, q) for i, p, q in m.run(source)]
+            good = [r.sum() for r in right]
+            print("%-20s %-18s %8.1f %8.2f %12.1f %8d" % (name, m.label, np.mean([len(r) for r in right]),
+                                                          100 * np.concatenate(right).mean(), np.mean(good), min(good)))
+            name = ""
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,686 @@
+/* SPDX-License-Identifier: MIT */
+/* vfcheck: every stage's host form and kernel on the same bytes, compared with memcmp; and, once they agree, timed. After dav1d's
+ * checkasm. Needs a CUDA device; without one it says so and exits with 77. */
+#define _POSIX_C_SOURCE 200809L
+#include "vfcheck.h"
+
+#include <math.h> /* sqrt */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "port/cuda/cuda.h"
+
+/* ---- random numbers: each case starts from (seed, its own number), so any one can be run alone ------------------- */
+
+static uint64_t random_state;
+
+uint32_t random_number(uint32_t below)
+{
+    random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
+    return (uint32_t)((random_state >> 33) * (uint64_t)below >> 31);
+}
+
+void random_start(uint64_t seed, uint64_t number)
+{
+    random_state = seed * 0x9e3779b97f4a7c15ull + number * 0xd1b54a32d192ed03ull + 1;
+}
+
+/* ---- pictures ---------------------------------------------------------------------------------------------------- */
+
+const char *const fill_name[FILLS] = {"black",   "white", "noise",   "checker",  "points",
+                                      "corners", "steps", "texture", "texture+", "real"};
+
+/** A smooth texture with corners: rectangles and discs of all sizes on value noise, drifting with the frame. */
+static void draw_texture(uint8_t *to, int width, int height, int pitch, int frame, int light)
+{
+    uint32_t h = 12345;
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++)
+            to[y * pitch + x] = (uint8_t)(90 + (x + 3 * frame) / 7 % 9 + (y + frame) / 11 % 7);
+    for (int i = 0; i < 120 + width * height / 900; i++) {
+        h = h * 1664525u + 1013904223u;
+        const int size = 3 + (int)(h >> 8) % 40, grey = (int)(h >> 16) % 256;
+        h = h * 1664525u + 1013904223u;
+        const int x0 = (int)(h >> 8) % (width + 80) - 40 + 3 * frame, y0 = (int)(h >> 4) % (height + 80) - 40 + frame;
+        for (int y = y0; y < y0 + size; y++)
+            for (int x = x0; x < x0 + size * 2 / 3; x++)
+                if (x >= 0 && y >= 0 && x < width && y < height) to[y * pitch + x] = (uint8_t)grey;
+    }
+    if (!light) return;
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+            const int v = to[y * pitch + x] * (100 + 4 * frame) / 100 + 3 * frame + (int)random_number(5) - 2;
+            to[y * pitch + x] = (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
+        }
+}
+
+static uint8_t plain_pixel(enum fill fill, int x, int y, int frame)
+{
+    switch (fill) {
+    case FILL_WHITE: return 255;
+    case FILL_NOISE: return (uint8_t)random_number(256);
+    case FILL_CHECKER: return (x + frame + y) % 2 ? 255 : 0;
+    case FILL_POINTS: return (x + 2 * frame) % 9 == 4 && y % 9 == 4 ? 255 : 0;
+    case FILL_CORNERS: return (x + 2 * frame) % 8 < 4 && y % 8 < 4 ? 255 : 0;
+    case FILL_STEPS: return (uint8_t)(((x + frame) / 16 * 37 + y / 12 * 71) % 256);
+    default: return 0;
+    }
+}
+
+void draw(enum fill fill, uint8_t *to, int width, int height, int pitch, int frame)
+{
+    if (fill == FILL_TEXTURE || fill == FILL_LIGHT) {
+        draw_texture(to, width, height, pitch, frame, fill == FILL_LIGHT);
+        return;
+    }
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) to[y * pitch + x] = plain_pixel(fill, x, y, frame);
+}
+
+/* ---- one set of buffers for all cases ---------------------------------------------------------------------------- */
+
+static vfront_t host_vf, cuda_vf;
+static struct bench {
+    struct vf_memory *chain, *back, *device; /* host arena, what came back, device arena */
+    struct vf_pinned *pinned, *pinned_cuda;
+    uint8_t *picture[VFRONT_CAMERAS]; /* pinned */
+    uint8_t *mask;
+    cudaStream_t stream;
+} b;
+
+void fail_cuda(cudaError_t error, const char *call)
+{
+    fprintf(stderr, "vfcheck: %s: %s\n", call, cudaGetErrorString(error));
+    exit(1);
+}
+
+static void open_buffers(void)
+{
+    CUDA(cudaStreamCreateWithFlags(&b.stream, cudaStreamNonBlocking));
+    CUDA(cudaHostAlloc((void **)&b.chain, sizeof *b.chain, cudaHostAllocMapped));
+    CUDA(cudaHostAlloc((void **)&b.back, sizeof *b.back, cudaHostAllocMapped));
+    CUDA(cudaMalloc((void **)&b.device, sizeof *b.device));
+    CUDA(cudaHostAlloc((void **)&b.pinned, sizeof *b.pinned, cudaHostAllocMapped));
+    CUDA(cudaHostAlloc((void **)&b.pinned_cuda, sizeof *b.pinned_cuda, cudaHostAllocMapped));
+    for (int c = 0; c < VFRONT_CAMERAS; c++)
+        CUDA(cudaHostAlloc((void **)&b.picture[c], VFRONT_INPUT_BYTES + 4096, cudaHostAllocMapped));
+    b.mask = malloc(VFRONT_PICTURE_BYTES);
+    if (!b.mask) exit(1);
+}
+
+struct vf_state *state_of(vfront_t *vf) { return (struct vf_state *)(((uintptr_t)vf + 63) & ~(uintptr_t)63); }
+
+/* ---- a case: a rig, a tuning, a few frames ----------------------------------------------------------------------- */
+
+struct options options = {.seed = 1, .frames = 4};
+
+static int failures, cases;
+
+static void report_failure(const struct vf_case *k, int frame, const char *what)
+{
+    failures++;
+    printf("FAIL case %d (%dx%d, %d cameras, %s) frame %d: %s; again with --seed %llu --case %d\n", k->number, k->width,
+           k->height, k->cameras, fill_name[k->fill], frame, what, (unsigned long long)options.seed, k->number);
+}
+
+static int width_of(const struct vf_case *k, int camera) { return camera ? k->second_width : k->width; }
+static int height_of(const struct vf_case *k, int camera) { return camera ? k->second_height : k->height; }
+
+/** First differing byte of two ranges, or -1. */
+static long differs(const void *a, const void *c, size_t bytes)
+{
+    if (!memcmp(a, c, bytes)) return -1;
+    const uint8_t *p = a, *q = c;
+    long i = 0;
+    while (p[i] == q[i]) i++;
+    return i;
+}
+
+#if VFRONT_CUBLAS
+static struct agreement pictures;
+
+/** The greatest difference of two elements, or `most`. */
+static double apart(const float *a, const float *c, int count, double most)
+{
+    for (int i = 0; i < count; i++) {
+        const double d = (double)a[i] - (double)c[i], size = d < 0 ? -d : d;
+        most = size <= most || most != most ? most : size; /* what is not a number stays */
+    }
+    return most;
+}
+
+void agree(struct agreement *a, const struct vf_ego_memory *host, const struct vf_ego_memory *cuda, int hypotheses)
+{
+    const vfront_motion_t *x = &host->relative, *y = &cuda->relative;
+    a->steps++;
+    a->states += x->state != y->state || (x->flags & VFRONT_MOTION_ONE_GPU) ||
+                 (y->state && !(y->flags & VFRONT_MOTION_ONE_GPU));
+    if (x->state == VFRONT_MOTION_GOOD && y->state == VFRONT_MOTION_GOOD) {
+        a->R = apart(x->R, y->R, 9, a->R);
+        a->t = apart(x->t, y->t, 3, a->t);
+    }
+    a->hypotheses += hypotheses;
+    for (int h = 0; h < hypotheses; h++) {
+        const struct vf_pose *p = &host->pose[VF_RELATIVE][h], *q = &cuda->pose[VF_RELATIVE][h];
+        const int there = host->score[VF_RELATIVE][h] > 0;
+        const double most = apart(p->t, q->t, 3, apart(p->R, q->R, 9, 0.0));
+        a->apart += there != (cuda->score[VF_RELATIVE][h] > 0) || (there && !(most <= 1e-4));
+    }
+}
+
+void print_agreement(const struct agreement *a, const char *what)
+{
+    printf("cuBLAS beside the host form, %s: %ld of %ld hypotheses apart (%.3f %%), %d of %d states; good motions at "
+           "most %.1e in R, %.1e in t\n",
+           what, a->apart, a->hypotheses, a->hypotheses ? 100.0 * (double)a->apart / (double)a->hypotheses : 0.0,
+           a->states, a->steps, a->R, a->t);
+}
+
+/** The motion stage. What cuBLAS has no part in is compared with memcmp: pairs, turns, the metric motion. */
+static int compare_motions(const struct vf_step *s, const struct vf_ego_memory *host, const struct vf_ego_memory *cuda)
+{
+    if (!vf_ego_on(s)) return memcmp(host, cuda, sizeof *host) != 0;
+    agree(&pictures, host, cuda, vf_ego_hypotheses(s, VF_RELATIVE));
+    int bad = memcmp(&host->sights, &cuda->sights, sizeof host->sights) ||
+              memcmp(host->count, cuda->count, sizeof host->count);
+    for (int kind = VF_RELATIVE + 1; kind < VF_KINDS; kind++)
+        bad |= memcmp(host->pose[kind], cuda->pose[kind], sizeof host->pose[kind]) ||
+               memcmp(host->score[kind], cuda->score[kind], sizeof host->score[kind]) ||
+               memcmp(host->finalist[kind], cuda->finalist[kind], sizeof host->finalist[kind]);
+    return bad || memcmp(&host->metric, &cuda->metric, sizeof host->metric);
+}
+
+/** A copy of a result without what cuBLAS has a part in. */
+static const vfront_result_t *without_relative(const vfront_result_t *r, vfront_result_t *copy)
+{
+    *copy = *r;
+    memset(&copy->relative, 0, sizeof copy->relative);
+    memset(&copy->good, 0, sizeof copy->good);
+    for (uint32_t i = 0; i < copy->tracks_count; i++) copy->tracks[i].agrees = 0;
+    for (uint32_t i = 0; i < copy->matches_count; i++) copy->matches[i].agrees = 0;
+    return copy;
+}
+#endif
+
+/** What a step keeps: all but the last member, in which nothing lasts and the ports may differ. */
+#define KEPT_BYTES offsetof(struct vf_memory, dense_passing)
+
+/** Compares all that the stages keep; the report stage's own memory holds clocks and partial results of the kernel's blocks. */
+static int compare_memory(const struct vf_case *k, int frame, const char *stage, unsigned not_these)
+{
+    char text[160];
+    int bad = 0;
+#define VF_STAGE(name, needs, what)                                                                                    \
+    if (!(not_these >> VF_##name & 1)) {                                                                               \
+        const long at = differs(&b.chain->name, &b.back->name, sizeof b.chain->name);                                  \
+        if (at >= 0) {                                                                                                 \
+            snprintf(text, sizeof text, "after stage %s: memory of " #name " differs at byte %ld", stage, at);         \
+            report_failure(k, frame, text);                                                                            \
+            bad = 1;                                                                                                   \
+        }                                                                                                              \
+    }
+#include "stages.def"
+#undef VF_STAGE
+    return bad;
+}
+
+static int compare_results(const vfront_result_t *x, const vfront_result_t *y)
+{
+    if (vfront_digest(x) != vfront_digest(y) || memcmp(&x->health, &y->health, sizeof x->health)) return 1;
+    if (memcmp(x->tracks, y->tracks, x->tracks_count * sizeof *x->tracks)) return 1;
+    if (memcmp(x->lost, y->lost, x->lost_count * sizeof *x->lost)) return 1;
+    for (int c = 0; c < VFRONT_CAMERAS; c++)
+        if (memcmp(x->keypoints[c], y->keypoints[c], x->keypoints_count[c] * sizeof *x->keypoints[c])) return 1;
+    return 0;
+}
+
+/** Compares the disparities that a stage has copied to the host. */
+static int compare_disparities(const struct vf_step *s, const struct vf_dense_copy *x, const struct vf_dense_copy *y)
+{
+    int differ = 0;
+#if VFRONT_DENSE
+    const struct vf_level *l = &s->geometry.level[0][0];
+    for (int32_t row = 0; row < l->height && vf_dense_on(s) && s->tuning.dense_copy; row++) {
+        const size_t at = (size_t)row * (size_t)l->pitch;
+        differ |= memcmp(x->disparity + at, y->disparity + at, sizeof *x->disparity * (size_t)l->width) ||
+                  memcmp(x->confidence + at, y->confidence + at, (size_t)l->width);
+    }
+#endif
+    (void)s, (void)x, (void)y;
+    return differ;
+}
+
+/** Puts a street in the place of the disparities that both ports have: road, walls one behind the other, sky, noise and holes, so that columns have all
+ *  kinds of segments. */
+static void draw_street(const struct vf_step *s)
+{
+#if VFRONT_STIXELS
+    const struct vf_level *l = &s->geometry.level[0][0];
+    const int most = s->tuning.dense_disparities * VF_DENSE_UNITS - 1,
+              noise = 1 + (int)random_number(2 * VF_DENSE_UNITS);
+    const double given = (double)s->geometry.road_slope, slope = given > 0.0 ? given : 0.2;
+    const double horizon = given > 0.0 ? (double)s->geometry.horizon_px : 0.4 * l->height;
+    int top[3] = {0}, bottom[3] = {0}, wall[3] = {0};
+    for (int32_t x = 0; x < l->width; x++) {
+        for (int i = 0; i < 3 && (x == 0 || random_number(20) == 0); i++) {
+            top[i] = (int)random_number((uint32_t)l->height);
+            bottom[i] = top[i] + (int)random_number((uint32_t)l->height);
+            wall[i] = (int)random_number((uint32_t)most / (random_number(2) ? 1u : 8u));
+        }
+        for (int32_t y = 0; y < l->height; y++) {
+            double d = y > horizon ? slope * (y - horizon) * VF_DENSE_UNITS : 0.0;
+            for (int i = 0; i < 3; i++)
+                if (y >= top[i] && y < bottom[i]) d = wall[i];
+            d += (int)random_number((uint32_t)noise) - noise / 2;
+            b.chain->dense.disparity[y * l->pitch + x] = random_number(9) == 0 ? VF_DENSE_NONE
+                                                                               : (uint16_t)(d < 0.0    ? 0.0
+                                                                                            : d > most ? most
+                                                                                                       : d);
+        }
+    }
+    CUDA(cudaMemcpy(b.device->dense.disparity, b.chain->dense.disparity, sizeof b.chain->dense.disparity,
+                    cudaMemcpyHostToDevice));
+#endif
+    (void)s;
+}
+
+/** Runs one stage both ways from the same bytes; b.chain holds the host's afterwards. Returns 0 when they agree. */
+static int check_stage(const struct vf_case *k, int frame, struct vf_step host, int stage)
+{
+    static void (*const run_host[])(const struct vf_step *) = {
+#define VF_STAGE(name, needs, what) vf_##name##_host,
+#include "stages.def"
+#undef VF_STAGE
+    };
+    static cudaError_t (*const run_cuda[])(const struct vf_step *, cudaStream_t) = {
+#define VF_STAGE(name, needs, what) vf_##name##_cuda,
+#include "stages.def"
+#undef VF_STAGE
+    };
+    struct vf_step cuda = host;
+    host.memory = b.chain;
+    host.pinned = b.pinned;
+    cuda.memory = b.device;
+    cuda.pinned = b.pinned_cuda;
+#if VFRONT_CUBLAS
+    cuda.systems = state_of(&cuda_vf)->step[0].systems;
+    cuda.cublas = state_of(&cuda_vf)->step[0].cublas;
+#endif
+    if (stage == 0)
+        CUDA(
+            cudaMemcpyAsync(b.device, b.chain, KEPT_BYTES, cudaMemcpyHostToDevice, b.stream)); /* else it is the same */
+    if (stage == VF_stixel && vf_stixel_on(&host) && k->street) draw_street(&host);
+    CUDA(run_cuda[stage](&cuda, b.stream));
+    CUDA(cudaMemcpyAsync(b.back, b.device, KEPT_BYTES, cudaMemcpyDeviceToHost, b.stream));
+    run_host[stage](&host);
+    CUDA(cudaStreamSynchronize(b.stream));
+    unsigned not_these = VF_BIT(report);
+#if VFRONT_CUBLAS
+    if (stage == VF_ego) {
+        not_these |= VF_BIT(ego);
+        if (compare_motions(&host, &b.chain->ego, &b.back->ego))
+            report_failure(k, frame, "after stage ego: what is not cuBLAS's differs");
+        CUDA(cudaMemcpy(&b.device->ego, &b.chain->ego, sizeof b.chain->ego,
+                        cudaMemcpyHostToDevice)); /* for the stages behind it */
+    }
+#endif
+    int bad = compare_memory(k, frame, vfront_stage_name((size_t)stage), not_these);
+    if (stage == VF_dense) {
+        const uint32_t slot = b.pinned->params.result;
+        const int differ = compare_disparities(&host, &b.pinned->dense[slot], &b.pinned_cuda->dense[slot]);
+        if (differ) report_failure(k, frame, "after stage dense: disparities on the host differ");
+        bad |= differ;
+    }
+    if (stage == VF_report) {
+        const uint32_t slot = b.pinned->params.result;
+        const int differ = compare_results(&b.pinned->result[slot], &b.pinned_cuda->result[slot]) ||
+                           b.pinned->done != b.pinned_cuda->done;
+        if (differ) report_failure(k, frame, "after stage report: result differs");
+        bad |= differ;
+    }
+    return bad;
+}
+
+static void pick_frame(const struct vf_case *k, int frame, vfront_frame_t *f)
+{
+    static double R[9];
+    memset(f, 0, sizeof *f);
+    f->t_ns = 1000 + (uint64_t)frame * 50000000u;
+    f->exposure_ns = 2000000;
+    for (int c = 0; c < k->cameras; c++) {
+        vfront_picture_t *p = &f->picture[c];
+        p->data = b.picture[c] + k->skew;
+        p->width_px = width_of(k, c);
+        p->height_px = height_of(k, c);
+        p->pitch_bytes = (uint32_t)k->pitch;
+        p->format = k->format;
+        p->memory = VFRONT_PINNED_MEMORY;
+        if (!k->frame_mask) continue;
+        p->mask = b.mask;
+        p->mask_width_px = width_of(k, c);
+        p->mask_height_px = height_of(k, c);
+        p->mask_pitch_bytes = (uint32_t)k->width;
+    }
+    if (k->rotation == 1) {
+        const double a = 0.004, near_one = 1.0 - a * a / 2;
+        const double turn[9] = {near_one, 0, a, 0, 1, 0, -a, 0, near_one};
+        memcpy(R, turn, sizeof R);
+        f->R_cur_prev = R;
+    }
+}
+
+static void draw_frame(const struct vf_case *k, int frame)
+{
+    static uint8_t grey[VFRONT_PICTURE_BYTES];
+    const int bytes = vf_format_bytes((uint32_t)k->format);
+    for (int c = 0; c < k->cameras; c++) {
+        const int width = width_of(k, c), height = height_of(k, c);
+        if (k->fill == FILL_REAL)
+            real_picture(grey, width, height, frame + 2 * c);
+        else
+            draw(k->fill, grey, width, height, width, frame + 2 * c);
+        for (int y = 0; y < height; y++) {
+            uint8_t *row = b.picture[c] + k->skew + (size_t)y * (size_t)k->pitch;
+            if (bytes == 1) {
+                memcpy(row, grey + y * width, (size_t)width);
+                continue;
+            }
+            for (int x = 0; x < width; x++) {
+                const uint32_t g = grey[y * width + x];
+                const int shift = vf_format_bits((uint32_t)k->format) - 8;
+                const uint16_t wide = k->format == VFRONT_YUYV ? (uint16_t)(g | random_number(256) << 8)
+                                                               : (uint16_t)(g << shift | random_number(1u << shift));
+                memcpy(row + 2 * x, &wide, 2);
+            }
+        }
+    }
+    if (k->frame_mask)
+        for (int i = 0; i < k->width * k->height; i++)
+            b.mask[i] = (uint8_t)((i / k->width / 20 + i % k->width / 30 + frame) % 5 != 0);
+}
+
+/** A number between two, in 10000 steps. */
+static double random_between(double least, double most)
+{
+    return least + (most - least) * random_number(10001) / 10000.0;
+}
+
+/** Gives a camera a lens: one of those of Brown, or a fisheye. Returns how high it sees [rad], about. */
+static double random_lens(vfront_camera_t *c)
+{
+    const double size = sqrt((double)c->width_px * c->height_px),
+                 long_side = 0.25 * c->width_px; /* also flat ones see more than a degree */
+    c->fx_px = random_between(0.45, 0.9) * (size > long_side ? size : long_side);
+    c->fy_px = c->fx_px * random_between(0.97, 1.03);
+    c->cx_px = c->width_px * random_between(0.45, 0.55);
+    c->cy_px = c->height_px * random_between(0.45, 0.55);
+    c->lens = random_number(3) ? VFRONT_LENS_RADTAN : VFRONT_LENS_EQUIDISTANT;
+    c->distortion[0] = c->lens == VFRONT_LENS_RADTAN ? random_between(-0.3, 0.1) : random_between(-0.02, 0.02);
+    c->distortion[1] = random_between(-0.01, c->lens == VFRONT_LENS_RADTAN ? 0.08 : 0.01);
+    for (int i = 2; i < 4; i++) c->distortion[i] = random_between(-1e-3, 1e-3);
+    return c->height_px / c->fy_px;
+}
+
+/** Calibrates two cameras and places the second to the right of the first, turned by a part of what they see. */
+static void place_cameras(vfront_rig_t *rig)
+{
+    const double high = random_lens(&rig->camera[0]), high1 = random_lens(&rig->camera[1]),
+                 most = 0.1 * (high < high1 ? high : high1);
+    const double turn = most < 0.1 ? most : 0.1, y = random_between(-turn, turn), x = random_between(-turn, turn);
+    const double cy = sqrt(1 - y * y), cx = sqrt(1 - x * x);
+    const double R[9] = {cy, 0, y, y * x, cx, -cy * x, -y * cx, x, cy * cx}; /* about y, then x: their sines */
+    memcpy(rig->camera[1].R_cam_imu, R, sizeof R);
+    for (int i = 0; i < 3; i++)
+        rig->camera[1].t_cam_imu_m[i] = i ? random_between(-0.01, 0.01) : -random_between(0.05, 0.3);
+}
+
+static vfront_rig_t rig_of(const struct vf_case *k, const uint8_t *mask)
+{
+    vfront_rig_t rig = {.cameras = k->cameras};
+    for (int c = 0; c < k->cameras; c++) {
+        rig.camera[c].width_px = width_of(k, c);
+        rig.camera[c].height_px = height_of(k, c);
+        rig.camera[c].fx_px = rig.camera[c].fy_px = width_of(k, c);
+        rig.camera[c].cx_px = width_of(k, c) / 2;
+        rig.camera[c].cy_px = height_of(k, c) / 2;
+        rig.camera[c].mask = mask;
+        rig.camera[c].mask_pitch_bytes = (uint32_t)k->width;
+    }
+    if (k->aligned) rig.camera[1].t_cam_imu_m[0] = -0.1;
+    if (k->placed) place_cameras(&rig);
+    if (k->road) { /* from far below the picture to far above it */
+        rig.road_height_m = 0.02 + 0.1 * k->height / (20.0 + k->number % 200);
+        rig.road_pitch_rad = (k->number % 7 - 3) * 0.28;
+    }
+    return rig;
+}
+
+/** A case stage by stage on the same bytes, and at the same time the two ports end to end, each on its own state. */
+static void run_case(const struct vf_case *k)
+{
+    static uint8_t still_mask[VFRONT_PICTURE_BYTES];
+    for (int i = 0; i < k->width * k->height; i++)
+        still_mask[i] = (uint8_t)(i % k->width < k->width - 30 || i / k->width > 25);
+    const vfront_rig_t rig = rig_of(k, k->static_mask ? still_mask : NULL);
+    vfront_status_t status = vfront_init(&host_vf, &rig, &k->tuning, VFRONT_PORT_HOST);
+    if (!status) status = vfront_init(&cuda_vf, &rig, &k->tuning, VFRONT_PORT_CUDA);
+    if (status) {
+        report_failure(k, -1, vfront_status_name(status));
+        printf("     %s / %s\n", vfront_detail(&host_vf), vfront_detail(&cuda_vf));
+        vfront_shutdown(&host_vf);
+        return;
+    }
+    const vfront_result_t *host = NULL, *cuda = NULL;
+    int bad = 0;
+    for (int frame = 0; frame < options.frames && !bad; frame++) {
+        vfront_frame_t f;
+        draw_frame(k, frame);
+        pick_frame(k, frame, &f);
+        if (frame == 2 && k->reset) vfront_reset(&host_vf), vfront_reset(&cuda_vf);
+        const struct vf_step step = state_of(&host_vf)->step[state_of(&host_vf)->parity];
+        memcpy(b.chain, state_of(&host_vf)->memory, KEPT_BYTES);
+        status = vfront_step(&host_vf, &f, &host);
+        if (!status) status = vfront_step(&cuda_vf, &f, &cuda);
+        if (status) {
+            report_failure(k, frame, vfront_status_name(status));
+            break;
+        }
+        b.pinned->params = b.pinned_cuda->params = state_of(&host_vf)->pinned->params;
+        for (int c = 0; c < k->cameras && k->frame_mask; c++)
+            memcpy(b.pinned->mask[c], state_of(&host_vf)->pinned->mask[c], sizeof b.pinned->mask[c]);
+        for (int c = 0; c < k->cameras && k->frame_mask; c++)
+            b.pinned->params.source[c].mask = b.pinned_cuda->params.source[c].mask = b.pinned->mask[c];
+        for (int stage = 0; stage < VFRONT_STAGES && !bad; stage++) bad = check_stage(k, frame, step, stage);
+#if VFRONT_CUBLAS
+        static vfront_result_t copy[2];
+        host = without_relative(host, &copy[0]);
+        cuda = without_relative(cuda, &copy[1]);
+#endif
+        if (!bad && compare_results(host, cuda)) {
+            report_failure(k, frame, "end to end: results of the two ports differ");
+            bad = 1;
+        }
+    }
+    vfront_shutdown(&host_vf);
+    vfront_shutdown(&cuda_vf);
+    cases++;
+}
+
+/* ---- cases ------------------------------------------------------------------------------------------------------- */
+
+/** Tuning values drawn at random, each from its whole range or near its standard. */
+static void random_tuning(vfront_tuning_t *t, const struct vf_case *k)
+{
+    const vfront_tuning_entry_t *e;
+    for (size_t i = 0; (e = vfront_tuning_entry(i)); i++) {
+        const int64_t span = (int64_t)e->most - e->least + 1;
+        const int32_t value = e->least + (int32_t)random_number((uint32_t)(span > 64 ? 64 : span));
+        if (random_number(3)) vfront_tuning_set(t, e->name, value);
+    }
+    if (t->detect_threshold_low >= t->detect_threshold) t->detect_threshold_low = 0;
+    if (t->detect_arc_most < t->detect_arc) t->detect_arc_most = 16;
+    if (random_number(2)) t->detect_border_px = 3 + (int32_t)random_number(20);
+    while (((k->width + t->cell_width_px - 1) / t->cell_width_px) *
+               ((k->height + t->cell_height_px - 1) / t->cell_height_px) >
+           VFRONT_CELLS) {
+        t->cell_width_px++;
+        t->cell_height_px++;
+    }
+    while (((k->width + t->cull_width_px - 1) / t->cull_width_px) *
+               ((k->height + t->cull_height_px - 1) / t->cull_height_px) >
+           VFRONT_CULL_CELLS) {
+        t->cull_width_px++;
+        t->cull_height_px++;
+    }
+    if (t->ego_points == 6) t->ego_points = 5;
+    if (t->select_window_px > 4 * vf_min(t->cull_width_px, t->cull_height_px)) t->select_window_px = 3;
+    if (t->track_distance_px > 4 * t->cell_width_px) t->track_distance_px = 4 * t->cell_width_px;
+    if (t->track_distance_px > 4 * t->cell_height_px) t->track_distance_px = 4 * t->cell_height_px;
+    t->dense_paths = random_number(2) ? 8 : 4;
+    t->dense_disparities = 64;
+    while (2 * t->dense_disparities <= VFRONT_DISPARITIES && random_number(3)) t->dense_disparities *= 2;
+    if (t->dense_p2 < t->dense_p1) t->dense_p2 = t->dense_p1;
+    if (random_number(2)) t->dense_least_px = (int32_t)random_number(8);
+    if (random_number(2)) t->track_texture = (int32_t)random_number(10);
+    if (random_number(2)) t->track_residual_grey = 5 + (int32_t)random_number(60);
+    if (random_number(2)) t->track_target = VFRONT_TRACKS;
+    if (random_number(2)) t->detect_levels = VFRONT_SCALES;
+    if (random_number(2)) t->select_points = 1 + (int32_t)random_number(VFRONT_KEYPOINTS);
+    if (random_number(2)) t->select_window_px = (int32_t)random_number(8);
+}
+
+static struct vf_case make_case(int number, int sizes_per_fill)
+{
+    static const int size[][2] = {{752, 480}, {641, 479}, {320, 240},  {129, 97}, {64, 64},
+                                  {16, 16},   {17, 31},   {1241, 376}, {33, 500}};
+    struct vf_case k = {.number = number};
+    random_start(options.seed, (uint64_t)number);
+    k.fill = (enum fill)(number / sizes_per_fill % FILLS);
+    const int s = number % (int)(sizeof size / sizeof *size);
+    k.width = size[s][0];
+    k.height = size[s][1];
+    if (k.width > VFRONT_WIDTH) k.width = VFRONT_WIDTH;
+    if (k.height > VFRONT_HEIGHT) k.height = VFRONT_HEIGHT;
+    k.cameras = 1 + (int)random_number(VFRONT_CAMERAS);
+    k.second_width = random_number(3) ? k.width : 16 + (int)random_number((uint32_t)k.width - 15);
+    k.second_height = random_number(3) ? k.height : 16 + (int)random_number((uint32_t)k.height - 15);
+    k.format = (vfront_format_t)(random_number(2) ? 0 : random_number(6));
+    const int bytes = vf_format_bytes((uint32_t)k.format);
+    k.pitch = bytes * k.width + bytes * (int)(random_number(2) ? random_number(40) : 0);
+    if (random_number(2)) k.pitch = (k.pitch + 63) / 64 * 64;
+    k.skew = random_number(2) ? 0 : bytes * (int)random_number(16);
+    k.static_mask = random_number(3) == 0;
+    k.frame_mask = random_number(3) == 0;
+    k.rotation = (int)random_number(2);
+    k.reset = random_number(4) == 0;
+    vfront_tuning_default(&k.tuning);
+    if (number % 3) random_tuning(&k.tuning, &k);
+    k.placed = k.cameras > 1 && random_number(3) == 0;
+    k.tuning.rectify = VFRONT_RECTIFY && k.placed && random_number(2);
+    k.aligned = k.cameras > 1 && !k.placed && k.second_width == k.width && k.second_height == k.height;
+    k.tuning.dense = VFRONT_DENSE && (k.aligned || k.tuning.rectify) && random_number(4);
+    k.tuning.stixel = VFRONT_STIXELS && k.tuning.dense && random_number(4);
+    k.tuning.stixel_median = (int32_t)random_number(2);
+    k.tuning.stixel_width_px = random_number(2) ? 5 : 1 + (int32_t)random_number(16);
+    while (k.width / k.tuning.stixel_width_px > VFRONT_COLUMNS) k.tuning.stixel_width_px++;
+    if (k.tuning.stixel) k.tuning.dense_least_px = 0;
+    k.road = (int)random_number(2);
+    k.street = random_number(4) > 0;
+    k.tuning.rectify_focal_percent = 50 + (int32_t)random_number(
+                                              100); /* a smaller one can leave a small picture's middle unseen */
+    return k;
+}
+
+static void usage(void)
+{
+    puts(
+        "vfcheck [--seed N] [--case N] [--cases N] [--frames N] [--pictures DIR] [--bench [--brief]] [--motion] "
+        "[--dense]\n"
+        "        [--latency STEPS] [--verbose]\n"
+        "Every stage's host form against its kernel, byte by byte, on random, adversarial and real pictures, and both "
+        "ports end to\n"
+        "end. --pictures: PGM files of one size, taken in the order of their names. --bench: times, if all agree; with "
+        "--brief\n"
+        "those of the kernels and of a few steps. --motion: those of motions alone. --dense: those of disparities and\n"
+        "stixels alone. --latency: so many steps of each kind of picture. Exit: 0 all agree, 1 not, 2 usage, 77 no "
+        "device.");
+}
+
+static int parse(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        const int more = i + 1 < argc;
+        if (!strcmp(argv[i], "--bench"))
+            options.bench = 1;
+        else if (!strcmp(argv[i], "--brief"))
+            options.brief = 1;
+        else if (!strcmp(argv[i], "--motion"))
+            options.motion = 1;
+        else if (!strcmp(argv[i], "--dense"))
+            options.dense = 1;
+        else if (!strcmp(argv[i], "--verbose"))
+            options.verbose = 1;
+        else if (!strcmp(argv[i], "--seed") && more)
+            options.seed = strtoull(argv[++i], NULL, 0);
+        else if (!strcmp(argv[i], "--case") && more)
+            options.only = atoi(argv[++i]) + 1;
+        else if (!strcmp(argv[i], "--cases") && more)
+            options.cases = atoi(argv[++i]);
+        else if (!strcmp(argv[i], "--frames") && more)
+            options.frames = atoi(argv[++i]);
+        else if (!strcmp(argv[i], "--latency") && more)
+            options.latency = atol(argv[++i]);
+        else if (!strcmp(argv[i], "--pictures") && more)
+            options.pictures = argv[++i];
+        else
+            return 0;
+    }
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    setvbuf(stdout, NULL, _IOLBF, 0); /* what was found is seen even when a run is cut short */
+    options.cases = 270;
+    if (!parse(argc, argv)) {
+        usage();
+        return 2;
+    }
+    int devices = 0;
+    const cudaError_t error = cudaGetDeviceCount(&devices);
+    if (error != cudaSuccess || !devices) {
+        printf("parity: NOT RUN (no CUDA device: %s)\n", cudaGetErrorString(error));
+        return 77;
+    }
+    struct cudaDeviceProp properties;
+    CUDA(cudaGetDeviceProperties(&properties, 0));
+    printf("device %s, compute capability %d.%d, %d multiprocessors, seed %llu\n", properties.name, properties.major,
+           properties.minor, properties.multiProcessorCount, (unsigned long long)options.seed);
+    open_buffers();
+    load_pictures(options.pictures);
+    for (int i = 0; i < options.cases; i++) {
+        if (options.only && i != options.only - 1) continue;
+        struct vf_case k = make_case(i, 9);
+        if (k.fill == FILL_REAL && !real_picture(NULL, 0, 0, 0)) k.fill = FILL_LIGHT;
+        if (options.verbose) printf("case %d %dx%d %s\n", i, k.width, k.height, fill_name[k.fill]);
+        run_case(&k);
+    }
+    printf("parity: %d cases of %d frames, %d stages each and end to end, %d failures\n", cases, options.frames,
+           VFRONT_STAGES, failures);
+    if (!cases) return 2;
+#if VFRONT_CUBLAS
+    print_agreement(&pictures, "pictures");
+    if (pictures.steps >= 50 && (pictures.apart * 50 > pictures.hypotheses || pictures.states * 50 > pictures.steps)) {
+        printf("FAIL bounds: 2 %% of the hypotheses, 2 %% of the states\n");
+        failures++;
+    }
+    failures += check_motions();
+#endif
+    if (failures) return 1; /* no times from wrong code */
+    if (options.motion) run_motion();
+    if (options.dense) run_dense();
+    if (options.bench) run_bench();
+    if (options.latency) run_latency();
+    return 0;
+}

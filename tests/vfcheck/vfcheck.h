@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of vfcheck share: cases, pictures, options. */
+#ifndef VFCHECK_H
+#define VFCHECK_H
+
+#include <cuda_runtime_api.h>
+
+#include "port/port.h"
+#include "core/stages.h"
+
+enum fill {
+    FILL_BLACK,
+    FILL_WHITE,
+    FILL_NOISE,
+    FILL_CHECKER,
+    FILL_POINTS,
+    FILL_CORNERS,
+    FILL_STEPS,
+    FILL_TEXTURE,
+    FILL_LIGHT,
+    FILL_REAL,
+    FILLS
+};
+extern const char *const fill_name[FILLS];
+
+struct vf_case {
+    int number, width, height, cameras, pitch, skew;
+    int second_width, second_height; /* of the second camera: at most the first's */
+    int static_mask, frame_mask, rotation, reset;
+    int placed; /* 1: two calibrated cameras in different places, with distortion; the tuning may ask for rectified pictures */
+    int road;    /* 1: the rig says where it is */
+    int street;  /* 1: columns are cut of what is drawn for it, not of what the pictures give */
+    int aligned; /* 1: pinholes side by side, which the tuning may ask for disparities */
+    enum fill fill;
+    vfront_format_t format;
+    vfront_tuning_t tuning;
+};
+
+struct options {
+    uint64_t seed;
+    int only, cases, frames, bench, brief, motion, dense, verbose;
+    long latency;
+    const char *pictures;
+};
+extern struct options options;
+
+void fail_cuda(cudaError_t error, const char *call);
+#define CUDA(call)                                                                                                     \
+    do {                                                                                                               \
+        const cudaError_t error_ = (call);                                                                             \
+        if (error_ != cudaSuccess) fail_cuda(error_, #call);                                                           \
+    } while (0)
+
+uint32_t random_number(uint32_t below);
+void random_start(uint64_t seed, uint64_t number);
+void draw(enum fill fill, uint8_t *to, int width, int height, int pitch, int frame);
+struct vf_state *state_of(vfront_t *vf);
+
+/** Real pictures, from PGM files: loads them; gives the frame-th, cut or repeated to a size. Returns 0 when there is none. */
+void load_pictures(const char *folder);
+int real_picture(uint8_t *to, int width, int height, int frame);
+
+#if VFRONT_CUBLAS
+/** How far relative motions through cuBLAS are from those of the host form, which are those of vfront's own kernels. */
+struct agreement {
+    long hypotheses, apart; /* of the hypotheses' motions: farther than 1e-4 in R or t */
+    int steps,
+        states;  /* of the steps: with another state, or without VFRONT_MOTION_ONE_GPU on the one side that has it */
+    double R, t; /* greatest differences of an element where both are good */
+};
+void agree(struct agreement *a, const struct vf_ego_memory *host, const struct vf_ego_memory *cuda, int hypotheses);
+void print_agreement(const struct agreement *a, const char *what);
+
+/** Compares them on pairs of bearings, some of them wrong. Hypotheses are the same samples and differ by rounding; good motions by pairs near
+ *  the bound for outliers, too, on which the one counts and the other not. Returns how many bounds do not hold. */
+int check_motions(void);
+#endif
+
+/** Times, printed with the floor measured in the same run; those of motions alone; those of disparities and stixels alone. */
+void run_bench(void);
+void run_motion(void);
+void run_dense(void);
+void run_latency(void);
+
+#endif
