@@ -54,7 +54,7 @@ FLAGS  := -I. -Isrc $(if $(CFG),-DVFRONT_USER_CFG='"$(abspath $(CFG))"') $(if $(
 # Value of VFRONT_CUBLAS in the config, wherever it is set.
 HAS_CUBLAS := $(if $(filter 1,$(CUDA)),$(shell printf '\043include "vfront_cfg.h"\nVFRONT_CUBLAS' | $(CC) $(FLAGS) -E -P -xc - | tail -1))
 SAN    := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer -g -DVF_NO_CLONES)
-CFLAGS ?= $(if $(SANITIZE),-O1,-O3)# sanitizers slow compilers down: src/geometry/ego.c takes 74 s with -O3, 12 s with -O1
+CFLAGS ?= $(if $(SANITIZE),-O1,-O3)# sanitizers slow compilers down: the stage ego takes 74 s with -O3, 12 s with -O1
 # Floating point as IEEE 754 has it, in the library and in all that compiles its sources: the same bits from every compiler.
 EXACT  := -ffp-contract=off -fno-math-errno -fno-trapping-math
 ALL_CFLAGS = -std=c11 $(CFLAGS) $(WARN_C) $(EXACT) -ffunction-sections $(FLAGS) $(SAN) $(if $(filter 1,$(CUDA)),-isystem $(CUDA_INC))
@@ -70,7 +70,7 @@ CUBLAS_LIBS ?= $(if $(wildcard $(CUDA_LIB)/libcublas.so),-lcublas -Wl$(comma)-rp
 LIBS = $(if $(filter 1,$(CUDA)),-L$(CUDA_LIB) $(if $(filter 1,$(HAS_CUBLAS)),$(CUBLAS_LIBS)) -lcudart_static) -lpthread -ldl -lrt
 
 STAGES  := $(shell awk -F '[^a-z_A-Z]+' '/^VF_STAGE/ {print $$2}' src/stages.def)
-HEADERS := vfront.h vfront_cfg.h $(wildcard src/*.def src/*/*.h port/*.h port/*/*.h kernels/*.cuh kernels/*/*.cuh)
+HEADERS := vfront.h vfront_cfg.h $(wildcard src/*.def src/*/*.h port/*.h port/*/*.h kernels/*.cuh kernels/*/*.cuh kernels/*/*.h)
 SRC     := $(wildcard src/*/*.c port/host/*.c)
 KERNELS := $(if $(filter 1,$(CUDA)),$(wildcard kernels/*/*.cu))
 OBJ     := $(SRC:%.c=$(BUILD)/%.o) $(if $(filter 1,$(CUDA)),$(BUILD)/port/cuda/cuda.o) $(KERNELS:%.cu=$(BUILD)/%.cu.o)

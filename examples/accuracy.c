@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define DEG 57.29577951308232
-#define SEGMENT_M 100.0 /* shortest, and the step to the next */
+#define SEGMENT_M 100.0 /* shortest segment, and the increment to the next */
 #define SEGMENTS 8
 #define SEGMENT_FRAMES 10u /* from one first frame to the next */
 #define LEAST_M 1e-9       /* a step that is shorter has no direction */
@@ -21,7 +21,7 @@ static double distance(const double a[3], const double b[3])
     return length_of(v);
 }
 
-/** From the sine and the cosine, so that small angles keep their digits. */
+/** Angle of a rotation [deg], from sine and cosine: accurate for small angles. */
 static double angle_deg(const double R[9])
 {
     const double v[3] = {R[7] - R[5], R[2] - R[6], R[3] - R[1]};
@@ -34,14 +34,14 @@ static double angle_between_deg(const double a[3], const double b[3])
     return DEG * atan2(length_of(v), dot(a, b));
 }
 
-/** T_i_k, the way from one frame to a later one. */
+/** T_i_k, the motion between two frames. */
 static pose_t between(const pose_t *i, const pose_t *k)
 {
     const pose_t back = pose_inverse(i);
-    return pose_chain(&back, k);
+    return pose_compose(&back, k);
 }
 
-/** What is left of the way from i to k when the true one is taken back. */
+/** Relative pose error from i to k: inverse true motion times estimated motion. */
 static pose_t error_between(const trajectory_frame_t *i, const trajectory_frame_t *k)
 {
     const pose_t own = between(&i->pose, &k->pose), truth = between(&i->truth, &k->truth);
@@ -50,8 +50,9 @@ static pose_t error_between(const trajectory_frame_t *i, const trajectory_frame_
 
 /* ---- alignment --------------------------------------------------------------------------------------------------- */
 
-/** Turns rows and columns p and q of a symmetric matrix so that A[p][q] is 0, and the columns of V with them (Jacobi 1846). */
-static void turn_pair(double A[4][4], double V[4][4], int p, int q)
+/** Jacobi rotation of rows and columns p and q of a symmetric matrix, after which A[p][q] is 0; applied to the
+ *  columns of V too. */
+static void jacobi_rotation(double A[4][4], double V[4][4], int p, int q)
 {
     if (A[p][q] == 0.0) return;
     const double half = 0.5 * (A[q][q] - A[p][p]) / A[p][q];
@@ -71,35 +72,36 @@ static void turn_pair(double A[4][4], double V[4][4], int p, int q)
     }
 }
 
-/** The eigenvector of the largest eigenvalue of a symmetric matrix. Each round squares what is left beside the diagonal. */
+/** Eigenvector of the largest eigenvalue of a symmetric matrix, by cyclic Jacobi sweeps, which converge
+ *  quadratically. */
 static void largest_eigenvector(double A[4][4], double out[4])
 {
     double V[4][4] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}};
     int most = 0;
     for (int round = 0; round < 12; round++)
         for (int p = 0; p < 3; p++)
-            for (int q = p + 1; q < 4; q++) turn_pair(A, V, p, q);
+            for (int q = p + 1; q < 4; q++) jacobi_rotation(A, V, p, q);
     for (int i = 1; i < 4; i++)
         if (A[i][i] > A[most][most]) most = i;
     for (int i = 0; i < 4; i++) out[i] = V[i][most];
 }
 
-/** Sums over places about their means: own places a with true ones b. */
-struct sums {
+/** Moments of the positions about their means: estimated a, true b. */
+struct moments {
     double mean_a[3], mean_b[3], ab[9], aa;
     uint32_t count;
 };
 
-static void sum_means(const trajectory_t *tr, struct sums *s)
+static void sum_means(const trajectory_t *tr, struct moments *s)
 {
     memset(s, 0, sizeof *s);
     for (uint32_t i = 0; i < tr->count; i++) {
         const trajectory_frame_t *f = &tr->frame[i];
-        for (int k = 0; k < 3 && f->known; k++) {
+        for (int k = 0; k < 3 && f->has_truth; k++) {
             s->mean_a[k] += f->pose.t[k];
             s->mean_b[k] += f->truth.t[k];
         }
-        s->count += f->known != 0;
+        s->count += f->has_truth != 0;
     }
     for (int k = 0; k < 3 && s->count; k++) {
         s->mean_a[k] /= s->count;
@@ -107,7 +109,7 @@ static void sum_means(const trajectory_t *tr, struct sums *s)
     }
 }
 
-static void sum_products(const trajectory_t *tr, struct sums *s)
+static void sum_products(const trajectory_t *tr, struct moments *s)
 {
     for (uint32_t i = 0; i < tr->count; i++) {
         const trajectory_frame_t *f = &tr->frame[i];
@@ -116,14 +118,14 @@ static void sum_products(const trajectory_t *tr, struct sums *s)
             a[k] = f->pose.t[k] - s->mean_a[k];
             b[k] = f->truth.t[k] - s->mean_b[k];
         }
-        if (!f->known) continue;
+        if (!f->has_truth) continue;
         for (int k = 0; k < 9; k++) s->ab[k] += a[k / 3] * b[k % 3];
         s->aa += dot(a, a);
     }
 }
 
-/** The rotation that takes the own places best to the true ones, as the quaternion for which a quadratic form is largest: never a mirror
- *  image, and as good for a path in a plane or on a line (Horn 1987). The result is that of Umeyama (1991). */
+/** Rotation of the alignment, by Horn's quaternion method (1987): never a reflection, and valid for positions in a
+ *  plane or on a line. The result equals that of Umeyama (1991). */
 static void best_rotation(const double S[9], double R[9])
 {
     double N[4][4] = {
@@ -135,14 +137,14 @@ static void best_rotation(const double S[9], double R[9])
     double q[4];
     largest_eigenvector(N, q);
     const double xyzw[4] = {q[1], q[2], q[3], q[0]};
-    pose_turn(R, xyzw);
+    pose_rotation(R, xyzw);
 }
 
-/** RMSE of the places when the path lies best over ground truth. The sum of squares is taken from place to place, not from the sums: those
- *  would cancel. */
+/** ATE: RMSE of the positions after alignment [m]. Squares are summed position by position: differences of the
+ *  moments would cancel. */
 static double absolute_error_m(const trajectory_t *tr, double *scale)
 {
-    struct sums s;
+    struct moments s;
     double R[9], turned = 0.0, square = 0.0;
     sum_means(tr, &s);
     sum_products(tr, &s);
@@ -151,7 +153,7 @@ static double absolute_error_m(const trajectory_t *tr, double *scale)
     *scale = tr->metric || !(s.aa > 0.0) ? 1.0 : turned / s.aa;
     for (uint32_t i = 0; i < tr->count; i++) {
         const trajectory_frame_t *f = &tr->frame[i];
-        if (!f->known) continue;
+        if (!f->has_truth) continue;
         for (int k = 0; k < 3; k++) {
             double off = s.mean_b[k] - f->truth.t[k];
             for (int m = 0; m < 3; m++) off += *scale * R[3 * k + m] * (f->pose.t[m] - s.mean_a[m]);
@@ -169,10 +171,10 @@ static int compare(const void *a, const void *b)
     return (one > other) - (one < other);
 }
 
-/** Of numbers, which are put in order. The median of an even count is the mean of the two in the middle. */
-static accuracy_spread_t spread_of(double *v, uint32_t count)
+/** Statistics of v[count], which is sorted. The median of an even count is the mean of the two in the middle. */
+static accuracy_statistics_t statistics_of(double *v, uint32_t count)
 {
-    accuracy_spread_t s = {.count = count};
+    accuracy_statistics_t s = {.count = count};
     if (!count) return s;
     qsort(v, count, sizeof *v, compare);
     for (uint32_t i = 0; i < count; i++) s.rmse += v[i] * v[i];
@@ -192,7 +194,7 @@ static int measure_steps(const trajectory_t *tr, accuracy_t *a)
     v[2] = v[1] + tr->count;
     for (uint32_t i = 1; i < tr->count; i++) {
         const trajectory_frame_t *before = &tr->frame[i - 1], *now = &tr->frame[i];
-        if (!before->known || !now->known) continue;
+        if (!before->has_truth || !now->has_truth) continue;
         const pose_t error = error_between(before, now);
         const pose_t own = between(&before->pose, &now->pose), truth = between(&before->truth, &now->truth);
         v[0][steps] = length_of(error.t);
@@ -200,46 +202,47 @@ static int measure_steps(const trajectory_t *tr, accuracy_t *a)
         if (length_of(own.t) > LEAST_M && length_of(truth.t) > LEAST_M)
             v[2][directions++] = angle_between_deg(own.t, truth.t);
     }
-    a->step_m = spread_of(v[0], steps);
-    a->step_deg = spread_of(v[1], steps);
-    a->direction_deg = spread_of(v[2], directions);
+    a->step_m = statistics_of(v[0], steps);
+    a->step_deg = statistics_of(v[1], steps);
+    a->direction_deg = statistics_of(v[2], directions);
     free(v[0]);
     return 1;
 }
 
 /* ---- drift ------------------------------------------------------------------------------------------------------- */
 
-/** A frame with ground truth, and how far that had come. */
-struct milestone {
+/** Frame with ground truth, and the length of ground truth up to it. */
+struct waypoint {
     const trajectory_frame_t *frame;
-    double way_m;
+    double length_m;
 };
 
-static void find_milestones(const trajectory_t *tr, struct milestone *m)
+static void find_waypoints(const trajectory_t *tr, struct waypoint *m)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < tr->count; i++) {
         const trajectory_frame_t *f = &tr->frame[i];
-        if (!f->known) continue;
+        if (!f->has_truth) continue;
         m[count].frame = f;
-        m[count].way_m = count ? m[count - 1].way_m + distance(m[count - 1].frame->truth.t, f->truth.t) : 0.0;
+        m[count].length_m = count ? m[count - 1].length_m + distance(m[count - 1].frame->truth.t, f->truth.t) : 0.0;
         count++;
     }
 }
 
-static void add_drift(accuracy_t *a, const struct milestone *from, const struct milestone *to, double length_m)
+static void add_drift(accuracy_t *a, const struct waypoint *from, const struct waypoint *to, double length_m)
 {
     const pose_t error = error_between(from->frame, to->frame);
     a->drift_percent += 100.0 * length_of(error.t) / length_m;
     a->drift_deg_m += angle_deg(error.R) / length_m;
 }
 
-/** A segment ends with the first frame beyond its length, by which its error is divided, as the benchmark does it. */
-static void add_segments(accuracy_t *a, const struct milestone *m, uint32_t count)
+/** Segments from every tenth frame. As in the benchmark, a segment ends with the first frame beyond its nominal
+ *  length, and the error is divided by the nominal length. */
+static void add_segments(accuracy_t *a, const struct waypoint *m, uint32_t count)
 {
     for (uint32_t first = 0; first < count; first += SEGMENT_FRAMES)
         for (uint32_t k = 1, last = first; k <= SEGMENTS; k++) {
-            while (last < count && !(m[last].way_m > m[first].way_m + SEGMENT_M * k)) last++;
+            while (last < count && !(m[last].length_m > m[first].length_m + SEGMENT_M * k)) last++;
             if (last == count) break;
             add_drift(a, &m[first], &m[last], SEGMENT_M * k);
             a->segments++;
@@ -248,16 +251,16 @@ static void add_segments(accuracy_t *a, const struct milestone *m, uint32_t coun
 
 static int measure_drift(const trajectory_t *tr, accuracy_t *a)
 {
-    struct milestone *m = malloc(sizeof *m * tr->count);
+    struct waypoint *m = malloc(sizeof *m * tr->count);
     if (!m) return 0;
-    find_milestones(tr, m);
-    a->way_m = m[a->frames - 1].way_m;
+    find_waypoints(tr, m);
+    a->length_m = m[a->frames - 1].length_m;
     add_segments(a, m, a->frames);
     if (a->segments) {
         a->drift_percent /= a->segments;
         a->drift_deg_m /= a->segments;
-    } else if (a->way_m > LEAST_M) {
-        add_drift(a, &m[0], &m[a->frames - 1], a->way_m);
+    } else if (a->length_m > LEAST_M) {
+        add_drift(a, &m[0], &m[a->frames - 1], a->length_m);
     }
     free(m);
     return 1;
@@ -266,7 +269,7 @@ static int measure_drift(const trajectory_t *tr, accuracy_t *a)
 int accuracy_of(const trajectory_t *tr, accuracy_t *a)
 {
     memset(a, 0, sizeof *a);
-    for (uint32_t i = 0; i < tr->count; i++) a->frames += tr->frame[i].known != 0;
+    for (uint32_t i = 0; i < tr->count; i++) a->frames += tr->frame[i].has_truth != 0;
     if (a->frames < 2) return 0;
     a->ate_m = absolute_error_m(tr, &a->scale);
     return measure_steps(tr, a) && measure_drift(tr, a);

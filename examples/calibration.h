@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads what cameras are from the files that calibration tools write, into a rig: intrinsics, lens, distortion and where each
- * camera sits. T_a_b is the 4x4 matrix that takes points of b to a: p_a = T_a_b p_b. Which way each file's extrinsic points:
- *   Kalibr camchain    T_cam_imu takes points of the IMU to the camera, as the rig has it; T_cn_cnm1 those of the camera before
- *                      to this one. Without T_cam_imu camera 0 is in the IMU's place. T_imu_cam, which OpenVINS writes instead
- *                      of T_cam_imu, is its inverse. timeshift_cam_imu is not read.
- *   EuRoC sensor.yaml  T_BS takes points of the sensor to the body, so T_cam_imu = (T_BS of the camera)^-1 (T_BS of the IMU).
- *   KITTI calib.txt    P1 = K [I | t] takes points of camera 0 to pixels of camera 1, so that t takes points of camera 0 to
- *                      camera 1: t_x = P1[3] / fx [m], below 0 for a camera to the right. Camera 0 is in the IMU's place.
- * All numbers are taken as they stand, in double precision. YAML is read by libyaml: a build without it reads calib.txt only.
+ * Calibration files into a rig: intrinsics, lens model, distortion and extrinsics of each camera. T_a_b is the 4x4
+ * matrix that takes points of b to a: p_a = T_a_b p_b. Direction of the extrinsics of each kind of file:
+ *   Kalibr camchain    T_cam_imu takes points of the IMU to the camera, as in the rig; T_cn_cnm1 those of the
+ *                      previous camera to this one. Without T_cam_imu camera 0 has the pose of the IMU. T_imu_cam,
+ *                      which OpenVINS writes instead of T_cam_imu, is its inverse. timeshift_cam_imu is not read.
+ *   EuRoC sensor.yaml  T_BS takes points of the sensor to the body, so T_cam_imu = (T_BS of the camera)^-1 (T_BS of
+ *   the IMU). KITTI calib.txt    P1 = K [I | t] takes points of camera 0 to pixels of camera 1, so that t takes
+ *                      points of camera 0 to camera 1: t_x = P1[3] / fx [m], below 0 for a camera to the right.
+ * Camera 0 has the pose of the IMU. Numbers are read in double precision, without conversion. YAML is read by
+ * libyaml: a build without it reads calib.txt only.
  *
- * On entry `cameras` says how many cameras are wanted; a file may have more. width_px and height_px are those of the pictures,
- * which the file must agree with, or 0, to be taken from the file. Of each camera everything but the mask is set. R_cam_imu of camera 0
- * is left all 0 where the file says nothing about an IMU: that means identity, but gyro readings are of no use with it.
+ * On entry `cameras` is the number of cameras wanted; a file may have more. width_px and height_px are those of the
+ * pictures, with which the file must agree, or 0, to be taken from the file. All of a camera but the mask is set.
+ * R_cam_imu of camera 0 stays all 0 if the file has no IMU: that means identity, but gyro readings are unusable with
+ * it.
  *
- * A function that can fail returns NULL, or one line that says what went wrong and with which file; the line is valid until
- * the next call. The rig is then as it was.
+ * A function that can fail returns NULL, or a one-line message that names the file; the message is valid until the
+ * next call. The rig is then unchanged.
  */
 #ifndef CALIBRATION_H
 #define CALIBRATION_H
@@ -28,31 +30,31 @@ const char *calibration_kalibr(vfront_rig_t *rig, const char *path);
 
 /**
  * EuRoC's sensor.yaml, one of each sensor: pinhole cameras with the distortion radial-tangential, equidistant or none.
- * @param[in] camera  As many names as the rig has cameras; NULL: that camera stays uncalibrated.
- * @param[in] imu     NULL: the IMU is the body.
+ * @param[in] camera  One file name for each camera of the rig; NULL: that camera stays uncalibrated.
+ * @param[in] imu     NULL: the IMU frame is the body frame.
  */
 const char *calibration_euroc(vfront_rig_t *rig, const char *const *camera, const char *imu);
 
-/** Where a sensor of EuRoC sits: the T_BS of any sensor.yaml. */
+/** Pose of an EuRoC sensor on the body: T_BS of any sensor.yaml. */
 const char *calibration_sensor(pose_t *T_body_sensor, const char *path);
 
-/** Where a camera of a rig sits, which counts as in the IMU's place where R_cam_imu is all 0. */
-pose_t calibration_place(const vfront_camera_t *camera);
+/** T_cam_imu of a camera of a rig; an all-0 R_cam_imu is the identity. */
+pose_t calibration_extrinsics(const vfront_camera_t *camera);
 
 /** KITTI's calib.txt: P0, and P1 for a second camera. All other lines are skipped. */
 const char *calibration_kitti(vfront_rig_t *rig, const char *path);
 
 /**
- * Finds out by looking which of these a file is, and reads it.
- * @param[in] files  A name, or names of sensor.yaml with commas between: camera 0, camera 1, and the IMU anywhere among them.
- *                   Cameras beyond those named stay uncalibrated. "none": so do all.
+ * Recognise a file of any of these kinds by its content, and read it.
+ * @param[in] files  A file name, or names of sensor.yaml with commas between: camera 0, camera 1, and the IMU
+ *                   anywhere among them. Further cameras stay uncalibrated. "none": no calibration.
  */
 const char *calibration_read(vfront_rig_t *rig, const char *files);
 
-/** Whether this build reads YAML. */
+/** 1 if this build reads YAML. */
 int calibration_reads_yaml(void);
 
-/** Distance of camera 1 from camera 0 [m]; 0 where there are not two calibrated cameras. */
+/** Distance of camera 1 from camera 0 [m]; 0 without two calibrated cameras. */
 double calibration_baseline_m(const vfront_rig_t *rig);
 
 #endif

@@ -24,7 +24,7 @@ const char *disparity_write(const char *folder, uint64_t frame, const vfront_dis
         for (int32_t x = 0; x < d->width_px; x++)
             *to++ = disparity_grey(d->px16[(size_t)y * (size_t)d->pitch + (size_t)x]);
     snprintf(stem, sizeof stem, "%s/%06" PRIu64, folder, frame);
-    const char *wrong = picture_write16(stem, grey, d->width_px, d->height_px);
+    const char *error = picture_write16(stem, grey, d->width_px, d->height_px);
     free(grey);
-    return wrong;
+    return error;
 }

@@ -23,9 +23,9 @@ const char *motion_flag_name(uint32_t flag)
     }
 }
 
-/* ---- the path ---------------------------------------------------------------------------------------------------- */
+/* ---- trajectory -------------------------------------------------------------------------------------------------- */
 
-/** What is known of a step; NULL: nothing. */
+/** Known parts of a step; NULL: unknown. */
 struct step {
     const float *R, *t;
 };
@@ -47,17 +47,18 @@ void motion_start(motion_t *m, int metric, int has_truth)
     m->trajectory.step_m = has_truth ? 0.0 : 1.0;
 }
 
-static void count(motion_t *m, int kind, const vfront_motion_t *motion)
+static void count_state(motion_t *m, int kind, const vfront_motion_t *motion)
 {
     if (motion->state < MOTION_STATES) m->state[kind][motion->state]++;
-    if (motion->state == VFRONT_MOTION_GOOD && motion->inliers <= VFRONT_SIGHTS) m->inliers[kind][motion->inliers]++;
+    if (motion->state == VFRONT_MOTION_GOOD && motion->inliers <= VFRONT_CORRESPONDENCES)
+        m->inliers[kind][motion->inliers]++;
 }
 
-int motion_take(motion_t *m, const vfront_result_t *r, const pose_t *truth)
+int motion_add(motion_t *m, const vfront_result_t *r, const pose_t *truth)
 {
     const struct step step = step_of(m, r);
-    count(m, MOTION_RELATIVE, &r->relative);
-    count(m, MOTION_METRIC, &r->metric);
+    count_state(m, MOTION_RELATIVE, &r->relative);
+    count_state(m, MOTION_METRIC, &r->metric);
     return trajectory_add(&m->trajectory, r->t_ns, step.R, step.t, truth);
 }
 
@@ -67,12 +68,12 @@ void motion_finish(motion_t *m) { m->compared = accuracy_of(&m->trajectory, &m->
 
 /* ---- summary ----------------------------------------------------------------------------------------------------- */
 
-/** The number that half of the good ones do not exceed. */
+/** Median number of inliers of good motions. */
 static uint32_t median_inliers(const motion_t *m, int kind)
 {
     const uint32_t good = m->state[kind][VFRONT_MOTION_GOOD];
     uint32_t sum = 0, inliers = 0;
-    while (inliers < VFRONT_SIGHTS && (sum += m->inliers[kind][inliers]) * 2 < good) inliers++;
+    while (inliers < VFRONT_CORRESPONDENCES && (sum += m->inliers[kind][inliers]) * 2 < good) inliers++;
     return inliers;
 }
 
@@ -81,7 +82,7 @@ static void print_states(const motion_t *m, int kind, const char *head)
     uint32_t steps = 0;
     for (int i = VFRONT_MOTION_GOOD; i < MOTION_STATES; i++) steps += m->state[kind][i];
     printf("%-12s %s:", head, kind == MOTION_METRIC ? "metric" : "relative");
-    for (uint32_t i = VFRONT_MOTION_GOOD; i < MOTION_STATES; i++) /* a metric one is never a rotation */
+    for (uint32_t i = VFRONT_MOTION_GOOD; i < MOTION_STATES; i++) /* metric motions have no state rotation */
         if (kind == MOTION_RELATIVE || i != VFRONT_MOTION_ROTATION)
             printf("%s %s %.1f %%", i > 1 ? "," : "", motion_state_name(i),
                    steps ? 100.0 * m->state[kind][i] / steps : 0.0);
@@ -93,16 +94,16 @@ static void print_states(const motion_t *m, int kind, const char *head)
 
 static void print_path(const trajectory_t *tr)
 {
-    const uint32_t turned = tr->steps[TRAJECTORY_TURNED], held = tr->steps[TRAJECTORY_HELD];
+    const uint32_t rotation_only = tr->steps[TRAJECTORY_ROTATION_ONLY], unknown = tr->steps[TRAJECTORY_UNKNOWN];
     if (tr->metric)
-        printf("%-12s %.4g m", "path", tr->way_m);
-    else if (tr->met)
-        printf("%-12s %.4g m, lengths of steps from ground truth", "path", tr->way_m);
+        printf("%-12s %.4g m", "path", tr->length_m);
+    else if (tr->aligned)
+        printf("%-12s %.4g m, lengths of steps from ground truth", "path", tr->length_m);
     else
-        printf("%-12s %.4g steps, their lengths are not known", "path", tr->way_m);
-    if (turned + held)
-        printf("; no place in %u steps: %u turned only, nothing known in %u", (unsigned)(turned + held),
-               (unsigned)turned, (unsigned)held);
+        printf("%-12s %.4g steps, their lengths are not known", "path", tr->length_m);
+    if (rotation_only + unknown)
+        printf("; no place in %u steps: %u turned only, nothing known in %u", (unsigned)(rotation_only + unknown),
+               (unsigned)rotation_only, (unsigned)unknown);
     putchar('\n');
 }
 
@@ -114,7 +115,7 @@ static void print_accuracy(const motion_t *m)
         return;
     }
     printf("%-12s ATE %.4g m RMSE, aligned by %s; %u frames with ground truth, %.4g m\n", "accuracy", a->ate_m,
-           m->trajectory.metric ? "SE(3)" : "Sim(3)", (unsigned)a->frames, a->way_m);
+           m->trajectory.metric ? "SE(3)" : "Sim(3)", (unsigned)a->frames, a->length_m);
     if (m->trajectory.metric)
         printf("%-12s RPE %.4g m and %.4g deg a frame, RMSE\n", "", a->step_m.rmse, a->step_deg.rmse);
     else if (a->direction_deg.count)

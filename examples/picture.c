@@ -17,7 +17,7 @@
 
 static char message[4608];
 
-/** The line that a failed function returns. */
+/** Message of a failed function. */
 __attribute__((format(printf, 1, 2))) static const char *fail(const char *format, ...)
 {
     va_list list;
@@ -31,26 +31,26 @@ int picture_named(const char *name)
 {
     static const char *const extension[] = {".png", ".pgm", ".ppm", ".pnm"};
     const char *dot = strrchr(name, '.');
-    if (!dot || name[0] == '.') return 0; /* hidden files are none of ours */
+    if (!dot || name[0] == '.') return 0; /* hidden files are ignored */
     for (size_t i = 0; i < sizeof extension / sizeof *extension; i++)
         if (strcasecmp(dot, extension[i]) == 0) return 1;
     return 0;
 }
 
-/* ---- memory and grey --------------------------------------------------------------------------------------------- */
+/* ---- pixels ------------------------------------------------------------------------------------------------------ */
 
-/** Makes room for a picture of this size. */
-static const char *make_room(picture_t *p, const char *path, uint32_t width, uint32_t height, int32_t bytes)
+/** Set the size of a picture, and allocate its pixels. */
+static const char *resize(picture_t *p, const char *path, uint32_t width, uint32_t height, int32_t bytes)
 {
     if (!width || !height || width > PICTURE_SIDE_MOST_PX || height > PICTURE_SIDE_MOST_PX)
         return fail("%s: a picture of %ux%u, not within 1..%d on a side", path, (unsigned)width, (unsigned)height,
                     PICTURE_SIDE_MOST_PX);
     const size_t need = (size_t)width * height * (size_t)bytes;
-    if (need > p->room_bytes) {
+    if (need > p->capacity_bytes) {
         void *more = realloc(p->pixels, need);
         if (!more) return fail("%s: no memory for %ux%u pixels", path, (unsigned)width, (unsigned)height);
         p->pixels = more;
-        p->room_bytes = need;
+        p->capacity_bytes = need;
     }
     p->width_px = (int32_t)width;
     p->height_px = (int32_t)height;
@@ -58,7 +58,7 @@ static const char *make_room(picture_t *p, const char *path, uint32_t width, uin
     return NULL;
 }
 
-/** Rec. 601. */
+/** Luma of Rec. 601. */
 static uint32_t luma(uint32_t red, uint32_t green, uint32_t blue)
 {
     return (299 * red + 587 * green + 114 * blue + 500) / 1000;
@@ -80,14 +80,14 @@ void picture_free(picture_t *p)
 
 /* ---- PGM, PPM ---------------------------------------------------------------------------------------------------- */
 
-/** What the head of such a file says. */
-struct plain_head {
-    int text;          /* numbers in decimal, not in bytes */
+/** Header of a PGM or PPM file. */
+struct pnm_header {
+    int text;          /* samples in decimal, not in bytes */
     uint32_t channels; /* 1 or 3 */
-    uint32_t width, height, white;
+    uint32_t width, height, maximum;
 };
 
-/** A decimal number after white space and comments; UINT32_MAX when there is none. */
+/** Decimal number after white space and comments; UINT32_MAX if absent. */
 static uint32_t read_number(FILE *file)
 {
     int c = getc(file);
@@ -104,7 +104,7 @@ static uint32_t read_number(FILE *file)
     return number;
 }
 
-static const char *read_plain_head(FILE *file, const char *path, struct plain_head *h)
+static const char *read_pnm_header(FILE *file, const char *path, struct pnm_header *h)
 {
     const int letter = getc(file), kind = getc(file);
     if (letter != 'P' || (kind != '2' && kind != '3' && kind != '5' && kind != '6'))
@@ -113,36 +113,36 @@ static const char *read_plain_head(FILE *file, const char *path, struct plain_he
     h->channels = kind == '3' || kind == '6' ? 3 : 1;
     h->width = read_number(file);
     h->height = read_number(file);
-    h->white = read_number(file);
+    h->maximum = read_number(file);
     const int gap = h->text ? ' ' : getc(file);
-    if (h->width == UINT32_MAX || h->height == UINT32_MAX || !h->white || h->white > 65535 || !isspace(gap))
+    if (h->width == UINT32_MAX || h->height == UINT32_MAX || !h->maximum || h->maximum > 65535 || !isspace(gap))
         return fail("%s: damaged head of a PGM or PPM file", path);
     return NULL;
 }
 
-/** The next sample, brought from 0..white to the range of `bytes`; UINT32_MAX at the end of the file. */
-static uint32_t read_sample(FILE *file, const struct plain_head *h, int32_t bytes)
+/** Next sample, scaled from 0..maximum to the range of `bytes`; UINT32_MAX at the end of the file. */
+static uint32_t read_sample(FILE *file, const struct pnm_header *h, int32_t bytes)
 {
     uint32_t v;
     if (h->text) {
         v = read_number(file);
     } else {
-        const int first = getc(file), second = h->white > 255 ? getc(file) : 0;
+        const int first = getc(file), second = h->maximum > 255 ? getc(file) : 0;
         if (first == EOF || second == EOF) return UINT32_MAX;
-        v = h->white > 255 ? (uint32_t)first << 8 | (uint32_t)second : (uint32_t)first;
+        v = h->maximum > 255 ? (uint32_t)first << 8 | (uint32_t)second : (uint32_t)first;
     }
     if (v == UINT32_MAX) return v;
     const uint32_t most = bytes == 1 ? 255 : 65535;
-    if (v > h->white) v = h->white;
-    return h->white == most ? v : (v * most + h->white / 2) / h->white;
+    if (v > h->maximum) v = h->maximum;
+    return h->maximum == most ? v : (v * most + h->maximum / 2) / h->maximum;
 }
 
-static const char *read_plain(picture_t *p, FILE *file, const char *path)
+static const char *read_pnm(picture_t *p, FILE *file, const char *path)
 {
-    struct plain_head h = {0, 0, 0, 0, 0};
-    const char *wrong = read_plain_head(file, path, &h);
-    if (!wrong) wrong = make_room(p, path, h.width, h.height, h.white > 255 ? 2 : 1);
-    if (wrong) return wrong;
+    struct pnm_header h = {0, 0, 0, 0, 0};
+    const char *error = read_pnm_header(file, path, &h);
+    if (!error) error = resize(p, path, h.width, h.height, h.maximum > 255 ? 2 : 1);
+    if (error) return error;
     p->coloured = h.channels == 3;
     const size_t count = (size_t)h.width * h.height;
     for (size_t i = 0; i < count; i++) {
@@ -159,7 +159,7 @@ static const char *read_plain(picture_t *p, FILE *file, const char *path)
 /* ---- PNG --------------------------------------------------------------------------------------------------------- */
 
 #ifdef HAVE_PNG
-/** Everything that must outlive the jump out of libpng. */
+/** State that must survive a longjmp out of libpng. */
 struct png_file {
     png_structp png;
     png_infop info;
@@ -171,40 +171,40 @@ struct png_file {
     jmp_buf back;
 };
 
-/** libpng calls this where it cannot go on. */
-static void png_gives_up(png_structp png, png_const_charp reason)
+/** Error handler of libpng. */
+static void on_png_error(png_structp png, png_const_charp reason)
 {
     struct png_file *f = png_get_error_ptr(png);
     snprintf(f->reason, sizeof f->reason, "%s", reason);
     longjmp(f->back, 1);
 }
 
-/** Unusual chunks are no news to a user. */
-static void png_mutters(png_structp png, png_const_charp reason)
+/** Warning handler of libpng: unusual chunks are ignored. */
+static void on_png_warning(png_structp png, png_const_charp reason)
 {
     (void)png;
     (void)reason;
 }
 
-static int low_byte_first(void)
+static int is_little_endian(void)
 {
     const uint16_t one = 1;
     return *(const uint8_t *)&one;
 }
 
-/** Asks for grey or RGB of 8 or 16 bits in the machine's byte order, whatever the file holds. */
-static void ask_for_samples(struct png_file *f)
+/** Request conversion to grey or RGB of 8 or 16 bits in native byte order. */
+static void request_samples(struct png_file *f)
 {
     png_set_expand(f->png);
     png_set_strip_alpha(f->png);
-    if (low_byte_first()) png_set_swap(f->png);
+    if (is_little_endian()) png_set_swap(f->png);
     png_set_interlace_handling(f->png);
     png_read_update_info(f->png, f->info);
     f->channels = png_get_channels(f->png, f->info);
     f->bytes = png_get_bit_depth(f->png, f->info) / 8;
 }
 
-static int take_rows(struct png_file *f)
+static int allocate_rows(struct png_file *f)
 {
     const size_t row_bytes = png_get_rowbytes(f->png, f->info);
     f->samples = malloc(row_bytes * f->height);
@@ -213,7 +213,7 @@ static int take_rows(struct png_file *f)
     return f->samples && f->rows;
 }
 
-/** The part during which libpng may jump back. Returns 0 when it did, or memory is short. */
+/** Decode, with longjmp on errors of libpng. Returns 0 on an error or without memory. */
 static int decode(struct png_file *f, FILE *file)
 {
     if (setjmp(f->back)) return 0;
@@ -222,17 +222,17 @@ static int decode(struct png_file *f, FILE *file)
     f->width = png_get_image_width(f->png, f->info);
     f->height = png_get_image_height(f->png, f->info);
     if (f->width > PICTURE_SIDE_MOST_PX || f->height > PICTURE_SIDE_MOST_PX) png_error(f->png, "too large");
-    ask_for_samples(f);
-    if (!take_rows(f)) png_error(f->png, "no memory");
+    request_samples(f);
+    if (!allocate_rows(f)) png_error(f->png, "no memory");
     png_read_image(f->png, f->rows);
     png_read_end(f->png, NULL);
     return 1;
 }
 
-static const char *take_grey(picture_t *p, const struct png_file *f, const char *path)
+static const char *convert_to_grey(picture_t *p, const struct png_file *f, const char *path)
 {
-    const char *wrong = make_room(p, path, f->width, f->height, f->bytes);
-    if (wrong) return wrong;
+    const char *error = resize(p, path, f->width, f->height, f->bytes);
+    if (error) return error;
     p->coloured = f->channels == 3;
     const size_t count = (size_t)f->width * f->height;
     if (f->channels == 1) {
@@ -251,19 +251,19 @@ static const char *read_png(picture_t *p, FILE *file, const char *path)
 {
     struct png_file f;
     memset(&f, 0, sizeof f);
-    f.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &f, png_gives_up, png_mutters);
+    f.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &f, on_png_error, on_png_warning);
     if (f.png) f.info = png_create_info_struct(f.png);
-    const char *wrong = NULL;
+    const char *error = NULL;
     if (!f.info)
-        wrong = fail("%s: libpng cannot be started", path);
+        error = fail("%s: libpng cannot be started", path);
     else if (!decode(&f, file))
-        wrong = fail("%s: truncated or damaged PNG (%s)", path, f.reason);
+        error = fail("%s: truncated or damaged PNG (%s)", path, f.reason);
     else
-        wrong = take_grey(p, &f, path);
+        error = convert_to_grey(p, &f, path);
     png_destroy_read_struct(&f.png, &f.info, NULL);
     free(f.samples);
     free(f.rows);
-    return wrong;
+    return error;
 }
 
 static int encode(struct png_file *f, FILE *file, const uint8_t *pixels)
@@ -271,12 +271,12 @@ static int encode(struct png_file *f, FILE *file, const uint8_t *pixels)
     const size_t row_bytes = (size_t)f->width * f->channels * (size_t)f->bytes;
     if (setjmp(f->back)) return 0;
     png_init_io(f->png, file);
-    png_set_compression_level(f->png, 3); /* overlays are many and short-lived */
+    png_set_compression_level(f->png, 3); /* speed before size: overlays are many and short-lived */
     png_set_IHDR(f->png, f->info, f->width, f->height, 8 * f->bytes,
                  f->channels == 3 ? PNG_COLOR_TYPE_RGB : PNG_COLOR_TYPE_GRAY, PNG_INTERLACE_NONE,
                  PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_write_info(f->png, f->info);
-    if (f->bytes == 2 && low_byte_first()) png_set_swap(f->png);
+    if (f->bytes == 2 && is_little_endian()) png_set_swap(f->png);
     for (uint32_t y = 0; y < f->height; y++) png_write_row(f->png, pixels + y * row_bytes);
     png_write_end(f->png, f->info);
     return 1;
@@ -290,7 +290,7 @@ static int write_pixels(FILE *file, const void *pixels, int32_t width, int32_t h
     f.height = (uint32_t)height;
     f.channels = (uint32_t)channels;
     f.bytes = bytes;
-    f.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &f, png_gives_up, png_mutters);
+    f.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &f, on_png_error, on_png_warning);
     if (f.png) f.info = png_create_info_struct(f.png);
     const int done = f.info && encode(&f, file, pixels);
     png_destroy_write_struct(&f.png, &f.info);
@@ -316,7 +316,7 @@ static int write_pixels(FILE *file, const void *pixels, int32_t width, int32_t h
     const uint16_t *wide = pixels;
     fprintf(file, "P%c\n%d %d\n%d\n", channels == 3 ? '6' : '5', (int)width, (int)height, bytes == 2 ? 65535 : 255);
     if (bytes == 1) return fwrite(pixels, 1, count, file) == count;
-    for (size_t i = 0; i < count; i++) putc(wide[i] >> 8, file), putc(wide[i] & 255, file); /* the high byte first */
+    for (size_t i = 0; i < count; i++) putc(wide[i] >> 8, file), putc(wide[i] & 255, file); /* big-endian */
     return !ferror(file);
 }
 
@@ -327,23 +327,23 @@ static const char *extension_of(int32_t channels) { return channels == 3 ? "ppm"
 
 static const char *read_by_content(picture_t *p, FILE *file, const char *path)
 {
-    static const uint8_t png_mark[4] = {0x89, 'P', 'N', 'G'};
+    static const uint8_t png_signature[4] = {0x89, 'P', 'N', 'G'};
     uint8_t start[4];
-    const size_t got = fread(start, 1, sizeof start, file);
+    const size_t count = fread(start, 1, sizeof start, file);
     if (ferror(file)) return fail("%s: %s", path, strerror(errno));
-    if (got == 0) return fail("%s: an empty file", path);
+    if (count == 0) return fail("%s: an empty file", path);
     rewind(file);
-    const int is_png = got == sizeof start && memcmp(start, png_mark, sizeof start) == 0;
-    return is_png ? read_png(p, file, path) : read_plain(p, file, path);
+    const int is_png = count == sizeof start && memcmp(start, png_signature, sizeof start) == 0;
+    return is_png ? read_png(p, file, path) : read_pnm(p, file, path);
 }
 
 const char *picture_read(picture_t *p, const char *path)
 {
     FILE *file = fopen(path, "rb");
     if (!file) return fail("%s: %s", path, strerror(errno));
-    const char *wrong = read_by_content(p, file, path);
+    const char *error = read_by_content(p, file, path);
     fclose(file);
-    return wrong;
+    return error;
 }
 
 static const char *write_file(const char *stem, const void *pixels, int32_t width_px, int32_t height_px,

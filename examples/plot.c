@@ -9,24 +9,24 @@
 
 #define WIDTH 1120
 #define HEIGHT 640
-#define LEAST_EXTENT 1e-2 /* shown of an axis: a camera at rest still gets a scale */
-#define LEAST_STEP_PX 0.3 /* points nearer to the one before are left out */
+#define LEAST_EXTENT 1e-2 /* of an axis: a scale also for a camera at rest */
+#define LEAST_STEP_PX 0.3 /* points nearer to the previous one are left out */
 
-#define PATH_INK "#0072b2"
-#define TRUTH_INK "#d55e00"
-#define START_INK "#009e73"
-#define END_INK "#222222"
-#define LOST_INK "#cc0033"
+#define PATH_COLOUR "#0072b2"
+#define TRUTH_COLOUR "#d55e00"
+#define START_COLOUR "#009e73"
+#define END_COLOUR "#222222"
+#define UNKNOWN_COLOUR "#cc0033"
 
-/** A part of the drawing with its axes: value v of the horizontal one is at left + (v - from[0]) * px[0]. */
-struct panel {
+/** Diagram with two axes: value v of the horizontal axis is drawn at left + (v - from[0]) * px[0]. */
+struct diagram {
     double left, top, width, height;
     double from[2], to[2], px[2];
     const char *name[2];
 };
 
-/** What is shown of a frame: its two coordinates in a panel. */
-typedef void show_t(const trajectory_t *tr, uint64_t t_ns, const pose_t *pose, double v[2]);
+/** Coordinates of a frame in a diagram. */
+typedef void coordinates_t(const trajectory_t *tr, uint64_t t_ns, const pose_t *pose, double v[2]);
 
 static void from_above(const trajectory_t *tr, uint64_t t_ns, const pose_t *pose, double v[2])
 {
@@ -36,20 +36,20 @@ static void from_above(const trajectory_t *tr, uint64_t t_ns, const pose_t *pose
     v[1] = pose->t[2];
 }
 
-/** The camera's y axis points down. */
+/** Time [s] and height; the y axis of the camera points down. */
 static void height_over_time(const trajectory_t *tr, uint64_t t_ns, const pose_t *pose, double v[2])
 {
     v[0] = (double)(t_ns - tr->frame[0].t_ns) * 1e-9;
     v[1] = -pose->t[1];
 }
 
-static double x_of(const struct panel *p, double v) { return p->left + (v - p->from[0]) * p->px[0]; }
+static double x_of(const struct diagram *p, double v) { return p->left + (v - p->from[0]) * p->px[0]; }
 
-static double y_of(const struct panel *p, double v) { return p->top + p->height - (v - p->from[1]) * p->px[1]; }
+static double y_of(const struct diagram *p, double v) { return p->top + p->height - (v - p->from[1]) * p->px[1]; }
 
 /* ---- scales ------------------------------------------------------------------------------------------------------ */
 
-static void widen(struct panel *p, const double v[2])
+static void extend(struct diagram *p, const double v[2])
 {
     for (int i = 0; i < 2; i++) {
         if (v[i] < p->from[i]) p->from[i] = v[i];
@@ -57,19 +57,19 @@ static void widen(struct panel *p, const double v[2])
     }
 }
 
-/** The range of all that is shown, and a margin; in one scale for both axes where `square`. */
-static void fit(struct panel *p, const trajectory_t *tr, show_t *show, int square)
+/** Fit the axes to all data, with a margin; equal scales of both axes if `square`. */
+static void fit(struct diagram *p, const trajectory_t *tr, coordinates_t *coordinates, int square)
 {
     const double room[2] = {p->width, p->height};
     double v[2];
-    show(tr, tr->frame[0].t_ns, &tr->frame[0].pose, v);
+    coordinates(tr, tr->frame[0].t_ns, &tr->frame[0].pose, v);
     for (int i = 0; i < 2; i++) p->from[i] = p->to[i] = v[i];
     for (uint32_t i = 0; i < tr->count; i++) {
         const trajectory_frame_t *f = &tr->frame[i];
-        show(tr, f->t_ns, &f->pose, v);
-        widen(p, v);
-        show(tr, f->t_ns, &f->truth, v);
-        if (f->known) widen(p, v);
+        coordinates(tr, f->t_ns, &f->pose, v);
+        extend(p, v);
+        coordinates(tr, f->t_ns, &f->truth, v);
+        if (f->has_truth) extend(p, v);
     }
     for (int i = 0; i < 2; i++) p->px[i] = room[i] / (1.12 * fmax(p->to[i] - p->from[i], LEAST_EXTENT));
     if (square) p->px[0] = p->px[1] = fmin(p->px[0], p->px[1]);
@@ -80,7 +80,7 @@ static void fit(struct panel *p, const trajectory_t *tr, show_t *show, int squar
     }
 }
 
-/** 1, 2 or 5 times a power of ten: the largest of which at least `parts` fit into an extent. */
+/** Largest of 1, 2 or 5 times a power of ten that fits at least `parts` times into an extent. */
 static double round_step(double extent, double parts)
 {
     static const double round[3] = {5.0, 2.0, 1.0};
@@ -90,14 +90,14 @@ static double round_step(double extent, double parts)
     return power;
 }
 
-/** Digits behind the point that such a step needs. */
+/** Decimals needed to print multiples of a step. */
 static int decimals_of(double step)
 {
     const int power = (int)floor(log10(step) + 1e-9);
     return power < 0 ? -power : 0;
 }
 
-/* ---- strokes ----------------------------------------------------------------------------------------------------- */
+/* ---- marks and lines --------------------------------------------------------------------------------------------- */
 
 static void write_escaped(FILE *f, const char *text)
 {
@@ -111,7 +111,7 @@ static void write_escaped(FILE *f, const char *text)
     }
 }
 
-static void draw_ticks(FILE *f, const struct panel *p, int axis)
+static void draw_ticks(FILE *f, const struct diagram *p, int axis)
 {
     const double step = round_step(p->to[axis] - p->from[axis], axis || p->width < 400 ? 5 : 7);
     const int decimals = decimals_of(step);
@@ -130,7 +130,7 @@ static void draw_ticks(FILE *f, const struct panel *p, int axis)
     }
 }
 
-static void draw_axes(FILE *f, const struct panel *p)
+static void draw_axes(FILE *f, const struct diagram *p)
 {
     draw_ticks(f, p, 0);
     draw_ticks(f, p, 1);
@@ -142,8 +142,8 @@ static void draw_axes(FILE *f, const struct panel *p)
             p->top + p->height / 2, p->name[1]);
 }
 
-/** A bar as long as a round number, in the lower left corner. */
-static void draw_scale(FILE *f, const struct panel *p, const char *unit)
+/** Scale bar in the lower left corner. */
+static void draw_scale(FILE *f, const struct diagram *p, const char *unit)
 {
     const double length = round_step(p->to[0] - p->from[0], 5), x = p->left + 14, y = p->top + p->height - 14;
     fprintf(f, "<path d='M%.1f %.1fv6h%.1fv-6' fill='none' stroke='#222' stroke-width='1.5'/>", x, y - 6,
@@ -152,79 +152,81 @@ static void draw_scale(FILE *f, const struct panel *p, const char *unit)
             decimals_of(length), length, unit);
 }
 
-/** A line through all frames that have a place: of ground truth, which may have gaps, or of the path. */
-static void draw_line(FILE *f, const struct panel *p, const trajectory_t *tr, show_t *show, int truth)
+/** Polyline of the trajectory, or of ground truth, which may have gaps. */
+static void draw_line(FILE *f, const struct diagram *p, const trajectory_t *tr, coordinates_t *coordinates, int truth)
 {
     double x = 0.0, y = 0.0;
-    int pen = 0; /* 1: there is a point before */
+    int has_previous = 0; /* 1: the line has a previous point */
     fprintf(f, "<path fill='none' stroke-linejoin='round' stroke='%s' stroke-width='%s' d='",
-            truth ? TRUTH_INK : PATH_INK, truth ? "3.5' stroke-opacity='.55" : "1.6");
+            truth ? TRUTH_COLOUR : PATH_COLOUR, truth ? "3.5' stroke-opacity='.55" : "1.6");
     for (uint32_t i = 0; i < tr->count; i++) {
         const trajectory_frame_t *frame = &tr->frame[i];
         double v[2];
-        if (truth && !frame->known) {
-            pen = 0;
+        if (truth && !frame->has_truth) {
+            has_previous = 0;
             continue;
         }
-        show(tr, frame->t_ns, truth ? &frame->truth : &frame->pose, v);
+        coordinates(tr, frame->t_ns, truth ? &frame->truth : &frame->pose, v);
         const double to_x = x_of(p, v[0]), to_y = y_of(p, v[1]);
-        if (pen && i + 1 < tr->count && hypot(to_x - x, to_y - y) < LEAST_STEP_PX) continue;
-        fprintf(f, "%c%.1f %.1f", pen ? 'L' : 'M', to_x, to_y);
+        if (has_previous && i + 1 < tr->count && hypot(to_x - x, to_y - y) < LEAST_STEP_PX) continue;
+        fprintf(f, "%c%.1f %.1f", has_previous ? 'L' : 'M', to_x, to_y);
         x = to_x;
         y = to_y;
-        pen = 1;
+        has_previous = 1;
     }
     fputs("'/>\n", f);
 }
 
 static void mark_start(FILE *f, double x, double y)
 {
-    fprintf(f, "<circle cx='%.1f' cy='%.1f' r='5.5' fill='" START_INK "' stroke='#fff'/>\n", x, y);
+    fprintf(f, "<circle cx='%.1f' cy='%.1f' r='5.5' fill='" START_COLOUR "' stroke='#fff'/>\n", x, y);
 }
 
 static void mark_end(FILE *f, double x, double y)
 {
-    fprintf(f, "<rect x='%.1f' y='%.1f' width='10' height='10' fill='" END_INK "' stroke='#fff'/>\n", x - 5, y - 5);
+    fprintf(f, "<rect x='%.1f' y='%.1f' width='10' height='10' fill='" END_COLOUR "' stroke='#fff'/>\n", x - 5, y - 5);
 }
 
 static void mark_true_end(FILE *f, double x, double y)
 {
-    fprintf(f, "<rect x='%.1f' y='%.1f' width='9' height='9' fill='#fff' stroke='" TRUTH_INK "' stroke-width='1.6'/>\n",
+    fprintf(f,
+            "<rect x='%.1f' y='%.1f' width='9' height='9' fill='#fff' stroke='" TRUTH_COLOUR "' stroke-width='1.6'/>\n",
             x - 4.5, y - 4.5);
 }
 
-static void mark_lost(FILE *f, double x, double y)
+static void mark_unknown(FILE *f, double x, double y)
 {
-    fprintf(f, "<path d='M%.1f %.1fl7 7m0 -7l-7 7' stroke='" LOST_INK "' stroke-width='1.6'/>\n", x - 3.5, y - 3.5);
+    fprintf(f, "<path d='M%.1f %.1fl7 7m0 -7l-7 7' stroke='" UNKNOWN_COLOUR "' stroke-width='1.6'/>\n", x - 3.5,
+            y - 3.5);
 }
 
-/** Steps of which the place is not known; one where several are too near each other to be told apart. */
-static void mark_steps(FILE *f, const struct panel *p, const trajectory_t *tr, show_t *show)
+/** Crosses at steps without a known translation, at least 3 px apart. */
+static void mark_steps(FILE *f, const struct diagram *p, const trajectory_t *tr, coordinates_t *coordinates)
 {
     double x = -1e9, y = -1e9, v[2];
     for (uint32_t i = 0; i < tr->count; i++) {
-        show(tr, tr->frame[i].t_ns, &tr->frame[i].pose, v);
-        if (tr->frame[i].step == TRAJECTORY_MOVED || hypot(x_of(p, v[0]) - x, y_of(p, v[1]) - y) < 3.0) continue;
-        mark_lost(f, x = x_of(p, v[0]), y = y_of(p, v[1]));
+        coordinates(tr, tr->frame[i].t_ns, &tr->frame[i].pose, v);
+        if (tr->frame[i].step == TRAJECTORY_FULL || hypot(x_of(p, v[0]) - x, y_of(p, v[1]) - y) < 3.0) continue;
+        mark_unknown(f, x = x_of(p, v[0]), y = y_of(p, v[1]));
     }
 }
 
-static void draw_panel(FILE *f, const struct panel *p, const trajectory_t *tr, show_t *show)
+static void draw_diagram(FILE *f, const struct diagram *p, const trajectory_t *tr, coordinates_t *coordinates)
 {
     const trajectory_frame_t *first = tr->frame, *last = &tr->frame[tr->count - 1], *last_known = last;
     double v[2];
     draw_axes(f, p);
-    if (tr->met) {
-        draw_line(f, p, tr, show, 1);
-        while (!last_known->known) last_known--;
-        show(tr, last_known->t_ns, &last_known->truth, v);
+    if (tr->aligned) {
+        draw_line(f, p, tr, coordinates, 1);
+        while (!last_known->has_truth) last_known--;
+        coordinates(tr, last_known->t_ns, &last_known->truth, v);
         mark_true_end(f, x_of(p, v[0]), y_of(p, v[1]));
     }
-    draw_line(f, p, tr, show, 0);
-    mark_steps(f, p, tr, show);
-    show(tr, last->t_ns, &last->pose, v);
+    draw_line(f, p, tr, coordinates, 0);
+    mark_steps(f, p, tr, coordinates);
+    coordinates(tr, last->t_ns, &last->pose, v);
     mark_end(f, x_of(p, v[0]), y_of(p, v[1]));
-    show(tr, first->t_ns, &first->pose, v);
+    coordinates(tr, first->t_ns, &first->pose, v);
     mark_start(f, x_of(p, v[0]), y_of(p, v[1]));
 }
 
@@ -235,28 +237,28 @@ static void legend_text(FILE *f, double x, double y, const char *text)
     fprintf(f, "<text x='%.1f' y='%.1f'>%s</text>\n", x, y + 4, text);
 }
 
-/** Two columns. */
+/** Legend in two columns. */
 static void draw_legend(FILE *f, double x, double y, const trajectory_t *tr)
 {
-    fprintf(f, "<path d='M%.1f %.1fh28' stroke='" PATH_INK "' stroke-width='1.6'/>\n", x, y);
+    fprintf(f, "<path d='M%.1f %.1fh28' stroke='" PATH_COLOUR "' stroke-width='1.6'/>\n", x, y);
     legend_text(f, x + 36, y, "path");
-    if (tr->met) {
-        fprintf(f, "<path d='M%.1f %.1fh28' stroke='" TRUTH_INK "' stroke-opacity='.55' stroke-width='3.5'/>\n", x,
+    if (tr->aligned) {
+        fprintf(f, "<path d='M%.1f %.1fh28' stroke='" TRUTH_COLOUR "' stroke-opacity='.55' stroke-width='3.5'/>\n", x,
                 y + 20);
         legend_text(f, x + 36, y + 20, "ground truth");
     }
     mark_start(f, x + 164, y);
     legend_text(f, x + 176, y, "start");
     mark_end(f, x + 244, y);
-    if (tr->met) mark_true_end(f, x + 260, y);
-    legend_text(f, x + (tr->met ? 272 : 256), y, "end");
-    if (tr->steps[TRAJECTORY_HELD] + tr->steps[TRAJECTORY_TURNED] == 0) return;
-    mark_lost(f, x + 164, y + 20);
+    if (tr->aligned) mark_true_end(f, x + 260, y);
+    legend_text(f, x + (tr->aligned ? 272 : 256), y, "end");
+    if (tr->steps[TRAJECTORY_UNKNOWN] + tr->steps[TRAJECTORY_ROTATION_ONLY] == 0) return;
+    mark_unknown(f, x + 164, y + 20);
     legend_text(f, x + 176, y + 20, "step of unknown length");
 }
 
-/** A line of text, and where the next one goes. */
-__attribute__((format(printf, 3, 4))) static void say(FILE *f, double place[2], const char *format, ...)
+/** Line of text; advances `place` to the next line. */
+__attribute__((format(printf, 3, 4))) static void draw_text(FILE *f, double place[2], const char *format, ...)
 {
     va_list list;
     va_start(list, format);
@@ -272,25 +274,25 @@ static void draw_figures(FILE *f, double x, double y, const trajectory_t *tr, co
     double at[2] = {x, y + 20.0};
     fprintf(f, "<text x='%.1f' y='%.1f' font-weight='bold'>Accuracy</text>\n", x, y);
     if (!a) {
-        say(f, at, "no ground truth");
+        draw_text(f, at, "no ground truth");
         return;
     }
-    say(f, at, "ATE %.4g m RMSE, aligned by %s", a->ate_m, tr->metric ? "SE(3)" : "Sim(3)");
-    if (tr->metric) say(f, at, "RPE %.4g m a frame, RMSE", a->step_m.rmse);
+    draw_text(f, at, "ATE %.4g m RMSE, aligned by %s", a->ate_m, tr->metric ? "SE(3)" : "Sim(3)");
+    if (tr->metric) draw_text(f, at, "RPE %.4g m a frame, RMSE", a->step_m.rmse);
     if (!tr->metric && a->direction_deg.count)
-        say(f, at, "direction off by %.3g\302\260 a frame, RMSE", a->direction_deg.rmse);
-    say(f, at, "rotation off by %.3g\302\260 a frame, RMSE", a->step_deg.rmse);
-    say(f, at, "drift %.3g %% and %.3g\302\260/m over %s", a->drift_percent, a->drift_deg_m,
-        a->segments ? "100 m to 800 m" : "all of it");
-    say(f, at, "%.4g m of %u frames with ground truth", a->way_m, (unsigned)a->frames);
-    if (!tr->metric) say(f, at, "lengths of steps from ground truth");
+        draw_text(f, at, "direction off by %.3g\302\260 a frame, RMSE", a->direction_deg.rmse);
+    draw_text(f, at, "rotation off by %.3g\302\260 a frame, RMSE", a->step_deg.rmse);
+    draw_text(f, at, "drift %.3g %% and %.3g\302\260/m over %s", a->drift_percent, a->drift_deg_m,
+              a->segments ? "100 m to 800 m" : "all of it");
+    draw_text(f, at, "%.4g m of %u frames with ground truth", a->length_m, (unsigned)a->frames);
+    if (!tr->metric) draw_text(f, at, "lengths of steps from ground truth");
 }
 
 static void draw(FILE *f, const char *title, const trajectory_t *tr, const accuracy_t *a)
 {
-    const int in_metres = tr->metric || tr->met;
-    struct panel above = {.left = 84, .top = 54, .width = 560, .height = 530},
-                 side = {.left = 760, .top = 54, .width = 330, .height = 240};
+    const int in_metres = tr->metric || tr->aligned;
+    struct diagram above = {.left = 84, .top = 54, .width = 560, .height = 530},
+                   side = {.left = 760, .top = 54, .width = 330, .height = 240};
     above.name[0] = in_metres ? "x, to the right of the first camera [m]"
                               : "x, to the right of the first camera [steps]";
     above.name[1] = in_metres ? "z, ahead of it [m]" : "z, ahead of it [steps]";
@@ -306,9 +308,9 @@ static void draw(FILE *f, const char *title, const trajectory_t *tr, const accur
     fprintf(f, "<text x='%.1f' y='32' font-size='16'>", above.left);
     write_escaped(f, title);
     fputs("</text>\n", f);
-    draw_panel(f, &above, tr, from_above);
+    draw_diagram(f, &above, tr, from_above);
     draw_scale(f, &above, in_metres ? "m" : "steps");
-    draw_panel(f, &side, tr, height_over_time);
+    draw_diagram(f, &side, tr, height_over_time);
     draw_legend(f, side.left, 372, tr);
     draw_figures(f, side.left, 440, tr, a);
     fputs("</svg>\n", f);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Draws a path as SVG: from above (x and z of the first camera), in one scale for both, and its height over time; ground truth beside it
- * where there is some, the start, the end, steps of which the place is not known, a scale, and the figures of its accuracy.
+ * Plot of a trajectory as SVG: top view (x and z of the first camera, equal scale), and height over time; with
+ * ground truth if available, start, end, steps without a known translation, a scale bar, and the accuracy.
  */
 #ifndef PLOT_H
 #define PLOT_H
@@ -10,11 +10,11 @@
 #include "trajectory.h"
 
 /**
- * @param[in] path        Of the file.
+ * @param[in] path        File to write.
  * @param[in] title       Any text.
  * @param[in] trajectory  One frame or more.
- * @param[in] accuracy    NULL: there is no ground truth.
- * @return NULL, or one line that says what went wrong; it is valid until the next call.
+ * @param[in] accuracy    NULL without ground truth.
+ * @return NULL, or a one-line message, valid until the next call.
  */
 const char *plot_write(const char *path, const char *title, const trajectory_t *trajectory, const accuracy_t *accuracy);
 

@@ -4,11 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-#define ROTATION_OFF_MOST 1e-3 /* of R^T R from identity: what the library takes */
+#define ROTATION_OFF_MOST 1e-3 /* deviation of R^T R from identity, as accepted by the library */
 
 const pose_t pose_identity = {{1, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 0, 0}};
 
-pose_t pose_chain(const pose_t *ab, const pose_t *bc)
+pose_t pose_compose(const pose_t *ab, const pose_t *bc)
 {
     pose_t ac;
     for (int r = 0; r < 3; r++) {
@@ -42,9 +42,9 @@ static void gram(const double R[9], double G[9])
         for (int c = 0; c < 3; c++) G[3 * r + c] = R[r] * R[c] + R[3 + r] * R[3 + c] + R[6 + r] * R[6 + c];
 }
 
-/** R (3 I - R^T R) / 2, Newton's step towards the orthogonal part of R (Higham 1986): each squares how far R is from it. Three take the
- *  10^-3 that pose_is_rotation() lets through below the rounding of a double. */
-void pose_straighten(double R[9])
+/** Newton iteration R (3 I - R^T R) / 2 for the orthogonal polar factor of R (Higham 1986), with quadratic
+ *  convergence. Three steps take the 10^-3 that pose_is_rotation() accepts below the rounding of a double. */
+void pose_orthonormalise(double R[9])
 {
     for (int step = 0; step < 3; step++) {
         double G[9], was[9];
@@ -68,7 +68,7 @@ int pose_is_rotation(const double R[9])
            0.0;
 }
 
-/** From the largest of the four numbers, so that nothing small is divided by (Shepperd 1978). */
+/** Shepperd's method (1978): starts from the largest of the four components, so that no divisor is small. */
 void pose_quaternion(const double R[9], double q[4])
 {
     const double trace = R[0] + R[4] + R[8], size[4] = {R[0], R[4], R[8], trace};
@@ -89,7 +89,7 @@ void pose_quaternion(const double R[9], double q[4])
     for (int i = 0; q[3] < 0.0 && i < 4; i++) q[i] = -q[i];
 }
 
-void pose_turn(double R[9], const double q[4])
+void pose_rotation(double R[9], const double q[4])
 {
     const double s = 2.0 / (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
     for (int i = 0; i < 3; i++) {
@@ -100,7 +100,7 @@ void pose_turn(double R[9], const double q[4])
     }
 }
 
-pose_t pose_between(const pose_t *a, const pose_t *b, double share)
+pose_t pose_interpolate(const pose_t *a, const pose_t *b, double share)
 {
     pose_t between;
     double qa[4], qb[4], q[4], cosine = 0.0;
@@ -110,6 +110,6 @@ pose_t pose_between(const pose_t *a, const pose_t *b, double share)
     for (int i = 0; i < 4; i++)
         q[i] = (1.0 - share) * qa[i] + (cosine < 0.0 ? -share : share) * qb[i]; /* -q is the same rotation */
     for (int i = 0; i < 3; i++) between.t[i] = (1.0 - share) * a->t[i] + share * b->t[i];
-    pose_turn(between.R, q);
+    pose_rotation(between.R, q);
     return between;
 }

@@ -16,7 +16,7 @@
 
 static char message[2 * PATH_BYTES];
 
-/** The line that a failed function returns; the reason is errno's. */
+/** Message of a failed function, with the reason from errno. */
 static const char *fail(const char *folder, const char *name)
 {
     snprintf(message, sizeof message, "%s%s%s: %s", folder, *name ? "/" : "", name, strerror(errno));
@@ -35,13 +35,13 @@ const char *record_end_name(uint32_t end)
     return end < VFRONT_ENDS ? name[end] : "?";
 }
 
-/* ---- sheets ------------------------------------------------------------------------------------------------------ */
+/* ---- rows of each file ------------------------------------------------------------------------------------------- */
 
-/** What there is to be written of a frame. */
-struct shot {
+/** Data of a frame. */
+struct frame_data {
     int32_t cameras;
-    const vfront_result_t *result, *before; /* before: of the frame before, NULL in the first */
-    const trajectory_frame_t *place;
+    const vfront_result_t *result, *before; /* before: previous frame, NULL in the first */
+    const trajectory_frame_t *trajectory;
 };
 
 static void write_bearing(FILE *f, const float bearing[3])
@@ -49,14 +49,14 @@ static void write_bearing(FILE *f, const float bearing[3])
     fprintf(f, ",%.9g,%.9g,%.9g\n", (double)bearing[0], (double)bearing[1], (double)bearing[2]);
 }
 
-static void track_head(FILE *f, int32_t cameras)
+static void track_header(FILE *f, int32_t cameras)
 {
     (void)cameras;
     fputs("frame,t_ns,id,x_px,y_px,age,level,gain,offset,residual,state,bx,by,bz\n", f);
 }
 
-/** Living tracks first; then those that ended, with the place and age, which is all that is known of them. */
-static void track_rows(FILE *f, const struct shot *s)
+/** Live tracks first, then ended ones, of which only position and age are known. */
+static void track_rows(FILE *f, const struct frame_data *s)
 {
     const vfront_result_t *r = s->result;
     for (uint32_t i = 0; i < r->tracks_count; i++) {
@@ -75,13 +75,13 @@ static void track_rows(FILE *f, const struct shot *s)
     }
 }
 
-static void keypoint_head(FILE *f, int32_t cameras)
+static void keypoint_header(FILE *f, int32_t cameras)
 {
     (void)cameras;
     fputs("frame,camera,x_px,y_px,level,score,angle_rad,weak,cell,bx,by,bz\n", f);
 }
 
-static void keypoint_rows(FILE *f, const struct shot *s)
+static void keypoint_rows(FILE *f, const struct frame_data *s)
 {
     const vfront_result_t *r = s->result;
     for (int32_t c = 0; c < s->cameras; c++)
@@ -95,13 +95,13 @@ static void keypoint_rows(FILE *f, const struct shot *s)
 }
 
 #if VFRONT_DESCRIPTORS
-static void descriptor_head(FILE *f, int32_t cameras)
+static void descriptor_header(FILE *f, int32_t cameras)
 {
     (void)cameras;
     fputs("frame,camera,index,descriptor\n", f);
 }
 
-/** The bytes in the order of OpenCV's: the low one of a word first. */
+/** Bytes in OpenCV's order: the low byte of a word first. */
 static void descriptor_text(const vfront_descriptor_t *d, char text[65])
 {
     static const char digit[] = "0123456789abcdef";
@@ -113,8 +113,8 @@ static void descriptor_text(const vfront_descriptor_t *d, char text[65])
     text[64] = 0;
 }
 
-/** `index` counts the key points of a frame and camera from 0, in the order in which keypoints.csv has them. */
-static void descriptor_rows(FILE *f, const struct shot *s)
+/** `index` is the row of the key point in keypoints.csv, from 0 in each frame and camera. */
+static void descriptor_rows(FILE *f, const struct frame_data *s)
 {
     const vfront_result_t *r = s->result;
     char text[65];
@@ -127,15 +127,15 @@ static void descriptor_rows(FILE *f, const struct shot *s)
 #endif
 
 #if VFRONT_STEREO
-static void depth_head(FILE *f, int32_t cameras)
+static void depth_header(FILE *f, int32_t cameras)
 {
     (void)cameras;
     fputs("frame,keypoint,partner,x0_px,y0_px,x1_px,y1_px,depth_m,sigma_m,distance\n", f);
 }
 
-/** `keypoint` and `partner` count the key points of a frame and camera from 0, as keypoints.csv has them. x1_px, y1_px are not the partner's
- *  own place there but where the surroundings of the key point were found. */
-static void depth_rows(FILE *f, const struct shot *s)
+/** `keypoint` and `partner` (the stereo match) are rows of keypoints.csv, from 0 in each frame and camera. x1_px,
+ *  y1_px is the refined position of the match, not that of its key point. */
+static void depth_rows(FILE *f, const struct frame_data *s)
 {
     const vfront_result_t *r = s->result;
     for (uint32_t i = 0; i < r->depths_count; i++) {
@@ -149,14 +149,14 @@ static void depth_rows(FILE *f, const struct shot *s)
 #endif
 
 #if VFRONT_MATCHES
-static void match_head(FILE *f, int32_t cameras)
+static void match_header(FILE *f, int32_t cameras)
 {
     (void)cameras;
     fputs("frame,keypoint,before,x_px,y_px,x_before_px,y_before_px,distance,second,settled\n", f);
 }
 
-/** `before` counts the key points of camera 0 in the frame before. The first frame has no matches. */
-static void match_rows(FILE *f, const struct shot *s)
+/** `before` is the row of a key point of camera 0 in the previous frame. The first frame has no matches. */
+static void match_rows(FILE *f, const struct frame_data *s)
 {
     const vfront_result_t *r = s->result;
     for (uint32_t i = 0; i < r->matches_count && s->before; i++) {
@@ -170,7 +170,7 @@ static void match_rows(FILE *f, const struct shot *s)
 }
 #endif
 
-static void motion_head(FILE *f, int32_t cameras)
+static void motion_header(FILE *f, int32_t cameras)
 {
     (void)cameras;
     fputs("frame,which,state,flags,pairs,inliers,others,hypotheses,needed,rms_px,parallax_px,qx,qy,qz,qw,tx,ty,tz,"
@@ -178,7 +178,7 @@ static void motion_head(FILE *f, int32_t cameras)
           f);
 }
 
-/** Words with spaces between. */
+/** Names of flags, separated by spaces. */
 static void write_flags(FILE *f, uint32_t flags)
 {
     const char *before = "";
@@ -189,12 +189,12 @@ static void write_flags(FILE *f, uint32_t flags)
     }
 }
 
-/** A rotation as single precision has it, to the nearest one: a quaternion cannot say how far it is from orthonormal. */
+/** Quaternion of a rotation in single precision, orthonormalised before. */
 static void write_rotation(FILE *f, const float R[9])
 {
     double nearest[9], q[4];
     for (int i = 0; i < 9; i++) nearest[i] = (double)R[i];
-    pose_straighten(nearest);
+    pose_orthonormalise(nearest);
     pose_quaternion(nearest, q);
     fprintf(f, ",%.9g,%.9g,%.9g,%.9g", q[0], q[1], q[2], q[3]);
 }
@@ -213,28 +213,31 @@ static void motion_row(FILE *f, uint64_t frame, const char *which, const vfront_
     fputc('\n', f);
 }
 
-static void motion_rows(FILE *f, const struct shot *s)
+static void motion_rows(FILE *f, const struct frame_data *s)
 {
     motion_row(f, s->result->frame, "relative", &s->result->relative);
     motion_row(f, s->result->frame, "metric", &s->result->metric);
 }
 
-static void no_head(FILE *f, int32_t cameras)
+static void no_header(FILE *f, int32_t cameras)
 {
     (void)f;
     (void)cameras;
 }
 
-static void trajectory_rows(FILE *f, const struct shot *s) { trajectory_write_tum(f, s->place->t_ns, &s->place->pose); }
-
-static void kitti_rows(FILE *f, const struct shot *s) { trajectory_write_kitti(f, &s->place->pose); }
-
-static void truth_rows(FILE *f, const struct shot *s)
+static void trajectory_rows(FILE *f, const struct frame_data *s)
 {
-    if (s->place->known) trajectory_write_tum(f, s->place->t_ns, &s->place->truth);
+    trajectory_write_tum(f, s->trajectory->t_ns, &s->trajectory->pose);
 }
 
-static void health_head(FILE *f, int32_t cameras)
+static void kitti_rows(FILE *f, const struct frame_data *s) { trajectory_write_kitti(f, &s->trajectory->pose); }
+
+static void truth_rows(FILE *f, const struct frame_data *s)
+{
+    if (s->trajectory->has_truth) trajectory_write_tum(f, s->trajectory->t_ns, &s->trajectory->truth);
+}
+
+static void health_header(FILE *f, int32_t cameras)
 {
     static const char *const of_camera[] = {"cells",          "starved",       "dropped",        "brightness_grey",
                                             "sharpness_grey", "dark_permille", "bright_permille"};
@@ -246,7 +249,7 @@ static void health_head(FILE *f, int32_t cameras)
     fputc('\n', f);
 }
 
-static void health_rows(FILE *f, const struct shot *s)
+static void health_rows(FILE *f, const struct frame_data *s)
 {
     const vfront_result_t *r = s->result;
     const vfront_health_t *h = &r->health;
@@ -261,7 +264,7 @@ static void health_rows(FILE *f, const struct shot *s)
     fputc('\n', f);
 }
 
-static void timing_head(FILE *f, int32_t cameras)
+static void timing_header(FILE *f, int32_t cameras)
 {
     (void)cameras;
     fputs("frame", f);
@@ -269,7 +272,7 @@ static void timing_head(FILE *f, int32_t cameras)
     fputs(",device_us,step_us,overrun\n", f);
 }
 
-static void timing_rows(FILE *f, const struct shot *s)
+static void timing_rows(FILE *f, const struct frame_data *s)
 {
     const vfront_result_t *r = s->result;
     fprintf(f, "%" PRIu64, r->frame);
@@ -278,14 +281,14 @@ static void timing_rows(FILE *f, const struct shot *s)
 }
 
 #if VFRONT_STIXELS
-static void stixel_head(FILE *f, int32_t cameras)
+static void stixel_header(FILE *f, int32_t cameras)
 {
     (void)cameras;
     fputs("frame,column,x_px,width_px,base_px,top_px,type,disparity_px,distance_m,sigma_m,cost\n", f);
 }
 
-/** From left to right, from the bottom up. */
-static void stixel_rows(FILE *f, const struct shot *s)
+/** Columns from left to right, stixels of a column from the bottom up. */
+static void stixel_rows(FILE *f, const struct frame_data *s)
 {
     static const char *const type[] = {"ground", "object", "sky"};
     const vfront_result_t *r = s->result;
@@ -299,13 +302,13 @@ static void stixel_rows(FILE *f, const struct shot *s)
         }
 }
 
-static void road_head(FILE *f, int32_t cameras)
+static void road_header(FILE *f, int32_t cameras)
 {
     (void)cameras;
     fputs("frame,t_ns,state,votes,unseen,horizon_px,slope,pitch_rad,height_m,columns,crowded\n", f);
 }
 
-static void road_rows(FILE *f, const struct shot *s)
+static void road_rows(FILE *f, const struct frame_data *s)
 {
     static const char *const state[] = {"none", "seen", "held", "given"};
     const vfront_result_t *r = s->result;
@@ -316,8 +319,8 @@ static void road_rows(FILE *f, const struct shot *s)
     fprintf(f, ",%u,%u\n", r->columns_count, r->columns_crowded);
 }
 
-/** Directions by the degrees of their middles, clockwise from straight ahead. */
-static void obstacle_head(FILE *f, int32_t cameras)
+/** Columns are named by the centres of their directions [deg], clockwise from straight ahead. */
+static void obstacle_header(FILE *f, int32_t cameras)
 {
     (void)cameras;
     fputs("frame,t_ns", f);
@@ -325,7 +328,7 @@ static void obstacle_head(FILE *f, int32_t cameras)
     fputc('\n', f);
 }
 
-static void obstacle_rows(FILE *f, const struct shot *s)
+static void obstacle_rows(FILE *f, const struct frame_data *s)
 {
     fprintf(f, "%" PRIu64 ",%" PRIu64, s->result->frame, s->result->t_ns);
     for (int i = 0; i < VFRONT_OBSTACLE_BINS; i++) fprintf(f, ",%u", (unsigned)s->result->obstacles_cm[i]);
@@ -333,7 +336,7 @@ static void obstacle_rows(FILE *f, const struct shot *s)
 }
 #endif
 
-static void digest_rows(FILE *f, const struct shot *s)
+static void digest_rows(FILE *f, const struct frame_data *s)
 {
     const vfront_result_t *r = s->result;
     fprintf(f, "%" PRIu64 " %" PRIu64 " %016" PRIx64 "\n", r->frame, r->t_ns, vfront_digest(r));
@@ -341,60 +344,61 @@ static void digest_rows(FILE *f, const struct shot *s)
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-/** A kind of file: its name, its first line, the lines of a frame, and what must be there for it, 0: it is always
- *  written. Of what this build does not have, or is not written here, only the name is known. */
-static const struct sheet {
+/** Kind of file: name, writer of the header, writer of a frame's rows, and the RECORD_... that it needs, 0: always
+ *  written. Without `rows` the build lacks the result, or another file writes it: a file of an earlier run is
+ *  removed. */
+static const struct output_file {
     const char *name;
-    void (*head)(FILE *file, int32_t cameras);
-    void (*rows)(FILE *file, const struct shot *shot);
+    void (*header)(FILE *file, int32_t cameras);
+    void (*rows)(FILE *file, const struct frame_data *frame_data);
     unsigned needs; /* RECORD_... */
-} sheet[] = {
-    {"tracks.csv", track_head, track_rows, 0},
-    {"keypoints.csv", keypoint_head, keypoint_rows, 0},
+} output_file[] = {
+    {"tracks.csv", track_header, track_rows, 0},
+    {"keypoints.csv", keypoint_header, keypoint_rows, 0},
 #if VFRONT_DESCRIPTORS
-    {"descriptors.csv", descriptor_head, descriptor_rows, RECORD_DESCRIPTORS},
+    {"descriptors.csv", descriptor_header, descriptor_rows, RECORD_DESCRIPTORS},
 #else
     {"descriptors.csv", NULL, NULL, RECORD_DESCRIPTORS},
 #endif
 #if VFRONT_STEREO
-    {"depth.csv", depth_head, depth_rows, RECORD_DEPTHS},
+    {"depth.csv", depth_header, depth_rows, RECORD_DEPTHS},
 #else
     {"depth.csv", NULL, NULL, RECORD_DEPTHS},
 #endif
 #if VFRONT_MATCHES
-    {"matches.csv", match_head, match_rows, RECORD_MATCHES},
+    {"matches.csv", match_header, match_rows, RECORD_MATCHES},
 #else
     {"matches.csv", NULL, NULL, RECORD_MATCHES},
 #endif
-    {"motion.csv", motion_head, motion_rows, RECORD_MOTION},
-    {"trajectory.txt", no_head, trajectory_rows, RECORD_MOTION},
-    {"trajectory_kitti.txt", no_head, kitti_rows, RECORD_MOTION},
-    {"truth.txt", no_head, truth_rows, RECORD_MOTION | RECORD_TRUTH},
-    {"path.svg", NULL, NULL, 0}, /* drawn from the whole run: plot.h */
+    {"motion.csv", motion_header, motion_rows, RECORD_MOTION},
+    {"trajectory.txt", no_header, trajectory_rows, RECORD_MOTION},
+    {"trajectory_kitti.txt", no_header, kitti_rows, RECORD_MOTION},
+    {"truth.txt", no_header, truth_rows, RECORD_MOTION | RECORD_TRUTH},
+    {"path.svg", NULL, NULL, 0}, /* written after the run: plot.h */
 #if VFRONT_STIXELS
-    {"stixels.csv", stixel_head, stixel_rows, RECORD_STIXELS},
-    {"road.csv", road_head, road_rows, RECORD_STIXELS},
-    {"obstacles.csv", obstacle_head, obstacle_rows, RECORD_STIXELS},
+    {"stixels.csv", stixel_header, stixel_rows, RECORD_STIXELS},
+    {"road.csv", road_header, road_rows, RECORD_STIXELS},
+    {"obstacles.csv", obstacle_header, obstacle_rows, RECORD_STIXELS},
 #else
     {"stixels.csv", NULL, NULL, RECORD_STIXELS},
     {"road.csv", NULL, NULL, RECORD_STIXELS},
     {"obstacles.csv", NULL, NULL, RECORD_STIXELS},
 #endif
-    {"health.csv", health_head, health_rows, 0},
-    {"timing.csv", timing_head, timing_rows, 0},
-    {"digest.txt", no_head, digest_rows, 0},
+    {"health.csv", health_header, health_rows, 0},
+    {"timing.csv", timing_header, timing_rows, 0},
+    {"digest.txt", no_header, digest_rows, 0},
 };
-#define SHEETS (sizeof sheet / sizeof *sheet)
+#define OUTPUT_FILES (sizeof output_file / sizeof *output_file)
 
 struct record {
     char folder[PATH_BYTES];
     int32_t cameras;
-    unsigned there;     /* RECORD_... */
-    FILE *file[SHEETS]; /* NULL: not written */
+    unsigned there;           /* RECORD_... */
+    FILE *file[OUTPUT_FILES]; /* NULL: not written */
 };
 
-/** Makes one folder; that it is there already is no failure. */
-static int make_one(const char *path)
+/** Create one folder, unless it exists. Returns 0 on failure. */
+static int make_folder(const char *path)
 {
     struct stat s;
     if (mkdir(path, 0777) == 0) return 1;
@@ -412,75 +416,75 @@ const char *record_folder(const char *folder)
     for (char *at = path + 1; *path && *at; at++) {
         if (*at != '/') continue;
         *at = 0;
-        if (!make_one(path)) return fail(path, "");
+        if (!make_folder(path)) return fail(path, "");
         *at = '/';
     }
-    return make_one(path) ? NULL : fail(folder, "");
+    return make_folder(path) ? NULL : fail(folder, "");
 }
 
-/** Hands what was written to the system. */
+/** Flush a file. */
 static const char *flush(struct record *record, size_t i)
 {
     const int failed = ferror(record->file[i]);
-    return fflush(record->file[i]) || failed ? fail(record->folder, sheet[i].name) : NULL;
+    return fflush(record->file[i]) || failed ? fail(record->folder, output_file[i].name) : NULL;
 }
 
-/** A file that is not written must not be there either: it would be taken for one of this run. */
-static const char *remove_sheet(const struct record *record, size_t i, const char *path)
+/** Remove a file of an earlier run, which would be taken for one of this run. */
+static const char *remove_file(const struct record *record, size_t i, const char *path)
 {
-    return remove(path) && errno != ENOENT ? fail(record->folder, sheet[i].name) : NULL;
+    return remove(path) && errno != ENOENT ? fail(record->folder, output_file[i].name) : NULL;
 }
 
-static const char *open_sheet(struct record *record, size_t i)
+static const char *open_file(struct record *record, size_t i)
 {
     char path[PATH_BYTES + 32];
-    snprintf(path, sizeof path, "%s/%s", record->folder, sheet[i].name);
-    if (!sheet[i].rows || sheet[i].needs & ~record->there) return remove_sheet(record, i, path);
+    snprintf(path, sizeof path, "%s/%s", record->folder, output_file[i].name);
+    if (!output_file[i].rows || output_file[i].needs & ~record->there) return remove_file(record, i, path);
     record->file[i] = fopen(path, "w");
-    if (!record->file[i]) return fail(record->folder, sheet[i].name);
-    sheet[i].head(record->file[i], record->cameras);
+    if (!record->file[i]) return fail(record->folder, output_file[i].name);
+    output_file[i].header(record->file[i], record->cameras);
     return flush(record, i);
 }
 
 const char *record_open(record_t **out, const char *folder, int32_t cameras, unsigned there)
 {
     *out = NULL;
-    const char *wrong = record_folder(folder);
-    if (wrong) return wrong;
+    const char *error = record_folder(folder);
+    if (error) return error;
     struct record *record = calloc(1, sizeof *record);
     if (!record) return fail(folder, "");
     strcpy(record->folder, folder);
     record->cameras = cameras;
     record->there = there;
-    for (size_t i = 0; i < SHEETS && !wrong; i++) wrong = open_sheet(record, i);
-    if (wrong)
+    for (size_t i = 0; i < OUTPUT_FILES && !error; i++) error = open_file(record, i);
+    if (error)
         record_close(record);
     else
         *out = record;
-    return wrong;
+    return error;
 }
 
 const char *record_frame(record_t *record, const vfront_result_t *result, const vfront_result_t *before,
-                         const trajectory_frame_t *place)
+                         const trajectory_frame_t *trajectory)
 {
-    const struct shot shot = {record->cameras, result, before, place};
-    for (size_t i = 0; i < SHEETS; i++) {
+    const struct frame_data frame_data = {record->cameras, result, before, trajectory};
+    for (size_t i = 0; i < OUTPUT_FILES; i++) {
         if (!record->file[i]) continue;
         errno = 0;
-        sheet[i].rows(record->file[i], &shot);
-        const char *wrong = flush(record, i);
-        if (wrong) return wrong;
+        output_file[i].rows(record->file[i], &frame_data);
+        const char *error = flush(record, i);
+        if (error) return error;
     }
     return NULL;
 }
 
 const char *record_close(record_t *record)
 {
-    const char *wrong = NULL;
-    for (size_t i = 0; record && i < SHEETS; i++) {
-        if (!record->file[i] || fclose(record->file[i]) == 0 || wrong) continue;
-        wrong = fail(record->folder, sheet[i].name);
+    const char *error = NULL;
+    for (size_t i = 0; record && i < OUTPUT_FILES; i++) {
+        if (!record->file[i] || fclose(record->file[i]) == 0 || error) continue;
+        error = fail(record->folder, output_file[i].name);
     }
     free(record);
-    return wrong;
+    return error;
 }

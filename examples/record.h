@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes results as text into a folder, one file for each kind: tracks.csv, keypoints.csv, descriptors.csv, depth.csv, matches.csv,
- * motion.csv, stixels.csv, road.csv, obstacles.csv, health.csv, timing.csv and digest.txt. Numbers are printed with as many digits as they need to be read back without loss.
- * The path that the motions make goes to trajectory.txt and trajectory_kitti.txt, ground truth of the same frames to truth.txt, with twelve
- * digits.
- * A function that can fail returns NULL, or one line that says what went wrong and with which file; the line is valid until
- * the next call.
+ * Results as text files in a folder, one for each kind: tracks.csv, keypoints.csv, descriptors.csv, depth.csv,
+ * matches.csv, motion.csv, stixels.csv, road.csv, obstacles.csv, health.csv, timing.csv and digest.txt. Numbers have
+ * as many digits as reading them back without loss needs. The trajectory goes to trajectory.txt and
+ * trajectory_kitti.txt, ground truth of the same frames to truth.txt, with twelve digits. examples/README.md lists
+ * the columns.
+ *
+ * A function that can fail returns NULL, or a one-line message that names the file; the message is valid until the
+ * next call.
  */
 #ifndef RECORD_H
 #define RECORD_H
@@ -16,7 +18,7 @@
 /** Open files. */
 typedef struct record record_t;
 
-/** What may be there to be written, or not. */
+/** Optional files. */
 enum {
     RECORD_DESCRIPTORS = 1,
     RECORD_DEPTHS = 2,
@@ -27,26 +29,27 @@ enum {
 };
 
 /**
- * Makes the folder, and those above it, where they are not there; files of an earlier run are overwritten.
- * @param[in] there  Sum of RECORD_...: what is not in it gets no file, and one of an earlier run is removed, as is path.svg.
+ * Open all files; the folder and its parents are created, files of an earlier run are overwritten.
+ * @param[in] there  Sum of RECORD_...: files not in it are not written, and those of an earlier run are removed, as
+ * is path.svg.
  */
 const char *record_open(record_t **record, const char *folder, int32_t cameras, unsigned there);
 
 /**
- * Appends a frame to each file and hands it to the system: a full disk is noticed at once, a crash loses nothing.
- * @param[in] before  Result of the frame before; NULL: this is the first.
- * @param[in] place   Where the camera is; NULL without RECORD_MOTION.
+ * Append a frame to each file and flush it: a full disk is noticed at once, a crash loses nothing.
+ * @param[in] before  Result of the previous frame; NULL in the first.
+ * @param[in]  trajectory   Pose of the camera; NULL without RECORD_MOTION.
  */
 const char *record_frame(record_t *record, const vfront_result_t *result, const vfront_result_t *before,
-                         const trajectory_frame_t *place);
+                         const trajectory_frame_t *trajectory);
 
-/** Closes the files; what was written stays. NULL is ignored. */
+/** Close the files. NULL is ignored. */
 const char *record_close(record_t *record);
 
-/** Makes a folder, and those above it. */
+/** Create a folder and its parents. */
 const char *record_folder(const char *folder);
 
-/** Words for vfront_state_t and vfront_end_t ("tracking", "border"); "?" for any other number. */
+/** Names of vfront_state_t and vfront_end_t ("tracking", "border"); "?" for any other number. */
 const char *record_state_name(uint32_t state);
 const char *record_end_name(uint32_t end);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * A flight that is drawn, not recorded: a stereo camera and a gyro circle through a hall of crates, pillars and posters, and
- * everything about it is known exactly. The arithmetic is + - * / and sqrt in double and integers, nothing of libm, so the
- * pictures have the same bits on every machine (compile with -ffp-contract=off).
+ * Rendered flight with exact ground truth: a stereo camera and a gyro circle through a hall of crates, pillars and
+ * posters. The arithmetic is + - * / and sqrt in double and integers, without libm, so the pictures have the same
+ * bits on every machine (compile with -ffp-contract=off).
  *
- * World axes: x, y level, z up, metres. Body and IMU axes: x forward, y left, z up. Camera axes: x right, y down, z forward.
- * The camera sits at the IMU. Cameras are rectified: camera 1 lies synthetic_baseline_m() along x of camera 0, same axes.
- * The flight repeats after SYNTHETIC_ROUND_FRAMES; only the noise of the pictures does not.
+ * World axes [m]: x, y level, z up. Body and IMU axes: x forward, y left, z up. Camera axes: x right, y down, z
+ * forward. The camera is at the origin of the IMU. Cameras are rectified: camera 1 lies synthetic_baseline_m() along
+ * x of camera 0, with the same axes. The flight repeats after SYNTHETIC_ROUND_FRAMES; only the noise of the pictures
+ * does not.
  */
 #ifndef SYNTHETIC_H
 #define SYNTHETIC_H
@@ -20,47 +21,49 @@
 #define SYNTHETIC_GYRO_NS 5000000u
 #define SYNTHETIC_ROUND_FRAMES 750u
 
-/** A flight, some 6 MB. One thread at a time: rendering uses buffers of it. */
+/** Renderer and its scene, about 6 MB. One thread at a time: rendering uses buffers in it. */
 typedef struct synthetic synthetic_t;
 
-/** Draws the textures, builds the hall. Pictures are 16..4096 px on a side. NULL: no such size, or no memory. */
+/** Paint the textures and build the scene. Pictures are 16..4096 px on a side. Returns NULL for another size or
+ *  without memory. */
 synthetic_t *synthetic_open(int32_t width_px, int32_t height_px);
 void synthetic_close(synthetic_t *flight);
 
-/** Calibration: sizes, lenses, places. Two cameras, or one where VFRONT_CAMERAS is 1. */
+/** Calibration: sizes, lenses, extrinsics. Two cameras, or one if VFRONT_CAMERAS is 1. */
 void synthetic_rig(const synthetic_t *flight, vfront_rig_t *rig);
 double synthetic_baseline_m(void);
 
-/** Time of a frame [ns]. The first is at one second, so that there is gyro before it. */
+/** Time of a frame [ns]. The first is at 1 s, so that gyro readings exist before it. */
 uint64_t synthetic_time_ns(uint32_t frame);
 
 /** Pose of camera 0: X_world = R_world_cam X_cam + t_world_cam. R row-major, t [m]. */
 void synthetic_pose(uint32_t frame, double R_world_cam[9], double t_world_cam[3]);
 
-/** R_cur_prev of a vfront_frame_t: axes of camera 0 in frame - 1 to those in this one. Identity for frame 0. */
+/** R_cur_prev of a vfront_frame_t: axes of camera 0 in frame - 1 to those in `frame`. Identity for frame 0. */
 void synthetic_rotation(uint32_t frame, double R_cur_prev[9]);
 
 /**
- * Readings of a gyro without noise or bias, every SYNTHETIC_GYRO_NS: from the last at or before from_ns to the first at or
- * after to_ns, so that they cover that time.
- * @return how many were written, at most `most`.
+ * Readings of a gyro without noise or bias, every SYNTHETIC_GYRO_NS: from the last at or before from_ns to the first
+ * at or after to_ns, so that they cover that interval.
+ * @return Number of readings written, at most `most`.
  */
 uint32_t synthetic_gyro(uint64_t from_ns, uint64_t to_ns, vfront_gyro_t *gyro, uint32_t most);
 
 /** Exposure of a frame: grey level = gain * light + offset_grey. It drifts slowly; camera 1 is a little darker. */
 void synthetic_light(uint32_t frame, int32_t camera, double *gain, double *offset_grey);
 
-/** Draws what a camera sees, with noise: uint8_t [height_px][pitch_bytes], pitch at least the width. */
+/** Render the picture of a camera, with noise: uint8_t [height_px][pitch_bytes], pitch at least the width. */
 void synthetic_render(synthetic_t *flight, uint32_t frame, int32_t camera, uint8_t *pixels, size_t pitch_bytes);
 
-/** Disparity of every pixel centre of camera 0 [px]: float [height_px][pitch_px]. Depth is fx * baseline / disparity. */
+/** Disparity of every pixel centre of camera 0 [px]: float [height_px][pitch_px]. Depth is fx * baseline /
+ *  disparity. */
 void synthetic_disparity(synthetic_t *flight, uint32_t frame, float *disparity_px, size_t pitch_px);
 
 /**
- * Follows the point of the scene that camera 0 sees at `from_px` (x, y; any number, not only whole ones) in one frame to
- * another one.
- * @param[out] to_px  Where it lies there. Not written when it lies behind the camera.
- * @return 1: seen there; 0: hidden behind something else, out of the picture, or behind the camera.
+ * Ground-truth correspondence: project the scene point at `from_px` (x, y, sub-pixel) of camera 0 in frame `from`
+ * into frame `to`.
+ * @param[out] to_px  Its position in frame `to`. Not written if the point lies behind the camera.
+ * @return 1: visible in frame `to`; 0: occluded, outside of the picture, or behind the camera.
  */
 int synthetic_follow(const synthetic_t *flight, uint32_t from, const double from_px[2], uint32_t to, double to_px[2]);
 

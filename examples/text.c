@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** The line that a failed function returns. */
+/** Message of a failed function. */
 __attribute__((format(printf, 1, 2))) static const char *fail(const char *format, ...)
 {
     static char message[2 * TEXT_PATH_BYTES];
@@ -21,13 +21,13 @@ __attribute__((format(printf, 1, 2))) static const char *fail(const char *format
 
 static const char *read_all(text_t *t, FILE *file)
 {
-    size_t length = 0, room = 1 << 16, got = 1;
-    t->content = malloc(room);
+    size_t length = 0, capacity = 1 << 16, got = 1;
+    t->content = malloc(capacity);
     while (t->content && got) {
-        got = fread(t->content + length, 1, room - length - 1, file);
+        got = fread(t->content + length, 1, capacity - length - 1, file);
         length += got;
-        if (length + 1 < room) continue;
-        char *more = realloc(t->content, room *= 2);
+        if (length + 1 < capacity) continue;
+        char *more = realloc(t->content, capacity *= 2);
         if (!more) free(t->content);
         t->content = more;
     }
@@ -45,10 +45,10 @@ const char *text_open(text_t *t, const char *path)
     if (snprintf(t->path, sizeof t->path, "%s", path) >= TEXT_PATH_BYTES) return fail("%s: name too long", path);
     FILE *file = fopen(path, "rb");
     if (!file) return fail("%s: %s", path, strerror(errno));
-    const char *wrong = read_all(t, file);
+    const char *error = read_all(t, file);
     fclose(file);
-    if (wrong) text_close(t);
-    return wrong;
+    if (error) text_close(t);
+    return error;
 }
 
 void text_close(text_t *t)

@@ -12,49 +12,49 @@ static double length_of(const double v[3]) { return sqrt(v[0] * v[0] + v[1] * v[
 
 static trajectory_frame_t *append(trajectory_t *tr)
 {
-    if (tr->count == tr->room) {
-        const uint32_t room = tr->room ? 2 * tr->room : 1024;
-        trajectory_frame_t *more = realloc(tr->frame, room * sizeof *more);
+    if (tr->count == tr->capacity) {
+        const uint32_t capacity = tr->capacity ? 2 * tr->capacity : 1024;
+        trajectory_frame_t *more = realloc(tr->frame, capacity * sizeof *more);
         if (!more) return NULL;
         tr->frame = more;
-        tr->room = room;
+        tr->capacity = capacity;
     }
     return &tr->frame[tr->count++];
 }
 
-/** T_before_now of a motion. A direction gets the length of the last step that is known. */
+/** T_before_now of a motion. Without metric scale t gets the length of the last known step. */
 static pose_t step_of(const trajectory_t *tr, const float R[9], const float t[3])
 {
     pose_t now_before = pose_identity;
     for (int i = 0; i < 9; i++) now_before.R[i] = (double)R[i];
     for (int i = 0; i < 3 && t; i++) now_before.t[i] = (double)t[i];
-    pose_straighten(now_before.R);
+    pose_orthonormalise(now_before.R);
     const double length = length_of(now_before.t);
     for (int i = 0; i < 3 && !tr->metric && length > 0.0; i++) now_before.t[i] *= tr->step_m / length;
     return pose_inverse(&now_before);
 }
 
-/** Ground truth in the world of the path, and the length of its step. */
-static void take_truth(trajectory_t *tr, trajectory_frame_t *now, const pose_t *truth)
+/** Set the ground truth of a frame, in the world of the trajectory. */
+static void set_truth(trajectory_t *tr, trajectory_frame_t *now, const pose_t *truth)
 {
-    now->known = truth != NULL;
+    now->has_truth = truth != NULL;
     now->truth = pose_identity;
     if (!truth) return;
-    if (tr->met) {
-        now->truth = pose_chain(&tr->T_world_truth, truth);
+    if (tr->aligned) {
+        now->truth = pose_compose(&tr->T_world_truth, truth);
     } else {
         const pose_t back = pose_inverse(truth);
-        tr->T_world_truth = pose_chain(&now->pose, &back);
-        tr->met = 1;
+        tr->T_world_truth = pose_compose(&now->pose, &back);
+        tr->aligned = 1;
         now->truth = now->pose;
     }
 }
 
-/** How far ground truth went since the frame before. */
+/** Set step_m: length of the step of ground truth since the previous frame. */
 static void measure_step(trajectory_t *tr, const trajectory_frame_t *before, const pose_t *truth)
 {
-    if (!truth || !before || !before->known) return;
-    const pose_t now = pose_chain(&tr->T_world_truth, truth);
+    if (!truth || !before || !before->has_truth) return;
+    const pose_t now = pose_compose(&tr->T_world_truth, truth);
     const double way[3] = {now.t[0] - before->truth.t[0], now.t[1] - before->truth.t[1], now.t[2] - before->truth.t[2]};
     tr->step_m = length_of(way);
 }
@@ -69,13 +69,13 @@ int trajectory_add(trajectory_t *tr, uint64_t t_ns, const float R[9], const floa
     measure_step(tr, before, truth);
     if (before && R) {
         const pose_t step = step_of(tr, R, t);
-        now->pose = pose_chain(&before->pose, &step);
-        pose_straighten(now->pose.R);
-        tr->way_m += length_of(step.t);
+        now->pose = pose_compose(&before->pose, &step);
+        pose_orthonormalise(now->pose.R);
+        tr->length_m += length_of(step.t);
     }
-    now->step = !before || (R && t) ? TRAJECTORY_MOVED : R ? TRAJECTORY_TURNED : TRAJECTORY_HELD;
+    now->step = !before || (R && t) ? TRAJECTORY_FULL : R ? TRAJECTORY_ROTATION_ONLY : TRAJECTORY_UNKNOWN;
     if (before) tr->steps[now->step]++;
-    take_truth(tr, now, truth);
+    set_truth(tr, now, truth);
     return 1;
 }
 

@@ -9,9 +9,9 @@
 
 #include "text.h"
 
-#define QUATERNION_OFF_MOST 1e-2 /* of its length from 1: what a few printed digits do */
+#define QUATERNION_OFF_MOST 1e-2 /* deviation of its length from 1, for few printed digits */
 
-/** The line that a failed function returns. */
+/** Message of a failed function. */
 __attribute__((format(printf, 1, 2))) static const char *fail(const char *format, ...)
 {
     static char message[2 * TEXT_PATH_BYTES];
@@ -24,12 +24,12 @@ __attribute__((format(printf, 1, 2))) static const char *fail(const char *format
 
 static truth_pose_t *append(truth_t *truth)
 {
-    if (truth->count == truth->room) {
-        const uint32_t room = truth->room ? 2 * truth->room : 1024;
-        truth_pose_t *more = realloc(truth->pose, room * sizeof *more);
+    if (truth->count == truth->capacity) {
+        const uint32_t capacity = truth->capacity ? 2 * truth->capacity : 1024;
+        truth_pose_t *more = realloc(truth->pose, capacity * sizeof *more);
         if (!more) return NULL;
         truth->pose = more;
-        truth->room = room;
+        truth->capacity = capacity;
     }
     return &truth->pose[truth->count++];
 }
@@ -44,20 +44,20 @@ static int all_finite(const double *v, int count)
 }
 
 /** The rows of [R | t]. */
-static const char *take_matrix(const text_t *t, const double v[12], truth_pose_t *to)
+static const char *set_from_matrix(const text_t *t, const double v[12], truth_pose_t *to)
 {
     to->t_ns = 0;
     for (int i = 0; i < 12; i++) *(i % 4 == 3 ? &to->pose.t[i / 4] : &to->pose.R[i / 4 * 3 + i % 4]) = v[i];
     if (!pose_is_rotation(to->pose.R)) return fail("%s:%d: the 3x3 part is not a rotation", t->path, t->line);
-    pose_straighten(to->pose.R);
+    pose_orthonormalise(to->pose.R);
     return NULL;
 }
 
-static const char *take_quaternion(const text_t *t, const double place[3], const double xyzw[4], truth_pose_t *to)
+static const char *set_from_quaternion(const text_t *t, const double place[3], const double xyzw[4], truth_pose_t *to)
 {
     const double length = sqrt(xyzw[0] * xyzw[0] + xyzw[1] * xyzw[1] + xyzw[2] * xyzw[2] + xyzw[3] * xyzw[3]);
     if (!(fabs(length - 1.0) <= QUATERNION_OFF_MOST)) return fail("%s:%d: no unit quaternion", t->path, t->line);
-    pose_turn(to->pose.R, xyzw);
+    pose_rotation(to->pose.R, xyzw);
     memcpy(to->pose.t, place, sizeof to->pose.t);
     return NULL;
 }
@@ -69,7 +69,7 @@ static const char *read_kitti(const text_t *t, const char *line, truth_pose_t *t
     if (count != 12)
         return fail("%s:%d: %s12 numbers of a pose", t->path, t->line,
                     count < 12 ? "fewer than the " : "more than the ");
-    return all_finite(v, 12) ? take_matrix(t, v, to) : fail("%s:%d: a number that is not finite", t->path, t->line);
+    return all_finite(v, 12) ? set_from_matrix(t, v, to) : fail("%s:%d: a number that is not finite", t->path, t->line);
 }
 
 static const char *read_tum(const text_t *t, const char *line, truth_pose_t *to)
@@ -79,10 +79,10 @@ static const char *read_tum(const text_t *t, const char *line, truth_pose_t *to)
         return fail("%s:%d: not a line `t x y z qx qy qz qw`", t->path, t->line);
     if (!(v[0] >= 0.0 && v[0] < 1e10)) return fail("%s:%d: not a time in seconds", t->path, t->line);
     to->t_ns = (uint64_t)(v[0] * 1e9 + 0.5);
-    return take_quaternion(t, &v[1], &v[4], to);
+    return set_from_quaternion(t, &v[1], &v[4], to);
 }
 
-/** What follows the quaternion, velocity and biases, is not read. */
+/** Velocity and biases after the quaternion are not read. */
 static const char *read_euroc(const text_t *t, const char *line, truth_pose_t *to)
 {
     double v[7];
@@ -92,7 +92,7 @@ static const char *read_euroc(const text_t *t, const char *line, truth_pose_t *t
     if (end == line || *line == '-' || *end != ',' || text_numbers(end + 1, v, 7) != 7 || !all_finite(v, 7))
         return fail("%s:%d: not a line `t [ns],x,y,z,qw,qx,qy,qz`", t->path, t->line);
     const double xyzw[4] = {v[4], v[5], v[6], v[3]};
-    return take_quaternion(t, v, xyzw, to);
+    return set_from_quaternion(t, v, xyzw, to);
 }
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
@@ -101,29 +101,29 @@ static const char *read_lines(truth_t *truth, text_t *t)
 {
     static const char *(*const read[])(const text_t *, const char *, truth_pose_t *) = {read_kitti, read_tum,
                                                                                         read_euroc};
-    const char *wrong = NULL;
-    for (const char *line; !wrong && (line = text_line(t)) != NULL;) {
+    const char *error = NULL;
+    for (const char *line; !error && (line = text_line(t)) != NULL;) {
         double v[9];
         if (!truth->count)
             truth->kind = strchr(line, ',') ? TRUTH_EUROC : text_numbers(line, v, 9) == 8 ? TRUTH_TUM : TRUTH_KITTI;
         truth_pose_t *to = append(truth);
         if (!to) return fail("%s: no memory", t->path);
-        wrong = read[truth->kind](t, line, to);
-        if (!wrong && truth->kind != TRUTH_KITTI && truth->count > 1 && to->t_ns <= to[-1].t_ns)
-            wrong = fail("%s:%d: not after the time of the line before", t->path, t->line);
+        error = read[truth->kind](t, line, to);
+        if (!error && truth->kind != TRUTH_KITTI && truth->count > 1 && to->t_ns <= to[-1].t_ns)
+            error = fail("%s:%d: not after the time of the line before", t->path, t->line);
     }
-    return wrong || truth->count ? wrong : fail("%s: no pose in it", t->path);
+    return error || truth->count ? error : fail("%s: no pose in it", t->path);
 }
 
 const char *truth_read(truth_t *truth, const char *path)
 {
     text_t t;
-    const char *wrong = text_open(&t, path);
+    const char *error = text_open(&t, path);
     truth->count = 0;
-    if (!wrong) wrong = read_lines(truth, &t);
+    if (!error) error = read_lines(truth, &t);
     text_close(&t);
-    if (wrong) truth_free(truth);
-    return wrong;
+    if (error) truth_free(truth);
+    return error;
 }
 
 void truth_free(truth_t *truth)
@@ -132,9 +132,9 @@ void truth_free(truth_t *truth)
     memset(truth, 0, sizeof *truth);
 }
 
-/* ---- a frame's pose ---------------------------------------------------------------------------------------------- */
+/* ---- pose of a frame --------------------------------------------------------------------------------------------- */
 
-/** The first pose after a time. */
+/** Index of the first pose after a time. */
 static uint32_t pose_after(const truth_t *truth, uint64_t t_ns)
 {
     uint32_t low = 0, high = truth->count;
@@ -148,8 +148,8 @@ static uint32_t pose_after(const truth_t *truth, uint64_t t_ns)
     return low;
 }
 
-/** Takes a pose that is as good as of this time. */
-static int take_near(const truth_pose_t *from, uint64_t t_ns, pose_t *pose)
+/** Take a pose if it is within TRUTH_APART_NS of a time. Returns 0 otherwise. */
+static int take_if_near(const truth_pose_t *from, uint64_t t_ns, pose_t *pose)
 {
     const uint64_t apart_ns = from->t_ns > t_ns ? from->t_ns - t_ns : t_ns - from->t_ns;
     if (apart_ns > TRUTH_APART_NS) return 0;
@@ -166,7 +166,7 @@ int truth_at(const truth_t *truth, uint32_t frame, uint64_t t_ns, pose_t *pose)
     }
     const uint32_t after = pose_after(truth, t_ns);
     const truth_pose_t *a = &truth->pose[after - (after > 0)], *b = &truth->pose[after - (after == truth->count)];
-    if (a == b || b->t_ns - a->t_ns > TRUTH_GAP_NS) return take_near(a, t_ns, pose) || take_near(b, t_ns, pose);
-    *pose = pose_between(&a->pose, &b->pose, (double)(t_ns - a->t_ns) / (double)(b->t_ns - a->t_ns));
+    if (a == b || b->t_ns - a->t_ns > TRUTH_GAP_NS) return take_if_near(a, t_ns, pose) || take_if_near(b, t_ns, pose);
+    *pose = pose_interpolate(&a->pose, &b->pose, (double)(t_ns - a->t_ns) / (double)(b->t_ns - a->t_ns));
     return 1;
 }

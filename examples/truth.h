@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ground truth: where a sensor was, from files of these kinds, found out by looking at the first line:
- *   KITTI   12 numbers a line, a pose a frame: the rows of [R | t], sensor to world
- *   TUM     8 numbers a line: t [s], place x y z [m], quaternion x y z w, sensor to world
- *   EuRoC   numbers with commas between, 8 or more a line: t [ns], place x y z [m], quaternion w x y z, sensor to world
- * Empty lines and those that begin with # are skipped.
+ * Ground truth poses of a sensor, from files of these kinds, recognised by the first line:
+ *   KITTI   12 numbers per line, one line per frame: the rows of [R | t], sensor to world
+ *   TUM     8 numbers per line: t [s], position x y z [m], quaternion x y z w, sensor to world
+ *   EuRoC   8 or more numbers per line, separated by commas: t [ns], position x y z [m], quaternion w x y z, sensor
+ * to world Empty lines and those that begin with # are skipped.
  *
- * A function that can fail returns NULL, or one line that says what went wrong and with which file; the line is valid until the next call.
+ * A function that can fail returns NULL, or a one-line message that names the file; the message is valid until the
+ * next call.
  */
 #ifndef TRUTH_H
 #define TRUTH_H
@@ -15,30 +16,30 @@
 
 #include "pose.h"
 
-#define TRUTH_APART_NS 1000000u /* a pose so near in time is that of the frame */
-#define TRUTH_GAP_NS 200000000u /* poses farther apart have nothing known between them */
+#define TRUTH_APART_NS 1000000u /* a pose up to so far in time is taken for the frame */
+#define TRUTH_GAP_NS 200000000u /* no interpolation between poses farther apart */
 
-/** A pose and its time, 0 where the file has none. */
+/** Pose and its time, 0 for KITTI. */
 typedef struct truth_pose {
     uint64_t t_ns;
     pose_t pose; /**< T_world_sensor. */
 } truth_pose_t;
 
-/** What a file is: pose i of KITTI's is that of frame i, the others go by time; EuRoC's sensor is not a camera. */
+/** Kind of file. Pose i of KITTI is that of frame i, the others have times; the sensor of EuRoC is not a camera. */
 typedef enum truth_kind { TRUTH_KITTI, TRUTH_TUM, TRUTH_EUROC } truth_kind_t;
 
-/** What a file holds. Zero it before truth_read(). */
+/** Content of a file. Zero it before truth_read(). */
 typedef struct truth {
     truth_kind_t kind;
-    uint32_t count, room;
-    truth_pose_t *pose; /**< By rising time. */
+    uint32_t count, capacity;
+    truth_pose_t *pose; /**< In the order of time. */
 } truth_t;
 
 const char *truth_read(truth_t *truth, const char *path);
 void truth_free(truth_t *truth);
 
-/** The pose of a frame, between the two around its time where the file has times. Returns 0 where it is not known: the frame lies outside
- *  of what is there, or in a gap of it. */
+/** Pose of a frame, interpolated if the file has times. Returns 0 if the frame lies outside of the file's times or
+ *  in a gap of them. */
 int truth_at(const truth_t *truth, uint32_t frame, uint64_t t_ns, pose_t *pose);
 
 #endif

@@ -1,80 +1,83 @@
 /* SPDX-License-Identifier: MIT */
-/* What the threads of a whole block do together: count, and find the best so many of a list. */
+/* Operations of a whole block of threads: prefix counts, histograms, and the k-th best key of a list. */
 #ifndef VF_BLOCK_CUH
 #define VF_BLOCK_CUH
 
 #include "kernel.cuh"
 
-#define VF_BLOCK 1024 /* threads of the blocks that call these */
-#define VF_WARPS (VF_BLOCK / VF_WARP)
-#define VF_BINS 2048 /* of a histogram: eleven bits */
-#define VF_FEW 64    /* keys that are compared with one another */
+#include "features/detect.h"
 
-/** Number of true flags in threads before this one; *total: in the whole block. start: VF_WARPS + 1 numbers in shared memory. */
+#define VF_BLOCK 1024 /* threads of a block that calls these */
+#define VF_WARPS (VF_BLOCK / VF_WARP)
+#define VF_BINS 2048     /* of a histogram: eleven bits */
+#define VF_SMALL_LIST 64 /* keys that are ranked by comparing all pairs */
+
+/** Exclusive prefix count: number of true flags in the threads before this one; *total: in the whole block. Called
+ *  by all threads. start: VF_WARPS + 1 numbers in shared memory. */
 static __device__ __forceinline__ int vf_count_before(bool flag, int *start, int *total)
 {
     const int lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP;
-    const unsigned who = __ballot_sync(VF_ALL, flag);
-    __syncthreads(); /* start may still be read from the call before */
-    if (lane == 0) start[warp] = __popc(who);
+    const unsigned voted = __ballot_sync(VF_ALL, flag);
+    __syncthreads(); /* start may still be in use from a previous call */
+    if (lane == 0) start[warp] = __popc(voted);
     __syncthreads();
     if (warp == 0) {
-        const int mine = start[lane];
-        int upto = mine;
+        const int own = start[lane];
+        int sum = own;
         for (int step = 1; step < VF_WARP; step *= 2) {
-            const int other = __shfl_up_sync(VF_ALL, upto, step);
-            upto += lane >= step ? other : 0;
+            const int other = __shfl_up_sync(VF_ALL, sum, step);
+            sum += lane >= step ? other : 0;
         }
-        start[lane] = upto - mine;
-        if (lane == VF_WARP - 1) start[VF_WARPS] = upto;
+        start[lane] = sum - own;
+        if (lane == VF_WARP - 1) start[VF_WARPS] = sum;
     }
     __syncthreads();
     *total = start[VF_WARPS];
-    return start[warp] + __popc(who & ((1u << lane) - 1));
+    return start[warp] + __popc(voted & ((1u << lane) - 1));
 }
 
-/** The bin, counted from the top, in which the `left`-th key lies, how many lie above that bin, and in it. */
+/** Bin of a histogram that contains a wanted key; number of keys in the bins above it, and in it. */
 struct vf_bin {
     int chosen, above, here;
 };
 
-/** The bin of the left-th key, with left = left_of(all). Returns `all`, how many keys are in all bins; *found stays as it was when that is
- *  less than `left`. */
-template <typename LeftOf>
-static __device__ __forceinline__ int vf_find_bin(const int *bin, LeftOf left_of, vf_bin *found)
+/** Find the bin of the k-th key from the top, k = k_of(all), k from 1. Returns `all`, the number of keys in all bins;
+ *  if that is less than k, *found is not written. found: in shared memory. Called by all threads. */
+template <typename KOf> static __device__ __forceinline__ int vf_find_bin(const int *bin, KOf k_of, vf_bin *found)
 {
     VF_STATIC_ASSERT(VF_BINS == 2 * VF_BLOCK, "two bins a thread");
-    __shared__ int whole[VF_WARPS];
+    __shared__ int warp_total[VF_WARPS];
     const int lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP, upper = VF_BINS - 1 - 2 * (int)threadIdx.x;
     const int first = bin[upper], second = bin[upper - 1];
-    int upto = first + second;
+    int sum = first + second;
     for (int step = 1; step < VF_WARP; step *= 2) {
-        const int other = __shfl_up_sync(VF_ALL, upto, step);
-        upto += lane >= step ? other : 0;
+        const int other = __shfl_up_sync(VF_ALL, sum, step);
+        sum += lane >= step ? other : 0;
     }
-    if (lane == VF_WARP - 1) whole[warp] = upto;
+    if (lane == VF_WARP - 1) warp_total[warp] = sum;
     __syncthreads();
-    const int others = whole[lane], above = vf_warp_sum(lane < warp ? others : 0) + upto - first - second;
-    const int all = vf_warp_sum(others), left = left_of(all);
+    const int others = warp_total[lane], above = vf_warp_sum(lane < warp ? others : 0) + sum - first - second;
+    const int all = vf_warp_sum(others), left = k_of(all);
     if (above < left && above + first >= left) *found = vf_bin{upper, above, first};
     if (above + first < left && above + first + second >= left) *found = vf_bin{upper - 1, above + first, second};
     __syncthreads();
     return all;
 }
 
-/** Adds one to a bin for each lane; digit -1: none. Called by whole warps. Lanes that agree with the first of them add up beforehand,
- *  because adding to one bin in turn takes long, and many scores are 1. */
+/** Add one to the bin `digit` for each lane; -1: none. Called by whole warps. Lanes with the same digit as the
+ *  first one are counted and added at once, because atomics on one bin are serial, and many scores are 1. */
 static __device__ __forceinline__ void vf_add_to_bins(int *bin, int digit)
 {
-    const unsigned who = __ballot_sync(VF_ALL, digit >= 0);
-    const int leader = who ? __ffs((int)who) - 1 : 0, leading = __shfl_sync(VF_ALL, digit, leader);
+    const unsigned voted = __ballot_sync(VF_ALL, digit >= 0);
+    const int leader = voted ? __ffs((int)voted) - 1 : 0, leading = __shfl_sync(VF_ALL, digit, leader);
     const unsigned same = __ballot_sync(VF_ALL, digit == leading);
     if (digit >= 0 && digit != leading) atomicAdd(&bin[digit], 1);
-    if (who && (int)(threadIdx.x % VF_WARP) == leader) atomicAdd(&bin[leading], __popc(same));
+    if (voted && (int)(threadIdx.x % VF_WARP) == leader) atomicAdd(&bin[leading], __popc(same));
 }
 
-/** A number that rises with a key, of 11 bits: strong or not, and how large the score is, to 1/32 of it. */
-static __device__ __forceinline__ int vf_rough(uint64_t key)
+/** Coarse bin of a key, 11 bits, monotonic in the key: strong bit, then the score as a float of 5 bits exponent and 5
+ *  bits fraction. */
+static __device__ __forceinline__ int vf_coarse_bin(uint64_t key)
 {
     const uint32_t score = (uint32_t)(key >> 29);
     const int exponent = 31 - __clz((int)(score ? score : 1));
@@ -82,17 +85,17 @@ static __device__ __forceinline__ int vf_rough(uint64_t key)
     return (int)(key >> 61 & 1) << 10 | exponent << 5 | (int)(fraction & 31);
 }
 
-/** The least of the best keys of a list, all of which differ: of so many as wanted_of() says when told how many there are. 1 when that is
- *  more than there are, and more than any key when none is wanted. *found: how many keys there are. each_key(f) calls f(key) for
- *  every key of the thread, by whole warps; 0 is none.
- *  A histogram by rough size nearly always leaves few keys to choose from, which are compared with one another. Where it does not,
- *  a radix select goes on with what has that size, eleven bits at a time from the top. */
-template <typename EachKey, typename WantedOf>
-static __device__ __forceinline__ uint64_t vf_least_wanted(EachKey each_key, WantedOf wanted_of, int *found)
+/** The k-th best key of a list, that is the lowest of its k highest keys, in all threads; k = k_of(n), n = number of
+ *  keys. 1 if there are fewer than k, and larger than any key if k is 0. *found = n. All keys differ. each_key(f) calls
+ *  f(key) for every key of the thread, by whole warps; key 0 is none. Called by all threads. A histogram by coarse
+ *  bin nearly always leaves few keys, which are ranked by comparing all pairs. Otherwise a radix select continues with
+ *  the keys of that bin, eleven bits at a time from the top. */
+template <typename EachKey, typename KOf>
+static __device__ __forceinline__ uint64_t vf_kth_best_key(EachKey each_key, KOf k_of, int *found)
 {
     __shared__ int bin[VF_BINS], listed;
     __shared__ vf_bin in;
-    __shared__ uint64_t few[VF_FEW], chosen;
+    __shared__ uint64_t small[VF_SMALL_LIST], chosen;
     const int thread = threadIdx.x;
     const auto count = [&](auto digit_of) {
         bin[thread] = bin[thread + VF_BLOCK] = 0;
@@ -101,18 +104,18 @@ static __device__ __forceinline__ uint64_t vf_least_wanted(EachKey each_key, Wan
         __syncthreads();
     };
     if (thread == 0) listed = 0;
-    count(vf_rough);
-    *found = vf_find_bin(bin, wanted_of, &in);
-    const int wanted = wanted_of(*found);
-    if (!wanted) return ~0ull;
-    if (*found < wanted) return 1;
+    count(vf_coarse_bin);
+    *found = vf_find_bin(bin, k_of, &in);
+    const int k = k_of(*found);
+    if (!k) return ~0ull;
+    if (*found < k) return 1;
 
-    const int rough = in.chosen;
-    int left = wanted - in.above, here = in.here,
-        above = VF_KEY_BITS; /* of the `here` keys with this prefix `left` are wanted */
+    const int coarse = in.chosen;
+    /* the result is the left-th of the `here` keys whose bits from `above` on are `prefix` */
+    int left = k - in.above, here = in.here, above = VF_KEY_BITS;
     uint64_t prefix = 0;
-    const auto fits = [&](uint64_t key) { return key && vf_rough(key) == rough && key >> above == prefix; };
-    while (here > VF_FEW) {
+    const auto fits = [&](uint64_t key) { return key && vf_coarse_bin(key) == coarse && key >> above == prefix; };
+    while (here > VF_SMALL_LIST) {
         const int shift = vf_max(above - 11, 0);
         count([&](uint64_t key) { return fits(key) ? (int)(key >> shift & ((1u << (above - shift)) - 1)) : -1; });
         vf_find_bin(
@@ -123,13 +126,13 @@ static __device__ __forceinline__ uint64_t vf_least_wanted(EachKey each_key, Wan
         here = in.here;
     }
     each_key([&](uint64_t key) {
-        if (fits(key)) few[atomicAdd(&listed, 1)] = key;
+        if (fits(key)) small[atomicAdd(&listed, 1)] = key;
     });
     __syncthreads();
     if (thread < here) {
         int better = 0;
-        for (int i = 0; i < here; i++) better += few[i] > few[thread];
-        if (better == left - 1) chosen = few[thread];
+        for (int i = 0; i < here; i++) better += small[i] > small[thread];
+        if (better == left - 1) chosen = small[thread];
     }
     __syncthreads();
     return chosen;

@@ -1,19 +1,54 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernels share: launching, sums over a warp, the clock of a stage. */
+/* Shared by all kernels: launch sizes, reductions over a warp, the clock of a stage. */
 #ifndef VF_KERNEL_CUH
 #define VF_KERNEL_CUH
 
 #include <cuda_runtime.h>
 
-#include "core/memory.h"
+#include "core/view.h"
+
+/* Compute capability whose instructions the device code uses, times 100; 0 in the host's pass.
+ * NVCC_EXTRA=-DVF_FORCE_ARCH=620 builds, for any GPU, the arithmetic that an sm_62 runs, to be tested on a newer one:
+ * in each of these branches the lower form is legal above its limit too.
+ *
+ *     branch                                from  instruction                    below
+ *     kernel.cuh        vf_warp_sum()       800   redux.sync.add                 five butterfly shuffles
+ *     kernel.cuh        vf_warp_min()       800   redux.sync.min                 five butterfly shuffles
+ *     kernel.cuh        vf_dot4()           610   dp4a                           four products
+ *     describe.cu       rotate_pair()       610   dp2a                           vf_rotated_x(), vf_rotated_y()
+ *     patch.cuh         interpolate()       610   dp2a                           vf_track_interpolate()
+ *     ego_list.cuh      lanes_with_same()   700   match.any.sync                 32 shuffles
+ *     dense_packed.cuh  min_u16x2()         900   vimnmx.u16x2                   800: min.f16x2; else subtraction, prmt
+ *     dense_packed.cuh  add_min_u16x2()     900   viaddmnmx.u16x2, from CUDA 12  sum, then min_u16x2()
+ *     dense_winner.cuh  offset_or_3()       900   viaddmnmx.u16x2, from CUDA 12  mask, then min_u16x2()
+ */
+#if defined(__CUDA_ARCH__) && defined(VF_FORCE_ARCH)
+#if VF_FORCE_ARCH > __CUDA_ARCH__
+#error "VF_FORCE_ARCH is above the architecture that is compiled for"
+#endif
+#define VF_ARCH VF_FORCE_ARCH
+#elif defined(__CUDA_ARCH__)
+#define VF_ARCH __CUDA_ARCH__
+#else
+#define VF_ARCH 0
+#endif
+
+/** Attribute of a kernel's view. It stays in constant memory, even where an element of an array in it is chosen at run
+ *  time: nvcc 13.0 otherwise copies a view of up to 128 bytes to local memory (refill: 8.8 us without the copy, 11.9 us
+ *  with it, H100). */
+#if CUDART_VERSION >= 11070 && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700)
+#define VF_CONSTANT __grid_constant__
+#else
+#define VF_CONSTANT
+#endif
 
 #define VF_WARP 32
 #define VF_ALL 0xffffffffu
 
-/** Sum of an integer over a warp, in every lane. The order does not matter: integers. */
+/** Sum over a warp, in every lane. */
 static __device__ __forceinline__ int32_t vf_warp_sum(int32_t v)
 {
-#if __CUDA_ARCH__ >= 800
+#if VF_ARCH >= 800
     return __reduce_add_sync(VF_ALL, v);
 #else
     for (int step = VF_WARP / 2; step; step /= 2) v += __shfl_xor_sync(VF_ALL, v, step);
@@ -21,10 +56,10 @@ static __device__ __forceinline__ int32_t vf_warp_sum(int32_t v)
 #endif
 }
 
-/** Least of a warp, in every lane. */
+/** Minimum over a warp, in every lane. */
 static __device__ __forceinline__ uint32_t vf_warp_min(uint32_t v)
 {
-#if __CUDA_ARCH__ >= 800
+#if VF_ARCH >= 800
     return __reduce_min_sync(VF_ALL, v);
 #else
     for (int step = VF_WARP / 2; step; step /= 2) v = min(v, __shfl_xor_sync(VF_ALL, v, step));
@@ -32,10 +67,10 @@ static __device__ __forceinline__ uint32_t vf_warp_min(uint32_t v)
 #endif
 }
 
-/** Adds the products of four bytes each to a sum. */
+/** sum + dot product of four unsigned bytes. */
 static __device__ __forceinline__ uint32_t vf_dot4(uint32_t a, uint32_t b, uint32_t sum)
 {
-#if __CUDA_ARCH__ >= 610
+#if VF_ARCH >= 610
     return __dp4a(a, b, sum);
 #else
     for (int i = 0; i < 32; i += 8) sum += (a >> i & 255) * (b >> i & 255);
@@ -43,6 +78,7 @@ static __device__ __forceinline__ uint32_t vf_dot4(uint32_t a, uint32_t b, uint3
 #endif
 }
 
+/** Global clock of the device [ns]. */
 static __device__ __forceinline__ uint64_t vf_clock_ns()
 {
     uint64_t t;
@@ -50,17 +86,19 @@ static __device__ __forceinline__ uint64_t vf_clock_ns()
     return t;
 }
 
-/** Called by one thread of each block, when it starts and when it ends. The clock only rises, so nothing needs to be cleared. */
-static __device__ __forceinline__ void vf_clock_start(const vf_step &s, vf_stage stage, uint32_t block)
+/** Called by one thread of each block, when it starts and when it ends. The clock only rises, so nothing needs to be
+ *  cleared. */
+static __device__ __forceinline__ void vf_clock_start(uint64_t *clock, uint32_t block)
 {
-    if (block == 0) s.memory->report.clock[stage][0] = vf_clock_ns();
+    if (block == 0) clock[0] = vf_clock_ns();
 }
-static __device__ __forceinline__ void vf_clock_end(const vf_step &s, vf_stage stage)
+static __device__ __forceinline__ void vf_clock_end(uint64_t *clock)
 {
-    atomicMax((unsigned long long *)&s.memory->report.clock[stage][1], (unsigned long long)vf_clock_ns());
+    atomicMax((unsigned long long *)&clock[1], (unsigned long long)vf_clock_ns());
 }
 
-/** Multiprocessors of the device in use; 1 when it does not say. For choices that change the time and not the result. */
+/** Number of multiprocessors of the current device; 1 if the query fails. For choices that change the time, not the
+ *  result. */
 static inline int vf_multiprocessors()
 {
     int device, count;
@@ -70,7 +108,7 @@ static inline int vf_multiprocessors()
     return count;
 }
 
-/** Blocks of `size` that cover `count`. */
+/** Number of blocks of `size` that cover `count`. */
 static inline unsigned vf_blocks(int count, int size) { return (unsigned)((count + size - 1) / size); }
 
 #endif

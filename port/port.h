@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What touches the platform. A port is one folder and one struct vf_port; nothing else changes for a new one. Arguments are
- * checked before a port sees them. */
+/* Ports: all that depends on the platform. A port is one folder and one struct vf_port; nothing else changes for a new
+ * one. Arguments are checked before a port sees them. */
 #ifndef VF_PORT_H
 #define VF_PORT_H
 
@@ -10,7 +10,8 @@
 struct vf_state {
     uint64_t magic;
     const struct vf_port *port;
-    struct vf_step step[2];               /* by parity; pointers as the stages see them */
+    struct vf_step step[2];               /* by parity; addresses as the stages see them */
+    struct vf_views view[2];              /* of these steps */
     struct vf_pinned *pinned;             /* the pinned arena as the host sees it */
     struct vf_memory *memory;             /* the device arena; an address of the device on the CUDA port */
     vfront_rig_t rig;                     /* without its masks */
@@ -40,15 +41,15 @@ struct vf_state {
 
 struct vf_port {
     vfront_port_t id;
-    /** Takes both arenas, zeroed; fills in step[].memory, step[].pinned, pinned, memory, *_bytes and device. On failure it has
-     *  given everything back. May block. */
+    /** Takes both arenas, zeroed; fills in step[].memory, step[].pinned, pinned, memory, *_bytes and device. On failure
+     *  it has given everything back. May block. */
     vfront_status_t (*open)(struct vf_state *state);
     /** Copies into the device arena. Called between open and ready only. */
     vfront_status_t (*write)(struct vf_state *state, void *to, const void *from, size_t bytes);
     /** Prepares the submission of each parity and runs it once with the parameters in the pinned arena. */
     vfront_status_t (*ready)(struct vf_state *state);
-    /** Address of a picture of `bytes` bytes as the stages see it: in place, or copied row by row into `input`, then with a new
-     *  pitch. */
+    /** Address of a picture of `bytes` bytes as the stages see it: in place, or copied row by row into `input`, then
+     *  with a new pitch. */
     vfront_status_t (*adopt)(struct vf_state *state, const vfront_picture_t *picture, uint8_t *input,
                              struct vf_source *source);
     /** Address, as the stages see it, of a place in the pinned arena. */
@@ -66,7 +67,8 @@ struct vf_port {
 extern const struct vf_port vf_port_host;
 extern const struct vf_port vf_port_cuda;
 
-/** Notes why a call was refused or failed, for vfront_detail(); returns the status. `format` takes at most one %d, then one %s. */
+/** Notes why a call was refused or failed, for vfront_detail(); returns the status. `format` takes at most one %d, then
+ *  one %s. */
 vfront_status_t vf_refuse(struct vf_state *state, vfront_status_t status, const char *what, int32_t index,
                           const char *rest);
 

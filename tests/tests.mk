@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: test-run golden features quality matching stereo dense ego speed size stack symbols asan asan-run clang configs archs gpu-proof
+.PHONY: test-run slow slow-run golden features quality matching stereo dense ego speed size stack symbols asan asan-run clang configs archs gpu-proof
 .SECONDEXPANSION:
 .SECONDARY:
 
@@ -9,18 +9,19 @@ ORACLES := $(basename $(notdir $(wildcard tests/image/*.c tests/camera/*.c tests
 ORACLES := $(filter-out bridge_%,$(ORACLES))# stages and their arithmetic, on the standard config
 OWN     := dense stixel# stages that the standard config leaves out: tests/config/<stage>.h has them
 TOOLS   := calibration record disparity rectified flight trajectory# parts of the examples
-PORTS   := init api points invariance alloc# through the public interface, on every port
+PORTS   := init api points invariance alloc ownership# through the public interface, on every port
 
-T_CFLAGS = -std=c11 $(if $(SANITIZE),-O1,-O2) -g $(WARN) $(EXACT) -I. -Isrc $(SAN)
+T_CFLAGS = -std=c11 -O1 -g $(WARN) $(EXACT) -I. -Isrc $(SAN)
 CONFIG   = -DVFRONT_USER_CFG='"$(abspath tests/config/$(1).h)"'
-FIXTURE := $(wildcard tests/fixture/*) $(HEADERS)
+FIXTURE := $(wildcard tests/fixture/*.h tests/*/*_oracle.h) $(HEADERS)
 WRAP    := $(shell awk -F '[^A-Za-z_0-9]+' '/^CUDA_CALL|^CUDA_TURNED/ {print "-Wl,--wrap=" $$2}' tests/fake/cuda_calls.def)
-WRAP_STAGES := $(STAGES:%=-Wl,--wrap=vf_%_cuda) -Wl,--wrap=cudaGetLastError -Wl,--wrap=vf_stixel_shared
+WRAP_STAGES := $(STAGES:%=-Wl,--wrap=vf_%_cuda) -Wl,--wrap=cudaGetLastError
 wraps   = $(if $(filter alloc fault,$(1)),$(WRAP) $(if $(filter fault,$(1)),$(WRAP_STAGES)))
+WRAP_HOST := $(STAGES:%=-Wl,--wrap=vf_%_host)
 
 # ---- oracles ------------------------------------------------------------------------------------------------------------------------
 
-$(ORACLES:%=$(TEST)/%): $(TEST)/%: $$(wildcard tests/*/$$*.c) $(LIB) $(FIXTURE)
+$(ORACLES:%=$(TEST)/%): $(TEST)/%: $$(wildcard tests/*/$$*.c tests/*/$$*_*.h) $(LIB) $(FIXTURE)
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ -lcmocka -lm $(LIBS)
 
@@ -34,9 +35,11 @@ $(TOOLS:%=$(TEST)/%): $(TEST)/%: tests/examples/%.c $(EXAMPLE)/parts.a $(LIB) $(
 GPU := $(wildcard /dev/nvidia0 /dev/nvhost-gpu /dev/nvgpu)
 SMALL := $(BUILD)/config/small
 SMALL_CUDA := $(if $(GPU),$(CUDA),0)
-$(BUILD)/config/%/libvfront.a $(BUILD)/config/%/examples/parts.a: FORCE
+$(BUILD)/config/%/libvfront.a: FORCE
 	+$(MAKE) --no-print-directory BUILD=$(BUILD)/config/$* CFG=tests/config/$*.h CUDA=$(if $(filter small,$*),$(SMALL_CUDA),0) $@
-$(SMALL)/replay: FORCE # with disparities and stixels
+$(BUILD)/config/%/examples/parts.a: $(BUILD)/config/%/libvfront.a FORCE
+	+$(MAKE) --no-print-directory BUILD=$(BUILD)/config/$* CFG=tests/config/$*.h CUDA=$(if $(filter small,$*),$(SMALL_CUDA),0) $@
+$(SMALL)/replay: $(SMALL)/examples/parts.a FORCE # with disparities and stixels
 	+$(MAKE) --no-print-directory BUILD=$(SMALL) CFG=tests/config/small.h CUDA=$(SMALL_CUDA) $@
 
 $(OWN:%=$(TEST)/%): $(TEST)/%: tests/depth/%.c $(BUILD)/config/%/libvfront.a $(BUILD)/config/%/examples/parts.a $(FIXTURE)
@@ -45,7 +48,7 @@ $(OWN:%=$(TEST)/%): $(TEST)/%: tests/depth/%.c $(BUILD)/config/%/libvfront.a $(B
 
 $(PORTS:%=$(SMALL)/%) $(SMALL)/fault $(SMALL)/fuzz: $(SMALL)/%: tests/core/%.c tests/fixture/pair.c tests/fixture/scene.c $(SMALL)/libvfront.a $(FIXTURE)
 	$(CC) $(T_CFLAGS) $(call CONFIG,small) $(if $(filter 1,$(SMALL_CUDA)),-DVFRONT_CUDA -isystem $(CUDA_INC)) $(filter %.c,$^) \
-	  $(SMALL)/libvfront.a -o $@ $(if $(filter 1,$(SMALL_CUDA)),$(call wraps,$*)) -lcmocka -lm $(LIBS)
+	  $(SMALL)/libvfront.a -o $@ $(if $(filter 1,$(SMALL_CUDA)),$(call wraps,$*)) $(if $(filter ownership,$*),$(WRAP_HOST)) -lcmocka -lm $(LIBS)
 
 # ---- the CUDA port on a runtime without a GPU: tests/fake/cudart.c ------------------------------------------------------------------
 
@@ -57,7 +60,7 @@ $(FAKE)/%.o: %.c $(BUILD)/settings-c
 	@mkdir -p $(@D)
 	$(CC) $(F_CFLAGS) -MMD -MP -c $< -o $@
 $(PORTS:%=$(FAKE)/%) $(FAKE)/fault: $(FAKE)/%: $(FAKE)/tests/core/%.o $(FAKE_OBJ)
-	$(CC) $(SAN) $^ -o $@ $(call wraps,$*) -lcmocka -lm -lpthread
+	$(CC) $(SAN) $^ -o $@ $(call wraps,$*) $(if $(filter ownership,$*),$(WRAP_HOST)) -lcmocka -lm -lpthread
 
 # The same with cuBLAS, where its header is.
 HAVE_CUBLAS := $(if $(filter 1,$(CUDA)),$(wildcard $(CUDA_INC)/cublas_v2.h))
@@ -70,8 +73,9 @@ $(FAKE)/cublas: tests/core/cublas.c $(FAKE_SRC) $(FIXTURE)
 # Sources of the library that a bridge takes, where not all of them; and its config.
 BRIDGE_SRC_fast =
 BRIDGE_SRC_lens = src/camera/lens.c
-BRIDGE_SRC_track = $(wildcard src/image/*.c) src/features/detect.c src/tracking/patch.c src/core/tuning.c
-BRIDGE_SRC_orb = src/image/ingest.c src/image/scale.c src/image/smooth.c src/features/describe.c src/core/tuning.c
+BRIDGE_SRC_track = $(wildcard src/image/*.c) src/features/detect.c src/tracking/patch.c $(VIEWS)
+VIEWS = $(addprefix src/,core/geometry.c core/views.c core/tuning.c camera/grid.c camera/lens.c camera/rectification.c math/rotation.c)# of a bridge that runs single stages
+BRIDGE_SRC_orb = src/image/ingest.c src/image/scale.c src/image/smooth.c src/features/describe.c $(VIEWS)
 BRIDGE_SRC_ego = $(filter-out src/geometry/ego.c,$(SRC)) $(wildcard examples/synthetic*.c)
 BRIDGE_SRC_trajectory = $(addprefix examples/,trajectory.c truth.c accuracy.c pose.c text.c)
 BRIDGE_CFG_track = -DVFRONT_TRACKS=1024
@@ -92,7 +96,7 @@ $(BUILD)/digest: tests/core/digest.c $(LIB) $(FIXTURE)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ $(LIBS)
 EGO := $(wildcard src/geometry/ego*.c)
 $(BUILD)/backwards: tests/core/digest.c $(EGO) $(LIB) $(FIXTURE) # loops over independent items, from the last to the first: src/math/team.h
-	$(CC) $(T_CFLAGS) $(FLAGS) -DVF_TEAM_BACKWARDS $(filter %.c,$^) $(LIB) -o $@ $(LIBS)
+	$(CC) $(T_CFLAGS) $(FLAGS) -DVF_TEAM_BACKWARDS $< $(EGO) $(LIB) -o $@ $(LIBS)
 $(BUILD)/size: tests/core/size.c $(FIXTURE) $(BUILD)/settings-c
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< -o $@
@@ -107,26 +111,35 @@ $(BUILD)/vfcheck: $(VFCHECK) $(LIB)
 
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 BRIDGES := fast track orb lens rectify features trajectory
-TEST_PROGRAMS := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(PORTS:%=$(SMALL)/%) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault \
-    $(if $(HAVE_CUBLAS),$(FAKE)/cublas) $(BUILD)/digest $(BUILD)/backwards $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/minimal $(BUILD)/replay \
-    $(SMALL)/replay $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck) $(if $(filter 1,$(SMALL_CUDA)),$(SMALL)/fault)
+# In `make slow`, because each takes more than 8 s: of the oracles, and of the tests of ports.
+SLOW    := detect ego essential motion scale stereo_position $(OWN)
+SLOW_PORTS := $(addprefix $(SMALL)/,init api invariance alloc) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(if $(HAVE_CUBLAS),$(FAKE)/cublas)
+QUICK   := $(patsubst %,$(TEST)/%,$(filter-out $(SLOW),$(ORACLES)) $(TOOLS)) $(addprefix $(SMALL)/,points ownership)
+GPU_ONLY := $(if $(filter 1,$(SMALL_CUDA)),$(SMALL)/fault)
+HOUSE   := $(foreach l,$(LIB) $(SMALL)/libvfront.a,'tests/house/symbols.sh $l $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)') \
+    'tests/house/readme.sh' 'tests/house/includes.sh' 'tests/house/map.sh' 'tests/house/header.sh $(CC)' 'tests/house/config.sh $(CC)' \
+    'tests/house/proof.sh' 'tests/house/limits.py $(LIB)'
 
 # Kernels for one architecture, in a folder of their own: PTX of the oldest runs on every GPU. The others are compiled by make check.
 TEST_ARCH ?= $(firstword $(CUDA_ARCH))
-test: ## All that needs no GPU, and with one the parity of kernels and host forms
-	+$(MAKE) --no-print-directory BUILD=$(BUILD)/test CUDA_ARCH="$(TEST_ARCH)" test-run
+ONE_ARCH = +$(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc)) --no-print-directory BUILD=$(BUILD)/test CUDA_ARCH="$(TEST_ARCH)"
+test: ## What is quick: most oracles, golden digests of the host port, the examples, the house; with a GPU also parity
+	$(ONE_ARCH) test-run
 
-test-run: $(TEST_PROGRAMS)
-	@tests/run.sh --log $(BUILD)/log $(ORACLES:%='$(EXEC) $(TEST)/%') $(OWN:%='$(EXEC) $(TEST)/%') $(PORTS:%='$(EXEC) $(SMALL)/%') $(PORTS:%='$(EXEC) $(FAKE)/%') \
-	  '$(EXEC) $(FAKE)/fault' $(if $(HAVE_CUBLAS),'$(EXEC) $(FAKE)/cublas') '$(EXEC) $(BUILD)/digest tests/golden.txt' '$(EXEC) $(BUILD)/backwards tests/golden.txt' \
-	  $(TOOLS:%='$(EXEC) $(TEST)/%') 'tests/examples/replay.sh $(BUILD)/replay $(SMALL)/replay' \
+test-run: $(QUICK) $(GPU_ONLY) $(BUILD)/digest $(BUILD)/minimal $(BUILD)/replay $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck)
+	@tests/run.sh --log $(BUILD)/log '$(EXEC) $(BUILD)/digest tests/golden.txt' $(QUICK:%='$(EXEC) %') \
+	  'tests/examples/replay.sh $(BUILD)/replay' '$(BUILD)/minimal' $(HOUSE) \
+	  $(if $(filter 1,$(CUDA)),'$(BUILD)/vfcheck',"echo parity: NOT RUN - this build has no CUDA; exit 77") $(GPU_ONLY:%='%')
+
+slow: ## The other oracles, both ports through the public interface, one on a fake CUDA runtime, comparisons with OpenCV
+	$(ONE_ARCH) slow-run
+
+slow-run: $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(BUILD)/backwards $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(SMALL)/replay
+	@tests/run.sh --log $(BUILD)/slow-log 'tests/examples/replay.sh $(BUILD)/replay $(SMALL)/replay' '$(EXEC) $(BUILD)/backwards tests/golden.txt' $(SLOW:%='$(EXEC) $(TEST)/%') $(SLOW_PORTS:%='$(EXEC) %') \
 	  '$(PYTHON) tests/features/opencv_fast.py $(BUILD)/bridge_fast.so' '$(PYTHON) tests/tracking/quality.py $(BUILD)/bridge_track.so' \
 	  '$(PYTHON) tests/features/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/camera/opencv_lens.py $(BUILD)/bridge_lens.so' \
 	  '$(PYTHON) tests/camera/opencv_rectify.py $(BUILD)/bridge_rectify.so' '$(PYTHON) tests/features/shapes.py $(BUILD)/bridge_features.so --quick' \
-	  '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' \
-	  $(foreach l,$(LIB) $(SMALL)/libvfront.a,'tests/house/symbols.sh $l $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)') \
-	  'tests/house/readme.sh' 'tests/house/header.sh $(CC)' 'tests/house/config.sh $(CC)' '$(BUILD)/minimal' 'tests/house/proof.sh' \
-	  $(if $(filter 1,$(CUDA)),'$(BUILD)/vfcheck',"echo parity: NOT RUN - this build has no CUDA; exit 77") $(if $(filter 1,$(SMALL_CUDA)),'$(SMALL)/fault')
+	  '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay'
 
 golden: $(BUILD)/digest ## Writes tests/golden.txt anew, on purpose only
 	$(BUILD)/digest --write tests/golden.txt
@@ -164,8 +177,8 @@ stack: ## Deepest stack on the host
 symbols: $(LIB) ## What the archive exports and asks for
 	@tests/house/symbols.sh $(LIB) $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)
 
-check: ## The slow rest: sanitizers, fuzzing, clang, other configs, every architecture, the cross build
-	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' '$(MAKE) -s clang' '$(MAKE) -s configs' '$(MAKE) -s stack' '$(MAKE) -s size' 'tests/cross/cross.sh $(BUILD)/cross'
+check: slow ## The slow rest: `slow`, then sanitizers, fuzzing, clang, other configs, every architecture, the cross build
+	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' '$(MAKE) -s clang' '$(MAKE) -s configs' '$(MAKE) -s stack' '$(MAKE) -s size' '$(MAKE) -s archs' 'tests/house/format.sh' 'tests/cross/cross.sh $(BUILD)/cross'
 
 asan: ## Tests and fuzzing under the address and undefined behaviour sanitizers
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined WERROR=1 asan-run
@@ -181,5 +194,11 @@ clang: ## Everything built by clang, warnings as errors, and its digests; all st
 configs: ## The smallest and the largest config, and one without the host port, built and run
 	+for c in min max nohost; do $(MAKE) -s CUDA=0 CFG=tests/config/$$c.h BUILD=$(BUILD)/cfg-$$c WERROR=1 lib $(BUILD)/cfg-$$c/size || exit 1; $(BUILD)/cfg-$$c/size; done
 
-gpu-proof: ## Proves and times the kernels on this machine's GPU, writes tests/gpu-proof.txt
-	tests/gpu-proof.sh $(BUILD) $(MAKE) --no-print-directory
+archs: ## Kernels of the standard config and of the one with all stages, for every default architecture, within the limits of each
+	@[ '$(CUDA)' = 1 ] || { echo 'archs: skipped, no nvcc'; exit 77; }
+	+$(MAKE) -s BUILD=$(BUILD)/archs/standard WERROR=1 lib
+	+$(MAKE) -s BUILD=$(BUILD)/archs/check CFG=tests/config/check.h WERROR=1 lib
+	tests/house/limits.py $(BUILD)/archs/*/libvfront.a
+
+gpu-proof: ## Proves and times the kernels on this machine's GPU, writes tests/gpu-proof.txt: all parts, or PARTS="..."
+	tests/gpu-proof.sh $(BUILD) '$(PARTS)' $(MAKE)

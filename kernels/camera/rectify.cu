@@ -1,30 +1,38 @@
 /* SPDX-License-Identifier: MIT */
-/* rectify on the GPU: one launch for both cameras. A thread makes some rows of the pixels between four places, which it holds in
- * registers; what they come from is read through the first cache, where the neighbours' pixels lie as well. */
+/* rectify on the GPU: one launch for both cameras. A thread makes VF_RECTIFY_ROWS rows of the 4x4 pixels between
+ * four entries of the remap table, which it holds in registers; raw pixels are read through the L1 cache, which
+ * neighbouring threads share. */
 #include "kernels/kernel.cuh"
 
+#include "camera/rectify.h"
+#include "image/ingest.h"
+
 #ifndef VF_RECTIFY_ROWS
-#define VF_RECTIFY_ROWS 2 /* of a thread: 1, 2 or 4 */
+#define VF_RECTIFY_ROWS 2 /* rows per thread: 1, 2 or 4 */
 #endif
 #define ROWS VF_RECTIFY_ROWS
 #define WARPS 4
 
 #if VFRONT_RECTIFY
 
-static __device__ __forceinline__ vf_spot load_spot(const vf_spot *at)
+/** An entry in one load of 8 bytes, through the read-only cache. */
+static __device__ __forceinline__ vf_remap_entry load_entry(const vf_remap_entry *at)
 {
     const int2 v = __ldg(reinterpret_cast<const int2 *>(at));
-    return vf_spot{v.x, v.y};
+    return vf_remap_entry{v.x, v.y};
 }
 
-static __device__ __forceinline__ uint32_t grey_of(const uint8_t *pixels, const vf_level &raw, const vf_spot &from)
+/** Grey level at raw coordinates from vf_remap_pixel(); 0 for VF_REMAP_INVALID. */
+static __device__ __forceinline__ uint32_t sample(const uint8_t *pixels, const vf_level &raw,
+                                                  const vf_remap_entry &from)
 {
-    const vf_taps t = vf_rectify_taps(from, &raw);
-    const uint8_t *above = pixels + t.at, *below = above + raw.pitch;
-    const uint32_t grey = vf_rectify_blend(above[0], above[1], below[0], below[1], t.right, t.lower);
-    return t.seen ? grey : 0;
+    const vf_bilinear t = vf_bilinear_at(from, &raw);
+    const uint8_t *above = pixels + t.offset, *below = above + raw.pitch;
+    const uint32_t grey = vf_bilinear_grey(above[0], above[1], below[0], below[1], t.right, t.lower);
+    return t.valid ? grey : 0;
 }
 
+/** Stores the first `count` of four pixels, all four at once where it can. `to` is a multiple of 4. */
 static __device__ __forceinline__ void store_four(uint8_t *to, uint32_t four, int count)
 {
     if (count >= 4) {
@@ -34,59 +42,62 @@ static __device__ __forceinline__ void store_four(uint8_t *to, uint32_t four, in
     }
 }
 
-static __global__ void __launch_bounds__(WARPS *VF_WARP) rectify_k(const vf_step s)
+/** Grid: columns of 4 px x groups of rows x cameras. */
+static __global__ void __launch_bounds__(WARPS *VF_WARP) rectify_k(const VF_CONSTANT vf_rectify_view s)
 {
-    const int camera = blockIdx.z, cell = blockIdx.x * VF_WARP + threadIdx.x, x = VF_SPOT_PX * cell;
+    const int camera = blockIdx.z, column = blockIdx.x * VF_WARP + threadIdx.x, x = VF_REMAP_STEP_PX * column;
     const int y0 = (blockIdx.y * WARPS + threadIdx.y) * ROWS, clock = threadIdx.x == 0 && threadIdx.y == 0;
     const vf_level &l = s.geometry.level[camera][0], &raw = s.geometry.raw[camera];
-    vf_rectify_memory &m = s.memory->rectify;
-    if (clock) vf_clock_start(s, VF_rectify, blockIdx.x + blockIdx.y + camera);
+    vf_rectify_memory &m = *s.rectify;
+    if (clock) vf_clock_start(s.clock, blockIdx.x + blockIdx.y + camera);
     if (x < l.width && y0 < l.height) {
-        const int across = VF_SPOTS(l.width), framed = vf_framed(&s, camera);
-        const vf_spot *place = m.spot[camera] + y0 / VF_SPOT_PX * across + cell;
-        const vf_spot top_left = load_spot(place), top_right = load_spot(place + 1);
-        const vf_spot bottom_left = load_spot(place + across), bottom_right = load_spot(place + across + 1);
-        vf_spot from[ROWS][VF_SPOT_PX];
+        const int across = VF_REMAP_ENTRIES(l.width), framed = vf_framed(&s.ingest->params, camera);
+        const vf_remap_entry *entry = m.remap[camera] + y0 / VF_REMAP_STEP_PX * across + column;
+        const vf_remap_entry top_left = load_entry(entry), top_right = load_entry(entry + 1);
+        const vf_remap_entry bottom_left = load_entry(entry + across), bottom_right = load_entry(entry + across + 1);
+        vf_remap_entry from[ROWS][VF_REMAP_STEP_PX];
         uint32_t four[ROWS];
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
-            const int row = y0 % VF_SPOT_PX + r;
-            const vf_spot left = vf_rectify_between(top_left, bottom_left, row),
-                          right = vf_rectify_between(top_right, bottom_right, row);
+            const int row = y0 % VF_REMAP_STEP_PX + r;
+            const vf_remap_entry left = vf_remap_between(top_left, bottom_left, row),
+                                 right = vf_remap_between(top_right, bottom_right, row);
             four[r] = 0;
 #pragma unroll
-            for (int k = 0; k < VF_SPOT_PX; k++) from[r][k] = vf_rectify_from(left, right, k, &raw);
+            for (int k = 0; k < VF_REMAP_STEP_PX; k++) from[r][k] = vf_remap_pixel(left, right, k, &raw);
 #pragma unroll
-            for (int k = 0; k < VF_SPOT_PX; k++) four[r] |= grey_of(m.raw[camera], raw, from[r][k]) << (8 * k);
+            for (int k = 0; k < VF_REMAP_STEP_PX; k++)
+                four[r] |= sample(s.ingest->picture[s.parity][camera], raw, from[r][k]) << (8 * k);
         }
 #pragma unroll
         for (int r = 0; r < ROWS; r++)
             if (y0 + r < l.height)
-                store_four(vf_level_pixels(&s, s.parity, camera, 0) + (y0 + r) * l.pitch + x, four[r], l.width - x);
+                store_four(m.picture[s.parity][camera] + (y0 + r) * l.pitch + x, four[r], l.width - x);
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
             uint32_t mask = 0;
             if (!framed || y0 + r >= l.height) break;
 #pragma unroll
-            for (int k = 0; k < VF_SPOT_PX; k++)
-                mask |= (uint32_t)vf_rectify_masked(s.memory->ingest.mask_frame[camera], &raw, from[r][k]) << (8 * k);
+            for (int k = 0; k < VF_REMAP_STEP_PX; k++)
+                mask |= (uint32_t)vf_remap_mask(s.ingest->mask_frame[camera], &raw, from[r][k]) << (8 * k);
             store_four(m.mask[camera] + (y0 + r) * l.pitch + x, mask, l.width - x);
         }
     }
-    if (clock) vf_clock_end(s, VF_rectify);
+    if (clock) vf_clock_end(s.clock);
 }
 
 #endif
 
-extern "C" cudaError_t vf_rectify_cuda(const vf_step *s, cudaStream_t stream)
+extern "C" cudaError_t vf_rectify_cuda(const vf_rectify_view *s, cudaStream_t stream)
 {
 #if VFRONT_RECTIFY
-    VF_STATIC_ASSERT(VF_SPOT_PX == 4 && VF_SPOT_PX % ROWS == 0,
-                     "a thread's rows lie between the same places, and four pixels are a word");
-    VF_STATIC_ASSERT(offsetof(vf_rectify_memory, spot) % 8 == 0 && sizeof(vf_spot) == 8, "places are read in one go");
-    if (!vf_rectify_on(s)) return cudaSuccess;
-    const vf_level &l = s->geometry.level[0][0]; /* both cameras' */
-    const dim3 blocks(vf_blocks(l.width, VF_SPOT_PX * VF_WARP), vf_blocks(l.height, WARPS * ROWS), s->geometry.cameras);
+    VF_STATIC_ASSERT(VF_REMAP_STEP_PX == 4 && VF_REMAP_STEP_PX % ROWS == 0,
+                     "the rows of a thread lie between the same entries, and four pixels are a word");
+    VF_STATIC_ASSERT(offsetof(vf_rectify_memory, remap) % 8 == 0 && sizeof(vf_remap_entry) == 8,
+                     "an entry is one aligned load");
+    const vf_level &l = s->geometry.level[0][0]; /* both cameras have this size */
+    const dim3 blocks(vf_blocks(l.width, VF_REMAP_STEP_PX * VF_WARP), vf_blocks(l.height, WARPS * ROWS),
+                      s->geometry.cameras);
     rectify_k<<<blocks, dim3(VF_WARP, WARPS), 0, stream>>>(*s);
     return cudaGetLastError();
 #else

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* pyramid on the GPU: one launch for all levels and cameras. A block owns a tile of 64x64 px of level 0 and everything above it,
- * which needs no pixel of its neighbours. A thread makes a 2x2 of level 1 and a pixel of level 2; the few pixels of the coarser
- * levels go through shared memory. */
+/* pyramid on the GPU: one launch for all levels and cameras. A thread block makes the statistics of a tile of 64x64
+ * px of level 0 and the part of every level that comes from it, which needs no pixel of other tiles. A thread makes
+ * 2x2 px of level 1 and a pixel of level 2; the few pixels of the coarser levels go through shared memory. */
 #include "kernels/kernel.cuh"
 
 #include "image/pyramid.h"
 
 #define SIDE 16 /* threads along a side of the tile; each has 4x4 px */
 
-/** 4 pixels of a row, zeros beyond the picture. */
+/** 4 pixels of level 0 from (x, y) on, a byte each; 0 beyond the picture. */
 static __device__ __forceinline__ uint32_t load_four(const uint8_t *pixels, const vf_level &l, int x, int y)
 {
     if (y >= l.height || x >= l.width) return 0;
@@ -16,58 +16,67 @@ static __device__ __forceinline__ uint32_t load_four(const uint8_t *pixels, cons
     return x + 4 <= l.width ? four : four & (0xffffffffu >> (8 * (x + 4 - l.width)));
 }
 
-static __device__ __forceinline__ void add_pixels(vf_light &light, const int v[4][4], int width, int height)
+/** Adds the pixels of a thread to the statistics; width, height: pixels from its first one to the border of the
+ *  picture. */
+static __device__ __forceinline__ void add_pixels(vf_tile_stats &t, const int v[4][4], int width, int height)
 {
     for (int y = 0; y < 4; y++)
         for (int x = 0; x < 4; x++)
-            if (x < width && y < height) vf_light_pixel(&light, v[y][x]);
+            if (x < width && y < height) {
+                t.sum += v[y][x];
+                t.dark += vf_tile_dark(v[y][x]);
+                t.bright += vf_tile_bright(v[y][x]);
+            }
     for (int y = 0; y < 4; y += 2)
         for (int x = 0; x < 4; x += 2)
             if (x + 1 < width && y + 1 < height)
-                light.edge += vf_light_edge(v[y][x], v[y][x + 1], v[y + 1][x], v[y + 1][x + 1]);
+                t.edge += vf_tile_edge(v[y][x], v[y][x + 1], v[y + 1][x], v[y + 1][x + 1]);
 }
 
-/** Adds a thread's sums to the block's. */
-static __device__ __forceinline__ void add_light(vf_light *block, const vf_light &mine, int lane)
+/** Adds the statistics of a warp's threads to those of the tile, in shared memory. All lanes must take part. */
+static __device__ __forceinline__ void add_stats(vf_tile_stats *tile, const vf_tile_stats &mine, int lane)
 {
     const int sum = vf_warp_sum(mine.sum), dark = vf_warp_sum(mine.dark), bright = vf_warp_sum(mine.bright),
               edge = vf_warp_sum(mine.edge);
     if (lane) return;
-    atomicAdd(&block->sum, sum);
-    atomicAdd(&block->dark, dark);
-    atomicAdd(&block->bright, bright);
-    atomicAdd(&block->edge, edge);
+    atomicAdd(&tile->sum, sum);
+    atomicAdd(&tile->dark, dark);
+    atomicAdd(&tile->bright, bright);
+    atomicAdd(&tile->edge, edge);
 }
 
-static __device__ __forceinline__ void put(const vf_step &s, int camera, int level, int x, int y, uint8_t grey)
+/** Stores a pixel of a level, where the level has one. */
+static __device__ __forceinline__ void store_pixel(const vf_pyramid_view &s, int camera, int level, int x, int y,
+                                                   uint8_t grey)
 {
     const vf_level &l = s.geometry.level[camera][level];
-    if (x < l.width && y < l.height) vf_level_pixels(&s, s.parity, camera, level)[(size_t)y * l.pitch + x] = grey;
+    if (x < l.width && y < l.height) (s.pyramid->pixels[s.parity][camera] + l.offset)[(size_t)y * l.pitch + x] = grey;
 }
 
-static __global__ void __launch_bounds__(SIDE *SIDE) pyramid_k(const vf_step s)
+/** Grid: tiles across x tiles down x cameras. */
+static __global__ void __launch_bounds__(SIDE *SIDE) pyramid_k(const VF_CONSTANT vf_pyramid_view s)
 {
-    __shared__ vf_light light;
+    __shared__ vf_tile_stats tile;
     __shared__ uint8_t coarse[2][SIDE][SIDE];
     const int camera = blockIdx.z, tx = threadIdx.x, ty = threadIdx.y, thread = ty * SIDE + tx;
     const vf_level &l = s.geometry.level[camera][0];
     const int x0 = blockIdx.x * VF_TILE, y0 = blockIdx.y * VF_TILE;
     if (thread == 0) {
-        vf_clock_start(s, VF_pyramid, blockIdx.x + blockIdx.y + camera);
-        light = vf_light{0, 0, 0, 0};
+        vf_clock_start(s.clock, blockIdx.x + blockIdx.y + camera);
+        tile = vf_tile_stats{0, 0, 0, 0};
     }
-    if (x0 >= l.width || y0 >= l.height) return; /* the whole block: cameras may differ in size */
+    if (x0 >= l.width || y0 >= l.height) return; /* the whole thread block: cameras may differ in size */
     __syncthreads();
 
-    const uint8_t *pixels = vf_level_pixels(&s, s.parity, camera, 0);
+    const uint8_t *pixels = s.pictures.level0[s.parity][camera];
     int v[4][4];
     for (int r = 0; r < 4; r++) {
         const uint32_t four = load_four(pixels, l, x0 + 4 * tx, y0 + 4 * ty + r);
         for (int c = 0; c < 4; c++) v[r][c] = four >> (8 * c) & 255;
     }
-    vf_light mine = {0, 0, 0, 0};
+    vf_tile_stats mine = {0, 0, 0, 0};
     add_pixels(mine, v, l.width - x0 - 4 * tx, l.height - y0 - 4 * ty);
-    add_light(&light, mine, thread % VF_WARP);
+    add_stats(&tile, mine, thread % VF_WARP);
 
     uint8_t half[2][2];
     for (int r = 0; r < 2; r++)
@@ -76,14 +85,14 @@ static __global__ void __launch_bounds__(SIDE *SIDE) pyramid_k(const vf_step s)
                                          v[2 * r + 1][2 * c + 1]);
     if (s.geometry.levels > 1)
         for (int r = 0; r < 2; r++)
-            for (int c = 0; c < 2; c++) put(s, camera, 1, x0 / 2 + 2 * tx + c, y0 / 2 + 2 * ty + r, half[r][c]);
+            for (int c = 0; c < 2; c++) store_pixel(s, camera, 1, x0 / 2 + 2 * tx + c, y0 / 2 + 2 * ty + r, half[r][c]);
 
     uint8_t grey = vf_pyramid_mean(half[0][0], half[0][1], half[1][0], half[1][1]);
     int side = SIDE;
     for (int level = 2; level < s.geometry.levels; level++, side /= 2) {
-        uint8_t(*from)[SIDE] = coarse[level % 2];
+        uint8_t(*from)[SIDE] = coarse[level % 2]; /* this level within the tile */
         if (tx < side && ty < side) {
-            put(s, camera, level, (x0 >> level) + tx, (y0 >> level) + ty, grey);
+            store_pixel(s, camera, level, (x0 >> level) + tx, (y0 >> level) + ty, grey);
             from[ty][tx] = grey;
         }
         __syncthreads();
@@ -94,12 +103,12 @@ static __global__ void __launch_bounds__(SIDE *SIDE) pyramid_k(const vf_step s)
     __syncthreads();
     if (thread == 0) {
         const int tiles = (l.width + VF_TILE - 1) / VF_TILE;
-        s.memory->pyramid.light[camera][blockIdx.y * tiles + blockIdx.x] = light;
-        vf_clock_end(s, VF_pyramid);
+        s.pyramid->tile[camera][blockIdx.y * tiles + blockIdx.x] = tile;
+        vf_clock_end(s.clock);
     }
 }
 
-extern "C" cudaError_t vf_pyramid_cuda(const vf_step *s, cudaStream_t stream)
+extern "C" cudaError_t vf_pyramid_cuda(const vf_pyramid_view *s, cudaStream_t stream)
 {
     int width = 0, height = 0;
     for (int camera = 0; camera < s->geometry.cameras; camera++) {

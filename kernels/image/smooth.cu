@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* smooth on the GPU: one launch for all levels and cameras. A thread makes 4 px of some rows: of each row that they need it has the
- * sums along the row once, four bytes a multiplication, and adds them to all rows that they weigh on. */
+/* smooth on the GPU: one launch for all levels and cameras. A thread makes 4 neighbouring px of VF_SMOOTH_ROWS rows.
+ * It computes the weighted sums along each input row once, with four-byte dot products, and adds them to all output
+ * rows within the radius. */
 #include "kernels/kernel.cuh"
 
 #include "image/smooth.h"
 
 #ifndef VF_SMOOTH_ROWS
-#define VF_SMOOTH_ROWS 8 /* of a thread */
+#define VF_SMOOTH_ROWS 8 /* rows per thread */
 #endif
 #define ROWS VF_SMOOTH_ROWS
 #define WARPS 4
@@ -15,24 +16,26 @@
 
 #if VFRONT_DESCRIPTORS
 
-/** One level of one camera, laid out by the launcher. */
+/** One level of one camera, with its range of thread blocks. */
 struct job {
     const uint8_t *from;
     uint8_t *to;
     int32_t pitch, width, height;
-    int32_t first_block, across;
+    int32_t first_block, across; /* thread blocks: the first of this level, and their number along a row */
 };
 
+/** All levels of all cameras, in the order of their thread blocks. */
 struct jobs {
     job level[VFRONT_CAMERAS * VFRONT_SCALES];
     int32_t count;
 };
 
-/** Sums along the row of four neighbouring pixels, from the three words that hold them and 4 px on both sides. */
+/** Weighted sums along the row of four neighbouring pixels. w: the 4 px before them, they themselves, and the 4 px
+ *  after. */
 static __device__ __forceinline__ void smooth_row(uint32_t sum[4], const uint32_t w[3])
 {
-    const uint32_t low = 18u | 34u << 8 | 48u << 16 | 56u << 24,
-                   high = 48u | 34u << 8 | 18u << 16; /* VF_SMOOTH_WEIGHTS */
+    const uint32_t v[] = {VF_SMOOTH_WEIGHTS};
+    const uint32_t low = v[0] | v[1] << 8 | v[2] << 16 | v[3] << 24, high = v[4] | v[5] << 8 | v[6] << 16;
 #pragma unroll
     for (int k = 0; k < 4; k++) {
         const uint32_t first = k < 3 ? __funnelshift_r(w[0], w[1], 8 * k + 8) : w[1];
@@ -41,19 +44,19 @@ static __device__ __forceinline__ void smooth_row(uint32_t sum[4], const uint32_
     }
 }
 
-/** How a thread takes the pixels of its rows: words are put together from those that are there by byte, so that the three mirrored
- *  pixels at an end of a row cost the other threads of the warp nothing. */
-struct ends {
-    uint32_t middle, right; /* selectors for __byte_perm() */
-    bool first;             /* the row starts here */
-    bool near;              /* mirrored pixels of the right word come from the left and the middle word */
+/** Border reflection of a thread's three words, the same in all its rows: byte permutations without a branch, so
+ *  that the three reflected pixels at an end of a row cost the other threads of the warp nothing. */
+struct reflection {
+    uint32_t middle, right; /* selectors for __byte_perm() that give the middle and the right word */
+    bool first; /* the thread has the first pixels of the row: the left word is a reflection of the middle one */
+    bool near;  /* at most 3 px to the end: the right word is made of the left and the middle one */
 };
 
-/** `rest`: pixels from the thread's first to the end of the row. */
-static __device__ __forceinline__ ends ends_of(int x, int rest)
+/** x: the thread's first pixel; rest: pixels from there to the end of the row, 1 or more. */
+static __device__ __forceinline__ reflection find_reflection(int x, int rest)
 {
-    ends e = {0, 0, x == 0, rest <= 3};
-    for (int i = 4; i < 12; i++) { /* of the 12 bytes around; the row ends before byte rest + 4 */
+    reflection e = {0, 0, x == 0, rest <= 3};
+    for (int i = 4; i < 12; i++) { /* bytes of the middle and the right word; the row ends before byte rest + 4 */
         const int from = i < rest + 4 ? i : vf_max(2 * rest + 6 - i, 0);
         if (i < 8)
             e.middle |= (uint32_t)from << (4 * (i - 4));
@@ -63,7 +66,8 @@ static __device__ __forceinline__ ends ends_of(int x, int rest)
     return e;
 }
 
-static __device__ __forceinline__ void load_words(uint32_t w[3], const uint8_t *at, const ends &e)
+/** The word at `at` and its neighbours on both sides, reflected at the ends of the row. */
+static __device__ __forceinline__ void load_words(uint32_t w[3], const uint8_t *at, const reflection &e)
 {
     const uint32_t *word = reinterpret_cast<const uint32_t *>(at);
     const uint32_t middle = word[0], left = e.first ? __byte_perm(middle, 0, 0x1230) : word[-1], right = word[1];
@@ -72,6 +76,7 @@ static __device__ __forceinline__ void load_words(uint32_t w[3], const uint8_t *
     w[2] = __byte_perm(e.near ? left : middle, e.near ? middle : right, e.right);
 }
 
+/** Stores the first `count` of four pixels, all four at once where it can. `to` is a multiple of 4. */
 static __device__ __forceinline__ void store_four(uint8_t *to, uint32_t four, int count)
 {
     if (count >= 4) {
@@ -81,7 +86,8 @@ static __device__ __forceinline__ void store_four(uint8_t *to, uint32_t four, in
     }
 }
 
-static __global__ void __launch_bounds__(WARPS *VF_WARP) smooth_k(const vf_step s, const jobs all)
+/** Grid: the thread blocks of all jobs, one after the other. */
+static __global__ void __launch_bounds__(WARPS *VF_WARP) smooth_k(const VF_CONSTANT vf_smooth_view s, const jobs all)
 {
     const uint32_t weight[] = {VF_SMOOTH_WEIGHTS};
     int p = 0;
@@ -90,14 +96,14 @@ static __global__ void __launch_bounds__(WARPS *VF_WARP) smooth_k(const vf_step 
     const int block = blockIdx.x - q.first_block, row = block / q.across;
     const int x = (block - row * q.across) * TILE_X + threadIdx.x % VF_WARP * 4,
               y0 = row * TILE_Y + threadIdx.x / VF_WARP * ROWS;
-    if (threadIdx.x == 0) vf_clock_start(s, VF_smooth, blockIdx.x);
+    if (threadIdx.x == 0) vf_clock_start(s.clock, blockIdx.x);
     if (x < q.width && y0 < q.height) {
-        const ends e = ends_of(x, q.width - x);
-        uint32_t word[ROWS + 2 * VF_SMOOTH][3], sum[ROWS][4];
+        const reflection e = find_reflection(x, q.width - x);
+        uint32_t word[ROWS + 2 * VF_SMOOTH_RADIUS][3], sum[ROWS][4];
 #pragma unroll
-        for (int i = 0; i < ROWS + 2 * VF_SMOOTH; i++) {
-            const int y = vf_clamp(vf_mirror(y0 + i - VF_SMOOTH, q.height), 0,
-                                   q.height - 1); /* clamped: rows that nobody asks for */
+        for (int i = 0; i < ROWS + 2 * VF_SMOOTH_RADIUS; i++) {
+            /* clamped: rows that enter no pixel of the level */
+            const int y = vf_clamp(vf_mirror(y0 + i - VF_SMOOTH_RADIUS, q.height), 0, q.height - 1);
             load_words(word[i], q.from + y * q.pitch + x, e);
         }
 #pragma unroll
@@ -105,14 +111,14 @@ static __global__ void __launch_bounds__(WARPS *VF_WARP) smooth_k(const vf_step 
 #pragma unroll
             for (int k = 0; k < 4; k++) sum[r][k] = 0x8000;
 #pragma unroll
-        for (int i = 0; i < ROWS + 2 * VF_SMOOTH; i++) {
-            uint32_t along[4];
-            smooth_row(along, word[i]);
+        for (int i = 0; i < ROWS + 2 * VF_SMOOTH_RADIUS; i++) {
+            uint32_t row_sum[4];
+            smooth_row(row_sum, word[i]);
 #pragma unroll
             for (int r = 0; r < ROWS; r++)
-                if (i - r >= 0 && i - r <= 2 * VF_SMOOTH)
+                if (i - r >= 0 && i - r <= 2 * VF_SMOOTH_RADIUS)
 #pragma unroll
-                    for (int k = 0; k < 4; k++) sum[r][k] += weight[i - r] * along[k];
+                    for (int k = 0; k < 4; k++) sum[r][k] += weight[i - r] * row_sum[k];
         }
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
@@ -121,15 +127,15 @@ static __global__ void __launch_bounds__(WARPS *VF_WARP) smooth_k(const vf_step 
             if (y0 + r < q.height) store_four(q.to + (y0 + r) * q.pitch + x, four, q.width - x);
         }
     }
-    if (threadIdx.x == 0) vf_clock_end(s, VF_smooth);
+    if (threadIdx.x == 0) vf_clock_end(s.clock);
 }
 
-/** Lays out a level of a camera. Returns the block after its last. */
-static int lay_out(const vf_step *s, job *q, int camera, int level, int block)
+/** Job of a level of a camera, whose first thread block is `block`. Returns the block after its last. */
+static int add_job(const vf_smooth_view *s, job *q, int camera, int level, int block)
 {
     const vf_level &l = s->geometry.scale[camera][level];
-    q->from = vf_scale_pixels(s, camera, level);
-    q->to = vf_smooth_pixels(s, camera, level);
+    q->from = vf_scale_pixels(s->scale, s->pictures.level0[s->parity][camera], camera, level, &l);
+    q->to = s->smooth->pixels[camera] + vf_smooth_offset(s->geometry.scale[camera], level);
     q->pitch = l.pitch;
     q->width = l.width;
     q->height = l.height;
@@ -140,15 +146,14 @@ static int lay_out(const vf_step *s, job *q, int camera, int level, int block)
 
 #endif
 
-extern "C" cudaError_t vf_smooth_cuda(const vf_step *s, cudaStream_t stream)
+extern "C" cudaError_t vf_smooth_cuda(const vf_smooth_view *s, cudaStream_t stream)
 {
 #if VFRONT_DESCRIPTORS
-    if (!vf_described(&s->tuning)) return cudaSuccess;
     jobs all = {};
     int blocks = 0;
     for (int camera = 0; camera < s->geometry.cameras; camera++)
-        for (int level = 0; level < vf_scales(s); level++)
-            blocks = lay_out(s, &all.level[all.count++], camera, level, blocks);
+        for (int level = 0; level < s->geometry.searched; level++)
+            blocks = add_job(s, &all.level[all.count++], camera, level, blocks);
     smooth_k<<<blocks, WARPS * VF_WARP, 0, stream>>>(*s, all);
     return cudaGetLastError();
 #else

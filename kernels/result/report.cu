@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* report on the GPU: a block writes the tracks, some a camera its key points, one the health, and the one that is done last the
- * ticket. All of it goes to pinned memory on the host; records are put together in shared memory first, because
- * the bus likes long runs of bytes better than fields. */
+/* report on the GPU, in one launch: block 0 writes the tracks, block 1 the health, all others key points, matches and
+ * stixels, and the block that finishes last the ticket. All of it goes to pinned memory on the host; records are
+ * assembled in shared memory first, because long runs of bytes cross the bus faster than single fields. */
 #include "kernels/kernel.cuh"
 
 #include "result/report.h"
 
 #define THREADS 512
-#define PORTION 128 /* key points that a block writes at a time: enough for a long run, few enough for many blocks */
+/* Key points that a block writes at a time: enough for a long run, few enough for many blocks. */
+#define PORTION 128
 
-/** Writes `count` records of a block's threads, thread by thread, as one run of 32-bit words. */
+/** Writes the records of the first `count` threads of a block as one run of 32-bit words; by all threads. shared: count
+ *  records. */
 template <typename Record> static __device__ void put_records(Record *to, Record *shared, const Record &mine, int count)
 {
     __syncthreads();
@@ -20,18 +22,19 @@ template <typename Record> static __device__ void put_records(Record *to, Record
         reinterpret_cast<uint32_t *>(to)[i] = from[i];
 }
 
-static __device__ void put_tracks(const vf_step &s, vfront_result_t *out)
+/** Tracks and ended tracks, by one block. */
+static __device__ void put_tracks(const vf_report_view &s, vfront_result_t *out)
 {
     __shared__ vfront_track_t track[THREADS];
     vfront_lost_t *lost = reinterpret_cast<vfront_lost_t *>(track);
-    const vf_track_memory &m = s.memory->track;
-    const vf_refill_memory &r = s.memory->refill;
-    const int tracks = m.census[s.parity].count, ended = r.lost_count, thread = threadIdx.x;
+    const vf_track_memory &m = *s.track;
+    const vf_refill_memory &r = *s.refill;
+    const int tracks = r.counts[s.parity].count, ended = r.lost_count, thread = threadIdx.x;
     for (int first = 0; first < tracks; first += THREADS) {
         vfront_track_t t = {};
         if (first + thread < tracks)
-            t = vf_report_track(&s, s.memory->bearing.node[0], &m.feature[s.parity][first + thread],
-                                vf_agrees(&s, first + thread));
+            t = vf_report_track(&s, s.bearing->node[0], &r.feature[s.parity][first + thread],
+                                vf_ego_inlier_mask(s.ego, s.geometry.active, first + thread));
         put_records(out->tracks + first, track, t, vf_min(tracks - first, THREADS));
     }
     for (int first = 0; first < ended; first += THREADS) {
@@ -41,59 +44,64 @@ static __device__ void put_tracks(const vf_step &s, vfront_result_t *out)
     }
 }
 
-/** Key points of a camera from `first` on, a portion of them. */
-static __device__ void put_keypoints(const vf_step &s, int camera, int first, int count, vfront_result_t *out)
+/** Key points of a camera from number `first` on, PORTION at most, with angles and descriptors. */
+static __device__ void put_keypoints(const vf_report_view &s, int camera, int first, int count, vfront_result_t *out)
 {
     __shared__ vfront_keypoint_t keypoint[PORTION];
     const int thread = threadIdx.x, mine = vf_min(PORTION, count - first);
     vfront_keypoint_t k = {};
     float angle_rad = 0.0f;
 #if VFRONT_DESCRIPTORS
-    if (vf_described(&s.tuning)) {
-        const uint32_t *from = s.memory->describe.descriptor[s.parity][camera][first].word;
+    if (vf_report_ran(&s, VF_BIT(describe))) {
+        const uint32_t *from = s.describe->descriptor[s.parity][camera][first].word;
         uint32_t *to = out->descriptors[camera][first].word;
         for (int i = thread; i < mine * 8; i += THREADS) to[i] = from[i];
-        if (thread < mine) angle_rad = s.memory->describe.angle[s.parity][camera][first + thread];
+        if (thread < mine) angle_rad = s.describe->angle[s.parity][camera][first + thread];
     }
 #endif
     if (thread < mine) {
-        const int slot = vf_slot(&s, s.memory->select.count[camera], first + thread);
-        k = vf_report_keypoint(&s, camera, s.memory->select.key[camera][slot],
-                               &s.memory->bearing.point[s.parity][camera][first + thread], angle_rad);
+        const int slot = vf_keypoint_index(s.geometry.groups, s.geometry.group_first, s.select->count[camera],
+                                           first + thread);
+        k = vf_report_keypoint(&s, camera, s.select->key[camera][slot],
+                               &s.bearing->point[s.parity][camera][first + thread], angle_rad);
     }
     put_records(out->keypoints[camera] + first, keypoint, k, mine);
 }
 
-/** Lists of partners, a part of the blocks' at a time. */
-static __device__ void put_partners(const vf_step &s, vfront_result_t *out, int block, int blocks)
+/** Stereo depths and temporal matches, spread over `blocks` blocks of which this is number `block`. */
+static __device__ void put_matches(const vf_report_view &s, vfront_result_t *out, int block, int blocks)
 {
 #if VFRONT_STEREO
-    VF_STATIC_ASSERT(sizeof(vfront_depth_t) % 4 == 0, "words");
-    const uint32_t *depth = reinterpret_cast<const uint32_t *>(s.memory->stereo.depth);
-    for (int i = block * THREADS + threadIdx.x; i < (int)vf_depths(&s) * (int)sizeof(vfront_depth_t) / 4;
-         i += blocks * THREADS)
+    VF_STATIC_ASSERT(sizeof(vfront_depth_t) % 4 == 0, "copied by words");
+    const uint32_t *depth = reinterpret_cast<const uint32_t *>(s.stereo->depth);
+    for (int i = block * THREADS + threadIdx.x;
+         i < (int)vf_stereo_count(s.stereo, s.geometry.active) * (int)sizeof(vfront_depth_t) / 4; i += blocks * THREADS)
         reinterpret_cast<uint32_t *>(out->depths)[i] = depth[i];
 #endif
 #if VFRONT_MATCHES
     VF_STATIC_ASSERT(sizeof(vfront_match_t) == 32 && offsetof(vfront_match_t, agrees) == 8,
-                     "words, half of the third of which is filled in");
+                     "8 words; agrees is the lower half of word 2");
     uint32_t *to = reinterpret_cast<uint32_t *>(out->matches);
-    const uint32_t *from = reinterpret_cast<const uint32_t *>(s.memory->match.match);
-    for (int i = block * THREADS + threadIdx.x; i < (int)vf_matches(&s) * 8; i += blocks * THREADS)
-        to[i] = i % 8 == 2 ? (from[i] & 0xffff0000u) | vf_agrees(&s, VFRONT_TRACKS + i / 8) : from[i];
+    const uint32_t *from = reinterpret_cast<const uint32_t *>(s.match->match);
+    for (int i = block * THREADS + threadIdx.x; i < (int)vf_match_count(s.match, s.geometry.active) * 8;
+         i += blocks * THREADS)
+        to[i] = i % 8 == 2
+                    ? (from[i] & 0xffff0000u) | vf_ego_inlier_mask(s.ego, s.geometry.active, VFRONT_TRACKS + i / 8)
+                    : from[i];
 #endif
     (void)s, (void)out, (void)block, (void)blocks;
 }
 
-/** Stixels, obstacles and the road, a part of the blocks' at a time. */
-static __device__ void put_stixels(const vf_step &s, vfront_result_t *out, int block, int blocks)
+/** Stixels, obstacles and the road, spread over the blocks as above. */
+static __device__ void put_stixels(const vf_report_view &s, vfront_result_t *out, int block, int blocks)
 {
 #if VFRONT_STIXELS
-    const vf_stixel_memory &m = s.memory->stixel;
-    const int columns = vf_columns(&s), first = block * THREADS + threadIdx.x, step = blocks * THREADS;
+    const vf_stixel_memory &m = *s.stixel;
+    const int columns = vf_report_columns(&s), first = block * THREADS + threadIdx.x, step = blocks * THREADS;
     for (int i = first; i < columns * VFRONT_SEGMENTS; i += step) {
         const int column = i / VFRONT_SEGMENTS, k = i % VFRONT_SEGMENTS;
-        if (k < m.segments[column]) out->stixels[column][k] = vf_stixel_result(&s, &m.segment[column][k]);
+        if (k < m.segments[column])
+            out->stixels[column][k] = vf_stixel_result(&s.stixel_geometry, &m.segment[column][k]);
     }
     for (int i = first; i < columns; i += step) out->stixels_count[i] = m.segments[i];
     for (int i = first; i < VFRONT_OBSTACLE_BINS; i += step) out->obstacles_cm[i] = vf_report_obstacle(&s, i);
@@ -102,30 +110,30 @@ static __device__ void put_stixels(const vf_step &s, vfront_result_t *out, int b
     (void)s, (void)out, (void)block, (void)blocks;
 }
 
-/** Columns, and how many of them are crowded, by one warp. */
-static __device__ void count_columns(const vf_step &s, vfront_result_t *out)
+/** Number of columns, and of those with too many segments, by one warp. */
+static __device__ void count_columns(const vf_report_view &s, vfront_result_t *out)
 {
 #if VFRONT_STIXELS
-    const int columns = vf_columns(&s);
+    const int columns = vf_report_columns(&s);
     int crowded = 0;
-    for (int i = threadIdx.x % VF_WARP; i < columns; i += VF_WARP) crowded += s.memory->stixel.crowded[i];
+    for (int i = threadIdx.x % VF_WARP; i < columns; i += VF_WARP) crowded += s.stixel->crowded[i];
     crowded = vf_warp_sum(crowded);
     if (threadIdx.x % VF_WARP) return;
     out->columns_count = columns;
-    out->columns_width_px = s.tuning.stixel_width_px;
+    out->columns_width_px = s.stixel_tuning.stixel_width_px;
     out->columns_crowded = crowded;
 #endif
     (void)s, (void)out;
 }
 
-/** Sums of light over a camera's tiles, by one warp. */
-static __device__ vf_light_total total_light(const vf_step &s, int camera)
+/** Brightness statistics of a camera, by one warp, the same in every lane. */
+static __device__ vf_light_total total_light(const vf_report_view &s, int camera)
 {
     const vf_level &l = s.geometry.level[camera][0];
     const int tiles = (l.width + VF_TILE - 1) / VF_TILE * ((l.height + VF_TILE - 1) / VF_TILE);
     vf_light_total t = {0, 0, 0, 0};
     for (int i = threadIdx.x % VF_WARP; i < tiles; i += VF_WARP) {
-        const vf_light light = s.memory->pyramid.light[camera][i];
+        const vf_tile_stats light = s.pyramid->tile[camera][i];
         t.sum += light.sum;
         t.edge += light.edge;
         t.dark += light.dark;
@@ -140,83 +148,85 @@ static __device__ vf_light_total total_light(const vf_step &s, int camera)
     return t;
 }
 
-/** Cells of a camera with a corner, by one warp. */
-static __device__ int count_occupied(const vf_step &s, int camera)
+/** Number of cells of a camera with a corner for tracks, by one warp. */
+static __device__ int count_occupied(const vf_report_view &s, int camera)
 {
-    const int cells = vf_cells(&s.geometry, camera);
+    const int cells = s.geometry.cells[camera];
     int count = 0;
 #pragma unroll 8
     for (int cell = threadIdx.x % VF_WARP; cell < cells; cell += VF_WARP)
-        count += s.memory->detect.corner[camera][cell] != 0;
+        count += s.detect->corner[s.parity][camera][cell] != 0;
     return vf_warp_sum(count);
 }
 
-/** Health and counts, by one warp. */
-static __device__ void put_health(const vf_step &s, vfront_result_t *out)
+/** Health, times, counts, motions and the clocks of the stages, by one warp. */
+static __device__ void put_health(const vf_report_view &s, vfront_result_t *out)
 {
-    const vf_params &params = s.memory->ingest.params;
+    const vf_params &params = s.ingest->params;
     vf_light_total light[VFRONT_CAMERAS];
     uint32_t occupied[VFRONT_CAMERAS];
     for (int camera = 0; camera < VFRONT_CAMERAS; camera++) {
-        const bool there = camera < s.geometry.cameras;
-        light[camera] = there ? total_light(s, camera) : vf_light_total{0, 0, 0, 0};
-        occupied[camera] = there ? count_occupied(s, camera) : 0;
+        const bool present = camera < s.geometry.cameras;
+        light[camera] = present ? total_light(s, camera) : vf_light_total{0, 0, 0, 0};
+        occupied[camera] = present ? count_occupied(s, camera) : 0;
     }
     count_columns(s, out);
     if (threadIdx.x % VF_WARP) return;
-    out->health = vf_report_health(&s, &params, &s.memory->refill, &s.memory->select, &s.memory->track.census[s.parity],
-                                   occupied, light);
+    out->health = vf_report_health(&s, &params, s.refill, s.select, &s.refill->counts[s.parity], occupied, light);
     for (int camera = 0; camera < VFRONT_CAMERAS; camera++) {
-        const uint32_t count = camera < s.geometry.cameras ? vf_keypoints(&s, s.memory->select.count[camera]) : 0;
+        const uint32_t count = camera < s.geometry.cameras ? vf_keypoints(s.geometry.groups, s.select->count[camera])
+                                                           : 0;
         out->keypoints_count[camera] = count;
-        out->descriptors_count[camera] = vf_described(&s.tuning) ? count : 0;
+        out->descriptors_count[camera] = vf_report_ran(&s, VF_BIT(describe)) ? count : 0;
     }
     out->t_ns = params.t_ns;
     out->t_mid_ns = params.t_mid_ns;
     out->frame = params.frame;
-    out->tracks_count = s.memory->track.census[s.parity].count;
-    out->lost_count = s.memory->refill.lost_count;
-    out->depths_count = vf_depths(&s);
-    out->matches_count = vf_matches(&s);
-    vf_motions(&s, &out->relative, &out->metric, &out->good);
+    out->tracks_count = s.refill->counts[s.parity].count;
+    out->lost_count = s.refill->lost_count;
+    out->depths_count = vf_stereo_count(s.stereo, s.geometry.active);
+    out->matches_count = vf_match_count(s.match, s.geometry.active);
+    vf_ego_motions(s.ego, s.geometry.active, s.parity, &out->relative, &out->metric, &out->good);
 #if VFRONT_DENSE
-    out->disparity.valid = vf_disparities(&s);
+    out->disparity.valid = vf_dense_valid(s.dense, s.geometry.active);
 #endif
     for (int stage = 0; stage < VF_report; stage++)
-        for (int end = 0; end < 2; end++) s.pinned->clock[stage][end] = s.memory->report.clock[stage][end];
+        for (int end = 0; end < 2; end++) s.clocks_out[stage][end] = s.clocks[stage][end];
 }
 
-/** Block 0 has the tracks, block 1 the health, the others portions of the key points, camera by camera, and of the lists of partners. */
-static __global__ void __launch_bounds__(THREADS) report_k(const vf_step s, int blocks_a_camera)
+/** Block 0: tracks; block 1: health; the others: blocks_a_camera of them a camera for its key points, and all of them
+ *  for matches and stixels. */
+static __global__ void __launch_bounds__(THREADS) report_k(const VF_CONSTANT vf_report_view s, int blocks_a_camera)
 {
-    vf_report_memory &m = s.memory->report;
-    vfront_result_t *out = &s.pinned->result[s.memory->ingest.params.result];
+    vf_report_memory &m = *s.report;
+    vfront_result_t *out = &s.result[s.ingest->params.result];
     const int block = blockIdx.x;
-    if (block == 0 && threadIdx.x == 0) s.pinned->clock[VF_report][0] = vf_clock_ns();
+    if (block == 0 && threadIdx.x == 0) s.clocks_out[VF_report][0] = vf_clock_ns();
     if (block == 0) {
         put_tracks(s, out);
     } else if (block == 1) {
         if (threadIdx.x < VF_WARP) put_health(s, out);
     } else {
-        const int camera = (block - 2) / blocks_a_camera, count = vf_keypoints(&s, s.memory->select.count[camera]);
-        put_partners(s, out, block - 2, gridDim.x - 2);
+        const int camera = (block - 2) / blocks_a_camera,
+                  count = vf_keypoints(s.geometry.groups, s.select->count[camera]);
+        put_matches(s, out, block - 2, gridDim.x - 2);
         put_stixels(s, out, block - 2, gridDim.x - 2);
         for (int first = (block - 2) % blocks_a_camera * PORTION; first < count; first += blocks_a_camera * PORTION)
             put_keypoints(s, camera, first, count, out);
     }
     __syncthreads();
     if (threadIdx.x) return;
-    if (block == 0) s.pinned->clock[VF_report][1] = vf_clock_ns();
-    __threadfence_system(); /* the block's part of the result is on the host before the block counts as arrived */
-    if (atomicInc(&m.arrived, gridDim.x - 1) != gridDim.x - 1) return;
-    __threadfence_system(); /* all others' parts were there before they arrived */
-    *(volatile uint64_t *)&s.pinned->done = s.memory->ingest.params.ticket;
+    if (block == 0) s.clocks_out[VF_report][1] = vf_clock_ns();
+    __threadfence_system(); /* the block's part of the result is on the host before the block is counted */
+    if (atomicInc(&m.blocks_done, gridDim.x - 1) != gridDim.x - 1) return;
+    __threadfence_system(); /* all others' parts were there before those blocks were counted */
+    *(volatile uint64_t *)s.done = s.ingest->params.ticket;
 }
 
-extern "C" cudaError_t vf_report_cuda(const vf_step *s, cudaStream_t stream)
+extern "C" cudaError_t vf_report_cuda(const vf_report_view *s, cudaStream_t stream)
 {
-    const int blocks = vf_clamp((int)vf_blocks(s->tuning.select_points, PORTION), 1,
-                                32); /* one at least, for what is no key point */
+    /* At least one, for matches and stixels. */
+    const int blocks = vf_clamp((int)vf_blocks(s->tuning.select_points, PORTION), 1, 32);
     report_k<<<2 + s->geometry.cameras * blocks, THREADS, 0, stream>>>(*s, blocks);
     return cudaGetLastError();
 }

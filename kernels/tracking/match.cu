@@ -1,41 +1,49 @@
 /* SPDX-License-Identifier: MIT */
-/* match on the GPU, four launches. In the first, blocks compare some points of this frame, in shared memory, with some of the frame
- * before, two of them in the registers of each thread: so each pair is compared once, for both. A thread knows the best for its own
- * two; for the others a warp agrees on one, and since few pairs are close enough, it seldom has to. The second does the same for the
- * points that found each other, and looks for the next best, which cannot be known before the best is. In the third one block finds out
- * how the picture turned and lists the pairs. In the last a warp has a match, and finds its place. */
+/* match on the GPU, four launches.
+ *
+ * search_k  Compares a tile of this frame's key points, in shared memory, with CHUNK key points of the previous frame,
+ *           OWN in the registers of each thread: each pair is compared once, for both directions. A thread keeps the
+ *           best for its own; for the tile's a warp reduces its lanes' candidates, which is seldom needed, since few
+ *           pairs are close enough
+ * second_k  Does the same for the key points that pass the cross-check, and finds the second best, which cannot be
+ *           known before the best
+ * list_k    One block: roll of the picture, match list, predictions for the next frame
+ * settle_k  A warp a match: sub-pixel position, see src/tracking/match_flow.h */
 #include "kernels/block.cuh"
 #include "patch.cuh"
 
+#include "image/ingest.h"
 #include "tracking/match_flow.h"
 
 #if VFRONT_MATCHES
 
 #define THREADS 128
-#define OWN 2 /* points of the frame before that a thread has */
+#define OWN 2 /* key points of the previous frame that a thread has */
 #define CHUNK (OWN * THREADS)
-/** Points of this frame that a block has. Where the multiprocessors hold all blocks at once, few end sooner; else many do less in all. */
-#ifndef VF_MATCH_FEW
-#define VF_MATCH_FEW 8
-#define VF_MATCH_MANY 32
+/** Tile sizes: key points of this frame that a block has. The small one, with more blocks, is faster where the
+ *  multiprocessors hold all blocks at once; the large one does less work in total. */
+#ifndef VF_MATCH_TILE_SMALL
+#define VF_MATCH_TILE_SMALL 8
+#define VF_MATCH_TILE_LARGE 32
 #endif
 
-/** Bits of a descriptor. */
-struct bits {
+/** Descriptor: 256 bits. */
+struct descriptor {
     uint4 low, high;
 };
-static __device__ __forceinline__ bits load_bits(const vfront_descriptor_t &d)
+static __device__ __forceinline__ descriptor load_descriptor(const vfront_descriptor_t &d)
 {
     VF_STATIC_ASSERT(sizeof(vfront_descriptor_t) == 32 && offsetof(vf_describe_memory, descriptor) % 16 == 0,
-                     "read in sixteens");
+                     "read as 16-byte words");
     const uint4 *at = reinterpret_cast<const uint4 *>(&d);
-    return bits{at[0], at[1]};
+    return descriptor{at[0], at[1]};
 }
 
 static __device__ __forceinline__ int popc(uint32_t w) { return __popc(w); }
 
-/** Bits in which two differ. Triples of words are added bit by bit first, because counting bits is slow. */
-static __device__ __forceinline__ uint32_t apart(const bits &a, const bits &b)
+/** Hamming distance of two descriptors. Full adders add triples of words bit by bit first, because population counts
+ *  are slow. */
+static __device__ __forceinline__ uint32_t hamming(const descriptor &a, const descriptor &b)
 {
     const uint32_t x0 = a.low.x ^ b.low.x, x1 = a.low.y ^ b.low.y, x2 = a.low.z ^ b.low.z, x3 = a.low.w ^ b.low.w;
     const uint32_t x4 = a.high.x ^ b.high.x, x5 = a.high.y ^ b.high.y, x6 = a.high.z ^ b.high.z,
@@ -45,83 +53,89 @@ static __device__ __forceinline__ uint32_t apart(const bits &a, const bits &b)
     return (uint32_t)(popc(ones0) + popc(ones1) + popc(x6) + popc(x7) + 2 * (popc(twos0) + popc(twos1)));
 }
 
-/** A point of the frame before, in registers. A level that no partner has: there is no point. */
+#define NO_LEVEL 1000
+/** Key point of the previous frame, in registers, with its predicted bearing. Level NO_LEVEL: there is none. */
 struct candidate {
-    bits word;
-    float x, y, z, reach;
+    descriptor word;
+    float x, y, z, radius2;
     int level;
 };
-static __device__ __forceinline__ candidate load_candidate(const vf_step &s, const struct vf_match_bounds &b, int j,
-                                                           int count)
+static __device__ __forceinline__ candidate load_candidate(const vf_match_view &s, const struct vf_match_bounds &b,
+                                                           int j, int count)
 {
     candidate c = {};
-    c.level = 1000;
+    c.level = NO_LEVEL;
     if (j >= count) return c;
-    const vf_point p = s.memory->bearing.point[s.parity ^ 1][0][j];
+    const vf_point p = s.bearing->point[s.parity ^ 1][0][j];
     float at[3];
-    vf_match_expect(&s.memory->ingest.params, p.bearing, s.memory->match.expected[s.parity ^ 1][j], at);
-    c.word = load_bits(s.memory->describe.descriptor[s.parity ^ 1][0][j]);
+    vf_match_predict(&s.ingest->params, p.bearing, s.match->predicted[s.parity ^ 1][j], at);
+    c.word = load_descriptor(s.describe->descriptor[s.parity ^ 1][0][j]);
     c.x = at[0];
     c.y = at[1];
     c.z = at[2];
-    c.reach = vf_match_reach(b.window, p.step);
+    c.radius2 = vf_match_radius2(b.window, p.step);
     c.level = p.level;
     return c;
 }
 
-/** A point of this frame, in shared memory. */
+/** Key point of this frame, in shared memory. */
 struct point {
-    bits word;
-    float x, y, z, reach;
+    descriptor word;
+    float x, y, z, radius2;
     int level, index, reserved[2];
 };
-static __device__ __forceinline__ point load_point(const vf_step &s, const struct vf_match_bounds &b, int i)
+static __device__ __forceinline__ point load_point(const vf_match_view &s, const struct vf_match_bounds &b, int i)
 {
-    const vf_point p = s.memory->bearing.point[s.parity][0][i];
-    const float reach = vf_match_reach(b.window, p.step);
-    return point{load_bits(s.memory->describe.descriptor[s.parity][0][i]),
+    const vf_point p = s.bearing->point[s.parity][0][i];
+    const float radius2 = vf_match_radius2(b.window, p.step);
+    return point{load_descriptor(s.describe->descriptor[s.parity][0][i]),
                  p.bearing[0],
                  p.bearing[1],
                  p.bearing[2],
-                 reach,
+                 radius2,
                  p.level,
                  i,
                  {0, 0}};
 }
 
-/** Whether two may be partners, their descriptors apart. */
+/** Candidate test of two key points, descriptors not counted. */
 template <bool GUIDED>
-static __device__ __forceinline__ bool may(const struct vf_match_bounds &b, const point &p, const candidate &c)
+static __device__ __forceinline__ bool is_candidate(const struct vf_match_bounds &b, const point &p, const candidate &c)
 {
     if (vf_abs(p.level - c.level) > b.levels) return false;
-    return !GUIDED || vf_match_near(p.reach > c.reach ? p.reach : c.reach, p.x - c.x, p.y - c.y, p.z - c.z);
+    return !GUIDED ||
+           vf_match_in_window(p.radius2 > c.radius2 ? p.radius2 : c.radius2, p.x - c.x, p.y - c.y, p.z - c.z);
 }
 
-/** Points of this frame and of the one before. */
-static __device__ __forceinline__ int count_now(const vf_step &s) { return (int)s.memory->bearing.count[s.parity][0]; }
-static __device__ __forceinline__ int count_before(const vf_step &s)
+/** Numbers of key points of this frame and of the previous one. */
+static __device__ __forceinline__ int count_now(const vf_match_view &s) { return (int)s.bearing->count[s.parity][0]; }
+static __device__ __forceinline__ int count_before(const vf_match_view &s)
 {
-    return s.memory->ingest.params.frame ? (int)s.memory->bearing.count[s.parity ^ 1][0]
-                                         : 0; /* what lies there is from before the reset */
+    /* first frame: the memory holds another run's key points */
+    return s.ingest->params.frame ? (int)s.bearing->count[s.parity ^ 1][0] : 0;
 }
 
-/** Whether any of some points of this frame and some of the frame before are near enough in level. Points are by rising level. */
-static __device__ __forceinline__ bool any_level(const vf_step &s, int from, int count, int first, int before)
+/** Level test of a tile against a chunk: 1 if any levels are within match_levels. Key points are in the order of their
+ *  levels. */
+static __device__ __forceinline__ bool levels_overlap(const vf_match_view &s, int from, int count, int first,
+                                                      int before)
 {
-    const vf_point *now = s.memory->bearing.point[s.parity][0], *old = s.memory->bearing.point[s.parity ^ 1][0];
+    const vf_point *now = s.bearing->point[s.parity][0], *old = s.bearing->point[s.parity ^ 1][0];
     const int last = vf_min(first + CHUNK, before) - 1, levels = s.tuning.match_levels;
     return now[from].level <= old[last].level + levels && old[first].level <= now[from + count - 1].level + levels;
 }
 
-template <bool GUIDED, int TILE> static __global__ void __launch_bounds__(THREADS) search_k(const vf_step s)
+/** Best candidates both ways. Block (x, y) compares chunk x of the previous frame with tile y of this frame. */
+template <bool GUIDED, int TILE>
+static __global__ void __launch_bounds__(THREADS) search_k(const VF_CONSTANT vf_match_view s)
 {
     __shared__ point tile[TILE];
     __shared__ uint32_t found[TILE];
-    vf_match_memory &m = s.memory->match;
+    vf_match_memory &m = *s.match;
     const int thread = threadIdx.x, first = blockIdx.x * CHUNK, from = blockIdx.y * TILE, before = count_before(s);
     const int count = vf_min(count_now(s) - from, TILE);
-    if (thread == 0) vf_clock_start(s, VF_match, blockIdx.x + blockIdx.y);
-    if (first >= before || count <= 0 || !any_level(s, from, count, first, before)) return;
+    if (thread == 0) vf_clock_start(s.clock, blockIdx.x + blockIdx.y);
+    if (first >= before || count <= 0 || !levels_overlap(s, from, count, first, before)) return;
     const struct vf_match_bounds bounds = vf_match_bounds(&s);
     if (thread < count) {
         tile[thread] = load_point(s, bounds, from + thread);
@@ -139,11 +153,11 @@ template <bool GUIDED, int TILE> static __global__ void __launch_bounds__(THREAD
         uint32_t best = VF_NONE;
 #pragma unroll
         for (int k = 0; k < OWN; k++) {
-            if (!may<GUIDED>(bounds, tile[i], own[k])) continue;
-            const uint32_t distance = apart(tile[i].word, own[k].word);
+            if (!is_candidate<GUIDED>(bounds, tile[i], own[k])) continue;
+            const uint32_t distance = hamming(tile[i].word, own[k].word);
             if (distance > bounds.distance) continue;
-            back[k] = min(back[k], vf_partner(distance, from + i));
-            best = min(best, vf_partner(distance, first + k * THREADS + thread));
+            back[k] = min(back[k], vf_packed_match(distance, from + i));
+            best = min(best, vf_packed_match(distance, first + k * THREADS + thread));
         }
         if (!__any_sync(VF_ALL, best != VF_NONE)) continue;
         best = vf_warp_min(best);
@@ -151,43 +165,46 @@ template <bool GUIDED, int TILE> static __global__ void __launch_bounds__(THREAD
     }
 #pragma unroll
     for (int k = 0; k < OWN; k++)
-        if (back[k] != VF_NONE) atomicMin(&m.back[first + k * THREADS + thread], back[k]);
+        if (back[k] != VF_NONE) atomicMin(&m.back[s.parity][first + k * THREADS + thread], back[k]);
     __syncthreads();
-    if (thread < count && found[thread] != VF_NONE) atomicMin(&m.found[from + thread], found[thread]);
+    if (thread < count && found[thread] != VF_NONE) atomicMin(&m.found[s.parity][from + thread], found[thread]);
 }
 
-/** Whether a point and what it found found each other. */
-static __device__ __forceinline__ bool mutual(const vf_match_memory &m, int i)
+/** Cross-check of key point i of this frame. */
+static __device__ __forceinline__ bool mutual(const vf_match_view &s, int i)
 {
-    const uint32_t found = m.found[i];
-    return found != VF_NONE && vf_match_mutual(found, m.back[found & 0xffff], i);
+    const uint32_t found = s.match->found[s.parity][i];
+    return found != VF_NONE && vf_match_mutual(found, s.match->back[s.parity][found & 0xffff], i);
 }
 
-/** Lists those points of a tile that found each other with another one, and these; by one warp. Returns how many. */
-static __device__ __forceinline__ int list_mutual(const vf_step &s, const struct vf_match_bounds &b, int from,
+/** Lists the key points of a tile that pass the cross-check, and their best candidates; by one warp. Returns how
+ *  many. */
+static __device__ __forceinline__ int list_mutual(const vf_match_view &s, const struct vf_match_bounds &b, int from,
                                                   int count, point *tile, vf_point *best)
 {
     const int lane = threadIdx.x, i = from + lane;
-    const bool listed = lane < count && mutual(s.memory->match, i);
-    const uint32_t who = __ballot_sync(VF_ALL, listed);
-    const int at = __popc(who & ((1u << lane) - 1));
+    const bool listed = lane < count && mutual(s, i);
+    const uint32_t lanes = __ballot_sync(VF_ALL, listed);
+    const int at = __popc(lanes & ((1u << lane) - 1));
     if (listed) {
         tile[at] = load_point(s, b, i);
-        best[at] = s.memory->bearing.point[s.parity ^ 1][0][s.memory->match.found[i] & 0xffff];
+        best[at] = s.bearing->point[s.parity ^ 1][0][s.match->found[s.parity][i] & 0xffff];
     }
-    return __popc(who);
+    return __popc(lanes);
 }
 
-template <bool GUIDED, int TILE> static __global__ void __launch_bounds__(THREADS) second_k(const vf_step s)
+/** Second best of the key points that pass the cross-check. Blocks as in search_k. */
+template <bool GUIDED, int TILE>
+static __global__ void __launch_bounds__(THREADS) second_k(const VF_CONSTANT vf_match_view s)
 {
-    VF_STATIC_ASSERT(TILE <= VF_WARP, "a lane a point");
+    VF_STATIC_ASSERT(TILE <= VF_WARP, "a lane for each key point");
     __shared__ point tile[TILE];
     __shared__ vf_point best[TILE];
     __shared__ uint32_t second[TILE];
     __shared__ int listed;
     const int thread = threadIdx.x, first = blockIdx.x * CHUNK, from = blockIdx.y * TILE, before = count_before(s);
     const int count = vf_min(count_now(s) - from, TILE);
-    if (first >= before || count <= 0 || !any_level(s, from, count, first, before)) return;
+    if (first >= before || count <= 0 || !levels_overlap(s, from, count, first, before)) return;
     const struct vf_match_bounds bounds = vf_match_bounds(&s);
     if (thread < VF_WARP) {
         const int pairs = list_mutual(s, bounds, from, count, tile, best);
@@ -200,129 +217,138 @@ template <bool GUIDED, int TILE> static __global__ void __launch_bounds__(THREAD
     for (int k = 0; k < OWN; k++) {
         const int j = first + k * THREADS + thread;
         own[k] = load_candidate(s, bounds, j, before);
-        place[k] = s.memory->bearing.point[s.parity ^ 1][0][vf_min(j, before - 1)];
+        place[k] = s.bearing->point[s.parity ^ 1][0][vf_min(j, before - 1)];
     }
     __syncthreads();
     for (int i = 0; i < listed; i++) {
         uint32_t least = 256;
 #pragma unroll
         for (int k = 0; k < OWN; k++)
-            if (may<GUIDED>(bounds, tile[i], own[k]) && vf_elsewhere(&best[i], &place[k]))
-                least = min(least, apart(tile[i].word, own[k].word));
+            if (is_candidate<GUIDED>(bounds, tile[i], own[k]) && vf_points_apart(&best[i], &place[k]))
+                least = min(least, hamming(tile[i].word, own[k].word));
         if (!__any_sync(VF_ALL, least < 256)) continue;
         least = vf_warp_min(least);
         if (thread % VF_WARP == 0) atomicMin(&second[i], least);
     }
     __syncthreads();
-    if (thread < listed && second[thread] < 256) atomicMin(&s.memory->match.second[tile[thread].index], second[thread]);
+    if (thread < listed && second[thread] < 256)
+        atomicMin(&s.match->second[s.parity][tile[thread].index], second[thread]);
 }
 
-/** A point of this frame and what it found. */
+/** Possible match of a key point of this frame. */
 struct pair {
-    uint32_t partner, distance, second, turned;
-    bool stands; /* its turn apart, that is its partner */
+    uint32_t before, distance, second; /* index in the previous frame, Hamming distances */
+    uint32_t change;                   /* difference of orientation, see vf_match_orientation_change() */
+    bool accepted;                     /* passes cross-check and ratio test */
 };
-static __device__ __forceinline__ pair load_pair(const vf_step &s, int i, int count)
+static __device__ __forceinline__ pair load_pair(const vf_match_view &s, int i, int count)
 {
-    const vf_match_memory &m = s.memory->match;
+    const vf_match_memory &m = *s.match;
     pair p = {};
-    if (i >= count || !mutual(m, i)) return p;
-    p.partner = m.found[i] & 0xffff;
-    p.distance = m.found[i] >> 16;
-    p.second = m.second[i];
-    p.stands = vf_stands_out(&s.tuning, p.distance, p.second);
-    p.turned = vf_match_turned(s.memory->describe.angle[s.parity][0][i],
-                               s.memory->describe.angle[s.parity ^ 1][0][p.partner]);
+    if (i >= count || !mutual(s, i)) return p;
+    p.before = m.found[s.parity][i] & 0xffff;
+    p.distance = m.found[s.parity][i] >> 16;
+    p.second = m.second[s.parity][i];
+    p.accepted = vf_ratio_test(s.tuning.match_ratio_percent, p.distance, p.second);
+    p.change = vf_match_orientation_change(s.describe->angle[s.parity][0][i],
+                                           s.describe->angle[s.parity ^ 1][0][p.before]);
     return p;
 }
 
-/** Some pairs a thread, of points a block apart, all of them on their way at once. */
-#ifndef VF_MATCH_HANDFUL
-#define VF_MATCH_HANDFUL 4
+/** Batch of pairs of a thread, of key points VF_BLOCK apart, whose loads overlap. */
+#ifndef VF_MATCH_BATCH
+#define VF_MATCH_BATCH 4
 #endif
-#define HANDFUL VF_MATCH_HANDFUL
-struct handful {
-    pair p[HANDFUL];
+#define BATCH VF_MATCH_BATCH
+struct batch {
+    pair p[BATCH];
 };
-static __device__ __forceinline__ void load_handful(const vf_step &s, int first, int count, handful *h)
+static __device__ __forceinline__ void load_batch(const vf_match_view &s, int first, int count, batch *b)
 {
 #pragma unroll
-    for (int k = 0; k < HANDFUL; k++) h->p[k] = load_pair(s, first + k * VF_BLOCK + (int)threadIdx.x, count);
+    for (int k = 0; k < BATCH; k++) b->p[k] = load_pair(s, first + k * VF_BLOCK + (int)threadIdx.x, count);
 }
 
-/** By how many bins the picture turned, in every thread of the block. h: the first handful; left alone when it is the only one. */
-static __device__ __forceinline__ int turn_of_all(const vf_step &s, int count, handful *h)
+/** Roll of the picture [bins], in every thread of the block. b: the first batch, loaded; overwritten unless it is the
+ *  only one. */
+static __device__ __forceinline__ int find_roll(const vf_match_view &s, int count, batch *b)
 {
-    __shared__ int bin[VF_TURNS];
+    __shared__ int bin[VF_ROLL_BINS];
     __shared__ uint32_t best;
     const int thread = threadIdx.x;
-    if (thread < VF_TURNS) bin[thread] = 0;
+    if (thread < VF_ROLL_BINS) bin[thread] = 0;
     if (thread == 0) best = 0;
     __syncthreads();
-    for (int first = 0; first < count; first += HANDFUL * VF_BLOCK) {
-        if (first) load_handful(s, first, count, h);
+    for (int first = 0; first < count; first += BATCH * VF_BLOCK) {
+        if (first) load_batch(s, first, count, b);
 #pragma unroll
-        for (int k = 0; k < HANDFUL; k++) vf_add_to_bins(bin, h->p[k].stands ? vf_match_bin(h->p[k].turned) : -1);
+        for (int k = 0; k < BATCH; k++) vf_add_to_bins(bin, b->p[k].accepted ? vf_match_roll_bin(b->p[k].change) : -1);
     }
     __syncthreads();
-    if (thread < VF_TURNS) {
-        const uint32_t most = ~vf_warp_min(~vf_match_tent(bin, thread));
+    if (thread < VF_ROLL_BINS) {
+        const uint32_t most = ~vf_warp_min(~vf_match_roll_score(bin, thread));
         if (thread % VF_WARP == 0) atomicMax(&best, most);
     }
     __syncthreads();
-    return vf_match_top(best);
+    return vf_match_roll_peak(best);
 }
 
-/** Lists a block's pairs, if they turned with the picture, from match[listed] on, and says where its points go. Returns how many. */
-static __device__ __forceinline__ int list_pairs(const vf_step &s, const pair &p, int i, int count, int top, int listed)
+/** Lists those of a block's pairs that agree with the roll, from match[listed] on, and predicts the bearings of its key
+ *  points in the next frame. Returns how many matches. */
+static __device__ __forceinline__ int list_pairs(const vf_match_view &s, const pair &p, int i, int count, int roll,
+                                                 int listed)
 {
-    __shared__ int start[VF_WARPS + 1];
-    vf_match_memory &m = s.memory->match;
-    const vf_point *now = s.memory->bearing.point[s.parity][0], *before = s.memory->bearing.point[s.parity ^ 1][0];
-    const bool kept = p.stands && vf_match_turns(&s.tuning, p.turned, top);
+    __shared__ int start[VF_WARPS + 1]; /* scratch of vf_count_before() */
+    vf_match_memory &m = *s.match;
+    const vf_point *now = s.bearing->point[s.parity][0], *before = s.bearing->point[s.parity ^ 1][0];
+    const bool kept = p.accepted && vf_match_roll_agrees(&s.tuning, p.change, roll);
     int more;
     const int at = listed + vf_count_before(kept, start, &more);
-    if (i < count) vf_match_go_on(now[i].bearing, kept ? before[p.partner].bearing : NULL, m.expected[s.parity][i]);
-    if (kept) m.match[at] = vf_match_of(i, vf_partner(p.distance, p.partner), p.second);
+    if (i < count)
+        vf_match_predict_next(now[i].bearing, kept ? before[p.before].bearing : NULL, m.predicted[s.parity][i]);
+    if (kept) m.match[at] = vf_match_make(i, vf_packed_match(p.distance, p.before), p.second);
     return more;
 }
 
-static __global__ void __launch_bounds__(VF_BLOCK) list_k(const vf_step s)
+/** Roll, match list and predictions; one block. */
+static __global__ void __launch_bounds__(VF_BLOCK) list_k(const VF_CONSTANT vf_match_view s)
 {
     const int count = count_now(s), thread = threadIdx.x;
-    handful h;
-    load_handful(s, 0, count, &h);
-    const int top = turn_of_all(s, count, &h);
+    batch b;
+    load_batch(s, 0, count, &b);
+    const int roll = find_roll(s, count, &b);
     int listed = 0;
-    for (int first = 0; first < count; first += HANDFUL * VF_BLOCK) {
-        if (count > HANDFUL * VF_BLOCK) load_handful(s, first, count, &h);
+    for (int first = 0; first < count; first += BATCH * VF_BLOCK) {
+        if (count > BATCH * VF_BLOCK) load_batch(s, first, count, &b);
 #pragma unroll
-        for (int k = 0; k < HANDFUL; k++) {
+        for (int k = 0; k < BATCH; k++) {
             const int i = first + k * VF_BLOCK;
-            if (i < count) listed += list_pairs(s, h.p[k], i + thread, count, top, listed);
+            if (i < count) listed += list_pairs(s, b.p[k], i + thread, count, roll, listed);
         }
     }
-    if (thread == 0) s.memory->match.count = listed;
+    if (thread == 0) s.match->count = listed;
 }
 
 #ifndef VF_MATCH_WARPS
-#define VF_MATCH_WARPS 1 /* matches a block */
+#define VF_MATCH_WARPS 1 /* matches of a block */
 #endif
 
-static __global__ void __launch_bounds__(VF_WARP *VF_MATCH_WARPS) settle_k(const vf_step s)
+/** Positions of the matches, a warp each; and clears the candidates of the next step. */
+static __global__ void __launch_bounds__(VF_WARP *VF_MATCH_WARPS) settle_k(const VF_CONSTANT vf_match_view s)
 {
-    vf_match_memory &m = s.memory->match;
+    vf_match_memory &m = *s.match;
     const int i = blockIdx.x * VF_MATCH_WARPS + threadIdx.x / VF_WARP;
+    vf_match_clear(&m, s.parity ^ 1, blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x);
     if (i < (int)m.count) {
         vf_patch patch;
         const vfront_match_t settled = vf_match_settle(&patch, &s, m.match[i]);
         __syncwarp(); /* all lanes have read it */
         if (threadIdx.x % VF_WARP == 0) m.match[i] = settled;
     }
-    if (threadIdx.x % VF_WARP == 0) vf_clock_end(s, VF_match);
+    if (threadIdx.x % VF_WARP == 0) vf_clock_end(s.clock);
 }
 
-template <bool GUIDED, int TILE> static void compare(const vf_step *s, int points, cudaStream_t stream)
+template <bool GUIDED, int TILE> static void launch_search(const vf_match_view *s, int points, cudaStream_t stream)
 {
     const dim3 grid(vf_blocks(points, CHUNK), vf_blocks(points, TILE));
     search_k<GUIDED, TILE><<<grid, THREADS, 0, stream>>>(*s);
@@ -331,17 +357,18 @@ template <bool GUIDED, int TILE> static void compare(const vf_step *s, int point
 
 #endif
 
-extern "C" cudaError_t vf_match_cuda(const vf_step *s, cudaStream_t stream)
+extern "C" cudaError_t vf_match_cuda(const vf_match_view *s, cudaStream_t stream)
 {
 #if VFRONT_MATCHES
-    if (!vf_match_on(s)) return cudaSuccess;
     const int points = vf_max(s->tuning.select_points, 1);
-    const bool few = vf_blocks(points, CHUNK) * vf_blocks(points, VF_MATCH_FEW) <=
-                     2048 / THREADS * (unsigned)vf_multiprocessors();
+    const bool small = vf_blocks(points, CHUNK) * vf_blocks(points, VF_MATCH_TILE_SMALL) <=
+                       2048 / THREADS * (unsigned)vf_multiprocessors();
     if (s->tuning.match_guided)
-        few ? compare<true, VF_MATCH_FEW>(s, points, stream) : compare<true, VF_MATCH_MANY>(s, points, stream);
+        small ? launch_search<true, VF_MATCH_TILE_SMALL>(s, points, stream)
+              : launch_search<true, VF_MATCH_TILE_LARGE>(s, points, stream);
     else
-        few ? compare<false, VF_MATCH_FEW>(s, points, stream) : compare<false, VF_MATCH_MANY>(s, points, stream);
+        small ? launch_search<false, VF_MATCH_TILE_SMALL>(s, points, stream)
+              : launch_search<false, VF_MATCH_TILE_LARGE>(s, points, stream);
     list_k<<<1, VF_BLOCK, 0, stream>>>(*s);
     settle_k<<<vf_blocks(vf_min(points, VFRONT_KEYPOINTS), VF_MATCH_WARPS), VF_WARP * VF_MATCH_WARPS, 0, stream>>>(*s);
     return cudaGetLastError();

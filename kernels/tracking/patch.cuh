@@ -1,36 +1,45 @@
 /* SPDX-License-Identifier: MIT */
-/* A patch spread over a warp: of 16x16 px a lane has half a row, of 8x8 px a quarter. Template and gradients stay in its registers while
- * a level iterates. */
+/* GPU form of the patch functions that src/tracking/track_flow.h declares as VF_HOOK, for track.cu and match.cu. A warp
+ * has a patch: a lane has half a row of 16x16 px, or a quarter of a row of 8x8 px. Template and gradients stay in its
+ * registers while a level iterates.
+ *
+ * Gradients and moments: extract<SIZE>(). Residuals: residual_sums<SIZE>(). Sums over the lanes: vf_warp_sum(). The
+ * functions at the end of the file pick the size. The arithmetic of a pixel is that of src/tracking/track.h, shared
+ * with the host form (src/tracking/patch.c). Not shared: the loops, and interpolate(), which weights two pixels by one
+ * dp2a instruction with the same integer result as vf_track_interpolate(). */
 #ifndef VF_PATCH_CUH
 #define VF_PATCH_CUH
 
 #include "kernels/kernel.cuh"
 
-#include "tracking/track_flow.h"
+#include "tracking/align.h"
 
 #define LANE_PIXELS (VF_PATCH_PIXELS / VF_WARP)
 
-/** A lane's part of a template. */
+/** Segment of a template that a lane has: grey levels Q5, x and y gradients Q4. */
 struct vf_patch {
     int32_t grey[LANE_PIXELS], dx[LANE_PIXELS], dy[LANE_PIXELS];
 };
 
-/** Which pixels of a patch a lane has: COUNT in row `row`, from column `column`. */
-template <int SIZE> struct lane_part {
+/** Place of a lane's segment in a patch: COUNT pixels in row `row`, from column `column`. */
+template <int SIZE> struct lane_segment {
     enum { COUNT = SIZE * SIZE / VF_WARP, ACROSS = SIZE / COUNT };
     int row, column;
-    __device__ __forceinline__ lane_part()
+    __device__ __forceinline__ lane_segment()
         : row(threadIdx.x % VF_WARP / ACROSS), column(threadIdx.x % VF_WARP % ACROSS * COUNT)
     {
     }
 };
 
-static __device__ __forceinline__ int pixel_at(const vf_view &v, int x, int y)
+/** Pixel of a picture; beyond the border that of the border. */
+static __device__ __forceinline__ int pixel_at(const vf_level_picture &picture, int x, int y)
 {
-    return v.pixels[(size_t)vf_clamp(y, 0, v.height - 1) * v.pitch + vf_clamp(x, 0, v.width - 1)];
+    const uint8_t *row = picture.pixels + (size_t)vf_clamp(y, 0, picture.height - 1) * picture.pitch;
+    return row[vf_clamp(x, 0, picture.width - 1)];
 }
 
-/** N pixels of a row from any address on, four to a word; read as the aligned words that hold them. */
+/** N pixels of a row, four to a word: read from any address as the aligned words that hold them, or pixel by pixel at
+ *  the border. */
 template <int N> struct pixel_row {
     enum { WORDS = (N + 3) / 4, LOADS = (N + 3 + 3) / 4 }; /* up to three bytes lie before the first */
     uint32_t word[WORDS];
@@ -42,10 +51,10 @@ template <int N> struct pixel_row {
         for (int i = 0; i < LOADS; i++) in[i] = aligned[i];
         for (int i = 0; i < WORDS; i++) word[i] = __funnelshift_r(in[i], in[i + 1], 8 * off);
     }
-    __device__ __forceinline__ pixel_row(const vf_view &v, int x, int y)
+    __device__ __forceinline__ pixel_row(const vf_level_picture &picture, int x, int y)
     {
         for (int i = 0; i < WORDS; i++) word[i] = 0;
-        for (int i = 0; i < N; i++) word[i / 4] |= (uint32_t)pixel_at(v, x + i, y) << (8 * (i % 4));
+        for (int i = 0; i < N; i++) word[i / 4] |= (uint32_t)pixel_at(picture, x + i, y) << (8 * (i % 4));
     }
     __device__ __forceinline__ int at(int i) const { return (int)(word[i / 4] >> (8 * (i % 4)) & 255); }
     /* pixels i and i + 1 as the lower half of a word */
@@ -55,97 +64,94 @@ template <int N> struct pixel_row {
     }
 };
 
-/** Between pixels i and i + 1 of two rows, interpolated, Q5. Two pixels are weighted by one instruction where there is one. */
+/** Interpolation between pixels i and i + 1 of two rows, Q5: two pixels by one dp2a instruction where the architecture
+ *  has it. */
 template <int N>
-static __device__ __forceinline__ int32_t mix(const vf_weights &w, const pixel_row<N> &upper, const pixel_row<N> &lower,
-                                              int i)
+static __device__ __forceinline__ int32_t interpolate(const vf_bilinear_weights &w, const pixel_row<N> &upper,
+                                                      const pixel_row<N> &lower, int i)
 {
-#if __CUDA_ARCH__ >= 610
+#if VF_ARCH >= 610
     const uint32_t top = (uint32_t)w.w00 | (uint32_t)w.w01 << 16, bottom = (uint32_t)w.w10 | (uint32_t)w.w11 << 16;
     return (int32_t)(__dp2a_lo(top, upper.pair(i), __dp2a_lo(bottom, lower.pair(i), 256u)) >> 9);
 #else
-    return vf_track_mix(w, upper.at(i), upper.at(i + 1), lower.at(i), lower.at(i + 1));
+    return vf_track_interpolate(w, upper.at(i), upper.at(i + 1), lower.at(i), lower.at(i + 1));
 #endif
 }
 
-/** Whether a rectangle of pixels lies in a picture, so that it can be read as it stands. */
-static __device__ __forceinline__ bool within(const vf_view &v, int x, int y, int side)
+/** 1 if side x side pixels from (x, y) on lie in a picture, so that they can be read without clamping. */
+static __device__ __forceinline__ bool inside(const vf_level_picture &picture, int x, int y, int side)
 {
-    return x >= 0 && y >= 0 && x + side <= v.width && y + side <= v.height;
+    return x >= 0 && y >= 0 && x + side <= picture.width && y + side <= picture.height;
 }
 
-/** The picture under a lane's part of a patch whose first pixel lies at (x, y): interpolated, Q5. */
+/** Interpolates the picture under a lane's segment of a patch whose first pixel lies at (x, y), Q5. */
 template <int SIZE>
-static __device__ __forceinline__ void look(int32_t (&now)[SIZE * SIZE / VF_WARP], const vf_view &v, int x, int y,
-                                            const vf_weights &w)
+static __device__ __forceinline__ void interpolate_segment(int32_t (&now)[SIZE * SIZE / VF_WARP],
+                                                           const vf_level_picture &picture, int x, int y,
+                                                           const vf_bilinear_weights &w)
 {
-    enum { COUNT = lane_part<SIZE>::COUNT };
-    const lane_part<SIZE> part;
-    const int px = x + part.column, py = y + part.row;
-    if (within(v, x, y, SIZE + 1)) {
-        const uint8_t *row = v.pixels + py * v.pitch + px;
-        const pixel_row<COUNT + 1> upper(row), lower(row + v.pitch);
-        for (int i = 0; i < COUNT; i++) now[i] = mix(w, upper, lower, i);
+    enum { COUNT = lane_segment<SIZE>::COUNT };
+    const lane_segment<SIZE> segment;
+    const int px = x + segment.column, py = y + segment.row;
+    if (inside(picture, x, y, SIZE + 1)) {
+        const uint8_t *row = picture.pixels + py * picture.pitch + px;
+        const pixel_row<COUNT + 1> upper(row), lower(row + picture.pitch);
+        for (int i = 0; i < COUNT; i++) now[i] = interpolate(w, upper, lower, i);
     } else {
-        const pixel_row<COUNT + 1> upper(v, px, py), lower(v, px, py + 1);
-        for (int i = 0; i < COUNT; i++) now[i] = mix(w, upper, lower, i);
+        const pixel_row<COUNT + 1> upper(picture, px, py), lower(picture, px, py + 1);
+        for (int i = 0; i < COUNT; i++) now[i] = interpolate(w, upper, lower, i);
     }
 }
 
-/** Grey levels of a lane's part of a template and of all around it, Q5: three rows of COUNT + 2. */
+/** Interpolates a lane's segment of a template with one pixel more all around, Q5: three rows of COUNT + 2. */
 template <int SIZE>
-static __device__ __forceinline__ void look_around(int32_t (&grey)[3][SIZE * SIZE / VF_WARP + 2], const vf_view &v,
-                                                   int x, int y, const vf_weights &w)
+static __device__ __forceinline__ void interpolate_around(int32_t (&grey)[3][SIZE * SIZE / VF_WARP + 2],
+                                                          const vf_level_picture &picture, int x, int y,
+                                                          const vf_bilinear_weights &w)
 {
-    enum { COUNT = lane_part<SIZE>::COUNT };
-    const lane_part<SIZE> part;
-    const int px = x + part.column - 1, py = y + part.row - 1;
+    enum { COUNT = lane_segment<SIZE>::COUNT };
+    const lane_segment<SIZE> segment;
+    const int px = x + segment.column - 1, py = y + segment.row - 1;
     typedef pixel_row<COUNT + 3> row;
-    const uint8_t *at = v.pixels + py * v.pitch + px;
-    const bool inside = within(v, x - 1, y - 1, SIZE + 3);
-    const row r0 = inside ? row(at) : row(v, px, py), r1 = inside ? row(at + v.pitch) : row(v, px, py + 1);
-    const row r2 = inside ? row(at + 2 * v.pitch) : row(v, px, py + 2),
-              r3 = inside ? row(at + 3 * v.pitch) : row(v, px, py + 3);
+    const uint8_t *at = picture.pixels + py * picture.pitch + px;
+    const bool all_inside = inside(picture, x - 1, y - 1, SIZE + 3);
+    const row r0 = all_inside ? row(at) : row(picture, px, py),
+              r1 = all_inside ? row(at + picture.pitch) : row(picture, px, py + 1);
+    const row r2 = all_inside ? row(at + 2 * picture.pitch) : row(picture, px, py + 2),
+              r3 = all_inside ? row(at + 3 * picture.pitch) : row(picture, px, py + 3);
     for (int i = 0; i < COUNT + 2; i++) {
-        grey[0][i] = mix(w, r0, r1, i);
-        grey[1][i] = mix(w, r1, r2, i);
-        grey[2][i] = mix(w, r2, r3, i);
+        grey[0][i] = interpolate(w, r0, r1, i);
+        grey[1][i] = interpolate(w, r1, r2, i);
+        grey[2][i] = interpolate(w, r2, r3, i);
     }
 }
 
+/** vf_patch_extract() of one size. Central differences of the interpolated grey levels make the gradients; the moments
+ *  are summed over the lane's segment, then over the warp. */
 template <int SIZE>
-static __device__ __forceinline__ void take(vf_patch *patch, const vf_view &v, int32_t level, int32_t light,
-                                            int32_t x_q16, int32_t y_q16, int32_t *pivot_q5, vf_moments *m)
+static __device__ __forceinline__ void extract(vf_patch *patch, const vf_level_picture &picture, int32_t level,
+                                               int32_t light, int32_t x_q16, int32_t y_q16, int32_t *reference_q5,
+                                               vf_template_moments *m)
 {
-    enum { COUNT = lane_part<SIZE>::COUNT };
-    const lane_part<SIZE> part;
+    enum { COUNT = lane_segment<SIZE>::COUNT };
+    const lane_segment<SIZE> segment;
     const int x = x_q16 >> 16, y = y_q16 >> 16;
     int32_t g[3][COUNT + 2], sum = 0;
-    look_around<SIZE>(g, v, x, y, vf_track_weights(x_q16, y_q16));
+    interpolate_around<SIZE>(g, picture, x, y, vf_track_bilinear(x_q16, y_q16));
     for (int i = 0; i < COUNT; i++) {
-        const int32_t inside = vf_track_inside(&v, x + part.column + i, y + part.row);
+        const int32_t in_picture = vf_track_inside(&picture, x + segment.column + i, y + segment.row);
         patch->grey[i] = g[1][i + 1];
-        patch->dx[i] = inside *
+        patch->dx[i] = in_picture *
                        vf_track_gradient(level, g[0][i + 2] - g[0][i], g[1][i + 2] - g[1][i], g[2][i + 2] - g[2][i]);
-        patch->dy[i] = inside * vf_track_gradient(level, g[2][i] - g[0][i], g[2][i + 1] - g[0][i + 1],
-                                                  g[2][i + 2] - g[0][i + 2]);
+        patch->dy[i] = in_picture * vf_track_gradient(level, g[2][i] - g[0][i], g[2][i + 1] - g[0][i + 1],
+                                                      g[2][i + 2] - g[0][i + 2]);
         sum += patch->grey[i];
     }
-    const int32_t pivot = vf_track_pivot(light, vf_warp_sum(sum), SIZE * SIZE);
-    vf_moments mine = {0, 0, 0, 0, 0, 0, 0, 0, 0};
-    for (int i = 0; i < COUNT; i++) {
-        const int32_t dx = patch->dx[i], dy = patch->dy[i], t = vf_track_contrast(patch->grey[i], pivot);
-        mine.xx += dx * dx;
-        mine.xy += dx * dy;
-        mine.xt += dx * t;
-        mine.x1 += dx;
-        mine.yy += dy * dy;
-        mine.yt += dy * t;
-        mine.y1 += dy;
-        mine.tt += t * t;
-        mine.t1 += t;
-    }
-    *pivot_q5 = pivot;
+    const int32_t reference = vf_track_reference(light, vf_warp_sum(sum), SIZE * SIZE);
+    vf_template_moments mine = {0, 0, 0, 0, 0, 0, 0, 0, 0};
+    for (int i = 0; i < COUNT; i++)
+        vf_track_add_moments(&mine, patch->dx[i], patch->dy[i], vf_track_contrast(patch->grey[i], reference));
+    *reference_q5 = reference;
     m->xx = vf_warp_sum(mine.xx);
     m->xy = vf_warp_sum(mine.xy);
     m->xt = vf_warp_sum(mine.xt);
@@ -157,21 +163,20 @@ static __device__ __forceinline__ void take(vf_patch *patch, const vf_view &v, i
     m->t1 = vf_warp_sum(mine.t1);
 }
 
+/** vf_patch_residuals() of one size. */
 template <int SIZE>
-static __device__ __forceinline__ vf_sums compare(const vf_patch *patch, const vf_view &v, int32_t x_q16, int32_t y_q16,
-                                                  int32_t pivot_q5, int32_t alpha_q14, int32_t beta_q5)
+static __device__ __forceinline__ vf_residual_sums residual_sums(const vf_patch *patch, const vf_level_picture &picture,
+                                                                 int32_t x_q16, int32_t y_q16, int32_t reference_q5,
+                                                                 int32_t alpha_q14, int32_t beta_q5)
 {
-    enum { COUNT = lane_part<SIZE>::COUNT };
+    enum { COUNT = lane_segment<SIZE>::COUNT };
     int32_t now[COUNT];
-    look<SIZE>(now, v, x_q16 >> 16, y_q16 >> 16, vf_track_weights(x_q16, y_q16));
-    vf_sums s = {0, 0, 0, 0, 0};
+    interpolate_segment<SIZE>(now, picture, x_q16 >> 16, y_q16 >> 16, vf_track_bilinear(x_q16, y_q16));
+    vf_residual_sums s = {0, 0, 0, 0, 0};
     for (int i = 0; i < COUNT; i++) {
-        const int32_t residual = vf_track_residual(now[i], patch->grey[i], pivot_q5, alpha_q14, beta_q5);
-        s.x += residual * patch->dx[i];
-        s.y += residual * patch->dy[i];
-        s.t += residual * vf_track_contrast(patch->grey[i], pivot_q5);
-        s.one += residual;
-        s.absolute += vf_abs(residual);
+        const int32_t residual = vf_track_residual(now[i], patch->grey[i], reference_q5, alpha_q14, beta_q5);
+        vf_track_add_residual(&s, residual, patch->dx[i], patch->dy[i],
+                              vf_track_contrast(patch->grey[i], reference_q5));
     }
     s.x = vf_warp_sum(s.x);
     s.y = vf_warp_sum(s.y);
@@ -181,10 +186,10 @@ static __device__ __forceinline__ vf_sums compare(const vf_patch *patch, const v
     return s;
 }
 
-/** COUNT 16-bit numbers of a plane, at the lane's place. */
+/** Loads the lane's segment from a plane of 16-bit numbers. */
 template <int SIZE> static __device__ __forceinline__ void load_plane(int32_t *to, const int16_t *from)
 {
-    enum { COUNT = lane_part<SIZE>::COUNT };
+    enum { COUNT = lane_segment<SIZE>::COUNT };
     uint32_t word[COUNT / 2];
     const int lane = threadIdx.x % VF_WARP;
     if (COUNT == 8)
@@ -194,28 +199,32 @@ template <int SIZE> static __device__ __forceinline__ void load_plane(int32_t *t
     for (int i = 0; i < COUNT; i++) to[i] = (int32_t)(int16_t)(word[i / 2] >> (16 * (i & 1)));
 }
 
+/** Stores the lane's segment in a plane of 16-bit numbers. */
 template <int SIZE> static __device__ __forceinline__ void store_plane(int16_t *to, const int32_t *from)
 {
-    enum { COUNT = lane_part<SIZE>::COUNT };
+    enum { COUNT = lane_segment<SIZE>::COUNT };
     const int lane = threadIdx.x % VF_WARP;
     for (int i = 0; i < COUNT; i += 2)
         reinterpret_cast<uint32_t *>(to + lane * COUNT)[i / 2] = (uint32_t)(uint16_t)from[i] |
                                                                  (uint32_t)(uint16_t)from[i + 1] << 16;
 }
 
-VF_HOOK void vf_patch_take(struct vf_patch *patch, const struct vf_view *view, int32_t level, int32_t light,
-                           int32_t x_q16, int32_t y_q16, int32_t size, int32_t *pivot_q5, struct vf_moments *m)
+/* ---- the functions that track_flow.h calls ----------------------------------------------------------------------- */
+
+VF_HOOK void vf_patch_extract(struct vf_patch *patch, const struct vf_level_picture *picture, int32_t level,
+                              int32_t light, int32_t x_q16, int32_t y_q16, int32_t size, int32_t *reference_q5,
+                              struct vf_template_moments *m)
 {
-    size == 16 ? take<16>(patch, *view, level, light, x_q16, y_q16, pivot_q5, m)
-               : take<8>(patch, *view, level, light, x_q16, y_q16, pivot_q5, m);
+    size == 16 ? extract<16>(patch, *picture, level, light, x_q16, y_q16, reference_q5, m)
+               : extract<8>(patch, *picture, level, light, x_q16, y_q16, reference_q5, m);
 }
 
-VF_HOOK struct vf_sums vf_patch_compare(const struct vf_patch *patch, const struct vf_view *view, int32_t x_q16,
-                                        int32_t y_q16, int32_t size, int32_t pivot_q5, int32_t alpha_q14,
-                                        int32_t beta_q5)
+VF_HOOK struct vf_residual_sums vf_patch_residuals(const struct vf_patch *patch, const struct vf_level_picture *picture,
+                                                   int32_t x_q16, int32_t y_q16, int32_t size, int32_t reference_q5,
+                                                   int32_t alpha_q14, int32_t beta_q5)
 {
-    return size == 16 ? compare<16>(patch, *view, x_q16, y_q16, pivot_q5, alpha_q14, beta_q5)
-                      : compare<8>(patch, *view, x_q16, y_q16, pivot_q5, alpha_q14, beta_q5);
+    return size == 16 ? residual_sums<16>(patch, *picture, x_q16, y_q16, reference_q5, alpha_q14, beta_q5)
+                      : residual_sums<8>(patch, *picture, x_q16, y_q16, reference_q5, alpha_q14, beta_q5);
 }
 
 VF_HOOK void vf_patch_load(struct vf_patch *patch, int16_t (*from)[VF_PATCH_PIXELS], int32_t size)
@@ -232,7 +241,7 @@ VF_HOOK void vf_patch_store(const struct vf_patch *patch, int16_t (*to)[VF_PATCH
     size == 16 ? store_plane<16>(to[2], patch->dy) : store_plane<8>(to[2], patch->dy);
 }
 
-VF_HOOK void vf_patch_store_normal(struct vf_normal *to, const struct vf_normal *from)
+VF_HOOK void vf_patch_store_normal(struct vf_template_normal *to, const struct vf_template_normal *from)
 {
     if (threadIdx.x % VF_WARP == 0) *to = *from;
     __syncwarp(); /* all lanes read it again */

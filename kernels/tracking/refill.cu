@@ -1,86 +1,93 @@
 /* SPDX-License-Identifier: MIT */
-/* refill on the GPU: one block; a thread a feature, then a thread a cell. */
+/* refill on the GPU: one block; a thread for each feature, then for each cell. */
 #include "kernels/block.cuh"
 
+#include "image/ingest.h"
 #include "tracking/refill.h"
+#include "tracking/track.h"
 
 #define THREADS VF_BLOCK
 
-/** Keys of the cells' corners: in shared memory where they fit, because every one of them is asked for many times. */
+/** 1: the keys of the cells' corners are in shared memory, because every one of them is read many times; 0: they do not
+ *  fit. */
 #define KEYS_SHARED (VFRONT_CELLS <= 4096)
 
-/** The grid of camera 0, and divisions by its sizes as products with their reciprocals, exact for what is below 2^16. */
-struct grid {
+/** Grid of cells of camera 0, with reciprocals that replace divisions by its sizes; exact for dividends below 2^16. */
+struct cell_grid {
     int32_t cells_x, cells_y, cells;
     int32_t reach_x, reach_y;
-    uint32_t across, cell_width, cell_height; /* reciprocals of cells_x and of the sizes of a cell; 0 stands for 1 */
+    /* reciprocals, see divide(), of cells_x and of the size of a cell */
+    uint32_t by_cells_x, by_cell_width, by_cell_height;
 };
 
+/** Division by a reciprocal of reciprocal_of(); 0 is the reciprocal of 1. */
 static __device__ __forceinline__ int divide(int value, uint32_t reciprocal)
 {
     return reciprocal ? (int)__umulhi((uint32_t)value, reciprocal) : value;
 }
 
-/** The cells that vf_refill_window() gives, without its divisions. */
-static __device__ __forceinline__ vf_window window_at(const grid &g, int x, int y)
+/** Result of vf_refill_neighbours() for the cell in column x, row y. */
+static __device__ __forceinline__ vf_cell_range neighbours_of(const cell_grid &g, int x, int y)
 {
-    const vf_window w = {vf_max(x - g.reach_x, 0), vf_max(y - g.reach_y, 0), vf_min(x + g.reach_x, g.cells_x - 1),
-                         vf_min(y + g.reach_y, g.cells_y - 1)};
+    const vf_cell_range w = {vf_max(x - g.reach_x, 0), vf_max(y - g.reach_y, 0), vf_min(x + g.reach_x, g.cells_x - 1),
+                             vf_min(y + g.reach_y, g.cells_y - 1)};
     return w;
 }
 
-/** What live features leave free. */
+/** Occupancy by live features. */
 struct live_features {
-    uint32_t barred[(VFRONT_CELLS + 31) / 32]; /* a bit a cell: holds a feature, or its corner lies too near to one */
-    uint16_t free_slot[VFRONT_TRACKS];
-    uint8_t used[VFRONT_TRACKS];
+    /* a bit for each cell: contains a feature, or its corner is too near to one */
+    uint32_t suppressed[(VFRONT_CELLS + 31) / 32];
+    uint16_t free_template[VFRONT_TRACKS]; /* template indices not in use, rising */
+    uint8_t used[VFRONT_TRACKS];           /* 1: the template index is in use */
     int count;
 };
 
-static __device__ __forceinline__ void bar(uint32_t *barred, int cell)
+/** Marks a cell. */
+static __device__ __forceinline__ void suppress(uint32_t *suppressed, int cell)
 {
-    atomicOr(&barred[cell / 32], 1u << cell % 32);
+    atomicOr(&suppressed[cell / 32], 1u << cell % 32);
 }
 
-/** Bars every cell that a feature keeps from giving birth. */
-static __device__ void bar_cells(const vf_step &s, const grid &g, const uint64_t *key, const vf_feature &f,
-                                 uint32_t *barred)
+/** Suppresses the cells whose corner cannot become a feature because of feature f. */
+static __device__ void suppress_cells(const vf_refill_view &s, const cell_grid &g, const uint64_t *key,
+                                      const vf_feature &f, uint32_t *suppressed)
 {
-    const int cx = vf_clamp(divide(vf_max(vf_pixel(f.x_q16), 0), g.cell_width), 0, g.cells_x - 1);
-    const int cy = vf_clamp(divide(vf_max(vf_pixel(f.y_q16), 0), g.cell_height), 0, g.cells_y - 1);
-    const vf_window w = window_at(g, cx, cy);
-    bar(barred, cy * g.cells_x + cx);
+    const int cx = vf_clamp(divide(vf_max(vf_pixel(f.x_q16), 0), g.by_cell_width), 0, g.cells_x - 1);
+    const int cy = vf_clamp(divide(vf_max(vf_pixel(f.y_q16), 0), g.by_cell_height), 0, g.cells_y - 1);
+    const vf_cell_range w = neighbours_of(g, cx, cy);
+    suppress(suppressed, cy * g.cells_x + cx);
     for (int y = w.y0; y <= w.y1; y++)
         for (int x = w.x0; x <= w.x1; x++) {
             const int cell = y * g.cells_x + x;
-            const vf_place p = vf_detect_place(&s.geometry, key[cell]);
-            if (vf_refill_near(&s.tuning, f.x_q16, f.y_q16, p.x_q16, p.y_q16)) bar(barred, cell);
+            const vf_position_q16 p = vf_corner_position(s.geometry.step_q16, key[cell]);
+            if (vf_refill_near(&s.tuning, f.x_q16, f.y_q16, p.x_q16, p.y_q16)) suppress(suppressed, cell);
         }
 }
 
-/** Splits the moved features as the host form does. Its first barrier also makes the keys in shared memory seen by all. */
-static __device__ void part(const vf_step &s, const grid &g, const uint64_t *key, int count, live_features &live,
-                            int *start)
+/** Splits the moved features as the host form does. Its first barrier also makes the keys in shared memory visible to
+ *  all threads. */
+static __device__ void split_features(const vf_refill_view &s, const cell_grid &g, const uint64_t *key, int count,
+                                      live_features &live, int *start)
 {
-    vf_track_memory &m = s.memory->track;
-    vf_refill_memory &r = s.memory->refill;
+    vf_refill_memory &r = *s.refill;
     const int i = threadIdx.x;
     if (i < VFRONT_TRACKS) live.used[i] = 0;
-    for (int w = i; w < (VFRONT_CELLS + 31) / 32; w += THREADS) live.barred[w] = 0;
+    for (int w = i; w < (VFRONT_CELLS + 31) / 32; w += THREADS) live.suppressed[w] = 0;
     if (i < VFRONT_ENDS) r.ended[i] = 0;
-    const int end = i < count ? m.moved[i].end : 0;
+    const int end = i < count ? s.track->moved[i].end : 0;
     int alive_total;
     const int alive_before = vf_count_before(i < count && !end, start, &alive_total);
     if (i < count && end) {
         r.lost[i - alive_before] = i;
         atomicAdd(&r.ended[end], 1u);
     } else if (i < count) {
-        const vf_feature &f = m.moved[i];
+        const vf_feature &f = s.track->moved[i];
         const uint4 *from = reinterpret_cast<const uint4 *>(&f);
-        uint4 *to = reinterpret_cast<uint4 *>(&m.feature[s.parity][alive_before]);
+        uint4 *to = reinterpret_cast<uint4 *>(&r.feature[s.parity][alive_before]);
         for (int k = 0; k < (int)(sizeof f / sizeof *to); k++) to[k] = from[k];
-        bar_cells(s, g, key, f, live.barred);
-        live.used[f.slot] = 1;
+        suppress_cells(s, g, key, f, live.suppressed);
+        live.used[f.template_index] = 1;
     }
     if (i == 0) {
         live.count = alive_total;
@@ -90,43 +97,42 @@ static __device__ void part(const vf_step &s, const grid &g, const uint64_t *key
     __syncthreads();
 }
 
-/** Whether no better corner of another cell lies too near. */
-static __device__ bool clear_of_corners(const vf_step &s, const grid &g, const uint64_t *key, int cell)
+/** Non-maximum suppression: true if no better corner of another cell is too near to the cell's corner. */
+static __device__ bool is_local_best(const vf_refill_view &s, const cell_grid &g, const uint64_t *key, int cell)
 {
-    const int cy = divide(cell, g.across);
-    const vf_window w = window_at(g, cell - cy * g.cells_x, cy);
-    const uint64_t mine = key[cell];
-    const vf_place p = vf_detect_place(&s.geometry, mine);
-    bool clear = true;
+    const int cy = divide(cell, g.by_cells_x);
+    const vf_cell_range w = neighbours_of(g, cell - cy * g.cells_x, cy);
+    const uint64_t own = key[cell];
+    const vf_position_q16 p = vf_corner_position(s.geometry.step_q16, own);
+    bool best = true;
     for (int y = w.y0; y <= w.y1; y++)
         for (int x = w.x0; x <= w.x1; x++) {
             const uint64_t other = key[y * g.cells_x + x];
-            const vf_place q = vf_detect_place(&s.geometry, other);
-            clear = clear && (other <= mine || !vf_refill_near(&s.tuning, q.x_q16, q.y_q16, p.x_q16, p.y_q16));
+            const vf_position_q16 q = vf_corner_position(s.geometry.step_q16, other);
+            best = best && (other <= own || !vf_refill_near(&s.tuning, q.x_q16, q.y_q16, p.x_q16, p.y_q16));
         }
-    return clear;
+    return best;
 }
 
-static __global__ void __launch_bounds__(THREADS) refill_k(const vf_step s, const grid g)
+static __global__ void __launch_bounds__(THREADS) refill_k(const VF_CONSTANT vf_refill_view s, const cell_grid g)
 {
     __shared__ uint64_t shared_key[KEYS_SHARED ? VFRONT_CELLS : 1];
     __shared__ live_features live;
-    __shared__ int start[VF_WARPS + 1]; /* of each warp's flags */
-    vf_track_memory &m = s.memory->track;
-    vf_refill_memory &r = s.memory->refill;
-    const uint64_t *key = KEYS_SHARED ? shared_key : s.memory->detect.corner[0];
+    __shared__ int start[VF_WARPS + 1]; /* scratch of vf_count_before() */
+    vf_refill_memory &r = *s.refill;
+    const uint64_t *key = KEYS_SHARED ? shared_key : s.detect->corner[s.parity][0];
     const int thread = threadIdx.x, cells = g.cells;
-    if (thread == 0) vf_clock_start(s, VF_refill, 0);
+    if (thread == 0) vf_clock_start(s.clock, 0);
     for (int cell = thread; KEYS_SHARED && cell < cells; cell += THREADS)
-        shared_key[cell] = s.memory->detect.corner[0][cell];
-    const vf_census before = vf_refill_before(s.memory->ingest.params.frame, &m.census[s.parity ^ 1]);
-    part(s, g, key, before.count, live, start);
+        shared_key[cell] = s.detect->corner[s.parity][0][cell];
+    const vf_track_counts before = vf_refill_counts_before(s.ingest->params.frame, &r.counts[s.parity ^ 1]);
+    split_features(s, g, key, before.count, live, start);
 
     const int wanted = vf_refill_wanted(&s.tuning, live.count);
     VF_STATIC_ASSERT(VFRONT_CELLS <= 32 * THREADS, "a bit for each of the thread's cells");
     uint32_t fits = 0;
     for (int cell = thread, k = 0; wanted && cell < cells; cell += THREADS, k++) {
-        const bool fit = key[cell] && !(live.barred[cell / 32] >> cell % 32 & 1) && clear_of_corners(s, g, key, cell);
+        const bool fit = key[cell] && !(live.suppressed[cell / 32] >> cell % 32 & 1) && is_local_best(s, g, key, cell);
         r.candidate[cell] = fit ? key[cell] : 0;
         fits |= (uint32_t)fit << k;
     }
@@ -141,45 +147,45 @@ static __global__ void __launch_bounds__(THREADS) refill_k(const vf_step s, cons
             work(first + thread < cells ? candidate[first + thread] : 0);
     };
     int found = 0;
-    const uint64_t least = any ? vf_least_wanted(
-                                     each_key, [=](int) { return wanted; }, &found)
-                               : 1;
-    int slots, born = 0;
+    const uint64_t threshold = any ? vf_kth_best_key(
+                                         each_key, [=](int) { return wanted; }, &found)
+                                   : 1;
+    int free_count, born = 0;
     const bool is_free = thread < VFRONT_TRACKS && !live.used[thread];
-    const int free_before = vf_count_before(is_free, start, &slots);
-    if (is_free) live.free_slot[free_before] = (uint16_t)thread;
+    const int free_before = vf_count_before(is_free, start, &free_count);
+    if (is_free) live.free_template[free_before] = (uint16_t)thread;
     for (int first = 0; found && first < cells; first += THREADS) {
         const int cell = first + thread;
         const uint64_t chosen = cell < cells ? candidate[cell] : 0;
         int total;
-        const int nth = born + vf_count_before(chosen && chosen >= least, start, &total);
-        if (chosen && chosen >= least)
-            m.feature[s.parity][live.count + nth] = vf_refill_born(&s.geometry, chosen, before.ids + nth + 1,
-                                                                   live.free_slot[nth]);
+        const int nth = born + vf_count_before(chosen && chosen >= threshold, start, &total);
+        if (chosen && chosen >= threshold)
+            r.feature[s.parity][live.count + nth] = vf_refill_born(s.geometry.step_q16, chosen, before.ids + nth + 1,
+                                                                   live.free_template[nth]);
         born += total;
     }
     if (thread == 0) {
         r.born = born;
         r.overflow = found > wanted ? found - wanted : 0;
-        m.census[s.parity] = vf_refill_census(&before, live.count, born);
-        vf_clock_end(s, VF_refill);
+        r.counts[s.parity] = vf_refill_counts(&before, live.count, born);
+        vf_clock_end(s.clock);
     }
 }
 
+/** Reciprocal for divide(): 2^32 / size, rounded up. */
 static uint32_t reciprocal_of(int size) { return size > 1 ? 0xffffffffu / (uint32_t)size + 1 : 0; }
 
-extern "C" cudaError_t vf_refill_cuda(const vf_step *s, cudaStream_t stream)
+extern "C" cudaError_t vf_refill_cuda(const vf_refill_view *s, cudaStream_t stream)
 {
-    if (!s->tuning.track_target) return cudaSuccess;
-    grid g;
+    cell_grid g;
     g.cells_x = s->geometry.cells_x[0];
     g.cells_y = s->geometry.cells_y[0];
     g.cells = g.cells_x * g.cells_y;
     g.reach_x = vf_refill_reach(s->tuning.track_distance_px, s->tuning.cell_width_px);
     g.reach_y = vf_refill_reach(s->tuning.track_distance_px, s->tuning.cell_height_px);
-    g.across = reciprocal_of(g.cells_x);
-    g.cell_width = reciprocal_of(s->tuning.cell_width_px);
-    g.cell_height = reciprocal_of(s->tuning.cell_height_px);
+    g.by_cells_x = reciprocal_of(g.cells_x);
+    g.by_cell_width = reciprocal_of(s->tuning.cell_width_px);
+    g.by_cell_height = reciprocal_of(s->tuning.cell_height_px);
     refill_k<<<1, THREADS, 0, stream>>>(*s, g);
     return cudaGetLastError();
 }

@@ -1,29 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* track on the GPU: a warp follows a feature (paper 000, II.E). */
+/* track on the GPU: a warp tracks a feature (paper 000, II.E). The algorithm is that of src/tracking/track_flow.h, its
+ * sums over a patch are in patch.cuh. */
 #include "patch.cuh"
 
+#include "image/ingest.h"
+#include "tracking/refill.h"
+#include "tracking/track_flow.h"
+
 #ifndef VF_TRACK_WARPS
-#define VF_TRACK_WARPS 1 /* features a block */
+#define VF_TRACK_WARPS 1 /* features of a block */
 #endif
 
-static __global__ void __launch_bounds__(VF_WARP *VF_TRACK_WARPS) track_k(const vf_step s)
+static __global__ void __launch_bounds__(VF_WARP *VF_TRACK_WARPS) track_k(const VF_CONSTANT vf_track_view s)
 {
     const int i = blockIdx.x * VF_TRACK_WARPS + threadIdx.x / VF_WARP;
-    const vf_params &params = s.memory->ingest.params;
-    vf_track_memory &m = s.memory->track;
-    const int count = params.frame ? m.census[s.parity ^ 1].count : 0;
-    if (threadIdx.x == 0) vf_clock_start(s, VF_track, blockIdx.x);
+    const vf_params &params = s.ingest->params;
+    vf_track_memory &m = *s.track;
+    const int count = params.frame ? s.refill->counts[s.parity ^ 1].count : 0;
+    if (threadIdx.x == 0) vf_clock_start(s.clock, blockIdx.x);
     if (i < count) {
         vf_patch patch;
-        const vf_feature f = vf_track_one(&patch, &s, &params, m.feature[s.parity ^ 1][i]);
+        const vf_feature f = vf_track_one(&patch, &s, &params, s.refill->feature[s.parity ^ 1][i]);
         if (threadIdx.x % VF_WARP == 0) m.moved[i] = f;
     }
-    if (threadIdx.x == 0) vf_clock_end(s, VF_track);
+    if (threadIdx.x == 0) vf_clock_end(s.clock);
 }
 
-extern "C" cudaError_t vf_track_cuda(const vf_step *s, cudaStream_t stream)
+extern "C" cudaError_t vf_track_cuda(const vf_track_view *s, cudaStream_t stream)
 {
-    if (!s->tuning.track_target) return cudaSuccess;
     track_k<<<VFRONT_TRACKS / VF_TRACK_WARPS, VF_WARP * VF_TRACK_WARPS, 0, stream>>>(*s);
     return cudaGetLastError();
 }

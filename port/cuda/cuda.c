@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The CUDA port: both arenas taken once, the step captured as one graph for each parity, one launch a step, and a ticket in pinned
- * memory that says when its result is there. */
+/* The CUDA port: both arenas taken once, the step captured as one graph for each parity, one launch a step, and a
+ * ticket in pinned memory that says when its result is there. */
 #define _POSIX_C_SOURCE 200809L
 #include "cuda.h"
 
@@ -9,7 +9,7 @@
 
 #include "port/port.h"
 #if VFRONT_CUBLAS
-#include "cublas.h"
+#include "kernels/geometry/cublas.h"
 #endif
 
 /** The device arena. */
@@ -20,7 +20,7 @@ struct arena {
 #endif
 };
 
-/** What the port keeps, in vf_state.private. */
+/** State of the port, in vf_state.private. */
 struct cuda {
     cudaStream_t stream[VFRONT_STAGES]; /* [0] runs the graphs; the others exist to capture branches */
     cudaEvent_t done[VFRONT_STAGES];
@@ -78,8 +78,8 @@ static vfront_status_t fault(struct vf_state *state, cudaError_t error, const ch
         if (error_ != cudaSuccess) return fault(state, error_, #call ": %s");                                          \
     } while (0)
 
-/** A launcher failed: in a call of cuBLAS, or of CUDA. */
-static vfront_status_t launch_fault(struct vf_state *state, cudaError_t error)
+/** Fault of a stage's launcher: in a call of cuBLAS, or of CUDA. */
+static vfront_status_t launch_fault(struct vf_state *state, cudaError_t error, const char *stage)
 {
 #if VFRONT_CUBLAS
     static const char *const name[] = {
@@ -96,6 +96,11 @@ static vfront_status_t launch_fault(struct vf_state *state, cudaError_t error)
                          i < sizeof name / sizeof *name && name[i] ? name[i] : "unknown status");
     }
 #endif
+    if (error == cudaErrorLaunchOutOfResources) {
+        (void)cudaGetLastError();
+        return vf_refuse(state, VFRONT_E_DEVICE_MEMORY,
+                         "%s: a block of its kernels needs more shared memory than this device has", 0, stage);
+    }
     return fault(state, error, "launch of a stage: %s");
 }
 
@@ -111,10 +116,6 @@ static void cuda_close(struct vf_state *state)
     }
 #if VFRONT_CUBLAS
     if (c->cublas.handle) cublasDestroy(c->cublas.handle);
-    for (int parity = 0; parity < 2; parity++) {
-        state->step[parity].systems = NULL; /* the host port may be tried next */
-        state->step[parity].cublas = NULL;
-    }
 #endif
     for (int i = 0; i < VFRONT_STAGES; i++) {
         if (c->done[i]) cudaEventDestroy(c->done[i]);
@@ -136,11 +137,6 @@ static vfront_status_t take(struct vf_state *state)
     TRY(cudaGetDevice(&c->ordinal));
     TRY(cudaGetDeviceProperties(&properties, c->ordinal));
     memcpy(state->device, properties.name, sizeof state->device - 1);
-    const size_t shared = vf_stixel_shared(&state->step[0]);
-    if (shared > properties.sharedMemPerBlockOptin)
-        return vf_refuse(state, VFRONT_E_DEVICE_MEMORY,
-                         "stixel: a block needs %d bytes of shared memory, which it cannot have on %s", (int32_t)shared,
-                         properties.name);
     for (int i = 0; i < VFRONT_STAGES; i++) {
         TRY(cudaStreamCreateWithFlags(&c->stream[i], cudaStreamNonBlocking));
         TRY(cudaEventCreateWithFlags(&c->done[i], cudaEventDisableTiming));
@@ -153,7 +149,7 @@ static vfront_status_t take(struct vf_state *state)
     memset(c->pinned, 0, sizeof(struct vf_pinned));
 #if VFRONT_CUBLAS
     const cudaError_t error = vf_cublas_note(&c->cublas, cublasCreate(&c->cublas.handle), "cublasCreate: %s");
-    if (error) return launch_fault(state, error);
+    if (error) return launch_fault(state, error, "ego");
 #endif
     return VFRONT_OK;
 }
@@ -174,10 +170,6 @@ static vfront_status_t cuda_open(struct vf_state *state)
     for (int parity = 0; parity < 2; parity++) {
         state->step[parity].memory = c->device;
         state->step[parity].pinned = c->pinned_seen;
-#if VFRONT_CUBLAS
-        state->step[parity].systems = &((struct arena *)c->device)->systems;
-        state->step[parity].cublas = &c->cublas;
-#endif
     }
     return VFRONT_OK;
 }
@@ -192,31 +184,30 @@ static vfront_status_t cuda_write(struct vf_state *state, void *to, const void *
 
 /* ---- the graph --------------------------------------------------------------------------------------------------- */
 
-typedef cudaError_t launcher(const struct vf_step *, cudaStream_t);
-
-static launcher *const launch[] = {
-#define VF_STAGE(name, needs, what) vf_##name##_cuda,
-#include "stages.def"
-#undef VF_STAGE
-};
-
-/** Enqueues every stage behind those that it needs. Stage 0 needs none, and all others need it, if by others. */
-static vfront_status_t enqueue(struct vf_state *state, const struct vf_step *s)
+/** Enqueues the active stages, each behind those that it needs. Stage 0 needs none, and all others need it, if by
+ *  others. */
+static vfront_status_t enqueue(struct vf_state *state, int parity)
 {
     struct cuda *c = cuda_of(state);
-    const unsigned needs[] = {
-#define VF_STAGE(name, needs, what) needs,
+    struct vf_views *v = &state->view[parity];
+    const uint32_t active = state->step[0].geometry.active;
+    cudaError_t error = cudaSuccess;
+#if VFRONT_CUBLAS
+    v->ego.systems = &((struct arena *)c->device)->systems;
+    v->ego.cublas = &c->cublas;
+#endif
+#define VF_STAGE(name, needs, what)                                                                                    \
+    if (active & VF_BIT(name)) {                                                                                       \
+        const uint32_t edges = vf_stage_edges(VF_##name, active);                                                      \
+        for (int before = 0; before < VF_##name; before++)                                                             \
+            if (edges >> before & 1) TRY(cudaStreamWaitEvent(c->stream[VF_##name], c->done[before], 0));               \
+        error = vf_##name##_cuda(&v->name, c->stream[VF_##name]);                                                      \
+        if (error) return launch_fault(state, error, #name);                                                           \
+        TRY(cudaEventRecord(c->done[VF_##name], c->stream[VF_##name]));                                                \
+    }
 #include "stages.def"
 #undef VF_STAGE
-    };
-    for (int i = 0; i < VFRONT_STAGES; i++) {
-        for (int before = 0; before < i; before++)
-            if (needs[i] >> before & 1) TRY(cudaStreamWaitEvent(c->stream[i], c->done[before], 0));
-        const cudaError_t error = launch[i](s, c->stream[i]);
-        if (error) return launch_fault(state, error);
-        TRY(cudaEventRecord(c->done[i], c->stream[i]));
-    }
-    TRY(cudaStreamWaitEvent(c->stream[0], c->done[VFRONT_STAGES - 1], 0));
+    TRY(cudaStreamWaitEvent(c->stream[0], c->done[VF_report], 0));
     return VFRONT_OK;
 }
 
@@ -224,7 +215,7 @@ static vfront_status_t capture(struct vf_state *state, int parity)
 {
     struct cuda *c = cuda_of(state);
     TRY(cudaStreamBeginCapture(c->stream[0], cudaStreamCaptureModeThreadLocal));
-    const vfront_status_t status = enqueue(state, &state->step[parity]);
+    const vfront_status_t status = enqueue(state, parity);
     if (status) {
         cudaGraph_t broken = NULL;
         cudaStreamEndCapture(c->stream[0], &broken);
@@ -285,7 +276,7 @@ static const uint8_t *cuda_seen(struct vf_state *state, const uint8_t *pinned)
     return (const uint8_t *)c->pinned_seen + (pinned - (const uint8_t *)c->pinned);
 }
 
-/** Whether an address lies in one of the library's own input buffers. */
+/** 1 if an address lies in one of the library's own input buffers. */
 static int own_input(const struct vf_state *state, const void *address)
 {
     const uintptr_t offset = (uintptr_t)address - (uintptr_t)state->pinned->input;
@@ -326,7 +317,7 @@ static vfront_status_t cuda_submit(struct vf_state *state)
     return VFRONT_OK;
 }
 
-/** Whether the result is there. The acquire keeps reads of the result behind it. */
+/** 1 if the result is there. The acquire keeps reads of the result behind it. */
 static int arrived(const struct vf_state *state)
 {
     return __atomic_load_n(&state->pinned->done, __ATOMIC_ACQUIRE) == state->ticket;
@@ -342,7 +333,7 @@ static void relax(void)
 #endif
 }
 
-/** Asks the device how it is. OK: it works on. */
+/** Status of the device. VFRONT_OK: it works. */
 static vfront_status_t ask(struct vf_state *state)
 {
     const cudaError_t error = cudaStreamQuery(cuda_of(state)->stream[0]);

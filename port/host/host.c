@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The host port: the stages' host forms, one after the other, on the thread that calls. Its arenas lie in the caller's vfront_t. */
+/* The host port: the stages' host forms, one after the other, on the thread that calls. Its arenas lie in the caller's
+ * vfront_t. */
 #define _POSIX_C_SOURCE 200809L
 #include "host.h"
 
@@ -40,11 +41,14 @@ static vfront_status_t host_write(struct vf_state *state, void *to, const void *
 
 static vfront_status_t host_submit(struct vf_state *state)
 {
-    const struct vf_step *s = &state->step[state->parity];
+    const struct vf_views *v = &state->view[state->parity];
+    const uint32_t active = state->step[0].geometry.active;
 #define VF_STAGE(name, needs, what)                                                                                    \
-    s->pinned->clock[VF_##name][0] = now_ns();                                                                         \
-    vf_##name##_host(s);                                                                                               \
-    s->pinned->clock[VF_##name][1] = now_ns();
+    if (active & VF_BIT(name)) {                                                                                       \
+        state->pinned->clock[VF_##name][0] = now_ns();                                                                 \
+        vf_##name##_host(&v->name);                                                                                    \
+        state->pinned->clock[VF_##name][1] = now_ns();                                                                 \
+    }
 #include "stages.def"
 #undef VF_STAGE
     return VFRONT_OK;

@@ -3,7 +3,6 @@
 #ifndef VF_HOST_H
 #define VF_HOST_H
 
-#include "core/stages.h"
 #include "port/port.h"
 
 struct vf_block {

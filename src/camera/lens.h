@@ -1,29 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* How a lens bends rays, and back. Runs on the host, in double precision, with + - * / and square root alone, so it gives the same bits
- * everywhere. vfront_lens_project() and vfront_lens_bearing() are these functions, for one ray. */
+/* Lens models: projection of rays to pixels and back. Runs on the host, in double precision, with + - * / and square
+ * roots alone, so it gives the same bits everywhere. vfront_lens_project() and vfront_lens_bearing() are these
+ * functions, for a single ray. */
 #ifndef VF_LENS_H
 #define VF_LENS_H
 
 #include "core/vf.h"
 
-/** A camera's lens, made once for many rays. Its radial function is u N(u^2) / D(u^2), with u the tangent of the angle
- *  to the axis, or that angle itself. */
+/** Lens model of a camera, set up once for many rays. Its radial function is u N(u^2) / D(u^2). The argument u is
+ *  the tangent of the angle to the optical axis (radtan, rational) or that angle itself [rad] (equidistant). */
 struct vf_lens {
     double fx_px, fy_px, cx_px, cy_px;
-    double n[5], d[4];
-    double p1, p2; /* decentering */
-    double limit;  /* the largest u up to which the radial function rises; negative: no ray at all */
-    double reach;  /* its value there */
-    int equidistant;
+    double n[5], d[4]; /* coefficients of N and D, the constant term, 1, first */
+    double p1, p2;     /* decentering (tangential) coefficients */
+    double limit;      /* largest u in the model's range: the radial function rises up to it; negative: invalid model */
+    double limit_value; /* radial function at `limit` */
+    int equidistant;    /* 1: the argument is the angle */
 };
 
-/** How many numbers a lens has; 0: unknown. */
-int vf_lens_numbers(vfront_lens_t lens);
+/** Number of distortion coefficients of a lens; 0: unknown lens. */
+int vf_lens_coefficients(vfront_lens_t lens);
 
-/** Takes over a camera's numbers and finds the range in which they hold. */
+/** Sets up the model of a camera and finds its range. A model with invalid coefficients has no rays. */
 void vf_lens_make(struct vf_lens *lens, const vfront_camera_t *camera);
 
-/** As vfront_lens_project() and vfront_lens_bearing(). */
+/** Model of a camera; of one that is not calibrated, a pinhole with a focal length of the picture's width. */
+struct vf_lens vf_lens_of(const vfront_camera_t *camera);
+
+/** vfront_lens_project() and vfront_lens_bearing() with a model already set up. */
 int vf_lens_project(const struct vf_lens *lens, const double ray[3], double px[2]);
 int vf_lens_bearing(const struct vf_lens *lens, const double px[2], double bearing[3]);
 

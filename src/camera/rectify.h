@@ -1,143 +1,133 @@
 /* SPDX-License-Identifier: MIT */
-/* rectify: both cameras' pictures side by side, without their lenses: a point in space lies in the same row of both.
+/* rectify: rectified pictures of a stereo pair: without lens distortion, and with every point in space in the same
+ * row of both.
  *
- * In      pictures and the frame's masks as they come; for every 4th pixel along both axes where it comes from, made in vfront_init()
- * Out     level 0 of each camera's pyramid, and the frame's masks to go with it. Nothing to do unless the tuning value `rectify` is 1
- * Rule    a pixel comes from a place bilinear between the four around it, to 1/256 px, halves up; its grey level is bilinear between four
- *         pixels there, weights in 1/2^16, halves up. One that comes from outside the picture, or from where the lens does not hold at one
- *         of the four places, is 0 and under the static mask. Masks are those of the nearest pixel, halves up
- * Exact   integers; the places in double precision with + - * / and roots alone
- * Memory  2.5 bytes a pixel and camera: the picture as it came, the mask of the frame, half a byte for places
- *
- * A. Fusiello, E. Trucco, A. Verri, A compact algorithm for rectification of stereo pairs (2000), but for the z axis, which comes from
- * both cameras.
+ * In      raw pictures and the frame's masks; a remap table per camera, made in vfront_init(), see rectification.h
+ * Out     level 0 of each camera, and the frame's masks in its coordinates. Nothing unless the tuning
+ *         value `rectify` is 1
+ * Rule    the remap table has the raw coordinates of every VF_REMAP_STEP_PX-th pixel along both axes. Those of a
+ *         pixel are bilinear between four entries, to 1/256 px, halves up; its grey level is bilinear between the
+ *         four raw pixels there, weights in 1/2^16, halves up. A pixel that comes from outside the raw picture, or
+ *         between entries of which one is invalid, is 0 and under the static mask. Masks are those of the nearest
+ *         raw pixel, halves up
+ * Exact   integers; the remap table in double precision with + - * / and square roots alone
+ * Memory  3.5 bytes per pixel and camera: two pictures, this frame's and the previous frame's, the mask of the frame,
+ *         half a byte for the remap table
+ * Shared  all arithmetic: interpolation of the table, bilinear sampling, masks
  */
 #ifndef VF_RECTIFY_H
 #define VF_RECTIFY_H
 
-#include "lens.h"
+#include "core/prepare.h"
+#include "core/view.h"
 
-/** Places are so many pixels apart. With lenses as of EuRoC's MAV pixels between them are at most 0.007 px off, with strong ones 0.02, of
- *  which 0.003 is for rounding to 1/256 px; farther apart it would grow with the square of the distance. */
-#define VF_SPOT_PX 4
-#define VF_SPOTS(size_px) (((size_px) + VF_SPOT_PX - 1) / VF_SPOT_PX + 1)
+/** Pixels from entry to entry of the remap table. With lenses like those of EuRoC's MAV interpolated coordinates are
+ *  at most 0.007 px off, with strong distortion 0.02 px, of which 0.003 is rounding to 1/256 px; the error grows
+ *  with the square of this distance. */
+#define VF_REMAP_STEP_PX 4
+/** Entries along an axis of `size_px` pixels. */
+#define VF_REMAP_ENTRIES(size_px) (((size_px) + VF_REMAP_STEP_PX - 1) / VF_REMAP_STEP_PX + 1)
 
-/** A place in a picture as it comes, in fixed point. */
-struct vf_spot {
-    int32_t x, y; /* VF_NOWHERE: the lens does not hold, or far outside */
+/** Raw coordinates that a rectified pixel comes from, in fixed point: in units of 1/VF_REMAP_UNITS px in the table. */
+struct vf_remap_entry {
+    int32_t x, y; /* x = VF_REMAP_INVALID: the lens model does not hold, or coordinates beyond VF_REMAP_MOST_PX */
 };
-#define VF_NOWHERE INT32_MIN
-#define VF_SPOT_UNITS 4096 /* a pixel, of places in the arena */
-#define VF_SPOT_FAR 8190.0 /* [px] */
+#define VF_REMAP_INVALID INT32_MIN
+#define VF_REMAP_UNITS 4096     /* units per pixel in the table */
+#define VF_REMAP_MOST_PX 8190.0 /* largest magnitude of a coordinate: sums of 16 of them fit into 32 bits */
 
 struct vf_rectify_memory {
 #if VFRONT_RECTIFY
-    uint8_t raw[VFRONT_CAMERAS][VFRONT_PICTURE_BYTES]; /* rows of raw[camera].pitch bytes */
-    uint8_t mask[VFRONT_CAMERAS]
-                [VFRONT_PICTURE_BYTES]; /* the frame's, when params.source[].mask is not NULL: rows as of level 0 */
-    struct vf_spot spot[VFRONT_CAMERAS]
-                       [VF_SPOTS(VFRONT_WIDTH) * VF_SPOTS(VFRONT_HEIGHT)]; /* row by row, VF_SPOTS(width) in each */
+    /* Rectified pictures by parity: rows as of level 0. */
+    uint8_t picture[2][VFRONT_CAMERAS][VFRONT_PICTURE_BYTES];
+    /* Mask of the frame, rectified: rows as of level 0. Written only when params.source[camera].mask is not NULL. */
+    uint8_t mask[VFRONT_CAMERAS][VFRONT_PICTURE_BYTES];
+    /* Remap table, row-major, VF_REMAP_ENTRIES(width) in each row. */
+    struct vf_remap_entry remap[VFRONT_CAMERAS][VF_REMAP_ENTRIES(VFRONT_WIDTH) * VF_REMAP_ENTRIES(VFRONT_HEIGHT)];
 #else
-    uint64_t nothing;
+    uint64_t unused; /* C has no empty struct */
 #endif
 };
 
-/** Between two places one above the other, row by row: `row` of VF_SPOT_PX of the way, in units VF_SPOT_PX times as fine. */
-VF_FN struct vf_spot vf_rectify_between(struct vf_spot top, struct vf_spot bottom, int32_t row)
+/* View of rectify: core/view.h. */
+/* clang-format off */
+#define VF_READS_rectify(X) X(ingest)
+#define VF_BEFORE_rectify(X)
+#define VF_GEOMETRY_rectify(X) X(cameras) X(level) X(raw)
+#define VF_TUNING_rectify(X)
+/* clang-format on */
+VF_GEOMETRY_OF(rectify);
+struct vf_rectify_view {
+    VF_VIEW(rectify);
+};
+VF_HOST_FORM(rectify);
+
+/** Remap tables of rectified cameras. */
+vfront_status_t vf_rectify_prepare(const struct vf_prepare *p, const struct vf_rectify_view *s);
+
+/** Vertical interpolation between two entries one above the other, at `row`, 0..VF_REMAP_STEP_PX-1, below the upper
+ *  one. The result is in units VF_REMAP_STEP_PX times as fine as those of the table. */
+VF_FN struct vf_remap_entry vf_remap_between(struct vf_remap_entry top, struct vf_remap_entry bottom, int32_t row)
 {
-    struct vf_spot at = {VF_NOWHERE, VF_NOWHERE};
-    if (top.x == VF_NOWHERE || bottom.x == VF_NOWHERE) return at;
-    at.x = (VF_SPOT_PX - row) * top.x + row * bottom.x;
-    at.y = (VF_SPOT_PX - row) * top.y + row * bottom.y;
+    struct vf_remap_entry at = {VF_REMAP_INVALID, VF_REMAP_INVALID};
+    if (top.x == VF_REMAP_INVALID || bottom.x == VF_REMAP_INVALID) return at;
+    at.x = (VF_REMAP_STEP_PX - row) * top.x + row * bottom.x;
+    at.y = (VF_REMAP_STEP_PX - row) * top.y + row * bottom.y;
     return at;
 }
 
-/** Where a pixel comes from, `column` of VF_SPOT_PX of the way between two of these, in 1/256 px; VF_NOWHERE: from outside. */
-VF_FN struct vf_spot vf_rectify_from(struct vf_spot left, struct vf_spot right, int32_t column,
-                                     const struct vf_level *raw)
+/** Raw coordinates [1/256 px] of a pixel: horizontal interpolation between two results of vf_remap_between(), at
+ *  `column`, 0..VF_REMAP_STEP_PX-1, right of the left one. VF_REMAP_INVALID outside the raw picture, of which only
+ *  the sizes are read. */
+VF_FN struct vf_remap_entry vf_remap_pixel(struct vf_remap_entry left, struct vf_remap_entry right, int32_t column,
+                                           const struct vf_level *raw)
 {
-    struct vf_spot from = {VF_NOWHERE, VF_NOWHERE};
-    if (left.x == VF_NOWHERE || right.x == VF_NOWHERE) return from;
-    const int32_t x = ((VF_SPOT_PX - column) * left.x + column * right.x + 128) >> 8;
-    const int32_t y = ((VF_SPOT_PX - column) * left.y + column * right.y + 128) >> 8;
+    struct vf_remap_entry from = {VF_REMAP_INVALID, VF_REMAP_INVALID};
+    if (left.x == VF_REMAP_INVALID || right.x == VF_REMAP_INVALID) return from;
+    const int32_t x = ((VF_REMAP_STEP_PX - column) * left.x + column * right.x + 128) >> 8;
+    const int32_t y = ((VF_REMAP_STEP_PX - column) * left.y + column * right.y + 128) >> 8;
     if ((uint32_t)x > (uint32_t)(raw->width - 1) << 8 || (uint32_t)y > (uint32_t)(raw->height - 1) << 8) return from;
     from.x = x;
     from.y = y;
     return from;
 }
 
-/** The four pixels there: how far from the first of all the upper left one lies, and the shares of the right and the lower ones in 1/256,
- *  which are whole in the last column and row, where there are none beyond. From outside: somewhere, seen 0. */
-struct vf_taps {
-    int32_t at, right, lower, seen;
+/** Bilinear sample position: the 2x2 raw pixels around a coordinate and their weights. */
+struct vf_bilinear {
+    /* bytes from the start of the picture to the upper left pixel; invalid: of some pixel in the picture */
+    int32_t offset;
+    int32_t right; /* weight of the right pixels, 0..256 [1/256]; 256 in the last column, which has none to its right */
+    int32_t lower; /* weight of the lower pixels, likewise */
+    int32_t valid; /* 0: from outside the raw picture */
 };
-VF_FN struct vf_taps vf_rectify_taps(struct vf_spot from, const struct vf_level *raw)
+
+/** Sample position for raw coordinates from vf_remap_pixel(). */
+VF_FN struct vf_bilinear vf_bilinear_at(struct vf_remap_entry from, const struct vf_level *raw)
 {
-    struct vf_taps t;
-    t.seen = from.x != VF_NOWHERE;
-    const int32_t x_q8 = t.seen ? from.x : 0, y_q8 = t.seen ? from.y : 0;
+    struct vf_bilinear t;
+    t.valid = from.x != VF_REMAP_INVALID;
+    const int32_t x_q8 = t.valid ? from.x : 0, y_q8 = t.valid ? from.y : 0;
     const int32_t x = vf_min(x_q8 >> 8, raw->width - 2), y = vf_min(y_q8 >> 8, raw->height - 2);
-    t.at = y * raw->pitch + x;
+    t.offset = y * raw->pitch + x;
     t.right = x_q8 - (x << 8);
     t.lower = y_q8 - (y << 8);
     return t;
 }
 
-/** Grey level between the four: above left and right, below left and right. */
-VF_FN uint8_t vf_rectify_blend(int32_t al, int32_t ar, int32_t bl, int32_t br, int32_t right, int32_t lower)
+/** Bilinear grey level between four pixels: above left and right, below left and right. */
+VF_FN uint8_t vf_bilinear_grey(int32_t al, int32_t ar, int32_t bl, int32_t br, int32_t right, int32_t lower)
 {
     const int32_t above = (al << 8) + right * (ar - al), below = (bl << 8) + right * (br - bl);
     return (uint8_t)(((above << 8) + lower * (below - above) + 0x8000) >> 16);
 }
 
-/** A mask's value for it. */
-VF_FN uint8_t vf_rectify_masked(const uint8_t *mask, const struct vf_level *raw, struct vf_spot from)
+/** Mask value of the raw pixel nearest to raw coordinates from vf_remap_pixel(); 0 for VF_REMAP_INVALID. */
+VF_FN uint8_t vf_remap_mask(const uint8_t *mask, const struct vf_level *raw, struct vf_remap_entry from)
 {
-    const int32_t seen = from.x != VF_NOWHERE, x = seen ? (from.x + 128) >> 8 : 0, y = seen ? (from.y + 128) >> 8 : 0;
+    const int32_t valid = from.x != VF_REMAP_INVALID;
+    const int32_t x = valid ? (from.x + 128) >> 8 : 0, y = valid ? (from.y + 128) >> 8 : 0;
     const uint8_t value = mask[y * raw->pitch + x];
-    return (uint8_t)(seen ? value : 0);
+    return (uint8_t)(valid ? value : 0);
 }
-
-/** Whether pictures are rectified. */
-VF_FN int vf_rectify_on(const struct vf_step *s) { return VFRONT_RECTIFY && s->geometry.rectified; }
-
-/* ---- made in vfront_init() --------------------------------------------------------------------------------------- */
-
-#if VFRONT_RECTIFY
-
-/**
- * The rig as seen rectified: pinholes of one focal length, one principal point, one orientation, and camera 0's size. Their x axis goes from
- * camera 0 to camera 1, their z axis as near as can be to the mean of both cameras', and the middle of both pictures comes to lie in the middle
- * as near as can be.
- *
- * @param[in,out] seen        The rig, without masks.
- * @param[out]    R_rig_seen  Of each camera: takes axes of `seen` to those of the rig.
- * @return NULL, or why it cannot be.
- */
-const char *vf_rectify_rig(vfront_rig_t *seen, double R_rig_seen[][9], int32_t focal_percent);
-
-/** Where a rectified camera's pixels come from. */
-struct vf_rectifier {
-    struct vf_lens lens;
-    double R_rig_seen[9], focal_px, cx_px, cy_px;
-    struct vf_level raw;   /* sizes alone */
-    int32_t width, height; /* rectified [px] */
-};
-void vf_rectify_make(struct vf_rectifier *r, const vfront_camera_t *camera, const vfront_camera_t *seen,
-                     const double R_rig_seen[9]);
-
-/** Row j of places, VF_SPOTS(r->width) of them. */
-void vf_rectify_row(struct vf_spot *row, const struct vf_rectifier *r, int32_t j);
-
-/** The greatest rectangle that holds the middle pixel, (width / 2, height / 2), and none that comes from outside: first column, first row,
- *  width, height; of equals the one that begins highest, of these the flattest. Returns 0 when the middle comes from outside. */
-int vf_rectify_valid(int32_t valid_px[4], const struct vf_rectifier *r);
-
-/** The static mask: the camera's, seen rectified, and 0 for what comes from outside or lies within `margin` px of that along both axes, because
- *  what the camera sees ends there as a picture does at its border. */
-void vf_rectify_mask(uint8_t *mask, size_t pitch, const struct vf_rectifier *r, const vfront_camera_t *camera,
-                     int32_t margin);
-
-#endif
 
 #endif

@@ -33,7 +33,7 @@ static vfront_status_t check_distortion(struct vf_state *s, const vfront_camera_
 {
     static const char *const name[8] = {"].distortion[0]", "].distortion[1]", "].distortion[2]", "].distortion[3]",
                                         "].distortion[4]", "].distortion[5]", "].distortion[6]", "].distortion[7]"};
-    const int numbers = vf_lens_numbers(c->lens);
+    const int numbers = vf_lens_coefficients(c->lens);
     if (!numbers) return vf_refuse(s, VFRONT_E_CALIBRATION, "unknown: rig.camera[%d%s", i, "].lens");
     for (int k = 0; k < 8; k++) {
         const double most = c->lens != VFRONT_LENS_EQUIDISTANT && (k == 2 || k == 3) ? 1.0 : 1e6; /* p1, p2 */
@@ -47,9 +47,9 @@ static vfront_status_t check_distortion(struct vf_state *s, const vfront_camera_
     return VFRONT_OK;
 }
 
-#define VIEWS 9 /* points across the picture that say what a lens makes of it */
+#define VIEWS 9 /* points across the picture, and down it, at which a lens is checked */
 
-/** How many of a row's points have a ray; `wide` when two of them are a degree apart. */
+/** Number of points of a row that have a ray; sets `wide` to 1 if two of the rays are a degree apart. */
 static int look_along(const struct vf_lens *lens, const vfront_camera_t *c, double y_px, int *wide)
 {
     double first[3], ray[3];
@@ -64,7 +64,8 @@ static int look_along(const struct vf_lens *lens, const vfront_camera_t *c, doub
     return seen;
 }
 
-/** What the lens sees in the picture. One that never rises, or turns back at once, comes from numbers of another lens or order. */
+/** Field of view test of a lens: its picture must have rays, at least two of them a degree apart. Coefficients of
+ *  another lens model, or in another order, often leave none. */
 static vfront_status_t check_view(struct vf_state *s, const vfront_camera_t *c, int32_t i)
 {
     struct vf_lens lens;
@@ -114,7 +115,7 @@ static vfront_status_t check_camera(struct vf_state *s, const vfront_camera_t *c
     return status ? status : check_lens(s, c, i);
 }
 
-/** Whether nobody said how two cameras sit to each other. */
+/** 1 if the rig does not give the pose between its two cameras. */
 static int same_place(const vfront_camera_t *a, const vfront_camera_t *b)
 {
     int same = 1;
@@ -170,8 +171,9 @@ vfront_status_t vf_check_rig(struct vf_state *s, const vfront_rig_t *rig)
     return check_pair(s, rig);
 }
 
-/** In what two calibrated cameras in different places, as the stages see them, are not pinholes side by side; NULL: in nothing. Focal lengths
- *  and principal points may differ by 1/100 px, a turn may move the picture by 1/10 px, heights and depths by 1/1000 of the baseline. */
+/** First way in which two calibrated cameras in different places, as the stages see them, are not row-aligned pinholes;
+ *  NULL: they are. Tolerances: focal lengths and principal points 1/100 px; a rotation that moves the picture by 1/10
+ *  px; offsets in height and depth 1/1000 of the baseline. */
 static const char *not_aligned(const vfront_rig_t *seen)
 {
     const vfront_camera_t *a = &seen->camera[0], *b = &seen->camera[seen->cameras - 1];
@@ -250,7 +252,7 @@ static vfront_status_t check_mask(struct vf_state *s, const vfront_picture_t *p,
     return VFRONT_OK;
 }
 
-/** Whether a picture is of the frame's time. */
+/** 1 if a picture is of the frame's time. */
 static vfront_status_t check_time(struct vf_state *s, const vfront_picture_t *p, uint64_t t_ns, int32_t i)
 {
     const uint64_t most_ns = (uint64_t)s->step[0].tuning.frame_skew_us * 1000u;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "vf.h"
 
-/** FNV-1a over the bytes of a number, low byte first, so that the digest is the same on machines of either byte order. */
+/** FNV-1a over the bytes of a number, low byte first: the digest is the same on machines of either byte order. */
 static uint64_t mix_number(uint64_t digest, uint64_t number, int bytes)
 {
     for (int i = 0; i < bytes; i++) digest = (digest ^ (number >> (8 * i) & 255)) * 0x100000001b3ull;

@@ -1,29 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/stages.h"
+/* dense, host form: census words of both cameras; a pass over the picture in its order, which adds the path costs of
+ * half of all directions, and one against it, which adds the others and takes the winners row by row; median; speckle
+ * filter. */
+#include "dense.h"
+
+#include "image/ingest.h"
 
 #if VFRONT_DENSE
 
-enum { /* the most that each tuning value may be */
+enum { /* largest value of each tuning parameter */
 #define VF_MOST(name, standard, least, most, meaning) MOST_##name = (most),
        VFRONT_TUNING(VF_MOST)
 #undef VF_MOST
 };
-VF_STATIC_ASSERT(4 * (VF_DENSE_BITS + MOST_dense_p2) <= 255, "vfront: path costs along four directions fit a byte");
+VF_STATIC_ASSERT(4 * (VF_DENSE_CENSUS_BITS + MOST_dense_p2) <= 255,
+                 "vfront: path costs along four directions fit a byte");
 VF_STATIC_ASSERT(MOST_dense_least_px + VFRONT_DISPARITIES <= 0xfff && VFRONT_WIDTH <= 0x1000,
                  "vfront: disparities in 1/16 px fit 16 bits");
 
-static struct vf_dense_passing *passing(const struct vf_step *s) { return &s->memory->dense_passing; }
-static const struct vf_level *picture(const struct vf_step *s) { return &s->geometry.level[0][0]; }
+static struct vf_dense_scratch *scratch(const struct vf_dense_view *s) { return s->scratch; }
+static const struct vf_level *picture(const struct vf_dense_view *s) { return &s->geometry.level[0][0]; }
 
-/* ---- costs ------------------------------------------------------------------------------------------------------- */
+/* ---- matching cost ----------------------------------------------------------------------------------------------- */
 
-/** Bits of the census words of a row, from column VF_DENSE_REACH on, in three bytes each. row: pixels of the five rows around it. */
-static VF_HOT void compare(const uint8_t *const row[5], int32_t end, uint8_t *restrict high, uint8_t *restrict middle,
-                           uint8_t *restrict low)
+/** Census words of a row from column VF_DENSE_CENSUS_RADIUS to before `end`, as three bytes each. row: pixels of the
+ *  five rows around it, from above. */
+static VF_HOT void census_row(const uint8_t *const row[5], int32_t end, uint8_t *restrict high,
+                              uint8_t *restrict middle, uint8_t *restrict low)
 {
     const uint8_t *restrict a = row[0], *restrict b = row[1], *restrict c = row[2], *restrict d = row[3],
                             *restrict e = row[4];
-    for (int32_t x = VF_DENSE_REACH; x < end; x++) {
+    for (int32_t x = VF_DENSE_CENSUS_RADIUS; x < end; x++) {
         const uint8_t m = c[x];
         high[x] = (uint8_t)((a[x - 2] > m) << 7 | (a[x - 1] > m) << 6 | (a[x] > m) << 5 | (a[x + 1] > m) << 4 |
                             (a[x + 2] > m) << 3 | (b[x - 2] > m) << 2 | (b[x - 1] > m) << 1 | (b[x] > m));
@@ -34,28 +41,30 @@ static VF_HOT void compare(const uint8_t *const row[5], int32_t end, uint8_t *re
     }
 }
 
-/** Census words of a camera; those of camera 1 from right to left, so that rising disparities lie one after the other. */
-static void take_census(const struct vf_step *s, int32_t camera)
+/** Census words of a camera. Those of camera 1 are stored from right to left, so that the words of rising disparities
+ *  are consecutive. */
+static void census_transform(const struct vf_dense_view *s, int32_t camera)
 {
     const struct vf_level *l = picture(s);
-    const uint8_t *pixels = vf_level_pixels(s, s->parity, camera, 0);
-    const int32_t last = l->width - 1, end = l->width - VF_DENSE_REACH;
+    const uint8_t *pixels = s->pictures.level0[s->parity][camera];
+    const int32_t last = l->width - 1, end = l->width - VF_DENSE_CENSUS_RADIUS;
     uint8_t high[VFRONT_WIDTH], middle[VFRONT_WIDTH], low[VFRONT_WIDTH];
     for (int32_t y = 0; y < l->height; y++) {
-        uint32_t *to = (camera ? passing(s)->opposite[0] : passing(s)->census) + (size_t)y * (size_t)l->pitch;
+        uint32_t *to = (camera ? scratch(s)->census1[0] : scratch(s)->census0) + (size_t)y * (size_t)l->pitch;
         const uint8_t *row[5];
-        for (int32_t v = 0; v < 5; v++) row[v] = pixels + vf_clamp(y + v - VF_DENSE_REACH, 0, l->height - 1) * l->pitch;
-        compare(row, end, high, middle, low);
+        for (int32_t v = 0; v < 5; v++)
+            row[v] = pixels + vf_clamp(y + v - VF_DENSE_CENSUS_RADIUS, 0, l->height - 1) * l->pitch;
+        census_row(row, end, high, middle, low);
         for (int32_t x = 0; x < l->width; x++) {
-            const int inside = x >= VF_DENSE_REACH && x < end;
+            const int inside = x >= VF_DENSE_CENSUS_RADIUS && x < end;
             to[camera ? last - x : x] = inside ? (uint32_t)(high[x] << 16 | middle[x] << 8 | low[x])
                                                : vf_dense_census(pixels, l, x, y);
         }
     }
 }
 
-/** Costs of `count` disparities: bits in which words differ. */
-static VF_HOT void count_bits(uint32_t word, const uint32_t *restrict other, int32_t count, uint8_t *restrict cost)
+/** Matching costs of `count` disparities: Hamming distances of a word and of each of `other`. */
+static VF_HOT void hamming_row(uint32_t word, const uint32_t *restrict other, int32_t count, uint8_t *restrict cost)
 {
     for (int32_t i = 0; i < count; i++) {
         uint32_t w = word ^ other[i];
@@ -66,108 +75,115 @@ static VF_HOT void count_bits(uint32_t word, const uint32_t *restrict other, int
     }
 }
 
-static void fill_costs(const struct vf_step *s, int32_t x, int32_t y, uint8_t *cost)
+/** Matching costs of all disparities of a pixel; that of camera 1's first column where the match lies left of it. */
+static void matching_costs(const struct vf_dense_view *s, int32_t x, int32_t y, uint8_t *cost)
 {
     const struct vf_level *l = picture(s);
     const size_t row = (size_t)y * (size_t)l->pitch;
     const int32_t count = vf_max(vf_dense_candidates(&s->tuning, x), 0), all = s->tuning.dense_disparities;
-    const uint32_t word = passing(s)->census[row + (size_t)x], *first = passing(s)->opposite[0] + row + (l->width - 1);
-    uint8_t beyond;
-    if (count) count_bits(word, first - x + s->tuning.dense_least_px, count, cost);
-    count_bits(word, first, 1, &beyond);
-    memset(cost + count, beyond, (size_t)(all - count));
+    const uint32_t word = scratch(s)->census0[row + (size_t)x],
+                   *first = scratch(s)->census1[0] + row + (l->width - 1); /* of camera 1's first column */
+    uint8_t outside;
+    if (count) hamming_row(word, first - x + s->tuning.dense_least_px, count, cost);
+    hamming_row(word, first, 1, &outside);
+    memset(cost + count, outside, (size_t)(all - count));
 }
 
-/* ---- paths ------------------------------------------------------------------------------------------------------- */
+/* ---- path costs -------------------------------------------------------------------------------------------------- */
 
-static inline uint8_t lesser(uint8_t a, uint8_t b) { return a < b ? a : b; }
+static inline uint8_t min_u8(uint8_t a, uint8_t b) { return a < b ? a : b; }
 
-/** A pixel of a path: from the costs of the pixel before, each at most p2 above their least, to its own; adds these to a sum, before they
- *  are made so. Before the first and behind the last of `before` stands something larger than any. */
-static VF_HOT void go_on(const uint8_t *restrict before, const uint8_t *restrict cost, int32_t count, uint8_t p1,
-                         uint8_t p2, uint8_t *restrict to, uint8_t *restrict sum)
+/** Path costs of a pixel, from the matching costs and from the path costs of the previous pixel of the path, less their
+ *  minimum and at most p2. Adds them to `sum`, and writes them to `to` less their minimum and at most p2, as the next
+ *  pixel takes them. before[-1] and before[count] are sentinels, larger than any cost. */
+static VF_HOT void extend_path(const uint8_t *restrict before, const uint8_t *restrict cost, int32_t count, uint8_t p1,
+                               uint8_t p2, uint8_t *restrict to, uint8_t *restrict sum)
 {
     uint8_t least = 255;
     for (int32_t i = 0; i < count; i++) {
-        const uint8_t near = (uint8_t)(lesser(before[i - 1], before[i + 1]) + p1);
-        const uint8_t l = (uint8_t)(cost[i] + lesser(before[i], near));
+        const uint8_t near = (uint8_t)(min_u8(before[i - 1], before[i + 1]) + p1);
+        const uint8_t l = (uint8_t)(cost[i] + min_u8(before[i], near));
         to[i] = l;
         sum[i] = (uint8_t)(sum[i] + l);
-        least = lesser(least, l);
+        least = min_u8(least, l);
     }
-    for (int32_t i = 0; i < count; i++) to[i] = lesser((uint8_t)(to[i] - least), p2);
+    for (int32_t i = 0; i < count; i++) to[i] = min_u8((uint8_t)(to[i] - least), p2);
 }
 
-/** Where all costs of a path's first pixel come from. */
-static const uint8_t fresh[VF_DENSE_ROOM];
+/** Path costs before the first pixel of every path. */
+static const uint8_t path_start[VF_DENSE_PADDED];
 
-/** Where paths come from, for half of all directions: in the order of the picture, or, with `back`, against it. */
-struct sweep {
-    const struct vf_step *s;
-    int32_t back;
-    uint8_t along[2][VF_DENSE_ROOM];
+/** Pass over the picture, in its order or backward, with the paths of half of all directions. */
+struct pass {
+    const struct vf_dense_view *s;
+    int32_t backward;
+    uint8_t horizontal[2][VF_DENSE_PADDED]; /* path costs along the row, of the pixels of even and of odd columns */
 };
 
-/** Path costs of a pixel of a row along direction k, 0: down, 1: and to the right, 2: and to the left (turned around when going back). */
-static uint8_t *place(const struct sweep *w, int32_t k, int32_t x, int32_t y)
+/** Path costs of a pixel of this row or of the one before in the pass. k: direction, in a forward pass 0: down, 1:
+ *  right and down, 2: left and down; in a backward pass the opposite ones. */
+static uint8_t *path_costs(const struct pass *p, int32_t k, int32_t x, int32_t y)
 {
-    return passing(w->s)->row[3 * (y & 1) + k] + (size_t)x * VF_DENSE_ROOM + 1;
+    return scratch(p->s)->path_row[3 * (y & 1) + k] + (size_t)x * VF_DENSE_PADDED + 1;
 }
 
-/** All paths of a sweep reach a pixel. */
-static void reach(struct sweep *w, int32_t x, int32_t y, const uint8_t *cost, uint8_t *sum)
+/** Extends all paths of a pass to a pixel. sum: sums of their path costs. */
+static void extend_paths(struct pass *p, int32_t x, int32_t y, const uint8_t *cost, uint8_t *sum)
 {
     static const int32_t sideways[3] = {0, 1, -1};
-    const vfront_tuning_t *t = &w->s->tuning;
-    const struct vf_level *l = picture(w->s);
-    const int32_t one = w->back ? -1 : 1, count = t->dense_disparities;
+    const struct vf_dense_tuning *t = &p->s->tuning;
+    const struct vf_level *l = picture(p->s);
+    const int32_t one = p->backward ? -1 : 1, count = t->dense_disparities;
     const uint8_t p1 = (uint8_t)t->dense_p1, p2 = (uint8_t)t->dense_p2;
-    const int first = x == (w->back ? l->width - 1 : 0), top = y == (w->back ? l->height - 1 : 0);
+    const int first_column = x == (p->backward ? l->width - 1 : 0), first_row = y == (p->backward ? l->height - 1 : 0);
     memset(sum, 0, (size_t)count);
-    go_on(first ? fresh + 1 : w->along[~x & 1] + 1, cost, count, p1, p2, w->along[x & 1] + 1, sum);
+    extend_path(first_column ? path_start + 1 : p->horizontal[~x & 1] + 1, cost, count, p1, p2,
+                p->horizontal[x & 1] + 1, sum);
     for (int32_t k = 0; k < (t->dense_paths == 8 ? 3 : 1); k++) {
         const int32_t from = x - one * sideways[k];
-        const int starts = top || from < 0 || from >= l->width;
-        go_on(starts ? fresh + 1 : place(w, k, from, y - one), cost, count, p1, p2, place(w, k, x, y), sum);
+        const int starts = first_row || from < 0 || from >= l->width;
+        extend_path(starts ? path_start + 1 : path_costs(p, k, from, y - one), cost, count, p1, p2,
+                    path_costs(p, k, x, y), sum);
     }
 }
 
-/** Puts what is larger than any cost before the first and behind the last of every pixel's. */
-static void set_bounds(struct sweep *w)
+/** Sets the sentinels around the path costs of every pixel. */
+static void set_sentinels(struct pass *p)
 {
-    const int32_t count = w->s->tuning.dense_disparities;
+    const int32_t count = p->s->tuning.dense_disparities;
     const uint8_t large = 255 - MOST_dense_p1;
     for (int32_t k = 0; k < 6; k++)
-        for (int32_t x = 0; x < picture(w->s)->width; x++) {
-            uint8_t *first = passing(w->s)->row[k] + (size_t)x * VF_DENSE_ROOM;
+        for (int32_t x = 0; x < picture(p->s)->width; x++) {
+            uint8_t *first = scratch(p->s)->path_row[k] + (size_t)x * VF_DENSE_PADDED;
             first[0] = first[count + 1] = large;
         }
-    for (int32_t k = 0; k < 2; k++) w->along[k][0] = w->along[k][count + 1] = large;
+    for (int32_t k = 0; k < 2; k++) p->horizontal[k][0] = p->horizontal[k][count + 1] = large;
 }
 
-static uint8_t *volume(const struct vf_step *s, int32_t which, int32_t x, int32_t y)
+static uint8_t *cost_volume(const struct vf_dense_view *s, int32_t which, int32_t x, int32_t y)
 {
-    return passing(s)->volume[which] +
+    return scratch(s)->cost_volume[which] +
            ((size_t)y * (size_t)picture(s)->pitch + (size_t)x) * (size_t)s->tuning.dense_disparities;
 }
 
-/** Paths in the order of the picture: costs to one volume, their sums to the other. */
-static void sweep_on(const struct vf_step *s)
+/** Forward pass: sums of path costs to volume 0, matching costs to volume 1. */
+static void pass_forward(const struct vf_dense_view *s)
 {
-    struct sweep w = {.s = s};
-    set_bounds(&w);
+    struct pass p = {.s = s};
+    set_sentinels(&p);
     for (int32_t y = 0; y < picture(s)->height; y++)
         for (int32_t x = 0; x < picture(s)->width; x++) {
-            fill_costs(s, x, y, volume(s, 1, x, y));
-            reach(&w, x, y, volume(s, 1, x, y), volume(s, 0, x, y));
+            matching_costs(s, x, y, cost_volume(s, 1, x, y));
+            extend_paths(&p, x, y, cost_volume(s, 1, x, y), cost_volume(s, 0, x, y));
         }
 }
 
 /* ---- winner ------------------------------------------------------------------------------------------------------ */
 
-/** Adds two sums, tells the pixels of camera 1 to which they lead, and returns the key of the best. */
-static VF_HOT uint32_t add_up(const uint8_t *restrict a, const uint8_t *restrict b, int32_t count,
-                              uint16_t *restrict sum, uint32_t *restrict back)
+/** Adds the sums of both passes, updates the keys of the matches in camera 1, and returns the best key. back: key of
+ *  the match of index 0, then those of rising indices. */
+static VF_HOT uint32_t sum_volumes(const uint8_t *restrict a, const uint8_t *restrict b, int32_t count,
+                                   uint16_t *restrict sum, uint32_t *restrict back)
 {
     uint32_t best = VF_NONE;
     for (int32_t i = 0; i < count; i++) {
@@ -179,26 +195,27 @@ static VF_HOT uint32_t add_up(const uint8_t *restrict a, const uint8_t *restrict
     return best;
 }
 
-static VF_HOT uint16_t least_of(const uint16_t *restrict sum, int32_t count)
+static VF_HOT uint16_t least_sum(const uint16_t *restrict sum, int32_t count)
 {
     uint16_t least = 0xffff;
     for (int32_t i = 0; i < count; i++) least = sum[i] < least ? sum[i] : least;
     return least;
 }
 
-/** The disparity of a pixel that stands out, and by how much; `sum` has room for two in front. */
-static uint16_t win(const vfront_tuning_t *t, uint16_t *sum, int32_t count, uint32_t best, uint8_t *margin)
+/** Disparity of a pixel, VF_DENSE_NONE if it fails the uniqueness test, and its margin. best: the best key. Overwrites
+ *  the best sum and those of its neighbours. */
+static uint16_t winner_of(const struct vf_dense_tuning *t, uint16_t *sum, int32_t count, uint32_t best, uint8_t *margin)
 {
     const int32_t at = (int32_t)(best & 255);
     const uint32_t before = at > 0 ? sum[at - 1] : VF_NONE, after = at + 1 < count ? sum[at + 1] : VF_NONE;
     for (int32_t i = vf_max(at - 1, 0); i < vf_min(at + 2, count); i++) sum[i] = 0xffff;
-    const uint16_t second = least_of(sum, count);
+    const uint16_t second = least_sum(sum, count);
     *margin = (uint8_t)vf_dense_margin(t, best >> 8, second == 0xffff ? VF_NONE : second);
     return (uint16_t)(*margin ? vf_dense_disparity(t, (uint32_t)at, before, best >> 8, after) : VF_DENSE_NONE);
 }
 
-/** Keys of camera 1's row, which lie from right to left, turned around. */
-static void turn_around(uint32_t *row, int32_t count)
+/** Reverses a row of keys, which were stored from right to left. */
+static void reverse_row(uint32_t *row, int32_t count)
 {
     for (int32_t x = 0; x < count / 2; x++) {
         const uint32_t first = row[x];
@@ -207,256 +224,265 @@ static void turn_around(uint32_t *row, int32_t count)
     }
 }
 
-/** Paths against the order of the picture, and what wins. */
-static void sweep_back(const struct vf_step *s)
+/** Backward pass; winners and left-right check of each row. */
+static void pass_backward(const struct vf_dense_view *s)
 {
-    const vfront_tuning_t *t = &s->tuning;
+    const struct vf_dense_tuning *t = &s->tuning;
     const struct vf_level *l = picture(s);
-    const int framed[2] = {vf_framed(s, 0), vf_framed(s, 1)};
-    struct sweep w = {.s = s, .back = 1};
-    uint8_t sum[VFRONT_DISPARITIES];
-    uint16_t all[VFRONT_DISPARITIES];
-    set_bounds(&w);
+    const int framed[2] = {vf_framed(&s->ingest->params, 0), vf_framed(&s->ingest->params, 1)};
+    struct pass p = {.s = s, .backward = 1};
+    uint8_t backward_sum[VFRONT_DISPARITIES];
+    uint16_t sum[VFRONT_DISPARITIES];
+    set_sentinels(&p);
     for (int32_t y = l->height - 1; y >= 0; y--) {
         const size_t row = (size_t)y * (size_t)l->pitch;
-        uint32_t *back = passing(s)->back + row;
-        uint16_t *found = passing(s)->found + row;
+        uint32_t *back = scratch(s)->back_key + row;
+        uint16_t *winner = scratch(s)->winner + row;
         for (int32_t x = 0; x < l->width; x++) back[x] = VF_NONE;
         for (int32_t x = l->width - 1; x >= 0; x--) {
             const int32_t count = vf_dense_candidates(t, x);
-            reach(&w, x, y, volume(s, 1, x, y), sum);
-            found[x] = VF_DENSE_NONE;
+            extend_paths(&p, x, y, cost_volume(s, 1, x, y), backward_sum);
+            winner[x] = VF_DENSE_NONE;
             if (count <= 0) continue;
-            const uint32_t best = add_up(volume(s, 0, x, y), sum, count, all,
-                                         back + (l->width - 1 - x + t->dense_least_px));
-            found[x] = win(t, all, count, best, passing(s)->margin + row + x);
+            const uint32_t best = sum_volumes(cost_volume(s, 0, x, y), backward_sum, count, sum,
+                                              back + (l->width - 1 - x + t->dense_least_px));
+            winner[x] = winner_of(t, sum, count, best, scratch(s)->margin + row + x);
         }
-        turn_around(back, l->width);
-        for (int32_t x = 0; x < l->width; x++) found[x] = (uint16_t)vf_dense_checked(s, framed, back, x, y, found[x]);
+        reverse_row(back, l->width);
+        for (int32_t x = 0; x < l->width; x++) winner[x] = (uint16_t)vf_dense_checked(s, framed, back, x, y, winner[x]);
     }
 }
 
-/* ---- filters ----------------------------------------------------------------------------------------------------- */
+/* ---- median ------------------------------------------------------------------------------------------------------ */
 
-#define STRETCH 64
+#define MEDIAN_COLUMNS 64 /* pixels of a row whose medians are taken at a time, in vector code */
 
-/** Medians of a stretch of a row from column x0 on: v holds the nine pixels of each. */
-static VF_HOT void take_medians(uint16_t v[9][STRETCH], int32_t x0, uint16_t *restrict to)
+/** Medians of MEDIAN_COLUMNS pixels of a row from column x0 on. v: the nine pixels of each window; sorted by it. */
+static VF_HOT void median_columns(uint16_t v[9][MEDIAN_COLUMNS], int32_t x0, uint16_t *restrict to)
 {
-    uint16_t middle[STRETCH], before[STRETCH];
-    for (int32_t x = 0; x < STRETCH; x++) {
+    uint16_t middle[MEDIAN_COLUMNS], rank[MEDIAN_COLUMNS];
+    for (int32_t x = 0; x < MEDIAN_COLUMNS; x++) {
         middle[x] = v[4][x];
-        before[x] = 0;
-        for (int32_t k = 0; k < 9; k++) before[x] = (uint16_t)(before[x] + (v[k][x] != VF_DENSE_NONE));
-        before[x] = (uint16_t)((uint16_t)(before[x] - 1) >> 1);
+        rank[x] = 0;
+        for (int32_t k = 0; k < 9; k++) rank[x] = (uint16_t)(rank[x] + (v[k][x] != VF_DENSE_NONE));
+        rank[x] = (uint16_t)((uint16_t)(rank[x] - 1) >> 1);
     }
 #define EXCHANGE(a, b)                                                                                                 \
-    for (int32_t x = 0; x < STRETCH; x++) {                                                                            \
+    for (int32_t x = 0; x < MEDIAN_COLUMNS; x++) {                                                                     \
         const uint16_t p = v[a][x], q = v[b][x];                                                                       \
         v[a][x] = p < q ? p : q;                                                                                       \
         v[b][x] = p < q ? q : p;                                                                                       \
     }
     VF_DENSE_NETWORK(EXCHANGE)
 #undef EXCHANGE
-    for (int32_t x = 0; x < STRETCH; x++) {
+    for (int32_t x = 0; x < MEDIAN_COLUMNS; x++) {
         const uint16_t most = (uint16_t)((x0 + x) * VF_DENSE_UNITS);
         uint16_t median = v[0][x];
-        for (uint16_t k = 1; k < 5; k++) median = before[x] >= k ? v[k][x] : median;
+        for (uint16_t k = 1; k < 5; k++) median = rank[x] >= k ? v[k][x] : median;
         median = median < most ? median : most;
         to[x] = middle[x] == VF_DENSE_NONE ? (uint16_t)VF_DENSE_NONE : median;
     }
 }
 
-/** A row of `found` as it is read for medians; outside of the picture there is nothing. */
-static void gather(const struct vf_step *s, int32_t x0, int32_t y, uint16_t v[3][STRETCH])
+/** Winners of row y left of, in, and right of each of MEDIAN_COLUMNS columns; VF_DENSE_NONE outside of the picture. */
+static void load_neighbours(const struct vf_dense_view *s, int32_t x0, int32_t y, uint16_t v[3][MEDIAN_COLUMNS])
 {
     const struct vf_level *l = picture(s);
-    const uint16_t *row = passing(s)->found + (size_t)vf_clamp(y, 0, l->height - 1) * (size_t)l->pitch;
+    const uint16_t *row = scratch(s)->winner + (size_t)vf_clamp(y, 0, l->height - 1) * (size_t)l->pitch;
     for (int32_t u = -1; u <= 1; u++)
-        for (int32_t x = 0; x < STRETCH; x++) {
+        for (int32_t x = 0; x < MEDIAN_COLUMNS; x++) {
             const int32_t at = x0 + x + u;
             const int inside = y >= 0 && y < l->height && at >= 0 && at < l->width;
             v[u + 1][x] = inside ? row[at] : (uint16_t)VF_DENSE_NONE;
         }
 }
 
-static void smooth(const struct vf_step *s)
+static void median_filter(const struct vf_dense_view *s)
 {
     const struct vf_level *l = picture(s);
-    uint16_t v[9][STRETCH], median[STRETCH];
+    uint16_t v[9][MEDIAN_COLUMNS], median[MEDIAN_COLUMNS];
     for (int32_t y = 0; y < l->height; y++) {
         const size_t row = (size_t)y * (size_t)l->pitch;
-        for (int32_t x0 = 0; x0 < l->width; x0 += STRETCH) {
-            for (int32_t k = 0; k < 3; k++) gather(s, x0, y + k - 1, v + 3 * k);
-            take_medians(v, x0, median);
-            memcpy(passing(s)->smooth + row + x0, median, sizeof *median * (size_t)vf_min(STRETCH, l->width - x0));
+        for (int32_t x0 = 0; x0 < l->width; x0 += MEDIAN_COLUMNS) {
+            for (int32_t k = 0; k < 3; k++) load_neighbours(s, x0, y + k - 1, v + 3 * k);
+            median_columns(v, x0, median);
+            memcpy(scratch(s)->median + row + x0, median,
+                   sizeof *median * (size_t)vf_min(MEDIAN_COLUMNS, l->width - x0));
         }
     }
 }
 
-/** Segments by union and find: what a pixel belongs to, named by the first pixel of it in the picture's order. The arrays lie where words and
- *  keys were. */
+/* ---- speckle filter ---------------------------------------------------------------------------------------------- */
+
+/** Segments by union-find. A segment's root is its first pixel in the picture's order; pixels are indices, as in
+ *  vf_dense_memory. The arrays lie in scratch that the earlier steps no longer need. */
 struct segments {
-    uint32_t *name;  /* of each pixel, or VF_NONE */
-    uint32_t *count; /* of the segment that a pixel names: its pixels */
-    uint32_t *span;  /* first column << 16 | last column */
-    uint16_t *last;  /* last row */
+    uint32_t *parent;   /* of each pixel, or VF_NONE: no disparity */
+    uint32_t *count;    /* pixels of a root's segment */
+    uint32_t *columns;  /* of a root's segment: first << 16 | last */
+    uint16_t *last_row; /* of a root's segment; the first is the root's */
 };
-static struct segments segments_of(const struct vf_step *s)
+static struct segments segments_of(const struct vf_dense_view *s)
 {
-    struct vf_dense_passing *m = passing(s);
-    const struct segments g = {m->back, m->census, m->opposite[0], m->found};
+    struct vf_dense_scratch *m = scratch(s);
+    const struct segments g = {m->back_key, m->census0, m->census1[0], m->winner};
     return g;
 }
 
-static uint32_t find(uint32_t *name, uint32_t at)
+/** Root of a pixel's segment; halves the way to it. */
+static uint32_t find(uint32_t *parent, uint32_t at)
 {
-    while (name[at] != at) {
-        name[at] = name[name[at]];
-        at = name[at];
+    while (parent[at] != at) {
+        parent[at] = parent[parent[at]];
+        at = parent[at];
     }
     return at;
 }
 
-static void unite(uint32_t *name, uint32_t a, uint32_t b)
+static void unite(uint32_t *parent, uint32_t a, uint32_t b)
 {
-    a = find(name, a);
-    b = find(name, b);
-    name[a > b ? a : b] = a > b ? b : a;
+    a = find(parent, a);
+    b = find(parent, b);
+    parent[a > b ? a : b] = a > b ? b : a;
 }
 
-static void join(const struct vf_step *s, const struct segments *g)
+/** Unites all connected pixels. */
+static void unite_segments(const struct vf_dense_view *s, const struct segments *g)
 {
     const struct vf_level *l = picture(s);
-    const uint16_t *v = passing(s)->smooth;
-    const int32_t step = vf_dense_step(&s->tuning);
+    const uint16_t *v = scratch(s)->median;
+    const int32_t range = vf_dense_speckle_range(&s->tuning);
     const uint32_t pitch = (uint32_t)l->pitch;
     for (int32_t y = 0; y < l->height; y++)
         for (int32_t x = 0; x < l->width; x++) {
             const uint32_t at = (uint32_t)y * pitch + (uint32_t)x;
-            const int left = x && vf_dense_joined(v[at - 1], v[at], step),
-                      above = y && vf_dense_joined(v[at - pitch], v[at], step);
-            g->name[at] = v[at] == VF_DENSE_NONE ? VF_NONE : left ? g->name[at - 1] : at;
-            if (above) unite(g->name, at - pitch, g->name[at]);
+            const int left = x && vf_dense_connected(v[at - 1], v[at], range),
+                      above = y && vf_dense_connected(v[at - pitch], v[at], range);
+            g->parent[at] = v[at] == VF_DENSE_NONE ? VF_NONE : left ? g->parent[at - 1] : at;
+            if (above) unite(g->parent, at - pitch, g->parent[at]);
         }
 }
 
-static void measure(const struct vf_step *s, const struct segments *g)
+/** Sets the parent of every pixel to its root, and measures all segments. */
+static void measure_segments(const struct vf_dense_view *s, const struct segments *g)
 {
     const struct vf_level *l = picture(s);
     for (uint32_t y = 0; y < (uint32_t)l->height; y++)
         for (uint32_t x = 0; x < (uint32_t)l->width; x++) {
             const uint32_t at = y * (uint32_t)l->pitch + x;
-            if (g->name[at] == VF_NONE) continue; /* the first pixel of a segment comes before its others */
-            const uint32_t name = g->name[at] = find(g->name, at);
-            if (name == at) {
+            if (g->parent[at] == VF_NONE) continue;
+            const uint32_t root = g->parent[at] = find(g->parent, at);
+            if (root == at) { /* comes before the segment's other pixels */
                 g->count[at] = 0;
-                g->span[at] = x << 16 | x;
+                g->columns[at] = x << 16 | x;
             }
-            const uint32_t first = g->span[name] >> 16, last = g->span[name] & 0xffff;
-            g->span[name] = (x < first ? x : first) << 16 | (x > last ? x : last);
-            g->count[name]++;
-            g->last[name] = (uint16_t)y;
+            const uint32_t first = g->columns[root] >> 16, last = g->columns[root] & 0xffff;
+            g->columns[root] = (x < first ? x : first) << 16 | (x > last ? x : last);
+            g->count[root]++;
+            g->last_row[root] = (uint16_t)y;
         }
 }
 
-/** What surrounds a segment: at most a square. */
+/** Bounding box of the segment of a root, at most a tile. */
 struct box {
-    uint32_t name;
+    uint32_t root;
     int32_t x, y, width, height;
 };
 
-/** Pixels of a box along a row or a column: those that follow each other in the segment take the least number among them. `apart`: from pixel
- *  to pixel of the picture. */
-static void level_out(const struct vf_step *s, const struct segments *g, uint32_t name, uint32_t at, uint32_t apart,
-                      uint16_t *number, int32_t number_apart, int32_t count)
+/** Labels of a row or column of a box: each connected run of the segment's pixels takes the least label in it. at:
+ *  first pixel; stride, label_stride: from pixel to pixel of the picture and of the box; count: pixels. */
+static void propagate_labels(const struct vf_dense_view *s, const struct segments *g, uint32_t root, uint32_t at,
+                             uint32_t stride, uint16_t *label, int32_t label_stride, int32_t count)
 {
-    const uint16_t *v = passing(s)->smooth;
-    const int32_t step = vf_dense_step(&s->tuning);
-    int32_t first = 0;
-    for (int32_t i = 0; i < count; i = first) {
-        uint16_t least = number[i * number_apart];
-        for (first = i + 1; first < count; first++) {
-            const uint32_t here = at + (uint32_t)first * apart;
-            if (g->name[here] != name || !vf_dense_joined(v[here - apart], v[here], step)) break;
-            least = number[first * number_apart] < least ? number[first * number_apart] : least;
+    const uint16_t *v = scratch(s)->median;
+    const int32_t range = vf_dense_speckle_range(&s->tuning);
+    int32_t end = 0;
+    for (int32_t i = 0; i < count; i = end) {
+        uint16_t least = label[i * label_stride];
+        for (end = i + 1; end < count; end++) {
+            const uint32_t here = at + (uint32_t)end * stride;
+            if (g->parent[here] != root || !vf_dense_connected(v[here - stride], v[here], range)) break;
+            least = label[end * label_stride] < least ? label[end * label_stride] : least;
         }
-        for (int32_t k = i; k < first; k++) number[k * number_apart] = least;
+        for (int32_t k = i; k < end; k++) label[k * label_stride] = least;
     }
 }
 
-/** Whether a segment is seen to be one. */
-static int is_one(const struct vf_step *s, const struct segments *g, const struct box *b)
+/** 1 if all labels of a segment are equal after VF_DENSE_SWEEPS sweeps along rows and columns of its box. */
+static int labels_converge(const struct vf_dense_view *s, const struct segments *g, const struct box *b)
 {
-    uint16_t number[VF_DENSE_SQUARE * VF_DENSE_SQUARE];
+    uint16_t label[VF_DENSE_TILE * VF_DENSE_TILE];
     const uint32_t pitch = (uint32_t)picture(s)->pitch, at = (uint32_t)b->y * pitch + (uint32_t)b->x;
-    for (int32_t i = 0; i < b->width * b->height; i++) number[i] = (uint16_t)i;
+    for (int32_t i = 0; i < b->width * b->height; i++) label[i] = (uint16_t)i;
     for (int32_t k = 0; k < VF_DENSE_SWEEPS; k++) {
         for (int32_t y = 0; y < b->height; y++)
-            level_out(s, g, b->name, at + (uint32_t)y * pitch, 1, number + y * b->width, 1, b->width);
+            propagate_labels(s, g, b->root, at + (uint32_t)y * pitch, 1, label + y * b->width, 1, b->width);
         for (int32_t x = 0; x < b->width; x++)
-            level_out(s, g, b->name, at + (uint32_t)x, pitch, number + x, b->width, b->height);
+            propagate_labels(s, g, b->root, at + (uint32_t)x, pitch, label + x, b->width, b->height);
     }
-    int one = 1;
+    int equal = 1;
     for (int32_t y = 0; y < b->height; y++)
         for (int32_t x = 0; x < b->width; x++)
-            one &= g->name[at + (uint32_t)y * pitch + (uint32_t)x] != b->name ||
-                   number[y * b->width + x] == number[b->name - at];
-    return one;
+            equal &= g->parent[at + (uint32_t)y * pitch + (uint32_t)x] != b->root ||
+                     label[y * b->width + x] == label[b->root - at];
+    return equal;
 }
 
-/** Takes a segment off when it is a speckle. */
-static void judge(const struct vf_step *s, const struct segments *g, uint32_t name)
+/** Removes the disparities of a root's segment if it is a speckle. */
+static void remove_speckle(const struct vf_dense_view *s, const struct segments *g, uint32_t root)
 {
     const uint32_t pitch = (uint32_t)picture(s)->pitch;
-    const int32_t x0 = (int32_t)(g->span[name] >> 16), x1 = (int32_t)(g->span[name] & 0xffff);
-    const int32_t y0 = (int32_t)(name / pitch), y1 = (int32_t)g->last[name];
-    const struct box b = {name, x0, y0, x1 - x0 + 1, y1 - y0 + 1};
-    if (g->count[name] >= (uint32_t)s->tuning.dense_speckle_px) return;
-    if (x1 - x0 / VF_DENSE_STRIDE * VF_DENSE_STRIDE >= VF_DENSE_SQUARE ||
-        y1 - y0 / VF_DENSE_STRIDE * VF_DENSE_STRIDE >= VF_DENSE_SQUARE)
-        return;
-    if (!is_one(s, g, &b)) return;
+    const int32_t x0 = (int32_t)(g->columns[root] >> 16), x1 = (int32_t)(g->columns[root] & 0xffff);
+    const int32_t y0 = (int32_t)(root / pitch), y1 = (int32_t)g->last_row[root];
+    const struct box b = {root, x0, y0, x1 - x0 + 1, y1 - y0 + 1};
+    if (g->count[root] >= (uint32_t)s->tuning.dense_speckle_px) return;
+    if (x1 - x0 / VF_DENSE_TILE_STRIDE * VF_DENSE_TILE_STRIDE >= VF_DENSE_TILE ||
+        y1 - y0 / VF_DENSE_TILE_STRIDE * VF_DENSE_TILE_STRIDE >= VF_DENSE_TILE)
+        return; /* no tile holds it */
+    if (!labels_converge(s, g, &b)) return;
     for (int32_t y = y0; y <= y1; y++)
         for (int32_t x = x0; x <= x1; x++) {
             const uint32_t at = (uint32_t)y * pitch + (uint32_t)x;
-            if (g->name[at] == name) s->memory->dense.disparity[at] = VF_DENSE_NONE;
+            if (g->parent[at] == root) s->dense->disparity[at] = VF_DENSE_NONE;
         }
 }
 
-/** The disparities that stay. */
-static void filter(const struct vf_step *s)
+/** Disparities of the result: those after the median, without speckles. */
+static void speckle_filter(const struct vf_dense_view *s)
 {
     const struct vf_level *l = picture(s);
     const struct segments g = segments_of(s);
-    struct vf_dense_memory *m = &s->memory->dense;
+    struct vf_dense_memory *m = s->dense;
     for (int32_t y = 0; y < l->height; y++) {
         const size_t row = (size_t)y * (size_t)l->pitch;
-        memcpy(m->disparity + row, passing(s)->smooth + row, sizeof *m->disparity * (size_t)l->width);
+        memcpy(m->disparity + row, scratch(s)->median + row, sizeof *m->disparity * (size_t)l->width);
     }
     if (!s->tuning.dense_speckle_px) return;
-    join(s, &g);
-    measure(s, &g);
+    unite_segments(s, &g);
+    measure_segments(s, &g);
     for (int32_t y = 0; y < l->height; y++)
         for (int32_t x = 0; x < l->width; x++) {
             const uint32_t at = (uint32_t)(y * l->pitch + x);
-            if (g.name[at] == at) judge(s, &g, at);
+            if (g.parent[at] == at) remove_speckle(s, &g, at);
         }
 }
 
-static void finish(const struct vf_step *s)
+/* ---- result ------------------------------------------------------------------------------------------------------ */
+
+/** Confidences, number of pixels with a disparity, and the copy of the result. */
+static void finish(const struct vf_dense_view *s)
 {
     const struct vf_level *l = picture(s);
-    struct vf_dense_memory *m = &s->memory->dense;
-    struct vf_dense_copy *copy = &s->pinned->dense[s->memory->ingest.params.result];
+    struct vf_dense_memory *m = s->dense;
+    struct vf_dense_copy *copy = &s->copy[s->ingest->params.result];
     m->valid = 0;
     for (int32_t y = 0; y < l->height; y++) {
         const size_t row = (size_t)y * (size_t)l->pitch;
         uint32_t valid = 0;
         for (size_t at = row; at < row + (size_t)l->width; at++) {
-            const int there = m->disparity[at] != VF_DENSE_NONE;
-            m->confidence[at] = there ? passing(s)->margin[at] : 0;
-            valid += (uint32_t)there;
+            const int is_valid = m->disparity[at] != VF_DENSE_NONE;
+            m->confidence[at] = is_valid ? scratch(s)->margin[at] : 0;
+            valid += (uint32_t)is_valid;
         }
         m->valid += valid;
         if (!s->tuning.dense_copy) continue;
@@ -465,24 +491,23 @@ static void finish(const struct vf_step *s)
     }
 }
 
-void vf_dense_host(const struct vf_step *s)
+void vf_dense_host(const struct vf_dense_view *s)
 {
-    if (!vf_dense_on(s)) return;
-    take_census(s, 0);
-    take_census(s, 1);
-    sweep_on(s);
-    sweep_back(s);
+    census_transform(s, 0);
+    census_transform(s, 1);
+    pass_forward(s);
+    pass_backward(s);
     if (s->tuning.dense_median)
-        smooth(s);
+        median_filter(s);
     else
-        memcpy(passing(s)->smooth, passing(s)->found,
-               sizeof *passing(s)->found * (size_t)(picture(s)->pitch * picture(s)->height));
-    filter(s);
+        memcpy(scratch(s)->median, scratch(s)->winner,
+               sizeof *scratch(s)->winner * (size_t)(picture(s)->pitch * picture(s)->height));
+    speckle_filter(s);
     finish(s);
 }
 
 #else
 
-void vf_dense_host(const struct vf_step *s) { (void)s; }
+void vf_dense_host(const struct vf_dense_view *s) { (void)s; }
 
 #endif

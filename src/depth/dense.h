@@ -1,67 +1,85 @@
 /* SPDX-License-Identifier: MIT */
-/* dense: the disparity of every pixel of camera 0, by semi-global matching (H. Hirschmueller, Stereo processing by semiglobal matching
- * and mutual information, 2008) of census words (R. Zabih, J. Woodfill, Non-parametric local transforms for computing visual
- * correspondence, 1994).
+/* dense: disparity of every pixel of camera 0, by semi-global matching (H. Hirschmueller, Stereo processing by
+ * semiglobal matching and mutual information, 2008) of the census transform (R. Zabih, J. Woodfill, Non-parametric
+ * local transforms for computing visual correspondence, 1994).
  *
- * In      level 0 of both cameras, row-aligned: rectified, or pinholes that stand side by side; masks
- * Out     disparity of every pixel of camera 0 in 1/16 px, or that it has none; how far it stands out; how many pixels have one
- * Rule    a pixel's census word says which of the 24 around it are brighter; beyond the border the nearest pixel stands. What a disparity
- *         costs is the number of bits in which the words differ; where it leads out of camera 1, the first of the row stands there, but it
- *         cannot win: so where pictures are flat nothing is cheaper, near the border neither. Along each of 4 or 8 directions costs add up as
- *         the pixels' disparities change: by nothing where they do not, dense_p1 for a change by 1, dense_p2 for any other, less the least
- *         that the pixel before had. The least sum over all directions wins, when it stands out from the next best that is no neighbour;
- *         between its neighbours' sums goes a V. It must be what camera 1 finds with the same sums; then it is replaced by the median of
- *         those around it, or what leads to camera 1's first column, if less; and segments of few pixels go
- *         A segment is made of neighbours along rows and columns whose disparities differ little. It goes when it has fewer than
- *         dense_speckle_px pixels, ends within one of the squares of VF_DENSE_SQUARE px that begin at every VF_DENSE_STRIDE-th pixel, and
- *         is seen to be one: every pixel has a number that rises along rows, then with them; VF_DENSE_SWEEPS times all pixels of
- *         every unbroken piece of a row, then of every piece of a column, take the least number among them; and then all have one. So the
- *         time is fixed, whatever the pictures are; a segment that winds more than that is larger than a speckle
- * Exact   integers; a path's costs are at most 24 + 39, so those of four fit a byte
- * Memory  3 bytes a pixel and 9 of pinned memory; 2 VFRONT_DISPARITIES + 21 bytes a pixel and 8 VFRONT_DISPARITIES a row while the stage runs: census
- *         words, path costs in two volumes of a byte, because two directions are under way at a time, and what filters have not seen yet
- */
+ * In      level 0 of both cameras, row-aligned: rectified, or pinholes side by side; masks
+ * Out     disparity of every pixel of camera 0 in 1/16 px, or none; its confidence; number of pixels with a disparity
+ * Rule    1. Census word: one bit for each of the 24 pixels around a pixel, 1 where that pixel is brighter. Beyond the
+ *            border the nearest pixel is taken.
+ *         2. Matching cost of a disparity: Hamming distance of both census words. A disparity whose match lies left of
+ *            camera 1's first column has the cost of that column, but cannot win: so no disparity is cheaper where
+ *            pictures are flat, nor near the border.
+ *         3. Path costs along 4 or 8 directions: the matching cost, plus the least of: the previous pixel's path cost
+ *            of the same disparity; of a neighbouring one plus dense_p1; of any other plus dense_p2; minus the least
+ *            path cost of the previous pixel.
+ *         4. Winner: the disparity with the least sum of path costs over all directions, of equals the smaller, if it
+ *            passes the uniqueness test against the best one that is not its neighbour. Subpixel part: a symmetric V
+ *            through the sums of both neighbours.
+ *         5. Left-right check: the winner of camera 1's pixel, from the same sums, differs by at most dense_back_px.
+ *         6. Median of 3x3 pixels, limited to the disparity that leads to camera 1's first column.
+ *         7. Speckle filter. A segment is a set of pixels connected along rows and columns, neighbours' disparities
+ *            differing by at most dense_speckle_mpx. It is removed if it has fewer than dense_speckle_px pixels, lies
+ *            within one of the tiles of VF_DENSE_TILE px that begin at every VF_DENSE_TILE_STRIDE-th pixel, and its
+ *            labels converge: each pixel starts with a label that rises along rows, then from row to row;
+ *            VF_DENSE_SWEEPS times each connected run of a row takes the least label in it, then each connected run of
+ *            a column; and then all labels of the segment are equal. So the time is fixed, whatever the pictures are;
+ *            a segment that winds more than that is larger than a speckle.
+ * Exact   integers; a path cost is at most 24 + 39, so the sum of four fits a byte
+ * Memory  3 bytes a pixel, and 9 of pinned memory. Scratch: 2 VFRONT_DISPARITIES + 21 bytes a pixel and
+ *         8 VFRONT_DISPARITIES a row: census words, two volumes of summed path costs of a byte each, because two
+ *         directions are under way at a time, and disparities before the filters
+ * Shared  the arithmetic of this file, but for these pairs (host form / kernel), each in the form that is fast there:
+ *         census_row() / vf_dense_census(): bytes of a whole row, for vector code; one word a thread. The host form
+ *             takes vf_dense_census() at the border alone
+ *         hamming() / matching_costs(): bit sums in vector code; the population count instruction
+ *         extend_path() / extend_path(): bytes, disparity by disparity; two 16-bit costs a register, over a warp
+ *         sum_volumes(), winner_of() / add_volumes(), find_winner(): loops over disparities; packed sums over a warp
+ *         median_columns() / vf_dense_median(): 64 columns at a time in vector code; a pixel a thread. Both expand
+ *             VF_DENSE_NETWORK; what is written twice is the exchange and the choice of the middle one
+ *         speckle_filter() / speckle_k(): union-find over the picture, and labels of the small segments alone;
+ *             labels of all pixels of a tile in shared memory */
 #ifndef VF_DENSE_H
 #define VF_DENSE_H
 
-#include "core/vf.h"
+#include "core/view.h"
 
-/** Disparities are in 1/16 px: pixel (x, y) of camera 0 shows what camera 1 shows at (x - disparity / 16, y). Never negative. */
+/** Units of a disparity in a pixel: (x, y) of camera 0 matches (x - disparity / 16, y) of camera 1. Never negative. */
 #define VF_DENSE_UNITS 16
-/** A pixel without a disparity. */
+/** Disparity of a pixel that has none. */
 #define VF_DENSE_NONE 0xffffu
 
-/** Rows are s->geometry.level[0][0].pitch elements apart (elements, not bytes: pixel (x, y) is at y * pitch + x), of which the first
- *  level[0][0].width are pixels; what lies between width and pitch is not written. */
+/** Result of the stage. Rows are s->geometry.level[0][0].pitch elements apart (elements, not bytes: pixel (x, y) is at
+ *  y * pitch + x), of which the first level[0][0].width are pixels; those between width and pitch are not written. */
 struct vf_dense_memory {
 #if VFRONT_DENSE
     uint16_t disparity[VFRONT_PICTURE_BYTES]; /* [1/VF_DENSE_UNITS px], or VF_DENSE_NONE */
-    uint8_t confidence[VFRONT_PICTURE_BYTES]; /* 1 (least) .. 255; 0 where there is none */
+    uint8_t confidence[VFRONT_PICTURE_BYTES]; /* 1 (least) .. 255; 0 without a disparity */
     uint32_t valid;                           /* pixels with a disparity */
 #else
     uint64_t nothing;
 #endif
 };
 
-/** Path costs of a pixel, and what stands before the first and behind the last. */
-#define VF_DENSE_ROOM (VFRONT_DISPARITIES + 2)
+/** Elements of a pixel's path costs, with a sentinel before the first and one behind the last. */
+#define VF_DENSE_PADDED (VFRONT_DISPARITIES + 2)
 
-/** What holds nothing before the stage and after it. Its content may differ from port to port. */
-struct vf_dense_passing {
+/** Scratch: valid only while the stage runs. Its content may differ from port to port. */
+struct vf_dense_scratch {
 #if VFRONT_DENSE
-    uint32_t census[VFRONT_PICTURE_BYTES]; /* of camera 0 */
-    uint32_t opposite[2][VFRONT_PICTURE_BYTES +
-                         VFRONT_HEIGHT *
-                             VFRONT_DISPARITIES]; /* of camera 1; ports have them in different orders, CUDA twice */
-    VF_LINE uint8_t
-        volume[2][(size_t)VFRONT_PICTURE_BYTES * VFRONT_DISPARITIES]; /* pixel by pixel, dense_disparities of each */
-    uint32_t back[VFRONT_PICTURE_BYTES];   /* of each pixel of camera 1: sum and index of the best that leads to it */
-    uint16_t found[VFRONT_PICTURE_BYTES];  /* disparities that stand out */
-    uint16_t smooth[VFRONT_PICTURE_BYTES]; /* those that camera 1 finds too, after the median */
-    uint8_t margin[VFRONT_PICTURE_BYTES];  /* by how much they stand out */
-    uint8_t
-        row[6][VFRONT_WIDTH *
-               VF_DENSE_ROOM]; /* of the host form: path costs of a row and of the one before, along three directions */
+    /* census words of camera 0 and of camera 1; ports order those of camera 1 differently, and CUDA keeps two copies */
+    uint32_t census0[VFRONT_PICTURE_BYTES];
+    uint32_t census1[2][VFRONT_PICTURE_BYTES + VFRONT_HEIGHT * VFRONT_DISPARITIES];
+    /* sums of path costs, each of half of all directions: dense_disparities of each pixel, pixel by pixel, in the
+     * port's order. In the host form the second holds matching costs */
+    VF_LINE uint8_t cost_volume[2][(size_t)VFRONT_PICTURE_BYTES * VFRONT_DISPARITIES];
+    uint32_t back_key[VFRONT_PICTURE_BYTES]; /* of each pixel of camera 1: vf_dense_key() of its best disparity */
+    /* disparities that pass the uniqueness test; in the host form the left-right check too */
+    uint16_t winner[VFRONT_PICTURE_BYTES];
+    uint16_t median[VFRONT_PICTURE_BYTES]; /* disparities after the left-right check and the median */
+    uint8_t margin[VFRONT_PICTURE_BYTES];  /* vf_dense_margin() of the winners */
+    /* host form: path costs of a row and of the one before it in the pass, along three directions each */
+    uint8_t path_row[6][VFRONT_WIDTH * VF_DENSE_PADDED];
 #else
     uint64_t nothing;
 #endif
@@ -77,24 +95,53 @@ struct vf_dense_copy {
 #endif
 };
 
-/** Whether the stage has anything to do: else its memory holds nothing. */
-VF_FN int vf_dense_on(const struct vf_step *s) { return VFRONT_DENSE && s->tuning.dense; }
+/* View of dense: core/view.h. scratch: valid while the stage runs; copy: disparities on the host, of each of three
+ * results in turn. */
+/* clang-format off */
+#define VF_READS_dense(X) X(ingest) X(rectify)
+#define VF_BEFORE_dense(X)
+#define VF_GEOMETRY_dense(X) X(level)
+#define VF_TUNING_dense(X)                                                                                             \
+    X(dense_paths) X(dense_disparities) X(dense_least_px) X(dense_p1) X(dense_p2) X(dense_unique_percent)              \
+    X(dense_back_px) X(dense_median) X(dense_speckle_px) X(dense_speckle_mpx) X(dense_copy)
+/* clang-format on */
+VF_GEOMETRY_OF(dense);
+VF_TUNING_OF(dense);
+struct vf_dense_view {
+    VF_VIEW(dense);
+    struct vf_dense_tuning tuning;
+    struct vf_pictures pictures;
+    struct vf_masks masks;
+    struct vf_dense_scratch *scratch;
+    struct vf_dense_copy *copy;
+};
+VF_HOST_FORM(dense);
 
-/* ---- costs ------------------------------------------------------------------------------------------------------- */
+/** Number of pixels with a disparity; active: of geometry. */
+VF_FN uint32_t vf_dense_valid(const struct vf_dense_memory *m, uint32_t active)
+{
+#if VFRONT_DENSE
+    if (active & VF_BIT(dense)) return m->valid;
+#endif
+    (void)m, (void)active;
+    return 0;
+}
 
-#define VF_DENSE_REACH 2 /* of a census window, to each side [px] */
-#define VF_DENSE_BITS 24 /* of a census word, and the most that a disparity costs */
-VF_STATIC_ASSERT((2 * VF_DENSE_REACH + 1) * (2 * VF_DENSE_REACH + 1) - 1 == VF_DENSE_BITS,
-                 "vfront: a bit for each pixel around");
+/* ---- matching cost ----------------------------------------------------------------------------------------------- */
 
-/** A pixel's census word: bit by bit from the upper left pixel around it, row by row, the last one lowest. */
+#define VF_DENSE_CENSUS_RADIUS 2 /* of the census window [px] */
+#define VF_DENSE_CENSUS_BITS 24  /* of a census word, and the largest matching cost */
+VF_STATIC_ASSERT((2 * VF_DENSE_CENSUS_RADIUS + 1) * (2 * VF_DENSE_CENSUS_RADIUS + 1) - 1 == VF_DENSE_CENSUS_BITS,
+                 "vfront: a bit for each pixel of the census window but the middle one");
+
+/** Census word of a pixel: bits of its window row by row, the upper left pixel highest, the lower right one lowest. */
 VF_FN uint32_t vf_dense_census(const uint8_t *pixels, const struct vf_level *l, int32_t x, int32_t y)
 {
     const uint8_t middle = pixels[y * l->pitch + x];
     uint32_t word = 0;
-    for (int32_t v = -VF_DENSE_REACH; v <= VF_DENSE_REACH; v++) {
+    for (int32_t v = -VF_DENSE_CENSUS_RADIUS; v <= VF_DENSE_CENSUS_RADIUS; v++) {
         const uint8_t *row = pixels + vf_clamp(y + v, 0, l->height - 1) * l->pitch;
-        for (int32_t u = -VF_DENSE_REACH; u <= VF_DENSE_REACH; u++)
+        for (int32_t u = -VF_DENSE_CENSUS_RADIUS; u <= VF_DENSE_CENSUS_RADIUS; u++)
             if (u || v) word = word << 1 | (row[vf_clamp(x + u, 0, l->width - 1)] > middle);
     }
     return word;
@@ -102,64 +149,83 @@ VF_FN uint32_t vf_dense_census(const uint8_t *pixels, const struct vf_level *l, 
 
 /* ---- winner ------------------------------------------------------------------------------------------------------ */
 
-/** Sum of path costs and index of a disparity, as one number, the least of which wins; of equals the smaller disparity. */
+/** Sort key of a disparity: sum of its path costs, then its index. The least key wins; of equal sums the smaller
+ *  disparity. index: disparity [px] less dense_least_px, 0 .. 255. */
 VF_FN uint32_t vf_dense_key(uint32_t sum, uint32_t index) { return sum << 8 | index; }
 
-/** Disparities that lead a pixel of column x into camera 1: dense_least_px and so many less one above it. May be negative: none. */
-VF_FN int32_t vf_dense_candidates(const vfront_tuning_t *t, int32_t x)
+/** Number of disparities, from dense_least_px on, whose match of a pixel of column x lies within camera 1. 0 or
+ *  negative: none. */
+VF_FN int32_t vf_dense_candidates(const struct vf_dense_tuning *t, int32_t x)
 {
     return vf_min(t->dense_disparities, x - t->dense_least_px + 1);
 }
 
-/** How far the best sum stands out from the next best that is no neighbour of it, 1..255; 0: not far enough. Where there is no next best,
- *  it does not. */
-VF_FN uint32_t vf_dense_margin(const vfront_tuning_t *t, uint32_t best, uint32_t second)
+/** Uniqueness test: difference of the best sum and the second best that is not its neighbour, relative to the second
+ *  [1/255], 1 .. 255. 0: less than dense_unique_percent, or no second (VF_NONE). */
+VF_FN uint32_t vf_dense_margin(const struct vf_dense_tuning *t, uint32_t best, uint32_t second)
 {
     if (second == VF_NONE || (100 - (uint32_t)t->dense_unique_percent) * second <= 100 * best) return 0;
     const uint32_t margin = (second - best) * 255 / second;
     return margin ? margin : 1;
 }
 
-/** Disparity in units, when the best is `index` and its neighbours' sums are known; VF_NONE: it has none on that side. */
-VF_FN uint32_t vf_dense_disparity(const vfront_tuning_t *t, uint32_t index, uint32_t before, uint32_t best,
+/** Disparity [1/VF_DENSE_UNITS px] with its subpixel part: valley of a symmetric V through the sums of the best index
+ *  and of both its neighbours, at most half a pixel away, rounded to the nearest unit, halves up. before, after: sums
+ *  of the neighbours; VF_NONE where there is none: no subpixel part. */
+VF_FN uint32_t vf_dense_disparity(const struct vf_dense_tuning *t, uint32_t index, uint32_t before, uint32_t best,
                                   uint32_t after)
 {
-    const uint32_t whole = ((uint32_t)t->dense_least_px + index) * VF_DENSE_UNITS;
+    const uint32_t whole = ((uint32_t)t->dense_least_px + index) * VF_DENSE_UNITS, half = VF_DENSE_UNITS / 2;
     if (before == VF_NONE || after == VF_NONE) return whole;
-    const uint32_t steep = (before > after ? before : after) - best;
-    if (!steep) return whole;
-    const uint32_t half = VF_DENSE_UNITS /
-                          2; /* the V's valley lies up to half a pixel away; to the nearest unit, halves up */
-    return whole - half + (VF_DENSE_UNITS * (before + steep - after) + steep) / (2 * steep);
+    const uint32_t slope = (before > after ? before : after) - best;
+    if (!slope) return whole;
+    return whole - half + (VF_DENSE_UNITS * (before + slope - after) + slope) / (2 * slope);
 }
 
-/** Columns between a pixel and the one of camera 1 to which a disparity leads. */
+/** Disparity rounded to whole pixels, halves up: columns between a pixel and its match in camera 1 [px]. */
 VF_FN int32_t vf_dense_px(uint32_t disparity) { return (int32_t)((disparity + VF_DENSE_UNITS / 2) / VF_DENSE_UNITS); }
 
-/** Whether camera 1 finds the same disparity, near enough. back: the key of its best where the disparity leads to. */
-VF_FN int vf_dense_agrees(const vfront_tuning_t *t, uint32_t disparity, uint32_t back)
+/** Left-right check: 1 if the best disparity of the match in camera 1 differs by at most dense_back_px. back: back_key
+ *  of the match. */
+VF_FN int vf_dense_consistent(const struct vf_dense_tuning *t, uint32_t disparity, uint32_t back)
 {
     return vf_abs(vf_dense_px(disparity) - t->dense_least_px - (int32_t)(back & 255)) <= t->dense_back_px;
 }
 
+#if VFRONT_DENSE
+/** Disparity of a pixel after the masks of both cameras and the left-right check, or VF_DENSE_NONE. framed: cameras
+ *  whose frame has a mask; back: keys of camera 1's row. */
+VF_FN uint32_t vf_dense_checked(const struct vf_dense_view *s, const int framed[2], const uint32_t *back, int32_t x,
+                                int32_t y, uint32_t disparity)
+{
+    if (disparity == VF_DENSE_NONE) return VF_DENSE_NONE;
+    const int32_t match = x - vf_dense_px(disparity), row0 = y * s->geometry.level[0][0].pitch,
+                  row1 = y * s->geometry.level[VFRONT_CAMERAS - 1][0].pitch;
+    const int fine = vf_dense_consistent(&s->tuning, disparity, back[match]) &&
+                     vf_usable(&s->masks, 0, framed[0], row0 + x) && vf_usable(&s->masks, 1, framed[1], row1 + match);
+    return fine ? disparity : VF_DENSE_NONE;
+}
+#endif
+
 /* ---- filters ----------------------------------------------------------------------------------------------------- */
 
-/** A network that sorts nine: 25 exchanges (R. Floyd, after D. E. Knuth, The art of computer programming 3, 5.3.4). */
+/** Sorting network of nine elements: 25 exchanges (R. Floyd, after D. E. Knuth, The art of computer programming 3,
+ *  5.3.4). EXCHANGE(a, b) puts the lesser of elements a and b to a, the greater to b. */
 /* clang-format off */
-#define VF_DENSE_NETWORK(EXCHANGE) \
-    EXCHANGE(0, 1) EXCHANGE(3, 4) EXCHANGE(6, 7) EXCHANGE(1, 2) EXCHANGE(4, 5) \
-    EXCHANGE(7, 8) EXCHANGE(0, 1) EXCHANGE(3, 4) EXCHANGE(6, 7) EXCHANGE(0, 3) \
-    EXCHANGE(3, 6) EXCHANGE(0, 3) EXCHANGE(1, 4) EXCHANGE(4, 7) EXCHANGE(1, 4) \
-    EXCHANGE(2, 5) EXCHANGE(5, 8) EXCHANGE(2, 5) EXCHANGE(1, 3) EXCHANGE(5, 7) \
-    EXCHANGE(2, 6) EXCHANGE(4, 6) EXCHANGE(2, 4) EXCHANGE(2, 3) EXCHANGE(5, 6)
+#define VF_DENSE_NETWORK(EXCHANGE)                                                                                     \
+    EXCHANGE(0, 1) EXCHANGE(3, 4) EXCHANGE(6, 7) EXCHANGE(1, 2) EXCHANGE(4, 5) EXCHANGE(7, 8)                          \
+    EXCHANGE(0, 1) EXCHANGE(3, 4) EXCHANGE(6, 7) EXCHANGE(0, 3) EXCHANGE(3, 6) EXCHANGE(0, 3)                          \
+    EXCHANGE(1, 4) EXCHANGE(4, 7) EXCHANGE(1, 4) EXCHANGE(2, 5) EXCHANGE(5, 8) EXCHANGE(2, 5)                          \
+    EXCHANGE(1, 3) EXCHANGE(5, 7) EXCHANGE(2, 6) EXCHANGE(4, 6) EXCHANGE(2, 4) EXCHANGE(2, 3)                          \
+    EXCHANGE(5, 6)
 /* clang-format on */
 
-/** Median of those of nine that are not VF_DENSE_NONE, of an even number the lower of both in the middle. Sorts them: what is none comes
- *  last. */
+/** Median of those of nine disparities that are not VF_DENSE_NONE; of an even number the lower of both in the middle.
+ *  Sorts the nine, VF_DENSE_NONE last. */
 VF_FN uint32_t vf_dense_median(uint32_t v[9])
 {
-    uint32_t there = 0, median = VF_DENSE_NONE;
-    for (int k = 0; k < 9; k++) there += v[k] != VF_DENSE_NONE;
+    uint32_t count = 0, median = VF_DENSE_NONE;
+    for (int k = 0; k < 9; k++) count += v[k] != VF_DENSE_NONE;
 #define VF_EXCHANGE(a, b)                                                                                              \
     {                                                                                                                  \
         const uint32_t more = v[a] > v[b] ? v[a] : v[b];                                                               \
@@ -168,21 +234,25 @@ VF_FN uint32_t vf_dense_median(uint32_t v[9])
     }
     VF_DENSE_NETWORK(VF_EXCHANGE)
 #undef VF_EXCHANGE
-    for (uint32_t k = 0; k < 5; k++) median = there && k == (there - 1) / 2 ? v[k] : median;
+    for (uint32_t k = 0; k < 5; k++) median = count && k == (count - 1) / 2 ? v[k] : median;
     return median;
 }
 
-#define VF_DENSE_SQUARE 64
-#define VF_DENSE_STRIDE 32
+/* Speckle filter: side of a tile, distance of tiles [px]; sweeps along rows and columns until labels must be equal */
+#define VF_DENSE_TILE 64
+#define VF_DENSE_TILE_STRIDE 32
 #define VF_DENSE_SWEEPS 8
 
-/** Most by which the disparities of neighbours in a segment differ [units]. */
-VF_FN int32_t vf_dense_step(const vfront_tuning_t *t) { return t->dense_speckle_mpx * VF_DENSE_UNITS / 1000; }
-
-/** Whether two neighbours belong to a segment. */
-VF_FN int vf_dense_joined(uint32_t a, uint32_t b, int32_t step)
+/** Largest difference of neighbours' disparities within a segment [1/VF_DENSE_UNITS px]. */
+VF_FN int32_t vf_dense_speckle_range(const struct vf_dense_tuning *t)
 {
-    return a != VF_DENSE_NONE && b != VF_DENSE_NONE && vf_abs((int32_t)a - (int32_t)b) <= step;
+    return t->dense_speckle_mpx * VF_DENSE_UNITS / 1000;
+}
+
+/** 1 if two neighbouring pixels of disparities a and b belong to one segment. range: vf_dense_speckle_range(). */
+VF_FN int vf_dense_connected(uint32_t a, uint32_t b, int32_t range)
+{
+    return a != VF_DENSE_NONE && b != VF_DENSE_NONE && vf_abs((int32_t)a - (int32_t)b) <= range;
 }
 
 #endif

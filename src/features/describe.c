@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/stages.h"
+/* Host form of describe: a key point at a time. */
+#include "describe.h"
+
+#include "image/scale.h"
 
 #if VFRONT_DESCRIPTORS
 
 #include "describe_pattern.h"
 
-/** Sides of the squares of pixels that a key point is described from. One row and column more than the disc has make whole vectors. */
-#define DISC_SIDE (2 * VF_DISC + 2)
-#define REACH_SIDE (2 * VF_REACH + 1)
+/** Sides of the squares of pixels that hold the disc and the rotated pattern. The first has one row and column more
+ *  than the disc, so that rows are whole vectors. */
+#define DISC_SIDE (2 * VF_DISC_RADIUS + 2)
+#define PATTERN_SIDE (2 * VF_PATTERN_RADIUS + 1)
 
 static const int8_t pattern[256][4] = {VF_PATTERN_PAIRS};
 
-/** Places of all pairs, turned, as offsets from the key point: first and second of each pair in turn. */
-#define PLACES 512
+/** Points of the pattern: first and second of each pair in turn. */
+#define POINTS 512
 
-/** The square of `side` px around (x, y), in place where it lies within the level, else copied to `room`. */
+/** First pixel of the square of `side` px around (x, y): in the level where the square lies within it, else of a
+ *  mirrored copy in `scratch`. *pitch: bytes from row to row there. */
 static const uint8_t *square(const uint8_t *pixels, const struct vf_level *l, int32_t x, int32_t y, int32_t side,
-                             uint8_t *room, ptrdiff_t *pitch)
+                             uint8_t *scratch, ptrdiff_t *pitch)
 {
     const int32_t x0 = x - side / 2, y0 = y - side / 2;
     *pitch = l->pitch;
@@ -25,12 +30,13 @@ static const uint8_t *square(const uint8_t *pixels, const struct vf_level *l, in
     *pitch = side;
     for (int32_t v = 0; v < side; v++)
         for (int32_t u = 0; u < side; u++)
-            room[v * side + u] =
+            scratch[v * side + u] =
                 pixels[(ptrdiff_t)vf_mirror(y0 + v, l->height) * l->pitch + vf_mirror(x0 + u, l->width)];
-    return room;
+    return scratch;
 }
 
-/** All ones in the columns of a square's row that lie within `half` px of its middle. */
+/** Masks of the rows of the disc, by half width: all ones in the columns that lie within `half` px of the middle, else
+ *  0. */
 #define IN(half, u) (u) <= (half) && (u) >= -(half) ? -1 : 0
 #define IN4(half, u) IN(half, u), IN(half, u + 1), IN(half, u + 2), IN(half, u + 3)
 #define ROW(half)                                                                                                      \
@@ -38,12 +44,12 @@ static const uint8_t *square(const uint8_t *pixels, const struct vf_level *l, in
         IN4(half, -16), IN4(half, -12), IN4(half, -8), IN4(half, -4), IN4(half, 0), IN4(half, 4), IN4(half, 8),        \
             IN4(half, 12)                                                                                              \
     }
-static const int16_t within[VF_DISC + 1][DISC_SIDE] = {ROW(0),  ROW(1),  ROW(2),  ROW(3), ROW(4),  ROW(5),
-                                                       ROW(6),  ROW(7),  ROW(8),  ROW(9), ROW(10), ROW(11),
-                                                       ROW(12), ROW(13), ROW(14), ROW(15)};
+static const int16_t within[VF_DISC_RADIUS + 1][DISC_SIDE] = {ROW(0),  ROW(1),  ROW(2),  ROW(3), ROW(4),  ROW(5),
+                                                              ROW(6),  ROW(7),  ROW(8),  ROW(9), ROW(10), ROW(11),
+                                                              ROW(12), ROW(13), ROW(14), ROW(15)};
 
-/** Sums down the columns of the disc around `middle`: of grey levels, and of those times their rows. A row and its mirror image are
- *  added together; all columns of the square are read, and what lies outside the disc is taken out. */
+/** Sums of the columns of the disc around `middle`: sum of grey levels, sum_v of grey levels times row. Rows v and -v
+ *  are added together; all columns of the square are read, and pixels outside the disc are masked. */
 VF_HOT static void sum_columns(int16_t *restrict sum, int16_t *restrict sum_v, const uint8_t *restrict middle,
                                ptrdiff_t pitch)
 {
@@ -51,7 +57,7 @@ VF_HOT static void sum_columns(int16_t *restrict sum, int16_t *restrict sum_v, c
         sum[k] = middle[k - DISC_SIDE / 2];
         sum_v[k] = 0;
     }
-    for (int16_t v = 1; v <= VF_DISC; v++) {
+    for (int16_t v = 1; v <= VF_DISC_RADIUS; v++) {
         const uint8_t *above = middle - v * pitch - DISC_SIDE / 2, *below = middle + v * pitch - DISC_SIDE / 2;
         const int16_t *in = within[vf_disc_half(v)];
         for (int k = 0; k < DISC_SIDE; k++) sum[k] = (int16_t)(sum[k] + ((above[k] + below[k]) & in[k]));
@@ -74,19 +80,21 @@ static void moments(const uint8_t *disc, ptrdiff_t pitch, int32_t *mx, int32_t *
     }
 }
 
-VF_HOT static void turn_places(int32_t *restrict offset, const int8_t (*restrict at)[2], int32_t pitch,
-                               struct vf_turn t)
+/** Offsets from the key point [bytes] of the rotated points of the pattern. */
+VF_HOT static void rotate_pattern(int32_t *restrict offset, const int8_t (*restrict at)[2], int32_t pitch,
+                                  struct vf_rotation_q14 t)
 {
-    for (int32_t i = 0; i < PLACES; i++)
-        offset[i] = vf_turned_y(t, at[i][0], at[i][1]) * pitch + vf_turned_x(t, at[i][0], at[i][1]);
+    for (int32_t i = 0; i < POINTS; i++)
+        offset[i] = vf_rotated_y(t, at[i][0], at[i][1]) * pitch + vf_rotated_x(t, at[i][0], at[i][1]);
 }
 
-static vfront_descriptor_t compare_pairs(const uint8_t *smooth, ptrdiff_t pitch, struct vf_turn t)
+/** Descriptor of the key point in the middle of a smoothed square. */
+static vfront_descriptor_t compare_pairs(const uint8_t *smooth, ptrdiff_t pitch, struct vf_rotation_q14 t)
 {
-    const uint8_t *centre = smooth + VF_REACH * pitch + VF_REACH;
-    int32_t offset[PLACES];
+    const uint8_t *centre = smooth + VF_PATTERN_RADIUS * pitch + VF_PATTERN_RADIUS;
+    int32_t offset[POINTS];
     vfront_descriptor_t d;
-    turn_places(offset, (const int8_t(*)[2])pattern, (int32_t)pitch, t);
+    rotate_pattern(offset, (const int8_t(*)[2])pattern, (int32_t)pitch, t);
     for (int32_t i = 0; i < 8; i++) {
         const int32_t *pair = offset + 64 * i;
         uint32_t word = 0;
@@ -96,30 +104,33 @@ static vfront_descriptor_t compare_pairs(const uint8_t *smooth, ptrdiff_t pitch,
     return d;
 }
 
-static void describe_one(const struct vf_step *s, int32_t camera, int32_t i)
+/** Angle and descriptor of the i-th key point. */
+static void describe_one(const struct vf_describe_view *s, int32_t camera, int32_t i)
 {
-    struct vf_describe_memory *m = &s->memory->describe;
+    struct vf_describe_memory *m = s->describe;
     const struct vf_corner c = vf_detect_corner(
-        s->memory->select.key[camera][vf_slot(s, s->memory->select.count[camera], i)]);
+        s->select
+            ->key[camera][vf_keypoint_index(s->geometry.groups, s->geometry.group_first, s->select->count[camera], i)]);
     const struct vf_level *l = &s->geometry.scale[camera][c.level];
-    uint8_t room[REACH_SIDE * REACH_SIDE];
+    uint8_t scratch[PATTERN_SIDE * PATTERN_SIDE];
     ptrdiff_t pitch = 0;
     int32_t mx, my;
-    const uint8_t *disc = square(vf_scale_pixels(s, camera, c.level), l, c.x, c.y, DISC_SIDE, room, &pitch);
+    const uint8_t *disc = square(vf_scale_pixels(s->scale, s->pictures.level0[s->parity][camera], camera, c.level, l),
+                                 l, c.x, c.y, DISC_SIDE, scratch, &pitch);
     moments(disc, pitch, &mx, &my);
-    m->angle[s->parity][camera][i] = vf_angle((float)my, (float)mx);
-    const uint8_t *smooth = square(vf_smooth_pixels(s, camera, c.level), l, c.x, c.y, REACH_SIDE, room, &pitch);
-    m->descriptor[s->parity][camera][i] = compare_pairs(smooth, pitch, vf_describe_turn(mx, my));
+    m->angle[s->parity][camera][i] = vf_atan2f((float)my, (float)mx);
+    const uint8_t *smooth = square(vf_smooth_pixels(s->smooth, s->geometry.scale[camera], camera, c.level), l, c.x, c.y,
+                                   PATTERN_SIDE, scratch, &pitch);
+    m->descriptor[s->parity][camera][i] = compare_pairs(smooth, pitch, vf_describe_rotation(mx, my));
 }
 
 #endif
 
-void vf_describe_host(const struct vf_step *s)
+void vf_describe_host(const struct vf_describe_view *s)
 {
 #if VFRONT_DESCRIPTORS
-    if (!vf_described(&s->tuning)) return;
     for (int32_t camera = 0; camera < s->geometry.cameras; camera++)
-        for (uint32_t i = 0; i < vf_keypoints(s, s->memory->select.count[camera]); i++)
+        for (uint32_t i = 0; i < vf_keypoints(s->geometry.groups, s->select->count[camera]); i++)
             describe_one(s, camera, (int32_t)i);
 #else
     (void)s;

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* describe: orientation and descriptor of every key point (ORB: Rublee et al., 2011; paper 004, III.2).
+/* describe: orientation and descriptor of every key point (oriented BRIEF of ORB: Rublee et al., 2011; paper 004,
+ * III.2).
  *
  * In      keys of the key points, levels, smoothed levels
  * Out     an angle and 256 bits a key point, in the order of the result
- * Rule    the orientation points to the centre of brightness of a disc of radius 15 px. Its cosine and sine in 1/2^14 turn the pairs of
- *         places of describe_pattern.h; bit i is set where the smoothed level is darker at the first place of pair i than at the second.
- *         Levels are mirrored about their outermost pixels
+ * Rule    the orientation is the direction of the intensity centroid of a disc of radius 15 px. Its cosine and sine in
+ *         1/2^14 rotate the point pairs of describe_pattern.h; bit i is 1 if the smoothed level is darker at the first
+ *         point of pair i than at the second. Levels are mirrored about their outermost pixels
  * Exact   integers, but for one root and two quotients, correctly rounded, and the angle's polynomial
+ * Shared  the rotation, vf_describe_rotation(), and the angle. Not shared, because each is written for its machine's
+ *         vector instructions: moments of the disc (host: columns of 16-bit integers; kernel: a warp, a lane a row, dot
+ *         products of four bytes), rotation of the pattern (kernel: two-way dot products of bytes where there are any,
+ *         else vf_rotated_x(), vf_rotated_y() as in the host form), comparison of the pairs (host: 32 bits in turn;
+ *         kernel: eight bits a lane). All are sums of integers, so order plays no part
  * Memory  72 bytes a key point and camera
  */
 #ifndef VF_DESCRIBE_H
@@ -20,8 +26,8 @@
 
 #if VFRONT_DESCRIPTORS
 struct vf_describe_memory {
-    vfront_descriptor_t descriptor[2][VFRONT_CAMERAS]
-                                  [VFRONT_KEYPOINTS]; /* by parity, so that the frame before has its own */
+    /* by parity: match reads the previous frame's as well */
+    vfront_descriptor_t descriptor[2][VFRONT_CAMERAS][VFRONT_KEYPOINTS];
     float angle[2][VFRONT_CAMERAS][VFRONT_KEYPOINTS];
 };
 #else
@@ -30,47 +36,64 @@ struct vf_describe_memory {
 };
 #endif
 
-/** Radius of the disc, and how far a turned place can lie from the key point, along an axis [px of the level]. */
-#define VF_DISC 15
-#define VF_REACH 18
+/* View of describe: core/view.h. */
+/* clang-format off */
+#define VF_READS_describe(X) X(ingest) X(rectify) X(scale) X(smooth) X(select)
+#define VF_BEFORE_describe(X)
+#define VF_GEOMETRY_describe(X) X(cameras) X(scale) X(groups) X(group_first)
+#define VF_TUNING_describe(X) X(select_points)
+/* clang-format on */
+VF_GEOMETRY_OF(describe);
+VF_TUNING_OF(describe);
+struct vf_describe_view {
+    VF_VIEW(describe);
+    struct vf_describe_tuning tuning;
+    struct vf_pictures pictures;
+};
+VF_HOST_FORM(describe);
+
+/** Radius of the disc of the orientation; most that a rotated pattern point can lie from the key point along an axis
+ *  [px of the level]. */
+#define VF_DISC_RADIUS 15
+#define VF_PATTERN_RADIUS 18
 
 /** Half the width of the disc in the row (column) v from its centre: 15 15 15 15 14 14 14 13 13 12 11 10 9 8 6 3. */
 VF_FN int32_t vf_disc_half(int32_t v) { return (int32_t)(0x3689abcddeeeffffull >> 4 * vf_abs(v) & 15); }
 
-/** A rotation in 1/2^14. */
-struct vf_turn {
+/** Rotation in the picture: cosine and sine in 1/2^14. */
+struct vf_rotation_q14 {
     int32_t cos_q14, sin_q14;
 };
 
-/** The rotation that takes the x axis to (mx, my), the first moments of the disc. */
-VF_FN struct vf_turn vf_describe_turn(int32_t mx, int32_t my)
+/** Rotation that takes the x axis to the direction of (mx, my), the first moments of the disc; none if both are 0. */
+VF_FN struct vf_rotation_q14 vf_describe_rotation(int32_t mx, int32_t my)
 {
     const float x = (float)mx, y = (float)my, length = sqrtf(x * x + y * y);
-    struct vf_turn t = {16384, 0};
+    struct vf_rotation_q14 t = {16384, 0};
     if (!(length > 0.0f)) return t;
     t.cos_q14 = vf_round(x / length * 16384.0f);
     t.sin_q14 = vf_round(y / length * 16384.0f);
     return t;
 }
 
-/** Where a place (x, y) of the pattern comes to lie. */
-VF_FN int32_t vf_turned_x(struct vf_turn t, int32_t x, int32_t y)
+/** Coordinates of the pattern point (x, y) after the rotation, rounded to a pixel. */
+VF_FN int32_t vf_rotated_x(struct vf_rotation_q14 t, int32_t x, int32_t y)
 {
     return (x * t.cos_q14 - y * t.sin_q14 + 8192) >> 14;
 }
-VF_FN int32_t vf_turned_y(struct vf_turn t, int32_t x, int32_t y)
+VF_FN int32_t vf_rotated_y(struct vf_rotation_q14 t, int32_t x, int32_t y)
 {
     return (x * t.sin_q14 + y * t.cos_q14 + 8192) >> 14;
 }
 
-/** Bits in which two descriptors differ. */
-VF_FN uint32_t vf_describe_distance(const vfront_descriptor_t *a, const vfront_descriptor_t *b)
+/** Hamming distance of two descriptors, 0..256. */
+VF_FN uint32_t vf_hamming_distance(const vfront_descriptor_t *a, const vfront_descriptor_t *b)
 {
     uint32_t bits = 0;
 #ifdef __CUDA_ARCH__
     for (int i = 0; i < 8; i++) bits += (uint32_t)__popc(a->word[i] ^ b->word[i]);
 #else
-    uint32_t bytes = 0; /* of each byte, how many bits: at most 64 */
+    uint32_t bytes = 0; /* four counts of bits, each at most 64 */
     for (int i = 0; i < 8; i++) {
         uint32_t w = a->word[i] ^ b->word[i];
         w -= w >> 1 & 0x55555555u;
@@ -83,22 +106,24 @@ VF_FN uint32_t vf_describe_distance(const vfront_descriptor_t *a, const vfront_d
     return bits;
 }
 
-/** How far two angles of -pi..pi are apart, 0..pi. */
-VF_FN float vf_describe_apart(float a, float b)
+/** Absolute difference of two angles of -pi..pi around the circle, 0..pi [rad]. */
+VF_FN float vf_angle_difference(float a, float b)
 {
     const float d = fabsf(a - b), round = 6.283185307f - d;
     return d < round ? d : round;
 }
 
-/* ---- partners ---------------------------------------------------------------------------------------------------- */
+/* ---- matches of descriptors, for stereo and match ---------------------------------------------------------------- */
 
-/** Distance and index as one number, the least of which is the best partner. */
-VF_FN uint32_t vf_partner(uint32_t distance, uint32_t index) { return distance << 16 | index; }
+/** Match candidate packed as distance << 16 | index: the minimum is the best match, the one of lowest index among
+ *  equals. */
+VF_FN uint32_t vf_packed_match(uint32_t distance, uint32_t index) { return distance << 16 | index; }
 
-/** Whether a distance is small enough beside the next best. */
-VF_FN int vf_stands_out(const vfront_tuning_t *t, uint32_t distance, uint32_t second)
+/** Uniqueness ratio test: 1 if the best distance is at most ratio_percent of the second best, or there is no such
+ *  test. */
+VF_FN int vf_ratio_test(int32_t ratio_percent, uint32_t distance, uint32_t second)
 {
-    return t->match_ratio_percent == 100 || distance * 100 <= second * (uint32_t)t->match_ratio_percent;
+    return ratio_percent == 100 || distance * 100 <= second * (uint32_t)ratio_percent;
 }
 
 #endif

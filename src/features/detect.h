@@ -1,44 +1,78 @@
 /* SPDX-License-Identifier: MIT */
-/* detect: the best corner of every cell of two grids (paper 000, II.B to II.D; paper 001, 3; paper 004, II.A and II.C.1).
+/* detect: the best FAST corner of every cell of two grids (paper 000, II.B to II.D; paper 001, 3; paper 004, II.A and
+ * II.C.1).
  *
  * In      levels 0 .. detect_levels-1 of VFRONT_SCALES, masks
- * Out     one key a culling cell and level, for key points, and one a cell, of whatever level, for tracks: score and position of the
- *         best corner, 0 without one
- * Rule    vf_detect_rank(): segment test and score. A corner is suppressed by a pixel within the radius on its level that has a
- *         higher rank, or the same rank and comes earlier in raster order; so of equal neighbours one stays. What stays is ranked
- *         anew with its Harris response, when the tuning says so. The best of a cell has the highest key
+ * Out     one key (score and position of the best corner; 0: none) for each culling cell and level, from which select
+ *         takes key points, and one for each cell over all levels, from which refill starts tracks
+ * Rule    1. segment test and corner score at two thresholds: vf_detect_arcs(), vf_detect_score(),
+ *            vf_detect_nms_score()
+ *         2. non-maximum suppression: a corner is suppressed by a pixel within the radius on its level with a higher
+ *            NMS score, or with the same one and earlier in raster order; so of equal neighbours one stays
+ *         3. final score: corner score, or Harris response by detect_rank: vf_detect_final_score()
+ *         4. the highest key, vf_detect_key(), of each cell
  * Exact   integers; a maximum does not depend on the order in which it is found
- * Memory  8 bytes a culling cell and level, 8 a cell
+ * Shared  limits of the search, Sobel kernel, sums of their products, Harris response, final score, key. Not shared:
+ *         the segment test and the corner score. vf_detect_arcs() and vf_detect_arcs_score() are the kernel's: one
+ *         pixel a thread, bit masks and 32-bit integers. The host form (test_9() .. test_12(), score_batch() in
+ *         detect.c) has the same results from minima, maxima and sums of bytes and 16-bit integers over 32 pixels at a
+ *         time, which compilers turn into vector code; masks of bits do not vectorise so. tests/features/detect.c
+ *         compares both with one oracle
+ * Memory  16 bytes a culling cell and level, 16 a cell
  */
 #ifndef VF_DETECT_H
 #define VF_DETECT_H
 
-#include "image/smooth.h"
+#include "core/view.h"
 
 struct vf_detect_memory {
-    uint64_t best[VFRONT_CAMERAS]
-                 [VFRONT_SCALES * VFRONT_CULL_CELLS]; /* level by level, as many each as there are culling cells */
-    uint64_t corner[VFRONT_CAMERAS][VFRONT_CELLS];
+    /* Keys by parity; a step raises those of its own set from 0 and clears the other set for the next step. */
+    uint64_t best[2][VFRONT_CAMERAS][VFRONT_SCALES * VFRONT_CULL_CELLS]; /* of the culling cells, level by level */
+    uint64_t corner[2][VFRONT_CAMERAS][VFRONT_CELLS];                    /* of the cells */
 };
 
-/** Largest suppression radius [px]; radius of the circle of the segment test; how far the Harris response sees. */
-#define VF_RADIUS_MAX 4
-#define VF_CIRCLE 3
-#define VF_HARRIS 4
+/* View of detect: core/view.h. */
+/* clang-format off */
+#define VF_READS_detect(X) X(ingest) X(rectify) X(scale)
+#define VF_BEFORE_detect(X)
+#define VF_GEOMETRY_detect(X)                                                                                          \
+    X(cameras) X(searched) X(scale) X(step_q16) X(cells_x) X(culls_x) X(cells) X(culls) X(places)
+#define VF_TUNING_detect(X)                                                                                            \
+    X(detect_threshold) X(detect_threshold_low) X(detect_arc) X(detect_arc_most) X(detect_score) X(detect_rank)        \
+    X(detect_radius) X(detect_border_px) X(cell_width_px) X(cell_height_px) X(cull_width_px) X(cull_height_px)         \
+    X(describe) X(describe_margin_px) X(select_points)
+/* clang-format on */
+VF_GEOMETRY_OF(detect);
+VF_TUNING_OF(detect);
+struct vf_detect_view {
+    VF_VIEW(detect);
+    struct vf_detect_tuning tuning;
+    struct vf_pictures pictures;
+    struct vf_masks masks;
+};
+VF_HOST_FORM(detect);
 
-/** A rank is a corner score, plus this when the corner passes at the first threshold. 0 is no corner. */
-#define VF_RANK_STRONG 0x2000
+/** Largest suppression radius; radius of the circle of the segment test; radius of the pixels that the Harris response
+ *  reads [px]. */
+#define VF_NMS_RADIUS_MAX 4
+#define VF_CIRCLE_RADIUS 3
+#define VF_HARRIS_RADIUS 4
+
+/** NMS score: what non-maximum suppression compares. The corner score, plus this for a strong corner, which is one that
+ *  passes at the first threshold; 0 is no corner. Corner scores are below it. */
+#define VF_NMS_STRONG 0x2000
 
 /* ---- segment test ------------------------------------------------------------------------------------------------ */
 
 /** The circle of 16 pixels, clockwise from the top (paper 000, figure 3): X(number, x, y). */
 /* clang-format off */
-#define VF_CIRCLE_PIXELS(X) \
-    X(0, 0, -3) X(1, 1, -3) X(2, 2, -2) X(3, 3, -1) X(4, 3, 0) X(5, 3, 1) X(6, 2, 2) X(7, 1, 3) \
+#define VF_CIRCLE_PIXELS(X)                                                                                            \
+    X(0, 0, -3) X(1, 1, -3) X(2, 2, -2) X(3, 3, -1) X(4, 3, 0) X(5, 3, 1) X(6, 2, 2) X(7, 1, 3)                        \
     X(8, 0, 3) X(9, -1, 3) X(10, -2, 2) X(11, -3, 1) X(12, -3, 0) X(13, -3, -1) X(14, -2, -2) X(15, -1, -3)
 /* clang-format on */
 
-/** Where runs of at least `arc` (9..16) ones start in a circular mask of 16 bits: bit i for a run from i upwards. */
+/** Starts of runs of at least `arc` (9..16) ones in a circular mask of 16 bits: bit i is set if bits i .. i + arc - 1
+ *  are. */
 VF_FN uint32_t vf_detect_runs(uint32_t mask, int32_t arc)
 {
     uint32_t m = mask | mask << 16;
@@ -49,8 +83,8 @@ VF_FN uint32_t vf_detect_runs(uint32_t mask, int32_t arc)
     return m & 0xffff;
 }
 
-/** All bits of the runs that start at `starts`. Two runs of 9 or more overlap, so it is one arc; and there is no arc of the other
- *  sign beside it. */
+/** Bits of the arc made of the runs of `arc` ones that start at `starts`. Two runs of 9 or more overlap, so it is one
+ *  arc; and an arc of the other sign does not fit beside it. */
 VF_FN uint32_t vf_detect_arc(uint32_t starts, int32_t arc)
 {
     uint32_t m = starts;
@@ -61,7 +95,9 @@ VF_FN uint32_t vf_detect_arc(uint32_t starts, int32_t arc)
     return (m | m >> 16) & 0xffff;
 }
 
-/** Score of a corner from the 16 differences to its centre, their sign turned so that the arc is brighter. */
+/** Score of a corner by `kind` (vfront_score: sums of absolute differences over circle or arc, or the largest threshold
+ *  at which it is a corner). difference: circle less centre, negated for a dark arc, so that those of the arc are
+ *  positive. */
 VF_FN uint32_t vf_detect_score(const int32_t difference[16], uint32_t starts, int32_t arc, int32_t kind)
 {
     if (kind == VFRONT_SCORE_MT) {
@@ -80,11 +116,15 @@ VF_FN uint32_t vf_detect_score(const int32_t difference[16], uint32_t starts, in
     return (uint32_t)sum;
 }
 
-/** Where the arcs of a pixel start at one threshold, bit by bit; both 0 if it is no corner: when no arc of `arc` (9..12) pixels is brighter
- *  or darker, or one of more than `most` is. `circle` holds the 16 grey levels around `centre`. */
+/** Result of the segment test: starts of the runs of brighter, of darker pixels on the circle, as vf_detect_runs().
+ *  Both 0: no corner. */
 struct vf_arcs {
     uint32_t bright, dark;
 };
+
+/** Segment test at one threshold. A corner has an arc of at least `arc` (9..12) pixels brighter than centre +
+ *  threshold, or darker than centre - threshold, and none of more than `most`: longer ones are isolated spots. circle:
+ *  the 16 grey levels around `centre`. */
 VF_FN struct vf_arcs vf_detect_arcs(const int32_t circle[16], int32_t centre, int32_t threshold, int32_t arc,
                                     int32_t most)
 {
@@ -98,7 +138,7 @@ VF_FN struct vf_arcs vf_detect_arcs(const int32_t circle[16], int32_t centre, in
     return arcs;
 }
 
-/** Score of a pixel with such arcs, 0 without. */
+/** Corner score from the result of the segment test, 0 for no corner. */
 VF_FN uint32_t vf_detect_arcs_score(const int32_t circle[16], int32_t centre, struct vf_arcs arcs, int32_t arc,
                                     int32_t kind)
 {
@@ -108,15 +148,22 @@ VF_FN uint32_t vf_detect_arcs_score(const int32_t circle[16], int32_t centre, st
     return arcs.bright | arcs.dark ? score : 0;
 }
 
-/** Rank of a pixel from its scores at the first and at the low threshold. */
-VF_FN uint32_t vf_detect_rank(uint32_t strong, uint32_t weak) { return strong ? strong + VF_RANK_STRONG : weak; }
+/** NMS score from the corner scores at the first and at the low threshold. */
+VF_FN uint32_t vf_detect_nms_score(uint32_t strong, uint32_t weak) { return strong ? strong + VF_NMS_STRONG : weak; }
 
 /* ---- Harris response (paper 001, 3.2, with k = 0.04) ------------------------------------------------------------- */
 
-/** Sums of products of gradients over a window of at most 7x7 px; a gradient is a 3x3 Sobel sum, within +-1020. */
+/** 1D kernel 1 2 1. A Sobel gradient is this along one axis and the difference of the two neighbours along the
+ *  other. */
+VF_FN int32_t vf_sobel_smooth(int32_t a, int32_t b, int32_t c) { return a + 2 * b + c; }
+
+/** Structure tensor: sums of products of gradients over a window of at most 7x7 px; gradients are 3x3 Sobel sums,
+ *  within +-1020. */
 struct vf_harris {
     int32_t xx, yy, xy;
 };
+
+/** Add the gradient of one pixel. */
 VF_FN void vf_harris_add(struct vf_harris *h, int32_t gx, int32_t gy)
 {
     h->xx += gx * gx;
@@ -124,36 +171,39 @@ VF_FN void vf_harris_add(struct vf_harris *h, int32_t gx, int32_t gy)
     h->xy += gx * gy;
 }
 
-/** det - 0.04 trace^2, times 25. The sums are below 2^26, so nothing overflows; it is at most 21 times the square of one of them. */
+/** Harris response det - 0.04 trace^2, times 25. The sums are below 2^26, so nothing overflows; the result is at most
+ *  21 times the square of one of them. */
 VF_FN int64_t vf_harris_response(struct vf_harris h)
 {
     const int64_t trace = (int64_t)h.xx + h.yy;
     return 25 * ((int64_t)h.xx * h.yy - (int64_t)h.xy * h.xy) - trace * trace;
 }
 
-/** What ranks a corner, from its corner score and the sums over 7x7 and over 5x5 px: see vfront_keypoint_t. */
-VF_FN uint32_t vf_detect_ranking(const vfront_tuning_t *t, uint32_t corner_score, struct vf_harris seven,
-                                 struct vf_harris five)
+/** Final score of a corner by detect_rank 1 or 2, at least 1, from its corner score and the sums over 7x7 and over 5x5
+ *  px: see vfront_keypoint_t. */
+VF_FN uint32_t vf_detect_final_score(const struct vf_detect_tuning *t, uint32_t corner_score, struct vf_harris seven,
+                                     struct vf_harris five)
 {
     const uint32_t f = t->detect_score == VFRONT_SCORE_MT ? corner_score : corner_score >> 4; /* below 2^8 */
     const int64_t r = t->detect_rank == 1 ? vf_harris_response(seven)
                                           : (vf_harris_response(five) >> 14) * (int64_t)(f * f);
-    return r < 1 << 24
-               ? 1
-               : (uint32_t)(r >> 24); /* below 2^32: 21 (49 1020^2)^2 2^-24, and 21 (25 1020^2)^2 2^-14 255^2 2^-24 */
+    /* below 2^32: 21 (49 1020^2)^2 2^-24, and 21 (25 1020^2)^2 2^-14 255^2 2^-24 */
+    return r < 1 << 24 ? 1 : (uint32_t)(r >> 24);
 }
 
 /* ---- grid -------------------------------------------------------------------------------------------------------- */
 
-/** Pixels at the border of a level that are not searched: the segment test, the Harris response, and descriptors need some room. */
-VF_FN int32_t vf_detect_margin(const vfront_tuning_t *t)
+/** Margin of a level in which no corner may lie [px of the level]: the radius that segment test, Harris response and
+ *  descriptors read. */
+VF_FN int32_t vf_detect_margin(const struct vf_detect_tuning *t)
 {
-    const int32_t least = t->detect_rank ? VF_HARRIS : VF_CIRCLE;
-    return vf_described(t) ? vf_max(least, t->describe_margin_px) : least;
+    const int32_t least = t->detect_rank ? VF_HARRIS_RADIUS : VF_CIRCLE_RADIUS;
+    return t->describe && t->select_points ? vf_max(least, t->describe_margin_px) : least;
 }
 
-/** First and last pixel along one axis of a level that may be a corner: `border` px of level 0 and `margin` px of the level from the
- *  edges. The last is before the first where there is none. */
+/** First and last pixel along one axis of a level that may be a corner: at least `border` px of level 0 and `margin` px
+ *  of the level from the edges. size, size0: of the level, of level 0 [px]. The last is before the first where there is
+ *  none. */
 VF_FN int32_t vf_detect_first(uint32_t step_q16, int32_t border, int32_t margin)
 {
     int32_t u = margin;
@@ -167,7 +217,26 @@ VF_FN int32_t vf_detect_last(uint32_t step_q16, int32_t border, int32_t margin, 
     return u;
 }
 
-/** Key of a corner: strong before weak, then score, then finer level, then raster order. */
+/** Limits of the search on a level, inclusive [px of the level]. */
+struct vf_detect_limits {
+    int32_t x_first, x_last, y_first, y_last;
+};
+VF_FN struct vf_detect_limits vf_detect_limits_of(const struct vf_detect_geometry *g, const struct vf_detect_tuning *t,
+                                                  int32_t camera, int32_t level)
+{
+    const struct vf_level *l = &g->scale[camera][level], *l0 = &g->scale[camera][0];
+    const int32_t border = t->detect_border_px, margin = vf_detect_margin(t);
+    const uint32_t step_q16 = g->step_q16[level];
+    struct vf_detect_limits limits;
+    limits.x_first = limits.y_first = vf_detect_first(step_q16, border, margin);
+    limits.x_last = vf_detect_last(step_q16, border, margin, l->width, l0->width);
+    limits.y_last = vf_detect_last(step_q16, border, margin, l->height, l0->height);
+    return limits;
+}
+
+/** Key of a corner (x, y, level: pixel of its level). Keys compare: strong before weak, then higher score, then finer
+ *  level, then raster order. Bit 61: strong; 29..60: score; 26..28: 7 - level; 13..25, 0..12: complements of y and
+ *  x. */
 VF_FN uint64_t vf_detect_key(int32_t strong, uint32_t score, int32_t level, int32_t x, int32_t y)
 {
     return (uint64_t)(strong != 0) << 61 | (uint64_t)score << 29 |
@@ -176,7 +245,7 @@ VF_FN uint64_t vf_detect_key(int32_t strong, uint32_t score, int32_t level, int3
 
 #define VF_KEY_BITS 62
 
-/** A corner, from its key. */
+/** Corner, unpacked from its key. */
 struct vf_corner {
     int32_t x, y, level; /* pixel of its level */
     int32_t strong;
@@ -184,30 +253,26 @@ struct vf_corner {
 };
 VF_FN struct vf_corner vf_detect_corner(uint64_t key)
 {
-    const uint32_t place = 0x1fffffffu - (uint32_t)(key & 0x1fffffffu);
+    const uint32_t position = 0x1fffffffu - (uint32_t)(key & 0x1fffffffu);
     struct vf_corner c;
-    c.x = (int32_t)(place & 8191);
-    c.y = (int32_t)(place >> 13 & 8191);
-    c.level = (int32_t)(place >> 26);
+    c.x = (int32_t)(position & 8191);
+    c.y = (int32_t)(position >> 13 & 8191);
+    c.level = (int32_t)(position >> 26);
     c.strong = (int32_t)(key >> 61 & 1);
     c.score = (uint32_t)(key >> 29);
     return c;
 }
 
-/** Cells of a camera's grid, and culling cells. */
-VF_FN int32_t vf_cells(const struct vf_geometry *g, int32_t camera) { return g->cells_x[camera] * g->cells_y[camera]; }
-VF_FN int32_t vf_culls(const struct vf_geometry *g, int32_t camera) { return g->culls_x[camera] * g->culls_y[camera]; }
-
-/** Level 0 place of a corner. */
-struct vf_place {
+/** Level 0 coordinates of the centre of a corner's pixel. step_q16: of geometry. */
+struct vf_position_q16 {
     int32_t x_q16, y_q16;
 };
-VF_FN struct vf_place vf_detect_place(const struct vf_geometry *g, uint64_t key)
+VF_FN struct vf_position_q16 vf_corner_position(const uint32_t *step_q16, uint64_t key)
 {
     const struct vf_corner c = vf_detect_corner(key);
-    struct vf_place p;
-    p.x_q16 = vf_centre_q16(c.x, g->step_q16[c.level]);
-    p.y_q16 = vf_centre_q16(c.y, g->step_q16[c.level]);
+    struct vf_position_q16 p;
+    p.x_q16 = vf_centre_q16(c.x, step_q16[c.level]);
+    p.y_q16 = vf_centre_q16(c.y, step_q16[c.level]);
     return p;
 }
 

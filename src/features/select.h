@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* select: the key points of each picture.
+/* select: key points of each picture, the best corners of its culling cells.
  *
- * In      best corner of every culling cell of every level
+ * In      best corner of every culling cell of every level (detect)
  * Out     keys of the key points, by rising level, then rising cell
- * Rule    aggregation over levels (paper 004, II.C.2): corners whose centres lie in the same pixel of level 0 add up, to a sum of scores
- *         and a number of levels. A corner is dropped when both are less than those of another pixel in the window around it.
- *         Of what is left the highest keys stay: as many of each level as its share of select_points is, or select_points of all
- *         levels together. Corners in one pixel lie in one cell, so sums are had by looking into cells, and there is no plane of
- *         sums to clear, to fill or to race for
+ * Rule    1. aggregation over levels, where select_window_px is above 1 (paper 004, II.C.2): corners whose centres lie
+ *            in the same pixel of level 0 form an aggregate: a sum of scores and a number of levels. A corner is
+ *            dropped if another pixel in the window around it has an aggregate with a higher sum and more levels
+ *         2. of the rest the highest keys are kept, up to the quota of each group: of each level by its share of
+ *            select_points, or of all levels together
+ *         Corners in one pixel of level 0 lie in one culling cell, so aggregates are computed by reading cells, and
+ *         there is no plane of sums to clear and fill
  * Exact   integers
- * Memory  a bit a culling cell and level for whether aggregation leaves it, 8 bytes a key point
+ * Shared  aggregation: vf_select_kept(); quotas and the order of key points. The selection of the highest keys is not:
+ *         the host form runs a serial radix select (lowest_kept()), the kernel a histogram over a block
+ *         (vf_kth_best_key() in kernels/block.cuh); all keys differ, so both give the same one
+ * Memory  a bit a culling cell and level (kept by aggregation); 8 bytes a key point
  */
 #ifndef VF_SELECT_H
 #define VF_SELECT_H
@@ -18,33 +23,38 @@
 #include "image/scale.h"
 
 struct vf_select_memory {
-    uint64_t key[VFRONT_CAMERAS][VFRONT_KEYPOINTS]; /* in slots: those of a group from vf_first_slot() on */
-    uint32_t stays[VFRONT_CAMERAS]
-                  [(VFRONT_SCALES * VFRONT_CULL_CELLS + 31) / 32]; /* a bit a place, where there is aggregation */
-    uint32_t count[VFRONT_CAMERAS][VFRONT_SCALES];                 /* of keys, by group */
-    uint32_t dropped[VFRONT_CAMERAS][VFRONT_SCALES];               /* corners beyond the group's slots */
+    uint64_t key[VFRONT_CAMERAS][VFRONT_KEYPOINTS]; /* those of a group from geometry.group_first on */
+    /* a bit a culling cell and level: kept by aggregation. Not written without aggregation */
+    uint32_t kept[VFRONT_CAMERAS][(VFRONT_SCALES * VFRONT_CULL_CELLS + 31) / 32];
+    uint32_t count[VFRONT_CAMERAS][VFRONT_SCALES];   /* key points, by group */
+    uint32_t dropped[VFRONT_CAMERAS][VFRONT_SCALES]; /* corners beyond the group's quota */
 };
 
-/** Places of a camera's grid, on all levels that are searched. */
-VF_FN int32_t vf_places(const struct vf_step *s, int32_t camera)
-{
-    return vf_culls(&s->geometry, camera) * vf_scales(s);
-}
+/* View of select: core/view.h. */
+/* clang-format off */
+#define VF_READS_select(X) X(detect)
+#define VF_BEFORE_select(X)
+#define VF_GEOMETRY_select(X)                                                                                          \
+    X(cameras) X(searched) X(step_q16) X(culls_x) X(culls_y) X(culls) X(places) X(groups) X(group_first)
+#define VF_TUNING_select(X) X(select_window_px) X(select_points) X(cull_width_px) X(cull_height_px)
+/* clang-format on */
+VF_GEOMETRY_OF(select);
+VF_TUNING_OF(select);
+struct vf_select_view {
+    VF_VIEW(select);
+    struct vf_select_tuning tuning;
+};
+VF_HOST_FORM(select);
 
-/* ---- groups: what key points are the best of; levels, or all levels together ------------------------------------- */
+/* ---- groups ------------------------------------------------------------------------------------------------------ */
 
-VF_FN int32_t vf_groups(const struct vf_step *s) { return s->tuning.select_share_percent ? vf_scales(s) : 1; }
+/* A group is the levels that share one quota of key points: with select_share_percent each level is one, else all
+ * levels are one. geometry.groups of them; the culling cells of the groups follow one another in detect.best,
+ * geometry.places / geometry.groups in each; geometry.group_first is the index in key[] of the first key point of a
+ * group, so the quota of group g is group_first[g + 1] - group_first[g]. */
 
-/** Places of a group. Those of the groups follow one another. */
-VF_FN int32_t vf_group_places(const struct vf_step *s, int32_t camera) { return vf_places(s, camera) / vf_groups(s); }
-
-/** First slot of a group; of the group behind the last: the slots of all. */
-VF_FN int32_t vf_first_slot(const struct vf_step *s, int32_t group)
-{
-    return s->tuning.select_share_percent ? s->geometry.share[group] : group * s->tuning.select_points;
-}
-
-/** Key points that levels before `level` of `levels` may have of `points`. Shares are in 1/2^16 of the first's. */
+/** Sum of the quotas of the levels before `level`, of `points` over `levels` levels. Each level has `percent` % of the
+ *  share of the one before. Shares are in 1/2^16 of the first. */
 VF_FN int32_t vf_select_share(int32_t points, int32_t percent, int32_t level, int32_t levels)
 {
     uint64_t share = 65536, before = 0, all = 0;
@@ -56,47 +66,52 @@ VF_FN int32_t vf_select_share(int32_t points, int32_t percent, int32_t level, in
     return (int32_t)((uint64_t)points * before / all);
 }
 
-/** Key points of a camera. */
-VF_FN uint32_t vf_keypoints(const struct vf_step *s, const uint32_t count[VFRONT_SCALES])
+/** Number of key points of a camera. count: by group. */
+VF_FN uint32_t vf_keypoints(int32_t groups, const uint32_t count[VFRONT_SCALES])
 {
     uint32_t all = 0;
-    for (int32_t group = 0; group < VFRONT_SCALES; group++) all += group < vf_groups(s) ? count[group] : 0;
+    for (int32_t group = 0; group < VFRONT_SCALES; group++) all += group < groups ? count[group] : 0;
     return all;
 }
 
-/** Slot of the i-th key point of a camera. */
-VF_FN int32_t vf_slot(const struct vf_step *s, const uint32_t count[VFRONT_SCALES], int32_t i)
+/** Index in key[] of the i-th key point of a camera. group_first: of geometry; count: by group. */
+VF_FN int32_t vf_keypoint_index(int32_t groups, const int32_t *group_first, const uint32_t count[VFRONT_SCALES],
+                                int32_t i)
 {
     int32_t group = 0;
-    for (; group < vf_groups(s) - 1 && i >= (int32_t)count[group]; group++) i -= (int32_t)count[group];
-    return vf_first_slot(s, group) + i;
+    for (; group < groups - 1 && i >= (int32_t)count[group]; group++) i -= (int32_t)count[group];
+    return group_first[group] + i;
 }
 
 /* ---- aggregation ------------------------------------------------------------------------------------------------- */
 
-/** Level 0 pixel of a corner. */
-struct vf_pixel {
+/** Pixel of level 0. */
+struct vf_pixel_xy {
     int32_t x, y;
 };
-VF_FN struct vf_pixel vf_select_pixel(const struct vf_geometry *g, uint64_t key)
+
+/** Level 0 pixel that holds the centre of a corner. */
+VF_FN struct vf_pixel_xy vf_corner_pixel(const uint32_t *step_q16, uint64_t key)
 {
     const struct vf_corner c = vf_detect_corner(key);
-    struct vf_pixel p;
-    p.x = vf_pixel0(c.x, g->step_q16[c.level]);
-    p.y = vf_pixel0(c.y, g->step_q16[c.level]);
+    struct vf_pixel_xy p;
+    p.x = vf_pixel0(c.x, step_q16[c.level]);
+    p.y = vf_pixel0(c.y, step_q16[c.level]);
     return p;
 }
 
-/** The corners of a cell, one a level: where on level 0, with what score, 0 without one. Loops over it have a fixed length, so that all of
- *  it can stay in registers. */
-struct vf_column {
-    struct vf_pixel at[VFRONT_SCALES];
-    uint32_t score[VFRONT_SCALES];
+/** Corners of a culling cell, the best of each level. Loops over it have a fixed length, so that it can stay in
+ *  registers. */
+struct vf_cell_corners {
+    struct vf_pixel_xy at[VFRONT_SCALES];
+    uint32_t score[VFRONT_SCALES]; /* 0: no corner on that level */
 };
-VF_FN struct vf_column vf_select_column(const struct vf_geometry *g, const uint64_t *best, int32_t cell, int32_t cells,
-                                        int32_t levels)
+
+/** Read them. best: detect.best of the camera; cells: culling cells of a level; levels: levels that are searched. */
+VF_FN struct vf_cell_corners vf_select_cell_corners(const struct vf_select_geometry *g, const uint64_t *best,
+                                                    int32_t cell, int32_t cells, int32_t levels)
 {
-    struct vf_column c;
+    struct vf_cell_corners c;
     uint64_t key[VFRONT_SCALES];
     for (int32_t level = 0; level < VFRONT_SCALES; level++)
         key[level] = level < levels ? best[level * cells + cell] : 0;
@@ -109,14 +124,16 @@ VF_FN struct vf_column vf_select_column(const struct vf_geometry *g, const uint6
     return c;
 }
 
-/** What the corners in one pixel of level 0 add up to. */
-struct vf_sum {
+/** Aggregate of the corners in one pixel of level 0: sum of their scores and number of levels. */
+struct vf_aggregate {
     uint64_t score;
     int32_t levels;
 };
-VF_FN struct vf_sum vf_select_sum(const struct vf_column *c, struct vf_pixel p)
+
+/** Aggregate of pixel p, which must lie in the cell of `c`. */
+VF_FN struct vf_aggregate vf_select_aggregate(const struct vf_cell_corners *c, struct vf_pixel_xy p)
 {
-    struct vf_sum sum = {0, 0};
+    struct vf_aggregate sum = {0, 0};
     for (int32_t level = 0; level < VFRONT_SCALES; level++) {
         const int here = c->score[level] && c->at[level].x == p.x && c->at[level].y == p.y;
         sum.score += here ? c->score[level] : 0;
@@ -125,31 +142,33 @@ VF_FN struct vf_sum vf_select_sum(const struct vf_column *c, struct vf_pixel p)
     return sum;
 }
 
-/** Whether any corner of a cell, within `reach` px of pixel p, has more than `mine` both in score and in levels. */
-VF_FN int vf_select_beaten(const struct vf_column *c, struct vf_pixel p, struct vf_sum mine, int32_t reach)
+/** 1 if a pixel of this cell, other than p and within `reach` px of it, has an aggregate with more than `mine` both in
+ *  score and in levels. */
+VF_FN int vf_select_dominated(const struct vf_cell_corners *c, struct vf_pixel_xy p, struct vf_aggregate mine,
+                              int32_t reach)
 {
-    int beaten = 0;
+    int dominated = 0;
     for (int32_t level = 0; level < VFRONT_SCALES; level++) {
         const int near = c->score[level] && vf_abs(c->at[level].x - p.x) <= reach &&
                          vf_abs(c->at[level].y - p.y) <= reach;
         if (!near || (c->at[level].x == p.x && c->at[level].y == p.y)) continue;
-        const struct vf_sum other = vf_select_sum(c, c->at[level]);
-        beaten |= other.score > mine.score && other.levels > mine.levels;
+        const struct vf_aggregate other = vf_select_aggregate(c, c->at[level]);
+        dominated |= other.score > mine.score && other.levels > mine.levels;
     }
-    return beaten;
+    return dominated;
 }
 
-/** Whether aggregation leaves a corner, the best of its level in its cell. `best`: of the camera. */
-VF_FN int vf_select_stays(const struct vf_geometry *g, const vfront_tuning_t *t, const uint64_t *best, int32_t camera,
-                          uint64_t key)
+/** 1 if aggregation keeps a corner, which is the best of its level in its cell. best: detect.best of the camera. */
+VF_FN int vf_select_kept(const struct vf_select_geometry *g, const struct vf_select_tuning *t, const uint64_t *best,
+                         int32_t camera, uint64_t key)
 {
     const int32_t reach = t->select_window_px / 2, across = g->culls_x[camera];
-    const int32_t cells = vf_culls(g, camera), levels = vf_min(g->scales, t->detect_levels);
-    const struct vf_pixel p = vf_select_pixel(g, key);
+    const int32_t cells = g->culls[camera], levels = g->searched;
+    const struct vf_pixel_xy p = vf_corner_pixel(g->step_q16, key);
     const int32_t home = p.y / t->cull_height_px * across + p.x / t->cull_width_px;
-    const struct vf_column own = vf_select_column(g, best, home, cells, levels);
-    const struct vf_sum mine = vf_select_sum(&own, p);
-    if (vf_select_beaten(&own, p, mine, reach)) return 0;
+    const struct vf_cell_corners own = vf_select_cell_corners(g, best, home, cells, levels);
+    const struct vf_aggregate mine = vf_select_aggregate(&own, p);
+    if (vf_select_dominated(&own, p, mine, reach)) return 0;
     const int32_t x0 = vf_max(p.x - reach, 0) / t->cull_width_px,
                   x1 = vf_min((p.x + reach) / t->cull_width_px, across - 1);
     const int32_t y0 = vf_max(p.y - reach, 0) / t->cull_height_px;
@@ -157,19 +176,19 @@ VF_FN int vf_select_stays(const struct vf_geometry *g, const vfront_tuning_t *t,
     for (int32_t y = y0; y <= y1; y++)
         for (int32_t x = x0; x <= x1; x++) {
             if (y * across + x == home) continue;
-            const struct vf_column column = vf_select_column(g, best, y * across + x, cells, levels);
-            if (vf_select_beaten(&column, p, mine, reach)) return 0;
+            const struct vf_cell_corners corners = vf_select_cell_corners(g, best, y * across + x, cells, levels);
+            if (vf_select_dominated(&corners, p, mine, reach)) return 0;
         }
     return 1;
 }
 
-/** Whether there is any aggregation: in a window of one pixel nothing can be beaten. */
-VF_FN int vf_aggregated(const vfront_tuning_t *t) { return t->select_window_px > 1; }
+/** 1 if there is aggregation: in a window of one pixel there is no other pixel. */
+VF_FN int vf_aggregated(const struct vf_select_tuning *t) { return t->select_window_px > 1; }
 
-/** Corners of a group beyond its slots; but none where no key points are asked for. */
-VF_FN uint32_t vf_select_dropped(const vfront_tuning_t *t, uint32_t corners, uint32_t slots)
+/** Number of corners of a group beyond its quota; 0 if select_points is 0. */
+VF_FN uint32_t vf_select_dropped(const struct vf_select_tuning *t, uint32_t corners, uint32_t quota)
 {
-    return t->select_points && corners > slots ? corners - slots : 0;
+    return t->select_points && corners > quota ? corners - quota : 0;
 }
 
 #endif

@@ -1,162 +1,190 @@
 /* SPDX-License-Identifier: MIT */
-/* Motions of a camera, and how well a point that was seen before and is seen now agrees with one: the error, squared, in units of its
- * bound, and what the point adds to the normal equations of a step that makes errors less.
+/* motion: error of a correspondence under a camera motion, its part of the normal equations, Gauss-Newton step and
+ * covariance of a motion.
  *
- * Three kinds. A turn has no translation. A relative motion has one of unknown length: a pair of bearings spans a plane with it, and the
- * error is the angle that both together lie off that plane, which to first order is the angular error of the best point that they could
- * both mean (paper 003, equation 19; P. Sampson, 1982). Where that point would lie behind a camera, the best is the one infinitely far
- * away, and the error is by how far the camera's turn misses, which both bearings share. A metric motion carries a point, whose distance
- * was measured, to where it should be seen now: the error is that of its bearing, and that of its distance, where this was measured again.
- * The distance in the frame before has an error, too, which moves both at once: it is a fourth unknown, eliminated in closed form.
- *
- * The bound on an angle is that of equation 20, a number of pixels over the focal length. 1 - cos(angle), which the paper compares, has no
- * digits left in single precision where it matters; the sine does.
- *
- * Single precision in one order; roots and quotients correctly rounded. No branch, so that loops over many points become vector code. */
+ * In      a motion of one of three kinds; correspondences: bearings of camera 0 in the previous and in the current
+ *         frame, for metric motions also distances with their standard deviations
+ * Out     squared error in units of its bound (inlier: below 1); inlier score; normal equations; updated motion; 6x6
+ *         covariance
+ * Rule    Rotation only: chord between the rotated previous bearing and the current one.
+ *         Relative (translation of unknown length): Sampson error of the epipolar constraint, to first order the
+ *         angular error of the best triangulated point (paper 003, equation 19; P. Sampson, 1982). Where that point
+ *         lies behind a camera, the best point is the one at infinity: then the error is half of the squared rotation
+ *         error, which both bearings share.
+ *         Metric (translation in metres): a point with a measured distance is transformed into the current frame; its
+ *         error is that of its bearing and, where the distance was measured again, that of its inverse distance. The
+ *         error of the previous distance moves both at once: a fourth unknown, eliminated in closed form.
+ *         The bound on an angle is that of equation 20, a number of pixels over the focal length. 1 - cos(angle), which
+ *         the paper compares, has no digits left in single precision where it matters; the sine does.
+ * Exact   single precision in one order; roots and quotients correctly rounded. No branches, so that loops over
+ *         correspondences become vector code
+ * Memory  none of its own
+ */
 #ifndef VF_MOTION_H
 #define VF_MOTION_H
 
-#include "features/bearing.h"
+#include "math/vector.h"
 #include "math/pose.h"
 
-enum vf_motion_kind { VF_RELATIVE, VF_TURN, VF_METRIC, VF_KINDS };
+/** Kinds of motion: 5, 3 and 6 unknowns. */
+enum vf_motion_kind { VF_RELATIVE, VF_ROTATION_ONLY, VF_METRIC, VF_KINDS };
 
-/** A point seen in both frames. */
-struct vf_sight {
-    float before[3], now[3];        /* bearings of camera 0 */
-    float weight;                   /* one over the largest sine of the angle of an inlier */
-    float range_m, range_sigma_m;   /* how far away it was in the frame before */
-    float near_1pm, near_sigma_1pm; /* one over how far away it is now; sigma 0: not known */
+/** A point seen by camera 0 in the previous and in the current frame. */
+struct vf_correspondence {
+    float before[3], now[3];      /* bearings, unit vectors; previous, current */
+    float weight;                 /* 1 / sine of the largest angular error of an inlier */
+    float range_m, range_sigma_m; /* distance in the previous frame and its standard deviation; 0: unknown */
+    float inverse_depth_1pm, inverse_depth_sigma_1pm; /* 1 / distance in the current frame; sigma 0: unknown */
 };
 
-/** Standard deviation of an angle, as a part of its bound; errors of a metric motion are bounded by so many standard deviations. */
+/** Bound of an error in standard deviations: that of an angle is 1 / weight; a metric motion bounds distances by it as
+ *  well. */
 #define VF_MOTION_SIGMAS 3.0f
 
-/** Numbers of the normal equations: upper triangle of the matrix, right side, sum of squares. Unknowns are t, then the turn. */
+/** Layout of the normal equations: upper triangle of J^T J row by row, J^T r, r^T r. Unknowns: translation, then
+ *  rotation vector. */
 #define VF_TERMS 28
-#define VF_TERM_G 21
-#define VF_TERM_E 27
+#define VF_TERM_G 21 /* first of J^T r, the gradient */
+#define VF_TERM_E 27 /* r^T r, the squared error in units of the bound */
 
-/** Above any error that counts, and far from infinite. */
-#define VF_MOTION_FAR 1e9f
+/** Accumulated normal equations of a motion over its correspondences: J^T J, J^T r, squared error, score, inliers. */
+struct vf_normal_equations {
+    float terms[VF_TERMS];
+    int32_t score; /* sum of inlier scores */
+    uint32_t inliers;
+    uint32_t residuals; /* of all inliers together */
+};
 
-VF_FN float vf_motion_least(float a, float b) { return a < b ? a : b; }
+/** Upper limit of an error: above any that counts, and far from infinite. */
+#define VF_MOTION_ERROR_MAX 1e9f
+
+VF_FN float vf_motion_min(float a, float b) { return a < b ? a : b; }
 
 /* ---- errors ------------------------------------------------------------------------------------------------------ */
 
-/** Of the turn alone. */
-VF_FN float vf_motion_turn_error(const struct vf_pose *p, const struct vf_sight *s)
+/** Error of the rotation alone: squared chord. */
+VF_FN float vf_motion_rotation_error(const struct vf_pose *p, const struct vf_correspondence *c)
 {
     float a[3];
-    vf_transform(p->R, s->before, a);
-    const float x = a[0] - s->now[0], y = a[1] - s->now[1], z = a[2] - s->now[2];
-    return vf_motion_least((x * x + y * y + z * z) * (s->weight * s->weight), VF_MOTION_FAR);
+    vf_transform(p->R, c->before, a);
+    const float x = a[0] - c->now[0], y = a[1] - c->now[1], z = a[2] - c->now[2];
+    return vf_motion_min((x * x + y * y + z * z) * (c->weight * c->weight), VF_MOTION_ERROR_MAX);
 }
 
-/** A pair of bearings and the plane that the first spans with the translation. */
-struct vf_span {
-    float a[3];         /* the first, turned */
-    float ta[3], bt[3]; /* t x a, now x t */
-    float off, square;  /* how far now lies off the plane; by this, squared, over `square` both are */
-    int behind;         /* they meet behind a camera */
+/** Parts of the Sampson error: constraint^2 / gradient2. */
+struct vf_sampson {
+    float a[3];         /* previous bearing in current axes, R before */
+    float ta[3], bt[3]; /* t x a, normal of the epipolar plane; now x t */
+    float constraint;   /* now . (t x a); 0 on the epipolar plane */
+    float gradient2;    /* squared gradient of the constraint by both bearings */
+    int behind;         /* 1: the rays meet behind one of the cameras */
 };
-VF_FN struct vf_span vf_motion_span(const struct vf_pose *p, const struct vf_sight *s)
+VF_FN struct vf_sampson vf_motion_sampson(const struct vf_pose *p, const struct vf_correspondence *c)
 {
-    struct vf_span k;
+    struct vf_sampson k;
     float ab[3];
-    vf_transform(p->R, s->before, k.a);
+    vf_transform(p->R, c->before, k.a);
     vf_cross(p->t, k.a, k.ta);
-    vf_cross(s->now, p->t, k.bt);
-    vf_cross(k.a, s->now, ab);
-    k.off = vf_dot(s->now, k.ta);
-    k.square = vf_dot(k.ta, k.ta) + vf_dot(k.bt, k.bt) - 2.0f * (k.off * k.off);
-    k.square = k.square > 1e-12f
-                   ? k.square
-                   : 1e-12f; /* two lines through the epipole agree; rounding leaves less than 0 of none */
+    vf_cross(c->now, p->t, k.bt);
+    vf_cross(k.a, c->now, ab);
+    k.constraint = vf_dot(c->now, k.ta);
+    k.gradient2 = vf_dot(k.ta, k.ta) + vf_dot(k.bt, k.bt) - 2.0f * (k.constraint * k.constraint);
+    /* two rays through the epipole have gradient 0 and constraint 0; rounding leaves less than 0 */
+    k.gradient2 = k.gradient2 > 1e-12f ? k.gradient2 : 1e-12f;
     const int behind_before = vf_dot(k.bt, ab) <= 0.0f, behind_now = vf_dot(k.ta, ab) >= 0.0f;
     k.behind = behind_before | behind_now;
     return k;
 }
-VF_FN float vf_motion_relative_error(const struct vf_pose *p, const struct vf_sight *s)
+
+/** Error of a relative motion: Sampson error; for a point behind a camera at least half of the rotation error. */
+VF_FN float vf_motion_relative_error(const struct vf_pose *p, const struct vf_correspondence *c)
 {
-    const struct vf_span k = vf_motion_span(p, s);
-    const float x = k.a[0] - s->now[0], y = k.a[1] - s->now[1], z = k.a[2] - s->now[2], square = s->weight * s->weight;
-    const float plane = k.off * k.off / k.square * square, apart = 0.5f * (x * x + y * y + z * z) * square;
-    return vf_motion_least((k.behind & (apart > plane)) ? apart : plane, VF_MOTION_FAR);
+    const struct vf_sampson k = vf_motion_sampson(p, c);
+    const float x = k.a[0] - c->now[0], y = k.a[1] - c->now[1], z = k.a[2] - c->now[2], square = c->weight * c->weight;
+    const float sampson = k.constraint * k.constraint / k.gradient2 * square;
+    const float at_infinity = 0.5f * (x * x + y * y + z * z) * square;
+    return vf_motion_min((k.behind & (at_infinity > sampson)) ? at_infinity : sampson, VF_MOTION_ERROR_MAX);
 }
 
-/** Where a point with a distance should be seen, in standard deviations from where it is, and how that grows with its distance. */
-struct vf_carried {
-    float turned[3];      /* R X [m] */
-    float to[3], inverse; /* direction of R X + t; one over its length [1/m] */
-    float u[4], v[4];     /* residuals; what one standard deviation of the distance before adds to them */
-    float weight[2];      /* one over the standard deviation of the direction's residuals, of the distance's */
+/** Predicted observation of a point with a distance, and its residuals in standard deviations. */
+struct vf_prediction {
+    float rotated[3];      /* R X [m] */
+    float direction[3];    /* of R X + t, unit vector */
+    float inverse_1pm;     /* 1 / length of R X + t */
+    float residual[4];     /* of the direction [0..2] and of the inverse distance [3] */
+    float range_effect[4]; /* change of the residuals by one standard deviation of the previous distance */
+    float weight[2];       /* 1 / standard deviation of the direction, of the inverse distance; 0: not measured */
 };
-VF_FN struct vf_carried vf_motion_carried(const struct vf_pose *p, const struct vf_sight *s)
+VF_FN struct vf_prediction vf_motion_predict(const struct vf_pose *p, const struct vf_correspondence *c)
 {
-    struct vf_carried c;
+    struct vf_prediction e;
     float a[3], y[3], square = 1e-12f;
-    vf_transform(p->R, s->before, a);
+    vf_transform(p->R, c->before, a);
     for (int k = 0; k < 3; k++) {
-        c.turned[k] = s->range_m * a[k];
-        y[k] = c.turned[k] + p->t[k];
+        e.rotated[k] = c->range_m * a[k];
+        y[k] = e.rotated[k] + p->t[k];
         square += y[k] * y[k];
     }
-    c.inverse = 1.0f / sqrtf(square);
-    c.weight[0] = VF_MOTION_SIGMAS * s->weight;
-    c.weight[1] = s->near_sigma_1pm > 0.0f ? 1.0f / s->near_sigma_1pm : 0.0f;
-    for (int k = 0; k < 3; k++) c.to[k] = y[k] * c.inverse;
-    const float along = vf_dot(c.to, a), grows = s->range_sigma_m * c.inverse;
+    e.inverse_1pm = 1.0f / sqrtf(square);
+    e.weight[0] = VF_MOTION_SIGMAS * c->weight;
+    e.weight[1] = c->inverse_depth_sigma_1pm > 0.0f ? 1.0f / c->inverse_depth_sigma_1pm : 0.0f;
+    for (int k = 0; k < 3; k++) e.direction[k] = y[k] * e.inverse_1pm;
+    const float along = vf_dot(e.direction, a), relative_sigma = c->range_sigma_m * e.inverse_1pm;
     for (int k = 0; k < 3; k++) {
-        c.u[k] = (c.to[k] - s->now[k]) * c.weight[0];
-        c.v[k] = (a[k] - along * c.to[k]) * grows * c.weight[0];
+        e.residual[k] = (e.direction[k] - c->now[k]) * e.weight[0];
+        e.range_effect[k] = (a[k] - along * e.direction[k]) * relative_sigma * e.weight[0];
     }
-    c.u[3] = (c.inverse - s->near_1pm) * c.weight[1];
-    c.v[3] = -along * c.inverse * grows * c.weight[1];
-    return c;
+    e.residual[3] = (e.inverse_1pm - c->inverse_depth_1pm) * e.weight[1];
+    e.range_effect[3] = -along * e.inverse_1pm * relative_sigma * e.weight[1];
+    return e;
 }
 VF_FN float vf_motion_dot4(const float a[4], const float b[4])
 {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3];
 }
-/** ln(1 + x), x >= 0, to 1 % up to 1, and more than it beyond: the first of its Pade approximations that grows with x for ever. */
+
+/** ln(1 + x), x >= 0, to 1 % up to 1 and more than it beyond: the first of its Pade approximations that grows with x
+ *  for ever. */
 VF_FN float vf_motion_log1p(float x) { return x * (6.0f + x) / (6.0f + 4.0f * x); }
 
-/** The farther a motion carries points, the more an error of the distance before excuses: without the logarithm, which is that of how wide
- *  the errors may lie (of the determinant of their covariance), the longest way would be the best. */
-VF_FN float vf_motion_metric_error(const struct vf_pose *p, const struct vf_sight *s)
+/** Error of a metric motion: squared residuals with the previous distance at its best, plus the logarithm of the
+ *  determinant of their covariance. The longer the translation, the more an error of the previous distance explains:
+ *  without the logarithm the longest one would be the best. */
+VF_FN float vf_motion_metric_error(const struct vf_pose *p, const struct vf_correspondence *c)
 {
-    const struct vf_carried c = vf_motion_carried(p, s);
-    const float spread = vf_motion_dot4(c.v, c.v);
-    const float slip = vf_motion_dot4(c.u, c.v) /
-                       (1.0f + spread); /* standard deviations that the distance is best off by */
-    float square = slip * slip + vf_motion_log1p(spread);
-    for (int k = 0; k < 4; k++) square += (c.u[k] - slip * c.v[k]) * (c.u[k] - slip * c.v[k]);
+    const struct vf_prediction e = vf_motion_predict(p, c);
+    const float spread = vf_motion_dot4(e.range_effect, e.range_effect);
+    /* best correction of the previous distance, in its standard deviations */
+    const float correction = vf_motion_dot4(e.residual, e.range_effect) / (1.0f + spread);
+    float square = correction * correction + vf_motion_log1p(spread);
+    for (int k = 0; k < 4; k++)
+        square += (e.residual[k] - correction * e.range_effect[k]) * (e.residual[k] - correction * e.range_effect[k]);
     const float error = square * (1.0f / (VF_MOTION_SIGMAS * VF_MOTION_SIGMAS));
-    return vf_dot(c.to, s->now) > 0.0f ? vf_motion_least(error, VF_MOTION_FAR)
-                                       : VF_MOTION_FAR; /* behind: and NaN is far as well */
+    /* a point behind the camera, and NaN, get the upper limit */
+    return vf_dot(e.direction, c->now) > 0.0f ? vf_motion_min(error, VF_MOTION_ERROR_MAX) : VF_MOTION_ERROR_MAX;
 }
 
-/** Error of a sight, squared, in units of its bound: an inlier's is below 1. */
-VF_FN float vf_motion_error(int kind, const struct vf_pose *p, const struct vf_sight *s)
+/** Error of a correspondence, squared, in units of its bound: an inlier's is below 1. */
+VF_FN float vf_motion_error(int kind, const struct vf_pose *p, const struct vf_correspondence *c)
 {
-    return kind == VF_TURN     ? vf_motion_turn_error(p, s)
-           : kind == VF_METRIC ? vf_motion_metric_error(p, s)
-                               : vf_motion_relative_error(p, s);
+    return kind == VF_ROTATION_ONLY ? vf_motion_rotation_error(p, c)
+           : kind == VF_METRIC      ? vf_motion_metric_error(p, c)
+                                    : vf_motion_relative_error(p, c);
 }
 
-/** What a sight with such an error is worth (MSAC: P. Torr, A. Zisserman, 2000): an integer, so that sums have no order. */
-#define VF_MOTION_WORTH 255
-VF_FN int32_t vf_motion_worth(float error)
+/** Inlier score of an error, 1..VF_MOTION_SCORE_MAX; outliers and NaN: 0 (MSAC: P. Torr, A. Zisserman, 2000). An
+ *  integer, so that sums do not depend on their order. */
+#define VF_MOTION_SCORE_MAX 255
+VF_FN int32_t vf_motion_inlier_score(float error)
 {
-    const float within = vf_motion_least(error, 1.0f); /* 1 where it is NaN */
-    return (1 + (int32_t)((1.0f - within) * (VF_MOTION_WORTH - 1.0f))) & -(within < 1.0f);
+    const float within = vf_motion_min(error, 1.0f); /* 1 where it is NaN */
+    return (1 + (int32_t)((1.0f - within) * (VF_MOTION_SCORE_MAX - 1.0f))) & -(within < 1.0f);
 }
 
 /* ---- normal equations -------------------------------------------------------------------------------------------- */
 
-/** Adds a row's part: J^T J, J^T r, r^2, times a factor. */
-VF_FN void vf_motion_add(float terms[VF_TERMS], const float J[6], float r, float factor)
+/** Add a residual's row: J^T J, J^T r, r^2, times a factor. */
+VF_FN void vf_motion_add_row(float terms[VF_TERMS], const float J[6], float r, float factor)
 {
     VF_PEEL
     for (int i = 0, k = 0; i < 6; k += 6 - i, i++) {
@@ -168,111 +196,135 @@ VF_FN void vf_motion_add(float terms[VF_TERMS], const float J[6], float r, float
     terms[VF_TERM_E] += factor * r * r;
 }
 
-VF_FN void vf_motion_turn_terms(const struct vf_pose *p, const struct vf_sight *s, float terms[VF_TERMS])
+VF_FN void vf_motion_rotation_terms(const struct vf_pose *p, const struct vf_correspondence *c, float terms[VF_TERMS])
 {
     float a[3];
-    vf_transform(p->R, s->before, a);
-    const float w = s->weight;
+    vf_transform(p->R, c->before, a);
+    const float w = c->weight;
     const float J[3][6] = {
         {0, 0, 0, 0, w * a[2], -w * a[1]}, {0, 0, 0, -w * a[2], 0, w * a[0]}, {0, 0, 0, w * a[1], -w * a[0], 0}};
     VF_PEEL
-    for (int k = 0; k < 3; k++) vf_motion_add(terms, J[k], w * (a[k] - s->now[k]), 1.0f);
+    for (int k = 0; k < 3; k++) vf_motion_add_row(terms, J[k], w * (a[k] - c->now[k]), 1.0f);
 }
 
-/** Bounds of a sight within which, of where the camera flies to, it counts for less: there the direction of its plane is as uncertain as that place,
- *  and without this one such sight outweighed all others of a frame (rendered flight: normalised error squared 5.3, with it 1.4). */
-#define VF_MOTION_NEAR 100.0f
+/** Distance from the epipole, in bounds of a correspondence, within which its weight falls: there the direction of its
+ *  epipolar plane is as uncertain as the bearing, and without this one such correspondence outweighed all others of a
+ *  frame (rendered flight: normalised error squared 5.3, with it 1.4). */
+#define VF_MOTION_EPIPOLE_BOUNDS 100.0f
 
-/** The error is off / sqrt(square), and both move. What moves the root must not be left out: where there is little parallax it is as much as
- *  the rest, and steps without it end elsewhere than at the least error. */
-VF_FN void vf_motion_relative_terms(const struct vf_pose *p, const struct vf_sight *s, float terms[VF_TERMS])
+/** Normal equations of constraint / sqrt(gradient2). The Jacobian includes the change of the root: with little parallax
+ *  it is as much as the rest, and steps without it end elsewhere than at the least error. */
+VF_FN void vf_motion_relative_terms(const struct vf_pose *p, const struct vf_correspondence *c, float terms[VF_TERMS])
 {
-    const struct vf_span k = vf_motion_span(p, s);
-    const float square = k.square + VF_MOTION_NEAR * VF_MOTION_NEAR / (s->weight * s->weight),
-                w = s->weight / sqrtf(square), part = k.off / square;
-    float ab[3], turn[3], ta_t[3], a_ta[3], bt_b[3], a_ta_t[3], J[6];
-    vf_cross(k.a, s->now, ab);
-    vf_cross(k.a, k.bt, turn);
+    const struct vf_sampson k = vf_motion_sampson(p, c);
+    const float square = k.gradient2 + VF_MOTION_EPIPOLE_BOUNDS * VF_MOTION_EPIPOLE_BOUNDS / (c->weight * c->weight),
+                w = c->weight / sqrtf(square), part = k.constraint / square;
+    float ab[3], a_bt[3], ta_t[3], a_ta[3], bt_b[3], a_ta_t[3], J[6];
+    vf_cross(k.a, c->now, ab);
+    vf_cross(k.a, k.bt, a_bt);
     vf_cross(k.ta, p->t, ta_t);
     vf_cross(k.a, k.ta, a_ta);
-    vf_cross(k.bt, s->now, bt_b);
+    vf_cross(k.bt, c->now, bt_b);
     vf_cross(k.a, ta_t, a_ta_t);
     for (int i = 0; i < 3; i++) {
         J[i] = w * (ab[i] - part * (a_ta[i] + bt_b[i]));
-        J[3 + i] = w * (turn[i] - part * a_ta_t[i]);
+        J[3 + i] = w * (a_bt[i] - part * a_ta_t[i]);
     }
-    vf_motion_add(terms, J, w * k.off, 1.0f);
+    vf_motion_add_row(terms, J, w * k.constraint, 1.0f);
 }
 
-VF_FN void vf_motion_metric_terms(const struct vf_pose *p, const struct vf_sight *s, float terms[VF_TERMS])
+/** Normal equations of a prediction's residuals; the last row, with a negative factor, eliminates the previous distance
+ *  (Schur complement). */
+VF_FN void vf_motion_metric_terms(const struct vf_pose *p, const struct vf_correspondence *c, float terms[VF_TERMS])
 {
-    const struct vf_carried c = vf_motion_carried(p, s);
-    const float scale = 1.0f / VF_MOTION_SIGMAS, side = c.weight[0] * c.inverse * scale,
-                deep = c.weight[1] * c.inverse * c.inverse * scale;
-    const float *x = c.turned;
-    float J[4][6], along[6] = {0, 0, 0, 0, 0, 0}, uv = 0.0f;
+    const struct vf_prediction e = vf_motion_predict(p, c);
+    const float scale = 1.0f / VF_MOTION_SIGMAS, across = e.weight[0] * e.inverse_1pm * scale,
+                deep = e.weight[1] * e.inverse_1pm * e.inverse_1pm * scale;
+    const float *x = e.rotated;
+    float J[4][6], by_range[6] = {0, 0, 0, 0, 0, 0}, product = 0.0f;
     VF_PEEL
     for (int k = 0; k < 3; k++)
-        for (int i = 0; i < 3; i++) J[k][i] = side * ((k == i ? 1.0f : 0.0f) - c.to[k] * c.to[i]);
-    for (int i = 0; i < 3; i++) J[3][i] = -deep * c.to[i];
+        for (int i = 0; i < 3; i++) J[k][i] = across * ((k == i ? 1.0f : 0.0f) - e.direction[k] * e.direction[i]);
+    for (int i = 0; i < 3; i++) J[3][i] = -deep * e.direction[i];
     VF_PEEL
-    for (int k = 0; k < 4; k++) { /* the turn moves R X by w x R X */
+    for (int k = 0; k < 4; k++) { /* a rotation w moves R X by w x R X */
         J[k][3] = J[k][2] * x[1] - J[k][1] * x[2];
         J[k][4] = J[k][0] * x[2] - J[k][2] * x[0];
         J[k][5] = J[k][1] * x[0] - J[k][0] * x[1];
-        vf_motion_add(terms, J[k], c.u[k] * scale, 1.0f);
+        vf_motion_add_row(terms, J[k], e.residual[k] * scale, 1.0f);
         VF_PEEL
-        for (int i = 0; i < 6; i++) along[i] += c.v[k] * J[k][i];
-        uv += c.v[k] * c.u[k];
+        for (int i = 0; i < 6; i++) by_range[i] += e.range_effect[k] * J[k][i];
+        product += e.range_effect[k] * e.residual[k];
     }
-    vf_motion_add(terms, along, uv * scale, -1.0f / (1.0f + vf_motion_dot4(c.v, c.v)));
+    vf_motion_add_row(terms, by_range, product * scale,
+                      -1.0f / (1.0f + vf_motion_dot4(e.range_effect, e.range_effect)));
 }
 
-/** Adds to the normal equations what a sight gives. */
-VF_FN void vf_motion_terms(int kind, const struct vf_pose *p, const struct vf_sight *s, float terms[VF_TERMS])
+/** Add the normal equations of a correspondence, inlier or not. */
+VF_FN void vf_motion_terms(int kind, const struct vf_pose *p, const struct vf_correspondence *c, float terms[VF_TERMS])
 {
-    if (kind == VF_TURN)
-        vf_motion_turn_terms(p, s, terms);
+    if (kind == VF_ROTATION_ONLY)
+        vf_motion_rotation_terms(p, c, terms);
     else if (kind == VF_METRIC)
-        vf_motion_metric_terms(p, s, terms);
+        vf_motion_metric_terms(p, c, terms);
     else
-        vf_motion_relative_terms(p, s, terms);
+        vf_motion_relative_terms(p, c, terms);
 }
 
-/* ---- a step ------------------------------------------------------------------------------------------------------ */
-
-/** What holds t along itself: as much as the matrix, whose upper triangle that is, has for translations in all. Turns may have 10^5 times as much,
- *  beside which single precision would lose what is known of translations. */
-VF_FN float vf_motion_hold(const float sums[VF_TERMS]) { return sums[0] + sums[6] + sums[11]; }
-
-/** Lower triangle of the root of a symmetric 6x6 matrix (Cholesky), from the upper triangle in `sums`, its diagonal inverted; the unknowns
- *  that a kind does not have are held where they are. Returns 0 where there is none. */
-VF_FN int vf_motion_root(int kind, const float t[3], const float sums[VF_TERMS], float L[6][6])
+/** Independent residuals of an inlier. */
+VF_FN uint32_t vf_motion_residuals(int kind, const struct vf_correspondence *c)
 {
-    const float hold = vf_motion_hold(sums);
-    int n = 0, there = 1;
+    if (kind == VF_RELATIVE) return 1;
+    return 2u + (uint32_t)((kind == VF_METRIC) & (c->inverse_depth_sigma_1pm > 0.0f));
+}
+
+/** Add a correspondence, if it is an inlier. */
+VF_FN void vf_motion_accumulate(int kind, const struct vf_pose *p, const struct vf_correspondence *c,
+                                struct vf_normal_equations *sum)
+{
+    const int32_t score = vf_motion_inlier_score(vf_motion_error(kind, p, c));
+    if (!score) return;
+    sum->score += score;
+    sum->inliers++;
+    sum->residuals += vf_motion_residuals(kind, c);
+    vf_motion_terms(kind, p, c, sum->terms);
+}
+
+/* ---- Gauss-Newton step ------------------------------------------------------------------------------------------- */
+
+/** Weight of the gauge constraint that fixes the length of t: the trace of the translation block. Rotations may have
+ *  10^5 times as much, beside which single precision would lose what is known of the translation. */
+VF_FN float vf_motion_gauge(const float sums[VF_TERMS]) { return sums[0] + sums[6] + sums[11]; }
+
+/** Lower Cholesky factor of the 6x6 matrix whose upper triangle is in `sums`, its diagonal inverted. Unknowns that a
+ *  kind does not have are fixed: the length of t of a relative motion, all of t of a rotation. Returns 0 where the
+ *  matrix is not positive definite. */
+VF_FN int vf_motion_cholesky(int kind, const float t[3], const float sums[VF_TERMS], float L[6][6])
+{
+    const float gauge = vf_motion_gauge(sums);
+    int n = 0, valid = 1;
     for (int i = 0; i < 6; i++)
         for (int j = i; j < 6; j++) L[j][i] = sums[n++];
     for (int i = 0; i < 3; i++)
         for (int j = 0; j <= i; j++) {
-            if (kind == VF_RELATIVE) L[i][j] += hold * t[i] * t[j];
-            if (kind == VF_TURN) L[i][j] = i == j ? 1.0f : 0.0f;
+            if (kind == VF_RELATIVE) L[i][j] += gauge * t[i] * t[j];
+            if (kind == VF_ROTATION_ONLY) L[i][j] = i == j ? 1.0f : 0.0f;
         }
     for (int j = 0; j < 6; j++) {
         float d = L[j][j];
         for (int k = 0; k < j; k++) d -= L[j][k] * L[j][k];
-        there &= d > 1e-6f * L[j][j]; /* also when it is NaN */
-        L[j][j] = there ? 1.0f / sqrtf(d) : 1.0f;
+        valid &= d > 1e-6f * L[j][j]; /* false for NaN as well */
+        L[j][j] = valid ? 1.0f / sqrtf(d) : 1.0f;
         for (int i = j + 1; i < 6; i++) {
             float v = L[i][j];
             for (int k = 0; k < j; k++) v -= L[i][k] * L[j][k];
             L[i][j] = v * L[j][j];
         }
     }
-    return there;
+    return valid;
 }
 
-/** Solves L x = b. */
+/** Solve L x = b. */
 VF_FN void vf_motion_solve_lower(float L[6][6], const float b[6], float x[6])
 {
     for (int i = 0; i < 6; i++) {
@@ -282,7 +334,7 @@ VF_FN void vf_motion_solve_lower(float L[6][6], const float b[6], float x[6])
     }
 }
 
-/** Solves L^T x = b; they may be the same. */
+/** Solve L^T x = b; x and b may be the same. */
 VF_FN void vf_motion_solve_upper(float L[6][6], const float b[6], float x[6])
 {
     for (int i = 5; i >= 0; i--) {
@@ -292,34 +344,40 @@ VF_FN void vf_motion_solve_upper(float L[6][6], const float b[6], float x[6])
     }
 }
 
-/** Solves L L^T x = b. */
+/** Solve L L^T x = b. */
 VF_FN void vf_motion_solve(float L[6][6], const float b[6], float x[6])
 {
     vf_motion_solve_lower(L, b, x);
     vf_motion_solve_upper(L, x, x);
 }
 
-/** Moves a motion by a step of Gauss and Newton. Returns 0, and leaves it, where there is none. */
+/** Update a motion by a Gauss-Newton step. Returns 0, and leaves the motion, where there is no solution or it rotates
+ *  by a radian or more. */
 VF_FN int vf_motion_step(int kind, struct vf_pose *p, const float sums[VF_TERMS])
 {
     float L[6][6], step[6];
-    if (!vf_motion_root(kind, p->t, sums, L)) return 0;
+    if (!vf_motion_cholesky(kind, p->t, sums, L)) return 0;
     vf_motion_solve(L, sums + VF_TERM_G, step);
-    const float turn[3] = {-step[3], -step[4], -step[5]};
-    if (!(vf_dot(turn, turn) < 1.0f)) return 0; /* more than a radian is no step */
-    vf_pose_turn(p->R, turn);
-    for (int k = 0; k < 3 && kind != VF_TURN; k++) p->t[k] -= step[k];
-    if (kind == VF_RELATIVE) vf_pose_unit(p->t);
+    const float w[3] = {-step[3], -step[4], -step[5]};
+    if (!(vf_dot(w, w) < 1.0f)) return 0;
+    vf_pose_rotate(p->R, w);
+    for (int k = 0; k < 3 && kind != VF_ROTATION_ONLY; k++) p->t[k] -= step[k];
+    if (kind == VF_RELATIVE) vf_unit_reciprocal(p->t);
     return 1;
 }
 
-/** Where row i begins in an upper triangle, from its diagonal on, and where what is in row i, column j, or the other way round, is. */
-VF_FN int vf_motion_row(int i) { return i * (13 - i) / 2; }
-VF_FN int vf_motion_at(int i, int j) { return i < j ? vf_motion_row(i) + j - i : vf_motion_row(j) + i - j; }
+/* ---- covariance -------------------------------------------------------------------------------------------------- */
 
-/** Row i of the covariance, when the right side of the normal equations has the covariance whose upper triangle is B. L is the root of their
- *  matrix. Between the roots of that stands what is nearly a multiple of the identity, so that few digits are lost even where turns and
- *  translations can hardly be told apart. */
+/** Index of the diagonal element of row i in an upper triangle, and of element (i, j) or (j, i). */
+VF_FN int vf_motion_diagonal(int i) { return i * (13 - i) / 2; }
+VF_FN int vf_motion_index(int i, int j)
+{
+    return i < j ? vf_motion_diagonal(i) + j - i : vf_motion_diagonal(j) + i - j;
+}
+
+/** Row i of the covariance A^-1 B A^-1, where A = L L^T is the matrix of the normal equations and B, an upper triangle,
+ *  the covariance of their gradient. L^-1 B L^-T is nearly a multiple of the identity, so that few digits are lost even
+ *  where rotation and translation can hardly be told apart. */
 VF_FN void vf_motion_covariance_row(float L[6][6], const float B[21], int i, float row[6])
 {
     float half[6][6], middle[6][6], unit[6], side[6];
@@ -327,7 +385,7 @@ VF_FN void vf_motion_covariance_row(float L[6][6], const float B[21], int i, flo
     for (int j = 0; j < 6; j++) {
         float column[6];
         VF_PEEL
-        for (int k = 0; k < 6; k++) column[k] = B[vf_motion_at(j, k)];
+        for (int k = 0; k < 6; k++) column[k] = B[vf_motion_index(j, k)];
         vf_motion_solve_lower(L, column, half[j]);
         unit[j] = i == j ? 1.0f : 0.0f;
     }
@@ -348,15 +406,15 @@ VF_FN void vf_motion_covariance_row(float L[6][6], const float B[21], int i, flo
     vf_motion_solve_upper(L, row, row);
 }
 
-/** The covariance, upper triangle row by row. Returns 0 where there is none. */
+/** Covariance of a motion, upper triangle row by row. Returns 0 where the normal equations have no solution. */
 VF_FN int vf_motion_covariance(int kind, const struct vf_pose *p, const float sums[VF_TERMS], const float B[21],
                                float covariance[21])
 {
     float L[6][6], row[6];
-    if (!vf_motion_root(kind, p->t, sums, L)) return 0;
+    if (!vf_motion_cholesky(kind, p->t, sums, L)) return 0;
     for (int i = 0; i < 6; i++) {
         vf_motion_covariance_row(L, B, i, row);
-        for (int j = i; j < 6; j++) covariance[vf_motion_at(i, j)] = row[j];
+        for (int j = i; j < 6; j++) covariance[vf_motion_index(i, j)] = row[j];
     }
     return 1;
 }

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* polish: a relative pose that nearly fits five pairs of bearings, made to fit them by Newton's method on their five equations themselves.
+/* polish: Newton's method for a relative pose on the five epipolar constraints of five correspondences.
  *
- * Exact   single precision in one order, but for residuals, which are double: they would else be off by 1e-7, and poses by 1e-3 and more
+ * In      a relative pose near a solution; unit bearings of five correspondences in the previous and the current camera
+ * Out     the relative pose that satisfies now^T [t]x R before = 0 for all five
+ * Rule    a step solves the five linearised constraints for a rotation vector and for two components of the translation
+ *         at right angles to it
+ * Exact   single precision in one order, but for residuals, which are double: single precision would leave errors of
+ *         1e-7 in them, and of 1e-3 and more in the pose
+ * Shared  host form and kernels share all of it
  */
 #ifndef VF_POLISH_H
 #define VF_POLISH_H
@@ -9,12 +15,13 @@
 #include "math/pose.h"
 #include "math/team.h"
 
-/** A pose with one number too many in each half: rotation as a quaternion of any length, translation of any length. So rounding of its
- *  numbers never leads away from what is a rotation. */
+/** Relative pose with one redundant parameter each for rotation and translation: a quaternion (w, x, y, z) and a
+ *  translation, both of any length. Rounding cannot make the rotation invalid. */
 struct vf_polish {
     float q[4], t[3];
 };
 
+/** Rotation matrix of a quaternion, times the square of its length. */
 VF_FN void vf_polish_rotation(const float q[4], float R[9])
 {
     const float aa = q[0] * q[0], bb = q[1] * q[1], cc = q[2] * q[2], dd = q[3] * q[3];
@@ -26,15 +33,16 @@ VF_FN void vf_polish_rotation(const float q[4], float R[9])
     for (int k = 0; k < 9; k++) R[k] = all[k];
 }
 
-VF_FN void vf_polish_unit(struct vf_polish *m)
+/** Scale quaternion and translation to unit length. */
+VF_FN void vf_polish_normalise(struct vf_polish *m)
 {
     const float scale = 1.0f / sqrtf(m->q[0] * m->q[0] + m->q[1] * m->q[1] + m->q[2] * m->q[2] + m->q[3] * m->q[3]);
     for (int k = 0; k < 4; k++) m->q[k] *= scale;
-    vf_pose_unit(m->t);
+    vf_unit_reciprocal(m->t);
 }
 
-/** Quaternion of a rotation, from the greatest of its four numbers. */
-VF_FN void vf_polish_of(struct vf_polish *m, const float R[9], const float t[3])
+/** Convert a pose: unit quaternion, computed from its largest component, and unit translation. */
+VF_FN void vf_polish_from_pose(struct vf_polish *m, const float R[9], const float t[3])
 {
     const float a = R[0] + R[4] + R[8], b = R[0] - R[4] - R[8], c = R[4] - R[0] - R[8], d = R[8] - R[0] - R[4];
     const float ab = R[7] - R[5], ac = R[2] - R[6], ad = R[3] - R[1], bc = R[1] + R[3], bd = R[2] + R[6],
@@ -46,12 +54,12 @@ VF_FN void vf_polish_of(struct vf_polish *m, const float R[9], const float t[3])
     m->q[2] = a_most ? ac : b_most ? bc : c_most ? 1.0f + c : cd;
     m->q[3] = a_most ? ad : b_most ? bd : c_most ? cd : 1.0f + d;
     for (int k = 0; k < 3; k++) m->t[k] = t[k];
-    vf_polish_unit(m);
+    vf_polish_normalise(m);
 }
 
-/** What the five equations leave, in double precision: single precision would leave 1e-7 of any pose, which grows to 1e-3 in what it says
- *  about the pose when points are seen from about the same place. Two steps with such residuals and two without find all solutions in
- *  0.2 % fewer problems than four with them. */
+/** Residuals of the five epipolar constraints, in double precision. In single precision they would be off by 1e-7,
+ *  which moves the pose by 1e-3 when the baseline is short. Measured: two steps with such residuals and two without
+ *  find all solutions in 0.2 % fewer problems than four steps with them. */
 VF_FN void vf_polish_residuals(const struct vf_polish *m, const float before[][3], const float now[][3],
                                float residual[5])
 {
@@ -75,8 +83,8 @@ VF_FN void vf_polish_residuals(const struct vf_polish *m, const float before[][3
     }
 }
 
-/** Solves five equations by elimination with the greatest pivot of each column; the sixth column is the right side. No element is found by a
- *  number that is not known when the loops are unrolled, so that all lie in registers. */
+/** Solve a 5x5 linear system by Gaussian elimination with partial pivoting; column 5 of M is the right side. All
+ *  indices are constants once the loops are unrolled, so that M lies in registers. */
 VF_FN void vf_solve5(float M[5][6], float x[5])
 {
     float inverse[5];
@@ -85,16 +93,16 @@ VF_FN void vf_solve5(float M[5][6], float x[5])
         int p = k;
         float pivot = M[k][k];
         for (int r = k + 1; r < 5; r++) {
-            const int more = fabsf(M[r][k]) > fabsf(pivot);
-            p = more ? r : p;
-            pivot = more ? M[r][k] : pivot;
+            const int larger = fabsf(M[r][k]) > fabsf(pivot);
+            p = larger ? r : p;
+            pivot = larger ? M[r][k] : pivot;
         }
         for (int c = k; c < 6; c++) {
             float top = M[k][c];
             for (int r = k + 1; r < 5; r++) {
-                const float held = M[r][c];
-                M[r][c] = r == p ? M[k][c] : held;
-                top = r == p ? held : top;
+                const float element = M[r][c];
+                M[r][c] = r == p ? M[k][c] : element;
+                top = r == p ? element : top;
             }
             M[k][c] = top;
         }
@@ -112,8 +120,8 @@ VF_FN void vf_solve5(float M[5][6], float x[5])
     }
 }
 
-/** Two directions across one, of about its length. */
-VF_FN void vf_polish_across(const float t[3], float a[3], float b[3])
+/** Two vectors at right angles to t and to each other, of about its length: tangents of the sphere of translations. */
+VF_FN void vf_polish_tangents(const float t[3], float a[3], float b[3])
 {
     const float x = fabsf(t[0]), y = fabsf(t[1]), z = fabsf(t[2]);
     const float axis[3] = {x <= y && x <= z ? 1.0f : 0.0f, y < x && y <= z ? 1.0f : 0.0f, z < x && z < y ? 1.0f : 0.0f};
@@ -121,12 +129,13 @@ VF_FN void vf_polish_across(const float t[3], float a[3], float b[3])
     vf_cross(t, a, b);
 }
 
-/** One step of Newton's method on the five equations; returns its length squared, about [rad^2]. Lengths grow a little and cancel. */
+/** One Newton step on the five constraints, at most about 0.3 rad long. Returns its squared length, about [rad^2].
+ *  Quaternion and translation grow a little in length, which cancels in the constraints. */
 VF_FN float vf_polish_step(struct vf_polish *m, const float before[][3], const float now[][3])
 {
     float R[9], M[5][6], b1[3], b2[3], residual[5], x[5];
     vf_polish_rotation(m->q, R);
-    vf_polish_across(m->t, b1, b2);
+    vf_polish_tangents(m->t, b1, b2);
     vf_polish_residuals(m, before, now, residual);
     for (int i = 0; i < 5; i++) {
         float g[3], gh[3], ht[3];
@@ -139,14 +148,14 @@ VF_FN float vf_polish_step(struct vf_polish *m, const float before[][3], const f
         M[i][5] = -residual[i];
     }
     vf_solve5(M, x);
-    const float square = x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3] + x[4] * x[4], most = 0.3f;
-    const float cut = square > most * most ? most / sqrtf(square) : 1.0f, h = 0.5f * cut;
+    const float square = x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3] + x[4] * x[4], limit = 0.3f;
+    const float scale = square > limit * limit ? limit / sqrtf(square) : 1.0f, h = 0.5f * scale;
     const float q[4] = {m->q[0], m->q[1], m->q[2], m->q[3]};
     m->q[0] = q[0] - h * (x[0] * q[1] + x[1] * q[2] + x[2] * q[3]);
     m->q[1] = q[1] + h * (x[0] * q[0] + x[1] * q[3] - x[2] * q[2]);
     m->q[2] = q[2] + h * (x[1] * q[0] + x[2] * q[1] - x[0] * q[3]);
     m->q[3] = q[3] + h * (x[2] * q[0] + x[0] * q[2] - x[1] * q[1]);
-    for (int k = 0; k < 3; k++) m->t[k] += cut * (x[3] * b1[k] + x[4] * b2[k]);
+    for (int k = 0; k < 3; k++) m->t[k] += scale * (x[3] * b1[k] + x[4] * b2[k]);
     return square;
 }
 

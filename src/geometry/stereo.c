@@ -1,33 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/stages.h"
+/* Host form of stereo. */
+#include "stereo.h"
+
+#include "image/scale.h"
 
 #if VFRONT_STEREO
 
-/** One camera's points. */
-struct side {
+/** Key points of one camera, in the frame of the step. */
+struct camera_points {
     const struct vf_point *point;
     const float *angle;
     const vfront_descriptor_t *descriptor;
-    const uint32_t *first; /* of each level */
+    const uint32_t *first; /* index of the first point of each level */
     uint32_t count;
 };
-static struct side side_of(const struct vf_step *s, int32_t camera)
+static struct camera_points camera_points_of(const struct vf_stereo_view *s, int32_t camera)
 {
-    const struct vf_memory *m = s->memory;
-    const struct side side = {m->bearing.point[s->parity][camera], m->describe.angle[s->parity][camera],
-                              m->describe.descriptor[s->parity][camera], m->bearing.first[s->parity][camera],
-                              m->bearing.count[s->parity][camera]};
-    return side;
+    const struct camera_points points = {s->bearing->point[s->parity][camera], s->describe->angle[s->parity][camera],
+                                         s->describe->descriptor[s->parity][camera],
+                                         s->bearing->first[s->parity][camera], s->bearing->count[s->parity][camera]};
+    return points;
 }
 
-/** Some points of camera 1, field by field, so that compilers make vectors of the test whether they may be partners. */
-#define GROUP 256
-struct group {
-    float x[GROUP], y[GROUP], z[GROUP], step[GROUP], angle[GROUP];
-    int32_t may[GROUP];
+/** Batch of points of camera 1 as a structure of arrays, so that the candidate test becomes vector code. */
+#define BATCH 256
+struct batch {
+    float x[BATCH], y[BATCH], z[BATCH], step[BATCH], angle[BATCH];
+    int32_t candidate[BATCH]; /* 1: the point passed the test */
 };
 
-static void gather(struct group *g, const struct side *right, uint32_t first, uint32_t count)
+/** Copy `count` points from index `first` on into a batch. */
+static void gather(struct batch *g, const struct camera_points *right, uint32_t first, uint32_t count)
 {
     for (uint32_t k = 0; k < count; k++) {
         const struct vf_point *b = &right->point[first + k];
@@ -39,8 +42,8 @@ static void gather(struct group *g, const struct side *right, uint32_t first, ui
     }
 }
 
-/** Fills in which of a group may be partners of a point. */
-static void test_group(struct group *restrict g, uint32_t count, const struct vf_stereo_bounds *bounds,
+/** Candidate test of a batch for one point of camera 0. */
+static void test_batch(struct batch *restrict g, uint32_t count, const struct vf_stereo_bounds *bounds,
                        const struct vf_epipolar *epipolar, const struct vf_point *point, float angle)
 {
     const struct vf_epipolar e = *epipolar;
@@ -48,195 +51,214 @@ static void test_group(struct group *restrict g, uint32_t count, const struct vf
     const struct vf_point a = *point;
     for (uint32_t k = 0; k < count; k++) {
         const float bearing[3] = {g->x[k], g->y[k], g->z[k]};
-        g->may[k] = vf_stereo_may(&limit, &e, a.step, angle, bearing, g->step[k], g->angle[k]);
+        g->candidate[k] = vf_stereo_candidate(&limit, &e, a.step, angle, bearing, g->step[k], g->angle[k]);
     }
 }
 
-/** Calls work() for all pairs of a level of camera 0 and a group of camera 1 that may be partners. */
-typedef void working(const struct vf_step *s, uint32_t i, uint32_t j, uint32_t distance);
-static void each_of_group(const struct vf_step *s, const struct side *left, int32_t level, const struct side *right,
-                          struct vf_stretch of, working *work)
+/** Function called for point i of camera 0 and its candidate j of camera 1 with their Hamming distance. */
+typedef void candidate_function(const struct vf_stereo_view *s, uint32_t i, uint32_t j, uint32_t distance);
+
+/** Call work() for all candidate pairs between a level of camera 0 and a batch of camera 1. */
+static void each_of_batch(const struct vf_stereo_view *s, const struct camera_points *left, int32_t level,
+                          const struct camera_points *right, struct vf_candidate_range range, candidate_function *work)
 {
-    const struct vf_stereo_bounds bounds = vf_stereo_bounds(s);
-    struct group g;
-    gather(&g, right, of.first, of.end - of.first);
+    const struct vf_stereo_bounds bounds = vf_stereo_make_bounds(s);
+    struct batch g;
+    gather(&g, right, range.first, range.end - range.first);
     for (uint32_t i = left->first[level]; i < left->first[level + 1]; i++) {
         const struct vf_epipolar e = vf_stereo_epipolar(&s->geometry.pair, left->point[i].bearing);
-        test_group(&g, of.end - of.first, &bounds, &e, &left->point[i], left->angle[i]);
-        for (uint32_t j = of.first; j < of.end; j++)
-            if (g.may[j - of.first]) work(s, i, j, vf_describe_distance(&left->descriptor[i], &right->descriptor[j]));
+        test_batch(&g, range.end - range.first, &bounds, &e, &left->point[i], left->angle[i]);
+        for (uint32_t j = range.first; j < range.end; j++)
+            if (g.candidate[j - range.first])
+                work(s, i, j, vf_hamming_distance(&left->descriptor[i], &right->descriptor[j]));
     }
 }
 
-static void each_candidate(const struct vf_step *s, const struct side *left, const struct side *right, working *work)
+/** Call work() for all candidate pairs. */
+static void each_candidate(const struct vf_stereo_view *s, const struct camera_points *left,
+                           const struct camera_points *right, candidate_function *work)
 {
-    const struct vf_stereo_bounds bounds = vf_stereo_bounds(s);
+    const struct vf_stereo_bounds bounds = vf_stereo_make_bounds(s);
     for (int32_t level = 0; level < VFRONT_SCALES; level++) {
-        const struct vf_stretch all = vf_stereo_stretch(&bounds, right->first, level);
-        for (struct vf_stretch of = all; of.first < all.end; of.first = of.end) {
-            of.end = of.first + GROUP < all.end ? of.first + GROUP : all.end;
-            each_of_group(s, left, level, right, of, work);
+        const struct vf_candidate_range all = vf_stereo_candidates(&bounds, right->first, level);
+        for (struct vf_candidate_range range = all; range.first < all.end; range.first = range.end) {
+            range.end = range.first + BATCH < all.end ? range.first + BATCH : all.end;
+            each_of_batch(s, left, level, right, range, work);
         }
     }
 }
 
-/** Tells both points of each other. */
-static void meet(const struct vf_step *s, uint32_t i, uint32_t j, uint32_t distance)
+/** Update the best match of both points. */
+static void keep_best(const struct vf_stereo_view *s, uint32_t i, uint32_t j, uint32_t distance)
 {
-    struct vf_stereo_memory *m = &s->memory->stereo;
+    struct vf_stereo_memory *m = s->stereo;
     if (distance > (uint32_t)s->tuning.stereo_distance) return;
-    if (vf_partner(distance, i) < m->back[j]) m->back[j] = vf_partner(distance, i);
-    if (vf_partner(distance, j) < m->found[i]) m->found[i] = vf_partner(distance, j);
+    if (vf_packed_match(distance, i) < m->back[s->parity][j]) m->back[s->parity][j] = vf_packed_match(distance, i);
+    if (vf_packed_match(distance, j) < m->best[i]) m->best[i] = vf_packed_match(distance, j);
 }
 
-/** Notes the next best somewhere else, for a while where costs will be. */
-static void come_second(const struct vf_step *s, uint32_t i, uint32_t j, uint32_t distance)
+/** Update the distance of the second-best candidate, at another position than the best; kept in `cost` until costs are
+ *  known. */
+static void keep_second(const struct vf_stereo_view *s, uint32_t i, uint32_t j, uint32_t distance)
 {
-    struct vf_stereo_memory *m = &s->memory->stereo;
-    const struct vf_point *right = s->memory->bearing.point[s->parity][1];
-    if (m->found[i] != VF_NONE && distance < m->cost[i] && vf_elsewhere(&right[m->found[i] & 0xffff], &right[j]))
+    struct vf_stereo_memory *m = s->stereo;
+    const struct vf_point *right = s->bearing->point[s->parity][1];
+    if (m->best[i] != VF_NONE && distance < m->cost[i] && vf_points_apart(&right[m->best[i] & 0xffff], &right[j]))
         m->cost[i] = distance;
 }
 
-static void search(const struct vf_step *s, const struct side *left, const struct side *right)
+/** Best match of every point in either direction; ratio test for points of camera 0. */
+static void match_descriptors(const struct vf_stereo_view *s, const struct camera_points *left,
+                              const struct camera_points *right)
 {
-    struct vf_stereo_memory *m = &s->memory->stereo;
+    struct vf_stereo_memory *m = s->stereo;
     for (uint32_t i = 0; i < left->count; i++) {
-        m->found[i] = VF_NONE;
+        m->best[i] = VF_NONE;
         m->cost[i] = 256;
     }
-    each_candidate(s, left, right, meet);
-    each_candidate(s, left, right, come_second);
+    each_candidate(s, left, right, keep_best);
+    each_candidate(s, left, right, keep_second);
     for (uint32_t i = 0; i < left->count; i++)
-        if (m->found[i] != VF_NONE && !vf_stands_out(&s->tuning, m->found[i] >> 16, m->cost[i])) m->found[i] = VF_NONE;
+        if (m->best[i] != VF_NONE && !vf_ratio_test(s->tuning.match_ratio_percent, m->best[i] >> 16, m->cost[i]))
+            m->best[i] = VF_NONE;
 }
 
-/** A window, in 1/16 grey levels. */
+/** Window of interpolated grey levels [1/16], and their sum. */
 struct window {
-    int32_t grey[VF_SIDE * VF_SIDE], sum;
+    int32_t grey[VF_STEREO_SIDE * VF_STEREO_SIDE], sum;
 };
 
-/** Reads one of a level of a camera. Returns 0 when it does not lie in it. */
-static int read_window(struct window *w, const struct vf_step *s, int32_t camera, int32_t level, struct vf_centre c)
+/** Read a window around c on a level of a camera. Returns 0 if it does not lie in the level. */
+static int read_window(struct window *w, const struct vf_stereo_view *s, int32_t camera, int32_t level,
+                       struct vf_window_centre c)
 {
     const struct vf_level *l = &s->geometry.scale[camera][level];
-    if (!vf_window_inside(l, c)) return 0;
-    const uint8_t *first = vf_scale_pixels(s, camera, level) + ((c.v >> 8) - VF_HALF) * l->pitch + (c.u >> 8) - VF_HALF;
+    if (!vf_stereo_window_inside(l, c)) return 0;
+    const uint8_t *first = vf_scale_pixels(s->scale, s->pictures.level0[s->parity][camera], camera, level, l) +
+                           ((c.v >> 8) - VF_STEREO_HALF) * l->pitch + (c.u >> 8) - VF_STEREO_HALF;
     w->sum = 0;
-    for (int32_t k = 0; k < VF_SIDE * VF_SIDE; k++) {
-        w->grey[k] = vf_stereo_between(first + k / VF_SIDE * l->pitch + k % VF_SIDE, l->pitch, c.u & 255, c.v & 255);
+    for (int32_t k = 0; k < VF_STEREO_SIDE * VF_STEREO_SIDE; k++) {
+        w->grey[k] = vf_stereo_interpolate(first + k / VF_STEREO_SIDE * l->pitch + k % VF_STEREO_SIDE, l->pitch,
+                                           c.u & 255, c.v & 255);
         w->sum += w->grey[k];
     }
     return 1;
 }
 
-static uint32_t compare(const struct window *left, const struct window *right)
+/** ZSAD of two windows. */
+static uint32_t zsad(const struct window *left, const struct window *right)
 {
     uint32_t cost = 0;
-    for (int32_t k = 0; k < VF_SIDE * VF_SIDE; k++)
-        cost += vf_stereo_difference(left->grey[k], left->sum, right->grey[k], right->sum);
+    for (int32_t k = 0; k < VF_STEREO_SIDE * VF_STEREO_SIDE; k++)
+        cost += vf_stereo_absolute_difference(left->grey[k], left->sum, right->grey[k], right->sum);
     return cost;
 }
 
-/** Moves the seat to where windows of the point's level say. Returns 0 when they do not say. */
-static int seek(const struct vf_step *s, const struct vf_point *a, const struct vf_strip *strip, struct vf_seat *seat)
+/** Search along the line on the point's level: move the position to the minimum of the ZSAD. Returns 0 if a window does
+ *  not fit, or if there is no minimum between the ends. */
+static int search_line(const struct vf_stereo_view *s, const struct vf_point *a, const struct vf_epipolar_line *line,
+                       struct vf_stereo_position *position)
 {
-    const struct vf_centre start = vf_stereo_centre(s, *seat, a->level), own = {a->u * 256, a->v * 256};
+    const struct vf_window_centre start = vf_stereo_window_centre(s, *position, a->level),
+                                  own = {a->u * 256, a->v * 256};
     struct window left, right;
-    uint32_t cost[VF_SHIFTS];
+    uint32_t cost[VF_STEREO_POSITIONS];
     int32_t least = 0;
     if (!read_window(&left, s, 0, a->level, own)) return 0;
-    for (int32_t k = 0; k < VF_SHIFTS; k++) {
-        if (!read_window(&right, s, 1, a->level, vf_stereo_further(strip, start, k - VF_SHIFT))) return 0;
-        cost[k] = compare(&left, &right);
+    for (int32_t k = 0; k < VF_STEREO_POSITIONS; k++) {
+        if (!read_window(&right, s, 1, a->level, vf_stereo_move_window(line, start, k - VF_STEREO_REACH))) return 0;
+        cost[k] = zsad(&left, &right);
         least = cost[k] < cost[least] ? k : least;
     }
-    if (least == 0 || least == VF_SHIFTS - 1 || cost[least + 1] == cost[least]) return 0;
-    const float shift = (float)(least - VF_SHIFT) + vf_stereo_valley(cost[least - 1], cost[least], cost[least + 1]);
-    *seat = vf_stereo_shifted(strip, *seat, shift * a->step);
+    if (least == 0 || least == VF_STEREO_POSITIONS - 1 || cost[least + 1] == cost[least]) return 0;
+    const float shift = (float)(least - VF_STEREO_REACH) +
+                        vf_stereo_subpixel(cost[least - 1], cost[least], cost[least + 1]);
+    *position = vf_stereo_move(line, *position, shift * a->step);
     return 1;
 }
 
-/** Moves it on, to where a window of level 0 says. Returns its cost there, or VF_NONE. */
-static uint32_t settle(const struct vf_step *s, const struct vf_point *a, const struct vf_strip *strip,
-                       struct vf_seat *seat)
+/** Gauss-Newton steps along the line on level 0. Returns the ZSAD at the final position; VF_NONE if a window does not
+ *  fit, the steps lead too far, or the halves of the window disagree. */
+static uint32_t refine_subpixel(const struct vf_stereo_view *s, const struct vf_point *a,
+                                const struct vf_epipolar_line *line, struct vf_stereo_position *position)
 {
-    const struct vf_seat own = {a->x_q16, a->y_q16}, from = *seat;
-    const struct vf_centre centre = vf_stereo_centre(s, own, 0);
+    const struct vf_stereo_position own = {a->x_q16, a->y_q16}, from = *position;
+    const struct vf_window_centre centre = vf_stereo_window_centre(s, own, 0);
     struct window left, ahead, behind, right;
     float shift = 0.0f;
-    if (!read_window(&left, s, 0, 0, centre) || !read_window(&ahead, s, 0, 0, vf_stereo_further(strip, centre, 1)) ||
-        !read_window(&behind, s, 0, 0, vf_stereo_further(strip, centre, -1)))
+    if (!read_window(&left, s, 0, 0, centre) || !read_window(&ahead, s, 0, 0, vf_stereo_move_window(line, centre, 1)) ||
+        !read_window(&behind, s, 0, 0, vf_stereo_move_window(line, centre, -1)))
         return VF_NONE;
     for (int32_t step = 0;; step++) {
-        struct vf_slopes sum[3];
+        struct vf_stereo_sums sum[3];
         memset(sum, 0, sizeof sum);
-        *seat = vf_stereo_shifted(strip, from, shift);
-        if (!(fabsf(shift) <= VF_SETTLE_PX) || !read_window(&right, s, 1, 0, vf_stereo_centre(s, *seat, 0)))
+        *position = vf_stereo_move(line, from, shift);
+        if (!(fabsf(shift) <= VF_STEREO_STEPS_PX) ||
+            !read_window(&right, s, 1, 0, vf_stereo_window_centre(s, *position, 0)))
             return VF_NONE;
-        for (int32_t k = 0; k < VF_SIDE * VF_SIDE; k++)
-            vf_stereo_add(&sum[step < VF_STEPS ? 0 : vf_stereo_half(strip, k)], ahead.grey[k], behind.grey[k],
-                          right.grey[k] - left.grey[k]);
-        if (step == VF_STEPS) return vf_stereo_agree(&s->tuning, sum) ? compare(&left, &right) : VF_NONE;
-        shift += vf_stereo_step(&sum[0]);
+        for (int32_t k = 0; k < VF_STEREO_SIDE * VF_STEREO_SIDE; k++)
+            vf_stereo_accumulate(&sum[step < VF_STEREO_STEPS ? 0 : vf_stereo_window_half(line, k)], ahead.grey[k],
+                                 behind.grey[k], right.grey[k] - left.grey[k]);
+        if (step == VF_STEREO_STEPS) return vf_stereo_halves_agree(&s->tuning, sum) ? zsad(&left, &right) : VF_NONE;
+        shift += vf_stereo_gauss_newton(&sum[0]);
     }
 }
 
-/** The depth of point i from its partner. Returns its cost, or VF_NONE when there is no depth. */
-static uint32_t refine(const struct vf_step *s, const struct side *left, const struct side *right, uint32_t i,
-                       vfront_depth_t *out)
+/** Depth of point i from its match, after the cross-check. Returns its cost, or VF_NONE if there is no depth. */
+static uint32_t find_depth(const struct vf_stereo_view *s, const struct camera_points *left,
+                           const struct camera_points *right, uint32_t i, vfront_depth_t *out)
 {
-    const uint32_t found = s->memory->stereo.found[i], j = found & 0xffff;
-    if (found == VF_NONE || s->memory->stereo.back[j] != vf_partner(found >> 16, i)) return VF_NONE;
+    const uint32_t best = s->stereo->best[i], j = best & 0xffff;
+    if (best == VF_NONE || s->stereo->back[s->parity][j] != vf_packed_match(best >> 16, i)) return VF_NONE;
     const struct vf_point *a = &left->point[i], *b = &right->point[j];
-    const struct vf_node *node = s->memory->bearing.node[1];
+    const struct vf_node *node = s->bearing->node[1];
     const struct vf_epipolar e = vf_stereo_epipolar(&s->geometry.pair, a->bearing);
-    const struct vf_seat from = {b->x_q16, b->y_q16};
+    const struct vf_stereo_position from = {b->x_q16, b->y_q16};
     float to_right[3], below[3];
-    struct vf_strip strip;
-    vf_bearing_at(s, node, 1, from.x_q16 + 65536, from.y_q16, to_right);
-    vf_bearing_at(s, node, 1, from.x_q16, from.y_q16 + 65536, below);
-    if (!vf_stereo_strip(&e, from, b->bearing, to_right, below, &strip)) return VF_NONE;
-    struct vf_seat seat = strip.seat;
-    if (!seek(s, a, &strip, &seat)) return VF_NONE;
-    const uint32_t cost = settle(s, a, &strip, &seat);
-    if (cost == VF_NONE || !vf_stereo_depth(s, node, &e, a, &strip, seat, out)) return VF_NONE;
+    struct vf_epipolar_line line;
+    vf_bearing_at(node, s->geometry.nodes_x[1], from.x_q16 + 65536, from.y_q16, to_right);
+    vf_bearing_at(node, s->geometry.nodes_x[1], from.x_q16, from.y_q16 + 65536, below);
+    if (!vf_stereo_line(&e, from, b->bearing, to_right, below, &line)) return VF_NONE;
+    struct vf_stereo_position position = line.start;
+    if (!search_line(s, a, &line, &position)) return VF_NONE;
+    const uint32_t cost = refine_subpixel(s, a, &line, &position);
+    if (cost == VF_NONE || !vf_stereo_depth(s, node, &e, a, &line, position, out)) return VF_NONE;
     out->keypoint = (uint16_t)i;
     out->partner = (uint16_t)j;
-    out->distance = (uint16_t)(found >> 16);
+    out->distance = (uint16_t)(best >> 16);
     out->reserved = 0;
     return cost;
 }
 
-/** The least of the greater half of the costs there are: the median. */
+/** Median of the valid costs (upper one of an even number), by bits from the highest on. */
 static uint32_t median(const uint32_t *cost, uint32_t count)
 {
-    uint32_t there = 0, least = 0;
-    for (uint32_t i = 0; i < count; i++) there += cost[i] != VF_NONE;
+    uint32_t valid = 0, least = 0;
+    for (uint32_t i = 0; i < count; i++) valid += cost[i] != VF_NONE;
     for (int bit = 31; bit >= 0; bit--) {
         const uint32_t trial = least | 1u << bit;
         uint32_t above = 0;
         for (uint32_t i = 0; i < count; i++) above += cost[i] != VF_NONE && cost[i] >= trial;
-        if (above >= (there + 1) / 2) least = trial;
+        if (above >= (valid + 1) / 2) least = trial;
     }
     return least;
 }
 #endif
 
-void vf_stereo_host(const struct vf_step *s)
+void vf_stereo_host(const struct vf_stereo_view *s)
 {
 #if VFRONT_STEREO
-    if (!vf_stereo_on(s)) return;
-    struct vf_stereo_memory *m = &s->memory->stereo;
-    const struct side left = side_of(s, 0), right = side_of(s, 1);
-    search(s, &left, &right);
-    for (uint32_t i = 0; i < left.count; i++) m->cost[i] = refine(s, &left, &right, i, &m->candidate[i]);
-    const uint32_t middle = median(m->cost, left.count);
+    struct vf_stereo_memory *m = s->stereo;
+    const struct camera_points left = camera_points_of(s, 0), right = camera_points_of(s, 1);
+    match_descriptors(s, &left, &right);
+    for (uint32_t i = 0; i < left.count; i++) m->cost[i] = find_depth(s, &left, &right, i, &m->candidate[i]);
+    const uint32_t median_cost = median(m->cost, left.count);
+    vf_stereo_clear(m, s->parity ^ 1, 0, 1);
     m->count = 0;
     for (uint32_t i = 0; i < left.count; i++) {
-        const int stays = m->cost[i] != VF_NONE && !vf_stereo_cut(&s->tuning, m->cost[i], middle);
-        if (stays) m->depth[m->count++] = m->candidate[i];
-        vf_stereo_range(m, s->parity, i, left.point[i].bearing, stays ? &m->candidate[i] : NULL);
+        const int valid = m->cost[i] != VF_NONE && !vf_stereo_outlier(&s->tuning, m->cost[i], median_cost);
+        if (valid) m->depth[m->count++] = m->candidate[i];
+        vf_stereo_store_range(m, s->parity, i, left.point[i].bearing, valid ? &m->candidate[i] : NULL);
     }
 #else
     (void)s;

@@ -1,38 +1,48 @@
 /* SPDX-License-Identifier: MIT */
-/* stereo: the partner of every key point of camera 0 in camera 1, and its depth (paper 004, III.3, in any two calibrated cameras).
+/* stereo: match of every key point of camera 0 in camera 1, and its depth (paper 004, III.3, for any two calibrated
+ * cameras).
  *
- * In      points, angles and descriptors of both cameras; levels
- * Out     pairs of indices with place in camera 1, depth and its standard deviation, by rising index in camera 0; the distance of every
- *         key point, for the next frame as well
- * Rule    a point and both cameras span a plane. A partner looks along it, with a disparity within range, from about the same level and
- *         with about the same orientation; of those the one with the closest descriptor, by a margin to the next best somewhere else, and
- *         each must be the other's best. From where the partner lies, moved onto the epipolar line, windows on that line are compared
- *         with the one around the point, less their means, on the point's level; the least sum of absolute differences and its
- *         neighbours, through which goes a V, give a place. From there a window of level 0 moves along the line by Gauss and Newton, and
- *         where that ends gives the depth, unless it ends far away, or the halves of the window would move apart, as they do at the
- *         edge of something near. What then differs by far more than the median is dropped
- *         Disparity is the focal length of camera 1 times the tangent of the angle between the two bearings: in the middle of rectified
- *         pictures it is what it always is, and less towards their sides
- * Exact   costs in integers; the rest in single precision in one order, roots and quotients correctly rounded
- * Memory  what each point found, who found it, and its depth
+ * In      points, orientations and descriptors of both cameras; pyramid levels
+ * Out     list of stereo matches by rising index in camera 0: indices, position in camera 1, depth and its standard
+ *         deviation; range of every key point, for the next frame as well
+ * Rule    candidates for a match lie in a band along the epipolar line, with a disparity within bounds, on about the
+ *         same level and with about the same orientation. The candidate with the lowest Hamming distance wins, if it
+ *         passes a ratio test against the best candidate at another position, and a cross-check: both points must be
+ *         each other's best match. Its position is projected onto the epipolar line. Windows at 11 positions along the
+ *         line, on the point's level, are compared with the window around the point by the zero-mean sum of absolute
+ *         differences (ZSAD); the minimum is interpolated by a V through it and its neighbours. From there two
+ *         Gauss-Newton steps along the line on level 0 give the position. A match is rejected if those steps lead too
+ *         far, if the two halves of the window would move apart, as at an occluding edge, or if its ZSAD is a large
+ *         multiple of the median Disparity is the focal length of camera 1 times the tangent of the angle between the
+ *         bearing and its direction at infinity: in the middle of rectified pictures the usual disparity, and less
+ *         towards their sides
+ * Exact   costs in integers; the rest in single precision in one order, square roots and quotients correctly rounded
+ * Memory  80 bytes a key point: best match from either camera, cost, depth
+ * Shared  arithmetic of candidates, lines, windows, steps and depth. Not shared, for speed: the loop over candidates
+ *         (host: one batch of camera 1 for many points, as vector code; kernel: one block for a point), sums over a
+ *         window (search_line(), refine_subpixel(): the host reads windows into memory, the kernel keeps 4 pixels of
+ *         each in a lane's registers and sums over the warp; integer sums, so that order does not matter), and the
+ *         median (bitwise search by either, over an array or over a block)
  */
 #ifndef VF_STEREO_H
 #define VF_STEREO_H
 
+#include "core/view.h"
 #include "features/bearing.h"
 #include "features/describe.h"
 
 #if VFRONT_STEREO
 struct vf_stereo_memory {
-    uint32_t back
-        [VFRONT_KEYPOINTS]; /* of each point of camera 1: distance and index of the best that looked at it; all ones: none */
-    uint32_t found[VFRONT_KEYPOINTS]; /* of each point of camera 0, likewise */
-    uint32_t cost[VFRONT_KEYPOINTS];  /* of its window; all ones: it has no depth */
-    vfront_depth_t candidate[VFRONT_KEYPOINTS];
-    vfront_depth_t depth[VFRONT_KEYPOINTS];
-    float range_m[2][VFRONT_KEYPOINTS],
-        range_sigma_m[2][VFRONT_KEYPOINTS]; /* by parity, of every key point of camera 0; 0: no depth */
-    uint32_t count;
+    /* best match of each key point of camera 1 in camera 0: Hamming distance << 16 | index (vf_packed_match());
+     * VF_NONE: none. By parity; a step uses its own set and clears the other for the next step, vf_stereo_clear(). */
+    uint32_t back[2][VFRONT_KEYPOINTS];
+    uint32_t best[VFRONT_KEYPOINTS];            /* best match of each key point of camera 0 in camera 1, likewise */
+    uint32_t cost[VFRONT_KEYPOINTS];            /* ZSAD of its window [1/16 grey level, times 121]; VF_NONE: no depth */
+    vfront_depth_t candidate[VFRONT_KEYPOINTS]; /* of each key point of camera 0 with a cost */
+    vfront_depth_t depth[VFRONT_KEYPOINTS];     /* out: list of those that are no outliers */
+    float range_m[2][VFRONT_KEYPOINTS];         /* by parity: range of each key point of camera 0; 0: no depth */
+    float range_sigma_m[2][VFRONT_KEYPOINTS];   /* its standard deviation */
+    uint32_t count;                             /* length of `depth` */
 };
 #else
 struct vf_stereo_memory {
@@ -40,54 +50,103 @@ struct vf_stereo_memory {
 };
 #endif
 
-/** Whether the stage has anything to do. */
-VF_FN int vf_stereo_on(const struct vf_step *s)
+/* View of stereo: core/view.h. */
+/* clang-format off */
+#define VF_READS_stereo(X) X(ingest) X(rectify) X(scale) X(bearing) X(describe)
+#define VF_BEFORE_stereo(X)
+#define VF_GEOMETRY_stereo(X) X(scale) X(inverse_q19) X(focal_px) X(nodes_x) X(pair)
+#define VF_TUNING_stereo(X)                                                                                            \
+    X(stereo_band_px) X(stereo_distance) X(stereo_levels) X(stereo_disparity_px) X(stereo_least_mpx)                   \
+    X(stereo_apart_mpx) X(stereo_cut_percent) X(stereo_sigma_mpx) X(match_ratio_percent) X(match_turn_deg)             \
+    X(select_points)
+/* clang-format on */
+VF_GEOMETRY_OF(stereo);
+VF_TUNING_OF(stereo);
+struct vf_stereo_view {
+    VF_VIEW(stereo);
+    struct vf_stereo_tuning tuning;
+    struct vf_pictures pictures;
+};
+VF_HOST_FORM(stereo);
+
+/** Length of the list of depths; active: of geometry. */
+VF_FN uint32_t vf_stereo_count(const struct vf_stereo_memory *m, uint32_t active)
 {
-    return s->tuning.stereo && s->geometry.pair.placed && s->geometry.cameras > 1 && vf_described(&s->tuning);
+#if VFRONT_STEREO
+    if (active & VF_BIT(stereo)) return m->count;
+#endif
+    (void)m, (void)active;
+    return 0;
+}
+
+/** Range of a key point of camera 0 and its standard deviation [m]; 0: unknown. */
+struct vf_range_estimate {
+    float m, sigma_m;
+};
+
+/** Range of a key point of the frame of a parity. */
+VF_FN struct vf_range_estimate vf_stereo_range(const struct vf_stereo_memory *m, int32_t parity, uint32_t keypoint)
+{
+    struct vf_range_estimate r = {0.0f, 0.0f};
+#if VFRONT_STEREO
+    r.m = m->range_m[parity][keypoint];
+    r.sigma_m = m->range_sigma_m[parity][keypoint];
+#else
+    (void)m, (void)parity, (void)keypoint;
+#endif
+    return r;
 }
 
 #if VFRONT_STEREO
-/** Half the side of a window, and how far windows are shifted to both sides on the point's level [px of it]. */
-#define VF_HALF 5
-#define VF_SIDE (2 * VF_HALF + 1)
-#define VF_SHIFT 5
-#define VF_SHIFTS (2 * VF_SHIFT + 1)
+/** Clears `back` of a parity: every `step`-th key point from `first` on. */
+VF_FN void vf_stereo_clear(struct vf_stereo_memory *m, int32_t parity, int32_t first, int32_t step)
+{
+    for (int32_t i = first; i < VFRONT_KEYPOINTS; i += step) m->back[parity][i] = VF_NONE;
+}
 
-/** Steps on level 0, and how far they may lead in all [px]. */
-#define VF_STEPS 2
-#define VF_SETTLE_PX 1.5f
+/** Window: half side and side [px]; search on the point's level: farthest shift to either side along the line [px of
+ *  the level], and number of positions. */
+#define VF_STEREO_HALF 5
+#define VF_STEREO_SIDE (2 * VF_STEREO_HALF + 1)
+#define VF_STEREO_REACH 5
+#define VF_STEREO_POSITIONS (2 * VF_STEREO_REACH + 1)
+
+/** Gauss-Newton steps on level 0, and largest sum of their lengths [px]. */
+#define VF_STEREO_STEPS 2
+#define VF_STEREO_STEPS_PX 1.5f
 
 /* ---- search ------------------------------------------------------------------------------------------------------ */
 
-/** What a point of camera 0 means for camera 1: axes of the plane that it spans with both. */
+/** Epipolar plane of a point of camera 0, in axes of camera 1: three orthonormal vectors. */
 struct vf_epipolar {
-    float far[3];    /* where it would lie, were it far away */
-    float nearer[3]; /* at a right angle to that, where it moves to as it comes nearer */
-    float normal[3]; /* of the plane; 0 when it lies on the line through both cameras */
+    float infinity[3]; /* bearing of the point at infinite depth */
+    float nearer[3];   /* in the plane, normal to `infinity`: direction of its motion as depth decreases */
+    float normal[3];   /* of the plane; 0 if the point lies on the baseline */
 };
 VF_FN struct vf_epipolar vf_stereo_epipolar(const struct vf_pair *pair, const float bearing[3])
 {
     struct vf_epipolar e;
-    for (int k = 0; k < 3; k++) e.far[k] = vf_dot(pair->R + 3 * k, bearing);
-    vf_cross(e.far, pair->epipole, e.normal);
+    for (int k = 0; k < 3; k++) e.infinity[k] = vf_dot(pair->R + 3 * k, bearing);
+    vf_cross(e.infinity, pair->epipole, e.normal);
     vf_unit(e.normal);
-    vf_cross(e.normal, e.far, e.nearer);
+    vf_cross(e.normal, e.infinity, e.nearer);
     return e;
 }
 
-/** Bounds of the search, in units of focal lengths. */
+/** Bounds of the search, in units of the focal length of camera 1. */
 struct vf_stereo_bounds {
-    float band, least, most; /* for level 0 */
-    float turn_rad;
-    int32_t levels;
-    uint32_t distance;
+    float band;        /* largest distance from the epipolar line, for level 0 */
+    float least, most; /* disparity, for level 0 */
+    float turn_rad;    /* largest difference of orientations */
+    int32_t levels;    /* largest difference of levels */
+    uint32_t distance; /* largest Hamming distance */
 };
-VF_FN struct vf_stereo_bounds vf_stereo_bounds(const struct vf_step *s)
+VF_FN struct vf_stereo_bounds vf_stereo_make_bounds(const struct vf_stereo_view *s)
 {
-    const vfront_tuning_t *t = &s->tuning;
+    const struct vf_stereo_tuning *t = &s->tuning;
     struct vf_stereo_bounds b;
     b.band = (float)t->stereo_band_px / s->geometry.focal_px[1];
-    b.least = -b.band; /* on coarse levels a point far away may seem to lie beyond */
+    b.least = -b.band; /* slightly negative: key points on coarse levels are imprecise */
     b.most = (float)t->stereo_disparity_px / s->geometry.focal_px[1];
     b.turn_rad = (float)t->match_turn_deg * 0.01745329252f;
     b.levels = t->stereo_levels;
@@ -95,48 +154,51 @@ VF_FN struct vf_stereo_bounds vf_stereo_bounds(const struct vf_step *s)
     return b;
 }
 
-/** Whether a point of camera 1, of a level within bounds, may be the partner of a point of camera 0, their descriptors apart. Without a
- *  branch, so that a loop over many becomes vector code. */
-VF_FN int vf_stereo_may(const struct vf_stereo_bounds *bounds, const struct vf_epipolar *e, float step_a, float angle_a,
-                        const float bearing[3], float step_b, float angle_b)
+/** Candidate test: 1 if a point b of camera 1 is within bounds for a point a of camera 0 in position and orientation.
+ *  Level and descriptor are not tested. Branch-free, so that a loop over many points becomes vector code. */
+VF_FN int vf_stereo_candidate(const struct vf_stereo_bounds *bounds, const struct vf_epipolar *e, float step_a,
+                              float angle_a, const float bearing[3], float step_b, float angle_b)
 {
     const float step = step_a > step_b ? step_a : step_b, band = bounds->band * step, off = vf_dot(e->normal, bearing);
-    const float forward = vf_dot(e->far, bearing), along = vf_dot(e->nearer, bearing);
+    const float forward = vf_dot(e->infinity, bearing), along = vf_dot(e->nearer, bearing);
     return (forward > 0.0f) & (off <= band) & (-off <= band) & (along >= bounds->least * step * forward) &
-           (along <= bounds->most * forward) & (vf_describe_apart(angle_a, angle_b) <= bounds->turn_rad);
+           (along <= bounds->most * forward) & (vf_angle_difference(angle_a, angle_b) <= bounds->turn_rad);
 }
 
-/** The points of camera 1 whose level is near enough to a level: they follow one another. */
-struct vf_stretch {
+/** Index range of points of camera 1: from `first`, up to but not including `end`. */
+struct vf_candidate_range {
     uint32_t first, end;
 };
-VF_FN struct vf_stretch vf_stereo_stretch(const struct vf_stereo_bounds *bounds,
-                                          const uint32_t first[VFRONT_SCALES + 1], int32_t level)
+/** Points of camera 1 whose level is within bounds for a level of camera 0. first: index of the first point of each
+ *  level. */
+VF_FN struct vf_candidate_range vf_stereo_candidates(const struct vf_stereo_bounds *bounds,
+                                                     const uint32_t first[VFRONT_SCALES + 1], int32_t level)
 {
-    struct vf_stretch stretch;
-    stretch.first = first[vf_max(level - bounds->levels, 0)];
-    stretch.end = first[vf_min(level + bounds->levels + 1, VFRONT_SCALES)];
-    return stretch;
+    struct vf_candidate_range range;
+    range.first = first[vf_max(level - bounds->levels, 0)];
+    range.end = first[vf_min(level + bounds->levels + 1, VFRONT_SCALES)];
+    return range;
 }
 
-/* ---- place, to sub-pixel ----------------------------------------------------------------------------------------- */
+/* ---- sub-pixel position ------------------------------------------------------------------------------------------ */
 
-/** A place of level 0. */
-struct vf_seat {
+/** Position on level 0 of camera 1. */
+struct vf_stereo_position {
     int32_t x_q16, y_q16;
 };
 
-/** The epipolar line of a point where its partner lies. */
-struct vf_strip {
-    struct vf_seat seat;    /* the partner's place, moved onto the line */
-    float along_x, along_y; /* unit vector along the line, towards nearer */
-    float slope;            /* by how much the component along `nearer` grows [a px of level 0] */
+/** Epipolar line of a point near its match, linearised. */
+struct vf_epipolar_line {
+    struct vf_stereo_position start; /* position of the match, projected onto the line */
+    float direction_x, direction_y;  /* unit vector along the line, towards smaller depths */
+    float slope;                     /* growth of the component of the bearing along `nearer` [1/px of level 0] */
 };
 
-/** Finds the line from bearings of camera 1: at a place, a pixel to the right of it, and a pixel below. Returns 0 when there is none, as
- *  where the lens ends and a bearing is zero. */
-VF_FN int vf_stereo_strip(const struct vf_epipolar *e, struct vf_seat from, const float here[3],
-                          const float to_right[3], const float below[3], struct vf_strip *strip)
+/** Linearise the epipolar line around a position `from` of camera 1, given the bearings of camera 1 there, one pixel to
+ *  the right and one pixel below. Returns 0 if there is no line, as beyond the field of view of the lens, where
+ *  bearings are zero. */
+VF_FN int vf_stereo_line(const struct vf_epipolar *e, struct vf_stereo_position from, const float here[3],
+                         const float to_right[3], const float below[3], struct vf_epipolar_line *line)
 {
     float right[3], down[3];
     if (!(vf_dot(here, to_right) > 0.0f && vf_dot(here, below) > 0.0f)) return 0;
@@ -150,83 +212,97 @@ VF_FN int vf_stereo_strip(const struct vf_epipolar *e, struct vf_seat from, cons
     const float ex = gy / length, ey = -gx / length,
                 slope = vf_dot(e->nearer, right) * ex + vf_dot(e->nearer, down) * ey;
     const float moved_x = -off * gx / square, moved_y = -off * gy / square;
-    const float limit = 1024.0f; /* so that all that follows fits its integers; the band is far smaller */
+    const float limit = 1024.0f; /* [px]: keeps fixed-point positions in range; the band is far smaller */
     if (!(moved_x < limit && moved_x > -limit && moved_y < limit && moved_y > -limit)) return 0;
-    strip->along_x = slope < 0.0f ? -ex : ex;
-    strip->along_y = slope < 0.0f ? -ey : ey;
-    strip->slope = slope < 0.0f ? -slope : slope;
-    strip->seat.x_q16 = from.x_q16 + vf_round(moved_x * 65536.0f);
-    strip->seat.y_q16 = from.y_q16 + vf_round(moved_y * 65536.0f);
+    line->direction_x = slope < 0.0f ? -ex : ex;
+    line->direction_y = slope < 0.0f ? -ey : ey;
+    line->slope = slope < 0.0f ? -slope : slope;
+    line->start.x_q16 = from.x_q16 + vf_round(moved_x * 65536.0f);
+    line->start.y_q16 = from.y_q16 + vf_round(moved_y * 65536.0f);
     return 1;
 }
 
-/** A seat so many pixels of level 0 further along the line. */
-VF_FN struct vf_seat vf_stereo_shifted(const struct vf_strip *strip, struct vf_seat seat, float shift_px)
+/** Position moved along the line by shift_px [px of level 0]. */
+VF_FN struct vf_stereo_position vf_stereo_move(const struct vf_epipolar_line *line, struct vf_stereo_position position,
+                                               float shift_px)
 {
-    seat.x_q16 += vf_round(shift_px * strip->along_x * 65536.0f);
-    seat.y_q16 += vf_round(shift_px * strip->along_y * 65536.0f);
-    return seat;
+    position.x_q16 += vf_round(shift_px * line->direction_x * 65536.0f);
+    position.y_q16 += vf_round(shift_px * line->direction_y * 65536.0f);
+    return position;
 }
 
 /** Centre of a window on a level [1/256 px of the level]. */
-struct vf_centre {
+struct vf_window_centre {
     int32_t u, v;
 };
+/** Coordinate of level 0 (Q16) to that of a level (Q8). inverse_q19: inverse size of the level's pixels. */
 VF_FN int32_t vf_stereo_level_q8(int32_t x_q16, uint32_t inverse_q19)
 {
     return ((int32_t)(((int64_t)x_q16 + 0x8000) * (int64_t)inverse_q19 >> 19) - 0x8000 + 128) >> 8;
 }
-VF_FN struct vf_centre vf_stereo_centre(const struct vf_step *s, struct vf_seat seat, int32_t level)
+/** Centre of a window on a level from its position on level 0. */
+VF_FN struct vf_window_centre vf_stereo_window_centre(const struct vf_stereo_view *s,
+                                                      struct vf_stereo_position position, int32_t level)
 {
-    struct vf_centre c;
-    c.u = vf_stereo_level_q8(seat.x_q16, s->geometry.inverse_q19[level]);
-    c.v = vf_stereo_level_q8(seat.y_q16, s->geometry.inverse_q19[level]);
+    struct vf_window_centre c;
+    c.u = vf_stereo_level_q8(position.x_q16, s->geometry.inverse_q19[level]);
+    c.v = vf_stereo_level_q8(position.y_q16, s->geometry.inverse_q19[level]);
     return c;
 }
 
-/** The same, some pixels of its level further along the line. */
-VF_FN struct vf_centre vf_stereo_further(const struct vf_strip *strip, struct vf_centre c, int32_t shift)
+/** Centre moved along the line by `shift` pixels of its level. */
+VF_FN struct vf_window_centre vf_stereo_move_window(const struct vf_epipolar_line *line, struct vf_window_centre c,
+                                                    int32_t shift)
 {
-    c.u += vf_round((float)shift * strip->along_x * 256.0f);
-    c.v += vf_round((float)shift * strip->along_y * 256.0f);
+    c.u += vf_round((float)shift * line->direction_x * 256.0f);
+    c.v += vf_round((float)shift * line->direction_y * 256.0f);
     return c;
 }
 
-/** Whether a window, and one pixel more, lies in a level. */
-VF_FN int vf_window_inside(const struct vf_level *l, struct vf_centre c)
+/** Bounds test: 1 if a window, with one more pixel to the right and below for interpolation, lies in a level. */
+VF_FN int vf_stereo_window_inside(const struct vf_level *l, struct vf_window_centre c)
 {
     const int32_t u = c.u >> 8, v = c.v >> 8;
-    return u >= VF_HALF && v >= VF_HALF && u + VF_HALF + 1 < l->width && v + VF_HALF + 1 < l->height;
+    return u >= VF_STEREO_HALF && v >= VF_STEREO_HALF && u + VF_STEREO_HALF + 1 < l->width &&
+           v + VF_STEREO_HALF + 1 < l->height;
 }
 
-/** Grey level between four pixels, in 1/16; at: the upper left one; fractions in 1/256. */
-VF_FN int32_t vf_stereo_between(const uint8_t *at, int32_t pitch, int32_t fu, int32_t fv)
+/** Bilinear interpolation between four pixels [1/16 grey level]. at: the upper left pixel; fu, fv: fractions [1/256
+ *  px]. */
+VF_FN int32_t vf_stereo_interpolate(const uint8_t *at, int32_t pitch, int32_t fu, int32_t fv)
 {
     const int32_t upper = at[0] * (256 - fu) + at[1] * fu, lower = at[pitch] * (256 - fu) + at[pitch + 1] * fu;
     return (upper * (256 - fv) + lower * fv + 2048) >> 12;
 }
 
-/** Difference of two grey levels in 1/16, less their windows' means, times the pixels of a window. */
-VF_FN uint32_t vf_stereo_difference(int32_t a, int32_t sum_a, int32_t b, int32_t sum_b)
+/** ZSAD of one pixel: absolute difference of two grey levels [1/16] less the means of their windows, times the number
+ *  of pixels of a window. sum_a, sum_b: sums of the windows. */
+VF_FN uint32_t vf_stereo_absolute_difference(int32_t a, int32_t sum_a, int32_t b, int32_t sum_b)
 {
-    return (uint32_t)vf_abs(VF_SIDE * VF_SIDE * (a - b) - (sum_a - sum_b));
+    return (uint32_t)vf_abs(VF_STEREO_SIDE * VF_STEREO_SIDE * (a - b) - (sum_a - sum_b));
 }
 
-/** Where between its neighbours the cost is least, -1/2 .. 1/2. The middle one is not more than the others, and less than the last. */
-VF_FN float vf_stereo_valley(uint32_t before, uint32_t least, uint32_t after)
+/** Sub-pixel minimum of the cost by a V with equal slopes through three neighbouring positions, -1/2 .. 1/2. Requires
+ *  least <= before and least < after. */
+VF_FN float vf_stereo_subpixel(uint32_t before, uint32_t least, uint32_t after)
 {
     const float b = (float)(before - least), a = (float)(after - least);
     return (b - a) / (2.0f * (b > a ? b : a));
 }
 
-/** What a step is made from, summed over a window or a half of one. With 121 pixels all sums but their products fit 32 bits. */
-struct vf_slopes {
-    int32_t n, g, d, gg,
-        gd; /* g: slope along the line [1/8 grey level a px]; d: what camera 1's window has more [1/16 grey level] */
+/** Sums of the Gauss-Newton step over a window or half a window. For 121 pixels all sums fit 32 bits, their products do
+ *  not. */
+struct vf_stereo_sums {
+    int32_t n;      /* pixels */
+    int32_t g;      /* gradient along the line in camera 0 [1/8 grey level a px] */
+    int32_t d;      /* difference of camera 1 and camera 0 [1/16 grey level] */
+    int32_t gg, gd; /* products */
 };
-VF_FN void vf_stereo_add(struct vf_slopes *sum, int32_t ahead, int32_t behind, int32_t d)
+/** Add a pixel. ahead, behind: grey levels of camera 0 one pixel further and one back along the line [1/16]; d:
+ *  difference. */
+VF_FN void vf_stereo_accumulate(struct vf_stereo_sums *sum, int32_t ahead, int32_t behind, int32_t d)
 {
-    const int32_t g = (ahead - behind + 2) >> 2; /* of 1/16 grey levels, 2 px apart */
+    const int32_t g = (ahead - behind + 2) >> 2; /* central difference over 2 px */
     sum->n++;
     sum->g += g;
     sum->d += d;
@@ -234,65 +310,68 @@ VF_FN void vf_stereo_add(struct vf_slopes *sum, int32_t ahead, int32_t behind, i
     sum->gd += g * d;
 }
 
-/** A step of Gauss and Newton along the line [px], means apart; 0 where there is no slope. */
-VF_FN float vf_stereo_step(const struct vf_slopes *sum)
+/** Gauss-Newton step along the line [px], invariant to a difference of the means; 0 where there is no gradient. */
+VF_FN float vf_stereo_gauss_newton(const struct vf_stereo_sums *sum)
 {
     const int64_t gg = (int64_t)sum->n * sum->gg - (int64_t)sum->g * sum->g,
                   gd = (int64_t)sum->n * sum->gd - (int64_t)sum->g * sum->d;
     return gg > 0 ? -0.5f * (float)gd / (float)gg : 0.0f;
 }
 
-/** Which half of a window its pixel k lies in, along the line: 0, 1, or 2: in the middle. */
-VF_FN int vf_stereo_half(const struct vf_strip *strip, int32_t k)
+/** Half of a window, along the line, in which pixel k lies: 0 or 1; 2: in the middle column or row, in neither. */
+VF_FN int vf_stereo_window_half(const struct vf_epipolar_line *line, int32_t k)
 {
-    const int across = fabsf(strip->along_x) >= fabsf(strip->along_y);
-    const int32_t off = across ? k % VF_SIDE - VF_HALF : k / VF_SIDE - VF_HALF;
+    const int across = fabsf(line->direction_x) >= fabsf(line->direction_y);
+    const int32_t off = across ? k % VF_STEREO_SIDE - VF_STEREO_HALF : k / VF_STEREO_SIDE - VF_STEREO_HALF;
     return off < 0 ? 0 : off > 0 ? 1 : 2;
 }
 
-/** Whether the halves of a window agree on where it belongs. */
-VF_FN int vf_stereo_agree(const vfront_tuning_t *t, const struct vf_slopes half[2])
+/** Consistency of both halves of a window: 1 if their Gauss-Newton steps differ by at most stereo_apart_mpx. */
+VF_FN int vf_stereo_halves_agree(const struct vf_stereo_tuning *t, const struct vf_stereo_sums half[2])
 {
     return !t->stereo_apart_mpx ||
-           fabsf(vf_stereo_step(&half[0]) - vf_stereo_step(&half[1])) * 1000.0f <= (float)t->stereo_apart_mpx;
+           fabsf(vf_stereo_gauss_newton(&half[0]) - vf_stereo_gauss_newton(&half[1])) * 1000.0f <=
+               (float)t->stereo_apart_mpx;
 }
 
-/** Depth of point a, when what surrounds it is found at a place of camera 1. Returns 0 when it is too far for one. */
-VF_FN int vf_stereo_depth(const struct vf_step *s, const struct vf_node *node, const struct vf_epipolar *e,
-                          const struct vf_point *a, const struct vf_strip *strip, struct vf_seat seat,
-                          vfront_depth_t *out)
+/** Triangulate point a of camera 0 with a position of camera 1: depth and standard deviation. node: grid of bearings of
+ *  camera 1. Returns 0 if the disparity is too small. */
+VF_FN int vf_stereo_depth(const struct vf_stereo_view *s, const struct vf_node *node, const struct vf_epipolar *e,
+                          const struct vf_point *a, const struct vf_epipolar_line *line,
+                          struct vf_stereo_position position, vfront_depth_t *out)
 {
     const struct vf_pair *pair = &s->geometry.pair;
     float bearing[3];
-    vf_bearing_at(s, node, 1, seat.x_q16, seat.y_q16, bearing);
-    const float forward = vf_dot(e->far, bearing), along = vf_dot(e->nearer, bearing);
+    vf_bearing_at(node, s->geometry.nodes_x[1], position.x_q16, position.y_q16, bearing);
+    const float forward = vf_dot(e->infinity, bearing), along = vf_dot(e->nearer, bearing);
     if (!(forward > 0.0f) ||
         !(along * s->geometry.focal_px[1] * 1000.0f >= (float)s->tuning.stereo_least_mpx * forward))
         return 0;
     const float tangent = along / forward, sideways = vf_dot(pair->epipole, e->nearer) / tangent;
-    const float range_m = pair->baseline_m * (sideways - vf_dot(pair->epipole, e->far));
+    const float range_m = pair->baseline_m * (sideways - vf_dot(pair->epipole, e->infinity));
     const float sigma_px = (float)s->tuning.stereo_sigma_mpx * 0.001f * sqrtf(a->step);
-    const float sigma_m = pair->baseline_m * sideways / tangent * (strip->slope / (forward * forward * forward)) *
+    const float sigma_m = pair->baseline_m * sideways / tangent * (line->slope / (forward * forward * forward)) *
                           sigma_px;
     if (!(range_m > 0.0f)) return 0;
-    out->x_px = (float)seat.x_q16 * (1.0f / 65536.0f);
-    out->y_px = (float)seat.y_q16 * (1.0f / 65536.0f);
+    out->x_px = (float)position.x_q16 * (1.0f / 65536.0f);
+    out->y_px = (float)position.y_q16 * (1.0f / 65536.0f);
     out->depth_m = range_m * a->bearing[2];
     out->sigma_m = sigma_m * (a->bearing[2] < 0.0f ? -a->bearing[2] : a->bearing[2]);
     return 1;
 }
 
-/** Notes the distance of a key point; depth: NULL, it has none. One that lies beside the camera has none either. */
-VF_FN void vf_stereo_range(struct vf_stereo_memory *m, int32_t parity, uint32_t i, const float bearing[3],
-                           const vfront_depth_t *depth)
+/** Store the range of key point i of camera 0. depth: NULL: none. Points with a bearing of z <= 0.01, beside or behind
+ *  the camera, have none either. */
+VF_FN void vf_stereo_store_range(struct vf_stereo_memory *m, int32_t parity, uint32_t i, const float bearing[3],
+                                 const vfront_depth_t *depth)
 {
-    const int is = depth && bearing[2] > 0.01f;
-    m->range_m[parity][i] = is ? depth->depth_m / bearing[2] : 0.0f;
-    m->range_sigma_m[parity][i] = is ? depth->sigma_m / bearing[2] : 0.0f;
+    const int valid = depth && bearing[2] > 0.01f;
+    m->range_m[parity][i] = valid ? depth->depth_m / bearing[2] : 0.0f;
+    m->range_sigma_m[parity][i] = valid ? depth->sigma_m / bearing[2] : 0.0f;
 }
 
-/** Whether a window differs by so much more than the median that the pair is dropped. */
-VF_FN int vf_stereo_cut(const vfront_tuning_t *t, uint32_t cost, uint32_t median)
+/** Outlier test: 1 if the cost of a window exceeds stereo_cut_percent of the median; that being 0: never. */
+VF_FN int vf_stereo_outlier(const struct vf_stereo_tuning *t, uint32_t cost, uint32_t median)
 {
     return t->stereo_cut_percent && (uint64_t)cost * 100 > (uint64_t)median * (uint32_t)t->stereo_cut_percent;
 }

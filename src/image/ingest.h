@@ -1,49 +1,75 @@
 /* SPDX-License-Identifier: MIT */
-/* ingest: camera formats to 8-bit grey.
+/* ingest: conversion of the cameras' pixel formats to 8-bit grey.
  *
- * In      the parameters and pictures of the frame, in host, pinned or device memory
- * Out     level 0 of each camera's pyramid, or what it is rectified from; the frame's mask; a copy of the parameters; empty cells
+ * In      parameters and pictures of the frame, in host, pinned or device memory
+ * Out     8-bit picture of each camera, which is level 0 unless pictures are rectified; the frame's masks; a copy of
+ *         the parameters
  * Rule    vf_ingest_pixel(): upper 8 bits of a pixel's range, luma of NV12 and YUYV
  * Exact   integers
- * Memory  two mask planes a camera, the parameters
+ * Memory  two pictures per camera, this frame's and the previous frame's; two mask planes per camera; the parameters
+ * Shared  vf_ingest_to_8bit(). Not vf_ingest_pixel(), but at the ends of rows: the host form copies formats of one
+ *         byte with memcpy(); the kernel unpacks 16 pixels at a time from aligned words (load_chunk(), to_grey() in
+ *         ingest.cu)
  */
 #ifndef VF_INGEST_H
 #define VF_INGEST_H
 
-#include "core/vf.h"
+#include "core/prepare.h"
+#include "core/view.h"
 
 struct vf_ingest_memory {
-    struct vf_params params;
-    uint8_t mask_static[VFRONT_CAMERAS][VFRONT_PICTURE_BYTES]; /* rows of level[camera][0].pitch bytes, 0 = ignore */
-    uint8_t mask_frame
-        [VFRONT_CAMERAS]
-        [VFRONT_PICTURE_BYTES]; /* as given, rows of raw[camera].pitch bytes, when params.source[].mask is not NULL */
+    struct vf_params params; /* of the frame: copied from pinned memory, read by all later stages */
+    /* Pictures by parity: rows of raw[camera].pitch bytes. */
+    VF_LINE uint8_t picture[2][VFRONT_CAMERAS][VFRONT_PICTURE_BYTES];
+    /* Static mask, 0 = ignore: rows of level[camera][0].pitch bytes. Written once, in vfront_init(). */
+    uint8_t mask_static[VFRONT_CAMERAS][VFRONT_PICTURE_BYTES];
+    /* Mask of the frame, 0 = ignore, in raw picture coordinates: rows of raw[camera].pitch bytes. Written only when
+     * params.source[camera].mask is not NULL. */
+    uint8_t mask_frame[VFRONT_CAMERAS][VFRONT_PICTURE_BYTES];
 };
 
-/** Bytes of a pixel of a format. */
+/* View of ingest: core/view.h. given: parameters of the frame in pinned memory. */
+/* clang-format off */
+#define VF_READS_ingest(X)
+#define VF_BEFORE_ingest(X)
+#define VF_GEOMETRY_ingest(X) X(cameras) X(raw)
+#define VF_TUNING_ingest(X)
+/* clang-format on */
+VF_GEOMETRY_OF(ingest);
+struct vf_ingest_view {
+    VF_VIEW(ingest);
+    const struct vf_params *given;
+};
+VF_HOST_FORM(ingest);
+
+/** Static masks: those of the rig, and pixels for which a lens has no bearing; with rectified pictures, also pixels
+ *  that the raw picture does not hold. */
+vfront_status_t vf_ingest_prepare(const struct vf_prepare *p, const struct vf_ingest_view *s);
+
+/** Bytes per pixel of a vfront_format_t; of NV12 the luma plane alone. */
 VF_FN int32_t vf_format_bytes(uint32_t format) { return format == VFRONT_GREY8 || format == VFRONT_NV12 ? 1 : 2; }
 
-/** A 16-bit pixel of a format whose range is `bits` wide, as 8 bits. */
-VF_FN uint8_t vf_ingest_wide(uint32_t value, int32_t bits)
+/** Conversion of a 16-bit pixel with `bits` significant bits, 8..16, to 8 bits: truncated, and saturated at 255. */
+VF_FN uint8_t vf_ingest_to_8bit(uint32_t value, int32_t bits)
 {
     const uint32_t v = value >> (bits - 8);
     return (uint8_t)(v > 255 ? 255 : v);
 }
 
-/** Significant bits of a format. */
+/** Significant bits per pixel of a vfront_format_t. */
 VF_FN int32_t vf_format_bits(uint32_t format)
 {
     return format == VFRONT_GREY10 ? 10 : format == VFRONT_GREY12 ? 12 : format == VFRONT_GREY16 ? 16 : 8;
 }
 
-/** Pixel x of a row. */
+/** 8-bit grey level of pixel x of a row in a vfront_format_t. */
 VF_FN uint8_t vf_ingest_pixel(const uint8_t *row, uint32_t format, int32_t x)
 {
     uint16_t wide;
     if (format == VFRONT_GREY8 || format == VFRONT_NV12) return row[x];
     if (format == VFRONT_YUYV) return row[2 * x];
     memcpy(&wide, row + 2 * x, 2);
-    return vf_ingest_wide(wide, vf_format_bits(format));
+    return vf_ingest_to_8bit(wide, vf_format_bits(format));
 }
 
 #endif

@@ -1,36 +1,42 @@
 /* SPDX-License-Identifier: MIT */
-/* Host form of scale. The area of a pixel is two boxes side by side, each as large as the pixel is, and the next pixel has the second
- * as its first; so boxes are summed once, and pixels are sums of two. A level is made tile by tile: sums down the columns of level 0;
- * these turned, so that what lay side by side along a row is one vector; sums of those; and all turned back. */
-#include "core/stages.h"
+/* Host form of scale. The support of a pixel consists of two boxes side by side, each as large as the pixel;
+ * neighbouring pixels share a box, so every box is summed once, and a pixel is the sum of two boxes. A level is made
+ * tile by tile: column sums over the rows of level 0; transposition, so that a row's neighbours lie in one vector;
+ * row sums; transposition back. */
+#include "scale.h"
 
-/** Size of a tile, in pixels of the level made. */
+/** Size of a tile [px of the level made]. Within it, blocks of ROWS x ROWS values are transposed. */
 #define ROWS 16
 #define COLUMNS 64
-#define SQUARE (ROWS * ROWS)
+#define BLOCK (ROWS * ROWS)
 
-/** Most pixels of level 0 that reach into a box, along one axis, and into the boxes of a tile, in whole blocks. */
-#define BOX_TAPS (VFRONT_SCALES > 1 ? VF_TAPS / 2 + 1 : 3)
-#define SPAN (((COLUMNS + 1) * VF_TAPS / 2 + 2 + 2 * ROWS) / ROWS * ROWS)
+/** Largest number of level 0 pixels, along one axis, in a box; and in all boxes of a tile, rounded up to whole
+ *  blocks. */
+#define BOX_TAPS (VFRONT_SCALES > 1 ? VF_SCALE_TAPS / 2 + 1 : 3)
+#define TILE_TAPS (((COLUMNS + 1) * VF_SCALE_TAPS / 2 + 2 + 2 * ROWS) / ROWS * ROWS)
 
-/** Box u of a level begins half a pixel before its pixel u; the first and the last are a half that counts twice. */
+/** Filter taps of a box along one axis. Box u of a level begins half a pixel before its pixel u; the first and the
+ *  last box of a level are half a pixel that counts twice. */
 struct box {
-    uint16_t first, taps, weight[BOX_TAPS];
+    uint16_t first;            /* first pixel of level 0 */
+    uint16_t taps;             /* number of pixels of level 0 */
+    uint16_t weight[BOX_TAPS]; /* of each [1/256], 0 beyond `taps` */
 };
 
-/** One tile at work. */
+/** Intermediate results of one tile. */
 struct tile {
-    uint16_t box[2][SPAN];                     /* sums down the columns, of two rows of boxes */
-    uint16_t sum[SPAN * ROWS];                 /* of two boxes each, in square blocks */
-    uint16_t turned[(SPAN + BOX_TAPS) * ROWS]; /* the same, column by column */
-    uint8_t narrowed[COLUMNS * ROWS];          /* pixels, column by column */
-    uint8_t pixels[COLUMNS * ROWS];            /* the same, in square blocks */
+    uint16_t box[2][TILE_TAPS];     /* column sums of two rows of boxes, the current and the previous */
+    uint16_t sum[TILE_TAPS * ROWS]; /* column sums of pairs of boxes, in blocks, each row by row */
+    uint16_t transposed[(TILE_TAPS + BOX_TAPS) * ROWS]; /* these sums, column by column */
+    uint8_t column[COLUMNS * ROWS];                     /* pixels of the level, column by column */
+    uint8_t pixels[COLUMNS * ROWS];                     /* these pixels, in blocks, each row by row */
 };
 
-/** Without a branch on how many pixels reach into the box, which changes from box to box. */
-static void weigh_box(struct box *b, int32_t u, int32_t size, uint32_t step_q16, uint32_t inverse_q19)
+/** Filter taps of box u, 0..size, of a level that is `size` px wide (high). Computes all BOX_TAPS weights, without a
+ *  branch on their actual number, which changes from box to box. */
+static void find_box(struct box *b, int32_t u, int32_t size, uint32_t step_q16, uint32_t inverse_q19)
 {
-    const int32_t half = vf_scale_half(u), end = vf_min(2 * u + 1, 2 * size), twice = u == 0 || u == size;
+    const int32_t half = vf_scale_support(u), end = vf_min(2 * u + 1, 2 * size), twice = u == 0 || u == size;
     const int32_t first = vf_scale_first(half, step_q16, inverse_q19);
     int32_t edge[BOX_TAPS + 1], taps = 0;
     for (int32_t k = 0; k <= BOX_TAPS; k++) edge[k] = vf_scale_edge(first + k, inverse_q19);
@@ -43,7 +49,7 @@ static void weigh_box(struct box *b, int32_t u, int32_t size, uint32_t step_q16,
     b->taps = (uint16_t)taps;
 }
 
-/** Sums `count` columns of level 0 over the rows of a box. */
+/** Weighted sums of `count` columns of level 0 over the rows of a box. */
 VF_HOT static void add_rows(uint16_t *restrict sum, const uint8_t *restrict from, ptrdiff_t pitch,
                             const struct box *restrict b, int32_t count)
 {
@@ -56,35 +62,38 @@ VF_HOT static void add_rows(uint16_t *restrict sum, const uint8_t *restrict from
     }
 }
 
-/** One row of sums of two boxes, a row of each block. */
+/** One row of sums of two boxes, one above the other, scattered to that row of each of `blocks` blocks. */
 VF_HOT static void add_boxes(uint16_t *restrict sum, const uint16_t *restrict a, const uint16_t *restrict b,
                              int32_t blocks)
 {
     for (int32_t i = 0; i < blocks; i++)
-        for (int32_t x = 0; x < ROWS; x++) sum[SQUARE * i + x] = (uint16_t)(a[ROWS * i + x] + b[ROWS * i + x]);
+        for (int32_t x = 0; x < ROWS; x++) sum[BLOCK * i + x] = (uint16_t)(a[ROWS * i + x] + b[ROWS * i + x]);
 }
 
-/** A pack of cards is cut in the middle and riffled. Four times over turns a square of 16x16. */
-#define RIFFLE(to, from)                                                                                               \
-    for (int i = 0; i < SQUARE / 2; i++) {                                                                             \
+/** Perfect shuffle of BLOCK values: the first half goes to even places, the second half to odd ones. Four of them
+ *  transpose a block of 16x16; each is a pair of unpack instructions of vector units. */
+#define SHUFFLE(to, from)                                                                                              \
+    for (int i = 0; i < BLOCK / 2; i++) {                                                                              \
         (to)[2 * i] = (from)[i];                                                                                       \
-        (to)[2 * i + 1] = (from)[i + SQUARE / 2];                                                                      \
+        (to)[2 * i + 1] = (from)[i + BLOCK / 2];                                                                       \
     }
-#define TURN(name, type)                                                                                               \
+#define TRANSPOSE(name, type)                                                                                          \
     VF_HOT static void name(type *restrict to, const type *restrict from)                                              \
     {                                                                                                                  \
-        type other[SQUARE];                                                                                            \
-        RIFFLE(other, from)                                                                                            \
-        RIFFLE(to, other)                                                                                              \
-        RIFFLE(other, to)                                                                                              \
-        RIFFLE(to, other)                                                                                              \
+        type other[BLOCK];                                                                                             \
+        SHUFFLE(other, from)                                                                                           \
+        SHUFFLE(to, other)                                                                                             \
+        SHUFFLE(other, to)                                                                                             \
+        SHUFFLE(to, other)                                                                                             \
     }
-TURN(turn_sums, uint16_t)
-TURN(turn_pixels, uint8_t)
+TRANSPOSE(transpose_sums, uint16_t)
+TRANSPOSE(transpose_pixels, uint8_t)
 
-/** Makes `count` columns of pixels: boxes along the rows, and pixels of two boxes each. */
-VF_HOT static void narrow(uint8_t *restrict to, const uint16_t *restrict from, const struct box *restrict b,
-                          int32_t first, int32_t count)
+/** `count` columns of pixels of the level, ROWS in each: weighted sums over the columns of each box, and pixels of
+ *  two boxes each. from: transposed column sums, beginning at column `first` of level 0; b: boxes of the columns,
+ *  count + 1 of them. */
+VF_HOT static void resample_columns(uint8_t *restrict to, const uint16_t *restrict from, const struct box *restrict b,
+                                    int32_t first, int32_t count)
 {
     uint32_t box[2][ROWS];
     for (int32_t u = 0; u <= count; u++, b++) {
@@ -99,6 +108,8 @@ VF_HOT static void narrow(uint8_t *restrict to, const uint16_t *restrict from, c
     }
 }
 
+/** A tile of `rows` x `columns` px of the level, in t->pixels. row, column: boxes along both axes, one more than
+ *  pixels. */
 static void make_tile(struct tile *t, const uint8_t *from, ptrdiff_t pitch, const struct box *row, int32_t rows,
                       const struct box *column, int32_t columns)
 {
@@ -108,24 +119,26 @@ static void make_tile(struct tile *t, const uint8_t *from, ptrdiff_t pitch, cons
         add_rows(t->box[r & 1], from + row[r].first * pitch + first, pitch, &row[r], ROWS * blocks);
         if (r) add_boxes(t->sum + ROWS * (r - 1), t->box[0], t->box[1], blocks);
     }
-    for (int32_t i = 0; i < blocks; i++) turn_sums(t->turned + SQUARE * i, t->sum + SQUARE * i);
-    narrow(t->narrowed, t->turned, column, first, columns);
-    for (int32_t u = 0; u < columns; u += ROWS) turn_pixels(t->pixels + ROWS * u, t->narrowed + ROWS * u);
+    for (int32_t i = 0; i < blocks; i++) transpose_sums(t->transposed + BLOCK * i, t->sum + BLOCK * i);
+    resample_columns(t->column, t->transposed, column, first, columns);
+    for (int32_t u = 0; u < columns; u += ROWS) transpose_pixels(t->pixels + ROWS * u, t->column + ROWS * u);
 }
 
-static void make_level(const struct vf_step *s, int32_t camera, int32_t level)
+/** All of a level >= 1, from level 0. */
+static void make_level(const struct vf_scale_view *s, int32_t camera, int32_t level)
 {
     const struct vf_level *l0 = &s->geometry.scale[camera][0], *l = &s->geometry.scale[camera][level];
     const uint32_t step_q16 = s->geometry.step_q16[level], inverse_q19 = s->geometry.inverse_q19[level];
-    const uint8_t *from = vf_scale_pixels(s, camera, 0);
-    uint8_t *to = vf_scale_pixels(s, camera, level);
+    const uint8_t *from = s->pictures.level0[s->parity][camera];
+    uint8_t *to = s->scale->pixels[camera] + l->offset;
     struct box column[VFRONT_WIDTH + 1], row[ROWS + 1];
     struct tile tile;
-    memset(&tile, 0, sizeof tile); /* what lies beyond the picture has a weight of 0, or is not copied */
-    for (int32_t u = 0; u <= l->width; u++) weigh_box(&column[u], u, l->width, step_q16, inverse_q19);
+    memset(&tile, 0,
+           sizeof tile); /* values beyond the picture are read, with weight 0, or for pixels that are not copied */
+    for (int32_t u = 0; u <= l->width; u++) find_box(&column[u], u, l->width, step_q16, inverse_q19);
     for (int32_t v = 0; v < l->height; v += ROWS) {
         const int32_t rows = vf_min(ROWS, l->height - v);
-        for (int32_t r = 0; r <= rows; r++) weigh_box(&row[r], v + r, l->height, step_q16, inverse_q19);
+        for (int32_t r = 0; r <= rows; r++) find_box(&row[r], v + r, l->height, step_q16, inverse_q19);
         for (int32_t u = 0; u < l->width; u += COLUMNS) {
             const int32_t columns = vf_min(COLUMNS, l->width - u);
             make_tile(&tile, from, l0->pitch, row, rows, column + u, columns);
@@ -137,8 +150,8 @@ static void make_level(const struct vf_step *s, int32_t camera, int32_t level)
     }
 }
 
-void vf_scale_host(const struct vf_step *s)
+void vf_scale_host(const struct vf_scale_view *s)
 {
     for (int32_t camera = 0; camera < s->geometry.cameras; camera++)
-        for (int32_t level = 1; level < vf_scales(s); level++) make_level(s, camera, level);
+        for (int32_t level = 1; level < s->geometry.searched; level++) make_level(s, camera, level);
 }

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/stages.h"
+/* Host form of smooth: for each row, sums down the columns first, then along the row; both are plain loops that
+ * compilers turn into vector code. All arithmetic is in 16 bits, of which vectors hold twice as many as of 32. The
+ * weights are even: with halved weights a sum over seven pixels is at most 32640, and two such sums fit. */
+#include "smooth.h"
 
 #if VFRONT_DESCRIPTORS
 
-/* All in 16 bits, of which vectors hold twice as many as of 32. The weights are even: halved, they make at most 32640 of seven pixels,
- * and two such sums fit. */
-static const uint16_t weight[2 * VF_SMOOTH + 1] = {VF_SMOOTH_WEIGHTS};
+static const uint16_t weight[2 * VF_SMOOTH_RADIUS + 1] = {VF_SMOOTH_WEIGHTS};
 #define HALF(i) (uint16_t)(weight[i] / 2)
 
-VF_HOT static void smooth_columns(uint16_t *restrict sum, const uint8_t *const row[2 * VF_SMOOTH + 1], int32_t width)
+/** Sums down the columns of seven rows, with halved weights: at most 128 * 255. */
+VF_HOT static void smooth_columns(uint16_t *restrict sum, const uint8_t *const row[2 * VF_SMOOTH_RADIUS + 1],
+                                  int32_t width)
 {
     const uint8_t *a = row[0], *b = row[1], *c = row[2], *d = row[3], *e = row[4], *f = row[5], *g = row[6];
     for (int32_t x = 0; x < width; x++)
@@ -16,14 +19,17 @@ VF_HOT static void smooth_columns(uint16_t *restrict sum, const uint8_t *const r
                             HALF(3) * d[x]);
 }
 
-/** A 64th of a product, rounded down: the upper half of 32 bits, which is an instruction. The weight is below 64. */
+/** A 64th of a product, rounded down: the upper half of a product of 16 bits each, one vector instruction. The
+ *  weight is below 64. */
 static inline uint16_t product_64th(uint16_t half_weight, uint16_t v)
 {
     return (uint16_t)((uint32_t)(uint16_t)(half_weight << 10) * v >> 16);
 }
 
-/** What vf_scale_round() makes of four times the sum of products, which has 22 bits. Its 64th is that of the four products, and what they
- *  lost by rounding: less than 4 of 64, and so known from the lower 16 bits of the sum. */
+/** Sums along a row, rounded: vf_scale_round() of four times the sum of products with halved weights. That sum has
+ *  22 bits. Its 64th is the sum of the products' 64ths, `high`, plus their remainders, `lost`, which are below 4 *
+ *  64 together and so known from the lower 16 bits of the sum, `low`. Reads VF_SMOOTH_RADIUS sums before and after
+ *  the row. */
 VF_HOT static void smooth_row(uint8_t *restrict to, const uint16_t *restrict sum, int32_t width)
 {
     for (int32_t x = 0; x < width; x++) {
@@ -37,19 +43,19 @@ VF_HOT static void smooth_row(uint8_t *restrict to, const uint16_t *restrict sum
     }
 }
 
-/** Down the columns first, then along the rows: both are plain loops that compilers turn into vectors. */
-static void smooth_level(const struct vf_step *s, int32_t camera, int32_t level)
+/** A level of a camera, row by row; reflected sums are put at both ends of each row. */
+static void smooth_level(const struct vf_smooth_view *s, int32_t camera, int32_t level)
 {
     const struct vf_level *l = &s->geometry.scale[camera][level];
-    const uint8_t *from = vf_scale_pixels(s, camera, level);
-    uint8_t *to = vf_smooth_pixels(s, camera, level);
-    uint16_t padded[VFRONT_WIDTH + 2 * VF_SMOOTH], *sum = padded + VF_SMOOTH;
+    const uint8_t *from = vf_scale_pixels(s->scale, s->pictures.level0[s->parity][camera], camera, level, l);
+    uint8_t *to = s->smooth->pixels[camera] + vf_smooth_offset(s->geometry.scale[camera], level);
+    uint16_t padded[VFRONT_WIDTH + 2 * VF_SMOOTH_RADIUS], *sum = padded + VF_SMOOTH_RADIUS;
     for (int32_t y = 0; y < l->height; y++) {
-        const uint8_t *row[2 * VF_SMOOTH + 1];
-        for (int32_t k = -VF_SMOOTH; k <= VF_SMOOTH; k++)
-            row[k + VF_SMOOTH] = from + (size_t)vf_mirror(y + k, l->height) * (size_t)l->pitch;
+        const uint8_t *row[2 * VF_SMOOTH_RADIUS + 1];
+        for (int32_t k = -VF_SMOOTH_RADIUS; k <= VF_SMOOTH_RADIUS; k++)
+            row[k + VF_SMOOTH_RADIUS] = from + (size_t)vf_mirror(y + k, l->height) * (size_t)l->pitch;
         smooth_columns(sum, row, l->width);
-        for (int32_t k = 1; k <= VF_SMOOTH; k++) {
+        for (int32_t k = 1; k <= VF_SMOOTH_RADIUS; k++) {
             sum[-k] = sum[k];
             sum[l->width - 1 + k] = sum[l->width - 1 - k];
         }
@@ -59,12 +65,11 @@ static void smooth_level(const struct vf_step *s, int32_t camera, int32_t level)
 
 #endif
 
-void vf_smooth_host(const struct vf_step *s)
+void vf_smooth_host(const struct vf_smooth_view *s)
 {
 #if VFRONT_DESCRIPTORS
-    if (!vf_described(&s->tuning)) return;
     for (int32_t camera = 0; camera < s->geometry.cameras; camera++)
-        for (int32_t level = 0; level < vf_scales(s); level++) smooth_level(s, camera, level);
+        for (int32_t level = 0; level < s->geometry.searched; level++) smooth_level(s, camera, level);
 #else
     (void)s;
 #endif

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* smooth: the levels of `scale`, level 0 among them, smoothed for the descriptors (Rublee et al., ORB, 2011, 4.2; paper 004, III.2).
+/* smooth: Gaussian smoothing of the scale levels, level 0 included, for the descriptors (Rublee et al., ORB, 2011,
+ * 4.2; paper 004, III.2).
  *
- * In      levels
+ * In      scale levels
  * Out     the same levels smoothed, when key points are described
- * Rule    7x7 weights of a normal distribution with sigma 2 px, in 1/256 along each axis, rounded once; the level is mirrored about its
- *         outermost pixels
+ * Rule    separable 7x7 Gaussian with sigma 2 px, weights in 1/256 along each axis, rounded once; borders are
+ *         reflected about the outermost pixels, which are not repeated
  * Exact   integers
- * Memory  all levels, once a camera
+ * Memory  all levels, once per camera
+ * Shared  weights and border rule. Not the sums: the host form works in 16 bits, columns first, and recovers the
+ *         rounding from the lower halves of products (smooth_row() in smooth.c); the kernel in 32 bits, rows first,
+ *         with four-byte dot products
  */
 #ifndef VF_SMOOTH_H
 #define VF_SMOOTH_H
@@ -15,22 +19,50 @@
 
 #if VFRONT_DESCRIPTORS
 struct vf_smooth_memory {
+    /* All levels, one after the other, level 0 first; see vf_smooth_pixels(). */
     uint8_t pixels[VFRONT_CAMERAS][(VFRONT_SCALES_BYTES + VFRONT_PICTURE_BYTES + 63) / 64 * 64];
 };
 #else
 struct vf_smooth_memory {
-    uint64_t nothing;
+    uint64_t unused; /* C has no empty struct */
 };
 #endif
 
-/** Radius, and the weights from one end to the other. */
-#define VF_SMOOTH 3
+/* View of smooth: core/view.h. */
+/* clang-format off */
+#define VF_READS_smooth(X) X(ingest) X(rectify) X(scale)
+#define VF_BEFORE_smooth(X)
+#define VF_GEOMETRY_smooth(X) X(cameras) X(searched) X(scale)
+#define VF_TUNING_smooth(X)
+/* clang-format on */
+VF_GEOMETRY_OF(smooth);
+struct vf_smooth_view {
+    VF_VIEW(smooth);
+    struct vf_pictures pictures;
+};
+VF_HOST_FORM(smooth);
+
+#if VFRONT_DESCRIPTORS
+/** Offset of a smoothed level within the levels of a camera. scale: geometry of the camera's levels. */
+VF_FN uint32_t vf_smooth_offset(const struct vf_level *scale, int32_t level)
+{
+    return level ? (uint32_t)(scale[0].pitch * scale[0].height) + scale[level].offset : 0;
+}
+
+/** Pixels of a smoothed level of a camera. */
+VF_FN const uint8_t *vf_smooth_pixels(const struct vf_smooth_memory *m, const struct vf_level *scale, int32_t camera,
+                                      int32_t level)
+{
+    return m->pixels[camera] + vf_smooth_offset(scale, level);
+}
+#endif
+
+/** Radius of the kernel [px], and its weights [1/256] along an axis. */
+#define VF_SMOOTH_RADIUS 3
 #define VF_SMOOTH_WEIGHTS 18, 34, 48, 56, 48, 34, 18
 
-/** A place mirrored about the first and the last pixel of a side of 16 px or more. It lies at most 15 px outside. */
+/** Coordinate i, at most 15 px outside 0..size-1, reflected about the first or the last pixel: -1 becomes 1. size is
+ *  at least 16 px. */
 VF_FN int32_t vf_mirror(int32_t i, int32_t size) { return i < 0 ? -i : i >= size ? 2 * size - 2 - i : i; }
-
-/** Whether key points are described, and so levels smoothed. */
-VF_FN int vf_described(const vfront_tuning_t *t) { return VFRONT_DESCRIPTORS && t->describe && t->select_points > 0; }
 
 #endif

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* The project's own sine, cosine and arc tangent: those of C libraries differ in their last bits from system to system. */
+/* Sine, cosine and arc tangent of the library's own: those of C libraries differ in their last bits from system to
+ * system. */
 #ifndef VF_ANGLE_H
 #define VF_ANGLE_H
 
 #include "core/vf.h"
 
-/** Angle of (x, y) from the x axis towards the y axis, -pi..pi, to 5e-7; 0 for (0, 0). An odd polynomial of degree 15, fitted to the arc
- *  tangent on 0..1 for the least largest error; elsewhere by symmetry. */
-VF_FN float vf_angle(float y, float x)
+/** Angle of (x, y) from the x axis towards the y axis [rad], -pi..pi, to 5e-7; 0 for (0, 0). Minimax odd polynomial of
+ *  degree 15 for the arc tangent on 0..1; elsewhere by symmetry. */
+VF_FN float vf_atan2f(float y, float x)
 {
     const float ax = x < 0.0f ? -x : x, ay = y < 0.0f ? -y : y;
-    const float most = ax > ay ? ax : ay, least = ax > ay ? ay : ax;
-    if (most == 0.0f) return 0.0f;
-    const float t = least / most, s = t * t;
+    const float larger = ax > ay ? ax : ay, smaller = ax > ay ? ay : ax;
+    if (larger == 0.0f) return 0.0f;
+    const float t = smaller / larger, s = t * t;
     float p = -0.004054561257f;
     p = p * s + 0.02186293714f;
     p = p * s - 0.05591229722f;
@@ -27,25 +28,27 @@ VF_FN float vf_angle(float y, float x)
     return y < 0.0f ? -p : p;
 }
 
-/** As vf_angle(), to 1e-15; |x| and |y| below 1e300. The arc tangent of the nearest quarter is known, the Taylor series has the rest. */
+/** Angle of (x, y) as vf_atan2f(), to 1e-15; |x| and |y| below 1e300. The quotient of the lesser and the larger
+ *  coordinate is reduced to the nearest multiple of 1/4, whose arc tangent is in a table; the Taylor series gives the
+ *  rest. */
 VF_FN double vf_atan2(double y, double x)
 {
-    const double quarter[5] = {0.0, 0.24497866312686414, 0.46364760900080609, 0.64350110879328437, 0.78539816339744828};
+    const double table[5] = {0.0, 0.24497866312686414, 0.46364760900080609, 0.64350110879328437, 0.78539816339744828};
     const double ax = x < 0.0 ? -x : x, ay = y < 0.0 ? -y : y;
-    const double most = ax > ay ? ax : ay, least = ax > ay ? ay : ax;
-    if (most == 0.0) return 0.0;
+    const double larger = ax > ay ? ax : ay, smaller = ax > ay ? ay : ax;
+    if (larger == 0.0) return 0.0;
     int k = 0;
-    while (k < 4 && least > (0.25 * k + 0.125) * most) k++;
-    const double t = (least - 0.25 * k * most) / (most + 0.25 * k * least), s = t * t;
+    while (k < 4 && smaller > (0.25 * k + 0.125) * larger) k++;
+    const double t = (smaller - 0.25 * k * larger) / (larger + 0.25 * k * smaller), s = t * t;
     double p = 0.0;
     for (int i = 17; i > 0; i -= 2) p = 1.0 / i - s * p;
-    p = quarter[k] + t * p;
+    p = table[k] + t * p;
     p = ay > ax ? 1.5707963267948966 - p : p;
     p = x < 0.0 ? 3.1415926535897931 - p : p;
     return y < 0.0 ? -p : p;
 }
 
-/** sin(x) / x and (1 - cos(x)) / x^2 of x^2 = q, by series: exact to double rounding for |x| < 0.8. */
+/** sin(x) / x and (1 - cos(x)) / x^2 from q = x^2, by Taylor series: exact to double rounding for |x| < 0.8. */
 VF_FN void vf_sine_series(double q, double *sine, double *versine)
 {
     double a = 1.0, b = 0.5, term_a = 1.0, term_b = 0.5;
@@ -59,7 +62,8 @@ VF_FN void vf_sine_series(double q, double *sine, double *versine)
     *versine = b;
 }
 
-/** Sine and cosine of an angle in -pi..pi, to 1e-15: from the nearest quarter turn, pi / 2 taken as the sum of two doubles. */
+/** Sine and cosine of an angle in -pi..pi [rad], to 1e-15. The angle is reduced to the nearest multiple of pi / 2,
+ *  which is the sum of two doubles. */
 VF_FN void vf_sincos(double angle, double *sine, double *cosine)
 {
     const int quarter = (int)(angle * 0.63661977236758138 + (angle < 0.0 ? -0.5 : 0.5));

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* All real roots of a polynomial, by interlacing: between two roots of the derivative there is one root or none.
+/* polynomial: all real roots of a polynomial, isolated by the roots of its derivatives: between two neighbouring roots
+ * of the derivative a polynomial has at most one root. Also the real roots of a cubic in closed form.
  *
  * In      coefficients
- * Out     real roots, as quotients, so that one at infinity is no exception
- * Rule    the derivative of order degree - 1 has one root, which parts the line for the next one up, and so on. In each part where the
- *         ends have different signs Newton's method, kept within the ends and halved where it is slow, takes a fixed number of steps; where
- *         they have not, the end with the lesser value parts the line as well, which does no harm, so that a level has as many
- *         parts as its degree. Roots beyond -1..1 are those of the polynomial with its coefficients reversed, found side by side.
- *         Two complex roots that lie VF_CLOSE or less off the line are given as two real ones as far from each other: coefficients are
- *         not exact, and those of two close real roots may be by so much that they have none
- * Exact   single precision in one order, but for values at ends and in the last steps, which are double: in single precision a
- *         polynomial of degree 10 loses pairs of close roots, and so do its derivatives
+ * Out     real roots, each as a quotient of two numbers, so that a root at infinity needs no special case
+ * Rule    from the linear derivative upwards, the roots of each derivative are the knots that divide -1..1 into
+ *         intervals for the next one. In an interval whose ends differ in sign, a fixed number of safeguarded Newton
+ *         steps (bisection where Newton leaves the bracket or converges slowly) finds the root. Where the signs are
+ *         equal, the end with the lesser absolute value becomes a knot as well, which does no harm, so that each
+ *         derivative has as many intervals as its degree. Roots outside of -1..1 are the inverse roots of the
+ *         polynomial with its coefficients reversed; both are searched side by side. A complex pair with imaginary
+ *         parts of at most VF_ROOT_IMAGINARY is returned as two real roots at the real part plus and minus the
+ *         imaginary part: rounding of the coefficients may turn two close real roots into such a pair
+ * Exact   single precision in one order, but for values at knots and in the last Newton steps, which are double: in
+ *         single precision a polynomial of degree 10 loses pairs of close roots, and so do its derivatives
+ * Shared  host form and kernels share all of it; a team (team.h) works on the intervals of a derivative side by side
  */
 #ifndef VF_POLYNOMIAL_H
 #define VF_POLYNOMIAL_H
@@ -20,21 +24,23 @@
 #include "angle.h"
 #include "team.h"
 
-#define VF_DEGREE 10 /* at most */
-#define VF_CLOSE 0.02f
-#define VF_ROUGH_STEPS 8 /* of Newton's method, in single precision */
-#define VF_SURE_STEPS 10 /* then, with values in double precision */
+#define VF_POLYNOMIAL_DEGREE 10 /* largest degree */
+#define VF_ROOT_IMAGINARY 0.02f /* largest imaginary part of a complex pair that counts as two real roots */
+#define VF_ROOT_STEPS_FLOAT 8   /* Newton steps with values in single precision */
+#define VF_ROOT_STEPS_DOUBLE 10 /* Newton steps after those, with values in double precision */
 
-struct vf_polynomial_work {
-    double c[VF_DEGREE + 1]; /* in: of powers of z, from 0 on; the greatest about 1 */
-    double exact[2][VF_DEGREE + 1]
-                [VF_DEGREE + 1]; /* by side and degree: derivatives, divided by the factorial of their order */
-    float part[2][VF_DEGREE + 1][VF_DEGREE + 1]; /* the same, rounded */
-    float end[2][2][VF_DEGREE + 2];              /* by side and degree % 2: -1, where the line is parted, 1 */
-    float root[2 * VF_DEGREE][2];                /* out: z is the quotient of the two; 0 0: none here */
+/* Index `side`: 0: the polynomial as given; 1: the polynomial with its coefficients reversed, for roots outside of
+ * -1..1. */
+struct vf_polynomial_scratch {
+    double c[VF_POLYNOMIAL_DEGREE + 1]; /* in: coefficients of z^0, z^1, ...; the largest absolute value is about 1 */
+    /* [side][degree][power]: derivatives, each divided by the factorial of its order */
+    double exact[2][VF_POLYNOMIAL_DEGREE + 1][VF_POLYNOMIAL_DEGREE + 1];
+    float rounded[2][VF_POLYNOMIAL_DEGREE + 1][VF_POLYNOMIAL_DEGREE + 1]; /* `exact`, rounded */
+    float knot[2][2][VF_POLYNOMIAL_DEGREE + 2]; /* [side][degree % 2]: -1, knots by rising value, 1 */
+    float root[2 * VF_POLYNOMIAL_DEGREE][2];    /* out: root k is root[k][0] / root[k][1]; 0, 0: no root */
 };
 
-/** Value and slope. */
+/** Value and slope at x, by Horner's rule. */
 VF_FN float vf_polynomial_value(const float *c, int degree, float x, float *slope)
 {
     float p = c[degree], q = 0.0f;
@@ -46,8 +52,8 @@ VF_FN float vf_polynomial_value(const float *c, int degree, float x, float *slop
     return p;
 }
 
-/** Value in double precision. */
-VF_FN double vf_polynomial_exact(const double *c, int degree, float at)
+/** Value at a point, in double precision. */
+VF_FN double vf_polynomial_value_double(const double *c, int degree, float at)
 {
     const double x = (double)at;
     double p = c[degree];
@@ -55,25 +61,28 @@ VF_FN double vf_polynomial_exact(const double *c, int degree, float at)
     return p;
 }
 
-/** A root is looked for between two ends, at the first of which the polynomial is negative, or is not. */
-struct vf_bracket {
-    float least, most, at, last; /* last: length of the step before */
-    int negative;
+/** Bracket of a root: an interval whose ends differ in the sign of the polynomial. */
+struct vf_root_bracket {
+    float low, high;
+    float x;         /* current estimate */
+    float last_step; /* length of the previous step */
+    int negative;    /* 1: the polynomial is negative at `low` */
 };
-VF_FN struct vf_bracket vf_bracket(float least, float most, int negative)
+VF_FN struct vf_root_bracket vf_root_bracket_start(float low, float high, int negative)
 {
-    struct vf_bracket b;
-    b.least = least;
-    b.most = most;
-    b.at = 0.5f * (least + most);
-    b.last = most - least;
+    struct vf_root_bracket b;
+    b.low = low;
+    b.high = high;
+    b.x = 0.5f * (low + high);
+    b.last_step = high - low;
     b.negative = negative;
     return b;
 }
 
-/** One over a number to 1 in 1,000: enough for a step that is tested, without a division's wait. From the exponent turned round, and two
- *  steps of Newton's method (J. Blinn, Floating-point tricks, 1997). Of 0 it is nothing of use. */
-VF_FN float vf_rough_inverse(float v)
+/** Approximate reciprocal, to 1e-3 relative: enough for a safeguarded Newton step, without the latency of a division.
+ *  Negated exponent by integer subtraction, then two Newton steps (J. Blinn, Floating-point tricks, 1997). Undefined
+ *  value for 0. */
+VF_FN float vf_reciprocal_approx(float v)
 {
     uint32_t bits;
     float r;
@@ -84,105 +93,107 @@ VF_FN float vf_rough_inverse(float v)
     return r * (2.0f - v * r);
 }
 
-/** One step of Newton's method, or to the middle where that leads out of the ends or does not halve the step before. A step of length 0 is
- *  repeated for ever, so that whoever stops there has the same bits. */
-VF_FN void vf_bracket_step(struct vf_bracket *b, float value, float slope)
+/** Safeguarded Newton step: bisection where Newton leaves the bracket or does not halve the previous step. After a step
+ *  of length 0 all further steps have length 0, so that stopping early gives the same bits. */
+VF_FN void vf_root_bracket_step(struct vf_root_bracket *b, float value, float slope)
 {
     const float tiny = 1e-6f;
     const int below = (value < 0.0f) == b->negative;
-    b->least = below ? b->at : b->least;
-    b->most = below ? b->most : b->at;
-    const float newton = b->at - value * vf_rough_inverse(slope), step = fabsf(newton - b->at);
-    const int take = (newton >= b->least) & (newton <= b->most) & ((step <= 0.5f * b->last) | (step < tiny));
-    const float next = take ? newton : 0.5f * (b->least + b->most);
-    b->last = fabsf(next - b->at);
-    b->at = next;
+    b->low = below ? b->x : b->low;
+    b->high = below ? b->high : b->x;
+    const float newton = b->x - value * vf_reciprocal_approx(slope), step = fabsf(newton - b->x);
+    const int use_newton = (newton >= b->low) & (newton <= b->high) & ((step <= 0.5f * b->last_step) | (step < tiny));
+    const float next = use_newton ? newton : 0.5f * (b->low + b->high);
+    b->last_step = fabsf(next - b->x);
+    b->x = next;
 }
 
-/** A polynomial, exact and rounded. */
-struct vf_level_of {
+/** Coefficients of a polynomial or derivative: in double precision, and rounded to single. */
+struct vf_polynomial {
     const double *exact;
-    const float *part;
+    const float *rounded;
     int degree;
 };
 
-/** The root between two ends with different signs. */
-VF_FN float vf_polynomial_between(struct vf_level_of p, float least, float most, int negative)
+/** Root in an interval whose ends differ in sign. negative: 1 if the polynomial is negative at `low`. */
+VF_FN float vf_polynomial_bracketed_root(struct vf_polynomial p, float low, float high, int negative)
 {
-    struct vf_bracket b = vf_bracket(least, most, negative);
+    struct vf_root_bracket b = vf_root_bracket_start(low, high, negative);
     float slope;
-    VF_ROLL
-    for (int k = 0; k < VF_ROUGH_STEPS && b.last > 0.0f; k++) {
-        const float value = vf_polynomial_value(p.part, p.degree, b.at, &slope);
-        vf_bracket_step(&b, value, slope);
+    VF_NO_UNROLL
+    for (int k = 0; k < VF_ROOT_STEPS_FLOAT && b.last_step > 0.0f; k++) {
+        const float value = vf_polynomial_value(p.rounded, p.degree, b.x, &slope);
+        vf_root_bracket_step(&b, value, slope);
     }
-    const float at = b.at;
-    b = vf_bracket(least, most, negative);
-    b.at = at;
-    VF_ROLL
-    for (int k = 0; k < VF_SURE_STEPS && b.last > 0.0f; k++) {
-        vf_polynomial_value(p.part, p.degree, b.at, &slope);
-        vf_bracket_step(&b, (float)vf_polynomial_exact(p.exact, p.degree, b.at), slope);
+    const float at = b.x;
+    b = vf_root_bracket_start(low, high, negative);
+    b.x = at;
+    VF_NO_UNROLL
+    for (int k = 0; k < VF_ROOT_STEPS_DOUBLE && b.last_step > 0.0f; k++) {
+        vf_polynomial_value(p.rounded, p.degree, b.x, &slope);
+        vf_root_bracket_step(&b, (float)vf_polynomial_value_double(p.exact, p.degree, b.x), slope);
     }
-    return b.at;
+    return b.x;
 }
 
-/** Where an interval of a level parts the line for the next one up. */
-VF_FN float vf_polynomial_part(struct vf_level_of p, float least, float most)
+/** Knot that a derivative's interval adds for the next degree: its root, or the end with the lesser absolute value. */
+VF_FN float vf_polynomial_knot(struct vf_polynomial p, float low, float high)
 {
-    if (!(least < most)) return least;
-    const double first = vf_polynomial_exact(p.exact, p.degree, least),
-                 last = vf_polynomial_exact(p.exact, p.degree, most);
-    if ((first < 0.0) == (last < 0.0)) return fabs(first) < fabs(last) ? least : most;
-    return vf_polynomial_between(p, least, most, first < 0.0);
+    if (!(low < high)) return low;
+    const double first = vf_polynomial_value_double(p.exact, p.degree, low),
+                 last = vf_polynomial_value_double(p.exact, p.degree, high);
+    if ((first < 0.0) == (last < 0.0)) return fabs(first) < fabs(last) ? low : high;
+    return vf_polynomial_bracketed_root(p, low, high, first < 0.0);
 }
 
-/** Whether two complex roots lie close to an end where the polynomial has its least value: where the real one in this interval would be.
- *  half: a half of the second derivative. */
-VF_FN int vf_polynomial_close(struct vf_level_of half, float end, float value, float inwards, float *root)
+/** Nearly real complex pair at an extremum `end` of the polynomial: returns 1 and the root for this interval if the
+ *  imaginary part is below VF_ROOT_IMAGINARY. half: half of the second derivative; inwards: +1 or -1, direction from
+ *  `end` into the interval. */
+VF_FN int vf_polynomial_double_root(struct vf_polynomial half, float end, float value, float inwards, float *root)
 {
     float slope;
-    const float square = value / vf_polynomial_value(half.part, half.degree, end, &slope);
-    if (!(square >= 0.0f && square < VF_CLOSE * VF_CLOSE && fabsf(end) < 1.0f)) return 0;
+    const float square = value / vf_polynomial_value(half.rounded, half.degree, end, &slope);
+    if (!(square >= 0.0f && square < VF_ROOT_IMAGINARY * VF_ROOT_IMAGINARY && fabsf(end) < 1.0f)) return 0;
     *root = end + inwards * sqrtf(square);
     return 1;
 }
 
-/** The root of the polynomial itself in such an interval; returns whether there is one. */
-VF_FN int vf_polynomial_root(struct vf_level_of p, struct vf_level_of half, float least, float most, float *root)
+/** Root of the polynomial itself in an interval. Returns 1 if there is one. */
+VF_FN int vf_polynomial_root(struct vf_polynomial p, struct vf_polynomial half, float low, float high, float *root)
 {
-    if (!(least < most)) return 0;
-    const double first = vf_polynomial_exact(p.exact, p.degree, least),
-                 last = vf_polynomial_exact(p.exact, p.degree, most);
-    const int low = fabs(first) < fabs(last);
+    if (!(low < high)) return 0;
+    const double first = vf_polynomial_value_double(p.exact, p.degree, low),
+                 last = vf_polynomial_value_double(p.exact, p.degree, high);
+    const int at_low = fabs(first) < fabs(last);
     if ((first < 0.0) == (last < 0.0))
-        return vf_polynomial_close(half, low ? least : most, (float)(low ? first : last), low ? 1.0f : -1.0f, root);
-    *root = vf_polynomial_between(p, least, most, first < 0.0);
+        return vf_polynomial_double_root(half, at_low ? low : high, (float)(at_low ? first : last),
+                                         at_low ? 1.0f : -1.0f, root);
+    *root = vf_polynomial_bracketed_root(p, low, high, first < 0.0);
     return 1;
 }
 
-/** The derivative of a degree. */
-VF_FN struct vf_level_of vf_polynomial_level(const struct vf_polynomial_work *w, int side, int degree)
+/** Derivative of a degree. side: 0: of the polynomial; 1: of that with reversed coefficients. */
+VF_FN struct vf_polynomial vf_polynomial_derivative(const struct vf_polynomial_scratch *w, int side, int degree)
 {
-    const struct vf_level_of p = {w->exact[side][degree], w->part[side][degree], degree};
+    const struct vf_polynomial p = {w->exact[side][degree], w->rounded[side][degree], degree};
     return p;
 }
 
-/** All real roots of w->c. */
-VF_FN void vf_polynomial_roots(struct vf_polynomial_work *w, int degree)
+/** Compute all real roots of w->c into w->root. */
+VF_FN void vf_polynomial_roots(struct vf_polynomial_scratch *w, int degree)
 {
     VF_TEAM(k, 2 * (degree + 1))
-    { /* one power of one side */
+    { /* item: one coefficient of the polynomial or the reversed one */
         const int side = k > degree, power = side ? k - degree - 1 : k;
         const double c = w->c[side ? degree - power : power];
-        int choose = 1; /* `order` of `power` */
+        int choose = 1; /* binomial coefficient: power over order */
         for (int order = 0; order <= power; order++) {
             w->exact[side][degree - order][power - order] = (double)choose * c;
-            w->part[side][degree - order][power - order] = (float)((double)choose * c);
+            w->rounded[side][degree - order][power - order] = (float)((double)choose * c);
             choose = choose * (power - order) / (order + 1);
         }
-        if (power < 2) w->end[side][power][0] = -1.0f;
-        if (power == 0) w->end[side][0][1] = 1.0f; /* degree 0 parts nothing */
+        if (power < 2) w->knot[side][power][0] = -1.0f;
+        if (power == 0) w->knot[side][0][1] = 1.0f; /* degree 0 has no knot */
     }
     VF_TEAM_SYNC();
     VF_UNROLL
@@ -190,19 +201,21 @@ VF_FN void vf_polynomial_roots(struct vf_polynomial_work *w, int degree)
         VF_TEAM(k, 2 * d)
         {
             const int side = k >= d, i = side ? k - d : k;
-            const float *end = w->end[side][(d - 1) % 2];
-            w->end[side][d % 2][i + 1] = vf_polynomial_part(vf_polynomial_level(w, side, d), end[i], end[i + 1]);
-            if (i == 0) w->end[side][d % 2][d + 1] = 1.0f;
+            const float *knot = w->knot[side][(d - 1) % 2];
+            w->knot[side][d % 2][i + 1] = vf_polynomial_knot(vf_polynomial_derivative(w, side, d), knot[i],
+                                                             knot[i + 1]);
+            if (i == 0) w->knot[side][d % 2][d + 1] = 1.0f;
         }
         VF_TEAM_SYNC();
     }
     VF_TEAM(k, 2 * degree)
     {
         const int side = k >= degree, i = side ? k - degree : k;
-        const float *end = w->end[side][(degree - 1) % 2];
+        const float *knot = w->knot[side][(degree - 1) % 2];
         float root = 0.0f;
-        const int found = vf_polynomial_root(vf_polynomial_level(w, side, degree),
-                                             vf_polynomial_level(w, side, degree - 2), end[i], end[i + 1], &root);
+        const int found = vf_polynomial_root(vf_polynomial_derivative(w, side, degree),
+                                             vf_polynomial_derivative(w, side, degree - 2), knot[i], knot[i + 1],
+                                             &root);
         w->root[k][0] = !found ? 0.0f : side ? 1.0f : root;
         w->root[k][1] = !found ? 0.0f : side ? root : 1.0f;
     }
@@ -211,7 +224,8 @@ VF_FN void vf_polynomial_roots(struct vf_polynomial_work *w, int degree)
 
 /* ---- cubic ------------------------------------------------------------------------------------------------------- */
 
-/** Cube root, to single precision: the exponent is divided by three, which is right to 6 %, and Newton's method does the rest. */
+/** Cube root, to single precision. Start value with a third of the exponent, right to 6 %, then four Newton steps. 0
+ *  outside of 1e-30..1e30. */
 VF_FN float vf_cube_root(float v)
 {
     const float a = fabsf(v);
@@ -225,25 +239,26 @@ VF_FN float vf_cube_root(float v)
     return v < 0.0f ? -y : y;
 }
 
-/** Real roots of c[0] + c[1] z + c[2] z^2 + c[3] z^3, each the quotient of the two numbers of root[k], by Cardano's formula; returns how
- *  many: one or three, 0 for a polynomial that is none. In 1 / z where the last coefficient is the lesser one, so that no root is far. */
+/** Real roots of c[0] + c[1] z + c[2] z^2 + c[3] z^3 by Cardano's formula, then three Newton steps. Root k is
+ *  root[k][0] / root[k][1]. Returns their number: 1 or 3; 0 if c[0] and c[3] are zero or a value is not finite. Solved
+ *  for 1 / z where |c[3]| < |c[0]|, so that roots stay small. */
 VF_FN int vf_cubic_roots(const float c[4], float root[3][2])
 {
-    const int turned = fabsf(c[0]) > fabsf(c[3]);
-    const double lead = (double)(turned ? c[0] : c[3]), inverse = 1.0 / lead;
-    const double a = (double)(turned ? c[1] : c[2]) * inverse, b = (double)(turned ? c[2] : c[1]) * inverse,
-                 d = (double)(turned ? c[3] : c[0]) * inverse;
+    const int reversed = fabsf(c[0]) > fabsf(c[3]);
+    const double lead = (double)(reversed ? c[0] : c[3]), inverse = 1.0 / lead;
+    const double a = (double)(reversed ? c[1] : c[2]) * inverse, b = (double)(reversed ? c[2] : c[1]) * inverse,
+                 d = (double)(reversed ? c[3] : c[0]) * inverse;
     const double third = a * (1.0 / 3.0), p = (b - a * third) * (1.0 / 3.0),
                  q = 0.5 * d - 0.5 * b * third + third * third * third;
     const double discriminant = q * q + p * p * p; /* of t^3 + 3 p t + 2 q, with z = t - a / 3 */
     if (!(lead != 0.0 && discriminant * 0.0 == 0.0)) return 0;
     float t[3];
-    const float root_d = sqrtf((float)fabs(discriminant)), fq = (float)q, fp = (float)p;
+    const float sqrt_d = sqrtf((float)fabs(discriminant)), fq = (float)q, fp = (float)p;
     if (discriminant > 0.0) {
-        const float u = vf_cube_root(fq > 0.0f ? -fq - root_d : -fq + root_d);
+        const float u = vf_cube_root(fq > 0.0f ? -fq - sqrt_d : -fq + sqrt_d);
         t[0] = t[1] = t[2] = u == 0.0f ? 0.0f : u - fp / u;
     } else {
-        const double angle = (double)(vf_angle(root_d, -fq) * (1.0f / 3.0f));
+        const double angle = (double)(vf_atan2f(sqrt_d, -fq) * (1.0f / 3.0f));
         const float size = 2.0f * sqrtf(fp < 0.0f ? -fp : 0.0f);
         for (int k = 0; k < 3; k++) {
             double sine, cosine;
@@ -258,8 +273,8 @@ VF_FN int vf_cubic_roots(const float c[4], float root[3][2])
             const float slope = (float)((3.0 * z + 2.0 * a) * z + b), change = (float)value / slope;
             z -= fabsf(change) < 1.0f ? (double)change : 0.0;
         }
-        root[k][0] = turned ? 1.0f : (float)z;
-        root[k][1] = turned ? (float)z : 1.0f;
+        root[k][0] = reversed ? 1.0f : (float)z;
+        root[k][1] = reversed ? (float)z : 1.0f;
     }
     return discriminant > 0.0 ? 1 : 3;
 }

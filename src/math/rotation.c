@@ -23,15 +23,15 @@ int vf_rotation_valid(const double R[9])
     vf_rotation_transpose(t, R);
     vf_rotation_multiply(p, t, R);
     for (int i = 0; i < 9; i++) {
-        const double off = p[i] - (i % 4 == 0 ? 1.0 : 0.0);
-        if (!(off > -1e-3 && off < 1e-3)) return 0; /* not finite lands here, too */
+        const double error = p[i] - (i % 4 == 0 ? 1.0 : 0.0);
+        if (!(error > -1e-3 && error < 1e-3)) return 0; /* also when not finite */
     }
     const double determinant = R[0] * (R[4] * R[8] - R[5] * R[7]) - R[1] * (R[3] * R[8] - R[5] * R[6]) +
                                R[2] * (R[3] * R[7] - R[4] * R[6]);
     return determinant > 0.0;
 }
 
-/** exp of a small rotation vector (Rodrigues): exact to double rounding below half a radian. */
+/** Rotation matrix of a rotation vector (Rodrigues): exact to double rounding below half a radian. */
 static void exponential(double R[9], const double v[3])
 {
     double a, b;
@@ -43,28 +43,29 @@ static void exponential(double R[9], const double v[3])
     memcpy(R, out, sizeof out);
 }
 
-/** Angular rate at a time: linear between readings, held before the first and after the last. */
+/** Angular rate at a time [rad/s]: linear between readings, constant before the first and after the last. */
 static void rate_at(double rate[3], const vfront_gyro_t *gyro, uint32_t count, uint64_t t_ns)
 {
     uint32_t after = 0;
     while (after < count && gyro[after].t_ns < t_ns) after++;
     const vfront_gyro_t *b = &gyro[after < count ? after : count - 1], *a = after > 0 ? &gyro[after - 1] : b;
-    const double span = (double)(b->t_ns - a->t_ns);
-    const double w = span > 0.0 && after < count ? (double)(t_ns - a->t_ns) / span : 1.0;
+    const double interval = (double)(b->t_ns - a->t_ns);
+    const double w = interval > 0.0 && after < count ? (double)(t_ns - a->t_ns) / interval : 1.0;
     for (int i = 0; i < 3; i++) rate[i] = a->rate_rad_s[i] + w * (b->rate_rad_s[i] - a->rate_rad_s[i]);
 }
 
-/** Turns `body` (current axes to those at the start) by the motion over a span of time, in parts of less than half a radian. */
-static void turn(double body[9], const double rate[3], double seconds)
+/** Multiply `body` (current axes to those at the start) by the rotation at a constant rate over an interval, in steps
+ *  of less than half a radian. */
+static void integrate(double body[9], const double rate[3], double seconds)
 {
-    const double size = (rate[0] < 0 ? -rate[0] : rate[0]) + (rate[1] < 0 ? -rate[1] : rate[1]) +
-                        (rate[2] < 0 ? -rate[2] : rate[2]);
-    const double need = size * seconds * 2.0 + 1.0;
-    const int parts = need < 1000.0 ? (int)need : 1000; /* more than that is no prior for a camera */
-    double part[9];
-    const double v[3] = {rate[0] * seconds / parts, rate[1] * seconds / parts, rate[2] * seconds / parts};
-    exponential(part, v);
-    for (int i = 0; i < parts; i++) vf_rotation_multiply(body, body, part);
+    const double magnitude_rad_s = (rate[0] < 0 ? -rate[0] : rate[0]) + (rate[1] < 0 ? -rate[1] : rate[1]) +
+                                   (rate[2] < 0 ? -rate[2] : rate[2]);
+    const double needed = magnitude_rad_s * seconds * 2.0 + 1.0;
+    const int steps = needed < 1000.0 ? (int)needed : 1000; /* limit: faster rates give no usable prior */
+    double step[9];
+    const double v[3] = {rate[0] * seconds / steps, rate[1] * seconds / steps, rate[2] * seconds / steps};
+    exponential(step, v);
+    for (int i = 0; i < steps; i++) vf_rotation_multiply(body, body, step);
 }
 
 const double *vf_rotation_mounting(const vfront_camera_t *camera)
@@ -73,25 +74,27 @@ const double *vf_rotation_mounting(const vfront_camera_t *camera)
     return memcmp(camera->R_cam_imu, none, sizeof none) ? camera->R_cam_imu : identity;
 }
 
-static int mounted_alike(const vfront_camera_t *a, const vfront_camera_t *b)
+/** Extrinsics test: 1 if two cameras have equal rotation and translation. */
+static int same_extrinsics(const vfront_camera_t *a, const vfront_camera_t *b)
 {
-    int alike = 1;
-    for (int i = 0; i < 9; i++) alike &= vf_rotation_mounting(a)[i] == vf_rotation_mounting(b)[i];
-    for (int i = 0; i < 3; i++) alike &= a->t_cam_imu_m[i] == b->t_cam_imu_m[i];
-    return alike;
+    int same = 1;
+    for (int i = 0; i < 9; i++) same &= vf_rotation_mounting(a)[i] == vf_rotation_mounting(b)[i];
+    for (int i = 0; i < 3; i++) same &= a->t_cam_imu_m[i] == b->t_cam_imu_m[i];
+    return same;
 }
 
 void vf_rotation_between(double R[9], double t_m[3], const vfront_camera_t *from, const vfront_camera_t *to)
 {
-    double back[9];
-    const int alike = mounted_alike(from, to); /* in one place, also where rotations are that to a thousandth only */
-    vf_rotation_transpose(back, vf_rotation_mounting(from));
-    vf_rotation_multiply(R, vf_rotation_mounting(to), back);
-    for (int i = 0; i < 9 && alike; i++) R[i] = i % 4 == 0;
+    double transposed[9];
+    /* equal extrinsics: the exact identity, though R_cam_imu may be orthonormal to 1e-3 only */
+    const int same = same_extrinsics(from, to);
+    vf_rotation_transpose(transposed, vf_rotation_mounting(from));
+    vf_rotation_multiply(R, vf_rotation_mounting(to), transposed);
+    for (int i = 0; i < 9 && same; i++) R[i] = i % 4 == 0;
     for (int i = 0; i < 3; i++)
-        t_m[i] = alike ? 0.0
-                       : to->t_cam_imu_m[i] - (R[3 * i] * from->t_cam_imu_m[0] + R[3 * i + 1] * from->t_cam_imu_m[1] +
-                                               R[3 * i + 2] * from->t_cam_imu_m[2]);
+        t_m[i] = same ? 0.0
+                      : to->t_cam_imu_m[i] - (R[3 * i] * from->t_cam_imu_m[0] + R[3 * i + 1] * from->t_cam_imu_m[1] +
+                                              R[3 * i + 2] * from->t_cam_imu_m[2]);
 }
 
 void vf_rotation_gyro(double R_cur_prev[9], const vfront_camera_t *camera, const vfront_gyro_t *gyro, uint32_t count,
@@ -106,7 +109,7 @@ void vf_rotation_gyro(double R_cur_prev[9], const vfront_camera_t *camera, const
         rate_at(a, gyro, count, at);
         rate_at(b, gyro, count, next);
         const double mean[3] = {0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1]), 0.5 * (a[2] + b[2])};
-        turn(body, mean, (double)(next - at) * 1e-9);
+        integrate(body, mean, (double)(next - at) * 1e-9);
         at = next;
     }
     const double *R_cam_imu = vf_rotation_mounting(camera);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* One text for one host thread and for one warp. A team is either: work is written as loops over independent items, which the host
- * does one after the other and a warp side by side.
+/* Parallel loops in one source for a host thread and for a warp. A team is one host thread, or the 32 lanes of one
+ * warp. Work is written as loops over independent items: the host runs the items one after the other, a warp runs them
+ * side by side.
  *
- * Rule    what a loop writes belongs to its item alone, in memory that the team shares, and it reads only what was written before
- *         the last VF_TEAM_SYNC(). No sum is split over lanes. What stands outside such a loop every lane does alike
- * Exact   for that reason host and warp give the same bits
+ * Rule    an item writes only elements that belong to it alone, in memory that the team shares, and reads only what was
+ *         written before the last VF_TEAM_SYNC(). No sum is split over lanes. Code outside of such a loop is run by
+ *         every lane alike
+ * Exact   host and warp give the same bits, because no result depends on the order of the items
  */
 #ifndef VF_TEAM_H
 #define VF_TEAM_H
@@ -19,21 +21,22 @@
 #define VF_TEAM_SYNC() ((void)0)
 #endif
 
-/** A loop whose counter nvcc shall know at every turn, so that what is small lies in registers. */
+/** Before a loop: nvcc unrolls it, so that indices are constants and small arrays lie in registers. */
 #ifdef __CUDA_ARCH__
 #define VF_UNROLL _Pragma("unroll")
 #else
 #define VF_UNROLL
 #endif
 
-/** A loop that nvcc shall leave one: code that a warp runs once comes from far away, which takes longer than what it does. */
+/** Before a loop: nvcc does not unroll it. Straight-line code that a warp runs only once waits for instruction fetches
+ *  longer than it computes. */
 #ifdef __CUDA_ARCH__
-#define VF_ROLL _Pragma("unroll 1")
+#define VF_NO_UNROLL _Pragma("unroll 1")
 #else
-#define VF_ROLL
+#define VF_NO_UNROLL
 #endif
 
-#ifdef VF_TEAM_BACKWARDS /* for a test: items that depend on one another would give something else */
+#ifdef VF_TEAM_BACKWARDS /* test build: items in reverse order; items that depend on each other give other results */
 #define VF_TEAM(i, count) for (int i = (count)-1; i >= 0; i--)
 #else
 #define VF_TEAM(i, count) for (int i = VF_TEAM_LANE; i < (count); i += VF_TEAM_SIZE)

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/stages.h"
+/* Host form of report. */
+#include "report.h"
 
-static struct vf_light_total total_light(const struct vf_step *s, int32_t camera)
+#include "features/select.h"
+
+/** Brightness statistics of a camera: sums over its tiles. */
+static struct vf_light_total total_light(const struct vf_report_view *s, int32_t camera)
 {
     const struct vf_level *l = &s->geometry.level[camera][0];
     const int32_t tiles = (l->width + VF_TILE - 1) / VF_TILE * ((l->height + VF_TILE - 1) / VF_TILE);
     struct vf_light_total t = {0, 0, 0, 0};
     for (int32_t i = 0; i < tiles; i++) {
-        const struct vf_light *light = &s->memory->pyramid.light[camera][i];
+        const struct vf_tile_stats *light = &s->pyramid->tile[camera][i];
         t.sum += light->sum;
         t.edge += light->edge;
         t.dark += light->dark;
@@ -16,79 +20,87 @@ static struct vf_light_total total_light(const struct vf_step *s, int32_t camera
     return t;
 }
 
-/** Cells of a camera with a corner. */
-static uint32_t count_occupied(const struct vf_step *s, int32_t camera)
+/** Number of cells of a camera with a corner for tracks. */
+static uint32_t count_occupied(const struct vf_report_view *s, int32_t camera)
 {
     uint32_t count = 0;
-    for (int32_t cell = 0; cell < vf_cells(&s->geometry, camera); cell++)
-        count += s->memory->detect.corner[camera][cell] != 0;
+    for (int32_t cell = 0; cell < s->geometry.cells[camera]; cell++)
+        count += s->detect->corner[s->parity][camera][cell] != 0;
     return count;
 }
 
-static void list_keypoints(const struct vf_step *s, int32_t camera, vfront_result_t *out)
+/** Key points of a camera, groups of levels without gaps between them, with angles and descriptors where they are
+ *  computed. */
+static void list_keypoints(const struct vf_report_view *s, int32_t camera, vfront_result_t *out)
 {
-    const struct vf_select_memory *m = &s->memory->select;
-    const int described = vf_described(&s->tuning);
-    const uint32_t count = vf_keypoints(s, m->count[camera]);
+    const struct vf_select_memory *m = s->select;
+    const int described = vf_report_ran(s, VF_BIT(describe));
+    const uint32_t count = vf_keypoints(s->geometry.groups, m->count[camera]);
     out->keypoints_count[camera] = count;
     out->descriptors_count[camera] = described ? count : 0;
     for (uint32_t i = 0; i < count; i++) {
         float angle_rad = 0.0f;
 #if VFRONT_DESCRIPTORS
         if (described) {
-            angle_rad = s->memory->describe.angle[s->parity][camera][i];
-            out->descriptors[camera][i] = s->memory->describe.descriptor[s->parity][camera][i];
+            angle_rad = s->describe->angle[s->parity][camera][i];
+            out->descriptors[camera][i] = s->describe->descriptor[s->parity][camera][i];
         }
 #endif
-        out->keypoints[camera][i] = vf_report_keypoint(s, camera,
-                                                       m->key[camera][vf_slot(s, m->count[camera], (int32_t)i)],
-                                                       &s->memory->bearing.point[s->parity][camera][i], angle_rad);
+        out->keypoints[camera][i] = vf_report_keypoint(
+            s, camera,
+            m->key[camera]
+                  [vf_keypoint_index(s->geometry.groups, s->geometry.group_first, m->count[camera], (int32_t)i)],
+            &s->bearing->point[s->parity][camera][i], angle_rad);
     }
 }
 
-static void list_partners(const struct vf_step *s, vfront_result_t *out)
+/** Stereo depths and temporal matches as their stages left them, and the motions that matches agree with; number of
+ *  disparities. */
+static void list_matches(const struct vf_report_view *s, vfront_result_t *out)
 {
-    out->depths_count = vf_depths(s);
-    out->matches_count = vf_matches(s);
+    out->depths_count = vf_stereo_count(s->stereo, s->geometry.active);
+    out->matches_count = vf_match_count(s->match, s->geometry.active);
 #if VFRONT_STEREO
-    memcpy(out->depths, s->memory->stereo.depth, sizeof *out->depths * out->depths_count);
+    memcpy(out->depths, s->stereo->depth, sizeof *out->depths * out->depths_count);
 #endif
 #if VFRONT_DENSE
-    out->disparity.valid = vf_disparities(s);
+    out->disparity.valid = vf_dense_valid(s->dense, s->geometry.active);
 #endif
 #if VFRONT_MATCHES
-    memcpy(out->matches, s->memory->match.match, sizeof *out->matches * out->matches_count);
+    memcpy(out->matches, s->match->match, sizeof *out->matches * out->matches_count);
     for (uint32_t i = 0; i < out->matches_count; i++)
-        out->matches[i].agrees = (uint16_t)vf_agrees(s, VFRONT_TRACKS + i);
+        out->matches[i].agrees = (uint16_t)vf_ego_inlier_mask(s->ego, s->geometry.active, VFRONT_TRACKS + i);
 #endif
 }
 
-static void list_stixels(const struct vf_step *s, vfront_result_t *out)
+/** Road, obstacles and the segments of every column. */
+static void list_stixels(const struct vf_report_view *s, vfront_result_t *out)
 {
 #if VFRONT_STIXELS
-    const struct vf_stixel_memory *m = &s->memory->stixel;
-    const int32_t columns = vf_columns(s);
+    const struct vf_stixel_memory *m = s->stixel;
+    const int32_t columns = vf_report_columns(s);
     out->columns_count = (uint32_t)columns;
-    out->columns_width_px = (uint32_t)s->tuning.stixel_width_px;
+    out->columns_width_px = (uint32_t)s->stixel_tuning.stixel_width_px;
     out->columns_crowded = 0;
     out->road = vf_report_road(s);
     for (int32_t i = 0; i < VFRONT_OBSTACLE_BINS; i++) out->obstacles_cm[i] = vf_report_obstacle(s, i);
     for (int32_t i = 0; i < columns; i++) {
         out->stixels_count[i] = m->segments[i];
         out->columns_crowded += m->crowded[i];
-        for (int32_t k = 0; k < m->segments[i]; k++) out->stixels[i][k] = vf_stixel_result(s, &m->segment[i][k]);
+        for (int32_t k = 0; k < m->segments[i]; k++)
+            out->stixels[i][k] = vf_stixel_result(&s->stixel_geometry, &m->segment[i][k]);
     }
 #else
     (void)s, (void)out;
 #endif
 }
 
-void vf_report_host(const struct vf_step *s)
+void vf_report_host(const struct vf_report_view *s)
 {
-    const struct vf_params *params = &s->memory->ingest.params;
-    const struct vf_track_memory *m = &s->memory->track;
-    const struct vf_refill_memory *r = &s->memory->refill;
-    vfront_result_t *out = &s->pinned->result[params->result];
+    const struct vf_params *params = &s->ingest->params;
+    const struct vf_track_memory *m = s->track;
+    const struct vf_refill_memory *r = s->refill;
+    vfront_result_t *out = &s->result[params->result];
     struct vf_light_total light[VFRONT_CAMERAS];
     uint32_t occupied[VFRONT_CAMERAS] = {0};
 
@@ -103,14 +115,15 @@ void vf_report_host(const struct vf_step *s)
     out->t_ns = params->t_ns;
     out->t_mid_ns = params->t_mid_ns;
     out->frame = params->frame;
-    out->tracks_count = m->census[s->parity].count;
+    out->tracks_count = r->counts[s->parity].count;
     out->lost_count = r->lost_count;
     for (uint32_t i = 0; i < out->tracks_count; i++)
-        out->tracks[i] = vf_report_track(s, s->memory->bearing.node[0], &m->feature[s->parity][i], vf_agrees(s, i));
+        out->tracks[i] = vf_report_track(s, s->bearing->node[0], &r->feature[s->parity][i],
+                                         vf_ego_inlier_mask(s->ego, s->geometry.active, i));
     for (uint32_t i = 0; i < out->lost_count; i++) out->lost[i] = vf_report_lost(&m->moved[r->lost[i]]);
-    list_partners(s, out);
-    vf_motions(s, &out->relative, &out->metric, &out->good);
+    list_matches(s, out);
+    vf_ego_motions(s->ego, s->geometry.active, s->parity, &out->relative, &out->metric, &out->good);
     list_stixels(s, out);
-    out->health = vf_report_health(s, params, r, &s->memory->select, &m->census[s->parity], occupied, light);
-    s->pinned->done = params->ticket;
+    out->health = vf_report_health(s, params, r, s->select, &r->counts[s->parity], occupied, light);
+    *s->done = params->ticket;
 }

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* report: the result of a step and its health.
+/* report: the result of a step and its health, gathered from the memory of all stages.
  *
- * In      features, ended features, key points with angles and descriptors, sums of light, parameters
- * Out     one vfront_result_t in pinned memory, without `timing`; the ticket of the frame in vf_pinned.done, last of all
- * Exact   integers; each float of a result is one integer scaled by a power of two
- * Memory  the result itself; one clock pair a stage
+ * In      tracks, ended tracks, key points with angles and descriptors, stereo depths, matches, motions, road, stixels
+ *         and obstacles, brightness sums, parameters of the frame
+ * Out     one vfront_result_t in pinned memory, without `timing`; the ticket of the frame in vf_pinned.done, last of
+ *         all
+ * Rule    lists are copied in the order of their stages; entries behind a list's count keep what they held
+ * Exact   integers; each float of a result is one integer scaled by a power of two, or a float of another stage
+ * Shared  every record (track, ended track, key point, health); the loops are written twice, sums over tiles and cells
+ *         are of integers, so that their order does not matter
+ * Memory  the result itself, in pinned memory
  */
 #ifndef VF_REPORT_H
 #define VF_REPORT_H
 
+#include "core/view.h"
+#include "depth/dense.h"
+#include "depth/stixel.h"
 #include "features/bearing.h"
 #include "features/describe.h"
 #include "geometry/ego.h"
@@ -19,25 +27,56 @@
 #include "geometry/stereo.h"
 #include "tracking/track.h"
 
-/** Sums of light of a whole picture. */
+/** Brightness statistics of a whole picture: the sums over the tiles of struct vf_tile_stats (image/pyramid.h). */
 struct vf_light_total {
-    uint64_t sum, edge;
-    uint32_t dark, bright;
+    uint64_t sum, edge;    /* of grey levels; of the four absolute differences within each whole 2x2 */
+    uint32_t dark, bright; /* pixels <= 5; pixels >= 250 */
 };
 
 struct vf_report_memory {
-    uint64_t clock[VFRONT_STAGES]
-                  [2]; /* first and last work of each stage, ns of the device's clock; not part of the bits */
-    uint32_t arrived;  /* blocks of the kernel that are done */
+    uint32_t blocks_done; /* kernel: blocks that have finished; 0 between frames */
     uint32_t reserved[15];
 };
 
-/** A Q16 coordinate as a float: rounds to nearest where it has more than 24 significant bits. */
+/* View of report: core/view.h. In pinned memory: result, of three in turn; done, the ticket of the last complete one;
+ * clocks_out, a copy of clocks, start and end of each stage. */
+/* clang-format off */
+#define VF_READS_report(X)                                                                                             \
+    X(ingest) X(pyramid) X(track) X(detect) X(refill) X(select) X(bearing) X(describe) X(stereo) X(match) X(ego)       \
+    X(dense) X(stixel)
+#define VF_BEFORE_report(X)
+#define VF_GEOMETRY_report(X)                                                                                          \
+    X(cameras) X(level) X(step_q16) X(cells_x) X(cells) X(groups) X(group_first) X(calibrated) X(nodes_x) X(active)
+#define VF_TUNING_report(X)                                                                                            \
+    X(track_target) X(health_degraded_percent) X(cell_width_px) X(cell_height_px) X(select_points)
+/* clang-format on */
+VF_GEOMETRY_OF(report);
+VF_TUNING_OF(report);
+struct vf_report_view {
+    VF_VIEW(report);
+    struct vf_report_tuning tuning;
+    struct vf_stixel_geometry stixel_geometry; /* those of stixel, for the records of its segments */
+    struct vf_stixel_tuning stixel_tuning;
+    vfront_result_t *result;
+    uint64_t *done;
+    const uint64_t (*clocks)[2];
+    uint64_t (*clocks_out)[2];
+};
+VF_HOST_FORM(report);
+
+/** 1 if a stage is part of the step. */
+VF_FN int vf_report_ran(const struct vf_report_view *s, uint32_t stage_bit)
+{
+    return (s->geometry.active & stage_bit) != 0;
+}
+
+/** Q16 coordinate as a float [px], rounded to nearest where it has more than 24 significant bits. */
 VF_FN float vf_report_px(int32_t q16) { return (float)q16 * (1.0f / 65536.0f); }
 
-/** `node`: the grid of bearings of camera 0. */
-VF_FN vfront_track_t vf_report_track(const struct vf_step *s, const struct vf_node *node, const struct vf_feature *f,
-                                     uint32_t agrees)
+/** Track as the result has it. node: bearing grid of camera 0; agrees: motions that its correspondence is an inlier of
+ *  (a bit each), 0 for a track without a correspondence. */
+VF_FN vfront_track_t vf_report_track(const struct vf_report_view *s, const struct vf_node *node,
+                                     const struct vf_feature *f, uint32_t agrees)
 {
     vfront_track_t t;
     t.id = f->id;
@@ -51,12 +90,13 @@ VF_FN vfront_track_t vf_report_track(const struct vf_step *s, const struct vf_no
     t.age = f->age;
     t.level = f->level;
     t.score = f->score;
-    vf_bearing_at(s, node, 0, f->x_q16, f->y_q16, t.bearing);
+    vf_bearing_at(node, s->geometry.nodes_x[0], f->x_q16, f->y_q16, t.bearing);
     t.agrees = f->age ? agrees : 0;
     for (int i = 0; i < 3; i++) t.bearing[i] = s->geometry.calibrated[0] ? t.bearing[i] : 0.0f;
     return t;
 }
 
+/** Ended track as the result has it. */
 VF_FN vfront_lost_t vf_report_lost(const struct vf_feature *f)
 {
     vfront_lost_t l;
@@ -68,12 +108,14 @@ VF_FN vfront_lost_t vf_report_lost(const struct vf_feature *f)
     return l;
 }
 
-VF_FN vfront_keypoint_t vf_report_keypoint(const struct vf_step *s, int32_t camera, uint64_t key,
+/** Key point as the result has it. key: its packed corner from select; point: its bearing; angle_rad: its orientation,
+ *  0 if not described. */
+VF_FN vfront_keypoint_t vf_report_keypoint(const struct vf_report_view *s, int32_t camera, uint64_t key,
                                            const struct vf_point *point, float angle_rad)
 {
     const struct vf_corner c = vf_detect_corner(key);
-    const struct vf_place p = vf_detect_place(&s->geometry, key);
-    const struct vf_pixel at = vf_select_pixel(&s->geometry, key);
+    const struct vf_position_q16 p = vf_corner_position(s->geometry.step_q16, key);
+    const struct vf_pixel_xy at = vf_corner_pixel(s->geometry.step_q16, key);
     vfront_keypoint_t k;
     k.x_px = vf_report_px(p.x_q16);
     k.y_px = vf_report_px(p.y_q16);
@@ -86,23 +128,23 @@ VF_FN vfront_keypoint_t vf_report_keypoint(const struct vf_step *s, int32_t came
     return k;
 }
 
-/** Health from the counts; occupied[], the cells with a corner, and light[] hold one entry a camera. Where nothing is to be tracked,
- *  nothing can fail to be: quality is 100. */
-VF_FN vfront_health_t vf_report_health(const struct vf_step *s, const struct vf_params *params,
+/** Health from counts and brightness. occupied[]: cells with a corner, light[]: brightness statistics, one entry a
+ *  camera. Quality is the percentage of track_target that was followed, 1 to 100; 100 where the target is 0. */
+VF_FN vfront_health_t vf_report_health(const struct vf_report_view *s, const struct vf_params *params,
                                        const struct vf_refill_memory *r, const struct vf_select_memory *k,
-                                       const struct vf_census *census, const uint32_t occupied[],
+                                       const struct vf_track_counts *counts, const uint32_t occupied[],
                                        const struct vf_light_total light[])
 {
-    const uint32_t had = r->followed + r->lost_count, target = (uint32_t)s->tuning.track_target;
+    const uint32_t previous = r->followed + r->lost_count, target = (uint32_t)s->tuning.track_target;
     const int few = r->followed * 100u < target * (uint32_t)s->tuning.health_degraded_percent;
     vfront_health_t h;
     h.reserved = 0;
     h.quality = target ? (uint32_t)vf_clamp((int32_t)(r->followed * 100u / target), 1, 100) : 100;
-    h.state = params->frame == 0            ? VFRONT_STARTING
-              : had > 0 && r->followed == 0 ? VFRONT_LOST
-              : params->gap || few          ? VFRONT_DEGRADED
-                                            : VFRONT_TRACKING;
-    h.reset_counter = params->reset_counter + census->losses;
+    h.state = params->frame == 0                 ? VFRONT_STARTING
+              : previous > 0 && r->followed == 0 ? VFRONT_LOST
+              : params->gap || few               ? VFRONT_DEGRADED
+                                                 : VFRONT_TRACKING;
+    h.reset_counter = params->reset_counter + counts->losses;
     h.followed = r->followed;
     h.born = r->born;
     for (int i = 0; i < VFRONT_ENDS; i++) h.ended[i] = r->ended[i];
@@ -111,20 +153,47 @@ VF_FN vfront_health_t vf_report_health(const struct vf_step *s, const struct vf_
     h.gap = params->gap;
     h.dt_ns = params->dt_ns;
     for (int c = 0; c < VFRONT_CAMERAS; c++) {
-        const int there = c < s->geometry.cameras;
+        const int present = c < s->geometry.cameras;
         const struct vf_level *l = &s->geometry.level[c][0];
-        const uint64_t pixels = there ? (uint64_t)l->width * (uint64_t)l->height : 1;
-        const uint64_t quads = there ? (uint64_t)(l->width / 2) * (uint64_t)(l->height / 2) : 1;
-        h.cells[c] = there ? (uint32_t)vf_cells(&s->geometry, c) : 0;
-        h.starved[c] = there ? h.cells[c] - occupied[c] : 0;
-        h.dropped[c] = there ? vf_keypoints(s, k->dropped[c]) : 0;
+        const uint64_t pixels = present ? (uint64_t)l->width * (uint64_t)l->height : 1;
+        const uint64_t quads = present ? (uint64_t)(l->width / 2) * (uint64_t)(l->height / 2) : 1;
+        h.cells[c] = present ? (uint32_t)s->geometry.cells[c] : 0;
+        h.starved[c] = present ? h.cells[c] - occupied[c] : 0;
+        h.dropped[c] = present ? vf_keypoints(s->geometry.groups, k->dropped[c]) : 0;
         h.full |= h.dropped[c] ? (uint32_t)VFRONT_FULL_KEYPOINTS << c : 0;
-        h.brightness_grey[c] = there ? (float)(uint32_t)(light[c].sum * 256 / pixels) * (1.0f / 256.0f) : 0.0f;
-        h.sharpness_grey[c] = there ? (float)(uint32_t)(light[c].edge * 64 / quads) * (1.0f / 256.0f) : 0.0f;
-        h.dark_permille[c] = there ? (uint32_t)((uint64_t)light[c].dark * 1000 / pixels) : 0;
-        h.bright_permille[c] = there ? (uint32_t)((uint64_t)light[c].bright * 1000 / pixels) : 0;
+        h.brightness_grey[c] = present ? (float)(uint32_t)(light[c].sum * 256 / pixels) * (1.0f / 256.0f) : 0.0f;
+        h.sharpness_grey[c] = present ? (float)(uint32_t)(light[c].edge * 64 / quads) * (1.0f / 256.0f) : 0.0f;
+        h.dark_permille[c] = present ? (uint32_t)((uint64_t)light[c].dark * 1000 / pixels) : 0;
+        h.bright_permille[c] = present ? (uint32_t)((uint64_t)light[c].bright * 1000 / pixels) : 0;
     }
     return h;
 }
+
+/** Nearest obstacle in a direction as the result has it [cm]. */
+VF_FN uint16_t vf_report_obstacle(const struct vf_report_view *s, int32_t bin)
+{
+#if VFRONT_STIXELS
+    const uint32_t cm = vf_report_ran(s, VF_BIT(stixel)) ? s->stixel->nearest_cm[bin] : VF_NONE;
+    return (uint16_t)(cm < VFRONT_OBSTACLE_UNKNOWN ? cm : VFRONT_OBSTACLE_UNKNOWN);
+#else
+    (void)s, (void)bin;
+    return VFRONT_OBSTACLE_UNKNOWN;
+#endif
+}
+
+#if VFRONT_STIXELS
+/** Number of columns that are segmented. */
+VF_FN int32_t vf_report_columns(const struct vf_report_view *s)
+{
+    return vf_report_ran(s, VF_BIT(stixel)) ? vf_stixel_columns(&s->stixel_geometry, &s->stixel_tuning) : 0;
+}
+
+/** Road as the result has it. */
+VF_FN vfront_road_t vf_report_road(const struct vf_report_view *s)
+{
+    const vfront_road_t none = {0, 0, 0, 0.0f, 0.0f, 0.0f, 0.0f};
+    return vf_report_ran(s, VF_BIT(stixel)) ? vf_stixel_road(&s->stixel_geometry, &s->stixel->road) : none;
+}
+#endif
 
 #endif

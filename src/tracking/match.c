@@ -1,42 +1,47 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/stages.h"
+/* Host form of match: both searches by tiles of the previous frame's key points, then roll and list, then settling. */
+#include "match.h"
+
+#include "image/ingest.h"
 
 #if VFRONT_MATCHES
 #include "match_flow.h"
 #include "patch.h"
 
-/** Points and descriptors of camera 0 in a frame. */
-struct side {
+/** Key points of camera 0 in a frame. */
+struct keypoints {
     const struct vf_point *point;
     const float *angle;
     const vfront_descriptor_t *descriptor;
     uint32_t count;
 };
-static struct side side_of(const struct vf_step *s, int32_t parity)
+static struct keypoints keypoints_of(const struct vf_match_view *s, int32_t parity)
 {
-    const struct vf_memory *m = s->memory;
-    const struct side side = {m->bearing.point[parity][0], m->describe.angle[parity][0],
-                              m->describe.descriptor[parity][0], m->bearing.count[parity][0]};
-    return side;
+    const struct keypoints list = {s->bearing->point[parity][0], s->describe->angle[parity][0],
+                                   s->describe->descriptor[parity][0], s->bearing->count[parity][0]};
+    return list;
 }
 
-/** Some points of the frame before, value by value, so that inner loops over them are vector code. */
+/** Tile: up to TILE key points of the previous frame, as a structure of arrays, so that inner loops over them are
+ *  vector code. */
 #define TILE 64
-#define NO_LEVEL 1000
+#define NO_LEVEL 1000 /* of the entries behind the last: no key point is within reach of it */
 struct tile {
-    uint32_t word[8][TILE];
-    float x[TILE], y[TILE], z[TILE], reach[TILE]; /* where they are expected */
-    int32_t level[TILE];                          /* behind the last: one that no partner has */
-    uint32_t back[TILE];
-    uint32_t first, count;
-    float least[3], most[3], farthest; /* bounds of all */
-    int32_t lowest, highest;
+    uint32_t word[8][TILE];          /* descriptors */
+    float x[TILE], y[TILE], z[TILE]; /* predicted bearings */
+    float radius2[TILE];             /* of their windows */
+    int32_t level[TILE];
+    uint32_t back[TILE];                       /* their best candidates so far */
+    uint32_t first, count;                     /* index of the first, how many */
+    float least[3], most[3], greatest_radius2; /* bounding box of the bearings, greatest window */
+    int32_t lowest, highest;                   /* range of levels */
 };
 
-static void fill_tile(const struct vf_step *s, const struct vf_match_bounds *b, const struct side *before,
+/** Loads a tile of the previous frame's key points from `first` on. */
+static void fill_tile(const struct vf_match_view *s, const struct vf_match_bounds *b, const struct keypoints *before,
                       uint32_t first, struct tile *t)
 {
-    const struct vf_match_memory *m = &s->memory->match;
+    const struct vf_match_memory *m = s->match;
     memset(t, 0, sizeof *t);
     t->first = first;
     t->count = before->count - first < TILE ? before->count - first : TILE;
@@ -49,7 +54,7 @@ static void fill_tile(const struct vf_step *s, const struct vf_match_bounds *b, 
     for (uint32_t k = 0; k < t->count; k++) {
         const struct vf_point *p = &before->point[first + k];
         float at[3];
-        vf_match_expect(&s->memory->ingest.params, p->bearing, m->expected[s->parity ^ 1][first + k], at);
+        vf_match_predict(&s->ingest->params, p->bearing, m->predicted[s->parity ^ 1][first + k], at);
         for (int i = 0; i < 8; i++) t->word[i][k] = before->descriptor[first + k].word[i];
         for (int axis = 0; axis < 3; axis++) {
             t->least[axis] = at[axis] < t->least[axis] ? at[axis] : t->least[axis];
@@ -58,58 +63,62 @@ static void fill_tile(const struct vf_step *s, const struct vf_match_bounds *b, 
         t->x[k] = at[0];
         t->y[k] = at[1];
         t->z[k] = at[2];
-        t->reach[k] = vf_match_reach(b->window, p->step);
+        t->radius2[k] = vf_match_radius2(b->window, p->step);
         t->level[k] = p->level;
-        t->farthest = t->reach[k] > t->farthest ? t->reach[k] : t->farthest;
+        t->greatest_radius2 = t->radius2[k] > t->greatest_radius2 ? t->radius2[k] : t->greatest_radius2;
         t->lowest = vf_min(p->level, t->lowest);
         t->highest = vf_max(p->level, t->highest);
-        t->back[k] = m->back[first + k];
+        t->back[k] = m->back[s->parity][first + k];
     }
 }
 
-/** How far a range is from a number. */
-static float outside(float least, float most, float v)
+/** Distance of a number from an interval; 0 within it. */
+static float interval_distance(float least, float most, float v)
 {
     const float under = least - v, over = v - most, more = under > over ? under : over;
     return more > 0.0f ? more : 0.0f;
 }
 
-/** Whether a tile may hold a partner of p. Every operation is that of the test of one point, on what is no larger: so none is missed. */
-static int may_hold(const struct vf_match_bounds *b, const struct tile *t, const struct vf_point *p)
+/** Bounding-box test (bearings, levels): 0 if no key point of a tile is a candidate of p. It does the arithmetic of the
+ *  test of one pair on values that are no larger, so it misses none. */
+static int tile_in_window(const struct vf_match_bounds *b, const struct tile *t, const struct vf_point *p)
 {
-    const float *at = p->bearing, mine = vf_match_reach(b->window, p->step);
+    const float *at = p->bearing, own = vf_match_radius2(b->window, p->step);
     if (p->level - t->highest > b->levels || t->lowest - p->level > b->levels) return 0;
-    return !b->guided ||
-           vf_match_near(mine > t->farthest ? mine : t->farthest, outside(t->least[0], t->most[0], at[0]),
-                         outside(t->least[1], t->most[1], at[1]), outside(t->least[2], t->most[2], at[2]));
+    return !b->guided || vf_match_in_window(own > t->greatest_radius2 ? own : t->greatest_radius2,
+                                            interval_distance(t->least[0], t->most[0], at[0]),
+                                            interval_distance(t->least[1], t->most[1], at[1]),
+                                            interval_distance(t->least[2], t->most[2], at[2]));
 }
 
-/** Marks the points of a tile that may be the partner of p, their descriptors apart; all ones: may not. Returns whether there are any. */
-static int mark(const struct vf_match_bounds *b, const struct tile *t, const struct vf_point *p, uint32_t not [TILE])
+/** Candidate test of p against a tile, descriptors not counted: excluded[k] is 0 for a candidate, all ones for others.
+ *  Returns 1 if there is a candidate. */
+static int find_candidates(const struct vf_match_bounds *b, const struct tile *t, const struct vf_point *p,
+                           uint32_t excluded[TILE])
 {
-    const float x = p->bearing[0], y = p->bearing[1], z = p->bearing[2], mine = vf_match_reach(b->window, p->step);
+    const float x = p->bearing[0], y = p->bearing[1], z = p->bearing[2], own = vf_match_radius2(b->window, p->step);
     const int32_t lowest = p->level - b->levels, highest = p->level + b->levels;
     const uint32_t guided = b->guided ? TILE : 0;
     uint32_t all = VF_NONE;
-    for (uint32_t k = 0; k < TILE; k++) not [k] = 0u - (uint32_t)((t->level[k] < lowest) | (t->level[k] > highest));
+    for (uint32_t k = 0; k < TILE; k++) excluded[k] = 0u - (uint32_t)((t->level[k] < lowest) | (t->level[k] > highest));
     for (uint32_t k = 0; k < guided; k++) {
-        const float reach = mine > t->reach[k] ? mine : t->reach[k];
-        not [k] |= vf_match_near(reach, x - t->x[k], y - t->y[k], z - t->z[k]) ? 0 : VF_NONE;
+        const float radius2 = own > t->radius2[k] ? own : t->radius2[k];
+        excluded[k] |= vf_match_in_window(radius2, x - t->x[k], y - t->y[k], z - t->z[k]) ? 0 : VF_NONE;
     }
-    for (uint32_t k = 0; k < TILE; k++) all &= not [k];
+    for (uint32_t k = 0; k < TILE; k++) all &= excluded[k];
     return all == 0;
 }
 
-/** Sums of bits, in fields of four. */
-static inline uint32_t fours(uint32_t w)
+/** Population counts of the eight groups of 4 bits. */
+static inline uint32_t nibble_counts(uint32_t w)
 {
     const uint32_t pairs = w - (w >> 1 & 0x55555555u);
     return (pairs & 0x33333333u) + (pairs >> 2 & 0x33333333u);
 }
 
-/** Bits in which each descriptor of a tile differs from d. Seven words are added bit by bit first: with the
- *  eighth, that leaves four to count. */
-static VF_HOT void apart(const struct tile *t, const vfront_descriptor_t *d, uint32_t distance[TILE])
+/** Hamming distances of the descriptors of a tile from d. Bit-sliced full adders (Harley-Seal) add seven of the eight
+ *  words first: with the eighth, that leaves four words to count. */
+static VF_HOT void hamming_tile(const struct tile *t, const vfront_descriptor_t *d, uint32_t distance[TILE])
 {
     const uint32_t *w = d->word;
     for (int k = 0; k < TILE; k++) {
@@ -119,7 +128,8 @@ static VF_HOT void apart(const struct tile *t, const vfront_descriptor_t *d, uin
         const uint32_t ab = a ^ b, ef = e ^ f, abc = ab ^ c, efg = ef ^ g, sum = abc ^ efg ^ h;
         const uint32_t two1 = (a & b) | (ab & c), two2 = (e & f) | (ef & g), two3 = (abc & efg) | ((abc ^ efg) & h);
         const uint32_t two = two1 ^ two2 ^ two3, four = (two1 & two2) | ((two1 ^ two2) & two3);
-        const uint32_t ones = fours(sum) + fours(i), more = fours(two) + 2 * fours(four);
+        const uint32_t ones = nibble_counts(sum) + nibble_counts(i),
+                       more = nibble_counts(two) + 2 * nibble_counts(four);
         uint32_t bytes = (ones & 0x0f0f0f0fu) + (ones >> 4 & 0x0f0f0f0fu) +
                          2 * ((more & 0x0f0f0f0fu) + (more >> 4 & 0x0f0f0f0fu));
         bytes = (bytes & 0x00ff00ffu) + (bytes >> 8 & 0x00ff00ffu);
@@ -127,111 +137,120 @@ static VF_HOT void apart(const struct tile *t, const vfront_descriptor_t *d, uin
     }
 }
 
-/** Tells the points of a tile that point i looked at them. Returns the best partner for it, or `best`. */
-static VF_HOT uint32_t tell(struct tile *t, const uint32_t *distance, const uint32_t * not, uint32_t most, uint32_t i,
-                            uint32_t best)
+/** Updates the best candidates of a tile's key points with key point i of this frame. Returns the best candidate of i,
+ *  `best` or better. */
+static VF_HOT uint32_t update_best(struct tile *t, const uint32_t *distance, const uint32_t *excluded, uint32_t most,
+                                   uint32_t i, uint32_t best)
 {
     for (uint32_t k = 0; k < TILE; k++) {
-        const uint32_t none = not [k] | (distance[k] > most ? VF_NONE : 0u);
-        const uint32_t to_it = (distance[k] << 16 | i) | none, to_me = (distance[k] << 16 | (t->first + k)) | none;
-        t->back[k] = to_it < t->back[k] ? to_it : t->back[k];
-        best = to_me < best ? to_me : best;
+        const uint32_t none = excluded[k] | (distance[k] > most ? VF_NONE : 0u);
+        const uint32_t for_tile = (distance[k] << 16 | i) | none, for_i = (distance[k] << 16 | (t->first + k)) | none;
+        t->back[k] = for_tile < t->back[k] ? for_tile : t->back[k];
+        best = for_i < best ? for_i : best;
     }
     return best;
 }
 
-/** All of this frame's points look at a tile. */
-static void search(const struct vf_step *s, const struct vf_match_bounds *b, const struct side *now, struct tile *t)
+/** Compares all of this frame's key points with a tile: best candidates both ways. */
+static void search(const struct vf_match_view *s, const struct vf_match_bounds *b, const struct keypoints *now,
+                   struct tile *t)
 {
-    struct vf_match_memory *m = &s->memory->match;
-    uint32_t not [TILE], distance[TILE];
+    struct vf_match_memory *m = s->match;
+    uint32_t excluded[TILE], distance[TILE];
     for (uint32_t i = 0; i < now->count; i++) {
-        if (!may_hold(b, t, &now->point[i]) || !mark(b, t, &now->point[i], not )) continue;
-        apart(t, &now->descriptor[i], distance);
-        m->found[i] = tell(t, distance, not, b->distance, i, m->found[i]);
+        if (!tile_in_window(b, t, &now->point[i]) || !find_candidates(b, t, &now->point[i], excluded)) continue;
+        hamming_tile(t, &now->descriptor[i], distance);
+        m->found[s->parity][i] = update_best(t, distance, excluded, b->distance, i, m->found[s->parity][i]);
     }
-    memcpy(m->back + t->first, t->back, sizeof *t->back * t->count);
+    memcpy(m->back[s->parity] + t->first, t->back, sizeof *t->back * t->count);
 }
 
-static int mutual(const struct vf_match_memory *m, uint32_t i)
+/** Cross-check of key point i of this frame. */
+static int mutual(const struct vf_match_view *s, uint32_t i)
 {
-    return m->found[i] != VF_NONE && vf_match_mutual(m->found[i], m->back[m->found[i] & 0xffff], i);
+    const uint32_t found = s->match->found[s->parity][i];
+    return found != VF_NONE && vf_match_mutual(found, s->match->back[s->parity][found & 0xffff], i);
 }
 
-/** Those that found each other look for the next best in a tile. */
-static void search_second(const struct vf_step *s, const struct vf_match_bounds *b, const struct side *now,
-                          const struct side *before, struct tile *t)
+/** Compares the key points that passed the cross-check with a tile: second best candidate elsewhere. */
+static void search_second(const struct vf_match_view *s, const struct vf_match_bounds *b, const struct keypoints *now,
+                          const struct keypoints *before, struct tile *t)
 {
-    struct vf_match_memory *m = &s->memory->match;
-    uint32_t not [TILE], distance[TILE];
+    struct vf_match_memory *m = s->match;
+    uint32_t excluded[TILE], distance[TILE];
     for (uint32_t i = 0; i < now->count; i++) {
-        if (!mutual(m, i) || !may_hold(b, t, &now->point[i]) || !mark(b, t, &now->point[i], not )) continue;
-        const struct vf_point *best = &before->point[m->found[i] & 0xffff];
-        uint32_t next = m->second[i];
-        apart(t, &now->descriptor[i], distance);
+        if (!mutual(s, i) || !tile_in_window(b, t, &now->point[i]) || !find_candidates(b, t, &now->point[i], excluded))
+            continue;
+        const struct vf_point *best = &before->point[m->found[s->parity][i] & 0xffff];
+        uint32_t next = m->second[s->parity][i];
+        hamming_tile(t, &now->descriptor[i], distance);
         for (uint32_t k = 0; k < t->count; k++)
-            if ((distance[k] | not [k]) < next && vf_elsewhere(best, &before->point[t->first + k])) next = distance[k];
-        m->second[i] = next;
+            if ((distance[k] | excluded[k]) < next && vf_points_apart(best, &before->point[t->first + k]))
+                next = distance[k];
+        m->second[s->parity][i] = next;
     }
 }
 
-/** Whether point i has a partner, its turn apart, and what that is. */
-static int turned(const struct vf_step *s, const struct side *now, const struct side *before, uint32_t i,
-                  uint32_t *turn)
+/** Cross-check and ratio test of key point i: 1 if it has a match, the roll not counted. *change: its difference of
+ *  orientation. */
+static int has_match(const struct vf_match_view *s, const struct keypoints *now, const struct keypoints *before,
+                     uint32_t i, uint32_t *change)
 {
-    const struct vf_match_memory *m = &s->memory->match;
-    if (!mutual(m, i) || !vf_stands_out(&s->tuning, m->found[i] >> 16, m->second[i])) return 0;
-    *turn = vf_match_turned(now->angle[i], before->angle[m->found[i] & 0xffff]);
+    const struct vf_match_memory *m = s->match;
+    if (!mutual(s, i) ||
+        !vf_ratio_test(s->tuning.match_ratio_percent, m->found[s->parity][i] >> 16, m->second[s->parity][i]))
+        return 0;
+    *change = vf_match_orientation_change(now->angle[i], before->angle[m->found[s->parity][i] & 0xffff]);
     return 1;
 }
 
-/** By how many bins the picture turned. */
-static int32_t turn_of_all(const struct vf_step *s, const struct side *now, const struct side *before)
+/** Roll of the picture since the previous frame [bins]. */
+static int32_t find_roll(const struct vf_match_view *s, const struct keypoints *now, const struct keypoints *before)
 {
-    int32_t bin[VF_TURNS] = {0};
-    uint32_t turn, best = 0;
+    int32_t bin[VF_ROLL_BINS] = {0};
+    uint32_t change, best = 0;
     for (uint32_t i = 0; i < now->count; i++)
-        if (turned(s, now, before, i, &turn)) bin[vf_match_bin(turn)]++;
-    for (int32_t top = 0; top < VF_TURNS; top++) {
-        const uint32_t tent = vf_match_tent(bin, top);
-        best = tent > best ? tent : best;
+        if (has_match(s, now, before, i, &change)) bin[vf_match_roll_bin(change)]++;
+    for (int32_t centre = 0; centre < VF_ROLL_BINS; centre++) {
+        const uint32_t score = vf_match_roll_score(bin, centre);
+        best = score > best ? score : best;
     }
-    return vf_match_top(best);
+    return vf_match_roll_peak(best);
 }
 
-/** Lists the pairs that turned with the picture, and says where every point goes. */
-static void list(const struct vf_step *s, const struct side *now, const struct side *before)
+/** Lists the matches that agree with the roll, and predicts every key point's bearing in the next frame. */
+static void list_matches(const struct vf_match_view *s, const struct keypoints *now, const struct keypoints *before)
 {
-    struct vf_match_memory *m = &s->memory->match;
-    const int32_t top = turn_of_all(s, now, before);
+    struct vf_match_memory *m = s->match;
+    const int32_t roll = find_roll(s, now, before);
     m->count = 0;
     for (uint32_t i = 0; i < now->count; i++) {
-        const uint32_t j = m->found[i] & 0xffff;
-        uint32_t turn;
-        const int kept = turned(s, now, before, i, &turn) && vf_match_turns(&s->tuning, turn, top);
-        vf_match_go_on(now->point[i].bearing, kept ? before->point[j].bearing : NULL, m->expected[s->parity][i]);
-        if (kept) m->match[m->count++] = vf_match_of(i, m->found[i], m->second[i]);
+        const uint32_t j = m->found[s->parity][i] & 0xffff;
+        uint32_t change;
+        const int kept = has_match(s, now, before, i, &change) && vf_match_roll_agrees(&s->tuning, change, roll);
+        vf_match_predict_next(now->point[i].bearing, kept ? before->point[j].bearing : NULL,
+                              m->predicted[s->parity][i]);
+        if (kept) m->match[m->count++] = vf_match_make(i, m->found[s->parity][i], m->second[s->parity][i]);
     }
 }
 
-/** Finds the places of the matches. */
-static void settle(const struct vf_step *s)
+/** Settles the matches. */
+static void settle_matches(const struct vf_match_view *s)
 {
-    struct vf_match_memory *m = &s->memory->match;
+    struct vf_match_memory *m = s->match;
     struct vf_patch patch;
     for (uint32_t i = 0; i < m->count; i++) m->match[i] = vf_match_settle(&patch, s, m->match[i]);
 }
 #endif
 
-void vf_match_host(const struct vf_step *s)
+void vf_match_host(const struct vf_match_view *s)
 {
 #if VFRONT_MATCHES
-    if (!vf_match_on(s)) return;
-    const struct side now = side_of(s, s->parity);
-    struct side before = side_of(s, s->parity ^ 1);
+    const struct keypoints now = keypoints_of(s, s->parity);
+    struct keypoints before = keypoints_of(s, s->parity ^ 1);
     const struct vf_match_bounds bounds = vf_match_bounds(s);
     struct tile tile;
-    if (s->memory->ingest.params.frame == 0) before.count = 0; /* what lies there is from before the reset */
+    if (s->ingest->params.frame == 0) before.count = 0; /* first frame: the memory holds another run's key points */
     for (uint32_t first = 0; first < before.count; first += TILE) {
         fill_tile(s, &bounds, &before, first, &tile);
         search(s, &bounds, &now, &tile);
@@ -240,8 +259,9 @@ void vf_match_host(const struct vf_step *s)
         fill_tile(s, &bounds, &before, first, &tile);
         search_second(s, &bounds, &now, &before, &tile);
     }
-    list(s, &now, &before);
-    settle(s);
+    list_matches(s, &now, &before);
+    settle_matches(s);
+    vf_match_clear(s->match, s->parity ^ 1, 0, 1);
 #else
     (void)s;
 #endif

@@ -1,39 +1,48 @@
 /* SPDX-License-Identifier: MIT */
-/* match: the partner of every key point of camera 0 in the frame before.
+/* match: matches the key points of camera 0 with those of the previous frame, by their descriptors.
  *
- * In      points, angles, descriptors and pyramids of this frame and the one before; where the points of the frame before are expected;
- *         parameters
- * Out     pairs of indices, how well their descriptors agree, and places, by rising index in this frame; where this frame's points are
- *         expected in the next
- * Rule    a partner has about the same level and, when the search is guided, lies no farther than a window from where the other is
- *         expected: where the frame's rotation takes it, else where it goes with the velocity that it had, else where it was. Of those
- *         the one with the closest descriptor, by a margin to the next best somewhere else, and each must be the other's best. The
- *         camera may have rolled: the turn of most pairs' orientations is that of the picture, and pairs that turned by much else go.
- *         It is the peak of a histogram of 256 bins under a tent 30 degrees wide to each side. ORB-SLAM's bins of 30 degrees cut a
- *         peak that lies on their bounds in two; a tent has no bounds
- *         Key points lie on whole pixels of their level. So what surrounds a point of the frame before is then looked for on level 0 of this
- *         one, from its partner on, by the tracker's steps, which give the match a place to a part of a pixel (match_flow.h)
- * Exact   integers, but for expectations, windows, and steps and bearings of places: single precision in one order, roots and quotients
- *         correctly rounded
- * Memory  68 bytes a key point: what each found, who found it, its next best, where it is expected, by parity, and the pairs
- */
+ * In      key points (bearing, position, level), orientations, descriptors and pyramids of this frame and the previous
+ *         one; bearings predicted in the previous frame; parameters
+ * Out     match list by rising key point of this frame: both indices, descriptor distances, sub-pixel position and
+ *         bearing; bearings predicted for the next frame
+ * Rule    two key points are candidates of each other if their levels differ by at most match_levels and, in a guided
+ *         search, this frame's lies within a window around the predicted position of the other: by the frame's rotation
+ *         where it is given, else by constant velocity, else where it was. Best candidate by Hamming distance, with a
+ *         ratio test against the second best at another place, and a cross-check: each must be the other's best. The
+ *         camera may have rolled: the difference of orientations of most matches is the roll of the picture, and a
+ *         match whose difference is more than match_turn_deg from it is dropped. The roll is the peak of a histogram of
+ *         256 bins smoothed by a triangle of 30 degrees to each side. (ORB-SLAM's bins of 30 degrees split a peak that
+ *         lies on the border of two; a sliding triangle has no borders.) Key points lie on whole pixels of their level.
+ *         So every match is settled: the patch around the previous key point is aligned with level 0 of this frame,
+ *         from this frame's key point on, by the tracker's Gauss-Newton (match_flow.h); that gives the match a
+ *         sub-pixel position
+ * Exact   integers, except predictions, windows, Gauss-Newton steps and bearings: single precision in one order, roots
+ *         and quotients correctly rounded
+ * Memory  80 bytes a key point: best candidates both ways and second best by parity, predicted bearings by parity, and
+ *         the match list
+ * Shared  candidate test, packing, roll and predictions are here, the alignment is in match_flow.h. Written twice: the
+ *         search (match.c: tiles of the previous frame's points with a test of their bounding box, vector code over a
+ *         tile; match.cu: tiles in shared memory) and the Hamming distance (match.c: bit-sliced adders over a tile;
+ *         match.cu: population count of one pair) */
 #ifndef VF_MATCH_H
 #define VF_MATCH_H
 
+#include "core/view.h"
 #include "features/bearing.h"
 #include "features/describe.h"
+#include "track.h"
 
 #if VFRONT_MATCHES
+/** A best candidate is a number of its Hamming distance and its index, vf_packed_match(); VF_NONE: there is none. */
 struct vf_match_memory {
-    uint32_t back
-        [VFRONT_KEYPOINTS]; /* of each point of the frame before: distance and index of the best that looked at it; all ones: none */
-    uint32_t found[VFRONT_KEYPOINTS]; /* of each point of this frame, likewise */
-    uint32_t second
-        [VFRONT_KEYPOINTS]; /* of each that found its own finder: distance of the next best somewhere else; else 256 */
-    float expected[2][VFRONT_KEYPOINTS]
-                  [3]; /* by parity of the frame: bearings in the next, if the camera goes on as it did */
-    vfront_match_t match[VFRONT_KEYPOINTS];
-    uint32_t count;
+    /* Candidates by parity; a step uses its own set and clears the other for the next step, vf_match_clear(). */
+    uint32_t back[2][VFRONT_KEYPOINTS];  /* best candidate in this frame of each key point of the previous frame */
+    uint32_t found[2][VFRONT_KEYPOINTS]; /* best candidate in the previous frame of each key point of this frame */
+    /* of each key point of this frame that passes the cross-check: distance of the second best elsewhere; 256: none */
+    uint32_t second[2][VFRONT_KEYPOINTS];
+    float predicted[2][VFRONT_KEYPOINTS][3]; /* [parity of the frame]: bearings predicted for the next frame */
+    vfront_match_t match[VFRONT_KEYPOINTS];  /* by rising index in this frame */
+    uint32_t count;                          /* of matches */
 };
 #else
 struct vf_match_memory {
@@ -41,19 +50,57 @@ struct vf_match_memory {
 };
 #endif
 
-/** Whether the stage has anything to do. */
-VF_FN int vf_match_on(const struct vf_step *s) { return s->tuning.match && vf_described(&s->tuning); }
+/* View of match: core/view.h. */
+/* clang-format off */
+#define VF_READS_match(X) X(ingest) X(rectify) X(pyramid) X(bearing) X(describe)
+#define VF_BEFORE_match(X)
+#define VF_GEOMETRY_match(X) X(levels) X(nodes_x) X(focal_px)
+#define VF_TUNING_match(X)                                                                                             \
+    X(match_window_px) X(match_guided) X(match_levels) X(match_distance) X(match_ratio_percent) X(match_turn_deg)      \
+    X(match_settle) X(track_residual_grey) X(select_points)
+/* clang-format on */
+VF_GEOMETRY_OF(match);
+VF_TUNING_OF(match);
+struct vf_match_view {
+    VF_VIEW(match);
+    struct vf_match_tuning tuning;
+    struct vf_align_view align;
+};
+VF_HOST_FORM(match);
+
+/** Length of the match list; active: of geometry. */
+VF_FN uint32_t vf_match_count(const struct vf_match_memory *m, uint32_t active)
+{
+#if VFRONT_MATCHES
+    if (active & VF_BIT(match)) return m->count;
+#endif
+    (void)m, (void)active;
+    return 0;
+}
+
+#if VFRONT_MATCHES
+/** Clears the candidates of a parity: every `step`-th key point from `first` on. */
+VF_FN void vf_match_clear(struct vf_match_memory *m, int32_t parity, int32_t first, int32_t step)
+{
+    for (int32_t i = first; i < VFRONT_KEYPOINTS; i += step) {
+        m->back[parity][i] = m->found[parity][i] = VF_NONE;
+        m->second[parity][i] = 256;
+    }
+}
+#endif
 
 /* ---- search ------------------------------------------------------------------------------------------------------ */
 
+/** Bounds of the search, from the tuning. */
 struct vf_match_bounds {
-    float window; /* for level 0 [focal lengths] */
-    int32_t guided, levels;
-    uint32_t distance;
+    float window;      /* radius of the window for key points of level 0 [focal lengths] */
+    int32_t guided;    /* 1: search in the window, 0: in the whole picture */
+    int32_t levels;    /* largest difference of levels */
+    uint32_t distance; /* largest Hamming distance of a match */
 };
-VF_FN struct vf_match_bounds vf_match_bounds(const struct vf_step *s)
+VF_FN struct vf_match_bounds vf_match_bounds(const struct vf_match_view *s)
 {
-    const vfront_tuning_t *t = &s->tuning;
+    const struct vf_match_tuning *t = &s->tuning;
     struct vf_match_bounds b;
     b.window = (float)t->match_window_px / s->geometry.focal_px[0];
     b.guided = t->match_guided;
@@ -62,32 +109,35 @@ VF_FN struct vf_match_bounds vf_match_bounds(const struct vf_step *s)
     return b;
 }
 
-/** Where a point of the frame before is expected: `bearing` its own, `going` what was stored for it. */
-VF_FN void vf_match_expect(const struct vf_params *params, const float bearing[3], const float going[3],
-                           float expected[3])
+/** Predicts the bearing, in this frame, of a key point of the previous frame: its own bearing rotated by the given
+ *  rotation, or the stored prediction of vf_match_predict_next(). */
+VF_FN void vf_match_predict(const struct vf_params *params, const float bearing[3], const float stored[3],
+                            float predicted[3])
 {
-    for (int k = 0; k < 3; k++) expected[k] = params->rotation_given ? vf_dot(params->R + 3 * k, bearing) : going[k];
+    for (int k = 0; k < 3; k++) predicted[k] = params->rotation_given ? vf_dot(params->R + 3 * k, bearing) : stored[k];
 }
 
-/** Where a point will be expected in the next frame; before: its partner's bearing, NULL: it has none. */
-VF_FN void vf_match_go_on(const float bearing[3], const float *before, float going[3])
+/** Predicts the bearing of a key point in the next frame, at constant velocity; before: bearing of its match in the
+ *  previous frame; NULL: it has none and is predicted where it is. */
+VF_FN void vf_match_predict_next(const float bearing[3], const float *before, float predicted[3])
 {
-    for (int k = 0; k < 3; k++) going[k] = before ? bearing[k] + (bearing[k] - before[k]) : bearing[k];
-    if (before) vf_unit(going);
+    for (int k = 0; k < 3; k++) predicted[k] = before ? bearing[k] + (bearing[k] - before[k]) : bearing[k];
+    if (before) vf_unit(predicted);
 }
 
-/** The window on a level with pixels of this size, squared. The greater one of two levels' is that of the coarser. */
-VF_FN float vf_match_reach(float window, float step)
+/** Squared radius of the window on a level whose pixels have the size `step` [px of level 0]. Of two levels the coarser
+ *  one's, the greater, counts. */
+VF_FN float vf_match_radius2(float window, float step)
 {
-    const float reach = window * step;
-    return reach * reach;
+    const float radius = window * step;
+    return radius * radius;
 }
 
-/** Whether (x, y, z), from one bearing to another, is within reach. */
-VF_FN int vf_match_near(float reach, float x, float y, float z) { return x * x + y * y + z * z <= reach; }
+/** Window test: 1 if the difference (x, y, z) of two bearings is within the radius. */
+VF_FN int vf_match_in_window(float radius2, float x, float y, float z) { return x * x + y * y + z * z <= radius2; }
 
-/** The match of a point of this frame, its place apart. */
-VF_FN vfront_match_t vf_match_of(uint32_t i, uint32_t found, uint32_t second)
+/** Makes the match of key point i of this frame, without its position. */
+VF_FN vfront_match_t vf_match_make(uint32_t i, uint32_t found, uint32_t second)
 {
     vfront_match_t m;
     memset(&m, 0, sizeof m);
@@ -98,40 +148,45 @@ VF_FN vfront_match_t vf_match_of(uint32_t i, uint32_t found, uint32_t second)
     return m;
 }
 
-/** Whether two points found each other. found: of this frame's point i; back: of the one that it found. */
+/** Cross-check: 1 if two key points are each other's best. found: best candidate of key point i of this frame; back:
+ *  best of that one. */
 VF_FN int vf_match_mutual(uint32_t found, uint32_t back, uint32_t i)
 {
-    return found != VF_NONE && back == vf_partner(found >> 16, i);
+    return found != VF_NONE && back == vf_packed_match(found >> 16, i);
 }
 
-/* ---- turn of the picture ----------------------------------------------------------------------------------------- */
+/* ---- roll of the picture ----------------------------------------------------------------------------------------- */
 
-#define VF_TURNS 256 /* bins of a whole turn */
-#define VF_TENT 21   /* bins from the top of the tent to where it is 0 */
+#define VF_ROLL_BINS 256      /* histogram bins of a full turn */
+#define VF_ROLL_HALF_WIDTH 21 /* bins from the top of the triangle to where its weight is 0: 30 degrees */
 
-/** By how much a point turned since the frame before, in 1/2^16 of a turn. */
-VF_FN uint32_t vf_match_turned(float now_rad, float before_rad)
+/** Difference of orientation of a match, now - before, in 1/2^16 of a full turn. */
+VF_FN uint32_t vf_match_orientation_change(float now_rad, float before_rad)
 {
     const float scale = 10430.37835f; /* 2^16 / (2 pi) */
     return (uint32_t)(vf_round(now_rad * scale) - vf_round(before_rad * scale)) & 0xffff;
 }
 
-/** The bin in the middle of which, or near it, that lies. */
-VF_FN int32_t vf_match_bin(uint32_t turned) { return (int32_t)((turned + 128) >> 8 & (VF_TURNS - 1)); }
+/** Histogram bin of a difference of orientation. */
+VF_FN int32_t vf_match_roll_bin(uint32_t change) { return (int32_t)((change + 128) >> 8 & (VF_ROLL_BINS - 1)); }
 
-/** Pairs under the tent over a bin, and the bin, as one number, the greatest of which is that of the picture's turn. */
-VF_FN uint32_t vf_match_tent(const int32_t bin[VF_TURNS], int32_t top)
+/** Histogram smoothed by the triangle at a bin, and the bin, as one number; the greatest of all bins is that of the
+ *  roll. */
+VF_FN uint32_t vf_match_roll_score(const int32_t bin[VF_ROLL_BINS], int32_t centre)
 {
     int32_t sum = 0;
-    for (int32_t k = 1 - VF_TENT; k < VF_TENT; k++) sum += (VF_TENT - vf_abs(k)) * bin[(top + k) & (VF_TURNS - 1)];
-    return (uint32_t)sum << 8 | (uint32_t)(VF_TURNS - 1 - top);
+    for (int32_t k = 1 - VF_ROLL_HALF_WIDTH; k < VF_ROLL_HALF_WIDTH; k++)
+        sum += (VF_ROLL_HALF_WIDTH - vf_abs(k)) * bin[(centre + k) & (VF_ROLL_BINS - 1)];
+    return (uint32_t)sum << 8 | (uint32_t)(VF_ROLL_BINS - 1 - centre);
 }
-VF_FN int32_t vf_match_top(uint32_t tent) { return VF_TURNS - 1 - (int32_t)(tent & 255); }
 
-/** Whether a pair turned as the picture did. */
-VF_FN int vf_match_turns(const vfront_tuning_t *t, uint32_t turned, int32_t top)
+/** Bin of the greatest score. */
+VF_FN int32_t vf_match_roll_peak(uint32_t score) { return VF_ROLL_BINS - 1 - (int32_t)(score & 255); }
+
+/** Consistency with the roll: 1 if a match's difference of orientation is within match_turn_deg of the bin `roll`. */
+VF_FN int vf_match_roll_agrees(const struct vf_match_tuning *t, uint32_t change, int32_t roll)
 {
-    const int32_t apart = (int32_t)((turned - ((uint32_t)top << 8)) & 0xffff);
+    const int32_t apart = (int32_t)((change - ((uint32_t)roll << 8)) & 0xffff);
     return vf_min(apart, 65536 - apart) <= t->match_turn_deg * 65536 / 360;
 }
 

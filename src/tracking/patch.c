@@ -1,61 +1,59 @@
 /* SPDX-License-Identifier: MIT */
+/* Host form of the patch functions that track_flow.h declares as VF_HOOK: templates extracted, residuals summed, over
+ * rows that the compiler turns into vector code. The kernel's form is kernels/tracking/patch.cuh; the arithmetic of a
+ * pixel, in track.h, is shared. Not shared: the loops themselves, since a warp keeps its part of the patch in
+ * registers. The table in track_flow.h names the pairs. */
 #include "patch.h"
 
-/** Pixels under a patch, with a row and a column more than it for interpolation: in the picture itself, or, where the patch
- *  hangs over the border, in a copy that repeats the border's pixels. */
-struct under {
+/** Pixels under a patch, with one row and column more for interpolation: in the picture itself, or, where the patch
+ *  extends beyond the border, in a copy in which the border's pixels are repeated. */
+struct patch_pixels {
     const uint8_t *pixels;
     ptrdiff_t pitch;
     uint8_t copy[(VF_PATCH + 3) * (VF_PATCH + 3)];
 };
 
-static void look_under(struct under *u, const struct vf_view *view, int32_t x, int32_t y, int32_t side)
+/** Finds side x side pixels of a picture from (x, y) on. */
+static void find_pixels(struct patch_pixels *area, const struct vf_level_picture *picture, int32_t x, int32_t y,
+                        int32_t side)
 {
-    if (x >= 0 && y >= 0 && x + side <= view->width && y + side <= view->height) {
-        u->pixels = view->pixels + (ptrdiff_t)y * view->pitch + x;
-        u->pitch = view->pitch;
+    if (x >= 0 && y >= 0 && x + side <= picture->width && y + side <= picture->height) {
+        area->pixels = picture->pixels + (ptrdiff_t)y * picture->pitch + x;
+        area->pitch = picture->pitch;
         return;
     }
     for (int32_t r = 0; r < side; r++) {
-        const uint8_t *row = view->pixels + (ptrdiff_t)vf_clamp(y + r, 0, view->height - 1) * view->pitch;
-        for (int32_t c = 0; c < side; c++) u->copy[r * side + c] = row[vf_clamp(x + c, 0, view->width - 1)];
+        const uint8_t *row = picture->pixels + (ptrdiff_t)vf_clamp(y + r, 0, picture->height - 1) * picture->pitch;
+        for (int32_t c = 0; c < side; c++) area->copy[r * side + c] = row[vf_clamp(x + c, 0, picture->width - 1)];
     }
-    u->pixels = u->copy;
-    u->pitch = side;
+    area->pixels = area->copy;
+    area->pitch = side;
 }
 
 /** Interpolated grey levels, Q5, [side][side]. */
-VF_HOT static void mix(int16_t *restrict grey, const uint8_t *restrict pixels, ptrdiff_t pitch, struct vf_weights w,
-                       int32_t side)
+VF_HOT static void interpolate_rows(int16_t *restrict grey, const uint8_t *restrict pixels, ptrdiff_t pitch,
+                                    struct vf_bilinear_weights w, int32_t side)
 {
     for (int32_t r = 0; r < side; r++) {
         const uint8_t *upper = pixels + r * pitch, *lower = upper + pitch;
         for (int32_t c = 0; c < side; c++)
-            grey[r * side + c] = (int16_t)vf_track_mix(w, upper[c], upper[c + 1], lower[c], lower[c + 1]);
+            grey[r * side + c] = (int16_t)vf_track_interpolate(w, upper[c], upper[c + 1], lower[c], lower[c + 1]);
     }
 }
 
-VF_HOT static struct vf_moments moments(const struct vf_patch *p, int32_t pixels, int32_t pivot_q5)
+/** Moments of a template of so many pixels. */
+VF_HOT static struct vf_template_moments sum_moments(const struct vf_patch *p, int32_t pixels, int32_t reference_q5)
 {
-    struct vf_moments m = {0, 0, 0, 0, 0, 0, 0, 0, 0};
-    for (int32_t i = 0; i < pixels; i++) {
-        const int32_t x = p->dx[i], y = p->dy[i], t = vf_track_contrast(p->grey[i], pivot_q5);
-        m.xx += x * x;
-        m.xy += x * y;
-        m.xt += x * t;
-        m.x1 += x;
-        m.yy += y * y;
-        m.yt += y * t;
-        m.y1 += y;
-        m.tt += t * t;
-        m.t1 += t;
-    }
+    struct vf_template_moments m = {0, 0, 0, 0, 0, 0, 0, 0, 0};
+    for (int32_t i = 0; i < pixels; i++)
+        vf_track_add_moments(&m, p->dx[i], p->dy[i], vf_track_contrast(p->grey[i], reference_q5));
     return m;
 }
 
-/** Gradients and the sum of grey levels, from grey levels with one more all around. Written out for one level's rule at a time,
- *  which the compiler can then spread over a vector. */
-#define GRADIENTS(name, level)                                                                                         \
+/** Defines a function that computes the gradients of a template, and returns the sum of its grey levels, from grey
+ *  levels of (size + 2) x (size + 2) px around it. One function for level 0 and one for the coarse levels, so that the
+ *  compiler can vectorise each. */
+#define DEFINE_GRADIENTS(name, level)                                                                                  \
     VF_HOT static int32_t name(struct vf_patch *restrict p, const int16_t *restrict grey, int32_t size)                \
     {                                                                                                                  \
         int32_t sum = 0;                                                                                               \
@@ -75,71 +73,71 @@ VF_HOT static struct vf_moments moments(const struct vf_patch *p, int32_t pixels
         }                                                                                                              \
         return sum;                                                                                                    \
     }
-GRADIENTS(gradients_finest, 0)
-GRADIENTS(gradients_coarse, 1)
+DEFINE_GRADIENTS(gradients_finest, 0)
+DEFINE_GRADIENTS(gradients_coarse, 1)
 
-/** Takes away the gradients beyond the picture. */
-static void cut(struct vf_patch *patch, const struct vf_view *view, int32_t x, int32_t y, int32_t size)
+/** Sets the gradients of pixels beyond the picture to 0. */
+static void clear_outside(struct vf_patch *patch, const struct vf_level_picture *picture, int32_t x, int32_t y,
+                          int32_t size)
 {
     for (int32_t i = 0; i < size * size; i++)
-        if (!vf_track_inside(view, x + i % size, y + i / size)) patch->dx[i] = patch->dy[i] = 0;
+        if (!vf_track_inside(picture, x + i % size, y + i / size)) patch->dx[i] = patch->dy[i] = 0;
 }
 
-void vf_patch_take(struct vf_patch *patch, const struct vf_view *view, int32_t level, int32_t light, int32_t x_q16,
-                   int32_t y_q16, int32_t size, int32_t *pivot_q5, struct vf_moments *out)
+void vf_patch_extract(struct vf_patch *patch, const struct vf_level_picture *picture, int32_t level, int32_t light,
+                      int32_t x_q16, int32_t y_q16, int32_t size, int32_t *reference_q5,
+                      struct vf_template_moments *out)
 {
     const int32_t side = size + 2, x = x_q16 >> 16, y = y_q16 >> 16;
     int16_t grey[(VF_PATCH + 2) * (VF_PATCH + 2)];
-    struct under u;
-    look_under(&u, view, x - 1, y - 1, side + 1);
-    mix(grey, u.pixels, u.pitch, vf_track_weights(x_q16, y_q16), side);
+    struct patch_pixels area;
+    find_pixels(&area, picture, x - 1, y - 1, side + 1);
+    interpolate_rows(grey, area.pixels, area.pitch, vf_track_bilinear(x_q16, y_q16), side);
     const int32_t sum = level ? gradients_coarse(patch, grey, size) : gradients_finest(patch, grey, size);
-    if (u.pixels == u.copy) cut(patch, view, x, y, size);
-    *pivot_q5 = vf_track_pivot(light, sum, size * size);
-    *out = moments(patch, size * size, *pivot_q5);
+    if (area.pixels == area.copy) clear_outside(patch, picture, x, y, size);
+    *reference_q5 = vf_track_reference(light, sum, size * size);
+    *out = sum_moments(patch, size * size, *reference_q5);
 }
 
-/** What a template is compared with. */
-struct look {
+/** Pixels and light that a template is compared with. */
+struct comparison {
     const uint8_t *pixels;
     ptrdiff_t pitch;
-    struct vf_weights w;
-    int32_t pivot_q5, alpha_q14, beta_q5;
+    struct vf_bilinear_weights w;
+    int32_t reference_q5, alpha_q14, beta_q5;
 };
 
-#define COMPARE(size)                                                                                                  \
-    VF_HOT static struct vf_sums compare_##size(const struct vf_patch *p, const struct look *l)                        \
+/** Defines the sums of residuals of a template of one size, which the compiler can then vectorise. */
+#define DEFINE_RESIDUAL_SUMS(size)                                                                                     \
+    VF_HOT static struct vf_residual_sums residual_sums_##size(const struct vf_patch *p, const struct comparison *l)   \
     {                                                                                                                  \
-        const struct vf_weights w = l->w;                                                                              \
-        const int32_t pivot = l->pivot_q5, alpha = l->alpha_q14, beta = l->beta_q5;                                    \
-        int32_t x = 0, y = 0, t = 0, one = 0, absolute = 0;                                                            \
+        const struct vf_bilinear_weights w = l->w;                                                                     \
+        const int32_t reference = l->reference_q5, alpha = l->alpha_q14, beta = l->beta_q5;                            \
+        struct vf_residual_sums s = {0, 0, 0, 0, 0};                                                                   \
         for (int32_t r = 0; r < (size); r++) {                                                                         \
             const uint8_t *restrict upper = l->pixels + r * l->pitch, *restrict lower = upper + l->pitch;              \
             const int16_t *restrict grey = p->grey + r * (size), *restrict dx = p->dx + r * (size),                    \
                                     *restrict dy = p->dy + r * (size);                                                 \
             for (int32_t c = 0; c < (size); c++) {                                                                     \
-                const int32_t now = vf_track_mix(w, upper[c], upper[c + 1], lower[c], lower[c + 1]);                   \
-                const int32_t residual = vf_track_residual(now, grey[c], pivot, alpha, beta);                          \
-                x += residual * dx[c];                                                                                 \
-                y += residual * dy[c];                                                                                 \
-                t += residual * vf_track_contrast(grey[c], pivot);                                                     \
-                one += residual;                                                                                       \
-                absolute += vf_abs(residual);                                                                          \
+                const int32_t now = vf_track_interpolate(w, upper[c], upper[c + 1], lower[c], lower[c + 1]);           \
+                const int32_t residual = vf_track_residual(now, grey[c], reference, alpha, beta);                      \
+                vf_track_add_residual(&s, residual, dx[c], dy[c], vf_track_contrast(grey[c], reference));              \
             }                                                                                                          \
         }                                                                                                              \
-        const struct vf_sums s = {x, y, t, one, absolute};                                                             \
         return s;                                                                                                      \
     }
-COMPARE(16)
-COMPARE(8)
+DEFINE_RESIDUAL_SUMS(16)
+DEFINE_RESIDUAL_SUMS(8)
 
-struct vf_sums vf_patch_compare(const struct vf_patch *patch, const struct vf_view *view, int32_t x_q16, int32_t y_q16,
-                                int32_t size, int32_t pivot_q5, int32_t alpha_q14, int32_t beta_q5)
+struct vf_residual_sums vf_patch_residuals(const struct vf_patch *patch, const struct vf_level_picture *picture,
+                                           int32_t x_q16, int32_t y_q16, int32_t size, int32_t reference_q5,
+                                           int32_t alpha_q14, int32_t beta_q5)
 {
-    struct under u;
-    look_under(&u, view, x_q16 >> 16, y_q16 >> 16, size + 1);
-    const struct look l = {u.pixels, u.pitch, vf_track_weights(x_q16, y_q16), pivot_q5, alpha_q14, beta_q5};
-    return size == 16 ? compare_16(patch, &l) : compare_8(patch, &l);
+    struct patch_pixels area;
+    find_pixels(&area, picture, x_q16 >> 16, y_q16 >> 16, size + 1);
+    const struct comparison l = {area.pixels,  area.pitch, vf_track_bilinear(x_q16, y_q16),
+                                 reference_q5, alpha_q14,  beta_q5};
+    return size == 16 ? residual_sums_16(patch, &l) : residual_sums_8(patch, &l);
 }
 
 void vf_patch_load(struct vf_patch *patch, int16_t (*from)[VF_PATCH_PIXELS], int32_t size)
@@ -158,4 +156,4 @@ void vf_patch_store(const struct vf_patch *patch, int16_t (*to)[VF_PATCH_PIXELS]
     memcpy(to[2], patch->dy, bytes);
 }
 
-void vf_patch_store_normal(struct vf_normal *to, const struct vf_normal *from) { *to = *from; }
+void vf_patch_store_normal(struct vf_template_normal *to, const struct vf_template_normal *from) { *to = *from; }

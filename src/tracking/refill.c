@@ -1,113 +1,115 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/stages.h"
+/* Host form of refill. */
+#include "refill.h"
 
-/** Splits the moved features into those that live, in order, and those that ended. Marks the slots in use. */
-static uint32_t part(const struct vf_step *s, uint32_t count, uint8_t used[VFRONT_TRACKS])
+#include "image/ingest.h"
+#include "track.h"
+
+/** Splits the moved features into those alive, in order, and those that ended. Marks the template indices in use.
+ *  Returns how many live. */
+static uint32_t split_features(const struct vf_refill_view *s, uint32_t count, uint8_t used[VFRONT_TRACKS])
 {
-    struct vf_track_memory *m = &s->memory->track;
-    struct vf_refill_memory *r = &s->memory->refill;
+    struct vf_refill_memory *r = s->refill;
     uint32_t live = 0;
     r->lost_count = 0;
     memset(r->ended, 0, sizeof r->ended);
     memset(used, 0, VFRONT_TRACKS);
     for (uint32_t i = 0; i < count; i++) {
-        const struct vf_feature *f = &m->moved[i];
+        const struct vf_feature *f = &s->track->moved[i];
         if (f->end) {
             r->lost[r->lost_count++] = i;
             r->ended[f->end]++;
             continue;
         }
-        used[f->slot] = 1;
-        m->feature[s->parity][live++] = *f;
+        used[f->template_index] = 1;
+        r->feature[s->parity][live++] = *f;
     }
     return live;
 }
 
-/** Bars every cell that holds a live feature, or whose corner lies too near to one. */
-static void bar_cells(const struct vf_step *s, uint32_t live, uint8_t barred[VFRONT_CELLS])
+/** Suppresses every cell that contains a live feature, or whose corner is too near to one. */
+static void suppress_cells(const struct vf_refill_view *s, uint32_t live, uint8_t suppressed[VFRONT_CELLS])
 {
-    const struct vf_feature *f = s->memory->track.feature[s->parity];
-    const uint64_t *corner = s->memory->detect.corner[0];
-    memset(barred, 0, VFRONT_CELLS);
+    const struct vf_feature *f = s->refill->feature[s->parity];
+    const uint64_t *corner = s->detect->corner[s->parity][0];
+    memset(suppressed, 0, VFRONT_CELLS);
     for (uint32_t i = 0; i < live; i++) {
         const int32_t home = vf_refill_cell(&s->geometry, &s->tuning, f[i].x_q16, f[i].y_q16);
-        const struct vf_window w = vf_refill_window(&s->geometry, &s->tuning, home);
-        barred[home] = 1;
+        const struct vf_cell_range w = vf_refill_neighbours(&s->geometry, &s->tuning, home);
+        suppressed[home] = 1;
         for (int32_t y = w.y0; y <= w.y1; y++)
             for (int32_t x = w.x0; x <= w.x1; x++) {
                 const int32_t cell = y * s->geometry.cells_x[0] + x;
-                const struct vf_place p = vf_detect_place(&s->geometry, corner[cell]);
-                barred[cell] |= (uint8_t)vf_refill_near(&s->tuning, f[i].x_q16, f[i].y_q16, p.x_q16, p.y_q16);
+                const struct vf_position_q16 p = vf_corner_position(s->geometry.step_q16, corner[cell]);
+                suppressed[cell] |= (uint8_t)vf_refill_near(&s->tuning, f[i].x_q16, f[i].y_q16, p.x_q16, p.y_q16);
             }
     }
 }
 
-/** Whether no better corner of another cell lies too near. */
-static int clear_of_corners(const struct vf_step *s, int32_t cell, uint64_t key)
+/** Non-maximum suppression: 1 if no better corner of another cell is too near to the cell's corner. */
+static int is_local_best(const struct vf_refill_view *s, int32_t cell, uint64_t key)
 {
-    const struct vf_window w = vf_refill_window(&s->geometry, &s->tuning, cell);
-    const struct vf_place p = vf_detect_place(&s->geometry, key);
+    const struct vf_cell_range w = vf_refill_neighbours(&s->geometry, &s->tuning, cell);
+    const struct vf_position_q16 p = vf_corner_position(s->geometry.step_q16, key);
     for (int32_t y = w.y0; y <= w.y1; y++) {
         for (int32_t x = w.x0; x <= w.x1; x++) {
-            const uint64_t other = s->memory->detect.corner[0][y * s->geometry.cells_x[0] + x];
-            const struct vf_place q = vf_detect_place(&s->geometry, other);
+            const uint64_t other = s->detect->corner[s->parity][0][y * s->geometry.cells_x[0] + x];
+            const struct vf_position_q16 q = vf_corner_position(s->geometry.step_q16, other);
             if (other > key && vf_refill_near(&s->tuning, q.x_q16, q.y_q16, p.x_q16, p.y_q16)) return 0;
         }
     }
     return 1;
 }
 
-/** Fills in the candidates; returns how many there are. */
-static uint32_t find_candidates(const struct vf_step *s, int32_t cells, uint32_t live)
+/** Lists the candidates by cell; returns how many there are. */
+static uint32_t find_candidates(const struct vf_refill_view *s, int32_t cells, uint32_t live)
 {
-    uint8_t barred[VFRONT_CELLS];
+    uint8_t suppressed[VFRONT_CELLS];
     uint32_t found = 0;
-    bar_cells(s, live, barred);
+    suppress_cells(s, live, suppressed);
     for (int32_t cell = 0; cell < cells; cell++) {
-        const uint64_t key = s->memory->detect.corner[0][cell];
-        const int fit = key && !barred[cell] && clear_of_corners(s, cell, key);
-        s->memory->refill.candidate[cell] = fit ? key : 0;
+        const uint64_t key = s->detect->corner[s->parity][0][cell];
+        const int fit = key && !suppressed[cell] && is_local_best(s, cell, key);
+        s->refill->candidate[cell] = fit ? key : 0;
         found += (uint32_t)fit;
     }
     return found;
 }
 
-/** The least key among the `wanted` best candidates, bit by bit from the top. */
-static uint64_t least_wanted(const struct vf_step *s, int32_t cells, uint32_t wanted)
+/** Threshold: key of the least of the `wanted` best candidates, found bit by bit from the top. */
+static uint64_t threshold_key(const struct vf_refill_view *s, int32_t cells, uint32_t wanted)
 {
-    uint64_t least = 0;
+    uint64_t threshold = 0;
     for (int bit = VF_KEY_BITS - 1; bit >= 0; bit--) {
-        const uint64_t trial = least | 1ull << bit;
+        const uint64_t trial = threshold | 1ull << bit;
         uint32_t above = 0;
-        for (int32_t cell = 0; cell < cells; cell++) above += s->memory->refill.candidate[cell] >= trial;
-        if (above >= wanted) least = trial;
+        for (int32_t cell = 0; cell < cells; cell++) above += s->refill->candidate[cell] >= trial;
+        if (above >= wanted) threshold = trial;
     }
-    return least;
+    return threshold;
 }
 
-void vf_refill_host(const struct vf_step *s)
+void vf_refill_host(const struct vf_refill_view *s)
 {
-    if (!s->tuning.track_target) return;
-    struct vf_track_memory *m = &s->memory->track;
-    struct vf_refill_memory *r = &s->memory->refill;
-    const struct vf_census before = vf_refill_before(s->memory->ingest.params.frame, &m->census[s->parity ^ 1]);
-    const int32_t cells = vf_cells(&s->geometry, 0);
+    struct vf_refill_memory *r = s->refill;
+    const struct vf_track_counts before = vf_refill_counts_before(s->ingest->params.frame, &r->counts[s->parity ^ 1]);
+    const int32_t cells = s->geometry.cells[0];
     uint8_t used[VFRONT_TRACKS];
 
-    const uint32_t live = part(s, before.count, used);
+    const uint32_t live = split_features(s, before.count, used);
     const uint32_t wanted = (uint32_t)vf_refill_wanted(&s->tuning, (int32_t)live);
     const uint32_t found = wanted ? find_candidates(s, cells, live) : 0;
-    const uint64_t least = found > wanted ? least_wanted(s, cells, wanted) : 1;
-    uint32_t born = 0, slot = 0;
+    const uint64_t threshold = found > wanted ? threshold_key(s, cells, wanted) : 1;
+    uint32_t born = 0, template_index = 0;
     for (int32_t cell = 0; found && cell < cells; cell++) {
-        if (r->candidate[cell] < least) continue;
-        while (used[slot]) slot++;
-        m->feature[s->parity][live + born] = vf_refill_born(&s->geometry, r->candidate[cell], before.ids + born + 1,
-                                                            slot++);
+        if (r->candidate[cell] < threshold) continue;
+        while (used[template_index]) template_index++;
+        r->feature[s->parity][live + born] = vf_refill_born(s->geometry.step_q16, r->candidate[cell],
+                                                            before.ids + born + 1, template_index++);
         born++;
     }
     r->followed = live;
     r->born = born;
     r->overflow = found > wanted ? found - wanted : 0;
-    m->census[s->parity] = vf_refill_census(&before, live, born);
+    r->counts[s->parity] = vf_refill_counts(&before, live, born);
 }

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
+/* Host form of track: the features in turn, each by the algorithm of track_flow.h. */
 #include "patch.h"
-#include "core/stages.h"
+#include "track_flow.h"
 
-void vf_track_host(const struct vf_step *s)
+#include "image/ingest.h"
+#include "refill.h"
+
+void vf_track_host(const struct vf_track_view *s)
 {
-    const struct vf_params *params = &s->memory->ingest.params;
-    struct vf_track_memory *m = &s->memory->track;
-    if (!s->tuning.track_target) return;
-    const uint32_t count = params->frame ? m->census[s->parity ^ 1].count : 0;
+    const struct vf_params *params = &s->ingest->params;
+    struct vf_track_memory *m = s->track;
+    const uint32_t count = params->frame ? s->refill->counts[s->parity ^ 1].count : 0;
     struct vf_patch patch;
-    for (uint32_t i = 0; i < count; i++) m->moved[i] = vf_track_one(&patch, s, params, m->feature[s->parity ^ 1][i]);
+    for (uint32_t i = 0; i < count; i++)
+        m->moved[i] = vf_track_one(&patch, s, params, s->refill->feature[s->parity ^ 1][i]);
 }

@@ -5,7 +5,7 @@
 int bridge_project(const double camera[13], int count, const double *rays, double *px, int32_t *held);
 int bridge_bearing(const double camera[13], int count, const double *px, double *rays, int32_t *held);
 
-/** camera: lens, fx, fy, cx, cy, and 8 numbers. */
+/** Lens model of a camera: lens, fx, fy, cx, cy, and 8 coefficients. */
 static void take(struct vf_lens *lens, const double camera[13])
 {
     vfront_camera_t c;
@@ -19,7 +19,7 @@ static void take(struct vf_lens *lens, const double camera[13])
     vf_lens_make(lens, &c);
 }
 
-/** rays [count][3] to px [count][2]. Returns how many the lens holds for; `held` says which. */
+/** Projects rays [count][3] to px [count][2]. held: 1 for each ray in the range of the lens. Returns their number. */
 int bridge_project(const double camera[13], int count, const double *rays, double *px, int32_t *held)
 {
     struct vf_lens lens;
@@ -29,7 +29,7 @@ int bridge_project(const double camera[13], int count, const double *rays, doubl
     return n;
 }
 
-/** px [count][2] to rays [count][3]. */
+/** Bearings, rays [count][3], of px [count][2]. held: 1 for each pixel with a bearing. Returns their number. */
 int bridge_bearing(const double camera[13], int count, const double *px, double *rays, int32_t *held)
 {
     struct vf_lens lens;

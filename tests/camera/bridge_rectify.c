@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rectified pictures as a shared library for tests/camera/opencv_rectify.py: a front end on the host port, over the public interface; only the
- * pictures themselves, which no result holds, are taken from its arena. */
+/* Rectified pictures as a shared library for tests/camera/opencv_rectify.py: a front end on the host port, through
+ * the public interface; only the pictures, which are in no result, are copied from its arena. */
 #include "port/host/host.h"
 
 static vfront_t vf;
@@ -42,7 +42,8 @@ static void give(struct bridge_camera *to, const vfront_camera_t *c, const int32
     memcpy(to->valid, valid, sizeof to->valid);
 }
 
-/** Both pictures of a pair, [2][height][width], rectified to `out`. Returns 0, or the negative status of what failed. */
+/** Both pictures of a pair, [2][height][width], rectified to `out`. Returns 0, or the negative status of what
+ *  failed. */
 int bridge_rectify(const struct bridge_camera camera[2], int width, int height, const uint8_t *grey, uint8_t *out,
                    struct bridge_camera seen[2])
 {
@@ -70,7 +71,7 @@ int bridge_rectify(const struct bridge_camera camera[2], int width, int height, 
         const struct vf_level *l = &state->step[0].geometry.level[i][0];
         give(&seen[i], &info.seen[i], info.valid_px[i]);
         for (int32_t y = 0; y < height; y++)
-            memcpy(out + (i * height + y) * width, state->memory->pyramid.pixels[parity][i] + y * l->pitch,
+            memcpy(out + (i * height + y) * width, state->memory->rectify.picture[parity][i] + y * l->pitch,
                    (size_t)width);
     }
     vfront_shutdown(&vf);

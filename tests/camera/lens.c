@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Lenses against their definitions, written down here once more in long double with the C library's functions: where a ray is seen, up to
- * which angle a lens holds, and which ray a pixel sees. Cameras are random ones of many kinds, from those that are sold to those that
- * nobody would make. */
+/* lens: lens models against their definitions, written here once more in long double with the C library's functions:
+ * the pixel of a ray, the range of the model, and the ray of a pixel. Cameras are random ones of many kinds, from
+ * typical to extreme coefficients. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +36,8 @@ static const char *const kind_name[KINDS] = {"pinhole",       "euroc",  "barrel"
                                              "decentred",     "tele",   "wild radtan", "gopro",
                                              "wild rational", "kalibr", "fisheye",     "wild fisheye"};
 
-static void numbers(vfront_camera_t *c, int first, int last, double most)
+/** Random coefficients first..last, of a magnitude up to `most`. */
+static void coefficients(vfront_camera_t *c, int first, int last, double most)
 {
     for (int i = first; i <= last; i++) c->distortion[i] = between(-most, most);
 }
@@ -61,37 +62,37 @@ static vfront_camera_t camera_of(enum kind kind)
     switch (kind) {
     case EUROC:
         k[0] = between(-0.32, -0.24), k[1] = between(0.05, 0.1);
-        numbers(&c, 2, 3, 5e-4);
+        coefficients(&c, 2, 3, 5e-4);
         break;
     case BARREL: k[0] = between(-0.6, -0.05), k[1] = between(-0.05, 0.02); break;
     case PINCUSHION: k[0] = between(0, 0.6), k[1] = between(-0.2, 0.3), k[4] = between(-0.05, 0.1); break;
     case DECENTRED:
-        numbers(&c, 0, 4, 0.1);
-        numbers(&c, 2, 3, 0.03);
+        coefficients(&c, 0, 4, 0.1);
+        coefficients(&c, 2, 3, 0.03);
         break;
     case TELE:
-        numbers(&c, 0, 4, 20);
-        numbers(&c, 2, 3, 0.02);
+        coefficients(&c, 0, 4, 20);
+        coefficients(&c, 2, 3, 0.02);
         break;
     case WILD_RADTAN:
-        numbers(&c, 0, 4, 1);
-        numbers(&c, 2, 3, between(-1, 1) < 0 ? 0 : 0.2);
+        coefficients(&c, 0, 4, 1);
+        coefficients(&c, 2, 3, between(-1, 1) < 0 ? 0 : 0.2);
         break;
     case GOPRO:
         k[0] = between(0.1, 1.5), k[1] = between(-0.1, 0.6), k[4] = between(0, 0.05);
         k[5] = k[0] + between(0.1, 0.5), k[6] = k[1] + between(0.02, 0.3), k[7] = k[4] + between(0.005, 0.05);
-        numbers(&c, 2, 3, 1e-3);
+        coefficients(&c, 2, 3, 1e-3);
         break;
     case WILD_RATIONAL:
-        numbers(&c, 0, 7, 1);
-        numbers(&c, 2, 3, between(-1, 1) < 0 ? 0 : 0.05);
+        coefficients(&c, 0, 7, 1);
+        coefficients(&c, 2, 3, between(-1, 1) < 0 ? 0 : 0.05);
         break;
-    case KALIBR: numbers(&c, 0, 3, 0.02); break;
+    case KALIBR: coefficients(&c, 0, 3, 0.02); break;
     case FISHEYE:
         k[0] = between(-0.1, 0.1), k[1] = between(-0.02, 0.02), k[2] = between(-4e-3, 4e-3),
         k[3] = between(-5e-4, 5e-4);
         break;
-    case WILD_FISHEYE: numbers(&c, 0, 3, 0.5); break;
+    case WILD_FISHEYE: coefficients(&c, 0, 3, 0.5); break;
     case PINHOLE:
     default: break;
     }
@@ -100,7 +101,8 @@ static vfront_camera_t camera_of(enum kind kind)
 
 /* ---- the definitions --------------------------------------------------------------------------------------------- */
 
-/** OpenCV's page on calibration, cv::projectPoints: (1 + k1 r^2 + k2 r^4 + k3 r^6) / (1 + k4 r^2 + k5 r^4 + k6 r^6). */
+/** Radial function by OpenCV's page on calibration, cv::projectPoints: r (1 + k1 r^2 + k2 r^4 + k3 r^6) / (1 + k4
+ *  r^2 + k5 r^4 + k6 r^6); equidistant: by cv::fisheye. below: the denominator. */
 static real radial(const vfront_camera_t *c, real r, real *below)
 {
     const double *k = c->distortion;
@@ -112,7 +114,7 @@ static real radial(const vfront_camera_t *c, real r, real *below)
     return r * (1 + k[0] * r2 + k[1] * r4 + k[4] * r6) / *below;
 }
 
-/** From the plane Z = 1 to the picture. */
+/** Brown's model: from the plane Z = 1 to the picture [px]. */
 static void brown(const vfront_camera_t *c, real x, real y, real px[2])
 {
     const real p1 = c->distortion[2], p2 = c->distortion[3], r = hypotl(x, y);
@@ -139,7 +141,8 @@ static int decentred(const vfront_camera_t *c)
     return c->lens != VFRONT_LENS_EQUIDISTANT && (c->distortion[2] != 0 || c->distortion[3] != 0);
 }
 
-/** The smaller of the two stretches of the plane at a point, by differences; negative when it is folded. */
+/** Smaller eigenvalue of the Jacobian of the distortion at a point, by finite differences; negative where the
+ *  picture is folded. */
 static real least_stretch(const vfront_camera_t *c, real x, real y)
 {
     const real h = 1e-5L;
@@ -152,7 +155,7 @@ static real least_stretch(const vfront_camera_t *c, real x, real y)
     return mean - sqrtl(half * half + off * off);
 }
 
-/** The least over the way from the axis to the point. */
+/** Its minimum on the line from the axis to the point. */
 static real least_on_way(const vfront_camera_t *c, real x, real y)
 {
     real least = 1;
@@ -163,10 +166,10 @@ static real least_on_way(const vfront_camera_t *c, real x, real y)
     return least;
 }
 
-/** Between which two arguments the radial function ceases to rise, found by walking along it. */
+/** Arguments between which the radial function ceases to rise, found by sampling it. */
 struct range {
     real least, most;
-    int doubtful; /* it rises by next to nothing, then more again: the walk may have overlooked a dip */
+    int doubtful; /* the slope is nearly 0, then grows again: the sampling may have missed a dip */
 };
 #define WALK 2000
 
@@ -236,7 +239,7 @@ static void most(real *to, real v)
 
 static real distance(const double a[2], const real b[2]) { return hypotl(a[0] - b[0], a[1] - b[1]); }
 
-/** Whatever pixel has a bearing: it is a unit vector, and is seen at that pixel. */
+/** A bearing of a pixel is a unit vector that projects to that pixel. */
 static void check_bearing(const vfront_camera_t *c, const struct vf_lens *l, const double px[2],
                           const double bearing[3], struct figures *f)
 {
@@ -255,7 +258,7 @@ static void check_bearing(const vfront_camera_t *c, const struct vf_lens *l, con
                 "no way back");
 }
 
-/** A ray on which the lens holds, well inside: its pixel must have a bearing, and where one ray only goes there, this one. */
+/** A ray well inside the range: its pixel has a bearing, which is this ray where the projection is one-to-one. */
 static void check_inside(const vfront_camera_t *c, const struct vf_lens *l, const double ray[3], const double px[2],
                          real stretch, struct figures *f)
 {
@@ -264,7 +267,7 @@ static void check_inside(const vfront_camera_t *c, const struct vf_lens *l, cons
             px[1], argument(c, ray), l->limit, stretch);
     f->known++;
     check_bearing(c, l, px, bearing, f);
-    if (decentred(c) && stretch < 0.3L) return; /* others may go there, too, from across a fold */
+    if (decentred(c) && stretch < 0.3L) return; /* other rays, beyond a fold, may project there, too */
     most(&f->bearing_rad, apart(ray, bearing) * stretch);
     REQUIRE(apart(ray, bearing) * stretch < 1e-11L, "another ray, %Lg rad off", apart(ray, bearing));
 }
@@ -301,7 +304,7 @@ static void check_ray(const vfront_camera_t *c, const struct vf_lens *l, const s
     }
 }
 
-/** Bisection of the radial function: the angle to the axis of a pixel. Only where nothing is decentred. */
+/** Angle to the axis of a pixel [rad], by bisection of the radial function; without decentering only. */
 static real angle_of(const vfront_camera_t *c, const struct range *range, const double px[2])
 {
     const real want = hypotl((px[0] - (real)c->cx_px) / c->fx_px, (px[1] - (real)c->cy_px) / c->fy_px);
@@ -369,7 +372,8 @@ static void definitions(void **state)
 
 /* ---- near the end of the range ----------------------------------------------------------------------------------- */
 
-/** Where the radial function turns, its inverse has an infinite slope; the way there and back must still meet the pixel. */
+/** At the maximum of the radial function its inverse has an infinite slope; the bearing of a pixel must still
+ *  project to that pixel. */
 static void ends(void **state)
 {
     (void)state;
@@ -470,7 +474,7 @@ static void known_answers(void **state)
     no_ray_at(&c, 320.5 + 300 * 3.15, 239.25);
 }
 
-/** A function that falls and rises again holds to where it falls first. */
+/** A radial function that falls and rises again: its range ends at the first maximum. */
 static void first_turn(void **state)
 {
     (void)state;
@@ -501,7 +505,7 @@ static void first_turn(void **state)
     sees_not(&c, 1.001, 0, 1);
 }
 
-/** Where decentering outweighs all else the picture folds, along one axis and then along both. */
+/** Dominant decentering: the picture folds over along one axis, then along both. */
 static void folds(void **state)
 {
     (void)state;
@@ -515,8 +519,8 @@ static void folds(void **state)
     no_ray_at(&c, 320.5 - 300 * 0.4167, 239.25); /* the turn is at 1 / 2.4 */
 }
 
-/** Numbers that a lens does not have play no part, even where nobody checked them. */
-static void other_numbers(void **state)
+/** Coefficients that a lens does not have are ignored. */
+static void other_coefficients(void **state)
 {
     (void)state;
     for (int lens = 0; lens < 3; lens++) {
@@ -527,13 +531,13 @@ static void other_numbers(void **state)
             assert_int_equal(vfront_lens_project(&c, ray, a), 1);
             c.distortion[i] = 0.01;
             assert_int_equal(vfront_lens_project(&c, ray, b), 1);
-            assert_int_equal(a[0] == b[0] && a[1] == b[1], i >= vf_lens_numbers((vfront_lens_t)lens));
+            assert_int_equal(a[0] == b[0] && a[1] == b[1], i >= vf_lens_coefficients((vfront_lens_t)lens));
         }
     }
 }
 
-/** Newton's steps alone, each within the bounds, run in circles at these pixels. */
-static void circles(void **state)
+/** Pixels at which a plain Newton iteration, kept inside the bracket, is periodic. */
+static void newton_cycles(void **state)
 {
     (void)state;
     const vfront_camera_t radtan = {
@@ -560,7 +564,7 @@ static void circles(void **state)
     }
 }
 
-/** A ray straight through the axis, in either direction of calling. */
+/** The optical axis, projected and back. */
 static void axis(void **state)
 {
     (void)state;
@@ -629,7 +633,7 @@ static void no_lens(void **state)
     }
 }
 
-/** The public functions are the internal ones. */
+/** Public and internal functions give the same bits. */
 static void one_and_many(void **state)
 {
     (void)state;
@@ -682,10 +686,18 @@ static void angles(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(angles),        cmocka_unit_test(known_answers), cmocka_unit_test(first_turn),
-        cmocka_unit_test(folds),         cmocka_unit_test(circles),       cmocka_unit_test(axis),
-        cmocka_unit_test(other_numbers), cmocka_unit_test(no_rays),       cmocka_unit_test(no_lens),
-        cmocka_unit_test(one_and_many),  cmocka_unit_test(definitions),   cmocka_unit_test(ends),
+        cmocka_unit_test(angles),
+        cmocka_unit_test(known_answers),
+        cmocka_unit_test(first_turn),
+        cmocka_unit_test(folds),
+        cmocka_unit_test(newton_cycles),
+        cmocka_unit_test(axis),
+        cmocka_unit_test(other_coefficients),
+        cmocka_unit_test(no_rays),
+        cmocka_unit_test(no_lens),
+        cmocka_unit_test(one_and_many),
+        cmocka_unit_test(definitions),
+        cmocka_unit_test(ends),
     };
     return cmocka_run_group_tests_name("lens", tests, NULL, NULL);
 }

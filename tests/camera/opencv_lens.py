@@ -28,7 +28,7 @@ except ImportError as missing:
     print(f"opencv_lens: SKIPPED, {missing}")
     sys.exit(77)
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BOUND = 1e-6   # of all differences [px]
 CAMERAS, POINTS = 200, 300
 MOST_DIVERGED = 0.3

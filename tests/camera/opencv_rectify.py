@@ -24,7 +24,7 @@ except ImportError as missing:
     print(f"opencv_rectify: SKIPPED, {missing}")
     sys.exit(77)
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DATA = pathlib.Path(os.environ.get("VFRONT_DATA") or ROOT.parent / "shared" / "data")
 BOARD = (9, 6)
 MORE_THAN_OPENCV, MOST_ROWS = 0.03, 0.3 # of rows [px]

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* rectify: rigs by what must hold of them, points of space among it; places against lenses of the test's own, in long double with libm;
- * the stage and the masks to the bit against a second form of the rule, on any places; and through the public interface a world that is
- * far away, of which both cameras must show the same. */
-#include "tests/fixture/stage.h"
+/* rectify: rigs by their defining properties, projected points in space among them; remap tables against lens models
+ * in long double with libm; the stage and the masks to the bit against a second form of the rule, on any remap
+ * table; and through the public interface a scene at infinity, which both cameras must show alike. The oracle is
+ * rectify_oracle.h. */
+#include "tests/camera/rectify_oracle.h"
 
 #include "port/host/host.h"
+#include "camera/rectification.h"
 #include "math/rotation.h"
 
 #if VFRONT_RECTIFY
@@ -12,132 +14,26 @@
 static vfront_t vf;
 static struct vf_state *state_of(void) { return (struct vf_state *)(((uintptr_t)&vf + 63) & ~(uintptr_t)63); }
 
-static double uniform(double least, double most)
-{
-    return least + (most - least) * (double)(roll64() >> 11) / 9007199254740992.0;
-}
+/* ---- rigs -------------------------------------------------------------------------------------------------------- */
 
-/* ---- lenses and rigs of the test's own --------------------------------------------------------------------------- */
-
-static long double radial(const vfront_camera_t *c, long double u)
-{
-    const double *k = c->distortion;
-    const long double s = u * u;
-    if (c->lens == VFRONT_LENS_EQUIDISTANT)
-        return u * (1 + k[0] * s + k[1] * s * s + k[2] * powl(s, 3) + k[3] * powl(s, 4));
-    const long double over = 1 + k[0] * s + k[1] * s * s + k[4] * powl(s, 3),
-                      under = 1 + k[5] * s + k[6] * s * s + k[7] * powl(s, 3);
-    return u * over / under;
-}
-
-/** Up to where the radial function rises, found by going along it. */
-#define STRIDE 1e-3L
-static long double rises_to(const vfront_camera_t *c)
-{
-    const long double most = c->lens == VFRONT_LENS_EQUIDISTANT ? acosl(-1.0L) : 30.0L;
-    long double u = 0, last = 0;
-    if (radial(c, 0.5L) == 0.5L && radial(c, 2.0L) == 2.0L) return 1e4L; /* a pinhole */
-    for (;;) {
-        const long double next = radial(c, u + STRIDE);
-        if (next <= last || u + STRIDE > most) return u;
-        last = next;
-        u += STRIDE;
-    }
-}
-
-/** Where a ray's argument of the radial function lies. */
-static long double argument(const vfront_camera_t *c, const long double ray[3])
-{
-    const long double across = hypotl(ray[0], ray[1]);
-    if (c->lens == VFRONT_LENS_EQUIDISTANT) return atan2l(across, ray[2]);
-    return ray[2] > 0 ? across / ray[2] : HUGE_VALL;
-}
-
-static void project(const vfront_camera_t *c, const long double ray[3], long double px[2])
-{
-    const long double across = hypotl(ray[0], ray[1]), u = argument(c, ray),
-                      grown = across > 0 ? radial(c, u) / across : 0;
-    long double m[2] = {ray[0] * grown, ray[1] * grown};
-    if (c->lens != VFRONT_LENS_EQUIDISTANT) {
-        const long double x = ray[0] / ray[2], y = ray[1] / ray[2], p1 = c->distortion[2], p2 = c->distortion[3];
-        m[0] += 2 * p1 * x * y + p2 * (3 * x * x + y * y);
-        m[1] += p1 * (x * x + 3 * y * y) + 2 * p2 * x * y;
-    }
-    px[0] = c->fx_px * m[0] + c->cx_px;
-    px[1] = c->fy_px * m[1] + c->cy_px;
-}
-
-enum kind { PINHOLE, EUROC, STRONG, RATIONAL, FISHEYE, KINDS };
-
-static vfront_camera_t random_camera(enum kind kind, int32_t width, int32_t height)
-{
-    static const double focal[KINDS] = {0.8, 0.61, 0.4, 0.6, 0.3};
-    static const double numbers[KINDS][8] = {{0},
-                                             {-0.28, 0.074, 2e-4, 2e-5},
-                                             {-0.3},
-                                             {0.4, 0.1, 1e-3, -1e-3, 0.01, 0.7, 0.2, 0.03},
-                                             {-0.01, 0.008, -0.004, 0.0006}};
-    vfront_camera_t c;
-    memset(&c, 0, sizeof c);
-    c.width_px = width;
-    c.height_px = height;
-    c.lens = kind == FISHEYE ? VFRONT_LENS_EQUIDISTANT : kind == RATIONAL ? VFRONT_LENS_RATIONAL : VFRONT_LENS_RADTAN;
-    c.fx_px = focal[kind] * width * uniform(0.95, 1.05);
-    c.fy_px = c.fx_px * uniform(0.98, 1.02);
-    c.cx_px = width * uniform(0.47, 0.53);
-    c.cy_px = height * uniform(0.47, 0.53);
-    for (int k = 0; k < 8; k++) c.distortion[k] = numbers[kind][k] * uniform(0.9, 1.1);
-    return c;
-}
-
-/** A rotation by an angle about a random axis. */
-static void random_rotation(double R[9], double angle)
-{
-    double v[3], length;
-    do {
-        for (int k = 0; k < 3; k++) v[k] = uniform(-1, 1);
-        length = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
-    } while (length < 0.1 || length > 1);
-    for (int k = 0; k < 3; k++) v[k] /= length;
-    for (int r = 0; r < 3; r++)
-        for (int c = 0; c < 3; c++) {
-            const double cross = r == c ? 0.0 : (c == (r + 1) % 3 ? -1 : 1) * v[3 - r - c];
-            R[3 * r + c] = v[r] * v[c] * (1 - cos(angle)) + cross * sin(angle) + (r == c ? cos(angle) : 0);
-        }
-}
-
-static void times(double out[9], const double a[9], const double b[9])
-{
-    for (int i = 0; i < 9; i++)
-        out[i] = a[i / 3 * 3] * b[i % 3] + a[i / 3 * 3 + 1] * b[3 + i % 3] + a[i / 3 * 3 + 2] * b[6 + i % 3];
-}
-
-static void apply(double out[3], const double R[9], const double v[3])
-{
-    for (int i = 0; i < 3; i++) out[i] = R[3 * i] * v[0] + R[3 * i + 1] * v[1] + R[3 * i + 2] * v[2];
-}
-
-static void apply_back(double out[3], const double R[9], const double v[3])
-{
-    for (int i = 0; i < 3; i++) out[i] = R[i] * v[0] + R[3 + i] * v[1] + R[6 + i] * v[2];
-}
-
-/** Puts two cameras somewhere: the second at `at` in axes of the first and turned by an angle about any axis. */
+/** Random mounting of two cameras: the second at `at` in axes of the first and rotated by an angle about a random
+ *  axis. */
 static void place(vfront_rig_t *rig, const double at[3], double angle)
 {
     vfront_camera_t *a = &rig->camera[0], *b = &rig->camera[1];
-    double turn[9], off[3];
+    double R[9], off[3];
     random_rotation(a->R_cam_imu, uniform(0, 3));
-    random_rotation(turn, angle);
-    times(b->R_cam_imu, turn, a->R_cam_imu);
+    random_rotation(R, angle);
+    times(b->R_cam_imu, R, a->R_cam_imu);
     for (int k = 0; k < 3; k++) {
         a->t_cam_imu_m[k] = uniform(-0.3, 0.3);
         off[k] = a->t_cam_imu_m[k] - at[k];
     }
-    apply(b->t_cam_imu_m, turn, off);
+    apply(b->t_cam_imu_m, R, off);
 }
 
-/** Cameras of a kind, up to `least_x` off each other's x axis (its cosine), and turned up to `angle`. */
+/** Rig of cameras of a kind. least_x: least cosine between the baseline and camera 0's x axis; angle: largest
+ *  rotation [rad]. */
 static vfront_rig_t random_rig(enum kind kind, int32_t width, int32_t height, double least_x, double angle)
 {
     vfront_rig_t rig = {.cameras = 2};
@@ -155,8 +51,6 @@ static vfront_rig_t random_rig(enum kind kind, int32_t width, int32_t height, do
     return rig;
 }
 
-/* ---- rigs -------------------------------------------------------------------------------------------------------- */
-
 static void check_rotation(const double R[9])
 {
     for (int i = 0; i < 3; i++)
@@ -170,7 +64,7 @@ static void check_rotation(const double R[9])
             "mirrored");
 }
 
-/** What is said of the cameras themselves. */
+/** Rectified cameras: pinholes with the sizes and focal lengths that rectification.h states. */
 static void check_pinholes(const vfront_rig_t *rig, const vfront_rig_t *seen, int32_t percent)
 {
     static const double none[8] = {0};
@@ -185,7 +79,7 @@ static void check_pinholes(const vfront_rig_t *rig, const vfront_rig_t *seen, in
     }
 }
 
-/** What is said of where they are and how they look. */
+/** Mounting of the rectified cameras: rotations, the same place as before, the same orientation for both. */
 static void check_mounting(const vfront_rig_t *rig, const vfront_rig_t *seen, double R_rig_seen[2][9])
 {
     for (int i = 0; i < 2; i++) {
@@ -201,7 +95,7 @@ static void check_mounting(const vfront_rig_t *rig, const vfront_rig_t *seen, do
     assert_memory_equal(seen->camera[0].R_cam_imu, seen->camera[1].R_cam_imu, sizeof seen->camera[0].R_cam_imu);
 }
 
-/** How much of the sum of both optical axes lies along the rectified z axis when that is turned about the baseline. */
+/** Projection of the sum of both optical axes on the rectified z axis, rotated about the baseline by `turn` [rad]. */
 static double agreement(const vfront_rig_t *rig, const vfront_rig_t *seen, double turn)
 {
     const double z[3] = {0, sin(turn), cos(turn)};
@@ -212,7 +106,7 @@ static double agreement(const vfront_rig_t *rig, const vfront_rig_t *seen, doubl
     return sum;
 }
 
-/** Points of space lie in one row, and their disparity says how far they are. */
+/** Points in space are seen in the same row, with a disparity of focal length * baseline / depth. */
 static void check_points(const vfront_rig_t *rig, const vfront_rig_t *seen)
 {
     const vfront_camera_t *n = seen->camera;
@@ -236,7 +130,7 @@ static void check_points(const vfront_rig_t *rig, const vfront_rig_t *seen)
     (void)rig;
 }
 
-/** The middles of both pictures lie about the middle, on the whole. */
+/** Centres of both raw pictures, rectified, lie on average at the centre of the rectified picture. */
 static void check_middles(const vfront_rig_t *rig, const vfront_rig_t *seen, double R_rig_seen[2][9])
 {
     double sum[2] = {0, 0};
@@ -266,7 +160,7 @@ static void rigs_stand_side_by_side(void **state)
         const int32_t percent = i % 4 ? 100 : between(10, 400);
         vfront_rig_t seen = rig;
         double R_rig_seen[2][9];
-        const char *why = vf_rectify_rig(&seen, R_rig_seen, percent);
+        const char *why = vf_rectification_rig(&seen, R_rig_seen, percent);
         REQUIRE(!why, "rig %d: %s", i, why);
         check_pinholes(&rig, &seen, percent);
         check_mounting(&rig, &seen, R_rig_seen);
@@ -279,7 +173,7 @@ static void rigs_stand_side_by_side(void **state)
     }
 }
 
-/** Rotations with few digits, as people type them, become rotations; points still lie in one row. */
+/** Rotations rounded to few digits become rotations; points are still seen in the same row. */
 static void rough_rotations(void **state)
 {
     (void)state;
@@ -290,7 +184,7 @@ static void rough_rotations(void **state)
         for (int c = 0; c < 2; c++)
             for (int k = 0; k < 9; k++) rig.camera[c].R_cam_imu[k] = round(rig.camera[c].R_cam_imu[k] * 3000) / 3000;
         vfront_rig_t seen = rig;
-        assert_null(vf_rectify_rig(&seen, R_rig_seen, 100));
+        assert_null(vf_rectification_rig(&seen, R_rig_seen, 100));
         check_points(&rig, &seen);
         for (int c = 0; c < 2; c++) {
             check_rotation(seen.camera[c].R_cam_imu);
@@ -300,7 +194,8 @@ static void rough_rotations(void **state)
     }
 }
 
-/** How far the second camera may be off the first one's x axis, in every direction; the mounting plays no part. */
+/** Largest angle between the baseline and camera 0's x axis, in every direction around it; the mounting in the IMU
+ *  plays no part. */
 static void baselines_are_level(void **state)
 {
     (void)state;
@@ -312,56 +207,44 @@ static void baselines_are_level(void **state)
         double R_rig_seen[2][9];
         if (fabs(angle - 0.78539816) < 1e-3) continue;
         place(&rig, at, 0.0);
-        const char *why = vf_rectify_rig(&rig, R_rig_seen, 100);
+        const char *why = vf_rectification_rig(&rig, R_rig_seen, 100);
         assert_true((why == NULL) == (angle < 0.78539816));
         assert_true(!why || strstr(why, "over 45 degrees off its x axis: rig.camera[1].t_cam_imu_m"));
     }
 }
 
-/* ---- places ------------------------------------------------------------------------------------------------------ */
+/* ---- remap table ------------------------------------------------------------------------------------------------- */
 
-/** Where a rectified pixel comes from, in long double; its argument of the radial function. */
-static long double truth(const vfront_camera_t *c, const vfront_camera_t *n, const double R_rig_seen[9], int32_t x,
-                         int32_t y, long double px[2])
-{
-    const long double at[3] = {(x - n->cx_px) / (long double)n->fx_px, (y - n->cy_px) / (long double)n->fy_px, 1};
-    long double ray[3];
-    for (int k = 0; k < 3; k++)
-        ray[k] = R_rig_seen[3 * k] * at[0] + R_rig_seen[3 * k + 1] * at[1] + R_rig_seen[3 * k + 2] * at[2];
-    project(c, ray, px);
-    return argument(c, ray);
-}
+static struct vf_remap_entry table[VF_REMAP_ENTRIES(800) * VF_REMAP_ENTRIES(800)];
 
-static struct vf_spot places[VF_SPOTS(800) * VF_SPOTS(800)];
-
-/** All places of a camera against the truth; returns how many hold. */
-static int check_places(const struct vf_rectifier *r, const vfront_camera_t *c, const vfront_camera_t *n,
-                        const double R_rig_seen[9])
+/** Compares all entries of a camera with the truth. Returns the number of valid ones. */
+static int check_table(const struct vf_rectification *r, const vfront_camera_t *c, const vfront_camera_t *n,
+                       const double R_rig_seen[9])
 {
     const long double limit = rises_to(c);
-    const int32_t across = VF_SPOTS(n->width_px);
+    const int32_t across = VF_REMAP_ENTRIES(n->width_px);
     int held = 0;
-    for (int32_t j = 0; j < VF_SPOTS(n->height_px); j++) {
-        vf_rectify_row(places + j * across, r, j);
+    for (int32_t j = 0; j < VF_REMAP_ENTRIES(n->height_px); j++) {
+        vf_remap_row(table + j * across, r, j);
         for (int32_t i = 0; i < across; i++) {
-            const struct vf_spot is = places[j * across + i];
+            const struct vf_remap_entry is = table[j * across + i];
             long double px[2];
             const long double u = truth(c, n, R_rig_seen, 4 * i, 4 * j, px);
-            if (fabsl(u - limit) < 2 * STRIDE) continue; /* who knows */
+            if (fabsl(u - limit) < 2 * STRIDE) continue; /* rises_to() is no more exact than this */
             const int holds = u < limit && fabsl(px[0]) < 8190 && fabsl(px[1]) < 8190;
-            REQUIRE(holds == (is.x != VF_NOWHERE), "place %d,%d: argument %Lg of %Lg", i, j, u, limit);
+            REQUIRE(holds == (is.x != VF_REMAP_INVALID), "entry %d,%d: argument %Lg of %Lg", i, j, u, limit);
             held += holds;
             for (int k = 0; k < 2 && holds; k++)
-                REQUIRE(fabsl((k ? is.y : is.x) - px[k] * 4096) < 0.51L, "place %d,%d is %g, should be %Lg", i, j,
+                REQUIRE(fabsl((k ? is.y : is.x) - px[k] * 4096) < 0.51L, "entry %d,%d is %g, should be %Lg", i, j,
                         (k ? is.y : is.x) / 4096.0, px[k]);
         }
     }
     return held;
 }
 
-static void places_are_where_lenses_see(void **state)
+static void table_against_lens_models(void **state)
 {
-    int nowhere = 0, held = 0;
+    int invalid = 0, held = 0;
     (void)state;
     shake(4);
     for (int i = 0; i < 60; i++) {
@@ -369,37 +252,37 @@ static void places_are_where_lenses_see(void **state)
                                       i % 2 ? 0.1 : 0.4);
         double R_rig_seen[2][9];
         vfront_rig_t seen = rig;
-        assert_null(vf_rectify_rig(&seen, R_rig_seen, i % 3 ? 100 : 60));
+        assert_null(vf_rectification_rig(&seen, R_rig_seen, i % 3 ? 100 : 60));
         for (int c = 0; c < 2; c++) {
-            struct vf_rectifier r;
-            vf_rectify_make(&r, &rig.camera[c], &seen.camera[c], R_rig_seen[c]);
-            const int holds = check_places(&r, &rig.camera[c], &seen.camera[c], R_rig_seen[c]);
+            struct vf_rectification r;
+            vf_rectification_make(&r, &rig.camera[c], &seen.camera[c], R_rig_seen[c]);
+            const int holds = check_table(&r, &rig.camera[c], &seen.camera[c], R_rig_seen[c]);
             held += holds;
-            nowhere += VF_SPOTS(r.width) * VF_SPOTS(r.height) - holds;
+            invalid += VF_REMAP_ENTRIES(r.width) * VF_REMAP_ENTRIES(r.height) - holds;
         }
     }
-    assert_true(held > 50000 && nowhere > 1000);
+    assert_true(held > 50000 && invalid > 1000);
 }
 
-/** What pixels between places are off, with lenses as of EuRoC's MAV and with stronger ones. */
+/** Largest and mean error of raw coordinates between entries [px], for a kind of lens. */
 static double worst_pixel(enum kind kind, double *mean)
 {
     vfront_rig_t rig = random_rig(kind, 752, 480, 0.99, 0.03), seen = rig;
     double R_rig_seen[2][9], worst = 0, sum = 0;
     const struct vf_level raw = {0, 0, 752, 480};
-    struct vf_rectifier r;
+    struct vf_rectification r;
     int count = 0;
-    assert_null(vf_rectify_rig(&seen, R_rig_seen, 100));
-    vf_rectify_make(&r, &rig.camera[0], &seen.camera[0], R_rig_seen[0]);
-    for (int32_t j = 0; j < VF_SPOTS(480); j++) vf_rectify_row(places + j * VF_SPOTS(752), &r, j);
+    assert_null(vf_rectification_rig(&seen, R_rig_seen, 100));
+    vf_rectification_make(&r, &rig.camera[0], &seen.camera[0], R_rig_seen[0]);
+    for (int32_t j = 0; j < VF_REMAP_ENTRIES(480); j++) vf_remap_row(table + j * VF_REMAP_ENTRIES(752), &r, j);
     for (int32_t y = 0; y < 480; y++)
         for (int32_t x = 0; x < 752; x++) {
-            const struct vf_spot *p = places + y / 4 * VF_SPOTS(752) + x / 4;
-            const struct vf_spot left = vf_rectify_between(p[0], p[VF_SPOTS(752)], y % 4);
-            const struct vf_spot right = vf_rectify_between(p[1], p[VF_SPOTS(752) + 1], y % 4),
-                                 from = vf_rectify_from(left, right, x % 4, &raw);
+            const struct vf_remap_entry *p = table + y / 4 * VF_REMAP_ENTRIES(752) + x / 4;
+            const struct vf_remap_entry left = vf_remap_between(p[0], p[VF_REMAP_ENTRIES(752)], y % 4);
+            const struct vf_remap_entry right = vf_remap_between(p[1], p[VF_REMAP_ENTRIES(752) + 1], y % 4),
+                                        from = vf_remap_pixel(left, right, x % 4, &raw);
             long double px[2];
-            if (from.x == VF_NOWHERE) continue;
+            if (from.x == VF_REMAP_INVALID) continue;
             truth(&rig.camera[0], &seen.camera[0], R_rig_seen[0], x, y, px);
             const double off = (double)hypotl(from.x / 256.0L - px[0], from.y / 256.0L - px[1]);
             worst = off > worst ? off : worst;
@@ -411,7 +294,7 @@ static double worst_pixel(enum kind kind, double *mean)
     return worst;
 }
 
-static void pixels_between_places(void **state)
+static void pixels_between_entries(void **state)
 {
     static const double most[KINDS] = {0.01, 0.02, 0.05, 0.02, 0.02};
     static const char *const name[KINDS] = {"pinhole", "as EuRoC's", "strong", "rational", "fisheye"};
@@ -419,80 +302,35 @@ static void pixels_between_places(void **state)
     shake(5);
     for (int kind = 0; kind < KINDS; kind++) {
         double mean, worst = worst_pixel((enum kind)kind, &mean);
-        printf("%s: places of pixels are at most %.4f px off, %.4f in the mean\n", name[kind], worst, mean);
+        printf("%s: raw coordinates of pixels are at most %.4f px off, %.4f in the mean\n", name[kind], worst, mean);
         REQUIRE(worst <= most[kind], "%s: %.4f px", name[kind], worst);
     }
 }
 
 /* ---- the stage to the bit ---------------------------------------------------------------------------------------- */
 
-static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
-
-/** Where a pixel comes from, in 1/256 px. Returns 0 when from outside. */
-static int comes_from(const struct vf_memory *m, int32_t camera, int32_t x, int32_t y, int64_t from[2])
-{
-    const struct vf_level *l = &step.geometry.level[camera][0], *raw = &step.geometry.raw[camera];
-    const int32_t across = (l->width + 3) / 4 + 1;
-    int64_t sum[2] = {0, 0};
-    for (int32_t i = 0; i < 4; i++) {
-        const struct vf_spot *spot = &m->rectify.spot[camera][(y / 4 + i / 2) * across + x / 4 + i % 2];
-        const int64_t weight = (i % 2 ? x % 4 : 4 - x % 4) * (i / 2 ? y % 4 : 4 - y % 4);
-        if (spot->x == INT32_MIN) return 0;
-        sum[0] += weight * spot->x;
-        sum[1] += weight * spot->y;
-    }
-    for (int k = 0; k < 2; k++) from[k] = floor_div(sum[k] + 128, 256); /* of 1/65536 px */
-    return from[0] >= 0 && from[1] >= 0 && from[0] <= 256 * (raw->width - 1) && from[1] <= 256 * (raw->height - 1);
-}
-
-static uint8_t grey_from(const uint8_t *pixels, const struct vf_level *raw, const int64_t from[2])
-{
-    int64_t sum = 0;
-    for (int32_t i = 0; i < 4; i++) {
-        const int64_t x = from[0] / 256 + i % 2, y = from[1] / 256 + i / 2;
-        const int64_t weight = (i % 2 ? from[0] % 256 : 256 - from[0] % 256) *
-                               (i / 2 ? from[1] % 256 : 256 - from[1] % 256);
-        if (weight) sum += weight * pixels[y * raw->pitch + x];
-    }
-    return (uint8_t)((sum + 32768) / 65536);
-}
-
-static void expect_camera(int32_t camera)
-{
-    const struct vf_level *l = &step.geometry.level[camera][0], *raw = &step.geometry.raw[camera];
-    const int framed = memory.ingest.params.source[camera].mask != NULL;
-    for (int32_t y = 0; y < l->height; y++)
-        for (int32_t x = 0; x < l->width; x++) {
-            int64_t from[2];
-            const int seen = comes_from(&memory, camera, x, y, from);
-            const int64_t nearest = seen ? (from[1] + 128) / 256 * raw->pitch + (from[0] + 128) / 256 : 0;
-            expected.pyramid.pixels[step.parity][camera][y * l->pitch + x] =
-                seen ? grey_from(memory.rectify.raw[camera], raw, from) : 0;
-            if (framed)
-                expected.rectify.mask[camera][y * l->pitch + x] = seen ? memory.ingest.mask_frame[camera][nearest] : 0;
-        }
-}
-
-/** Places like those of a lens, or any; some at the very ends of the picture, some nowhere. */
-static void draw_places(int32_t camera, int wild)
+/** Random remap table: like that of a lens, or wild; some entries at the very border of the raw picture, some
+ *  invalid. */
+static void draw_table(int32_t camera, int wild)
 {
     const struct vf_level *l = &step.geometry.level[camera][0], *raw = &step.geometry.raw[camera];
     const int32_t across = (l->width + 3) / 4 + 1, count = across * ((l->height + 3) / 4 + 1);
     const int32_t shift_x = between(-2, 2) * 4096 + roll(3) * 16, shift_y = between(-2, 2) * 4096 + roll(3) * 16;
     for (int32_t i = 0; i < count; i++) {
-        struct vf_spot *spot = &memory.rectify.spot[camera][i];
-        spot->x = wild ? between(-8189 * 4096, 8189 * 4096) >> roll(8)
-                       : i % across * 4 * 4096 + shift_x + (roll(5) ? 0 : between(-4096, 4096));
-        spot->y = wild ? between(-8189 * 4096, 8189 * 4096) >> roll(8)
-                       : i / across * 4 * 4096 + shift_y + (roll(5) ? 0 : between(-4096, 4096));
-        if (roll(6) == 0) spot->x = roll(2) ? (raw->width - 1) * 4096 : 0;
-        if (roll(6) == 0) spot->y = roll(2) ? (raw->height - 1) * 4096 : 0;
-        if (roll(40) == 0) spot->x = spot->y = INT32_MIN;
+        struct vf_remap_entry *entry = &memory.rectify.remap[camera][i];
+        entry->x = wild ? between(-8189 * 4096, 8189 * 4096) >> roll(8)
+                        : i % across * 4 * 4096 + shift_x + (roll(5) ? 0 : between(-4096, 4096));
+        entry->y = wild ? between(-8189 * 4096, 8189 * 4096) >> roll(8)
+                        : i / across * 4 * 4096 + shift_y + (roll(5) ? 0 : between(-4096, 4096));
+        if (roll(6) == 0) entry->x = roll(2) ? (raw->width - 1) * 4096 : 0;
+        if (roll(6) == 0) entry->y = roll(2) ? (raw->height - 1) * 4096 : 0;
+        if (roll(40) == 0) entry->x = entry->y = INT32_MIN;
     }
-    memcpy(expected.rectify.spot[camera], memory.rectify.spot[camera], sizeof *memory.rectify.spot[0] * (size_t)count);
+    memcpy(expected.rectify.remap[camera], memory.rectify.remap[camera],
+           sizeof *memory.rectify.remap[0] * (size_t)count);
 }
 
-/** Both cameras are as large as the first when rectified, and may be of any size before. */
+/** Two rectified cameras of one size; the raw picture of the second one has any size. */
 static void set_up_pair(int32_t width, int32_t height, int32_t slack)
 {
     set_up(2, width, height, slack);
@@ -517,14 +355,14 @@ static void stage_to_the_bit(void **state)
         if (z[0] == 752 && i > 22) continue;
         set_up_pair(z[0], z[1], roll(2));
         for (int32_t c = 0; c < 2; c++) {
-            draw_places(c, i / 11 % 3 == 2);
+            draw_table(c, i / 11 % 3 == 2);
             memory.ingest.params.source[c].mask = roll(2) ? memory.ingest.mask_frame[c] : NULL;
             expected.ingest.params.source[c].mask = memory.ingest.params.source[c].mask;
             for (int k = 0; i % 4 == 3 && k < VFRONT_PICTURE_BYTES; k++)
-                memory.rectify.raw[c][k] = expected.rectify.raw[c][k] = 255;
+                memory.ingest.picture[step.parity][c][k] = expected.ingest.picture[step.parity][c][k] = 255;
         }
         for (int32_t c = 0; c < 2; c++) expect_camera(c);
-        vf_rectify_host(&step);
+        RUN(rectify);
         same_arena(what);
     }
 }
@@ -535,11 +373,11 @@ static void nothing_to_do(void **state)
     shake(7);
     scribble_arena();
     set_up(2, 64, 48, 0);
-    vf_rectify_host(&step);
+    RUN(rectify);
     same_arena("not rectified");
 }
 
-/** Pictures and masks come where the stage looks for them, and later stages look at the frame's mask that goes with level 0. */
+/** ingest writes pictures and masks to where rectify reads them; vf_usable() reads the rectified mask of the frame. */
 static void planes(void **state)
 {
     static uint8_t picture[2][40 * 30], mask[2][40 * 30];
@@ -547,7 +385,6 @@ static void planes(void **state)
     shake(8);
     scribble_arena();
     set_up_pair(40, 30, 0);
-    set_cells_about(32, 32);
     set_level(&step.geometry.raw[0], 40, 30, 0, VFRONT_WIDTH);
     set_level(&step.geometry.raw[1], 33, 21, 0, VFRONT_WIDTH);
     memset(&pinned.params, 0, sizeof pinned.params);
@@ -559,26 +396,24 @@ static void planes(void **state)
         pinned.params.source[c].pitch = pinned.params.source[c].mask_pitch = 40;
         for (int32_t y = 0; y < step.geometry.raw[c].height; y++)
             for (int32_t x = 0; x < step.geometry.raw[c].width; x++) {
-                expected.rectify.raw[c][64 * y + x] = picture[c][40 * y + x];
+                expected.ingest.picture[step.parity][c][64 * y + x] = picture[c][40 * y + x];
                 expected.ingest.mask_frame[c][64 * y + x] = mask[c][40 * y + x];
             }
-        const int levels = step.geometry.scales < step.tuning.detect_levels ? step.geometry.scales
-                                                                            : step.tuning.detect_levels;
-        memset(expected.detect.best[c], 0, sizeof *expected.detect.best[c] * (size_t)(culls_of(c) * levels));
-        memset(expected.detect.corner[c], 0, sizeof *expected.detect.corner[c] * (size_t)cells_of(c));
     }
     expected.ingest.params = pinned.params;
-    vf_ingest_host(&step);
+    RUN(ingest);
     same_arena("ingest for rectify");
     for (int c = 0; c < 2; c++) {
         step.geometry.masked[c] = c;
+        const struct vf_masks *masks = &VIEW(detect)->masks;
+        const int framed = vf_framed(&memory.ingest.params, c);
         for (int32_t i = 0; i < 64 * 30; i++)
             memory.ingest.mask_static[c][i] = (uint8_t)roll(2), memory.rectify.mask[c][i] = (uint8_t)roll(2);
         for (int32_t y = 0; y < 30; y++)
             for (int32_t x = 0; x < 40; x++) {
                 const int shown = memory.rectify.mask[c][64 * y + x] &&
                                   (!c || memory.ingest.mask_static[c][64 * y + x]);
-                assert_int_equal(vf_usable(&step, c, vf_framed(&step, c), x, y) != 0, shown);
+                assert_int_equal(vf_usable(masks, c, framed, 64 * y + x) != 0, shown);
             }
     }
 }
@@ -591,63 +426,15 @@ static vfront_status_t start(const vfront_rig_t *rig, vfront_tuning_t *t)
     return vfront_init(&vf, rig, t, VFRONT_PORT_HOST);
 }
 
-/** Makes the stand's step that of the front end, and its places. */
+/** Takes over the step and the remap tables of the front end `vf`. */
 static void take_over(void)
 {
     step = state_of()->step[state_of()->parity];
-    memcpy(memory.rectify.spot, state_of()->memory->rectify.spot, sizeof memory.rectify.spot);
+    memcpy(memory.rectify.remap, state_of()->memory->rectify.remap, sizeof memory.rectify.remap);
 }
 
-static uint8_t sees[2][VFRONT_PICTURE_BYTES];
-static void find_seen(void);
-static void check_valid(int32_t c, const int32_t is[4]);
-
-static void find_seen(void)
-{
-    for (int32_t c = 0; c < 2; c++)
-        for (int32_t y = 0; y < step.geometry.level[c][0].height; y++)
-            for (int32_t x = 0; x < step.geometry.level[c][0].width; x++) {
-                int64_t from[2];
-                sees[c][y * step.geometry.level[c][0].width + x] = (uint8_t)comes_from(&memory, c, x, y, from);
-            }
-}
-
-/** Greatest area of all rectangles around the middle. */
-static void check_valid(int32_t c, const int32_t is[4])
-{
-    static int32_t sum[300][300];
-    const int32_t width = step.geometry.level[c][0].width, height = step.geometry.level[c][0].height;
-    int32_t best[4] = {0, 0, 0, 0};
-    for (int32_t y = 0; y < height; y++)
-        for (int32_t x = 0; x < width; x++)
-            sum[y + 1][x + 1] = sees[c][y * width + x] + sum[y][x + 1] + sum[y + 1][x] - sum[y][x];
-    for (int32_t y = 0; y <= height / 2; y++)
-        for (int32_t h = height / 2 - y + 1; y + h <= height; h++)
-            for (int32_t x = 0; x <= width / 2; x++)
-                for (int32_t w = width / 2 - x + 1; x + w <= width; w++) {
-                    if (w * h <= best[2] * best[3]) continue;
-                    if (sum[y + h][x + w] - sum[y][x + w] - sum[y + h][x] + sum[y][x] != w * h) break;
-                    best[0] = x, best[1] = y, best[2] = w, best[3] = h;
-                }
-    REQUIRE(is[2] * is[3] == best[2] * best[3] && is[1] == best[1] && is[3] == best[3],
-            "valid %d %d %d %d, should be %d %d %d %d", is[0], is[1], is[2], is[3], best[0], best[1], best[2], best[3]);
-    REQUIRE(sum[is[1] + is[3]][is[0] + is[2]] - sum[is[1]][is[0] + is[2]] - sum[is[1] + is[3]][is[0]] +
-                    sum[is[1]][is[0]] ==
-                is[2] * is[3],
-            "holes");
-    assert_true(is[0] <= width / 2 && is[0] + is[2] > width / 2 && is[1] <= height / 2 && is[1] + is[3] > height / 2);
-}
-
-static int sees_all_around(int32_t c, int32_t x, int32_t y, int32_t margin)
-{
-    const int32_t width = step.geometry.level[c][0].width, height = step.geometry.level[c][0].height;
-    for (int32_t v = y - margin; v <= y + margin; v++)
-        for (int32_t u = x - margin; u <= x + margin; u++)
-            if (u >= 0 && v >= 0 && u < width && v < height && !sees[c][v * width + u]) return 0;
-    return 1;
-}
-
-/** The static mask of camera c, whose rig's mask has rows `pitch` bytes apart. Returns how many pixels it leaves. */
+/** Compares the static mask of camera c. mask: of the rig, rows `pitch` bytes apart. Returns the number of usable
+ *  pixels. */
 static int check_static_mask(int32_t c, const uint8_t *mask, int32_t pitch, int32_t margin)
 {
     const struct vf_level *l = &step.geometry.level[c][0];
@@ -706,8 +493,8 @@ static void masks_and_rectangles(void **state)
     assert_true(both[0] > 40);
 }
 
-/** Pictures turned about their axis and shifted, so that what is seen is a slanted rectangle somewhere around the middle: often two rectangles
- *  in it are as great. */
+/** Pictures rotated about their axis and shifted, so that the valid area is a slanted rectangle somewhere around the
+ *  centre: often two rectangles in it are equally large. */
 static void rectangles_in_turned_pictures(void **state)
 {
     int middles[2] = {0, 0};
@@ -718,19 +505,20 @@ static void rectangles_in_turned_pictures(void **state)
         const double turn[9] = {cos(angle), -sin(angle), 0, sin(angle), cos(angle), 0, 0, 0, 1};
         vfront_camera_t c = {.width_px = between(16, 40), .height_px = between(16, 40), .fx_px = 100, .fy_px = 100};
         vfront_camera_t n = {.width_px = between(16, 44), .height_px = between(16, 44), .fx_px = 100, .fy_px = 100};
-        struct vf_rectifier r;
+        struct vf_rectification r;
         int32_t valid[4];
         c.cx_px = (c.width_px - 1) / 2.0 + uniform(-shift, shift);
         c.cy_px = (c.height_px - 1) / 2.0 + uniform(-shift, shift);
         n.cx_px = (n.width_px - 1) / 2.0;
         n.cy_px = (n.height_px - 1) / 2.0;
-        vf_rectify_make(&r, &c, &n, turn);
+        vf_rectification_make(&r, &c, &n, turn);
         set_up(2, n.width_px, n.height_px, 0);
         set_level(&step.geometry.raw[0], c.width_px, c.height_px, 0, VFRONT_WIDTH);
-        for (int32_t j = 0; j < VF_SPOTS(n.height_px); j++)
-            vf_rectify_row(memory.rectify.spot[0] + j * VF_SPOTS(n.width_px), &r, j);
+        for (int32_t j = 0; j < VF_REMAP_ENTRIES(n.height_px); j++)
+            vf_remap_row(memory.rectify.remap[0] + j * VF_REMAP_ENTRIES(n.width_px), &r, j);
         find_seen();
-        const int seen = vf_rectify_valid(valid, &r), should = sees[0][n.height_px / 2 * n.width_px + n.width_px / 2];
+        const int seen = vf_rectification_valid(valid, &r),
+                  should = sees[0][n.height_px / 2 * n.width_px + n.width_px / 2];
         assert_int_equal(seen != 0, should);
         if (seen) check_valid(0, valid);
         middles[seen != 0]++;
@@ -738,66 +526,29 @@ static void rectangles_in_turned_pictures(void **state)
     assert_true(middles[0] > 3 && middles[1] > 200);
 }
 
-/** Where a lens sees farther than places can say, along either axis, there is no place. */
-static void far_places(void **state)
+/** Entries beyond VF_REMAP_MOST_PX along either axis are invalid. */
+static void far_entries(void **state)
 {
     static const double straight[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
     (void)state;
     shake(13);
     for (int along = 0; along < 3; along++) {
         vfront_camera_t c = random_camera(PINHOLE, 300, 300), n = c;
-        struct vf_rectifier r;
+        struct vf_rectification r;
         n.fx_px = n.fy_px = 1;
         c.fx_px = along == 1 ? 1 : 300;
         c.fy_px = along == 2 ? 1 : 300;
-        vf_rectify_make(&r, &c, &n, straight);
-        const int held = check_places(&r, &c, &n, straight);
-        assert_true(held > 10 && held < VF_SPOTS(300) * VF_SPOTS(300));
+        vf_rectification_make(&r, &c, &n, straight);
+        const int held = check_table(&r, &c, &n, straight);
+        assert_true(held > 10 && held < VF_REMAP_ENTRIES(300) * VF_REMAP_ENTRIES(300));
     }
 }
 
 /* ---- through the public interface -------------------------------------------------------------------------------- */
 
-/** A smooth world at infinity: grey by direction in IMU axes. */
-static double world(const long double d[3])
-{
-    const long double length = sqrtl(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]), x = d[0] / length, y = d[1] / length,
-                      z = d[2] / length;
-    return (double)(128 + 50 * sinl(23 * x + 3) * cosl(19 * y) + 40 * sinl(17 * z + 21 * x) +
-                    25 * cosl(29 * y - 13 * z));
-}
-
-/** A step of Newton's towards the ray that goes to a pixel, with derivatives taken from the projection itself. */
-static void step_to(const vfront_camera_t *c, long double ray[3], int32_t x, int32_t y)
-{
-    const long double h = 1e-7L, aside[3] = {ray[0] + h, ray[1], 1}, below[3] = {ray[0], ray[1] + h, 1};
-    long double px[2], by_x[2], by_y[2];
-    project(c, ray, px);
-    project(c, aside, by_x);
-    project(c, below, by_y);
-    for (int k = 0; k < 2; k++) by_x[k] = (by_x[k] - px[k]) / h, by_y[k] = (by_y[k] - px[k]) / h;
-    const long double determinant = by_x[0] * by_y[1] - by_x[1] * by_y[0];
-    ray[0] -= (by_y[1] * (px[0] - x) - by_y[0] * (px[1] - y)) / determinant;
-    ray[1] -= (by_x[0] * (px[1] - y) - by_x[1] * (px[0] - x)) / determinant;
-}
-
-/** The direction in IMU axes that a camera sees at a pixel, found from its own projection. Returns 0 when it is not found. */
-static int look(const vfront_camera_t *c, int32_t x, int32_t y, long double d_imu[3])
-{
-    long double ray[3] = {(x - c->cx_px) / c->fx_px, (y - c->cy_px) / c->fy_px, 1}, px[2];
-    project(c, ray, px);
-    for (int i = 0; i < 12 && hypotl(px[0] - x, px[1] - y) > 1e-7L; i++) {
-        step_to(c, ray, x, y);
-        project(c, ray, px);
-    }
-    for (int k = 0; k < 3; k++)
-        d_imu[k] = c->R_cam_imu[k] * ray[0] + c->R_cam_imu[3 + k] * ray[1] + c->R_cam_imu[6 + k] * ray[2];
-    return fabsl(px[0] - x) < 1e-6L && fabsl(px[1] - y) < 1e-6L;
-}
-
 static uint8_t photo[2][320 * 240], hole[2][320 * 240];
 
-/** A frame of the world; all but the first have masks. Only the first is drawn. */
+/** Frame of the scene. All but the first have masks; pictures are drawn for the first one and kept. */
 static vfront_frame_t shoot(const vfront_rig_t *rig, uint64_t number)
 {
     vfront_frame_t f;
@@ -820,7 +571,8 @@ static vfront_frame_t shoot(const vfront_rig_t *rig, uint64_t number)
     return f;
 }
 
-/** Level 0 is what the cameras of vfront_info() see of the world; so both show the same. Returns the largest difference. */
+/** Compares level 0 with the scene as the cameras of vfront_info() see it. Returns the largest difference [grey
+ *  levels]. */
 static double compare_with_world(const vfront_info_t *info, int32_t parity)
 {
     double worst = 0;
@@ -830,13 +582,14 @@ static double compare_with_world(const vfront_info_t *info, int32_t parity)
             for (int32_t x = v[0]; x < v[0] + v[2]; x++) {
                 long double d[3];
                 assert_true(look(&info->seen[c], x, y, d));
-                const double off = fabs(state_of()->memory->pyramid.pixels[parity][c][y * pitch + x] - world(d));
+                const double off = fabs(state_of()->memory->rectify.picture[parity][c][y * pitch + x] - world(d));
                 worst = off > worst ? off : worst;
             }
     }
     return worst;
 }
 
+/** Compares the rectified masks of the frame. */
 static void check_framed(void)
 {
     for (int32_t c = 0; c < 2; c++) {
@@ -887,7 +640,7 @@ static void a_world_far_away(void **state)
     REQUIRE(worst < 4.0, "%.2f grey levels", worst);
 }
 
-/** A rotation prior in axes of the rig's camera 0 is the homography of the rectified one. */
+/** A rotation prior in axes of the rig's camera 0 becomes the homography of the rectified camera 0. */
 static void priors_turn_the_rectified_camera(void **state)
 {
     (void)state;
@@ -934,14 +687,14 @@ int main(void)
         cmocka_unit_test(rigs_stand_side_by_side),
         cmocka_unit_test(rough_rotations),
         cmocka_unit_test(baselines_are_level),
-        cmocka_unit_test(places_are_where_lenses_see),
-        cmocka_unit_test(pixels_between_places),
+        cmocka_unit_test(table_against_lens_models),
+        cmocka_unit_test(pixels_between_entries),
         cmocka_unit_test(stage_to_the_bit),
         cmocka_unit_test(nothing_to_do),
         cmocka_unit_test(planes),
         cmocka_unit_test(masks_and_rectangles),
         cmocka_unit_test(rectangles_in_turned_pictures),
-        cmocka_unit_test(far_places),
+        cmocka_unit_test(far_entries),
         cmocka_unit_test(a_world_far_away),
         cmocka_unit_test(priors_turn_the_rectified_camera),
     };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Nothing is allocated after vfront_init(): 1,000 steps of all kinds, refused frames, time-outs and resets among them, with every stage
- * at work, and again with pictures rectified, disparities and stixels. Three nets: malloc and its kin are replaced, and the thread that
- * steps calls none of them, in libc and in the driver neither; every CUDA call of the port is wrapped (-Wl,--wrap), and only those that a
- * step needs may come; and the address space, the heap and the device's free memory are the same before and after. */
+/* Nothing is allocated after vfront_init(): 1,000 steps of all kinds, refused frames, time-outs and resets among them,
+ * with every stage at work, and again with pictures rectified, disparities and stixels. Three nets: malloc and its kin
+ * are replaced, and the thread that steps calls none of them, in libc and in the driver neither; every CUDA call of the
+ * port is wrapped (-Wl,--wrap), and only those that a step needs may come; and the address space, the heap and the
+ * device's free memory are the same before and after. */
 #define _GNU_SOURCE
 #include "tests/fixture/pair.h"
 
@@ -125,8 +126,8 @@ static struct held look(void)
     return h;
 }
 
-/** Waits until the device's free memory has been the same for a while. It is that of all processes: one that has just ended may still be
- *  giving its own back, and this is not about that one. */
+/** Waits until the device's free memory has been the same for a while. It is that of all processes: one that has just
+ *  ended may still be giving its own back, and this is not about that one. */
 static void wait_steady(void)
 {
     const struct timespec tick = {0, 20 * 1000 * 1000};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every status that vfront.h documents but those of vfront_init() (tests/core/init.c), from every call that documents it; and that a refused
- * call changes nothing. */
+/* Every status that vfront.h documents but those of vfront_init() (tests/core/init.c), from every call that documents
+ * it; and that a refused call changes nothing. */
 #include "tests/fixture/pair.h"
 
 #include <math.h>
@@ -507,8 +507,8 @@ static const struct {
     {gyro_fast_back, VFRONT_E_GYRO, "frame.gyro[2].rate_rad_s", 0},
 };
 
-/** Every bad frame, handed in by submit and by step, each followed by two good ones; the result before it stays. The picture of a
- *  bad frame is that of another time, so that any of it which stays behind would show. */
+/** Every bad frame, handed in by submit and by step, each followed by two good ones; the result before it stays. The
+ *  picture of a bad frame is that of another time, so that any of it which stays behind would show. */
 static void bad_frames(void **state)
 {
     (void)state;
@@ -611,7 +611,8 @@ static void any_time_after_reset(void **state)
 
 /* ---- times of pictures ------------------------------------------------------------------------------------------- */
 
-/** A frame one of whose pictures is `off_ns` from its time: refused when that is more than `most_ns`, and then never seen. */
+/** A frame one of whose pictures is `off_ns` from its time: refused when that is more than `most_ns`, and then never
+ *  seen. */
 static void picture_at(int camera, int64_t off_ns, int64_t most_ns)
 {
     const vfront_result_t *other;
@@ -814,6 +815,60 @@ static void info_rectified(void **state)
 }
 #endif
 
+#define BIT(stage) (1u << VFRONT_STAGE_##stage)
+
+/** Frames with a tuning that leaves out some stages: their times are 0 whatever stood there before, those of the others
+ *  are not all 0. */
+static void times_with(const vfront_tuning_t *t, uint32_t left_out)
+{
+    const vfront_rig_t rig = pair_cameras();
+    const vfront_result_t *r;
+    assert_int_equal(vfront_init(&pair_vf, &rig, t, pair_port), VFRONT_OK);
+    for (uint64_t i = 0; i < 4; i++) { /* every result that there is, and the first one again */
+        const vfront_frame_t f = pair_frame(i);
+        float sum_us = 0.0f;
+        assert_int_equal(vfront_step(&pair_vf, &f, &r), VFRONT_OK);
+        for (size_t k = 0; k < VFRONT_STAGES; k++) {
+            const float us = r->timing.stage_us[k];
+            sum_us += us;
+            if (left_out >> k & 1
+                    ? us != 0.0f
+                    : us < 0.0f || (pair_fake() && us == 0.0f)) /* whose clock goes on by a step at every look */
+                fail_msg("%s took %g us", vfront_stage_name(k), (double)us);
+            assert_true(us <= r->timing.device_us);
+        }
+        assert_true(sum_us > 0.0f && r->timing.device_us > 0.0f && r->timing.step_us > 0.0f);
+    }
+    vfront_shutdown(&pair_vf);
+}
+
+static void times_of_stages(void **state)
+{
+    (void)state;
+    const uint32_t more = BIT(dense) | BIT(stixel) | BIT(rectify), partners = BIT(stereo) | BIT(match);
+    vfront_tuning_t t;
+    vfront_tuning_default(&t);
+    t.rectify = VFRONT_RECTIFY;
+    t.dense = VFRONT_DENSE;
+    t.stixel = VFRONT_STIXELS;
+    times_with(&t, (VFRONT_RECTIFY ? 0 : BIT(rectify)) | (VFRONT_DENSE ? 0 : BIT(dense)) |
+                       (VFRONT_STIXELS ? 0 : BIT(stixel)));
+    vfront_tuning_default(&t);
+    times_with(&t, more);
+    t.track_target = 0;
+    times_with(&t, more | BIT(track) | BIT(refill));
+    t.stereo = 0;
+    times_with(&t, more | BIT(track) | BIT(refill) | BIT(stereo));
+    vfront_tuning_default(&t);
+    t.describe = 0;
+    times_with(&t, more | BIT(smooth) | BIT(describe) | partners);
+    t.ego = 0;
+    times_with(&t, more | BIT(smooth) | BIT(describe) | partners | BIT(ego));
+    t.select_points = 0;
+    t.detect_levels = 1;
+    times_with(&t, more | BIT(smooth) | BIT(describe) | partners | BIT(ego) | BIT(scale) | BIT(select) | BIT(bearing));
+}
+
 #define PAIR(test) cmocka_unit_test_setup_teardown(test, pair_start, pair_end)
 #define LONE(test) cmocka_unit_test_teardown(test, pair_end)
 
@@ -839,6 +894,7 @@ int main(void)
         LONE(picture_times),
         PAIR(picture_times_far_off),
         LONE(info_blind),
+        LONE(times_of_stages),
 #if VFRONT_RECTIFY
         LONE(info_rectified),
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The CUDA port with VFRONT_CUBLAS, on a runtime without a GPU (tests/fake/cudart.c) and a cuBLAS that does nothing but fail as it is
- * told: each of its statuses becomes one of vfront's and is named, its handle is given back, the host port takes over where it may, and
- * only results that it had a part in say so. That it solves anything is shown by vfcheck, on a GPU. */
+/* The CUDA port with VFRONT_CUBLAS, on a runtime without a GPU (tests/fake/cudart.c) and a cuBLAS that does nothing but
+ * fail as it is told: each of its statuses becomes one of vfront's and is named, its handle is given back, the host
+ * port takes over where it may, and only results that it had a part in say so. That it solves anything is shown by
+ * vfcheck, on a GPU. */
 #include "tests/fixture/pair.h"
 
 #include <stdlib.h>
 
-#include "port/cuda/cublas.h"
+#include "kernels/geometry/cublas.h"
 #include "port/cuda/cuda.h"
 
 static cublasStatus_t create_fails, launch_fails;
@@ -27,9 +28,9 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cudaError_t __real_vf_ego_cuda(const struct vf_step *s, cudaStream_t stream);
-cudaError_t __wrap_vf_ego_cuda(const struct vf_step *s, cudaStream_t stream);
-cudaError_t __wrap_vf_ego_cuda(const struct vf_step *s, cudaStream_t stream)
+cudaError_t __real_vf_ego_cuda(const struct vf_ego_view *s, cudaStream_t stream);
+cudaError_t __wrap_vf_ego_cuda(const struct vf_ego_view *s, cudaStream_t stream);
+cudaError_t __wrap_vf_ego_cuda(const struct vf_ego_view *s, cudaStream_t stream)
 {
     assert_true(s->systems && s->cublas && s->cublas->handle && (uintptr_t)s->systems->workspace % 256 == 0);
     const cudaError_t error = vf_cublas_note(s->cublas, launch_fails, "cublasSgetrfBatched: %s");

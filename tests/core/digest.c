@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Digests of what the library makes of pictures that the tests draw with integers alone: the same on every machine and port.
- *   digest [--write] FILE    compares with FILE, on the host port and, where there is a device, on the CUDA port; or writes it */
+/* Digests of what the library makes of pictures that the tests draw with integers alone: the same on every machine and
+ * port.
+ *   digest [--write] FILE    compares with FILE, on the host port and, where there is a device, on the CUDA port; or
+ *   writes it */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +20,8 @@ struct flight {
     const char *tuning; /* "name=value name=value" */
     unsigned with;
 };
-/* What comes with the pictures; and cameras that are calibrated as a pair, the second one of a smaller size and turned, or fisheyes. */
+/* What comes with the pictures; and cameras that are calibrated as a pair, the second one of a smaller size and turned,
+ * or fisheyes. */
 enum { STATIC_MASK = 1, FRAME_MASK = 2, TURN = 4, LIGHT = 8, BLANK = 16, PAIR = 32, UNLIKE = 64, FISHEYE = 128 };
 #define DISPARITY_Q4 150
 
@@ -130,7 +133,8 @@ static void change_light(const struct flight *f, int i)
     }
 }
 
-/** A turn to the right by 1/128 rad, 25 px at a focal length of 3200 px. Its cosine and sine are rational, so that it needs no libm. */
+/** A turn to the right by 1/128 rad, 25 px at a focal length of 3200 px. Its cosine and sine are rational, so that it
+ *  needs no libm. */
 static void turn(double out[9])
 {
     const double t = 1.0 / 256.0, c = (1.0 - t * t) / (1.0 + t * t), s = 2.0 * t / (1.0 + t * t);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Faults of the device, one after the other: each CUDA call of port/cuda and each launch is made to fail, late or lost, in init,
- * step and shutdown. The linker puts the wrappers below in front of the runtime (-Wl,--wrap), which is the real one where there is
- * a GPU, else tests/fake/cudart.c. pair_vf is on the CUDA port; its twin is on the host port and sees no faults. */
+/* Faults of the device, one after the other: each CUDA call of port/cuda and each launch is made to fail, late or lost,
+ * in init, step and shutdown. The linker puts the wrappers below in front of the runtime (-Wl,--wrap), which is the
+ * real one where there is a GPU, else tests/fake/cudart.c. pair_vf is on the CUDA port; its twin is on the host port
+ * and sees no faults. */
 #include "tests/fixture/pair.h"
 
 #include <stdio.h>
@@ -59,7 +60,9 @@ static struct {
     int current;       /* that cudaGetDevice() says is in use; -1: the true one */
     int late;          /* queries that find a graph under way; -1: all */
     int lost;          /* graphs run without a ticket */
-    size_t shared;     /* bytes of shared memory that stixels need; 0: as many as they do */
+    int launching;     /* 1: inside a stage's launcher */
+    int in_launcher;   /* 1: the call that was made to fail was one of a launcher */
+    int shared;        /* 1: a block of stixel's kernels needs more shared memory than the device has */
 } fault;
 static long failures[CALLS]; /* of each call, in all tests */
 
@@ -80,6 +83,7 @@ static cudaError_t enter(enum call call)
 {
     if (++fault.calls != fault.fail_at) return cudaSuccess;
     fault.failed = (int)call;
+    fault.in_launcher = fault.launching;
     failures[call]++;
     return fault.last = fault.error;
 }
@@ -104,12 +108,17 @@ static cudaError_t enter(enum call call)
 #undef CUDA_TURNED
 
 #define VF_STAGE(name, needs, what)                                                                                    \
-    cudaError_t __real_vf_##name##_cuda(const struct vf_step *s, cudaStream_t stream);                                 \
-    cudaError_t __wrap_vf_##name##_cuda(const struct vf_step *s, cudaStream_t stream);                                 \
-    cudaError_t __wrap_vf_##name##_cuda(const struct vf_step *s, cudaStream_t stream)                                  \
+    cudaError_t __real_vf_##name##_cuda(const struct vf_##name##_view *s, cudaStream_t stream);                        \
+    cudaError_t __wrap_vf_##name##_cuda(const struct vf_##name##_view *s, cudaStream_t stream);                        \
+    cudaError_t __wrap_vf_##name##_cuda(const struct vf_##name##_view *s, cudaStream_t stream)                         \
     {                                                                                                                  \
-        const cudaError_t error = enter(CALL_##name);                                                                  \
-        return error ? error : __real_vf_##name##_cuda(s, stream);                                                     \
+        cudaError_t error = enter(CALL_##name);                                                                        \
+        if (VF_##name == VF_stixel && fault.shared) error = cudaErrorLaunchOutOfResources;                             \
+        if (error) return error;                                                                                       \
+        fault.launching = 1;                                                                                           \
+        error = __real_vf_##name##_cuda(s, stream);                                                                    \
+        fault.launching = 0;                                                                                           \
+        return error;                                                                                                  \
     }
 #include "stages.def"
 #undef VF_STAGE
@@ -121,13 +130,6 @@ cudaError_t __wrap_cudaGetLastError(void)
     const cudaError_t error = fault.last, real = __real_cudaGetLastError();
     fault.last = cudaSuccess;
     return error ? error : real;
-}
-
-size_t __real_vf_stixel_shared(const struct vf_step *s);
-size_t __wrap_vf_stixel_shared(const struct vf_step *s);
-size_t __wrap_vf_stixel_shared(const struct vf_step *s)
-{
-    return fault.shared ? fault.shared : __real_vf_stixel_shared(s);
 }
 
 cudaError_t __wrap_cudaGetDeviceCount(int *devices)
@@ -268,12 +270,13 @@ static const struct {
     {cudaErrorNoKernelImageForDevice, VFRONT_E_NO_DEVICE},
 };
 
-/** The detail names the call, or "launch" and the stage, and the error. */
+/** The detail names the call, or says "launch" where it failed in a launcher, and the error. */
 static void named(cudaError_t error)
 {
-    const char *detail = vfront_detail(&pair_vf), *stage = strstr(detail, "launch");
+    const char *detail = vfront_detail(&pair_vf);
     assert_true(fault.failed >= 0);
-    if (!strstr(detail, call_name[fault.failed]) && !stage)
+    const int launch = fault.failed >= CALL_ingest || fault.in_launcher;
+    if (!strstr(detail, launch ? "launch" : call_name[fault.failed]))
         fail_msg("\"%s\" lacks %s", detail, call_name[fault.failed]);
     if (!strstr(detail, cudaGetErrorName(error))) fail_msg("\"%s\" lacks %s", detail, cudaGetErrorName(error));
 }
@@ -286,7 +289,8 @@ static void init_each_call(void **state)
     vfront_tuning_t tuning;
     vfront_tuning_default(&tuning);
     for (size_t i = 0; i < sizeof fate / sizeof *fate; i++) {
-        tuning.rectify = i % 2; /* which writes more to the device */
+        tuning.rectify = tuning.dense = tuning.stixel =
+            i % 2; /* which writes more to the device, and launches all stages */
         for (long n = 1;; n++) {
             fail_call(n, fate[i].error);
             const vfront_status_t status = vfront_init(&pair_vf, &rig, &tuning, VFRONT_PORT_CUDA);
@@ -362,26 +366,21 @@ static void init_no_device(void **state)
     all_given_back();
 }
 
-/** Stixels may have all the shared memory of a block, and no more: that is said before anything is taken. */
+/** A device whose blocks cannot have the shared memory that stixels need is refused by the stage's name. */
 static void init_shared_memory(void **state)
 {
     (void)state;
-    const vfront_rig_t rig = small_rig();
-    struct cudaDeviceProp properties;
+    const vfront_rig_t rig = pair_cameras();
+    vfront_tuning_t tuning;
     vfront_info_t info;
-    char want[64];
+    const char *want = "stixel: a block of its kernels needs more shared memory than this device has";
+    vfront_tuning_default(&tuning);
+    tuning.rectify = tuning.dense = tuning.stixel = 1;
     no_fault();
-    assert_int_equal(cudaGetDeviceProperties(&properties, 0), cudaSuccess);
-    fault.shared = properties.sharedMemPerBlockOptin;
-    assert_true(fault.shared >= 49152);
-    assert_int_equal(vfront_init(&pair_vf, &rig, NULL, VFRONT_PORT_CUDA), VFRONT_OK);
-    vfront_shutdown(&pair_vf);
-
-    fault.shared++;
-    snprintf(want, sizeof want, "stixel: a block needs %zu bytes of shared memory", fault.shared);
-    pair_refused(vfront_init(&pair_vf, &rig, NULL, VFRONT_PORT_CUDA), VFRONT_E_DEVICE_MEMORY, want);
+    fault.shared = 1;
+    pair_refused(vfront_init(&pair_vf, &rig, &tuning, VFRONT_PORT_CUDA), VFRONT_E_DEVICE_MEMORY, want);
     all_given_back();
-    assert_int_equal(vfront_init(&pair_vf, &rig, NULL, VFRONT_PORT_AUTO), VFRONT_OK);
+    assert_int_equal(vfront_init(&pair_vf, &rig, &tuning, VFRONT_PORT_AUTO), VFRONT_OK);
     assert_int_equal(vfront_info(&pair_vf, &info), VFRONT_OK);
     assert_int_equal(info.port, VFRONT_PORT_HOST);
     assert_non_null(strstr(vfront_detail(&pair_vf), want));
@@ -420,8 +419,8 @@ static void shutdown_under_way(void **state)
 
 /* ---- step -------------------------------------------------------------------------------------------------------- */
 
-/** A frame that makes a submit call whatever it can: one picture in the library's pinned memory, one in the host's, with a mask;
- *  and another device in use. */
+/** A frame that makes a submit call whatever it can: one picture in the library's pinned memory, one in the host's,
+ *  with a mask; and another device in use. */
 static vfront_frame_t rich_frame(uint64_t number)
 {
     static uint8_t mask[120][160];
@@ -597,8 +596,8 @@ static void neighbour(void **state)
     pair_step();
 }
 
-/** Whatever becomes of a frame, the key points of the one before stay as they were: here a call of the submit that fails, a graph
- *  that is lost, and a query that fails. */
+/** Whatever becomes of a frame, the key points of the one before stay as they were: here a call of the submit that
+ *  fails, a graph that is lost, and a query that fails. */
 static void result_before_stays(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Random calls of every public function with random arguments, most of them good. A model knows which front end is in use and has a
- * frame under way; a twin sees only what was accepted, and its digests must be the same: what was refused has changed nothing.
+/* Random calls of every public function with random arguments, most of them good. A model knows which front end is in
+ * use and has a frame under way; a twin sees only what was accepted, and its digests must be the same: what was refused
+ * has changed nothing.
  *
  *   fuzz [--seconds N] [--runs N] [--seed N]   random inputs; prints the seed of a run that fails
  *   fuzz FILE...                               inputs as libFuzzer keeps them

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Whatever vfront_init() refuses, and with which words: rigs, lenses, tuning values. Memory that was refused is as good as new. */
+/* Whatever vfront_init() refuses, and with which words: rigs, lenses, tuning values. Memory that was refused is as good
+ * as new. */
 #include "tests/fixture/pair.h"
 
 #include <math.h>
@@ -254,8 +255,8 @@ static void init_distortion(void **state)
     pair_still_starts();
 }
 
-/** A lens that turns back before the picture begins is none; one that holds for part of the picture is. And one through which the
- *  picture is less than a degree wide is in pixels of something else. */
+/** A lens that turns back before the picture begins is none; one that holds for part of the picture is. And one through
+ *  which the picture is less than a degree wide is in pixels of something else. */
 static void init_view(void **state)
 {
     (void)state;
@@ -292,7 +293,8 @@ static void init_view(void **state)
 }
 
 #if VFRONT_CAMERAS > 1
-/** A rig whose second camera sits at `at` in axes of the first, and is turned about y; the first is away from the IMU, and turned. */
+/** A rig whose second camera sits at `at` in axes of the first, and is turned about y; the first is away from the IMU,
+ *  and turned. */
 static vfront_rig_t pair_rig(double x, double y, double z, double turn_rad)
 {
     vfront_rig_t rig = pair_unplaced();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What must not make a difference makes none: run, reset, restart, neighbour, format, pitch, kind of memory, place in memory,
- * kind of mask. And what must make one does. */
+/* What must not make a difference makes none: run, reset, restart, neighbour, format, pitch, kind of memory, place in
+ * memory, kind of mask. And what must make one does. */
 #include "tests/fixture/pair.h"
 
 #include <math.h>
@@ -412,8 +412,8 @@ static void input_buffers(void **state)
     }
 }
 
-/** An input buffer is host memory, too, and so is what lies within one. Rows of 150 bytes, so that the CUDA port's own pitch is
- *  another. */
+/** An input buffer is host memory, too, and so is what lies within one. Rows of 150 bytes, so that the CUDA port's own
+ *  pitch is another. */
 static void input_buffers_as_host_memory(void **state)
 {
     (void)state;
@@ -436,8 +436,8 @@ static void input_buffers_as_host_memory(void **state)
     }
 }
 
-/** Every format, at several pitches, in host memory and in the input buffers. Memory from malloc, so that a sanitizer sees any
- *  byte read beyond the last row. */
+/** Every format, at several pitches, in host memory and in the input buffers. Memory from malloc, so that a sanitizer
+ *  sees any byte read beyond the last row. */
 static void formats_and_pitches(void **state)
 {
     (void)state;
@@ -642,8 +642,8 @@ static void mask_of_ones(void **state)
 
 /* ---- rotation prior ---------------------------------------------------------------------------------------------- */
 
-/* The camera turns to the right (about y, which points down): the picture moves left by 30 px a frame, more than the pyramid of
- * this small picture can follow by itself. Focal length 1600 px. */
+/* The camera turns to the right (about y, which points down): the picture moves left by 30 px a frame, more than the
+ * pyramid of this small picture can follow by itself. Focal length 1600 px. */
 #define TURN_PX 30
 static const struct scene turning = {160, 120, 77, -16 * TURN_PX, 0};
 

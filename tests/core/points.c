@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the public interface promises of key points, their partners and the motion that follows from them, on pictures that are drawn. */
+/* What the public interface promises of key points, their partners and the motion that follows from them, on pictures
+ * that are drawn. */
 #include "tests/fixture/pair.h"
 
 #include <math.h>
@@ -145,8 +146,8 @@ static void one_list_full(void **state)
     }
 }
 
-/** Checkers of any size, down to single pixels, are pictures like any other. Their crossings are no corners, what coarser levels
- *  make of them may be. */
+/** Checkers of any size, down to single pixels, are pictures like any other. Their crossings are no corners, what
+ *  coarser levels make of them may be. */
 static void checkers(void **state)
 {
     (void)state;
@@ -223,7 +224,8 @@ static void best_stay(void **state)
     }
 }
 
-/** Levels that a picture is too small for are not there; one that is too small for any key point is a good picture all the same. */
+/** Levels that a picture is too small for are not there; one that is too small for any key point is a good picture all
+ *  the same. */
 static void small_pictures(void **state)
 {
     (void)state;
@@ -520,7 +522,8 @@ static void partners_of_two_sizes(void **state)
         }
 }
 
-/** Where there is nothing to see there are no partners: not in the other camera's blank picture, nor before or after one. */
+/** Where there is nothing to see there are no partners: not in the other camera's blank picture, nor before or after
+ *  one. */
 static void partners_in_the_dark(void **state)
 {
     (void)state;
@@ -540,7 +543,8 @@ static void partners_in_the_dark(void **state)
     }
 }
 
-/** A frame that lacks the second camera's picture is refused, and the next one's partners are as if it had never been. */
+/** A frame that lacks the second camera's picture is refused, and the next one's partners are as if it had never been.
+ *  */
 static void picture_missing(void **state)
 {
     (void)state;

@@ -13,8 +13,10 @@ int main(void)
     printf("%-34s %12zu  %s\n", "device, " #name, sizeof(struct vf_##name##_memory), what);
 #include "stages.def"
 #undef VF_STAGE
-    printf("%-34s %12zu  %s\n", "device, while dense works", sizeof(struct vf_dense_passing),
+    printf("%-34s %12zu  %s\n", "device, while dense works", sizeof(struct vf_dense_scratch),
            "census words, path costs, disparities before filters");
+    printf("%-34s %12zu  %s\n", "device, while stixel works", sizeof(struct vf_stixel_scratch),
+           "costs of all columns; both take one place in turn");
     printf("%-34s %12zu\n", "device arena", sizeof(struct vf_memory));
 #if VFRONT_CUBLAS
     printf("%-34s %12zu  behind the arena, on the CUDA port only; cuBLAS takes more for itself\n",

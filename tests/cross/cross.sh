@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A Jetson's build, made here: the library for aarch64 with kernels for TX2, Xavier and Orin, linked with plain gcc; and the host port
+# A Jetson's build, made here: the library for aarch64 with kernels for Nano, TX2, Xavier and Orin, linked with plain gcc; and the host port
 # of that very program under qemu, which must give the digests of tests/golden.txt. Exit 77: something for it is not installed.
 #   tests/cross/cross.sh DIR
 set -eu
 dir=$1
 triple=aarch64-linux-gnu
-arch="62 72 87"
+arch="53 62 72 87"
 skip() { echo "cross: skipped, $1"; exit 77; }
 command -v $triple-gcc >/dev/null || skip "no $triple-gcc"
 command -v qemu-aarch64-static >/dev/null || skip "no qemu-aarch64-static"
@@ -49,4 +49,5 @@ for a in $arch; do # no kernel without code for each of them
     kernels=$(ls kernels/*/*.cu | wc -l)
     [ "$code" -eq "$kernels" ] || { echo "cross: code for sm_$a in $code of $kernels kernel files"; exit 1; }
 done
+tests/house/limits.py "$lib" "$dir/dense/libvfront.a" --cuobjdump "$dir/cuda-11.8/bin/cuobjdump"
 echo "cross: aarch64 with code for sm_$(echo $arch | sed 's/ /, sm_/g'); digests under qemu as here"

@@ -15,8 +15,9 @@ int bridge_stixels(void);
 void bridge_close(void);
 
 /**
- * Makes the front end ready on the host port for pinholes side by side, with the principal point in the middle, nothing switched on but `dense`, standard tuning but for `settings`.
- * Ends the one before. Returns 0, or the negative status of what failed; bridge_detail() says why.
+ * Initialises the front end on the host port for pinholes side by side with the principal point in the middle: `dense`
+ * alone, standard tuning but for `settings`. Shuts down the previous one. Returns 0, or a negative status, whose reason
+ * bridge_detail() gives.
  */
 int bridge_open(int width_px, int height_px, double focal_px, double baseline_m, const char *settings)
 {
@@ -46,7 +47,7 @@ int bridge_open(int width_px, int height_px, double focal_px, double baseline_m,
     return status;
 }
 
-/** One pair of grey pictures, [height][width]. Returns 0 or a negative status. */
+/** Processes a pair of grey pictures, [height][width]. Returns 0 or a negative status. */
 int bridge_step(const uint8_t *left, const uint8_t *right)
 {
     vfront_frame_t frame = {.t_ns = 1 + 50000000u * frames++};
@@ -61,7 +62,7 @@ int bridge_step(const uint8_t *left, const uint8_t *right)
     return status;
 }
 
-/** Disparities of the last pair, [height][width] each. Returns how many pixels have one. */
+/** Disparities of the last pair, [height][width] each. Returns the number of pixels with a disparity. */
 int bridge_disparity(uint16_t *px16, uint8_t *confidence)
 {
     for (int32_t y = 0; y < height; y++) {
@@ -71,7 +72,7 @@ int bridge_disparity(uint16_t *px16, uint8_t *confidence)
     return (int)result->disparity.valid;
 }
 
-/** What a stage took for the last pair [us]. */
+/** Time of a stage for the last pair [us]. */
 float bridge_time(const char *stage)
 {
     size_t index = 0;
@@ -79,7 +80,7 @@ float bridge_time(const char *stage)
     return result->timing.stage_us[index];
 }
 
-/** Stixels of the last pair; 0 without a road. */
+/** Number of stixels of the last pair; 0 without a road. */
 int bridge_stixels(void)
 {
     int count = 0;
@@ -87,5 +88,5 @@ int bridge_stixels(void)
     return count;
 }
 
-/** Ends it. Without effect when there is none. */
+/** Shuts the front end down. Without effect when there is none. */
 void bridge_close(void) { vfront_shutdown(&vf); }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* dense: against semi-global matching written down from the papers, in double precision, with every path's costs in full, and filters that
- * look at every pixel anew: disparities and confidences of any picture, to the bit. Pictures of which disparities are known. Through the
- * public interface: what is refused, and where results lie. */
+/* dense: comparison with semi-global matching written from the papers, in double precision, with all path costs kept,
+ * and filters that treat every pixel independently: disparities and confidences of any picture, bit by bit. Pictures of
+ * known disparities. Through the public interface: refusals, and where results lie. */
 #include "tests/fixture/stage.h"
 
 #if VFRONT_DENSE
@@ -13,7 +13,7 @@ enum { NONE = 0xffff };
 static int32_t width, height, all;                    /* pixels, disparities */
 static uint8_t shown[2][MOST_PX], hidden[2][MOST_PX]; /* pictures; 1: under a mask */
 static double sums[MOST_PX][MOST_D];
-static int should[MOST_PX], sure[MOST_PX]; /* disparity [1/16 px] or NONE; confidence */
+static int should[MOST_PX], confidence[MOST_PX]; /* disparity [1/16 px] or NONE; confidence */
 
 static int min_of(int a, int b) { return a < b ? a : b; }
 static int max_of(int a, int b) { return a > b ? a : b; }
@@ -26,20 +26,20 @@ static int nearest(int camera, int x, int y)
     return shown[camera][at_px(min_of(max_of(x, 0), width - 1), min_of(max_of(y, 0), height - 1))];
 }
 
-/** Which of the 5x5 around every pixel are brighter than it, a bit each. */
-static uint32_t brighter[2][MOST_PX];
-static void compare_around(void)
+/** Census words of all pixels: a bit for each of the 5x5 around a pixel, 1 where it is brighter than the middle. */
+static uint32_t census[2][MOST_PX];
+static void census_transform(void)
 {
-    memset(brighter, 0, sizeof brighter);
+    memset(census, 0, sizeof census);
     for (int k = 0; k < 2 * width * height * 25; k++) {
         const int c = k % 2, u = k / 2 % 5 - 2, v = k / 10 % 5 - 2, at = k / 50, x = at % width, y = at / width;
-        if (nearest(c, x + u, y + v) > nearest(c, x, y)) brighter[c][at] |= 1u << (k / 2 % 25);
+        if (nearest(c, x + u, y + v) > nearest(c, x, y)) census[c][at] |= 1u << (k / 2 % 25);
     }
 }
 
-static double lesser(double a, double b) { return a < b ? a : b; }
+static double min_double(double a, double b) { return a < b ? a : b; }
 
-/** Hirschmueller (2008), equation 13, for one direction, pixel after pixel along it; added to the sums. */
+/** Adds the path costs of one direction to the sums: Hirschmueller (2008), equation 13. */
 static void add_paths(int dx, int dy, const double (*cost)[MOST_D])
 {
     static double path[MOST_PX][MOST_D];
@@ -50,11 +50,11 @@ static void add_paths(int dx, int dy, const double (*cost)[MOST_D])
         const int starts = xb < 0 || yb < 0 || xb >= width || yb >= height;
         const double *before = starts ? NULL : path[at_px(xb, yb)];
         double least = HUGE_VAL;
-        for (int d = 0; d < all && before; d++) least = lesser(least, before[d]);
+        for (int d = 0; d < all && before; d++) least = min_double(least, before[d]);
         for (int d = 0; d < all; d++) {
-            double from = starts ? 0.0 : lesser(before[d], least + t->dense_p2);
-            if (!starts && d > 0) from = lesser(from, before[d - 1] + t->dense_p1);
-            if (!starts && d < all - 1) from = lesser(from, before[d + 1] + t->dense_p1);
+            double from = starts ? 0.0 : min_double(before[d], least + t->dense_p2);
+            if (!starts && d > 0) from = min_double(from, before[d - 1] + t->dense_p1);
+            if (!starts && d < all - 1) from = min_double(from, before[d + 1] + t->dense_p1);
             path[here][d] = cost[here][d] + from - (starts ? 0.0 : least);
             sums[here][d] += path[here][d];
         }
@@ -65,12 +65,12 @@ static void add_all_paths(void)
 {
     static const int direction[8][2] = {{1, 0}, {-1, 0}, {0, 1}, {0, -1}, {1, 1}, {-1, -1}, {1, -1}, {-1, 1}};
     static double cost[MOST_PX][MOST_D];
-    compare_around();
+    census_transform();
     for (int y = 0; y < height; y++)
         for (int x = 0; x < width; x++)
             for (int d = 0; d < all; d++) {
                 cost[at_px(x, y)][d] = __builtin_popcount(
-                    brighter[0][at_px(x, y)] ^ brighter[1][at_px(max_of(x - step.tuning.dense_least_px - d, 0), y)]);
+                    census[0][at_px(x, y)] ^ census[1][at_px(max_of(x - step.tuning.dense_least_px - d, 0), y)]);
                 sums[at_px(x, y)][d] = 0.0;
             }
     for (int k = 0; k < step.tuning.dense_paths; k++)
@@ -86,7 +86,7 @@ static int best_of(int x, int y)
     return best;
 }
 
-/** The same for a pixel of camera 1. */
+/** Best disparity of a pixel of camera 1, as an index, or -1; of equals the first. */
 static int best_back(int xr, int y)
 {
     int best = -1;
@@ -97,13 +97,13 @@ static int best_back(int xr, int y)
     return best;
 }
 
-static void take_winner(int x, int y)
+static void find_winner(int x, int y)
 {
     const double *sum = sums[at_px(x, y)];
     const int best = best_of(x, y), candidates = min_of(all, x - step.tuning.dense_least_px + 1);
     int *to = &should[at_px(x, y)], second = -1;
     *to = NONE;
-    sure[at_px(x, y)] = 0;
+    confidence[at_px(x, y)] = 0;
     for (int d = 0; d < candidates; d++)
         if (abs(d - best) > 1 && (second < 0 || sum[d] < sum[second])) second = d;
     if (second < 0 || !(sum[second] * (100 - step.tuning.dense_unique_percent) > sum[best] * 100)) return;
@@ -113,7 +113,7 @@ static void take_winner(int x, int y)
         if (slope > 0.0) px += (sum[best - 1] - sum[best + 1]) / (2.0 * slope);
     }
     *to = (int)floor(px * 16.0 + 0.5);
-    sure[at_px(x, y)] = max_of((int)floor((sum[second] - sum[best]) * 255.0 / sum[second]), 1);
+    confidence[at_px(x, y)] = max_of((int)floor((sum[second] - sum[best]) * 255.0 / sum[second]), 1);
 }
 
 static void check_back(int x, int y)
@@ -137,7 +137,7 @@ static void take_median(const int *from, int x, int y)
     should[at_px(x, y)] = min_of(list[(count - 1) / 2], 16 * x);
 }
 
-static int joined(const int *v, int a, int b)
+static int connected(const int *v, int a, int b)
 {
     return v[a] != NONE && v[b] != NONE && abs(v[a] - v[b]) <= step.tuning.dense_speckle_mpx * 16 / 1000;
 }
@@ -153,7 +153,7 @@ static int flood(const int *v, int start, int *list, uint8_t *seen)
         const int next[4] = {x > 0 ? list[k] - 1 : -1, x < width - 1 ? list[k] + 1 : -1, y > 0 ? list[k] - width : -1,
                              y < height - 1 ? list[k] + width : -1};
         for (int n = 0; n < 4; n++) {
-            if (next[n] < 0 || seen[next[n]] || !joined(v, list[k], next[n])) continue;
+            if (next[n] < 0 || seen[next[n]] || !connected(v, list[k], next[n])) continue;
             seen[next[n]] = 1;
             list[count++] = next[n];
         }
@@ -161,8 +161,8 @@ static int flood(const int *v, int start, int *list, uint8_t *seen)
     return count;
 }
 
-/** Whether some square holds all of a segment. */
-static int squared(const int *list, int count)
+/** 1 if some tile holds all of a segment. */
+static int in_a_tile(const int *list, int count)
 {
     for (int y0 = 0; y0 < height; y0 += 32)
         for (int x0 = 0; x0 < width; x0 += 32) {
@@ -176,30 +176,31 @@ static int squared(const int *list, int count)
     return 0;
 }
 
-/** Least number on the unbroken piece around a pixel, `apart` pixels from one to the next, of which there are `back` before it and `on` behind. */
-static int least_on(const int *v, const int *number, int at, int apart, int back, int on)
+/** Least label in the connected run of a line around a pixel. stride: from pixel to pixel; back, on: pixels of the line
+ *  before and behind it. */
+static int least_label(const int *v, const int *label, int at, int stride, int back, int on)
 {
-    int least = number[at];
-    for (int k = at; back-- && joined(v, k, k - apart); k -= apart) least = min_of(least, number[k - apart]);
-    for (int k = at; on-- && joined(v, k, k + apart); k += apart) least = min_of(least, number[k + apart]);
+    int least = label[at];
+    for (int k = at; back-- && connected(v, k, k - stride); k -= stride) least = min_of(least, label[k - stride]);
+    for (int k = at; on-- && connected(v, k, k + stride); k += stride) least = min_of(least, label[k + stride]);
     return least;
 }
 
-/** Whether all of a segment have the same number after eight times along rows and columns. */
-static int agreed(const int *v, const int *list, int count)
+/** 1 if all labels of a segment are equal after eight sweeps along rows and columns. */
+static int labels_converge(const int *v, const int *list, int count)
 {
-    static int number[MOST_PX], next[MOST_PX];
-    for (int k = 0; k < count; k++) number[list[k]] = list[k];
+    static int label[MOST_PX], next[MOST_PX];
+    for (int k = 0; k < count; k++) label[list[k]] = list[k];
     for (int sweep = 0; sweep < 16; sweep++) {
         for (int k = 0; k < count; k++) {
             const int at = list[k], x = at % width, y = at / width;
-            next[at] = sweep % 2 ? least_on(v, number, at, width, y, height - 1 - y)
-                                 : least_on(v, number, at, 1, x, width - 1 - x);
+            next[at] = sweep % 2 ? least_label(v, label, at, width, y, height - 1 - y)
+                                 : least_label(v, label, at, 1, x, width - 1 - x);
         }
-        for (int k = 0; k < count; k++) number[list[k]] = next[list[k]];
+        for (int k = 0; k < count; k++) label[list[k]] = next[list[k]];
     }
     for (int k = 1; k < count; k++)
-        if (number[list[k]] != number[list[0]]) return 0;
+        if (label[list[k]] != label[list[0]]) return 0;
     return 1;
 }
 
@@ -212,7 +213,8 @@ static void drop_speckles(void)
     for (int at = 0; at < width * height; at++) {
         if (seen[at] || before[at] == NONE) continue;
         const int count = flood(before, at, list, seen);
-        if (count >= step.tuning.dense_speckle_px || !squared(list, count) || !agreed(before, list, count)) continue;
+        if (count >= step.tuning.dense_speckle_px || !in_a_tile(list, count) || !labels_converge(before, list, count))
+            continue;
         for (int k = 0; k < count; k++) should[list[k]] = NONE;
     }
 }
@@ -222,7 +224,7 @@ static void expect(void)
     static int before[MOST_PX];
     add_all_paths();
     for (int y = 0; y < height; y++) {
-        for (int x = 0; x < width; x++) take_winner(x, y);
+        for (int x = 0; x < width; x++) find_winner(x, y);
         for (int x = 0; x < width; x++) check_back(x, y);
     }
     memcpy(before, should, sizeof before);
@@ -242,12 +244,12 @@ static void set_picture(int32_t wide, int32_t high)
     pinned.params.result = memory.ingest.params.result = (uint32_t)roll(3);
 }
 
-/** Puts pictures and masks where the stage finds them. */
+/** Writes pictures and masks to the input of the stage. */
 static void put(void)
 {
     for (int c = 0; c < 2; c++) {
         const struct vf_level *l = &step.geometry.level[c][0];
-        uint8_t *to = memory.pyramid.pixels[step.parity][c] + l->offset;
+        uint8_t *to = memory.ingest.picture[step.parity][c];
         step.geometry.masked[c] = roll(2);
         const int framed = roll(2) || (!step.geometry.masked[c] && memchr(hidden[c], 1, sizeof hidden[c]));
         memory.ingest.params.source[c].mask = framed ? &shown[0][0] : NULL;
@@ -263,7 +265,7 @@ static void put(void)
     }
 }
 
-/** Runs the stage and compares all that it gives, and the whole arena besides. Returns the pixels with a disparity. */
+/** Runs the stage and compares its result and the whole arena. Returns the number of pixels with a disparity. */
 static int check(const char *what)
 {
     const struct vf_level *l = &step.geometry.level[0][0];
@@ -277,11 +279,11 @@ static int check(const char *what)
     for (int k = 0; k < width * height; k++) {
         const size_t at = (size_t)(k / width * l->pitch + k % width);
         expected.dense.disparity[at] = (uint16_t)should[k];
-        expected.dense.confidence[at] = (uint8_t)(should[k] == NONE ? 0 : sure[k]);
+        expected.dense.confidence[at] = (uint8_t)(should[k] == NONE ? 0 : confidence[k]);
         valid += should[k] != NONE;
     }
     expected.dense.valid = valid;
-    vf_dense_host(&step);
+    RUN(dense);
     for (int k = 0; k < width * height; k++) {
         const size_t at = (size_t)(k / width * l->pitch + k % width);
         REQUIRE(memory.dense.disparity[at] == should[k], "%s: (%d, %d) of %dx%d: %d, should be %d", what, k % width,
@@ -293,7 +295,7 @@ static int check(const char *what)
         copy->confidence[at] = 0x5a;
     }
     for (size_t i = 0; i < sizeof pinned.dense; i++) assert_int_equal(((uint8_t *)pinned.dense)[i], 0x5a);
-    memcpy(&expected.dense_passing, &memory.dense_passing, sizeof expected.dense_passing);
+    memcpy(&expected.dense_scratch, &memory.dense_scratch, sizeof expected.dense_scratch);
     same_arena(what);
     return (int)valid;
 }
@@ -305,14 +307,15 @@ static int value_noise(int x, int y, int seed)
     return (int)((h ^ h >> 15) & 255);
 }
 
-/** Camera 0 shows a textured world, camera 1 the same moved by as many pixels as disparity_of() says of a pixel. Noise where nothing leads to. */
+/** Draws a textured world for camera 0, and for camera 1 the same, each pixel moved by its disparity_of(); noise where
+ *  no pixel of camera 0 is moved to. */
 static void draw(int (*disparity_of)(int, int), int levels)
 {
     for (int k = 0; k < width * height; k++) {
         shown[0][k] = (uint8_t)(value_noise(k % width, k / width, 1) * levels / 256 * (255 / max_of(levels - 1, 1)));
         shown[1][k] = (uint8_t)roll(256);
     }
-    for (int far = 0; far < 300; far++) /* what is near hides what is far */
+    for (int far = 0; far < 300; far++) /* near pixels occlude far ones */
         for (int k = 0; k < width * height; k++)
             if (disparity_of(k % width, k / width) == far && k % width >= far) shown[1][k - far] = shown[0][k];
 }
@@ -363,10 +366,10 @@ static void random_cases(void **state)
         }
         valid += check("random");
     }
-    REQUIRE(valid > 15000, "%d pixels have a disparity", valid); /* so filters had work to do */
+    REQUIRE(valid > 15000, "%d pixels have a disparity", valid); /* else the filters had no work */
 }
 
-/** Nothing to see: nothing found, whatever the filters let through. */
+/** Flat pictures: no disparities, even with filters as tolerant as they can be. */
 static void flat(void **state)
 {
     (void)state;
@@ -382,7 +385,7 @@ static void flat(void **state)
         }
 }
 
-/** Everything alike everywhere, and everything as unlike as can be: costs from the least to the most. */
+/** Matching costs of 0 everywhere, and as large as they can be. */
 static void extremes(void **state)
 {
     (void)state;
@@ -405,7 +408,8 @@ static void extremes(void **state)
         }
 }
 
-/** Pictures narrower than the disparities looked at, down to the smallest; and disparities that all lead out of the picture. */
+/** Pictures narrower than the range of disparities, down to the smallest; and matches that all lie outside of the
+ *  picture. */
 static void narrow(void **state)
 {
     (void)state;
@@ -425,7 +429,7 @@ static void narrow(void **state)
     }
 }
 
-/** A world of known disparities is seen as it is. */
+/** Disparities of a known world are right. */
 static void known(void **state)
 {
     (void)state;
@@ -451,7 +455,7 @@ static void known(void **state)
         }
 }
 
-/** A least disparity moves the range, not what is found. */
+/** dense_least_px moves the range of disparities, not the result. */
 static void range(void **state)
 {
     (void)state;
@@ -476,7 +480,7 @@ static void range(void **state)
     }
 }
 
-/** The stage reads what the tuning says, and writes nothing when switched off. */
+/** Switched off, the stage writes nothing. */
 static void all_else_stays(void **state)
 {
     (void)state;
@@ -486,12 +490,12 @@ static void all_else_stays(void **state)
     put();
     step.tuning.dense = 0;
     memcpy(&expected, &memory, sizeof memory);
-    vf_dense_host(&step);
+    RUN(dense);
     same_arena("switched off");
 }
 
-/** Segments that wind are kept; those at the bounds of size, range and square are dropped or kept as the rule says. Disparities come from
- *  pictures, so shapes are cut by masks, which leave single pixels alone. */
+/** Speckle filter: winding segments, and segments at the limits of size, range and tile. Disparities come from
+ *  pictures, so masks give the segments their shapes; a mask acts on single pixels. */
 static void speckles(void **state)
 {
     (void)state;
@@ -522,7 +526,7 @@ static void speckles(void **state)
     REQUIRE(kept[0] > 0 && kept[1] > 0, "%d and %d pixels stay", kept[0], kept[1]);
 }
 
-/** Lines of pixels that end within a square go, and those that end a pixel beyond it stay. */
+/** Lines of pixels that end within a tile are removed, those that end a pixel beyond it stay. */
 static void lines(void **state)
 {
     (void)state;
@@ -612,7 +616,7 @@ static void refuses(void **state)
     REFUSED(rig.camera[1].t_cam_imu_m[2] = -0.001, "t_cam_imu_m");
     const double c = cos(0.002), s = sin(0.002), about_z[9] = {c, -s, 0, s, c, 0, 0, 0, 1};
     REFUSED(memcpy(rig.camera[1].R_cam_imu, about_z, sizeof about_z), "R_cam_imu");
-    assert_int_equal(open_dense(&rig, "rectify", 1), VFRONT_OK); /* then it may */
+    assert_int_equal(open_dense(&rig, "rectify", 1), VFRONT_OK); /* rectify removes the obstacle */
     rig = rig_of_two(100, 80);
     rig.camera[1].fx_px += 0.005;
     assert_int_equal(open_dense(&rig, NULL, 0), VFRONT_OK);
@@ -644,7 +648,8 @@ static uint32_t count_valid(const vfront_disparity_t *d)
     return valid;
 }
 
-/** Results of three steps lie apart; the same pictures give the same bits; info says where the stage's own are. */
+/** Results of consecutive steps do not overlap; equal pictures give equal bits; vfront_info() gives the addresses
+ *  of the stage's own. */
 static void through_front_end(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""How good disparities are and what they cost, beside OpenCV's semi-global matcher, on pairs with ground truth. It asserts nothing.
+"""Accuracy, density and time of disparities, beside OpenCV's semi-global matcher, on pairs with ground truth. It asserts nothing.
 
     tests/depth/dense.py build/bridge_dense.so [--set name=value ...] [--only name ...] [--out DIR] [--alone]
 
@@ -24,15 +24,15 @@ rmse         Of pixels seen that are within 1 px [px].
 ms           Least of five runs on one thread, of the stage alone and of compute(), all matchers in turn.
 x8, x5       That as a multiple of SGBM's with 8 and with 5 paths.
 kitti        A street without truth: share of pixels where both have a disparity that agree within 1 px [%], density, and the median
-             difference of grey level between a pixel and where its disparity leads to. Then the time of its stixels, columns of 5 px:
-             reduction, road and programme together.
+             difference of grey level between a pixel and its match. Then the time of its stixels, columns of 5 px:
+             reduction, road and dynamic programme together.
 """
 import ctypes
 import os
 import sys
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DATA = os.environ.get("VFRONT_DATA", os.path.join(ROOT, "..", "shared", "data"))
 RANGE = {"cones": 64, "reindeer": 128, "aloe": 256, "sceneflow_A0032": 256, "kitti": 128}
 KITTI = (718.856, 0.53717)  # focal length [px], baseline [m]
@@ -63,7 +63,7 @@ def read(path, flag=cv2.IMREAD_GRAYSCALE):
 
 
 def seen_by_both(folder, truth):
-    """Pixels whose surface camera 1 sees as well."""
+    """Mask of the pixels that are not occluded in camera 1."""
     height, width = truth.shape
     there = np.arange(width)[None, :] - np.round(truth).astype(int)
     inside, at = there >= 0, np.clip(there, 0, width - 1)
@@ -79,7 +79,7 @@ def seen_by_both(folder, truth):
 
 
 def load(name):
-    """Left and right picture, truth [px] with 0 where there is none, and what both cameras see."""
+    """Left and right picture, truth [px] with 0 where there is none, and the mask of the pixels that both cameras see."""
     if name == "kitti":
         folder = os.path.join(DATA, "kitti01_stereo")
         first = sorted(os.listdir(os.path.join(folder, "image_0")))[0] if os.path.isdir(folder) else skip("no %s" % folder)
@@ -106,7 +106,7 @@ class Vfront:
         self.lib.bridge_time.restype = ctypes.c_float
 
     def step(self, left, right, settings):
-        """Two steps: the first finds its memory cold. The front end stays open."""
+        """Runs two steps, the first to warm caches. The front end stays open."""
         height, width = left.shape
         if self.lib.bridge_open(width, height, *map(ctypes.c_double, KITTI), settings.encode()):
             sys.exit("vfront: " + self.lib.bridge_detail().decode())
@@ -115,7 +115,7 @@ class Vfront:
                 sys.exit("vfront: " + self.lib.bridge_detail().decode())
 
     def stixels(self, left, right, settings):
-        """Time [ms], and how many there are."""
+        """Time [ms] and number of stixels."""
         self.step(left, right, settings + " stixel=1")
         return self.lib.bridge_time(b"stixel") / 1000, self.lib.bridge_stixels()
 
@@ -139,8 +139,8 @@ def sgbm(left, right, disparities, mode):
     return np.where(found < 0, -1.0, found / 16.0), ms
 
 
-def in_turn(matchers, left, right):
-    """What each finds, and the least time it took."""
+def run_alternately(matchers, left, right):
+    """Disparities and least time [ms] of each matcher, run alternately."""
     found = {}
     for _ in range(ROUNDS):
         for what, match in matchers.items():
@@ -161,8 +161,8 @@ def measure(found, truth, seen):
     return row + [np.sqrt((off[near] ** 2).mean())]
 
 
-def grey_off(left, right, found):
-    """Median difference between pixels and where their disparities lead to."""
+def grey_difference(left, right, found):
+    """Median difference of grey level between pixels and their matches."""
     y, x = np.indices(found.shape, np.float32)
     there = cv2.remap(right.astype(np.float32), x - found.astype(np.float32), y, cv2.INTER_LINEAR)
     return np.median(abs(there - left)[found >= 0])
@@ -185,7 +185,7 @@ def draw(folder, name, left, truth, found, other, most):
 
 
 def arguments(given):
-    """Path of the bridge and lists by option; None when they make no sense."""
+    """Path of the bridge and lists by option; None if they are invalid."""
     paths, lists, at_ = [], {"--set": [], "--only": [], "--out": [], "--alone": False}, None
     for word in given:
         if word == "--alone":
@@ -219,7 +219,7 @@ def main():
         matchers = {"vfront, %d paths" % paths: lambda a, b, text=text: vfront.find(a, b, text) for paths, text in tuned.items()}
         if not alone:
             matchers.update({what: lambda a, b, mode=mode: sgbm(a, b, most, mode) for what, mode in modes.items()})
-        found = in_turn(matchers, left, right)
+        found = run_alternately(matchers, left, right)
         times = lambda ms: "%7.1f" % ms + "".join(" %5.2f" % (ms / found["SGBM, %d paths" % paths][1]) for paths in (8, 5) if not alone)
         first = found["vfront, 8 paths"][0]
         for what, (disparity, ms) in found.items():
@@ -227,7 +227,7 @@ def main():
                 both = (disparity >= 0) & (first >= 0)
                 print("%-17s %-16s | agree with the first line %5.1f %%, density %5.1f %%, grey levels off %4.1f | %s"
                       % (name, what, 100 * (abs(disparity - first)[both] <= 1).mean(), 100 * (disparity >= 0).mean(),
-                         grey_off(left, right, disparity), times(ms)))
+                         grey_difference(left, right, disparity), times(ms)))
             else:
                 print("%-17s %-16s | %6.2f %6.2f %7.1f | %6.2f %6.2f %7.1f | %5.2f %s" % ((name, what) + tuple(measure(disparity, truth, seen)) + (times(ms),)))
         if truth is None:

@@ -1,186 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* stixel: against the programme of paper 002 written down in double precision, every pair of rows and every change between classes looked at;
- * against what its authors' program makes of a street; against roads with boxes on them, drawn here, of which distances are known; and on
+/* stixel: against the dynamic programme of paper 002 in double precision (stixel_oracle.h); against the result of its
+ * authors' program for a street; against roads with boxes on them, drawn here, whose distances are known; and on
  * disparities that no camera gives. Tables against the C library. */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include "examples/record.h"
-#include "tests/fixture/stage.h"
+#include "stixel_oracle.h"
 
 #if VFRONT_STIXELS
-
-#define MOST_H VFRONT_HEIGHT
-#define MOST_D VFRONT_DISPARITIES
-#define FOREVER 1e18
-enum { GROUND = 0, OBJECT = 1, SKY = 2, NONE = 0xffff };
-
-static struct vf_stixel_memory *const m = &memory.stixel;
-static int32_t h, all; /* rows, disparities */
-static double focal, base_m, centre_y;
-
-/* ---- oracle ------------------------------------------------------------------------------------------------------ */
-
-static double d[MOST_H]; /* of a column from the bottom [px]; negative: none */
-static double objects[MOST_D][MOST_H + 1], grounds[MOST_H + 1], skies[MOST_H + 1], sums[MOST_H + 1], road_at[MOST_H];
-static int valid[MOST_H + 1];
-static int horizon;  /* row from the bottom */
-static double extra; /* on every segment */
-
-static double gauss(double x, double model, double sigma, double inside, double outlier)
-{
-    const double norm = log(inside) - log((1.0 - outlier) / (sigma * sqrt(2.0 * acos(-1.0))));
-    return fmin(log(all) - log(outlier), norm + (x - model) * (x - model) / (2.0 * sigma * sigma));
-}
-static double inside_of(double model, double sigma)
-{
-    return (erf((all - model) / (sigma * sqrt(2.0))) - erf(-model / (sigma * sqrt(2.0)))) / 2.0;
-}
-
-/** Sums of what the rows below cost, for a road whose disparity is slope * (rows below the horizon). */
-static void sum_rows(double horizon_px, double slope)
-{
-    const double tilt = atan((horizon_px - centre_y) / focal), height_m = base_m * cos(tilt) / slope,
-                 by = focal * base_m / height_m;
-    const int far = horizon_px < 0.0 ? h - 1 - (int)horizon_px : horizon; /* above the picture */
-    for (int v = 0; v < h; v++) {
-        const double at = fmin(fmax(slope * (far - v), 0.0), all - 1.0), x = tilt + (far - v) / focal;
-        const double sigma = sqrt(4.0 +
-                                  by * by * (pow(0.05 * x / height_m, 2.0) + pow(0.05 * acos(-1.0) / 180.0, 2.0)));
-        const int none = d[v] < 0.0;
-        road_at[v] = at;
-        sums[v + 1] = sums[v] + (none ? 0.0 : d[v]);
-        valid[v + 1] = valid[v] + !none;
-        grounds[v + 1] = grounds[v] + (v >= horizon ? 1e7
-                                       : none       ? 0.0
-                                                    : gauss(d[v], at, sigma, inside_of(at, sigma), 0.15));
-        skies[v + 1] = skies[v] + (v < horizon ? 1e7
-                                   : none      ? 0.0
-                                               : gauss(d[v], 0.0, 0.1, erf(all / (0.1 * sqrt(2.0))) / 2.0, 0.4));
-        for (int k = 0; k < all; k++) {
-            const double whole = floor(d[v]), spread = sqrt(1.0 + pow(whole * whole * 10.2 / (focal * base_m), 2.0));
-            objects[k][v + 1] = objects[k][v] + (none ? 0.0 : gauss(whole, k, spread, inside_of(whole, spread), 0.15));
-        }
-    }
-}
-
-static double mean_of(int vb, int vt) { return (sums[vt + 1] - sums[vb]) / (valid[vt + 1] - valid[vb]); }
-
-/** What rows vb..vt cost as one segment. */
-static double rows_cost(int type, int vb, int vt)
-{
-    if (type == GROUND) return grounds[vt + 1] - grounds[vb];
-    if (type == SKY) return skies[vt + 1] - skies[vb];
-    if (valid[vt + 1] == valid[vb]) return FOREVER;
-    const double *sum = objects[(int)floor(mean_of(vb, vt) + 1e-9)];
-    return sum[vt + 1] - sum[vb];
-}
-
-static double first_cost(int type, int vt)
-{
-    if (type == SKY) return FOREVER;
-    if (type == GROUND) return vt <= horizon ? log(2.0) + log(h) : FOREVER;
-    return log(h) + log(all) + (vt <= horizon ? log(2.0) : 0.0);
-}
-
-/** Of an object with mean `fn` after one with mean `p`. */
-static double object_object(double fn, double p, int below)
-{
-    const double far = floor(p), range = far > 0.0 ? far - focal * base_m / (focal * base_m / far + 10.2) : 0.0;
-    const double more = below ? -log(0.7) : log(2.0);
-    if (fn > p + range) return more + log((all - p - range) / 0.2);
-    return fn < p - range ? more + log((p - range) / 0.8) : FOREVER;
-}
-static double object_ground(double fn, double g)
-{
-    if (fn > g + 3.0) return -log(0.7) + log((all - g - 3.0) / 0.1);
-    if (fn < g - 3.0) return -log(0.7) + log((g - 3.0) / 0.04);
-    return -log(0.7) + log(6.0 / (1.0 - 0.1 - 0.04));
-}
-
-/** Of a segment from vb, fn: its mean if it is an object, after one that ends there, p likewise. */
-static double change_cost(int type, int before, int vb, double fn, double p)
-{
-    const int below = vb - 1 < horizon;
-    const double length = log(h - vb), g = road_at[vb - 1];
-    if (type == GROUND) return below && before != SKY ? length - log(0.3) : FOREVER;
-    if (type == SKY && before == GROUND) return !below && g < 1.0 ? length : FOREVER;
-    if (type == SKY) return !below && before == OBJECT && p >= 3.0 ? length + log(2.0) : FOREVER;
-    if (before == OBJECT) return length + object_object(fn, p, below);
-    if (before == GROUND) return length + object_ground(fn, g);
-    return fn > 3.0 ? length + log(all - 3.0) : FOREVER;
-}
-
-struct state {
-    double cost;
-    int base, before;
-};
-static struct state best[3][MOST_H];
-struct piece {
-    int type, base, top;
-};
-
-static void consider(int type, int vt, int vb, int before, double cost)
-{
-    if (cost >= best[type][vt].cost) return;
-    best[type][vt].cost = cost;
-    best[type][vt].base = vb;
-    best[type][vt].before = before;
-}
-
-/** What comes before is as good as it can be by itself, as in the paper: not by what comes after. */
-static int solve(struct piece piece[MOST_H])
-{
-    static const int order[3] = {OBJECT, GROUND, SKY};
-    for (int vt = 0; vt < h; vt++) {
-        for (int k = 0; k < 3; k++) best[k][vt].cost = 1e6; /* more is impossible */
-        for (int vb = 0; vb <= vt; vb++)
-            for (int type = 0; type < 3; type++) {
-                const double rows = rows_cost(type, vb, vt) + extra;
-                const double fn = type == OBJECT && rows < 1e6 ? mean_of(vb, vt) : 0.0;
-                if (rows >= 1e6) continue;
-                if (vb == 0) consider(type, vt, 0, -1, rows + first_cost(type, vt));
-                for (int i = 0; i < 3 && vb; i++) {
-                    const struct state *last = &best[order[i]][vb - 1];
-                    if (last->cost >= 1e6) continue;
-                    const double p = order[i] == OBJECT ? mean_of(last->base, vb - 1) : 0.0;
-                    consider(type, vt, vb, order[i], rows + change_cost(type, order[i], vb, fn, p) + last->cost);
-                }
-            }
-    }
-    int type = OBJECT, count = 0;
-    if (best[GROUND][h - 1].cost < best[type][h - 1].cost) type = GROUND;
-    if (best[SKY][h - 1].cost < best[type][h - 1].cost) type = SKY;
-    for (int vt = h - 1; vt >= 0; count++) {
-        const struct state *s = &best[type][vt];
-        piece[count].type = type;
-        piece[count].base = s->base;
-        piece[count].top = vt;
-        type = s->before;
-        vt = s->base - 1;
-    }
-    for (int i = 0; i < count / 2; i++) {
-        const struct piece swap = piece[i];
-        piece[i] = piece[count - 1 - i];
-        piece[count - 1 - i] = swap;
-    }
-    return count;
-}
-
-/** What a segmentation costs. */
-static double total(const struct piece *piece, int count)
-{
-    double cost = 0.0, p = 0.0;
-    for (int i = 0; i < count; i++) {
-        const struct piece *now = &piece[i];
-        const double fn = now->type == OBJECT ? mean_of(now->base, now->top) : 0.0;
-        cost += rows_cost(now->type, now->base, now->top) + extra;
-        cost += i ? change_cost(now->type, piece[i - 1].type, now->base, fn, p) : first_cost(now->type, now->top);
-        p = fn;
-    }
-    return cost;
-}
-
-/** What an object nearer to infinity than a pixel is called. */
-static int called(const struct piece *p) { return p->type == OBJECT && mean_of(p->base, p->top) < 1.0 ? SKY : p->type; }
 
 /* ---- a step ------------------------------------------------------------------------------------------------------ */
 
@@ -204,7 +30,7 @@ static void set_stixels(int32_t width, int32_t height, double focal_px, double b
     focal = focal_px;
     base_m = baseline;
     centre_y = cy;
-    vf_stixel_make(&m->tables, &step);
+    vf_stixel_make(&m->tables, VIEW(stixel));
 }
 
 static void give_road(double horizon_px, double slope)
@@ -215,14 +41,14 @@ static void give_road(double horizon_px, double slope)
 
 static uint16_t *pixel(int x, int y) { return &memory.dense.disparity[y * step.geometry.level[0][0].pitch + x]; }
 
-/** Takes a column of the stage over for the oracle. */
+/** Copies a column of the stage to the oracle. */
 static void take_column(int column, double horizon_px, double slope)
 {
     for (int v = 0; v < h; v++) d[v] = m->column[column][v] == NONE ? -1.0 : m->column[column][v] / 256.0;
     sum_rows(horizon_px, slope);
 }
 
-/** A column's segments, as they were before names were changed. */
+/** Segments of a column; checks that they follow one another. */
 static int pieces_of(int column, struct piece *piece)
 {
     for (int i = 0; i < m->segments[column]; i++) {
@@ -237,7 +63,7 @@ static int pieces_of(int column, struct piece *piece)
     return m->segments[column];
 }
 
-/** Gives objects that are called sky their name back: those that cannot be sky. */
+/** Turns sky that the model forbids back into the object that it was reported for. */
 static void call_back(struct piece *piece, int count)
 {
     for (int i = 0; i < count; i++)
@@ -259,7 +85,7 @@ static const char *data_folder(void)
     return folder ? folder : "../shared/data";
 }
 
-/** The picture of which the authors' program's segments are known. 1/256 px is needed for its boundaries. */
+/** Picture whose segments by the authors' program are known. 1/256 px is needed for its boundaries. */
 static void street(void **state)
 {
     static float picture[480][640];
@@ -275,10 +101,10 @@ static void street(void **state)
     fclose(f);
     set_stixels(640, 480, 704.708191, 0.8, 184.0);
     give_road(103.0, 0.230868265);
-    vf_road_given(&step, &m->road);
+    vf_road_given(VIEW(stixel), &m->road);
     m->horizon = vf_road_horizon(&m->road, 480);
     assert_int_equal(m->horizon, 376);
-    for (int v = 0; v < 480; v++) m->ground[v] = vf_road_row(&step, &m->tables, &m->road, m->horizon, v);
+    for (int v = 0; v < 480; v++) m->ground[v] = vf_road_ground(VIEW(stixel), &m->tables, &m->road, m->horizon, v);
     snprintf(path, sizeof path, "%s/stixels_640x480/expected.stixels", data_folder());
     f = fopen(path, "r");
     assert_non_null(f);
@@ -290,7 +116,7 @@ static void street(void **state)
             for (int k = 0; k < 5; k++) px[k] = (uint16_t)floor(picture[479 - v][column * 5 + k] * 256.0 + 0.5);
             m->column[column][v] = (uint16_t)vf_stixel_reduce(px, 5, 0, 256, 128);
         }
-        vf_stixel_cut_column(&step, column);
+        vf_stixel_segment_column(VIEW(stixel), column);
         for (int i = 0; i < m->segments[column]; i++)
             for (int v = m->segment[column][i].base; v <= m->segment[column][i].top; v++)
                 label[v] = m->segment[column][i].type;
@@ -309,8 +135,9 @@ static void street(void **state)
         horizon = 376;
         extra = 0.0;
         take_column(column, 103.0, 0.230868265);
-        /* What it costs to begin below the road falls without bound as the road's disparity less 3 px goes to 0: so that disparity in steps of
-         * 1/256 px, as the stage has it. Then what is found costs no more than the best, to what rounding allows. */
+        /* The transition into an object below the road falls without bound as the road's disparity less 3 px goes to 0:
+         * so the oracle takes that disparity in steps of 1/256 px, as the stage does. Then the stage's segmentation
+         * costs no more than the best, but for rounding. */
         for (int v = 0; v < 480; v++) road_at[v] = floor(road_at[v] * 256.0 + 0.5) / 256.0;
         const int n = pieces_of(column, ours), best_count = solve(theirs);
         call_back(ours, n);
@@ -340,11 +167,11 @@ static void tables(void **state)
     for (int n = 1; n <= 480; n++)
         for (int k = 0; k < 200; k++) {
             const int mean = roll(128 * 256), rest = roll(n);
-            assert_int_equal(vf_stixel_mean((uint32_t)(2 * (mean * n + rest) + 1), m->tables.inverse[n]), mean);
+            assert_int_equal(vf_stixel_mean((uint32_t)(2 * (mean * n + rest) + 1), m->tables.inverse_q31[n]), mean);
         }
     for (int i = 0; i < 128; i++) {
         const double angle = atan((i * 5 + 2 - 319.5) / 704.708191);
-        assert_int_equal(m->tables.bin[i], ((int)floor(angle / acos(-1.0) * 36.0 + 0.5) + 72) % 72);
+        assert_int_equal(m->tables.obstacle_bin[i], ((int)floor(angle / acos(-1.0) * 36.0 + 0.5) + 72) % 72);
         assert_true(fabs(m->tables.secant[i] * cos(angle) - 1.0) < 1e-6);
     }
 }
@@ -399,8 +226,8 @@ static void draw_column(int x0, int width, double horizon_px, double slope, int 
     }
 }
 
-/** Any column: the segmentation that costs least, to what rounding allows. Sums are rounded row by row to half of 1/4096, and once more for
- *  each change. */
+/** Random columns: the cheapest segmentation, but for rounding. Sums are rounded row by row to half of 1/4096 nat, and
+ *  once more for each transition. */
 static void random_columns(void **state)
 {
     static struct piece ours[MOST_H], theirs[MOST_H];
@@ -413,7 +240,7 @@ static void random_columns(void **state)
         give_road(horizon_px, slope);
         step.tuning.stixel_median = run & 1;
         for (int i = 0; i < 20; i++) draw_column(i * 5, 5, horizon_px, slope, run % 4);
-        vf_stixel_host(&step);
+        RUN(stixel);
         horizon = h - 1 - (int)horizon_px;
         horizon = horizon < 0 ? 0 : horizon > h ? h : horizon;
         for (int i = 0; i < 20; i++) {
@@ -438,12 +265,13 @@ static void random_columns(void **state)
                     "run %d, column %d of %d rows: costs %.4f more than it could\n", run, i, h, off);
         }
     }
-    print_message("%d of %d random columns are cut as in double precision, the others at the same cost\n", same,
+    print_message("%d of %d random columns are segmented as in double precision, the others at the same cost\n", same,
                   columns);
     assert_true(columns > 300 && same > columns * 97 / 100);
 }
 
-/** Columns that want more segments than there is room for: as many as fit, and no other with as many costs less. */
+/** Columns whose optimum has more than VFRONT_SEGMENTS segments: at most so many, and no segmentation with as many
+ *  costs less. */
 static void crowded(void **state)
 {
     static struct piece ours[MOST_H], theirs[MOST_H];
@@ -454,16 +282,16 @@ static void crowded(void **state)
     for (int i = 0; i < 4; i++)
         for (int y = 0; y < h; y++)
             for (int x = i * 5; x < i * 5 + 5; x++) *pixel(x, y) = (uint16_t)((y / (8 + i) % 2 ? 192 : 64) + roll(5));
-    vf_stixel_host(&step);
+    RUN(stixel);
     horizon = 299;
     for (int i = 0; i < 4; i++) {
         take_column(i, 100.0, 0.25);
         extra = 0.0;
         const int wanted = solve(theirs);
-        REQUIRE(wanted > VFRONT_SEGMENTS && m->crowded[i], "column %d wants %d segments\n", i, wanted);
+        REQUIRE(wanted > VFRONT_SEGMENTS && m->crowded[i], "column %d: optimum of %d segments\n", i, wanted);
         const int n = pieces_of(i, ours);
         assert_true(n <= VFRONT_SEGMENTS);
-        /* The price that it was cut at: the least quarter of a nat at which there are few enough. */
+        /* Extra cost of a segment that the stage must have used: the least quarter of a nat that leaves few enough. */
         int low = 0, high = 256;
         while (high - low > 1) {
             extra = (low + high) / 2 * 0.25;
@@ -479,7 +307,8 @@ static void crowded(void **state)
     }
 }
 
-/** Draws what a camera sees of a road of a height and pitch, and of boxes on it: columns of so many px, `near_m` away; 0: none. */
+/** Draws the disparities of a road of a height and pitch and of boxes on it, with noise [1/16 px] and a percentage of
+ *  holes. */
 struct box {
     int from, to; /* columns of pixels */
     double away_m, high_m;
@@ -514,7 +343,7 @@ static void road(void **state)
         const double horizon_px = 150.0 + 12.3 * k, slope = 0.12 + 0.01 * k;
         memory.ingest.params.frame = 0;
         draw_road(horizon_px, slope, box, 3, k, 3 * k);
-        vf_stixel_host(&step);
+        RUN(stixel);
         assert_int_equal(m->road.state, VFRONT_ROAD_SEEN);
         worst = fmax(worst, fabs(m->road.horizon_px - horizon_px));
         steep = fmax(steep, fabs(m->road.slope / slope - 1.0));
@@ -525,7 +354,7 @@ static void road(void **state)
     for (uint64_t frame = 1; frame <= VF_ROAD_HOLD + 2; frame++) {
         memory.ingest.params.frame = frame;
         for (int i = 0; i < 640 * 480; i++) *pixel(i % 640, i / 640) = (uint16_t)(frame % 2 ? NONE : roll(all * 16));
-        vf_stixel_host(&step);
+        RUN(stixel);
         const int held = frame <= VF_ROAD_HOLD;
         assert_int_equal(m->road.state, held ? VFRONT_ROAD_HELD : VFRONT_ROAD_NONE);
         if (held)
@@ -536,15 +365,15 @@ static void road(void **state)
     for (int i = 0; i < VFRONT_OBSTACLE_BINS; i++) assert_int_equal(m->nearest_cm[i], VF_NONE);
     memory.ingest.params.frame++;
     draw_road(200.0, 0.2, box, 3, 2, 5);
-    vf_stixel_host(&step);
+    RUN(stixel);
     assert_int_equal(m->road.state, VFRONT_ROAD_SEEN);
     memory.ingest.params.frame++;
     draw_road(208.0, 0.2, box, 3, 2, 5); /* the camera nods: half of the way */
-    vf_stixel_host(&step);
+    RUN(stixel);
     assert_true(m->road.horizon_px > 202.0 && m->road.horizon_px < 206.0);
     memory.ingest.params.frame++;
     draw_road(350.0, 0.2, box, 3, 2, 5); /* that is no nod */
-    vf_stixel_host(&step);
+    RUN(stixel);
     assert_int_equal(m->road.state, VFRONT_ROAD_HELD);
 }
 
@@ -559,7 +388,7 @@ static void distances(void **state)
     for (int k = 0; k < 4; k++) {
         draw_road(180.0, 0.16, box, 4, 2 + 2 * k, 8 * k);
         memory.ingest.params.frame = 0;
-        vf_stixel_host(&step);
+        RUN(stixel);
         int found = 0, wrong = 0;
         double worst = 0.0, foot_off = 0.0;
         for (int column = 0; column < 128; column++) {
@@ -571,7 +400,7 @@ static void distances(void **state)
             double near = 1e9;
             int base = -1;
             for (int i = 0; i < m->segments[column]; i++) {
-                const vfront_stixel_t t = vf_stixel_result(&step, &m->segment[column][i]);
+                const vfront_stixel_t t = vf_stixel_result(&VIEW(stixel)->geometry, &m->segment[column][i]);
                 if (t.type != VFRONT_STIXEL_OBJECT || t.distance_m >= near) continue;
                 near = t.distance_m;
                 base = t.base_px;
@@ -606,7 +435,9 @@ static void absurd(void **state)
             set_stixels(kind == 6 ? 17 : 203, kind == 6 ? 16 : 240, 200.0, 0.2, 120.0);
             if (given) give_road(given == 1 ? 100.0 : kind % 2 ? -1e5 : 1e5, 0.2);
             if (kind == 6) step.tuning.stixel_width_px = 16;
-            const int width = step.geometry.level[0][0].width, most = all * 16 - 1, columns = vf_stixel_columns(&step);
+            const struct vf_stixel_view *view = VIEW(stixel);
+            const int width = step.geometry.level[0][0].width, most = all * 16 - 1,
+                      columns = vf_stixel_columns(&view->geometry, &view->tuning);
             for (int y = 0; y < h; y++)
                 for (int x = 0; x < width; x++) {
                     const int value[7] = {
@@ -614,7 +445,7 @@ static void absurd(void **state)
                     *pixel(x, y) = (uint16_t)value[kind];
                 }
             for (int i = 0; i < columns + 2 && i < VFRONT_COLUMNS; i++) m->segments[i] = 77;
-            vf_stixel_host(&step);
+            RUN(stixel);
             assert_int_equal(m->road.state, given ? VFRONT_ROAD_GIVEN : m->road.state);
             if (!given && kind < 2) assert_int_equal(m->road.state, VFRONT_ROAD_NONE);
             for (int i = 0; i < columns; i++) {
@@ -628,7 +459,8 @@ static void absurd(void **state)
         }
 }
 
-/** Through the public interface: what is refused, the same after each reset (tests/core/invariance.c: 1,000 runs), and what a result says. */
+/** Through the public interface: what is refused, the same after each reset (tests/core/invariance.c: 1,000 runs), and
+ *  what a result says. */
 static vfront_t vf;
 static uint8_t grey[2][128][160];
 static vfront_rig_t rig_of(void)
@@ -659,7 +491,8 @@ static const vfront_result_t *look(uint64_t t_ns)
     return r;
 }
 
-/** A textured road and a box on it, seen by both cameras: grey levels of places on the ground, which the left camera sees `disparity` to the right. */
+/** A textured road and a box on it, seen by both cameras: grey levels of places on the ground, which the left camera
+ *  sees `disparity` to the right. */
 static void draw_pair(void)
 {
     for (int y = 0; y < 128; y++)
@@ -703,7 +536,7 @@ static void refuses(void **state)
     vfront_shutdown(&vf);
 }
 
-/** What replay writes of a result can be read back without loss. */
+/** Files of replay hold a result without loss. */
 static void written(const vfront_result_t *r)
 {
     static const char *const name[3] = {"ground", "object", "sky"};
@@ -801,7 +634,7 @@ static int anything(int y) { return (void)y, roll(all * 16); }
 static int stripes(int y) { return y % 2 ? 40 * 16 : 10 * 16; }
 static int plain(int y) { return (y + 50) * 16 / 5; } /* its horizon is 50 rows above the picture */
 
-/** Bits: which classes there may be; whether columns are cut; what the nearest obstacle straight ahead is. */
+/** Bits: classes that may occur; CUT: columns have segments; the nearest obstacle straight ahead. */
 enum { G = 1 << GROUND, O = 1 << OBJECT, S = 1 << SKY, CUT = 8, UNKNOWN = 16, FREE = 32, NEAR = 64 };
 static const struct bad {
     const char *what;
@@ -829,7 +662,8 @@ static const struct bad {
 
 static void check_columns(const struct bad *b)
 {
-    const int columns = vf_stixel_columns(&step);
+    const struct vf_stixel_view *view = VIEW(stixel);
+    const int columns = vf_stixel_columns(&view->geometry, &view->tuning);
     static struct piece piece[MOST_H];
     for (int i = 0; i < columns; i++) {
         const int count = m->segments[i];
@@ -860,7 +694,7 @@ static void named(void **state)
         set_stixels(b->width, b->height, 500.0, 0.4, b->height / 2.0);
         if (!isnan(b->horizon_px)) give_road(b->horizon_px, 0.2);
         step.tuning.stixel_width_px = b->column_px;
-        vf_stixel_make(&m->tables, &step);
+        vf_stixel_make(&m->tables, VIEW(stixel));
         memset(m->segments, 0xa5, sizeof m->segments);
         memset(m->crowded, 0xa5, sizeof m->crowded);
         memset(m->segment, 0xa5, sizeof m->segment);
@@ -868,7 +702,7 @@ static void named(void **state)
         for (int y = 0; y < b->height; y++)
             for (int x = 0; x < b->width; x++) *pixel(x, y) = (uint16_t)b->disparity(y);
         memcpy(&expected, &memory, sizeof memory);
-        vf_stixel_host(&step);
+        RUN(stixel);
         REQUIRE(m->road.state == (uint32_t)b->road, "%s: road %u\n", b->what, m->road.state);
         check_columns(b);
         const uint32_t ahead = m->nearest_cm[0], free_cm = 100u * (uint32_t)step.tuning.stixel_far_m + 1u;
@@ -877,7 +711,7 @@ static void named(void **state)
         if (b->is & FREE) assert_int_equal(ahead, free_cm);
         if (b->is & NEAR) REQUIRE(fabs(ahead - away_cm) < 2.0, "%s: %u cm instead of %.0f\n", b->what, ahead, away_cm);
         memcpy(&expected.stixel, m, sizeof expected.stixel);
-        memcpy(&expected.stixel_work, &memory.stixel_work, sizeof expected.stixel_work);
+        memcpy(&expected.stixel_scratch, &memory.stixel_scratch, sizeof expected.stixel_scratch);
         same_arena(b->what);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How far a path is from ground truth (examples/accuracy.h) as a shared library for tests/examples/trajectory.py, both in files of the TUM or KITTI
- * kind. */
+/* Accuracy of a trajectory against ground truth (examples/accuracy.h), both in TUM or KITTI files, as a shared
+ * library for tests/examples/trajectory.py. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +11,8 @@ enum { FIGURES = 13 };
 
 const char *bridge_accuracy(const char *path, const char *truth, int metric, double figure[FIGURES]);
 
-/** Returns NULL, or what was wrong. Figures: frames, way, scale, ATE, RMSE, median and most of places and of rotations, RMSE of directions,
- *  segments, drift of both. */
+/** Returns NULL, or a message. Figures: frames, length, scale, ATE, RPE of positions and of rotations (RMSE, median,
+ *  maximum), RMSE of directions, drift of positions and of rotations. */
 const char *bridge_accuracy(const char *path, const char *truth, int metric, double figure[FIGURES])
 {
     truth_t own = {.count = 0}, other = {.count = 0};
@@ -25,12 +25,12 @@ const char *bridge_accuracy(const char *path, const char *truth, int metric, dou
         trajectory_frame_t *f = &tr.frame[tr.count];
         f->t_ns = own.pose[tr.count].t_ns;
         f->pose = own.pose[tr.count].pose;
-        f->known = truth_at(&other, tr.count, f->t_ns, &f->truth);
+        f->has_truth = truth_at(&other, tr.count, f->t_ns, &f->truth);
     }
     if (!wrong && !(tr.frame && accuracy_of(&tr, &a))) wrong = "nothing to compare";
     if (!wrong) {
         const double all[FIGURES] = {
-            a.frames,      a.way_m,         a.scale,           a.ate_m,         a.step_m.rmse,        a.step_m.median,
+            a.frames,      a.length_m,      a.scale,           a.ate_m,         a.step_m.rmse,        a.step_m.median,
             a.step_m.most, a.step_deg.rmse, a.step_deg.median, a.step_deg.most, a.direction_deg.rmse, a.drift_percent,
             a.drift_deg_m};
         memcpy(figure, all, sizeof all);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Readers of calibration (examples/calibration.h): files of each kind with values worked out by hand, transforms checked by sending
- * points through the matrices of the file, and files with one fault each, with the line that must come of it. */
+/* Readers of calibration (examples/calibration.h): files of each kind with values worked out by hand, transforms
+ * checked by sending points through the matrices of the file, and files with one fault each, with the line that must
+ * come of it. */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include <math.h>
 #include <setjmp.h>
@@ -423,7 +424,8 @@ static void same_point(const double a[3], const double b[3])
         if (!(fabs(a[i] - b[i]) < 1e-14)) fail_msg("point differs: [%d] %.17g, %.17g", i, a[i], b[i]);
 }
 
-/** What the IMU sees at p, the body has at T_BS p, and so has the camera, by its own T_BS. */
+/** Consistency of extrinsics: a point p of the IMU is T_BS p on the body, by the T_BS of the IMU and by that of the
+ *  camera. */
 static void euroc_points(void **state)
 {
     (void)state;

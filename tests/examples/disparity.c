@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* disparity: pictures of disparities read back say what a result says, of every disparity that there is, wherever its rows lie. The reader is
- * held to pictures that other programs made, so that both do not err alike. */
+/* disparity: round trip of every disparity value through picture files, for any pitch. The reader is also tested on
+ * pictures from other programs, so that writer and reader cannot share an error. */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include <setjmp.h>
 #include <stdarg.h>

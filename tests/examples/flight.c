@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Depths and bearings of the drawn flight (examples/synthetic.h) beside its geometry, which is known exactly: through the public interface,
- * from pictures to depths. */
+/* Depths and bearings of the rendered flight (examples/synthetic.h) against its exact geometry, through the public
+ *  interface. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@ static vfront_t vf;
 static uint8_t grey[2][HEIGHT][WIDTH];
 static float truth_px[HEIGHT][WIDTH];
 
-/** Of all depths. */
+/** Errors of all depths. */
 static struct {
     size_t count;
     double relative[DEPTHS_MOST]; /* error of the inverse depth, of what it is */
@@ -73,7 +73,7 @@ static int compare(const void *a, const void *b)
     return (one > other) - (one < other);
 }
 
-/** What so many percent do not exceed must be below a bound. */
+/** Assert that a percentile is below a bound. */
 static void expect_below(const char *what, double *error, unsigned percent, double bound)
 {
     qsort(error, found.count, sizeof *error, compare);

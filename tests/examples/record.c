@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What replay writes down and draws (examples/record.h, overlay.h) of results that are made up here, so that every number is known. */
+/* Files and drawings of replay (examples/record.h, overlay.h) from constructed results, of which every number is
+ *  known. */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include <float.h>
 #include <setjmp.h>
@@ -52,7 +53,7 @@ static void make_motions(void)
     memset(place, 0, sizeof place);
     place[0].pose = pose_identity;
     place[1] = (trajectory_frame_t){
-        .t_ns = 1234567890123456789u, .known = 1, .pose = pose_identity, .truth = pose_identity};
+        .t_ns = 1234567890123456789u, .has_truth = 1, .pose = pose_identity, .truth = pose_identity};
     place[1].pose.t[0] = 1.0 / 3.0;
     place[1].truth.t[2] = -2.5;
     for (int i = 0; i < 9; i++) place[1].pose.R[i] = (double)quarter[i];
@@ -192,7 +193,7 @@ static void test_motion(void **state)
     assert_string_equal(line_of("motion.csv", 3), ""); /* the first frame has none */
 }
 
-/** Of one frame ground truth is not known. */
+/** One frame without ground truth. */
 static void test_trajectory(void **state)
 {
     (void)state;
@@ -217,7 +218,7 @@ static void test_bearing(void **state)
     assert_memory_equal(v, result[0].keypoints[0][1].bearing, sizeof v);
 }
 
-/** As an earlier run leaves it. */
+/** Create a file as an earlier run would leave it. */
 static void put_drawing(void)
 {
     char path[80];
@@ -254,7 +255,7 @@ static void test_removed(void **state)
 
 static uint8_t grey[HEIGHT][WIDTH];
 
-/** Whether a pixel of the drawing has a colour: the pictures are grey. */
+/** 1 if a pixel of the drawing is coloured: the pictures are grey. */
 static int coloured(const overlay_t *o, const uint8_t *rgb, int32_t x, int32_t y)
 {
     int32_t width, height;
@@ -296,8 +297,8 @@ static int hue(const overlay_t *o, const uint8_t *rgb, int32_t x, int32_t y)
     return at[0] > at[1] && at[0] > at[2] ? 'r' : at[1] > at[2] ? 'g' : 'b';
 }
 
-/** A track went from (20, 30) to (40, 30), another from (20, 90) to (40, 90), which does not agree; one is new. The camera goes where it
- *  sees (100, 40), then backwards. */
+/** A track went from (20, 30) to (40, 30), another from (20, 90) to (40, 90), which does not agree; one is new. The
+ *  camera goes where it sees (100, 40), then backwards. */
 static void test_motion_drawn(void **state)
 {
     (void)state;
@@ -331,7 +332,7 @@ static void test_motion_drawn(void **state)
 }
 
 #if VFRONT_MATCHES
-/** From (30, 60) to (90, 70), in camera 0 only; nothing when no frame went before. */
+/** Match from (30, 60) to (90, 70), in camera 0 only; nothing in the first frame. */
 static void test_matches_drawn(void **state)
 {
     (void)state;
@@ -348,7 +349,8 @@ static void test_matches_drawn(void **state)
 #endif
 
 #if VFRONT_STEREO
-/** The key point in camera 0, and where the depth says in camera 1, whose picture begins four pixels after that of camera 0. */
+/** The key point in camera 0, and where the depth says in camera 1, whose picture begins four pixels after that of
+ *  camera 0. */
 static void test_depths_drawn(void **state)
 {
     (void)state;

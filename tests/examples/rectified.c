@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Pictures that replay rectifies to be looked at (examples/rectified.h). Two cameras look at a pattern in the sky, each through its lens
- * and from its own attitude; what comes out must be the pattern as the pinholes see it. The raw pictures are drawn with the inverse of what
- * is tested: the bearing of each pixel. */
+/* Pictures that replay rectifies to be looked at (examples/rectified.h). Two cameras look at a pattern in the sky,
+ * each through its lens and from its own attitude; what comes out must be the pattern as the pinholes see it. The
+ * raw pictures are drawn with the inverse of what is tested: the bearing of each pixel. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,8 @@
 #define HEIGHT 192
 #define PITCH (WIDTH + 24)
 
-/** Grey level of a direction in axes of the IMU: changes by less than 2 from pixel to pixel, so that blending four is good to 0.1. */
+/** Grey level of a direction in axes of the IMU: changes by less than 2 from pixel to pixel, so that blending four
+ *  is good to 0.1. */
 static double sky(const double v[3])
 {
     const double length = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
@@ -122,7 +123,8 @@ static void test_two_cameras(void **state)
 }
 #endif
 
-/** A camera that is the pinhole already, but for its middle: the picture moves, and what comes in from its border is black. */
+/** A camera that is the pinhole already, but for its middle: the picture moves, and what comes in from its border is
+ *  black. */
 static void test_moved(void **state)
 {
     (void)state;

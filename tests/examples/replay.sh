@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Bad input to the tool: each has its message and exit code, and what was written before stays.
+# replay as a program: messages and exit codes for bad input, files that agree with each other, examples/README.md in step with --help.
 #   tests/examples/replay.sh REPLAY [REPLAY-WITH-DISPARITIES-AND-STIXELS]
 set -u
 full() { echo "$(cd "$(dirname "$1")" && pwd)/$(basename "$1")"; }
 replay=$(full "$1")
 dense=${2:+$(full "$2")}
+manual=$(cd "$(dirname "$0")/../../examples" && pwd)/README.md
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
@@ -79,6 +80,16 @@ done
 [ "$(wc -l <good/digest.txt)" -eq 4 ] || { echo "good/digest.txt has not four lines"; bad=1; }
 cp good/digest.txt digest.1 && "$replay" --quiet --frames 4 --port host --out good synthetic:320x240 >/dev/null
 cmp -s digest.1 good/digest.txt || { echo "a second run differs"; bad=1; }
+
+# The manual: its tables have the options of --help, no others, and the columns of the files.
+documented() { grep -qF -- "| $(head -1 "$1" | sed 's/,/, /g') |" "$manual"; }
+"$replay" --help | grep -oE '^  --[a-z-]+' | tr -d ' ' | sort >help.txt
+grep -oE '^\| `--[a-z-]+' "$manual" | tr -d '|` ' | sort >manual.txt
+check 'options of --help (left) and of examples/README.md (right) differ' diff help.txt manual.txt
+check '--help lists no options' [ "$(wc -l <help.txt)" -gt 10 ]
+for f in tracks keypoints descriptors depth matches motion; do
+    check "examples/README.md has other columns of $f.csv" documented good/$f.csv
+done
 
 # Key points and descriptors: columns, ranges, and that the files agree with each other and with the table.
 check 'keypoints.csv has other columns' head_is good/keypoints.csv frame,camera,x_px,y_px,level,score,angle_rad,weak,cell,bx,by,bz
@@ -436,6 +447,7 @@ if [ "$dense" ]; then
     check 'no line about the road' grep -qE 'road +seen [1-3], held [0-2], given 0, none 0; [1-9]' out.txt
     check 'stixels.csv has other columns' head_is world/stixels.csv \
         frame,column,x_px,width_px,base_px,top_px,type,disparity_px,distance_m,sigma_m,cost
+    for f in stixels road; do check "examples/README.md has other columns of $f.csv" documented world/$f.csv; done
     check 'stixels do not reach from row to row' awk -F, 'BEGIN {frame = -1} NR > 1 {
         if ($6 > $5 || $5 != ($1 == frame && $2 == column ? top - 1 : 143)) {print FILENAME ":" NR ": " $0; exit wrong = 1}
         frame = $1; column = $2; top = $6} END {exit wrong || NR < 100}' world/stixels.csv

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths, ground truth, accuracy and the drawing of replay (examples/trajectory.h, truth.h, accuracy.h, plot.h). The oracle works with 4x4
- * matrices that are inverted by elimination, rotations from axis and angle, and compares by trying: no rotation near or far may lay a path
- * better over ground truth, every segment is looked for from its start. */
+/* Paths, ground truth, accuracy and the drawing of replay (examples/trajectory.h, truth.h, accuracy.h, plot.h). The
+ * oracle works with 4x4 matrices that are inverted by elimination, rotations from axis and angle, and compares by
+ * trying: no rotation near or far may lay a path better over ground truth, every segment is looked for from its
+ * start. */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include <math.h>
 #include <setjmp.h>
@@ -119,7 +120,8 @@ static void invert(double out[16], const double M[16])
     for (int i = 0; i < 16; i++) out[i] = A[i / 4][4 + i % 4];
 }
 
-/** inverse(inverse(P_i) P_k) inverse(Q_i) Q_k: place [m] and angle [degrees], the angle from how far it takes the axes. */
+/** inverse(inverse(P_i) P_k) inverse(Q_i) Q_k: place [m] and angle [degrees], the angle from how far it takes the
+ *  axes. */
 static void error_of(const trajectory_frame_t *i, const trajectory_frame_t *k, double *place_m, double *angle_deg)
 {
     double P[2][16], Q[2][16], own[16], truth[16], E[16], chord = 0.0;
@@ -166,13 +168,13 @@ static void test_quaternion(void **state)
         near(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3], 1.0, 1e-14, "length");
         assert_true(q[3] >= 0.0);
         for (int k = 0; k < 4; k++) q[k] *= 1.7;
-        pose_turn(back.R, q);
+        pose_rotation(back.R, q);
         for (int k = 0; k < 9; k++) near(back.R[k], p.R[k], 1e-14, "rotation");
     }
     const double sine = sin(0.3), q[4] = {0, 0, sine, cos(0.3)}, axis[3] = {0, 0, 1};
     double R[9], expected[9];
     axis_angle(expected, axis, 0.6);
-    pose_turn(R, q);
+    pose_rotation(R, q);
     for (int k = 0; k < 9; k++) near(R[k], expected[k], 1e-15, "rotation about z");
 }
 
@@ -190,7 +192,7 @@ static void test_straighten(void **state)
             for (int m = 0; m < 3; m++) bent[k] += p.R[k / 3 * 3 + m] * E[3 * m + k % 3];
         }
         assert_true(pose_is_rotation(bent));
-        pose_straighten(bent);
+        pose_orthonormalise(bent);
         for (int k = 0; k < 9; k++) near(bent[k], p.R[k], 1e-14, "nearest rotation");
     }
     const double mirrored[9] = {1, 0, 0, 0, 1, 0, 0, 0, -1}, longer[9] = {1.001, 0, 0, 0, 1, 0, 0, 0, 1};
@@ -211,13 +213,13 @@ static void test_between(void **state)
         part = turned;
         axis_angle(turned.R, axis, angle);
         axis_angle(part.R, axis, angle * share);
-        b = pose_chain(&a, &turned);
-        expected = pose_chain(&a, &part);
+        b = pose_compose(&a, &turned);
+        expected = pose_compose(&a, &part);
         for (int k = 0; k < 3; k++) {
             b.t[k] += k;
             expected.t[k] += k * share;
         }
-        const pose_t got = pose_between(&a, &b, share);
+        const pose_t got = pose_interpolate(&a, &b, share);
         same_pose(&got, &expected, 1e-5, "pose between");
     }
 }
@@ -240,7 +242,7 @@ static pose_t walk(const pose_t *from, double angle, double reach)
 {
     pose_t step = any_pose(angle, reach);
     step.t[2] += reach;
-    return pose_chain(from, &step);
+    return pose_compose(from, &step);
 }
 
 static void test_metric(void **state)
@@ -257,14 +259,14 @@ static void test_metric(void **state)
     }
     same_pose(&tr.frame[0].pose, &pose_identity, 0.0, "first pose");
     for (uint32_t i = 0; i < 500; i++) same_pose(&tr.frame[i].pose, &tr.frame[i].truth, 1e-4, "pose");
-    assert_int_equal(tr.steps[TRAJECTORY_MOVED], 499);
+    assert_int_equal(tr.steps[TRAJECTORY_FULL], 499);
     assert_int_equal(tr.frame[3].t_ns, 3000);
-    double way_m = 0.0;
+    double length_m = 0.0;
     for (uint32_t i = 1; i < 500; i++) {
         const double *a = tr.frame[i].truth.t, *b = tr.frame[i - 1].truth.t;
-        way_m += sqrt((a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1]) + (a[2] - b[2]) * (a[2] - b[2]));
+        length_m += sqrt((a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1]) + (a[2] - b[2]) * (a[2] - b[2]));
     }
-    near(tr.way_m, way_m, 1e-3, "way");
+    near(tr.length_m, length_m, 1e-3, "way");
     trajectory_free(&tr);
 }
 
@@ -286,7 +288,7 @@ static void test_lengths(void **state)
     for (uint32_t i = 0; i < 8; i++) {
         near(tr.frame[i].pose.t[2], expected[i], 1e-12, "place with lengths of ground truth");
         near(alone.frame[i].pose.t[2], i, 1e-12, "place without ground truth");
-        assert_int_equal(tr.frame[i].known, i >= 2 && i != 4);
+        assert_int_equal(tr.frame[i].has_truth, i >= 2 && i != 4);
     }
     near(tr.frame[2].truth.t[2], 0.0, 0.0, "where they meet");
     near(tr.frame[7].truth.t[2], 7.0, 1e-12, "ground truth from there on");
@@ -312,10 +314,10 @@ static void test_steps(void **state)
     const double expected[5][3] = {{0, 0, 0}, {0, 0, 1}, {0, 0, 1}, {0, 0, 1}, {1, 0, 1}};
     for (int i = 0; i < 5; i++)
         for (int k = 0; k < 3; k++) near(tr.frame[i].pose.t[k], expected[i][k], 1e-7, "place");
-    assert_int_equal(tr.steps[TRAJECTORY_MOVED], 2);
-    assert_int_equal(tr.steps[TRAJECTORY_TURNED], 1);
-    assert_int_equal(tr.steps[TRAJECTORY_HELD], 1);
-    near(tr.way_m, 2.0, 1e-7, "way");
+    assert_int_equal(tr.steps[TRAJECTORY_FULL], 2);
+    assert_int_equal(tr.steps[TRAJECTORY_ROTATION_ONLY], 1);
+    assert_int_equal(tr.steps[TRAJECTORY_UNKNOWN], 1);
+    near(tr.length_m, 2.0, 1e-7, "way");
     trajectory_free(&tr);
 }
 
@@ -338,7 +340,7 @@ static void test_orthonormal(void **state)
     trajectory_free(&tr);
 }
 
-/** What of two motions goes into the path: t of the relative one is 1, of the metric one 2 ahead. */
+/** Choice between two motions for the trajectory: t of the relative one is 1, of the metric one 2 ahead. */
 static void test_motion(void **state)
 {
     (void)state;
@@ -355,13 +357,20 @@ static void test_motion(void **state)
         trajectory_step_t step;
         double moved;
     } rule[] = {
-        {0, GOOD, 0, NONE, TRAJECTORY_MOVED, 1},      {0, GOOD, STILL, NONE, TRAJECTORY_MOVED, 0},
-        {0, ROTATION, 0, NONE, TRAJECTORY_TURNED, 0}, {0, ROTATION, STILL, NONE, TRAJECTORY_MOVED, 0},
-        {0, FEW, 0, NONE, TRAJECTORY_HELD, 0},        {0, NONE, 0, NONE, TRAJECTORY_HELD, 0},
-        {1, GOOD, 0, GOOD, TRAJECTORY_MOVED, 2},      {1, FEW, 0, GOOD, TRAJECTORY_MOVED, 2},
-        {1, GOOD, STILL, GOOD, TRAJECTORY_MOVED, 2},  {1, GOOD, 0, FEW, TRAJECTORY_TURNED, 0},
-        {1, ROTATION, 0, FEW, TRAJECTORY_TURNED, 0},  {1, FEW, 0, FEW, TRAJECTORY_HELD, 0},
-        {1, GOOD, STILL, FEW, TRAJECTORY_MOVED, 0},   {0, GOOD, 0, GOOD, TRAJECTORY_MOVED, 1},
+        {0, GOOD, 0, NONE, TRAJECTORY_FULL, 1},
+        {0, GOOD, STILL, NONE, TRAJECTORY_FULL, 0},
+        {0, ROTATION, 0, NONE, TRAJECTORY_ROTATION_ONLY, 0},
+        {0, ROTATION, STILL, NONE, TRAJECTORY_FULL, 0},
+        {0, FEW, 0, NONE, TRAJECTORY_UNKNOWN, 0},
+        {0, NONE, 0, NONE, TRAJECTORY_UNKNOWN, 0},
+        {1, GOOD, 0, GOOD, TRAJECTORY_FULL, 2},
+        {1, FEW, 0, GOOD, TRAJECTORY_FULL, 2},
+        {1, GOOD, STILL, GOOD, TRAJECTORY_FULL, 2},
+        {1, GOOD, 0, FEW, TRAJECTORY_ROTATION_ONLY, 0},
+        {1, ROTATION, 0, FEW, TRAJECTORY_ROTATION_ONLY, 0},
+        {1, FEW, 0, FEW, TRAJECTORY_UNKNOWN, 0},
+        {1, GOOD, STILL, FEW, TRAJECTORY_FULL, 0},
+        {0, GOOD, 0, GOOD, TRAJECTORY_FULL, 1},
     };
     static vfront_result_t result;
     static motion_t m;
@@ -369,7 +378,7 @@ static void test_motion(void **state)
         memset(&m, 0, sizeof m);
         motion_start(&m, rule[i].metric, 0);
         memset(&result, 0, sizeof result);
-        assert_true(motion_take(&m, &result, NULL));
+        assert_true(motion_add(&m, &result, NULL));
         result.t_ns = 7;
         result.relative = (vfront_motion_t){.state = rule[i].relative, .flags = rule[i].flags, .inliers = 30};
         result.relative.R[0] = result.relative.R[4] = result.relative.R[8] = 1.0f;
@@ -377,7 +386,7 @@ static void test_motion(void **state)
         result.metric.state = rule[i].metric_state;
         result.relative.t[2] = -1.0f;
         result.metric.t[2] = -2.0f;
-        assert_true(motion_take(&m, &result, NULL));
+        assert_true(motion_add(&m, &result, NULL));
         const trajectory_frame_t *last = motion_last(&m);
         if (last->step != rule[i].step) fail_msg("rule %zu: step %d, not %d", i, (int)last->step, (int)rule[i].step);
         near(last->pose.t[2], rule[i].moved, 1e-12, "moved");
@@ -394,17 +403,17 @@ static void test_motion(void **state)
 /** A path beside ground truth, put down as it is. */
 static trajectory_t made(uint32_t count, int metric, double noise, double reach)
 {
-    trajectory_t tr = {.metric = metric, .count = count, .met = 1};
+    trajectory_t tr = {.metric = metric, .count = count, .aligned = 1};
     tr.frame = calloc(count, sizeof *tr.frame);
     assert_non_null(tr.frame);
     pose_t truth = any_pose(PI, 10.0);
     for (uint32_t i = 0; i < count; i++) {
         const pose_t off = any_pose(noise, noise);
         tr.frame[i].t_ns = i * 100000000u;
-        tr.frame[i].known = 1;
-        tr.frame[i].step = TRAJECTORY_MOVED;
+        tr.frame[i].has_truth = 1;
+        tr.frame[i].step = TRAJECTORY_FULL;
         tr.frame[i].truth = truth;
-        tr.frame[i].pose = pose_chain(&truth, &off);
+        tr.frame[i].pose = pose_compose(&truth, &off);
         truth = walk(&truth, 0.1, reach);
     }
     return tr;
@@ -416,7 +425,7 @@ static double error_with(const trajectory_t *tr, const double R[9])
     double a[3] = {0}, b[3] = {0}, ab = 0.0, aa = 0.0, square = 0.0;
     uint32_t n = 0;
     for (uint32_t i = 0; i < tr->count; i++)
-        for (int k = 0; k < 3 && tr->frame[i].known; k++) {
+        for (int k = 0; k < 3 && tr->frame[i].has_truth; k++) {
             a[k] += tr->frame[i].pose.t[k];
             b[k] += tr->frame[i].truth.t[k];
             n += k == 0;
@@ -427,7 +436,7 @@ static double error_with(const trajectory_t *tr, const double R[9])
             double turned[3] = {0}, off[3];
             for (int k = 0; k < 9; k++) turned[k / 3] += R[k] * (f->pose.t[k % 3] - a[k % 3] / n);
             const double scale = tr->metric ? 1.0 : ab > 0.0 ? ab / aa : 0.0; /* below 0 it would mirror */
-            for (int k = 0; k < 3 && f->known; k++) {
+            for (int k = 0; k < 3 && f->has_truth; k++) {
                 off[k] = f->truth.t[k] - b[k] / n;
                 if (pass == 0) ab += turned[k] * off[k];
                 if (pass == 0) aa += turned[k] * turned[k];
@@ -437,7 +446,8 @@ static double error_with(const trajectory_t *tr, const double R[9])
     return sqrt(square / n);
 }
 
-/** None of many rotations is better, and one of them comes near: from each the way goes downhill in ever smaller turns. */
+/** None of many rotations is better, and one of them comes near: from each the way goes downhill in ever smaller
+ *  turns. */
 static double best_error(const trajectory_t *tr)
 {
     double best = INFINITY;
@@ -446,7 +456,7 @@ static double best_error(const trajectory_t *tr)
         double error = error_with(tr, at.R);
         for (double reach = 1.0; reach > 1e-8; reach *= 0.8)
             for (int i = 0; i < 60; i++) {
-                const pose_t turn = any_pose(reach, 0.0), tried = pose_chain(&turn, &at);
+                const pose_t turn = any_pose(reach, 0.0), tried = pose_compose(&turn, &at);
                 const double e = error_with(tr, tried.R);
                 if (!(e < error)) continue;
                 error = e;
@@ -479,8 +489,8 @@ static void test_alignment(void **state)
                 if (kind == 1) f->pose.t[1] = f->truth.t[1] = 4.0;
                 if (kind == 2) f->pose.t[0] = f->pose.t[1] = f->truth.t[0] = f->truth.t[1] = 4.0;
                 if (kind == 3) f->pose.t[0] = -f->pose.t[0];
-                if (kind == 4) f->known = i % 3 == 0;
-                f->pose = pose_chain(&world, &f->pose);
+                if (kind == 4) f->has_truth = i % 3 == 0;
+                f->pose = pose_compose(&world, &f->pose);
             }
             compare_alignment(&tr, name[kind]);
             trajectory_free(&tr);
@@ -497,7 +507,7 @@ static void test_similarity(void **state)
         accuracy_t a;
         for (uint32_t i = 0; i < tr.count; i++) {
             for (int k = 0; k < 3 && !metric; k++) tr.frame[i].pose.t[k] /= 2.5;
-            tr.frame[i].pose = pose_chain(&world, &tr.frame[i].pose);
+            tr.frame[i].pose = pose_compose(&world, &tr.frame[i].pose);
         }
         assert_true(accuracy_of(&tr, &a));
         near(a.ate_m, 0.0, 1e-11, "ATE");
@@ -514,18 +524,18 @@ static void test_no_truth(void **state)
     (void)state;
     trajectory_t tr = made(5, 1, 0.1, 1.0);
     accuracy_t a;
-    for (uint32_t i = 0; i < 5; i++) tr.frame[i].known = i == 2;
+    for (uint32_t i = 0; i < 5; i++) tr.frame[i].has_truth = i == 2;
     assert_false(accuracy_of(&tr, &a));
     tr.count = 0;
     assert_false(accuracy_of(&tr, &a));
     tr.count = 5;
     for (uint32_t i = 0; i < 5; i++) { /* at rest: nothing to divide by */
-        tr.frame[i].known = 1;
+        tr.frame[i].has_truth = 1;
         tr.frame[i].pose = tr.frame[i].truth = tr.frame[0].truth;
     }
     for (tr.metric = 0; tr.metric < 2; tr.metric++) {
         assert_true(accuracy_of(&tr, &a));
-        near(a.ate_m + a.step_m.most + a.drift_percent + a.way_m, 0.0, 1e-12, "figures of a camera at rest");
+        near(a.ate_m + a.step_m.most + a.drift_percent + a.length_m, 0.0, 1e-12, "figures of a camera at rest");
         near(a.scale, 1.0, 0.0, "scale");
         assert_int_equal(a.direction_deg.count, 0);
     }
@@ -543,7 +553,7 @@ static void test_relative(void **state)
         double place[60], angle[60], square[2] = {0, 0};
         uint32_t n = 0;
         accuracy_t a;
-        tr.frame[20].known = 0;
+        tr.frame[20].has_truth = 0;
         for (uint32_t i = 1; i < frames; i++) {
             if (i == 20 || i == 21) continue;
             error_of(&tr.frame[i - 1], &tr.frame[i], &place[n], &angle[n]);
@@ -579,7 +589,7 @@ static void test_direction(void **state)
             pose_t *p = w ? &tr.frame[0].truth : &tr.frame[0].pose, step = any_pose(1.0, 0.0);
             memcpy(step.t, w ? across : turned, sizeof step.t);
             *p = world;
-            *(w ? &tr.frame[1].truth : &tr.frame[1].pose) = pose_chain(&world, &step);
+            *(w ? &tr.frame[1].truth : &tr.frame[1].pose) = pose_compose(&world, &step);
         }
         assert_true(accuracy_of(&tr, &a));
         near(a.direction_deg.rmse, degrees, 1e-6, "direction");
@@ -594,7 +604,7 @@ static double along_m(const trajectory_t *tr, uint32_t i, uint32_t k)
     double sum = 0.0;
     uint32_t last = i;
     for (uint32_t j = i + 1; j <= k; j++) {
-        if (!tr->frame[j].known) continue;
+        if (!tr->frame[j].has_truth) continue;
         const double *a = tr->frame[j].truth.t, *b = tr->frame[last].truth.t;
         sum += sqrt((a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1]) + (a[2] - b[2]) * (a[2] - b[2]));
         last = j;
@@ -610,13 +620,13 @@ static void test_drift(void **state)
         accuracy_t a;
         double percent = 0.0, deg_m = 0.0;
         uint32_t segments = 0, known = 0;
-        for (uint32_t i = 100; i < 140; i++) tr.frame[i].known = !gap;
+        for (uint32_t i = 100; i < 140; i++) tr.frame[i].has_truth = !gap;
         for (uint32_t i = 0; i < tr.count; i++) {
-            if (!tr.frame[i].known || known++ % 10) continue; /* every tenth of those that are known */
+            if (!tr.frame[i].has_truth || known++ % 10) continue; /* every tenth of those that are known */
             for (int length = 100; length <= 800; length += 100) {
                 uint32_t k = i;
                 double place, angle;
-                while (k < tr.count && (!tr.frame[k].known || !(along_m(&tr, i, k) > length))) k++;
+                while (k < tr.count && (!tr.frame[k].has_truth || !(along_m(&tr, i, k) > length))) k++;
                 if (k == tr.count) continue;
                 error_of(&tr.frame[i], &tr.frame[k], &place, &angle);
                 percent += 100.0 * place / length;
@@ -629,7 +639,7 @@ static void test_drift(void **state)
         assert_int_equal(a.segments, segments);
         near(a.drift_percent, percent / segments, 1e-9, "drift");
         near(a.drift_deg_m, deg_m / segments, 1e-9, "drift of the rotation");
-        near(a.way_m, along_m(&tr, 0, tr.count - 1), 1e-9, "way");
+        near(a.length_m, along_m(&tr, 0, tr.count - 1), 1e-9, "way");
         trajectory_free(&tr);
     }
 }
@@ -643,7 +653,7 @@ static void test_whole_way(void **state)
     error_of(&tr.frame[0], &tr.frame[49], &place, &angle);
     assert_true(accuracy_of(&tr, &a));
     assert_int_equal(a.segments, 0);
-    assert_true(a.way_m < 100.0);
+    assert_true(a.length_m < 100.0);
     near(a.drift_percent, 100.0 * place / along_m(&tr, 0, 49), 1e-9, "drift");
     near(a.drift_deg_m, angle / along_m(&tr, 0, 49), 1e-9, "drift of the rotation");
     trajectory_free(&tr);
@@ -661,7 +671,7 @@ static const char *put(const char *content)
     return path;
 }
 
-/** What is written is read back, in both forms. */
+/** Round trip of poses through files, in both formats. */
 static void test_written(void **state)
 {
     (void)state;
@@ -795,14 +805,14 @@ static void test_drawn(void **state)
     assert_int_equal(times(svg, "unknown length"), 0);
     assert_int_equal(times(svg, "nan"), 0);
     assert_int_equal(times(svg, "inf"), 0);
-    tr.frame[50].step = TRAJECTORY_HELD;
-    tr.steps[TRAJECTORY_HELD] = 1;
+    tr.frame[50].step = TRAJECTORY_UNKNOWN;
+    tr.steps[TRAJECTORY_UNKNOWN] = 1;
     svg = draw("t", &tr, NULL);
     assert_int_equal(times(svg, "unknown length"), 1);
     assert_int_equal(times(svg, "l7 7m0 -7l-7 7"), 3); /* in both panels and the legend */
     assert_int_equal(times(svg, "no ground truth"), 1);
-    tr.met = 0;
-    for (int i = 0; i < 100; i++) tr.frame[i].known = 0;
+    tr.aligned = 0;
+    for (int i = 0; i < 100; i++) tr.frame[i].has_truth = 0;
     svg = draw("t", &tr, NULL);
     assert_int_equal(times(svg, "ground truth</text>"), 1); /* that there is none */
     tr.metric = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A CUDA runtime without a GPU, as much of it as port/cuda calls. Launchers are recorded while a stream captures; a graph runs the
- * stages' host forms. So the whole of port/cuda is tested on any machine, and its digests must be the host port's.
+/* A CUDA runtime without a GPU, as much of it as port/cuda calls. Launchers are recorded while a stream captures; a
+ * graph runs the stages' host forms. So the whole of port/cuda is tested on any machine, and its digests must be the
+ * host port's.
  *
  * It is stricter than a GPU where a mistake could hide:
  *   device memory, and the device's view of pinned memory, are out of the host's reach but while a graph or a copy runs
@@ -13,7 +14,6 @@
 #include <unistd.h>
 
 #include "port/cuda/cuda.h"
-#include "core/stages.h"
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
@@ -120,12 +120,12 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
 
 /* ---- streams, events, graphs ------------------------------------------------------------------------------------- */
 
-typedef void stage_form(const struct vf_step *);
+typedef void stage_form(const struct vf_views *);
 
 struct node {
     stage_form *form;
-    struct vf_step step;
-    unsigned behind; /* nodes that must have run */
+    struct vf_views view; /* of its own stage alone */
+    unsigned behind;      /* nodes that must have run */
     int clock;
 };
 struct CUgraph_st {
@@ -191,7 +191,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     return cudaSuccess;
 }
 
-/** Streams that were drawn into a capture are not told of its end; what they still hold of it is replaced when they next wait. */
+/** Streams that were drawn into a capture are not told of its end; what they still hold of it is replaced when they
+ *  next wait. */
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
     struct CUgraph_st *g = stream->capture;
@@ -207,30 +208,29 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
     return cudaSuccess;
 }
 
-static cudaError_t record(stage_form *form, const struct vf_step *step, cudaStream_t stream, int clock)
+/** Adds a node to the graph under capture; NULL, with the error noted, where that cannot be. */
+static struct node *record(stage_form *form, cudaStream_t stream, int clock)
 {
     struct CUgraph_st *g = stream->capture;
-    if (!g || g->count == VFRONT_STAGES) return note(cudaErrorStreamCaptureUnsupported);
+    if (!g || g->count == VFRONT_STAGES) return note(cudaErrorStreamCaptureUnsupported), NULL;
     struct node *n = &g->node[g->count];
     n->form = form;
-    n->step = *step;
     n->behind = stream->behind;
     n->clock = clock;
     stream->behind |= 1u << g->count++;
-    return cudaGetLastError(); /* as after <<< >>>: whatever error lay about */
+    return n;
 }
 
 #define VF_STAGE(name, needs, what)                                                                                    \
-    cudaError_t vf_##name##_cuda(const struct vf_step *s, cudaStream_t stream)                                         \
+    static void run_##name(const struct vf_views *v) { vf_##name##_host(&v->name); }                                   \
+    cudaError_t vf_##name##_cuda(const struct vf_##name##_view *s, cudaStream_t stream)                                \
     {                                                                                                                  \
-        return record(vf_##name##_host, s, stream, VF_##name);                                                         \
+        struct node *n = record(run_##name, stream, VF_##name);                                                        \
+        if (n) n->view.name = *s;                                                                                      \
+        return cudaGetLastError(); /* as after <<< >>>: whatever error lay about */                                    \
     }
 #include "stages.def"
 #undef VF_STAGE
-
-/** As much as a block of the device may have. */
-#define SHARED_BYTES 49152
-size_t vf_stixel_shared(const struct vf_step *s) { return (void)s, SHARED_BYTES; }
 
 static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph)
 {
@@ -265,12 +265,12 @@ static int device_reads(const void *from, size_t bytes)
     return a && p >= a->seen && p + bytes <= a->seen + a->bytes;
 }
 
-/** Whether a GPU could read what the parameters point to. Within reach only. */
-static int readable(const struct vf_step *s)
+/** 1 if a GPU could read what the parameters point to. Within reach only. */
+static int readable(const struct vf_ingest_view *s)
 {
     for (int32_t i = 0; i < s->geometry.cameras; i++) {
-        const struct vf_source *source = &s->pinned->params.source[i];
-        const struct vf_level *l = &s->geometry.level[i][0];
+        const struct vf_source *source = &s->given->source[i];
+        const struct vf_level *l = &s->geometry.raw[i];
         const size_t rows = (size_t)(l->height - 1);
         if (!device_reads(source->data, rows * source->pitch + (size_t)(vf_format_bytes(source->format) * l->width)))
             return 0;
@@ -291,18 +291,19 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 {
     static uint64_t clock_ns;
     struct CUgraph_st *g = &exec->graph;
+    uint64_t(*const clock)[2] = g->node[g->count - 1].view.report.clocks_out;
     struct node *n;
     unsigned done = 0;
     (void)stream;
     reach(1);
-    if (!readable(&g->node[0].step)) {
+    if (!readable(&g->node[0].view.ingest)) {
         reach(0);
         return note(cudaErrorIllegalAddress);
     }
     while ((n = ready(g, done)) != NULL) {
-        n->step.pinned->clock[n->clock][0] = clock_ns += 1000;
-        n->form(&n->step);
-        n->step.pinned->clock[n->clock][1] = clock_ns += 1000;
+        clock[n->clock][0] = clock_ns += 1000;
+        n->form(&n->view);
+        clock[n->clock][1] = clock_ns += 1000;
         done |= 1u << (n - g->node);
     }
     reach(0);
@@ -345,7 +346,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
     memset(properties, 0, sizeof *properties);
     memset(properties->name, 'x', sizeof properties->name - 1); /* the longest name there can be */
     memcpy(properties->name, "fake", 4);
-    properties->sharedMemPerBlockOptin = SHARED_BYTES;
+    properties->sharedMemPerBlockOptin = 49152;
     return cudaSuccess;
 }
 

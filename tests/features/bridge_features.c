@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Key points and descriptors of one picture as a shared library, over the public interface alone, for tests/features/features.py and
- * tests/features/shapes.py. It is built with a config that holds a key point for nearly every corner. */
+/* Key points and descriptors of one picture as a shared library, over the public interface alone, for
+ * tests/features/features.py and tests/features/shapes.py. It is built with a config that holds a key point for nearly
+ * every corner. */
 #include "tests/fixture/settings.h"
 
 static vfront_t vf;

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* The stages scale, smooth and describe as a shared library for tests/features/opencv_orb.py: a picture and places on its levels go in,
- * angles and descriptors come out. */
-#include "core/stages.h"
+/* The stages scale, smooth and describe as a shared library for tests/features/opencv_orb.py: a picture and places on
+ * its levels go in, angles and descriptors come out. */
+#include "core/memory.h"
 
 static struct vf_memory memory;
 static struct vf_pinned pinned;
 static struct vf_step step;
+static struct vf_views views;
+
+/** Runs a stage on `step`. */
+#define RUN(name) (vf_##name##_look(&views.name, &step), vf_##name##_host(&views.name))
 
 int bridge_open(const uint8_t *grey, int width, int height);
 double bridge_level(int level, int *width, int *height);
 int bridge_describe(int count, const int32_t *places, float *angle, uint8_t *bits);
 
-/** The levels that vfront.h promises: pixels (num / den)^level as large, sizes rounded down, none smaller than 16 px. */
+/** The levels that vfront.h promises: pixels (num / den)^level as large, sizes rounded down, none smaller than 16
+ *  px. */
 static void lay_out(int32_t width, int32_t height)
 {
     struct vf_geometry *g = &step.geometry;
@@ -44,15 +49,16 @@ int bridge_open(const uint8_t *grey, int width, int height)
     step.memory = &memory;
     step.pinned = &pinned;
     lay_out(width, height);
+    vf_geometry_derive(&step.geometry, &step.tuning);
     pinned.params.source[0].data = grey;
     pinned.params.source[0].pitch = (uint32_t)width;
-    vf_ingest_host(&step);
-    vf_scale_host(&step);
-    vf_smooth_host(&step);
+    RUN(ingest);
+    RUN(scale);
+    RUN(smooth);
     return step.geometry.scales;
 }
 
-/** How large a level's pixels are [px of level 0], and its size. */
+/** Pixel size of a level [px of level 0], and its width and height [px]. */
 double bridge_level(int level, int *width, int *height)
 {
     *width = step.geometry.scale[0][level].width;
@@ -74,7 +80,7 @@ int bridge_describe(int count, const int32_t *places, float *angle, uint8_t *bit
     memory.select.count[0][0] = (uint32_t)count;
     for (int i = 0; i < count; i++)
         memory.select.key[0][i] = vf_detect_key(1, 1, places[3 * i], places[3 * i + 1], places[3 * i + 2]);
-    vf_describe_host(&step);
+    RUN(describe);
     for (int i = 0; i < count; i++) {
         angle[i] = memory.describe.angle[step.parity][0][i];
         for (int k = 0; k < 32; k++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* describe: angles against the arc tangent of moments in double precision, taken over a disc by the table of its rows;
- * descriptors against the pattern turned in double precision. Levels and smoothed levels are filled independently of each other,
- * and key points lie where a test wants them. */
+ * descriptors against the pattern turned in double precision. Levels and smoothed levels are filled independently of
+ * each other, and key points lie where a test wants them. */
 #include "tests/fixture/stage.h"
 
 #if VFRONT_DESCRIPTORS
@@ -12,10 +12,19 @@ static const int pattern[256][4] = {VF_PATTERN_PAIRS};
 
 /* ---- pictures and key points ------------------------------------------------------------------------------------- */
 
+/** Level 0: the picture as it came, or as rectified. */
+static uint8_t *level0_of(int32_t camera)
+{
+#if VFRONT_RECTIFY
+    if (step.geometry.rectified) return memory.rectify.picture[step.parity][camera];
+#endif
+    return memory.ingest.picture[step.parity][camera];
+}
+
 static uint8_t *level_row(int32_t camera, int32_t level, int32_t y)
 {
-    const struct vf_level *l = &step.geometry.scale[camera][level], *l0 = &step.geometry.level[camera][0];
-    if (level == 0) return &memory.pyramid.pixels[step.parity][camera][l0->offset + (uint32_t)(y * l0->pitch)];
+    const struct vf_level *l = &step.geometry.scale[camera][level];
+    if (level == 0) return level0_of(camera) + y * l->pitch;
     return &memory.scale.pixels[camera][l->offset + (uint32_t)(y * l->pitch)];
 }
 
@@ -62,7 +71,8 @@ static void set_key(int32_t camera, int32_t slot, int32_t level, int32_t u, int3
     memory.select.key[camera][slot] = vf_detect_key(roll(2), (uint32_t)roll64(), level, u, v);
 }
 
-/** Groups of levels that share slots: each level has its own where there are shares. Here all levels are searched. */
+/** Number of groups, that is of levels that share a quota: each level is one where there are shares. Here all levels
+ *  are searched. */
 static int32_t groups(void) { return step.tuning.select_share_percent > 0 ? step.geometry.scales : 1; }
 static int32_t first_slot(int32_t group)
 {
@@ -74,8 +84,8 @@ static int32_t slots_of(int32_t group)
     return step.tuning.select_share_percent > 0 ? share[group + 1] - share[group] : step.tuning.select_points;
 }
 
-/** Key points anywhere but `margin` px of their level from its border, in no order; at least `least` and at most `most` of each
- *  group, as far as it has slots. What stands in other slots, and counts of groups that there are not, are noise. */
+/** Key points at least `margin` px of their level from its border, in no order; at least `least` and at most `most` of
+ *  each group, within its quota. Unused entries of key[], and counts of groups that do not exist, are noise. */
 static void random_keys(int32_t camera, int32_t least, int32_t most, int32_t margin)
 {
     scribble(memory.select.key[camera], sizeof memory.select.key[camera]);
@@ -95,7 +105,7 @@ static void random_keys(int32_t camera, int32_t least, int32_t most, int32_t mar
 
 /* ---- oracle ------------------------------------------------------------------------------------------------------ */
 
-/** A place mirrored about the first and the last pixel, step by step. */
+/** A coordinate mirrored about the first and the last pixel, step by step. */
 static int32_t mirrored(int32_t i, int32_t size)
 {
     while (i < 0 || i >= size) i = i < 0 ? -i : size - 1 - (i - (size - 1));
@@ -126,7 +136,7 @@ static struct moments moments_of(int32_t camera, const struct vf_corner *c)
     return m;
 }
 
-/** A place of the pattern turned by an angle of this cosine and sine; whether it is near a rounding boundary. */
+/** A pattern point rotated by an angle of this cosine and sine; unsure: near a rounding boundary. */
 struct place {
     int32_t x, y;
     int unsure;
@@ -153,7 +163,8 @@ static int bit_of(const vfront_descriptor_t *d, int i) { return (int)(d->word[i 
 static uint64_t points, bits_checked, bits_unsure, bits_differ, turns_unsure;
 static double worst_angle;
 
-/** Against the pattern turned in double precision: bits differ only where a turned coordinate is within 1/1000 px of a half. */
+/** Against the pattern turned in double precision: bits differ only where a turned coordinate is within 1/1000 px of a
+ *  half. */
 static void compare_with_doubles(int32_t camera, const struct vf_corner *c, struct moments m,
                                  const vfront_descriptor_t *d)
 {
@@ -181,8 +192,8 @@ static int is_turned_by(int32_t camera, const struct vf_corner *c, double cos_q1
     return 1;
 }
 
-/** All bits against the pattern turned by cosine and sine in 1/2^14, which doubles hold exactly. Single precision may round a
- *  value to either side when it lies within 3/1000 of a half; so up to two of each are tried. */
+/** All bits against the pattern turned by cosine and sine in 1/2^14, which doubles hold exactly. Single precision may
+ *  round a value to either side when it lies within 3/1000 of a half; so up to two of each are tried. */
 static void compare_exactly(int32_t camera, const struct vf_corner *c, struct moments m, const vfront_descriptor_t *d)
 {
     const double length = hypot(m.x, m.y), half = 0.5 - 0.003;
@@ -196,7 +207,7 @@ static void compare_exactly(int32_t camera, const struct vf_corner *c, struct mo
     turns_unsure += x0 < x1 || y0 < y1;
 }
 
-/** The i-th key point of a camera, which stands in a slot. */
+/** Compares the i-th key point of a camera, whose key is at index `slot`. */
 static void compare_key(int32_t camera, int32_t i, int32_t slot)
 {
     const struct vf_corner c = vf_detect_corner(memory.select.key[camera][slot]);
@@ -246,7 +257,7 @@ static int32_t smaller(int32_t a, int32_t b) { return a < b ? a : b; }
 
 /* ---- tests: the arc tangent -------------------------------------------------------------------------------------- */
 
-static double angle_error(double y, double x) { return fabs((double)vf_angle((float)y, (float)x) - atan2(y, x)); }
+static double angle_error(double y, double x) { return fabs((double)vf_atan2f((float)y, (float)x) - atan2(y, x)); }
 
 /** Over all directions: integers up to 400 in all four quadrants, and random ones of every size that moments have. */
 static void angles_of_all_directions(void **state)
@@ -274,22 +285,23 @@ static void angles_by_hand(void **state)
 {
     (void)state;
     shake(2);
-    same_bits(vf_angle(0.0f, 0.0f), 0.0f);
-    same_bits(vf_angle(0.0f, 7.0f), 0.0f);
-    same_bits(vf_angle(7.0f, 0.0f), 1.57079637f);
-    same_bits(vf_angle(-7.0f, 0.0f), -1.57079637f);
-    same_bits(vf_angle(0.0f, -7.0f), 3.14159274f);
+    same_bits(vf_atan2f(0.0f, 0.0f), 0.0f);
+    same_bits(vf_atan2f(0.0f, 7.0f), 0.0f);
+    same_bits(vf_atan2f(7.0f, 0.0f), 1.57079637f);
+    same_bits(vf_atan2f(-7.0f, 0.0f), -1.57079637f);
+    same_bits(vf_atan2f(0.0f, -7.0f), 3.14159274f);
     for (int i = 0; i < 100000; i++) {
-        const float x = (float)between(-1000000, 1000000), y = (float)between(1, 1000000), turned_up = vf_angle(y, x);
-        same_bits(vf_angle(-y, x), -turned_up);
-        same_bits(vf_angle(4.0f * y, 4.0f * x), turned_up);
+        const float x = (float)between(-1000000, 1000000), y = (float)between(1, 1000000), turned_up = vf_atan2f(y, x);
+        same_bits(vf_atan2f(-y, x), -turned_up);
+        same_bits(vf_atan2f(4.0f * y, 4.0f * x), turned_up);
         assert_true(turned_up > 0.0f && turned_up <= 3.14159274f);
     }
 }
 
 /* ---- tests: the pattern ------------------------------------------------------------------------------------------ */
 
-/** 256 pairs within reach; FNV-1a over their numbers, a byte each, is that of the table bit_pattern_31_ in OpenCV 4.6. */
+/** 256 pairs within reach; FNV-1a over their numbers, a byte each, is that of the table bit_pattern_31_ in OpenCV
+ *  4.6. */
 static void pattern_is_that_of_orb(void **state)
 {
     static const int8_t given[][4] = {VF_PATTERN_PAIRS};
@@ -299,14 +311,15 @@ static void pattern_is_that_of_orb(void **state)
     for (int i = 0; i < 256; i++)
         for (int k = 0; k < 4; k++) {
             hash = (hash ^ (uint8_t)given[i][k]) * 1099511628211ull;
-            assert_true(hypot(given[i][k & 2], given[i][(k & 2) + 1]) < VF_REACH + 0.5);
+            assert_true(hypot(given[i][k & 2], given[i][(k & 2) + 1]) < VF_PATTERN_RADIUS + 0.5);
         }
     assert_true(hash == 0x1f34d6cd6d716873ull);
 }
 
 /* ---- tests: random ----------------------------------------------------------------------------------------------- */
 
-/** Takes over what is written for a camera's key points: those of all groups, without a gap, in the buffers of this frame. */
+/** Copies to the expected memory the entries of a camera's key points: those of all groups, without a gap, in the
+ *  buffers of this frame. */
 static void expect_points(int32_t camera)
 {
     const int32_t parity = step.parity;
@@ -317,8 +330,8 @@ static void expect_points(int32_t camera)
            count * sizeof(vfront_descriptor_t));
 }
 
-/** Key points of all cameras and levels, at any distance from the border from 3 px up, with shares and without; and nothing but
- *  what is theirs is written. */
+/** Key points of all cameras and levels, at any distance from the border from 3 px up, with shares and without; no
+ *  other byte is written. */
 static void random_points(void **state)
 {
     static const int32_t percent[] = {0, 0, 1, 50, 91, 100};
@@ -334,12 +347,13 @@ static void random_points(void **state)
         if (i % 3 == 0) step.tuning.select_points = between(1, smaller(VFRONT_KEYPOINTS, 250));
         step.tuning.select_share_percent = percent[roll(6)];
         share_out();
+        step.geometry.rectified = VFRONT_RECTIFY && i % 4 == 1;
         for (int32_t camera = 0; camera < step.geometry.cameras; camera++) {
             paint_all(camera);
             random_keys(camera, 0, groups() > 1 ? 70 : 250, i % 2 ? 3 : between(3, 30));
         }
         memcpy(&expected, &memory, sizeof memory);
-        vf_describe_host(&step);
+        RUN(describe);
         compare_all();
         for (int32_t camera = 0; camera < step.geometry.cameras; camera++) expect_points(camera);
         same_arena("random");
@@ -360,13 +374,13 @@ static void largest_picture(void **state)
         share_out();
         for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++) {
             const struct vf_level *l = &step.geometry.scale[camera][step.geometry.scales - 1];
-            scribble(memory.pyramid.pixels[step.parity][camera], sizeof memory.pyramid.pixels[0][0]);
+            scribble(level0_of(camera), VFRONT_PICTURE_BYTES);
             scribble(memory.scale.pixels[camera], sizeof memory.scale.pixels[0]);
             scribble(memory.smooth.pixels[camera], sizeof memory.smooth.pixels[0]);
             random_keys(camera, VFRONT_KEYPOINTS, VFRONT_KEYPOINTS, 3);
             set_key(camera, VFRONT_KEYPOINTS - 1, step.geometry.scales - 1, l->width - 4, l->height - 4);
         }
-        vf_describe_host(&step);
+        RUN(describe);
         for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++) {
             for (int32_t slot = 0; slot < VFRONT_KEYPOINTS; slot += 1 + VFRONT_KEYPOINTS / 100)
                 compare_key(camera, slot, slot);
@@ -394,7 +408,7 @@ static void smallest_level(void **state)
                             set_key(camera, count++, 0, x, y);
                 memory.select.count[camera][0] = (uint32_t)count;
             }
-            vf_describe_host(&step);
+            RUN(describe);
             compare_all();
         }
 }
@@ -416,14 +430,14 @@ static void nothing_to_describe(void **state)
         if (why == 1) step.tuning.select_points = 0;
         if (why == 2) memset(memory.select.count, 0, sizeof memory.select.count);
         memcpy(&expected, &memory, sizeof memory);
-        vf_describe_host(&step);
+        RUN(describe);
         same_arena(why == 0 ? "describe = 0" : why == 1 ? "select_points = 0" : "no key points");
     }
 }
 
 static void fill_all(uint8_t grey)
 {
-    memset(memory.pyramid.pixels, grey, sizeof memory.pyramid.pixels);
+    memset(memory.ingest.picture, grey, sizeof memory.ingest.picture);
     memset(memory.scale.pixels, grey, sizeof memory.scale.pixels);
     memset(memory.smooth.pixels, grey, sizeof memory.smooth.pixels);
 }
@@ -439,7 +453,7 @@ static void constant_pictures(void **state)
         if (!set_up_described(VFRONT_CAMERAS, 64, 48)) skip();
         fill_all(grey[g]);
         for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++) random_keys(camera, 50, 50, 3);
-        vf_describe_host(&step);
+        RUN(describe);
         for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++)
             for (uint32_t i = 0; i < memory.select.count[camera][0]; i++) {
                 same_bits(memory.describe.angle[step.parity][camera][i], 0.0f);
@@ -462,14 +476,15 @@ static void angle_to_one_pixel(void **state)
         for (int32_t u = -20; u <= 20; u++) {
             const int within = abs(v) <= 15 && abs(u) <= half[abs(v)];
             level_row(0, 0, 33 + v)[30 + u] = 200;
-            vf_describe_host(&step);
+            RUN(describe);
             level_row(0, 0, 33 + v)[30 + u] = 0;
             const double is = (double)memory.describe.angle[step.parity][0][0], should = within ? atan2(v, u) : 0.0;
             REQUIRE(fabs(is - should) < 5e-7, "pixel at %d,%d: %.9f, should be %.9f", u, v, is, should);
         }
 }
 
-/** Bit i tells of pair i: with an angle of 0, one dark pixel at the first place of a pair sets it, at the second it does not. */
+/** Bit i is the comparison of pair i: with an angle of 0, one dark pixel at the first point of a pair sets it, at the
+ *  second it does not. */
 static void one_dark_place(void **state)
 {
     (void)state;
@@ -482,7 +497,7 @@ static void one_dark_place(void **state)
         for (int end = 0; end < 2; end++) {
             const int *at = pattern[i] + 2 * end;
             smooth_row(0, 0, 33 + at[1])[30 + at[0]] = 99;
-            vf_describe_host(&step);
+            RUN(describe);
             smooth_row(0, 0, 33 + at[1])[30 + at[0]] = 100;
             for (int k = 0; k < 256; k++) { /* other pairs may share the place */
                 const int first = pattern[k][0] == at[0] && pattern[k][1] == at[1];
@@ -507,7 +522,8 @@ static void turn_picture(int32_t size)
         }
 }
 
-/** A picture turned by a quarter has its angles turned and its descriptors kept, but for places that fall on a boundary. */
+/** A picture rotated by a quarter turn has its angles rotated and its descriptors kept, but for points that fall on a
+ *  boundary. */
 static void quarter_turns(void **state)
 {
     static vfront_descriptor_t was[100];
@@ -522,7 +538,7 @@ static void quarter_turns(void **state)
         for (int32_t i = 0; i < COUNT; i++) set_key(0, i, 0, between(3, 60), between(3, 60));
         memory.select.count[0][0] = COUNT;
         for (int quarter = 0; quarter <= 4; quarter++) {
-            vf_describe_host(&step);
+            RUN(describe);
             for (int32_t i = 0; i < COUNT; i++) {
                 const struct vf_corner c = vf_detect_corner(memory.select.key[0][i]);
                 const struct moments m = moments_of(0, &c);
@@ -541,20 +557,20 @@ static void quarter_turns(void **state)
     assert_true(differ < FILLS * COUNT);
 }
 
-/** The reach that the header promises is that of a pattern turned by any angle, and a level of 16 px is mirrored about once. */
+/** VF_PATTERN_RADIUS bounds the pattern rotated by any angle, and a level of 16 px is mirrored about once. */
 static void reach_of_the_pattern(void **state)
 {
     int32_t most = 0;
     (void)state;
     for (int32_t i = 0; i < 20000; i++) {
         const double a = i * 6.28318530717959 / 20000;
-        const struct vf_turn t = vf_describe_turn((int32_t)(cos(a) * 1e6), (int32_t)(sin(a) * 1e6));
+        const struct vf_rotation_q14 t = vf_describe_rotation((int32_t)(cos(a) * 1e6), (int32_t)(sin(a) * 1e6));
         for (int k = 0; k < 512; k++) {
             const int *at = pattern[k / 2] + 2 * (k % 2);
-            most = vf_max(most, vf_max(vf_abs(vf_turned_x(t, at[0], at[1])), vf_abs(vf_turned_y(t, at[0], at[1]))));
+            most = vf_max(most, vf_max(vf_abs(vf_rotated_x(t, at[0], at[1])), vf_abs(vf_rotated_y(t, at[0], at[1]))));
         }
     }
-    assert_int_equal(most, VF_REACH);
+    assert_int_equal(most, VF_PATTERN_RADIUS);
 }
 
 #endif

@@ -1,287 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* detect: the best corner of every culling cell of every level, and of every cell on any level, against the textbook, pixel by
- * pixel: the circle is every pixel whose distance rounds to three, an arc is found by walking along it, the score MT by trying
- * every threshold, the Harris response by summing Sobel gradients in numbers that nothing is lost in, the best of a cell by
- * looking at every pixel of its levels (paper 000, II.C and II.D; paper 001, 3; paper 004, II.C.1). Levels are filled
- * independently of each other, which no picture would have them. */
-#include "tests/fixture/stage.h"
-
-/* ---- oracle: segment test and scores ----------------------------------------------------------------------------- */
-
-struct point {
-    int32_t x, y;
-};
-static struct point circle[16];
-
-static int by_angle(const void *a, const void *b)
-{
-    const struct point *p = a, *q = b;
-    const double angle = atan2(p->y, p->x) - atan2(q->y, q->x);
-    return (angle > 0) - (angle < 0);
-}
-
-static int make_circle(void **state)
-{
-    int count = 0;
-    (void)state;
-    for (int32_t y = -4; y <= 4; y++)
-        for (int32_t x = -4; x <= 4; x++)
-            if (floor(hypot(x, y) + 0.5) == 3.0) circle[count++ % 16] = (struct point){x, y};
-    qsort(circle, 16, sizeof *circle, by_angle);
-    return count == 16 ? 0 : -1;
-}
-
-enum label { SIMILAR, DARKER, BRIGHTER };
-
-static enum label label(int pixel, int centre, int threshold)
-{
-    if (pixel < centre - threshold) return DARKER;
-    return centre + threshold < pixel ? BRIGHTER : SIMILAR;
-}
-
-/** A walk along pixels that are all darker or all brighter. */
-struct arc {
-    int first, length; /* at most once around */
-};
-
-/** The longest arc of a circle; two of nine or more do not fit on it. */
-static struct arc longest_arc(const int ring[16], int centre, int threshold)
-{
-    struct arc best = {0, 0}, arc = {0, 0};
-    enum label last = SIMILAR;
-    for (int i = 0; i < 32; i++) {
-        const enum label l = label(ring[i % 16], centre, threshold);
-        if (l != last || l == SIMILAR) arc = (struct arc){i, 0};
-        last = l;
-        if (l != SIMILAR && arc.length < 16) arc.length++;
-        if (arc.length > best.length) best = arc;
-    }
-    return best;
-}
-
-static int differences(const int ring[16], int centre, struct arc arc)
-{
-    int sum = 0;
-    for (int i = 0; i < arc.length; i++) sum += abs(ring[(arc.first + i) % 16] - centre);
-    return sum;
-}
-
-/** Score of a pixel, 0 if it is no corner: its longest arc too short, or so long that it is a spot. */
-static int textbook_score(const int ring[16], int centre, int threshold, int arc_least, int arc_most, int kind)
-{
-    const struct arc arc = longest_arc(ring, centre, threshold), whole = {0, 16};
-    if (arc.length < arc_least || arc.length > arc_most) return 0;
-    if (kind == VFRONT_SCORE_SAD_A) return differences(ring, centre, arc);
-    if (kind == VFRONT_SCORE_SAD_B) return differences(ring, centre, whole);
-    int most = 255;
-    while (longest_arc(ring, centre, most).length < arc_least) most--;
-    return most;
-}
-
-/* ---- oracle: what ranks a corner --------------------------------------------------------------------------------- */
-
-__extension__ typedef __int128 wide; /* nothing here comes near its limits */
-
-/** Sums of products of gradients. */
-struct sums {
-    wide xx, yy, xy;
-};
-
-/** det - 0.04 trace^2, times 25: a whole number. */
-static wide harris_times_25(struct sums h) { return 25 * (h.xx * h.yy - h.xy * h.xy) - (h.xx + h.yy) * (h.xx + h.yy); }
-
-/** The same by its formula. */
-static long double harris_by_formula(struct sums h)
-{
-    const long double xx = (long double)h.xx, yy = (long double)h.yy, xy = (long double)h.xy;
-    return (xx * yy - xy * xy - 0.04L * (xx + yy) * (xx + yy)) * 25.0L;
-}
-
-/** A corner score in grey levels: those of sums over the circle by its 16 pixels. */
-static uint32_t score_of_a_pixel(uint32_t corner_score)
-{
-    return step.tuning.detect_score == VFRONT_SCORE_MT ? corner_score : corner_score / 16;
-}
-
-/** What is left of `value` in units of 2^bits; nothing of what is below one. */
-static wide in_units(wide value, int bits) { return value < 0 ? 0 : value / ((wide)1 << bits); }
-
-/** Ranks by the tuning's rule: 1 from sums over 7x7 px, 2 from sums over 5x5 px and the corner score. 1 is the least. */
-static uint32_t textbook_ranking(struct sums h, uint32_t corner_score)
-{
-    const wide f = score_of_a_pixel(corner_score), weight = step.tuning.detect_rank == 2 ? f * f : 1;
-    const int before = step.tuning.detect_rank == 2 ? 14 : 0;
-    const wide score = in_units(in_units(harris_times_25(h), before) * weight, 24);
-    const long double by_formula = harris_by_formula(h) * (long double)weight / ldexpl(1.0L, before + 24);
-    assert_true(score >> 32 == 0);
-    assert_true(by_formula < 1.0L ? score <= 1
-                                  : fabsl((long double)score - by_formula) < 1.0L + 65025.0L / 16777216.0L);
-    return score < 1 ? 1 : (uint32_t)score;
-}
-
-/* ---- oracle: response, suppression, cells ------------------------------------------------------------------------ */
-
-/** A pixel of a level, best first: strong before weak, higher score, finer level, raster order. score 0: no corner. */
-struct candidate {
-    int strong, level, x, y;
-    uint32_t score;
-};
-
-static int better(struct candidate a, struct candidate b)
-{
-    if (a.strong != b.strong) return a.strong > b.strong;
-    if (a.score != b.score) return a.score > b.score;
-    if (a.level != b.level) return a.level < b.level;
-    return a.y != b.y ? a.y < b.y : a.x < b.x;
-}
-
-/** A pixel of a level: level 0 is the pyramid's, the others have a memory of their own. */
-static uint8_t *pixel(int32_t camera, int32_t level, int32_t x, int32_t y)
-{
-    const struct vf_level *l = scale_of(camera, level);
-    uint8_t *start = level ? memory.scale.pixels[camera] : memory.pyramid.pixels[step.parity][camera];
-    return start + l->offset + (uint32_t)(y * l->pitch + x);
-}
-
-static int32_t searched(void)
-{
-    return step.geometry.scales < step.tuning.detect_levels ? step.geometry.scales : step.tuning.detect_levels;
-}
-
-/** Level 0 coordinate of the centre of a pixel of a level, down to 2^-16. */
-static double centre_of(int32_t u, int32_t level)
-{
-    return floor((u + 0.5) * step.geometry.step_q16[level]) / 65536.0 - 0.5;
-}
-
-/** Level 0 pixel that it is centred on, halves up. */
-static int32_t pixel_of(int32_t u, int32_t level) { return (int32_t)floor(centre_of(u, level) + 0.5); }
-
-/** Pixels of a level that are needed around a corner: for its circle, its gradients, its descriptor. */
-static int32_t room(void)
-{
-    const vfront_tuning_t *t = &step.tuning;
-    const int32_t own = t->detect_rank ? 4 : 3;
-    const int described = VFRONT_DESCRIPTORS && t->describe && t->select_points > 0;
-    return described && t->describe_margin_px > own ? t->describe_margin_px : own;
-}
-
-static int within(int32_t u, int32_t level, int32_t size, int32_t size0)
-{
-    const double centre = centre_of(u, level), border = step.tuning.detect_border_px;
-    return u >= room() && u <= size - 1 - room() && centre >= border && centre <= size0 - 1 - border;
-}
-
-static int masked(int32_t camera, int32_t x, int32_t y)
-{
-    const int32_t at = y * step.geometry.level[camera][0].pitch + x;
-    if (step.geometry.masked[camera] && memory.ingest.mask_static[camera][at] == 0) return 1;
-    return memory.ingest.params.source[camera].mask && memory.ingest.mask_frame[camera][at] == 0;
-}
-
-static struct candidate respond(int32_t camera, int32_t level, int32_t x, int32_t y)
-{
-    const struct vf_level *l = scale_of(camera, level), *l0 = scale_of(camera, 0);
-    const vfront_tuning_t *t = &step.tuning;
-    struct candidate c = {0, level, x, y, 0};
-    int ring[16];
-    if (!within(x, level, l->width, l0->width) || !within(y, level, l->height, l0->height)) return c;
-    if (masked(camera, pixel_of(x, level), pixel_of(y, level))) return c;
-    for (int i = 0; i < 16; i++) ring[i] = *pixel(camera, level, x + circle[i].x, y + circle[i].y);
-    const int centre = *pixel(camera, level, x, y), arc = t->detect_arc, most = t->detect_arc_most;
-    c.score = (uint32_t)textbook_score(ring, centre, t->detect_threshold, arc, most, t->detect_score);
-    c.strong = c.score > 0;
-    if (!c.score && t->detect_threshold_low)
-        c.score = (uint32_t)textbook_score(ring, centre, t->detect_threshold_low, arc, most, t->detect_score);
-    return c;
-}
-
-/** Sobel's gradient at a pixel along x, or turned along y. */
-static int sobel(int32_t camera, int32_t level, int32_t x, int32_t y, int turned)
-{
-    static const int kernel[3][3] = {{-1, 0, 1}, {-2, 0, 2}, {-1, 0, 1}};
-    int sum = 0;
-    for (int32_t j = 0; j < 3; j++)
-        for (int32_t i = 0; i < 3; i++)
-            sum += (turned ? kernel[i][j] : kernel[j][i]) * *pixel(camera, level, x + i - 1, y + j - 1);
-    return sum;
-}
-
-/** What ranks a corner anew, whatever its corner score says; that itself where nothing does. */
-static uint32_t ranked(int32_t camera, struct candidate c)
-{
-    const int32_t rank = step.tuning.detect_rank, reach = rank == 1 ? 3 : 2;
-    struct sums h = {0, 0, 0};
-    if (rank == 0) return c.score;
-    for (int32_t j = c.y - reach; j <= c.y + reach; j++)
-        for (int32_t i = c.x - reach; i <= c.x + reach; i++) {
-            const int gx = sobel(camera, c.level, i, j, 0), gy = sobel(camera, c.level, i, j, 1);
-            h.xx += gx * gx;
-            h.yy += gy * gy;
-            h.xy += gx * gy;
-        }
-    return textbook_ranking(h, c.score);
-}
-
-/** The same of a pixel of camera 0 with a corner score. */
-static uint32_t ranking_at(int32_t x, int32_t y, uint32_t corner_score)
-{
-    return ranked(0, (struct candidate){1, 0, x, y, corner_score});
-}
-
-static struct candidate response[VFRONT_HEIGHT][VFRONT_WIDTH];
-static struct candidate winner[VFRONT_CAMERAS][VFRONT_SCALES * VFRONT_CULL_CELLS]; /* of each level and culling cell */
-static struct candidate champion[VFRONT_CAMERAS][VFRONT_CELLS];                    /* of each cell, on any level */
-
-/** Neighbours are held against each other by their corner scores, whatever ranks those that stay. */
-static int stays(struct candidate c, int32_t width, int32_t height)
-{
-    const int32_t r = step.tuning.detect_radius;
-    for (int32_t y = c.y - r; y <= c.y + r; y++)
-        for (int32_t x = c.x - r; x <= c.x + r; x++)
-            if (x >= 0 && y >= 0 && x < width && y < height && response[y][x].score && better(response[y][x], c))
-                return 0;
-    return 1;
-}
-
-static void enter(struct candidate *best, struct candidate c)
-{
-    if (!best->score || better(c, *best)) *best = c;
-}
-
-/** Enters a corner for its culling cell and for its cell. */
-static void enter_both(int32_t camera, struct candidate c)
-{
-    const vfront_tuning_t *t = &step.tuning;
-    const struct vf_geometry *g = &step.geometry;
-    const int32_t x = pixel_of(c.x, c.level), y = pixel_of(c.y, c.level);
-    const int32_t cull = y / t->cull_height_px * g->culls_x[camera] + x / t->cull_width_px;
-    enter(&winner[camera][c.level * culls_of(camera) + cull], c);
-    enter(&champion[camera][y / t->cell_height_px * g->cells_x[camera] + x / t->cell_width_px], c);
-}
-
-static void look_at_level(int32_t camera, int32_t level)
-{
-    const struct vf_level *l = scale_of(camera, level);
-    for (int32_t y = 0; y < l->height; y++)
-        for (int32_t x = 0; x < l->width; x++) response[y][x] = respond(camera, level, x, y);
-    for (int32_t y = 0; y < l->height; y++)
-        for (int32_t x = 0; x < l->width; x++) {
-            struct candidate c = response[y][x];
-            if (!c.score || !stays(c, l->width, l->height)) continue;
-            c.score = ranked(camera, c);
-            enter_both(camera, c);
-        }
-}
-
-static void find_winners(void)
-{
-    for (int32_t camera = 0; camera < step.geometry.cameras; camera++) {
-        memset(winner[camera], 0, sizeof **winner * (size_t)(culls_of(camera) * searched()));
-        memset(champion[camera], 0, sizeof **champion * (size_t)cells_of(camera));
-        for (int32_t level = 0; level < searched(); level++) look_at_level(camera, level);
-    }
-}
+/* detect: the best corner of every culling cell of every level, and of every cell on any level, against the oracle of
+ * detect_oracle.h. Levels are filled independently of each other, which no picture would have them. */
+#include "detect_oracle.h"
 
 /* ---- running the stage ------------------------------------------------------------------------------------------- */
 
@@ -296,7 +16,7 @@ static void describe(const char *name)
         "%s %dx%d, levels %d threshold %d low %d arc %d..%d score %d rank %d radius %d border %d room %d cells %dx%d "
         "culls %dx%d",
         name, l->width, l->height, t->detect_levels, t->detect_threshold, t->detect_threshold_low, t->detect_arc,
-        t->detect_arc_most, t->detect_score, t->detect_rank, t->detect_radius, t->detect_border_px, room(),
+        t->detect_arc_most, t->detect_score, t->detect_rank, t->detect_radius, t->detect_border_px, margin_of_level(),
         t->cell_width_px, t->cell_height_px, t->cull_width_px, t->cull_height_px);
 }
 
@@ -304,14 +24,23 @@ static void describe(const char *name)
 static size_t best_bytes(int32_t camera) { return sizeof(uint64_t) * (size_t)(culls_of(camera) * searched()); }
 static size_t corner_bytes(int32_t camera) { return sizeof(uint64_t) * (size_t)cells_of(camera); }
 
-/** Empties both grids, as ingest does, and runs the stage. */
+/** Both grids of a camera in this step, and those that it clears for the next one. */
+static uint64_t *best_of(struct vf_memory *m, int32_t camera) { return m->detect.best[step.parity][camera]; }
+static uint64_t *corner_of(struct vf_memory *m, int32_t camera) { return m->detect.corner[step.parity][camera]; }
+static uint64_t *next_best_of(struct vf_memory *m, int32_t camera) { return m->detect.best[1 - step.parity][camera]; }
+static uint64_t *next_corner_of(struct vf_memory *m, int32_t camera)
+{
+    return m->detect.corner[1 - step.parity][camera];
+}
+
+/** Empties both grids, as the step before does, and runs the stage. */
 static void detect(void)
 {
     for (int32_t camera = 0; camera < step.geometry.cameras; camera++) {
-        memset(memory.detect.best[camera], 0, best_bytes(camera));
-        memset(memory.detect.corner[camera], 0, corner_bytes(camera));
+        memset(best_of(&memory, camera), 0, best_bytes(camera));
+        memset(corner_of(&memory, camera), 0, corner_bytes(camera));
     }
-    vf_detect_host(&step);
+    RUN(detect);
 }
 
 /** Fails unless a key names the corner that it should, or none. Level -1: any. */
@@ -333,11 +62,11 @@ static int compare_cells(void)
     for (int32_t camera = 0; camera < step.geometry.cameras; camera++) {
         const int32_t culls = culls_of(camera);
         for (int32_t i = 0; i < culls * searched(); i++) {
-            compare_key(memory.detect.best[camera][i], winner[camera][i], "culling cell", camera, i / culls, i % culls);
+            compare_key(best_of(&memory, camera)[i], winner[camera][i], "culling cell", camera, i / culls, i % culls);
             corners += winner[camera][i].score > 0;
         }
         for (int32_t i = 0; i < cells_of(camera); i++)
-            compare_key(memory.detect.corner[camera][i], champion[camera][i], "cell", camera, -1, i);
+            compare_key(corner_of(&memory, camera)[i], cell_winner[camera][i], "cell", camera, -1, i);
     }
     return corners;
 }
@@ -435,7 +164,7 @@ static void compare_rule(const int ring[16], int centre, int threshold)
         }
 }
 
-/** Every mask of 16 bits: where runs start, found by going along it. */
+/** Starts of runs in every mask of 16 bits, against a walk along it. */
 static void every_run(void **state)
 {
     (void)state;
@@ -496,8 +225,9 @@ static void known_scores(void **state)
         int centre, threshold, arc, most;
         uint32_t sad_b, sad_a, mt;
     } known[] = {
-        /* black circle around a white pixel, and the other way round: the most that a score can be, where spots are let through
-         * */
+        /* black circle around a white pixel, and the other way round: the most that a score can be, where spots are let
+         * through
+         */
         {{0}, 255, 254, 12, 16, 4080, 4080, 254},
         {{255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255},
          0,
@@ -515,7 +245,8 @@ static void known_scores(void **state)
         {{130, 130, 130, 130, 130, 105, 110, 110, 110, 90, 90, 90, 120, 130, 130, 130}, 100, 20, 9, 16, 0, 0, 0},
         {{130, 130, 130, 130, 130, 105, 110, 110, 110, 90, 90, 90, 120, 130, 130, 130}, 100, 10, 10, 16, 0, 0, 0},
         {{130, 130, 130, 130, 130, 105, 110, 110, 110, 90, 90, 90, 120, 130, 130, 130}, 100, 10, 9, 9, 325, 260, 19},
-        /* at a threshold of 4 the same arc reaches on over pixels 5 to 8, 13 in all; without pixel 5 no arc of 12 is left */
+        /* at a threshold of 4 the same arc reaches on over pixels 5 to 8, 13 in all; without pixel 5 no arc of 12 is
+         * left */
         {{130, 130, 130, 130, 130, 105, 110, 110, 110, 90, 90, 90, 120, 130, 130, 130}, 100, 4, 9, 13, 325, 295, 19},
         {{130, 130, 130, 130, 130, 105, 110, 110, 110, 90, 90, 90, 120, 130, 130, 130}, 100, 4, 9, 12, 0, 0, 0},
         {{130, 130, 130, 130, 130, 105, 110, 110, 110, 90, 90, 90, 120, 130, 130, 130}, 100, 4, 12, 13, 325, 295, 4},
@@ -551,7 +282,8 @@ static struct sums random_sums(struct vf_harris *h, int count)
     return sums;
 }
 
-/** Ranks anew by sums of any gradients and any corner score, of 49 gradients and of 25; the other sums play no part. */
+/** Final score from sums of any 49 or 25 gradients and any corner score; the sums of the other window have no
+ *  effect. */
 static void ranking_of_any_gradients(void **state)
 {
     uint32_t clamped[3] = {0, 0, 0}, largest[3] = {0, 0, 0};
@@ -564,21 +296,23 @@ static void ranking_of_any_gradients(void **state)
         const int32_t top = kind == VFRONT_SCORE_MT ? 254 : 4080;
         const uint32_t corner_score = (uint32_t)(roll(4) ? between(1, top) : top);
         random_sums(&other, 49);
-        const uint32_t is = vf_detect_ranking(&step.tuning, corner_score, rank == 1 ? h : other, rank == 1 ? other : h);
-        const uint32_t should = textbook_ranking(sums, corner_score);
+        const struct vf_detect_tuning t = {.detect_rank = rank, .detect_score = kind};
+        const uint32_t is = vf_detect_final_score(&t, corner_score, rank == 1 ? h : other, rank == 1 ? other : h);
+        const uint32_t should = textbook_final_score(sums, corner_score);
         REQUIRE(is == should, "rank %d, sums %d %d %d, corner score %u: is %u, should be %u", rank, h.xx, h.yy, h.xy,
                 corner_score, is, should);
         clamped[rank] += is == 1;
         largest[rank] = is > largest[rank] ? is : largest[rank];
     }
     assert_true(clamped[1] > 20000 && clamped[1] < 100000 && clamped[2] > 20000 && clamped[2] < 100000);
-    /* the most that there can be, 24 gradients of 1020 along one diagonal and 25 along the other: 25 * (49^2 - 1) - 98^2 */
+    /* the most that there can be, 24 gradients of 1020 along one diagonal and 25 along the other: 25 * (49^2 - 1) -
+     * 98^2 */
     assert_int_equal(largest[1], (uint32_t)(50396ull * 1020 * 1020 * 1020 * 1020 >> 24));
     /* 12 along one and 13 along the other: 25 * (25^2 - 1) - 50^2 = 13100; times 1020^4 / 2^14 * 255^2 / 2^24 */
     assert_int_equal(largest[2], 3354381918u);
 }
 
-/** By hand: what a ranking of 1 is made of, and what is more. */
+/** Final scores by hand: which are clamped to 1, and which are more. */
 static void known_rankings(void **state)
 {
     static const struct {
@@ -617,18 +351,17 @@ static void known_rankings(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const int seven = known[i].rank == 1;
-        step.tuning.detect_rank = known[i].rank;
-        step.tuning.detect_score = known[i].kind;
+        const struct vf_detect_tuning t = {.detect_rank = known[i].rank, .detect_score = known[i].kind};
         const struct vf_harris h = known[i].sums;
-        const uint32_t is = vf_detect_ranking(&step.tuning, known[i].corner_score, seven ? h : none, seven ? none : h);
+        const uint32_t is = vf_detect_final_score(&t, known[i].corner_score, seven ? h : none, seven ? none : h);
         REQUIRE(is == known[i].score, "known ranking %zu: is %u, should be %u", i, is, known[i].score);
     }
 }
 
 /* ---- tests: the stage -------------------------------------------------------------------------------------------- */
 
-/** A stage of one camera and one level, no masks, border 3, one threshold, spots let through, ranked by corner score, nothing
- *  described. */
+/** A stage of one camera and one level, no masks, border 3, one threshold, spots let through, ranked by corner score,
+ *  nothing described. */
 static void set_up_plain(int32_t width, int32_t height)
 {
     set_up(1, width, height, roll(2));
@@ -644,8 +377,8 @@ static void set_up_plain(int32_t width, int32_t height)
     step.tuning.describe = 0;
 }
 
-/** Lets only every fourth pixel of every fourth row through the static mask: then a culling cell of 4x4 shows the score of that
- *  pixel, whatever its neighbours are, and 16 runs show all. */
+/** Lets only every fourth pixel of every fourth row through the static mask: then a culling cell of 4x4 shows the score
+ *  of that pixel, whatever its neighbours are, and 16 runs show all. */
 static void mask_all_but(int32_t x0, int32_t y0)
 {
     const struct vf_level *l = &step.geometry.level[0][0];
@@ -660,7 +393,7 @@ static void compare_pixels_shown(int32_t x0, int32_t y0)
     const struct vf_level *l = &step.geometry.level[0][0];
     for (int32_t y = y0; y < l->height; y += 4)
         for (int32_t x = x0; x < l->width; x += 4) {
-            const uint64_t key = memory.detect.best[0][y / 4 * step.geometry.culls_x[0] + x / 4];
+            const uint64_t key = best_of(&memory, 0)[y / 4 * step.geometry.culls_x[0] + x / 4];
             const struct vf_corner c = vf_detect_corner(key);
             const uint32_t is = key ? c.score : 0;
             REQUIRE(is == response[y][x].score && (!key || (c.x == x && c.y == y)),
@@ -679,7 +412,7 @@ static int compare_every_pixel(enum fill fill)
         for (int32_t x = 0; x < l->width; x++) {
             response[y][x] = respond(0, 0, x, y);
             corners += response[y][x].score > 0;
-            if (response[y][x].score) response[y][x].score = ranked(0, response[y][x]);
+            if (response[y][x].score) response[y][x].score = final_score_of(0, response[y][x]);
         }
     for (int32_t i = 0; i < 16; i++) {
         mask_all_but(i % 4, i / 4);
@@ -710,7 +443,7 @@ static void response_of_every_pixel(void **state)
     assert_true(corners > 10000 && corners_254 > 0);
 }
 
-/** What ranks every pixel that is a corner anew, in every picture. */
+/** Final score of every pixel that is a corner, in every picture. */
 static void ranking_of_every_pixel(void **state)
 {
     int corners = 0;
@@ -733,11 +466,11 @@ static void random_masks(int32_t camera)
     const struct vf_level *l = &step.geometry.level[camera][0];
     const int32_t often = between(1, 8), band = between(1, 40);
     step.geometry.masked[camera] = roll(3) == 0;
-    memory.ingest.params.source[camera].mask = roll(3) == 0 ? memory.ingest.mask_frame[camera] : NULL;
+    memory.ingest.params.source[camera].mask = roll(3) == 0 ? frame_mask_of(camera) : NULL;
     for (int32_t y = 0; y < l->height; y++)
         for (int32_t x = 0; x < l->width; x++) {
             memory.ingest.mask_static[camera][y * l->pitch + x] = roll(often) ? 255 : 0;
-            memory.ingest.mask_frame[camera][y * l->pitch + x] = (x + y) / band % 2 ? 1 : 0;
+            frame_mask_of(camera)[y * l->pitch + x] = (x + y) / band % 2 ? 1 : 0;
         }
 }
 
@@ -762,7 +495,7 @@ static void random_tuning(void)
     set_culls_about(cell[d][0], cell[d][1]);
 }
 
-/** A side of a picture. Most are small, because the oracle is slow. */
+/** Random side of a picture. Most are small, because the oracle is slow. */
 static int32_t random_side(int32_t most)
 {
     const int32_t side = between(16, roll(4) ? 50 : 150);
@@ -776,6 +509,7 @@ static void set_up_random(void)
     for (int32_t camera = 0; camera < step.geometry.cameras; camera++)
         lay_out_levels(camera, random_side(VFRONT_WIDTH), random_side(VFRONT_HEIGHT), roll(3));
     random_tuning();
+    step.geometry.rectified = VFRONT_RECTIFY && roll(4) == 0;
     for (int32_t camera = 0; camera < step.geometry.cameras; camera++) {
         random_masks(camera);
         for (int32_t level = 0; level < searched(); level++) paint(camera, level, (enum fill)roll(FILLS));
@@ -823,11 +557,12 @@ static void largest_picture(void **state)
     assert_true(response[last->height - 4][last->width - 4].score > 0);
     for (int32_t rank = 1; rank <= 2; rank++) {
         step.tuning.detect_rank = rank;
-        run_and_compare("largest, ranked anew");
+        run_and_compare("largest, final_score_of anew");
     }
 }
 
-/** Nothing but the culling cells of the levels searched and the cells changes, and of those only the ones there are. */
+/** No byte changes but the keys of existing cells, and of culling cells of the levels searched: in this step's grids
+ *  they are found, in the next one's they are cleared. */
 static void all_else_stays(void **state)
 {
     (void)state;
@@ -839,8 +574,10 @@ static void all_else_stays(void **state)
         memcpy(&expected, &memory, sizeof memory);
         run_and_compare("all else");
         for (int32_t camera = 0; camera < step.geometry.cameras; camera++) {
-            memcpy(expected.detect.best[camera], memory.detect.best[camera], best_bytes(camera));
-            memcpy(expected.detect.corner[camera], memory.detect.corner[camera], corner_bytes(camera));
+            memcpy(best_of(&expected, camera), best_of(&memory, camera), best_bytes(camera));
+            memcpy(corner_of(&expected, camera), corner_of(&memory, camera), corner_bytes(camera));
+            memset(next_best_of(&expected, camera), 0, best_bytes(camera));
+            memset(next_corner_of(&expected, camera), 0, corner_bytes(camera));
         }
         same_arena(what);
     }
@@ -848,12 +585,12 @@ static void all_else_stays(void **state)
 
 /* ---- tests: by hand ---------------------------------------------------------------------------------------------- */
 
-/** Culling cells with a corner, each level's counted by itself. */
+/** Runs the stage; returns the number of culling cells with a corner, over all levels. */
 static int count_found(void)
 {
     int count = 0;
     detect();
-    for (int32_t place = 0; place < culls_of(0) * searched(); place++) count += memory.detect.best[0][place] != 0;
+    for (int32_t place = 0; place < culls_of(0) * searched(); place++) count += best_of(&memory, 0)[place] != 0;
     return count;
 }
 
@@ -870,16 +607,16 @@ static void names(uint64_t key, const char *grid, int32_t cell, int32_t x, int32
 static void holds(int32_t cull, int32_t x, int32_t y, int32_t level, uint32_t score)
 {
     const int32_t place = level * culls_of(0) + cull;
-    names(place < VFRONT_SCALES * VFRONT_CULL_CELLS ? memory.detect.best[0][place] : 0, "culling cell", cull, x, y,
-          level, score);
+    names(place < VFRONT_SCALES * VFRONT_CULL_CELLS ? best_of(&memory, 0)[place] : 0, "culling cell", cull, x, y, level,
+          score);
 }
 static void leads(int32_t cell, int32_t x, int32_t y, int32_t level, uint32_t score)
 {
-    names(cell < VFRONT_CELLS ? memory.detect.corner[0][cell] : 0, "cell", cell, x, y, level, score);
+    names(cell < VFRONT_CELLS ? corner_of(&memory, 0)[cell] : 0, "cell", cell, x, y, level, score);
 }
 
-/** The corner of a large white square sees 11 dark pixels in a row: a corner up to an arc of 11, and no spot from there on. An
- *  edge is none. */
+/** The corner of a large white square sees 11 dark pixels in a row: a corner up to an arc of 11, and no spot from there
+ *  on. An edge is none. */
 static void known_square(void **state)
 {
     (void)state;
@@ -909,8 +646,8 @@ static void known_square(void **state)
     }
 }
 
-/** A pixel alone, brighter or darker than all 16 around, is a spot as soon as there is a bound; the end of a line, at a bound of
- *  14. */
+/** A pixel alone, brighter or darker than all 16 around, is a spot as soon as there is a bound; the end of a line, at a
+ *  bound of 14. */
 static void known_spots(void **state)
 {
     (void)state;
@@ -968,7 +705,7 @@ static void known_better_neighbour(void **state)
     }
 }
 
-/** Whatever the picture, its best pixel, of equals the first, is the best of the only cell, and no radius changes that. */
+/** In any picture the best pixel (the first of equals) is the best of the only cell, at any radius. */
 static void best_pixel_is_never_lost(void **state)
 {
     (void)state;
@@ -994,8 +731,8 @@ static void best_pixel_is_never_lost(void **state)
     }
 }
 
-/** Every level has culling cells of its own; a cell has one corner of all levels. Of equal corners on two levels the finer one is
- *  the best; a better coarse one goes before it. */
+/** Every level has culling cells of its own; a cell has one corner of all levels. Of equal corners on two levels the
+ *  finer one is the best; a better coarse one goes before it. */
 static void known_levels(void **state)
 {
     (void)state;
@@ -1023,7 +760,7 @@ static void known_levels(void **state)
     }
 }
 
-/** The two grids do not heed each other: corners in culling cells of 8x4 px, and the best of them in cells of 20x40. */
+/** The two grids are independent: corners in culling cells of 8x4 px, and the best of them in cells of 20x40. */
 static void known_grids(void **state)
 {
     static const struct {
@@ -1093,8 +830,8 @@ static void cells_and_mask_of_the_centre(void **state)
     assert_true(cells > 100 || VFRONT_CULL_CELLS < 64);
 }
 
-/** What ranks a pixel alone, of grey v on black: its sums are 12 v^2, 12 v^2, 0, over 5x5 and over 7x7; so (25 * 144 - 24^2) v^4
- *  / 2^24, or that / 2^14 times v^2 / 2^24, with (v - 1)^2 for MT. An edge is nothing. */
+/** Final score of a single pixel of grey v on black: its sums are 12 v^2, 12 v^2, 0, over 5x5 and over 7x7; so (25 *
+ *  144 - 24^2) v^4 / 2^24, or that / 2^14 times v^2 / 2^24, with (v - 1)^2 for MT. An edge is no corner. */
 static void known_pixel_alone(void **state)
 {
     static const struct {
@@ -1115,7 +852,7 @@ static void known_pixel_alone(void **state)
         holds(0, 20, 21, 0, i % 3 == 2 ? known[i / 3].five_mt : i % 3 ? known[i / 3].five : known[i / 3].seven);
         for (int32_t x = 0; x < 40; x++) *pixel(0, 0, x, 21) = (uint8_t)grey;
         assert_int_equal(count_found(), 0); /* a line, which has gradients across alone */
-        assert_int_equal(ranking_at(8, 21, 4080), 1);
+        assert_int_equal(final_score_at(8, 21, 4080), 1);
     }
 }
 
@@ -1132,8 +869,8 @@ static void set_up_two(int32_t rank, struct point a, struct point b)
     blacken(0);
 }
 
-/** A pixel alone at 12,12, of grey 200, and at 28,28 the middle of a darker blob of 3x3, whose sums are 144 grey^2, 144 grey^2,
- *  0. */
+/** A pixel alone at 12,12, of grey 200, and at 28,28 the middle of a darker blob of 3x3, whose sums are 144 grey^2, 144
+ *  grey^2, 0. */
 static void set_up_blob(int32_t rank, int grey)
 {
     set_up_two(rank, (struct point){12, 12}, (struct point){28, 28});
@@ -1143,8 +880,8 @@ static void set_up_blob(int32_t rank, int grey)
     assert_int_equal(count_found(), 1);
 }
 
-/** The higher corner score at 12,12 wins without Harris, the larger blob at 28,28 with it, by 144 times. A blob of grey 70 has
- *  2.2 times the response of the pixel, but 0.26 times as much when the squared corner score counts. */
+/** The higher corner score at 12,12 wins without Harris, the larger blob at 28,28 with it, by 144 times. A blob of grey
+ *  70 has 2.2 times the response of the pixel, but 0.26 times as much when the squared corner score counts. */
 static void harris_decides_within_a_cell(void **state)
 {
     (void)state;
@@ -1163,7 +900,8 @@ static void harris_decides_within_a_cell(void **state)
     holds(0, 12, 12, 0, 704079); /* 3024 * 200^4 / 2^14 * 200^2 / 2^24 */
 }
 
-/** What lies 4 px from a corner is seen over 7x7 px and not over 5x5: it turns the order of two pixels that are nearly alike. */
+/** A pixel 4 px from a corner is in the window of 7x7 px but not in that of 5x5: it reverses the order of two nearly
+ *  equal pixels. */
 static void five_see_less_than_seven(void **state)
 {
     (void)state;
@@ -1177,12 +915,12 @@ static void five_see_less_than_seven(void **state)
         if (rank == 0) holds(0, 12, 12, 0, 1600);
         if (rank == 1) holds(0, 28, 28, 0, 153372); /* sums 12 * 99^2 + 6 * 255^2, 12 * 99^2 + 2 * 255^2, 0 */
         if (rank == 2) holds(0, 12, 12, 0, 11001);
-        if (rank == 2) assert_int_equal(ranking_at(28, 28, 1584), 10357);
+        if (rank == 2) assert_int_equal(final_score_at(28, 28, 1584), 10357);
     }
 }
 
-/** Who of two neighbours stays is for the corner score to say, even where Harris ranks what stays: here the darker of the two has
- *  the higher response, for the pixel beside it. */
+/** Non-maximum suppression compares corner scores, even where the final score is a Harris response: here the darker of
+ *  two pixels has the higher response, because of the pixel beside it. */
 static void corner_score_decides_between_neighbours(void **state)
 {
     (void)state;
@@ -1192,7 +930,7 @@ static void corner_score_decides_between_neighbours(void **state)
         *pixel(0, 0, 16, 20) = 100;
         *pixel(0, 0, 20, 20) = 99;
         *pixel(0, 0, 22, 21) = 99;
-        const uint32_t better_score = ranking_at(20, 20, 16 * 99), own = ranking_at(16, 20, 16 * 100);
+        const uint32_t better_score = final_score_at(20, 20, 16 * 99), own = final_score_at(16, 20, 16 * 100);
         assert_true(better_score > own);
         step.tuning.detect_radius = 4;
         assert_int_equal(count_found(), 1);
@@ -1229,7 +967,7 @@ static void strong_before_weak(void **state)
     holds(0, 28, 28, 0, 9 * 51);
     set_up_pair(50, 50);
     assert_int_equal(count_found(), 1);
-    const struct vf_corner weak = vf_detect_corner(memory.detect.best[0][0]);
+    const struct vf_corner weak = vf_detect_corner(*best_of(&memory, 0));
     assert_true(weak.x == 12 && weak.y == 12 && !weak.strong && weak.score == 9 * 50 + 7 * 200);
     set_up_pair(51, 51);
     assert_int_equal(count_found(), 1);
@@ -1242,10 +980,10 @@ static void strong_before_weak(void **state)
     for (int32_t rank = 1; rank <= 2; rank++) {
         set_up_pair(50, 51);
         step.tuning.detect_rank = rank;
-        assert_true(ranking_at(12, 12, 9 * 50 + 7 * 200) > ranking_at(28, 28, 9 * 51));
+        assert_true(final_score_at(12, 12, 9 * 50 + 7 * 200) > final_score_at(28, 28, 9 * 51));
         assert_int_equal(count_found(), 1);
-        holds(0, 28, 28, 0, ranking_at(28, 28, 9 * 51));
-        leads(0, 28, 28, 0, ranking_at(28, 28, 9 * 51));
+        holds(0, 28, 28, 0, final_score_at(28, 28, 9 * 51));
+        leads(0, 28, 28, 0, final_score_at(28, 28, 9 * 51));
     }
 }
 
@@ -1274,7 +1012,8 @@ static void known_border(void **state)
             }
 }
 
-/** Margins of a level: 3 px for the circle, 4 with Harris, more when key points are described; one nearer there is no corner. */
+/** Margins of a level: 3 px for the circle, 4 with Harris, more when key points are described; one nearer there is no
+ *  corner. */
 static void known_margins(void **state)
 {
     (void)state;
@@ -1294,14 +1033,14 @@ static void known_margins(void **state)
         const struct vf_level *l = scale_of(0, level);
         const int32_t x = side == 0 ? in : side == 1 ? l->width - 1 - in : l->width / 2;
         const int32_t y = side == 2 ? in : side == 3 ? l->height - 1 - in : l->height / 2;
-        assert_int_equal(vf_detect_margin(t), margin);
+        assert_int_equal(vf_detect_margin(&VIEW(detect)->tuning), margin);
         for (int32_t k = 0; k < step.geometry.scales; k++) blacken(k);
         *pixel(0, level, x, y) = 99;
         REQUIRE(count_found() == !out, "level %d side %d, %d px in, margin %d", level, side, in, margin);
     }
 }
 
-/** First and last pixel of every level against a look at each, for any border and margin. */
+/** First and last pixel of every level against a test of each pixel, for any border and margin. */
 static void limits_of_the_search(void **state)
 {
     int none = 0;
@@ -1317,8 +1056,8 @@ static void limits_of_the_search(void **state)
         for (int32_t level = 0; level < step.geometry.scales; level++) {
             const int32_t size = scale_of(0, level)->width, size0 = scale_of(0, 0)->width;
             const uint32_t step_q16 = step.geometry.step_q16[level];
-            const int32_t is_first = vf_detect_first(step_q16, border, room());
-            const int32_t is_last = vf_detect_last(step_q16, border, room(), size, size0);
+            const int32_t is_first = vf_detect_first(step_q16, border, margin_of_level());
+            const int32_t is_last = vf_detect_last(step_q16, border, margin_of_level(), size, size0);
             int32_t first = -1, last = -1;
             for (int32_t u = 0; u < size; u++)
                 if (within(u, level, size, size0)) {
@@ -1333,8 +1072,8 @@ static void limits_of_the_search(void **state)
     assert_true(none > 0);
 }
 
-/** Centres of all pixels of all levels against the true ratio of the levels: as far off as the step is rounded to 2^-16 and the
- *  place to 2^-16, and never outside the picture. */
+/** Centres of all pixels of all levels against the true ratio of the levels: as far off as the step is rounded to 2^-16
+ *  and the place to 2^-16, and never outside the picture. */
 static void places_of_pixels(void **state)
 {
     (void)state;
@@ -1346,7 +1085,8 @@ static void places_of_pixels(void **state)
         for (int32_t u = 0; u < l->width; u++) {
             const long double exact = ((u + 0.5L) * scale_ratio(level) - 0.5L) * 65536.0L;
             const int32_t is = vf_centre_q16(u, step_q16), v = u % l->height;
-            const struct vf_place p = vf_detect_place(&step.geometry, vf_detect_key(1, 7, level, u, v));
+            const struct vf_position_q16 p = vf_corner_position(step.geometry.step_q16,
+                                                                vf_detect_key(1, 7, level, u, v));
             assert_true(is <= exact + (u + 0.5L) / 2 + 1e-6L && is > exact - (u + 0.5L) / 2 - 1.0L);
             assert_true(is == centre_of(u, level) * 65536.0);
             assert_true(vf_pixel0(u, step_q16) == pixel_of(u, level) && vf_pixel0(u, step_q16) == vf_pixel(is));

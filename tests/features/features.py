@@ -28,7 +28,7 @@ import os
 import sys
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DATA = os.environ.get("VFRONT_DATA", os.path.join(ROOT, "..", "shared", "data"))
 SETS = ("graf", "boat", "leuven", "bikes")
 COUNTS = (500, 1000, 2000)

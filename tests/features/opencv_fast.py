@@ -23,7 +23,7 @@ except ImportError as missing:
     print(f"opencv_fast: SKIPPED, {missing}")
     sys.exit(77)
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DATA = pathlib.Path(os.environ.get("VFRONT_DATA", ROOT.parent / "shared" / "data"))
 THRESHOLDS = (5, 10, 20, 40)
 ARC, SCORE_MT = 9, 2

@@ -31,7 +31,7 @@ except ImportError as missing:
     print(f"opencv_orb: SKIPPED, {missing}")
     sys.exit(77)
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DATA = pathlib.Path(os.environ.get("VFRONT_DATA", ROOT.parent / "shared" / "data"))
 LEVELS, STEP = 8, 1.2
 MARGIN = 16        # least distance from the border [px]: less than the standard describe_margin_px, so that `edge` has points

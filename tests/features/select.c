@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* select: the key points of small pictures against a direct reading of paper 004, II.C.2. The oracle holds the dense matrices of
- * the paper: M with the response of every level at every pixel of level 0, Kr with their sums, Kl with the number of levels, and
- * looks at all q x q pixels around a key point. The best of each group are found by sorting: of each level as many as it has
- * slots, or of all levels together. Slots are those of stand.h, which shares them out in doubles. */
+/* select: the key points of small pictures against a direct reading of paper 004, II.C.2. The oracle holds the dense
+ * matrices of the paper: M with the response of every level at every pixel of level 0, Kr with their sums, Kl with the
+ * number of levels, and looks at all q x q pixels around a key point. The best of each group are found by sorting: of
+ * each level as many as it has slots, or of all levels together. Slots are those of stand.h, which shares them out in
+ * doubles. */
 #include "tests/fixture/stage.h"
 
 /* ---- corners, kept apart from the arena -------------------------------------------------------------------------- */
@@ -38,13 +39,16 @@ static int32_t cell_at(int32_t camera, int32_t x, int32_t y)
 
 static int32_t places_of(int32_t camera) { return culls_of(camera) * levels_searched(); }
 
-/** No corners on the levels that are searched; noise in the places behind them, which must not matter. */
+/** Keys of a camera's culling cells in this step, level by level. */
+static uint64_t *best_of(int32_t camera) { return memory.detect.best[step.parity][camera]; }
+
+/** Clears the cells of the levels that are searched; fills the cells behind them with noise, which must not matter. */
 static void clear_corners(void)
 {
     for (int32_t camera = 0; camera < step.geometry.cameras; camera++) {
         const int32_t places = places_of(camera), behind = vf_min(PLACES - places, culls_of(camera) + 2048);
-        memset(memory.detect.best[camera], 0, sizeof(uint64_t) * (size_t)places);
-        scribble(memory.detect.best[camera] + places, sizeof(uint64_t) * (size_t)behind);
+        memset(best_of(camera), 0, sizeof(uint64_t) * (size_t)places);
+        scribble(best_of(camera) + places, sizeof(uint64_t) * (size_t)behind);
         for (int32_t level = 0; level < VFRONT_SCALES; level++)
             memset(corner[camera][level], 0, sizeof(struct corner) * (size_t)culls_of(camera));
     }
@@ -56,7 +60,7 @@ static void put(int32_t camera, int32_t level, int32_t u, int32_t v, int strong,
     struct corner c = {1, strong, score, level, 0, u, v, pixel_of(u, level), pixel_of(v, level)};
     c.cell = cell_at(camera, c.x, c.y);
     corner[camera][level][c.cell] = c;
-    memory.detect.best[camera][level * culls_of(camera) + c.cell] = vf_detect_key(strong, score, level, u, v);
+    best_of(camera)[level * culls_of(camera) + c.cell] = vf_detect_key(strong, score, level, u, v);
 }
 
 /** Puts a corner of a level at the pixel that a pixel of level 0 lies in, if this keeps it in `cell`. */
@@ -68,7 +72,8 @@ static void put_near(int32_t camera, int32_t level, int32_t cell, int32_t x, int
     put(camera, level, u, v, strong, score);
 }
 
-/** Corners in about `percent` of the places. On many levels they lie around one pixel of the cell, `scores` different ones. */
+/** Corners in about `percent` of the culling cells. On many levels they lie around one pixel of the cell, with `scores`
+ *  different scores. */
 static void random_corners(int32_t camera, int percent, int together, uint64_t scores)
 {
     const struct vf_level *l = &step.geometry.level[camera][0];
@@ -89,14 +94,14 @@ static void random_corners(int32_t camera, int percent, int together, uint64_t s
     }
 }
 
-/** Right behind the last place, corners as an earlier frame may have left them: where those of the last level are, but better. */
+/** Behind the last cell, corners as an earlier frame may have left them: at the pixels of the last level's, but with
+ *  higher scores. */
 static void stale_corners(int32_t camera)
 {
     const int32_t levels = levels_searched(), cells = culls_of(camera);
     for (int32_t cell = 0; cell < cells && levels < VFRONT_SCALES; cell++) {
         const struct corner *c = &corner[camera][vf_max(levels - 1, 0)][cell];
-        if (c->there)
-            memory.detect.best[camera][levels * cells + cell] = vf_detect_key(1, UINT32_MAX, c->level, c->u, c->v);
+        if (c->there) best_of(camera)[levels * cells + cell] = vf_detect_key(1, UINT32_MAX, c->level, c->u, c->v);
     }
 }
 
@@ -133,8 +138,8 @@ static void sum_up(int32_t camera)
         }
 }
 
-/** Whether a key point is dropped: both of its metrics are smaller than those of one in the window, which is centred on it. So an
- *  even side means the next odd one. */
+/** 1 if a key point is dropped: both of its metrics are smaller than those of one in the window, which is centred on
+ *  it. So an even side means the next odd one. */
 static int is_dropped(int32_t camera, const struct corner *c)
 {
     const struct vf_level *l = &step.geometry.level[camera][0];
@@ -147,7 +152,7 @@ static int is_dropped(int32_t camera, const struct corner *c)
 
 /* ---- oracle: the best -------------------------------------------------------------------------------------------- */
 
-/** Best first: strong before weak, higher score, finer level, raster order on the level. */
+/** Order of corners: strong before weak, higher score, finer level, raster order on the level. */
 static int by_rank(const void *a, const void *b)
 {
     const struct corner *p = *(const struct corner *const *)a, *q = *(const struct corner *const *)b;
@@ -166,7 +171,8 @@ static int by_place(const void *a, const void *b)
 static const struct corner *left[PLACES];
 static int32_t left_count, found_count; /* left by the aggregation; found at all */
 
-/** What the aggregation leaves, by rising level, then cell. In a window of one pixel nothing is less than itself. */
+/** Corners that aggregation keeps, by rising level, then cell. In a window of one pixel there is no other to compare
+ *  with. */
 static void aggregate(int32_t camera)
 {
     const int windowed = step.tuning.select_window_px > 1;
@@ -183,18 +189,18 @@ static void aggregate(int32_t camera)
 
 static uint64_t key_of(const struct corner *c) { return vf_detect_key(c->strong, c->score, c->level, c->u, c->v); }
 
-/** A bit for each place whose corner is left, in words of 32; only where there is a window. */
+/** Expected bits of the culling cells whose corners are kept, in words of 32; only where there is a window. */
 static void expect_stays(int32_t camera)
 {
     if (step.tuning.select_window_px < 2) return;
-    for (int32_t place = 0; place < places_of(camera); place += 32) expected.select.stays[camera][place / 32] = 0;
+    for (int32_t place = 0; place < places_of(camera); place += 32) expected.select.kept[camera][place / 32] = 0;
     for (int32_t i = 0; i < left_count; i++) {
         const int32_t place = left[i]->level * culls_of(camera) + left[i]->cell;
-        expected.select.stays[camera][place / 32] |= 1u << place % 32;
+        expected.select.kept[camera][place / 32] |= 1u << place % 32;
     }
 }
 
-/** Groups of levels that share slots: each level has its own where there are shares. */
+/** Number of groups, that is of levels that share a quota: each level is one where there are shares. */
 static int32_t groups(void) { return step.tuning.select_share_percent > 0 ? levels_searched() : 1; }
 static int32_t group_of(const struct corner *c) { return groups() > 1 ? c->level : 0; }
 static int32_t first_slot(int32_t group)
@@ -207,14 +213,13 @@ static int32_t slots_of(int32_t group)
     return step.tuning.select_share_percent > 0 ? share[group + 1] - share[group] : step.tuning.select_points;
 }
 
-/** The best of a group, which are `of` many, in the order of their places. */
+/** Writes the best of a group's `of` corners, in the order of their cells. */
 static void expect_group(int32_t camera, int32_t group, const struct corner **best, int32_t of)
 {
     struct vf_select_memory *m = &expected.select;
     const int32_t count = of < slots_of(group) ? of : slots_of(group);
     m->count[camera][group] = (uint32_t)count;
-    m->dropped[camera][group] = step.tuning.select_points ? (uint32_t)(of - count)
-                                                          : 0; /* who asks for none misses none */
+    m->dropped[camera][group] = (uint32_t)(of - count);
     qsort(best, (size_t)of, sizeof *best, by_rank);
     qsort(best, (size_t)count, sizeof *best, by_place);
     for (int32_t i = 0; i < count; i++) m->key[camera][first_slot(group) + i] = key_of(best[i]);
@@ -267,12 +272,13 @@ static void same_keys(int32_t camera, int32_t group)
 static void in_order(int32_t camera)
 {
     const uint32_t *count = memory.select.count[camera];
+    const struct vf_select_geometry *g = &VIEW(select)->geometry;
     int32_t i = 0, place = -1;
     for (int32_t group = 0; group < groups(); group++)
         for (int32_t k = 0; k < (int32_t)count[group]; k++) {
             const int32_t slot = first_slot(group) + k;
-            REQUIRE(vf_slot(&step, count, i) == slot, "%s: camera %d: key point %d is not in slot %d", what, camera, i,
-                    slot);
+            REQUIRE(vf_keypoint_index(g->groups, g->group_first, count, i) == slot,
+                    "%s: camera %d: key point %d is not in slot %d", what, camera, i, slot);
             i++;
             const struct vf_corner c = vf_detect_corner(memory.select.key[camera][slot]);
             const int32_t next = c.level * culls_of(camera) +
@@ -280,27 +286,31 @@ static void in_order(int32_t camera)
             REQUIRE(next > place, "%s: camera %d: slot %d is out of order", what, camera, slot);
             place = next;
         }
-    assert_int_equal(vf_keypoints(&step, count), i);
+    assert_int_equal(vf_keypoints(g->groups, count), i);
     assert_true(i <= step.tuning.select_points);
 }
 
-/** Runs the stage and holds all that it keeps against the oracle. Returns the key points of camera 0. */
+/** Runs the stage and holds all that it keeps against the oracle; where no key points are asked for, it does nothing.
+ *  Returns the key points of camera 0. */
 static uint32_t run_and_compare(const char *name)
 {
     share_out();
     name_case(name);
     memcpy(&expected.select, &memory.select, sizeof memory.select);
-    for (int32_t camera = 0; camera < step.geometry.cameras; camera++) expect(camera);
-    vf_select_host(&step);
-    for (int32_t camera = 0; camera < step.geometry.cameras; camera++) {
+    const int32_t cameras = step.tuning.select_points ? step.geometry.cameras : 0;
+    uint32_t keys = 0;
+    for (int32_t camera = 0; camera < cameras; camera++) expect(camera);
+    RUN(select);
+    for (int32_t camera = 0; camera < cameras; camera++) {
         for (int32_t group = 0; group < groups(); group++) same_keys(camera, group);
         in_order(camera);
     }
+    for (int32_t group = 0; cameras && group < groups(); group++) keys += memory.select.count[0][group];
     REQUIRE(memcmp(&memory.select, &expected.select, sizeof memory.select) == 0, "%s: what it keeps differs", what);
-    return vf_keypoints(&step, memory.select.count[0]);
+    return keys;
 }
 
-/** Candidates of a camera that found no slot. */
+/** Number of corners of a camera beyond its quotas. */
 static uint32_t dropped_of(int32_t camera)
 {
     uint32_t all = 0;
@@ -336,7 +346,7 @@ static int32_t random_percent(void)
     return roll(5) ? percent[roll(10)] : roll(101);
 }
 
-/** The limit that gives some level as many slots as the aggregation leaves corners there, or one more or less. */
+/** select_points for which some level has as large a quota as aggregation keeps corners there, or one more or less. */
 static int32_t limit_of_a_level(void)
 {
     const int32_t level = roll(groups());
@@ -349,7 +359,7 @@ static int32_t limit_of_a_level(void)
     return step.tuning.select_points;
 }
 
-/** Limits around what the aggregation leaves: as many, one more or less, one, none, fewer than levels, any. */
+/** select_points around the number of corners kept: the same, one more or less, one, none, fewer than levels, any. */
 static int32_t random_limit(void)
 {
     aggregate(0);
@@ -374,7 +384,8 @@ static void random_grid(void)
     step.tuning.select_share_percent = random_percent();
 }
 
-/** How often a group had slots left, just enough, or too few; and none, though it had candidates. */
+/** Number of groups whose quota was larger than, equal to, smaller than their corners; and of those with a quota of 0
+ *  and corners. */
 static uint64_t slack, exact, cut, barred;
 
 static void count_groups(int32_t camera)
@@ -410,7 +421,8 @@ static void random_cases(void **state)
         found += (uint64_t)found_count;
         aggregated += (uint64_t)left_count;
         keys += run_and_compare("random");
-        for (int32_t camera = 0; camera < step.geometry.cameras; camera++) count_groups(camera);
+        for (int32_t camera = 0; step.tuning.select_points && camera < step.geometry.cameras; camera++)
+            count_groups(camera);
     }
     print_message("         corners %llu, left %llu, key points %llu\n", (unsigned long long)found,
                   (unsigned long long)aggregated, (unsigned long long)keys);
@@ -422,7 +434,8 @@ static void random_cases(void **state)
     assert_true(slack > 200 && exact > 100 && cut > 200 && barred > 50);
 }
 
-/** Every place with a corner, as far as levels have a pixel there, and none at all: grids that fill whole chunks, and more. */
+/** Every culling cell with a corner, as far as levels have a pixel there, and none at all: grids that fill whole
+ *  chunks, and more. */
 static void full_and_empty(void **state)
 {
     static const int32_t grid[][4] = {{96, 96, 3, 3},       {93, 99, 3, 3},     {96, 99, 3, 3},  {64, 64, 64, 64},
@@ -448,7 +461,8 @@ static void full_and_empty(void **state)
     if (!cases) skip();
 }
 
-/** The largest picture, full of corners on every level: with shares and without, and as many key points as there can be. */
+/** The largest picture, full of corners on every level: with shares and without, and as many key points as there can
+ *  be. */
 static void largest_picture(void **state)
 {
     static const int32_t percent[] = {0, 1, 91};
@@ -469,8 +483,8 @@ static void largest_picture(void **state)
         }
 }
 
-/** Nothing else in the arena changes: not the counter of the kernel's blocks, no slot that stays empty, no chunk without a place,
- *  no group nor camera that is not there. */
+/** No other byte of the arena changes: neither unused entries of key[], nor words of bits without a cell, nor a group
+ *  or camera that does not exist. */
 static void all_else_stays(void **state)
 {
     (void)state;
@@ -485,8 +499,8 @@ static void all_else_stays(void **state)
         clear_corners();
         for (int32_t camera = 0; camera < step.geometry.cameras; camera++) random_corners(camera, 60, 60, 3);
         memcpy(&expected, &memory, sizeof memory);
-        for (int32_t camera = 0; camera < step.geometry.cameras; camera++) expect(camera);
-        vf_select_host(&step);
+        for (int32_t camera = 0; step.tuning.select_points && camera < step.geometry.cameras; camera++) expect(camera);
+        RUN(select);
         name_case("all else");
         same_arena(what);
     }
@@ -494,8 +508,8 @@ static void all_else_stays(void **state)
 
 /* ---- tests: shares ----------------------------------------------------------------------------------------------- */
 
-/** Slots before a level: against those of stand.h to the last one, and near to what a geometric series of reals gives; shares are
- *  rounded to 1/2^16 of the first. */
+/** Quotas before a level: against those of stand.h to the last one, and near those of a geometric series of reals;
+ *  shares are rounded to 1/2^16 of the first. */
 static void shares_of_all_percents(void **state)
 {
     const int32_t limit[] = {0, 1, 2, 3, 5, 7, 8, 9, 100, 500, 1000, 2047, VFRONT_KEYPOINTS - 1, VFRONT_KEYPOINTS};
@@ -522,7 +536,7 @@ static void shares_of_all_percents(void **state)
             }
 }
 
-/** By hand: slots before each level and of all. */
+/** Quotas by hand: sum before each level and of all. */
 static void known_slots(void **state)
 {
     static const struct {
@@ -548,8 +562,8 @@ static void known_slots(void **state)
         }
 }
 
-/** By hand: two levels, the second with half as many slots. Scores are held against those of the same level alone, and slots that
- *  one level does not fill are not given to the other. */
+/** By hand: two levels, the second with half the quota. Scores are compared with those of the same level alone, and
+ *  quota that one level does not use is not given to the other. */
 static void known_shares(void **state)
 {
     static const struct {
@@ -559,7 +573,7 @@ static void known_shares(void **state)
     } known[] = {
         {3, 50, {3, 3}, {2, 1}, {1, 2}, 2}, {3, 50, {1, 3}, {1, 1}, {0, 2}, 2}, {3, 50, {3, 0}, {2, 0}, {1, 0}, 2},
         {3, 50, {0, 3}, {0, 1}, {0, 2}, 2}, {1, 50, {3, 3}, {0, 1}, {3, 2}, 0}, {2, 100, {3, 3}, {1, 1}, {2, 2}, 1},
-        {0, 50, {3, 3}, {0, 0}, {0, 0}, 0}, {6, 50, {3, 3}, {3, 2}, {0, 1}, 4}, {9, 50, {3, 3}, {3, 3}, {0, 0}, 6},
+        {6, 50, {3, 3}, {3, 2}, {0, 1}, 4}, {9, 50, {3, 3}, {3, 3}, {0, 0}, 6},
     };
     (void)state;
     shake(12);
@@ -596,8 +610,8 @@ static int32_t centred_on(int32_t x, int32_t level)
     return pixel_of(u, level) == x ? u : -1;
 }
 
-/** A pixel of level 0 that starts a cell of 3 px, and on which pixels of the levels are centred whose bits are in `levels`; the
- *  pixel `apart` before it is the same for the levels in `before`. -1: there is none. */
+/** A pixel of level 0 that starts a cell of 3 px, and on which pixels of the levels are centred whose bits are in
+ *  `levels`; the pixel `apart` before it is the same for the levels in `before`. -1: there is none. */
 static int32_t find_pixel(uint32_t levels, int32_t apart, uint32_t before)
 {
     for (int32_t x = 30; x < 120; x += 3) {
@@ -618,7 +632,7 @@ static void put_column(int32_t x, int32_t y, const uint32_t score[3])
         if (score[level]) put(0, level, centred_on(x, level), centred_on(y, level), 1, score[level]);
 }
 
-/** Whether there is a key point of a level at a pixel of level 0. */
+/** 1 if there is a key point of a level at a pixel of level 0. */
 static int is_key(int32_t level, int32_t x, int32_t y)
 {
     const uint64_t place = vf_detect_key(1, 0, level, centred_on(x, level), centred_on(y, level)) & 0x1fffffff;
@@ -627,7 +641,8 @@ static int is_key(int32_t level, int32_t x, int32_t y)
     return 0;
 }
 
-/** Two corners side by side, in cells of their own, on one to three of three levels: what the paper's words say of the first. */
+/** Two corners side by side, in cells of their own, on one to three of three levels: what the paper's rule gives for
+ *  the first. */
 static void known_sums(void **state)
 {
     static const struct {
@@ -670,7 +685,8 @@ static void known_sums(void **state)
     }
 }
 
-/** Reach of the window, in every direction and across cells: none of sides 0 and 1, 1 px of 2 and 3, 31 px of 62 and 63. */
+/** Reach of the window, in every direction and across cells: none of sides 0 and 1, 1 px of 2 and 3, 31 px of 62 and
+ *  63. */
 static void known_windows(void **state)
 {
     static const uint32_t one[3] = {10, 0, 0}, two[3] = {10, 10, 0};
@@ -692,14 +708,15 @@ static void known_windows(void **state)
             put_column(ax, ay, one);
             for (int32_t window = 0; window <= 63; window++) {
                 step.tuning.select_window_px = window;
-                vf_select_host(&step);
+                RUN(select);
                 REQUIRE(is_key(0, ax, ay) == (apart > window / 2), "%d,%d away, window %d", ax - x, ay - y, window);
                 assert_true(is_key(0, x, y) && is_key(1, x, y));
             }
         }
 }
 
-/** One that is dropped itself still drops its neighbour: matrices are compared, not lists that shrink. Both of its corners go. */
+/** A corner that is dropped itself still drops its neighbour: the matrices before aggregation are compared, not lists
+ *  that shrink. Both are dropped. */
 static void known_chain(void **state)
 {
     static const uint32_t one[3] = {10, 0, 0}, two[3] = {0, 10, 10}, three[3] = {10, 10, 10};
@@ -718,8 +735,8 @@ static void known_chain(void **state)
     assert_true(is_key(0, x, y) && is_key(1, x, y) && is_key(2, x, y));
 }
 
-/** Of equal scores finer levels go first, then upper rows, then the left; weak ones come last whatever their score. In the list
- *  they stand by level and cell. */
+/** Of equal scores finer levels go first, then upper rows, then the left; weak ones come last whatever their score. In
+ *  the list they stand by level and cell. */
 static void known_limits(void **state)
 {
     static const struct {
@@ -733,13 +750,13 @@ static void known_limits(void **state)
     shake(7);
     if (VFRONT_SCALES < 2 || VFRONT_KEYPOINTS < RANKS || !set_up_grid(1, 48, 48, 16, 16)) skip();
     if (size_of(1) > 1.5) skip(); /* the places are those of levels 6/5 apart */
-    for (int wanted = 0; wanted <= RANKS + 1 && wanted <= VFRONT_KEYPOINTS; wanted++) {
+    for (int wanted = 1; wanted <= RANKS + 1 && wanted <= VFRONT_KEYPOINTS; wanted++) {
         clear_corners();
         for (int i = 0; i < RANKS; i++) put(0, rank[i].level, rank[i].u, rank[i].v, rank[i].strong, rank[i].score);
         step.tuning.select_points = wanted;
         const int count = wanted < RANKS ? wanted : RANKS;
         assert_int_equal(run_and_compare("limits"), count);
-        assert_int_equal(memory.select.dropped[0][0], wanted ? RANKS - count : 0);
+        assert_int_equal(memory.select.dropped[0][0], RANKS - count);
         uint32_t k = 0;
         for (int i = 0; i < RANKS; i++) {
             const int r = place[i];
@@ -751,7 +768,7 @@ static void known_limits(void **state)
     }
 }
 
-/** Every bit of a key decides: of two corners whose keys differ in one alone, the greater is the best, in either place. */
+/** Every bit of a key counts: of two corners whose keys differ in one bit, the greater is the best, in either cell. */
 static void every_bit_of_a_key(void **state)
 {
     (void)state;
@@ -761,12 +778,12 @@ static void every_bit_of_a_key(void **state)
             const int last = way & 1;
             if (!set_up_grid(1, 64, 32, 32, 32)) skip();
             const uint64_t key = (roll64() >> 2 | 1ull << 28 | 1ull << 40) & ~(1ull << bit), more = key | 1ull << bit;
-            memory.detect.best[0][last] = more;
-            memory.detect.best[0][!last] = key;
+            best_of(0)[last] = more;
+            best_of(0)[!last] = key;
             step.tuning.select_points = step.tuning.detect_levels = 1;
             step.tuning.select_share_percent = way & 2 ? 91 : 0;
             share_out();
-            vf_select_host(&step);
+            RUN(select);
             assert_true(memory.select.count[0][0] == 1 && memory.select.dropped[0][0] == 1);
             REQUIRE(memory.select.key[0][0] == more, "bit %d", bit);
         }
@@ -813,7 +830,7 @@ static void far_corner(void **state)
         put(0, 0, x - apart, y - (apart + 32) % 41, 1, 7);
         const int same_cell = cell_at(0, x - apart, y - (apart + 32) % 41) == cell_at(0, x, y);
         const int32_t away = vf_max(apart, (apart + 32) % 41);
-        vf_select_host(&step);
+        RUN(select);
         REQUIRE(memory.select.count[0][0] == (same_cell || away <= 31 ? 2 : 3), "%d away: %u", away,
                 memory.select.count[0][0]);
     }

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Motions of a camera as a shared library for tests/geometry/ego.py: the stage alone, on pairs that it is given (it is built from the stage's own
- * source, and enters behind the lists); the minimal solvers alone; and whole sequences, recorded or drawn, over the public interface. */
+/* Motions of a camera as a shared library for tests/geometry/ego.py: the stage alone, on given correspondences (built
+ * from the stage's own source, it fills the lists itself); the minimal solvers alone; and sequences, recorded or
+ * rendered, over the public interface. */
 #define _POSIX_C_SOURCE 199309L
 #include "geometry/ego.c"
 
 #include <time.h>
 
+#include "core/memory.h"
 #include "examples/synthetic.h"
 #include "tests/fixture/rig.h"
 #include "tests/fixture/settings.h"
 
-/* Numbers of a motion: state, flags, pairs, inliers, others, hypotheses, needed, rms_px, parallax_px, R[9], t[3], covariance[21]. */
+/* Layout of a motion: state, flags, pairs, inliers, others, hypotheses, needed, rms_px, parallax_px, R[9], t[3],
+ * covariance[21]. */
 enum { MOTION = 42 };
-/* Numbers of a pair that the stage is given: bearings before and now, its pixels' size [px], then distances and their standard deviations
- * [m], before and now; 0: not known. */
+/* Layout of a given correspondence: previous and current bearing; size of its pixels [px of level 0]; previous distance
+ * and its standard deviation, then the current ones [m]; 0: unknown. */
 enum { GIVEN = 11 };
-/* Numbers of a pair of a sequence: 1 for a match and 0 for a track; places before and now [px]; then as above; with which motions it
- * agrees; grey levels or bits by which it differs. */
+/* Layout of a correspondence of a sequence: 1 for a match, 0 for a track; previous and current position [px]; then as
+ * above; VFRONT_AGREES_... mask; residual [grey levels], or descriptor distance [bits]. */
 enum { PAIR = 18 };
 
 int bridge_solve(const char *settings, double focal_px, int frame, int count, const float *given, float *motions,
@@ -44,7 +47,7 @@ static void put_motion(const vfront_motion_t *m, float out[MOTION])
     memcpy(out + 21, m->covariance, sizeof m->covariance);
 }
 
-/** Time that this thread has had of a processor: others may run beside it. */
+/** Processor time of this thread [us]: other processes do not count. */
 static double now_us(void)
 {
     struct timespec t;
@@ -56,30 +59,31 @@ static double now_us(void)
 
 static struct vf_memory memory;
 static struct vf_step step;
+static struct vf_ego_view view; /* of the step */
 
-static struct vf_sight sight_given(const float *given)
+static struct vf_correspondence correspondence_given(const float *given)
 {
-    struct vf_sight s;
+    struct vf_correspondence s;
     for (int k = 0; k < 3; k++) {
         s.before[k] = given[k];
         s.now[k] = given[3 + k];
     }
-    s.weight = vf_ego_weight(&step, given[6]);
+    s.weight = vf_ego_weight(&view, given[6]);
     s.range_m = given[7];
     s.range_sigma_m = given[8];
-    s.near_1pm = given[9] > 0.0f ? 1.0f / given[9] : 0.0f;
-    s.near_sigma_1pm = given[9] > 0.0f ? given[10] / (given[9] * given[9]) : 0.0f;
+    s.inverse_depth_1pm = given[9] > 0.0f ? 1.0f / given[9] : 0.0f;
+    s.inverse_depth_sigma_1pm = given[9] > 0.0f ? given[10] / (given[9] * given[9]) : 0.0f;
     return s;
 }
 
 /**
- * Finds motions from pairs, in the order in which the stage would list them.
+ * Estimate motions from correspondences in the order in which the stage would list them.
  *
- * @param[in]  frame    Number that keys the draws, at least 1.
- * @param[in]  count    Pairs, at most VFRONT_SIGHTS.
+ * @param[in]  frame    Frame number, key of the random draws, at least 1.
+ * @param[in]  count    Correspondences, at most VFRONT_CORRESPONDENCES.
  * @param[in]  given    [count][GIVEN]
  * @param[out] motions  [2][MOTION]: relative, metric.
- * @param[out] agrees   [count]: VFRONT_AGREES_RELATIVE, VFRONT_AGREES_METRIC.
+ * @param[out] agrees   [count]: masks of VFRONT_AGREES_RELATIVE, VFRONT_AGREES_METRIC.
  * @return 0 or a negative status.
  */
 int bridge_solve(const char *settings, double focal_px, int frame, int count, const float *given, float *motions,
@@ -89,52 +93,55 @@ int bridge_solve(const char *settings, double focal_px, int frame, int count, co
     vfront_tuning_default(&step.tuning);
     const vfront_status_t status = tune(&step.tuning, settings);
     if (status) return status;
-    if (count > VFRONT_SIGHTS) return VFRONT_E_SIZE;
+    if (count > VFRONT_CORRESPONDENCES) return VFRONT_E_SIZE;
     step.memory = &memory;
     step.geometry.cameras = 2;
     step.geometry.calibrated[0] = step.geometry.calibrated[1] = step.geometry.pair.placed = 1;
     step.geometry.focal_px[0] = step.geometry.focal_px[1] = (float)focal_px;
+    vf_geometry_derive(&step.geometry, &step.tuning);
+    vf_ego_look(&view, &step);
     memory.ingest.params.frame = (uint64_t)frame;
-    memset(m->agrees, 0, sizeof m->agrees);
+    memset(m->inlier_mask, 0, sizeof m->inlier_mask);
     m->count[0] = m->count[1] = 0;
     for (int i = 0; i < count; i++) {
-        const struct vf_sight s = sight_given(given + GIVEN * i);
-        vf_ego_put_sight(&m->sights[0], (int32_t)m->count[0]++, &s, i);
-        if (s.range_m > 0.0f) vf_ego_put_sight(&m->sights[1], (int32_t)m->count[1]++, &s, i);
+        const struct vf_correspondence s = correspondence_given(given + GIVEN * i);
+        vf_ego_store(&m->list[0], (int32_t)m->count[0]++, &s, i);
+        if (s.range_m > 0.0f) vf_ego_store(&m->list[1], (int32_t)m->count[1]++, &s, i);
     }
-    solve(&step);
+    solve(&view);
     put_motion(&m->relative, motions);
     put_motion(&m->metric, motions + MOTION);
-    memcpy(agrees, m->agrees, (size_t)count);
+    memcpy(agrees, m->inlier_mask, (size_t)count);
     return 0;
 }
 
-static int compare(const void *a, const void *b)
+static int by_value(const void *a, const void *b)
 {
     const double d = *(const double *)a - *(const double *)b;
     return (d > 0.0) - (d < 0.0);
 }
 
-/** Time that the last problem takes, once more [us]: median of `repeat`, at most 100. */
+/** Time of the last problem solved again [us]: median of `repeat`, at most 100. */
 double bridge_solve_us(int repeat)
 {
     double us[100];
     for (int i = 0; i < repeat; i++) {
-        const double began = now_us();
-        solve(&step);
-        us[i] = now_us() - began;
+        const double start_us = now_us();
+        solve(&view);
+        us[i] = now_us() - start_us;
     }
-    qsort(us, (size_t)repeat, sizeof us[0], compare);
+    qsort(us, (size_t)repeat, sizeof us[0], by_value);
     return us[repeat / 2];
 }
 
-/** Motions of a kind (0 relative, 1 turn, 2 metric) from a sample: [10][12], R and t. Returns how many. */
+/** Motions of a kind (0 relative, 1 rotation, 2 metric) from a minimal sample: [10][12], R and t. Returns their
+ *  number. */
 int bridge_minimal(int kind, int size, const float *given, float *poses)
 {
-    struct vf_sight sample[VF_EGO_MOST_SAMPLES];
+    struct vf_correspondence sample[VF_EGO_SAMPLE_MAX];
     struct vf_pose pose[10];
-    for (int i = 0; i < size; i++) sample[i] = sight_given(given + GIVEN * i);
-    const int count = motions_of(&step, kind, size, sample, pose);
+    for (int i = 0; i < size; i++) sample[i] = correspondence_given(given + GIVEN * i);
+    const int count = vf_ego_minimal(&view, kind, size, sample, pose);
     for (int i = 0; i < count; i++) {
         memcpy(poses + 12 * i, pose[i].R, sizeof pose[i].R);
         memcpy(poses + 12 * i + 9, pose[i].t, sizeof pose[i].t);
@@ -142,13 +149,13 @@ int bridge_minimal(int kind, int size, const float *given, float *poses)
     return count;
 }
 
-/** Time of a call of that, mean over sets of samples [us]. */
+/** Time of bridge_minimal(), mean over sets of samples [us]. */
 double bridge_minimal_us(int kind, int size, int sets, const float *given)
 {
     float poses[120];
-    const double began = now_us();
+    const double start_us = now_us();
     for (int i = 0; i < sets; i++) bridge_minimal(kind, size, given + GIVEN * size * i, poses);
-    return (now_us() - began) / sets;
+    return (now_us() - start_us) / sets;
 }
 
 /* ---- sequences --------------------------------------------------------------------------------------------------- */
@@ -174,11 +181,11 @@ static int start(const char *settings)
 }
 
 /**
- * Makes the front end ready on the host port, standard tuning but for `settings`. Ends the one before.
+ * Initialise a front end on the host port, standard tuning but for `settings`. Shuts down the previous one.
  *
  * @param[in] count    Cameras, 1 or 2.
  * @param[in] cameras  [count][CAMERA], as rig.h has it.
- * @return    0, or the negative status of what failed; bridge_detail() says why.
+ * @return    0 or a negative status; bridge_detail() has its detail.
  */
 int bridge_open(int count, const double *cameras, const char *settings)
 {
@@ -189,8 +196,8 @@ int bridge_open(int count, const double *cameras, const char *settings)
     return start(settings);
 }
 
-/** One frame of grey pictures, [height][width], 50 ms after the one before; right and R_cur_prev may be NULL. Returns 0 or a negative
- *  status. */
+/** Step with grey pictures, [height][width], 50 ms after the previous ones; right and R_cur_prev may be NULL. Returns 0
+ *  or a negative status. */
 int bridge_step(const uint8_t *left, const uint8_t *right, const double *R_cur_prev)
 {
     vfront_frame_t frame = {.t_ns = 1 + 50000000u * frames++, .R_cur_prev = R_cur_prev};
@@ -206,7 +213,7 @@ int bridge_step(const uint8_t *left, const uint8_t *right, const double *R_cur_p
     return status;
 }
 
-/** The same for the drawn flight of examples/synthetic.h. */
+/** Initialise a front end for the rendered flight of examples/synthetic.h. */
 int bridge_flight(const char *settings)
 {
     bridge_close();
@@ -216,7 +223,7 @@ int bridge_flight(const char *settings)
     return start(settings);
 }
 
-/** Draws a frame and steps. rotation: 1, the frame gives it. Returns 0 or a negative status. */
+/** Render a frame and step. rotation: 1, the frame has a rotation prior. Returns 0 or a negative status. */
 int bridge_fly(int frame, int rotation)
 {
     double R[9];
@@ -225,10 +232,10 @@ int bridge_fly(int frame, int rotation)
     return bridge_step(picture[0], picture[1], rotation ? R : NULL);
 }
 
-/** Pose of camera 0 in a frame of the flight: axes of the camera to the world's. */
+/** Pose of camera 0 in a frame of the flight: camera to world. */
 void bridge_pose(int frame, double *R, double *t) { synthetic_pose((uint32_t)frame, R, t); }
 
-/** A motion of the last frame: 0 relative, 1 metric, 2 the last that was good. */
+/** Motion of the last frame: 0 relative, 1 metric, 2 last good. */
 void bridge_motion(int which, float *out)
 {
     put_motion(which == 0 ? &result->relative : which == 1 ? &result->metric : &result->good, out);
@@ -241,7 +248,7 @@ static const vfront_track_t *track_before(uint64_t id)
     return NULL;
 }
 
-/** Distance from the camera and its standard deviation of a key point; 0: not known. */
+/** Distance from the camera and its standard deviation of a key point; 0: unknown. */
 static void put_range(const vfront_result_t *r, uint32_t keypoint, float out[2])
 {
     out[0] = out[1] = 0.0f;
@@ -258,7 +265,7 @@ static void put_track(const vfront_track_t *t, const vfront_track_t *was, float 
     memcpy(out, row, sizeof row);
     memcpy(out + 5, was->bearing, sizeof was->bearing);
     memcpy(out + 8, t->bearing, sizeof t->bearing);
-    out[11] = VF_EGO_FINE_STEP;
+    out[11] = VF_EGO_SUBPIXEL_ERROR;
     out[16] = (float)t->agrees;
     out[17] = t->residual_grey;
 }
@@ -270,14 +277,14 @@ static void put_match(const vfront_match_t *m, float out[PAIR])
     memcpy(out, row, sizeof row);
     memcpy(out + 5, was->bearing, sizeof was->bearing);
     memcpy(out + 8, m->bearing, sizeof m->bearing);
-    out[11] = m->settled ? VF_EGO_FINE_STEP : level_scale(k->level > was->level ? k->level : was->level);
+    out[11] = m->settled ? VF_EGO_SUBPIXEL_ERROR : level_scale(k->level > was->level ? k->level : was->level);
     put_range(before, m->before, out + 12);
     put_range(result, m->keypoint, out + 14);
     out[16] = (float)m->agrees;
     out[17] = (float)m->distance;
 }
 
-/** Pairs of the last frame and the one before: [most][PAIR], tracks then matches. Returns how many. */
+/** Correspondences of the last frame with the previous one: [most][PAIR], tracks then matches. Returns their number. */
 int bridge_pairs(int most, float *out)
 {
     int count = 0;
@@ -299,5 +306,5 @@ double bridge_stage_us(const char *name)
     return -1.0;
 }
 
-/** Ends it. Without effect when there is none. */
+/** Shut down the front end, if there is one. */
 void bridge_close(void) { vfront_shutdown(&vf); }

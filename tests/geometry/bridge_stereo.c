@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Key points, depths and matches of a rig of two cameras as a shared library, over the public interface alone, for tests/geometry/stereo.py. */
+/* Key points, depths and matches of a rig of two cameras as a shared library, over the public interface alone, for
+ * tests/geometry/stereo.py. */
 #include "tests/fixture/rig.h"
 #include "tests/fixture/settings.h"
 
@@ -65,7 +66,8 @@ int bridge_keypoints(int camera, int most, float *out)
     return i;
 }
 
-/** Depths of the last frame: [most][7]: index of key point and of partner, distance, x, y in camera 1 [px], depth, sigma [m]. */
+/** Depths of the last frame: [most][7]: index of key point and of partner, distance, x, y in camera 1 [px], depth,
+ *  sigma [m]. */
 int bridge_depths(int most, float *out)
 {
     int i = 0;
@@ -77,7 +79,8 @@ int bridge_depths(int most, float *out)
     return i;
 }
 
-/** Matches of the last frame with the one before: [most][4]: index of key point, index before, distance, the next best's. */
+/** Matches of the last frame with the one before: [most][4]: index of key point, index before, distance, the next
+ *  best's. */
 int bridge_matches(int most, float *out)
 {
     int i = 0;

@@ -15,21 +15,21 @@ bridge is missing, else 0. Everything runs on one thread; nothing is tuned for a
 drawn     1,000 pairs a problem, 20 problems a row: pinhole of 752x480 px, f = 800 px; noise of -0.5..0.5 px, uniform, along both axes of
           both pictures; outliers are seen anywhere in the second. Depths are 5 to 15 m, the camera moves by 1 m and turns by 3 degrees
           about any axis. opengv: as the benchmark of L. Kneip's OpenGV, with which paper 003 measured, draws: points 4 to 8 m away in all
-          directions, up to 2 m along each axis, up to half a radian about each; OpenCV does not know what lies behind a camera.
+          directions, up to 2 m along each axis, up to half a radian about each; OpenCV rejects points behind a camera.
           vfront: the stage alone, standard tuning; 7 and 8 pairs with 1,024 hypotheses. OpenCV: findEssentialMat, then recoverPose.
-          told: least squares over the pairs that are no outliers, from the truth: about the best that there is.
+          told: least squares over the inliers, started at the truth: about the best possible result.
           rotation, direction: median error of R and of t's direction [degrees]. right: within 1 and 5 degrees.
-relative  The same from frame to frame of sequences. vfront: whole front end. The same pairs: OpenCV on the places that vfront saw. KLT:
+relative  The same from frame to frame of sequences. vfront: whole front end. The same pairs: OpenCV on vfront's correspondences. KLT:
           goodFeaturesToTrack(1000) and calcOpticalFlowPyrLK; ORB: 2000 points, brute-force matcher with cross-check: then OpenCV.
-          good: frames with a direction; turn: said to be rotations alone. A frame without an answer counts as infinitely wrong.
+          good: frames with a direction; turn: frames reported as a rotation alone. A frame without an answer counts as infinitely wrong.
           Frames in which the camera only turns have no direction, and count for the rotation alone.
-metric    kitti01: where the camera is at the end, off by this share of its way [%]; error of a step, median and 90 % [mm]; of its
-          rotation; how much too long steps are. kitti01+1: the same with the principal point of camera 1 moved by 1 px, as the pictures
-          ask for: places, motion and an offset of all disparities found together, without the truth, have it at 0.97 px (I. Kreso, S.
-          Segvic, 2015, on the bias of KITTI's rectified pictures). zed: length of a step, which is 100 mm, median [mm]. euroc: the camera stands still: length of a step and its
+metric    kitti01: error of the final position over the length of the path [%]; error of a step, median and 90 % [mm]; of its
+          rotation; excess length of the steps. kitti01+1: with the principal point of camera 1 moved by 1 px, the bias of the pictures: points,
+          motion and an offset of all disparities estimated together, without the truth, give 0.97 px (I. Kreso, S. Segvic, 2015, on the
+          bias of KITTI's rectified pictures). zed: length of a step, which is 100 mm, median [mm]. euroc: the camera stands still: length of a step and its
           rotation, median and most. flight: examples/synthetic.h. rover: length of a step over that of the truth, whose scale is
-          uncertain by 8 %. PnP: solvePnPRansac on the same points and places, 256 iterations, 1.5 px.
-honest    Normalised error squared: e' S^-1 e / dimensions, e the error and S the covariance that vfront states; 1 when S is right. Mean
+          uncertain by 8 %. PnP: solvePnPRansac on the same points and positions, 256 iterations, 1.5 px.
+honest    Normalised error squared: e' S^-1 e / dimensions, e the error and S vfront's covariance; 1 when S is right. Mean
           over all motions, and share of these beyond the 95 % bound of the chi-squared distribution [%], of which there should be 5.
 time      One call on this processor, one thread [us], median: vfront, standard tuning but for points and hypotheses; OpenCV.
 """
@@ -38,8 +38,9 @@ import os
 import sys
 import time
 
-from quality import read
-from stereo import DATA, Rig, euroc, grey, pinholes, sequence, skip
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tracking"))
+from quality import read  # noqa: E402
+from stereo import DATA, Rig, euroc, grey, pinholes, sequence, skip  # noqa: E402
 
 try:
     import cv2
@@ -48,7 +49,7 @@ except ImportError as missing:
     skip("%s (apt install python3-opencv)" % missing)
 
 TABLES = ["drawn", "relative", "metric", "honest", "time"]
-MOTION, GIVEN, PAIR, ROOM = 42, 11, 18, 8192
+MOTION, GIVEN, PAIR, CAPACITY = 42, 11, 18, 8192
 GOOD, ROTATION = 1, 2
 FOCAL, SIZE, PAIRS = 800.0, (752, 480), 1000
 K = np.array([[FOCAL, 0, SIZE[0] / 2], [0, FOCAL, SIZE[1] / 2], [0, 0, 1]])
@@ -139,7 +140,7 @@ class Bridge:
         return status
 
     def solve(self, given, focal, settings="", frame=1):
-        """Motions, relative and metric, from rows of pairs, and who agrees."""
+        """Motions, relative and metric, from rows of correspondences, and their inlier masks."""
         given, motions = np.ascontiguousarray(given, np.float32), np.zeros((2, MOTION), np.float32)
         agrees = np.zeros(len(given), np.uint8)
         self.check(self.c.bridge_solve((self.settings + " " + settings).encode(), focal, frame, len(given), given.ctypes.data,
@@ -173,8 +174,8 @@ class Bridge:
         return [Motion(m.astype(float)) for m in out]
 
     def pairs(self):
-        out = np.zeros((ROOM, PAIR), np.float32)
-        return out[:self.c.bridge_pairs(ROOM, out.ctypes.data)].astype(float)
+        out = np.zeros((CAPACITY, PAIR), np.float32)
+        return out[:self.c.bridge_pairs(CAPACITY, out.ctypes.data)].astype(float)
 
 
 # ---- OpenCV: functions of places before and now, which give R and t ------------------------------------------------------------
@@ -325,17 +326,17 @@ def median(values):
     return values[len(values) // 2] if len(values) % 2 else (values[len(values) // 2 - 1] + values[len(values) // 2]) / 2 if values else np.nan
 
 
-def tell(motion):
+def good_motion(motion):
     return (motion.R, motion.t) if motion.state == GOOD else None
 
 
 def stage(bridge, points, hypotheses):
-    return lambda problem: tell(bridge.solve(problem.given(), FOCAL, "ego_points=%d ego_hypotheses=%d" % (points, hypotheses))[0])
+    return lambda problem: good_motion(bridge.solve(problem.given(), FOCAL, "ego_points=%d ego_hypotheses=%d" % (points, hypotheses))[0])
 
 
 def report_drawn(bridge, quick, alone):
     print("drawn     outliers [%]  method                   rotation  direction  right")
-    standard = lambda problem: tell(bridge.solve(problem.given(), FOCAL)[0])
+    standard = lambda problem: good_motion(bridge.solve(problem.given(), FOCAL)[0])
     for kind in ("sideways", "forward", "opengv"):
         for share in (50, 70) if quick else (5, 10, 30, 50, 70):
             problems = [draw(kind, seed, share / 100) for seed in range(5 if quick else 20)]
@@ -421,7 +422,7 @@ def steps(bridge, rig, frames, alone, settings=""):
         metric = bridge.step(left, right)[1]
         if not i:
             continue
-        out.setdefault("vfront", []).append(tell(metric))
+        out.setdefault("vfront", []).append(good_motion(metric))
         counts.append((metric.pairs, metric.inliers))
         if not alone:
             X, q = points_of(rig, bridge.pairs())
@@ -488,7 +489,7 @@ def report_euroc(bridge, quick, alone):
 def report_flight(bridge, quick, alone):
     motions, e, way, counts = [], [], [], []
     for _, R, t, (_, metric) in bridge.fly("", 30 if quick else 150):
-        motions.append(tell(metric))
+        motions.append(good_motion(metric))
         counts.append((metric.pairs, metric.inliers))
         way.append(np.linalg.norm(t))
         e.append((1000 * np.linalg.norm(metric.t - t), angle(R @ metric.R.T)))

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Essential matrices of five, seven and eight points against all solutions of the same equations, found another way and in long double: the
- * constraints are interpolated from their values, not expanded; the resultant in one unknown is the determinant of a matrix at points of
- * the unit circle, and its roots are found all at once, complex ones with them. The oracle solves what the solver was given: bearings
- * already rounded. Prints which share of problems has every solution found to 1e-5 and less.
- *   essential [--problems N] */
+/* Essential matrices of five, seven and eight points against all solutions by another method in long double: the
+ * constraints are interpolated from their values, not expanded; the resultant in one unknown is a determinant evaluated
+ * on the unit circle, and all its roots, also complex ones, are found together. The oracle solves the same rounded
+ * input. Prints the share of problems with every solution found to 1e-5 and worse. Usage: essential [--problems N] */
 #include <complex.h>
 #include <math.h>
 #include <setjmp.h>
@@ -16,7 +15,8 @@
 
 #include <cmocka.h>
 
-#include "geometry/essential.h"
+#include "geometry/essential_five.h"
+#include "geometry/essential_linear.h"
 #include "tests/fixture/random.h"
 
 typedef long double real;
@@ -27,7 +27,8 @@ static double between(double least, double most) { return least + (most - least)
 
 /* ---- problems ---------------------------------------------------------------------------------------------------- */
 
-/** Points in a view of 90 degrees, 2 to 10 away, and how the camera moved between: turned by up to so much, and so far. */
+/** Kind of problem: rotation vector up to turn_rad long, translation up to `way` long; points in a view of 90 degrees
+ *  at depths 2 to 10. */
 struct kind {
     const char *name;
     double turn_rad, way;
@@ -53,7 +54,7 @@ static void random_in_ball(real v[3], double size)
     for (int k = 0; k < 3; k++) v[k] *= (real)size;
 }
 
-/** Rodrigues' formula. */
+/** Rotation matrix of a rotation vector (Rodrigues). */
 static void rotation_of(const real w[3], real R[9])
 {
     const real angle = sqrtl(w[0] * w[0] + w[1] * w[1] + w[2] * w[2]), s = sinl(angle) / angle,
@@ -73,7 +74,7 @@ static void set_unit(float out[3], const real v[3])
     for (int k = 0; k < 3; k++) out[k] = (float)(v[k] / length);
 }
 
-/** A pair of bearings of one point; 0: it is not in front of the camera now. */
+/** Draw the correspondence i. Returns 0 if the point is not in front of the current camera. */
 static int see(int i)
 {
     const real depth = between(2, 10), before[3] = {between(-1, 1) * depth, between(-1, 1) * depth, depth};
@@ -98,8 +99,8 @@ static void give(const struct kind *kind)
 
 /* ---- the oracle's tools ------------------------------------------------------------------------------------------ */
 
-/** Makes a vector of unit length and at right angles to those before. */
-static void straighten(real basis[][9], int b)
+/** Orthonormalise vector b against those before it (Gram-Schmidt). */
+static void orthonormalise(real basis[][9], int b)
 {
     real square = 0;
     for (int o = 0; o < b; o++) {
@@ -111,7 +112,7 @@ static void straighten(real basis[][9], int b)
     for (int k = 0; k < 9; k++) basis[b][k] /= sqrtl(square);
 }
 
-/** Null space of n rows of 9 by elimination with the greatest pivot anywhere. */
+/** Null space of the n epipolar constraints by elimination with full pivoting. */
 static void null_space(int n, real basis[][9])
 {
     real a[8][9];
@@ -144,7 +145,7 @@ static void null_space(int n, real basis[][9])
     }
     for (int b = 0; b < 9 - n; b++)
         for (int k = 0; k < 9; k++) basis[b][at[k]] = k < n ? -a[k][n + b] / a[k][k] : k == n + b;
-    for (int b = 0; b < 9 - n; b++) straighten(basis, b);
+    for (int b = 0; b < 9 - n; b++) orthonormalise(basis, b);
 }
 
 static real determinant3(const real E[9])
@@ -152,7 +153,7 @@ static real determinant3(const real E[9])
     return E[0] * (E[4] * E[8] - E[5] * E[7]) - E[1] * (E[3] * E[8] - E[5] * E[6]) + E[2] * (E[3] * E[7] - E[4] * E[6]);
 }
 
-/** What an essential matrix makes zero. */
+/** Ten polynomials that vanish for an essential matrix: 2 E E^T E - tr(E E^T) E, and the determinant. */
 static void constraints(const real E[9], real out[10])
 {
     real P[9], trace = 0;
@@ -167,7 +168,7 @@ static void constraints(const real E[9], real out[10])
     out[9] = determinant3(E);
 }
 
-/** All roots of a polynomial at once (Durand 1960, Kerner 1966). */
+/** All complex roots of a polynomial (Durand 1960, Kerner 1966). */
 static void all_roots(const real *c, int degree, complex_t *root)
 {
     for (int k = 0; k < degree; k++) root[k] = cpowl(0.4L + 0.9L * I, k);
@@ -209,9 +210,9 @@ static complex_t determinant10(complex_t m[10][10])
 
 /* ---- five points: resultant in z --------------------------------------------------------------------------------- */
 
-/** Powers of x, y and z in the twenty monomials; the first unknown of those that are hidden is z. */
+/** Powers of x, y and z in the twenty monomials of degree 3 and less; z is the hidden variable. */
 static int power[20][3];
-static real inverse20[20][20]; /* values at twenty places to coefficients */
+static real inverse20[20][20]; /* from values at twenty points to coefficients */
 static real place[20][3];
 
 static real monomial(int m, const real at[3])
@@ -261,20 +262,20 @@ static void combine(const real basis[4][9], const real at[3], real E[9])
     for (int k = 0; k < 9; k++) E[k] = at[0] * basis[0][k] + at[1] * basis[1][k] + at[2] * basis[2][k] + basis[3][k];
 }
 
-/** The matrix of the ten constraints on the monomials of x and y alone, at a z. */
+/** Matrix of the ten constraints on the monomials of x and y, for a value of z. */
 static void resultant_at(const real coefficient[10][20], complex_t z, complex_t m[10][10])
 {
-    static const int slot[4][4] = {{0, 1, 2, 3}, {4, 5, 6}, {7, 8}, {9}}; /* of x^i y^j */
+    static const int column_of[4][4] = {{0, 1, 2, 3}, {4, 5, 6}, {7, 8}, {9}}; /* column of x^i y^j */
     memset(m, 0, sizeof(complex_t[10][10]));
     for (int e = 0; e < 10; e++)
         for (int k = 0; k < 20; k++)
-            m[e][slot[power[k][0]][power[k][1]]] += coefficient[e][k] * (power[k][2] == 0   ? 1
-                                                                         : power[k][2] == 1 ? z
-                                                                         : power[k][2] == 2 ? z * z
-                                                                                            : z * z * z);
+            m[e][column_of[power[k][0]][power[k][1]]] += coefficient[e][k] * (power[k][2] == 0   ? 1
+                                                                              : power[k][2] == 1 ? z
+                                                                              : power[k][2] == 2 ? z * z
+                                                                                                 : z * z * z);
 }
 
-/** x and y of a root, from the null vector: slots 4 and 1 over slot 0. */
+/** x and y of a root z from the null vector of that matrix: elements 4 and 1 over element 0. */
 static void others_of(const real coefficient[10][20], real z, real at[3])
 {
     complex_t m[10][10];
@@ -317,8 +318,8 @@ static void others_of(const real coefficient[10][20], real z, real at[3])
     at[2] = z;
 }
 
-/** Gauss-Newton on the ten constraints; returns the last change, relative. */
-static real settle(const real basis[4][9], real at[3])
+/** Gauss-Newton on the ten constraints. Returns the last relative change. */
+static real gauss_newton(const real basis[4][9], real at[3])
 {
     real change = 1;
     for (int step = 0; step < 10; step++) {
@@ -378,7 +379,7 @@ static int is_known(const struct solutions *s, const real E[9])
     return 0;
 }
 
-/** Other vectors of the same space, at random. */
+/** Random other basis of the same space. */
 static void mix(real basis[4][9])
 {
     real from[4][9];
@@ -390,11 +391,11 @@ static void mix(real basis[4][9])
             const real w = between(-1, 1);
             for (int k = 0; k < 9; k++) basis[b][k] += w * from[o][k];
         }
-        straighten(basis, b);
+        orthonormalise(basis, b);
     }
 }
 
-/** All essential matrices; 0: a root did not settle. */
+/** All essential matrices of five points in a basis. Returns 0 if a root did not converge. */
 static int solve_five_in(real basis[4][9], struct solutions *s)
 {
     enum { POINTS = 16 };
@@ -423,9 +424,9 @@ static int solve_five_in(real basis[4][9], struct solutions *s)
     for (int k = 0; k < 10; k++) {
         real at[3], E[9];
         const real off = fabsl(cimagl(root[k])) / (1 + cabsl(root[k]) * cabsl(root[k]));
-        if (off > 1e-4L) continue; /* what lies between may be two real roots, seen through rounding */
+        if (off > 1e-4L) continue; /* between the two bounds: two real roots blurred by rounding, perhaps */
         others_of((const real(*)[20])coefficient, creall(root[k]), at);
-        if (!(settle((const real(*)[9])basis, at) < 1e-9L)) {
+        if (!(gauss_newton((const real(*)[9])basis, at) < 1e-9L)) {
             if (off < 1e-9L) return 0;
             continue;
         }
@@ -435,7 +436,8 @@ static int solve_five_in(real basis[4][9], struct solutions *s)
     return 1;
 }
 
-/** The same, in up to eight bases; 0: nothing settled, and the problem is thrown away. */
+/** All essential matrices of five points, in up to eight random bases. Returns 0 if none converged; the problem is
+ *  discarded. */
 static int solve_five(struct solutions *s)
 {
     real basis[4][9];
@@ -483,7 +485,7 @@ static int solve_eight(struct solutions *s)
 
 /* ---- shares ------------------------------------------------------------------------------------------------------ */
 
-static struct vf_essential_work work;
+static struct vf_essential_scratch work;
 
 static int solve(int points)
 {
@@ -493,7 +495,7 @@ static int solve(int points)
                          : vf_essential_eight(&work, before, now);
 }
 
-/** What cuBLAS does in its place, from the textbook: QR decomposition as LAPACK's geqrf leaves it (G. Golub, C. Van Loan, 1996, 5.2.1). */
+/** QR decomposition as LAPACK's geqrf leaves it (G. Golub, C. Van Loan, 1996, 5.2.1), in place of cuBLAS. */
 static void factor_rows(float *a, float *tau, int n)
 {
     for (int k = 0; k < n; k++) {
@@ -511,7 +513,8 @@ static void factor_rows(float *a, float *tau, int n)
     }
 }
 
-/** And LU decomposition with the greatest pivot of each column, and its solutions (the same, 3.4.3): ten equations, ten right sides. */
+/** Solution of ten equations for ten right sides by LU decomposition with partial pivoting (G. Golub, C. Van Loan,
+ *  1996, 3.4.3), in place of cuBLAS. */
 static void solve_columns(float *a, float *b)
 {
     for (int k = 0; k < 10; k++) {
@@ -537,7 +540,7 @@ static void solve_columns(float *a, float *b)
         }
 }
 
-/** The way of VFRONT_CUBLAS. */
+/** Solve as with VFRONT_CUBLAS. */
 static int solve_by_factors(int points)
 {
     const float(*before)[3] = (const float(*)[3])given.before, (*now)[3] = (const float(*)[3])given.now;
@@ -545,16 +548,16 @@ static int solve_by_factors(int points)
     vf_essential_rows(&work, before, now, points);
     for (int i = 0; i < 9 * points; i++) a[i] = work.row[i / 9][i % 9];
     factor_rows(a, tau, points);
-    vf_essential_take_reflections(&work, points, a, tau);
-    vf_essential_null(&work, points);
-    if (points == 7) return vf_essential_seven_of(&work, before, now);
-    if (points == 8) return vf_essential_eight_of(&work, before, now);
+    vf_essential_load_qr(&work, points, a, tau);
+    vf_essential_null_space(&work, points);
+    if (points == 7) return vf_essential_seven_solve(&work, before, now);
+    if (points == 8) return vf_essential_eight_solve(&work, before, now);
     vf_essential_equations(&work);
     for (int i = 0; i < 200; i++) a[i] = work.column[i / 10][i % 10];
     solve_columns(a, a + 100);
     memset(work.column, 0xff, sizeof work.column);
-    vf_essential_take_columns(&work, a + 100);
-    return vf_essential_five_of(&work, before, now);
+    vf_essential_load_eliminated(&work, a + 100);
+    return vf_essential_five_solve(&work, before, now);
 }
 
 static real distance(const real should[9], const float is[9])
@@ -569,8 +572,8 @@ static real distance(const real should[9], const float is[9])
     return sqrtl(fminl(with, against));
 }
 
-/** The greatest that a matrix leaves of the epipolar equations, and of what it must fulfil: of five points all constraints, of seven the
- *  determinant. */
+/** Largest residuals of the epipolar constraints, and of the constraints of the matrix: of five points all ten, of
+ *  seven the determinant. */
 static void residuals(int points, const float is[9], double *epipolar, double *constraint)
 {
     real E[9], f[10], square = 0;
@@ -585,13 +588,13 @@ static void residuals(int points, const float is[9], double *epipolar, double *c
     }
 }
 
-struct tally {
+struct success_counts {
     int asked, thrown, within[3], true_found;
     long solutions, found;
     double epipolar, constraint;
 };
 
-/** Whether one of the poses is that from which the bearings were made, to 1e-2. */
+/** Ground truth test: 1 if one of the poses is that from which the bearings were made, to 1e-2. */
 static int finds_truth(int points, int count)
 {
     for (int k = 0; k < count; k++) {
@@ -607,7 +610,7 @@ static int finds_truth(int points, int count)
     return 0;
 }
 
-static void try_one(int points, int (*way)(int points), struct tally *t)
+static void try_one(int points, int (*way)(int points), struct success_counts *t)
 {
     struct solutions s;
     if (!(points == 5 ? solve_five(&s) : points == 7 ? solve_seven(&s) : solve_eight(&s))) {
@@ -634,7 +637,7 @@ static double share(int part, int whole) { return 100.0 * part / whole; }
 static void shares(int points, int (*way)(int points), const double least_percent[KINDS])
 {
     for (int k = 0; k < KINDS; k++) {
-        struct tally t;
+        struct success_counts t;
         memset(&t, 0, sizeof t);
         shake((uint64_t)(100 * points + k));
         for (int i = 0; i < problems; i++) {
@@ -674,7 +677,7 @@ static void eight(void **state)
     shares(8, solve, least);
 }
 
-/** No worse by way of other factorisations. */
+/** Success rates with the factorisations of cuBLAS. */
 static void factored(void **state)
 {
     (void)state;
@@ -686,7 +689,7 @@ static void factored(void **state)
 
 /* ---- poses ------------------------------------------------------------------------------------------------------- */
 
-/** A matrix made from a pose gives it back, and no other passes; both signs of the matrix do the same. */
+/** Decomposition of a matrix made from a pose gives the pose back, for both signs of the matrix. */
 static void poses(void **state)
 {
     (void)state;
@@ -709,7 +712,7 @@ static void poses(void **state)
     }
 }
 
-/** Of any matrix the decomposition makes rotations. */
+/** Decomposition of random matrices gives rotations. */
 static void rotations(void **state)
 {
     (void)state;

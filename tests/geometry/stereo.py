@@ -40,7 +40,7 @@ import os
 import sys
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DATA = os.environ.get("VFRONT_DATA", os.path.join(ROOT, "..", "shared", "data"))
 PAIRS = {"cones": 0.25, "reindeer": 0.5, "aloe": 1.0, "sceneflow_A0032": 0.0}  # steps of the ground truth
 SETS = list(PAIRS) + ["kitti", "zed", "euroc", "chessboard"]

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ingest: every format at every value, odd sizes and pitches, masks; empty culling cells on every level that is searched, and
- * empty cells; and nothing else of the arena changes. Sources end right before a page that must not be touched, as the lower
- * right crop of a larger picture does. */
+/* ingest: every format at every value, odd sizes and pitches, masks; and nothing else in the arena changes. Sources
+ * end right before a page without access, as the lower right crop of a larger picture may. */
 #define _DEFAULT_SOURCE
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,7 +9,7 @@
 
 /* ---- sources ----------------------------------------------------------------------------------------------------- */
 
-/** Memory whose end is the end of what may be read. */
+/** Memory region whose end borders on a page without access. */
 struct region {
     uint8_t *start, *end;
 };
@@ -37,10 +36,10 @@ static int make_regions(void **state)
 
 static int two_bytes(uint32_t format) { return format != VFRONT_GREY8 && format != VFRONT_NV12; }
 
-/** A source of noise for a camera, with rows `gap` bytes longer than they must be. */
+/** Source of noise for a camera, with `gap` bytes of padding behind each row. */
 static void make_source(int32_t camera, uint32_t format, uint32_t gap, int with_mask)
 {
-    const struct vf_level *l = &step.geometry.level[camera][0];
+    const struct vf_level *l = &step.geometry.raw[camera];
     const uint32_t row = (uint32_t)l->width * (two_bytes(format) ? 2 : 1), rows = (uint32_t)l->height - 1;
     struct vf_source *source = &pinned.params.source[camera];
     scribble(&pinned.params.t_ns, sizeof pinned.params - offsetof(struct vf_params, t_ns));
@@ -55,7 +54,7 @@ static void make_source(int32_t camera, uint32_t format, uint32_t gap, int with_
 
 /* ---- oracle ------------------------------------------------------------------------------------------------------ */
 
-/** Grey level of a value of the range 0..white: the range in 256 equal parts, more than white is white. */
+/** Grey level of a value in 0..white: the range in 256 equal parts; larger values saturate. */
 static uint8_t shade(unsigned value, unsigned white)
 {
     return value > white ? 255 : (uint8_t)floor(256.0 * value / (white + 1.0));
@@ -78,20 +77,15 @@ static uint8_t shade_at(const struct vf_source *source, int32_t x, int32_t y)
 
 static void expect_camera(int32_t camera)
 {
-    const struct vf_level *l = &step.geometry.level[camera][0];
+    const struct vf_level *l = &step.geometry.raw[camera];
     const struct vf_source *source = &pinned.params.source[camera];
     for (int32_t y = 0; y < l->height; y++)
         for (int32_t x = 0; x < l->width; x++) {
-            expected.pyramid.pixels[step.parity][camera][l->offset + (uint32_t)(y * l->pitch + x)] = shade_at(source, x,
-                                                                                                              y);
+            expected.ingest.picture[step.parity][camera][y * l->pitch + x] = shade_at(source, x, y);
             if (source->mask)
                 expected.ingest.mask_frame[camera][y * l->pitch + x] =
                     source->mask[(size_t)y * source->mask_pitch + (size_t)x];
         }
-    const int32_t levels = step.geometry.scales < step.tuning.detect_levels ? step.geometry.scales
-                                                                            : step.tuning.detect_levels;
-    for (int32_t place = 0; place < culls_of(camera) * levels; place++) expected.detect.best[camera][place] = 0;
-    for (int32_t cell = 0; cell < cells_of(camera); cell++) expected.detect.corner[camera][cell] = 0;
 }
 
 /** Runs the stage and compares the whole arena. */
@@ -100,7 +94,7 @@ static void run_and_compare(const char *what)
     const struct vf_params given = pinned.params;
     for (int32_t camera = 0; camera < step.geometry.cameras; camera++) expect_camera(camera);
     expected.ingest.params = given;
-    vf_ingest_host(&step);
+    RUN(ingest);
     same_arena(what);
     assert_memory_equal(&pinned.params, &given, sizeof given);
 }
@@ -118,9 +112,6 @@ static void one_picture(struct size z, uint32_t format, uint32_t gap)
     const int with_mask = roll(2);
     snprintf(what, sizeof what, "%dx%d format %u gap %u mask %d", z.width, z.height, format, gap, with_mask);
     set_up(1, z.width, z.height, roll(3) == 0);
-    set_cells_about(between(20, 40), between(20, 40));
-    set_culls_about(between(3, 40), between(3, 40));
-    step.tuning.detect_levels = between(1, VFRONT_SCALES);
     make_source(0, format, gap, with_mask);
     run_and_compare(what);
 }
@@ -147,9 +138,6 @@ static void cameras_of_two_sizes_and_formats(void **state)
     for (int32_t with_mask = 0; with_mask < 4; with_mask++) {
         set_up(VFRONT_CAMERAS, 67, 41, 0);
         lay_out_levels(VFRONT_CAMERAS - 1, 50, 53, 0);
-        set_cells_about(16, 9);
-        set_culls_about(9, 7);
-        step.tuning.detect_levels = with_mask ? between(1, VFRONT_SCALES) : VFRONT_SCALES;
         make_source(0, VFRONT_GREY12, 2, with_mask & 1);
         make_source(VFRONT_CAMERAS - 1, VFRONT_GREY8, 3, with_mask & 2);
         run_and_compare("two cameras");
@@ -166,7 +154,6 @@ static void every_value_of_two_bytes(void **state)
     for (uint32_t format = VFRONT_GREY10; format <= VFRONT_GREY16; format++)
         for (int32_t first = 0; first < 65536; first += 64 * 64) {
             set_up(1, 64, 64, 0);
-            set_cells_about(64, 64);
             make_source(0, format, 0, 0);
             for (int32_t i = 0; i < 64 * 64; i++) {
                 const uint16_t value = (uint16_t)(first + i);
@@ -197,17 +184,16 @@ static void known_values(void **state)
     shake(4);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         set_up(1, 16, 16, 0);
-        set_cells_about(32, 32);
         make_source(0, known[i].format, 0, 0);
         memcpy((uint8_t *)(uintptr_t)pinned.params.source[0].data + 2 * (5 * 16 + 7), &known[i].value, 2);
-        vf_ingest_host(&step);
-        const int is = memory.pyramid.pixels[step.parity][0][5 * step.geometry.level[0][0].pitch + 7];
+        RUN(ingest);
+        const int is = memory.ingest.picture[step.parity][0][5 * step.geometry.level[0][0].pitch + 7];
         REQUIRE(is == known[i].grey, "format %u value %d: is %d, should be %d", known[i].format, known[i].value, is,
                 known[i].grey);
     }
 }
 
-/** The rule of one pixel, which both forms of the stage share: the host form copies formats of one byte without it. */
+/** vf_ingest_pixel(), which both forms share: the host form copies formats of one byte without it. */
 static void rule_of_a_pixel(void **state)
 {
     (void)state;
@@ -223,13 +209,12 @@ static void rule_of_a_pixel(void **state)
     }
 }
 
-/** Luma of NV12 and YUYV: chroma plays no part. */
-static void chroma_plays_no_part(void **state)
+/** Luma of NV12 and YUYV: chroma has no effect. */
+static void chroma_has_no_effect(void **state)
 {
     (void)state;
     shake(5);
     set_up(1, 17, 16, 0);
-    set_cells_about(32, 32);
     make_source(0, VFRONT_YUYV, 6, 0);
     uint8_t *data = (uint8_t *)(uintptr_t)pinned.params.source[0].data;
     for (int32_t y = 0; y < 16; y++)
@@ -237,33 +222,35 @@ static void chroma_plays_no_part(void **state)
             data[y * 40 + 2 * x] = (uint8_t)(10 * y + x);
             data[y * 40 + 2 * x + 1] = 255;
         }
-    vf_ingest_host(&step);
+    RUN(ingest);
     for (int32_t y = 0; y < 16; y++)
         for (int32_t x = 0; x < 17; x++)
-            assert_int_equal(memory.pyramid.pixels[step.parity][0][y * 64 + x], 10 * y + x);
+            assert_int_equal(memory.ingest.picture[step.parity][0][y * 64 + x], 10 * y + x);
 }
 
-/** A pixel is usable when neither mask forbids it; a mask that is not given forbids nothing, whatever lies in its plane. */
-static void masks_say_what_is_usable(void **state)
+/** vf_usable(): 0 under either mask; a mask that is not given has no effect, whatever its plane holds. */
+static void usable_under_masks(void **state)
 {
     (void)state;
     shake(6);
     for (int32_t given = 0; given < 4; given++) {
         set_up(1, 19, 23, 1);
-        set_cells_about(32, 32);
         make_source(0, VFRONT_GREY8, 5, given & 1);
         step.geometry.masked[0] = given >> 1;
         for (size_t i = 0; i < sizeof memory.ingest.mask_static[0]; i++)
             memory.ingest.mask_static[0][i] = (uint8_t)(roll(2) * 7);
         for (int32_t i = 0; given & 1 && i < 22 * 21 + 19; i++)
             ((uint8_t *)(uintptr_t)pinned.params.source[0].mask)[i] = (uint8_t)(roll(2) * 128);
-        vf_ingest_host(&step);
+        RUN(ingest);
+        const struct vf_masks *masks = &VIEW(detect)->masks;
+        const int framed = vf_framed(&memory.ingest.params, 0);
+        assert_int_equal(framed, given & 1);
         for (int32_t y = 0; y < 23; y++)
             for (int32_t x = 0; x < 19; x++) {
                 const int frame_forbids = given & 1 && pinned.params.source[0].mask[y * 21 + x] == 0;
                 const int static_forbids = given >> 1 &&
                                            memory.ingest.mask_static[0][y * step.geometry.level[0][0].pitch + x] == 0;
-                const int usable = vf_usable(&step, 0, vf_framed(&step, 0), x, y) != 0;
+                const int usable = vf_usable(masks, 0, framed, y * step.geometry.raw[0].pitch + x) != 0;
                 REQUIRE(usable == !(frame_forbids || static_forbids), "masks %d at %d, %d", given, x, y);
             }
     }
@@ -277,8 +264,8 @@ int main(void)
         cmocka_unit_test(every_value_of_two_bytes),
         cmocka_unit_test(known_values),
         cmocka_unit_test(rule_of_a_pixel),
-        cmocka_unit_test(chroma_plays_no_part),
-        cmocka_unit_test(masks_say_what_is_usable),
+        cmocka_unit_test(chroma_has_no_effect),
+        cmocka_unit_test(usable_under_masks),
     };
     return cmocka_run_group_tests_name("ingest", test, make_regions, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pyramid: every level of odd and even sizes against means in double precision, the light sums against a count over the
- * whole picture, answers worked out by hand; and nothing else of the arena changes. */
+/* pyramid: every level of odd and even sizes against means in double precision, the tile statistics against a count
+ * over the whole picture, answers worked out by hand; and nothing else of the arena changes. */
 #include "tests/fixture/stage.h"
 
 /* ---- pictures ---------------------------------------------------------------------------------------------------- */
@@ -20,13 +20,23 @@ static uint8_t paint(enum fill fill, int32_t x, int32_t y)
     }
 }
 
+/** Level 0: the picture as it came, or as rectified. */
+static uint8_t *level0_of(struct vf_memory *m, int32_t camera)
+{
+#if VFRONT_RECTIFY
+    if (step.geometry.rectified) return m->rectify.picture[step.parity][camera];
+#endif
+    return m->ingest.picture[step.parity][camera];
+}
+
 static uint8_t *pixel(struct vf_memory *m, int32_t camera, int32_t level, int32_t x, int32_t y)
 {
     const struct vf_level *l = &step.geometry.level[camera][level];
+    if (level == 0) return level0_of(m, camera) + y * l->pitch + x;
     return &m->pyramid.pixels[step.parity][camera][l->offset + (uint32_t)(y * l->pitch + x)];
 }
 
-/** Fills level 0 within its size only: what lies behind a row stays noise, and must play no part. */
+/** Fills level 0 within its size only; the padding behind each row stays noise, and must have no effect. */
 static void draw(int32_t camera, enum fill fill)
 {
     const struct vf_level *l = &step.geometry.level[camera][0];
@@ -52,7 +62,8 @@ static void expect_levels(int32_t camera)
     }
 }
 
-/** Differences to the right and downwards that stay within the 2x2 at even coordinates, as far as the 2x2 is whole. */
+/** Sum of absolute differences to the right and downwards within the 2x2 block at even coordinates; 0 in an
+ *  incomplete block. */
 static uint32_t edges_at(int32_t camera, int32_t x, int32_t y)
 {
     const struct vf_level *l = &step.geometry.level[camera][0];
@@ -63,15 +74,15 @@ static uint32_t edges_at(int32_t camera, int32_t x, int32_t y)
     return sum;
 }
 
-static void expect_light(int32_t camera)
+static void expect_stats(int32_t camera)
 {
     const struct vf_level *l = &step.geometry.level[camera][0];
     const int32_t across = (int32_t)ceil(l->width / 64.0), down = (int32_t)ceil(l->height / 64.0);
-    struct vf_light *light = expected.pyramid.light[camera];
-    memset(light, 0, sizeof *light * (size_t)(across * down));
+    struct vf_tile_stats *stats = expected.pyramid.tile[camera];
+    memset(stats, 0, sizeof *stats * (size_t)(across * down));
     for (int32_t y = 0; y < l->height; y++)
         for (int32_t x = 0; x < l->width; x++) {
-            struct vf_light *tile = &light[y / 64 * across + x / 64];
+            struct vf_tile_stats *tile = &stats[y / 64 * across + x / 64];
             tile->sum += (uint32_t)grey(camera, 0, x, y);
             tile->dark += grey(camera, 0, x, y) < 6;
             tile->bright += grey(camera, 0, x, y) > 249;
@@ -83,9 +94,9 @@ static void run_and_compare(const char *what)
 {
     for (int32_t camera = 0; camera < step.geometry.cameras; camera++) {
         expect_levels(camera);
-        expect_light(camera);
+        expect_stats(camera);
     }
-    vf_pyramid_host(&step);
+    RUN(pyramid);
     same_arena(what);
 }
 
@@ -113,7 +124,7 @@ static const struct size {
             {1919, 1199},
             {VFRONT_WIDTH, VFRONT_HEIGHT}};
 
-static void levels_and_light_of_all_sizes(void **state)
+static void levels_and_stats_of_all_sizes(void **state)
 {
     (void)state;
     shake(1);
@@ -125,6 +136,7 @@ static void levels_and_light_of_all_sizes(void **state)
             if (!fits(size[i].width, size[i].height, 0)) continue;
             if (size[i].width * size[i].height > 500000 && fill != NOISE) continue;
             set_up(1, size[i].width, size[i].height, fill % 2);
+            step.geometry.rectified = VFRONT_RECTIFY && fill / 2 % 2;
             draw(0, (enum fill)fill);
             run_and_compare(what);
         }
@@ -139,14 +151,15 @@ static void cameras_of_two_sizes(void **state)
     for (int32_t i = 0; i < 4; i++) {
         set_up(VFRONT_CAMERAS, 150, 99, 0);
         lay_out_levels(i % 2 ? 0 : VFRONT_CAMERAS - 1, 83, 100, 0);
+        step.geometry.rectified = VFRONT_RECTIFY && i / 2 % 2;
         draw(0, NOISE);
         draw(VFRONT_CAMERAS - 1, LIMITS);
         run_and_compare("two cameras");
     }
 }
 
-/** The sums of all tiles are those of the picture, counted without tiles. */
-static void light_of_the_whole_picture(void **state)
+/** Statistics of all tiles add up to those of the picture, counted without tiles. */
+static void stats_of_the_whole_picture(void **state)
 {
     (void)state;
     shake(3);
@@ -163,13 +176,13 @@ static void light_of_the_whole_picture(void **state)
                 bright += grey(0, 0, x, y) >= 250;
                 edge += edges_at(0, x, y);
             }
-        vf_pyramid_host(&step);
+        RUN(pyramid);
         for (int32_t t = 0; t < (size[i].width + 63) / 64 * ((size[i].height + 63) / 64); t++) {
-            const struct vf_light *light = &memory.pyramid.light[0][t];
-            tiles_sum += light->sum;
-            tiles_dark += light->dark;
-            tiles_bright += light->bright;
-            tiles_edge += light->edge;
+            const struct vf_tile_stats *stats = &memory.pyramid.tile[0][t];
+            tiles_sum += stats->sum;
+            tiles_dark += stats->dark;
+            tiles_bright += stats->bright;
+            tiles_edge += stats->edge;
         }
         REQUIRE(sum == tiles_sum && dark == tiles_dark && bright == tiles_bright && edge == tiles_edge, "%dx%d",
                 size[i].width, size[i].height);
@@ -194,12 +207,13 @@ static void known_means(void **state)
         set_up(1, 33, 33, 0);
         draw(0, NOISE);
         for (int32_t k = 0; k < 4; k++) *pixel(&memory, 0, 0, 10 + k % 2, 30 + k / 2) = known[i].four[k];
-        vf_pyramid_host(&step);
+        RUN(pyramid);
         assert_int_equal(*pixel(&memory, 0, HALF, 5, 15), known[i].mean);
     }
 }
 
-/** By hand: columns of 0, 3, 6, 9 ... have means of 1.5, 7.5 ..., halves up 2, 8 ..., and those have means of 5, 17 ... */
+/** By hand: columns of 0, 3, 6, 9 ... have means of 1.5, 7.5 ..., halves up 2, 8 ..., and those have means of 5, 17
+ *  ... */
 static void known_ramp(void **state)
 {
     (void)state;
@@ -207,14 +221,14 @@ static void known_ramp(void **state)
     shake(5);
     set_up(1, 64, 64, 0);
     for (int32_t i = 0; i < 64 * 64; i++) *pixel(&memory, 0, 0, i % 64, i / 64) = (uint8_t)(3 * (i % 64));
-    vf_pyramid_host(&step);
+    RUN(pyramid);
     for (int32_t i = 0; i < 32 * 32; i++) assert_int_equal(*pixel(&memory, 0, HALF, i % 32, i / 32), 6 * (i % 32) + 2);
     for (int32_t i = 0; i < 16 * 16; i++)
         assert_int_equal(*pixel(&memory, 0, QUARTER, i % 16, i / 16), 12 * (i % 16) + 5);
 }
 
 /** By hand: sums of a picture of 17x19, white but for one black and two nearly white pixels. */
-static void known_light(void **state)
+static void known_stats(void **state)
 {
     (void)state;
     shake(6);
@@ -223,41 +237,41 @@ static void known_light(void **state)
     *pixel(&memory, 0, 0, 4, 7) = 0;    /* 2x2 of (4, 6): two differences of 255 */
     *pixel(&memory, 0, 0, 16, 3) = 249; /* the last column is in no 2x2 */
     *pixel(&memory, 0, 0, 1, 18) = 250; /* nor is the last row */
-    vf_pyramid_host(&step);
-    const struct vf_light *light = &memory.pyramid.light[0][0];
-    assert_int_equal(light->sum, 17 * 19 * 255 - 255 - 6 - 5);
-    assert_int_equal(light->dark, 1);
-    assert_int_equal(light->bright, 17 * 19 - 2);
-    assert_int_equal(light->edge, 510);
+    RUN(pyramid);
+    const struct vf_tile_stats *stats = &memory.pyramid.tile[0][0];
+    assert_int_equal(stats->sum, 17 * 19 * 255 - 255 - 6 - 5);
+    assert_int_equal(stats->dark, 1);
+    assert_int_equal(stats->bright, 17 * 19 - 2);
+    assert_int_equal(stats->edge, 510);
 }
 
-/** The most that a tile can sum up. */
-static void extreme_light(void **state)
+/** Largest sums of a tile. */
+static void extreme_stats(void **state)
 {
     (void)state;
     shake(7);
     set_up(1, 64, 64, 0);
     draw(0, WHITE);
-    vf_pyramid_host(&step);
-    assert_int_equal(memory.pyramid.light[0][0].sum, 64 * 64 * 255);
-    assert_int_equal(memory.pyramid.light[0][0].bright, 64 * 64);
-    assert_int_equal(memory.pyramid.light[0][0].edge, 0);
+    RUN(pyramid);
+    assert_int_equal(memory.pyramid.tile[0][0].sum, 64 * 64 * 255);
+    assert_int_equal(memory.pyramid.tile[0][0].bright, 64 * 64);
+    assert_int_equal(memory.pyramid.tile[0][0].edge, 0);
     draw(0, CHECKER);
-    vf_pyramid_host(&step);
-    assert_int_equal(memory.pyramid.light[0][0].edge, 32 * 32 * 4 * 255);
-    assert_int_equal(memory.pyramid.light[0][0].dark, 64 * 32);
+    RUN(pyramid);
+    assert_int_equal(memory.pyramid.tile[0][0].edge, 32 * 32 * 4 * 255);
+    assert_int_equal(memory.pyramid.tile[0][0].dark, 64 * 32);
 }
 
 int main(void)
 {
     const struct CMUnitTest test[] = {
-        cmocka_unit_test(levels_and_light_of_all_sizes),
+        cmocka_unit_test(levels_and_stats_of_all_sizes),
         cmocka_unit_test(cameras_of_two_sizes),
-        cmocka_unit_test(light_of_the_whole_picture),
+        cmocka_unit_test(stats_of_the_whole_picture),
         cmocka_unit_test(known_means),
         cmocka_unit_test(known_ramp),
-        cmocka_unit_test(known_light),
-        cmocka_unit_test(extreme_light),
+        cmocka_unit_test(known_stats),
+        cmocka_unit_test(extreme_stats),
     };
     return cmocka_run_group_tests_name("pyramid", test, NULL, NULL);
 }

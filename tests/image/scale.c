@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* scale and smooth: every level against two oracles of its own. One takes the rule of src/image/scale.h at its word, edge by edge in
- * whole numbers of 64 bits, and must be met to the bit. The other is what the rule stands for: the mean of an area twice as wide
- * and high as a pixel covers, with the true ratio of the levels, met within what rounding edges to 1/128 px allows. Smoothed
- * levels are held against sums over 7x7 neighbours. Nothing else of the arena changes. */
+/* scale and smooth: every level against two oracles. One is the rule of src/image/scale.h, edge by edge in 64-bit
+ * integers, and must be met to the bit. The other is the mean of an area twice as wide and high as the footprint of
+ * a pixel, with the true ratio of the levels, met within the tolerance that edges rounded to 1/128 px give. Smoothed
+ * levels are compared with sums over 7x7 neighbours. Nothing else in the arena changes. */
 #include "tests/fixture/stage.h"
 
 /* ---- pictures ---------------------------------------------------------------------------------------------------- */
@@ -23,15 +23,24 @@ static uint8_t paint(enum fill fill, int32_t x, int32_t y)
     }
 }
 
-/** A pixel of a level: level 0 lies in the pyramid, the others in a memory of their own. */
+/** Level 0: the picture as it came, or as rectified. */
+static uint8_t *level0_of(struct vf_memory *m, int32_t camera)
+{
+#if VFRONT_RECTIFY
+    if (step.geometry.rectified) return m->rectify.picture[step.parity][camera];
+#endif
+    return m->ingest.picture[step.parity][camera];
+}
+
+/** A pixel of a level: level 0 is the picture, the others lie in a memory of their own. */
 static uint8_t *pixel(struct vf_memory *m, int32_t camera, int32_t level, int32_t x, int32_t y)
 {
     const struct vf_level *l = scale_of(camera, level);
-    uint8_t *start = level ? m->scale.pixels[camera] : m->pyramid.pixels[step.parity][camera];
-    return start + l->offset + (uint32_t)(y * l->pitch + x);
+    if (level == 0) return level0_of(m, camera) + y * l->pitch + x;
+    return m->scale.pixels[camera] + l->offset + (uint32_t)(y * l->pitch + x);
 }
 
-/** Fills a level within its size only: what lies behind a row stays noise, and must play no part. */
+/** Fills a level within its size only; the padding behind each row stays noise, and must have no effect. */
 static void draw(int32_t camera, int32_t level, enum fill fill)
 {
     const struct vf_level *l = scale_of(camera, level);
@@ -42,28 +51,28 @@ static void draw(int32_t camera, int32_t level, enum fill fill)
 
 static int grey(int32_t camera, int32_t level, int32_t x, int32_t y) { return *pixel(&memory, camera, level, x, y); }
 
-/** Levels that there are; never more than the config has. */
+/** Number of scale levels of the step, at most VFRONT_SCALES. */
 static int32_t scales(void) { return step.geometry.scales < VFRONT_SCALES ? step.geometry.scales : VFRONT_SCALES; }
 
 static int32_t searched(void) { return scales() < step.tuning.detect_levels ? scales() : step.tuning.detect_levels; }
 
 /* ---- oracle: the rule to the bit --------------------------------------------------------------------------------- */
 
-/** What the pixels of a level take from those of level 0, along one axis: pixel u takes share[u][k] of pixel first[u] + k, in
- *  1/256. */
+/** Weights of level 0 in the pixels of a level, along one axis: share[u][k] is the weight of pixel first[u] + k in
+ *  pixel u [1/256]. */
 #define MOST_TAPS 36
 #define LONGEST 4096
 struct axis {
     int32_t size, first[LONGEST], taps[LONGEST], share[LONGEST][MOST_TAPS];
 };
 
-/** Whose each 1/128 px of a level is, along one axis: a pixel of level 0. */
+/** Pixel of level 0 that covers each 1/128 px of a level, along one axis. */
 static int32_t owner[128 * LONGEST];
 
 /** Edge j of level 0 on a level, in 1/128 px: j / step, halves up. */
 static int64_t edge_at(int64_t j, int32_t level) { return (j * step.geometry.inverse_q19[level] * 2 + 4096) / 8192; }
 
-/** Finds the owners of a level of `size` px. Every pixel of the level must be covered. */
+/** Fills owner[] for a level of `size` px. Every pixel of the level must be covered. */
 static void find_owners(int32_t size0, int32_t size, int32_t level)
 {
     for (int32_t j = 0; j < size0; j++)
@@ -73,16 +82,16 @@ static void find_owners(int32_t size0, int32_t size, int32_t level)
             size);
 }
 
-/** The k-th (0..3) of the half pixels around the centre of pixel u: from half a pixel before it to half a pixel after it. Instead
- *  of one beyond the level, the outermost. */
+/** Index of the k-th (0..3) half pixel in the support of pixel u, which reaches half a pixel beyond it on both
+ *  sides; clamped to the level. */
 static int32_t half_of(int32_t u, int32_t k, int32_t size)
 {
     const int32_t half = 2 * u - 1 + k;
     return half < 0 ? 0 : half > 2 * size - 1 ? 2 * size - 1 : half;
 }
 
-/** Collects what each pixel of a level is made of: four halves of 64/128 px. */
-static void hand_out(struct axis *a, int32_t size0, int32_t size, int32_t level)
+/** Counts, for each pixel of a level, the 1/128 px of its four half pixels by their owner. */
+static void find_weights(struct axis *a, int32_t size0, int32_t size, int32_t level)
 {
     memset(a, 0, sizeof *a);
     a->size = size;
@@ -110,17 +119,17 @@ static uint8_t mean_at(int32_t camera, int32_t u, int32_t v)
     return (uint8_t)((sum * 2 + 65536) / 131072);
 }
 
-static void hand_out_level(int32_t camera, int32_t level)
+static void find_weights_2d(int32_t camera, int32_t level)
 {
     const struct vf_level *l0 = scale_of(camera, 0), *l = scale_of(camera, level);
-    hand_out(&across, l0->width, l->width, level);
-    hand_out(&down, l0->height, l->height, level);
+    find_weights(&across, l0->width, l->width, level);
+    find_weights(&down, l0->height, l->height, level);
 }
 
 static void expect_levels(int32_t camera)
 {
     for (int32_t level = 1; level < searched(); level++) {
-        hand_out_level(camera, level);
+        find_weights_2d(camera, level);
         for (int32_t v = 0; v < down.size; v++)
             for (int32_t u = 0; u < across.size; u++) *pixel(&expected, camera, level, u, v) = mean_at(camera, u, v);
     }
@@ -130,31 +139,31 @@ static void expect_levels(int32_t camera)
 static void scale_and_compare(const char *what)
 {
     for (int32_t camera = 0; camera < step.geometry.cameras; camera++) expect_levels(camera);
-    vf_scale_host(&step);
+    RUN(scale);
     same_arena(what);
 }
 
 /* ---- oracle: the mean of an area --------------------------------------------------------------------------------- */
 
-/** How far an edge may lie from where it should [px of the level]: rounded to 1/128, and the inverse of the step to 2^-19. */
+/** Largest error of an edge [px of the level]: from rounding to 1/128, and the inverse of the step to 2^-19. */
 static long double edge_error(int32_t size0) { return 1.0L / 256 + size0 / 1048576.0L; }
 
-/** How much weight may have gone astray between the pixels of an area, along one axis: what every edge in it is off, and two that
- *  may have come in, of an area two pixels long. */
-static long double astray(int32_t level, int32_t size0)
+/** Largest total error of the weights of an area, along one axis: the errors of all edges in it and of two that may
+ *  have come in, relative to its length of two pixels. */
+static long double weight_error(int32_t level, int32_t size0)
 {
     return (ceill(2 * scale_ratio(level)) + 3) * edge_error(size0) / 2;
 }
 
-/** How much of what lies `from` .. `to` lies within pixel j [px]. */
+/** Length of the overlap of from..to with pixel j [px]. */
 static long double inside(long double from, long double to, int32_t j)
 {
     const long double least = from > j ? from : j, most = to < j + 1 ? to : j + 1;
     return most > least ? most - least : 0.0L;
 }
 
-/** Weight of pixel j of level 0 in the area of pixel u of a level: from half a pixel before it to half a pixel after it, but what
- *  would be beyond the level is made up for by as much next to its end. */
+/** Weight of pixel j of level 0 in the area of pixel u of a level, which reaches half a pixel beyond it on both
+ *  sides; a part beyond the level is replaced by as much next to its border. */
 static long double weight_of(int32_t j, int32_t u, int32_t level, int32_t size)
 {
     const long double ratio = scale_ratio(level), end = size * ratio, half = ratio / 2;
@@ -165,7 +174,7 @@ static long double weight_of(int32_t j, int32_t u, int32_t level, int32_t size)
     return weight / (2 * ratio);
 }
 
-/** Pixels of level 0 that may have to do with a pixel of a level. */
+/** Pixels of level 0 that may have a weight in a pixel of a level. */
 struct reach {
     int32_t first, last;
 };
@@ -176,13 +185,13 @@ static struct reach reach_of(int32_t u, int32_t level, int32_t size0)
     return (struct reach){first > 0 ? first : 0, last < size0 ? last : size0 - 1};
 }
 
-/** Fails unless a pixel is the mean of its area within what rounding allows: half a grey level, and what lies between the
- *  brightest and the darkest pixel around for the weight that may have gone astray. */
+/** Fails unless a pixel is the mean of its area within the tolerance: half a grey level, and the contrast around the
+ *  pixel times the weight error. */
 static void is_mean_of_area(int32_t camera, int32_t level, int32_t u, int32_t v)
 {
     const struct vf_level *l0 = scale_of(camera, 0), *l = scale_of(camera, level);
     const struct reach rx = reach_of(u, level, l0->width), ry = reach_of(v, level, l0->height);
-    const long double off_x = astray(level, l0->width), off_y = astray(level, l0->height);
+    const long double off_x = weight_error(level, l0->width), off_y = weight_error(level, l0->height);
     long double mean = 0.0L, all = 0.0L;
     int least = 255, most = 0;
     for (int32_t y = ry.first; y <= ry.last; y++)
@@ -208,7 +217,7 @@ static void is_mean_of_area(int32_t camera, int32_t level, int32_t u, int32_t v)
 static const int32_t bell[7] = {18, 34, 48, 56, 48, 34, 18};
 
 #if VFRONT_DESCRIPTORS
-/** A place beyond the end of a row goes back from its last pixel as far as it is beyond it. */
+/** Coordinate reflected about the first and last pixel of a row until it lies inside. */
 static int32_t mirrored(int32_t i, int32_t size)
 {
     while (i < 0 || i >= size) i = i < 0 ? -i : (size - 1) - (i - (size - 1));
@@ -258,7 +267,7 @@ static void smooth_and_compare(const char *what)
          camera++)
         expect_smoothed(camera);
 #endif
-    vf_smooth_host(&step);
+    RUN(smooth);
     same_arena(what);
 }
 
@@ -284,6 +293,7 @@ static void levels_of_all_sizes(void **state)
             snprintf(what, sizeof what, "%dx%d fill %d", size[i].width, size[i].height, fill);
             if (!fits(size[i].width, size[i].height, 0) || (is_large(size[i]) && fill != NOISE)) continue;
             set_up(1, size[i].width, size[i].height, roll(3));
+            step.geometry.rectified = VFRONT_RECTIFY && roll(2);
             draw(0, 0, (enum fill)fill);
             scale_and_compare(what);
         }
@@ -318,7 +328,7 @@ static void pixels_are_means_of_areas(void **state)
             if (!fits(size[i].width, size[i].height, 0) || (is_large(size[i]) && fill != NOISE)) continue;
             set_up(1, size[i].width, size[i].height, 0);
             draw(0, 0, (enum fill)fill);
-            vf_scale_host(&step);
+            RUN(scale);
             for (int32_t level = 1; level < scales(); level++) {
                 const struct vf_level *l = scale_of(0, level);
                 const int32_t every = l->width * l->height > 30000 ? 7 : 1;
@@ -338,10 +348,10 @@ static void one_grey_stays(void **state)
     for (int32_t is = 0; is < 256; is++) {
         set_up(1, between(16, 64), between(16, 64), roll(2));
         const struct vf_level *l0 = scale_of(0, 0);
-        scribble(&memory.pyramid.pixels[step.parity][0], (size_t)(l0->pitch * l0->height));
+        scribble(level0_of(&memory, 0), (size_t)(l0->pitch * l0->height));
         for (int32_t i = 0; i < l0->width * l0->height; i++)
             *pixel(&memory, 0, 0, i % l0->width, i / l0->width) = (uint8_t)is;
-        vf_scale_host(&step);
+        RUN(scale);
         for (int32_t level = 1; level < scales(); level++) {
             const struct vf_level *l = scale_of(0, level);
             for (int32_t i = 0; i < l->width * l->height; i++)
@@ -359,8 +369,8 @@ static double mean_of(int32_t level)
     return sum / l->width / l->height;
 }
 
-/** Every pixel of level 0 counts as much as any other, at the edges too: the mean of a level is that of the picture. What the
- *  last row and column of a level leave out is drawn in the mean grey. */
+/** All pixels of level 0 have the same total weight, at the borders too: the mean of a level is that of the picture.
+ *  Pixels beyond the last row and column of a level are drawn in the mean grey. */
 static void the_mean_stays(void **state)
 {
     (void)state;
@@ -371,15 +381,15 @@ static void the_mean_stays(void **state)
         draw(0, 0, i % 2 ? NOISE : BINARY);
         for (int32_t k = 0; k < 192 * 144; k++)
             if (k % 192 > 176 || k / 192 > 128) *pixel(&memory, 0, 0, k % 192, k / 192) = 128;
-        vf_scale_host(&step);
+        RUN(scale);
         for (int32_t level = 1; level < scales(); level++)
             REQUIRE(fabs(mean_of(level) - mean_of(0)) < 0.4, "level %d: mean %.3f, should be %.3f", level,
                     mean_of(level), mean_of(0));
     }
 }
 
-/** A pixel alone leaves its own share of light behind, wherever it is, at an edge too: 1/step^2 of its grey, over all pixels of a
- *  level. It reaches into three of them along each axis, each rounded; over many pixels alone, rounding is fair. */
+/** Total weight of a single pixel over all pixels of a level: 1/step^2 of its grey, anywhere, at the borders too. It
+ *  enters three of them along each axis, each rounded; over many single pixels the rounding errors average out. */
 static void a_pixel_leaves_its_share(void **state)
 {
     double off[VFRONT_SCALES] = {0.0};
@@ -390,7 +400,7 @@ static void a_pixel_leaves_its_share(void **state)
         set_up(1, 64, 64, 0);
         draw(0, 0, BLACK);
         *pixel(&memory, 0, 0, i % 4 ? roll(48) : 0, i % 3 ? roll(48) : 0) = 255;
-        vf_scale_host(&step);
+        RUN(scale);
         for (int32_t level = 1; level < scales(); level++) {
             const struct vf_level *l = scale_of(0, level);
             const double ratio = (double)scale_ratio(level), share = 255.0 / ratio / ratio;
@@ -406,24 +416,24 @@ static void a_pixel_leaves_its_share(void **state)
     }
 }
 
-/** The sum over stripes of +1 and -1, 1 px wide, is at most this over a length, wherever it begins. */
+/** Largest sum of stripes of +1 and -1, 1 px wide, over an interval of a length that begins anywhere. */
 static double stripes_over(double length)
 {
     const double beyond = fmod(length, 2.0);
     return beyond < 1.0 ? beyond : 2.0 - beyond;
 }
 
-/** What is at most left of the contrast of such stripes in a pixel: of an area 2 px of the level long; at an end of the level, of
- *  3/2 px and of half a pixel. Weight gone astray changes sides. */
+/** Largest contrast of such stripes that remains in a pixel: over an area 2 px of the level long; at the border of
+ *  the level over 3/2 px and half a pixel. A weight error counts twice, since it moves weight from +1 to -1. */
 static double ripple(int32_t u, int32_t size, int32_t level, int32_t size0)
 {
     const double ratio = (double)scale_ratio(level);
     const int at_end = u == 0 || u == size - 1;
     const double sum = at_end ? stripes_over(1.5 * ratio) + stripes_over(0.5 * ratio) : stripes_over(2 * ratio);
-    return sum / (2 * ratio) + 2 * (double)astray(level, size0);
+    return sum / (2 * ratio) + 2 * (double)weight_error(level, size0);
 }
 
-/** Stripes and checks too fine for a level become grey there, and not coarse patterns, as they would if pixels were left out. */
+/** No aliasing: stripes and checks too fine for a level become grey there, not coarse patterns as by subsampling. */
 static void fine_patterns_become_grey(void **state)
 {
     (void)state;
@@ -433,7 +443,7 @@ static void fine_patterns_become_grey(void **state)
                       height = VFRONT_HEIGHT < 480 ? VFRONT_HEIGHT : 480;
         set_up(1, width, height, 0);
         draw(0, 0, (enum fill)fill);
-        vf_scale_host(&step);
+        RUN(scale);
         for (int32_t level = 1; level < scales(); level++) {
             const struct vf_level *l = scale_of(0, level);
             for (int32_t i = 0; i < l->width * l->height; i++) {
@@ -447,9 +457,9 @@ static void fine_patterns_become_grey(void **state)
     }
 }
 
-/** By hand, for levels of 6/5: 6 pixels of level 0 are 5 of level 1; edges fall on 0, 106.7, 213.3, 320, 426.7, 533.3, 640 in
- *  1/128 px. Pixel 0 of level 1 is what lies from -64 to 192, pixel 1 from 64 to 320, and so on; of pixels -1 to 6 of level 0 it
- *  takes: */
+/** By hand, for levels of 6/5: 6 pixels of level 0 are 5 of level 1; edges fall on 0, 106.7, 213.3, 320, 426.7,
+ *  533.3, 640 in 1/128 px. Pixel 0 of level 1 is what lies from -64 to 192, pixel 1 from 64 to 320, and so on; of
+ *  pixels -1 to 6 of level 0 it takes: */
 static const int32_t known_share[5][8] = {
     {64, 107, 85, 0, 0, 0, 0, 0},  {0, 43, 106, 107, 0, 0, 0, 0}, {0, 0, 21, 107, 107, 21, 0, 0},
     {0, 0, 0, 0, 107, 106, 43, 0}, {0, 0, 0, 0, 0, 85, 107, 64},
@@ -461,7 +471,7 @@ static void draw_line(int32_t at, int32_t turned)
     set_up(1, 24, 24, 0);
     draw(0, 0, BLACK);
     for (int32_t i = 0; i < 24; i++) *pixel(&memory, 0, 0, turned ? i : at, turned ? at : i) = 255;
-    vf_scale_host(&step);
+    RUN(scale);
 }
 
 static void takes(int32_t u, int32_t turned, int32_t share)
@@ -495,7 +505,7 @@ static void known_shares(void **state)
 
 /* ---- tests: the arithmetic that both forms share ----------------------------------------------------------------- */
 
-/** Every half of the pixels of a level begins in the pixel of level 0 that it should. */
+/** Compares the first level 0 pixel of every half pixel of a level. */
 static void halves_begin(int32_t level)
 {
     for (int32_t h = 0; h < 2 * across.size; h++)
@@ -506,10 +516,10 @@ static void halves_begin(int32_t level)
 static void shares_of_pixel(int32_t u, int32_t level)
 {
     const uint32_t inverse_q19 = step.geometry.inverse_q19[level];
-    const int32_t first = vf_scale_first(vf_scale_half(u), step.geometry.step_q16[level], inverse_q19);
+    const int32_t first = vf_scale_first(vf_scale_support(u), step.geometry.step_q16[level], inverse_q19);
     int32_t sum = 0;
     assert_int_equal(first, across.first[u]);
-    assert_true(across.taps[u] <= VF_TAPS);
+    assert_true(across.taps[u] <= VF_SCALE_TAPS);
     for (int32_t k = 0; k < MOST_TAPS; k++) {
         assert_int_equal(vf_scale_weight(u, across.size, first + k, inverse_q19), across.share[u][k]);
         sum += across.share[u][k];
@@ -518,8 +528,9 @@ static void shares_of_pixel(int32_t u, int32_t level)
     assert_int_equal(sum, 256);
 }
 
-/** What all pixels of a level take of each of level 0 is as much as it covers, twice, up to the end of the level. */
-static void pixels_give_all(int32_t level)
+/** Sum of the weights of each level 0 pixel over all pixels of a level: twice the length that it covers, up to the
+ *  end of the level. */
+static void weights_of_source_pixels(int32_t level)
 {
     static int32_t given[LONGEST];
     memset(given, 0, sizeof given);
@@ -529,8 +540,8 @@ static void pixels_give_all(int32_t level)
         assert_int_equal(given[j], 2 * (edge_at(j + 1, level) - edge_at(j, level)));
 }
 
-/** All pixels of all levels of the widest picture, and of others: where they begin, how much they take, that it adds up, and that
- *  there are no more taps than the forms have room for. */
+/** Supports of all pixels of all levels, for the widest picture and others: their first pixel, weights, sums of
+ *  weights, and at most VF_SCALE_TAPS taps. */
 static void shares_of_every_pixel(void **state)
 {
     (void)state;
@@ -538,15 +549,15 @@ static void shares_of_every_pixel(void **state)
     for (int i = 0; i < 40; i++) {
         set_up(1, i ? between(16, VFRONT_WIDTH) : VFRONT_WIDTH, VFRONT_HEIGHT, 0);
         for (int32_t level = 0; level < scales(); level++) {
-            hand_out(&across, scale_of(0, 0)->width, scale_of(0, level)->width, level);
+            find_weights(&across, scale_of(0, 0)->width, scale_of(0, level)->width, level);
             halves_begin(level);
-            pixels_give_all(level);
+            weights_of_source_pixels(level);
             for (int32_t u = 0; u < across.size; u++) shares_of_pixel(u, level);
         }
     }
 }
 
-/** Edges and sizes for any step there can be, also for those of which edges fall right between two of 1/128 px. */
+/** Edges and sizes for all possible steps, edges exactly halfway between two of 1/128 px included. */
 static void edges_of_any_step(void **state)
 {
     int64_t between_two = 0;
@@ -564,7 +575,8 @@ static void edges_of_any_step(void **state)
     assert_true(between_two > 1000);
 }
 
-/** Every size there can be: how many pixels a level has, that they are covered, and that the config has room for them. */
+/** All possible picture sizes: the number of pixels of each level, that level 0 covers them, and that they fit the
+ *  memory of the config. */
 static void sizes_of_levels(void **state)
 {
     (void)state;
@@ -606,14 +618,14 @@ static void levels_searched_are_made(void **state)
         for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++) draw(camera, 0, NOISE);
         memcpy(&expected, &memory, sizeof memory);
         if (levels > 1) scale_and_compare("levels searched");
-        if (levels == 1) vf_scale_host(&step);
+        if (levels == 1) RUN(scale);
         same_arena("levels searched");
     }
 }
 
 /* ---- tests: smoothed levels -------------------------------------------------------------------------------------- */
 
-/** Levels filled independently of each other, as no picture would have them. */
+/** Fills all levels independently of each other. */
 static void draw_all(int32_t camera, enum fill fill)
 {
     for (int32_t level = 0; level < scales(); level++) draw(camera, level, fill);
@@ -631,6 +643,7 @@ static void smoothed_levels_of_all_sizes(void **state)
             snprintf(what, sizeof what, "smoothed %dx%d fill %d", size[i].width, size[i].height, fill);
             if (!fits(size[i].width, size[i].height, 0) || (is_large(size[i]) && fill != NOISE)) continue;
             set_up(1, size[i].width, size[i].height, roll(3));
+            step.geometry.rectified = VFRONT_RECTIFY && roll(2);
             draw_all(0, (enum fill)fill);
             smooth_and_compare(what);
         }
@@ -652,8 +665,8 @@ static void smoothed_levels_of_random_sizes(void **state)
     }
 }
 
-/** Without descriptors nobody reads smoothed levels, and nothing is written. */
-static void nothing_is_smoothed_for_nobody(void **state)
+/** Without descriptors nothing is written: no stage reads smoothed levels. */
+static void nothing_without_descriptors(void **state)
 {
     (void)state;
     shake(14);
@@ -662,7 +675,7 @@ static void nothing_is_smoothed_for_nobody(void **state)
         set_up(VFRONT_CAMERAS, 40, 33, 0);
         step.tuning.describe = i == 0 && VFRONT_DESCRIPTORS;
         step.tuning.select_points = i == 1 ? VFRONT_KEYPOINTS : 0;
-        vf_smooth_host(&step);
+        RUN(smooth);
         same_arena("nothing to smooth");
     }
 }
@@ -686,8 +699,8 @@ static void bell_of_two_pixels(void **state)
             assert_int_equal(vf_mirror(i, size), i < 0 ? abs(i) : i >= size ? size - 1 - (i - (size - 1)) : i);
 }
 
-/** By hand: a white pixel becomes the weights; in the corner it is seen in mirrors as well. */
-static void known_spot(void **state)
+/** By hand: a white pixel becomes the kernel; in a corner with its reflections. */
+static void known_impulse(void **state)
 {
     (void)state;
 #if VFRONT_DESCRIPTORS
@@ -696,7 +709,7 @@ static void known_spot(void **state)
     draw(0, 0, BLACK);
     *pixel(&memory, 0, 0, 8, 8) = 255;
     *pixel(&memory, 0, 0, 1, 1) = 255;
-    vf_smooth_host(&step);
+    RUN(smooth);
     assert_int_equal(*smoothed(&memory, 0, 0, 8, 8), 12);  /* 56 * 56 * 255 / 65536 = 12.2 */
     assert_int_equal(*smoothed(&memory, 0, 0, 9, 8), 10);  /* 48 * 56: 10.46 */
     assert_int_equal(*smoothed(&memory, 0, 0, 8, 6), 7);   /* 56 * 34: 7.41 */
@@ -728,9 +741,9 @@ int main(void)
         cmocka_unit_test(levels_searched_are_made),
         cmocka_unit_test(smoothed_levels_of_all_sizes),
         cmocka_unit_test(smoothed_levels_of_random_sizes),
-        cmocka_unit_test(nothing_is_smoothed_for_nobody),
+        cmocka_unit_test(nothing_without_descriptors),
         cmocka_unit_test(bell_of_two_pixels),
-        cmocka_unit_test(known_spot),
+        cmocka_unit_test(known_impulse),
     };
     return cmocka_run_group_tests_name("scale", test, NULL, NULL);
 }

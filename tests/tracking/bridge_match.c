@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Key points of a sequence and their partners in the frame before as a shared library, over the public interface alone, for
- * tests/tracking/matching.py. */
+/* Key points of a sequence and their matches with the previous frame as a shared library, over the public interface
+ * alone, for tests/tracking/matching.py. */
 #include <stdlib.h>
 #include <string.h>
 

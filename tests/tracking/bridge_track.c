@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The track stage as a shared library for tests/tracking/quality.py: pictures and points go in, tracks come out. It is built from the
- * stage's own source, with the solutions of the normal equations counted. */
-#include "core/stages.h"
+/* The track stage as a shared library for tests/tracking/quality.py: pictures and points go in, tracks come out. It is
+ * built from the stage's own source, with the solutions of the normal equations counted. */
+#include "tracking/track.h"
 
 /** Gauss-Newton steps that one feature took, by level. */
 struct steps {
@@ -10,15 +10,15 @@ struct steps {
 static struct steps *steps_now; /* of the feature under way */
 static int32_t level_now;       /* on which it iterates */
 
-/* The flow takes a place to a level right before it iterates there, and solves once a step. */
+/* The algorithm converts a position to a level right before it iterates there, and solves once a step. */
 static inline int32_t noted_level(int32_t x_q16, int32_t level)
 {
     level_now = level;
     return vf_to_level_q16(x_q16, level);
 }
 
-static inline struct vf_delta counted_solve(const struct vf_normal *n, const struct vf_sums *s, int32_t light,
-                                            int32_t alpha_q14)
+static inline struct vf_track_update counted_solve(const struct vf_template_normal *n, const struct vf_residual_sums *s,
+                                                   int32_t light, int32_t alpha_q14)
 {
     steps_now->at[level_now]++;
     return vf_track_solve(n, s, light, alpha_q14);
@@ -30,9 +30,16 @@ static inline struct vf_delta counted_solve(const struct vf_normal *n, const str
 #undef vf_to_level_q16
 #undef vf_track_solve
 
+#include "core/memory.h"
+
 static struct vf_memory memory;
 static struct vf_pinned pinned;
 static struct vf_step step;
+static struct vf_views views;
+
+/** Runs a stage's host form on `step`. */
+#define RUN(name) (look(), vf_##name##_host(&views.name))
+
 static struct steps steps[VFRONT_TRACKS]; /* by id */
 
 int bridge_open(int width, int height);
@@ -41,6 +48,17 @@ void bridge_picture(const uint8_t *pixels, const float *rotation);
 int bridge_detect(double *x, double *y);
 void bridge_seed(int count, const double *x, const double *y);
 void bridge_track(double *x, double *y, int32_t *end, int32_t *taken);
+
+/** Makes the views of the stages in use, as a port makes them. */
+static void look(void)
+{
+    vf_geometry_derive(&step.geometry, &step.tuning);
+    vf_ingest_look(&views.ingest, &step);
+    vf_pyramid_look(&views.pyramid, &step);
+    vf_scale_look(&views.scale, &step);
+    vf_detect_look(&views.detect, &step);
+    vf_track_look(&views.track, &step);
+}
 
 static void set_level(struct vf_level *l, int32_t width, int32_t height, uint32_t *offset)
 {
@@ -51,7 +69,7 @@ static void set_level(struct vf_level *l, int32_t width, int32_t height, uint32_
     *offset += (uint32_t)(l->pitch * height);
 }
 
-/** Levels in which key points are found: level 0 is the tracker's, the others lie in a memory of their own. */
+/** Levels in which key points are found: level 0 is the picture, the others lie in a memory of their own. */
 static void lay_out_scales(int32_t width, int32_t height)
 {
     struct vf_geometry *g = &step.geometry;
@@ -70,9 +88,9 @@ static void lay_out_scales(int32_t width, int32_t height)
 static void lay_out(int32_t width, int32_t height)
 {
     struct vf_geometry *g = &step.geometry;
-    uint32_t offset = 0;
+    uint32_t offset = 0, unused = 0;
     for (; g->levels < VFRONT_LEVELS && width >> g->levels >= 16 && height >> g->levels >= 16; g->levels++)
-        set_level(&g->level[0][g->levels], width >> g->levels, height >> g->levels, &offset);
+        set_level(&g->level[0][g->levels], width >> g->levels, height >> g->levels, g->levels ? &offset : &unused);
     lay_out_scales(width, height);
     g->raw[0] = g->level[0][0];
     g->cameras = 1;
@@ -82,7 +100,8 @@ static void lay_out(int32_t width, int32_t height)
     g->culls_y[0] = (height + step.tuning.cull_height_px - 1) / step.tuning.cull_height_px;
 }
 
-/** Starts on pictures of a size, with standard tuning. Returns how many points can be followed; 0: beyond the config. */
+/** Starts on pictures of a size, with standard tuning. Returns how many points can be followed; 0: beyond the
+ *  config. */
 int bridge_open(int width, int height)
 {
     if (width < 16 || width > VFRONT_WIDTH || height < 16 || height > VFRONT_HEIGHT) return 0;
@@ -92,15 +111,15 @@ int bridge_open(int width, int height)
     step.memory = &memory;
     step.pinned = &pinned;
     lay_out(width, height);
-    return vf_cells(&step.geometry, 0) <= VFRONT_CELLS && vf_culls(&step.geometry, 0) <= VFRONT_CULL_CELLS
-               ? VFRONT_TRACKS
-               : 0;
+    look();
+    return step.geometry.cells[0] <= VFRONT_CELLS && step.geometry.culls[0] <= VFRONT_CULL_CELLS ? VFRONT_TRACKS : 0;
 }
 
 /** Sets a tuning value. Returns 0 when there is none of this name, or it is out of its range. */
 int bridge_tune(const char *name, int value) { return vfront_tuning_set(&step.tuning, name, value) == VFRONT_OK; }
 
-/** The next picture, [height][width]. `rotation`: homography that takes the last picture's pixels to this one's, or NULL. */
+/** The next picture, [height][width]. `rotation`: homography that takes the last picture's pixels to this one's, or
+ *  NULL. */
 void bridge_picture(const uint8_t *pixels, const float *rotation)
 {
     struct vf_params *p = &pinned.params;
@@ -109,25 +128,24 @@ void bridge_picture(const uint8_t *pixels, const float *rotation)
     p->source[0].pitch = (uint32_t)step.geometry.level[0][0].width;
     p->rotation_given = rotation != NULL;
     if (rotation) memcpy(p->H, rotation, sizeof p->H);
-    vf_ingest_host(&step);
-    vf_pyramid_host(&step);
+    RUN(ingest);
+    RUN(pyramid);
     p->frame++;
 }
 
-/** Where the library would start tracks in the last picture: the best corner of every cell on any level, at most VFRONT_TRACKS.
- *  Returns how many. */
+/** Positions at which the library would start tracks in the last picture: the best corner of every cell on any level,
+ *  at most VFRONT_TRACKS. Returns how many. */
 int bridge_detect(double *x, double *y)
 {
-    const int32_t cells = vf_cells(&step.geometry, 0);
+    const uint64_t *corner = memory.detect.corner[step.parity][0];
     int count = 0;
-    memset(memory.detect.best[0], 0, sizeof memory.detect.best[0]);
-    memset(memory.detect.corner[0], 0, sizeof memory.detect.corner[0]);
-    vf_scale_host(&step);
-    vf_detect_host(&step);
-    for (int32_t cell = 0; cell < cells && count < VFRONT_TRACKS; cell++) {
-        const uint64_t key = memory.detect.corner[0][cell];
+    memset(&memory.detect, 0, sizeof memory.detect);
+    RUN(scale);
+    RUN(detect);
+    for (int32_t cell = 0; cell < step.geometry.cells[0] && count < VFRONT_TRACKS; cell++) {
+        const uint64_t key = corner[cell];
         if (!key) continue;
-        const struct vf_place p = vf_detect_place(&step.geometry, key);
+        const struct vf_position_q16 p = vf_corner_position(step.geometry.step_q16, key);
         x[count] = p.x_q16 / 65536.0;
         y[count++] = p.y_q16 / 65536.0;
     }
@@ -137,31 +155,33 @@ int bridge_detect(double *x, double *y)
 /** New features at these places of the last picture, instead of those there were. Their ids are 0, 1, 2... */
 void bridge_seed(int count, const double *x, const double *y)
 {
-    struct vf_feature *f = memory.track.feature[step.parity];
-    memset(f, 0, sizeof memory.track.feature[0]);
+    struct vf_feature *f = memory.refill.feature[step.parity];
+    memset(f, 0, sizeof memory.refill.feature[0]);
     for (int i = 0; i < count && i < VFRONT_TRACKS; i++) {
         f[i].id = (uint64_t)i;
-        f[i].slot = (uint16_t)i;
+        f[i].template_index = (uint16_t)i;
         f[i].x_q16 = (int32_t)(x[i] * 65536.0 + 0.5);
         f[i].y_q16 = (int32_t)(y[i] * 65536.0 + 0.5);
-        f[i].fresh = 1;
+        f[i].template_due = 1;
     }
-    memory.track.census[step.parity].count = (uint32_t)vf_clamp(count, 0, VFRONT_TRACKS);
+    memory.refill.counts[step.parity].count = (uint32_t)vf_clamp(count, 0, VFRONT_TRACKS);
 }
 
-/** Follows the features that live into the last picture. By id: where they are, why they ended or 0, and the steps it took, by
- *  level. What is said of those that ended before stays as it is. */
+/** Follows the features that live into the last picture. By id: where they are, why they ended or 0, and the steps it
+ *  took, by level. Entries of those that ended before stay as they are. */
 void bridge_track(double *x, double *y, int32_t *end, int32_t *taken)
 {
-    struct vf_track_memory *m = &memory.track;
-    const uint32_t count = m->census[step.parity ^ 1].count;
+    struct vf_refill_memory *m = &memory.refill;
+    const struct vf_feature *before = m->feature[step.parity ^ 1];
+    const uint32_t count = m->counts[step.parity ^ 1].count;
     uint32_t live = 0;
+    look();
     for (uint32_t i = 0; i < count; i++) {
         struct vf_patch patch;
-        const uint64_t id = m->feature[step.parity ^ 1][i].id;
+        const uint64_t id = before[i].id;
         steps_now = &steps[id];
         memset(steps_now, 0, sizeof *steps_now);
-        const struct vf_feature f = vf_track_one(&patch, &step, &memory.ingest.params, m->feature[step.parity ^ 1][i]);
+        const struct vf_feature f = vf_track_one(&patch, &views.track, &memory.ingest.params, before[i]);
         x[id] = f.x_q16 / 65536.0;
         y[id] = f.y_q16 / 65536.0;
         end[id] = f.end;
@@ -169,5 +189,5 @@ void bridge_track(double *x, double *y, int32_t *end, int32_t *taken)
             taken[id * VFRONT_LEVELS + level] = (int32_t)steps_now->at[level];
         if (!f.end) m->feature[step.parity][live++] = f;
     }
-    m->census[step.parity].count = live;
+    m->counts[step.parity].count = live;
 }

@@ -1,255 +1,37 @@
 /* SPDX-License-Identifier: MIT */
-/* match: pairs against a reading of the rule in plain sets: of each point all candidates, in double precision, over points that
- * lie where a test wants them. Expectations are taken from the frames that the test itself made. A case in which a point lies
- * so close to the rim of a window that single precision may see it on either side is thrown away, and counted. */
+/* match: pairs against the oracle of match_oracle.h; positions of settled matches in drawn pictures; the stage through
+ * the public interface. A case in which a key point lies so close to the rim of a window that single precision may
+ * decide either way is discarded, and counted. */
 #include "tests/fixture/stage.h"
 
 #if VFRONT_MATCHES
+#include "match_oracle.h"
 
-/* ---- frames, kept apart from the arena --------------------------------------------------------------------------- */
+/* ---- the stage against the oracle -------------------------------------------------------------------------------- */
 
-struct seen {
-    double bearing[3], going[3];       /* as stored, and where it is expected in the next frame */
-    int32_t x_q16, y_q16, level, turn; /* turn: 1/65536 of a whole one */
-    vfront_descriptor_t bits;
-};
-struct frame {
-    int32_t count;
-    struct seen point[VFRONT_KEYPOINTS];
-};
-static struct frame frames[2], *now, *before;
-
-static double size_of(int32_t level) { return step.geometry.step_q16[level] / 65536.0; }
-
-static void set_bearing(struct seen *p, double x, double y, double z)
-{
-    const double v[3] = {x, y, z};
-    for (int k = 0; k < 3; k++) p->bearing[k] = p->going[k] = (double)(float)v[k];
-}
-
-static void set_unit(struct seen *p, double x, double y, double z)
-{
-    const double length = sqrt(x * x + y * y + z * z);
-    set_bearing(p, x / length, y / length, z / length);
-}
-
-static void set_noise(vfront_descriptor_t *d) { scribble(d, sizeof *d); }
-
-/** Flips `count` different bits, from bit `first` on. */
-static void flip(vfront_descriptor_t *d, int32_t first, int32_t count)
-{
-    for (int32_t k = first; k < first + count; k++) d->word[k % 256 / 32] ^= 1u << k % 32;
-}
-
-/** A point anywhere in front of the camera. */
-static struct seen anywhere(void)
-{
-    struct seen p;
-    memset(&p, 0, sizeof p);
-    set_unit(&p, between(-9999, 9999) * 1e-4, between(-9999, 9999) * 1e-4, 1.0);
-    p.x_q16 = between(0, 63 << 16);
-    p.y_q16 = between(0, 63 << 16);
-    p.level = roll(step.geometry.scales);
-    p.turn = between(-32768, 32767);
-    set_noise(&p.bits);
-    return p;
-}
-
-/** A frame in which all that is known of the one before is at hand. */
-static void next_frame(int32_t count)
-{
-    struct frame *was = now;
-    now = before;
-    before = was;
-    now->count = count;
-    step.parity ^= 1;
-}
-
-static void put_side(const struct frame *f, int32_t parity)
-{
-    memory.bearing.count[parity][0] = (uint32_t)f->count;
-    for (int32_t i = 0; i < f->count; i++) {
-        const struct seen *p = &f->point[i];
-        struct vf_point *to = &memory.bearing.point[parity][0][i];
-        for (int k = 0; k < 3; k++) to->bearing[k] = (float)p->bearing[k];
-        to->x_q16 = p->x_q16;
-        to->y_q16 = p->y_q16;
-        to->level = p->level;
-        to->step = (float)size_of(p->level);
-        memory.describe.angle[parity][0][i] = (float)(p->turn * 6.283185307179586 / 65536.0);
-        memory.describe.descriptor[parity][0][i] = p->bits;
-    }
-}
-
-/** Says where the points of the frame before are expected, as if the stage had found it out. */
-static void settle(void)
-{
-    for (int32_t i = 0; i < before->count; i++)
-        for (int k = 0; k < 3; k++) memory.match.expected[step.parity ^ 1][i][k] = (float)before->point[i].going[k];
-}
-
-/* ---- oracle ------------------------------------------------------------------------------------------------------ */
-
-static struct vf_params *params;
-static uint64_t pairs_listed, pairs_dropped, cases_thrown, cases_run;
-
-static int distance_of(const struct seen *a, const struct seen *b)
-{
-    int bits = 0;
-    for (int k = 0; k < 8; k++) bits += __builtin_popcount(a->bits.word[k] ^ b->bits.word[k]);
-    return bits;
-}
-
-/** How far a point is from where one of the frame before is expected, in pixels, less the window on their coarser level. */
-static double beyond(const struct seen *a, const struct seen *b)
-{
-    const double step_px = fmax(size_of(a->level), size_of(b->level));
-    double square = 0.0;
-    for (int k = 0; k < 3; k++) {
-        double at = b->going[k];
-        if (params->rotation_given) {
-            at = 0.0;
-            for (int c = 0; c < 3; c++) at += (double)params->R[3 * k + c] * b->bearing[c];
-        }
-        square += (a->bearing[k] - at) * (a->bearing[k] - at);
-    }
-    return sqrt(square) * (double)step.geometry.focal_px[0] - step.tuning.match_window_px * step_px;
-}
-
-static int unsure; /* whether a decision of the case is too close */
-
-static int is_candidate(const struct seen *a, const struct seen *b)
-{
-    if (abs(a->level - b->level) > step.tuning.match_levels) return 0;
-    if (!step.tuning.match_guided) return 1;
-    const double off = beyond(a, b);
-    unsure |= fabs(off) < 1e-6 * (double)step.geometry.focal_px[0];
-    return off <= 0.0;
-}
-
-static int is_elsewhere(const struct seen *best, const struct seen *other)
-{
-    const double near = 4.0 * fmax(size_of(best->level), size_of(other->level));
-    return fmax(abs(best->x_q16 - other->x_q16), abs(best->y_q16 - other->y_q16)) / 65536.0 > near;
-}
-
-/** The best of a list for a point of the other, -1: none. Which of the two frames is looked at from which does not matter. */
-static int best_for(const struct frame *list, const struct seen *p, int p_is_now)
-{
-    int best = -1, least = step.tuning.match_distance + 1;
-    for (int k = 0; k < list->count; k++) {
-        const struct seen *q = &list->point[k];
-        const int distance = distance_of(p, q);
-        if (distance >= least || !(p_is_now ? is_candidate(p, q) : is_candidate(q, p))) continue;
-        best = k;
-        least = distance;
-    }
-    return best;
-}
-
-static int second_for(const struct seen *p, const struct seen *best)
-{
-    int least = 256;
-    for (int j = 0; j < before->count; j++)
-        if (is_candidate(p, &before->point[j]) && is_elsewhere(best, &before->point[j]))
-            least = vf_min(least, distance_of(p, &before->point[j]));
-    return least;
-}
-
-struct pair {
-    int i, j, distance, second, turned;
-};
-static struct pair should[VFRONT_KEYPOINTS];
-
-/** Pairs of points that are each other's best and stand out. */
-static int find_pairs(void)
-{
-    static int back[VFRONT_KEYPOINTS];
-    int count = 0;
-    for (int j = 0; j < before->count; j++) back[j] = best_for(now, &before->point[j], 0);
-    for (int i = 0; i < now->count; i++) {
-        const struct seen *p = &now->point[i];
-        const int j = best_for(before, p, 1);
-        if (j < 0 || back[j] != i) continue;
-        const int distance = distance_of(p, &before->point[j]), second = second_for(p, &before->point[j]);
-        if (step.tuning.match_ratio_percent < 100 &&
-            distance / 1.0 > second * step.tuning.match_ratio_percent / 100.0 + 1e-9)
-            continue;
-        should[count++] = (struct pair){i, j, distance, second, (p->turn - before->point[j].turn) & 65535};
-    }
-    return count;
-}
-
-static double apart(double a, double b, double whole)
-{
-    const double d = fmod(fabs(a - b), whole);
-    return fmin(d, whole - d);
-}
-
-/** The 256th of a turn about which most pairs turned, each counted less the farther it is from it, up to 21 of them. */
-static int turn_of(int count)
-{
-    int best = 0;
-    double most = 0.0;
-    for (int top = 0; top < 256; top++) {
-        double sum = 0.0;
-        for (int k = 0; k < count; k++)
-            sum += fmax(0.0, 21.0 - apart(floor(should[k].turned / 256.0 + 0.5), top, 256.0));
-        if (sum > most) {
-            most = sum;
-            best = top;
-        }
-    }
-    return best;
-}
-
-static int drop_turned(int count)
-{
-    const int top = turn_of(count);
-    int kept = 0;
-    for (int k = 0; k < count; k++)
-        if (apart(should[k].turned, 256.0 * top, 65536.0) * 360.0 / 65536.0 <= step.tuning.match_turn_deg)
-            should[kept++] = should[k];
-    pairs_dropped += (uint64_t)(count - kept);
-    return kept;
-}
-
-/** Where the points of this frame go on to, from the pairs. */
-static void go_on(int count)
-{
-    for (int i = 0; i < now->count; i++) memcpy(now->point[i].going, now->point[i].bearing, sizeof now->point[i].going);
-    for (int k = 0; k < count; k++) {
-        struct seen *p = &now->point[should[k].i];
-        const double *was = before->point[should[k].j].bearing;
-        double length = 0.0;
-        for (int c = 0; c < 3; c++) length += (2 * p->bearing[c] - was[c]) * (2 * p->bearing[c] - was[c]);
-        for (int c = 0; c < 3; c++) p->going[c] = (2 * p->bearing[c] - was[c]) / sqrt(length);
-    }
-}
-
-/** A match that has not settled lies where its key point does. */
+/** Checks that a match that is not settled has the position of its key point. */
 static void check_unsettled(const vfront_match_t *is, const char *what)
 {
-    const struct seen *p = &now->point[is->keypoint];
+    const struct keypoint *p = &now->point[is->keypoint];
     if (is->settled) return;
     REQUIRE((double)is->x_px == (float)(p->x_q16 / 65536.0) && (double)is->y_px == (float)(p->y_q16 / 65536.0),
             "%s: place", what);
     for (int c = 0; c < 3; c++) REQUIRE((double)is->bearing[c] == p->bearing[c], "%s: bearing", what);
 }
 
-/** Runs the stage on both frames and compares. Returns how many pairs there are, -1: the case was thrown away. */
+/** Runs the stage on both frames and compares. Returns how many pairs there are, -1: the case was discarded. */
 static int check(const char *what)
 {
     const struct vf_match_memory *m = &memory.match;
-    put_side(now, step.parity);
-    put_side(before, step.parity ^ 1);
-    vf_bearing_forget(&step, 0, 1);
-    vf_match_host(&step);
-    unsure = 0;
-    const int count = params->frame ? drop_turned(find_pairs()) : 0;
-    go_on(count);
-    cases_thrown += (uint64_t)unsure;
-    if (unsure) return -1;
+    put_frame(now, step.parity);
+    put_frame(before, step.parity ^ 1);
+    vf_match_clear(&memory.match, step.parity, 0, 1);
+    RUN(match);
+    ambiguous = 0;
+    const int count = params->frame ? drop_by_roll(find_pairs()) : 0;
+    predict_next(count);
+    cases_discarded += (uint64_t)ambiguous;
+    if (ambiguous) return -1;
     cases_run++;
     pairs_listed += (uint64_t)count;
     REQUIRE((int)m->count == count, "%s: %u pairs, should be %d", what, m->count, count);
@@ -263,8 +45,8 @@ static int check(const char *what)
     }
     for (int i = 0; i < now->count; i++)
         for (int c = 0; c < 3; c++)
-            REQUIRE(fabs((double)m->expected[step.parity][i][c] - now->point[i].going[c]) < 5e-7,
-                    "%s: expectation of point %d", what, i);
+            REQUIRE(fabs((double)m->predicted[step.parity][i][c] - now->point[i].predicted[c]) < 5e-7,
+                    "%s: prediction of point %d", what, i);
     return count;
 }
 
@@ -284,7 +66,7 @@ static void start(void)
     step.tuning.match_levels = 7;
 }
 
-static int add(struct frame *f, struct seen p)
+static int add(struct frame *f, struct keypoint p)
 {
     f->point[f->count] = p;
     return f->count++;
@@ -314,44 +96,44 @@ static void random_tuning(void)
     step.geometry.focal_px[0] = (float)between(100, 900);
 }
 
-/** A point where one of the frame before is expected, more or less, that looks like it, more or less. */
-static struct seen like(const struct seen *b, int roll_of_all)
+/** Key point near the predicted position of b, with a similar descriptor, level and orientation. */
+static struct keypoint similar_to(const struct keypoint *b, int picture_roll)
 {
-    struct seen p = anywhere();
+    struct keypoint p = random_keypoint();
     const double spread = between(0, 40) * 1e-3;
-    set_unit(&p, b->going[0] + spread * between(-99, 99) * 1e-2, b->going[1] + spread * between(-99, 99) * 1e-2,
-             b->going[2]);
+    set_unit(&p, b->predicted[0] + spread * between(-99, 99) * 1e-2, b->predicted[1] + spread * between(-99, 99) * 1e-2,
+             b->predicted[2]);
     p.bits = b->bits;
     flip(&p.bits, roll(256), roll(70));
     p.level = vf_clamp(b->level + between(-1, 1), 0, step.geometry.scales - 1);
     p.x_q16 = b->x_q16 + between(-400000, 400000);
     p.y_q16 = b->y_q16 + between(-400000, 400000);
-    p.turn = (int16_t)(b->turn + roll_of_all + between(-5600, 5600));
+    p.orientation = (int16_t)(b->orientation + picture_roll + between(-5600, 5600));
     return p;
 }
 
 static void random_frame(int32_t count)
 {
-    const int roll_of_all = between(-32768, 32767);
+    const int picture_roll = between(-32768, 32767);
     next_frame(0);
     while (now->count < count) {
         const int of = before->count ? roll(before->count) : -1;
         const int kind = roll(10);
         if (of >= 0 && kind < 7)
-            add(now, like(&before->point[of], roll_of_all));
+            add(now, similar_to(&before->point[of], picture_roll));
         else if (of >= 0 && kind < 8)
             add(now, before->point[of]);
         else if (now->count && kind < 9)
             add(now, now->point[roll(now->count)]);
         else
-            add(now, anywhere());
+            add(now, random_keypoint());
     }
 }
 
 static void random_cases(void **state)
 {
     (void)state;
-    uint64_t before_thrown = cases_thrown;
+    uint64_t before_discarded = cases_discarded;
     for (uint64_t seed = 1; seed <= 2000; seed++) {
         shake(seed);
         start();
@@ -366,12 +148,12 @@ static void random_cases(void **state)
             check(what);
         }
     }
-    print_message("%d cases, %d thrown away, %d pairs, %d dropped by their turn\n", (int)cases_run,
-                  (int)(cases_thrown - before_thrown), (int)pairs_listed, (int)pairs_dropped);
+    print_message("%d cases, %d discarded, %d pairs, %d dropped by their orientation\n", (int)cases_run,
+                  (int)(cases_discarded - before_discarded), (int)pairs_listed, (int)pairs_dropped);
     REQUIRE(cases_run > 7900 && pairs_listed > 15000 && pairs_dropped > 1000, "too little was tested");
 }
 
-/** As many points as there can be: on a lattice, none of which lies near the rim of a window. */
+/** Largest number of points: on a lattice, none of which lies near the rim of a window. */
 static void many(void **state)
 {
     (void)state;
@@ -386,7 +168,7 @@ static void many(void **state)
             next_frame(0);
             while (now->count < most - k) {
                 const int known = k && roll(5);
-                struct seen p = known ? before->point[roll(before->count)] : anywhere();
+                struct keypoint p = known ? before->point[roll(before->count)] : random_keypoint();
                 if (guided) p.level = 0;
                 if (known)
                     set_bearing(&p, p.bearing[0] + between(-5, 5) / 64.0, p.bearing[1] + between(-5, 5) / 64.0, 1.0);
@@ -396,7 +178,7 @@ static void many(void **state)
                 add(now, p);
             }
         }
-        settle();
+        put_predictions();
         REQUIRE(check(guided ? "many, guided" : "many") > most / 20, "few pairs");
     }
 }
@@ -412,14 +194,15 @@ static void few_points(void **state)
             for (int b = 0; b < 3; b++) {
                 start();
                 step.tuning.match_guided = guided;
-                for (int k = 0; k < a && k < VFRONT_KEYPOINTS; k++) add(now, anywhere());
-                for (int k = 0; k < b && k < VFRONT_KEYPOINTS; k++) add(before, k < a ? now->point[k] : anywhere());
+                for (int k = 0; k < a && k < VFRONT_KEYPOINTS; k++) add(now, random_keypoint());
+                for (int k = 0; k < b && k < VFRONT_KEYPOINTS; k++)
+                    add(before, k < a ? now->point[k] : random_keypoint());
                 REQUIRE(check("few") == vf_min(a, b), "%d and %d points", a, b);
                 if (a == 1 && b == 1) assert_int_equal(memory.match.match[0].second, 256);
             }
 }
 
-/** All alike: the first of each. */
+/** All key points equal: the first of each frame match. */
 static void all_equal(void **state)
 {
     (void)state;
@@ -427,7 +210,7 @@ static void all_equal(void **state)
     shake(4);
     for (int apart_px = 0; apart_px < 10; apart_px += 9) {
         start();
-        const struct seen one = anywhere();
+        const struct keypoint one = random_keypoint();
         for (int k = 0; k < count; k++) {
             add(now, one);
             add(before, one);
@@ -441,11 +224,12 @@ static void all_equal(void **state)
     }
 }
 
-/** One point, its partner with `distance` bits of difference, and another with `second`, so many Q16 px away. */
+/** One key point, its match with `distance` differing bits, and another candidate with `second`, at a distance of
+ *  (away_x, away_y) [px, Q16]. */
 static int pair_beside(int distance, int second, int32_t away_x, int32_t away_y)
 {
     start();
-    const struct seen p = anywhere();
+    const struct keypoint p = random_keypoint();
     add(now, p);
     add(before, p);
     add(before, p);
@@ -472,7 +256,7 @@ static void ratio(void **state)
     }
 }
 
-/** What lies within 4 px of the partner is no second best, along either axis; what is not a candidate is none, either. */
+/** Second best: not what lies within 4 px of the best along both axes, nor what is no candidate. */
 static void second_best(void **state)
 {
     (void)state;
@@ -499,11 +283,11 @@ static void second_best(void **state)
     pair_beside(10, 11, 30 << 16, 0);
     step.tuning.match_window_px = 30;
     set_bearing(&before->point[1], now->point[0].bearing[0] + 0.2, now->point[0].bearing[1], now->point[0].bearing[2]);
-    settle();
+    put_predictions();
     assert_int_equal(check("second outside the window"), 1);
     step.tuning.match_window_px = 90;
     assert_int_equal(check("second inside the window"), 0);
-    pair_beside(60, 80, 30 << 16, 0); /* over the bound of a partner, and still a second */
+    pair_beside(60, 80, 30 << 16, 0); /* over the bound of a match, and still a second best */
     step.tuning.match_ratio_percent = 80;
     assert_int_equal(check("second over the bound"), 1);
     assert_int_equal(memory.match.match[0].second, 80);
@@ -520,7 +304,7 @@ static void largest_distance(void **state)
             start();
             step.tuning.match_distance = most;
             step.tuning.match_ratio_percent = 100;
-            add(now, anywhere());
+            add(now, random_keypoint());
             add(before, now->point[0]);
             flip(&before->point[0].bits, 0, distance);
             REQUIRE(check("distance") == (distance <= most), "%d of %d bits", distance, most);
@@ -539,22 +323,22 @@ static void window_rim(void **state)
                 step.geometry.focal_px[0] = 64.0f;
                 step.tuning.match_window_px = 16;
                 step.tuning.match_guided = 1;
-                struct seen p = anywhere();
+                struct keypoint p = random_keypoint();
                 p.level = 0;
                 set_bearing(&p, 0.0, 0.0, 0.0);
                 add(before, p);
                 p.bearing[axis] = sign * (0.25 + out * ldexp(1.0, -22));
                 add(now, p);
-                put_side(now, step.parity);
-                put_side(before, step.parity ^ 1);
-                memset(memory.match.expected, 0, sizeof memory.match.expected);
-                vf_bearing_forget(&step, 0, 1);
-                vf_match_host(&step);
+                put_frame(now, step.parity);
+                put_frame(before, step.parity ^ 1);
+                memset(memory.match.predicted, 0, sizeof memory.match.predicted);
+                vf_match_clear(&memory.match, step.parity, 0, 1);
+                RUN(match);
                 REQUIRE((int)memory.match.count == !out, "axis %d", axis);
             }
 }
 
-/** The window is that of the coarser level, whichever frame has it. */
+/** The window is that of the coarser level, in whichever frame. */
 static void window_of_levels(void **state)
 {
     (void)state;
@@ -566,11 +350,11 @@ static void window_of_levels(void **state)
                 start();
                 step.tuning.match_guided = 1;
                 step.tuning.match_window_px = 10;
-                struct seen p = anywhere();
+                struct keypoint p = random_keypoint();
                 set_bearing(&p, 0.1, -0.2, 0.97);
                 p.level = a;
                 add(before, p);
-                settle();
+                put_predictions();
                 const double px = 10.0 * size_of(a > b ? a : b) + (out ? 0.01 : -0.01);
                 set_bearing(&p, 0.1, -0.2 + px / 300.0, 0.97);
                 p.level = b;
@@ -590,7 +374,7 @@ static void levels(void **state)
                     start();
                     step.tuning.match_guided = guided;
                     step.tuning.match_levels = most;
-                    struct seen p = anywhere();
+                    struct keypoint p = random_keypoint();
                     p.level = a;
                     add(now, p);
                     p.level = b;
@@ -599,14 +383,14 @@ static void levels(void **state)
                 }
 }
 
-/** Pairs, all of whose orientations turned by `turn`; the last by `more` besides. Returns how many pairs there are. */
+/** Pairs whose orientations differ by `turn`; the last one's by `more` besides. Returns how many are matched. */
 static int rolled(int32_t count, int32_t turn, int32_t more)
 {
     start();
     for (int k = 0; k < count; k++) {
-        struct seen p = anywhere();
+        struct keypoint p = random_keypoint();
         add(before, p);
-        p.turn = (int16_t)(p.turn + turn + (k == count - 1 ? more : 0));
+        p.orientation = (int16_t)(p.orientation + turn + (k == count - 1 ? more : 0));
         add(now, p);
     }
     return check("rolled");
@@ -627,21 +411,21 @@ static void camera_rolls(void **state)
         assert_int_equal(rolled(20, turn, 32768), 19);
         assert_int_equal(memory.match.match[18].keypoint, 18);
     }
-    assert_int_equal(rolled(1, 12345, 0), 1); /* alone it is the turn of the picture */
+    assert_int_equal(rolled(1, 12345, 0), 1); /* a single match defines the roll of the picture */
     for (int32_t scattered = 0; scattered < 2; scattered++) {
         start();
         step.tuning.match_turn_deg = 180;
         for (int k = 0; k < 20; k++) {
-            struct seen p = anywhere();
+            struct keypoint p = random_keypoint();
             add(before, p);
-            p.turn = (int16_t)between(-32768, 32767);
+            p.orientation = (int16_t)between(-32768, 32767);
             add(now, p);
         }
         assert_int_equal(check("any turn"), 20);
     }
 }
 
-/** With a rotation, partners lie where it takes them, also those that moved otherwise before. */
+/** A given rotation predicts all key points, also those that moved differently before. */
 static void rotation_given(void **state)
 {
     (void)state;
@@ -654,7 +438,7 @@ static void rotation_given(void **state)
             step.tuning.match_window_px = 4;
             set_rotation(axis, 0.35);
             for (int k = 0; k < 10; k++) {
-                struct seen p = anywhere();
+                struct keypoint p = random_keypoint();
                 set_unit(&p, 0.4 + 0.01 * k, 0.3 - 0.02 * k, 1.0);
                 add(before, p);
                 double to[3] = {0, 0, 0};
@@ -665,23 +449,24 @@ static void rotation_given(void **state)
             params->rotation_given = given;
             for (int k = 0; k < 10; k++) {
                 const double there[3] = {0.0, (double)0.6f, (double)0.8f};
-                memcpy(before->point[k].going, there, sizeof there);
+                memcpy(before->point[k].predicted, there, sizeof there);
             }
-            settle();
+            put_predictions();
             assert_int_equal(check("rotation"), given ? 10 : 0);
         }
 }
 
-/** A point that goes on as before is found in a small window from the third frame on; one that was not seen before is not. */
+/** Constant velocity: a key point is found in a small window from the third frame on; one without a previous match is
+ *  not. */
 static void constant_velocity(void **state)
 {
     (void)state;
     shake(13);
     if (VFRONT_KEYPOINTS < 10) skip();
     start();
-    struct seen p[10];
+    struct keypoint p[10];
     step.tuning.match_guided = 1;
-    for (int k = 0; k < 10; k++) p[k] = anywhere();
+    for (int k = 0; k < 10; k++) p[k] = random_keypoint();
     for (int frame = 0; frame < 6; frame++) {
         params->frame = (uint64_t)frame;
         next_frame(0);
@@ -695,9 +480,9 @@ static void constant_velocity(void **state)
         const int expected_pairs[6] = {0, 10, 10, 5, 5, 5};
         REQUIRE(seen == expected_pairs[frame], "frame %d: %d pairs", frame, seen);
     }
-    params->frame = 9; /* those without a partner in the frame before stay where they were */
+    params->frame = 9; /* those without a match in the previous frame are predicted where they are */
     next_frame(0);
-    for (int k = 0; k < 10; k++) add(now, anywhere());
+    for (int k = 0; k < 10; k++) add(now, random_keypoint());
     step.tuning.match_window_px = 1;
     check("strangers");
     next_frame(0);
@@ -705,14 +490,14 @@ static void constant_velocity(void **state)
     assert_int_equal(check("at rest"), 10);
 }
 
-/** Nothing in the first frame after a start or a reset, whatever lies in the arena; and no motion from before it. */
+/** First frame after a start or a reset: no matches, whatever the arena holds; and no velocity from before it. */
 static void first_frame(void **state)
 {
     (void)state;
     shake(14);
     if (VFRONT_KEYPOINTS < 10) skip();
     start();
-    for (int k = 0; k < 10; k++) add(before, anywhere());
+    for (int k = 0; k < 10; k++) add(before, random_keypoint());
     for (int k = 0; k < 10; k++) add(now, before->point[k]);
     assert_int_equal(check("before the reset"), 10);
     params->frame = 0;
@@ -726,7 +511,8 @@ static void first_frame(void **state)
     assert_int_equal(check("after the reset"), 10);
 }
 
-/** The stage writes what it owns and nothing else; switched off, not even that. */
+/** The stage writes its own memory, clears the other set of candidates for the next step, and nothing else; switched
+ *  off, it writes nothing at all. */
 static void all_else_stays(void **state)
 {
     (void)state;
@@ -736,25 +522,29 @@ static void all_else_stays(void **state)
         start();
         random_frame(vf_min(40, VFRONT_KEYPOINTS));
         random_frame(vf_min(40, VFRONT_KEYPOINTS));
-        put_side(now, step.parity);
-        put_side(before, step.parity ^ 1);
-        vf_bearing_forget(&step, 0, 1);
+        put_frame(now, step.parity);
+        put_frame(before, step.parity ^ 1);
+        vf_match_clear(&memory.match, step.parity, 0, 1);
         for (int i = 0; i < VFRONT_KEYPOINTS; i++) {
-            assert_int_equal(memory.match.back[i], 0xffffffffu);
-            assert_int_equal(memory.match.found[i], 0xffffffffu);
-            assert_int_equal(memory.match.second[i], 256);
+            assert_int_equal(memory.match.back[step.parity][i], 0xffffffffu);
+            assert_int_equal(memory.match.found[step.parity][i], 0xffffffffu);
+            assert_int_equal(memory.match.second[step.parity][i], 256);
         }
         step.tuning.match = off != 1;
         step.tuning.describe = off != 2;
         memcpy(&expected, &memory, sizeof memory);
-        vf_match_host(&step);
+        RUN(match);
         if (!off) {
+            const int32_t set = step.parity;
             struct vf_match_memory *m = &expected.match;
-            memcpy(m->back, memory.match.back, sizeof *m->back * (size_t)before->count);
-            memcpy(m->found, memory.match.found, sizeof *m->found * (size_t)now->count);
-            memcpy(m->second, memory.match.second, sizeof *m->second * (size_t)now->count);
-            memcpy(m->expected[step.parity], memory.match.expected[step.parity],
-                   sizeof m->expected[0][0] * (size_t)now->count);
+            memcpy(m->back[set], memory.match.back[set], sizeof m->back[0][0] * (size_t)before->count);
+            memcpy(m->found[set], memory.match.found[set], sizeof m->found[0][0] * (size_t)now->count);
+            memcpy(m->second[set], memory.match.second[set], sizeof m->second[0][0] * (size_t)now->count);
+            for (int i = 0; i < VFRONT_KEYPOINTS; i++) { /* cleared for the next step */
+                m->back[set ^ 1][i] = m->found[set ^ 1][i] = 0xffffffffu;
+                m->second[set ^ 1][i] = 256;
+            }
+            memcpy(m->predicted[set], memory.match.predicted[set], sizeof m->predicted[0][0] * (size_t)now->count);
             m->count = memory.match.count;
             memcpy(m->match, memory.match.match, sizeof *m->match * m->count);
         }
@@ -764,7 +554,8 @@ static void all_else_stays(void **state)
 
 /* ---- places ------------------------------------------------------------------------------------------------------ */
 
-/** Two pictures of the same waves, one of which has moved and has other light: where a match should settle is known to any digit. */
+/** Two pictures of the same waves, one of them shifted and with another illumination: the true position of a match is
+ *  known. */
 #define WAVES 12
 #define FOCAL_PX 300.0
 static double wave[WAVES][3];
@@ -791,81 +582,85 @@ static double grey_at(double x, double y)
 static void paint(int32_t parity, double dx, double dy, double gain, double offset)
 {
     const struct vf_level *l = &step.geometry.level[0][0];
-    uint8_t *pixels = vf_level_pixels(&step, parity, 0, 0);
+    uint8_t *pixels = memory.ingest.picture[parity][0];
     for (int32_t y = 0; y < l->height; y++)
         for (int32_t x = 0; x < l->width; x++)
             pixels[y * l->pitch + x] = (uint8_t)vf_clamp((int32_t)floor(gain * grey_at(x - dx, y - dy) + offset + 0.5),
                                                          0, 255);
     step.parity ^= parity != step.parity;
-    vf_pyramid_host(&step);
+    RUN(pyramid);
 }
 
-/** Changes the pixels of this frame by as much, up and down in turns, four by four. */
+/** Adds and subtracts a grey level in a checkerboard of 4x4 px fields, in this frame. */
 static void speckle(int32_t grey)
 {
     const struct vf_level *l = &step.geometry.level[0][0];
-    uint8_t *pixels = vf_level_pixels(&step, step.parity, 0, 0);
+    uint8_t *pixels = memory.ingest.picture[step.parity][0];
     for (int32_t y = 0; y < l->height; y++)
         for (int32_t x = 0; x < l->width; x++)
             pixels[y * l->pitch + x] = (uint8_t)vf_clamp(
                 pixels[y * l->pitch + x] + ((x / 4 + y / 4) % 2 ? grey : -grey), 0, 255);
 }
 
-/** Bearing of a pinhole in whose middle the picture's first pixel lies. */
-static void see(struct seen *p) { set_unit(p, p->x_q16 / 65536.0 / FOCAL_PX, p->y_q16 / 65536.0 / FOCAL_PX, 1.0); }
+/** Bearing of a pinhole camera whose principal point is the picture's first pixel. */
+static void set_pinhole_bearing(struct keypoint *p)
+{
+    set_unit(p, p->x_q16 / 65536.0 / FOCAL_PX, p->y_q16 / 65536.0 / FOCAL_PX, 1.0);
+}
 
 static void make_grid(void)
 {
     const int32_t across = step.geometry.nodes_x[0], down = (int32_t)ceil(step.geometry.level[0][0].height / 8.0) + 5;
     for (int32_t j = 0; j < down; j++)
         for (int32_t i = 0; i < across; i++) {
-            struct seen p;
+            struct keypoint p;
             p.x_q16 = 8 * (i - 2) * 65536;
             p.y_q16 = 8 * (j - 2) * 65536;
-            see(&p);
+            set_pinhole_bearing(&p);
             memory.bearing.node[0][j * across + i] = (struct vf_node){(float)p.bearing[0], (float)p.bearing[1],
                                                                       (float)p.bearing[2], 1};
         }
 }
 
-/** The point of a level whose pixel a place of level 0 lies in. */
-static struct seen nearest(double x, double y, int32_t level)
+/** Key point of a level on the pixel that contains a position of level 0. */
+static struct keypoint nearest(double x, double y, int32_t level)
 {
-    struct seen p = anywhere();
+    struct keypoint p = random_keypoint();
     const double size = size_of(level);
     p.level = level;
-    p.turn = 0;
+    p.orientation = 0;
     p.x_q16 = (int32_t)floor(((floor((x + 0.5) / size) + 0.5) * size - 0.5) * 65536.0 + 0.5);
     p.y_q16 = (int32_t)floor(((floor((y + 0.5) / size) + 0.5) * size - 0.5) * 65536.0 + 0.5);
-    see(&p);
+    set_pinhole_bearing(&p);
     return p;
 }
 
-/** Points of a level anywhere in the frame before, and those of this one next to where they have gone, `astray` px off that. */
+/** Random key points of a level in the previous frame, and those of this frame nearest to their true positions,
+ *  `astray` px off in x. */
 static void put_points(int32_t level, int count, double dx, double dy, double astray)
 {
     const struct vf_level *l = &step.geometry.level[0][0];
     now->count = before->count = 0;
     for (int k = 0; k < count; k++) {
         const double margin = 24.0 + fabs(astray);
-        struct seen was = nearest(uniform(margin, l->width - margin), uniform(margin, l->height - margin), level);
-        struct seen is = nearest(was.x_q16 / 65536.0 + dx + astray, was.y_q16 / 65536.0 + dy, level);
+        struct keypoint was = nearest(uniform(margin, l->width - margin), uniform(margin, l->height - margin), level);
+        struct keypoint is = nearest(was.x_q16 / 65536.0 + dx + astray, was.y_q16 / 65536.0 + dy, level);
         is.bits = was.bits;
         add(before, was);
         add(now, is);
     }
 }
 
-/** Runs the stage on what is there, all pairs of which it must list. */
+/** Runs the stage on the frames, all pairs of which it must list. */
 static const vfront_match_t *run(void)
 {
     step.tuning.match_ratio_percent = 100;
     params->frame = 5;
-    put_side(now, step.parity);
-    put_side(before, step.parity ^ 1);
-    settle();
-    vf_bearing_forget(&step, 0, 1);
-    vf_match_host(&step);
+    put_frame(now, step.parity);
+    put_frame(before, step.parity ^ 1);
+    put_predictions();
+    vf_match_clear(&memory.match, step.parity, 0, 1);
+    RUN(match);
     REQUIRE((int)memory.match.count == now->count, "%u of %d pairs", memory.match.count, now->count);
     for (int k = 0; k < now->count; k++) check_unsettled(&memory.match.match[k], "places");
     return memory.match.match;
@@ -892,7 +687,7 @@ static void start_places(double dx, double dy, double gain, double offset)
 
 #define PLACES (VFRONT_KEYPOINTS < 40 ? VFRONT_KEYPOINTS : 40)
 
-/** From key points of any level, matches settle where the waves have gone; their bearings are those of that place. */
+/** Matches of key points of any level settle at the true position, with the bearing of that position. */
 static void places(void **state)
 {
     (void)state;
@@ -905,18 +700,18 @@ static void places(void **state)
         put_points(i % step.geometry.scales, PLACES, dx, dy, 0.0);
         const vfront_match_t *m = run();
         for (int k = 0; k < now->count; k++) {
-            const struct seen *was = &before->point[m[k].before];
+            const struct keypoint *was = &before->point[m[k].before];
             const double x = was->x_q16 / 65536.0 + dx, y = was->y_q16 / 65536.0 + dy,
                          off = hypot((double)m[k].x_px - x, (double)m[k].y_px - y);
-            struct seen seen;
+            struct keypoint there;
             all++;
             if (!m[k].settled) continue;
             settled++;
             square += off * off;
             most = fmax(most, off);
-            set_unit(&seen, (double)m[k].x_px / FOCAL_PX, (double)m[k].y_px / FOCAL_PX, 1.0);
+            set_unit(&there, (double)m[k].x_px / FOCAL_PX, (double)m[k].y_px / FOCAL_PX, 1.0);
             for (int c = 0; c < 3; c++)
-                REQUIRE(fabs((double)m[k].bearing[c] - seen.bearing[c]) < 1e-6, "bearing of pair %d", k);
+                REQUIRE(fabs((double)m[k].bearing[c] - there.bearing[c]) < 1e-6, "bearing of pair %d", k);
         }
     }
     print_message("places: %d of %d settled, RMSE %.4f px, %.4f px at most\n", settled, all, sqrt(square / settled),
@@ -925,7 +720,7 @@ static void places(void **state)
     assert_true(sqrt(square / settled) < 0.05 && most < 1.0);
 }
 
-/** What cannot be found, or only too far away, or need not, stays where the key point is. */
+/** Matches whose alignment fails, ends too far away or is switched off keep the position of the key point. */
 static void stays_unsettled(void **state)
 {
     (void)state;
@@ -946,10 +741,10 @@ static void stays_unsettled(void **state)
     assert_int_equal(count_settled(), 0);
     paint(step.parity ^ 1, 0.0, 0.0, 1.0, 0.0);
     random_waves();
-    paint(step.parity ^ 1, 0.0, 0.0, 1.0, 0.0); /* something else */
+    paint(step.parity ^ 1, 0.0, 0.0, 1.0, 0.0); /* another scene */
     assert_int_equal(count_settled(), 0);
     paint(step.parity ^ 1, 0.0, 0.0, 0.0, 90.0);
-    paint(step.parity ^ 1, 0.0, 0.0, 0.0, 90.0); /* nothing to be seen */
+    paint(step.parity ^ 1, 0.0, 0.0, 0.0, 90.0); /* uniform grey */
     assert_int_equal(count_settled(), 0);
     for (int k = 0; k < now->count; k++) before->point[k].x_q16 = k % 2 ? -65536 * 400 : 65536 * 4000;
     assert_int_equal(count_settled(), 0);
@@ -971,7 +766,7 @@ static void paint_world(void)
     }
 }
 
-/** What a camera sees at a place of the world; turned: upside down. */
+/** Steps with the picture of a camera at a position of the world; turned: upside down. */
 static const vfront_result_t *look(int left, int top, int turned, uint64_t t_ns, const double *R)
 {
     const vfront_result_t *result;
@@ -997,7 +792,7 @@ static void open_front_end(double focal_px, const char *name, int value)
     assert_int_equal(vfront_init(&vf, &rig, &t, VFRONT_PORT_HOST), VFRONT_OK);
 }
 
-/** Share of the pairs, in percent, that moved by so much; turned: to the opposite place. */
+/** Share of the matches [percent] that moved by (dx, dy); turned: to the point-symmetric position. */
 static int share_right(const vfront_keypoint_t *was, const vfront_result_t *r, float dx, float dy, int turned)
 {
     int right = 0;

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Partners in the frame before, beside OpenCV's ORB and brute-force matcher, on real and rendered sequences with ground truth.
+"""Matches with the previous frame, beside OpenCV's ORB and brute-force matcher, on real and rendered sequences with ground truth.
 
     tests/tracking/matching.py build/bridge_match.so [--set name=value ...]
 

@@ -25,7 +25,7 @@ import os
 import sys
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DATA = os.environ.get("VFRONT_DATA", os.path.join(ROOT, "..", "shared", "data"))
 BORDER_PX = 8  # tuning value detect_border_px
 LEVELS = 5     # VFRONT_LEVELS of the bridge

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* refill: who lives, who ended, who is born, against a brute-force oracle over random states: the corner of every cell, of
- * whatever level, is held against every feature and every other by distances in double precision, and the best are found by
- * sorting. */
+/* refill: who lives, who ended, who is born, against a brute-force oracle over random states: the corner of every cell,
+ * of whatever level, is held against every feature and every other by distances in double precision, and the best are
+ * found by sorting. */
 #include "tests/fixture/stage.h"
 
 /* ---- a state before the stage, kept apart from the arena --------------------------------------------------------- */
@@ -13,7 +13,7 @@ struct corner {
     double x, y; /* level 0 [px] */
 };
 static struct corner corner[VFRONT_CELLS];
-static struct vf_census before;
+static struct vf_track_counts before;
 static uint64_t frame;
 
 static int better(const struct corner *a, const struct corner *b)
@@ -46,28 +46,32 @@ static void put_corner(int level, int u, int v, int strong, uint32_t score)
     const struct corner c = {1, strong, level, u, v, score, centre_of(u, level), centre_of(v, level)};
     const int32_t cell = cell_of(c.x, c.y);
     corner[cell] = c;
-    memory.detect.corner[0][cell] = vf_detect_key(strong, score, level, u, v);
+    memory.detect.corner[step.parity][0][cell] = vf_detect_key(strong, score, level, u, v);
 }
 
-/** What must not be taken for a corner: the best there can be, somewhere. */
+/** Key that the stage must not read: better than any corner. */
 static uint64_t bait(void)
 {
     return vf_detect_key(1, 4000000000u + (uint32_t)roll(1000), roll(VFRONT_SCALES), roll(16), roll(16));
 }
 
-/** No corners in the cells; bait behind them, in those of the other camera, and in culling cells. */
+/** No corners in the cells; bait behind them, in those of the other camera and of the other parity, and in culling
+ *  cells. */
 static void clear_corners(void)
 {
     memset(corner, 0, sizeof corner);
     for (int32_t cell = 0; cell < VFRONT_CELLS && cell < cells_of(0) + 40; cell++) {
-        memory.detect.corner[0][cell] = cell < cells_of(0) ? 0 : bait();
-        memory.detect.corner[VFRONT_CAMERAS - 1][cell] = VFRONT_CAMERAS > 1 || cell >= cells_of(0) ? bait() : 0;
+        uint64_t(*now)[VFRONT_CELLS] = memory.detect.corner[step.parity];
+        now[0][cell] = cell < cells_of(0) ? 0 : bait();
+        now[VFRONT_CAMERAS - 1][cell] = VFRONT_CAMERAS > 1 || cell >= cells_of(0) ? bait() : 0;
+        for (int i = 0; i < VFRONT_CAMERAS; i++) memory.detect.corner[step.parity ^ 1][i][cell] = bait();
     }
     for (int32_t place = 0; place < VFRONT_SCALES * VFRONT_CULL_CELLS && place < 200; place++)
-        memory.detect.best[0][place] = bait();
+        memory.detect.best[step.parity][0][place] = bait();
 }
 
-/** A random corner of any level searched for about `percent` of the cells. Few different scores, so that many are equal. */
+/** A random corner of any level searched for about `percent` of the cells. Few different scores, so that many are
+ *  equal. */
 static void random_corners(int percent)
 {
     const uint32_t scores = roll(2) ? 3 : roll(2) ? 4080 : 4294967295u;
@@ -86,10 +90,10 @@ static void random_corners(int percent)
     }
 }
 
-static void census(uint64_t ids, uint32_t count, uint32_t losses)
+static void put_counts(uint64_t ids, uint32_t count, uint32_t losses)
 {
-    before = (struct vf_census){ids, count, losses};
-    memory.track.census[step.parity ^ 1] = before;
+    before = (struct vf_track_counts){ids, count, losses};
+    memory.refill.counts[step.parity ^ 1] = before;
 }
 
 static void set_frame(uint64_t number)
@@ -98,25 +102,25 @@ static void set_frame(uint64_t number)
     memory.ingest.params.frame = number;
 }
 
-/** Features where the stage finds them, each with a slot of its own, at multiples of `grid_q16`. */
+/** Features where the stage finds them, each with a template index of its own, at multiples of `grid_q16`. */
 static void random_features(uint32_t count, int ended_percent, int grid_q16)
 {
-    uint16_t slot[VFRONT_TRACKS];
+    uint16_t template_index[VFRONT_TRACKS];
     const struct vf_level *l = &step.geometry.level[0][0];
-    for (uint16_t i = 0; i < VFRONT_TRACKS; i++) slot[i] = i;
+    for (uint16_t i = 0; i < VFRONT_TRACKS; i++) template_index[i] = i;
     for (uint32_t i = 0; i < count; i++) {
         struct vf_feature *f = &memory.track.moved[i];
         const uint32_t other = i + (uint32_t)roll((int32_t)(VFRONT_TRACKS - i));
-        const uint16_t chosen = slot[other];
-        slot[other] = slot[i];
+        const uint16_t chosen = template_index[other];
+        template_index[other] = template_index[i];
         scribble(f, sizeof *f);
         f->id = 3 + 5 * (uint64_t)i + (uint64_t)roll(5);
-        f->slot = chosen;
+        f->template_index = chosen;
         f->x_q16 = roll((l->width - 1) * 65536 / grid_q16 + 1) * grid_q16;
         f->y_q16 = roll((l->height - 1) * 65536 / grid_q16 + 1) * grid_q16;
         f->end = (uint8_t)(roll(100) < ended_percent ? between(1, VFRONT_ENDS - 1) : 0);
     }
-    census(3 + 5 * (uint64_t)count + 100, count, (uint32_t)roll(1000));
+    put_counts(3 + 5 * (uint64_t)count + 100, count, (uint32_t)roll(1000));
 }
 
 /* ---- oracle ------------------------------------------------------------------------------------------------------ */
@@ -124,7 +128,7 @@ static void random_features(uint32_t count, int ended_percent, int grid_q16)
 static uint32_t alive[VFRONT_TRACKS], ended[VFRONT_TRACKS], alive_count, ended_count;
 static int32_t fit[VFRONT_CELLS], fit_count; /* cells whose corner may be born */
 
-static void tell_alive_from_ended(void)
+static void split_features(void)
 {
     const uint32_t count = frame ? before.count : 0;
     alive_count = ended_count = 0;
@@ -136,7 +140,7 @@ static void tell_alive_from_ended(void)
     }
 }
 
-/** Along each axis whole sixteenths of a pixel count. */
+/** Distance test: differences along each axis are truncated to 1/16 px. */
 static int too_near(double ax, double ay, double bx, double by)
 {
     const double least = step.tuning.track_distance_px * 16.0, dx = floor(fabs(ax - bx) * 16.0),
@@ -197,7 +201,7 @@ static void compare_lists(void)
     assert_int_equal(r->followed, alive_count);
     assert_int_equal(r->lost_count, ended_count);
     for (uint32_t i = 0; i < alive_count; i++)
-        assert_memory_equal(&memory.track.feature[step.parity][i], &memory.track.moved[alive[i]],
+        assert_memory_equal(&memory.refill.feature[step.parity][i], &memory.track.moved[alive[i]],
                             sizeof(struct vf_feature));
     for (uint32_t i = 0; i < ended_count; i++) {
         assert_int_equal(r->lost[i], ended[i]);
@@ -212,7 +216,7 @@ static void compare_born(const struct vf_feature *f, const struct corner *c, uin
     assert_true(f->x_q16 == c->x * 65536.0 && f->y_q16 == c->y * 65536.0);
     assert_int_equal(f->score, c->score);
     assert_int_equal(f->level, c->level);
-    assert_int_equal(f->fresh, 1);
+    assert_int_equal(f->template_due, 1);
     assert_true(!f->dx_q16 && !f->dy_q16 && !f->alpha_q14 && !f->offset_q5 && !f->residual_q3 && !f->age && !f->end);
 }
 
@@ -220,16 +224,16 @@ static void compare_slots(uint32_t count)
 {
     uint8_t taken[VFRONT_TRACKS] = {0};
     for (uint32_t i = 0; i < count; i++) {
-        const uint16_t slot = memory.track.feature[step.parity][i].slot;
-        REQUIRE(slot < VFRONT_TRACKS && !taken[slot], "slot %d of feature %u", slot, i);
-        taken[slot] = 1;
+        const uint16_t index = memory.refill.feature[step.parity][i].template_index;
+        REQUIRE(index < VFRONT_TRACKS && !taken[index], "template index %d of feature %u", index, i);
+        taken[index] = 1;
     }
 }
 
 static void compare_census(uint32_t born)
 {
-    const struct vf_census *is = &memory.track.census[step.parity];
-    const struct vf_census start = frame ? before : (struct vf_census){0, 0, 0};
+    const struct vf_track_counts *is = &memory.refill.counts[step.parity];
+    const struct vf_track_counts start = frame ? before : (struct vf_track_counts){0, 0, 0};
     assert_int_equal(memory.refill.born, born);
     assert_int_equal(is->ids, start.ids + born);
     assert_int_equal(is->count, alive_count + born);
@@ -241,14 +245,14 @@ static uint32_t run_and_compare(void)
 {
     const uint64_t last_id = frame ? before.ids : 0;
     uint32_t overflow;
-    tell_alive_from_ended();
+    split_features();
     const uint32_t born = births(&overflow);
-    vf_refill_host(&step);
+    RUN(refill);
     compare_lists();
     compare_census(born);
     assert_int_equal(memory.refill.overflow, overflow);
     for (uint32_t i = 0; i < born; i++)
-        compare_born(&memory.track.feature[step.parity][alive_count + i], &corner[fit[i]], last_id + i + 1);
+        compare_born(&memory.refill.feature[step.parity][alive_count + i], &corner[fit[i]], last_id + i + 1);
     compare_slots(alive_count + born);
     return born;
 }
@@ -291,12 +295,12 @@ static void random_states(void **state)
         born += run_and_compare();
         kept += alive_count;
         overflows += memory.refill.overflow > 0;
-        losses += memory.track.census[step.parity].losses != (frame ? before.losses : 0);
+        losses += memory.refill.counts[step.parity].losses != (frame ? before.losses : 0);
     }
     assert_true(VFRONT_CELLS < 64 || (born > 1000 && kept > 1000 && overflows > 100 && losses > 50));
 }
 
-/** Positions are finer than distances are measured (1/16 px), and this asks what holds whatever the measure: nothing is
+/** Positions are finer than the distance test (1/16 px); this checks what holds with any rounding: nothing is
  *  born clearly too near, and nothing that is clearly fit stays unborn while there is room. */
 static void any_position(void **state)
 {
@@ -305,9 +309,9 @@ static void any_position(void **state)
     shake(2);
     for (int i = 0; i < 3000; i++) {
         random_state(160, 120, 1);
-        vf_refill_host(&step);
-        tell_alive_from_ended();
-        const struct vf_feature *born = &memory.track.feature[step.parity][alive_count];
+        RUN(refill);
+        split_features();
+        const struct vf_feature *born = &memory.refill.feature[step.parity][alive_count];
         for (uint32_t b = 0; b < memory.refill.born; b++)
             for (uint32_t k = 0; k < alive_count; k++) {
                 const struct vf_feature *f = &memory.track.moved[alive[k]];
@@ -329,7 +333,8 @@ static void any_position(void **state)
     assert_true(VFRONT_CELLS < 64 || near > 0);
 }
 
-/** The stage writes its own memory, and features and census of this frame; nothing beyond their counts, nothing else. */
+/** The stage writes its own memory, and features and counts of this frame; nothing beyond their counts, nothing
+ *  else. */
 static void all_else_stays(void **state)
 {
     (void)state;
@@ -338,11 +343,11 @@ static void all_else_stays(void **state)
     for (int i = 0; i < 24; i++) {
         random_state(300, 200, 4096);
         memcpy(&expected, &memory, sizeof memory);
-        vf_refill_host(&step);
-        const size_t count = memory.track.census[step.parity].count;
-        memcpy(expected.track.feature[step.parity], memory.track.feature[step.parity],
+        RUN(refill);
+        const size_t count = memory.refill.counts[step.parity].count;
+        memcpy(expected.refill.feature[step.parity], memory.refill.feature[step.parity],
                count * sizeof(struct vf_feature));
-        expected.track.census[step.parity] = memory.track.census[step.parity];
+        expected.refill.counts[step.parity] = memory.refill.counts[step.parity];
         memcpy(expected.refill.candidate, memory.refill.candidate, sizeof(uint64_t) * (size_t)cells_of(0));
         memcpy(expected.refill.lost, memory.refill.lost, sizeof(uint32_t) * memory.refill.lost_count);
         memcpy(expected.refill.ended, memory.refill.ended, sizeof memory.refill.ended);
@@ -354,7 +359,7 @@ static void all_else_stays(void **state)
     }
 }
 
-/** Where no tracks are wanted there are none: neither refill nor track reads or writes anything. */
+/** With track_target 0 neither refill nor track reads or writes anything. */
 static void nothing_is_tracked(void **state)
 {
     (void)state;
@@ -364,13 +369,13 @@ static void nothing_is_tracked(void **state)
         random_state(160, 120, 1);
         step.tuning.track_target = 0;
         memcpy(&expected, &memory, sizeof memory);
-        vf_track_host(&step);
-        vf_refill_host(&step);
+        RUN(track);
+        RUN(refill);
         same_arena("no target");
     }
 }
 
-/** The rule of distance by itself, over the widest picture that a config can have, most of it near the limit. */
+/** The distance test alone, over the widest picture that a config can have, most of it near the limit. */
 static void distances(void **state)
 {
     int near = 0;
@@ -383,7 +388,8 @@ static void distances(void **state)
         const int32_t bx = roll(8) ? ax + (int32_t)floor(length * cos(angle)) : roll(4096 * 16);
         const int32_t by = roll(8) ? ay + (int32_t)floor(length * sin(angle)) : roll(4096 * 16);
         step.tuning.track_distance_px = d;
-        const int is = vf_refill_near(&step.tuning, ax * 4096, ay * 4096, bx * 4096, by * 4096);
+        const struct vf_refill_tuning t = {.track_distance_px = d};
+        const int is = vf_refill_near(&t, ax * 4096, ay * 4096, bx * 4096, by * 4096);
         const int should = too_near(ax / 16.0, ay / 16.0, bx / 16.0, by / 16.0);
         REQUIRE(is == should, "distance of %d,%d and %d,%d [1/16 px] is %sless than %d px", ax, ay, bx, by,
                 should ? "" : "not ", d);
@@ -394,7 +400,8 @@ static void distances(void **state)
 
 /* ---- by hand ----------------------------------------------------------------------------------------------------- */
 
-/** A grid of 4x4 px cells on 64x64 px with a corner of score 100 + cell in each, at its pixel 1,1; nothing is too near. */
+/** A grid of 4x4 px cells on 64x64 px with a corner of score 100 + cell in each, at its pixel 1,1; nothing is too
+ *  near. */
 static int set_up_full_grid(void)
 {
     if (!fits(64, 64, 0)) return 0;
@@ -417,12 +424,12 @@ static void first_frame_knows_nothing(void **state)
     set_frame(0);
     step.tuning.track_target = 10;
     assert_int_equal(run_and_compare(), 10);
-    assert_int_equal(memory.track.feature[step.parity][0].id, 1);
-    assert_int_equal(memory.track.feature[step.parity][0].score, 100 + 246);
-    assert_int_equal(memory.track.feature[step.parity][9].id, 10);
-    assert_int_equal(memory.track.feature[step.parity][9].score, 100 + 255);
+    assert_int_equal(memory.refill.feature[step.parity][0].id, 1);
+    assert_int_equal(memory.refill.feature[step.parity][0].score, 100 + 246);
+    assert_int_equal(memory.refill.feature[step.parity][9].id, 10);
+    assert_int_equal(memory.refill.feature[step.parity][9].score, 100 + 255);
     assert_int_equal(memory.refill.overflow, 246);
-    assert_int_equal(memory.track.census[step.parity].losses, 0);
+    assert_int_equal(memory.refill.counts[step.parity].losses, 0);
 }
 
 static void no_room(void **state)
@@ -433,10 +440,10 @@ static void no_room(void **state)
     step.tuning.track_target = VFRONT_TRACKS;
     random_features(VFRONT_TRACKS, 0, 65536);
     assert_int_equal(run_and_compare(), 0);
-    assert_int_equal(memory.track.census[step.parity].count, VFRONT_TRACKS);
+    assert_int_equal(memory.refill.counts[step.parity].count, VFRONT_TRACKS);
 }
 
-/** One feature of a full set ends: its slot is the only free one, and one of the free cells gives birth. */
+/** One feature of a full set ends: its template index is the only free one, and one of the free cells gives birth. */
 static void room_for_one(void **state)
 {
     (void)state;
@@ -449,7 +456,8 @@ static void room_for_one(void **state)
         const int32_t who = roll(VFRONT_TRACKS);
         memory.track.moved[who].end = VFRONT_END_RESIDUAL;
         assert_int_equal(run_and_compare(), 1);
-        assert_int_equal(memory.track.feature[step.parity][VFRONT_TRACKS - 1].slot, memory.track.moved[who].slot);
+        assert_int_equal(memory.refill.feature[step.parity][VFRONT_TRACKS - 1].template_index,
+                         memory.track.moved[who].template_index);
         assert_int_equal(memory.refill.lost[0], who);
         assert_int_equal(memory.refill.ended[VFRONT_END_RESIDUAL], 1);
     }
@@ -462,17 +470,17 @@ static void all_end_at_once(void **state)
     if (!set_up_full_grid()) skip();
     step.tuning.track_target = 30;
     random_features(30, 100, 65536);
-    census(77, 30, 4);
+    put_counts(77, 30, 4);
     assert_int_equal(run_and_compare(), 30);
     assert_int_equal(memory.refill.lost_count, 30);
-    assert_int_equal(memory.track.census[step.parity].losses, 5);
-    assert_int_equal(memory.track.feature[step.parity][0].id, 78);
+    assert_int_equal(memory.refill.counts[step.parity].losses, 5);
+    assert_int_equal(memory.refill.feature[step.parity][0].id, 78);
     clear_corners();
     assert_int_equal(run_and_compare(), 0);
-    assert_int_equal(memory.track.census[step.parity].count, 0);
-    census(77, 0, 5); /* nothing there before: not lost again */
+    assert_int_equal(memory.refill.counts[step.parity].count, 0);
+    put_counts(77, 0, 5); /* no features before: not counted as a loss again */
     assert_int_equal(run_and_compare(), 0);
-    assert_int_equal(memory.track.census[step.parity].losses, 5);
+    assert_int_equal(memory.refill.counts[step.parity].losses, 5);
 }
 
 /** 40 % of 10: with 4 alive nothing starts, with 3 the set is filled up to 10. */
@@ -514,8 +522,8 @@ static void exact_distance(void **state)
     }
 }
 
-/** Of three corners in a row, each too near to the next, the second falls to the first and the third to the second: what a
- *  corner falls to need not be born itself. */
+/** Of three corners in a row, each too near to the next, the first suppresses the second, and the second the third:
+ *  what a corner falls to need not be born itself. */
 static void chain_of_corners(void **state)
 {
     (void)state;
@@ -528,15 +536,15 @@ static void chain_of_corners(void **state)
     put_corner(0, 30, 30, 1, 100);
     random_features(0, 0, 65536);
     assert_int_equal(run_and_compare(), 1);
-    put_corner(0, 20, 30, 0, 200); /* weak: falls to both */
+    put_corner(0, 20, 30, 0, 200); /* weak: suppressed by both */
     assert_int_equal(run_and_compare(), 2);
 }
 
 /** Level 2 for the test by hand; 0 where the config has none, and the test is skipped. */
 enum { COARSE = VFRONT_SCALES > 2 ? 2 : 0 };
 
-/** A cell gives birth to its corner, whatever its level. The place is the centre of the level's pixel. Of two of the same score
- *  that are too near to each other, the finer one is born. */
+/** A cell gives birth to its corner, whatever its level. The place is the centre of the level's pixel. Of two of the
+ *  same score that are too near to each other, the finer one is born. */
 static void corners_of_any_level(void **state)
 {
     (void)state;
@@ -555,7 +563,7 @@ static void corners_of_any_level(void **state)
         set_frame(1);
         step.tuning.track_distance_px = 12;
         assert_int_equal(run_and_compare(), 1);
-        const struct vf_feature *f = memory.track.feature[step.parity];
+        const struct vf_feature *f = memory.refill.feature[step.parity];
         assert_int_equal(f->level, more ? level : 0);
         assert_int_equal(f->score, 500 + more);
         assert_true(f->x_q16 == (more ? centre_of(u, level) * 65536.0 : 30 * 65536));

@@ -1,168 +1,35 @@
 /* SPDX-License-Identifier: MIT */
-/* track: pictures drawn from formulas at exact shifts, so that the true place of every feature is known; a textbook tracker in
- * double precision on the same pixels; every way in which a track ends; priors; templates that stay and templates that change. */
-#include "tests/fixture/stage.h"
-
-#define PI 3.14159265358979323846
-
-/* ---- scenes: grey levels as functions of the place, averaged over the area of a pixel ---------------------------- */
-
-/** Sum of waves in all directions, and a chess board of uneven fields with soft edges. Either may be absent. */
-#define WAVES 14
-#define EDGES 48
-struct wave {
-    double fx, fy, phase, amplitude; /* fx, fy: radian a pixel */
-};
-struct scene {
-    double mean;
-    struct wave wave[WAVES];
-    double contrast, softness; /* of the chess board [grey levels], [px] */
-    double edge[2][EDGES];     /* [axis], rising; outside of them all fields are alike */
-};
-static struct scene scene;
-
-static double chance(void) { return (double)(roll64() >> 11) / 9007199254740992.0; }
-
-/** Standard normal, by Box and Muller. */
-static double bell(void)
-{
-    const double far = sqrt(
-        -2.0 * log(1.0 - chance())); /* one call a statement: which of two comes first is the compiler's choice */
-    return far * cos(2.0 * PI * chance());
-}
-
-static void clear(double mean)
-{
-    memset(&scene, 0, sizeof scene);
-    scene.mean = mean;
-}
-
-/** Waves of lengths from one to the other, whose sum has a standard deviation. */
-static void add_waves(double deviation, double least_px, double most_px)
-{
-    for (int i = 0; i < WAVES; i++) {
-        const double f = 2.0 * PI / (least_px * pow(most_px / least_px, (double)i / (WAVES - 1)));
-        const double angle = (i * 0.618 + 0.1 * chance()) * 2.0 * PI;
-        const double phase = 2.0 * PI * chance();
-        scene.wave[i] = (struct wave){f * cos(angle), f * sin(angle), phase, deviation * sqrt(2.0 / WAVES)};
-    }
-}
-
-static void add_chess(double contrast, double softness_px)
-{
-    scene.contrast = contrast;
-    scene.softness = softness_px;
-    for (int axis = 0; axis < 2; axis++)
-        for (int i = 0; i < EDGES; i++)
-            scene.edge[axis][i] = (i ? scene.edge[axis][i - 1] : -100.0) + 30.0 + 30.0 * chance();
-}
-
-static double sinc(double x) { return fabs(x) < 1e-9 ? 1.0 : sin(x) / x; }
-
-/** Integral of erf. */
-static double erf_integral(double x) { return x * erf(x) + exp(-x * x) / sqrt(PI); }
-
-/** Profile of the chess board along one axis, between -1 and 1, averaged over a pixel. */
-static double profile(int axis, double at)
-{
-    const double s = scene.softness;
-    double sum = -1.0;
-    for (int i = 0; i < EDGES; i++) {
-        const double d = at - scene.edge[axis][i], turn = i % 2 ? -1.0 : 1.0;
-        if (d < -8.0 * s - 1.0) break;
-        sum += turn * (d > 8.0 * s + 1.0 ? 2.0 : 1.0 + s * (erf_integral((d + 0.5) / s) - erf_integral((d - 0.5) / s)));
-    }
-    return sum;
-}
-
-/** A row of waves: along it each is a complex number that turns, which spares most sines. */
-static void draw_waves(float *row, int32_t width, double dx, double y)
-{
-    double re[WAVES], im[WAVES], c[WAVES], s[WAVES];
-    for (int i = 0; i < WAVES; i++) {
-        const struct wave *w = &scene.wave[i];
-        const double phase = w->phase - w->fx * dx + w->fy * y, a = w->amplitude * sinc(w->fx / 2) * sinc(w->fy / 2);
-        re[i] = a * cos(phase), im[i] = a * sin(phase), c[i] = cos(w->fx), s[i] = sin(w->fx);
-    }
-    for (int32_t x = 0; x < width; x++) {
-        double sum = scene.mean;
-        for (int i = 0; i < WAVES; i++) {
-            const double turned = re[i] * c[i] - im[i] * s[i];
-            sum += re[i];
-            im[i] = re[i] * s[i] + im[i] * c[i];
-            re[i] = turned;
-        }
-        row[x] = (float)sum;
-    }
-}
-
-/** The scene, moved. */
-static void draw_scene(float *to, int32_t width, int32_t height, double dx, double dy)
-{
-    static double across[VFRONT_WIDTH];
-    for (int32_t x = 0; x < width; x++) across[x] = scene.contrast > 0.0 ? profile(0, x - dx) : 0.0;
-    for (int32_t y = 0; y < height; y++) {
-        const double down = scene.contrast > 0.0 ? scene.contrast * profile(1, y - dy) : 0.0;
-        draw_waves(to + y * width, width, dx, y - dy);
-        for (int32_t x = 0; x < width; x++) to[y * width + x] += (float)(across[x] * down);
-    }
-}
-
-/* ---- pictures ---------------------------------------------------------------------------------------------------- */
-
-/** What happens to a scene on its way to the sensor. */
-struct view {
-    double dx, dy;       /* everything moves by this [px] */
-    double gain, offset; /* 1, 0: none [grey levels] */
-    double sigma;        /* of the noise [grey levels] */
-};
-
-/** Puts the scene into one of the two pyramids: 0 the frame before, 1 this frame. */
-static void draw(int now, struct view v)
-{
-    static float ideal[VFRONT_WIDTH * VFRONT_HEIGHT];
-    const struct vf_level *l = &step.geometry.level[0][0];
-    const int32_t parity = step.parity;
-    draw_scene(ideal, l->width, l->height, v.dx, v.dy);
-    step.parity = now ? parity : parity ^ 1;
-    uint8_t *to = vf_level_pixels(&step, step.parity, 0, 0);
-    for (int32_t y = 0; y < l->height; y++)
-        for (int32_t x = 0; x < l->width; x++) {
-            const double grey = (double)ideal[y * l->width + x] * v.gain + v.offset +
-                                (v.sigma > 0.0 ? v.sigma * bell() : 0.0);
-            to[y * l->pitch + x] = (uint8_t)fmin(fmax(floor(grey + 0.5), 0.0), 255.0);
-        }
-    vf_pyramid_host(&step);
-    step.parity = parity;
-}
-
-static const struct view still = {0, 0, 1, 0, 0};
+/* track: accuracy on the scenes of track_oracle.h, whose true positions are known, and beside its textbook tracker;
+ * every reason for which a track ends; priors; templates that are kept and templates that are renewed. */
+#include "track_oracle.h"
 
 /* ---- features ---------------------------------------------------------------------------------------------------- */
 
 static struct vf_track_memory *const track = &memory.track;
+static struct vf_refill_memory *const refill = &memory.refill;
 static double start_x[VFRONT_TRACKS], start_y[VFRONT_TRACKS];
 
-/** A stand for one camera without masks, second frame, prior from nowhere. Returns whether the config has room. */
-static int stand(int32_t width, int32_t height)
+/** Sets up one camera without masks, in its second frame, without a prior. Returns 0 if the config has no room for the
+ *  size. */
+static int set_up_frame(int32_t width, int32_t height)
 {
     if (!fits(width, height, width)) return 0;
     set_up(1, width, height, roll(2));
     memset(&memory.ingest.params, 0, sizeof memory.ingest.params);
     memory.ingest.params.frame = 1;
-    track->census[step.parity ^ 1].count = 0;
+    refill->counts[step.parity ^ 1].count = 0;
     return 1;
 }
 
-/** A fresh feature of the frame before. Slots do not follow the features' order. */
+/** Adds a new feature to the previous frame. Template indices are not in the order of the features. */
 static struct vf_feature *plant(double x, double y)
 {
-    const uint32_t i = track->census[step.parity ^ 1].count++;
-    struct vf_feature *f = &track->feature[step.parity ^ 1][i];
+    const uint32_t i = refill->counts[step.parity ^ 1].count++;
+    struct vf_feature *f = &refill->feature[step.parity ^ 1][i];
     memset(f, 0, sizeof *f);
     f->id = i + 1;
-    f->slot = (uint16_t)(VFRONT_TRACKS - 1 - i);
-    f->fresh = 1;
+    f->template_index = (uint16_t)(VFRONT_TRACKS - 1 - i);
+    f->template_due = 1;
     f->x_q16 = (int32_t)floor(x * 65536.0 + 0.5);
     f->y_q16 = (int32_t)floor(y * 65536.0 + 0.5);
     start_x[i] = f->x_q16 / 65536.0;
@@ -170,14 +37,14 @@ static struct vf_feature *plant(double x, double y)
     return f;
 }
 
-/** As many features as there is room for, at random places at least `margin` from every border. */
+/** Adds as many features as fit, at random positions at least `margin` from every border. */
 static void plant_many(int32_t most, double margin)
 {
     const struct vf_level *l = &step.geometry.level[0][0];
-    track->census[step.parity ^ 1].count = 0;
+    refill->counts[step.parity ^ 1].count = 0;
     for (int32_t i = 0; i < most && i < VFRONT_TRACKS; i++) {
-        const double x = margin + chance() * (l->width - 1 - 2 * margin);
-        plant(x, margin + chance() * (l->height - 1 - 2 * margin));
+        const double x = margin + uniform() * (l->width - 1 - 2 * margin);
+        plant(x, margin + uniform() * (l->height - 1 - 2 * margin));
     }
 }
 
@@ -185,17 +52,17 @@ static void plant_many(int32_t most, double margin)
 static void plant_corners(double margin)
 {
     const struct vf_level *l = &step.geometry.level[0][0];
-    track->census[step.parity ^ 1].count = 0;
-    for (int i = 0; i < EDGES * EDGES && track->census[step.parity ^ 1].count < VFRONT_TRACKS; i++) {
-        const double x = scene.edge[0][i % EDGES] + chance() - 0.5;
-        const double y = scene.edge[1][i / EDGES] + chance() - 0.5;
+    refill->counts[step.parity ^ 1].count = 0;
+    for (int i = 0; i < EDGES * EDGES && refill->counts[step.parity ^ 1].count < VFRONT_TRACKS; i++) {
+        const double x = scene.edge[0][i % EDGES] + uniform() - 0.5;
+        const double y = scene.edge[1][i / EDGES] + uniform() - 0.5;
         if (x >= margin && y >= margin && x <= l->width - 1 - margin && y <= l->height - 1 - margin) plant(x, y);
     }
 }
 
-static uint32_t planted(void) { return track->census[step.parity ^ 1].count; }
+static uint32_t planted(void) { return refill->counts[step.parity ^ 1].count; }
 
-/** How a step went, against a shift that is true for all. */
+/** Result of a step, against the true shift of all features. */
 struct outcome {
     int all, kept, right; /* right: within 1 px */
     double rmse;          /* of the kept, of both axes [px] */
@@ -220,7 +87,7 @@ static struct outcome measure(double dx, double dy)
 
 static struct outcome run(double dx, double dy)
 {
-    vf_track_host(&step);
+    RUN(track);
     return measure(dx, dy);
 }
 
@@ -231,7 +98,8 @@ static int ended(uint32_t end)
     return count;
 }
 
-/** The features that live become those of the frame before; the pictures change places. For sequences. */
+/** Begins a frame of a sequence: the features alive become those of the previous frame, and the pyramids are
+ *  exchanged. */
 static void next_frame(void)
 {
     uint32_t live = 0;
@@ -239,14 +107,14 @@ static void next_frame(void)
         if (track->moved[i].end) continue;
         start_x[live] = start_x[i];
         start_y[live] = start_y[i];
-        track->feature[step.parity][live++] = track->moved[i];
+        refill->feature[step.parity][live++] = track->moved[i];
     }
     step.parity ^= 1;
-    track->census[step.parity ^ 1].count = live;
+    refill->counts[step.parity ^ 1].count = live;
     memory.ingest.params.frame++;
 }
 
-/* ---- how exact: known shift, gain and offset --------------------------------------------------------------------- */
+/* ---- accuracy: known shift, gain and offset ---------------------------------------------------------------------- */
 
 /** Standard tuning needs these of the config. */
 static int standard_config(void) { return VFRONT_ITERATIONS >= 8 && VFRONT_LEVELS >= 5 && VFRONT_TRACKS >= 128; }
@@ -255,15 +123,15 @@ enum subject { ON_WAVES, ON_CORNERS };
 
 static struct outcome rendered(enum subject subject, int32_t light, double shift, double sigma)
 {
-    const double margin = 24.0 + shift, angle = 2.0 * PI * chance();
-    struct view v = {shift * cos(angle), shift * sin(angle), 1, 0, sigma}, before = still;
-    if (light & VFRONT_LIGHT_GAIN) v.gain = roll(2) ? 0.7 + 0.2 * chance() : 1.1 + 0.3 * chance();
-    if (light & VFRONT_LIGHT_OFFSET) v.offset = copysign(10.0 + 20.0 * chance(), v.dx);
+    const double margin = 24.0 + shift, angle = 2.0 * PI * uniform();
+    struct exposure v = {shift * cos(angle), shift * sin(angle), 1, 0, sigma}, before = still;
+    if (light & VFRONT_LIGHT_GAIN) v.gain = roll(2) ? 0.7 + 0.2 * uniform() : 1.1 + 0.3 * uniform();
+    if (light & VFRONT_LIGHT_OFFSET) v.offset = copysign(10.0 + 20.0 * uniform(), v.dx);
     before.sigma = sigma;
     step.tuning.track_light = light;
     clear(100.0);
     if (subject == ON_CORNERS) {
-        add_chess(35.0, 1.5 + chance());
+        add_chess(35.0, 1.5 + uniform());
         add_waves(8.0, 40.0, 300.0);
     } else {
         add_waves(20.0, 7.0, 240.0);
@@ -290,7 +158,7 @@ static struct outcome rendered(enum subject subject, int32_t light, double shift
     return o;
 }
 
-/** All shifts of one subject, model and noise: the root mean square error of all that were kept, whatever they hold on to. */
+/** Root mean square error of all kept features over all shifts of one subject, light model and noise. */
 static void require_exact(enum subject subject, int32_t light, double sigma, double limit)
 {
     static const double shift[] = {0.0, 0.3, 0.5, 0.7, 1.0, 3.3, 8.1, 17.6, 31.2};
@@ -315,7 +183,7 @@ static void exact_without_noise(void **state)
 {
     (void)state;
     shake(1);
-    if (!standard_config() || !stand(384, 320)) skip();
+    if (!standard_config() || !set_up_frame(384, 320)) skip();
     for (int32_t light = 0; light <= 3; light++) {
         require_exact(ON_WAVES, light, 0.0, 0.03);
         require_exact(ON_CORNERS, light, 0.0, 0.03);
@@ -326,7 +194,7 @@ static void exact_with_noise(void **state)
 {
     (void)state;
     shake(2);
-    if (!standard_config() || !stand(384, 320)) skip();
+    if (!standard_config() || !set_up_frame(384, 320)) skip();
     for (int32_t light = 0; light <= 3; light++) {
         require_exact(ON_WAVES, light, 4.0, 0.1);
         require_exact(ON_CORNERS, light, 4.0, 0.1);
@@ -338,7 +206,7 @@ static void small_patches(void **state)
 {
     (void)state;
     shake(3);
-    if (!standard_config() || !stand(384, 320)) skip();
+    if (!standard_config() || !set_up_frame(384, 320)) skip();
     step.tuning.track_patch8_level = 0;
     for (int i = 0; i < 4; i++) {
         struct outcome o = rendered(ON_CORNERS, i, 0.4 + 0.3 * i, 0.0);
@@ -357,9 +225,9 @@ static void sizes_and_borders(void **state)
     shake(4);
     int done = 0;
     for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
-        if (VFRONT_ITERATIONS < 8 || !stand(size[i][0], size[i][1])) continue;
+        if (VFRONT_ITERATIONS < 8 || !set_up_frame(size[i][0], size[i][1])) continue;
         const double least = fmin(size[i][0], size[i][1]), margin = least < 64 ? 6.0 : 4.0;
-        const struct view v = {0.6, -0.4, 1, 0, 0};
+        const struct exposure v = {0.6, -0.4, 1, 0, 0};
         step.tuning.detect_border_px = 3;
         clear(110.0);
         add_waves(25.0, 9.0, 60.0);
@@ -376,66 +244,13 @@ static void sizes_and_borders(void **state)
 
 /* ---- a textbook tracker in double precision ---------------------------------------------------------------------- */
 
-/** Bilinear, in the picture before (0) or in this one. Beyond the border its pixels are repeated. */
-static double sample(int now, double x, double y)
-{
-    const struct vf_level *l = &step.geometry.level[0][0];
-    const uint8_t *p = vf_level_pixels(&step, now ? step.parity : step.parity ^ 1, 0, 0);
-    const double left = floor(x), top = floor(y), fx = x - left, fy = y - top;
-    double grey = 0.0;
-    for (int i = 0; i < 4; i++) {
-        const int32_t u = (int32_t)fmin(fmax(left + i % 2, 0), l->width - 1),
-                      v = (int32_t)fmin(fmax(top + i / 2, 0), l->height - 1);
-        grey += p[v * l->pitch + u] * (i % 2 ? fx : 1 - fx) * (i / 2 ? fy : 1 - fy);
-    }
-    return grey;
-}
-
-/** Solves a symmetric system of n unknowns by elimination. */
-static void eliminate(double a[4][5], int n)
-{
-    for (int k = 0; k < n; k++)
-        for (int i = 0; i < n; i++) {
-            if (i == k) continue;
-            const double factor = a[i][k] / a[k][k];
-            for (int j = k; j <= n; j++) a[i][j] -= factor * a[k][j];
-        }
-    for (int k = 0; k < n; k++) a[k][4] = a[k][n] / a[k][k];
-}
-
-/** Forward additive Lucas-Kanade with gain and offset on one level: the picture is moved and linearised anew in every step. It shares
- *  nothing with the library but the patch: 16x16 px centred on the feature. */
-static void textbook(double x0, double y0, double *x, double *y)
-{
-    double gain = 1.0, offset = 0.0;
-    for (int step_number = 0; step_number < 100; step_number++) {
-        double a[4][5] = {{0}};
-        for (int v = 0; v < 16; v++)
-            for (int u = 0; u < 16; u++) {
-                const double px = u - 7.5, py = v - 7.5, grey = sample(0, x0 + px, y0 + py);
-                const double column[5] = {(sample(1, *x + px + 1, *y + py) - sample(1, *x + px - 1, *y + py)) / 2,
-                                          (sample(1, *x + px, *y + py + 1) - sample(1, *x + px, *y + py - 1)) / 2,
-                                          -grey, -1.0, gain * grey + offset - sample(1, *x + px, *y + py)};
-                for (int i = 0; i < 4; i++)
-                    for (int j = 0; j < 5; j++) a[i][j] += column[i] * column[j];
-            }
-        eliminate(a, 4);
-        *x += a[0][4];
-        *y += a[1][4];
-        gain += a[2][4];
-        offset += a[3][4];
-        if (fabs(a[0][4]) + fabs(a[1][4]) < 1e-6) return;
-    }
-    fail_msg("the textbook does not converge");
-}
-
 static void agrees_with_the_textbook(void **state)
 {
     (void)state;
     shake(5);
-    if (!standard_config() || !stand(384, 320)) skip();
+    if (!standard_config() || !set_up_frame(384, 320)) skip();
     for (int i = 0; i < 4; i++) {
-        const struct view v = {2.3 * i + 0.37, -1.7 * i + 0.81, 1.0 + 0.08 * i, -5.0 * i, 0.5 * i};
+        const struct exposure v = {2.3 * i + 0.37, -1.7 * i + 0.81, 1.0 + 0.08 * i, -5.0 * i, 0.5 * i};
         clear(100.0);
         add_chess(35.0, 1.8);
         add_waves(10.0, 12.0, 200.0);
@@ -443,7 +258,7 @@ static void agrees_with_the_textbook(void **state)
         draw(1, v);
         plant_corners(40.0);
         step.tuning.track_epsilon_mpx = 1; /* where it converges, not how soon it stops */
-        vf_track_host(&step);
+        RUN(track);
         for (uint32_t k = 0; k < planted(); k++) {
             const struct vf_feature *f = &track->moved[k];
             double x = start_x[k] + v.dx, y = start_y[k] + v.dy;
@@ -455,11 +270,11 @@ static void agrees_with_the_textbook(void **state)
     }
 }
 
-/* ---- why tracks end ---------------------------------------------------------------------------------------------- */
+/* ---- reasons for which tracks end -------------------------------------------------------------------------------- */
 
 static int easy_scene(void)
 {
-    if (VFRONT_ITERATIONS < 8 || VFRONT_TRACKS < 32 || !stand(190, 140)) return 0;
+    if (VFRONT_ITERATIONS < 8 || VFRONT_TRACKS < 32 || !set_up_frame(190, 140)) return 0;
     clear(110.0);
     add_waves(25.0, 9.0, 90.0);
     draw(0, still);
@@ -475,15 +290,15 @@ static void ends_at_the_border(void **state)
         double x, y, dx, dy;
     } way[] = {{11, 70, -2, 0}, {178, 70, 2, 0}, {90, 11, 0, -2}, {90, 128, 0, 2}};
     for (int i = 0; i < 4; i++) {
-        const struct view v = {way[i].dx, way[i].dy, 1, 0, 0};
+        const struct exposure v = {way[i].dx, way[i].dy, 1, 0, 0};
         draw(1, v);
-        track->census[step.parity ^ 1].count = 0;
+        refill->counts[step.parity ^ 1].count = 0;
         plant(way[i].x, way[i].y);
         plant(way[i].x - 2 * way[i].dx, way[i].y - 2 * way[i].dy); /* moves by as much, but stays well inside */
         step.tuning.detect_border_px = 8;
         REQUIRE(run(v.dx, v.dy).kept == 2, "border %d: 9 px from the border is inside", i);
         step.tuning.detect_border_px = 10;
-        vf_track_host(&step);
+        RUN(track);
         REQUIRE(track->moved[0].end == VFRONT_END_BORDER && !track->moved[1].end, "border %d, margin 10: ends %d %d", i,
                 track->moved[0].end, track->moved[1].end);
         REQUIRE(track->moved[0].x_q16 == (int32_t)(start_x[0] * 65536.0) && track->moved[0].age == 0,
@@ -497,7 +312,7 @@ static void ends_under_a_mask(void **state)
     static const uint8_t there = 1;
     shake(7);
     if (!easy_scene()) skip();
-    const struct view v = {3, 2, 1, 0, 0};
+    const struct exposure v = {3, 2, 1, 0, 0};
     draw(1, v);
     plant(60.2, 60.2);
     plant(120.0, 80.0);
@@ -507,7 +322,7 @@ static void ends_under_a_mask(void **state)
         mask[62 * step.geometry.level[0][0].pitch + 63] = 0; /* one pixel, to which the first feature moves */
         step.geometry.masked[0] = !frame_mask;
         memory.ingest.params.source[0].mask = frame_mask ? &there : NULL;
-        vf_track_host(&step);
+        RUN(track);
         REQUIRE(track->moved[0].end == VFRONT_END_MASK && !track->moved[1].end, "ends %d %d", track->moved[0].end,
                 track->moved[1].end);
         step.geometry.masked[0] = 0;
@@ -522,31 +337,31 @@ static void ends_by_residual(void **state)
     (void)state;
     shake(8);
     if (!easy_scene()) skip();
-    const struct view v = {0, 0, 1, 15, 0};
+    const struct exposure v = {0, 0, 1, 15, 0};
     draw(1, v);
     plant_many(30, 30.0);
     step.tuning.track_light = VFRONT_LIGHT_NONE;
-    step.tuning.track_iterations = 1; /* before it runs after the light */
+    step.tuning.track_iterations = 1; /* before it compensates the offset */
     step.tuning.track_levels = 1;
     step.tuning.track_residual_grey = 16;
-    vf_track_host(&step);
+    RUN(track);
     assert_int_equal(ended(0), planted());
     step.tuning.track_residual_grey = 14;
-    vf_track_host(&step);
+    RUN(track);
     assert_int_equal(ended(VFRONT_END_RESIDUAL), planted());
     step.tuning.track_light = VFRONT_LIGHT_OFFSET;
     step.tuning.track_iterations = 2;
-    vf_track_host(&step);
+    RUN(track);
     assert_int_equal(ended(0), planted());
 }
 
-/** A wave of amplitude A and angular frequency f in x, one in y: both eigenvalues of its mean structure tensor are (A f)^2 / 2, as
- *  seen by a central difference: A sin f. */
+/** A wave of amplitude A and angular frequency f in x, one in y: both eigenvalues of its mean structure tensor are (A
+ *  f)^2 / 2, as seen by a central difference: A sin f. */
 static void ends_without_texture(void **state)
 {
     (void)state;
     shake(9);
-    if (!stand(190, 140) || VFRONT_ITERATIONS < 8) skip();
+    if (!set_up_frame(190, 140) || VFRONT_ITERATIONS < 8) skip();
     const double amplitude = 20.0, f = 2.0 * PI / 16.0, seen = amplitude * sinc(f / 2.0) * sin(f);
     const double least = seen * seen / 2.0 * 100.0; /* in the unit of track_texture */
     clear(128.0);
@@ -556,33 +371,33 @@ static void ends_without_texture(void **state)
     draw(1, still);
     plant_many(30, 30.0);
     step.tuning.track_texture = (int32_t)(least * 0.95);
-    vf_track_host(&step);
+    RUN(track);
     assert_int_equal(ended(0), planted());
     step.tuning.track_texture = (int32_t)(least * 1.05);
-    vf_track_host(&step);
+    RUN(track);
     assert_int_equal(ended(VFRONT_END_TEXTURE), planted());
 
-    step.tuning.track_texture = 1; /* an edge says nothing about the way along it */
+    step.tuning.track_texture = 1; /* an edge has texture across it only */
     scene.wave[1].amplitude = 0.0;
     draw(0, still);
     draw(1, still);
-    vf_track_host(&step);
+    RUN(track);
     assert_int_equal(ended(VFRONT_END_TEXTURE), planted());
-    clear(77.0); /* and a plain wall nothing at all */
+    clear(77.0); /* and a plain wall none */
     draw(0, still);
     draw(1, still);
     step.tuning.track_texture = 0;
-    vf_track_host(&step);
+    RUN(track);
     assert_int_equal(ended(VFRONT_END_TEXTURE), planted());
 }
 
-/** A faint template against a strong picture: the first step alone leads out of reach. */
+/** A template of low contrast against a picture of high contrast: the first step alone diverges. */
 static void ends_when_it_runs_away(void **state)
 {
     (void)state;
     shake(10);
     if (!easy_scene()) skip();
-    const struct view faint = {0, 0, 0.04, 100, 0}, strong = {2.0, 2.0, 1.5, -40, 0};
+    const struct exposure faint = {0, 0, 0.04, 100, 0}, strong = {2.0, 2.0, 1.5, -40, 0};
     draw(0, faint);
     draw(1, strong);
     plant_many(30, 30.0);
@@ -590,26 +405,26 @@ static void ends_when_it_runs_away(void **state)
     step.tuning.track_texture = 0;
     step.tuning.track_levels = 1;
     step.tuning.track_residual_grey = 255;
-    vf_track_host(&step);
+    RUN(track);
     REQUIRE(ended(VFRONT_END_DIVERGED) * 10 >= (int)planted() * 8, "only %d of %d", ended(VFRONT_END_DIVERGED),
             (int)planted());
     REQUIRE(ended(VFRONT_END_DIVERGED) + ended(0) == (int)planted(), "something else");
 }
 
-/** What covers a feature is followed instead of it, and does not lead back. */
+/** Forward-backward check: what covers a feature is tracked instead of it, and does not lead back. */
 static void ends_by_the_check_backwards(void **state)
 {
     (void)state;
     shake(11);
     if (!easy_scene()) skip();
-    const struct view noisy = {1.3, -0.7, 1, 0, 5};
+    const struct exposure noisy = {1.3, -0.7, 1, 0, 5};
     draw(1, noisy);
     plant_many(30, 30.0);
     step.tuning.track_back_mpx = 1000;
     const struct outcome o = run(noisy.dx, noisy.dy);
     REQUIRE(o.kept == o.all && o.right == o.all, "noise alone: %d of %d kept", o.kept, o.all);
     step.tuning.track_back_mpx = 1;
-    vf_track_host(&step);
+    RUN(track);
     REQUIRE(ended(VFRONT_END_BACK) * 10 >= (int)planted() * 9, "1/1000 px: only %d ended", ended(VFRONT_END_BACK));
 
     scene.wave[3].phase += 2.0; /* half of the waves go another way */
@@ -617,31 +432,31 @@ static void ends_by_the_check_backwards(void **state)
     draw(1, still);
     step.tuning.track_residual_grey = 255;
     step.tuning.track_back_mpx = 0;
-    vf_track_host(&step);
+    RUN(track);
     const int without = ended(0);
     step.tuning.track_back_mpx = 300;
-    vf_track_host(&step);
+    RUN(track);
     REQUIRE(without >= 20 && ended(VFRONT_END_BACK) >= without / 4, "%d kept without the check, %d ended by it",
             without, ended(VFRONT_END_BACK));
 }
 
-/* ---- first guesses ----------------------------------------------------------------------------------------------- */
+/* ---- priors ------------------------------------------------------------------------------------------------------ */
 
 #define FAR_PX 150.0
 
-/** A shift far beyond reach. */
+/** Scene with a shift far beyond the tracker's reach. */
 static int far_scene(void)
 {
-    if (!standard_config() || !stand(512, 320)) return 0;
-    const struct view v = {FAR_PX, 20, 1, 0, 0};
+    if (!standard_config() || !set_up_frame(512, 320)) return 0;
+    const struct exposure v = {FAR_PX, 20, 1, 0, 0};
     clear(110.0);
     add_waves(25.0, 9.0, 60.0);
     draw(0, still);
     draw(1, v);
-    track->census[step.parity ^ 1].count = 0;
+    refill->counts[step.parity ^ 1].count = 0;
     for (int i = 0; i < 40; i++) {
-        const double x = 40.0 + chance() * 250.0;
-        plant(x, 40.0 + chance() * 220.0);
+        const double x = 40.0 + uniform() * 250.0;
+        plant(x, 40.0 + uniform() * 220.0);
     }
     return 1;
 }
@@ -656,8 +471,8 @@ static void move_by(double dx, double dy)
 static void remember_speed(double dx, double dy)
 {
     for (uint32_t i = 0; i < planted(); i++) {
-        track->feature[step.parity ^ 1][i].dx_q16 = (int32_t)(dx * 65536.0);
-        track->feature[step.parity ^ 1][i].dy_q16 = (int32_t)(dy * 65536.0);
+        refill->feature[step.parity ^ 1][i].dx_q16 = (int32_t)(dx * 65536.0);
+        refill->feature[step.parity ^ 1][i].dy_q16 = (int32_t)(dy * 65536.0);
     }
 }
 
@@ -666,13 +481,13 @@ static void priors_lead_far(void **state)
     (void)state;
     shake(12);
     if (!far_scene()) skip();
-    vf_track_host(&step);
+    RUN(track);
     REQUIRE(measure(FAR_PX, 20).right < 10, "the shift is within reach: this test is blunt");
 
     move_by(FAR_PX + 4.0, 17.0);
     struct outcome o = run(FAR_PX, 20);
     REQUIRE(o.right == o.all && o.rmse <= 0.03, "rotation: %d of %d, RMSE %.4f", o.right, o.all, o.rmse);
-    step.tuning.track_prior = VFRONT_PRIOR_VELOCITY; /* does not look at it */
+    step.tuning.track_prior = VFRONT_PRIOR_VELOCITY; /* the rotation is not used */
     REQUIRE(run(FAR_PX, 20).right < 10, "a rotation was used unasked");
 
     remember_speed(FAR_PX - 4.0, 23.0);
@@ -688,13 +503,13 @@ static void priors_lead_far(void **state)
     REQUIRE(run(FAR_PX, 20).right < 10, "the velocity went before the rotation");
 }
 
-/** A prior that misleads costs nothing where tracks are tried again from where they were. */
+/** A wrong prior loses no tracks where failed ones are tried again from their previous position. */
 static void misled_by_a_prior(void **state)
 {
     (void)state;
     shake(13);
     if (!far_scene()) skip();
-    const struct view v = {1.5, -2.5, 1, 0, 0};
+    const struct exposure v = {1.5, -2.5, 1, 0, 0};
     draw(1, v);
     move_by(FAR_PX, 20.0);
     step.tuning.track_residual_grey = 6;
@@ -705,11 +520,11 @@ static void misled_by_a_prior(void **state)
     REQUIRE(once.right * 2 < once.all, "%d of %d found from a false guess: this test is blunt", once.right, once.all);
     REQUIRE(twice.right * 10 >= twice.all * 9, "only %d of %d found when tried again", twice.right, twice.all);
 
-    const float behind[9] = {1, 0, 0, 0, 1, 0, 0, 0, -1}; /* leads behind the camera: no guess at all */
+    const float behind[9] = {1, 0, 0, 0, 1, 0, 0, 0, -1}; /* predicts positions behind the camera: not used */
     memcpy(memory.ingest.params.H, behind, sizeof behind);
     step.tuning.track_retry = 0;
     assert_int_equal(run(v.dx, v.dy).right, planted());
-    move_by(1e30, 0.0); /* nor does this one lead anywhere */
+    move_by(1e30, 0.0); /* nor is a prediction far outside */
     assert_int_equal(run(v.dx, v.dy).right, planted());
 }
 
@@ -717,22 +532,22 @@ static void misled_by_a_prior(void **state)
 
 static int16_t template_before[VFRONT_TRACKS][3][VF_PATCH_PIXELS];
 
-/** How many of the slots in use hold another template than before. */
+/** Number of features whose template changed. */
 static int templates_taken(void)
 {
     int taken = 0;
     for (uint32_t i = 0; i < planted(); i++) {
-        const uint16_t slot = track->feature[step.parity ^ 1][i].slot;
-        taken += memcmp(template_before[slot], track->patch[slot], sizeof track->patch[slot]) != 0;
+        const uint16_t index = refill->feature[step.parity ^ 1][i].template_index;
+        taken += memcmp(template_before[index], track->templates[index], sizeof track->templates[index]) != 0;
     }
-    memcpy(template_before, track->patch, sizeof template_before);
+    memcpy(template_before, track->templates, sizeof template_before);
     return taken;
 }
 
-/** A walk of 12 frames in noise, with light that changes. Returns the error at its end. */
+/** Random walk of 12 frames with noise and changing illumination. Returns the error at its end. */
 static struct outcome walk(int32_t template_frames, double sigma, int *taken)
 {
-    struct view v = {0, 0, 1, 0, sigma};
+    struct exposure v = {0, 0, 1, 0, sigma};
     step.tuning.track_template_frames = template_frames;
     step.tuning.track_template_grey = 0;
     memory.ingest.params.frame = 1;
@@ -744,19 +559,19 @@ static struct outcome walk(int32_t template_frames, double sigma, int *taken)
     const uint32_t all = planted();
     *taken = 0;
     for (int i = 1; i <= 12; i++) {
-        v.dx += 3.0 * bell();
-        v.dy += 3.0 * bell();
+        v.dx += 3.0 * random_normal();
+        v.dy += 3.0 * random_normal();
         v.gain = 1.0 + 0.02 * i;
         v.offset = -1.5 * i;
         draw(1, v);
-        memcpy(template_before, track->patch, sizeof template_before);
-        vf_track_host(&step);
+        memcpy(template_before, track->templates, sizeof template_before);
+        RUN(track);
         *taken += templates_taken();
         for (uint32_t k = 0; k < planted(); k++) {
             const struct vf_feature *f = &track->moved[k];
             REQUIRE(f->end || f->age == (uint32_t)i, "age %u in frame %d", f->age, i);
             const int due = template_frames && i / template_frames * template_frames == i;
-            REQUIRE(f->end || f->fresh == due, "fresh %d in frame %d", f->fresh, i);
+            REQUIRE(f->end || f->template_due == due, "template_due %d in frame %d", f->template_due, i);
         }
         if (i < 12) next_frame();
     }
@@ -764,13 +579,13 @@ static struct outcome walk(int32_t template_frames, double sigma, int *taken)
     return measure(v.dx, v.dy);
 }
 
-/** A template that is kept does not drift; one that is taken from every frame adds up the errors of all. */
+/** A template that is kept does not drift; one that is extracted from every frame accumulates the errors of all. */
 static void templates_are_kept(void **state)
 {
     (void)state;
     int taken;
     shake(14);
-    if (!standard_config() || !stand(384, 320)) skip();
+    if (!standard_config() || !set_up_frame(384, 320)) skip();
     const struct outcome quiet = walk(0, 0.0, &taken);
     REQUIRE(quiet.kept == quiet.all && quiet.rmse <= 0.03, "%d of %d kept, RMSE %.4f px", quiet.kept, quiet.all,
             quiet.rmse);
@@ -784,36 +599,37 @@ static void templates_are_kept(void **state)
     assert_int_equal(taken, 3 * planted());
 }
 
-/** A template whose residual has grown is taken anew, and then stands for the light of its own picture. */
+/** A template whose residual has grown is renewed, and gain and offset start again from its own picture. */
 static void template_of_a_large_residual(void **state)
 {
     (void)state;
     shake(15);
     if (!easy_scene()) skip();
-    const struct view v = {1.2, 0.4, 1.1, 4, 6};
+    const struct exposure v = {1.2, 0.4, 1.1, 4, 6};
     draw(1, v);
     plant_many(30, 30.0);
     step.tuning.track_template_grey = 255;
     assert_int_equal(run(v.dx, v.dy).kept, planted());
-    for (uint32_t i = 0; i < planted(); i++) assert_false(track->moved[i].fresh);
+    for (uint32_t i = 0; i < planted(); i++) assert_false(track->moved[i].template_due);
     step.tuning.track_template_grey = 1;
     assert_int_equal(run(v.dx, v.dy).kept, planted());
     for (uint32_t i = 0; i < planted(); i++) {
         const struct vf_feature *f = &track->moved[i];
-        REQUIRE(f->fresh && f->alpha_q14 == 0 && f->offset_q5 == 0, "residual %.2f, fresh %d", f->residual_q3 / 8.0,
-                f->fresh);
+        REQUIRE(f->template_due && f->alpha_q14 == 0 && f->offset_q5 == 0, "residual %.2f, template_due %d",
+                f->residual_q3 / 8.0, f->template_due);
     }
 }
 
 /* ---- bounds ------------------------------------------------------------------------------------------------------ */
 
-/** One step on one level is what the normal equations say, in double precision: no more steps are taken than allowed. */
+/** One step on one level is the solution of the normal equations in double precision: no more steps are taken than
+ *  allowed. */
 static void takes_the_steps_it_may(void **state)
 {
     (void)state;
     shake(16);
     if (!easy_scene()) skip();
-    const struct view v = {1.1, -0.8, 1, 0, 0};
+    const struct exposure v = {1.1, -0.8, 1, 0, 0};
     const struct vf_level *l = &step.geometry.level[0][0];
     draw(1, v);
     plant_many(24, 30.0);
@@ -825,7 +641,7 @@ static void takes_the_steps_it_may(void **state)
     step.tuning.track_levels = 1;
     step.tuning.track_light = VFRONT_LIGHT_NONE;
     step.tuning.track_iterations = 1;
-    vf_track_host(&step);
+    RUN(track);
     for (uint32_t i = 0; i < planted(); i++) {
         double xx = 0, xy = 0, yy = 0, bx = 0, by = 0;
         for (int k = 0; k < 256; k++) {
@@ -850,7 +666,7 @@ static void takes_the_steps_it_may(void **state)
     REQUIRE(eight < 0.03 && one > 3.0 * eight, "RMSE %.4f px after one step, %.4f px after up to eight", one, eight);
 }
 
-/** On one level a track moves by 16 px at most, in however many steps. */
+/** On one level a track moves by 16 px at most, over all steps. */
 static void reaches_so_far(void **state)
 {
     (void)state;
@@ -865,61 +681,61 @@ static void reaches_so_far(void **state)
     step.tuning.track_light = VFRONT_LIGHT_NONE;
     step.tuning.track_iterations = 8;
     step.tuning.track_residual_grey = 255;
-    const struct view near = {14.0, 0, 1, 0, 0}, far = {19.0, 0, 1, 0, 0};
+    const struct exposure near = {14.0, 0, 1, 0, 0}, far = {19.0, 0, 1, 0, 0};
     draw(1, near);
     const struct outcome o = run(14.0, 0.0);
     REQUIRE(o.right == o.all, "14 px: only %d of %d found", o.right, o.all);
     draw(1, far);
-    vf_track_host(&step);
+    RUN(track);
     REQUIRE(ended(VFRONT_END_DIVERGED) == o.all, "19 px: only %d of %d ended", ended(VFRONT_END_DIVERGED), o.all);
 }
 
-/** The finest level goes on with the light that the track had in the frame before: nothing is left to explain by a step. */
+/** The finest level starts from the illumination of the previous frame: nothing is left for a step to compensate. */
 static void light_goes_on(void **state)
 {
     (void)state;
     shake(20);
     if (!easy_scene()) skip();
     plant_many(30, 30.0);
-    const struct view dim = {0, 0, 0.8, 25, 0}, dimmer = {0, 0, 0.8, 5, 0};
+    const struct exposure dim = {0, 0, 0.8, 25, 0}, dimmer = {0, 0, 0.8, 5, 0};
     draw(1, dim);
     assert_int_equal(run(0, 0).kept, planted());
     next_frame();
     draw(1, dim);
     step.tuning.track_iterations = 1;
-    vf_track_host(&step);
+    RUN(track);
     for (uint32_t i = 0; i < planted(); i++)
         REQUIRE(track->moved[i].residual_q3 <= 12, "same light: residual %.2f", track->moved[i].residual_q3 / 8.0);
-    draw(1, dimmer); /* the coarse levels see the offset, and hand it on */
-    vf_track_host(&step);
+    draw(1, dimmer); /* the coarse levels estimate the offset, and pass it on */
+    RUN(track);
     for (uint32_t i = 0; i < planted(); i++)
         REQUIRE(track->moved[i].residual_q3 <= 12, "less light: residual %.2f", track->moved[i].residual_q3 / 8.0);
 }
 
-/** Blacks, whites and noise of all contrasts, any light model, any feature: sums stay within 32 bits (the sanitizer sees it), and
- *  what is kept stays within the picture. */
+/** Blacks, whites and noise of all contrasts, any light model, any feature: sums stay within 32 bits (the sanitizer
+ *  sees it), and what is kept stays within the picture. */
 static void any_picture(void **state)
 {
     (void)state;
     shake(17);
-    if (!stand(190, 140)) skip();
+    if (!set_up_frame(190, 140)) skip();
     const struct vf_level *l = &step.geometry.level[0][0];
     for (int round = 0; round < 60; round++) {
         for (int now = 0; now < 2; now++) {
             const int kind = roll(4), block = 1 << roll(5);
             step.parity ^= 1;
-            uint8_t *p = vf_level_pixels(&step, step.parity, 0, 0);
+            uint8_t *p = memory.ingest.picture[step.parity][0];
             for (int32_t y = 0; y < l->height; y++)
                 for (int32_t x = 0; x < l->width; x++)
                     p[y * l->pitch + x] = (uint8_t)(kind == 0   ? roll(256)
                                                     : kind == 1 ? 255 * ((x / block + y / block) % 2)
                                                     : kind == 2 ? 255 * roll(2)
                                                                 : 255 * (x / block % 2));
-            vf_pyramid_host(&step);
+            RUN(pyramid);
         }
         plant_many(VFRONT_TRACKS, 3.0);
         for (uint32_t i = 0; i < planted(); i++) {
-            struct vf_feature *f = &track->feature[step.parity ^ 1][i];
+            struct vf_feature *f = &refill->feature[step.parity ^ 1][i];
             f->alpha_q14 = between(-12288, 49152);
             f->offset_q5 = between(-32640, 32640);
             f->dx_q16 = between(-300, 300) * 65536;
@@ -932,7 +748,7 @@ static void any_picture(void **state)
         step.tuning.track_epsilon_mpx = roll(2) ? 1 : 1000;
         step.tuning.track_residual_grey = 255;
         step.tuning.track_back_mpx = roll(2) * 10000;
-        vf_track_host(&step);
+        RUN(track);
         for (uint32_t i = 0; i < planted(); i++) {
             const struct vf_feature *f = &track->moved[i];
             REQUIRE(f->end < VFRONT_ENDS, "end %d", f->end);
@@ -944,34 +760,37 @@ static void any_picture(void **state)
     }
 }
 
-/** Nothing of the arena changes but the features' new state and the templates of those that were fresh; and none is looked at in a
- *  first frame. */
+/** Nothing of the arena changes but the features' new state and the templates that were due; in a first frame nothing
+ *  does. */
 static void all_else_stays(void **state)
 {
     (void)state;
     shake(18);
     if (!easy_scene()) skip();
-    const struct view v = {2.0, 1.0, 1, 0, 0};
+    const struct exposure v = {2.0, 1.0, 1, 0, 0};
     draw(1, v);
     plant_many(20, 30.0);
-    for (uint32_t i = 0; i < planted(); i += 2) track->feature[step.parity ^ 1][i].fresh = 0;
+    for (uint32_t i = 0; i < planted(); i += 2) refill->feature[step.parity ^ 1][i].template_due = 0;
     memcpy(&expected, &memory, sizeof memory);
-    vf_track_host(&step);
+    RUN(track);
     for (uint32_t i = 0; i < planted(); i++) {
-        const struct vf_feature *f = &track->feature[step.parity ^ 1][i];
+        const struct vf_feature *f = &refill->feature[step.parity ^ 1][i];
         expected.track.moved[i] = track->moved[i];
-        REQUIRE(track->moved[i].id == f->id && track->moved[i].slot == f->slot, "feature %u moved to another place", i);
-        if (!f->fresh) continue;
-        REQUIRE(memcmp(expected.track.patch[f->slot], track->patch[f->slot], sizeof track->patch[0]) != 0,
+        REQUIRE(track->moved[i].id == f->id && track->moved[i].template_index == f->template_index,
+                "feature %u has another id or template", i);
+        if (!f->template_due) continue;
+        REQUIRE(memcmp(expected.track.templates[f->template_index], track->templates[f->template_index],
+                       sizeof track->templates[0]) != 0,
                 "no template taken");
-        memcpy(expected.track.patch[f->slot], track->patch[f->slot], sizeof track->patch[0]);
-        expected.track.normal[f->slot] = track->normal[f->slot];
+        memcpy(expected.track.templates[f->template_index], track->templates[f->template_index],
+               sizeof track->templates[0]);
+        expected.track.template_normal[f->template_index] = track->template_normal[f->template_index];
     }
     same_arena("track");
     memory.ingest.params.frame = expected.ingest.params.frame = 0;
     memset(track->moved, 0x55, sizeof track->moved);
     memset(expected.track.moved, 0x55, sizeof track->moved);
-    vf_track_host(&step);
+    RUN(track);
     same_arena("track in a first frame");
 }
 

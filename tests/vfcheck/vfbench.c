@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Times of vfcheck. A kernel's time is the growth of a graph per node that runs it, so launch and measurement drop out; the floor
- * beside it is the same with a kernel that does nothing. A step's time is wall time from submit to result, beside an empty graph. */
+/* Times of vfcheck. A kernel's time is the growth of a graph per node that runs it, so launch and measurement drop out;
+ * the floor beside it is the same with a kernel that does nothing. A step's time is wall time from submit to result,
+ * beside an empty graph. */
 #define _POSIX_C_SOURCE 200809L
 #include "vfcheck.h"
 
@@ -88,9 +89,7 @@ static float share(float *sorted, long n, double p)
     return sorted[i < n ? i : n - 1];
 }
 
-typedef cudaError_t enqueue(const struct vf_step *s, cudaStream_t stream);
-
-static cudaError_t nothing(const struct vf_step *s, cudaStream_t stream)
+static cudaError_t nothing(const struct vf_views *s, cudaStream_t stream)
 {
     (void)s;
     return floor_launch(stream);
@@ -108,7 +107,7 @@ static cudaGraphExec_t executable(cudaGraph_t graph)
 }
 
 /** Median GPU time of a graph of `nodes` runs of a launcher [us]. */
-static float graph_us(enqueue *launch, const struct vf_step *s, int nodes, cudaStream_t stream)
+static float graph_us(launcher *launch, const struct vf_views *s, int nodes, cudaStream_t stream)
 {
     enum { RUNS = 101 };
     float time[RUNS];
@@ -139,14 +138,14 @@ static float graph_us(enqueue *launch, const struct vf_step *s, int nodes, cudaS
 }
 
 /** GPU time of one run, as the growth from 5 to 25 runs in a graph [us]. */
-static float node_us(enqueue *launch, const struct vf_step *s, cudaStream_t stream)
+static float node_us(launcher *launch, const struct vf_views *s, cudaStream_t stream)
 {
     return (graph_us(launch, s, 25, stream) - graph_us(launch, s, 5, stream)) / 20.0f;
 }
 
 /* ---- a front end to measure -------------------------------------------------------------------------------------- */
 
-static vfront_t vf;
+static vfront_t *vf;                      /* not a static block: large configs would not link */
 static uint8_t *picture[FILLS][PICTURES]; /* pinned */
 
 static void draw_pictures(int width, int height)
@@ -166,11 +165,18 @@ static int
 static int street; /* 1: what a calibrated pair sees is a street */
 static uint8_t *beside; /* pinned: what its second camera sees then */
 
+/** Front end to measure, taken at the first call. */
+static vfront_t *front_end(void)
+{
+    if (!vf) vf = zeroed(sizeof *vf);
+    return vf;
+}
+
 static void start_as(const vfront_rig_t *rig, const vfront_tuning_t *tuning, vfront_port_t port)
 {
-    const vfront_status_t status = vfront_init(&vf, rig, tuning, port);
+    const vfront_status_t status = vfront_init(front_end(), rig, tuning, port);
     if (!status) return;
-    fprintf(stderr, "vfcheck: %s: %s\n", vfront_status_name(status), vfront_detail(&vf));
+    fprintf(stderr, "vfcheck: %s: %s\n", vfront_status_name(status), vfront_detail(vf));
     exit(1);
 }
 
@@ -188,18 +194,8 @@ static void start_rig(int width, int height, int cameras, const vfront_tuning_t 
 #if VFRONT_CAMERAS > 1
 static int given_road; /* 1: the rig says where the road is */
 
-/** How far a point of the street moves from camera to camera: road from the middle of the picture downwards, as start_pair()'s rig has it, and eight walls
- *  that stand on it side by side, in front of sky. */
-static int street_px(int width, int height, int x, int y)
-{
-    const int wall = x * 8 / width, wall_px = 4 + 3 * (wall * 5 % 8), foot = height / 2 + wall_px * 100 / 11,
-              road_px = (y - height / 2) * 11 / 100;
-    if (y >= foot) return road_px;
-    return y >= height / 2 - height / 32 * (1 + wall * 3 % 8) ? wall_px : 0;
-}
-
-/** What the second camera sees of the street, when the first sees the real pictures' first. */
-static void draw_beside(int width, int height)
+/** Second camera's picture of the street, where the first one's is the first real picture. */
+static __attribute__((unused)) void draw_beside(int width, int height)
 {
     if (!beside) CUDA(cudaHostAlloc((void **)&beside, VFRONT_PICTURE_BYTES, cudaHostAllocMapped));
     for (int y = 0; y < height; y++)
@@ -247,7 +243,7 @@ static double submit_us; /* what the last vfront_submit() took */
 static const vfront_result_t *step(int width, int height, enum fill fill, long frame)
 {
     vfront_frame_t f = {.t_ns = (uint64_t)(frame + 1) * 10000000u};
-    for (int c = 0; c < state_of(&vf)->rig.cameras; c++) {
+    for (int c = 0; c < state_of(vf)->rig.cameras; c++) {
         f.picture[c].data = disparity_px ? pick(fill, frame) + c * disparity_px : pick(fill, frame + c);
         if (street) f.picture[c].data = c ? beside : picture[FILL_REAL][0];
         f.picture[c].width_px = width;
@@ -257,11 +253,11 @@ static const vfront_result_t *step(int width, int height, enum fill fill, long f
     }
     const vfront_result_t *r;
     const double begin = now_us();
-    vfront_status_t status = vfront_submit(&vf, &f);
+    vfront_status_t status = vfront_submit(vf, &f);
     submit_us = now_us() - begin;
-    if (!status) status = vfront_wait(&vf, UINT32_MAX, &r);
+    if (!status) status = vfront_wait(vf, UINT32_MAX, &r);
     if (!status) return r;
-    fprintf(stderr, "vfcheck: %s: %s\n", vfront_status_name(status), vfront_detail(&vf));
+    fprintf(stderr, "vfcheck: %s: %s\n", vfront_status_name(status), vfront_detail(vf));
     exit(1);
 }
 
@@ -360,19 +356,28 @@ static vfront_tuning_t corners_alone(int levels)
     return t;
 }
 
+/** 1 if a launcher's stage is part of the front end's step. */
+static int is_active(launcher *launch)
+{
+    for (int i = 0; i < VFRONT_STAGES; i++)
+        if (run_cuda[i] == launch) return (int)(state_of(vf)->step[0].geometry.active >> i & 1);
+    return 1;
+}
+
 /** A stage's kernels on the state that a few steps of a front end have left, which is shut down. */
-static float launched_us(int width, int height, enqueue *launch)
+static float launched_us(int width, int height, launcher *launch)
 {
     cudaStream_t stream;
     CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     for (long i = 0; i < 12; i++) step(width, height, FILL_REAL, i);
-    const struct vf_state *state = state_of(&vf);
-    const float us = node_us(launch, &state->step[state->parity ^ 1], stream);
-    vfront_shutdown(&vf);
+    const struct vf_state *state = state_of(vf);
+    const int idle = !is_active(launch);
+    const float us = idle ? 0.0f : node_us(launch, &state->view[state->parity ^ 1], stream);
+    vfront_shutdown(vf);
     CUDA(cudaStreamDestroy(stream));
     return us;
 }
-static float stage_us(int width, int height, const vfront_tuning_t *t, enqueue *launch)
+static float stage_us(int width, int height, const vfront_tuning_t *t, launcher *launch)
 {
     start(width, height, t, VFRONT_PORT_CUDA);
     return launched_us(width, height, launch);
@@ -380,17 +385,12 @@ static float stage_us(int width, int height, const vfront_tuning_t *t, enqueue *
 
 static void bench_kernels(int width, int height)
 {
-    static enqueue *const launch[] = {
-#define VF_STAGE(name, needs, what) vf_##name##_cuda,
-#include "stages.def"
-#undef VF_STAGE
-    };
     vfront_tuning_t t = standard();
     const float floor = stage_us(width, height, &t, nothing);
     printf("\nkernels in a graph, GPU time a run, %dx%d; a kernel that does nothing: %.2f us\n", width, height,
            (double)floor);
     for (int i = 0; i < VFRONT_STAGES; i++) {
-        const float us = stage_us(width, height, &t, launch[i]);
+        const float us = stage_us(width, height, &t, run_cuda[i]);
         printf("  %-30s %6.2f us (%4.1f x nothing)\n", vfront_stage_name((size_t)i), (double)us, (double)(us / floor));
     }
     if (options.brief) return;
@@ -398,13 +398,13 @@ static void bench_kernels(int width, int height)
     t = corners_alone(1);
     float radius[5] = {0};
     for (t.detect_score = 0; t.detect_score < 3; t.detect_score++) {
-        const float us = stage_us(width, height, &t, vf_detect_cuda);
+        const float us = stage_us(width, height, &t, run_cuda[VF_detect]);
         printf("  detect, 1 level, %-13s %6.2f us (%4.1f x nothing)\n", score[t.detect_score], (double)us,
                (double)(us / floor));
     }
     t.detect_score = VFRONT_SCORE_SAD_A;
     for (t.detect_radius = 1; t.detect_radius <= 4; t.detect_radius++)
-        radius[t.detect_radius] = stage_us(width, height, &t, vf_detect_cuda);
+        radius[t.detect_radius] = stage_us(width, height, &t, run_cuda[VF_detect]);
     printf("  detect, radius 1 / 2 / 3 / 4   %.2f / %.2f / %.2f / %.2f us, growth %.2f x\n", (double)radius[1],
            (double)radius[2], (double)radius[3], (double)radius[4], (double)(radius[4] / radius[1]));
     t = standard();
@@ -412,34 +412,33 @@ static void bench_kernels(int width, int height)
         for (int parameters = 2; parameters <= 4; parameters += 2) {
             t.track_target = tracks;
             t.track_light = parameters == 4 ? VFRONT_LIGHT_BOTH : VFRONT_LIGHT_NONE;
-            const float us = stage_us(width, height, &t, vf_track_cuda);
+            const float us = stage_us(width, height, &t, run_cuda[VF_track]);
             printf("  track %d, %d parameters        %6.2f us (%4.1f x nothing)\n", tracks, parameters, (double)us,
                    (double)(us / floor));
         }
 }
 
+/** Times of one kind of step, as a row. */
+static void bench_step(const char *what, int width, int height, const vfront_tuning_t *t, long steps, float floor)
+{
+    start(width, height, t, VFRONT_PORT_CUDA);
+    const struct wall w = measure_steps(width, height, FILL_REAL, steps);
+    print_wall(what, &w, floor);
+    vfront_shutdown(vf);
+}
+
 static void bench_steps(int width, int height, long steps)
 {
     const float floor = empty_graph_wall(VFRONT_STAGES);
-    vfront_tuning_t t = standard();
+    vfront_tuning_t t = corners_alone(1);
     printf("\nsteps, wall time from submit to result, pinned pictures, %dx%d; empty graph of %d nodes: %.1f us\n",
            width, height, VFRONT_STAGES, (double)floor);
-    t = corners_alone(1);
     t.track_target = 0;
-    start(width, height, &t, VFRONT_PORT_CUDA);
-    struct wall w = measure_steps(width, height, FILL_REAL, steps);
-    print_wall("  FAST SAD-A, 1 level, no tracks", &w, floor);
-    vfront_shutdown(&vf);
+    bench_step("  FAST SAD-A, 1 level, no tracks", width, height, &t, steps, floor);
     t = corners_alone(vf_min(2, VFRONT_SCALES));
-    start(width, height, &t, VFRONT_PORT_CUDA);
-    w = measure_steps(width, height, FILL_REAL, steps);
-    print_wall("  mono: 5 levels, detect on 2, track 200", &w, floor);
-    vfront_shutdown(&vf);
+    bench_step("  mono: 5 levels, detect on 2, track 200", width, height, &t, steps, floor);
     t = standard();
-    start(width, height, &t, VFRONT_PORT_CUDA);
-    w = measure_steps(width, height, FILL_REAL, steps);
-    print_wall("  standard: the same, 8 levels, descriptors", &w, floor);
-    vfront_shutdown(&vf);
+    bench_step("  standard: the same, 8 levels, descriptors", width, height, &t, steps, floor);
 }
 
 /* ---- key points across scales: the rows of papers 001 and 004 ---------------------------------------------------- */
@@ -460,7 +459,7 @@ static struct wall bench_keypoints(const char *what, int width, int height, int 
     start_rig(width, height, cameras, &t, VFRONT_PORT_CUDA);
     const struct wall w = measure_steps(width, height, fill, 1000);
     print_wall(what, &w, floor);
-    vfront_shutdown(&vf);
+    vfront_shutdown(vf);
     return w;
 }
 
@@ -469,10 +468,10 @@ static void bench_culling(const char *what, int number, int width, int height, c
 {
     start(width, height, t, VFRONT_PORT_CUDA);
     const uint32_t count = step(width, height, FILL_REAL, 0)->keypoints_count[0];
-    vfront_shutdown(&vf);
+    vfront_shutdown(vf);
     printf("  %s %3d  detect %6.2f us, select %6.2f us, %5u key points\n", what, number,
-           (double)stage_us(width, height, t, vf_detect_cuda), (double)stage_us(width, height, t, vf_select_cuda),
-           count);
+           (double)stage_us(width, height, t, run_cuda[VF_detect]),
+           (double)stage_us(width, height, t, run_cuda[VF_select]), count);
 }
 
 static void bench_tables(int width, int height)
@@ -502,9 +501,9 @@ static void bench_tables(int width, int height)
         t = keypoints_alone(8);
         t.detect_threshold = threshold;
         t.detect_threshold_low = t.detect_rank = 0;
-        const float without = stage_us(width, height, &t, vf_detect_cuda);
+        const float without = stage_us(width, height, &t, run_cuda[VF_detect]);
         t.detect_rank = 1;
-        const float with = stage_us(width, height, &t, vf_detect_cuda);
+        const float with = stage_us(width, height, &t, run_cuda[VF_detect]);
         printf("  threshold %3d  %6.2f / %6.2f us, %.2f x\n", threshold, (double)without, (double)with,
                (double)(with / without));
     }
@@ -541,35 +540,36 @@ static void bench_pairs(int width, int height)
     printf("\npairs of pictures and of frames, %dx%d; a kernel that does nothing: %.2f us\n", width, height,
            (double)stage_us(width, height, &t, nothing));
     start_pair(width, height, &t);
-    printf("  stereo, 1,300 points in each             %6.2f us\n", (double)launched_us(width, height, vf_stereo_cuda));
+    printf("  stereo, 1,300 points in each             %6.2f us\n",
+           (double)launched_us(width, height, run_cuda[VF_stereo]));
     start_pair(width, height, &t);
     struct wall w = measure_steps(width, height, FILL_REAL, 1000);
     print_wall("  pair in, points, descriptors, depth out", &w, floor);
-    vfront_shutdown(&vf);
+    vfront_shutdown(vf);
     t.rectify = 1;
     start_pair(width, height, &t);
     printf("  rectify, both                            %6.2f us\n",
-           (double)launched_us(width, height, vf_rectify_cuda));
+           (double)launched_us(width, height, run_cuda[VF_rectify]));
     start_pair(width, height, &t);
     w = measure_steps(width, height, FILL_REAL, 1000);
     print_wall("  the same, rectified", &w, floor);
-    vfront_shutdown(&vf);
+    vfront_shutdown(vf);
     t = keypoints_alone(8);
     t.select_points = vf_min(2000, VFRONT_KEYPOINTS);
     t.match = 1;
     for (t.match_guided = 0; t.match_guided < 2; t.match_guided++)
         printf("  match 2,000 with 2,000, %-16s %6.2f us\n", t.match_guided ? "guided" : "all with all",
-               (double)stage_us(width, height, &t, vf_match_cuda));
+               (double)stage_us(width, height, &t, run_cuda[VF_match]));
     t.match_guided = 1;
     start(width, height, &t, VFRONT_PORT_CUDA);
     w = measure_steps(width, height, FILL_REAL, 1000);
     print_wall("  one picture in, matches out", &w, floor);
-    vfront_shutdown(&vf);
+    vfront_shutdown(vf);
     t = standard();
     start_pair(width, height, &t);
     w = measure_steps(width, height, FILL_REAL, 1000);
     print_wall("  all: tracks, depths, matches, motion", &w, floor);
-    vfront_shutdown(&vf);
+    vfront_shutdown(vf);
 }
 #else
 static void bench_pairs(int width, int height) { printf("\npairs, %dx%d: not in this config\n", width, height); }
@@ -581,7 +581,7 @@ static void bench_pairs(int width, int height) { printf("\npairs, %dx%d: not in 
 #define EGO_FOCAL_PX 800.0
 #define EGO_DEPTHS 2 /* every so many-th pair has a distance */
 
-/** Where a camera sees a point, to within half a pixel on each side, as a unit vector. */
+/** Bearing of a point in a camera, unit vector, with an error of up to half a pixel on each axis. */
 static void see(const double point[3], float bearing[3])
 {
     double v[3] = {point[0] / point[2], point[1] / point[2], 1.0}, square = 0.0;
@@ -596,8 +596,8 @@ static void random_point(double point[3])
     point[1] = point[2] * ((int)random_number(HEIGHT) - HEIGHT / 2) / EGO_FOCAL_PX;
 }
 
-/** Pairs of bearings of a camera that moves sideways by 0.3 m and turns by 2 degrees, some of them wrong, in the place of the matches
- *  of a frame. */
+/** Pairs of bearings of a camera that moves sideways by 0.3 m and turns by 2 degrees, some of them wrong, in the place
+ *  of the matches of a frame. */
 static void put_pairs(struct vf_memory *m, int32_t parity, int pairs, int outlier_percent, uint64_t seed)
 {
     random_start(seed, (uint64_t)outlier_percent);
@@ -621,7 +621,7 @@ static void put_pairs(struct vf_memory *m, int32_t parity, int pairs, int outlie
             0.0f,        0.0f,        {now->bearing[0], now->bearing[1], now->bearing[2]}};
     }
     m->match.count = (uint32_t)pairs;
-    m->track.census[parity].count = 0;
+    m->refill.counts[parity].count = 0;
     m->ingest.params.frame = 1;
     m->ingest.params.rotation_given = 0;
 }
@@ -649,17 +649,18 @@ static void compare_step(const vfront_tuning_t *t, int outlier_percent, struct a
                      *back = malloc(sizeof *back); /* static, they would make this program too large to link */
     if (!memory || !back) exit(1);
     start_seeing(t);
-    const struct vf_step *cuda = &state_of(&vf)->step[0];
+    const struct vf_step *cuda = &state_of(vf)->step[0];
     struct vf_step host = *cuda;
+    struct vf_ego_view view;
     host.memory = memory;
-    host.systems = NULL;
+    vf_ego_look(&view, &host);
     put_pairs(memory, cuda->parity, 1000, outlier_percent, 11);
     CUDA(cudaMemcpy(cuda->memory, memory, sizeof *memory, cudaMemcpyHostToDevice));
-    CUDA(vf_ego_cuda(cuda, 0));
+    CUDA(run_cuda[VF_ego](&state_of(vf)->view[0], 0));
     CUDA(cudaMemcpy(back, cuda->memory, sizeof *back, cudaMemcpyDeviceToHost));
-    vf_ego_host(&host);
+    vf_ego_host(&view);
     agree(a, &memory->ego, &back->ego, t->ego_hypotheses);
-    vfront_shutdown(&vf);
+    vfront_shutdown(vf);
     free(memory);
     free(back);
 }
@@ -693,18 +694,18 @@ static float ego_us(const vfront_tuning_t *t, int outlier_percent, const char *w
     struct vf_memory *memory = calloc(1, sizeof *memory);
     if (!memory) exit(1);
     start_seeing(t);
-    const struct vf_step *s = &state_of(&vf)->step[0];
+    const struct vf_step *s = &state_of(vf)->step[0];
     cudaStream_t stream;
     CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     put_pairs(memory, s->parity, 1000, outlier_percent, 3);
     CUDA(cudaMemcpy(s->memory, memory, sizeof *memory, cudaMemcpyHostToDevice));
-    const float us = node_us(vf_ego_cuda, s, stream);
+    const float us = node_us(run_cuda[VF_ego], &state_of(vf)->view[0], stream);
     CUDA(cudaMemcpy(memory, s->memory, sizeof *memory, cudaMemcpyDeviceToHost));
     const vfront_motion_t *r = &memory->ego.relative, *m = &memory->ego.metric;
     if (what)
         printf("  %-40s %6.2f us   relative %u of %u, metric %u of %u agree\n", what, (double)us, r->inliers, r->pairs,
                m->inliers, m->pairs);
-    vfront_shutdown(&vf);
+    vfront_shutdown(vf);
     free(memory);
     CUDA(cudaStreamDestroy(stream));
     return us;
@@ -763,12 +764,12 @@ static void bench_dense(int width, int height, int paths, int disparities)
     t.dense_copy = 0;
     start_pair(width, height, &t);
     printf("  dense %4dx%d, %d paths, %3d disparities, all filters %7.2f us\n", width, height, paths, disparities,
-           (double)launched_us(width, height, vf_dense_cuda));
+           (double)launched_us(width, height, run_cuda[VF_dense]));
     t.dense_copy = 1;
     start_pair(width, height, &t);
     const struct wall w = measure_steps(width, height, FILL_REAL, 200);
     print_wall("    pair in, disparities on the host", &w, empty_graph_wall(VFRONT_STAGES));
-    vfront_shutdown(&vf);
+    vfront_shutdown(vf);
 }
 static void bench_disparities(void)
 {
@@ -794,8 +795,9 @@ static void bench_few_disparities(void) {}
 
 #if VFRONT_STIXELS
 enum scene { STREET, WALL, WALL_AND_NO_ROAD };
-/** The stage, on what the matcher makes of two pictures: of a street, or of a wall that fills the picture. Where the road is looked for before the wall there
- *  is none to be found, so columns are not cut: that is the time of the reduction and of the search alone. */
+/** The stage, on what the matcher makes of two pictures: of a street, or of a wall that fills the picture. Where the
+ *  road is looked for before the wall there is none to be found, so columns are not cut: that is the time of the
+ *  reduction and of the search alone. */
 static void bench_columns(int width, int height, int disparities, enum scene scene)
 {
     static const char *const called[] = {"a street", "a wall", "road looked for, none found"};
@@ -815,10 +817,10 @@ static void bench_columns(int width, int height, int disparities, enum scene sce
     int segments = 0;
     for (uint32_t i = 0; i < r->columns_count; i++) segments += r->stixels_count[i];
     const double each = segments / (double)r->columns_count;
-    vfront_shutdown(&vf);
+    vfront_shutdown(vf);
     start_pair(width, height, &t);
     printf("  stixel %4dx%d, 5 px, %3d disparities, %-27s %7.2f us, %3.1f segments a column\n", width, height,
-           disparities, called[scene], (double)launched_us(width, height, vf_stixel_cuda), each);
+           disparities, called[scene], (double)launched_us(width, height, run_cuda[VF_stixel]), each);
     given_road = street = 0;
 }
 static void bench_stixels(void)
@@ -898,6 +900,7 @@ static void bench_depths(void)
 static void bench_all(void)
 {
     draw_pictures(WIDTH, HEIGHT);
+    bench_steps(WIDTH, HEIGHT, options.brief ? 500 : 2000);
     bench_kernels(WIDTH, HEIGHT);
     bench_scales(WIDTH, HEIGHT);
     bench_pairs(WIDTH, HEIGHT);
@@ -905,7 +908,6 @@ static void bench_all(void)
     bench_depths();
     if (options.brief) return;
     draw_pictures(WIDTH, HEIGHT);
-    bench_steps(WIDTH, HEIGHT, 2000);
     bench_tables(WIDTH, HEIGHT);
     if (VFRONT_WIDTH < 1920 || VFRONT_HEIGHT < 1080) return;
     draw_pictures(1920, 1080);
@@ -921,7 +923,7 @@ static void bench_host(void)
     const struct wall w = measure_steps(WIDTH, HEIGHT, FILL_REAL, 200);
     printf("\nhost port, one thread, %dx%d\n", WIDTH, HEIGHT);
     print_wall("  standard tuning                       ", &w, 1.0f);
-    vfront_shutdown(&vf);
+    vfront_shutdown(vf);
 }
 
 void run_motion(void)
@@ -975,7 +977,7 @@ void run_latency(void)
     for (size_t i = 0; i < sizeof kind / sizeof *kind; i++) {
         start(WIDTH, HEIGHT, &t, VFRONT_PORT_CUDA);
         for (long k = 0; k < 10; k++) step(WIDTH, HEIGHT, kind[i], k);
-        vfront_reset(&vf);
+        vfront_reset(vf);
         CUDA(cudaMemGetInfo(&before, &total));
         const unsigned long long mj = energy_mj();
         const double begin = now_us();
@@ -989,11 +991,11 @@ void run_latency(void)
                fill_name[kind[i]], (double)w.p50, (double)w.p99, (double)w.p999, (double)w.most,
                (double)(w.p999 / w.p50), (double)(w.p50 / natural), (double)w.tracks, used, mean,
                (long)before - (long)after);
-        vfront_shutdown(&vf);
+        vfront_shutdown(vf);
     }
     vfront_info_t info;
     start(WIDTH, HEIGHT, &t, VFRONT_PORT_CUDA);
-    vfront_info(&vf, &info);
+    vfront_info(vf, &info);
     printf("memory: host %zu, pinned %zu, device %zu bytes\n", info.host_bytes, info.pinned_bytes, info.device_bytes);
-    vfront_shutdown(&vf);
+    vfront_shutdown(vf);
 }

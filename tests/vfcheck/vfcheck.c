@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* vfcheck: every stage's host form and kernel on the same bytes, compared with memcmp; and, once they agree, timed. After dav1d's
- * checkasm. Needs a CUDA device; without one it says so and exits with 77. */
+/* vfcheck: every stage's host form and kernel on the same bytes, compared with memcmp; and, once they agree, timed.
+ * After dav1d's checkasm. Needs a CUDA device; without one it says so and exits with 77. */
 #define _POSIX_C_SOURCE 200809L
 #include "vfcheck.h"
 
@@ -80,9 +80,10 @@ void draw(enum fill fill, uint8_t *to, int width, int height, int pitch, int fra
 
 /* ---- one set of buffers for all cases ---------------------------------------------------------------------------- */
 
-static vfront_t host_vf, cuda_vf;
+static vfront_t *host_vf, *cuda_vf; /* not static blocks: large configs would not link */
 static struct bench {
-    struct vf_memory *chain, *back, *device; /* host arena, what came back, device arena */
+    struct vf_memory *chain, *back, *before,
+        *device; /* host arena, what came back, host arena before the stage, device arena */
     struct vf_pinned *pinned, *pinned_cuda;
     uint8_t *picture[VFRONT_CAMERAS]; /* pinned */
     uint8_t *mask;
@@ -95,12 +96,24 @@ void fail_cuda(cudaError_t error, const char *call)
     exit(1);
 }
 
+void *zeroed(size_t bytes)
+{
+    void *p = calloc(1, bytes);
+    if (p) return p;
+    fprintf(stderr, "vfcheck: no memory for %zu bytes\n", bytes);
+    exit(1);
+}
+
 static void open_buffers(void)
 {
+    host_vf = zeroed(sizeof *host_vf);
+    cuda_vf = zeroed(sizeof *cuda_vf);
     CUDA(cudaStreamCreateWithFlags(&b.stream, cudaStreamNonBlocking));
     CUDA(cudaHostAlloc((void **)&b.chain, sizeof *b.chain, cudaHostAllocMapped));
     CUDA(cudaHostAlloc((void **)&b.back, sizeof *b.back, cudaHostAllocMapped));
+    b.before = zeroed(sizeof *b.before);
     CUDA(cudaMalloc((void **)&b.device, sizeof *b.device));
+    CUDA(cudaMemset(b.device->clock, 0, sizeof b.device->clock)); /* left out of the comparison; kernels raise them */
     CUDA(cudaHostAlloc((void **)&b.pinned, sizeof *b.pinned, cudaHostAllocMapped));
     CUDA(cudaHostAlloc((void **)&b.pinned_cuda, sizeof *b.pinned_cuda, cudaHostAllocMapped));
     for (int c = 0; c < VFRONT_CAMERAS; c++)
@@ -178,16 +191,16 @@ void print_agreement(const struct agreement *a, const char *what)
 }
 
 /** The motion stage. What cuBLAS has no part in is compared with memcmp: pairs, turns, the metric motion. */
-static int compare_motions(const struct vf_step *s, const struct vf_ego_memory *host, const struct vf_ego_memory *cuda)
+static int compare_motions(const struct vf_ego_view *s, const struct vf_ego_memory *host,
+                           const struct vf_ego_memory *cuda)
 {
-    if (!vf_ego_on(s)) return memcmp(host, cuda, sizeof *host) != 0;
     agree(&pictures, host, cuda, vf_ego_hypotheses(s, VF_RELATIVE));
-    int bad = memcmp(&host->sights, &cuda->sights, sizeof host->sights) ||
+    int bad = memcmp(&host->list, &cuda->list, sizeof host->list) ||
               memcmp(host->count, cuda->count, sizeof host->count);
     for (int kind = VF_RELATIVE + 1; kind < VF_KINDS; kind++)
         bad |= memcmp(host->pose[kind], cuda->pose[kind], sizeof host->pose[kind]) ||
                memcmp(host->score[kind], cuda->score[kind], sizeof host->score[kind]) ||
-               memcmp(host->finalist[kind], cuda->finalist[kind], sizeof host->finalist[kind]);
+               memcmp(host->refined[kind], cuda->refined[kind], sizeof host->refined[kind]);
     return bad || memcmp(&host->metric, &cuda->metric, sizeof host->metric);
 }
 
@@ -203,10 +216,10 @@ static const vfront_result_t *without_relative(const vfront_result_t *r, vfront_
 }
 #endif
 
-/** What a step keeps: all but the last member, in which nothing lasts and the ports may differ. */
-#define KEPT_BYTES offsetof(struct vf_memory, dense_passing)
+/** Bytes of the arena that a step keeps: all before the clocks and the scratch, in which the ports may differ. */
+#define KEPT_BYTES offsetof(struct vf_memory, clock)
 
-/** Compares all that the stages keep; the report stage's own memory holds clocks and partial results of the kernel's blocks. */
+/** Compares all that the stages keep; the report stage's own memory holds partial results of the kernel's blocks. */
 static int compare_memory(const struct vf_case *k, int frame, const char *stage, unsigned not_these)
 {
     char text[160];
@@ -219,6 +232,22 @@ static int compare_memory(const struct vf_case *k, int frame, const char *stage,
             report_failure(k, frame, text);                                                                            \
             bad = 1;                                                                                                   \
         }                                                                                                              \
+    }
+#include "stages.def"
+#undef VF_STAGE
+    return bad;
+}
+
+/** 1 where the kernels of a stage changed the memory of another stage. */
+static int foreign_write(const struct vf_case *k, int frame, int stage)
+{
+    char text[160];
+    int bad = 0;
+#define VF_STAGE(name, needs, what)                                                                                    \
+    if (stage != VF_##name && differs(&b.before->name, &b.back->name, sizeof b.back->name) >= 0) {                     \
+        snprintf(text, sizeof text, "stage %s writes memory of " #name, vfront_stage_name((size_t)stage));             \
+        report_failure(k, frame, text);                                                                                \
+        bad = 1;                                                                                                       \
     }
 #include "stages.def"
 #undef VF_STAGE
@@ -241,7 +270,7 @@ static int compare_disparities(const struct vf_step *s, const struct vf_dense_co
     int differ = 0;
 #if VFRONT_DENSE
     const struct vf_level *l = &s->geometry.level[0][0];
-    for (int32_t row = 0; row < l->height && vf_dense_on(s) && s->tuning.dense_copy; row++) {
+    for (int32_t row = 0; row < l->height && s->tuning.dense_copy; row++) {
         const size_t at = (size_t)row * (size_t)l->pitch;
         differ |= memcmp(x->disparity + at, y->disparity + at, sizeof *x->disparity * (size_t)l->width) ||
                   memcmp(x->confidence + at, y->confidence + at, (size_t)l->width);
@@ -251,8 +280,8 @@ static int compare_disparities(const struct vf_step *s, const struct vf_dense_co
     return differ;
 }
 
-/** Puts a street in the place of the disparities that both ports have: road, walls one behind the other, sky, noise and holes, so that columns have all
- *  kinds of segments. */
+/** Puts a street in the place of the disparities that both ports have: road, walls one behind the other, sky, noise and
+ *  holes, so that columns have all kinds of segments. */
 static void draw_street(const struct vf_step *s)
 {
 #if VFRONT_STIXELS
@@ -285,47 +314,61 @@ static void draw_street(const struct vf_step *s)
     (void)s;
 }
 
+#define VF_STAGE(name, needs, what)                                                                                    \
+    static void host_##name(const struct vf_views *v) { vf_##name##_host(&v->name); }                                  \
+    static cudaError_t cuda_##name(const struct vf_views *v, cudaStream_t stream)                                      \
+    {                                                                                                                  \
+        return vf_##name##_cuda(&v->name, stream);                                                                     \
+    }
+#include "stages.def"
+#undef VF_STAGE
+host_form *const run_host[VFRONT_STAGES] = {
+#define VF_STAGE(name, needs, what) host_##name,
+#include "stages.def"
+#undef VF_STAGE
+};
+launcher *const run_cuda[VFRONT_STAGES] = {
+#define VF_STAGE(name, needs, what) cuda_##name,
+#include "stages.def"
+#undef VF_STAGE
+};
+
 /** Runs one stage both ways from the same bytes; b.chain holds the host's afterwards. Returns 0 when they agree. */
 static int check_stage(const struct vf_case *k, int frame, struct vf_step host, int stage)
 {
-    static void (*const run_host[])(const struct vf_step *) = {
-#define VF_STAGE(name, needs, what) vf_##name##_host,
-#include "stages.def"
-#undef VF_STAGE
-    };
-    static cudaError_t (*const run_cuda[])(const struct vf_step *, cudaStream_t) = {
-#define VF_STAGE(name, needs, what) vf_##name##_cuda,
-#include "stages.def"
-#undef VF_STAGE
-    };
     struct vf_step cuda = host;
     host.memory = b.chain;
     host.pinned = b.pinned;
     cuda.memory = b.device;
     cuda.pinned = b.pinned_cuda;
+    struct vf_views host_view, cuda_view;
+    vf_views_look(&host_view, &host);
+    vf_views_look(&cuda_view, &cuda);
 #if VFRONT_CUBLAS
-    cuda.systems = state_of(&cuda_vf)->step[0].systems;
-    cuda.cublas = state_of(&cuda_vf)->step[0].cublas;
+    cuda_view.ego.systems = state_of(cuda_vf)->view[0].ego.systems;
+    cuda_view.ego.cublas = state_of(cuda_vf)->view[0].ego.cublas;
 #endif
     if (stage == 0)
         CUDA(
             cudaMemcpyAsync(b.device, b.chain, KEPT_BYTES, cudaMemcpyHostToDevice, b.stream)); /* else it is the same */
-    if (stage == VF_stixel && vf_stixel_on(&host) && k->street) draw_street(&host);
-    CUDA(run_cuda[stage](&cuda, b.stream));
+    if (!(host.geometry.active >> stage & 1)) return 0;
+    if (stage == VF_stixel && k->street) draw_street(&host);
+    memcpy(b.before, b.chain, KEPT_BYTES);
+    CUDA(run_cuda[stage](&cuda_view, b.stream));
     CUDA(cudaMemcpyAsync(b.back, b.device, KEPT_BYTES, cudaMemcpyDeviceToHost, b.stream));
-    run_host[stage](&host);
+    run_host[stage](&host_view);
     CUDA(cudaStreamSynchronize(b.stream));
     unsigned not_these = VF_BIT(report);
 #if VFRONT_CUBLAS
     if (stage == VF_ego) {
         not_these |= VF_BIT(ego);
-        if (compare_motions(&host, &b.chain->ego, &b.back->ego))
+        if (compare_motions(&host_view.ego, &b.chain->ego, &b.back->ego))
             report_failure(k, frame, "after stage ego: what is not cuBLAS's differs");
         CUDA(cudaMemcpy(&b.device->ego, &b.chain->ego, sizeof b.chain->ego,
                         cudaMemcpyHostToDevice)); /* for the stages behind it */
     }
 #endif
-    int bad = compare_memory(k, frame, vfront_stage_name((size_t)stage), not_these);
+    int bad = compare_memory(k, frame, vfront_stage_name((size_t)stage), not_these) | foreign_write(k, frame, stage);
     if (stage == VF_dense) {
         const uint32_t slot = b.pinned->params.result;
         const int differ = compare_disparities(&host, &b.pinned->dense[slot], &b.pinned_cuda->dense[slot]);
@@ -370,16 +413,37 @@ static void pick_frame(const struct vf_case *k, int frame, vfront_frame_t *f)
     }
 }
 
+int street_px(int width, int height, int x, int y)
+{
+    const int wall = x * 8 / width, wall_px = 4 + 3 * (wall * 5 % 8), foot = height / 2 + wall_px * 100 / 11,
+              road_px = (y - height / 2) * 11 / 100;
+    if (y >= foot) return road_px;
+    return y >= height / 2 - height / 32 * (1 + wall * 3 % 8) ? wall_px : 0;
+}
+
+/** Turns a picture of camera 0 into what camera 1 sees of the street. Goes from left to right, so it may be done in
+ *  place. */
+static void move_to_second(uint8_t *grey, int width, int height)
+{
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+            const int from = x + street_px(width, height, x, y);
+            grey[y * width + x] = grey[y * width + (from < width ? from : width - 1)];
+        }
+}
+
 static void draw_frame(const struct vf_case *k, int frame)
 {
     static uint8_t grey[VFRONT_PICTURE_BYTES];
     const int bytes = vf_format_bytes((uint32_t)k->format);
     for (int c = 0; c < k->cameras; c++) {
         const int width = width_of(k, c), height = height_of(k, c);
+        const int seen = frame + (k->pair ? 0 : 2 * c);
         if (k->fill == FILL_REAL)
-            real_picture(grey, width, height, frame + 2 * c);
+            real_picture(grey, width, height, seen);
         else
-            draw(k->fill, grey, width, height, width, frame + 2 * c);
+            draw(k->fill, grey, width, height, width, seen);
+        if (k->pair && c) move_to_second(grey, width, height);
         for (int y = 0; y < height; y++) {
             uint8_t *row = b.picture[c] + k->skew + (size_t)y * (size_t)k->pitch;
             if (bytes == 1) {
@@ -463,12 +527,12 @@ static void run_case(const struct vf_case *k)
     for (int i = 0; i < k->width * k->height; i++)
         still_mask[i] = (uint8_t)(i % k->width < k->width - 30 || i / k->width > 25);
     const vfront_rig_t rig = rig_of(k, k->static_mask ? still_mask : NULL);
-    vfront_status_t status = vfront_init(&host_vf, &rig, &k->tuning, VFRONT_PORT_HOST);
-    if (!status) status = vfront_init(&cuda_vf, &rig, &k->tuning, VFRONT_PORT_CUDA);
+    vfront_status_t status = vfront_init(host_vf, &rig, &k->tuning, VFRONT_PORT_HOST);
+    if (!status) status = vfront_init(cuda_vf, &rig, &k->tuning, VFRONT_PORT_CUDA);
     if (status) {
         report_failure(k, -1, vfront_status_name(status));
-        printf("     %s / %s\n", vfront_detail(&host_vf), vfront_detail(&cuda_vf));
-        vfront_shutdown(&host_vf);
+        printf("     %s / %s\n", vfront_detail(host_vf), vfront_detail(cuda_vf));
+        vfront_shutdown(host_vf);
         return;
     }
     const vfront_result_t *host = NULL, *cuda = NULL;
@@ -477,18 +541,18 @@ static void run_case(const struct vf_case *k)
         vfront_frame_t f;
         draw_frame(k, frame);
         pick_frame(k, frame, &f);
-        if (frame == 2 && k->reset) vfront_reset(&host_vf), vfront_reset(&cuda_vf);
-        const struct vf_step step = state_of(&host_vf)->step[state_of(&host_vf)->parity];
-        memcpy(b.chain, state_of(&host_vf)->memory, KEPT_BYTES);
-        status = vfront_step(&host_vf, &f, &host);
-        if (!status) status = vfront_step(&cuda_vf, &f, &cuda);
+        if (frame == 2 && k->reset) vfront_reset(host_vf), vfront_reset(cuda_vf);
+        const struct vf_step step = state_of(host_vf)->step[state_of(host_vf)->parity];
+        memcpy(b.chain, state_of(host_vf)->memory, KEPT_BYTES);
+        status = vfront_step(host_vf, &f, &host);
+        if (!status) status = vfront_step(cuda_vf, &f, &cuda);
         if (status) {
             report_failure(k, frame, vfront_status_name(status));
             break;
         }
-        b.pinned->params = b.pinned_cuda->params = state_of(&host_vf)->pinned->params;
+        b.pinned->params = b.pinned_cuda->params = state_of(host_vf)->pinned->params;
         for (int c = 0; c < k->cameras && k->frame_mask; c++)
-            memcpy(b.pinned->mask[c], state_of(&host_vf)->pinned->mask[c], sizeof b.pinned->mask[c]);
+            memcpy(b.pinned->mask[c], state_of(host_vf)->pinned->mask[c], sizeof b.pinned->mask[c]);
         for (int c = 0; c < k->cameras && k->frame_mask; c++)
             b.pinned->params.source[c].mask = b.pinned_cuda->params.source[c].mask = b.pinned->mask[c];
         for (int stage = 0; stage < VFRONT_STAGES && !bad; stage++) bad = check_stage(k, frame, step, stage);
@@ -502,8 +566,8 @@ static void run_case(const struct vf_case *k)
             bad = 1;
         }
     }
-    vfront_shutdown(&host_vf);
-    vfront_shutdown(&cuda_vf);
+    vfront_shutdown(host_vf);
+    vfront_shutdown(cuda_vf);
     cases++;
 }
 
@@ -552,12 +616,12 @@ static void random_tuning(vfront_tuning_t *t, const struct vf_case *k)
 
 static struct vf_case make_case(int number, int sizes_per_fill)
 {
-    static const int size[][2] = {{752, 480}, {641, 479}, {320, 240},  {129, 97}, {64, 64},
-                                  {16, 16},   {17, 31},   {1241, 376}, {33, 500}};
+    static const int size[][2] = {{752, 480}, {641, 479}, {1241, 376}, {320, 240}, {129, 97},
+                                  {64, 64},   {33, 500},  {17, 31},    {16, 16}};
     struct vf_case k = {.number = number};
     random_start(options.seed, (uint64_t)number);
     k.fill = (enum fill)(number / sizes_per_fill % FILLS);
-    const int s = number % (int)(sizeof size / sizeof *size);
+    const int s = options.small ? 3 + number % 6 : number % (int)(sizeof size / sizeof *size);
     k.width = size[s][0];
     k.height = size[s][1];
     if (k.width > VFRONT_WIDTH) k.width = VFRONT_WIDTH;
@@ -587,20 +651,45 @@ static struct vf_case make_case(int number, int sizes_per_fill)
     if (k.tuning.stixel) k.tuning.dense_least_px = 0;
     k.road = (int)random_number(2);
     k.street = random_number(4) > 0;
+    k.pair = k.aligned && random_number(2);
     k.tuning.rectify_focal_percent = 50 + (int32_t)random_number(
                                               100); /* a smaller one can leave a small picture's middle unseen */
+    return k;
+}
+
+/** Cases of the sizes that cameras have, everything switched on: drawn textures with changing light and, where there
+ *  are any, real pictures. */
+static struct vf_case make_real_case(int number)
+{
+    static const int size[][2] = {{752, 480}, {1226, 370}, {1280, 720}};
+    struct vf_case k = {.number = number};
+    random_start(options.seed, (uint64_t)number);
+    k.fill = number / 3 % 2 ? FILL_LIGHT : FILL_REAL;
+    k.width = k.second_width = vf_min(size[number % 3][0], VFRONT_WIDTH);
+    k.height = k.second_height = vf_min(size[number % 3][1], VFRONT_HEIGHT);
+    k.pitch = k.width;
+    k.cameras = vf_min(2, VFRONT_CAMERAS);
+    k.aligned = k.pair = k.cameras > 1;
+    vfront_tuning_default(&k.tuning);
+    k.tuning.dense = VFRONT_DENSE && k.aligned;
+    k.tuning.dense_disparities = vf_min(128, VFRONT_DISPARITIES);
+    k.tuning.stixel = VFRONT_STIXELS && k.tuning.dense;
+    k.road = number % 2;
+    k.rotation = number / 6 % 2;
     return k;
 }
 
 static void usage(void)
 {
     puts(
-        "vfcheck [--seed N] [--case N] [--cases N] [--frames N] [--pictures DIR] [--bench [--brief]] [--motion] "
-        "[--dense]\n"
-        "        [--latency STEPS] [--verbose]\n"
+        "vfcheck [--seed N] [--case N] [--cases N] [--frames N] [--pictures DIR] [--small | --real] [--bench "
+        "[--brief]]\n"
+        "        [--motion] [--dense] [--latency STEPS] [--verbose]\n"
         "Every stage's host form against its kernel, byte by byte, on random, adversarial and real pictures, and both "
         "ports end to\n"
-        "end. --pictures: PGM files of one size, taken in the order of their names. --bench: times, if all agree; with "
+        "end. --small: no pictures over 320x240. --real: cases of 752x480, 1226x370 and 1280x720 px with everything "
+        "switched on. --pictures: PGM files of one size, taken in the order of their names. --bench: times, if all "
+        "agree; with "
         "--brief\n"
         "those of the kernels and of a few steps. --motion: those of motions alone. --dense: those of disparities and\n"
         "stixels alone. --latency: so many steps of each kind of picture. Exit: 0 all agree, 1 not, 2 usage, 77 no "
@@ -619,6 +708,10 @@ static int parse(int argc, char **argv)
             options.motion = 1;
         else if (!strcmp(argv[i], "--dense"))
             options.dense = 1;
+        else if (!strcmp(argv[i], "--small"))
+            options.small = 1;
+        else if (!strcmp(argv[i], "--real"))
+            options.real = 1;
         else if (!strcmp(argv[i], "--verbose"))
             options.verbose = 1;
         else if (!strcmp(argv[i], "--seed") && more)
@@ -661,7 +754,7 @@ int main(int argc, char **argv)
     load_pictures(options.pictures);
     for (int i = 0; i < options.cases; i++) {
         if (options.only && i != options.only - 1) continue;
-        struct vf_case k = make_case(i, 9);
+        struct vf_case k = options.real ? make_real_case(i) : make_case(i, options.cases < 90 ? 1 : 9);
         if (k.fill == FILL_REAL && !real_picture(NULL, 0, 0, 0)) k.fill = FILL_LIGHT;
         if (options.verbose) printf("case %d %dx%d %s\n", i, k.width, k.height, fill_name[k.fill]);
         run_case(&k);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of vfcheck share: cases, pictures, options. */
+/* vfcheck: cases, pictures and options, shared by its files. */
 #ifndef VFCHECK_H
 #define VFCHECK_H
 
 #include <cuda_runtime_api.h>
 
+#include "port/cuda/cuda.h"
 #include "port/port.h"
-#include "core/stages.h"
 
 enum fill {
     FILL_BLACK,
@@ -27,9 +27,10 @@ struct vf_case {
     int number, width, height, cameras, pitch, skew;
     int second_width, second_height; /* of the second camera: at most the first's */
     int static_mask, frame_mask, rotation, reset;
-    int placed; /* 1: two calibrated cameras in different places, with distortion; the tuning may ask for rectified pictures */
+    int placed;  /* 1: two calibrated cameras in different places, with distortion: they can be rectified */
     int road;    /* 1: the rig says where it is */
     int street;  /* 1: columns are cut of what is drawn for it, not of what the pictures give */
+    int pair;    /* 1: camera 1 sees what camera 0 sees, moved by the disparities of street_px() */
     int aligned; /* 1: pinholes side by side, which the tuning may ask for disparities */
     enum fill fill;
     vfront_format_t format;
@@ -38,7 +39,7 @@ struct vf_case {
 
 struct options {
     uint64_t seed;
-    int only, cases, frames, bench, brief, motion, dense, verbose;
+    int only, cases, frames, bench, brief, motion, dense, small, real, verbose;
     long latency;
     const char *pictures;
 };
@@ -53,15 +54,28 @@ void fail_cuda(cudaError_t error, const char *call);
 
 uint32_t random_number(uint32_t below);
 void random_start(uint64_t seed, uint64_t number);
+/** Disparity of a pixel of a drawn street: a road from the middle of the picture downwards, as start_pair()'s rig has
+ *  it, and eight walls that stand on it side by side, in front of sky. */
+int street_px(int width, int height, int x, int y);
 void draw(enum fill fill, uint8_t *to, int width, int height, int pitch, int frame);
+/** Memory of zeros; ends the program where there is none. */
+void *zeroed(size_t bytes);
 struct vf_state *state_of(vfront_t *vf);
 
-/** Real pictures, from PGM files: loads them; gives the frame-th, cut or repeated to a size. Returns 0 when there is none. */
+/** Both forms of every stage, by number, on a set of views. */
+typedef void host_form(const struct vf_views *v);
+typedef cudaError_t launcher(const struct vf_views *v, cudaStream_t stream);
+extern host_form *const run_host[VFRONT_STAGES];
+extern launcher *const run_cuda[VFRONT_STAGES];
+
+/** Real pictures, from PGM files: loads them; gives the frame-th, cut or repeated to a size. Returns 0 when there is
+ *  none. */
 void load_pictures(const char *folder);
 int real_picture(uint8_t *to, int width, int height, int frame);
 
 #if VFRONT_CUBLAS
-/** How far relative motions through cuBLAS are from those of the host form, which are those of vfront's own kernels. */
+/** Differences of relative motions through cuBLAS from those of the host form, which are those of vfront's own kernels.
+ *  */
 struct agreement {
     long hypotheses, apart; /* of the hypotheses' motions: farther than 1e-4 in R or t */
     int steps,
@@ -71,12 +85,14 @@ struct agreement {
 void agree(struct agreement *a, const struct vf_ego_memory *host, const struct vf_ego_memory *cuda, int hypotheses);
 void print_agreement(const struct agreement *a, const char *what);
 
-/** Compares them on pairs of bearings, some of them wrong. Hypotheses are the same samples and differ by rounding; good motions by pairs near
- *  the bound for outliers, too, on which the one counts and the other not. Returns how many bounds do not hold. */
+/** Compares them on pairs of bearings, some of them wrong. Hypotheses are the same samples and differ by rounding; good
+ *  motions by pairs near the bound for outliers, too, on which the one counts and the other not. Returns how many
+ *  bounds do not hold. */
 int check_motions(void);
 #endif
 
-/** Times, printed with the floor measured in the same run; those of motions alone; those of disparities and stixels alone. */
+/** Times, printed with the floor measured in the same run; those of motions alone; those of disparities and stixels
+ *  alone. */
 void run_bench(void);
 void run_motion(void);
 void run_dense(void);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cuBLAS as a launcher finds it. The port makes it in vfront_init(), if the config has it; launchers that use it note what failed. */
+/* cublas: the cuBLAS handle that launchers receive. The CUDA port creates it in vfront_init() if the config has
+ * VFRONT_CUBLAS; a launcher that uses it records which call failed. */
 #ifndef VF_CUBLAS_H
 #define VF_CUBLAS_H
 
@@ -12,11 +13,11 @@
 
 struct vf_cublas {
     cublasHandle_t handle;
-    const char *call;      /* that failed, or NULL */
-    cublasStatus_t status; /* as which */
+    const char *call;      /* name of the last call if it failed, with "%s" for its status; else NULL */
+    cublasStatus_t status; /* of the last call */
 };
 
-/** Notes how a call ended; returns what comes closest to it among the errors of the runtime. */
+/** Record the status of a call. Returns the closest error of the CUDA runtime. */
 static inline cudaError_t vf_cublas_note(struct vf_cublas *c, cublasStatus_t status, const char *call)
 {
     c->call = status == CUBLAS_STATUS_SUCCESS ? NULL : call;
@@ -30,7 +31,7 @@ static inline cudaError_t vf_cublas_note(struct vf_cublas *c, cublasStatus_t sta
     case CUBLAS_STATUS_EXECUTION_FAILED: return cudaErrorLaunchFailure;
     case CUBLAS_STATUS_NOT_SUPPORTED: return cudaErrorNotSupported;
     case CUBLAS_STATUS_LICENSE_ERROR: return cudaErrorNotPermitted;
-    default: return cudaErrorUnknown; /* internal, mapping */
+    default: return cudaErrorUnknown; /* internal or mapping error */
     }
 }
 

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "canvas.h"
+
+/** Bitmaps of 0..9, a..z and the full stop: rows from the top, bit 4 is the left column. */
+static const uint8_t glyph[37][CANVAS_GLYPH_HEIGHT] = {
+    {0x0e, 0x11, 0x13, 0x15, 0x19, 0x11, 0x0e}, {0x04, 0x0c, 0x04, 0x04, 0x04, 0x04, 0x0e},
+    {0x0e, 0x11, 0x01, 0x02, 0x04, 0x08, 0x1f}, {0x1f, 0x02, 0x04, 0x02, 0x01, 0x11, 0x0e},
+    {0x02, 0x06, 0x0a, 0x12, 0x1f, 0x02, 0x02}, {0x1f, 0x10, 0x1e, 0x01, 0x01, 0x11, 0x0e},
+    {0x06, 0x08, 0x10, 0x1e, 0x11, 0x11, 0x0e}, {0x1f, 0x01, 0x02, 0x04, 0x08, 0x08, 0x08},
+    {0x0e, 0x11, 0x11, 0x0e, 0x11, 0x11, 0x0e}, {0x0e, 0x11, 0x11, 0x0f, 0x01, 0x02, 0x0c},
+    {0x0e, 0x11, 0x11, 0x1f, 0x11, 0x11, 0x11}, {0x1e, 0x11, 0x11, 0x1e, 0x11, 0x11, 0x1e},
+    {0x0e, 0x11, 0x10, 0x10, 0x10, 0x11, 0x0e}, {0x1e, 0x11, 0x11, 0x11, 0x11, 0x11, 0x1e},
+    {0x1f, 0x10, 0x10, 0x1e, 0x10, 0x10, 0x1f}, {0x1f, 0x10, 0x10, 0x1e, 0x10, 0x10, 0x10},
+    {0x0e, 0x11, 0x10, 0x17, 0x11, 0x11, 0x0f}, {0x11, 0x11, 0x11, 0x1f, 0x11, 0x11, 0x11},
+    {0x0e, 0x04, 0x04, 0x04, 0x04, 0x04, 0x0e}, {0x07, 0x02, 0x02, 0x02, 0x02, 0x12, 0x0c},
+    {0x11, 0x12, 0x14, 0x18, 0x14, 0x12, 0x11}, {0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x1f},
+    {0x11, 0x1b, 0x15, 0x15, 0x11, 0x11, 0x11}, {0x11, 0x11, 0x19, 0x15, 0x13, 0x11, 0x11},
+    {0x0e, 0x11, 0x11, 0x11, 0x11, 0x11, 0x0e}, {0x1e, 0x11, 0x11, 0x1e, 0x10, 0x10, 0x10},
+    {0x0e, 0x11, 0x11, 0x11, 0x15, 0x12, 0x0d}, {0x1e, 0x11, 0x11, 0x1e, 0x14, 0x12, 0x11},
+    {0x0f, 0x10, 0x10, 0x0e, 0x01, 0x01, 0x1e}, {0x1f, 0x04, 0x04, 0x04, 0x04, 0x04, 0x04},
+    {0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x0e}, {0x11, 0x11, 0x11, 0x11, 0x11, 0x0a, 0x04},
+    {0x11, 0x11, 0x11, 0x15, 0x15, 0x15, 0x0a}, {0x11, 0x11, 0x0a, 0x04, 0x0a, 0x11, 0x11},
+    {0x11, 0x11, 0x0a, 0x04, 0x04, 0x04, 0x04}, {0x1f, 0x01, 0x02, 0x04, 0x08, 0x10, 0x1f},
+    {0x00, 0x00, 0x00, 0x00, 0x00, 0x0c, 0x0c},
+};
+
+/** Antialiased line without its first pixel, so that the segments of a trail do not overlap. Each step blends two
+ *  neighbouring pixels, weighted by their distance from the line. */
+void canvas_line(struct canvas *canvas, const float from[2], const float to[2], struct colour c, int32_t alpha)
+{
+    const float dx = to[0] - from[0], dy = to[1] - from[1];
+    const float long_x = dx < 0 ? -dx : dx, long_y = dy < 0 ? -dy : dy;
+    const int steep = long_y > long_x;
+    const int32_t steps = 1 + (int32_t)(steep ? long_y : long_x);
+    for (int32_t i = 1; i <= steps; i++) {
+        const float share = (float)i / (float)steps, x = from[0] + dx * share, y = from[1] + dy * share;
+        const int32_t along = canvas_floor((steep ? y : x) + 0.5f), across = canvas_floor(steep ? x : y);
+        const int32_t second = (int32_t)(((steep ? x : y) - (float)across) * (float)alpha);
+        canvas_dot(canvas, steep ? across : along, steep ? along : across, c, alpha - second);
+        canvas_dot(canvas, steep ? across + 1 : along, steep ? along : across + 1, c, second);
+    }
+}
+
+/** Antialiased circle or disc. The distance of a pixel from the circle is linearised from squares: exact enough near
+ *  the rim. */
+void canvas_circle(struct canvas *canvas, int shape, const float at[2], float radius, struct colour c, int32_t alpha)
+{
+    const int32_t reach = (int32_t)(radius + 2.0f), cx = canvas_floor(at[0] + 0.5f), cy = canvas_floor(at[1] + 0.5f);
+    for (int32_t y = cy - reach; y <= cy + reach; y++)
+        for (int32_t x = cx - reach; x <= cx + reach; x++) {
+            const float dx = (float)x - at[0], dy = (float)y - at[1];
+            const float off = (dx * dx + dy * dy - radius * radius) / (2.0f * radius);
+            const float cover = shape == CANVAS_DISC ? 0.5f - off : 1.0f - (off < 0 ? -off : off);
+            canvas_dot(canvas, x, y, c, (int32_t)(canvas_clamp(cover, 0, 1) * (float)alpha));
+        }
+}
+
+void canvas_cross(struct canvas *canvas, const float at[2], struct colour c)
+{
+    const int32_t x = canvas_floor(at[0] + 0.5f), y = canvas_floor(at[1] + 0.5f);
+    for (int32_t i = -4; i <= 4; i++) {
+        canvas_dot(canvas, x + i, y + i, c, 256);
+        canvas_dot(canvas, x + i, y - i, c, 256);
+        canvas_dot(canvas, x + i + 1, y + i, c, 256);
+        canvas_dot(canvas, x + i + 1, y - i, c, 256);
+    }
+}
+
+static void draw_letter(struct canvas *canvas, int32_t left, int32_t top, int32_t scale, char c, struct colour ink)
+{
+    const int index = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'z' ? c - 'a' + 10 : c == '.' ? 36 : -1;
+    if (index < 0) return;
+    for (int32_t y = 0; y < CANVAS_GLYPH_HEIGHT * scale; y++)
+        for (int32_t x = 0; x < CANVAS_GLYPH_WIDTH * scale; x++)
+            if (glyph[index][y / scale] >> (CANVAS_GLYPH_WIDTH - 1 - x / scale) & 1)
+                canvas_dot(canvas, left + x, top + y, ink, 256);
+}
+
+int32_t canvas_text(struct canvas *canvas, int32_t left, int32_t scale, const char *text, struct colour ink)
+{
+    const int32_t top = (canvas->region->height - CANVAS_GLYPH_HEIGHT * scale) / 2;
+    for (; *text; text++, left += CANVAS_ADVANCE * scale) draw_letter(canvas, left, top, scale, *text, ink);
+    return left;
+}

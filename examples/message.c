@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L /* isatty */
+#include "message.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+int message(int code, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fputs(isatty(STDERR_FILENO) ? MESSAGE_WIPE "replay: " : "replay: ", stderr);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+    va_end(list);
+    return code;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Error messages and exit codes of replay.
+ */
+#ifndef MESSAGE_H
+#define MESSAGE_H
+
+#define MESSAGE_WIPE "\r\033[K" /* clears the progress line of a terminal */
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, CONTINUE = -1 }; /* exit codes; CONTINUE: none yet */
+
+/** Print "replay: " and a line to stderr. Returns `code`. */
+__attribute__((format(printf, 2, 3))) int message(int code, const char *format, ...);
+
+#endif

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+#include "options.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "message.h"
+
+static const char help[] =
+    "usage: replay [options] [DATASET]\n"
+    "\n"
+    "Run vfront over a sequence of pictures and print a summary. examples/README.md describes options and files.\n"
+    "\n"
+    "DATASET is recognised by its content:\n"
+    "  synthetic         the default: a rendered stereo flight with gyro, 60 frames without --frames;\n"
+    "                    synthetic:640x400 for another size\n"
+    "  EuRoC / ASL       a folder with mav0, or mav0: cam0, cam1, imu0 with data.csv and sensor.yaml\n"
+    "  KITTI odometry    a folder with image_0; image_1, calib.txt, times.txt and poses.txt are optional\n"
+    "  a plain folder    of PNG, PGM or PPM pictures in the order of their names; 30 Hz without times.txt\n"
+    "\n"
+    "options:\n"
+    "  --out DIR         write the results into DIR, which is created: tracks.csv, keypoints.csv, descriptors.csv,\n"
+    "                    depth.csv, matches.csv, motion.csv, trajectory.txt, trajectory_kitti.txt, truth.txt,\n"
+    "                    path.svg, stixels.csv, road.csv, obstacles.csv, disparity/, health.csv, timing.csv and\n"
+    "                    digest.txt, as far as build, calibration, tuning and ground truth provide them\n"
+    "  --overlay[=WHAT]  with --out: write pictures with the results drawn over them into DIR/overlay. WHAT is\n"
+    "                    tracks, keypoints, depth, matches, motion, stixels, disparity or all, the default, which\n"
+    "                    excludes stixels and disparity\n"
+    "  --features-only   key points only, no tracks: short for --set track_target=0\n"
+    "  --calibration=FILE\n"
+    "                    calibration instead of that of the data set: a Kalibr camchain, a KITTI calib.txt, or\n"
+    "                    EuRoC's sensor.yaml of camera 0, or of camera 0, camera 1 and the IMU with commas\n"
+    "                    between; none: no calibration\n"
+    "  --truth=FILE      ground truth instead of that of the data set (KITTI's poses.txt, groundtruth.txt, EuRoC's\n"
+    "                    state_groundtruth_estimate0): lines of 12 numbers (KITTI), of 8 (TUM), or EuRoC's data.csv;\n"
+    "                    none: no ground truth\n"
+    "  --frames N        stop after N frames\n"
+    "  --port WHICH      auto, host or cuda; auto is cuda if a usable GPU is present\n"
+    "  --set NAME=VALUE  set a tuning value; repeatable. --set help lists all of them\n"
+    "  --mono            camera 0 only\n"
+    "  --no-gyro         ignore gyro readings\n"
+    "  --quiet           no progress line\n"
+    "  --help            print this help and the tuning values\n"
+    "\n"
+    "exit code: 0 done, 1 data, disk or library failed, 2 wrong usage\n";
+
+static void list_tuning(void)
+{
+    const vfront_tuning_entry_t *e;
+    printf("%-25s %8s  %-16s %s\n", "tuning value", "default", "range", "meaning");
+    for (size_t i = 0; (e = vfront_tuning_entry(i)) != NULL; i++) {
+        char range[32];
+        snprintf(range, sizeof range, "%" PRId32 "..%" PRId32, e->least, e->most);
+        printf("%-25s %8" PRId32 "  %-16s %s\n", e->name, e->standard, range, e->meaning);
+    }
+}
+
+/** Parse a decimal integer least..most. Returns 0 if `text` is anything else. */
+static int read_integer(const char *text, long long least, long long most, long long *number)
+{
+    char *end;
+    errno = 0;
+    *number = strtoll(text, &end, 10);
+    return end != text && !*end && !errno && *number >= least && *number <= most;
+}
+
+/** Levenshtein distance: insertions, deletions, substitutions. */
+static int edit_distance(const char *a, const char *b)
+{
+    enum { MOST = 63 };
+    int row[MOST + 1];
+    const int length = (int)strlen(b) < MOST ? (int)strlen(b) : MOST;
+    for (int i = 0; i <= length; i++) row[i] = i;
+    for (int k = 1; *a; a++, k++) {
+        int corner = row[0];
+        row[0] = k;
+        for (int i = 1; i <= length; i++) {
+            int best = corner + (*a != b[i - 1]);
+            corner = row[i];
+            if (row[i] + 1 < best) best = row[i] + 1;
+            if (row[i - 1] + 1 < best) best = row[i - 1] + 1;
+            row[i] = best;
+        }
+    }
+    return row[length];
+}
+
+/** Message for an unknown tuning value, with similar names: edit distance up to 3, or containing the given name. */
+static int unknown_name(const char *name)
+{
+    const vfront_tuning_entry_t *e;
+    char near[512] = "";
+    size_t used = 0;
+    for (size_t i = 0; (e = vfront_tuning_entry(i)) != NULL && used < sizeof near; i++)
+        if (edit_distance(name, e->name) <= 3 || (*name && strstr(e->name, name)))
+            used += (size_t)snprintf(near + used, sizeof near - used, "%s %s", used ? "," : "; near:", e->name);
+    return message(EXIT_USAGE, "--set %s: no such tuning value%s; --set help lists them all", name, near);
+}
+
+static int set_tuning(struct options *o, const char *text)
+{
+    const vfront_tuning_entry_t *e = NULL;
+    const char *equals = strchr(text, '=');
+    char name[64];
+    long long value;
+    if (strcmp(text, "help") == 0) {
+        list_tuning();
+        return EXIT_DONE;
+    }
+    if (!equals) return message(EXIT_USAGE, "--set %s: not NAME=VALUE", text);
+    snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
+    for (size_t i = 0; (e = vfront_tuning_entry(i)) != NULL && strcmp(e->name, name) != 0;) i++;
+    if (!e) return unknown_name(name);
+    if (!e->most && strcmp(equals + 1, "0") != 0)
+        return message(EXIT_USAGE, "--set %s: this build has none of it: vfront_cfg.h says how it gets it", text);
+    if (!read_integer(equals + 1, e->least, e->most, &value))
+        return message(EXIT_USAGE, "--set %s: not a whole number in %" PRId32 "..%" PRId32, text, e->least, e->most);
+    vfront_tuning_set(&o->tuning, name, (int32_t)value);
+    return CONTINUE;
+}
+
+static int set_port(struct options *o, const char *text)
+{
+    static const char *const name[] = {"auto", "cuda", "host"};
+    static const vfront_port_t port[] = {VFRONT_PORT_AUTO, VFRONT_PORT_CUDA, VFRONT_PORT_HOST};
+    for (size_t i = 0; i < 3; i++) {
+        if (strcmp(text, name[i]) != 0) continue;
+        o->port = port[i];
+        return CONTINUE;
+    }
+    return message(EXIT_USAGE, "--port %s: not auto, host or cuda", text);
+}
+
+static int set_frames(struct options *o, const char *text)
+{
+    long long number;
+    if (!read_integer(text, 1, UINT32_MAX, &number))
+        return message(EXIT_USAGE, "--frames %s: not a number from 1 on", text);
+    o->frames = (uint32_t)number;
+    return CONTINUE;
+}
+
+static int set_out(struct options *o, const char *text)
+{
+    o->out = text;
+    return *text ? CONTINUE : message(EXIT_USAGE, "--out: an empty name");
+}
+
+static int set_calibration(struct options *o, const char *text)
+{
+    o->calibration = text;
+    return *text ? CONTINUE : message(EXIT_USAGE, "--calibration: an empty name");
+}
+
+static int set_truth(struct options *o, const char *text)
+{
+    o->truth = text;
+    return *text ? CONTINUE : message(EXIT_USAGE, "--truth: an empty name");
+}
+
+static overlay_what_t overlay_layer(const char *text)
+{
+    static const char *const name[] = {"tracks", "keypoints", "depth",     "matches",
+                                       "motion", "stixels",   "disparity", "all"};
+    static const overlay_what_t what[] = {OVERLAY_TRACKS, OVERLAY_KEYPOINTS, OVERLAY_DEPTHS,    OVERLAY_MATCHES,
+                                          OVERLAY_MOTION, OVERLAY_STIXELS,   OVERLAY_DISPARITY, OVERLAY_ALL};
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        if (strcmp(text, name[i]) == 0) return what[i];
+    return (overlay_what_t)0;
+}
+
+/** --overlay with an optional value: the next word is a value only if it names a layer. A data set of such a name is
+ *  given as ./tracks. */
+static int set_overlay(struct options *o, char **word, int *at)
+{
+    const char *text = word[*at] + strlen("--overlay");
+    if (*text == '=') {
+        o->overlay = overlay_layer(text + 1);
+        return o->overlay
+                   ? CONTINUE
+                   : message(EXIT_USAGE,
+                             "--overlay=%s: not tracks, keypoints, depth, matches, motion, stixels, disparity or all",
+                             text + 1);
+    }
+    o->overlay = word[*at + 1] ? overlay_layer(word[*at + 1]) : (overlay_what_t)0;
+    if (o->overlay)
+        ++*at;
+    else
+        o->overlay = OVERLAY_ALL;
+    return CONTINUE;
+}
+
+/** Option without a value. */
+static int set_flag(struct options *o, const char *name)
+{
+    const struct {
+        const char *name;
+        int *flag;
+    } known[] = {{"--mono", &o->mono}, {"--no-gyro", &o->no_gyro}, {"--quiet", &o->quiet}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(name, known[i].name) != 0) continue;
+        *known[i].flag = 1;
+        return CONTINUE;
+    }
+    if (strcmp(name, "--features-only") == 0) return set_tuning(o, "track_target=0");
+    if (strcmp(name, "--help") != 0) return message(EXIT_USAGE, "%s: no such option; --help lists them", name);
+    fputs(help, stdout);
+    putchar('\n');
+    list_tuning();
+    return EXIT_DONE;
+}
+
+/** One option, as --name value or --name=value. Advances `at` over its value. */
+static int read_option(struct options *o, char **word, int *at)
+{
+    static const struct {
+        const char *name;
+        int (*set)(struct options *o, const char *text);
+    } known[] = {{"--out", set_out},    {"--frames", set_frames},           {"--port", set_port},
+                 {"--set", set_tuning}, {"--calibration", set_calibration}, {"--truth", set_truth}};
+    const char *text = word[*at];
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const size_t length = strlen(known[i].name);
+        if (strncmp(text, known[i].name, length) != 0) continue;
+        if (text[length] == '=') return known[i].set(o, text + length + 1);
+        if (text[length]) continue;
+        if (!word[*at + 1]) return message(EXIT_USAGE, "%s: a value is missing", text);
+        return known[i].set(o, word[++*at]);
+    }
+    const size_t length = strlen("--overlay");
+    if (strncmp(text, "--overlay", length) == 0 && (!text[length] || text[length] == '='))
+        return set_overlay(o, word, at);
+    return set_flag(o, text);
+}
+
+int options_read(struct options *o, int count, char **word)
+{
+    memset(o, 0, sizeof *o);
+    vfront_tuning_default(&o->tuning);
+    for (int at = 1; at < count; at++) {
+        if (word[at][0] == '-') {
+            const int code = read_option(o, word, &at);
+            if (code != CONTINUE) return code;
+        } else if (o->dataset) {
+            return message(EXIT_USAGE, "%s: one DATASET only, there is %s already", word[at], o->dataset);
+        } else {
+            o->dataset = word[at];
+        }
+    }
+    if (!o->dataset) o->dataset = "synthetic";
+    if (o->overlay && !o->out) return message(EXIT_USAGE, "--overlay needs --out DIR");
+    return CONTINUE;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Command line of replay. examples/README.md describes every option.
+ */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include "overlay.h"
+#include "vfront.h"
+
+struct options {
+    const char *dataset, *out, *calibration, *truth; /* NULL: not given; dataset always is */
+    vfront_port_t port;
+    uint32_t frames;        /* 0: all */
+    overlay_what_t overlay; /* 0: none */
+    int mono, no_gyro, quiet;
+    vfront_tuning_t tuning;
+};
+
+/** Parse the command line, or print help. Returns CONTINUE, or an exit code (message.h). */
+int options_read(struct options *o, int count, char **word);
+
+#endif

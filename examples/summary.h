@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Summary of a run: sums over its frames, printed as a table.
+ */
+#ifndef SUMMARY_H
+#define SUMMARY_H
+
+#include "dataset.h"
+#include "motion.h"
+#include "options.h"
+
+/** Times of one frame [us]. */
+struct frame_times {
+    float step_us, device_us, stage_us[VFRONT_STAGES];
+};
+
+#define SUMMARY_DEPTH_SHIFT 14 /* of the bits of a depth to its histogram bin: bins of about 0.2 % */
+#define SUMMARY_DEPTH_BINS (1u << (31 - SUMMARY_DEPTH_SHIFT))
+
+/** Sums over the frames so far. Zero it before summary_add(). */
+struct summary {
+    uint64_t frames, alive, age, lived, born, ended[VFRONT_ENDS], overflow, gaps, overruns, quality;
+    uint64_t keypoints[VFRONT_CAMERAS], dropped[VFRONT_CAMERAS], descriptors[VFRONT_CAMERAS], state[4], digest;
+    uint64_t depths, matches, disparities, pixels, road[4], stixels, crowded;
+    uint32_t quality_least;
+    struct frame_times *frame_times;
+    size_t capacity;                        /* of frame_times */
+    uint32_t depth_bin[SUMMARY_DEPTH_BINS]; /* histogram of depths, by the upper bits of the float */
+};
+
+/** Add a frame. Returns 0 without memory. */
+int summary_add(struct summary *t, const vfront_result_t *r);
+
+/** Print the table to stdout. `motion` is finished (motion_finish()). */
+void summary_print(const vfront_t *vf, const struct options *o, const dataset_t *d, const struct summary *t,
+                   const motion_t *motion);
+
+void summary_free(struct summary *t);
+
+#endif

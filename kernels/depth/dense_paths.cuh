@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/* dense: census words, and path costs of two directions a launch, each to its own volume.
+ *
+ * A warp follows a line of the picture. Each lane has two neighbouring disparities of every DISPARITY_GROUP, COUNT
+ * = 2, 4 or 8 in all, next to each other in a volume: so a warp reads words of camera 1 that are consecutive, and a
+ * pixel's costs are one run of bytes. All lines of two directions are under way at once: a picture of 640x480 px is
+ * 1,120 or 1,280 warps that never wait for each other. A diagonal that leaves the picture on one side continues on
+ * the other as a new path, so all are as long as the picture is high. Matching costs are computed anew from the
+ * census words for each direction, which saves a third volume.
+ *
+ * Costs are below 2^14 and lie two to a register: cost k of a lane and cost k + COUNT / 2, so that the costs of the
+ * disparities one below and one above, which the neighbouring lanes have, lie alike. */
+#ifndef VF_DENSE_PATHS_CUH
+#define VF_DENSE_PATHS_CUH
+
+#include "dense_packed.cuh"
+
+/* ---- census ------------------------------------------------------------------------------------------------------ */
+
+#define THREADS 256
+
+/** Elements of a row of camera 1's census words. Word i belongs to column i - dense_disparities - dense_least_px,
+ *  or to column 0 where that is negative: so a pixel of camera 0 in column x has the word of index d at x +
+ *  dense_disparities - d, and no index needs a bound. The words are stored twice, the second copy one element
+ *  earlier, so that the words of two neighbouring disparities are an aligned pair in one of the copies. */
+static __host__ __device__ __forceinline__ int census1_pitch(const vf_dense_view &s)
+{
+    return s.geometry.level[0][0].pitch + s.tuning.dense_disparities;
+}
+
+/** Census words of both cameras, one a thread; clears the keys of camera 1 and the count of disparities. */
+static __global__ void __launch_bounds__(THREADS) census_k(const VF_CONSTANT vf_dense_view s)
+{
+    vf_dense_scratch &m = *s.scratch;
+    const vf_level &l = picture(s);
+    const int i = blockIdx.x * THREADS + threadIdx.x, y = blockIdx.y, camera = blockIdx.z, at = y * l.pitch + i;
+    const uint8_t *pixels = s.pictures.level0[s.parity][camera];
+    if (i == 0 && y == 0 && camera == 0) {
+        vf_clock_start(s.clock, 0);
+        s.dense->valid = 0;
+    }
+    if (i < l.width) {
+        if (camera)
+            m.back_key[at] = VF_NONE;
+        else
+            m.census0[at] = vf_dense_census(pixels, &l, i, y);
+    }
+    if (camera && i < l.width + s.tuning.dense_disparities) {
+        const int x = vf_max(i - s.tuning.dense_disparities - s.tuning.dense_least_px, 0);
+        const uint32_t word = vf_dense_census(pixels, &l, x, y);
+        m.census1[0][y * census1_pitch(s) + i] = word;
+        if (i) m.census1[1][y * census1_pitch(s) + i - 1] = word;
+    }
+}
+
+/* ---- input of a path --------------------------------------------------------------------------------------------- */
+
+#ifndef VF_DENSE_PREFETCH
+#define VF_DENSE_PREFETCH 16
+#endif
+/** Pixels of a path whose input is loaded ahead: as many as a thread's registers hold, and an even number, since
+ *  words of camera 1 come from both copies in turn. */
+#define PREFETCH(count) ((count) > 4 ? VF_DENSE_PREFETCH / 2 : VF_DENSE_PREFETCH)
+VF_STATIC_ASSERT(VF_DENSE_PREFETCH % 4 == 0, "an even number, and half of it too");
+
+/** A lane's addresses for a pixel: census word of camera 0; words of camera 1, of the lane's last two disparities;
+ *  costs. */
+template <int COUNT> struct cursor {
+    const uint32_t *census0;
+    const uint2 *census1;
+    typename lane_bytes<COUNT>::type *costs;
+};
+template <int COUNT>
+static __device__ __forceinline__ cursor<COUNT> cursor_at(const vf_dense_view &s, int which, int x, int y)
+{
+    vf_dense_scratch &m = *s.scratch;
+    const int at = y * picture(s).pitch + x, lane = threadIdx.x % VF_WARP;
+    /* odd where x is even: then an aligned pair of the second copy */
+    const int last = at + (y + 1) * s.tuning.dense_disparities - (COUNT / 2 - 1) * DISPARITY_GROUP - 2 * lane - 1;
+    return cursor<COUNT>{m.census0 + at, reinterpret_cast<const uint2 *>(m.census1[last % 2] + last / 2 * 2),
+                         lane_costs<COUNT>(s, which) + (size_t)at * VF_WARP};
+}
+
+/** Bytes from one pixel of a path to the next. census1 alternates between both copies: from the first, third, .. pixel,
+ *  and from the second, fourth, .. */
+struct stride {
+    int64_t census0, census1[2], costs;
+};
+/** Moves a pointer by `by` bytes. The empty asm hides the value of `by` from the compiler, which else keeps many
+ *  multiples of it in registers, one for each pixel loaded ahead. */
+template <typename T> static __device__ __forceinline__ void move_pointer(T *&p, int64_t &by)
+{
+    asm("" : "+l"(by));
+    p = (T *)((const char *)p + by);
+}
+
+/** A lane's input for a pixel. */
+template <int COUNT> struct path_input {
+    uint32_t census0, census1[COUNT];
+    typename lane_bytes<COUNT>::type sum; /* of the path costs of earlier launches */
+};
+template <int COUNT, bool FIRST>
+static __device__ __forceinline__ void load_input(path_input<COUNT> &p, const cursor<COUNT> &at)
+{
+    p.census0 = *at.census0;
+#pragma unroll
+    for (int k = 0; k < COUNT; k += 2) {
+        const uint2 pair = at.census1[(COUNT - 2 - k) / 2 * VF_WARP];
+        p.census1[k] = pair.y;
+        p.census1[k + 1] = pair.x;
+    }
+    if (!FIRST) p.sum = *at.costs;
+}
+
+/* ---- path costs -------------------------------------------------------------------------------------------------- */
+
+/** Matching costs of a lane's disparities, packed. */
+template <int COUNT>
+static __device__ __forceinline__ void matching_costs(uint32_t (&matching)[COUNT / 2], const path_input<COUNT> &p)
+{
+#pragma unroll
+    for (int k = 0; k < COUNT / 2; k++) {
+        const uint32_t low = __popc(p.census0 ^ p.census1[k]), high = __popc(p.census0 ^ p.census1[k + COUNT / 2]);
+        /* one multiply-add; from a sum the compiler would make a shift and an or */
+        asm("mad.lo.u32 %0, %1, 0x10000, %2;" : "=r"(matching[k]) : "r"(high), "r"(low));
+    }
+}
+
+#define LARGE_COSTS 0x10001000u /* above any cost, in both halves */
+
+/** Packed costs of the disparities one below and one above each. Half of them are the lane's own, the others come from
+ *  the neighbouring lanes: below the first lane lies the last lane's of the group before, above the last lane the first
+ *  lane's of the next group. */
+template <int HALF>
+static __device__ __forceinline__ void neighbour_costs(uint32_t (&lower)[HALF], uint32_t (&upper)[HALF],
+                                                       const uint32_t (&cost)[HALF])
+{
+    const int lane = threadIdx.x % VF_WARP;
+    const uint32_t below_first = lane ? 0x3210 : 0x1054, above_last = lane < VF_WARP - 1 ? 0x3210 : 0x5432;
+    uint32_t below[HALF / 2], above[HALF / 2];
+#pragma unroll
+    for (int k = 0; k < HALF; k += 2) {
+        below[k / 2] = __shfl_sync(VF_ALL, cost[k + 1], lane + VF_WARP - 1);
+        above[k / 2] = __shfl_sync(VF_ALL, cost[k], lane + 1);
+    }
+#pragma unroll
+    for (int k = 0; k < HALF; k += 2) {
+        const uint32_t before = lane ? below[k / 2] : below[(k ? k : HALF) / 2 - 1];
+        const uint32_t after = lane < VF_WARP - 1 ? above[k / 2] : above[k + 2 < HALF ? k / 2 + 1 : 0];
+        lower[k] = k ? before : __byte_perm(before, LARGE_COSTS, below_first);
+        upper[k] = cost[k + 1];
+        lower[k + 1] = cost[k];
+        upper[k + 1] = k + 2 < HALF ? after : __byte_perm(after, LARGE_COSTS, above_last);
+    }
+}
+/** Packed costs of the disparities one below and one above, for two disparities a lane. The first and the last
+ *  disparity, which have one neighbour, get it twice. */
+static __device__ __forceinline__ void neighbour_costs(uint32_t (&lower)[1], uint32_t (&upper)[1],
+                                                       const uint32_t (&cost)[1])
+{
+    const int lane = threadIdx.x % VF_WARP;
+    const uint32_t below = __shfl_sync(VF_ALL, cost[0], lane + VF_WARP - 1),
+                   above = __shfl_sync(VF_ALL, cost[0], lane + 1);
+    lower[0] = __byte_perm(below, cost[0], lane ? 0x5432 : 0x5476);
+    upper[0] = __byte_perm(cost[0], above, lane < VF_WARP - 1 ? 0x5432 : 0x1032);
+}
+
+/** Path costs of a pixel from its matching costs and from those of the previous pixel. cost: packed, replaced; least:
+ *  their minimum over all disparities, in both halves, replaced; p1, p2: in both halves. The neighbours' costs are
+ *  exchanged while the minimum is reduced, so a pixel waits for the longer of both only. */
+template <int COUNT>
+static __device__ __forceinline__ void extend_path(uint32_t (&cost)[COUNT / 2], uint32_t &least,
+                                                   const uint32_t (&matching)[COUNT / 2], uint32_t p1, uint32_t p2)
+{
+    constexpr int HALF = COUNT / 2;
+    uint32_t near[HALF], lower[HALF], upper[HALF], own_least = LARGE_COSTS;
+#pragma unroll
+    for (int k = 0; k < HALF; k++) near[k] = cost[k] + p1;
+    neighbour_costs(lower, upper, near);
+#pragma unroll
+    for (int k = 0; k < HALF; k++) {
+        cost[k] = add_min_u16x2(least, p2, min_u16x2(cost[k], min_u16x2(lower[k], upper[k]))) + matching[k] - least;
+        own_least = min_u16x2(own_least, cost[k]);
+    }
+    least = vf_warp_min(min_u16x2(own_least, __byte_perm(own_least, 0, 0x1032)));
+}
+
+/** Path costs along a path of `count` pixels, by a warp; added to the volume, or, FIRST, written to it. Matching costs
+ *  of a pixel are computed during the pixel before. */
+template <int COUNT, bool FIRST>
+static __device__ __forceinline__ void follow_path(const vf_dense_view &s, cursor<COUNT> at, stride each, int count)
+{
+    const uint32_t p1 = (uint32_t)s.tuning.dense_p1 * BOTH_HALVES, p2 = (uint32_t)s.tuning.dense_p2 * BOTH_HALVES;
+    uint32_t cost[COUNT / 2], matching[COUNT / 2], least = 0;
+    auto *to = at.costs;
+    constexpr int MANY = PREFETCH(COUNT);
+    path_input<COUNT> ahead[MANY] = {};
+    const auto load_next = [&](int k) {
+        load_input<COUNT, FIRST>(ahead[k], at);
+        move_pointer(at.census0, each.census0);
+        move_pointer(at.census1, each.census1[k % 2]);
+        if (!FIRST) move_pointer(at.costs, each.costs);
+    };
+    const auto advance = [&](int k) {
+        uint32_t next[COUNT / 2];
+        matching_costs(next, ahead[(k + 1) % MANY]);
+        extend_path<COUNT>(cost, least, matching, p1, p2);
+        const auto own = lane_bytes<COUNT>::pack(cost);
+        *to = FIRST ? own : lane_bytes<COUNT>::add(ahead[k].sum, own);
+        move_pointer(to, each.costs);
+#pragma unroll
+        for (int i = 0; i < COUNT / 2; i++) matching[i] = next[i];
+    };
+#pragma unroll
+    for (int k = 0; k < MANY; k++)
+        if (k < count) load_next(k);
+#pragma unroll
+    for (int k = 0; k < COUNT / 2; k++) cost[k] = 0;
+    matching_costs(matching, ahead[0]);
+    int left = count;
+    for (; left >= 2 * MANY; left -= MANY) { /* MANY pixels are loaded, and MANY more are to be loaded */
+#pragma unroll
+        for (int k = 0; k < MANY; k++) {
+            /* never true; but without it the compiler moves the loads of many pixels behind their use */
+            if (k % 2 == 0 && k >= left) return;
+            advance(k);
+            load_next(k);
+        }
+    }
+    for (; left > 0; left -= MANY) {
+#pragma unroll
+        for (int k = 0; k < MANY; k++) {
+            if (k >= left) break;
+            advance(k);
+            if (k + MANY < left) load_next(k);
+        }
+    }
+}
+
+/** Line of a direction that a block follows. Every `multiprocessors`-th block runs on the same multiprocessor, if
+ *  blocks are distributed in turn, and gets the next line but one: so what it reads of camera 1 has mostly been
+ *  read for the block before, also from the same copy. Any order gives the same result. */
+static __device__ __forceinline__ int line_of_block(int block, int lines, int multiprocessors)
+{
+    const int unit = block % multiprocessors,
+              line = unit * (lines / multiprocessors) + vf_min(unit, lines % multiprocessors) + block / multiprocessors,
+              even = (lines + 1) / 2;
+    return line < even ? 2 * line : 2 * (line - even) + 1;
+}
+
+/** Path costs of a pair of directions, to volumes 0 and 1. pair 0: right, down. 1: left, up. 2: right and down,
+ *  left and down. 3: left and up, right and up. Blocks are single warps, so that the compiler knows that lanes stay
+ *  converged; the first ones follow the lines of the first direction. */
+template <int COUNT, bool FIRST>
+static __global__ void __launch_bounds__(VF_WARP)
+    paths_k(const VF_CONSTANT vf_dense_view s, int pair, int multiprocessors)
+{
+    const vf_level &l = picture(s);
+    const int sign = pair % 2 ? -1 : 1, rows = pair < 2 ? l.height : 0, line = blockIdx.x;
+    const bool along = line < rows;
+    const int which = !along && (pair < 2 || line >= l.width),
+              sideways = along      ? sign
+                         : pair < 2 ? 0
+                         : which    ? -sign
+                                    : sign,
+              down = along ? 0 : sign;
+    const int elements = sideways + down * l.pitch;
+    int x = along ? (sign < 0 ? l.width - 1 : 0)
+                  : line_of_block(line - (pair < 2 ? rows : which * l.width), l.width, multiprocessors);
+    int y = along ? line : sign < 0 ? l.height - 1 : 0;
+    for (int left = along ? l.width : l.height; left > 0;) {
+        const int inside = sideways ? (sideways > 0 ? l.width - x : x + 1) : left, count = vf_min(inside, left);
+        const int bytes1 = (elements + down * (VF_WARP * COUNT)) * 4,
+                  other_copy = sideways ? (int)sizeof s.scratch->census1[0] - 4 : 0;
+        const int first = x % 2 ? other_copy : -other_copy; /* to the other copy of words; then back */
+        const stride each = {elements * 4, {bytes1 + first, bytes1 - first}, elements * (VF_WARP * COUNT)};
+        follow_path<COUNT, FIRST>(s, cursor_at<COUNT>(s, which, x, y), each, count);
+        x = sideways > 0 ? 0 : l.width - 1;
+        y += sign * count;
+        left -= count;
+    }
+}
+
+#endif

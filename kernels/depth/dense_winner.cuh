@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* dense: winners. A warp adds both volumes, a row's segment of WINNER_COLUMNS pixels from left to right, and takes
+ * the best and the second best sum of each pixel of camera 0 and the best key of each pixel of camera 1. */
+#ifndef VF_DENSE_WINNER_CUH
+#define VF_DENSE_WINNER_CUH
+
+#include "dense_packed.cuh"
+
+#define WINNER_COLUMNS 96 /* of a row, of a warp */
+#define WINNER_PREFETCH 4 /* pixels whose costs are loaded ahead */
+
+/** A lane's costs of a pixel in both volumes. */
+template <int COUNT> struct volume_bytes {
+    typename lane_bytes<COUNT>::type a, b;
+};
+template <int COUNT> static __device__ __forceinline__ volume_bytes<COUNT> load_volumes(const vf_dense_view &s, int at)
+{
+    return volume_bytes<COUNT>{lane_costs<COUNT>(s, 0)[at * VF_WARP], lane_costs<COUNT>(s, 1)[at * VF_WARP]};
+}
+
+/** Index of the lane's k-th disparity. */
+static __device__ __forceinline__ int disparity_index(int k)
+{
+    return k / 2 * DISPARITY_GROUP + (int)(threadIdx.x % VF_WARP) * 2 + k % 2;
+}
+
+#define NO_SUM 0x1000u /* above any sum; as a bit of a sum: no candidate */
+
+/** A lane's sums of a pixel, packed: of each four the first and the third in a word, then the second and the fourth. */
+template <int COUNT> struct packed_sums {
+    uint32_t two[COUNT > 2 ? COUNT / 2 : 2];
+};
+template <int COUNT> static __device__ __forceinline__ packed_sums<COUNT> add_volumes(const volume_bytes<COUNT> &bytes)
+{
+    packed_sums<COUNT> s;
+#pragma unroll
+    for (int k = 0; k < COUNT; k += 4) {
+        const uint32_t a = lane_bytes<COUNT>::word(bytes.a, k), b = lane_bytes<COUNT>::word(bytes.b, k),
+                       none = COUNT == 2 ? NO_SUM << 16 : 0;
+        s.two[k / 2] = __byte_perm(a, 0, 0x4240) + __byte_perm(b, 0, 0x4240) + none;
+        s.two[k / 2 + 1] = __byte_perm(a, 0, 0x4341) + __byte_perm(b, 0, 0x4341) + none;
+    }
+    return s;
+}
+
+/** Word and half of the lane's k-th sum. */
+static __device__ __forceinline__ int word_of(int k) { return k / 4 * 2 + k % 2; }
+static __device__ __forceinline__ int half_of(int k) { return k / 2 % 2; }
+
+/** vf_dense_key() of each of a lane's disparities. */
+template <int COUNT>
+static __device__ __forceinline__ void make_keys(uint32_t (&key)[COUNT], const packed_sums<COUNT> &s)
+{
+#pragma unroll
+    for (int k = 0; k < COUNT; k++)
+        key[k] = __byte_perm(s.two[word_of(k)], disparity_index(k), half_of(k) ? 0x5324 : 0x5104);
+}
+
+/** Removes keys and sums from index `candidates` on. */
+template <int COUNT>
+static __device__ __forceinline__ void mask_candidates(uint32_t (&key)[COUNT], packed_sums<COUNT> &s, int candidates)
+{
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) {
+        if (disparity_index(k) < candidates) continue;
+        key[k] = VF_NONE;
+        s.two[word_of(k)] |= NO_SUM << 16 * half_of(k);
+    }
+}
+
+/** Halves of a word, each less 0x4000, but 3 where that is above 3 or negative. Each half is within
+ *  0x3f00 .. 0x4200. */
+static __device__ __forceinline__ uint32_t offset_or_3(uint32_t a)
+{
+#if VF_ARCH >= 900 && __CUDACC_VER_MAJOR__ >= 12
+    return __viaddmin_u16x2(a, 0xc000 * BOTH_HALVES, 3 * BOTH_HALVES);
+#else
+    return min_u16x2(a & 0x3fff * BOTH_HALVES, 3 * BOTH_HALVES);
+#endif
+}
+
+/** A pixel's best key, and in both halves the least sum of a disparity that is not its neighbour; NO_SUM or more:
+ *  none. */
+struct winner {
+    uint32_t best, second;
+};
+template <int COUNT>
+static __device__ __forceinline__ winner find_winner(const uint32_t (&key)[COUNT], const packed_sums<COUNT> &s)
+{
+    winner w = {VF_NONE, NO_SUM * BOTH_HALVES};
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) w.best = min(w.best, key[k]);
+    w.best = vf_warp_min(w.best);
+    const uint32_t index = w.best & 255;
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) {
+        if (half_of(k)) continue;
+        /* distance of both indices to the best: 0x4000 .. 0x4002 for the best and its neighbours, whose sums go */
+        const uint32_t offset = (0x4001 + disparity_index(k)) * BOTH_HALVES + (DISPARITY_GROUP << 16) -
+                                index * BOTH_HALVES;
+        w.second = min_u16x2(w.second, s.two[word_of(k)] | (3 * NO_SUM * BOTH_HALVES - offset_or_3(offset) * NO_SUM));
+    }
+    w.second = vf_warp_min(min_u16x2(w.second, __byte_perm(w.second, 0, 0x1032)));
+    return w;
+}
+
+/** Sum of an index, from memory. at: pixel. */
+template <int COUNT> static __device__ __forceinline__ uint32_t sum_of(const vf_dense_view &s, int at, int index)
+{
+    const vf_dense_scratch &m = *s.scratch;
+    const size_t byte = (size_t)at * (VF_WARP * COUNT) + index % DISPARITY_GROUP / 2 * COUNT +
+                        index / DISPARITY_GROUP * 2 + index % 2;
+    return m.cost_volume[0][byte] + m.cost_volume[1][byte];
+}
+
+/** Uniqueness test and subpixel part of a pixel, by one thread. */
+template <int COUNT>
+static __device__ __forceinline__ void store_winner(const vf_dense_view &s, int x, int at, const winner &w)
+{
+    vf_dense_scratch &m = *s.scratch;
+    const vf_dense_tuning &t = s.tuning;
+    const int candidates = vf_dense_candidates(&t, x), index = w.best & 255;
+    uint32_t margin = 0, disparity = VF_DENSE_NONE;
+    if (candidates > 0)
+        margin = vf_dense_margin(&t, w.best >> 8, w.second >= NO_SUM * BOTH_HALVES ? VF_NONE : w.second & 0xffff);
+    if (margin) {
+        const uint32_t before = index > 0 ? sum_of<COUNT>(s, at, index - 1) : VF_NONE;
+        const uint32_t after = index + 1 < candidates ? sum_of<COUNT>(s, at, index + 1) : VF_NONE;
+        disparity = vf_dense_disparity(&t, index, before, w.best >> 8, after);
+    }
+    m.winner[at] = (uint16_t)disparity;
+    m.margin[at] = (uint8_t)margin;
+}
+
+/** Systolic minimum of camera 1's keys: its pixel x - i has index i at pixel x of camera 0, and index i + 1 at the
+ *  next, so each key moves on by one index a pixel. best: keys of a lane, updated with the pixel's and moved.
+ *  Returns, in the last lane, the key that is complete: it had the last index. */
+template <int COUNT>
+static __device__ __forceinline__ uint32_t shift_back_keys(uint32_t (&best)[COUNT], const uint32_t (&key)[COUNT])
+{
+    const int lane = threadIdx.x;
+    uint32_t from[COUNT];
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) {
+        best[k] = min(best[k], key[k]);
+        from[k] = k % 2 ? __shfl_sync(VF_ALL, best[k], lane + VF_WARP - 1) : best[k];
+    }
+    const uint32_t complete = best[COUNT - 1];
+#pragma unroll
+    for (int k = 0; k < COUNT; k += 2) {
+        best[k] = lane ? from[k + 1] : k ? from[k > 0 ? k - 1 : 0] : VF_NONE;
+        best[k + 1] = from[k];
+    }
+    return complete;
+}
+
+/** Winners of WINNER_COLUMNS pixels of a row by a warp, as many at a time as it has lanes; keys of camera 1. */
+template <int COUNT> static __global__ void __launch_bounds__(VF_WARP) winners_k(const VF_CONSTANT vf_dense_view s)
+{
+    __shared__ winner found[VF_WARP];
+    __shared__ uint32_t complete[VF_WARP];
+    const vf_level &l = picture(s);
+    const int lane = threadIdx.x, least = s.tuning.dense_least_px, row = blockIdx.y * l.pitch;
+    const int x0 = blockIdx.x * WINNER_COLUMNS, end = vf_min(x0 + WINNER_COLUMNS, l.width);
+    uint32_t *back = s.scratch->back_key + row, best[COUNT];
+    volume_bytes<COUNT> ahead[WINNER_PREFETCH];
+    const auto update_back = [&](int match, uint32_t key) {
+        if (match >= 0 && key != VF_NONE) atomicMin(&back[match], key);
+    };
+    const auto process = [&](int x, int i, int from, int candidates) {
+        uint32_t key[COUNT];
+        packed_sums<COUNT> sums = add_volumes(ahead[i]);
+        make_keys(key, sums);
+        if (candidates < VF_WARP * COUNT) mask_candidates(key, sums, candidates);
+        ahead[i] = load_volumes<COUNT>(s, row + vf_min(x + i + WINNER_PREFETCH, end - 1)); /* from `end` on: unused */
+        found[from + i] = find_winner(key, sums);
+        const uint32_t last = shift_back_keys(best, key);
+        if (lane == VF_WARP - 1) complete[from + i] = last;
+    };
+#pragma unroll
+    for (int k = 0; k < WINNER_PREFETCH; k++) ahead[k] = load_volumes<COUNT>(s, row + vf_min(x0 + k, end - 1));
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) best[k] = VF_NONE;
+    for (int begin = x0; begin < end; begin += VF_WARP) {
+        if (begin + VF_WARP <= end && vf_dense_candidates(&s.tuning, begin) == VF_WARP * COUNT) {
+            for (int from = 0; from < VF_WARP; from += WINNER_PREFETCH)
+#pragma unroll
+                for (int i = 0; i < WINNER_PREFETCH; i++) process(begin + from, i, from, VF_WARP * COUNT);
+        } else {
+            for (int from = 0; begin + from < vf_min(begin + VF_WARP, end); from += WINNER_PREFETCH)
+#pragma unroll
+                for (int i = 0; i < WINNER_PREFETCH; i++) {
+                    if (begin + from + i >= end) break;
+                    process(begin + from, i, from, vf_dense_candidates(&s.tuning, begin + from + i));
+                }
+        }
+        __syncwarp();
+        const int x = begin + lane;
+        if (x < end) {
+            store_winner<COUNT>(s, x, row + x, found[lane]);
+            update_back(x - least - (VF_WARP * COUNT - 1), complete[lane]);
+        }
+        __syncwarp();
+    }
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) update_back(end - least - disparity_index(k), best[k]);
+}
+
+#endif

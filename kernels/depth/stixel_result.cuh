@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* stixel_result: reads the best segmentation of a column back from its top, and writes segments and obstacles. */
+#ifndef VF_STIXEL_RESULT_CUH
+#define VF_STIXEL_RESULT_CUH
+
+#include "stixel_column.cuh"
+
+#if VFRONT_STIXELS
+
+/** Least costs of all rows up to a row, by the class that ends there. */
+static __device__ __forceinline__ vf_row_costs costs_at(const vf_column_model &model, const column_memory &c, int v)
+{
+    return vf_row_costs_at(&model, v, key_cost(c.best_object[v]), c.background_cost[v]);
+}
+
+/** Back-pointers of the objects that end at each row, by all threads. */
+static __device__ __forceinline__ void link_objects(const vf_column_model &model, const column_memory &c,
+                                                    uint16_t *object_back)
+{
+    for (int v = threadIdx.x; v < model.height; v += blockDim.x) {
+        const unsigned long long key = c.best_object[v];
+        const int base = key_base(key);
+        const int4 *start = c.all_starts + 3 * base;
+        const int4 one = start[0], two = start[1], three = start[2];
+        const vf_object_start object = {one.x, one.y, one.z, one.w, two.x, two.y, two.z, two.w, three.x};
+        const int before = vf_object_predecessor(&object, mean_between(c, base, v), base, model.horizon);
+        object_back[v] = (uint16_t)vf_back_pointer(base, before);
+    }
+}
+
+/** Lists tops and classes of the segments from the top, by one thread. Returns the number of segments. */
+static __device__ int backtrack(const vf_column_model &model, const column_memory &c, const uint16_t *object_back,
+                                uint16_t *list)
+{
+    const vf_row_costs last = costs_at(model, c, model.height - 1);
+    return vf_backtrack(model.height, vf_row_best_type(&last), object_back, c.background_back, list);
+}
+
+/** Writes the segments and their obstacle distances, a thread each. */
+static __device__ void write_segments(const vf_stixel_view &s, const vf_column_model &model, const column_memory &c,
+                                      int column, int count, const uint16_t *object_back, const uint16_t *list)
+{
+    vf_stixel_memory &m = *s.stixel;
+    for (int i = threadIdx.x; i < count; i += blockDim.x) {
+        const int top = vf_back_base(list[i]), type = vf_back_type(list[i]),
+                  back = type == VF_OBJECT ? object_back[top] : c.background_back[top], base = vf_back_base(back);
+        vf_row_costs below = {0, 0, 0};
+        if (base) below = costs_at(model, c, base - 1);
+        const vf_row_costs through = costs_at(model, c, top);
+        const vf_segment segment = vf_segment_of(&model, type, base, top, c.twice[top + 1] - c.twice[base],
+                                                 (uint32_t)(c.valid[top + 1] - c.valid[base]),
+                                                 vf_row_cost(&through, type) - vf_row_cost(&below, vf_back_type(back)));
+        m.segment[column][count - 1 - i] = segment;
+        atomicMin(&m.nearest_cm[m.tables.obstacle_bin[column]],
+                  vf_stixel_obstacle_cm(&s, m.tables.secant[column], &segment));
+    }
+    if (threadIdx.x == 0) m.segments[column] = (uint16_t)count;
+}
+
+#endif
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* ego on the GPU, assessment: a block for each property of the best motions, and many that search an alternative motion
+ * among the outliers. The block that finishes last fills in what is reported. */
+#ifndef VF_EGO_ASSESS_CUH
+#define VF_EGO_ASSESS_CUH
+
+#include "ego_covariance.cuh"
+#include "ego_refine.cuh"
+
+#include "geometry/ego_assess.h"
+
+/** Median displacement of the inliers of a motion less its rotation, and mark them; with ALL, of all correspondences
+ *  [1/16 px]. */
+template <int KIND, bool ALL> static __device__ int median_displacement(const vf_ego_view &s, const vf_pose &pose)
+{
+    VF_STATIC_ASSERT(VF_EGO_BINS == 4 * VF_EGO_LANES, "four bins a thread");
+    __shared__ int bin[VF_EGO_BINS], warp_total[VF_EGO_WARPS], median;
+    const vf_correspondences &list = s.ego->list[vf_ego_list(KIND)];
+    const int count = s.ego->count[vf_ego_list(KIND)], thread = threadIdx.x, lane = thread % VF_WARP,
+              warp = thread / VF_WARP;
+    const float none[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    for (int k = 0; k < 4; k++) bin[4 * thread + k] = 0;
+    if (thread == 0) median = 0;
+    __syncthreads();
+    for (int i = thread; i < count; i += VF_EGO_LANES) {
+        const vf_correspondence c = vf_ego_load(&list, i);
+        const bool inlier = ALL || vf_motion_inlier_score(vf_motion_error(KIND, &pose, &c));
+        if (!ALL) s.ego->inlier[KIND][i] = inlier;
+        if (inlier) atomicAdd(&bin[vf_ego_displacement_bin(&s, ALL ? none : pose.R, &c)], 1);
+    }
+    __syncthreads();
+    int mine = 0;
+    for (int k = 0; k < 4; k++) mine += bin[4 * thread + k];
+    int upto = mine;
+    for (int step = 1; step < VF_WARP; step *= 2) {
+        const int other = __shfl_up_sync(VF_ALL, upto, step);
+        upto += lane >= step ? other : 0;
+    }
+    if (lane == VF_WARP - 1) warp_total[warp] = upto;
+    __syncthreads();
+    int before = upto - mine, total = 0;
+    for (int w = 0; w < VF_EGO_WARPS; w++) {
+        before += w < warp ? warp_total[w] : 0;
+        total += warp_total[w];
+    }
+    for (int k = 0; k < 4; k++) {
+        const int here = bin[4 * thread + k];
+        if (vf_ego_is_median_bin(before, before + here, total)) median = 4 * thread + k;
+        before += here;
+    }
+    __syncthreads();
+    return median;
+}
+
+/** Write the best motion of a kind, its normal equations and its parallax to the assessment; mark its inliers. */
+template <int KIND> static __device__ void assess_motion(const vf_ego_view &s, vf_assessment &a)
+{
+    const vf_refined &best = vf_ego_best(s, KIND);
+    const vf_pose pose = best.pose;
+    const int parallax = median_displacement<KIND, false>(s, pose);
+    vf_ego_copy(&a.sum[KIND], &best.sum);
+    if (threadIdx.x) return;
+    a.pose[KIND] = pose;
+    a.parallax[KIND] = parallax;
+}
+
+/** Number of inliers of the relative motion that lie in a plane. */
+static __device__ uint32_t count_plane_inliers(const vf_ego_view &s)
+{
+    __shared__ vf_normal_equations sum;
+    __shared__ float plane[3];
+    __shared__ int valid;
+    const vf_pose pose = vf_ego_best(s, VF_RELATIVE).pose;
+    if (threadIdx.x < 3) plane[threadIdx.x] = 0.0f;
+    if (threadIdx.x == 0) valid = 1;
+    __syncthreads();
+#pragma unroll 1
+    for (int fit = 0; fit <= VF_EGO_PLANE_FITS && valid; fit++) {
+        const float n[3] = {plane[0], plane[1], plane[2]};
+        vf_ego_sum<VF_RELATIVE>(s, fit == VF_EGO_PLANE_FITS ? VFRONT_CORRESPONDENCES : VF_EGO_LANES, &sum,
+                                [&](const vf_correspondence &c, vf_normal_equations &to) {
+                                    if (vf_motion_inlier_score(vf_motion_error(VF_RELATIVE, &pose, &c)))
+                                        to.inliers += vf_ego_plane_terms(&pose, n, &c, fit == 0, to.terms);
+                                });
+        if (threadIdx.x == 0 && fit < VF_EGO_PLANE_FITS) valid = vf_ego_plane_step(sum.terms, plane);
+        __syncthreads();
+    }
+    return valid ? sum.inliers : 0;
+}
+
+/** Outliers of the best relative motion, in any order. */
+struct outliers {
+    float before[3][VF_EGO_ALTERNATIVE_SUBSET], now[3][VF_EGO_ALTERNATIVE_SUBSET], weight[VF_EGO_ALTERNATIVE_SUBSET];
+    int32_t count;
+};
+
+/** Search an alternative motion: each warp counts the inliers of a relative hypothesis among the outliers of the best
+ *  relative motion. */
+static __device__ void search_alternative(const vf_ego_view &s, int block)
+{
+    __shared__ outliers o;
+    vf_ego_memory &m = *s.ego;
+    const int lane = threadIdx.x % VF_WARP, h = block * VF_EGO_WARPS + (int)threadIdx.x / VF_WARP, count = m.count[0],
+              used = vf_ego_subset_count(count, VF_EGO_ALTERNATIVE_SUBSET);
+    const vf_pose best = vf_ego_best(s, VF_RELATIVE).pose;
+    if (threadIdx.x == 0) o.count = 0;
+    __syncthreads();
+    for (int k = threadIdx.x; k < used; k += VF_EGO_LANES) {
+        const vf_correspondence c = vf_ego_load(&m.list[0], vf_ego_subset_index(count, VF_EGO_ALTERNATIVE_SUBSET, k));
+        if (!vf_ego_is_outlier(vf_motion_error(VF_RELATIVE, &best, &c))) continue;
+        const int at = atomicAdd(&o.count, 1);
+        for (int i = 0; i < 3; i++) {
+            o.before[i][at] = c.before[i];
+            o.now[i][at] = c.now[i];
+        }
+        o.weight[at] = c.weight;
+    }
+    __syncthreads();
+    if (h >= vf_ego_hypotheses(&s, VF_RELATIVE)) return;
+    const vf_pose other = m.pose[VF_RELATIVE][h];
+    int inliers = 0;
+    for (int k = lane; k < o.count && m.score[VF_RELATIVE][h] > 0; k += VF_WARP) {
+        /* a relative error takes no distances */
+        const vf_correspondence c = {{o.before[0][k], o.before[1][k], o.before[2][k]},
+                                     {o.now[0][k], o.now[1][k], o.now[2][k]},
+                                     o.weight[k],
+                                     0.0f,
+                                     0.0f,
+                                     0.0f,
+                                     0.0f};
+        inliers += vf_motion_error(VF_RELATIVE, &other, &c) < 1.0f;
+    }
+    inliers = vf_warp_sum(inliers);
+    if (lane) return;
+    m.alternative[h] = inliers;
+    if (h == 0) m.assessment.outliers = o.count;
+}
+
+/** Write the inlier masks of the motion reported from a list. List 0 comes first, on masks that are 0. */
+template <int LIST> static __device__ __forceinline__ void write_inlier_masks(vf_ego_memory &m, int kind)
+{
+    const int count = m.count[LIST], bit = LIST ? VFRONT_AGREES_METRIC : VFRONT_AGREES_RELATIVE;
+    if (kind == VF_KINDS) return;
+#pragma unroll 4
+    for (int i = threadIdx.x; i < count; i += VF_EGO_LANES) {
+        const bool inlier = __ldcg(&m.inlier[kind][i]);
+        const int candidate = m.list[LIST].candidate[i];
+        if (inlier) m.inlier_mask[candidate] = (uint8_t)(LIST ? m.inlier_mask[candidate] | bit : bit);
+    }
+}
+
+/** Fill in the reported motions. Called by the block that finishes last. */
+static __device__ void report_motions(const vf_ego_view &s)
+{
+    __shared__ uint32_t warp_best[VF_EGO_WARPS];
+    __shared__ vf_assessment assessment;
+    __shared__ vfront_motion_t motion[2];
+    vf_ego_memory &m = *s.ego;
+    uint32_t alternative_inliers = 0;
+    for (int i = threadIdx.x; i < (int)(sizeof assessment / 4); i += VF_EGO_LANES)
+        reinterpret_cast<uint32_t *>(&assessment)[i] = __ldcg(reinterpret_cast<const uint32_t *>(&m.assessment) + i);
+    for (int h = threadIdx.x; h < vf_ego_hypotheses(&s, VF_RELATIVE); h += VF_EGO_LANES)
+        alternative_inliers = max(alternative_inliers, __ldcg(&m.alternative[h]));
+    alternative_inliers = vf_ego_block_max(alternative_inliers, warp_best);
+    if (threadIdx.x == 0) {
+        assessment.alternative_inliers = alternative_inliers;
+        if (!vf_ego_hypotheses(&s, VF_RELATIVE)) assessment.outliers = 0;
+        m.assessment.alternative_inliers = assessment.alternative_inliers;
+        m.assessment.outliers = assessment.outliers;
+    }
+    __syncthreads();
+    if (threadIdx.x < VF_WARP) {
+        vf_ego_assess_relative(&s, &s.ingest->params, m.count[0], &assessment, &motion[0]);
+    } else if (threadIdx.x < 2 * VF_WARP) {
+        vf_ego_assess_metric(&s, &s.ingest->params, m.count[1], &assessment, &motion[1]);
+    }
+    __syncthreads();
+    const vfront_motion_t *good = vf_ego_last_good(&s.ingest->params, &motion[0], &motion[1], &m.good[s.parity ^ 1]);
+    vf_ego_copy(&m.relative, &motion[0]);
+    vf_ego_copy(&m.metric, &motion[1]);
+    if (good)
+        vf_ego_copy(&m.good[s.parity], good);
+    else if (threadIdx.x == 0)
+        vf_ego_blank(&m.good[s.parity], VFRONT_MOTION_NONE);
+    write_inlier_masks<0>(m, vf_ego_relative_kind(&motion[0]));
+    __syncthreads();
+    write_inlier_masks<1>(m, vf_ego_metric_kind(&motion[1]));
+    if (threadIdx.x == 0) vf_clock_end(s.clock);
+}
+
+#define VF_EGO_PROPERTIES 8 /* blocks with one property each; those behind them search an alternative motion */
+
+/** Kernel: all properties of the best motions, then the report. */
+static __global__ void __launch_bounds__(VF_EGO_LANES) vf_ego_assess_k(const VF_CONSTANT vf_ego_view s)
+{
+    __shared__ bool last;
+    __shared__ vf_cluster cluster[VF_EGO_CLUSTERS];
+    vf_ego_memory &m = *s.ego;
+    const int property = blockIdx.x;
+    if (property == 0) {
+        const uint32_t plane_inliers = count_plane_inliers(s);
+        if (threadIdx.x == 0) m.assessment.plane_inliers = plane_inliers;
+    }
+    if (property == 1) assess_motion<VF_RELATIVE>(s, m.assessment);
+    if (property == 2) assess_motion<VF_METRIC>(s, m.assessment);
+    if (property == 3) assess_motion<VF_ROTATION_ONLY>(s, m.assessment);
+    if (property == 4) {
+        const int displacement = median_displacement<VF_RELATIVE, true>(s, m.assessment.pose[0]);
+        if (threadIdx.x == 0) m.assessment.displacement = displacement;
+    }
+    if (property == 5) vf_ego_covariance<VF_RELATIVE>(s, cluster, m.assessment);
+    if (property == 6) vf_ego_covariance<VF_METRIC>(s, cluster, m.assessment);
+    if (property == 7) vf_ego_covariance<VF_ROTATION_ONLY>(s, cluster, m.assessment);
+    if (property >= VF_EGO_PROPERTIES) search_alternative(s, property - VF_EGO_PROPERTIES);
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) last = atomicInc(&m.blocks_done, gridDim.x - 1) == gridDim.x - 1;
+    __syncthreads();
+    if (!last) return;
+    __threadfence();
+    report_motions(s);
+}
+
+#endif

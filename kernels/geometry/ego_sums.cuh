@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* ego on the GPU, what blocks of VF_EGO_LANES threads share: normal equations, a lane per thread, summed in the order
+ * that ego.h gives; maxima; copies. */
+#ifndef VF_EGO_SUMS_CUH
+#define VF_EGO_SUMS_CUH
+
+#include "kernels/kernel.cuh"
+
+#include "geometry/ego.h"
+
+#define VF_EGO_WARPS (VF_EGO_LANES / VF_WARP)
+
+/** Maximum over a block, in every thread. warp_best: shared memory. */
+static __device__ __forceinline__ uint32_t vf_ego_block_max(uint32_t v, uint32_t *warp_best)
+{
+    v = ~vf_warp_min(~v);
+    __syncthreads();
+    if (threadIdx.x % VF_WARP == 0) warp_best[threadIdx.x / VF_WARP] = v;
+    __syncthreads();
+    for (int w = 0; w < VF_EGO_WARPS; w++) v = max(v, warp_best[w]);
+    return v;
+}
+
+/** Sum 32 numbers of every lane over the warp, into v[0]: lane k gets the sum of the k-th. Lanes are added by halves:
+ *  first those 16 apart, each of which goes on with half of the numbers. */
+template <int STEP> static __device__ __forceinline__ void add_halves(float (&v)[VF_WARP])
+{
+    const bool upper = threadIdx.x & STEP;
+#pragma unroll
+    for (int k = 0; k < STEP; k++) {
+        const float low = v[k], high = v[k + STEP], sent = upper ? low : high, kept = upper ? high : low;
+        v[k] = kept + __shfl_xor_sync(VF_ALL, sent, STEP);
+    }
+    add_halves<STEP / 2>(v);
+}
+template <> __device__ __forceinline__ void add_halves<0>(float (&)[VF_WARP]) {}
+
+/** Sum over a block, in *out. */
+static __device__ __forceinline__ void add_lanes(const vf_normal_equations &mine, vf_normal_equations *out)
+{
+    VF_STATIC_ASSERT(VF_TERMS < VF_WARP, "a lane a term");
+    __shared__ float part[VF_EGO_WARPS][VF_WARP];
+    __shared__ int32_t count[3][VF_EGO_WARPS];
+    const int thread = threadIdx.x, lane = thread % VF_WARP, warp = thread / VF_WARP;
+    const int counts[3] = {vf_warp_sum(mine.score), vf_warp_sum((int)mine.inliers), vf_warp_sum((int)mine.residuals)};
+    float v[VF_WARP];
+#pragma unroll
+    for (int k = 0; k < VF_WARP; k++) v[k] = k < VF_TERMS ? mine.terms[k < VF_TERMS ? k : 0] : 0.0f;
+    add_halves<VF_WARP / 2>(v);
+    part[warp][lane] = v[0];
+#pragma unroll
+    for (int k = 0; k < 3; k++)
+        if (lane == 0) count[k][warp] = counts[k];
+    __syncthreads();
+    if (thread < VF_TERMS) {
+        float all[VF_EGO_WARPS];
+#pragma unroll
+        for (int w = 0; w < VF_EGO_WARPS; w++) all[w] = part[w][thread];
+#pragma unroll
+        for (int step = VF_EGO_WARPS / 2; step; step /= 2)
+            for (int w = 0; w < step; w++) all[w] += all[w + step];
+        out->terms[thread] = all[0];
+    } else if (thread >= VF_WARP && thread < VF_WARP + 3) {
+        int all = 0;
+        for (int w = 0; w < VF_EGO_WARPS; w++) all += count[thread - VF_WARP][w];
+        if (thread == VF_WARP) out->score = all;
+        if (thread == VF_WARP + 1) out->inliers = (uint32_t)all;
+        if (thread == VF_WARP + 2) out->residuals = (uint32_t)all;
+    }
+    __syncthreads();
+}
+
+/** Sum over the correspondences of a kind, all or an even subset of `most`, of what work(correspondence, sum) adds. */
+template <int KIND, typename Work>
+static __device__ __forceinline__ void vf_ego_sum(const vf_ego_view &s, int most, vf_normal_equations *out, Work work)
+{
+    const vf_correspondences &list = s.ego->list[vf_ego_list(KIND)];
+    const int count = s.ego->count[vf_ego_list(KIND)], used = vf_ego_subset_count(count, most);
+    vf_normal_equations mine = {};
+    for (int i = threadIdx.x; i < used; i += VF_EGO_LANES) {
+        const vf_correspondence c = vf_ego_load(&list,
+                                                most == VF_EGO_LANES ? vf_ego_subset_index(count, VF_EGO_LANES, i) : i);
+        work(c, mine);
+    }
+    add_lanes(mine, out);
+}
+
+/** Copy by the threads of a block, a word each; from NULL: zeros. */
+template <typename T> static __device__ __forceinline__ void vf_ego_copy(T *to, const T *from)
+{
+    VF_STATIC_ASSERT(sizeof(T) % 4 == 0 && sizeof(T) / 4 <= VF_EGO_LANES, "a thread a word");
+    if (threadIdx.x < sizeof(T) / 4)
+        reinterpret_cast<uint32_t *>(to)[threadIdx.x] = from ? reinterpret_cast<const uint32_t *>(from)[threadIdx.x]
+                                                             : 0;
+}
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* Parameters of a frame before its step, and what the host adds to the result after it: times, addresses of
+ * disparities. */
+#include "frame.h"
+
+#include "math/rotation.h"
+
+static void copy_mask(struct vf_state *s, const vfront_picture_t *p, int32_t i, struct vf_source *source)
+{
+    const struct vf_level *l = &s->step[0].geometry.raw[i];
+    source->mask = NULL;
+    if (!p->mask) return;
+    for (int32_t y = 0; y < l->height; y++)
+        memcpy(s->pinned->mask[i] + (size_t)y * (size_t)l->pitch, p->mask + (size_t)y * p->mask_pitch_bytes,
+               (size_t)l->width);
+    source->mask = s->port->seen(s, s->pinned->mask[i]);
+    source->mask_pitch = (uint32_t)l->pitch;
+}
+
+static vfront_status_t fill_sources(struct vf_state *s, const vfront_frame_t *f)
+{
+    for (int32_t i = 0; i < s->step[0].geometry.cameras; i++) {
+        struct vf_source *source = &s->pinned->params.source[i];
+        source->format = f->picture[i].format;
+        const vfront_status_t status = s->port->adopt(s, &f->picture[i], s->pinned->input[s->input][i], source);
+        if (status) return status;
+        copy_mask(s, &f->picture[i], i, source);
+    }
+    return VFRONT_OK;
+}
+
+/** Changes the axes of a rotation from those of the rig's camera 0 to those of the camera as the stages see it. */
+static void to_axes_seen(double R[9], const struct vf_state *s)
+{
+    double back[9];
+    if (!s->step[0].geometry.rectified) return;
+    vf_rotation_transpose(back, s->R_rig_seen[0]);
+    vf_rotation_multiply(R, back, R);
+    vf_rotation_multiply(R, R, s->R_rig_seen[0]);
+}
+
+/** Rotation that the frame gives, if any, as a matrix and as a homography. */
+static void fill_rotation(struct vf_state *s, const vfront_frame_t *f, uint64_t t_mid_ns)
+{
+    struct vf_params *p = &s->pinned->params;
+    double R[9];
+    p->rotation_given = 0;
+    for (int i = 0; i < 9; i++) p->R[i] = i % 4 == 0 ? 1.0f : 0.0f;
+    if (!s->frame || s->seen.camera[0].fx_px == 0.0) return;
+    if (f->R_cur_prev) {
+        memcpy(R, f->R_cur_prev, sizeof R);
+        to_axes_seen(R, s);
+    } else if (f->gyro && f->gyro_count && t_mid_ns > s->t_mid_ns) {
+        vf_rotation_gyro(R, &s->seen.camera[0], f->gyro, f->gyro_count, s->t_mid_ns, t_mid_ns);
+    } else {
+        return;
+    }
+    vf_rotation_homography(p->H, &s->seen.camera[0], R);
+    for (int i = 0; i < 9; i++) p->R[i] = (float)R[i];
+    p->rotation_given = 1;
+}
+
+vfront_status_t vf_frame_params(struct vf_state *s, const vfront_frame_t *f)
+{
+    const vfront_status_t status = fill_sources(s, f);
+    if (status) return status;
+    struct vf_params *p = &s->pinned->params;
+    p->t_ns = f->t_ns;
+    p->t_mid_ns = f->t_ns + f->exposure_ns / 2;
+    p->dt_ns = s->frame ? f->t_ns - s->t_ns : 0;
+    p->gap = p->dt_ns > (uint64_t)s->step[0].tuning.health_gap_ms * 1000000u;
+    p->frame = s->frame;
+    p->ticket = ++s->ticket;
+    p->result = (uint32_t)(s->ticket % 3);
+    p->reset_counter = s->resets;
+    fill_rotation(s, f, p->t_mid_ns);
+    return VFRONT_OK;
+}
+
+static void fill_timing(struct vf_state *s, vfront_timing_t *t)
+{
+    uint64_t first = UINT64_MAX, last = 0;
+    for (int i = 0; i < VFRONT_STAGES; i++) {
+        const uint64_t *clock = s->pinned->clock[i];
+        if (!clock[1]) continue; /* left out */
+        t->stage_us[i] = clock[1] > clock[0] ? (float)(uint32_t)(clock[1] - clock[0]) * 1e-3f : 0.0f;
+        if (clock[0] < first) first = clock[0];
+        if (clock[1] > last) last = clock[1];
+    }
+    const uint64_t step_ns = s->port->now_ns() - s->submitted_ns;
+    t->device_us = (float)(uint32_t)(last - first) * 1e-3f;
+    t->step_us = (float)step_ns * 1e-3f;
+    t->overrun = step_ns > (uint64_t)s->step[0].tuning.deadline_us * 1000u;
+    s->overruns += t->overrun;
+    t->overruns = s->overruns;
+}
+
+/** Addresses of a result's disparities on the host; NULL where there are none. */
+static void fill_disparity(const struct vf_state *s, vfront_result_t *r)
+{
+#if VFRONT_DENSE
+    const struct vf_dense_copy *copy = &s->pinned->dense[s->ticket % 3];
+    const struct vf_level *l = &s->step[0].geometry.level[0][0];
+    const int there = (s->step[0].geometry.active & VF_BIT(dense)) && s->step[0].tuning.dense_copy;
+    r->disparity.px16 = there ? copy->disparity : NULL;
+    r->disparity.confidence = there ? copy->confidence : NULL;
+    r->disparity.width_px = l->width;
+    r->disparity.height_px = l->height;
+    r->disparity.pitch = l->pitch;
+#else
+    (void)s, (void)r;
+#endif
+}
+
+void vf_frame_result(struct vf_state *s, vfront_result_t *r)
+{
+    fill_timing(s, &r->timing);
+    fill_disparity(s, r);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* Geometry that follows from other geometry and the tuning, the set of active stages among it. */
+#include "geometry.h"
+
+#include "stage.h"
+
+/** Stages with work to do. */
+static uint32_t active_stages(const struct vf_geometry *g, const vfront_tuning_t *t)
+{
+    const int points = t->select_points > 0, described = points && t->describe;
+    const int stereo = described && t->stereo && g->pair.placed, match = described && t->match;
+    const int ego = t->ego && g->calibrated[0];
+    int bearing = match;
+    for (int32_t i = 0; i < g->cameras; i++) bearing |= g->calibrated[i];
+    uint32_t active = VF_BIT(ingest) | VF_BIT(pyramid) | VF_BIT(detect) | VF_BIT(report);
+    if (g->rectified) active |= VF_BIT(rectify);
+    if (g->searched > 1) active |= VF_BIT(scale);
+    if (t->track_target) active |= VF_BIT(track) | VF_BIT(refill);
+    if (points) active |= VF_BIT(select);
+    if (points && bearing) active |= VF_BIT(bearing);
+    if (described) active |= VF_BIT(smooth) | VF_BIT(describe);
+    if (stereo) active |= VF_BIT(stereo);
+    if (match) active |= VF_BIT(match);
+    if (ego) active |= VF_BIT(ego);
+    if (t->dense) active |= VF_BIT(dense);
+    if (t->dense && t->stixel) active |= VF_BIT(stixel);
+    return active;
+}
+
+void vf_geometry_derive(struct vf_geometry *g, const vfront_tuning_t *t)
+{
+    g->searched = vf_min(vf_min(g->scales, t->detect_levels), VFRONT_SCALES);
+    g->groups = t->select_share_percent ? g->searched : 1;
+    for (int32_t i = 0; i <= VFRONT_SCALES; i++)
+        g->group_first[i] = t->select_share_percent ? g->share[i] : i > 0 ? t->select_points : 0;
+    for (int32_t i = 0; i < VFRONT_CAMERAS; i++) {
+        g->cells[i] = g->cells_x[i] * g->cells_y[i];
+        g->culls[i] = g->culls_x[i] * g->culls_y[i];
+        g->places[i] = g->culls[i] * g->searched;
+    }
+    g->active = active_stages(g, t);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* road: the first half of stixel. Estimates the line d = slope * (row - horizon) of the ground plane in v-disparity
+ * space, and from it the expected disparity of the ground in every row, with the parameters of its data term.
+ *
+ * In      v-disparity mask of the frame, written by the reduction (stixel.c, kernels/depth/road.cuh); the road of the
+ *         frame before
+ * Out     vf_stixel_memory.road, horizon and ground[]
+ * Rule    v-disparity: a histogram of integer disparities for every row. A bin votes when it holds at least half as
+ *         many pixels as the largest bin of its row, and a 16th of the row. Votes go to lines (Hough transform: 1
+ *         degree, 1 px); the strongest line that leaves the pitch within 50 degrees is fitted by least squares to the
+ *         bins within 1 px of it. The authors' program compares with half of the largest bin of the picture: a road
+ *         that is banked falls below that where anything else stands upright. Over frames the road is averaged, half
+ *         old and half new; a line that jumps, or none, is bridged for VF_ROAD_HOLD frames
+ * Exact   integers; road and ground model in double precision with + - * / and roots
+ * Shared  all arithmetic but the Hough accumulator and the sums over bins, which are integers, so that their order does
+ *         not matter
+ *
+ * Rows of the picture count from the top in the v-disparity mask and in struct vf_road; rows of the ground model count
+ * from the bottom.
+ */
+#ifndef VF_ROAD_H
+#define VF_ROAD_H
+
+#include <math.h> /* sqrt: correctly rounded */
+
+#include "stixel_tables.h"
+
+#if VFRONT_STIXELS
+
+#define VF_ROAD_HOLD 10       /* frames for which the last road is held when none is found */
+#define VF_ROAD_VOTES_MIN 25  /* a line needs more votes */
+#define VF_ROAD_VOTE_SHARE 16 /* at least one of so many voting bins must lie on the line */
+
+/** Road as a line of v-disparity space, d = slope * (row - horizon_px), rows from the top, filtered over frames. */
+struct vf_road {
+    double horizon_px, slope;
+    uint32_t state;  /* vfront_road_state_t */
+    uint32_t unseen; /* consecutive frames without a line */
+    uint32_t votes;  /* of this frame's line */
+    uint32_t reserved;
+};
+
+/** Data term of a row as ground: Gaussian about the road's disparity. */
+struct vf_ground_model {
+    int32_t expected_q8; /* disparity of the road in the row [px/256]; 0 above the horizon */
+    int32_t norm;        /* cost of a row with just that disparity [nat/4096] */
+    uint32_t weight;     /* factor of the squared difference [2^-24 nat/4096 per (px/256)^2] */
+};
+
+/* ---- v-disparity ------------------------------------------------------------------------------------------------- */
+
+/** v-disparity bin of a pixel: its integer disparity; 0 for none. Bin 0 never votes: far pixels do not constrain the
+ *  road. */
+VF_FN int32_t vf_road_bin(uint32_t pixel, int32_t disparities)
+{
+    const int32_t d = pixel == VF_DENSE_NONE ? 0 : (int32_t)(pixel / VF_DENSE_UNITS);
+    return d < disparities ? d : 0;
+}
+
+/** 1 if a bin with `count` pixels votes; count_max: the largest bin of its row. */
+VF_FN int vf_road_votes(uint32_t count, uint32_t count_max, int32_t width)
+{
+    return 2 * count >= count_max && 16 * count >= (uint32_t)width;
+}
+
+/* ---- Hough transform --------------------------------------------------------------------------------------------- */
+
+/** Distance from the origin of the line through a bin at an angle [px], shifted by `disparities` so that it is not
+ *  negative. */
+VF_FN int32_t vf_road_rho(double sine, double cosine, int32_t bin, int32_t row, int32_t disparities)
+{
+    return (int32_t)(bin * cosine + row * sine + disparities + 0.5);
+}
+
+/** Line as a 64-bit key: its maximum has most votes, among equals the least angle, then the least rho. */
+VF_FN uint64_t vf_road_key(uint32_t votes, int32_t angle, int32_t rho)
+{
+    return (uint64_t)votes << 32 | (uint64_t)(255 - angle) << 16 | (uint64_t)(65535 - rho);
+}
+
+VF_FN int32_t vf_road_key_angle(uint64_t key) { return 255 - (int32_t)(key >> 16 & 65535); }
+VF_FN int32_t vf_road_key_rho(uint64_t key) { return 65535 - (int32_t)(key & 65535); }
+
+/** 1 if a line can be a road: it falls towards the camera, and its horizon leaves the pitch within 50 degrees. */
+VF_FN int vf_road_plausible(const struct vf_stixel_view *s, double horizon_px, double slope)
+{
+    const double off_max = 1.1917535925942098 * (double)s->geometry.focal_px[0]; /* tan 50 degrees */
+    const double off = horizon_px - (double)s->geometry.centre_px[1];
+    return slope > 0.0 && slope < 100.0 && off > -off_max && off < off_max;
+}
+
+/* ---- least squares ----------------------------------------------------------------------------------------------- */
+
+/** Moments of the voting bins within 1 px of a line: n bins, x twice the bin's middle, y its row; `all`: all voting
+ *  bins. */
+struct vf_road_moments {
+    int64_t n, x, y, xy, yy, all;
+};
+VF_FN void vf_road_add(struct vf_road_moments *sums, int32_t off_px, int32_t bin, int32_t row)
+{
+    sums->all++;
+    if (vf_abs(off_px) > 1) return;
+    sums->n++;
+    sums->x += 2 * bin + 1; /* twice the middle of the bin's disparities */
+    sums->y += row;
+    sums->xy += (int64_t)(2 * bin + 1) * row;
+    sums->yy += (int64_t)row * row;
+}
+
+/** Least-squares line through the bins. Returns 0 if there is none, or if too few of the votes lie
+ *  on it, as in noise. */
+VF_FN int vf_road_fit(const struct vf_stixel_view *s, const struct vf_road_moments *sums, double *horizon_px,
+                      double *slope)
+{
+    const double across = (double)(sums->n * sums->yy - sums->y * sums->y),
+                 along = 0.5 * (double)(sums->n * sums->xy - sums->x * sums->y);
+    if (!(across > 0.0) || !(along > 0.0) || sums->n * VF_ROAD_VOTE_SHARE < sums->all) return 0;
+    *slope = along / across;
+    *horizon_px = ((double)sums->y - 0.5 * (double)sums->x / *slope) / (double)sums->n;
+    return vf_road_plausible(s, *horizon_px, *slope);
+}
+
+/* ---- road over frames -------------------------------------------------------------------------------------------- */
+
+/** Update the road with this frame's line; found: 0 if there is none. A line more than 20 px or 20 to 25 % away from
+ *  the road so far, or none, is bridged. first: 1 in the first frame after a reset. */
+VF_FN void vf_road_update(struct vf_road *road, int first, int found, double horizon_px, double slope, uint32_t votes)
+{
+    const int known = !first && road->state != VFRONT_ROAD_NONE;
+    const double change = horizon_px - road->horizon_px, ratio = slope / (known ? road->slope : 1.0);
+    const int consistent = known && change < 20.0 && change > -20.0 && ratio < 1.25 && ratio > 0.8;
+    road->votes = votes;
+    road->reserved = 0;
+    if (found && (consistent || !known)) {
+        road->horizon_px = known ? road->horizon_px + 0.5 * change : horizon_px;
+        road->slope = known ? road->slope + 0.5 * (slope - road->slope) : slope;
+        road->state = VFRONT_ROAD_SEEN;
+        road->unseen = 0;
+        return;
+    }
+    if (!known) road->horizon_px = road->slope = 0.0;
+    road->unseen = known ? road->unseen + 1 : 1;
+    road->state = known && road->unseen <= VF_ROAD_HOLD ? VFRONT_ROAD_HELD : VFRONT_ROAD_NONE;
+}
+
+/** Road from the rig's calibration (road_height_m, road_pitch_rad). */
+VF_FN void vf_road_given(const struct vf_stixel_view *s, struct vf_road *road)
+{
+    road->horizon_px = (double)s->geometry.horizon_px;
+    road->slope = (double)s->geometry.road_slope;
+    road->state = VFRONT_ROAD_GIVEN;
+    road->unseen = road->votes = road->reserved = 0;
+}
+
+/* ---- ground model ------------------------------------------------------------------------------------------------ */
+
+/** Row of the horizon from the bottom, clamped to the picture: 0 .. height; -1: there is no road. */
+VF_FN int32_t vf_road_horizon(const struct vf_road *road, int32_t height)
+{
+    const double up = (double)height - 1.0 - road->horizon_px;
+    if (road->state == VFRONT_ROAD_NONE) return -1;
+    return up < 0.0 ? 0 : up > (double)height ? height : (int32_t)up;
+}
+
+/** Rows from a row, from the bottom, up to the horizon, which may lie above the picture. */
+VF_FN int32_t vf_road_rows_below(const struct vf_stixel_view *s, const struct vf_road *road, int32_t horizon,
+                                 int32_t row)
+{
+    const double height = (double)s->geometry.level[0][0].height, up = height - 1.0 - road->horizon_px;
+    return (up > height ? (int32_t)up : horizon) - row;
+}
+
+/** Ground model of a row, from the bottom. Its variance holds the noise of disparities and the uncertainty of the
+ *  camera's height and pitch. A road nearer than dense_disparities can measure counts as the nearest that can be
+ *  measured. */
+VF_FN struct vf_ground_model vf_road_ground(const struct vf_stixel_view *s, const struct vf_stixel_tables *t,
+                                            const struct vf_road *road, int32_t horizon, int32_t row)
+{
+    const double scale = vf_stixel_scale(s->geometry.focal_px[0], s->geometry.pair.baseline_m),
+                 focal = (double)s->geometry.focal_px[0], below = (double)vf_road_rows_below(s, road, horizon, row);
+    const double range = (double)s->tuning.dense_disparities,
+                 tangent = (road->horizon_px - (double)s->geometry.centre_px[1]) / focal;
+    const double height_m = (double)s->geometry.pair.baseline_m / (sqrt(1.0 + tangent * tangent) * road->slope),
+                 gain = scale / height_m;
+    const double expected = road->slope * below < 0.0           ? 0.0
+                            : road->slope * below > range - 1.0 ? range - 1.0
+                                                                : road->slope * below;
+    const double angle = vf_atan2(tangent, 1.0) + below / focal, lift = VF_SIGMA_HEIGHT_M * angle / height_m;
+    const double variance = VF_SIGMA_GROUND * VF_SIGMA_GROUND +
+                            gain * gain * (lift * lift + VF_SIGMA_TILT * VF_SIGMA_TILT),
+                 sigma = sqrt(variance);
+    const double root = sigma * 1.4142135623730951,
+                 inside = 0.5 * (vf_stixel_erf(t, (range - expected) / root) + vf_stixel_erf(t, expected / root));
+    const double wide = sigma * inside < 65536.0 ? sigma * inside : 65536.0;
+    struct vf_ground_model g;
+    g.expected_q8 = (int32_t)(expected * VF_STIXEL_PX + 0.5);
+    g.norm = VF_NORM + vf_stixel_log(t->log_q16, (uint32_t)(wide * 65536.0 / 16.0 + 0.5)) - 11357; /* 11357: 4 ln 2 */
+    g.weight = (uint32_t)(0.5 / variance * 1048576.0 + 0.5);
+    return g;
+}
+
+/* ---- result ------------------------------------------------------------------------------------------------------ */
+
+/** Road as the result has it, with pitch and height of the camera; zeros where there is none. */
+VF_FN vfront_road_t vf_stixel_road(const struct vf_stixel_geometry *g, const struct vf_road *road)
+{
+    const double tangent = (road->horizon_px - (double)g->centre_px[1]) / (double)g->focal_px[0];
+    const int known = road->state != VFRONT_ROAD_NONE;
+    vfront_road_t r;
+    r.state = road->state;
+    r.votes = road->votes;
+    r.unseen = road->unseen;
+    r.horizon_px = known ? (float)road->horizon_px : 0.0f;
+    r.slope = known ? (float)road->slope : 0.0f;
+    r.pitch_rad = known ? (float)vf_atan2(tangent, 1.0) : 0.0f;
+    r.height_m = known ? (float)((double)g->pair.baseline_m / (sqrt(1.0 + tangent * tangent) * road->slope)) : 0.0f;
+    return r;
+}
+
+/** Find the road of the frame and the ground model of every row: host form. The v-disparity mask of the frame must be
+ *  written. */
+void vf_road_find(const struct vf_stixel_view *s);
+
+#endif
+
+#endif

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+/* stixel_segment: the second half of stixel. Energy terms of a column's segmentation (data terms, priors, transitions)
+ * and the recursions of the dynamic programme that finds its minimum.
+ *
+ * In      disparities of a column from the bottom; ground model of every row; horizon; tables
+ * Out     segments of the column from the bottom up
+ * Rule    see stixel.h. Two recursions run side by side from row to row. "Background" is ground below the horizon and
+ *         sky above it: both have no parameter of their own, so the cost of such a segment is a prefix sum less its
+ *         value at the base, and it is enough to carry along the best open segment (the row at which it began, and its
+ *         cost less the prefix sum there). An object has its mean disparity as a parameter, so all of its base rows
+ *         must be tried for each top row
+ * Exact   integers in 1/4096 nat and 1/256 px
+ * Shared  all of it, but for the order in which pairs of base and top are tried (stixel.c: for each top all bases;
+ *         kernels/depth/stixel_solve.cuh: by tiles, and bases that cannot win are skipped), and vf_object_start_cost(),
+ *         which the kernel also has in two halves for pairs within a tile: make_pairs() adds what is known ahead,
+ *         solve_tile() the rest. Order does not matter: ties go to the lower base in both
+ *
+ * Rows count from the bottom of the picture, 0 to height - 1. The row of the horizon itself can only be an object:
+ * ground ends below it, sky begins above it, so that one never follows the other.
+ */
+#ifndef VF_STIXEL_SEGMENT_H
+#define VF_STIXEL_SEGMENT_H
+
+#include "road.h"
+
+#if VFRONT_STIXELS
+
+#define VF_STIXEL_IMPOSSIBLE (1 << 30) /* cost of a state that cannot be reached */
+/* More than any possible segmentation costs: 2160 rows of 7.5 nats, and two segments. */
+#define VF_STIXEL_COST_MAX (1 << 28)
+/* Cost of a transition that must not be taken: two of them may be added to VF_STIXEL_IMPOSSIBLE. */
+#define VF_STIXEL_FORBIDDEN (VF_STIXEL_COST_MAX + VF_STIXEL_COST_MAX / 2)
+/* Bits of the extra cost of a segment in quarters of a nat: at the highest, one segment is cheapest. */
+#define VF_STIXEL_SEGMENT_COST_BITS 16
+
+/** Classes, with the values of vfront_stixel_type_t. */
+enum { VF_GROUND = 0, VF_OBJECT = 1, VF_SKY = 2 };
+
+/** Segment of a column: rows base .. top, from the bottom. */
+struct vf_segment {
+    uint16_t base, top;
+    int32_t mean_q8;    /* mean disparity [px/256]; -1: no valid disparity in it */
+    int32_t type, cost; /* class; its data terms and the transition into it [nat/4096] */
+};
+
+/** Parameters that all rows of a column share. */
+struct vf_column_model {
+    const struct vf_stixel_tables *tables;
+    int32_t height, horizon, disparities;
+    int32_t outlier, outlier_sky; /* cost of an outlier [nat/4096] */
+    int32_t segment_cost;         /* extra cost of each segment beside the model's [nat/4096] */
+};
+VF_FN struct vf_column_model vf_column_model_of(const struct vf_stixel_view *s, const struct vf_stixel_tables *tables,
+                                                int32_t horizon)
+{
+    struct vf_column_model m;
+    m.tables = tables;
+    m.height = s->geometry.level[0][0].height;
+    m.horizon = horizon;
+    m.disparities = s->tuning.dense_disparities;
+    m.outlier = vf_stixel_log(m.tables->log_q16, (uint32_t)m.disparities * VF_STIXEL_PX) + VF_LN_OUTLIER;
+    m.outlier_sky = m.outlier - VF_LN_OUTLIER + VF_LN_OUTLIER_SKY;
+    m.segment_cost = 0;
+    return m;
+}
+
+/** Extra cost of a segment [nat/4096], from quarters of a nat. */
+VF_FN int32_t vf_stixel_segment_cost(int32_t quarters) { return quarters * (VF_STIXEL_NAT / 4); }
+
+/* ---- data terms -------------------------------------------------------------------------------------------------- */
+
+/** Gaussian cost of a disparity `off_q8` away from its expected value, cut at the cost of an outlier. */
+VF_FN int32_t vf_stixel_gauss(int32_t off_q8, int32_t norm, uint32_t weight, int32_t outlier)
+{
+    const uint64_t square = (uint64_t)((int64_t)off_q8 * off_q8), most = (uint64_t)1 << 32;
+    const uint64_t cost = (square < most ? square : most) * (uint64_t)weight >> 24;
+    if (norm >= outlier) return outlier;
+    return cost < (uint64_t)(outlier - norm) ? norm + (int32_t)cost : outlier;
+}
+
+/** Data term of a row as ground, and as sky; 0 without a valid disparity. */
+VF_FN int32_t vf_stixel_ground_data(const struct vf_ground_model *g, uint32_t disparity, int32_t outlier)
+{
+    return disparity == VF_STIXEL_NONE
+               ? 0
+               : vf_stixel_gauss((int32_t)disparity - g->expected_q8, g->norm, g->weight, outlier);
+}
+VF_FN int32_t vf_stixel_sky_data(uint32_t disparity, int32_t outlier)
+{
+    return disparity == VF_STIXEL_NONE ? 0 : vf_stixel_gauss((int32_t)disparity, VF_NORM_SKY, VF_WEIGHT_SKY, outlier);
+}
+
+/** Data term of a row as background: ground up to the horizon, sky above it. ground: models of all rows. */
+VF_FN int32_t vf_background_data(const struct vf_column_model *m, const struct vf_ground_model *ground, int32_t row,
+                                 uint32_t disparity)
+{
+    return row <= m->horizon ? vf_stixel_ground_data(&ground[row], disparity, m->outlier)
+                             : vf_stixel_sky_data(disparity, m->outlier_sky);
+}
+
+/** Integer disparity of a row: index of the row in tables.object_cost. `disparities` without a valid disparity. */
+VF_FN int32_t vf_stixel_bin(uint32_t disparity, int32_t disparities)
+{
+    return disparity == VF_STIXEL_NONE ? disparities : (int32_t)(disparity / VF_STIXEL_PX);
+}
+
+/** Mean of n disparities [1/256 px], from twice their sum plus one and tables.inverse_q31[n]. Rounded down; of
+ *  thousands of rows with large disparities now and then up. */
+VF_FN int32_t vf_stixel_mean(uint32_t sum_twice_one, uint32_t inverse_q31)
+{
+    return (int32_t)((uint64_t)sum_twice_one * inverse_q31 >> 32);
+}
+
+/* ---- transitions ------------------------------------------------------------------------------------------------- */
+
+/** Transition costs into a segment that begins at a row [nat/4096], without the cost of what lies below. The cost of an
+ *  object after ground or sky is a step function of its mean disparity; that of an object after an object is in
+ *  vf_object_end. */
+struct vf_transition {
+    int32_t above_q8, below_q8;                   /* object after ground or sky: limits of the steps [px/256] */
+    int32_t above_cost, below_cost, between_cost; /* with a mean beyond above_q8, below below_q8, between them */
+    int32_t object_cost;                          /* object after an object: class prior */
+    int32_t background_cost;                      /* ground or sky after what may precede it: class prior */
+    int32_t length_cost;                          /* every segment: prior of its top */
+};
+
+/** Transition costs at row `base`. ground_q8: disparity of the road in the row before; unused at row 0. */
+VF_FN struct vf_transition vf_transition_at(const struct vf_stixel_tables *t, int32_t disparities, int32_t horizon,
+                                            int32_t ground_q8, int32_t base)
+{
+    const int32_t *logs = t->log_q16, most = disparities * VF_STIXEL_PX;
+    struct vf_transition b;
+    b.length_cost = t->length_cost[base];
+    if (base == 0) { /* an object at the bottom of the picture: any mean; ground there is vf_background_at_bottom() */
+        b.above_q8 = VF_STIXEL_IMPOSSIBLE;
+        b.below_q8 = -1;
+        b.above_cost = b.below_cost = 0;
+        b.between_cost = vf_stixel_log(logs, (uint32_t)most);
+        b.object_cost = b.background_cost = VF_STIXEL_FORBIDDEN;
+        return b;
+    }
+    if (base - 1 >= horizon) { /* after sky an object must be nearer than 3 px of disparity */
+        b.above_q8 = VF_ROAD_SLACK_Q8;
+        b.below_q8 = 0;
+        b.above_cost = vf_stixel_log(logs, (uint32_t)(most - VF_ROAD_SLACK_Q8));
+        b.below_cost = b.between_cost = VF_STIXEL_FORBIDDEN;
+        b.object_cost = b.background_cost = VF_LN_2;
+        return b;
+    }
+    b.above_q8 = ground_q8 + VF_ROAD_SLACK_Q8;
+    b.below_q8 = ground_q8 - VF_ROAD_SLACK_Q8;
+    b.above_cost = vf_stixel_log(logs, (uint32_t)vf_max(most - b.above_q8, 1)) + VF_LN_GRAVITY + VF_LN_07;
+    b.below_cost = vf_stixel_log(logs, (uint32_t)vf_max(b.below_q8, 1)) + VF_LN_BELOW + VF_LN_07;
+    b.between_cost = VF_LN_ON_GROUND + VF_LN_07;
+    b.object_cost = VF_LN_07;
+    b.background_cost = VF_LN_03;
+    return b;
+}
+
+/** Extra prior of the object that stands on the bottom row, by its top. */
+VF_FN int32_t vf_stixel_bottom_prior(const struct vf_column_model *m, int32_t top)
+{
+    return top <= m->horizon ? VF_LN_2 : 0;
+}
+
+/** Transition from an object into the object above it, by the mean and depth range of the one below: when the one above
+ *  is nearer, when it is farther. Its mean is uniform in what is left of the disparities. */
+VF_FN int32_t vf_object_nearer_cost(const struct vf_column_model *m, int32_t mean_q8, int32_t range_q8)
+{
+    return vf_stixel_log(m->tables->log_q16, (uint32_t)vf_max(m->disparities * VF_STIXEL_PX - mean_q8 - range_q8, 1)) +
+           VF_LN_ORDER;
+}
+VF_FN int32_t vf_object_farther_cost(const struct vf_column_model *m, int32_t mean_q8, int32_t range_q8)
+{
+    return vf_stixel_log(m->tables->log_q16, (uint32_t)vf_max(mean_q8 - range_q8, 1)) + VF_LN_NOT_ORDER;
+}
+
+/* ---- recursion of objects ---------------------------------------------------------------------------------------- */
+
+/** State of the best object that ends at a row, as the next row needs it. The object above it must be nearer than
+ *  nearer_q8 or farther than farther_q8; costs are those of all rows up to this one plus that transition. */
+struct vf_object_end {
+    int32_t nearer_q8, farther_q8, nearer_cost, farther_cost;
+    /* cost of all rows up to this one, if ground or sky may follow; else VF_STIXEL_IMPOSSIBLE */
+    int32_t background_cost;
+};
+VF_FN struct vf_object_end vf_object_end_none(void)
+{
+    const struct vf_object_end none = {VF_STIXEL_IMPOSSIBLE, -1, VF_STIXEL_IMPOSSIBLE, VF_STIXEL_IMPOSSIBLE,
+                                       VF_STIXEL_IMPOSSIBLE};
+    return none;
+}
+
+/** cost: of all rows up to the object's top; from VF_STIXEL_COST_MAX on there is none. Below the horizon ground may
+ *  follow any object; above it sky follows objects of at least 3 px. */
+VF_FN struct vf_object_end vf_object_end_at(const struct vf_column_model *m, int32_t cost, int32_t mean_q8,
+                                            int below_horizon)
+{
+    const int32_t range_q8 = m->tables->object_range_q8[(uint32_t)mean_q8 / VF_STIXEL_PX];
+    struct vf_object_end e;
+    if (cost >= VF_STIXEL_COST_MAX) cost = VF_STIXEL_IMPOSSIBLE;
+    e.nearer_q8 = mean_q8 + range_q8;
+    e.farther_q8 = mean_q8 - range_q8;
+    e.nearer_cost = cost + vf_object_nearer_cost(m, mean_q8, range_q8);
+    e.farther_cost = cost + vf_object_farther_cost(m, mean_q8, range_q8);
+    e.background_cost = below_horizon || mean_q8 >= VF_ROAD_SLACK_Q8 ? cost : VF_STIXEL_IMPOSSIBLE;
+    return e;
+}
+
+/** Least cost of all rows below a row plus the transition into an object that begins there: a step function of its mean
+ *  disparity. */
+struct vf_object_start {
+    int32_t above_q8, below_q8, above_cost, below_cost, between_cost; /* after ground or sky */
+    int32_t nearer_q8, farther_q8, nearer_cost, farther_cost;         /* after an object; never between */
+};
+
+/** b: transition costs of the row; end, background: costs of what ends at the row before (at row 0:
+ *  vf_object_end_none(), 0). */
+VF_FN struct vf_object_start vf_object_start_at(const struct vf_transition *b, int32_t segment_cost,
+                                                const struct vf_object_end *end, int32_t background)
+{
+    const int32_t before = background + b->length_cost + segment_cost,
+                  more = b->length_cost + segment_cost + b->object_cost;
+    struct vf_object_start o;
+    o.above_q8 = b->above_q8;
+    o.below_q8 = b->below_q8;
+    o.above_cost = before + b->above_cost;
+    o.below_cost = before + b->below_cost;
+    o.between_cost = before + b->between_cost;
+    o.nearer_q8 = end->nearer_q8;
+    o.farther_q8 = end->farther_q8;
+    o.nearer_cost = end->nearer_cost + more;
+    o.farther_cost = end->farther_cost + more;
+    return o;
+}
+
+/** Value of the step function at a mean: after an object, after ground or sky, the lesser of both. */
+VF_FN int32_t vf_object_after_object(const struct vf_object_start *o, int32_t mean_q8)
+{
+    return mean_q8 > o->nearer_q8 ? o->nearer_cost : mean_q8 < o->farther_q8 ? o->farther_cost : VF_STIXEL_IMPOSSIBLE;
+}
+VF_FN int32_t vf_object_after_background(const struct vf_object_start *o, int32_t mean_q8)
+{
+    return mean_q8 > o->above_q8 ? o->above_cost : mean_q8 < o->below_q8 ? o->below_cost : o->between_cost;
+}
+VF_FN int32_t vf_object_start_cost(const struct vf_object_start *o, int32_t mean_q8)
+{
+    return vf_min(vf_object_after_object(o, mean_q8), vf_object_after_background(o, mean_q8));
+}
+
+/** Class of the segment below an object with that base and mean. */
+VF_FN int32_t vf_object_predecessor(const struct vf_object_start *o, int32_t mean_q8, int32_t base, int32_t horizon)
+{
+    const int after_object = vf_object_after_object(o, mean_q8) <= vf_object_after_background(o, mean_q8);
+    return after_object ? VF_OBJECT : base - 1 < horizon ? VF_GROUND : VF_SKY;
+}
+
+/* ---- recursion of ground and sky --------------------------------------------------------------------------------- */
+
+/** Row of the background recursion. `sum` and what is subtracted in after_object and after_ground are prefix sums of
+ *  vf_background_data(). */
+struct vf_background_step {
+    int32_t after_object,
+        after_ground; /* transition into background that begins at the row, less the prefix sum below it */
+    int32_t sum;      /* prefix sum up to the row; VF_STIXEL_FORBIDDEN at the horizon, where none may end */
+    int32_t reset;    /* least value of the open segment: ends ground above the horizon */
+};
+VF_FN struct vf_background_step vf_background_step_at(const struct vf_column_model *m, const struct vf_transition *b,
+                                                      int32_t row, int32_t sum_below, int32_t sum_through)
+{
+    struct vf_background_step step;
+    step.after_object = b->background_cost + b->length_cost + m->segment_cost - sum_below;
+    step.after_ground = row <= m->horizon ? step.after_object : VF_STIXEL_FORBIDDEN;
+    step.sum = row == m->horizon ? VF_STIXEL_FORBIDDEN : sum_through;
+    step.reset = row == m->horizon + 1 ? VF_STIXEL_IMPOSSIBLE : INT32_MIN;
+    return step;
+}
+
+/** Open segment of ground at the bottom of the column: its cost less the prefix sum there. Its back-pointer is 0. */
+VF_FN int32_t vf_background_at_bottom(const struct vf_column_model *m)
+{
+    return VF_LN_2 + m->tables->length_cost[0] + m->segment_cost;
+}
+
+/** Best open segment after a row: kept, or begun there. open: after the row before; object, background: costs of what
+ *  ends at the row before. */
+VF_FN int32_t vf_background_open(const struct vf_background_step *step, int32_t open, int32_t object,
+                                 int32_t background)
+{
+    return vf_min(object + step->after_object, vf_min(vf_max(open, step->reset), background + step->after_ground));
+}
+
+/** Class below the open segment if it begins at the row; -1: it is kept. Arguments as above; ties keep it, then go to
+ *  the object. */
+VF_FN int32_t vf_background_predecessor(const struct vf_background_step *step, int32_t open, int32_t object,
+                                        int32_t background)
+{
+    const int32_t kept = vf_max(open, step->reset), after_object = object + step->after_object,
+                  after_ground = background + step->after_ground;
+    return after_ground < vf_min(kept, after_object) ? VF_GROUND : after_object < kept ? VF_OBJECT : -1;
+}
+
+/* ---- back-pointers and segments ---------------------------------------------------------------------------------- */
+
+/** Back-pointer of a segment: its base, and the class of the segment below it. */
+VF_FN int32_t vf_back_pointer(int32_t base, int32_t type) { return base * 4 + type; }
+VF_FN int32_t vf_back_base(int32_t back) { return back >> 2; }
+VF_FN int32_t vf_back_type(int32_t back) { return back & 3; }
+
+/** Least costs of all rows up to a row, by the class of the segment that ends there. */
+struct vf_row_costs {
+    int32_t ground, object, sky;
+};
+VF_FN struct vf_row_costs vf_row_costs_at(const struct vf_column_model *m, int32_t row, int32_t object,
+                                          int32_t background)
+{
+    struct vf_row_costs c;
+    c.ground = row < m->horizon ? background : VF_STIXEL_IMPOSSIBLE;
+    c.object = object < VF_STIXEL_COST_MAX ? object : VF_STIXEL_IMPOSSIBLE;
+    c.sky = row < m->horizon ? VF_STIXEL_IMPOSSIBLE : background;
+    return c;
+}
+VF_FN int32_t vf_row_cost(const struct vf_row_costs *c, int32_t type)
+{
+    return type == VF_GROUND ? c->ground : type == VF_OBJECT ? c->object : c->sky;
+}
+
+/** Cheapest class: at the top of the column, that of the last segment of the best segmentation. Ties: object, ground,
+ *  sky. */
+VF_FN int32_t vf_row_best_type(const struct vf_row_costs *c)
+{
+    const int32_t type = c->ground < c->object ? VF_GROUND : VF_OBJECT;
+    return c->sky < vf_min(c->ground, c->object) ? VF_SKY : type;
+}
+
+/** Follows the back-pointers from the top of a column, whose last segment has class `type`. Lists tops and classes of
+ *  at most VFRONT_SEGMENTS segments, from the top, as back-pointers are packed. Returns the number of segments. */
+VF_FN int32_t vf_backtrack(int32_t height, int32_t type, const uint16_t *object_back, const uint16_t *background_back,
+                           uint16_t *list)
+{
+    int32_t count = 0;
+    for (int32_t top = height - 1; top >= 0; count++) {
+        const int32_t back = type == VF_OBJECT ? object_back[top] : background_back[top];
+        if (count < VFRONT_SEGMENTS) list[count] = (uint16_t)vf_back_pointer(top, type);
+        type = vf_back_type(back);
+        top = vf_back_base(back) - 1;
+    }
+    return count;
+}
+
+/** Segment from its sums: twice: twice the sum of its `valid` valid disparities [px/256]; cost: with its extra cost. An
+ *  object nearer to infinity than one pixel becomes sky. */
+VF_FN struct vf_segment vf_segment_of(const struct vf_column_model *m, int32_t type, int32_t base, int32_t top,
+                                      uint32_t twice, uint32_t valid, int32_t cost)
+{
+    struct vf_segment s;
+    s.base = (uint16_t)base;
+    s.top = (uint16_t)top;
+    s.mean_q8 = valid ? vf_stixel_mean(twice + 1, m->tables->inverse_q31[valid]) : -1;
+    s.type = type == VF_OBJECT && s.mean_q8 < VF_STIXEL_PX ? VF_SKY : type;
+    s.cost = cost - m->segment_cost;
+    return s;
+}
+
+#endif
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* ego, host form: assessment of the best motions, their covariance, inliers and report. */
+#include "ego_host.h"
+
+#if VFRONT_EGO
+
+/** Best refined motion of a kind, the first of equal ones. */
+static const struct vf_refined *best_of(const struct vf_ego_view *s, int kind)
+{
+    const struct vf_refined *f = s->ego->refined[kind];
+    int best = 0;
+    for (int rank = 1; rank < VF_EGO_REFINED; rank++)
+        if (f[rank].sum.score > f[best].sum.score) best = rank;
+    return &f[best];
+}
+
+/** Search an alternative motion: count, for every relative hypothesis, its inliers among the outliers of the best
+ *  relative motion. */
+static void search_alternative(const struct vf_ego_view *s, struct vf_assessment *a)
+{
+    struct vf_ego_memory *m = s->ego;
+    const int32_t count = (int32_t)m->count[0], used = vf_ego_subset_count(count, VF_EGO_ALTERNATIVE_SUBSET);
+    struct vf_correspondence outlier[VF_EGO_ALTERNATIVE_SUBSET];
+    for (int32_t k = 0; k < used && vf_ego_hypotheses(s, VF_RELATIVE); k++) {
+        const struct vf_correspondence c = vf_ego_load(&m->list[0],
+                                                       vf_ego_subset_index(count, VF_EGO_ALTERNATIVE_SUBSET, k));
+        if (vf_ego_is_outlier(vf_motion_error(VF_RELATIVE, &a->pose[VF_RELATIVE], &c))) outlier[a->outliers++] = c;
+    }
+    for (int32_t h = 0; h < vf_ego_hypotheses(s, VF_RELATIVE); h++) {
+        m->alternative[h] = 0;
+        for (uint32_t k = 0; k < a->outliers && m->score[VF_RELATIVE][h]; k++)
+            m->alternative[h] += vf_motion_error(VF_RELATIVE, &m->pose[VF_RELATIVE][h], &outlier[k]) < 1.0f;
+        if (m->alternative[h] > a->alternative_inliers) a->alternative_inliers = m->alternative[h];
+    }
+}
+
+/** Mark the inliers of the best motion of a kind. */
+static void mark_inliers(const struct vf_ego_view *s, int kind, const struct vf_pose *pose)
+{
+    struct vf_ego_memory *m = s->ego;
+    for (uint32_t i = 0; i < m->count[vf_ego_list(kind)]; i++) {
+        const struct vf_correspondence c = vf_ego_load(&m->list[vf_ego_list(kind)], (int32_t)i);
+        m->inlier[kind][i] = vf_motion_inlier_score(vf_motion_error(kind, pose, &c)) > 0;
+    }
+}
+
+/** Median displacement of the inliers of a motion less its rotation; without a motion (NULL), of all correspondences
+ *  [1/16 px]. */
+static int32_t median_displacement(const struct vf_ego_view *s, int kind, const struct vf_pose *pose)
+{
+    static const float none[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    const struct vf_ego_memory *m = s->ego;
+    const int list = vf_ego_list(kind);
+    int32_t bin[VF_EGO_BINS] = {0}, all = 0, upto = 0;
+    for (uint32_t i = 0; i < m->count[list]; i++) {
+        const struct vf_correspondence c = vf_ego_load(&m->list[list], (int32_t)i);
+        if (pose && !m->inlier[kind][i]) continue;
+        bin[vf_ego_displacement_bin(s, pose ? pose->R : none, &c)]++;
+        all++;
+    }
+    for (int32_t b = 0; b < VF_EGO_BINS; b++) {
+        upto += bin[b];
+        if (vf_ego_is_median_bin(upto - bin[b], upto, all)) return b;
+    }
+    return 0;
+}
+
+/** Number of inliers of a relative motion that lie in a plane. */
+static uint32_t count_plane_inliers(const struct vf_ego_view *s, const struct vf_pose *pose)
+{
+    float n[3] = {0.0f, 0.0f, 0.0f};
+    for (int fit = 0; fit < VF_EGO_PLANE_FITS; fit++) {
+        const struct vf_normal_equations sum = vf_ego_sum_plane(s, pose, n, VF_EGO_LANES, fit == 0);
+        if (!vf_ego_plane_step(sum.terms, n)) return 0;
+    }
+    return vf_ego_sum_plane(s, pose, n, VFRONT_CORRESPONDENCES, 0).inliers;
+}
+
+/** Sum the gradients of the inliers by cluster. */
+static void fill_clusters(const struct vf_ego_view *s, int kind, const struct vf_pose *pose, const float scale[6],
+                          struct vf_cluster cluster[VF_EGO_CLUSTERS])
+{
+    const struct vf_ego_memory *m = s->ego;
+    memset(cluster, 0, sizeof *cluster * VF_EGO_CLUSTERS);
+    for (uint32_t i = 0; i < m->count[vf_ego_list(kind)]; i++) {
+        const struct vf_correspondence c = vf_ego_load(&m->list[vf_ego_list(kind)], (int32_t)i);
+        int32_t gradient[6];
+        if (!vf_ego_scaled_gradient(kind, pose, &c, scale, gradient)) continue;
+        struct vf_cluster *to = &cluster[vf_ego_cluster(s, &c)];
+        for (int k = 0; k < 6; k++) to->sum[k] += gradient[k];
+        to->inliers++;
+    }
+}
+
+/** Covariance of the best motion of a kind. Returns 0, and leaves 0, where the normal equations have no solution. */
+static int find_covariance(const struct vf_ego_view *s, int kind, const struct vf_pose *pose,
+                           const struct vf_normal_equations *sum, float covariance[21])
+{
+    struct vf_cluster cluster[VF_EGO_CLUSTERS];
+    float scale[6], B[21];
+    int32_t clusters = 0; /* that have inliers */
+    vf_ego_gradient_scales(sum->terms, scale);
+    fill_clusters(s, kind, pose, scale, cluster);
+    for (int n = 0; n < VF_EGO_CLUSTERS; n++) clusters += cluster[n].inliers > 0;
+    for (int i = 0; i < 6; i++)
+        for (int j = i; j < 6; j++) {
+            int64_t product = 0;
+            for (int n = 0; n < VF_EGO_CLUSTERS; n++) product += (int64_t)cluster[n].sum[i] * cluster[n].sum[j];
+            B[vf_motion_index(i, j)] = vf_ego_gradient_covariance(kind, sum, scale, clusters, i, j, product);
+        }
+    memset(covariance, 0, 21 * sizeof *covariance);
+    return vf_motion_covariance(kind, pose, sum->terms, B, covariance);
+}
+
+/** Assess the best motion of each kind. */
+static void assess_motions(const struct vf_ego_view *s, struct vf_assessment *a)
+{
+    memset(a, 0, sizeof *a);
+    for (int kind = 0; kind < VF_KINDS; kind++) {
+        a->pose[kind] = best_of(s, kind)->pose;
+        a->sum[kind] = best_of(s, kind)->sum;
+        a->has_covariance[kind] = find_covariance(s, kind, &a->pose[kind], &a->sum[kind], a->covariance[kind]);
+        mark_inliers(s, kind, &a->pose[kind]);
+        a->parallax[kind] = median_displacement(s, kind, &a->pose[kind]);
+    }
+    a->displacement = median_displacement(s, VF_RELATIVE, NULL);
+    a->plane_inliers = count_plane_inliers(s, &a->pose[VF_RELATIVE]);
+    search_alternative(s, a);
+}
+
+/** Write the inlier masks of the reported motions, by candidate. */
+static void write_inlier_masks(struct vf_ego_memory *m)
+{
+    const int kinds[2] = {vf_ego_relative_kind(&m->relative), vf_ego_metric_kind(&m->metric)};
+    for (int list = 0; list < 2; list++) {
+        const int kind = kinds[list], bit = list ? VFRONT_AGREES_METRIC : VFRONT_AGREES_RELATIVE;
+        for (uint32_t i = 0; i < m->count[list] && kind != VF_KINDS; i++)
+            if (m->inlier[kind][i]) m->inlier_mask[m->list[list].candidate[i]] |= (uint8_t)bit;
+    }
+}
+
+/** Fill in the reported motions. */
+static void report_motions(const struct vf_ego_view *s)
+{
+    struct vf_ego_memory *m = s->ego;
+    const struct vf_params *params = &s->ingest->params;
+    vf_ego_assess_relative(s, params, m->count[0], &m->assessment, &m->relative);
+    vf_ego_assess_metric(s, params, m->count[1], &m->assessment, &m->metric);
+    const vfront_motion_t *good = vf_ego_last_good(params, &m->relative, &m->metric, &m->good[s->parity ^ 1]);
+    if (good)
+        m->good[s->parity] = *good;
+    else
+        vf_ego_blank(&m->good[s->parity], VFRONT_MOTION_NONE);
+    write_inlier_masks(m);
+}
+
+void vf_ego_assess(const struct vf_ego_view *s)
+{
+    assess_motions(s, &s->ego->assessment);
+    report_motions(s);
+}
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* ego, host form: what its files share. ego.c lists the correspondences and runs the steps, ego_hypothesis.c makes and
+ * refines hypotheses, ego_sums.c has the loops over many correspondences, ego_assess.c assesses the best motions. */
+#ifndef VF_EGO_HOST_H
+#define VF_EGO_HOST_H
+
+#include "ego_assess.h"
+#include "ego_covariance.h"
+#include "ego_hypothesis.h"
+#include "ego_list.h"
+#include "image/ingest.h"
+#include "tracking/match.h"
+#include "tracking/refill.h"
+
+#if VFRONT_EGO
+
+/** Correspondences side by side in the cache, for loops that become vector code. */
+struct vf_ego_batch {
+    float before[3][VF_EGO_SCORING_SUBSET], now[3][VF_EGO_SCORING_SUBSET], weight[VF_EGO_SCORING_SUBSET];
+    float range_m[VF_EGO_SCORING_SUBSET], range_sigma_m[VF_EGO_SCORING_SUBSET];
+    float inverse_depth_1pm[VF_EGO_SCORING_SUBSET], inverse_depth_sigma_1pm[VF_EGO_SCORING_SUBSET];
+};
+
+/** Correspondences that score the hypotheses of a kind. */
+struct vf_ego_scoring_subset {
+    int32_t count;
+    struct vf_ego_batch batch;
+};
+void vf_ego_choose_scoring_subset(const struct vf_ego_view *s, int kind, struct vf_ego_scoring_subset *subset);
+
+/** Score of a motion: sum of inlier scores over the subset. */
+int32_t vf_ego_score(int kind, const struct vf_ego_scoring_subset *subset, const struct vf_pose *pose);
+
+/** Normal equations of a motion over all correspondences of its kind, or an even subset of `most`. */
+struct vf_normal_equations vf_ego_sum_motion(const struct vf_ego_view *s, int kind, int32_t most,
+                                             const struct vf_pose *pose);
+
+/** Normal equations of a plane n over the inliers of a relative motion among all correspondences, or a subset of
+ *  `most`. Their `inliers` are those within the bound of the plane; all: 1, the equations are of the others, too. */
+struct vf_normal_equations vf_ego_sum_plane(const struct vf_ego_view *s, const struct vf_pose *pose, const float n[3],
+                                            int32_t most, int all);
+
+/** Motions of a kind from a minimal sample: at most 10. Returns their number. */
+int vf_ego_minimal(const struct vf_ego_view *s, int kind, int32_t size,
+                   const struct vf_correspondence sample[VF_EGO_SAMPLE_MAX], struct vf_pose pose[10]);
+
+/** Make and score the hypotheses of a kind, and refine the best VF_EGO_REFINED of them. The lists must be there. */
+void vf_ego_make_hypotheses(const struct vf_ego_view *s, int kind);
+
+/** Assess the best refined motions and fill in what is reported. The hypotheses of all kinds must be there. */
+void vf_ego_assess(const struct vf_ego_view *s);
+
+#endif
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* ego, host form: hypotheses from minimal samples, and the refinement of the best. */
+#include "essential_five.h"
+#include "essential_linear.h"
+#include "perspective.h"
+#include "ego_host.h"
+
+#if VFRONT_EGO
+
+int vf_ego_minimal(const struct vf_ego_view *s, int kind, int32_t size,
+                   const struct vf_correspondence sample[VF_EGO_SAMPLE_MAX], struct vf_pose pose[10])
+{
+    const struct vf_params *params = &s->ingest->params;
+    float before[VF_EGO_SAMPLE_MAX][3], now[VF_EGO_SAMPLE_MAX][3];
+    struct vf_essential_scratch w;
+    struct vf_perspective_scratch p;
+    int matrices = 1, poses = 0;
+    for (int32_t i = 0; i < size; i++)
+        for (int k = 0; k < 3; k++) {
+            before[i][k] = sample[i].before[k] * (kind == VF_METRIC ? sample[i].range_m : 1.0f);
+            now[i][k] = sample[i].now[k];
+        }
+    if (kind == VF_METRIC) return vf_perspective_three(&p, (const float(*)[3])before, (const float(*)[3])now, pose);
+    if (kind == VF_ROTATION_ONLY)
+        vf_ego_rotation_from_two((const float(*)[3])before, (const float(*)[3])now, pose);
+    else if (size == 2)
+        vf_ego_translation_from_two(params->R, (const float(*)[3])before, (const float(*)[3])now, pose);
+    if (size == 2) return 1;
+    if (size == 5) matrices = vf_essential_five(&w, (const float(*)[3])before, (const float(*)[3])now);
+    if (size == 7) matrices = vf_essential_seven(&w, (const float(*)[3])before, (const float(*)[3])now);
+    if (size == 8) matrices = vf_essential_eight(&w, (const float(*)[3])before, (const float(*)[3])now);
+    for (int k = 0; k < matrices; k++)
+        poses += vf_essential_pose(w.E[k], (const float(*)[3])before, (const float(*)[3])now, size, &pose[poses]);
+    return poses;
+}
+
+/** Make hypothesis h: the motion with the highest score among those from its sample. */
+static void make_hypothesis(const struct vf_ego_view *s, int kind, int32_t h,
+                            const struct vf_ego_scoring_subset *subset)
+{
+    struct vf_ego_memory *m = s->ego;
+    const struct vf_params *params = &s->ingest->params;
+    const int32_t size = vf_ego_sample_size(s, params, kind, h), count = (int32_t)m->count[vf_ego_list(kind)];
+    int32_t place[VF_EGO_SAMPLE_MAX];
+    struct vf_correspondence sample[VF_EGO_SAMPLE_MAX];
+    struct vf_pose pose[10];
+    m->score[kind][h] = 0;
+    if (count < size) return;
+    vf_ego_sample(s, params->frame, kind, h, size, count, place);
+    for (int32_t i = 0; i < size; i++) sample[i] = vf_ego_load(&m->list[vf_ego_list(kind)], place[i]);
+    const int motions = vf_ego_minimal(s, kind, size, sample, pose);
+    if (kind == VF_ROTATION_ONLY && h == 0) vf_ego_given_rotation(params, pose);
+    for (int k = 0; k < motions; k++) {
+        const int32_t score = vf_ego_score(kind, subset, &pose[k]);
+        if (score <= m->score[kind][h]) continue;
+        m->score[kind][h] = score;
+        m->pose[kind][h] = pose[k];
+    }
+}
+
+/** Refine a motion by Gauss-Newton steps: coarse ones on a subset, then full ones as long as the score rises. f:
+ *  cleared; it stays so where the coarse steps lead away from all inliers. */
+static void refine(const struct vf_ego_view *s, int kind, struct vf_pose pose, struct vf_refined *f)
+{
+    for (int step = 0; step <= VF_EGO_COARSE_STEPS + VF_EGO_FULL_STEPS; step++) {
+        const int coarse = step < VF_EGO_COARSE_STEPS;
+        const struct vf_normal_equations sum = vf_ego_sum_motion(s, kind,
+                                                                 coarse ? VF_EGO_LANES : VFRONT_CORRESPONDENCES, &pose);
+        if (!coarse && sum.score <= f->sum.score) return;
+        if (!coarse) {
+            f->sum = sum;
+            f->pose = pose;
+        }
+        if (!vf_motion_step(kind, &pose, sum.terms) && !coarse) return;
+    }
+}
+
+/** Refine the best hypotheses of a kind, in the order of their scores. */
+static void refine_best(const struct vf_ego_view *s, int kind)
+{
+    struct vf_ego_memory *m = s->ego;
+    uint32_t last = VF_NONE;
+    for (int rank = 0; rank < VF_EGO_REFINED; rank++) {
+        uint32_t best = 0;
+        for (int32_t h = 0; h < vf_ego_hypotheses(s, kind); h++) {
+            const uint32_t key = vf_ego_rank_key(m->score[kind][h], h);
+            if (key < last && key > best) best = key;
+        }
+        struct vf_refined *f = &m->refined[kind][rank];
+        memset(f, 0, sizeof *f);
+        last = best;
+        if (best) refine(s, kind, m->pose[kind][vf_ego_rank_hypothesis(best)], f);
+    }
+}
+
+void vf_ego_make_hypotheses(const struct vf_ego_view *s, int kind)
+{
+    struct vf_ego_scoring_subset subset;
+    vf_ego_choose_scoring_subset(s, kind, &subset);
+    for (int32_t h = 0; h < vf_ego_hypotheses(s, kind); h++) make_hypothesis(s, kind, h, &subset);
+    refine_best(s, kind);
+}
+#endif

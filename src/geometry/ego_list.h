@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* ego, the list of correspondences: order, weight, and how a track or a match becomes one.
+ *
+ * In      features of the tracker; matches with the key points of both frames and their distances
+ * Out     keys by which candidates are sorted; correspondences
+ * Rule    candidates are the tracks, then the matches. Order: tracks by residual, then matches by descriptor distance,
+ *         then by number
+ * Exact   single precision in one order
+ * Memory  struct vf_correspondences in ego.h
+ */
+#ifndef VF_EGO_LIST_H
+#define VF_EGO_LIST_H
+
+#include "ego.h"
+#include "tracking/feature.h"
+
+/** Sort key of a candidate, a track f or else a match m: rank (0..31 tracks, 32..288 matches) << 16 | number. VF_NONE:
+ *  no correspondence, as the track is new or its kind is tuned off. */
+VF_FN uint32_t vf_ego_key(const struct vf_ego_tuning *t, const struct vf_feature *f, const vfront_match_t *m,
+                          int32_t candidate)
+{
+    const uint32_t rank = f ? (uint32_t)vf_min((int32_t)(f->residual_q3 >> 2), 31) : 32u + m->distance;
+    const int listed = f ? t->ego_tracks && f->age > 0 : t->ego_matches;
+    return listed ? rank << 16 | (uint32_t)candidate : VF_NONE;
+}
+
+/** Error of a track, and of a match refined to subpixels, over that of a match of level 0 on whole pixels. Medians of
+ *  the distance from the true epipolar line, on four rendered sequences: tracks 0.01 to 0.08 px; refined matches as
+ *  much, on any level; other matches 0.20 to 0.25 px times the size of their level's pixels. */
+#define VF_EGO_SUBPIXEL_ERROR 0.15f
+
+/** The least such error for a metric motion. A wrong rig makes all distances wrong, by more than their deviations say;
+ *  with a bound as tight as image positions allow, the only inliers left would be those at the most common distance,
+ *  whose residuals do not show the rig's error. */
+#define VF_EGO_METRIC_ERROR_MIN 0.5f
+
+/** Weight, 1 / sine of the bound on an inlier's angle: ego_error_mpx at the image centre, times a relative error (paper
+ *  003, equation 20). */
+VF_FN float vf_ego_weight(const struct vf_ego_view *s, float relative_error)
+{
+    const float error_px = (float)s->tuning.ego_error_mpx * 0.001f * relative_error, focal_px = s->geometry.focal_px[0];
+    return sqrtf(error_px * error_px + focal_px * focal_px) / error_px;
+}
+
+/** Replace a correspondence without a valid bearing by two opposite ones, which are an outlier of every motion. */
+VF_FN void vf_ego_reject_invalid(struct vf_correspondence *c)
+{
+    const float before = vf_dot(c->before, c->before), now = vf_dot(c->now, c->now);
+    if (before > 0.5f && before < 2.0f && now > 0.5f && now < 2.0f) return;
+    for (int k = 0; k < 3; k++) c->before[k] = c->now[k] = 0.0f;
+    c->before[2] = 1.0f;
+    c->now[2] = -1.0f;
+}
+
+/** Correspondence of a track. node: camera 0's grid of bearings. */
+VF_FN struct vf_correspondence vf_ego_from_track(const struct vf_ego_view *s, const struct vf_node *node,
+                                                 const struct vf_feature *f)
+{
+    struct vf_correspondence c;
+    memset(&c, 0, sizeof c);
+    vf_bearing_at(node, s->geometry.nodes_x[0], f->x_q16 - f->dx_q16, f->y_q16 - f->dy_q16, c.before);
+    vf_bearing_at(node, s->geometry.nodes_x[0], f->x_q16, f->y_q16, c.now);
+    c.weight = vf_ego_weight(s, VF_EGO_SUBPIXEL_ERROR);
+    vf_ego_reject_invalid(&c);
+    return c;
+}
+
+/** Correspondence of a match. before, now: its key points in both frames, with their distances. */
+VF_FN struct vf_correspondence vf_ego_from_match(const struct vf_ego_view *s, const vfront_match_t *m,
+                                                 const struct vf_point *before, const struct vf_point *now,
+                                                 struct vf_range_estimate range_before,
+                                                 struct vf_range_estimate range_now)
+{
+    struct vf_correspondence c;
+    for (int k = 0; k < 3; k++) {
+        c.before[k] = before->bearing[k];
+        c.now[k] = m->bearing[k];
+    }
+    c.weight = vf_ego_weight(s, m->settled                 ? VF_EGO_SUBPIXEL_ERROR
+                                : before->step > now->step ? before->step
+                                                           : now->step);
+    c.range_m = range_before.m;
+    c.range_sigma_m = range_before.sigma_m;
+    c.inverse_depth_1pm = range_now.m > 0.0f ? 1.0f / range_now.m : 0.0f;
+    c.inverse_depth_sigma_1pm = range_now.m > 0.0f ? range_now.sigma_m / (range_now.m * range_now.m) : 0.0f;
+    vf_ego_reject_invalid(&c);
+    return c;
+}
+
+/** A correspondence of the first list as the second list, that of metric motions, has it. */
+VF_FN struct vf_correspondence vf_ego_metric_correspondence(const struct vf_ego_view *s, struct vf_correspondence c)
+{
+    c.weight = vf_motion_min(c.weight, vf_ego_weight(s, VF_EGO_METRIC_ERROR_MIN));
+    return c;
+}
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* A stage writes its own memory only. Every host form is wrapped (-Wl,--wrap): the memory of all stages is hashed
+ * before and after it, and that of the others must be as it was; scratch is dense's and stixel's alone. So casts and
+ * addresses that a view's const does not guard are seen too. On the CUDA port over tests/fake/cudart.c the same holds
+ * for the memory of the device; vfcheck does it for the kernels, on a GPU, where no host form runs. */
+#include "tests/fixture/pair.h"
+
+#include <stdlib.h>
+
+#include "core/memory.h"
+
+enum { CLOCKS = VFRONT_STAGES, SCRATCH, OWNERS }; /* besides the stages */
+
+static struct {
+    long runs[VFRONT_STAGES]; /* of each stage */
+    int writer, owner;        /* of the last foreign write: stages, or an owner of the above; -1: none */
+    int corrupt;              /* stage after which a byte of another stage's memory is changed; -1: none */
+} seen;
+
+static uint64_t hash(const void *from, size_t bytes)
+{
+    const uint64_t *word = from;
+    uint64_t h = 1469598103934665603u;
+    for (size_t i = 0; i < bytes / 8; i++) h = (h ^ word[i]) * 1099511628211u;
+    return h;
+}
+
+/** Hash of the memory of each stage, of all clocks, and of the scratch. */
+static void hash_all(const struct vf_memory *m, uint64_t h[OWNERS])
+{
+#define VF_STAGE(name, needs, what) h[VF_##name] = hash(&m->name, sizeof m->name##_bytes);
+#include "stages.def"
+#undef VF_STAGE
+    h[CLOCKS] = hash(m->clock, sizeof m->clock);
+    h[SCRATCH] = hash(&m->dense_scratch, sizeof *m - offsetof(struct vf_memory, dense_scratch)); /* to the end */
+}
+
+static void compare(int stage, const uint64_t before[], const uint64_t after[])
+{
+    for (int other = 0; other < OWNERS; other++) {
+        if (other == stage || before[other] == after[other]) continue;
+        if (other == SCRATCH && (stage == VF_dense || stage == VF_stixel)) continue;
+        seen.writer = stage;
+        seen.owner = other;
+    }
+}
+
+/** Changes a byte of the memory of the stage after `stage`, or of the first. */
+static void corrupt(struct vf_memory *m, int stage)
+{
+    const int other = (stage + 1) % VFRONT_STAGES;
+#define VF_STAGE(name, needs, what)                                                                                    \
+    if (other == VF_##name) m->name##_bytes[0] ^= 1;
+#include "stages.def"
+#undef VF_STAGE
+}
+
+#define VF_STAGE(name, needs, what)                                                                                    \
+    void __real_vf_##name##_host(const struct vf_##name##_view *s);                                                    \
+    void __wrap_vf_##name##_host(const struct vf_##name##_view *s);                                                    \
+    void __wrap_vf_##name##_host(const struct vf_##name##_view *s)                                                     \
+    {                                                                                                                  \
+        struct vf_memory *m = (struct vf_memory *)((char *)s->name - offsetof(struct vf_memory, name));                \
+        uint64_t before[OWNERS], after[OWNERS];                                                                        \
+        hash_all(m, before);                                                                                           \
+        __real_vf_##name##_host(s);                                                                                    \
+        if (seen.corrupt == VF_##name) corrupt(m, VF_##name);                                                          \
+        hash_all(m, after);                                                                                            \
+        compare(VF_##name, before, after);                                                                             \
+        seen.runs[VF_##name]++;                                                                                        \
+    }
+#include "stages.def"
+#undef VF_STAGE
+
+/** Runs frames with a tuning; pictures, masks and the rotation differ from frame to frame. */
+static void fly(const vfront_tuning_t *tuning, uint64_t frames)
+{
+    static uint8_t mask[VFRONT_WIDTH * VFRONT_HEIGHT];
+    const vfront_rig_t rig = pair_cameras();
+    const vfront_result_t *r;
+    memset(mask, 255, sizeof mask);
+    for (size_t i = 0; i < sizeof mask; i += 7) mask[i] = 0;
+    assert_int_equal(vfront_init(&pair_vf, &rig, tuning, pair_port), VFRONT_OK);
+    for (uint64_t i = 0; i < frames; i++) {
+        vfront_frame_t f = pair_frame(i);
+        for (int c = 0; c < rig.cameras && i % 3 == 1; c++) {
+            f.picture[c].mask = mask;
+            f.picture[c].mask_width_px = f.picture[c].width_px;
+            f.picture[c].mask_height_px = f.picture[c].height_px;
+            f.picture[c].mask_pitch_bytes = (uint32_t)f.picture[c].width_px;
+        }
+        assert_int_equal(vfront_step(&pair_vf, &f, &r), VFRONT_OK);
+        if (i == 4) assert_int_equal(vfront_reset(&pair_vf), VFRONT_OK);
+    }
+    vfront_shutdown(&pair_vf);
+}
+
+static void clear(void)
+{
+    memset(&seen, 0, sizeof seen);
+    seen.writer = seen.owner = seen.corrupt = -1;
+}
+
+static const char *name_of(int owner)
+{
+    return owner == CLOCKS ? "clocks" : owner == SCRATCH ? "scratch" : vfront_stage_name((size_t)owner);
+}
+
+/** 1 where host forms run: on the host port, and on the CUDA port over a runtime without a GPU. */
+static int host_forms(void)
+{
+    const vfront_rig_t rig = pair_cameras();
+    assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_OK);
+    const int are = pair_port == VFRONT_PORT_HOST || pair_fake();
+    vfront_shutdown(&pair_vf);
+    return are;
+}
+
+static void all_stages(void **state)
+{
+    (void)state;
+    if (!host_forms()) skip();
+    clear();
+    vfront_tuning_t t;
+    vfront_tuning_default(&t);
+    fly(&t, 6);
+    t.rectify = VFRONT_RECTIFY;
+    t.dense = VFRONT_DENSE;
+    t.stixel = VFRONT_STIXELS;
+    t.track_back_mpx = 500;
+    t.select_window_px = 7;
+    fly(&t, 6);
+    if (seen.writer >= 0) fail_msg("%s writes memory of %s", name_of(seen.writer), name_of(seen.owner));
+    for (int i = 0; i < VFRONT_STAGES; i++)
+        if (!seen.runs[i]) fail_msg("%s never ran", name_of(i));
+}
+
+/** The test itself: a byte changed behind a stage's back is seen, whatever the stage. */
+static void corrupted(void **state)
+{
+    (void)state;
+    if (!host_forms()) skip();
+    vfront_tuning_t t;
+    vfront_tuning_default(&t);
+    t.rectify = VFRONT_RECTIFY;
+    t.dense = VFRONT_DENSE;
+    t.stixel = VFRONT_STIXELS;
+    for (int i = 0; i < VFRONT_STAGES; i++) {
+        clear();
+        seen.corrupt = i;
+        fly(&t, 2);
+        assert_int_equal(seen.writer, i);
+        assert_int_equal(seen.owner, (i + 1) % VFRONT_STAGES);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_stages),
+        cmocka_unit_test(corrupted),
+    };
+    pair_draw();
+    return pair_run("ownership", tests, sizeof tests / sizeof *tests);
+}
