@@ -17,6 +17,7 @@
  *     kernel.cuh        vf_dot4()           610   dp4a                           four products
  *     describe.cu       rotate_pair()       610   dp2a                           vf_rotated_x(), vf_rotated_y()
  *     patch.cuh         interpolate()       610   dp2a                           vf_track_interpolate()
+ *     stixel_column.cuh lane_means::add()   610   dp2a                           mask, shift, sum
  *     ego_list.cuh      lanes_with_same()   700   match.any.sync                 32 shuffles
  *     dense_packed.cuh  min_u16x2()         900   vimnmx.u16x2                   800: min.f16x2; else subtraction, prmt
  *     dense_packed.cuh  add_min_u16x2()     900   viaddmnmx.u16x2, from CUDA 12  sum, then min_u16x2()

@@ -259,8 +259,13 @@ template <int WIDE> struct lane_means {
     {
 #pragma unroll
         for (int k = 0; k < WIDE / 2; k++) {
+#if VF_ARCH >= 610
             sum[2 * k] = (int32_t)__dp2a_lo(word[k], 0x001u, (uint32_t)sum[2 * k]);
             sum[2 * k + 1] = (int32_t)__dp2a_lo(word[k], 0x100u, (uint32_t)sum[2 * k + 1]);
+#else
+            sum[2 * k] += (int32_t)(word[k] & 0xffff);
+            sum[2 * k + 1] += (int32_t)(word[k] >> 16);
+#endif
         }
     }
     /** Reads a row of sums; `from` is aligned to 8 or 16 bytes. */
