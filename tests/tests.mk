@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: test-run slow slow-run golden features quality matching stereo dense ego speed size stack symbols asan asan-run clang configs archs gpu-proof
+.PHONY: test-run slow slow-run golden features quality matching stereo dense ego speed size stack symbols asan asan-run clang configs archs emulate gpu-proof
 .SECONDEXPANSION:
 .SECONDARY:
 
@@ -68,6 +68,43 @@ $(FAKE)/cublas: tests/core/cublas.c $(FAKE_SRC) $(FIXTURE)
 	@mkdir -p $(@D)
 	$(CC) $(F_CFLAGS) -DVFRONT_CUBLAS=1 $(filter %.c,$^) -Wl,--wrap=vf_ego_cuda -o $@ -lcmocka -lm -lpthread
 
+# ---- the kernels themselves without a GPU: tests/emulate ----------------------------------------------------------------------------
+
+# One build for each architecture whose instructions they use (kernels/kernel.cuh has the list of branches), times 10.
+EMULATED := 530 620 720 750 870 900
+EMULATE_CFG ?= check
+HAVE_FIBERS := $(shell echo 'int main() {}' | $(CXX) -xc++ -include boost/context/fiber.hpp - -lboost_context -o /dev/null 2>/dev/null && echo 1)
+EMULATE   = $(BUILD)/emulate
+E_KERNELS := $(wildcard kernels/*/*.cu)
+E_FLAGS   = -I. -Isrc -isystem tests/fake $(call CONFIG,$(EMULATE_CFG)) -DVFRONT_CUDA -DEMULATED
+E_SRC    := $(SRC) port/cuda/cuda.c tests/fake/cudart.c tests/vfcheck/vfcheck.c tests/vfcheck/pictures.c tests/emulate/times.c
+E_RENAMED = $(foreach s,$(STAGES),-Dvf_$(s)_cuda=vf_$(s)_kernels)
+$(EMULATE)/translated: tests/emulate/translate.py $(wildcard kernels/*.cuh kernels/*/*)
+	@mkdir -p $(@D)
+	$(PYTHON) tests/emulate/translate.py kernels $(EMULATE)/kernels && touch $@
+define emulated_arch
+$(EMULATE)/$(1)/%.cu.o: $(EMULATE)/translated $(HEADERS) tests/emulate/cuda_runtime.h $(BUILD)/settings-c
+	@mkdir -p $$(@D)
+	$(CXX) -std=c++17 -O2 -g -w $(if $(filter x86_64,$(MACHINE)),-mpopcnt) $(EXACT) -fno-strict-aliasing -Itests/emulate -I$(EMULATE) $$(E_FLAGS) -D__CUDACC__ -D__CUDACC_VER_MAJOR__=13 -D__CUDA_ARCH__=$(1) \
+	  $(E_RENAMED) $(SAN) -c $(EMULATE)/$$*.cu.cpp -o $$@
+$(EMULATE)/vfcheck-$(1): $(E_KERNELS:%.cu=$(EMULATE)/$(1)/%.cu.o) $(E_SRC:%.c=$(EMULATE)/%.o) $(EMULATE)/block.o
+	$(CXX) $(SAN) $$^ -o $$@ -lboost_context -lm -lpthread
+endef
+$(foreach a,$(EMULATED),$(eval $(call emulated_arch,$(a))))
+$(EMULATE)/%.o: %.c $(HEADERS) $(FIXTURE) $(BUILD)/settings-c
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -O3 -g $(WARN) $(EXACT) $(E_FLAGS) $(SAN) -c $< -o $@
+$(EMULATE)/block.o: tests/emulate/block.cpp tests/emulate/cuda_runtime.h tests/fake/cuda_runtime_api.h
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -O2 -g $(WARN) $(SAN) -c $< -o $@
+
+# Emulated kernels: a sample for `make slow`, in which every stage runs; `make emulate` is the whole.
+EMULATED_SAMPLE := $(if $(HAVE_FIBERS),$(EMULATED:%='$(EMULATE)/vfcheck-% --tiny --seed 4 --cases 24 --frames 2') '$(EMULATE)/vfcheck-900 --small --seed 9 --cases 8 --frames 2',\
+    "echo kernels: NOT RUN - libboost-context-dev is not installed; exit 77")
+CASES ?= 90
+emulate: $(EMULATED:%=$(EMULATE)/vfcheck-%) ## Kernels on this machine's processor beside the host forms, in every branch of each architecture: CASES=90
+	@tests/run.sh --log $(EMULATE)/log $(foreach a,$(EMULATED),'$(EMULATE)/vfcheck-$(a) --small --cases $(CASES) --frames 3 --seed $(a)')
+
 # ---- shared libraries for the tests in Python: tests/<room>/bridge_<name>.c -> build/bridge_<name>.so -------------------------------
 
 # Sources of the library that a bridge takes, where not all of them; and its config.
@@ -134,12 +171,12 @@ test-run: $(QUICK) $(GPU_ONLY) $(BUILD)/digest $(BUILD)/minimal $(BUILD)/replay 
 slow: ## The other oracles, both ports through the public interface, one on a fake CUDA runtime, comparisons with OpenCV
 	$(ONE_ARCH) slow-run
 
-slow-run: $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(BUILD)/backwards $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(SMALL)/replay
+slow-run: $(if $(HAVE_FIBERS),$(EMULATED:%=$(EMULATE)/vfcheck-%)) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(BUILD)/backwards $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(SMALL)/replay
 	@tests/run.sh --log $(BUILD)/slow-log 'tests/examples/replay.sh $(BUILD)/replay $(SMALL)/replay' '$(EXEC) $(BUILD)/backwards tests/golden.txt' $(SLOW:%='$(EXEC) $(TEST)/%') $(SLOW_PORTS:%='$(EXEC) %') \
 	  '$(PYTHON) tests/features/opencv_fast.py $(BUILD)/bridge_fast.so' '$(PYTHON) tests/tracking/quality.py $(BUILD)/bridge_track.so' \
 	  '$(PYTHON) tests/features/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/camera/opencv_lens.py $(BUILD)/bridge_lens.so' \
 	  '$(PYTHON) tests/camera/opencv_rectify.py $(BUILD)/bridge_rectify.so' '$(PYTHON) tests/features/shapes.py $(BUILD)/bridge_features.so --quick' \
-	  '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay'
+	  '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' $(EMULATED_SAMPLE)
 
 golden: $(BUILD)/digest ## Writes tests/golden.txt anew, on purpose only
 	$(BUILD)/digest --write tests/golden.txt

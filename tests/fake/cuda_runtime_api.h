@@ -40,6 +40,11 @@ typedef struct CUgraph_st *cudaGraph_t;
 typedef struct CUgraphExec_st *cudaGraphExec_t;
 
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
+enum cudaDeviceAttr {
+    cudaDevAttrMultiProcessorCount = 16,
+    cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
+    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
+};
 enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
 enum cudaMemoryType { cudaMemoryTypeUnregistered = 0, cudaMemoryTypeHost = 1, cudaMemoryTypeDevice = 2, cudaMemoryTypeManaged = 3 };
 
@@ -53,7 +58,7 @@ struct cudaPointerAttributes {
 struct cudaDeviceProp {
     char name[256];
     size_t sharedMemPerBlockOptin;
-    int major, minor;
+    int major, minor, multiProcessorCount;
 };
 
 #define cudaStreamNonBlocking 0x01
@@ -64,7 +69,12 @@ struct cudaDeviceProp {
 #include "cuda_calls.def"
 #undef CUDA_CALL
 
-cudaError_t cudaMemGetInfo(size_t *free, size_t *total); /* of the tests, not of the port */
+/* of the tests and of the kernels' launchers, not of the port */
+cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
+cudaError_t cudaMemset(void *to, int value, size_t bytes);
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr which, int device);
+const char *cudaGetErrorString(cudaError_t error);
 cudaError_t cudaGetLastError(void);
 const char *cudaGetErrorName(cudaError_t error);
 

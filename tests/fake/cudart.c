@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A CUDA runtime without a GPU, as much of it as port/cuda calls. Launchers are recorded while a stream captures; a
  * graph runs the stages' host forms. So the whole of port/cuda is tested on any machine, and its digests must be the
- * host port's.
+ * host port's. With EMULATED a graph runs the kernels themselves, by tests/emulate/block.cpp, and a launcher runs them
+ * at once on a stream that does not capture.
  *
  * It is stricter than a GPU where a mistake could hide:
  *   device memory, and the device's view of pinned memory, are out of the host's reach but while a graph or a copy runs
@@ -37,9 +38,12 @@ cudaError_t cudaGetLastError(void)
     return error;
 }
 
-/** The device's memory within reach, or out of it. */
+/** The device's memory within reach, or out of it; with EMULATED always within, because that takes less time. */
 static void reach(int yes)
 {
+#ifdef EMULATED
+    yes = 1;
+#endif
     for (size_t i = 0; i < sizeof area / sizeof *area; i++)
         if (area[i].seen) mprotect(area[i].seen, area[i].pages, yes ? PROT_READ | PROT_WRITE : PROT_NONE);
 }
@@ -208,11 +212,24 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
     return cudaSuccess;
 }
 
+#ifdef EMULATED
+/** Kernels of the stages, compiled for this machine: in tests.mk, vf_<stage>_cuda is renamed. */
+#define VF_STAGE(name, needs, what)                                                                                    \
+    cudaError_t vf_##name##_kernels(const struct vf_##name##_view *s, cudaStream_t stream);
+#include "stages.def"
+#undef VF_STAGE
+#define RUN(name, view) vf_##name##_kernels(view, NULL)
+#define LAUNCH(name, view) (reach(1), vf_##name##_kernels(view, NULL), cudaGetLastError())
+#else
+#define RUN(name, view) vf_##name##_host(view)
+#define LAUNCH(name, view) note(cudaErrorStreamCaptureUnsupported)
+#endif
+
 /** Adds a node to the graph under capture; NULL, with the error noted, where that cannot be. */
 static struct node *record(stage_form *form, cudaStream_t stream, int clock)
 {
     struct CUgraph_st *g = stream->capture;
-    if (!g || g->count == VFRONT_STAGES) return note(cudaErrorStreamCaptureUnsupported), NULL;
+    if (g->count == VFRONT_STAGES) return note(cudaErrorStreamCaptureUnsupported), NULL;
     struct node *n = &g->node[g->count];
     n->form = form;
     n->behind = stream->behind;
@@ -222,9 +239,10 @@ static struct node *record(stage_form *form, cudaStream_t stream, int clock)
 }
 
 #define VF_STAGE(name, needs, what)                                                                                    \
-    static void run_##name(const struct vf_views *v) { vf_##name##_host(&v->name); }                                   \
+    static void run_##name(const struct vf_views *v) { RUN(name, &v->name); }                                          \
     cudaError_t vf_##name##_cuda(const struct vf_##name##_view *s, cudaStream_t stream)                                \
     {                                                                                                                  \
+        if (!stream->capture) return LAUNCH(name, s);                                                                  \
         struct node *n = record(run_##name, stream, VF_##name);                                                        \
         if (n) n->view.name = *s;                                                                                      \
         return cudaGetLastError(); /* as after <<< >>>: whatever error lay about */                                    \
@@ -330,6 +348,13 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stre
     return cudaSuccess;
 }
 
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
+{
+    return cudaMemcpyAsync(to, from, bytes, kind, NULL);
+}
+
+cudaError_t cudaMemset(void *to, int value, size_t bytes) { return cudaMemsetAsync(to, value, bytes, NULL); }
+
 /* All work is done when the call that starts it returns; tests/core/fault.c makes it late. */
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return (void)stream, cudaSuccess; }
 cudaError_t cudaStreamQuery(cudaStream_t stream) { return (void)stream, cudaSuccess; }
@@ -340,15 +365,36 @@ cudaError_t cudaGetDeviceCount(int *count) { return *count = 1, cudaSuccess; }
 cudaError_t cudaGetDevice(int *device) { return *device = 0, cudaSuccess; }
 cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : note(cudaErrorInvalidDevice); }
 
+/** Multiprocessors: EMULATE_MULTIPROCESSORS, or 8. Kernels spread their work by it. */
+static int multiprocessors(void)
+{
+    const char *given = getenv("EMULATE_MULTIPROCESSORS");
+    return given && atoi(given) > 0 ? atoi(given) : 8;
+}
+
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
 {
     if (device) return note(cudaErrorInvalidDevice);
     memset(properties, 0, sizeof *properties);
+#ifdef EMULATED
+    strcpy(properties->name, "none, kernels are emulated on this machine's processor");
+#else
     memset(properties->name, 'x', sizeof properties->name - 1); /* the longest name there can be */
     memcpy(properties->name, "fake", 4);
+#endif
     properties->sharedMemPerBlockOptin = 49152;
+    properties->multiProcessorCount = multiprocessors();
     return cudaSuccess;
 }
+
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr which, int device)
+{
+    if (device) return note(cudaErrorInvalidDevice);
+    *value = which == cudaDevAttrMultiProcessorCount ? multiprocessors() : 227 << 10;
+    return cudaSuccess;
+}
+
+const char *cudaGetErrorString(cudaError_t error) { return cudaGetErrorName(error); }
 
 const char *cudaGetErrorName(cudaError_t error)
 {

@@ -9,7 +9,7 @@ for tool in clang-format-14 clang-format ''; do
     [ -n "$tool" ] && $tool --version 2>/dev/null | grep -q ' version 14\.' && break
 done
 [ -n "$tool" ] || { echo "format: skipped, no clang-format of version 14"; exit 77; }
-files=$(find src kernels port examples tests -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | grep -v -e describe_pattern -e tests/fake/cuda_runtime_api.h)
+files=$(find src kernels port examples tests -name '*.[ch]' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' | grep -v -e describe_pattern -e tests/fake/cuda_runtime_api.h)
 case ${1:-} in
 --fix) $tool -i $files; exit ;;
 '') ;;

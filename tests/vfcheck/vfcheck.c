@@ -128,7 +128,7 @@ struct vf_state *state_of(vfront_t *vf) { return (struct vf_state *)(((uintptr_t
 
 struct options options = {.seed = 1, .frames = 4};
 
-static int failures, cases;
+static int failures, cases, frames_of[VFRONT_STAGES]; /* frames in which a stage was compared */
 
 static void report_failure(const struct vf_case *k, int frame, const char *what)
 {
@@ -352,6 +352,7 @@ static int check_stage(const struct vf_case *k, int frame, struct vf_step host, 
         CUDA(
             cudaMemcpyAsync(b.device, b.chain, KEPT_BYTES, cudaMemcpyHostToDevice, b.stream)); /* else it is the same */
     if (!(host.geometry.active >> stage & 1)) return 0;
+    frames_of[stage]++;
     if (stage == VF_stixel && k->street) draw_street(&host);
     memcpy(b.before, b.chain, KEPT_BYTES);
     CUDA(run_cuda[stage](&cuda_view, b.stream));
@@ -621,7 +622,9 @@ static struct vf_case make_case(int number, int sizes_per_fill)
     struct vf_case k = {.number = number};
     random_start(options.seed, (uint64_t)number);
     k.fill = (enum fill)(number / sizes_per_fill % FILLS);
-    const int s = options.small ? 3 + number % 6 : number % (int)(sizeof size / sizeof *size);
+    const int s = options.tiny    ? 4 + number % 5
+                  : options.small ? 3 + number % 6
+                                  : number % (int)(sizeof size / sizeof *size);
     k.width = size[s][0];
     k.height = size[s][1];
     if (k.width > VFRONT_WIDTH) k.width = VFRONT_WIDTH;
@@ -682,12 +685,13 @@ static struct vf_case make_real_case(int number)
 static void usage(void)
 {
     puts(
-        "vfcheck [--seed N] [--case N] [--cases N] [--frames N] [--pictures DIR] [--small | --real] [--bench "
-        "[--brief]]\n"
+        "vfcheck [--seed N] [--case N] [--cases N] [--frames N] [--pictures DIR] [--tiny | --small | --real] "
+        "[--bench [--brief]]\n"
         "        [--motion] [--dense] [--latency STEPS] [--verbose]\n"
         "Every stage's host form against its kernel, byte by byte, on random, adversarial and real pictures, and both "
         "ports end to\n"
-        "end. --small: no pictures over 320x240. --real: cases of 752x480, 1226x370 and 1280x720 px with everything "
+        "end. --tiny, --small: no pictures over 129x97, over 320x240. --real: cases of 752x480, 1226x370 and 1280x720 "
+        "px with everything "
         "switched on. --pictures: PGM files of one size, taken in the order of their names. --bench: times, if all "
         "agree; with "
         "--brief\n"
@@ -710,6 +714,8 @@ static int parse(int argc, char **argv)
             options.dense = 1;
         else if (!strcmp(argv[i], "--small"))
             options.small = 1;
+        else if (!strcmp(argv[i], "--tiny"))
+            options.tiny = 1;
         else if (!strcmp(argv[i], "--real"))
             options.real = 1;
         else if (!strcmp(argv[i], "--verbose"))
@@ -762,6 +768,9 @@ int main(int argc, char **argv)
     printf("parity: %d cases of %d frames, %d stages each and end to end, %d failures\n", cases, options.frames,
            VFRONT_STAGES, failures);
     if (!cases) return 2;
+    printf("frames of each stage:");
+    for (int i = 0; i < VFRONT_STAGES; i++) printf(" %s %d", vfront_stage_name((size_t)i), frames_of[i]);
+    puts("");
 #if VFRONT_CUBLAS
     print_agreement(&pictures, "pictures");
     if (pictures.steps >= 50 && (pictures.apart * 50 > pictures.hypotheses || pictures.states * 50 > pictures.steps)) {

@@ -39,7 +39,7 @@ struct vf_case {
 
 struct options {
     uint64_t seed;
-    int only, cases, frames, bench, brief, motion, dense, small, real, verbose;
+    int only, cases, frames, bench, brief, motion, dense, tiny, small, real, verbose;
     long latency;
     const char *pictures;
 };

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* Times of vfcheck, of which kernels on this machine's processor have none. */
+#include <stdio.h>
+
+#include "tests/vfcheck/vfcheck.h"
+
+static void none(void) { puts("times: none, these kernels are emulated"); }
+
+void run_bench(void) { none(); }
+void run_motion(void) { none(); }
+void run_dense(void) { none(); }
+void run_latency(void) { none(); }
