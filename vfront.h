@@ -12,7 +12,8 @@
  * Memory:   fixed by vfront_cfg.h; nothing is allocated after vfront_init().
  * Threads:  one thread at a time for each vfront_t; any number of vfront_t.
  * Bits:     everything in vfront_result_t but `timing` and health.reset_counter is a pure function of config, rig,
- *           tuning and the frames since vfront_init() or vfront_reset(). vfront_digest() condenses it.
+ *           tuning and the frames since vfront_init() or vfront_reset(). vfront_digest() condenses it. Of refused
+ *           frames nothing is input but the stamps that VFRONT_E_TIME refuses: see vfront_frame_t.
  * Picture:  row-major, origin at the top left, x to the right, y down; the centre of a pixel has integer coordinates.
  *           Positions are in pixels of level 0, the full picture, unless another level is named.
  * Camera:   x to the right, y down, z forward along the optical axis.
@@ -33,8 +34,9 @@ extern "C" {
 
 /* ---- status and port --------------------------------------------------------------------------------------------- */
 
-/** Outcome of a call. Every status but VFRONT_OK leaves the state from before the call as it was. The quality
- *  of a result is part of vfront_health_t, never of a status. The numbers do not change between versions. */
+/** Outcome of a call. Every status but VFRONT_OK leaves the state from before the call as it was; only a refused stamp
+ *  is noted, see vfront_frame_t. The quality of a result is part of vfront_health_t, never of a status. The numbers do
+ *  not change between versions. */
 typedef enum vfront_status {
     VFRONT_OK = 0,
     VFRONT_E_NULL = -1,          /**< Required pointer is NULL. */
@@ -48,8 +50,9 @@ typedef enum vfront_status {
     VFRONT_E_FORMAT = -8,        /**< Unknown vfront_format_t. */
     VFRONT_E_MEMORY_KIND = -9,   /**< Unknown vfront_memory_t, address not of that kind, or kind not on this port. */
     VFRONT_E_MASK = -10,         /**< Mask of another size than the picture, or its pitch is smaller than a row. */
-    VFRONT_E_TIME = -11,         /**< Time of a frame not after that of the frame before, or time of a picture farther
-                                      than frame_skew_us from that of its frame. */
+    VFRONT_E_TIME = -11,         /**< Stamp of a frame not after that of the frame before, or more than frame_jump_ms
+                                      after it; or time of a picture farther than frame_skew_us from that of its
+                                      frame. */
     VFRONT_E_CALIBRATION = -12,  /**< Calibration value not finite or absurd; vfront_detail() names it. */
     VFRONT_E_TUNING = -13,       /**< Unknown tuning value, or one out of its range; vfront_detail() names it. */
     VFRONT_E_GYRO = -14,         /**< Gyro readings out of order, not finite, over 100 rad/s, or too many. */
@@ -86,6 +89,10 @@ typedef struct vfront_info vfront_info_t;                 /**< Facts fixed by vf
  * them once, so that the first frame takes no longer than any other. The macro passes the application's config along,
  * which the library compares with its own.
  *
+ * A front end that takes over from another one in flight, on another port or after a fault, counts on from there:
+ * first_track_id above the ids of the other (or, where these exceed its range, any number that is free again),
+ * first_motion_breaks and first_reset_counter one higher, since no motion connects the two.
+ *
  * @param[in,out] vf      Zeroed memory, or a vfront_t after vfront_shutdown(). Aligned to 8 bytes.
  * @param[in]     rig     Cameras. Read within the call only.
  * @param[in]     tuning  Tuning values, read within the call only. NULL: standard values.
@@ -119,13 +126,14 @@ vfront_status_t vfront_init_config(vfront_t *vf, const vfront_rig_t *rig, const 
  * @retval VFRONT_E_NULL    vf, frame or a picture's data is NULL.
  * @retval VFRONT_E_STATE   Not initialised.
  * @retval VFRONT_E_BUSY    Another frame is under way.
- * @retval VFRONT_E_TIME    Frame not after the frame before, or a picture older or newer than the frame by more than
- *                          frame_skew_us.
+ * @retval VFRONT_E_TIME    Frame not after the frame before, or more than frame_jump_ms after it; or a picture older or
+ *                          newer than the frame by more than frame_skew_us. The stamp of the frame is checked first.
  * @retval VFRONT_E_SIZE, VFRONT_E_PITCH, VFRONT_E_ALIGN, VFRONT_E_FORMAT, VFRONT_E_MEMORY_KIND, VFRONT_E_MASK
  *                          Picture refused.
  * @retval VFRONT_E_PRIOR, VFRONT_E_GYRO  Rotation prior or gyro readings refused.
  * @retval VFRONT_E_DEVICE  The CUDA port failed, in this call or before.
- * After any status but VFRONT_OK the next step goes on as if this frame had never come.
+ * After any status but VFRONT_OK the next step goes on as if this frame had never come. One thing stays behind: a stamp
+ * that VFRONT_E_TIME refuses is noted, because three that agree are a clock that was set (vfront_frame_t).
  */
 vfront_status_t vfront_submit(vfront_t *vf, const vfront_frame_t *frame);
 
@@ -148,8 +156,8 @@ vfront_status_t vfront_wait(vfront_t *vf, uint32_t timeout_us, const vfront_resu
 vfront_status_t vfront_step(vfront_t *vf, const vfront_frame_t *frame, const vfront_result_t **result);
 
 /**
- * Drops all tracks and the time of the last frame; memory, tuning and rig stay. Track ids start again at 1,
- * health.reset_counter rises.
+ * Drops all tracks, the time of the last frame and the refused stamps; memory, tuning and rig stay. Track ids start
+ * again at first_track_id, health.motion_breaks at first_motion_breaks; health.reset_counter rises.
  * @retval VFRONT_E_NULL    vf is NULL.
  * @retval VFRONT_E_STATE   Not initialised.
  * @retval VFRONT_E_BUSY    A frame is under way.
@@ -315,7 +323,7 @@ enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY =
     X(rectify_focal_percent, 100, 10, 400, "focal length of rectified pictures, relative to the mean of both cameras [%]") \
     X(match, VFRONT_MATCHES, 0, VFRONT_MATCHES, "1: key points of camera 0 are matched with those of the frame before") \
     X(match_guided, 1, 0, 1, "1: search around the predicted position, 0: search in the whole picture") \
-    X(match_window_px, 40, 1, 4096, "largest distance from the predicted position [px]") \
+    X(match_window_px, 40, 1, 4096, "largest distance from the predicted position; less where the covariance of the predicted motion allows [px]") \
     X(match_distance, 64, 0, 256, "largest Hamming distance of the descriptors of a match [bits]") \
     X(match_ratio_percent, 90, 1, 100, "uniqueness: largest Hamming distance of a match, relative to the second best elsewhere; 100: no test [%]") \
     X(match_turn_deg, 30, 1, 180, "largest difference of the orientations of a match; between frames after removal of the most frequent one [degrees]") \
@@ -329,7 +337,12 @@ enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY =
     X(stereo_least_mpx, 250, 1, 1000000, "least disparity that gives a depth, as in the middle of the picture [1/1000 px]") \
     X(stereo_apart_mpx, 800, 0, 10000, "largest difference of the sub-pixel shifts of the two halves of a window; 0: no check [1/1000 px]") \
     X(stereo_cut_percent, 250, 0, 10000, "largest window difference of a stereo match, relative to the median of all; 0: no check [%]") \
-    X(stereo_sigma_mpx, 200, 1, 10000, "standard deviation of a disparity at level 0; at other levels times the square root of their pixel size [1/1000 px]") \
+    X(stereo_sigma_mpx, 100, 1, 10000, "least standard deviation of a disparity at level 0; at other levels times the square root of their pixel size [1/1000 px]") \
+    X(stereo_fit_percent, 400, 0, 10000, "share in a disparity's standard deviation of what its window says: difference of the pictures over their gradient, times the pixel size of the level [%]") \
+    X(rig_centre_mpx, 150, 0, 10000, "calibration: standard deviation of the pictures' centres [1/1000 px]") \
+    X(rig_focal_ppm, 5000, 0, 100000, "calibration: standard deviation of the focal length [1/1,000,000]") \
+    X(rig_disparity_mpx, 10, 0, 10000, "calibration: standard deviation of an error that all disparities have in common [1/1000 px]") \
+    X(rig_offset, 0, 0, 1, "calibration: 1: offsets of the rows and of the disparities, as health has them, are corrected slowly, 0: only reported") \
     X(ego, VFRONT_EGO, 0, VFRONT_EGO, "1: motion of camera 0 since the frame before, if it is calibrated") \
     X(ego_points, 5, 5, 8, "minimal sample of relative motions, in correspondences: 5, 7 or 8") \
     X(ego_hypotheses, (VFRONT_HYPOTHESES > 512 ? 512 : VFRONT_HYPOTHESES), 0, VFRONT_HYPOTHESES, "hypotheses of the relative motion in each step; 0: no relative motion") \
@@ -338,10 +351,12 @@ enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY =
     X(ego_tracks, 1, 0, 1, "1: tracks are correspondences of the motion") \
     X(ego_matches, VFRONT_MATCHES, 0, VFRONT_MATCHES, "1: matches with the frame before are correspondences of the motion") \
     X(ego_rotation, 1, 0, 1, "1: when the frame has a rotation prior, some hypotheses start from it") \
-    X(ego_error_mpx, 1000, 10, 100000, "largest error of an inlier, times the pixel size of its level; 0.15 of it for tracks and refined matches, 0.5 with a depth [1/1000 px]") \
+    X(ego_error_mpx, 1000, 10, 100000, "largest error of an inlier, times the pixel size of its level; 0.15 of it for tracks and refined matches; with a depth 0.5 of it and 3 % of the displacement [1/1000 px]") \
     X(ego_least, 12, 8, 1000, "least number of inliers of a motion, to which ego_least_percent of all correspondences are added") \
     X(ego_least_percent, 20, 0, 90, "inliers needed beyond ego_least, relative to all correspondences [%]") \
     X(ego_still_mpx, 200, 0, 10000, "the camera stands still if half of the correspondences moved by at most this [1/1000 px]") \
+    X(predict_speed_mmps2, 5000, 1, 1000000, "prediction: standard deviation of the acceleration along each axis [mm/s^2]") \
+    X(predict_turn_mradps2, 10000, 1, 1000000, "prediction: standard deviation of the angular acceleration about each axis [mrad/s^2]") \
     X(dense, 0, 0, VFRONT_DENSE, "1: disparity of every pixel of camera 0; both cameras must be rectified, or pinholes side by side") \
     X(dense_paths, 8, 4, 8, "directions of path aggregation of matching costs: 8, or 4 (rows and columns)") \
     X(dense_disparities, VFRONT_DISPARITIES, 64, VFRONT_DISPARITIES, "disparities searched: 64, 128 or 256") \
@@ -374,6 +389,10 @@ enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY =
     X(track_template_frames, 0, 0, 100000, "frames after which the template of a track is renewed; 0: never") \
     X(track_template_grey, 8, 0, 255, "residual above which the template of a track is renewed; 0: never [grey levels]") \
     X(health_degraded_percent, 50, 1, 100, "fewer followed tracks than this share of track_target: degraded [%]") \
+    X(first_track_id, 1, 1, 2147483647, "id of the first track; above 1 for a front end that takes over in flight") \
+    X(first_motion_breaks, 0, 0, 2147483647, "first value of health.motion_breaks, likewise") \
+    X(first_reset_counter, 0, 0, 2147483647, "first value of health.reset_counter, likewise") \
+    X(frame_jump_ms, 10000, 100, 3600000, "longest time between two frames; a stamp farther ahead is refused [ms]") \
     X(frame_skew_us, 2000, 0, 1000000, "largest difference of a picture's time, if it has one, from that of its frame [us]") \
     X(health_gap_ms, 200, 1, 100000, "longest time between two frames that is no gap [ms]") \
     X(deadline_us, 20000, 1, 10000000, "longest time of a step, from submit to result, that is no overrun [us]")
@@ -440,17 +459,29 @@ typedef struct vfront_gyro {
 } vfront_gyro_t;
 
 /** Frame: the pictures of all cameras at one time, and the motion prior. Memory behind every pointer may be reused once
- *  vfront_submit() returns, with the exceptions in vfront_memory_t. */
+ *  vfront_submit() returns, with the exceptions in vfront_memory_t.
+ *
+ *  Stamps: a stamp follows another one if it is later, by at most frame_jump_ms. One that does not follow the stamp of
+ *  the last accepted frame is refused by VFRONT_E_TIME and noted; any stamp is right after vfront_init() and
+ *  vfront_reset(). Three refused stamps in a row, the second following the first and the third the second, are a clock
+ *  that was set, forward or back: the third frame is accepted, as the first one after a vfront_reset(). An accepted
+ *  frame ends the row, and so does vfront_reset(); a refused stamp that does not follow the last refused one begins a
+ *  new row. A frame that is refused for another reason neither lengthens nor ends it, be it the third. So a corrupt
+ *  stamp costs its own frame, alone or by turns with good ones, and a clock that is set costs two. Two kinds of corrupt
+ *  stamps are accepted, since nothing tells them from good ones: one that is ahead by no more than frame_jump_ms, and
+ *  the very first one. At most the next two frames are refused then, and the third resets. */
 struct vfront_frame {
-    uint64_t t_ns;        /**< Start of exposure on any one clock [ns], strictly increasing from frame to frame. */
+    uint64_t t_ns;        /**< Stamp: start of exposure on any one clock [ns], rising from frame to frame by at most
+                               frame_jump_ms. */
     uint32_t exposure_ns; /**< Exposure time [ns], or 0. vfront_result_t.t_mid_ns is t_ns and half of it. */
     vfront_picture_t picture[VFRONT_CAMERAS]; /**< Pictures of the rig's cameras. */
     const double *R_cur_prev; /**< Rotation prior, row-major 3x3, or NULL: from axes of camera 0 at the frame before to
                                    axes of camera 0 now, camera 0 of the rig even when pictures are rectified.
                                    Determinant 1, orthonormal to 1e-3. Takes precedence over gyro. */
-    const vfront_gyro_t *gyro;/**< [gyro_count] readings between the frame before and this one, or NULL; integrated
-                                   piecewise linearly, the first and the last held constant over time without
-                                   readings. */
+    const vfront_gyro_t *gyro;/**< [gyro_count] readings from the middle of exposure of the frame before to that of this
+                                   one, best with one more at each end; or NULL: no gyro. Integrated piecewise linearly,
+                                   the first and the last held constant over time without readings. Not used where
+                                   they leave out too much of that time: vfront_health_t.gyro_short. */
     uint32_t gyro_count;      /**< 0..VFRONT_GYRO_SAMPLES. */
 };
 
@@ -458,7 +489,8 @@ struct vfront_frame {
 
 /** Track: a feature followed from frame to frame in camera 0. */
 typedef struct vfront_track {
-    uint64_t id;         /**< 1, 2, 3... in order of birth since vfront_init() or vfront_reset(); never used twice. */
+    uint64_t id;         /**< first_track_id, that + 1, + 2... in order of birth since vfront_init() or vfront_reset();
+                              never used twice: 64 bits last for 500,000 years of a million births a second. */
     float x_px, y_px;    /**< Position in this frame, a multiple of 2^-16 [px]. */
     float dx_px, dy_px;  /**< Displacement since the frame before [px]; 0 when age is 0. */
     float gain;          /**< Photometric model, picture = gain * template + offset; 1 when the model has no gain. */
@@ -525,7 +557,8 @@ typedef struct vfront_depth {
     float x_px, y_px;   /**< Position in camera 1 at which the patch around the key point is found, on its epipolar
                              line, to sub-pixel [px]. */
     float depth_m;      /**< Coordinate along the z axis of camera 0 (vfront_info_t.seen) [m]. */
-    float sigma_m;      /**< Standard deviation of depth_m [m], for a disparity with that of stereo_sigma_mpx. */
+    float sigma_m;      /**< Standard deviation of depth_m [m], from that of the disparity: stereo_sigma_mpx, what the
+                             window of the match says (stereo_fit_percent), and rig_disparity_mpx. */
 } vfront_depth_t;
 
 /** Match: key point of camera 0 matched with one of the frame before. */
@@ -547,8 +580,11 @@ typedef enum vfront_motion_state {
     VFRONT_MOTION_GOOD = 1,     /**< R, t and covariance are valid. */
     VFRONT_MOTION_ROTATION = 2, /**< Relative: a rotation alone explains the correspondences. R is valid, t is 0. */
     VFRONT_MOTION_FEW = 3,      /**< Fewer correspondences than ego_least: R is the identity, t is 0. */
-    VFRONT_MOTION_UNSURE = 4    /**< No motion has as many inliers as ego_least and ego_least_percent require: R is the
-                                     identity, t is 0. */
+    VFRONT_MOTION_UNSURE = 4,   /**< No motion has as many inliers as ego_least and ego_least_percent require, or a flag
+                                     says why the one that has is not to be relied on: R is the identity, t is 0. */
+    VFRONT_MOTION_FROZEN = 5    /**< This frame's picture of camera 0 or that of the frame before is frozen
+                                     (health.frozen), so nothing is known of the time between them: R is the identity,
+                                     t is 0. */
 } vfront_motion_state_t;
 
 /** Bits of vfront_motion_t.flags. */
@@ -558,8 +594,17 @@ enum {
     VFRONT_MOTION_PARALLAX = 4, /**< Relative: a rotation alone explains most of the correspondences, so the direction
                                      of t is weak. */
     VFRONT_MOTION_TWO = 8,      /**< Relative: many of the outliers fit one other motion: another object moves, too. */
-    VFRONT_MOTION_ONE_GPU = 16  /**< Relative: computed with VFRONT_CUBLAS; only the same GPU with the same libraries
+    VFRONT_MOTION_ONE_GPU = 16, /**< Relative: computed with VFRONT_CUBLAS; only the same GPU with the same libraries
                                      repeats these bits. */
+    VFRONT_MOTION_STEREO = 32,  /**< Metric: health.stereo is not VFRONT_STEREO_GOOD in this frame or in the one before,
+                                     whose depths the motion is estimated from. */
+    VFRONT_MOTION_CONTRADICTS = 64, /**< Rotation or direction of t contradicts that of the step's other motion; the
+                                     weaker of both is VFRONT_MOTION_UNSURE. */
+    VFRONT_MOTION_PRIOR = 128,  /**< Rotation contradicts the frame's rotation prior (gyro or R_cur_prev), so that the
+                                     motion is VFRONT_MOTION_UNSURE: by more than 5 of its sigmas, 5 mrad, 5 % of the
+                                     prior's angle and a quarter of its change since the frame before. Without prior
+                                     nothing is compared. */
+    VFRONT_MOTION_OUTLIERS = 256 /**< Less than 40 % of the usual share of inliers. */
 };
 
 /** Bits of vfront_track_t.agrees and vfront_match_t.agrees: inlier of the relative, of the metric motion. */
@@ -584,8 +629,34 @@ typedef struct vfront_motion {
     float t[3];          /**< Translation. Metric: [m]. Relative: a unit vector, the length is unknown. */
     float covariance[21];/**< Upper triangle, row by row, of the 6x6 covariance of (t, w), with R_true = exp([w]) R, w
                               [rad], in camera axes now. From the variation of the inliers' errors between parts of the
-                              picture. Relative: t has no variance along itself. */
+                              picture, from how many correspondences lie near the bound, and from the deviations of the
+                              calibration: rig_centre_mpx, rig_focal_ppm, rig_disparity_mpx. Where the residuals of a
+                              metric motion show an error of all disparities, up to 1 px of it counts as a deviation.
+                              Errors of the calibration are the same in every frame: the sum of many motions is off by
+                              more than independent errors would add up to. Relative: t has no variance along
+                              itself. */
 } vfront_motion_t;
+
+/** Bits of vfront_prediction_t.source; 0: nothing is known, the camera is taken to rest. */
+enum {
+    VFRONT_PREDICT_ROTATION = 1, /**< Rotation of the frame (gyro or R_cur_prev). */
+    VFRONT_PREDICT_MOTION = 2    /**< Last good metric motion, at constant velocity; with VFRONT_PREDICT_ROTATION its
+                                      translation alone. */
+};
+
+/** Pose of camera 0 that was expected before the pictures of the step were looked at: motion since the frame before, in
+ *  the axes and the form of vfront_motion_t. */
+typedef struct vfront_prediction {
+    uint32_t source;      /**< VFRONT_PREDICT_ROTATION... */
+    uint32_t reserved;    /**< 0. */
+    float R[9];           /**< Rotation matrix, row-major; the identity where it is unknown. */
+    float t[3];           /**< Translation [m]; 0 where it is unknown. */
+    float covariance[21]; /**< Covariance of (t, w), as vfront_motion_t.covariance. Of a motion at constant velocity: its
+                               own, and that of a random acceleration, predict_speed_mmps2 and predict_turn_mradps2. Of
+                               a rotation of the frame: 2 mrad and 2 % of its angle. Unknown: 10 m/s and 2 rad/s, times
+                               the time since the frame before. All 0 in the first frame, and without a calibration of
+                               camera 0. */
+} vfront_prediction_t;
 
 /** Disparity image of camera 0: pixel (x, y) corresponds to (x - disparity, y) in camera 1. Its coordinate along the z
  *  axis of camera 0 is fx_px times the baseline over the disparity, with fx_px of vfront_info_t.seen. */
@@ -645,24 +716,71 @@ typedef struct vfront_road {
 
 /* ---- health and timing ------------------------------------------------------------------------------------------- */
 
-/** State of the vision system. */
+/** State of the vision system. The motion of a step is known if the metric one is VFRONT_MOTION_GOOD; where no metric
+ *  motion is estimated (one camera, or a tuning without it: VFRONT_MOTION_NONE), if the relative one is
+ *  VFRONT_MOTION_GOOD or VFRONT_MOTION_ROTATION. The first line that fits holds:
+ *
+ *  | step                                                                     | state    | reset_counter       |
+ *  |--------------------------------------------------------------------------|----------|---------------------|
+ *  | first one since vfront_init()                                            | STARTING | first_reset_counter |
+ *  | first one since vfront_reset(), or of a clock that was set               | STARTING | + 1                 |
+ *  | no track followed and no motion known, but the step before left a track  |          |                     |
+ *  | or knew its motion: the path ends here                                   | LOST     | + 1                 |
+ *  | fewer followed tracks than health_degraded_percent, motion known or not  | DEGRADED | as before           |
+ *  | gap since the frame before                                               | DEGRADED | as before           |
+ *  | all others                                                               | TRACKING | as before           |
+ *
+ *  So tracks that all end while the motion is known do not end the path; neither does a motion that is missing while
+ *  tracks are followed, which motion_breaks counts. */
 typedef enum vfront_state {
-    VFRONT_STARTING = 0, /**< First frame since vfront_init() or vfront_reset(). */
+    VFRONT_STARTING = 0, /**< First frame since vfront_init() or vfront_reset(), or of a clock that was set. */
     VFRONT_TRACKING = 1, /**< Normal operation. */
     VFRONT_DEGRADED = 2, /**< Fewer followed tracks than health_degraded_percent, or a gap between the frames. */
-    VFRONT_LOST = 3      /**< All tracks ended in this frame. Lasts one frame: the next is VFRONT_DEGRADED until enough
-                              of its new tracks are followed; reset_counter keeps count. */
+    VFRONT_LOST = 3      /**< Nothing connects this frame with the one before. Lasts one frame: the next is
+                              VFRONT_DEGRADED until enough of its new tracks are followed, or VFRONT_LOST again if none
+                              is; reset_counter keeps count. */
 } vfront_state_t;
 
 /** Bits of vfront_health_t.full. */
 enum { VFRONT_FULL_TRACKS = 1, VFRONT_FULL_KEYPOINTS = 2 };
 
-/** Health of a step. */
+/** Agreement of the two cameras. */
+typedef enum vfront_stereo_state {
+    VFRONT_STEREO_NONE = 0,    /**< Depths of key points are not computed. */
+    VFRONT_STEREO_GOOD = 1,    /**< As many matches as usual, as near to their epipolar lines as usual. */
+    VFRONT_STEREO_SUSPECT = 2, /**< Cameras that have moved, are swapped, or whose pictures are not of one time. Matches
+                                    for less than 5 % of the key points, or 65 % of the usual share; farther from their
+                                    epipolar lines than usual by 0.25 px and by half (0.8 px while nothing is usual);
+                                    or 40 % of them beyond infinity. Usual: mean over the last 8 good frames. The usual
+                                    share follows a scene that has changed for good; the usual distance from the lines
+                                    does not, because a camera that has moved stays moved: only vfront_reset() does. */
+    VFRONT_STEREO_BLIND = 3    /**< A camera sees nothing: fewer than 16 key points in camera 0, or in camera 1 less than
+                                    a quarter of those in camera 0 (dark, covered, out of focus); or a picture is
+                                    frozen. */
+} vfront_stereo_state_t;
+
+/** Health of a step. In terms of MAVLink's ODOMETRY, whose quality is -1 for failed, 0 for unknown, 1..100 for worst to
+ *  best; whether a motion is known is defined at vfront_state_t:
+ *
+ *  | step                                               | ODOMETRY.quality                 |
+ *  |----------------------------------------------------|----------------------------------|
+ *  | motion known (state TRACKING or DEGRADED)          | `quality`, 1..100                |
+ *  | motion not known (any state), or no result in time | -1 in one message, then silence  |
+ *  | first one (STARTING)                               | silence: there is no motion yet  |
+ *
+ *  -1 is the sender's word, not vfront's: only the sender knows of frames that were refused or never came. 0 is never
+ *  sent: autopilots take it for a sender that has no quality, and may fuse it. `quality` rates the tracks; what a
+ *  motion is worth is told by its covariance. ODOMETRY.reset_counter rises by one, modulo 256, in the first message
+ *  after reset_counter or motion_breaks has changed: the sum of motions goes on elsewhere then. */
 typedef struct vfront_health {
     uint32_t state;          /**< vfront_state_t. */
-    uint32_t quality;        /**< Followed tracks over track_target [%], 1..100; 100 when track_target is 0. As in
-                                  MAVLink ODOMETRY. */
-    uint32_t reset_counter;  /**< Number of calls of vfront_reset() and of losses of all tracks. */
+    uint32_t quality;        /**< Followed tracks over track_target [%], 1..100, never 0; 100 when track_target is 0. */
+    uint32_t reset_counter;  /**< first_reset_counter, and 1 for each vfront_reset(), each clock that was set and each
+                                  step in state VFRONT_LOST since vfront_init(). After 2^32 - 1 comes 0. */
+    uint32_t motion_breaks;  /**< first_motion_breaks, and 1 for each step since vfront_init() or vfront_reset() whose
+                                  metric motion is not VFRONT_MOTION_GOOD while that of the step before was: a hole in
+                                  the sum of motions, however long, counts once, where it begins. A reset is none: it
+                                  raises reset_counter. After 2^32 - 1 comes 0. */
     uint32_t followed;       /**< Tracks of the frame before that are still alive. */
     uint32_t born;           /**< New tracks. */
     uint32_t ended[VFRONT_ENDS]; /**< Tracks that ended, by vfront_end_t. */
@@ -671,21 +789,50 @@ typedef struct vfront_health {
                                            it, is exceeded; the best are kept. 0 when select_points is 0. */
     uint32_t full;           /**< Lists that were too short: VFRONT_FULL_TRACKS, VFRONT_FULL_KEYPOINTS << camera. */
     uint32_t gap;            /**< 1: more than health_gap_ms since the frame before. */
-    uint32_t reserved;       /**< 0. */
+    uint32_t gyro_short;     /**< 1: gyro readings were given, but do not reach both frames, so that they are not used
+                                  as rotation prior. They reach a frame if its middle of exposure lies among them, or
+                                  before the first or after the last by at most one sample interval, and half of one
+                                  more for jitter. Sample interval: mean time between successive readings; of two
+                                  readings the time between them. One reading alone has none and reaches nothing, nor
+                                  does a gyro without readings (gyro_count 0, gyro not NULL). 0 in the first frame. It
+                                  is of what is given: R_cur_prev, which takes precedence, does not change it. */
+    uint32_t frozen[VFRONT_CAMERAS]; /**< Frames in a row whose picture equals that of the frame before, this one
+                                          included: in all rows, or in 8 or more rows with texture while others change.
+                                          0: it does not. */
+    uint32_t stereo;                 /**< vfront_stereo_state_t. */
+    uint32_t stereo_permille;        /**< Key points of camera 0 that have a match in camera 1, before its depth is
+                                          looked for [1/1000]. */
+    float stereo_offset_px;          /**< Mean distance of these matches from their epipolar lines [px of the coarser of
+                                          both levels]. */
+    float rows_offset_px;            /**< Offset of camera 1 across the epipolar lines, a mean over about 1,000 frames
+                                          with stereo GOOD: how far matches lie to the left of the direction in which
+                                          their line leads to smaller depths, which is down where camera 1 is the right
+                                          one [px]. What rig_offset corrects is included. */
+    float rows_sigma_px;             /**< Its standard deviation, which grows slowly while nothing is seen; 1 before
+                                          anything is [px]. */
+    float disparity_offset_px;       /**< Error that all disparities have in common, positive if they are too large, as
+                                          the depths in metric motions that are GOOD show it: a mean over about 1,000
+                                          such frames [px]. What rig_offset corrects is included. */
+    float disparity_sigma_px;        /**< Its standard deviation, likewise [px]. */
     uint64_t dt_ns;          /**< Time since the frame before [ns]; 0 in the first. */
     uint32_t cells[VFRONT_CAMERAS];        /**< Cells of the grid for new tracks. */
     uint32_t starved[VFRONT_CAMERAS];      /**< Cells of them without a corner on any level. */
     float brightness_grey[VFRONT_CAMERAS]; /**< Mean of the picture [grey levels]. */
     float sharpness_grey[VFRONT_CAMERAS];  /**< Mean absolute difference of neighbouring pixels [grey levels]: falls
                                                 with blur. */
+    uint32_t brightness_changed[VFRONT_CAMERAS]; /**< 1: brightness_grey below 65 % or above 150 % of its mean over the
+                                                      last 8 frames, 1 grey level added to both: a lamp, a shadow, a
+                                                      fault of exposure. */
+    uint32_t sharpness_changed[VFRONT_CAMERAS];  /**< 1: sharpness_grey below 50 % or above 200 % of its mean over the
+                                                      last 8 frames, 1/4 grey level added to both: blur, dirt, noise. */
     uint32_t dark_permille[VFRONT_CAMERAS];  /**< Pixels of 5 grey levels or less [1/1000 of the picture]. */
     uint32_t bright_permille[VFRONT_CAMERAS];/**< Pixels of 250 grey levels or more [1/1000 of the picture]. */
 } vfront_health_t;
 
 /** Every stage in run order: X(name). src/stages.def, in the same order, has the needs of each. */
 #define VFRONT_STAGE_LIST(X) \
-    X(ingest) X(rectify) X(pyramid) X(scale) X(smooth) X(track) X(detect) X(refill) X(select) X(bearing) X(describe) \
-    X(stereo) X(match) X(ego) X(dense) X(stixel) X(report)
+    X(ingest) X(rectify) X(pyramid) X(scale) X(smooth) X(predict) X(track) X(detect) X(refill) X(select) X(bearing) \
+    X(describe) X(stereo) X(match) X(ego) X(dense) X(stixel) X(report)
 
 /** Number of each stage, VFRONT_STAGE_ingest, VFRONT_STAGE_rectify..., to index vfront_timing_t.stage_us; and
  *  VFRONT_STAGES, the number of stages. */
@@ -712,7 +859,8 @@ typedef struct vfront_timing {
 struct vfront_result {
     uint64_t t_ns;     /**< Time of the frame, vfront_frame_t.t_ns. */
     uint64_t t_mid_ns; /**< Middle of the exposure [ns]. */
-    uint64_t frame;    /**< Number of frames before this one since vfront_init() or vfront_reset(). */
+    uint64_t frame;    /**< Number of frames before this one since vfront_init() or vfront_reset(); a clock that was
+                            set counts as vfront_reset(). */
     vfront_health_t health; /**< Health of this step. */
     uint32_t tracks_count;                      /**< Elements of tracks. */
     uint32_t lost_count;                        /**< Elements of lost. */
@@ -725,6 +873,7 @@ struct vfront_result {
     vfront_motion_t metric;   /**< From points with a depth in the frame before: rotation and translation. */
     vfront_motion_t good;     /**< Last motion of either kind in state VFRONT_MOTION_GOOD, the metric one when both
                                    were. Its `frame` has the time; state VFRONT_MOTION_NONE: none so far. */
+    vfront_prediction_t predicted; /**< Motion that was expected. */
     vfront_timing_t timing;   /**< Times of this step. */
     vfront_track_t tracks[VFRONT_TRACKS]; /**< Alive, by rising id. */
     vfront_lost_t lost[VFRONT_TRACKS];    /**< Ended in this step, by rising id. */
@@ -805,7 +954,7 @@ struct vfront_info {
 
 /** One key point of one camera; its stereo match and its match with the frame before [bytes]. */
 #define VFRONT_POINT_BYTES (72u + VFRONT_DESCRIPTORS * 72u)
-#define VFRONT_PARTNER_BYTES (VFRONT_STEREO * 80u + VFRONT_MATCHES * 80u)
+#define VFRONT_PARTNER_BYTES (VFRONT_STEREO * 84u + VFRONT_MATCHES * 80u)
 
 /** Motion: correspondences and hypotheses [bytes]. */
 #define VFRONT_EGO_BYTES \

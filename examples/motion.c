@@ -7,7 +7,7 @@
 
 const char *motion_state_name(uint32_t state)
 {
-    static const char *const name[MOTION_STATES] = {"none", "good", "rotation", "few", "unsure"};
+    static const char *const name[MOTION_STATES] = {"none", "good", "rotation", "few", "unsure", "frozen"};
     return state < MOTION_STATES ? name[state] : "?";
 }
 
@@ -19,6 +19,10 @@ const char *motion_flag_name(uint32_t flag)
     case VFRONT_MOTION_PARALLAX: return "parallax";
     case VFRONT_MOTION_TWO: return "two";
     case VFRONT_MOTION_ONE_GPU: return "one-gpu";
+    case VFRONT_MOTION_STEREO: return "stereo";
+    case VFRONT_MOTION_CONTRADICTS: return "contradicts";
+    case VFRONT_MOTION_PRIOR: return "prior";
+    case VFRONT_MOTION_OUTLIERS: return "outliers";
     default: return "?";
     }
 }

@@ -12,7 +12,7 @@
 #include "trajectory.h"
 
 enum { MOTION_RELATIVE, MOTION_METRIC, MOTION_KINDS };
-#define MOTION_STATES 5
+#define MOTION_STATES 6
 
 /** Zero it before motion_start(). */
 typedef struct motion {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fault_script.h"
 #include "message.h"
 
 static const char help[] =
@@ -23,9 +24,11 @@ static const char help[] =
     "\n"
     "options:\n"
     "  --out DIR         write the results into DIR, which is created: tracks.csv, keypoints.csv, descriptors.csv,\n"
-    "                    depth.csv, matches.csv, motion.csv, trajectory.txt, trajectory_kitti.txt, truth.txt,\n"
-    "                    path.svg, stixels.csv, road.csv, obstacles.csv, disparity/, health.csv, timing.csv and\n"
-    "                    digest.txt, as far as build, calibration, tuning and ground truth provide them\n"
+    "                    depth.csv, matches.csv, motion.csv, covariance.csv, prediction.csv, trajectory.txt,\n"
+    "                    trajectory_kitti.txt, truth.txt, path.svg, stixels.csv, road.csv, obstacles.csv, disparity/, "
+    "health.csv,\n"
+    "                    timing.csv, faults.csv and digest.txt, as far as build, calibration, tuning, ground truth\n"
+    "                    and --fault provide them\n"
     "  --overlay[=WHAT]  with --out: write pictures with the results drawn over them into DIR/overlay. WHAT is\n"
     "                    tracks, keypoints, depth, matches, motion, stixels, disparity or all, the default, which\n"
     "                    excludes stixels and disparity\n"
@@ -37,6 +40,8 @@ static const char help[] =
     "  --truth=FILE      ground truth instead of that of the data set (KITTI's poses.txt, groundtruth.txt, EuRoC's\n"
     "                    state_groundtruth_estimate0): lines of 12 numbers (KITTI), of 8 (TUM), or EuRoC's data.csv;\n"
     "                    none: no ground truth\n"
+    "  --fault FILE      put the faults of a script into frames, stamps and gyro readings; --fault help lists its\n"
+    "                    lines. Frames that vfront refuses are named and counted, and the run goes on\n"
     "  --frames N        stop after N frames\n"
     "  --port WHICH      auto, host or cuda; auto is cuda if a usable GPU is present\n"
     "  --set NAME=VALUE  set a tuning value; repeatable. --set help lists all of them\n"
@@ -56,6 +61,18 @@ static void list_tuning(void)
         snprintf(range, sizeof range, "%" PRId32 "..%" PRId32, e->least, e->most);
         printf("%-25s %8" PRId32 "  %-16s %s\n", e->name, e->standard, range, e->meaning);
     }
+}
+
+/** Grammar of fault scripts: examples/README.md has it in full. */
+static int list_faults(void)
+{
+    puts("WHEN TARGET KIND [ARGUMENT...], a line for each fault; # begins a comment; seed N: random seed\n"
+         "WHEN    30, 30-44, 30-: frames from 0; 1.5s, 1.5s-2s, 1.5s-: times since the first frame\n"
+         "TARGET  camera0, camera1, both, gyro, clock\n"
+         "KIND, arguments and effect:");
+    for (int i = 0; i < (int)FAULT_KIND_COUNT; i++)
+        printf("  %-12s %s\n", fault_kind_name((fault_kind_t)i), fault_kind_meaning((fault_kind_t)i));
+    return EXIT_DONE;
 }
 
 /** Parse a decimal integer least..most. Returns 0 if `text` is anything else. */
@@ -161,6 +178,13 @@ static int set_truth(struct options *o, const char *text)
     return *text ? CONTINUE : message(EXIT_USAGE, "--truth: an empty name");
 }
 
+static int set_fault(struct options *o, const char *text)
+{
+    if (strcmp(text, "help") == 0) return list_faults();
+    o->fault = text;
+    return *text ? CONTINUE : message(EXIT_USAGE, "--fault: an empty name");
+}
+
 static overlay_what_t overlay_layer(const char *text)
 {
     static const char *const name[] = {"tracks", "keypoints", "depth",     "matches",
@@ -220,7 +244,8 @@ static int read_option(struct options *o, char **word, int *at)
         const char *name;
         int (*set)(struct options *o, const char *text);
     } known[] = {{"--out", set_out},    {"--frames", set_frames},           {"--port", set_port},
-                 {"--set", set_tuning}, {"--calibration", set_calibration}, {"--truth", set_truth}};
+                 {"--set", set_tuning}, {"--calibration", set_calibration}, {"--truth", set_truth},
+                 {"--fault", set_fault}};
     const char *text = word[*at];
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const size_t length = strlen(known[i].name);

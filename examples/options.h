@@ -9,7 +9,7 @@
 #include "vfront.h"
 
 struct options {
-    const char *dataset, *out, *calibration, *truth; /* NULL: not given; dataset always is */
+    const char *dataset, *out, *calibration, *truth, *fault; /* NULL: not given; dataset always is */
     vfront_port_t port;
     uint32_t frames;        /* 0: all */
     overlay_what_t overlay; /* 0: none */

@@ -29,6 +29,13 @@ const char *record_state_name(uint32_t state)
     return state < sizeof name / sizeof *name ? name[state] : "?";
 }
 
+/** Name of a vfront_stereo_state_t. */
+static const char *record_stereo_name(uint32_t state)
+{
+    static const char *const name[] = {"none", "good", "suspect", "blind"};
+    return state < sizeof name / sizeof *name ? name[state] : "?";
+}
+
 const char *record_end_name(uint32_t end)
 {
     static const char *const name[VFRONT_ENDS] = {"?", "border", "mask", "residual", "texture", "diverged", "back"};
@@ -219,6 +226,50 @@ static void motion_rows(FILE *f, const struct frame_data *s)
     motion_row(f, s->result->frame, "metric", &s->result->metric);
 }
 
+/** Columns: the upper triangle of the covariance of (t, w), row by row. */
+static void covariance_header(FILE *f, int32_t cameras)
+{
+    static const char *const axis[] = {"tx", "ty", "tz", "rx", "ry", "rz"};
+    (void)cameras;
+    fputs("frame,which", f);
+    for (int i = 0; i < 6; i++)
+        for (int k = i; k < 6; k++) fprintf(f, ",%s_%s", axis[i], axis[k]);
+    fputc('\n', f);
+}
+
+static void covariance_row(FILE *f, uint64_t frame, const char *which, const vfront_motion_t *m)
+{
+    if (m->state != VFRONT_MOTION_GOOD) return;
+    fprintf(f, "%" PRIu64 ",%s", frame, which);
+    for (int i = 0; i < 21; i++) fprintf(f, ",%.9g", (double)m->covariance[i]);
+    fputc('\n', f);
+}
+
+static void covariance_rows(FILE *f, const struct frame_data *s)
+{
+    covariance_row(f, s->result->frame, "relative", &s->result->relative);
+    covariance_row(f, s->result->frame, "metric", &s->result->metric);
+}
+
+static void prediction_header(FILE *f, int32_t cameras)
+{
+    (void)cameras;
+    fputs("frame,source,qx,qy,qz,qw,tx,ty,tz,sigma_tx,sigma_ty,sigma_tz,sigma_rx_rad,sigma_ry_rad,sigma_rz_rad\n", f);
+}
+
+static void prediction_rows(FILE *f, const struct frame_data *s)
+{
+    static const char *const source[] = {"nothing", "rotation", "motion", "both"};
+    static const int diagonal[6] = {0, 6, 11, 15, 18, 20};
+    const vfront_prediction_t *p = &s->result->predicted;
+    if (s->result->frame == 0) return;
+    fprintf(f, "%" PRIu64 ",%s", s->result->frame, p->source < 4 ? source[p->source] : "?");
+    write_rotation(f, p->R);
+    fprintf(f, ",%.9g,%.9g,%.9g", (double)p->t[0], (double)p->t[1], (double)p->t[2]);
+    for (int i = 0; i < 6; i++) fprintf(f, ",%.9g", (double)sqrtf(p->covariance[diagonal[i]]));
+    fputc('\n', f);
+}
+
 static void no_header(FILE *f, int32_t cameras)
 {
     (void)f;
@@ -239,11 +290,13 @@ static void truth_rows(FILE *f, const struct frame_data *s)
 
 static void health_header(FILE *f, int32_t cameras)
 {
-    static const char *const of_camera[] = {"cells",          "starved",       "dropped",        "brightness_grey",
-                                            "sharpness_grey", "dark_permille", "bright_permille"};
-    fputs("frame,t_ns,state,quality,reset_counter,followed,born", f);
+    static const char *const of_camera[] = {
+        "cells",         "starved",         "dropped", "brightness_grey",    "sharpness_grey",
+        "dark_permille", "bright_permille", "frozen",  "brightness_changed", "sharpness_changed"};
+    fputs("frame,t_ns,state,quality,reset_counter,motion_breaks,followed,born", f);
     for (uint32_t i = 1; i < VFRONT_ENDS; i++) fprintf(f, ",ended_%s", record_end_name(i));
-    fputs(",overflow,full,gap,dt_ns", f);
+    fputs(",overflow,full,gap,gyro_short,dt_ns,stereo,stereo_permille,stereo_offset_px,contradiction", f);
+    fputs(",rows_offset_px,rows_sigma_px,disparity_offset_px,disparity_sigma_px", f);
     for (int32_t c = 0; c < cameras; c++)
         for (size_t i = 0; i < sizeof of_camera / sizeof *of_camera; i++) fprintf(f, ",%s_%" PRId32, of_camera[i], c);
     fputc('\n', f);
@@ -251,16 +304,25 @@ static void health_header(FILE *f, int32_t cameras)
 
 static void health_rows(FILE *f, const struct frame_data *s)
 {
+    const uint32_t contradicts = VFRONT_MOTION_CONTRADICTS | VFRONT_MOTION_PRIOR;
     const vfront_result_t *r = s->result;
     const vfront_health_t *h = &r->health;
-    fprintf(f, "%" PRIu64 ",%" PRIu64 ",%s,%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32, r->frame, r->t_ns,
-            record_state_name(h->state), h->quality, h->reset_counter, h->followed, h->born);
+    fprintf(f, "%" PRIu64 ",%" PRIu64 ",%s,%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32, r->frame, r->t_ns,
+            record_state_name(h->state), h->quality, h->reset_counter, h->motion_breaks, h->followed, h->born);
     for (uint32_t i = 1; i < VFRONT_ENDS; i++) fprintf(f, ",%" PRIu32, h->ended[i]);
-    fprintf(f, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64, h->overflow, h->full, h->gap, h->dt_ns);
+    fprintf(f, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64, h->overflow, h->full, h->gap, h->gyro_short,
+            h->dt_ns);
+    fprintf(f, ",%s,%" PRIu32 ",%.9g,%d", record_stereo_name(h->stereo), h->stereo_permille,
+            (double)h->stereo_offset_px, (contradicts & (r->relative.flags | r->metric.flags)) != 0);
+    fprintf(f, ",%.9g,%.9g,%.9g,%.9g", (double)h->rows_offset_px, (double)h->rows_sigma_px,
+            (double)h->disparity_offset_px, (double)h->disparity_sigma_px);
     for (int32_t c = 0; c < s->cameras; c++)
-        fprintf(f, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%.9g,%.9g,%" PRIu32 ",%" PRIu32, h->cells[c], h->starved[c],
-                h->dropped[c], (double)h->brightness_grey[c], (double)h->sharpness_grey[c], h->dark_permille[c],
-                h->bright_permille[c]);
+        fprintf(f,
+                ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%.9g,%.9g,%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32
+                ",%" PRIu32,
+                h->cells[c], h->starved[c], h->dropped[c], (double)h->brightness_grey[c], (double)h->sharpness_grey[c],
+                h->dark_permille[c], h->bright_permille[c], h->frozen[c], h->brightness_changed[c],
+                h->sharpness_changed[c]);
     fputc('\n', f);
 }
 
@@ -371,10 +433,13 @@ static const struct output_file {
     {"matches.csv", NULL, NULL, RECORD_MATCHES},
 #endif
     {"motion.csv", motion_header, motion_rows, RECORD_MOTION},
+    {"covariance.csv", covariance_header, covariance_rows, RECORD_MOTION},
+    {"prediction.csv", prediction_header, prediction_rows, RECORD_MOTION},
     {"trajectory.txt", no_header, trajectory_rows, RECORD_MOTION},
     {"trajectory_kitti.txt", no_header, kitti_rows, RECORD_MOTION},
     {"truth.txt", no_header, truth_rows, RECORD_MOTION | RECORD_TRUTH},
-    {"path.svg", NULL, NULL, 0}, /* written after the run: plot.h */
+    {"path.svg", NULL, NULL, 0},   /* written after the run: plot.h */
+    {"faults.csv", NULL, NULL, 0}, /* written frame by frame of the input: fault_log.h */
 #if VFRONT_STIXELS
     {"stixels.csv", stixel_header, stixel_rows, RECORD_STIXELS},
     {"road.csv", road_header, road_rows, RECORD_STIXELS},

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Results as text files in a folder, one for each kind: tracks.csv, keypoints.csv, descriptors.csv, depth.csv,
- * matches.csv, motion.csv, stixels.csv, road.csv, obstacles.csv, health.csv, timing.csv and digest.txt. Numbers have
- * as many digits as reading them back without loss needs. The trajectory goes to trajectory.txt and
- * trajectory_kitti.txt, ground truth of the same frames to truth.txt, with twelve digits. examples/README.md lists
- * the columns.
+ * matches.csv, motion.csv, covariance.csv, prediction.csv, stixels.csv, road.csv, obstacles.csv, health.csv, timing.csv
+ * and digest.txt. Numbers have as many digits as reading them back without loss needs. The trajectory goes to
+ * trajectory.txt and trajectory_kitti.txt, ground truth of the same frames to truth.txt, with twelve digits.
+ * examples/README.md lists the columns.
  *
  * A function that can fail returns NULL, or a one-line message that names the file; the message is valid until the
  * next call.
@@ -31,7 +31,7 @@ enum {
 /**
  * Open all files; the folder and its parents are created, files of an earlier run are overwritten.
  * @param[in] there  Sum of RECORD_...: files not in it are not written, and those of an earlier run are removed, as
- * is path.svg.
+ * are path.svg and faults.csv.
  */
 const char *record_open(record_t **record, const char *folder, int32_t cameras, unsigned there);
 

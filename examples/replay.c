@@ -14,6 +14,9 @@
 #include "caption.h"
 #include "dataset.h"
 #include "disparity.h"
+#include "fault_apply.h"
+#include "fault_log.h"
+#include "gyro_queue.h"
 #include "message.h"
 #include "motion.h"
 #include "options.h"
@@ -42,6 +45,11 @@ struct run {
     vfront_camera_t seen;          /* camera 0 of the results, vfront_info_t.seen */
     motion_t motion;
     struct summary summary;
+    fault_script_t script;      /* of --fault */
+    fault_injector_t *injector; /* NULL: no faults */
+    fault_log_t *fault_log;     /* NULL: not written */
+    gyro_queue_t gyro;
+    vfront_status_t last; /* of the last step */
     uint32_t frames;
     double progress_s; /* time of the last progress line [s] */
 };
@@ -104,28 +112,97 @@ static int take_motion(struct run *run, uint32_t index, const vfront_result_t *r
     return motion_add(&run->motion, r, known ? &truth : NULL);
 }
 
-static int step(struct run *run, uint32_t index)
+/** Row of faults.csv. `result` is NULL for a frame that was not taken. */
+static int log_frame(struct run *run, uint32_t index, uint64_t t_ns, const char *status, const vfront_result_t *result)
 {
-    vfront_frame_t frame;
-    const vfront_result_t *result;
-    const char *error = dataset_read(run->dataset, index, &frame);
-    if (error) return message(EXIT_FAILED, "%s", error);
-    if (run->options->no_gyro) frame.gyro_count = 0;
-    const vfront_status_t status = vfront_step(&vf, &frame, &result);
-    if (status)
-        return message(EXIT_FAILED, "%s: frame %" PRIu32 ": vfront_step: %s: %s", run->options->dataset, index,
-                       vfront_status_name(status), vfront_detail(&vf));
+    if (!run->fault_log) return CONTINUE;
+    const char *error = fault_log_row(run->fault_log, index, t_ns, fault_names(run->injector), status, result);
+    return error ? message(EXIT_FAILED, "%s", error) : CONTINUE;
+}
+
+/** 1 for a status that concerns this frame alone: the next one can be taken. */
+static int is_refusal(vfront_status_t status)
+{
+    switch (status) {
+    case VFRONT_E_SIZE:
+    case VFRONT_E_PITCH:
+    case VFRONT_E_ALIGN:
+    case VFRONT_E_FORMAT:
+    case VFRONT_E_MEMORY_KIND:
+    case VFRONT_E_MASK:
+    case VFRONT_E_TIME:
+    case VFRONT_E_GYRO:
+    case VFRONT_E_PRIOR: return 1;
+    default: return 0;
+    }
+}
+
+/** A frame that was not taken: said, unless the one before was refused for the same reason, and counted. */
+static int refuse(struct run *run, uint32_t index, uint64_t t_ns, vfront_status_t status)
+{
+    const int known = is_refusal(status), again = known && status == run->last;
+    if (!again)
+        message(CONTINUE, "%s: frame %" PRIu32 ": vfront_step: %s: %s", run->options->dataset, index,
+                vfront_status_name(status), vfront_detail(&vf));
+    if (!known) return EXIT_FAILED;
+    if (status == VFRONT_E_GYRO) gyro_queue_clear(&run->gyro);
+    summary_refuse(&run->summary, status);
+    return log_frame(run, index, t_ns, vfront_status_name(status), NULL);
+}
+
+/** Frame that the front end took: into all outputs. */
+static int take(struct run *run, uint32_t index, const vfront_frame_t *frame, const vfront_result_t *result)
+{
+    const char *error = NULL;
+    gyro_queue_clear(&run->gyro);
     if (!summary_add(&run->summary, result))
         return message(EXIT_FAILED, "no memory for the times of %" PRIu32 " frames", index);
     if (!take_motion(run, index, result))
         return message(EXIT_FAILED, "no memory for the path of %" PRIu32 " frames", index);
     if (run->record) error = record_frame(run->record, result, run->before, motion_last(&run->motion));
     if (!error) error = write_disparities(run, result);
-    if (!error && run->overlay) error = draw(run, &frame, result);
+    if (!error && run->overlay) error = draw(run, frame, result);
     if (error) return message(EXIT_FAILED, "%s", error);
     run->before = result; /* a result stays valid until the step after the next */
     print_progress(run, result);
-    return CONTINUE;
+    return log_frame(run, index, frame->t_ns, "ok", result);
+}
+
+static int deliver(struct run *run, uint32_t index, const vfront_frame_t *frame)
+{
+    const vfront_result_t *result;
+    const vfront_status_t status = vfront_step(&vf, frame, &result);
+    const int code = status ? refuse(run, index, frame->t_ns, status) : take(run, index, frame, result);
+    run->last = status;
+    return code;
+}
+
+/** Put the faults of the script into a frame. Returns how often it is delivered. */
+static int put_faults(struct run *run, vfront_frame_t *frame)
+{
+    if (!run->injector) return 1;
+    const int deliveries = fault_apply(run->injector, frame);
+    run->summary.faulty += *fault_names(run->injector) != 0;
+    run->summary.not_delivered += deliveries == 0;
+    run->summary.twice += deliveries == 2;
+    return deliveries;
+}
+
+static int step(struct run *run, uint32_t index)
+{
+    vfront_frame_t frame;
+    int code = CONTINUE;
+    const char *error = dataset_read(run->dataset, index, &frame);
+    if (error) return message(EXIT_FAILED, "%s", error);
+    if (run->options->no_gyro) {
+        frame.gyro = NULL;
+        frame.gyro_count = 0;
+    }
+    const int deliveries = put_faults(run, &frame);
+    gyro_queue_add(&run->gyro, &frame);
+    if (!deliveries) code = log_frame(run, index, frame.t_ns, "dropped", NULL);
+    for (int i = 0; i < deliveries && code == CONTINUE; i++) code = deliver(run, index, &frame);
+    return code;
 }
 
 static int open_front_end(struct run *run)
@@ -170,13 +247,22 @@ static int open_outputs(struct run *run)
     const char *error = record_open(&run->record, o->out, rig->cameras, outputs_to_record(o, run->dataset));
     if (!error && !outputs_no_disparities(o)) error = make_folder(o, DISPARITY_FOLDER);
     if (!error && o->overlay) error = open_overlay(run);
+    if (!error && run->injector) error = fault_log_open(&run->fault_log, o->out);
     return error ? message(EXIT_FAILED, "%s", error) : CONTINUE;
+}
+
+static const char *open_faults(struct run *run)
+{
+    const char *path = run->options->fault, *error = path ? fault_script_read(&run->script, path) : NULL;
+    if (!path || error) return error;
+    return fault_open(&run->injector, &run->script, path, dataset_rig(run->dataset));
 }
 
 static int open_run(struct run *run)
 {
     const struct options *o = run->options;
     const char *error = dataset_open(&run->dataset, o->dataset, o->mono ? 1 : VFRONT_CAMERAS, o->calibration, o->truth);
+    if (!error) error = open_faults(run);
     if (error) return message(EXIT_FAILED, "%s", error);
     run->frames = dataset_frames(run->dataset);
     if (!run->frames) run->frames = o->frames ? o->frames : ENDLESS_FRAMES;
@@ -190,6 +276,10 @@ static int close_run(struct run *run, int code)
 {
     const char *error = record_close(run->record);
     if (error && code == CONTINUE) code = message(EXIT_FAILED, "%s", error);
+    error = fault_log_close(run->fault_log);
+    if (error && code == CONTINUE) code = message(EXIT_FAILED, "%s", error);
+    fault_close(run->injector);
+    fault_script_free(&run->script);
     overlay_close(run->overlay);
     rectified_close(run->rectified);
     dataset_close(run->dataset);
@@ -215,6 +305,14 @@ static int draw_path(const struct run *run)
     return error ? message(EXIT_FAILED, "%s", error) : CONTINUE;
 }
 
+/** Exit code of a run whose frames are over: frames refused without a script are faults of the data. */
+static int judge(const struct run *run)
+{
+    const uint32_t refused = summary_refused(&run->summary);
+    if (!run->summary.frames) return message(EXIT_FAILED, "%s: not one frame was taken", run->options->dataset);
+    return refused && !run->injector ? EXIT_FAILED : CONTINUE;
+}
+
 int main(int count, char **word)
 {
     struct options options;
@@ -223,6 +321,7 @@ int main(int count, char **word)
     int code = options_read(&options, count, word);
     if (code == CONTINUE) code = open_run(&run);
     for (uint32_t i = 0; i < run.frames && code == CONTINUE; i++) code = step(&run, i);
+    if (code == CONTINUE) code = judge(&run);
     if (run.summary.frames) {
         print_progress(&run, NULL);
         motion_finish(&run.motion);

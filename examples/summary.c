@@ -79,6 +79,9 @@ int summary_add(struct summary *t, const vfront_result_t *r)
     t->born += h->born;
     t->overflow += h->overflow;
     t->gaps += h->gap;
+    t->gyro_short += h->gyro_short;
+    t->motion_breaks = h->motion_breaks;
+    t->reset_counter = h->reset_counter;
     t->overruns += r->timing.overrun;
     t->matches += r->matches_count;
     if (h->state < 4) t->state[h->state]++;
@@ -91,6 +94,18 @@ int summary_add(struct summary *t, const vfront_result_t *r)
         t->descriptors[i] += r->descriptors_count[i];
     }
     return 1;
+}
+
+void summary_refuse(struct summary *t, vfront_status_t status)
+{
+    if (status < 0 && status > -SUMMARY_STATUSES) t->refused[-status]++;
+}
+
+uint32_t summary_refused(const struct summary *t)
+{
+    uint32_t sum = 0;
+    for (int i = 0; i < SUMMARY_STATUSES; i++) sum += t->refused[i];
+    return sum;
 }
 
 /* ---- table ------------------------------------------------------------------------------------------------------- */
@@ -228,6 +243,30 @@ static void print_disparities_and_stixels(const struct options *o, const struct 
            t->road[VFRONT_ROAD_NONE], mean(t->stixels, t->frames), mean(t->crowded, t->frames));
 }
 
+/** Faults of the input, and refused frames by status; nothing without either. */
+static void print_faults(const struct options *o, const struct summary *t)
+{
+    if (o->fault)
+        printf("%-12s %s: %" PRIu32 " frames of the input, %" PRIu32 " of them dropped, %" PRIu32 " duplicated\n",
+               "faults", o->fault, t->faulty, t->not_delivered, t->twice);
+    if (!summary_refused(t)) return;
+    printf("%-12s %" PRIu32 " frames:", "refused", summary_refused(t));
+    for (int i = 0, listed = 0; i < SUMMARY_STATUSES; i++)
+        if (t->refused[i])
+            printf("%s %s %" PRIu32, listed++ ? "," : "", vfront_status_name((vfront_status_t)-i), t->refused[i]);
+    putchar('\n');
+}
+
+static void print_health(const struct summary *t)
+{
+    printf("%-12s", "health");
+    for (uint32_t i = 0; i < 4; i++) printf(" %s %" PRIu64 ",", record_state_name(i), t->state[i]);
+    printf(" gaps %" PRIu64 "; quality %.1f, least %" PRIu32 "\n", t->gaps,
+           mean(t->quality, t->frames - t->state[VFRONT_STARTING]), t->quality_least);
+    printf("%-12s reset counter %" PRIu32 ", motion breaks %" PRIu32 ", gyro short in %" PRIu64 " frames\n", "",
+           t->reset_counter, t->motion_breaks, t->gyro_short);
+}
+
 void summary_print(const vfront_t *vf, const struct options *o, const dataset_t *d, const struct summary *t,
                    const motion_t *motion)
 {
@@ -236,6 +275,7 @@ void summary_print(const vfront_t *vf, const struct options *o, const dataset_t 
     vfront_info(vf, &info);
     printf("%-12s %s (%s), %" PRIu64 " frames\n", "dataset", o->dataset, dataset_kind(d), t->frames);
     print_rig(d, o, rig);
+    print_faults(o, t);
     printf("%-12s %s: %s\n", "port", info.port == VFRONT_PORT_CUDA ? "cuda" : "host", info.device);
     printf("%-12s %" PRId32 " for tracks, %" PRId32 " for key points\n", "levels", info.levels, info.scales);
     print_tracks(o, t);
@@ -243,10 +283,7 @@ void summary_print(const vfront_t *vf, const struct options *o, const dataset_t 
     print_depths_and_matches(o, t, rig);
     print_motion(o, rig, motion);
     print_disparities_and_stixels(o, t);
-    printf("%-12s", "health");
-    for (uint32_t i = 0; i < 4; i++) printf(" %s %" PRIu64 ",", record_state_name(i), t->state[i]);
-    printf(" gaps %" PRIu64 "; quality %.1f, least %" PRIu32 "\n", t->gaps,
-           mean(t->quality, t->frames - t->state[VFRONT_STARTING]), t->quality_least);
+    print_health(t);
     print_times(t);
     printf("%-12s host %.1f MB, pinned %.1f MB, device %.1f MB\n", "memory", (double)info.host_bytes * 1e-6,
            (double)info.pinned_bytes * 1e-6, (double)info.device_bytes * 1e-6);

@@ -17,12 +17,16 @@ struct frame_times {
 #define SUMMARY_DEPTH_SHIFT 14 /* of the bits of a depth to its histogram bin: bins of about 0.2 % */
 #define SUMMARY_DEPTH_BINS (1u << (31 - SUMMARY_DEPTH_SHIFT))
 
+#define SUMMARY_STATUSES 32 /* more than there are of vfront_status_t */
+
 /** Sums over the frames so far. Zero it before summary_add(). */
 struct summary {
-    uint64_t frames, alive, age, lived, born, ended[VFRONT_ENDS], overflow, gaps, overruns, quality;
+    uint64_t frames, alive, age, lived, born, ended[VFRONT_ENDS], overflow, gaps, gyro_short, overruns, quality;
     uint64_t keypoints[VFRONT_CAMERAS], dropped[VFRONT_CAMERAS], descriptors[VFRONT_CAMERAS], state[4], digest;
     uint64_t depths, matches, disparities, pixels, road[4], stixels, crowded;
-    uint32_t quality_least;
+    uint32_t quality_least, motion_breaks, reset_counter; /* the last two: of the last frame */
+    uint32_t faulty, not_delivered, twice; /* frames of the input that a fault touched, dropped, duplicated */
+    uint32_t refused[SUMMARY_STATUSES];    /* frames that vfront refused, by -status */
     struct frame_times *frame_times;
     size_t capacity;                        /* of frame_times */
     uint32_t depth_bin[SUMMARY_DEPTH_BINS]; /* histogram of depths, by the upper bits of the float */
@@ -30,6 +34,12 @@ struct summary {
 
 /** Add a frame. Returns 0 without memory. */
 int summary_add(struct summary *t, const vfront_result_t *r);
+
+/** Add a frame that vfront refused. */
+void summary_refuse(struct summary *t, vfront_status_t status);
+
+/** Number of refused frames. */
+uint32_t summary_refused(const struct summary *t);
 
 /** Print the table to stdout. `motion` is finished (motion_finish()). */
 void summary_print(const vfront_t *vf, const struct options *o, const dataset_t *d, const struct summary *t,

@@ -55,6 +55,11 @@ void synthetic_light(uint32_t frame, int32_t camera, double *gain, double *offse
 /** Render the picture of a camera, with noise: uint8_t [height_px][pitch_bytes], pitch at least the width. */
 void synthetic_render(synthetic_t *flight, uint32_t frame, int32_t camera, uint8_t *pixels, size_t pitch_bytes);
 
+/** The same from another pose of camera 0 than the flight's, as along a recorded trajectory; exposure and noise are
+ *  those of `frame`. */
+void synthetic_render_from(synthetic_t *flight, uint32_t frame, const double R_world_cam[9],
+                           const double t_world_cam[3], int32_t camera, uint8_t *pixels, size_t pitch_bytes);
+
 /** Disparity of every pixel centre of camera 0 [px]: float [height_px][pitch_px]. Depth is fx * baseline /
  *  disparity. */
 void synthetic_disparity(synthetic_t *flight, uint32_t frame, float *disparity_px, size_t pitch_px);

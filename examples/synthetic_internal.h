@@ -91,8 +91,8 @@ void synthetic_camera_axes(double R[9]);
 void synthetic_project_panel(const synthetic_t *f, const struct panel *p, const double R[9], const double t[3],
                              struct projected_panel *view);
 
-/** Project all panels into a camera: sets `projected`. */
-void synthetic_project_panels(synthetic_t *f, uint32_t frame, int32_t camera);
+/** Project all panels into a camera, where camera 0 has the pose R_world_cam, t_world_cam: sets `projected`. */
+void synthetic_project_panels(synthetic_t *f, const double R[9], const double t[3], int32_t camera);
 
 /** Visible panel and inverse depth of every pixel of row y: sets inverse_depth_row and a row of `visible`. */
 void synthetic_resolve_row(synthetic_t *f, int32_t y);

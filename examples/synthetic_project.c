@@ -46,12 +46,11 @@ void synthetic_project_panel(const synthetic_t *f, const struct panel *p, const 
     combine(&view->t, &view->b, p->texels_v, &view->inverse_depth, p->offset_t);
 }
 
-void synthetic_project_panels(synthetic_t *f, uint32_t frame, int32_t camera)
+void synthetic_project_panels(synthetic_t *f, const double R[9], const double t[3], int32_t camera)
 {
-    double R[9], t[3];
-    synthetic_pose(frame, R, t);
-    for (int i = 0; camera && i < 3; i++) t[i] += R[3 * i] * BASELINE_M;
-    for (int32_t i = 0; i < f->panels; i++) synthetic_project_panel(f, &f->panel[i], R, t, &f->projected[i]);
+    double at[3];
+    for (int i = 0; i < 3; i++) at[i] = t[i] + (camera ? R[3 * i] * BASELINE_M : 0.0);
+    for (int32_t i = 0; i < f->panels; i++) synthetic_project_panel(f, &f->panel[i], R, at, &f->projected[i]);
 }
 
 /** Clip span[0]..span[1] to the x with slope x + start >= 0. */
@@ -107,7 +106,9 @@ void synthetic_resolve_row(synthetic_t *f, int32_t y)
 
 void synthetic_disparity(synthetic_t *f, uint32_t frame, float *disparity_px, size_t pitch_px)
 {
-    synthetic_project_panels(f, frame, 0);
+    double R[9], t[3];
+    synthetic_pose(frame, R, t);
+    synthetic_project_panels(f, R, t, 0);
     for (int32_t y = 0; y < f->height; y++) {
         synthetic_resolve_row(f, y);
         for (int32_t x = 0; x < f->width; x++)

@@ -143,13 +143,21 @@ static void render_row(const synthetic_t *f, int32_t y, uint64_t key, const int3
     }
 }
 
-void synthetic_render(synthetic_t *f, uint32_t frame, int32_t camera, uint8_t *pixels, size_t pitch_bytes)
+void synthetic_render_from(synthetic_t *f, uint32_t frame, const double R_world_cam[9], const double t_world_cam[3],
+                           int32_t camera, uint8_t *pixels, size_t pitch_bytes)
 {
     double gain, offset_grey;
     synthetic_light(frame, camera, &gain, &offset_grey);
     const int32_t exposure[2] = {(int32_t)(gain * 4096.0), (int32_t)(offset_grey * 256.0)};
-    synthetic_project_panels(f, frame, camera);
+    synthetic_project_panels(f, R_world_cam, t_world_cam, camera);
     for (int32_t y = 0; y < f->height; y++) synthetic_resolve_row(f, y);
     const uint64_t key = synthetic_hash((uint64_t)frame * SYNTHETIC_CAMERAS + (uint64_t)camera);
     for (int32_t y = 0; y < f->height; y++) render_row(f, y, key, exposure, pixels + (size_t)y * pitch_bytes);
+}
+
+void synthetic_render(synthetic_t *f, uint32_t frame, int32_t camera, uint8_t *pixels, size_t pitch_bytes)
+{
+    double R[9], t[3];
+    synthetic_pose(frame, R, t);
+    synthetic_render_from(f, frame, R, t, camera, pixels, pitch_bytes);
 }

@@ -6,6 +6,14 @@
 
 #include "core/memory.h"
 
+/** Row of refused stamps, each of which follows the one before. As many as VF_STAMPS_OF_A_CLOCK are a clock that was
+ *  set. */
+#define VF_STAMPS_OF_A_CLOCK 3
+struct vf_refused_stamps {
+    uint64_t last_ns; /* the last one */
+    int32_t length;   /* 0: none since the last accepted frame */
+};
+
 /** The library's side of a vfront_t. */
 struct vf_state {
     uint64_t magic;
@@ -26,6 +34,8 @@ struct vf_state {
     uint64_t ticket;         /* of the last frame submitted */
     uint64_t frame;          /* frames done since init or reset */
     uint64_t t_ns, t_mid_ns; /* of the last frame done */
+    struct vf_refused_stamps refused;
+    int32_t clock_set; /* the frame to be submitted, or under way, is the first of a clock that was set */
     uint64_t submitted_ns;
     uint32_t resets;        /* value of health.reset_counter at the last reset */
     uint32_t reset_counter; /* as last reported */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: test-run slow slow-run golden features quality matching stereo dense ego speed size stack symbols asan asan-run clang configs archs emulate gpu-proof
+.PHONY: test-run slow slow-run golden features quality matching stereo dense ego honesty predict rig faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof
 .SECONDEXPANSION:
 .SECONDARY:
 
@@ -8,8 +8,8 @@ TEST    := $(BUILD)/tests
 ORACLES := $(basename $(notdir $(wildcard tests/image/*.c tests/camera/*.c tests/features/*.c tests/tracking/*.c tests/geometry/*.c tests/result/*.c)))
 ORACLES := $(filter-out bridge_%,$(ORACLES))# stages and their arithmetic, on the standard config
 OWN     := dense stixel# stages that the standard config leaves out: tests/config/<stage>.h has them
-TOOLS   := calibration record disparity rectified flight trajectory# parts of the examples
-PORTS   := init api points invariance alloc ownership# through the public interface, on every port
+TOOLS   := fault_script fault_apply calibration record disparity rectified flight trajectory# parts of the examples
+PORTS   := init api clock points invariance alloc ownership# through the public interface, on every port
 
 T_CFLAGS = -std=c11 -O1 -g $(WARN) $(EXACT) -I. -Isrc $(SAN)
 CONFIG   = -DVFRONT_USER_CFG='"$(abspath tests/config/$(1).h)"'
@@ -147,11 +147,11 @@ $(BUILD)/vfcheck: $(VFCHECK) $(LIB)
 # ---- targets ------------------------------------------------------------------------------------------------------------------------
 
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
-BRIDGES := fast track orb lens rectify features trajectory
+BRIDGES := fast track orb lens rectify features trajectory ego stereo
 # In `make slow`, because each takes more than 8 s: of the oracles, and of the tests of ports.
 SLOW    := detect ego essential motion scale stereo_position $(OWN)
 SLOW_PORTS := $(addprefix $(SMALL)/,init api invariance alloc) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(if $(HAVE_CUBLAS),$(FAKE)/cublas)
-QUICK   := $(patsubst %,$(TEST)/%,$(filter-out $(SLOW),$(ORACLES)) $(TOOLS)) $(addprefix $(SMALL)/,points ownership)
+QUICK   := $(patsubst %,$(TEST)/%,$(filter-out $(SLOW),$(ORACLES)) $(TOOLS)) $(addprefix $(SMALL)/,clock points ownership)
 GPU_ONLY := $(if $(filter 1,$(SMALL_CUDA)),$(SMALL)/fault)
 HOUSE   := $(foreach l,$(LIB) $(SMALL)/libvfront.a,'tests/house/symbols.sh $l $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)') \
     'tests/house/readme.sh' 'tests/house/includes.sh' 'tests/house/map.sh' 'tests/house/header.sh $(CC)' 'tests/house/config.sh $(CC)' \
@@ -176,7 +176,9 @@ slow-run: $(if $(HAVE_FIBERS),$(EMULATED:%=$(EMULATE)/vfcheck-%)) $(SLOW:%=$(TES
 	  '$(PYTHON) tests/features/opencv_fast.py $(BUILD)/bridge_fast.so' '$(PYTHON) tests/tracking/quality.py $(BUILD)/bridge_track.so' \
 	  '$(PYTHON) tests/features/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/camera/opencv_lens.py $(BUILD)/bridge_lens.so' \
 	  '$(PYTHON) tests/camera/opencv_rectify.py $(BUILD)/bridge_rectify.so' '$(PYTHON) tests/features/shapes.py $(BUILD)/bridge_features.so --quick' \
-	  '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' $(EMULATED_SAMPLE)
+	  '$(PYTHON) tests/geometry/honesty.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_stereo.so --quick' \
+	  '$(PYTHON) tests/geometry/rig.py $(BUILD)/bridge_ego.so --quick' \
+	  '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' '$(PYTHON) tests/examples/faults.py $(BUILD)/replay --quick' $(EMULATED_SAMPLE)
 
 golden: $(BUILD)/digest ## Writes tests/golden.txt anew, on purpose only
 	$(BUILD)/digest --write tests/golden.txt
@@ -201,6 +203,18 @@ matching: $(BUILD)/bridge_match.so ## Matches with the frame before, beside Open
 ego: $(BUILD)/bridge_ego.so ## Motions beside OpenCV's, on problems drawn and on sequences with ground truth
 	$(PYTHON) tests/geometry/ego.py $<
 
+honesty: $(BUILD)/bridge_ego.so $(BUILD)/bridge_stereo.so ## Covariances of motions and deviations of depths beside ground truth
+	$(PYTHON) tests/geometry/honesty.py $^
+
+predict: $(BUILD)/bridge_ego.so ## Predicted motions beside the truth, and guided matching in fast flight beside a search of the whole picture
+	$(PYTHON) tests/geometry/predict.py $<
+
+rig: $(BUILD)/bridge_ego.so ## Offsets of the rig as health has them beside what was done to the calibration of rendered flights; 12 minutes
+	$(PYTHON) tests/geometry/rig.py $<
+
+faults: $(BUILD)/replay ## Every fault of camera, clock and gyro on three sequences: what is said, how true it is; writes tests/faults.txt, 13 minutes
+	$(PYTHON) tests/examples/faults.py $< --write tests/faults.txt
+
 speed: $(BUILD)/replay ## The host port beside OpenCV on one thread: make speed PICTURES=folder
 	$(PYTHON) tests/examples/opencv_speed.py $< $(PICTURES)
 
@@ -219,7 +233,7 @@ check: slow ## The slow rest: `slow`, then sanitizers, fuzzing, clang, other con
 
 asan: ## Tests and fuzzing under the address and undefined behaviour sanitizers
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined WERROR=1 asan-run
-ASAN := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(addprefix $(SMALL)/,init api points invariance)
+ASAN := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(addprefix $(SMALL)/,init api clock points invariance)
 asan-run: $(ASAN) $(SMALL)/fuzz $(BUILD)/replay
 	@for t in $(ASAN) '$(SMALL)/fuzz --seconds 30' '$(BUILD)/replay --frames 4 --quiet'; do echo "== $$t"; $$t || exit 1; done
 

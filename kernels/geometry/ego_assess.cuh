@@ -7,6 +7,7 @@
 #include "ego_covariance.cuh"
 #include "ego_refine.cuh"
 
+#include "geometry/ego_agreement.h"
 #include "geometry/ego_assess.h"
 
 /** Median displacement of the inliers of a motion less its rotation, and mark them; with ALL, of all correspondences
@@ -175,6 +176,10 @@ static __device__ void report_motions(const vf_ego_view &s)
         vf_ego_assess_metric(&s, &s.ingest->params, m.count[1], &assessment, &motion[1]);
     }
     __syncthreads();
+    if (threadIdx.x == 0)
+        vf_agreement_assess(&s.ingest->params, &motion[0], &motion[1], &m.usual[s.parity], &m.usual[s.parity ^ 1]);
+    if (threadIdx.x == 0) m.disparity[s.parity] = vf_ego_disparity_next(&s, &s.ingest->params, &motion[1], &assessment);
+    __syncthreads();
     const vfront_motion_t *good = vf_ego_last_good(&s.ingest->params, &motion[0], &motion[1], &m.good[s.parity ^ 1]);
     vf_ego_copy(&m.relative, &motion[0]);
     vf_ego_copy(&m.metric, &motion[1]);
@@ -182,6 +187,7 @@ static __device__ void report_motions(const vf_ego_view &s)
         vf_ego_copy(&m.good[s.parity], good);
     else if (threadIdx.x == 0)
         vf_ego_blank(&m.good[s.parity], VFRONT_MOTION_NONE);
+    if (threadIdx.x == 0) m.last[s.parity] = vf_ego_last_metric(&s.ingest->params, &motion[1], &m.last[s.parity ^ 1]);
     write_inlier_masks<0>(m, vf_ego_relative_kind(&motion[0]));
     __syncthreads();
     write_inlier_masks<1>(m, vf_ego_metric_kind(&motion[1]));

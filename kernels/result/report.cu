@@ -172,7 +172,11 @@ static __device__ void put_health(const vf_report_view &s, vfront_result_t *out)
     }
     count_columns(s, out);
     if (threadIdx.x % VF_WARP) return;
-    out->health = vf_report_health(&s, &params, s.refill, s.select, &s.refill->counts[s.parity], occupied, light);
+    const vf_path path = vf_report_next_path(&s);
+    s.report->path[s.parity] = path;
+    for (int camera = 0; camera < s.geometry.cameras; camera++)
+        s.report->usual[s.parity][camera] = vf_report_next_usual(&s, camera, &light[camera]);
+    out->health = vf_report_health(&s, &params, &path, occupied, light);
     for (int camera = 0; camera < VFRONT_CAMERAS; camera++) {
         const uint32_t count = camera < s.geometry.cameras ? vf_keypoints(s.geometry.groups, s.select->count[camera])
                                                            : 0;
@@ -187,6 +191,7 @@ static __device__ void put_health(const vf_report_view &s, vfront_result_t *out)
     out->depths_count = vf_stereo_count(s.stereo, s.geometry.active);
     out->matches_count = vf_match_count(s.match, s.geometry.active);
     vf_ego_motions(s.ego, s.geometry.active, s.parity, &out->relative, &out->metric, &out->good);
+    vf_predict_result(s.predict, s.geometry.active, &out->predicted);
 #if VFRONT_DENSE
     out->disparity.valid = vf_dense_valid(s.dense, s.geometry.active);
 #endif

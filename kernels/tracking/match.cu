@@ -57,7 +57,7 @@ static __device__ __forceinline__ uint32_t hamming(const descriptor &a, const de
 /** Key point of the previous frame, in registers, with its predicted bearing. Level NO_LEVEL: there is none. */
 struct candidate {
     descriptor word;
-    float x, y, z, radius2;
+    float x, y, z, step, reach;
     int level;
 };
 static __device__ __forceinline__ candidate load_candidate(const vf_match_view &s, const struct vf_match_bounds &b,
@@ -67,13 +67,13 @@ static __device__ __forceinline__ candidate load_candidate(const vf_match_view &
     c.level = NO_LEVEL;
     if (j >= count) return c;
     const vf_point p = s.bearing->point[s.parity ^ 1][0][j];
-    float at[3];
-    vf_match_predict(&s.ingest->params, p.bearing, s.match->predicted[s.parity ^ 1][j], at);
+    const vf_match_place place = vf_match_predict(&s, &b, j, p.bearing);
     c.word = load_descriptor(s.describe->descriptor[s.parity ^ 1][0][j]);
-    c.x = at[0];
-    c.y = at[1];
-    c.z = at[2];
-    c.radius2 = vf_match_radius2(b.window, p.step);
+    c.x = place.bearing[0];
+    c.y = place.bearing[1];
+    c.z = place.bearing[2];
+    c.step = p.step;
+    c.reach = place.reach;
     c.level = p.level;
     return c;
 }
@@ -81,18 +81,17 @@ static __device__ __forceinline__ candidate load_candidate(const vf_match_view &
 /** Key point of this frame, in shared memory. */
 struct point {
     descriptor word;
-    float x, y, z, radius2;
+    float x, y, z, step;
     int level, index, reserved[2];
 };
-static __device__ __forceinline__ point load_point(const vf_match_view &s, const struct vf_match_bounds &b, int i)
+static __device__ __forceinline__ point load_point(const vf_match_view &s, int i)
 {
     const vf_point p = s.bearing->point[s.parity][0][i];
-    const float radius2 = vf_match_radius2(b.window, p.step);
     return point{load_descriptor(s.describe->descriptor[s.parity][0][i]),
                  p.bearing[0],
                  p.bearing[1],
                  p.bearing[2],
-                 radius2,
+                 p.step,
                  p.level,
                  i,
                  {0, 0}};
@@ -103,8 +102,8 @@ template <bool GUIDED>
 static __device__ __forceinline__ bool is_candidate(const struct vf_match_bounds &b, const point &p, const candidate &c)
 {
     if (vf_abs(p.level - c.level) > b.levels) return false;
-    return !GUIDED ||
-           vf_match_in_window(p.radius2 > c.radius2 ? p.radius2 : c.radius2, p.x - c.x, p.y - c.y, p.z - c.z);
+    return !GUIDED || vf_match_in_window(vf_match_radius2(&b, p.step > c.step ? p.step : c.step, c.reach), p.x - c.x,
+                                         p.y - c.y, p.z - c.z);
 }
 
 /** Numbers of key points of this frame and of the previous one. */
@@ -138,7 +137,7 @@ static __global__ void __launch_bounds__(THREADS) search_k(const VF_CONSTANT vf_
     if (first >= before || count <= 0 || !levels_overlap(s, from, count, first, before)) return;
     const struct vf_match_bounds bounds = vf_match_bounds(&s);
     if (thread < count) {
-        tile[thread] = load_point(s, bounds, from + thread);
+        tile[thread] = load_point(s, from + thread);
         found[thread] = VF_NONE;
     }
     candidate own[OWN];
@@ -179,15 +178,15 @@ static __device__ __forceinline__ bool mutual(const vf_match_view &s, int i)
 
 /** Lists the key points of a tile that pass the cross-check, and their best candidates; by one warp. Returns how
  *  many. */
-static __device__ __forceinline__ int list_mutual(const vf_match_view &s, const struct vf_match_bounds &b, int from,
-                                                  int count, point *tile, vf_point *best)
+static __device__ __forceinline__ int list_mutual(const vf_match_view &s, int from, int count, point *tile,
+                                                  vf_point *best)
 {
     const int lane = threadIdx.x, i = from + lane;
     const bool listed = lane < count && mutual(s, i);
     const uint32_t lanes = __ballot_sync(VF_ALL, listed);
     const int at = __popc(lanes & ((1u << lane) - 1));
     if (listed) {
-        tile[at] = load_point(s, b, i);
+        tile[at] = load_point(s, i);
         best[at] = s.bearing->point[s.parity ^ 1][0][s.match->found[s.parity][i] & 0xffff];
     }
     return __popc(lanes);
@@ -207,7 +206,7 @@ static __global__ void __launch_bounds__(THREADS) second_k(const VF_CONSTANT vf_
     if (first >= before || count <= 0 || !levels_overlap(s, from, count, first, before)) return;
     const struct vf_match_bounds bounds = vf_match_bounds(&s);
     if (thread < VF_WARP) {
-        const int pairs = list_mutual(s, bounds, from, count, tile, best);
+        const int pairs = list_mutual(s, from, count, tile, best);
         if (thread == 0) listed = pairs;
         if (thread < TILE) second[thread] = 256;
     }

@@ -125,7 +125,7 @@ static __global__ void __launch_bounds__(THREADS) refill_k(const VF_CONSTANT vf_
     if (thread == 0) vf_clock_start(s.clock, 0);
     for (int cell = thread; KEYS_SHARED && cell < cells; cell += THREADS)
         shared_key[cell] = s.detect->corner[s.parity][0][cell];
-    const vf_track_counts before = vf_refill_counts_before(s.ingest->params.frame, &r.counts[s.parity ^ 1]);
+    const vf_track_counts before = vf_refill_counts_before(&s.tuning, s.ingest->params.frame, &r.counts[s.parity ^ 1]);
     split_features(s, g, key, before.count, live, start);
 
     const int wanted = vf_refill_wanted(&s.tuning, live.count);
@@ -160,8 +160,8 @@ static __global__ void __launch_bounds__(THREADS) refill_k(const VF_CONSTANT vf_
         int total;
         const int nth = born + vf_count_before(chosen && chosen >= threshold, start, &total);
         if (chosen && chosen >= threshold)
-            r.feature[s.parity][live.count + nth] = vf_refill_born(s.geometry.step_q16, chosen, before.ids + nth + 1,
-                                                                   live.free_template[nth]);
+            r.feature[s.parity][live.count + nth] = vf_refill_born(s.geometry.step_q16, chosen,
+                                                                   before.last_id + nth + 1, live.free_template[nth]);
         born += total;
     }
     if (thread == 0) {

@@ -308,10 +308,33 @@ static vfront_status_t check_motion(struct vf_state *s, const vfront_frame_t *f)
     return check_gyro(s, f);
 }
 
+/** 1 if a stamp follows another one: later, by at most frame_jump_ms. */
+static int follows(const struct vf_state *s, uint64_t t_ns, uint64_t before_ns)
+{
+    return t_ns > before_ns && t_ns - before_ns <= (uint64_t)s->step[0].tuning.frame_jump_ms * 1000000u;
+}
+
+/** Refuses a stamp that does not follow that of the frame before, and notes it; unless it is the third of a row. */
+static vfront_status_t check_stamp(struct vf_state *s, uint64_t t_ns)
+{
+    struct vf_refused_stamps *row = &s->refused;
+    s->clock_set = 0;
+    if (!s->frame || follows(s, t_ns, s->t_ns)) return VFRONT_OK;
+    const int32_t length = row->length && follows(s, t_ns, row->last_ns) ? row->length + 1 : 1;
+    s->clock_set = length == VF_STAMPS_OF_A_CLOCK;
+    if (s->clock_set) return VFRONT_OK; /* row as it is: the frame may still be refused for another reason */
+    row->length = length;
+    row->last_ns = t_ns;
+    return vf_refuse(s, VFRONT_E_TIME,
+                     t_ns > s->t_ns ? "frame.t_ns is more than frame_jump_ms after the frame before"
+                                    : "frame.t_ns is not after the frame before",
+                     0, "");
+}
+
 vfront_status_t vf_check_frame(struct vf_state *s, const vfront_frame_t *f)
 {
-    if (s->frame && f->t_ns <= s->t_ns)
-        return vf_refuse(s, VFRONT_E_TIME, "frame.t_ns is not after the frame before", 0, "");
+    const vfront_status_t stamp = check_stamp(s, f->t_ns);
+    if (stamp) return stamp;
     for (int32_t i = 0; i < s->step[0].geometry.cameras; i++) {
         vfront_status_t status = check_picture(s, &f->picture[i], i);
         if (!status) status = check_time(s, &f->picture[i], f->t_ns, i);

@@ -14,6 +14,9 @@ int vf_check_placed(const vfront_rig_t *rig);
 vfront_status_t vf_check_aligned(struct vf_state *state, const vfront_tuning_t *tuning);
 
 vfront_status_t vf_check_tuning(struct vf_state *state, const vfront_tuning_t *tuning);
+
+/** Checks a frame, its stamp first. Notes a refused stamp in state->refused. Sets state->clock_set: 1 where the frame
+ *  is the first of a clock that was set. */
 vfront_status_t vf_check_frame(struct vf_state *state, const vfront_frame_t *frame);
 
 #endif

@@ -19,6 +19,7 @@ static uint64_t mix_health(uint64_t d, const vfront_health_t *h)
 {
     d = mix_number(d, h->state, 4);
     d = mix_number(d, h->quality, 4);
+    d = mix_number(d, h->motion_breaks, 4);
     d = mix_number(d, h->followed, 4);
     d = mix_number(d, h->born, 4);
     for (int i = 0; i < VFRONT_ENDS; i++) d = mix_number(d, h->ended[i], 4);
@@ -26,12 +27,23 @@ static uint64_t mix_health(uint64_t d, const vfront_health_t *h)
     d = mix_number(d, h->full, 4);
     for (int c = 0; c < VFRONT_CAMERAS; c++) d = mix_number(d, h->dropped[c], 4);
     d = mix_number(d, h->gap, 4);
+    d = mix_number(d, h->gyro_short, 4);
+    for (int c = 0; c < VFRONT_CAMERAS; c++) d = mix_number(d, h->frozen[c], 4);
+    d = mix_number(d, h->stereo, 4);
+    d = mix_number(d, h->stereo_permille, 4);
+    d = mix_float(d, h->stereo_offset_px);
+    d = mix_float(d, h->rows_offset_px);
+    d = mix_float(d, h->rows_sigma_px);
+    d = mix_float(d, h->disparity_offset_px);
+    d = mix_float(d, h->disparity_sigma_px);
     d = mix_number(d, h->dt_ns, 8);
     for (int c = 0; c < VFRONT_CAMERAS; c++) {
         d = mix_number(d, h->cells[c], 4);
         d = mix_number(d, h->starved[c], 4);
         d = mix_float(d, h->brightness_grey[c]);
         d = mix_float(d, h->sharpness_grey[c]);
+        d = mix_number(d, h->brightness_changed[c], 4);
+        d = mix_number(d, h->sharpness_changed[c], 4);
         d = mix_number(d, h->dark_permille[c], 4);
         d = mix_number(d, h->bright_permille[c], 4);
     }
@@ -95,6 +107,15 @@ static uint64_t mix_motion(uint64_t d, const vfront_motion_t *m)
     for (int i = 0; i < 9; i++) d = mix_float(d, m->R[i]);
     for (int i = 0; i < 3; i++) d = mix_float(d, m->t[i]);
     for (int i = 0; i < 21; i++) d = mix_float(d, m->covariance[i]);
+    return d;
+}
+
+static uint64_t mix_prediction(uint64_t d, const vfront_prediction_t *p)
+{
+    d = mix_number(d, p->source, 4);
+    for (int i = 0; i < 9; i++) d = mix_float(d, p->R[i]);
+    for (int i = 0; i < 3; i++) d = mix_float(d, p->t[i]);
+    for (int i = 0; i < 21; i++) d = mix_float(d, p->covariance[i]);
     return d;
 }
 
@@ -193,6 +214,7 @@ uint64_t vfront_digest(const vfront_result_t *r)
     d = mix_motion(d, &r->relative);
     d = mix_motion(d, &r->metric);
     d = mix_motion(d, &r->good);
+    d = mix_prediction(d, &r->predicted);
 #if VFRONT_DENSE
     d = mix_disparity(d, &r->disparity);
 #endif

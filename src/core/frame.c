@@ -39,19 +39,29 @@ static void to_axes_seen(double R[9], const struct vf_state *s)
     vf_rotation_multiply(R, R, s->R_rig_seen[0]);
 }
 
+/** 1 if there are gyro readings that do not reach this frame or the one before. */
+static uint32_t is_gyro_short(const struct vf_state *s, const vfront_frame_t *f)
+{
+    const struct vf_params *p = &s->pinned->params;
+    if (!p->frame || !f->gyro) return 0;
+    return !vf_rotation_gyro_reaches(f->gyro, f->gyro_count, s->t_mid_ns) ||
+           !vf_rotation_gyro_reaches(f->gyro, f->gyro_count, p->t_mid_ns);
+}
+
 /** Rotation that the frame gives, if any, as a matrix and as a homography. */
-static void fill_rotation(struct vf_state *s, const vfront_frame_t *f, uint64_t t_mid_ns)
+static void fill_rotation(struct vf_state *s, const vfront_frame_t *f)
 {
     struct vf_params *p = &s->pinned->params;
     double R[9];
     p->rotation_given = 0;
+    p->gyro_short = is_gyro_short(s, f);
     for (int i = 0; i < 9; i++) p->R[i] = i % 4 == 0 ? 1.0f : 0.0f;
-    if (!s->frame || s->seen.camera[0].fx_px == 0.0) return;
+    if (!p->frame || s->seen.camera[0].fx_px == 0.0) return;
     if (f->R_cur_prev) {
         memcpy(R, f->R_cur_prev, sizeof R);
         to_axes_seen(R, s);
-    } else if (f->gyro && f->gyro_count && t_mid_ns > s->t_mid_ns) {
-        vf_rotation_gyro(R, &s->seen.camera[0], f->gyro, f->gyro_count, s->t_mid_ns, t_mid_ns);
+    } else if (f->gyro && !p->gyro_short && p->t_mid_ns > s->t_mid_ns) {
+        vf_rotation_gyro(R, &s->seen.camera[0], f->gyro, f->gyro_count, s->t_mid_ns, p->t_mid_ns);
     } else {
         return;
     }
@@ -65,16 +75,23 @@ vfront_status_t vf_frame_params(struct vf_state *s, const vfront_frame_t *f)
     const vfront_status_t status = fill_sources(s, f);
     if (status) return status;
     struct vf_params *p = &s->pinned->params;
+    const uint32_t half_ns = f->exposure_ns / 2;
     p->t_ns = f->t_ns;
-    p->t_mid_ns = f->t_ns + f->exposure_ns / 2;
-    p->dt_ns = s->frame ? f->t_ns - s->t_ns : 0;
+    p->t_mid_ns = f->t_ns < UINT64_MAX - half_ns ? f->t_ns + half_ns : UINT64_MAX;
+    p->frame = s->clock_set ? 0 : s->frame;
+    p->dt_ns = p->frame ? f->t_ns - s->t_ns : 0;
     p->gap = p->dt_ns > (uint64_t)s->step[0].tuning.health_gap_ms * 1000000u;
-    p->frame = s->frame;
     p->ticket = ++s->ticket;
     p->result = (uint32_t)(s->ticket % 3);
-    p->reset_counter = s->resets;
-    fill_rotation(s, f, p->t_mid_ns);
+    p->reset_counter = s->clock_set ? s->reset_counter + 1 : s->resets;
+    fill_rotation(s, f);
     return VFRONT_OK;
+}
+
+/** Time from one reading of the device's clock to another [us], of any length; 0 where that clock went back. */
+static float microseconds(uint64_t from_ns, uint64_t to_ns)
+{
+    return to_ns > from_ns ? (float)(to_ns - from_ns) * 1e-3f : 0.0f;
 }
 
 static void fill_timing(struct vf_state *s, vfront_timing_t *t)
@@ -83,12 +100,12 @@ static void fill_timing(struct vf_state *s, vfront_timing_t *t)
     for (int i = 0; i < VFRONT_STAGES; i++) {
         const uint64_t *clock = s->pinned->clock[i];
         if (!clock[1]) continue; /* left out */
-        t->stage_us[i] = clock[1] > clock[0] ? (float)(uint32_t)(clock[1] - clock[0]) * 1e-3f : 0.0f;
+        t->stage_us[i] = microseconds(clock[0], clock[1]);
         if (clock[0] < first) first = clock[0];
         if (clock[1] > last) last = clock[1];
     }
     const uint64_t step_ns = s->port->now_ns() - s->submitted_ns;
-    t->device_us = (float)(uint32_t)(last - first) * 1e-3f;
+    t->device_us = microseconds(first, last);
     t->step_us = (float)step_ns * 1e-3f;
     t->overrun = step_ns > (uint64_t)s->step[0].tuning.deadline_us * 1000u;
     s->overruns += t->overrun;

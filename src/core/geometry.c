@@ -15,6 +15,7 @@ static uint32_t active_stages(const struct vf_geometry *g, const vfront_tuning_t
     uint32_t active = VF_BIT(ingest) | VF_BIT(pyramid) | VF_BIT(detect) | VF_BIT(report);
     if (g->rectified) active |= VF_BIT(rectify);
     if (g->searched > 1) active |= VF_BIT(scale);
+    if (g->calibrated[0]) active |= VF_BIT(predict);
     if (t->track_target) active |= VF_BIT(track) | VF_BIT(refill);
     if (points) active |= VF_BIT(select);
     if (points && bearing) active |= VF_BIT(bearing);

@@ -294,5 +294,6 @@ vfront_status_t vf_setup(struct vf_state *s, const vfront_rig_t *rig, const vfro
     if (status) return status;
     s->rig = *rig;
     for (int32_t i = 0; i < VFRONT_CAMERAS; i++) s->rig.camera[i].mask = NULL;
+    s->resets = s->reset_counter = (uint32_t)t->first_reset_counter;
     return VFRONT_OK;
 }

@@ -73,6 +73,12 @@ VF_FN int32_t vf_to_level_q16(int32_t x_q16, int32_t level) { return ((x_q16 + 0
 /** Nearest whole pixel of a Q16 coordinate. */
 VF_FN int32_t vf_pixel(int32_t x_q16) { return (x_q16 + 0x8000) >> 16; }
 
+/** Running mean of n values, of which `value` is the last. */
+VF_FN uint32_t vf_running_mean(uint32_t mean, uint32_t value, int32_t n)
+{
+    return mean + (uint32_t)(((int32_t)value - (int32_t)mean) / n);
+}
+
 /** Nearest integer, halves away from zero; |v| must be below 2^30. */
 VF_FN int32_t vf_round(float v) { return (int32_t)(v < 0.0f ? v - 0.5f : v + 0.5f); }
 

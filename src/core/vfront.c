@@ -180,8 +180,10 @@ vfront_status_t vfront_wait(vfront_t *vf, uint32_t timeout_us, const vfront_resu
     }
     vfront_result_t *r = &s->pinned->result[s->ticket % 3];
     vf_frame_result(s, r);
-    s->frame++;
+    s->frame = r->frame + 1;
+    s->resets = s->pinned->params.reset_counter;
     s->reset_counter = r->health.reset_counter;
+    s->refused.length = 0;
     s->t_ns = r->t_ns;
     s->t_mid_ns = r->t_mid_ns;
     s->parity ^= 1;
@@ -205,6 +207,7 @@ vfront_status_t vfront_reset(vfront_t *vf)
     if (s->under_way) return vf_refuse(s, VFRONT_E_BUSY, "vfront_reset: a frame is under way", 0, "");
     if (s->failed) return VFRONT_E_DEVICE;
     s->frame = 0;
+    s->refused.length = 0;
     s->resets = ++s->reset_counter; /* losses counted so far stay counted */
     return VFRONT_OK;
 }

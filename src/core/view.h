@@ -3,7 +3,8 @@
  * four lists:
  *
  *   VF_READS_<stage>(X)     stages whose memory of this frame it reads; stages.def names the same ones as its needs
- *   VF_BEFORE_<stage>(X)    stages that run later in a step, whose memory of the frame before it reads
+ *   VF_BEFORE_<stage>(X)    stages that run later in a step, or beside it, whose memory of the frame before it reads,
+ *                           by parity
  *   VF_GEOMETRY_<stage>(X)  members of vf_geometry that it uses
  *   VF_TUNING_<stage>(X)    tuning values that it uses
  *

@@ -11,6 +11,7 @@
 #include "features/detect.h"
 #include "features/select.h"
 #include "geometry/ego.h"
+#include "geometry/predict.h"
 #include "geometry/stereo.h"
 #include "image/ingest.h"
 #include "image/pyramid.h"

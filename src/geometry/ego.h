@@ -13,6 +13,7 @@
  *         motions than eight on all. The motion is then assessed (ego_assess.h): is a rotation enough; do the points
  *         lie in a plane; do the outliers agree on an alternative motion; is the camera still. Its covariance is a
  *         sandwich estimate over image clusters (ego_covariance.h)
+ *         The error of all disparities that a good metric motion shows goes into a running estimate (rig.h)
  * Exact   scores are sums of integers. Sums of floats have one order: correspondence i goes to lane i % VF_EGO_LANES,
  *         each lane adds its own in order, then lanes are added pairwise by halves, first within 32, then these
  * Memory  the lists; a motion and a score of each hypothesis; 106 bytes a correspondence, 160 a hypothesis
@@ -59,12 +60,33 @@ struct vf_assessment {
     struct vf_pose pose[VF_KINDS];
     struct vf_normal_equations sum[VF_KINDS];
     float covariance[VF_KINDS][21];
+    float offset_px, offset_weight;   /* of disparities, as the metric motion shows it; its information [1/px^2] */
     int32_t has_covariance[VF_KINDS]; /* 1: the normal equations have a solution */
     int32_t parallax[VF_KINDS];       /* median displacement of the inliers, less the rotation [1/16 px] */
     int32_t displacement;             /* median displacement of all correspondences, rotation included [1/16 px] */
     uint32_t outliers;                /* clear outliers of the relative motion among VF_EGO_ALTERNATIVE_SUBSET */
     uint32_t alternative_inliers;     /* most of these that are inliers of one other relative hypothesis */
     uint32_t plane_inliers;           /* inliers of the relative motion that lie in a plane */
+};
+
+/** Usual share of inliers among the correspondences of a motion. */
+struct vf_usual_share {
+    uint32_t frames, permille_q8; /* motions averaged; mean [1/256 permille] */
+};
+
+/** What is usual in a frame: shares of the relative and the metric motion; rotation vector of the prior [rad]. */
+struct vf_usual {
+    struct vf_usual_share share[2];
+    float turn[3];
+};
+
+/** Last good metric motion, which predict continues. */
+struct vf_last_motion {
+    struct vf_pose pose;
+    float covariance[21];
+    uint32_t reserved;
+    uint64_t t_ns;  /* of the frame in which it was estimated */
+    uint64_t dt_ns; /* since the frame before that one; 0: there is no motion */
 };
 
 #if VFRONT_EGO
@@ -81,6 +103,9 @@ struct vf_ego_memory {
     uint8_t inlier[VF_KINDS][VFRONT_CORRESPONDENCES]; /* by place in the list: 1: inlier of the best motion of a kind */
     uint8_t inlier_mask[VFRONT_CORRESPONDENCES];      /* by candidate: VFRONT_AGREES_... of the motions reported */
     vfront_motion_t relative, metric, good[2];        /* good: [parity] */
+    struct vf_usual usual[2];                         /* [parity] */
+    struct vf_last_motion last[2];                    /* [parity] */
+    struct vf_rig_estimate disparity[2];              /* out, by parity: error that all disparities have in common */
 };
 #else
 struct vf_ego_memory {
@@ -114,10 +139,11 @@ struct vf_systems {
 /* clang-format off */
 #define VF_READS_ego(X) X(ingest) X(bearing) X(refill) X(stereo) X(match)
 #define VF_BEFORE_ego(X)
-#define VF_GEOMETRY_ego(X) X(calibrated) X(focal_px) X(nodes_x) X(active)
+#define VF_GEOMETRY_ego(X) X(calibrated) X(focal_px) X(nodes_x) X(active) X(pair)
 #define VF_TUNING_ego(X)                                                                                               \
     X(ego_points) X(ego_hypotheses) X(ego_metric_hypotheses) X(ego_seed) X(ego_tracks) X(ego_matches) X(ego_rotation)  \
-    X(ego_error_mpx) X(ego_least) X(ego_least_percent) X(ego_still_mpx)
+    X(ego_error_mpx) X(ego_least) X(ego_least_percent) X(ego_still_mpx)                                                \
+    X(rig_centre_mpx) X(rig_focal_ppm) X(rig_disparity_mpx) X(rig_offset)
 /* clang-format on */
 VF_GEOMETRY_OF(ego);
 VF_TUNING_OF(ego);
@@ -198,6 +224,31 @@ VF_FN int32_t vf_ego_subset_index(int32_t count, int32_t most, int32_t k)
     return count > most ? (int32_t)((int64_t)k * count / most) : k;
 }
 
+/** Estimate of the disparities' offset after the frame of a parity; all 0: nothing seen. */
+VF_FN struct vf_rig_estimate vf_ego_disparity(const struct vf_ego_memory *m, uint32_t active, int32_t parity)
+{
+    struct vf_rig_estimate none;
+#if VFRONT_EGO
+    if (active & VF_BIT(ego)) return m->disparity[parity];
+#endif
+    memset(&none, 0, sizeof none);
+    (void)m, (void)active, (void)parity;
+    return none;
+}
+
+/** Share of an offset of the disparities by which its estimate may be wrong as long as it was not corrected when it was
+ *  measured: near points tell most of it, and are the first that it makes outliers. Rendered flights with 0.3 px: 0 to
+ *  0.2 of it after 200 frames, 0.5 after 50 fast ones. */
+#define VF_EGO_DISPARITY_SHARE 0.4f
+
+/** Standard deviation of the disparities' offset [px]. */
+VF_FN float vf_ego_disparity_sigma_px(const struct vf_rig_estimate *e)
+{
+    const float sigma = vf_rig_sigma_px(e), cut = VF_EGO_DISPARITY_SHARE * e->open,
+                both = sqrtf(sigma * sigma + cut * cut);
+    return both < VF_RIG_UNKNOWN_PX ? both : VF_RIG_UNKNOWN_PX;
+}
+
 /** Range that is unknown. */
 VF_FN struct vf_range_estimate vf_range_unknown(void)
 {
@@ -222,6 +273,23 @@ VF_FN uint32_t vf_ego_inlier_mask(const struct vf_ego_memory *m, uint32_t active
 #endif
     (void)m, (void)active, (void)candidate;
     return 0;
+}
+
+/** States of the motions of a step, vfront_motion_state_t. */
+struct vf_motion_states {
+    uint32_t relative, metric;
+};
+VF_FN struct vf_motion_states vf_ego_states(const struct vf_ego_memory *m, uint32_t active)
+{
+    struct vf_motion_states states = {VFRONT_MOTION_NONE, VFRONT_MOTION_NONE};
+#if VFRONT_EGO
+    if (active & VF_BIT(ego)) {
+        states.relative = m->relative.state;
+        states.metric = m->metric.state;
+    }
+#endif
+    (void)m, (void)active;
+    return states;
 }
 
 /** Motions of a step: relative, metric, and the last good one. */

@@ -76,40 +76,72 @@ static uint32_t count_plane_inliers(const struct vf_ego_view *s, const struct vf
     return vf_ego_sum_plane(s, pose, n, VFRONT_CORRESPONDENCES, 0).inliers;
 }
 
-/** Sum the gradients of the inliers by cluster. */
-static void fill_clusters(const struct vf_ego_view *s, int kind, const struct vf_pose *pose, const float scale[6],
-                          struct vf_cluster cluster[VF_EGO_CLUSTERS])
+/** Add the effects of the calibration on the gradient of an inlier. */
+static void add_effects(int kind, const struct vf_pose *pose, const struct vf_correspondence *c,
+                        const float step[VF_EGO_VALUES], const float scale[6], struct vf_ego_spread *spread)
+{
+    for (int value = 0; value < VF_EGO_VALUES; value++) {
+        const struct vf_ego_effect effect = vf_ego_effect_of(kind, pose, c, value, step[value], scale);
+        for (int k = 0; k < 6; k++) spread->effect[value][k] += effect.gradient[k];
+        if (value != VF_EGO_DISPARITY) continue;
+        spread->square += effect.square;
+        spread->product += effect.product;
+    }
+}
+
+/** Sum the gradients of the inliers by cluster, and what else the covariance needs. */
+static struct vf_ego_spread fill_clusters(const struct vf_ego_view *s, int kind, const struct vf_pose *pose,
+                                          const float scale[6], struct vf_cluster cluster[VF_EGO_CLUSTERS])
 {
     const struct vf_ego_memory *m = s->ego;
+    struct vf_ego_spread spread;
+    float step[VF_EGO_VALUES];
+    memset(&spread, 0, sizeof spread);
     memset(cluster, 0, sizeof *cluster * VF_EGO_CLUSTERS);
+    vf_ego_calibration_steps(s, step);
     for (uint32_t i = 0; i < m->count[vf_ego_list(kind)]; i++) {
         const struct vf_correspondence c = vf_ego_load(&m->list[vf_ego_list(kind)], (int32_t)i);
+        const float error = vf_motion_error(kind, pose, &c);
         int32_t gradient[6];
-        if (!vf_ego_scaled_gradient(kind, pose, &c, scale, gradient)) continue;
+        spread.edge += vf_ego_near_bound(error);
+        if (!vf_motion_inlier_score(error)) continue;
+        vf_ego_scaled_gradient(kind, pose, &c, scale, gradient);
+        add_effects(kind, pose, &c, step, scale, &spread);
         struct vf_cluster *to = &cluster[vf_ego_cluster(s, &c)];
         for (int k = 0; k < 6; k++) to->sum[k] += gradient[k];
-        to->inliers++;
+        spread.clusters += to->inliers++ == 0;
     }
+    return spread;
 }
 
 /** Covariance of the best motion of a kind. Returns 0, and leaves 0, where the normal equations have no solution. */
 static int find_covariance(const struct vf_ego_view *s, int kind, const struct vf_pose *pose,
-                           const struct vf_normal_equations *sum, float covariance[21])
+                           const struct vf_normal_equations *sum, struct vf_assessment *a)
 {
+    float *covariance = a->covariance[kind];
     struct vf_cluster cluster[VF_EGO_CLUSTERS];
-    float scale[6], B[21];
-    int32_t clusters = 0; /* that have inliers */
+    float scale[6], B[21], L[6][6], row[6];
     vf_ego_gradient_scales(sum->terms, scale);
-    fill_clusters(s, kind, pose, scale, cluster);
-    for (int n = 0; n < VF_EGO_CLUSTERS; n++) clusters += cluster[n].inliers > 0;
+    const struct vf_ego_spread spread = fill_clusters(s, kind, pose, scale, cluster);
     for (int i = 0; i < 6; i++)
         for (int j = i; j < 6; j++) {
             int64_t product = 0;
             for (int n = 0; n < VF_EGO_CLUSTERS; n++) product += (int64_t)cluster[n].sum[i] * cluster[n].sum[j];
-            B[vf_motion_index(i, j)] = vf_ego_gradient_covariance(kind, sum, scale, clusters, i, j, product);
+            B[vf_motion_index(i, j)] = vf_ego_gradient_covariance(kind, sum, scale, &spread, i, j, product);
         }
     memset(covariance, 0, 21 * sizeof *covariance);
-    return vf_motion_covariance(kind, pose, sum->terms, B, covariance);
+    if (!vf_motion_cholesky(kind, pose->t, sum->terms, L)) return 0;
+    const struct vf_ego_offset offset = vf_ego_find_offset(s, kind, sum, scale, &spread, L);
+    for (int i = 0; i < 6; i++) {
+        vf_motion_covariance_row(L, B, i, row);
+        for (int j = i; j < 6; j++)
+            covariance[vf_motion_index(i, j)] = vf_ego_covariance_element(&offset, i, j, row[j]);
+    }
+    if (kind == VF_METRIC) {
+        a->offset_px = offset.found_px;
+        a->offset_weight = offset.weight;
+    }
+    return 1;
 }
 
 /** Assess the best motion of each kind. */
@@ -119,7 +151,7 @@ static void assess_motions(const struct vf_ego_view *s, struct vf_assessment *a)
     for (int kind = 0; kind < VF_KINDS; kind++) {
         a->pose[kind] = best_of(s, kind)->pose;
         a->sum[kind] = best_of(s, kind)->sum;
-        a->has_covariance[kind] = find_covariance(s, kind, &a->pose[kind], &a->sum[kind], a->covariance[kind]);
+        a->has_covariance[kind] = find_covariance(s, kind, &a->pose[kind], &a->sum[kind], a);
         mark_inliers(s, kind, &a->pose[kind]);
         a->parallax[kind] = median_displacement(s, kind, &a->pose[kind]);
     }
@@ -146,11 +178,14 @@ static void report_motions(const struct vf_ego_view *s)
     const struct vf_params *params = &s->ingest->params;
     vf_ego_assess_relative(s, params, m->count[0], &m->assessment, &m->relative);
     vf_ego_assess_metric(s, params, m->count[1], &m->assessment, &m->metric);
+    vf_agreement_assess(params, &m->relative, &m->metric, &m->usual[s->parity], &m->usual[s->parity ^ 1]);
+    m->disparity[s->parity] = vf_ego_disparity_next(s, params, &m->metric, &m->assessment);
     const vfront_motion_t *good = vf_ego_last_good(params, &m->relative, &m->metric, &m->good[s->parity ^ 1]);
     if (good)
         m->good[s->parity] = *good;
     else
         vf_ego_blank(&m->good[s->parity], VFRONT_MOTION_NONE);
+    m->last[s->parity] = vf_ego_last_metric(params, &m->metric, &m->last[s->parity ^ 1]);
     write_inlier_masks(m);
 }
 

@@ -121,14 +121,17 @@ VF_FN int vf_ego_no_parallax(const struct vf_normal_equations *rotation, const s
 
 /* ---- reported motions -------------------------------------------------------------------------------------------- */
 
-/** Initialise a motion with its counts and the state that holds until it is filled in: NONE, FEW or UNSURE, which is
- *  returned. */
+/** Initialise a motion with its counts and the state that holds until it is filled in: NONE, FROZEN, FEW or UNSURE,
+ *  which is returned. */
 VF_FN uint32_t vf_ego_init_motion(const struct vf_ego_view *s, const struct vf_params *params, vfront_motion_t *m,
                                   int kind, uint32_t pairs)
 {
     const uint32_t hypotheses = (uint32_t)vf_ego_hypotheses(s, kind);
     const int none = !params->frame || !hypotheses, few = pairs < (uint32_t)s->tuning.ego_least;
-    const uint32_t state = none ? VFRONT_MOTION_NONE : few ? VFRONT_MOTION_FEW : VFRONT_MOTION_UNSURE;
+    const uint32_t state = none                                          ? VFRONT_MOTION_NONE
+                           : vf_ingest_untimely(s->ingest, s->parity, 0) ? VFRONT_MOTION_FROZEN
+                           : few                                         ? VFRONT_MOTION_FEW
+                                                                         : VFRONT_MOTION_UNSURE;
     VF_TEAM(one, 1)
     {
         vf_ego_blank(m, state);
@@ -141,6 +144,13 @@ VF_FN uint32_t vf_ego_init_motion(const struct vf_ego_view *s, const struct vf_p
     return state;
 }
 
+/** 1 if depths of this frame and of the frame before are those of a pair that agrees. */
+VF_FN int vf_ego_pair_agrees(const struct vf_ego_view *s)
+{
+    return vf_stereo_pair(s->stereo, s->geometry.active, s->parity).state == VFRONT_STEREO_GOOD &&
+           vf_stereo_pair(s->stereo, s->geometry.active, s->parity ^ 1).state == VFRONT_STEREO_GOOD;
+}
+
 /** Fill in the best motion of a kind, if it has enough inliers. Returns its state. */
 VF_FN uint32_t vf_ego_fill_motion(const struct vf_ego_view *s, vfront_motion_t *m, int kind, uint32_t pairs,
                                   const struct vf_assessment *a)
@@ -148,8 +158,13 @@ VF_FN uint32_t vf_ego_fill_motion(const struct vf_ego_view *s, vfront_motion_t *
     const struct vf_normal_equations *sum = &a->sum[kind];
     const uint32_t state = kind == VF_ROTATION_ONLY ? VFRONT_MOTION_ROTATION : VFRONT_MOTION_GOOD;
     const int good = vf_ego_enough_inliers(&s->tuning, sum->inliers, pairs) && a->has_covariance[kind];
-    VF_TEAM(one, 1) m->inliers = sum->inliers;
-    if (!good) return VFRONT_MOTION_UNSURE;
+    const int no_depth = kind == VF_METRIC && !vf_ego_pair_agrees(s);
+    VF_TEAM(one, 1)
+    {
+        m->inliers = sum->inliers;
+        if (no_depth) m->flags |= VFRONT_MOTION_STEREO;
+    }
+    if (!good || no_depth) return VFRONT_MOTION_UNSURE;
     VF_TEAM(i, 21) m->covariance[i] = a->covariance[kind][i];
     VF_TEAM(i, 9) m->R[i] = a->pose[kind].R[i];
     VF_TEAM(i, 3) m->t[i] = kind == VF_ROTATION_ONLY ? 0.0f : a->pose[kind].t[i];
@@ -203,6 +218,21 @@ VF_FN void vf_ego_assess_metric(const struct vf_ego_view *s, const struct vf_par
     if (m->state) m->needed = vf_ego_needed(m->inliers, m->pairs, 3);
 }
 
+/** Estimate of the disparities' offset after a step. metric: its motion as reported. Disparities of this frame had the
+ *  correction of the frame before taken off. */
+VF_FN struct vf_rig_estimate vf_ego_disparity_next(const struct vf_ego_view *s, const struct vf_params *params,
+                                                   const vfront_motion_t *metric, const struct vf_assessment *a)
+{
+    struct vf_rig_estimate from;
+    if (params->frame)
+        from = s->ego->disparity[s->parity ^ 1];
+    else
+        memset(&from, 0, sizeof from);
+    const int good = metric->state == VFRONT_MOTION_GOOD;
+    return vf_rig_next(&from, a->offset_px + vf_rig_correction(&from, s->tuning.rig_offset),
+                       good ? a->offset_weight : 0.0f, s->tuning.rig_offset);
+}
+
 /** Last good motion, metric before relative; NULL: none since the first frame. before: that of the previous frame. */
 VF_FN const vfront_motion_t *vf_ego_last_good(const struct vf_params *params, const vfront_motion_t *relative,
                                               const vfront_motion_t *metric, const vfront_motion_t *before)
@@ -210,6 +240,21 @@ VF_FN const vfront_motion_t *vf_ego_last_good(const struct vf_params *params, co
     if (metric->state == VFRONT_MOTION_GOOD) return metric;
     if (relative->state == VFRONT_MOTION_GOOD) return relative;
     return params->frame ? before : NULL;
+}
+
+/** Last good metric motion after a step. before: that after the previous one. */
+VF_FN struct vf_last_motion vf_ego_last_metric(const struct vf_params *params, const vfront_motion_t *metric,
+                                               const struct vf_last_motion *before)
+{
+    struct vf_last_motion last;
+    memset(&last, 0, sizeof last);
+    if (metric->state != VFRONT_MOTION_GOOD) return params->frame ? *before : last;
+    for (int k = 0; k < 9; k++) last.pose.R[k] = metric->R[k];
+    for (int k = 0; k < 3; k++) last.pose.t[k] = metric->t[k];
+    for (int k = 0; k < 21; k++) last.covariance[k] = metric->covariance[k];
+    last.t_ns = params->t_ns;
+    last.dt_ns = params->dt_ns;
+    return last;
 }
 
 /** Kind whose inliers are reported for a motion; VF_KINDS: none. */

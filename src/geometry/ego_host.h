@@ -4,6 +4,7 @@
 #ifndef VF_EGO_HOST_H
 #define VF_EGO_HOST_H
 
+#include "ego_agreement.h"
 #include "ego_assess.h"
 #include "ego_covariance.h"
 #include "ego_hypothesis.h"

@@ -212,14 +212,21 @@ VF_FN void vf_motion_rotation_terms(const struct vf_pose *p, const struct vf_cor
  *  frame (rendered flight: normalised error squared 5.3, with it 1.4). */
 #define VF_MOTION_EPIPOLE_BOUNDS 100.0f
 
-/** Normal equations of constraint / sqrt(gradient2). The Jacobian includes the change of the root: with little parallax
- *  it is as much as the rest, and steps without it end elsewhere than at the least error. */
-VF_FN void vf_motion_relative_terms(const struct vf_pose *p, const struct vf_correspondence *c, float terms[VF_TERMS])
+/** Weight of the constraint of a correspondence, 1 / its standard deviation in units of the bound, and its square. */
+VF_FN float vf_motion_relative_weight(const struct vf_sampson *k, const struct vf_correspondence *c, float *square)
 {
-    const struct vf_sampson k = vf_motion_sampson(p, c);
-    const float square = k.gradient2 + VF_MOTION_EPIPOLE_BOUNDS * VF_MOTION_EPIPOLE_BOUNDS / (c->weight * c->weight),
-                w = c->weight / sqrtf(square), part = k.constraint / square;
-    float ab[3], a_bt[3], ta_t[3], a_ta[3], bt_b[3], a_ta_t[3], J[6];
+    *square = k->gradient2 + VF_MOTION_EPIPOLE_BOUNDS * VF_MOTION_EPIPOLE_BOUNDS / (c->weight * c->weight);
+    return c->weight / sqrtf(*square);
+}
+
+/** Derivative of constraint / sqrt(gradient2) by the motion. It includes the change of the root: with little parallax
+ *  it is as much as the rest, and steps without it end elsewhere than at the least error. */
+VF_FN void vf_motion_relative_row(const struct vf_pose *p, const struct vf_correspondence *c,
+                                  const struct vf_sampson *sampson, float w, float square, float J[6])
+{
+    const struct vf_sampson k = *sampson;
+    const float part = k.constraint / square;
+    float ab[3], a_bt[3], ta_t[3], a_ta[3], bt_b[3], a_ta_t[3];
     vf_cross(k.a, c->now, ab);
     vf_cross(k.a, k.bt, a_bt);
     vf_cross(k.ta, p->t, ta_t);
@@ -230,6 +237,15 @@ VF_FN void vf_motion_relative_terms(const struct vf_pose *p, const struct vf_cor
         J[i] = w * (ab[i] - part * (a_ta[i] + bt_b[i]));
         J[3 + i] = w * (a_bt[i] - part * a_ta_t[i]);
     }
+}
+
+/** Normal equations of constraint / sqrt(gradient2). */
+VF_FN void vf_motion_relative_terms(const struct vf_pose *p, const struct vf_correspondence *c, float terms[VF_TERMS])
+{
+    const struct vf_sampson k = vf_motion_sampson(p, c);
+    float J[6], square;
+    const float w = vf_motion_relative_weight(&k, c, &square);
+    vf_motion_relative_row(p, c, &k, w, square, J);
     vf_motion_add_row(terms, J, w * k.constraint, 1.0f);
 }
 
@@ -288,6 +304,91 @@ VF_FN void vf_motion_accumulate(int kind, const struct vf_pose *p, const struct 
     sum->inliers++;
     sum->residuals += vf_motion_residuals(kind, c);
     vf_motion_terms(kind, p, c, sum->terms);
+}
+
+/* ---- response to changes of the measurements --------------------------------------------------------------------- */
+
+/** Small changes of the measurements of a correspondence. */
+struct vf_change {
+    float before[3], now[3];    /* of the bearings, normal to them */
+    float range_m, inverse_1pm; /* of the previous distance, of the current inverse distance */
+};
+
+/** Response of a correspondence to small changes of its measurements, the derivatives J by the motion kept. */
+struct vf_response {
+    float gradient[6];     /* change of J^T r */
+    float square, product; /* of the change of the residuals: squared, and times the residuals */
+};
+
+VF_FN struct vf_response vf_motion_relative_response(const struct vf_pose *p, const struct vf_correspondence *c,
+                                                     const struct vf_change *change)
+{
+    const struct vf_sampson k = vf_motion_sampson(p, c);
+    struct vf_response response;
+    float rotated[3], J[6], square;
+    const float w = vf_motion_relative_weight(&k, c, &square);
+    vf_motion_relative_row(p, c, &k, w, square, J);
+    vf_transform(p->R, change->before, rotated);
+    const float residual = w * (vf_dot(change->now, k.ta) + vf_dot(rotated, k.bt));
+    for (int i = 0; i < 6; i++) response.gradient[i] = J[i] * residual;
+    response.square = residual * residual;
+    response.product = residual * (w * k.constraint);
+    return response;
+}
+
+VF_FN struct vf_response vf_motion_rotation_response(const struct vf_pose *p, const struct vf_correspondence *c,
+                                                     const struct vf_change *change)
+{
+    struct vf_response response;
+    float a[3], rotated[3], residual[3], off[3];
+    vf_transform(p->R, c->before, a);
+    vf_transform(p->R, change->before, rotated);
+    for (int i = 0; i < 3; i++) {
+        residual[i] = c->weight * c->weight * (rotated[i] - change->now[i]);
+        off[i] = a[i] - c->now[i];
+        rotated[i] -= change->now[i];
+        response.gradient[i] = 0.0f;
+    }
+    vf_cross(a, residual, response.gradient + 3);
+    response.square = vf_dot(residual, rotated);
+    response.product = vf_dot(residual, off);
+    return response;
+}
+
+/** A change of the previous distance like its own error has next to none: that error is eliminated. */
+VF_FN struct vf_response vf_motion_metric_response(const struct vf_pose *p, const struct vf_correspondence *c,
+                                                   const struct vf_change *change)
+{
+    const struct vf_prediction e = vf_motion_predict(p, c);
+    const float scale = 1.0f / VF_MOTION_SIGMAS;
+    struct vf_response response;
+    float a[3], rotated[3], moved[3], residual[4], left[4];
+    vf_transform(p->R, c->before, a);
+    vf_transform(p->R, change->before, rotated);
+    for (int k = 0; k < 3; k++) moved[k] = c->range_m * rotated[k] + change->range_m * a[k];
+    const float deeper = vf_dot(e.direction, moved) * e.inverse_1pm;
+    for (int k = 0; k < 3; k++)
+        residual[k] = (moved[k] * e.inverse_1pm - deeper * e.direction[k] - change->now[k]) * (e.weight[0] * scale);
+    residual[3] = -(deeper * e.inverse_1pm + change->inverse_1pm) * (e.weight[1] * scale);
+    const float correction = vf_motion_dot4(residual, e.range_effect) /
+                             (1.0f + vf_motion_dot4(e.range_effect, e.range_effect));
+    for (int k = 0; k < 4; k++) left[k] = residual[k] - correction * e.range_effect[k];
+    const float across = e.weight[0] * e.inverse_1pm * scale,
+                deep = e.weight[1] * e.inverse_1pm * e.inverse_1pm * scale, along = vf_dot(e.direction, left);
+    for (int k = 0; k < 3; k++)
+        response.gradient[k] = across * (left[k] - along * e.direction[k]) - deep * left[3] * e.direction[k];
+    vf_cross(e.rotated, response.gradient, response.gradient + 3);
+    response.square = vf_motion_dot4(left, residual);
+    response.product = vf_motion_dot4(left, e.residual) * scale;
+    return response;
+}
+
+VF_FN struct vf_response vf_motion_response(int kind, const struct vf_pose *p, const struct vf_correspondence *c,
+                                            const struct vf_change *change)
+{
+    return kind == VF_ROTATION_ONLY ? vf_motion_rotation_response(p, c, change)
+           : kind == VF_METRIC      ? vf_motion_metric_response(p, c, change)
+                                    : vf_motion_relative_response(p, c, change);
 }
 
 /* ---- Gauss-Newton step ------------------------------------------------------------------------------------------- */

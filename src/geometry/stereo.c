@@ -2,6 +2,7 @@
 /* Host form of stereo. */
 #include "stereo.h"
 
+#include "ego.h"
 #include "image/scale.h"
 
 #if VFRONT_STEREO
@@ -177,10 +178,10 @@ static int search_line(const struct vf_stereo_view *s, const struct vf_point *a,
     return 1;
 }
 
-/** Gauss-Newton steps along the line on level 0. Returns the ZSAD at the final position; VF_NONE if a window does not
- *  fit, the steps lead too far, or the halves of the window disagree. */
+/** Gauss-Newton steps along the line on level 0. Returns the ZSAD at the final position and vf_stereo_fit_px(); VF_NONE
+ *  if a window does not fit, the steps lead too far, or the halves of the window disagree. */
 static uint32_t refine_subpixel(const struct vf_stereo_view *s, const struct vf_point *a,
-                                const struct vf_epipolar_line *line, struct vf_stereo_position *position)
+                                const struct vf_epipolar_line *line, struct vf_stereo_position *position, float *fit_px)
 {
     const struct vf_stereo_position own = {a->x_q16, a->y_q16}, from = *position;
     const struct vf_window_centre centre = vf_stereo_window_centre(s, own, 0);
@@ -199,16 +200,43 @@ static uint32_t refine_subpixel(const struct vf_stereo_view *s, const struct vf_
         for (int32_t k = 0; k < VF_STEREO_SIDE * VF_STEREO_SIDE; k++)
             vf_stereo_accumulate(&sum[step < VF_STEREO_STEPS ? 0 : vf_stereo_window_half(line, k)], ahead.grey[k],
                                  behind.grey[k], right.grey[k] - left.grey[k]);
-        if (step == VF_STEREO_STEPS) return vf_stereo_halves_agree(&s->tuning, sum) ? zsad(&left, &right) : VF_NONE;
+        if (step == VF_STEREO_STEPS) {
+            const uint32_t cost = zsad(&left, &right);
+            *fit_px = vf_stereo_fit_px(cost, sum);
+            return vf_stereo_halves_agree(&s->tuning, sum) ? cost : VF_NONE;
+        }
         shift += vf_stereo_gauss_newton(&sum[0]);
     }
 }
 
+/** Step across the line that the windows around a match show: vf_stereo_across(). */
+static int32_t measure_across(const struct vf_stereo_view *s, const struct vf_point *a,
+                              const struct vf_epipolar_line *line, struct vf_stereo_position position)
+{
+    const struct vf_stereo_position own = {a->x_q16, a->y_q16};
+    const struct vf_window_centre c = vf_stereo_window_centre(s, own, 0);
+    struct window here, along[2], across[2], other;
+    struct vf_across_sums sum;
+    memset(&sum, 0, sizeof sum);
+    if (!read_window(&here, s, 0, 0, c) || !read_window(&other, s, 1, 0, vf_stereo_window_centre(s, position, 0)))
+        return VF_STEREO_UNSEEN;
+    for (int side = 0; side < 2; side++)
+        if (!read_window(&along[side], s, 0, 0, vf_stereo_move_window(line, c, 1 - 2 * side)) ||
+            !read_window(&across[side], s, 0, 0, vf_stereo_window_across(line, c, 1 - 2 * side)))
+            return VF_STEREO_UNSEEN;
+    for (int32_t k = 0; k < VF_STEREO_SIDE * VF_STEREO_SIDE; k++)
+        vf_stereo_accumulate_across(&sum, along[0].grey[k], along[1].grey[k], across[0].grey[k], across[1].grey[k],
+                                    other.grey[k] - here.grey[k]);
+    return vf_stereo_across(&sum);
+}
+
 /** Depth of point i from its match, after the cross-check. Returns its cost, or VF_NONE if there is no depth. */
 static uint32_t find_depth(const struct vf_stereo_view *s, const struct camera_points *left,
-                           const struct camera_points *right, uint32_t i, vfront_depth_t *out)
+                           const struct camera_points *right, const struct vf_stereo_offsets *offsets, uint32_t i,
+                           vfront_depth_t *out)
 {
     const uint32_t best = s->stereo->best[i], j = best & 0xffff;
+    s->stereo->offset[i] = VF_NONE;
     if (best == VF_NONE || s->stereo->back[s->parity][j] != vf_packed_match(best >> 16, i)) return VF_NONE;
     const struct vf_point *a = &left->point[i], *b = &right->point[j];
     const struct vf_node *node = s->bearing->node[1];
@@ -219,10 +247,16 @@ static uint32_t find_depth(const struct vf_stereo_view *s, const struct camera_p
     vf_bearing_at(node, s->geometry.nodes_x[1], from.x_q16 + 65536, from.y_q16, to_right);
     vf_bearing_at(node, s->geometry.nodes_x[1], from.x_q16, from.y_q16 + 65536, below);
     if (!vf_stereo_line(&e, from, b->bearing, to_right, below, &line)) return VF_NONE;
+    s->stereo->offset[i] = vf_pair_offset(s, &e, b->bearing, to_right, below, a->step > b->step ? a->step : b->step);
+    line.start = vf_stereo_move_across(&line, line.start, offsets->line);
     struct vf_stereo_position position = line.start;
     if (!search_line(s, a, &line, &position)) return VF_NONE;
-    const uint32_t cost = refine_subpixel(s, a, &line, &position);
-    if (cost == VF_NONE || !vf_stereo_depth(s, node, &e, a, &line, position, out)) return VF_NONE;
+    float fit_px = 0.0f;
+    const uint32_t cost = refine_subpixel(s, a, &line, &position, &fit_px);
+    if (cost == VF_NONE || !vf_stereo_depth(s, node, &e, a, &line, offsets->disparity, position, fit_px, out))
+        return VF_NONE;
+    s->stereo->across_q12[i] = measure_across(s, a, &line,
+                                              vf_stereo_move_across(&line, position, offsets->rows - offsets->line));
     out->keypoint = (uint16_t)i;
     out->partner = (uint16_t)j;
     out->distance = (uint16_t)(best >> 16);
@@ -243,6 +277,23 @@ static uint32_t median(const uint32_t *cost, uint32_t count)
     }
     return least;
 }
+
+/** Agreement of the cameras, from the offsets of all matches. */
+static void assess_pair(const struct vf_stereo_view *s)
+{
+    struct vf_stereo_memory *m = s->stereo;
+    const uint32_t *points = s->bearing->count[s->parity];
+    struct vf_pair_sums sum = {0, 0, 0};
+    struct vf_rows_sums rows = {0, 0, 0};
+    for (uint32_t i = 0; i < points[0]; i++) {
+        vf_pair_add(&sum, m->offset[i]);
+        vf_rows_add(&rows, m->cost[i], m->across_q12[i]);
+    }
+    const int frozen = s->ingest->frozen[s->parity][0] || s->ingest->frozen[s->parity][1];
+    m->pair[s->parity] = vf_pair_assess(&sum, points, frozen, s->ingest->params.frame == 0, &m->pair[s->parity ^ 1]);
+    m->rows[s->parity] = vf_rows_next(&rows, m->pair[s->parity].state == VFRONT_STEREO_GOOD,
+                                      s->ingest->params.frame == 0, s->tuning.rig_offset, &m->rows[s->parity ^ 1]);
+}
 #endif
 
 void vf_stereo_host(const struct vf_stereo_view *s)
@@ -250,8 +301,12 @@ void vf_stereo_host(const struct vf_stereo_view *s)
 #if VFRONT_STEREO
     struct vf_stereo_memory *m = s->stereo;
     const struct camera_points left = camera_points_of(s, 0), right = camera_points_of(s, 1);
+    const struct vf_stereo_offsets offsets = vf_stereo_offsets_of(
+        s, vf_ego_disparity(s->ego, s->geometry.active, s->parity ^ 1));
     match_descriptors(s, &left, &right);
-    for (uint32_t i = 0; i < left.count; i++) m->cost[i] = find_depth(s, &left, &right, i, &m->candidate[i]);
+    for (uint32_t i = 0; i < left.count; i++) {
+        m->cost[i] = find_depth(s, &left, &right, &offsets, i, &m->candidate[i]);
+    }
     const uint32_t median_cost = median(m->cost, left.count);
     vf_stereo_clear(m, s->parity ^ 1, 0, 1);
     m->count = 0;
@@ -260,6 +315,7 @@ void vf_stereo_host(const struct vf_stereo_view *s)
         if (valid) m->depth[m->count++] = m->candidate[i];
         vf_stereo_store_range(m, s->parity, i, left.point[i].bearing, valid ? &m->candidate[i] : NULL);
     }
+    assess_pair(s);
 #else
     (void)s;
 #endif

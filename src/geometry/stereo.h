@@ -4,7 +4,7 @@
  *
  * In      points, orientations and descriptors of both cameras; pyramid levels
  * Out     list of stereo matches by rising index in camera 0: indices, position in camera 1, depth and its standard
- *         deviation; range of every key point, for the next frame as well
+ *         deviation; range of every key point, for the next frame as well; agreement of the cameras; rows' offset
  * Rule    candidates for a match lie in a band along the epipolar line, with a disparity within bounds, on about the
  *         same level and with about the same orientation. The candidate with the lowest Hamming distance wins, if it
  *         passes a ratio test against the best candidate at another position, and a cross-check: both points must be
@@ -15,9 +15,14 @@
  *         far, if the two halves of the window would move apart, as at an occluding edge, or if its ZSAD is a large
  *         multiple of the median Disparity is the focal length of camera 1 times the tangent of the angle between the
  *         bearing and its direction at infinity: in the middle of rectified pictures the usual disparity, and less
- *         towards their sides
+ *         towards their sides.
+ *         The deviation of a depth is that of its disparity, of three parts: one of all, more for coarser levels; one
+ *         that the window says, by its difference of grey levels over its gradient; one that all have in common
+ *         Beside it the rows' offset is watched: a Gauss-Newton step along and across the line on level 0, from the
+ *         position that the estimate of the frame before expects; the mean of the steps across, far ones clamped, goes
+ *         into a running estimate (rig.h). With rig_offset 1 lines and disparities are corrected by the estimates
  * Exact   costs in integers; the rest in single precision in one order, square roots and quotients correctly rounded
- * Memory  80 bytes a key point: best match from either camera, cost, depth
+ * Memory  84 bytes a key point: best match from either camera, cost, depth, step across the line
  * Shared  arithmetic of candidates, lines, windows, steps and depth. Not shared, for speed: the loop over candidates
  *         (host: one batch of camera 1 for many points, as vector code; kernel: one block for a point), sums over a
  *         window (search_line(), refine_subpixel(): the host reads windows into memory, the kernel keeps 4 pixels of
@@ -30,6 +35,17 @@
 #include "core/view.h"
 #include "features/bearing.h"
 #include "features/describe.h"
+#include "image/ingest.h"
+#include "rig.h"
+
+/** Agreement of the two cameras in a frame, and what is usual for it. */
+struct vf_pair_health {
+    uint32_t state;     /* vfront_stereo_state_t */
+    uint32_t permille;  /* key points of camera 0 that have a match in camera 1 [1/1000] */
+    uint32_t offset_q8; /* mean distance of matches from their epipolar lines [1/256 px of their level] */
+    uint32_t frames;    /* that made the two levels below; at most VF_PAIR_FRAMES */
+    uint32_t usual_permille_q8, usual_offset_q16; /* running means over good frames */
+};
 
 #if VFRONT_STEREO
 struct vf_stereo_memory {
@@ -42,7 +58,11 @@ struct vf_stereo_memory {
     vfront_depth_t depth[VFRONT_KEYPOINTS];     /* out: list of those that are no outliers */
     float range_m[2][VFRONT_KEYPOINTS];         /* by parity: range of each key point of camera 0; 0: no depth */
     float range_sigma_m[2][VFRONT_KEYPOINTS];   /* its standard deviation */
+    uint32_t offset[VFRONT_KEYPOINTS];          /* of each key point of camera 0: vf_pair_offset(); VF_NONE: no match */
+    int32_t across_q12[VFRONT_KEYPOINTS];       /* of each with a cost: vf_stereo_across(); VF_STEREO_UNSEEN: none */
     uint32_t count;                             /* length of `depth` */
+    struct vf_pair_health pair[2];              /* out, by parity: agreement of the cameras */
+    struct vf_rig_estimate rows[2];             /* out, by parity: offset of camera 1 across the epipolar lines */
 };
 #else
 struct vf_stereo_memory {
@@ -53,12 +73,12 @@ struct vf_stereo_memory {
 /* View of stereo: core/view.h. */
 /* clang-format off */
 #define VF_READS_stereo(X) X(ingest) X(rectify) X(scale) X(bearing) X(describe)
-#define VF_BEFORE_stereo(X)
-#define VF_GEOMETRY_stereo(X) X(scale) X(inverse_q19) X(focal_px) X(nodes_x) X(pair)
+#define VF_BEFORE_stereo(X) X(ego)
+#define VF_GEOMETRY_stereo(X) X(scale) X(inverse_q19) X(focal_px) X(nodes_x) X(pair) X(active)
 #define VF_TUNING_stereo(X)                                                                                            \
     X(stereo_band_px) X(stereo_distance) X(stereo_levels) X(stereo_disparity_px) X(stereo_least_mpx)                   \
     X(stereo_apart_mpx) X(stereo_cut_percent) X(stereo_sigma_mpx) X(match_ratio_percent) X(match_turn_deg)             \
-    X(select_points)
+    X(stereo_fit_percent) X(rig_disparity_mpx) X(rig_offset) X(select_points)
 /* clang-format on */
 VF_GEOMETRY_OF(stereo);
 VF_TUNING_OF(stereo);
@@ -77,6 +97,29 @@ VF_FN uint32_t vf_stereo_count(const struct vf_stereo_memory *m, uint32_t active
 #endif
     (void)m, (void)active;
     return 0;
+}
+
+/** Agreement of the cameras in the frame of a parity; state VFRONT_STEREO_NONE where depths are not computed. */
+VF_FN struct vf_pair_health vf_stereo_pair(const struct vf_stereo_memory *m, uint32_t active, int32_t parity)
+{
+    const struct vf_pair_health none = {VFRONT_STEREO_NONE, 0, 0, 0, 0, 0};
+#if VFRONT_STEREO
+    if (active & VF_BIT(stereo)) return m->pair[parity];
+#endif
+    (void)m, (void)active, (void)parity;
+    return none;
+}
+
+/** Estimate of the rows' offset after the frame of a parity; all 0: nothing seen. */
+VF_FN struct vf_rig_estimate vf_stereo_rows(const struct vf_stereo_memory *m, uint32_t active, int32_t parity)
+{
+    struct vf_rig_estimate none;
+#if VFRONT_STEREO
+    if (active & VF_BIT(stereo)) return m->rows[parity];
+#endif
+    memset(&none, 0, sizeof none);
+    (void)m, (void)active, (void)parity;
+    return none;
 }
 
 /** Range of a key point of camera 0 and its standard deviation [m]; 0: unknown. */
@@ -180,6 +223,28 @@ VF_FN struct vf_candidate_range vf_stereo_candidates(const struct vf_stereo_boun
     return range;
 }
 
+/* ---- offsets of the rig ------------------------------------------------------------------------------------------ */
+
+/** Offsets of camera 1 that a step knows from the frame before [px]. rows: across the epipolar lines, to the left of
+ *  their direction towards smaller depths, which is down where camera 1 lies to the right; disparity: along them. */
+struct vf_stereo_offsets {
+    float rows;      /* where offsets of the rows are looked for */
+    float line;      /* by which epipolar lines are moved */
+    float disparity; /* taken off disparities */
+};
+
+/** Offsets for this step. disparity: that of ego after the frame before. */
+VF_FN struct vf_stereo_offsets vf_stereo_offsets_of(const struct vf_stereo_view *s, struct vf_rig_estimate disparity)
+{
+    const struct vf_rig_estimate *rows = &s->stereo->rows[s->parity ^ 1];
+    const int first = s->ingest->params.frame == 0, correct = s->tuning.rig_offset && !first;
+    struct vf_stereo_offsets o;
+    o.rows = first ? 0.0f : vf_rig_within(rows->value, VF_RIG_MOST_PX);
+    o.line = vf_rig_correction(rows, correct);
+    o.disparity = vf_rig_correction(&disparity, correct);
+    return o;
+}
+
 /* ---- sub-pixel position ------------------------------------------------------------------------------------------ */
 
 /** Position on level 0 of camera 1. */
@@ -222,6 +287,15 @@ VF_FN int vf_stereo_line(const struct vf_epipolar *e, struct vf_stereo_position 
     return 1;
 }
 
+/** Position moved across the line by shift_px [px of level 0], to the left of its direction. */
+VF_FN struct vf_stereo_position vf_stereo_move_across(const struct vf_epipolar_line *line,
+                                                      struct vf_stereo_position position, float shift_px)
+{
+    position.x_q16 += vf_round(shift_px * line->direction_y * 65536.0f);
+    position.y_q16 -= vf_round(shift_px * line->direction_x * 65536.0f);
+    return position;
+}
+
 /** Position moved along the line by shift_px [px of level 0]. */
 VF_FN struct vf_stereo_position vf_stereo_move(const struct vf_epipolar_line *line, struct vf_stereo_position position,
                                                float shift_px)
@@ -256,6 +330,15 @@ VF_FN struct vf_window_centre vf_stereo_move_window(const struct vf_epipolar_lin
 {
     c.u += vf_round((float)shift * line->direction_x * 256.0f);
     c.v += vf_round((float)shift * line->direction_y * 256.0f);
+    return c;
+}
+
+/** Centre moved across the line by `shift` pixels of its level, to the left of its direction. */
+VF_FN struct vf_window_centre vf_stereo_window_across(const struct vf_epipolar_line *line, struct vf_window_centre c,
+                                                      int32_t shift)
+{
+    c.u += vf_round((float)shift * line->direction_y * 256.0f);
+    c.v -= vf_round((float)shift * line->direction_x * 256.0f);
     return c;
 }
 
@@ -318,6 +401,51 @@ VF_FN float vf_stereo_gauss_newton(const struct vf_stereo_sums *sum)
     return gg > 0 ? -0.5f * (float)gd / (float)gg : 0.0f;
 }
 
+/** Sums of the Gauss-Newton step along and across the line over a window: as above, h the gradient across it. */
+struct vf_across_sums {
+    int32_t n, g, h, d, gg, gh, hh, gd, hd;
+};
+/** Add a pixel. ahead, behind, left, right: grey levels of camera 0 one pixel along and across the line [1/16]; d:
+ *  difference of camera 1 and camera 0. */
+VF_FN void vf_stereo_accumulate_across(struct vf_across_sums *sum, int32_t ahead, int32_t behind, int32_t left,
+                                       int32_t right, int32_t d)
+{
+    const int32_t g = (ahead - behind + 2) >> 2, h = (left - right + 2) >> 2;
+    sum->n++;
+    sum->g += g;
+    sum->h += h;
+    sum->d += d;
+    sum->gg += g * g;
+    sum->gh += g * h;
+    sum->hh += h * h;
+    sum->gd += g * d;
+    sum->hd += h * d;
+}
+
+/** Least squared gradient across the line, freed of its part along it, mean of a window [1/64 grey level^2 a px^2]: 4
+ *  grey levels a px; longest step [px], at which others are clamped [px]. */
+#define VF_STEREO_ACROSS_SQUARE 1024.0f
+#define VF_STEREO_ACROSS_PX 1.0f
+#define VF_STEREO_ACROSS_CLAMP_Q12 1024
+#define VF_STEREO_UNSEEN (-0x7fffffff)
+
+/** Step across the line that a window shows [1/4096 px], while the step along it is free; VF_STEREO_UNSEEN: too
+ *  little texture, or too far. */
+VF_FN int32_t vf_stereo_across(const struct vf_across_sums *sum)
+{
+    const int64_t n = sum->n;
+    const float gg = (float)(n * sum->gg - (int64_t)sum->g * sum->g),
+                gh = (float)(n * sum->gh - (int64_t)sum->g * sum->h),
+                hh = (float)(n * sum->hh - (int64_t)sum->h * sum->h),
+                gd = (float)(n * sum->gd - (int64_t)sum->g * sum->d),
+                hd = (float)(n * sum->hd - (int64_t)sum->h * sum->d);
+    const float part = gg > 0.0f ? gh / gg : 0.0f, square = hh - part * gh;
+    const float step = square > 0.0f ? -0.5f * (hd - part * gd) / square : 0.0f;
+    const int seen = square >= VF_STEREO_ACROSS_SQUARE * (float)n * (float)n && step <= VF_STEREO_ACROSS_PX &&
+                     -step <= VF_STEREO_ACROSS_PX;
+    return seen ? vf_round(step * 4096.0f) : VF_STEREO_UNSEEN;
+}
+
 /** Half of a window, along the line, in which pixel k lies: 0 or 1; 2: in the middle column or row, in neither. */
 VF_FN int vf_stereo_window_half(const struct vf_epipolar_line *line, int32_t k)
 {
@@ -334,22 +462,50 @@ VF_FN int vf_stereo_halves_agree(const struct vf_stereo_tuning *t, const struct 
                (float)t->stereo_apart_mpx;
 }
 
+/** Standard deviation of a disparity [px] as the window says: the noise that would make its difference of grey levels,
+ *  over the root of the squared gradients; at most VF_STEREO_STEPS_PX. cost: ZSAD of the window; half: sums of its
+ *  halves. */
+VF_FN float vf_stereo_fit_px(uint32_t cost, const struct vf_stereo_sums half[2])
+{
+    /* mean absolute difference of normal noise: sqrt(2 / pi) of its standard deviation [grey levels] */
+    const float noise = 1.2533141f * (float)cost /
+                        (float)(16 * VF_STEREO_SIDE * VF_STEREO_SIDE * VF_STEREO_SIDE * VF_STEREO_SIDE);
+    float square = 0.0f; /* of gradients less their mean [1/64 grey level^2 a px^2] */
+    for (int h = 0; h < 2; h++) {
+        const int64_t spread = (int64_t)half[h].n * half[h].gg - (int64_t)half[h].g * half[h].g;
+        square += half[h].n > 0 ? (float)spread / (float)half[h].n : 0.0f;
+    }
+    const float sigma = 8.0f * noise / sqrtf(square > 1.0f ? square : 1.0f);
+    return sigma < VF_STEREO_STEPS_PX ? sigma : VF_STEREO_STEPS_PX;
+}
+
+/** Standard deviation of the disparity of a point of camera 0 [px]: a least one, that of its window, and that which all
+ *  disparities have in common. */
+VF_FN float vf_stereo_sigma_px(const struct vf_stereo_tuning *t, float step, float fit_px)
+{
+    const float least = (float)t->stereo_sigma_mpx * 0.001f, fit = (float)t->stereo_fit_percent * 0.01f * fit_px * step,
+                rig = (float)t->rig_disparity_mpx * 0.001f;
+    return sqrtf(least * least * step + fit * fit + rig * rig);
+}
+
 /** Triangulate point a of camera 0 with a position of camera 1: depth and standard deviation. node: grid of bearings of
- *  camera 1. Returns 0 if the disparity is too small. */
+ *  camera 1; offset_px: taken off the disparity; fit_px: vf_stereo_fit_px(). Returns 0 if the disparity is too
+ *  small. */
 VF_FN int vf_stereo_depth(const struct vf_stereo_view *s, const struct vf_node *node, const struct vf_epipolar *e,
-                          const struct vf_point *a, const struct vf_epipolar_line *line,
-                          struct vf_stereo_position position, vfront_depth_t *out)
+                          const struct vf_point *a, const struct vf_epipolar_line *line, float offset_px,
+                          struct vf_stereo_position position, float fit_px, vfront_depth_t *out)
 {
     const struct vf_pair *pair = &s->geometry.pair;
     float bearing[3];
     vf_bearing_at(node, s->geometry.nodes_x[1], position.x_q16, position.y_q16, bearing);
-    const float forward = vf_dot(e->infinity, bearing), along = vf_dot(e->nearer, bearing);
+    const float forward = vf_dot(e->infinity, bearing);
+    const float along = vf_dot(e->nearer, bearing) - offset_px * (line->slope / (forward * forward));
     if (!(forward > 0.0f) ||
         !(along * s->geometry.focal_px[1] * 1000.0f >= (float)s->tuning.stereo_least_mpx * forward))
         return 0;
     const float tangent = along / forward, sideways = vf_dot(pair->epipole, e->nearer) / tangent;
     const float range_m = pair->baseline_m * (sideways - vf_dot(pair->epipole, e->infinity));
-    const float sigma_px = (float)s->tuning.stereo_sigma_mpx * 0.001f * sqrtf(a->step);
+    const float sigma_px = vf_stereo_sigma_px(&s->tuning, a->step, fit_px);
     const float sigma_m = pair->baseline_m * sideways / tangent * (line->slope / (forward * forward * forward)) *
                           sigma_px;
     if (!(range_m > 0.0f)) return 0;
@@ -358,6 +514,124 @@ VF_FN int vf_stereo_depth(const struct vf_stereo_view *s, const struct vf_node *
     out->depth_m = range_m * a->bearing[2];
     out->sigma_m = sigma_m * (a->bearing[2] < 0.0f ? -a->bearing[2] : a->bearing[2]);
     return 1;
+}
+
+/* ---- agreement of the cameras ------------------------------------------------------------------------------------ */
+
+#define VF_PAIR_FRAMES 8           /* good frames over which the usual values are averaged */
+#define VF_PAIR_FOLLOWS 32         /* the same for the share of matches while it is suspect */
+#define VF_PAIR_LEAST 16           /* key points, and matches, from which a pair can be assessed */
+#define VF_PAIR_PERMILLE 50        /* least share of matches of a pair that agrees */
+#define VF_PAIR_PERCENT 65         /* the same in percent of the usual share */
+#define VF_PAIR_OFFSET_Q8 64       /* mean offset may exceed the usual one by this: 0.25 px */
+#define VF_PAIR_OFFSET_PERCENT 150 /* or be this much of it; matches by chance have 1.0 to 1.2 px */
+#define VF_PAIR_OFFSET_MOST_Q8 205 /* largest mean offset while nothing is usual yet: 0.8 px */
+#define VF_PAIR_BEHIND_PERCENT 40  /* largest share of matches beyond infinity: swapped cameras have nearly all there */
+#define VF_PAIR_BEHIND_PX 0.5f     /* disparity beyond infinity of such a match [px of the coarser level] */
+
+/** Match against its epipolar line: bits 0 to 15 its distance from the line [1/256 px of the coarser of both levels],
+ *  bit 16: it lies beyond infinity. here, to_right, below: bearings of camera 1 as for vf_stereo_line(). step: size of
+ *  that level's pixels [px]. */
+VF_FN uint32_t vf_pair_offset(const struct vf_stereo_view *s, const struct vf_epipolar *e, const float here[3],
+                              const float to_right[3], const float below[3], float step)
+{
+    float right[3], down[3];
+    for (int k = 0; k < 3; k++) {
+        right[k] = to_right[k] - here[k];
+        down[k] = below[k] - here[k];
+    }
+    const float gx = vf_dot(e->normal, right), gy = vf_dot(e->normal, down), off = vf_dot(e->normal, here);
+    const float px = (off < 0.0f ? -off : off) / (sqrtf(gx * gx + gy * gy) * step), most = 255.0f;
+    const float disparity_px = vf_dot(e->nearer, here) / vf_dot(e->infinity, here) * s->geometry.focal_px[1];
+    return (uint32_t)vf_round((px < most ? px : most) * 256.0f) | (uint32_t)(disparity_px < -VF_PAIR_BEHIND_PX * step)
+                                                                      << 16;
+}
+
+/** Sums over the key points of camera 0. */
+struct vf_pair_sums {
+    uint32_t matches, behind, offset_q8; /* matches; of them beyond infinity; distances from their lines */
+};
+VF_FN void vf_pair_add(struct vf_pair_sums *sum, uint32_t offset)
+{
+    const uint32_t match = offset != VF_NONE;
+    sum->matches += match;
+    sum->behind += match & (offset >> 16);
+    sum->offset_q8 += match ? offset & 0xffff : 0;
+}
+
+/** 1 if the matches lie where those of this pair do: on their epipolar lines and not beyond infinity. usual: health of
+ *  the frame before. */
+VF_FN int vf_pair_in_place(const struct vf_pair_health *now, const struct vf_pair_sums *sum,
+                           const struct vf_pair_health *usual)
+{
+    const uint32_t offset = now->offset_q8;
+    const int usually = offset * 256 <= usual->usual_offset_q16 + VF_PAIR_OFFSET_Q8 * 256 ||
+                        offset * 25600 <= usual->usual_offset_q16 * VF_PAIR_OFFSET_PERCENT;
+    return (usual->frames ? usually : offset <= VF_PAIR_OFFSET_MOST_Q8) &&
+           sum->behind * 100 <= sum->matches * VF_PAIR_BEHIND_PERCENT;
+}
+
+/** 1 if the matches are enough to be judged, and not far fewer than usual. */
+VF_FN int vf_pair_enough(const struct vf_pair_health *now, const struct vf_pair_sums *sum)
+{
+    return sum->matches >= VF_PAIR_LEAST && now->permille >= VF_PAIR_PERMILLE;
+}
+VF_FN int vf_pair_as_many(const struct vf_pair_health *now, const struct vf_pair_health *usual)
+{
+    return !usual->frames || now->permille * 25600 >= usual->usual_permille_q8 * VF_PAIR_PERCENT;
+}
+
+/** Health of the pair in a frame. points: key points of each camera; frozen: 1 if a picture of this frame is frozen;
+ *  first: 1 in frame 0; before: health of the frame before. The usual share follows a lasting
+ *  change of the scene even while it is suspect; the usual offset does not, because a camera that has moved stays
+ *  moved. */
+VF_FN struct vf_pair_health vf_pair_assess(const struct vf_pair_sums *sum, const uint32_t points[2], int frozen,
+                                           int first, const struct vf_pair_health *before)
+{
+    const struct vf_pair_health none = {0, 0, 0, 0, 0, 0}, usual = first ? none : *before;
+    const int blind = frozen || points[0] < VF_PAIR_LEAST || points[1] * 4 < points[0];
+    struct vf_pair_health now = usual;
+    now.permille = points[0] ? sum->matches * 1000u / points[0] : 0;
+    now.offset_q8 = sum->matches ? sum->offset_q8 / sum->matches : 0;
+    const int sound = !blind && vf_pair_enough(&now, sum) && vf_pair_in_place(&now, sum, &usual),
+              good = sound && vf_pair_as_many(&now, &usual);
+    now.state = blind ? VFRONT_STEREO_BLIND : good ? VFRONT_STEREO_GOOD : VFRONT_STEREO_SUSPECT;
+    if (!sound) return now;
+    now.frames = (uint32_t)vf_min((int32_t)usual.frames + 1, VF_PAIR_FRAMES);
+    now.usual_permille_q8 = vf_running_mean(usual.usual_permille_q8, now.permille << 8,
+                                            good ? (int32_t)now.frames : VF_PAIR_FOLLOWS);
+    if (good) now.usual_offset_q16 = vf_running_mean(usual.usual_offset_q16, now.offset_q8 << 8, (int32_t)now.frames);
+    return now;
+}
+
+/** Sums of the steps across the lines over the matches that show one. */
+struct vf_rows_sums {
+    int32_t matches, within, q12; /* matches; of them within the clamp; their steps, clamped [1/4096 px] */
+};
+VF_FN void vf_rows_add(struct vf_rows_sums *sum, uint32_t cost, int32_t across_q12)
+{
+    const int32_t limit = VF_STEREO_ACROSS_CLAMP_Q12, clamped = vf_clamp(across_q12, -limit, limit);
+    const int32_t seen = cost != VF_NONE && across_q12 != VF_STEREO_UNSEEN;
+    sum->matches += seen;
+    sum->within += seen && clamped == across_q12;
+    sum->q12 += seen ? clamped : 0;
+}
+
+/** Matches that show the rows' offset in a frame, at least. */
+#define VF_ROWS_LEAST 16
+
+/** Estimate of the rows' offset after a frame: a step of the M-estimator that clamps (P. Huber, 1964) from the estimate
+ *  before. good: 1 if the cameras agree in this frame. */
+VF_FN struct vf_rig_estimate vf_rows_next(const struct vf_rows_sums *sum, int good, int first, int correct,
+                                          const struct vf_rig_estimate *before)
+{
+    struct vf_rig_estimate none;
+    memset(&none, 0, sizeof none);
+    const struct vf_rig_estimate *from = first ? &none : before;
+    const int32_t inner = vf_max(sum->within, sum->matches / 4);
+    const int seen = good && sum->matches >= VF_ROWS_LEAST;
+    const float step = seen ? (float)sum->q12 / (4096.0f * (float)inner) : 0.0f;
+    return vf_rig_next(from, vf_rig_within(from->value, VF_RIG_MOST_PX) + step, seen ? (float)inner : 0.0f, correct);
 }
 
 /** Store the range of key point i of camera 0. depth: NULL: none. Points with a bearing of z <= 0.01, beside or behind

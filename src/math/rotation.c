@@ -97,6 +97,14 @@ void vf_rotation_between(double R[9], double t_m[3], const vfront_camera_t *from
                                               R[3 * i + 2] * from->t_cam_imu_m[2]);
 }
 
+int vf_rotation_gyro_reaches(const vfront_gyro_t *gyro, uint32_t count, uint64_t t_ns)
+{
+    if (count < 2) return 0;
+    const uint64_t first = gyro[0].t_ns, last = gyro[count - 1].t_ns, interval = (last - first) / (count - 1);
+    const uint64_t beyond = t_ns < first ? first - t_ns : t_ns > last ? t_ns - last : 0;
+    return beyond <= interval || beyond - interval <= interval / 2;
+}
+
 void vf_rotation_gyro(double R_cur_prev[9], const vfront_camera_t *camera, const vfront_gyro_t *gyro, uint32_t count,
                       uint64_t from_ns, uint64_t to_ns)
 {

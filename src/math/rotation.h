@@ -21,6 +21,10 @@ int vf_rotation_valid(const double R[9]);
  *  identity. */
 void vf_rotation_between(double R[9], double t_m[3], const vfront_camera_t *from, const vfront_camera_t *to);
 
+/** 1 if gyro readings reach a time: it lies among them, or beyond the first or the last by at most one and a half times
+ *  the mean time between two of them. Fewer than two reach nothing. */
+int vf_rotation_gyro_reaches(const vfront_gyro_t *gyro, uint32_t count, uint64_t t_ns);
+
 /** Rotation from the previous to the current axes of camera 0 over (from_ns, to_ns], integrated from gyro readings in
  *  IMU axes. */
 void vf_rotation_gyro(double R_cur_prev[9], const vfront_camera_t *camera, const vfront_gyro_t *gyro, uint32_t count,

@@ -123,7 +123,11 @@ void vf_report_host(const struct vf_report_view *s)
     for (uint32_t i = 0; i < out->lost_count; i++) out->lost[i] = vf_report_lost(&m->moved[r->lost[i]]);
     list_matches(s, out);
     vf_ego_motions(s->ego, s->geometry.active, s->parity, &out->relative, &out->metric, &out->good);
+    vf_predict_result(s->predict, s->geometry.active, &out->predicted);
     list_stixels(s, out);
-    out->health = vf_report_health(s, params, r, s->select, &r->counts[s->parity], occupied, light);
+    s->report->path[s->parity] = vf_report_next_path(s);
+    for (int32_t camera = 0; camera < s->geometry.cameras; camera++)
+        s->report->usual[s->parity][camera] = vf_report_next_usual(s, camera, &light[camera]);
+    out->health = vf_report_health(s, params, &s->report->path[s->parity], occupied, light);
     *s->done = params->ticket;
 }

@@ -5,11 +5,13 @@
  *         and obstacles, brightness sums, parameters of the frame
  * Out     one vfront_result_t in pinned memory, without `timing`; the ticket of the frame in vf_pinned.done, last of
  *         all
- * Rule    lists are copied in the order of their stages; entries behind a list's count keep what they held
+ * Rule    lists are copied in the order of their stages; entries behind a list's count keep what they held. State and
+ *         reset counter follow the table at vfront_state_t, from this step's counts and motions and the record of the
+ *         step before
  * Exact   integers; each float of a result is one integer scaled by a power of two, or a float of another stage
  * Shared  every record (track, ended track, key point, health); the loops are written twice, sums over tiles and cells
  *         are of integers, so that their order does not matter
- * Memory  the result itself, in pinned memory
+ * Memory  the result itself, in pinned memory; two records of the path, this step's and the previous step's
  */
 #ifndef VF_REPORT_H
 #define VF_REPORT_H
@@ -24,6 +26,7 @@
 #include "tracking/match.h"
 #include "image/pyramid.h"
 #include "tracking/refill.h"
+#include "geometry/predict.h"
 #include "geometry/stereo.h"
 #include "tracking/track.h"
 
@@ -33,22 +36,41 @@ struct vf_light_total {
     uint32_t dark, bright; /* pixels <= 5; pixels >= 250 */
 };
 
+/** What a step leaves of the path to the next one. */
+struct vf_path {
+    uint32_t losses; /* steps in which the path ended, since init or reset */
+    uint32_t breaks; /* health.motion_breaks */
+    uint32_t linked; /* 1: tracks are alive, or the motion is known: the next step may go on from here */
+    uint32_t metric; /* 1: the metric motion is VFRONT_MOTION_GOOD */
+};
+
+/** Light of a camera's pictures, and what is usual for it. */
+struct vf_usual_light {
+    uint32_t frames;                      /* averaged, at most VF_USUAL_FRAMES */
+    uint32_t brightness_q8, sharpness_q8; /* means over them [1/256 grey level] */
+    uint32_t reserved;
+};
+#define VF_USUAL_FRAMES 8 /* frames over which the usual light is averaged */
+
 struct vf_report_memory {
     uint32_t blocks_done; /* kernel: blocks that have finished; 0 between frames */
-    uint32_t reserved[15];
+    uint32_t reserved[7];
+    struct vf_path path[2];                         /* [parity] */
+    struct vf_usual_light usual[2][VFRONT_CAMERAS]; /* [parity] */
 };
 
 /* View of report: core/view.h. In pinned memory: result, of three in turn; done, the ticket of the last complete one;
  * clocks_out, a copy of clocks, start and end of each stage. */
 /* clang-format off */
 #define VF_READS_report(X)                                                                                             \
-    X(ingest) X(pyramid) X(track) X(detect) X(refill) X(select) X(bearing) X(describe) X(stereo) X(match) X(ego)       \
-    X(dense) X(stixel)
+    X(ingest) X(pyramid) X(predict) X(track) X(detect) X(refill) X(select) X(bearing) X(describe) X(stereo) X(match)   \
+    X(ego) X(dense) X(stixel)
 #define VF_BEFORE_report(X)
 #define VF_GEOMETRY_report(X)                                                                                          \
     X(cameras) X(level) X(step_q16) X(cells_x) X(cells) X(groups) X(group_first) X(calibrated) X(nodes_x) X(active)
 #define VF_TUNING_report(X)                                                                                            \
-    X(track_target) X(health_degraded_percent) X(cell_width_px) X(cell_height_px) X(select_points)
+    X(track_target) X(health_degraded_percent) X(cell_width_px) X(cell_height_px) X(select_points)                     \
+    X(first_motion_breaks)
 /* clang-format on */
 VF_GEOMETRY_OF(report);
 VF_TUNING_OF(report);
@@ -128,42 +150,129 @@ VF_FN vfront_keypoint_t vf_report_keypoint(const struct vf_report_view *s, int32
     return k;
 }
 
-/** Health from counts and brightness. occupied[]: cells with a corner, light[]: brightness statistics, one entry a
- *  camera. Quality is the percentage of track_target that was followed, 1 to 100; 100 where the target is 0. */
+/** 1 if the motion of a step is known, as vfront_state_t defines it. */
+VF_FN int vf_report_known(struct vf_motion_states motion)
+{
+    if (motion.metric != VFRONT_MOTION_NONE) return motion.metric == VFRONT_MOTION_GOOD;
+    return motion.relative == VFRONT_MOTION_GOOD || motion.relative == VFRONT_MOTION_ROTATION;
+}
+
+/** Path after a step, from that before it. frame: number since init or reset; first_breaks: motion_breaks of its first
+ *  step; followed: tracks followed; alive: those, and new ones. */
+VF_FN struct vf_path vf_report_path(const struct vf_path *before, uint64_t frame, int32_t first_breaks,
+                                    struct vf_motion_states motion, uint32_t followed, uint32_t alive)
+{
+    const struct vf_path start = {0, (uint32_t)first_breaks, 0, 0};
+    const int known = vf_report_known(motion);
+    struct vf_path p = frame ? *before : start;
+    p.losses += p.linked && !followed && !known;
+    p.breaks += p.metric && motion.metric != VFRONT_MOTION_GOOD;
+    p.linked = alive || known;
+    p.metric = motion.metric == VFRONT_MOTION_GOOD;
+    return p;
+}
+
+/** Path after this step. */
+VF_FN struct vf_path vf_report_next_path(const struct vf_report_view *s)
+{
+    return vf_report_path(&s->report->path[s->parity ^ 1], s->ingest->params.frame, s->tuning.first_motion_breaks,
+                          vf_ego_states(s->ego, s->geometry.active), s->refill->followed,
+                          s->refill->counts[s->parity].count);
+}
+
+/** Mean brightness and sharpness of a camera's picture, as a usual light of one frame. */
+VF_FN struct vf_usual_light vf_report_light(const struct vf_report_view *s, int32_t camera,
+                                            const struct vf_light_total *light)
+{
+    const struct vf_level *l = &s->geometry.level[camera][0];
+    const uint64_t pixels = (uint64_t)l->width * (uint64_t)l->height,
+                   quads = (uint64_t)(l->width / 2) * (uint64_t)(l->height / 2);
+    const struct vf_usual_light now = {1, (uint32_t)(light->sum * 256 / pixels), (uint32_t)(light->edge * 64 / quads),
+                                       0};
+    return now;
+}
+
+/** Usual light before this step: frames 0 in frame 0. */
+VF_FN struct vf_usual_light vf_report_usual(const struct vf_report_view *s, int32_t camera)
+{
+    const struct vf_usual_light none = {0, 0, 0, 0};
+    return s->ingest->params.frame ? s->report->usual[s->parity ^ 1][camera] : none;
+}
+
+/** Usual light after this step. It takes in every frame, so that a lasting change becomes usual. */
+VF_FN struct vf_usual_light vf_report_next_usual(const struct vf_report_view *s, int32_t camera,
+                                                 const struct vf_light_total *light)
+{
+    const struct vf_usual_light now = vf_report_light(s, camera, light), before = vf_report_usual(s, camera);
+    struct vf_usual_light u = before;
+    u.frames = (uint32_t)vf_min((int32_t)before.frames + 1, VF_USUAL_FRAMES);
+    u.brightness_q8 = vf_running_mean(before.brightness_q8, now.brightness_q8, (int32_t)u.frames);
+    u.sharpness_q8 = vf_running_mean(before.sharpness_q8, now.sharpness_q8, (int32_t)u.frames);
+    return u;
+}
+
+/** 1 if a value is less than `least` or more than `most` percent of the usual one, after `floor` is added to both. */
+VF_FN uint32_t vf_report_changed(uint32_t value, uint32_t usual, uint32_t floor, uint32_t least, uint32_t most)
+{
+    const uint32_t is = (value + floor) * 100, was = usual + floor;
+    return is < was * least || is > was * most;
+}
+
+/** Health from counts and brightness. path: of this step; occupied[]: cells with a corner, light[]: brightness
+ *  statistics, one entry a camera. Quality is the percentage of track_target that was followed, 1 to 100; 100 where the
+ *  target is 0. */
 VF_FN vfront_health_t vf_report_health(const struct vf_report_view *s, const struct vf_params *params,
-                                       const struct vf_refill_memory *r, const struct vf_select_memory *k,
-                                       const struct vf_track_counts *counts, const uint32_t occupied[],
+                                       const struct vf_path *path, const uint32_t occupied[],
                                        const struct vf_light_total light[])
 {
-    const uint32_t previous = r->followed + r->lost_count, target = (uint32_t)s->tuning.track_target;
+    const struct vf_refill_memory *r = s->refill;
+    const struct vf_select_memory *k = s->select;
+    const uint32_t target = (uint32_t)s->tuning.track_target;
     const int few = r->followed * 100u < target * (uint32_t)s->tuning.health_degraded_percent;
+    const int lost = params->frame && path->losses != s->report->path[s->parity ^ 1].losses;
     vfront_health_t h;
-    h.reserved = 0;
     h.quality = target ? (uint32_t)vf_clamp((int32_t)(r->followed * 100u / target), 1, 100) : 100;
-    h.state = params->frame == 0                 ? VFRONT_STARTING
-              : previous > 0 && r->followed == 0 ? VFRONT_LOST
-              : params->gap || few               ? VFRONT_DEGRADED
-                                                 : VFRONT_TRACKING;
-    h.reset_counter = params->reset_counter + counts->losses;
+    h.state = params->frame == 0   ? VFRONT_STARTING
+              : lost               ? VFRONT_LOST
+              : params->gap || few ? VFRONT_DEGRADED
+                                   : VFRONT_TRACKING;
+    h.reset_counter = params->reset_counter + path->losses;
+    h.motion_breaks = path->breaks;
     h.followed = r->followed;
     h.born = r->born;
     for (int i = 0; i < VFRONT_ENDS; i++) h.ended[i] = r->ended[i];
     h.overflow = r->overflow;
     h.full = r->overflow ? VFRONT_FULL_TRACKS : 0;
     h.gap = params->gap;
+    h.gyro_short = params->gyro_short;
     h.dt_ns = params->dt_ns;
+    const struct vf_pair_health pair = vf_stereo_pair(s->stereo, s->geometry.active, s->parity);
+    h.stereo = pair.state;
+    h.stereo_permille = pair.permille;
+    h.stereo_offset_px = (float)pair.offset_q8 * (1.0f / 256.0f);
+    const struct vf_rig_estimate rows = vf_stereo_rows(s->stereo, s->geometry.active, s->parity),
+                                 disparity = vf_ego_disparity(s->ego, s->geometry.active, s->parity);
+    h.rows_offset_px = rows.value;
+    h.rows_sigma_px = vf_rig_sigma_px(&rows);
+    h.disparity_offset_px = disparity.value;
+    h.disparity_sigma_px = vf_ego_disparity_sigma_px(&disparity);
     for (int c = 0; c < VFRONT_CAMERAS; c++) {
         const int present = c < s->geometry.cameras;
         const struct vf_level *l = &s->geometry.level[c][0];
         const uint64_t pixels = present ? (uint64_t)l->width * (uint64_t)l->height : 1;
-        const uint64_t quads = present ? (uint64_t)(l->width / 2) * (uint64_t)(l->height / 2) : 1;
+        const struct vf_usual_light none = {0, 0, 0, 0}, now = present ? vf_report_light(s, c, &light[c]) : none,
+                                    usual = present ? vf_report_usual(s, c) : none;
         h.cells[c] = present ? (uint32_t)s->geometry.cells[c] : 0;
         h.starved[c] = present ? h.cells[c] - occupied[c] : 0;
         h.dropped[c] = present ? vf_keypoints(s->geometry.groups, k->dropped[c]) : 0;
         h.full |= h.dropped[c] ? (uint32_t)VFRONT_FULL_KEYPOINTS << c : 0;
-        h.brightness_grey[c] = present ? (float)(uint32_t)(light[c].sum * 256 / pixels) * (1.0f / 256.0f) : 0.0f;
-        h.sharpness_grey[c] = present ? (float)(uint32_t)(light[c].edge * 64 / quads) * (1.0f / 256.0f) : 0.0f;
+        h.brightness_grey[c] = (float)now.brightness_q8 * (1.0f / 256.0f);
+        h.sharpness_grey[c] = (float)now.sharpness_q8 * (1.0f / 256.0f);
+        h.brightness_changed[c] = usual.frames &&
+                                  vf_report_changed(now.brightness_q8, usual.brightness_q8, 256, 65, 150);
+        h.sharpness_changed[c] = usual.frames && vf_report_changed(now.sharpness_q8, usual.sharpness_q8, 64, 50, 200);
         h.dark_permille[c] = present ? (uint32_t)((uint64_t)light[c].dark * 1000 / pixels) : 0;
+        h.frozen[c] = present ? s->ingest->frozen[s->parity][c] : 0;
         h.bright_permille[c] = present ? (uint32_t)((uint64_t)light[c].bright * 1000 / pixels) : 0;
     }
     return h;

@@ -26,9 +26,9 @@ VF_STATIC_ASSERT(sizeof(struct vf_feature) == 64, "vfront: a feature is a cache 
 
 /** Counts of a frame's set of features. */
 struct vf_track_counts {
-    uint64_t ids;    /* ids issued since the start; the next feature gets ids + 1 */
-    uint32_t count;  /* features alive */
-    uint32_t losses; /* frames in which all tracks ended */
+    uint64_t last_id; /* id of the last feature; the next one gets last_id + 1 */
+    uint32_t count;   /* features alive */
+    uint32_t reserved;
 };
 
 #endif

@@ -29,12 +29,12 @@ static struct keypoints keypoints_of(const struct vf_match_view *s, int32_t pari
 struct tile {
     uint32_t word[8][TILE];          /* descriptors */
     float x[TILE], y[TILE], z[TILE]; /* predicted bearings */
-    float radius2[TILE];             /* of their windows */
+    float step[TILE], reach[TILE];   /* size of their pixels, reach of their windows */
     int32_t level[TILE];
-    uint32_t back[TILE];                       /* their best candidates so far */
-    uint32_t first, count;                     /* index of the first, how many */
-    float least[3], most[3], greatest_radius2; /* bounding box of the bearings, greatest window */
-    int32_t lowest, highest;                   /* range of levels */
+    uint32_t back[TILE];                                    /* their best candidates so far */
+    uint32_t first, count;                                  /* index of the first, how many */
+    float least[3], most[3], greatest_step, greatest_reach; /* bounding box of the bearings, greatest window */
+    int32_t lowest, highest;                                /* range of levels */
 };
 
 /** Loads a tile of the previous frame's key points from `first` on. */
@@ -53,8 +53,8 @@ static void fill_tile(const struct vf_match_view *s, const struct vf_match_bound
     for (int k = 0; k < TILE; k++) t->level[k] = NO_LEVEL;
     for (uint32_t k = 0; k < t->count; k++) {
         const struct vf_point *p = &before->point[first + k];
-        float at[3];
-        vf_match_predict(&s->ingest->params, p->bearing, m->predicted[s->parity ^ 1][first + k], at);
+        const struct vf_match_place place = vf_match_predict(s, b, first + k, p->bearing);
+        const float *at = place.bearing;
         for (int i = 0; i < 8; i++) t->word[i][k] = before->descriptor[first + k].word[i];
         for (int axis = 0; axis < 3; axis++) {
             t->least[axis] = at[axis] < t->least[axis] ? at[axis] : t->least[axis];
@@ -63,9 +63,11 @@ static void fill_tile(const struct vf_match_view *s, const struct vf_match_bound
         t->x[k] = at[0];
         t->y[k] = at[1];
         t->z[k] = at[2];
-        t->radius2[k] = vf_match_radius2(b->window, p->step);
+        t->step[k] = p->step;
+        t->reach[k] = place.reach;
         t->level[k] = p->level;
-        t->greatest_radius2 = t->radius2[k] > t->greatest_radius2 ? t->radius2[k] : t->greatest_radius2;
+        t->greatest_step = p->step > t->greatest_step ? p->step : t->greatest_step;
+        t->greatest_reach = place.reach > t->greatest_reach ? place.reach : t->greatest_reach;
         t->lowest = vf_min(p->level, t->lowest);
         t->highest = vf_max(p->level, t->highest);
         t->back[k] = m->back[s->parity][first + k];
@@ -83,9 +85,9 @@ static float interval_distance(float least, float most, float v)
  *  test of one pair on values that are no larger, so it misses none. */
 static int tile_in_window(const struct vf_match_bounds *b, const struct tile *t, const struct vf_point *p)
 {
-    const float *at = p->bearing, own = vf_match_radius2(b->window, p->step);
+    const float *at = p->bearing, step = p->step > t->greatest_step ? p->step : t->greatest_step;
     if (p->level - t->highest > b->levels || t->lowest - p->level > b->levels) return 0;
-    return !b->guided || vf_match_in_window(own > t->greatest_radius2 ? own : t->greatest_radius2,
+    return !b->guided || vf_match_in_window(vf_match_radius2(b, step, t->greatest_reach),
                                             interval_distance(t->least[0], t->most[0], at[0]),
                                             interval_distance(t->least[1], t->most[1], at[1]),
                                             interval_distance(t->least[2], t->most[2], at[2]));
@@ -96,13 +98,13 @@ static int tile_in_window(const struct vf_match_bounds *b, const struct tile *t,
 static int find_candidates(const struct vf_match_bounds *b, const struct tile *t, const struct vf_point *p,
                            uint32_t excluded[TILE])
 {
-    const float x = p->bearing[0], y = p->bearing[1], z = p->bearing[2], own = vf_match_radius2(b->window, p->step);
+    const float x = p->bearing[0], y = p->bearing[1], z = p->bearing[2], step = p->step;
     const int32_t lowest = p->level - b->levels, highest = p->level + b->levels;
     const uint32_t guided = b->guided ? TILE : 0;
     uint32_t all = VF_NONE;
     for (uint32_t k = 0; k < TILE; k++) excluded[k] = 0u - (uint32_t)((t->level[k] < lowest) | (t->level[k] > highest));
     for (uint32_t k = 0; k < guided; k++) {
-        const float radius2 = own > t->radius2[k] ? own : t->radius2[k];
+        const float radius2 = vf_match_radius2(b, step > t->step[k] ? step : t->step[k], t->reach[k]);
         excluded[k] |= vf_match_in_window(radius2, x - t->x[k], y - t->y[k], z - t->z[k]) ? 0 : VF_NONE;
     }
     for (uint32_t k = 0; k < TILE; k++) all &= excluded[k];

@@ -2,14 +2,16 @@
 /* match: matches the key points of camera 0 with those of the previous frame, by their descriptors.
  *
  * In      key points (bearing, position, level), orientations, descriptors and pyramids of this frame and the previous
- *         one; bearings predicted in the previous frame; parameters
+ *         one; bearings predicted in the previous frame; the motion predicted, ranges of the previous frame; parameters
  * Out     match list by rising key point of this frame: both indices, descriptor distances, sub-pixel position and
  *         bearing; bearings predicted for the next frame
  * Rule    two key points are candidates of each other if their levels differ by at most match_levels and, in a guided
- *         search, this frame's lies within a window around the predicted position of the other: by the frame's rotation
- *         where it is given, else by constant velocity, else where it was. Best candidate by Hamming distance, with a
- *         ratio test against the second best at another place, and a cross-check: each must be the other's best. The
- *         camera may have rolled: the difference of orientations of most matches is the roll of the picture, and a
+ *         search, this frame's lies within a window around the predicted position of the other. Where predict has a
+ *         translation, that is where its motion takes a point of the known depth or of the usual one, and its
+ *         covariance sets the window, up to match_window_px; else it is by the frame's rotation where that is given,
+ *         else by constant velocity, else where it was, with the largest window. Best candidate by Hamming distance,
+ *         with a ratio test against the second best at another place, and a cross-check: each must be the other's best.
+ *         The camera may have rolled: the difference of orientations of most matches is the roll of the picture, and a
  *         match whose difference is more than match_turn_deg from it is dropped. The roll is the peak of a histogram of
  *         256 bins smoothed by a triangle of 30 degrees to each side. (ORB-SLAM's bins of 30 degrees split a peak that
  *         lies on the border of two; a sliding triangle has no borders.) Key points lie on whole pixels of their level.
@@ -30,6 +32,7 @@
 #include "core/view.h"
 #include "features/bearing.h"
 #include "features/describe.h"
+#include "geometry/predict.h"
 #include "track.h"
 
 #if VFRONT_MATCHES
@@ -52,9 +55,9 @@ struct vf_match_memory {
 
 /* View of match: core/view.h. */
 /* clang-format off */
-#define VF_READS_match(X) X(ingest) X(rectify) X(pyramid) X(bearing) X(describe)
-#define VF_BEFORE_match(X)
-#define VF_GEOMETRY_match(X) X(levels) X(nodes_x) X(focal_px)
+#define VF_READS_match(X) X(ingest) X(rectify) X(pyramid) X(predict) X(bearing) X(describe)
+#define VF_BEFORE_match(X) X(stereo)
+#define VF_GEOMETRY_match(X) X(active) X(levels) X(nodes_x) X(focal_px)
 #define VF_TUNING_match(X)                                                                                             \
     X(match_window_px) X(match_guided) X(match_levels) X(match_distance) X(match_ratio_percent) X(match_turn_deg)      \
     X(match_settle) X(track_residual_grey) X(select_points)
@@ -91,9 +94,17 @@ VF_FN void vf_match_clear(struct vf_match_memory *m, int32_t parity, int32_t fir
 
 /* ---- search ------------------------------------------------------------------------------------------------------ */
 
+/** Window of an expected position: radius where the prediction is exact, for key points of level 0 [px]; and standard
+ *  deviations that are added to it. */
+#define VF_MATCH_LEAST_PX 6.0f
+#define VF_MATCH_SIGMAS 3.0f
+#define VF_MATCH_ANYWHERE 1e9f /* reach of a place that nothing is known of: the largest window holds */
+
 /** Bounds of the search, from the tuning. */
 struct vf_match_bounds {
-    float window;      /* radius of the window for key points of level 0 [focal lengths] */
+    float window;      /* largest radius of the window for key points of level 0 [focal lengths] */
+    float least;       /* the least one, where the prediction is exact [focal lengths] */
+    int32_t predicted; /* 1: the prediction has a translation, so that its covariance sets the windows */
     int32_t guided;    /* 1: search in the window, 0: in the whole picture */
     int32_t levels;    /* largest difference of levels */
     uint32_t distance; /* largest Hamming distance of a match */
@@ -103,19 +114,46 @@ VF_FN struct vf_match_bounds vf_match_bounds(const struct vf_match_view *s)
     const struct vf_match_tuning *t = &s->tuning;
     struct vf_match_bounds b;
     b.window = (float)t->match_window_px / s->geometry.focal_px[0];
+    b.least = VF_MATCH_LEAST_PX / s->geometry.focal_px[0];
+    b.predicted = (s->geometry.active & VF_BIT(predict)) && s->predict->now.source & VFRONT_PREDICT_MOTION;
     b.guided = t->match_guided;
     b.levels = t->match_levels;
     b.distance = (uint32_t)t->match_distance;
     return b;
 }
 
-/** Predicts the bearing, in this frame, of a key point of the previous frame: its own bearing rotated by the given
- *  rotation, or the stored prediction of vf_match_predict_next(). */
-VF_FN void vf_match_predict(const struct vf_params *params, const float bearing[3], const float stored[3],
-                            float predicted[3])
+/** Where a key point of the previous frame is searched: predicted bearing; radius of the window beyond its least one
+ *  [focal lengths]. */
+struct vf_match_place {
+    float bearing[3], reach;
+};
+
+#if VFRONT_MATCHES
+/** Place of key point j of the previous frame, at `bearing` there. By the predicted motion of the camera and its depth,
+ *  or what is usual for depths; where no translation is predicted by the given rotation, or by the stored prediction of
+ *  vf_match_predict_next(), with the largest window. */
+VF_FN struct vf_match_place vf_match_predict(const struct vf_match_view *s, const struct vf_match_bounds *b, uint32_t j,
+                                             const float bearing[3])
 {
-    for (int k = 0; k < 3; k++) predicted[k] = params->rotation_given ? vf_dot(params->R + 3 * k, bearing) : stored[k];
+    const struct vf_params *params = &s->ingest->params;
+    const float *stored = s->match->predicted[s->parity ^ 1][j];
+    struct vf_match_place place;
+    if (b->predicted) {
+        const struct vf_range_estimate r = vf_stereo_range(s->stereo, s->parity ^ 1, j);
+        const struct vf_depth_prior *prior = &s->predict->prior;
+        const int known = r.m > 0.0f;
+        const struct vf_expected e = vf_predict_point(&s->predict->now, bearing, known ? 1.0f / r.m : prior->mean_1pm,
+                                                      known ? r.sigma_m / (r.m * r.m) : prior->sigma_1pm);
+        for (int k = 0; k < 3; k++) place.bearing[k] = e.bearing[k];
+        place.reach = VF_MATCH_SIGMAS * e.sigma;
+        return place;
+    }
+    for (int k = 0; k < 3; k++)
+        place.bearing[k] = params->rotation_given ? vf_dot(params->R + 3 * k, bearing) : stored[k];
+    place.reach = VF_MATCH_ANYWHERE;
+    return place;
 }
+#endif
 
 /** Predicts the bearing of a key point in the next frame, at constant velocity; before: bearing of its match in the
  *  previous frame; NULL: it has none and is predicted where it is. */
@@ -125,11 +163,11 @@ VF_FN void vf_match_predict_next(const float bearing[3], const float *before, fl
     if (before) vf_unit(predicted);
 }
 
-/** Squared radius of the window on a level whose pixels have the size `step` [px of level 0]. Of two levels the coarser
- *  one's, the greater, counts. */
-VF_FN float vf_match_radius2(float window, float step)
+/** Squared radius of the window around a place, of key points whose pixels have the size `step` [px of level 0]. Of two
+ *  levels the coarser one's counts, which is the greater. */
+VF_FN float vf_match_radius2(const struct vf_match_bounds *b, float step, float reach)
 {
-    const float radius = window * step;
+    const float most = b->window * step, own = b->least * step + reach, radius = own < most ? own : most;
     return radius * radius;
 }
 

@@ -92,7 +92,8 @@ static uint64_t threshold_key(const struct vf_refill_view *s, int32_t cells, uin
 void vf_refill_host(const struct vf_refill_view *s)
 {
     struct vf_refill_memory *r = s->refill;
-    const struct vf_track_counts before = vf_refill_counts_before(s->ingest->params.frame, &r->counts[s->parity ^ 1]);
+    const struct vf_track_counts before = vf_refill_counts_before(&s->tuning, s->ingest->params.frame,
+                                                                  &r->counts[s->parity ^ 1]);
     const int32_t cells = s->geometry.cells[0];
     uint8_t used[VFRONT_TRACKS];
 
@@ -105,7 +106,7 @@ void vf_refill_host(const struct vf_refill_view *s)
         if (r->candidate[cell] < threshold) continue;
         while (used[template_index]) template_index++;
         r->feature[s->parity][live + born] = vf_refill_born(s->geometry.step_q16, r->candidate[cell],
-                                                            before.ids + born + 1, template_index++);
+                                                            before.last_id + born + 1, template_index++);
         born++;
     }
     r->followed = live;

@@ -38,7 +38,7 @@ struct vf_refill_memory {
 #define VF_BEFORE_refill(X)
 #define VF_GEOMETRY_refill(X) X(cells_x) X(cells_y) X(cells) X(step_q16)
 #define VF_TUNING_refill(X)                                                                                            \
-    X(track_target) X(track_refill_percent) X(track_distance_px) X(cell_width_px) X(cell_height_px)
+    X(track_target) X(track_refill_percent) X(track_distance_px) X(cell_width_px) X(cell_height_px) X(first_track_id)
 /* clang-format on */
 VF_GEOMETRY_OF(refill);
 VF_TUNING_OF(refill);
@@ -93,10 +93,11 @@ VF_FN int32_t vf_refill_wanted(const struct vf_refill_tuning *t, int32_t live)
     return t->track_target - live;
 }
 
-/** Counts of the previous frame; all 0 in the first frame. */
-VF_FN struct vf_track_counts vf_refill_counts_before(uint64_t frame, const struct vf_track_counts *last)
+/** Counts of the previous frame; in the first frame there are no features, and the id before first_track_id. */
+VF_FN struct vf_track_counts vf_refill_counts_before(const struct vf_refill_tuning *t, uint64_t frame,
+                                                     const struct vf_track_counts *last)
 {
-    const struct vf_track_counts none = {0, 0, 0};
+    const struct vf_track_counts none = {(uint64_t)t->first_track_id - 1, 0, 0};
     return frame ? *last : none;
 }
 
@@ -104,9 +105,9 @@ VF_FN struct vf_track_counts vf_refill_counts_before(uint64_t frame, const struc
 VF_FN struct vf_track_counts vf_refill_counts(const struct vf_track_counts *before, uint32_t live, uint32_t born)
 {
     struct vf_track_counts c;
-    c.ids = before->ids + born;
+    c.last_id = before->last_id + born;
     c.count = live + born;
-    c.losses = before->losses + (before->count > 0 && live == 0);
+    c.reserved = 0;
     return c;
 }
 

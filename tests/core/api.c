@@ -353,6 +353,16 @@ SPOIL(time_zero)
     UNUSED;
     f->t_ns = 0;
 }
+SPOIL(time_jump)
+{
+    UNUSED;
+    f->t_ns = last_t_ns + 10100000000u; /* too far, and for the frame after the next one, too */
+}
+SPOIL(time_end)
+{
+    UNUSED;
+    f->t_ns = UINT64_MAX;
+}
 
 static void turn(vfront_frame_t *f, int index, double value)
 {
@@ -489,7 +499,9 @@ static const struct {
     {mask_short_pitch, VFRONT_E_MASK, "].mask_pitch_bytes", 1},
     {same_time, VFRONT_E_TIME, "frame.t_ns", 0},
     {time_back, VFRONT_E_TIME, "frame.t_ns", 0},
-    {time_zero, VFRONT_E_TIME, "frame.t_ns", 0},
+    {time_zero, VFRONT_E_TIME, "frame.t_ns is not after", 0},
+    {time_jump, VFRONT_E_TIME, "frame.t_ns is more than frame_jump_ms", 0},
+    {time_end, VFRONT_E_TIME, "frame.t_ns is more than frame_jump_ms", 0},
     {turn_mirrored, VFRONT_E_PRIOR, "frame.R_cur_prev", 0},
     {turn_stretched, VFRONT_E_PRIOR, "frame.R_cur_prev", 0},
     {turn_sheared, VFRONT_E_PRIOR, "frame.R_cur_prev", 0},
@@ -591,7 +603,7 @@ static void gap(void **state)
     }
 }
 
-/** After a reset the time may go back, and a frame at the end of time is a frame. */
+/** After a reset the time may go back, and a frame at either end of time is a frame. */
 static void any_time_after_reset(void **state)
 {
     (void)state;
@@ -605,8 +617,10 @@ static void any_time_after_reset(void **state)
     assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
     assert_int_equal(result->health.reset_counter, 1);
     f.t_ns = UINT64_MAX;
+    pair_refused(vfront_step(&pair_vf, &f, &result), VFRONT_E_TIME, "frame.t_ns is more than frame_jump_ms after");
+    f.t_ns = 10000000000u;
     assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
-    assert_true(result->health.dt_ns == UINT64_MAX && result->health.gap == 1);
+    assert_true(result->health.dt_ns == 10000000000u && result->health.gap == 1);
 }
 
 /* ---- times of pictures ------------------------------------------------------------------------------------------- */
@@ -668,6 +682,7 @@ static void picture_times_far_off(void **state)
     f.picture[0].t_ns = 1;
     assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
     assert_true(result->frame == 0);
+    assert_int_equal(vfront_reset(&pair_vf), VFRONT_OK);
     f.t_ns = UINT64_MAX;
     pair_refused(vfront_step(&pair_vf, &f, &result), VFRONT_E_TIME,
                  "older than the frame by over frame_skew_us: frame.picture[0]");

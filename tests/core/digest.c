@@ -211,7 +211,8 @@ static void fly(const struct flight *f, vfront_port_t port, char (*line)[80], in
     draw_masks(&f->scene);
     vfront_status_t status = vfront_init(&vf, &rig, &t, port);
     for (int i = 0; i < FRAMES && !status; i++) {
-        const vfront_gyro_t gyro[2] = {{(uint64_t)i * 50000000u - 20000000u, {0.01, -0.02, 0.03}},
+        const uint64_t since_ns = i % 2 ? 50000000u : 10000000u; /* those of even frames do not reach the one before */
+        const vfront_gyro_t gyro[2] = {{(uint64_t)i * 50000000u - since_ns, {0.01, -0.02, 0.03}},
                                        {(uint64_t)i * 50000000u, {0.02, 0.01, -0.01}}};
         vfront_frame_t frame = {.t_ns = (uint64_t)i * 50000000u, .gyro = i % 3 ? gyro : NULL, .gyro_count = 2};
         for (int c = 0; c < f->cameras; c++) frame.picture[c] = picture_of(f, &rig, i, c);

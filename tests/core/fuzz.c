@@ -273,14 +273,39 @@ static struct {
     int used, under_way;
     vfront_rig_t rig, seen;
     vfront_tuning_t tuning;
-    uint64_t digest; /* the twin's, of the frame under way */
+    uint64_t digest;  /* the twin's, of the frame under way */
+    int flying;       /* a frame was accepted since init or reset */
+    uint64_t last_ns; /* stamp of the last accepted frame */
+    int row;          /* refused stamps since then, each following the one before */
+    uint64_t row_ns;  /* the last of them */
 } is;
+
+/** 1 if a stamp may follow another one. */
+static int follows(uint64_t t_ns, uint64_t before_ns)
+{
+    return t_ns > before_ns && t_ns - before_ns <= (uint64_t)is.tuning.frame_jump_ms * 1000000u;
+}
+
+/** Stamp rule: 1 where the stamp must be refused, which is noted; `set`: it is the third of a clock that was set. */
+static int stamp_refused(uint64_t t_ns, int *set)
+{
+    *set = 0;
+    if (!is.flying || follows(t_ns, is.last_ns)) return 0;
+    const int row = is.row && follows(t_ns, is.row_ns) ? is.row + 1 : 1;
+    *set = row == 3;
+    if (*set) return 0;
+    is.row = row;
+    is.row_ns = t_ns;
+    return 1;
+}
 
 static vfront_frame_t some_frame(void)
 {
     vfront_frame_t f;
     memset(&f, 0, sizeof f);
-    f.t_ns = one_in(30) ? (uint64_t)wild_int() << roll(33) : now_ns + 1 + roll(60000000);
+    if (one_in(40)) now_ns += (uint64_t)wild_int() << roll(33); /* a clock that is set */
+    f.t_ns = now_ns += 1 + roll(60000000);
+    if (one_in(30)) f.t_ns = (uint64_t)wild_int() << roll(33); /* corrupt */
     f.exposure_ns = roll(20000000);
     for (int i = 0; i < VFRONT_CAMERAS; i++) some_picture(&f.picture[i], &is.rig.camera[i], f.t_ns);
     if (one_in(3)) some_view(&f);
@@ -339,7 +364,11 @@ static void do_submit(void)
             if (f.picture[0].memory == VFRONT_HOST_MEMORY) f.picture[0].memory = VFRONT_PINNED_MEMORY;
         }
     }
-    const vfront_status_t status = vfront_submit(&vf, one_in(100) ? NULL : &f);
+    const int given = !one_in(100), looked_at = given && is.used && !is.under_way;
+    int set = 0;
+    const int refuse = looked_at && stamp_refused(f.t_ns, &set);
+    const vfront_status_t status = vfront_submit(&vf, given ? &f : NULL);
+    CHECK(!refuse || status == VFRONT_E_TIME);
     if (status) {
         CHECK(is.used || status == VFRONT_E_STATE || status == VFRONT_E_NULL);
         refused(status);
@@ -347,9 +376,13 @@ static void do_submit(void)
     }
     CHECK(is.used && !is.under_way);
     is.under_way = 1;
-    now_ns = f.t_ns;
+    is.flying = 1;
+    is.last_ns = f.t_ns;
+    is.row = 0;
     const vfront_result_t *r;
+    if (set) CHECK(vfront_reset(&twin) == VFRONT_OK);
     CHECK(vfront_step(&twin, &plain, &r) == VFRONT_OK);
+    CHECK(!set || r->frame == 0);
     is.digest = vfront_digest(r);
 }
 
@@ -375,6 +408,7 @@ static void do_reset(void)
     CHECK(status == (!is.used ? VFRONT_E_STATE : is.under_way ? VFRONT_E_BUSY : VFRONT_OK));
     if (status) return;
     CHECK(vfront_reset(&twin) == VFRONT_OK);
+    is.flying = is.row = 0;
     now_ns = 0;
 }
 
@@ -382,7 +416,7 @@ static void do_shutdown(void)
 {
     vfront_shutdown(&vf);
     vfront_shutdown(&twin);
-    is.used = is.under_way = 0;
+    is.used = is.under_way = is.flying = is.row = 0;
 }
 
 static void do_ask(void)

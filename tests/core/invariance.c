@@ -852,11 +852,13 @@ static void digest_covers(void **state)
     SEEN(frame);
     SEEN(health.state);
     SEEN(health.quality);
+    SEEN(health.motion_breaks);
     SEEN(health.followed);
     SEEN(health.born);
     SEEN(health.ended);
     SEEN(health.overflow);
     SEEN(health.gap);
+    SEEN(health.gyro_short);
     SEEN(health.dt_ns);
     SEEN(health.cells);
     SEEN(health.starved);

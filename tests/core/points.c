@@ -30,6 +30,8 @@ static void forget_motions(vfront_result_t *r)
     memset(&r->relative, 0, sizeof r->relative);
     memset(&r->metric, 0, sizeof r->metric);
     memset(&r->good, 0, sizeof r->good);
+    r->health.disparity_offset_px = r->health.disparity_sigma_px = 0.0f;
+    memset(&r->predicted, 0, sizeof r->predicted);
     for (uint32_t i = 0; i < r->tracks_count; i++) r->tracks[i].agrees = 0;
 #if VFRONT_MATCHES
     for (uint32_t i = 0; i < r->matches_count; i++) r->matches[i].agrees = 0;
@@ -459,7 +461,7 @@ static void partners_of_rigs(void **state)
     }
 }
 
-/** What the tuning turns off is off, and nothing else is. */
+/** What the tuning turns off is off, and nothing else is. Without motions, by whose prediction matches are searched. */
 static void partners_off(void **state)
 {
     (void)state;
@@ -471,6 +473,7 @@ static void partners_off(void **state)
             vfront_tuning_t t;
             vfront_tuning_default(&t);
             t.rectify = rectify;
+            t.ego = 0;
             shoot_all(&rig, &t, shot, 3);
             if (way == NO_STEREO) t.stereo = 0;
             if (way == NO_MATCH) t.match = 0;
@@ -480,7 +483,15 @@ static void partners_off(void **state)
             for (int i = 0; i < 3; i++) {
                 vfront_result_t *with = &shot[i], *without = &shot[i + 3];
                 assert_true(with->depths_count > 0 && (i == 0 || with->matches_count > 0));
-                if (!has_depths[way]) assert_int_equal(without->depths_count, 0), with->depths_count = 0;
+                if (!has_depths[way]) {
+                    assert_int_equal(without->depths_count, 0);
+                    assert_int_equal(without->health.stereo, VFRONT_STEREO_NONE);
+                    assert_true(with->health.stereo == VFRONT_STEREO_GOOD && with->health.stereo_permille > 0);
+                    with->depths_count = 0;
+                    with->health.stereo = with->health.stereo_permille = 0;
+                    with->health.stereo_offset_px = with->health.rows_offset_px = 0.0f;
+                    with->health.rows_sigma_px = without->health.rows_sigma_px;
+                }
                 if (!has_matches[way]) assert_int_equal(without->matches_count, 0), with->matches_count = 0;
                 forget_motions(with);
                 forget_motions(without);
@@ -636,6 +647,7 @@ static void good_motion_stays(void **state)
     static uint8_t black[VFRONT_WIDTH * VFRONT_HEIGHT];
     const vfront_rig_t rig = pair_cameras();
     const uint8_t *const dark[] = {black, black};
+    memset(black, 0, sizeof black);
     for (int i = 0; i < 3; i++) {
         const uint8_t *const grey[] = {pair_grey[i], pair_right[i]};
         pair_shot(i ? NULL : &rig, NULL, grey, &shot[0]);
@@ -643,8 +655,11 @@ static void good_motion_stays(void **state)
     const vfront_motion_t good = shot[0].good;
     assert_int_equal(good.state, VFRONT_MOTION_GOOD);
     for (int i = 0; i < 5; i++) {
+        black[i] = 1; /* else the picture would be frozen, which it is in the last frame */
+        if (i == 4) black[i] = 0;
         pair_shot(NULL, NULL, dark, &shot[0]);
-        assert_int_equal(shot[0].relative.state, VFRONT_MOTION_FEW);
+        assert_int_equal(shot[0].relative.state, i < 4 ? VFRONT_MOTION_FEW : VFRONT_MOTION_FROZEN);
+        assert_int_equal(shot[0].health.frozen[0], i == 4);
         assert_int_equal(shot[0].relative.frame, 3 + (uint64_t)i);
         assert_memory_equal(&shot[0].good, &good, sizeof good);
     }

@@ -33,10 +33,10 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-    static const char *const name[] = {
-        "tracks.csv", "keypoints.csv",  "descriptors.csv",      "depth.csv", "matches.csv", "health.csv",
-        "motion.csv", "trajectory.txt", "trajectory_kitti.txt", "truth.txt", "path.svg",    "timing.csv",
-        "digest.txt"};
+    static const char *const name[] = {"tracks.csv",           "keypoints.csv", "descriptors.csv", "depth.csv",
+                                       "matches.csv",          "health.csv",    "motion.csv",      "trajectory.txt",
+                                       "trajectory_kitti.txt", "truth.txt",     "path.svg",        "timing.csv",
+                                       "digest.txt",           "prediction.csv"};
     (void)state;
     for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
         char path[80];
@@ -68,6 +68,11 @@ static void make_motions(void)
     memcpy(m->R, quarter, sizeof quarter);
     for (int i = 0; i < 3; i++) m->t[i] = (float)(i + 1) / 3.0f;
     for (int i = 0; i < 21; i++) m->covariance[i] = (float)(i * i); /* the diagonal is 0, 6, 11, 15, 18, 20 */
+    vfront_prediction_t *p = &result[1].predicted;
+    p->source = VFRONT_PREDICT_ROTATION | VFRONT_PREDICT_MOTION;
+    memcpy(p->R, quarter, sizeof quarter);
+    for (int i = 0; i < 3; i++) p->t[i] = (float)(i + 1);
+    memcpy(p->covariance, m->covariance, sizeof p->covariance);
     result[1].metric.state = VFRONT_MOTION_UNSURE;
     result[1].metric.R[0] = result[1].metric.R[4] = result[1].metric.R[8] = 1.0f;
 }
@@ -191,6 +196,14 @@ static void test_motion(void **state)
     assert_true(frame == 6 && pairs == 100 && inliers == 90 && others == 5 && hypotheses == 512 && needed == 1000000);
     assert_string_equal(line_of("motion.csv", 2), "6,metric,unsure,,0,0,0,0,0,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0\n");
     assert_string_equal(line_of("motion.csv", 3), ""); /* the first frame has none */
+}
+
+static void test_prediction(void **state)
+{
+    (void)state;
+    write_results(ALL);
+    assert_string_equal(line_of("prediction.csv", 2), "6,both,0,0,0.707106781,0.707106781,1,2,3,0,6,11,15,18,20\n");
+    assert_string_equal(line_of("prediction.csv", 3), "");
 }
 
 /** One frame without ground truth. */
@@ -372,6 +385,7 @@ int main(void)
         cmocka_unit_test(test_depths_drawn),
 #endif
         cmocka_unit_test(test_motion),
+        cmocka_unit_test(test_prediction),
         cmocka_unit_test(test_trajectory),
         cmocka_unit_test(test_motion_drawn),
 #if VFRONT_MATCHES

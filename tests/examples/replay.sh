@@ -77,6 +77,9 @@ for f in tracks keypoints descriptors depth health timing; do
     [ "$(wc -l <good/$f.csv)" -gt 4 ] || { echo "good/$f.csv is too short"; bad=1; }
     check "good/$f.csv: not all rows have the columns of the first" columns_agree good/$f.csv
 done
+check 'a clean flight has a gyro that is short, or a break' awk -F, '
+    NR == 1 {for (i = 1; i <= NF; i++) column[$i] = i; next}
+    $column["gyro_short"] != 0 || $column["motion_breaks"] != 0 || $column["reset_counter"] != 0 {exit wrong = 1} END {exit wrong || NR != 5}' good/health.csv
 [ "$(wc -l <good/digest.txt)" -eq 4 ] || { echo "good/digest.txt has not four lines"; bad=1; }
 cp good/digest.txt digest.1 && "$replay" --quiet --frames 4 --port host --out good synthetic:320x240 >/dev/null
 cmp -s digest.1 good/digest.txt || { echo "a second run differs"; bad=1; }
@@ -181,6 +184,10 @@ check 'a rotation is no unit quaternion' rows good/motion.csv \
     '(v = $12 * $12 + $13 * $13 + $14 * $14 + $15 * $15) > 0.999999 && v < 1.000001'
 check 'a good relative motion is no direction' rows good/motion.csv \
     '$2 != "relative" || $3 != "good" || ((v = $16 * $16 + $17 * $17 + $18 * $18) > 0.999999 && v < 1.000001)'
+prediction_head=frame,source,qx,qy,qz,qw,tx,ty,tz,sigma_tx,sigma_ty,sigma_tz,sigma_rx_rad,sigma_ry_rad,sigma_rz_rad
+check 'prediction.csv has other columns' head_is good/prediction.csv $prediction_head
+check 'a prediction is not of the gyro, and then of the last motion, too' awk -F, '
+    NR > 1 && $2 != (NR == 2 ? "rotation" : "both") {exit wrong = 1} END {exit wrong || NR != 4}' good/prediction.csv
 for f in trajectory truth; do
     check "good/$f.txt has not a line a frame" size_is good/$f.txt 4
     check "good/$f.txt does not begin in its origin" [ "$(head -1 good/$f.txt)" = '1.000000000 0 0 0 0 0 0 1' ]
@@ -190,7 +197,7 @@ check 'both files of the path differ on where the camera was' awk '
     NR == FNR {x[FNR] = $2 " " $3 " " $4; next} x[FNR] != $4 " " $8 " " $12 {exit wrong = 1} END {exit wrong}' \
     good/trajectory.txt good/trajectory_kitti.txt
 check 'path.svg is not whole' [ "$(tail -1 good/path.svg)" = '</svg>' ]
-expect 0 'motion +relative: good [0-9.]+ %, rotation [0-9.]+ %, few [0-9.]+ %, unsure [0-9.]+ % of 2 steps' \
+expect 0 'motion +relative: good [0-9.]+ %, rotation [0-9.]+ %, few [0-9.]+ %, unsure [0-9.]+ %, frozen [0-9.]+ % of 2 steps' \
     --port host --frames 3 --mono --out path synthetic:320x240
 check 'no accuracy in the table' once 'aligned by Sim(3); 3 frames with ground truth'
 check 'no rotation in the table' grep -qE 'rotation (off )?by [0-9.e-]+ deg a frame' out.txt
@@ -214,6 +221,72 @@ expect 1 'nosuch.txt: No such file or directory' --port host --truth=nosuch.txt 
 expect 2 '--truth: an empty name' --truth=
 expect 2 '--truth: a value is missing' --truth
 expect 0 '--truth=FILE' --help
+
+# Covariances: those of the good motions, with the standard deviations of motion.csv on their diagonal.
+check 'covariance.csv and motion.csv differ' awk -F, '
+    function off(a, b) { return (a - b) ^ 2 > 1e-10 * a ^ 2 + 1e-30 }
+    FNR == 1 {next}
+    NR == FNR {if ($3 == "good") {for (i = 0; i < 6; i++) s[$1, $2, i] = $(19 + i); motions++}; next}
+    {rows++; if (off(s[$1, $2, 0] ^ 2, $3) || off(s[$1, $2, 1] ^ 2, $9) || off(s[$1, $2, 2] ^ 2, $14) || off(s[$1, $2, 5] ^ 2, $23) || NF != 23) exit wrong = 1}
+    END {exit wrong || rows != motions || !rows}' good/motion.csv good/covariance.csv
+
+# Fault scripts: the files of a run, frames that are refused, messages.
+fault() { # name, script (with \n): writes it
+    printf '%b\n' "$2" >"$1.txt"
+}
+inject() { # exit code, pattern, name of the script, the rest of the arguments: a run of 6 frames into a folder of that name
+    code=$1 pattern=$2 name=$3
+    shift 3
+    expect "$code" "$pattern" --port host --frames 6 --fault "$name.txt" --out "fault-$name" "$@" synthetic:320x240
+}
+statuses() { cut -d, -f4 "fault-$1/faults.csv" | sed 1d | tr '\n' ' '; }
+fault never '99- both black'
+inject 0 'faults +never.txt: 0 frames of the input, 0 of them dropped, 0 duplicated' never
+cp fault-never/digest.txt digest.6
+expect 0 frames --port host --frames 6 --out fault-never synthetic:320x240
+check 'a script whose faults never begin changes results' cmp -s digest.6 fault-never/digest.txt
+check 'the faults.csv of an earlier run is still there' [ ! -e fault-never/faults.csv ]
+fault stamps '2 clock back 1\n4 both duplicate'
+inject 0 'refused +2 frames: VFRONT_E_TIME 2' stamps
+check 'a refused frame is not said' grep -qE '^replay: synthetic:320x240: frame 2: vfront_step: VFRONT_E_TIME: ' out.txt
+check 'faults.csv: statuses' [ "$(statuses stamps)" = 'ok ok VFRONT_E_TIME ok ok VFRONT_E_TIME ok ' ]
+check 'faults.csv has other columns' head_is fault-stamps/faults.csv input,t_ns,faults,status,frame
+check 'faults.csv: a row of a duplicate' grep -qx '4,1133333332,both duplicate,VFRONT_E_TIME,' fault-stamps/faults.csv
+check 'faults.csv: a frame after a refused one' grep -qx '3,1099999999,,ok,2' fault-stamps/faults.csv
+check 'health.csv has not a row for each frame that was taken' size_is fault-stamps/health.csv 6
+fault row '1-2 clock back 1'
+inject 0 'refused +2 frames: VFRONT_E_TIME 2' row
+check 'each frame of a row of refused ones is said' once 'vfront_step: VFRONT_E_TIME'
+fault drop '2-3 both drop'
+inject 0 'faults +drop.txt: 2 frames of the input, 2 of them dropped, 0 duplicated' drop
+check 'faults.csv: dropped' [ "$(statuses drop)" = 'ok ok dropped dropped ok ok ' ]
+check 'a gap is not that of the dropped frames' awk -F, 'NR == 1 {for (i = 1; i <= NF; i++) c[$i] = i} NR == 4 && $c["dt_ns"] == 99999999 {found = 1} END {exit !found}' \
+    fault-drop/health.csv
+sed 3,4d fault-never/truth.txt >truth.4
+check 'ground truth is not that of the frames that were taken' cmp -s truth.4 fault-drop/truth.txt
+fault gyro '2 gyro bias 99 99 99\n2 gyro bias 99 99 99'
+inject 0 'refused +1 frames: VFRONT_E_GYRO 1' gyro
+check 'refused readings are handed over again' [ "$(statuses gyro)" = 'ok ok VFRONT_E_GYRO ok ok ok ' ]
+fault all '0- both drop'
+inject 1 'synthetic:320x240: not one frame was taken' all
+fault mono '\n3 camera1 black'
+inject 1 'mono.txt:2: camera1 black: there is one camera' mono --mono
+fault bad '# comment\n3 camera0 blank'
+inject 1 'bad.txt:2: blank: no such kind; expected drop, ' bad
+inject 1 'nosuch.txt: No such file' nosuch
+expect 2 '--fault: a value is missing' --fault
+expect 2 '--fault: an empty name' --fault=
+expect 0 '^  freeze-rows +FROM TO' --fault help
+expect 0 'faults +.*faults.txt: [1-9][0-9]+ frames of the input, 1 of them dropped, 3 duplicated' \
+    --port host --frames 60 --features-only --fault "$(dirname "$manual")/faults.txt" synthetic:320x240
+"$replay" --fault help | sed -n 's/^  \([a-z-]*\) .*/\1/p' | sort >kinds.txt
+kinds_documented() { while read -r kind; do grep -qE "^\|.*\`$kind[ \`]" "$manual" || { echo "$kind"; return 1; }; done <kinds.txt; }
+check '--fault help lists no kinds' [ "$(wc -l <kinds.txt)" -gt 20 ]
+check 'examples/README.md lacks a kind of fault' kinds_documented
+fault black '3 both black'
+inject 0 'faults +black.txt: 1 frames of the input' black --overlay=keypoints
+bytes_of() { cat "$1"* | wc -c; }
+check 'the picture of an overlay has no fault' [ "$(bytes_of fault-black/overlay/000003)" -lt "$(bytes_of fault-black/overlay/000002)" ]
 
 # Cameras of different sizes: key points over the whole of each, drawings side by side.
 for i in 0 1 2; do tiles kitti/image_0/$i.pgm 128 96 && tiles kitti/image_1/$i.pgm 200 150; done

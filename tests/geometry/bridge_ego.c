@@ -21,6 +21,9 @@ enum { GIVEN = 11 };
 /* Layout of a correspondence of a sequence: 1 for a match, 0 for a track; previous and current position [px]; then as
  * above; VFRONT_AGREES_... mask; residual [grey levels], or descriptor distance [bits]. */
 enum { PAIR = 18 };
+/* Layout of a depth: position of the key point [px]; size of its pixels [px of level 0]; depth and its standard
+ * deviation [m]. */
+enum { DEPTH = 5 };
 
 int bridge_solve(const char *settings, double focal_px, int frame, int count, const float *given, float *motions,
                  uint8_t *agrees);
@@ -29,10 +32,17 @@ int bridge_minimal(int kind, int size, const float *given, float *poses);
 double bridge_minimal_us(int kind, int size, int sets, const float *given);
 int bridge_open(int count, const double *cameras, const char *settings);
 int bridge_step(const uint8_t *left, const uint8_t *right, const double *R_cur_prev);
+void bridge_interval(int ms);
 int bridge_flight(const char *settings);
+int bridge_flight_off(const char *settings, double right_px, double down_px);
+void bridge_rig(float *out);
 int bridge_fly(int frame, int rotation);
+int bridge_fly_from(int frame, const double *R, const double *t, const double *R_cur_prev);
+void bridge_disparity(int frame, float *out);
+int bridge_depths(int most, float *out);
 void bridge_pose(int frame, double *R, double *t);
 void bridge_motion(int which, float *out);
+int bridge_predicted(float *out);
 int bridge_pairs(int most, float *out);
 double bridge_stage_us(const char *name);
 void bridge_close(void);
@@ -163,7 +173,7 @@ double bridge_minimal_us(int kind, int size, int sets, const float *given)
 static vfront_t vf;
 static vfront_rig_t rig;
 static const vfront_result_t *result, *before;
-static uint64_t frames;
+static uint64_t frames, interval_ns = 50000000;
 static synthetic_t *flight;
 static uint8_t picture[2][SYNTHETIC_WIDTH_PX * SYNTHETIC_HEIGHT_PX];
 
@@ -196,11 +206,14 @@ int bridge_open(int count, const double *cameras, const char *settings)
     return start(settings);
 }
 
-/** Step with grey pictures, [height][width], 50 ms after the previous ones; right and R_cur_prev may be NULL. Returns 0
- *  or a negative status. */
+/** Set the time from frame to frame [ms]; 50 before the first call. */
+void bridge_interval(int ms) { interval_ns = (uint64_t)ms * 1000000u; }
+
+/** Step with grey pictures, [height][width], an interval after the previous ones; right and R_cur_prev may be NULL.
+ *  Returns 0 or a negative status. */
 int bridge_step(const uint8_t *left, const uint8_t *right, const double *R_cur_prev)
 {
-    vfront_frame_t frame = {.t_ns = 1 + 50000000u * frames++, .R_cur_prev = R_cur_prev};
+    vfront_frame_t frame = {.t_ns = 1 + interval_ns * frames++, .R_cur_prev = R_cur_prev};
     for (int k = 0; k < rig.cameras; k++) {
         frame.picture[k].data = k ? right : left;
         frame.picture[k].width_px = rig.camera[k].width_px;
@@ -223,6 +236,27 @@ int bridge_flight(const char *settings)
     return start(settings);
 }
 
+/** The same with a calibration of camera 1 whose principal point is off to the right and down. */
+int bridge_flight_off(const char *settings, double right_px, double down_px)
+{
+    bridge_close();
+    if (!flight) flight = synthetic_open(SYNTHETIC_WIDTH_PX, SYNTHETIC_HEIGHT_PX);
+    if (!flight) return VFRONT_E_NULL;
+    synthetic_rig(flight, &rig);
+    rig.camera[1].cx_px += right_px;
+    rig.camera[1].cy_px += down_px;
+    return start(settings);
+}
+
+/** Offsets of the rig after the last frame: of rows, its standard deviation; of disparities, its standard deviation
+ *  [px]. */
+void bridge_rig(float *out)
+{
+    const vfront_health_t *h = &result->health;
+    const float row[4] = {h->rows_offset_px, h->rows_sigma_px, h->disparity_offset_px, h->disparity_sigma_px};
+    memcpy(out, row, sizeof row);
+}
+
 /** Render a frame and step. rotation: 1, the frame has a rotation prior. Returns 0 or a negative status. */
 int bridge_fly(int frame, int rotation)
 {
@@ -232,6 +266,30 @@ int bridge_fly(int frame, int rotation)
     return bridge_step(picture[0], picture[1], rotation ? R : NULL);
 }
 
+/** Render a frame from a pose of camera 0, camera to world, and step. R_cur_prev: rotation prior, may be NULL. Returns
+ *  0 or a negative status. */
+int bridge_fly_from(int frame, const double *R, const double *t, const double *R_cur_prev)
+{
+    for (int k = 0; k < 2; k++) synthetic_render_from(flight, (uint32_t)frame, R, t, k, picture[k], SYNTHETIC_WIDTH_PX);
+    return bridge_step(picture[0], picture[1], R_cur_prev);
+}
+
+/** True disparity of every pixel in a frame of the flight: [SYNTHETIC_HEIGHT_PX][SYNTHETIC_WIDTH_PX] [px]. */
+void bridge_disparity(int frame, float *out) { synthetic_disparity(flight, (uint32_t)frame, out, SYNTHETIC_WIDTH_PX); }
+
+/** Depths of the last frame: [most][DEPTH]. Returns their number. */
+int bridge_depths(int most, float *out)
+{
+    int count = 0;
+    for (uint32_t i = 0; i < result->depths_count && count < most; i++) {
+        const vfront_depth_t *d = &result->depths[i];
+        const vfront_keypoint_t *k = &result->keypoints[0][d->keypoint];
+        const float row[DEPTH] = {k->x_px, k->y_px, level_scale(k->level), d->depth_m, d->sigma_m};
+        memcpy(out + DEPTH * count++, row, sizeof row);
+    }
+    return count;
+}
+
 /** Pose of camera 0 in a frame of the flight: camera to world. */
 void bridge_pose(int frame, double *R, double *t) { synthetic_pose((uint32_t)frame, R, t); }
 
@@ -239,6 +297,20 @@ void bridge_pose(int frame, double *R, double *t) { synthetic_pose((uint32_t)fra
 void bridge_motion(int which, float *out)
 {
     put_motion(which == 0 ? &result->relative : which == 1 ? &result->metric : &result->good, out);
+}
+
+/** Motion that was predicted for the last frame, in the layout of a motion, state VFRONT_MOTION_GOOD; returns its
+ *  source. */
+int bridge_predicted(float *out)
+{
+    vfront_motion_t m;
+    memset(&m, 0, sizeof m);
+    m.state = VFRONT_MOTION_GOOD;
+    memcpy(m.R, result->predicted.R, sizeof m.R);
+    memcpy(m.t, result->predicted.t, sizeof m.t);
+    memcpy(m.covariance, result->predicted.covariance, sizeof m.covariance);
+    put_motion(&m, out);
+    return (int)result->predicted.source;
 }
 
 static const vfront_track_t *track_before(uint64_t id)

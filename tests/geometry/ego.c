@@ -35,7 +35,10 @@ static void lists(void **state)
         for (int i = 0; i < n; i++)
             if (should[i].m > 0.0) {
                 ranged[with] = should[i];
-                ranged[with++].bound_px = fmax(should[i].bound_px, 0.5 * step.tuning.ego_error_mpx / 1000.0);
+                double moved[3]; /* of what the match moved by, three in a hundred */
+                for (int k = 0; k < 3; k++) moved[k] = 0.03 * FOCAL_PX * (should[i].now[k] - should[i].before[k]);
+                ranged[with++].bound_px = fmax(should[i].bound_px,
+                                               hypot(0.5 * step.tuning.ego_error_mpx / 1000.0, length(moved)));
             }
         run();
         compare_list(0, should, n);
@@ -483,6 +486,38 @@ static void least_percent(void **state)
         }
 }
 
+/** Pictures that are frozen, and a pair that does not agree, in this frame or in the one before: no motion is good that
+ *  rests on them. */
+static void frozen_and_blind(void **state)
+{
+    enum { CLEAN, FROZEN_NOW, FROZEN_BEFORE, SECOND_FROZEN, SUSPECT_NOW, SUSPECT_BEFORE, BLIND_NOW, WAYS };
+    (void)state;
+    for (int way = 0; way < WAYS; way++) {
+        shake(640);
+        struct scene s = sideways();
+        s.ranges = 1;
+        new_step();
+        put_scene(&s, 200);
+        const int now = step.parity, before = now ^ 1;
+        memory.ingest.frozen[now][0] = way == FROZEN_NOW;
+        memory.ingest.frozen[before][0] = way == FROZEN_BEFORE;
+        memory.ingest.frozen[now][VFRONT_CAMERAS - 1] |= way == SECOND_FROZEN && VFRONT_CAMERAS > 1;
+#if VFRONT_STEREO
+        if (way == SUSPECT_NOW) memory.stereo.pair[now].state = VFRONT_STEREO_SUSPECT;
+        if (way == SUSPECT_BEFORE) memory.stereo.pair[before].state = VFRONT_STEREO_SUSPECT;
+        if (way == BLIND_NOW) memory.stereo.pair[now].state = VFRONT_STEREO_BLIND;
+#endif
+        run();
+        const int frozen = way == FROZEN_NOW || way == FROZEN_BEFORE, apart = way >= SUSPECT_NOW;
+        assert_int_equal(relative.state, frozen ? VFRONT_MOTION_FROZEN : VFRONT_MOTION_GOOD);
+        if (!VFRONT_STEREO || !VFRONT_MATCHES) continue;
+        assert_int_equal(metric.state, frozen  ? VFRONT_MOTION_FROZEN
+                                       : apart ? VFRONT_MOTION_UNSURE
+                                               : VFRONT_MOTION_GOOD);
+        assert_int_equal(metric.flags & VFRONT_MOTION_STEREO, apart ? VFRONT_MOTION_STEREO : 0);
+    }
+}
+
 /** The last good motion is kept, with its frame, until there is another; there is none in the first frame and after a
  *  reset. */
 static void good_stays(void **state)
@@ -675,15 +710,25 @@ static void backward(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists),          cmocka_unit_test(all_else_stays),
-        cmocka_unit_test(draws_differ),   cmocka_unit_test(draws_uniform),
-        cmocka_unit_test(draws_better),   cmocka_unit_test(draws_keyed),
-        cmocka_unit_test(every_step),     cmocka_unit_test(relative_motions),
-        cmocka_unit_test(metric_motions), cmocka_unit_test(states_of_scenes),
-        cmocka_unit_test(noise),          cmocka_unit_test(few),
-        cmocka_unit_test(least_percent),  cmocka_unit_test(good_stays),
-        cmocka_unit_test(metric_or_not),  cmocka_unit_test(needed),
-        cmocka_unit_test(all_alike),      cmocka_unit_test(absurd_pairs),
+        cmocka_unit_test(lists),
+        cmocka_unit_test(all_else_stays),
+        cmocka_unit_test(draws_differ),
+        cmocka_unit_test(draws_uniform),
+        cmocka_unit_test(draws_better),
+        cmocka_unit_test(draws_keyed),
+        cmocka_unit_test(every_step),
+        cmocka_unit_test(relative_motions),
+        cmocka_unit_test(metric_motions),
+        cmocka_unit_test(states_of_scenes),
+        cmocka_unit_test(noise),
+        cmocka_unit_test(few),
+        cmocka_unit_test(least_percent),
+        cmocka_unit_test(good_stays),
+        cmocka_unit_test(frozen_and_blind),
+        cmocka_unit_test(metric_or_not),
+        cmocka_unit_test(needed),
+        cmocka_unit_test(all_alike),
+        cmocka_unit_test(absurd_pairs),
         cmocka_unit_test(backward),
     };
     return cmocka_run_group_tests_name("ego", tests, NULL, NULL);

@@ -50,6 +50,9 @@ static void new_step(void)
     step.geometry.pair.placed = VFRONT_CAMERAS > 1;
     step.tuning.describe = step.tuning.match = step.tuning.ego = 1;
     memset(ego->good, 0, sizeof ego->good);
+    memset(ego->usual, 0, sizeof ego->usual);
+    memset(ego->disparity, 0, sizeof ego->disparity);
+    memset(memory.ingest.frozen, 0, sizeof memory.ingest.frozen);
     if (!grown++) make_grid(step.geometry.nodes_x[0]);
     matches = &memory.match.count;
     tracks = &memory.refill.counts[step.parity].count;
@@ -57,6 +60,7 @@ static void new_step(void)
 #if VFRONT_STEREO
     memset(memory.stereo.range_m, 0, sizeof memory.stereo.range_m);
     memset(memory.stereo.range_sigma_m, 0, sizeof memory.stereo.range_sigma_m);
+    for (int i = 0; i < 2; i++) memory.stereo.pair[i].state = VFRONT_STEREO_GOOD;
 #endif
 }
 

@@ -13,7 +13,7 @@
 
 /* ---- problems ---------------------------------------------------------------------------------------------------- */
 
-static struct vf_correspondence correspondence_of(const double before[3], const double now[3], double bound_rad)
+static inline struct vf_correspondence correspondence_of(const double before[3], const double now[3], double bound_rad)
 {
     struct vf_correspondence s;
     memset(&s, 0, sizeof s);
@@ -25,7 +25,7 @@ static struct vf_correspondence correspondence_of(const double before[3], const 
     return s;
 }
 
-static struct vf_pose pose_of(const struct rigid *m)
+static inline struct vf_pose pose_of(const struct rigid *m)
 {
     struct vf_pose p;
     for (int i = 0; i < 9; i++) p.R[i] = (float)m->R[i];
@@ -34,7 +34,7 @@ static struct vf_pose pose_of(const struct rigid *m)
 }
 
 /** A motion in double precision, as the library was given it. */
-static struct rigid rigid_of(const struct vf_pose *p)
+static inline struct rigid rigid_of(const struct vf_pose *p)
 {
     struct rigid m;
     for (int i = 0; i < 9; i++) m.R[i] = (double)p->R[i];
@@ -42,13 +42,13 @@ static struct rigid rigid_of(const struct vf_pose *p)
     return m;
 }
 
-static void widen(const float f[3], double d[3])
+static inline void widen(const float f[3], double d[3])
 {
     for (int k = 0; k < 3; k++) d[k] = (double)f[k];
 }
 
 /** A motion of up to 0.3 rad. */
-static struct rigid any_motion(void)
+static inline struct rigid any_motion(void)
 {
     struct rigid m;
     any_rotation(real(0.0, 0.3), m.R);
@@ -57,7 +57,7 @@ static struct rigid any_motion(void)
 }
 
 /** Perturb a motion: rotate it, and shift its translation. */
-static struct rigid perturbed(const struct rigid *m, const double step[6])
+static inline struct rigid perturbed(const struct rigid *m, const double step[6])
 {
     struct rigid n = *m;
     double D[9];
@@ -72,7 +72,7 @@ static struct rigid perturbed(const struct rigid *m, const double step[6])
 struct pair {
     double a[3], b[3]; /* previous bearing in current axes; current bearing */
 };
-static struct pair pair_of(const struct rigid *m, const struct vf_correspondence *s)
+static inline struct pair pair_of(const struct rigid *m, const struct vf_correspondence *s)
 {
     struct pair p;
     widen(s->before, p.a);
@@ -82,7 +82,7 @@ static struct pair pair_of(const struct rigid *m, const struct vf_correspondence
 }
 
 /** Sum of the squared angles of both bearings to the plane through t that is rotated by an angle from (side, up). */
-static double off_plane(const struct pair *p, const double side[3], const double up[3], double angle)
+static inline double off_plane(const struct pair *p, const double side[3], const double up[3], double angle)
 {
     double n[3];
     for (int k = 0; k < 3; k++) n[k] = cos(angle) * side[k] + sin(angle) * up[k];
@@ -91,7 +91,7 @@ static double off_plane(const struct pair *p, const double side[3], const double
 }
 
 /** Find the best epipolar plane: its normal, and the sum of squares. */
-static double best_plane(const double t[3], const struct pair *p, double n[3])
+static inline double best_plane(const double t[3], const struct pair *p, double n[3])
 {
     const double pi = acos(-1.0), golden = (sqrt(5.0) - 1.0) / 2.0;
     double e[3] = {1, 0, 0}, side[3], up[3], along[3], least = 1e300, at = 0.0;
@@ -121,7 +121,7 @@ static double best_plane(const double t[3], const struct pair *p, double n[3])
 struct intersection {
     double first, second, sine;
 };
-static struct intersection intersect(const double t[3], const struct pair *p, const double n[3])
+static inline struct intersection intersect(const double t[3], const struct pair *p, const double n[3])
 {
     double a[3], b[3], c[3];
     for (int k = 0; k < 3; k++) {
@@ -138,7 +138,7 @@ static struct intersection intersect(const double t[3], const struct pair *p, co
     return (struct intersection){-dot(tb, n) / sine, -dot(ta, n) / sine, fabs(sine)};
 }
 
-static double rotation_oracle(const struct pair *p)
+static inline double rotation_oracle(const struct pair *p)
 {
     const double angle = angle_between(p->a, p->b);
     return 4.0 * sin(angle / 2) * sin(angle / 2); /* squared chord */
@@ -147,7 +147,7 @@ static double rotation_oracle(const struct pair *p)
 /* ---- metric errors: a Gaussian of four dimensions ---------------------------------------------------------------- */
 
 /** Predict the observation of a point at a previous distance: current direction and inverse distance. */
-static void predict(const struct rigid *m, const struct vf_correspondence *s, double range_m, double out[4])
+static inline void predict(const struct rigid *m, const struct vf_correspondence *s, double range_m, double out[4])
 {
     double y[3];
     widen(s->before, y);
@@ -160,7 +160,7 @@ static void predict(const struct rigid *m, const struct vf_correspondence *s, do
 
 /** Residuals and inverse covariance, in units of the bound, with an uncertain previous distance. Returns the number of
  *  residuals: 4, or 3 without a current distance. */
-static int gaussian(const struct rigid *m, const struct vf_correspondence *s, double r[4], double inverse[16])
+static inline int gaussian(const struct rigid *m, const struct vf_correspondence *s, double r[4], double inverse[16])
 {
     const int n = s->inverse_depth_sigma_1pm > 0.0f ? 4 : 3;
     const double h = 1e-5 * (double)s->range_m, sigma = 1.0 / (3.0 * (double)s->weight),
@@ -184,7 +184,7 @@ static int gaussian(const struct rigid *m, const struct vf_correspondence *s, do
 
 /** Logarithm of the determinant that the uncertain previous distance adds to the error, with the library's
  *  approximation beyond 1. */
-static double widening(const struct rigid *m, const struct vf_correspondence *s)
+static inline double widening(const struct rigid *m, const struct vf_correspondence *s)
 {
     const double h = 1e-5 * (double)s->range_m, sigma = 1.0 / (3.0 * (double)s->weight);
     double more[4], less[4], x = 0.0;
@@ -197,7 +197,7 @@ static double widening(const struct rigid *m, const struct vf_correspondence *s)
     return (x <= 1.0 ? log1p(x) : x * (6 + x) / (6 + 4 * x)) / 9.0;
 }
 
-static double quadratic(const double *r, const double *A, int n)
+static inline double quadratic(const double *r, const double *A, int n)
 {
     double sum = 0.0;
     for (int i = 0; i < n; i++)
@@ -206,7 +206,7 @@ static double quadratic(const double *r, const double *A, int n)
 }
 
 /** A correspondence with a distance; noise: factor on its standard deviations. */
-static struct vf_correspondence any_metric_correspondence(const struct rigid *m, double noise)
+static inline struct vf_correspondence any_metric_correspondence(const struct rigid *m, double noise)
 {
     const double range = exp(real(log(1.0), log(40.0))), sigma = 0.004 * range * range, bound = BOUND * real(1.0, 3.0);
     double X[3], Y[3], out[4];
@@ -226,7 +226,7 @@ static struct vf_correspondence any_metric_correspondence(const struct rigid *m,
     return s;
 }
 
-static struct rigid any_metric_motion(void)
+static inline struct rigid any_metric_motion(void)
 {
     struct rigid m;
     any_rotation(real(0.0, 0.2), m.R);
@@ -242,7 +242,8 @@ struct row {
     int n;
     double r[4], weight[16];
 };
-static struct row row_of(int kind, const struct rigid *m, const struct rigid *held, const struct vf_correspondence *s)
+static inline struct row row_of(int kind, const struct rigid *m, const struct rigid *held,
+                                const struct vf_correspondence *s)
 {
     struct row row = {0, {0}, {0}};
     double inverse[16], n[3];
@@ -272,8 +273,8 @@ static struct row row_of(int kind, const struct rigid *m, const struct rigid *he
 }
 
 /** J^T J, J^T r and r^T r by central differences. */
-static void differentiate(int kind, const struct rigid *m, const struct vf_correspondence *s, double A[36], double g[6],
-                          double *e)
+static inline void differentiate(int kind, const struct rigid *m, const struct vf_correspondence *s, double A[36],
+                                 double g[6], double *e)
 {
     double J[4][6];
     const struct row here = row_of(kind, m, m, s);
@@ -298,7 +299,7 @@ static void differentiate(int kind, const struct rigid *m, const struct vf_corre
 }
 
 /** A correspondence near the truth. */
-static struct vf_correspondence any_correspondence(int kind, const struct rigid *m, double noise)
+static inline struct vf_correspondence any_correspondence(int kind, const struct rigid *m, double noise)
 {
     double X[3], Y[3];
     if (kind == VF_METRIC) return any_metric_correspondence(m, noise);
@@ -315,7 +316,7 @@ static struct vf_correspondence any_correspondence(int kind, const struct rigid 
     return correspondence_of(X, Y, BOUND);
 }
 
-static struct rigid any_of(int kind) { return kind == VF_METRIC ? any_metric_motion() : any_motion(); }
+static inline struct rigid any_of(int kind) { return kind == VF_METRIC ? any_metric_motion() : any_motion(); }
 
 static const char *const kind_name[VF_KINDS] = {"relative", "rotation", "metric"};
 
@@ -325,21 +326,21 @@ static const char *const kind_name[VF_KINDS] = {"relative", "rotation", "metric"
 static struct vf_correspondence correspondences[CORRESPONDENCES];
 
 /** Correspondences of a motion; noise: factor on their standard deviations. */
-static void any_correspondences(int kind, const struct rigid *m, int count, double noise)
+static inline void any_correspondences(int kind, const struct rigid *m, int count, double noise)
 {
     for (int k = 0; k < count; k++) correspondences[k] = any_correspondence(kind, m, noise);
 }
 
-static void sum_up(int kind, const struct vf_pose *p, int count, float sums[VF_TERMS])
+static inline void sum_up(int kind, const struct vf_pose *p, int count, float sums[VF_TERMS])
 {
     memset(sums, 0, VF_TERMS * sizeof *sums);
     for (int k = 0; k < count; k++) vf_motion_terms(kind, p, &correspondences[k], sums);
 }
 
-static int unknowns_of(int kind) { return kind == VF_METRIC ? 6 : kind == VF_ROTATION_ONLY ? 3 : 5; }
+static inline int unknowns_of(int kind) { return kind == VF_METRIC ? 6 : kind == VF_ROTATION_ONLY ? 3 : 5; }
 
 /** Basis of the unknowns of a kind, a direction of 6 numbers each. */
-static void basis_of(int kind, const struct rigid *m, double B[6][6])
+static inline void basis_of(int kind, const struct rigid *m, double B[6][6])
 {
     double e[3], side[3], up[3];
     memset(B, 0, 36 * sizeof B[0][0]);
@@ -357,7 +358,7 @@ static void basis_of(int kind, const struct rigid *m, double B[6][6])
 }
 
 /** B^T A B. */
-static void restrict_to(const double A[36], double B[6][6], int n, double out[36])
+static inline void restrict_to(const double A[36], double B[6][6], int n, double out[36])
 {
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++) {
@@ -368,7 +369,7 @@ static void restrict_to(const double A[36], double B[6][6], int n, double out[36
 }
 
 /** Sum of squares, weights included. */
-static double sum_of_squares(int kind, const struct rigid *m, int count)
+static inline double sum_of_squares(int kind, const struct rigid *m, int count)
 {
     double e = 0.0;
     for (int k = 0; k < count; k++) {
@@ -380,7 +381,7 @@ static double sum_of_squares(int kind, const struct rigid *m, int count)
 
 /** End of Gauss-Newton steps in double precision. held: 1, weights count as constant, as in the library; else gradients
  *  are differences of the whole sum, and steps are halved until they lower it. */
-static struct rigid optimum(int kind, struct rigid m, int count, int held)
+static inline struct rigid optimum(int kind, struct rigid m, int count, int held)
 {
     const int n = unknowns_of(kind);
     for (int round = 0; round < 12; round++) {
@@ -413,14 +414,14 @@ static struct rigid optimum(int kind, struct rigid m, int count, int held)
 }
 
 /** Difference from a to b: translation, then rotation vector. */
-static void difference(const struct rigid *a, const struct rigid *b, double out[6])
+static inline void difference(const struct rigid *a, const struct rigid *b, double out[6])
 {
     for (int k = 0; k < 3; k++) out[k] = b->t[k] - a->t[k];
     rotation_between(b->R, a->R, out + 3);
 }
 
 /** Squared Mahalanobis distance of b from a, by the normal equations at a. */
-static double mahalanobis(int kind, const struct rigid *a, const struct rigid *b, int count)
+static inline double mahalanobis(int kind, const struct rigid *a, const struct rigid *b, int count)
 {
     double A[36] = {0}, g[6] = {0}, e = 0.0, off[6];
     for (int k = 0; k < count; k++) differentiate(kind, a, &correspondences[k], A, g, &e);
@@ -428,7 +429,7 @@ static double mahalanobis(int kind, const struct rigid *a, const struct rigid *b
     return quadratic(off, A, 6) * 9.0;
 }
 
-static void unfold(const float upper[21], double full[36])
+static inline void unfold(const float upper[21], double full[36])
 {
     for (int i = 0, n = 0; i < 6; i++)
         for (int j = i; j < 6; j++, n++) full[6 * i + j] = full[6 * j + i] = (double)upper[n];

@@ -147,6 +147,76 @@ static void known_ratios(void **state)
     }
 }
 
+/* ---- agreement of the cameras ------------------------------------------------------------------------------------ */
+
+/** One match of a rectified pair by hand: its distance from the row, and whether it lies beyond infinity. */
+static void offsets_by_hand(void **state)
+{
+    static const struct {
+        int32_t x, y;
+        uint32_t offset;
+    } way[] = {{140, 100, 0},        {140, 101, 256},           {140, 98, 512}, {150, 101, 256},
+               {151, 100, 1u << 16}, {151, 99, 256 | 1u << 16}, {149, 102, 512}};
+    (void)state;
+    shake(31);
+    for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
+        if (!set_up_rig(RECTIFIED)) skip();
+        step.tuning.stereo_distance = 256;
+        step.tuning.stereo_band_px = 3;
+        assert_true(put_point(0, 0, 0, 150, 100, 0) && put_point(1, 0, 0, way[i].x, way[i].y, 0));
+        memset(bits_of(0), 0, sizeof(vfront_descriptor_t));
+        memset(bits_of(1), 0, sizeof(vfront_descriptor_t));
+        angle_of(0)[0] = angle_of(1)[0] = 0.0f;
+        *count_of(0) = *count_of(1) = 1;
+        run_and_check("offset");
+        const uint32_t is = memory.stereo.offset[0], off = is & 0xffff, should = way[i].offset & 0xffff;
+        REQUIRE(is >> 16 == way[i].offset >> 16 && abs((int)off - (int)should) <= 2, "line %zu: %x", i, is);
+    }
+}
+
+/** Frames of a pair by hand. percent: matches per 100 key points of camera 0, of which there are 1000; offset in 1/100
+ *  px; behind: percent of the matches. */
+static void pair_by_hand(void **state)
+{
+    static const struct {
+        int percent, offset, behind, points1, frozen, first, times;
+        uint32_t expect;
+    } way[] = {
+        {70, 40, 10, 1000, 0, 1, 1, VFRONT_STEREO_GOOD},    {70, 42, 10, 1000, 0, 0, 20, VFRONT_STEREO_GOOD},
+        {70, 64, 10, 1000, 0, 0, 1, VFRONT_STEREO_GOOD},    {70, 40, 10, 1000, 0, 0, 8, VFRONT_STEREO_GOOD},
+        {70, 70, 10, 1000, 0, 0, 3, VFRONT_STEREO_SUSPECT}, {70, 40, 41, 1000, 0, 0, 3, VFRONT_STEREO_SUSPECT},
+        {44, 40, 10, 1000, 0, 0, 1, VFRONT_STEREO_SUSPECT}, {47, 40, 10, 1000, 0, 0, 1, VFRONT_STEREO_GOOD},
+        {70, 40, 10, 249, 0, 0, 2, VFRONT_STEREO_BLIND},    {70, 40, 10, 250, 0, 0, 1, VFRONT_STEREO_GOOD},
+        {70, 40, 10, 1000, 1, 0, 2, VFRONT_STEREO_BLIND},   {4, 40, 10, 1000, 0, 0, 1, VFRONT_STEREO_SUSPECT},
+        {70, 81, 10, 1000, 0, 1, 5, VFRONT_STEREO_SUSPECT}, /* nothing is usual yet */
+        {70, 79, 10, 1000, 0, 0, 8, VFRONT_STEREO_GOOD},    {70, 115, 10, 1000, 0, 0, 1, VFRONT_STEREO_GOOD},
+        {70, 40, 10, 1000, 0, 1, 8, VFRONT_STEREO_GOOD},    {10, 40, 10, 1000, 0, 0, 32, VFRONT_STEREO_SUSPECT},
+    };
+    struct vf_pair_health pair[2];
+    (void)state;
+    memset(pair, 0x55, sizeof pair);
+    for (size_t i = 0; i < sizeof way / sizeof *way; i++)
+        for (int n = 0; n < way[i].times; n++) {
+            const uint32_t points[2] = {1000, (uint32_t)way[i].points1}, matches = (uint32_t)way[i].percent * 10;
+            const struct vf_pair_sums sum = {matches, matches * (uint32_t)way[i].behind / 100,
+                                             matches * (uint32_t)way[i].offset * 256 / 100};
+            pair[0] = vf_pair_assess(&sum, points, way[i].frozen, way[i].first && n == 0, &pair[1]);
+            pair[1] = pair[0];
+            REQUIRE(pair[0].state == way[i].expect, "line %zu, frame %d: state %u", i, n, pair[0].state);
+        }
+    /* a scene that has changed for good: the usual share follows */
+    const uint32_t points[2] = {1000, 1000};
+    const struct vf_pair_sums few = {100, 0, 100 * 100};
+    int frames = 0;
+    for (; pair[1].state != VFRONT_STEREO_GOOD && frames < 1000; frames++)
+        pair[1] = vf_pair_assess(&few, points, 0, 0, &pair[1]);
+    REQUIRE(frames > 10 && frames < 100, "good again after %d frames", frames);
+    /* fewer points than can be judged */
+    const uint32_t none[2] = {15, 15};
+    const struct vf_pair_sums all = {15, 0, 0};
+    assert_int_equal(vf_pair_assess(&all, none, 0, 1, &pair[1]).state, VFRONT_STEREO_BLIND);
+}
+
 /** No output is written where tuning or rig disable the stage. */
 static void nothing_to_do(void **state)
 {
@@ -260,6 +330,14 @@ static double sigma_of(const double first[3], const double px[2], const double a
     return (less - more) / (2 * h) * fabs(first[2]) * sigma_px;
 }
 
+/** Standard deviation of a disparity [px]: three that are independent. */
+static double deviation_px(double size, double fit_px)
+{
+    const vfront_tuning_t *t = &step.tuning;
+    return hypot(hypot(t->stereo_sigma_mpx / 1000.0 * sqrt(size), t->stereo_fit_percent / 100.0 * fit_px * size),
+                 t->rig_disparity_mpx / 1000.0);
+}
+
 /** Compare the depth at the exact position of a random point. */
 static void check_known_depth(struct depth_figures *f)
 {
@@ -275,12 +353,14 @@ static void check_known_depth(struct depth_figures *f)
     assert_true(fabs(hypot(along[0], along[1]) - 1.0) < 1e-6);
     f->off_px = fmax(f->off_px, off);
     const struct vf_stereo_position position = vf_stereo_move(&c.line, c.line.start, (float)shift);
-    REQUIRE(vf_stereo_depth(VIEW(stereo), memory.bearing.node[1], &c.e, &c.a, &c.line, position, &is),
-            "no depth at %g m", range);
+    const double fit_px = 0.02 * (f->points % 16);
+    REQUIRE(
+        vf_stereo_depth(VIEW(stereo), memory.bearing.node[1], &c.e, &c.a, &c.line, 0.0f, position, (float)fit_px, &is),
+        "no depth at %g m", range);
     REQUIRE(hypot((double)is.x_px - px[0], (double)is.y_px - px[1]) < off + 1e-3, "found at %f %f", (double)is.x_px,
             (double)is.y_px);
     note_depth(f, disparity, (double)is.depth_m, range * first[2]);
-    const double sigma = sigma_of(first, px, along, step.tuning.stereo_sigma_mpx / 1000.0 * sqrt(size_of(c.a.level)));
+    const double sigma = sigma_of(first, px, along, deviation_px(size_of(c.a.level), fit_px));
     if (disparity >= 3.0) f->sigma = fmax(f->sigma, fabs((double)is.sigma_m - sigma) / sigma);
 }
 
@@ -297,6 +377,8 @@ static void known_depths(void **state)
         for (int round = 0; round < 8; round++) {
             if (!set_up_rig((enum kind)kind)) skip();
             step.tuning.stereo_sigma_mpx = between(1, 3000);
+            step.tuning.stereo_fit_percent = 130 * round;
+            step.tuning.rig_disparity_mpx = 120 * (7 - round);
             for (int n = 0; n < 1500; n++) check_known_depth(&f);
         }
         print_message("%-10s %8d %14.1e %10.1e %10.1e %12.1e %12.1e\n", rig_name[kind], f.points, f.worst[0],
@@ -305,6 +387,36 @@ static void known_depths(void **state)
         assert_true(f.worst[0] <= 1e-3 && f.worst[2] < 1e-2);
         assert_true(f.sigma < (kind == FORWARD ? 0.2 : kind == FISHEYE ? 0.1 : 0.03) && f.off_px < 0.1);
     }
+}
+
+/** Deviation that a window says, against its definition on windows of random grey levels. */
+static void fits_of_windows(void **state)
+{
+    double worst = 0.0;
+    (void)state;
+    shake(31);
+    for (int tries = 0; tries < 2000; tries++) {
+        const int steep = between(0, 400), noisy = between(0, 800);
+        struct vf_stereo_sums half[2];
+        double gradient[2][55], off[121], mean = 0.0, apart = 0.0, square = 0.0;
+        memset(half, 0, sizeof half);
+        for (int k = 0; k < 121; k++) mean += (off[k] = between(-noisy, noisy)) / 121.0;
+        for (int k = 0; k < 121; k++) apart += fabs(off[k] - mean) / 16.0 / 121.0;
+        for (int h = 0; h < 2; h++) {
+            double middle = 0.0;
+            for (int k = 0; k < 55; k++) {
+                const int32_t rise = between(-steep, steep);
+                vf_stereo_accumulate(&half[h], 2000 + 4 * rise, 2000, between(-noisy, noisy));
+                middle += (gradient[h][k] = rise / 8.0) / 55.0;
+            }
+            for (int k = 0; k < 55; k++) square += pow(gradient[h][k] - middle, 2);
+        }
+        const double should = fmin(1.5, sqrt(acos(-1.0) / 2.0) * apart / sqrt(fmax(square, 1.0 / 64.0))),
+                     is = (double)vf_stereo_fit_px((uint32_t)lround(apart * 16.0 * 121.0 * 121.0), half);
+        worst = fmax(worst, fabs(is - should));
+    }
+    print_message("deviation that a window says: off by %.2g px at most\n", worst);
+    assert_true(worst < 1e-5);
 }
 
 /** Depths by hand: pinholes of 300 px focal length, 0.1 m apart, and the bound stereo_least_mpx. */
@@ -318,7 +430,9 @@ static void depths_by_hand(void **state)
     set_camera(1, VFRONT_LENS_RADTAN, 321, 241, 300);
     place(axis, 0, centre);
     finish_rig();
-    step.tuning.stereo_sigma_mpx = 300;
+    step.tuning.stereo_sigma_mpx = 200;
+    step.tuning.stereo_fit_percent = 200;
+    step.tuning.rig_disparity_mpx = 100;
     step.tuning.stereo_least_mpx = 2500;
     for (int32_t disparity_q1 = 2; disparity_q1 <= 60; disparity_q1++) {
         const double disparity = disparity_q1 / 2.0;
@@ -330,7 +444,8 @@ static void depths_by_hand(void **state)
         assert_true(fabs((double)line.direction_x + 1.0) < 1e-6);
         assert_true(abs(line.start.x_q16 - 9846784) < 66 && abs(line.start.y_q16 - (120 << 16)) < 66);
         const struct vf_stereo_position position = vf_stereo_move(&line, line.start, (float)(disparity - 9.75));
-        const int there = vf_stereo_depth(VIEW(stereo), memory.bearing.node[1], &e, points(0), &line, position, &is);
+        const int there = vf_stereo_depth(VIEW(stereo), memory.bearing.node[1], &e, points(0), &line, 0.0f, position,
+                                          0.1f, &is);
         if (disparity_q1 != 5) assert_int_equal(there, disparity > 2.5);
         if (!there) continue;
         const double depth = 30.0 / disparity, sigma = 30.0 / (disparity * disparity) * 0.3;
@@ -381,7 +496,8 @@ static int depth_from_enough(double disparity)
     vfront_depth_t depth;
     step.tuning.stereo_least_mpx = (int32_t)least;
     assert_true(find_line(&e, position, &line));
-    const int is = vf_stereo_depth(VIEW(stereo), memory.bearing.node[1], &e, points(0), &line, position, &depth);
+    const int is = vf_stereo_depth(VIEW(stereo), memory.bearing.node[1], &e, points(0), &line, 0.0f, position, 0.0f,
+                                   &depth);
     REQUIRE(fabs(disparity * 1000.0 - least) < 5.0 || is == (disparity * 1000.0 >= least), "%g px, least %g: %d",
             disparity, least, is);
     return is;
@@ -621,8 +737,11 @@ int main(void)
     const struct CMUnitTest test[] = {
         cmocka_unit_test(search_of_all_rigs),
         cmocka_unit_test(known_ratios),
+        cmocka_unit_test(offsets_by_hand),
+        cmocka_unit_test(pair_by_hand),
         cmocka_unit_test(nothing_to_do),
         cmocka_unit_test(known_depths),
+        cmocka_unit_test(fits_of_windows),
         cmocka_unit_test(depths_by_hand),
         cmocka_unit_test(disparity_bounds),
 #if VFRONT_HOST

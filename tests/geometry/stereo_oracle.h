@@ -345,6 +345,54 @@ static inline void check_range(uint32_t i, const vfront_depth_t *depth)
     expected.stereo.range_sigma_m[step.parity][i] = is->range_sigma_m[step.parity][i];
 }
 
+/** Check the agreement of the cameras against the matches, and copy it to `expected`: its definition is tested by hand
+ *  in stereo.c. */
+static inline void check_pair(const char *what)
+{
+    const struct vf_stereo_memory *is = &memory.stereo;
+    const struct vf_pair_health *pair = &is->pair[step.parity];
+    uint32_t matches = 0;
+    double off = 0.0;
+    for (uint32_t i = 0; i < *count_of(0); i++) {
+        const uint32_t best = is->best[i], j = best & 0xffff;
+        const int mutual = best != UINT32_MAX && is->back[step.parity][j] == ((best & 0xffff0000u) | i);
+        if (is->offset[i] == UINT32_MAX) continue; /* also where the lens ends next to the point */
+        REQUIRE(mutual, "%s: point %u has an offset and no match", what, i);
+        matches++;
+        off += is->offset[i] & 0xffff;
+    }
+    REQUIRE(pair->permille == (*count_of(0) ? matches * 1000 / *count_of(0) : 0), "%s: %u permille", what,
+            pair->permille);
+    REQUIRE(pair->offset_q8 == (matches ? (uint32_t)floor(off / matches) : 0), "%s: offset %u", what, pair->offset_q8);
+    memcpy(expected.stereo.offset, is->offset, *count_of(0) * sizeof *is->offset);
+    expected.stereo.pair[step.parity] = *pair;
+}
+
+/** Check the rows' offset against the steps across the lines, in a pair of which nothing is known before, and copy it
+ *  to `expected`: the estimate itself is tested in rig.c. */
+static inline void check_rows(const char *what)
+{
+    const struct vf_stereo_memory *is = &memory.stereo;
+    const struct vf_rig_estimate *rows = &is->rows[step.parity];
+    double sum = 0.0, within = 0.0, all = 0.0;
+    for (uint32_t i = 0; i < *count_of(0); i++) {
+        if (is->cost[i] == UINT32_MAX) continue;
+        const double px = is->across_q12[i] / 4096.0;
+        expected.stereo.across_q12[i] = is->across_q12[i];
+        if (is->across_q12[i] == VF_STEREO_UNSEEN) continue;
+        REQUIRE(fabs(px) <= 1.0, "%s: point %u is %g px off its line", what, i, px);
+        sum += fmin(fmax(px, -0.25), 0.25);
+        within += fabs(px) <= 0.25;
+        all += 1.0;
+    }
+    const int seen = all >= 16.0 && is->pair[step.parity].state == VFRONT_STEREO_GOOD;
+    const double mean = seen ? fmin(2.0, fmax(-2.0, sum / fmax(within, floor(all / 4.0)))) : 0.0;
+    REQUIRE(fabs((double)rows->value - mean) < 1e-5, "%s: rows %g px off, should be %g", what, (double)rows->value,
+            mean);
+    assert_true((rows->weight > 0.0f) == seen);
+    expected.stereo.rows[step.parity] = *rows;
+}
+
 /** Run the stage and check the list: valid costs but for outliers, by rising point; mutual matches, no match twice; no
  *  bytes written but those of the stage. */
 static inline void run_and_check(const char *what)
@@ -352,6 +400,8 @@ static inline void run_and_check(const char *what)
     struct vf_stereo_memory *is = &memory.stereo, *should = &expected.stereo;
     uint32_t n = 0;
     memset(is->back[step.parity], 0xff, sizeof is->back[0]);
+    memset(is->pair, 0, sizeof is->pair);
+    memset(is->rows, 0, sizeof is->rows);
     begin_levels();
     memcpy(&expected, &memory, sizeof memory);
     RUN(stereo);
@@ -372,6 +422,8 @@ static inline void run_and_check(const char *what)
     memcpy(should->candidate, is->candidate, *count_of(0) * sizeof *is->candidate);
     memcpy(should->depth, is->depth, n * sizeof *is->depth);
     should->count = n;
+    check_pair(what);
+    check_rows(what);
     same_arena(what);
 }
 

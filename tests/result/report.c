@@ -401,6 +401,12 @@ static void motions(void **state)
         assert_memory_equal(&result()->relative, relative, sizeof *relative);
         assert_memory_equal(&result()->metric, metric, sizeof *metric);
         assert_memory_equal(&result()->good, good, sizeof *good);
+        vfront_prediction_t predicted = memory.predict.now;
+        if (!step.geometry.calibrated[0]) {
+            memset(&predicted, 0, sizeof predicted);
+            predicted.R[0] = predicted.R[4] = predicted.R[8] = 1.0f;
+        }
+        assert_memory_equal(&result()->predicted, &predicted, sizeof predicted);
     }
 }
 
@@ -418,9 +424,10 @@ static void counts_are_passed_on(void **state)
     r->lost_count = 0;
     for (uint32_t i = 0; i < VFRONT_ENDS; i++) r->ended[i] = 20 + i;
     memory.ingest.params.gap = 1;
+    memory.ingest.params.gyro_short = 1;
     memory.ingest.params.reset_counter = 100;
-    memory.refill.counts[step.parity].losses = 7;
-    memory.refill.counts[step.parity ^ 1].losses = 70;
+    memory.report.path[step.parity] = (struct vf_path){70, 71, 1, 1}; /* of no account */
+    memory.report.path[step.parity ^ 1] = (struct vf_path){7, 9, 1, 0};
     RUN(report);
     const vfront_health_t *h = &result()->health;
     assert_int_equal(h->followed, 11);
@@ -428,7 +435,9 @@ static void counts_are_passed_on(void **state)
     assert_int_equal(h->overflow, 13);
     for (uint32_t i = 0; i < VFRONT_ENDS; i++) assert_int_equal(h->ended[i], 20 + i);
     assert_int_equal(h->gap, 1);
+    assert_int_equal(h->gyro_short, 1);
     assert_int_equal(h->reset_counter, 107);
+    assert_int_equal(h->motion_breaks, 9);
 }
 
 /** Corners of tracks in `count` cells of a camera, whatever is in their keys; noise behind the last cell. */
@@ -534,6 +543,7 @@ static void states_and_quality(void **state)
         memory.ingest.params.gap = known[i].gap;
         memory.refill.followed = known[i].followed;
         memory.refill.lost_count = known[i].lost > VFRONT_TRACKS ? VFRONT_TRACKS : known[i].lost;
+        memory.report.path[step.parity ^ 1] = (struct vf_path){3, 0, known[i].followed + known[i].lost > 0, 0};
         step.tuning.track_target = known[i].target;
         step.tuning.health_degraded_percent = known[i].degraded_percent;
         RUN(report);
@@ -541,6 +551,129 @@ static void states_and_quality(void **state)
                 "line %zu: state %u quality %u", i, result()->health.state, result()->health.quality);
     }
 }
+
+#if VFRONT_EGO
+enum { NONE, GOOD, ROTATION, FEW, UNSURE }; /* as vfront_motion_state_t */
+
+/** One step of a path: counts and motions, and what the table at vfront_state_t makes of them. */
+struct path_step {
+    uint32_t followed, born, relative, metric;
+    uint32_t state, reset_counter, motion_breaks;
+};
+
+static void run_path_step(uint64_t frame, const struct path_step *p)
+{
+    step.parity = (int32_t)(frame & 1);
+    memory.ingest.params.frame = frame;
+    memory.refill.followed = p->followed;
+    memory.refill.born = p->born;
+    memory.refill.counts[step.parity].count = p->followed + p->born;
+    memory.ego.relative.state = p->relative;
+    memory.ego.metric.state = p->metric;
+    RUN(report);
+}
+
+static void set_up_path(void)
+{
+    set_up_empty();
+    step.tuning.ego = step.geometry.calibrated[0] = 1;
+    step.tuning.track_target = 4;
+    step.tuning.first_motion_breaks = 20;
+    memory.ingest.params.reset_counter = 10;
+    scribble(memory.report.path, sizeof memory.report.path); /* the first frame does not look at it */
+}
+
+/** Paths that are continued and that end, with a metric motion and without one, step by step. */
+static void paths(void **state)
+{
+    enum { START = VFRONT_STARTING, TRACK = VFRONT_TRACKING, BAD = VFRONT_DEGRADED, LOST = VFRONT_LOST };
+    static const struct path_step known[] = {
+        {0, 4, NONE, NONE, START, 10, 20},   {4, 0, GOOD, GOOD, TRACK, 10, 20},
+        {0, 4, UNSURE, GOOD, BAD, 10, 20}, /* all tracks end, but the motion is known */
+        {4, 0, GOOD, UNSURE, TRACK, 10, 21}, {3, 1, GOOD, FEW, TRACK, 10, 21},   /* one hole, of two steps */
+        {4, 0, GOOD, GOOD, TRACK, 10, 21},   {0, 4, GOOD, UNSURE, LOST, 11, 22}, /* the relative one does not count */
+        {0, 4, GOOD, UNSURE, LOST, 12, 22}, /* again: none of its tracks is followed */
+        {0, 0, UNSURE, FEW, LOST, 13, 22},   {0, 0, UNSURE, FEW, BAD, 13, 22},  /* lasts one frame */
+        {0, 0, UNSURE, GOOD, BAD, 13, 22},   {0, 0, UNSURE, GOOD, BAD, 13, 22}, /* by the motion alone */
+        {0, 4, UNSURE, FEW, LOST, 14, 23},   {2, 2, UNSURE, FEW, TRACK, 14, 23},
+        {1, 3, UNSURE, FEW, BAD, 14, 23},    {0, 0, ROTATION, FEW, LOST, 15, 23},
+        {0, 0, GOOD, GOOD, BAD, 15, 23},     {0, 0, GOOD, NONE, BAD, 15, 24}, /* missing: a hole as well */
+    };
+    static const struct path_step mono[] = {
+        {0, 4, NONE, NONE, START, 10, 20},  {0, 4, GOOD, NONE, BAD, 10, 20},  {0, 4, ROTATION, NONE, BAD, 10, 20},
+        {0, 4, UNSURE, NONE, LOST, 11, 20}, {0, 0, FEW, NONE, LOST, 12, 20},  {0, 0, FEW, NONE, BAD, 12, 20},
+        {0, 0, GOOD, NONE, BAD, 12, 20},    {0, 0, NONE, NONE, LOST, 13, 20},
+    };
+    (void)state;
+    shake(19);
+    for (int which = 0; which < 2; which++) {
+        const struct path_step *p = which ? mono : known;
+        const size_t steps = which ? sizeof mono / sizeof *mono : sizeof known / sizeof *known;
+        set_up_path();
+        for (size_t i = 0; i < steps; i++) {
+            run_path_step(i, &p[i]);
+            const vfront_health_t *h = &result()->health;
+            REQUIRE(h->state == p[i].state && h->reset_counter == p[i].reset_counter &&
+                        h->motion_breaks == p[i].motion_breaks,
+                    "%s, step %zu: state %u reset_counter %u motion_breaks %u", which ? "mono" : "stereo", i, h->state,
+                    h->reset_counter, h->motion_breaks);
+        }
+    }
+}
+
+/** Random paths against the words of vfront.h, over whole histories. */
+static void random_paths(void **state)
+{
+    uint32_t losses_seen = 0, breaks_seen = 0;
+    (void)state;
+    shake(20);
+    for (int round = 0; round < 200; round++) {
+        struct path_step p[40] = {{0}};
+        uint32_t losses = 0, breaks = 0;
+        const int mono = roll(2);
+        set_up_path();
+        for (int i = 0; i < 40; i++) {
+            p[i].followed = i ? (uint32_t)(roll(2) * roll(5)) : 0;
+            p[i].born = (uint32_t)(roll(2) * roll(5));
+            p[i].relative = i ? (uint32_t)roll(5) : NONE;
+            p[i].metric = i && !mono ? (uint32_t)between(roll(4) ? GOOD : NONE, UNSURE) : NONE;
+            const struct path_step *b = i ? &p[i - 1] : NULL;
+            int known[2];
+            for (int k = 0; k < 2; k++) {
+                const struct path_step *q = k ? b : &p[i];
+                known[k] = q && (q->metric == GOOD ||
+                                 (q->metric == NONE && (q->relative == GOOD || q->relative == ROTATION)));
+            }
+            const int lost = b && !p[i].followed && !known[0] && (b->followed || b->born || known[1]);
+            losses += (uint32_t)lost;
+            breaks += b && b->metric == GOOD && p[i].metric != GOOD;
+            run_path_step((uint64_t)i, &p[i]);
+            const vfront_health_t *h = &result()->health;
+            assert_int_equal(h->state == VFRONT_LOST, lost);
+            assert_int_equal(h->reset_counter, 10 + losses);
+            assert_int_equal(h->motion_breaks, 20 + breaks);
+        }
+        losses_seen += losses;
+        breaks_seen += breaks;
+    }
+    assert_true(losses_seen > 300 && breaks_seen > 300);
+}
+
+/** Counters go on from their last value to 0. */
+static void counters_wrap(void **state)
+{
+    (void)state;
+    shake(21);
+    set_up_path();
+    memory.report.path[0] = (struct vf_path){UINT32_MAX, UINT32_MAX, 1, 1};
+    memory.ingest.params.reset_counter = 0;
+    const struct path_step p = {0, 0, UNSURE, UNSURE, 0, 0, 0};
+    run_path_step(9, &p);
+    assert_int_equal(result()->health.state, VFRONT_LOST);
+    assert_int_equal(result()->health.reset_counter, 0);
+    assert_int_equal(result()->health.motion_breaks, 0);
+}
+#endif
 
 /** Brightness sums in random shares over the tiles; floats against double precision: the mean, cut
  *  to 1/256 grey level. */
@@ -583,6 +716,58 @@ static void light(void **state)
             assert_int_equal(h->bright_permille[c], floor(bright[c] * 1000.0 / pixels));
         }
     }
+}
+
+/** Tiles of camera 0 of one brightness and one sharpness [grey levels]. */
+static void even_light(uint32_t brightness, uint32_t sharpness)
+{
+    const struct vf_level *l = &step.geometry.level[0][0];
+    const int32_t across = (l->width + 63) / 64, tiles = across * ((l->height + 63) / 64);
+    for (int32_t t = 0; t < tiles; t++) {
+        const int32_t left = l->width - t % across * 64, below = l->height - t / across * 64;
+        const int32_t width = left < 64 ? left : 64, height = below < 64 ? below : 64;
+        const struct vf_tile_stats one = {brightness * (uint32_t)(width * height), 0, 0,
+                                          sharpness * 4u * (uint32_t)(width / 2 * (height / 2))};
+        memory.pyramid.tile[0][t] = one;
+    }
+}
+
+/** Light that changes, by hand: against the mean of the last frames, with the floors of vfront.h. */
+static void changes_of_light(void **state)
+{
+    static const struct {
+        uint32_t brightness, sharpness, times, brightness_changed, sharpness_changed;
+    } way[] = {
+        {100, 20, 1, 0, 0},                      /* the first frame has nothing before it */
+        {100, 20, 9, 0, 0},  {150, 40, 1, 0, 0}, /* 151 of 101, 40.25 of 20.25 */
+        {100, 20, 60, 0, 0}, {152, 41, 1, 1, 1}, {100, 20, 60, 0, 0}, {65, 10, 1, 0, 0},
+        {100, 20, 60, 0, 0}, {64, 9, 1, 1, 1},   {100, 20, 60, 0, 0}, {0, 0, 1, 1, 1},
+    };
+    (void)state;
+    set_up_empty();
+    lay_out_levels(0, 128, 128, 0);
+    set_cells_about(64, 64);
+    scribble(memory.report.usual, sizeof memory.report.usual); /* the first frame does not look at it */
+    memory.ingest.params.frame = 0;
+    for (size_t i = 0; i < sizeof way / sizeof *way; i++)
+        for (uint32_t n = 0; n < way[i].times; n++, memory.ingest.params.frame++) {
+            step.parity ^= 1;
+            even_light(way[i].brightness, way[i].sharpness);
+            RUN(report);
+            const vfront_health_t *h = &result()->health;
+            if (n + 1 < way[i].times) continue; /* on the way back to what is usual */
+            REQUIRE(h->brightness_changed[0] == way[i].brightness_changed &&
+                        h->sharpness_changed[0] == way[i].sharpness_changed,
+                    "line %zu: %u %u", i, h->brightness_changed[0], h->sharpness_changed[0]);
+        }
+    even_light(30, 5); /* for good: it becomes usual */
+    int frames = 0;
+    do {
+        step.parity ^= 1;
+        memory.ingest.params.frame++;
+        RUN(report);
+    } while (result()->health.brightness_changed[0] && ++frames < 100);
+    REQUIRE(frames > 3 && frames < 20, "usual after %d frames", frames);
 }
 
 /** The largest picture, all white and all black: nothing overflows. */
@@ -643,7 +828,12 @@ static void all_else_stays(void **state)
     set_up_empty();
     for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++) random_points(camera, VFRONT_KEYPOINTS);
     memcpy(&expected, &memory, sizeof memory);
+    const struct vf_path *before = &memory.report.path[step.parity ^ 1];
+    expected.report.path[step.parity] = (struct vf_path){before->losses + (before->linked != 0),
+                                                         before->breaks + (before->metric != 0), 0, 0};
+    memset(memory.report.usual, 0, sizeof memory.report.usual); /* changes_of_light() has these */
     RUN(report);
+    memcpy(expected.report.usual, memory.report.usual, sizeof memory.report.usual);
     same_arena("report");
 }
 
@@ -741,6 +931,7 @@ static void order_of_the_fields(void **state)
         put_motion(&sample.relative);
         put_motion(&sample.metric);
         put_motion(&sample.good);
+        put_prediction(&sample.predicted);
         assert_true(vfront_digest(&sample) == fnv1a((const char *)written, written_count));
     }
     assert_true(vfront_digest(NULL) == 0);
@@ -762,7 +953,13 @@ int main(void)
         cmocka_unit_test(counts_are_passed_on),
         cmocka_unit_test(full_and_starved),
         cmocka_unit_test(states_and_quality),
+#if VFRONT_EGO
+        cmocka_unit_test(paths),
+        cmocka_unit_test(random_paths),
+        cmocka_unit_test(counters_wrap),
+#endif
         cmocka_unit_test(light),
+        cmocka_unit_test(changes_of_light),
         cmocka_unit_test(light_at_its_limits),
         cmocka_unit_test(absent_camera),
         cmocka_unit_test(all_else_stays),

@@ -132,10 +132,6 @@ static int is_exempt(size_t at)
 {
     const size_t reset = offsetof(vfront_result_t, health) + offsetof(vfront_health_t, reset_counter);
     if (at >= reset && at < reset + sizeof sample.health.reset_counter) return 1;
-    /* padding before dt_ns */
-    const size_t gap = offsetof(vfront_result_t, health) + offsetof(vfront_health_t, gap);
-    const size_t dt = offsetof(vfront_result_t, health) + offsetof(vfront_health_t, dt_ns);
-    if (at >= gap + sizeof sample.health.gap && at < dt) return 1;
     /* timing, and padding before tracks */
     if (at >= offsetof(vfront_result_t, timing) && at < offsetof(vfront_result_t, tracks)) return 1;
     static const size_t motion[] = {offsetof(vfront_result_t, relative), offsetof(vfront_result_t, metric),
@@ -146,6 +142,8 @@ static int is_exempt(size_t at)
         if (at >= motion[i] + used && at < motion[i] + sizeof sample.good) return 1; /* padding */
         if (at >= motion[i] + reserved && at < motion[i] + reserved + sizeof sample.good.reserved) return 1;
     }
+    const size_t spare = offsetof(vfront_result_t, predicted) + offsetof(vfront_prediction_t, reserved);
+    if (at >= spare && at < spare + sizeof sample.predicted.reserved) return 1;
     VF_STATIC_ASSERT(offsetof(vfront_track_t, agrees) + sizeof(uint32_t) == sizeof(vfront_track_t),
                      "nothing aligns a track");
     if (BEYOND(tracks, sample.tracks_count) || BEYOND(lost, sample.lost_count)) return 1;
@@ -192,6 +190,7 @@ static void put_health(const vfront_health_t *h)
 {
     put(h->state, 4);
     put(h->quality, 4);
+    put(h->motion_breaks, 4);
     put(h->followed, 4);
     put(h->born, 4);
     for (int i = 0; i < VFRONT_ENDS; i++) put(h->ended[i], 4);
@@ -199,12 +198,23 @@ static void put_health(const vfront_health_t *h)
     put(h->full, 4);
     for (int c = 0; c < VFRONT_CAMERAS; c++) put(h->dropped[c], 4);
     put(h->gap, 4);
+    put(h->gyro_short, 4);
+    for (int c = 0; c < VFRONT_CAMERAS; c++) put(h->frozen[c], 4);
+    put(h->stereo, 4);
+    put(h->stereo_permille, 4);
+    put_float(h->stereo_offset_px);
+    put_float(h->rows_offset_px);
+    put_float(h->rows_sigma_px);
+    put_float(h->disparity_offset_px);
+    put_float(h->disparity_sigma_px);
     put(h->dt_ns, 8);
     for (int c = 0; c < VFRONT_CAMERAS; c++) {
         put(h->cells[c], 4);
         put(h->starved[c], 4);
         put_float(h->brightness_grey[c]);
         put_float(h->sharpness_grey[c]);
+        put(h->brightness_changed[c], 4);
+        put(h->sharpness_changed[c], 4);
         put(h->dark_permille[c], 4);
         put(h->bright_permille[c], 4);
     }
@@ -289,6 +299,14 @@ static void put_motion(const vfront_motion_t *m)
     for (int i = 0; i < 9; i++) put_float(m->R[i]);
     for (int i = 0; i < 3; i++) put_float(m->t[i]);
     for (int i = 0; i < 21; i++) put_float(m->covariance[i]);
+}
+
+static void put_prediction(const vfront_prediction_t *p)
+{
+    put(p->source, 4);
+    for (int i = 0; i < 9; i++) put_float(p->R[i]);
+    for (int i = 0; i < 3; i++) put_float(p->t[i]);
+    for (int i = 0; i < 21; i++) put_float(p->covariance[i]);
 }
 
 #endif

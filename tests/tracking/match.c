@@ -153,6 +153,54 @@ static void random_cases(void **state)
     REQUIRE(cases_run > 7900 && pairs_listed > 15000 && pairs_dropped > 1000, "too little was tested");
 }
 
+/** A random prediction of the motion, and random ranges. */
+static void set_prediction(void)
+{
+    vfront_prediction_t *p = &memory.predict.now;
+    const double w = between(-200, 200) * 1e-3;
+    memset(p, 0, sizeof *p);
+    step.geometry.calibrated[0] = 1;
+    p->source = roll(6) ? VFRONT_PREDICT_MOTION : VFRONT_PREDICT_ROTATION;
+    p->R[0] = 1.0f;
+    p->R[4] = p->R[8] = (float)cos(w);
+    p->R[7] = (float)sin(w);
+    p->R[5] = -p->R[7];
+    for (int k = 0; k < 3; k++) p->t[k] = (float)(between(-500, 500) * 1e-3);
+    for (int k = 0; k < 21; k++) p->covariance[k] = (float)(between(0, 1000) * 1e-6);
+    memory.predict.prior.mean_1pm = (float)(between(0, 1000) * 1e-3);
+    memory.predict.prior.sigma_1pm = (float)(between(0, 300) * 1e-3);
+#if VFRONT_STEREO
+    for (int i = 0; i < VFRONT_KEYPOINTS; i++) {
+        memory.stereo.range_m[step.parity ^ 1][i] = roll(2) ? (float)(between(1, 20000) * 1e-3) : 0.0f;
+        memory.stereo.range_sigma_m[step.parity ^ 1][i] = (float)(between(0, 1000) * 1e-3);
+    }
+#endif
+}
+
+/** The motion predicted sets positions and windows. */
+static void motion_given(void **state)
+{
+    (void)state;
+    const uint64_t listed = pairs_listed, run = cases_run;
+    for (uint64_t seed = 1; seed <= 500; seed++) {
+        shake(10000 + seed);
+        start();
+        random_tuning();
+        step.tuning.match_guided = 1;
+        params->frame = 0;
+        for (int k = 0; k < 4; k++, params->frame++) {
+            char what[64];
+            random_frame(between(0, vf_min(50, VFRONT_KEYPOINTS)));
+            set_prediction();
+            params->rotation_given = (uint32_t)roll(2);
+            snprintf(what, sizeof what, "motion, seed %d, frame %d", (int)seed, k);
+            check(what);
+        }
+    }
+    print_message("%d cases, %d pairs\n", (int)(cases_run - run), (int)(pairs_listed - listed));
+    REQUIRE(cases_run - run > 1900 && pairs_listed - listed > 500, "too little was tested");
+}
+
 /** Largest number of points: on a lattice, none of which lies near the rim of a window. */
 static void many(void **state)
 {
@@ -855,6 +903,7 @@ int main(void)
         cmocka_unit_test(ratio),
         cmocka_unit_test(second_best),
         cmocka_unit_test(largest_distance),
+        cmocka_unit_test(motion_given),
         cmocka_unit_test(window_rim),
         cmocka_unit_test(window_of_levels),
         cmocka_unit_test(levels),

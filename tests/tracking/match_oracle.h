@@ -102,21 +102,58 @@ static int distance_of(const struct keypoint *a, const struct keypoint *b)
     return bits;
 }
 
+/** Position and window [rad] of key point b of the previous frame by the motion predicted. */
+static double place_by_motion(const struct keypoint *b, double at[3])
+{
+    const vfront_prediction_t *p = &memory.predict.now;
+    const int32_t j = (int32_t)(b - before->point);
+    double inverse = (double)memory.predict.prior.mean_1pm, sigma = (double)memory.predict.prior.sigma_1pm, t2 = 0.0,
+           length = 0.0, shift = 0.0, turn = 0.0;
+#if VFRONT_STEREO
+    const double range = (double)memory.stereo.range_m[step.parity ^ 1][j];
+    if (range > 0.0) {
+        inverse = 1.0 / range;
+        sigma = (double)memory.stereo.range_sigma_m[step.parity ^ 1][j] / (range * range);
+    }
+#endif
+    (void)j;
+    for (int k = 0, n = 0; k < 6; n += 6 - k++) /* diagonal of the upper triangle */
+        *(k < 3 ? &shift : &turn) = fmax(k < 3 ? shift : turn, (double)p->covariance[n]);
+    for (int k = 0; k < 3; k++) {
+        at[k] = inverse * (double)p->t[k];
+        for (int c = 0; c < 3; c++) at[k] += (double)p->R[3 * k + c] * b->bearing[c];
+        t2 += (double)p->t[k] * (double)p->t[k];
+        length += at[k] * at[k];
+    }
+    for (int k = 0; k < 3; k++) at[k] /= sqrt(length);
+    return 3.0 * sqrt(turn + inverse * inverse * shift + sigma * sigma * t2);
+}
+
+/** 1 if a motion with a translation is predicted. */
+static int motion_predicted(void)
+{
+    return step.geometry.calibrated[0] && memory.predict.now.source & VFRONT_PREDICT_MOTION;
+}
+
 /** Distance [px] of a key point from the predicted position of one of the previous frame, less the window on their
  *  coarser level. */
 static double outside_window_px(const struct keypoint *a, const struct keypoint *b)
 {
     const double step_px = fmax(size_of(a->level), size_of(b->level));
-    double square = 0.0;
+    double square = 0.0, place[3], window_px = step.tuning.match_window_px * step_px;
+    if (motion_predicted())
+        window_px = fmin(window_px, 6.0 * step_px + place_by_motion(b, place) * (double)step.geometry.focal_px[0]);
     for (int k = 0; k < 3; k++) {
         double at = b->predicted[k];
-        if (params->rotation_given) {
+        if (motion_predicted()) {
+            at = place[k];
+        } else if (params->rotation_given) {
             at = 0.0;
             for (int c = 0; c < 3; c++) at += (double)params->R[3 * k + c] * b->bearing[c];
         }
         square += (a->bearing[k] - at) * (a->bearing[k] - at);
     }
-    return sqrt(square) * (double)step.geometry.focal_px[0] - step.tuning.match_window_px * step_px;
+    return sqrt(square) * (double)step.geometry.focal_px[0] - window_px;
 }
 
 static int ambiguous; /* 1: a decision of the case is too close for single precision */
@@ -126,7 +163,7 @@ static int is_candidate(const struct keypoint *a, const struct keypoint *b)
     if (abs(a->level - b->level) > step.tuning.match_levels) return 0;
     if (!step.tuning.match_guided) return 1;
     const double off = outside_window_px(a, b);
-    ambiguous |= fabs(off) < 1e-6 * (double)step.geometry.focal_px[0];
+    ambiguous |= fabs(off) < (motion_predicted() ? 3e-6 : 1e-6) * (double)step.geometry.focal_px[0];
     return off <= 0.0;
 }
 

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Gyro readings since the last frame that the front end took. A frame that is dropped or refused does not end the
+ * interval that the next frame's readings must cover, so its readings are handed over again, with those of the next.
+ */
+#ifndef GYRO_QUEUE_H
+#define GYRO_QUEUE_H
+
+#include "vfront.h"
+
+/** Zero it before the first frame. */
+typedef struct gyro_queue {
+    vfront_gyro_t reading[VFRONT_GYRO_SAMPLES]; /**< By rising time; the newest where there are more. */
+    uint32_t count;
+} gyro_queue_t;
+
+/** Append the readings of a frame that are newer than the last. `frame` then has all readings of the queue, valid until
+ *  the next call. A frame with a gyro keeps one, be it without a reading; a frame without stays so while the queue is
+ *  empty. */
+void gyro_queue_add(gyro_queue_t *queue, vfront_frame_t *frame);
+
+/** The frame was taken, or its readings were refused: none of them is needed again. */
+void gyro_queue_clear(gyro_queue_t *queue);
+
+#endif

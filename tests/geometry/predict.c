@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* predict: the expected motion against its rule in double precision, over random motions, times and rotations; and that
+ * a covariance predicted for random accelerations is that of the errors. */
+#include "tests/fixture/rigid.h"
+
+#include "geometry/ego_assess.h"
+
+#if VFRONT_EGO
+
+static const double identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+
+/** What is known before a step. */
+struct known {
+    int last, given; /* 1: there is a last motion; a rotation of the frame */
+    struct rigid motion;
+    double covariance[6][6], R[9];
+    uint64_t t_ns, dt_ns, last_t_ns, last_dt_ns;
+};
+
+/** Upper triangle, row by row, of a symmetric matrix. */
+static void pack(double A[6][6], float out[21])
+{
+    for (int i = 0, k = 0; i < 6; i++)
+        for (int j = i; j < 6; j++) out[k++] = (float)A[i][j];
+}
+
+/** Random symmetric positive definite matrix: sum of outer products. */
+static void any_covariance(double A[6][6])
+{
+    memset(A, 0, 36 * sizeof(double));
+    for (int n = 0; n < 8; n++) {
+        double v[6];
+        for (int i = 0; i < 6; i++) v[i] = 0.01 * normal();
+        for (int i = 0; i < 36; i++) A[i / 6][i % 6] += v[i / 6] * v[i % 6];
+    }
+}
+
+static struct known any_known(void)
+{
+    struct known k;
+    memset(&k, 0, sizeof k);
+    k.last = roll(4) > 0;
+    k.given = roll(2);
+    any_rotation(roll(8) ? real(0.0, 0.2) : 0.0, k.motion.R);
+    for (int i = 0; i < 3; i++) k.motion.t[i] = real(-2, 2);
+    any_covariance(k.covariance);
+    any_rotation(real(0.0, 0.4), k.R);
+    k.dt_ns = (uint64_t)between(5000000, 100000000);
+    k.last_dt_ns = (uint64_t)between(5000000, 100000000);
+    k.last_t_ns = (uint64_t)between(1, 1000000000) * 1000u;
+    k.t_ns = k.last_t_ns + k.dt_ns + (uint64_t)(roll(3) ? 0 : between(0, 600000000));
+    return k;
+}
+
+/** Sets the memory to what is known. */
+static void set_known(const struct known *k)
+{
+    struct vf_params *p = &memory.ingest.params;
+    struct vf_last_motion *last = &memory.ego.last[step.parity ^ 1];
+    p->frame = 5;
+    p->t_ns = k->t_ns;
+    p->dt_ns = k->dt_ns;
+    p->rotation_given = (uint32_t)k->given;
+    for (int i = 0; i < 9; i++) p->R[i] = (float)(k->given ? k->R[i] : identity[i]);
+    for (int i = 0; i < 9; i++) last->pose.R[i] = (float)k->motion.R[i];
+    for (int i = 0; i < 3; i++) last->pose.t[i] = (float)k->motion.t[i];
+    pack(((struct known *)k)->covariance, last->covariance);
+    last->t_ns = k->last_t_ns;
+    last->dt_ns = k->last ? k->last_dt_ns : 0;
+}
+
+static void set_up_step(void)
+{
+    set_up(1, 64, 64, 0);
+    step.geometry.calibrated[0] = 1;
+    step.tuning.predict_speed_mmps2 = between(1, 20000);
+    step.tuning.predict_turn_mradps2 = between(1, 20000);
+}
+
+/** Motion, covariance and source by the words of vfront.h. */
+static uint32_t expect(const struct known *k, struct rigid *motion, double S[6][6])
+{
+    const double dt = 1e-9 * (double)k->dt_ns, was = 1e-9 * (double)k->last_dt_ns, ratio = dt / was;
+    const double apart = 1e-9 * (double)(k->t_ns - k->last_t_ns) - dt / 2 + was / 2;
+    const int continued = k->last && k->t_ns - k->last_t_ns <= 500000000;
+    double w[3];
+    memset(S, 0, 36 * sizeof(double));
+    memcpy(motion->R, identity, sizeof identity);
+    memset(motion->t, 0, sizeof motion->t);
+    for (int i = 0; i < 6; i++) {
+        const double unknown = (i < 3 ? 10.0 : 2.0) * dt,
+                     grown = (i < 3 ? step.tuning.predict_speed_mmps2 : step.tuning.predict_turn_mradps2) * 1e-3 *
+                             apart * dt;
+        for (int j = 0; j < 6 && continued; j++) S[i][j] = ratio * ratio * k->covariance[i][j];
+        S[i][i] += continued ? grown * grown : unknown * unknown;
+    }
+    rotation_between(k->motion.R, identity, w);
+    const double angle = length(w);
+    for (int i = 0; i < 3; i++) w[i] *= ratio * (ratio * angle > 0.8 ? 0.8 / (ratio * angle) : 1.0);
+    for (int i = 0; i < 3 && continued; i++) motion->t[i] = ratio * k->motion.t[i];
+    if (continued) rotation_of(w, motion->R);
+    if (k->given) {
+        rotation_between(k->R, identity, w);
+        const double half = sin(length(w) / 2), variance = 2e-3 * 2e-3 + 0.02 * 0.02 * 4 * half * half;
+        memcpy(motion->R, k->R, sizeof k->R);
+        for (int i = 0; i < 36; i++)
+            if (i / 6 > 2 || i % 6 > 2) S[i / 6][i % 6] = i / 6 == i % 6 ? variance : 0.0;
+    }
+    return (continued ? VFRONT_PREDICT_MOTION : 0) | (k->given ? VFRONT_PREDICT_ROTATION : 0);
+}
+
+static void compare(const struct known *k)
+{
+    const vfront_prediction_t *p = &memory.predict.now;
+    struct rigid motion;
+    double S[6][6], w[3], R[9];
+    const uint32_t source = expect(k, &motion, S);
+    assert_int_equal(p->source, source);
+    assert_int_equal(p->reserved, 0);
+    for (int i = 0; i < 9; i++) R[i] = (double)p->R[i];
+    rotation_between(R, motion.R, w);
+    REQUIRE(length(w) < 2e-4, "rotation off by %g rad", length(w));
+    for (int i = 0; i < 3; i++)
+        REQUIRE(fabs((double)p->t[i] - motion.t[i]) <= 1e-5 * (1.0 + fabs(motion.t[i])), "t: %g, should be %g",
+                (double)p->t[i], motion.t[i]);
+    for (int i = 0, n = 0; i < 6; i++)
+        for (int j = i; j < 6; j++, n++)
+            REQUIRE(fabs((double)p->covariance[n] - S[i][j]) <= 1e-4 * sqrt(S[i][i] * S[j][j]),
+                    "covariance %d %d: %g, should be %g", i, j, (double)p->covariance[n], S[i][j]);
+}
+
+/** All sources, at random. Nothing else is written. */
+static void random_motions(void **state)
+{
+    int sources[4] = {0};
+    (void)state;
+    shake(1);
+    for (int i = 0; i < 2000; i++) {
+        const struct known k = any_known();
+        set_up_step();
+        if (i < 4) scribble_arena();
+        set_known(&k);
+        if (i < 4) memcpy(&expected, &memory, sizeof memory);
+        RUN(predict);
+        compare(&k);
+        sources[memory.predict.now.source]++;
+        if (i >= 4) continue;
+        expected.predict = memory.predict;
+        same_arena("predict");
+    }
+    for (int i = 0; i < 4; i++) assert_true(sources[i] > 50);
+}
+
+/** Mean and deviation of the inverse ranges that are known. */
+static void usual_depth(void **state)
+{
+    (void)state;
+    if (!VFRONT_STEREO || !VFRONT_MATCHES) skip();
+#if VFRONT_STEREO
+    shake(5);
+    for (int round = 0; round < 50; round++) {
+        const int count = roll(VFRONT_KEYPOINTS + 1);
+        double sum = 0.0, square = 0.0, known = 0.0;
+        const struct known k = any_known();
+        set_up_step();
+        step.geometry.pair.placed = 1;
+        set_known(&k);
+        memory.bearing.count[step.parity ^ 1][0] = (uint32_t)count;
+        for (int i = 0; i < VFRONT_KEYPOINTS; i++) {
+            const double range = roll(3) ? real(0.1, 60.0) : 0.0;
+            memory.stereo.range_m[step.parity ^ 1][i] = (float)range;
+            if (range == 0.0 || i >= count) continue;
+            sum += 1.0 / range;
+            square += 1.0 / range / range;
+            known++;
+        }
+        RUN(predict);
+        const double mean = known > 0.0 ? sum / known : 0.0,
+                     sigma = known > 0.0 ? sqrt(fmax(square / known - mean * mean, 0.0)) : 0.0;
+        const struct vf_depth_prior *p = &memory.predict.prior;
+        REQUIRE(fabs((double)p->mean_1pm - mean) < 1e-3 && fabs((double)p->sigma_1pm - sigma) < 5e-3,
+                "%g +- %g, should be %g +- %g", (double)p->mean_1pm, (double)p->sigma_1pm, mean, sigma);
+    }
+#endif
+}
+
+/** In the first frame nothing is known, whatever the memory holds. */
+static void first_frame(void **state)
+{
+    (void)state;
+    shake(2);
+    struct known k = any_known();
+    k.last = 1;
+    set_up_step();
+    set_known(&k);
+    memory.ingest.params.frame = 0;
+    memory.ingest.params.dt_ns = 0;
+    memory.ingest.params.rotation_given = 0;
+    RUN(predict);
+    vfront_prediction_t rest;
+    memset(&rest, 0, sizeof rest);
+    rest.R[0] = rest.R[4] = rest.R[8] = 1.0f;
+    assert_memory_equal(&memory.predict.now, &rest, sizeof rest);
+}
+
+/** Velocities that change by a random acceleration from the middle of one step to that of the next: the normalised
+ *  squared error has the mean that the covariance promises. */
+static void covariance_of_accelerations(void **state)
+{
+    const int runs = 4000;
+    double sum[2] = {0, 0};
+    (void)state;
+    shake(3);
+    for (int i = 0; i < runs; i++) {
+        struct known k = any_known();
+        struct rigid true_motion;
+        double w[3], S[6][6], e[3], R[9];
+        k.last = 1;
+        k.given = 0;
+        k.t_ns = k.last_t_ns + k.dt_ns;
+        memset(k.covariance, 0, sizeof k.covariance);
+        any_rotation(real(0, 0.05), k.motion.R);
+        set_up_step();
+        set_known(&k);
+        RUN(predict);
+        const double dt = 1e-9 * (double)k.dt_ns, was = 1e-9 * (double)k.last_dt_ns, apart = (dt + was) / 2;
+        rotation_between(k.motion.R, identity, w);
+        for (int a = 0; a < 3; a++) {
+            w[a] = dt * (w[a] / was + 1e-3 * step.tuning.predict_turn_mradps2 * apart * normal());
+            true_motion.t[a] = dt * (k.motion.t[a] / was + 1e-3 * step.tuning.predict_speed_mmps2 * apart * normal());
+        }
+        rotation_of(w, true_motion.R);
+        expect(&k, &(struct rigid){{0}, {0}}, S);
+        for (int a = 0; a < 9; a++) R[a] = (double)memory.predict.now.R[a];
+        rotation_between(true_motion.R, R, e);
+        for (int a = 0; a < 3; a++) {
+            const double d = true_motion.t[a] - (double)memory.predict.now.t[a];
+            sum[0] += d * d / S[a][a] / 3;
+            sum[1] += e[a] * e[a] / S[3 + a][3 + a] / 3;
+        }
+    }
+    REQUIRE(fabs(sum[0] / runs - 1) < 0.05 && fabs(sum[1] / runs - 1) < 0.05, "normalised errors: %.3f, %.3f",
+            sum[0] / runs, sum[1] / runs);
+}
+
+/** The last good metric motion: that of a step where it is good, else the one before; none from before the first
+ *  frame. */
+static void last_motion(void **state)
+{
+    (void)state;
+    shake(4);
+    struct vf_params params;
+    struct vf_last_motion before, none;
+    vfront_motion_t metric;
+    scribble(&params, sizeof params);
+    scribble(&before, sizeof before);
+    scribble(&metric, sizeof metric);
+    memset(&none, 0, sizeof none);
+    for (uint64_t frame = 0; frame < 2; frame++)
+        for (uint32_t s = VFRONT_MOTION_NONE; s <= VFRONT_MOTION_FROZEN; s++) {
+            params.frame = frame;
+            metric.state = s;
+            const struct vf_last_motion last = vf_ego_last_metric(&params, &metric, &before);
+            if (s == VFRONT_MOTION_GOOD) {
+                assert_memory_equal(last.pose.R, metric.R, sizeof metric.R);
+                assert_memory_equal(last.pose.t, metric.t, sizeof metric.t);
+                assert_memory_equal(last.covariance, metric.covariance, sizeof metric.covariance);
+                assert_true(last.t_ns == params.t_ns && last.dt_ns == params.dt_ns);
+            } else {
+                assert_memory_equal(&last, frame ? &before : &none, sizeof last);
+            }
+        }
+}
+#endif
+
+int main(void)
+{
+#if VFRONT_EGO
+    const struct CMUnitTest test[] = {
+        cmocka_unit_test(random_motions), cmocka_unit_test(usual_depth),
+        cmocka_unit_test(first_frame),    cmocka_unit_test(covariance_of_accelerations),
+        cmocka_unit_test(last_motion),
+    };
+    return cmocka_run_group_tests_name("predict", test, NULL, NULL);
+#else
+    return 0;
+#endif
+}
