@@ -3,52 +3,60 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "motion.h"
 #include "record.h"
 
-/** State, inliers, flags and length of a motion. Returns the letters written. */
-static size_t caption_motion(const char *which, const vfront_motion_t *m, char *line, size_t size)
+/** Append to a line of `used` letters; what does not fit is cut off. Returns the letters of the line. */
+__attribute__((format(printf, 4, 5))) static size_t append(char *line, size_t size, size_t used, const char *format,
+                                                           ...)
 {
-    size_t used = 0;
-    if (m->state == VFRONT_MOTION_NONE) return 0;
-    used = (size_t)snprintf(line, size, "  %s %s %" PRIu32 " of %" PRIu32, which, motion_state_name(m->state),
-                            m->inliers, m->pairs);
+    va_list arguments;
+    va_start(arguments, format);
+    const int more = vsnprintf(line + used, size - used, format, arguments);
+    va_end(arguments);
+    return more < 0 ? used : used + (size_t)more < size ? used + (size_t)more : size - 1;
+}
+
+/** Append state, inliers, flags and length of a motion. */
+static size_t append_motion(const char *which, const vfront_motion_t *m, char *line, size_t size, size_t used)
+{
+    if (m->state == VFRONT_MOTION_NONE) return used;
+    used = append(line, size, used, "  %s %s %" PRIu32 " of %" PRIu32, which, motion_state_name(m->state), m->inliers,
+                  m->pairs);
     for (uint32_t bit = 1; bit <= VFRONT_MOTION_OUTLIERS; bit <<= 1)
-        if (m->flags & bit) used += (size_t)snprintf(line + used, size - used, " %s", motion_flag_name(bit));
+        if (m->flags & bit) used = append(line, size, used, " %s", motion_flag_name(bit));
     const double moved = sqrt((double)(m->t[0] * m->t[0] + m->t[1] * m->t[1] + m->t[2] * m->t[2]));
     if (m->state == VFRONT_MOTION_GOOD && strcmp(which, "metric") == 0)
-        used += (size_t)snprintf(line + used, size - used, " moved %.3f m", moved);
+        used = append(line, size, used, " moved %.3f m", moved);
     return used;
 }
 
 void caption_write(char *line, size_t size, overlay_what_t what, int32_t cameras, const vfront_result_t *r)
 {
     const vfront_health_t *h = &r->health;
-    size_t used = (size_t)snprintf(line, size, "frame %" PRIu64 " %s", r->frame, record_state_name(h->state));
+    size_t used = append(line, size, 0, "frame %" PRIu64 " %s", r->frame, record_state_name(h->state));
     if (what & OVERLAY_TRACKS)
-        used += (size_t)snprintf(line + used, size - used, "  tracks %" PRIu32 " born %" PRIu32 " ended %" PRIu32,
-                                 r->tracks_count, h->born, r->lost_count);
-    if (what & OVERLAY_KEYPOINTS) used += (size_t)snprintf(line + used, size - used, "  key points");
+        used = append(line, size, used, "  tracks %" PRIu32 " born %" PRIu32 " ended %" PRIu32, r->tracks_count,
+                      h->born, r->lost_count);
+    if (what & OVERLAY_KEYPOINTS) used = append(line, size, used, "  key points");
     for (int32_t i = 0; i < cameras && what & OVERLAY_KEYPOINTS; i++)
-        used += (size_t)snprintf(line + used, size - used, " %" PRIu32, r->keypoints_count[i]);
-    if (what & OVERLAY_DEPTHS) used += (size_t)snprintf(line + used, size - used, "  depths %" PRIu32, r->depths_count);
+        used = append(line, size, used, " %" PRIu32, r->keypoints_count[i]);
+    if (what & OVERLAY_DEPTHS) used = append(line, size, used, "  depths %" PRIu32, r->depths_count);
 #if VFRONT_DENSE
     const double pixels = (double)r->disparity.width_px * (double)r->disparity.height_px;
     if (what & OVERLAY_DISPARITY)
-        used += (size_t)snprintf(line + used, size - used, "  disparity of %.1f percent",
-                                 100.0 * r->disparity.valid / pixels);
+        used = append(line, size, used, "  disparity of %.1f percent", 100.0 * r->disparity.valid / pixels);
 #endif
 #if VFRONT_STIXELS
     static const char *const road[] = {"none", "seen", "held", "given"};
     if (what & OVERLAY_STIXELS)
-        used += (size_t)snprintf(line + used, size - used, "  road %s horizon %d", road[r->road.state],
-                                 (int)r->road.horizon_px);
+        used = append(line, size, used, "  road %s horizon %d", road[r->road.state], (int)r->road.horizon_px);
 #endif
-    if (what & OVERLAY_MATCHES)
-        used += (size_t)snprintf(line + used, size - used, "  matches %" PRIu32, r->matches_count);
-    if (what & OVERLAY_MOTION) used += caption_motion("relative", &r->relative, line + used, size - used);
-    if (what & OVERLAY_MOTION) caption_motion("metric", &r->metric, line + used, size - used);
+    if (what & OVERLAY_MATCHES) used = append(line, size, used, "  matches %" PRIu32, r->matches_count);
+    if (what & OVERLAY_MOTION) used = append_motion("relative", &r->relative, line, size, used);
+    if (what & OVERLAY_MOTION) append_motion("metric", &r->metric, line, size, used);
 }

@@ -177,11 +177,12 @@ static int deliver(struct run *run, uint32_t index, const vfront_frame_t *frame)
     return code;
 }
 
-/** Put the faults of the script into a frame. Returns how often it is delivered. */
+/** Put the faults of the script into a frame. Returns how often it is delivered; -1: the injector cannot take it. */
 static int put_faults(struct run *run, vfront_frame_t *frame)
 {
     if (!run->injector) return 1;
     const int deliveries = fault_apply(run->injector, frame);
+    if (deliveries < 0) return deliveries;
     run->summary.faulty += *fault_names(run->injector) != 0;
     run->summary.not_delivered += deliveries == 0;
     run->summary.twice += deliveries == 2;
@@ -199,6 +200,10 @@ static int step(struct run *run, uint32_t index)
         frame.gyro_count = 0;
     }
     const int deliveries = put_faults(run, &frame);
+    if (deliveries < 0)
+        return message(EXIT_FAILED,
+                       "%s: frame %" PRIu32 ": --fault takes pictures of the rig's size in host memory only",
+                       run->options->dataset, index);
     gyro_queue_add(&run->gyro, &frame);
     if (!deliveries) code = log_frame(run, index, frame.t_ns, "dropped", NULL);
     for (int i = 0; i < deliveries && code == CONTINUE; i++) code = deliver(run, index, &frame);

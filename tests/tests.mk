@@ -73,7 +73,7 @@ $(FAKE)/cublas: tests/core/cublas.c $(FAKE_SRC) $(FIXTURE)
 # One build for each architecture whose instructions they use (kernels/kernel.cuh has the list of branches), times 10.
 EMULATED := 530 620 720 750 870 900
 EMULATE_CFG ?= check
-HAVE_FIBERS := $(shell echo 'int main() {}' | $(CXX) -xc++ -include boost/context/fiber.hpp - -lboost_context -o /dev/null 2>/dev/null && echo 1)
+HAVE_FIBERS := $(shell echo | $(CXX) -E -xc++ -include boost/context/fiber.hpp - >/dev/null 2>&1 && echo 1)
 EMULATE   = $(BUILD)/emulate
 E_KERNELS := $(wildcard kernels/*/*.cu)
 E_FLAGS   = -I. -Isrc -isystem tests/fake $(call CONFIG,$(EMULATE_CFG)) -DVFRONT_CUDA -DEMULATED
@@ -95,6 +95,7 @@ $(EMULATE)/%.o: %.c $(HEADERS) $(FIXTURE) $(BUILD)/settings-c
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -O3 -g $(WARN) $(EXACT) $(E_FLAGS) $(SAN) -c $< -o $@
 $(EMULATE)/block.o: tests/emulate/block.cpp tests/emulate/cuda_runtime.h tests/fake/cuda_runtime_api.h
+	@[ '$(HAVE_FIBERS)' = 1 ] || { echo 'emulate: libboost-context-dev is not installed'; exit 1; }
 	@mkdir -p $(@D)
 	$(CXX) -std=c++17 -O2 -g $(WARN) $(SAN) -c $< -o $@
 

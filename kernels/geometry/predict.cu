@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* predict on the GPU: one warp, which sums over the ranges of the previous frame; the rest is one thread's. */
-#include "kernels/block.cuh"
+#include "kernels/kernel.cuh"
 
 #include "geometry/predict.h"
 

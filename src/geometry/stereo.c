@@ -304,9 +304,7 @@ void vf_stereo_host(const struct vf_stereo_view *s)
     const struct vf_stereo_offsets offsets = vf_stereo_offsets_of(
         s, vf_ego_disparity(s->ego, s->geometry.active, s->parity ^ 1));
     match_descriptors(s, &left, &right);
-    for (uint32_t i = 0; i < left.count; i++) {
-        m->cost[i] = find_depth(s, &left, &right, &offsets, i, &m->candidate[i]);
-    }
+    for (uint32_t i = 0; i < left.count; i++) m->cost[i] = find_depth(s, &left, &right, &offsets, i, &m->candidate[i]);
     const uint32_t median_cost = median(m->cost, left.count);
     vf_stereo_clear(m, s->parity ^ 1, 0, 1);
     m->count = 0;

@@ -422,12 +422,11 @@ VF_FN void vf_stereo_accumulate_across(struct vf_across_sums *sum, int32_t ahead
     sum->hd += h * d;
 }
 
-/** Least squared gradient across the line, freed of its part along it, mean of a window [1/64 grey level^2 a px^2]: 4
- *  grey levels a px; longest step [px], at which others are clamped [px]. */
+/** Least mean squared gradient across the line, less its part along it [1/64 grey level^2 a px^2]: 4 levels a px. */
 #define VF_STEREO_ACROSS_SQUARE 1024.0f
-#define VF_STEREO_ACROSS_PX 1.0f
-#define VF_STEREO_ACROSS_CLAMP_Q12 1024
-#define VF_STEREO_UNSEEN (-0x7fffffff)
+#define VF_STEREO_ACROSS_PX 1.0f        /* longest step that counts [px] */
+#define VF_STEREO_ACROSS_CLAMP_Q12 1024 /* bound at which steps are clamped for their mean [1/4096 px]: 1/4 px */
+#define VF_STEREO_UNSEEN (-0x7fffffff)  /* no step: too little texture, or too far */
 
 /** Step across the line that a window shows [1/4096 px], while the step along it is free; VF_STEREO_UNSEEN: too
  *  little texture, or too far. */
@@ -582,9 +581,8 @@ VF_FN int vf_pair_as_many(const struct vf_pair_health *now, const struct vf_pair
 }
 
 /** Health of the pair in a frame. points: key points of each camera; frozen: 1 if a picture of this frame is frozen;
- *  first: 1 in frame 0; before: health of the frame before. The usual share follows a lasting
- *  change of the scene even while it is suspect; the usual offset does not, because a camera that has moved stays
- *  moved. */
+ *  first: 1 in frame 0; before: health of the frame before. The usual share follows a lasting change of the scene even
+ *  while it is suspect; the usual offset does not, because a camera that has moved stays moved. */
 VF_FN struct vf_pair_health vf_pair_assess(const struct vf_pair_sums *sum, const uint32_t points[2], int frozen,
                                            int first, const struct vf_pair_health *before)
 {

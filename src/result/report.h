@@ -48,7 +48,6 @@ struct vf_path {
 struct vf_usual_light {
     uint32_t frames;                      /* averaged, at most VF_USUAL_FRAMES */
     uint32_t brightness_q8, sharpness_q8; /* means over them [1/256 grey level] */
-    uint32_t reserved;
 };
 #define VF_USUAL_FRAMES 8 /* frames over which the usual light is averaged */
 
@@ -187,15 +186,14 @@ VF_FN struct vf_usual_light vf_report_light(const struct vf_report_view *s, int3
     const struct vf_level *l = &s->geometry.level[camera][0];
     const uint64_t pixels = (uint64_t)l->width * (uint64_t)l->height,
                    quads = (uint64_t)(l->width / 2) * (uint64_t)(l->height / 2);
-    const struct vf_usual_light now = {1, (uint32_t)(light->sum * 256 / pixels), (uint32_t)(light->edge * 64 / quads),
-                                       0};
+    const struct vf_usual_light now = {1, (uint32_t)(light->sum * 256 / pixels), (uint32_t)(light->edge * 64 / quads)};
     return now;
 }
 
 /** Usual light before this step: frames 0 in frame 0. */
 VF_FN struct vf_usual_light vf_report_usual(const struct vf_report_view *s, int32_t camera)
 {
-    const struct vf_usual_light none = {0, 0, 0, 0};
+    const struct vf_usual_light none = {0, 0, 0};
     return s->ingest->params.frame ? s->report->usual[s->parity ^ 1][camera] : none;
 }
 
@@ -260,7 +258,7 @@ VF_FN vfront_health_t vf_report_health(const struct vf_report_view *s, const str
         const int present = c < s->geometry.cameras;
         const struct vf_level *l = &s->geometry.level[c][0];
         const uint64_t pixels = present ? (uint64_t)l->width * (uint64_t)l->height : 1;
-        const struct vf_usual_light none = {0, 0, 0, 0}, now = present ? vf_report_light(s, c, &light[c]) : none,
+        const struct vf_usual_light none = {0, 0, 0}, now = present ? vf_report_light(s, c, &light[c]) : none,
                                     usual = present ? vf_report_usual(s, c) : none;
         h.cells[c] = present ? (uint32_t)s->geometry.cells[c] : 0;
         h.starved[c] = present ? h.cells[c] - occupied[c] : 0;

@@ -222,7 +222,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 #define LAUNCH(name, view) (reach(1), vf_##name##_kernels(view, NULL), cudaGetLastError())
 #else
 #define RUN(name, view) vf_##name##_host(view)
-#define LAUNCH(name, view) note(cudaErrorStreamCaptureUnsupported)
+#define LAUNCH(name, view) (note(cudaErrorStreamCaptureUnsupported), cudaGetLastError())
 #endif
 
 /** Adds a node to the graph under capture; NULL, with the error noted, where that cannot be. */
