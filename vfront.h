@@ -831,7 +831,7 @@ typedef struct vfront_health {
 
 /** Every stage in run order: X(name). src/stages.def, in the same order, has the needs of each. */
 #define VFRONT_STAGE_LIST(X) \
-    X(ingest) X(rectify) X(pyramid) X(scale) X(smooth) X(predict) X(track) X(detect) X(refill) X(select) X(bearing) \
+    X(ingest) X(freeze) X(rectify) X(pyramid) X(scale) X(smooth) X(predict) X(track) X(detect) X(refill) X(select) X(bearing) \
     X(describe) X(stereo) X(match) X(ego) X(dense) X(stixel) X(report)
 
 /** Number of each stage, VFRONT_STAGE_ingest, VFRONT_STAGE_rectify..., to index vfront_timing_t.stage_us; and

@@ -419,7 +419,7 @@ static __device__ void assess_pair(const vf_stereo_view &s)
     __syncthreads();
     if (threadIdx.x) return;
     const vf_pair_sums sum = {matches, behind, offset_q8};
-    const int frozen = s.ingest->frozen[s.parity][0] || s.ingest->frozen[s.parity][1];
+    const int frozen = s.freeze->frames[s.parity][0] || s.freeze->frames[s.parity][1];
     m.pair[s.parity] = vf_pair_assess(&sum, points, frozen, s.ingest->params.frame == 0, &m.pair[s.parity ^ 1]);
     const vf_rows_sums all = {shown, within, q12};
     m.rows[s.parity] = vf_rows_next(&all, m.pair[s.parity].state == VFRONT_STEREO_GOOD, s.ingest->params.frame == 0,

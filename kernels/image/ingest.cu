@@ -10,7 +10,7 @@
 #define VF_INGEST_BLOCKS 30 /* thread blocks per camera */
 #endif
 #define THREADS 256
-#define CHUNK VF_INGEST_CHUNK /* pixels that a thread converts at a time */
+#define CHUNK 16 /* pixels that a thread converts at a time */
 
 /** A plane to convert: rows of pixels in a vfront_format_t, to rows of bytes. */
 struct plane_copy {
@@ -18,8 +18,6 @@ struct plane_copy {
     uint8_t *to;
     uint32_t from_pitch, format;
     int32_t to_pitch, width, height;
-    const uint8_t *before; /* the same plane of the frame before, with which it is compared; NULL: not compared */
-    uint32_t *row;         /* flags of its rows */
 };
 
 /** 16 grey pixels, from the 4 or 8 words that hold them in their own format. */
@@ -60,19 +58,6 @@ static __device__ __forceinline__ uint4 load_chunk(const uint8_t *from, int byte
     return to_grey(w, format);
 }
 
-/** Flags of a chunk against the same chunk of the frame before. */
-static __device__ __forceinline__ uint32_t compare_chunk(const uint8_t *now, const uint8_t *before, int pixels)
-{
-    uint32_t changed = 0;
-    if (pixels == CHUNK) {
-        const uint4 a = *reinterpret_cast<const uint4 *>(now), b = *reinterpret_cast<const uint4 *>(before);
-        changed = (a.x ^ b.x) | (a.y ^ b.y) | (a.z ^ b.z) | (a.w ^ b.w);
-    } else {
-        for (int i = 0; i < pixels; i++) changed |= now[i] ^ before[i];
-    }
-    return changed ? VF_ROW_CHANGED : vf_ingest_texture(now, pixels) ? VF_ROW_TEXTURE : 0;
-}
-
 /** Conversion of the up to CHUNK pixels from (x, y) on. */
 static __device__ __forceinline__ void copy_chunk(const plane_copy &c, int x, int y)
 {
@@ -84,9 +69,6 @@ static __device__ __forceinline__ void copy_chunk(const plane_copy &c, int x, in
     } else { /* the end of a row; and the last chunk of the picture, so that nothing after the picture is read */
         for (int i = x; i < x + pixels; i++) to[i] = vf_ingest_pixel(from, c.format, i);
     }
-    if (!c.before) return;
-    const uint32_t flags = compare_chunk(to + x, c.before + (size_t)y * c.to_pitch + x, pixels);
-    if (flags & ~c.row[y]) atomicOr(&c.row[y], flags); /* mostly set by another chunk of the row */
 }
 
 /** Conversion of a plane by all thread blocks of a camera. */
@@ -98,34 +80,10 @@ static __device__ __forceinline__ void copy_plane(const plane_copy &c)
         copy_chunk(c, i % across * CHUNK, i / across);
 }
 
-/** Number of frames for which the camera's picture has been frozen, and clearing of the row flags of the next frame; by
- *  the block of the camera that finishes last. */
-static __device__ void count_rows(const vf_ingest_view &s, int camera)
-{
-    __shared__ int same, still;
-    vf_ingest_memory &m = *s.ingest;
-    const int height = s.geometry.raw[camera].height;
-    if (threadIdx.x == 0) same = still = 0;
-    __syncthreads();
-    vf_row_counts c = {0, 0};
-    for (int y = threadIdx.x; y < height; y += THREADS) vf_ingest_count_row(&c, __ldcg(&m.row[s.parity][camera][y]));
-    const int warp_same = vf_warp_sum((int)c.same), warp_still = vf_warp_sum((int)c.still);
-    if (threadIdx.x % VF_WARP == 0) {
-        atomicAdd(&same, warp_same);
-        atomicAdd(&still, warp_still);
-    }
-    for (int y = threadIdx.x; y < VFRONT_HEIGHT; y += THREADS) m.row[s.parity ^ 1][camera][y] = 0;
-    __syncthreads();
-    if (threadIdx.x) return;
-    const vf_row_counts all = {(uint32_t)same, (uint32_t)still};
-    m.frozen[s.parity][camera] = vf_ingest_frozen(all, height, s.given->frame == 0, m.frozen[s.parity ^ 1][camera]);
-}
-
 /** Grid: VF_INGEST_BLOCKS x cameras. The last block of camera 0 copies the parameters. */
 static __global__ void __launch_bounds__(THREADS) ingest_k(const VF_CONSTANT vf_ingest_view s)
 {
     __shared__ vf_source source;
-    __shared__ bool last;
     const int camera = blockIdx.y, thread = threadIdx.x;
     const vf_level &l = s.geometry.raw[camera];
     const int words = sizeof(vf_source) / 4, all_words = sizeof(vf_params) / 4;
@@ -136,38 +94,16 @@ static __global__ void __launch_bounds__(THREADS) ingest_k(const VF_CONSTANT vf_
             &s.given->source[camera])[thread];
     __syncthreads();
 
-    const plane_copy picture = {source.data,
-                                s.ingest->picture[s.parity][camera],
-                                source.pitch,
-                                source.format,
-                                l.pitch,
-                                l.width,
-                                l.height,
-                                s.ingest->picture[s.parity ^ 1][camera],
-                                s.ingest->row[s.parity][camera]};
+    const plane_copy picture = {
+        source.data, s.ingest->picture[s.parity][camera], source.pitch, source.format, l.pitch, l.width, l.height};
     copy_plane(picture);
     if (source.mask) {
-        const plane_copy mask = {source.mask,
-                                 s.ingest->mask_frame[camera],
-                                 source.mask_pitch,
-                                 VFRONT_GREY8,
-                                 l.pitch,
-                                 l.width,
-                                 l.height,
-                                 NULL,
-                                 NULL};
+        const plane_copy mask = {
+            source.mask, s.ingest->mask_frame[camera], source.mask_pitch, VFRONT_GREY8, l.pitch, l.width, l.height};
         copy_plane(mask);
     }
     if (blockIdx.x == gridDim.x - 1 && camera == 0 && thread < all_words)
         reinterpret_cast<uint32_t *>(&s.ingest->params)[thread] = reinterpret_cast<const uint32_t *>(s.given)[thread];
-    __threadfence(); /* the block's row flags are seen before the block is counted */
-    __syncthreads();
-    if (thread == 0) last = atomicInc(&s.ingest->blocks_done[camera], gridDim.x - 1) == gridDim.x - 1;
-    __syncthreads();
-    if (last) {
-        __threadfence();
-        count_rows(s, camera);
-    }
     if (thread == 0) vf_clock_end(s.clock);
 }
 

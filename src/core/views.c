@@ -57,6 +57,7 @@ static void look_at_stixels(struct vf_report_view *v, const struct vf_step *s)
 #define MASKS look_at_masks(&v->masks, s)
 
 #define MORE_ingest v->given = &s->pinned->params
+#define MORE_freeze (void)0
 #define MORE_rectify (void)0
 #define MORE_pyramid PICTURES
 #define MORE_scale PICTURES

@@ -13,6 +13,7 @@
 #include "geometry/ego.h"
 #include "geometry/predict.h"
 #include "geometry/stereo.h"
+#include "image/freeze.h"
 #include "image/ingest.h"
 #include "image/pyramid.h"
 #include "image/scale.h"

@@ -137,7 +137,7 @@ struct vf_systems {
 /* View of ego: core/view.h. With VFRONT_CUBLAS the CUDA port adds the linear systems and the handle of cuBLAS; systems
  * NULL: the library's own solvers. */
 /* clang-format off */
-#define VF_READS_ego(X) X(ingest) X(bearing) X(refill) X(stereo) X(match)
+#define VF_READS_ego(X) X(ingest) X(freeze) X(bearing) X(refill) X(stereo) X(match)
 #define VF_BEFORE_ego(X)
 #define VF_GEOMETRY_ego(X) X(calibrated) X(focal_px) X(nodes_x) X(active) X(pair)
 #define VF_TUNING_ego(X)                                                                                               \

@@ -129,7 +129,7 @@ VF_FN uint32_t vf_ego_init_motion(const struct vf_ego_view *s, const struct vf_p
     const uint32_t hypotheses = (uint32_t)vf_ego_hypotheses(s, kind);
     const int none = !params->frame || !hypotheses, few = pairs < (uint32_t)s->tuning.ego_least;
     const uint32_t state = none                                          ? VFRONT_MOTION_NONE
-                           : vf_ingest_untimely(s->ingest, s->parity, 0) ? VFRONT_MOTION_FROZEN
+                           : vf_freeze_untimely(s->freeze, s->parity, 0) ? VFRONT_MOTION_FROZEN
                            : few                                         ? VFRONT_MOTION_FEW
                                                                          : VFRONT_MOTION_UNSURE;
     VF_TEAM(one, 1)

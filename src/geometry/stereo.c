@@ -289,7 +289,7 @@ static void assess_pair(const struct vf_stereo_view *s)
         vf_pair_add(&sum, m->offset[i]);
         vf_rows_add(&rows, m->cost[i], m->across_q12[i]);
     }
-    const int frozen = s->ingest->frozen[s->parity][0] || s->ingest->frozen[s->parity][1];
+    const int frozen = s->freeze->frames[s->parity][0] || s->freeze->frames[s->parity][1];
     m->pair[s->parity] = vf_pair_assess(&sum, points, frozen, s->ingest->params.frame == 0, &m->pair[s->parity ^ 1]);
     m->rows[s->parity] = vf_rows_next(&rows, m->pair[s->parity].state == VFRONT_STEREO_GOOD,
                                       s->ingest->params.frame == 0, s->tuning.rig_offset, &m->rows[s->parity ^ 1]);

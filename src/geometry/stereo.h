@@ -35,6 +35,7 @@
 #include "core/view.h"
 #include "features/bearing.h"
 #include "features/describe.h"
+#include "image/freeze.h"
 #include "image/ingest.h"
 #include "rig.h"
 
@@ -72,7 +73,7 @@ struct vf_stereo_memory {
 
 /* View of stereo: core/view.h. */
 /* clang-format off */
-#define VF_READS_stereo(X) X(ingest) X(rectify) X(scale) X(bearing) X(describe)
+#define VF_READS_stereo(X) X(ingest) X(freeze) X(rectify) X(scale) X(bearing) X(describe)
 #define VF_BEFORE_stereo(X) X(ego)
 #define VF_GEOMETRY_stereo(X) X(scale) X(inverse_q19) X(focal_px) X(nodes_x) X(pair) X(active)
 #define VF_TUNING_stereo(X)                                                                                            \

@@ -16,47 +16,19 @@ VF_HOT static void convert_row(uint8_t *restrict to, const uint8_t *restrict fro
     for (int32_t x = 0; x < width; x++) to[x] = vf_ingest_pixel(from, format, x);
 }
 
-/** Flags of a row against the same row of the frame before, by chunks. */
-static uint32_t compare_row(const uint8_t *now, const uint8_t *before, int32_t width)
-{
-    uint32_t row = 0;
-    for (int32_t x = 0; x < width; x += VF_INGEST_CHUNK) {
-        const int32_t pixels = vf_min(VF_INGEST_CHUNK, width - x);
-        if (memcmp(now + x, before + x, (size_t)pixels))
-            row |= VF_ROW_CHANGED;
-        else if (vf_ingest_texture(now + x, pixels))
-            row |= VF_ROW_TEXTURE;
-    }
-    return row;
-}
-
-/** Number of frames for which a camera's picture has been frozen; clears the row flags of the next frame. */
-static void count_rows(const struct vf_ingest_view *s, int32_t camera)
-{
-    struct vf_ingest_memory *m = s->ingest;
-    const int32_t height = s->geometry.raw[camera].height;
-    struct vf_row_counts c = {0, 0};
-    for (int32_t y = 0; y < height; y++) vf_ingest_count_row(&c, m->row[s->parity][camera][y]);
-    m->frozen[s->parity][camera] = vf_ingest_frozen(c, height, m->params.frame == 0, m->frozen[s->parity ^ 1][camera]);
-    memset(m->row[s->parity ^ 1][camera], 0, sizeof m->row[0][0]);
-}
-
 /** Conversion of a camera's picture, and copy of its mask. */
 static void ingest_camera(const struct vf_ingest_view *s, int32_t camera)
 {
     const struct vf_source *source = &s->ingest->params.source[camera];
     const struct vf_level *l = &s->geometry.raw[camera];
     uint8_t *to = s->ingest->picture[s->parity][camera];
-    const uint8_t *before = s->ingest->picture[s->parity ^ 1][camera];
     for (int32_t y = 0; y < l->height; y++) {
         const size_t row = (size_t)y * (size_t)l->pitch;
         convert_row(to + row, source->data + (size_t)y * source->pitch, l->width, source->format);
-        s->ingest->row[s->parity][camera][y] |= compare_row(to + row, before + row, l->width);
         if (source->mask)
             memcpy(s->ingest->mask_frame[camera] + row, source->mask + (size_t)y * source->mask_pitch,
                    (size_t)l->width);
     }
-    count_rows(s, camera);
 }
 
 void vf_ingest_host(const struct vf_ingest_view *s)

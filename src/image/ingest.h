@@ -3,13 +3,10 @@
  *
  * In      parameters and pictures of the frame, in host, pinned or device memory
  * Out     8-bit picture of each camera, which is level 0 unless pictures are rectified; the frame's masks; a copy of
- *         the parameters; for how many frames each camera's picture has been frozen
- * Rule    vf_ingest_pixel(): upper 8 bits of a pixel's range, luma of NV12 and YUYV. A picture is frozen if it equals
- *         that of the frame before in all rows, or in VF_INGEST_FROZEN_ROWS rows with texture: a sensor's noise
- *         repeats itself in no row that is not saturated
+ *         the parameters
+ * Rule    vf_ingest_pixel(): upper 8 bits of a pixel's range, luma of NV12 and YUYV
  * Exact   integers
- * Memory  two pictures per camera, this frame's and the previous frame's; two mask planes per camera; the parameters;
- *         a word per row
+ * Memory  two pictures per camera, this frame's and the previous frame's; two mask planes per camera; the parameters
  * Shared  vf_ingest_to_8bit(). Not vf_ingest_pixel(), but at the ends of rows: the host form copies formats of one
  *         byte with memcpy(); the kernel unpacks 16 pixels at a time from aligned words (load_chunk(), to_grey() in
  *         ingest.cu)
@@ -20,11 +17,6 @@
 #include "core/prepare.h"
 #include "core/view.h"
 
-#define VF_INGEST_FROZEN_ROWS 8   /* rows with texture, equal to those of the frame before, of a frozen picture */
-#define VF_INGEST_TEXTURE_GREY 16 /* least difference of two neighbouring pixels in a row with texture */
-#define VF_INGEST_CHUNK 16        /* pixels from a multiple of 16 on, within which neighbours are compared */
-enum { VF_ROW_CHANGED = 1, VF_ROW_TEXTURE = 2 }; /* bits of `row` */
-
 struct vf_ingest_memory {
     struct vf_params params; /* of the frame: copied from pinned memory, read by all later stages */
     /* Pictures by parity: rows of raw[camera].pitch bytes. */
@@ -34,12 +26,6 @@ struct vf_ingest_memory {
     /* Mask of the frame, 0 = ignore, in raw picture coordinates: rows of raw[camera].pitch bytes. Written only when
      * params.source[camera].mask is not NULL. */
     uint8_t mask_frame[VFRONT_CAMERAS][VFRONT_PICTURE_BYTES];
-    /* By parity: rows of the raw picture against the frame before: VF_ROW_CHANGED, and VF_ROW_TEXTURE of a chunk that
-     * did not change. A step fills one set and clears the other. Without meaning in frame 0. */
-    uint32_t row[2][VFRONT_CAMERAS][VFRONT_HEIGHT];
-    uint32_t frozen[2][VFRONT_CAMERAS];   /* out, by parity: number of frames in a row with a frozen picture, this one
-                                           included */
-    uint32_t blocks_done[VFRONT_CAMERAS]; /* kernel: thread blocks that have finished; 0 between frames */
 };
 
 /* View of ingest: core/view.h. given: parameters of the frame in pinned memory. */
@@ -84,38 +70,6 @@ VF_FN uint8_t vf_ingest_pixel(const uint8_t *row, uint32_t format, int32_t x)
     if (format == VFRONT_YUYV) return row[2 * x];
     memcpy(&wide, row + 2 * x, 2);
     return vf_ingest_to_8bit(wide, vf_format_bits(format));
-}
-
-/** Texture of a chunk of up to VF_INGEST_CHUNK grey pixels: 1 if two neighbours differ by VF_INGEST_TEXTURE_GREY. */
-VF_FN int vf_ingest_texture(const uint8_t *grey, int32_t pixels)
-{
-    int texture = 0;
-    for (int32_t i = 1; i < pixels; i++) texture |= vf_abs(grey[i] - grey[i - 1]) >= VF_INGEST_TEXTURE_GREY;
-    return texture;
-}
-
-/** Counts of a picture's rows: unchanged, and of these with texture. */
-struct vf_row_counts {
-    uint32_t same, still;
-};
-VF_FN void vf_ingest_count_row(struct vf_row_counts *c, uint32_t row)
-{
-    c->same += !(row & VF_ROW_CHANGED);
-    c->still += row == VF_ROW_TEXTURE;
-}
-
-/** Number of frames in a row with a frozen picture. first: 1 in frame 0; before: that number of the frame before. */
-VF_FN uint32_t vf_ingest_frozen(struct vf_row_counts c, int32_t height, int first, uint32_t before)
-{
-    const int frozen = c.same == (uint32_t)height || c.still >= VF_INGEST_FROZEN_ROWS;
-    return first || !frozen ? 0 : before + (before != VF_NONE);
-}
-
-/** 1 if this frame's picture of a camera, or that of the frame before, is frozen: then the interval between both
- *  pictures is not that of their stamps. */
-VF_FN int vf_ingest_untimely(const struct vf_ingest_memory *m, int32_t parity, int32_t camera)
-{
-    return m->params.frame && (m->frozen[parity][camera] || m->frozen[parity ^ 1][camera]);
 }
 
 #endif

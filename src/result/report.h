@@ -22,6 +22,7 @@
 #include "features/bearing.h"
 #include "features/describe.h"
 #include "geometry/ego.h"
+#include "image/freeze.h"
 #include "image/ingest.h"
 #include "tracking/match.h"
 #include "image/pyramid.h"
@@ -62,7 +63,7 @@ struct vf_report_memory {
  * clocks_out, a copy of clocks, start and end of each stage. */
 /* clang-format off */
 #define VF_READS_report(X)                                                                                             \
-    X(ingest) X(pyramid) X(predict) X(track) X(detect) X(refill) X(select) X(bearing) X(describe) X(stereo) X(match)   \
+    X(ingest) X(freeze) X(pyramid) X(predict) X(track) X(detect) X(refill) X(select) X(bearing) X(describe) X(stereo) X(match)   \
     X(ego) X(dense) X(stixel)
 #define VF_BEFORE_report(X)
 #define VF_GEOMETRY_report(X)                                                                                          \
@@ -270,7 +271,7 @@ VF_FN vfront_health_t vf_report_health(const struct vf_report_view *s, const str
                                   vf_report_changed(now.brightness_q8, usual.brightness_q8, 256, 65, 150);
         h.sharpness_changed[c] = usual.frames && vf_report_changed(now.sharpness_q8, usual.sharpness_q8, 64, 50, 200);
         h.dark_permille[c] = present ? (uint32_t)((uint64_t)light[c].dark * 1000 / pixels) : 0;
-        h.frozen[c] = present ? s->ingest->frozen[s->parity][c] : 0;
+        h.frozen[c] = present ? s->freeze->frames[s->parity][c] : 0;
         h.bright_permille[c] = present ? (uint32_t)((uint64_t)light[c].bright * 1000 / pixels) : 0;
     }
     return h;

@@ -499,9 +499,9 @@ static void frozen_and_blind(void **state)
         new_step();
         put_scene(&s, 200);
         const int now = step.parity, before = now ^ 1;
-        memory.ingest.frozen[now][0] = way == FROZEN_NOW;
-        memory.ingest.frozen[before][0] = way == FROZEN_BEFORE;
-        memory.ingest.frozen[now][VFRONT_CAMERAS - 1] |= way == SECOND_FROZEN && VFRONT_CAMERAS > 1;
+        memory.freeze.frames[now][0] = way == FROZEN_NOW;
+        memory.freeze.frames[before][0] = way == FROZEN_BEFORE;
+        memory.freeze.frames[now][VFRONT_CAMERAS - 1] |= way == SECOND_FROZEN && VFRONT_CAMERAS > 1;
 #if VFRONT_STEREO
         if (way == SUSPECT_NOW) memory.stereo.pair[now].state = VFRONT_STEREO_SUSPECT;
         if (way == SUSPECT_BEFORE) memory.stereo.pair[before].state = VFRONT_STEREO_SUSPECT;

@@ -52,7 +52,7 @@ static void new_step(void)
     memset(ego->good, 0, sizeof ego->good);
     memset(ego->usual, 0, sizeof ego->usual);
     memset(ego->disparity, 0, sizeof ego->disparity);
-    memset(memory.ingest.frozen, 0, sizeof memory.ingest.frozen);
+    memset(memory.freeze.frames, 0, sizeof memory.freeze.frames);
     if (!grown++) make_grid(step.geometry.nodes_x[0]);
     matches = &memory.match.count;
     tracks = &memory.refill.counts[step.parity].count;

@@ -88,45 +88,11 @@ static void expect_camera(int32_t camera)
         }
 }
 
-/** Flags of row y of a camera's picture against the frame before, as ingest.h defines them. */
-static uint32_t expect_row(int32_t camera, int32_t y)
-{
-    const struct vf_level *l = &step.geometry.raw[camera];
-    const uint8_t *now = expected.ingest.picture[step.parity][camera] + y * l->pitch,
-                  *before = expected.ingest.picture[step.parity ^ 1][camera] + y * l->pitch;
-    uint32_t flags = 0;
-    for (int32_t first = 0; first < l->width; first += 16) {
-        int changed = 0, texture = 0;
-        for (int32_t x = first; x < first + 16 && x < l->width; x++) {
-            changed |= now[x] != before[x];
-            texture |= x > first && abs(now[x] - now[x - 1]) >= 16;
-        }
-        flags |= changed ? 1 : texture ? 2 : 0;
-    }
-    return flags;
-}
-
-static void expect_frozen(int32_t camera)
-{
-    const int32_t height = step.geometry.raw[camera].height;
-    uint32_t *row = expected.ingest.row[step.parity][camera];
-    int32_t same = 0, still = 0;
-    for (int32_t y = 0; y < height; y++) {
-        row[y] |= expect_row(camera, y);
-        same += (row[y] & 1) == 0;
-        still += row[y] == 2;
-    }
-    const int frozen = pinned.params.frame > 0 && (same == height || still >= 8);
-    expected.ingest.frozen[step.parity][camera] = frozen ? expected.ingest.frozen[step.parity ^ 1][camera] + 1 : 0;
-    memset(expected.ingest.row[step.parity ^ 1][camera], 0, sizeof expected.ingest.row[0][0]);
-}
-
 /** Runs the stage and compares the whole arena. */
 static void run_and_compare(const char *what)
 {
     const struct vf_params given = pinned.params;
     for (int32_t camera = 0; camera < step.geometry.cameras; camera++) expect_camera(camera);
-    for (int32_t camera = 0; camera < step.geometry.cameras; camera++) expect_frozen(camera);
     expected.ingest.params = given;
     RUN(ingest);
     same_arena(what);
@@ -227,80 +193,6 @@ static void known_values(void **state)
     }
 }
 
-/* ---- frozen pictures --------------------------------------------------------------------------------------------- */
-
-enum { FROZEN_WIDTH = 67, FROZEN_HEIGHT = 41 };
-
-/** Picture of a camera: rows from `first` up to `end` as they were, with or without texture; all others are new. */
-static void next_picture(int32_t first, int32_t end, int texture)
-{
-    struct vf_source *source = &pinned.params.source[0];
-    for (int32_t y = 0; y < FROZEN_HEIGHT; y++)
-        for (int32_t x = 0; x < FROZEN_WIDTH; x++) {
-            const uint8_t same = (uint8_t)(texture && x == 40 ? 100 + 16 : 100);
-            ((uint8_t *)(uintptr_t)source->data)[(size_t)y * source->pitch + (size_t)x] = y >= first && y < end
-                                                                                              ? same
-                                                                                              : (uint8_t)roll(256);
-        }
-}
-
-/** Whole and partly frozen pictures by hand: how many frames are counted. */
-static void frozen_pictures(void **state)
-{
-    static const struct {
-        int32_t first, end;
-        int texture;
-        uint64_t frame;
-        uint32_t frozen;
-    } way[] = {
-        {0, FROZEN_HEIGHT, 1, 0, 0}, {0, FROZEN_HEIGHT, 1, 1, 1}, /* the whole picture */
-        {0, FROZEN_HEIGHT, 1, 2, 2}, {0, 0, 1, 3, 0},             /* and then it goes on */
-        {0, FROZEN_HEIGHT, 0, 4, 0}, {0, FROZEN_HEIGHT, 0, 5, 1}, /* without texture, as with a covered camera */
-        {0, FROZEN_HEIGHT, 0, 6, 2}, {0, FROZEN_HEIGHT, 0, 0, 0}, /* frame 0 has none before it */
-        {10, 30, 0, 1, 0},           {10, 30, 0, 2, 0},           /* a band without texture, as a border: not frozen */
-        {10, 30, 1, 3, 0},           {10, 18, 1, 4, 1},           /* eight rows with texture */
-        {10, 18, 1, 5, 2},           {10, 17, 1, 6, 0},           /* seven */
-    };
-    (void)state;
-    if (!fits(FROZEN_WIDTH, FROZEN_HEIGHT, 0)) skip();
-    shake(8);
-    set_up(1, FROZEN_WIDTH, FROZEN_HEIGHT, 0);
-    memset(&memory, 0, sizeof memory);
-    for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
-        step.parity = (int32_t)(i % 2);
-        make_source(0, VFRONT_GREY8, 0, 0);
-        pinned.params.frame = way[i].frame;
-        next_picture(way[i].first, way[i].end, way[i].texture);
-        memcpy(&expected, &memory, sizeof memory);
-        run_and_compare("frozen");
-        REQUIRE(memory.ingest.frozen[step.parity][0] == way[i].frozen, "frame %zu: frozen for %u, should be %u", i,
-                memory.ingest.frozen[step.parity][0], way[i].frozen);
-    }
-}
-
-/** One pixel of one row of the whole picture differs: it is not frozen. Every column, the ends of chunks among them. */
-static void one_pixel_moves(void **state)
-{
-    (void)state;
-    if (!fits(FROZEN_WIDTH, FROZEN_HEIGHT, 0)) skip();
-    shake(9);
-    set_up(1, FROZEN_WIDTH, FROZEN_HEIGHT, 0);
-    memset(&memory, 0, sizeof memory);
-    make_source(0, VFRONT_GREY8, 0, 0);
-    for (int32_t x = -1; x < FROZEN_WIDTH; x++) {
-        step.parity ^= 1;
-        pinned.params.frame = 5;
-        next_picture(0, FROZEN_HEIGHT, 0);
-        RUN(ingest);
-        step.parity ^= 1;
-        pinned.params.frame = 6;
-        if (x >= 0) ((uint8_t *)(uintptr_t)pinned.params.source[0].data)[x]++;
-        RUN(ingest);
-        assert_int_equal(memory.ingest.frozen[step.parity][0] > 0, x < 0);
-        if (x >= 0) ((uint8_t *)(uintptr_t)pinned.params.source[0].data)[x]--;
-    }
-}
-
 /** vf_ingest_pixel(), which both forms share: the host form copies formats of one byte without it. */
 static void rule_of_a_pixel(void **state)
 {
@@ -372,8 +264,6 @@ int main(void)
         cmocka_unit_test(every_value_of_two_bytes),
         cmocka_unit_test(known_values),
         cmocka_unit_test(rule_of_a_pixel),
-        cmocka_unit_test(frozen_pictures),
-        cmocka_unit_test(one_pixel_moves),
         cmocka_unit_test(chroma_has_no_effect),
         cmocka_unit_test(usable_under_masks),
     };

@@ -433,6 +433,15 @@ static void move_to_second(uint8_t *grey, int width, int height)
         }
 }
 
+static uint8_t last_grey[VFRONT_CAMERAS][VFRONT_PICTURE_BYTES]; /* pictures of the frame before */
+
+/** Rows of the frame before in place of those of this one: a frozen picture, or a partly frozen one. */
+static void repeat_rows(const struct vf_case *k, int camera, uint8_t *grey, int width, int height)
+{
+    const int first = vf_min(k->still[0], height), end = vf_min(k->still[1], height);
+    if (end > first) memcpy(grey + first * width, last_grey[camera] + first * width, (size_t)((end - first) * width));
+}
+
 static void draw_frame(const struct vf_case *k, int frame)
 {
     static uint8_t grey[VFRONT_PICTURE_BYTES];
@@ -445,6 +454,8 @@ static void draw_frame(const struct vf_case *k, int frame)
         else
             draw(k->fill, grey, width, height, width, seen);
         if (k->pair && c) move_to_second(grey, width, height);
+        if (frame % 2) repeat_rows(k, c, grey, width, height);
+        memcpy(last_grey[c], grey, sizeof grey);
         for (int y = 0; y < height; y++) {
             uint8_t *row = b.picture[c] + k->skew + (size_t)y * (size_t)k->pitch;
             if (bytes == 1) {
@@ -654,6 +665,8 @@ static struct vf_case make_case(int number, int sizes_per_fill)
     if (k.tuning.stixel) k.tuning.dense_least_px = 0;
     k.road = (int)random_number(2);
     k.street = random_number(4) > 0;
+    k.still[0] = random_number(2) ? 0 : (int)random_number((uint32_t)k.height);
+    k.still[1] = random_number(3) ? 0 : random_number(2) ? k.height : k.still[0] + 6 + (int)random_number(4);
     k.pair = k.aligned && random_number(2);
     k.tuning.rectify_focal_percent = 50 + (int32_t)random_number(
                                               100); /* a smaller one can leave a small picture's middle unseen */

@@ -27,11 +27,12 @@ struct vf_case {
     int number, width, height, cameras, pitch, skew;
     int second_width, second_height; /* of the second camera: at most the first's */
     int static_mask, frame_mask, rotation, reset;
-    int placed;  /* 1: two calibrated cameras in different places, with distortion: they can be rectified */
-    int road;    /* 1: the rig says where it is */
-    int street;  /* 1: columns are cut of what is drawn for it, not of what the pictures give */
-    int pair;    /* 1: camera 1 sees what camera 0 sees, moved by the disparities of street_px() */
-    int aligned; /* 1: pinholes side by side, which the tuning may ask for disparities */
+    int still[2]; /* first row, and the one behind the last, that odd frames repeat of the frame before them */
+    int placed;   /* 1: two calibrated cameras in different places, with distortion: they can be rectified */
+    int road;     /* 1: the rig says where it is */
+    int street;   /* 1: columns are cut of what is drawn for it, not of what the pictures give */
+    int pair;     /* 1: camera 1 sees what camera 0 sees, moved by the disparities of street_px() */
+    int aligned;  /* 1: pinholes side by side, which the tuning may ask for disparities */
     enum fill fill;
     vfront_format_t format;
     vfront_tuning_t tuning;

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* freeze on the GPU: a warp compares a row, 16 pixels a lane at a time. Runs beside the stages that look into the
+ * pictures, so that a step does not wait for it. */
+#include "kernels/kernel.cuh"
+
+#include "image/freeze.h"
+
+#define THREADS 256
+#define ROWS 16 /* of a thread block: two a warp */
+#define CHUNK VF_FREEZE_CHUNK
+
+/** Comparison of a chunk of up to CHUNK pixels with that of the frame before: 1 changed; 2 texture, if not changed. */
+static __device__ __forceinline__ int compare_chunk(const uint8_t *now, const uint8_t *before, int pixels)
+{
+    uint32_t changed = 0;
+    if (pixels == CHUNK) {
+        const uint4 a = *reinterpret_cast<const uint4 *>(now), b = *reinterpret_cast<const uint4 *>(before);
+        changed = (a.x ^ b.x) | (a.y ^ b.y) | (a.z ^ b.z) | (a.w ^ b.w);
+    } else {
+        for (int i = 0; i < pixels; i++) changed |= now[i] ^ before[i];
+    }
+    return changed ? 1 : vf_freeze_texture(now, pixels) ? 2 : 0;
+}
+
+/** Comparison of row y by a warp; counted in every lane. */
+static __device__ __forceinline__ void compare_row(const vf_freeze_view &s, int camera, int y, vf_freeze_rows *rows)
+{
+    const vf_level &l = s.geometry.raw[camera];
+    const size_t row = (size_t)y * l.pitch;
+    const uint8_t *now = s.ingest->picture[s.parity][camera] + row,
+                  *before = s.ingest->picture[s.parity ^ 1][camera] + row;
+    int flags = 0;
+    for (int x = threadIdx.x % VF_WARP * CHUNK; x < l.width; x += VF_WARP * CHUNK)
+        flags |= compare_chunk(now + x, before + x, vf_min(CHUNK, l.width - x));
+    const unsigned changed = __ballot_sync(VF_ALL, flags & 1), texture = __ballot_sync(VF_ALL, flags & 2);
+    vf_freeze_count(rows, changed != 0, texture != 0);
+}
+
+/** Number of frames in a row, from all rows, and clearing of the counts of the next frame; by the thread block of a
+ *  camera that finishes last. */
+static __device__ void finish(const vf_freeze_view &s, int camera)
+{
+    vf_freeze_memory &m = *s.freeze;
+    vf_freeze_rows *rows = &m.rows[s.parity][camera];
+    const vf_freeze_rows all = {__ldcg(&rows->same), __ldcg(&rows->still)}, none = {0, 0};
+    m.frames[s.parity][camera] = vf_freeze_frames(all, s.geometry.raw[camera].height, s.ingest->params.frame == 0,
+                                                  m.frames[s.parity ^ 1][camera]);
+    m.rows[s.parity ^ 1][camera] = none;
+}
+
+/** Grid: rows of the higher picture / ROWS x cameras. */
+static __global__ void __launch_bounds__(THREADS) freeze_k(const VF_CONSTANT vf_freeze_view s)
+{
+    __shared__ vf_freeze_rows sum;
+    const int camera = blockIdx.y, thread = threadIdx.x, height = s.geometry.raw[camera].height;
+    vf_freeze_memory &m = *s.freeze;
+    if (thread == 0) {
+        vf_clock_start(s.clock, blockIdx.x + camera);
+        sum.same = sum.still = 0;
+    }
+    __syncthreads();
+    vf_freeze_rows own = {0, 0};
+    for (int y = blockIdx.x * ROWS + thread / VF_WARP; y < vf_min(height, (int)(blockIdx.x + 1) * ROWS);
+         y += THREADS / VF_WARP)
+        compare_row(s, camera, y, &own);
+    if (thread % VF_WARP == 0 && own.same) {
+        atomicAdd(&sum.same, own.same);
+        atomicAdd(&sum.still, own.still);
+    }
+    __syncthreads();
+    if (thread) return;
+    if (sum.same) {
+        atomicAdd(&m.rows[s.parity][camera].same, sum.same);
+        atomicAdd(&m.rows[s.parity][camera].still, sum.still);
+    }
+    __threadfence(); /* the block's rows are counted before the block is */
+    if (atomicInc(&m.blocks_done[camera], gridDim.x - 1) == gridDim.x - 1) {
+        __threadfence();
+        finish(s, camera);
+    }
+    vf_clock_end(s.clock);
+}
+
+extern "C" cudaError_t vf_freeze_cuda(const vf_freeze_view *s, cudaStream_t stream)
+{
+    int height = 0;
+    for (int c = 0; c < s->geometry.cameras; c++) height = vf_max(height, s->geometry.raw[c].height);
+    freeze_k<<<dim3((height + ROWS - 1) / ROWS, s->geometry.cameras), THREADS, 0, stream>>>(*s);
+    return cudaGetLastError();
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Host form of freeze: row by row. */
+#include "freeze.h"
+
+/** Comparison of a row of `width` pixels with the same row of the frame before. */
+static void compare_row(struct vf_freeze_rows *rows, const uint8_t *now, const uint8_t *before, int32_t width)
+{
+    int texture = 0;
+    if (memcmp(now, before, (size_t)width) != 0) return;
+    for (int32_t x = 0; x < width && !texture; x += VF_FREEZE_CHUNK)
+        texture = vf_freeze_texture(now + x, vf_min(VF_FREEZE_CHUNK, width - x));
+    vf_freeze_count(rows, 0, texture);
+}
+
+void vf_freeze_host(const struct vf_freeze_view *s)
+{
+    struct vf_freeze_memory *m = s->freeze;
+    const int first = s->ingest->params.frame == 0, now = s->parity, before = s->parity ^ 1;
+    for (int32_t c = 0; c < s->geometry.cameras; c++) {
+        const struct vf_level *l = &s->geometry.raw[c];
+        const uint8_t *picture = s->ingest->picture[now][c], *last = s->ingest->picture[before][c];
+        for (int32_t y = 0; y < l->height; y++)
+            compare_row(&m->rows[now][c], picture + (size_t)y * (size_t)l->pitch, last + (size_t)y * (size_t)l->pitch,
+                        l->width);
+        m->frames[now][c] = vf_freeze_frames(m->rows[now][c], l->height, first, m->frames[before][c]);
+        memset(&m->rows[before][c], 0, sizeof m->rows[before][c]);
+    }
+}

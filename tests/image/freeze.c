@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* freeze: whole and partly frozen pictures of any size, by hand and at random, beside an oracle; and nothing else in the
+ * arena changes. */
+#include "tests/fixture/stage.h"
+
+/* ---- pictures ---------------------------------------------------------------------------------------------------- */
+
+/** Pixel of a picture of the current frame, or of the one before. */
+static uint8_t *pixel(int32_t camera, int before, int32_t x, int32_t y)
+{
+    return &memory.ingest.picture[step.parity ^ before][camera][y * step.geometry.raw[camera].pitch + x];
+}
+
+/** Picture of a camera: rows from `first` up to `end` as they were, with a step of `texture` grey levels at column
+ *  `edge`; all others are new. */
+static void next_picture(int32_t camera, int32_t first, int32_t end, int32_t edge, int32_t texture)
+{
+    const struct vf_level *l = &step.geometry.raw[camera];
+    for (int32_t y = 0; y < l->height; y++)
+        for (int32_t x = 0; x < l->width; x++) {
+            *pixel(camera, 1, x, y) = (uint8_t)(y >= first && y < end ? 100 + (x == edge ? texture : 0) : roll(128));
+            *pixel(camera, 0, x, y) = (uint8_t)(y >= first && y < end ? *pixel(camera, 1, x, y) : 128 + roll(128));
+        }
+}
+
+/* ---- oracle ------------------------------------------------------------------------------------------------------ */
+
+/** 1 if a row that did not change has two neighbours 16 grey levels apart, both in the same 16 columns. */
+static int textured(int32_t camera, int32_t y)
+{
+    for (int32_t x = 1; x < step.geometry.raw[camera].width; x++)
+        if (x % 16 && abs(*pixel(camera, 0, x, y) - *pixel(camera, 0, x - 1, y)) >= 16) return 1;
+    return 0;
+}
+
+static void expect_camera(int32_t camera)
+{
+    const struct vf_level *l = &step.geometry.raw[camera];
+    uint32_t same = expected.freeze.rows[step.parity][camera].same,
+             still = expected.freeze.rows[step.parity][camera].still;
+    for (int32_t y = 0; y < l->height; y++) {
+        int changed = 0;
+        for (int32_t x = 0; x < l->width; x++) changed |= *pixel(camera, 0, x, y) != *pixel(camera, 1, x, y);
+        same += changed == 0;
+        still += changed == 0 && textured(camera, y);
+    }
+    const int frozen = memory.ingest.params.frame > 0 && (same == (uint32_t)l->height || still >= 8);
+    const uint32_t before = expected.freeze.frames[step.parity ^ 1][camera];
+    expected.freeze.frames[step.parity][camera] = !frozen ? 0 : before == UINT32_MAX ? before : before + 1;
+    expected.freeze.rows[step.parity][camera].same = same;
+    expected.freeze.rows[step.parity][camera].still = still;
+    memset(&expected.freeze.rows[step.parity ^ 1][camera], 0, sizeof expected.freeze.rows[0][0]);
+}
+
+/** Runs the stage and compares the whole arena. */
+static void run_and_compare(const char *what)
+{
+    memcpy(&expected, &memory, sizeof memory);
+    for (int32_t camera = 0; camera < step.geometry.cameras; camera++) expect_camera(camera);
+    RUN(freeze);
+    same_arena(what);
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------------------- */
+
+/** By hand: how many frames are counted. */
+static void rows_by_hand(void **state)
+{
+    enum { HEIGHT = 41 };
+    static const struct {
+        int32_t first, end, edge, texture;
+        uint64_t frame;
+        uint32_t frozen;
+    } way[] = {
+        {0, HEIGHT, 40, 16, 0, 0}, {0, HEIGHT, 40, 16, 1, 1}, /* the whole picture */
+        {0, HEIGHT, 40, 16, 2, 2}, {0, 0, 40, 16, 3, 0},      /* and then it goes on */
+        {0, HEIGHT, 40, 0, 4, 1},  {0, HEIGHT, 40, 0, 5, 2},  /* without texture, as with a covered camera */
+        {0, HEIGHT, 40, 0, 6, 3},  {0, HEIGHT, 40, 0, 0, 0},  /* frame 0 has none before it */
+        {10, 30, 40, 0, 1, 0},     {10, 30, 40, 15, 2, 0},    /* a band without texture, as a border: not frozen */
+        {10, 18, 40, 16, 3, 1},    {10, 18, 40, 16, 4, 2},    /* eight rows with texture */
+        {10, 17, 40, 16, 5, 0},    {33, 41, 66, 16, 6, 1},    /* seven; the last rows, the last column */
+        {0, 8, 0, 16, 7, 2},       {1, HEIGHT, 40, 0, 8, 0},  /* the first ones; all rows but one, without texture */
+    };
+    (void)state;
+    if (!fits(67, HEIGHT, 0)) skip();
+    shake(1);
+    set_up(1, 67, HEIGHT, 0);
+    memset(&memory, 0, sizeof memory);
+    for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
+        step.parity = (int32_t)(i % 2);
+        memory.ingest.params.frame = way[i].frame;
+        next_picture(0, way[i].first, way[i].end, way[i].edge, way[i].texture);
+        run_and_compare("rows by hand");
+        REQUIRE(memory.freeze.frames[step.parity][0] == way[i].frozen, "frame %zu: frozen for %u, should be %u", i,
+                memory.freeze.frames[step.parity][0], way[i].frozen);
+    }
+}
+
+/** One pixel of the whole picture differs: it is not frozen. Every column, the ends of chunks among them. */
+static void one_pixel_moves(void **state)
+{
+    enum { WIDTH = 67, HEIGHT = 41 };
+    (void)state;
+    if (!fits(WIDTH, HEIGHT, 0)) skip();
+    shake(2);
+    set_up(1, WIDTH, HEIGHT, 0);
+    memset(&memory, 0, sizeof memory);
+    memory.ingest.params.frame = 6;
+    for (int32_t x = -1; x < WIDTH; x++) {
+        memset(&memory.freeze, 0, sizeof memory.freeze);
+        next_picture(0, 0, HEIGHT, 40, 0);
+        if (x >= 0) ++*pixel(0, 0, x, x % HEIGHT);
+        RUN(freeze);
+        assert_int_equal(memory.freeze.frames[step.parity][0], x < 0);
+    }
+}
+
+/** Sizes, slack behind the rows, two cameras of two sizes; rows that repeat themselves with and without texture. */
+static void sizes_and_cameras(void **state)
+{
+    static const struct {
+        int32_t width, height;
+    } size[] = {{16, 16}, {17, 31}, {63, 16}, {64, 17}, {65, 19}, {127, 40}, {641, 479}, {752, 480}};
+    (void)state;
+    shake(3);
+    scribble_arena();
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++)
+        for (int32_t way = 0; way < 6; way++) {
+            if (!fits(size[i].width, size[i].height, 0)) continue;
+            set_up(way & 1 ? VFRONT_CAMERAS : 1, size[i].width, size[i].height, roll(3) == 0);
+            if (VFRONT_CAMERAS > 1 && way & 1 && fits(50, 53, 0)) lay_out_levels(VFRONT_CAMERAS - 1, 50, 53, 0);
+            memory.ingest.params.frame = (uint64_t)roll(2);
+            memset(memory.freeze.rows[step.parity], 0, sizeof memory.freeze.rows[0]); /* as the step before leaves it */
+            for (int32_t c = 0; c < step.geometry.cameras; c++) {
+                const int32_t height = step.geometry.raw[c].height, first = way < 2 ? 0 : roll(height);
+                if (way == 5) memory.freeze.frames[step.parity ^ 1][c] = UINT32_MAX;
+                next_picture(c, first, way < 2 ? height : between(first, height), roll(step.geometry.raw[c].width),
+                             10 + roll(12));
+            }
+            run_and_compare("sizes and cameras");
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest test[] = {
+        cmocka_unit_test(rows_by_hand),
+        cmocka_unit_test(one_pixel_moves),
+        cmocka_unit_test(sizes_and_cameras),
+    };
+    return cmocka_run_group_tests_name("freeze", test, NULL, NULL);
+}
