@@ -832,7 +832,7 @@ typedef struct vfront_health {
 /** Every stage in run order: X(name). src/stages.def, in the same order, has the needs of each. */
 #define VFRONT_STAGE_LIST(X) \
     X(ingest) X(freeze) X(rectify) X(pyramid) X(scale) X(smooth) X(predict) X(track) X(detect) X(refill) X(select) X(bearing) \
-    X(describe) X(stereo) X(match) X(ego) X(dense) X(stixel) X(report)
+    X(describe) X(stereo) X(rows) X(match) X(ego) X(dense) X(stixel) X(report)
 
 /** Number of each stage, VFRONT_STAGE_ingest, VFRONT_STAGE_rectify..., to index vfront_timing_t.stage_us; and
  *  VFRONT_STAGES, the number of stages. */
@@ -954,7 +954,7 @@ struct vfront_info {
 
 /** One key point of one camera; its stereo match and its match with the frame before [bytes]. */
 #define VFRONT_POINT_BYTES (72u + VFRONT_DESCRIPTORS * 72u)
-#define VFRONT_PARTNER_BYTES (VFRONT_STEREO * 84u + VFRONT_MATCHES * 80u)
+#define VFRONT_PARTNER_BYTES (VFRONT_STEREO * 96u + VFRONT_MATCHES * 80u)
 
 /** Motion: correspondences and hypotheses [bytes]. */
 #define VFRONT_EGO_BYTES \

@@ -4,8 +4,10 @@
  * and depth of a point, each lane with four pixels of every window. list_k: one block computes the median and writes
  * the list. */
 #include "kernels/block.cuh"
+#include "kernels/geometry/stereo_window.cuh"
 
 #include "geometry/ego.h"
+#include "geometry/rows.h"
 #include "geometry/stereo.h"
 #include "image/scale.h"
 
@@ -110,9 +112,6 @@ static __global__ void __launch_bounds__(THREADS) match_k(const VF_CONSTANT vf_s
  *  address on. */
 #define TILE (VF_STEREO_SIDE + 2 * VF_STEREO_REACH + 1)
 #define TILE_WORDS ((TILE + 6) / 4)
-/** Pixels of a window that a lane holds. */
-#define LANE_PIXELS ((VF_STEREO_SIDE * VF_STEREO_SIDE + VF_WARP - 1) / VF_WARP)
-
 /** Load a tile whose first pixel is (u0, v0) rounded down to a word. Elements outside of the level have undefined
  *  values; no valid window reads them. */
 static __device__ __forceinline__ void load_tile(uint32_t *to, const uint8_t *pixels, const vf_level &l, int u0, int v0,
@@ -126,37 +125,13 @@ static __device__ __forceinline__ void load_tile(uint32_t *to, const uint8_t *pi
     }
 }
 
-/** Window of interpolated grey levels [1/16]; a lane holds pixels lane, lane + 32, ... */
-struct window {
-    int grey[LANE_PIXELS];
-};
-/** Bounds test: 1 if element t of a lane is a pixel of the window. */
-static __device__ __forceinline__ bool in_window(int t, int lane)
-{
-    return t * VF_WARP + lane < VF_STEREO_SIDE * VF_STEREO_SIDE;
-}
-/** Read a window. first: its upper left pixel. */
-static __device__ __forceinline__ window read_window(const uint8_t *first, int pitch, vf_window_centre c, int lane)
-{
-    window w;
-#pragma unroll
-    for (int t = 0; t < LANE_PIXELS; t++) {
-        const int k = t * VF_WARP + lane;
-        w.grey[t] = in_window(t, lane) ? vf_stereo_interpolate(first + k / VF_STEREO_SIDE * pitch + k % VF_STEREO_SIDE,
-                                                               pitch, c.u & 255, c.v & 255)
-                                       : 0;
-    }
-    return w;
-}
 /** Read a window around c on a level of a camera. */
 static __device__ __forceinline__ window read_level(const vf_stereo_view &s, int camera, int level, vf_window_centre c,
                                                     int lane)
 {
     const vf_level &l = s.geometry.scale[camera][level];
-    return read_window(
-        vf_scale_pixels(s.scale, s.pictures.level0[s.parity][camera], camera, level, &s.geometry.scale[camera][level]) +
-            ((c.v >> 8) - VF_STEREO_HALF) * l.pitch + (c.u >> 8) - VF_STEREO_HALF,
-        l.pitch, c, lane);
+    return read_around(vf_scale_pixels(s.scale, s.pictures.level0[s.parity][camera], camera, level, &l), l.pitch, c,
+                       lane);
 }
 
 /** Sum of a window over the warp. */
@@ -275,45 +250,17 @@ static __device__ __forceinline__ uint32_t refine_subpixel(const vf_stereo_view 
     }
 }
 
-/** Step across the line that the windows around a match show: vf_stereo_across(). */
-static __device__ __forceinline__ int measure_across(const vf_stereo_view &s, const vf_point &a,
-                                                     const vf_epipolar_line &line, vf_stereo_position position,
-                                                     int lane)
-{
-    const vf_level &l0 = s.geometry.scale[0][0], &l1 = s.geometry.scale[1][0];
-    const vf_window_centre c = vf_stereo_window_centre(&s, vf_stereo_position{a.x_q16, a.y_q16}, 0),
-                           ahead = vf_stereo_move_window(&line, c, 1), behind = vf_stereo_move_window(&line, c, -1),
-                           left = vf_stereo_window_across(&line, c, 1), right = vf_stereo_window_across(&line, c, -1),
-                           other = vf_stereo_window_centre(&s, position, 0);
-    if (!vf_stereo_window_inside(&l0, c) || !vf_stereo_window_inside(&l0, ahead) ||
-        !vf_stereo_window_inside(&l0, behind) || !vf_stereo_window_inside(&l0, left) ||
-        !vf_stereo_window_inside(&l0, right) || !vf_stereo_window_inside(&l1, other))
-        return VF_STEREO_UNSEEN;
-    const window w = read_level(s, 0, 0, c, lane), wa = read_level(s, 0, 0, ahead, lane),
-                 wb = read_level(s, 0, 0, behind, lane), wl = read_level(s, 0, 0, left, lane),
-                 wr = read_level(s, 0, 0, right, lane), wo = read_level(s, 1, 0, other, lane);
-    vf_across_sums sum = {};
-#pragma unroll
-    for (int t = 0; t < LANE_PIXELS; t++)
-        if (in_window(t, lane))
-            vf_stereo_accumulate_across(&sum, wa.grey[t], wb.grey[t], wl.grey[t], wr.grey[t], wo.grey[t] - w.grey[t]);
-    const vf_across_sums all = {vf_warp_sum(sum.n),  vf_warp_sum(sum.g),  vf_warp_sum(sum.h),
-                                vf_warp_sum(sum.d),  vf_warp_sum(sum.gg), vf_warp_sum(sum.gh),
-                                vf_warp_sum(sum.hh), vf_warp_sum(sum.gd), vf_warp_sum(sum.hd)};
-    return vf_stereo_across(&all);
-}
-
-/** What a match gives beside its depth: vf_pair_offset(), vf_stereo_across(). */
-struct match_offsets {
+/** What a match gives beside its depth: vf_pair_offset(), and its place for rows. */
+struct match_place {
     uint32_t offset;
-    int across_q12;
+    vf_stereo_place place;
 };
 
 /** Depth of point a from its match b. Returns its cost, or VF_NONE if there is no depth. Lanes 0 to 2 compute one
  *  bearing each for the linearised epipolar line. */
 static __device__ __forceinline__ uint32_t find_depth(const vf_stereo_view &s, const vf_point &a, const vf_point &b,
                                                       const vf_stereo_offsets &offsets, uint32_t *tile, int lane,
-                                                      vfront_depth_t *depth, match_offsets *found)
+                                                      vfront_depth_t *depth, match_place *found)
 {
     const vf_node *node = s.bearing->node[1];
     const vf_epipolar e = vf_stereo_epipolar(&s.geometry.pair, a.bearing);
@@ -327,15 +274,14 @@ static __device__ __forceinline__ uint32_t find_depth(const vf_stereo_view &s, c
     }
     if (!vf_stereo_line(&e, vf_stereo_position{b.x_q16, b.y_q16}, b.bearing, to_right, below, &line)) return VF_NONE;
     found->offset = vf_pair_offset(&s, &e, b.bearing, to_right, below, fmaxf(a.step, b.step));
-    line.start = vf_stereo_move_across(&line, line.start, offsets.line);
+    line.start = vf_stereo_move_across(&line, line.start, offsets.rows);
     vf_stereo_position position = line.start;
     if (!search_line(s, a, line, tile, lane, &position)) return VF_NONE;
     float fit_px = 0.0f;
     const uint32_t cost = refine_subpixel(s, a, line, lane, &position, &fit_px);
     if (cost == VF_NONE || !vf_stereo_depth(&s, node, &e, &a, &line, offsets.disparity, position, fit_px, depth))
         return VF_NONE;
-    found->across_q12 = measure_across(s, a, line, vf_stereo_move_across(&line, position, offsets.rows - offsets.line),
-                                       lane);
+    found->place = vf_stereo_place{position.x_q16, position.y_q16, line.direction_x, line.direction_y};
     return cost;
 }
 
@@ -346,13 +292,14 @@ static __global__ void __launch_bounds__(THREADS) depth_k(const VF_CONSTANT vf_s
     const camera_points left = camera_points_of(s, 0), right = camera_points_of(s, 1);
     vf_stereo_memory &m = *s.stereo;
     const vf_stereo_offsets offsets = vf_stereo_offsets_of(&s,
+                                                           vf_rows_estimate(s.rows, s.geometry.active, s.parity ^ 1),
                                                            vf_ego_disparity(s.ego, s.geometry.active, s.parity ^ 1));
     vf_stereo_clear(&m, s.parity ^ 1, blockIdx.x * THREADS + threadIdx.x, gridDim.x * THREADS);
     for (int i = blockIdx.x * WARPS + warp; i < left.count; i += gridDim.x * WARPS) {
         const uint32_t best = m.best[i], j = best & 0xffff;
         const bool mutual = best != VF_NONE && m.back[s.parity][j] == vf_packed_match(best >> 16, i);
         vfront_depth_t depth = {};
-        match_offsets found = {VF_NONE, VF_STEREO_UNSEEN};
+        match_place found = {VF_NONE, {0, 0, 0.0f, 0.0f}};
         const uint32_t cost =
             mutual ? find_depth(s, left.point[i], right.point[j], offsets, tile[warp], lane, &depth, &found) : VF_NONE;
         depth.keypoint = (uint16_t)i;
@@ -361,7 +308,7 @@ static __global__ void __launch_bounds__(THREADS) depth_k(const VF_CONSTANT vf_s
         if (lane == 0) m.cost[i] = cost;
         if (lane == 0) m.offset[i] = found.offset;
         if (lane == 0 && cost != VF_NONE) m.candidate[i] = depth;
-        if (lane == 0 && cost != VF_NONE) m.across_q12[i] = found.across_q12;
+        if (lane == 0 && cost != VF_NONE) m.place[i] = found.place;
         __syncwarp(); /* before the next point's pixels overwrite this one's */
     }
 }
@@ -390,21 +337,12 @@ static __device__ __forceinline__ key_batch load_keys(const vf_stereo_memory &m,
 static __device__ void assess_pair(const vf_stereo_view &s)
 {
     __shared__ uint32_t matches, behind, offset_q8;
-    __shared__ int shown, within, q12;
     vf_stereo_memory &m = *s.stereo;
     const uint32_t *points = s.bearing->count[s.parity];
     if (threadIdx.x == 0) matches = behind = offset_q8 = 0;
-    if (threadIdx.x == 0) shown = within = q12 = 0;
     __syncthreads();
     vf_pair_sums mine = {0, 0, 0};
-    vf_rows_sums rows = {0, 0, 0};
-    for (uint32_t i = threadIdx.x; i < points[0]; i += VF_BLOCK) {
-        const uint32_t cost = m.cost[i];
-        vf_pair_add(&mine, m.offset[i]);
-        vf_rows_add(&rows, cost, cost != VF_NONE ? m.across_q12[i] : VF_STEREO_UNSEEN);
-    }
-    const int warp_shown = vf_warp_sum(rows.matches), warp_within = vf_warp_sum(rows.within),
-              warp_q12 = vf_warp_sum(rows.q12);
+    for (uint32_t i = threadIdx.x; i < points[0]; i += VF_BLOCK) vf_pair_add(&mine, m.offset[i]);
     const uint32_t warp_matches = (uint32_t)vf_warp_sum((int32_t)mine.matches),
                    warp_behind = (uint32_t)vf_warp_sum((int32_t)mine.behind),
                    warp_offset_q8 = (uint32_t)vf_warp_sum((int32_t)mine.offset_q8);
@@ -412,18 +350,12 @@ static __device__ void assess_pair(const vf_stereo_view &s)
         atomicAdd(&matches, warp_matches);
         atomicAdd(&behind, warp_behind);
         atomicAdd(&offset_q8, warp_offset_q8);
-        atomicAdd(&shown, warp_shown);
-        atomicAdd(&within, warp_within);
-        atomicAdd(&q12, warp_q12);
     }
     __syncthreads();
     if (threadIdx.x) return;
     const vf_pair_sums sum = {matches, behind, offset_q8};
     const int frozen = s.freeze->frames[s.parity][0] || s.freeze->frames[s.parity][1];
     m.pair[s.parity] = vf_pair_assess(&sum, points, frozen, s.ingest->params.frame == 0, &m.pair[s.parity ^ 1]);
-    const vf_rows_sums all = {shown, within, q12};
-    m.rows[s.parity] = vf_rows_next(&all, m.pair[s.parity].state == VFRONT_STEREO_GOOD, s.ingest->params.frame == 0,
-                                    s.tuning.rig_offset, &m.rows[s.parity ^ 1]);
 }
 
 static __global__ void __launch_bounds__(VF_BLOCK) list_k(const VF_CONSTANT vf_stereo_view s)

@@ -20,7 +20,7 @@ static uint32_t active_stages(const struct vf_geometry *g, const vfront_tuning_t
     if (points) active |= VF_BIT(select);
     if (points && bearing) active |= VF_BIT(bearing);
     if (described) active |= VF_BIT(smooth) | VF_BIT(describe);
-    if (stereo) active |= VF_BIT(stereo);
+    if (stereo) active |= VF_BIT(stereo) | VF_BIT(rows);
     if (match) active |= VF_BIT(match);
     if (ego) active |= VF_BIT(ego);
     if (t->dense) active |= VF_BIT(dense);

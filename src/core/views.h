@@ -12,6 +12,7 @@
 #include "features/select.h"
 #include "geometry/ego.h"
 #include "geometry/predict.h"
+#include "geometry/rows.h"
 #include "geometry/stereo.h"
 #include "image/freeze.h"
 #include "image/ingest.h"

@@ -4,6 +4,8 @@
 
 #include "ego.h"
 #include "image/scale.h"
+#include "rows.h"
+#include "stereo_window.h"
 
 #if VFRONT_STEREO
 
@@ -124,30 +126,17 @@ static void match_descriptors(const struct vf_stereo_view *s, const struct camer
             m->best[i] = VF_NONE;
 }
 
-/** Window of interpolated grey levels [1/16], and their sum. */
-struct window {
-    int32_t grey[VF_STEREO_SIDE * VF_STEREO_SIDE], sum;
-};
-
 /** Read a window around c on a level of a camera. Returns 0 if it does not lie in the level. */
-static int read_window(struct window *w, const struct vf_stereo_view *s, int32_t camera, int32_t level,
+static int read_window(struct vf_stereo_window *w, const struct vf_stereo_view *s, int32_t camera, int32_t level,
                        struct vf_window_centre c)
 {
     const struct vf_level *l = &s->geometry.scale[camera][level];
-    if (!vf_stereo_window_inside(l, c)) return 0;
-    const uint8_t *first = vf_scale_pixels(s->scale, s->pictures.level0[s->parity][camera], camera, level, l) +
-                           ((c.v >> 8) - VF_STEREO_HALF) * l->pitch + (c.u >> 8) - VF_STEREO_HALF;
-    w->sum = 0;
-    for (int32_t k = 0; k < VF_STEREO_SIDE * VF_STEREO_SIDE; k++) {
-        w->grey[k] = vf_stereo_interpolate(first + k / VF_STEREO_SIDE * l->pitch + k % VF_STEREO_SIDE, l->pitch,
-                                           c.u & 255, c.v & 255);
-        w->sum += w->grey[k];
-    }
-    return 1;
+    return vf_stereo_read_window(w, vf_scale_pixels(s->scale, s->pictures.level0[s->parity][camera], camera, level, l),
+                                 l, c);
 }
 
 /** ZSAD of two windows. */
-static uint32_t zsad(const struct window *left, const struct window *right)
+static uint32_t zsad(const struct vf_stereo_window *left, const struct vf_stereo_window *right)
 {
     uint32_t cost = 0;
     for (int32_t k = 0; k < VF_STEREO_SIDE * VF_STEREO_SIDE; k++)
@@ -162,7 +151,7 @@ static int search_line(const struct vf_stereo_view *s, const struct vf_point *a,
 {
     const struct vf_window_centre start = vf_stereo_window_centre(s, *position, a->level),
                                   own = {a->u * 256, a->v * 256};
-    struct window left, right;
+    struct vf_stereo_window left, right;
     uint32_t cost[VF_STEREO_POSITIONS];
     int32_t least = 0;
     if (!read_window(&left, s, 0, a->level, own)) return 0;
@@ -185,7 +174,7 @@ static uint32_t refine_subpixel(const struct vf_stereo_view *s, const struct vf_
 {
     const struct vf_stereo_position own = {a->x_q16, a->y_q16}, from = *position;
     const struct vf_window_centre centre = vf_stereo_window_centre(s, own, 0);
-    struct window left, ahead, behind, right;
+    struct vf_stereo_window left, ahead, behind, right;
     float shift = 0.0f;
     if (!read_window(&left, s, 0, 0, centre) || !read_window(&ahead, s, 0, 0, vf_stereo_move_window(line, centre, 1)) ||
         !read_window(&behind, s, 0, 0, vf_stereo_move_window(line, centre, -1)))
@@ -209,27 +198,6 @@ static uint32_t refine_subpixel(const struct vf_stereo_view *s, const struct vf_
     }
 }
 
-/** Step across the line that the windows around a match show: vf_stereo_across(). */
-static int32_t measure_across(const struct vf_stereo_view *s, const struct vf_point *a,
-                              const struct vf_epipolar_line *line, struct vf_stereo_position position)
-{
-    const struct vf_stereo_position own = {a->x_q16, a->y_q16};
-    const struct vf_window_centre c = vf_stereo_window_centre(s, own, 0);
-    struct window here, along[2], across[2], other;
-    struct vf_across_sums sum;
-    memset(&sum, 0, sizeof sum);
-    if (!read_window(&here, s, 0, 0, c) || !read_window(&other, s, 1, 0, vf_stereo_window_centre(s, position, 0)))
-        return VF_STEREO_UNSEEN;
-    for (int side = 0; side < 2; side++)
-        if (!read_window(&along[side], s, 0, 0, vf_stereo_move_window(line, c, 1 - 2 * side)) ||
-            !read_window(&across[side], s, 0, 0, vf_stereo_window_across(line, c, 1 - 2 * side)))
-            return VF_STEREO_UNSEEN;
-    for (int32_t k = 0; k < VF_STEREO_SIDE * VF_STEREO_SIDE; k++)
-        vf_stereo_accumulate_across(&sum, along[0].grey[k], along[1].grey[k], across[0].grey[k], across[1].grey[k],
-                                    other.grey[k] - here.grey[k]);
-    return vf_stereo_across(&sum);
-}
-
 /** Depth of point i from its match, after the cross-check. Returns its cost, or VF_NONE if there is no depth. */
 static uint32_t find_depth(const struct vf_stereo_view *s, const struct camera_points *left,
                            const struct camera_points *right, const struct vf_stereo_offsets *offsets, uint32_t i,
@@ -248,15 +216,15 @@ static uint32_t find_depth(const struct vf_stereo_view *s, const struct camera_p
     vf_bearing_at(node, s->geometry.nodes_x[1], from.x_q16, from.y_q16 + 65536, below);
     if (!vf_stereo_line(&e, from, b->bearing, to_right, below, &line)) return VF_NONE;
     s->stereo->offset[i] = vf_pair_offset(s, &e, b->bearing, to_right, below, a->step > b->step ? a->step : b->step);
-    line.start = vf_stereo_move_across(&line, line.start, offsets->line);
+    line.start = vf_stereo_move_across(&line, line.start, offsets->rows);
     struct vf_stereo_position position = line.start;
     if (!search_line(s, a, &line, &position)) return VF_NONE;
     float fit_px = 0.0f;
     const uint32_t cost = refine_subpixel(s, a, &line, &position, &fit_px);
     if (cost == VF_NONE || !vf_stereo_depth(s, node, &e, a, &line, offsets->disparity, position, fit_px, out))
         return VF_NONE;
-    s->stereo->across_q12[i] = measure_across(s, a, &line,
-                                              vf_stereo_move_across(&line, position, offsets->rows - offsets->line));
+    const struct vf_stereo_place place = {position.x_q16, position.y_q16, line.direction_x, line.direction_y};
+    s->stereo->place[i] = place;
     out->keypoint = (uint16_t)i;
     out->partner = (uint16_t)j;
     out->distance = (uint16_t)(best >> 16);
@@ -284,15 +252,9 @@ static void assess_pair(const struct vf_stereo_view *s)
     struct vf_stereo_memory *m = s->stereo;
     const uint32_t *points = s->bearing->count[s->parity];
     struct vf_pair_sums sum = {0, 0, 0};
-    struct vf_rows_sums rows = {0, 0, 0};
-    for (uint32_t i = 0; i < points[0]; i++) {
-        vf_pair_add(&sum, m->offset[i]);
-        vf_rows_add(&rows, m->cost[i], m->across_q12[i]);
-    }
+    for (uint32_t i = 0; i < points[0]; i++) vf_pair_add(&sum, m->offset[i]);
     const int frozen = s->freeze->frames[s->parity][0] || s->freeze->frames[s->parity][1];
     m->pair[s->parity] = vf_pair_assess(&sum, points, frozen, s->ingest->params.frame == 0, &m->pair[s->parity ^ 1]);
-    m->rows[s->parity] = vf_rows_next(&rows, m->pair[s->parity].state == VFRONT_STEREO_GOOD,
-                                      s->ingest->params.frame == 0, s->tuning.rig_offset, &m->rows[s->parity ^ 1]);
 }
 #endif
 
@@ -302,7 +264,8 @@ void vf_stereo_host(const struct vf_stereo_view *s)
     struct vf_stereo_memory *m = s->stereo;
     const struct camera_points left = camera_points_of(s, 0), right = camera_points_of(s, 1);
     const struct vf_stereo_offsets offsets = vf_stereo_offsets_of(
-        s, vf_ego_disparity(s->ego, s->geometry.active, s->parity ^ 1));
+        s, vf_rows_estimate(s->rows, s->geometry.active, s->parity ^ 1),
+        vf_ego_disparity(s->ego, s->geometry.active, s->parity ^ 1));
     match_descriptors(s, &left, &right);
     for (uint32_t i = 0; i < left.count; i++) m->cost[i] = find_depth(s, &left, &right, &offsets, i, &m->candidate[i]);
     const uint32_t median_cost = median(m->cost, left.count);

@@ -4,7 +4,7 @@
  *
  * In      points, orientations and descriptors of both cameras; pyramid levels
  * Out     list of stereo matches by rising index in camera 0: indices, position in camera 1, depth and its standard
- *         deviation; range of every key point, for the next frame as well; agreement of the cameras; rows' offset
+ *         deviation; range of every key point, for the next frame as well; agreement of the cameras
  * Rule    candidates for a match lie in a band along the epipolar line, with a disparity within bounds, on about the
  *         same level and with about the same orientation. The candidate with the lowest Hamming distance wins, if it
  *         passes a ratio test against the best candidate at another position, and a cross-check: both points must be
@@ -18,11 +18,9 @@
  *         towards their sides.
  *         The deviation of a depth is that of its disparity, of three parts: one of all, more for coarser levels; one
  *         that the window says, by its difference of grey levels over its gradient; one that all have in common
- *         Beside it the rows' offset is watched: a Gauss-Newton step along and across the line on level 0, from the
- *         position that the estimate of the frame before expects; the mean of the steps across, far ones clamped, goes
- *         into a running estimate (rig.h). With rig_offset 1 lines and disparities are corrected by the estimates
+ *         With rig_offset 1 lines and disparities are corrected by the estimates of rows and ego
  * Exact   costs in integers; the rest in single precision in one order, square roots and quotients correctly rounded
- * Memory  84 bytes a key point: best match from either camera, cost, depth, step across the line
+ * Memory  96 bytes a key point: best match from either camera, cost, depth, place in camera 1
  * Shared  arithmetic of candidates, lines, windows, steps and depth. Not shared, for speed: the loop over candidates
  *         (host: one batch of camera 1 for many points, as vector code; kernel: one block for a point), sums over a
  *         window (search_line(), refine_subpixel(): the host reads windows into memory, the kernel keeps 4 pixels of
@@ -48,6 +46,13 @@ struct vf_pair_health {
     uint32_t usual_permille_q8, usual_offset_q16; /* running means over good frames */
 };
 
+/** Match of a key point on its epipolar line: position in camera 1 [1/65536 px of level 0], and direction of the line
+ *  towards smaller depths, of length 1. */
+struct vf_stereo_place {
+    int32_t x_q16, y_q16;
+    float direction_x, direction_y;
+};
+
 #if VFRONT_STEREO
 struct vf_stereo_memory {
     /* best match of each key point of camera 1 in camera 0: Hamming distance << 16 | index (vf_packed_match());
@@ -60,10 +65,9 @@ struct vf_stereo_memory {
     float range_m[2][VFRONT_KEYPOINTS];         /* by parity: range of each key point of camera 0; 0: no depth */
     float range_sigma_m[2][VFRONT_KEYPOINTS];   /* its standard deviation */
     uint32_t offset[VFRONT_KEYPOINTS];          /* of each key point of camera 0: vf_pair_offset(); VF_NONE: no match */
-    int32_t across_q12[VFRONT_KEYPOINTS];       /* of each with a cost: vf_stereo_across(); VF_STEREO_UNSEEN: none */
-    uint32_t count;                             /* length of `depth` */
-    struct vf_pair_health pair[2];              /* out, by parity: agreement of the cameras */
-    struct vf_rig_estimate rows[2];             /* out, by parity: offset of camera 1 across the epipolar lines */
+    struct vf_stereo_place place[VFRONT_KEYPOINTS]; /* of each with a cost: of its match, for rows */
+    uint32_t count;                                 /* length of `depth` */
+    struct vf_pair_health pair[2];                  /* out, by parity: agreement of the cameras */
 };
 #else
 struct vf_stereo_memory {
@@ -74,7 +78,7 @@ struct vf_stereo_memory {
 /* View of stereo: core/view.h. */
 /* clang-format off */
 #define VF_READS_stereo(X) X(ingest) X(freeze) X(rectify) X(scale) X(bearing) X(describe)
-#define VF_BEFORE_stereo(X) X(ego)
+#define VF_BEFORE_stereo(X) X(rows) X(ego)
 #define VF_GEOMETRY_stereo(X) X(scale) X(inverse_q19) X(focal_px) X(nodes_x) X(pair) X(active)
 #define VF_TUNING_stereo(X)                                                                                            \
     X(stereo_band_px) X(stereo_distance) X(stereo_levels) X(stereo_disparity_px) X(stereo_least_mpx)                   \
@@ -107,18 +111,6 @@ VF_FN struct vf_pair_health vf_stereo_pair(const struct vf_stereo_memory *m, uin
 #if VFRONT_STEREO
     if (active & VF_BIT(stereo)) return m->pair[parity];
 #endif
-    (void)m, (void)active, (void)parity;
-    return none;
-}
-
-/** Estimate of the rows' offset after the frame of a parity; all 0: nothing seen. */
-VF_FN struct vf_rig_estimate vf_stereo_rows(const struct vf_stereo_memory *m, uint32_t active, int32_t parity)
-{
-    struct vf_rig_estimate none;
-#if VFRONT_STEREO
-    if (active & VF_BIT(stereo)) return m->rows[parity];
-#endif
-    memset(&none, 0, sizeof none);
     (void)m, (void)active, (void)parity;
     return none;
 }
@@ -229,19 +221,17 @@ VF_FN struct vf_candidate_range vf_stereo_candidates(const struct vf_stereo_boun
 /** Offsets of camera 1 that a step knows from the frame before [px]. rows: across the epipolar lines, to the left of
  *  their direction towards smaller depths, which is down where camera 1 lies to the right; disparity: along them. */
 struct vf_stereo_offsets {
-    float rows;      /* where offsets of the rows are looked for */
-    float line;      /* by which epipolar lines are moved */
+    float rows;      /* by which epipolar lines are moved */
     float disparity; /* taken off disparities */
 };
 
-/** Offsets for this step. disparity: that of ego after the frame before. */
-VF_FN struct vf_stereo_offsets vf_stereo_offsets_of(const struct vf_stereo_view *s, struct vf_rig_estimate disparity)
+/** Offsets for this step. rows, disparity: those of rows and ego after the frame before. */
+VF_FN struct vf_stereo_offsets vf_stereo_offsets_of(const struct vf_stereo_view *s, struct vf_rig_estimate rows,
+                                                    struct vf_rig_estimate disparity)
 {
-    const struct vf_rig_estimate *rows = &s->stereo->rows[s->parity ^ 1];
-    const int first = s->ingest->params.frame == 0, correct = s->tuning.rig_offset && !first;
+    const int correct = s->tuning.rig_offset && s->ingest->params.frame != 0;
     struct vf_stereo_offsets o;
-    o.rows = first ? 0.0f : vf_rig_within(rows->value, VF_RIG_MOST_PX);
-    o.line = vf_rig_correction(rows, correct);
+    o.rows = vf_rig_correction(&rows, correct);
     o.disparity = vf_rig_correction(&disparity, correct);
     return o;
 }
@@ -334,15 +324,6 @@ VF_FN struct vf_window_centre vf_stereo_move_window(const struct vf_epipolar_lin
     return c;
 }
 
-/** Centre moved across the line by `shift` pixels of its level, to the left of its direction. */
-VF_FN struct vf_window_centre vf_stereo_window_across(const struct vf_epipolar_line *line, struct vf_window_centre c,
-                                                      int32_t shift)
-{
-    c.u += vf_round((float)shift * line->direction_y * 256.0f);
-    c.v -= vf_round((float)shift * line->direction_x * 256.0f);
-    return c;
-}
-
 /** Bounds test: 1 if a window, with one more pixel to the right and below for interpolation, lies in a level. */
 VF_FN int vf_stereo_window_inside(const struct vf_level *l, struct vf_window_centre c)
 {
@@ -400,50 +381,6 @@ VF_FN float vf_stereo_gauss_newton(const struct vf_stereo_sums *sum)
     const int64_t gg = (int64_t)sum->n * sum->gg - (int64_t)sum->g * sum->g,
                   gd = (int64_t)sum->n * sum->gd - (int64_t)sum->g * sum->d;
     return gg > 0 ? -0.5f * (float)gd / (float)gg : 0.0f;
-}
-
-/** Sums of the Gauss-Newton step along and across the line over a window: as above, h the gradient across it. */
-struct vf_across_sums {
-    int32_t n, g, h, d, gg, gh, hh, gd, hd;
-};
-/** Add a pixel. ahead, behind, left, right: grey levels of camera 0 one pixel along and across the line [1/16]; d:
- *  difference of camera 1 and camera 0. */
-VF_FN void vf_stereo_accumulate_across(struct vf_across_sums *sum, int32_t ahead, int32_t behind, int32_t left,
-                                       int32_t right, int32_t d)
-{
-    const int32_t g = (ahead - behind + 2) >> 2, h = (left - right + 2) >> 2;
-    sum->n++;
-    sum->g += g;
-    sum->h += h;
-    sum->d += d;
-    sum->gg += g * g;
-    sum->gh += g * h;
-    sum->hh += h * h;
-    sum->gd += g * d;
-    sum->hd += h * d;
-}
-
-/** Least mean squared gradient across the line, less its part along it [1/64 grey level^2 a px^2]: 4 levels a px. */
-#define VF_STEREO_ACROSS_SQUARE 1024.0f
-#define VF_STEREO_ACROSS_PX 1.0f        /* longest step that counts [px] */
-#define VF_STEREO_ACROSS_CLAMP_Q12 1024 /* bound at which steps are clamped for their mean [1/4096 px]: 1/4 px */
-#define VF_STEREO_UNSEEN (-0x7fffffff)  /* no step: too little texture, or too far */
-
-/** Step across the line that a window shows [1/4096 px], while the step along it is free; VF_STEREO_UNSEEN: too
- *  little texture, or too far. */
-VF_FN int32_t vf_stereo_across(const struct vf_across_sums *sum)
-{
-    const int64_t n = sum->n;
-    const float gg = (float)(n * sum->gg - (int64_t)sum->g * sum->g),
-                gh = (float)(n * sum->gh - (int64_t)sum->g * sum->h),
-                hh = (float)(n * sum->hh - (int64_t)sum->h * sum->h),
-                gd = (float)(n * sum->gd - (int64_t)sum->g * sum->d),
-                hd = (float)(n * sum->hd - (int64_t)sum->h * sum->d);
-    const float part = gg > 0.0f ? gh / gg : 0.0f, square = hh - part * gh;
-    const float step = square > 0.0f ? -0.5f * (hd - part * gd) / square : 0.0f;
-    const int seen = square >= VF_STEREO_ACROSS_SQUARE * (float)n * (float)n && step <= VF_STEREO_ACROSS_PX &&
-                     -step <= VF_STEREO_ACROSS_PX;
-    return seen ? vf_round(step * 4096.0f) : VF_STEREO_UNSEEN;
 }
 
 /** Half of a window, along the line, in which pixel k lies: 0 or 1; 2: in the middle column or row, in neither. */
@@ -601,36 +538,6 @@ VF_FN struct vf_pair_health vf_pair_assess(const struct vf_pair_sums *sum, const
                                             good ? (int32_t)now.frames : VF_PAIR_FOLLOWS);
     if (good) now.usual_offset_q16 = vf_running_mean(usual.usual_offset_q16, now.offset_q8 << 8, (int32_t)now.frames);
     return now;
-}
-
-/** Sums of the steps across the lines over the matches that show one. */
-struct vf_rows_sums {
-    int32_t matches, within, q12; /* matches; of them within the clamp; their steps, clamped [1/4096 px] */
-};
-VF_FN void vf_rows_add(struct vf_rows_sums *sum, uint32_t cost, int32_t across_q12)
-{
-    const int32_t limit = VF_STEREO_ACROSS_CLAMP_Q12, clamped = vf_clamp(across_q12, -limit, limit);
-    const int32_t seen = cost != VF_NONE && across_q12 != VF_STEREO_UNSEEN;
-    sum->matches += seen;
-    sum->within += seen && clamped == across_q12;
-    sum->q12 += seen ? clamped : 0;
-}
-
-/** Matches that show the rows' offset in a frame, at least. */
-#define VF_ROWS_LEAST 16
-
-/** Estimate of the rows' offset after a frame: a step of the M-estimator that clamps (P. Huber, 1964) from the estimate
- *  before. good: 1 if the cameras agree in this frame. */
-VF_FN struct vf_rig_estimate vf_rows_next(const struct vf_rows_sums *sum, int good, int first, int correct,
-                                          const struct vf_rig_estimate *before)
-{
-    struct vf_rig_estimate none;
-    memset(&none, 0, sizeof none);
-    const struct vf_rig_estimate *from = first ? &none : before;
-    const int32_t inner = vf_max(sum->within, sum->matches / 4);
-    const int seen = good && sum->matches >= VF_ROWS_LEAST;
-    const float step = seen ? (float)sum->q12 / (4096.0f * (float)inner) : 0.0f;
-    return vf_rig_next(from, vf_rig_within(from->value, VF_RIG_MOST_PX) + step, seen ? (float)inner : 0.0f, correct);
 }
 
 /** Store the range of key point i of camera 0. depth: NULL: none. Points with a bearing of z <= 0.01, beside or behind

@@ -28,6 +28,7 @@
 #include "image/pyramid.h"
 #include "tracking/refill.h"
 #include "geometry/predict.h"
+#include "geometry/rows.h"
 #include "geometry/stereo.h"
 #include "tracking/track.h"
 
@@ -63,7 +64,7 @@ struct vf_report_memory {
  * clocks_out, a copy of clocks, start and end of each stage. */
 /* clang-format off */
 #define VF_READS_report(X)                                                                                             \
-    X(ingest) X(freeze) X(pyramid) X(predict) X(track) X(detect) X(refill) X(select) X(bearing) X(describe) X(stereo) X(match)   \
+    X(ingest) X(freeze) X(pyramid) X(predict) X(track) X(detect) X(refill) X(select) X(bearing) X(describe) X(stereo) X(rows) X(match)   \
     X(ego) X(dense) X(stixel)
 #define VF_BEFORE_report(X)
 #define VF_GEOMETRY_report(X)                                                                                          \
@@ -249,7 +250,7 @@ VF_FN vfront_health_t vf_report_health(const struct vf_report_view *s, const str
     h.stereo = pair.state;
     h.stereo_permille = pair.permille;
     h.stereo_offset_px = (float)pair.offset_q8 * (1.0f / 256.0f);
-    const struct vf_rig_estimate rows = vf_stereo_rows(s->stereo, s->geometry.active, s->parity),
+    const struct vf_rig_estimate rows = vf_rows_estimate(s->rows, s->geometry.active, s->parity),
                                  disparity = vf_ego_disparity(s->ego, s->geometry.active, s->parity);
     h.rows_offset_px = rows.value;
     h.rows_sigma_px = vf_rig_sigma_px(&rows);

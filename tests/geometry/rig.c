@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Running estimates of the rig's offsets: against a textbook mean and the spread of many drawn sequences, in double
- * precision; steps across the line of drawn windows against least squares over their pixels. tests/geometry/rig.py has
- * them beside what was done to the rig of rendered flights. */
+ * precision. tests/geometry/rig.py has them beside what was done to the rig of rendered flights. */
 #include "tests/fixture/rigid.h"
 
 #if VFRONT_STEREO
@@ -109,70 +108,10 @@ static void corrections(void **state)
     assert_true(isfinite(e.value) && fabsf(e.value) <= VF_RIG_MOST_PX && fabsf(vf_rig_within(NAN, 1.0f)) <= 1.0f);
 }
 
-/** Steps across the line of drawn windows: least squares for both steps and the difference of the means. */
-static void steps_across(void **state)
-{
-    double worst = 0.0;
-    int seen = 0;
-    (void)state;
-    shake(4);
-    for (int tries = 0; tries < 2000; tries++) {
-        const double along = real(-0.5, 0.5), across = real(-1.2, 1.2);
-        const int steep = 4 * between(0, 200), noisy = between(0, 60), light = between(-500, 500);
-        struct vf_across_sums sum;
-        double g[121], h[121], d[121], mean[3] = {0, 0, 0}, A[3] = {0, 0, 0}, b[2] = {0, 0};
-        memset(&sum, 0, sizeof sum);
-        for (int k = 0; k < 121; k++) {
-            const int32_t rise = between(-steep, steep) / 4, more = (rise + between(-steep, steep) / 4) / 2;
-            const int32_t off = (int32_t)lround(-2.0 * (rise * along + more * across)) + light + between(-noisy, noisy);
-            vf_stereo_accumulate_across(&sum, 2000 + 4 * rise, 2000, 2000 + 4 * more, 2000, off);
-            g[k] = rise / 8.0, h[k] = more / 8.0, d[k] = off / 16.0;
-            mean[0] += g[k] / 121, mean[1] += h[k] / 121, mean[2] += d[k] / 121;
-        }
-        for (int k = 0; k < 121; k++) {
-            const double x = g[k] - mean[0], y = h[k] - mean[1], z = d[k] - mean[2];
-            A[0] += x * x, A[1] += x * y, A[2] += y * y, b[0] -= x * z, b[1] -= y * z;
-        }
-        const double square = A[0] > 0.0 ? A[2] - A[1] * A[1] / A[0] : 0.0;
-        const double should = square > 0.0 ? (b[1] - b[0] * A[1] / A[0]) / square : 0.0;
-        const int32_t is = vf_stereo_across(&sum);
-        const int steep_enough = square / 121 > 16.0, near = fabs(should) < 1.0;
-        if (fabs(square / 121 - 16.0) < 1e-3 || fabs(fabs(should) - 1.0) < 1e-3) continue;
-        assert_int_equal(is != VF_STEREO_UNSEEN, steep_enough && near);
-        if (is == VF_STEREO_UNSEEN) continue;
-        worst = fmax(worst, fabs(is / 4096.0 - should));
-        seen++;
-    }
-    print_message("steps across of %d windows: off by %.1e px at most\n", seen, worst);
-    assert_true(seen > 500 && worst < 2e-4);
-}
-
-/** The mean of the steps of a frame: far ones count as clamped, and few matches say nothing. */
-static void steps_of_a_frame(void **state)
-{
-    struct vf_rig_estimate before;
-    (void)state;
-    memset(&before, 0, sizeof before);
-    struct vf_rows_sums sum = {0, 0, 0};
-    for (int k = 0; k < VF_ROWS_LEAST - 1; k++) vf_rows_add(&sum, 1000, 410);
-    vf_rows_add(&sum, VF_NONE, 410);
-    vf_rows_add(&sum, 1000, VF_STEREO_UNSEEN);
-    assert_true(sum.matches == VF_ROWS_LEAST - 1 && vf_rows_next(&sum, 1, 0, 0, &before).weight == 0.0f);
-    vf_rows_add(&sum, 1000, 4000);
-    assert_true(sum.within == VF_ROWS_LEAST - 1 && sum.q12 == 410 * (VF_ROWS_LEAST - 1) + VF_STEREO_ACROSS_CLAMP_Q12);
-    struct vf_rig_estimate e = vf_rows_next(&sum, 1, 0, 0, &before);
-    assert_true(fabs((double)e.value - sum.q12 / 4096.0 / sum.within) < 1e-6);
-    assert_true(vf_rows_next(&sum, 0, 0, 0, &before).weight == 0.0f);
-    for (int frame = 0; frame < 5; frame++) e = vf_rows_next(&sum, 1, 0, 0, &e);
-    const struct vf_rig_estimate anew = vf_rows_next(&sum, 1, 1, 0, &e);
-    assert_true(anew.frames == 1.0f && anew.age == 0.0f);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(weighted_mean), cmocka_unit_test(honest_sigma),
-                                       cmocka_unit_test(corrections), cmocka_unit_test(steps_across),
-                                       cmocka_unit_test(steps_of_a_frame)};
+                                       cmocka_unit_test(corrections)};
     return cmocka_run_group_tests_name("rig", tests, NULL, NULL);
 }
 

@@ -368,29 +368,17 @@ static inline void check_pair(const char *what)
     expected.stereo.pair[step.parity] = *pair;
 }
 
-/** Check the rows' offset against the steps across the lines, in a pair of which nothing is known before, and copy it
- *  to `expected`: the estimate itself is tested in rig.c. */
-static inline void check_rows(const char *what)
+/** Check the place of a match: on the line, where the depth says. Copies it to `expected`. */
+static inline void check_place(uint32_t i)
 {
-    const struct vf_stereo_memory *is = &memory.stereo;
-    const struct vf_rig_estimate *rows = &is->rows[step.parity];
-    double sum = 0.0, within = 0.0, all = 0.0;
-    for (uint32_t i = 0; i < *count_of(0); i++) {
-        if (is->cost[i] == UINT32_MAX) continue;
-        const double px = is->across_q12[i] / 4096.0;
-        expected.stereo.across_q12[i] = is->across_q12[i];
-        if (is->across_q12[i] == VF_STEREO_UNSEEN) continue;
-        REQUIRE(fabs(px) <= 1.0, "%s: point %u is %g px off its line", what, i, px);
-        sum += fmin(fmax(px, -0.25), 0.25);
-        within += fabs(px) <= 0.25;
-        all += 1.0;
-    }
-    const int seen = all >= 16.0 && is->pair[step.parity].state == VFRONT_STEREO_GOOD;
-    const double mean = seen ? fmin(2.0, fmax(-2.0, sum / fmax(within, floor(all / 4.0)))) : 0.0;
-    REQUIRE(fabs((double)rows->value - mean) < 1e-5, "%s: rows %g px off, should be %g", what, (double)rows->value,
-            mean);
-    assert_true((rows->weight > 0.0f) == seen);
-    expected.stereo.rows[step.parity] = *rows;
+    const struct vf_stereo_place *is = &memory.stereo.place[i];
+    const vfront_depth_t *d = &memory.stereo.candidate[i];
+    if (memory.stereo.cost[i] == UINT32_MAX) return;
+    REQUIRE(fabs(is->x_q16 / 65536.0 - (double)d->x_px) < 1e-4 && fabs(is->y_q16 / 65536.0 - (double)d->y_px) < 1e-4,
+            "point %u: placed at (%g, %g), its depth says (%g, %g)", i, is->x_q16 / 65536.0, is->y_q16 / 65536.0,
+            (double)d->x_px, (double)d->y_px);
+    assert_true(fabs(hypot((double)is->direction_x, (double)is->direction_y) - 1.0) < 1e-5);
+    expected.stereo.place[i] = *is;
 }
 
 /** Run the stage and check the list: valid costs but for outliers, by rising point; mutual matches, no match twice; no
@@ -401,7 +389,6 @@ static inline void run_and_check(const char *what)
     uint32_t n = 0;
     memset(is->back[step.parity], 0xff, sizeof is->back[0]);
     memset(is->pair, 0, sizeof is->pair);
-    memset(is->rows, 0, sizeof is->rows);
     begin_levels();
     memcpy(&expected, &memory, sizeof memory);
     RUN(stereo);
@@ -420,10 +407,10 @@ static inline void run_and_check(const char *what)
     memcpy(should->best, is->best, *count_of(0) * sizeof *is->best);
     memcpy(should->cost, is->cost, *count_of(0) * sizeof *is->cost);
     memcpy(should->candidate, is->candidate, *count_of(0) * sizeof *is->candidate);
+    for (uint32_t i = 0; i < *count_of(0); i++) check_place(i);
     memcpy(should->depth, is->depth, n * sizeof *is->depth);
     should->count = n;
     check_pair(what);
-    check_rows(what);
     same_arena(what);
 }
 
