@@ -156,7 +156,8 @@ QUICK   := $(patsubst %,$(TEST)/%,$(filter-out $(SLOW),$(ORACLES)) $(TOOLS)) $(a
 GPU_ONLY := $(if $(filter 1,$(SMALL_CUDA)),$(SMALL)/fault)
 HOUSE   := $(foreach l,$(LIB) $(SMALL)/libvfront.a,'tests/house/symbols.sh $l $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)') \
     'tests/house/readme.sh' 'tests/house/includes.sh' 'tests/house/map.sh' 'tests/house/header.sh $(CC)' 'tests/house/config.sh $(CC)' \
-    'tests/house/proof.sh' 'tests/house/limits.py $(LIB)'
+    'tests/house/abi.sh $(CC)' 'tests/house/proof.sh' 'tests/house/limits.py $(LIB)'
+PACKAGE := $(if $(CROSS),,"tests/package/versions.sh $(CC) $(LIB) '$(SAN)' '$(LIBS)'")
 
 # Kernels for one architecture, in a folder of their own: PTX of the oldest runs on every GPU. The others are compiled by make check.
 TEST_ARCH ?= $(firstword $(CUDA_ARCH))
@@ -166,7 +167,7 @@ test: ## What is quick: most oracles, golden digests of the host port, the examp
 
 test-run: $(QUICK) $(GPU_ONLY) $(BUILD)/digest $(BUILD)/minimal $(BUILD)/replay $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck)
 	@tests/run.sh --log $(BUILD)/log '$(EXEC) $(BUILD)/digest tests/golden.txt' $(QUICK:%='$(EXEC) %') \
-	  'tests/examples/replay.sh $(BUILD)/replay' '$(BUILD)/minimal' $(HOUSE) \
+	  'tests/examples/replay.sh $(BUILD)/replay' '$(BUILD)/minimal' $(HOUSE) $(PACKAGE) \
 	  $(if $(filter 1,$(CUDA)),'$(BUILD)/vfcheck',"echo parity: NOT RUN - this build has no CUDA; exit 77") $(GPU_ONLY:%='%')
 
 slow: ## The other oracles, both ports through the public interface, one on a fake CUDA runtime, comparisons with OpenCV
