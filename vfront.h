@@ -28,8 +28,36 @@
 
 #include "vfront_cfg.h"
 
+/** Prefix of the symbols of a library that was built with `make PREFIX_SYMBOLS=name_`: -DVFRONT_PREFIX=name_. A program
+ *  can hold two such libraries, each with its own config; every source file of it sees one of them. */
+#ifdef VFRONT_PREFIX
+#define VFRONT_JOIN_(prefix, name) prefix##name
+#define VFRONT_JOIN(prefix, name) VFRONT_JOIN_(prefix, name)
+#define vfront_init_values VFRONT_JOIN(VFRONT_PREFIX, vfront_init_values)
+#define vfront_version VFRONT_JOIN(VFRONT_PREFIX, vfront_version)
+#define vfront_submit VFRONT_JOIN(VFRONT_PREFIX, vfront_submit)
+#define vfront_wait VFRONT_JOIN(VFRONT_PREFIX, vfront_wait)
+#define vfront_step VFRONT_JOIN(VFRONT_PREFIX, vfront_step)
+#define vfront_reset VFRONT_JOIN(VFRONT_PREFIX, vfront_reset)
+#define vfront_shutdown VFRONT_JOIN(VFRONT_PREFIX, vfront_shutdown)
+#define vfront_input VFRONT_JOIN(VFRONT_PREFIX, vfront_input)
+#define vfront_info VFRONT_JOIN(VFRONT_PREFIX, vfront_info)
+#define vfront_detail VFRONT_JOIN(VFRONT_PREFIX, vfront_detail)
+#define vfront_status_name VFRONT_JOIN(VFRONT_PREFIX, vfront_status_name)
+#define vfront_stage_name VFRONT_JOIN(VFRONT_PREFIX, vfront_stage_name)
+#define vfront_digest VFRONT_JOIN(VFRONT_PREFIX, vfront_digest)
+#define vfront_tuning_default VFRONT_JOIN(VFRONT_PREFIX, vfront_tuning_default)
+#define vfront_tuning_set VFRONT_JOIN(VFRONT_PREFIX, vfront_tuning_set)
+#define vfront_tuning_entry VFRONT_JOIN(VFRONT_PREFIX, vfront_tuning_entry)
+#define vfront_lens_project VFRONT_JOIN(VFRONT_PREFIX, vfront_lens_project)
+#define vfront_lens_bearing VFRONT_JOIN(VFRONT_PREFIX, vfront_lens_bearing)
+#endif
+
 #ifdef __cplusplus
 extern "C" {
+#endif
+#ifdef __GNUC__
+#pragma GCC visibility push(default)
 #endif
 
 /** Version of this header. Below 1.0 the interface may change with the minor number; src/README.md has the changes. */
@@ -1034,6 +1062,9 @@ static inline vfront_status_t vfront_init(vfront_t *vf, const vfront_rig_t *rig,
     return vfront_init_values(vf, rig, tuning, port, values, sizeof values / sizeof *values);
 }
 
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif

@@ -157,7 +157,8 @@ GPU_ONLY := $(if $(filter 1,$(SMALL_CUDA)),$(SMALL)/fault)
 HOUSE   := $(foreach l,$(LIB) $(SMALL)/libvfront.a,'tests/house/symbols.sh $l $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)') \
     'tests/house/readme.sh' 'tests/house/includes.sh' 'tests/house/map.sh' 'tests/house/header.sh $(CC)' 'tests/house/config.sh $(CC)' \
     'tests/house/abi.sh $(CC)' 'tests/house/proof.sh' 'tests/house/limits.py $(LIB)'
-PACKAGE := $(if $(CROSS),,"tests/package/versions.sh $(CC) $(LIB) '$(SAN)' '$(LIBS)'")
+PACKAGE := $(if $(CROSS),,"tests/package/versions.sh $(CC) $(LIB) '$(SAN)' '$(LIBS)'" \
+    "tests/package/install.sh $(CC) $(CXX) $(BUILD) $(SMALL) $(SMALL_CUDA) $(MAKE)")
 
 # Kernels for one architecture, in a folder of their own: PTX of the oldest runs on every GPU. The others are compiled by make check.
 TEST_ARCH ?= $(firstword $(CUDA_ARCH))
@@ -231,7 +232,7 @@ symbols: $(LIB) ## What the archive exports and asks for
 	@tests/house/symbols.sh $(LIB) $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)
 
 check: slow ## The slow rest: `slow`, then sanitizers, fuzzing, clang, other configs, every architecture, the cross build
-	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' '$(MAKE) -s clang' '$(MAKE) -s configs' '$(MAKE) -s stack' '$(MAKE) -s size' '$(MAKE) -s archs' 'tests/house/format.sh' 'tests/cross/cross.sh $(BUILD)/cross'
+	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' '$(MAKE) -s clang' '$(MAKE) -s configs' '$(MAKE) -s stack' '$(MAKE) -s size' '$(MAKE) -s archs' 'tests/house/format.sh' 'tests/package/flags.sh $(CC) $(BUILD)/flags $(MAKE)' 'tests/cross/cross.sh $(BUILD)/cross'
 
 asan: ## Tests and fuzzing under the address and undefined behaviour sanitizers
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined WERROR=1 asan-run

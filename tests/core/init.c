@@ -73,7 +73,7 @@ static void init_config(void **state)
     memcpy(values, standard_values, sizeof standard_values);
     values[VALUES] = (vfront_value_t){"VFRONT_LATER", UINT64_MAX};
     values_refused(values, VALUES + 1, "VFRONT_LATER: 18446744073709551615 in the application, unknown in the library");
-    values[VALUES - 1].value = 128; /* no room for a text: not a byte is written */
+    values[VALUES - 1].value = 127; /* no room for a text: not a byte is written */
     values_refused(values, VALUES, "");
     assert_int_equal(vfront_init_values(&pair_vf, NULL, NULL, pair_port, NULL, 0), VFRONT_E_NULL);
     pair_still_starts();
