@@ -137,7 +137,7 @@ FORMATS   := $(if $(HAVE_PNG),-DHAVE_PNG) $(if $(HAVE_YAML),-DHAVE_YAML)
 FORMAT_LIBS := $(if $(HAVE_PNG),-lpng) $(if $(HAVE_YAML),-lyaml)
 
 EXAMPLE := $(BUILD)/examples
-PARTS   := $(filter-out %/minimal.c %/replay.c,$(wildcard examples/*.c))# of replay
+PARTS   := $(filter-out %/minimal.c %/replay.c %/latency.c,$(wildcard examples/*.c))# of replay
 $(EXAMPLE)/%.o: EXTRA = $(FORMATS)
 $(EXAMPLE)/parts.a: $(PARTS:%.c=$(BUILD)/%.o)
 	@rm -f $@
@@ -148,6 +148,10 @@ $(BUILD)/minimal: $(EXAMPLE)/minimal.o $(LIB)
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
 
 $(BUILD)/replay: $(EXAMPLE)/replay.o $(EXAMPLE)/parts.a $(LIB)
+	@echo "  LINK $@"
+	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
+
+$(BUILD)/latency: $(EXAMPLE)/latency.o $(EXAMPLE)/parts.a $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
 
