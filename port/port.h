@@ -16,6 +16,7 @@ struct vf_refused_stamps {
 
 /** The library's side of a vfront_t. */
 struct vf_state {
+    char detail[128]; /* first in every version and config: vfront_detail() reads it in memory that was refused, too */
     uint64_t magic;
     const struct vf_port *port;
     struct vf_step step[2];               /* by parity; addresses as the stages see them */
@@ -42,7 +43,6 @@ struct vf_state {
     uint32_t overruns;
     size_t pinned_bytes, device_bytes;
     char device[64];
-    char detail[128];
     _Alignas(16) unsigned char private[1024]; /* of the port */
 };
 

@@ -272,7 +272,9 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, cudaG
 }
 #endif
 
+#if CUDART_VERSION >= 11010
 cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) { return (void)exec, (void)stream, cudaSuccess; }
+#endif
 
 /* ---- work -------------------------------------------------------------------------------------------------------- */
 
