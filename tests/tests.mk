@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: test-run slow slow-run golden features quality matching stereo dense ego honesty predict rig faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof
+.PHONY: coverage coverage-run test-run slow slow-run golden features quality matching stereo dense ego honesty predict rig faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof
 .SECONDEXPANSION:
 .SECONDARY:
 
@@ -269,3 +269,12 @@ archs: ## Kernels of the standard config and of the one with all stages, for eve
 
 gpu-proof: ## Proves and times the kernels on this machine's GPU, writes tests/gpu-proof.txt: all parts, or PARTS="..."
 	tests/gpu-proof.sh $(BUILD) '$(PARTS)' $(MAKE)
+
+# Every host test with counters of branches in src/ and port/; tests/run.sh says how they went.
+COVERED := $(QUICK) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS)
+coverage: ## Branches of src/ and port/ that the tests on the host take, by file, and those that none takes: build/coverage.txt
+	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/coverage CFLAGS=-O1 SAN='--coverage -fprofile-update=atomic -g -DVF_NO_CLONES' coverage-run
+coverage-run: $(COVERED) $(SMALL)/fuzz $(BUILD)/digest $(BUILD)/replay
+	@find $(BUILD) -name '*.gcda' -delete
+	@tests/run.sh --log $(BUILD)/log $(COVERED:%='%') '$(SMALL)/fuzz --seconds 30' '$(BUILD)/digest tests/golden.txt' 'tests/examples/replay.sh $(BUILD)/replay'
+	gcovr -r . --object-directory $(BUILD) -f 'src/' -f 'port/' --branches --exclude-unreachable-branches --exclude-throw-branches --json $(BUILD)/branches.json -o $(BUILD)/branches.txt
