@@ -605,7 +605,7 @@ enum {
                                      prior's angle and a quarter of its change since the frame before. Without prior
                                      nothing is compared. */
     VFRONT_MOTION_OUTLIERS = 256, /**< Less than 40 % of the usual share of inliers. */
-    VFRONT_MOTION_WIDE = 512    /**< Metric: too few correspondences are inliers, but at least half are if their
+    VFRONT_MOTION_WIDE = 512    /**< Metric: too few correspondences are inliers, but three quarters are if their
                                      positions may be wrong by three times as much, as after dropped frames. Inliers,
                                      motion and covariance are those of this bound. */
 };

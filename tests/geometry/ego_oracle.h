@@ -230,13 +230,13 @@ static void compare_best(int kind, int search, int best)
 }
 
 /** Compare the search that the metric motion comes from: the wide one if the other has fewer inliers than ego_least and
- *  ego_least_percent, and it has these and half of the list. own, wide: best refined motion of each. Returns 1 if it is
+ *  ego_least_percent, and it has these and three quarters of the list. own, wide: best refined motion of each. Returns 1 if it is
  *  the wide one. */
 static int compare_metric_search(int own, int wide)
 {
     const double all = ego->count[1], few = step.tuning.ego_least + all * step.tuning.ego_least_percent / 100.0,
                  has[2] = {ego->refined[VF_METRIC][own].sum.inliers, ego->refined[VF_WIDE][wide].sum.inliers};
-    const int is_wide = has[0] < few && has[1] >= few && 2.0 * has[1] >= all;
+    const int is_wide = has[0] < few && has[1] >= few && 4.0 * has[1] >= 3.0 * all;
     assert_int_equal(ego->assessment.wide, is_wide);
     compare_best(VF_METRIC, is_wide ? VF_WIDE : VF_METRIC, is_wide ? wide : own);
     return is_wide;
