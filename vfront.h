@@ -658,7 +658,10 @@ enum {
                                      motion is VFRONT_MOTION_UNSURE: by more than 5 of its sigmas, 5 mrad, 5 % of the
                                      prior's angle and a quarter of its change since the frame before. Without prior
                                      nothing is compared. */
-    VFRONT_MOTION_OUTLIERS = 256 /**< Less than 40 % of the usual share of inliers. */
+    VFRONT_MOTION_OUTLIERS = 256, /**< Less than 40 % of the usual share of inliers. */
+    VFRONT_MOTION_WIDE = 512    /**< Metric: too few correspondences are inliers, but three quarters are if their
+                                     positions may be wrong by three times as much, as after dropped frames. Inliers,
+                                     motion and covariance are those of this bound. */
 };
 
 /** Bits of vfront_track_t.agrees and vfront_match_t.agrees: inlier of the relative, of the metric motion. */
@@ -1012,7 +1015,7 @@ struct vfront_info {
 
 /** Motion: correspondences and hypotheses [bytes]. */
 #define VFRONT_EGO_BYTES \
-    (VFRONT_EGO * (106u * VFRONT_CORRESPONDENCES + 160u * VFRONT_HYPOTHESES + 16384u))
+    (VFRONT_EGO * (106u * VFRONT_CORRESPONDENCES + 212u * VFRONT_HYPOTHESES + 20480u))
 
 /** Disparities, with their copies on the host [bytes]. */
 #define VFRONT_DISPARITY_BYTES \

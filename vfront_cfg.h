@@ -165,7 +165,7 @@
 #endif
 
 /** Largest number of hypotheses of either kind of motion in each step. A multiple of 32, 32..8192. Bounds the time of a
- *  step. Device memory: 160 bytes a hypothesis. */
+ *  step. Device memory: 212 bytes a hypothesis. */
 #ifndef VFRONT_HYPOTHESES
 #define VFRONT_HYPOTHESES 1024
 #endif

@@ -197,10 +197,10 @@ static int compare_motions(const struct vf_ego_view *s, const struct vf_ego_memo
     agree(&pictures, host, cuda, vf_ego_hypotheses(s, VF_RELATIVE));
     int bad = memcmp(&host->list, &cuda->list, sizeof host->list) ||
               memcmp(host->count, cuda->count, sizeof host->count);
-    for (int kind = VF_RELATIVE + 1; kind < VF_KINDS; kind++)
-        bad |= memcmp(host->pose[kind], cuda->pose[kind], sizeof host->pose[kind]) ||
-               memcmp(host->score[kind], cuda->score[kind], sizeof host->score[kind]) ||
-               memcmp(host->refined[kind], cuda->refined[kind], sizeof host->refined[kind]);
+    for (int n = VF_RELATIVE + 1; n < VF_SEARCHES; n++)
+        bad |= memcmp(host->pose[n], cuda->pose[n], sizeof host->pose[n]) ||
+               memcmp(host->score[n], cuda->score[n], sizeof host->score[n]) ||
+               memcmp(host->refined[n], cuda->refined[n], sizeof host->refined[n]);
     return bad || memcmp(&host->metric, &cuda->metric, sizeof host->metric);
 }
 
