@@ -296,7 +296,8 @@ enum { VFRONT_SCORE_SAD_B = 0, VFRONT_SCORE_SAD_A = 1, VFRONT_SCORE_MT = 2 };
  *  with both. */
 enum { VFRONT_LIGHT_NONE = 0, VFRONT_LIGHT_GAIN = 1, VFRONT_LIGHT_OFFSET = 2, VFRONT_LIGHT_BOTH = 3 };
 /** Values of track_prior: initial guess of a track's motion. VFRONT_PRIOR_BOTH takes the rotation if the frame has one,
- *  else the velocity. */
+ *  else the velocity. The velocity of a new track is that of a point of usual depth by the motion
+ *  predicted (vfront_result_t.predicted), where there is one. */
 enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY = 2, VFRONT_PRIOR_BOTH = 3 };
 
 /** Every tuning value: X(name, standard, least, most, "meaning [unit]"). All are integers. */
@@ -655,7 +656,8 @@ typedef struct vfront_prediction {
     float covariance[21]; /**< Covariance of (t, w), as vfront_motion_t.covariance. Of a motion at constant velocity: its
                                own, and that of a random acceleration, predict_speed_mmps2 and predict_turn_mradps2. Of
                                a rotation of the frame: 2 mrad and 2 % of its angle. Unknown: 10 m/s and 2 rad/s, times
-                               the time since the frame before. All 0 in the first frame, and without a calibration of
+                               the time since the frame before; of the translation also where the rotation is
+                               that of a relative motion. All 0 in the first frame, and without a calibration of
                                camera 0. */
 } vfront_prediction_t;
 
