@@ -350,7 +350,8 @@ enum { VFRONT_SCORE_SAD_B = 0, VFRONT_SCORE_SAD_A = 1, VFRONT_SCORE_MT = 2 };
  *  with both. */
 enum { VFRONT_LIGHT_NONE = 0, VFRONT_LIGHT_GAIN = 1, VFRONT_LIGHT_OFFSET = 2, VFRONT_LIGHT_BOTH = 3 };
 /** Values of track_prior: initial guess of a track's motion. VFRONT_PRIOR_BOTH takes the rotation if the frame has one,
- *  else the velocity. */
+ *  else the velocity. The velocity of a new track is that of a point of usual depth by the motion
+ *  predicted (vfront_result_t.predicted), where there is one. */
 enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY = 2, VFRONT_PRIOR_BOTH = 3 };
 
 /** Every tuning value: X(name, standard, least, most, "meaning [unit]"). All are integers. */
@@ -377,7 +378,7 @@ enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY =
     X(rectify_focal_percent, 100, 10, 400, "focal length of rectified pictures, relative to the mean of both cameras [%]") \
     X(match, VFRONT_MATCHES, 0, VFRONT_MATCHES, "1: key points of camera 0 are matched with those of the frame before") \
     X(match_guided, 1, 0, 1, "1: search around the predicted position, 0: search in the whole picture") \
-    X(match_window_px, 40, 1, 4096, "largest distance from the predicted position; less where the covariance of the predicted motion allows [px]") \
+    X(match_window_px, 60, 1, 4096, "largest distance from the predicted position; less where the covariance of the predicted motion allows [px]") \
     X(match_distance, 64, 0, 256, "largest Hamming distance of the descriptors of a match [bits]") \
     X(match_ratio_percent, 90, 1, 100, "uniqueness: largest Hamming distance of a match, relative to the second best elsewhere; 100: no test [%]") \
     X(match_turn_deg, 30, 1, 180, "largest difference of the orientations of a match; between frames after removal of the most frequent one [degrees]") \
@@ -697,8 +698,9 @@ typedef struct vfront_motion {
 /** Bits of vfront_prediction_t.source; 0: nothing is known, the camera is taken to rest. */
 enum {
     VFRONT_PREDICT_ROTATION = 1, /**< Rotation of the frame (gyro or R_cur_prev). */
-    VFRONT_PREDICT_MOTION = 2    /**< Last good metric motion, at constant velocity; with VFRONT_PREDICT_ROTATION its
+    VFRONT_PREDICT_MOTION = 2,   /**< Last good metric motion, at constant velocity; with VFRONT_PREDICT_ROTATION its
                                       translation alone. */
+    VFRONT_PREDICT_TURN = 4      /**< Rotation of the last good relative motion, at a constant rate. */
 };
 
 /** Pose of camera 0 that was expected before the pictures of the step were looked at: motion since the frame before, in
@@ -711,7 +713,8 @@ typedef struct vfront_prediction {
     float covariance[21]; /**< Covariance of (t, w), as vfront_motion_t.covariance. Of a motion at constant velocity: its
                                own, and that of a random acceleration, predict_speed_mmps2 and predict_turn_mradps2. Of
                                a rotation of the frame: 2 mrad and 2 % of its angle. Unknown: 10 m/s and 2 rad/s, times
-                               the time since the frame before. All 0 in the first frame, and without a calibration of
+                               the time since the frame before; of the translation also where the rotation is
+                               that of a relative motion. All 0 in the first frame, and without a calibration of
                                camera 0. */
 } vfront_prediction_t;
 

@@ -195,7 +195,9 @@ static __device__ void report_motions(const vf_ego_view &s)
         vf_ego_copy(&m.good[s.parity], good);
     else if (threadIdx.x == 0)
         vf_ego_blank(&m.good[s.parity], VFRONT_MOTION_NONE);
-    if (threadIdx.x == 0) m.last[s.parity] = vf_ego_last_metric(&s.ingest->params, &motion[1], &m.last[s.parity ^ 1]);
+    if (threadIdx.x < VF_LASTS) /* the metric motion is the second of both */
+        m.last[s.parity][threadIdx.x] = vf_ego_last(&s.ingest->params, &motion[threadIdx.x == VF_LAST_METRIC],
+                                                    &m.last[s.parity ^ 1][threadIdx.x]);
     write_inlier_masks<0>(m, vf_ego_relative_kind(&motion[0]));
     __syncthreads();
     write_inlier_masks<1>(m, vf_ego_metric_kind(&motion[1]));

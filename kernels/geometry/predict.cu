@@ -1,35 +1,67 @@
 /* SPDX-License-Identifier: MIT */
-/* predict on the GPU: one warp, which sums over the ranges of the previous frame; the rest is one thread's. */
+/* predict on the GPU: one warp, which sums over the key points of the previous frame; the rest is one thread's. */
 #include "kernels/kernel.cuh"
 
 #include "geometry/predict.h"
+#include "tracking/match.h"
 
-/** Sums over the ranges, in shared memory. */
+/** Results of a thread for all, in shared memory, and sums over the threads. */
+struct shared {
+    vfront_prediction_t now;
+    vf_parallax_prior parallax;
+    unsigned long long range[3], left[2]; /* vf_depth_sums; vf_parallax_sums */
+};
+
+/** Sums over the ranges. */
 static __device__ void sum_ranges(const vf_predict_view &s, unsigned long long sum[3])
 {
     vf_depth_sums own = {0, 0, 0};
     const int count = vf_predict_ranges(&s, &s.ingest->params);
-    if (threadIdx.x < 3) sum[threadIdx.x] = 0;
-    __syncthreads();
     for (int i = threadIdx.x; i < count; i += VF_WARP)
         vf_predict_add_range(&own, vf_stereo_range(s.stereo, s.parity ^ 1, i).m);
     atomicAdd(&sum[0], (unsigned long long)own.count);
     atomicAdd(&sum[1], (unsigned long long)own.sum);
     atomicAdd(&sum[2], (unsigned long long)own.square);
-    __syncthreads();
 }
+
+#if VFRONT_MATCHES
+/** Sums over the parallaxes. */
+static __device__ void sum_parallaxes(const vf_predict_view &s, const float R[9], unsigned long long sum[2])
+{
+    vf_parallax_sums own = {0, 0};
+    const int before = s.parity ^ 1, count = vf_predict_matches(&s, &s.ingest->params);
+    for (int i = threadIdx.x; i < count; i += VF_WARP)
+        vf_predict_add_parallax(&own, R, s.bearing->point[before][0][i].bearing, s.match->before[before][i]);
+    atomicAdd(&sum[0], (unsigned long long)own.count);
+    atomicAdd(&sum[1], (unsigned long long)own.square);
+}
+#endif
 
 static __global__ void __launch_bounds__(VF_WARP) predict_k(const VF_CONSTANT vf_predict_view s)
 {
-    __shared__ unsigned long long sum[3];
-    if (threadIdx.x == 0) vf_clock_start(s.clock, blockIdx.x);
-    sum_ranges(s, sum);
+    __shared__ shared own;
+    const vf_params *params = &s.ingest->params;
+    if (threadIdx.x == 0) {
+        vf_clock_start(s.clock, blockIdx.x);
+        vf_predict_step(&s, params, &own.now);
+        vf_predict_turn_before(&s, params, own.now.source, &own.parallax);
+        memset(own.range, 0, sizeof own.range);
+        memset(own.left, 0, sizeof own.left);
+    }
+    __syncthreads();
+    sum_ranges(s, own.range);
+#if VFRONT_MATCHES
+    sum_parallaxes(s, own.parallax.R, own.left);
+#endif
+    __syncthreads();
     if (threadIdx.x) return;
-    const vf_depth_sums sums = {sum[0], sum[1], sum[2]};
-    vfront_prediction_t p;
-    vf_predict_step(&s, &s.ingest->params, &p);
-    s.predict->now = p;
-    s.predict->prior = vf_predict_prior(&sums);
+    const vf_depth_sums range = {own.range[0], own.range[1], own.range[2]};
+    const vf_parallax_sums left = {own.left[0], own.left[1]};
+    own.parallax.spread = vf_predict_spread(&left);
+    s.predict->now = own.now;
+    s.predict->prior = vf_predict_prior(&range);
+    s.predict->parallax = own.parallax;
+    vf_predict_keep(params, &s.predict->given[s.parity]);
     vf_clock_end(s.clock);
 }
 

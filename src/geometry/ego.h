@@ -89,7 +89,8 @@ struct vf_usual {
     float turn[3];
 };
 
-/** Last good metric motion, which predict continues. */
+/** Last good motion of a kind, which predict continues; a relative one may be a rotation alone, its t is a direction. */
+enum { VF_LAST_METRIC, VF_LAST_RELATIVE, VF_LASTS };
 struct vf_last_motion {
     struct vf_pose pose;
     float covariance[21];
@@ -113,7 +114,7 @@ struct vf_ego_memory {
     uint8_t inlier_mask[VFRONT_CORRESPONDENCES];      /* by candidate: VFRONT_AGREES_... of the motions reported */
     vfront_motion_t relative, metric, good[2];        /* good: [parity] */
     struct vf_usual usual[2];                         /* [parity] */
-    struct vf_last_motion last[2];                    /* [parity] */
+    struct vf_last_motion last[2][VF_LASTS];          /* [parity] */
     struct vf_rig_estimate disparity[2];              /* out, by parity: error that all disparities have in common */
 };
 #else

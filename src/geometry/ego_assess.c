@@ -190,7 +190,9 @@ static void report_motions(const struct vf_ego_view *s)
         m->good[s->parity] = *good;
     else
         vf_ego_blank(&m->good[s->parity], VFRONT_MOTION_NONE);
-    m->last[s->parity] = vf_ego_last_metric(params, &m->metric, &m->last[s->parity ^ 1]);
+    const struct vf_last_motion *before = m->last[s->parity ^ 1];
+    m->last[s->parity][VF_LAST_METRIC] = vf_ego_last(params, &m->metric, &before[VF_LAST_METRIC]);
+    m->last[s->parity][VF_LAST_RELATIVE] = vf_ego_last(params, &m->relative, &before[VF_LAST_RELATIVE]);
     write_inlier_masks(m);
 }
 

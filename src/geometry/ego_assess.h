@@ -260,16 +260,16 @@ VF_FN const vfront_motion_t *vf_ego_last_good(const struct vf_params *params, co
     return params->frame ? before : NULL;
 }
 
-/** Last good metric motion after a step. before: that after the previous one. */
-VF_FN struct vf_last_motion vf_ego_last_metric(const struct vf_params *params, const vfront_motion_t *metric,
-                                               const struct vf_last_motion *before)
+/** Last good motion of a kind after a step. before: that after the previous one. */
+VF_FN struct vf_last_motion vf_ego_last(const struct vf_params *params, const vfront_motion_t *m,
+                                        const struct vf_last_motion *before)
 {
     struct vf_last_motion last;
     memset(&last, 0, sizeof last);
-    if (metric->state != VFRONT_MOTION_GOOD) return params->frame ? *before : last;
-    for (int k = 0; k < 9; k++) last.pose.R[k] = metric->R[k];
-    for (int k = 0; k < 3; k++) last.pose.t[k] = metric->t[k];
-    for (int k = 0; k < 21; k++) last.covariance[k] = metric->covariance[k];
+    if (m->state != VFRONT_MOTION_GOOD && m->state != VFRONT_MOTION_ROTATION) return params->frame ? *before : last;
+    for (int k = 0; k < 9; k++) last.pose.R[k] = m->R[k];
+    for (int k = 0; k < 3; k++) last.pose.t[k] = m->t[k];
+    for (int k = 0; k < 21; k++) last.covariance[k] = m->covariance[k];
     last.t_ns = params->t_ns;
     last.dt_ns = params->dt_ns;
     return last;
