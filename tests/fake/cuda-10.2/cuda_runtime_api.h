@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The interface of the CUDA 10.2 runtime, JetPack 4's, as its public documentation has it: what the host side uses of it, and
- * nothing that came later. It shows that port/cuda compiles there; order and completeness of structs are not those of 10.2, so what is compiled with
- * it runs on tests/fake/cudart.c alone. Newer than 10.2, and therefore missing: cudaGraphUpload (11.1), cudaErrorUnsupportedPtxVersion (11.1),
- * cudaErrorStubLibrary (11.1), cudaGraphInstantiate with flags (12.0). Gone since: cudaPointerAttributes.memoryType and isManaged (11.0). */
+/* The interface of the CUDA 10.2 runtime, JetPack 4's, as its public documentation has it: what the host side uses of
+ * it, and nothing that came later. It shows that port/cuda compiles there. Order and completeness of structs are not
+ * those of 10.2, so what is compiled with it runs on tests/fake/cudart.c alone. Newer, and therefore missing:
+ * cudaGraphUpload, cudaErrorUnsupportedPtxVersion, cudaErrorStubLibrary (11.1), cudaGraphInstantiate with flags (12.0).
+ * Gone since: memoryType and isManaged of cudaPointerAttributes (11.0). */
 #ifndef FAKE_CUDA_RUNTIME_API_H
 #define FAKE_CUDA_RUNTIME_API_H
 
@@ -50,7 +51,12 @@ enum cudaStreamCaptureMode {
     cudaStreamCaptureModeThreadLocal = 1,
     cudaStreamCaptureModeRelaxed = 2
 };
-enum cudaMemoryType { cudaMemoryTypeUnregistered = 0, cudaMemoryTypeHost = 1, cudaMemoryTypeDevice = 2, cudaMemoryTypeManaged = 3 };
+enum cudaMemoryType {
+    cudaMemoryTypeUnregistered = 0,
+    cudaMemoryTypeHost = 1,
+    cudaMemoryTypeDevice = 2,
+    cudaMemoryTypeManaged = 3
+};
 
 struct cudaPointerAttributes {
     enum cudaMemoryType memoryType, type;
@@ -95,7 +101,8 @@ cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count, cudaStream_t 
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind, cudaStream_t stream);
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode);
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph);
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t graph, cudaGraphNode_t *pErrorNode, char *pLogBuffer, size_t bufferSize);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t graph, cudaGraphNode_t *pErrorNode,
+                                 char *pLogBuffer, size_t bufferSize);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graphExec);
 cudaError_t cudaGraphDestroy(cudaGraph_t graph);
