@@ -9,10 +9,12 @@ for flags in "-O3 -flto" "-Os"; do
     build=$dir/$(echo "$flags" | tr -d ' -')
     "$make" -s CC="$cc" CUDA=0 CFLAGS="$flags" BUILD="$build" lib "$build/digest"
     "$build/digest" tests/golden.txt >"$build/said" 2>&1 || { cat "$build/said"; echo "flags: $flags: other digests"; exit 1; }
-    tests/house/symbols.sh "$build/libvfront.a" "$(case $flags in *lto*) echo gcc-nm ;; *) echo nm ;; esac)"
     $cc $flags -I. examples/minimal.c "$build/libvfront.a" -o "$build/minimal"
     "$build/minimal" | grep -c tracks | grep -qx 10
-    if [ "$flags" = -Os ]; then continue; fi
+    if [ "$flags" = -Os ]; then # what -flto asks for shows in no archive; that minimal links without -lm does
+        tests/house/symbols.sh "$build/libvfront.a"
+        continue
+    fi
     ! "$make" -s CC="$cc" CUDA=0 CFLAGS="$flags" BUILD="$build" PREFIX_SYMBOLS=x_ lib >"$build/said" 2>&1 || { echo "flags: PREFIX_SYMBOLS does nothing with -flto"; exit 1; }
 done
 echo "flags: -O3 -flto and -Os have the golden digests"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The interface of the CUDA 10.2 runtime, JetPack 4's, as its public documentation has it: what the host side uses of it, and
- * nothing that came later. It shows that port/cuda compiles there; order and completeness of structs are not those of 10.2, so what is compiled with
- * it runs on tests/fake/cudart.c alone. Newer than 10.2, and therefore missing: cudaGraphUpload (11.1), cudaErrorUnsupportedPtxVersion (11.1),
- * cudaErrorStubLibrary (11.1), cudaGraphInstantiate with flags (12.0). Gone since: cudaPointerAttributes.memoryType and isManaged (11.0). */
+/* The interface of the CUDA 10.2 runtime, JetPack 4's, as its public documentation has it: what the host side uses of
+ * it, and nothing that came later. It shows that port/cuda compiles there. Order and completeness of structs are not
+ * those of 10.2, so what is compiled with it runs on tests/fake/cudart.c alone. Newer, and therefore missing:
+ * cudaGraphUpload, cudaErrorUnsupportedPtxVersion, cudaErrorStubLibrary (11.1), cudaGraphInstantiate with flags (12.0).
+ * Gone since: memoryType and isManaged of cudaPointerAttributes (11.0). */
 #ifndef FAKE_CUDA_RUNTIME_API_H
 #define FAKE_CUDA_RUNTIME_API_H
 
