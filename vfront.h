@@ -376,6 +376,9 @@ enum { VFRONT_LIGHT_NONE = 0, VFRONT_LIGHT_GAIN = 1, VFRONT_LIGHT_OFFSET = 2, VF
  *  predicted (vfront_result_t.predicted), where there is one. */
 enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY = 2, VFRONT_PRIOR_BOTH = 3 };
 
+/** Values of wait: the least latency, and less time of the processor. */
+enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1, VFRONT_WAIT_SLEEP = 2 };
+
 /** Every tuning value: X(name, standard, least, most, "meaning [unit]"). All are integers. */
 #define VFRONT_TUNING(X) \
     X(detect_levels, VFRONT_SCALES, 1, VFRONT_SCALES, "levels of VFRONT_SCALES searched for corners") \
@@ -475,6 +478,7 @@ enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY =
     X(deadline_us, 20000, 1, 10000000, "longest time of a step, from submit to result, that is no overrun [us]") \
     X(abandon_us, 1000000, 100, 600000000, "time after which a step on the GPU is given up, from submit; likewise a shutdown [us]") \
     X(abandon_init_ms, 60000, 10, 3600000, "time after which vfront_init() gives up the GPU, whose driver may compile kernels then [ms]") \
+    X(wait, 0, 0, 2, "how vfront_wait() waits for the GPU: 0 spins, 1 spins for 50 us, then sleeps 50 us at a time, 2 sleeps until the GPU interrupts") \
     X(device, 0, 0, 63, "GPU, by its number in the CUDA runtime; of that device its primary context") \
     X(priority, 0, 0, 100, "priority of the work on the GPU: 0 the highest that the device has, n the n-th below it")
 
