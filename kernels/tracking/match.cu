@@ -299,7 +299,7 @@ static __device__ __forceinline__ int list_pairs(const vf_match_view &s, const p
 {
     __shared__ int start[VF_WARPS + 1]; /* scratch of vf_count_before() */
     vf_match_memory &m = *s.match;
-    const vf_point *now = s.bearing->point[s.parity][0], *before = s.bearing->point[s.parity ^ 1][0];
+    const vf_point *before = s.bearing->point[s.parity ^ 1][0];
     const bool kept = p.accepted && vf_match_roll_agrees(&s.tuning, p.change, roll);
     int more;
     const int at = listed + vf_count_before(kept, start, &more);
