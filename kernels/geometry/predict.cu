@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* predict on the GPU: one thread predicts, while all others sum over the ranges of the previous frame's key points; then
+/* predict on the GPU, beside ingest: one thread predicts, while all others sum over the ranges of the previous frame's key points; then
  * all sum over their parallaxes. */
 #include "kernels/kernel.cuh"
 
@@ -24,10 +24,10 @@ static __device__ __forceinline__ void add_warp(unsigned long long *sum, uint64_
 }
 
 /** Sums over the ranges, by all warps but the first. */
-static __device__ void sum_ranges(const vf_predict_view &s, unsigned long long sum[3])
+static __device__ void sum_ranges(const vf_predict_view &s, const vf_params *params, unsigned long long sum[3])
 {
     vf_depth_sums own = {0, 0, 0};
-    const int count = vf_predict_ranges(&s, &s.ingest->params);
+    const int count = vf_predict_ranges(&s, params);
     for (int i = threadIdx.x - VF_WARP; i < count; i += THREADS - VF_WARP)
         vf_predict_add_range(&own, vf_stereo_range(s.stereo, s.parity ^ 1, i).m);
     add_warp(&sum[0], own.count);
@@ -37,10 +37,11 @@ static __device__ void sum_ranges(const vf_predict_view &s, unsigned long long s
 
 #if VFRONT_MATCHES
 /** Sums over the parallaxes. */
-static __device__ void sum_parallaxes(const vf_predict_view &s, const float R[9], unsigned long long sum[2])
+static __device__ void sum_parallaxes(const vf_predict_view &s, const vf_params *params, const float R[9],
+                                      unsigned long long sum[2])
 {
     vf_parallax_sums own = {0, 0};
-    const int before = s.parity ^ 1, count = vf_predict_matches(&s, &s.ingest->params);
+    const int before = s.parity ^ 1, count = vf_predict_matches(&s, params);
     for (int i = threadIdx.x; i < count; i += THREADS)
         vf_predict_add_parallax(&own, R, s.bearing->point[before][0][i].bearing, s.match->before[before][i]);
     add_warp(&sum[0], own.count);
@@ -51,19 +52,22 @@ static __device__ void sum_parallaxes(const vf_predict_view &s, const float R[9]
 static __global__ void __launch_bounds__(THREADS) predict_k(const VF_CONSTANT vf_predict_view s)
 {
     __shared__ shared own;
-    const vf_params *params = &s.ingest->params;
+    __shared__ vf_params given;
+    const vf_params *params = &given;
     if (threadIdx.x == 0) vf_clock_start(s.clock, blockIdx.x);
     if (threadIdx.x < 3) own.range[threadIdx.x] = 0;
     if (threadIdx.x < 2) own.left[threadIdx.x] = 0;
+    for (int i = threadIdx.x; i < (int)(sizeof given / 4); i += THREADS)
+        reinterpret_cast<uint32_t *>(&given)[i] = reinterpret_cast<const uint32_t *>(s.given)[i];
     __syncthreads();
     if (threadIdx.x == 0) {
         vf_predict_step(&s, params, &own.now);
         vf_predict_turn_before(&s, params, own.now.source, &own.parallax);
     }
-    if (threadIdx.x >= VF_WARP) sum_ranges(s, own.range);
+    if (threadIdx.x >= VF_WARP) sum_ranges(s, params, own.range);
     __syncthreads();
 #if VFRONT_MATCHES
-    sum_parallaxes(s, own.parallax.R, own.left);
+    sum_parallaxes(s, params, own.parallax.R, own.left);
 #endif
     __syncthreads();
     if (threadIdx.x) return;

@@ -341,12 +341,16 @@ static vfront_status_t cuda_write(struct vf_state *state, void *to, const void *
 
 /* ---- the graph --------------------------------------------------------------------------------------------------- */
 
-/** Enqueues the active stages, each behind those that it needs. Stage 0 needs none, and all others need it, if by
- *  others. */
+/** Enqueues the active stages, each behind those that it needs. Stage 0 needs none, and is always active. */
 static vfront_status_t enqueue(struct cuda *c, int parity)
 {
     const struct vf_views *v = &c->view[parity];
     cudaError_t error = cudaSuccess;
+    for (int i = 1; i < VFRONT_STAGES; i++) { /* what needs no other stage begins with the step */
+        if (!(c->active >> i & 1) || vf_stage_edges((enum vf_stage)i, c->active)) continue;
+        TRY(cudaEventRecord(c->done[i], c->stream[0]));
+        TRY(cudaStreamWaitEvent(c->stream[i], c->done[i], 0));
+    }
 #define VF_STAGE(name, needs, what)                                                                                    \
     if (c->active & VF_BIT(name)) {                                                                                    \
         const uint32_t edges = vf_stage_edges(VF_##name, c->active);                                                   \

@@ -8,7 +8,7 @@
 /** Sums over the parallaxes of the previous frame. */
 static void sum_parallaxes(const struct vf_predict_view *s, const float R[9], struct vf_parallax_sums *sums)
 {
-    const int32_t before = s->parity ^ 1, count = vf_predict_matches(s, &s->ingest->params);
+    const int32_t before = s->parity ^ 1, count = vf_predict_matches(s, s->given);
     for (int32_t i = 0; i < count; i++)
         vf_predict_add_parallax(sums, R, s->bearing->point[before][0][i].bearing, s->match->before[before][i]);
 }
@@ -16,7 +16,7 @@ static void sum_parallaxes(const struct vf_predict_view *s, const float R[9], st
 
 void vf_predict_host(const struct vf_predict_view *s)
 {
-    const struct vf_params *params = &s->ingest->params;
+    const struct vf_params *params = s->given;
     struct vf_depth_sums sums = {0, 0, 0};
     for (int32_t i = 0; i < vf_predict_ranges(s, params); i++)
         vf_predict_add_range(&sums, vf_stereo_range(s->stereo, s->parity ^ 1, (uint32_t)i).m);

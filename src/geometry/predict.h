@@ -71,9 +71,10 @@ struct vf_predict_memory {
     struct vf_given_rotation given[2]; /* by parity */
 };
 
-/* View of predict: core/view.h. */
+/* View of predict: core/view.h. given: parameters of the frame in pinned memory, so that it need not wait for
+ * ingest. */
 /* clang-format off */
-#define VF_READS_predict(X) X(ingest)
+#define VF_READS_predict(X)
 #define VF_BEFORE_predict(X) X(bearing) X(stereo) X(match) X(ego)
 #define VF_GEOMETRY_predict(X) X(active)
 #define VF_TUNING_predict(X) X(predict_speed_mmps2) X(predict_turn_mradps2)
@@ -83,6 +84,7 @@ VF_TUNING_OF(predict);
 struct vf_predict_view {
     VF_VIEW(predict);
     struct vf_predict_tuning tuning;
+    const struct vf_params *given;
 };
 VF_HOST_FORM(predict);
 

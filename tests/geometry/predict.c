@@ -62,7 +62,7 @@ static struct known any_known(void)
 /** Sets the memory to what is known. */
 static void set_known(const struct known *k)
 {
-    struct vf_params *p = &memory.ingest.params;
+    struct vf_params *p = &pinned.params;
     struct vf_last_motion *last = &memory.ego.last[step.parity ^ 1][VF_LAST_METRIC],
                           *turned = &memory.ego.last[step.parity ^ 1][VF_LAST_RELATIVE];
     struct vf_given_rotation *given = &memory.predict.given[step.parity ^ 1];
@@ -285,9 +285,9 @@ static void first_frame(void **state)
     k.last = 1;
     set_up_step();
     set_known(&k);
-    memory.ingest.params.frame = 0;
-    memory.ingest.params.dt_ns = 0;
-    memory.ingest.params.rotation_given = 0;
+    pinned.params.frame = 0;
+    pinned.params.dt_ns = 0;
+    pinned.params.rotation_given = 0;
     RUN(predict);
     vfront_prediction_t rest;
     memset(&rest, 0, sizeof rest);
