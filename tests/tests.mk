@@ -194,7 +194,7 @@ slow-run: $(if $(HAVE_FIBERS),$(EMULATED:%=$(EMULATE)/vfcheck-%)) $(SLOW:%=$(TES
 	  '$(PYTHON) tests/features/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/camera/opencv_lens.py $(BUILD)/bridge_lens.so' \
 	  '$(PYTHON) tests/camera/opencv_rectify.py $(BUILD)/bridge_rectify.so' '$(PYTHON) tests/features/shapes.py $(BUILD)/bridge_features.so --quick' \
 	  '$(PYTHON) tests/geometry/honesty.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_stereo.so --quick' \
-	  '$(PYTHON) tests/geometry/rig.py $(BUILD)/bridge_ego.so --quick' \
+	  '$(PYTHON) tests/geometry/rig.py $(BUILD)/bridge_ego.so --quick' '$(PYTHON) tests/geometry/predict.py $(BUILD)/bridge_ego.so --quick' \
 	  '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' '$(PYTHON) tests/examples/faults.py $(BUILD)/replay --quick' $(EMULATED_SAMPLE)
 
 golden: $(BUILD)/digest ## Writes tests/golden.txt anew, on purpose only
