@@ -73,7 +73,7 @@ STAGES  := $(shell awk -F '[^a-z_A-Z]+' '/^VF_STAGE/ {print $$2}' src/stages.def
 HEADERS := vfront.h vfront_cfg.h $(wildcard src/*.def src/*/*.h port/*.h port/*/*.h kernels/*.cuh kernels/*/*.cuh kernels/*/*.h)
 SRC     := $(wildcard src/*/*.c port/host/*.c)
 KERNELS := $(if $(filter 1,$(CUDA)),$(wildcard kernels/*/*.cu))
-OBJ     := $(SRC:%.c=$(BUILD)/%.o) $(if $(filter 1,$(CUDA)),$(BUILD)/port/cuda/cuda.o) $(KERNELS:%.cu=$(BUILD)/%.cu.o)
+OBJ     := $(SRC:%.c=$(BUILD)/%.o) $(if $(filter 1,$(CUDA)),$(patsubst %.c,$(BUILD)/%.o,$(wildcard port/cuda/*.c))) $(KERNELS:%.cu=$(BUILD)/%.cu.o)
 LIB     := $(BUILD)/libvfront.a
 
 # A command is shown in short; V=1 shows it in full.

@@ -10,7 +10,9 @@
  *     vfront_shutdown(&vf);
  *
  * Memory:   fixed by vfront_cfg.h; nothing is allocated after vfront_init().
- * Threads:  one thread at a time for each vfront_t; any number of vfront_t.
+ * Threads:  one thread at a time for each vfront_t; any number of vfront_t. The CUDA port has a thread of its own, which
+ *           makes all CUDA calls, so that one that hangs can be given up: abandon_us. Its signals are blocked; it has
+ *           the scheduling policy and the processors of the thread that called vfront_init().
  * Bits:     everything in vfront_result_t but `timing` and health.reset_counter is a pure function of config, rig,
  *           tuning and the frames since vfront_init() or vfront_reset(). vfront_digest() condenses it. Of refused
  *           frames nothing is input but the stamps that VFRONT_E_TIME refuses: see vfront_frame_t.
@@ -58,12 +60,15 @@ typedef enum vfront_status {
     VFRONT_E_GYRO = -14,         /**< Gyro readings out of order, not finite, over 100 rad/s, or too many. */
     VFRONT_E_PRIOR = -15,        /**< Rotation prior that is not a rotation, or that has no calibrated camera 0. */
     VFRONT_E_PORT = -16,         /**< Unknown port, or one that is not in this build. */
-    VFRONT_E_NO_DEVICE = -17,    /**< No GPU for which this build has code. */
+    VFRONT_E_NO_DEVICE = -17,    /**< No GPU for which this build has code, or none of the number `device`. */
     VFRONT_E_DRIVER = -18,       /**< GPU driver missing, or too old for the CUDA runtime in this build. */
     VFRONT_E_DEVICE_MEMORY = -19,/**< Not enough device memory or pinned memory. Also a GPU whose blocks cannot have the
                                       shared memory of a stage; vfront_detail() then names the stage. */
     VFRONT_E_DEVICE = -20,       /**< CUDA call or kernel failed. Later steps return it too, until vfront_shutdown(). */
-    VFRONT_E_TIMEOUT = -21       /**< Time-out ran out; the frame is still under way: wait again. */
+    VFRONT_E_TIMEOUT = -21,      /**< Time-out ran out; the frame is still under way: wait again. */
+    VFRONT_E_ABANDONED = -22     /**< The GPU or its driver did not answer within abandon_us (in vfront_init()
+                                      abandon_init_ms) and was given up; vfront_detail() names the CUDA call. Later
+                                      steps return it too, until vfront_shutdown(). */
 } vfront_status_t;
 
 /** Processor that runs the stages. */
@@ -109,9 +114,10 @@ typedef struct vfront_info vfront_info_t;                 /**< Facts fixed by vf
  * @retval VFRONT_E_CALIBRATION  Value of a vfront_camera_t or the road out of its range, or poses of the cameras that
  *                               the tuning values `rectify` or `dense` cannot use.
  * @retval VFRONT_E_MASK         Pitch of a static mask smaller than a row.
- * @retval VFRONT_E_TUNING       Value out of its range, or in conflict with another; vfront_detail() names it.
+ * @retval VFRONT_E_TUNING       Value out of its range, in conflict with another, or a `priority` that the device
+ *                               lacks; vfront_detail() names it.
  * @retval VFRONT_E_PORT         Unknown port, or not in this build.
- * @retval VFRONT_E_NO_DEVICE, VFRONT_E_DRIVER, VFRONT_E_DEVICE_MEMORY, VFRONT_E_DEVICE  CUDA port only;
+ * @retval VFRONT_E_NO_DEVICE, VFRONT_E_DRIVER, VFRONT_E_DEVICE_MEMORY, VFRONT_E_DEVICE, VFRONT_E_ABANDONED  CUDA port only;
  *                               vfront_detail() names the call that failed, or the stage that needs more shared memory
  *                               than a block of this GPU can have.
  */
@@ -132,6 +138,7 @@ vfront_status_t vfront_init_config(vfront_t *vf, const vfront_rig_t *rig, const 
  *                          Picture refused.
  * @retval VFRONT_E_PRIOR, VFRONT_E_GYRO  Rotation prior or gyro readings refused.
  * @retval VFRONT_E_DEVICE  The CUDA port failed, in this call or before.
+ * @retval VFRONT_E_ABANDONED  It was given up, in this call or before: see vfront_shutdown().
  * After any status but VFRONT_OK the next step goes on as if this frame had never come. One thing stays behind: a stamp
  * that VFRONT_E_TIME refuses is noted, because three that agree are a clock that was set (vfront_frame_t).
  */
@@ -140,7 +147,7 @@ vfront_status_t vfront_submit(vfront_t *vf, const vfront_frame_t *frame);
 /**
  * Waits for the frame under way.
  *
- * @param[in]  timeout_us  Longest wait [us]; UINT32_MAX: for ever.
+ * @param[in]  timeout_us  Longest wait [us]; UINT32_MAX: until the step ends or is given up.
  * @param[out] result      Result, valid until the next-but-one vfront_submit(). NULL unless VFRONT_OK is returned.
  *
  * @retval VFRONT_OK         Result complete.
@@ -148,6 +155,8 @@ vfront_status_t vfront_submit(vfront_t *vf, const vfront_frame_t *frame);
  * @retval VFRONT_E_STATE    Not initialised, or no frame submitted.
  * @retval VFRONT_E_TIMEOUT  Still under way: wait again.
  * @retval VFRONT_E_DEVICE   The device failed; the frame has no effect.
+ * @retval VFRONT_E_ABANDONED  The step did not end within abandon_us of its vfront_submit() and was given up; the frame
+ *                           has no effect: see vfront_shutdown().
  */
 vfront_status_t vfront_wait(vfront_t *vf, uint32_t timeout_us, const vfront_result_t **result);
 
@@ -162,12 +171,25 @@ vfront_status_t vfront_step(vfront_t *vf, const vfront_frame_t *frame, const vfr
  * @retval VFRONT_E_STATE   Not initialised.
  * @retval VFRONT_E_BUSY    A frame is under way.
  * @retval VFRONT_E_DEVICE  The CUDA port failed before.
+ * @retval VFRONT_E_ABANDONED  It was given up, in this call or before.
  */
 vfront_status_t vfront_reset(vfront_t *vf);
 
-/** Releases all memory, after the end of a frame under way; vf can be initialised again. No effect on NULL or on a vf
- *  that is not initialised. */
-void vfront_shutdown(vfront_t *vf);
+/**
+ * Releases all memory, after the end of a frame under way; vf can be initialised again. No effect on NULL or on a vf
+ * that is not initialised.
+ *
+ * A GPU that hangs: every call returns. A step that is not over abandon_us after its vfront_submit() is given up, and so
+ * is a CUDA call that does not return until then; VFRONT_E_ABANDONED says so. After it vfront_shutdown() returns at
+ * once, before it at the latest after abandon_us, and vf can be initialised again, on the host port. What the GPU port
+ * holds cannot be freed then: it is left to the port's thread, which frees it and ends should the hang ever end. Until
+ * then vfront_info_t.abandoned counts it. Pictures in pinned or device memory of the application, which the GPU reads
+ * in place, must stay for as long. The exit of the process may wait for the driver, too.
+ *
+ * @retval VFRONT_OK           All is released, or nothing was to be done.
+ * @retval VFRONT_E_ABANDONED  The GPU port was given up; vfront_detail() says at which CUDA call.
+ */
+vfront_status_t vfront_shutdown(vfront_t *vf);
 
 /**
  * Input buffer of a camera, in the library's own pinned memory: the GPU reads it in place, so a camera driver that
@@ -395,7 +417,11 @@ enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY =
     X(frame_jump_ms, 10000, 100, 3600000, "longest time between two frames; a stamp farther ahead is refused [ms]") \
     X(frame_skew_us, 2000, 0, 1000000, "largest difference of a picture's time, if it has one, from that of its frame [us]") \
     X(health_gap_ms, 200, 1, 100000, "longest time between two frames that is no gap [ms]") \
-    X(deadline_us, 20000, 1, 10000000, "longest time of a step, from submit to result, that is no overrun [us]")
+    X(deadline_us, 20000, 1, 10000000, "longest time of a step, from submit to result, that is no overrun [us]") \
+    X(abandon_us, 1000000, 100, 600000000, "time after which a step on the GPU is given up, from submit; likewise a shutdown [us]") \
+    X(abandon_init_ms, 60000, 10, 3600000, "time after which vfront_init() gives up the GPU, whose driver may compile kernels then [ms]") \
+    X(device, 0, 0, 63, "GPU, by its number in the CUDA runtime; of that device its primary context") \
+    X(priority, 0, 0, 100, "priority of the work on the GPU: 0 the highest that the device has, n the n-th below it")
 
 /** Tuning values of one flight. vfront_tuning_default() fills them in. */
 struct vfront_tuning {
@@ -913,6 +939,9 @@ struct vfront_info {
     size_t host_bytes;      /**< sizeof(vfront_t). */
     size_t pinned_bytes;    /**< Pinned memory taken in vfront_init(). */
     size_t device_bytes;    /**< Device memory taken in vfront_init(). */
+    uint32_t abandoned;     /**< GPU ports given up in this vfront_t since its memory was zeroed: each still has a thread
+                                 in a CUDA call, unless that has returned in the meantime. */
+    size_t abandoned_bytes; /**< Device and pinned memory that they hold, likewise. */
     int32_t levels;         /**< Levels of VFRONT_LEVELS built: those on which the smallest picture of the rig has at
                                  least 16 px on each side. */
     int32_t scales;         /**< Levels of VFRONT_SCALES built and searched, by the same rule. */

@@ -30,18 +30,21 @@ struct vf_state {
     int32_t parity;          /* of the next frame */
     int32_t input;           /* input buffer of the next frame */
     int32_t under_way;       /* a frame is submitted and not yet waited for */
-    int32_t failed;          /* the device failed: nothing but vfront_shutdown() helps */
+    vfront_status_t failed;  /* not VFRONT_OK: the device failed, or was given up: only vfront_shutdown() helps */
     uint64_t ticket;         /* of the last frame submitted */
     uint64_t frame;          /* frames done since init or reset */
     uint64_t t_ns, t_mid_ns; /* of the last frame done */
     struct vf_refused_stamps refused;
     int32_t clock_set; /* the frame to be submitted, or under way, is the first of a clock that was set */
     uint64_t submitted_ns;
+    uint64_t give_up_ns;    /* time at which the call under way, or the step, is given up */
     uint32_t resets;        /* value of health.reset_counter at the last reset */
     uint32_t reset_counter; /* as last reported */
     uint32_t overruns;
     size_t pinned_bytes, device_bytes;
     char device[64];
+    uint32_t abandoned;     /* ports given up since the memory was zeroed; outlasts init and shutdown */
+    size_t abandoned_bytes; /* device and pinned memory that they keep, likewise */
     char detail[128];
     _Alignas(16) unsigned char private[1024]; /* of the port */
 };
@@ -49,10 +52,12 @@ struct vf_state {
 /** Magic of a vf_state in use. */
 #define VF_MAGIC 0x76667231746e6f72ull
 
+/** No function waits beyond state->give_up_ns: what is not done by then is given up, with VFRONT_E_ABANDONED. After
+ *  that status close is the only function that may be called. */
 struct vf_port {
     vfront_port_t id;
     /** Takes both arenas, zeroed; fills in step[].memory, step[].pinned, pinned, memory, *_bytes and device. On failure
-     *  it has given everything back. May block. */
+     *  close gives back what it took. */
     vfront_status_t (*open)(struct vf_state *state);
     /** Copies into the device arena. Called between open and ready only. */
     vfront_status_t (*write)(struct vf_state *state, void *to, const void *from, size_t bytes);
@@ -64,12 +69,14 @@ struct vf_port {
                              struct vf_source *source);
     /** Address, as the stages see it, of a place in the pinned arena. */
     const uint8_t *(*seen)(struct vf_state *state, const uint8_t *pinned);
-    /** Starts all stages for step[state->parity]. Does not block on a device. */
+    /** Starts all stages for step[state->parity]. */
     vfront_status_t (*submit)(struct vf_state *state);
-    /** Returns when vf_pinned.done holds state->ticket. */
+    /** Returns when vf_pinned.done holds state->ticket; VFRONT_E_TIMEOUT when that took timeout_us, if that comes
+     *  before give_up_ns. */
     vfront_status_t (*wait)(struct vf_state *state, uint32_t timeout_us);
-    /** Waits for what is under way and gives everything back. */
-    void (*close)(struct vf_state *state);
+    /** Waits for what is under way and gives everything back. VFRONT_E_ABANDONED: could not, and what is left belongs
+     *  to whatever hangs. */
+    vfront_status_t (*close)(struct vf_state *state);
     /** A clock that does not go back [ns]. */
     uint64_t (*now_ns)(void);
 };

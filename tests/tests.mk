@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: test-run slow slow-run golden features quality matching stereo dense ego honesty predict rig faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof
+.PHONY: test-run slow slow-run golden features quality matching stereo dense ego honesty predict rig faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
 .SECONDEXPANSION:
 .SECONDARY:
 
@@ -16,7 +16,7 @@ CONFIG   = -DVFRONT_USER_CFG='"$(abspath tests/config/$(1).h)"'
 FIXTURE := $(wildcard tests/fixture/*.h tests/*/*_oracle.h) $(HEADERS)
 WRAP    := $(shell awk -F '[^A-Za-z_0-9]+' '/^CUDA_CALL|^CUDA_TURNED/ {print "-Wl,--wrap=" $$2}' tests/fake/cuda_calls.def)
 WRAP_STAGES := $(STAGES:%=-Wl,--wrap=vf_%_cuda) -Wl,--wrap=cudaGetLastError
-wraps   = $(if $(filter alloc fault,$(1)),$(WRAP) $(if $(filter fault,$(1)),$(WRAP_STAGES)))
+wraps   = $(if $(filter alloc fault hang,$(1)),$(WRAP) $(if $(filter fault hang,$(1)),$(WRAP_STAGES)))
 WRAP_HOST := $(STAGES:%=-Wl,--wrap=vf_%_host)
 
 # ---- oracles ------------------------------------------------------------------------------------------------------------------------
@@ -46,20 +46,21 @@ $(OWN:%=$(TEST)/%): $(TEST)/%: tests/depth/%.c $(BUILD)/config/%/libvfront.a $(B
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(call CONFIG,$*) $< $(BUILD)/config/$*/examples/parts.a $(BUILD)/config/$*/libvfront.a -o $@ $(FORMAT_LIBS) -lcmocka -lm
 
-$(PORTS:%=$(SMALL)/%) $(SMALL)/fault $(SMALL)/fuzz: $(SMALL)/%: tests/core/%.c tests/fixture/pair.c tests/fixture/scene.c $(SMALL)/libvfront.a $(FIXTURE)
-	$(CC) $(T_CFLAGS) $(call CONFIG,small) $(if $(filter 1,$(SMALL_CUDA)),-DVFRONT_CUDA -isystem $(CUDA_INC)) $(filter %.c,$^) \
+$(SMALL)/hang: $(BUILD)/tests/core/spin.cu.o
+$(PORTS:%=$(SMALL)/%) $(SMALL)/fault $(SMALL)/hang $(SMALL)/fuzz: $(SMALL)/%: tests/core/%.c tests/fixture/pair.c tests/fixture/scene.c $(SMALL)/libvfront.a $(FIXTURE)
+	$(CC) $(T_CFLAGS) $(call CONFIG,small) $(if $(filter 1,$(SMALL_CUDA)),-DVFRONT_CUDA -DVF_SPIN -isystem $(CUDA_INC)) $(filter %.c %.o,$^) \
 	  $(SMALL)/libvfront.a -o $@ $(if $(filter 1,$(SMALL_CUDA)),$(call wraps,$*)) $(if $(filter ownership,$*),$(WRAP_HOST)) -lcmocka -lm $(LIBS)
 
 # ---- the CUDA port on a runtime without a GPU: tests/fake/cudart.c ------------------------------------------------------------------
 
 FAKE     := $(BUILD)/fake
 F_CFLAGS  = $(T_CFLAGS) -O3 $(call CONFIG,small) -DVFRONT_CUDA $(if $(filter 1,$(CUDA)),-isystem $(CUDA_INC),-isystem tests/fake)
-FAKE_SRC := $(SRC) port/cuda/cuda.c tests/fake/cudart.c tests/fixture/pair.c tests/fixture/scene.c
+FAKE_SRC := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c tests/fixture/pair.c tests/fixture/scene.c
 FAKE_OBJ := $(FAKE_SRC:%.c=$(FAKE)/%.o)
 $(FAKE)/%.o: %.c $(BUILD)/settings-c
 	@mkdir -p $(@D)
 	$(CC) $(F_CFLAGS) -MMD -MP -c $< -o $@
-$(PORTS:%=$(FAKE)/%) $(FAKE)/fault: $(FAKE)/%: $(FAKE)/tests/core/%.o $(FAKE_OBJ)
+$(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(FAKE)/hang: $(FAKE)/%: $(FAKE)/tests/core/%.o $(FAKE_OBJ)
 	$(CC) $(SAN) $^ -o $@ $(call wraps,$*) $(if $(filter ownership,$*),$(WRAP_HOST)) -lcmocka -lm -lpthread
 
 # The same with cuBLAS, where its header is.
@@ -77,7 +78,7 @@ HAVE_FIBERS := $(shell echo | $(CXX) -E -xc++ -include boost/context/fiber.hpp -
 EMULATE   = $(BUILD)/emulate
 E_KERNELS := $(wildcard kernels/*/*.cu)
 E_FLAGS   = -I. -Isrc -isystem tests/fake $(call CONFIG,$(EMULATE_CFG)) -DVFRONT_CUDA -DEMULATED
-E_SRC    := $(SRC) port/cuda/cuda.c tests/fake/cudart.c tests/vfcheck/vfcheck.c tests/vfcheck/pictures.c tests/emulate/times.c
+E_SRC    := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c tests/vfcheck/vfcheck.c tests/vfcheck/pictures.c tests/emulate/times.c
 E_RENAMED = $(foreach s,$(STAGES),-Dvf_$(s)_cuda=vf_$(s)_kernels)
 $(EMULATE)/translated: tests/emulate/translate.py $(wildcard kernels/*.cuh kernels/*/*)
 	@mkdir -p $(@D)
@@ -143,7 +144,7 @@ $(TEST)/vfcheck/%.o: EXTRA = -Wno-strict-prototypes -Wno-pedantic
 VFCHECK := $(patsubst %,$(BUILD)/%.o,$(basename $(wildcard tests/vfcheck/*.c))) $(patsubst %,$(BUILD)/%.o,$(wildcard tests/vfcheck/*.cu))
 $(BUILD)/vfcheck: $(VFCHECK) $(LIB)
 	@echo "  LINK $@"
-	$(CC) $(SAN) $^ -o $@ $(LIBS)
+	$(CC) $(SAN) $^ -o $@ -Wl,--wrap=cudaSetDevice $(LIBS)
 
 # ---- targets ------------------------------------------------------------------------------------------------------------------------
 
@@ -151,9 +152,9 @@ PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 BRIDGES := fast track orb lens rectify features trajectory ego stereo
 # In `make slow`, because each takes more than 8 s: of the oracles, and of the tests of ports.
 SLOW    := detect ego essential motion scale stereo_position $(OWN)
-SLOW_PORTS := $(addprefix $(SMALL)/,init api invariance alloc) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(if $(HAVE_CUBLAS),$(FAKE)/cublas)
+SLOW_PORTS := $(addprefix $(SMALL)/,init api invariance alloc) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(FAKE)/hang $(if $(HAVE_CUBLAS),$(FAKE)/cublas)
 QUICK   := $(patsubst %,$(TEST)/%,$(filter-out $(SLOW),$(ORACLES)) $(TOOLS)) $(addprefix $(SMALL)/,clock points ownership)
-GPU_ONLY := $(if $(filter 1,$(SMALL_CUDA)),$(SMALL)/fault)
+GPU_ONLY := $(if $(filter 1,$(SMALL_CUDA)),$(SMALL)/fault $(SMALL)/hang)
 HOUSE   := $(foreach l,$(LIB) $(SMALL)/libvfront.a,'tests/house/symbols.sh $l $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)') \
     'tests/house/readme.sh' 'tests/house/includes.sh' 'tests/house/map.sh' 'tests/house/header.sh $(CC)' 'tests/house/config.sh $(CC)' \
     'tests/house/proof.sh' 'tests/house/limits.py $(LIB)'
@@ -230,7 +231,11 @@ symbols: $(LIB) ## What the archive exports and asks for
 	@tests/house/symbols.sh $(LIB) $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)
 
 check: slow ## The slow rest: `slow`, then sanitizers, fuzzing, clang, other configs, every architecture, the cross build
-	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' '$(MAKE) -s clang' '$(MAKE) -s configs' '$(MAKE) -s stack' '$(MAKE) -s size' '$(MAKE) -s archs' 'tests/house/format.sh' 'tests/cross/cross.sh $(BUILD)/cross'
+	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' '$(MAKE) -s tsan' '$(MAKE) -s clang' '$(MAKE) -s configs' '$(MAKE) -s stack' '$(MAKE) -s size' '$(MAKE) -s archs' 'tests/house/format.sh' 'tests/cross/cross.sh $(BUILD)/cross'
+
+tsan: ## The port's thread under the thread sanitizer, with calls that hang
+	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/tsan SANITIZE=thread WERROR=1 $(BUILD)/tsan/fake/hang
+	$(BUILD)/tsan/fake/hang --quick
 
 asan: ## Tests and fuzzing under the address and undefined behaviour sanitizers
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined WERROR=1 asan-run

@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /* The CUDA port: both arenas taken once, the step captured as one graph for each parity, one launch a step, and a
- * ticket in pinned memory that says when its result is there. */
+ * ticket in pinned memory that says when its result is there.
+ *
+ * All CUDA calls are made by a thread of the port's own, because any of them may block for as long as the GPU or its
+ * driver hangs, and a call that blocks cannot be interrupted, only left behind. The calls of the step, too: a launch
+ * returns at once only while the driver is well. The hand-over of a job costs a microsecond while the thread is awake;
+ * it is woken before the pictures are copied, so that it is awake when they are. The current device of the
+ * application's threads is not touched. */
 #define _POSIX_C_SOURCE 200809L
 #include "cuda.h"
 
 #include <sched.h>
-#include <time.h>
 
 #include "port/port.h"
+#include "thread.h"
 #if VFRONT_CUBLAS
 #include "kernels/geometry/cublas.h"
 #endif
+
+/** Time for which the thread looks for the next job before it sleeps [us]: longer than a step on a large GPU, so that
+ *  it is awake when one step follows the other, and short beside the time between two pictures of a camera. */
+#define AWAKE_US 200
 
 /** The device arena. */
 struct arena {
@@ -20,29 +30,51 @@ struct arena {
 #endif
 };
 
-/** State of the port, in vf_state.private. */
+/** State of the port, in memory of its thread. Its caller touches it between jobs only, but for `at`. */
 struct cuda {
+    struct vf_thread thread;
+    const char *at; /* call that the thread is in, or was in last */
+    /* the job, and what became of it: a status, with a format and a word for vf_refuse() */
+    vfront_status_t (*job)(struct cuda *c);
+    vfront_status_t status;
+    const char *what, *rest;
+    int32_t number;
+    int in_init; /* 1: statuses are those of vfront_init(), else of a step */
+    /* what jobs take and give */
+    int32_t ordinal, rank; /* tuning values device, priority */
+    void *to;
+    const void *from, *last;
+    size_t bytes;
+    vfront_memory_t kind;
+    const uint8_t *seen;
+    int32_t parity;
+    uint32_t active;
+    int idle;      /* the stream has nothing to do */
+    char name[64]; /* of the device */
+    /* what is to be given back */
     cudaStream_t stream[VFRONT_STAGES]; /* [0] runs the graphs; the others exist to capture branches */
     cudaEvent_t done[VFRONT_STAGES];
     cudaGraph_t graph[2];
     cudaGraphExec_t exec[2];
     void *device, *pinned, *pinned_seen;
-    int ordinal;
 #if VFRONT_CUBLAS
     struct vf_cublas cublas;
 #endif
+    struct vf_views view[2]; /* a copy: a launcher that is given up must not read the caller's */
 };
-VF_STATIC_ASSERT(sizeof(struct cuda) <= sizeof(((struct vf_state *)0)->private),
+
+/** The caller's side, in vf_state.private. */
+struct hold {
+    struct cuda *cuda; /* NULL: there is no thread */
+    pthread_t thread;
+    int asking;   /* the thread has been asked whether the device works */
+    int given_up; /* a job or a step took too long: the thread may never be idle again */
+};
+VF_STATIC_ASSERT(sizeof(struct hold) <= sizeof(((struct vf_state *)0)->private),
                  "vfront: the CUDA port outgrew vf_state.private");
 
-static struct cuda *cuda_of(struct vf_state *state) { return (struct cuda *)state->private; }
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
+static struct hold *hold_of(struct vf_state *state) { return (struct hold *)state->private; }
+static struct cuda *cuda_of(struct vf_state *state) { return hold_of(state)->cuda; }
 
 /* ---- faults ------------------------------------------------------------------------------------------------------ */
 
@@ -63,23 +95,36 @@ static vfront_status_t status_of(cudaError_t error)
     }
 }
 
-static vfront_status_t fault(struct vf_state *state, cudaError_t error, const char *call)
+/** Notes why a job was refused or failed; returns the status. */
+static vfront_status_t refuse(struct cuda *c, vfront_status_t status, const char *what, const char *rest)
 {
-    const vfront_status_t status = state->magic == VF_MAGIC ? VFRONT_E_DEVICE
-                                                            : status_of(error); /* what init can say, or a step */
-    (void)cudaGetLastError(); /* an error that can be cleared must not show up in a later, innocent call */
-    return vf_refuse(state, status, call, 0, cudaGetErrorName(error));
+    c->what = what;
+    c->rest = rest;
+    return status;
 }
 
-/** Returns from the function around it when a CUDA call fails. */
+static vfront_status_t fault(struct cuda *c, cudaError_t error, const char *call)
+{
+    (void)cudaGetLastError(); /* an error that can be cleared must not show up in a later, innocent call */
+    return refuse(c, c->in_init ? status_of(error) : VFRONT_E_DEVICE, call, cudaGetErrorName(error));
+}
+
+/** Notes which call the thread is about to make. */
+static void at(struct cuda *c, const char *call) { __atomic_store_n(&c->at, call, __ATOMIC_RELAXED); }
+
+/** Makes a CUDA call, and returns from the function around it when that fails. */
 #define TRY(call)                                                                                                      \
     do {                                                                                                               \
+        at(c, #call);                                                                                                  \
         const cudaError_t error_ = (call);                                                                             \
-        if (error_ != cudaSuccess) return fault(state, error_, #call ": %s");                                          \
+        if (error_ != cudaSuccess) return fault(c, error_, #call ": %s");                                              \
     } while (0)
 
+/** Makes a CUDA call that gives something back, whatever becomes of it. */
+#define GIVE_BACK(call) (at(c, #call), (void)(call))
+
 /** Fault of a stage's launcher: in a call of cuBLAS, or of CUDA. */
-static vfront_status_t launch_fault(struct vf_state *state, cudaError_t error, const char *stage)
+static vfront_status_t launch_fault(struct cuda *c, cudaError_t error, const char *stage)
 {
 #if VFRONT_CUBLAS
     static const char *const name[] = {
@@ -88,57 +133,136 @@ static vfront_status_t launch_fault(struct vf_state *state, cudaError_t error, c
         [CUBLAS_STATUS_MAPPING_ERROR] = "mapping error",     [CUBLAS_STATUS_EXECUTION_FAILED] = "execution failed",
         [CUBLAS_STATUS_INTERNAL_ERROR] = "internal error",   [CUBLAS_STATUS_NOT_SUPPORTED] = "not supported",
         [CUBLAS_STATUS_LICENSE_ERROR] = "license error"};
-    const struct vf_cublas *blas = &cuda_of(state)->cublas;
+    const struct vf_cublas *blas = &c->cublas;
     if (blas->call) {
         const size_t i = (size_t)blas->status;
         (void)cudaGetLastError();
-        return vf_refuse(state, status_of(error), blas->call, 0,
-                         i < sizeof name / sizeof *name && name[i] ? name[i] : "unknown status");
+        return refuse(c, status_of(error), blas->call,
+                      i < sizeof name / sizeof *name && name[i] ? name[i] : "unknown status");
     }
 #endif
     if (error == cudaErrorLaunchOutOfResources) {
         (void)cudaGetLastError();
-        return vf_refuse(state, VFRONT_E_DEVICE_MEMORY,
-                         "%s: a block of its kernels needs more shared memory than this device has", 0, stage);
+        return refuse(c, VFRONT_E_DEVICE_MEMORY,
+                      "%s: a block of its kernels needs more shared memory than this device has", stage);
     }
-    return fault(state, error, "launch of a stage: %s");
+    return fault(c, error, "launch of a stage: %s");
+}
+
+/* ---- the thread, and jobs for it --------------------------------------------------------------------------------- */
+
+static void release(struct cuda *c);
+
+/** Main of the thread. Whoever has left it behind cannot give anything back any more: it does so itself. */
+static void *serve(void *made)
+{
+    struct cuda c;
+    memset(&c, 0, sizeof c);
+    at(&c, "the start of the port's thread");
+    c.in_init = 1;
+    vf_thread_begin(&c.thread, AWAKE_US, made, &c);
+    while (vf_thread_next(&c.thread)) {
+        c.what = NULL;
+        c.status = c.job(&c);
+        vf_thread_done(&c.thread);
+    }
+    release(&c);
+    return NULL;
+}
+
+/** Gives the port up: the thread is not waited for any more. `format` has a %s for the call that it is in. */
+static vfront_status_t give_up(struct vf_state *state, const char *format)
+{
+    const struct cuda *c = cuda_of(state);
+    hold_of(state)->given_up = 1;
+    return vf_refuse(state, VFRONT_E_ABANDONED, format, 0, __atomic_load_n(&c->at, __ATOMIC_RELAXED));
+}
+
+/** Waits until the thread is idle, so that its memory may be read and written. */
+static vfront_status_t settle(struct vf_state *state)
+{
+    if (!hold_of(state)->given_up && vf_thread_wait(&cuda_of(state)->thread, state->give_up_ns)) return VFRONT_OK;
+    return give_up(state, "given up: no return from %s");
+}
+
+/** Status of the job that is done. */
+static vfront_status_t outcome(struct vf_state *state)
+{
+    const struct cuda *c = cuda_of(state);
+    return c->status ? vf_refuse(state, c->status, c->what, c->number, c->rest) : VFRONT_OK;
+}
+
+/** Has a job done whose arguments are in place. The thread is idle. */
+static vfront_status_t have_done(struct vf_state *state, vfront_status_t (*job)(struct cuda *c))
+{
+    struct cuda *c = cuda_of(state);
+    c->job = job;
+    vf_thread_give(&c->thread);
+    const vfront_status_t status = settle(state);
+    return status ? status : outcome(state);
 }
 
 /* ---- open and close ---------------------------------------------------------------------------------------------- */
 
-static void cuda_close(struct vf_state *state)
+static void release(struct cuda *c)
 {
-    struct cuda *c = cuda_of(state);
-    if (c->stream[0]) cudaStreamSynchronize(c->stream[0]);
+    if (c->stream[0]) GIVE_BACK(cudaStreamSynchronize(c->stream[0]));
     for (int parity = 0; parity < 2; parity++) {
-        if (c->exec[parity]) cudaGraphExecDestroy(c->exec[parity]);
-        if (c->graph[parity]) cudaGraphDestroy(c->graph[parity]);
+        if (c->exec[parity]) GIVE_BACK(cudaGraphExecDestroy(c->exec[parity]));
+        if (c->graph[parity]) GIVE_BACK(cudaGraphDestroy(c->graph[parity]));
+        c->exec[parity] = NULL;
+        c->graph[parity] = NULL;
     }
 #if VFRONT_CUBLAS
-    if (c->cublas.handle) cublasDestroy(c->cublas.handle);
+    if (c->cublas.handle) GIVE_BACK(cublasDestroy(c->cublas.handle));
+    c->cublas.handle = NULL;
 #endif
     for (int i = 0; i < VFRONT_STAGES; i++) {
-        if (c->done[i]) cudaEventDestroy(c->done[i]);
-        if (c->stream[i]) cudaStreamDestroy(c->stream[i]);
+        if (c->done[i]) GIVE_BACK(cudaEventDestroy(c->done[i]));
+        if (c->stream[i]) GIVE_BACK(cudaStreamDestroy(c->stream[i]));
+        c->done[i] = NULL;
+        c->stream[i] = NULL;
     }
-    if (c->pinned) cudaFreeHost(c->pinned);
-    if (c->device) cudaFree(c->device);
-    memset(c, 0, sizeof *c);
+    if (c->pinned) GIVE_BACK(cudaFreeHost(c->pinned));
+    if (c->device) GIVE_BACK(cudaFree(c->device));
+    c->pinned = c->device = NULL;
     (void)cudaGetLastError();
 }
 
-static vfront_status_t take(struct vf_state *state)
+static vfront_status_t release_job(struct cuda *c)
 {
-    struct cuda *c = cuda_of(state);
+    release(c);
+    return VFRONT_OK;
+}
+
+static vfront_status_t cuda_close(struct vf_state *state)
+{
+    struct hold *h = hold_of(state);
+    if (!h->cuda) return VFRONT_OK;
+    vfront_status_t status = settle(state);
+    if (!status) status = have_done(state, release_job);
+    vf_thread_leave(&h->cuda->thread, h->thread, status ? 0 : state->give_up_ns);
+    memset(h, 0, sizeof *h);
+    return status;
+}
+
+static vfront_status_t take_job(struct cuda *c)
+{
     struct cudaDeviceProp properties;
-    int devices = 0;
+    int devices = 0, least = 0, greatest = 0;
     TRY(cudaGetDeviceCount(&devices));
-    if (devices < 1) return vf_refuse(state, VFRONT_E_NO_DEVICE, "no CUDA device", 0, "");
-    TRY(cudaGetDevice(&c->ordinal));
+    if (devices < 1) return refuse(c, VFRONT_E_NO_DEVICE, "no CUDA device", "");
+    c->number = c->ordinal;
+    if (c->ordinal >= devices) return refuse(c, VFRONT_E_NO_DEVICE, "no CUDA device of number %d: device", "");
+    TRY(cudaSetDevice(c->ordinal));
     TRY(cudaGetDeviceProperties(&properties, c->ordinal));
-    memcpy(state->device, properties.name, sizeof state->device - 1);
+    memcpy(c->name, properties.name, sizeof c->name - 1);
+    TRY(cudaDeviceGetStreamPriorityRange(&least, &greatest)); /* a greater priority is a lower number */
+    c->number = c->rank;
+    if (c->rank > least - greatest)
+        return refuse(c, VFRONT_E_TUNING, "tuning value %d is below the lowest priority of this device: priority", "");
     for (int i = 0; i < VFRONT_STAGES; i++) {
-        TRY(cudaStreamCreateWithFlags(&c->stream[i], cudaStreamNonBlocking));
+        TRY(cudaStreamCreateWithPriority(&c->stream[i], cudaStreamNonBlocking, greatest + c->rank));
         TRY(cudaEventCreateWithFlags(&c->done[i], cudaEventDisableTiming));
     }
     TRY(cudaMalloc(&c->device, sizeof(struct arena)));
@@ -148,21 +272,26 @@ static vfront_status_t take(struct vf_state *state)
     TRY(cudaStreamSynchronize(c->stream[0]));
     memset(c->pinned, 0, sizeof(struct vf_pinned));
 #if VFRONT_CUBLAS
+    at(c, "cublasCreate(&c->cublas.handle)");
     const cudaError_t error = vf_cublas_note(&c->cublas, cublasCreate(&c->cublas.handle), "cublasCreate: %s");
-    if (error) return launch_fault(state, error, "ego");
+    if (error) return launch_fault(c, error, "ego");
 #endif
     return VFRONT_OK;
 }
 
 static vfront_status_t cuda_open(struct vf_state *state)
 {
-    struct cuda *c = cuda_of(state);
-    memset(c, 0, sizeof *c);
-    const vfront_status_t status = take(state);
-    if (status) {
-        cuda_close(state);
-        return status;
-    }
+    struct hold *h = hold_of(state);
+    void *made;
+    memset(h, 0, sizeof *h);
+    if (!vf_thread_start(&h->thread, serve, &made))
+        return vf_refuse(state, VFRONT_E_DEVICE, "pthread_create: no thread for the port", 0, "");
+    struct cuda *c = h->cuda = made;
+    c->ordinal = state->step[0].tuning.device;
+    c->rank = state->step[0].tuning.priority;
+    const vfront_status_t status = have_done(state, take_job);
+    if (status) return status;
+    memcpy(state->device, c->name, sizeof state->device);
     state->memory = c->device;
     state->pinned = c->pinned;
     state->device_bytes = sizeof(struct arena);
@@ -174,11 +303,25 @@ static vfront_status_t cuda_open(struct vf_state *state)
     return VFRONT_OK;
 }
 
+static vfront_status_t write_job(struct cuda *c)
+{
+    TRY(cudaMemcpyAsync(c->to, c->from, c->bytes, cudaMemcpyHostToDevice, c->stream[0]));
+    TRY(cudaStreamSynchronize(c->stream[0]));
+    return VFRONT_OK;
+}
+
+/** By way of the frame's masks in pinned memory, which hold nothing yet: a copy that is given up must not read what is
+ *  the caller's. */
 static vfront_status_t cuda_write(struct vf_state *state, void *to, const void *from, size_t bytes)
 {
     struct cuda *c = cuda_of(state);
-    TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, c->stream[0]));
-    TRY(cudaStreamSynchronize(c->stream[0]));
+    for (size_t done = 0; done < bytes; done += c->bytes) {
+        c->bytes = bytes - done < sizeof state->pinned->mask ? bytes - done : sizeof state->pinned->mask;
+        c->to = (char *)to + done;
+        c->from = memcpy(state->pinned->mask, (const char *)from + done, c->bytes);
+        const vfront_status_t status = have_done(state, write_job);
+        if (status) return status;
+    }
     return VFRONT_OK;
 }
 
@@ -186,23 +329,18 @@ static vfront_status_t cuda_write(struct vf_state *state, void *to, const void *
 
 /** Enqueues the active stages, each behind those that it needs. Stage 0 needs none, and all others need it, if by
  *  others. */
-static vfront_status_t enqueue(struct vf_state *state, int parity)
+static vfront_status_t enqueue(struct cuda *c, int parity)
 {
-    struct cuda *c = cuda_of(state);
-    struct vf_views *v = &state->view[parity];
-    const uint32_t active = state->step[0].geometry.active;
+    const struct vf_views *v = &c->view[parity];
     cudaError_t error = cudaSuccess;
-#if VFRONT_CUBLAS
-    v->ego.systems = &((struct arena *)c->device)->systems;
-    v->ego.cublas = &c->cublas;
-#endif
 #define VF_STAGE(name, needs, what)                                                                                    \
-    if (active & VF_BIT(name)) {                                                                                       \
-        const uint32_t edges = vf_stage_edges(VF_##name, active);                                                      \
+    if (c->active & VF_BIT(name)) {                                                                                    \
+        const uint32_t edges = vf_stage_edges(VF_##name, c->active);                                                   \
         for (int before = 0; before < VF_##name; before++)                                                             \
             if (edges >> before & 1) TRY(cudaStreamWaitEvent(c->stream[VF_##name], c->done[before], 0));               \
+        at(c, "the launch of stage " #name);                                                                           \
         error = vf_##name##_cuda(&v->name, c->stream[VF_##name]);                                                      \
-        if (error) return launch_fault(state, error, #name);                                                           \
+        if (error) return launch_fault(c, error, #name);                                                               \
         TRY(cudaEventRecord(c->done[VF_##name], c->stream[VF_##name]));                                                \
     }
 #include "stages.def"
@@ -211,15 +349,14 @@ static vfront_status_t enqueue(struct vf_state *state, int parity)
     return VFRONT_OK;
 }
 
-static vfront_status_t capture(struct vf_state *state, int parity)
+static vfront_status_t capture(struct cuda *c, int parity)
 {
-    struct cuda *c = cuda_of(state);
     TRY(cudaStreamBeginCapture(c->stream[0], cudaStreamCaptureModeThreadLocal));
-    const vfront_status_t status = enqueue(state, parity);
+    const vfront_status_t status = enqueue(c, parity);
     if (status) {
         cudaGraph_t broken = NULL;
-        cudaStreamEndCapture(c->stream[0], &broken);
-        if (broken) cudaGraphDestroy(broken);
+        GIVE_BACK(cudaStreamEndCapture(c->stream[0], &broken));
+        if (broken) GIVE_BACK(cudaGraphDestroy(broken));
         (void)cudaGetLastError();
         return status;
     }
@@ -235,45 +372,66 @@ static vfront_status_t capture(struct vf_state *state, int parity)
     return VFRONT_OK;
 }
 
-static vfront_status_t cuda_ready(struct vf_state *state)
+static vfront_status_t ready_job(struct cuda *c)
 {
-    struct cuda *c = cuda_of(state);
     for (int parity = 0; parity < 2; parity++) {
-        const vfront_status_t status = capture(state, parity);
+        const vfront_status_t status = capture(c, parity);
         if (status) return status;
     }
     for (int parity = 1; parity >= 0; parity--) {
         TRY(cudaGraphLaunch(c->exec[parity], c->stream[0]));
         TRY(cudaStreamSynchronize(c->stream[0]));
     }
+    c->in_init = 0;
     return VFRONT_OK;
+}
+
+static vfront_status_t cuda_ready(struct vf_state *state)
+{
+    struct cuda *c = cuda_of(state);
+    c->active = state->step[0].geometry.active;
+    for (int parity = 0; parity < 2; parity++) {
+#if VFRONT_CUBLAS
+        state->view[parity].ego.systems = &((struct arena *)c->device)->systems;
+        state->view[parity].ego.cublas = &c->cublas;
+#endif
+        c->view[parity] = state->view[parity];
+    }
+    return have_done(state, ready_job);
 }
 
 /* ---- the step ---------------------------------------------------------------------------------------------------- */
 
 /** An address as the device sees it, if it is of the kind that the caller says. */
-static vfront_status_t look_up(struct vf_state *state, const void *address, vfront_memory_t memory,
-                               const uint8_t **seen)
+static vfront_status_t look_up(struct cuda *c, const void *address)
 {
     struct cudaPointerAttributes a;
+    at(c, "cudaPointerGetAttributes");
     const cudaError_t error = cudaPointerGetAttributes(&a, address);
     if (error == cudaErrorInvalidValue) {
         (void)cudaGetLastError();
-        return vf_refuse(state, VFRONT_E_MEMORY_KIND, "frame: address that CUDA does not know", 0, "");
+        return refuse(c, VFRONT_E_MEMORY_KIND, "frame: address that CUDA does not know", "");
     }
-    if (error != cudaSuccess) return fault(state, error, "cudaPointerGetAttributes: %s");
+    if (error != cudaSuccess) return fault(c, error, "cudaPointerGetAttributes: %s");
     const int device = a.type == cudaMemoryTypeDevice || a.type == cudaMemoryTypeManaged;
     const int pinned = a.type == cudaMemoryTypeHost || a.type == cudaMemoryTypeManaged;
-    if (!(memory == VFRONT_DEVICE_MEMORY ? device : pinned) || !a.devicePointer)
-        return vf_refuse(state, VFRONT_E_MEMORY_KIND, "frame: address is not of the kind of memory given", 0, "");
-    *seen = a.devicePointer;
+    if (!(c->kind == VFRONT_DEVICE_MEMORY ? device : pinned) || !a.devicePointer)
+        return refuse(c, VFRONT_E_MEMORY_KIND, "frame: address is not of the kind of memory given", "");
+    c->seen = a.devicePointer;
     return VFRONT_OK;
 }
 
+/** First byte of a picture as the device sees it. */
+static vfront_status_t look_up_job(struct cuda *c)
+{
+    const vfront_status_t status = look_up(c, c->last);
+    return status ? status : look_up(c, c->from);
+}
+
+/** The caller's copy of pinned_seen is the parameters' own address. */
 static const uint8_t *cuda_seen(struct vf_state *state, const uint8_t *pinned)
 {
-    const struct cuda *c = cuda_of(state);
-    return (const uint8_t *)c->pinned_seen + (pinned - (const uint8_t *)c->pinned);
+    return (const uint8_t *)state->step[0].pinned + (pinned - (const uint8_t *)state->pinned);
 }
 
 /** 1 if an address lies in one of the library's own input buffers. */
@@ -286,16 +444,20 @@ static int own_input(const struct vf_state *state, const void *address)
 static vfront_status_t cuda_adopt(struct vf_state *state, const vfront_picture_t *picture, uint8_t *input,
                                   struct vf_source *source)
 {
+    struct cuda *c = cuda_of(state);
     const size_t row = (size_t)vf_format_bytes(picture->format) * (size_t)picture->width_px;
     const size_t last = (size_t)picture->pitch_bytes * (size_t)(picture->height_px - 1) + row - 1;
-    int ordinal;
-    TRY(cudaGetDevice(&ordinal));
-    if (ordinal != cuda_of(state)->ordinal) TRY(cudaSetDevice(cuda_of(state)->ordinal));
     source->pitch = picture->pitch_bytes;
+    if (input == state->pinned->input[state->input][0]) vf_thread_rouse(&c->thread);
     if (picture->memory != VFRONT_HOST_MEMORY) {
-        const uint8_t *end;
-        const vfront_status_t status = look_up(state, (const uint8_t *)picture->data + last, picture->memory, &end);
-        return status ? status : look_up(state, picture->data, picture->memory, &source->data);
+        vfront_status_t status = settle(state);
+        if (status) return status;
+        c->from = picture->data;
+        c->last = (const uint8_t *)picture->data + last;
+        c->kind = picture->memory;
+        status = have_done(state, look_up_job);
+        if (!status) source->data = c->seen;
+        return status;
     }
     if (own_input(state, picture->data) && own_input(state, (const uint8_t *)picture->data + last)) {
         source->data = cuda_seen(state, picture->data); /* to copy it could be to copy it onto itself */
@@ -310,11 +472,19 @@ static vfront_status_t cuda_adopt(struct vf_state *state, const vfront_picture_t
     return VFRONT_OK;
 }
 
+static vfront_status_t launch_job(struct cuda *c)
+{
+    TRY(cudaGraphLaunch(c->exec[c->parity], c->stream[0]));
+    return VFRONT_OK;
+}
+
 static vfront_status_t cuda_submit(struct vf_state *state)
 {
-    struct cuda *c = cuda_of(state);
-    TRY(cudaGraphLaunch(c->exec[state->parity], c->stream[0]));
-    return VFRONT_OK;
+    const vfront_status_t status = settle(state); /* it may still be looking after the step before */
+    if (status) return status;
+    hold_of(state)->asking = 0;
+    cuda_of(state)->parity = state->parity;
+    return have_done(state, launch_job);
 }
 
 /** 1 if the result is there. The acquire keeps reads of the result behind it. */
@@ -323,39 +493,49 @@ static int arrived(const struct vf_state *state)
     return __atomic_load_n(&state->pinned->done, __ATOMIC_ACQUIRE) == state->ticket;
 }
 
-/** Tells the processor that this is a loop that waits. */
-static void relax(void)
+/** Whether the device works. */
+static vfront_status_t query_job(struct cuda *c)
 {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
+    at(c, "cudaStreamQuery(c->stream[0])");
+    const cudaError_t error = cudaStreamQuery(c->stream[0]);
+    c->idle = error == cudaSuccess;
+    return error == cudaSuccess || error == cudaErrorNotReady ? VFRONT_OK : fault(c, error, "cudaStreamQuery: %s");
 }
 
-/** Status of the device. VFRONT_OK: it works. */
+/** Asks the thread whether the device works, or looks at its answer if there is one. VFRONT_OK: nothing is known to be
+ *  wrong. Does not wait. */
 static vfront_status_t ask(struct vf_state *state)
 {
-    const cudaError_t error = cudaStreamQuery(cuda_of(state)->stream[0]);
-    if (error == cudaErrorNotReady || (error == cudaSuccess && arrived(state))) return VFRONT_OK;
-    if (error != cudaSuccess) return fault(state, error, "cudaStreamQuery: %s");
+    struct hold *h = hold_of(state);
+    struct cuda *c = h->cuda;
+    if (!vf_thread_idle(&c->thread)) return VFRONT_OK;
+    if (!h->asking) {
+        h->asking = 1;
+        c->job = query_job;
+        vf_thread_give(&c->thread);
+        return VFRONT_OK;
+    }
+    h->asking = 0;
+    const vfront_status_t status = outcome(state);
+    if (status || !c->idle || arrived(state)) return status;
     return vf_refuse(state, VFRONT_E_DEVICE, "the step ended without its ticket", 0, "");
 }
 
 /** Looks at the ticket all the time, and asks the device only every so often: a step is over before the first time. */
 static vfront_status_t cuda_wait(struct vf_state *state, uint32_t timeout_us)
 {
-    const uint64_t start = now_ns(), patience = 100000;
-    for (uint64_t now = start, asked = start;; now = now_ns()) {
-        for (int i = 0; i < 256; i++, relax())
+    const uint64_t start = vf_now_ns(), patience = 100000;
+    for (uint64_t now = start, asked = state->submitted_ns;; now = vf_now_ns()) {
+        for (int i = 0; i < 256; i++, vf_relax())
             if (arrived(state)) return VFRONT_OK;
-        const int late = timeout_us != UINT32_MAX && now - start >= (uint64_t)timeout_us * 1000u;
-        if (!late && now - asked < patience) continue;
-        const vfront_status_t status = ask(state);
-        if (status) return status;
-        if (late) return arrived(state) ? VFRONT_OK : VFRONT_E_TIMEOUT;
-        asked = now;
-        sched_yield();
+        if (hold_of(state)->asking || now - asked >= patience) {
+            const vfront_status_t status = ask(state);
+            if (status) return status;
+            asked = now;
+            sched_yield();
+        }
+        if (now >= state->give_up_ns) return give_up(state, "given up: the step does not end; last call: %s");
+        if (timeout_us != UINT32_MAX && now - start >= (uint64_t)timeout_us * 1000u) return VFRONT_E_TIMEOUT;
     }
 }
 
@@ -369,5 +549,5 @@ const struct vf_port vf_port_cuda = {
     .submit = cuda_submit,
     .wait = cuda_wait,
     .close = cuda_close,
-    .now_ns = now_ns,
+    .now_ns = vf_now_ns,
 };

@@ -84,7 +84,11 @@ static vfront_status_t host_wait(struct vf_state *state, uint32_t timeout_us)
     return VFRONT_OK;
 }
 
-static void host_close(struct vf_state *state) { (void)state; }
+static vfront_status_t host_close(struct vf_state *state)
+{
+    (void)state;
+    return VFRONT_OK;
+}
 
 const struct vf_port vf_port_host = {
     .id = VFRONT_PORT_HOST,

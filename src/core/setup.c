@@ -250,19 +250,42 @@ static void warm_up_params(struct vf_state *s)
     }
 }
 
-static vfront_status_t open_port(struct vf_state *s, const struct vf_port *port, const vfront_rig_t *rig)
+/** Notes that a port could not be closed. */
+static void abandon(struct vf_state *s)
 {
-    s->port = port;
-    vfront_status_t status = port->open(s);
+    s->abandoned++;
+    s->abandoned_bytes += s->device_bytes + s->pinned_bytes;
+}
+
+vfront_status_t vf_close_port(struct vf_state *s, uint64_t patience_ns)
+{
+    s->give_up_ns = s->port->now_ns() + patience_ns;
+    const vfront_status_t status = s->port->close(s);
+    if (status == VFRONT_E_ABANDONED) abandon(s);
+    return status;
+}
+
+/** Opens a port, and prepares what it runs. */
+static vfront_status_t start_port(struct vf_state *s, const vfront_rig_t *rig)
+{
+    s->device_bytes = s->pinned_bytes = 0;
+    s->give_up_ns = s->port->now_ns() + (uint64_t)s->step[0].tuning.abandon_init_ms * 1000000u;
+    vfront_status_t status = s->port->open(s);
     if (status) return status;
     for (int parity = 0; parity < 2; parity++) vf_views_look(&s->view[parity], &s->step[parity]);
     status = prepare(s, rig);
-    if (!status) {
-        warm_up_params(s);
-        status = port->ready(s);
-    }
-    if (status) port->close(s);
-    return status;
+    if (status) return status;
+    warm_up_params(s);
+    return s->port->ready(s);
+}
+
+static vfront_status_t open_port(struct vf_state *s, const struct vf_port *port, const vfront_rig_t *rig)
+{
+    s->port = port;
+    const vfront_status_t status = start_port(s, rig);
+    if (!status) return status;
+    const vfront_status_t closed = vf_close_port(s, (uint64_t)s->step[0].tuning.abandon_us * 1000u);
+    return closed ? closed : status;
 }
 
 /** The first port of the list that opens; the last one's status if none does. A list of one is no choice. */

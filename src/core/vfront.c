@@ -44,6 +44,7 @@ const char *vfront_status_name(vfront_status_t status)
         NAME(VFRONT_E_DEVICE_MEMORY)
         NAME(VFRONT_E_DEVICE)
         NAME(VFRONT_E_TIMEOUT)
+        NAME(VFRONT_E_ABANDONED)
 #undef NAME
     }
     return "unknown status";
@@ -105,6 +106,19 @@ const char *vfront_detail(const vfront_t *vf) { return vf && (uintptr_t)vf % 8 =
 
 /* ---- init -------------------------------------------------------------------------------------------------------- */
 
+/** Zeroes a state, but for the count of ports that were given up. */
+static void clear(struct vf_state *s)
+{
+    const uint32_t abandoned = s->abandoned;
+    const size_t bytes = s->abandoned_bytes;
+    memset(s, 0, sizeof *s);
+    s->abandoned = abandoned;
+    s->abandoned_bytes = bytes;
+}
+
+/** abandon_us of a front end [ns]. */
+static uint64_t patience_ns(const struct vf_state *s) { return (uint64_t)s->step[0].tuning.abandon_us * 1000u; }
+
 vfront_status_t vfront_init_config(vfront_t *vf, const vfront_rig_t *rig, const vfront_tuning_t *tuning,
                                    vfront_port_t port, uint64_t config_id)
 {
@@ -113,7 +127,7 @@ vfront_status_t vfront_init_config(vfront_t *vf, const vfront_rig_t *rig, const 
     if (config_id != VFRONT_CONFIG_ID) return VFRONT_E_CONFIG; /* before vf is touched: its size may be another */
     struct vf_state *s = state_of(vf);
     if (s->magic == VF_MAGIC) return vf_refuse(s, VFRONT_E_STATE, "vfront_init: in use already", 0, "");
-    memset(s, 0, sizeof *s);
+    clear(s);
     if (!rig) return vf_refuse(s, VFRONT_E_NULL, "vfront_init: rig is NULL", 0, "");
 
     vfront_tuning_t standard;
@@ -125,12 +139,16 @@ vfront_status_t vfront_init_config(vfront_t *vf, const vfront_rig_t *rig, const 
     return VFRONT_OK;
 }
 
-void vfront_shutdown(vfront_t *vf)
+vfront_status_t vfront_shutdown(vfront_t *vf)
 {
     struct vf_state *s = vf ? in_use(vf) : NULL;
-    if (!s) return;
-    s->port->close(s);
-    memset(s, 0, sizeof *s);
+    if (!s) return VFRONT_OK;
+    char detail[sizeof s->detail];
+    const vfront_status_t status = vf_close_port(s, patience_ns(s));
+    memcpy(detail, s->detail, sizeof detail);
+    clear(s);
+    if (status) memcpy(s->detail, detail, sizeof detail);
+    return status;
 }
 
 /* ---- step -------------------------------------------------------------------------------------------------------- */
@@ -146,18 +164,30 @@ vfront_status_t vfront_input(vfront_t *vf, int32_t camera, void **data)
     return VFRONT_OK;
 }
 
+/** Refusal of a call because a frame is under way; unless that frame takes too long, so that nothing but
+ *  vfront_shutdown() is of use any more. */
+static vfront_status_t busy(struct vf_state *s, const char *what)
+{
+    if (s->port->now_ns() >= s->give_up_ns && s->port->wait(s, 0) == VFRONT_E_ABANDONED) {
+        s->under_way = 0;
+        return s->failed = VFRONT_E_ABANDONED;
+    }
+    return vf_refuse(s, VFRONT_E_BUSY, what, 0, "");
+}
+
 vfront_status_t vfront_submit(vfront_t *vf, const vfront_frame_t *frame)
 {
     if (!vf || !frame) return missing(vf, "vfront_submit: frame is NULL");
     struct vf_state *s = in_use(vf);
     if (!s) return VFRONT_E_STATE;
-    if (s->under_way) return vf_refuse(s, VFRONT_E_BUSY, "vfront_submit: a frame is under way", 0, "");
-    if (s->failed) return VFRONT_E_DEVICE;
+    if (s->under_way) return busy(s, "vfront_submit: a frame is under way");
+    if (s->failed) return s->failed;
     s->submitted_ns = s->port->now_ns();
+    s->give_up_ns = s->submitted_ns + patience_ns(s);
     vfront_status_t status = vf_check_frame(s, frame);
     if (!status) status = vf_frame_params(s, frame);
     if (!status) status = s->port->submit(s);
-    s->failed = status == VFRONT_E_DEVICE;
+    if (status == VFRONT_E_DEVICE || status == VFRONT_E_ABANDONED) s->failed = status;
     if (status) return status;
     s->under_way = 1;
     s->input ^= 1;
@@ -175,7 +205,7 @@ vfront_status_t vfront_wait(vfront_t *vf, uint32_t timeout_us, const vfront_resu
     if (status == VFRONT_E_TIMEOUT) return status;
     s->under_way = 0;
     if (status) {
-        s->failed = 1;
+        s->failed = status;
         return status;
     }
     vfront_result_t *r = &s->pinned->result[s->ticket % 3];
@@ -204,8 +234,8 @@ vfront_status_t vfront_reset(vfront_t *vf)
     if (!vf) return VFRONT_E_NULL;
     struct vf_state *s = in_use(vf);
     if (!s) return VFRONT_E_STATE;
-    if (s->under_way) return vf_refuse(s, VFRONT_E_BUSY, "vfront_reset: a frame is under way", 0, "");
-    if (s->failed) return VFRONT_E_DEVICE;
+    if (s->under_way) return busy(s, "vfront_reset: a frame is under way");
+    if (s->failed) return s->failed;
     s->frame = 0;
     s->refused.length = 0;
     s->resets = ++s->reset_counter; /* losses counted so far stay counted */
@@ -223,6 +253,8 @@ vfront_status_t vfront_info(const vfront_t *vf, vfront_info_t *info)
     info->host_bytes = sizeof(vfront_t);
     info->pinned_bytes = s->pinned_bytes;
     info->device_bytes = s->device_bytes;
+    info->abandoned = s->abandoned;
+    info->abandoned_bytes = s->abandoned_bytes;
     info->levels = s->step[0].geometry.levels;
     info->scales = s->step[0].geometry.searched;
     info->rectified = s->step[0].geometry.rectified;

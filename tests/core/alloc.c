@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Nothing is allocated after vfront_init(): 1,000 steps of all kinds, refused frames, time-outs and resets among them,
  * with every stage at work, and again with pictures rectified, disparities and stixels. Three nets: malloc and its kin
- * are replaced, and the thread that steps calls none of them, in libc and in the driver neither; every CUDA call of the
- * port is wrapped (-Wl,--wrap), and only those that a step needs may come; and the address space, the heap and the
- * device's free memory are the same before and after. */
+ * are replaced, and neither the thread that steps nor that of the port calls any of them, in libc and in the driver;
+ * every CUDA call of the port is wrapped (-Wl,--wrap), and only those that a step needs may come; and the address
+ * space, the heap and the device's free memory are the same before and after. */
 #define _GNU_SOURCE
 #include "tests/fixture/pair.h"
 
@@ -24,14 +24,14 @@
 
 static volatile struct { /* volatile: compilers know that malloc() looks at no variable of a program */
     int armed;
-    long step;  /* under way */
-    long calls; /* of allocators, by the thread that steps; the library starts no other (tests/house/symbols.sh) */
+    long step;          /* under way */
+    long calls;         /* of allocators, by the threads that step */
     long first, latest; /* steps in which */
     const char *last;   /* its name */
     long others;        /* calls by threads that the CUDA driver keeps for itself; they come in an idle process, too */
     long wrong;         /* CUDA calls that no step needs */
 } net;
-static _Thread_local int steps_here;
+static _Thread_local int steps_here; /* 1: the thread of the test, or the one in which the port makes its CUDA calls */
 
 static void caught(const char *name)
 {
@@ -80,8 +80,7 @@ void free(void *old)
 #ifdef VFRONT_CUDA
 static int needed(const char *call)
 {
-    static const char *const step[] = {"cudaGetDevice", "cudaSetDevice", "cudaPointerGetAttributes", "cudaGraphLaunch",
-                                       "cudaStreamQuery"};
+    static const char *const step[] = {"cudaPointerGetAttributes", "cudaGraphLaunch", "cudaStreamQuery"};
     for (size_t i = 0; i < sizeof step / sizeof *step; i++)
         if (strcmp(call, step[i]) == 0) return 1;
     return 0;
@@ -92,6 +91,7 @@ static int needed(const char *call)
     cudaError_t __wrap_##name parameters;                                                                              \
     cudaError_t __wrap_##name parameters                                                                               \
     {                                                                                                                  \
+        steps_here = 1;                                                                                                \
         if (net.armed && !needed(#name)) {                                                                             \
             net.wrong++;                                                                                               \
             net.last = #name;                                                                                          \

@@ -70,6 +70,8 @@ struct cudaDeviceProp {
 #undef CUDA_CALL
 
 /* of the tests and of the kernels' launchers, not of the port */
+cudaError_t cudaGetDevice(int *device);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
 cudaError_t cudaMemset(void *to, int value, size_t bytes);

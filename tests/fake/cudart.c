@@ -8,8 +8,10 @@
  *   device memory, and the device's view of pinned memory, are out of the host's reach but while a graph or a copy runs
  *   pinned memory has another address on the device
  *   stages run in another order than that of the launches wherever the captured edges allow it
- *   a picture or mask that the device could not read fails the launch, as on a GPU */
+ *   a picture or mask that the device could not read fails the launch, as on a GPU
+ * Any thread may call it; it does one thing at a time. */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -23,7 +25,11 @@ struct area {
     size_t bytes, pages;
 };
 static struct area area[16];
-static cudaError_t last;
+static _Thread_local cudaError_t last;
+
+static pthread_mutex_t device_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static void begin(void) { pthread_mutex_lock(&device_lock); }
+static cudaError_t end(cudaError_t error) { return pthread_mutex_unlock(&device_lock), error; }
 
 static cudaError_t note(cudaError_t error)
 {
@@ -87,39 +93,46 @@ static cudaError_t unmap(void *address, int host)
     return cudaSuccess;
 }
 
-cudaError_t cudaMalloc(void **address, size_t bytes) { return map(address, bytes, 0); }
-cudaError_t cudaHostAlloc(void **address, size_t bytes, unsigned flags) { return (void)flags, map(address, bytes, 1); }
-cudaError_t cudaFree(void *address) { return unmap(address, 0); }
-cudaError_t cudaFreeHost(void *address) { return unmap(address, 1); }
+cudaError_t cudaMalloc(void **address, size_t bytes) { return begin(), end(map(address, bytes, 0)); }
+cudaError_t cudaHostAlloc(void **address, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    return begin(), end(map(address, bytes, 1));
+}
+cudaError_t cudaFree(void *address) { return begin(), end(unmap(address, 0)); }
+cudaError_t cudaFreeHost(void *address) { return begin(), end(unmap(address, 1)); }
 
 cudaError_t cudaMemGetInfo(size_t *left, size_t *total)
 {
+    begin();
     *left = *total = (size_t)1 << 32;
     for (struct area *a = area; a < area + sizeof area / sizeof *area; a++)
         if (!a->host) *left -= a->pages;
-    return cudaSuccess;
+    return end(cudaSuccess);
 }
 
 cudaError_t cudaHostGetDevicePointer(void **seen, void *address, unsigned flags)
 {
+    begin();
     const struct area *a = area_of(address);
     (void)flags;
-    if (!a || !a->host) return note(cudaErrorInvalidValue);
+    if (!a || !a->host) return end(note(cudaErrorInvalidValue));
     *seen = a->seen + ((uint8_t *)address - a->host);
-    return cudaSuccess;
+    return end(cudaSuccess);
 }
 
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *address)
 {
+    begin();
     const struct area *a = area_of(address);
     const uint8_t *p = address;
     memset(attributes, 0, sizeof *attributes); /* cudaMemoryTypeUnregistered */
-    if (!a) return cudaSuccess;
+    if (!a) return end(cudaSuccess);
     const ptrdiff_t at = a->host && p >= a->host && p < a->host + a->bytes ? p - a->host : p - a->seen;
     attributes->type = a->host ? cudaMemoryTypeHost : cudaMemoryTypeDevice;
     attributes->devicePointer = a->seen + at;
     attributes->hostPointer = a->host ? a->host + at : NULL;
-    return cudaSuccess;
+    return end(cudaSuccess);
 }
 
 /* ---- streams, events, graphs ------------------------------------------------------------------------------------- */
@@ -149,11 +162,28 @@ struct CUevent_st {
     unsigned behind;
 };
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+/** Priorities as GPUs have them: a greater one is a lower number. */
+#define LEAST_PRIORITY 0
+#define GREATEST_PRIORITY (-5)
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
+{
+    *least = LEAST_PRIORITY;
+    *greatest = GREATEST_PRIORITY;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority)
 {
     (void)flags;
+    if (priority < GREATEST_PRIORITY || priority > LEAST_PRIORITY) return note(cudaErrorInvalidValue);
     *stream = calloc(1, sizeof **stream);
     return *stream ? cudaSuccess : note(cudaErrorMemoryAllocation);
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+    return cudaStreamCreateWithPriority(stream, flags, LEAST_PRIORITY);
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
@@ -313,10 +343,11 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
     struct node *n;
     unsigned done = 0;
     (void)stream;
+    begin();
     reach(1);
     if (!readable(&g->node[0].view.ingest)) {
         reach(0);
-        return note(cudaErrorIllegalAddress);
+        return end(note(cudaErrorIllegalAddress));
     }
     while ((n = ready(g, done)) != NULL) {
         clock[n->clock][0] = clock_ns += 1000;
@@ -325,27 +356,29 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
         done |= 1u << (n - g->node);
     }
     reach(0);
-    return cudaSuccess;
+    return end(cudaSuccess);
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
 {
     (void)stream;
-    if (kind == cudaMemcpyHostToDevice && !device_reads(to, bytes)) return note(cudaErrorInvalidValue);
+    begin();
+    if (kind == cudaMemcpyHostToDevice && !device_reads(to, bytes)) return end(note(cudaErrorInvalidValue));
     reach(1);
     memcpy(to, from, bytes);
     reach(0);
-    return cudaSuccess;
+    return end(cudaSuccess);
 }
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
 {
     (void)stream;
-    if (!device_reads(to, bytes)) return note(cudaErrorInvalidValue);
+    begin();
+    if (!device_reads(to, bytes)) return end(note(cudaErrorInvalidValue));
     reach(1);
     memset(to, value, bytes);
     reach(0);
-    return cudaSuccess;
+    return end(cudaSuccess);
 }
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)

@@ -12,8 +12,9 @@ complain "clones of one name in two files" "$("$nm" "$lib" 2>/dev/null | awk 'NF
 complain "exported, but neither vfront_ nor vf_" "$(echo "$exported" | grep -vE '^(vfront_|vf_)|^$' | tr '\n' ' ')"
 wanted=$("$nm" -g --undefined-only "$lib" 2>/dev/null | awk 'NF == 2 {print $2}' | sort -u)
 foreign=$(for s in $wanted; do echo "$exported" | grep -qxF "$s" || echo "$s"; done)
-# libc: memory and strings, the clock and the scheduler; CUDA: the runtime; what compilers and linkers bring with them
-allowed='^(mem(cpy|set|cmp|move)|bcmp|str(cmp|len)|clock_gettime|sched_yield|cuda[A-Z][A-Za-z0-9_]*|__cuda[A-Za-z0-9_]*|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|__cpu_model|__cpu_indicator_init|atexit)$'
+# libc: memory and strings, the clock and the scheduler, one thread of the CUDA port's and its bell; CUDA: the runtime; what compilers and linkers
+# bring with them
+allowed='^(mem(cpy|set|cmp|move)|bcmp|str(cmp|len)|clock_gettime|nanosleep|sched_yield|pthread_(create|detach|tryjoin_np|sigmask)|sem_(init|post|wait|trywait)|sigfillset|cuda[A-Z][A-Za-z0-9_]*|__cuda[A-Za-z0-9_]*|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|__cpu_model|__cpu_indicator_init|atexit)$'
 if [ "$cublas" ]; then
     allowed="$allowed|^cublas(Create|Destroy|SetStream|SetWorkspace)_v2\$|^cublasS(geqrf|getrf|getrs)Batched\$"
     for s in cublasCreate_v2 cublasSgeqrfBatched cublasSgetrfBatched cublasSgetrsBatched; do

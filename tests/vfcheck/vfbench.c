@@ -798,6 +798,23 @@ static void bench_few_stixels(void) {}
 
 /* ---- a part of the chip ------------------------------------------------------------------------------------------ */
 
+#if CUDA_VERSION >= 12040
+static CUcontext part_of_chip; /* NULL: the whole device */
+static CUresult (*set_current)(CUcontext context);
+#endif
+
+/** The CUDA port makes its calls in a thread of its own, in which it chooses the device once: here the part of the chip
+ *  under test. The linker puts this in front of the runtime's (-Wl,--wrap). */
+cudaError_t __real_cudaSetDevice(int device);
+cudaError_t __wrap_cudaSetDevice(int device);
+cudaError_t __wrap_cudaSetDevice(int device)
+{
+#if CUDA_VERSION >= 12040
+    if (part_of_chip) return set_current(part_of_chip) ? cudaErrorUnknown : cudaSuccess;
+#endif
+    return __real_cudaSetDevice(device);
+}
+
 /** Runs `work` with `multiprocessors` of the device only. Returns 0 when the driver cannot do that. */
 static int with_part_of_chip(unsigned multiprocessors, void (*work)(void))
 {
@@ -827,8 +844,11 @@ static int with_part_of_chip(unsigned multiprocessors, void (*work)(void))
         cuGreenCtxCreate_(&green, desc, 0, (unsigned)CU_GREEN_CTX_DEFAULT_STREAM) ||
         cuCtxFromGreenCtx_(&context, green) || cuCtxSetCurrent_(context))
         return 0;
+    part_of_chip = context;
+    set_current = (CUresult(*)(CUcontext))cuCtxSetCurrent_;
     printf("\n==== with %u of the multiprocessors (green context)\n", part.sm.smCount);
     work();
+    part_of_chip = NULL;
     cuCtxSetCurrent_(before);
     cuGreenCtxDestroy_(green);
     return 1;

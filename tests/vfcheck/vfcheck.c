@@ -626,6 +626,14 @@ static void random_tuning(vfront_tuning_t *t, const struct vf_case *k)
     if (random_number(2)) t->select_window_px = (int32_t)random_number(8);
 }
 
+/** Standard tuning, but for times that emulated kernels and compute-sanitizer need. */
+static void patient(vfront_tuning_t *t)
+{
+    vfront_tuning_default(t);
+    t->abandon_us = 600000000;
+    t->abandon_init_ms = 3600000;
+}
+
 static struct vf_case make_case(int number, int sizes_per_fill)
 {
     static const int size[][2] = {{752, 480}, {641, 479}, {1241, 376}, {320, 240}, {129, 97},
@@ -652,7 +660,7 @@ static struct vf_case make_case(int number, int sizes_per_fill)
     k.frame_mask = random_number(3) == 0;
     k.rotation = (int)random_number(2);
     k.reset = random_number(4) == 0;
-    vfront_tuning_default(&k.tuning);
+    patient(&k.tuning);
     if (number % 3) random_tuning(&k.tuning, &k);
     k.placed = k.cameras > 1 && random_number(3) == 0;
     k.tuning.rectify = VFRONT_RECTIFY && k.placed && random_number(2);
@@ -686,7 +694,7 @@ static struct vf_case make_real_case(int number)
     k.pitch = k.width;
     k.cameras = vf_min(2, VFRONT_CAMERAS);
     k.aligned = k.pair = k.cameras > 1;
-    vfront_tuning_default(&k.tuning);
+    patient(&k.tuning);
     k.tuning.dense = VFRONT_DENSE && k.aligned;
     k.tuning.dense_disparities = vf_min(128, VFRONT_DISPARITIES);
     k.tuning.stixel = VFRONT_STIXELS && k.tuning.dense;

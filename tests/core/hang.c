@@ -1,0 +1,634 @@
+/* SPDX-License-Identifier: MIT */
+/* A device that hangs: each CUDA call of port/cuda and each launch blocks, in init, step and shutdown, or a step does
+ * not end. Every call of the library returns in bounded time all the same, says so, and the same vfront_t then works on
+ * the host port. Once the hang ends, the thread that was left behind gives everything back. The linker puts the
+ * wrappers below in front of the runtime (-Wl,--wrap), which is the real one where there is a GPU, else
+ * tests/fake/cudart.c.
+ *   hang [--quick]    --quick: a sample of the calls, for the thread sanitizer */
+#define _POSIX_C_SOURCE 200809L
+#include "tests/fixture/pair.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "port/cuda/cuda.h"
+
+#define SLACK_US 20e6 /* of a machine under load; what hangs would hang for ever */
+
+/** Times after which the GPU is given up here: many times what it takes on this machine when it is well. */
+static int every = 1; /* n-th call alone is made to hang */
+static int32_t init_ms = 60000, step_us = 60000000;
+
+/* ---- calls that block -------------------------------------------------------------------------------------------- */
+
+enum { NOTHING, STREAM, EVENT, DEVICE, PINNED, GRAPH, EXEC, KINDS };
+enum call {
+#define CUDA_CALL(name, parameters, arguments, makes) CALL_##name,
+#include "tests/fake/cuda_calls.def"
+#undef CUDA_CALL
+#define VF_STAGE(name, needs, what) CALL_##name,
+#include "stages.def"
+#undef VF_STAGE
+    CALLS
+};
+static const char *const call_name[CALLS] = {
+#define CUDA_CALL(name, parameters, arguments, makes) #name,
+#include "tests/fake/cuda_calls.def"
+#undef CUDA_CALL
+#define VF_STAGE(name, needs, what) "launch of stage " #name,
+#include "stages.def"
+#undef VF_STAGE
+};
+
+static pthread_t test_thread;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t ends = PTHREAD_COND_INITIALIZER;
+static struct {
+    int call;                   /* that blocks; -1: none */
+    int endless;                /* 1: launches are swallowed, and queries say that they are under way */
+    int blocked;                /* threads in a call now */
+    long live[KINDS];           /* made and not given back */
+    long hangs[CALLS], by_test; /* in all tests: calls that blocked; calls by the thread of the test */
+} hang = {.call = -1};
+
+static void enter(int call, int makes)
+{
+    pthread_mutex_lock(&lock);
+    hang.by_test += pthread_equal(pthread_self(), test_thread) != 0;
+    if (hang.call == call) {
+        hang.blocked++;
+        hang.hangs[call]++;
+        while (hang.call == call) pthread_cond_wait(&ends, &lock);
+        hang.blocked--;
+    }
+    hang.live[makes < 0 ? -makes : makes] += makes < 0 ? -1 : 1;
+    pthread_mutex_unlock(&lock);
+}
+
+static void set(int call, int endless)
+{
+    pthread_mutex_lock(&lock);
+    hang.call = call;
+    hang.endless = endless;
+    pthread_cond_broadcast(&ends);
+    pthread_mutex_unlock(&lock);
+}
+
+static int get(const int *of)
+{
+    pthread_mutex_lock(&lock);
+    const int value = *of;
+    pthread_mutex_unlock(&lock);
+    return value;
+}
+
+#define CUDA_CALL(name, parameters, arguments, makes)                                                                  \
+    cudaError_t __real_##name parameters;                                                                              \
+    cudaError_t __wrap_##name parameters;                                                                              \
+    cudaError_t __wrap_##name parameters                                                                               \
+    {                                                                                                                  \
+        enter(CALL_##name, makes);                                                                                     \
+        return __real_##name arguments;                                                                                \
+    }
+#define CUDA_TURNED(name, parameters, arguments, makes)                                                                \
+    cudaError_t __real_##name parameters;                                                                              \
+    cudaError_t __wrap_##name parameters;
+#include "tests/fake/cuda_calls.def"
+#undef CUDA_CALL
+#undef CUDA_TURNED
+
+#define VF_STAGE(name, needs, what)                                                                                    \
+    cudaError_t __real_vf_##name##_cuda(const struct vf_##name##_view *s, cudaStream_t stream);                        \
+    cudaError_t __wrap_vf_##name##_cuda(const struct vf_##name##_view *s, cudaStream_t stream);                        \
+    cudaError_t __wrap_vf_##name##_cuda(const struct vf_##name##_view *s, cudaStream_t stream)                         \
+    {                                                                                                                  \
+        enter(CALL_##name, NOTHING);                                                                                   \
+        return __real_vf_##name##_cuda(s, stream);                                                                     \
+    }
+#include "stages.def"
+#undef VF_STAGE
+
+cudaError_t __real_cudaGetLastError(void);
+cudaError_t __wrap_cudaGetLastError(void);
+cudaError_t __wrap_cudaGetLastError(void) { return __real_cudaGetLastError(); }
+
+cudaError_t __wrap_cudaGetDeviceCount(int *devices)
+{
+    enter(CALL_cudaGetDeviceCount, NOTHING);
+    return __real_cudaGetDeviceCount(devices);
+}
+
+cudaError_t __wrap_cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
+{
+    enter(CALL_cudaStreamEndCapture, GRAPH);
+    return __real_cudaStreamEndCapture(stream, graph);
+}
+
+/** On a GPU: a kernel that takes this long goes ahead of the next launch. */
+static int spin_ms;
+#ifdef VF_SPIN
+cudaError_t spin_launch(int ms, cudaStream_t stream);
+#endif
+
+cudaError_t __wrap_cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
+{
+    enter(CALL_cudaGraphLaunch, NOTHING);
+    if (get(&hang.endless)) return cudaSuccess;
+#ifdef VF_SPIN
+    if (spin_ms) {
+        const cudaError_t error = spin_launch(spin_ms, stream);
+        if (error) return error;
+        spin_ms = 0;
+    }
+#endif
+    return __real_cudaGraphLaunch(exec, stream);
+}
+
+cudaError_t __wrap_cudaStreamQuery(cudaStream_t stream)
+{
+    enter(CALL_cudaStreamQuery, NOTHING);
+    return get(&hang.endless) ? cudaErrorNotReady : __real_cudaStreamQuery(stream);
+}
+
+/** Does not return while a step is endless. */
+cudaError_t __wrap_cudaStreamSynchronize(cudaStream_t stream)
+{
+    enter(CALL_cudaStreamSynchronize, NOTHING);
+    pthread_mutex_lock(&lock);
+    hang.blocked += hang.endless;
+    const int waited = hang.endless;
+    while (hang.endless) pthread_cond_wait(&ends, &lock);
+    hang.blocked -= waited;
+    pthread_mutex_unlock(&lock);
+    return __real_cudaStreamSynchronize(stream);
+}
+
+/* ---- what is looked at ------------------------------------------------------------------------------------------- */
+
+static double now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+static double began_us;
+static void begin(void) { began_us = now_us(); }
+
+/** The call since begin() took no longer than it may. */
+static void within(double us, const char *what)
+{
+    const double took = now_us() - began_us;
+    if (took > us + SLACK_US) fail_msg("%s: returned after %.0f us, %.0f may be", what, took, us);
+}
+
+static int threads(void)
+{
+    int n = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (const struct dirent *d; tasks && (d = readdir(tasks)) != NULL;) n += d->d_name[0] != '.';
+    if (tasks) closedir(tasks);
+    return n;
+}
+
+static int threads_before; /* of the process, without any of the library's */
+
+/** The hang is over: whoever was left behind gives everything back and ends. */
+static void over(void)
+{
+    const struct timespec tick = {0, 1000000};
+    set(-1, 0);
+    begin();
+    for (int busy = 1; busy; nanosleep(&tick, NULL)) {
+        pthread_mutex_lock(&lock);
+        busy = hang.blocked;
+        for (int k = 1; k < KINDS; k++) busy |= hang.live[k] != 0;
+        pthread_mutex_unlock(&lock);
+        busy |= threads() > threads_before;
+        within(0, "what was left behind is not given back");
+    }
+}
+
+static vfront_tuning_t tuning(void)
+{
+    vfront_tuning_t t;
+    vfront_tuning_default(&t);
+    t.abandon_init_ms = init_ms;
+    t.abandon_us = step_us;
+    t.rectify = t.dense = t.stixel = VFRONT_STIXELS && every == 1; /* all stages are launched */
+    if (every > 1) t.ego = t.match = t.stereo = t.describe = 0;
+    return t;
+}
+
+static vfront_status_t start(vfront_port_t port)
+{
+    const vfront_rig_t rig = pair_cameras();
+    const vfront_tuning_t t = tuning();
+    return vfront_init(&pair_vf, &rig, &t, port);
+}
+
+static void started(void)
+{
+    if (start(VFRONT_PORT_CUDA)) fail_msg("init: %s", vfront_detail(&pair_vf));
+}
+
+static const vfront_result_t *result;
+
+/** Frame of pictures of all kinds of host memory. */
+static vfront_frame_t frame(uint64_t number)
+{
+    vfront_frame_t f = pair_frame(number);
+    void *data;
+    assert_int_equal(vfront_input(&pair_vf, 0, &data), VFRONT_OK);
+    memcpy(data, f.picture[0].data, 160 * 120);
+    f.picture[0].data = data;
+    f.picture[0].memory = VFRONT_PINNED_MEMORY;
+    return f;
+}
+
+static vfront_status_t step(uint64_t number)
+{
+    const vfront_frame_t f = frame(number);
+    return vfront_step(&pair_vf, &f, &result);
+}
+
+/** pair_vf, shut down, works on the host port as a new one does, and knows how many ports it lost. */
+static void host_takes_over(uint32_t lost)
+{
+    const vfront_rig_t rig = pair_cameras();
+    vfront_info_t info;
+    assert_int_equal(vfront_init(&pair_vf, &rig, NULL, VFRONT_PORT_HOST), VFRONT_OK);
+    assert_int_equal(vfront_init(&pair_twin, &rig, NULL, VFRONT_PORT_HOST), VFRONT_OK);
+    assert_int_equal(vfront_info(&pair_vf, &info), VFRONT_OK);
+    assert_int_equal(info.port, VFRONT_PORT_HOST);
+    assert_int_equal(info.abandoned, lost);
+    pair_at(0);
+    for (int i = 0; i < 2; i++) pair_step();
+    assert_int_equal(vfront_shutdown(&pair_vf), VFRONT_OK);
+    assert_int_equal(vfront_shutdown(&pair_twin), VFRONT_OK);
+}
+
+/** pair_vf says that it was given up, and goes on saying so; shut down, it loses the port and says that, too. */
+static void given_up(uint32_t lost)
+{
+    const vfront_frame_t f = pair_frame(1000);
+    vfront_info_t info;
+    for (int i = 0; i < 2; i++) {
+        begin();
+        assert_int_equal(vfront_submit(&pair_vf, &f), VFRONT_E_ABANDONED);
+        assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_E_ABANDONED);
+        assert_null(result);
+        assert_int_equal(vfront_wait(&pair_vf, UINT32_MAX, &result), VFRONT_E_STATE);
+        assert_int_equal(vfront_reset(&pair_vf), VFRONT_E_ABANDONED);
+        assert_int_equal(vfront_info(&pair_vf, &info), VFRONT_OK);
+        assert_int_equal(info.abandoned, lost - 1);
+        within(0, "after it was given up");
+    }
+    const size_t bytes = info.abandoned_bytes + info.device_bytes + info.pinned_bytes;
+    begin();
+    assert_int_equal(vfront_shutdown(&pair_vf), VFRONT_E_ABANDONED);
+    within(0, "shutdown");
+    assert_non_null(strstr(vfront_detail(&pair_vf), "given up"));
+    assert_int_equal(vfront_info(&pair_vf, &info), VFRONT_E_STATE);
+    assert_int_equal(start(VFRONT_PORT_HOST), VFRONT_OK);
+    assert_int_equal(vfront_info(&pair_vf, &info), VFRONT_OK);
+    assert_true(info.abandoned == lost && info.abandoned_bytes == bytes);
+    assert_int_equal(vfront_shutdown(&pair_vf), VFRONT_OK);
+    host_takes_over(lost);
+}
+
+static int before(void **state)
+{
+    (void)state;
+    set(-1, 0);
+    memset(&pair_vf, 0, sizeof pair_vf);
+    return 0;
+}
+
+/* ---- calls that hang --------------------------------------------------------------------------------------------- */
+
+static void init_hangs(void **state)
+{
+    (void)state;
+    uint32_t lost = 0;
+    vfront_info_t info;
+    for (int call = 0; call < CALLS; call += every) {
+        set(call, 0);
+        begin();
+        const vfront_status_t status = start(VFRONT_PORT_CUDA);
+        within(1e3 * init_ms + step_us, call_name[call]);
+        if (!status) { /* init does not make that call */
+            assert_int_equal(get(&hang.blocked), 0);
+            set(-1, 0);
+            assert_int_equal(vfront_shutdown(&pair_vf), VFRONT_OK);
+            continue;
+        }
+        assert_int_equal(get(&hang.blocked), 1);
+        pair_refused(status, VFRONT_E_ABANDONED, call_name[call]);
+        assert_int_equal(vfront_info(&pair_vf, &info), VFRONT_E_STATE);
+        assert_int_equal(vfront_shutdown(&pair_vf), VFRONT_OK); /* nothing to be done */
+        host_takes_over(++lost);
+        over();
+    }
+    assert_true(lost > (every > 1 ? 3 : 16 + VFRONT_STAGES));
+}
+
+/** AUTO goes on with the host port, and says why. */
+static void init_hangs_auto(void **state)
+{
+    (void)state;
+    vfront_info_t info;
+    set(CALL_cudaGraphInstantiate, 0);
+    begin();
+    assert_int_equal(start(VFRONT_PORT_AUTO), VFRONT_OK);
+    within(1e3 * init_ms + step_us, "init");
+    assert_int_equal(vfront_info(&pair_vf, &info), VFRONT_OK);
+    assert_true(info.port == VFRONT_PORT_HOST && info.abandoned == 1 && info.abandoned_bytes > 0);
+    assert_true(info.device_bytes == 0 && info.pinned_bytes == 0);
+    assert_non_null(strstr(vfront_detail(&pair_vf), "cudaGraphInstantiate"));
+    assert_int_equal(step(0), VFRONT_OK);
+    vfront_shutdown(&pair_vf);
+    over();
+}
+
+/** Calls of a step: a look-up and the launch block the submit. The result of the step before stays as it was. */
+static void step_hangs(void **state)
+{
+    (void)state;
+    static const int call[] = {CALL_cudaPointerGetAttributes, CALL_cudaGraphLaunch};
+    uint32_t lost = 0;
+    for (size_t i = 0; i < 2 * sizeof call / sizeof *call; i++) {
+        started();
+        for (uint64_t n = 0; n < 3; n++) assert_int_equal(step(n), VFRONT_OK);
+        const vfront_result_t *kept = result;
+        const uint64_t digest = vfront_digest(kept);
+        const vfront_frame_t f = frame(3);
+        set(call[i / 2], 0);
+        begin();
+        if (i % 2)
+            pair_refused(vfront_step(&pair_vf, &f, &result), VFRONT_E_ABANDONED, call_name[call[i / 2]]);
+        else
+            pair_refused(vfront_submit(&pair_vf, &f), VFRONT_E_ABANDONED, call_name[call[i / 2]]);
+        within(step_us, call_name[call[i / 2]]);
+        assert_true(vfront_digest(kept) == digest);
+        set(call[i / 2], 0);
+        const vfront_status_t again = vfront_reset(&pair_vf);
+        assert_int_equal(again, VFRONT_E_ABANDONED);
+        assert_int_equal(get(&hang.blocked), 1);
+        begin();
+        assert_int_equal(vfront_shutdown(&pair_vf), VFRONT_E_ABANDONED);
+        within(0, "shutdown");
+        host_takes_over(++lost);
+        over();
+    }
+}
+
+/** A step that does not end, as a kernel that hangs makes it: each call that can follow gives it up in time. */
+static void step_does_not_end(void **state)
+{
+    (void)state;
+    enum { STEP, WAIT, POLL, SUBMIT, RESET, WAYS };
+    for (uint32_t way = 0; way < WAYS; way++) {
+        started();
+        assert_int_equal(step(0), VFRONT_OK);
+        const vfront_frame_t f = frame(1);
+        vfront_status_t status = VFRONT_OK;
+        set(-1, 1);
+        begin();
+        if (way == STEP) status = vfront_step(&pair_vf, &f, &result);
+        if (way != STEP) assert_int_equal(vfront_submit(&pair_vf, &f), VFRONT_OK);
+        if (way == WAIT) status = vfront_wait(&pair_vf, UINT32_MAX, &result);
+        if (way == POLL) {
+            int late = 0;
+            do late += (status = vfront_wait(&pair_vf, 1000, &result)) == VFRONT_E_TIMEOUT;
+            while (status == VFRONT_E_TIMEOUT);
+            assert_true(late > 0);
+        }
+        if (way == SUBMIT) {
+            assert_int_equal(vfront_submit(&pair_vf, &f), VFRONT_E_BUSY);
+            do status = vfront_submit(&pair_vf, &f);
+            while (status == VFRONT_E_BUSY);
+        }
+        if (way == RESET) {
+            assert_int_equal(vfront_reset(&pair_vf), VFRONT_E_BUSY);
+            do status = vfront_reset(&pair_vf);
+            while (status == VFRONT_E_BUSY);
+        }
+        within(step_us, "a step that does not end");
+        assert_true(now_us() - began_us >= step_us);
+        pair_refused(status, VFRONT_E_ABANDONED, "the step does not end");
+        given_up(way + 1);
+        over();
+    }
+}
+
+/** A look after the device that hangs harms no step that ends. */
+static void query_hangs(void **state)
+{
+    (void)state;
+    started();
+    assert_int_equal(step(0), VFRONT_OK);
+    const vfront_frame_t f = frame(1);
+    set(CALL_cudaStreamQuery, 1);
+    assert_int_equal(vfront_submit(&pair_vf, &f), VFRONT_OK);
+    begin();
+    assert_int_equal(vfront_wait(&pair_vf, step_us / 4, &result), VFRONT_E_TIMEOUT);
+    pair_refused(vfront_wait(&pair_vf, UINT32_MAX, &result), VFRONT_E_ABANDONED, "cudaStreamQuery");
+    within(step_us, "wait");
+    assert_int_equal(get(&hang.blocked), 1);
+    set(CALL_cudaStreamQuery, 0);
+    given_up(1);
+    over();
+}
+
+/** Shutdown with each call that gives something back, and with a step that does not end under way. */
+static void shutdown_hangs(void **state)
+{
+    (void)state;
+    static const int last[] = {
+        CALL_cudaStreamSynchronize, CALL_cudaGraphExecDestroy, CALL_cudaGraphDestroy, CALL_cudaEventDestroy,
+        CALL_cudaStreamDestroy,     CALL_cudaFreeHost,         CALL_cudaFree,         CALLS};
+    uint32_t lost = 0;
+    for (size_t i = 0; i < sizeof last / sizeof *last; i++) {
+        const int call = last[i];
+        started();
+        const vfront_frame_t f = frame(0);
+        if (call == CALLS) set(-1, 1);
+        assert_int_equal(vfront_submit(&pair_vf, &f), VFRONT_OK);
+        if (call < CALLS) {
+            assert_int_equal(vfront_wait(&pair_vf, UINT32_MAX, &result), VFRONT_OK);
+            set(call, 0);
+        }
+        begin();
+        const vfront_status_t status = vfront_shutdown(&pair_vf);
+        within(step_us, call == CALLS ? "a step that does not end" : call_name[call]);
+        assert_int_equal(get(&hang.blocked), 1);
+        pair_refused(status, VFRONT_E_ABANDONED, call == CALLS ? "cudaStreamSynchronize" : call_name[call]);
+        host_takes_over(++lost);
+        over();
+    }
+}
+
+/** A kernel of 3 s in the stream, as on a GPU whose work does not end in time. */
+static void kernel_hangs(void **state)
+{
+    (void)state;
+#ifdef VF_SPIN
+    started();
+    assert_int_equal(step(0), VFRONT_OK);
+    const vfront_frame_t f = frame(1);
+    spin_ms = 3000;
+    begin();
+    pair_refused(vfront_step(&pair_vf, &f, &result), VFRONT_E_ABANDONED, "the step does not end");
+    within(step_us, "step");
+    begin();
+    assert_int_equal(vfront_shutdown(&pair_vf), VFRONT_E_ABANDONED);
+    within(0, "shutdown");
+    host_takes_over(1);
+    over();
+    started();
+    for (uint64_t n = 0; n < 3; n++) assert_int_equal(step(n), VFRONT_OK);
+    vfront_shutdown(&pair_vf);
+#else
+    print_message("skipped: a kernel that hangs needs a GPU\n");
+    (void)spin_ms;
+    skip();
+#endif
+}
+
+/* ---- and nothing else -------------------------------------------------------------------------------------------- */
+
+/** Threads come and go with their front ends. */
+static void many_times(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = {.cameras = 1, .camera = {{.width_px = 64, .height_px = 48}}};
+    for (int i = 0; i < 1000 / every; i++) {
+        if (vfront_init(&pair_vf, &rig, NULL, VFRONT_PORT_CUDA)) fail_msg("init: %s", vfront_detail(&pair_vf));
+        assert_int_equal(threads(), threads_before + 1);
+        assert_int_equal(vfront_shutdown(&pair_vf), VFRONT_OK);
+    }
+    over();
+}
+
+/** Values that the library or the device does not have. */
+static void bad_values(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = pair_cameras();
+    vfront_tuning_t t = tuning(), kept = t;
+    static const char *const least[] = {"abandon_us", "abandon_init_ms", "deadline_us"};
+    for (size_t i = 0; i < sizeof least / sizeof *least; i++) {
+        assert_int_equal(vfront_tuning_set(&t, least[i], 0), VFRONT_E_TUNING);
+        assert_memory_equal(&t, &kept, sizeof t);
+    }
+    t.abandon_us = 0;
+    pair_refused(vfront_init(&pair_vf, &rig, &t, VFRONT_PORT_CUDA), VFRONT_E_TUNING, "abandon_us");
+    t = kept;
+    t.deadline_us = 0;
+    pair_refused(vfront_init(&pair_vf, &rig, &t, VFRONT_PORT_CUDA), VFRONT_E_TUNING, "deadline_us");
+    t = kept;
+    t.device = -1;
+    pair_refused(vfront_init(&pair_vf, &rig, &t, VFRONT_PORT_CUDA), VFRONT_E_TUNING, "device");
+    t.device = 63;
+    pair_refused(vfront_init(&pair_vf, &rig, &t, VFRONT_PORT_CUDA), VFRONT_E_NO_DEVICE, "no CUDA device of number 63");
+    t = kept;
+    t.priority = 100;
+    pair_refused(vfront_init(&pair_vf, &rig, &t, VFRONT_PORT_CUDA), VFRONT_E_TUNING, "priority");
+    over();
+    started();
+    assert_int_equal(step(0), VFRONT_OK);
+    assert_int_equal(vfront_init(&pair_vf, &rig, &t, VFRONT_PORT_CUDA), VFRONT_E_STATE);
+    assert_int_equal(step(1), VFRONT_OK);
+    assert_int_equal(vfront_shutdown(&pair_vf), VFRONT_OK);
+}
+
+/** Every priority that the device has can be had, and gives the same bits. */
+static void priorities(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = pair_cameras();
+    vfront_tuning_t t = tuning();
+    uint64_t digest = 0;
+    for (t.priority = 0;; t.priority++) {
+        const vfront_status_t status = vfront_init(&pair_vf, &rig, &t, VFRONT_PORT_CUDA);
+        if (status == VFRONT_E_TUNING) break;
+        assert_int_equal(status, VFRONT_OK);
+        assert_int_equal(step(0), VFRONT_OK);
+        if (t.priority) assert_true(vfront_digest(result) == digest);
+        digest = vfront_digest(result);
+        vfront_shutdown(&pair_vf);
+    }
+    assert_true(t.priority > 0);
+}
+
+/** The thread that calls the library makes no CUDA call, so its current device is its own business. */
+static void not_the_callers_thread(void **state)
+{
+    (void)state;
+    assert_int_equal(hang.by_test, 0);
+    for (int call = 0; call < CALLS && every == 1; call++)
+        if (!hang.hangs[call]) fail_msg("%s was never made to hang", call_name[call]);
+}
+
+/** A hang that has no end: the program ends all the same. */
+static void for_ever(void **state)
+{
+    (void)state;
+    set(CALL_cudaMalloc, 0);
+    pair_refused(start(VFRONT_PORT_CUDA), VFRONT_E_ABANDONED, "cudaMalloc");
+    print_message("left in a call for ever: %d thread\n", get(&hang.blocked));
+}
+
+static void no_device(void **state)
+{
+    (void)state;
+    print_message("skipped: %s\n", vfront_detail(&pair_vf));
+    skip();
+}
+
+/** Sets the times. */
+static void measure(void)
+{
+    begin();
+    started();
+    init_ms = 200 + (int32_t)((now_us() - began_us) / 200);
+    begin();
+    assert_int_equal(step(0), VFRONT_OK);
+    step_us = 100000 + 3 * (int32_t)(now_us() - began_us);
+    print_message("given up after: init %d ms, step %d us\n", init_ms, step_us);
+    vfront_shutdown(&pair_vf);
+}
+
+int main(int argc, char **argv)
+{
+#define TEST(name) cmocka_unit_test_setup(name, before)
+    const struct CMUnitTest tests[] = {
+        TEST(init_hangs),
+        TEST(init_hangs_auto),
+        TEST(step_hangs),
+        TEST(step_does_not_end),
+        TEST(query_hangs),
+        TEST(shutdown_hangs),
+        TEST(kernel_hangs),
+        TEST(many_times),
+        TEST(bad_values),
+        TEST(priorities),
+        TEST(not_the_callers_thread),
+        TEST(for_ever),
+    };
+    const struct CMUnitTest none[] = {cmocka_unit_test(no_device)};
+    const vfront_rig_t rig = pair_cameras();
+    if (argc > 1 && !strcmp(argv[1], "--quick")) every = 8;
+    pair_draw();
+    test_thread = pthread_self();
+    const vfront_status_t status = vfront_init(&pair_vf, &rig, NULL,
+                                               VFRONT_PORT_CUDA); /* starts the driver's threads */
+    vfront_shutdown(&pair_vf);
+    threads_before = threads();
+    if (!status) measure();
+    if (status == VFRONT_E_NO_DEVICE || status == VFRONT_E_DRIVER) return cmocka_run_group_tests(none, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
