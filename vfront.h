@@ -14,7 +14,8 @@
  *           makes all CUDA calls, so that one that hangs can be given up: abandon_us. Its signals are blocked; it has
  *           the scheduling policy and the processors of the thread that called vfront_init().
  * Bits:     everything in vfront_result_t but `timing` and health.reset_counter is a pure function of config, rig,
- *           tuning and the frames since vfront_init() or vfront_reset(). vfront_digest() condenses it. Of refused
+ *           tuning and the frames since vfront_init() or vfront_reset(), whichever ports computed them and also where
+ *           the GPU failed in between (vfront_return()). vfront_digest() condenses it. Of refused
  *           frames nothing is input but the stamps that VFRONT_E_TIME refuses: see vfront_frame_t.
  * Picture:  row-major, origin at the top left, x to the right, y down; the centre of a pixel has integer coordinates.
  *           Positions are in pixels of level 0, the full picture, unless another level is named.
@@ -103,11 +104,15 @@ typedef enum vfront_status {
     VFRONT_E_DRIVER = -18,       /**< GPU driver missing, or too old for the CUDA runtime in this build. */
     VFRONT_E_DEVICE_MEMORY = -19,/**< Not enough device memory or pinned memory. Also a GPU whose blocks cannot have the
                                       shared memory of a stage; vfront_detail() then names the stage. */
-    VFRONT_E_DEVICE = -20,       /**< CUDA call or kernel failed. Later steps return it too, until vfront_shutdown(). */
+    VFRONT_E_DEVICE = -20,       /**< CUDA call or kernel failed. Later steps return it too, until vfront_shutdown(); not
+                                      with the tuning value `failover`. */
     VFRONT_E_TIMEOUT = -21,      /**< Time-out ran out; the frame is still under way: wait again. */
-    VFRONT_E_ABANDONED = -22     /**< The GPU or its driver did not answer within abandon_us (in vfront_init()
+    VFRONT_E_ABANDONED = -22,    /**< The GPU or its driver did not answer within abandon_us (in vfront_init()
                                       abandon_init_ms) and was given up; vfront_detail() names the CUDA call. Later
                                       steps return it too, until vfront_shutdown(). */
+    VFRONT_E_STICKY = -23        /**< A kernel of this process failed so that CUDA lets no call of it work again: a bad
+                                      address, a trap, an assertion, an error of memory. Only a new process has the GPU
+                                      again; the host port works in this one, too. */
 } vfront_status_t;
 
 /** Processor that runs the stages. */
@@ -191,7 +196,7 @@ const char *vfront_version(void);
  * @retval VFRONT_E_SIZE, VFRONT_E_PITCH, VFRONT_E_ALIGN, VFRONT_E_FORMAT, VFRONT_E_MEMORY_KIND, VFRONT_E_MASK
  *                          Picture refused.
  * @retval VFRONT_E_PRIOR, VFRONT_E_GYRO  Rotation prior or gyro readings refused.
- * @retval VFRONT_E_DEVICE  The CUDA port failed, in this call or before.
+ * @retval VFRONT_E_DEVICE  The CUDA port failed, in this call or before, and there is no fail-over: vfront_return().
  * @retval VFRONT_E_ABANDONED  It was given up, in this call or before: see vfront_shutdown().
  * After any status but VFRONT_OK the next step goes on as if this frame had never come. One thing stays behind: a stamp
  * that VFRONT_E_TIME refuses is noted, because three that agree are a clock that was set (vfront_frame_t).
@@ -208,7 +213,7 @@ vfront_status_t vfront_submit(vfront_t *vf, const vfront_frame_t *frame);
  * @retval VFRONT_E_NULL     vf or result is NULL.
  * @retval VFRONT_E_STATE    Not initialised, or no frame submitted.
  * @retval VFRONT_E_TIMEOUT  Still under way: wait again.
- * @retval VFRONT_E_DEVICE   The device failed; the frame has no effect.
+ * @retval VFRONT_E_DEVICE   The device failed, and there is no fail-over; the frame has no effect.
  * @retval VFRONT_E_ABANDONED  The step did not end within abandon_us of its vfront_submit() and was given up; the frame
  *                           has no effect: see vfront_shutdown().
  */
@@ -228,6 +233,39 @@ vfront_status_t vfront_step(vfront_t *vf, const vfront_frame_t *frame, const vfr
  * @retval VFRONT_E_ABANDONED  It was given up, in this call or before.
  */
 vfront_status_t vfront_reset(vfront_t *vf);
+
+/**
+ * Goes back to the GPU after the host port took over. Fail-over, with the tuning value `failover`:
+ *
+ * The host port stands by from vfront_init() on, and the GPU keeps on the host what the next step needs. When a CUDA
+ * call or a kernel fails in a step, or a step is given up (abandon_us), vfront_submit() or vfront_wait() computes the
+ * same frame on the host port, from the state of the frame before, and returns its result as if nothing had happened:
+ * the same digest, the same ids. It takes the time of a host step longer, whatever its time-out. Later frames are
+ * computed there, too. The same happens, from the next frame on, after failover_overruns results in a row that came
+ * after deadline_us. timing.port and timing.failed_over say where a result comes from, vfront_info_t.failover says why;
+ * after vfront_submit(), vfront_wait() or vfront_step() vfront_detail() says so, too.
+ *
+ * Where the host is slower than the camera, results come late and each counts as an overrun: the library drops no
+ * frame, and has no queue. The application submits what it can, always the newest frame; frames that it leaves out are
+ * frames that never came. failover_dense 0 leaves out disparities and stixels there: their counts are 0, and all other
+ * bits are those of vfront_digest_parts(result, VFRONT_PART_REST).
+ *
+ * Pictures in device memory or managed memory are refused (VFRONT_E_MEMORY_KIND), since nothing can be read there after
+ * a fault. Pictures in pinned memory are copied by vfront_submit() while the GPU works. Buffers of vfront_input() stay
+ * the same ones on either port. With VFRONT_PORT_HOST, or where AUTO found no GPU, the tuning value has no effect.
+ *
+ * vfront_return(): takes the state of the host port to the device, between two frames; the next
+ * results are, bit for bit, those of a run that never left it (with failover_dense 0 the road of
+ * the stixels is that of the last frame on the GPU). Bounded by abandon_us. The library never resets a CUDA context.
+ * @retval VFRONT_E_NULL       vf is NULL.
+ * @retval VFRONT_E_STATE      Not initialised, or no port failed over.
+ * @retval VFRONT_E_BUSY       A frame is under way.
+ * @retval VFRONT_E_STICKY     The GPU cannot be had again in this process.
+ * @retval VFRONT_E_ABANDONED  The call or the step that was given up still hangs, or the GPU does so now.
+ * @retval VFRONT_E_DEVICE     A CUDA call failed.
+ * After any status but VFRONT_OK the host port goes on.
+ */
+vfront_status_t vfront_return(vfront_t *vf);
 
 /**
  * Releases all memory, after the end of a frame under way; vf can be initialised again. No effect on NULL or on a vf
@@ -274,6 +312,13 @@ const char *vfront_stage_name(size_t stage);
 /** Digest of everything in a result but `timing` and health.reset_counter: FNV-1a, 64 bits, over the fields low byte
  *  first, in the order of src/core/digest.c. 0 for NULL. */
 uint64_t vfront_digest(const vfront_result_t *result);
+
+/** Parts of a result, for vfront_digest_parts(): disparities; road, stixels and obstacles; everything else. */
+enum { VFRONT_PART_REST = 1, VFRONT_PART_DISPARITIES = 2, VFRONT_PART_STIXELS = 4, VFRONT_PART_ALL = 7 };
+
+/** Digest of some parts of a result, as vfront_digest(), which is that of all. parts: VFRONT_PART_REST... To compare a
+ *  result with one for which the host port left out disparities and stixels (failover_dense). 0 for NULL. */
+uint64_t vfront_digest_parts(const vfront_result_t *result, uint32_t parts);
 
 /** Sets all tuning values to their standard values. No effect on NULL. */
 void vfront_tuning_default(vfront_tuning_t *tuning);
@@ -479,6 +524,9 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1, VFRONT_WAIT_SLEEP = 2 };
     X(abandon_us, 1000000, 100, 600000000, "time after which a step on the GPU is given up, from submit; likewise a shutdown [us]") \
     X(abandon_init_ms, 60000, 10, 3600000, "time after which vfront_init() gives up the GPU, whose driver may compile kernels then [ms]") \
     X(wait, 0, 0, 2, "how vfront_wait() waits for the GPU: 0 spins, 1 spins for 50 us, then sleeps 50 us at a time, 2 sleeps until the GPU interrupts") \
+    X(failover, 0, 0, (VFRONT_HOST && !VFRONT_CUBLAS), "1: when the GPU fails, the host port takes over with the same frame and the same bits; needs VFRONT_HOST, and no VFRONT_CUBLAS") \
+    X(failover_overruns, 0, 0, 1000000, "results in a row after deadline_us with which the host port takes over; 0: never") \
+    X(failover_dense, 1, 0, 1, "0: a host port that took over leaves out disparities and stixels, to save time") \
     X(device, 0, 0, 63, "GPU, by its number in the CUDA runtime; of that device its primary context") \
     X(priority, 0, 0, 100, "priority of the work on the GPU: 0 the highest that the device has, n the n-th below it")
 
@@ -517,7 +565,8 @@ typedef enum vfront_memory {
     VFRONT_PINNED_MEMORY = 1, /**< From vfront_input(), cudaHostAlloc() or cudaHostRegister(). Read in place by the GPU,
                                    so it must not change until vfront_wait() returns. On the host port equal to
                                    VFRONT_HOST_MEMORY, read in place. */
-    VFRONT_DEVICE_MEMORY = 2  /**< Device memory, read in place until vfront_wait() returns. CUDA port only. */
+    VFRONT_DEVICE_MEMORY = 2  /**< Device memory, read in place until vfront_wait() returns. CUDA port only, and not with
+                                   the tuning value `failover`. */
 } vfront_memory_t;
 
 /** Picture of one camera in a frame. */
@@ -943,6 +992,8 @@ typedef struct vfront_timing {
     float step_us;                 /**< From the call of vfront_submit() to the result, on the host's clock [us]. */
     uint32_t overrun;              /**< 1: step_us exceeds deadline_us. */
     uint32_t overruns;             /**< Number of overruns since vfront_init(). */
+    uint32_t port;                 /**< vfront_port_t that computed the result. */
+    uint32_t failed_over;          /**< 1: the host port, which took over (tuning value `failover`). */
 } vfront_timing_t;
 
 /** Result of a step. Array elements at and beyond their count are undefined. */
@@ -1003,6 +1054,7 @@ struct vfront_info {
     size_t host_bytes;      /**< sizeof(vfront_t). */
     size_t pinned_bytes;    /**< Pinned memory taken in vfront_init(). */
     size_t device_bytes;    /**< Device memory taken in vfront_init(). */
+    char failover[128];     /**< Why the host port took over, as vfront_detail() then; "" while none did. */
     uint32_t abandoned;     /**< GPU ports given up in this vfront_t since its memory was zeroed: each still has a thread
                                  in a CUDA call, unless that has returned in the meantime. */
     size_t abandoned_bytes; /**< Device and pinned memory that they hold, likewise. */

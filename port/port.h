@@ -14,14 +14,26 @@ struct vf_refused_stamps {
     int32_t length;   /* 0: none since the last accepted frame */
 };
 
+/** Fail-over to the host port: core/failover.h. */
+struct vf_failover {
+    int32_t ready; /* 1: the host port stood by when the CUDA port was opened */
+    int32_t over;  /* 1: it runs now */
+    uint32_t late; /* results in a row that came after deadline_us */
+    uint32_t reserved;
+    char why[128]; /* reason for which it runs, or "" */
+};
+
 /** The library's side of a vfront_t. */
 struct vf_state {
     char detail[128]; /* first in every version and config: vfront_detail() reads it in memory that was refused, too */
     uint64_t magic;
     const struct vf_port *port;
-    struct vf_step step[2];               /* by parity; addresses as the stages see them */
-    struct vf_views view[2];              /* of these steps */
-    struct vf_pinned *pinned;             /* the pinned arena as the host sees it */
+    struct vf_step step[2];         /* by parity; addresses as the stages see them */
+    struct vf_views view[2];        /* of these steps */
+    struct vf_pinned *pinned;       /* the pinned arena as the host sees it */
+    struct vf_pinned *inputs;       /* the pinned arena whose input buffers the caller has, whatever port runs */
+    struct vf_carry_mirror *mirror; /* of the CUDA port, as the host sees it, or NULL */
+    struct vf_failover failover;
     struct vf_memory *memory;             /* the device arena; an address of the device on the CUDA port */
     vfront_rig_t rig;                     /* without its masks */
     vfront_rig_t seen;                    /* the same as the stages see it: rectified, where that is asked for */
@@ -53,13 +65,13 @@ struct vf_state {
 #define VF_MAGIC 0x76667231746e6f72ull
 
 /** No function waits beyond state->give_up_ns: what is not done by then is given up, with VFRONT_E_ABANDONED. After
- *  that status close is the only function that may be called. */
+ *  that status close and recover are the only functions that may be called. */
 struct vf_port {
     vfront_port_t id;
     /** Takes both arenas, zeroed; fills in step[].memory, step[].pinned, pinned, memory, *_bytes and device. On failure
      *  close gives back what it took. */
     vfront_status_t (*open)(struct vf_state *state);
-    /** Copies into the device arena. Called between open and ready only. */
+    /** Copies into the device arena. Called between open and ready, and after recover. */
     vfront_status_t (*write)(struct vf_state *state, void *to, const void *from, size_t bytes);
     /** Prepares the submission of each parity and runs it once with the parameters in the pinned arena. */
     vfront_status_t (*ready)(struct vf_state *state);
@@ -74,6 +86,8 @@ struct vf_port {
     /** Returns when vf_pinned.done holds state->ticket; VFRONT_E_TIMEOUT when that took timeout_us, if that comes
      *  before give_up_ns. */
     vfront_status_t (*wait)(struct vf_state *state, uint32_t timeout_us);
+    /** Whether the port works again after a step that failed or was given up; nothing is under way then. */
+    vfront_status_t (*recover)(struct vf_state *state);
     /** Waits for what is under way and gives everything back. VFRONT_E_ABANDONED: could not, and what is left belongs
      *  to whatever hangs. */
     vfront_status_t (*close)(struct vf_state *state);

@@ -12,11 +12,13 @@ TOOLS   := fault_script fault_apply calibration record disparity rectified fligh
 PORTS   := init api clock points invariance alloc ownership# through the public interface, on every port
 
 T_CFLAGS = -std=c11 -O1 -g $(WARN) $(EXACT) -I. -Isrc $(SAN)
+comma   := ,
 CONFIG   = -DVFRONT_USER_CFG='"$(abspath tests/config/$(1).h)"'
 FIXTURE := $(wildcard tests/fixture/*.h tests/*/*_oracle.h) $(HEADERS)
 WRAP    := $(shell awk -F '[^A-Za-z_0-9]+' '/^CUDA_CALL|^CUDA_TURNED/ {print "-Wl,--wrap=" $$2}' tests/fake/cuda_calls.def)
 WRAP_STAGES := $(STAGES:%=-Wl,--wrap=vf_%_cuda) -Wl,--wrap=cudaGetLastError
-wraps   = $(if $(filter alloc fault hang,$(1)),$(WRAP) $(if $(filter fault hang,$(1)),$(WRAP_STAGES)))
+WRAP_FAILOVER := $(addprefix -Wl$(comma)--wrap=,cudaGraphLaunch cudaStreamQuery cudaPointerGetAttributes cudaMemcpyAsync cudaStreamSynchronize)
+wraps   = $(if $(filter failover,$(1)),$(WRAP_FAILOVER))$(if $(filter alloc fault hang,$(1)),$(WRAP) $(if $(filter fault hang,$(1)),$(WRAP_STAGES)))
 WRAP_HOST := $(STAGES:%=-Wl,--wrap=vf_%_host)
 
 # ---- oracles ------------------------------------------------------------------------------------------------------------------------
@@ -46,8 +48,9 @@ $(OWN:%=$(TEST)/%): $(TEST)/%: tests/depth/%.c $(BUILD)/config/%/libvfront.a $(B
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(call CONFIG,$*) $< $(BUILD)/config/$*/examples/parts.a $(BUILD)/config/$*/libvfront.a -o $@ $(FORMAT_LIBS) -lcmocka -lm
 
-$(SMALL)/hang: $(BUILD)/tests/core/spin.cu.o
-$(PORTS:%=$(SMALL)/%) $(SMALL)/fault $(SMALL)/hang $(SMALL)/fuzz: $(SMALL)/%: tests/core/%.c tests/fixture/pair.c tests/fixture/scene.c $(SMALL)/libvfront.a $(FIXTURE)
+$(SMALL)/hang $(SMALL)/failover: $(BUILD)/tests/core/spin.cu.o
+$(SMALL)/failover: $(BUILD)/tests/core/trap.cu.o
+$(PORTS:%=$(SMALL)/%) $(SMALL)/fault $(SMALL)/hang $(SMALL)/failover $(SMALL)/fuzz $(SMALL)/carry: $(SMALL)/%: tests/core/%.c tests/fixture/pair.c tests/fixture/scene.c $(SMALL)/libvfront.a $(FIXTURE)
 	$(CC) $(T_CFLAGS) $(call CONFIG,small) $(if $(filter 1,$(SMALL_CUDA)),-DVFRONT_CUDA -DVF_SPIN -isystem $(CUDA_INC)) $(filter %.c %.o,$^) \
 	  $(SMALL)/libvfront.a -o $@ $(if $(filter 1,$(SMALL_CUDA)),$(call wraps,$*)) $(if $(filter ownership,$*),$(WRAP_HOST)) -lcmocka -lm $(LIBS)
 
@@ -60,7 +63,7 @@ FAKE_OBJ := $(FAKE_SRC:%.c=$(FAKE)/%.o)
 $(FAKE)/%.o: %.c $(BUILD)/settings-c
 	@mkdir -p $(@D)
 	$(CC) $(F_CFLAGS) -MMD -MP -c $< -o $@
-$(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(FAKE)/hang: $(FAKE)/%: $(FAKE)/tests/core/%.o $(FAKE_OBJ)
+$(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(FAKE)/hang $(FAKE)/failover: $(FAKE)/%: $(FAKE)/tests/core/%.o $(FAKE_OBJ)
 	$(CC) $(SAN) $^ -o $@ $(call wraps,$*) $(if $(filter ownership,$*),$(WRAP_HOST)) -lcmocka -lm -lpthread
 
 $(FAKE)/latency: $(FAKE)/examples/latency.o $(FAKE_OBJ) $(SMALL)/examples/parts.a
@@ -91,6 +94,11 @@ EMULATE   = $(BUILD)/emulate
 E_KERNELS := $(wildcard kernels/*/*.cu)
 E_FLAGS   = -I. -Isrc -isystem tests/fake $(call CONFIG,$(EMULATE_CFG)) -DVFRONT_CUDA -DEMULATED
 E_SRC    := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c tests/vfcheck/vfcheck.c tests/vfcheck/pictures.c tests/emulate/times.c
+# Fail-over from emulated kernels: in a folder of its own with the small config.
+E_FAILOVER := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c tests/fixture/pair.c tests/fixture/scene.c tests/core/failover.c
+$(BUILD)/emulate-small/failover: FORCE
+	+$(MAKE) --no-print-directory BUILD=$(BUILD)/emulate-small EMULATE_CFG=small $(BUILD)/emulate-small/emulate/failover-900
+	cp $(BUILD)/emulate-small/emulate/failover-900 $@
 E_RENAMED = $(foreach s,$(STAGES),-Dvf_$(s)_cuda=vf_$(s)_kernels)
 $(EMULATE)/translated: tests/emulate/translate.py $(wildcard kernels/*.cuh kernels/*/*)
 	@mkdir -p $(@D)
@@ -102,6 +110,8 @@ $(EMULATE)/$(1)/%.cu.o: $(EMULATE)/translated $(HEADERS) tests/emulate/cuda_runt
 	  $(E_RENAMED) $(SAN) -c $(EMULATE)/$$*.cu.cpp -o $$@
 $(EMULATE)/vfcheck-$(1): $(E_KERNELS:%.cu=$(EMULATE)/$(1)/%.cu.o) $(E_SRC:%.c=$(EMULATE)/%.o) $(EMULATE)/block.o
 	$(CXX) $(SAN) $$^ -o $$@ -lboost_context -lm -lpthread
+$(EMULATE)/failover-$(1): $(E_KERNELS:%.cu=$(EMULATE)/$(1)/%.cu.o) $(E_FAILOVER:%.c=$(EMULATE)/%.o) $(EMULATE)/block.o
+	$(CXX) $(SAN) $$^ -o $$@ $(WRAP_FAILOVER) -lboost_context -lcmocka -lm -lpthread
 endef
 $(foreach a,$(EMULATED),$(eval $(call emulated_arch,$(a))))
 $(EMULATE)/%.o: %.c $(HEADERS) $(FIXTURE) $(BUILD)/settings-c
@@ -113,7 +123,7 @@ $(EMULATE)/block.o: tests/emulate/block.cpp tests/emulate/cuda_runtime.h tests/f
 	$(CXX) -std=c++17 -O2 -g $(WARN) $(SAN) -c $< -o $@
 
 # Emulated kernels: a sample for `make slow`, in which every stage runs; `make emulate` is the whole.
-EMULATED_SAMPLE := $(if $(HAVE_FIBERS),$(EMULATED:%='$(EMULATE)/vfcheck-% --tiny --seed 4 --cases 24 --frames 2') '$(EMULATE)/vfcheck-900 --small --seed 9 --cases 8 --frames 2',\
+EMULATED_SAMPLE := $(if $(HAVE_FIBERS),$(EMULATED:%='$(EMULATE)/vfcheck-% --tiny --seed 4 --cases 24 --frames 2') '$(EMULATE)/vfcheck-900 --small --seed 9 --cases 8 --frames 2' '$(BUILD)/emulate-small/failover --quick',\
     "echo kernels: NOT RUN - libboost-context-dev is not installed; exit 77")
 CASES ?= 90
 emulate: $(EMULATED:%=$(EMULATE)/vfcheck-%) ## Kernels on this machine's processor beside the host forms, in every branch of each architecture: CASES=90
@@ -164,9 +174,9 @@ PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 BRIDGES := fast track orb lens rectify features trajectory ego stereo
 # In `make slow`, because each takes more than 8 s: of the oracles, and of the tests of ports.
 SLOW    := detect ego essential motion scale stereo_position $(OWN)
-SLOW_PORTS := $(addprefix $(SMALL)/,init api invariance alloc) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(FAKE)/hang $(JETPACK4)/fault $(JETPACK4)/points $(if $(HAVE_CUBLAS),$(FAKE)/cublas)
-QUICK   := $(patsubst %,$(TEST)/%,$(filter-out $(SLOW),$(ORACLES)) $(TOOLS)) $(addprefix $(SMALL)/,clock points ownership)
-GPU_ONLY := $(if $(filter 1,$(SMALL_CUDA)),$(SMALL)/fault $(SMALL)/hang)
+SLOW_PORTS := $(addprefix $(SMALL)/,init api invariance alloc) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(FAKE)/hang $(FAKE)/failover $(JETPACK4)/fault $(JETPACK4)/points $(if $(HAVE_CUBLAS),$(FAKE)/cublas)
+QUICK   := $(patsubst %,$(TEST)/%,$(filter-out $(SLOW),$(ORACLES)) $(TOOLS)) $(addprefix $(SMALL)/,clock points ownership carry)
+GPU_ONLY := $(if $(filter 1,$(SMALL_CUDA)),$(SMALL)/fault $(SMALL)/hang $(SMALL)/failover)
 HOUSE   := $(foreach l,$(LIB) $(SMALL)/libvfront.a,'tests/house/symbols.sh $l $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)') \
     'tests/house/readme.sh' 'tests/house/includes.sh' 'tests/house/map.sh' 'tests/house/header.sh $(CC)' 'tests/house/config.sh $(CC)' \
     'tests/house/abi.sh $(CC)' 'tests/house/proof.sh' 'tests/house/limits.py $(LIB)'
@@ -188,7 +198,7 @@ test-run: $(QUICK) $(GPU_ONLY) $(BUILD)/digest $(BUILD)/minimal $(BUILD)/replay 
 slow: ## The other oracles, both ports through the public interface, one on a fake CUDA runtime, comparisons with OpenCV
 	$(ONE_ARCH) slow-run
 
-slow-run: $(if $(HAVE_FIBERS),$(EMULATED:%=$(EMULATE)/vfcheck-%)) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(BUILD)/backwards $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(SMALL)/replay $(BUILD)/latency $(FAKE)/latency
+slow-run: $(if $(HAVE_FIBERS),$(EMULATED:%=$(EMULATE)/vfcheck-%) $(BUILD)/emulate-small/failover) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(BUILD)/backwards $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(SMALL)/replay $(BUILD)/latency $(FAKE)/latency
 	@tests/run.sh --log $(BUILD)/slow-log 'tests/package/on_board.sh $(BUILD) $(FAKE)' 'tests/examples/replay.sh $(BUILD)/replay $(SMALL)/replay' '$(EXEC) $(BUILD)/backwards tests/golden.txt' $(SLOW:%='$(EXEC) $(TEST)/%') $(SLOW_PORTS:%='$(EXEC) %') \
 	  '$(PYTHON) tests/features/opencv_fast.py $(BUILD)/bridge_fast.so' '$(PYTHON) tests/tracking/quality.py $(BUILD)/bridge_track.so' \
 	  '$(PYTHON) tests/features/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/camera/opencv_lens.py $(BUILD)/bridge_lens.so' \

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* report on the GPU, in one launch: block 0 writes the tracks, block 1 the health, all others key points, matches and
- * stixels, and the block that finishes last the ticket. All of it goes to pinned memory on the host; records are
- * assembled in shared memory first, because long runs of bytes cross the bus faster than single fields. */
+/* report on the GPU, in one launch: block 0 writes the tracks, block 1 the health, the others key points, matches and
+ * stixels, VF_MIRROR_BLOCKS more the mirror where one is wanted, and the block that finishes last the ticket. All of
+ * it goes to pinned memory on the host; records are assembled in shared memory first, because long runs of bytes cross
+ * the bus faster than single fields. */
 #include "kernels/kernel.cuh"
 
+#include "result/carry.h"
 #include "result/report.h"
 
 #define THREADS 512
 /* Key points that a block writes at a time: enough for a long run, few enough for many blocks. */
 #define PORTION 128
+/* Blocks that write the mirror. */
+#ifndef VF_MIRROR_BLOCKS
+#define VF_MIRROR_BLOCKS 16
+#endif
 
 /** Writes the records of the first `count` threads of a block as one run of 32-bit words; by all threads. shared: count
  *  records. */
@@ -126,6 +132,40 @@ static __device__ void count_columns(const vf_report_view &s, vfront_result_t *o
     (void)s, (void)out;
 }
 
+/** Copies whole words, spread over `blocks` blocks of which this is number `block`. */
+static __device__ void put_words(void *to, const void *from, size_t bytes, int block, int blocks)
+{
+    uint32_t *word = reinterpret_cast<uint32_t *>(to);
+    for (int i = block * THREADS + threadIdx.x; i < (int)(bytes / 4); i += blocks * THREADS)
+        word[i] = reinterpret_cast<const uint32_t *>(from)[i];
+}
+
+/** Mirror of what the next step needs, but for what report itself hands on, spread over blocks likewise. */
+static __device__ void put_mirror(const vf_report_view &s, int block, int blocks)
+{
+    const vf_refill_memory &r = *s.refill;
+    const uint32_t points = s.bearing->count[s.parity][0], tracks = r.counts[s.parity].count,
+                   before = s.ingest->params.frame ? r.counts[s.parity ^ 1].count : 0;
+    vf_carry_mirror &m = *s.mirror;
+    vf_carry *c = &m.set[s.parity];
+#define MIRROR(stage, member, part, extent)                                                                            \
+    VF_STATIC_ASSERT(sizeof s.stage->member[0] part % 4 == 0, "copied by words");                                      \
+    put_words(c->stage##_##member, &s.stage->member[s.parity] part,                                                    \
+              VF_CARRY_BYTES_##extent(s.stage->member[s.parity] part), block, blocks);
+    VF_CARRY(MIRROR)
+#undef MIRROR
+#define MIRROR(stage, member) put_words(c->stage##_##member, &s.stage->member, sizeof s.stage->member, block, blocks);
+    VF_CARRY_SINGLE(MIRROR)
+#undef MIRROR
+    for (uint32_t i = block; i < before; i += blocks) {
+        const vf_feature &f = r.feature[s.parity ^ 1][i];
+        if (!vf_carry_template_new(&f)) continue;
+        put_words(m.templates[f.template_index], s.track->templates[f.template_index], sizeof m.templates[0], 0, 1);
+        put_words(&m.template_normal[f.template_index], &s.track->template_normal[f.template_index],
+                  sizeof m.template_normal[0], 0, 1);
+    }
+}
+
 /** Brightness statistics of a camera, by one warp, the same in every lane. */
 static __device__ vf_light_total total_light(const vf_report_view &s, int camera)
 {
@@ -195,27 +235,34 @@ static __device__ void put_health(const vf_report_view &s, vfront_result_t *out)
 #if VFRONT_DENSE
     out->disparity.valid = vf_dense_valid(s.dense, s.geometry.active);
 #endif
+    if (s.mirror) {
+        vf_carry *c = &s.mirror->set[s.parity];
+        memcpy(c->report_path, &path, sizeof path);
+        memcpy(c->report_usual, s.report->usual[s.parity], sizeof c->report_usual);
+    }
     for (int stage = 0; stage < VF_report; stage++)
         for (int end = 0; end < 2; end++) s.clocks_out[stage][end] = s.clocks[stage][end];
 }
 
 /** Block 0: tracks; block 1: health; the others: blocks_a_camera of them a camera for its key points, and all of them
- *  for matches and stixels. */
+ *  for matches and stixels; behind them those of the mirror. */
 static __global__ void __launch_bounds__(THREADS) report_k(const VF_CONSTANT vf_report_view s, int blocks_a_camera)
 {
     vf_report_memory &m = *s.report;
     vfront_result_t *out = &s.result[s.ingest->params.result];
-    const int block = blockIdx.x;
+    const int block = blockIdx.x, own = 2 + s.geometry.cameras * blocks_a_camera;
     if (block == 0 && threadIdx.x == 0) s.clocks_out[VF_report][0] = vf_clock_ns();
     if (block == 0) {
         put_tracks(s, out);
     } else if (block == 1) {
         if (threadIdx.x < VF_WARP) put_health(s, out);
+    } else if (block >= own) {
+        put_mirror(s, block - own, gridDim.x - own);
     } else {
         const int camera = (block - 2) / blocks_a_camera,
                   count = vf_keypoints(s.geometry.groups, s.select->count[camera]);
-        put_matches(s, out, block - 2, gridDim.x - 2);
-        put_stixels(s, out, block - 2, gridDim.x - 2);
+        put_matches(s, out, block - 2, own - 2);
+        put_stixels(s, out, block - 2, own - 2);
         for (int first = (block - 2) % blocks_a_camera * PORTION; first < count; first += blocks_a_camera * PORTION)
             put_keypoints(s, camera, first, count, out);
     }
@@ -232,6 +279,7 @@ extern "C" cudaError_t vf_report_cuda(const vf_report_view *s, cudaStream_t stre
 {
     /* At least one, for matches and stixels. */
     const int blocks = vf_clamp((int)vf_blocks(s->tuning.select_points, PORTION), 1, 32);
-    report_k<<<2 + s->geometry.cameras * blocks, THREADS, 0, stream>>>(*s, blocks);
+    const int more = s->mirror ? VF_MIRROR_BLOCKS : 0;
+    report_k<<<2 + s->geometry.cameras * blocks + more, THREADS, 0, stream>>>(*s, blocks);
     return cudaGetLastError();
 }

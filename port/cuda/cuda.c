@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "port/port.h"
+#include "result/carry.h"
 #include "thread.h"
 #if VFRONT_CUBLAS
 #include "kernels/geometry/cublas.h"
@@ -37,6 +38,12 @@ struct arena {
 #endif
 };
 
+/** The pinned arena, and behind it the mirror, where the tuning asks for one. */
+struct pinned_arena {
+    struct vf_pinned pinned;
+    struct vf_carry_mirror mirror;
+};
+
 /** State of the port, in memory of its thread. Its caller touches it between jobs only, but for `at`. */
 struct cuda {
     struct vf_thread thread;
@@ -52,7 +59,8 @@ struct cuda {
     int32_t ordinal, rank; /* tuning values device, priority */
     void *to;
     const void *from, *last;
-    size_t bytes;
+    size_t bytes, pinned_bytes;
+    int mirrored; /* tuning value failover */
     vfront_memory_t kind;
     const uint8_t *seen;
     int32_t parity;
@@ -279,11 +287,11 @@ static vfront_status_t take_job(struct cuda *c)
     }
     TRY(cudaEventCreateWithFlags(&c->ended, cudaEventDisableTiming | cudaEventBlockingSync));
     TRY(cudaMalloc(&c->device, sizeof(struct arena)));
-    TRY(cudaHostAlloc(&c->pinned, sizeof(struct vf_pinned), cudaHostAllocMapped));
+    TRY(cudaHostAlloc(&c->pinned, c->pinned_bytes, cudaHostAllocMapped));
     TRY(cudaHostGetDevicePointer(&c->pinned_seen, c->pinned, 0));
     TRY(cudaMemsetAsync(c->device, 0, sizeof(struct arena), c->stream[0]));
     TRY(cudaStreamSynchronize(c->stream[0]));
-    memset(c->pinned, 0, sizeof(struct vf_pinned));
+    memset(c->pinned, 0, c->pinned_bytes);
 #if VFRONT_CUBLAS
     at(c, "cublasCreate(&c->cublas.handle)");
     const cudaError_t error = vf_cublas_note(&c->cublas, cublasCreate(&c->cublas.handle), "cublasCreate: %s");
@@ -303,16 +311,20 @@ static vfront_status_t cuda_open(struct vf_state *state)
     c->wait = state->step[0].tuning.wait;
     c->ordinal = state->step[0].tuning.device;
     c->rank = state->step[0].tuning.priority;
+    c->mirrored = state->step[0].tuning.failover;
+    c->pinned_bytes = c->mirrored ? sizeof(struct pinned_arena) : sizeof(struct vf_pinned);
     const vfront_status_t status = have_done(state, take_job);
     if (status) return status;
     memcpy(state->device, c->name, sizeof state->device);
     state->memory = c->device;
     state->pinned = c->pinned;
     state->device_bytes = sizeof(struct arena);
-    state->pinned_bytes = sizeof(struct vf_pinned);
+    state->pinned_bytes = c->pinned_bytes;
+    state->mirror = c->mirrored ? &((struct pinned_arena *)c->pinned)->mirror : NULL;
     for (int parity = 0; parity < 2; parity++) {
         state->step[parity].memory = c->device;
         state->step[parity].pinned = c->pinned_seen;
+        state->step[parity].mirror = c->mirrored ? &((struct pinned_arena *)c->pinned_seen)->mirror : NULL;
     }
     return VFRONT_OK;
 }
@@ -431,6 +443,8 @@ static vfront_status_t look_up(struct cuda *c, const void *address)
         return refuse(c, VFRONT_E_MEMORY_KIND, "frame: address that CUDA does not know", "");
     }
     if (error != cudaSuccess) return fault(c, error, "cudaPointerGetAttributes: %s");
+    if (c->mirrored && a.type == cudaMemoryTypeManaged)
+        return refuse(c, VFRONT_E_MEMORY_KIND, "frame: managed memory, which failover cannot read", "");
     const int device = a.type == cudaMemoryTypeDevice || a.type == cudaMemoryTypeManaged;
     const int pinned = a.type == cudaMemoryTypeHost || a.type == cudaMemoryTypeManaged;
     if (!(c->kind == VFRONT_DEVICE_MEMORY ? device : pinned) || !a.devicePointer)
@@ -467,6 +481,8 @@ static vfront_status_t cuda_adopt(struct vf_state *state, const vfront_picture_t
     const size_t last = (size_t)picture->pitch_bytes * (size_t)(picture->height_px - 1) + row - 1;
     source->pitch = picture->pitch_bytes;
     if (input == state->pinned->input[state->input][0]) vf_thread_rouse(&c->thread);
+    if (picture->memory == VFRONT_DEVICE_MEMORY && c->mirrored)
+        return vf_refuse(state, VFRONT_E_MEMORY_KIND, "frame: device memory, which failover cannot read", 0, "");
     if (picture->memory != VFRONT_HOST_MEMORY) {
         vfront_status_t status = settle(state);
         if (status) return status;
@@ -584,6 +600,28 @@ static vfront_status_t cuda_wait(struct vf_state *state, uint32_t timeout_us)
     }
 }
 
+/** Whether the device works, and does nothing. An error that a second call reports again is the context's. */
+static vfront_status_t recover_job(struct cuda *c)
+{
+    cudaError_t error = cudaSuccess;
+    at(c, "cudaStreamQuery(c->stream[0])");
+    for (int i = 0; i < 2 && error != cudaErrorNotReady; i++) {
+        error = cudaStreamQuery(c->stream[0]);
+        if (error) (void)cudaGetLastError();
+    }
+    if (error == cudaErrorNotReady) return refuse(c, VFRONT_E_ABANDONED, "the step that was given up still runs", "");
+    if (error) return refuse(c, VFRONT_E_STICKY, "cudaStreamQuery: %s", cudaGetErrorName(error));
+    return VFRONT_OK;
+}
+
+static vfront_status_t cuda_recover(struct vf_state *state)
+{
+    struct hold *h = hold_of(state);
+    if (!vf_thread_idle(&h->cuda->thread)) return give_up(state, "still no return from %s");
+    h->given_up = h->asking = 0;
+    return have_done(state, recover_job);
+}
+
 const struct vf_port vf_port_cuda = {
     .id = VFRONT_PORT_CUDA,
     .open = cuda_open,
@@ -593,6 +631,7 @@ const struct vf_port vf_port_cuda = {
     .seen = cuda_seen,
     .submit = cuda_submit,
     .wait = cuda_wait,
+    .recover = cuda_recover,
     .close = cuda_close,
     .now_ns = vf_now_ns,
 };

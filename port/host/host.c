@@ -25,6 +25,7 @@ static vfront_status_t host_open(struct vf_state *state)
     for (int parity = 0; parity < 2; parity++) {
         state->step[parity].memory = &block->memory;
         state->step[parity].pinned = &block->pinned;
+        state->step[parity].mirror = NULL;
     }
     state->pinned_bytes = state->device_bytes = 0;
     memset(state->device, 0, sizeof state->device); /* of a device that was tried before, perhaps */
@@ -39,10 +40,10 @@ static vfront_status_t host_write(struct vf_state *state, void *to, const void *
     return VFRONT_OK;
 }
 
-static vfront_status_t host_submit(struct vf_state *state)
+void vf_host_run(struct vf_state *state, uint32_t stages)
 {
     const struct vf_views *v = &state->view[state->parity];
-    const uint32_t active = state->step[0].geometry.active;
+    const uint32_t active = state->step[0].geometry.active & stages;
 #define VF_STAGE(name, needs, what)                                                                                    \
     if (active & VF_BIT(name)) {                                                                                       \
         state->pinned->clock[VF_##name][0] = now_ns();                                                                 \
@@ -51,6 +52,11 @@ static vfront_status_t host_submit(struct vf_state *state)
     }
 #include "stages.def"
 #undef VF_STAGE
+}
+
+static vfront_status_t host_submit(struct vf_state *state)
+{
+    vf_host_run(state, UINT32_MAX);
     return VFRONT_OK;
 }
 
@@ -84,6 +90,12 @@ static vfront_status_t host_wait(struct vf_state *state, uint32_t timeout_us)
     return VFRONT_OK;
 }
 
+static vfront_status_t host_recover(struct vf_state *state)
+{
+    (void)state;
+    return VFRONT_OK;
+}
+
 static vfront_status_t host_close(struct vf_state *state)
 {
     (void)state;
@@ -99,6 +111,7 @@ const struct vf_port vf_port_host = {
     .seen = host_seen,
     .submit = host_submit,
     .wait = host_wait,
+    .recover = host_recover,
     .close = host_close,
     .now_ns = now_ns,
 };

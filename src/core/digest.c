@@ -184,10 +184,9 @@ static uint64_t mix_stixels(uint64_t d, const vfront_result_t *r)
 }
 #endif
 
-uint64_t vfront_digest(const vfront_result_t *r)
+/** Everything but disparities, road, stixels and obstacles. */
+static uint64_t mix_rest(uint64_t d, const vfront_result_t *r)
 {
-    if (!r) return 0;
-    uint64_t d = 0xcbf29ce484222325ull;
     d = mix_number(d, r->t_ns, 8);
     d = mix_number(d, r->t_mid_ns, 8);
     d = mix_number(d, r->frame, 8);
@@ -215,11 +214,21 @@ uint64_t vfront_digest(const vfront_result_t *r)
     d = mix_motion(d, &r->metric);
     d = mix_motion(d, &r->good);
     d = mix_prediction(d, &r->predicted);
+    return d;
+}
+
+uint64_t vfront_digest_parts(const vfront_result_t *r, uint32_t parts)
+{
+    if (!r) return 0;
+    uint64_t d = 0xcbf29ce484222325ull;
+    if (parts & VFRONT_PART_REST) d = mix_rest(d, r);
 #if VFRONT_DENSE
-    d = mix_disparity(d, &r->disparity);
+    if (parts & VFRONT_PART_DISPARITIES) d = mix_disparity(d, &r->disparity);
 #endif
 #if VFRONT_STIXELS
-    d = mix_stixels(d, r);
+    if (parts & VFRONT_PART_STIXELS) d = mix_stixels(d, r);
 #endif
     return d;
 }
+
+uint64_t vfront_digest(const vfront_result_t *r) { return vfront_digest_parts(r, VFRONT_PART_ALL); }

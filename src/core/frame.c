@@ -110,6 +110,8 @@ static void fill_timing(struct vf_state *s, vfront_timing_t *t)
     t->overrun = step_ns > (uint64_t)s->step[0].tuning.deadline_us * 1000u;
     s->overruns += t->overrun;
     t->overruns = s->overruns;
+    t->port = (uint32_t)s->port->id;
+    t->failed_over = (uint32_t)s->failover.over;
 }
 
 /** Addresses of a result's disparities on the host; NULL where there are none. */

@@ -44,6 +44,7 @@ struct vf_step {
     int32_t parity; /* index of this frame's buffers; the other set is the frame before's */
     struct vf_memory *memory;
     struct vf_pinned *pinned;
+    struct vf_carry_mirror *mirror; /* in pinned memory; NULL: none is kept */
 };
 
 #define VF_STAGE(name, needs, what)                                                                                    \

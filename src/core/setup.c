@@ -9,6 +9,7 @@
 #include "camera/lens.h"
 #include "camera/rectification.h"
 #include "check.h"
+#include "failover.h"
 #include "math/angle.h"
 #include "math/rotation.h"
 #include "prepare.h"
@@ -306,6 +307,30 @@ static vfront_status_t choose_port(struct vf_state *s, const vfront_rig_t *rig, 
     return status == VFRONT_E_PORT ? vf_refuse(s, status, "port %d is not in this build", (int32_t)wish, "") : status;
 }
 
+/** Opens the port, and before it the one that stands by where the tuning asks for it, so that the memory of both is
+ *  there from the beginning. */
+static vfront_status_t open_ports(struct vf_state *s, const vfront_rig_t *rig, vfront_port_t wish)
+{
+#if defined VFRONT_CUDA && VFRONT_HOST
+    const uint32_t active = s->step[0].geometry.active, spare = VF_BIT(dense) | VF_BIT(stixel);
+    const int stands_by = s->step[0].tuning.failover && wish != VFRONT_PORT_HOST;
+    if (stands_by) {
+        if (!s->step[0].tuning.failover_dense)
+            for (int parity = 0; parity < 2; parity++) s->step[parity].geometry.active = active & ~spare;
+        const vfront_status_t status = open_port(s, &vf_port_host, rig);
+        if (status) return status;
+        vf_failover_stand_by(s);
+        for (int parity = 0; parity < 2; parity++) s->step[parity].geometry.active = active;
+    }
+#endif
+    const vfront_status_t status = choose_port(s, rig, wish);
+#if defined VFRONT_CUDA && VFRONT_HOST
+    s->failover.ready = !status && stands_by && s->port == &vf_port_cuda;
+#endif
+    s->inputs = s->pinned;
+    return status;
+}
+
 vfront_status_t vf_setup(struct vf_state *s, const vfront_rig_t *rig, const vfront_tuning_t *t, vfront_port_t port)
 {
     vfront_status_t status = vf_check_rig(s, rig);
@@ -313,7 +338,7 @@ vfront_status_t vf_setup(struct vf_state *s, const vfront_rig_t *rig, const vfro
     if (!status) status = look(s, rig, t);
     if (!status) status = vf_check_aligned(s, t);
     if (!status) status = lay_out(s, rig, t);
-    if (!status) status = choose_port(s, rig, port);
+    if (!status) status = open_ports(s, rig, port);
     if (status) return status;
     s->rig = *rig;
     for (int32_t i = 0; i < VFRONT_CAMERAS; i++) s->rig.camera[i].mask = NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The public interface: arguments and order of the calls. Set-up is in setup.c, the parameters and the result of a
  * frame are in frame.c. */
+#include "failover.h"
 #include "frame.h"
 #include "port/host/host.h"
 #include "setup.h"
@@ -46,6 +47,7 @@ const char *vfront_status_name(vfront_status_t status)
         NAME(VFRONT_E_DEVICE)
         NAME(VFRONT_E_TIMEOUT)
         NAME(VFRONT_E_ABANDONED)
+        NAME(VFRONT_E_STICKY)
 #undef NAME
     }
     return "unknown status";
@@ -213,6 +215,7 @@ vfront_status_t vfront_shutdown(vfront_t *vf)
     struct vf_state *s = vf ? in_use(vf) : NULL;
     if (!s) return VFRONT_OK;
     char detail[sizeof s->detail];
+    vf_failover_end(s);
     const vfront_status_t status = vf_close_port(s, patience_ns(s));
     memcpy(detail, s->detail, sizeof detail);
     clear(s);
@@ -229,20 +232,33 @@ vfront_status_t vfront_input(vfront_t *vf, int32_t camera, void **data)
     if (!s) return VFRONT_E_STATE;
     if (camera < 0 || camera >= s->step[0].geometry.cameras)
         return vf_refuse(s, VFRONT_E_SIZE, "vfront_input: no camera %d", camera, "");
-    *data = s->pinned->input[s->input][camera];
+    *data = s->inputs->input[s->input][camera];
     return VFRONT_OK;
 }
 
 /** Refusal of a call because a frame is under way; unless that frame takes too long, so that nothing but
- *  vfront_shutdown() is of use any more. */
+ *  vfront_shutdown() is of use any more, or the host port takes over. */
 static vfront_status_t busy(struct vf_state *s, const char *what)
 {
     if (s->port->now_ns() >= s->give_up_ns && s->port->wait(s, 0) == VFRONT_E_ABANDONED) {
-        s->under_way = 0;
-        return s->failed = VFRONT_E_ABANDONED;
+        if (!vf_failover_can(s)) {
+            s->under_way = 0;
+            return s->failed = VFRONT_E_ABANDONED;
+        }
+        vf_failover_go_on(s); /* the frame is done now, and vfront_wait() gives its result */
     }
     return vf_refuse(s, VFRONT_E_BUSY, what, 0, "");
 }
+
+/** Starts the step of a frame that was checked. */
+static vfront_status_t start_step(struct vf_state *s, const vfront_frame_t *frame)
+{
+    const vfront_status_t status = vf_frame_params(s, frame);
+    return status ? status : s->port->submit(s);
+}
+
+/** 1 for a status of which the port is the cause, not the call. */
+static int is_fault(vfront_status_t status) { return status == VFRONT_E_DEVICE || status == VFRONT_E_ABANDONED; }
 
 vfront_status_t vfront_submit(vfront_t *vf, const vfront_frame_t *frame)
 {
@@ -254,9 +270,14 @@ vfront_status_t vfront_submit(vfront_t *vf, const vfront_frame_t *frame)
     s->submitted_ns = s->port->now_ns();
     s->give_up_ns = s->submitted_ns + patience_ns(s);
     vfront_status_t status = vf_check_frame(s, frame);
-    if (!status) status = vf_frame_params(s, frame);
-    if (!status) status = s->port->submit(s);
-    if (status == VFRONT_E_DEVICE || status == VFRONT_E_ABANDONED) s->failed = status;
+    if (!status) status = start_step(s, frame);
+    if (is_fault(status) && vf_failover_can(s)) {
+        vf_failover_go(s);
+        status = start_step(s, frame);
+    } else if (!status) {
+        vf_failover_keep(s, frame);
+    }
+    if (is_fault(status)) s->failed = status;
     if (status) return status;
     s->under_way = 1;
     s->input ^= 1;
@@ -270,8 +291,12 @@ vfront_status_t vfront_wait(vfront_t *vf, uint32_t timeout_us, const vfront_resu
     struct vf_state *s = in_use(vf);
     if (!s) return VFRONT_E_STATE;
     if (!s->under_way) return vf_refuse(s, VFRONT_E_STATE, "vfront_wait: nothing was submitted", 0, "");
-    const vfront_status_t status = s->port->wait(s, timeout_us);
+    vfront_status_t status = s->port->wait(s, timeout_us);
     if (status == VFRONT_E_TIMEOUT) return status;
+    if (status && vf_failover_can(s)) {
+        vf_failover_go_on(s);
+        status = VFRONT_OK;
+    }
     s->under_way = 0;
     if (status) {
         s->failed = status;
@@ -286,6 +311,7 @@ vfront_status_t vfront_wait(vfront_t *vf, uint32_t timeout_us, const vfront_resu
     s->t_ns = r->t_ns;
     s->t_mid_ns = r->t_mid_ns;
     s->parity ^= 1;
+    vf_failover_count(s, r->timing.overrun);
     *result = r;
     return VFRONT_OK;
 }
@@ -311,6 +337,17 @@ vfront_status_t vfront_reset(vfront_t *vf)
     return VFRONT_OK;
 }
 
+vfront_status_t vfront_return(vfront_t *vf)
+{
+    if (!vf) return VFRONT_E_NULL;
+    struct vf_state *s = in_use(vf);
+    if (!s) return VFRONT_E_STATE;
+    if (s->under_way) return busy(s, "vfront_return: a frame is under way");
+    if (!s->failover.over) return vf_refuse(s, VFRONT_E_STATE, "vfront_return: no port failed over", 0, "");
+    s->give_up_ns = s->port->now_ns() + patience_ns(s);
+    return vf_failover_return(s);
+}
+
 vfront_status_t vfront_info(const vfront_t *vf, vfront_info_t *info)
 {
     if (!vf || !info) return missing(vf, "vfront_info: info is NULL");
@@ -322,6 +359,7 @@ vfront_status_t vfront_info(const vfront_t *vf, vfront_info_t *info)
     info->host_bytes = sizeof(vfront_t);
     info->pinned_bytes = s->pinned_bytes;
     info->device_bytes = s->device_bytes;
+    memcpy(info->failover, s->failover.why, sizeof info->failover);
     info->abandoned = s->abandoned;
     info->abandoned_bytes = s->abandoned_bytes;
     info->levels = s->step[0].geometry.levels;

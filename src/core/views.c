@@ -77,7 +77,8 @@ static void look_at_stixels(struct vf_report_view *v, const struct vf_step *s)
 #define MORE_stixel v->scratch = &s->memory->stixel_scratch
 #define MORE_report                                                                                                    \
     look_at_stixels(v, s), v->result = s->pinned->result, v->done = &s->pinned->done,                                  \
-                           v->clocks = (const uint64_t(*)[2])s->memory->clock, v->clocks_out = s->pinned->clock
+                           v->clocks = (const uint64_t(*)[2])s->memory->clock, v->clocks_out = s->pinned->clock,       \
+                           v->mirror = s->mirror
 
 /* ---- one stage --------------------------------------------------------------------------------------------------- */
 

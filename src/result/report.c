@@ -2,6 +2,7 @@
 /* Host form of report. */
 #include "report.h"
 
+#include "carry.h"
 #include "features/select.h"
 
 /** Brightness statistics of a camera: sums over its tiles. */
@@ -95,6 +96,31 @@ static void list_stixels(const struct vf_report_view *s, vfront_result_t *out)
 #endif
 }
 
+/** Mirror of what the next step needs, where one is wanted. The records of report are written by now. */
+static void mirror_carried(const struct vf_report_view *s)
+{
+    const uint32_t points = s->bearing->count[s->parity][0], tracks = s->refill->counts[s->parity].count,
+                   before = s->ingest->params.frame ? s->refill->counts[s->parity ^ 1].count : 0;
+    if (!s->mirror) return;
+    struct vf_carry *c = &s->mirror->set[s->parity];
+#define MIRROR(stage, member, part, extent)                                                                            \
+    memcpy(c->stage##_##member, &s->stage->member[s->parity] part,                                                     \
+           VF_CARRY_BYTES_##extent(s->stage->member[s->parity] part));
+    VF_CARRY(MIRROR)
+    VF_CARRY_REPORT(MIRROR)
+#undef MIRROR
+#define MIRROR(stage, member) memcpy(c->stage##_##member, &s->stage->member, sizeof s->stage->member);
+    VF_CARRY_SINGLE(MIRROR)
+#undef MIRROR
+    for (uint32_t i = 0; i < before; i++) {
+        const struct vf_feature *f = &s->refill->feature[s->parity ^ 1][i];
+        if (!vf_carry_template_new(f)) continue;
+        memcpy(s->mirror->templates[f->template_index], s->track->templates[f->template_index],
+               sizeof *s->mirror->templates);
+        s->mirror->template_normal[f->template_index] = s->track->template_normal[f->template_index];
+    }
+}
+
 void vf_report_host(const struct vf_report_view *s)
 {
     const struct vf_params *params = &s->ingest->params;
@@ -129,5 +155,6 @@ void vf_report_host(const struct vf_report_view *s)
     for (int32_t camera = 0; camera < s->geometry.cameras; camera++)
         s->report->usual[s->parity][camera] = vf_report_next_usual(s, camera, &light[camera]);
     out->health = vf_report_health(s, params, &s->report->path[s->parity], occupied, light);
+    mirror_carried(s);
     *s->done = params->ticket;
 }

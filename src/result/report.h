@@ -3,8 +3,8 @@
  *
  * In      tracks, ended tracks, key points with angles and descriptors, stereo depths, matches, motions, road, stixels
  *         and obstacles, brightness sums, parameters of the frame
- * Out     one vfront_result_t in pinned memory, without `timing`; the ticket of the frame in vf_pinned.done, last of
- *         all
+ * Out     one vfront_result_t in pinned memory, without `timing`; with the tuning value `failover` a mirror of what the
+ *         next step needs, likewise; the ticket of the frame in vf_pinned.done, last of all
  * Rule    lists are copied in the order of their stages; entries behind a list's count keep what they held. State and
  *         reset counter follow the table at vfront_state_t, from this step's counts and motions and the record of the
  *         step before
@@ -60,8 +60,11 @@ struct vf_report_memory {
     struct vf_usual_light usual[2][VFRONT_CAMERAS]; /* [parity] */
 };
 
+struct vf_carry_mirror;
+
 /* View of report: core/view.h. In pinned memory: result, of three in turn; done, the ticket of the last complete one;
- * clocks_out, a copy of clocks, start and end of each stage. */
+ * clocks_out, a copy of clocks, start and end of each stage; mirror, what the next step needs (result/carry.h), or
+ * NULL: nobody wants it. */
 /* clang-format off */
 #define VF_READS_report(X)                                                                                             \
     X(ingest) X(freeze) X(pyramid) X(predict) X(track) X(detect) X(refill) X(select) X(bearing) X(describe) X(stereo) X(rows) X(match)   \
@@ -84,6 +87,7 @@ struct vf_report_view {
     uint64_t *done;
     const uint64_t (*clocks)[2];
     uint64_t (*clocks_out)[2];
+    struct vf_carry_mirror *mirror;
 };
 VF_HOST_FORM(report);
 

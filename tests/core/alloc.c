@@ -30,6 +30,8 @@ static volatile struct { /* volatile: compilers know that malloc() looks at no v
     const char *last;   /* its name */
     long others;        /* calls by threads that the CUDA driver keeps for itself; they come in an idle process, too */
     long wrong;         /* CUDA calls that no step needs */
+    int loses, returns; /* launches fail; vfront_return() copies */
+    int failover;       /* every 50th step the host port takes over, ten steps later the GPU has it back */
 } net;
 static _Thread_local int steps_here; /* 1: the thread of the test, or the one in which the port makes its CUDA calls */
 
@@ -84,6 +86,7 @@ static int needed(const char *call)
                                        "cudaEventRecord", "cudaEventSynchronize"};
     for (size_t i = 0; i < sizeof step / sizeof *step; i++)
         if (strcmp(call, step[i]) == 0) return 1;
+    if (net.returns) return !strcmp(call, "cudaMemcpyAsync") || !strcmp(call, "cudaStreamSynchronize");
     return 0;
 }
 
@@ -97,6 +100,7 @@ static int needed(const char *call)
             net.wrong++;                                                                                               \
             net.last = #name;                                                                                          \
         }                                                                                                              \
+        if (net.loses && strcmp(#name, "cudaGraphLaunch") == 0) return cudaErrorUnknown;                               \
         return __real_##name arguments;                                                                                \
     }
 #include "tests/fake/cuda_calls.def"
@@ -205,11 +209,20 @@ static void step(uint64_t i)
     vfront_frame_t f = frame_of(i), bad = f;
     bad.picture[VFRONT_CAMERAS - 1].format = (vfront_format_t)77;
     if (vfront_submit(&pair_vf, &bad) != VFRONT_E_FORMAT) fail();
+    const int goes = net.failover && pair_port == VFRONT_PORT_CUDA;
+    if (goes && i % 50 == 30) {
+        net.returns = 1;
+        if (vfront_return(&pair_vf)) fail();
+        net.returns = 0;
+    }
+    net.loses = goes && i % 50 == 20;
     if (vfront_submit(&pair_vf, &f)) fail();
+    net.loses = 0;
     vfront_status_t status;
     do status = vfront_wait(&pair_vf, 0, &r);
     while (status == VFRONT_E_TIMEOUT);
     if (status || !vfront_digest(r) || !r->tracks_count || !r->descriptors_count[0]) fail();
+    if (goes && (int)r->timing.failed_over != (i % 50 >= 20 && i % 50 < 30)) fail();
     worked.depths += r->depths_count > 0;
     worked.matches += r->matches_count > 0;
     worked.motions += r->relative.inliers > 0 && r->metric.inliers > 0;
@@ -224,7 +237,7 @@ static void step(uint64_t i)
     if (i % 100 == 99 && vfront_reset(&pair_vf)) fail();
 }
 
-static void run(int rectify)
+static void run(int rectify, int failover)
 {
     prepare();
     vfront_rig_t rig = pair_cameras();
@@ -234,10 +247,12 @@ static void run(int rectify)
     vfront_tuning_default(&tuning);
     tuning.rectify = rectify;
     tuning.wait = rectify ? VFRONT_WAIT_SLEEP : VFRONT_WAIT_SPIN;
+    tuning.failover = failover;
     tuning.dense = tuning.stixel = dense;
     assert_int_equal(vfront_init(&pair_vf, &rig, &tuning, pair_port), VFRONT_OK);
     const int steps = pair_fake() ? FAKE_STEPS : STEPS;
     net.calls = net.wrong = net.others = 0;
+    net.failover = failover;
     memset(&worked, 0, sizeof worked);
     struct held before = {0, 0, 0};
     net.armed = 1;
@@ -271,13 +286,20 @@ static void run(int rectify)
 static void nothing_allocated(void **state)
 {
     (void)state;
-    run(0);
+    run(0, 0);
 }
 
 static void nothing_allocated_rectified(void **state)
 {
     (void)state;
-    run(1);
+    run(1, 0);
+}
+
+/** With the host port standing by, which takes over and gives back. */
+static void nothing_allocated_failing_over(void **state)
+{
+    (void)state;
+    run(1, 1);
 }
 
 /** The nets hold: one allocation is seen in each. */
@@ -315,6 +337,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(nothing_allocated, pair_end),
         cmocka_unit_test_teardown(nothing_allocated_rectified, pair_end),
+        cmocka_unit_test_teardown(nothing_allocated_failing_over, pair_end),
         cmocka_unit_test(nets_hold),
     };
     steps_here = 1;

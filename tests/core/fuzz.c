@@ -326,7 +326,7 @@ static void check_result(const vfront_result_t *r)
 
 static void refused(vfront_status_t status)
 {
-    CHECK(status < 0 && status >= VFRONT_E_ABANDONED && strcmp(vfront_status_name(status), "unknown status") != 0);
+    CHECK(status < 0 && status >= VFRONT_E_STICKY && strcmp(vfront_status_name(status), "unknown status") != 0);
     CHECK(memchr(vfront_detail(&vf), 0, 128));
 }
 

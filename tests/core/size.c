@@ -22,6 +22,7 @@ int main(void)
     printf("%-34s %12zu  behind the arena, on the CUDA port only; cuBLAS takes more for itself\n",
            "device, systems for cuBLAS", sizeof(struct vf_systems));
 #endif
+    printf("%-34s %12zu  pinned, with the tuning value failover\n", "mirror", sizeof(struct vf_carry_mirror));
     printf("%-34s %12zu  3 results of %zu, input buffers, masks\n", "pinned arena", sizeof(struct vf_pinned),
            sizeof(vfront_result_t));
     printf("%-34s %12zu  %s\n", "vfront_t, the caller's", sizeof(vfront_t),

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* Fail-over. What the next step needs of a frame is in two places on the host: its pictures, which vf_failover_keep()
+ * puts into the host port's arena, and the mirror, which the GPU writes (result/carry.h). Pyramids and rectified
+ * pictures of the frame before are made from the former, everything else is in the latter. No CUDA call is made on the
+ * way to the host, so that none can hang or fail. */
+#include "failover.h"
+
+#include "port/host/host.h"
+#include "result/carry.h"
+
+#if VFRONT_HOST
+
+static struct vf_block *block_of(struct vf_state *s) { return (struct vf_block *)s; }
+
+static void swap(void *a, void *b, size_t bytes)
+{
+    uint8_t *x = a, *y = b, kept[64];
+    for (size_t n; bytes; bytes -= n, x += n, y += n) {
+        n = bytes < sizeof kept ? bytes : sizeof kept;
+        memcpy(kept, x, n);
+        memcpy(x, y, n);
+        memcpy(y, kept, n);
+    }
+}
+
+/** Exchanges the port that runs and the one that stands by. */
+static void change_seats(struct vf_state *s)
+{
+    struct vf_seat *other = &block_of(s)->standby;
+    swap(&s->port, &other->port, sizeof s->port);
+    swap(s->step, other->step, sizeof s->step);
+    swap(s->view, other->view, sizeof s->view);
+    swap(&s->pinned, &other->pinned, sizeof s->pinned);
+    swap(&s->memory, &other->memory, sizeof s->memory);
+    swap(s->device, other->device, sizeof s->device);
+}
+
+void vf_failover_stand_by(struct vf_state *s)
+{
+    memset(&block_of(s)->standby, 0, sizeof block_of(s)->standby);
+    change_seats(s);
+    memcpy(s->step, block_of(s)->standby.step, sizeof s->step); /* geometry and tuning are of both */
+}
+
+int vf_failover_can(const struct vf_state *s) { return s->failover.ready && !s->failover.over; }
+
+void vf_failover_keep(struct vf_state *s, const vfront_frame_t *f)
+{
+    if (!vf_failover_can(s)) return;
+    struct vf_block *b = block_of(s);
+    b->pinned.params = s->pinned->params;
+    for (int32_t i = 0; i < s->step[0].geometry.cameras; i++) {
+        const vfront_picture_t *p = &f->picture[i];
+        struct vf_source *source = &b->pinned.params.source[i];
+        source->data = p->data;
+        source->pitch = p->pitch_bytes;
+        source->mask = p->mask;
+        source->mask_pitch = p->mask_pitch_bytes;
+    }
+    vf_ingest_host(&b->standby.view[s->parity].ingest);
+}
+
+/* ---- to the host ------------------------------------------------------------------------------------------------- */
+
+/** What the frame before handed on, into the host port's arena. parity: of the frame before. */
+static void unpack(struct vf_memory *m, const struct vf_carry_mirror *from, int32_t parity)
+{
+    const struct vf_carry *c = &from->set[parity];
+#define UNPACK(stage, member, part, extent)                                                                            \
+    memcpy(&m->stage.member[parity] part, c->stage##_##member, sizeof c->stage##_##member);
+    VF_CARRY(UNPACK)
+    VF_CARRY_REPORT(UNPACK)
+#undef UNPACK
+#define UNPACK(stage, member) memcpy(&m->stage.member, c->stage##_##member, sizeof c->stage##_##member);
+    VF_CARRY_SINGLE(UNPACK)
+#undef UNPACK
+    memcpy(m->track.templates, from->templates, sizeof m->track.templates);
+    memcpy(m->track.template_normal, from->template_normal, sizeof m->track.template_normal);
+}
+
+static void fill_words(void *to, size_t bytes, uint32_t value)
+{
+    for (uint8_t *at = to; bytes; bytes -= sizeof value, at += sizeof value) memcpy(at, &value, sizeof value);
+}
+
+/** What the frame before left cleared. parity: of the next frame. */
+static void clear_sets(struct vf_memory *m, int32_t parity)
+{
+#define CLEAR(stage, member, value)                                                                                    \
+    VF_STATIC_ASSERT(sizeof m->stage.member[0] % 4 == 0, "vfront: cleared by words");                                  \
+    fill_words(&m->stage.member[parity], sizeof m->stage.member[0], value);
+    VF_CLEARED(CLEAR)
+#undef CLEAR
+}
+
+void vf_failover_go(struct vf_state *s)
+{
+    struct vf_memory *m = &block_of(s)->memory;
+    const int32_t before = s->parity ^ 1;
+    memcpy(s->failover.why, s->detail, sizeof s->failover.why);
+    change_seats(s);
+    s->failover.over = 1;
+    s->failover.late = 0;
+    unpack(m, s->mirror, before);
+    clear_sets(m, s->parity);
+    if (s->step[0].geometry.active & VF_BIT(rectify)) vf_rectify_host(&s->view[before].rectify);
+    vf_pyramid_host(&s->view[before].pyramid);
+}
+
+void vf_failover_go_on(struct vf_state *s)
+{
+    vf_failover_go(s);
+    vf_host_run(s, ~VF_BIT(ingest));
+}
+
+void vf_failover_count(struct vf_state *s, uint32_t overrun)
+{
+    const uint32_t most = (uint32_t)s->step[0].tuning.failover_overruns;
+    if (!vf_failover_can(s)) return;
+    s->failover.late = overrun ? s->failover.late + 1 : 0;
+    if (!most || s->failover.late < most) return;
+    vf_refuse(s, VFRONT_OK, "results in a row that came after deadline_us: %d", (int32_t)most, "");
+    vf_failover_go(s);
+}
+
+/* ---- and back ---------------------------------------------------------------------------------------------------- */
+
+/** Writes what the next step needs into the device arena. parity: of the next frame. */
+static vfront_status_t upload(struct vf_state *s, const struct vf_memory *from, int32_t parity)
+{
+    struct vf_memory *to = s->memory;
+    const int32_t before = parity ^ 1;
+#define UPLOAD(place)                                                                                                  \
+    do {                                                                                                               \
+        const vfront_status_t status_ = s->port->write(s, (void *)&to->place, &from->place, sizeof from->place);       \
+        if (status_) return status_;                                                                                   \
+    } while (0);
+#define SET(stage, member, part, extent) UPLOAD(stage.member[before] part)
+    VF_CARRY(SET)
+    VF_CARRY_REPORT(SET)
+#undef SET
+#define SET(stage, member) UPLOAD(stage.member)
+    VF_CARRY_SINGLE(SET)
+#undef SET
+#define SET(stage, member, value) UPLOAD(stage.member[parity])
+    VF_CLEARED(SET)
+#undef SET
+    UPLOAD(track.templates)
+    UPLOAD(track.template_normal)
+    UPLOAD(ingest.picture[before])
+    UPLOAD(pyramid.pixels[before])
+#if VFRONT_RECTIFY
+    if (s->step[0].geometry.rectified) UPLOAD(rectify.picture[before])
+#endif
+    return VFRONT_OK;
+}
+
+/** Mirror of what the host port's last frame handed on, as the GPU would have written it. parity: of that frame. */
+static void pack(struct vf_carry_mirror *to, const struct vf_memory *m, int32_t parity)
+{
+    struct vf_carry *c = &to->set[parity];
+#define PACK(stage, member, part, extent)                                                                              \
+    memcpy(c->stage##_##member, &m->stage.member[parity] part, sizeof c->stage##_##member);
+    VF_CARRY(PACK)
+    VF_CARRY_REPORT(PACK)
+#undef PACK
+#define PACK(stage, member) memcpy(c->stage##_##member, &m->stage.member, sizeof c->stage##_##member);
+    VF_CARRY_SINGLE(PACK)
+#undef PACK
+    memcpy(to->templates, m->track.templates, sizeof to->templates);
+    memcpy(to->template_normal, m->track.template_normal, sizeof to->template_normal);
+}
+
+vfront_status_t vf_failover_return(struct vf_state *s)
+{
+    const struct vf_memory *m = &block_of(s)->memory;
+    change_seats(s);
+    vfront_status_t status = s->port->recover(s);
+    if (!status) status = upload(s, m, s->parity);
+    if (status) {
+        change_seats(s);
+        return status;
+    }
+    pack(s->mirror, m, s->parity ^ 1);
+    s->failover.over = 0;
+    s->failover.why[0] = 0;
+    return VFRONT_OK;
+}
+
+void vf_failover_end(struct vf_state *s)
+{
+    if (s->failover.over) change_seats(s);
+    s->failover.over = s->failover.ready = 0;
+}
+
+#else /* nothing stands by */
+
+void vf_failover_stand_by(struct vf_state *s) { (void)s; }
+int vf_failover_can(const struct vf_state *s) { return (void)s, 0; }
+void vf_failover_keep(struct vf_state *s, const vfront_frame_t *f) { (void)s, (void)f; }
+void vf_failover_go(struct vf_state *s) { (void)s; }
+void vf_failover_go_on(struct vf_state *s) { (void)s; }
+void vf_failover_count(struct vf_state *s, uint32_t overrun) { (void)s, (void)overrun; }
+vfront_status_t vf_failover_return(struct vf_state *s) { return (void)s, VFRONT_E_STATE; }
+void vf_failover_end(struct vf_state *s) { (void)s; }
+
+#endif

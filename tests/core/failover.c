@@ -1,0 +1,628 @@
+/* SPDX-License-Identifier: MIT */
+/* Fail-over in flight: each CUDA call of a step fails or hangs, or a step is lost, never ends, dies half way or ends
+ * late, in each frame of a sequence. The results from the first frame to the last are, bit for bit, those of a run
+ * without faults on the host port, and vfront_return() goes back without a seam. The linker puts the wrappers below in
+ * front of the runtime (-Wl,--wrap), which is the real one where there is a GPU, else tests/fake/cudart.c.
+ *   failover [--quick | --kernel N]    --quick: there and back alone; --kernel: one bad kernel, in a process of its
+ *   own */
+#define _POSIX_C_SOURCE 200809L
+#include "tests/fixture/pair.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "port/cuda/cuda.h"
+#include "port/host/host.h"
+#include "result/carry.h"
+
+#define FRAMES 11
+#define LATE_US 10000000 /* of a step here that is no overrun, whatever the machine has to do */
+
+/* ---- faults ------------------------------------------------------------------------------------------------------ */
+
+enum call { LAUNCH, QUERY, LOOK_UP, COPY, SYNCHRONIZE, CALLS };
+static const char *const call_name[CALLS] = {"cudaGraphLaunch", "cudaStreamQuery", "cudaPointerGetAttributes",
+                                             "cudaMemcpyAsync", "cudaStreamSynchronize"};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t ends = PTHREAD_COND_INITIALIZER;
+static struct {
+    int fails, hangs;  /* call that does; -1: none */
+    int lost, endless; /* steps are not done; endless: and queries say that they are under way */
+    int held;          /* a step is not done before the fault is over */
+    int half;          /* a step dies half way: what it was to write is noise, and there is no ticket */
+    int sticky;        /* all calls fail */
+    int kernel;        /* number of a bad kernel, from 1, that is launched ahead of the step */
+    int blocked;       /* calls now */
+    long faults[CALLS];
+    cudaGraphExec_t exec; /* the step that is held */
+    cudaStream_t stream;
+} fault;
+
+/** Ends all faults. A step that was held is done now, by the thread of the test. */
+static cudaError_t over(void);
+
+static cudaError_t enter(enum call call)
+{
+    pthread_mutex_lock(&lock);
+    const int fails = fault.fails == (int)call || fault.sticky;
+    fault.faults[call] += fails || fault.hangs == (int)call;
+    if (fault.hangs == (int)call) fault.blocked++;
+    while (fault.hangs == (int)call) pthread_cond_wait(&ends, &lock);
+    pthread_mutex_unlock(&lock);
+    return fails ? fault.sticky ? cudaErrorIllegalAddress : cudaErrorUnknown : cudaSuccess;
+}
+
+static void noise(void *to, size_t bytes)
+{
+    for (uint8_t *at = to; bytes; bytes--) *at++ = (uint8_t)rand();
+}
+
+#ifdef VF_SPIN
+cudaError_t spin_launch(int ms, cudaStream_t stream);
+cudaError_t trap_launch(int how, cudaStream_t stream);
+static const int bad_kernels[] = {0, 1, 2, 3, -1}; /* of trap_launch(); -1: spin_launch() */
+#endif
+
+static struct vf_state *state_of(vfront_t *vf) { return (struct vf_state *)(((uintptr_t)vf + 63) & ~(uintptr_t)63); }
+
+/** What a step that dies leaves: noise where it may write on the host. */
+static void die(void)
+{
+    struct vf_state *s = state_of(&pair_vf);
+    noise(&s->mirror->set[s->parity], sizeof s->mirror->set[0]);
+    noise(s->pinned->result, sizeof s->pinned->result[0]);
+    s->pinned->done = s->ticket - 1;
+}
+
+cudaError_t __real_cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
+cudaError_t __wrap_cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
+cudaError_t __wrap_cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
+{
+    const cudaError_t error = enter(LAUNCH);
+    if (error || fault.lost || fault.endless) return error;
+    if (fault.held) {
+        fault.exec = exec;
+        fault.stream = stream;
+        return cudaSuccess;
+    }
+#ifdef VF_SPIN
+    static const int spin_ms = 3000;
+    if (fault.kernel) {
+        const int how = bad_kernels[fault.kernel - 1];
+        const cudaError_t refused = how < 0 ? spin_launch(spin_ms, stream) : trap_launch(how, stream);
+        if (refused) return refused;
+    }
+#endif
+    const cudaError_t real = __real_cudaGraphLaunch(exec, stream);
+    if (fault.half) {
+        cudaStreamSynchronize(stream);
+        die();
+    }
+    return real;
+}
+
+cudaError_t __real_cudaStreamQuery(cudaStream_t stream);
+cudaError_t __wrap_cudaStreamQuery(cudaStream_t stream);
+cudaError_t __wrap_cudaStreamQuery(cudaStream_t stream)
+{
+    const cudaError_t error = enter(QUERY);
+    if (error) return error;
+    return fault.endless || fault.exec ? cudaErrorNotReady : __real_cudaStreamQuery(stream);
+}
+
+cudaError_t __real_cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *address);
+cudaError_t __wrap_cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *address);
+cudaError_t __wrap_cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *address)
+{
+    const cudaError_t error = enter(LOOK_UP);
+    return error ? error : __real_cudaPointerGetAttributes(attributes, address);
+}
+
+cudaError_t __real_cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                                   cudaStream_t stream);
+cudaError_t __wrap_cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                                   cudaStream_t stream);
+cudaError_t __wrap_cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                                   cudaStream_t stream)
+{
+    const cudaError_t error = enter(COPY);
+    return error ? error : __real_cudaMemcpyAsync(to, from, bytes, kind, stream);
+}
+
+cudaError_t __real_cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t __wrap_cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t __wrap_cudaStreamSynchronize(cudaStream_t stream)
+{
+    const cudaError_t error = enter(SYNCHRONIZE);
+    return error ? error : __real_cudaStreamSynchronize(stream);
+}
+
+static void no_fault(void)
+{
+    fault.fails = fault.hangs = -1;
+    fault.lost = fault.endless = fault.held = fault.half = fault.sticky = fault.blocked = 0;
+}
+
+static cudaError_t over(void)
+{
+    cudaError_t error = cudaSuccess;
+    pthread_mutex_lock(&lock);
+    const cudaGraphExec_t exec = fault.exec;
+    fault.exec = NULL;
+    no_fault();
+    pthread_cond_broadcast(&ends);
+    pthread_mutex_unlock(&lock);
+    if (exec) error = __real_cudaGraphLaunch(exec, fault.stream);
+    return exec && !error ? __real_cudaStreamSynchronize(fault.stream) : error;
+}
+
+/* ---- the sequence ------------------------------------------------------------------------------------------------ */
+
+static const vfront_result_t *result;
+static int32_t brief_us; /* time after which a step is given up where one is to be: many times what it takes here */
+static int quick;        /* 1: there and back only, and a short way, because kernels are emulated */
+static int brief;        /* 1: that is the time; else a minute */
+static int plain;        /* 1: nothing is rectified, no disparities */
+
+static vfront_tuning_t tuning(void)
+{
+    vfront_tuning_t t;
+    vfront_tuning_default(&t);
+    t.failover = 1;
+    t.deadline_us = LATE_US;
+    t.abandon_us = brief ? brief_us : 60000000;
+    t.rectify = t.dense = t.stixel = !plain;
+    t.track_template_frames = 3;
+    t.track_target = 100;
+    t.track_back_mpx = 500;
+    t.first_track_id = 1000;
+    return t;
+}
+
+/** Frame of the sequence: masks, readings of the gyro, pictures in pinned memory, a picture that repeats, by turns. */
+static vfront_frame_t frame_for(vfront_t *vf, uint64_t i, int pinned)
+{
+    static uint8_t mask[VFRONT_WIDTH * VFRONT_HEIGHT];
+    static vfront_gyro_t gyro[8];
+    vfront_frame_t f = pair_frame(i), same = pair_frame(i == 7 ? 6 : i);
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        vfront_picture_t *p = &f.picture[c];
+        p->data = same.picture[c].data;
+        if (i % 3 == 1) p->mask = mask, p->mask_width_px = 160, p->mask_height_px = 120, p->mask_pitch_bytes = 160;
+        if (!pinned || i % 4 == 3) continue;
+        void *data;
+        assert_int_equal(vfront_input(vf, c, &data), VFRONT_OK);
+        memcpy(data, p->data, 160 * 120);
+        p->data = data;
+        p->memory = VFRONT_PINNED_MEMORY;
+    }
+    for (size_t k = 0; k < sizeof mask; k++) mask[k] = (k + 3 * i) % 11 > 0;
+    for (uint64_t k = 0; k < 8; k++) {
+        gyro[k].t_ns = f.t_ns + k * 8000000u - 44000000u;
+        gyro[k].rate_rad_s[1] = 0.02;
+    }
+    if (i % 2) f.gyro = gyro, f.gyro_count = 8;
+    return f;
+}
+
+static void start(vfront_port_t port)
+{
+    const vfront_rig_t rig = pair_cameras();
+    const vfront_tuning_t t = tuning();
+    over();
+    if (vfront_init(&pair_vf, &rig, &t, port)) fail_msg("init: %s", vfront_detail(&pair_vf));
+    assert_int_equal(vfront_init(&pair_twin, &rig, &t, VFRONT_PORT_HOST), VFRONT_OK);
+}
+
+static void end(void)
+{
+    over();
+    vfront_shutdown(&pair_vf);
+    vfront_shutdown(&pair_twin);
+}
+
+/** Results of both front ends for a frame are the same; and where this one came from. */
+static void same(uint64_t i, int on_host)
+{
+    const vfront_frame_t f = frame_for(&pair_twin, i, 0);
+    const vfront_result_t *b;
+    assert_int_equal(vfront_step(&pair_twin, &f, &b), VFRONT_OK);
+    if (vfront_digest(result) != vfront_digest(b)) fail_msg("frame %d: other bits", (int)i);
+    assert_true(result->health.reset_counter == b->health.reset_counter && result->timing.overrun == 0);
+    assert_true(result->tracks_count > 0 && (i == 0 || i == 5 || result->health.followed > 0));
+    assert_int_equal(result->timing.port, on_host ? VFRONT_PORT_HOST : VFRONT_PORT_CUDA);
+    assert_int_equal(result->timing.failed_over, on_host);
+    assert_true(b->timing.port == VFRONT_PORT_HOST && !b->timing.failed_over);
+}
+
+static void step(uint64_t i, int on_host)
+{
+    if (i == 5) {
+        assert_int_equal(vfront_reset(&pair_vf), VFRONT_OK);
+        assert_int_equal(vfront_reset(&pair_twin), VFRONT_OK);
+    }
+    const vfront_frame_t f = frame_for(&pair_vf, i, 1);
+    const vfront_status_t status = vfront_step(&pair_vf, &f, &result);
+    if (status) fail_msg("frame %d: %s: %s", (int)i, vfront_status_name(status), vfront_detail(&pair_vf));
+    same(i, on_host);
+}
+
+/** The host port runs, and says why. */
+static void took_over(const char *why)
+{
+    vfront_info_t info;
+    assert_int_equal(vfront_info(&pair_vf, &info), VFRONT_OK);
+    assert_int_equal(info.port, VFRONT_PORT_HOST);
+    if (!strstr(info.failover, why)) fail_msg("\"%s\" lacks \"%s\"", info.failover, why);
+}
+
+static vfront_status_t go_back(void)
+{
+    vfront_info_t info;
+    const vfront_status_t status = vfront_return(&pair_vf);
+    assert_int_equal(vfront_info(&pair_vf, &info), VFRONT_OK);
+    assert_int_equal(info.port, status ? VFRONT_PORT_HOST : VFRONT_PORT_CUDA);
+    assert_true(!status == !info.failover[0]);
+    return status;
+}
+
+/* ---- faults of every kind, in every frame ------------------------------------------------------------------------ */
+
+enum kind { FAILS, HANGS, LOST, ENDLESS, HELD, HALF, KINDS };
+
+static void make(enum kind kind, enum call call)
+{
+    if (kind == FAILS) fault.fails = call;
+    if (kind == HANGS) fault.hangs = call;
+    fault.lost = kind == LOST;
+    fault.endless = kind == ENDLESS;
+    fault.held = kind == HELD;
+    fault.half = kind == HALF;
+    if (call == QUERY) fault.lost = 1; /* or nobody asks */
+}
+
+/** One sequence with a fault in frame `at`. back: frames after which the GPU takes over again; 0: never. */
+static void fly(enum kind kind, enum call call, uint64_t at, uint64_t back, const char *why)
+{
+    int on_host = 0;
+    brief = kind == HANGS || kind == ENDLESS || kind == HELD;
+    start(VFRONT_PORT_CUDA);
+    for (uint64_t i = 0; i < FRAMES; i++) {
+        if (i == at) make(kind, call);
+        on_host |= i == at;
+        step(i, on_host);
+        if (i == at) took_over(why);
+        if (!back || i != at + back) continue;
+        assert_int_equal(over(), cudaSuccess);
+        for (vfront_status_t status = VFRONT_E_ABANDONED; status;) /* the thread that hung is on its way */
+            assert_true((status = go_back()) == VFRONT_OK || status == VFRONT_E_ABANDONED);
+        on_host = 0;
+    }
+    end();
+    brief = 0;
+}
+
+static void each(enum kind kind, enum call call, const char *why, int every)
+{
+    for (uint64_t at = 0; at < 8; at += (uint64_t)every) {
+        if (call == LOOK_UP && at % 4 == 3) continue; /* pictures in the caller's memory, copied without a call */
+        fly(kind, call, at, 0, why);
+        fly(kind, call, at, 1 + at % 2, why);
+    }
+}
+
+static void calls_fail(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        plain = i;
+        each(FAILS, LAUNCH, call_name[LAUNCH], 1);
+        each(FAILS, QUERY, call_name[QUERY], 1);
+        each(FAILS, LOOK_UP, call_name[LOOK_UP], 1);
+    }
+    plain = 0;
+}
+
+static void calls_hang(void **state)
+{
+    (void)state;
+    each(HANGS, LAUNCH, call_name[LAUNCH], 3);
+    each(HANGS, QUERY, call_name[QUERY], 3);
+    each(HANGS, LOOK_UP, call_name[LOOK_UP], 2);
+}
+
+static void steps_end_badly(void **state)
+{
+    (void)state;
+    each(LOST, LAUNCH, "without its ticket", 1);
+    each(ENDLESS, LAUNCH, "does not end", 3);
+    each(HELD, LAUNCH, "does not end", 3);
+    each(HALF, LAUNCH, "without its ticket", 1);
+}
+
+/** To the host and back in every other frame: whichever state the one leaves, the other goes on from it. */
+static void there_and_back(void **state)
+{
+    (void)state;
+    int on_host = 0;
+    start(VFRONT_PORT_CUDA);
+    for (uint64_t i = 0; i < (quick ? FRAMES : 3 * FRAMES); i++) {
+        if (i % 3 == 1) make(HALF, LAUNCH);
+        on_host |= i % 3 == 1;
+        step(i, on_host);
+        if (i % 3 == 1 || !on_host) continue;
+        over();
+        assert_int_equal(go_back(), VFRONT_OK);
+        on_host = 0;
+    }
+    end();
+}
+
+/** A step given up by another call than vfront_wait(): the frame is not lost. */
+static void given_up_elsewhere(void **state)
+{
+    (void)state;
+    brief = 1;
+    start(VFRONT_PORT_CUDA);
+    brief = 0;
+    for (uint64_t i = 0; i < 2; i++) step(i, 0);
+    make(ENDLESS, LAUNCH);
+    const vfront_frame_t f = frame_for(&pair_vf, 2, 1);
+    assert_int_equal(vfront_submit(&pair_vf, &f), VFRONT_OK);
+    while (!state_of(&pair_vf)->failover.over) {
+        pair_refused(vfront_submit(&pair_vf, &f), VFRONT_E_BUSY, "under way");
+        pair_refused(vfront_return(&pair_vf), VFRONT_E_BUSY, "under way");
+        pair_refused(vfront_reset(&pair_vf), VFRONT_E_BUSY, "under way");
+    }
+    took_over("does not end");
+    assert_int_equal(vfront_wait(&pair_vf, 0, &result), VFRONT_OK);
+    same(2, 1);
+    step(3, 1);
+    over();
+    assert_int_equal(go_back(), VFRONT_OK);
+    step(4, 0);
+    end();
+}
+
+/** Results that come late, so and so many in a row; one that does not begins the count anew. */
+static void late_in_a_row(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = pair_cameras();
+    vfront_tuning_t t = tuning();
+    t.failover_overruns = 3;
+    t.deadline_us = 1;
+    assert_int_equal(vfront_init(&pair_vf, &rig, &t, VFRONT_PORT_CUDA), VFRONT_OK);
+    t.deadline_us = LATE_US;
+    assert_int_equal(vfront_init(&pair_twin, &rig, &t, VFRONT_PORT_HOST), VFRONT_OK);
+    for (uint64_t i = 0; i < FRAMES; i++) {
+        const vfront_frame_t f = frame_for(&pair_vf, i, 1), g = frame_for(&pair_twin, i, 0);
+        const vfront_result_t *b;
+        state_of(&pair_vf)->step[0].tuning.deadline_us = i == 1 ? LATE_US : 1;
+        assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
+        assert_int_equal(vfront_step(&pair_twin, &g, &b), VFRONT_OK);
+        assert_true(vfront_digest(result) == vfront_digest(b));
+        const int host = (i > 4 && i < 7) || i > 9;
+        assert_int_equal(result->timing.port, host ? VFRONT_PORT_HOST : VFRONT_PORT_CUDA);
+        assert_int_equal(result->timing.overruns,
+                         i + (i < 1)); /* those of the host port count, too: nothing is dropped */
+        if (i == 4) took_over("in a row that came after deadline_us: 3");
+        if (i == 6) assert_int_equal(go_back(), VFRONT_OK);
+    }
+    end();
+}
+
+/* ---- kernels that fail ------------------------------------------------------------------------------------------- */
+
+static const char *self;
+static const struct {
+    const char *name;
+    vfront_status_t way_back; /* status of vfront_return() afterwards */
+} bad_kernel[] = {
+    {"trap", VFRONT_E_STICKY},     {"address", VFRONT_E_STICKY}, {"assertion", VFRONT_E_STICKY},
+    {"refused launch", VFRONT_OK}, {"spin", VFRONT_OK},
+}; /* bad_kernels[], in that order */
+#define BAD_KERNELS (sizeof bad_kernel / sizeof *bad_kernel)
+
+/** 100 frames, with a bad kernel in the stream before the 51st, in a process of its own: most of them leave a context
+ *  that is of no use. */
+static void with_bad_kernel(size_t which)
+{
+    struct timespec nap = {0, 10000000};
+    brief = which == BAD_KERNELS - 1;
+    start(VFRONT_PORT_CUDA);
+    for (uint64_t i = 0; i < 100; i++) {
+        if (i == 50) fault.kernel = (int)which + 1;
+        step(i, i >= 50 && i < 90);
+        fault.kernel = 0;
+        if (i == 50) print_message("%s: %s\n", bad_kernel[which].name, state_of(&pair_vf)->failover.why);
+        if (i != 89) continue;
+        vfront_status_t status;
+        while ((status = go_back()) == VFRONT_E_ABANDONED) nanosleep(&nap, NULL);
+        print_message("%s: vfront_return() is %s\n", bad_kernel[which].name, vfront_status_name(status));
+        assert_int_equal(status, bad_kernel[which].way_back);
+        if (status) break;
+    }
+    end();
+}
+
+static size_t which_kernel;
+static void bad_kernel_here(void **state)
+{
+    (void)state;
+    with_bad_kernel(which_kernel);
+}
+
+static void kernels_fail(void **state)
+{
+    (void)state;
+    (void)&bad_kernel_here;
+#ifdef VF_SPIN
+    for (size_t i = 0; i < BAD_KERNELS; i++) {
+        char command[300];
+        snprintf(command, sizeof command, "%s --kernel %d", self, (int)i);
+        if (system(command)) fail_msg("%s", bad_kernel[i].name);
+    }
+#else
+    print_message("skipped: a kernel that fails needs a GPU\n");
+    skip();
+#endif
+}
+
+/* ---- what is left out, and what is refused ----------------------------------------------------------------------- */
+
+static void without_disparities(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = pair_cameras();
+    vfront_tuning_t t = tuning();
+    t.failover_dense = 0;
+    assert_int_equal(vfront_init(&pair_vf, &rig, &t, VFRONT_PORT_CUDA), VFRONT_OK);
+    assert_int_equal(vfront_init(&pair_twin, &rig, &t, VFRONT_PORT_HOST), VFRONT_OK);
+    for (uint64_t i = 0; i < 6; i++) {
+        if (i == 3) make(LOST, LAUNCH);
+        const vfront_frame_t f = frame_for(&pair_vf, i, 1), g = frame_for(&pair_twin, i, 0);
+        const vfront_result_t *b;
+        assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
+        assert_int_equal(vfront_step(&pair_twin, &g, &b), VFRONT_OK);
+        assert_true(vfront_digest_parts(result, VFRONT_PART_REST) == vfront_digest_parts(b, VFRONT_PART_REST));
+        assert_true((vfront_digest(result) == vfront_digest(b)) == (i < 3));
+        assert_true(b->disparity.valid > 1000 && b->columns_count > 0);
+        if (i < 3) continue;
+        assert_true(result->disparity.valid == 0 && !result->disparity.px16 && result->columns_count == 0);
+        assert_true(result->road.state == VFRONT_ROAD_NONE);
+        for (int k = 0; k < VFRONT_OBSTACLE_BINS; k++)
+            assert_int_equal(result->obstacles_cm[k], VFRONT_OBSTACLE_UNKNOWN);
+    }
+    over();
+    assert_int_equal(go_back(), VFRONT_OK);
+    end();
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = pair_cameras();
+    vfront_tuning_t t = tuning();
+    assert_int_equal(vfront_return(NULL), VFRONT_E_NULL);
+    assert_int_equal(vfront_return(&pair_vf), VFRONT_E_STATE); /* not initialised */
+    start(VFRONT_PORT_HOST);
+    pair_refused(vfront_return(&pair_vf), VFRONT_E_STATE, "no port failed over");
+    end();
+    t.failover = 2;
+    pair_refused(vfront_init(&pair_vf, &rig, &t, VFRONT_PORT_CUDA), VFRONT_E_TUNING, "failover");
+    t.failover = 0;
+    no_fault();
+    assert_int_equal(vfront_init(&pair_vf, &rig, &t, VFRONT_PORT_CUDA), VFRONT_OK);
+    vfront_frame_t f = frame_for(&pair_vf, 0, 0);
+    assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
+    fault.fails = LAUNCH;
+    f = frame_for(&pair_vf, 1, 0);
+    assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_E_DEVICE);
+    pair_refused(vfront_return(&pair_vf), VFRONT_E_STATE, "no port failed over");
+    over();
+    vfront_shutdown(&pair_vf);
+    start(VFRONT_PORT_CUDA);
+    pair_refused(vfront_return(&pair_vf), VFRONT_E_STATE, "no port failed over");
+    step(0, 0);
+    f = frame_for(&pair_vf, 1, 0);
+    f.picture[0].memory = VFRONT_DEVICE_MEMORY;
+    pair_refused(vfront_step(&pair_vf, &f, &result), VFRONT_E_MEMORY_KIND, "failover");
+    for (uint64_t i = 1; i < 3; i++) step(i, 0);
+    end();
+}
+
+/** A way back that fails, or hangs, at each call: the host port goes on, and the next try may succeed. */
+static void return_fails(void **state)
+{
+    (void)state;
+    static const enum call call[] = {QUERY, COPY, SYNCHRONIZE};
+    brief = 1;
+    start(VFRONT_PORT_CUDA);
+    brief = 0;
+    step(0, 0);
+    uint64_t i = 1;
+    for (int hang = 0; hang < 2; hang++)
+        for (size_t k = 0; k < sizeof call / sizeof *call; k++) {
+            make(LOST, LAUNCH);
+            step(i++, 1);
+            over();
+            if (hang)
+                fault.hangs = call[k];
+            else
+                fault.fails = call[k];
+            const vfront_status_t status = go_back();
+            assert_int_equal(status, hang ? VFRONT_E_ABANDONED : call[k] == QUERY ? VFRONT_E_STICKY : VFRONT_E_DEVICE);
+            step(i++, 1);
+            over();
+            vfront_status_t back = VFRONT_E_ABANDONED;
+            while (back == VFRONT_E_ABANDONED) back = go_back();
+            assert_int_equal(back, VFRONT_OK);
+            step(i++, 0);
+        }
+    end();
+}
+
+/** An error that stays in the context: the host port goes on to the end, and says that there is no way back. */
+static void sticky(void **state)
+{
+    (void)state;
+    start(VFRONT_PORT_CUDA);
+    for (uint64_t i = 0; i < FRAMES; i++) {
+        if (i == 4) fault.sticky = 1;
+        step(i, i >= 4);
+        if (i > 4) pair_refused(vfront_return(&pair_vf), VFRONT_E_STICKY, "cudaErrorIllegalAddress");
+    }
+    end();
+}
+
+static void no_device(void **state)
+{
+    (void)state;
+    print_message("skipped: %s\n", vfront_detail(&pair_vf));
+    skip();
+}
+
+static double now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls_fail),          cmocka_unit_test(calls_hang),
+        cmocka_unit_test(steps_end_badly),     cmocka_unit_test(there_and_back),
+        cmocka_unit_test(given_up_elsewhere),  cmocka_unit_test(late_in_a_row),
+        cmocka_unit_test(without_disparities), cmocka_unit_test(refusals),
+        cmocka_unit_test(return_fails),        cmocka_unit_test(sticky),
+        cmocka_unit_test(kernels_fail),
+    };
+    const struct CMUnitTest there[] = {cmocka_unit_test(there_and_back)};
+    const struct CMUnitTest one[] = {cmocka_unit_test(bad_kernel_here)};
+    const struct CMUnitTest none[] = {cmocka_unit_test(no_device)};
+    const vfront_rig_t rig = pair_cameras();
+    self = argv[0];
+    pair_draw();
+    no_fault();
+    const vfront_status_t status = vfront_init(&pair_vf, &rig, NULL, VFRONT_PORT_CUDA);
+    vfront_shutdown(&pair_vf);
+    if (status == VFRONT_E_NO_DEVICE || status == VFRONT_E_DRIVER) return cmocka_run_group_tests(none, NULL, NULL);
+    start(VFRONT_PORT_CUDA);
+    const double began = now_us();
+    step(0, 0);
+    brief_us = 300000 + 10 * (int32_t)(now_us() - began);
+    end();
+    if (argc > 1 && !strcmp(argv[1], "--quick")) {
+        quick = 1;
+        return cmocka_run_group_tests(there, NULL, NULL);
+    }
+    if (argc > 2 && !strcmp(argv[1], "--kernel") && (which_kernel = (size_t)atoi(argv[2])) < BAD_KERNELS)
+        return cmocka_run_group_tests(one, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
