@@ -7,6 +7,8 @@
 ##   CUDA_ARCH="..." compute capabilities, e.g. "62 72 87"; the first and the last also as PTX. Never asked of this machine
 ##   CUDA_HOME=dir   CUDA toolkit
 ##   CUBLAS=1        VFRONT_CUBLAS 1: small systems through cuBLAS; CUBLAS_LIBS="..." links another than the toolkit's
+##   PREFIX=dir      where `make install` puts the library: /usr/local; DESTDIR=dir is put before it
+##   PREFIX_SYMBOLS=name_  all symbols of the library begin with it: two libraries of different configs in one program
 ##   CROSS=prefix-   cross compilers, e.g. aarch64-linux-gnu-
 ##   EXEC=program    runs what was cross-built
 ##   BUILD=dir       where everything is built
@@ -14,8 +16,10 @@
 ##   SANITIZE=list   host sanitizers, e.g. address,undefined
 ##   V=1             shows every command
 CC        := $(if $(CROSS),$(CROSS)gcc,$(if $(filter default undefined,$(origin CC)),gcc,$(CC)))
-AR        := $(CROSS)ar
-NM        := $(CROSS)nm
+LTO        = $(if $(findstring -flto,$(CFLAGS)),gcc-)
+AR         = $(CROSS)$(LTO)ar
+NM         = $(CROSS)$(LTO)nm
+OBJCOPY   := $(CROSS)objcopy
 SIZE      := $(CROSS)size
 MACHINE   := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 BUILD     ?= build$(if $(CROSS),/$(MACHINE))
@@ -39,13 +43,20 @@ ifeq ($(CUDA),1)
 ifeq ($(NVCC),)
 $(error CUDA=1, but no nvcc: install the CUDA toolkit, or give CUDA_HOME= or NVCC=)
 endif
-NVCC_VERSION := $(shell $(NVCC) --version 2>/dev/null | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
-CUDA_ARCH ?= $(if $(filter 10 11 12,$(NVCC_VERSION)),62 72 87,75 87 90 110)
+NVCC_VERSION := $(shell $(NVCC) --version 2>/dev/null | sed -n 's/.*release \([0-9]*\.[0-9]*\).*/\1/p')
+# JetPack 4: Nano, TX2, Xavier. JetPack 5 and 6: Xavier, Orin; CUDA 11.0 to 11.3 cannot compile for Orin. From 13 on Turing, Orin, Hopper, Thor.
+ARCH_10 := 53 62 72
+ARCH_11 := $(if $(filter 11.0 11.1 11.2 11.3,$(NVCC_VERSION)),72,72 87)
+ARCH_12 := 72 87
+CUDA_ARCH ?= $(or $(ARCH_$(basename $(NVCC_VERSION))),75 87 90 110)
+ifneq ($(filter 0.% 1.% 2.% 3.% 4.% 5.% 6.% 7.% 8.% 9.% 10.0 10.1,$(or $(NVCC_VERSION),0.0)),)
+$(error $(NVCC) is not nvcc of CUDA 10.2 or later: its release is '$(NVCC_VERSION)')
+endif
 CUDA_ROOT := $(or $(CUDA_HOME),$(patsubst %/bin/,%,$(dir $(realpath $(NVCC)))))
 CUDA_TARGET ?= $(CUDA_ROOT)/targets/$(MACHINE)-linux
 CUDA_INC  := $(firstword $(wildcard $(CUDA_TARGET)/include) $(CUDA_ROOT)/include)
 CUDA_LIB  ?= $(firstword $(wildcard $(CUDA_TARGET)/lib) $(if $(CROSS),,$(CUDA_ROOT)/lib64))
-CUDA_CXX  ?= $(if $(CROSS),$(CROSS)g++$(if $(filter 11,$(NVCC_VERSION)),-11))
+CUDA_CXX  ?= $(if $(CROSS),$(CROSS)g++$(if $(filter 11.%,$(NVCC_VERSION)),-11))
 endif
 
 WARN   := -Wall -Wextra $(if $(WERROR),-Werror)
@@ -57,14 +68,16 @@ SAN    := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno
 CFLAGS ?= $(if $(SANITIZE),-O1,-O3)# sanitizers slow compilers down: the stage ego takes 74 s with -O3, 12 s with -O1
 # Floating point as IEEE 754 has it, in the library and in all that compiles its sources: the same bits from every compiler.
 EXACT  := -ffp-contract=off -fno-math-errno -fno-trapping-math
-ALL_CFLAGS = -std=c11 $(CFLAGS) $(WARN_C) $(EXACT) -ffunction-sections $(FLAGS) $(SAN) $(if $(filter 1,$(CUDA)),-isystem $(CUDA_INC))
+# Code of any address, so that the archive goes into programs and shared libraries alike; of these only vfront_... can be seen.
+PIC    := -fPIC -fvisibility=hidden
+ALL_CFLAGS = -std=c11 $(CFLAGS) $(WARN_C) $(EXACT) $(PIC) -ffunction-sections $(FLAGS) $(SAN) $(if $(filter 1,$(CUDA)),-isystem $(CUDA_INC))
 # Machine code for each, and PTX of the first and the last, from which the driver makes code for any other GPU at vfront_init().
 GENCODE = $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$(a),code=sm_$(a)) \
           $(foreach a,$(sort $(firstword $(CUDA_ARCH)) $(lastword $(CUDA_ARCH))),-gencode arch=compute_$(a),code=compute_$(a))
 comma := ,
 NVCCFLAGS = -std=c++14 -O3 -fmad=false -prec-div=true -prec-sqrt=true -ftz=false $(GENCODE) $(if $(CUDA_CXX),-ccbin $(CUDA_CXX)) \
             $(if $(CROSS),-target-dir $(MACHINE)-linux) -Wno-deprecated-gpu-targets $(if $(WERROR),-Werror all-warnings) \
-            -Xcompiler -Wall$(comma)-Wextra$(comma)-fno-exceptions$(comma)-fno-rtti$(comma)-fno-threadsafe-statics$(comma)-ffp-contract=off \
+            -Xcompiler -Wall$(comma)-Wextra$(comma)-fno-exceptions$(comma)-fno-rtti$(comma)-fno-threadsafe-statics$(comma)-ffp-contract=off$(comma)-fPIC$(comma)-fvisibility=hidden \
             $(FLAGS) $(NVCC_EXTRA)
 CUBLAS_LIBS ?= $(if $(wildcard $(CUDA_LIB)/libcublas.so),-lcublas -Wl$(comma)-rpath$(comma)$(CUDA_LIB),-lcublas_static -lcublasLt_static -lculibos -lstdc++ -lm)
 LIBS = $(if $(filter 1,$(CUDA)),-L$(CUDA_LIB) $(if $(filter 1,$(HAS_CUBLAS)),$(CUBLAS_LIBS)) -lcudart_static) -lpthread -ldl -lrt
@@ -74,19 +87,20 @@ HEADERS := vfront.h vfront_cfg.h $(wildcard src/*.def src/*/*.h port/*.h port/*/
 SRC     := $(wildcard src/*/*.c port/host/*.c)
 KERNELS := $(if $(filter 1,$(CUDA)),$(wildcard kernels/*/*.cu))
 OBJ     := $(SRC:%.c=$(BUILD)/%.o) $(if $(filter 1,$(CUDA)),$(patsubst %.c,$(BUILD)/%.o,$(wildcard port/cuda/*.c))) $(KERNELS:%.cu=$(BUILD)/%.cu.o)
-LIB     := $(BUILD)/libvfront.a
+NAME    := $(PREFIX_SYMBOLS)vfront
+LIB     := $(BUILD)/lib$(NAME).a
 
 # A command is shown in short; V=1 shows it in full.
 ifndef V
 .SILENT:
 endif
 .PHONY: all lib help show test check clean FORCE
-all: lib $(BUILD)/minimal $(BUILD)/replay ## Library, example and replay
+all: lib $(if $(PREFIX_SYMBOLS),,$(BUILD)/minimal $(BUILD)/replay) ## Library, example and replay
 
 lib: $(LIB) ## The library, libvfront.a
 
 help: ## This list
-	@sed -n 's/^## \{0,1\}//p' Makefile; echo; sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile tests/tests.mk | expand -t 22
+	@sed -n 's/^## \{0,1\}//p' Makefile; echo; sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile src/install.mk tests/tests.mk | expand -t 22
 
 show: ## The settings in force
 	@echo "CC=$(CC) MACHINE=$(MACHINE) CUDA=$(CUDA) NVCC=$(NVCC) CUDA_ARCH=$(CUDA_ARCH) BUILD=$(BUILD) CFG=$(CFG)"
@@ -95,6 +109,11 @@ $(LIB): $(OBJ)
 	@rm -f $@
 	@echo "  AR   $@"
 	$(AR) rcs $@ $^
+ifneq ($(PREFIX_SYMBOLS),)
+	@[ -z '$(LTO)' ] || { echo 'PREFIX_SYMBOLS cannot rename what -flto keeps for the linker'; rm $@; exit 1; }
+	$(NM) -g --defined-only $@ 2>/dev/null | awk 'NF == 3 {print $$3, "$(PREFIX_SYMBOLS)" $$3}' | sort -u >$@.names
+	$(OBJCOPY) --redefine-syms=$@.names $@
+endif
 
 # Files that hold the settings of a build folder. They change when a setting does, and with them all that was built from it.
 $(BUILD)/settings-c: FORCE
@@ -118,7 +137,7 @@ FORMATS   := $(if $(HAVE_PNG),-DHAVE_PNG) $(if $(HAVE_YAML),-DHAVE_YAML)
 FORMAT_LIBS := $(if $(HAVE_PNG),-lpng) $(if $(HAVE_YAML),-lyaml)
 
 EXAMPLE := $(BUILD)/examples
-PARTS   := $(filter-out %/minimal.c %/replay.c,$(wildcard examples/*.c))# of replay
+PARTS   := $(filter-out %/minimal.c %/replay.c %/latency.c,$(wildcard examples/*.c))# of replay
 $(EXAMPLE)/%.o: EXTRA = $(FORMATS)
 $(EXAMPLE)/parts.a: $(PARTS:%.c=$(BUILD)/%.o)
 	@rm -f $@
@@ -132,6 +151,11 @@ $(BUILD)/replay: $(EXAMPLE)/replay.o $(EXAMPLE)/parts.a $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
 
+$(BUILD)/latency: $(EXAMPLE)/latency.o $(EXAMPLE)/parts.a $(LIB)
+	@echo "  LINK $@"
+	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
+
+include src/install.mk
 include tests/tests.mk
 
 clean: ## Removes what was built

@@ -31,9 +31,47 @@
 
 #include "vfront_cfg.h"
 
+/** Prefix of the symbols of a library that was built with `make PREFIX_SYMBOLS=name_`: -DVFRONT_PREFIX=name_. A program
+ *  can hold two such libraries, each with its own config; every source file of it sees one of them. */
+#ifdef VFRONT_PREFIX
+#define VFRONT_JOIN_(prefix, name) prefix##name
+#define VFRONT_JOIN(prefix, name) VFRONT_JOIN_(prefix, name)
+#define vfront_init_values VFRONT_JOIN(VFRONT_PREFIX, vfront_init_values)
+#define vfront_version VFRONT_JOIN(VFRONT_PREFIX, vfront_version)
+#define vfront_submit VFRONT_JOIN(VFRONT_PREFIX, vfront_submit)
+#define vfront_wait VFRONT_JOIN(VFRONT_PREFIX, vfront_wait)
+#define vfront_step VFRONT_JOIN(VFRONT_PREFIX, vfront_step)
+#define vfront_reset VFRONT_JOIN(VFRONT_PREFIX, vfront_reset)
+#define vfront_shutdown VFRONT_JOIN(VFRONT_PREFIX, vfront_shutdown)
+#define vfront_input VFRONT_JOIN(VFRONT_PREFIX, vfront_input)
+#define vfront_info VFRONT_JOIN(VFRONT_PREFIX, vfront_info)
+#define vfront_detail VFRONT_JOIN(VFRONT_PREFIX, vfront_detail)
+#define vfront_status_name VFRONT_JOIN(VFRONT_PREFIX, vfront_status_name)
+#define vfront_stage_name VFRONT_JOIN(VFRONT_PREFIX, vfront_stage_name)
+#define vfront_digest VFRONT_JOIN(VFRONT_PREFIX, vfront_digest)
+#define vfront_tuning_default VFRONT_JOIN(VFRONT_PREFIX, vfront_tuning_default)
+#define vfront_tuning_set VFRONT_JOIN(VFRONT_PREFIX, vfront_tuning_set)
+#define vfront_tuning_entry VFRONT_JOIN(VFRONT_PREFIX, vfront_tuning_entry)
+#define vfront_lens_project VFRONT_JOIN(VFRONT_PREFIX, vfront_lens_project)
+#define vfront_lens_bearing VFRONT_JOIN(VFRONT_PREFIX, vfront_lens_bearing)
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
+#ifdef __GNUC__
+#pragma GCC visibility push(default)
+#endif
+
+/** Version of this header. Below 1.0 the interface may change with the minor number; src/README.md has the changes. */
+#define VFRONT_VERSION_MAJOR 0
+#define VFRONT_VERSION_MINOR 1
+#define VFRONT_VERSION_PATCH 0
+#define VFRONT_VERSION "0.1.0"
+
+/** Number of the binary interface: rises with every change of a declaration in this header, be it one that leaves all
+ *  sizes as they are. tests/house/abi.sh holds this. */
+#define VFRONT_ABI 2
 
 /* ---- status and port --------------------------------------------------------------------------------------------- */
 
@@ -45,7 +83,8 @@ typedef enum vfront_status {
     VFRONT_E_NULL = -1,          /**< Required pointer is NULL. */
     VFRONT_E_STATE = -2,         /**< Call out of order: not initialised, initialised twice, wait without submit. */
     VFRONT_E_BUSY = -3,          /**< Frame under way: call vfront_wait() first. */
-    VFRONT_E_CONFIG = -4,        /**< Library and application were compiled with different configs. */
+    VFRONT_E_CONFIG = -4,        /**< Library and application were compiled with different configs or versions of
+                                      vfront.h; vfront_detail() names the first value that differs. */
     VFRONT_E_SIZE = -5,          /**< Picture size out of range or not the rig's, number of a camera or of cells out of
                                       range. */
     VFRONT_E_PITCH = -6,         /**< Pitch smaller than a row, or odd for a format of two bytes a pixel. */
@@ -96,8 +135,8 @@ typedef struct vfront_info vfront_info_t;                 /**< Facts fixed by vf
 
 /**
  * Initialises a vision system: checks everything, takes all memory, captures the step as CUDA graphs and runs each of
- * them once, so that the first frame takes no longer than any other. The macro passes the application's config along,
- * which the library compares with its own.
+ * them once, so that the first frame takes no longer than any other. Compares the header that the application was
+ * compiled with with the library's: VFRONT_ABI, every value of the config, the size of every struct.
  *
  * A front end that takes over from another one in flight, on another port or after a fault, counts on from there:
  * first_track_id above the ids of the other (or, where these exceed its range, any number that is free again),
@@ -113,7 +152,9 @@ typedef struct vfront_info vfront_info_t;                 /**< Facts fixed by vf
  * @retval VFRONT_E_NULL         vf or rig is NULL.
  * @retval VFRONT_E_ALIGN        vf is not aligned to 8 bytes.
  * @retval VFRONT_E_STATE        vf is in use already.
- * @retval VFRONT_E_CONFIG       sizeof(vfront_t) or a capacity differs between application and library.
+ * @retval VFRONT_E_CONFIG       A value of the config, the size of a struct or VFRONT_ABI differs between application
+ *                               and library: "VFRONT_WIDTH: 1280 in the application, 1920 in the library" is what
+ *                               vfront_detail() then says. Nothing of vf changes but that text.
  * @retval VFRONT_E_SIZE         Number of cameras or a picture size out of range, or more cells than VFRONT_CELLS or
  *                               VFRONT_CULL_CELLS.
  * @retval VFRONT_E_CALIBRATION  Value of a vfront_camera_t or the road out of its range, or poses of the cameras that
@@ -126,9 +167,22 @@ typedef struct vfront_info vfront_info_t;                 /**< Facts fixed by vf
  *                               vfront_detail() names the call that failed, or the stage that needs more shared memory
  *                               than a block of this GPU can have.
  */
-#define vfront_init(vf, rig, tuning, port) vfront_init_config((vf), (rig), (tuning), (port), VFRONT_CONFIG_ID)
-vfront_status_t vfront_init_config(vfront_t *vf, const vfront_rig_t *rig, const vfront_tuning_t *tuning,
-                                   vfront_port_t port, uint64_t config_id);
+static inline vfront_status_t vfront_init(vfront_t *vf, const vfront_rig_t *rig, const vfront_tuning_t *tuning,
+                                          vfront_port_t port);
+
+/** Value that application and library must agree on. The layout of this struct is the same in all versions. */
+typedef struct vfront_value {
+    const char *name; /**< Name, as vfront_detail() gives it. */
+    uint64_t value;   /**< Value in the application. */
+} vfront_value_t;
+
+/** What vfront_init() calls, for programs that cannot call an inline function: values are those of the application,
+ *  VFRONT_VALUES, `count` of them. VFRONT_E_NULL also where values is NULL. */
+vfront_status_t vfront_init_values(vfront_t *vf, const vfront_rig_t *rig, const vfront_tuning_t *tuning,
+                                   vfront_port_t port, const vfront_value_t *values, size_t count);
+
+/** Version of the library, VFRONT_VERSION of the header that it was compiled with. Never NULL. */
+const char *vfront_version(void);
 
 /**
  * Submits a frame. Returns at once on the CUDA port, when the work is done on the host port.
@@ -363,8 +417,12 @@ enum { VFRONT_SCORE_SAD_B = 0, VFRONT_SCORE_SAD_A = 1, VFRONT_SCORE_MT = 2 };
  *  with both. */
 enum { VFRONT_LIGHT_NONE = 0, VFRONT_LIGHT_GAIN = 1, VFRONT_LIGHT_OFFSET = 2, VFRONT_LIGHT_BOTH = 3 };
 /** Values of track_prior: initial guess of a track's motion. VFRONT_PRIOR_BOTH takes the rotation if the frame has one,
- *  else the velocity. */
+ *  else the velocity. The velocity of a new track is that of a point of usual depth by the motion
+ *  predicted (vfront_result_t.predicted), where there is one. */
 enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY = 2, VFRONT_PRIOR_BOTH = 3 };
+
+/** Values of wait: the least latency, and less time of the processor. */
+enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1, VFRONT_WAIT_SLEEP = 2 };
 
 /** Every tuning value: X(name, standard, least, most, "meaning [unit]"). All are integers. */
 #define VFRONT_TUNING(X) \
@@ -390,7 +448,7 @@ enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY =
     X(rectify_focal_percent, 100, 10, 400, "focal length of rectified pictures, relative to the mean of both cameras [%]") \
     X(match, VFRONT_MATCHES, 0, VFRONT_MATCHES, "1: key points of camera 0 are matched with those of the frame before") \
     X(match_guided, 1, 0, 1, "1: search around the predicted position, 0: search in the whole picture") \
-    X(match_window_px, 40, 1, 4096, "largest distance from the predicted position; less where the covariance of the predicted motion allows [px]") \
+    X(match_window_px, 60, 1, 4096, "largest distance from the predicted position; less where the covariance of the predicted motion allows [px]") \
     X(match_distance, 64, 0, 256, "largest Hamming distance of the descriptors of a match [bits]") \
     X(match_ratio_percent, 90, 1, 100, "uniqueness: largest Hamming distance of a match, relative to the second best elsewhere; 100: no test [%]") \
     X(match_turn_deg, 30, 1, 180, "largest difference of the orientations of a match; between frames after removal of the most frequent one [degrees]") \
@@ -465,6 +523,7 @@ enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY =
     X(deadline_us, 20000, 1, 10000000, "longest time of a step, from submit to result, that is no overrun [us]") \
     X(abandon_us, 1000000, 100, 600000000, "time after which a step on the GPU is given up, from submit; likewise a shutdown [us]") \
     X(abandon_init_ms, 60000, 10, 3600000, "time after which vfront_init() gives up the GPU, whose driver may compile kernels then [ms]") \
+    X(wait, 0, 0, 2, "how vfront_wait() waits for the GPU: 0 spins, 1 spins for 50 us, then sleeps 50 us at a time, 2 sleeps until the GPU interrupts") \
     X(failover, 0, 0, (VFRONT_HOST && !VFRONT_CUBLAS), "1: when the GPU fails, the host port takes over with the same frame and the same bits; needs VFRONT_HOST, and no VFRONT_CUBLAS") \
     X(failover_overruns, 0, 0, 1000000, "results in a row after deadline_us with which the host port takes over; 0: never") \
     X(failover_dense, 1, 0, 1, "0: a host port that took over leaves out disparities and stixels, to save time") \
@@ -679,7 +738,10 @@ enum {
                                      motion is VFRONT_MOTION_UNSURE: by more than 5 of its sigmas, 5 mrad, 5 % of the
                                      prior's angle and a quarter of its change since the frame before. Without prior
                                      nothing is compared. */
-    VFRONT_MOTION_OUTLIERS = 256 /**< Less than 40 % of the usual share of inliers. */
+    VFRONT_MOTION_OUTLIERS = 256, /**< Less than 40 % of the usual share of inliers. */
+    VFRONT_MOTION_WIDE = 512    /**< Metric: too few correspondences are inliers, but three quarters are if their
+                                     positions may be wrong by three times as much, as after dropped frames. Inliers,
+                                     motion and covariance are those of this bound. */
 };
 
 /** Bits of vfront_track_t.agrees and vfront_match_t.agrees: inlier of the relative, of the metric motion. */
@@ -715,8 +777,9 @@ typedef struct vfront_motion {
 /** Bits of vfront_prediction_t.source; 0: nothing is known, the camera is taken to rest. */
 enum {
     VFRONT_PREDICT_ROTATION = 1, /**< Rotation of the frame (gyro or R_cur_prev). */
-    VFRONT_PREDICT_MOTION = 2    /**< Last good metric motion, at constant velocity; with VFRONT_PREDICT_ROTATION its
+    VFRONT_PREDICT_MOTION = 2,   /**< Last good metric motion, at constant velocity; with VFRONT_PREDICT_ROTATION its
                                       translation alone. */
+    VFRONT_PREDICT_TURN = 4      /**< Rotation of the last good relative motion, at a constant rate. */
 };
 
 /** Pose of camera 0 that was expected before the pictures of the step were looked at: motion since the frame before, in
@@ -729,7 +792,8 @@ typedef struct vfront_prediction {
     float covariance[21]; /**< Covariance of (t, w), as vfront_motion_t.covariance. Of a motion at constant velocity: its
                                own, and that of a random acceleration, predict_speed_mmps2 and predict_turn_mradps2. Of
                                a rotation of the frame: 2 mrad and 2 % of its angle. Unknown: 10 m/s and 2 rad/s, times
-                               the time since the frame before. All 0 in the first frame, and without a calibration of
+                               the time since the frame before; of the translation also where the rotation is
+                               that of a relative motion. All 0 in the first frame, and without a calibration of
                                camera 0. */
 } vfront_prediction_t;
 
@@ -1022,7 +1086,7 @@ struct vfront_info {
  *  and the remap table; grid of bearings; tiles of picture statistics. */
 #define VFRONT_CAMERA_BYTES \
     (2u * (VFRONT_PYRAMID_BYTES - VFRONT_LEVEL_BYTES(0)) + 5u * VFRONT_PICTURE_BYTES + 2u * VFRONT_INPUT_BYTES + \
-     (unsigned)VFRONT_SCALES_BYTES + VFRONT_DESCRIPTORS * ((unsigned)VFRONT_SCALES_BYTES + VFRONT_PICTURE_BYTES) + \
+     VFRONT_SCALES_BYTES + VFRONT_DESCRIPTORS * (VFRONT_SCALES_BYTES + VFRONT_PICTURE_BYTES) + \
      VFRONT_RECTIFY * (3u * VFRONT_PICTURE_BYTES) + \
      VFRONT_RECTIFY * 8u * (VFRONT_WIDTH / 4u + 2u) * (VFRONT_HEIGHT / 4u + 2u) + \
      16u * (VFRONT_WIDTH / 8u + 6u) * (VFRONT_HEIGHT / 8u + 6u) + \
@@ -1039,17 +1103,17 @@ struct vfront_info {
 
 /** Motion: correspondences and hypotheses [bytes]. */
 #define VFRONT_EGO_BYTES \
-    (VFRONT_EGO * (106u * (unsigned)VFRONT_CORRESPONDENCES + 160u * (unsigned)VFRONT_HYPOTHESES + 16384u))
+    (VFRONT_EGO * (106u * VFRONT_CORRESPONDENCES + 212u * VFRONT_HYPOTHESES + 20480u))
 
 /** Disparities, with their copies on the host [bytes]. */
 #define VFRONT_DISPARITY_BYTES \
-    ((size_t)VFRONT_DENSE * \
-     ((size_t)VFRONT_PICTURE_BYTES * (2u * VFRONT_DISPARITIES + 33u) + 6u * VFRONT_WIDTH * (VFRONT_DISPARITIES + 2u) + \
+    (1ull * VFRONT_DENSE * \
+     (1ull * VFRONT_PICTURE_BYTES * (2u * VFRONT_DISPARITIES + 33u) + 6u * VFRONT_WIDTH * (VFRONT_DISPARITIES + 2u) + \
       8u * VFRONT_HEIGHT * VFRONT_DISPARITIES))
 
 /** Stixels [bytes]. */
 #define VFRONT_STIXEL_BYTES \
-    ((size_t)VFRONT_STIXELS * (VFRONT_COLUMNS * (2u * VFRONT_HEIGHT + 16u * VFRONT_SEGMENTS + 16u) + \
+    (1ull * VFRONT_STIXELS * (VFRONT_COLUMNS * (2u * VFRONT_HEIGHT + 16u * VFRONT_SEGMENTS + 16u) + \
                                (VFRONT_HEIGHT + 2u) * (VFRONT_DISPARITIES / 8u + 40u) + \
                                2u * VFRONT_DISPARITIES * (VFRONT_DISPARITIES + 4u) + 8192u))
 
@@ -1057,16 +1121,41 @@ struct vfront_info {
  *  The library checks at compile time that its real layout fits. */
 #define VFRONT_BLOCK_BYTES \
     (65536u + \
-     (unsigned)VFRONT_HOST * \
+     1ull * VFRONT_HOST * \
          (VFRONT_CAMERAS * (VFRONT_CAMERA_BYTES + VFRONT_GRID_BYTES + VFRONT_POINT_BYTES * VFRONT_KEYPOINTS) + \
           VFRONT_PARTNER_BYTES * VFRONT_KEYPOINTS + VFRONT_EGO_BYTES + 8u * VFRONT_CELLS + 1780u * VFRONT_TRACKS + \
-          3u * (unsigned)sizeof(vfront_result_t) + 8192u + VFRONT_DISPARITY_BYTES + VFRONT_STIXEL_BYTES))
+          3u * sizeof(vfront_result_t) + 8192u + VFRONT_DISPARITY_BYTES + VFRONT_STIXEL_BYTES))
 
 /** A vision system. To be zeroed before vfront_init(), as static storage is. Its content is the library's. */
 struct vfront {
     uint64_t block[(VFRONT_BLOCK_BYTES + 7u) / 8u]; /**< Control block and memory of the host port. */
 };
 
+/* ---- what application and library must agree on ------------------------------------------------------------------ */
+
+/** Every type of this header whose size matters: X(type), parts before wholes. */
+#define VFRONT_TYPES(X) \
+    X(vfront_status_t) X(vfront_camera_t) X(vfront_rig_t) X(vfront_tuning_t) X(vfront_tuning_entry_t) \
+    X(vfront_gyro_t) X(vfront_picture_t) X(vfront_frame_t) X(vfront_track_t) X(vfront_lost_t) X(vfront_keypoint_t) \
+    X(vfront_descriptor_t) X(vfront_depth_t) X(vfront_match_t) X(vfront_motion_t) X(vfront_prediction_t) \
+    X(vfront_disparity_t) X(vfront_stixel_t) X(vfront_road_t) X(vfront_health_t) X(vfront_timing_t) \
+    X(vfront_result_t) X(vfront_info_t) X(vfront_t)
+
+/** Initialisers of a vfront_value_t[]: all that application and library must agree on, causes before consequences. */
+#define VFRONT_VALUE_OF(name) {#name, name},
+#define VFRONT_SIZE_OF(type) {"sizeof(" #type ")", sizeof(type)},
+#define VFRONT_VALUES VFRONT_VALUE_OF(VFRONT_ABI) VFRONT_CONFIG(VFRONT_VALUE_OF) VFRONT_TYPES(VFRONT_SIZE_OF)
+
+static inline vfront_status_t vfront_init(vfront_t *vf, const vfront_rig_t *rig, const vfront_tuning_t *tuning,
+                                          vfront_port_t port)
+{
+    static const vfront_value_t values[] = {VFRONT_VALUES};
+    return vfront_init_values(vf, rig, tuning, port, values, sizeof values / sizeof *values);
+}
+
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif

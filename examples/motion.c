@@ -23,6 +23,7 @@ const char *motion_flag_name(uint32_t flag)
     case VFRONT_MOTION_CONTRADICTS: return "contradicts";
     case VFRONT_MOTION_PRIOR: return "prior";
     case VFRONT_MOTION_OUTLIERS: return "outliers";
+    case VFRONT_MOTION_WIDE: return "wide";
     default: return "?";
     }
 }

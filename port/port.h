@@ -25,6 +25,7 @@ struct vf_failover {
 
 /** The library's side of a vfront_t. */
 struct vf_state {
+    char detail[128]; /* first in every version and config: vfront_detail() reads it in memory that was refused, too */
     uint64_t magic;
     const struct vf_port *port;
     struct vf_step step[2];         /* by parity; addresses as the stages see them */
@@ -57,7 +58,6 @@ struct vf_state {
     char device[64];
     uint32_t abandoned;     /* ports given up since the memory was zeroed; outlasts init and shutdown */
     size_t abandoned_bytes; /* device and pinned memory that they keep, likewise */
-    char detail[128];
     _Alignas(16) unsigned char private[1024]; /* of the port */
 };
 

@@ -10,7 +10,7 @@
 #   memory   compute-sanitizer on each of those paths: memcheck of one real frame, racecheck of small cases; initcheck
 #   ports    both ports through the public interface: tests/core on the GPU, golden digests
 #   times    kernels, steps, features on the whole GPU and on 8 multiprocessors of it
-#   latency  histogram of STEPS steps of each kind of picture
+#   latency  histogram of STEPS steps of each kind of picture; ways to wait; beside a neighbour that keeps the GPU at work
 #   dense    times of disparities and stixels
 #   motion   times of motions; small systems through cuBLAS
 # PICTURES: a folder of PGM files of one size, 752x480 if may be. CASES: cases of each parity run.
@@ -110,7 +110,7 @@ part_times() {
 part_latency() {
     make_vfcheck bench
     settle
-    "$build/bench/vfcheck" --cases 9 $pictures --latency "$steps"
+    "$build/bench/vfcheck" --cases 9 $pictures --latency "$steps" --neighbour
 }
 part_dense() {
     make_vfcheck tall CFG=tests/config/tall.h

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: test-run slow slow-run golden features quality matching stereo dense ego honesty predict rig faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
+.PHONY: coverage coverage-run test-run slow slow-run golden features quality matching stereo dense ego honesty predict rig faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
 .SECONDEXPANSION:
 .SECONDARY:
 
@@ -65,6 +65,18 @@ $(FAKE)/%.o: %.c $(BUILD)/settings-c
 	$(CC) $(F_CFLAGS) -MMD -MP -c $< -o $@
 $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(FAKE)/hang $(FAKE)/failover: $(FAKE)/%: $(FAKE)/tests/core/%.o $(FAKE_OBJ)
 	$(CC) $(SAN) $^ -o $@ $(call wraps,$*) $(if $(filter ownership,$*),$(WRAP_HOST)) -lcmocka -lm -lpthread
+
+$(FAKE)/latency: $(FAKE)/examples/latency.o $(FAKE_OBJ) $(SMALL)/examples/parts.a
+	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lcmocka -lm -lpthread
+
+# The same, as far as it sees CUDA's headers, on the interface of CUDA 10.2: tests/fake/cuda-10.2.
+JETPACK4 := $(BUILD)/fake-10.2
+J_SRC    := $(wildcard port/cuda/*.c) tests/fake/cudart.c
+$(JETPACK4)/%.o: %.c $(HEADERS) $(FIXTURE) tests/fake/cuda-10.2/cuda_runtime_api.h tests/fake/cuda_calls.def $(BUILD)/settings-c
+	@mkdir -p $(@D)
+	$(CC) $(T_CFLAGS) -O3 -Werror $(call CONFIG,small) -DVFRONT_CUDA -isystem tests/fake/cuda-10.2 -c $< -o $@
+$(JETPACK4)/fault $(JETPACK4)/points: $(JETPACK4)/%: $(JETPACK4)/tests/core/%.o $(J_SRC:%.c=$(JETPACK4)/%.o) $(filter-out $(J_SRC:%.c=$(FAKE)/%.o),$(FAKE_OBJ))
+	$(CC) $(SAN) $^ -o $@ $(call wraps,$*) -lcmocka -lm -lpthread
 
 # The same with cuBLAS, where its header is.
 HAVE_CUBLAS := $(if $(filter 1,$(CUDA)),$(wildcard $(CUDA_INC)/cublas_v2.h))
@@ -162,12 +174,15 @@ PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 BRIDGES := fast track orb lens rectify features trajectory ego stereo
 # In `make slow`, because each takes more than 8 s: of the oracles, and of the tests of ports.
 SLOW    := detect ego essential motion scale stereo_position $(OWN)
-SLOW_PORTS := $(addprefix $(SMALL)/,init api invariance alloc) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(FAKE)/hang $(FAKE)/failover $(if $(HAVE_CUBLAS),$(FAKE)/cublas)
+SLOW_PORTS := $(addprefix $(SMALL)/,init api invariance alloc) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(FAKE)/hang $(FAKE)/failover $(JETPACK4)/fault $(JETPACK4)/points $(if $(HAVE_CUBLAS),$(FAKE)/cublas)
 QUICK   := $(patsubst %,$(TEST)/%,$(filter-out $(SLOW),$(ORACLES)) $(TOOLS)) $(addprefix $(SMALL)/,clock points ownership carry)
 GPU_ONLY := $(if $(filter 1,$(SMALL_CUDA)),$(SMALL)/fault $(SMALL)/hang $(SMALL)/failover)
 HOUSE   := $(foreach l,$(LIB) $(SMALL)/libvfront.a,'tests/house/symbols.sh $l $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)') \
     'tests/house/readme.sh' 'tests/house/includes.sh' 'tests/house/map.sh' 'tests/house/header.sh $(CC)' 'tests/house/config.sh $(CC)' \
-    'tests/house/proof.sh' 'tests/house/limits.py $(LIB)'
+    'tests/house/abi.sh $(CC)' 'tests/house/proof.sh' 'tests/house/limits.py $(LIB)'
+PACKAGE := $(if $(CROSS),,'tests/package/archs.sh $(MAKE)' \
+    "tests/package/versions.sh $(CC) $(LIB) '$(SAN)' '$(LIBS)'" \
+    "tests/package/install.sh $(CC) $(CXX) $(BUILD) $(SMALL) $(SMALL_CUDA) $(MAKE)")
 
 # Kernels for one architecture, in a folder of their own: PTX of the oldest runs on every GPU. The others are compiled by make check.
 TEST_ARCH ?= $(firstword $(CUDA_ARCH))
@@ -177,19 +192,19 @@ test: ## What is quick: most oracles, golden digests of the host port, the examp
 
 test-run: $(QUICK) $(GPU_ONLY) $(BUILD)/digest $(BUILD)/minimal $(BUILD)/replay $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck)
 	@tests/run.sh --log $(BUILD)/log '$(EXEC) $(BUILD)/digest tests/golden.txt' $(QUICK:%='$(EXEC) %') \
-	  'tests/examples/replay.sh $(BUILD)/replay' '$(BUILD)/minimal' $(HOUSE) \
+	  'tests/examples/replay.sh $(BUILD)/replay' '$(BUILD)/minimal' $(HOUSE) $(PACKAGE) \
 	  $(if $(filter 1,$(CUDA)),'$(BUILD)/vfcheck',"echo parity: NOT RUN - this build has no CUDA; exit 77") $(GPU_ONLY:%='%')
 
 slow: ## The other oracles, both ports through the public interface, one on a fake CUDA runtime, comparisons with OpenCV
 	$(ONE_ARCH) slow-run
 
-slow-run: $(if $(HAVE_FIBERS),$(EMULATED:%=$(EMULATE)/vfcheck-%) $(BUILD)/emulate-small/failover) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(BUILD)/backwards $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(SMALL)/replay
-	@tests/run.sh --log $(BUILD)/slow-log 'tests/examples/replay.sh $(BUILD)/replay $(SMALL)/replay' '$(EXEC) $(BUILD)/backwards tests/golden.txt' $(SLOW:%='$(EXEC) $(TEST)/%') $(SLOW_PORTS:%='$(EXEC) %') \
+slow-run: $(if $(HAVE_FIBERS),$(EMULATED:%=$(EMULATE)/vfcheck-%) $(BUILD)/emulate-small/failover) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(BUILD)/backwards $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(SMALL)/replay $(BUILD)/latency $(FAKE)/latency
+	@tests/run.sh --log $(BUILD)/slow-log 'tests/package/on_board.sh $(BUILD) $(FAKE)' 'tests/examples/replay.sh $(BUILD)/replay $(SMALL)/replay' '$(EXEC) $(BUILD)/backwards tests/golden.txt' $(SLOW:%='$(EXEC) $(TEST)/%') $(SLOW_PORTS:%='$(EXEC) %') \
 	  '$(PYTHON) tests/features/opencv_fast.py $(BUILD)/bridge_fast.so' '$(PYTHON) tests/tracking/quality.py $(BUILD)/bridge_track.so' \
 	  '$(PYTHON) tests/features/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/camera/opencv_lens.py $(BUILD)/bridge_lens.so' \
 	  '$(PYTHON) tests/camera/opencv_rectify.py $(BUILD)/bridge_rectify.so' '$(PYTHON) tests/features/shapes.py $(BUILD)/bridge_features.so --quick' \
 	  '$(PYTHON) tests/geometry/honesty.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_stereo.so --quick' \
-	  '$(PYTHON) tests/geometry/rig.py $(BUILD)/bridge_ego.so --quick' \
+	  '$(PYTHON) tests/geometry/rig.py $(BUILD)/bridge_ego.so --quick' '$(PYTHON) tests/geometry/predict.py $(BUILD)/bridge_ego.so --quick' \
 	  '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' '$(PYTHON) tests/examples/faults.py $(BUILD)/replay --quick' $(EMULATED_SAMPLE)
 
 golden: $(BUILD)/digest ## Writes tests/golden.txt anew, on purpose only
@@ -241,7 +256,7 @@ symbols: $(LIB) ## What the archive exports and asks for
 	@tests/house/symbols.sh $(LIB) $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)
 
 check: slow ## The slow rest: `slow`, then sanitizers, fuzzing, clang, other configs, every architecture, the cross build
-	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' '$(MAKE) -s tsan' '$(MAKE) -s clang' '$(MAKE) -s configs' '$(MAKE) -s stack' '$(MAKE) -s size' '$(MAKE) -s archs' 'tests/house/format.sh' 'tests/cross/cross.sh $(BUILD)/cross'
+	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' '$(MAKE) -s tsan' '$(MAKE) -s clang' '$(MAKE) -s configs' '$(MAKE) -s stack' '$(MAKE) -s size' '$(MAKE) -s archs' 'tests/house/format.sh' 'tests/package/flags.sh $(CC) $(BUILD)/flags $(MAKE)' 'tests/cross/cross.sh $(BUILD)/cross'
 
 tsan: ## The port's thread under the thread sanitizer, with calls that hang
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/tsan SANITIZE=thread WERROR=1 $(BUILD)/tsan/fake/hang
@@ -269,3 +284,12 @@ archs: ## Kernels of the standard config and of the one with all stages, for eve
 
 gpu-proof: ## Proves and times the kernels on this machine's GPU, writes tests/gpu-proof.txt: all parts, or PARTS="..."
 	tests/gpu-proof.sh $(BUILD) '$(PARTS)' $(MAKE)
+
+# Every host test with counters of branches in src/ and port/; tests/run.sh says how they went.
+COVERED := $(QUICK) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS)
+coverage: ## Branches of src/ and port/ that the tests on the host take, by file, and those that none takes: build/coverage.txt
+	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/coverage CFLAGS=-O1 SAN='--coverage -fprofile-update=atomic -g -DVF_NO_CLONES' coverage-run
+coverage-run: $(COVERED) $(SMALL)/fuzz $(BUILD)/digest $(BUILD)/replay
+	@find $(BUILD) -name '*.gcda' -delete
+	@tests/run.sh --log $(BUILD)/log $(COVERED:%='%') '$(SMALL)/fuzz --seconds 30' '$(BUILD)/digest tests/golden.txt' 'tests/examples/replay.sh $(BUILD)/replay'
+	gcovr -r . --object-directory $(BUILD) -f 'src/' -f 'port/' --branches --exclude-unreachable-branches --exclude-throw-branches --json $(BUILD)/branches.json -o $(BUILD)/branches.txt

@@ -32,7 +32,7 @@ extern "C" cudaError_t vf_ego_cuda(const vf_ego_view *s, cudaStream_t stream)
     if (error) return error;
 #endif
     if (all) vf_ego_hypothesis_k<<<vf_blocks(all, VF_EGO_TEAMS), VF_EGO_TEAMS * VF_WARP, 0, stream>>>(*s);
-    vf_ego_refine_k<<<dim3(VF_EGO_REFINED, VF_KINDS), VF_EGO_LANES, 0, stream>>>(*s);
+    vf_ego_refine_k<<<dim3(VF_EGO_REFINED, VF_SEARCHES), VF_EGO_LANES, 0, stream>>>(*s);
     vf_ego_assess_k<<<VF_EGO_PROPERTIES + vf_blocks(relative, VF_EGO_WARPS), VF_EGO_LANES, 0, stream>>>(*s);
     return cudaGetLastError();
 #else

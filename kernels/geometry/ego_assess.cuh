@@ -12,7 +12,8 @@
 
 /** Median displacement of the inliers of a motion less its rotation, and mark them; with ALL, of all correspondences
  *  [1/16 px]. */
-template <int KIND, bool ALL> static __device__ int median_displacement(const vf_ego_view &s, const vf_pose &pose)
+template <int KIND, bool ALL>
+static __device__ int median_displacement(const vf_ego_view &s, int search, const vf_pose &pose)
 {
     VF_STATIC_ASSERT(VF_EGO_BINS == 4 * VF_EGO_LANES, "four bins a thread");
     __shared__ int bin[VF_EGO_BINS], warp_total[VF_EGO_WARPS], median;
@@ -24,7 +25,7 @@ template <int KIND, bool ALL> static __device__ int median_displacement(const vf
     if (thread == 0) median = 0;
     __syncthreads();
     for (int i = thread; i < count; i += VF_EGO_LANES) {
-        const vf_correspondence c = vf_ego_load(&list, i);
+        const vf_correspondence c = vf_ego_load_for(search, &list, i);
         const bool inlier = ALL || vf_motion_inlier_score(vf_motion_error(KIND, &pose, &c));
         if (!ALL) s.ego->inlier[KIND][i] = inlier;
         if (inlier) atomicAdd(&bin[vf_ego_displacement_bin(&s, ALL ? none : pose.R, &c)], 1);
@@ -53,16 +54,23 @@ template <int KIND, bool ALL> static __device__ int median_displacement(const vf
     return median;
 }
 
-/** Write the best motion of a kind, its normal equations and its parallax to the assessment; mark its inliers. */
-template <int KIND> static __device__ void assess_motion(const vf_ego_view &s, vf_assessment &a)
+/** Search that the metric motion is taken from. Called by whole warps. */
+static __device__ __forceinline__ int metric_search(const vf_ego_view &s)
 {
-    const vf_refined &best = vf_ego_best(s, KIND);
+    return vf_ego_metric_search(&s, &vf_ego_best(s, VF_METRIC).sum, &vf_ego_best(s, VF_WIDE).sum);
+}
+
+/** Write the best motion of a search, its normal equations and its parallax to the assessment; mark its inliers. */
+template <int KIND> static __device__ void assess_motion(const vf_ego_view &s, int search, vf_assessment &a)
+{
+    const vf_refined &best = vf_ego_best(s, search);
     const vf_pose pose = best.pose;
-    const int parallax = median_displacement<KIND, false>(s, pose);
+    const int parallax = median_displacement<KIND, false>(s, search, pose);
     vf_ego_copy(&a.sum[KIND], &best.sum);
     if (threadIdx.x) return;
     a.pose[KIND] = pose;
     a.parallax[KIND] = parallax;
+    if (KIND == VF_METRIC) a.wide = search == VF_WIDE;
 }
 
 /** Number of inliers of the relative motion that lie in a plane. */
@@ -187,7 +195,9 @@ static __device__ void report_motions(const vf_ego_view &s)
         vf_ego_copy(&m.good[s.parity], good);
     else if (threadIdx.x == 0)
         vf_ego_blank(&m.good[s.parity], VFRONT_MOTION_NONE);
-    if (threadIdx.x == 0) m.last[s.parity] = vf_ego_last_metric(&s.ingest->params, &motion[1], &m.last[s.parity ^ 1]);
+    if (threadIdx.x < VF_LASTS) /* the metric motion is the second of both */
+        m.last[s.parity][threadIdx.x] = vf_ego_last(&s.ingest->params, &motion[threadIdx.x == VF_LAST_METRIC],
+                                                    &m.last[s.parity ^ 1][threadIdx.x]);
     write_inlier_masks<0>(m, vf_ego_relative_kind(&motion[0]));
     __syncthreads();
     write_inlier_masks<1>(m, vf_ego_metric_kind(&motion[1]));
@@ -207,16 +217,16 @@ static __global__ void __launch_bounds__(VF_EGO_LANES) vf_ego_assess_k(const VF_
         const uint32_t plane_inliers = count_plane_inliers(s);
         if (threadIdx.x == 0) m.assessment.plane_inliers = plane_inliers;
     }
-    if (property == 1) assess_motion<VF_RELATIVE>(s, m.assessment);
-    if (property == 2) assess_motion<VF_METRIC>(s, m.assessment);
-    if (property == 3) assess_motion<VF_ROTATION_ONLY>(s, m.assessment);
+    if (property == 1) assess_motion<VF_RELATIVE>(s, VF_RELATIVE, m.assessment);
+    if (property == 2) assess_motion<VF_METRIC>(s, metric_search(s), m.assessment);
+    if (property == 3) assess_motion<VF_ROTATION_ONLY>(s, VF_ROTATION_ONLY, m.assessment);
     if (property == 4) {
-        const int displacement = median_displacement<VF_RELATIVE, true>(s, m.assessment.pose[0]);
+        const int displacement = median_displacement<VF_RELATIVE, true>(s, VF_RELATIVE, m.assessment.pose[0]);
         if (threadIdx.x == 0) m.assessment.displacement = displacement;
     }
-    if (property == 5) vf_ego_covariance<VF_RELATIVE>(s, cluster, m.assessment);
-    if (property == 6) vf_ego_covariance<VF_METRIC>(s, cluster, m.assessment);
-    if (property == 7) vf_ego_covariance<VF_ROTATION_ONLY>(s, cluster, m.assessment);
+    if (property == 5) vf_ego_covariance<VF_RELATIVE>(s, VF_RELATIVE, cluster, m.assessment);
+    if (property == 6) vf_ego_covariance<VF_METRIC>(s, metric_search(s), cluster, m.assessment);
+    if (property == 7) vf_ego_covariance<VF_ROTATION_ONLY>(s, VF_ROTATION_ONLY, cluster, m.assessment);
     if (property >= VF_EGO_PROPERTIES) search_alternative(s, property - VF_EGO_PROPERTIES);
     __threadfence();
     __syncthreads();

@@ -35,7 +35,7 @@ static __device__ __forceinline__ void add_spread(const thread_spread &mine, vf_
 
 /** Sum the gradients of the inliers by cluster, and what else the covariance needs. spread: shared memory. */
 template <int KIND>
-static __device__ void fill_clusters(const vf_ego_view &s, const vf_pose &pose, const float scale[6],
+static __device__ void fill_clusters(const vf_ego_view &s, int search, const vf_pose &pose, const float scale[6],
                                      vf_cluster *cluster, vf_ego_spread *spread)
 {
     const vf_correspondences &list = s.ego->list[vf_ego_list(KIND)];
@@ -49,7 +49,7 @@ static __device__ void fill_clusters(const vf_ego_view &s, const vf_pose &pose, 
     __syncthreads();
 #pragma unroll 1
     for (int i = thread; i < count; i += VF_EGO_LANES) {
-        const vf_correspondence c = vf_ego_load(&list, i);
+        const vf_correspondence c = vf_ego_load_for(search, &list, i);
         const float error = vf_motion_error(KIND, &pose, &c);
         int32_t gradient[6];
         mine.edge += vf_ego_near_bound(error);
@@ -87,22 +87,22 @@ static __device__ __forceinline__ int64_t sum_of_products(const vf_cluster *clus
     return product;
 }
 
-/** Covariance of the best motion of a kind: each warp has some elements of the gradient's covariance, then each of 6
+/** Covariance of the best motion of a search: each warp has some elements of the gradient's covariance, then each of 6
  *  threads a row. */
 template <int KIND>
-static __device__ void vf_ego_covariance(const vf_ego_view &s, vf_cluster *cluster, vf_assessment &a)
+static __device__ void vf_ego_covariance(const vf_ego_view &s, int search, vf_cluster *cluster, vf_assessment &a)
 {
     VF_STATIC_ASSERT(VF_EGO_CLUSTERS % VF_EGO_LANES == 0, "all threads count clusters together");
     __shared__ float B[21];
     __shared__ vf_ego_spread spread;
-    const vf_refined &best = vf_ego_best(s, KIND);
+    const vf_refined &best = vf_ego_best(s, search);
     const vf_pose pose = best.pose;
     const int i = threadIdx.x, lane = i % VF_WARP, warp = i / VF_WARP;
     float scale[6], L[6][6], row[6], sums[VF_TERMS];
 #pragma unroll
     for (int k = 0; k < VF_TERMS; k++) sums[k] = best.sum.terms[k];
     vf_ego_gradient_scales(sums, scale);
-    fill_clusters<KIND>(s, pose, scale, cluster, &spread);
+    fill_clusters<KIND>(s, search, pose, scale, cluster, &spread);
 #pragma unroll
     for (int j = 0; j < 6; j++)
 #pragma unroll

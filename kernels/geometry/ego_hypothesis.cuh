@@ -38,6 +38,15 @@ static __device__ __forceinline__ int minimal(const vf_ego_view &s, int kind, in
     return __popc(lanes);
 }
 
+/** Write the motion of a hypothesis that has the highest score in a search, by a warp. */
+static __device__ __forceinline__ void keep_best(vf_ego_memory &m, int search, int h, const vf_pose &pose, int score)
+{
+    const int lane = threadIdx.x % VF_WARP;
+    if (lane == 0) m.score[search][h] = score;
+    if (score && lane < (int)(sizeof(vf_pose) / sizeof(float)))
+        reinterpret_cast<float *>(&m.pose[search][h])[lane] = reinterpret_cast<const float *>(&pose)[lane];
+}
+
 /** Make hypothesis h: the motion with the highest score among those from its sample. */
 template <int KIND>
 static __device__ __forceinline__ void make_hypothesis(const vf_ego_view &s, int h, vf_ego_scratch &b)
@@ -47,7 +56,7 @@ static __device__ __forceinline__ void make_hypothesis(const vf_ego_view &s, int
     const vf_correspondences &list = m.list[vf_ego_list(KIND)];
     const int lane = threadIdx.x % VF_WARP, count = m.count[vf_ego_list(KIND)],
               size = vf_ego_sample_size(&s, &params, KIND, h);
-    int best = 0, which = 0;
+    int best = 0, which = 0, best_wide = 0, which_wide = 0;
     if (count >= size) {
         vf_ego_load_sample(s, KIND, h, size, count, b);
         const int motions = minimal(s, KIND, h, size, b);
@@ -61,18 +70,26 @@ static __device__ __forceinline__ void make_hypothesis(const vf_ego_view &s, int
                                vf_ego_subset_index(count, VF_EGO_SCORING_SUBSET, vf_min(k * VF_WARP + lane, used - 1)));
         for (int i = 0; i < motions; i++) {
             const vf_pose pose = b.pose[i];
-            int score = 0;
+            int score = 0, wide = 0;
 #pragma unroll
-            for (int k = 0; k < SCORED; k++)
-                score += k * VF_WARP + lane < used ? vf_motion_inlier_score(vf_motion_error(KIND, &pose, &c[k])) : 0;
+            for (int k = 0; k < SCORED; k++) {
+                const vf_correspondence widened = vf_motion_widen(c[k]);
+                const bool counts = k * VF_WARP + lane < used;
+                score += counts ? vf_motion_inlier_score(vf_motion_error(KIND, &pose, &c[k])) : 0;
+                if (KIND == VF_METRIC)
+                    wide += counts ? vf_motion_inlier_score(vf_motion_error(KIND, &pose, &widened)) : 0;
+            }
             score = vf_warp_sum(score);
             which = score > best ? i : which;
             best = vf_max(score, best);
+            if (KIND != VF_METRIC) continue;
+            wide = vf_warp_sum(wide);
+            which_wide = wide > best_wide ? i : which_wide;
+            best_wide = vf_max(wide, best_wide);
         }
     }
-    if (lane == 0) m.score[KIND][h] = best;
-    if (best && lane < (int)(sizeof(vf_pose) / sizeof(float)))
-        reinterpret_cast<float *>(&m.pose[KIND][h])[lane] = reinterpret_cast<const float *>(&b.pose[which])[lane];
+    keep_best(m, KIND, h, b.pose[which], best);
+    if (KIND == VF_METRIC) keep_best(m, VF_WIDE, h, b.pose[which_wide], best_wide);
 }
 
 /** Kernel: all hypotheses, a warp each: relative, then metric, then rotations alone. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ego on the GPU, refinement: a block finds one of the best hypotheses of a kind and refines it. */
+/* ego on the GPU, refinement: a block finds one of the best hypotheses of a search and refines it. */
 #ifndef VF_EGO_REFINE_CUH
 #define VF_EGO_REFINE_CUH
 
@@ -7,14 +7,14 @@
 
 #include "geometry/ego_hypothesis.h"
 
-/** Rank key of the hypothesis of a kind that has a rank by score; 0: there are fewer. */
-static __device__ uint32_t find_rank(const vf_ego_view &s, int kind, int rank)
+/** Rank key of the hypothesis of a search that has a rank by score; 0: there are fewer. */
+static __device__ uint32_t find_rank(const vf_ego_view &s, int search, int rank)
 {
     __shared__ uint32_t warp_best[VF_EGO_WARPS], key[VFRONT_HYPOTHESES];
-    const int all = vf_ego_hypotheses(&s, kind);
+    const int all = vf_ego_hypotheses(&s, search);
     uint32_t best = VF_NONE;
     for (int h = threadIdx.x; h < all; h += VF_EGO_LANES)
-        key[h] = vf_ego_rank_key(s.ego->score[kind][h], h); /* read by its thread only */
+        key[h] = vf_ego_rank_key(s.ego->score[search][h], h); /* read by its thread only */
     for (int r = 0; r <= rank; r++) {
         uint32_t mine = 0;
         for (int h = threadIdx.x; h < all; h += VF_EGO_LANES) mine = key[h] < best ? max(mine, key[h]) : mine;
@@ -24,26 +24,29 @@ static __device__ uint32_t find_rank(const vf_ego_view &s, int kind, int rank)
 }
 
 /** Refine a motion by Gauss-Newton steps: coarse ones on a subset, then full ones as long as the score rises. */
-template <int KIND> static __device__ void refine(const vf_ego_view &s, int rank)
+template <int KIND> static __device__ void refine(const vf_ego_view &s, int search, int rank)
 {
     __shared__ vf_normal_equations sum;
     __shared__ vf_refined kept;
     __shared__ vf_pose pose;
     __shared__ int32_t stop;
-    vf_refined &f = s.ego->refined[KIND][rank];
-    const uint32_t key = find_rank(s, KIND, rank);
+    vf_refined &f = s.ego->refined[search][rank];
+    const uint32_t key = find_rank(s, search, rank);
     const int thread = threadIdx.x;
+    const bool wide = search == VF_WIDE;
     vf_ego_copy(&kept, (const vf_refined *)NULL);
-    if (key) vf_ego_copy(&pose, &s.ego->pose[KIND][vf_ego_rank_hypothesis(key)]);
+    if (key) vf_ego_copy(&pose, &s.ego->pose[search][vf_ego_rank_hypothesis(key)]);
     if (thread == 0) stop = !key;
     __syncthreads();
 #pragma unroll 1
     for (int step = 0; step <= VF_EGO_COARSE_STEPS + VF_EGO_FULL_STEPS && !stop; step++) {
         const vf_pose p = pose;
         const bool coarse = step < VF_EGO_COARSE_STEPS;
-        vf_ego_sum<KIND>(
-            s, coarse ? VF_EGO_LANES : VFRONT_CORRESPONDENCES, &sum,
-            [&](const vf_correspondence &c, vf_normal_equations &to) { vf_motion_accumulate(KIND, &p, &c, &to); });
+        vf_ego_sum<KIND>(s, coarse ? VF_EGO_LANES : VFRONT_CORRESPONDENCES, &sum,
+                         [&](const vf_correspondence &c, vf_normal_equations &to) {
+                             const vf_correspondence bounded = wide ? vf_motion_widen(c) : c;
+                             vf_motion_accumulate(KIND, &p, &bounded, &to);
+                         });
         const bool better = sum.score > kept.sum.score;
         __syncthreads();
         if (better && !coarse) {
@@ -58,19 +61,21 @@ template <int KIND> static __device__ void refine(const vf_ego_view &s, int rank
     vf_ego_copy(&f, &kept);
 }
 
-/** Kernel: blockIdx.x is the rank, blockIdx.y the kind. */
+/** Kernel: blockIdx.x is the rank, blockIdx.y the search. */
 static __global__ void __launch_bounds__(VF_EGO_LANES) vf_ego_refine_k(const VF_CONSTANT vf_ego_view s)
 {
-    if (blockIdx.y == VF_RELATIVE) refine<VF_RELATIVE>(s, blockIdx.x);
-    if (blockIdx.y == VF_METRIC) refine<VF_METRIC>(s, blockIdx.x);
-    if (blockIdx.y == VF_ROTATION_ONLY) refine<VF_ROTATION_ONLY>(s, blockIdx.x);
+    const int search = blockIdx.y, rank = blockIdx.x;
+    if (rank >= vf_ego_refined(search)) return vf_ego_copy(&s.ego->refined[search][rank], (const vf_refined *)NULL);
+    if (search == VF_RELATIVE) refine<VF_RELATIVE>(s, search, rank);
+    if (search >= VF_METRIC) refine<VF_METRIC>(s, search, rank);
+    if (search == VF_ROTATION_ONLY) refine<VF_ROTATION_ONLY>(s, search, rank);
 }
 
-/** Best refined motion of a kind, the first of equal ones. Called by whole warps. */
-static __device__ __forceinline__ const vf_refined &vf_ego_best(const vf_ego_view &s, int kind)
+/** Best refined motion of a search, the first of equal ones. Called by whole warps. */
+static __device__ __forceinline__ const vf_refined &vf_ego_best(const vf_ego_view &s, int search)
 {
     VF_STATIC_ASSERT(VF_EGO_REFINED <= VF_WARP, "a lane a refined motion");
-    const vf_refined *f = s.ego->refined[kind];
+    const vf_refined *f = s.ego->refined[search];
     const int lane = threadIdx.x % VF_WARP;
     const uint32_t key = lane < VF_EGO_REFINED ? (uint32_t)f[lane].sum.score << 5 | (uint32_t)(31 - lane) : 0;
     return f[31 - (~vf_warp_min(~key) & 31)];

@@ -7,7 +7,7 @@
  *           pairs are close enough
  * second_k  Does the same for the key points that pass the cross-check, and finds the second best, which cannot be
  *           known before the best
- * list_k    One block: roll of the picture, match list, predictions for the next frame
+ * list_k    One block: roll of the picture, match list, what the next frame's prediction needs
  * settle_k  A warp a match: sub-pixel position, see src/tracking/match_flow.h */
 #include "kernels/block.cuh"
 #include "patch.cuh"
@@ -292,24 +292,23 @@ static __device__ __forceinline__ int find_roll(const vf_match_view &s, int coun
     return vf_match_roll_peak(best);
 }
 
-/** Lists those of a block's pairs that agree with the roll, from match[listed] on, and predicts the bearings of its key
- *  points in the next frame. Returns how many matches. */
+/** Lists those of a block's pairs that agree with the roll, from match[listed] on, and keeps the bearings that its key
+ *  points come from. Returns how many matches. */
 static __device__ __forceinline__ int list_pairs(const vf_match_view &s, const pair &p, int i, int count, int roll,
                                                  int listed)
 {
     __shared__ int start[VF_WARPS + 1]; /* scratch of vf_count_before() */
     vf_match_memory &m = *s.match;
-    const vf_point *now = s.bearing->point[s.parity][0], *before = s.bearing->point[s.parity ^ 1][0];
+    const vf_point *before = s.bearing->point[s.parity ^ 1][0];
     const bool kept = p.accepted && vf_match_roll_agrees(&s.tuning, p.change, roll);
     int more;
     const int at = listed + vf_count_before(kept, start, &more);
-    if (i < count)
-        vf_match_predict_next(now[i].bearing, kept ? before[p.before].bearing : NULL, m.predicted[s.parity][i]);
+    if (i < count) vf_match_keep(kept ? before[p.before].bearing : NULL, m.before[s.parity][i]);
     if (kept) m.match[at] = vf_match_make(i, vf_packed_match(p.distance, p.before), p.second);
     return more;
 }
 
-/** Roll, match list and predictions; one block. */
+/** Roll and match list; one block. */
 static __global__ void __launch_bounds__(VF_BLOCK) list_k(const VF_CONSTANT vf_match_view s)
 {
     const int count = count_now(s), thread = threadIdx.x;

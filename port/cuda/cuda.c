@@ -11,6 +11,7 @@
 #include "cuda.h"
 
 #include <sched.h>
+#include <time.h>
 
 #include "port/port.h"
 #include "result/carry.h"
@@ -22,6 +23,12 @@
 /** Time for which the thread looks for the next job before it sleeps [us]: longer than a step on a large GPU, so that
  *  it is awake when one step follows the other, and short beside the time between two pictures of a camera. */
 #define AWAKE_US 200
+
+/** The same where the tuning value `wait` saves the processor's time [us]. */
+#define AWAKE_FRUGAL_US 20
+
+/** Time for which VFRONT_WAIT_NAP looks at the ticket before it sleeps, and for which it sleeps at a time [ns]. */
+#define NAP_NS 50000
 
 /** The device arena. */
 struct arena {
@@ -48,6 +55,7 @@ struct cuda {
     int32_t number;
     int in_init; /* 1: statuses are those of vfront_init(), else of a step */
     /* what jobs take and give */
+    int32_t wait;          /* tuning value wait */
     int32_t ordinal, rank; /* tuning values device, priority */
     void *to;
     const void *from, *last;
@@ -62,6 +70,7 @@ struct cuda {
     /* what is to be given back */
     cudaStream_t stream[VFRONT_STAGES]; /* [0] runs the graphs; the others exist to capture branches */
     cudaEvent_t done[VFRONT_STAGES];
+    cudaEvent_t ended; /* of the last step, for VFRONT_WAIT_SLEEP */
     cudaGraph_t graph[2];
     cudaGraphExec_t exec[2];
     void *device, *pinned, *pinned_seen;
@@ -231,6 +240,8 @@ static void release(struct cuda *c)
         c->done[i] = NULL;
         c->stream[i] = NULL;
     }
+    if (c->ended) GIVE_BACK(cudaEventDestroy(c->ended));
+    c->ended = NULL;
     if (c->pinned) GIVE_BACK(cudaFreeHost(c->pinned));
     if (c->device) GIVE_BACK(cudaFree(c->device));
     c->pinned = c->device = NULL;
@@ -258,6 +269,7 @@ static vfront_status_t take_job(struct cuda *c)
 {
     struct cudaDeviceProp properties;
     int devices = 0, least = 0, greatest = 0;
+    if (c->wait != VFRONT_WAIT_SPIN) c->thread.awake_us = AWAKE_FRUGAL_US;
     TRY(cudaGetDeviceCount(&devices));
     if (devices < 1) return refuse(c, VFRONT_E_NO_DEVICE, "no CUDA device", "");
     c->number = c->ordinal;
@@ -273,6 +285,7 @@ static vfront_status_t take_job(struct cuda *c)
         TRY(cudaStreamCreateWithPriority(&c->stream[i], cudaStreamNonBlocking, greatest + c->rank));
         TRY(cudaEventCreateWithFlags(&c->done[i], cudaEventDisableTiming));
     }
+    TRY(cudaEventCreateWithFlags(&c->ended, cudaEventDisableTiming | cudaEventBlockingSync));
     TRY(cudaMalloc(&c->device, sizeof(struct arena)));
     TRY(cudaHostAlloc(&c->pinned, c->pinned_bytes, cudaHostAllocMapped));
     TRY(cudaHostGetDevicePointer(&c->pinned_seen, c->pinned, 0));
@@ -295,6 +308,7 @@ static vfront_status_t cuda_open(struct vf_state *state)
     if (!vf_thread_start(&h->thread, serve, &made))
         return vf_refuse(state, VFRONT_E_DEVICE, "pthread_create: no thread for the port", 0, "");
     struct cuda *c = h->cuda = made;
+    c->wait = state->step[0].tuning.wait;
     c->ordinal = state->step[0].tuning.device;
     c->rank = state->step[0].tuning.priority;
     c->mirrored = state->step[0].tuning.failover;
@@ -339,12 +353,16 @@ static vfront_status_t cuda_write(struct vf_state *state, void *to, const void *
 
 /* ---- the graph --------------------------------------------------------------------------------------------------- */
 
-/** Enqueues the active stages, each behind those that it needs. Stage 0 needs none, and all others need it, if by
- *  others. */
+/** Enqueues the active stages, each behind those that it needs. Stage 0 needs none, and is always active. */
 static vfront_status_t enqueue(struct cuda *c, int parity)
 {
     const struct vf_views *v = &c->view[parity];
     cudaError_t error = cudaSuccess;
+    for (int i = 1; i < VFRONT_STAGES; i++) { /* what needs no other stage begins with the step */
+        if (!(c->active >> i & 1) || vf_stage_edges((enum vf_stage)i, c->active)) continue;
+        TRY(cudaEventRecord(c->done[i], c->stream[0]));
+        TRY(cudaStreamWaitEvent(c->stream[i], c->done[i], 0));
+    }
 #define VF_STAGE(name, needs, what)                                                                                    \
     if (c->active & VF_BIT(name)) {                                                                                    \
         const uint32_t edges = vf_stage_edges(VF_##name, c->active);                                                   \
@@ -491,6 +509,7 @@ static vfront_status_t cuda_adopt(struct vf_state *state, const vfront_picture_t
 static vfront_status_t launch_job(struct cuda *c)
 {
     TRY(cudaGraphLaunch(c->exec[c->parity], c->stream[0]));
+    if (c->wait == VFRONT_WAIT_SLEEP) TRY(cudaEventRecord(c->ended, c->stream[0]));
     return VFRONT_OK;
 }
 
@@ -518,8 +537,16 @@ static vfront_status_t query_job(struct cuda *c)
     return error == cudaSuccess || error == cudaErrorNotReady ? VFRONT_OK : fault(c, error, "cudaStreamQuery: %s");
 }
 
-/** Asks the thread whether the device works, or looks at its answer if there is one. VFRONT_OK: nothing is known to be
- *  wrong. Does not wait. */
+/** The end of the step, asleep in the driver until the device interrupts. */
+static vfront_status_t end_job(struct cuda *c)
+{
+    TRY(cudaEventSynchronize(c->ended));
+    c->idle = 1;
+    return VFRONT_OK;
+}
+
+/** Asks the thread whether the device works, or to wait for the end of the step, or looks at its answer if there is
+ *  one. VFRONT_OK: nothing is known to be wrong. Does not wait. */
 static vfront_status_t ask(struct vf_state *state)
 {
     struct hold *h = hold_of(state);
@@ -527,7 +554,7 @@ static vfront_status_t ask(struct vf_state *state)
     if (!vf_thread_idle(&c->thread)) return VFRONT_OK;
     if (!h->asking) {
         h->asking = 1;
-        c->job = query_job;
+        c->job = c->wait == VFRONT_WAIT_SLEEP ? end_job : query_job;
         vf_thread_give(&c->thread);
         return VFRONT_OK;
     }
@@ -537,21 +564,39 @@ static vfront_status_t ask(struct vf_state *state)
     return vf_refuse(state, VFRONT_E_DEVICE, "the step ended without its ticket", 0, "");
 }
 
-/** Looks at the ticket all the time, and asks the device only every so often: a step is over before the first time. */
+/** Passes some time while the step is under way, but none beyond until_ns. */
+static void pass(struct vf_state *state, uint64_t waited_ns, uint64_t until_ns)
+{
+    const int32_t wait = state->step[0].tuning.wait;
+    const struct timespec nap = {0, NAP_NS};
+    if (wait == VFRONT_WAIT_SLEEP)
+        vf_thread_sleep(&cuda_of(state)->thread, until_ns);
+    else if (wait == VFRONT_WAIT_NAP && waited_ns >= NAP_NS)
+        nanosleep(&nap, NULL);
+    else
+        for (int i = 0; i < 256 && !arrived(state); i++) vf_relax();
+}
+
+/** Looks at the ticket, and asks the device only every so often: a step is over before the first time. Where the thread
+ *  waits for the end of the step it is asked at once. */
 static vfront_status_t cuda_wait(struct vf_state *state, uint32_t timeout_us)
 {
-    const uint64_t start = vf_now_ns(), patience = 100000;
-    for (uint64_t now = start, asked = state->submitted_ns;; now = vf_now_ns()) {
-        for (int i = 0; i < 256; i++, vf_relax())
-            if (arrived(state)) return VFRONT_OK;
+    const uint64_t start = vf_now_ns(), most = (uint64_t)timeout_us * 1000u;
+    const uint64_t until = timeout_us == UINT32_MAX || start + most > state->give_up_ns ? state->give_up_ns
+                                                                                        : start + most;
+    const uint64_t patience = state->step[0].tuning.wait == VFRONT_WAIT_SLEEP ? 0 : 100000;
+    uint64_t now = start, asked = state->submitted_ns;
+    for (;; now = vf_now_ns()) {
+        if (arrived(state)) return VFRONT_OK;
         if (hold_of(state)->asking || now - asked >= patience) {
             const vfront_status_t status = ask(state);
             if (status) return status;
             asked = now;
-            sched_yield();
+            sched_yield(); /* the thread may need this processor */
         }
         if (now >= state->give_up_ns) return give_up(state, "given up: the step does not end; last call: %s");
-        if (timeout_us != UINT32_MAX && now - start >= (uint64_t)timeout_us * 1000u) return VFRONT_E_TIMEOUT;
+        if (now >= until) return VFRONT_E_TIMEOUT;
+        pass(state, now - start, until);
     }
 }
 

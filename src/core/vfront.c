@@ -9,6 +9,7 @@
 
 VF_STATIC_ASSERT(sizeof(struct vf_block) + 64 <= sizeof(vfront_t),
                  "vfront: VFRONT_BLOCK_BYTES is too small for the layout");
+VF_STATIC_ASSERT(offsetof(struct vf_state, detail) == 0, "vfront: a vf_state of any version begins with its detail");
 
 static const char *const stage_name[] = {
 #define VF_STAGE(name, needs, what) #name,
@@ -67,33 +68,48 @@ static struct vf_state *in_use(const vfront_t *vf)
     return s->magic == VF_MAGIC ? s : NULL;
 }
 
-static char *put_number(char *to, const char *end, int32_t number)
+/** Text being written into vf_state.detail; what does not fit is cut off. */
+struct text {
+    char *to, *end;
+};
+
+static void put_text(struct text *t, const char *text)
 {
-    char digit[12];
-    int n = 0;
-    uint32_t v = number < 0 ? 0u - (uint32_t)number : (uint32_t)number;
-    do digit[n++] = (char)('0' + v % 10);
-    while (v /= 10);
-    if (number < 0) digit[n++] = '-';
-    while (n && to < end) *to++ = digit[--n];
-    return to;
+    while (*text && t->to < t->end) *t->to++ = *text++;
+    *t->to = 0;
+}
+
+static void put_number(struct text *t, uint64_t number)
+{
+    char digit[21];
+    int n = sizeof digit - 1;
+    digit[n] = 0;
+    do digit[--n] = (char)('0' + number % 10);
+    while (number /= 10);
+    put_text(t, digit + n);
+}
+
+static struct text begin_detail(struct vf_state *s)
+{
+    return (struct text){s->detail, s->detail + sizeof s->detail - 1};
 }
 
 vfront_status_t vf_refuse(struct vf_state *s, vfront_status_t status, const char *what, int32_t index, const char *rest)
 {
-    char *to = s->detail, *const end = s->detail + sizeof s->detail - 1;
-    for (; *what && to < end; what++) {
+    struct text t = begin_detail(s);
+    put_text(&t, "");
+    for (; *what; what++) {
         if (what[0] == '%' && what[1] == 'd') {
-            to = put_number(to, end, index);
+            if (index < 0) put_text(&t, "-");
+            put_number(&t, index < 0 ? 0u - (uint32_t)index : (uint32_t)index);
             what++;
         } else if (what[0] == '%' && what[1] == 's') {
-            while (*rest && to < end) *to++ = *rest++;
+            put_text(&t, rest);
             what++;
         } else {
-            *to++ = *what;
+            put_text(&t, (const char[2]){*what});
         }
     }
-    *to = 0;
     return status;
 }
 
@@ -105,6 +121,59 @@ static vfront_status_t missing(const vfront_t *vf, const char *what)
 }
 
 const char *vfront_detail(const vfront_t *vf) { return vf && (uintptr_t)vf % 8 == 0 ? state_of(vf)->detail : ""; }
+
+const char *vfront_version(void) { return VFRONT_VERSION; }
+
+/* ---- what application and library must agree on ------------------------------------------------------------------ */
+
+static const vfront_value_t own_value[] = {VFRONT_VALUES};
+#define OWN_VALUES (sizeof own_value / sizeof *own_value)
+
+/** Value of a name, or NULL. */
+static const uint64_t *value_of(const vfront_value_t *values, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(values[i].name, name)) return &values[i].value;
+    return NULL;
+}
+
+/** First name that does not have the same value on both sides, or NULL. */
+static const char *first_difference(const vfront_value_t *values, size_t count)
+{
+    for (size_t i = 0; i < OWN_VALUES; i++) {
+        const uint64_t *theirs = value_of(values, count, own_value[i].name);
+        if (!theirs || *theirs != own_value[i].value) return own_value[i].name;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (!value_of(own_value, OWN_VALUES, values[i].name)) return values[i].name;
+    return NULL;
+}
+
+static void put_side(struct text *t, const uint64_t *value, const char *side)
+{
+    if (value)
+        put_number(t, *value);
+    else
+        put_text(t, "unknown");
+    put_text(t, side);
+}
+
+/** VFRONT_E_CONFIG if a value differs between application and library, or only one of the two has it; vfront_detail()
+ *  names the first one, unless the application's vfront_t is too small for a text. Touches nothing else of it. */
+static vfront_status_t check_values(vfront_t *vf, const vfront_value_t *values, size_t count)
+{
+    struct vf_state *s = state_of(vf);
+    const uint64_t *bytes = value_of(values, count, "sizeof(vfront_t)");
+    const char *name = first_difference(values, count);
+    if (!name) return VFRONT_OK;
+    if (!bytes || *bytes < (uint64_t)(s->detail - (char *)vf) + sizeof s->detail) return VFRONT_E_CONFIG;
+    struct text t = begin_detail(s);
+    put_text(&t, name);
+    put_text(&t, ": ");
+    put_side(&t, value_of(values, count, name), " in the application, ");
+    put_side(&t, value_of(own_value, OWN_VALUES, name), " in the library");
+    return VFRONT_E_CONFIG;
+}
 
 /* ---- init -------------------------------------------------------------------------------------------------------- */
 
@@ -121,12 +190,12 @@ static void clear(struct vf_state *s)
 /** abandon_us of a front end [ns]. */
 static uint64_t patience_ns(const struct vf_state *s) { return (uint64_t)s->step[0].tuning.abandon_us * 1000u; }
 
-vfront_status_t vfront_init_config(vfront_t *vf, const vfront_rig_t *rig, const vfront_tuning_t *tuning,
-                                   vfront_port_t port, uint64_t config_id)
+vfront_status_t vfront_init_values(vfront_t *vf, const vfront_rig_t *rig, const vfront_tuning_t *tuning,
+                                   vfront_port_t port, const vfront_value_t *values, size_t count)
 {
-    if (!vf) return VFRONT_E_NULL;
+    if (!vf || !values) return VFRONT_E_NULL;
     if ((uintptr_t)vf % 8) return VFRONT_E_ALIGN;
-    if (config_id != VFRONT_CONFIG_ID) return VFRONT_E_CONFIG; /* before vf is touched: its size may be another */
+    if (check_values(vf, values, count)) return VFRONT_E_CONFIG; /* before vf is touched: its size may be another */
     struct vf_state *s = state_of(vf);
     if (s->magic == VF_MAGIC) return vf_refuse(s, VFRONT_E_STATE, "vfront_init: in use already", 0, "");
     clear(s);

@@ -62,7 +62,7 @@ static void look_at_stixels(struct vf_report_view *v, const struct vf_step *s)
 #define MORE_pyramid PICTURES
 #define MORE_scale PICTURES
 #define MORE_smooth PICTURES
-#define MORE_predict (void)0
+#define MORE_predict v->given = &s->pinned->params
 #define MORE_track look_at_pyramids(&v->align, s), MASKS
 #define MORE_detect PICTURES, MASKS
 #define MORE_refill (void)0

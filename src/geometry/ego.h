@@ -9,14 +9,16 @@
  *         2; rotations alone from 2; metric ones from 3 with a distance. Each is scored on a subset (preemptive RANSAC:
  *         D. Nister, 2003; ego_hypothesis.h). The best few of a kind are refined by Gauss-Newton steps, first on a
  *         subset, then on all inliers as long as the score rises (local optimisation: O. Chum, 2003); the best of these
- *         is the motion of its kind. The first steps are cheap and taken even where the score falls: that finds better
+ *         is the motion of its kind. Metric hypotheses are scored with a
+ *         second bound on positions, three times as wide, as well; the best few by that are refined with it, and used
+ *         where too few correspondences are inliers of the other. The first steps are cheap and taken even where the score falls: that finds better
  *         motions than eight on all. The motion is then assessed (ego_assess.h): is a rotation enough; do the points
  *         lie in a plane; do the outliers agree on an alternative motion; is the camera still. Its covariance is a
  *         sandwich estimate over image clusters (ego_covariance.h)
  *         The error of all disparities that a good metric motion shows goes into a running estimate (rig.h)
  * Exact   scores are sums of integers. Sums of floats have one order: correspondence i goes to lane i % VF_EGO_LANES,
  *         each lane adds its own in order, then lanes are added pairwise by halves, first within 32, then these
- * Memory  the lists; a motion and a score of each hypothesis; 106 bytes a correspondence, 160 a hypothesis
+ * Memory  the lists; a motion and a score of each hypothesis; 106 bytes a correspondence, 212 a hypothesis
  * Shared  errors, normal equations, minimal solvers, draws, steps and assessment are the same functions in host form
  *         and kernel. Not shared is the order of work, equal by definition: host and kernel each have their list
  *         (counting sort), their loops over lanes (the host's are free of branches, so that they become vector code),
@@ -34,7 +36,8 @@
 #define VF_EGO_LANES 256              /* partial sums of normal equations */
 #define VF_EGO_SCORING_SUBSET 128     /* correspondences that score every hypothesis */
 #define VF_EGO_ROTATION_HYPOTHESES 64 /* hypotheses of a rotation alone */
-#define VF_EGO_REFINED 16             /* hypotheses of each kind that are refined */
+#define VF_EGO_REFINED 16             /* hypotheses of each search that are refined, at most */
+#define VF_EGO_REFINED_WIDE 4         /* of the metric search at the wide bound */
 #define VF_EGO_COARSE_STEPS 3 /* Gauss-Newton steps on VF_EGO_LANES correspondences, taken even where the score falls */
 #define VF_EGO_FULL_STEPS 2   /* then on all, at most */
 #define VF_EGO_ALTERNATIVE_SUBSET 512 /* correspondences among which outliers are tested for an alternative motion */
@@ -48,6 +51,11 @@ struct vf_correspondences {
     float inverse_depth_1pm[VFRONT_CORRESPONDENCES], inverse_depth_sigma_1pm[VFRONT_CORRESPONDENCES];
     uint16_t candidate[VFRONT_CORRESPONDENCES]; /* track, or VFRONT_TRACKS + match */
 };
+
+/** Searches: one for each kind of motion, and one for a metric motion with a bound three times as wide, whose result is
+ *  taken where too few correspondences are inliers of the other. */
+#define VF_WIDE VF_KINDS
+#define VF_SEARCHES (VF_KINDS + 1)
 
 /** Refined hypothesis: motion after its steps, and its normal equations over all correspondences. */
 struct vf_refined {
@@ -63,6 +71,7 @@ struct vf_assessment {
     float offset_px, offset_weight;   /* of disparities, as the metric motion shows it; its information [1/px^2] */
     int32_t has_covariance[VF_KINDS]; /* 1: the normal equations have a solution */
     int32_t parallax[VF_KINDS];       /* median displacement of the inliers, less the rotation [1/16 px] */
+    int32_t wide;                     /* 1: the metric motion is that of the wide bound */
     int32_t displacement;             /* median displacement of all correspondences, rotation included [1/16 px] */
     uint32_t outliers;                /* clear outliers of the relative motion among VF_EGO_ALTERNATIVE_SUBSET */
     uint32_t alternative_inliers;     /* most of these that are inliers of one other relative hypothesis */
@@ -80,7 +89,8 @@ struct vf_usual {
     float turn[3];
 };
 
-/** Last good metric motion, which predict continues. */
+/** Last good motion of a kind, which predict continues; a relative one may be a rotation alone, its t is a direction. */
+enum { VF_LAST_METRIC, VF_LAST_RELATIVE, VF_LASTS };
 struct vf_last_motion {
     struct vf_pose pose;
     float covariance[21];
@@ -93,9 +103,9 @@ struct vf_last_motion {
 struct vf_ego_memory {
     struct vf_correspondences list[2]; /* [0] all; [1] those with a distance in the previous frame */
     uint32_t count[2];
-    struct vf_pose pose[VF_KINDS][VFRONT_HYPOTHESES];
-    int32_t score[VF_KINDS][VFRONT_HYPOTHESES]; /* 0: none */
-    struct vf_refined refined[VF_KINDS][VF_EGO_REFINED];
+    struct vf_pose pose[VF_SEARCHES][VFRONT_HYPOTHESES];
+    int32_t score[VF_SEARCHES][VFRONT_HYPOTHESES]; /* 0: none */
+    struct vf_refined refined[VF_SEARCHES][VF_EGO_REFINED];
     /* outliers of the best relative motion that are inliers of this hypothesis */
     uint32_t alternative[VFRONT_HYPOTHESES];
     struct vf_assessment assessment;
@@ -104,7 +114,7 @@ struct vf_ego_memory {
     uint8_t inlier_mask[VFRONT_CORRESPONDENCES];      /* by candidate: VFRONT_AGREES_... of the motions reported */
     vfront_motion_t relative, metric, good[2];        /* good: [parity] */
     struct vf_usual usual[2];                         /* [parity] */
-    struct vf_last_motion last[2];                    /* [parity] */
+    struct vf_last_motion last[2][VF_LASTS];          /* [parity] */
     struct vf_rig_estimate disparity[2];              /* out, by parity: error that all disparities have in common */
 };
 #else
@@ -175,16 +185,20 @@ VF_FN int vf_ego_metric_on(const struct vf_ego_view *s)
     return s->tuning.ego_metric_hypotheses > 0 && s->tuning.ego_matches && (s->geometry.active & needed) == needed;
 }
 
-/** Number of hypotheses of a kind. */
+/** Number of hypotheses of a search or a kind. */
 VF_FN int32_t vf_ego_hypotheses(const struct vf_ego_view *s, int kind)
 {
-    if (kind == VF_METRIC) return vf_ego_metric_on(s) ? s->tuning.ego_metric_hypotheses : 0;
+    if (kind >= VF_METRIC) return vf_ego_metric_on(s) ? s->tuning.ego_metric_hypotheses : 0;
     if (kind == VF_RELATIVE) return s->tuning.ego_hypotheses;
     return s->tuning.ego_hypotheses ? vf_min(VF_EGO_ROTATION_HYPOTHESES, VFRONT_HYPOTHESES) : 0;
 }
 
-/** Index of the list that a kind is estimated from. */
-VF_FN int vf_ego_list(int kind) { return kind == VF_METRIC; }
+/** Index of the list that a search or a kind takes its correspondences from. */
+VF_FN int vf_ego_list(int search) { return search >= VF_METRIC; }
+
+/** Of a search: kind of its motions; number of hypotheses that are refined. */
+VF_FN int vf_ego_kind(int search) { return search == VF_WIDE ? VF_METRIC : search; }
+VF_FN int vf_ego_refined(int search) { return search == VF_WIDE ? VF_EGO_REFINED_WIDE : VF_EGO_REFINED; }
 
 /** Correspondence i of a list. */
 VF_FN struct vf_correspondence vf_ego_load(const struct vf_correspondences *list, int32_t i)
@@ -214,6 +228,13 @@ VF_FN void vf_ego_store(struct vf_correspondences *list, int32_t i, const struct
     list->inverse_depth_1pm[i] = c->inverse_depth_1pm;
     list->inverse_depth_sigma_1pm[i] = c->inverse_depth_sigma_1pm;
     list->candidate[i] = (uint16_t)candidate;
+}
+
+/** Correspondence i of the list of a search, with its bound. */
+VF_FN struct vf_correspondence vf_ego_load_for(int search, const struct vf_correspondences *list, int32_t i)
+{
+    const struct vf_correspondence c = vf_ego_load(list, i);
+    return search == VF_WIDE ? vf_motion_widen(c) : c;
 }
 
 /** Subset of at most `most` of `count` correspondences, spread evenly over a list: its size, and the place of its

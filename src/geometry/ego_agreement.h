@@ -9,7 +9,8 @@
  *         between them, each over VF_AGREEMENT_SIGMAS of both covariances and a floor, since a prior has no covariance
  *         and the motions share their correspondences. A motion that contradicts the prior is withdrawn, both if both
  *         do: pictures that are late look like a gyro that is wrong. If only the motions contradict one another, the
- *         one with the smaller share of inliers is, the metric one if equal
+ *         one with the smaller share of inliers is, the metric one if equal or
+ *         found with the wide bound, whose inliers are no measure beside the other's and do not enter the usual share
  * Exact   single precision in one order, by one thread
  * Memory  shares of inliers, in struct vf_ego_memory
  */
@@ -125,8 +126,10 @@ VF_FN struct vf_usual_share vf_agreement_share(vfront_motion_t *m, const struct 
     if (!vf_agreement_known(m)) return u;
     const uint32_t permille = m->inliers * 1000u / (m->pairs ? m->pairs : 1);
     const int few = u.frames == VF_AGREEMENT_FRAMES && permille * 25600u < u.permille_q8 * VF_AGREEMENT_SHARE_PERCENT;
-    u.frames = (uint32_t)vf_min((int32_t)u.frames + 1, VF_AGREEMENT_FRAMES);
-    u.permille_q8 = vf_running_mean(u.permille_q8, permille << 8, few ? VF_AGREEMENT_FOLLOWS : (int32_t)u.frames);
+    if (!(m->flags & VFRONT_MOTION_WIDE)) {
+        u.frames = (uint32_t)vf_min((int32_t)u.frames + 1, VF_AGREEMENT_FRAMES);
+        u.permille_q8 = vf_running_mean(u.permille_q8, permille << 8, few ? VF_AGREEMENT_FOLLOWS : (int32_t)u.frames);
+    }
     if (few) vf_agreement_withdraw(m, VFRONT_MOTION_OUTLIERS);
     return u;
 }
@@ -140,7 +143,8 @@ VF_FN void vf_agreement_compare(const struct vf_prior *prior, vfront_motion_t *r
                         (relative->state == VFRONT_MOTION_GOOD && vf_agreement_directions_differ(relative, metric)));
     const int turned[2] = {prior && known && vf_agreement_prior_differs(relative, prior),
                            prior && good && vf_agreement_prior_differs(metric, prior)};
-    const int fewer = (uint64_t)relative->inliers * metric->pairs < (uint64_t)metric->inliers * relative->pairs;
+    const int fewer = !(metric->flags & VFRONT_MOTION_WIDE) &&
+                      (uint64_t)relative->inliers * metric->pairs < (uint64_t)metric->inliers * relative->pairs;
     const int weaker = differ && !turned[0] && !turned[1] ? (fewer ? 1 : 2) : 0; /* 1 the relative, 2 the metric one */
     if (differ) relative->flags |= VFRONT_MOTION_CONTRADICTS;
     if (differ) metric->flags |= VFRONT_MOTION_CONTRADICTS;

@@ -4,10 +4,10 @@
 
 #if VFRONT_EGO
 
-/** Best refined motion of a kind, the first of equal ones. */
-static const struct vf_refined *best_of(const struct vf_ego_view *s, int kind)
+/** Best refined motion of a search, the first of equal ones. */
+static const struct vf_refined *best_of(const struct vf_ego_view *s, int search)
 {
-    const struct vf_refined *f = s->ego->refined[kind];
+    const struct vf_refined *f = s->ego->refined[search];
     int best = 0;
     for (int rank = 1; rank < VF_EGO_REFINED; rank++)
         if (f[rank].sum.score > f[best].sum.score) best = rank;
@@ -34,12 +34,13 @@ static void search_alternative(const struct vf_ego_view *s, struct vf_assessment
     }
 }
 
-/** Mark the inliers of the best motion of a kind. */
-static void mark_inliers(const struct vf_ego_view *s, int kind, const struct vf_pose *pose)
+/** Mark the inliers of the best motion of a kind, found by a search. */
+static void mark_inliers(const struct vf_ego_view *s, int search, const struct vf_pose *pose)
 {
     struct vf_ego_memory *m = s->ego;
+    const int kind = vf_ego_kind(search);
     for (uint32_t i = 0; i < m->count[vf_ego_list(kind)]; i++) {
-        const struct vf_correspondence c = vf_ego_load(&m->list[vf_ego_list(kind)], (int32_t)i);
+        const struct vf_correspondence c = vf_ego_load_for(search, &m->list[vf_ego_list(kind)], (int32_t)i);
         m->inlier[kind][i] = vf_motion_inlier_score(vf_motion_error(kind, pose, &c)) > 0;
     }
 }
@@ -90,17 +91,18 @@ static void add_effects(int kind, const struct vf_pose *pose, const struct vf_co
 }
 
 /** Sum the gradients of the inliers by cluster, and what else the covariance needs. */
-static struct vf_ego_spread fill_clusters(const struct vf_ego_view *s, int kind, const struct vf_pose *pose,
+static struct vf_ego_spread fill_clusters(const struct vf_ego_view *s, int search, const struct vf_pose *pose,
                                           const float scale[6], struct vf_cluster cluster[VF_EGO_CLUSTERS])
 {
     const struct vf_ego_memory *m = s->ego;
+    const int kind = vf_ego_kind(search);
     struct vf_ego_spread spread;
     float step[VF_EGO_VALUES];
     memset(&spread, 0, sizeof spread);
     memset(cluster, 0, sizeof *cluster * VF_EGO_CLUSTERS);
     vf_ego_calibration_steps(s, step);
     for (uint32_t i = 0; i < m->count[vf_ego_list(kind)]; i++) {
-        const struct vf_correspondence c = vf_ego_load(&m->list[vf_ego_list(kind)], (int32_t)i);
+        const struct vf_correspondence c = vf_ego_load_for(search, &m->list[vf_ego_list(kind)], (int32_t)i);
         const float error = vf_motion_error(kind, pose, &c);
         int32_t gradient[6];
         spread.edge += vf_ego_near_bound(error);
@@ -114,15 +116,16 @@ static struct vf_ego_spread fill_clusters(const struct vf_ego_view *s, int kind,
     return spread;
 }
 
-/** Covariance of the best motion of a kind. Returns 0, and leaves 0, where the normal equations have no solution. */
-static int find_covariance(const struct vf_ego_view *s, int kind, const struct vf_pose *pose,
+/** Covariance of the best motion of a search. Returns 0, and leaves 0, where the normal equations have no solution. */
+static int find_covariance(const struct vf_ego_view *s, int search, const struct vf_pose *pose,
                            const struct vf_normal_equations *sum, struct vf_assessment *a)
 {
+    const int kind = vf_ego_kind(search);
     float *covariance = a->covariance[kind];
     struct vf_cluster cluster[VF_EGO_CLUSTERS];
     float scale[6], B[21], L[6][6], row[6];
     vf_ego_gradient_scales(sum->terms, scale);
-    const struct vf_ego_spread spread = fill_clusters(s, kind, pose, scale, cluster);
+    const struct vf_ego_spread spread = fill_clusters(s, search, pose, scale, cluster);
     for (int i = 0; i < 6; i++)
         for (int j = i; j < 6; j++) {
             int64_t product = 0;
@@ -148,11 +151,13 @@ static int find_covariance(const struct vf_ego_view *s, int kind, const struct v
 static void assess_motions(const struct vf_ego_view *s, struct vf_assessment *a)
 {
     memset(a, 0, sizeof *a);
+    a->wide = vf_ego_metric_search(s, &best_of(s, VF_METRIC)->sum, &best_of(s, VF_WIDE)->sum) == VF_WIDE;
     for (int kind = 0; kind < VF_KINDS; kind++) {
-        a->pose[kind] = best_of(s, kind)->pose;
-        a->sum[kind] = best_of(s, kind)->sum;
-        a->has_covariance[kind] = find_covariance(s, kind, &a->pose[kind], &a->sum[kind], a);
-        mark_inliers(s, kind, &a->pose[kind]);
+        const int search = kind == VF_METRIC && a->wide ? VF_WIDE : kind;
+        a->pose[kind] = best_of(s, search)->pose;
+        a->sum[kind] = best_of(s, search)->sum;
+        a->has_covariance[kind] = find_covariance(s, search, &a->pose[kind], &a->sum[kind], a);
+        mark_inliers(s, search, &a->pose[kind]);
         a->parallax[kind] = median_displacement(s, kind, &a->pose[kind]);
     }
     a->displacement = median_displacement(s, VF_RELATIVE, NULL);
@@ -185,7 +190,9 @@ static void report_motions(const struct vf_ego_view *s)
         m->good[s->parity] = *good;
     else
         vf_ego_blank(&m->good[s->parity], VFRONT_MOTION_NONE);
-    m->last[s->parity] = vf_ego_last_metric(params, &m->metric, &m->last[s->parity ^ 1]);
+    const struct vf_last_motion *before = m->last[s->parity ^ 1];
+    m->last[s->parity][VF_LAST_METRIC] = vf_ego_last(params, &m->metric, &before[VF_LAST_METRIC]);
+    m->last[s->parity][VF_LAST_RELATIVE] = vf_ego_last(params, &m->relative, &before[VF_LAST_RELATIVE]);
     write_inlier_masks(m);
 }
 

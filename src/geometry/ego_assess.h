@@ -99,6 +99,22 @@ VF_FN int vf_ego_enough_inliers(const struct vf_ego_tuning *t, uint32_t inliers,
     return (uint64_t)inliers * 100 >= (uint64_t)pairs * (uint32_t)t->ego_least_percent + 100 * (uint32_t)t->ego_least;
 }
 
+/** Share of correspondences that must be inliers of a metric motion at the wide bound [%]. Where matches are inexact
+ *  nearly all are; with 50 to 60 %, as on KITTI 01 by every 8th picture, many are wrong, and motions were off by 10
+ *  sigma. */
+#define VF_EGO_WIDE_PERCENT 75
+
+/** Search whose result is the metric motion: that of the wide bound if only it has enough inliers. own, wide: normal
+ *  equations of the best motion of each. */
+VF_FN int vf_ego_metric_search(const struct vf_ego_view *s, const struct vf_normal_equations *own,
+                               const struct vf_normal_equations *wide)
+{
+    const uint32_t pairs = s->ego->count[1];
+    const int enough = (uint64_t)wide->inliers * 100 >= (uint64_t)pairs * VF_EGO_WIDE_PERCENT &&
+                       vf_ego_enough_inliers(&s->tuning, wide->inliers, pairs);
+    return !vf_ego_enough_inliers(&s->tuning, own->inliers, pairs) && enough ? (int)VF_WIDE : (int)VF_METRIC;
+}
+
 /** 1 for a clear outlier, twice the bound, which may belong to an alternative motion. */
 VF_FN int vf_ego_is_outlier(float error) { return error > 4.0f; }
 
@@ -170,8 +186,10 @@ VF_FN uint32_t vf_ego_fill_motion(const struct vf_ego_view *s, vfront_motion_t *
     VF_TEAM(i, 3) m->t[i] = kind == VF_ROTATION_ONLY ? 0.0f : a->pose[kind].t[i];
     VF_TEAM(one, 1)
     {
-        m->rms_px = sqrtf(sum->terms[VF_TERM_E] / (float)sum->inliers) * (float)s->tuning.ego_error_mpx * 0.001f;
+        m->rms_px = sqrtf(sum->terms[VF_TERM_E] / (float)sum->inliers) * (float)s->tuning.ego_error_mpx *
+                    (kind == VF_METRIC && a->wide ? 0.003f : 0.001f);
         m->parallax_px = vf_ego_bin_px(a->parallax[kind]);
+        if (kind == VF_METRIC && a->wide) m->flags |= VFRONT_MOTION_WIDE;
         if (vf_ego_bin_px(a->displacement) * 1000.0f <= (float)s->tuning.ego_still_mpx) m->flags |= VFRONT_MOTION_STILL;
         m->state = state;
     }
@@ -228,7 +246,7 @@ VF_FN struct vf_rig_estimate vf_ego_disparity_next(const struct vf_ego_view *s, 
         from = s->ego->disparity[s->parity ^ 1];
     else
         memset(&from, 0, sizeof from);
-    const int good = metric->state == VFRONT_MOTION_GOOD;
+    const int good = metric->state == VFRONT_MOTION_GOOD && !(metric->flags & VFRONT_MOTION_WIDE);
     return vf_rig_next(&from, a->offset_px + vf_rig_correction(&from, s->tuning.rig_offset),
                        good ? a->offset_weight : 0.0f, s->tuning.rig_offset);
 }
@@ -242,16 +260,16 @@ VF_FN const vfront_motion_t *vf_ego_last_good(const struct vf_params *params, co
     return params->frame ? before : NULL;
 }
 
-/** Last good metric motion after a step. before: that after the previous one. */
-VF_FN struct vf_last_motion vf_ego_last_metric(const struct vf_params *params, const vfront_motion_t *metric,
-                                               const struct vf_last_motion *before)
+/** Last good motion of a kind after a step. before: that after the previous one. */
+VF_FN struct vf_last_motion vf_ego_last(const struct vf_params *params, const vfront_motion_t *m,
+                                        const struct vf_last_motion *before)
 {
     struct vf_last_motion last;
     memset(&last, 0, sizeof last);
-    if (metric->state != VFRONT_MOTION_GOOD) return params->frame ? *before : last;
-    for (int k = 0; k < 9; k++) last.pose.R[k] = metric->R[k];
-    for (int k = 0; k < 3; k++) last.pose.t[k] = metric->t[k];
-    for (int k = 0; k < 21; k++) last.covariance[k] = metric->covariance[k];
+    if (m->state != VFRONT_MOTION_GOOD && m->state != VFRONT_MOTION_ROTATION) return params->frame ? *before : last;
+    for (int k = 0; k < 9; k++) last.pose.R[k] = m->R[k];
+    for (int k = 0; k < 3; k++) last.pose.t[k] = m->t[k];
+    for (int k = 0; k < 21; k++) last.covariance[k] = m->covariance[k];
     last.t_ns = params->t_ns;
     last.dt_ns = params->dt_ns;
     return last;

@@ -29,11 +29,14 @@ struct vf_ego_scoring_subset {
 };
 void vf_ego_choose_scoring_subset(const struct vf_ego_view *s, int kind, struct vf_ego_scoring_subset *subset);
 
-/** Score of a motion: sum of inlier scores over the subset. */
-int32_t vf_ego_score(int kind, const struct vf_ego_scoring_subset *subset, const struct vf_pose *pose);
+/** Score of a motion: sum of inlier scores over the subset; of a metric motion also that at the wide bound. */
+struct vf_ego_scores {
+    int32_t own, wide;
+};
+struct vf_ego_scores vf_ego_score(int kind, const struct vf_ego_scoring_subset *subset, const struct vf_pose *pose);
 
-/** Normal equations of a motion over all correspondences of its kind, or an even subset of `most`. */
-struct vf_normal_equations vf_ego_sum_motion(const struct vf_ego_view *s, int kind, int32_t most,
+/** Normal equations of a motion over all correspondences of its search, or an even subset of `most`. */
+struct vf_normal_equations vf_ego_sum_motion(const struct vf_ego_view *s, int search, int32_t most,
                                              const struct vf_pose *pose);
 
 /** Normal equations of a plane n over the inliers of a relative motion among all correspondences, or a subset of
@@ -45,7 +48,8 @@ struct vf_normal_equations vf_ego_sum_plane(const struct vf_ego_view *s, const s
 int vf_ego_minimal(const struct vf_ego_view *s, int kind, int32_t size,
                    const struct vf_correspondence sample[VF_EGO_SAMPLE_MAX], struct vf_pose pose[10]);
 
-/** Make and score the hypotheses of a kind, and refine the best VF_EGO_REFINED of them. The lists must be there. */
+/** Make and score the hypotheses of a kind, and refine the best of them, of metric ones those of both searches. The
+ *  lists must be there. */
 void vf_ego_make_hypotheses(const struct vf_ego_view *s, int kind);
 
 /** Assess the best refined motions and fill in what is reported. The hypotheses of all kinds must be there. */

@@ -34,6 +34,14 @@ int vf_ego_minimal(const struct vf_ego_view *s, int kind, int32_t size,
     return poses;
 }
 
+/** Keep a motion for a search, if its score is the highest so far. */
+static void keep_best(struct vf_ego_memory *m, int search, int32_t h, const struct vf_pose *pose, int32_t score)
+{
+    if (score <= m->score[search][h]) return;
+    m->score[search][h] = score;
+    m->pose[search][h] = *pose;
+}
+
 /** Make hypothesis h: the motion with the highest score among those from its sample. */
 static void make_hypothesis(const struct vf_ego_view *s, int kind, int32_t h,
                             const struct vf_ego_scoring_subset *subset)
@@ -45,51 +53,51 @@ static void make_hypothesis(const struct vf_ego_view *s, int kind, int32_t h,
     struct vf_correspondence sample[VF_EGO_SAMPLE_MAX];
     struct vf_pose pose[10];
     m->score[kind][h] = 0;
+    if (kind == VF_METRIC) m->score[VF_WIDE][h] = 0;
     if (count < size) return;
     vf_ego_sample(s, params->frame, kind, h, size, count, place);
     for (int32_t i = 0; i < size; i++) sample[i] = vf_ego_load(&m->list[vf_ego_list(kind)], place[i]);
     const int motions = vf_ego_minimal(s, kind, size, sample, pose);
     if (kind == VF_ROTATION_ONLY && h == 0) vf_ego_given_rotation(params, pose);
     for (int k = 0; k < motions; k++) {
-        const int32_t score = vf_ego_score(kind, subset, &pose[k]);
-        if (score <= m->score[kind][h]) continue;
-        m->score[kind][h] = score;
-        m->pose[kind][h] = pose[k];
+        const struct vf_ego_scores score = vf_ego_score(kind, subset, &pose[k]);
+        keep_best(m, kind, h, &pose[k], score.own);
+        if (kind == VF_METRIC) keep_best(m, VF_WIDE, h, &pose[k], score.wide);
     }
 }
 
 /** Refine a motion by Gauss-Newton steps: coarse ones on a subset, then full ones as long as the score rises. f:
  *  cleared; it stays so where the coarse steps lead away from all inliers. */
-static void refine(const struct vf_ego_view *s, int kind, struct vf_pose pose, struct vf_refined *f)
+static void refine(const struct vf_ego_view *s, int search, struct vf_pose pose, struct vf_refined *f)
 {
     for (int step = 0; step <= VF_EGO_COARSE_STEPS + VF_EGO_FULL_STEPS; step++) {
         const int coarse = step < VF_EGO_COARSE_STEPS;
-        const struct vf_normal_equations sum = vf_ego_sum_motion(s, kind,
+        const struct vf_normal_equations sum = vf_ego_sum_motion(s, search,
                                                                  coarse ? VF_EGO_LANES : VFRONT_CORRESPONDENCES, &pose);
         if (!coarse && sum.score <= f->sum.score) return;
         if (!coarse) {
             f->sum = sum;
             f->pose = pose;
         }
-        if (!vf_motion_step(kind, &pose, sum.terms) && !coarse) return;
+        if (!vf_motion_step(vf_ego_kind(search), &pose, sum.terms) && !coarse) return;
     }
 }
 
-/** Refine the best hypotheses of a kind, in the order of their scores. */
-static void refine_best(const struct vf_ego_view *s, int kind)
+/** Refine the best hypotheses of a search, in the order of their scores. */
+static void refine_best(const struct vf_ego_view *s, int search)
 {
     struct vf_ego_memory *m = s->ego;
     uint32_t last = VF_NONE;
     for (int rank = 0; rank < VF_EGO_REFINED; rank++) {
         uint32_t best = 0;
-        for (int32_t h = 0; h < vf_ego_hypotheses(s, kind); h++) {
-            const uint32_t key = vf_ego_rank_key(m->score[kind][h], h);
+        for (int32_t h = 0; h < vf_ego_hypotheses(s, search); h++) {
+            const uint32_t key = vf_ego_rank_key(m->score[search][h], h);
             if (key < last && key > best) best = key;
         }
-        struct vf_refined *f = &m->refined[kind][rank];
+        struct vf_refined *f = &m->refined[search][rank];
         memset(f, 0, sizeof *f);
         last = best;
-        if (best) refine(s, kind, m->pose[kind][vf_ego_rank_hypothesis(best)], f);
+        if (best && rank < vf_ego_refined(search)) refine(s, search, m->pose[search][vf_ego_rank_hypothesis(best)], f);
     }
 }
 
@@ -99,5 +107,6 @@ void vf_ego_make_hypotheses(const struct vf_ego_view *s, int kind)
     vf_ego_choose_scoring_subset(s, kind, &subset);
     for (int32_t h = 0; h < vf_ego_hypotheses(s, kind); h++) make_hypothesis(s, kind, h, &subset);
     refine_best(s, kind);
+    if (kind == VF_METRIC) refine_best(s, VF_WIDE);
 }
 #endif

@@ -40,24 +40,30 @@ static inline struct vf_correspondence get(const struct vf_ego_batch *batch, int
 
 /* ---- scores ------------------------------------------------------------------------------------------------------ */
 
-static inline int32_t score_of(int kind, const struct vf_ego_batch *batch, int32_t count, struct vf_pose pose)
+static inline struct vf_ego_scores score_of(int kind, const struct vf_ego_batch *batch, int32_t count,
+                                            struct vf_pose pose)
 {
-    int32_t score = 0;
+    struct vf_ego_scores score = {0, 0};
     for (int32_t i = 0; i < count; i++) {
         const struct vf_correspondence c = get(batch, i);
-        score += vf_motion_inlier_score(vf_motion_error(kind, &pose, &c));
+        const struct vf_correspondence wide = vf_motion_widen(c);
+        score.own += vf_motion_inlier_score(vf_motion_error(kind, &pose, &c));
+        if (kind == VF_METRIC) score.wide += vf_motion_inlier_score(vf_motion_error(kind, &pose, &wide));
     }
     return score;
 }
-VF_LOOP static int32_t score_relative(const struct vf_ego_batch *batch, int32_t count, const struct vf_pose *p)
+VF_LOOP static struct vf_ego_scores score_relative(const struct vf_ego_batch *batch, int32_t count,
+                                                   const struct vf_pose *p)
 {
     return score_of(VF_RELATIVE, batch, count, *p);
 }
-VF_LOOP static int32_t score_rotation(const struct vf_ego_batch *batch, int32_t count, const struct vf_pose *p)
+VF_LOOP static struct vf_ego_scores score_rotation(const struct vf_ego_batch *batch, int32_t count,
+                                                   const struct vf_pose *p)
 {
     return score_of(VF_ROTATION_ONLY, batch, count, *p);
 }
-VF_LOOP static int32_t score_metric(const struct vf_ego_batch *batch, int32_t count, const struct vf_pose *p)
+VF_LOOP static struct vf_ego_scores score_metric(const struct vf_ego_batch *batch, int32_t count,
+                                                 const struct vf_pose *p)
 {
     return score_of(VF_METRIC, batch, count, *p);
 }
@@ -71,7 +77,7 @@ void vf_ego_choose_scoring_subset(const struct vf_ego_view *s, int kind, struct 
         put(&subset->batch, k, list, vf_ego_subset_index(count, VF_EGO_SCORING_SUBSET, k));
 }
 
-int32_t vf_ego_score(int kind, const struct vf_ego_scoring_subset *subset, const struct vf_pose *pose)
+struct vf_ego_scores vf_ego_score(int kind, const struct vf_ego_scoring_subset *subset, const struct vf_pose *pose)
 {
     if (kind == VF_ROTATION_ONLY) return score_rotation(&subset->batch, subset->count, pose);
     return kind == VF_METRIC ? score_metric(&subset->batch, subset->count, pose)
@@ -104,11 +110,11 @@ static inline float select_by(uint32_t mask, float a, float b)
 }
 
 /** vf_motion_accumulate() of a correspondence into each of the first `count` lanes, without branches. */
-static inline void accumulate(int kind, const struct vf_ego_batch *batch, int32_t count, struct vf_pose pose,
+static inline void accumulate(int kind, int wide, const struct vf_ego_batch *batch, int32_t count, struct vf_pose pose,
                               struct lanes *sum)
 {
     for (int32_t l = 0; l < GROUP; l++) {
-        const struct vf_correspondence c = get(batch, l);
+        const struct vf_correspondence own = get(batch, l), c = wide ? vf_motion_widen(own) : own;
         const int32_t score = vf_motion_inlier_score(vf_motion_error(kind, &pose, &c)) & -(l < count);
         const uint32_t inlier = -(uint32_t)(score > 0);
         float terms[VF_TERMS];
@@ -125,17 +131,22 @@ static inline void accumulate(int kind, const struct vf_ego_batch *batch, int32_
 VF_LOOP static void accumulate_relative(const struct vf_ego_batch *restrict batch, int32_t count,
                                         const struct vf_pose *p, struct lanes *restrict sum)
 {
-    accumulate(VF_RELATIVE, batch, count, *p, sum);
+    accumulate(VF_RELATIVE, 0, batch, count, *p, sum);
 }
 VF_LOOP static void accumulate_rotation(const struct vf_ego_batch *restrict batch, int32_t count,
                                         const struct vf_pose *p, struct lanes *restrict sum)
 {
-    accumulate(VF_ROTATION_ONLY, batch, count, *p, sum);
+    accumulate(VF_ROTATION_ONLY, 0, batch, count, *p, sum);
 }
 VF_LOOP static void accumulate_metric(const struct vf_ego_batch *restrict batch, int32_t count, const struct vf_pose *p,
                                       struct lanes *restrict sum)
 {
-    accumulate(VF_METRIC, batch, count, *p, sum);
+    accumulate(VF_METRIC, 0, batch, count, *p, sum);
+}
+VF_LOOP static void accumulate_wide(const struct vf_ego_batch *restrict batch, int32_t count, const struct vf_pose *p,
+                                    struct lanes *restrict sum)
+{
+    accumulate(VF_METRIC, 1, batch, count, *p, sum);
 }
 
 /** Sum of a group's lanes, added by halves. */
@@ -168,7 +179,7 @@ static struct vf_normal_equations add_groups(struct vf_normal_equations group[GR
 }
 
 /** Sum of the group of lanes that begins at lane `first`. */
-static void sum_group(int kind, const struct vf_correspondences *list, int32_t count, int32_t most, int32_t first,
+static void sum_group(int search, const struct vf_correspondences *list, int32_t count, int32_t most, int32_t first,
                       const struct vf_pose *pose, struct vf_normal_equations *out)
 {
     const int32_t used = vf_ego_subset_count(count, most);
@@ -179,20 +190,21 @@ static void sum_group(int kind, const struct vf_correspondences *list, int32_t c
     for (; first < used; first += VF_EGO_LANES) {
         const int32_t here = vf_min(used - first, GROUP);
         for (int32_t l = 0; l < here; l++) put(&batch, l, list, vf_ego_subset_index(count, most, first + l));
-        if (kind == VF_RELATIVE) accumulate_relative(&batch, here, pose, &sum);
-        if (kind == VF_ROTATION_ONLY) accumulate_rotation(&batch, here, pose, &sum);
-        if (kind == VF_METRIC) accumulate_metric(&batch, here, pose, &sum);
+        if (search == VF_RELATIVE) accumulate_relative(&batch, here, pose, &sum);
+        if (search == VF_ROTATION_ONLY) accumulate_rotation(&batch, here, pose, &sum);
+        if (search == VF_METRIC) accumulate_metric(&batch, here, pose, &sum);
+        if (search == VF_WIDE) accumulate_wide(&batch, here, pose, &sum);
     }
     add_lanes(&sum, out);
 }
 
-struct vf_normal_equations vf_ego_sum_motion(const struct vf_ego_view *s, int kind, int32_t most,
+struct vf_normal_equations vf_ego_sum_motion(const struct vf_ego_view *s, int search, int32_t most,
                                              const struct vf_pose *pose)
 {
-    const struct vf_correspondences *list = &s->ego->list[vf_ego_list(kind)];
-    const int32_t count = (int32_t)s->ego->count[vf_ego_list(kind)];
+    const struct vf_correspondences *list = &s->ego->list[vf_ego_list(search)];
+    const int32_t count = (int32_t)s->ego->count[vf_ego_list(search)];
     struct vf_normal_equations group[GROUPS];
-    for (int g = 0; g < GROUPS; g++) sum_group(kind, list, count, most, GROUP * g, pose, &group[g]);
+    for (int g = 0; g < GROUPS; g++) sum_group(search, list, count, most, GROUP * g, pose, &group[g]);
     return add_groups(group);
 }
 

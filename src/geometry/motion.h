@@ -172,6 +172,14 @@ VF_FN float vf_motion_error(int kind, const struct vf_pose *p, const struct vf_c
                                     : vf_motion_relative_error(p, c);
 }
 
+/** Correspondence whose bearings may be wrong by three times as much. Distances stay as they are: they come from the
+ *  cameras of one frame. */
+VF_FN struct vf_correspondence vf_motion_widen(struct vf_correspondence c)
+{
+    c.weight *= 1.0f / 3.0f;
+    return c;
+}
+
 /** Inlier score of an error, 1..VF_MOTION_SCORE_MAX; outliers and NaN: 0 (MSAC: P. Torr, A. Zisserman, 2000). An
  *  integer, so that sums do not depend on their order. */
 #define VF_MOTION_SCORE_MAX 255

@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* predict: the pose of camera 0 that is expected now, before the pictures are looked at, and how far off it may be.
+/* predict: the pose of camera 0 that is expected now, before the pictures are looked at, and how far off it may be; and
+ * where a point of the previous frame is expected by it, whether its depth is known or not.
  *
- * In      the rotation that the frame gives, if any; the last good metric motion; times
- * Out     one vfront_prediction_t: motion since the previous frame, covariance, source
+ * In      the rotation that the frame gives, if any; the last good metric and relative motions; times; ranges and
+ *         matches of the previous frame's key points
+ * Out     one vfront_prediction_t: motion since the previous frame, covariance, source. What is usual for the depths of
+ *         points without one, and for the parallax of points where no translation is known
  * Rule    the best that there is, in this order: the rotation given, with the translation of the last good metric
- *         motion; that motion continued at constant velocity; the rotation given alone; rest. The last motion is scaled
- *         by the ratio of both times. Its covariance grows by that ratio squared, and by a random acceleration over the
- *         time between the middles of both motions. A motion that is older than VF_PREDICT_OLD_NS is not continued.
- *         What is unknown is 0 with a wide deviation. An estimated state is to come before all of these
- * Exact   single precision in one order, roots and quotients correctly rounded; by one thread
- * Memory  the prediction
+ *         motion; that motion continued at constant velocity; the rotation given alone; the rotation of the last good
+ *         relative motion continued; rest. The last motion is scaled by the ratio of both times. Its covariance grows
+ *         by that ratio squared, and by a random acceleration over the time between the middles of both motions. A
+ *         motion that is older than VF_PREDICT_OLD_NS is not continued. What is unknown is 0 with a wide deviation. An
+ *         estimated state is to come before all of these
+ *         A point of known depth is where the motion takes it. A point of unknown depth that had a match in the
+ *         previous frame keeps its parallax: what was left of its displacement there after the rotation of that step,
+ *         scaled by the ratio of the times and turned by the rotation expected now. Of a point without either only the
+ *         spread is known: that of the depths where a translation is predicted, else that of the parallaxes
+ * Exact   single precision in one order, roots and quotients correctly rounded; sums over points are of integers
+ * Memory  the prediction, what is usual, the rotations given in this frame and in the previous one
  */
 #ifndef VF_PREDICT_H
 #define VF_PREDICT_H
@@ -40,15 +48,34 @@ struct vf_depth_prior {
     float mean_1pm, sigma_1pm;
 };
 
+/** Uncertainty of the parallax of a point that had one in the previous frame, as part of it and of the usual one. */
+#define VF_PREDICT_PARALLAX_PART 0.5f
+
+/** What is known of the parallax of points without a depth. */
+struct vf_parallax_prior {
+    float R[9];   /* rotation of the previous step, row-major; what it leaves of a displacement there is parallax */
+    float ratio;  /* of the time of this step to that of the previous one; 0: that rotation is unknown */
+    float spread; /* root mean square of the parallaxes of the previous frame's matches [rad]; 1: there are none */
+};
+
+/** Rotation that a frame gives. */
+struct vf_given_rotation {
+    float R[9];
+    uint32_t given; /* 0: it gives none */
+};
+
 struct vf_predict_memory {
     vfront_prediction_t now; /* out */
     struct vf_depth_prior prior;
+    struct vf_parallax_prior parallax;
+    struct vf_given_rotation given[2]; /* by parity */
 };
 
-/* View of predict: core/view.h. */
+/* View of predict: core/view.h. given: parameters of the frame in pinned memory, so that it need not wait for
+ * ingest. */
 /* clang-format off */
-#define VF_READS_predict(X) X(ingest)
-#define VF_BEFORE_predict(X) X(bearing) X(stereo) X(ego)
+#define VF_READS_predict(X)
+#define VF_BEFORE_predict(X) X(bearing) X(stereo) X(match) X(ego)
 #define VF_GEOMETRY_predict(X) X(active)
 #define VF_TUNING_predict(X) X(predict_speed_mmps2) X(predict_turn_mradps2)
 /* clang-format on */
@@ -57,6 +84,7 @@ VF_TUNING_OF(predict);
 struct vf_predict_view {
     VF_VIEW(predict);
     struct vf_predict_tuning tuning;
+    const struct vf_params *given;
 };
 VF_HOST_FORM(predict);
 
@@ -78,16 +106,18 @@ VF_FN void vf_predict_result(const struct vf_predict_memory *m, uint32_t active,
         vf_predict_rest(0.0f, p);
 }
 
-/** Last good metric motion as it may be continued in this frame; NULL: there is none, or it is too old. */
-VF_FN const struct vf_last_motion *vf_predict_last(const struct vf_predict_view *s, const struct vf_params *params)
+/** Last good motion of a kind, VF_LAST_METRIC or VF_LAST_RELATIVE, as it may be continued in this frame; NULL: there is
+ *  none, or it is too old. */
+VF_FN const struct vf_last_motion *vf_predict_last(const struct vf_predict_view *s, const struct vf_params *params,
+                                                   int kind)
 {
 #if VFRONT_EGO
-    const struct vf_last_motion *last = &s->ego->last[s->parity ^ 1];
+    const struct vf_last_motion *last = &s->ego->last[s->parity ^ 1][kind];
     if ((s->geometry.active & VF_BIT(ego)) && params->frame && last->dt_ns &&
         params->t_ns - last->t_ns <= VF_PREDICT_OLD_NS)
         return last;
 #endif
-    (void)s, (void)params;
+    (void)s, (void)params, (void)kind;
     return NULL;
 }
 
@@ -123,6 +153,17 @@ VF_FN void vf_predict_continue(const struct vf_predict_tuning *tuning, const str
     for (int k = 0; k < 6; k++) p->covariance[vf_motion_index(k, k)] += k < 3 ? speed * speed : turn * turn;
     p->source = VFRONT_PREDICT_MOTION;
 }
+
+/** Put the rotation of a relative motion, continued at a constant rate, in the place of rest. */
+VF_FN void vf_predict_continue_turn(const struct vf_predict_tuning *tuning, const struct vf_last_motion *last,
+                                    uint64_t t_ns, uint64_t dt_ns, vfront_prediction_t *p)
+{
+    vfront_prediction_t turned;
+    vf_predict_continue(tuning, last, t_ns, dt_ns, &turned);
+    for (int k = 0; k < 9; k++) p->R[k] = turned.R[k];
+    for (int k = vf_motion_index(3, 3); k < 21; k++) p->covariance[k] = turned.covariance[k];
+    p->source = VFRONT_PREDICT_TURN;
+}
 #endif
 
 /** Put the rotation that the frame gives in the place of that predicted, with its own covariance. */
@@ -134,7 +175,7 @@ VF_FN void vf_predict_turn(const float R[9], vfront_prediction_t *p)
     for (int k = 0; k < 9; k++) p->R[k] = R[k];
     for (int i = 0; i < 6; i++)
         for (int j = vf_max(i, 3); j < 6; j++) p->covariance[vf_motion_index(i, j)] = i == j ? variance : 0.0f;
-    p->source |= VFRONT_PREDICT_ROTATION;
+    p->source = (p->source & VFRONT_PREDICT_MOTION) | VFRONT_PREDICT_ROTATION;
 }
 
 /* ---- depth of points without one --------------------------------------------------------------------------------- */
@@ -173,6 +214,64 @@ VF_FN struct vf_depth_prior vf_predict_prior(const struct vf_depth_sums *d)
     return prior;
 }
 
+/* ---- parallax of points without a depth -------------------------------------------------------------------------- */
+
+/** Rotation of the previous step: of the relative motion estimated in it, else that its frame gave, else of an older
+ *  motion; else none, and a displacement is continued as a whole where no rotation is expected now either. */
+VF_FN void vf_predict_turn_before(const struct vf_predict_view *s, const struct vf_params *params, uint32_t source,
+                                  struct vf_parallax_prior *p)
+{
+    const struct vf_last_motion *last = vf_predict_last(s, params, VF_LAST_RELATIVE);
+    const struct vf_given_rotation *given = &s->predict->given[s->parity ^ 1];
+    const int recent = last && params->t_ns - last->t_ns == params->dt_ns, use_given = params->frame && given->given;
+    for (int k = 0; k < 9; k++) p->R[k] = k % 4 ? 0.0f : 1.0f;
+    p->ratio = source ? 0.0f : 1.0f;
+    if (recent || (last && !use_given)) {
+        for (int k = 0; k < 9; k++) p->R[k] = last->pose.R[k];
+        p->ratio = (float)params->dt_ns / (float)last->dt_ns;
+    } else if (use_given) {
+        for (int k = 0; k < 9; k++) p->R[k] = given->R[k];
+        p->ratio = 1.0f;
+    }
+}
+
+/** Parallax of a point: what the rotation leaves of its displacement. before: its bearing there. */
+VF_FN void vf_predict_parallax(const float R[9], const float bearing[3], const float before[3], float parallax[3])
+{
+    vf_transform(R, before, parallax);
+    for (int k = 0; k < 3; k++) parallax[k] = bearing[k] - parallax[k];
+}
+
+/** Sums over parallaxes: number, sum of squares [1/16384 rad]. */
+struct vf_parallax_sums {
+    uint64_t count, square;
+};
+
+/** Add the parallax of a key point; before 0: it had no match. */
+VF_FN void vf_predict_add_parallax(struct vf_parallax_sums *d, const float R[9], const float bearing[3],
+                                   const float before[3])
+{
+    float parallax[3];
+    if (!(vf_dot(before, before) > 0.0f)) return;
+    vf_predict_parallax(R, bearing, before, parallax);
+    const float q14 = 16384.0f * sqrtf(vf_dot(parallax, parallax));
+    const uint32_t length = q14 < 16384.0f ? (uint32_t)(q14 + 0.5f) : 16384u;
+    d->count++;
+    d->square += (uint64_t)length * length;
+}
+
+/** Root mean square of the parallaxes; 1: there are none. */
+VF_FN float vf_predict_spread(const struct vf_parallax_sums *d)
+{
+    return d->count ? sqrtf((float)d->square / (float)d->count) * (1.0f / 16384.0f) : 1.0f;
+}
+
+/** Number of the previous frame's key points whose matches are there. */
+VF_FN int32_t vf_predict_matches(const struct vf_predict_view *s, const struct vf_params *params)
+{
+    return (s->geometry.active & VF_BIT(match)) && params->frame ? (int32_t)s->bearing->count[s->parity ^ 1][0] : 0;
+}
+
 /* ---- places of points -------------------------------------------------------------------------------------------- */
 
 /** Where a point is expected: bearing, and standard deviation of its angle along each axis [rad]. */
@@ -202,13 +301,45 @@ VF_FN struct vf_expected vf_predict_point(const vfront_prediction_t *p, const fl
     return e;
 }
 
+/** Where a point of unknown depth is expected. before: its bearing in the frame before the previous one; 0: it had no
+ *  match there. */
+VF_FN struct vf_expected vf_predict_ray(const vfront_prediction_t *p, const struct vf_parallax_prior *prior,
+                                        const float bearing[3], const float before[3])
+{
+    const int seen = prior->ratio > 0.0f && vf_dot(before, before) > 0.0f;
+    const float usual = (prior->ratio > 0.0f ? prior->ratio : 1.0f) * prior->spread;
+    float parallax[3] = {0.0f, 0.0f, 0.0f}, there[3];
+    struct vf_expected e;
+    if (seen) vf_predict_parallax(prior->R, bearing, before, parallax);
+    for (int k = 0; k < 3; k++) {
+        parallax[k] *= prior->ratio;
+        there[k] = bearing[k] + parallax[k];
+    }
+    vf_transform(p->R, there, e.bearing);
+    vf_unit(e.bearing);
+    const float part = VF_PREDICT_PARALLAX_PART * VF_PREDICT_PARALLAX_PART, all = usual * usual;
+    e.sigma = sqrtf(vf_predict_variance(p, 3) + (seen ? part * (vf_dot(parallax, parallax) + all) : all));
+    return e;
+}
+
+/** Rotation that this frame gives, kept for the next one. */
+VF_FN void vf_predict_keep(const struct vf_params *params, struct vf_given_rotation *given)
+{
+    for (int k = 0; k < 9; k++) given->R[k] = params->R[k];
+    given->given = params->rotation_given;
+}
+
 /** Predict the motion of this step. */
 VF_FN void vf_predict_step(const struct vf_predict_view *s, const struct vf_params *params, vfront_prediction_t *p)
 {
     vf_predict_rest((float)params->dt_ns * 1e-9f, p);
 #if VFRONT_EGO
-    const struct vf_last_motion *last = vf_predict_last(s, params);
-    if (last) vf_predict_continue(&s->tuning, last, params->t_ns, params->dt_ns, p);
+    const struct vf_last_motion *metric = vf_predict_last(s, params, VF_LAST_METRIC),
+                                *relative = vf_predict_last(s, params, VF_LAST_RELATIVE);
+    if (metric)
+        vf_predict_continue(&s->tuning, metric, params->t_ns, params->dt_ns, p);
+    else if (relative)
+        vf_predict_continue_turn(&s->tuning, relative, params->t_ns, params->dt_ns, p);
 #else
     (void)s;
 #endif

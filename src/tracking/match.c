@@ -220,7 +220,7 @@ static int32_t find_roll(const struct vf_match_view *s, const struct keypoints *
     return vf_match_roll_peak(best);
 }
 
-/** Lists the matches that agree with the roll, and predicts every key point's bearing in the next frame. */
+/** Lists the matches that agree with the roll, and keeps the bearings that they come from. */
 static void list_matches(const struct vf_match_view *s, const struct keypoints *now, const struct keypoints *before)
 {
     struct vf_match_memory *m = s->match;
@@ -230,8 +230,7 @@ static void list_matches(const struct vf_match_view *s, const struct keypoints *
         const uint32_t j = m->found[s->parity][i] & 0xffff;
         uint32_t change;
         const int kept = has_match(s, now, before, i, &change) && vf_match_roll_agrees(&s->tuning, change, roll);
-        vf_match_predict_next(now->point[i].bearing, kept ? before->point[j].bearing : NULL,
-                              m->predicted[s->parity][i]);
+        vf_match_keep(kept ? before->point[j].bearing : NULL, m->before[s->parity][i]);
         if (kept) m->match[m->count++] = vf_match_make(i, m->found[s->parity][i], m->second[s->parity][i]);
     }
 }

@@ -2,14 +2,14 @@
 /* match: matches the key points of camera 0 with those of the previous frame, by their descriptors.
  *
  * In      key points (bearing, position, level), orientations, descriptors and pyramids of this frame and the previous
- *         one; bearings predicted in the previous frame; the motion predicted, ranges of the previous frame; parameters
+ *         one; matches of the previous frame; what predict says; ranges of the previous frame; parameters
  * Out     match list by rising key point of this frame: both indices, descriptor distances, sub-pixel position and
- *         bearing; bearings predicted for the next frame
+ *         bearing; bearings in the previous frame, for the next frame's prediction
  * Rule    two key points are candidates of each other if their levels differ by at most match_levels and, in a guided
- *         search, this frame's lies within a window around the predicted position of the other. Where predict has a
- *         translation, that is where its motion takes a point of the known depth or of the usual one, and its
- *         covariance sets the window, up to match_window_px; else it is by the frame's rotation where that is given,
- *         else by constant velocity, else where it was, with the largest window. Best candidate by Hamming distance,
+ *         search, this frame's lies within a window around the predicted position of the other. Position and window are
+ *         predict's: by the motion where it has a translation and the point a depth, else by the rotation and the
+ *         point's parallax; its covariance sets the window, up to match_window_px. Where camera 0 has no calibration it
+ *         is at constant velocity, with the largest window. Best candidate by Hamming distance,
  *         with a ratio test against the second best at another place, and a cross-check: each must be the other's best.
  *         The camera may have rolled: the difference of orientations of most matches is the roll of the picture, and a
  *         match whose difference is more than match_turn_deg from it is dropped. The roll is the peak of a histogram of
@@ -43,9 +43,10 @@ struct vf_match_memory {
     uint32_t found[2][VFRONT_KEYPOINTS]; /* best candidate in the previous frame of each key point of this frame */
     /* of each key point of this frame that passes the cross-check: distance of the second best elsewhere; 256: none */
     uint32_t second[2][VFRONT_KEYPOINTS];
-    float predicted[2][VFRONT_KEYPOINTS][3]; /* [parity of the frame]: bearings predicted for the next frame */
-    vfront_match_t match[VFRONT_KEYPOINTS];  /* by rising index in this frame */
-    uint32_t count;                          /* of matches */
+    /* [parity of the frame]: bearings in the frame before of its key points; 0 0 0: no match */
+    float before[2][VFRONT_KEYPOINTS][3];
+    vfront_match_t match[VFRONT_KEYPOINTS]; /* by rising index in this frame */
+    uint32_t count;                         /* of matches */
 };
 #else
 struct vf_match_memory {
@@ -104,7 +105,8 @@ VF_FN void vf_match_clear(struct vf_match_memory *m, int32_t parity, int32_t fir
 struct vf_match_bounds {
     float window;      /* largest radius of the window for key points of level 0 [focal lengths] */
     float least;       /* the least one, where the prediction is exact [focal lengths] */
-    int32_t predicted; /* 1: the prediction has a translation, so that its covariance sets the windows */
+    int32_t expected;  /* 1: there is a prediction, whose covariance sets the windows */
+    int32_t predicted; /* 1: it has a translation */
     int32_t guided;    /* 1: search in the window, 0: in the whole picture */
     int32_t levels;    /* largest difference of levels */
     uint32_t distance; /* largest Hamming distance of a match */
@@ -115,7 +117,8 @@ VF_FN struct vf_match_bounds vf_match_bounds(const struct vf_match_view *s)
     struct vf_match_bounds b;
     b.window = (float)t->match_window_px / s->geometry.focal_px[0];
     b.least = VF_MATCH_LEAST_PX / s->geometry.focal_px[0];
-    b.predicted = (s->geometry.active & VF_BIT(predict)) && s->predict->now.source & VFRONT_PREDICT_MOTION;
+    b.expected = (s->geometry.active & VF_BIT(predict)) != 0;
+    b.predicted = b.expected && s->predict->now.source & VFRONT_PREDICT_MOTION;
     b.guided = t->match_guided;
     b.levels = t->match_levels;
     b.distance = (uint32_t)t->match_distance;
@@ -129,38 +132,45 @@ struct vf_match_place {
 };
 
 #if VFRONT_MATCHES
-/** Place of key point j of the previous frame, at `bearing` there. By the predicted motion of the camera and its depth,
- *  or what is usual for depths; where no translation is predicted by the given rotation, or by the stored prediction of
- *  vf_match_predict_next(), with the largest window. */
+/** Place of a key point at constant velocity, where camera 0 has no calibration: with the largest window. */
+VF_FN struct vf_match_place vf_match_steady(const float bearing[3], const float before[3])
+{
+    struct vf_match_place place;
+    const int seen = vf_dot(before, before) > 0.0f;
+    for (int k = 0; k < 3; k++) place.bearing[k] = seen ? bearing[k] + (bearing[k] - before[k]) : bearing[k];
+    if (seen) vf_unit(place.bearing);
+    place.reach = VF_MATCH_ANYWHERE;
+    return place;
+}
+
+/** Place of key point j of the previous frame, at `bearing` there: by the predicted translation and its depth or, if it
+ *  had no match either, what is usual for depths; else by the predicted rotation and its parallax. */
 VF_FN struct vf_match_place vf_match_predict(const struct vf_match_view *s, const struct vf_match_bounds *b, uint32_t j,
                                              const float bearing[3])
 {
-    const struct vf_params *params = &s->ingest->params;
-    const float *stored = s->match->predicted[s->parity ^ 1][j];
+    const float *before = s->match->before[s->parity ^ 1][j];
+    if (!b->expected) return vf_match_steady(bearing, before);
+    const struct vf_range_estimate r = vf_stereo_range(s->stereo, s->parity ^ 1, j);
+    const struct vf_depth_prior *prior = &s->predict->prior;
+    const int known = r.m > 0.0f, seen = vf_dot(before, before) > 0.0f;
     struct vf_match_place place;
-    if (b->predicted) {
-        const struct vf_range_estimate r = vf_stereo_range(s->stereo, s->parity ^ 1, j);
-        const struct vf_depth_prior *prior = &s->predict->prior;
-        const int known = r.m > 0.0f;
-        const struct vf_expected e = vf_predict_point(&s->predict->now, bearing, known ? 1.0f / r.m : prior->mean_1pm,
-                                                      known ? r.sigma_m / (r.m * r.m) : prior->sigma_1pm);
-        for (int k = 0; k < 3; k++) place.bearing[k] = e.bearing[k];
-        place.reach = VF_MATCH_SIGMAS * e.sigma;
-        return place;
-    }
-    for (int k = 0; k < 3; k++)
-        place.bearing[k] = params->rotation_given ? vf_dot(params->R + 3 * k, bearing) : stored[k];
-    place.reach = VF_MATCH_ANYWHERE;
+    struct vf_expected e;
+    if (b->predicted && (known || (!seen && prior->mean_1pm > 0.0f)))
+        e = vf_predict_point(&s->predict->now, bearing, known ? 1.0f / r.m : prior->mean_1pm,
+                             known ? r.sigma_m / (r.m * r.m) : prior->sigma_1pm);
+    else
+        e = vf_predict_ray(&s->predict->now, &s->predict->parallax, bearing, before);
+    for (int k = 0; k < 3; k++) place.bearing[k] = e.bearing[k];
+    place.reach = VF_MATCH_SIGMAS * e.sigma;
     return place;
 }
 #endif
 
-/** Predicts the bearing of a key point in the next frame, at constant velocity; before: bearing of its match in the
- *  previous frame; NULL: it has none and is predicted where it is. */
-VF_FN void vf_match_predict_next(const float bearing[3], const float *before, float predicted[3])
+/** Bearing of a key point in the previous frame, for the next frame's prediction; before: of its match there; NULL: it
+ *  has none. */
+VF_FN void vf_match_keep(const float *before, float kept[3])
 {
-    for (int k = 0; k < 3; k++) predicted[k] = before ? bearing[k] + (bearing[k] - before[k]) : bearing[k];
-    if (before) vf_unit(predicted);
+    for (int k = 0; k < 3; k++) kept[k] = before ? before[k] : 0.0f;
 }
 
 /** Squared radius of the window around a place, of key points whose pixels have the size `step` [px of level 0]. Of two

@@ -2,7 +2,8 @@
 /* track: finds the features of the previous frame in the current one, by pyramidal inverse-compositional Lucas-Kanade
  * with a model of the illumination (gain and offset) (paper 000, II.E).
  *
- * In      features and image pyramid of the previous frame, pyramid of the current frame, masks, rotation prior
+ * In      features and image pyramid of the previous frame, pyramid of the current frame, masks, rotation prior;
+ *         the motion predicted, for new features, which have no velocity
  * Out     track.moved: every feature with its new position, or ended with a reason; templates of features that had none
  *         yet
  * Rule    vf_track_one() in track_flow.h. Fixed point: positions Q16, grey levels Q5, gradients Q4, residuals Q3, so
@@ -49,9 +50,9 @@ struct vf_track_memory {
 
 /* View of track: core/view.h. */
 /* clang-format off */
-#define VF_READS_track(X) X(ingest) X(rectify) X(pyramid)
+#define VF_READS_track(X) X(ingest) X(rectify) X(pyramid) X(predict)
 #define VF_BEFORE_track(X) X(refill)
-#define VF_GEOMETRY_track(X) X(levels)
+#define VF_GEOMETRY_track(X) X(levels) X(focal_px) X(centre_px) X(active)
 #define VF_TUNING_track(X)                                                                                             \
     X(track_target) X(track_levels) X(track_patch8_level) X(track_prior) X(track_retry) X(track_back_mpx)              \
     X(track_residual_grey) X(track_template_frames) X(track_template_grey) X(detect_border_px)

@@ -6,6 +6,7 @@
 #define VF_TRACK_FLOW_H
 
 #include "align.h"
+#include "geometry/predict.h"
 #include "image/ingest.h"
 
 /** Side of the patch on a level [px]. */
@@ -98,13 +99,34 @@ VF_FLOW uint32_t vf_track_end_reason(const struct vf_track_view *s, const struct
     return 0;
 }
 
-/** Initial estimate: by the rotation prior, by constant velocity, or the previous position. */
+/** Move a position to where predict expects a point of usual depth, camera 0 taken for a pinhole. It stays when the
+ *  result is behind the camera or beyond 8192 px, and where nothing is predicted. */
+VF_FLOW void vf_track_expect(const struct vf_track_view *s, int32_t *x_q16, int32_t *y_q16)
+{
+    if (!(s->geometry.active & VF_BIT(predict)) || !s->predict->now.source) return;
+    const float focal = s->geometry.focal_px[0], *centre = s->geometry.centre_px;
+    const float ray[3] = {((float)*x_q16 * (1.0f / 65536.0f) - centre[0]) / focal,
+                          ((float)*y_q16 * (1.0f / 65536.0f) - centre[1]) / focal, 1.0f};
+    float there[3];
+    vf_transform(s->predict->now.R, ray, there);
+    for (int k = 0; k < 3; k++) there[k] += s->predict->prior.mean_1pm * s->predict->now.t[k];
+    if (!(there[2] > 0.1f)) return;
+    const float x = there[0] / there[2] * focal + centre[0], y = there[1] / there[2] * focal + centre[1];
+    if (!(x > -8192.0f && x < 8192.0f && y > -8192.0f && y < 8192.0f)) return;
+    *x_q16 = vf_round(x * 65536.0f);
+    *y_q16 = vf_round(y * 65536.0f);
+}
+
+/** Initial estimate: by the rotation prior; by constant velocity, or for a new feature by the motion predicted; or the
+ *  previous position. */
 VF_FLOW struct vf_track_estimate vf_track_predict(const struct vf_track_view *s, const struct vf_feature *f,
                                                   const struct vf_params *params)
 {
     struct vf_track_estimate e = {f->x_q16, f->y_q16, 0, 0, 0, 0};
     if (s->tuning.track_prior & VFRONT_PRIOR_ROTATION && params->rotation_given) {
         vf_track_warp(params->H, &e.x_q16, &e.y_q16);
+    } else if (s->tuning.track_prior & VFRONT_PRIOR_VELOCITY && !f->age) {
+        vf_track_expect(s, &e.x_q16, &e.y_q16);
     } else if (s->tuning.track_prior & VFRONT_PRIOR_VELOCITY) {
         e.x_q16 += f->dx_q16;
         e.y_q16 += f->dy_q16;

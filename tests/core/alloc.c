@@ -82,7 +82,8 @@ void free(void *old)
 #ifdef VFRONT_CUDA
 static int needed(const char *call)
 {
-    static const char *const step[] = {"cudaPointerGetAttributes", "cudaGraphLaunch", "cudaStreamQuery"};
+    static const char *const step[] = {"cudaPointerGetAttributes", "cudaGraphLaunch", "cudaStreamQuery",
+                                       "cudaEventRecord", "cudaEventSynchronize"};
     for (size_t i = 0; i < sizeof step / sizeof *step; i++)
         if (strcmp(call, step[i]) == 0) return 1;
     if (net.returns) return !strcmp(call, "cudaMemcpyAsync") || !strcmp(call, "cudaStreamSynchronize");
@@ -246,6 +247,7 @@ static void run(int rectify, int failover)
     vfront_tuning_default(&tuning);
     tuning.rectify = rectify;
     tuning.failover = failover;
+    tuning.wait = rectify ? VFRONT_WAIT_SLEEP : VFRONT_WAIT_SPIN;
     tuning.dense = tuning.stixel = dense;
     assert_int_equal(vfront_init(&pair_vf, &rig, &tuning, pair_port), VFRONT_OK);
     const int steps = pair_fake() ? FAKE_STEPS : STEPS;

@@ -183,6 +183,12 @@ cudaError_t __wrap_cudaStreamQuery(cudaStream_t stream)
     return launched ? launched : __real_cudaStreamQuery(stream);
 }
 
+cudaError_t __wrap_cudaEventSynchronize(cudaEvent_t event)
+{
+    const cudaError_t error = enter(CALL_cudaEventSynchronize), launched = error ? error : let_go();
+    return launched ? launched : __real_cudaEventSynchronize(event);
+}
+
 cudaError_t __wrap_cudaStreamSynchronize(cudaStream_t stream)
 {
     const cudaError_t error = enter(CALL_cudaStreamSynchronize);
@@ -206,13 +212,18 @@ static vfront_rig_t small_rig(void)
     return rig;
 }
 
+static int32_t waiting; /* tuning value `wait` of pair_vf */
+
 /** pair_vf on the CUDA port, its twin on the host port. */
 static void both_ports(void)
 {
     const vfront_rig_t rig = pair_cameras();
+    vfront_tuning_t tuning;
+    vfront_tuning_default(&tuning);
+    tuning.wait = waiting;
     no_fault();
     pair_at(0);
-    if (vfront_init(&pair_vf, &rig, NULL, VFRONT_PORT_CUDA)) fail_msg("init: %s", vfront_detail(&pair_vf));
+    if (vfront_init(&pair_vf, &rig, &tuning, VFRONT_PORT_CUDA)) fail_msg("init: %s", vfront_detail(&pair_vf));
     assert_int_equal(vfront_init(&pair_twin, &rig, NULL, VFRONT_PORT_HOST), VFRONT_OK);
 }
 
@@ -224,6 +235,18 @@ static int start(void **state)
     return 0;
 }
 
+static int start_napping(void **state)
+{
+    waiting = VFRONT_WAIT_NAP;
+    return start(state);
+}
+
+static int start_sleeping(void **state)
+{
+    waiting = VFRONT_WAIT_SLEEP;
+    return start(state);
+}
+
 static int end(void **state)
 {
     no_fault();
@@ -231,6 +254,12 @@ static int end(void **state)
     held.exec = NULL;
     all_given_back();
     return 0;
+}
+
+static int end_waiting(void **state)
+{
+    waiting = VFRONT_WAIT_SPIN;
+    return end(state);
 }
 
 /** A failed front end says so from now on, gives everything back, and starts anew. */
@@ -469,7 +498,7 @@ static void query_fails(void **state)
         no_fault();
         fault.late = 2;
         assert_int_equal(vfront_submit(&pair_vf, &f), VFRONT_OK);
-        fault.fail_at = fault.calls + 2; /* the second query */
+        fault.fail_at = fault.calls + (waiting == VFRONT_WAIT_SLEEP ? 1 : 2); /* the wait, or the second query */
         fault.error = fate[i].error;
         const vfront_status_t status = vfront_wait(&pair_vf, UINT32_MAX, &result);
         if (status != VFRONT_E_DEVICE) fail_msg("wait: %s", vfront_status_name(status));
@@ -737,6 +766,9 @@ static void every_call_failed(void **state)
 }
 
 #define PAIR(test) cmocka_unit_test_setup_teardown(test, start, end)
+/* the same with the other ways to wait */
+#define NAPS(test) cmocka_unit_test_setup_teardown(test, start_napping, end_waiting)
+#define SLEEPS(test) cmocka_unit_test_setup_teardown(test, start_sleeping, end_waiting)
 #define LONE(test) cmocka_unit_test_teardown(test, end)
 
 static void no_device(void **state)
@@ -767,6 +799,14 @@ int main(void)
         PAIR(wrong_kinds),
         PAIR(unknown_address),
         PAIR(beyond_the_end),
+        NAPS(submit_each_call),
+        NAPS(query_fails),
+        NAPS(no_ticket),
+        NAPS(late),
+        SLEEPS(submit_each_call),
+        SLEEPS(query_fails),
+        SLEEPS(no_ticket),
+        SLEEPS(kinds_of_memory),
         LONE(every_call_failed),
     };
     const struct CMUnitTest none[] = {cmocka_unit_test(no_device)};

@@ -38,19 +38,44 @@ static void init_align(void **state)
     pair_still_starts();
 }
 
+#define VALUES (sizeof(standard_values) / sizeof *standard_values)
+static const vfront_value_t standard_values[] = {VFRONT_VALUES};
+
+/** vfront_init() of an application with these values must refuse; nothing of pair_vf may change but the text. */
+static void values_refused(const vfront_value_t *values, size_t count, const char *detail)
+{
+    static vfront_t before;
+    const vfront_rig_t rig = pair_unplaced();
+    memset(&pair_vf, 0, sizeof pair_vf);
+    assert_int_equal(vfront_init_values(&pair_vf, &rig, NULL, pair_port, values, count), VFRONT_E_CONFIG);
+    assert_string_equal(vfront_detail(&pair_vf), detail);
+    memset((char *)(uintptr_t)vfront_detail(&pair_vf), 0, strlen(detail));
+    assert_memory_equal(&pair_vf, &before, sizeof before);
+}
+
+/** Every value, one too large, one missing, one that the library does not know. */
 static void init_config(void **state)
 {
     (void)state;
-    static vfront_t before;
-    const vfront_rig_t rig = pair_unplaced();
-    memset(&pair_vf, 0x5a, sizeof pair_vf); /* it may be smaller than the library thinks, so not a byte may change */
-    memset(&before, 0x5a, sizeof before);
-    for (int bit = 0; bit < 64; bit++) {
-        const uint64_t id = VFRONT_CONFIG_ID ^ 1ull << bit;
-        assert_int_equal(vfront_init_config(&pair_vf, &rig, NULL, pair_port, id), VFRONT_E_CONFIG);
+    vfront_value_t values[VALUES + 1];
+    char text[128];
+    for (size_t i = 0; i < VALUES; i++) {
+        const unsigned long long own = standard_values[i].value;
+        memcpy(values, standard_values, sizeof standard_values);
+        values[i].value++;
+        snprintf(text, sizeof text, "%s: %llu in the application, %llu in the library", values[i].name, own + 1, own);
+        values_refused(values, VALUES, text);
+        memmove(values + i, standard_values + i + 1, (VALUES - 1 - i) * sizeof *values);
+        snprintf(text, sizeof text, "%s: unknown in the application, %llu in the library", standard_values[i].name,
+                 own);
+        values_refused(values, VALUES - 1, i == VALUES - 1 ? "" : text); /* the last is the size of vfront_t */
     }
-    assert_memory_equal(&pair_vf, &before, sizeof before);
-    memset(&pair_vf, 0, sizeof pair_vf);
+    memcpy(values, standard_values, sizeof standard_values);
+    values[VALUES] = (vfront_value_t){"VFRONT_LATER", UINT64_MAX};
+    values_refused(values, VALUES + 1, "VFRONT_LATER: 18446744073709551615 in the application, unknown in the library");
+    values[VALUES - 1].value = 127; /* no room for a text: not a byte is written */
+    values_refused(values, VALUES, "");
+    assert_int_equal(vfront_init_values(&pair_vf, NULL, NULL, pair_port, NULL, 0), VFRONT_E_NULL);
     pair_still_starts();
 }
 

@@ -10,3 +10,4 @@ void run_bench(void) { none(); }
 void run_motion(void) { none(); }
 void run_dense(void) { none(); }
 void run_latency(void) { none(); }
+void run_neighbour(void) { none(); }

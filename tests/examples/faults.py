@@ -20,14 +20,15 @@ N, beyond Metric motions said to be GOOD from the begin of a fault to AFTER fram
           99.9 % bound: e' (S + T)^-1 e > 22.46, e the error of (t, w), S the covariance as reported, T the truth's own.
 [%]       Their share; <: 3/N, the upper bound of the share with 95 % confidence, where none was beyond.
 clean     Share in the run without faults, over all its motions, or over the same frames where that is more [%].
+chance    Probability of at least as many beyond, if the share were the clean one, at least the 0.1 % that the bound is made for (binomial).
 new       Those beyond whose frame is not beyond in the clean run.
 worst     Largest error in sigmas, the root of that form.
 relative  Relative motions said to be GOOD in the same frames that are beyond their own 99.9 % bound, of how many. Direction and rotation
           count, 5 degrees of freedom; of a camera said to be at rest, and of truth that hardly moves, the rotation alone, 3.
 again     Frames delivered after the fault's end up to the first GOOD metric motion, that included; the worst window. `never`: none to the
           end of the run, or of the gap to the next window; `lasts`: the fault has no end, and A is not asked of it.
-verdict   What a fault should reach: N named within 2 frames, S share no larger than clean, or none new; W worst not over 10 sigma nor
-          over that of the clean run, A good again within 3 frames. A letter: reached; a dot: not.
+verdict   What a fault should reach: N named within 2 frames; S share no larger than clean up to chance: more than clean has a probability
+          below 5 %; W none over 10 sigma; A good again within 3 frames. A letter: reached; a dot: not.
 
 Exit: 0 done, or nothing worse than recorded; 1 worse, or replay failed; 77 no numpy or no data.
 """
@@ -35,6 +36,7 @@ import argparse
 import concurrent.futures
 import csv
 import datetime
+import math
 import os
 import pathlib
 import re
@@ -56,6 +58,7 @@ BOUND_OF = {3: 16.266, 5: 20.515}
 LEAST_SIGMAS = 20  # length of a true step, in its own sigmas, from which on it has a direction
 AFTER = 5       # frames after a fault that still count as touched by it
 NAMED, AGAIN, SIGMAS = 2, 3, 10  # what is wanted: frames, frames, sigmas
+CHANCE, LEAST_SHARE = 0.05, 0.001  # what counts as more than clean
 
 # Data sets: source, frames, windows of frames in which a fault is active, the truth's own standard deviations over a frame [m], [rad], and what
 # is no gap at its rate of frames, 1.5 intervals [ms]. A set without gyro leaves the gyro's faults out.
@@ -324,6 +327,11 @@ def run(replay, name, line, folder):
 # ---- figures ------------------------------------------------------------------------------------------------------------------
 
 
+def chance(count, of, part):
+    """Probability of at least `count` of a number that each happen with probability `part`."""
+    return sum(math.comb(of, k) * part ** k * (1 - part) ** (of - k) for k in range(count, of + 1))
+
+
 def share(values):
     return sum(v > BOUND for v in values) / len(values) if values else 0.0
 
@@ -356,6 +364,7 @@ class Row:
         near += [s for b in ends for s in [s for s in delivered if s.input > b][:AFTER]]
         d2 = [s.d2 for s in near if s.d2 is not None]
         self.clean = max(clean.beyond, share([clean.d2[i] for i in sorted({s.input for s in near}) if i in clean.d2]))
+        self.chance = chance(sum(v > BOUND for v in d2), len(d2), max(LEAST_SHARE, self.clean))
         self.motions, self.count, self.share, self.worst = len(d2), sum(v > BOUND for v in d2), share(d2), max(d2, default=0.0) ** 0.5
         self.new = sum(s.d2 is not None and s.d2 > BOUND and not clean.d2.get(s.input, 0.0) > BOUND for s in near)
         relative = [s.relative for s in near if s.relative is not None]
@@ -364,8 +373,8 @@ class Row:
         again = [self.recovery([s for s in delivered if b < s.input < n]) for b, n in zip(ends, nexts)]
         self.again = None if self.lasts or None in again else max(again)
         self.verdict = "".join(letter if reached else "." for letter, reached in (
-            ("N", self.named is not None and self.named <= NAMED), ("S", self.share <= self.clean or not self.new),
-            ("W", self.worst <= max(SIGMAS, clean.worst)), ("A", self.lasts or (self.again or AGAIN + 1) <= AGAIN)))
+            ("N", self.named is not None and self.named <= NAMED), ("S", self.chance >= CHANCE),
+            ("W", self.worst <= SIGMAS), ("A", self.lasts or (self.again or AGAIN + 1) <= AGAIN)))
 
     @staticmethod
     def recovery(after):
@@ -391,11 +400,11 @@ class Row:
         def within(delay):
             return "-" if delay is None else str(delay)
         return (f"{self.fault:26s} {within(self.named):>5s} {self.by[:24]:24s} {within(self.noticed):>7s} {self.sign[:22]:22s} {self.motions:4d} "
-                f"{self.count:6d} {bound:>6s} {100 * self.clean:6.1f} {self.new:4d} {min(self.worst, 1e6):9.3g} "
+                f"{self.count:6d} {bound:>6s} {100 * self.clean:6.1f} {self.chance:6.3f} {self.new:4d} {min(self.worst, 1e6):9.3g} "
                 f"{self.relative:>8s} {again:>6s}  {self.verdict}")
 
 
-HEAD = (f"{'fault':26s} {'named':>5s} {'by':24s} {'noticed':>7s} {'by':22s} {'N':>4s} {'beyond':>6s} {'[%]':>6s} {'clean':>6s} {'new':>4s} "
+HEAD = (f"{'fault':26s} {'named':>5s} {'by':24s} {'noticed':>7s} {'by':22s} {'N':>4s} {'beyond':>6s} {'[%]':>6s} {'clean':>6s} {'chance':>6s} {'new':>4s} "
         f"{'worst':>9s} {'relative':>8s} {'again':>6s}  verdict")
 
 

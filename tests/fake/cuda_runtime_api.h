@@ -62,6 +62,7 @@ struct cudaDeviceProp {
 };
 
 #define cudaStreamNonBlocking 0x01
+#define cudaEventBlockingSync 0x01
 #define cudaEventDisableTiming 0x02
 #define cudaHostAllocMapped 0x02
 

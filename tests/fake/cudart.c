@@ -302,7 +302,9 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, cudaG
 }
 #endif
 
+#if CUDART_VERSION >= 11010
 cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) { return (void)exec, (void)stream, cudaSuccess; }
+#endif
 
 /* ---- work -------------------------------------------------------------------------------------------------------- */
 
@@ -390,6 +392,7 @@ cudaError_t cudaMemset(void *to, int value, size_t bytes) { return cudaMemsetAsy
 
 /* All work is done when the call that starts it returns; tests/core/fault.c makes it late. */
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return (void)stream, cudaSuccess; }
+cudaError_t cudaEventSynchronize(cudaEvent_t event) { return (void)event, cudaSuccess; }
 cudaError_t cudaStreamQuery(cudaStream_t stream) { return (void)stream, cudaSuccess; }
 
 /* ---- the device -------------------------------------------------------------------------------------------------- */

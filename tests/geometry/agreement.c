@@ -89,6 +89,30 @@ static void weaker_motion_is_withdrawn(void **state)
     }
 }
 
+/** A metric motion of the wide bound is the weaker one, however many its inliers; it is held against the usual share,
+ *  and does not change it. */
+static void wide_motion_is_weaker(void **state)
+{
+    (void)state;
+    const double off[3] = {0.0, 0.02, 0.0};
+    vfront_motion_t relative = motion_of(none, ahead, 0.01, 1e-4), metric = motion_of(off, metre, 0.002, 1e-4);
+    relative.inliers = 100;
+    metric.flags = VFRONT_MOTION_WIDE;
+    vf_agreement_compare(NULL, &relative, &metric);
+    is_withdrawn(&metric, VFRONT_MOTION_CONTRADICTS);
+    assert_int_equal(relative.state, VFRONT_MOTION_GOOD);
+    const struct vf_usual_share usual = {16, 800 << 8};
+    for (uint32_t inliers = 127; inliers <= 128; inliers++) { /* 40 % of 800 permille of 400 */
+        metric = motion_of(none, metre, 0.002, 1e-4);
+        metric.flags = VFRONT_MOTION_WIDE;
+        metric.inliers = inliers;
+        const struct vf_usual_share after = vf_agreement_share(&metric, &usual);
+        assert_memory_equal(&after, &usual, sizeof usual);
+        if (inliers == 127) is_withdrawn(&metric, VFRONT_MOTION_OUTLIERS);
+        if (inliers == 128) assert_true(metric.state == VFRONT_MOTION_GOOD && metric.flags == VFRONT_MOTION_WIDE);
+    }
+}
+
 static void prior_decides(void **state)
 {
     (void)state;
@@ -247,15 +271,11 @@ static void frames(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agreeing_motions_stay),
-        cmocka_unit_test(weaker_motion_is_withdrawn),
-        cmocka_unit_test(prior_decides),
-        cmocka_unit_test(bounds_of_the_prior),
-        cmocka_unit_test(random_contradictions),
-        cmocka_unit_test(large_differences),
-        cmocka_unit_test(directions),
-        cmocka_unit_test(shares_of_inliers),
-        cmocka_unit_test(frames),
+        cmocka_unit_test(agreeing_motions_stay), cmocka_unit_test(weaker_motion_is_withdrawn),
+        cmocka_unit_test(wide_motion_is_weaker), cmocka_unit_test(prior_decides),
+        cmocka_unit_test(bounds_of_the_prior),   cmocka_unit_test(random_contradictions),
+        cmocka_unit_test(large_differences),     cmocka_unit_test(directions),
+        cmocka_unit_test(shares_of_inliers),     cmocka_unit_test(frames),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

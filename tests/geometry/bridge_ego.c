@@ -111,6 +111,7 @@ int bridge_solve(const char *settings, double focal_px, int frame, int count, co
     vf_geometry_derive(&step.geometry, &step.tuning);
     vf_ego_look(&view, &step);
     memory.ingest.params.frame = (uint64_t)frame;
+    for (int i = 0; i < 2; i++) memory.stereo.pair[i].state = VFRONT_STEREO_GOOD;
     memset(m->inlier_mask, 0, sizeof m->inlier_mask);
     m->count[0] = m->count[1] = 0;
     for (int i = 0; i < count; i++) {

@@ -190,27 +190,36 @@ static void draws_keyed(void **state)
 static void every_step(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 8; seed++) {
+    int wide = 0;
+    for (uint64_t seed = 1; seed <= 10; seed++) {
         shake(100 + seed);
         struct scene s = seed % 2 ? sideways() : forward();
         s.outliers_percent = (int)(seed * 7);
         s.ranges = 1;
         if (seed == 4) memset(s.motion.t, 0, sizeof s.motion.t);
+        if (seed > 8) s.noise_px = 2.0, s.outliers_percent = 0;
         if (seed == 5) s.other_percent = 30, s.other = forward().motion;
         new_step();
         step.tuning.ego_hypotheses = seed == 7 ? 1 : 128;
+        step.tuning.ego_least_percent = seed > 8 ? 45 : 20;
         step.tuning.ego_metric_hypotheses = seed == 8 ? 5 : 96;
         put_scene(&s, seed == 1 ? 700 : seed == 2 ? 40 : vf_min(MOST, 127 + roll(400)));
         run();
         const int tried[VF_KINDS] = {step.tuning.ego_hypotheses, 64,
                                      VFRONT_STEREO ? step.tuning.ego_metric_hypotheses : 0};
-        for (int kind = 0; kind < VF_KINDS; kind++) {
-            compare_scores(kind, tried[kind]);
-            compare_refined(kind, tried[kind]);
+        int best[VF_SEARCHES];
+        for (int search = 0; search < VF_SEARCHES; search++) {
+            const int hypotheses = tried[search == VF_WIDE ? VF_METRIC : search];
+            compare_scores(search, hypotheses);
+            best[search] = compare_refined(search, hypotheses);
         }
+        compare_best(VF_RELATIVE, VF_RELATIVE, best[VF_RELATIVE]);
+        compare_best(VF_ROTATION_ONLY, VF_ROTATION_ONLY, best[VF_ROTATION_ONLY]);
+        wide += compare_metric_search(best[VF_METRIC], best[VF_WIDE]);
         compare_assessment(tried[VF_RELATIVE]);
         compare_inlier_masks();
     }
+    if (VFRONT_STEREO) assert_int_equal(wide, 2);
 }
 
 /* ---- motions against the truth ----------------------------------------------------------------------------------- */
@@ -274,6 +283,56 @@ static void metric_motions(void **state)
         print_message("%d %% outliers: rotation off by %.3f degrees at most, %.4f m away of 0.4 to 0.8\n", outliers,
                       turned, away);
         REQUIRE(turned < 0.03 && away < 0.004, "%g degrees, %g m", turned, away);
+    }
+}
+
+/** Normalised error squared of a metric motion, over its 6 unknowns. */
+static double metric_nees(const vfront_motion_t *m, const struct rigid *truth)
+{
+    double S[36], inverse[36], e[6], R[9], sum = 0.0;
+    for (int i = 0, n = 0; i < 6; i++)
+        for (int j = i; j < 6; j++, n++) S[6 * i + j] = S[6 * j + i] = (double)m->covariance[n];
+    for (int k = 0; k < 9; k++) R[k] = (double)m->R[k];
+    for (int k = 0; k < 3; k++) e[k] = truth->t[k] - (double)m->t[k];
+    rotation_between(truth->R, R, e + 3);
+    invert(S, 6, inverse);
+    for (int i = 0; i < 6; i++)
+        for (int j = 0; j < 6; j++) sum += e[i] * inverse[6 * i + j] * e[j];
+    return sum / 6.0;
+}
+
+/** Positions with four times the noise that they should have: too few correspondences are inliers, most are with the wide
+ *  bound. The motion says that it comes from these, and has a covariance that is true. Where outliers leave less than
+ *  three quarters nothing is said. */
+static void wide_motions(void **state)
+{
+    (void)state;
+    enum { N = 60 };
+    if (!VFRONT_STEREO) skip();
+    for (int outliers = 0; outliers <= 40; outliers += 40) {
+        double nees = 0.0, least = 1.0;
+        int wide = 0;
+        shake(350 + (uint64_t)outliers);
+        for (int k = 0; k < N; k++) {
+            struct scene s = k % 2 ? forward() : sideways();
+            s.ranges = 1;
+            s.noise_px = 2.0;
+            s.outliers_percent = outliers;
+            new_step();
+            step.tuning.ego_least_percent = 40;
+            put_scene(&s, 500);
+            run();
+            if (!(metric.flags & VFRONT_MOTION_WIDE)) continue;
+            assert_int_equal(metric.state, VFRONT_MOTION_GOOD);
+            wide++;
+            least = fmin(least, metric.inliers / (double)metric.pairs);
+            nees += metric_nees(&metric, &s.motion);
+        }
+        print_message("2 px of noise, %d %% outliers: %d of %d from the wide bound, normalised error squared %.2f, "
+                      "inliers %.0f %% at least\n",
+                      outliers, wide, N, nees / fmax(wide, 1), 100 * least);
+        REQUIRE(outliers ? wide == 0 : wide >= N / 2, "%d of %d wide", wide, N);
+        REQUIRE(outliers || (nees < 2.0 * wide && nees > 0.2 * wide && least >= 0.75), "%g", nees / fmax(wide, 1));
     }
 }
 
@@ -719,6 +778,7 @@ int main(void)
         cmocka_unit_test(every_step),
         cmocka_unit_test(relative_motions),
         cmocka_unit_test(metric_motions),
+        cmocka_unit_test(wide_motions),
         cmocka_unit_test(states_of_scenes),
         cmocka_unit_test(noise),
         cmocka_unit_test(few),

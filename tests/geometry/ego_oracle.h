@@ -118,16 +118,23 @@ static int random_matches(int count, int n)
 /* ---- scores and sums, in the order that ego.h gives
  * --------------------------------------------------------------- */
 
+/** Correspondence with the bound of a search. */
+static struct vf_correspondence bounded(int wide, struct vf_correspondence s)
+{
+    if (wide) s.weight *= 1.0f / 3.0f; /* bearings may be wrong by three times as much */
+    return s;
+}
 /** Normal equations of a motion over the list, or an even subset of 256 of it. Place i goes to lane i % 256; within 32
  *  lanes the upper half is added to the lower, then a half of that, and so on; then the eight sums likewise. */
-static struct vf_normal_equations oracle_sum(int kind, const struct vf_pose *p, int coarse)
+static struct vf_normal_equations oracle_sum(int search, const struct vf_pose *p, int coarse)
 {
     static struct vf_normal_equations lane[256];
     memset(lane, 0, sizeof lane);
-    const int list = kind == VF_METRIC;
+    const int wide = search == VF_WIDE, kind = wide ? VF_METRIC : search, list = kind == VF_METRIC;
     const int count = (int)ego->count[list], some = coarse && count > 256 ? 256 : count;
     for (int i = 0; i < some; i++) {
-        const struct vf_correspondence s = vf_ego_load(&ego->list[list], (int32_t)floor(i * (double)count / some));
+        const struct vf_correspondence s = bounded(
+            wide, vf_ego_load(&ego->list[list], (int32_t)floor(i * (double)count / some)));
         const float error = vf_motion_error(kind, p, &s);
         struct vf_normal_equations *l = &lane[i % 256];
         if (!(error < 1.0f)) continue;
@@ -162,56 +169,77 @@ static int by_score(const void *a, const void *b)
 }
 
 /** Compare the score of every hypothesis with that of its motion on an even subset of 128 of the list. */
-static void compare_scores(int kind, int hypotheses)
+static void compare_scores(int search, int hypotheses)
 {
-    const int list = kind == VF_METRIC, count = (int)ego->count[list], some = count < 128 ? count : 128;
+    const int wide = search == VF_WIDE, kind = wide ? VF_METRIC : search, list = kind == VF_METRIC,
+              count = (int)ego->count[list], some = count < 128 ? count : 128;
     for (int h = 0; h < hypotheses; h++) {
         int32_t sum = 0;
         for (int k = 0; k < some; k++) {
-            const struct vf_correspondence s = vf_ego_load(&ego->list[list],
-                                                           count > 128 ? (int32_t)floor(k * (double)count / 128.0) : k);
-            const float error = vf_motion_error(kind, &ego->pose[kind][h], &s);
+            const struct vf_correspondence s = bounded(
+                wide, vf_ego_load(&ego->list[list], count > 128 ? (int32_t)floor(k * (double)count / 128.0) : k));
+            const float error = vf_motion_error(kind, &ego->pose[search][h], &s);
             if (error < 1.0f) sum += 1 + (int32_t)((1.0f - error) * 254.0f);
         }
-        if (ego->score[kind][h])
-            REQUIRE(ego->score[kind][h] == sum, "kind %d, hypothesis %d: %d, should be %d", kind, h,
-                    ego->score[kind][h], sum);
+        if (ego->score[search][h])
+            REQUIRE(ego->score[search][h] == sum, "search %d, hypothesis %d: %d, should be %d", search, h,
+                    ego->score[search][h], sum);
     }
 }
 
 /** Compare the refined hypotheses: the best by score, each after three steps on 256 of the list and up to two on all as
- *  long as the score rises. */
-static void compare_refined(int kind, int hypotheses)
+ *  long as the score rises; at the wide bound four of them. Returns the best one. */
+static int compare_refined(int search, int hypotheses)
 {
     static struct ranked ranked[VFRONT_HYPOTHESES];
+    const int kind = search == VF_WIDE ? VF_METRIC : search, tried = search == VF_WIDE ? 4 : 16;
     int best = 0;
-    for (int h = 0; h < hypotheses; h++) ranked[h] = (struct ranked){ego->score[kind][h], h};
+    for (int h = 0; h < hypotheses; h++) ranked[h] = (struct ranked){ego->score[search][h], h};
     qsort(ranked, (size_t)hypotheses, sizeof *ranked, by_score);
     for (int rank = 0; rank < 16; rank++) {
         struct vf_refined want;
         memset(&want, 0, sizeof want);
-        if (rank < hypotheses && ranked[rank].score > 0) {
-            struct vf_pose p = want.pose = ego->pose[kind][ranked[rank].number];
+        if (rank < tried && rank < hypotheses && ranked[rank].score > 0) {
+            struct vf_pose p = want.pose = ego->pose[search][ranked[rank].number];
             for (int n = 0; n < VF_EGO_COARSE_STEPS; n++) {
-                const struct vf_normal_equations sum = oracle_sum(kind, &p, 1);
+                const struct vf_normal_equations sum = oracle_sum(search, &p, 1);
                 vf_motion_step(kind, &p, sum.terms);
             }
             for (int n = 0; n <= VF_EGO_FULL_STEPS; n++) {
-                const struct vf_normal_equations sum = oracle_sum(kind, &p, 0);
+                const struct vf_normal_equations sum = oracle_sum(search, &p, 0);
                 if (sum.score <= want.sum.score) break;
                 want.sum = sum;
                 want.pose = p;
                 if (!vf_motion_step(kind, &p, sum.terms)) break;
             }
         }
-        REQUIRE(memcmp(&want, &ego->refined[kind][rank], sizeof want) == 0,
-                "kind %d, finalist %d: hypothesis %d, score %d, should be %d", kind, rank, ranked[rank].number,
-                ego->refined[kind][rank].sum.score, want.sum.score);
-        if (want.sum.score > ego->refined[kind][best].sum.score) best = rank;
+        REQUIRE(memcmp(&want, &ego->refined[search][rank], sizeof want) == 0,
+                "search %d, finalist %d: hypothesis %d, score %d, should be %d", search, rank, ranked[rank].number,
+                ego->refined[search][rank].sum.score, want.sum.score);
+        if (want.sum.score > ego->refined[search][best].sum.score) best = rank;
     }
-    const struct vf_normal_equations sum = oracle_sum(kind, &ego->refined[kind][best].pose, 0);
-    assert_memory_equal(&ego->assessment.pose[kind], &ego->refined[kind][best].pose, sizeof(struct vf_pose));
+    return best;
+}
+
+/** Compare the motion of a kind that is assessed with the best refined one of a search. */
+static void compare_best(int kind, int search, int best)
+{
+    const struct vf_normal_equations sum = oracle_sum(search, &ego->refined[search][best].pose, 0);
+    assert_memory_equal(&ego->assessment.pose[kind], &ego->refined[search][best].pose, sizeof(struct vf_pose));
     assert_memory_equal(&ego->assessment.sum[kind], &sum, sizeof sum);
+}
+
+/** Compare the search that the metric motion comes from: the wide one if the other has fewer inliers than ego_least and
+ *  ego_least_percent, and it has these and three quarters of the list. own, wide: best refined motion of each. Returns 1 if it is
+ *  the wide one. */
+static int compare_metric_search(int own, int wide)
+{
+    const double all = ego->count[1], few = step.tuning.ego_least + all * step.tuning.ego_least_percent / 100.0,
+                 has[2] = {ego->refined[VF_METRIC][own].sum.inliers, ego->refined[VF_WIDE][wide].sum.inliers};
+    const int is_wide = has[0] < few && has[1] >= few && 4.0 * has[1] >= 3.0 * all;
+    assert_int_equal(ego->assessment.wide, is_wide);
+    compare_best(VF_METRIC, is_wide ? VF_WIDE : VF_METRIC, is_wide ? wide : own);
+    return is_wide;
 }
 
 /** Median displacement, from a sort [px]. */
@@ -219,6 +247,12 @@ static int by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
+}
+/** 1 for an inlier of the motion that is assessed. */
+static int agrees_with(int kind, const struct vf_pose *p, const struct vf_correspondence *s)
+{
+    const struct vf_correspondence c = bounded(kind == VF_METRIC && ego->assessment.wide, *s);
+    return vf_motion_error(kind, p, &c) < 1.0f;
 }
 static double median_displacement(int kind, const struct vf_pose *p, int all)
 {
@@ -229,7 +263,7 @@ static double median_displacement(int kind, const struct vf_pose *p, int all)
         const struct vf_correspondence s = vf_ego_load(&ego->list[list], (int32_t)i);
         double R[9], a[3] = {(double)s.before[0], (double)s.before[1], (double)s.before[2]};
         for (int k = 0; k < 9; k++) R[k] = all ? identity[k] : (double)p->R[k];
-        if (!all && !(vf_motion_error(kind, p, &s) < 1.0f)) continue;
+        if (!all && !agrees_with(kind, p, &s)) continue;
         rotate(R, a, a);
         for (int k = 0; k < 3; k++) a[k] -= (double)s.now[k];
         displaced[n++] = fmin(length(a) * FOCAL_PX, 1023.0 / 16.0);
@@ -277,7 +311,7 @@ static void compare_inlier_masks(void)
         if (m->state != VFRONT_MOTION_GOOD && m->state != VFRONT_MOTION_ROTATION) continue;
         for (uint32_t i = 0; i < ego->count[list]; i++) {
             const struct vf_correspondence s = vf_ego_load(&ego->list[list], (int32_t)i);
-            if (!(vf_motion_error(kind, &ego->assessment.pose[kind], &s) < 1.0f)) continue;
+            if (!agrees_with(kind, &ego->assessment.pose[kind], &s)) continue;
             want[ego->list[list].candidate[i]] |= list ? VFRONT_AGREES_METRIC : VFRONT_AGREES_RELATIVE;
             inliers++;
         }

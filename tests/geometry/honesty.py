@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Whether what vfront says of its own errors is true: covariances of motions and standard deviations of depths beside ground truth.
 
-    tests/geometry/honesty.py build/bridge_ego.so build/bridge_stereo.so [--set name=value ...] [--only set ...] [--without set ...] [--quick]
+    tests/geometry/honesty.py build/bridge_ego.so build/bridge_stereo.so [--set name=value ...] [--only set ...] [--without set ...]
+                              [--stride number ...] [--quick]
 
 --set      Tuning values of vfront that are not standard.
 --only     These sets alone; --without: all but these. To choose values by some sets and report others.
+--stride   Every n-th picture, its stamps n intervals apart, as after dropped frames: motions alone, one table a number.
 --quick    A sample, of about a minute.
 
 Sequences lie in $VFRONT_DATA or ../shared/data beside the project; a set without its data says so. Exit status: 77 OpenCV or a bridge is
@@ -16,7 +18,8 @@ sets       hut tsukuba tartan: rendered, one camera, poses exact. euroc05: euroc
 motion     NEES: e' (S + T)^-1 e / dimensions, e the error, S vfront's covariance, T the truth's own: TRUTH in this file. 1 when S is right. Of
            all, of the translation (relative: its direction), of the rotation: mean and median. good: share of frames in that state, turn:
            of those that are said to be a rotation alone [%]; their NEES is of the rotation. beyond: good motions outside the 99.9 %
-           bound of the chi-squared distribution, of all good ones.
+           bound of the chi-squared distribution, of all good ones. worst: root of the largest e' (S + T)^-1 e. wide: good metric motions
+           with VFRONT_MOTION_WIDE [%].
 closure    Motion from frame i to i + 2, by every second picture, beside that by way of i + 1: NEES by the sum of the three covariances.
            It needs no truth.
 depth      chi2: mean square of the disparity's error over its sigma, of errors up to 1 px of the point's level or three sigma, as
@@ -42,6 +45,7 @@ FLOWN = {"MH_05": ("euroc_MH_05.txt", 1500, True), "V1_02": ("euroc_V1_02.txt", 
 SETS = list(MONO) + ["euroc05"] + list(DRIVING) + ["flight"] + list(FLOWN) + ["depth"]
 # Standard deviations of the truth of a step: translation [m], rotation [rad], about each axis. EuRoC: smoothed tracker, whose rotation
 # beside the gyro's is 0.004 degrees a step off; KITTI: GPS and gyro, 0.03 degrees.
+WIDE = 512  # VFRONT_MOTION_WIDE
 TRUTH = {"euroc05": (3e-4, 5e-5), "kitti05": (0.01, 3e-4), "kitti01": (0.01, 3e-4)}
 BOUND = {3: 16.27, 5: 20.52, 6: 22.46}  # 99.9 % of the chi-squared distribution
 
@@ -50,7 +54,7 @@ class Set:
     """Errors and covariances of one kind of motion of a set."""
 
     def __init__(self, name, kind):
-        self.name, self.kind, self.frames, self.turns, self.rows = name, kind, 0, 0, []
+        self.name, self.kind, self.frames, self.turns, self.wide, self.rows = name, kind, 0, 0, 0, []
 
     def add(self, motion, R, t, truth):
         self.frames += 1
@@ -60,20 +64,21 @@ class Set:
         self.turns += motion.state == ROTATION
         if motion.state == GOOD:
             k = len(e) - 3
+            self.wide += bool(motion.flags & WIDE)
             self.rows.append([normalised(e, S + T), normalised(e[:k], (S + T)[:k, :k]), normalised(e[k:], (S + T)[k:, k:]), len(e)])
 
     def figures(self):
         rows = np.array(self.rows or [[np.nan] * 4])
         beyond = sum(r[0] * r[3] > BOUND[int(r[3])] for r in self.rows)
-        return rows, beyond
+        return rows, beyond, np.sqrt(max((r[0] * r[3] for r in self.rows), default=np.nan))
 
     def print(self):
-        rows, beyond = self.figures()
+        rows, beyond, worst = self.figures()
         with np.errstate(all="ignore"):
             numbers = [f(rows[:, k][np.isfinite(rows[:, k])]) for k in range(3) for f in (mean, median)]
-        print("%-8s %-9s %6d %5.0f %5.0f  %8.2f %7.2f  %8.2f %7.2f  %8.2f %7.2f  %4d of %d" % (
+        print("%-8s %-9s %6d %5.0f %5.0f  %8.2f %7.2f  %8.2f %7.2f  %8.2f %7.2f  %4d of %4d  %6.1f %5.0f" % (
             (self.name, self.kind, self.frames, share(len(self.rows), self.frames), share(self.turns, self.frames)) + tuple(numbers) + (
-                beyond, len(self.rows))))
+                beyond, len(self.rows), worst, share(self.wide, len(self.rows)))))
 
 
 def mean(values):
@@ -170,8 +175,9 @@ def flown_poses(name, count):
     return [np.column_stack([Z @ p[:, :3], Z @ (p[:, 3] - place) + [4.1, 0, 2.4]]) for p in poses]
 
 
-def fly_along(bridge, poses):
+def fly_along(bridge, poses, stride):
     bridge.check(bridge.c.bridge_flight(bridge.settings.encode()))
+    poses = poses[::stride]
     for i, pose in enumerate(poses):
         R, t = np.ascontiguousarray(pose[:, :3]), np.ascontiguousarray(pose[:, 3])
         bridge.check(bridge.c.bridge_fly_from(i, R.ctypes.data, t.ctypes.data, None))
@@ -179,9 +185,13 @@ def fly_along(bridge, poses):
             yield (i,) + tuple(bridge.motions()) + step_of(poses, i)
 
 
-def fly_round(bridge, count):
-    for i, R, t, motions in bridge.fly("", count):
-        yield (i,) + tuple(motions) + (R, t)
+def poses_round(bridge, count):
+    """Poses of the camera in the rendered flight itself."""
+    R, t, poses = np.zeros((3, 3)), np.zeros(3), []
+    for i in range(count):
+        bridge.c.bridge_pose(i, R.ctypes.data, t.ctypes.data)
+        poses.append(np.column_stack([R, t]))
+    return poses
 
 
 def load(name, quick):
@@ -194,13 +204,15 @@ def load(name, quick):
     return sequence(DRIVING[name], range(12 if quick else 60 if name == "kitti05" else 51)) + (2,)
 
 
-def steps_of(bridge, name, quick):
+def steps_of(bridge, name, quick, stride):
+    bridge.c.bridge_interval(stride * (100 if name in DRIVING else 50))
     if name == "flight":
-        return fly_round(bridge, 12 if quick else 150)
+        bridge.check(bridge.c.bridge_flight(bridge.settings.encode()))
+        return fly_along(bridge, poses_round(bridge, 12 if quick else 150), stride)
     if name in FLOWN:
-        return fly_along(bridge, flown_poses(name, 12 if quick else 60))
+        return fly_along(bridge, flown_poses(name, 12 if quick else 60), stride)
     rig, frames, poses, cameras = load(name, quick)
-    return run(bridge, rig, cameras, frames, poses)
+    return run(bridge, rig, cameras, frames, poses, stride=stride)
 
 
 # ---- depths -------------------------------------------------------------------------------------------------------------------
@@ -283,12 +295,13 @@ def report_depth(bridge, stereo, quick):
 # ---- the tables ---------------------------------------------------------------------------------------------------------------
 
 
-def report_motions(bridge, names, quick):
-    print("motion                                      NEES          translation          rotation")
-    print("set      kind      frames  good  turn      mean  median      mean  median      mean  median  beyond 99.9 %")
+def report_motions(bridge, names, quick, stride=1):
+    print("motion, every %s                             NEES          translation          rotation" % (
+        "picture   " if stride == 1 else "%d. picture" % stride))
+    print("set      kind      frames  good  turn      mean  median      mean  median      mean  median  beyond 99.9 %   worst  wide")
     for name in names:
         both = [Set(name, "relative"), Set(name, "metric")]
-        for _, relative, metric, R, t in steps_of(bridge, name, quick):
+        for _, relative, metric, R, t in steps_of(bridge, name, quick, stride):
             truth = TRUTH.get(name, (0.0, 0.0))
             for kind, motion in zip(both, (relative, metric)):
                 kind.add(motion, R, t, truth)
@@ -330,7 +343,7 @@ def report_closure(bridge, quick):
 
 
 def main():
-    words, lists, at = sys.argv[1:], {"--set": [], "--only": [], "--without": [], "": []}, ""
+    words, lists, at = sys.argv[1:], {"--set": [], "--only": [], "--without": [], "--stride": [], "": []}, ""
     quick = "--quick" in words
     for word in words:
         if word in lists or word == "--quick":
@@ -348,8 +361,12 @@ def main():
     names = [n for n in lists["--only"] or SETS if n not in lists["--without"]]
     declare(bridge)
     motions = [n for n in names if n != "depth"]
-    if motions:
-        report_motions(bridge, motions, quick)
+    for stride in [int(word) for word in lists["--stride"]] or [1]:
+        if motions:
+            report_motions(bridge, motions, quick, stride)
+    if lists["--stride"]:
+        return 0
+    bridge.c.bridge_interval(50)
     if "kitti05" in names:
         report_closure(bridge, quick)
     if "depth" in names:

@@ -11,10 +11,11 @@ static const double identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
 
 /** What is known before a step. */
 struct known {
-    int last, given; /* 1: there is a last motion; a rotation of the frame */
-    struct rigid motion;
-    double covariance[6][6], R[9];
-    uint64_t t_ns, dt_ns, last_t_ns, last_dt_ns;
+    int last, relative, given; /* 1: there is a last metric motion; a relative one; a rotation of the frame */
+    int given_before;          /* 1: the previous frame gave one */
+    struct rigid motion, turned;
+    double covariance[6][6], R[9], R_before[9];
+    uint64_t t_ns, dt_ns, last_t_ns, last_dt_ns, turned_t_ns;
 };
 
 /** Upper triangle, row by row, of a symmetric matrix. */
@@ -40,7 +41,12 @@ static struct known any_known(void)
     struct known k;
     memset(&k, 0, sizeof k);
     k.last = roll(4) > 0;
+    k.relative = roll(4) > 0;
     k.given = roll(2);
+    k.given_before = roll(2);
+    any_rotation(real(0.0, 0.2), k.turned.R);
+    any_rotation(real(0.0, 0.2), k.R_before);
+    for (int i = 0; i < 3; i++) k.turned.t[i] = real(-1, 1);
     any_rotation(roll(8) ? real(0.0, 0.2) : 0.0, k.motion.R);
     for (int i = 0; i < 3; i++) k.motion.t[i] = real(-2, 2);
     any_covariance(k.covariance);
@@ -49,14 +55,17 @@ static struct known any_known(void)
     k.last_dt_ns = (uint64_t)between(5000000, 100000000);
     k.last_t_ns = (uint64_t)between(1, 1000000000) * 1000u;
     k.t_ns = k.last_t_ns + k.dt_ns + (uint64_t)(roll(3) ? 0 : between(0, 600000000));
+    k.turned_t_ns = roll(2) ? k.t_ns - k.dt_ns : k.last_t_ns;
     return k;
 }
 
 /** Sets the memory to what is known. */
 static void set_known(const struct known *k)
 {
-    struct vf_params *p = &memory.ingest.params;
-    struct vf_last_motion *last = &memory.ego.last[step.parity ^ 1];
+    struct vf_params *p = &pinned.params;
+    struct vf_last_motion *last = &memory.ego.last[step.parity ^ 1][VF_LAST_METRIC],
+                          *turned = &memory.ego.last[step.parity ^ 1][VF_LAST_RELATIVE];
+    struct vf_given_rotation *given = &memory.predict.given[step.parity ^ 1];
     p->frame = 5;
     p->t_ns = k->t_ns;
     p->dt_ns = k->dt_ns;
@@ -67,6 +76,13 @@ static void set_known(const struct known *k)
     pack(((struct known *)k)->covariance, last->covariance);
     last->t_ns = k->last_t_ns;
     last->dt_ns = k->last ? k->last_dt_ns : 0;
+    *turned = *last;
+    for (int i = 0; i < 9; i++) turned->pose.R[i] = (float)k->turned.R[i];
+    for (int i = 0; i < 3; i++) turned->pose.t[i] = (float)k->turned.t[i];
+    turned->t_ns = k->turned_t_ns;
+    turned->dt_ns = k->relative ? k->last_dt_ns : 0;
+    given->given = (uint32_t)k->given_before;
+    for (int i = 0; i < 9; i++) given->R[i] = (float)k->R_before[i];
 }
 
 static void set_up_step(void)
@@ -81,8 +97,9 @@ static void set_up_step(void)
 static uint32_t expect(const struct known *k, struct rigid *motion, double S[6][6])
 {
     const double dt = 1e-9 * (double)k->dt_ns, was = 1e-9 * (double)k->last_dt_ns, ratio = dt / was;
-    const double apart = 1e-9 * (double)(k->t_ns - k->last_t_ns) - dt / 2 + was / 2;
     const int continued = k->last && k->t_ns - k->last_t_ns <= 500000000;
+    const int turned = !continued && k->relative && k->t_ns - k->turned_t_ns <= 500000000;
+    const double apart = 1e-9 * (double)(k->t_ns - (continued ? k->last_t_ns : k->turned_t_ns)) - dt / 2 + was / 2;
     double w[3];
     memset(S, 0, 36 * sizeof(double));
     memcpy(motion->R, identity, sizeof identity);
@@ -91,14 +108,16 @@ static uint32_t expect(const struct known *k, struct rigid *motion, double S[6][
         const double unknown = (i < 3 ? 10.0 : 2.0) * dt,
                      grown = (i < 3 ? step.tuning.predict_speed_mmps2 : step.tuning.predict_turn_mradps2) * 1e-3 *
                              apart * dt;
-        for (int j = 0; j < 6 && continued; j++) S[i][j] = ratio * ratio * k->covariance[i][j];
-        S[i][i] += continued ? grown * grown : unknown * unknown;
+        const int from_motion = continued || (turned && i > 2);
+        for (int j = 0; j < 6; j++)
+            if (continued || (turned && i > 2 && j > 2)) S[i][j] = ratio * ratio * k->covariance[i][j];
+        S[i][i] += from_motion ? grown * grown : unknown * unknown;
     }
-    rotation_between(k->motion.R, identity, w);
+    rotation_between(turned ? k->turned.R : k->motion.R, identity, w);
     const double angle = length(w);
     for (int i = 0; i < 3; i++) w[i] *= ratio * (ratio * angle > 0.8 ? 0.8 / (ratio * angle) : 1.0);
     for (int i = 0; i < 3 && continued; i++) motion->t[i] = ratio * k->motion.t[i];
-    if (continued) rotation_of(w, motion->R);
+    if (continued || turned) rotation_of(w, motion->R);
     if (k->given) {
         rotation_between(k->R, identity, w);
         const double half = sin(length(w) / 2), variance = 2e-3 * 2e-3 + 0.02 * 0.02 * 4 * half * half;
@@ -106,7 +125,9 @@ static uint32_t expect(const struct known *k, struct rigid *motion, double S[6][
         for (int i = 0; i < 36; i++)
             if (i / 6 > 2 || i % 6 > 2) S[i / 6][i % 6] = i / 6 == i % 6 ? variance : 0.0;
     }
-    return (continued ? VFRONT_PREDICT_MOTION : 0) | (k->given ? VFRONT_PREDICT_ROTATION : 0);
+    return (continued ? VFRONT_PREDICT_MOTION : 0) | (k->given ? VFRONT_PREDICT_ROTATION
+                                                      : turned ? VFRONT_PREDICT_TURN
+                                                               : 0);
 }
 
 static void compare(const struct known *k)
@@ -132,13 +153,16 @@ static void compare(const struct known *k)
 /** All sources, at random. Nothing else is written. */
 static void random_motions(void **state)
 {
-    int sources[4] = {0};
+    int sources[8] = {0};
     (void)state;
     shake(1);
     for (int i = 0; i < 2000; i++) {
         const struct known k = any_known();
         set_up_step();
-        if (i < 4) scribble_arena();
+        if (i < 4) {
+            scribble_arena();
+            memory.bearing.count[step.parity ^ 1][0] = VFRONT_KEYPOINTS;
+        }
         set_known(&k);
         if (i < 4) memcpy(&expected, &memory, sizeof memory);
         RUN(predict);
@@ -148,7 +172,7 @@ static void random_motions(void **state)
         expected.predict = memory.predict;
         same_arena("predict");
     }
-    for (int i = 0; i < 4; i++) assert_true(sources[i] > 50);
+    for (int i = 0; i < 8; i++) assert_int_equal(sources[i] > 50, i < 5);
 }
 
 /** Mean and deviation of the inverse ranges that are known. */
@@ -184,6 +208,74 @@ static void usual_depth(void **state)
 #endif
 }
 
+#if VFRONT_MATCHES
+/** Rotation of the previous step and ratio of the times by the words of predict.h. Returns the ratio. */
+static double expect_before(const struct known *k, uint32_t source, const double **R)
+{
+    const int kept = k->relative && k->t_ns - k->turned_t_ns <= 500000000;
+    if (kept && (k->t_ns - k->turned_t_ns == k->dt_ns || !k->given_before)) {
+        *R = k->turned.R;
+        return (double)k->dt_ns / (double)k->last_dt_ns;
+    }
+    *R = k->given_before ? k->R_before : identity;
+    return k->given_before || !source ? 1.0 : 0.0;
+}
+
+/** Bearings of a key point and of its match in the frame before. Returns the square of its parallax. */
+static double put_pair(int i, const double R[9])
+{
+    float *bearing = memory.bearing.point[step.parity ^ 1][0][i].bearing,
+          *was = memory.match.before[step.parity ^ 1][i];
+    double square = 0.0, turned[3];
+    const double v[3] = {real(-0.5, 0.5), real(-0.5, 0.5), 1.0};
+    for (int c = 0; c < 3; c++) was[c] = (float)(v[c] / length(v));
+    for (int c = 0; c < 3; c++) {
+        turned[c] = R[3 * c] * (double)was[0] + R[3 * c + 1] * (double)was[1] + R[3 * c + 2] * (double)was[2];
+        bearing[c] = (float)(turned[c] + real(-0.1, 0.1));
+        square += ((double)bearing[c] - turned[c]) * ((double)bearing[c] - turned[c]);
+    }
+    return square;
+}
+
+/** Rotation of the step before, and root mean square of what it leaves of the matches' displacements. */
+static void usual_parallax(void **state)
+{
+    int ratios[3] = {0};
+    (void)state;
+    shake(6);
+    for (int round = 0; round < 400; round++) {
+        const int count = round % 8 ? roll(20) : VFRONT_KEYPOINTS;
+        const struct known k = any_known();
+        struct rigid motion;
+        double S[6][6], square = 0.0, matched = 0.0;
+        const double *R;
+        set_up_step();
+        set_known(&k);
+        const double ratio = expect_before(&k, expect(&k, &motion, S), &R);
+        memory.bearing.count[step.parity ^ 1][0] = (uint32_t)vf_min(count, VFRONT_KEYPOINTS);
+        for (int i = 0; i < VFRONT_KEYPOINTS; i++) {
+            const double one = put_pair(i, R);
+            const int none = roll(3) == 0;
+            if (none) memset(memory.match.before[step.parity ^ 1][i], 0, 3 * sizeof(float));
+            if (none || i >= count) continue;
+            square += one;
+            matched++;
+        }
+        RUN(predict);
+        const struct vf_parallax_prior *p = &memory.predict.parallax;
+        const double spread = matched > 0.0 ? sqrt(square / matched) : 1.0;
+        REQUIRE(fabs((double)p->spread - spread) < 5e-5, "spread %g, should be %g", (double)p->spread, spread);
+        REQUIRE(fabs((double)p->ratio - ratio) <= 1e-6 * ratio, "ratio %g, should be %g", (double)p->ratio, ratio);
+        for (int i = 0; i < 9; i++) assert_true(p->R[i] == (float)R[i]);
+        assert_int_equal(memory.predict.given[step.parity].given, k.given);
+        for (int i = 0; i < 9; i++)
+            assert_true(memory.predict.given[step.parity].R[i] == (float)(k.given ? k.R[i] : identity[i]));
+        ratios[ratio == 0.0 ? 0 : ratio == 1.0 ? 1 : 2]++;
+    }
+    for (int i = 0; i < 3; i++) assert_true(ratios[i] > 20);
+}
+#endif
+
 /** In the first frame nothing is known, whatever the memory holds. */
 static void first_frame(void **state)
 {
@@ -193,9 +285,9 @@ static void first_frame(void **state)
     k.last = 1;
     set_up_step();
     set_known(&k);
-    memory.ingest.params.frame = 0;
-    memory.ingest.params.dt_ns = 0;
-    memory.ingest.params.rotation_given = 0;
+    pinned.params.frame = 0;
+    pinned.params.dt_ns = 0;
+    pinned.params.rotation_given = 0;
     RUN(predict);
     vfront_prediction_t rest;
     memset(&rest, 0, sizeof rest);
@@ -243,7 +335,7 @@ static void covariance_of_accelerations(void **state)
             sum[0] / runs, sum[1] / runs);
 }
 
-/** The last good metric motion: that of a step where it is good, else the one before; none from before the first
+/** The last good motion: that of a step where it is good or a rotation, else the one before; none from before the first
  *  frame. */
 static void last_motion(void **state)
 {
@@ -260,8 +352,8 @@ static void last_motion(void **state)
         for (uint32_t s = VFRONT_MOTION_NONE; s <= VFRONT_MOTION_FROZEN; s++) {
             params.frame = frame;
             metric.state = s;
-            const struct vf_last_motion last = vf_ego_last_metric(&params, &metric, &before);
-            if (s == VFRONT_MOTION_GOOD) {
+            const struct vf_last_motion last = vf_ego_last(&params, &metric, &before);
+            if (s == VFRONT_MOTION_GOOD || s == VFRONT_MOTION_ROTATION) {
                 assert_memory_equal(last.pose.R, metric.R, sizeof metric.R);
                 assert_memory_equal(last.pose.t, metric.t, sizeof metric.t);
                 assert_memory_equal(last.covariance, metric.covariance, sizeof metric.covariance);
@@ -277,8 +369,13 @@ int main(void)
 {
 #if VFRONT_EGO
     const struct CMUnitTest test[] = {
-        cmocka_unit_test(random_motions), cmocka_unit_test(usual_depth),
-        cmocka_unit_test(first_frame),    cmocka_unit_test(covariance_of_accelerations),
+        cmocka_unit_test(random_motions),
+        cmocka_unit_test(usual_depth),
+#if VFRONT_MATCHES
+        cmocka_unit_test(usual_parallax),
+#endif
+        cmocka_unit_test(first_frame),
+        cmocka_unit_test(covariance_of_accelerations),
         cmocka_unit_test(last_motion),
     };
     return cmocka_run_group_tests_name("predict", test, NULL, NULL);

@@ -45,8 +45,7 @@ static int check(const char *what)
     }
     for (int i = 0; i < now->count; i++)
         for (int c = 0; c < 3; c++)
-            REQUIRE(fabs((double)m->predicted[step.parity][i][c] - now->point[i].predicted[c]) < 5e-7,
-                    "%s: prediction of point %d", what, i);
+            REQUIRE((double)m->before[step.parity][i][c] == now->point[i].before[c], "%s: origin of point %d", what, i);
     return count;
 }
 
@@ -72,14 +71,13 @@ static int add(struct frame *f, struct keypoint p)
     return f->count++;
 }
 
-static void set_rotation(int axis, double angle)
+static void set_rotation(float R[9], int axis, double angle)
 {
     const int a = (axis + 1) % 3, b = (axis + 2) % 3;
-    for (int k = 0; k < 9; k++) params->R[k] = k % 4 == 0 ? 1.0f : 0.0f;
-    params->R[4 * a] = params->R[4 * b] = (float)cos(angle);
-    params->R[3 * b + a] = (float)sin(angle);
-    params->R[3 * a + b] = -params->R[3 * b + a];
-    params->rotation_given = 1;
+    for (int k = 0; k < 9; k++) R[k] = k % 4 == 0 ? 1.0f : 0.0f;
+    R[4 * a] = R[4 * b] = (float)cos(angle);
+    R[3 * b + a] = (float)sin(angle);
+    R[3 * a + b] = -R[3 * b + a];
 }
 
 /* ---- random cases ------------------------------------------------------------------------------------------------ */
@@ -142,8 +140,6 @@ static void random_cases(void **state)
         for (int k = 0; k < 4; k++, params->frame++) {
             char what[64];
             random_frame(roll(10) ? between(0, vf_min(50, VFRONT_KEYPOINTS)) : roll(3));
-            params->rotation_given = 0;
-            if (roll(3) == 0) set_rotation(roll(3), between(-500, 500) * 1e-3);
             snprintf(what, sizeof what, "seed %d, frame %d", (int)seed, k);
             check(what);
         }
@@ -153,21 +149,20 @@ static void random_cases(void **state)
     REQUIRE(cases_run > 7900 && pairs_listed > 15000 && pairs_dropped > 1000, "too little was tested");
 }
 
-/** A random prediction of the motion, and random ranges. */
+/** A random prediction of the motion, random ranges and parallaxes. */
 static void set_prediction(void)
 {
     vfront_prediction_t *p = &memory.predict.now;
-    const double w = between(-200, 200) * 1e-3;
     memset(p, 0, sizeof *p);
     step.geometry.calibrated[0] = 1;
-    p->source = roll(6) ? VFRONT_PREDICT_MOTION : VFRONT_PREDICT_ROTATION;
-    p->R[0] = 1.0f;
-    p->R[4] = p->R[8] = (float)cos(w);
-    p->R[7] = (float)sin(w);
-    p->R[5] = -p->R[7];
+    p->source = roll(2) ? VFRONT_PREDICT_MOTION : roll(2) ? VFRONT_PREDICT_TURN : VFRONT_PREDICT_ROTATION;
+    set_rotation(p->R, roll(3), between(-200, 200) * 1e-3);
+    set_rotation(memory.predict.parallax.R, roll(3), between(-200, 200) * 1e-3);
+    memory.predict.parallax.ratio = roll(4) ? (float)(between(200, 3000) * 1e-3) : 0.0f;
+    memory.predict.parallax.spread = (float)(between(0, 50) * 1e-3);
     for (int k = 0; k < 3; k++) p->t[k] = (float)(between(-500, 500) * 1e-3);
     for (int k = 0; k < 21; k++) p->covariance[k] = (float)(between(0, 1000) * 1e-6);
-    memory.predict.prior.mean_1pm = (float)(between(0, 1000) * 1e-3);
+    memory.predict.prior.mean_1pm = roll(4) ? (float)(between(0, 1000) * 1e-3) : 0.0f;
     memory.predict.prior.sigma_1pm = (float)(between(0, 300) * 1e-3);
 #if VFRONT_STEREO
     for (int i = 0; i < VFRONT_KEYPOINTS; i++) {
@@ -192,7 +187,6 @@ static void motion_given(void **state)
             char what[64];
             random_frame(between(0, vf_min(50, VFRONT_KEYPOINTS)));
             set_prediction();
-            params->rotation_given = (uint32_t)roll(2);
             snprintf(what, sizeof what, "motion, seed %d, frame %d", (int)seed, k);
             check(what);
         }
@@ -226,7 +220,7 @@ static void many(void **state)
                 add(now, p);
             }
         }
-        put_predictions();
+        put_matches();
         REQUIRE(check(guided ? "many, guided" : "many") > most / 20, "few pairs");
     }
 }
@@ -331,7 +325,7 @@ static void second_best(void **state)
     pair_beside(10, 11, 30 << 16, 0);
     step.tuning.match_window_px = 30;
     set_bearing(&before->point[1], now->point[0].bearing[0] + 0.2, now->point[0].bearing[1], now->point[0].bearing[2]);
-    put_predictions();
+    put_matches();
     assert_int_equal(check("second outside the window"), 1);
     step.tuning.match_window_px = 90;
     assert_int_equal(check("second inside the window"), 0);
@@ -379,7 +373,7 @@ static void window_rim(void **state)
                 add(now, p);
                 put_frame(now, step.parity);
                 put_frame(before, step.parity ^ 1);
-                memset(memory.match.predicted, 0, sizeof memory.match.predicted);
+                memset(memory.match.before, 0, sizeof memory.match.before);
                 vf_match_clear(&memory.match, step.parity, 0, 1);
                 RUN(match);
                 REQUIRE((int)memory.match.count == !out, "axis %d", axis);
@@ -402,7 +396,7 @@ static void window_of_levels(void **state)
                 set_bearing(&p, 0.1, -0.2, 0.97);
                 p.level = a;
                 add(before, p);
-                put_predictions();
+                put_matches();
                 const double px = 10.0 * size_of(a > b ? a : b) + (out ? 0.01 : -0.01);
                 set_bearing(&p, 0.1, -0.2 + px / 300.0, 0.97);
                 p.level = b;
@@ -473,7 +467,7 @@ static void camera_rolls(void **state)
     }
 }
 
-/** A given rotation predicts all key points, also those that moved differently before. */
+/** A rotation whose step before is unknown predicts all key points, also those that moved differently before. */
 static void rotation_given(void **state)
 {
     (void)state;
@@ -484,22 +478,24 @@ static void rotation_given(void **state)
             start();
             step.tuning.match_guided = 1;
             step.tuning.match_window_px = 4;
-            set_rotation(axis, 0.35);
+            step.geometry.calibrated[0] = 1;
+            memset(&memory.predict, 0, sizeof memory.predict);
+            set_rotation(memory.predict.now.R, axis, 0.35);
             for (int k = 0; k < 10; k++) {
                 struct keypoint p = random_keypoint();
                 set_unit(&p, 0.4 + 0.01 * k, 0.3 - 0.02 * k, 1.0);
                 add(before, p);
                 double to[3] = {0, 0, 0};
-                for (int c = 0; c < 9; c++) to[c / 3] += (double)params->R[c] * p.bearing[c % 3];
+                for (int c = 0; c < 9; c++) to[c / 3] += (double)memory.predict.now.R[c] * p.bearing[c % 3];
                 set_unit(&p, to[0], to[1], to[2]);
                 add(now, p);
             }
-            params->rotation_given = given;
+            if (!given) set_rotation(memory.predict.now.R, axis, 0.0);
             for (int k = 0; k < 10; k++) {
                 const double there[3] = {0.0, (double)0.6f, (double)0.8f};
-                memcpy(before->point[k].predicted, there, sizeof there);
+                memcpy(before->point[k].before, there, sizeof there);
             }
-            put_predictions();
+            put_matches();
             assert_int_equal(check("rotation"), given ? 10 : 0);
         }
 }
@@ -592,7 +588,7 @@ static void all_else_stays(void **state)
                 m->back[set ^ 1][i] = m->found[set ^ 1][i] = 0xffffffffu;
                 m->second[set ^ 1][i] = 256;
             }
-            memcpy(m->predicted[set], memory.match.predicted[set], sizeof m->predicted[0][0] * (size_t)now->count);
+            memcpy(m->before[set], memory.match.before[set], sizeof m->before[0][0] * (size_t)now->count);
             m->count = memory.match.count;
             memcpy(m->match, memory.match.match, sizeof *m->match * m->count);
         }
@@ -706,7 +702,7 @@ static const vfront_match_t *run(void)
     params->frame = 5;
     put_frame(now, step.parity);
     put_frame(before, step.parity ^ 1);
-    put_predictions();
+    put_matches();
     vf_match_clear(&memory.match, step.parity, 0, 1);
     RUN(match);
     REQUIRE((int)memory.match.count == now->count, "%u of %d pairs", memory.match.count, now->count);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Oracle of match: the rule in its textbook form, in double precision, over all pairs. Key points are where a test puts
- * them; predictions are taken from the frames that the test itself made. Included by match.c. */
+ * them; what the previous frame found is taken from the frames that the test itself made. Included by match.c. */
 #ifndef MATCH_ORACLE_H
 #define MATCH_ORACLE_H
 
@@ -9,7 +9,8 @@
 /* ---- frames, kept apart from the arena --------------------------------------------------------------------------- */
 
 struct keypoint {
-    double bearing[3], predicted[3];          /* as stored, and as predicted for the next frame */
+    double bearing[3], predicted[3];          /* as stored, and at constant velocity in the next frame */
+    double before[3];                         /* of its match in the frame before; 0 0 0: it has none */
     int32_t x_q16, y_q16, level, orientation; /* orientation in 1/65536 of a full turn */
     vfront_descriptor_t bits;
 };
@@ -82,12 +83,11 @@ static void put_frame(const struct frame *f, int32_t parity)
     }
 }
 
-/** Writes the predictions of the previous frame's key points into the arena, as if the stage had computed them. */
-static void put_predictions(void)
+/** Writes what the previous frame's key points were matched with into the arena, as if the stage had found it. */
+static void put_matches(void)
 {
     for (int32_t i = 0; i < before->count; i++)
-        for (int k = 0; k < 3; k++)
-            memory.match.predicted[step.parity ^ 1][i][k] = (float)before->point[i].predicted[k];
+        for (int k = 0; k < 3; k++) memory.match.before[step.parity ^ 1][i][k] = (float)before->point[i].before[k];
 }
 
 /* ---- oracle ------------------------------------------------------------------------------------------------------ */
@@ -102,23 +102,60 @@ static int distance_of(const struct keypoint *a, const struct keypoint *b)
     return bits;
 }
 
+/** Greatest variance of the predicted rotation, first 3, or translation, first 0. */
+static double greatest_variance(int first)
+{
+    double most = 0.0;
+    for (int k = 0, n = 0; k < 6; n += 6 - k++) /* diagonal of the upper triangle */
+        if (k / 3 == first / 3) most = fmax(most, (double)memory.predict.now.covariance[n]);
+    return most;
+}
+
+/** Position and window [rad] of key point b of the previous frame by the rotation predicted: what is left of its last
+ *  displacement after the rotation of that step goes on, half of it and of the usual one uncertain; without one the
+ *  usual one is. */
+static double place_by_rotation(const struct keypoint *b, double at[3])
+{
+    const struct vf_parallax_prior *q = &memory.predict.parallax;
+    const double ratio = (double)q->ratio, usual = (double)q->spread * (ratio > 0.0 ? ratio : 1.0);
+    const int seen = ratio > 0.0 && (b->before[0] != 0.0 || b->before[1] != 0.0 || b->before[2] != 0.0);
+    double there[3], left = 0.0, length = 0.0;
+    for (int k = 0; k < 3; k++) {
+        double parallax = b->bearing[k];
+        for (int c = 0; c < 3; c++) parallax -= (double)q->R[3 * k + c] * b->before[c];
+        if (!seen) parallax = 0.0;
+        there[k] = b->bearing[k] + ratio * parallax;
+        left += ratio * ratio * parallax * parallax;
+    }
+    for (int k = 0; k < 3; k++) {
+        at[k] = 0.0;
+        for (int c = 0; c < 3; c++) at[k] += (double)memory.predict.now.R[3 * k + c] * there[c];
+        length += at[k] * at[k];
+    }
+    for (int k = 0; k < 3; k++) at[k] /= sqrt(length);
+    return 3.0 * sqrt(greatest_variance(3) + (seen ? 0.25 * (left + usual * usual) : usual * usual));
+}
+
 /** Position and window [rad] of key point b of the previous frame by the motion predicted. */
 static double place_by_motion(const struct keypoint *b, double at[3])
 {
     const vfront_prediction_t *p = &memory.predict.now;
     const int32_t j = (int32_t)(b - before->point);
     double inverse = (double)memory.predict.prior.mean_1pm, sigma = (double)memory.predict.prior.sigma_1pm, t2 = 0.0,
-           length = 0.0, shift = 0.0, turn = 0.0;
+           length = 0.0;
+    int known = 0;
 #if VFRONT_STEREO
     const double range = (double)memory.stereo.range_m[step.parity ^ 1][j];
     if (range > 0.0) {
         inverse = 1.0 / range;
         sigma = (double)memory.stereo.range_sigma_m[step.parity ^ 1][j] / (range * range);
+        known = 1;
     }
 #endif
     (void)j;
-    for (int k = 0, n = 0; k < 6; n += 6 - k++) /* diagonal of the upper triangle */
-        *(k < 3 ? &shift : &turn) = fmax(k < 3 ? shift : turn, (double)p->covariance[n]);
+    const int matched = b->before[0] != 0.0 || b->before[1] != 0.0 || b->before[2] != 0.0;
+    if (!(p->source & VFRONT_PREDICT_MOTION) || (!known && (matched || inverse == 0.0)))
+        return place_by_rotation(b, at);
     for (int k = 0; k < 3; k++) {
         at[k] = inverse * (double)p->t[k];
         for (int c = 0; c < 3; c++) at[k] += (double)p->R[3 * k + c] * b->bearing[c];
@@ -126,13 +163,7 @@ static double place_by_motion(const struct keypoint *b, double at[3])
         length += at[k] * at[k];
     }
     for (int k = 0; k < 3; k++) at[k] /= sqrt(length);
-    return 3.0 * sqrt(turn + inverse * inverse * shift + sigma * sigma * t2);
-}
-
-/** 1 if a motion with a translation is predicted. */
-static int motion_predicted(void)
-{
-    return step.geometry.calibrated[0] && memory.predict.now.source & VFRONT_PREDICT_MOTION;
+    return 3.0 * sqrt(greatest_variance(3) + inverse * inverse * greatest_variance(0) + sigma * sigma * t2);
 }
 
 /** Distance [px] of a key point from the predicted position of one of the previous frame, less the window on their
@@ -141,16 +172,10 @@ static double outside_window_px(const struct keypoint *a, const struct keypoint 
 {
     const double step_px = fmax(size_of(a->level), size_of(b->level));
     double square = 0.0, place[3], window_px = step.tuning.match_window_px * step_px;
-    if (motion_predicted())
+    if (step.geometry.calibrated[0])
         window_px = fmin(window_px, 6.0 * step_px + place_by_motion(b, place) * (double)step.geometry.focal_px[0]);
     for (int k = 0; k < 3; k++) {
-        double at = b->predicted[k];
-        if (motion_predicted()) {
-            at = place[k];
-        } else if (params->rotation_given) {
-            at = 0.0;
-            for (int c = 0; c < 3; c++) at += (double)params->R[3 * k + c] * b->bearing[c];
-        }
+        const double at = step.geometry.calibrated[0] ? place[k] : b->predicted[k];
         square += (a->bearing[k] - at) * (a->bearing[k] - at);
     }
     return sqrt(square) * (double)step.geometry.focal_px[0] - window_px;
@@ -163,7 +188,7 @@ static int is_candidate(const struct keypoint *a, const struct keypoint *b)
     if (abs(a->level - b->level) > step.tuning.match_levels) return 0;
     if (!step.tuning.match_guided) return 1;
     const double off = outside_window_px(a, b);
-    ambiguous |= fabs(off) < (motion_predicted() ? 3e-6 : 1e-6) * (double)step.geometry.focal_px[0];
+    ambiguous |= fabs(off) < (step.geometry.calibrated[0] ? 3e-6 : 1e-6) * (double)step.geometry.focal_px[0];
     return off <= 0.0;
 }
 
@@ -257,15 +282,18 @@ static int drop_by_roll(int count)
     return kept;
 }
 
-/** Predictions for the next frame, from the pairs. */
+/** What the next frame needs for its predictions, from the pairs. */
 static void predict_next(int count)
 {
-    for (int i = 0; i < now->count; i++)
+    for (int i = 0; i < now->count; i++) {
         memcpy(now->point[i].predicted, now->point[i].bearing, sizeof now->point[i].predicted);
+        memset(now->point[i].before, 0, sizeof now->point[i].before);
+    }
     for (int k = 0; k < count; k++) {
         struct keypoint *p = &now->point[should[k].i];
         const double *was = before->point[should[k].j].bearing;
         double length = 0.0;
+        memcpy(p->before, was, sizeof p->before);
         for (int c = 0; c < 3; c++) length += (2 * p->bearing[c] - was[c]) * (2 * p->bearing[c] - was[c]);
         for (int c = 0; c < 3; c++) p->predicted[c] = (2 * p->bearing[c] - was[c]) / sqrt(length);
     }

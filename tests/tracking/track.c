@@ -3,6 +3,9 @@
  * every reason for which a track ends; priors; templates that are kept and templates that are renewed. */
 #include "track_oracle.h"
 
+#include "tracking/patch.h"
+#include "tracking/track_flow.h"
+
 /* ---- features ---------------------------------------------------------------------------------------------------- */
 
 static struct vf_track_memory *const track = &memory.track;
@@ -473,6 +476,7 @@ static void remember_speed(double dx, double dy)
     for (uint32_t i = 0; i < planted(); i++) {
         refill->feature[step.parity ^ 1][i].dx_q16 = (int32_t)(dx * 65536.0);
         refill->feature[step.parity ^ 1][i].dy_q16 = (int32_t)(dy * 65536.0);
+        refill->feature[step.parity ^ 1][i].age = 1;
     }
 }
 
@@ -501,6 +505,68 @@ static void priors_lead_far(void **state)
     assert_int_equal(run(FAR_PX, 20).right, planted());
     move_by(-60.0, 0.0);
     REQUIRE(run(FAR_PX, 20).right < 10, "the velocity went before the rotation");
+}
+
+/** Predicted motion that moves points of usual depth by (dx, dy): a translation across the optical axis. */
+static void expect_shift(double dx, double dy)
+{
+    vfront_prediction_t *p = &memory.predict.now;
+    step.geometry.calibrated[0] = 1;
+    step.geometry.focal_px[0] = 400.0f;
+    step.geometry.centre_px[0] = 250.0f;
+    step.geometry.centre_px[1] = 150.0f;
+    memset(&memory.predict, 0, sizeof memory.predict);
+    for (int k = 0; k < 9; k++) p->R[k] = k % 4 ? 0.0f : 1.0f;
+    memory.predict.prior.mean_1pm = 0.25f;
+    p->t[0] = (float)(dx / 400.0 / 0.25);
+    p->t[1] = (float)(dy / 400.0 / 0.25);
+    p->source = VFRONT_PREDICT_MOTION;
+}
+
+/** New features begin where the predicted motion takes a point of usual depth; older ones at their velocity. */
+static void new_features_follow_the_prediction(void **state)
+{
+    (void)state;
+    shake(14);
+    if (!far_scene()) skip();
+    memset(&memory.predict, 0, sizeof memory.predict);
+    for (uint32_t i = 0; i < planted(); i++) refill->feature[step.parity ^ 1][i].age = 0;
+    REQUIRE(run(FAR_PX, 20).right < 10, "the shift is within reach: this test is blunt");
+    expect_shift(FAR_PX - 4.0, 23.0);
+    struct outcome o = run(FAR_PX, 20);
+    REQUIRE(o.right == o.all && o.rmse <= 0.03, "%d of %d, RMSE %.4f", o.right, o.all, o.rmse);
+    memory.predict.now.source = 0;
+    REQUIRE(run(FAR_PX, 20).right < 10, "a motion that is not predicted was used");
+    expect_shift(FAR_PX, 20.0);
+    step.tuning.track_prior = VFRONT_PRIOR_ROTATION;
+    REQUIRE(run(FAR_PX, 20).right < 10, "a prediction was used unasked");
+    step.tuning.track_prior = VFRONT_PRIOR_VELOCITY;
+    for (uint32_t i = 0; i < planted(); i++) refill->feature[step.parity ^ 1][i].age = 3;
+    REQUIRE(run(FAR_PX, 20).right < 10, "a feature with a velocity did not keep it");
+
+    /* a turn of 0.2 rad about the y axis moves points by x' = (x c + s) / (c - x s), nothing for what is behind */
+    expect_shift(0.0, 0.0);
+    for (uint32_t i = 0; i < planted(); i++) refill->feature[step.parity ^ 1][i].age = 0;
+    float *R = memory.predict.now.R;
+    R[0] = R[8] = (float)cos(0.2);
+    R[2] = (float)sin(0.2);
+    R[6] = -R[2];
+    const struct vf_track_view *view = VIEW(track);
+    for (int i = 0; i < 100; i++) {
+        const double x = 500.0 * uniform(), y = 300.0 * uniform(), u = (x - 250.0) / 400.0, v = (y - 150.0) / 400.0,
+                     z = cos(0.2) - u * sin(0.2);
+        struct vf_feature f = {0};
+        f.x_q16 = (int32_t)(x * 65536.0);
+        f.y_q16 = (int32_t)(y * 65536.0);
+        const struct vf_track_estimate e = vf_track_predict(view, &f, &memory.ingest.params);
+        REQUIRE(fabs(e.x_q16 / 65536.0 - (400.0 * (u * cos(0.2) + sin(0.2)) / z + 250.0)) < 1e-3, "x of a turn");
+        REQUIRE(fabs(e.y_q16 / 65536.0 - (400.0 * v / z + 150.0)) < 1e-3, "y of a turn");
+    }
+    R[0] = R[8] = -1.0f; /* behind the camera: not used */
+    R[2] = R[6] = 0.0f;
+    const struct vf_feature f = {.x_q16 = 1 << 20, .y_q16 = 1 << 21};
+    const struct vf_track_estimate e = vf_track_predict(view, &f, &memory.ingest.params);
+    assert_true(e.x_q16 == f.x_q16 && e.y_q16 == f.y_q16);
 }
 
 /** A wrong prior loses no tracks where failed ones are tried again from their previous position. */
@@ -809,6 +875,7 @@ int main(void)
         cmocka_unit_test(ends_when_it_runs_away),
         cmocka_unit_test(ends_by_the_check_backwards),
         cmocka_unit_test(priors_lead_far),
+        cmocka_unit_test(new_features_follow_the_prediction),
         cmocka_unit_test(misled_by_a_prior),
         cmocka_unit_test(templates_are_kept),
         cmocka_unit_test(template_of_a_large_residual),

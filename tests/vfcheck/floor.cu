@@ -1,8 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* The floor of the machine: kernels that do nothing, to set the figures of vfcheck against. */
+/* The floor of the machine: kernels that do nothing, to set the figures of vfcheck against; and a neighbour that keeps
+ * the whole device at work, as another network or encoder in the same process would. */
 #include <cuda_runtime.h>
 
 static __global__ void nothing_k() {}
+
+/** Each block multiplies and adds for so long [ns]. */
+static __global__ void neighbour_k(unsigned long long ns, float *never)
+{
+    unsigned long long start, now;
+    float x = (float)threadIdx.x;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
+    do {
+        for (int i = 0; i < 64; i++) x = x * 0.999f + 1.0f;
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    } while (now - start < ns);
+    if (x < 0.0f) *never = x;
+}
+
+extern "C" cudaError_t neighbour_launch(int blocks, unsigned block_us, cudaStream_t stream)
+{
+    neighbour_k<<<blocks, 256, 0, stream>>>(block_us * 1000ull, nullptr);
+    return cudaGetLastError();
+}
 
 extern "C" cudaError_t floor_launch(cudaStream_t stream)
 {

@@ -8,6 +8,7 @@
 #include <cuda.h>
 #include <dlfcn.h>
 #include <math.h> /* sqrt */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -15,6 +16,7 @@
 #include "port/cuda/cuda.h"
 
 cudaError_t floor_launch(cudaStream_t stream);
+cudaError_t neighbour_launch(int blocks, unsigned block_us, cudaStream_t stream);
 
 #define WIDTH 752
 #define HEIGHT 480
@@ -938,6 +940,109 @@ static unsigned long long energy_mj(void)
     return energy(device, &mj) ? 0 : mj;
 }
 
+/** Time of the processor that the process, or the calling thread, has used [us]. */
+static double processor_us(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+/** Steps at a pace, and what they take of the processor. pause_us: from the end of a step to the next; 0: none. */
+static void bench_wait(const char *what, long steps, long pause_us)
+{
+    const struct timespec pause = {0, pause_us * 1000};
+    double process = 0.0, thread = 0.0;
+    float *time = zeroed(sizeof(float) * (size_t)steps);
+    for (long i = -20; i < steps; i++) {
+        if (i == 0) {
+            process = processor_us(CLOCK_PROCESS_CPUTIME_ID);
+            thread = processor_us(CLOCK_THREAD_CPUTIME_ID);
+        }
+        if (pause_us) nanosleep(&pause, NULL);
+        const double begin = now_us();
+        step(WIDTH, HEIGHT, FILL_REAL, i + 20);
+        if (i >= 0) time[i] = (float)(now_us() - begin);
+    }
+    process = (processor_us(CLOCK_PROCESS_CPUTIME_ID) - process) / (double)steps;
+    thread = (processor_us(CLOCK_THREAD_CPUTIME_ID) - thread) / (double)steps;
+    qsort(time, (size_t)steps, sizeof *time, by_value);
+    printf("  %-34s %7.1f / %7.1f us p50 / p99; processor %7.1f us a step, of these %7.1f in the thread that waits\n",
+           what, (double)share(time, steps, 0.5), (double)share(time, steps, 0.99), process, thread);
+    free(time);
+}
+
+static void bench_waits(void)
+{
+    static const char *const name[][2] = {{"spin", "spin, 10 ms between steps"},
+                                          {"nap", "nap, 10 ms between steps"},
+                                          {"sleep", "sleep, 10 ms between steps"}};
+    vfront_tuning_t t = standard();
+    printf("\nways to wait, %dx%d\n", WIDTH, HEIGHT);
+    for (t.wait = VFRONT_WAIT_SPIN; t.wait <= VFRONT_WAIT_SLEEP; t.wait++) {
+        start(WIDTH, HEIGHT, &t, VFRONT_PORT_CUDA);
+        bench_wait(name[t.wait][0], 5000, 0);
+        vfront_reset(vf);
+        bench_wait(name[t.wait][1], 500, 10000);
+        vfront_shutdown(vf);
+    }
+}
+
+/* ---- a neighbour on the device ----------------------------------------------------------------------------------- */
+
+static int neighbour_ends;
+
+/** Launches kernels of about 1 ms, back to back, in a stream of default priority, a few ahead, until told to end. */
+static void *neighbour(void *unused)
+{
+    enum { AHEAD = 4 };
+    cudaStream_t stream;
+    cudaEvent_t done[AHEAD];
+    struct cudaDeviceProp properties;
+    CUDA(cudaGetDeviceProperties(&properties, 0));
+    const int blocks = 8 * 50 * properties.multiProcessorCount; /* 8 blocks of 256 threads fill a multiprocessor */
+    CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    for (int i = 0; i < AHEAD; i++) CUDA(cudaEventCreateWithFlags(&done[i], cudaEventDisableTiming));
+    for (long i = 0; !__atomic_load_n(&neighbour_ends, __ATOMIC_ACQUIRE); i++) {
+        if (i >= AHEAD) CUDA(cudaEventSynchronize(done[i % AHEAD]));
+        CUDA(neighbour_launch(blocks, 20, stream));
+        CUDA(cudaEventRecord(done[i % AHEAD], stream));
+    }
+    CUDA(cudaStreamSynchronize(stream));
+    for (int i = 0; i < AHEAD; i++) CUDA(cudaEventDestroy(done[i]));
+    CUDA(cudaStreamDestroy(stream));
+    return unused;
+}
+
+/** Steps at the highest and at the lowest priority of the device. */
+static void bench_priorities(const char *setting)
+{
+    vfront_tuning_t t = standard();
+    int least, greatest;
+    CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    for (int lowest = 0; lowest < 2; lowest++) {
+        t.priority = lowest ? least - greatest : 0;
+        start(WIDTH, HEIGHT, &t, VFRONT_PORT_CUDA);
+        const struct wall w = measure_steps(WIDTH, HEIGHT, FILL_REAL, 1000);
+        printf("  %-17s priority %3d (%s)  %8.1f / %8.1f / %8.1f us p50 / p99 / max\n", setting, greatest + t.priority,
+               lowest ? "lowest " : "highest", (double)w.p50, (double)w.p99, (double)w.most);
+        vfront_shutdown(vf);
+    }
+}
+
+void run_neighbour(void)
+{
+    pthread_t thread;
+    draw_pictures(WIDTH, HEIGHT);
+    printf("\na neighbour in the same process that keeps the device at work, %dx%d\n", WIDTH, HEIGHT);
+    bench_priorities("alone");
+    neighbour_ends = 0;
+    if (pthread_create(&thread, NULL, neighbour, NULL)) exit(1);
+    bench_priorities("beside neighbour");
+    __atomic_store_n(&neighbour_ends, 1, __ATOMIC_RELEASE);
+    pthread_join(thread, NULL);
+}
+
 void run_latency(void)
 {
     static const enum fill kind[] = {FILL_REAL, FILL_BLACK, FILL_NOISE, FILL_CHECKER, FILL_CORNERS};
@@ -965,6 +1070,7 @@ void run_latency(void)
                (long)before - (long)after);
         vfront_shutdown(vf);
     }
+    bench_waits();
     vfront_info_t info;
     start(WIDTH, HEIGHT, &t, VFRONT_PORT_CUDA);
     vfront_info(vf, &info);

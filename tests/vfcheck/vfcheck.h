@@ -40,7 +40,7 @@ struct vf_case {
 
 struct options {
     uint64_t seed;
-    int only, cases, frames, bench, brief, motion, dense, tiny, small, real, verbose;
+    int only, cases, frames, bench, brief, motion, dense, neighbour, tiny, small, real, verbose;
     long latency;
     const char *pictures;
 };
@@ -97,6 +97,9 @@ int check_motions(void);
 void run_bench(void);
 void run_motion(void);
 void run_dense(void);
+/** Latencies: of each kind of picture, and of each way to wait with the processor's time that it takes; beside a
+ *  neighbour that keeps the device at work. */
 void run_latency(void);
+void run_neighbour(void);
 
 #endif

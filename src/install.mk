@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+# Installation: header, config, archive, and what pkg-config and CMake ask for. Included by the Makefile. Everything is found from where the files
+# lie, so that the tree can be moved.
+.PHONY: install uninstall
+
+PREFIX   ?= /usr/local
+VERSION  := $(shell sed -n 's/^.define VFRONT_VERSION "\(.*\)"$$/\1/p' vfront.h)
+INCLUDED := $(DESTDIR)$(PREFIX)/include/$(NAME)
+LIBDIR   := $(DESTDIR)$(PREFIX)/lib
+CMAKEDIR := $(LIBDIR)/cmake/$(NAME)
+INSTALLED := $(addprefix $(INCLUDED)/,vfront.h vfront_cfg.h vfront_user_cfg.h) $(LIBDIR)/lib$(NAME).a $(LIBDIR)/pkgconfig/$(NAME).pc \
+    $(addprefix $(CMAKEDIR)/$(NAME)-,config.cmake config-version.cmake)
+NEEDS    := $(strip $(if $(filter 1,$(CUDA)),$(LIBS),-lpthread))
+
+define USER_CFG
+/* Settings of the installed library, which vfront_cfg.h reads first. */
+$(if $(filter 1,$(HAS_CUBLAS)),#define VFRONT_CUBLAS 1)
+$(if $(PREFIX_SYMBOLS),#define VFRONT_PREFIX $(PREFIX_SYMBOLS))
+endef
+define PC
+prefix=$${pcfiledir}/../..
+Name: $(NAME)
+Description: Vision system of a flight computer, $(if $(filter 1,$(CUDA)),for NVIDIA GPUs ($(CUDA_ARCH)) and processors,for processors)
+Version: $(VERSION)
+Cflags: -I$${prefix}/include/$(NAME)
+Libs: -L$${prefix}/lib -l$(NAME)
+Libs.private: $(NEEDS)
+endef
+define CMAKE_CONFIG
+get_filename_component($(NAME)_ROOT "$${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+if(NOT TARGET $(NAME)::vfront)
+  add_library($(NAME)::vfront STATIC IMPORTED)
+  set_target_properties($(NAME)::vfront PROPERTIES
+    IMPORTED_LOCATION "$${$(NAME)_ROOT}/lib/lib$(NAME).a"
+    INTERFACE_INCLUDE_DIRECTORIES "$${$(NAME)_ROOT}/include/$(NAME)"
+    INTERFACE_LINK_LIBRARIES "$(NEEDS)")
+endif()
+endef
+define CMAKE_VERSION
+set(PACKAGE_VERSION "$(VERSION)")
+if(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION OR NOT "$${PACKAGE_FIND_VERSION_MAJOR}.$${PACKAGE_FIND_VERSION_MINOR}" VERSION_EQUAL "$(basename $(VERSION))")
+  set(PACKAGE_VERSION_COMPATIBLE FALSE)
+else()
+  set(PACKAGE_VERSION_COMPATIBLE TRUE)
+endif()
+endef
+export USER_CFG PC CMAKE_CONFIG CMAKE_VERSION
+
+install: $(LIB) ## Header, config, archive, vfront.pc and CMake files, into DESTDIR and PREFIX
+	install -d $(sort $(dir $(INSTALLED)))
+	install -m 644 vfront.h $(INCLUDED)/vfront.h
+	sed 's/^#ifdef VFRONT_USER_CFG$$/#if 1 \/* as the library was built *\//; s/^#include VFRONT_USER_CFG$$/#include "vfront_user_cfg.h"/' vfront_cfg.h >$(INCLUDED)/vfront_cfg.h
+	{ printf '%s\n' "$$USER_CFG"; cat /dev/null $(CFG); } >$(INCLUDED)/vfront_user_cfg.h
+	install -m 644 $(LIB) $(LIBDIR)/lib$(NAME).a
+	printf '%s\n' "$$PC" >$(LIBDIR)/pkgconfig/$(NAME).pc
+	printf '%s\n' "$$CMAKE_CONFIG" >$(CMAKEDIR)/$(NAME)-config.cmake
+	printf '%s\n' "$$CMAKE_VERSION" >$(CMAKEDIR)/$(NAME)-config-version.cmake
+	chmod 644 $(INSTALLED)
+
+uninstall: ## Removes what install put there, with the same settings
+	rm -f $(INSTALLED)
+	for dir in $(INCLUDED) $(CMAKEDIR); do [ ! -d $$dir ] || rmdir --ignore-fail-on-non-empty $$dir; done

@@ -1,0 +1,73 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What `make install` puts in place serves an application: by pkg-config and by CMake, in C and C++17, linked into a shared library, and two
+# libraries of different configs in one program. `make uninstall` leaves nothing. Exit 77: without pkg-config or cmake, after all else was tried.
+#   tests/package/install.sh CC CXX BUILD SMALL SMALL_CUDA MAKE    BUILD, SMALL: folders of the standard and of the small library; SMALL_CUDA: the small one's CUDA
+set -eu
+cc=$1 cxx=$2 build=$3 small=$4 small_cuda=$5 make=$6
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+root=$dir/usr/local
+skipped=
+fail() { echo "install: $*"; exit 1; }
+run() { "$@" >"$dir/said" 2>&1 || { cat "$dir/said"; fail "$*"; }; }
+settings() { # of the library in folder $1
+    [ "$1" = "$build" ] || echo "CFG=tests/config/small.h CUDA=$small_cuda PREFIX_SYMBOLS=small_"
+}
+for b in "$build" "$small"; do run "$make" -s BUILD="$b" $(settings "$b") DESTDIR="$dir" install; done
+mv "$root" "$dir/moved" && root=$dir/moved # everything is found from where it lies
+lib=$root/lib/libvfront.a
+libs=$(sed -n 's/^Libs.private: //p' "$root/lib/pkgconfig/vfront.pc")
+[ -n "$libs" ] || fail "vfront.pc has no Libs.private"
+
+# a shared library of the caller's code: no relocation of code, none of the library's inner symbols to be seen
+strict="-std=c11 -Wall -Wextra -pedantic -Werror"
+include="-I$root/include/vfront"
+run $cc $strict $include -fPIC -shared -DPART=own tests/package/part.c "$lib" -o "$dir/libown.so" -Wl,-z,text -Wl,-z,defs $libs
+if nm -D --defined-only "$dir/libown.so" | grep ' vf_'; then fail "inner symbols are seen outside of a shared library"; fi
+run $cc $strict -DPARTS='X(own)' tests/package/parts.c -L"$dir" -lown -Wl,-rpath,"$dir" -o "$dir/shared"
+shared=$("$dir/shared") || fail "linked as a shared library, it does not run"
+
+# two libraries: each steps as it does alone
+part() { run $cc $strict -I"$root/include/$2" -DPART="$1" -c tests/package/part.c -o "$dir/$1.o"; }
+part standard vfront
+part small small_vfront
+run $cc $strict -DPARTS='X(standard)' tests/package/parts.c "$dir/standard.o" "$lib" -o "$dir/first" $libs
+run $cc $strict -DPARTS='X(small)' tests/package/parts.c "$dir/small.o" "$root/lib/libsmall_vfront.a" -o "$dir/second" $libs
+run $cc $strict -DPARTS='X(standard) X(small)' tests/package/parts.c "$dir/standard.o" "$dir/small.o" "$lib" "$root/lib/libsmall_vfront.a" -o "$dir/both" $libs
+alone=$("$dir/first" && "$dir/second") && both=$("$dir/both") || fail "one of two libraries does not run"
+[ "$alone" = "$both" ] || fail "two libraries in one program: $both; each alone: $alone"
+[ "${shared#own}" = "$(echo "$alone" | sed -n 's/^standard//p')" ] || fail "shared: $shared; static: $alone"
+[ "$(echo "$both" | awk '{print $2}' | uniq | wc -l)" -eq 2 ] || fail "both are the same library"
+others=$(nm -g --defined-only "$root/lib/libsmall_vfront.a" 2>/dev/null | awk 'NF == 3 && $3 !~ /^small_/ {print $3}')
+[ -z "$others" ] || fail "without the prefix: $others"
+
+if command -v pkg-config >/dev/null; then
+    export PKG_CONFIG_PATH="$root/lib/pkgconfig"
+    run $cc $strict $(pkg-config --cflags vfront) examples/minimal.c -o "$dir/app" $(pkg-config --static --libs vfront)
+    run "$dir/app"
+    run $cxx -std=c++17 -Wall -Wextra -pedantic -Wold-style-cast -Werror $(pkg-config --cflags small_vfront) tests/package/app.cpp -o "$dir/app" \
+        $(pkg-config --static --libs small_vfront)
+    run "$dir/app"
+    grep -q "^$(pkg-config --modversion vfront):" "$dir/said" || fail "vfront.pc has another version than the library"
+else
+    skipped="$skipped pkg-config"
+fi
+if command -v cmake >/dev/null; then
+    run cmake -S tests/package -B "$dir/cmake" -DCMAKE_PREFIX_PATH="$root" -DROOT="$PWD" -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx"
+    run cmake --build "$dir/cmake"
+    run "$dir/cmake/c_app"
+    run "$dir/cmake/cxx_app"
+    mkdir "$dir/later" && sed 's/vfront 0.1/vfront 0.2/' tests/package/CMakeLists.txt >"$dir/later/CMakeLists.txt"
+    ! cmake -S "$dir/later" -B "$dir/cmake-later" -DCMAKE_PREFIX_PATH="$root" -DROOT="$PWD" >"$dir/said" 2>&1 || fail "CMake takes this for version 0.2"
+    grep -q 'requested version "0.2"' "$dir/said" || { cat "$dir/said"; fail "CMake does not say why"; }
+else
+    skipped="$skipped cmake"
+fi
+
+mkdir -p "$dir/usr" && mv "$root" "$dir/usr/local"
+for b in "$build" "$small"; do run "$make" -s BUILD="$b" $(settings "$b") DESTDIR="$dir" uninstall; done
+left=$(find "$dir/usr" -type f)
+[ -z "$left" ] || fail "uninstall left $left"
+[ -z "$skipped" ] || { echo "install: skipped, not installed:$skipped"; exit 77; }
+echo "install: pkg-config, CMake, shared library, two libraries in one program"
