@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* predict on the GPU, beside ingest: one thread predicts, while all others sum over the ranges of the previous frame's key points; then
- * all sum over their parallaxes. */
+/* predict on the GPU, beside ingest: one thread predicts, while all others sum over the ranges of the previous frame's
+ * key points; then all sum over their parallaxes. */
 #include "kernels/kernel.cuh"
 
 #include "geometry/predict.h"

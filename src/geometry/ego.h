@@ -9,12 +9,12 @@
  *         2; rotations alone from 2; metric ones from 3 with a distance. Each is scored on a subset (preemptive RANSAC:
  *         D. Nister, 2003; ego_hypothesis.h). The best few of a kind are refined by Gauss-Newton steps, first on a
  *         subset, then on all inliers as long as the score rises (local optimisation: O. Chum, 2003); the best of these
- *         is the motion of its kind. Metric hypotheses are scored with a
- *         second bound on positions, three times as wide, as well; the best few by that are refined with it, and used
- *         where too few correspondences are inliers of the other. The first steps are cheap and taken even where the score falls: that finds better
- *         motions than eight on all. The motion is then assessed (ego_assess.h): is a rotation enough; do the points
- *         lie in a plane; do the outliers agree on an alternative motion; is the camera still. Its covariance is a
- *         sandwich estimate over image clusters (ego_covariance.h)
+ *         is the motion of its kind. The first steps are cheap and taken even where the score falls: that finds better
+ *         motions than eight on all. Metric hypotheses are scored with a second bound on positions, three times as
+ *         wide, as well; the best few by that are refined with it, and used where too few correspondences are inliers
+ *         of the other. The motion is then assessed (ego_assess.h): is a rotation enough; do the points lie in a
+ *         plane; do the outliers agree on an alternative motion; is the camera still. Its covariance is a sandwich
+ *         estimate over image clusters (ego_covariance.h)
  *         The error of all disparities that a good metric motion shows goes into a running estimate (rig.h)
  * Exact   scores are sums of integers. Sums of floats have one order: correspondence i goes to lane i % VF_EGO_LANES,
  *         each lane adds its own in order, then lanes are added pairwise by halves, first within 32, then these
@@ -89,7 +89,8 @@ struct vf_usual {
     float turn[3];
 };
 
-/** Last good motion of a kind, which predict continues; a relative one may be a rotation alone, its t is a direction. */
+/** Last good motion of a kind, which predict continues; a relative one may be a rotation alone, its t is a
+ *  direction. */
 enum { VF_LAST_METRIC, VF_LAST_RELATIVE, VF_LASTS };
 struct vf_last_motion {
     struct vf_pose pose;

@@ -67,8 +67,8 @@ struct vf_carry_mirror;
  * NULL: nobody wants it. */
 /* clang-format off */
 #define VF_READS_report(X)                                                                                             \
-    X(ingest) X(freeze) X(pyramid) X(predict) X(track) X(detect) X(refill) X(select) X(bearing) X(describe) X(stereo) X(rows) X(match)   \
-    X(ego) X(dense) X(stixel)
+    X(ingest) X(freeze) X(pyramid) X(predict) X(track) X(detect) X(refill) X(select) X(bearing) X(describe) X(stereo)  \
+    X(rows) X(match) X(ego) X(dense) X(stixel)
 #define VF_BEFORE_report(X)
 #define VF_GEOMETRY_report(X)                                                                                          \
     X(cameras) X(level) X(step_q16) X(cells_x) X(cells) X(groups) X(group_first) X(calibrated) X(nodes_x) X(active)

@@ -301,9 +301,9 @@ static double metric_nees(const vfront_motion_t *m, const struct rigid *truth)
     return sum / 6.0;
 }
 
-/** Positions with four times the noise that they should have: too few correspondences are inliers, most are with the wide
- *  bound. The motion says that it comes from these, and has a covariance that is true. Where outliers leave less than
- *  three quarters nothing is said. */
+/** Positions with four times the noise that they should have: too few correspondences are inliers, most are with the
+ *  wide bound. The motion says that it comes from these, and has a covariance that is true. Where outliers leave less
+ *  than three quarters nothing is said. */
 static void wide_motions(void **state)
 {
     (void)state;

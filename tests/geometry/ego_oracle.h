@@ -230,8 +230,8 @@ static void compare_best(int kind, int search, int best)
 }
 
 /** Compare the search that the metric motion comes from: the wide one if the other has fewer inliers than ego_least and
- *  ego_least_percent, and it has these and three quarters of the list. own, wide: best refined motion of each. Returns 1 if it is
- *  the wide one. */
+ *  ego_least_percent, and it has these and three quarters of the list. own, wide: best refined motion of each. Returns
+ *  1 if it is the wide one. */
 static int compare_metric_search(int own, int wide)
 {
     const double all = ego->count[1], few = step.tuning.ego_least + all * step.tuning.ego_least_percent / 100.0,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* rows: on rendered pairs whose camera 1 has another principal point than the rig says, the offset that was put in; steps
- * against a regression in double precision; nothing else in the arena changes. rig.c tests the running estimate. */
+/* rows: on rendered pairs whose camera 1 has another principal point than the rig says, the offset that was put in;
+ * steps against a regression in double precision; nothing else in the arena changes. rig.c tests the running
+ * estimate. */
 #include "geometry/rows.h"
 #include "stereo_oracle.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* freeze: whole and partly frozen pictures of any size, by hand and at random, beside an oracle; and nothing else in the
- * arena changes. */
+/* freeze: whole and partly frozen pictures of any size, by hand and at random, beside an oracle; and nothing else in
+ * the arena changes. */
 #include "tests/fixture/stage.h"
 
 /* ---- pictures ---------------------------------------------------------------------------------------------------- */
