@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "port/host/host.h"
+#include "result/carry.h"
 
 int main(void)
 {
