@@ -421,7 +421,9 @@ enum { VFRONT_LIGHT_NONE = 0, VFRONT_LIGHT_GAIN = 1, VFRONT_LIGHT_OFFSET = 2, VF
  *  predicted (vfront_result_t.predicted), where there is one. */
 enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY = 2, VFRONT_PRIOR_BOTH = 3 };
 
-/** Values of wait: the least latency, and less time of the processor. */
+/** Values of wait: the least latency; less time of the processor; the least where one step follows the other. With
+ *  VFRONT_WAIT_SLEEP it is the driver that sleeps, and what that allocates is not the library's to promise: on an H200
+ *  the test of allocations failed with it. */
 enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1, VFRONT_WAIT_SLEEP = 2 };
 
 /** Every tuning value: X(name, standard, least, most, "meaning [unit]"). All are integers. */

@@ -861,7 +861,7 @@ static void times_with(const vfront_tuning_t *t, uint32_t left_out)
 static void times_of_stages(void **state)
 {
     (void)state;
-    const uint32_t more = BIT(dense) | BIT(stixel) | BIT(rectify), partners = BIT(stereo) | BIT(match);
+    const uint32_t more = BIT(dense) | BIT(stixel) | BIT(rectify), partners = BIT(stereo) | BIT(rows) | BIT(match);
     vfront_tuning_t t;
     vfront_tuning_default(&t);
     t.rectify = VFRONT_RECTIFY;
@@ -874,7 +874,7 @@ static void times_of_stages(void **state)
     t.track_target = 0;
     times_with(&t, more | BIT(track) | BIT(refill));
     t.stereo = 0;
-    times_with(&t, more | BIT(track) | BIT(refill) | BIT(stereo));
+    times_with(&t, more | BIT(track) | BIT(refill) | BIT(stereo) | BIT(rows));
     vfront_tuning_default(&t);
     t.describe = 0;
     times_with(&t, more | BIT(smooth) | BIT(describe) | partners);
