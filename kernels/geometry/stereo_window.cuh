@@ -7,6 +7,7 @@
 
 #include "geometry/stereo.h"
 
+#if VFRONT_STEREO
 /** Pixels of a window that a lane holds. */
 #define LANE_PIXELS ((VF_STEREO_SIDE * VF_STEREO_SIDE + VF_WARP - 1) / VF_WARP)
 
@@ -37,5 +38,6 @@ static __device__ __forceinline__ window read_around(const uint8_t *pixels, int 
 {
     return read_window(pixels + ((c.v >> 8) - VF_STEREO_HALF) * pitch + (c.u >> 8) - VF_STEREO_HALF, pitch, c, lane);
 }
+#endif
 
 #endif

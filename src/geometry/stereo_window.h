@@ -5,6 +5,7 @@
 
 #include "stereo.h"
 
+#if VFRONT_STEREO
 /** Window of interpolated grey levels [1/16], and their sum. */
 struct vf_stereo_window {
     int32_t grey[VF_STEREO_SIDE * VF_STEREO_SIDE], sum;
@@ -24,5 +25,6 @@ static inline int vf_stereo_read_window(struct vf_stereo_window *w, const uint8_
     }
     return 1;
 }
+#endif
 
 #endif

@@ -1043,6 +1043,20 @@ void run_neighbour(void)
     pthread_join(thread, NULL);
 }
 
+/** Cost of the mirror: steps with the host port standing by beside steps without, on the same pictures. */
+static void latency_of_failover(const vfront_tuning_t *standard_tuning)
+{
+    for (int on = 0; on < 2; on++) {
+        vfront_tuning_t t = *standard_tuning;
+        t.failover = on;
+        start(WIDTH, HEIGHT, &t, VFRONT_PORT_CUDA);
+        const struct wall w = measure_steps(WIDTH, HEIGHT, FILL_REAL, options.latency);
+        printf("  failover %d %7.1f / %7.1f / %7.1f / %7.1f  submit %.1f\n", on, (double)w.p50, (double)w.p99,
+               (double)w.p999, (double)w.most, (double)w.submit);
+        vfront_shutdown(vf);
+    }
+}
+
 void run_latency(void)
 {
     static const enum fill kind[] = {FILL_REAL, FILL_BLACK, FILL_NOISE, FILL_CHECKER, FILL_CORNERS};
@@ -1071,6 +1085,7 @@ void run_latency(void)
         vfront_shutdown(vf);
     }
     bench_waits();
+    if (VFRONT_HOST && !VFRONT_CUBLAS) latency_of_failover(&t);
     vfront_info_t info;
     start(WIDTH, HEIGHT, &t, VFRONT_PORT_CUDA);
     vfront_info(vf, &info);
