@@ -65,13 +65,13 @@ extern "C" {
 
 /** Version of this header. Below 1.0 the interface may change with the minor number; src/README.md has the changes. */
 #define VFRONT_VERSION_MAJOR 0
-#define VFRONT_VERSION_MINOR 1
+#define VFRONT_VERSION_MINOR 2
 #define VFRONT_VERSION_PATCH 0
-#define VFRONT_VERSION "0.1.0"
+#define VFRONT_VERSION "0.2.0"
 
 /** Number of the binary interface: rises with every change of a declaration in this header, be it one that leaves all
  *  sizes as they are. tests/house/abi.sh holds this. */
-#define VFRONT_ABI 1
+#define VFRONT_ABI 2
 
 /* ---- status and port --------------------------------------------------------------------------------------------- */
 
@@ -421,10 +421,8 @@ enum { VFRONT_LIGHT_NONE = 0, VFRONT_LIGHT_GAIN = 1, VFRONT_LIGHT_OFFSET = 2, VF
  *  predicted (vfront_result_t.predicted), where there is one. */
 enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY = 2, VFRONT_PRIOR_BOTH = 3 };
 
-/** Values of wait: the least latency; less time of the processor; the least where one step follows the other. With
- *  VFRONT_WAIT_SLEEP it is the driver that sleeps, and what that allocates is not the library's to promise: on an H200
- *  the test of allocations failed with it. */
-enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1, VFRONT_WAIT_SLEEP = 2 };
+/** Values of wait: the least latency; less time of the processor. */
+enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
 
 /** Every tuning value: X(name, standard, least, most, "meaning [unit]"). All are integers. */
 #define VFRONT_TUNING(X) \
@@ -525,7 +523,7 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1, VFRONT_WAIT_SLEEP = 2 };
     X(deadline_us, 20000, 1, 10000000, "longest time of a step, from submit to result, that is no overrun [us]") \
     X(abandon_us, 1000000, 100, 600000000, "time after which a step on the GPU is given up, from submit; likewise a shutdown [us]") \
     X(abandon_init_ms, 60000, 10, 3600000, "time after which vfront_init() gives up the GPU, whose driver may compile kernels then [ms]") \
-    X(wait, 0, 0, 2, "how vfront_wait() waits for the GPU: 0 spins, 1 spins for 50 us, then sleeps 50 us at a time, 2 sleeps until the GPU interrupts") \
+    X(wait, 0, 0, 1, "how vfront_wait() waits for the GPU: 0 spins, 1 spins for 50 us, then sleeps 50 us at a time") \
     X(failover, 0, 0, (VFRONT_HOST && !VFRONT_CUBLAS), "1: when the GPU fails, the host port takes over with the same frame and the same bits; needs VFRONT_HOST, and no VFRONT_CUBLAS") \
     X(failover_overruns, 0, 0, 1000000, "results in a row after deadline_us with which the host port takes over; 0: never") \
     X(failover_dense, 1, 0, 1, "0: a host port that took over leaves out disparities and stixels, to save time") \

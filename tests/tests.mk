@@ -72,7 +72,7 @@ $(FAKE)/latency: $(FAKE)/examples/latency.o $(FAKE_OBJ) $(SMALL)/examples/parts.
 # The same, as far as it sees CUDA's headers, on the interface of CUDA 10.2: tests/fake/cuda-10.2.
 JETPACK4 := $(BUILD)/fake-10.2
 J_SRC    := $(wildcard port/cuda/*.c) tests/fake/cudart.c
-$(JETPACK4)/%.o: %.c $(HEADERS) $(FIXTURE) tests/fake/cuda-10.2/cuda_runtime_api.h tests/fake/cuda_calls.def $(BUILD)/settings-c
+$(JETPACK4)/%.o: %.c $(HEADERS) $(FIXTURE) tests/fake/cuda-10.2/cuda_runtime_api.h tests/fake/cuda_runtime_api.h tests/fake/cuda_calls.def $(BUILD)/settings-c
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) -O3 -Werror $(call CONFIG,small) -DVFRONT_CUDA -isystem tests/fake/cuda-10.2 -c $< -o $@
 $(JETPACK4)/fault $(JETPACK4)/points: $(JETPACK4)/%: $(JETPACK4)/tests/core/%.o $(J_SRC:%.c=$(JETPACK4)/%.o) $(filter-out $(J_SRC:%.c=$(FAKE)/%.o),$(FAKE_OBJ))

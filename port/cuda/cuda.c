@@ -30,6 +30,9 @@
 /** Time for which VFRONT_WAIT_NAP looks at the ticket before it sleeps, and for which it sleeps at a time [ns]. */
 #define NAP_NS 50000
 
+/** Time between two looks at the device while a step is under way [ns]. */
+#define PATIENCE_NS 100000
+
 /** The device arena. */
 struct arena {
     struct vf_memory memory;
@@ -70,7 +73,6 @@ struct cuda {
     /* what is to be given back */
     cudaStream_t stream[VFRONT_STAGES]; /* [0] runs the graphs; the others exist to capture branches */
     cudaEvent_t done[VFRONT_STAGES];
-    cudaEvent_t ended; /* of the last step, for VFRONT_WAIT_SLEEP */
     cudaGraph_t graph[2];
     cudaGraphExec_t exec[2];
     void *device, *pinned, *pinned_seen;
@@ -240,8 +242,6 @@ static void release(struct cuda *c)
         c->done[i] = NULL;
         c->stream[i] = NULL;
     }
-    if (c->ended) GIVE_BACK(cudaEventDestroy(c->ended));
-    c->ended = NULL;
     if (c->pinned) GIVE_BACK(cudaFreeHost(c->pinned));
     if (c->device) GIVE_BACK(cudaFree(c->device));
     c->pinned = c->device = NULL;
@@ -285,7 +285,6 @@ static vfront_status_t take_job(struct cuda *c)
         TRY(cudaStreamCreateWithPriority(&c->stream[i], cudaStreamNonBlocking, greatest + c->rank));
         TRY(cudaEventCreateWithFlags(&c->done[i], cudaEventDisableTiming));
     }
-    TRY(cudaEventCreateWithFlags(&c->ended, cudaEventDisableTiming | cudaEventBlockingSync));
     TRY(cudaMalloc(&c->device, sizeof(struct arena)));
     TRY(cudaHostAlloc(&c->pinned, c->pinned_bytes, cudaHostAllocMapped));
     TRY(cudaHostGetDevicePointer(&c->pinned_seen, c->pinned, 0));
@@ -509,7 +508,6 @@ static vfront_status_t cuda_adopt(struct vf_state *state, const vfront_picture_t
 static vfront_status_t launch_job(struct cuda *c)
 {
     TRY(cudaGraphLaunch(c->exec[c->parity], c->stream[0]));
-    if (c->wait == VFRONT_WAIT_SLEEP) TRY(cudaEventRecord(c->ended, c->stream[0]));
     return VFRONT_OK;
 }
 
@@ -537,16 +535,8 @@ static vfront_status_t query_job(struct cuda *c)
     return error == cudaSuccess || error == cudaErrorNotReady ? VFRONT_OK : fault(c, error, "cudaStreamQuery: %s");
 }
 
-/** The end of the step, asleep in the driver until the device interrupts. */
-static vfront_status_t end_job(struct cuda *c)
-{
-    TRY(cudaEventSynchronize(c->ended));
-    c->idle = 1;
-    return VFRONT_OK;
-}
-
-/** Asks the thread whether the device works, or to wait for the end of the step, or looks at its answer if there is
- *  one. VFRONT_OK: nothing is known to be wrong. Does not wait. */
+/** Asks the thread whether the device works, or looks at its answer if there is one. VFRONT_OK: nothing is known to be
+ *  wrong. Does not wait. */
 static vfront_status_t ask(struct vf_state *state)
 {
     struct hold *h = hold_of(state);
@@ -554,7 +544,7 @@ static vfront_status_t ask(struct vf_state *state)
     if (!vf_thread_idle(&c->thread)) return VFRONT_OK;
     if (!h->asking) {
         h->asking = 1;
-        c->job = c->wait == VFRONT_WAIT_SLEEP ? end_job : query_job;
+        c->job = query_job;
         vf_thread_give(&c->thread);
         return VFRONT_OK;
     }
@@ -564,31 +554,26 @@ static vfront_status_t ask(struct vf_state *state)
     return vf_refuse(state, VFRONT_E_DEVICE, "the step ended without its ticket", 0, "");
 }
 
-/** Passes some time while the step is under way, but none beyond until_ns. */
-static void pass(struct vf_state *state, uint64_t waited_ns, uint64_t until_ns)
+/** Passes some time while the step is under way. */
+static void pass(const struct vf_state *state, uint64_t waited_ns)
 {
-    const int32_t wait = state->step[0].tuning.wait;
     const struct timespec nap = {0, NAP_NS};
-    if (wait == VFRONT_WAIT_SLEEP)
-        vf_thread_sleep(&cuda_of(state)->thread, until_ns);
-    else if (wait == VFRONT_WAIT_NAP && waited_ns >= NAP_NS)
+    if (state->step[0].tuning.wait == VFRONT_WAIT_NAP && waited_ns >= NAP_NS)
         nanosleep(&nap, NULL);
     else
         for (int i = 0; i < 256 && !arrived(state); i++) vf_relax();
 }
 
-/** Looks at the ticket, and asks the device only every so often: a step is over before the first time. Where the thread
- *  waits for the end of the step it is asked at once. */
+/** Looks at the ticket, and asks the device only every so often: a step is over before the first time. */
 static vfront_status_t cuda_wait(struct vf_state *state, uint32_t timeout_us)
 {
     const uint64_t start = vf_now_ns(), most = (uint64_t)timeout_us * 1000u;
     const uint64_t until = timeout_us == UINT32_MAX || start + most > state->give_up_ns ? state->give_up_ns
                                                                                         : start + most;
-    const uint64_t patience = state->step[0].tuning.wait == VFRONT_WAIT_SLEEP ? 0 : 100000;
     uint64_t now = start, asked = state->submitted_ns;
     for (;; now = vf_now_ns()) {
         if (arrived(state)) return VFRONT_OK;
-        if (hold_of(state)->asking || now - asked >= patience) {
+        if (hold_of(state)->asking || now - asked >= PATIENCE_NS) {
             const vfront_status_t status = ask(state);
             if (status) return status;
             asked = now;
@@ -596,7 +581,7 @@ static vfront_status_t cuda_wait(struct vf_state *state, uint32_t timeout_us)
         }
         if (now >= state->give_up_ns) return give_up(state, "given up: the step does not end; last call: %s");
         if (now >= until) return VFRONT_E_TIMEOUT;
-        pass(state, now - start, until);
+        pass(state, now - start);
     }
 }
 

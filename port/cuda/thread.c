@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* A thread that makes calls for another one. */
-#define _GNU_SOURCE /* pthread_tryjoin_np, syscall */
+#define _GNU_SOURCE /* pthread_tryjoin_np */
 #include "thread.h"
 
-#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 uint64_t vf_now_ns(void)
 {
@@ -44,7 +41,7 @@ static void wait_a_little(uint64_t waited_ns)
 
 void vf_thread_begin(struct vf_thread *t, uint32_t awake_us, void **made, void *memory)
 {
-    t->given = t->done = t->sleeps = t->left = 0;
+    t->given = t->done = t->left = 0;
     t->awake_us = awake_us;
     sem_init(&t->bell, 0, 0);
     __atomic_store_n(made, memory, __ATOMIC_RELEASE);
@@ -76,11 +73,7 @@ int vf_thread_next(struct vf_thread *t)
     }
 }
 
-void vf_thread_done(struct vf_thread *t)
-{
-    __atomic_store_n(&t->done, t->done + 1, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&t->sleeps, __ATOMIC_SEQ_CST)) syscall(SYS_futex, &t->done, FUTEX_WAKE_PRIVATE, 1);
-}
+void vf_thread_done(struct vf_thread *t) { __atomic_store_n(&t->done, t->done + 1, __ATOMIC_RELEASE); }
 
 /* ---- its caller -------------------------------------------------------------------------------------------------- */
 
@@ -118,16 +111,6 @@ int vf_thread_wait(const struct vf_thread *t, uint64_t until_ns)
         if (!vf_thread_idle(t)) wait_a_little(now - start);
     }
     return 1;
-}
-
-void vf_thread_sleep(struct vf_thread *t, uint64_t until_ns)
-{
-    const uint64_t now = vf_now_ns(), left = until_ns > now ? until_ns - now : 0;
-    const struct timespec most = {(time_t)(left / 1000000000u), (long)(left % 1000000000u)};
-    __atomic_store_n(&t->sleeps, 1, __ATOMIC_SEQ_CST);
-    const uint32_t done = __atomic_load_n(&t->done, __ATOMIC_SEQ_CST);
-    if (done != t->given && left) syscall(SYS_futex, &t->done, FUTEX_WAIT_PRIVATE, done, &most, NULL, 0);
-    __atomic_store_n(&t->sleeps, 0, __ATOMIC_SEQ_CST);
 }
 
 void vf_thread_leave(struct vf_thread *t, pthread_t id, uint64_t until_ns)

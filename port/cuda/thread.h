@@ -13,7 +13,6 @@
 struct vf_thread {
     sem_t bell;           /* wakes the thread */
     uint32_t given, done; /* jobs so far; equal: the thread is idle, and its memory is the caller's */
-    uint32_t sleeps;      /* 1: the caller sleeps until `done` changes */
     uint32_t left;        /* 1: the caller is leaving, 2: it has left and touches this no more */
     uint32_t awake_us;    /* time for which the thread looks for a job before it sleeps */
 };
@@ -36,12 +35,11 @@ void vf_thread_done(struct vf_thread *t);
 
 /** The caller's side. rouse: wakes the thread ahead of a job, so that it is awake when the job comes. give: starts a
  *  job; the thread must be idle. idle: 1 if it is. wait: waits until it is idle, or until the clock shows until_ns, and
- *  returns whether it is. sleep: the same, but asleep all the time, and perhaps not to the end. */
+ *  returns whether it is. */
 void vf_thread_rouse(struct vf_thread *t);
 void vf_thread_give(struct vf_thread *t);
 int vf_thread_idle(const struct vf_thread *t);
 int vf_thread_wait(const struct vf_thread *t, uint64_t until_ns);
-void vf_thread_sleep(struct vf_thread *t, uint64_t until_ns);
 
 /** Ends the thread as soon as it is idle; the caller must not touch *t any more. Waits for that until the clock shows
  *  until_ns; a thread that still lives then ends by itself when its call returns. */

@@ -10,10 +10,10 @@
 #include <time.h>
 
 #include "port/cuda/cuda.h"
+#include "tests/fake/calls.h"
 
 /* ---- what is made and given back --------------------------------------------------------------------------------- */
 
-enum { NOTHING, STREAM, EVENT, DEVICE, PINNED, GRAPH, EXEC, KINDS };
 static const char *const kind_name[KINDS] = {"",       "streams",    "events", "device memory", "pinned memory",
                                              "graphs", "executables"};
 static long live[KINDS];
@@ -31,24 +31,6 @@ static void all_given_back(void)
 }
 
 /* ---- faults ------------------------------------------------------------------------------------------------------ */
-
-enum call {
-#define CUDA_CALL(name, parameters, arguments, makes) CALL_##name,
-#include "tests/fake/cuda_calls.def"
-#undef CUDA_CALL
-#define VF_STAGE(name, needs, what) CALL_##name,
-#include "stages.def"
-#undef VF_STAGE
-    CALLS
-};
-static const char *const call_name[CALLS] = {
-#define CUDA_CALL(name, parameters, arguments, makes) #name,
-#include "tests/fake/cuda_calls.def"
-#undef CUDA_CALL
-#define VF_STAGE(name, needs, what) #name,
-#include "stages.def"
-#undef VF_STAGE
-};
 
 static struct {
     long calls;        /* so far */
@@ -183,12 +165,6 @@ cudaError_t __wrap_cudaStreamQuery(cudaStream_t stream)
     return launched ? launched : __real_cudaStreamQuery(stream);
 }
 
-cudaError_t __wrap_cudaEventSynchronize(cudaEvent_t event)
-{
-    const cudaError_t error = enter(CALL_cudaEventSynchronize), launched = error ? error : let_go();
-    return launched ? launched : __real_cudaEventSynchronize(event);
-}
-
 cudaError_t __wrap_cudaStreamSynchronize(cudaStream_t stream)
 {
     const cudaError_t error = enter(CALL_cudaStreamSynchronize);
@@ -238,12 +214,6 @@ static int start(void **state)
 static int start_napping(void **state)
 {
     waiting = VFRONT_WAIT_NAP;
-    return start(state);
-}
-
-static int start_sleeping(void **state)
-{
-    waiting = VFRONT_WAIT_SLEEP;
     return start(state);
 }
 
@@ -498,7 +468,7 @@ static void query_fails(void **state)
         no_fault();
         fault.late = 2;
         assert_int_equal(vfront_submit(&pair_vf, &f), VFRONT_OK);
-        fault.fail_at = fault.calls + (waiting == VFRONT_WAIT_SLEEP ? 1 : 2); /* the wait, or the second query */
+        fault.fail_at = fault.calls + 2; /* the second query */
         fault.error = fate[i].error;
         const vfront_status_t status = vfront_wait(&pair_vf, UINT32_MAX, &result);
         if (status != VFRONT_E_DEVICE) fail_msg("wait: %s", vfront_status_name(status));
@@ -766,9 +736,8 @@ static void every_call_failed(void **state)
 }
 
 #define PAIR(test) cmocka_unit_test_setup_teardown(test, start, end)
-/* the same with the other ways to wait */
+/* the same with the other way to wait */
 #define NAPS(test) cmocka_unit_test_setup_teardown(test, start_napping, end_waiting)
-#define SLEEPS(test) cmocka_unit_test_setup_teardown(test, start_sleeping, end_waiting)
 #define LONE(test) cmocka_unit_test_teardown(test, end)
 
 static void no_device(void **state)
@@ -803,10 +772,6 @@ int main(void)
         NAPS(query_fails),
         NAPS(no_ticket),
         NAPS(late),
-        SLEEPS(submit_each_call),
-        SLEEPS(query_fails),
-        SLEEPS(no_ticket),
-        SLEEPS(kinds_of_memory),
         LONE(every_call_failed),
     };
     const struct CMUnitTest none[] = {cmocka_unit_test(no_device)};

@@ -19,9 +19,12 @@ static struct {
 
 static uint64_t hash(const void *from, size_t bytes)
 {
-    const uint64_t *word = from;
-    uint64_t h = 1469598103934665603u;
-    for (size_t i = 0; i < bytes / 8; i++) h = (h ^ word[i]) * 1099511628211u;
+    const uint8_t *at = from;
+    uint64_t h = 1469598103934665603u, word;
+    for (size_t i = 0; i < bytes / 8; i++) {
+        memcpy(&word, at + 8 * i, 8); /* whatever the type of what lies there */
+        h = (h ^ word) * 1099511628211u;
+    }
     return h;
 }
 
@@ -45,7 +48,7 @@ static void compare(int stage, const uint64_t before[], const uint64_t after[])
     }
 }
 
-/** Changes a byte of the memory of the stage after `stage`, or of the first. */
+/** Flips a bit of the memory of the stage after `stage`, or of the first; once more, and it is as it was. */
 static void corrupt(struct vf_memory *m, int stage)
 {
     const int other = (stage + 1) % VFRONT_STAGES;
@@ -66,6 +69,7 @@ static void corrupt(struct vf_memory *m, int stage)
         __real_vf_##name##_host(s);                                                                                    \
         if (seen.corrupt == VF_##name) corrupt(m, VF_##name);                                                          \
         hash_all(m, after);                                                                                            \
+        if (seen.corrupt == VF_##name) corrupt(m, VF_##name); /* later stages would take it for an index */            \
         compare(VF_##name, before, after);                                                                             \
         seen.runs[VF_##name]++;                                                                                        \
     }

@@ -1,26 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* As much of the CUDA runtime's interface as port/cuda uses, for machines without a CUDA toolkit: there tests/fake/cudart.c stands
- * in for the runtime. Where a toolkit is installed, `make test` compiles the same files against its headers, too, so a signature
- * or a number that is wrong here does not last. */
+/* As much of the CUDA runtime's interface as port/cuda uses, for machines without a CUDA toolkit: there
+ * tests/fake/cudart.c stands in for the runtime. Where a toolkit is installed, `make test` compiles the same files
+ * against its headers, too, so a signature or a number that is wrong here does not last. Of release 13, unless
+ * CUDART_VERSION says 10.2: tests/fake/cuda-10.2. Structs are not complete, nor in the toolkit's order. */
 #ifndef FAKE_CUDA_RUNTIME_API_H
 #define FAKE_CUDA_RUNTIME_API_H
 
 #include <stddef.h>
 
+#ifndef CUDART_VERSION
 #define CUDART_VERSION 13000
+#endif
 
 typedef enum cudaError {
     cudaSuccess = 0,
     cudaErrorInvalidValue = 1,
     cudaErrorMemoryAllocation = 2,
     cudaErrorInitializationError = 3,
+#if CUDART_VERSION >= 11010
     cudaErrorStubLibrary = 34,
+    cudaErrorUnsupportedPtxVersion = 222,
+#endif
     cudaErrorInsufficientDriver = 35,
     cudaErrorInvalidDeviceFunction = 98,
     cudaErrorNoDevice = 100,
     cudaErrorInvalidDevice = 101,
     cudaErrorNoKernelImageForDevice = 209,
-    cudaErrorUnsupportedPtxVersion = 222,
     cudaErrorInvalidResourceHandle = 400,
     cudaErrorNotReady = 600,
     cudaErrorIllegalAddress = 700,
@@ -37,6 +42,7 @@ typedef enum cudaError {
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;
 typedef struct CUgraph_st *cudaGraph_t;
+typedef struct CUgraphNode_st *cudaGraphNode_t;
 typedef struct CUgraphExec_st *cudaGraphExec_t;
 
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
@@ -46,13 +52,23 @@ enum cudaDeviceAttr {
     cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
 };
 enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
-enum cudaMemoryType { cudaMemoryTypeUnregistered = 0, cudaMemoryTypeHost = 1, cudaMemoryTypeDevice = 2, cudaMemoryTypeManaged = 3 };
+enum cudaMemoryType {
+    cudaMemoryTypeUnregistered = 0,
+    cudaMemoryTypeHost = 1,
+    cudaMemoryTypeDevice = 2,
+    cudaMemoryTypeManaged = 3
+};
 
 struct cudaPointerAttributes {
     enum cudaMemoryType type;
     int device;
     void *devicePointer, *hostPointer;
+#if CUDART_VERSION < 11000
+    enum cudaMemoryType memoryType;
+    int isManaged;
+#else
     long reserved[8];
+#endif
 };
 
 struct cudaDeviceProp {
@@ -62,7 +78,6 @@ struct cudaDeviceProp {
 };
 
 #define cudaStreamNonBlocking 0x01
-#define cudaEventBlockingSync 0x01
 #define cudaEventDisableTiming 0x02
 #define cudaHostAllocMapped 0x02
 

@@ -392,7 +392,6 @@ cudaError_t cudaMemset(void *to, int value, size_t bytes) { return cudaMemsetAsy
 
 /* All work is done when the call that starts it returns; tests/core/fault.c makes it late. */
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return (void)stream, cudaSuccess; }
-cudaError_t cudaEventSynchronize(cudaEvent_t event) { return (void)event, cudaSuccess; }
 cudaError_t cudaStreamQuery(cudaStream_t stream) { return (void)stream, cudaSuccess; }
 
 /* ---- the device -------------------------------------------------------------------------------------------------- */

@@ -974,12 +974,10 @@ static void bench_wait(const char *what, long steps, long pause_us)
 
 static void bench_waits(void)
 {
-    static const char *const name[][2] = {{"spin", "spin, 10 ms between steps"},
-                                          {"nap", "nap, 10 ms between steps"},
-                                          {"sleep", "sleep, 10 ms between steps"}};
+    static const char *const name[][2] = {{"spin", "spin, 10 ms between steps"}, {"nap", "nap, 10 ms between steps"}};
     vfront_tuning_t t = standard();
     printf("\nways to wait, %dx%d\n", WIDTH, HEIGHT);
-    for (t.wait = VFRONT_WAIT_SPIN; t.wait <= VFRONT_WAIT_SLEEP; t.wait++) {
+    for (t.wait = VFRONT_WAIT_SPIN; t.wait <= VFRONT_WAIT_NAP; t.wait++) {
         start(WIDTH, HEIGHT, &t, VFRONT_PORT_CUDA);
         bench_wait(name[t.wait][0], 5000, 0);
         vfront_reset(vf);

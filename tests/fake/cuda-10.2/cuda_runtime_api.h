@@ -1,80 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The interface of the CUDA 10.2 runtime, JetPack 4's, as its public documentation has it: what the host side uses of
- * it, and nothing that came later. It shows that port/cuda compiles there. Order and completeness of structs are not
- * those of 10.2, so what is compiled with it runs on tests/fake/cudart.c alone. Newer, and therefore missing:
+ * it, and nothing that came later. It shows that port/cuda compiles there. Newer, and therefore missing:
  * cudaGraphUpload, cudaErrorUnsupportedPtxVersion, cudaErrorStubLibrary (11.1), cudaGraphInstantiate with flags (12.0).
- * Gone since: memoryType and isManaged of cudaPointerAttributes (11.0). */
-#ifndef FAKE_CUDA_RUNTIME_API_H
-#define FAKE_CUDA_RUNTIME_API_H
-
-#include <stddef.h>
+ * Gone since: memoryType and isManaged of cudaPointerAttributes (11.0). The signatures are written out here beside
+ * those of tests/fake/cuda_calls.def, so that a compiler sees where the two differ. */
+#ifndef FAKE_CUDA_10_2_H
+#define FAKE_CUDA_10_2_H
 
 #define CUDART_VERSION 10020
-
-typedef enum cudaError {
-    cudaSuccess = 0,
-    cudaErrorInvalidValue = 1,
-    cudaErrorMemoryAllocation = 2,
-    cudaErrorInitializationError = 3,
-    cudaErrorInsufficientDriver = 35,
-    cudaErrorInvalidDeviceFunction = 98,
-    cudaErrorNoDevice = 100,
-    cudaErrorInvalidDevice = 101,
-    cudaErrorNoKernelImageForDevice = 209,
-    cudaErrorInvalidResourceHandle = 400,
-    cudaErrorNotReady = 600,
-    cudaErrorIllegalAddress = 700,
-    cudaErrorLaunchOutOfResources = 701,
-    cudaErrorLaunchFailure = 719,
-    cudaErrorSystemDriverMismatch = 803,
-    cudaErrorCompatNotSupportedOnDevice = 804,
-    cudaErrorStreamCaptureUnsupported = 900,
-    cudaErrorStreamCaptureInvalidated = 901,
-    cudaErrorStreamCaptureUnjoined = 904,
-    cudaErrorUnknown = 999
-} cudaError_t;
-
-typedef struct CUstream_st *cudaStream_t;
-typedef struct CUevent_st *cudaEvent_t;
-typedef struct CUgraph_st *cudaGraph_t;
-typedef struct CUgraphNode_st *cudaGraphNode_t;
-typedef struct CUgraphExec_st *cudaGraphExec_t;
-
-enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
-enum cudaDeviceAttr {
-    cudaDevAttrMultiProcessorCount = 16,
-    cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
-    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
-};
-enum cudaStreamCaptureMode {
-    cudaStreamCaptureModeGlobal = 0,
-    cudaStreamCaptureModeThreadLocal = 1,
-    cudaStreamCaptureModeRelaxed = 2
-};
-enum cudaMemoryType {
-    cudaMemoryTypeUnregistered = 0,
-    cudaMemoryTypeHost = 1,
-    cudaMemoryTypeDevice = 2,
-    cudaMemoryTypeManaged = 3
-};
-
-struct cudaPointerAttributes {
-    enum cudaMemoryType memoryType, type;
-    int device;
-    void *devicePointer, *hostPointer;
-    int isManaged;
-};
-
-struct cudaDeviceProp {
-    char name[256];
-    size_t sharedMemPerBlockOptin;
-    int major, minor, multiProcessorCount;
-};
-
-#define cudaStreamNonBlocking 0x01
-#define cudaEventBlockingSync 0x01
-#define cudaEventDisableTiming 0x02
-#define cudaHostAllocMapped 0x02
+#include "../cuda_runtime_api.h"
 
 cudaError_t cudaGetDeviceCount(int *count);
 cudaError_t cudaGetDevice(int *device);
@@ -89,7 +23,6 @@ cudaError_t cudaStreamQuery(cudaStream_t stream);
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
-cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaMalloc(void **devPtr, size_t size);
 cudaError_t cudaFree(void *devPtr);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* The calls of port/cuda and its launches by number and by name, and the kinds of what they make: for the tests that
+ * stand in front of the runtime. */
+#ifndef FAKE_CALLS_H
+#define FAKE_CALLS_H
+
+enum { NOTHING, STREAM, EVENT, DEVICE, PINNED, GRAPH, EXEC, KINDS };
+
+enum call {
+#define CUDA_CALL(name, parameters, arguments, makes) CALL_##name,
+#include "tests/fake/cuda_calls.def"
+#undef CUDA_CALL
+#define VF_STAGE(name, needs, what) CALL_##name,
+#include "stages.def"
+#undef VF_STAGE
+    CALLS
+};
+
+static const char *const call_name[CALLS] = {
+#define CUDA_CALL(name, parameters, arguments, makes) #name,
+#include "tests/fake/cuda_calls.def"
+#undef CUDA_CALL
+#define VF_STAGE(name, needs, what) "launch of stage " #name,
+#include "stages.def"
+#undef VF_STAGE
+};
+
+#endif
