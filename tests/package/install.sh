@@ -54,13 +54,14 @@ else
     skipped="$skipped pkg-config"
 fi
 if command -v cmake >/dev/null; then
-    run cmake -S tests/package -B "$dir/cmake" -DCMAKE_PREFIX_PATH="$root" -DROOT="$PWD" -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx"
+    version=$(awk '$2 ~ /^VFRONT_VERSION_(MAJOR|MINOR)$/ {printf "%s%s", dot, $3; dot = "."}' vfront.h)
+    later=${version%.*}.$((${version#*.} + 1))
+    run cmake -S tests/package -B "$dir/cmake" -DCMAKE_PREFIX_PATH="$root" -DVERSION="$version" -DROOT="$PWD" -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx"
     run cmake --build "$dir/cmake"
     run "$dir/cmake/c_app"
     run "$dir/cmake/cxx_app"
-    mkdir "$dir/later" && sed 's/vfront 0.1/vfront 0.2/' tests/package/CMakeLists.txt >"$dir/later/CMakeLists.txt"
-    ! cmake -S "$dir/later" -B "$dir/cmake-later" -DCMAKE_PREFIX_PATH="$root" -DROOT="$PWD" >"$dir/said" 2>&1 || fail "CMake takes this for version 0.2"
-    grep -q 'requested version "0.2"' "$dir/said" || { cat "$dir/said"; fail "CMake does not say why"; }
+    ! cmake -S tests/package -B "$dir/cmake-later" -DCMAKE_PREFIX_PATH="$root" -DVERSION="$later" -DROOT="$PWD" >"$dir/said" 2>&1 || fail "CMake takes this for version $later"
+    grep -q "requested version \"$later\"" "$dir/said" || { cat "$dir/said"; fail "CMake does not say why"; }
 else
     skipped="$skipped cmake"
 fi
