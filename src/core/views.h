@@ -40,7 +40,7 @@ struct vf_views {
 #undef VF_STAGE
 void vf_views_look(struct vf_views *views, const struct vf_step *step);
 
-/** Stages that a stage must not overtake in a step, itself not among them: those that it needs and all that these need;
+/** Stages that a stage must not overtake in a step, itself not among them: those that it waits for, and theirs;
  *  only active ones. */
 uint32_t vf_stage_behind(enum vf_stage stage, uint32_t active);
 
