@@ -12,6 +12,7 @@
 #define VF_EGO_LIST_H
 
 #include "ego.h"
+#include "tracking/match.h"
 #include "tracking/feature.h"
 
 /** Sort key of a candidate, a track f or else a match m: rank (0..31 tracks, 32..288 matches) << 16 | number. VF_NONE:
@@ -75,8 +76,10 @@ VF_FN struct vf_correspondence vf_ego_from_track(const struct vf_ego_view *s, co
     return c;
 }
 
-/** Correspondence of a match. before, now: its key points in both frames, with their distances. */
-VF_FN struct vf_correspondence vf_ego_from_match(const struct vf_ego_view *s, const vfront_match_t *m,
+/** Correspondence of a match. node: camera 0's grid of bearings; before, now: its key points in both frames, with their
+ *  distances; link: of the match that `before` had. */
+VF_FN struct vf_correspondence vf_ego_from_match(const struct vf_ego_view *s, const struct vf_node *node,
+                                                 const vfront_match_t *m, const struct vf_match_link *link,
                                                  const struct vf_point *before, const struct vf_point *now,
                                                  struct vf_range_estimate range_before,
                                                  struct vf_range_estimate range_now)
@@ -86,6 +89,7 @@ VF_FN struct vf_correspondence vf_ego_from_match(const struct vf_ego_view *s, co
         c.before[k] = before->bearing[k];
         c.now[k] = m->bearing[k];
     }
+    if (link->age) vf_bearing_at(node, s->geometry.nodes_x[0], link->x_q16, link->y_q16, c.before);
     c.weight = vf_ego_weight(s, m->settled                 ? VF_EGO_SUBPIXEL_ERROR
                                 : before->step > now->step ? before->step
                                                            : now->step);

@@ -34,9 +34,10 @@ VF_FLOW int32_t vf_match_first_level(const struct vf_match_view *s, float step)
     return level;
 }
 
-/** Aligns the patch around `before` with this frame, from level `first` to level 0, from the estimate *e on. Returns 0
- *  when level 0 has no texture or does not converge, or its residual exceeds track_residual_grey. */
-VF_FLOW int vf_match_align(struct vf_patch *patch, const struct vf_match_view *s, const struct vf_point *before,
+/** Aligns the patch around `before` in the previous frame with this frame, from level `first` to level 0, from the
+ *  estimate *e on. Returns 0 when level 0 has no texture or does not converge, or its residual exceeds
+ *  track_residual_grey. */
+VF_FLOW int vf_match_align(struct vf_patch *patch, const struct vf_match_view *s, const struct vf_match_link *before,
                            int32_t first, struct vf_track_estimate *e)
 {
     int found = 0;
@@ -58,22 +59,31 @@ VF_FLOW int vf_match_near_keypoint(const struct vf_track_estimate *e, const stru
     return x * x + y * y <= limit * limit;
 }
 
-/** Fills in position and bearing of a match: settled where the alignment succeeds, else those of its key point. */
-VF_FLOW vfront_match_t vf_match_settle(struct vf_patch *patch, const struct vf_match_view *s, vfront_match_t m)
+/** Fills in positions and bearing of a match: settled where the alignment succeeds, else those of its key point. *link:
+ *  gets its position. */
+VF_FLOW vfront_match_t vf_match_settle(struct vf_patch *patch, const struct vf_match_view *s, vfront_match_t m,
+                                       struct vf_match_link *link)
 {
     const struct vf_bearing_memory *b = s->bearing;
     const struct vf_point before = b->point[s->parity ^ 1][0][m.before], now = b->point[s->parity][0][m.keypoint];
+    const struct vf_match_link from = vf_match_link_from(s->match->link[s->parity ^ 1][m.before], &before);
     const struct vf_level_picture current = vf_align_picture(&s->align, s->parity, 0);
     const float step = before.step > now.step ? before.step : now.step;
     struct vf_track_estimate e = {now.x_q16, now.y_q16, 0, 0, 0, 0};
-    m.settled = s->tuning.match_settle && vf_match_inside(&current, before.x_q16, before.y_q16) &&
+    m.settled = s->tuning.match_settle && vf_match_inside(&current, from.x_q16, from.y_q16) &&
                 vf_match_inside(&current, e.x_q16, e.y_q16) &&
-                vf_match_align(patch, s, &before, vf_match_first_level(s, step), &e) &&
+                vf_match_align(patch, s, &from, vf_match_first_level(s, step), &e) &&
                 vf_match_near_keypoint(&e, &now, step) && vf_match_inside(&current, e.x_q16, e.y_q16);
     for (int k = 0; k < 3; k++) m.bearing[k] = now.bearing[k];
     if (m.settled) vf_bearing_at(b->node[0], s->geometry.nodes_x[0], e.x_q16, e.y_q16, m.bearing);
-    m.x_px = (float)(m.settled ? e.x_q16 : now.x_q16) * (1.0f / 65536.0f);
-    m.y_px = (float)(m.settled ? e.y_q16 : now.y_q16) * (1.0f / 65536.0f);
+    link->x_q16 = m.settled ? e.x_q16 : now.x_q16;
+    link->y_q16 = m.settled ? e.y_q16 : now.y_q16;
+    link->id = m.id;
+    link->age = m.age;
+    m.x_px = (float)link->x_q16 * (1.0f / 65536.0f);
+    m.y_px = (float)link->y_q16 * (1.0f / 65536.0f);
+    m.x_before_px = (float)from.x_q16 * (1.0f / 65536.0f);
+    m.y_before_px = (float)from.y_q16 * (1.0f / 65536.0f);
     return m;
 }
 
