@@ -159,7 +159,7 @@ static void depth_rows(FILE *f, const struct frame_data *s)
 static void match_header(FILE *f, int32_t cameras)
 {
     (void)cameras;
-    fputs("frame,keypoint,before,x_px,y_px,x_before_px,y_before_px,distance,second,settled,id,age\n", f);
+    fputs("frame,keypoint,before,x_px,y_px,x_before_px,y_before_px,distance,second,settled,id,age,agrees\n", f);
 }
 
 /** `before` is the row of a key point of camera 0 in the previous frame. */
@@ -171,8 +171,8 @@ static void match_rows(FILE *f, const struct frame_data *s)
         fprintf(f, "%" PRIu64 ",%u,%u", r->frame, (unsigned)m->keypoint, (unsigned)m->before);
         fprintf(f, ",%.9g,%.9g,%.9g,%.9g", (double)m->x_px, (double)m->y_px, (double)m->x_before_px,
                 (double)m->y_before_px);
-        fprintf(f, ",%u,%u,%u,%" PRIu32 ",%" PRIu32 "\n", (unsigned)m->distance, (unsigned)m->second,
-                (unsigned)m->settled, m->id, m->age);
+        fprintf(f, ",%u,%u,%u,%" PRIu32 ",%" PRIu32 ",%u\n", (unsigned)m->distance, (unsigned)m->second,
+                (unsigned)m->settled, m->id, m->age, (unsigned)m->agrees);
     }
 }
 #endif

@@ -31,8 +31,7 @@ static __device__ __forceinline__ vf_correspondence correspondence_of(const vf_e
     if (candidate >= VFRONT_TRACKS) {
         const vfront_match_t m = s.match->match[candidate - VFRONT_TRACKS];
         const bool metric = vf_ego_metric_on(&s);
-        return vf_ego_from_match(&s, b.node[0], &m, &s.match->link[s.parity ^ 1][m.before],
-                                 &b.point[s.parity ^ 1][0][m.before], &b.point[s.parity][0][m.keypoint],
+        return vf_ego_from_match(&s, &m, &b.point[s.parity ^ 1][0][m.before], &b.point[s.parity][0][m.keypoint],
                                  metric ? vf_stereo_range(s.stereo, s.parity ^ 1, m.before) : vf_range_unknown(),
                                  metric ? vf_stereo_range(s.stereo, s.parity, m.keypoint) : vf_range_unknown());
     }

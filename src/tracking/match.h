@@ -17,9 +17,9 @@
  *         lies on the border of two; a sliding triangle has no borders.) Key points lie on whole pixels of their level.
  *         So every match is settled: the patch around the previous key point is aligned with level 0 of this frame,
  *         from this frame's key point on, by the tracker's Gauss-Newton (match_flow.h); that gives the match a
- *         sub-pixel position. Where the previous key point had a match of its own the patch is the one around that
- *         match's position: matches of successive frames link to a chain, with a number and an age, that follows one
- *         point and not the nearest pixel of each frame
+ *         sub-pixel position. Matches of successive frames link to a chain, with a number and an age: it begins
+ *         at a key point and moves as the patches around its key points do, so that it follows one point and not the
+ *         nearest pixel of each frame
  * Exact   integers, except predictions, windows, Gauss-Newton steps and bearings: single precision in one order, roots
  *         and quotients correctly rounded
  * Memory  128 bytes a key point: best candidates both ways and second best by parity, predicted bearings and links by
@@ -195,6 +195,12 @@ VF_FN float vf_match_radius2(const struct vf_match_bounds *b, float step, float 
 VF_FN int vf_match_in_window(float radius2, float x, float y, float z) { return x * x + y * y + z * z <= radius2; }
 
 #if VFRONT_MATCHES
+/** Number of the chain that begins with the match of key point i of this frame. */
+VF_FN uint32_t vf_match_new_id(const struct vf_match_view *s, uint32_t i)
+{
+    return (uint32_t)s->ingest->params.frame * (uint32_t)VFRONT_KEYPOINTS + i;
+}
+
 /** Makes the match of key point i of this frame, without its positions; it goes on with the chain of its key point in
  *  the previous frame, or begins one. */
 VF_FN vfront_match_t vf_match_make(const struct vf_match_view *s, uint32_t i, uint32_t found, uint32_t second)
@@ -206,7 +212,7 @@ VF_FN vfront_match_t vf_match_make(const struct vf_match_view *s, uint32_t i, ui
     m.before = (uint16_t)(found & 0xffff);
     m.distance = (uint16_t)(found >> 16);
     m.second = (uint16_t)second;
-    m.id = chain->age ? chain->id : (uint32_t)s->ingest->params.frame * (uint32_t)VFRONT_KEYPOINTS + i;
+    m.id = chain->age ? chain->id : vf_match_new_id(s, i);
     m.age = chain->age + 1;
     return m;
 }

@@ -161,17 +161,17 @@ static void test_depth(void **state)
 static void test_matches(void **state)
 {
     (void)state;
-    unsigned frame, keypoint, before, distance, second, settled, id, age;
+    unsigned frame, keypoint, before, distance, second, settled, id, age, agrees;
     float v[4];
     write_results(ALL);
-    assert_int_equal(sscanf(line_of("matches.csv", 1), "%u,%u,%u,%f,%f,%f,%f,%u,%u,%u,%u,%u\n", &frame, &keypoint,
-                            &before, &v[0], &v[1], &v[2], &v[3], &distance, &second, &settled, &id, &age),
-                     12);
+    assert_int_equal(sscanf(line_of("matches.csv", 1), "%u,%u,%u,%f,%f,%f,%f,%u,%u,%u,%u,%u,%u\n", &frame, &keypoint,
+                            &before, &v[0], &v[1], &v[2], &v[3], &distance, &second, &settled, &id, &age, &agrees),
+                     13);
     const vfront_match_t *now = &result[1].matches[0];
     const float expected[4] = {now->x_px, now->y_px, now->x_before_px, now->y_before_px};
     assert_memory_equal(v, expected, sizeof v);
     assert_true(frame == 6 && keypoint == 1 && before == 0 && distance == 33 && second == 256 && settled == 1);
-    assert_true(id == 4000000000u && age == 7);
+    assert_true(id == 4000000000u && age == 7 && agrees == VFRONT_AGREES_RELATIVE);
     assert_string_equal(line_of("matches.csv", 2), "");
 }
 #endif

@@ -138,7 +138,7 @@ check 'a bearing of a track is no unit vector' rows good/tracks.csv \
     "(\$11 != \"new\" && \$11 != \"tracked\" && \$12 \$13 \$14 == \"\") || $(printf "$one" 12 12 13 13 14 14)"
 depth_head=frame,keypoint,partner,x0_px,y0_px,x1_px,y1_px,depth_m,sigma_m,distance
 check 'depth.csv has other columns' head_is good/depth.csv $depth_head
-check 'matches.csv has other columns' head_is good/matches.csv frame,keypoint,before,x_px,y_px,x_before_px,y_before_px,distance,second,settled,id,age
+check 'matches.csv has other columns' head_is good/matches.csv frame,keypoint,before,x_px,y_px,x_before_px,y_before_px,distance,second,settled,id,age,agrees
 check 'not over 100 depths in each frame' awk -F, 'NR > 1 {n[$1]++} END {for (i = 0; i < 4; i++) if (n[i] <= 100) exit 1}' good/depth.csv
 check 'no matches after the first frame' awk -F, 'NR > 1 {n[$1]++} END {for (i = 1; i < 4; i++) if (n[i] <= 100) exit 1}' good/matches.csv
 check 'a depth is out of its range' rows good/depth.csv '$8 > 0.1 && $8 < 1000 && $9 > 0 && $10 >= 0 && $10 <= 100 && NF == 10'

@@ -19,20 +19,37 @@ static void check_unsettled(const vfront_match_t *is, const char *what)
     for (int c = 0; c < 3; c++) REQUIRE((double)is->bearing[c] == p->bearing[c], "%s: bearing", what);
 }
 
-/** Checks chain and origin of a match, and the link of its key point. */
+/** Distance of two places [px]. */
+static double apart(double x, double y, const struct keypoint *p)
+{
+    return hypot(x - p->x_q16 / 65536.0, y - p->y_q16 / 65536.0);
+}
+
+/** Checks chain and origin of a match, and the link of its key point. A chain goes on unless it then were over 3 px of
+ *  the coarser level from its key point, or outside the picture. */
 static void check_chain(const vfront_match_t *is, const char *what)
 {
-    const struct keypoint *from = &before->point[is->before];
-    const struct vf_match_link *l = &from->link, *own = &memory.match.link[step.parity][is->keypoint];
-    const uint32_t id = l->age ? l->id : (uint32_t)(params->frame * VFRONT_KEYPOINTS + is->keypoint);
-    REQUIRE(is->id == id && is->age == l->age + 1, "%s: chain %u of age %u, should be %u of age %u", what, is->id,
-            is->age, id, l->age + 1);
-    REQUIRE(is->x_before_px == (float)((l->age ? l->x_q16 : from->x_q16) / 65536.0) &&
-                is->y_before_px == (float)((l->age ? l->y_q16 : from->y_q16) / 65536.0),
+    const struct keypoint *was = &before->point[is->before], *p = &now->point[is->keypoint];
+    const struct vf_match_link *l = &was->link, *own = &memory.match.link[step.parity][is->keypoint];
+    const double size = fmax(size_of(was->level), size_of(p->level)), x = (double)is->x_px, y = (double)is->y_px;
+    const int on = l->age && is->age > 1;
+    const uint32_t id = on ? l->id : (uint32_t)(params->frame * VFRONT_KEYPOINTS + is->keypoint);
+    REQUIRE(is->id == id && is->age == (on ? l->age + 1 : 1), "%s: chain %u of age %u, should be %u", what, is->id,
+            is->age, id);
+    REQUIRE(is->x_before_px == (float)((on ? l->x_q16 : was->x_q16) / 65536.0) &&
+                is->y_before_px == (float)((on ? l->y_q16 : was->y_q16) / 65536.0),
             "%s: place in the frame before", what);
     REQUIRE(own->id == is->id && own->age == is->age && is->x_px == (float)(own->x_q16 / 65536.0) &&
                 is->y_px == (float)(own->y_q16 / 65536.0),
             "%s: link", what);
+    REQUIRE(apart(x, y, p) <= (on ? 3.001 : 1.501) * size, "%s: %g px from the key point", what, apart(x, y, p));
+    if (!l->age || on) return;
+    const double there_x = l->x_q16 / 65536.0 + x - was->x_q16 / 65536.0,
+                 there_y = l->y_q16 / 65536.0 + y - was->y_q16 / 65536.0;
+    const struct vf_level *o = &step.geometry.level[0][0];
+    REQUIRE(apart(there_x, there_y, p) > 2.999 * size || there_x < 0.0 || there_y < 0.0 || there_x > o->width - 1 ||
+                there_y > o->height - 1,
+            "%s: a chain ended %g px from its key point", what, apart(there_x, there_y, p));
 }
 
 /** Checks that key points without a match have no link. */
@@ -718,6 +735,8 @@ static void put_points(int32_t level, int count, double dx, double dy, double as
         struct keypoint was = nearest(uniform(margin, l->width - margin), uniform(margin, l->height - margin), level);
         struct keypoint is = nearest(was.x_q16 / 65536.0 + dx + astray, was.y_q16 / 65536.0 + dy, level);
         is.bits = was.bits;
+        if (k % 3 == 0) /* a chain that is 4 px away ends */
+            was.link = (struct vf_match_link){was.x_q16 + (int32_t)(4.0 * size_of(level) * 65536.0), was.y_q16, 77, 5};
         add(before, was);
         add(now, is);
     }
