@@ -706,6 +706,13 @@ typedef struct vfront_match {
                             the position is the key point's own, a whole pixel of its level. */
     float x_px, y_px;  /**< Position in this frame [px]. */
     float bearing[3];  /**< Unit vector of that position, as vfront_track_t.bearing. */
+    float x_before_px, y_before_px; /**< Position in the frame before [px]: that of the match that `before` had there,
+                                         else that of the key point. So a settled match goes on from the very point at
+                                         which the last one ended. */
+    uint32_t id;       /**< Number of the chain of matches that this one belongs to: equal in frame after frame while
+                            each match's `before` has a match of its own, and not given again within
+                            2^32 / VFRONT_KEYPOINTS frames; from vfront_reset() on numbers begin again. */
+    uint32_t age;      /**< Number of matches in that chain so far, this one included; at least 1. */
 } vfront_match_t;
 
 /** State of a motion estimate. */
@@ -1099,7 +1106,7 @@ struct vfront_info {
 
 /** One key point of one camera; its stereo match and its match with the frame before [bytes]. */
 #define VFRONT_POINT_BYTES (72u + VFRONT_DESCRIPTORS * 72u)
-#define VFRONT_PARTNER_BYTES (VFRONT_STEREO * 96u + VFRONT_MATCHES * 80u)
+#define VFRONT_PARTNER_BYTES (VFRONT_STEREO * 96u + VFRONT_MATCHES * 128u)
 
 /** Motion: correspondences and hypotheses [bytes]. */
 #define VFRONT_EGO_BYTES \

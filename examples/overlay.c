@@ -92,8 +92,7 @@ static void draw_picture(struct overlay *o, const struct region *region, const v
     }
 }
 
-const uint8_t *overlay_draw(overlay_t *o, const vfront_frame_t *frame, const vfront_result_t *r,
-                            const vfront_result_t *before, const char *line)
+const uint8_t *overlay_draw(overlay_t *o, const vfront_frame_t *frame, const vfront_result_t *r, const char *line)
 {
     memset(o->canvas.rgb, 24, (size_t)o->canvas.width * (size_t)o->canvas.height * 3);
     for (int32_t i = 0; i < o->cameras; i++) {
@@ -107,8 +106,8 @@ const uint8_t *overlay_draw(overlay_t *o, const vfront_frame_t *frame, const vfr
     if (o->what & OVERLAY_DISPARITY) overlay_draw_disparity(o, r);
     o->canvas.region = &o->camera[0];
     overlay_update_trails(o, r);
-    if (o->what & OVERLAY_MATCHES) overlay_draw_matches(o, r, before);
-    if (o->what & OVERLAY_MOTION) overlay_draw_motion(o, r, before);
+    if (o->what & OVERLAY_MATCHES) overlay_draw_matches(o, r);
+    if (o->what & OVERLAY_MOTION) overlay_draw_motion(o, r);
     if (o->what & OVERLAY_TRACKS) overlay_draw_tracks(o, r);
     draw_bars(o, line);
     return o->canvas.rgb;

@@ -58,11 +58,10 @@ void overlay_size(const overlay_t *overlay, int32_t *width_px, int32_t *height_p
  * Draw a frame. Call it for every frame, in order, so that the trails are complete.
  * @param[in] frame   Pictures in the geometry of the results (rectified.h); VFRONT_GREY8 or VFRONT_GREY16 in host
  * memory.
- * @param[in] before  Result of the previous frame; NULL for the first.
  * @param[in] line    Caption; letters, digits, spaces and full stops are drawn.
  * @return uint8_t [height_px][width_px][3], valid until the next call.
  */
 const uint8_t *overlay_draw(overlay_t *overlay, const vfront_frame_t *frame, const vfront_result_t *result,
-                            const vfront_result_t *before, const char *line);
+                            const char *line);
 
 #endif

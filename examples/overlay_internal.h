@@ -43,11 +43,11 @@ static const struct colour inlier_colour = {70, 240, 110}, outlier_colour = {255
 /** Colours of the levels, from the finest. None is a colour of tracks. */
 extern const struct colour overlay_level_colour[LEVELS_MOST];
 
-/* Layers, drawn into the current region of the canvas. `before` is the result of the previous frame, or NULL. */
+/* Layers, drawn into the current region of the canvas. */
 void overlay_draw_keypoints(struct overlay *o, int32_t camera, const vfront_result_t *r);
 void overlay_draw_tracks(struct overlay *o, const vfront_result_t *r);
-void overlay_draw_matches(struct overlay *o, const vfront_result_t *r, const vfront_result_t *before);
-void overlay_draw_motion(struct overlay *o, const vfront_result_t *r, const vfront_result_t *before);
+void overlay_draw_matches(struct overlay *o, const vfront_result_t *r);
+void overlay_draw_motion(struct overlay *o, const vfront_result_t *r);
 
 /* Layers that choose their regions themselves. */
 void overlay_draw_depths(struct overlay *o, const vfront_result_t *r);

@@ -150,23 +150,21 @@ static struct colour direction_colour(float dx, float dy)
     return (struct colour){v[0], v[1], v[2]};
 }
 
-void overlay_draw_matches(struct overlay *o, const vfront_result_t *r, const vfront_result_t *before)
+void overlay_draw_matches(struct overlay *o, const vfront_result_t *r)
 {
-    for (uint32_t i = 0; i < r->matches_count && before; i++) {
-        const vfront_keypoint_t *now = &r->keypoints[0][r->matches[i].keypoint],
-                                *was = &before->keypoints[0][r->matches[i].before];
-        const float from[2] = {was->x_px, was->y_px}, to[2] = {now->x_px, now->y_px};
+    for (uint32_t i = 0; i < r->matches_count; i++) {
+        const vfront_match_t *m = &r->matches[i];
+        const float from[2] = {m->x_before_px, m->y_before_px}, to[2] = {m->x_px, m->y_px};
         const struct colour c = direction_colour(to[0] - from[0], to[1] - from[1]);
         canvas_line(&o->canvas, from, to, c, 230);
         canvas_circle(&o->canvas, CANVAS_DISC, to, 1.5f, c, 256);
     }
 }
 #else
-void overlay_draw_matches(struct overlay *o, const vfront_result_t *r, const vfront_result_t *before)
+void overlay_draw_matches(struct overlay *o, const vfront_result_t *r)
 {
     (void)o;
     (void)r;
-    (void)before;
 }
 #endif
 
@@ -189,21 +187,19 @@ static void draw_track_pairs(struct overlay *o, const vfront_result_t *r)
 }
 
 #if VFRONT_MATCHES
-static void draw_match_pairs(struct overlay *o, const vfront_result_t *r, const vfront_result_t *before)
+static void draw_match_pairs(struct overlay *o, const vfront_result_t *r)
 {
-    for (uint32_t i = 0; i < r->matches_count && before && o->with_matches; i++) {
+    for (uint32_t i = 0; i < r->matches_count && o->with_matches; i++) {
         const vfront_match_t *m = &r->matches[i];
-        const vfront_keypoint_t *was = &before->keypoints[0][m->before];
-        const float from[2] = {was->x_px, was->y_px}, to[2] = {m->x_px, m->y_px};
+        const float from[2] = {m->x_before_px, m->y_before_px}, to[2] = {m->x_px, m->y_px};
         overlay_mark_pair(o, from, to, m->agrees);
     }
 }
 #else
-static void draw_match_pairs(struct overlay *o, const vfront_result_t *r, const vfront_result_t *before)
+static void draw_match_pairs(struct overlay *o, const vfront_result_t *r)
 {
     (void)o;
     (void)r;
-    (void)before;
 }
 #endif
 
@@ -240,10 +236,10 @@ static void draw_epipoles(struct overlay *o, const vfront_result_t *r)
     }
 }
 
-void overlay_draw_motion(struct overlay *o, const vfront_result_t *r, const vfront_result_t *before)
+void overlay_draw_motion(struct overlay *o, const vfront_result_t *r)
 {
     if (r->relative.state == VFRONT_MOTION_NONE) return;
-    draw_match_pairs(o, r, before);
+    draw_match_pairs(o, r);
     draw_track_pairs(o, r);
     draw_epipoles(o, r);
 }

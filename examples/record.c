@@ -47,7 +47,7 @@ const char *record_end_name(uint32_t end)
 /** Data of a frame. */
 struct frame_data {
     int32_t cameras;
-    const vfront_result_t *result, *before; /* before: previous frame, NULL in the first */
+    const vfront_result_t *result;
     const trajectory_frame_t *trajectory;
 };
 
@@ -159,20 +159,20 @@ static void depth_rows(FILE *f, const struct frame_data *s)
 static void match_header(FILE *f, int32_t cameras)
 {
     (void)cameras;
-    fputs("frame,keypoint,before,x_px,y_px,x_before_px,y_before_px,distance,second,settled\n", f);
+    fputs("frame,keypoint,before,x_px,y_px,x_before_px,y_before_px,distance,second,settled,id,age,agrees\n", f);
 }
 
-/** `before` is the row of a key point of camera 0 in the previous frame. The first frame has no matches. */
+/** `before` is the row of a key point of camera 0 in the previous frame. */
 static void match_rows(FILE *f, const struct frame_data *s)
 {
     const vfront_result_t *r = s->result;
-    for (uint32_t i = 0; i < r->matches_count && s->before; i++) {
+    for (uint32_t i = 0; i < r->matches_count; i++) {
         const vfront_match_t *m = &r->matches[i];
-        const vfront_keypoint_t *before = &s->before->keypoints[0][m->before];
         fprintf(f, "%" PRIu64 ",%u,%u", r->frame, (unsigned)m->keypoint, (unsigned)m->before);
-        fprintf(f, ",%.9g,%.9g,%.9g,%.9g", (double)m->x_px, (double)m->y_px, (double)before->x_px,
-                (double)before->y_px);
-        fprintf(f, ",%u,%u,%u\n", (unsigned)m->distance, (unsigned)m->second, (unsigned)m->settled);
+        fprintf(f, ",%.9g,%.9g,%.9g,%.9g", (double)m->x_px, (double)m->y_px, (double)m->x_before_px,
+                (double)m->y_before_px);
+        fprintf(f, ",%u,%u,%u,%" PRIu32 ",%" PRIu32 ",%u\n", (unsigned)m->distance, (unsigned)m->second,
+                (unsigned)m->settled, m->id, m->age, (unsigned)m->agrees);
     }
 }
 #endif
@@ -529,10 +529,9 @@ const char *record_open(record_t **out, const char *folder, int32_t cameras, uns
     return error;
 }
 
-const char *record_frame(record_t *record, const vfront_result_t *result, const vfront_result_t *before,
-                         const trajectory_frame_t *trajectory)
+const char *record_frame(record_t *record, const vfront_result_t *result, const trajectory_frame_t *trajectory)
 {
-    const struct frame_data frame_data = {record->cameras, result, before, trajectory};
+    const struct frame_data frame_data = {record->cameras, result, trajectory};
     for (size_t i = 0; i < OUTPUT_FILES; i++) {
         if (!record->file[i]) continue;
         errno = 0;

@@ -37,11 +37,9 @@ const char *record_open(record_t **record, const char *folder, int32_t cameras, 
 
 /**
  * Append a frame to each file and flush it: a full disk is noticed at once, a crash loses nothing.
- * @param[in] before  Result of the previous frame; NULL in the first.
  * @param[in]  trajectory   Pose of the camera; NULL without RECORD_MOTION.
  */
-const char *record_frame(record_t *record, const vfront_result_t *result, const vfront_result_t *before,
-                         const trajectory_frame_t *trajectory);
+const char *record_frame(record_t *record, const vfront_result_t *result, const trajectory_frame_t *trajectory);
 
 /** Close the files. NULL is ignored. */
 const char *record_close(record_t *record);

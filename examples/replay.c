@@ -39,10 +39,9 @@ struct run {
     dataset_t *dataset;
     record_t *record;
     overlay_t *overlay;
-    overlay_what_t drawn;          /* layers of the overlay */
-    rectified_t *rectified;        /* NULL: overlays show the original pictures */
-    const vfront_result_t *before; /* previous frame; NULL in the first */
-    vfront_camera_t seen;          /* camera 0 of the results, vfront_info_t.seen */
+    overlay_what_t drawn;   /* layers of the overlay */
+    rectified_t *rectified; /* NULL: overlays show the original pictures */
+    vfront_camera_t seen;   /* camera 0 of the results, vfront_info_t.seen */
     motion_t motion;
     struct summary summary;
     fault_script_t script;      /* of --fault */
@@ -83,7 +82,7 @@ static const char *draw(struct run *run, const vfront_frame_t *frame, const vfro
     caption_write(line, sizeof line, run->drawn, dataset_rig(run->dataset)->cameras, r);
     snprintf(stem, sizeof stem, "%s/overlay/%06" PRIu64, run->options->out, r->frame);
     if (run->rectified) frame = rectified_frame(run->rectified, frame);
-    const uint8_t *rgb = overlay_draw(run->overlay, frame, r, run->before, line);
+    const uint8_t *rgb = overlay_draw(run->overlay, frame, r, line);
     overlay_size(run->overlay, &width, &height);
     return picture_write(stem, rgb, width, height, 3);
 }
@@ -159,11 +158,10 @@ static int take(struct run *run, uint32_t index, const vfront_frame_t *frame, co
         return message(EXIT_FAILED, "no memory for the times of %" PRIu32 " frames", index);
     if (!take_motion(run, index, result))
         return message(EXIT_FAILED, "no memory for the path of %" PRIu32 " frames", index);
-    if (run->record) error = record_frame(run->record, result, run->before, motion_last(&run->motion));
+    if (run->record) error = record_frame(run->record, result, motion_last(&run->motion));
     if (!error) error = write_disparities(run, result);
     if (!error && run->overlay) error = draw(run, frame, result);
     if (error) return message(EXIT_FAILED, "%s", error);
-    run->before = result; /* a result stays valid until the step after the next */
     print_progress(run, result);
     return log_frame(run, index, frame->t_ns, "ok", result);
 }

@@ -85,14 +85,15 @@ static __device__ void put_matches(const vf_report_view &s, vfront_result_t *out
         reinterpret_cast<uint32_t *>(out->depths)[i] = depth[i];
 #endif
 #if VFRONT_MATCHES
-    VF_STATIC_ASSERT(sizeof(vfront_match_t) == 32 && offsetof(vfront_match_t, agrees) == 8,
-                     "8 words; agrees is the lower half of word 2");
+    enum { WORDS = sizeof(vfront_match_t) / 4 };
+    VF_STATIC_ASSERT(sizeof(vfront_match_t) == 4 * WORDS && offsetof(vfront_match_t, agrees) == 8,
+                     "agrees is the lower half of word 2");
     uint32_t *to = reinterpret_cast<uint32_t *>(out->matches);
     const uint32_t *from = reinterpret_cast<const uint32_t *>(s.match->match);
-    for (int i = block * THREADS + threadIdx.x; i < (int)vf_match_count(s.match, s.geometry.active) * 8;
+    for (int i = block * THREADS + threadIdx.x; i < (int)vf_match_count(s.match, s.geometry.active) * WORDS;
          i += blocks * THREADS)
-        to[i] = i % 8 == 2
-                    ? (from[i] & 0xffff0000u) | vf_ego_inlier_mask(s.ego, s.geometry.active, VFRONT_TRACKS + i / 8)
+        to[i] = i % WORDS == 2
+                    ? (from[i] & 0xffff0000u) | vf_ego_inlier_mask(s.ego, s.geometry.active, VFRONT_TRACKS + i / WORDS)
                     : from[i];
 #endif
     (void)s, (void)out, (void)block, (void)blocks;

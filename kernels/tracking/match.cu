@@ -8,11 +8,10 @@
  * second_k  Does the same for the key points that pass the cross-check, and finds the second best, which cannot be
  *           known before the best
  * list_k    One block: roll of the picture, match list, what the next frame's prediction needs
- * settle_k  A warp a match: sub-pixel position, see src/tracking/match_flow.h */
+ * settle_k  A warp a match: sub-pixel position and link, see src/tracking/match_flow.h */
 #include "kernels/block.cuh"
 #include "patch.cuh"
 
-#include "image/ingest.h"
 #include "tracking/match_flow.h"
 
 #if VFRONT_MATCHES
@@ -303,8 +302,11 @@ static __device__ __forceinline__ int list_pairs(const vf_match_view &s, const p
     const bool kept = p.accepted && vf_match_roll_agrees(&s.tuning, p.change, roll);
     int more;
     const int at = listed + vf_count_before(kept, start, &more);
-    if (i < count) vf_match_keep(kept ? before[p.before].bearing : NULL, m.before[s.parity][i]);
-    if (kept) m.match[at] = vf_match_make(i, vf_packed_match(p.distance, p.before), p.second);
+    if (i < count) {
+        vf_match_keep(kept ? before[p.before].bearing : NULL, m.before[s.parity][i]);
+        m.link[s.parity][i] = vf_match_unlinked();
+    }
+    if (kept) m.match[at] = vf_match_make(&s, i, vf_packed_match(p.distance, p.before), p.second);
     return more;
 }
 
@@ -339,9 +341,13 @@ static __global__ void __launch_bounds__(VF_WARP *VF_MATCH_WARPS) settle_k(const
     vf_match_clear(&m, s.parity ^ 1, blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x);
     if (i < (int)m.count) {
         vf_patch patch;
-        const vfront_match_t settled = vf_match_settle(&patch, &s, m.match[i]);
+        vf_match_link link;
+        const vfront_match_t settled = vf_match_settle(&patch, &s, m.match[i], &link);
         __syncwarp(); /* all lanes have read it */
-        if (threadIdx.x % VF_WARP == 0) m.match[i] = settled;
+        if (threadIdx.x % VF_WARP == 0) {
+            m.match[i] = settled;
+            m.link[s.parity][settled.keypoint] = link;
+        }
     }
     if (threadIdx.x % VF_WARP == 0) vf_clock_end(s.clock);
 }

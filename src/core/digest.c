@@ -144,7 +144,10 @@ static uint64_t mix_match(uint64_t d, const vfront_match_t *m)
     d = mix_float(d, m->x_px);
     d = mix_float(d, m->y_px);
     for (int k = 0; k < 3; k++) d = mix_float(d, m->bearing[k]);
-    return d;
+    d = mix_float(d, m->x_before_px);
+    d = mix_float(d, m->y_before_px);
+    d = mix_number(d, m->id, 4);
+    return mix_number(d, m->age, 4);
 }
 #endif
 

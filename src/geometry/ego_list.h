@@ -12,6 +12,7 @@
 #define VF_EGO_LIST_H
 
 #include "ego.h"
+#include "tracking/match.h"
 #include "tracking/feature.h"
 
 /** Sort key of a candidate, a track f or else a match m: rank (0..31 tracks, 32..288 matches) << 16 | number. VF_NONE:
@@ -75,6 +76,19 @@ VF_FN struct vf_correspondence vf_ego_from_track(const struct vf_ego_view *s, co
     return c;
 }
 
+/** Bearing of where a match goes on to from its key point of the frame before. The match's own positions may lie beside
+ *  its key points, in a chain; the patch around the key point, whose depth is known, moved by as much. */
+VF_FN void vf_ego_match_now(const struct vf_ego_view *s, const vfront_match_t *m, const struct vf_point *before,
+                            float bearing[3])
+{
+    const struct vf_match_link *from = &s->match->link[s->parity ^ 1][m->before],
+                               *to = &s->match->link[s->parity][m->keypoint];
+    for (int k = 0; k < 3; k++) bearing[k] = m->bearing[k];
+    if (!m->settled || m->age < 2) return;
+    vf_bearing_at(s->bearing->node[0], s->geometry.nodes_x[0], before->x_q16 + (to->x_q16 - from->x_q16),
+                  before->y_q16 + (to->y_q16 - from->y_q16), bearing);
+}
+
 /** Correspondence of a match. before, now: its key points in both frames, with their distances. */
 VF_FN struct vf_correspondence vf_ego_from_match(const struct vf_ego_view *s, const vfront_match_t *m,
                                                  const struct vf_point *before, const struct vf_point *now,
@@ -82,10 +96,8 @@ VF_FN struct vf_correspondence vf_ego_from_match(const struct vf_ego_view *s, co
                                                  struct vf_range_estimate range_now)
 {
     struct vf_correspondence c;
-    for (int k = 0; k < 3; k++) {
-        c.before[k] = before->bearing[k];
-        c.now[k] = m->bearing[k];
-    }
+    for (int k = 0; k < 3; k++) c.before[k] = before->bearing[k];
+    vf_ego_match_now(s, m, before, c.now);
     c.weight = vf_ego_weight(s, m->settled                 ? VF_EGO_SUBPIXEL_ERROR
                                 : before->step > now->step ? before->step
                                                            : now->step);

@@ -2,8 +2,6 @@
 /* Host form of match: both searches by tiles of the previous frame's key points, then roll and list, then settling. */
 #include "match.h"
 
-#include "image/ingest.h"
-
 #if VFRONT_MATCHES
 #include "match_flow.h"
 #include "patch.h"
@@ -220,7 +218,7 @@ static int32_t find_roll(const struct vf_match_view *s, const struct keypoints *
     return vf_match_roll_peak(best);
 }
 
-/** Lists the matches that agree with the roll, and keeps the bearings that they come from. */
+/** Lists the matches that agree with the roll, and keeps the bearings that they come from; key points have no links. */
 static void list_matches(const struct vf_match_view *s, const struct keypoints *now, const struct keypoints *before)
 {
     struct vf_match_memory *m = s->match;
@@ -231,16 +229,18 @@ static void list_matches(const struct vf_match_view *s, const struct keypoints *
         uint32_t change;
         const int kept = has_match(s, now, before, i, &change) && vf_match_roll_agrees(&s->tuning, change, roll);
         vf_match_keep(kept ? before->point[j].bearing : NULL, m->before[s->parity][i]);
-        if (kept) m->match[m->count++] = vf_match_make(i, m->found[s->parity][i], m->second[s->parity][i]);
+        m->link[s->parity][i] = vf_match_unlinked();
+        if (kept) m->match[m->count++] = vf_match_make(s, i, m->found[s->parity][i], m->second[s->parity][i]);
     }
 }
 
-/** Settles the matches. */
+/** Settles the matches, and links their key points. */
 static void settle_matches(const struct vf_match_view *s)
 {
     struct vf_match_memory *m = s->match;
     struct vf_patch patch;
-    for (uint32_t i = 0; i < m->count; i++) m->match[i] = vf_match_settle(&patch, s, m->match[i]);
+    for (uint32_t i = 0; i < m->count; i++)
+        m->match[i] = vf_match_settle(&patch, s, m->match[i], &m->link[s->parity][m->match[i].keypoint]);
 }
 #endif
 

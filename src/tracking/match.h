@@ -17,11 +17,13 @@
  *         lies on the border of two; a sliding triangle has no borders.) Key points lie on whole pixels of their level.
  *         So every match is settled: the patch around the previous key point is aligned with level 0 of this frame,
  *         from this frame's key point on, by the tracker's Gauss-Newton (match_flow.h); that gives the match a
- *         sub-pixel position
+ *         sub-pixel position. Matches of successive frames link to a chain, with a number and an age: it begins
+ *         at a key point and moves as the patches around its key points do, so that it follows one point and not the
+ *         nearest pixel of each frame
  * Exact   integers, except predictions, windows, Gauss-Newton steps and bearings: single precision in one order, roots
  *         and quotients correctly rounded
- * Memory  80 bytes a key point: best candidates both ways and second best by parity, predicted bearings by parity, and
- *         the match list
+ * Memory  128 bytes a key point: best candidates both ways and second best by parity, predicted bearings and links by
+ *         parity, and the match list
  * Shared  candidate test, packing, roll and predictions are here, the alignment is in match_flow.h. Written twice: the
  *         search (match.c: tiles of the previous frame's points with a test of their bounding box, vector code over a
  *         tile; match.cu: tiles in shared memory) and the Hamming distance (match.c: bit-sliced adders over a tile;
@@ -33,7 +35,14 @@
 #include "features/bearing.h"
 #include "features/describe.h"
 #include "geometry/predict.h"
+#include "image/ingest.h"
 #include "track.h"
+
+/** What a match hands to that of the next frame, by the key point that it ends in. */
+struct vf_match_link {
+    int32_t x_q16, y_q16; /* its position [1/65536 px] */
+    uint32_t id, age;     /* of its chain, as in vfront_match_t; age 0: there is no match */
+};
 
 #if VFRONT_MATCHES
 /** A best candidate is a number of its Hamming distance and its index, vf_packed_match(); VF_NONE: there is none. */
@@ -45,8 +54,9 @@ struct vf_match_memory {
     uint32_t second[2][VFRONT_KEYPOINTS];
     /* [parity of the frame]: bearings in the frame before of its key points; 0 0 0: no match */
     float before[2][VFRONT_KEYPOINTS][3];
-    vfront_match_t match[VFRONT_KEYPOINTS]; /* by rising index in this frame */
-    uint32_t count;                         /* of matches */
+    struct vf_match_link link[2][VFRONT_KEYPOINTS]; /* likewise: of the match of each of its key points */
+    vfront_match_t match[VFRONT_KEYPOINTS];         /* by rising index in this frame */
+    uint32_t count;                                 /* of matches */
 };
 #else
 struct vf_match_memory {
@@ -184,17 +194,46 @@ VF_FN float vf_match_radius2(const struct vf_match_bounds *b, float step, float 
 /** Window test: 1 if the difference (x, y, z) of two bearings is within the radius. */
 VF_FN int vf_match_in_window(float radius2, float x, float y, float z) { return x * x + y * y + z * z <= radius2; }
 
-/** Makes the match of key point i of this frame, without its position. */
-VF_FN vfront_match_t vf_match_make(uint32_t i, uint32_t found, uint32_t second)
+#if VFRONT_MATCHES
+/** Number of the chain that begins with the match of key point i of this frame. */
+VF_FN uint32_t vf_match_new_id(const struct vf_match_view *s, uint32_t i)
 {
+    return (uint32_t)s->ingest->params.frame * (uint32_t)VFRONT_KEYPOINTS + i;
+}
+
+/** Makes the match of key point i of this frame, without its positions; it goes on with the chain of its key point in
+ *  the previous frame, or begins one. */
+VF_FN vfront_match_t vf_match_make(const struct vf_match_view *s, uint32_t i, uint32_t found, uint32_t second)
+{
+    const struct vf_match_link *chain = &s->match->link[s->parity ^ 1][found & 0xffff];
     vfront_match_t m;
     memset(&m, 0, sizeof m);
     m.keypoint = (uint16_t)i;
     m.before = (uint16_t)(found & 0xffff);
     m.distance = (uint16_t)(found >> 16);
     m.second = (uint16_t)second;
+    m.id = chain->age ? chain->id : vf_match_new_id(s, i);
+    m.age = chain->age + 1;
     return m;
 }
+
+/** The link of a key point without a match. */
+VF_FN struct vf_match_link vf_match_unlinked(void)
+{
+    const struct vf_match_link none = {0, 0, 0, 0};
+    return none;
+}
+
+/** A link that has the position of the key point where there was no match. */
+VF_FN struct vf_match_link vf_match_link_from(struct vf_match_link link, const struct vf_point *p)
+{
+    if (!link.age) {
+        link.x_q16 = p->x_q16;
+        link.y_q16 = p->y_q16;
+    }
+    return link;
+}
+#endif
 
 /** Cross-check: 1 if two key points are each other's best. found: best candidate of key point i of this frame; back:
  *  best of that one. */

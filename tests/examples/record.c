@@ -33,10 +33,10 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-    static const char *const name[] = {"tracks.csv",           "keypoints.csv", "descriptors.csv", "depth.csv",
-                                       "matches.csv",          "health.csv",    "motion.csv",      "trajectory.txt",
-                                       "trajectory_kitti.txt", "truth.txt",     "path.svg",        "timing.csv",
-                                       "digest.txt",           "prediction.csv"};
+    static const char *const name[] = {"tracks.csv",           "keypoints.csv",  "descriptors.csv", "depth.csv",
+                                       "matches.csv",          "health.csv",     "motion.csv",      "trajectory.txt",
+                                       "trajectory_kitti.txt", "truth.txt",      "path.svg",        "timing.csv",
+                                       "digest.txt",           "prediction.csv", "covariance.csv"};
     (void)state;
     for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
         char path[80];
@@ -102,7 +102,7 @@ static void make_results(void)
 #if VFRONT_MATCHES
     result[1].matches_count = 1;
     result[1].matches[0] = (vfront_match_t){
-        1, 0, 33, 256, VFRONT_AGREES_RELATIVE, 1, 90.25f, 70.5f, {0.0f, 0.0f, 1.0f}};
+        1, 0, 33, 256, VFRONT_AGREES_RELATIVE, 1, 90.25f, 70.5f, {0.0f, 0.0f, 1.0f}, 30.5f, 60.25f, 4000000000u, 7};
 #endif
     make_motions();
 }
@@ -133,8 +133,8 @@ static void write_results(unsigned there)
     record_t *record;
     make_results();
     assert_null(record_open(&record, folder, VFRONT_CAMERAS, there));
-    assert_null(record_frame(record, &result[0], NULL, &place[0]));
-    assert_null(record_frame(record, &result[1], &result[0], &place[1]));
+    assert_null(record_frame(record, &result[0], &place[0]));
+    assert_null(record_frame(record, &result[1], &place[1]));
     assert_null(record_close(record));
 }
 
@@ -161,17 +161,17 @@ static void test_depth(void **state)
 static void test_matches(void **state)
 {
     (void)state;
-    unsigned frame, keypoint, before, distance, second, settled;
+    unsigned frame, keypoint, before, distance, second, settled, id, age, agrees;
     float v[4];
     write_results(ALL);
-    assert_int_equal(sscanf(line_of("matches.csv", 1), "%u,%u,%u,%f,%f,%f,%f,%u,%u,%u\n", &frame, &keypoint, &before,
-                            &v[0], &v[1], &v[2], &v[3], &distance, &second, &settled),
-                     10);
+    assert_int_equal(sscanf(line_of("matches.csv", 1), "%u,%u,%u,%f,%f,%f,%f,%u,%u,%u,%u,%u,%u\n", &frame, &keypoint,
+                            &before, &v[0], &v[1], &v[2], &v[3], &distance, &second, &settled, &id, &age, &agrees),
+                     13);
     const vfront_match_t *now = &result[1].matches[0];
-    const vfront_keypoint_t *was = &result[0].keypoints[0][0];
-    const float expected[4] = {now->x_px, now->y_px, was->x_px, was->y_px};
+    const float expected[4] = {now->x_px, now->y_px, now->x_before_px, now->y_before_px};
     assert_memory_equal(v, expected, sizeof v);
     assert_true(frame == 6 && keypoint == 1 && before == 0 && distance == 33 && second == 256 && settled == 1);
+    assert_true(id == 4000000000u && age == 7 && agrees == VFRONT_AGREES_RELATIVE);
     assert_string_equal(line_of("matches.csv", 2), "");
 }
 #endif
@@ -277,14 +277,14 @@ static int coloured(const overlay_t *o, const uint8_t *rgb, int32_t x, int32_t y
     return at[0] != at[1] || at[1] != at[2];
 }
 
-static const uint8_t *draw(overlay_t *o, const vfront_result_t *r, const vfront_result_t *before)
+static const uint8_t *draw(overlay_t *o, const vfront_result_t *r)
 {
     vfront_frame_t frame = {.t_ns = 1};
     memset(grey, 100, sizeof grey);
     for (int c = 0; c < VFRONT_CAMERAS; c++)
         frame.picture[c] = (vfront_picture_t){
             .data = grey, .width_px = WIDTH, .height_px = HEIGHT, .pitch_bytes = WIDTH};
-    return overlay_draw(o, &frame, r, before, "");
+    return overlay_draw(o, &frame, r, "");
 }
 
 static overlay_t *open_overlay(overlay_what_t what)
@@ -326,7 +326,7 @@ static void test_motion_drawn(void **state)
     r->relative.t[0] = -20.0f;
     r->relative.t[1] = 20.0f;
     r->relative.t[2] = -100.0f;
-    const uint8_t *rgb = draw(o, r, NULL);
+    const uint8_t *rgb = draw(o, r);
     assert_int_equal(hue(o, rgb, 30, 30), 'g');
     assert_int_equal(hue(o, rgb, 30, 90), 'r');
     assert_false(coloured(o, rgb, 30, 60));
@@ -334,13 +334,13 @@ static void test_motion_drawn(void **state)
     assert_true(coloured(o, rgb, 115, 40)); /* a tick beside the ring */
     assert_false(coloured(o, rgb, 104, 40));
     for (int i = 0; i < 3; i++) r->relative.t[i] = -r->relative.t[i];
-    rgb = draw(o, r, NULL);
+    rgb = draw(o, r);
     assert_true(coloured(o, rgb, 104, 40)); /* a cross in the ring */
     assert_false(coloured(o, rgb, 115, 40));
     r->relative.flags = VFRONT_MOTION_STILL;
-    assert_false(coloured(o, draw(o, r, NULL), 104, 40));
+    assert_false(coloured(o, draw(o, r), 104, 40));
     r->relative.state = VFRONT_MOTION_NONE;
-    assert_false(coloured(o, draw(o, r, NULL), 30, 30));
+    assert_false(coloured(o, draw(o, r), 30, 30));
     overlay_close(o);
 }
 
@@ -350,9 +350,9 @@ static void test_matches_drawn(void **state)
 {
     (void)state;
     overlay_t *o = open_overlay(OVERLAY_MATCHES);
-    const uint8_t *rgb = draw(o, &result[1], NULL);
+    const uint8_t *rgb = draw(o, &result[0]);
     assert_false(coloured(o, rgb, 60, 65));
-    rgb = draw(o, &result[1], &result[0]);
+    rgb = draw(o, &result[1]);
     assert_true(coloured(o, rgb, 60, 65));
     assert_true(coloured(o, rgb, 90, 70));
     assert_false(coloured(o, rgb, 60, 60));
@@ -368,7 +368,7 @@ static void test_depths_drawn(void **state)
 {
     (void)state;
     overlay_t *o = open_overlay(OVERLAY_DEPTHS);
-    const uint8_t *rgb = draw(o, &result[1], &result[0]);
+    const uint8_t *rgb = draw(o, &result[1]);
     assert_true(coloured(o, rgb, 90, 70));
     assert_true(coloured(o, rgb, WIDTH + 4 + 25, 33));
     assert_false(coloured(o, rgb, 50, 60)); /* a key point without depth */

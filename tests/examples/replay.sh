@@ -47,6 +47,13 @@ settled_near() { # keypoints.csv, matches.csv; true when half of the matches set
         $10 == 1 && off > 144 {print FILENAME ":" FNR ": " $0; exit wrong = 1}
         END {exit wrong || 2 * settled < all || 2 * parts < settled}' "$1" "$2"
 }
+chained() { # matches.csv; true when each match of age 2 and up goes on with the chain of its number, and there are some
+    awk -F, '
+        FNR == 1 {next}
+        $12 > 1 {chains++; if (end[$1 - 1, $11] != $6 "," $7 "," $12 - 1) {print FILENAME ":" FNR ": " $0; exit wrong = 1}}
+        {end[$1, $11] = $4 "," $5 "," $12}
+        END {exit wrong || !chains}' "$1"
+}
 one_to_one() { # file, columns of the two that are partners: in each frame the first rises, and no second is there twice
     awk -F, -v a="$2" -v b="$3" 'FNR > 1 {
         if (twice[$1, $b]++ || ($1 == frame && $a <= before)) {print FILENAME ":" NR ": " $0; exit wrong = 1}
@@ -131,7 +138,7 @@ check 'a bearing of a track is no unit vector' rows good/tracks.csv \
     "(\$11 != \"new\" && \$11 != \"tracked\" && \$12 \$13 \$14 == \"\") || $(printf "$one" 12 12 13 13 14 14)"
 depth_head=frame,keypoint,partner,x0_px,y0_px,x1_px,y1_px,depth_m,sigma_m,distance
 check 'depth.csv has other columns' head_is good/depth.csv $depth_head
-check 'matches.csv has other columns' head_is good/matches.csv frame,keypoint,before,x_px,y_px,x_before_px,y_before_px,distance,second,settled
+check 'matches.csv has other columns' head_is good/matches.csv frame,keypoint,before,x_px,y_px,x_before_px,y_before_px,distance,second,settled,id,age,agrees
 check 'not over 100 depths in each frame' awk -F, 'NR > 1 {n[$1]++} END {for (i = 0; i < 4; i++) if (n[i] <= 100) exit 1}' good/depth.csv
 check 'no matches after the first frame' awk -F, 'NR > 1 {n[$1]++} END {for (i = 1; i < 4; i++) if (n[i] <= 100) exit 1}' good/matches.csv
 check 'a depth is out of its range' rows good/depth.csv '$8 > 0.1 && $8 < 1000 && $9 > 0 && $10 >= 0 && $10 <= 100 && NF == 10'
@@ -142,7 +149,9 @@ check 'partners are not one to one' one_to_one good/depth.csv 2 3
 awk -F, 'NR == 1 || $10 == 0' good/matches.csv >unsettled.csv
 check 'a match that did not settle is not where its key point is' at_keypoints good/keypoints.csv unsettled.csv 1 0 0 2 4 5
 check 'a match settled far from its key point, or none did' settled_near good/keypoints.csv good/matches.csv
-check 'matches.csv and keypoints.csv differ on where a key point was' at_keypoints good/keypoints.csv good/matches.csv 1 1 0 3 6 7
+awk -F, 'NR == 1 || $12 == 1' good/matches.csv >first.csv
+check 'a chain of matches does not begin at its key point' at_keypoints good/keypoints.csv first.csv 1 1 0 3 6 7
+check 'a match does not go on from where the one before ended' chained good/matches.csv
 check 'matches are not one to one' one_to_one good/matches.csv 2 3
 check 'matches.csv: not all rows have the columns of the first' columns_agree good/matches.csv
 fly() { # exit code, pattern, the rest of the arguments: a run into the same folder

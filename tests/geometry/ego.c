@@ -30,7 +30,7 @@ static void lists(void **state)
         step.tuning.ego_hypotheses = 1;
         step.tuning.ego_error_mpx = between(200, 5000);
         int n = random_tracks(full ? VFRONT_TRACKS : roll(VFRONT_TRACKS + 1), blind), with = 0;
-        n = random_matches(full ? VFRONT_KEYPOINTS : roll(300), n);
+        n = random_matches(full ? VFRONT_KEYPOINTS : roll(300), n, blind);
         qsort(should, (size_t)n, sizeof *should, by_rank);
         for (int i = 0; i < n; i++)
             if (should[i].m > 0.0) {

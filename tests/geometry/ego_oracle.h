@@ -40,7 +40,8 @@ static void compare_list(int list, const struct listed *want, int count)
             REQUIRE(fabs((double)s->before[k][i] - w->before[k]) < 1e-6 &&
                         fabs((double)s->now[k][i] - w->now[k]) < 1e-6,
                     "bearings of %d", i);
-        same_value((double)s->weight[i], 1.0 / sin(atan(w->bound_px / FOCAL_PX)), 1e-6, "weight", i);
+        /* in the metric list it follows from the displacement, of interpolated bearings as well */
+        same_value((double)s->weight[i], 1.0 / sin(atan(w->bound_px / FOCAL_PX)), list ? 4e-6 : 1e-6, "weight", i);
         same_value((double)s->range_m[i], w->m, 1e-6, "distance", i);
         same_value((double)s->range_sigma_m[i], w->sigma_m, 1e-6, "deviation", i);
         same_value((double)s->inverse_depth_1pm[i], w->near, 1e-6, "distance now", i);
@@ -80,7 +81,23 @@ static int random_tracks(int count, int blind_column)
     return n;
 }
 
-static int random_matches(int count, int n)
+/** The match goes on with a chain that lies beside its key points, and moves from one place in the picture to another:
+ *  so does the key point. */
+static void put_chain(int i, int blind_column, double is[3])
+{
+    const double most = fmin(WIDTH - 20, 8.0 * (blind_column - 5));
+    struct vf_point *p = &memory.bearing.point[step.parity ^ 1][0][i];
+    struct vf_match_link *from = &memory.match.link[step.parity ^ 1][i], *to = &memory.match.link[step.parity][i];
+    const int32_t x_q16 = between(20 << 16, (int32_t)(most * 65536.0)), y_q16 = between(20 << 16, (HEIGHT - 20) << 16);
+    p->x_q16 = between(20 << 16, (WIDTH - 20) << 16);
+    p->y_q16 = between(20 << 16, (HEIGHT - 20) << 16);
+    memory.match.match[i].age = (uint32_t)between(2, 9);
+    *from = (struct vf_match_link){between(-65536, 65536), between(-65536, 65536), 0, memory.match.match[i].age - 1};
+    *to = (struct vf_match_link){from->x_q16 + x_q16 - p->x_q16, from->y_q16 + y_q16 - p->y_q16, 0, from->age + 1};
+    bearing_of(x_q16 / 65536.0, y_q16 / 65536.0, is);
+}
+
+static int random_matches(int count, int n, int blind_column)
 {
     const int metric_on = VFRONT_STEREO && step.tuning.stereo && step.tuning.ego_metric_hypotheses > 0;
     for (int i = 0; i < count; i++) {
@@ -98,6 +115,7 @@ static int random_matches(int count, int n)
             any_ahead(0.5, w.now);
             put_refined_position((uint32_t)i, w.now);
             w.bound_px = 0.15 * step.tuning.ego_error_mpx / 1000.0;
+            if (roll(2)) put_chain(i, blind_column, w.now);
         }
         const double m = roll(3) ? real(1, 50) : 0.0, sigma = m * real(0.01, 0.1), now_m = roll(3) ? real(1, 50) : 0.0,
                      now_sigma = now_m * real(0.01, 0.1);
@@ -105,8 +123,9 @@ static int random_matches(int count, int n)
         if (metric_on) w.m = m, w.sigma_m = sigma;
         if (metric_on && now_m > 0) w.near = 1.0 / now_m, w.near_sigma = now_sigma / (now_m * now_m);
         if (roll(20) == 0) { /* a position outside the lens model */
-            memset(roll(2) ? memory.match.match[i].bearing : memory.bearing.point[step.parity ^ 1][0][i].bearing, 0,
-                   3 * sizeof(float));
+            memset(memory.match.match[i].age < 2 && roll(2) ? memory.match.match[i].bearing
+                                                            : memory.bearing.point[step.parity ^ 1][0][i].bearing,
+                   0, 3 * sizeof(float));
             memcpy(w.before, (double[3]){0, 0, 1}, sizeof w.before);
             memcpy(w.now, (double[3]){0, 0, -1}, sizeof w.now);
         }

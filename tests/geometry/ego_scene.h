@@ -78,8 +78,12 @@ static uint32_t put_match(const double before[3], const double now[3], int32_t d
     put_bearing(b->bearing, before);
     put_bearing(n->bearing, now);
     b->step = n->step = (float)size;
-    memory.match.match[i] = (vfront_match_t){(uint16_t)i, (uint16_t)i, (uint16_t)distance, 256, 99, 0,
-                                             0.0f,        0.0f,        {0.0f, 0.0f, 0.0f}};
+    memset(&memory.match.link[step.parity ^ 1][i], 0, sizeof memory.match.link[0][0]);
+    memset(&memory.match.match[i], 0, sizeof memory.match.match[i]);
+    memory.match.match[i].keypoint = memory.match.match[i].before = (uint16_t)i;
+    memory.match.match[i].distance = (uint16_t)distance;
+    memory.match.match[i].second = 256;
+    memory.match.match[i].agrees = 99;
     put_bearing(memory.match.match[i].bearing, now);
     return i;
 }

@@ -285,6 +285,10 @@ static void put_matches(void)
         put_float(m->x_px);
         put_float(m->y_px);
         for (int i = 0; i < 3; i++) put_float(m->bearing[i]);
+        put_float(m->x_before_px);
+        put_float(m->y_before_px);
+        put(m->id, 4);
+        put(m->age, 4);
     }
 #endif
 }

@@ -12,7 +12,7 @@ static uint64_t t_ns;
 
 int bridge_open(int wide, int high, const double *K, const char *name[], const int *value, int values);
 int bridge_step(const uint8_t *grey, const double *R_cur_prev, float *place, uint8_t *bits, int32_t *match,
-                int *matches);
+                float *settled, int *matches);
 const char *bridge_detail(void);
 
 /** One line on why the last call failed. */
@@ -41,12 +41,13 @@ int bridge_open(int wide, int high, const double *K, const char *name[], const i
  *
  * @param[out] place    [VFRONT_KEYPOINTS][2]: x, y of every key point [px].
  * @param[out] bits     [VFRONT_KEYPOINTS][32]: their descriptors, in OpenCV's order of bits.
- * @param[out] match    [VFRONT_KEYPOINTS][4]: a vfront_match_t each.
+ * @param[out] match    [VFRONT_KEYPOINTS][4]: keypoint, before, id, age of each vfront_match_t.
+ * @param[out] settled  [VFRONT_KEYPOINTS][4]: x, y, x_before, y_before of each [px].
  * @param[out] matches  How many.
  * @return     How many key points, or a negative vfront_status_t.
  */
 int bridge_step(const uint8_t *grey, const double *R_cur_prev, float *place, uint8_t *bits, int32_t *match,
-                int *matches)
+                float *settled, int *matches)
 {
     vfront_frame_t frame = {.t_ns = t_ns += 50000000u, .R_cur_prev = R_cur_prev};
     const vfront_result_t *r;
@@ -62,8 +63,10 @@ int bridge_step(const uint8_t *grey, const double *R_cur_prev, float *place, uin
     }
     for (uint32_t i = 0; i < r->matches_count; i++) {
         const vfront_match_t *m = &r->matches[i];
-        const int32_t row[4] = {m->keypoint, m->before, m->distance, m->second};
+        const int32_t row[4] = {m->keypoint, m->before, (int32_t)m->id, (int32_t)m->age};
+        const float at[4] = {m->x_px, m->y_px, m->x_before_px, m->y_before_px};
         memcpy(match + 4 * i, row, sizeof row);
+        memcpy(settled + 4 * i, at, sizeof at);
     }
     *matches = (int)r->matches_count;
     return (int)r->keypoints_count[0];

@@ -19,12 +19,54 @@ static void check_unsettled(const vfront_match_t *is, const char *what)
     for (int c = 0; c < 3; c++) REQUIRE((double)is->bearing[c] == p->bearing[c], "%s: bearing", what);
 }
 
+/** Distance of two places [px]. */
+static double apart(double x, double y, const struct keypoint *p)
+{
+    return hypot(x - p->x_q16 / 65536.0, y - p->y_q16 / 65536.0);
+}
+
+/** Checks chain and origin of a match, and the link of its key point. A chain goes on unless it then were over 3 px of
+ *  the coarser level from its key point, or outside the picture. */
+static void check_chain(const vfront_match_t *is, const char *what)
+{
+    const struct keypoint *was = &before->point[is->before], *p = &now->point[is->keypoint];
+    const struct vf_match_link *l = &was->link, *own = &memory.match.link[step.parity][is->keypoint];
+    const double size = fmax(size_of(was->level), size_of(p->level)), x = (double)is->x_px, y = (double)is->y_px;
+    const int on = l->age && is->age > 1;
+    const uint32_t id = on ? l->id : (uint32_t)(params->frame * VFRONT_KEYPOINTS + is->keypoint);
+    REQUIRE(is->id == id && is->age == (on ? l->age + 1 : 1), "%s: chain %u of age %u, should be %u", what, is->id,
+            is->age, id);
+    REQUIRE(is->x_before_px == (float)((on ? l->x_q16 : was->x_q16) / 65536.0) &&
+                is->y_before_px == (float)((on ? l->y_q16 : was->y_q16) / 65536.0),
+            "%s: place in the frame before", what);
+    REQUIRE(own->id == is->id && own->age == is->age && is->x_px == (float)(own->x_q16 / 65536.0) &&
+                is->y_px == (float)(own->y_q16 / 65536.0),
+            "%s: link", what);
+    REQUIRE(apart(x, y, p) <= (on ? 3.001 : 1.501) * size, "%s: %g px from the key point", what, apart(x, y, p));
+    if (!l->age || on) return;
+    const double there_x = l->x_q16 / 65536.0 + x - was->x_q16 / 65536.0,
+                 there_y = l->y_q16 / 65536.0 + y - was->y_q16 / 65536.0;
+    const struct vf_level *o = &step.geometry.level[0][0];
+    REQUIRE(apart(there_x, there_y, p) > 2.999 * size || there_x < 0.0 || there_y < 0.0 || there_x > o->width - 1 ||
+                there_y > o->height - 1,
+            "%s: a chain ended %g px from its key point", what, apart(there_x, there_y, p));
+}
+
+/** Checks that key points without a match have no link. */
+static void check_unlinked(const char *what)
+{
+    uint32_t linked = 0;
+    for (int i = 0; i < now->count; i++) linked += memory.match.link[step.parity][i].age != 0;
+    REQUIRE(linked == memory.match.count, "%s: %u links, %u matches", what, linked, memory.match.count);
+}
+
 /** Runs the stage on both frames and compares. Returns how many pairs there are, -1: the case was discarded. */
 static int check(const char *what)
 {
     const struct vf_match_memory *m = &memory.match;
     put_frame(now, step.parity);
     put_frame(before, step.parity ^ 1);
+    put_links();
     vf_match_clear(&memory.match, step.parity, 0, 1);
     RUN(match);
     ambiguous = 0;
@@ -42,7 +84,9 @@ static int check(const char *what)
                 "%s: pair %d is %d %d %d %d, should be %d %d %d %d", what, k, is->keypoint, is->before, is->distance,
                 is->second, p->i, p->j, p->distance, p->second);
         check_unsettled(is, what);
+        check_chain(is, what);
     }
+    check_unlinked(what);
     for (int i = 0; i < now->count; i++)
         for (int c = 0; c < 3; c++)
             REQUIRE((double)m->before[step.parity][i][c] == now->point[i].before[c], "%s: origin of point %d", what, i);
@@ -589,6 +633,7 @@ static void all_else_stays(void **state)
                 m->second[set ^ 1][i] = 256;
             }
             memcpy(m->before[set], memory.match.before[set], sizeof m->before[0][0] * (size_t)now->count);
+            memcpy(m->link[set], memory.match.link[set], sizeof m->link[0][0] * (size_t)now->count);
             m->count = memory.match.count;
             memcpy(m->match, memory.match.match, sizeof *m->match * m->count);
         }
@@ -690,6 +735,8 @@ static void put_points(int32_t level, int count, double dx, double dy, double as
         struct keypoint was = nearest(uniform(margin, l->width - margin), uniform(margin, l->height - margin), level);
         struct keypoint is = nearest(was.x_q16 / 65536.0 + dx + astray, was.y_q16 / 65536.0 + dy, level);
         is.bits = was.bits;
+        if (k % 3 == 0) /* a chain that is 4 px away ends */
+            was.link = (struct vf_match_link){was.x_q16 + (int32_t)(4.0 * size_of(level) * 65536.0), was.y_q16, 77, 5};
         add(before, was);
         add(now, is);
     }
@@ -703,10 +750,15 @@ static const vfront_match_t *run(void)
     put_frame(now, step.parity);
     put_frame(before, step.parity ^ 1);
     put_matches();
+    put_links();
     vf_match_clear(&memory.match, step.parity, 0, 1);
     RUN(match);
     REQUIRE((int)memory.match.count == now->count, "%u of %d pairs", memory.match.count, now->count);
-    for (int k = 0; k < now->count; k++) check_unsettled(&memory.match.match[k], "places");
+    for (int k = 0; k < now->count; k++) {
+        check_unsettled(&memory.match.match[k], "places");
+        check_chain(&memory.match.match[k], "places");
+        now->point[k].link = memory.match.link[step.parity][k];
+    }
     return memory.match.match;
 }
 
@@ -762,6 +814,54 @@ static void places(void **state)
                   most);
     assert_true(settled * 100 >= all * 97);
     assert_true(sqrt(square / settled) < 0.05 && most < 1.0);
+}
+
+/** Key points of this frame nearest to where those of the first one are now, dx and dy px away. */
+static void follow_points(const struct keypoint first[], int count, double dx, double dy)
+{
+    for (int k = 0; k < count; k++) {
+        struct keypoint is = nearest(first[k].x_q16 / 65536.0 + dx, first[k].y_q16 / 65536.0 + dy, first[k].level);
+        is.bits = first[k].bits;
+        add(now, is);
+    }
+}
+
+/** A chain of matches follows one point: after five frames, in each of which the key points lie on other parts of their
+ *  pixels, it is where the point of the first frame is. */
+static void chains(void **state)
+{
+    (void)state;
+    static struct keypoint first[PLACES];
+    double square = 0.0;
+    int ended = 0, all = 0;
+    shake(32);
+    for (int i = 0; i < 20; i++) {
+        double dx = 0.0, dy = 0.0;
+        start_places(0.0, 0.0, 1.0, 0.0);
+        put_points(i % step.geometry.scales, PLACES, 0.0, 0.0, 0.0);
+        memcpy(first, before->point, sizeof first);
+        const vfront_match_t *m = NULL;
+        for (uint32_t f = 1; f <= 5; f++) {
+            if (f > 1) next_frame(0);
+            now->count = 0;
+            dx += uniform(-3.0, 3.0), dy += uniform(-3.0, 3.0);
+            paint(step.parity, dx, dy, 1.0, 0.0);
+            follow_points(first, PLACES, dx, dy);
+            m = run();
+            for (int k = 0; k < now->count; k++) assert_int_equal(m[k].age, f);
+        }
+        for (int k = 0; k < now->count; k++) {
+            all++;
+            if (!m[k].settled) continue;
+            ended++;
+            const double off_x = (double)m[k].x_px - first[m[k].keypoint].x_q16 / 65536.0 - dx,
+                         off_y = (double)m[k].y_px - first[m[k].keypoint].y_q16 / 65536.0 - dy;
+            square += off_x * off_x + off_y * off_y;
+        }
+    }
+    print_message("chains: %d of %d settled, RMSE %.4f px after 5 frames\n", ended, all, sqrt(square / ended));
+    assert_true(ended * 100 >= all * 90);
+    assert_true(sqrt(square / ended) < 0.2);
 }
 
 /** Matches whose alignment fails, ends too far away or is switched off keep the position of the key point. */
@@ -908,6 +1008,7 @@ int main(void)
         cmocka_unit_test(constant_velocity),
         cmocka_unit_test(first_frame),
         cmocka_unit_test(places),
+        cmocka_unit_test(chains),
         cmocka_unit_test(stays_unsettled),
         cmocka_unit_test(all_else_stays),
         cmocka_unit_test(through_front_end),

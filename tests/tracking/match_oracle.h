@@ -12,6 +12,7 @@ struct keypoint {
     double bearing[3], predicted[3];          /* as stored, and at constant velocity in the next frame */
     double before[3];                         /* of its match in the frame before; 0 0 0: it has none */
     int32_t x_q16, y_q16, level, orientation; /* orientation in 1/65536 of a full turn */
+    struct vf_match_link link;                /* to its match, as the previous frame left it; age 0: it has none */
     vfront_descriptor_t bits;
 };
 struct frame {
@@ -88,6 +89,13 @@ static void put_matches(void)
 {
     for (int32_t i = 0; i < before->count; i++)
         for (int k = 0; k < 3; k++) memory.match.before[step.parity ^ 1][i][k] = (float)before->point[i].before[k];
+}
+
+/** The same for their links; those of this frame are noise. */
+static void put_links(void)
+{
+    scribble(memory.match.link[step.parity], sizeof memory.match.link[step.parity]);
+    for (int32_t i = 0; i < before->count; i++) memory.match.link[step.parity ^ 1][i] = before->point[i].link;
 }
 
 /* ---- oracle ------------------------------------------------------------------------------------------------------ */

@@ -10,11 +10,15 @@ Sequences are in $VFRONT_DATA or ../shared/data beside the project. Exit status:
 
 vfront    Standard tuning, select_points = 1000: guided; guided by the true rotation, as a gyro would give it; unguided.
 OpenCV    cv2.ORB_create(nfeatures=1000), cv2.BFMatcher(cv2.NORM_HAMMING, crossCheck=True), its pairs all and those of at most 64 bits;
-          and the same matcher on vfront's key points, which shows what the rule of matching does.
+          and the same matcher on vfront's key points, which shows what the rule of matching does. FAST 10: fastThreshold=10 instead of 20,
+          which finds more where pictures are dim.
 Truth     flow: from depth and poses, or where the camera only turns. A pair is right when it lies within 2 px of the true place;
           points without a true place do not count. line: poses alone. A pair is right when each of its points lies within 2 px of
           the other's epipolar line; wrong pairs along the line are not seen.
-Columns   pairs: mean a frame. right: share of them [%]. right pairs: mean a frame. least: of all frames.
+Columns   pairs: mean a frame. right: share of them [%]. wrong: share off by over 3 px [%]. right pairs: mean a frame. least: of all frames.
+Chains    of vfront's guided matches that are CHAIN matches long, from where they began to where they are: live: share of all matches that
+          live that long from then on [%]; median distance from the truth, and share of over 3 px [%]; behind it the same where the chain
+          ends in the nearest key point instead.
 """
 import ctypes
 import os
@@ -29,7 +33,8 @@ except ImportError as missing:
     skip("%s (apt install python3-opencv)" % missing)
 
 POINTS = 1000
-NEAR_PX = 2.0
+NEAR_PX, WRONG_PX = 2.0, 3.0
+CHAIN = 5
 ROOM = 2048  # VFRONT_KEYPOINTS of the bridge
 
 
@@ -61,10 +66,31 @@ class Vfront:
     def step(self, picture, R):
         """Points, descriptors, and pairs of indices in this frame and the one before."""
         place, bits = np.zeros((ROOM, 2), np.float32), np.zeros((ROOM, 32), np.uint8)
-        match, matches = np.zeros((ROOM, 4), np.int32), ctypes.c_int(0)
+        match, settled, matches = np.zeros((ROOM, 4), np.int32), np.zeros((ROOM, 4), np.float32), ctypes.c_int(0)
         count = self.check(self.c.bridge_step(pointer(np.ascontiguousarray(picture)), pointer(R), pointer(place), pointer(bits),
-                                              pointer(match), ctypes.byref(matches)))
-        return place[:count], bits[:count], match[:matches.value, :2]
+                                              pointer(match), pointer(settled), ctypes.byref(matches)))
+        self.match, self.settled = match[:matches.value], settled[:matches.value]
+        return place[:count], bits[:count], self.match[:, :2]
+
+    def chains(self, source):
+        """Frame by frame from CHAIN on: places in the frame CHAIN before, here, and of the key points here, of chains that are as long;
+        and how many matches there were when these chains had one."""
+        self.open(source)
+        start, all_of = [], []
+        for i, picture in enumerate(source.pictures):
+            place = self.step(picture, None)[0]
+            first = self.match[:, 3] == 1
+            start.append(dict(zip(self.match[:, 2], self.settled[:, :2])))
+            begin = dict(zip(self.match[first, 2], self.settled[first, 2:]))
+            all_of.append((len(self.match), begin))
+            if i < CHAIN:
+                continue
+            old = self.match[:, 3] > CHAIN  # those that had a match CHAIN frames ago
+            new = self.match[:, 3] == CHAIN
+            chosen = old | new
+            ids = self.match[chosen, 2]
+            p = np.array([start[i - CHAIN].get(k, all_of[i - CHAIN + 1][1].get(k)) for k in ids], float).reshape(-1, 2)
+            yield i, p, self.settled[chosen, :2], place[self.match[chosen, 0]], all_of[i - CHAIN + 1][0]
 
     def run(self, source):
         """Frame by frame, places of pairs in the one before and in it."""
@@ -81,11 +107,11 @@ class Vfront:
 
 
 class OpenCV:
-    def __init__(self, label, matcher, most):
-        self.label, self.matcher, self.most = label, matcher, most
+    def __init__(self, label, matcher, most, threshold=20):
+        self.label, self.matcher, self.most, self.threshold = label, matcher, most, threshold
 
     def run(self, source):
-        orb = cv2.ORB_create(nfeatures=POINTS)
+        orb = cv2.ORB_create(nfeatures=POINTS, fastThreshold=self.threshold)
         found = [orb.detectAndCompute(p, None) for p in source.pictures]
         for i, (was, now) in enumerate(zip(found, found[1:])):
             pairs = [m for m in self.matcher.match(now[1], was[1]) if m.distance <= self.most]
@@ -94,13 +120,25 @@ class OpenCV:
 
 
 def judge(source, i, p, q):
-    """Which of the pairs that can be judged are right."""
+    """Which of the pairs that can be judged are right, which wrong."""
     p, q = p.astype(float), q.astype(float)
     kind, truth, ok = source.truth(i - 1, i, p)
-    right = errors(kind, truth, q) <= NEAR_PX
+    off = errors(kind, truth, q)
     if kind == "line":
-        right &= errors(kind, source.truth(i, i - 1, q)[1], p) <= NEAR_PX
-    return right[ok]
+        off = np.maximum(off, errors(kind, source.truth(i, i - 1, q)[1], p))
+    return np.array([off[ok] <= NEAR_PX, off[ok] > WRONG_PX])
+
+
+def judge_chains(m, source):
+    """A row of the table of chains."""
+    off, naive, live, began = [], [], 0, 0
+    for i, p, q, keypoint, count in m.chains(source):
+        kind, truth, ok = source.truth(i - CHAIN, i, p)
+        off.append(errors(kind, truth, q.astype(float))[ok])
+        naive.append(errors(kind, truth, keypoint.astype(float))[ok])
+        live, began = live + len(p), began + count
+    off, naive = np.concatenate(off), np.concatenate(naive)
+    return 100.0 * live / began, np.median(off), 100 * (off > 3).mean(), np.median(naive), 100 * (naive > 3).mean()
 
 
 def main():
@@ -121,17 +159,21 @@ def main():
     matchers = [Vfront(path, "vfront, guided", settings), Vfront(path, "vfront, rotation", settings, True),
                 Vfront(path, "vfront, unguided", dict(settings, match_guided=0)),
                 Vfront(path, "vfront's in OpenCV", settings, matcher=brute),
-                OpenCV("OpenCV", brute, 256), OpenCV("OpenCV, 64 bits", brute, 64)]
+                OpenCV("OpenCV", brute, 256), OpenCV("OpenCV, 64 bits", brute, 64),
+                OpenCV("OpenCV, FAST 10", brute, 256, 10)]
     sources = [("hut, line and flow", Poses("hut_synthetic")), ("newtsukuba, line", Poses("newtsukuba_mono_a")),
                ("tartanair, flow", Depth("tartanair_mono_depth_a")), ("kitti00, line", Poses("kitti00_mono_a"))]
-    print("%-20s %-18s %8s %8s %12s %8s" % ("data", "matcher", "pairs", "right%", "right pairs", "least"))
+    print("%-20s %-18s %8s %8s %8s %12s %8s" % ("data", "matcher", "pairs", "right%", "wrong%", "right pairs", "least"))
     for name, source in sources:
         for m in matchers:
-            right = [judge(source, i, p, q) for i, p, q in m.run(source)]
-            good = [r.sum() for r in right]
-            print("%-20s %-18s %8.1f %8.2f %12.1f %8d" % (name, m.label, np.mean([len(r) for r in right]),
-                                                          100 * np.concatenate(right).mean(), np.mean(good), min(good)))
+            frames = [judge(source, i, p, q) for i, p, q in m.run(source)]
+            good, all_of = [f[0].sum() for f in frames], np.concatenate(frames, 1)
+            print("%-20s %-18s %8.1f %8.2f %8.2f %12.1f %8d" % (name, m.label, np.mean([f.shape[1] for f in frames]),
+                                                                100 * all_of[0].mean(), 100 * all_of[1].mean(), np.mean(good), min(good)))
             name = ""
+    print("\n%-20s %8s %16s %24s" % ("chains of %d" % CHAIN, "live%", "median, >3px%", "of key points"))
+    for name, source in sources:
+        print("%-20s %8.1f %8.3f %7.2f %12.3f %11.2f" % ((name,) + judge_chains(matchers[0], source)))
     return 0
 
 
