@@ -71,7 +71,7 @@ extern "C" {
 
 /** Number of the binary interface: rises with every change of a declaration in this header, be it one that leaves all
  *  sizes as they are. tests/house/abi.sh holds this. */
-#define VFRONT_ABI 1
+#define VFRONT_ABI 2
 
 /* ---- status and port --------------------------------------------------------------------------------------------- */
 
@@ -416,9 +416,10 @@ enum { VFRONT_SCORE_SAD_B = 0, VFRONT_SCORE_SAD_A = 1, VFRONT_SCORE_MT = 2 };
 /** Values of track_light: photometric models of Nagy et al. (2020), II.E: translation alone, with gain, with offset,
  *  with both. */
 enum { VFRONT_LIGHT_NONE = 0, VFRONT_LIGHT_GAIN = 1, VFRONT_LIGHT_OFFSET = 2, VFRONT_LIGHT_BOTH = 3 };
-/** Values of track_prior: initial guess of a track's motion. VFRONT_PRIOR_BOTH takes the rotation if the frame has one,
- *  else the velocity. The velocity of a new track is that of a point of usual depth by the motion
- *  predicted (vfront_result_t.predicted), where there is one. */
+/** Values of track_prior: initial guess of a track's motion. VFRONT_PRIOR_ROTATION takes the rotation that the frame
+ *  gives; VFRONT_PRIOR_VELOCITY the track's last displacement. VFRONT_PRIOR_BOTH takes the rotation predicted
+ *  (vfront_result_t.predicted) and the parallax that the track had in the last frame, and where nothing is predicted
+ *  the velocity. The velocity of a new track is that of a point of usual depth by the motion predicted. */
 enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY = 2, VFRONT_PRIOR_BOTH = 3 };
 
 /** Values of wait: the least latency; less time of the processor; the least where one step follows the other. With
@@ -505,16 +506,17 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1, VFRONT_WAIT_SLEEP = 2 };
     X(track_distance_px, 12, 0, 256, "least distance of a new track from every other, up to 4 cells [px]") \
     X(track_levels, 5, 1, 6, "pyramid levels used for tracking, if there are as many") \
     X(track_patch8_level, 6, 0, 6, "first level with a patch of 8x8 instead of 16x16 px") \
-    X(track_iterations, (VFRONT_ITERATIONS > 8 ? 8 : VFRONT_ITERATIONS), 1, VFRONT_ITERATIONS, "largest number of Gauss-Newton steps on one level") \
+    X(track_iterations, (VFRONT_ITERATIONS > 12 ? 12 : VFRONT_ITERATIONS), 1, VFRONT_ITERATIONS, "largest number of Gauss-Newton steps on one level") \
     X(track_epsilon_mpx, 20, 1, 1000, "convergence: a shorter step ends the finest level; at least 100 on the other levels [1/1000 px]") \
     X(track_light, 3, 0, 3, "photometric model: 0 none, 1 gain, 2 offset, 3 both") \
-    X(track_residual_grey, 20, 1, 255, "largest mean absolute residual of a track, which ends above it [grey levels]") \
+    X(track_residual_grey, 4, 0, 255, "largest mean absolute residual of a track, which ends above it, in a patch without contrast [grey levels]") \
+    X(track_residual_percent, 70, 0, 1000, "what is added to that, as a share of the standard deviation of the patch's grey levels [%]") \
     X(track_texture, 10, 0, 1000000, "least eigenvalue of the mean structure tensor of a patch [1/100 grey level^2 a px^2]") \
-    X(track_back_mpx, 0, 0, 10000, "forward-backward check: largest distance from the start; 0: no check [1/1000 px]") \
-    X(track_prior, 3, 0, 3, "initial guess: 0 none, 1 rotation, 2 velocity, 3 rotation if the frame has one, else velocity") \
+    X(track_back_mpx, 1000, 0, 10000, "forward-backward check: largest distance from the start; 0: no check [1/1000 px]") \
+    X(track_prior, 3, 0, 3, "initial guess: 0 none, 1 rotation, 2 velocity, 3 both: rotation predicted and last parallax") \
     X(track_retry, 1, 0, 1, "1: a track that fails from its initial guess is tried again from its last position") \
     X(track_template_frames, 0, 0, 100000, "frames after which the template of a track is renewed; 0: never") \
-    X(track_template_grey, 8, 0, 255, "residual above which the template of a track is renewed; 0: never [grey levels]") \
+    X(track_template_grey, 4, 0, 255, "residual above which the template of a track is renewed; 0: never [grey levels]") \
     X(health_degraded_percent, 50, 1, 100, "fewer followed tracks than this share of track_target: degraded [%]") \
     X(first_track_id, 1, 1, 2147483647, "id of the first track; above 1 for a front end that takes over in flight") \
     X(first_motion_breaks, 0, 0, 2147483647, "first value of health.motion_breaks, likewise") \
@@ -645,7 +647,8 @@ typedef struct vfront_track {
 typedef enum vfront_end {
     VFRONT_END_BORDER = 1,   /**< Position outside the picture, or nearer to its border than detect_border_px. */
     VFRONT_END_MASK = 2,     /**< Position under a mask. */
-    VFRONT_END_RESIDUAL = 3, /**< Patch not found: residual over track_residual_grey, or gain at its bound, 1/4 or 4. */
+    VFRONT_END_RESIDUAL = 3, /**< Patch not found: residual over its bound (track_residual_grey, track_residual_percent),
+                                  or gain at its own, 1/4 or 4. */
     VFRONT_END_TEXTURE = 4,  /**< Too little texture for a position: least eigenvalue below track_texture. */
     VFRONT_END_DIVERGED = 5, /**< Divergence of the alignment. */
     VFRONT_END_BACK = 6      /**< Forward-backward check failed. */
