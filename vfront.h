@@ -71,7 +71,7 @@ extern "C" {
 
 /** Number of the binary interface: rises with every change of a declaration in this header, be it one that leaves all
  *  sizes as they are. tests/house/abi.sh holds this. */
-#define VFRONT_ABI 2
+#define VFRONT_ABI 3
 
 /* ---- status and port --------------------------------------------------------------------------------------------- */
 
@@ -427,6 +427,15 @@ enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY =
  *  the test of allocations failed with it. */
 enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1, VFRONT_WAIT_SLEEP = 2 };
 
+/** Standard size of a cell of the grid for new tracks [px]: small, so that the strongest corners become tracks wherever
+ *  they are; larger where the largest picture of the config has more such cells than VFRONT_CELLS. */
+#define VFRONT_CELLS_OF(px) ((VFRONT_WIDTH + (px)-1) / (px) * ((VFRONT_HEIGHT + (px)-1) / (px)))
+#define VFRONT_CELL_PX \
+    (VFRONT_CELLS_OF(12) <= VFRONT_CELLS   ? 12 \
+     : VFRONT_CELLS_OF(16) <= VFRONT_CELLS ? 16 \
+     : VFRONT_CELLS_OF(24) <= VFRONT_CELLS ? 24 \
+                                           : 32)
+
 /** Every tuning value: X(name, standard, least, most, "meaning [unit]"). All are integers. */
 #define VFRONT_TUNING(X) \
     X(detect_levels, VFRONT_SCALES, 1, VFRONT_SCALES, "levels of VFRONT_SCALES searched for corners") \
@@ -438,8 +447,8 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1, VFRONT_WAIT_SLEEP = 2 };
     X(detect_rank, 2, 0, 2, "ranking of corners: 0 corner score, 1 Harris response in 7x7 px, 2 Harris response in 5x5 px times squared corner score") \
     X(detect_radius, 1, 1, 4, "radius of non-maximum suppression [px of the level]") \
     X(detect_border_px, 8, 3, 512, "margin of the picture without key points and tracks [px]") \
-    X(cell_width_px, 32, 3, 4096, "width of a cell of the grid for new tracks, at most one in each cell [px]") \
-    X(cell_height_px, 32, 3, 4096, "height of a cell of that grid [px]") \
+    X(cell_width_px, VFRONT_CELL_PX, 3, 4096, "width of a cell of the grid for new tracks, at most one in each cell [px]") \
+    X(cell_height_px, VFRONT_CELL_PX, 3, 4096, "height of a cell of that grid [px]") \
     X(cull_width_px, 8, 3, 4096, "width of a culling cell, in which the best corner of each level is kept [px]") \
     X(cull_height_px, 8, 3, 4096, "height of a culling cell [px]") \
     X(select_window_px, 0, 0, 63, "aggregation over levels: only the strongest point of a window this wide is kept, up to 4 culling cells; 0: no aggregation [px]") \
@@ -503,7 +512,7 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1, VFRONT_WAIT_SLEEP = 2 };
     X(stixel_far_m, 100, 1, 650, "largest distance of an obstacle; a direction with farther objects only is free [m]") \
     X(track_target, (VFRONT_TRACKS > 200 ? 200 : VFRONT_TRACKS), 0, VFRONT_TRACKS, "number of tracks to keep alive; 0: no tracking") \
     X(track_refill_percent, 100, 0, 100, "new tracks start when fewer than this share of track_target are alive; 100: as soon as one is missing [%]") \
-    X(track_distance_px, 12, 0, 256, "least distance of a new track from every other, up to 4 cells [px]") \
+    X(track_distance_px, 6, 0, 256, "least distance of a new track from every other, up to 4 cells [px]") \
     X(track_levels, 5, 1, 6, "pyramid levels used for tracking, if there are as many") \
     X(track_patch8_level, 6, 0, 6, "first level with a patch of 8x8 instead of 16x16 px") \
     X(track_iterations, (VFRONT_ITERATIONS > 12 ? 12 : VFRONT_ITERATIONS), 1, VFRONT_ITERATIONS, "largest number of Gauss-Newton steps on one level") \
@@ -651,9 +660,11 @@ typedef enum vfront_end {
                                   or gain at its own, 1/4 or 4. */
     VFRONT_END_TEXTURE = 4,  /**< Too little texture for a position: least eigenvalue below track_texture. */
     VFRONT_END_DIVERGED = 5, /**< Divergence of the alignment. */
-    VFRONT_END_BACK = 6      /**< Forward-backward check failed. */
+    VFRONT_END_BACK = 6,     /**< Forward-backward check failed. */
+    VFRONT_END_MERGED = 7    /**< Nearer than 2 px to an older track (track_distance_px, where that is less): both follow
+                                  one feature. */
 } vfront_end_t;
-#define VFRONT_ENDS 7 /**< Number of values of vfront_end_t, the unused 0 among them. */
+#define VFRONT_ENDS 8 /**< Number of values of vfront_end_t, the unused 0 among them. */
 
 /** Track that ended in this step. */
 typedef struct vfront_lost {
@@ -929,6 +940,7 @@ typedef struct vfront_health {
     uint32_t born;           /**< New tracks. */
     uint32_t ended[VFRONT_ENDS]; /**< Tracks that ended, by vfront_end_t. */
     uint32_t overflow;       /**< Corners fit for a new track beyond track_target; 0 in a frame that starts none. */
+    uint32_t reserved;       /**< 0. */
     uint32_t dropped[VFRONT_CAMERAS]; /**< Corners dropped because select_points, or their level's share of
                                            it, is exceeded; the best are kept. 0 when select_points is 0. */
     uint32_t full;           /**< Lists that were too short: VFRONT_FULL_TRACKS, VFRONT_FULL_KEYPOINTS << camera. */

@@ -74,15 +74,15 @@ VF_FLOW int32_t vf_track_patch_origin(int32_t x_q16, int32_t size) { return x_q1
 /** Convergence threshold of the coarse levels [px of the level]; they only provide the next level's starting point. */
 #define VF_COARSE_EPSILON_PX 0.1f
 
-/** Limit of steps that reduce the residual by less than 1/32: so many end level 0. The coarse levels have no such limit:
- *  a patch far from its place crosses stretches on which the residual does not fall. */
+/** Limit of steps that reduce the residual by less than 1/32: so many end level 0. The coarse levels have no such
+ *  limit: a patch far from its place crosses stretches on which the residual does not fall. */
 #define VF_STALLED_STEPS 2
 
 /** Aligns a template with a level's picture by Gauss-Newton, from the estimate *e on. The level ends with a step
  *  shorter than epsilon, with track_iterations, or on level 0 with VF_STALLED_STEPS steps that did not reduce the
- *  residual. On level 0, whose residual decides about the track, a step counts as short only when the illumination has converged as
- *  well. Returns 0, and leaves *e, when the alignment diverges (a step or the whole way over 16 px), or when a coarse
- *  level ends with more than 9/8 of its first residual. */
+ *  residual. On level 0, whose residual decides about the track, a step counts as short only when the illumination has
+ *  converged as well. Returns 0, and leaves *e, when the alignment diverges (a step or the whole way over 16 px), or
+ *  when a coarse level ends with more than 9/8 of its first residual. */
 VF_FLOW int vf_track_align(const struct vf_patch *patch, const struct vf_template_normal *n,
                            const struct vf_level_picture *picture, int32_t level, int32_t size,
                            const struct vf_align_tuning *t, struct vf_track_estimate *e)

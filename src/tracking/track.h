@@ -230,8 +230,8 @@ VF_FN int32_t vf_track_light(int32_t level, const struct vf_align_tuning *tuning
 }
 
 /** Levenberg damping: added to both gradient terms of the normal equations, as a share of their mean. It keeps a patch
- *  on an edge from running along the edge, and hardly slows a patch on a corner. Less on the coarse levels, which have to go
- *  far in few steps. */
+ *  on an edge from running along the edge, and hardly slows a patch on a corner. Less on the coarse levels, which have
+ *  to go far in few steps. */
 #define VF_DAMPING 0.0625f
 #define VF_DAMPING_COARSE 0.015625f
 
@@ -268,9 +268,9 @@ VF_FN struct vf_template_normal vf_track_template_normal(const struct vf_templat
     return n;
 }
 
-/** Residual test: 1 if a template is found with this mean absolute residual. Allowed are track_residual_grey, and of the
- *  contrast that the template has under the gain the share track_residual_percent: where the scene's contrast is high,
- *  so are the residuals of a patch that is in its place. */
+/** Residual test: 1 if a template is found with this mean absolute residual. Allowed are track_residual_grey, and of
+ *  the contrast that the template has under the gain the share track_residual_percent: where the scene's contrast is
+ *  high, so are the residuals of a patch that is in its place. */
 VF_FN int vf_track_fits(const struct vf_align_tuning *tuning, const struct vf_template_normal *n, int32_t alpha_q14,
                         uint32_t residual_q3)
 {

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: MIT
 """How well tracks hold, beside OpenCV's calcOpticalFlowPyrLK on the same points of the same pictures, and how many live how long.
 
-    tests/tracking/quality.py build/bridge_track.so [build/bridge_ego.so] [--choose]
+    tests/tracking/quality.py build/bridge_track.so [build/bridge_ego.so] [--choose check|residual|births ...]
 
 Pictures lie in $VFRONT_DATA, or in ../shared/data beside the project. Exit status: 0 no demanded row is worse than OpenCV's,
 1 one is, 77 data, OpenCV or the bridge is missing. With the second bridge, survivors as well.
 
 --choose  Instead, values are chosen anew: for each sequence the value that is best on all others, and what it gives on the one left
-          out. Best: found, less what is wrong, of all points [%]; of births, survivors, more evenly spread than OpenCV's.
+          out. Best: found, less what is wrong, of all points [%]; of births, survivors, on average more evenly spread than OpenCV's.
 Points    The library's own key points of the first picture, standard tuning: at most one a cell of 32x32 px. Left out are those
           without ground truth (no depth, hidden in the second picture) and those whose true place lies within 8 px of the border
           or beyond, where the library ends tracks by design. Where only poses are known, that place is OpenCV's.
@@ -423,7 +423,28 @@ def left_out(title, table, score, shown):
         print("  %-14s %-40s %s" % (name, best, shown(table[best][name])))
 
 
-def choose(paths):
+def choose_births(path):
+    bridge = make_bridge(path)
+    sets = load_sets(bridge)
+    peer = {n: survivors(lambda r, c, f: strongest(f), sets, n) for n in sets}
+    table = {}
+    for cell, distance in ((32, 12), (24, 8), (16, 12), (16, 8), (12, 10), (12, 8), (12, 7), (12, 6), (12, 5)):
+        value = "cell_width_px=%d cell_height_px=%d track_distance_px=%d" % (cell, cell, distance)
+        table[value] = {n: survivors(lambda r, c, f: followed(bridge, r, c, f, value), sets, n) for n in sets}
+        print("  %-56s %s" % (value, "  ".join("%s %.1f" % (n, f["good"]) for n, f in table[value].items())))
+
+    def even(value, rows):
+        names = [n for n in sets if table[value][n] in rows]
+        enough = np.mean([f["spread"] for f in rows]) > np.mean([peer[n]["spread"] for n in names])
+        return np.mean([f["good"] for f in rows]) if enough else -1
+    left_out("births", table, even, lambda f: "good %.1f, spread %.2f" % (f["good"], f["spread"]))
+
+
+def choose(paths, what):
+    if "births" in what:
+        choose_births(paths[1])
+    if what == ["births"]:
+        return
     sources = {"tartanair": (Depth("tartanair_mono_depth_a"), 1), "newtsukuba": (Poses("newtsukuba_mono_a"), 1),
                "hut": (Poses("hut_synthetic"), 1), "kitti00": (Poses("kitti00_mono_a"), 1), "kitti01": (Poses("kitti01_stereo"), 2),
                "kitti05": (Poses("kitti05_vio"), 2), "euroc": (Flight(), 6)}
@@ -439,27 +460,17 @@ def choose(paths):
 
     def text(f):
         return "found %.1f, kept %.1f, wrong %.2f" % (f["found"], f["kept"], f["wrong"])
-    left_out("check", scan([dict(track_back_mpx=b) for b in (0, 300, 500, 700, 1000, 1500, 2000)]), mean_net, text)
-    left_out("residual", scan([dict(track_residual_grey=g, track_residual_percent=r) for g, r in
-                               ((10, 0), (20, 0), (40, 0), (4, 30), (4, 50), (4, 70), (4, 100), (8, 50), (255, 1000))]), mean_net, text)
-    if len(paths) > 1:
-        bridge = make_bridge(paths[1])
-        sets = load_sets(bridge)
-        peer = {n: survivors(lambda r, c, f: strongest(f), sets, n) for n in sets}
-        table = {}
-        for cell, distance in ((32, 12), (24, 8), (16, 12), (16, 8), (12, 8), (12, 7), (12, 6)):
-            settings = "cell_width_px=%d cell_height_px=%d track_distance_px=%d" % (cell, cell, distance)
-            table[settings] = {n: survivors(lambda r, c, f: followed(bridge, r, c, f, settings), sets, n) for n in sets}
-            print("  %-56s %s" % (settings, "  ".join("%s %.1f" % (n, f["good"]) for n, f in table[settings].items())))
-
-        def even(value, rows):
-            names = [n for n in sets if table[value][n] in rows]
-            return np.mean([f["good"] for f in rows]) if all(table[value][n]["spread"] > peer[n]["spread"] for n in names) else -1
-        left_out("births", table, even, lambda f: "good %.1f, spread %.2f" % (f["good"], f["spread"]))
+    if "check" in what:
+        left_out("check", scan([dict(track_back_mpx=b) for b in (0, 300, 500, 700, 1000, 1500, 2000)]), mean_net, text)
+    if "residual" in what:
+        left_out("residual", scan([dict(track_residual_grey=g, track_residual_percent=r) for g, r in
+                                   ((10, 0), (20, 0), (40, 0), (4, 30), (4, 50), (4, 70), (4, 100), (8, 50), (255, 1000))]), mean_net, text)
 
 
 def main():
-    paths = [a for a in sys.argv[1:] if a != "--choose"]
+    words = sys.argv[1:]
+    what = words[words.index("--choose") + 1:] if "--choose" in words else []
+    paths = words[:words.index("--choose")] if what else words
     if not 1 <= len(paths) <= 2:
         print(__doc__)
         return 2
@@ -468,8 +479,8 @@ def main():
     began = time.time()
     cv2.setNumThreads(1)
     print("OpenCV " + cv2.__version__)
-    if len(sys.argv) - 1 > len(paths):
-        choose(paths)
+    if what:
+        choose(paths, what)
         return 0
     vfront = Vfront(paths[0])
     trackers = [("vfront", vfront), ("OpenCV, checked", OpenCV(True)), ("vfront, unchecked", Vfront(paths[0], track_back_mpx=0)),
