@@ -416,13 +416,23 @@ enum { VFRONT_SCORE_SAD_B = 0, VFRONT_SCORE_SAD_A = 1, VFRONT_SCORE_MT = 2 };
 /** Values of track_light: photometric models of Nagy et al. (2020), II.E: translation alone, with gain, with offset,
  *  with both. */
 enum { VFRONT_LIGHT_NONE = 0, VFRONT_LIGHT_GAIN = 1, VFRONT_LIGHT_OFFSET = 2, VFRONT_LIGHT_BOTH = 3 };
-/** Values of track_prior: initial guess of a track's motion. VFRONT_PRIOR_BOTH takes the rotation if the frame has one,
- *  else the velocity. The velocity of a new track is that of a point of usual depth by the motion
- *  predicted (vfront_result_t.predicted), where there is one. */
+/** Values of track_prior: initial guess of a track's motion. VFRONT_PRIOR_ROTATION takes the rotation that the frame
+ *  gives; VFRONT_PRIOR_VELOCITY the track's last displacement. VFRONT_PRIOR_BOTH takes the rotation predicted
+ *  (vfront_result_t.predicted) and the parallax that the track had in the last frame, and where nothing is predicted
+ *  the velocity. The velocity of a new track is that of a point of usual depth by the motion predicted. */
 enum { VFRONT_PRIOR_NONE = 0, VFRONT_PRIOR_ROTATION = 1, VFRONT_PRIOR_VELOCITY = 2, VFRONT_PRIOR_BOTH = 3 };
 
 /** Values of wait: the least latency; less time of the processor. */
 enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
+
+/** Standard size of a cell of the grid for new tracks [px]: small, so that the strongest corners become tracks wherever
+ *  they are; larger where the largest picture of the config has more such cells than VFRONT_CELLS. */
+#define VFRONT_CELLS_OF(px) ((VFRONT_WIDTH + (px)-1) / (px) * ((VFRONT_HEIGHT + (px)-1) / (px)))
+#define VFRONT_CELL_PX \
+    (VFRONT_CELLS_OF(12) <= VFRONT_CELLS   ? 12 \
+     : VFRONT_CELLS_OF(16) <= VFRONT_CELLS ? 16 \
+     : VFRONT_CELLS_OF(24) <= VFRONT_CELLS ? 24 \
+                                           : 32)
 
 /** Every tuning value: X(name, standard, least, most, "meaning [unit]"). All are integers. */
 #define VFRONT_TUNING(X) \
@@ -435,8 +445,8 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
     X(detect_rank, 2, 0, 2, "ranking of corners: 0 corner score, 1 Harris response in 7x7 px, 2 Harris response in 5x5 px times squared corner score") \
     X(detect_radius, 1, 1, 4, "radius of non-maximum suppression [px of the level]") \
     X(detect_border_px, 8, 3, 512, "margin of the picture without key points and tracks [px]") \
-    X(cell_width_px, 32, 3, 4096, "width of a cell of the grid for new tracks, at most one in each cell [px]") \
-    X(cell_height_px, 32, 3, 4096, "height of a cell of that grid [px]") \
+    X(cell_width_px, VFRONT_CELL_PX, 3, 4096, "width of a cell of the grid for new tracks, at most one in each cell [px]") \
+    X(cell_height_px, VFRONT_CELL_PX, 3, 4096, "height of a cell of that grid [px]") \
     X(cull_width_px, 8, 3, 4096, "width of a culling cell, in which the best corner of each level is kept [px]") \
     X(cull_height_px, 8, 3, 4096, "height of a culling cell [px]") \
     X(select_window_px, 0, 0, 63, "aggregation over levels: only the strongest point of a window this wide is kept, up to 4 culling cells; 0: no aggregation [px]") \
@@ -500,19 +510,20 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
     X(stixel_far_m, 100, 1, 650, "largest distance of an obstacle; a direction with farther objects only is free [m]") \
     X(track_target, (VFRONT_TRACKS > 200 ? 200 : VFRONT_TRACKS), 0, VFRONT_TRACKS, "number of tracks to keep alive; 0: no tracking") \
     X(track_refill_percent, 100, 0, 100, "new tracks start when fewer than this share of track_target are alive; 100: as soon as one is missing [%]") \
-    X(track_distance_px, 12, 0, 256, "least distance of a new track from every other, up to 4 cells [px]") \
+    X(track_distance_px, 6, 0, 256, "least distance of a new track from every other, up to 4 cells [px]") \
     X(track_levels, 5, 1, 6, "pyramid levels used for tracking, if there are as many") \
     X(track_patch8_level, 6, 0, 6, "first level with a patch of 8x8 instead of 16x16 px") \
-    X(track_iterations, (VFRONT_ITERATIONS > 8 ? 8 : VFRONT_ITERATIONS), 1, VFRONT_ITERATIONS, "largest number of Gauss-Newton steps on one level") \
+    X(track_iterations, (VFRONT_ITERATIONS > 12 ? 12 : VFRONT_ITERATIONS), 1, VFRONT_ITERATIONS, "largest number of Gauss-Newton steps on one level") \
     X(track_epsilon_mpx, 20, 1, 1000, "convergence: a shorter step ends the finest level; at least 100 on the other levels [1/1000 px]") \
     X(track_light, 3, 0, 3, "photometric model: 0 none, 1 gain, 2 offset, 3 both") \
-    X(track_residual_grey, 20, 1, 255, "largest mean absolute residual of a track, which ends above it [grey levels]") \
+    X(track_residual_grey, 4, 0, 255, "largest mean absolute residual of a track, which ends above it, in a patch without contrast [grey levels]") \
+    X(track_residual_percent, 70, 0, 1000, "what is added to that, as a share of the standard deviation of the patch's grey levels [%]") \
     X(track_texture, 10, 0, 1000000, "least eigenvalue of the mean structure tensor of a patch [1/100 grey level^2 a px^2]") \
-    X(track_back_mpx, 0, 0, 10000, "forward-backward check: largest distance from the start; 0: no check [1/1000 px]") \
-    X(track_prior, 3, 0, 3, "initial guess: 0 none, 1 rotation, 2 velocity, 3 rotation if the frame has one, else velocity") \
+    X(track_back_mpx, 1000, 0, 10000, "forward-backward check: largest distance from the start; 0: no check [1/1000 px]") \
+    X(track_prior, 3, 0, 3, "initial guess: 0 none, 1 rotation, 2 velocity, 3 both: rotation predicted and last parallax") \
     X(track_retry, 1, 0, 1, "1: a track that fails from its initial guess is tried again from its last position") \
     X(track_template_frames, 0, 0, 100000, "frames after which the template of a track is renewed; 0: never") \
-    X(track_template_grey, 8, 0, 255, "residual above which the template of a track is renewed; 0: never [grey levels]") \
+    X(track_template_grey, 4, 0, 255, "residual above which the template of a track is renewed; 0: never [grey levels]") \
     X(health_degraded_percent, 50, 1, 100, "fewer followed tracks than this share of track_target: degraded [%]") \
     X(first_track_id, 1, 1, 2147483647, "id of the first track; above 1 for a front end that takes over in flight") \
     X(first_motion_breaks, 0, 0, 2147483647, "first value of health.motion_breaks, likewise") \
@@ -643,12 +654,15 @@ typedef struct vfront_track {
 typedef enum vfront_end {
     VFRONT_END_BORDER = 1,   /**< Position outside the picture, or nearer to its border than detect_border_px. */
     VFRONT_END_MASK = 2,     /**< Position under a mask. */
-    VFRONT_END_RESIDUAL = 3, /**< Patch not found: residual over track_residual_grey, or gain at its bound, 1/4 or 4. */
+    VFRONT_END_RESIDUAL = 3, /**< Patch not found: residual over its bound (track_residual_grey, track_residual_percent),
+                                  or gain at its own, 1/4 or 4. */
     VFRONT_END_TEXTURE = 4,  /**< Too little texture for a position: least eigenvalue below track_texture. */
     VFRONT_END_DIVERGED = 5, /**< Divergence of the alignment. */
-    VFRONT_END_BACK = 6      /**< Forward-backward check failed. */
+    VFRONT_END_BACK = 6,     /**< Forward-backward check failed. */
+    VFRONT_END_MERGED = 7    /**< Nearer than 2 px to an older track (track_distance_px, where that is less): both follow
+                                  one feature. */
 } vfront_end_t;
-#define VFRONT_ENDS 7 /**< Number of values of vfront_end_t, the unused 0 among them. */
+#define VFRONT_ENDS 8 /**< Number of values of vfront_end_t, the unused 0 among them. */
 
 /** Track that ended in this step. */
 typedef struct vfront_lost {
@@ -931,6 +945,7 @@ typedef struct vfront_health {
     uint32_t born;           /**< New tracks. */
     uint32_t ended[VFRONT_ENDS]; /**< Tracks that ended, by vfront_end_t. */
     uint32_t overflow;       /**< Corners fit for a new track beyond track_target; 0 in a frame that starts none. */
+    uint32_t reserved;       /**< 0. */
     uint32_t dropped[VFRONT_CAMERAS]; /**< Corners dropped because select_points, or their level's share of
                                            it, is exceeded; the best are kept. 0 when select_points is 0. */
     uint32_t full;           /**< Lists that were too short: VFRONT_FULL_TRACKS, VFRONT_FULL_KEYPOINTS << camera. */

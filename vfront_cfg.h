@@ -85,7 +85,7 @@
  *  from the picture size and the tuning values cell_width_px and cell_height_px; vfront_init() refuses more. Device
  *  memory: 16 bytes a cell and camera, and 8 a cell. */
 #ifndef VFRONT_CELLS
-#define VFRONT_CELLS 4096
+#define VFRONT_CELLS 16384
 #endif
 #if VFRONT_CELLS < 1 || VFRONT_CELLS > 16384
 #error "vfront: VFRONT_CELLS must lie in 1..16384 (see vfront_cfg.h)"

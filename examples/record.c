@@ -38,7 +38,8 @@ static const char *record_stereo_name(uint32_t state)
 
 const char *record_end_name(uint32_t end)
 {
-    static const char *const name[VFRONT_ENDS] = {"?", "border", "mask", "residual", "texture", "diverged", "back"};
+    static const char *const name[VFRONT_ENDS] = {"?",       "border",   "mask", "residual",
+                                                  "texture", "diverged", "back", "merged"};
     return end < VFRONT_ENDS ? name[end] : "?";
 }
 

@@ -210,8 +210,8 @@ slow-run: $(if $(HAVE_FIBERS),$(EMULATED:%=$(EMULATE)/vfcheck-%) $(BUILD)/emulat
 golden: $(BUILD)/digest ## Writes tests/golden.txt anew, on purpose only
 	$(BUILD)/digest --write tests/golden.txt
 
-quality: $(BUILD)/bridge_track.so ## The tracker beside OpenCV's on real pictures with ground truth
-	$(PYTHON) tests/tracking/quality.py $<
+quality: $(BUILD)/bridge_track.so $(BUILD)/bridge_ego.so ## The tracker beside OpenCV's on real pictures with ground truth, and how many tracks live
+	$(PYTHON) tests/tracking/quality.py $^
 
 features: $(BUILD)/bridge_features.so ## Key points beside OpenCV's ORB and FAST on the Oxford sets, and bounded rectification on drawn shapes
 	$(PYTHON) tests/features/features.py $<

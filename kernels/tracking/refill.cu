@@ -8,9 +8,9 @@
 
 #define THREADS VF_BLOCK
 
-/** 1: the keys of the cells' corners are in shared memory, because every one of them is read many times; 0: they do not
- *  fit. */
-#define KEYS_SHARED (VFRONT_CELLS <= 4096)
+/** Up to so many cells have the keys of their corners in shared memory, because every one of them is read many times;
+ *  more do not fit. */
+#define KEYS_SHARED (VFRONT_CELLS < 4096 ? VFRONT_CELLS : 4096)
 
 /** Grid of cells of camera 0, with reciprocals that replace divisions by its sizes; exact for dividends below 2^16. */
 struct cell_grid {
@@ -36,6 +36,8 @@ static __device__ __forceinline__ vf_cell_range neighbours_of(const cell_grid &g
 
 /** Occupancy by live features. */
 struct live_features {
+    int32_t x_q16[VFRONT_TRACKS], y_q16[VFRONT_TRACKS]; /* of the moved features */
+    uint8_t end[VFRONT_TRACKS], merged[VFRONT_TRACKS];  /* their reason of track; 1: has run into an older one */
     /* a bit for each cell: contains a feature, or its corner is too near to one */
     uint32_t suppressed[(VFRONT_CELLS + 31) / 32];
     uint16_t free_template[VFRONT_TRACKS]; /* template indices not in use, rising */
@@ -65,6 +67,28 @@ static __device__ void suppress_cells(const vf_refill_view &s, const cell_grid &
         }
 }
 
+/** Marks the features that have run into an older one: a warp for a feature, a lane for an older one. */
+static __device__ void mark_merged(const vf_refill_view &s, int count, live_features &live)
+{
+    const int thread = threadIdx.x, lane = thread % VF_WARP;
+    if (thread < count) {
+        const vf_feature &f = s.track->moved[thread];
+        live.x_q16[thread] = f.x_q16;
+        live.y_q16[thread] = f.y_q16;
+        live.end[thread] = f.end;
+    }
+    __syncthreads();
+    for (int i = thread / VF_WARP; i < count; i += THREADS / VF_WARP) {
+        bool same = false;
+        for (int j = lane; j < i && !live.end[i]; j += VF_WARP)
+            same = same || (!live.end[j] &&
+                            vf_refill_same(&s.tuning, live.x_q16[i], live.y_q16[i], live.x_q16[j], live.y_q16[j]));
+        const bool merged = __any_sync(VF_ALL, same);
+        if (lane == 0) live.merged[i] = merged;
+    }
+    __syncthreads();
+}
+
 /** Splits the moved features as the host form does. Its first barrier also makes the keys in shared memory visible to
  *  all threads. */
 static __device__ void split_features(const vf_refill_view &s, const cell_grid &g, const uint64_t *key, int count,
@@ -75,7 +99,8 @@ static __device__ void split_features(const vf_refill_view &s, const cell_grid &
     if (i < VFRONT_TRACKS) live.used[i] = 0;
     for (int w = i; w < (VFRONT_CELLS + 31) / 32; w += THREADS) live.suppressed[w] = 0;
     if (i < VFRONT_ENDS) r.ended[i] = 0;
-    const int end = i < count ? s.track->moved[i].end : 0;
+    mark_merged(s, count, live);
+    const int end = i >= count ? 0 : live.merged[i] ? VFRONT_END_MERGED : live.end[i];
     int alive_total;
     const int alive_before = vf_count_before(i < count && !end, start, &alive_total);
     if (i < count && end) {
@@ -114,16 +139,17 @@ static __device__ bool is_local_best(const vf_refill_view &s, const cell_grid &g
     return best;
 }
 
+template <bool SHARED>
 static __global__ void __launch_bounds__(THREADS) refill_k(const VF_CONSTANT vf_refill_view s, const cell_grid g)
 {
-    __shared__ uint64_t shared_key[KEYS_SHARED ? VFRONT_CELLS : 1];
+    __shared__ uint64_t shared_key[SHARED ? KEYS_SHARED : 1];
     __shared__ live_features live;
     __shared__ int start[VF_WARPS + 1]; /* scratch of vf_count_before() */
     vf_refill_memory &r = *s.refill;
-    const uint64_t *key = KEYS_SHARED ? shared_key : s.detect->corner[s.parity][0];
+    const uint64_t *key = SHARED ? shared_key : s.detect->corner[s.parity][0];
     const int thread = threadIdx.x, cells = g.cells;
     if (thread == 0) vf_clock_start(s.clock, 0);
-    for (int cell = thread; KEYS_SHARED && cell < cells; cell += THREADS)
+    for (int cell = thread; SHARED && cell < cells; cell += THREADS)
         shared_key[cell] = s.detect->corner[s.parity][0][cell];
     const vf_track_counts before = vf_refill_counts_before(&s.tuning, s.ingest->params.frame, &r.counts[s.parity ^ 1]);
     split_features(s, g, key, before.count, live, start);
@@ -137,9 +163,9 @@ static __global__ void __launch_bounds__(THREADS) refill_k(const VF_CONSTANT vf_
         fits |= (uint32_t)fit << k;
     }
     const bool any = __syncthreads_or(fits != 0);
-    for (int cell = thread, k = 0; KEYS_SHARED && cell < cells; cell += THREADS, k++)
+    for (int cell = thread, k = 0; SHARED && cell < cells; cell += THREADS, k++)
         if (!(fits >> k & 1)) shared_key[cell] = 0;
-    const uint64_t *candidate = KEYS_SHARED ? shared_key : r.candidate;
+    const uint64_t *candidate = SHARED ? shared_key : r.candidate;
     __syncthreads();
 
     const auto each_key = [=](auto work) {
@@ -186,6 +212,9 @@ extern "C" cudaError_t vf_refill_cuda(const vf_refill_view *s, cudaStream_t stre
     g.by_cells_x = reciprocal_of(g.cells_x);
     g.by_cell_width = reciprocal_of(s->tuning.cell_width_px);
     g.by_cell_height = reciprocal_of(s->tuning.cell_height_px);
-    refill_k<<<1, THREADS, 0, stream>>>(*s, g);
+    if (g.cells <= KEYS_SHARED)
+        refill_k<true><<<1, THREADS, 0, stream>>>(*s, g);
+    else
+        refill_k<false><<<1, THREADS, 0, stream>>>(*s, g);
     return cudaGetLastError();
 }

@@ -123,15 +123,16 @@ VF_FN vfront_track_t vf_report_track(const struct vf_report_view *s, const struc
     return t;
 }
 
-/** Ended track as the result has it. */
+/** Ended track as the result has it, at its place in the frame before. One that track has moved was merged by
+ *  refill. */
 VF_FN vfront_lost_t vf_report_lost(const struct vf_feature *f)
 {
     vfront_lost_t l;
     l.id = f->id;
-    l.x_px = vf_report_px(f->x_q16);
-    l.y_px = vf_report_px(f->y_q16);
-    l.age = f->age;
-    l.end = f->end;
+    l.x_px = vf_report_px(f->x_q16 - (f->end ? 0 : f->dx_q16));
+    l.y_px = vf_report_px(f->y_q16 - (f->end ? 0 : f->dy_q16));
+    l.age = f->end ? f->age : f->age - 1;
+    l.end = f->end ? f->end : VFRONT_END_MERGED;
     return l;
 }
 
@@ -246,6 +247,7 @@ VF_FN vfront_health_t vf_report_health(const struct vf_report_view *s, const str
     h.born = r->born;
     for (int i = 0; i < VFRONT_ENDS; i++) h.ended[i] = r->ended[i];
     h.overflow = r->overflow;
+    h.reserved = 0;
     h.full = r->overflow ? VFRONT_FULL_TRACKS : 0;
     h.gap = params->gap;
     h.gyro_short = params->gyro_short;

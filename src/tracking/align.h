@@ -74,14 +74,15 @@ VF_FLOW int32_t vf_track_patch_origin(int32_t x_q16, int32_t size) { return x_q1
 /** Convergence threshold of the coarse levels [px of the level]; they only provide the next level's starting point. */
 #define VF_COARSE_EPSILON_PX 0.1f
 
-/** Limit of steps that reduce the residual by less than 1/32: so many end a level. */
+/** Limit of steps that reduce the residual by less than 1/32: so many end level 0. The coarse levels have no such
+ *  limit: a patch far from its place crosses stretches on which the residual does not fall. */
 #define VF_STALLED_STEPS 2
 
 /** Aligns a template with a level's picture by Gauss-Newton, from the estimate *e on. The level ends with a step
- *  shorter than epsilon, with VF_STALLED_STEPS steps that did not reduce the residual, or with track_iterations. On
- *  level 0, whose residual decides about the track, a step counts as short only when the illumination has converged as
- *  well. Returns 0, and leaves *e, when the alignment diverges (a step or the whole way over 16 px), or when a coarse
- *  level ends with more than 9/8 of its first residual. */
+ *  shorter than epsilon, with track_iterations, or on level 0 with VF_STALLED_STEPS steps that did not reduce the
+ *  residual. On level 0, whose residual decides about the track, a step counts as short only when the illumination has
+ *  converged as well. Returns 0, and leaves *e, when the alignment diverges (a step or the whole way over 16 px), or
+ *  when a coarse level ends with more than 9/8 of its first residual. */
 VF_FLOW int vf_track_align(const struct vf_patch *patch, const struct vf_template_normal *n,
                            const struct vf_level_picture *picture, int32_t level, int32_t size,
                            const struct vf_align_tuning *t, struct vf_track_estimate *e)
@@ -95,9 +96,10 @@ VF_FLOW int vf_track_align(const struct vf_patch *patch, const struct vf_templat
     int32_t alpha = e->alpha_q14;
     /* offset at the reference grey level instead of at black */
     int32_t beta = vf_clamp(e->offset_q5 + (alpha * n->reference_q5 >> 14), -8160, 8160);
+    const int32_t patience = level ? t->track_iterations : VF_STALLED_STEPS;
     uint32_t absolute = 0, first = 0, least = 0;
 
-    for (int32_t i = 0, stalled = 0; i < t->track_iterations && stalled < VF_STALLED_STEPS; i++) {
+    for (int32_t i = 0, stalled = 0; i < t->track_iterations && stalled < patience; i++) {
         const struct vf_residual_sums sums = vf_patch_residuals(patch, picture, vf_track_patch_origin(x, size),
                                                                 vf_track_patch_origin(y, size), size, n->reference_q5,
                                                                 alpha, beta);

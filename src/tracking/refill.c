@@ -5,6 +5,15 @@
 #include "image/ingest.h"
 #include "track.h"
 
+/** 1 if an older feature that track has found is in the place of the moved feature i. */
+static int has_run_into_another(const struct vf_refill_view *s, uint32_t i)
+{
+    const struct vf_feature *f = s->track->moved;
+    for (uint32_t j = 0; j < i; j++)
+        if (!f[j].end && vf_refill_same(&s->tuning, f[i].x_q16, f[i].y_q16, f[j].x_q16, f[j].y_q16)) return 1;
+    return 0;
+}
+
 /** Splits the moved features into those alive, in order, and those that ended. Marks the template indices in use.
  *  Returns how many live. */
 static uint32_t split_features(const struct vf_refill_view *s, uint32_t count, uint8_t used[VFRONT_TRACKS])
@@ -16,9 +25,10 @@ static uint32_t split_features(const struct vf_refill_view *s, uint32_t count, u
     memset(used, 0, VFRONT_TRACKS);
     for (uint32_t i = 0; i < count; i++) {
         const struct vf_feature *f = &s->track->moved[i];
-        if (f->end) {
+        const uint32_t end = f->end ? f->end : has_run_into_another(s, i) ? VFRONT_END_MERGED : 0;
+        if (end) {
             r->lost[r->lost_count++] = i;
-            r->ended[f->end]++;
+            r->ended[end]++;
             continue;
         }
         used[f->template_index] = 1;

@@ -4,7 +4,9 @@
  *
  * In      track.moved, the best corner of every cell of camera 0 over all levels
  * Out     the features of this frame and their counts; list of those that ended
- * Rule    features alive keep their order and come first; new ones follow by rising cell. The corner of a cell becomes
+ * Rule    of two features that have run together, nearer than VF_MERGE_PX (track_distance_px, where that is less), the
+ *         younger ends, whether the older one is itself ended by a third or not. Features alive keep their order and
+ *         come first; new ones follow by rising cell. The corner of a cell becomes
  *         a feature when its cell contains no feature, no feature lies within track_distance_px of it, no better corner
  *         of another cell does either (non-maximum suppression), and it is among the best of as many as track_target
  *         leaves free
@@ -57,14 +59,30 @@ VF_FN int32_t vf_refill_cell(const struct vf_refill_geometry *g, const struct vf
     return y * g->cells_x[0] + x;
 }
 
-/** Distance test: 1 if two positions are nearer than track_distance_px. Computed in 1/16 px; the squares fit 32 bits
- *  because only differences below that distance are squared. */
+/** Distance below which two features are one [px]. */
+#define VF_MERGE_PX 2
+
+/** Distance test: 1 if two positions are nearer than distance_px. Computed in 1/16 px; the squares fit 32 bits because
+ *  only differences below that distance are squared. */
+VF_FN int vf_refill_within(int32_t distance_px, int32_t ax_q16, int32_t ay_q16, int32_t bx_q16, int32_t by_q16)
+{
+    const int32_t limit = distance_px * 16;
+    const int32_t dx = vf_abs(ax_q16 - bx_q16) >> 12, dy = vf_abs(ay_q16 - by_q16) >> 12;
+    return dx < limit && dy < limit && dx * dx + dy * dy < limit * limit;
+}
+
+/** 1 if two positions are too near for two features to begin there. */
 VF_FN int vf_refill_near(const struct vf_refill_tuning *t, int32_t ax_q16, int32_t ay_q16, int32_t bx_q16,
                          int32_t by_q16)
 {
-    const int32_t limit = t->track_distance_px * 16;
-    const int32_t dx = vf_abs(ax_q16 - bx_q16) >> 12, dy = vf_abs(ay_q16 - by_q16) >> 12;
-    return dx < limit && dy < limit && dx * dx + dy * dy < limit * limit;
+    return vf_refill_within(t->track_distance_px, ax_q16, ay_q16, bx_q16, by_q16);
+}
+
+/** 1 if two positions are those of one feature. */
+VF_FN int vf_refill_same(const struct vf_refill_tuning *t, int32_t ax_q16, int32_t ay_q16, int32_t bx_q16,
+                         int32_t by_q16)
+{
+    return vf_refill_within(vf_min(t->track_distance_px, VF_MERGE_PX), ax_q16, ay_q16, bx_q16, by_q16);
 }
 
 /** Distance in cells at which a corner or a feature can still be too near. */

@@ -38,6 +38,7 @@ struct vf_template_normal {
     float inverse[10];    /* upper triangle, row by row, of the inverse 4x4 matrix: x, y, gain, offset */
     int32_t reference_q5; /* grey level about which the gain acts, see vf_track_reference() */
     int32_t valid;        /* 0: too little texture, or the matrix is singular */
+    float contrast;       /* standard deviation of the template's grey levels [grey levels] */
 };
 
 struct vf_track_memory {
@@ -55,14 +56,16 @@ struct vf_track_memory {
 #define VF_GEOMETRY_track(X) X(levels) X(focal_px) X(centre_px) X(active)
 #define VF_TUNING_track(X)                                                                                             \
     X(track_target) X(track_levels) X(track_patch8_level) X(track_prior) X(track_retry) X(track_back_mpx)              \
-    X(track_residual_grey) X(track_template_frames) X(track_template_grey) X(detect_border_px)
+    X(track_template_frames) X(track_template_grey) X(detect_border_px)
 /* clang-format on */
 VF_GEOMETRY_OF(track);
 VF_TUNING_OF(track);
 
 /** Tuning and pyramids of camera 0 for the alignment of patches, in the views of track and match. */
 /* clang-format off */
-#define VF_TUNING_align(X) X(track_light) X(track_texture) X(track_iterations) X(track_epsilon_mpx)
+#define VF_TUNING_align(X)                                                                                             \
+    X(track_light) X(track_texture) X(track_iterations) X(track_epsilon_mpx) X(track_residual_grey)                    \
+    X(track_residual_percent)
 /* clang-format on */
 VF_TUNING_OF(align);
 struct vf_align_view {
@@ -191,6 +194,13 @@ VF_FN float vf_track_texture(const struct vf_template_moments *m, int32_t pixels
     return (a + c - root) * 0.5f / (256.0f * (float)pixels);
 }
 
+/** Standard deviation of a template's grey levels [grey levels]. */
+VF_FN float vf_track_deviation(const struct vf_template_moments *m, int32_t pixels)
+{
+    const int64_t variance = (int64_t)pixels * m->tt - (int64_t)m->t1 * m->t1; /* times pixels^2, Q6 */
+    return sqrtf((float)variance) / (8.0f * (float)pixels);
+}
+
 /** Inverts a symmetric positive definite 4x4 matrix in place by Gauss-Jordan elimination without pivoting. Returns 0 if
  *  a pivot vanishes. */
 VF_FN int vf_track_invert(float a[4][4])
@@ -220,8 +230,10 @@ VF_FN int32_t vf_track_light(int32_t level, const struct vf_align_tuning *tuning
 }
 
 /** Levenberg damping: added to both gradient terms of the normal equations, as a share of their mean. It keeps a patch
- *  on an edge from running along the edge, and hardly slows a patch on a corner. */
+ *  on an edge from running along the edge, and hardly slows a patch on a corner. Less on the coarse levels, which have
+ *  to go far in few steps. */
 #define VF_DAMPING 0.0625f
+#define VF_DAMPING_COARSE 0.015625f
 
 /** Inverse normal equations of a template on a level. Parameters that its light model lacks get a 1 on the diagonal. */
 VF_FN struct vf_template_normal vf_track_template_normal(const struct vf_template_moments *m, int32_t pixels,
@@ -230,7 +242,7 @@ VF_FN struct vf_template_normal vf_track_template_normal(const struct vf_templat
 {
     const int32_t light = vf_track_light(level, tuning), gain = light & VFRONT_LIGHT_GAIN,
                   offset = light & VFRONT_LIGHT_OFFSET;
-    const float damping = VF_DAMPING * 0.5f * ((float)m->xx + (float)m->yy);
+    const float damping = (level ? VF_DAMPING_COARSE : VF_DAMPING) * 0.5f * ((float)m->xx + (float)m->yy);
     float a[4][4] = {{(float)m->xx + damping, (float)m->xy, 0, 0},
                      {(float)m->xy, (float)m->yy + damping, 0, 0},
                      {0, 0, 1, 0},
@@ -250,9 +262,21 @@ VF_FN struct vf_template_normal vf_track_template_normal(const struct vf_templat
     struct vf_template_normal n;
     n.reference_q5 = reference_q5;
     n.valid = vf_track_texture(m, pixels) * 100.0f >= (float)tuning->track_texture && vf_track_invert(a);
+    n.contrast = vf_track_deviation(m, pixels);
     for (int i = 0, k = 0; i < 4; i++)
         for (int j = i; j < 4; j++) n.inverse[k++] = n.valid ? a[i][j] : 0.0f;
     return n;
+}
+
+/** Residual test: 1 if a template is found with this mean absolute residual. Allowed are track_residual_grey, and of
+ *  the contrast that the template has under the gain the share track_residual_percent: where the scene's contrast is
+ *  high, so are the residuals of a patch that is in its place. */
+VF_FN int vf_track_fits(const struct vf_align_tuning *tuning, const struct vf_template_normal *n, int32_t alpha_q14,
+                        uint32_t residual_q3)
+{
+    const float contrast = n->contrast * (1.0f + (float)alpha_q14 * (1.0f / 16384.0f));
+    const float most = (float)tuning->track_residual_grey + 0.01f * (float)tuning->track_residual_percent * contrast;
+    return (float)residual_q3 <= 8.0f * most;
 }
 
 /** Parameter update of one Gauss-Newton step: translation [px of the level], gain, offset [1/8 grey level]. */

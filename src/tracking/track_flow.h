@@ -44,7 +44,7 @@ VF_FLOW struct vf_template_normal vf_track_feature_template(struct vf_patch *pat
 /* ---- tracking of a feature --------------------------------------------------------------------------------------- */
 
 /** Aligns a feature from the coarsest level to level 0. A coarse level without texture, or one that diverges, is
- *  skipped; on level 0 either ends the track. */
+ *  skipped; on level 0 either ends the track, as does a residual that is too large. */
 VF_FLOW void vf_track_coarse_to_fine(struct vf_patch *patch, const struct vf_track_view *s, const struct vf_feature *f,
                                      struct vf_track_estimate *e)
 {
@@ -56,21 +56,27 @@ VF_FLOW void vf_track_coarse_to_fine(struct vf_patch *patch, const struct vf_tra
         const struct vf_level_picture current = vf_align_picture(&s->align, s->parity, level);
         const int found = vf_track_align(patch, &n, &current, level, vf_track_patch_size(&s->tuning, level),
                                          &s->align.tuning, e);
-        if (level == 0) e->end = found ? 0 : VFRONT_END_DIVERGED;
+        if (level) continue;
+        e->end = VFRONT_END_DIVERGED;
+        if (found) e->end = vf_track_fits(&s->align.tuning, &n, e->alpha_q14, e->residual_q3) ? 0 : VFRONT_END_RESIDUAL;
     }
 }
 
 /** Forward-backward check: tracks from the new position `now` in this frame back to the previous frame. Returns the
  *  squared distance [px^2] from the feature's position there; 1e30 when level 0 does not converge. first: the estimate
- *  from which the way forward began; the way back begins with the same prediction, reversed. */
+ *  from which the way forward began; the way back begins with the same prediction, reversed, on the finest level on
+ *  which what was left of the way forward is at most 1 px. */
 VF_FLOW float vf_track_backward_error2(struct vf_patch *patch, const struct vf_track_view *s,
                                        const struct vf_feature *f, const struct vf_track_estimate *now,
                                        const struct vf_track_estimate *first)
 {
     struct vf_track_estimate e = {
         now->x_q16 - (first->x_q16 - f->x_q16), now->y_q16 - (first->y_q16 - f->y_q16), 0, 0, 0, 0};
+    const int32_t way = vf_max(vf_abs(now->x_q16 - first->x_q16), vf_abs(now->y_q16 - first->y_q16));
+    int32_t coarsest = 0;
+    while (coarsest < vf_track_levels(s) - 1 && way >> coarsest > 1 << 16) coarsest++;
     int found = 0;
-    for (int32_t level = vf_track_levels(s) - 1; level >= 0; level--) {
+    for (int32_t level = coarsest; level >= 0; level--) {
         const struct vf_level_picture from = vf_align_picture(&s->align, s->parity, level),
                                       to = vf_align_picture(&s->align, s->parity ^ 1, level);
         const struct vf_template_normal n = vf_track_extract(
@@ -89,7 +95,6 @@ VF_FLOW uint32_t vf_track_end_reason(const struct vf_track_view *s, const struct
 {
     const struct vf_level *l = &s->align.level[0];
     const int32_t border = s->tuning.detect_border_px << 16;
-    if (e->residual_q3 > (uint32_t)s->tuning.track_residual_grey * 8) return VFRONT_END_RESIDUAL;
     if (e->alpha_q14 <= -12288 || e->alpha_q14 >= 49152)
         return VFRONT_END_RESIDUAL; /* gain at its bound: no change of illumination, the feature is not there */
     if (e->x_q16 < border || e->x_q16 > ((l->width - 1) << 16) - border) return VFRONT_END_BORDER;
@@ -99,35 +104,48 @@ VF_FLOW uint32_t vf_track_end_reason(const struct vf_track_view *s, const struct
     return 0;
 }
 
-/** Move a position to where predict expects a point of usual depth, camera 0 taken for a pinhole. It stays when the
- *  result is behind the camera or beyond 8192 px, and where nothing is predicted. */
-VF_FLOW void vf_track_expect(const struct vf_track_view *s, int32_t *x_q16, int32_t *y_q16)
+/** Bearing of a position, camera 0 taken for a pinhole. */
+VF_FLOW void vf_track_bearing(const struct vf_track_geometry *g, int32_t x_q16, int32_t y_q16, float bearing[3])
 {
-    if (!(s->geometry.active & VF_BIT(predict)) || !s->predict->now.source) return;
-    const float focal = s->geometry.focal_px[0], *centre = s->geometry.centre_px;
-    const float ray[3] = {((float)*x_q16 * (1.0f / 65536.0f) - centre[0]) / focal,
-                          ((float)*y_q16 * (1.0f / 65536.0f) - centre[1]) / focal, 1.0f};
-    float there[3];
-    vf_transform(s->predict->now.R, ray, there);
-    for (int k = 0; k < 3; k++) there[k] += s->predict->prior.mean_1pm * s->predict->now.t[k];
-    if (!(there[2] > 0.1f)) return;
-    const float x = there[0] / there[2] * focal + centre[0], y = there[1] / there[2] * focal + centre[1];
+    bearing[0] = ((float)x_q16 * (1.0f / 65536.0f) - g->centre_px[0]) / g->focal_px[0];
+    bearing[1] = ((float)y_q16 * (1.0f / 65536.0f) - g->centre_px[1]) / g->focal_px[0];
+    bearing[2] = 1.0f;
+    vf_unit(bearing);
+}
+
+/** Moves a position to where predict expects a feature: by the motion and a usual depth while it is new, then by the
+ *  rotation and the parallax that it had in the last frame. It stays when the result is behind the camera or beyond
+ *  8192 px. */
+VF_FLOW void vf_track_expect(const struct vf_track_view *s, const struct vf_feature *f, int32_t *x_q16, int32_t *y_q16)
+{
+    const struct vf_track_geometry *g = &s->geometry;
+    const struct vf_predict_memory *p = s->predict;
+    float bearing[3], before[3];
+    vf_track_bearing(g, f->x_q16, f->y_q16, bearing);
+    vf_track_bearing(g, f->x_q16 - f->dx_q16, f->y_q16 - f->dy_q16, before);
+    const struct vf_expected e = f->age ? vf_predict_ray(&p->now, &p->parallax, bearing, before)
+                                        : vf_predict_point(&p->now, bearing, p->prior.mean_1pm, 0.0f);
+    if (!(e.bearing[2] > 0.1f)) return;
+    const float x = e.bearing[0] / e.bearing[2] * g->focal_px[0] + g->centre_px[0],
+                y = e.bearing[1] / e.bearing[2] * g->focal_px[0] + g->centre_px[1];
     if (!(x > -8192.0f && x < 8192.0f && y > -8192.0f && y < 8192.0f)) return;
     *x_q16 = vf_round(x * 65536.0f);
     *y_q16 = vf_round(y * 65536.0f);
 }
 
-/** Initial estimate: by the rotation prior; by constant velocity, or for a new feature by the motion predicted; or the
- *  previous position. */
+/** Initial estimate, by track_prior: the motion predicted, the rotation given, the last displacement, or the previous
+ *  position. */
 VF_FLOW struct vf_track_estimate vf_track_predict(const struct vf_track_view *s, const struct vf_feature *f,
                                                   const struct vf_params *params)
 {
     struct vf_track_estimate e = {f->x_q16, f->y_q16, 0, 0, 0, 0};
-    if (s->tuning.track_prior & VFRONT_PRIOR_ROTATION && params->rotation_given) {
+    const int32_t prior = s->tuning.track_prior;
+    const int predicted = (s->geometry.active & VF_BIT(predict)) && s->predict->now.source;
+    if (predicted && (prior == VFRONT_PRIOR_BOTH || (prior == VFRONT_PRIOR_VELOCITY && !f->age))) {
+        vf_track_expect(s, f, &e.x_q16, &e.y_q16);
+    } else if (prior & VFRONT_PRIOR_ROTATION && params->rotation_given) {
         vf_track_warp(params->H, &e.x_q16, &e.y_q16);
-    } else if (s->tuning.track_prior & VFRONT_PRIOR_VELOCITY && !f->age) {
-        vf_track_expect(s, &e.x_q16, &e.y_q16);
-    } else if (s->tuning.track_prior & VFRONT_PRIOR_VELOCITY) {
+    } else if (prior & VFRONT_PRIOR_VELOCITY) {
         e.x_q16 += f->dx_q16;
         e.y_q16 += f->dy_q16;
     }

@@ -456,6 +456,7 @@ static void light_goes(void **state)
     vfront_tuning_default(&t);
     t.track_light = VFRONT_LIGHT_NONE; /* so that tracks end where the light changes; descriptors stand it */
     t.track_residual_grey = 6;
+    t.track_residual_percent = 0;
     pair_start_with(&rig, &t);
     for (uint64_t i = 0; i < sizeof light_percent / sizeof *light_percent; i++) {
         const vfront_frame_t f = dimmed(i, light_percent[i]);

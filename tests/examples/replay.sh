@@ -110,18 +110,18 @@ check 'most angles are 0' awk -F, 'NR > 1 {turned += $7 != 0} END {exit 2 * turn
 check 'a descriptor is not 64 hex digits' rows good/descriptors.csv 'length($4) == 64 && $4 !~ /[^0-9a-f]/ && NF == 4'
 check 'descriptors are not counted from 0' rows good/descriptors.csv '$3 == seen[$1, $2]++'
 check 'key points and descriptors differ in number' alike good/keypoints.csv good/descriptors.csv
-expect 0 'camera 1: 50.0 in 80 cells, [1-9][0-9.]+ dropped, 50.0 descriptors' \
+expect 0 'camera 1: 50.0 in 540 cells, [1-9][0-9.]+ dropped, 50.0 descriptors' \
     --port host --frames 3 --set select_points=50 --out few synthetic:320x240
 check 'not 50 key points a picture' size_is few/keypoints.csv 301
 check 'health.csv does not say what was dropped and full' awk -F, '
     NR == 1 {for (i = 1; i <= NF; i++) column[$i] = i; next}
     $column["dropped_0"] < 1 || $column["dropped_1"] < 1 || $column["full"] < 6 {exit wrong = 1} END {exit wrong}' few/health.csv
-expect 0 'camera 0: 0.0 in 80 cells, 0.0 dropped, 0.0 descriptors' \
+expect 0 'camera 0: 0.0 in 540 cells, 0.0 dropped, 0.0 descriptors' \
     --port host --frames 3 --set select_points=0 --out none synthetic:320x240
 check 'key points with select_points=0' size_is none/keypoints.csv 1
 check 'descriptors with select_points=0' size_is none/descriptors.csv 1
 check 'no tracks with select_points=0' rows none/tracks.csv 'NF == 14'
-expect 0 'camera 0: 50.0 in 80 cells, .* 0.0 descriptors' \
+expect 0 'camera 0: 50.0 in 540 cells, .* 0.0 descriptors' \
     --port host --frames 3 --set select_points=50 --set describe=0 --out few synthetic:320x240
 check 'the descriptors of an earlier run are still there' [ ! -e few/descriptors.csv ]
 check 'an angle without describe' rows few/keypoints.csv '$7 == 0'
@@ -471,7 +471,7 @@ expect 2 'cell_width_px=2: not a whole number in 3\.\.4096' --set cell_width_px=
 expect 2 'select_points=40000: not a whole number in 0\.\.' --set select_points=40000
 expect 2 'describe=2: not a whole number in 0\.\.[01]$' --set describe=2
 expect 2 'describe_margin_px=2: not a whole number in 3\.\.64' --set describe_margin_px=2
-expect 1 'the grid has 8560 cells, over VFRONT_CELLS' --port host --set cell_width_px=3 --set cell_height_px=3 synthetic:320x240
+expect 1 'the grid has 22440 cells, over VFRONT_CELLS' --port host --set cell_width_px=3 --set cell_height_px=3 synthetic:560x360
 expect 0 'select_points +[0-9]+ +0\.\.' --help
 expect 0 '--features-only' --help
 

@@ -24,6 +24,8 @@ enum { PAIR = 18 };
 /* Layout of a depth: position of the key point [px]; size of its pixels [px of level 0]; depth and its standard
  * deviation [m]. */
 enum { DEPTH = 5 };
+/* Layout of a track: id, position [px], age, residual [grey levels]. */
+enum { TRACK = 5 };
 
 int bridge_solve(const char *settings, double focal_px, int frame, int count, const float *given, float *motions,
                  uint8_t *agrees);
@@ -44,6 +46,7 @@ void bridge_pose(int frame, double *R, double *t);
 void bridge_motion(int which, float *out);
 int bridge_predicted(float *out);
 int bridge_pairs(int most, float *out);
+int bridge_tracks(int most, double *out);
 double bridge_stage_us(const char *name);
 void bridge_close(void);
 
@@ -368,6 +371,18 @@ int bridge_pairs(int most, float *out)
     }
     for (uint32_t i = 0; i < result->matches_count && count < most; i++)
         put_match(&result->matches[i], out + PAIR * count++);
+    return count;
+}
+
+/** Tracks of the last frame: [most][TRACK]. Returns their number. */
+int bridge_tracks(int most, double *out)
+{
+    int count = 0;
+    for (uint32_t i = 0; i < result->tracks_count && count < most; i++) {
+        const vfront_track_t *t = &result->tracks[i];
+        const double row[TRACK] = {(double)t->id, t->x_px, t->y_px, t->age, t->residual_grey};
+        memcpy(out + TRACK * count++, row, sizeof row);
+    }
     return count;
 }
 

@@ -100,14 +100,15 @@ static void lay_out(int32_t width, int32_t height)
     g->culls_y[0] = (height + step.tuning.cull_height_px - 1) / step.tuning.cull_height_px;
 }
 
-/** Starts on pictures of a size, with standard tuning. Returns how many points can be followed; 0: beyond the
- *  config. */
+/** Starts on pictures of a size, with standard tuning but for cells of 32 px: points all over the picture. Returns how
+ *  many points can be followed; 0: beyond the config. */
 int bridge_open(int width, int height)
 {
     if (width < 16 || width > VFRONT_WIDTH || height < 16 || height > VFRONT_HEIGHT) return 0;
     memset(&step, 0, sizeof step);
     memset(&pinned.params, 0, sizeof pinned.params);
     vfront_tuning_default(&step.tuning);
+    step.tuning.cell_width_px = step.tuning.cell_height_px = 32;
     step.memory = &memory;
     step.pinned = &pinned;
     lay_out(width, height);

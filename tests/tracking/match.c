@@ -879,6 +879,7 @@ static void stays_unsettled(void **state)
     assert_true(count_settled() * 10 <= now->count);
     put_points(0, PLACES, 0.3, -0.4, 0.0);
     speckle(12);
+    step.tuning.track_residual_percent = 0;
     step.tuning.track_residual_grey = 40;
     assert_true(count_settled() * 100 >= now->count * 80);
     step.tuning.track_residual_grey = 4;

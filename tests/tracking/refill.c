@@ -118,34 +118,57 @@ static void random_features(uint32_t count, int ended_percent, int grid_q16)
         f->template_index = chosen;
         f->x_q16 = roll((l->width - 1) * 65536 / grid_q16 + 1) * grid_q16;
         f->y_q16 = roll((l->height - 1) * 65536 / grid_q16 + 1) * grid_q16;
-        f->end = (uint8_t)(roll(100) < ended_percent ? between(1, VFRONT_ENDS - 1) : 0);
+        if (i > 0 && !roll(8)) { /* about where another one is */
+            const struct vf_feature *near = &memory.track.moved[roll((int32_t)i)];
+            f->x_q16 = vf_clamp(near->x_q16 + between(-2, 2) * 65536, 0, (l->width - 1) * 65536);
+            f->y_q16 = vf_clamp(near->y_q16 + between(-2, 2) * 65536 + roll(2) * grid_q16, 0, (l->height - 1) * 65536);
+        }
+        f->end = (uint8_t)(roll(100) < ended_percent ? between(1, VFRONT_END_MERGED - 1) : 0);
     }
     put_counts(3 + 5 * (uint64_t)count + 100, count);
 }
 
 /* ---- oracle ------------------------------------------------------------------------------------------------------ */
 
-static uint32_t alive[VFRONT_TRACKS], ended[VFRONT_TRACKS], alive_count, ended_count;
+static uint32_t alive[VFRONT_TRACKS], ended[VFRONT_TRACKS], alive_count, ended_count, merged_count;
 static int32_t fit[VFRONT_CELLS], fit_count; /* cells whose corner may be born */
+
+/** Distance test: differences along each axis are truncated to 1/16 px. */
+static int nearer(double least_px, double ax, double ay, double bx, double by)
+{
+    const double least = least_px * 16.0, dx = floor(fabs(ax - bx) * 16.0), dy = floor(fabs(ay - by) * 16.0);
+    return dx * dx + dy * dy < least * least;
+}
+
+static int too_near(double ax, double ay, double bx, double by)
+{
+    return nearer(step.tuning.track_distance_px, ax, ay, bx, by);
+}
+
+/** 1 if a feature with a smaller id, which track has not ended, is less than 2 px away, or than track_distance_px. */
+static int is_merged(uint32_t count, uint32_t i)
+{
+    const struct vf_feature *f = memory.track.moved;
+    const double least = step.tuning.track_distance_px < 2 ? step.tuning.track_distance_px : 2;
+    for (uint32_t j = 0; j < count; j++)
+        if (f[j].id < f[i].id && !f[j].end &&
+            nearer(least, f[i].x_q16 / 65536.0, f[i].y_q16 / 65536.0, f[j].x_q16 / 65536.0, f[j].y_q16 / 65536.0))
+            return 1;
+    return 0;
+}
 
 static void split_features(void)
 {
     const uint32_t count = frame ? before.count : 0;
-    alive_count = ended_count = 0;
+    alive_count = ended_count = merged_count = 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (memory.track.moved[i].end)
+        const int merged = !memory.track.moved[i].end && is_merged(count, i);
+        merged_count += (uint32_t)merged;
+        if (memory.track.moved[i].end || merged)
             ended[ended_count++] = i;
         else
             alive[alive_count++] = i;
     }
-}
-
-/** Distance test: differences along each axis are truncated to 1/16 px. */
-static int too_near(double ax, double ay, double bx, double by)
-{
-    const double least = step.tuning.track_distance_px * 16.0, dx = floor(fabs(ax - bx) * 16.0),
-                 dy = floor(fabs(ay - by) * 16.0);
-    return dx * dx + dy * dy < least * least;
 }
 
 static int is_fit(int32_t cell)
@@ -207,6 +230,8 @@ static void compare_lists(void)
         assert_int_equal(r->lost[i], ended[i]);
         by_end[memory.track.moved[ended[i]].end]++;
     }
+    by_end[VFRONT_END_MERGED] += merged_count;
+    by_end[0] -= merged_count;
     for (int i = 0; i < VFRONT_ENDS; i++) assert_int_equal(r->ended[i], by_end[i]);
 }
 
@@ -289,7 +314,7 @@ static void random_state(int32_t widest, int32_t highest, int grid_q16)
 
 static void random_states(void **state)
 {
-    uint32_t born = 0, overflows = 0, kept = 0;
+    uint32_t born = 0, overflows = 0, kept = 0, merged = 0;
     (void)state;
     shake(1);
     for (int i = 0; i < 8000; i++) {
@@ -297,8 +322,10 @@ static void random_states(void **state)
         born += run_and_compare();
         kept += alive_count;
         overflows += memory.refill.overflow > 0;
+        merged += merged_count;
     }
     assert_true(VFRONT_CELLS < 64 || (born > 1000 && kept > 1000 && overflows > 100));
+    assert_true(VFRONT_TRACKS < 64 || merged > 1000);
 }
 
 /** Positions are finer than the distance test (1/16 px); this checks what holds with any rounding: nothing is

@@ -347,6 +347,8 @@ static void ends_by_residual(void **state)
     step.tuning.track_iterations = 1; /* before it compensates the offset */
     step.tuning.track_levels = 1;
     step.tuning.track_residual_grey = 16;
+    step.tuning.track_residual_percent = 0;
+    step.tuning.track_back_mpx = 0;
     RUN(track);
     assert_int_equal(ended(0), planted());
     step.tuning.track_residual_grey = 14;
@@ -356,6 +358,46 @@ static void ends_by_residual(void **state)
     step.tuning.track_iterations = 2;
     RUN(track);
     assert_int_equal(ended(0), planted());
+}
+
+/** The bound of the residual grows with the contrast of the patch, of which the picture's own noise is no part. */
+static void contrast_allows_a_residual(void **state)
+{
+    (void)state;
+    shake(21);
+    if (VFRONT_ITERATIONS < 8 || VFRONT_TRACKS < 32 || !set_up_frame(190, 140)) skip();
+    int faint = 0;
+    for (int loud = 0; loud < 2; loud++) {
+        const double deviation = loud ? 40.0 : 10.0;
+        clear(120.0);
+        add_waves(deviation, 9.0, 14.0);                 /* short: a patch has them all */
+        const struct exposure noisy = {0, 0, 1, 0, 6.0}; /* 4.8 on average, half of it between pixels */
+        draw(0, still);
+        draw(1, noisy);
+        refill->counts[step.parity ^ 1].count = 0;
+        plant_many(30, 30.0);
+        step.tuning.track_back_mpx = 0;
+        step.tuning.track_residual_grey = 1;
+        step.tuning.track_residual_percent = 10; /* 2 and 5 grey levels */
+        RUN(track);
+        const int out = ended(VFRONT_END_RESIDUAL);
+        for (uint32_t i = 0; i < planted(); i++) {
+            const double is = track->template_normal[track->moved[i].template_index].contrast;
+            double sum = 0, square = 0;
+            for (int k = 0; k < 256; k++) {
+                const double g = sample(0, start_x[i] + k % 16 - 7.5, start_y[i] + k / 16 - 7.5);
+                sum += g;
+                square += g * g;
+            }
+            const double should = sqrt(square / 256 - sum * sum / 65536);
+            REQUIRE(fabs(is - should) < 0.1, "contrast %.3f, not %.3f", is, should);
+        }
+        if (loud)
+            REQUIRE(out * 10 <= (int)planted(), "high contrast: %d of %u ended", out, planted());
+        else
+            faint = out;
+    }
+    REQUIRE(faint * 10 >= (int)planted() * 9, "low contrast: only %d of %u ended", faint, planted());
 }
 
 /** A wave of amplitude A and angular frequency f in x, one in y: both eigenvalues of its mean structure tensor are (A
@@ -567,6 +609,57 @@ static void new_features_follow_the_prediction(void **state)
     const struct vf_feature f = {.x_q16 = 1 << 20, .y_q16 = 1 << 21};
     const struct vf_track_estimate e = vf_track_predict(view, &f, &memory.ingest.params);
     assert_true(e.x_q16 == f.x_q16 && e.y_q16 == f.y_q16);
+}
+
+/** A feature that was tracked keeps its parallax: what the rotation before left of its displacement, turned by the
+ *  rotation expected now and scaled by the ratio of the times. */
+static void parallax_goes_on_under_a_rotation(void **state)
+{
+    (void)state;
+    shake(22);
+    if (!far_scene()) skip();
+    expect_shift(0.0, 0.0);
+    const double turn[2] = {0.03, -0.11}; /* about the y axis: before, now */
+    struct vf_parallax_prior *p = &memory.predict.parallax;
+    p->ratio = 1.5f;
+    for (int now = 0; now < 2; now++) {
+        float *R = now ? memory.predict.now.R : p->R;
+        const double c = cos(turn[now]), s = sin(turn[now]);
+        const double given[9] = {c, 0, s, 0, 1, 0, -s, 0, c};
+        for (int k = 0; k < 9; k++) R[k] = (float)given[k];
+    }
+    memory.predict.now.source = VFRONT_PREDICT_ROTATION;
+    memory.ingest.params.rotation_given = 1;
+    step.tuning.track_prior = VFRONT_PRIOR_BOTH;
+    const struct vf_track_view *view = VIEW(track);
+    for (int i = 0; i < 200; i++) {
+        struct vf_feature f = {.age = 1};
+        f.x_q16 = (int32_t)(500.0 * uniform() * 65536.0);
+        f.y_q16 = (int32_t)(300.0 * uniform() * 65536.0);
+        f.dx_q16 = (int32_t)((uniform() - 0.5) * 60.0 * 65536.0);
+        f.dy_q16 = (int32_t)((uniform() - 0.5) * 60.0 * 65536.0);
+        double b[2][3], there[3]; /* bearings: before, last; predicted */
+        for (int last = 0; last < 2; last++) {
+            b[last][0] = ((f.x_q16 - (last ? 0 : f.dx_q16)) / 65536.0 - 250.0) / 400.0;
+            b[last][1] = ((f.y_q16 - (last ? 0 : f.dy_q16)) / 65536.0 - 150.0) / 400.0;
+            const double length = sqrt(b[last][0] * b[last][0] + b[last][1] * b[last][1] + 1.0);
+            b[last][0] /= length;
+            b[last][1] /= length;
+            b[last][2] = 1.0 / length;
+        }
+        const double c = cos(turn[0]), s = sin(turn[0]);
+        const double turned[3] = {c * b[0][0] + s * b[0][2], b[0][1], -s * b[0][0] + c * b[0][2]};
+        double w[3];
+        for (int k = 0; k < 3; k++) w[k] = b[1][k] + 1.5 * (b[1][k] - turned[k]);
+        there[0] = cos(turn[1]) * w[0] + sin(turn[1]) * w[2];
+        there[1] = w[1];
+        there[2] = -sin(turn[1]) * w[0] + cos(turn[1]) * w[2];
+        const struct vf_track_estimate e = vf_track_predict(view, &f, &memory.ingest.params);
+        REQUIRE(fabs(e.x_q16 / 65536.0 - (400.0 * there[0] / there[2] + 250.0)) < 2e-3, "x %.4f, not %.4f",
+                e.x_q16 / 65536.0, 400.0 * there[0] / there[2] + 250.0);
+        REQUIRE(fabs(e.y_q16 / 65536.0 - (400.0 * there[1] / there[2] + 150.0)) < 2e-3, "y %.4f, not %.4f",
+                e.y_q16 / 65536.0, 400.0 * there[1] / there[2] + 150.0);
+    }
 }
 
 /** A wrong prior loses no tracks where failed ones are tried again from their previous position. */
@@ -871,11 +964,13 @@ int main(void)
         cmocka_unit_test(ends_at_the_border),
         cmocka_unit_test(ends_under_a_mask),
         cmocka_unit_test(ends_by_residual),
+        cmocka_unit_test(contrast_allows_a_residual),
         cmocka_unit_test(ends_without_texture),
         cmocka_unit_test(ends_when_it_runs_away),
         cmocka_unit_test(ends_by_the_check_backwards),
         cmocka_unit_test(priors_lead_far),
         cmocka_unit_test(new_features_follow_the_prediction),
+        cmocka_unit_test(parallax_goes_on_under_a_rotation),
         cmocka_unit_test(misled_by_a_prior),
         cmocka_unit_test(templates_are_kept),
         cmocka_unit_test(template_of_a_large_residual),

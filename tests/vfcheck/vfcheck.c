@@ -620,6 +620,8 @@ static void random_tuning(vfront_tuning_t *t, const struct vf_case *k)
     if (random_number(2)) t->dense_least_px = (int32_t)random_number(8);
     if (random_number(2)) t->track_texture = (int32_t)random_number(10);
     if (random_number(2)) t->track_residual_grey = 5 + (int32_t)random_number(60);
+    if (random_number(2)) t->track_residual_percent = (int32_t)random_number(200);
+    if (random_number(2)) t->track_back_mpx = (int32_t)random_number(2) * 3000;
     if (random_number(2)) t->track_target = VFRONT_TRACKS;
     if (random_number(2)) t->detect_levels = VFRONT_SCALES;
     if (random_number(2)) t->select_points = 1 + (int32_t)random_number(VFRONT_KEYPOINTS);
