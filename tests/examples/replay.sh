@@ -47,9 +47,9 @@ settled_near() { # keypoints.csv, matches.csv; true when half of the matches set
         $10 == 1 && off > 144 {print FILENAME ":" FNR ": " $0; exit wrong = 1}
         END {exit wrong || 2 * settled < all || 2 * parts < settled}' "$1" "$2"
 }
-one_to_one() { # file, columns of the two that are partners: in each frame the first rises, and no second is there twice
+one_to_one() { # file, columns of the two that are partners: in each frame the first rises, and no second but -1, none, is there twice
     awk -F, -v a="$2" -v b="$3" 'FNR > 1 {
-        if (twice[$1, $b]++ || ($1 == frame && $a <= before)) {print FILENAME ":" NR ": " $0; exit wrong = 1}
+        if (($b >= 0 && twice[$1, $b]++) || ($1 == frame && $a <= before)) {print FILENAME ":" NR ": " $0; exit wrong = 1}
         frame = $1; before = $a} END {exit wrong}' "$1"
 }
 rows() { # file, the same but for which awk rule of a row; true when there are rows and all obey
