@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* stereo on the GPU: three launches, because the cross-check needs the matches of all points, and the outlier test the
- * costs of all points. match_k: a block finds the best match of a point; all fill the grid of expected depths. depth_k: a warp finds the sub-pixel position
- * and depth of a point, each lane with four pixels of every window. list_k: one block computes the median and writes
- * the list. */
+ * costs of all points. match_k: a block finds the best match of a point; all fill the grid of expected depths. depth_k:
+ * a warp finds the sub-pixel position and depth of a point, each lane with four pixels of every window. list_k: one
+ * block assesses the pair, computes the median and writes the list. */
 #include "kernels/block.cuh"
 #include "kernels/geometry/stereo_window.cuh"
 
@@ -381,8 +381,8 @@ static __global__ void __launch_bounds__(THREADS) depth_k(const VF_CONSTANT vf_s
 
 /* ---- list -------------------------------------------------------------------------------------------------------- */
 
-/** Keys of the points first + thread, first + thread + VF_BLOCK, ...: (cost + 1) << 29 | EXPECTED, if the depth is not of
- *  a match | index, so that all differ; 0: no depth. */
+/** Keys of the points first + thread, first + thread + VF_BLOCK, ...: (cost + 1) << 29 | EXPECTED, if the depth is not
+ *  of a match | index, so that all differ; 0: no depth. */
 #define EXPECTED (1u << 28)
 #define KEYS 2
 struct key_batch {

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* expect: depths of key points of camera 0 that have no match in camera 1, where predict expects them. A part of stereo.
+/* expect: depths of key points of camera 0 that have no match in camera 1, where predict expects them. A part of
+ * stereo.
  *
- * In      ranges of the previous frame's key points that had a match in camera 1; the motion predicted; agreement of the
- *         cameras in the previous frame
+ * In      ranges of the previous frame's key points that had a match in camera 1; the motion predicted; agreement of
+ *         the cameras in the previous frame
  * Out     start and length of the search along the epipolar line of a key point
  * Rule    the points of the previous frame are moved by the predicted motion and fall into a grid of cells of bearings.
  *         A cell keeps the least and the greatest inverse range that they may have, within three standard deviations of
  *         their depth and of the predicted translation. A key point takes those of its cell and of the eight around it,
  *         if they hold at least VF_EXPECT_POINTS points; the disparities of these bounds, 2 px added, are its interval.
- *         An interval longer than the search of a match is not searched. The position found must lie within the interval
+ *         An interval longer than the search of a match is not searched. The position found must lie within the
+ *         interval
  *         A depth that was found so makes no expectation for the next frame: a wrong one does not prolong itself. They
  *         are found only where the cameras agreed in the previous frame and listed only where they do in this one, by
  *         their matches alone
@@ -197,8 +199,8 @@ VF_FN int vf_expect_within(const struct vf_epipolar_line *line, struct vf_stereo
     return shift <= half_px && -shift <= half_px;
 }
 
-/** 1 if a depth that was found so may be listed: where the matches say that the cameras agree. matched: 1 for a depth of
- *  a match, which always may. */
+/** 1 if a depth that was found so may be listed: where the matches say that the cameras agree. matched: 1 for a depth
+ *  of a match, which always may. */
 VF_FN int vf_expect_listed(int matched, const struct vf_pair_health *now)
 {
     return matched || now->state == VFRONT_STEREO_GOOD;

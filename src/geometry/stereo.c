@@ -199,8 +199,8 @@ static uint32_t refine_subpixel(const struct vf_stereo_view *s, const struct vf_
     }
 }
 
-/** Epipolar line at a position of camera 1, whose bearing is `here`; bearings one pixel to the right and below. Returns 0
- *  if there is none. */
+/** Epipolar line at a position of camera 1, whose bearing is `here`; bearings one pixel to the right and below. Returns
+ *  0 if there is none. */
 static int find_line(const struct vf_stereo_view *s, const struct vf_epipolar *e, struct vf_stereo_position from,
                      const float here[3], float to_right[3], float below[3], struct vf_epipolar_line *line)
 {

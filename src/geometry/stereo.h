@@ -15,7 +15,7 @@
  *         far, if the two halves of the window would move apart, as at an occluding edge, or if its ZSAD is a large
  *         multiple of the median of the matches. A point without a match is searched by the same windows where predict
  *         expects it, if it does: expect.h. Matches are not looked for in such intervals: a point has two or three
- *         candidates in the whole range, and even the true disparity as prediction brings 0 to 2 % more of them
+ *         candidates in the whole range, and even the true disparity as prediction brings at most 2 % more of them
  *         (figures: tests/README.md). So the agreement of the cameras, which is of matches alone, owes nothing to what
  *         was expected. Disparity is the focal length of camera 1 times the tangent of the angle between the
  *         bearing and its direction at infinity: in the middle of rectified pictures the usual disparity, and less
@@ -24,7 +24,8 @@
  *         that the window says, by its difference of grey levels over its gradient; one that all have in common
  *         With rig_offset 1 lines and disparities are corrected by the estimates of rows and ego
  * Exact   costs in integers; the rest in single precision in one order, square roots and quotients correctly rounded
- * Memory  104 bytes a key point: best match from either camera, cost, depth, place in camera 1; expected depths: expect.h
+ * Memory  104 bytes a key point: best match from either camera, cost, depth, place in camera 1; expected depths:
+ *         expect.h
  * Shared  arithmetic of candidates, lines, windows, steps and depth. Not shared, for speed: the loop over candidates
  *         (host: one batch of camera 1 for many points, as vector code; kernel: one block for a point), sums over a
  *         window (search_line(), refine_subpixel(): the host reads windows into memory, the kernel keeps 4 pixels of

@@ -150,8 +150,8 @@ static void grid_of_random_points(void **state)
     }
 }
 
-/** Intervals of a point in the middle of a pair of pinholes of 300 px focal length and 0.1 m apart: from the disparities
- *  of their bounds. */
+/** Intervals of a point in the middle of a pair of pinholes of 300 px focal length and 0.1 m apart: from the
+ *  disparities of their bounds. */
 static void intervals_by_hand(void **state)
 {
     static const double z_axis[3] = {0, 0, 1}, centre[3] = {0.1, 0, 0};
