@@ -65,9 +65,9 @@ extern "C" {
 
 /** Version of this header. Below 1.0 the interface may change with the minor number; src/README.md has the changes. */
 #define VFRONT_VERSION_MAJOR 0
-#define VFRONT_VERSION_MINOR 2
+#define VFRONT_VERSION_MINOR 3
 #define VFRONT_VERSION_PATCH 0
-#define VFRONT_VERSION "0.2.0"
+#define VFRONT_VERSION "0.3.0"
 
 /** Number of the binary interface: rises with every change of a declaration in this header, be it one that leaves all
  *  sizes as they are. tests/house/abi.sh holds this. */
@@ -473,6 +473,7 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
     X(stereo_apart_mpx, 800, 0, 10000, "largest difference of the sub-pixel shifts of the two halves of a window; 0: no check [1/1000 px]") \
     X(stereo_cut_percent, 250, 0, 10000, "largest window difference of a stereo match, relative to the median of all; 0: no check [%]") \
     X(stereo_sigma_mpx, 100, 1, 10000, "least standard deviation of a disparity at level 0; at other levels times the square root of their pixel size [1/1000 px]") \
+    X(stereo_expected, 1, 0, 1, "1: key points without a match in camera 1 are looked for where the motion predicted and the depths of the frame before put them, 0: no depth without a match") \
     X(stereo_fit_percent, 400, 0, 10000, "share in a disparity's standard deviation of what its window says: difference of the pictures over their gradient, times the pixel size of the level [%]") \
     X(rig_centre_mpx, 150, 0, 10000, "calibration: standard deviation of the pictures' centres [1/1000 px]") \
     X(rig_focal_ppm, 5000, 0, 100000, "calibration: standard deviation of the focal length [1/1,000,000]") \
@@ -696,11 +697,15 @@ typedef struct vfront_descriptor {
     uint32_t word[8]; /**< 256 bits. */
 } vfront_descriptor_t;
 
-/** Stereo match: key point of camera 0 matched with one of camera 1, and its depth. */
+/** partner of a key point that has no match in camera 1. */
+#define VFRONT_NO_PARTNER 65535
+
+/** Depth of a key point of camera 0: by its match in camera 1, or where the motion predicted and the depths around it
+ *  in the frame before put it (stereo_expected). */
 typedef struct vfront_depth {
     uint16_t keypoint;  /**< Index in keypoints[0]. */
-    uint16_t partner;   /**< Index in keypoints[1] of the match. */
-    uint16_t distance;  /**< Hamming distance of the descriptors. */
+    uint16_t partner;   /**< Index in keypoints[1] of the match; VFRONT_NO_PARTNER: it has none. */
+    uint16_t distance;  /**< Hamming distance of the descriptors; 0 without a match. */
     uint16_t reserved;  /**< 0. */
     float x_px, y_px;   /**< Position in camera 1 at which the patch around the key point is found, on its epipolar
                              line, to sub-pixel [px]. */
@@ -1045,7 +1050,8 @@ struct vfront_result {
     vfront_descriptor_t descriptors[VFRONT_CAMERAS][VFRONT_KEYPOINTS]; /**< Of the key points, in their order. */
 #endif
 #if VFRONT_STEREO
-    vfront_depth_t depths[VFRONT_KEYPOINTS]; /**< By rising keypoint; every partner at most once. */
+    vfront_depth_t depths[VFRONT_KEYPOINTS]; /**< By rising keypoint; every match in camera 1
+                                                  at most once. */
 #endif
 #if VFRONT_MATCHES
     vfront_match_t matches[VFRONT_KEYPOINTS]; /**< By rising keypoint; every `before` at most once. */
@@ -1121,7 +1127,7 @@ struct vfront_info {
 
 /** One key point of one camera; its stereo match and its match with the frame before [bytes]. */
 #define VFRONT_POINT_BYTES (72u + VFRONT_DESCRIPTORS * 72u)
-#define VFRONT_PARTNER_BYTES (VFRONT_STEREO * 96u + VFRONT_MATCHES * 128u)
+#define VFRONT_PARTNER_BYTES (VFRONT_STEREO * 104u + VFRONT_MATCHES * 128u)
 
 /** Motion: correspondences and hypotheses [bytes]. */
 #define VFRONT_EGO_BYTES \
@@ -1145,7 +1151,8 @@ struct vfront_info {
     (65536u + \
      1ull * VFRONT_HOST * \
          (VFRONT_CAMERAS * (VFRONT_CAMERA_BYTES + VFRONT_GRID_BYTES + VFRONT_POINT_BYTES * VFRONT_KEYPOINTS) + \
-          VFRONT_PARTNER_BYTES * VFRONT_KEYPOINTS + VFRONT_EGO_BYTES + 8u * VFRONT_CELLS + 1780u * VFRONT_TRACKS + \
+          VFRONT_PARTNER_BYTES * VFRONT_KEYPOINTS + VFRONT_STEREO * 98304u + VFRONT_EGO_BYTES + \
+          8u * VFRONT_CELLS + 1780u * VFRONT_TRACKS + \
           3u * sizeof(vfront_result_t) + 8192u + VFRONT_DISPARITY_BYTES + VFRONT_STIXEL_BYTES))
 
 /** A vision system. To be zeroed before vfront_init(), as static storage is. Its content is the library's. */

@@ -141,15 +141,16 @@ static void depth_header(FILE *f, int32_t cameras)
     fputs("frame,keypoint,partner,x0_px,y0_px,x1_px,y1_px,depth_m,sigma_m,distance\n", f);
 }
 
-/** `keypoint` and `partner` (the stereo match) are rows of keypoints.csv, from 0 in each frame and camera. x1_px,
- *  y1_px is the refined position of the match, not that of its key point. */
+/** `keypoint` and `partner` (the stereo match; -1: none) are rows of keypoints.csv, from 0 in each frame and camera.
+ *  x1_px, y1_px is the refined position of the match, not that of its key point. */
 static void depth_rows(FILE *f, const struct frame_data *s)
 {
     const vfront_result_t *r = s->result;
     for (uint32_t i = 0; i < r->depths_count; i++) {
         const vfront_depth_t *d = &r->depths[i];
         const vfront_keypoint_t *k = &r->keypoints[0][d->keypoint];
-        fprintf(f, "%" PRIu64 ",%u,%u", r->frame, (unsigned)d->keypoint, (unsigned)d->partner);
+        const int partner = d->partner == VFRONT_NO_PARTNER ? -1 : d->partner;
+        fprintf(f, "%" PRIu64 ",%u,%d", r->frame, (unsigned)d->keypoint, partner);
         fprintf(f, ",%.9g,%.9g,%.9g,%.9g", (double)k->x_px, (double)k->y_px, (double)d->x_px, (double)d->y_px);
         fprintf(f, ",%.9g,%.9g,%u\n", (double)d->depth_m, (double)d->sigma_m, (unsigned)d->distance);
     }

@@ -64,6 +64,10 @@ void synthetic_render_from(synthetic_t *flight, uint32_t frame, const double R_w
  *  disparity. */
 void synthetic_disparity(synthetic_t *flight, uint32_t frame, float *disparity_px, size_t pitch_px);
 
+/** The same from another pose of camera 0 than the flight's. */
+void synthetic_disparity_from(synthetic_t *flight, const double R_world_cam[9], const double t_world_cam[3],
+                              float *disparity_px, size_t pitch_px);
+
 /**
  * Ground-truth correspondence: project the scene point at `from_px` (x, y, sub-pixel) of camera 0 in frame `from`
  * into frame `to`.

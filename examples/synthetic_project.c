@@ -108,6 +108,12 @@ void synthetic_disparity(synthetic_t *f, uint32_t frame, float *disparity_px, si
 {
     double R[9], t[3];
     synthetic_pose(frame, R, t);
+    synthetic_disparity_from(f, R, t, disparity_px, pitch_px);
+}
+
+void synthetic_disparity_from(synthetic_t *f, const double R[9], const double t[3], float *disparity_px,
+                              size_t pitch_px)
+{
     synthetic_project_panels(f, R, t, 0);
     for (int32_t y = 0; y < f->height; y++) {
         synthetic_resolve_row(f, y);

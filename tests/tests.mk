@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: coverage coverage-run test-run slow slow-run golden features quality matching stereo dense ego honesty predict rig faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
+.PHONY: coverage coverage-run test-run slow slow-run golden features quality matching stereo dense ego honesty expect predict rig faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
 .SECONDEXPANSION:
 .SECONDARY:
 
@@ -205,6 +205,7 @@ slow-run: $(if $(HAVE_FIBERS),$(EMULATED:%=$(EMULATE)/vfcheck-%) $(BUILD)/emulat
 	  '$(PYTHON) tests/camera/opencv_rectify.py $(BUILD)/bridge_rectify.so' '$(PYTHON) tests/features/shapes.py $(BUILD)/bridge_features.so --quick' \
 	  '$(PYTHON) tests/geometry/honesty.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_stereo.so --quick' \
 	  '$(PYTHON) tests/geometry/rig.py $(BUILD)/bridge_ego.so --quick' '$(PYTHON) tests/geometry/predict.py $(BUILD)/bridge_ego.so --quick' \
+	  '$(PYTHON) tests/geometry/expect.py $(BUILD)/bridge_ego.so --quick' \
 	  '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' '$(PYTHON) tests/examples/faults.py $(BUILD)/replay --quick' $(EMULATED_SAMPLE)
 
 golden: $(BUILD)/digest ## Writes tests/golden.txt anew, on purpose only
@@ -232,6 +233,9 @@ ego: $(BUILD)/bridge_ego.so ## Motions beside OpenCV's, on problems drawn and on
 
 honesty: $(BUILD)/bridge_ego.so $(BUILD)/bridge_stereo.so ## Covariances of motions and deviations of depths beside ground truth
 	$(PYTHON) tests/geometry/honesty.py $^
+
+expect: $(BUILD)/bridge_ego.so ## Depths of key points without a stereo match, where they are expected, beside true disparities
+	$(PYTHON) tests/geometry/expect.py $<
 
 predict: $(BUILD)/bridge_ego.so ## Predicted motions beside the truth, and guided matching in fast flight beside a search of the whole picture
 	$(PYTHON) tests/geometry/predict.py $<

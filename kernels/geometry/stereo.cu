@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* stereo on the GPU: three launches, because the cross-check needs the matches of all points, and the outlier test the
- * costs of all points. match_k: a block finds the best match of a point. depth_k: a warp finds the sub-pixel position
- * and depth of a point, each lane with four pixels of every window. list_k: one block computes the median and writes
- * the list. */
+ * costs of all points. match_k: a block finds the best match of a point; all fill the grid of expected depths. depth_k:
+ * a warp finds the sub-pixel position and depth of a point, each lane with four pixels of every window. list_k: one
+ * block assesses the pair, computes the median and writes the list. */
 #include "kernels/block.cuh"
 #include "kernels/geometry/stereo_window.cuh"
 
 #include "geometry/ego.h"
+#include "geometry/expect.h"
 #include "geometry/rows.h"
 #include "geometry/stereo.h"
 #include "image/scale.h"
@@ -69,6 +70,21 @@ static __device__ __forceinline__ uint32_t best_match(const vf_stereo_view &s, c
     return vf_ratio_test(s.tuning.match_ratio_percent, best >> 16, second) ? best : VF_NONE;
 }
 
+/** Grid of expected depths: every thread has some of the previous frame's key points. */
+static __device__ __forceinline__ void fill_grid(const vf_stereo_view &s)
+{
+    if (!vf_expect_active(&s)) return;
+    for (int i = blockIdx.x * THREADS + threadIdx.x; i < vf_expect_count(&s); i += gridDim.x * THREADS) {
+        vf_expect_cell add;
+        int32_t cell;
+        if (!vf_expect_point(&s, i, &cell, &add)) continue;
+        vf_expect_cell &to = s.stereo->expected[s.parity][cell];
+        atomicMax(&to.nearest, add.nearest);
+        atomicMax(&to.farthest, add.farthest);
+        atomicAdd(&to.points, add.points);
+    }
+}
+
 static __global__ void __launch_bounds__(THREADS) match_k(const VF_CONSTANT vf_stereo_view s)
 {
     __shared__ uint16_t list[LIST_SIZE];
@@ -77,6 +93,7 @@ static __global__ void __launch_bounds__(THREADS) match_k(const VF_CONSTANT vf_s
     const camera_points left = camera_points_of(s, 0), right = camera_points_of(s, 1);
     const struct vf_stereo_bounds bounds = vf_stereo_make_bounds(&s);
     if (thread == 0) vf_clock_start(s.clock, blockIdx.x);
+    fill_grid(s);
     for (int i = blockIdx.x; i < left.count; i += gridDim.x) {
         const vf_point a = left.point[i];
         const vf_epipolar e = vf_stereo_epipolar(&s.geometry.pair, a.bearing);
@@ -256,30 +273,77 @@ struct match_place {
     vf_stereo_place place;
 };
 
-/** Depth of point a from its match b. Returns its cost, or VF_NONE if there is no depth. Lanes 0 to 2 compute one
- *  bearing each for the linearised epipolar line. */
-static __device__ __forceinline__ uint32_t find_depth(const vf_stereo_view &s, const vf_point &a, const vf_point &b,
+/** Bearings of camera 1 at a position, one pixel to the right and one below: a lane computes one of them. */
+struct bearings {
+    float here[3], to_right[3], below[3];
+};
+static __device__ __forceinline__ bearings bearings_at(const vf_stereo_view &s, vf_stereo_position at, int lane)
+{
+    float mine[3];
+    bearings b;
+    vf_bearing_at(s.bearing->node[1], s.geometry.nodes_x[1], at.x_q16 + (lane == 1 ? 65536 : 0),
+                  at.y_q16 + (lane == 2 ? 65536 : 0), mine);
+#pragma unroll
+    for (int k = 0; k < 3; k++) {
+        b.here[k] = __shfl_sync(VF_ALL, mine[k], 0);
+        b.to_right[k] = __shfl_sync(VF_ALL, mine[k], 1);
+        b.below[k] = __shfl_sync(VF_ALL, mine[k], 2);
+    }
+    return b;
+}
+
+/** Epipolar line of point a at its match b. */
+static __device__ __forceinline__ bool line_of_match(const vf_stereo_view &s, const vf_epipolar &e, const vf_point &a,
+                                                     const vf_point &b, int lane, vf_epipolar_line *line,
+                                                     uint32_t *offset)
+{
+    const vf_stereo_position at = {b.x_q16, b.y_q16};
+    const bearings near = bearings_at(s, at, lane);
+    if (!vf_stereo_line(&e, at, b.bearing, near.to_right, near.below, line)) return false;
+    *offset = vf_pair_offset(&s, &e, b.bearing, near.to_right, near.below, fmaxf(a.step, b.step));
+    return true;
+}
+
+/** Epipolar line of point a where its depth is expected: a lane has one of the nine cells. Returns false if none is. */
+static __device__ __forceinline__ bool line_expected(const vf_stereo_view &s, const vf_epipolar &e, const vf_point &a,
+                                                     int lane, vf_epipolar_line *line, float *half_px)
+{
+    vf_expect_cell around = {0, 0, 0};
+    if (lane < 9) around = vf_expect_neighbour(&s, vf_expect_place(a.bearing), lane);
+    around.nearest = ~vf_warp_min(~around.nearest);
+    around.farthest = ~vf_warp_min(~around.farthest);
+    around.points = (uint32_t)vf_warp_sum((int32_t)around.points);
+    const struct vf_expect_interval interval = vf_expect_interval(&s, &e, &a, &around);
+    if (!(interval.half_px > 0.0f)) return false;
+    *half_px = interval.half_px;
+    vf_stereo_position at = vf_expect_begin(&s, &a);
+    for (int step = 0; step < VF_EXPECT_STEPS; step++) {
+        const bearings near = bearings_at(s, at, lane);
+        at = vf_expect_step(&s, at, interval.towards, near.here, near.to_right, near.below);
+    }
+    const bearings near = bearings_at(s, at, lane);
+    return vf_stereo_line(&e, at, near.here, near.to_right, near.below, line) &&
+           vf_expect_reached(&s, interval.towards, near.here);
+}
+
+/** Depth of point a from its match b, or where it is expected if b is NULL. Returns its cost, or VF_NONE if there is no
+ *  depth. */
+static __device__ __forceinline__ uint32_t find_depth(const vf_stereo_view &s, const vf_point &a, const vf_point *b,
                                                       const vf_stereo_offsets &offsets, uint32_t *tile, int lane,
                                                       vfront_depth_t *depth, match_place *found)
 {
-    const vf_node *node = s.bearing->node[1];
     const vf_epipolar e = vf_stereo_epipolar(&s.geometry.pair, a.bearing);
-    float mine[3], to_right[3], below[3];
     vf_epipolar_line line;
-    vf_bearing_at(node, s.geometry.nodes_x[1], b.x_q16 + (lane == 1 ? 65536 : 0), b.y_q16 + (lane == 2 ? 65536 : 0),
-                  mine);
-    for (int k = 0; k < 3; k++) {
-        to_right[k] = __shfl_sync(VF_ALL, mine[k], 1);
-        below[k] = __shfl_sync(VF_ALL, mine[k], 2);
-    }
-    if (!vf_stereo_line(&e, vf_stereo_position{b.x_q16, b.y_q16}, b.bearing, to_right, below, &line)) return VF_NONE;
-    found->offset = vf_pair_offset(&s, &e, b.bearing, to_right, below, fmaxf(a.step, b.step));
+    float half_px = 0.0f, fit_px = 0.0f;
+    if (!(b ? line_of_match(s, e, a, *b, lane, &line, &found->offset) : line_expected(s, e, a, lane, &line, &half_px)))
+        return VF_NONE;
     line.start = vf_stereo_move_across(&line, line.start, offsets.rows);
+    if (!b) line.start = vf_stereo_move(&line, line.start, offsets.disparity);
     vf_stereo_position position = line.start;
     if (!search_line(s, a, line, tile, lane, &position)) return VF_NONE;
-    float fit_px = 0.0f;
     const uint32_t cost = refine_subpixel(s, a, line, lane, &position, &fit_px);
-    if (cost == VF_NONE || !vf_stereo_depth(&s, node, &e, &a, &line, offsets.disparity, position, fit_px, depth))
+    if (cost == VF_NONE || (!b && !vf_expect_within(&line, position, half_px)) ||
+        !vf_stereo_depth(&s, s.bearing->node[1], &e, &a, &line, offsets.disparity, position, fit_px, depth))
         return VF_NONE;
     found->place = vf_stereo_place{position.x_q16, position.y_q16, line.direction_x, line.direction_y};
     return cost;
@@ -294,17 +358,19 @@ static __global__ void __launch_bounds__(THREADS) depth_k(const VF_CONSTANT vf_s
     const vf_stereo_offsets offsets = vf_stereo_offsets_of(&s,
                                                            vf_rows_estimate(s.rows, s.geometry.active, s.parity ^ 1),
                                                            vf_ego_disparity(s.ego, s.geometry.active, s.parity ^ 1));
+    const bool expected = vf_expect_active(&s);
     vf_stereo_clear(&m, s.parity ^ 1, blockIdx.x * THREADS + threadIdx.x, gridDim.x * THREADS);
     for (int i = blockIdx.x * WARPS + warp; i < left.count; i += gridDim.x * WARPS) {
         const uint32_t best = m.best[i], j = best & 0xffff;
         const bool mutual = best != VF_NONE && m.back[s.parity][j] == vf_packed_match(best >> 16, i);
         vfront_depth_t depth = {};
         match_place found = {VF_NONE, {0, 0, 0.0f, 0.0f}};
-        const uint32_t cost =
-            mutual ? find_depth(s, left.point[i], right.point[j], offsets, tile[warp], lane, &depth, &found) : VF_NONE;
+        const uint32_t cost = mutual || expected ? find_depth(s, left.point[i], mutual ? &right.point[j] : NULL,
+                                                              offsets, tile[warp], lane, &depth, &found)
+                                                 : VF_NONE;
         depth.keypoint = (uint16_t)i;
-        depth.partner = (uint16_t)j;
-        depth.distance = (uint16_t)(best >> 16);
+        depth.partner = (uint16_t)(mutual ? j : VFRONT_NO_PARTNER);
+        depth.distance = (uint16_t)(mutual ? best >> 16 : 0);
         if (lane == 0) m.cost[i] = cost;
         if (lane == 0) m.offset[i] = found.offset;
         if (lane == 0 && cost != VF_NONE) m.candidate[i] = depth;
@@ -315,8 +381,9 @@ static __global__ void __launch_bounds__(THREADS) depth_k(const VF_CONSTANT vf_s
 
 /* ---- list -------------------------------------------------------------------------------------------------------- */
 
-/** Keys of the points first + thread, first + thread + VF_BLOCK, ...: (cost + 1) << 29 | index, so that all differ; 0:
- *  no depth. */
+/** Keys of the points first + thread, first + thread + VF_BLOCK, ...: (cost + 1) << 29 | EXPECTED, if the depth is not
+ *  of a match | index, so that all differ; 0: no depth. */
+#define EXPECTED (1u << 28)
 #define KEYS 2
 struct key_batch {
     uint64_t key[KEYS];
@@ -328,7 +395,8 @@ static __device__ __forceinline__ key_batch load_keys(const vf_stereo_memory &m,
     for (int k = 0; k < KEYS; k++) {
         const int i = first + k * VF_BLOCK + (int)threadIdx.x;
         const uint32_t cost = i < points ? m.cost[i] : VF_NONE;
-        h.key[k] = cost != VF_NONE ? (uint64_t)(cost + 1) << 29 | (uint64_t)i : 0;
+        const uint32_t expected = cost != VF_NONE && m.candidate[i].partner == VFRONT_NO_PARTNER ? EXPECTED : 0;
+        h.key[k] = cost != VF_NONE ? (uint64_t)(cost + 1) << 29 | expected | (uint64_t)i : 0;
     }
     return h;
 }
@@ -373,12 +441,17 @@ static __global__ void __launch_bounds__(VF_BLOCK) list_k(const VF_CONSTANT vf_s
             for (int k = 0; k < KEYS; k++) work(h.key[k]);
         }
     };
+    const auto each_match = [&](auto work) { each_key([&](uint64_t key) { work(key & EXPECTED ? 0 : key); }); };
     int found, count = 0;
     const uint64_t least = vf_kth_best_key(
-        each_key, [](int all) { return (all + 1) / 2; }, &found);
+        each_match, [](int all) { return (all + 1) / 2; }, &found);
     const uint32_t median = (uint32_t)(least >> 29) - 1;
+    assess_pair(s);
+    __syncthreads();
+    const vf_pair_health pair = m.pair[s.parity];
     each_key([&](uint64_t key) {
-        const bool valid = key && !vf_stereo_outlier(&s.tuning, (uint32_t)(key >> 29) - 1, median);
+        const bool valid = key && vf_expect_listed(!(key & EXPECTED), &pair) &&
+                           !vf_stereo_outlier(&s.tuning, (uint32_t)(key >> 29) - 1, median);
         int total;
         const int before = vf_count_before(valid, start, &total);
         if (valid) {
@@ -388,7 +461,6 @@ static __global__ void __launch_bounds__(VF_BLOCK) list_k(const VF_CONSTANT vf_s
         }
         count += total;
     });
-    assess_pair(s);
     if (thread == 0) {
         m.count = count;
         vf_clock_end(s.clock);

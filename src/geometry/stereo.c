@@ -3,6 +3,7 @@
 #include "stereo.h"
 
 #include "ego.h"
+#include "expect.h"
 #include "image/scale.h"
 #include "rows.h"
 #include "stereo_window.h"
@@ -198,49 +199,125 @@ static uint32_t refine_subpixel(const struct vf_stereo_view *s, const struct vf_
     }
 }
 
-/** Depth of point i from its match, after the cross-check. Returns its cost, or VF_NONE if there is no depth. */
-static uint32_t find_depth(const struct vf_stereo_view *s, const struct camera_points *left,
-                           const struct camera_points *right, const struct vf_stereo_offsets *offsets, uint32_t i,
-                           vfront_depth_t *out)
+/** Epipolar line at a position of camera 1, whose bearing is `here`; bearings one pixel to the right and below. Returns
+ *  0 if there is none. */
+static int find_line(const struct vf_stereo_view *s, const struct vf_epipolar *e, struct vf_stereo_position from,
+                     const float here[3], float to_right[3], float below[3], struct vf_epipolar_line *line)
 {
-    const uint32_t best = s->stereo->best[i], j = best & 0xffff;
-    s->stereo->offset[i] = VF_NONE;
-    if (best == VF_NONE || s->stereo->back[s->parity][j] != vf_packed_match(best >> 16, i)) return VF_NONE;
-    const struct vf_point *a = &left->point[i], *b = &right->point[j];
     const struct vf_node *node = s->bearing->node[1];
+    vf_bearing_at(node, s->geometry.nodes_x[1], from.x_q16 + 65536, from.y_q16, to_right);
+    vf_bearing_at(node, s->geometry.nodes_x[1], from.x_q16, from.y_q16 + 65536, below);
+    return vf_stereo_line(e, from, here, to_right, below, line);
+}
+
+/** Depth of point i from its place on the line, near the line's start; it has to be within half_px of it, 0: anywhere.
+ *  Returns its cost, or VF_NONE if there is no depth. */
+static uint32_t measure_depth(const struct vf_stereo_view *s, const struct vf_epipolar *e,
+                              const struct vf_epipolar_line *line, const struct vf_stereo_offsets *offsets,
+                              float half_px, uint32_t i, vfront_depth_t *out)
+{
+    const struct vf_point *a = &s->bearing->point[s->parity][0][i];
+    struct vf_stereo_position position = line->start;
+    float fit_px = 0.0f;
+    if (!search_line(s, a, line, &position)) return VF_NONE;
+    const uint32_t cost = refine_subpixel(s, a, line, &position, &fit_px);
+    if (cost == VF_NONE || (half_px > 0.0f && !vf_expect_within(line, position, half_px)) ||
+        !vf_stereo_depth(s, s->bearing->node[1], e, a, line, offsets->disparity, position, fit_px, out))
+        return VF_NONE;
+    const struct vf_stereo_place place = {position.x_q16, position.y_q16, line->direction_x, line->direction_y};
+    s->stereo->place[i] = place;
+    return cost;
+}
+
+/** Depth of point i from its match j. Returns its cost, or VF_NONE if there is no depth. */
+static uint32_t depth_of_match(const struct vf_stereo_view *s, const struct vf_stereo_offsets *offsets, uint32_t i,
+                               uint32_t j, vfront_depth_t *out)
+{
+    const struct vf_point *a = &s->bearing->point[s->parity][0][i], *b = &s->bearing->point[s->parity][1][j];
     const struct vf_epipolar e = vf_stereo_epipolar(&s->geometry.pair, a->bearing);
     const struct vf_stereo_position from = {b->x_q16, b->y_q16};
     float to_right[3], below[3];
     struct vf_epipolar_line line;
-    vf_bearing_at(node, s->geometry.nodes_x[1], from.x_q16 + 65536, from.y_q16, to_right);
-    vf_bearing_at(node, s->geometry.nodes_x[1], from.x_q16, from.y_q16 + 65536, below);
-    if (!vf_stereo_line(&e, from, b->bearing, to_right, below, &line)) return VF_NONE;
+    if (!find_line(s, &e, from, b->bearing, to_right, below, &line)) return VF_NONE;
     s->stereo->offset[i] = vf_pair_offset(s, &e, b->bearing, to_right, below, a->step > b->step ? a->step : b->step);
     line.start = vf_stereo_move_across(&line, line.start, offsets->rows);
-    struct vf_stereo_position position = line.start;
-    if (!search_line(s, a, &line, &position)) return VF_NONE;
-    float fit_px = 0.0f;
-    const uint32_t cost = refine_subpixel(s, a, &line, &position, &fit_px);
-    if (cost == VF_NONE || !vf_stereo_depth(s, node, &e, a, &line, offsets->disparity, position, fit_px, out))
-        return VF_NONE;
-    const struct vf_stereo_place place = {position.x_q16, position.y_q16, line.direction_x, line.direction_y};
-    s->stereo->place[i] = place;
+    return measure_depth(s, &e, &line, offsets, 0.0f, i, out);
+}
+
+/** Depth of point i where it is expected. Returns its cost, or VF_NONE if there is no depth. */
+static uint32_t depth_expected(const struct vf_stereo_view *s, const struct vf_stereo_offsets *offsets, uint32_t i,
+                               vfront_depth_t *out)
+{
+    const struct vf_point *a = &s->bearing->point[s->parity][0][i];
+    const struct vf_epipolar e = vf_stereo_epipolar(&s->geometry.pair, a->bearing);
+    const struct vf_expect_place place = vf_expect_place(a->bearing);
+    struct vf_expect_cell around = {0, 0, 0};
+    for (int32_t k = 0; k < 9; k++) {
+        const struct vf_expect_cell cell = vf_expect_neighbour(s, place, k);
+        vf_expect_merge(&around, &cell);
+    }
+    const struct vf_expect_interval interval = vf_expect_interval(s, &e, a, &around);
+    if (!(interval.half_px > 0.0f)) return VF_NONE;
+    struct vf_stereo_position at = vf_expect_begin(s, a);
+    struct vf_epipolar_line line;
+    for (int step = 0;; step++) {
+        float here[3], to_right[3], below[3];
+        vf_bearing_at(s->bearing->node[1], s->geometry.nodes_x[1], at.x_q16, at.y_q16, here);
+        const int found = find_line(s, &e, at, here, to_right, below, &line);
+        if (step == VF_EXPECT_STEPS && !(found && vf_expect_reached(s, interval.towards, here))) return VF_NONE;
+        if (step == VF_EXPECT_STEPS) break;
+        at = vf_expect_step(s, at, interval.towards, here, to_right, below);
+    }
+    line.start = vf_stereo_move_across(&line, line.start, offsets->rows);
+    line.start = vf_stereo_move(&line, line.start, offsets->disparity);
+    return measure_depth(s, &e, &line, offsets, interval.half_px, i, out);
+}
+
+/** Depth of point i, from its match after the cross-check, else where it is expected. Returns its cost, or VF_NONE if
+ *  there is no depth. */
+static uint32_t find_depth(const struct vf_stereo_view *s, const struct vf_stereo_offsets *offsets, int expected,
+                           uint32_t i, vfront_depth_t *out)
+{
+    const uint32_t best = s->stereo->best[i], j = best & 0xffff;
+    const int mutual = best != VF_NONE && s->stereo->back[s->parity][j] == vf_packed_match(best >> 16, i);
+    s->stereo->offset[i] = VF_NONE;
+    if (!mutual && !expected) return VF_NONE;
+    const uint32_t cost = mutual ? depth_of_match(s, offsets, i, j, out) : depth_expected(s, offsets, i, out);
+    if (cost == VF_NONE) return VF_NONE;
     out->keypoint = (uint16_t)i;
-    out->partner = (uint16_t)j;
-    out->distance = (uint16_t)(best >> 16);
+    out->partner = (uint16_t)(mutual ? j : VFRONT_NO_PARTNER);
+    out->distance = (uint16_t)(mutual ? best >> 16 : 0);
     out->reserved = 0;
     return cost;
 }
 
-/** Median of the valid costs (upper one of an even number), by bits from the highest on. */
-static uint32_t median(const uint32_t *cost, uint32_t count)
+/** Fill the grid of expected depths. */
+static void fill_grid(const struct vf_stereo_view *s)
+{
+    for (int32_t i = 0; i < vf_expect_count(s); i++) {
+        struct vf_expect_cell add;
+        int32_t cell;
+        if (vf_expect_point(s, (uint32_t)i, &cell, &add)) vf_expect_merge(&s->stereo->expected[s->parity][cell], &add);
+    }
+}
+
+/** 1 for a point whose depth is that of a match. */
+static int of_match(const struct vf_stereo_memory *m, uint32_t i)
+{
+    return m->cost[i] != VF_NONE && m->candidate[i].partner != VFRONT_NO_PARTNER;
+}
+
+/** Median of the costs of matches with a depth (upper one of an even number), by bits from the highest on; without any,
+ *  larger than any cost. */
+static uint32_t median(const struct vf_stereo_memory *m, uint32_t count)
 {
     uint32_t valid = 0, least = 0;
-    for (uint32_t i = 0; i < count; i++) valid += cost[i] != VF_NONE;
+    for (uint32_t i = 0; i < count; i++) valid += (uint32_t)of_match(m, i);
+    if (!valid) return VF_NONE - 1;
     for (int bit = 31; bit >= 0; bit--) {
         const uint32_t trial = least | 1u << bit;
         uint32_t above = 0;
-        for (uint32_t i = 0; i < count; i++) above += cost[i] != VF_NONE && cost[i] >= trial;
+        for (uint32_t i = 0; i < count; i++) above += of_match(m, i) && m->cost[i] >= trial;
         if (above >= (valid + 1) / 2) least = trial;
     }
     return least;
@@ -266,17 +343,20 @@ void vf_stereo_host(const struct vf_stereo_view *s)
     const struct vf_stereo_offsets offsets = vf_stereo_offsets_of(
         s, vf_rows_estimate(s->rows, s->geometry.active, s->parity ^ 1),
         vf_ego_disparity(s->ego, s->geometry.active, s->parity ^ 1));
+    const int expected = vf_expect_active(s);
     match_descriptors(s, &left, &right);
-    for (uint32_t i = 0; i < left.count; i++) m->cost[i] = find_depth(s, &left, &right, &offsets, i, &m->candidate[i]);
-    const uint32_t median_cost = median(m->cost, left.count);
+    if (expected) fill_grid(s);
+    for (uint32_t i = 0; i < left.count; i++) m->cost[i] = find_depth(s, &offsets, expected, i, &m->candidate[i]);
+    assess_pair(s);
+    const uint32_t median_cost = median(m, left.count);
     vf_stereo_clear(m, s->parity ^ 1, 0, 1);
     m->count = 0;
     for (uint32_t i = 0; i < left.count; i++) {
-        const int valid = m->cost[i] != VF_NONE && !vf_stereo_outlier(&s->tuning, m->cost[i], median_cost);
+        const int valid = m->cost[i] != VF_NONE && vf_expect_listed(of_match(m, i), &m->pair[s->parity]) &&
+                          !vf_stereo_outlier(&s->tuning, m->cost[i], median_cost);
         if (valid) m->depth[m->count++] = m->candidate[i];
         vf_stereo_store_range(m, s->parity, i, left.point[i].bearing, valid ? &m->candidate[i] : NULL);
     }
-    assess_pair(s);
 #else
     (void)s;
 #endif

@@ -3,8 +3,8 @@
  * cameras).
  *
  * In      points, orientations and descriptors of both cameras; pyramid levels
- * Out     list of stereo matches by rising index in camera 0: indices, position in camera 1, depth and its standard
- *         deviation; range of every key point, for the next frame as well; agreement of the cameras
+ * Out     list of depths by rising index in camera 0: indices, position in camera 1, depth and its standard deviation;
+ *         range of every key point, for the next frame as well; agreement of the cameras
  * Rule    candidates for a match lie in a band along the epipolar line, with a disparity within bounds, on about the
  *         same level and with about the same orientation. The candidate with the lowest Hamming distance wins, if it
  *         passes a ratio test against the best candidate at another position, and a cross-check: both points must be
@@ -13,14 +13,19 @@
  *         differences (ZSAD); the minimum is interpolated by a V through it and its neighbours. From there two
  *         Gauss-Newton steps along the line on level 0 give the position. A match is rejected if those steps lead too
  *         far, if the two halves of the window would move apart, as at an occluding edge, or if its ZSAD is a large
- *         multiple of the median Disparity is the focal length of camera 1 times the tangent of the angle between the
+ *         multiple of the median of the matches. A point without a match is searched by the same windows where predict
+ *         expects it, if it does: expect.h. Matches are not looked for in such intervals: a point has two or three
+ *         candidates in the whole range, and even the true disparity as prediction brings at most 2 % more of them
+ *         (figures: tests/README.md). So the agreement of the cameras, which is of matches alone, owes nothing to what
+ *         was expected. Disparity is the focal length of camera 1 times the tangent of the angle between the
  *         bearing and its direction at infinity: in the middle of rectified pictures the usual disparity, and less
  *         towards their sides.
  *         The deviation of a depth is that of its disparity, of three parts: one of all, more for coarser levels; one
  *         that the window says, by its difference of grey levels over its gradient; one that all have in common
  *         With rig_offset 1 lines and disparities are corrected by the estimates of rows and ego
  * Exact   costs in integers; the rest in single precision in one order, square roots and quotients correctly rounded
- * Memory  96 bytes a key point: best match from either camera, cost, depth, place in camera 1
+ * Memory  104 bytes a key point: best match from either camera, cost, depth, place in camera 1; expected depths:
+ *         expect.h
  * Shared  arithmetic of candidates, lines, windows, steps and depth. Not shared, for speed: the loop over candidates
  *         (host: one batch of camera 1 for many points, as vector code; kernel: one block for a point), sums over a
  *         window (search_line(), refine_subpixel(): the host reads windows into memory, the kernel keeps 4 pixels of
@@ -53,6 +58,15 @@ struct vf_stereo_place {
     float direction_x, direction_y;
 };
 
+/** Cell of the grid of expected depths: bounds of inverse ranges [1/m], as integers of the same order
+ *  (vf_expect_bits()), and number of points. All 0: empty. */
+struct vf_expect_cell {
+    uint32_t nearest;  /* the greatest inverse range */
+    uint32_t farthest; /* the least, inverted */
+    uint32_t points;
+};
+#define VF_EXPECT_SIDE 64 /* cells along x and y of bearings, from -1 to 1 */
+
 #if VFRONT_STEREO
 struct vf_stereo_memory {
     /* best match of each key point of camera 1 in camera 0: Hamming distance << 16 | index (vf_packed_match());
@@ -64,7 +78,10 @@ struct vf_stereo_memory {
     vfront_depth_t depth[VFRONT_KEYPOINTS];     /* out: list of those that are no outliers */
     float range_m[2][VFRONT_KEYPOINTS];         /* by parity: range of each key point of camera 0; 0: no depth */
     float range_sigma_m[2][VFRONT_KEYPOINTS];   /* its standard deviation */
-    uint32_t offset[VFRONT_KEYPOINTS];          /* of each key point of camera 0: vf_pair_offset(); VF_NONE: no match */
+    uint32_t matched[2][VFRONT_KEYPOINTS];      /* by parity: 1 for a key point whose range is of a match */
+    /* grid of expected depths, row by row, by parity: as `back` */
+    struct vf_expect_cell expected[2][VF_EXPECT_SIDE * VF_EXPECT_SIDE];
+    uint32_t offset[VFRONT_KEYPOINTS]; /* of each key point of camera 0: vf_pair_offset(); VF_NONE: no match */
     struct vf_stereo_place place[VFRONT_KEYPOINTS]; /* of each with a cost: of its match, for rows */
     uint32_t count;                                 /* length of `depth` */
     struct vf_pair_health pair[2];                  /* out, by parity: agreement of the cameras */
@@ -77,13 +94,13 @@ struct vf_stereo_memory {
 
 /* View of stereo: core/view.h. */
 /* clang-format off */
-#define VF_READS_stereo(X) X(ingest) X(freeze) X(rectify) X(scale) X(bearing) X(describe)
+#define VF_READS_stereo(X) X(ingest) X(freeze) X(predict) X(rectify) X(scale) X(bearing) X(describe)
 #define VF_BEFORE_stereo(X) X(rows) X(ego)
 #define VF_GEOMETRY_stereo(X) X(scale) X(inverse_q19) X(focal_px) X(nodes_x) X(pair) X(active)
 #define VF_TUNING_stereo(X)                                                                                            \
     X(stereo_band_px) X(stereo_distance) X(stereo_levels) X(stereo_disparity_px) X(stereo_least_mpx)                   \
     X(stereo_apart_mpx) X(stereo_cut_percent) X(stereo_sigma_mpx) X(match_ratio_percent) X(match_turn_deg)             \
-    X(stereo_fit_percent) X(rig_disparity_mpx) X(rig_offset) X(select_points)
+    X(stereo_fit_percent) X(stereo_expected) X(rig_disparity_mpx) X(rig_offset) X(select_points)
 /* clang-format on */
 VF_GEOMETRY_OF(stereo);
 VF_TUNING_OF(stereo);
@@ -134,10 +151,12 @@ VF_FN struct vf_range_estimate vf_stereo_range(const struct vf_stereo_memory *m,
 }
 
 #if VFRONT_STEREO
-/** Clears `back` of a parity: every `step`-th key point from `first` on. */
+/** Clears `back` and `expected` of a parity: every `step`-th entry from `first` on. */
 VF_FN void vf_stereo_clear(struct vf_stereo_memory *m, int32_t parity, int32_t first, int32_t step)
 {
+    const struct vf_expect_cell none = {0, 0, 0};
     for (int32_t i = first; i < VFRONT_KEYPOINTS; i += step) m->back[parity][i] = VF_NONE;
+    for (int32_t i = first; i < VF_EXPECT_SIDE * VF_EXPECT_SIDE; i += step) m->expected[parity][i] = none;
 }
 
 /** Window: half side and side [px]; search on the point's level: farthest shift to either side along the line [px of
@@ -548,6 +567,7 @@ VF_FN void vf_stereo_store_range(struct vf_stereo_memory *m, int32_t parity, uin
     const int valid = depth && bearing[2] > 0.01f;
     m->range_m[parity][i] = valid ? depth->depth_m / bearing[2] : 0.0f;
     m->range_sigma_m[parity][i] = valid ? depth->sigma_m / bearing[2] : 0.0f;
+    m->matched[parity][i] = (uint32_t)(valid && depth->partner != VFRONT_NO_PARTNER);
 }
 
 /** Outlier test: 1 if the cost of a window exceeds stereo_cut_percent of the median; that being 0: never. */

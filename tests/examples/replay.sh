@@ -54,9 +54,9 @@ chained() { # matches.csv; true when each match of age 2 and up goes on with the
         {end[$1, $11] = $4 "," $5 "," $12}
         END {exit wrong || !chains}' "$1"
 }
-one_to_one() { # file, columns of the two that are partners: in each frame the first rises, and no second is there twice
+one_to_one() { # file, columns of the two that are partners: in each frame the first rises, and no second but -1, none, is there twice
     awk -F, -v a="$2" -v b="$3" 'FNR > 1 {
-        if (twice[$1, $b]++ || ($1 == frame && $a <= before)) {print FILENAME ":" NR ": " $0; exit wrong = 1}
+        if (($b >= 0 && twice[$1, $b]++) || ($1 == frame && $a <= before)) {print FILENAME ":" NR ": " $0; exit wrong = 1}
         frame = $1; before = $a} END {exit wrong}' "$1"
 }
 rows() { # file, the same but for which awk rule of a row; true when there are rows and all obey

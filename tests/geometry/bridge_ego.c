@@ -22,8 +22,8 @@ enum { GIVEN = 11 };
  * above; VFRONT_AGREES_... mask; residual [grey levels], or descriptor distance [bits]. */
 enum { PAIR = 18 };
 /* Layout of a depth: position of the key point [px]; size of its pixels [px of level 0]; depth and its standard
- * deviation [m]. */
-enum { DEPTH = 5 };
+ * deviation [m]; 1: it has a match in camera 1. */
+enum { DEPTH = 6 };
 /* Layout of a track: id, position [px], age, residual [grey levels]. */
 enum { TRACK = 5 };
 
@@ -41,6 +41,7 @@ void bridge_rig(float *out);
 int bridge_fly(int frame, int rotation);
 int bridge_fly_from(int frame, const double *R, const double *t, const double *R_cur_prev);
 void bridge_disparity(int frame, float *out);
+void bridge_disparity_from(const double *R, const double *t, float *out);
 int bridge_depths(int most, float *out);
 void bridge_pose(int frame, double *R, double *t);
 void bridge_motion(int which, float *out);
@@ -281,6 +282,12 @@ int bridge_fly_from(int frame, const double *R, const double *t, const double *R
 /** True disparity of every pixel in a frame of the flight: [SYNTHETIC_HEIGHT_PX][SYNTHETIC_WIDTH_PX] [px]. */
 void bridge_disparity(int frame, float *out) { synthetic_disparity(flight, (uint32_t)frame, out, SYNTHETIC_WIDTH_PX); }
 
+/** The same from a pose of camera 0, camera to world. */
+void bridge_disparity_from(const double *R, const double *t, float *out)
+{
+    synthetic_disparity_from(flight, R, t, out, SYNTHETIC_WIDTH_PX);
+}
+
 /** Depths of the last frame: [most][DEPTH]. Returns their number. */
 int bridge_depths(int most, float *out)
 {
@@ -288,7 +295,8 @@ int bridge_depths(int most, float *out)
     for (uint32_t i = 0; i < result->depths_count && count < most; i++) {
         const vfront_depth_t *d = &result->depths[i];
         const vfront_keypoint_t *k = &result->keypoints[0][d->keypoint];
-        const float row[DEPTH] = {k->x_px, k->y_px, level_scale(k->level), d->depth_m, d->sigma_m};
+        const float row[DEPTH] = {k->x_px,    k->y_px,    level_scale(k->level),
+                                  d->depth_m, d->sigma_m, d->partner != VFRONT_NO_PARTNER};
         memcpy(out + DEPTH * count++, row, sizeof row);
     }
     return count;

@@ -266,7 +266,7 @@ def driving_chi2(stereo, name, starts, most):
 def flight_chi2(bridge, frames):
     """chi2 of the depths of frames of the rendered flight, whose disparities are known; those beside an edge in depth are left out."""
     bridge.check(bridge.c.bridge_flight(bridge.settings.encode()))
-    truth, out, values = np.zeros((480, 752), np.float32), np.zeros((8192, 5), np.float32), []
+    truth, out, values = np.zeros((480, 752), np.float32), np.zeros((8192, 6), np.float32), []
     for i in frames:
         bridge.check(bridge.c.bridge_fly(i, 0))
         bridge.c.bridge_disparity(i, truth.ctypes.data)
@@ -380,6 +380,7 @@ def declare(bridge):
     p, i = ctypes.c_void_p, ctypes.c_int
     bridge.c.bridge_predicted.argtypes, bridge.c.bridge_interval.argtypes = [p], [i]
     bridge.c.bridge_fly_from.argtypes, bridge.c.bridge_disparity.argtypes, bridge.c.bridge_depths.argtypes = [i, p, p, p], [i, p], [i, p]
+    bridge.c.bridge_disparity_from.argtypes = [p, p, p]
 
 
 if __name__ == "__main__":

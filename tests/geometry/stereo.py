@@ -170,7 +170,8 @@ class Vfront:
         points = [self.list(lambda most, out: self.c.bridge_keypoints(k, most, out), 4) for k in (0, 1)]
         depths = self.list(self.c.bridge_depths, 7)
         i, j = depths[:, 0].astype(int), depths[:, 1].astype(int)
-        return dict(points=len(points[0]), left=points[0][i, :2], right=depths[:, 3:5], partner=points[1][j, :2], depth=depths[:, 5],
+        partner = np.vstack([points[1], [np.nan] * 4])[np.minimum(j, len(points[1])), :2]  # nan: none
+        return dict(points=len(points[0]), left=points[0][i, :2], right=depths[:, 3:5], partner=partner, depth=depths[:, 5],
                     sigma=depths[:, 6], level=points[0][i, 2].astype(int), step=points[0][i, 3])
 
     def method(self, most):
@@ -306,7 +307,7 @@ class Scene:
 
 
 def median(values):
-    return np.median(values) if len(values) else np.nan
+    return np.nanmedian(values) if len(values) else np.nan
 
 
 def share(which):

@@ -297,13 +297,15 @@ static inline int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/** Outlier test: 1 if the cost of a point exceeds stereo_cut_percent of the median, which is found by sorting. */
+/** Outlier test: 1 if the cost of a point exceeds stereo_cut_percent of the median of the matches, which is found by
+ *  sorting. */
 static inline int is_outlier(uint32_t i)
 {
     static uint32_t cost[VFRONT_KEYPOINTS];
     uint32_t n = 0;
     for (uint32_t k = 0; k < *count_of(0); k++)
-        if (memory.stereo.cost[k] != UINT32_MAX) cost[n++] = memory.stereo.cost[k];
+        if (memory.stereo.cost[k] != UINT32_MAX && memory.stereo.candidate[k].partner != VFRONT_NO_PARTNER)
+            cost[n++] = memory.stereo.cost[k];
     qsort(cost, n, sizeof *cost, by_size);
     return step.tuning.stereo_cut_percent &&
            memory.stereo.cost[i] * 100.0 > (double)cost[n / 2] * step.tuning.stereo_cut_percent;
@@ -342,7 +344,10 @@ static inline void check_range(uint32_t i, const vfront_depth_t *depth)
     REQUIRE(fabs(is_m - m) <= 1e-7 * fabs(m) && fabs(is_sigma_m - sigma_m) <= 1e-7 * sigma_m,
             "point %u: %g +- %g m, should be %g +- %g", i, is_m, is_sigma_m, m, sigma_m);
     expected.stereo.range_m[step.parity][i] = is->range_m[step.parity][i];
+    REQUIRE(is->matched[step.parity][i] == (uint32_t)(has && depth->partner != VFRONT_NO_PARTNER), "point %u: %u", i,
+            is->matched[step.parity][i]);
     expected.stereo.range_sigma_m[step.parity][i] = is->range_sigma_m[step.parity][i];
+    expected.stereo.matched[step.parity][i] = is->matched[step.parity][i];
 }
 
 /** Check the agreement of the cameras against the matches, and copy it to `expected`: its definition is tested by hand
@@ -404,6 +409,7 @@ static inline void run_and_check(const char *what)
     assert_int_equal(is->count, n);
     memcpy(should->back[step.parity], is->back[step.parity], *count_of(1) * sizeof is->back[0][0]);
     memset(should->back[step.parity ^ 1], 0xff, sizeof is->back[0]); /* cleared for the next step */
+    memset(should->expected[step.parity ^ 1], 0, sizeof is->expected[0]);
     memcpy(should->best, is->best, *count_of(0) * sizeof *is->best);
     memcpy(should->cost, is->cost, *count_of(0) * sizeof *is->cost);
     memcpy(should->candidate, is->candidate, *count_of(0) * sizeof *is->candidate);

@@ -314,6 +314,39 @@ static void draw_street(const struct vf_step *s)
     (void)s;
 }
 
+static int expected_depths; /* found without a match, in all cases */
+
+/** Makes both ports expect depths: a predicted motion, cameras that agreed in the frame before, and all ranges of that
+ *  frame as if of matches, some of them at random where there are none. */
+static void draw_expectations(const struct vf_step *s)
+{
+#if VFRONT_STEREO
+    const int before = s->parity ^ 1;
+    struct vf_predict_memory *predict = &b.chain->predict;
+    struct vf_stereo_memory *stereo = &b.chain->stereo;
+    predict->now.source |= VFRONT_PREDICT_MOTION;
+    stereo->pair[before].state = VFRONT_STEREO_GOOD;
+    for (uint32_t i = 0; i < b.chain->bearing.count[before][0]; i++) {
+        stereo->matched[before][i] = 1;
+        if (stereo->range_m[before][i] > 0.0f || random_number(8)) continue;
+        stereo->range_m[before][i] = 0.5f + 0.01f * (float)random_number(1000);
+        stereo->range_sigma_m[before][i] = 0.001f * (float)random_number(100);
+    }
+    CUDA(cudaMemcpy(&b.device->predict, predict, sizeof *predict, cudaMemcpyHostToDevice));
+    CUDA(cudaMemcpy(&b.device->stereo, stereo, sizeof *stereo, cudaMemcpyHostToDevice));
+#endif
+    (void)s;
+}
+
+/** Counts what came of it. */
+static void count_expected(void)
+{
+#if VFRONT_STEREO
+    const struct vf_stereo_memory *m = &b.chain->stereo;
+    for (uint32_t i = 0; i < m->count; i++) expected_depths += m->depth[i].partner == VFRONT_NO_PARTNER;
+#endif
+}
+
 #define VF_STAGE(name, needs, what)                                                                                    \
     static void host_##name(const struct vf_views *v) { vf_##name##_host(&v->name); }                                  \
     static cudaError_t cuda_##name(const struct vf_views *v, cudaStream_t stream)                                      \
@@ -354,11 +387,13 @@ static int check_stage(const struct vf_case *k, int frame, struct vf_step host, 
     if (!(host.geometry.active >> stage & 1)) return 0;
     frames_of[stage]++;
     if (stage == VF_stixel && k->street) draw_street(&host);
+    if (stage == VF_stereo && k->pair && frame > 0) draw_expectations(&host);
     memcpy(b.before, b.chain, KEPT_BYTES);
     CUDA(run_cuda[stage](&cuda_view, b.stream));
     CUDA(cudaMemcpyAsync(b.back, b.device, KEPT_BYTES, cudaMemcpyDeviceToHost, b.stream));
     run_host[stage](&host_view);
     CUDA(cudaStreamSynchronize(b.stream));
+    if (stage == VF_stereo) count_expected();
     unsigned not_these = 0;
 #if VFRONT_CUBLAS
     if (stage == VF_ego) {
@@ -800,7 +835,7 @@ int main(int argc, char **argv)
     if (!cases) return 2;
     printf("frames of each stage:");
     for (int i = 0; i < VFRONT_STAGES; i++) printf(" %s %d", vfront_stage_name((size_t)i), frames_of[i]);
-    puts("");
+    printf("; %d depths expected\n", expected_depths);
 #if VFRONT_CUBLAS
     print_agreement(&pictures, "pictures");
     if (pictures.steps >= 50 && (pictures.apart * 50 > pictures.hypotheses || pictures.states * 50 > pictures.steps)) {
