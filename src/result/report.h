@@ -132,7 +132,7 @@ VF_FN vfront_lost_t vf_report_lost(const struct vf_feature *f)
     l.x_px = vf_report_px(f->x_q16 - (f->end ? 0 : f->dx_q16));
     l.y_px = vf_report_px(f->y_q16 - (f->end ? 0 : f->dy_q16));
     l.age = f->end ? f->age : f->age - 1;
-    l.end = f->end ? f->end : VFRONT_END_MERGED;
+    l.end = f->end ? f->end : (uint32_t)VFRONT_END_MERGED;
     return l;
 }
 
