@@ -569,10 +569,11 @@ static void put_pairs(struct vf_memory *m, int32_t parity, int pairs, int outlie
         m->stereo.range_m[parity ^ 1][i] = i % EGO_DEPTHS ? 0.0f : range_m;
         m->stereo.range_sigma_m[parity ^ 1][i] = 0.005f * range_m;
         m->stereo.range_m[parity][i] = 0.0f;
-        m->match.match[i] = (vfront_match_t){
-            (uint16_t)i, (uint16_t)i, (uint16_t)random_number(64),
-            256,         0,           0,
-            0.0f,        0.0f,        {now->bearing[0], now->bearing[1], now->bearing[2]}};
+        m->match.match[i] = (vfront_match_t){.keypoint = (uint16_t)i,
+                                             .before = (uint16_t)i,
+                                             .distance = (uint16_t)random_number(64),
+                                             .second = 256,
+                                             .bearing = {now->bearing[0], now->bearing[1], now->bearing[2]}};
     }
     m->match.count = (uint32_t)pairs;
     m->refill.counts[parity].count = 0;
