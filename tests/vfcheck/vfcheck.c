@@ -314,23 +314,27 @@ static void draw_street(const struct vf_step *s)
     (void)s;
 }
 
-static int expected_depths; /* found without a match, in all cases */
+static int expected_depths, expected_listed; /* found without a match in all cases; of them listed */
 
-/** Makes both ports expect depths: a predicted motion, cameras that agreed in the frame before, and all ranges of that
- *  frame as if of matches, some of them at random where there are none. */
+/** Makes both ports expect depths: a predicted motion, cameras that agreed in the frame before, and ranges of all key
+ *  points of that frame, as if of matches and nearly the same, or its own. */
 static void draw_expectations(const struct vf_step *s)
 {
 #if VFRONT_STEREO
     const int before = s->parity ^ 1;
+    const float disparity_px = 1.0f + 0.1f * (float)random_number(200);
+    const float range_m = s->geometry.pair.baseline_m * s->geometry.focal_px[1] / disparity_px;
+    const uint32_t own = random_number(4) == 0;
     struct vf_predict_memory *predict = &b.chain->predict;
     struct vf_stereo_memory *stereo = &b.chain->stereo;
-    predict->now.source |= VFRONT_PREDICT_MOTION;
+    vf_predict_rest(0.0f, &predict->now);
+    predict->now.source = VFRONT_PREDICT_MOTION;
     stereo->pair[before].state = VFRONT_STEREO_GOOD;
     for (uint32_t i = 0; i < b.chain->bearing.count[before][0]; i++) {
         stereo->matched[before][i] = 1;
-        if (stereo->range_m[before][i] > 0.0f || random_number(8)) continue;
-        stereo->range_m[before][i] = 0.5f + 0.01f * (float)random_number(1000);
-        stereo->range_sigma_m[before][i] = 0.001f * (float)random_number(100);
+        if (own) continue;
+        stereo->range_m[before][i] = range_m * (1.0f + 0.001f * (float)random_number(20));
+        stereo->range_sigma_m[before][i] = 0.001f * range_m * (float)random_number(10);
     }
     CUDA(cudaMemcpy(&b.device->predict, predict, sizeof *predict, cudaMemcpyHostToDevice));
     CUDA(cudaMemcpy(&b.device->stereo, stereo, sizeof *stereo, cudaMemcpyHostToDevice));
@@ -339,12 +343,15 @@ static void draw_expectations(const struct vf_step *s)
 }
 
 /** Counts what came of it. */
-static void count_expected(void)
+static void count_expected(int32_t parity)
 {
 #if VFRONT_STEREO
     const struct vf_stereo_memory *m = &b.chain->stereo;
-    for (uint32_t i = 0; i < m->count; i++) expected_depths += m->depth[i].partner == VFRONT_NO_PARTNER;
+    for (uint32_t i = 0; i < b.chain->bearing.count[parity][0]; i++)
+        expected_depths += m->cost[i] != VF_NONE && m->candidate[i].partner == VFRONT_NO_PARTNER;
+    for (uint32_t i = 0; i < m->count; i++) expected_listed += m->depth[i].partner == VFRONT_NO_PARTNER;
 #endif
+    (void)parity;
 }
 
 #define VF_STAGE(name, needs, what)                                                                                    \
@@ -393,7 +400,7 @@ static int check_stage(const struct vf_case *k, int frame, struct vf_step host, 
     CUDA(cudaMemcpyAsync(b.back, b.device, KEPT_BYTES, cudaMemcpyDeviceToHost, b.stream));
     run_host[stage](&host_view);
     CUDA(cudaStreamSynchronize(b.stream));
-    if (stage == VF_stereo) count_expected();
+    if (stage == VF_stereo) count_expected(host.parity);
     unsigned not_these = 0;
 #if VFRONT_CUBLAS
     if (stage == VF_ego) {
@@ -835,7 +842,7 @@ int main(int argc, char **argv)
     if (!cases) return 2;
     printf("frames of each stage:");
     for (int i = 0; i < VFRONT_STAGES; i++) printf(" %s %d", vfront_stage_name((size_t)i), frames_of[i]);
-    printf("; %d depths expected\n", expected_depths);
+    printf("; %d depths expected, %d listed\n", expected_depths, expected_listed);
 #if VFRONT_CUBLAS
     print_agreement(&pictures, "pictures");
     if (pictures.steps >= 50 && (pictures.apart * 50 > pictures.hypotheses || pictures.states * 50 > pictures.steps)) {
