@@ -464,6 +464,7 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
     X(match_turn_deg, 30, 1, 180, "largest difference of the orientations of a match; between frames after removal of the most frequent one [degrees]") \
     X(match_levels, 1, 0, 7, "largest difference of the levels of a match") \
     X(match_settle, 1, 0, 1, "1: match positions are refined to sub-pixel, 0: position of the key point, a whole pixel of its level") \
+    X(match_residual_grey, 20, 1, 255, "largest mean absolute residual of the patch of a refined match; above it the match is not refined [grey levels]") \
     X(stereo, VFRONT_STEREO, 0, VFRONT_STEREO, "1: key points of camera 0 are matched with those of camera 1 and get a depth, if both are calibrated and in different places") \
     X(stereo_band_px, 2, 1, 64, "largest distance of a stereo match from the epipolar line [px of the coarser level of the two]") \
     X(stereo_distance, 100, 0, 256, "largest Hamming distance of the descriptors of a stereo match [bits]") \
@@ -511,7 +512,7 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
     X(stixel_far_m, 100, 1, 650, "largest distance of an obstacle; a direction with farther objects only is free [m]") \
     X(track_target, (VFRONT_TRACKS > 200 ? 200 : VFRONT_TRACKS), 0, VFRONT_TRACKS, "number of tracks to keep alive; 0: no tracking") \
     X(track_refill_percent, 100, 0, 100, "new tracks start when fewer than this share of track_target are alive; 100: as soon as one is missing [%]") \
-    X(track_distance_px, 6, 0, 256, "least distance of a new track from every other, up to 4 cells [px]") \
+    X(track_distance_px, 8, 0, 256, "least distance of a new track from every other, up to 4 cells [px]") \
     X(track_levels, 5, 1, 6, "pyramid levels used for tracking, if there are as many") \
     X(track_patch8_level, 6, 0, 6, "first level with a patch of 8x8 instead of 16x16 px") \
     X(track_iterations, (VFRONT_ITERATIONS > 12 ? 12 : VFRONT_ITERATIONS), 1, VFRONT_ITERATIONS, "largest number of Gauss-Newton steps on one level") \

@@ -10,7 +10,7 @@
 
 /** Up to so many cells have the keys of their corners in shared memory, because every one of them is read many times;
  *  more do not fit. */
-#define KEYS_SHARED (VFRONT_CELLS < 4096 ? VFRONT_CELLS : 4096)
+#define KEYS_SHARED (VFRONT_CELLS < 2560 ? VFRONT_CELLS : 2560)
 
 /** Grid of cells of camera 0, with reciprocals that replace divisions by its sizes; exact for dividends below 2^16. */
 struct cell_grid {

@@ -71,7 +71,7 @@ struct vf_match_memory {
 #define VF_GEOMETRY_match(X) X(active) X(levels) X(nodes_x) X(focal_px)
 #define VF_TUNING_match(X)                                                                                             \
     X(match_window_px) X(match_guided) X(match_levels) X(match_distance) X(match_ratio_percent) X(match_turn_deg)      \
-    X(match_settle) X(select_points)
+    X(match_settle) X(match_residual_grey) X(select_points)
 /* clang-format on */
 VF_GEOMETRY_OF(match);
 VF_TUNING_OF(match);

@@ -38,21 +38,20 @@ VF_FLOW int32_t vf_match_first_level(const struct vf_match_view *s, float step)
 }
 
 /** Aligns the patch around `before` in the previous frame with this frame, from level `first` to level 0, from the
- *  estimate *e on. Returns 0 when level 0 has no texture or does not converge, or its residual is too large
- *  (vf_track_fits()). */
+ *  estimate *e on. Returns 0 when level 0 has no texture or does not converge, or its residual exceeds
+ *  match_residual_grey. */
 VF_FLOW int vf_match_align(struct vf_patch *patch, const struct vf_match_view *s, const struct vf_point *before,
                            int32_t first, struct vf_track_estimate *e)
 {
-    int fits = 0;
+    int found = 0;
     for (int32_t level = first; level >= 0; level--) {
         const struct vf_level_picture previous = vf_align_picture(&s->align, s->parity ^ 1, level),
                                       current = vf_align_picture(&s->align, s->parity, level);
         const struct vf_template_normal n = vf_track_extract(patch, &s->align, &previous, level, VF_MATCH_PATCH,
                                                              before->x_q16, before->y_q16);
-        fits = n.valid && vf_track_align(patch, &n, &current, level, VF_MATCH_PATCH, &s->align.tuning, e) &&
-               vf_track_fits(&s->align.tuning, &n, e->alpha_q14, e->residual_q3);
+        found = n.valid && vf_track_align(patch, &n, &current, level, VF_MATCH_PATCH, &s->align.tuning, e);
     }
-    return fits;
+    return found && e->residual_q3 <= (uint32_t)s->tuning.match_residual_grey * 8;
 }
 
 /** 1 if a position is within `most` pixels, of the size `step`, of a key point. */

@@ -3,7 +3,7 @@
  * with a model of the illumination (gain and offset) (paper 000, II.E).
  *
  * In      features and image pyramid of the previous frame, pyramid of the current frame, masks, rotation prior;
- *         the motion predicted, for new features, which have no velocity
+ *         the motion predicted, and the rotation of the step before, which leaves the parallax of a displacement
  * Out     track.moved: every feature with its new position, or ended with a reason; templates of features that had none
  *         yet
  * Rule    vf_track_one() in track_flow.h. Fixed point: positions Q16, grey levels Q5, gradients Q4, residuals Q3, so
@@ -271,11 +271,10 @@ VF_FN struct vf_template_normal vf_track_template_normal(const struct vf_templat
 /** Residual test: 1 if a template is found with this mean absolute residual. Allowed are track_residual_grey, and of
  *  the contrast that the template has under the gain the share track_residual_percent: where the scene's contrast is
  *  high, so are the residuals of a patch that is in its place. */
-VF_FN int vf_track_fits(const struct vf_align_tuning *tuning, const struct vf_template_normal *n, int32_t alpha_q14,
-                        uint32_t residual_q3)
+VF_FN int vf_track_fits(const struct vf_align_tuning *tuning, float contrast, int32_t alpha_q14, uint32_t residual_q3)
 {
-    const float contrast = n->contrast * (1.0f + (float)alpha_q14 * (1.0f / 16384.0f));
-    const float most = (float)tuning->track_residual_grey + 0.01f * (float)tuning->track_residual_percent * contrast;
+    const float seen = contrast * (1.0f + (float)alpha_q14 * (1.0f / 16384.0f));
+    const float most = (float)tuning->track_residual_grey + 0.01f * (float)tuning->track_residual_percent * seen;
     return (float)residual_q3 <= 8.0f * most;
 }
 

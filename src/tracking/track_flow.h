@@ -58,7 +58,9 @@ VF_FLOW void vf_track_coarse_to_fine(struct vf_patch *patch, const struct vf_tra
                                          &s->align.tuning, e);
         if (level) continue;
         e->end = VFRONT_END_DIVERGED;
-        if (found) e->end = vf_track_fits(&s->align.tuning, &n, e->alpha_q14, e->residual_q3) ? 0 : VFRONT_END_RESIDUAL;
+        if (!found) continue;
+        const float contrast = s->track->template_normal[f->template_index].contrast;
+        e->end = vf_track_fits(&s->align.tuning, contrast, e->alpha_q14, e->residual_q3) ? 0 : VFRONT_END_RESIDUAL;
     }
 }
 

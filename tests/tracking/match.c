@@ -879,10 +879,9 @@ static void stays_unsettled(void **state)
     assert_true(count_settled() * 10 <= now->count);
     put_points(0, PLACES, 0.3, -0.4, 0.0);
     speckle(12);
-    step.tuning.track_residual_percent = 0;
-    step.tuning.track_residual_grey = 40;
+    step.tuning.match_residual_grey = 40;
     assert_true(count_settled() * 100 >= now->count * 80);
-    step.tuning.track_residual_grey = 4;
+    step.tuning.match_residual_grey = 4;
     assert_int_equal(count_settled(), 0);
     paint(step.parity ^ 1, 0.0, 0.0, 1.0, 0.0);
     random_waves();
