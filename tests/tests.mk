@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: coverage coverage-run test-run slow slow-run golden features quality matching stereo dense ego honesty predict rig faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
+.PHONY: coverage coverage-run test-run slow slow-run golden features quality matching stereo dense ego honesty truth predict rig faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
 .SECONDEXPANSION:
 .SECONDARY:
 
@@ -232,6 +232,9 @@ ego: $(BUILD)/bridge_ego.so ## Motions beside OpenCV's, on problems drawn and on
 
 honesty: $(BUILD)/bridge_ego.so $(BUILD)/bridge_stereo.so ## Covariances of motions and deviations of depths beside ground truth
 	$(PYTHON) tests/geometry/honesty.py $^
+
+truth: $(BUILD)/bridge_ego.so ## How true the ground truth of recorded sequences is over a few frames; 4 minutes
+	$(PYTHON) tests/geometry/truth.py $<
 
 predict: $(BUILD)/bridge_ego.so ## Predicted motions beside the truth, and guided matching in fast flight beside a search of the whole picture
 	$(PYTHON) tests/geometry/predict.py $<
