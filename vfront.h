@@ -491,6 +491,7 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
     X(ego_error_mpx, 1000, 10, 100000, "largest error of an inlier, times the pixel size of its level; 0.15 of it for tracks and refined matches; with a depth 0.5 of it and 3 % of the displacement [1/1000 px]") \
     X(ego_least, 12, 8, 1000, "least number of inliers of a motion, to which ego_least_percent of all correspondences are added") \
     X(ego_least_percent, 20, 0, 90, "inliers needed beyond ego_least, relative to all correspondences [%]") \
+    X(ego_jump_mmps2, 60000, 0, 1000000, "largest acceleration of the camera between two metric motions; 0: any [mm/s^2]") \
     X(ego_still_mpx, 200, 0, 10000, "the camera stands still if half of the correspondences moved by at most this [1/1000 px]") \
     X(predict_speed_mmps2, 5000, 1, 1000000, "prediction: standard deviation of the acceleration along each axis [mm/s^2]") \
     X(predict_turn_mradps2, 10000, 1, 1000000, "prediction: standard deviation of the angular acceleration about each axis [mrad/s^2]") \
@@ -530,6 +531,7 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
     X(first_track_id, 1, 1, 2147483647, "id of the first track; above 1 for a front end that takes over in flight") \
     X(first_motion_breaks, 0, 0, 2147483647, "first value of health.motion_breaks, likewise") \
     X(first_reset_counter, 0, 0, 2147483647, "first value of health.reset_counter, likewise") \
+    X(gyro_stuck_readings, 5, 0, VFRONT_GYRO_SAMPLES, "gyro readings of a frame, at least so many and all equal to the bit, that are those of a stuck gyro; 0: no check") \
     X(frame_jump_ms, 10000, 100, 3600000, "longest time between two frames; a stamp farther ahead is refused [ms]") \
     X(frame_skew_us, 2000, 0, 1000000, "largest difference of a picture's time, if it has one, from that of its frame [us]") \
     X(health_gap_ms, 200, 1, 100000, "longest time between two frames that is no gap [ms]") \
@@ -763,12 +765,21 @@ enum {
                                      weaker of both is VFRONT_MOTION_UNSURE. */
     VFRONT_MOTION_PRIOR = 128,  /**< Rotation contradicts the frame's rotation prior (gyro or R_cur_prev), so that the
                                      motion is VFRONT_MOTION_UNSURE: by more than 5 of its sigmas, 5 mrad, 5 % of the
-                                     prior's angle and a quarter of its change since the frame before. Without prior
-                                     nothing is compared. */
+                                     prior's angle and a quarter of its change since the frame before. Once 16 motions
+                                     have shown how they differ from their priors, a gyro's bias and noise, also by more
+                                     than that mean and 5 of its sigmas, 5 of health.prior_rms_rad (at least
+                                     0.5 mrad), 2 % and a quarter of the change; and then also the motion of the next
+                                     frame. Forgotten after 64 such frames in a row. Without prior nothing is
+                                     compared. */
     VFRONT_MOTION_OUTLIERS = 256, /**< Less than 40 % of the usual share of inliers. */
-    VFRONT_MOTION_WIDE = 512    /**< Metric: too few correspondences are inliers, but three quarters are if their
+    VFRONT_MOTION_WIDE = 512,   /**< Metric: too few correspondences are inliers, but three quarters are if their
                                      positions may be wrong by three times as much, as after dropped frames. Inliers,
                                      motion and covariance are those of this bound. */
+    VFRONT_MOTION_LATE = 1024,  /**< Pictures are late, health.late, or are of their time again in this frame: the
+                                     motion is not of the interval that the stamps name. */
+    VFRONT_MOTION_JUMP = 2048   /**< Metric: an acceleration over ego_jump_mmps2 lies between this motion and the last
+                                     one that fits; of two such motions in a row the second is good if it agrees with
+                                     the first. */
 };
 
 /** Bits of vfront_track_t.agrees and vfront_match_t.agrees: inlier of the relative, of the metric motion. */
@@ -963,6 +974,21 @@ typedef struct vfront_health {
                                   readings the time between them. One reading alone has none and reaches nothing, nor
                                   does a gyro without readings (gyro_count 0, gyro not NULL). 0 in the first frame. It
                                   is of what is given: R_cur_prev, which takes precedence, does not change it. */
+    uint32_t gyro_stuck;     /**< 1: all gyro readings of the frame are equal to the bit, at least gyro_stuck_readings,
+                                  so that they are not used as rotation prior. */
+    uint32_t irregular;      /**< 1: the time since the frame before differs from the usual one, the mean of the last 8, by
+                                  more than 1/256 and 5 times as much as the last 8 did in the mean: a clock that runs
+                                  otherwise than before, stamps that jitter, a frame that is missing. It changes nothing
+                                  else. A lasting change becomes usual. */
+    uint32_t interval_us;    /**< Usual time between two frames, that of this one included [us]; 0: none yet. */
+    uint32_t repeated;       /**< Bit of each camera whose picture equals one of the last eight, but not the last:
+                                  1 << camera. Pictures with little texture are not compared. */
+    uint32_t late;           /**< Frames by which pictures of camera 0 are older than their stamps, 2..8; 0: nothing says
+                                  that they are late. Begins with a picture that was there before, ends with a motion
+                                  that makes up for it, or after 64 frames. A delay that was there from the first frame
+                                  on, or that comes without an old picture, is not seen by this. */
+    float prior_rms_rad;     /**< Root mean square difference between the rotations of motions and priors, less its
+                                  mean (a gyro's bias): mean over up to 64 frames [rad]; 0: not known. */
     uint32_t frozen[VFRONT_CAMERAS]; /**< Frames in a row whose picture equals that of the frame before, this one
                                           included: in all rows, or in 8 or more rows with texture while others change.
                                           0: it does not. */

@@ -27,7 +27,7 @@ static size_t append_motion(const char *which, const vfront_motion_t *m, char *l
     if (m->state == VFRONT_MOTION_NONE) return used;
     used = append(line, size, used, "  %s %s %" PRIu32 " of %" PRIu32, which, motion_state_name(m->state), m->inliers,
                   m->pairs);
-    for (uint32_t bit = 1; bit <= VFRONT_MOTION_WIDE; bit <<= 1)
+    for (uint32_t bit = 1; bit <= VFRONT_MOTION_JUMP; bit <<= 1)
         if (m->flags & bit) used = append(line, size, used, " %s", motion_flag_name(bit));
     const double moved = sqrt((double)(m->t[0] * m->t[0] + m->t[1] * m->t[1] + m->t[2] * m->t[2]));
     if (m->state == VFRONT_MOTION_GOOD && strcmp(which, "metric") == 0)

@@ -24,6 +24,8 @@ const char *motion_flag_name(uint32_t flag)
     case VFRONT_MOTION_PRIOR: return "prior";
     case VFRONT_MOTION_OUTLIERS: return "outliers";
     case VFRONT_MOTION_WIDE: return "wide";
+    case VFRONT_MOTION_LATE: return "late";
+    case VFRONT_MOTION_JUMP: return "jump";
     default: return "?";
     }
 }

@@ -297,7 +297,10 @@ static void health_header(FILE *f, int32_t cameras)
         "dark_permille", "bright_permille", "frozen",  "brightness_changed", "sharpness_changed"};
     fputs("frame,t_ns,state,quality,reset_counter,motion_breaks,followed,born", f);
     for (uint32_t i = 1; i < VFRONT_ENDS; i++) fprintf(f, ",ended_%s", record_end_name(i));
-    fputs(",overflow,full,gap,gyro_short,dt_ns,stereo,stereo_permille,stereo_offset_px,contradiction", f);
+    fputs(",overflow,full,gap,gyro_short,gyro_stuck,irregular,interval_us,repeated,late,prior_rms_rad,dt_ns,stereo,"
+          "stereo_permille,stereo_"
+          "offset_px,contradiction",
+          f);
     fputs(",rows_offset_px,rows_sigma_px,disparity_offset_px,disparity_sigma_px", f);
     for (int32_t c = 0; c < cameras; c++)
         for (size_t i = 0; i < sizeof of_camera / sizeof *of_camera; i++) fprintf(f, ",%s_%" PRId32, of_camera[i], c);
@@ -306,14 +309,15 @@ static void health_header(FILE *f, int32_t cameras)
 
 static void health_rows(FILE *f, const struct frame_data *s)
 {
-    const uint32_t contradicts = VFRONT_MOTION_CONTRADICTS | VFRONT_MOTION_PRIOR;
+    const uint32_t contradicts = VFRONT_MOTION_CONTRADICTS | VFRONT_MOTION_PRIOR | VFRONT_MOTION_JUMP;
     const vfront_result_t *r = s->result;
     const vfront_health_t *h = &r->health;
     fprintf(f, "%" PRIu64 ",%" PRIu64 ",%s,%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32, r->frame, r->t_ns,
             record_state_name(h->state), h->quality, h->reset_counter, h->motion_breaks, h->followed, h->born);
     for (uint32_t i = 1; i < VFRONT_ENDS; i++) fprintf(f, ",%" PRIu32, h->ended[i]);
-    fprintf(f, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64, h->overflow, h->full, h->gap, h->gyro_short,
-            h->dt_ns);
+    fprintf(f, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32, h->overflow, h->full, h->gap, h->gyro_short);
+    fprintf(f, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32, h->gyro_stuck, h->irregular, h->interval_us);
+    fprintf(f, ",%" PRIu32 ",%" PRIu32 ",%.9g,%" PRIu64, h->repeated, h->late, (double)h->prior_rms_rad, h->dt_ns);
     fprintf(f, ",%s,%" PRIu32 ",%.9g,%d", record_stereo_name(h->stereo), h->stereo_permille,
             (double)h->stereo_offset_px, (contradicts & (r->relative.flags | r->metric.flags)) != 0);
     fprintf(f, ",%.9g,%.9g,%.9g,%.9g", (double)h->rows_offset_px, (double)h->rows_sigma_px,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: coverage coverage-run test-run slow slow-run golden features quality matching stereo dense ego honesty expect predict rig faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
+.PHONY: coverage coverage-run test-run slow slow-run golden features quality matching stereo dense ego honesty expect truth predict rig faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
 .SECONDEXPANSION:
 .SECONDARY:
 
@@ -236,6 +236,9 @@ honesty: $(BUILD)/bridge_ego.so $(BUILD)/bridge_stereo.so ## Covariances of moti
 
 expect: $(BUILD)/bridge_ego.so ## Depths of key points without a stereo match, where they are expected, beside true disparities
 	$(PYTHON) tests/geometry/expect.py $<
+
+truth: $(BUILD)/bridge_ego.so ## How true the ground truth of recorded sequences is over a few frames; 4 minutes
+	$(PYTHON) tests/geometry/truth.py $<
 
 predict: $(BUILD)/bridge_ego.so ## Predicted motions beside the truth, and guided matching in fast flight beside a search of the whole picture
 	$(PYTHON) tests/geometry/predict.py $<

@@ -184,8 +184,10 @@ static __device__ void report_motions(const vf_ego_view &s)
         vf_ego_assess_metric(&s, &s.ingest->params, m.count[1], &assessment, &motion[1]);
     }
     __syncthreads();
-    if (threadIdx.x == 0)
-        vf_agreement_assess(&s.ingest->params, &motion[0], &motion[1], &m.usual[s.parity], &m.usual[s.parity ^ 1]);
+    if (threadIdx.x == 0) {
+        const vf_agreement_input input = vf_agreement_input_of(&s);
+        vf_agreement_assess(&input, &motion[0], &motion[1], &m.usual[s.parity], &m.usual[s.parity ^ 1]);
+    }
     if (threadIdx.x == 0) m.disparity[s.parity] = vf_ego_disparity_next(&s, &s.ingest->params, &motion[1], &assessment);
     __syncthreads();
     const vfront_motion_t *good = vf_ego_last_good(&s.ingest->params, &motion[0], &motion[1], &m.good[s.parity ^ 1]);

@@ -6,7 +6,7 @@
 #include "image/freeze.h"
 
 #define THREADS 256
-#define ROWS 16 /* of a thread block: two a warp */
+#define ROWS 16 /* of a thread block: two a warp; a multiple of VF_FREEZE_STEP */
 #define CHUNK VF_FREEZE_CHUNK
 
 /** Comparison of a chunk of up to CHUNK pixels with that of the frame before: 1 changed; 2 texture, if not changed. */
@@ -36,6 +36,33 @@ static __device__ __forceinline__ void compare_row(const vf_freeze_view &s, int 
     vf_freeze_count(rows, changed != 0, texture != 0);
 }
 
+/** Addition of row y to the checksum of a warp, by its lanes; counted in every lane. Reads what compare_row() read. */
+static __device__ __forceinline__ void add_row(const vf_freeze_view &s, int camera, int y, vf_freeze_sum *sum)
+{
+    const vf_level &l = s.geometry.raw[camera];
+    const uint8_t *row = s.ingest->picture[s.parity][camera] + (size_t)y * l.pitch;
+    int texture = 0;
+    for (int x = threadIdx.x % VF_WARP * CHUNK; x < l.width; x += VF_WARP * CHUNK) {
+        const uint32_t place = ((uint32_t)y << 16) + x;
+        if (x + CHUNK <= l.width) {
+            const uint4 a = *reinterpret_cast<const uint4 *>(row + x);
+            sum->sum += vf_freeze_word(a.x, place) + vf_freeze_word(a.y, place + 4) + vf_freeze_word(a.z, place + 8) +
+                        vf_freeze_word(a.w, place + 12);
+        } else {
+            sum->sum += vf_freeze_part(row + x, l.width - x, place);
+        }
+        texture |= vf_freeze_texture(row + x, vf_min(CHUNK, l.width - x));
+    }
+    sum->textured += __any_sync(VF_ALL, texture) != 0;
+}
+
+/** Sum of a 64-bit number over the lanes of a warp. */
+static __device__ __forceinline__ uint64_t sum_lanes(uint64_t v)
+{
+    for (int step = VF_WARP / 2; step; step /= 2) v += __shfl_xor_sync(VF_ALL, (unsigned long long)v, step);
+    return v;
+}
+
 /** Number of frames in a row, from all rows, and clearing of the counts of the next frame; by the thread block of a
  *  camera that finishes last. */
 static __device__ void finish(const vf_freeze_view &s, int camera)
@@ -46,26 +73,44 @@ static __device__ void finish(const vf_freeze_view &s, int camera)
     m.frames[s.parity][camera] = vf_freeze_frames(all, s.geometry.raw[camera].height, s.ingest->params.frame == 0,
                                                   m.frames[s.parity ^ 1][camera]);
     m.rows[s.parity ^ 1][camera] = none;
+    vf_freeze_sum *sum = &m.sum[s.parity][camera];
+    const vf_freeze_sum whole = {(uint64_t)__ldcg((unsigned long long *)&sum->sum), __ldcg(&sum->textured), 0},
+                        empty = {0, 0, 0};
+    m.repeated[s.parity][camera] = vf_freeze_repeated(whole, s.ingest->params.frame == 0,
+                                                      &m.shown[s.parity ^ 1][camera], &m.shown[s.parity][camera]);
+    m.sum[s.parity ^ 1][camera] = empty;
 }
 
 /** Grid: rows of the higher picture / ROWS x cameras. */
 static __global__ void __launch_bounds__(THREADS) freeze_k(const VF_CONSTANT vf_freeze_view s)
 {
     __shared__ vf_freeze_rows sum;
+    __shared__ unsigned long long check_sum;
+    __shared__ uint32_t textured;
     const int camera = blockIdx.y, thread = threadIdx.x, height = s.geometry.raw[camera].height;
     vf_freeze_memory &m = *s.freeze;
     if (thread == 0) {
         vf_clock_start(s.clock, blockIdx.x + camera);
-        sum.same = sum.still = 0;
+        sum.same = sum.still = textured = 0;
+        check_sum = 0;
     }
     __syncthreads();
     vf_freeze_rows own = {0, 0};
+    vf_freeze_sum own_sum = {0, 0, 0};
     for (int y = blockIdx.x * ROWS + thread / VF_WARP; y < vf_min(height, (int)(blockIdx.x + 1) * ROWS);
          y += THREADS / VF_WARP)
         compare_row(s, camera, y, &own);
-    if (thread % VF_WARP == 0 && own.same) {
-        atomicAdd(&sum.same, own.same);
-        atomicAdd(&sum.still, own.still);
+    for (int y = blockIdx.x * ROWS + thread / VF_WARP * VF_FREEZE_STEP;
+         y < vf_min(height, (int)(blockIdx.x + 1) * ROWS); y += THREADS / VF_WARP * VF_FREEZE_STEP)
+        add_row(s, camera, y, &own_sum);
+    own_sum.sum = sum_lanes(own_sum.sum);
+    if (thread % VF_WARP == 0) {
+        if (own.same) {
+            atomicAdd(&sum.same, own.same);
+            atomicAdd(&sum.still, own.still);
+        }
+        if (own_sum.sum) atomicAdd(&check_sum, (unsigned long long)own_sum.sum);
+        if (own_sum.textured) atomicAdd(&textured, own_sum.textured);
     }
     __syncthreads();
     if (thread) return;
@@ -73,6 +118,8 @@ static __global__ void __launch_bounds__(THREADS) freeze_k(const VF_CONSTANT vf_
         atomicAdd(&m.rows[s.parity][camera].same, sum.same);
         atomicAdd(&m.rows[s.parity][camera].still, sum.still);
     }
+    if (check_sum) atomicAdd(reinterpret_cast<unsigned long long *>(&m.sum[s.parity][camera].sum), check_sum);
+    if (textured) atomicAdd(&m.sum[s.parity][camera].textured, textured);
     __threadfence(); /* the block's rows are counted before the block is */
     if (atomicInc(&m.blocks_done[camera], gridDim.x - 1) == gridDim.x - 1) {
         __threadfence();

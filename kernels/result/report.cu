@@ -215,6 +215,7 @@ static __device__ void put_health(const vf_report_view &s, vfront_result_t *out)
     if (threadIdx.x % VF_WARP) return;
     const vf_path path = vf_report_next_path(&s);
     s.report->path[s.parity] = path;
+    s.report->interval[s.parity] = vf_report_next_interval(&s);
     for (int camera = 0; camera < s.geometry.cameras; camera++)
         s.report->usual[s.parity][camera] = vf_report_next_usual(&s, camera, &light[camera]);
     out->health = vf_report_health(&s, &params, &path, occupied, light);

@@ -48,6 +48,16 @@ static uint32_t is_gyro_short(const struct vf_state *s, const vfront_frame_t *f)
            !vf_rotation_gyro_reaches(f->gyro, f->gyro_count, p->t_mid_ns);
 }
 
+/** 1 if the gyro readings are equal to the bit, and enough for that to be no chance. */
+static uint32_t is_gyro_stuck(const struct vf_state *s, const vfront_frame_t *f)
+{
+    const uint32_t least = (uint32_t)s->step[0].tuning.gyro_stuck_readings;
+    if (!s->pinned->params.frame || !f->gyro || !least || f->gyro_count < least) return 0;
+    for (uint32_t i = 1; i < f->gyro_count; i++)
+        if (memcmp(f->gyro[i].rate_rad_s, f->gyro[0].rate_rad_s, sizeof f->gyro[0].rate_rad_s) != 0) return 0;
+    return 1;
+}
+
 /** Rotation that the frame gives, if any, as a matrix and as a homography. */
 static void fill_rotation(struct vf_state *s, const vfront_frame_t *f)
 {
@@ -55,12 +65,13 @@ static void fill_rotation(struct vf_state *s, const vfront_frame_t *f)
     double R[9];
     p->rotation_given = 0;
     p->gyro_short = is_gyro_short(s, f);
+    p->gyro_stuck = is_gyro_stuck(s, f);
     for (int i = 0; i < 9; i++) p->R[i] = i % 4 == 0 ? 1.0f : 0.0f;
     if (!p->frame || s->seen.camera[0].fx_px == 0.0) return;
     if (f->R_cur_prev) {
         memcpy(R, f->R_cur_prev, sizeof R);
         to_axes_seen(R, s);
-    } else if (f->gyro && !p->gyro_short && p->t_mid_ns > s->t_mid_ns) {
+    } else if (f->gyro && !p->gyro_short && !p->gyro_stuck && p->t_mid_ns > s->t_mid_ns) {
         vf_rotation_gyro(R, &s->seen.camera[0], f->gyro, f->gyro_count, s->t_mid_ns, p->t_mid_ns);
     } else {
         return;

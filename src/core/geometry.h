@@ -77,9 +77,9 @@ struct vf_params {
     uint32_t reset_counter; /* health.reset_counter at the last reset */
     uint32_t gap;
     uint32_t gyro_short; /* health.gyro_short */
+    uint32_t gyro_stuck; /* health.gyro_stuck */
     uint32_t result;     /* index of the vf_pinned.result to write */
     uint32_t rotation_given;
-    uint32_t reserved;
     float H[9]; /* homography of a pure rotation, previous to current picture of camera 0; row-major */
     float R[9]; /* that rotation, previous to current axes of camera 0; row-major; identity where none is given */
 };

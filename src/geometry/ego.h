@@ -83,10 +83,35 @@ struct vf_usual_share {
     uint32_t frames, permille_q8; /* motions averaged; mean [1/256 permille] */
 };
 
-/** What is usual in a frame: shares of the relative and the metric motion; rotation vector of the prior [rad]. */
+/** Usual difference between the rotations of motions and those of the prior: a gyro's bias, and its noise. */
+struct vf_usual_prior {
+    uint32_t frames;     /* averaged, up to VF_AGREEMENT_FRAMES */
+    uint32_t doubts;     /* frames in a row in which a motion contradicted the prior, or that follow such a frame */
+    uint32_t differs;    /* 1: a motion of this frame contradicts the prior */
+    float rate_radps[3]; /* mean */
+    float square;        /* mean square of what differs from the mean [rad^2] */
+    uint32_t reserved;
+};
+
+/** Motion of a step as velocities, in camera axes of its frame. */
+struct vf_ego_velocity {
+    float speed_mps[3], turn_radps[3];
+    float speed_variance, turn_variance; /* sums over the three axes [m^2/s^2], [rad^2/s^2] */
+    uint32_t known;                      /* 1: rotation; 2: translation as well; 0: nothing */
+    uint32_t reserved;
+    uint64_t t_ns; /* of the frame */
+};
+
+/** What is usual in a frame: shares of the relative and the metric motion; rotation vector of the prior [rad]; how far
+ *  the prior is off; the last motion that fits its time, and the one of the frame before if it does not follow from
+ *  that. */
 struct vf_usual {
     struct vf_usual_share share[2];
     float turn[3];
+    uint32_t late; /* frames by which pictures are late: health.late */
+    struct vf_usual_prior prior;
+    uint32_t late_frames, reserved; /* frames since the last picture that came again */
+    struct vf_ego_velocity velocity, jumped;
 };
 
 /** Last good motion of a kind, which predict continues; a relative one may be a rotation alone, its t is a
@@ -154,7 +179,7 @@ struct vf_systems {
 #define VF_TUNING_ego(X)                                                                                               \
     X(ego_points) X(ego_hypotheses) X(ego_metric_hypotheses) X(ego_seed) X(ego_tracks) X(ego_matches) X(ego_rotation)  \
     X(ego_error_mpx) X(ego_least) X(ego_least_percent) X(ego_still_mpx)                                                \
-    X(rig_centre_mpx) X(rig_focal_ppm) X(rig_disparity_mpx) X(rig_offset)
+    X(ego_jump_mmps2) X(rig_centre_mpx) X(rig_focal_ppm) X(rig_disparity_mpx) X(rig_offset)
 /* clang-format on */
 VF_GEOMETRY_OF(ego);
 VF_TUNING_OF(ego);
@@ -256,6 +281,29 @@ VF_FN struct vf_rig_estimate vf_ego_disparity(const struct vf_ego_memory *m, uin
     memset(&none, 0, sizeof none);
     (void)m, (void)active, (void)parity;
     return none;
+}
+
+/** Frames by which pictures are late after the frame of a parity; 0 where the stage is not active. */
+VF_FN uint32_t vf_ego_late(const struct vf_ego_memory *m, uint32_t active, int32_t parity)
+{
+#if VFRONT_EGO
+    if (active & VF_BIT(ego)) return m->usual[parity].late;
+#endif
+    (void)m, (void)active, (void)parity;
+    return 0;
+}
+
+/** Root mean square difference between motions and prior, less its mean [rad]; 0: not known. */
+VF_FN float vf_ego_prior_rms(const struct vf_ego_memory *m, uint32_t active, int32_t parity)
+{
+#if VFRONT_EGO
+    if (active & VF_BIT(ego)) {
+        const float square = m->usual[parity].prior.square;
+        return square > 0.0f ? sqrtf(square) : 0.0f;
+    }
+#endif
+    (void)m, (void)active, (void)parity;
+    return 0.0f;
 }
 
 /** Share of an offset of the disparities by which its estimate may be wrong as long as it was not corrected when it was

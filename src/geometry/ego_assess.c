@@ -183,7 +183,8 @@ static void report_motions(const struct vf_ego_view *s)
     const struct vf_params *params = &s->ingest->params;
     vf_ego_assess_relative(s, params, m->count[0], &m->assessment, &m->relative);
     vf_ego_assess_metric(s, params, m->count[1], &m->assessment, &m->metric);
-    vf_agreement_assess(params, &m->relative, &m->metric, &m->usual[s->parity], &m->usual[s->parity ^ 1]);
+    const struct vf_agreement_input input = vf_agreement_input_of(s);
+    vf_agreement_assess(&input, &m->relative, &m->metric, &m->usual[s->parity], &m->usual[s->parity ^ 1]);
     m->disparity[s->parity] = vf_ego_disparity_next(s, params, &m->metric, &m->assessment);
     const vfront_motion_t *good = vf_ego_last_good(params, &m->relative, &m->metric, &m->good[s->parity ^ 1]);
     if (good)

@@ -163,6 +163,8 @@ VF_FN uint32_t vf_ego_init_motion(const struct vf_ego_view *s, const struct vf_p
 /** 1 if depths of this frame and of the frame before are those of a pair that agrees. */
 VF_FN int vf_ego_pair_agrees(const struct vf_ego_view *s)
 {
+    const int last = VFRONT_CAMERAS - 1;
+    if (s->freeze->repeated[s->parity][last] || s->freeze->repeated[s->parity ^ 1][last]) return 0;
     return vf_stereo_pair(s->stereo, s->geometry.active, s->parity).state == VFRONT_STEREO_GOOD &&
            vf_stereo_pair(s->stereo, s->geometry.active, s->parity ^ 1).state == VFRONT_STEREO_GOOD;
 }

@@ -195,9 +195,19 @@ struct vf_ego_offset {
 /** Largest deviation of disparities that residuals can tell of [px]. */
 #define VF_EGO_OFFSET_MAX 1.0f
 
+/** Error of all disparities that earlier frames have shown and that was not taken off: its square, less that of two
+ *  standard deviations of its noise [px^2]. That it may be shown too small, VF_EGO_DISPARITY_SHARE, makes it no less. */
+VF_FN float vf_ego_known_offset(const struct vf_ego_view *s)
+{
+    if (!s->ingest->params.frame) return 0.0f;
+    const struct vf_rig_estimate *e = &s->ego->disparity[s->parity ^ 1];
+    const float left = e->value - vf_rig_correction(e, s->tuning.rig_offset), sigma = vf_rig_sigma_px(e);
+    return left * left - 4.0f * sigma * sigma;
+}
+
 /** Estimate the error of all disparities beside the motion, by one Gauss-Newton step of both from the motion. Its
- *  square, less that of two standard deviations of its noise, is added to the variance that the tuning gives. L:
- *  Cholesky factor of the motion's normal equations. */
+ *  square, less that of two standard deviations of its noise, is added to the variance that the tuning gives, or what
+ *  earlier frames have shown where that is more. L: Cholesky factor of the motion's normal equations. */
 VF_FN struct vf_ego_offset vf_ego_find_offset(const struct vf_ego_view *s, int kind,
                                               const struct vf_normal_equations *sum, const float scale[6],
                                               const struct vf_ego_spread *spread, float L[6][6])
@@ -214,7 +224,8 @@ VF_FN struct vf_ego_offset vf_ego_find_offset(const struct vf_ego_view *s, int k
     const int known = kind == VF_METRIC && information > 1e-3f * square; /* the rest is rounding */
     const float found = known ? score / information : 0.0f,
                 beyond = found * found - (known ? 4.0f * vf_ego_variance(kind, sum) / information : 0.0f),
-                least = beyond > 0.0f ? beyond : 0.0f;
+                known_px2 = vf_ego_known_offset(s), more = beyond > known_px2 ? beyond : known_px2,
+                least = more > 0.0f ? more : 0.0f;
     offset.found_px = found;
     offset.weight = known ? information / vf_ego_variance(kind, sum) : 0.0f;
     offset.variance = kind == VF_METRIC ? sigma * sigma + vf_motion_min(least, VF_EGO_OFFSET_MAX * VF_EGO_OFFSET_MAX)

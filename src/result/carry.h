@@ -15,7 +15,7 @@
 /** Members with a set for each parity of which the next step reads this one's: X(stage, member, part of a set, extent).
  *  Extent: ALL, or the first entries, as many as there are key points of camera 0 (POINT) or tracks (TRACK). */
 #define VF_CARRY_TRACKED(X)                                                                                            \
-    X(refill, feature, , TRACK) X(refill, counts, , ALL) X(freeze, frames, , ALL) X(predict, given, , ALL)
+    X(refill, feature, , TRACK) X(refill, counts, , ALL) X(freeze, frames, , ALL) X(freeze, shown, , ALL) X(freeze, repeated, , ALL) X(predict, given, , ALL)
 #define VF_CARRY_POINTS(X) X(bearing, point, [0], POINT) X(bearing, count, , ALL)
 #if VFRONT_DESCRIPTORS
 #define VF_CARRY_DESCRIBED(X) X(describe, descriptor, [0], POINT) X(describe, angle, [0], POINT)
@@ -43,7 +43,7 @@
     VF_CARRY_TRACKED(X) VF_CARRY_POINTS(X) VF_CARRY_DESCRIBED(X) VF_CARRY_STEREO(X) VF_CARRY_MATCHES(X) VF_CARRY_EGO(X)
 
 /** The same of report, which writes them itself. */
-#define VF_CARRY_REPORT(X) X(report, path, , ALL) X(report, usual, , ALL)
+#define VF_CARRY_REPORT(X) X(report, path, , ALL) X(report, usual, , ALL) X(report, interval, , ALL)
 
 /** Members with one set, which a step reads and writes: X(stage, member). */
 #if VFRONT_STIXELS
@@ -54,7 +54,7 @@
 
 /** Members with a set for each parity of which a step leaves the other one cleared, for the next: X(stage, member,
  *  value of every 32-bit word). */
-#define VF_CLEARED_ALWAYS(X) X(freeze, rows, 0) X(detect, best, 0) X(detect, corner, 0)
+#define VF_CLEARED_ALWAYS(X) X(freeze, rows, 0) X(freeze, sum, 0) X(detect, best, 0) X(detect, corner, 0)
 #if VFRONT_STEREO
 #define VF_CLEARED_STEREO(X) X(stereo, back, VF_NONE) X(stereo, expected, 0) X(rows, sums, 0)
 #else

@@ -152,6 +152,7 @@ void vf_report_host(const struct vf_report_view *s)
     vf_predict_result(s->predict, s->geometry.active, &out->predicted);
     list_stixels(s, out);
     s->report->path[s->parity] = vf_report_next_path(s);
+    s->report->interval[s->parity] = vf_report_next_interval(s);
     for (int32_t camera = 0; camera < s->geometry.cameras; camera++)
         s->report->usual[s->parity][camera] = vf_report_next_usual(s, camera, &light[camera]);
     out->health = vf_report_health(s, params, &s->report->path[s->parity], occupied, light);

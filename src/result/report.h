@@ -11,7 +11,8 @@
  * Exact   integers; each float of a result is one integer scaled by a power of two, or a float of another stage
  * Shared  every record (track, ended track, key point, health); the loops are written twice, sums over tiles and cells
  *         are of integers, so that their order does not matter
- * Memory  the result itself, in pinned memory; two records of the path, this step's and the previous step's
+ * Memory  the result itself, in pinned memory; two records of the path, of the usual light and of the usual interval,
+ *         this step's and the previous step's
  */
 #ifndef VF_REPORT_H
 #define VF_REPORT_H
@@ -53,11 +54,21 @@ struct vf_usual_light {
 };
 #define VF_USUAL_FRAMES 8 /* frames over which the usual light is averaged */
 
+/** Usual time between two frames, and what this frame's is beside it. */
+struct vf_usual_interval {
+    uint32_t frames;           /* averaged, at most VF_USUAL_FRAMES */
+    uint32_t us_q4, spread_q4; /* mean, and mean distance from it [1/16 us] */
+    uint32_t irregular;        /* health.irregular */
+};
+#define VF_INTERVAL_PARTS 256 /* least part of the usual interval by which another one is irregular */
+#define VF_INTERVAL_SPREADS 5 /* and mean distances */
+
 struct vf_report_memory {
     uint32_t blocks_done; /* kernel: blocks that have finished; 0 between frames */
     uint32_t reserved[7];
     struct vf_path path[2];                         /* [parity] */
     struct vf_usual_light usual[2][VFRONT_CAMERAS]; /* [parity] */
+    struct vf_usual_interval interval[2];           /* [parity] */
 };
 
 struct vf_carry_mirror;
@@ -223,6 +234,33 @@ VF_FN uint32_t vf_report_changed(uint32_t value, uint32_t usual, uint32_t floor,
     return is < was * least || is > was * most;
 }
 
+/** Usual interval after a step. A lasting change becomes usual; a gap counts as one and a half of the usual interval.
+ *  frame: number since init or reset. */
+VF_FN struct vf_usual_interval vf_report_interval(const struct vf_usual_interval *before, uint64_t frame,
+                                                  uint64_t dt_ns)
+{
+    const struct vf_usual_interval none = {0, 0, 0, 0};
+    struct vf_usual_interval u = frame > 1 ? *before : none;
+    if (!frame) return none;
+    const uint64_t minute_ns = 60000000000u;
+    const uint32_t us_q4 = (uint32_t)((dt_ns < minute_ns ? dt_ns : minute_ns) * 16u / 1000u),
+                   mean = u.frames ? u.us_q4 : us_q4, most = mean / 2,
+                   apart = us_q4 > mean ? us_q4 - mean : mean - us_q4, near = apart < most ? apart : most;
+    u.irregular = u.frames == VF_USUAL_FRAMES && apart > mean / VF_INTERVAL_PARTS &&
+                  apart / VF_INTERVAL_SPREADS > u.spread_q4;
+    u.frames = (uint32_t)vf_min((int32_t)u.frames + 1, VF_USUAL_FRAMES);
+    u.us_q4 = vf_running_mean(mean, us_q4 > mean ? mean + near : mean - near, (int32_t)u.frames);
+    u.spread_q4 = vf_running_mean(u.spread_q4, near, (int32_t)u.frames);
+    return u;
+}
+
+/** Usual interval after this step. */
+VF_FN struct vf_usual_interval vf_report_next_interval(const struct vf_report_view *s)
+{
+    const struct vf_params *p = &s->ingest->params;
+    return vf_report_interval(&s->report->interval[s->parity ^ 1], p->frame, p->dt_ns);
+}
+
 /** Health from counts and brightness. path: of this step; occupied[]: cells with a corner, light[]: brightness
  *  statistics, one entry a camera. Quality is the percentage of track_target that was followed, 1 to 100; 100 where the
  *  target is 0. */
@@ -251,6 +289,12 @@ VF_FN vfront_health_t vf_report_health(const struct vf_report_view *s, const str
     h.full = r->overflow ? VFRONT_FULL_TRACKS : 0;
     h.gap = params->gap;
     h.gyro_short = params->gyro_short;
+    h.gyro_stuck = params->gyro_stuck;
+    h.irregular = s->report->interval[s->parity].irregular;
+    h.interval_us = s->report->interval[s->parity].us_q4 / 16;
+    h.repeated = 0;
+    h.late = vf_ego_late(s->ego, s->geometry.active, s->parity);
+    h.prior_rms_rad = vf_ego_prior_rms(s->ego, s->geometry.active, s->parity);
     h.dt_ns = params->dt_ns;
     const struct vf_pair_health pair = vf_stereo_pair(s->stereo, s->geometry.active, s->parity);
     h.stereo = pair.state;
@@ -278,6 +322,7 @@ VF_FN vfront_health_t vf_report_health(const struct vf_report_view *s, const str
                                   vf_report_changed(now.brightness_q8, usual.brightness_q8, 256, 65, 150);
         h.sharpness_changed[c] = usual.frames && vf_report_changed(now.sharpness_q8, usual.sharpness_q8, 64, 50, 200);
         h.dark_permille[c] = present ? (uint32_t)((uint64_t)light[c].dark * 1000 / pixels) : 0;
+        h.repeated |= (uint32_t)(present && s->freeze->repeated[s->parity][c]) << c;
         h.frozen[c] = present ? s->freeze->frames[s->parity][c] : 0;
         h.bright_permille[c] = present ? (uint32_t)((uint64_t)light[c].bright * 1000 / pixels) : 0;
     }

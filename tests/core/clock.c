@@ -371,7 +371,8 @@ static void gyro_reaches(void **state)
         const uint32_t count = (uint32_t)readings[i].count, is_short = readings[i].is_short;
         for (uint32_t k = 0; k < MOST; k++) {
             const int64_t at_ns = (int64_t)readings[i].at_us[k < count ? k : 0] * US;
-            gyro[k] = (vfront_gyro_t){before.t_ns + before.exposure_ns / 2 + (uint64_t)at_ns, {0.3, 0.4, -0.2}};
+            gyro[k] = (vfront_gyro_t){before.t_ns + before.exposure_ns / 2 + (uint64_t)at_ns,
+                                      {0.3, 0.4, -0.2 + 1e-9 * k}};
         }
         second_frame(&pair_vf, gyro, count, NULL, &given);
         if (given.health.gyro_short != is_short) fail_msg("line %d: %u", (int)i, given.health.gyro_short);
@@ -380,6 +381,37 @@ static void gyro_reaches(void **state)
         assert_int_equal(both.health.gyro_short, is_short);
         assert_true(digest_without_flag(&both) == vfront_digest(&matrix));
     }
+}
+
+/** Readings that are all equal to the bit, at least as many as the tuning says: told of, and as none. */
+static void gyro_stuck(void **state)
+{
+    (void)state;
+    static vfront_result_t none, given;
+    for (uint32_t least = 0; least <= 5; least += 5)
+        for (uint32_t count = 3; count <= 6; count++)
+            for (uint32_t other = 0; other <= count; other++) { /* the reading that differs; count: none */
+                const vfront_frame_t before = pair_frame(0);
+                const int stuck = least && count >= least && other == count;
+                vfront_gyro_t gyro[MOST];
+                vfront_tuning_t tuning;
+                vfront_tuning_default(&tuning);
+                tuning.gyro_stuck_readings = (int32_t)least;
+                for (uint32_t k = 0; k < count; k++) {
+                    const uint64_t t_ns = before.t_ns + before.exposure_ns / 2 + k * 33 * MS / (count - 1);
+                    gyro[k] = (vfront_gyro_t){t_ns, {0.3, 0.4, k == other ? 0.2 + 1e-15 : 0.2}};
+                }
+                if (other && count > 3 && other < count) continue;
+                vfront_shutdown(&pair_vf);
+                const vfront_rig_t rig = pair_cameras();
+                assert_int_equal(vfront_init(&pair_vf, &rig, &tuning, pair_port), VFRONT_OK);
+                second_frame(&pair_vf, NULL, 0, NULL, &none);
+                second_frame(&pair_vf, gyro, count, NULL, &given);
+                if (given.health.gyro_stuck != (uint32_t)stuck || given.health.gyro_short)
+                    fail_msg("%u of %u readings, %u differs: %u", count, least, other, given.health.gyro_stuck);
+                given.health.gyro_stuck = 0;
+                assert_int_equal(vfront_digest(&given) == vfront_digest(&none), stuck);
+            }
 }
 
 /** The flag is of what is given, whether there is a calibration or not. */
@@ -526,10 +558,10 @@ static void takes_over(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        PAIR(corrupt_stamps),    PAIR(corrupt_by_turns), PAIR(clocks_set),
-        PAIR(other_refusals),    LONE(bounds),           LONE(any_stamps),
-        PAIR(middle_at_the_end), PAIR(gyro_reaches),     LONE(gyro_uncalibrated),
-        PAIR(gyro_at_the_end),   LONE(light_goes),       LONE(takes_over),
+        PAIR(corrupt_stamps), PAIR(corrupt_by_turns),  PAIR(clocks_set),        PAIR(other_refusals),
+        LONE(bounds),         LONE(any_stamps),        PAIR(middle_at_the_end), PAIR(gyro_reaches),
+        PAIR(gyro_stuck),     LONE(gyro_uncalibrated), PAIR(gyro_at_the_end),   LONE(light_goes),
+        LONE(takes_over),
     };
     return pair_run("clock", tests, sizeof tests / sizeof *tests);
 }

@@ -53,7 +53,8 @@ static struct vf_prior prior_of(const double w[3], const double before[3], float
     const float turn[3] = {(float)w[0], (float)w[1], (float)w[2]},
                 was[3] = {(float)before[0], (float)before[1], (float)before[2]};
     single_rotation(w, R);
-    return vf_agreement_prior(R, turn, was);
+    const struct vf_usual_prior unknown = {0, 0, 0, {0, 0, 0}, 0, 0};
+    return vf_agreement_prior(R, turn, was, &unknown, 0.05f);
 }
 
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
@@ -247,12 +248,149 @@ static void shares_of_inliers(void **state)
     assert_memory_equal(&usual, &before, sizeof usual);
 }
 
+/* ---- steps in a row ---------------------------------------------------------------------------------------------- */
+
+/** A flight of frames 50 ms apart through vf_agreement_assess(). */
+static struct {
+    struct vf_params params;
+    struct vf_usual usual[2];
+    vfront_motion_t relative, metric;
+    uint64_t n;
+} flight;
+
+static void begin_flight(void)
+{
+    memset(&flight, 0, sizeof flight);
+    flight.params.t_ns = 1000000000;
+    flight.params.dt_ns = 50000000;
+}
+
+/** A step: rotation w and translation t of the pictures, rotation of the prior; NULL: none. Returns the flags of the
+ *  metric motion if it was withdrawn, else 0. */
+static uint32_t fly(const double w[3], const double t[3], const double *prior, uint32_t repeated, double jump)
+{
+    const struct vf_agreement_input input = {&flight.params, repeated, (float)jump};
+    flight.params.frame = flight.n;
+    flight.params.t_ns += 50000000;
+    flight.params.rotation_given = prior != NULL;
+    single_rotation(prior ? prior : none, flight.params.R);
+    const double length = sqrt(t[0] * t[0] + t[1] * t[1] + t[2] * t[2]),
+                 along[3] = {length > 0 ? t[0] / length : 0, 0, length > 0 ? t[2] / length : 1};
+    flight.relative = motion_of(w, along, 0.01, 1e-5);
+    flight.metric = motion_of(w, t, 1e-4, 1e-5);
+    vf_agreement_assess(&input, &flight.relative, &flight.metric, &flight.usual[flight.n % 2],
+                        &flight.usual[1 - flight.n % 2]);
+    flight.n++;
+    if (flight.metric.state == VFRONT_MOTION_GOOD) return 0;
+    assert_int_equal(flight.metric.state, VFRONT_MOTION_UNSURE);
+    return flight.metric.flags;
+}
+
+/** A gyro with a bias of 3 mrad a frame and noise: known after 16 frames. From then on a motion is withdrawn that is off
+ *  by less than the general bound, and the one behind it; a gyro whose bias has changed is believed again in the end. */
+static void usual_difference_to_the_prior(void **state)
+{
+    (void)state;
+    shake(12);
+    for (int off_at = 10; off_at <= 40; off_at += 30) {
+        begin_flight();
+        for (int i = 0; i < 60; i++) {
+            const double off = i == off_at ? 1.5e-3 : 0.0, w[3] = {0.01, 0.02 * sin(0.2 * i), 0.005},
+                         prior[3] = {w[0] + 3e-3 + off + real(-5e-5, 5e-5), w[1] + real(-5e-5, 5e-5), w[2]};
+            const uint32_t flags = fly(w, metre, prior, 0, 0), wanted = off_at > 16 && i >= off_at && i <= off_at + 1;
+            REQUIRE(flags == (wanted ? VFRONT_MOTION_PRIOR : 0u), "off in frame %d: flags %u in frame %d", off_at,
+                    flags, i);
+            if (flags) is_withdrawn(&flight.relative, VFRONT_MOTION_PRIOR);
+        }
+    }
+    const struct vf_usual_prior *u = &flight.usual[(flight.n - 1) % 2].prior;
+    assert_true(fabs((double)u->rate_radps[0] + 3e-3 / 0.05) < 1e-3 && (double)u->square < 1e-8 && u->frames == 16);
+    int withdrawn = 0;
+    for (int i = 0; i < 80; i++) {
+        const double prior[3] = {1e-3, 0, 0};
+        withdrawn += fly(none, metre, prior, 0, 0) != 0;
+    }
+    assert_int_equal(withdrawn, 64);
+}
+
+/** One of two motions contradicts the prior: nothing is wrong with that, and the next frame is not in doubt. */
+static void other_motion_keeps_the_prior(void **state)
+{
+    const double off[3] = {0, 0.02, 0};
+    const struct vf_agreement_input input = {&flight.params, 0, 0};
+    (void)state;
+    begin_flight();
+    for (int i = 0; i < 30; i++) {
+        assert_int_equal(fly(none, metre, none, 0, 0), 0);
+        if (i != 20) continue;
+        flight.params.frame = flight.n;
+        flight.relative = motion_of(off, ahead, 0.01, 1e-5);
+        flight.metric = motion_of(none, metre, 1e-4, 1e-5);
+        vf_agreement_assess(&input, &flight.relative, &flight.metric, &flight.usual[flight.n % 2],
+                            &flight.usual[1 - flight.n % 2]);
+        flight.n++;
+        is_withdrawn(&flight.relative, VFRONT_MOTION_CONTRADICTS | VFRONT_MOTION_PRIOR);
+        assert_int_equal(flight.metric.state, VFRONT_MOTION_GOOD);
+    }
+}
+
+/** Pictures three frames late from frame 10 on, and timely again from `end` on: motions of frames 10 to `end` are
+ *  withdrawn. By translation, by rotation alone; at rest nothing tells, and 64 frames are waited. */
+static void late_pictures(void **state)
+{
+    static const struct {
+        double speed, turn;
+        int end, withdrawn;
+    } way[] = {{0.05, 0, 20, 11}, {0, 0.02, 20, 11}, {0.05, 0.02, 13, 4}, {0, 0, 20, 66}, {0.05, 0, 200, 66}};
+    (void)state;
+    for (size_t n = 0; n < sizeof way / sizeof *way; n++) {
+        int withdrawn = 0;
+        begin_flight();
+        for (int i = 0; i < 150; i++) {
+            const double times = i == 10           ? -2
+                                 : i == way[n].end ? 4
+                                                   : 1,
+                         w[3] = {0, way[n].turn * times, 0}, t[3] = {0, 0, way[n].speed * times};
+            const uint32_t flags = fly(w, t, NULL, i >= 10 && i < 13 ? 3 : 0, 0),
+                           late = flight.usual[(flight.n - 1) % 2].late;
+            assert_true(!flags || flags == VFRONT_MOTION_LATE);
+            assert_true(flags == (i >= 10 && i < 10 + way[n].withdrawn ? (uint32_t)VFRONT_MOTION_LATE : 0u));
+            assert_true(late == 0 || late == 3);
+            withdrawn += flags != 0;
+            if (flags) is_withdrawn(&flight.relative, VFRONT_MOTION_LATE);
+        }
+        assert_int_equal(withdrawn, way[n].withdrawn);
+    }
+}
+
+/** Acceleration from one step to the next, by default 50 m/s^2 times 50 ms times 50 ms, 0.125 m: one motion that is off
+ *  is withdrawn, of two the first. A turn of the camera is no acceleration. */
+static void jumps(void **state)
+{
+    (void)state;
+    for (int length = 1; length <= 2; length++)
+        for (int side = -1; side <= 1; side += 2) {
+            begin_flight();
+            for (int i = 0; i < 20; i++) {
+                const int off = i >= 10 && i < 10 + length;
+                const double t[3] = {0.3 * cos(0.2 * i), 0, 0.3 * sin(0.2 * i) + (off ? 0.126 + 0.015 * side : 0)},
+                             w[3] = {0, -0.2, 0};
+                const uint32_t flags = fly(w, t, NULL, 0, 50);
+                const int wanted = side > 0 && (i == 10 || (length == 2 && i == 12));
+                REQUIRE(flags == (wanted ? VFRONT_MOTION_JUMP : 0u), "length %d, side %d: flags %u in frame %d", length,
+                        side, flags, i);
+                assert_int_equal(flight.relative.state, VFRONT_MOTION_GOOD);
+            }
+        }
+}
+
 /** What is usual begins anew in frame 0; the prior's rotation is kept for the next frame. */
 static void frames(void **state)
 {
     const double w[3] = {0.0, 0.1, 0.0};
     struct vf_params params;
     struct vf_usual usual[2];
+    const struct vf_agreement_input input = {&params, 0, 0};
     (void)state;
     memset(&params, 0, sizeof params);
     memset(usual, 0x11, sizeof usual);
@@ -261,7 +399,7 @@ static void frames(void **state)
         vfront_motion_t relative = motion_of(w, ahead, 0.01, 1e-4), metric = motion_of(w, metre, 0.002, 1e-4);
         params.frame = i == 3 ? 0 : (uint64_t)i;
         if (i == 1) single_rotation(w, params.R), params.rotation_given = 1;
-        vf_agreement_assess(&params, &relative, &metric, &usual[i % 2], &usual[1 - i % 2]);
+        vf_agreement_assess(&input, &relative, &metric, &usual[i % 2], &usual[1 - i % 2]);
         assert_int_equal(usual[i % 2].share[0].frames, i == 3 ? 1 : i + 1);
         assert_int_equal(relative.state, VFRONT_MOTION_GOOD);
         assert_true(fabs((double)usual[i % 2].turn[1] - (i ? sin(0.1) : 0.0)) < 1e-6);
@@ -271,11 +409,20 @@ static void frames(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agreeing_motions_stay), cmocka_unit_test(weaker_motion_is_withdrawn),
-        cmocka_unit_test(wide_motion_is_weaker), cmocka_unit_test(prior_decides),
-        cmocka_unit_test(bounds_of_the_prior),   cmocka_unit_test(random_contradictions),
-        cmocka_unit_test(large_differences),     cmocka_unit_test(directions),
-        cmocka_unit_test(shares_of_inliers),     cmocka_unit_test(frames),
+        cmocka_unit_test(agreeing_motions_stay),
+        cmocka_unit_test(weaker_motion_is_withdrawn),
+        cmocka_unit_test(wide_motion_is_weaker),
+        cmocka_unit_test(prior_decides),
+        cmocka_unit_test(bounds_of_the_prior),
+        cmocka_unit_test(random_contradictions),
+        cmocka_unit_test(large_differences),
+        cmocka_unit_test(directions),
+        cmocka_unit_test(shares_of_inliers),
+        cmocka_unit_test(frames),
+        cmocka_unit_test(usual_difference_to_the_prior),
+        cmocka_unit_test(other_motion_keeps_the_prior),
+        cmocka_unit_test(late_pictures),
+        cmocka_unit_test(jumps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

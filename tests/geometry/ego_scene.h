@@ -53,6 +53,7 @@ static void new_step(void)
     memset(ego->usual, 0, sizeof ego->usual);
     memset(ego->disparity, 0, sizeof ego->disparity);
     memset(memory.freeze.frames, 0, sizeof memory.freeze.frames);
+    memset(memory.freeze.repeated, 0, sizeof memory.freeze.repeated);
     if (!grown++) make_grid(step.geometry.nodes_x[0]);
     matches = &memory.match.count;
     tracks = &memory.refill.counts[step.parity].count;

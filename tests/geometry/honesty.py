@@ -43,10 +43,10 @@ DRIVING = {"kitti05": "kitti05_vio", "kitti01": "kitti01_stereo"}
 FLOWN = {"MH_05": ("euroc_MH_05.txt", 1500, True), "V1_02": ("euroc_V1_02.txt", 1000, True), "V2_02": ("euroc_V2_02.txt", 950, True),
          "kaist": ("kaist_infinite_fast.txt", 8300, False)}
 SETS = list(MONO) + ["euroc05"] + list(DRIVING) + ["flight"] + list(FLOWN) + ["depth"]
-# Standard deviations of the truth of a step: translation [m], rotation [rad], about each axis. EuRoC: smoothed tracker, whose rotation
-# beside the gyro's is 0.004 degrees a step off; KITTI: GPS and gyro, 0.03 degrees.
 WIDE = 512  # VFRONT_MOTION_WIDE
-TRUTH = {"euroc05": (3e-4, 5e-5), "kitti05": (0.01, 3e-4), "kitti01": (0.01, 3e-4)}
+# Standard deviations of the truth from a frame to the next: translation [m], rotation [rad], along and about each axis; n times as much over
+# n frames. From tests/geometry/truth.py, as tests/examples/faults.py says.
+TRUTH = {"euroc05": (1.7e-4, 7e-5), "kitti05": (5e-3, 4e-4), "kitti01": (5e-3, 4e-4)}
 BOUND = {3: 16.27, 5: 20.52, 6: 22.46}  # 99.9 % of the chi-squared distribution
 
 
@@ -302,7 +302,7 @@ def report_motions(bridge, names, quick, stride=1):
     for name in names:
         both = [Set(name, "relative"), Set(name, "metric")]
         for _, relative, metric, R, t in steps_of(bridge, name, quick, stride):
-            truth = TRUTH.get(name, (0.0, 0.0))
+            truth = [stride * value for value in TRUTH.get(name, (0.0, 0.0))]
             for kind, motion in zip(both, (relative, metric)):
                 kind.add(motion, R, t, truth)
         for kind in both[:1 if name in MONO else 2]:

@@ -33,6 +33,44 @@ static int textured(int32_t camera, int32_t y)
     return 0;
 }
 
+/** Number that belongs to a place in the checksum: two rounds of multiplication and shift. */
+static uint64_t factor_of(int32_t x, int32_t y)
+{
+    const uint64_t mask = UINT32_MAX;
+    uint64_t h = ((uint64_t)y * 65536 + (uint64_t)x) * 2654435761u & mask;
+    h = (h ^ h >> 15) * 2246822519u & mask;
+    return h ^ h >> 13;
+}
+
+/** Checksum pixel by pixel, and the last picture that has it. */
+static void expect_older(int32_t camera)
+{
+    const struct vf_level *l = &step.geometry.raw[camera];
+    struct vf_freeze_memory *f = &expected.freeze;
+    struct vf_freeze_sum *sum = &f->sum[step.parity][camera];
+    const uint64_t *before = f->shown[step.parity ^ 1][camera].sum;
+    uint64_t *now = f->shown[step.parity][camera].sum;
+    uint32_t *repeated = &f->repeated[step.parity][camera];
+    for (int32_t y = 0; y < l->height; y += 4) {
+        int texture = 0;
+        for (int32_t x = 0; x < l->width; x++) {
+            sum->sum += ((uint64_t)*pixel(camera, 0, x, y) << 8 * (x % 4)) * factor_of(x & ~3, y);
+            texture |= x % 16 && abs(*pixel(camera, 0, x, y) - *pixel(camera, 0, x - 1, y)) >= 16;
+        }
+        sum->textured += (uint32_t)texture;
+    }
+    const uint64_t value = memory.ingest.params.frame && sum->textured >= 8 ? sum->sum + !sum->sum : 0;
+    now[0] = value;
+    for (int i = 1; i < 8; i++) now[i] = memory.ingest.params.frame ? before[i - 1] : 0;
+    *repeated = 0;
+    for (uint32_t i = 0; i < 8 && value && memory.ingest.params.frame; i++)
+        if (before[i] == value) {
+            *repeated = i ? i + 1 : 0;
+            break;
+        }
+    memset(&f->sum[step.parity ^ 1][camera], 0, sizeof *sum);
+}
+
 static void expect_camera(int32_t camera)
 {
     const struct vf_level *l = &step.geometry.raw[camera];
@@ -50,6 +88,7 @@ static void expect_camera(int32_t camera)
     expected.freeze.rows[step.parity][camera].same = same;
     expected.freeze.rows[step.parity][camera].still = still;
     memset(&expected.freeze.rows[step.parity ^ 1][camera], 0, sizeof expected.freeze.rows[0][0]);
+    expect_older(camera);
 }
 
 /** Runs the stage and compares the whole arena. */
@@ -115,6 +154,41 @@ static void one_pixel_moves(void **state)
     }
 }
 
+/** By hand: pictures that come again, from 1 to 9 frames later; one that differs by one grey level of one pixel in
+ *  every fourth row, or in another row; pictures with little texture. */
+static void older_pictures(void **state)
+{
+    enum { WIDTH = 67, HEIGHT = 41 };
+    static const struct {
+        int picture, level, row, flat;
+        uint32_t repeated;
+    } way[] = {
+        {2, 0, 0, 0, 0}, /* of frame 0 nothing is kept */
+        {1, 0, 0, 0, 0}, {2, 0, 0, 0, 0}, {1, 0, 0, 0, 2},  {1, 0, 0, 0, 0},  {3, 0, 0, 0, 0},
+        {4, 0, 0, 0, 0}, {5, 0, 0, 0, 0}, {6, 0, 0, 0, 0},  {7, 0, 0, 0, 0},  {8, 0, 0, 0, 0},
+        {9, 0, 0, 0, 0}, {2, 0, 0, 0, 0}, {3, 0, 0, 0, 8},  {3, 1, 8, 0, 0},  {4, 0, 0, 0, 0},
+        {3, 1, 9, 0, 3}, {3, 1, 8, 0, 3}, {10, 0, 0, 1, 0}, {11, 0, 0, 1, 0}, {10, 0, 0, 1, 0},
+    };
+    (void)state;
+    if (!fits(WIDTH, HEIGHT, 0)) skip();
+    shake(4);
+    set_up(1, WIDTH, HEIGHT, 0);
+    memset(&memory, 0, sizeof memory);
+    for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
+        step.parity = (int32_t)(i % 2);
+        memory.ingest.params.frame = i;
+        for (int32_t y = 0; y < HEIGHT; y++)
+            for (int32_t x = 0; x < WIDTH; x++) {
+                const uint32_t noise = ((uint32_t)way[i].picture * 977u + (uint32_t)(y * WIDTH + x)) * 2654435761u;
+                *pixel(0, 0, x, y) = (uint8_t)(way[i].flat ? (uint32_t)way[i].picture : noise >> 24);
+            }
+        *pixel(0, 0, 66, way[i].row) = (uint8_t)(*pixel(0, 0, 66, way[i].row) ^ way[i].level);
+        run_and_compare("older pictures");
+        REQUIRE(memory.freeze.repeated[step.parity][0] == way[i].repeated, "frame %zu: repeated after %u, should be %u",
+                i, memory.freeze.repeated[step.parity][0], way[i].repeated);
+    }
+}
+
 /** Sizes, slack behind the rows, two cameras of two sizes; rows that repeat themselves with and without texture. */
 static void sizes_and_cameras(void **state)
 {
@@ -131,6 +205,7 @@ static void sizes_and_cameras(void **state)
             if (VFRONT_CAMERAS > 1 && way & 1 && fits(50, 53, 0)) lay_out_levels(VFRONT_CAMERAS - 1, 50, 53, 0);
             memory.ingest.params.frame = (uint64_t)roll(2);
             memset(memory.freeze.rows[step.parity], 0, sizeof memory.freeze.rows[0]); /* as the step before leaves it */
+            memset(memory.freeze.sum[step.parity], 0, sizeof memory.freeze.sum[0]);
             for (int32_t c = 0; c < step.geometry.cameras; c++) {
                 const int32_t height = step.geometry.raw[c].height, first = way < 2 ? 0 : roll(height);
                 if (way == 5) memory.freeze.frames[step.parity ^ 1][c] = UINT32_MAX;
@@ -146,6 +221,7 @@ int main(void)
     const struct CMUnitTest test[] = {
         cmocka_unit_test(rows_by_hand),
         cmocka_unit_test(one_pixel_moves),
+        cmocka_unit_test(older_pictures),
         cmocka_unit_test(sizes_and_cameras),
     };
     return cmocka_run_group_tests_name("freeze", test, NULL, NULL);

@@ -435,6 +435,7 @@ static void counts_are_passed_on(void **state)
     for (uint32_t i = 0; i < VFRONT_ENDS; i++) r->ended[i] = 20 + i;
     memory.ingest.params.gap = 1;
     memory.ingest.params.gyro_short = 1;
+    memory.ingest.params.gyro_stuck = 1;
     memory.ingest.params.reset_counter = 100;
     memory.report.path[step.parity] = (struct vf_path){70, 71, 1, 1}; /* of no account */
     memory.report.path[step.parity ^ 1] = (struct vf_path){7, 9, 1, 0};
@@ -446,8 +447,43 @@ static void counts_are_passed_on(void **state)
     for (uint32_t i = 0; i < VFRONT_ENDS; i++) assert_int_equal(h->ended[i], 20 + i);
     assert_int_equal(h->gap, 1);
     assert_int_equal(h->gyro_short, 1);
+    assert_int_equal(h->gyro_stuck, 1);
     assert_int_equal(h->reset_counter, 107);
     assert_int_equal(h->motion_breaks, 9);
+}
+
+/** Intervals between frames by hand [us]: what is usual after eight of them, and what differs. */
+static void irregular_intervals(void **state)
+{
+    enum { REGULAR, SHAKY, DRIFT, MISSING, SLOWER, WAYS };
+    (void)state;
+    for (int way = 0; way < WAYS; way++) {
+        struct vf_usual_interval u = {9, 9, 9, 9};
+        int irregular = 0, last = 0;
+        for (uint64_t frame = 0; frame < 60; frame++) {
+            const int64_t shaken = way == SHAKY ? ((int64_t)frame * 7 % 5 - 2) * 1000 : 0,
+                          off = frame < 20       ? 0
+                                : way == DRIFT   ? 500
+                                : way == SLOWER  ? 50000
+                                : way == MISSING ? (frame == 20) * 50000
+                                : way == SHAKY   ? (frame == 20) * 9000
+                                                 : 0;
+            u = vf_report_interval(&u, frame, (uint64_t)(50000 + shaken + off) * 1000);
+            if (u.irregular) irregular++, last = (int)frame;
+            assert_true(!u.irregular || frame >= 20);
+            if (frame == 20) assert_int_equal(u.irregular, way != REGULAR);
+            assert_int_equal(u.frames, frame < 8 ? frame : 8);
+        }
+        assert_true(irregular <= 3 && last <= 22);
+        assert_in_range(u.us_q4 / 16, way == SLOWER ? 99000 : 49700, way == SLOWER ? 100000 : 50520);
+    }
+    const struct vf_usual_interval usual = {8, 800000, 100, 0};
+    for (int side = -1; side <= 1; side += 2)
+        for (int over = 0; over < 2; over++) { /* 1/256 of 50 ms are 195.3125 us */
+            const struct vf_usual_interval u = vf_report_interval(&usual, 30,
+                                                                  (uint64_t)(50000000 + side * (195312 + over * 63)));
+            assert_int_equal(u.irregular, over);
+        }
 }
 
 /** Corners of tracks in `count` cells of a camera, whatever is in their keys; noise behind the last cell. */
@@ -841,9 +877,11 @@ static void all_else_stays(void **state)
     const struct vf_path *before = &memory.report.path[step.parity ^ 1];
     expected.report.path[step.parity] = (struct vf_path){before->losses + (before->linked != 0),
                                                          before->breaks + (before->metric != 0), 0, 0};
-    memset(memory.report.usual, 0, sizeof memory.report.usual); /* changes_of_light() has these */
+    memset(memory.report.usual, 0, sizeof memory.report.usual);       /* changes_of_light() has these */
+    memset(memory.report.interval, 0, sizeof memory.report.interval); /* irregular_intervals() has these */
     RUN(report);
     memcpy(expected.report.usual, memory.report.usual, sizeof memory.report.usual);
+    memcpy(expected.report.interval, memory.report.interval, sizeof memory.report.interval);
     same_arena("report");
 }
 
@@ -961,6 +999,7 @@ int main(void)
 #endif
         cmocka_unit_test(motions),
         cmocka_unit_test(counts_are_passed_on),
+        cmocka_unit_test(irregular_intervals),
         cmocka_unit_test(full_and_starved),
         cmocka_unit_test(states_and_quality),
 #if VFRONT_EGO

@@ -200,6 +200,12 @@ static void put_health(const vfront_health_t *h)
     for (int c = 0; c < VFRONT_CAMERAS; c++) put(h->dropped[c], 4);
     put(h->gap, 4);
     put(h->gyro_short, 4);
+    put(h->gyro_stuck, 4);
+    put(h->irregular, 4);
+    put(h->interval_us, 4);
+    put(h->repeated, 4);
+    put(h->late, 4);
+    put_float(h->prior_rms_rad);
     for (int c = 0; c < VFRONT_CAMERAS; c++) put(h->frozen[c], 4);
     put(h->stereo, 4);
     put(h->stereo_permille, 4);

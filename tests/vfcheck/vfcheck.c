@@ -677,6 +677,7 @@ static void be_patient(vfront_tuning_t *t)
     t->device = t->priority = 0;
     t->abandon_us = 600000000;
     t->abandon_init_ms = 3600000;
+    t->failover_overruns = 0;
 }
 
 static struct vf_case make_case(int number, int sizes_per_fill)
