@@ -44,6 +44,7 @@ static const char help[] =
     "                    lines. Frames that vfront refuses are named and counted, and the run goes on\n"
     "  --frames N        stop after N frames\n"
     "  --port WHICH      auto, host or cuda; auto is cuda if a usable GPU is present\n"
+    "  --failover        when the GPU fails, go on with the same frame on the host port: short for --set failover=1\n"
     "  --set NAME=VALUE  set a tuning value; repeatable. --set help lists all of them\n"
     "  --mono            camera 0 only\n"
     "  --no-gyro         ignore gyro readings\n"
@@ -230,6 +231,7 @@ static int set_flag(struct options *o, const char *name)
         return CONTINUE;
     }
     if (strcmp(name, "--features-only") == 0) return set_tuning(o, "track_target=0");
+    if (strcmp(name, "--failover") == 0) return set_tuning(o, "failover=1");
     if (strcmp(name, "--help") != 0) return message(EXIT_USAGE, "%s: no such option; --help lists them", name);
     fputs(help, stdout);
     putchar('\n');

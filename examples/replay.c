@@ -149,11 +149,23 @@ static int refuse(struct run *run, uint32_t index, uint64_t t_ns, vfront_status_
     return log_frame(run, index, t_ns, vfront_status_name(status), NULL);
 }
 
+/** Says, once, at which frame the host port took over from the GPU, and why. */
+static void say_failover(struct run *run, uint32_t index, const vfront_result_t *result)
+{
+    vfront_info_t info;
+    if (!result->timing.failed_over) return;
+    if (!run->summary.failed_over && vfront_info(&vf, &info) == VFRONT_OK)
+        message(CONTINUE, "%s: frame %" PRIu32 ": the host port took over: %s", run->options->dataset, index,
+                info.failover);
+    run->summary.failed_over++;
+}
+
 /** Frame that the front end took: into all outputs. */
 static int take(struct run *run, uint32_t index, const vfront_frame_t *frame, const vfront_result_t *result)
 {
     const char *error = NULL;
     gyro_queue_clear(&run->gyro);
+    say_failover(run, index, result);
     if (!summary_add(&run->summary, result))
         return message(EXIT_FAILED, "no memory for the times of %" PRIu32 " frames", index);
     if (!take_motion(run, index, result))
@@ -211,8 +223,14 @@ static int step(struct run *run, uint32_t index)
 static int open_front_end(struct run *run)
 {
     const struct options *o = run->options;
+    vfront_info_t info;
     const vfront_status_t status = vfront_init(&vf, dataset_rig(run->dataset), &o->tuning, o->port);
-    if (!status) return CONTINUE;
+    if (!status) {
+        vfront_info(&vf, &info);
+        if (o->tuning.failover && info.port == VFRONT_PORT_HOST)
+            message(CONTINUE, "%s: failover has no effect: this is the host port already", o->dataset);
+        return CONTINUE;
+    }
     return message(status == VFRONT_E_TUNING ? EXIT_USAGE : EXIT_FAILED, "%s: vfront_init: %s: %s", o->dataset,
                    vfront_status_name(status), vfront_detail(&vf));
 }

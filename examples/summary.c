@@ -276,7 +276,9 @@ void summary_print(const vfront_t *vf, const struct options *o, const dataset_t 
     printf("%-12s %s (%s), %" PRIu64 " frames\n", "dataset", o->dataset, dataset_kind(d), t->frames);
     print_rig(d, o, rig);
     print_faults(o, t);
-    printf("%-12s %s: %s\n", "port", info.port == VFRONT_PORT_CUDA ? "cuda" : "host", info.device);
+    printf("%-12s %s: %s", "port", info.port == VFRONT_PORT_CUDA ? "cuda" : "host", info.device);
+    if (t->failed_over) printf("; the host port took over for %" PRIu32 " frames", t->failed_over);
+    putchar('\n');
     printf("%-12s %" PRId32 " for tracks, %" PRId32 " for key points\n", "levels", info.levels, info.scales);
     print_tracks(o, t);
     print_keypoints(t, &info, rig->cameras);

@@ -25,6 +25,7 @@ struct summary {
     uint64_t keypoints[VFRONT_CAMERAS], dropped[VFRONT_CAMERAS], descriptors[VFRONT_CAMERAS], state[4], digest;
     uint64_t depths, matches, disparities, pixels, road[4], stixels, crowded;
     uint32_t quality_least, motion_breaks, reset_counter; /* the last two: of the last frame */
+    uint32_t failed_over;                                 /* frames that the host port computed after it took over */
     uint32_t faulty, not_delivered, twice; /* frames of the input that a fault touched, dropped, duplicated */
     uint32_t refused[SUMMARY_STATUSES];    /* frames that vfront refused, by -status */
     struct frame_times *frame_times;

@@ -27,6 +27,7 @@ if [ "${1:-}" = --one ]; then # of the tests below: DIR NUMBER COMMAND
     elif [ $code -ne 0 ] && [ "${f:-0}" -eq 0 ]; then
         f=1 # it died after its summary, or before it had one
     fi
+    printf '%s\n' "$command" >"$2/$3.command"
     echo "${p:-0} ${f:-0} ${s:-0}" >"$2/$3.count"
     lines=$(report) && printf '%s\n' "$lines" # at once: others report, too
     exit 0

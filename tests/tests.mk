@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: coverage coverage-run test-run slow slow-run golden features quality matching stereo dense ego honesty expect truth predict rig faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
+.PHONY: coverage coverage-run evidence test-run slow slow-run golden features quality matching stereo dense ego honesty expect truth predict rig faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
 .SECONDEXPANSION:
 .SECONDARY:
 
@@ -57,16 +57,17 @@ $(PORTS:%=$(SMALL)/%) $(SMALL)/fault $(SMALL)/hang $(SMALL)/failover $(SMALL)/fu
 # ---- the CUDA port on a runtime without a GPU: tests/fake/cudart.c ------------------------------------------------------------------
 
 FAKE     := $(BUILD)/fake
-F_CFLAGS  = $(T_CFLAGS) -O3 $(call CONFIG,small) -DVFRONT_CUDA $(if $(filter 1,$(CUDA)),-isystem $(CUDA_INC),-isystem tests/fake)
+FAKE_O   ?= -O3
+F_CFLAGS  = $(T_CFLAGS) $(FAKE_O) $(call CONFIG,small) -DVFRONT_CUDA $(if $(filter 1,$(CUDA)),-isystem $(CUDA_INC),-isystem tests/fake)
 FAKE_SRC := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c tests/fixture/pair.c tests/fixture/scene.c
 FAKE_OBJ := $(FAKE_SRC:%.c=$(FAKE)/%.o)
 $(FAKE)/%.o: %.c $(BUILD)/settings-c
 	@mkdir -p $(@D)
 	$(CC) $(F_CFLAGS) -MMD -MP -c $< -o $@
-$(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(FAKE)/hang $(FAKE)/failover: $(FAKE)/%: $(FAKE)/tests/core/%.o $(FAKE_OBJ)
+$(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(FAKE)/hang $(FAKE)/failover $(FAKE)/fuzz: $(FAKE)/%: $(FAKE)/tests/core/%.o $(FAKE_OBJ)
 	$(CC) $(SAN) $^ -o $@ $(call wraps,$*) $(if $(filter ownership,$*),$(WRAP_HOST)) -lcmocka -lm -lpthread
 
-$(FAKE)/latency: $(FAKE)/examples/latency.o $(FAKE_OBJ) $(SMALL)/examples/parts.a
+$(FAKE)/latency $(FAKE)/replay: $(FAKE)/%: $(FAKE)/examples/%.o $(FAKE_OBJ) $(SMALL)/examples/parts.a
 	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lcmocka -lm -lpthread
 
 # The same, as far as it sees CUDA's headers, on the interface of CUDA 10.2: tests/fake/cuda-10.2.
@@ -78,8 +79,8 @@ $(JETPACK4)/%.o: %.c $(HEADERS) $(FIXTURE) tests/fake/cuda-10.2/cuda_runtime_api
 $(JETPACK4)/fault $(JETPACK4)/points: $(JETPACK4)/%: $(JETPACK4)/tests/core/%.o $(J_SRC:%.c=$(JETPACK4)/%.o) $(filter-out $(J_SRC:%.c=$(FAKE)/%.o),$(FAKE_OBJ))
 	$(CC) $(SAN) $^ -o $@ $(call wraps,$*) -lcmocka -lm -lpthread
 
-# The same with cuBLAS, where its header is.
-HAVE_CUBLAS := $(if $(filter 1,$(CUDA)),$(wildcard $(CUDA_INC)/cublas_v2.h))
+# The same with a cuBLAS that only fails: with the toolkit's header, where it has one.
+HAVE_CUBLAS := $(if $(filter 1,$(CUDA)),$(wildcard $(CUDA_INC)/cublas_v2.h),1)
 $(FAKE)/cublas: tests/core/cublas.c $(FAKE_SRC) $(FIXTURE)
 	@mkdir -p $(@D)
 	$(CC) $(F_CFLAGS) -DVFRONT_CUBLAS=1 $(filter %.c,$^) -Wl,--wrap=vf_ego_cuda -o $@ -lcmocka -lm -lpthread
@@ -179,7 +180,7 @@ QUICK   := $(patsubst %,$(TEST)/%,$(filter-out $(SLOW),$(ORACLES)) $(TOOLS)) $(a
 GPU_ONLY := $(if $(filter 1,$(SMALL_CUDA)),$(SMALL)/fault $(SMALL)/hang $(SMALL)/failover)
 HOUSE   := $(foreach l,$(LIB) $(SMALL)/libvfront.a,'tests/house/symbols.sh $l $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)') \
     'tests/house/readme.sh' 'tests/house/includes.sh' 'tests/house/map.sh' 'tests/house/header.sh $(CC)' 'tests/house/config.sh $(CC)' \
-    'tests/house/abi.sh $(CC)' 'tests/house/proof.sh' 'tests/house/limits.py $(LIB)'
+    'tests/house/abi.sh $(CC)' 'tests/house/proof.sh' 'tests/house/limits.py $(LIB)' 'tests/evidence/requirements.py'
 PACKAGE := $(if $(CROSS),,'tests/package/archs.sh $(MAKE)' \
     "tests/package/versions.sh $(CC) $(LIB) '$(SAN)' '$(LIBS)'" \
     "tests/package/install.sh $(CC) $(CXX) $(BUILD) $(SMALL) $(SMALL_CUDA) $(MAKE)")
@@ -198,8 +199,8 @@ test-run: $(QUICK) $(GPU_ONLY) $(BUILD)/digest $(BUILD)/minimal $(BUILD)/replay 
 slow: ## The other oracles, both ports through the public interface, one on a fake CUDA runtime, comparisons with OpenCV
 	$(ONE_ARCH) slow-run
 
-slow-run: $(if $(HAVE_FIBERS),$(EMULATED:%=$(EMULATE)/vfcheck-%) $(BUILD)/emulate-small/failover) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(BUILD)/backwards $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(SMALL)/replay $(BUILD)/latency $(FAKE)/latency
-	@tests/run.sh --log $(BUILD)/slow-log 'tests/package/on_board.sh $(BUILD) $(FAKE)' 'tests/examples/replay.sh $(BUILD)/replay $(SMALL)/replay' '$(EXEC) $(BUILD)/backwards tests/golden.txt' $(SLOW:%='$(EXEC) $(TEST)/%') $(SLOW_PORTS:%='$(EXEC) %') \
+slow-run: $(if $(HAVE_FIBERS),$(EMULATED:%=$(EMULATE)/vfcheck-%) $(BUILD)/emulate-small/failover) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(BUILD)/backwards $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(SMALL)/replay $(BUILD)/latency $(FAKE)/latency $(FAKE)/replay
+	@tests/run.sh --log $(BUILD)/slow-log 'tests/package/on_board.sh $(BUILD) $(FAKE)' 'tests/examples/replay.sh $(BUILD)/replay $(SMALL)/replay $(FAKE)/replay' '$(EXEC) $(BUILD)/backwards tests/golden.txt' $(SLOW:%='$(EXEC) $(TEST)/%') $(SLOW_PORTS:%='$(EXEC) %') \
 	  '$(PYTHON) tests/features/opencv_fast.py $(BUILD)/bridge_fast.so' '$(PYTHON) tests/tracking/quality.py $(BUILD)/bridge_track.so' \
 	  '$(PYTHON) tests/features/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/camera/opencv_lens.py $(BUILD)/bridge_lens.so' \
 	  '$(PYTHON) tests/camera/opencv_rectify.py $(BUILD)/bridge_rectify.so' '$(PYTHON) tests/features/shapes.py $(BUILD)/bridge_features.so --quick' \
@@ -263,7 +264,7 @@ symbols: $(LIB) ## What the archive exports and asks for
 	@tests/house/symbols.sh $(LIB) $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)
 
 check: slow ## The slow rest: `slow`, then sanitizers, fuzzing, clang, other configs, every architecture, the cross build
-	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' '$(MAKE) -s tsan' '$(MAKE) -s clang' '$(MAKE) -s configs' '$(MAKE) -s stack' '$(MAKE) -s size' '$(MAKE) -s archs' 'tests/house/format.sh' 'tests/package/flags.sh $(CC) $(BUILD)/flags $(MAKE)' 'tests/cross/cross.sh $(BUILD)/cross'
+	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' '$(MAKE) -s tsan' '$(MAKE) -s clang' '$(MAKE) -s configs' '$(MAKE) -s stack' '$(MAKE) -s size' '$(MAKE) -s archs' 'tests/house/format.sh' 'tests/evidence/findings.py $(CC)' 'tests/package/flags.sh $(CC) $(BUILD)/flags $(MAKE)' 'tests/cross/cross.sh $(BUILD)/cross'
 
 tsan: ## The port's thread under the thread sanitizer, with calls that hang
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/tsan SANITIZE=thread WERROR=1 $(BUILD)/tsan/fake/hang
@@ -292,11 +293,19 @@ archs: ## Kernels of the standard config and of the one with all stages, for eve
 gpu-proof: ## Proves and times the kernels on this machine's GPU, writes tests/gpu-proof.txt: all parts, or PARTS="..."
 	tests/gpu-proof.sh $(BUILD) '$(PARTS)' $(MAKE)
 
-# Every host test with counters of branches in src/ and port/; tests/run.sh says how they went.
-COVERED := $(QUICK) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS)
-coverage: ## Branches of src/ and port/ that the tests on the host take, by file, and those that none takes: build/coverage.txt
-	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/coverage CFLAGS=-O1 SAN='--coverage -fprofile-update=atomic -g -DVF_NO_CLONES' coverage-run
-coverage-run: $(COVERED) $(SMALL)/fuzz $(BUILD)/digest $(BUILD)/replay
+# Tests in C with counters of branches in src/ and port/. Of the tests of ports those that add nothing beside the others are left out; hang and failover run alone,
+# since they measure times. Functions are counted before the compiler puts them into one another.
+COVERED := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(addprefix $(SMALL)/,init api clock points ownership carry) \
+    $(addprefix $(FAKE)/,init api invariance alloc fault cublas)
+COVERAGE = +$(MAKE) -s CUDA=0 BUILD=$(BUILD)/coverage CFLAGS=-O2 FAKE_O=-O2 SAN='--coverage -fno-early-inlining -g -DVF_NO_CLONES'
+coverage: ## Branches of src/ and port/ that the tests on the host take, by file, and why none takes the others; 10 minutes
+	$(COVERAGE) coverage-run
+	tests/evidence/coverage.py $(BUILD)/coverage
+coverage-run: $(COVERED) $(FAKE)/hang $(FAKE)/failover $(SMALL)/fuzz $(FAKE)/fuzz $(BUILD)/digest
 	@find $(BUILD) -name '*.gcda' -delete
-	@tests/run.sh --log $(BUILD)/log $(COVERED:%='%') '$(SMALL)/fuzz --seconds 30' '$(BUILD)/digest tests/golden.txt' 'tests/examples/replay.sh $(BUILD)/replay'
-	gcovr -r . --object-directory $(BUILD) -f 'src/' -f 'port/' --branches --exclude-unreachable-branches --exclude-throw-branches --json $(BUILD)/branches.json -o $(BUILD)/branches.txt
+	@tests/run.sh --log $(BUILD)/log $(COVERED:%='%') '$(SMALL)/fuzz --runs 200' '$(FAKE)/fuzz --runs 200' '$(BUILD)/digest tests/golden.txt'; code=$$?; \
+	  for t in hang failover; do tests/run.sh --log $(BUILD)/log-$$t "$(FAKE)/$$t" || code=1; done; exit $$code
+
+evidence: ## What a safety engineer asks for, in one file: tests/evidence.txt; 15 minutes
+	$(COVERAGE) coverage-run || echo 'evidence: not all passed'
+	+tests/evidence/evidence.sh $(BUILD) $(CC) $(MAKE)

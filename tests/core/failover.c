@@ -34,6 +34,8 @@ static struct {
     int held;          /* a step is not done before the fault is over */
     int half;          /* a step dies half way: what it was to write is noise, and there is no ticket */
     int sticky;        /* all calls fail */
+    int managed;       /* all memory is managed memory */
+    int unseen;        /* all memory is pinned memory for which the device has no address */
     int kernel;        /* number of a bad kernel, from 1, that is launched ahead of the step */
     int blocked;       /* calls now */
     long faults[CALLS];
@@ -117,8 +119,11 @@ cudaError_t __real_cudaPointerGetAttributes(struct cudaPointerAttributes *attrib
 cudaError_t __wrap_cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *address);
 cudaError_t __wrap_cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *address)
 {
-    const cudaError_t error = enter(LOOK_UP);
-    return error ? error : __real_cudaPointerGetAttributes(attributes, address);
+    cudaError_t error = enter(LOOK_UP);
+    if (!error) error = __real_cudaPointerGetAttributes(attributes, address);
+    if (!error && fault.managed) attributes->type = cudaMemoryTypeManaged;
+    if (!error && fault.unseen) *attributes = (struct cudaPointerAttributes){.type = cudaMemoryTypeHost};
+    return error;
 }
 
 cudaError_t __real_cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
@@ -531,6 +536,14 @@ static void refusals(void **state)
     f = frame_for(&pair_vf, 1, 0);
     f.picture[0].memory = VFRONT_DEVICE_MEMORY;
     pair_refused(vfront_step(&pair_vf, &f, &result), VFRONT_E_MEMORY_KIND, "failover");
+    f.picture[0].memory = VFRONT_PINNED_MEMORY;
+    fault.managed = 1;
+    pair_refused(vfront_step(&pair_vf, &f, &result), VFRONT_E_MEMORY_KIND,
+                 "managed memory, which failover cannot read");
+    fault.managed = 0;
+    fault.unseen = 1;
+    pair_refused(vfront_step(&pair_vf, &f, &result), VFRONT_E_MEMORY_KIND, "not of the kind of memory given");
+    fault.unseen = 0;
     for (uint64_t i = 1; i < 3; i++) step(i, 0);
     end();
 }

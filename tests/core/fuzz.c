@@ -192,6 +192,10 @@ static vfront_tuning_t some_tuning(void)
     t.device = t.priority = 0; /* these are about the machine; tests/core/hang.c has them */
     vfront_tuning_set(&t, "abandon_us", 1000000);
     vfront_tuning_set(&t, "abandon_init_ms", 60000);
+    if (one_in(2)) { /* every step is late, and the host port takes over soon */
+        t.failover = t.deadline_us = 1;
+        t.failover_overruns = 1 + (int32_t)roll(4);
+    }
     if (one_in(2)) { /* room for key points, and cells enough to fill the list */
         t.detect_border_px = t.describe_margin_px = 3;
         t.cell_width_px = VFRONT_WIDTH / 8;
@@ -277,11 +281,14 @@ static struct {
     vfront_rig_t rig, seen;
     vfront_tuning_t tuning;
     uint64_t digest;  /* the twin's, of the frame under way */
+    uint64_t rest;    /* the same without disparities and stixels */
+    int spared;       /* a host port that took over left these out (failover_dense) */
     int flying;       /* a frame was accepted since init or reset */
     uint64_t last_ns; /* stamp of the last accepted frame */
     int row;          /* refused stamps since then, each following the one before */
     uint64_t row_ns;  /* the last of them */
 } is;
+static long returns; /* vfront_return() calls that went back to the GPU */
 
 /** 1 if a stamp may follow another one. */
 static int follows(uint64_t t_ns, uint64_t before_ns)
@@ -318,7 +325,12 @@ static vfront_frame_t some_frame(void)
 
 static void check_result(const vfront_result_t *r)
 {
-    const char *broken = pair_broken(&is.seen, &is.tuning, r);
+    vfront_tuning_t tuning = is.tuning;
+    if (r->timing.failed_over && !tuning.failover_dense) {
+        tuning.dense = tuning.stixel = 0;
+        is.spared = 1;
+    }
+    const char *broken = pair_broken(&is.seen, &tuning, r);
     if (!broken) return;
     fprintf(stderr, "a result for which this does not hold: %s\n", broken);
     abort();
@@ -387,6 +399,7 @@ static void do_submit(void)
     CHECK(vfront_step(&twin, &plain, &r) == VFRONT_OK);
     CHECK(!set || r->frame == 0);
     is.digest = vfront_digest(r);
+    is.rest = vfront_digest_parts(r, VFRONT_PART_REST);
 }
 
 static void do_wait(void)
@@ -402,7 +415,7 @@ static void do_wait(void)
     CHECK(is.under_way);
     is.under_way = 0;
     check_result(r);
-    CHECK(vfront_digest(r) == is.digest);
+    CHECK(is.spared ? vfront_digest_parts(r, VFRONT_PART_REST) == is.rest : vfront_digest(r) == is.digest);
 }
 
 static void do_reset(void)
@@ -415,11 +428,28 @@ static void do_reset(void)
     now_ns = 0;
 }
 
+/** Back to the GPU: a port that never failed over is refused. */
+static void do_return(void)
+{
+    vfront_info_t info;
+    const int over = vfront_info(&vf, &info) == VFRONT_OK && info.failover[0];
+    const int given = !one_in(20);
+    const vfront_status_t status = vfront_return(given ? &vf : NULL);
+    CHECK(given || status == VFRONT_E_NULL);
+    if (status) refused(status);
+    if (!given) return;
+    if (over && !is.under_way)
+        CHECK(status == VFRONT_OK);
+    else
+        CHECK(status == (is.under_way ? VFRONT_E_BUSY : VFRONT_E_STATE));
+    returns += !status;
+}
+
 static void do_shutdown(void)
 {
     vfront_shutdown(&vf);
     vfront_shutdown(&twin);
-    is.used = is.under_way = is.flying = is.row = 0;
+    is.used = is.under_way = is.flying = is.row = is.spared = 0;
 }
 
 static void do_ask(void)
@@ -442,7 +472,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     dice_end = data + size;
     draw();
     for (int i = 0; i < 60 && dice < dice_end; i++) {
-        switch (is.used ? roll(16) : 0) {
+        switch (is.used ? roll(17) : one_in(10) ? 5 : 0) {
         case 0: do_init(); break;
         case 1: do_reset(); break;
         case 2: do_ask(); break;
@@ -450,6 +480,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             if (one_in(4)) do_shutdown();
             break;
         case 4: do_wait(); break;
+        case 5: do_return(); break;
         default:
             do_submit();
             if (!one_in(8)) do_wait();
@@ -521,7 +552,7 @@ int main(int argc, char **argv)
     signal(SIGSEGV, on_signal);
     const time_t start = time(NULL);
     for (; runs != most && difftime(time(NULL), start) < seconds; runs++, seed++) run_seed();
-    printf("fuzz: %ld runs\n", runs);
+    printf("fuzz: %ld runs, %ld returns to the GPU\n", runs, returns);
     return 0;
 }
 

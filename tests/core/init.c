@@ -114,6 +114,9 @@ static void init_cells(void **state)
     tuning.cell_width_px = tuning.cell_height_px = 4; /* 40 x 30 */
     const vfront_rig_t rig = pair_unplaced();
     init_refused(&rig, &tuning, pair_port, VFRONT_E_SIZE, "1200 cells");
+    vfront_tuning_default(&tuning);
+    tuning.cull_width_px = tuning.cull_height_px = 4;
+    init_refused(&rig, &tuning, pair_port, VFRONT_E_SIZE, "culling cells, over VFRONT_CULL_CELLS");
     pair_still_starts();
 }
 

@@ -804,6 +804,35 @@ static void gyro_aside(void **state)
 /* ---- digest ------------------------------------------------------------------------------------------------------ */
 
 /** The digest sees every field of a result but timing and health.reset_counter, and nothing beyond the counts. */
+/** Each part of a result counts in its own digest and in that of all, and in no other. */
+static void digest_of_parts(void **state)
+{
+    (void)state;
+    static const uint32_t parts[] = {VFRONT_PART_REST, VFRONT_PART_DISPARITIES, VFRONT_PART_STIXELS, VFRONT_PART_ALL};
+    static vfront_result_t r, changed;
+    vfront_frame_t f = pair_frame(0);
+    const vfront_result_t *got;
+    must(vfront_step(&pair_vf, &f, &got));
+    r = *got;
+    assert_true(vfront_digest_parts(&r, VFRONT_PART_ALL) == vfront_digest(&r));
+    assert_true(vfront_digest_parts(NULL, VFRONT_PART_ALL) == 0);
+    for (int changes = 0; changes < 3; changes++) {
+        changed = r;
+        if (changes == 0) changed.health.quality ^= 1;
+#if VFRONT_DENSE
+        if (changes == 1) changed.disparity.valid ^= 1;
+#endif
+#if VFRONT_STIXELS
+        if (changes == 2) changed.road.state ^= 1;
+#endif
+        for (int i = 0; i < 4; i++) {
+            const int same = vfront_digest_parts(&changed, parts[i]) == vfront_digest_parts(&r, parts[i]);
+            const int there = changes == 0 || (changes == 1 ? VFRONT_DENSE : VFRONT_STIXELS);
+            if (same != !((i == changes || i == 3) && there)) fail_msg("part %u, change %d", parts[i], changes);
+        }
+    }
+}
+
 static void digest_covers(void **state)
 {
     (void)state;
@@ -965,6 +994,7 @@ int main(void)
         AFTER(rotation_priors),
         AFTER(gyro_aside),
         AFTER(digest_covers),
+        AFTER(digest_of_parts),
     };
     return pair_run("same", tests, sizeof tests / sizeof *tests);
 }

@@ -340,7 +340,7 @@ static void random_tuning(void)
     t->dense_unique_percent = roll(2) ? 5 : roll(100);
     t->dense_back_px = roll(2) ? 1 : roll(257);
     t->dense_median = roll(2);
-    t->dense_speckle_px = roll(2) ? 100 : roll(1001);
+    t->dense_speckle_px = !roll(8) ? 0 : roll(2) ? 100 : roll(1001);
     t->dense_speckle_mpx = roll(2) ? 1000 : roll(16001);
     t->dense_copy = roll(2);
 }
@@ -611,7 +611,10 @@ static void refuses(void **state)
     REFUSED(rig.camera[1].cx_px += 0.02, "cx_px");
     REFUSED(rig.camera[1].cy_px -= 0.02, "cy_px");
     REFUSED(rig.camera[0].distortion[4] = 0.01, "distortion");
+    REFUSED(rig.camera[1].distortion[1] = -0.01, "distortion");
+    REFUSED(rig.camera[0].lens = VFRONT_LENS_EQUIDISTANT, "lens");
     REFUSED(rig.camera[1].lens = VFRONT_LENS_EQUIDISTANT, "lens");
+    REFUSED((rig.camera[1].t_cam_imu_m[0] = 0.001, rig.camera[1].t_cam_imu_m[1] = 0.1), "t_cam_imu_m"); /* above */
     REFUSED(rig.camera[1].t_cam_imu_m[1] = 0.001, "t_cam_imu_m");
     REFUSED(rig.camera[1].t_cam_imu_m[2] = -0.001, "t_cam_imu_m");
     const double c = cos(0.002), s = sin(0.002), about_z[9] = {c, -s, 0, s, c, 0, 0, 0, 1};

@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # replay as a program: messages and exit codes for bad input, files that agree with each other, examples/README.md in step with --help.
-#   tests/examples/replay.sh REPLAY [REPLAY-WITH-DISPARITIES-AND-STIXELS]
+#   tests/examples/replay.sh REPLAY [REPLAY-WITH-DISPARITIES-AND-STIXELS [REPLAY-ON-THE-FAKE-CUDA-RUNTIME]]
 set -u
 full() { echo "$(cd "$(dirname "$1")" && pwd)/$(basename "$1")"; }
 replay=$(full "$1")
 dense=${2:+$(full "$2")}
+fake=${3:+$(full "$3")}
 manual=$(cd "$(dirname "$0")/../../examples" && pwd)/README.md
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -474,6 +475,18 @@ expect 2 'describe_margin_px=2: not a whole number in 3\.\.64' --set describe_ma
 expect 1 'the grid has 22440 cells, over VFRONT_CELLS' --port host --set cell_width_px=3 --set cell_height_px=3 synthetic:560x360
 expect 0 'select_points +[0-9]+ +0\.\.' --help
 expect 0 '--features-only' --help
+expect 0 'failover has no effect: this is the host port already' --port host --failover --frames 2 synthetic:320x240
+
+if [ -n "$fake" ]; then # each step is late, and the host port takes over behind the second
+    host=$replay replay=$fake
+    expect 0 '^port +cuda' --frames 4 --out gpu synthetic:160x120
+    check 'a fail-over without a reason' [ "$(grep -c 'took over' out.txt)" -eq 0 ]
+    expect 0 'frame 2: the host port took over: results in a row that came after deadline_us: 2' --failover --set deadline_us=1 \
+        --set failover_overruns=2 --frames 4 --out over synthetic:160x120
+    check 'not two frames after the fail-over' grep -q 'the host port took over for 2 frames' out.txt
+    check 'other results after the fail-over' cmp -s gpu/digest.txt over/digest.txt
+    replay=$host
+fi
 
 expect 2 'no such option' --nonsense
 expect 0 'track_target' --help

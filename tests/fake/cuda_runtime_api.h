@@ -33,6 +33,8 @@ typedef enum cudaError {
     cudaErrorLaunchFailure = 719,
     cudaErrorSystemDriverMismatch = 803,
     cudaErrorCompatNotSupportedOnDevice = 804,
+    cudaErrorNotPermitted = 800,
+    cudaErrorNotSupported = 801,
     cudaErrorStreamCaptureUnsupported = 900,
     cudaErrorStreamCaptureInvalidated = 901,
     cudaErrorStreamCaptureUnjoined = 904,

@@ -449,17 +449,19 @@ static void states_of_scenes(void **state)
         {"30 % on another motion, 10 % outliers", sideways, with_other_motion_and_outliers, VFRONT_MOTION_GOOD, 0, 0, 0,
          10, N},
     };
-    int failed = 0;
+    int failed = 0, two = 0;
     for (size_t k = 0; k < sizeof c / sizeof *c; k++) {
         shake(400 + k);
         const struct outcome s = run_scenes(c[k].scene, c[k].change, vf_min(MOST, 300), N);
         print_outcome(c[k].name, &s);
+        two += s.two;
         failed += s.state[c[k].state] < N || (c[k].still >= 0 && s.still != N * c[k].still) ||
                   (c[k].plane >= 0 && s.plane != N * c[k].plane) ||
                   (c[k].parallax >= 0 && s.parallax != N * c[k].parallax) || s.two < c[k].two_least ||
                   s.two > c[k].two_most;
     }
     REQUIRE(failed == 0, "%d scenes are not what they are outcome to be", failed);
+    REQUIRE(two >= 30, "VFRONT_MOTION_TWO in %d problems of three scenes", two);
 }
 
 /** Noise is never a good motion, over the whole picture or within a window. */

@@ -172,7 +172,9 @@ static void random_motions(void **state)
         expected.predict = memory.predict;
         same_arena("predict");
     }
-    for (int i = 0; i < 8; i++) assert_int_equal(sources[i] > 50, i < 5);
+    assert_true(sources[VFRONT_PREDICT_ROTATION] > 50 && sources[VFRONT_PREDICT_MOTION] > 50);
+    assert_true(sources[VFRONT_PREDICT_ROTATION | VFRONT_PREDICT_MOTION] > 50 && sources[VFRONT_PREDICT_TURN] > 50);
+    assert_true(sources[0] > 50 && sources[5] + sources[6] + sources[7] == 0);
 }
 
 /** Mean and deviation of the inverse ranges that are known. */

@@ -486,6 +486,44 @@ static void irregular_intervals(void **state)
         }
 }
 
+#if VFRONT_EGO
+/** Deviation of an estimate with this weight, number of frames and mean age [px], whose spread is `square`. */
+static double deviation(double square, double weight, double frames, double age)
+{
+    const double variance = square / (weight * weight) * (1.0 + 96.0 / frames) + 0.01 / (frames * frames) + 25e-8 * age;
+    return sqrt(variance / (1.0 + variance));
+}
+
+/** Offsets of the rig, and how well they are known, from estimates of known contents; of stages that are left out,
+ *  nothing is known. */
+static void offsets_of_the_rig(void **state)
+{
+    (void)state;
+    for (int active = 0; active < 2; active++) {
+        shake(36);
+        set_up_empty();
+        step.geometry.calibrated[0] = active;
+        step.geometry.pair.placed = active;
+        memory.stereo.pair[step.parity] = (struct vf_pair_health){VFRONT_STEREO_SUSPECT, 321, 384, 5, 6, 7};
+        memory.rows.estimate[step.parity] = (struct vf_rig_estimate){
+            .value = -0.25f, .weight = 500.0f, .frames = 64.0f, .age = 40.0f, .square = 90.0f};
+        memory.ego.disparity[step.parity] = (struct vf_rig_estimate){
+            .value = 0.5f, .open = 0.25f, .weight = 800.0f, .frames = 32.0f, .age = 16.0f, .square = 70.0f};
+        RUN(report);
+        const vfront_health_t *h = &result()->health;
+        assert_int_equal(h->stereo, active ? VFRONT_STEREO_SUSPECT : VFRONT_STEREO_NONE);
+        assert_int_equal(h->stereo_permille, active ? 321 : 0);
+        same_float(h->stereo_offset_px, active ? 1.5 : 0.0);
+        same_float(h->rows_offset_px, active ? -0.25 : 0.0);
+        same_float(h->disparity_offset_px, active ? 0.5 : 0.0);
+        const double rows = active ? deviation(90.0, 500.0, 64.0, 40.0) : 1.0;
+        const double disparity = active ? hypot(deviation(70.0, 800.0, 32.0, 16.0), 0.4 * 0.25) : 1.0;
+        REQUIRE(fabs((double)h->rows_sigma_px - rows) < 1e-6, "rows: %g", (double)h->rows_sigma_px);
+        REQUIRE(fabs((double)h->disparity_sigma_px - disparity) < 1e-6, "disparity: %g", (double)h->disparity_sigma_px);
+    }
+}
+#endif
+
 /** Corners of tracks in `count` cells of a camera, whatever is in their keys; noise behind the last cell. */
 static void random_corners(int32_t camera, int32_t count)
 {
@@ -1000,6 +1038,9 @@ int main(void)
         cmocka_unit_test(motions),
         cmocka_unit_test(counts_are_passed_on),
         cmocka_unit_test(irregular_intervals),
+#if VFRONT_EGO
+        cmocka_unit_test(offsets_of_the_rig),
+#endif
         cmocka_unit_test(full_and_starved),
         cmocka_unit_test(states_and_quality),
 #if VFRONT_EGO
