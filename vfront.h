@@ -511,6 +511,13 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
     X(stixel_width_px, 5, 1, 16, "width of a column [px]") \
     X(stixel_median, 0, 0, 1, "disparity of a row of a column: 1 median, 0 mean of its pixels") \
     X(stixel_far_m, 100, 1, 650, "largest distance of an obstacle; a direction with farther objects only is free [m]") \
+    X(stixel_object_mpx, 1000, 300, 8000, "standard deviation of the disparities of an upright object [1/1000 px]") \
+    X(stixel_ground_mpx, 2000, 100, 8000, "the same of the ground, with its unevenness [1/1000 px]") \
+    X(stixel_slack_mpx, 3000, 100, 16000, "an object whose disparity is so close to that of the ground at its foot stands on it [1/1000 px]") \
+    X(stixel_depth_mm, 10200, 10, 100000, "depth over which one object extends [mm]") \
+    X(stixel_height_mm, 50, 0, 1000, "standard deviation of the camera's height above the ground, which is not quite plane [mm]") \
+    X(stixel_tilt_mdeg, 50, 0, 5000, "standard deviation of the camera's pitch against the ground [1/1000 degree]") \
+    X(stixel_sky_grey, 100, 0, 256, "least brightness of sky: a row of a column this bright and without texture may be; 256: none [grey levels]") \
     X(track_target, (VFRONT_TRACKS > 200 ? 200 : VFRONT_TRACKS), 0, VFRONT_TRACKS, "number of tracks to keep alive; 0: no tracking") \
     X(track_refill_percent, 100, 0, 100, "new tracks start when fewer than this share of track_target are alive; 100: as soon as one is missing [%]") \
     X(track_distance_px, 8, 0, 256, "least distance of a new track from every other, up to 4 cells [px]") \
@@ -544,6 +551,28 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
     X(failover_dense, 1, 0, 1, "0: a host port that took over leaves out disparities and stixels, to save time") \
     X(device, 0, 0, 63, "GPU, by its number in the CUDA runtime; of that device its primary context") \
     X(priority, 0, 0, 100, "priority of the work on the GPU: 0 the highest that the device has, n the n-th below it")
+
+/** Values of the model of stixels for three kinds of cameras: X(name, car, rover, drone). Those of the car are the
+ *  standard values, of the program of the paper's authors. What they depend on is focal length times baseline, which is
+ *  distance times disparity [m px]: 200 to 500 of a car, 10 to 30 of a rover or a small drone. An obstacle stands out
+ *  by the difference of its disparity and that of the ground seen just above it: a stone of 0.2 m at 3 m by 3 px, if a
+ *  rover looks at it from 0.4 m. stixel_ground_mpx has to be less than a third of that, and not above
+ *  stixel_object_mpx; it holds the noise of disparities and the unevenness of the ground, a bump of 2 cm being 0.3 px
+ *  there. stixel_slack_mpx: a third to a half of the least step. stixel_depth_mm: depth of the largest obstacle that is
+ *  to be one stixel; its share in the deviation of a disparity d is d^2 times it over focal length times baseline, so
+ *  that with the depth of a lorry stones are noise to a short baseline. stixel_height_mm, stixel_tilt_mdeg: how far the
+ *  ground may be from the plane that was found for all of the picture. For one of them:
+ *
+ *      #define SET(name, car, rover, drone) tuning.name = rover;
+ *      VFRONT_STIXEL_PRESETS(SET)
+ */
+#define VFRONT_STIXEL_PRESETS(X) \
+    X(stixel_object_mpx, 1000, 800, 800) \
+    X(stixel_ground_mpx, 2000, 800, 700) \
+    X(stixel_slack_mpx, 3000, 1250, 1250) \
+    X(stixel_depth_mm, 10200, 300, 300) \
+    X(stixel_height_mm, 50, 20, 20) \
+    X(stixel_tilt_mdeg, 50, 100, 100)
 
 /** Tuning values of one flight. vfront_tuning_default() fills them in. */
 struct vfront_tuning {
@@ -853,7 +882,9 @@ typedef struct vfront_disparity {
 typedef enum vfront_stixel_type {
     VFRONT_STIXEL_GROUND = 0, /**< Road surface. */
     VFRONT_STIXEL_OBJECT = 1, /**< Obstacle, upright: one distance over all its rows. */
-    VFRONT_STIXEL_SKY = 2     /**< Sky, at infinite distance. */
+    VFRONT_STIXEL_SKY = 2,    /**< Sky, at infinite distance. */
+    VFRONT_STIXEL_UNKNOWN = 3 /**< Below the horizon, and not seen: the ground there has no match in camera 1, left of whose
+                                   picture it would lie; or all that was found is farther than the ground can be. */
 } vfront_stixel_type_t;
 
 /** Stixel: a vertical segment of a column of the picture. */
@@ -862,7 +893,7 @@ typedef struct vfront_stixel {
     uint32_t type;            /**< vfront_stixel_type_t. */
     float disparity_px;       /**< Mean of its valid disparities [px]; -1: none. */
     float distance_m;         /**< Coordinate along the z axis of camera 0 [m]; 0 for sky and without disparity. */
-    float sigma_m;            /**< Standard deviation of distance_m [m] for a disparity with that of 1 px. */
+    float sigma_m;            /**< Standard deviation of distance_m [m] for a disparity with that of stixel_object_mpx. */
     float cost;               /**< Share in the cost of its column, the negative logarithm of a probability [nat]. */
 } vfront_stixel_t;
 
@@ -1095,7 +1126,8 @@ struct vfront_result {
     uint16_t stixels_count[VFRONT_COLUMNS];    /**< Stixels of each column; 0: no road, or no valid disparity in it. */
     uint16_t obstacles_cm[VFRONT_OBSTACLE_BINS]; /**< Distance of the nearest object in each direction from camera 0
                                                     [cm]; stixel_far_m * 100 + 1: free; VFRONT_OBSTACLE_UNKNOWN:
-                                                    unknown. As in MAVLink OBSTACLE_DISTANCE. */
+                                                    unknown, also where no object is found but one may stand that has no
+                                                    match in camera 1. As in MAVLink OBSTACLE_DISTANCE. */
     vfront_stixel_t stixels[VFRONT_COLUMNS][VFRONT_SEGMENTS]; /**< From the bottom up. */
 #endif
 };
@@ -1168,7 +1200,7 @@ struct vfront_info {
 
 /** Stixels [bytes]. */
 #define VFRONT_STIXEL_BYTES \
-    (1ull * VFRONT_STIXELS * (VFRONT_COLUMNS * (2u * VFRONT_HEIGHT + 16u * VFRONT_SEGMENTS + 16u) + \
+    (1ull * VFRONT_STIXELS * (VFRONT_COLUMNS * (3u * VFRONT_HEIGHT + 16u * VFRONT_SEGMENTS + 16u) + \
                                (VFRONT_HEIGHT + 2u) * (VFRONT_DISPARITIES / 8u + 40u) + \
                                2u * VFRONT_DISPARITIES * (VFRONT_DISPARITIES + 4u) + 8192u))
 

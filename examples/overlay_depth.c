@@ -120,9 +120,10 @@ struct colour overlay_distance_colour(float away_m)
 /** One stixel. Its first column and top row are stronger, to separate neighbours. */
 static void draw_stixel(struct overlay *o, int32_t left, int32_t width, const vfront_stixel_t *t)
 {
-    static const struct colour sky = {70, 110, 255};
-    const struct colour c = t->type == VFRONT_STIXEL_SKY
-                                ? sky
+    static const struct colour sky = {70, 110, 255}, unknown = {150, 150, 150};
+    const struct colour c = t->type == VFRONT_STIXEL_SKY ? sky
+                            : t->type == VFRONT_STIXEL_UNKNOWN
+                                ? unknown
                                 : overlay_distance_colour(t->distance_m > 0.0f ? t->distance_m : 1e6f);
     if (t->type == VFRONT_STIXEL_GROUND) return;
     for (int32_t y = t->top_px; y <= t->base_px; y++)

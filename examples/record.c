@@ -358,7 +358,7 @@ static void stixel_header(FILE *f, int32_t cameras)
 /** Columns from left to right, stixels of a column from the bottom up. */
 static void stixel_rows(FILE *f, const struct frame_data *s)
 {
-    static const char *const type[] = {"ground", "object", "sky"};
+    static const char *const type[] = {"ground", "object", "sky", "unknown"};
     const vfront_result_t *r = s->result;
     for (uint32_t i = 0; i < r->columns_count; i++)
         for (uint32_t k = 0; k < r->stixels_count[i]; k++) {

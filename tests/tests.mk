@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: coverage coverage-run evidence test-run slow slow-run golden features quality matching stereo dense ego honesty expect truth predict rig faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
+.PHONY: coverage coverage-run evidence test-run slow slow-run golden features quality matching stereo dense stixels ego honesty expect truth predict rig faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
 .SECONDEXPANSION:
 .SECONDARY:
 
@@ -146,6 +146,7 @@ BRIDGE_CFG_rectify = -DVFRONT_CAMERAS=2
 BRIDGE_CFG_features = -DVFRONT_CAMERAS=1 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=1024 -DVFRONT_CELLS=16384 -DVFRONT_CULL_CELLS=262144 -DVFRONT_KEYPOINTS=32768
 BRIDGE_CFG_stereo = -DVFRONT_WIDTH=1344 -DVFRONT_HEIGHT=1120
 BRIDGE_CFG_dense = -DVFRONT_WIDTH=1344 -DVFRONT_HEIGHT=1120 -DVFRONT_DENSE=1 -DVFRONT_DISPARITIES=256 -DVFRONT_STIXELS=1
+BRIDGE_CFG_stixel = -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=512 -DVFRONT_DENSE=1 -DVFRONT_DISPARITIES=128 -DVFRONT_STIXELS=1 -DVFRONT_CULL_CELLS=12288
 BRIDGE_CFG_match = -DVFRONT_CAMERAS=1 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=512
 BRIDGE_CFG_ego = -DVFRONT_CAMERAS=2 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=512 -DVFRONT_TRACKS=1024 -DVFRONT_KEYPOINTS=4096 -DVFRONT_HYPOTHESES=4096
 $(BUILD)/bridge_%.so: $$(wildcard tests/*/bridge_$$*.c) $(SRC) $(FIXTURE) $(wildcard examples/*)
@@ -225,6 +226,9 @@ stereo: $(BUILD)/bridge_stereo.so ## Depth of key points beside ORB and a matche
 
 dense: $(BUILD)/bridge_dense.so ## Disparity of every pixel beside OpenCV's semi-global matcher: how good, and on one thread how fast; stixels' time
 	$(PYTHON) tests/depth/dense.py $<
+
+stixels: $(BUILD)/bridge_stixel.so ## Stixels of drawn scenes: obstacles found, false alarms, heights and sky, with the values of a car, a rover and a drone
+	$(PYTHON) tests/depth/stixel.py $<
 
 matching: $(BUILD)/bridge_match.so ## Matches with the frame before, beside OpenCV's ORB and brute-force matcher, on sequences with ground truth
 	$(PYTHON) tests/tracking/matching.py $<

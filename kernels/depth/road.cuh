@@ -28,6 +28,7 @@ static __global__ void __launch_bounds__(REDUCE_THREADS) reduce_k(const VF_CONST
               width = s.tuning.stixel_width_px, thread = threadIdx.x;
     const int y0 = blockIdx.x * REDUCE_ROWS, rows = vf_min(REDUCE_ROWS, l.height - y0);
     const uint16_t *from = s.dense->disparity + (size_t)y0 * l.pitch;
+    const uint8_t *picture = s.pictures.level0[s.parity][0] + (size_t)y0 * l.pitch;
     if (thread == 0) vf_clock_start(s.clock, blockIdx.x);
     for (int i = thread; i < REDUCE_ROWS * VFRONT_DISPARITIES; i += REDUCE_THREADS)
         count[i / VFRONT_DISPARITIES][i % VFRONT_DISPARITIES] = 0;
@@ -43,6 +44,8 @@ static __global__ void __launch_bounds__(REDUCE_THREADS) reduce_k(const VF_CONST
         const uint32_t value = vf_stixel_reduce(from + r * l.pitch + column * width, width, s.tuning.stixel_median,
                                                 VF_DENSE_UNITS, disparities);
         m.column[column][l.height - 1 - y0 - r] = (uint16_t)value;
+        m.blank[column][l.height - 1 - y0 - r] = (uint8_t)vf_stixel_blank(picture + (size_t)r * l.pitch, column * width,
+                                                                          width, l.width, s.tuning.stixel_sky_grey);
     }
     __syncthreads();
     const int r = thread / VF_WARP, lane = thread % VF_WARP;

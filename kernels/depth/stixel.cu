@@ -20,7 +20,7 @@ static __global__ void __launch_bounds__(WARPS_MAX *VF_WARP)
     extern __shared__ __align__(16) unsigned char bytes[];
     vf_stixel_memory &m = *s.stixel;
     const int column = blockIdx.x;
-    vf_column_model model = vf_column_model_of(&s, &m.tables, m.horizon);
+    vf_column_model model = vf_column_model_of(&s, &m.tables, m.ground, m.horizon, column);
     column_memory c = lay_out(bytes, model.height, model.disparities, workspaces);
     uint16_t *object_back = reinterpret_cast<uint16_t *>(c.sums),
              *list = object_back + padded(model.height); /* once the sums are done with */
@@ -30,7 +30,8 @@ static __global__ void __launch_bounds__(WARPS_MAX *VF_WARP)
     c.object_cost_min = s.scratch->object_cost_min[column];
     c.background_sum = s.scratch->background_sum[column];
     c.background_cost = s.scratch->background_cost[column];
-    if (model.horizon >= 0) sum_rows(s, model, c, m.column[column]);
+    if (model.horizon >= 0) sum_rows(s, model, c, column);
+    const int most = vf_stixel_segments_most(&model);
     int count = 0, crowded = 0;
     if (model.horizon >= 0 && c.valid[model.height]) {
         sum_subtiles<WIDE>(s, model, c);
@@ -39,9 +40,9 @@ static __global__ void __launch_bounds__(WARPS_MAX *VF_WARP)
         for (;; quarters = bit < 0 ? too_low + 1 : too_low + (1 << bit)) {
             model.segment_cost = vf_stixel_segment_cost(quarters);
             count = solve_column<WIDE>(s, model, c, object_back, list);
-            if (bit < 0 || (bit == VF_STIXEL_SEGMENT_COST_BITS && count <= VFRONT_SEGMENTS)) break;
+            if (bit < 0 || (bit == VF_STIXEL_SEGMENT_COST_BITS && count <= most)) break;
             crowded = 1;
-            if (count > VFRONT_SEGMENTS) too_low = quarters;
+            if (count > most) too_low = quarters;
             bit--;
         }
         write_segments(s, model, c, column, count, object_back, list);
@@ -49,6 +50,8 @@ static __global__ void __launch_bounds__(WARPS_MAX *VF_WARP)
     if (threadIdx.x) return;
     m.crowded[column] = (uint16_t)crowded;
     if (!count) m.segments[column] = 0;
+    if (!count && model.horizon >= 0 && vf_stixel_may_hide(&model, nullptr, 0))
+        atomicMin(&m.nearest_cm[m.tables.obstacle_bin[column]], vf_stixel_hidden_cm(&s));
     vf_clock_end(s.clock);
 }
 

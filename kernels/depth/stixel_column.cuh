@@ -189,18 +189,24 @@ static __device__ __forceinline__ int32_t warp_prefix_sum(int32_t v)
 
 /** Prefix sums from the bottom of the column, by all threads: first within every tile, then what lies below the tile is
  *  added. */
-static __device__ void sum_rows(const vf_stixel_view &s, const vf_column_model &model, const column_memory &c,
-                                const uint16_t *column)
+static __device__ void sum_rows(const vf_stixel_view &s, vf_column_model &model, const column_memory &c, int column)
 {
     const int lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP, warps = blockDim.x / VF_WARP,
               tiles = tiles_of(model.height);
     const vf_ground_model *ground = s.stixel->ground;
     int32_t *tile_twice = c.sums, *tile_background = c.sums + tiles,
             *tile_valid = c.sums + 2 * tiles; /* not in use yet */
+    if (threadIdx.x == 0) *c.count = 0;
+    __syncthreads();
+    for (int v = model.hidden + threadIdx.x; v < model.height; v += blockDim.x)
+        if (s.stixel->column[column][v] != VF_STIXEL_NONE) atomicMax(c.count, v + 1);
+    __syncthreads();
+    model.support = *c.count;
     for (int tile = warp; tile < tiles; tile += warps) {
         const int v = tile * TILE + lane;
-        const uint32_t d = v < model.height ? column[v] : VF_STIXEL_NONE;
-        const int32_t cost = v >= model.height ? 0 : vf_background_data(&model, ground, v, d);
+        const uint32_t d = v < model.height ? vf_stixel_seen(&model, v, s.stixel->column[column][v]) : VF_STIXEL_NONE;
+        const int32_t cost = v >= model.height ? 0
+                                               : vf_background_data(&model, ground, v, d, s.stixel->blank[column][v]);
         const int bin = vf_stixel_bin(d, model.disparities);
         const int32_t twice = warp_prefix_sum(d == VF_STIXEL_NONE ? 0 : 2 * (int32_t)d),
                       background = warp_prefix_sum(cost), valid = warp_prefix_sum(d != VF_STIXEL_NONE);

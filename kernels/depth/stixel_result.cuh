@@ -41,20 +41,27 @@ static __device__ void write_segments(const vf_stixel_view &s, const vf_column_m
                                       int column, int count, const uint16_t *object_back, const uint16_t *list)
 {
     vf_stixel_memory &m = *s.stixel;
+    const int hidden = model.hidden > 0;
+    uint32_t *nearest = &m.nearest_cm[m.tables.obstacle_bin[column]];
+    count -= vf_stixel_given_way(&model, list, count);
     for (int i = threadIdx.x; i < count; i += blockDim.x) {
         const int top = vf_back_base(list[i]), type = vf_back_type(list[i]),
                   back = type == VF_OBJECT ? object_back[top] : c.background_back[top], base = vf_back_base(back);
         vf_row_costs below = {0, 0, 0};
         if (base) below = costs_at(model, c, base - 1);
         const vf_row_costs through = costs_at(model, c, top);
-        const vf_segment segment = vf_segment_of(&model, type, base, top, c.twice[top + 1] - c.twice[base],
-                                                 (uint32_t)(c.valid[top + 1] - c.valid[base]),
+        const uint32_t valid = (uint32_t)(c.valid[top + 1] - c.valid[base]);
+        const vf_segment segment = vf_segment_of(&model, type, vf_max(base, model.hidden), top,
+                                                 c.twice[top + 1] - c.twice[base], valid, m.ground[base].expected_q8,
                                                  vf_row_cost(&through, type) - vf_row_cost(&below, vf_back_type(back)));
-        m.segment[column][count - 1 - i] = segment;
-        atomicMin(&m.nearest_cm[m.tables.obstacle_bin[column]],
-                  vf_stixel_obstacle_cm(&s, m.tables.secant[column], &segment));
+        m.segment[column][hidden + count - 1 - i] = segment;
+        atomicMin(nearest, vf_stixel_obstacle_cm(&s, m.tables.secant[column], &segment));
+        if (i == count - 1 && vf_stixel_may_hide(&model, &segment, (int)valid))
+            atomicMin(nearest, vf_stixel_hidden_cm(&s));
     }
-    if (threadIdx.x == 0) m.segments[column] = (uint16_t)count;
+    if (threadIdx.x) return;
+    if (hidden) m.segment[column][0] = vf_stixel_hidden_segment(&model);
+    m.segments[column] = (uint16_t)(hidden + count);
 }
 
 #endif

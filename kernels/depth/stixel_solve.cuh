@@ -94,13 +94,12 @@ static __device__ __forceinline__ void solve_tile(const vf_stixel_view &s, const
     const row_pair *pairs = pairs_of(c, tile) + lane;
     const int4 *steps = c.steps + tile % 2 * TILE;
     const vf_transition above = s.scratch->transition[vf_min(v + 1, model.height - 1)];
-    const bool below_horizon = v < model.horizon;
     const serial_state before = *f;
     unsigned long long *near = near_best_of(c, tile) + lane, *far = far_best_of(c, tile) + lane,
                        key = *far < *near ? *far : *near;
     *near = *far = best_key(VF_STIXEL_COST_MAX, 0); /* for the tile after the next */
     candidate best = {key_cost(key), -1};           /* base: row of the tile; -1: below the tile, as in key */
-    vf_object_end mine = vf_object_end_at(&model, best.cost, mean_between(c, key_base(key), v), below_horizon);
+    vf_object_end mine = vf_object_end_at(&model, best.cost, mean_between(c, key_base(key), v));
     row_pair next_pair[PREFETCH];
     int4 next_step[PREFETCH];
 #pragma unroll
@@ -128,8 +127,7 @@ static __device__ __forceinline__ void solve_tile(const vf_stixel_view &s, const
         const bool better = lane >= j && cost < best.cost; /* selections one by one, without a branch */
         best.cost = better ? cost : best.cost;
         best.base = better ? j : best.base;
-        mine.background_cost = better ? (below_horizon || mean >= VF_ROAD_SLACK_Q8 ? cost : VF_STIXEL_IMPOSSIBLE)
-                                      : mine.background_cost;
+        mine.background_cost = better ? cost : mine.background_cost;
         mine.nearer_q8 = better ? mean + range : mine.nearer_q8;
         mine.farther_q8 = better ? mean - range : mine.farther_q8;
         mine.nearer_cost = better ? cost + (int16_t)p.nearer_farther : mine.nearer_cost;

@@ -108,7 +108,7 @@ static __device__ void put_stixels(const vf_report_view &s, vfront_result_t *out
     for (int i = first; i < columns * VFRONT_SEGMENTS; i += step) {
         const int column = i / VFRONT_SEGMENTS, k = i % VFRONT_SEGMENTS;
         if (k < m.segments[column])
-            out->stixels[column][k] = vf_stixel_result(&s.stixel_geometry, &m.segment[column][k]);
+            out->stixels[column][k] = vf_stixel_result(&s.stixel_geometry, &s.stixel_tuning, &m.segment[column][k]);
     }
     for (int i = first; i < columns; i += step) out->stixels_count[i] = m.segments[i];
     for (int i = first; i < VFRONT_OBSTACLE_BINS; i += step) out->obstacles_cm[i] = vf_report_obstacle(&s, i);

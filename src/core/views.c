@@ -74,7 +74,7 @@ static void look_at_stixels(struct vf_report_view *v, const struct vf_step *s)
 #define MORE_match look_at_pyramids(&v->align, s)
 #define MORE_ego (void)0 /* what cuBLAS needs is the CUDA port's to fill in */
 #define MORE_dense PICTURES, MASKS, v->scratch = &s->memory->dense_scratch, v->copy = s->pinned->dense
-#define MORE_stixel v->scratch = &s->memory->stixel_scratch
+#define MORE_stixel PICTURES, v->scratch = &s->memory->stixel_scratch
 #define MORE_report                                                                                                    \
     look_at_stixels(v, s), v->result = s->pinned->result, v->done = &s->pinned->done,                                  \
                            v->clocks = (const uint64_t(*)[2])s->memory->clock, v->clocks_out = s->pinned->clock,       \

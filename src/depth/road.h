@@ -185,10 +185,11 @@ VF_FN struct vf_ground_model vf_road_ground(const struct vf_stixel_view *s, cons
     const double expected = road->slope * below < 0.0           ? 0.0
                             : road->slope * below > range - 1.0 ? range - 1.0
                                                                 : road->slope * below;
-    const double angle = vf_atan2(tangent, 1.0) + below / focal, lift = VF_SIGMA_HEIGHT_M * angle / height_m;
-    const double variance = VF_SIGMA_GROUND * VF_SIGMA_GROUND +
-                            gain * gain * (lift * lift + VF_SIGMA_TILT * VF_SIGMA_TILT),
-                 sigma = sqrt(variance);
+    const double angle = vf_atan2(tangent, 1.0) + below / focal,
+                 lift = 0.001 * s->tuning.stixel_height_mm * angle / height_m,
+                 tilt = 0.001 * s->tuning.stixel_tilt_mdeg * 0.017453292519943295,
+                 ground = 0.001 * s->tuning.stixel_ground_mpx;
+    const double variance = ground * ground + gain * gain * (lift * lift + tilt * tilt), sigma = sqrt(variance);
     const double root = sigma * 1.4142135623730951,
                  inside = 0.5 * (vf_stixel_erf(t, (range - expected) / root) + vf_stixel_erf(t, expected / root));
     const double wide = sigma * inside < 65536.0 ? sigma * inside : 65536.0;

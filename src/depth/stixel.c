@@ -12,6 +12,7 @@ static void reduce(const struct vf_stixel_view *s, struct vf_stixel_memory *m)
     const struct vf_level *l = &s->geometry.level[0][0];
     const int32_t disparities = s->tuning.dense_disparities, columns = vf_stixel_columns(&s->geometry, &s->tuning),
                   width = s->tuning.stixel_width_px;
+    const uint8_t *picture = s->pictures.level0[s->parity][0];
     for (int32_t y = 0; y < l->height; y++) {
         const uint16_t *row = s->dense->disparity + (size_t)y * (size_t)l->pitch;
         uint32_t count[VFRONT_DISPARITIES] = {0}, count_max = 0, *voters = m->voters + y * disparities / 32;
@@ -20,28 +21,33 @@ static void reduce(const struct vf_stixel_view *s, struct vf_stixel_memory *m)
         memset(voters, 0, (size_t)disparities / 8);
         for (int32_t d = 1; d < disparities; d++)
             voters[d / 32] |= (uint32_t)vf_road_votes(count[d], count_max, l->width) << d % 32;
-        for (int32_t i = 0; i < columns; i++)
+        for (int32_t i = 0; i < columns; i++) {
             m->column[i][l->height - 1 - y] = (uint16_t)vf_stixel_reduce(
                 row + i * width, width, s->tuning.stixel_median, VF_DENSE_UNITS, disparities);
+            m->blank[i][l->height - 1 - y] = (uint8_t)vf_stixel_blank(picture + (size_t)y * (size_t)l->pitch, i * width,
+                                                                      width, l->width, s->tuning.stixel_sky_grey);
+        }
     }
 }
 
 /* ---- dynamic programme ------------------------------------------------------------------------------------------- */
 
 /** Prefix sums of a column, from the bottom. */
-static void sum_rows(const struct vf_column_model *model, const struct vf_stixel_memory *m, const uint16_t *column,
+static void sum_rows(struct vf_column_model *model, const struct vf_stixel_memory *m, int32_t column,
                      struct vf_stixel_scratch *w)
 {
     const int32_t disparities = model->disparities;
     memset(w->object_sum, 0, sizeof *w->object_sum * (size_t)disparities);
     w->disparity_sum_twice[0] = w->valid[0] = 0;
     w->sum[0] = 0;
+    for (int32_t v = 0; v < model->height; v++)
+        if (vf_stixel_seen(model, v, m->column[column][v]) != VF_STIXEL_NONE) model->support = v + 1;
     for (int32_t v = 0; v < model->height; v++) {
-        const uint32_t d = column[v];
+        const uint32_t d = vf_stixel_seen(model, v, m->column[column][v]);
         const uint16_t *cost = m->tables.object_cost + vf_stixel_bin(d, disparities) * disparities;
         w->disparity_sum_twice[v + 1] = w->disparity_sum_twice[v] + (d == VF_STIXEL_NONE ? 0 : 2 * d);
         w->valid[v + 1] = w->valid[v] + (d != VF_STIXEL_NONE);
-        w->sum[v + 1] = w->sum[v] + vf_background_data(model, m->ground, v, d);
+        w->sum[v + 1] = w->sum[v] + vf_background_data(model, m->ground, v, d, m->blank[column][v]);
         for (int32_t k = 0; k < disparities; k++)
             w->object_sum[(v + 1) * disparities + k] = w->object_sum[v * disparities + k] + cost[k];
     }
@@ -68,7 +74,7 @@ static struct vf_object_end end_object(const struct vf_column_model *model, stru
     const int32_t before = vf_object_predecessor(&w->object_start[best_base], best_mean, best_base, model->horizon);
     w->object[top] = best;
     w->object_back[top] = (uint16_t)vf_back_pointer(best_base, before);
-    return vf_object_end_at(model, best, best_mean, top < model->horizon);
+    return vf_object_end_at(model, best, best_mean);
 }
 
 /** Fills costs and back-pointers of the column row by row. Returns the number of segments of the optimum, whose tops
@@ -104,19 +110,24 @@ static int32_t cost_through(const struct vf_column_model *model, const struct vf
     return vf_row_cost(&costs, type);
 }
 
-/** Writes the listed segments, from the bottom up. */
-static void write_segments(const struct vf_column_model *model, const struct vf_stixel_scratch *w,
-                           struct vf_segment *segment, int32_t count)
+/** Writes the listed segments, from the bottom up. Returns how many there are. */
+static int32_t write_segments(const struct vf_column_model *model, const struct vf_ground_model *ground,
+                              const struct vf_stixel_scratch *w, struct vf_segment *segment, int32_t count)
 {
+    const int32_t given_way = vf_stixel_given_way(model, w->list, count), hidden = model->hidden > 0;
+    if (hidden) segment[0] = vf_stixel_hidden_segment(model);
+    count -= given_way;
     for (int32_t i = 0; i < count; i++) {
         const int32_t top = vf_back_base(w->list[i]), type = vf_back_type(w->list[i]),
                       back = type == VF_OBJECT ? w->object_back[top] : w->background_back[top];
         const int32_t base = vf_back_base(back),
                       cost = cost_through(model, w, top, type) - cost_through(model, w, base - 1, vf_back_type(back));
-        segment[count - 1 - i] = vf_segment_of(model, type, base, top,
-                                               w->disparity_sum_twice[top + 1] - w->disparity_sum_twice[base],
-                                               w->valid[top + 1] - w->valid[base], cost);
+        segment[hidden + count - 1 - i] = vf_segment_of(model, type, vf_max(base, model->hidden), top,
+                                                        w->disparity_sum_twice[top + 1] - w->disparity_sum_twice[base],
+                                                        w->valid[top + 1] - w->valid[base], ground[base].expected_q8,
+                                                        cost);
     }
+    return hidden + count;
 }
 
 /** Solves the column with an extra cost of each segment. Returns the number of segments. */
@@ -133,34 +144,48 @@ void vf_stixel_segment_column(const struct vf_stixel_view *s, int32_t column)
 {
     struct vf_stixel_memory *m = s->stixel;
     struct vf_stixel_scratch *w = s->scratch;
-    struct vf_column_model model = vf_column_model_of(s, &m->tables, m->horizon);
+    struct vf_column_model model = vf_column_model_of(s, &m->tables, m->ground, m->horizon, column);
+    const int32_t most = vf_stixel_segments_most(&model);
     m->segments[column] = m->crowded[column] = 0;
     if (m->horizon < 0) return;
-    sum_rows(&model, m, m->column[column], w);
+    sum_rows(&model, m, column, w);
     if (!w->valid[model.height]) return;
     int32_t count = solve_at(&model, m, w, 0), too_low = 0;
-    m->crowded[column] = count > VFRONT_SEGMENTS;
+    m->crowded[column] = count > most;
     if (m->crowded[column]) {
         for (int32_t bit = VF_STIXEL_SEGMENT_COST_BITS - 1; bit >= 0; bit--)
-            if (solve_at(&model, m, w, too_low + (1 << bit)) > VFRONT_SEGMENTS) too_low += 1 << bit;
+            if (solve_at(&model, m, w, too_low + (1 << bit)) > most) too_low += 1 << bit;
         count = solve_at(&model, m, w, too_low + 1);
     }
-    write_segments(&model, w, m->segment[column], count);
-    m->segments[column] = (uint16_t)count;
+    m->segments[column] = (uint16_t)write_segments(&model, m->ground, w, m->segment[column], count);
 }
 
 /* ---- obstacles --------------------------------------------------------------------------------------------------- */
+
+/** Valid rows of a segment. */
+static int32_t valid_rows(const struct vf_stixel_memory *m, int32_t column, const struct vf_segment *segment)
+{
+    int32_t valid = 0;
+    for (int32_t v = segment->base; v <= segment->top; v++) valid += m->column[column][v] != VF_STIXEL_NONE;
+    return valid;
+}
+
+static void keep_least(uint32_t *least, uint32_t value) { *least = value < *least ? value : *least; }
 
 /** Nearest object in each direction. */
 static void find_nearest(const struct vf_stixel_view *s, struct vf_stixel_memory *m)
 {
     for (int32_t i = 0; i < VFRONT_OBSTACLE_BINS; i++) m->nearest_cm[i] = VF_NONE;
-    for (int32_t column = 0; column < vf_stixel_columns(&s->geometry, &s->tuning); column++)
-        for (int32_t i = 0; i < m->segments[column]; i++) {
-            const uint32_t cm = vf_stixel_obstacle_cm(s, m->tables.secant[column], &m->segment[column][i]);
-            uint32_t *nearest = &m->nearest_cm[m->tables.obstacle_bin[column]];
-            if (cm < *nearest) *nearest = cm;
-        }
+    if (m->horizon < 0) return;
+    for (int32_t column = 0; column < vf_stixel_columns(&s->geometry, &s->tuning); column++) {
+        const struct vf_column_model model = vf_column_model_of(s, &m->tables, m->ground, m->horizon, column);
+        const struct vf_segment *segment = m->segment[column], *bottom = m->segments[column] ? segment : NULL;
+        uint32_t *nearest = &m->nearest_cm[m->tables.obstacle_bin[column]];
+        for (int32_t i = 0; i < m->segments[column]; i++)
+            keep_least(nearest, vf_stixel_obstacle_cm(s, m->tables.secant[column], &segment[i]));
+        if (vf_stixel_may_hide(&model, bottom, bottom ? valid_rows(m, column, bottom) : 0))
+            keep_least(nearest, vf_stixel_hidden_cm(s));
+    }
 }
 #endif
 

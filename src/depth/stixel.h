@@ -2,15 +2,22 @@
 /* stixel: road and horizon, and a segmentation of every column of the picture into ground, objects and sky (paper 002;
  * terms and values are those of its authors' program).
  *
- * In      disparities of camera 0; the road of the frame before; tables made in vfront_init() (stixel_tables.h)
+ * In      disparities and picture of camera 0; the road of the frame before; tables made in vfront_init()
+ *         (stixel_tables.h)
  * Out     the road (road.h); of each column its segments from the bottom up (stixel_segment.h); the nearest obstacle in
  *         each of 72 directions
  * Rule    Columns are stixel_width_px wide; a row of a column has the mean, or the median, of its valid disparities. A
- *         row without a valid disparity costs nothing in any class. A segmentation costs the data terms of its rows and
+ *         row without one costs nothing as ground or object. As sky it costs less than that: a little, more where no
+ *         row above it has a disparity either, so that an object ends where its support does, and most where the
+ *         picture is bright and without texture (blank). In blank rows the matcher carries on what is beside them: a
+ *         small disparity there speaks for sky, a large one for a wall. A segmentation costs the data terms of its rows and
  *         a transition into every segment; the cheapest one is found row by row from the bottom (dynamic programming),
  *         and read back from the top. The data term of a row in an object takes the integer disparity of the row and
  *         the integer mean disparity of the segment; its sigma follows from the row's, not from the mean, as in the
- *         authors' program. An object nearer to infinity than one pixel is sky.
+ *         authors' program. An object nearer to infinity than one pixel is sky, if it begins above the horizon.
+ *         Hidden rows are those in which the ground has no match because that lies left of camera 1's first column:
+ *         what the matcher finds there is farther, and is left out. They are one unknown segment; and where something
+ *         near may hide in a column, its direction is never free (vf_stixel_may_hide()).
  *         The minimum is over every pair of base and top row of an object: that is what the host form computes, pair by
  *         pair. The kernel leaves out groups of eight bases whose lower bound is above what is found already; the
  *         result is the same. The data terms of an object are the difference of two prefix sums. The host form has the
@@ -22,10 +29,12 @@
  * Exact   integers, costs in 1/4096 nat, disparities in 1/256 px; the road and the ground model in double precision
  *         with + - * / and roots
  * Shared  all arithmetic; loops are written twice (see road.h, stixel_segment.h)
- * Memory  a column's disparities, its segments; a bit a row and disparity; tables. Scratch: struct vf_stixel_scratch
+ * Memory  a column's disparities, blank rows and segments; a bit a row and disparity; tables. Scratch: struct vf_stixel_scratch
  *
- * Costs are rounded to 1/4096 nat a row, so two segmentations that differ by less than rows / 4096 nat may change
- * places with the real-valued model. Rows of columns count from the bottom of the picture, 0 to height - 1.
+ * What is found is the cheapest segmentation of a model whose means, road and depth ranges are in 1/256 px, but for
+ * rounding: it costs at most (rows + 4 segments) / 4096 nat more than the cheapest. The real-valued model may choose
+ * another one that there costs several nat more: the transition into an object is a step function of its mean, and a
+ * mean may be rounded over a step. Rows of columns count from the bottom of the picture, 0 to height - 1.
  *
  * D. Pfeiffer, U. Franke, Towards a global optimal multi-layer stixel representation of dense 3D data (2011).
  */
@@ -82,6 +91,7 @@ struct vf_stixel_memory {
     int32_t horizon; /* row from the bottom, 0 .. height; -1: there is no road, and columns have no segments */
     struct vf_ground_model ground[VFRONT_HEIGHT];   /* by row from the bottom */
     uint16_t column[VFRONT_COLUMNS][VFRONT_HEIGHT]; /* disparities from the bottom [1/256 px], or VF_STIXEL_NONE */
+    uint8_t blank[VFRONT_COLUMNS][VFRONT_HEIGHT];   /* 1: the row is bright and without texture: vf_stixel_blank() */
     uint16_t segments[VFRONT_COLUMNS];              /* number of segments of each column */
     uint16_t crowded[VFRONT_COLUMNS];               /* 1: the optimum has more than VFRONT_SEGMENTS segments */
     struct vf_segment segment[VFRONT_COLUMNS][VFRONT_SEGMENTS]; /* from the bottom */
@@ -134,6 +144,19 @@ VF_FN uint32_t vf_stixel_reduce(const uint16_t *pixel, int32_t width, int32_t me
                    value = (2 * (median ? middle : sum) * VF_STIXEL_PX + divisor) / (2 * divisor);
     const uint32_t most = (uint32_t)disparities * VF_STIXEL_PX - 1;
     return value < most ? value : most == VF_STIXEL_NONE ? most - 1 : most;
+}
+
+/** 1 if a row of a column, and a pixel on either side of it, is bright and without texture, as sky is. pixel: row of the
+ *  picture, from its first pixel. */
+VF_FN int32_t vf_stixel_blank(const uint8_t *pixel, int32_t left, int32_t width, int32_t picture_width, int32_t grey)
+{
+    const int32_t first = vf_max(left - 1, 0), last = vf_min(left + width, picture_width - 1);
+    int32_t least = 255, most = 0;
+    for (int32_t x = first; x <= last; x++) {
+        least = vf_min(least, pixel[x]);
+        most = vf_max(most, pixel[x]);
+    }
+    return least >= grey && most - least <= VF_STIXEL_BLANK_GREY;
 }
 
 /** Segment one column: host form. Its disparities, the horizon and the ground model must be there. */

@@ -15,19 +15,56 @@
 /** Value of nearest_cm for a direction that is free up to stixel_far_m. */
 VF_FN uint32_t vf_stixel_free_cm(const struct vf_stixel_view *s) { return (uint32_t)s->tuning.stixel_far_m * 100 + 1; }
 
-/** Distance of an object in the direction of its column [cm]; vf_stixel_free_cm() for other classes and for what is
- *  farther than stixel_far_m. */
+/** Value of nearest_cm for a direction in which objects may be hidden, and none was found: more than that of any object,
+ *  less than that of a free direction. */
+VF_FN uint32_t vf_stixel_hidden_cm(const struct vf_stixel_view *s) { return (uint32_t)s->tuning.stixel_far_m * 100; }
+
+/** 1 if a near object may stand in a column without having been found, because its match would lie left of camera 1's
+ *  first column. bottom: the column's lowest segment, with that many valid rows; NULL: it has none. Where the ground of
+ *  the lowest row is hidden that is always so. In other columns within dense_disparities of the left border it is,
+ *  unless an object is seen there, or ground or sky in half of its rows. */
+VF_FN int vf_stixel_may_hide(const struct vf_column_model *m, const struct vf_segment *bottom, int32_t valid)
+{
+    if (m->hidden) return 1;
+    if (m->left_px >= m->disparities) return 0;
+    return !bottom || bottom->type == VF_UNKNOWN ||
+           (bottom->type != VF_OBJECT && 2 * valid <= bottom->top - bottom->base);
+}
+
+/** Distance of an object in the direction of its column [cm]; vf_stixel_hidden_cm() for what is unknown;
+ *  vf_stixel_free_cm() for other classes and for what is farther than stixel_far_m. */
 VF_FN uint32_t vf_stixel_obstacle_cm(const struct vf_stixel_view *s, float secant, const struct vf_segment *segment)
 {
     const uint32_t free_cm = vf_stixel_free_cm(s);
+    if (segment->type == VF_UNKNOWN) return vf_stixel_hidden_cm(s);
     if (segment->type != VF_OBJECT || segment->mean_q8 <= 0) return free_cm;
     const float cm = (float)vf_stixel_scale(s->geometry.focal_px[0], s->geometry.pair.baseline_m) * 25600.0f /
                      (float)segment->mean_q8 * secant;
     return cm < (float)(free_cm - 1) ? (uint32_t)cm : free_cm;
 }
 
+/** Segments of a column as it is written: those that lie in its hidden rows give way to one unknown segment. Returns how
+ *  many of the `count` lowest do. list: as of vf_backtrack(), from the top. */
+VF_FN int32_t vf_stixel_given_way(const struct vf_column_model *m, const uint16_t *list, int32_t count)
+{
+    int32_t least = 0;
+    while (least < count && vf_back_base(list[count - 1 - least]) < m->hidden) least++;
+    return least;
+}
+
+/** The unknown segment at the bottom of a column with hidden rows. */
+VF_FN struct vf_segment vf_stixel_hidden_segment(const struct vf_column_model *m)
+{
+    const struct vf_segment hidden = {0, (uint16_t)(m->hidden - 1), -1, VF_UNKNOWN, 0};
+    return hidden;
+}
+
+/** Most segments that the optimum of a column may have: one place is for its hidden rows. */
+VF_FN int32_t vf_stixel_segments_most(const struct vf_column_model *m) { return VFRONT_SEGMENTS - (m->hidden > 0); }
+
 /** Segment as the result has it: rows from the top. */
-VF_FN vfront_stixel_t vf_stixel_result(const struct vf_stixel_geometry *g, const struct vf_segment *segment)
+VF_FN vfront_stixel_t vf_stixel_result(const struct vf_stixel_geometry *g, const struct vf_stixel_tuning *tuning,
+                                       const struct vf_segment *segment)
 {
     const int32_t height = g->level[0][0].height;
     vfront_stixel_t t;
@@ -35,10 +72,11 @@ VF_FN vfront_stixel_t vf_stixel_result(const struct vf_stixel_geometry *g, const
     t.top_px = (uint16_t)(height - 1 - segment->top);
     t.type = (uint32_t)segment->type;
     t.disparity_px = segment->mean_q8 < 0 ? -1.0f : (float)segment->mean_q8 * (1.0f / VF_STIXEL_PX);
-    t.distance_m = segment->type != VF_SKY && segment->mean_q8 > 0
+    t.distance_m = segment->type < VF_SKY && segment->mean_q8 > 0
                        ? (float)vf_stixel_scale(g->focal_px[0], g->pair.baseline_m) / t.disparity_px
                        : 0.0f;
-    t.sigma_m = t.distance_m > 0.0f ? t.distance_m / t.disparity_px * (float)VF_SIGMA_OBJECT : 0.0f;
+    t.sigma_m = t.distance_m > 0.0f ? t.distance_m / t.disparity_px * (0.001f * (float)tuning->stixel_object_mpx)
+                                    : 0.0f;
     t.cost = (float)segment->cost * (1.0f / VF_STIXEL_NAT);
     return t;
 }

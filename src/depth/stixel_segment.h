@@ -15,8 +15,8 @@
  *         which the kernel also has in two halves for pairs within a tile: make_pairs() adds what is known ahead,
  *         solve_tile() the rest. Order does not matter: ties go to the lower base in both
  *
- * Rows count from the bottom of the picture, 0 to height - 1. The row of the horizon itself can only be an object:
- * ground ends below it, sky begins above it, so that one never follows the other.
+ * Rows count from the bottom of the picture, 0 to height - 1. Ground ends below the row of the horizon, sky begins with
+ * it. In the authors' program that row is neither, so that sky never follows ground.
  */
 #ifndef VF_STIXEL_SEGMENT_H
 #define VF_STIXEL_SEGMENT_H
@@ -34,7 +34,7 @@
 #define VF_STIXEL_SEGMENT_COST_BITS 16
 
 /** Classes, with the values of vfront_stixel_type_t. */
-enum { VF_GROUND = 0, VF_OBJECT = 1, VF_SKY = 2 };
+enum { VF_GROUND = 0, VF_OBJECT = 1, VF_SKY = 2, VF_UNKNOWN = 3 };
 
 /** Segment of a column: rows base .. top, from the bottom. */
 struct vf_segment {
@@ -47,20 +47,42 @@ struct vf_segment {
 struct vf_column_model {
     const struct vf_stixel_tables *tables;
     int32_t height, horizon, disparities;
+    int32_t left_px;              /* first pixel of the column */
+    int32_t support;              /* rows up to the highest with a valid disparity; once the column is known */
+    int32_t hidden;               /* rows at the bottom whose ground camera 1 does not see: vf_stixel_hidden() */
     int32_t outlier, outlier_sky; /* cost of an outlier [nat/4096] */
     int32_t segment_cost;         /* extra cost of each segment beside the model's [nat/4096] */
 };
+
+/** Number of rows at the bottom of a column, up to the horizon, whose ground has its match left of camera 1's first
+ *  column: the expected disparity is more than the column's distance from the left border. ground: falls from row to
+ *  row. */
+VF_FN int32_t vf_stixel_hidden(const struct vf_ground_model *ground, int32_t horizon, int32_t left_px)
+{
+    int32_t low = 0, high = horizon; /* rows below low are hidden, those from high on are not */
+    while (low < high) {
+        const int32_t middle = (low + high) / 2, hidden = ground[middle].expected_q8 > left_px * VF_STIXEL_PX;
+        low = hidden ? middle + 1 : low;
+        high = hidden ? high : middle;
+    }
+    return low;
+}
+
+/** ground: models of all rows; horizon: -1 without a road, and then there is no model. */
 VF_FN struct vf_column_model vf_column_model_of(const struct vf_stixel_view *s, const struct vf_stixel_tables *tables,
-                                                int32_t horizon)
+                                                const struct vf_ground_model *ground, int32_t horizon, int32_t column)
 {
     struct vf_column_model m;
     m.tables = tables;
     m.height = s->geometry.level[0][0].height;
     m.horizon = horizon;
     m.disparities = s->tuning.dense_disparities;
+    m.left_px = column * s->tuning.stixel_width_px;
+    m.hidden = vf_stixel_hidden(ground, vf_min(horizon, m.height), m.left_px);
     m.outlier = vf_stixel_log(m.tables->log_q16, (uint32_t)m.disparities * VF_STIXEL_PX) + VF_LN_OUTLIER;
     m.outlier_sky = m.outlier - VF_LN_OUTLIER + VF_LN_OUTLIER_SKY;
     m.segment_cost = 0;
+    m.support = 0;
     return m;
 }
 
@@ -78,30 +100,48 @@ VF_FN int32_t vf_stixel_gauss(int32_t off_q8, int32_t norm, uint32_t weight, int
     return cost < (uint64_t)(outlier - norm) ? norm + (int32_t)cost : outlier;
 }
 
-/** Data term of a row as ground, and as sky; 0 without a valid disparity. */
+/** Data term of a row as ground; 0 without a valid disparity. */
 VF_FN int32_t vf_stixel_ground_data(const struct vf_ground_model *g, uint32_t disparity, int32_t outlier)
 {
     return disparity == VF_STIXEL_NONE
                ? 0
                : vf_stixel_gauss((int32_t)disparity - g->expected_q8, g->norm, g->weight, outlier);
 }
-VF_FN int32_t vf_stixel_sky_data(uint32_t disparity, int32_t outlier)
-{
-    return disparity == VF_STIXEL_NONE ? 0 : vf_stixel_gauss((int32_t)disparity, VF_NORM_SKY, VF_WEIGHT_SKY, outlier);
-}
-
-/** Data term of a row as background: ground up to the horizon, sky above it. ground: models of all rows. */
-VF_FN int32_t vf_background_data(const struct vf_column_model *m, const struct vf_ground_model *ground, int32_t row,
-                                 uint32_t disparity)
-{
-    return row <= m->horizon ? vf_stixel_ground_data(&ground[row], disparity, m->outlier)
-                             : vf_stixel_sky_data(disparity, m->outlier_sky);
-}
 
 /** Integer disparity of a row: index of the row in tables.object_cost. `disparities` without a valid disparity. */
 VF_FN int32_t vf_stixel_bin(uint32_t disparity, int32_t disparities)
 {
     return disparity == VF_STIXEL_NONE ? disparities : (int32_t)(disparity / VF_STIXEL_PX);
+}
+
+/** Data term of a row as sky, relative to an object, in which a row without a disparity costs nothing. blank: the row is
+ *  bright and without texture. A disparity that the matcher finds there is that of what is beside or below the sky, so
+ *  mostly a small one: exponentially distributed, with a mean of twice the slack. */
+VF_FN int32_t vf_stixel_sky_data(const struct vf_column_model *m, int32_t row, uint32_t disparity, int32_t blank)
+{
+    const int32_t slack_q8 = m->tables->slack_q8;
+    if (disparity == VF_STIXEL_NONE && !blank) return row < m->support ? -VF_LN_MISSING : -VF_LN_TOPLESS;
+    if (disparity == VF_STIXEL_NONE) return -VF_LN_BLANK;
+    const int32_t known = vf_stixel_gauss((int32_t)disparity, VF_NORM_SKY, VF_WEIGHT_SKY, m->outlier_sky),
+                  far_q8 = VF_STIXEL_BLANK_FAR * slack_q8,
+                  matched = m->tables->row_cost_min[vf_stixel_bin(disparity, m->disparities)] +
+                            ((int32_t)disparity - far_q8) * (VF_STIXEL_NAT / 2) / far_q8 * 2;
+    return blank ? vf_min(known, matched) : known;
+}
+
+/** Data term of a row as background: ground below the horizon, sky from there on. ground: models of all rows. */
+VF_FN int32_t vf_background_data(const struct vf_column_model *m, const struct vf_ground_model *ground, int32_t row,
+                                 uint32_t disparity, int32_t blank)
+{
+    return row < m->horizon ? vf_stixel_ground_data(&ground[row], disparity, m->outlier)
+                            : vf_stixel_sky_data(m, row, disparity, blank);
+}
+
+/** Disparity of a row as the segmentation sees it: none where the ground is hidden from camera 1, and all that the
+ *  matcher can find there is something farther. */
+VF_FN uint32_t vf_stixel_seen(const struct vf_column_model *m, int32_t row, uint32_t disparity)
+{
+    return row < m->hidden ? VF_STIXEL_NONE : disparity;
 }
 
 /** Mean of n disparities [1/256 px], from twice their sum plus one and tables.inverse_q31[n]. Rounded down; of
@@ -139,21 +179,21 @@ VF_FN struct vf_transition vf_transition_at(const struct vf_stixel_tables *t, in
         b.object_cost = b.background_cost = VF_STIXEL_FORBIDDEN;
         return b;
     }
-    if (base - 1 >= horizon) { /* after sky an object must be nearer than 3 px of disparity */
-        b.above_q8 = VF_ROAD_SLACK_Q8;
+    if (base - 1 >= horizon) { /* after sky an object must be nearer than the slack */
+        b.above_q8 = t->slack_q8;
         b.below_q8 = 0;
-        b.above_cost = vf_stixel_log(logs, (uint32_t)(most - VF_ROAD_SLACK_Q8));
+        b.above_cost = vf_stixel_log(logs, (uint32_t)(most - t->slack_q8));
         b.below_cost = b.between_cost = VF_STIXEL_FORBIDDEN;
         b.object_cost = b.background_cost = VF_LN_2;
         return b;
     }
-    b.above_q8 = ground_q8 + VF_ROAD_SLACK_Q8;
-    b.below_q8 = ground_q8 - VF_ROAD_SLACK_Q8;
+    b.above_q8 = ground_q8 + t->slack_q8;
+    b.below_q8 = ground_q8 - t->slack_q8;
     b.above_cost = vf_stixel_log(logs, (uint32_t)vf_max(most - b.above_q8, 1)) + VF_LN_GRAVITY + VF_LN_07;
     b.below_cost = vf_stixel_log(logs, (uint32_t)vf_max(b.below_q8, 1)) + VF_LN_BELOW + VF_LN_07;
-    b.between_cost = VF_LN_ON_GROUND + VF_LN_07;
+    b.between_cost = vf_stixel_log(logs, (uint32_t)t->slack_q8) + VF_LN_ON_GROUND + VF_LN_07;
     b.object_cost = VF_LN_07;
-    b.background_cost = VF_LN_03;
+    b.background_cost = base < horizon ? VF_LN_03 : VF_LN_2;
     return b;
 }
 
@@ -181,8 +221,7 @@ VF_FN int32_t vf_object_farther_cost(const struct vf_column_model *m, int32_t me
  *  nearer_q8 or farther than farther_q8; costs are those of all rows up to this one plus that transition. */
 struct vf_object_end {
     int32_t nearer_q8, farther_q8, nearer_cost, farther_cost;
-    /* cost of all rows up to this one, if ground or sky may follow; else VF_STIXEL_IMPOSSIBLE */
-    int32_t background_cost;
+    int32_t background_cost; /* cost of all rows up to this one: ground or sky may follow */
 };
 VF_FN struct vf_object_end vf_object_end_none(void)
 {
@@ -191,10 +230,9 @@ VF_FN struct vf_object_end vf_object_end_none(void)
     return none;
 }
 
-/** cost: of all rows up to the object's top; from VF_STIXEL_COST_MAX on there is none. Below the horizon ground may
- *  follow any object; above it sky follows objects of at least 3 px. */
-VF_FN struct vf_object_end vf_object_end_at(const struct vf_column_model *m, int32_t cost, int32_t mean_q8,
-                                            int below_horizon)
+/** cost: of all rows up to the object's top; from VF_STIXEL_COST_MAX on there is none. Ground or sky may follow any
+ *  object; in the authors' program sky follows objects of at least 3 px alone. */
+VF_FN struct vf_object_end vf_object_end_at(const struct vf_column_model *m, int32_t cost, int32_t mean_q8)
 {
     const int32_t range_q8 = m->tables->object_range_q8[(uint32_t)mean_q8 / VF_STIXEL_PX];
     struct vf_object_end e;
@@ -203,7 +241,7 @@ VF_FN struct vf_object_end vf_object_end_at(const struct vf_column_model *m, int
     e.farther_q8 = mean_q8 - range_q8;
     e.nearer_cost = cost + vf_object_nearer_cost(m, mean_q8, range_q8);
     e.farther_cost = cost + vf_object_farther_cost(m, mean_q8, range_q8);
-    e.background_cost = below_horizon || mean_q8 >= VF_ROAD_SLACK_Q8 ? cost : VF_STIXEL_IMPOSSIBLE;
+    e.background_cost = cost;
     return e;
 }
 
@@ -262,17 +300,19 @@ VF_FN int32_t vf_object_predecessor(const struct vf_object_start *o, int32_t mea
 struct vf_background_step {
     int32_t after_object,
         after_ground; /* transition into background that begins at the row, less the prefix sum below it */
-    int32_t sum;      /* prefix sum up to the row; VF_STIXEL_FORBIDDEN at the horizon, where none may end */
-    int32_t reset;    /* least value of the open segment: ends ground above the horizon */
+    int32_t sum;      /* prefix sum up to the row */
+    int32_t reset;    /* least value of the open segment: ends ground at the horizon */
 };
 VF_FN struct vf_background_step vf_background_step_at(const struct vf_column_model *m, const struct vf_transition *b,
                                                       int32_t row, int32_t sum_below, int32_t sum_through)
 {
     struct vf_background_step step;
     step.after_object = b->background_cost + b->length_cost + m->segment_cost - sum_below;
-    step.after_ground = row <= m->horizon ? step.after_object : VF_STIXEL_FORBIDDEN;
-    step.sum = row == m->horizon ? VF_STIXEL_FORBIDDEN : sum_through;
-    step.reset = row == m->horizon + 1 ? VF_STIXEL_IMPOSSIBLE : INT32_MIN;
+    step.after_ground = row < m->horizon           ? step.after_object
+                        : row == m->horizon && row ? step.after_object - b->background_cost /* sky: the only class */
+                                                   : VF_STIXEL_FORBIDDEN;
+    step.sum = sum_through;
+    step.reset = row == m->horizon ? VF_STIXEL_IMPOSSIBLE : INT32_MIN;
     return step;
 }
 
@@ -348,16 +388,19 @@ VF_FN int32_t vf_backtrack(int32_t height, int32_t type, const uint16_t *object_
     return count;
 }
 
-/** Segment from its sums: twice: twice the sum of its `valid` valid disparities [px/256]; cost: with its extra cost. An
- *  object nearer to infinity than one pixel becomes sky. */
+/** Segment from its sums: twice: twice the sum of its `valid` valid disparities [px/256]; cost: with its extra cost;
+ *  ground_q8: disparity of the road at its base. An object nearer to infinity than one pixel becomes sky; not where it
+ *  begins below the horizon: there it becomes unknown if the road is nearer by more than the slack. */
 VF_FN struct vf_segment vf_segment_of(const struct vf_column_model *m, int32_t type, int32_t base, int32_t top,
-                                      uint32_t twice, uint32_t valid, int32_t cost)
+                                      uint32_t twice, uint32_t valid, int32_t ground_q8, int32_t cost)
 {
     struct vf_segment s;
     s.base = (uint16_t)base;
     s.top = (uint16_t)top;
     s.mean_q8 = valid ? vf_stixel_mean(twice + 1, m->tables->inverse_q31[valid]) : -1;
-    s.type = type == VF_OBJECT && s.mean_q8 < VF_STIXEL_PX ? VF_SKY : type;
+    s.type = type;
+    if (type == VF_OBJECT && s.mean_q8 < VF_STIXEL_PX)
+        s.type = base >= m->horizon ? VF_SKY : ground_q8 - s.mean_q8 > m->tables->slack_q8 ? VF_UNKNOWN : VF_OBJECT;
     s.cost = cost - m->segment_cost;
     return s;
 }

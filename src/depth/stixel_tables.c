@@ -40,20 +40,21 @@ double vf_stixel_erf_series(double x)
 /** Cost in fixed point, rounded to nearest [nat/4096]. */
 static int32_t nats(double cost) { return (int32_t)(cost * VF_STIXEL_NAT + (cost < 0.0 ? -0.5 : 0.5)); }
 
-/** Data terms of objects: Gaussian about the mean, cut at the cost of an outlier. Its sigma follows from the row's
- *  disparity, not from the mean. */
-static void make_object_costs(struct vf_stixel_tables *t, double scale, int32_t disparities)
+/** Data terms of objects: Gaussian about the mean, cut at the cost of an outlier, and at 0: disparities are whole
+ *  pixels here, and none is more than certain. Its sigma follows from the row's disparity, not from the mean. sigma: of
+ *  a disparity [px]. */
+static void make_object_costs(struct vf_stixel_tables *t, double scale, double sigma, double depth_m,
+                              int32_t disparities)
 {
     const double outlier = vf_stixel_ln(disparities / VF_OUTLIER);
     for (int32_t d = 0; d < disparities; d++) {
-        const double spread = (double)d * d * VF_OBJECT_RANGE_M / scale,
-                     variance = VF_SIGMA_OBJECT * VF_SIGMA_OBJECT + spread * spread;
+        const double spread = (double)d * d * depth_m / scale, variance = sigma * sigma + spread * spread;
         const double root = sqrt(2.0 * variance),
                      inside = 0.5 * (vf_stixel_erf_series((disparities - d) / root) + vf_stixel_erf_series(d / root));
         const double norm = vf_stixel_ln(inside * sqrt(variance) * 2.5066282746310002 / (1.0 - VF_OUTLIER));
         for (int32_t mean = 0; mean < disparities; mean++) {
             const double cost = norm + (d - mean) * (double)(d - mean) / (2.0 * variance);
-            t->object_cost[d * disparities + mean] = (uint16_t)nats(cost < outlier ? cost : outlier);
+            t->object_cost[d * disparities + mean] = (uint16_t)vf_max(nats(cost < outlier ? cost : outlier), 0);
         }
     }
     for (int32_t mean = 0; mean < disparities; mean++) t->object_cost[disparities * disparities + mean] = 0;
@@ -80,7 +81,8 @@ static void make_directions(struct vf_stixel_tables *t, const struct vf_stixel_v
 void vf_stixel_make(struct vf_stixel_tables *t, const struct vf_stixel_view *s)
 {
     const int32_t disparities = s->tuning.dense_disparities, height = s->geometry.level[0][0].height;
-    const double scale = vf_stixel_scale(s->geometry.focal_px[0], s->geometry.pair.baseline_m);
+    const double scale = vf_stixel_scale(s->geometry.focal_px[0], s->geometry.pair.baseline_m),
+                 depth_m = 0.001 * s->tuning.stixel_depth_mm;
     memset(t, 0, sizeof *t);
     for (int32_t i = 0; i <= VF_LOG_STEPS; i++)
         t->log_q16[i] = (int32_t)(vf_stixel_ln(1.0 + i / (double)VF_LOG_STEPS) * 65536.0 + 0.5);
@@ -88,9 +90,10 @@ void vf_stixel_make(struct vf_stixel_tables *t, const struct vf_stixel_view *s)
     for (int32_t i = 0; i < height; i++) t->length_cost[i] = nats(vf_stixel_ln(height - i));
     for (uint32_t n = 1; n <= (uint32_t)height; n++) t->inverse_q31[n] = (0x80000000u + n - 1) / n;
     for (int32_t d = 1; d < disparities; d++)
-        t->object_range_q8[d] = (int32_t)((d - scale / (scale / d + VF_OBJECT_RANGE_M)) * VF_STIXEL_PX + 0.5);
+        t->object_range_q8[d] = (int32_t)((d - scale / (scale / d + depth_m)) * VF_STIXEL_PX + 0.5);
     for (int32_t i = 0; i < VF_ROAD_ANGLES; i++) vf_sincos((91 + i) * 0.017453292519943295, &t->sine[i], &t->cosine[i]);
-    make_object_costs(t, scale, disparities);
+    t->slack_q8 = (s->tuning.stixel_slack_mpx * VF_STIXEL_PX + 500) / 1000;
+    make_object_costs(t, scale, 0.001 * s->tuning.stixel_object_mpx, depth_m, disparities);
     make_directions(t, s);
 }
 

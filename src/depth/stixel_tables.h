@@ -25,17 +25,11 @@
 #define VF_ERF_STEPS 256  /* intervals of the error function's table, over 0 .. 4; linear interpolation in between */
 #define VF_ROAD_ANGLES 89 /* line angles of the Hough transform: 91 .. 179 degrees, 1 degree apart */
 
-/* ---- model: values of the program of paper 002 ------------------------------------------------------------------- */
+/* ---- model: values of the program of paper 002 that are no tuning values ------------------------------------------------------------------- */
 
-#define VF_SIGMA_OBJECT 1.0 /* standard deviation of a disparity of an object [px] */
-#define VF_SIGMA_GROUND 2.0 /* the same of the ground [px], before the uncertainty of the road is added */
-#define VF_SIGMA_SKY 0.1    /* the same of the sky [px] */
-#define VF_SIGMA_TILT 8.726646259971648e-4  /* standard deviation of the camera's pitch [rad]: 0.05 degrees */
-#define VF_SIGMA_HEIGHT_M 0.05              /* standard deviation of the camera's height */
-#define VF_OUTLIER 0.15                     /* share of outliers among the disparities of ground and objects */
-#define VF_OUTLIER_SKY 0.4                  /* share of outliers among the disparities of the sky */
-#define VF_OBJECT_RANGE_M 10.2              /* depth that an object may extend over */
-#define VF_ROAD_SLACK_Q8 (3 * VF_STIXEL_PX) /* an object within 3 px of the road's disparity stands on the ground */
+#define VF_SIGMA_SKY 0.1   /* standard deviation of a disparity of the sky [px] */
+#define VF_OUTLIER 0.15    /* share of outliers among the disparities of ground and objects */
+#define VF_OUTLIER_SKY 0.4 /* share of outliers among the disparities of the sky */
 
 /* Negative logarithms of the priors [nat/4096]. */
 #define VF_LN_2 2839           /* ln 2: one class out of two */
@@ -45,11 +39,17 @@
 #define VF_LN_NOT_ORDER 914    /* -ln 0.8: an object farther than the object below it */
 #define VF_LN_GRAVITY 9431     /* -ln 0.1: an object above the ground below it (gravity constraint) */
 #define VF_LN_BELOW 13185      /* -ln 0.04: an object below the ground below it */
-#define VF_LN_ON_GROUND 7957   /* ln(2 * 3 / 0.86): an object on the ground, to 3 px, uniform in its mean */
+#define VF_LN_ON_GROUND 3457   /* ln(2 / 0.86): an object on the ground, uniform in its mean over twice the slack */
 #define VF_LN_OUTLIER 7771     /* -ln 0.15: VF_OUTLIER */
 #define VF_LN_OUTLIER_SKY 3753 /* -ln 0.4: VF_OUTLIER_SKY */
-#define VF_NORM 4430           /* ln(sqrt(2 pi) / 0.85): normalisation of an inlier's Gaussian of sigma 1 px */
-#define VF_NORM_SKY (-6414)    /* ln(0.1 sqrt(2 pi) / 0.6) - ln 2: the same of the sky, whose Gaussian is cut in half */
+#define VF_STIXEL_BLANK_GREY 8 /* largest difference of grey levels in a row without texture */
+#define VF_LN_MISSING 256      /* a row without a disparity, so much rather in sky than in an object */
+#define VF_LN_TOPLESS 1024     /* the same where none above it has one either: no object's top is there */
+#define VF_LN_BLANK 3072       /* the same where the row is bright and without texture */
+#define VF_STIXEL_BLANK_FAR                                                                                            \
+    3                       /* disparity in such a row at which sky is as likely as an object, in units of the slack */
+#define VF_NORM 4430        /* ln(sqrt(2 pi) / 0.85): normalisation of an inlier's Gaussian of sigma 1 px */
+#define VF_NORM_SKY (-6414) /* ln(0.1 sqrt(2 pi) / 0.6) - ln 2: the same of the sky, whose Gaussian is cut in half */
 #define VF_WEIGHT_SKY 52428800u /* 1 / (2 * 0.1^2), in units of vf_ground_model.weight */
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
@@ -64,6 +64,7 @@ struct vf_stixel_tables {
     /* disparities that an object spans in depth, by integer disparity [px/256] */
     int32_t object_range_q8[VFRONT_DISPARITIES];
     int32_t row_cost_min[VFRONT_DISPARITIES + 1]; /* least of a row of object_cost */
+    int32_t slack_q8;                             /* tuning value stixel_slack_mpx [px/256] */
     float secant[VFRONT_COLUMNS];                 /* distance over depth, in the middle of a column */
     uint8_t obstacle_bin[VFRONT_COLUMNS]; /* direction bin of a column's middle, 0 .. VFRONT_OBSTACLE_BINS - 1 */
     double sine[VF_ROAD_ANGLES], cosine[VF_ROAD_ANGLES]; /* of the angles of the Hough transform */

@@ -89,7 +89,7 @@ static void list_stixels(const struct vf_report_view *s, vfront_result_t *out)
         out->stixels_count[i] = m->segments[i];
         out->columns_crowded += m->crowded[i];
         for (int32_t k = 0; k < m->segments[i]; k++)
-            out->stixels[i][k] = vf_stixel_result(&s->stixel_geometry, &m->segment[i][k]);
+            out->stixels[i][k] = vf_stixel_result(&s->stixel_geometry, &s->stixel_tuning, &m->segment[i][k]);
     }
 #else
     (void)s, (void)out;

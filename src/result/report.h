@@ -334,7 +334,8 @@ VF_FN uint16_t vf_report_obstacle(const struct vf_report_view *s, int32_t bin)
 {
 #if VFRONT_STIXELS
     const uint32_t cm = vf_report_ran(s, VF_BIT(stixel)) ? s->stixel->nearest_cm[bin] : VF_NONE;
-    return (uint16_t)(cm < VFRONT_OBSTACLE_UNKNOWN ? cm : VFRONT_OBSTACLE_UNKNOWN);
+    const int hidden = cm == (uint32_t)s->stixel_tuning.stixel_far_m * 100; /* vf_stixel_hidden_cm() */
+    return (uint16_t)(cm < VFRONT_OBSTACLE_UNKNOWN && !hidden ? cm : VFRONT_OBSTACLE_UNKNOWN);
 #else
     (void)s, (void)bin;
     return VFRONT_OBSTACLE_UNKNOWN;

@@ -24,6 +24,7 @@ static void set_stixels(int32_t width, int32_t height, double focal_px, double b
     step.geometry.centre_px[1] = (float)cy;
     step.tuning.dense = step.tuning.stixel = 1;
     memset(m, 0, sizeof *m);
+    memset(memory.ingest.picture, 0, sizeof memory.ingest.picture);
     memory.ingest.params.frame = 0;
     h = height;
     all = step.tuning.dense_disparities;
@@ -41,11 +42,31 @@ static void give_road(double horizon_px, double slope)
 
 static uint16_t *pixel(int x, int y) { return &memory.dense.disparity[y * step.geometry.level[0][0].pitch + x]; }
 
+static uint8_t *grey_at(int x, int y)
+{
+    return &memory.ingest.picture[step.parity][0][y * step.geometry.level[0][0].pitch + x];
+}
+
+/** 1 if a row of a column is bright, and it and its neighbours are within 8 grey levels. */
+static int is_blank(int x0, int y)
+{
+    int least = 255, most = 0;
+    for (int x = x0 - 1; x <= x0 + step.tuning.stixel_width_px; x++) {
+        if (x < 0 || x >= step.geometry.level[0][0].width) continue;
+        if (*grey_at(x, y) < least) least = *grey_at(x, y);
+        if (*grey_at(x, y) > most) most = *grey_at(x, y);
+    }
+    return least >= step.tuning.stixel_sky_grey && most - least <= 8;
+}
+
 /** Copies a column of the stage to the oracle. */
 static void take_column(int column, double horizon_px, double slope)
 {
-    for (int v = 0; v < h; v++) d[v] = m->column[column][v] == NONE ? -1.0 : m->column[column][v] / 256.0;
-    sum_rows(horizon_px, slope);
+    for (int v = 0; v < h; v++) {
+        d[v] = m->column[column][v] == NONE ? -1.0 : m->column[column][v] / 256.0;
+        blank[v] = is_blank(column * step.tuning.stixel_width_px, h - 1 - v);
+    }
+    sum_rows(horizon_px, slope, column * step.tuning.stixel_width_px);
 }
 
 /** Segments of a column; checks that they follow one another. */
@@ -63,19 +84,42 @@ static int pieces_of(int column, struct piece *piece)
     return m->segments[column];
 }
 
-/** Turns sky that the model forbids back into the object that it was reported for. */
-static void call_back(struct piece *piece, int count)
+/** Cost of a segmentation that the stage reports. Sky and unknown may stand for objects nearer to infinity than 1 px; and
+ *  hidden rows belong to the segment above them, or to the ground. */
+static double cost_of(const struct piece *reported_piece, int count)
 {
-    for (int i = 0; i < count; i++)
-        if (piece[i].type == SKY && total(piece, count) >= 1e6) piece[i].type = OBJECT;
+    static struct piece piece[MOST_H + 1];
+    const int skip = hidden > 0;
+    memcpy(piece + 1, reported_piece + skip, sizeof *piece * (size_t)(count -= skip));
+    piece[1].base = 0;
+    for (int i = 1; i <= count; i++)
+        if (piece[i].type == UNKNOWN) piece[i].type = OBJECT;
+    for (int i = 1; i <= count; i++) { /* sky, or an object that is reported as sky */
+        const double sky = total(piece + 1, count);
+        if (piece[i].type != SKY) continue;
+        piece[i].type = OBJECT;
+        if (total(piece + 1, count) > sky) piece[i].type = SKY;
+    }
+    const double joined = total(piece + 1, count);
+    if (!hidden || piece[1].type == GROUND) return joined;
+    piece[1].base = hidden;
+    piece[0] = (struct piece){GROUND, 0, hidden - 1};
+    return fmin(joined, total(piece, count + 1));
 }
 
+/** Compares a segmentation that the stage reports with one of the oracle. */
 static int same_pieces(const struct piece *a, int n, const struct piece *b, int count)
 {
+    static struct piece theirs[MOST_H + 1];
+    count = reported(b, count, theirs);
     int same = n == count;
-    for (int i = 0; i < count && same; i++) same = a[i].base == b[i].base && a[i].type == called(&b[i]);
+    for (int i = 0; i < count && same; i++) same = a[i].base == theirs[i].base && a[i].type == theirs[i].type;
     return same;
 }
+
+/** Most by which the cost of the stage's segmentation may exceed the least: each row of both is rounded to half of
+ *  1/4096 nat, and each transition is a sum of up to four rounded terms. */
+static double rounding(int pieces) { return (h + 4.0 * pieces) / 4096.0; }
 
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
 
@@ -85,7 +129,9 @@ static const char *data_folder(void)
     return folder ? folder : "../shared/data";
 }
 
-/** Picture whose segments by the authors' program are known. 1/256 px is needed for its boundaries. */
+/** Picture whose segments by the authors' program are known, 1/256 px being needed for its boundaries: the oracle finds
+ *  them by the authors' rules, and the stage what the oracle finds by the stage's. These differ in three: sky may follow
+ *  any object, sky may follow ground at the horizon, and hidden rows do not count. */
 static void street(void **state)
 {
     static float picture[480][640];
@@ -109,45 +155,46 @@ static void street(void **state)
     f = fopen(path, "r");
     assert_non_null(f);
     int columns = 0, cells = 0;
+    horizon = 376;
+    extra = 0.0;
     for (int column = 0; column < 128; column++) {
+        static struct piece ours[MOST_H], theirs[MOST_H];
         int same = 1, label[480], at = 0, count = 0;
         for (int v = 0; v < 480; v++) {
             uint16_t px[5];
             for (int k = 0; k < 5; k++) px[k] = (uint16_t)floor(picture[479 - v][column * 5 + k] * 256.0 + 0.5);
             m->column[column][v] = (uint16_t)vf_stixel_reduce(px, 5, 0, 256, 128);
         }
-        vf_stixel_segment_column(VIEW(stixel), column);
-        for (int i = 0; i < m->segments[column]; i++)
-            for (int v = m->segment[column][i].base; v <= m->segment[column][i].top; v++)
-                label[v] = m->segment[column][i].type;
+        authors = 1;
+        take_column(column, 103.0, 0.230868265);
+        const int cuts = solve(theirs);
+        for (int i = 0; i < cuts; i++)
+            for (int v = theirs[i].base; v <= theirs[i].top; v++)
+                label[v] = theirs[i].type == OBJECT && mean_of(theirs[i].base, theirs[i].top) < 1.0 ? SKY
+                                                                                                    : theirs[i].type;
         assert_non_null(fgets(line, sizeof line, f));
         for (int type, vb, vt, length; sscanf(line + at, "%d,%d,%d,%*f;%n", &type, &vb, &vt, &length) == 3;
              at += length, count++) {
             int found = 0;
-            for (int i = 0; i < m->segments[column]; i++) found |= m->segment[column][i].base == vb;
+            for (int i = 0; i < cuts; i++) found |= theirs[i].base == vb;
             same &= found;
             for (int v = vb; v <= vt; v++) cells += label[v] == type;
         }
-        same &= count == m->segments[column];
-        columns += same;
-        if (same) continue;
-        static struct piece ours[MOST_H], theirs[MOST_H];
-        horizon = 376;
-        extra = 0.0;
+        columns += same && count == cuts;
+        authors = 0;
         take_column(column, 103.0, 0.230868265);
-        /* The transition into an object below the road falls without bound as the road's disparity less 3 px goes to 0:
-         * so the oracle takes that disparity in steps of 1/256 px, as the stage does. Then the stage's segmentation
-         * costs no more than the best, but for rounding. */
-        for (int v = 0; v < 480; v++) road_at[v] = floor(road_at[v] * 256.0 + 0.5) / 256.0;
+        vf_stixel_segment_column(VIEW(stixel), column);
+        if (!m->segments[column]) continue; /* all hidden */
         const int n = pieces_of(column, ours), best_count = solve(theirs);
-        call_back(ours, n);
-        const double off = total(ours, n) - total(theirs, best_count);
-        print_message("column %d differs, its cost by %.4f\n", column, off);
-        assert_true(off < 480 / 4096.0);
+        const double off = cost_of(ours, n) - total(theirs, best_count);
+        REQUIRE(same_pieces(ours, n, theirs, best_count) || off < rounding(n + best_count),
+                "column %d: costs %.4f more than it could\n", column, off);
     }
     fclose(f);
-    print_message("the authors' program: the same cuts in %d of 128 columns, the same class in %.3f %% of %d cells\n",
-                  columns, cells / 614.4, 128 * 480);
+    print_message(
+        "the oracle by the authors' rules and their program: the same cuts in %d of 128 columns, the same class "
+        "in %.3f %% of %d cells\n",
+        columns, cells / 614.4, 128 * 480);
     assert_true(columns >= 126 && cells >= 0.995 * 128 * 480);
 }
 
@@ -204,6 +251,17 @@ static void reduction(void **state)
     assert_int_equal(vf_stixel_reduce(high, 3, 0, 16, 256), 4095 * 16);
 }
 
+/** Draws the values of the model over most of their ranges. */
+static void draw_tuning(void)
+{
+    step.tuning.stixel_object_mpx = between(500, 2000);
+    step.tuning.stixel_ground_mpx = between(200, 3000);
+    step.tuning.stixel_slack_mpx = between(300, 4000);
+    step.tuning.stixel_depth_mm = between(10, 20000);
+    step.tuning.stixel_height_mm = between(0, 200);
+    step.tuning.stixel_tilt_mdeg = between(0, 500);
+}
+
 /** Draws a column: the road, pieces of any disparity, noise, holes. */
 static void draw_column(int x0, int width, double horizon_px, double slope, int kind)
 {
@@ -220,6 +278,7 @@ static void draw_column(int x0, int width, double horizon_px, double slope, int 
             if (roll(40) == 0) value = roll(all * 16);
             value = value < 0 ? 0 : value >= all * 16 ? all * 16 - 1 : value;
             *pixel(x, y) = kind == 1 && roll(3) == 0 ? NONE : (uint16_t)value;
+            *grey_at(x, y) = (uint8_t)(level % 3 ? roll(256) : 200 + roll(roll(12) + 1));
         }
         if (kind == 1 && roll(10) == 0)
             for (int x = x0; x < x0 + width; x++) *pixel(x, y) = NONE;
@@ -232,13 +291,16 @@ static void random_columns(void **state)
 {
     static struct piece ours[MOST_H], theirs[MOST_H];
     int columns = 0, same = 0;
+    double worst = 0.0;
     (void)state;
     shake(11);
-    for (int run = 0; run < 24; run++) {
+    for (int run = 0; run < 60; run++) {
         set_stixels(100, between(33, 160), 300.0 + roll(500), 0.1 + roll(9) * 0.1, 0.0);
         const double horizon_px = floor(h * (roll(14) - 2) * 0.1), slope = (all - 10.0) / h * (0.3 + roll(8) * 0.1);
         give_road(horizon_px, slope);
         step.tuning.stixel_median = run & 1;
+        if (run % 3 == 1) draw_tuning();
+        vf_stixel_make(&m->tables, VIEW(stixel));
         for (int i = 0; i < 20; i++) draw_column(i * 5, 5, horizon_px, slope, run % 4);
         RUN(stixel);
         horizon = h - 1 - (int)horizon_px;
@@ -259,15 +321,17 @@ static void random_columns(void **state)
             columns++;
             same += equal;
             if (equal) continue;
-            call_back(ours, n);
-            const double off = total(ours, n) - total(theirs, count);
-            REQUIRE(off < 2.0 * h * 0.5 / 4096.0 + 0.01 && off > -0.5,
-                    "run %d, column %d of %d rows: costs %.4f more than it could\n", run, i, h, off);
+            const double off = cost_of(ours, n) - total(theirs, count);
+            worst = fmax(worst, off);
+            REQUIRE(off < rounding(n + count), "run %d, column %d of %d rows: costs %.4f more than it could\n", run, i,
+                    h, off);
         }
     }
-    print_message("%d of %d random columns are segmented as in double precision, the others at the same cost\n", same,
-                  columns);
-    assert_true(columns > 300 && same > columns * 97 / 100);
+    print_message(
+        "%d of %d random columns are segmented as in double precision, the others at a cost %.4f nat higher at "
+        "most\n",
+        same, columns, worst);
+    assert_true(columns > 900 && same > columns * 97 / 100);
 }
 
 /** Columns whose optimum has more than VFRONT_SEGMENTS segments: at most so many, and no segmentation with as many
@@ -275,36 +339,41 @@ static void random_columns(void **state)
 static void crowded(void **state)
 {
     static struct piece ours[MOST_H], theirs[MOST_H];
+    int crowded_columns = 0;
     (void)state;
     shake(3);
-    set_stixels(20, 400, 1000.0, 1.0, 240.0);
+    set_stixels(120, 400, 1000.0, 1.0, 240.0);
     give_road(100.0, 0.25);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 24; i++)
         for (int y = 0; y < h; y++)
-            for (int x = i * 5; x < i * 5 + 5; x++) *pixel(x, y) = (uint16_t)((y / (8 + i) % 2 ? 192 : 64) + roll(5));
+            for (int x = i * 5; x < i * 5 + 5; x++)
+                *pixel(x, y) = (uint16_t)((y / (8 + i % 4) % 2 ? 192 : 64) + roll(5));
     RUN(stixel);
     horizon = 299;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 24; i++) {
         take_column(i, 100.0, 0.25);
         extra = 0.0;
         const int wanted = solve(theirs);
-        REQUIRE(wanted > VFRONT_SEGMENTS && m->crowded[i], "column %d: optimum of %d segments\n", i, wanted);
+        const int most = VFRONT_SEGMENTS - (hidden > 0);
+        if (wanted <= most) continue;
+        crowded_columns++;
+        REQUIRE(m->crowded[i], "column %d: optimum of %d segments\n", i, wanted);
         const int n = pieces_of(i, ours);
         assert_true(n <= VFRONT_SEGMENTS);
         /* Extra cost of a segment that the stage must have used: the least quarter of a nat that leaves few enough. */
         int low = 0, high = 256;
         while (high - low > 1) {
             extra = (low + high) / 2 * 0.25;
-            if (solve(theirs) > VFRONT_SEGMENTS)
+            if (solve(theirs) > most)
                 low = (low + high) / 2;
             else
                 high = (low + high) / 2;
         }
         extra = high * 0.25;
         const int count = solve(theirs);
-        assert_int_equal(n, count);
         assert_true(same_pieces(ours, n, theirs, count));
     }
+    assert_true(crowded_columns > 4);
 }
 
 /** Draws the disparities of a road of a height and pitch and of boxes on it, with noise [1/16 px] and a percentage of
@@ -400,7 +469,8 @@ static void distances(void **state)
             double near = 1e9;
             int base = -1;
             for (int i = 0; i < m->segments[column]; i++) {
-                const vfront_stixel_t t = vf_stixel_result(&VIEW(stixel)->geometry, &m->segment[column][i]);
+                const vfront_stixel_t t = vf_stixel_result(&VIEW(stixel)->geometry, &VIEW(stixel)->tuning,
+                                                           &m->segment[column][i]);
                 if (t.type != VFRONT_STIXEL_OBJECT || t.distance_m >= near) continue;
                 near = t.distance_m;
                 base = t.base_px;
@@ -422,6 +492,136 @@ static void distances(void **state)
             REQUIRE(cm > box[i].away_m * 95.0 && cm < box[i].away_m * 125.0, "box %d: %u cm\n", i, cm);
         }
         assert_int_equal(m->nearest_cm[36], VF_NONE);
+    }
+}
+
+/** Values of a preset: 0 car, 1 rover, 2 drone. */
+static void set_preset(int which)
+{
+#define SET(name, car, rover, drone) step.tuning.name = which == 0 ? car : which == 1 ? rover : drone;
+    VFRONT_STIXEL_PRESETS(SET)
+#undef SET
+    vf_stixel_make(&m->tables, VIEW(stixel));
+}
+
+/** Presets are within the ranges of their values, and that of the car is the standard. */
+static void presets(void **state)
+{
+    vfront_tuning_t t, standard;
+    (void)state;
+    vfront_tuning_default(&standard);
+#define CHECK(name, car, rover, drone)                                                                                 \
+    assert_int_equal(vfront_tuning_set(&t, #name, rover), VFRONT_OK);                                                  \
+    assert_int_equal(vfront_tuning_set(&t, #name, drone), VFRONT_OK);                                                  \
+    assert_int_equal(standard.name, car);
+    VFRONT_STIXEL_PRESETS(CHECK)
+#undef CHECK
+}
+
+/** Stones of 0.1 to 1 m at 1 to 10 m before a low camera with 18 px m: share found of those that stand out by 3 px or
+ *  more, and objects a frame where there is none. */
+static void look_for_stones(int preset, double *found_share, double *false_a_frame)
+{
+    int found = 0, stones = 0, wrong = 0;
+    shake(77);
+    for (int frame = 0; frame < 12; frame++) {
+        struct box box[5];
+        const double up_m = 0.3 + 0.05 * roll(7), horizon_px = 60.0 + roll(60), slope = 0.07 / up_m;
+        set_stixels(512, 285, 257.7, 0.07, 142.0);
+        set_preset(preset);
+        give_road(horizon_px, slope);
+        for (int i = 0; i < 5; i++) {
+            box[i].from = 50 + 90 * i;
+            box[i].away_m = exp(log(10.0) * roll(1000) * 1e-3);
+            box[i].high_m = 0.1 * exp(log(10.0) * roll(1000) * 1e-3);
+            box[i].to = box[i].from + 20 + roll(50);
+        }
+        draw_road(horizon_px, slope, box, 5, 4, 10);
+        RUN(stixel);
+        for (int column = 10; column < 102; column++) {
+            const struct box *b = NULL;
+            int edge = 0;
+            for (int i = 0; i < 5; i++) {
+                if (column * 5 >= box[i].from && column * 5 + 5 <= box[i].to) b = &box[i];
+                edge |= column * 5 + 5 > box[i].from && column * 5 < box[i].to;
+            }
+            const double away_px = b ? 257.7 * 0.07 / b->away_m : 0.0, foot = horizon_px + away_px / slope,
+                         top = b ? foot - (foot - horizon_px) * b->high_m / up_m : 0.0,
+                         above = fmax(slope * (top - horizon_px), 0.0);
+            int hit = 0;
+            for (int i = 0; i < m->segments[column]; i++) {
+                const struct vf_segment *t = &m->segment[column][i];
+                if (t->type != OBJECT || t->mean_q8 < 256) continue;
+                hit |= b && fabs(t->mean_q8 / 256.0 - away_px) < 1.0;
+                wrong += !edge;
+            }
+            if (!b || away_px - above < 3.0 || foot > 284.0 || away_px > column * 5) continue;
+            stones++;
+            found += hit;
+        }
+    }
+    assert_true(stones > 100);
+    *found_share = (double)found / stones;
+    *false_a_frame = wrong / 12.0;
+}
+static void low_cameras(void **state)
+{
+    double share[3], alarms[3];
+    (void)state;
+    for (int i = 0; i < 3; i++) look_for_stones(i, &share[i], &alarms[i]);
+    print_message(
+        "stones that stand out by 3 px: car's values %.1f %%, rover's %.1f %%, drone's %.1f %%; false a frame "
+        "%.2f, %.2f, %.2f\n",
+        100.0 * share[0], 100.0 * share[1], 100.0 * share[2], alarms[0], alarms[1], alarms[2]);
+    for (int i = 1; i < 3; i++) assert_true(share[i] >= 0.95 && alarms[i] <= 1.0);
+}
+
+/** Sky without disparities, bright or dark, with the disparities of what stands below it in every third pixel where it
+ *  is bright: no object reaches into it. Where the ground has no match in camera 1 it is unknown, and its direction
+ *  never free. */
+static void sky_and_margin(void **state)
+{
+    const struct box box[3] = {{130, 210, 9.0, 2.5}, {300, 420, 22.0, 4.0}, {520, 560, 14.0, 1.8}};
+    (void)state;
+    shake(19);
+    for (int bright = 0; bright < 2; bright++) {
+        int sky = 0, object = 0;
+        set_stixels(640, 480, 500.0, 0.4, 240.0);
+        give_road(180.0, 0.16);
+        draw_road(180.0, 0.16, box, 3, 4, 8);
+        for (int y = 0; y < 480; y++)
+            for (int x = 0; x < 640; x++) {
+                uint16_t *to = pixel(x, y);
+                if (*to != NONE && *to > x * 16) *to = roll(2) ? NONE : (uint16_t)roll(x * 16 + 1);
+                if (y < 180 && (*to == NONE || *to < 16)) {
+                    *to = bright && roll(3) == 0 ? 5 * 16 : NONE;
+                    *grey_at(x, y) = (uint8_t)(bright ? 220 + roll(6) : 50);
+                } else {
+                    *grey_at(x, y) = (uint8_t)roll(256);
+                }
+            }
+        RUN(stixel);
+        for (int column = 0; column < 128; column++) {
+            const int expected_hidden = (int)ceil((479 - 180 - column * 5 / 0.16));
+            for (int i = 0; i < m->segments[column]; i++) {
+                const struct vf_segment *t = &m->segment[column][i];
+                assert_false(t->type == SKY && t->base < 299);
+                if (t->top < expected_hidden - 2) assert_int_equal(t->type, UNKNOWN);
+                for (int v = t->base; v <= t->top; v++) {
+                    const int y = 479 - v,
+                              clear = *grey_at(column * 5 + 2, y) == 50 || *grey_at(column * 5 + 2, y) >= 220;
+                    if (y >= 180 || !clear || column < 16) continue;
+                    sky++;
+                    object += t->type == OBJECT;
+                }
+            }
+            if (column < 15)
+                REQUIRE(m->nearest_cm[m->tables.obstacle_bin[column]] != vf_stixel_free_cm(VIEW(stixel)) || column > 9,
+                        "column %d is free\n", column);
+        }
+        print_message("%s sky: %.2f %% of %d rows are called object\n", bright ? "bright" : "dark",
+                      100.0 * object / sky, sky);
+        assert_true(sky > 10000 && object < sky / 50);
     }
 }
 
@@ -553,7 +753,7 @@ static void check_types(const vfront_result_t *r)
 /** Files of replay hold a result without loss. */
 static void written(const vfront_result_t *r)
 {
-    static const char *const name[3] = {"ground", "object", "sky"};
+    static const char *const name[4] = {"ground", "object", "sky", "unknown"};
     char folder[] = P_tmpdir "/vfront-stixel-XXXXXX", path[64], line[1024];
     record_t *record;
     assert_non_null(mkdtemp(folder));
@@ -650,29 +850,38 @@ static int stripes(int y) { return y % 2 ? 40 * 16 : 10 * 16; }
 static int plain(int y) { return (y + 50) * 16 / 5; } /* its horizon is 50 rows above the picture */
 
 /** Bits: classes that may occur; CUT: columns have segments; the nearest obstacle straight ahead. */
-enum { G = 1 << GROUND, O = 1 << OBJECT, S = 1 << SKY, CUT = 8, UNKNOWN = 16, FREE = 32, NEAR = 64 };
+enum {
+    G = 1 << GROUND,
+    O = 1 << OBJECT,
+    S = 1 << SKY,
+    U = 1 << UNKNOWN,
+    CUT = 16,
+    NO_DATA = 32,
+    FREE = 64,
+    NEAR = 128
+};
 static const struct bad {
     const char *what;
     int width, height, column_px, (*disparity)(int y);
     double horizon_px; /* NAN: the road is looked for */
     int road, is;
 } bad_input[] = {
-    {"all disparities invalid", 203, 240, 5, no_disparity, NAN, VFRONT_ROAD_NONE, UNKNOWN},
-    {"all disparities invalid, road given", 203, 240, 5, no_disparity, 100.0, VFRONT_ROAD_GIVEN, UNKNOWN},
-    {"all zero", 203, 240, 5, zero, NAN, VFRONT_ROAD_NONE, UNKNOWN},
-    {"all zero, road given", 203, 240, 5, zero, 100.0, VFRONT_ROAD_GIVEN, CUT | G | S | FREE},
-    {"all the maximum", 203, 240, 5, the_most, NAN, VFRONT_ROAD_NONE, UNKNOWN},
-    {"all the maximum, road given", 203, 240, 5, the_most, 100.0, VFRONT_ROAD_GIVEN, CUT | O | NEAR},
-    {"a wall and no road", 203, 240, 5, wall, NAN, VFRONT_ROAD_NONE, UNKNOWN},
-    {"noise and no road", 203, 240, 5, anything, NAN, VFRONT_ROAD_NONE, UNKNOWN},
-    {"horizon above the picture", 203, 240, 5, plain, -50.0, VFRONT_ROAD_GIVEN, CUT | G | FREE},
-    {"horizon far above the picture", 203, 240, 5, zero, -1e5, VFRONT_ROAD_GIVEN, CUT | G | S | O},
-    {"horizon below the picture", 203, 240, 5, zero, 290.0, VFRONT_ROAD_GIVEN, CUT | S | FREE},
-    {"horizon far below the picture", 203, 240, 5, wall, 1e5, VFRONT_ROAD_GIVEN, CUT | O | NEAR},
-    {"stripes of one row", 203, 240, 5, stripes, 100.0, VFRONT_ROAD_GIVEN, CUT | G | O | S},
-    {"picture no wider than a column", 16, 240, 16, wall, 200.0, VFRONT_ROAD_GIVEN, CUT | O | NEAR},
-    {"less than two columns", 31, 16, 16, anything, 8.0, VFRONT_ROAD_GIVEN, CUT | G | O | S},
-    {"more disparities than columns of pixels", 17, 240, 1, the_most, 100.0, VFRONT_ROAD_GIVEN, CUT | O | NEAR},
+    {"all disparities invalid", 203, 240, 5, no_disparity, NAN, VFRONT_ROAD_NONE, NO_DATA},
+    {"all disparities invalid, road given", 203, 240, 5, no_disparity, 100.0, VFRONT_ROAD_GIVEN, NO_DATA},
+    {"all zero", 203, 240, 5, zero, NAN, VFRONT_ROAD_NONE, NO_DATA},
+    {"all zero, road given", 203, 240, 5, zero, 100.0, VFRONT_ROAD_GIVEN, CUT | U | G | S | O | NO_DATA},
+    {"all the maximum", 203, 240, 5, the_most, NAN, VFRONT_ROAD_NONE, NO_DATA},
+    {"all the maximum, road given", 203, 240, 5, the_most, 100.0, VFRONT_ROAD_GIVEN, CUT | U | O | NEAR},
+    {"a wall and no road", 203, 240, 5, wall, NAN, VFRONT_ROAD_NONE, NO_DATA},
+    {"noise and no road", 203, 240, 5, anything, NAN, VFRONT_ROAD_NONE, NO_DATA},
+    {"horizon above the picture", 203, 240, 5, plain, -50.0, VFRONT_ROAD_GIVEN, CUT | U | G | FREE},
+    {"horizon far above the picture", 203, 240, 5, zero, -1e5, VFRONT_ROAD_GIVEN, CUT | U | G | S | O},
+    {"horizon below the picture", 203, 240, 5, zero, 290.0, VFRONT_ROAD_GIVEN, CUT | U | S | FREE},
+    {"horizon far below the picture", 203, 240, 5, wall, 1e5, VFRONT_ROAD_GIVEN, CUT | U | O | NEAR},
+    {"stripes of one row", 203, 240, 5, stripes, 100.0, VFRONT_ROAD_GIVEN, CUT | U | G | O | S},
+    {"picture no wider than a column", 16, 240, 16, wall, 200.0, VFRONT_ROAD_GIVEN, CUT | U | O | NEAR},
+    {"less than two columns", 31, 16, 16, anything, 8.0, VFRONT_ROAD_GIVEN, CUT | U | G | O | S},
+    {"more disparities than columns of pixels", 17, 240, 1, the_most, 100.0, VFRONT_ROAD_GIVEN, CUT | U | O | NEAR},
 };
 
 static void check_columns(const struct bad *b)
@@ -682,7 +891,8 @@ static void check_columns(const struct bad *b)
     static struct piece piece[MOST_H];
     for (int i = 0; i < columns; i++) {
         const int count = m->segments[i];
-        REQUIRE((count > 0) == !!(b->is & CUT) && count <= VFRONT_SEGMENTS && m->crowded[i] <= 1,
+        const int all_hidden = b->is & CUT && vf_stixel_hidden(m->ground, vf_min(m->horizon, h), i * b->column_px) == h;
+        REQUIRE((count > 0) == (b->is & CUT && !all_hidden) && count <= VFRONT_SEGMENTS && m->crowded[i] <= 1,
                 "%s: column %d has %d segments\n", b->what, i, count);
         if (count) pieces_of(i, piece);
         for (int k = 0; k < count; k++)
@@ -722,8 +932,8 @@ static void named(void **state)
         check_columns(b);
         const uint32_t ahead = m->nearest_cm[0], free_cm = 100u * (uint32_t)step.tuning.stixel_far_m + 1u;
         const double away_cm = 100.0 * focal * base_m / (b->disparity(0) / 16.0);
-        if (b->is & UNKNOWN) assert_int_equal(ahead, VF_NONE);
-        if (b->is & FREE) assert_int_equal(ahead, free_cm);
+        if (b->is & NO_DATA) assert_true(ahead == VF_NONE || ahead == vf_stixel_hidden_cm(VIEW(stixel)));
+        if (b->is & FREE) REQUIRE(ahead == free_cm, "%s: %u cm ahead\n", b->what, ahead);
         if (b->is & NEAR) REQUIRE(fabs(ahead - away_cm) < 2.0, "%s: %u cm instead of %.0f\n", b->what, ahead, away_cm);
         memcpy(&expected.stixel, m, sizeof expected.stixel);
         memcpy(&expected.stixel_scratch, &memory.stixel_scratch, sizeof expected.stixel_scratch);
@@ -734,17 +944,13 @@ static void named(void **state)
 int main(void)
 {
     const struct CMUnitTest test[] = {
-        cmocka_unit_test(tables),
-        cmocka_unit_test(reduction),
-        cmocka_unit_test(random_columns),
-        cmocka_unit_test(crowded),
-        cmocka_unit_test(street),
-        cmocka_unit_test(road),
-        cmocka_unit_test(distances),
-        cmocka_unit_test(absurd),
-        cmocka_unit_test(named),
-        cmocka_unit_test(refuses),
-        cmocka_unit_test(through_front_end),
+        cmocka_unit_test(tables),         cmocka_unit_test(reduction),
+        cmocka_unit_test(random_columns), cmocka_unit_test(crowded),
+        cmocka_unit_test(street),         cmocka_unit_test(road),
+        cmocka_unit_test(distances),      cmocka_unit_test(presets),
+        cmocka_unit_test(low_cameras),    cmocka_unit_test(sky_and_margin),
+        cmocka_unit_test(absurd),         cmocka_unit_test(named),
+        cmocka_unit_test(refuses),        cmocka_unit_test(through_front_end),
     };
     return cmocka_run_group_tests_name("stixel", test, NULL, NULL);
 }

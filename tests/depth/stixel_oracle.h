@@ -12,7 +12,7 @@
 #define MOST_H VFRONT_HEIGHT
 #define MOST_D VFRONT_DISPARITIES
 #define FOREVER 1e18
-enum { GROUND = 0, OBJECT = 1, SKY = 2, NONE = 0xffff };
+enum { GROUND = 0, OBJECT = 1, SKY = 2, UNKNOWN = 3, NONE = 0xffff };
 
 static struct vf_stixel_memory *const m = &memory.stixel;
 static int32_t h, all;                 /* rows of the picture, dense_disparities */
@@ -20,7 +20,12 @@ static double focal, base_m, centre_y; /* focal length [px], baseline, row of th
 
 /* ---- oracle ------------------------------------------------------------------------------------------------------ */
 
-static double d[MOST_H]; /* disparities of a column from the bottom [px]; negative: none */
+static double d[MOST_H];  /* disparities of a column from the bottom [px]; negative: none */
+static int blank[MOST_H]; /* 1: the row is bright and without texture */
+static int authors;       /* 1: rules of the authors' program where the stage has others */
+static int hidden;        /* rows at the bottom whose ground camera 1 does not see */
+/* Tuning values, in px, m and rad. */
+static double sigma_object, sigma_ground, slack, depth, sigma_height, sigma_tilt;
 /* Prefix sums below a row of data terms of each class, of disparities; disparity of the road in a row. */
 static double objects[MOST_D][MOST_H + 1], grounds[MOST_H + 1], skies[MOST_H + 1], sums[MOST_H + 1], road_at[MOST_H];
 static int valid[MOST_H + 1]; /* number of valid disparities below a row */
@@ -39,34 +44,67 @@ static double inside_of(double model, double sigma)
     return (erf((all - model) / (sigma * sqrt(2.0))) - erf(-model / (sigma * sqrt(2.0)))) / 2.0;
 }
 
-/** Fills the prefix sums, for a road whose disparity is slope * (rows below the horizon). */
-static void sum_rows(double horizon_px, double slope)
+/** Disparity as the priors see it, in 1/256 px: means rounded down, the road and depth ranges to nearest. */
+static double down(double x) { return floor(x * 256.0 + 1e-6) / 256.0; }
+static double nearest(double x) { return floor(x * 256.0 + 0.5) / 256.0; }
+
+/** Data term of a row as sky: all relative to an object, in which a row without a disparity costs nothing. topless: no
+ *  row from this one up has a disparity. */
+static double sky_of(int v, int topless)
 {
+    double least = 1e9;
+    if (d[v] < 0.0) return blank[v] ? -0.75 : topless ? -0.25 : -0.0625;
+    const double measured = gauss(d[v], 0.0, 0.1, erf(all / (0.1 * sqrt(2.0))) / 2.0, 0.4);
+    for (int k = 0; k < all; k++) least = fmin(least, objects[k][v + 1] - objects[k][v]);
+    return blank[v] ? fmin(measured, least + (d[v] - 3.0 * slack) / (3.0 * slack)) : measured;
+}
+
+/** Fills the prefix sums, for a road whose disparity is slope * (rows below the horizon), and a column whose first pixel
+ *  is `left`. */
+static void sum_rows(double horizon_px, double slope, int left)
+{
+    const struct vfront_tuning *t = &step.tuning;
+    sigma_object = t->stixel_object_mpx / 1000.0;
+    sigma_ground = t->stixel_ground_mpx / 1000.0;
+    slack = nearest(t->stixel_slack_mpx / 1000.0);
+    depth = t->stixel_depth_mm / 1000.0;
+    sigma_height = t->stixel_height_mm / 1000.0;
+    sigma_tilt = t->stixel_tilt_mdeg / 1000.0 * acos(-1.0) / 180.0;
     const double tilt = atan((horizon_px - centre_y) / focal), height_m = base_m * cos(tilt) / slope,
                  by = focal * base_m / height_m;
     const int far = horizon_px < 0.0 ? h - 1 - (int)horizon_px : horizon; /* above the picture */
+    int last = -1;
+    hidden = 0;
+    for (int v = 0; v < h; v++) {
+        road_at[v] = nearest(fmin(fmax(slope * (far - v), 0.0), all - 1.0));
+        if (v < horizon && road_at[v] > left && !authors) {
+            d[v] = -1.0;
+            hidden++;
+        }
+        if (d[v] >= 0.0) last = v;
+    }
     for (int v = 0; v < h; v++) {
         const double at = fmin(fmax(slope * (far - v), 0.0), all - 1.0), x = tilt + (far - v) / focal;
-        const double sigma = sqrt(4.0 +
-                                  by * by * (pow(0.05 * x / height_m, 2.0) + pow(0.05 * acos(-1.0) / 180.0, 2.0)));
+        const double sigma = sqrt(sigma_ground * sigma_ground +
+                                  by * by * (pow(sigma_height * x / height_m, 2.0) + pow(sigma_tilt, 2.0)));
         const int none = d[v] < 0.0;
-        road_at[v] = at;
         sums[v + 1] = sums[v] + (none ? 0.0 : d[v]);
         valid[v + 1] = valid[v] + !none;
         grounds[v + 1] = grounds[v] + (v >= horizon ? 1e7
                                        : none       ? 0.0
                                                     : gauss(d[v], at, sigma, inside_of(at, sigma), 0.15));
-        skies[v + 1] = skies[v] + (v < horizon ? 1e7
-                                   : none      ? 0.0
-                                               : gauss(d[v], 0.0, 0.1, erf(all / (0.1 * sqrt(2.0))) / 2.0, 0.4));
         for (int k = 0; k < all; k++) {
-            const double whole = floor(d[v]), spread = sqrt(1.0 + pow(whole * whole * 10.2 / (focal * base_m), 2.0));
-            objects[k][v + 1] = objects[k][v] + (none ? 0.0 : gauss(whole, k, spread, inside_of(whole, spread), 0.15));
+            const double whole = floor(d[v]), spread = sqrt(sigma_object * sigma_object +
+                                                            pow(whole * whole * depth / (focal * base_m), 2.0));
+            objects[k][v + 1] = objects[k][v] +
+                                (none ? 0.0 : fmax(gauss(whole, k, spread, inside_of(whole, spread), 0.15), 0.0));
         }
+        skies[v + 1] = skies[v] + (v < horizon + authors ? 1e7 : sky_of(v, v > last));
     }
 }
 
-static double mean_of(int vb, int vt) { return (sums[vt + 1] - sums[vb]) / (valid[vt + 1] - valid[vb]); }
+/** Mean disparity of an object [1/256 px, rounded down]. */
+static double mean_of(int vb, int vt) { return down((sums[vt + 1] - sums[vb]) / (valid[vt + 1] - valid[vb])); }
 
 /** Data terms of rows vb .. vt as one segment. */
 static double rows_cost(int type, int vb, int vt)
@@ -89,7 +127,8 @@ static double first_cost(int type, int vt)
 /** Transition into an object with mean `fn` after an object with mean `p`. */
 static double object_object(double fn, double p, int below)
 {
-    const double far = floor(p), range = far > 0.0 ? far - focal * base_m / (focal * base_m / far + 10.2) : 0.0;
+    const double far = floor(p),
+                 range = far > 0.0 ? nearest(far - focal * base_m / (focal * base_m / far + depth)) : 0.0;
     const double more = below ? -log(0.7) : log(2.0);
     if (fn > p + range) return more + log((all - p - range) / 0.2);
     return fn < p - range ? more + log((p - range) / 0.8) : FOREVER;
@@ -97,9 +136,9 @@ static double object_object(double fn, double p, int below)
 /** Transition into an object with mean `fn` after ground whose disparity there is g. */
 static double object_ground(double fn, double g)
 {
-    if (fn > g + 3.0) return -log(0.7) + log((all - g - 3.0) / 0.1);
-    if (fn < g - 3.0) return -log(0.7) + log((g - 3.0) / 0.04);
-    return -log(0.7) + log(6.0 / (1.0 - 0.1 - 0.04));
+    if (fn > g + slack) return -log(0.7) + log((all - g - slack) / 0.1);
+    if (fn < g - slack) return -log(0.7) + log((g - slack) / 0.04);
+    return -log(0.7) + log(2.0 * slack / (1.0 - 0.1 - 0.04));
 }
 
 /** Transition into a segment that begins at vb, after a segment of class `before`. fn, p: their means if they are
@@ -109,11 +148,11 @@ static double transition_cost(int type, int before, int vb, double fn, double p)
     const int below = vb - 1 < horizon;
     const double length = log(h - vb), g = road_at[vb - 1];
     if (type == GROUND) return below && before != SKY ? length - log(0.3) : FOREVER;
-    if (type == SKY && before == GROUND) return !below && g < 1.0 ? length : FOREVER;
-    if (type == SKY) return !below && before == OBJECT && p >= 3.0 ? length + log(2.0) : FOREVER;
+    if (type == SKY && before == GROUND) return authors ? FOREVER : length;
+    if (type == SKY) return before == OBJECT && (!authors || p >= slack) ? length + log(2.0) : FOREVER;
     if (before == OBJECT) return length + object_object(fn, p, below);
     if (before == GROUND) return length + object_ground(fn, g);
-    return fn > 3.0 ? length + log(all - 3.0) : FOREVER;
+    return fn > slack ? length + log(all - slack) : FOREVER;
 }
 
 struct state {
@@ -188,8 +227,24 @@ static double total(const struct piece *piece, int count)
     return cost;
 }
 
-/** Class as the stage reports it: an object nearer to infinity than one pixel is sky. */
-static int called(const struct piece *p) { return p->type == OBJECT && mean_of(p->base, p->top) < 1.0 ? SKY : p->type; }
+/** Class as the stage reports it: an object nearer to infinity than one pixel is sky, if it begins above the horizon;
+ *  else unknown, if the road at its base is nearer by more than the slack. */
+static int called(const struct piece *p)
+{
+    if (p->type != OBJECT || mean_of(p->base, p->top) >= 1.0) return p->type;
+    return p->base >= horizon ? SKY : road_at[p->base] - mean_of(p->base, p->top) > slack ? UNKNOWN : OBJECT;
+}
+
+/** A segmentation as the stage reports it: the hidden rows are one piece. Returns the number of pieces. */
+static int reported(const struct piece *piece, int count, struct piece *out)
+{
+    int n = 0;
+    if (hidden) out[n++] = (struct piece){UNKNOWN, 0, hidden - 1};
+    for (int i = 0; i < count; i++)
+        if (piece[i].top >= hidden)
+            out[n++] = (struct piece){called(&piece[i]), piece[i].base < hidden ? hidden : piece[i].base, piece[i].top};
+    return n;
+}
 
 #endif
 
