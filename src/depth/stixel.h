@@ -10,14 +10,14 @@
  *         row without one costs nothing as ground or object. As sky it costs less than that: a little, more where no
  *         row above it has a disparity either, so that an object ends where its support does, and most where the
  *         picture is bright and without texture (blank). In blank rows the matcher carries on what is beside them: a
- *         small disparity there speaks for sky, a large one for a wall. A segmentation costs the data terms of its rows and
- *         a transition into every segment; the cheapest one is found row by row from the bottom (dynamic programming),
- *         and read back from the top. The data term of a row in an object takes the integer disparity of the row and
- *         the integer mean disparity of the segment; its sigma follows from the row's, not from the mean, as in the
- *         authors' program. An object nearer to infinity than one pixel is sky, if it begins above the horizon.
- *         Hidden rows are those in which the ground has no match because that lies left of camera 1's first column:
- *         what the matcher finds there is farther, and is left out. They are one unknown segment; and where something
- *         near may hide in a column, its direction is never free (vf_stixel_may_hide()).
+ *         small disparity there speaks for sky, a large one for a wall. A segmentation costs the data terms of its rows
+ *         and a transition into every segment; the cheapest one is found row by row from the bottom (dynamic
+ *         programming), and read back from the top. The data term of a row in an object takes the integer disparity of
+ *         the row and the integer mean disparity of the segment; its sigma follows from the row's, not from the mean,
+ *         as in the authors' program. An object nearer to infinity than one pixel is sky, if it begins above the
+ *         horizon. Hidden rows are those in which the ground has no match because that lies left of camera 1's first
+ *         column: what the matcher finds there is farther, and is left out. They are one unknown segment; and where
+ *         something near may hide in a column, its direction is never free (vf_stixel_may_hide()).
  *         The minimum is over every pair of base and top row of an object: that is what the host form computes, pair by
  *         pair. The kernel leaves out groups of eight bases whose lower bound is above what is found already; the
  *         result is the same. The data terms of an object are the difference of two prefix sums. The host form has the
@@ -29,7 +29,8 @@
  * Exact   integers, costs in 1/4096 nat, disparities in 1/256 px; the road and the ground model in double precision
  *         with + - * / and roots
  * Shared  all arithmetic; loops are written twice (see road.h, stixel_segment.h)
- * Memory  a column's disparities, blank rows and segments; a bit a row and disparity; tables. Scratch: struct vf_stixel_scratch
+ * Memory  a column's disparities, blank rows and segments; a bit a row and disparity; tables. Scratch: struct
+ *         vf_stixel_scratch
  *
  * What is found is the cheapest segmentation of a model whose means, road and depth ranges are in 1/256 px, but for
  * rounding: it costs at most (rows + 4 segments) / 4096 nat more than the cheapest. The real-valued model may choose
@@ -146,8 +147,8 @@ VF_FN uint32_t vf_stixel_reduce(const uint16_t *pixel, int32_t width, int32_t me
     return value < most ? value : most == VF_STIXEL_NONE ? most - 1 : most;
 }
 
-/** 1 if a row of a column, and a pixel on either side of it, is bright and without texture, as sky is. pixel: row of the
- *  picture, from its first pixel. */
+/** 1 if a row of a column, and a pixel on either side of it, is bright and without texture, as sky is. pixel: row of
+ *  the picture, from its first pixel. */
 VF_FN int32_t vf_stixel_blank(const uint8_t *pixel, int32_t left, int32_t width, int32_t picture_width, int32_t grey)
 {
     const int32_t first = vf_max(left - 1, 0), last = vf_min(left + width, picture_width - 1);

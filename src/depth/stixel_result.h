@@ -15,8 +15,8 @@
 /** Value of nearest_cm for a direction that is free up to stixel_far_m. */
 VF_FN uint32_t vf_stixel_free_cm(const struct vf_stixel_view *s) { return (uint32_t)s->tuning.stixel_far_m * 100 + 1; }
 
-/** Value of nearest_cm for a direction in which objects may be hidden, and none was found: more than that of any object,
- *  less than that of a free direction. */
+/** Value of nearest_cm for a direction in which objects may be hidden, and none was found: more than that of any
+ *  object, less than that of a free direction. */
 VF_FN uint32_t vf_stixel_hidden_cm(const struct vf_stixel_view *s) { return (uint32_t)s->tuning.stixel_far_m * 100; }
 
 /** 1 if a near object may stand in a column without having been found, because its match would lie left of camera 1's
@@ -43,8 +43,8 @@ VF_FN uint32_t vf_stixel_obstacle_cm(const struct vf_stixel_view *s, float secan
     return cm < (float)(free_cm - 1) ? (uint32_t)cm : free_cm;
 }
 
-/** Segments of a column as it is written: those that lie in its hidden rows give way to one unknown segment. Returns how
- *  many of the `count` lowest do. list: as of vf_backtrack(), from the top. */
+/** Segments of a column as it is written: those that lie in its hidden rows give way to one unknown segment. Returns
+ *  how many of the `count` lowest do. list: as of vf_backtrack(), from the top. */
 VF_FN int32_t vf_stixel_given_way(const struct vf_column_model *m, const uint16_t *list, int32_t count)
 {
     int32_t least = 0;

@@ -114,9 +114,10 @@ VF_FN int32_t vf_stixel_bin(uint32_t disparity, int32_t disparities)
     return disparity == VF_STIXEL_NONE ? disparities : (int32_t)(disparity / VF_STIXEL_PX);
 }
 
-/** Data term of a row as sky, relative to an object, in which a row without a disparity costs nothing. blank: the row is
- *  bright and without texture. A disparity that the matcher finds there is that of what is beside or below the sky, so
- *  mostly a small one: exponentially distributed, with a mean of twice the slack. */
+/** Data term of a row as sky, relative to an object, in which a row without a disparity costs nothing. blank: the row
+ *  is bright and without texture. A disparity that the matcher finds there is that of what is beside or below the sky,
+ *  so mostly a small one: sky is as likely as the object that suits the disparity best at VF_STIXEL_BLANK_FAR times the
+ *  slack, by a nat likelier at 0, and less by a nat for each time as much. */
 VF_FN int32_t vf_stixel_sky_data(const struct vf_column_model *m, int32_t row, uint32_t disparity, int32_t blank)
 {
     const int32_t slack_q8 = m->tables->slack_q8;

@@ -25,7 +25,7 @@
 #define VF_ERF_STEPS 256  /* intervals of the error function's table, over 0 .. 4; linear interpolation in between */
 #define VF_ROAD_ANGLES 89 /* line angles of the Hough transform: 91 .. 179 degrees, 1 degree apart */
 
-/* ---- model: values of the program of paper 002 that are no tuning values ------------------------------------------------------------------- */
+/* ---- model: values of the program of paper 002, but for rows without a disparity --------------------------------- */
 
 #define VF_SIGMA_SKY 0.1   /* standard deviation of a disparity of the sky [px] */
 #define VF_OUTLIER 0.15    /* share of outliers among the disparities of ground and objects */

@@ -19,9 +19,9 @@ void bridge_close(void);
 
 /**
  * Initialises the front end on the host port for rectified pinholes side by side, disparities and stixels alone,
- * tuning of the preset (0 car, 1 rover, 2 drone) but for `settings`. camera: focal length [px], baseline [m], principal point [px]; road: height [m]
- * and pitch [rad] of the camera, height 0: it is looked for. Returns 0, or a negative status, whose reason
- * bridge_detail() gives.
+ * tuning of the preset (0 car, 1 rover, 2 drone) but for `settings`. camera: focal length [px], baseline [m], principal
+ * point [px]; road: height [m] and pitch [rad] of the camera, height 0: it is looked for. Returns 0, or a negative
+ * status, whose reason bridge_detail() gives.
  */
 int bridge_open(int width_px, int height_px, const double camera[4], const double road[2], int preset,
                 const char *settings)

@@ -84,8 +84,8 @@ static int pieces_of(int column, struct piece *piece)
     return m->segments[column];
 }
 
-/** Cost of a segmentation that the stage reports. Sky and unknown may stand for objects nearer to infinity than 1 px; and
- *  hidden rows belong to the segment above them, or to the ground. */
+/** Cost of a segmentation that the stage reports. Sky and unknown may stand for objects nearer to infinity than 1 px;
+ *  and hidden rows belong to the segment above them, or to the ground. */
 static double cost_of(const struct piece *reported_piece, int count)
 {
     static struct piece piece[MOST_H + 1];
@@ -130,8 +130,8 @@ static const char *data_folder(void)
 }
 
 /** Picture whose segments by the authors' program are known, 1/256 px being needed for its boundaries: the oracle finds
- *  them by the authors' rules, and the stage what the oracle finds by the stage's. These differ in three: sky may follow
- *  any object, sky may follow ground at the horizon, and hidden rows do not count. */
+ *  them by the authors' rules, and the stage what the oracle finds by the stage's. These differ in three: sky may
+ *  follow any object, sky may follow ground at the horizon, and hidden rows do not count. */
 static void street(void **state)
 {
     static float picture[480][640];

@@ -59,8 +59,8 @@ static double sky_of(int v, int topless)
     return blank[v] ? fmin(measured, least + (d[v] - 3.0 * slack) / (3.0 * slack)) : measured;
 }
 
-/** Fills the prefix sums, for a road whose disparity is slope * (rows below the horizon), and a column whose first pixel
- *  is `left`. */
+/** Fills the prefix sums, for a road whose disparity is slope * (rows below the horizon), and a column whose first
+ *  pixel is `left`. */
 static void sum_rows(double horizon_px, double slope, int left)
 {
     const struct vfront_tuning *t = &step.tuning;
