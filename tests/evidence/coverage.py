@@ -28,8 +28,10 @@ def records(build, pattern=""):
     for at in range(0, len(objects), 20):
         with tempfile.TemporaryDirectory() as folder:
             paths = [str(p.resolve()) for p in objects[at:at + 20]]
-            subprocess.run(["gcov", "--branch-probabilities", "--json-format", "--hash-filenames", "--preserve-paths", *paths], cwd=folder,
-                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+            run = subprocess.run(["gcov", "--branch-probabilities", "--json-format", "--hash-filenames", "--preserve-paths", *paths],
+                                 cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            if run.returncode:
+                sys.exit(f"gcov: {run.stderr}")
             for packed in sorted(pathlib.Path(folder).glob("*.json.gz")):
                 with gzip.open(packed) as file:
                     said = json.load(file)
