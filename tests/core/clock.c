@@ -311,7 +311,8 @@ static void middle_goes_back(void **state)
         f = pair_frame(1);
         f.t_ns = before + 2 * MS;
         f.exposure_ns = 0;
-        for (uint64_t i = 0; i < 8; i++) gyro[i] = (vfront_gyro_t){before + 2 * i * MS, {0.9, 0.4, -0.2}};
+        for (uint64_t i = 0; i < 8; i++)
+            gyro[i] = (vfront_gyro_t){before + 2 * i * MS, {0.9 + 1e-3 * (double)i, 0.4, -0.2}};
         f.gyro = given ? gyro : NULL;
         f.gyro_count = given ? 8 : 0;
         assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);

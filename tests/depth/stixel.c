@@ -606,7 +606,7 @@ static void sky_and_margin(void **state)
             for (int i = 0; i < m->segments[column]; i++) {
                 const struct vf_segment *t = &m->segment[column][i];
                 assert_false(t->type == SKY && t->base < 299);
-                if (t->top < expected_hidden - 2) assert_int_equal(t->type, UNKNOWN);
+                if (t->top < expected_hidden - 2) assert_int_equal(t->type, VFRONT_STIXEL_UNKNOWN);
                 for (int v = t->base; v <= t->top; v++) {
                     const int y = 479 - v,
                               clear = *grey_at(column * 5 + 2, y) == 50 || *grey_at(column * 5 + 2, y) >= 220;

@@ -452,6 +452,34 @@ static void counts_are_passed_on(void **state)
     assert_int_equal(h->motion_breaks, 9);
 }
 
+#if VFRONT_EGO
+/** What health says of the frame's time and of its pictures' age: the interval since the frame before beside the usual
+ *  one, pictures that came before, late pictures, and how far motions are from the rotation given. */
+static void time_in_health(void **state)
+{
+    (void)state;
+    for (int active = 0; active < 2; active++) {
+        shake(37);
+        set_up_empty();
+        step.geometry.calibrated[0] = active;
+        memory.ingest.params.frame = 30;
+        memory.ingest.params.dt_ns = active ? 58000000 : 50000000;
+        memory.report.interval[step.parity ^ 1] = (struct vf_usual_interval){8, 800000, 100, 0};
+        memory.freeze.repeated[step.parity][0] = active ? 5 : 0;
+        memory.ego.usual[step.parity].late = 3;
+        memory.ego.usual[step.parity].prior.square = 0.04f;
+        RUN(report);
+        const vfront_health_t *h = &result()->health;
+        assert_int_equal(h->irregular, active);
+        assert_in_range(h->interval_us, active ? 50100 : 50000, active ? 51100 : 50000);
+        assert_int_equal(h->repeated, active);
+        assert_int_equal(h->late, active ? 3 : 0);
+        assert_true(active ? fabs((double)h->prior_rms_rad - 0.2) < 1e-6 : h->prior_rms_rad == 0.0f);
+        assert_int_equal(h->reserved, 0);
+    }
+}
+#endif
+
 /** Intervals between frames by hand [us]: what is usual after eight of them, and what differs. */
 static void irregular_intervals(void **state)
 {
@@ -1039,6 +1067,7 @@ int main(void)
         cmocka_unit_test(counts_are_passed_on),
         cmocka_unit_test(irregular_intervals),
 #if VFRONT_EGO
+        cmocka_unit_test(time_in_health),
         cmocka_unit_test(offsets_of_the_rig),
 #endif
         cmocka_unit_test(full_and_starved),
