@@ -538,7 +538,7 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
     X(first_track_id, 1, 1, 2147483647, "id of the first track; above 1 for a front end that takes over in flight") \
     X(first_motion_breaks, 0, 0, 2147483647, "first value of health.motion_breaks, likewise") \
     X(first_reset_counter, 0, 0, 2147483647, "first value of health.reset_counter, likewise") \
-    X(gyro_stuck_readings, 5, 0, VFRONT_GYRO_SAMPLES, "gyro readings of a frame, at least so many and all equal to the bit, that are those of a stuck gyro; 0: no check") \
+    X(gyro_stuck_readings, 5, 0, 4096, "gyro readings of a frame, at least so many and all equal to the bit, that are those of a stuck gyro; 0: no check") \
     X(frame_jump_ms, 10000, 100, 3600000, "longest time between two frames; a stamp farther ahead is refused [ms]") \
     X(frame_skew_us, 2000, 0, 1000000, "largest difference of a picture's time, if it has one, from that of its frame [us]") \
     X(health_gap_ms, 200, 1, 100000, "longest time between two frames that is no gap [ms]") \

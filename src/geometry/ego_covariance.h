@@ -196,7 +196,8 @@ struct vf_ego_offset {
 #define VF_EGO_OFFSET_MAX 1.0f
 
 /** Error of all disparities that earlier frames have shown and that was not taken off: its square, less that of two
- *  standard deviations of its noise [px^2]. That it may be shown too small, VF_EGO_DISPARITY_SHARE, makes it no less. */
+ *  standard deviations of its noise [px^2]. That it may be shown too small, VF_EGO_DISPARITY_SHARE, makes it no
+ *  less. */
 VF_FN float vf_ego_known_offset(const struct vf_ego_view *s)
 {
     if (!s->ingest->params.frame) return 0.0f;

@@ -76,6 +76,7 @@ VF_FN struct vf_correspondence vf_ego_from_track(const struct vf_ego_view *s, co
     return c;
 }
 
+#if VFRONT_MATCHES
 /** Bearing of where a match goes on to from its key point of the frame before. The match's own positions may lie beside
  *  its key points, in a chain; the patch around the key point, whose depth is known, moved by as much. */
 VF_FN void vf_ego_match_now(const struct vf_ego_view *s, const vfront_match_t *m, const struct vf_point *before,
@@ -108,6 +109,7 @@ VF_FN struct vf_correspondence vf_ego_from_match(const struct vf_ego_view *s, co
     vf_ego_reject_invalid(&c);
     return c;
 }
+#endif
 
 /** A correspondence of the first list as the second list, that of metric motions, has it. */
 VF_FN struct vf_correspondence vf_ego_metric_correspondence(const struct vf_ego_view *s, struct vf_correspondence c)

@@ -88,8 +88,8 @@ VF_FN uint32_t vf_freeze_frames(struct vf_freeze_rows rows, int32_t height, int 
     return first || !frozen ? 0 : before + (before != VF_NONE);
 }
 
-/** Part of a word in the checksum: four pixels, the first in the lowest byte, the last of a row filled up with 0. place:
- *  row * 65536 + column of its first pixel. */
+/** Part of a word in the checksum: four pixels, the first in the lowest byte, the last of a row filled up with 0.
+ *  place: row * 65536 + column of its first pixel. */
 VF_FN uint64_t vf_freeze_word(uint32_t pixels, uint32_t place)
 {
     uint32_t factor = place * 0x9e3779b1u;
@@ -109,8 +109,8 @@ VF_FN uint64_t vf_freeze_part(const uint8_t *grey, int32_t pixels, uint32_t plac
     return sum;
 }
 
-/** Enter the checksum of a picture. first: 1 in frame 0, whose sum has no meaning: it is not kept; before, now: checksums after the frame before, and after this
- *  one. Returns struct vf_freeze_memory.repeated. */
+/** Enter the checksum of a picture. first: 1 in frame 0, whose sum has no meaning: it is not kept; before, now:
+ *  checksums after the frame before, and after this one. Returns struct vf_freeze_memory.repeated. */
 VF_FN uint32_t vf_freeze_repeated(struct vf_freeze_sum sum, int first, const struct vf_freeze_shown *before,
                                   struct vf_freeze_shown *now)
 {

@@ -15,7 +15,8 @@
 /** Members with a set for each parity of which the next step reads this one's: X(stage, member, part of a set, extent).
  *  Extent: ALL, or the first entries, as many as there are key points of camera 0 (POINT) or tracks (TRACK). */
 #define VF_CARRY_TRACKED(X)                                                                                            \
-    X(refill, feature, , TRACK) X(refill, counts, , ALL) X(freeze, frames, , ALL) X(freeze, shown, , ALL) X(freeze, repeated, , ALL) X(predict, given, , ALL)
+    X(refill, feature, , TRACK) X(refill, counts, , ALL) X(freeze, frames, , ALL) X(freeze, shown, , ALL)          \
+    X(freeze, repeated, , ALL) X(predict, given, , ALL)
 #define VF_CARRY_POINTS(X) X(bearing, point, [0], POINT) X(bearing, count, , ALL)
 #if VFRONT_DESCRIPTORS
 #define VF_CARRY_DESCRIBED(X) X(describe, descriptor, [0], POINT) X(describe, angle, [0], POINT)

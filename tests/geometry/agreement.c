@@ -286,8 +286,9 @@ static uint32_t fly(const double w[3], const double t[3], const double *prior, u
     return flight.metric.flags;
 }
 
-/** A gyro with a bias of 3 mrad a frame and noise: known after 16 frames. From then on a motion is withdrawn that is off
- *  by less than the general bound, and the one behind it; a gyro whose bias has changed is believed again in the end. */
+/** A gyro with a bias of 3 mrad a frame and noise: known after 16 frames. From then on a motion is withdrawn that is
+ *  off by less than the general bound, and the one behind it; a gyro whose bias has changed is believed again in the
+ *  end. */
 static void usual_difference_to_the_prior(void **state)
 {
     (void)state;
