@@ -302,7 +302,7 @@ gpu-proof: ## Proves and times the kernels on this machine's GPU, writes tests/g
 COVERED := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(addprefix $(SMALL)/,init api clock points ownership carry) \
     $(addprefix $(FAKE)/,init api invariance alloc fault cublas)
 COVERAGE = +$(MAKE) -s CUDA=0 BUILD=$(BUILD)/coverage CFLAGS=-O2 FAKE_O=-O2 SAN='--coverage -fno-early-inlining -g -DVF_NO_CLONES'
-coverage: ## Branches of src/ and port/ that the tests on the host take, by file, and why none takes the others; 10 minutes
+coverage: ## Branches of src/ and port/ that the tests on the host take, by file, and why none takes the others; 11 minutes
 	$(COVERAGE) coverage-run
 	tests/evidence/coverage.py $(BUILD)/coverage
 coverage-run: $(COVERED) $(FAKE)/hang $(FAKE)/failover $(SMALL)/fuzz $(FAKE)/fuzz $(BUILD)/digest
@@ -310,6 +310,6 @@ coverage-run: $(COVERED) $(FAKE)/hang $(FAKE)/failover $(SMALL)/fuzz $(FAKE)/fuz
 	@tests/run.sh --log $(BUILD)/log $(COVERED:%='%') '$(SMALL)/fuzz --runs 200' '$(FAKE)/fuzz --runs 200' '$(BUILD)/digest tests/golden.txt'; code=$$?; \
 	  for t in hang failover; do tests/run.sh --log $(BUILD)/log-$$t "$(FAKE)/$$t" || tests/run.sh --log $(BUILD)/log-$$t "$(FAKE)/$$t" || code=1; done; exit $$code
 
-evidence: ## What a safety engineer asks for, in one file: tests/evidence.txt; 15 minutes
+evidence: ## What a safety engineer asks for, in one file: tests/evidence.txt; 14 minutes
 	$(COVERAGE) coverage-run || echo 'evidence: not all passed'
 	+tests/evidence/evidence.sh $(BUILD) $(CC) $(MAKE)

@@ -40,7 +40,7 @@ stage_times() {
             exit !count
         }' tests/gpu-proof.txt
 }
-times() {
+gpu_times() {
     echo "Greatest mean time of each stage over all steps of tests/gpu-proof.txt, and the step in which that was:"
     stage_times 0 && printf '\nThe same on 8 multiprocessors:\n' && stage_times 1 || return 1
     printf '\nWhole steps, worst observed, by content of the pictures:\n'
@@ -63,12 +63,12 @@ tests/run.sh --log "$build/evidence/log" 'make stack' 'make size' 'make symbols'
         "$coverage/log" "$coverage/log-hang" "$coverage/log-failover" "$build/evidence/log"
     part coverage "branches of src/ and port/ that these tests take" python3 tests/evidence/coverage.py "$coverage"
     part findings "static analysis" python3 tests/evidence/findings.py "$cc"
-    part times "times on a GPU" times
+    part times "times on a GPU" gpu_times
     part stack "stack" said 'make stack'
     part memory "memory" said 'make size'
     part digests "golden digests" sha256sum tests/golden.txt
     section end
-    echo "${failed:+FAILED:$failed}${failed:-complete}"
+    [ -z "$failed" ] && echo complete || echo "FAILED:$failed"
 } >"$out.new"
 [ -z "$failed" ] || { grep -E '^FAIL|no test:|no reason:|new finding' "$out.new"; mv "$out.new" "$build/evidence.txt"; echo "evidence: FAILED:$failed, see $build/evidence.txt"; exit 1; }
 mv "$out.new" "$out"

@@ -235,6 +235,16 @@ def proved(part):
     return "FAIL in tests/gpu-proof.txt" if re.search(r"FAIL|ERROR SUMMARY: [1-9]|[1-9]\d* failures$", section.group(), re.M) else None
 
 
+def sources_now():
+    return subprocess.run(["tests/house/sources.sh"], capture_output=True, text=True).stdout.strip()
+
+
+def of_proof(part):
+    """Date of a section of tests/gpu-proof.txt, and whether it is of these sources."""
+    date, sources = re.search(rf"^== {part}, (\S+),.* sources (\w+)$", PROOF.read_text(), re.M).groups()
+    return f", {date}, of " + ("these" if sources == sources_now() else "other") + " sources"
+
+
 def short(command, build):
     return command.replace(build + "/", "") if build else command
 
@@ -247,7 +257,8 @@ def main():
         print(f"\n{promise}")
         for name in wanted:
             fault = result_of(tests, name)
-            print(f"  {'passed' if build else 'there'}  {name}" if not fault else f"  FAILED  {name}: {fault}")
+            said = name + (of_proof(name.split()[1]) if name.startswith("gpu-proof ") and not fault else "")
+            print(f"  {'passed' if build else 'there'}  {said}" if not fault else f"  FAILED  {name}: {fault}")
             if fault:
                 faults.append(f"promise, {name}: {fault}")
         if not wanted:
@@ -265,8 +276,7 @@ def main():
             faults.append(f"no test: {name}")
     if not build:
         written = re.search(r"^.* sources (\w+)$", EVIDENCE.read_text(), re.M) if EVIDENCE.exists() else None
-        now = subprocess.run(["tests/house/sources.sh"], capture_output=True, text=True).stdout.strip()
-        print(f"\n{EVIDENCE}: " + ("none" if not written else "of these sources" if written.group(1) == now else "of other sources"))
+        print(f"\n{EVIDENCE}: " + ("none" if not written else "of these sources" if written.group(1) == sources_now() else "of other sources"))
     print("\n" + ("\n".join(faults) if faults else "Every requirement has a test" + (" that passed." if build else ".")))
     sys.exit(bool(faults))
 

@@ -24,6 +24,9 @@ libs=$(sed -n 's/^Libs.private: //p' "$root/lib/pkgconfig/vfront.pc")
 strict="-std=c11 -Wall -Wextra -pedantic -Werror"
 include="-I$root/include/vfront"
 run $cc $strict $include -fPIC -shared -DPART=own tests/package/part.c "$lib" -o "$dir/libown.so" -Wl,-z,text -Wl,-z,defs $libs
+case $libs in # of a build with kernels, these are in it, too
+*cudart*) readelf -SW "$dir/libown.so" | grep -q ' \.nv_fatbin ' || fail "the shared library has no kernels" ;;
+esac
 if nm -D --defined-only "$dir/libown.so" | grep ' vf_'; then fail "inner symbols are seen outside of a shared library"; fi
 run $cc $strict -DPARTS='X(own)' tests/package/parts.c -L"$dir" -lown -Wl,-rpath,"$dir" -o "$dir/shared"
 shared=$("$dir/shared") || fail "linked as a shared library, it does not run"
