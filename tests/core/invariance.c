@@ -718,7 +718,8 @@ static void give_gyro(vfront_frame_t *f, double angle) /* readings before, betwe
     static const int64_t at_us[8] = {-40000, -31000, -30000, -17000, -9000, -8999, -1000, 3000};
     for (int i = 0; i < 8; i++) {
         reading[i].t_ns = f->t_ns + (uint64_t)(at_us[i] * 1000);
-        for (int k = 0; k < 3; k++) reading[i].rate_rad_s[k] = gyro_axis[k] * angle / (FRAME_NS * 1e-9);
+        const double noise = i % 2 ? 1e-9 : -1e-9; /* readings that are all equal are those of a stuck gyro */
+        for (int k = 0; k < 3; k++) reading[i].rate_rad_s[k] = gyro_axis[k] * angle / (FRAME_NS * 1e-9) * (1 + noise);
     }
     f->gyro = reading;
     f->gyro_count = 8;
@@ -803,7 +804,6 @@ static void gyro_aside(void **state)
 
 /* ---- digest ------------------------------------------------------------------------------------------------------ */
 
-/** The digest sees every field of a result but timing and health.reset_counter, and nothing beyond the counts. */
 /** Each part of a result counts in its own digest and in that of all, and in no other. */
 static void digest_of_parts(void **state)
 {
@@ -833,6 +833,7 @@ static void digest_of_parts(void **state)
     }
 }
 
+/** The digest sees every field of a result but timing and health.reset_counter, and nothing beyond the counts. */
 static void digest_covers(void **state)
 {
     (void)state;
