@@ -176,7 +176,7 @@ typedef struct vfront_value {
     uint64_t value;   /**< Value in the application. */
 } vfront_value_t;
 
-/** What vfront_init() calls, for programs that cannot call an inline function: values are those of the application,
+/** Form of vfront_init() for programs that cannot call an inline function: values are those of the application,
  *  VFRONT_VALUES, `count` of them. VFRONT_E_NULL also where values is NULL. */
 vfront_status_t vfront_init_values(vfront_t *vf, const vfront_rig_t *rig, const vfront_tuning_t *tuning,
                                    vfront_port_t port, const vfront_value_t *values, size_t count);

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** What a fault touches. `both`: both cameras, or the only one. */
+/** Part of the input that a fault touches. `both`: both cameras, or the only one. */
 typedef enum fault_target {
     FAULT_CAMERA_0,
     FAULT_CAMERA_1,
@@ -84,7 +84,7 @@ typedef struct fault {
     uint64_t first, last;                  /**< Frames or times, both inclusive; UINT64_MAX: no end. */
     double argument[FAULT_ARGUMENTS_MOST]; /**< In the units of FAULT_KINDS; flip: 1 x, 2 y, 3 xy; swapped: the axis
                                                 that stays, 2 for xy, 0 for yz, 1 for xz. */
-    int arguments;                         /**< How many were given. */
+    int arguments;                         /**< Number of them given. */
     int line;                              /**< Line of the file, from 1. */
 } fault_t;
 

@@ -86,7 +86,7 @@ struct vf_port {
     /** Returns when vf_pinned.done holds state->ticket; VFRONT_E_TIMEOUT when that took timeout_us, if that comes
      *  before give_up_ns. */
     vfront_status_t (*wait)(struct vf_state *state, uint32_t timeout_us);
-    /** Whether the port works again after a step that failed or was given up; nothing is under way then. */
+    /** VFRONT_OK if the port works again after a step that failed or was given up; nothing is under way then. */
     vfront_status_t (*recover)(struct vf_state *state);
     /** Waits for what is under way and gives everything back. VFRONT_E_ABANDONED: could not, and what is left belongs
      *  to whatever hangs. */

@@ -93,11 +93,10 @@ part_memory() {
     paths=native sanitize initcheck --seed 8 --small --cases 8 --frames 2
 }
 part_ports() {
-    "$make" -j16 BUILD="$build/ports" "$build/ports/digest" "$build/ports/config/small/init" "$build/ports/config/small/api" "$build/ports/config/small/points" \
-        "$build/ports/config/small/invariance" "$build/ports/config/small/alloc" "$build/ports/config/small/fault" \
-        "$build/ports/config/small/hang" "$build/ports/config/small/failover" >/dev/null
+    ports='init api info points partners prior fields invariance alloc fault hang failover'
+    "$make" -j16 BUILD="$build/ports" "$build/ports/digest" $(for test in $ports; do echo "$build/ports/config/small/$test"; done) >/dev/null
     "$build/ports/digest" tests/golden.txt
-    for test in init api points invariance alloc fault hang failover; do
+    for test in $ports; do
         echo "-- $test"
         "$build/ports/config/small/$test" 2>&1 | grep -E '^\[  (PASSED|FAILED)|^\[==|SKIPPED|vfront_return\(\) is' || echo "FAIL: $test"
     done

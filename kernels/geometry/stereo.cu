@@ -267,7 +267,7 @@ static __device__ __forceinline__ uint32_t refine_subpixel(const vf_stereo_view 
     }
 }
 
-/** What a match gives beside its depth: vf_pair_offset(), and its place for rows. */
+/** Results of a match beside its depth: vf_pair_offset(), and its place for rows. */
 struct match_place {
     uint32_t offset;
     vf_stereo_place place;

@@ -526,7 +526,7 @@ static int arrived(const struct vf_state *state)
     return __atomic_load_n(&state->pinned->done, __ATOMIC_ACQUIRE) == state->ticket;
 }
 
-/** Whether the device works. */
+/** Notes in `idle` whether the device works. VFRONT_E_DEVICE: it failed. */
 static vfront_status_t query_job(struct cuda *c)
 {
     at(c, "cudaStreamQuery(c->stream[0])");
@@ -585,7 +585,7 @@ static vfront_status_t cuda_wait(struct vf_state *state, uint32_t timeout_us)
     }
 }
 
-/** Whether the device works, and does nothing. An error that a second call reports again is the context's. */
+/** VFRONT_OK if the device works and is idle. An error that a second call reports again is the context's. */
 static vfront_status_t recover_job(struct cuda *c)
 {
     cudaError_t error = cudaSuccess;

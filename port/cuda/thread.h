@@ -9,7 +9,7 @@
 #include <semaphore.h>
 #include <stdint.h>
 
-/** What a thread and its caller share, on the thread's own stack. */
+/** Memory shared by a thread and its caller, on the thread's own stack. */
 struct vf_thread {
     sem_t bell;           /* wakes the thread */
     uint32_t given, done; /* jobs so far; equal: the thread is idle, and its memory is the caller's */

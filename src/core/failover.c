@@ -62,7 +62,7 @@ void vf_failover_keep(struct vf_state *s, const vfront_frame_t *f)
 
 /* ---- to the host ------------------------------------------------------------------------------------------------- */
 
-/** What the frame before handed on, into the host port's arena. parity: of the frame before. */
+/** Copy of what the frame before handed on, into the host port's arena. parity: of the frame before. */
 static void unpack(struct vf_memory *m, const struct vf_carry_mirror *from, int32_t parity)
 {
     const struct vf_carry *c = &from->set[parity];
@@ -83,7 +83,7 @@ static void fill_words(void *to, size_t bytes, uint32_t value)
     for (uint8_t *at = to; bytes; bytes -= sizeof value, at += sizeof value) memcpy(at, &value, sizeof value);
 }
 
-/** What the frame before left cleared. parity: of the next frame. */
+/** Clears what the frame before left cleared. parity: of the next frame. */
 static void clear_sets(struct vf_memory *m, int32_t parity)
 {
 #define CLEAR(stage, member, value)                                                                                    \

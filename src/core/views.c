@@ -104,7 +104,7 @@ void vf_views_look(struct vf_views *views, const struct vf_step *step)
 
 /* ---- order ------------------------------------------------------------------------------------------------------- */
 
-/* What a stage reads is what it needs; and it needs nothing that runs after it. */
+/* Check: the stages that a stage reads are those in its list of needs, and none of them runs after it. */
 #define BIT(stage) | VF_BIT(stage)
 #define VF_STAGE(name, needs, what)                                                                                    \
     VF_STATIC_ASSERT((0u VF_READS_##name(BIT)) == (needs),                                                             \

@@ -138,8 +138,8 @@ static int32_t solve_at(struct vf_column_model *model, const struct vf_stixel_me
     return solve(model, m, w);
 }
 
-/** Where the optimum has too many segments, the least extra cost that leaves few enough is found bit by bit from the
- *  highest. */
+/** Segments of a column. If the optimum has too many, the least extra cost of a segment that leaves few enough is
+ *  found bit by bit from the highest. */
 void vf_stixel_segment_column(const struct vf_stixel_view *s, int32_t column)
 {
     struct vf_stixel_memory *m = s->stixel;

@@ -102,7 +102,7 @@ struct vf_ego_velocity {
     uint64_t t_ns; /* of the frame */
 };
 
-/** What is usual in a frame: shares of the relative and the metric motion; rotation vector of the prior [rad]; how far
+/** Usual values of a frame: shares of the relative and the metric motion; rotation vector of the prior [rad]; how far
  *  the prior is off; the last motion that fits its time, and the one of the frame before if it does not follow from
  *  that. */
 struct vf_usual {

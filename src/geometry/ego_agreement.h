@@ -107,7 +107,7 @@ VF_FN int vf_agreement_prior_differs(const vfront_motion_t *m, const struct vf_p
     return differs || (prior->usual > 0.0f && vf_dot(w, w) > own + prior->usual);
 }
 
-/** What is usual after a step. m: motion that agrees with the prior; NULL: none, or one in doubt. */
+/** Usual values after a step. m: motion that agrees with the prior; NULL: none, or one in doubt. */
 VF_FN void vf_agreement_learn(struct vf_usual_prior *u, const vfront_motion_t *m, const struct vf_prior *prior,
                               float dt_s)
 {
@@ -176,7 +176,7 @@ VF_FN struct vf_usual_share vf_agreement_share(vfront_motion_t *m, const struct 
 
 /* ---- motions that do not fit their time -------------------------------------------------------------------------- */
 
-/** What the motions of a step are held against, beside the steps before. */
+/** Input that the motions of a step are held against, beside the steps before. */
 struct vf_agreement_input {
     const struct vf_params *params;
     uint32_t repeated; /* of camera 0: struct vf_freeze_memory */

@@ -172,7 +172,7 @@ VF_FN struct vf_stereo_position vf_expect_step(const struct vf_stereo_view *s, s
     return at;
 }
 
-/** Where Newton's method begins: at the pixel that the point has in camera 0. */
+/** Start of Newton's method: the pixel that the point has in camera 0. */
 VF_FN struct vf_stereo_position vf_expect_begin(const struct vf_stereo_view *s, const struct vf_point *a)
 {
     const struct vf_level *l = &s->geometry.scale[1][0];

@@ -42,8 +42,8 @@
 /** Largest angle of a motion that is continued [rad]; a larger one is cut to it. */
 #define VF_PREDICT_ANGLE_RAD 0.8f
 
-/** What is known of the depth of a point without one: mean and standard deviation of the inverse ranges of the previous
- *  frame's key points [1/m]; 0 and 0: nothing. */
+/** Depth assumed for a point without one: mean and standard deviation of the inverse ranges of the previous
+ *  frame's key points [1/m]; 0 and 0: none is known. */
 struct vf_depth_prior {
     float mean_1pm, sigma_1pm;
 };
@@ -51,7 +51,7 @@ struct vf_depth_prior {
 /** Uncertainty of the parallax of a point that had one in the previous frame, as part of it and of the usual one. */
 #define VF_PREDICT_PARALLAX_PART 0.5f
 
-/** What is known of the parallax of points without a depth. */
+/** Parallax assumed for points without a depth. */
 struct vf_parallax_prior {
     float R[9];   /* rotation of the previous step, row-major; what it leaves of a displacement there is parallax */
     float ratio;  /* of the time of this step to that of the previous one; 0: that rotation is unknown */
@@ -274,7 +274,7 @@ VF_FN int32_t vf_predict_matches(const struct vf_predict_view *s, const struct v
 
 /* ---- places of points -------------------------------------------------------------------------------------------- */
 
-/** Where a point is expected: bearing, and standard deviation of its angle along each axis [rad]. */
+/** Expected place of a point: bearing, and standard deviation of its angle along each axis [rad]. */
 struct vf_expected {
     float bearing[3], sigma;
 };
@@ -288,7 +288,7 @@ VF_FN float vf_predict_variance(const vfront_prediction_t *p, int first)
     return a > b ? (a > c ? a : c) : b > c ? b : c;
 }
 
-/** Where a point of the previous frame is expected. inverse, sigma: its inverse range and standard deviation [1/m]. */
+/** Expected place of a point of the previous frame. inverse, sigma: its inverse range and standard deviation [1/m]. */
 VF_FN struct vf_expected vf_predict_point(const vfront_prediction_t *p, const float bearing[3], float inverse,
                                           float sigma)
 {
@@ -301,7 +301,7 @@ VF_FN struct vf_expected vf_predict_point(const vfront_prediction_t *p, const fl
     return e;
 }
 
-/** Where a point of unknown depth is expected. before: its bearing in the frame before the previous one; 0: it had no
+/** Expected place of a point of unknown depth. before: its bearing in the frame before the previous one; 0: it had no
  *  match there. */
 VF_FN struct vf_expected vf_predict_ray(const vfront_prediction_t *p, const struct vf_parallax_prior *prior,
                                         const float bearing[3], const float before[3])

@@ -78,7 +78,7 @@ VF_FN uint32_t vf_rows_point(uint32_t k, uint64_t frame)
     return bunch * VF_ROWS_BUNCH + k % VF_ROWS_BUNCH;
 }
 
-/** Where the windows of a match lie. own: in camera 0; other: in camera 1, where the estimate before expects it. */
+/** Centres of a match's windows. own: in camera 0; other: in camera 1, where the estimate before expects it. */
 struct vf_rows_windows {
     struct vf_window_centre own, ahead, behind, left, right, other;
 };

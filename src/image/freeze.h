@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* freeze: does a camera's picture equal that of the frame before, in whole or in part.
+/* freeze: pictures that equal that of the frame before, in whole or in part, or an older one.
  *
  * In      pictures of this frame and of the frame before, as ingest left them
  * Out     for how many frames in a row each camera's picture has been frozen; whether it equals an older one

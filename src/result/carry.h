@@ -74,7 +74,7 @@
 #define VF_CARRY_BYTES_POINT(place) (sizeof *(place)*points)
 #define VF_CARRY_BYTES_TRACK(place) (sizeof *(place)*tracks)
 
-/** What one step hands on, as bytes of the members. */
+/** State that one step hands to the next, as bytes of the members. */
 struct vf_carry {
 #define VF_MEMBER(stage, member, part, extent)                                                                         \
     VF_ALIGN(16) uint8_t stage##_##member[sizeof(((struct vf_##stage##_memory *)0)->member[0] part)];

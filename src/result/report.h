@@ -39,7 +39,7 @@ struct vf_light_total {
     uint32_t dark, bright; /* pixels <= 5; pixels >= 250 */
 };
 
-/** What a step leaves of the path to the next one. */
+/** State of the path that a step leaves to the next one. */
 struct vf_path {
     uint32_t losses; /* steps in which the path ended, since init or reset */
     uint32_t breaks; /* health.motion_breaks */

@@ -38,7 +38,7 @@
 #include "image/ingest.h"
 #include "track.h"
 
-/** What a match hands to that of the next frame, by the key point that it ends in. */
+/** Link from a match to that of the next frame, by the key point that it ends in. */
 struct vf_match_link {
     int32_t x_q16, y_q16; /* its position [1/65536 px] */
     uint32_t id, age;     /* of its chain, as in vfront_match_t; age 0: there is no match */
@@ -135,7 +135,7 @@ VF_FN struct vf_match_bounds vf_match_bounds(const struct vf_match_view *s)
     return b;
 }
 
-/** Where a key point of the previous frame is searched: predicted bearing; radius of the window beyond its least one
+/** Search window of a key point of the previous frame: predicted bearing; radius of the window beyond its least one
  *  [focal lengths]. */
 struct vf_match_place {
     float bearing[3], reach;

@@ -75,9 +75,9 @@ VF_FLOW int vf_match_follow(struct vf_patch *patch, const struct vf_match_view *
            vf_match_inside(&current, e->x_q16, e->y_q16);
 }
 
-/** Where a match goes on from, and to in *to: the chain moves as the patch around its key point did. A chain that is no
- *  longer near its key points, or leaves the picture, ends, and the match begins one of its own; a match that is not
- *  settled goes to its key point. */
+/** Start of a match in its chain, and its end in *to: the chain moves as the patch around its key point did. A chain
+ *  that is no longer near its key points, or leaves the picture, ends, and the match begins one of its own; a match
+ *  that is not settled goes to its key point. */
 VF_FLOW struct vf_match_link vf_match_go_on(const struct vf_match_view *s, vfront_match_t *m,
                                             const struct vf_point *before, const struct vf_point *now,
                                             const struct vf_track_estimate *e, struct vf_match_link *to)

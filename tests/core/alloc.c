@@ -106,7 +106,7 @@ static int needed(const char *call)
 #undef CUDA_CALL
 #endif
 
-/** What the process holds. */
+/** Memory that the process holds. */
 struct held {
     long pages;    /* of address space */
     size_t heap;   /* bytes in use */

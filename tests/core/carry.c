@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a step hands to the next one is what result/carry.h lists: all of it, and nothing else. On the host port,
+/* State that a step hands to the next one: result/carry.h lists all of it, and nothing else. On the host port,
  * between two steps, everything but the lists, the frame before's pictures and what vfront_init() prepares is
  * overwritten with noise: the digests stay. And of the lists every member alone is spoiled: some digest changes. */
 #include "tests/fixture/pair.h"

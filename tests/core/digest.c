@@ -20,7 +20,7 @@ struct flight {
     const char *tuning; /* "name=value name=value" */
     unsigned with;
 };
-/* What comes with the pictures; and cameras that are calibrated as a pair, the second one of a smaller size and turned,
+/* Input beside the pictures; and cameras that are calibrated as a pair, the second one of a smaller size and turned,
  * or fisheyes. */
 enum { STATIC_MASK = 1, FRAME_MASK = 2, TURN = 4, LIGHT = 8, BLANK = 16, PAIR = 32, UNLIKE = 64, FISHEYE = 128 };
 #define DISPARITY_Q4 150
@@ -142,7 +142,7 @@ static void turn(double out[9])
     memcpy(out, R, sizeof R);
 }
 
-/** What comes with a frame beside its pictures: a mask and a turn. */
+/** Adds the input of a frame beside its pictures: a mask and a turn. */
 static void add(const struct flight *f, int i, vfront_frame_t *frame)
 {
     turn(R_cur_prev);

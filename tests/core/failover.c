@@ -70,7 +70,7 @@ static const int bad_kernels[] = {0, 1, 2, 3, -1}; /* of trap_launch(); -1: spin
 
 static struct vf_state *state_of(vfront_t *vf) { return (struct vf_state *)(((uintptr_t)vf + 63) & ~(uintptr_t)63); }
 
-/** What a step that dies leaves: noise where it may write on the host. */
+/** Leaves what a step that dies leaves: noise where it may write on the host. */
 static void die(void)
 {
     struct vf_state *s = state_of(&pair_vf);

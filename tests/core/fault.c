@@ -710,7 +710,7 @@ static void unknown_address(void **state)
     assert_true(seen > 0);
 }
 
-/** What the device reads in place lies within one allocation. */
+/** Pictures that the device reads in place lie within one allocation. */
 static void beyond_the_end(void **state)
 {
     (void)state;

@@ -22,7 +22,7 @@ LIST = pathlib.Path("tests/evidence/uncovered.txt")
 
 
 def records(build, pattern=""):
-    """What gcov says of each source in each object: (object, source, lines)."""
+    """Counts of gcov for each source in each object: (object, source, lines)."""
     objects = sorted(p for p in pathlib.Path(build).rglob("*.gcda") if re.search(pattern, str(p)))
     here = str(pathlib.Path.cwd()) + "/"
     for at in range(0, len(objects), 20):

@@ -210,7 +210,7 @@ def promises():
 
 
 def result_of(tests, wanted):
-    """Whether a test that promises.txt names is there and, where something ran, how it went: None if all is well."""
+    """Fault of a test that promises.txt names: missing, or failed where something ran. None if all is well."""
     program, _, name = wanted.partition(": ")
     if wanted.startswith("gpu-proof "):
         return proved(wanted.split()[1])

@@ -137,7 +137,7 @@ static int next(uint32_t index)
 
 /* ---- pictures ---------------------------------------------------------------------------------------------------- */
 
-/** What a pixel should be in frame `index`, by a rule. */
+/** Value that a pixel should have in frame `index`, by a rule. */
 typedef int expected_t(uint32_t index, int camera, int x, int y);
 
 static void expect_picture(const char *what, uint32_t index, int camera, expected_t *rule)
@@ -481,7 +481,7 @@ static void test_stamps(void **state)
 
 /* ---- gyro -------------------------------------------------------------------------------------------------------- */
 
-/** What a rate should be in a frame with the fault. */
+/** Value that a rate should have in a frame with the fault. */
 typedef double rate_rule_t(uint32_t index, int reading, int axis);
 
 static double stuck(uint32_t index, int reading, int axis)

@@ -144,7 +144,7 @@ FAULTS = [
 NAMING = {rule for _, _, rules in FAULTS for rule in rules}  # each of them is a false alarm in a clean run
 NEVER = "4294967295 both black"  # the script of a clean run: not one frame is touched
 
-# What --quick may not fall behind, unless it is within what is wanted: fault -> named within (None: it is not named), motions beyond the bound,
+# Bounds that --quick may not fall behind, unless it is within what is wanted: fault -> named within (None: it is not named), motions beyond the bound,
 # good again within (None: not). `clean` -> least share of GOOD [%], motions beyond the bound, false alarms.
 RECORDED = {
     "clean": (100, 0, 0),
@@ -487,7 +487,7 @@ def check_recorded(rows, clean):
 
 
 def say_state():
-    """Whether tests/faults.txt is of these sources."""
+    """True if tests/faults.txt is of these sources."""
     path, digest = ROOT / "tests/faults.txt", sources()
     held = path.read_text().splitlines()[1] if path.exists() else "is missing"
     print(f"tests/faults.txt: {held}" + ("" if digest in held else f"; these sources are {digest}: make faults"))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What port/cuda takes of cuBLAS, after its public documentation, for builds without a toolkit: tests/core/cublas.c has
- * the functions. */
+/* Part of cuBLAS that port/cuda uses, after its public documentation, for builds without a toolkit:
+ * tests/core/cublas.c has the functions. */
 #ifndef FAKE_CUBLAS_V2_H
 #define FAKE_CUBLAS_V2_H
 

@@ -56,7 +56,7 @@ def opencv_points(picture, threshold, suppress):
 
 
 def highest_of_nine(score):
-    """Where a score exceeds those of all eight neighbours."""
+    """True where a score exceeds those of all eight neighbours."""
     height, width = score.shape
     padded = np.pad(score, 1)
     highest = score > 0

@@ -105,7 +105,7 @@ def own_pixels(points, octave, picture, size):
 
 
 class Figures:
-    """What is known of one level over all pictures."""
+    """Figures of one level over all pictures."""
 
     def __init__(self):
         self.angle, self.bits, self.own, self.edge = [], [], [], []
@@ -185,7 +185,7 @@ def real(every):
 
 
 def verdict(level0, is_all):
-    """What is wrong on level 0. A single picture has too few points to hold every bit to account."""
+    """Faults on level 0. A single picture has too few points to hold every bit to account."""
     bits, angle = np.concatenate(level0.bits), np.concatenate(level0.angle)
     demands = ((level0.mean() <= MOST_BITS, f"mean Hamming distance over {MOST_BITS}"),
                (not is_all or level0.each.max() <= MOST_BIT * len(bits), f"bit {level0.each.argmax()} differs too often"),

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What bounded rectification is good for: corners and spots drawn here, turned about the centre (paper 004, IV.A and figure 8).
+"""Worth of bounded rectification: corners and spots drawn here, turned about the centre (paper 004, IV.A and figure 8).
 
     tests/features/shapes.py build/bridge_features.so [--quick]      --quick: steps of 30 degrees instead of 10
 

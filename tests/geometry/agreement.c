@@ -385,7 +385,7 @@ static void jumps(void **state)
         }
 }
 
-/** What is usual begins anew in frame 0; the prior's rotation is kept for the next frame. */
+/** Usual values begin anew in frame 0; the prior's rotation is kept for the next frame. */
 static void frames(void **state)
 {
     const double w[3] = {0.0, 0.1, 0.0};

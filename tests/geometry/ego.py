@@ -89,7 +89,7 @@ def step_of(poses, i):
 
 
 class Motion:
-    """What the bridge says of a motion."""
+    """Motion as the bridge gives it."""
 
     def __init__(self, numbers):
         self.state, self.flags, self.pairs, self.inliers, self.others, self.hypotheses, self.needed = numbers[:7].astype(int)

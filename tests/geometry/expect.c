@@ -268,7 +268,7 @@ static void depths_on_walls(void **state)
     }
 }
 
-/** What an expectation needs, each left out in turn; depths of matches are the same, to the bit, in every case. */
+/** Conditions of an expectation, each left out in turn; depths of matches are the same, to the bit, in every case. */
 static void no_depths_without_a_reason(void **state)
 {
     static struct vf_memory start;

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What depths are worth that are found where the motion predicted and the depths of the frame before put them: tuning stereo_expected.
+"""Worth of the depths that are found where the motion predicted and the depths of the frame before put them: tuning stereo_expected.
 
     tests/geometry/expect.py build/bridge_ego.so [--quick] [--only set ...] [--set name=value ...]
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Whether what vfront says of its own errors is true: covariances of motions and standard deviations of depths beside ground truth.
+"""Test of what vfront says of its own errors: covariances of motions and standard deviations of depths beside ground truth.
 
     tests/geometry/honesty.py build/bridge_ego.so build/bridge_stereo.so [--set name=value ...] [--only set ...] [--without set ...]
                               [--stride number ...] [--quick]

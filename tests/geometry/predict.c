@@ -9,7 +9,7 @@
 
 static const double identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
 
-/** What is known before a step. */
+/** Knowledge before a step. */
 struct known {
     int last, relative, given; /* 1: there is a last metric motion; a relative one; a rotation of the frame */
     int given_before;          /* 1: the previous frame gave one */

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What the stage predict is worth: its motion beside the truth, and guided matching in slow and fast flight beside a search of the whole
+"""Worth of the stage predict: its motion beside the truth, and guided matching in slow and fast flight beside a search of the whole
 picture.
 
     tests/geometry/predict.py build/bridge_ego.so [--quick] [--set name=value ...]

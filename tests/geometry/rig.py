@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What vfront finds of two cameras that are not where their calibration says, beside what was done to it.
+"""Findings of vfront on two cameras that are not where their calibration says, beside what was done to it.
 
     tests/geometry/rig.py build/bridge_ego.so [--set name=value ...] [--only flight ...] [--frames N] [--quick]
 

@@ -51,7 +51,7 @@ static double regression_step(uint32_t i, double shift)
     return left < 16.0 || fabs(found) > 1.0 ? NAN : found;
 }
 
-/** What a frame's matches should show. */
+/** Figures of a frame's matches. */
 struct figures {
     double matches, within, sum, truth;
 };

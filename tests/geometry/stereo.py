@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""How good the depth of key points is, beside OpenCV's ORB with a matcher along rows, on real and rendered stereo pairs.
+"""Quality of the depth of key points, beside OpenCV's ORB with a matcher along rows, on real and rendered stereo pairs.
 
     tests/geometry/stereo.py build/bridge_stereo.so [--set name=value ...] [--only name ...] [--points N ...] [--alone] [--quick]
 
@@ -284,7 +284,7 @@ def at(truth, px):
 
 
 def calm_at(truth, column, row, step):
-    """Whether the truth varies by less than 2 px within 2 px of the level around places."""
+    """True where the truth varies by less than 2 px within 2 px of the level around places."""
     out = []
     for x, y, reach in zip(column, row, np.ceil(2 * step).astype(int)):
         around = truth[max(y - reach, 0):y + reach + 1, max(x - reach, 0):x + reach + 1]
@@ -365,7 +365,7 @@ def report_pairs(scenes, methods):
 
 
 def flow(before, after, px):
-    """Where pixels go to, and which of them come back."""
+    """Places that pixels go to, and which of them come back."""
     form = dict(winSize=(15, 15), maxLevel=4, criteria=(3, 30, 0.01))
     p = px.astype(np.float32)[:, None]
     q, good, _ = cv2.calcOpticalFlowPyrLK(before, after, p, None, **form)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""How true the ground truth of recorded sequences is over a few frames, found without taking vfront's word for it.
+"""Errors of the ground truth of recorded sequences over a few frames, found without taking vfront's word for it.
 
     tests/geometry/truth.py build/bridge_ego.so [set ...]     sets: euroc05 kitti05 kitti01; all without any
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What the archive may export and what it may ask for: tests/house/symbols.sh LIB [nm [cublas]], with which it must ask for cuBLAS, too
+# Check of the symbols that the archive exports and asks for: tests/house/symbols.sh LIB [nm [cublas]], with which it must ask for cuBLAS, too
 set -eu
 lib=$1 nm=${2:-nm} cublas=${3:-}
 bad=0

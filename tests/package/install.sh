@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What `make install` puts in place serves an application: by pkg-config and by CMake, in C and C++17, linked into a shared library, and two
+# Test of an application built from what `make install` puts in place: by pkg-config and by CMake, in C and C++17, linked into a shared library, and two
 # libraries of different configs in one program. `make uninstall` leaves nothing. Exit 77: without pkg-config or cmake, after all else was tried.
 #   tests/package/install.sh CC CXX BUILD SMALL SMALL_CUDA MAKE    BUILD, SMALL: folders of the standard and of the small library; SMALL_CUDA: the small one's CUDA
 set -eu

@@ -453,7 +453,7 @@ static void counts_are_passed_on(void **state)
 }
 
 #if VFRONT_EGO
-/** What health says of the frame's time and of its pictures' age: the interval since the frame before beside the usual
+/** Health of the frame's time and of its pictures' age: the interval since the frame before beside the usual
  *  one, pictures that came before, late pictures, and how far motions are from the rotation given. */
 static void time_in_health(void **state)
 {

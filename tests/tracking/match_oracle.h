@@ -290,7 +290,7 @@ static int drop_by_roll(int count)
     return kept;
 }
 
-/** What the next frame needs for its predictions, from the pairs. */
+/** State that the next frame needs for its predictions, from the pairs. */
 static void predict_next(int count)
 {
     for (int i = 0; i < now->count; i++) {

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""How well tracks hold, beside OpenCV's calcOpticalFlowPyrLK on the same points of the same pictures, and how many live how long.
+"""Quality of tracks, beside OpenCV's calcOpticalFlowPyrLK on the same points of the same pictures, and how many live how long.
 
     tests/tracking/quality.py build/bridge_track.so [build/bridge_ego.so] [--choose check|residual|births ...]
 

@@ -670,7 +670,7 @@ static void random_tuning(vfront_tuning_t *t, const struct vf_case *k)
     if (random_number(2)) t->select_window_px = (int32_t)random_number(8);
 }
 
-/** What no case may change: the first device, which every machine has, and the times that emulated kernels and
+/** Sets what no case may change: the first device, which every machine has, and the times that emulated kernels and
  *  compute-sanitizer need. */
 static void be_patient(vfront_tuning_t *t)
 {
