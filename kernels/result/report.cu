@@ -239,8 +239,10 @@ static __device__ void put_health(const vf_report_view &s, vfront_result_t *out)
 #endif
     if (s.mirror) {
         vf_carry *c = &s.mirror->set[s.parity];
-        memcpy(c->report_path, &path, sizeof path);
-        memcpy(c->report_usual, s.report->usual[s.parity], sizeof c->report_usual);
+#define MIRROR(stage, member, part, extent)                                                                            \
+    memcpy(c->stage##_##member, &s.stage->member[s.parity] part, sizeof c->stage##_##member);
+        VF_CARRY_REPORT(MIRROR)
+#undef MIRROR
     }
     for (int stage = 0; stage < VF_report; stage++)
         for (int end = 0; end < 2; end++) s.clocks_out[stage][end] = s.clocks[stage][end];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rotations given with a frame, as a matrix or as gyro readings: tracks follow a turn that they cannot follow without. */
+/* Rotations given with a frame, as a matrix or as gyro readings: tracks follow a turn that they cannot follow without
+ * one. */
 #include "tests/fixture/pair.h"
 
 #include <math.h>
