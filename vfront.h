@@ -1006,7 +1006,8 @@ typedef struct vfront_health {
                                   does a gyro without readings (gyro_count 0, gyro not NULL). 0 in the first frame. It
                                   is of what is given: R_cur_prev, which takes precedence, does not change it. */
     uint32_t gyro_stuck;     /**< 1: all gyro readings of the frame are equal to the bit, at least gyro_stuck_readings,
-                                  so that they are not used as rotation prior. */
+                                  so that they are not used as rotation prior. A simulated gyro without noise is one,
+                                  too: gyro_stuck_readings 0. */
     uint32_t irregular;      /**< 1: the time since the frame before differs from the usual one, the mean of the last 8, by
                                   more than 1/256 and 5 times as much as the last 8 did in the mean: a clock that runs
                                   otherwise than before, stamps that jitter, a frame that is missing. It changes nothing
