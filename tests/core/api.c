@@ -743,7 +743,7 @@ static void info(void **state)
     assert_int_equal(i.port, pair_port);
     assert_true(i.device[0] && memchr(i.device, 0, sizeof i.device));
     assert_true(i.host_bytes == sizeof(vfront_t));
-    assert_int_equal(i.levels, 3); /* 160x120: 40x30 is the third */
+    assert_int_equal(i.levels, 3);       /* 160x120: 40x30 is the third */
     assert_int_equal(i.cells[0], 7 * 5); /* of 24 px: cells of 12 px would be more than VFRONT_CELLS */
     assert_true((i.device_bytes > 0) == (pair_port == VFRONT_PORT_CUDA));
     assert_true((i.pinned_bytes > 0) == (pair_port == VFRONT_PORT_CUDA));
