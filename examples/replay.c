@@ -77,7 +77,7 @@ static void print_progress(struct run *run, const vfront_result_t *r)
 
 static const char *draw(struct run *run, const vfront_frame_t *frame, const vfront_result_t *r)
 {
-    char line[400], stem[4400];
+    char line[CAPTION_LETTERS], stem[4400];
     int32_t width, height;
     caption_write(line, sizeof line, run->drawn, dataset_rig(run->dataset)->cameras, r);
     snprintf(stem, sizeof stem, "%s/overlay/%06" PRIu64, run->options->out, r->frame);

@@ -304,8 +304,8 @@ expect 0 'camera 1 +200x150 px' --port host --out sizes --overlay kitti
 check 'camera 1 has no key point beyond the size of camera 0' \
     awk -F, '$2 == 1 && $3 > 128 && $4 > 96 {n++} END {exit !n}' sizes/keypoints.csv
 check 'camera 0 has a key point out of its picture' rows sizes/keypoints.csv '$2 == 1 || ($3 < 128 && $4 < 96)'
-expect 0 'camera 0 +332x206 px' --port host sizes/overlay
-expect 0 'camera 0 +644x296 px' --port host good/overlay
+expect 0 'camera 0 +332x254 px' --port host sizes/overlay
+expect 0 'camera 0 +644x344 px' --port host good/overlay
 draw() { # name, the rest of the arguments: draws one frame
     out=draw-$1
     shift
