@@ -1041,7 +1041,8 @@ typedef struct vfront_health {
     float disparity_sigma_px;        /**< Its standard deviation, likewise [px]. */
     uint64_t dt_ns;          /**< Time since the frame before [ns]; 0 in the first. */
     uint32_t cells[VFRONT_CAMERAS];        /**< Cells of the grid for new tracks. */
-    uint32_t starved[VFRONT_CAMERAS];      /**< Cells of them without a corner on any level. */
+    uint32_t starved[VFRONT_CAMERAS];      /**< Cells of them without a corner on any level; 0 where none is searched:
+                                              track_target and select_points 0. */
     float brightness_grey[VFRONT_CAMERAS]; /**< Mean of the picture [grey levels]. */
     float sharpness_grey[VFRONT_CAMERAS];  /**< Mean absolute difference of neighbouring pixels [grey levels]: falls
                                                 with blur. */

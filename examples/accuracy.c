@@ -10,6 +10,7 @@
 #define SEGMENTS 8
 #define SEGMENT_FRAMES 10u /* from one first frame to the next */
 #define LEAST_M 1e-9       /* a step that is shorter has no direction */
+#define LEAST_REACH_M 0.1  /* a camera that stays nearer to where it began has no way */
 
 static double dot(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
@@ -142,7 +143,7 @@ static void best_rotation(const double S[9], double R[9])
 
 /** ATE: RMSE of the positions after alignment [m]. Squares are summed position by position: differences of the
  *  moments would cancel. */
-static double absolute_error_m(const trajectory_t *tr, double *scale)
+static double absolute_error_m(const trajectory_t *tr, double *scale, double *fit_scale)
 {
     struct moments s;
     double R[9], turned = 0.0, square = 0.0;
@@ -150,7 +151,8 @@ static double absolute_error_m(const trajectory_t *tr, double *scale)
     sum_products(tr, &s);
     best_rotation(s.ab, R);
     for (int i = 0; i < 9; i++) turned += R[i] * s.ab[i % 3 * 3 + i / 3];
-    *scale = tr->metric || !(s.aa > 0.0) ? 1.0 : turned / s.aa;
+    *fit_scale = s.aa > 0.0 ? turned / s.aa : 1.0;
+    *scale = tr->metric ? 1.0 : *fit_scale;
     for (uint32_t i = 0; i < tr->count; i++) {
         const trajectory_frame_t *f = &tr->frame[i];
         if (!f->has_truth) continue;
@@ -254,7 +256,15 @@ static int measure_drift(const trajectory_t *tr, accuracy_t *a)
     struct waypoint *m = malloc(sizeof *m * tr->count);
     if (!m) return 0;
     find_waypoints(tr, m);
+    const trajectory_frame_t *first = m[0].frame, *last = m[a->frames - 1].frame;
+    const pose_t end = error_between(first, last);
     a->length_m = m[a->frames - 1].length_m;
+    a->end_m = length_of(end.t);
+    a->end_deg = angle_deg(end.R);
+    for (uint32_t i = 1; i < a->frames; i++) {
+        const double from_m = distance(first->truth.t, m[i].frame->truth.t);
+        if (from_m > a->reach_m) a->reach_m = from_m;
+    }
     add_segments(a, m, a->frames);
     if (a->segments) {
         a->drift_percent /= a->segments;
@@ -266,11 +276,13 @@ static int measure_drift(const trajectory_t *tr, accuracy_t *a)
     return 1;
 }
 
+int accuracy_has_way(const accuracy_t *a) { return a->reach_m >= LEAST_REACH_M; }
+
 int accuracy_of(const trajectory_t *tr, accuracy_t *a)
 {
     memset(a, 0, sizeof *a);
     for (uint32_t i = 0; i < tr->count; i++) a->frames += tr->frame[i].has_truth != 0;
     if (a->frames < 2) return 0;
-    a->ate_m = absolute_error_m(tr, &a->scale);
+    a->ate_m = absolute_error_m(tr, &a->scale, &a->fit_scale);
     return measure_steps(tr, a) && measure_drift(tr, a);
 }

@@ -24,13 +24,19 @@ typedef struct accuracy_statistics {
 typedef struct accuracy {
     uint32_t frames;                        /**< With ground truth. */
     double length_m;                        /**< Length of ground truth over them. */
+    double reach_m;                         /**< Greatest distance of ground truth from where it began. */
     double scale;                           /**< Of the alignment for the ATE; 1 for a metric trajectory. */
+    double fit_scale;                       /**< Factor that fits the trajectory to ground truth best, metric or not. */
     double ate_m;                           /**< RMSE. */
     accuracy_statistics_t step_m, step_deg; /**< RPE over one frame, position and rotation. Consecutive frames only. */
     accuracy_statistics_t direction_deg;    /**< Of steps that have a direction, true and estimated. */
     uint32_t segments;                      /**< 0: the drift is that of the whole trajectory. */
     double drift_percent, drift_deg_m;
+    double end_m, end_deg; /**< Error of the last frame against the first. */
 } accuracy_t;
+
+/** 1 if the camera moved so far that a drift per length means something: else noise of ground truth is its length. */
+int accuracy_has_way(const accuracy_t *accuracy);
 
 /** Returns 0 if fewer than two frames have ground truth, or without memory. */
 int accuracy_of(const trajectory_t *trajectory, accuracy_t *accuracy);

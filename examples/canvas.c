@@ -55,10 +55,10 @@ void canvas_circle(struct canvas *canvas, int shape, const float at[2], float ra
         }
 }
 
-void canvas_cross(struct canvas *canvas, const float at[2], struct colour c)
+void canvas_cross(struct canvas *canvas, const float at[2], int32_t reach, struct colour c)
 {
     const int32_t x = canvas_floor(at[0] + 0.5f), y = canvas_floor(at[1] + 0.5f);
-    for (int32_t i = -4; i <= 4; i++) {
+    for (int32_t i = -reach; i <= reach; i++) {
         canvas_dot(canvas, x + i, y + i, c, 256);
         canvas_dot(canvas, x + i, y - i, c, 256);
         canvas_dot(canvas, x + i + 1, y + i, c, 256);

@@ -51,8 +51,8 @@ void canvas_line(struct canvas *canvas, const float from[2], const float to[2], 
 /** Antialiased circle; `shape` is CANVAS_RING or CANVAS_DISC. */
 void canvas_circle(struct canvas *canvas, int shape, const float at[2], float radius, struct colour c, int32_t alpha);
 
-/** Diagonal cross of 9 px. */
-void canvas_cross(struct canvas *canvas, const float at[2], struct colour c);
+/** Diagonal cross, from -reach to reach around its centre. */
+void canvas_cross(struct canvas *canvas, const float at[2], int32_t reach, struct colour c);
 
 /** Text of letters, digits, spaces and full stops, centred vertically in the region. Returns the x of its end. */
 int32_t canvas_text(struct canvas *canvas, int32_t left, int32_t scale, const char *text, struct colour c);

@@ -35,6 +35,24 @@ static size_t append_motion(const char *which, const vfront_motion_t *m, char *l
     return used;
 }
 
+void caption_longest(char *line, size_t size, overlay_what_t what)
+{
+    static const struct {
+        overlay_what_t what;
+        const char *text;
+    } part[] = {{OVERLAY_TRACKS, "  tracks 000 born 000 ended 000"},
+                {OVERLAY_KEYPOINTS, "  key points 0000 0000"},
+                {OVERLAY_DEPTHS, "  depths 0000"},
+                {OVERLAY_DISPARITY, "  disparity of 00.0 percent"},
+                {OVERLAY_STIXELS, "  road given horizon 0000"},
+                {OVERLAY_MATCHES, "  matches 0000"},
+                {OVERLAY_MOTION, "  relative rotation 0000 of 0000 parallax two"},
+                {OVERLAY_MOTION, "  metric good 0000 of 0000 plane stereo moved 0.000 m"}};
+    size_t used = append(line, size, 0, "frame 000000 degraded");
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+        if (what & part[i].what) used = append(line, size, used, "%s", part[i].text);
+}
+
 void caption_write(char *line, size_t size, overlay_what_t what, int32_t cameras, const vfront_result_t *r)
 {
     const vfront_health_t *h = &r->health;

@@ -4,7 +4,8 @@
  *   synthetic      the word: a rendered stereo flight with gyro, without files (synthetic.h)
  *   EuRoC / ASL    a folder with mav0, or mav0 itself: cam0, cam1 and imu0 with data.csv, sensor.yaml
  *   KITTI          a folder with image_0; image_1, calib.txt, times.txt are optional
- *   a folder       of PNG, PGM or PPM pictures in the order of their names; times.txt is optional
+ *   a folder       of PNG, PGM or PPM pictures in the order of their names; times.txt is optional. Names that begin
+ *                  with left and right: of two cameras
  *
  * A function that can fail returns NULL, or a one-line message that names the file; the message is valid until the
  * next call. Oddities that are no failure are noted on stderr, once.

@@ -61,12 +61,24 @@ static void count_state(motion_t *m, int kind, const vfront_motion_t *motion)
         m->inliers[kind][motion->inliers]++;
 }
 
+/** Compare a metric motion with that of ground truth, where both frames have it. The frame is added already. */
+static void compare_motion(motion_t *m, const vfront_motion_t *metric)
+{
+    const trajectory_t *tr = &m->trajectory;
+    const trajectory_frame_t *now = &tr->frame[tr->count - 1], *before = now - 1;
+    if (tr->count < 2 || !now->has_truth || !before->has_truth) return;
+    const pose_t back = pose_inverse(&now->truth), truth = pose_compose(&back, &before->truth);
+    consistency_add(&m->consistency, metric, &truth);
+}
+
 int motion_add(motion_t *m, const vfront_result_t *r, const pose_t *truth)
 {
     const struct step step = step_of(m, r);
     count_state(m, MOTION_RELATIVE, &r->relative);
     count_state(m, MOTION_METRIC, &r->metric);
-    return trajectory_add(&m->trajectory, r->t_ns, step.R, step.t, truth);
+    if (!trajectory_add(&m->trajectory, r->t_ns, step.R, step.t, truth)) return 0;
+    compare_motion(m, &r->metric);
+    return 1;
 }
 
 const trajectory_frame_t *motion_last(const motion_t *m) { return &m->trajectory.frame[m->trajectory.count - 1]; }
@@ -114,6 +126,33 @@ static void print_path(const trajectory_t *tr)
     putchar('\n');
 }
 
+/** Drift, and how much too long or too short a metric path is; neither of a camera that stays in its place. */
+static void print_drift(const motion_t *m)
+{
+    const accuracy_t *a = &m->accuracy;
+    if (!accuracy_has_way(a)) {
+        printf("%-12s no drift: the camera stays within %.2g m; %.3g m and %.3g deg off at the end\n", "", a->reach_m,
+               a->end_m, a->end_deg);
+        return;
+    }
+    printf("%-12s drift %.4g %% and %.4g deg/m", "", a->drift_percent, a->drift_deg_m);
+    if (a->segments)
+        printf(" over %u segments of 100 m to 800 m\n", (unsigned)a->segments);
+    else
+        puts(" over the whole way, which is too short for segments of 100 m");
+    if (m->trajectory.metric && a->fit_scale > 0.0)
+        printf("%-12s scale %+.2f %%: lengths by the path against ground truth\n", "", 100.0 / a->fit_scale - 100.0);
+}
+
+static void print_consistency(const consistency_t *c)
+{
+    if (!c->count) return;
+    printf("%-12s NEES %.3g a degree of freedom, %u of %u motions beyond 99.9 %%; honest covariances have 1 if ground "
+           "truth "
+           "is exact from frame to frame\n",
+           "", c->sum / c->count, (unsigned)c->beyond, (unsigned)c->count);
+}
+
 static void print_accuracy(const motion_t *m)
 {
     const accuracy_t *a = &m->accuracy;
@@ -130,11 +169,8 @@ static void print_accuracy(const motion_t *m)
                a->step_deg.rmse);
     else
         printf("%-12s rotation off by %.4g deg a frame, RMSE; no step has a direction\n", "", a->step_deg.rmse);
-    printf("%-12s drift %.4g %% and %.4g deg/m", "", a->drift_percent, a->drift_deg_m);
-    if (a->segments)
-        printf(" over %u segments of 100 m to 800 m\n", (unsigned)a->segments);
-    else
-        puts(" over the whole way, which is too short for segments of 100 m");
+    print_drift(m);
+    print_consistency(&m->consistency);
 }
 
 void motion_print(const motion_t *m)

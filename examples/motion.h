@@ -9,6 +9,7 @@
 
 #include "vfront.h"
 #include "accuracy.h"
+#include "consistency.h"
 #include "trajectory.h"
 
 enum { MOTION_RELATIVE, MOTION_METRIC, MOTION_KINDS };
@@ -19,6 +20,7 @@ typedef struct motion {
     trajectory_t trajectory;
     uint32_t state[MOTION_KINDS][MOTION_STATES];                /**< Frames by state. */
     uint32_t inliers[MOTION_KINDS][VFRONT_CORRESPONDENCES + 1]; /**< Histogram of inliers of good motions. */
+    consistency_t consistency;                                  /**< Of metric motions with ground truth. */
     accuracy_t accuracy;                                        /**< After motion_finish(). */
     int compared;                                               /**< 1 if `accuracy` is valid. */
 } motion_t;

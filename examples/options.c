@@ -20,7 +20,8 @@ static const char help[] =
     "                    synthetic:640x400 for another size\n"
     "  EuRoC / ASL       a folder with mav0, or mav0: cam0, cam1, imu0 with data.csv and sensor.yaml\n"
     "  KITTI odometry    a folder with image_0; image_1, calib.txt, times.txt and poses.txt are optional\n"
-    "  a plain folder    of PNG, PGM or PPM pictures in the order of their names; 30 Hz without times.txt\n"
+    "  a plain folder    of PNG, PGM or PPM pictures in the order of their names; 30 Hz without times.txt. Names that\n"
+    "                    begin with left and right are those of two cameras\n"
     "\n"
     "options:\n"
     "  --out DIR         write the results into DIR, which is created: tracks.csv, keypoints.csv, descriptors.csv,\n"
@@ -47,6 +48,8 @@ static const char help[] =
     "  --failover        when the GPU fails, go on with the same frame on the host port: short for --set failover=1\n"
     "  --set NAME=VALUE  set a tuning value; repeatable. --set help lists all of them\n"
     "  --mono            camera 0 only\n"
+    "  --pairs           the frames are single pictures, or pairs of two cameras, and no sequence: each is taken for\n"
+    "                    itself, without tracks, matches and motion between them\n"
     "  --no-gyro         ignore gyro readings\n"
     "  --quiet           no progress line\n"
     "  --help            print this help and the tuning values\n"
@@ -224,7 +227,7 @@ static int set_flag(struct options *o, const char *name)
     const struct {
         const char *name;
         int *flag;
-    } known[] = {{"--mono", &o->mono}, {"--no-gyro", &o->no_gyro}, {"--quiet", &o->quiet}};
+    } known[] = {{"--mono", &o->mono}, {"--no-gyro", &o->no_gyro}, {"--pairs", &o->pairs}, {"--quiet", &o->quiet}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strcmp(name, known[i].name) != 0) continue;
         *known[i].flag = 1;
@@ -263,6 +266,13 @@ static int read_option(struct options *o, char **word, int *at)
     return set_flag(o, text);
 }
 
+/** Tuning without all that joins one frame to the next. */
+static void take_singly(struct options *o)
+{
+    o->no_gyro = 1;
+    o->tuning.track_target = o->tuning.match = o->tuning.ego = 0;
+}
+
 int options_read(struct options *o, int count, char **word)
 {
     memset(o, 0, sizeof *o);
@@ -278,6 +288,7 @@ int options_read(struct options *o, int count, char **word)
         }
     }
     if (!o->dataset) o->dataset = "synthetic";
+    if (o->pairs) take_singly(o);
     if (o->overlay && !o->out) return message(EXIT_USAGE, "--overlay needs --out DIR");
     return CONTINUE;
 }

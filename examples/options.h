@@ -13,7 +13,7 @@ struct options {
     vfront_port_t port;
     uint32_t frames;        /* 0: all */
     overlay_what_t overlay; /* 0: none */
-    int mono, no_gyro, quiet;
+    int mono, no_gyro, pairs, quiet;
     vfront_tuning_t tuning;
 };
 

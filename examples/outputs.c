@@ -33,6 +33,7 @@ static void warn_of_depth(const struct options *o, const vfront_rig_t *rig)
 const char *outputs_no_motion(const struct options *o, const vfront_rig_t *rig)
 {
     if (!VFRONT_EGO) return "this build has no VFRONT_EGO";
+    if (o->pairs) return "with --pairs the frames are no sequence";
     if (!o->tuning.ego) return "ego is 0";
     return rig->camera[0].fx_px == 0.0 ? "camera 0 is not calibrated" : NULL;
 }

@@ -1,43 +1,93 @@
 /* SPDX-License-Identifier: MIT */
 #include "overlay_internal.h"
 
+#include "caption.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CAPTION_PX 20    /* height of the caption above the pictures */
+#define LINE_PX 12       /* height of a row of the caption above the pictures, of letters of scale 1 */
+#define MARGIN_PX 4      /* around the caption */
 #define GAP_PX 4         /* between two cameras */
 #define CHECK_ROWS_PX 40 /* between the rows drawn on rectified pictures */
+
+/** Letters of a line that go into a row of `most`: where not all do, up to the last two spaces, else the last one. */
+static int32_t letters_of_row(const char *line, int32_t most)
+{
+    const int32_t all = (int32_t)strlen(line);
+    if (all <= most) return all;
+    for (int32_t i = most; i > 0; i--)
+        if (line[i] == ' ' && line[i + 1] == ' ') return i;
+    for (int32_t i = most; i > 0; i--)
+        if (line[i] == ' ') return i;
+    return most;
+}
+
+/** Caption into the rows of its region, which has its left margin; a region without height measures. Returns the number
+ *  of rows. */
+static int32_t draw_caption(struct overlay *o, const char *line, int32_t scale)
+{
+    const int32_t most = (o->caption.width - MARGIN_PX) / (CANVAS_ADVANCE * scale);
+    int32_t rows = 0;
+    for (; *line && most > 0; rows++) {
+        char row[CAPTION_LETTERS];
+        const int32_t letters = letters_of_row(line, most), top = o->caption.top + MARGIN_PX + rows * LINE_PX * scale;
+        const int fits = top + LINE_PX * scale <= o->caption.top + o->caption.height;
+        const struct region place = {o->caption.left + MARGIN_PX, top, o->caption.width, fits ? LINE_PX * scale : 0};
+        snprintf(row, sizeof row, "%.*s", (int)letters, line);
+        o->canvas.region = &place;
+        canvas_text(&o->canvas, 0, scale, row, white);
+        for (line += letters; *line == ' ';) line++;
+    }
+    o->canvas.region = NULL;
+    return rows;
+}
+
+/** Heights of caption and legend for a drawing of this width: letters of double size if all fits into one row. */
+static void size_bars(struct overlay *o, int32_t width)
+{
+    char longest[CAPTION_LETTERS];
+    caption_longest(longest, sizeof longest, o->what);
+    o->caption = (struct region){0, 0, width, 0};
+    o->legend = (struct region){0, 0, width, 0};
+    o->caption_scale = draw_caption(o, longest, 2) == 1 ? 2 : 1;
+    o->legend_scale = overlay_draw_legend(o, 2) == 1 ? 2 : 1;
+    o->caption.height = draw_caption(o, longest, o->caption_scale) * LINE_PX * o->caption_scale + 2 * MARGIN_PX;
+    o->legend.height = overlay_draw_legend(o, o->legend_scale) * LEGEND_PX;
+}
 
 /** Layout: pictures side by side, of any sizes, with a caption above and a legend below. */
 static void lay_out(struct overlay *o, const vfront_camera_t *camera, int32_t cameras)
 {
-    int32_t left = 0, tallest = 0;
+    int32_t left = 0, tallest = 0, width = -GAP_PX;
+    for (int32_t i = 0; i < cameras; i++) width += camera[i].width_px + GAP_PX;
+    size_bars(o, width);
     for (int32_t i = 0; i < cameras; i++) {
         struct region *p = &o->camera[i];
         p->left = left;
-        p->top = CAPTION_PX;
+        p->top = o->caption.height;
         p->width = camera[i].width_px;
         p->height = camera[i].height_px;
         left += p->width + GAP_PX;
         if (p->height > tallest) tallest = p->height;
     }
     o->cameras = cameras;
-    o->canvas.width = left - GAP_PX;
-    o->canvas.height = CAPTION_PX + tallest + LEGEND_PX;
-    o->caption = (struct region){0, 0, o->canvas.width, CAPTION_PX};
-    o->legend = (struct region){0, CAPTION_PX + tallest, o->canvas.width, LEGEND_PX};
+    o->canvas.width = width;
+    o->legend.top = o->caption.height + tallest;
+    o->canvas.height = o->legend.top + o->legend.height;
 }
 
 overlay_t *overlay_open(const vfront_info_t *info, int32_t cameras, overlay_what_t what, const vfront_tuning_t *tuning)
 {
     struct overlay *o = calloc(1, sizeof *o);
     if (!o) return NULL;
-    lay_out(o, info->seen, cameras);
     o->levels = info->scales < LEVELS_MOST ? info->scales : LEVELS_MOST;
     o->rectified = info->rectified;
     o->fx_px = (float)info->seen[0].fx_px;
     o->cx_px = (float)info->seen[0].cx_px;
     o->what = what;
+    lay_out(o, info->seen, cameras);
     o->seen = info->seen[0];
     o->with_tracks = tuning->ego_tracks;
     o->with_matches = tuning->ego_matches;
@@ -67,22 +117,10 @@ static void draw_check_rows(struct overlay *o)
         for (int32_t x = 0; x < o->canvas.region->width; x++) canvas_dot(&o->canvas, x, y, white, 90);
 }
 
-/** Caption and legend, at double size if they fit. The first pass draws into an empty region to measure the width. */
-static void draw_bars(struct overlay *o, const char *line)
-{
-    static const struct region nothing = {0, 0, 0, 0};
-    o->canvas.region = &nothing;
-    const int32_t large = overlay_draw_legend(o, 2) <= o->canvas.width;
-    o->canvas.region = &o->legend;
-    overlay_draw_legend(o, large ? 2 : 1);
-    o->canvas.region = &o->caption;
-    canvas_text(&o->canvas, 4, 2 * CANVAS_ADVANCE * (int32_t)strlen(line) + 8 <= o->canvas.width ? 2 : 1, line, white);
-}
-
 /** Grey picture into a region, darkened more under small marks. */
 static void draw_picture(struct overlay *o, const struct region *region, const vfront_picture_t *p)
 {
-    const int shade = o->what == OVERLAY_TRACKS || o->what == OVERLAY_DISPARITY ? 8 : 6;
+    const int shade = overlay_alone(o, OVERLAY_TRACKS) || overlay_alone(o, OVERLAY_DISPARITY) ? 8 : 6;
     for (int32_t y = 0; y < region->height; y++) {
         const uint8_t *row = (const uint8_t *)p->data + (size_t)y * p->pitch_bytes;
         const uint16_t *wide = (const uint16_t *)(const void *)row;
@@ -94,6 +132,7 @@ static void draw_picture(struct overlay *o, const struct region *region, const v
 
 const uint8_t *overlay_draw(overlay_t *o, const vfront_frame_t *frame, const vfront_result_t *r, const char *line)
 {
+    overlay_find_matched(o, r);
     memset(o->canvas.rgb, 24, (size_t)o->canvas.width * (size_t)o->canvas.height * 3);
     for (int32_t i = 0; i < o->cameras; i++) {
         o->canvas.region = &o->camera[i];
@@ -109,6 +148,7 @@ const uint8_t *overlay_draw(overlay_t *o, const vfront_frame_t *frame, const vfr
     if (o->what & OVERLAY_MATCHES) overlay_draw_matches(o, r);
     if (o->what & OVERLAY_MOTION) overlay_draw_motion(o, r);
     if (o->what & OVERLAY_TRACKS) overlay_draw_tracks(o, r);
-    draw_bars(o, line);
+    draw_caption(o, line, o->caption_scale);
+    overlay_draw_legend(o, o->legend_scale);
     return o->canvas.rgb;
 }

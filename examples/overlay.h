@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
  * Drawings of results over the pictures of all cameras, side by side, with a caption above and a legend below:
- *   circle and line   key point: radius four pixels of its level, coloured by level from cyan, the finest, over blue
- *                     and violet to pink; fainter if weak. The line points along its orientation, if it is described
  *   disc, white       track born in this frame
- *   disc and trail    track, coloured by age: green when young, then yellow, orange, red from 100 frames on
- *   cross, red        last position of a track that ended
- *   line with a dot   temporal match: from the position in the previous frame to the current one, the dot. Coloured
- *                     by direction, so that outliers stand out
- *   line              correspondence that the motion is estimated from, previous to current position; green: inlier,
- *   orange: outlier
- *   target            direction of flight (epipole), if inside of the picture: flow expands from it, apart from the
- *                     camera's rotation. With a cross instead of ticks: direction where the camera comes from
+ *   disc and trail    track, coloured by age: pale when young, pink from 100 frames on
+ *   cross, pink       last position of a track that ended
+ *   circle            key point: radius four pixels of its level, grey, faint without a depth or a match. Drawn alone:
+ *                     coloured by level from cyan, the finest, over blue and violet to pink, fainter if weak, with a
+ *                     line along its orientation if it is described
  *   dot               key point with a depth and, in the same colour, its stereo match: inverse depth from red,
  *                     near, over yellow, green and cyan to blue, far. The nearest tenth is red
+ *   line with a dot   temporal match: from the position in the previous frame to the current one, the dot. Drawn
+ *                     alone: coloured by direction, so that outliers stand out
+ *   line, grey        correspondence that agrees with the motion, previous to current position, a dot
+ *   line, white       correspondence that does not, to a cross
+ *   target, white     direction of flight (epipole), if inside of the picture: flow expands from it, apart from the
+ *                     camera's rotation. With a cross instead of ticks: direction where the camera comes from
  *   column            stixel of camera 0: object from red, 5 m or nearer, over yellow to green, far; sky blue;
  *                     ground unmarked. White row: horizon. Bar at the bottom: nearest obstacle in each direction, in
- *   the same colours; grey if unknown picture of camera 1   replaced by disparities of camera 0, if drawn: colours
- * of depths, the nearest hundredth is red; black: none Rectified pictures get thin horizontal rows if only depths
- * are drawn, to check rectification by eye.
+ *                     the same colours; grey if unknown
+ *   camera 1          replaced by disparities of camera 0, if drawn: colours of depths, the nearest hundredth is red;
+ *                     black: none
+ * Rectified pictures get thin horizontal rows if only depths are drawn, to check rectification by eye. Caption and
+ * legend are broken into as many rows as the width asks for.
  */
 #ifndef OVERLAY_H
 #define OVERLAY_H

@@ -40,6 +40,7 @@ static void update_red_inverse_depth(struct overlay *o, const vfront_result_t *r
 /** Depths in the pictures of both cameras. */
 void overlay_draw_depths(struct overlay *o, const vfront_result_t *r)
 {
+    const int alone = overlay_alone(o, OVERLAY_DEPTHS);
     update_red_inverse_depth(o, r);
     for (uint32_t i = 0; i < r->depths_count; i++) {
         const vfront_depth_t *d = &r->depths[i];
@@ -47,7 +48,7 @@ void overlay_draw_depths(struct overlay *o, const vfront_result_t *r)
         const float at[VFRONT_CAMERAS][2] = {{k->x_px, k->y_px}, {d->x_px, d->y_px}};
         for (int32_t camera = 0; camera < o->cameras; camera++) {
             o->canvas.region = &o->camera[camera];
-            canvas_circle(&o->canvas, CANVAS_DISC, at[camera], 2.5f,
+            canvas_circle(&o->canvas, CANVAS_DISC, at[camera], alone ? 2.5f : 1.7f,
                           overlay_near_colour(1.0f / d->depth_m / o->red_inverse_depth_1pm), 256);
         }
     }

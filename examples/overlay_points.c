@@ -5,6 +5,9 @@
 #include <math.h>
 #include <string.h>
 
+#define MATCHED 120  /* weight of the circle of a key point that is matched, among other layers; of 256 */
+#define UNMATCHED 40 /* the same without a match */
+
 const struct colour overlay_level_colour[LEVELS_MOST] = {
     {100, 255, 255}, {80, 205, 255}, {75, 155, 255}, {95, 110, 255},
     {140, 90, 255},  {185, 90, 255}, {230, 90, 245}, {255, 110, 195},
@@ -49,17 +52,39 @@ void overlay_mark_keypoint(struct overlay *o, const float at[2], float radius, c
     canvas_line(&o->canvas, at, rim, lighter(c), alpha);
 }
 
+void overlay_find_matched(struct overlay *o, const vfront_result_t *r)
+{
+    memset(o->matched, 0, sizeof o->matched);
+#if VFRONT_STEREO
+    for (uint32_t i = 0; i < r->depths_count; i++) {
+        o->matched[0][r->depths[i].keypoint] = 1;
+        if (r->depths[i].partner != VFRONT_NO_PARTNER) o->matched[1][r->depths[i].partner] = 1;
+    }
+#endif
+#if VFRONT_MATCHES
+    for (uint32_t i = 0; i < r->matches_count; i++) o->matched[0][r->matches[i].keypoint] = 1;
+#endif
+    (void)r;
+}
+
+/** Key point among other layers: a grey circle, faint without a match, so that thousands hide nothing. */
+static void mark_among_others(struct overlay *o, const float at[2], uint32_t level, int is_matched)
+{
+    overlay_mark_keypoint(o, at, overlay_keypoint_radius_px(level), NULL, grey, is_matched ? MATCHED : UNMATCHED);
+}
+
 /** Key points of one camera, from the coarsest level, so that small circles lie on top of large ones. */
 void overlay_draw_keypoints(struct overlay *o, int32_t camera, const vfront_result_t *r)
 {
-    const int described = r->descriptors_count[camera] > 0, with_tracks = camera == 0 && o->what & OVERLAY_TRACKS;
+    const int described = r->descriptors_count[camera] > 0;
     for (uint32_t i = r->keypoints_count[camera]; i-- > 0;) {
         const vfront_keypoint_t *k = &r->keypoints[camera][i];
         const float at[2] = {k->x_px, k->y_px};
-        const float *angle_rad = described ? &k->angle_rad : NULL;
-        const int32_t alpha = (with_tracks ? 150 : 230) - (k->weak ? 70 : 0);
-        overlay_mark_keypoint(o, at, overlay_keypoint_radius_px(k->level), angle_rad,
-                              overlay_level_colour[k->level % LEVELS_MOST], alpha);
+        if (overlay_alone(o, OVERLAY_KEYPOINTS))
+            overlay_mark_keypoint(o, at, overlay_keypoint_radius_px(k->level), described ? &k->angle_rad : NULL,
+                                  overlay_level_colour[k->level % LEVELS_MOST], k->weak ? 160 : 230);
+        else
+            mark_among_others(o, at, k->level, o->matched[camera][i]);
     }
 }
 
@@ -71,7 +96,7 @@ struct colour overlay_age_colour(uint32_t age)
     static const struct {
         int32_t age;
         int32_t rgb[3];
-    } stop[] = {{0, {60, 230, 90}}, {15, {240, 230, 50}}, {45, {255, 140, 30}}, {100, {255, 60, 40}}};
+    } stop[] = {{0, {255, 225, 250}}, {15, {255, 165, 240}}, {45, {255, 95, 225}}, {100, {255, 0, 200}}};
     const int32_t a = age < 100 ? (int32_t)age : 100;
     int i = 0;
     while (i < 2 && a > stop[i + 1].age) i++;
@@ -128,7 +153,7 @@ void overlay_draw_tracks(struct overlay *o, const vfront_result_t *r)
     for (uint32_t i = 0; i < r->tracks_count; i++) draw_trail(o, &r->tracks[i], &o->trail[o->now][i]);
     for (uint32_t i = 0; i < r->lost_count; i++) {
         const float at[2] = {r->lost[i].x_px, r->lost[i].y_px};
-        canvas_cross(&o->canvas, at, red);
+        canvas_cross(&o->canvas, at, ENDED_PX, overlay_age_colour(100));
     }
     for (uint32_t i = 0; i < r->tracks_count; i++) {
         const float at[2] = {r->tracks[i].x_px, r->tracks[i].y_px};
@@ -138,9 +163,8 @@ void overlay_draw_tracks(struct overlay *o, const vfront_result_t *r)
 
 /* ---- matches ----------------------------------------------------------------------------------------------------- */
 
-#if VFRONT_MATCHES
 /** Colour of a direction: three cosines, a third of a turn apart. */
-static struct colour direction_colour(float dx, float dy)
+struct colour overlay_direction_colour(float dx, float dy)
 {
     static const float wave[3][2] = {{1.0f, 0.0f}, {-0.5f, 0.866f}, {-0.5f, -0.866f}};
     const float length = sqrtf(dx * dx + dy * dy);
@@ -150,14 +174,18 @@ static struct colour direction_colour(float dx, float dy)
     return (struct colour){v[0], v[1], v[2]};
 }
 
+#if VFRONT_MATCHES
+/** Matches, coloured by direction where they are alone. Those that overlay_draw_motion() draws are left to it. */
 void overlay_draw_matches(struct overlay *o, const vfront_result_t *r)
 {
+    const int alone = overlay_alone(o, OVERLAY_MATCHES);
+    if (o->what & OVERLAY_MOTION && o->with_matches && r->relative.state != VFRONT_MOTION_NONE) return;
     for (uint32_t i = 0; i < r->matches_count; i++) {
         const vfront_match_t *m = &r->matches[i];
         const float from[2] = {m->x_before_px, m->y_before_px}, to[2] = {m->x_px, m->y_px};
-        const struct colour c = direction_colour(to[0] - from[0], to[1] - from[1]);
-        canvas_line(&o->canvas, from, to, c, 230);
-        canvas_circle(&o->canvas, CANVAS_DISC, to, 1.5f, c, 256);
+        const struct colour c = alone ? overlay_direction_colour(to[0] - from[0], to[1] - from[1]) : grey;
+        canvas_line(&o->canvas, from, to, c, alone ? 230 : 110);
+        canvas_circle(&o->canvas, CANVAS_DISC, to, 1.5f, c, alone ? 256 : 110);
     }
 }
 #else
@@ -170,11 +198,16 @@ void overlay_draw_matches(struct overlay *o, const vfront_result_t *r)
 
 /* ---- motion ------------------------------------------------------------------------------------------------------ */
 
+/** Correspondence: a thin grey line that ends in a dot if it agrees with the motion, a white one that ends in a cross
+ *  if it does not. */
 void overlay_mark_pair(struct overlay *o, const float from[2], const float to[2], uint32_t is_inlier)
 {
-    const struct colour c = is_inlier ? inlier_colour : outlier_colour;
-    canvas_line(&o->canvas, from, to, c, is_inlier ? 210 : 256);
-    canvas_circle(&o->canvas, CANVAS_DISC, to, 1.4f, c, 256);
+    const struct colour c = is_inlier ? pale : white;
+    canvas_line(&o->canvas, from, to, c, is_inlier ? 130 : 256);
+    if (is_inlier)
+        canvas_circle(&o->canvas, CANVAS_DISC, to, 1.2f, c, 160);
+    else
+        canvas_cross(&o->canvas, to, 2, c);
 }
 
 static void draw_track_pairs(struct overlay *o, const vfront_result_t *r)
@@ -204,10 +237,12 @@ static void draw_match_pairs(struct overlay *o, const vfront_result_t *r)
 #endif
 
 /** Ring with four ticks and a dot for the direction of flight (ahead 1), with a cross for the direction where the
- *  camera comes from (0). */
-void overlay_mark_epipole(struct overlay *o, const float at[2], int ahead, struct colour c)
+ *  camera comes from (0); white on a dark disc. */
+void overlay_mark_epipole(struct overlay *o, const float at[2], int ahead)
 {
     static const float reach[2][2] = {{10.0f, 17.0f}, {0.0f, 6.0f}};
+    const struct colour c = white;
+    canvas_circle(&o->canvas, CANVAS_DISC, at, 12.0f, black, 200);
     canvas_circle(&o->canvas, CANVAS_RING, at, 8.0f, c, 256);
     canvas_circle(&o->canvas, CANVAS_RING, at, 9.0f, c, 256);
     for (int i = 0; i < 4; i++) {
@@ -232,7 +267,7 @@ static void draw_epipoles(struct overlay *o, const vfront_result_t *r)
         if (ray[2] <= 0.0 || !vfront_lens_project(&o->seen, ray, px)) continue;
         if (px[0] < 0.0 || px[1] < 0.0 || px[0] > o->canvas.region->width || px[1] > o->canvas.region->height) continue;
         const float at[2] = {(float)px[0], (float)px[1]};
-        overlay_mark_epipole(o, at, ahead, epipole_colour);
+        overlay_mark_epipole(o, at, ahead);
     }
 }
 

@@ -282,8 +282,11 @@ static void draw_figures(FILE *f, double x, double y, const trajectory_t *tr, co
     if (!tr->metric && a->direction_deg.count)
         draw_text(f, at, "direction off by %.3g\302\260 a frame, RMSE", a->direction_deg.rmse);
     draw_text(f, at, "rotation off by %.3g\302\260 a frame, RMSE", a->step_deg.rmse);
-    draw_text(f, at, "drift %.3g %% and %.3g\302\260/m over %s", a->drift_percent, a->drift_deg_m,
-              a->segments ? "100 m to 800 m" : "all of it");
+    if (accuracy_has_way(a))
+        draw_text(f, at, "drift %.3g %% and %.3g\302\260/m over %s", a->drift_percent, a->drift_deg_m,
+                  a->segments ? "100 m to 800 m" : "all of it");
+    else
+        draw_text(f, at, "%.3g m and %.3g\302\260 off at the end", a->end_m, a->end_deg);
     draw_text(f, at, "%.4g m of %u frames with ground truth", a->length_m, (unsigned)a->frames);
     if (!tr->metric) draw_text(f, at, "lengths of steps from ground truth");
 }

@@ -77,7 +77,7 @@ static void print_progress(struct run *run, const vfront_result_t *r)
 
 static const char *draw(struct run *run, const vfront_frame_t *frame, const vfront_result_t *r)
 {
-    char line[400], stem[4400];
+    char line[CAPTION_LETTERS], stem[4400];
     int32_t width, height;
     caption_write(line, sizeof line, run->drawn, dataset_rig(run->dataset)->cameras, r);
     snprintf(stem, sizeof stem, "%s/overlay/%06" PRIu64, run->options->out, r->frame);
@@ -178,10 +178,23 @@ static int take(struct run *run, uint32_t index, const vfront_frame_t *frame, co
     return log_frame(run, index, frame->t_ns, "ok", result);
 }
 
+/** One step. With --pairs each frame begins anew, and its result gets the number that it would have had. */
+static vfront_status_t run_step(const struct run *run, const vfront_frame_t *frame, const vfront_result_t **result)
+{
+    static vfront_result_t numbered;
+    vfront_status_t status = run->options->pairs && run->summary.frames ? vfront_reset(&vf) : VFRONT_OK;
+    if (!status) status = vfront_step(&vf, frame, result);
+    if (status || !run->options->pairs) return status;
+    numbered = **result;
+    numbered.frame = run->summary.frames;
+    *result = &numbered;
+    return status;
+}
+
 static int deliver(struct run *run, uint32_t index, const vfront_frame_t *frame)
 {
     const vfront_result_t *result;
-    const vfront_status_t status = vfront_step(&vf, frame, &result);
+    const vfront_status_t status = run_step(run, frame, &result);
     const int code = status ? refuse(run, index, frame->t_ns, status) : take(run, index, frame, result);
     run->last = status;
     return code;
@@ -262,6 +275,7 @@ static int open_outputs(struct run *run)
     vfront_info_t info;
     vfront_info(&vf, &info);
     run->seen = info.seen[0];
+    run->summary.matches_wanted = outputs_has_matches(o);
     motion_start(&run->motion, outputs_metric_motion(o, rig), dataset_has_truth(run->dataset));
     outputs_warn(o, rig);
     if (!o->out) return CONTINUE;
@@ -334,6 +348,17 @@ static int judge(const struct run *run)
     return refused && !run->injector ? EXIT_FAILED : CONTINUE;
 }
 
+/** Says so if pictures that are taken for a sequence seem to be none. */
+static void say_unfollowed(const struct run *run)
+{
+    const struct summary *t = &run->summary;
+    if (run->injector || !summary_no_sequence(t)) return;
+    message(CONTINUE,
+            "%s: hardly anything is followed from one picture to the next, in %" PRIu32 " of %" PRIu32
+            " steps: with --pairs single pictures, or pairs, are taken for what they are",
+            run->options->dataset, t->steps_lost, t->steps);
+}
+
 int main(int count, char **word)
 {
     struct options options;
@@ -347,6 +372,7 @@ int main(int count, char **word)
         print_progress(&run, NULL);
         motion_finish(&run.motion);
         summary_print(&vf, &options, run.dataset, &run.summary, &run.motion);
+        say_unfollowed(&run);
         const int drawn = draw_path(&run);
         if (code == CONTINUE) code = drawn;
     }

@@ -63,11 +63,30 @@ static void add_disparities_and_stixels(struct summary *t, const vfront_result_t
 #endif
 }
 
+/** Steps that lost three of four tracks, or without tracks nine of ten key points. Sequences follow more than half of
+ *  their tracks and a fourth of their key points, also at ten pictures a second; pictures of different places 2 %. */
+static void add_step(struct summary *t, const vfront_result_t *r)
+{
+    const uint32_t tracks = t->tracks_before, points = t->keypoints_before;
+    if (r->frame && tracks) {
+        t->steps++;
+        t->steps_lost += 4 * r->health.followed < tracks;
+    } else if (r->frame && points && t->matches_wanted) {
+        t->steps++;
+        t->steps_lost += 10 * r->matches_count < points;
+    }
+    t->tracks_before = r->tracks_count;
+    t->keypoints_before = r->keypoints_count[0];
+}
+
+int summary_no_sequence(const struct summary *t) { return t->steps >= 2 && 2 * t->steps_lost >= t->steps; }
+
 int summary_add(struct summary *t, const vfront_result_t *r)
 {
     const vfront_health_t *h = &r->health;
     if (!add_times(t, &r->timing)) return 0;
     add_digest(t, vfront_digest(r));
+    add_step(t, r);
     add_depths(t, r);
     add_disparities_and_stixels(t, r);
     if (h->state != VFRONT_STARTING) { /* the first frames have no tracks to follow */
@@ -132,7 +151,7 @@ static double percentile(const struct summary *t, size_t column, unsigned percen
     return time_us;
 }
 
-static void print_times(const struct summary *t)
+static void print_times(const struct options *o, const struct summary *t)
 {
     static const size_t column[] = {offsetof(struct frame_times, step_us), offsetof(struct frame_times, device_us)};
     static const char *const name[] = {"step", "device"};
@@ -143,7 +162,8 @@ static void print_times(const struct summary *t)
     for (size_t i = 0; i < VFRONT_STAGES; i++)
         printf("%s %s %.0f us", i ? "," : "", vfront_stage_name(i),
                percentile(t, offsetof(struct frame_times, stage_us) + i * sizeof(float), 50));
-    printf("\n%-12s %" PRIu64 "\n", "overruns", t->overruns);
+    printf("\n%-12s %" PRIu64 " of %" PRIu64 " steps, over deadline_us: %" PRId32 " us\n", "overruns", t->overruns,
+           t->frames, o->tuning.deadline_us);
 }
 
 /** Lens model of a camera, in words. */
@@ -261,8 +281,11 @@ static void print_health(const struct summary *t)
 {
     printf("%-12s", "health");
     for (uint32_t i = 0; i < 4; i++) printf(" %s %" PRIu64 ",", record_state_name(i), t->state[i]);
-    printf(" gaps %" PRIu64 "; quality %.1f, least %" PRIu32 "\n", t->gaps,
-           mean(t->quality, t->frames - t->state[VFRONT_STARTING]), t->quality_least);
+    printf(" gaps %" PRIu64, t->gaps);
+    if (t->frames > t->state[VFRONT_STARTING])
+        printf("; quality %.1f, least %" PRIu32, mean(t->quality, t->frames - t->state[VFRONT_STARTING]),
+               t->quality_least);
+    putchar('\n');
     printf("%-12s reset counter %" PRIu32 ", motion breaks %" PRIu32 ", gyro short in %" PRIu64 " frames\n", "",
            t->reset_counter, t->motion_breaks, t->gyro_short);
 }
@@ -286,7 +309,7 @@ void summary_print(const vfront_t *vf, const struct options *o, const dataset_t 
     print_motion(o, rig, motion);
     print_disparities_and_stixels(o, t);
     print_health(t);
-    print_times(t);
+    print_times(o, t);
     printf("%-12s host %.1f MB, pinned %.1f MB, device %.1f MB\n", "memory", (double)info.host_bytes * 1e-6,
            (double)info.pinned_bytes * 1e-6, (double)info.device_bytes * 1e-6);
     printf("%-12s %016" PRIx64 "\n", "digest", t->digest);

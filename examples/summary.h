@@ -25,9 +25,13 @@ struct summary {
     uint64_t keypoints[VFRONT_CAMERAS], dropped[VFRONT_CAMERAS], descriptors[VFRONT_CAMERAS], state[4], digest;
     uint64_t depths, matches, disparities, pixels, road[4], stixels, crowded;
     uint32_t quality_least, motion_breaks, reset_counter; /* the last two: of the last frame */
-    uint32_t failed_over;                                 /* frames that the host port computed after it took over */
-    uint32_t faulty, not_delivered, twice; /* frames of the input that a fault touched, dropped, duplicated */
-    uint32_t refused[SUMMARY_STATUSES];    /* frames that vfront refused, by -status */
+    uint32_t steps,
+        steps_lost;     /* from one frame to the next with something to follow; those that lost nearly all of it */
+    int matches_wanted; /* set before the first frame: steps without tracks are judged by matches */
+    uint32_t tracks_before, keypoints_before; /* of the last frame */
+    uint32_t failed_over;                     /* frames that the host port computed after it took over */
+    uint32_t faulty, not_delivered, twice;    /* frames of the input that a fault touched, dropped, duplicated */
+    uint32_t refused[SUMMARY_STATUSES];       /* frames that vfront refused, by -status */
     struct frame_times *frame_times;
     size_t capacity;                        /* of frame_times */
     uint32_t depth_bin[SUMMARY_DEPTH_BINS]; /* histogram of depths, by the upper bits of the float */
@@ -38,6 +42,9 @@ int summary_add(struct summary *t, const vfront_result_t *r);
 
 /** Add a frame that vfront refused. */
 void summary_refuse(struct summary *t, vfront_status_t status);
+
+/** 1 if at least two steps, and half of all, lost nearly all there was to follow: these pictures are no sequence. */
+int summary_no_sequence(const struct summary *t);
 
 /** Number of refused frames. */
 uint32_t summary_refused(const struct summary *t);

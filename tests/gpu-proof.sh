@@ -93,7 +93,7 @@ part_memory() {
     paths=native sanitize initcheck --seed 8 --small --cases 8 --frames 2
 }
 part_ports() {
-    ports='init api info points partners prior fields invariance alloc fault hang failover'
+    ports='init api info points partners prior fields invariance idle alloc fault hang failover'
     "$make" -j16 BUILD="$build/ports" "$build/ports/digest" $(for test in $ports; do echo "$build/ports/config/small/$test"; done) >/dev/null
     "$build/ports/digest" tests/golden.txt
     for test in $ports; do

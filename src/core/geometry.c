@@ -12,9 +12,11 @@ static uint32_t active_stages(const struct vf_geometry *g, const vfront_tuning_t
     const int ego = t->ego && g->calibrated[0];
     int bearing = match;
     for (int32_t i = 0; i < g->cameras; i++) bearing |= g->calibrated[i];
-    uint32_t active = VF_BIT(ingest) | VF_BIT(freeze) | VF_BIT(pyramid) | VF_BIT(detect) | VF_BIT(report);
+    const int corners = points || t->track_target > 0;
+    uint32_t active = VF_BIT(ingest) | VF_BIT(freeze) | VF_BIT(pyramid) | VF_BIT(report);
     if (g->rectified) active |= VF_BIT(rectify);
-    if (g->searched > 1) active |= VF_BIT(scale);
+    if (corners) active |= VF_BIT(detect);
+    if (corners && g->searched > 1) active |= VF_BIT(scale);
     if (g->calibrated[0]) active |= VF_BIT(predict);
     if (t->track_target) active |= VF_BIT(track) | VF_BIT(refill);
     if (points) active |= VF_BIT(select);

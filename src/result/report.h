@@ -313,7 +313,7 @@ VF_FN vfront_health_t vf_report_health(const struct vf_report_view *s, const str
         const struct vf_usual_light none = {0, 0, 0}, now = present ? vf_report_light(s, c, &light[c]) : none,
                                     usual = present ? vf_report_usual(s, c) : none;
         h.cells[c] = present ? (uint32_t)s->geometry.cells[c] : 0;
-        h.starved[c] = present ? h.cells[c] - occupied[c] : 0;
+        h.starved[c] = present && vf_report_ran(s, VF_BIT(detect)) ? h.cells[c] - occupied[c] : 0;
         h.dropped[c] = present ? vf_keypoints(s->geometry.groups, k->dropped[c]) : 0;
         h.full |= h.dropped[c] ? (uint32_t)VFRONT_FULL_KEYPOINTS << c : 0;
         h.brightness_grey[c] = (float)now.brightness_q8 * (1.0f / 256.0f);

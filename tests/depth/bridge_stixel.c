@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Stixels of a pair of pictures as a shared library, over the public interface alone, for tests/depth/stixel.py. */
-#include "tests/fixture/settings.h"
-
-static vfront_t vf;
-static int32_t width, height;
-static uint64_t frames;
-static const vfront_result_t *result;
+#include "tests/fixture/pair_bridge.h"
 
 int bridge_open(int width_px, int height_px, const double camera[4], const double road[2], int preset,
                 const char *settings);
-int bridge_step(const uint8_t *left, const uint8_t *right);
 int bridge_disparity(uint16_t *px16);
 int bridge_stixels(float *stixel);
 int bridge_obstacles(uint16_t *cm);
 void bridge_road(float *road);
 float bridge_time(void);
-void bridge_close(void);
 
 /**
  * Initialises the front end on the host port for rectified pinholes side by side, disparities and stixels alone,
@@ -26,57 +19,19 @@ void bridge_close(void);
 int bridge_open(int width_px, int height_px, const double camera[4], const double road[2], int preset,
                 const char *settings)
 {
-    vfront_rig_t rig = {.cameras = 2, .road_height_m = road[0], .road_pitch_rad = road[1]};
-    vfront_tuning_t tuning;
-    bridge_close();
-    frames = 0;
-    width = width_px;
-    height = height_px;
-    vfront_tuning_default(&tuning);
-    tuning.track_target = tuning.select_points = tuning.describe = 0;
-    tuning.dense = tuning.stixel = 1;
+    vfront_tuning_t tuning = dense_tuning();
+    set_pinholes(width_px, height_px, camera[0], camera[1], camera[2], camera[3]);
+    rig.road_height_m = road[0];
+    rig.road_pitch_rad = road[1];
+    tuning.stixel = 1;
 #define SET(name, car, rover, drone) tuning.name = preset == 0 ? car : preset == 1 ? rover : drone;
     VFRONT_STIXEL_PRESETS(SET)
 #undef SET
-    tuning.cull_width_px = tuning.cull_height_px = 16;
-    for (int k = 0; k < 2; k++) {
-        vfront_camera_t *c = &rig.camera[k];
-        c->width_px = width;
-        c->height_px = height;
-        c->fx_px = c->fy_px = camera[0];
-        c->cx_px = camera[2];
-        c->cy_px = camera[3];
-    }
-    rig.camera[1].t_cam_imu_m[0] = -camera[1];
-    vfront_status_t status = tune(&tuning, settings);
-    if (status) return status;
-    status = vfront_init(&vf, &rig, &tuning, VFRONT_PORT_HOST);
-    if (status) set_detail(vfront_detail(&vf));
-    return status;
-}
-
-/** Processes a pair of grey pictures, [height][width]. Returns 0 or a negative status. */
-int bridge_step(const uint8_t *left, const uint8_t *right)
-{
-    vfront_frame_t frame = {.t_ns = 1 + 50000000u * frames++};
-    for (int k = 0; k < 2; k++) {
-        frame.picture[k].data = k ? right : left;
-        frame.picture[k].width_px = width;
-        frame.picture[k].height_px = height;
-        frame.picture[k].pitch_bytes = (uint32_t)width;
-    }
-    const vfront_status_t status = vfront_step(&vf, &frame, &result);
-    if (status) set_detail(vfront_detail(&vf));
-    return status;
+    return open_front_end(&tuning, settings);
 }
 
 /** Disparities of the last pair, [height][width]. Returns the number of pixels with a disparity. */
-int bridge_disparity(uint16_t *px16)
-{
-    for (int32_t y = 0; y < height; y++)
-        memcpy(px16 + y * width, result->disparity.px16 + y * result->disparity.pitch, sizeof *px16 * (size_t)width);
-    return (int)result->disparity.valid;
-}
+int bridge_disparity(uint16_t *px16) { return copy_disparity(px16); }
 
 /** Stixels of the last pair, 6 numbers each: first pixel of the column, lowest row, highest row, class, disparity [px],
  *  distance [m]. Returns how many. */
@@ -113,12 +68,4 @@ void bridge_road(float *road)
 }
 
 /** Time of `stixel` for the last pair [us]. */
-float bridge_time(void)
-{
-    size_t index = 0;
-    while (strcmp(vfront_stage_name(index), "stixel")) index++;
-    return result->timing.stage_us[index];
-}
-
-/** Shuts the front end down. Without effect when there is none. */
-void bridge_close(void) { vfront_shutdown(&vf); }
+float bridge_time(void) { return stage_time_us("stixel"); }

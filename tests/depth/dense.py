@@ -55,11 +55,8 @@ except ImportError as missing:
 # ---- sets ---------------------------------------------------------------------------------------------------------------------
 
 
-def read(path, flag=cv2.IMREAD_GRAYSCALE):
-    picture = cv2.imread(path, flag)
-    if picture is None:
-        skip("no %s" % path)
-    return picture
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fixture"))
+from pictures import grey, names, stored  # noqa: E402
 
 
 def seen_by_both(folder, truth):
@@ -68,9 +65,9 @@ def seen_by_both(folder, truth):
     there = np.arange(width)[None, :] - np.round(truth).astype(int)
     inside, at = there >= 0, np.clip(there, 0, width - 1)
     if os.path.exists(os.path.join(folder, "occ_left.png")):
-        return inside & (read(os.path.join(folder, "occ_left.png"), cv2.IMREAD_UNCHANGED) == 0)
+        return inside & (stored(folder, "occ_left.png") == 0)
     if os.path.exists(os.path.join(folder, "disp_right.png")):
-        right = np.take_along_axis(read(os.path.join(folder, "disp_right.png"), cv2.IMREAD_UNCHANGED) / 256.0, at, 1)
+        right = np.take_along_axis(stored(folder, "disp_right.png") / 256.0, at, 1)
         return inside & (right > 0) & (abs(right - truth) <= 1)
     nearest = np.zeros((height, width))
     rows = np.repeat(np.arange(height)[:, None], width, 1)
@@ -81,13 +78,12 @@ def seen_by_both(folder, truth):
 def load(name):
     """Left and right picture, truth [px] with 0 where there is none, and the mask of the pixels that both cameras see."""
     if name == "kitti":
-        folder = os.path.join(DATA, "kitti01_stereo")
-        first = sorted(os.listdir(os.path.join(folder, "image_0")))[0] if os.path.isdir(folder) else skip("no %s" % folder)
-        left, right = (read(os.path.join(folder, "image_%d" % k, first)) for k in (0, 1))
+        first = names("kitti01_stereo", "image_0")[0]
+        left, right = (grey("kitti01_stereo", "image_%d" % k, first) for k in (0, 1))
         return left, right, None, None
     folder = os.path.join(DATA, "stereo_pairs", name)
-    truth = read(os.path.join(folder, "disp_left.png"), cv2.IMREAD_UNCHANGED) / 256.0
-    return read(os.path.join(folder, "left.png")), read(os.path.join(folder, "right.png")), truth, seen_by_both(folder, truth)
+    truth = stored(folder, "disp_left.png") / 256.0
+    return grey(folder, "left.png"), grey(folder, "right.png"), truth, seen_by_both(folder, truth)
 
 
 # ---- matchers -----------------------------------------------------------------------------------------------------------------

@@ -7,12 +7,12 @@
 #include "examples/accuracy.h"
 #include "examples/truth.h"
 
-enum { FIGURES = 13 };
+enum { FIGURES = 14 };
 
 const char *bridge_accuracy(const char *path, const char *truth, int metric, double figure[FIGURES]);
 
 /** Returns NULL, or a message. Figures: frames, length, scale, ATE, RPE of positions and of rotations (RMSE, median,
- *  maximum), RMSE of directions, drift of positions and of rotations. */
+ *  maximum), RMSE of directions, drift of positions and of rotations, factor of the best fit. */
 const char *bridge_accuracy(const char *path, const char *truth, int metric, double figure[FIGURES])
 {
     truth_t own = {.count = 0}, other = {.count = 0};
@@ -32,7 +32,7 @@ const char *bridge_accuracy(const char *path, const char *truth, int metric, dou
         const double all[FIGURES] = {
             a.frames,      a.length_m,      a.scale,           a.ate_m,         a.step_m.rmse,        a.step_m.median,
             a.step_m.most, a.step_deg.rmse, a.step_deg.median, a.step_deg.most, a.direction_deg.rmse, a.drift_percent,
-            a.drift_deg_m};
+            a.drift_deg_m, a.fit_scale};
         memcpy(figure, all, sizeof all);
     }
     trajectory_free(&tr);

@@ -209,6 +209,7 @@ check 'both files of the path differ on where the camera was' awk '
 check 'path.svg is not whole' [ "$(tail -1 good/path.svg)" = '</svg>' ]
 expect 0 'motion +relative: good [0-9.]+ %, rotation [0-9.]+ %, few [0-9.]+ %, unsure [0-9.]+ %, frozen [0-9.]+ % of 2 steps' \
     --port host --frames 3 --mono --out path synthetic:320x240
+check 'NEES of one camera' [ "$(grep -c NEES out.txt)" -eq 0 ]
 check 'no accuracy in the table' once 'aligned by Sim(3); 3 frames with ground truth'
 check 'no rotation in the table' grep -qE 'rotation (off )?by [0-9.e-]+ deg a frame' out.txt
 check 'lengths of unknown origin' once 'm, lengths of steps from ground truth'
@@ -216,6 +217,12 @@ expect 0 'accuracy +no ground truth' --port host --frames 3 --mono --truth=none 
 check 'the ground truth of an earlier run is still there' [ ! -e path/truth.txt ]
 check 'lengths are not said to be unknown' once 'steps, their lengths are not known'
 check 'path.svg has metres' [ "$(grep -c 'steps\]' path/path.svg)" -eq 3 ]
+expect 0 'NEES (0\.[2-9]|[12]\.)[0-9]* a degree of freedom, 0 of 5 motions' --port host --frames 6 synthetic:320x240
+check 'no scale in the table' grep -qE 'scale [+-][0-2]\.[0-9]+ %: lengths' out.txt
+check 'no drift in the table' once 'drift [0-9.e-]* % and'
+check 'overruns without the deadline' grep -qE '^overruns +[0-6] of 6 steps, over deadline_us: 20000 us$' out.txt
+expect 0 'no drift: the camera stays within 0.0[0-9]* m; [0-9.e-]+ m and [0-9.e-]+ deg off at the end' --port host --frames 3 synthetic:320x240
+check 'drift of a camera without a way' [ "$(grep -c 'drift [0-9]' out.txt)" -eq 0 ]
 expect 0 'motion +none: ego is 0' --port host --frames 2 --set ego=0 --out path synthetic:320x240
 for f in motion.csv trajectory.txt trajectory_kitti.txt path.svg; do check "the $f of an earlier run is still there" [ ! -e path/$f ]; done
 expect 0 '^replay: no motion: camera 0 is not calibrated' \
@@ -304,8 +311,8 @@ expect 0 'camera 1 +200x150 px' --port host --out sizes --overlay kitti
 check 'camera 1 has no key point beyond the size of camera 0' \
     awk -F, '$2 == 1 && $3 > 128 && $4 > 96 {n++} END {exit !n}' sizes/keypoints.csv
 check 'camera 0 has a key point out of its picture' rows sizes/keypoints.csv '$2 == 1 || ($3 < 128 && $4 < 96)'
-expect 0 'camera 0 +332x206 px' --port host sizes/overlay
-expect 0 'camera 0 +644x296 px' --port host good/overlay
+expect 0 'camera 0 +332x254 px' --port host sizes/overlay
+expect 0 'camera 0 +644x344 px' --port host good/overlay
 draw() { # name, the rest of the arguments: draws one frame
     out=draw-$1
     shift
@@ -356,6 +363,45 @@ check '--overlay motion and --overlay=motion differ' cmp -s "$(last motion)" "$(
 check 'overlays of motion and of matches are the same' differ "$(last motion)" "$(last matches)"
 check 'pairs that no motion is found from are drawn' differ "$(last motion)" "$(last motion-tracks)"
 check 'depths are not among all' differ "$(last everything)" "$(last less)"
+
+# Single pairs: of names left and right, each taken for itself; and a word where pictures are no sequence.
+texture() { # file, seed: squares of 12 px in random greys
+    mkdir -p "$(dirname "$1")"
+    { printf 'P5\n160 120\n255\n'; awk -v seed="$2" 'BEGIN {
+        srand(seed)
+        for (i = 0; i < 140; i++) grey[i] = sprintf("%c", 33 + int(rand() * 90))
+        for (y = 0; y < 120; y++) for (x = 0; x < 160; x++) printf "%s", grey[int(y / 12) * 14 + int((x + seed % 7) / 12)]
+    }'; } >"$1"
+}
+for i in 1 2 3 10; do texture sides/left$i.pgm $i && texture sides/right$i.pgm $i && texture alone/$i.pgm $i; done
+pgm sides/disp_left1.pgm 160 120
+printf 'P0: 150 0 80 0 0 150 60 0 0 0 1 0\nP1: 150 0 80 -15 0 150 60 0 0 0 1 0\n' >sides.txt
+expect 0 'folder of left and right pictures., 4 frames' --port host --pairs --calibration=sides.txt --out pairs --overlay sides
+check 'other pictures are not said' once 'sides: 1 pictures begin with neither left nor right and are left out'
+check 'two cameras are not seen' once 'camera 1     160x120 px, calibrated, pinhole'
+check 'pairs are not taken singly' grep -qE 'health +starting 4, tracking 0' out.txt
+check 'motion between pairs' once 'motion       none: with --pairs the frames are no sequence'
+check 'no depths of pairs' grep -qE 'partners +[0-9.]+ depths.*; no matches' out.txt
+check 'a word about pictures that are no sequence, with --pairs' [ "$(grep -c 'hardly anything' out.txt)" -eq 0 ]
+check 'not a drawing of each pair' [ "$(ls pairs/overlay | wc -l)" -eq 4 ]
+check 'files of tracks or matches have rows with --pairs' [ "$(cat pairs/tracks.csv | wc -l)" -eq 1 ] && [ ! -e pairs/matches.csv ]
+mkdir last && cp sides/left10.pgm sides/right10.pgm last
+expect 0 '1 frames' --port host --pairs --calibration=sides.txt --out one-pair last
+of_frame() { awk -F, -v frame="$2" 'NR > 1 && $1 == frame {$1 = ""; print}' "$1"; }
+of_frame pairs/keypoints.csv 3 >pairs.3
+of_frame one-pair/keypoints.csv 0 >pair.0
+check 'no key points of a pair' [ -s pair.0 ]
+check 'a pair depends on those before it, or is not the last by number' cmp -s pairs.3 pair.0
+expect 0 'hardly anything is followed from one picture to the next, in 3 of 3 steps: with --pairs' --port host alone
+expect 0 'hardly anything is followed from one picture to the next, in 3 of 3 steps' --port host --features-only alone
+expect 0 'frames' --port host --frames 6 synthetic:320x240
+check 'a sequence is said to be none' [ "$(grep -c 'hardly anything' out.txt)" -eq 0 ]
+expect 0 'frames' --port host --frames 6 --features-only synthetic:320x240
+check 'key points of a sequence are said to be of none' [ "$(grep -c 'hardly anything' out.txt)" -eq 0 ]
+expect 0 'camera 0 +160x120' --port host --mono sides
+check '--mono takes right pictures' once 'left and right pictures), 4 frames'
+rm sides/right3.pgm && expect 1 'sides/left3.pgm and sides/right10.pgm differ in name; --mono takes left alone' --port host sides
+rm sides/right10.pgm sides/left3.pgm && expect 1 'sides/left10.pgm has none of right beside it; --mono takes left alone' --port host sides
 
 # Calibration: that of the data set, and another in its place.
 calib() { printf 'P0: 100 0 64 0 0 100 48 0 0 0 1 0\nP1: 100 0 100 %s 0 100 75 0 0 0 1 0\n' "$1"; }

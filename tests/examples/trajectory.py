@@ -10,6 +10,7 @@ Made-up paths of all lengths, in metres and without, in files of the TUM and the
 with evo's pairs. Drift beside KITTI's own rule, written down here once more, since evo has another. With replay, a drawn flight: the figures
 that it prints against evo on the files that it wrote, and its drawing must be XML.
 """
+import copy
 import ctypes
 import pathlib
 import re
@@ -27,7 +28,7 @@ except ImportError as missing:
     sys.exit(77)
 
 NAMES = ["frames", "way", "scale", "ate", "rpe", "rpe median", "rpe most", "turn", "turn median", "turn most", "direction", "drift",
-         "drift turn"]
+         "drift turn", "fit"]
 CLOSE = 1e-8 # relative, and absolute
 PATHS = 40
 
@@ -112,6 +113,7 @@ def ask_evo(truth_file, path_file, kitti, metric):
     lengths = np.linalg.norm(steps[0], axis=1) * np.linalg.norm(steps[1], axis=1)
     cosine = np.sum(steps[0] * steps[1], axis=1)[lengths > 0] / lengths[lengths > 0]
     figures["direction"] = np.degrees(np.sqrt(np.mean(np.arccos(np.clip(cosine, -1, 1)) ** 2)))
+    figures["fit"] = copy.deepcopy(path).align(truth, correct_scale=True)[2]
     figures["scale"] = path.align(truth, correct_scale=not metric)[2]
     figures["ate"] = statistics(metrics.APE(metrics.PoseRelation.translation_part), (truth, path))["rmse"]
     return figures

@@ -49,6 +49,10 @@ except ImportError as missing:
     skip("%s (apt install python3-opencv)" % missing)
 
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fixture"))
+from pictures import grey  # noqa: E402
+
+
 # ---- pictures and truth -------------------------------------------------------------------------------------------------------
 
 
@@ -58,9 +62,7 @@ class Scene:
     def __init__(self, name, others):
         folder = os.path.join(DATA, "homography_oxford", name)
         numbers = [1] + list(others)
-        self.pictures = [cv2.imread(os.path.join(folder, "img%d.png" % i), cv2.IMREAD_GRAYSCALE) for i in numbers]
-        if any(p is None for p in self.pictures):
-            skip("no pictures in " + folder)
+        self.pictures = [grey(folder, "img%d.png" % i) for i in numbers]
         self.H = [np.eye(3)] + [np.loadtxt(os.path.join(folder, "H1to%dp" % i)) for i in others]
 
 

@@ -39,15 +39,13 @@ import os
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tracking"))
-from quality import read  # noqa: E402
-from stereo import DATA, Rig, euroc, grey, pinholes, sequence, skip  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fixture"))
+from command import by_option  # noqa: E402
+from pictures import DATA, euroc_frames, grey, place, projections, read, skip  # noqa: E402
+from stereo import euroc, pinholes, sequence  # noqa: E402
 
-try:
-    import cv2
-    import numpy as np
-except ImportError as missing:
-    skip("%s (apt install python3-opencv)" % missing)
+import cv2  # noqa: E402
+import numpy as np  # noqa: E402
 
 TABLES = ["drawn", "relative", "metric", "honest", "time"]
 MOTION, GIVEN, PAIR, CAPACITY = 42, 11, 18, 8192
@@ -476,9 +474,7 @@ def report_zed(bridge, quick, alone):
 
 
 def report_euroc(bridge, quick, alone):
-    folder = os.path.join("euroc_v101_static_a", "mav0")
-    names = sorted(os.listdir(os.path.join(DATA, folder, "cam0", "data")))
-    frames = [[grey(folder, "cam%d" % k, "data", name) for k in (0, 1)] for name in names[:5 if quick else None]]
+    _, frames = euroc_frames("euroc_v101_static_a", slice(5 if quick else None))
     rig = euroc(True)[0]
     found, counts = steps(bridge, rig, frames, alone)
     for label, motions in found.items():
@@ -501,11 +497,10 @@ def report_flight(bridge, quick, alone):
 
 def report_rover(bridge, quick, alone):
     folder = "rover_sand_stereo_a"
-    P = np.loadtxt([" ".join(x.split()[1:]) for x in open(os.path.join(DATA, folder, "calib_approx.txt")) if x.startswith(("P0:", "P1:"))])
-    xy = np.loadtxt([x for x in open(os.path.join(DATA, folder, "gt_xy.txt")) if x[0] in "0123456789."], delimiter=None)
-    P = P.reshape(2, 3, 4)
+    P = [projections(folder, "calib_approx.txt")[name] for name in ("P0", "P1")]
+    xy = np.loadtxt([x for x in open(place(folder, "gt_xy.txt")) if x[0] in "0123456789."], delimiter=None)
     frames = [[grey(folder, "image_%d" % k, "%06d.png" % i) for k in (0, 1)] for i in range(15 if quick else 50)]
-    rig = pinholes(frames[0][0].shape[::-1], P[0, 0, 0], P[0, 0, 2], P[0, 1, 2], -P[1, 0, 3] / P[1, 0, 0])
+    rig = pinholes(frames[0][0].shape[::-1], P[0][0, 0], P[0][0, 2], P[0][1, 2], -P[1][0, 3] / P[1][0, 0])
     found, counts = steps(bridge, rig, frames, alone)
     truth = np.hypot(*np.diff(xy[:len(frames), -2:], axis=0).T)
     for label, motions in found.items():
@@ -590,15 +585,8 @@ def report_time(bridge, quick, alone):
 
 
 def main():
-    words, lists, at = sys.argv[1:], {"--set": [], "--only": [], "": []}, ""
-    alone, quick = "--alone" in words, "--quick" in words
-    for word in words:
-        if word in lists:
-            at = word
-        elif word in ("--alone", "--quick"):
-            at = ""
-        else:
-            lists[at].append(word)
+    lists, given = by_option(sys.argv[1:], ("--set", "--only"), ("--alone", "--quick"))
+    alone, quick = "--alone" in given, "--quick" in given
     if len(lists[""]) != 1:
         print(__doc__)
         return 2

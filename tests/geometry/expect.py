@@ -15,12 +15,13 @@ depths      A frame, with a match and without. right: disparity within 1 px, or 
             key point; wrong: off by more than 3 px of its level; [%]: of those with a truth. sigma: mean square of error over deviation, where
             the truth varies by less than 1 px and of errors up to 1 px of the level or three deviations. us: of the stage on this machine.
 """
-import os
 import sys
 
 from ego import Bridge
-from honesty import DRIVING, FLOWN, declare, euroc_frames, flown_poses, poses_round
-from stereo import DATA, grey, pinholes, sequence, skip
+from command import by_option
+from honesty import DRIVING, FLOWN, declare, euroc_flight, flown_poses, poses_round
+from pictures import grey, names, need_data, stored
+from stereo import pinholes, sequence
 
 import cv2
 import numpy as np
@@ -78,8 +79,8 @@ def right_picture(left, disparity, draw):
 def tartan(count):
     folder, rig, draw = "tartanair_mono_depth_a", pinholes((640, 480), 320.0, 320, 240, 0.25), np.random.default_rng(3)
     frames, truth = [], []
-    for name in sorted(os.listdir(os.path.join(DATA, folder, "image_0")))[:count]:
-        depth = cv2.imread(os.path.join(DATA, folder, "depth_mm", name), cv2.IMREAD_UNCHANGED) / 1000.0
+    for name in names(folder, "image_0")[:count]:
+        depth = stored(folder, "depth_mm", name) / 1000.0
         truth.append(np.where(depth > 0, rig.focal * rig.baseline / np.maximum(depth, 1e-3), 0).astype(np.float32))
         left = grey(folder, "image_0", name)
         frames.append((left, right_picture(left, truth[-1], draw)))
@@ -103,7 +104,7 @@ def load(bridge, name, count):
         rig, frames, _ = sequence(DRIVING[name], range(count))
         return Pictures(rig, frames, semi_global(frames), 100)
     if name == "euroc":
-        raw, frames, _ = euroc_frames(40 + count)
+        raw, frames, _ = euroc_flight(40 + count)
         frames, P = [raw.rectify(*pair) for pair in frames[40:]], raw.P[0]
         return Pictures(pinholes((752, 480), P[0, 0], P[0, 2], P[1, 2], raw.baseline), frames, semi_global(frames), 50)
     return flown(bridge, name, count)
@@ -164,19 +165,13 @@ def compare(path, names, settings, count):
 
 
 def main():
-    words, lists, at = sys.argv[1:], {"--set": [], "--only": [], "": []}, ""
-    for word in words:
-        if word in lists or word == "--quick":
-            at = word if word in lists else ""
-        else:
-            lists[at].append(word)
+    lists, given = by_option(sys.argv[1:], ("--set", "--only"))
     if len(lists[""]) != 1:
         print(__doc__)
         return 2
-    if not os.path.isdir(DATA):
-        skip("no %s (set VFRONT_DATA)" % DATA)
+    need_data()
     cv2.setNumThreads(1)
-    quick = "--quick" in words
+    quick = "--quick" in given
     return 0 if compare(lists[""][0], lists["--only"] or (["V2_02/3"] if quick else SETS), lists["--set"], 8 if quick else FRAMES) else 1
 
 

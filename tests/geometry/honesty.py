@@ -27,12 +27,13 @@ depth      chi2: mean square of the disparity's error over its sigma, of errors 
            Driving has no true disparities: there the error is what displaces a point two frames on, beside optical flow.
 """
 import ctypes
-import os
 import sys
 import time
 
 from ego import GOOD, ROTATION, Bridge, mono, step_of, turn, unit
-from stereo import DATA, PAIRS, Rig, Scene, Vfront, flow, grey, matrix, measure_pair, pinholes, sequence, skip
+from command import by_option
+from pictures import euroc_cameras, euroc_frames, need_data, place
+from stereo import PAIRS, Rig, Scene, Vfront, flow, measure_pair, sequence
 
 import cv2
 import numpy as np
@@ -124,21 +125,12 @@ def run(bridge, rig, cameras, frames, poses, settings="", stride=1):
             yield (i,) + tuple(motions) + step_of([poses[i - stride], poses[i]], 1)
 
 
-def euroc_frames(count):
-    folder = os.path.join("euroc_mh01_a", "mav0")
-    K, D, T = [], [], []
-    for k in (0, 1):
-        with open(os.path.join(DATA, folder, "cam%d" % k, "sensor.yaml")) as f:
-            text = f.read()
-        fx, fy, cx, cy = matrix(text, "intrinsics:", 4)
-        K.append([[fx, 0, cx], [0, fy, cy], [0, 0, 1]])
-        D.append(matrix(text, "distortion_coefficients:", 4))
-        T.append(matrix(text.split("T_BS")[1], "data:", 16).reshape(4, 4))
-    move = np.linalg.inv(T[1]) @ T[0]
-    names = sorted(os.listdir(os.path.join(DATA, folder, "cam0", "data")))[:count]
-    frames = [[grey(folder, "cam%d" % k, "data", name) for k in (0, 1)] for name in names]
-    truth = np.loadtxt(os.path.join(DATA, folder, "state_groundtruth_estimate0", "data.csv"), delimiter=",", usecols=range(8))
-    poses = [pose_at(truth, int(name[:-4])) @ T[0] for name in names]
+def euroc_flight(count):
+    """Rig, pairs of pictures and poses of camera 0 of MH_01."""
+    K, D, T, move = euroc_cameras("euroc_mh01_a")
+    chosen, frames = euroc_frames("euroc_mh01_a", slice(count))
+    truth = np.loadtxt(place("euroc_mh01_a", "mav0", "state_groundtruth_estimate0", "data.csv"), delimiter=",", usecols=range(8))
+    poses = [pose_at(truth, int(name[:-4])) @ T[0] for name in chosen]
     return Rig((752, 480), K, D, move[:3, :3], move[:3, 3]), frames, [p[:3] for p in poses]
 
 
@@ -163,16 +155,16 @@ def flown_poses(name, count):
     """Poses of the camera in the hall: a recorded flight at 20 Hz, smoothed over 0.1 s, its middle moved to where the hall's own flight is
     and its mean view turned along it."""
     file, first, sensor = FLOWN[name]
-    rows = np.loadtxt(os.path.join(DATA, "trajectories", file))[:, [0, 1, 2, 3, 7, 4, 5, 6]]
+    rows = np.loadtxt(place("trajectories", file))[:, [0, 1, 2, 3, 7, 4, 5, 6]]
     axes = np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1.0]]) if sensor else np.array([[0, 0, 1], [-1, 0, 0], [0, -1, 0.0]])
     poses = []
     for i in range(count):
         near = [pose_at(rows, rows[first, 0] + 0.05 * i + 0.02 * k) for k in range(-2, 3)]
         U, _, V = np.linalg.svd(sum(p[:3, :3] for p in near))
         poses.append(np.column_stack([U @ V @ axes, np.mean([p[:3, 3] for p in near], 0)]))
-    place, forward = np.mean([p[:, 3] for p in poses], 0), np.mean([p[:, 2] for p in poses], 0)
+    middle, forward = np.mean([p[:, 3] for p in poses], 0), np.mean([p[:, 2] for p in poses], 0)
     Z = turn([0, 0, np.pi / 2 - np.arctan2(forward[1], forward[0])])
-    return [np.column_stack([Z @ p[:, :3], Z @ (p[:, 3] - place) + [4.1, 0, 2.4]]) for p in poses]
+    return [np.column_stack([Z @ p[:, :3], Z @ (p[:, 3] - middle) + [4.1, 0, 2.4]]) for p in poses]
 
 
 def fly_along(bridge, poses, stride):
@@ -200,7 +192,7 @@ def load(name, quick):
         rig, pictures, poses = mono(MONO[name])
         return rig, [[p] for p in pictures[:12 if quick else None]], poses, 1
     if name == "euroc05":
-        return euroc_frames(20 if quick else 171) + (2,)
+        return euroc_flight(20 if quick else 171) + (2,)
     return sequence(DRIVING[name], range(12 if quick else 60 if name == "kitti05" else 51)) + (2,)
 
 
@@ -343,18 +335,12 @@ def report_closure(bridge, quick):
 
 
 def main():
-    words, lists, at = sys.argv[1:], {"--set": [], "--only": [], "--without": [], "--stride": [], "": []}, ""
-    quick = "--quick" in words
-    for word in words:
-        if word in lists or word == "--quick":
-            at = word if word in lists else ""
-        else:
-            lists[at].append(word)
+    lists, given = by_option(sys.argv[1:], ("--set", "--only", "--without", "--stride"))
+    quick = "--quick" in given
     if len(lists[""]) != 2:
         print(__doc__)
         return 2
-    if not os.path.isdir(DATA):
-        skip("no %s (set VFRONT_DATA)" % DATA)
+    need_data()
     began = time.time()
     cv2.setNumThreads(1)
     bridge, stereo = Bridge(lists[""][0], " ".join(["rectify=0"] + lists["--set"])), Vfront(lists[""][1], lists["--set"])

@@ -16,13 +16,11 @@ matches     Right ones a frame (both points within 2 px of the other's true epip
             then in the whole picture. good: metric motions in that state, guided, in the whole picture, of all.
 tracks      Tracks a frame within 1 px of the true epipolar line, of those kept.
 """
-import ctypes
-import os
 import sys
 
 from ego import GOOD, Bridge, Motion, step_of
 from honesty import FLOWN, declare, flown_poses, load, normalised, run
-from stereo import DATA, skip
+from pictures import need_data
 
 import cv2
 import numpy as np
@@ -106,8 +104,7 @@ def main():
         return 2
     quick = "--quick" in words
     settings = [w for w in words[1:] if w not in ("--set", "--quick")]
-    if not os.path.isdir(DATA):
-        skip("no %s (set VFRONT_DATA)" % DATA)
+    need_data()
     cv2.setNumThreads(1)
     length = 90 if quick else 60
     good = compare(words[0], settings, ["V1_02/3"] if quick else SETS, length)

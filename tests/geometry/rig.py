@@ -19,15 +19,14 @@ Exit status: 1 if after 200 frames, or all of fewer, an offset of the rows is fo
 of its standard deviations; 77 OpenCV or the bridge is missing; else 0.
 """
 import ctypes
-import os
 import sys
 import time
 
 import numpy as np
 
 from ego import Bridge
-from honesty import FLOWN, declare, flown_poses, load
-from stereo import DATA, skip
+from honesty import declare, flown_poses, load
+from pictures import need_data
 
 ADDED = ((0.3, 0.3), (-0.3, -0.3), (0.0, 0.0))
 FLIGHTS = {"round": None, "V1_02": None, "MH_05": None, "V2_02": None, "kaist": None}
@@ -89,8 +88,7 @@ def main():
     if not words or words[0].startswith("--"):
         print(__doc__)
         return 2
-    if not os.path.isdir(DATA):
-        skip("no %s (set VFRONT_DATA)" % DATA)
+    need_data()
     began, quick, good = time.time(), "--quick" in words, True
     bridge = Bridge(words[0], "rectify=0")
     declare(bridge)

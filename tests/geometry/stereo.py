@@ -40,24 +40,16 @@ import os
 import sys
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-DATA = os.environ.get("VFRONT_DATA", os.path.join(ROOT, "..", "shared", "data"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fixture"))
+from pictures import euroc_cameras, euroc_frames, grey, place, poses, projections, skip, stored  # noqa: E402
+
+import cv2  # noqa: E402
+import numpy as np  # noqa: E402
+
 PAIRS = {"cones": 0.25, "reindeer": 0.5, "aloe": 1.0, "sceneflow_A0032": 0.0}  # steps of the ground truth
 SETS = list(PAIRS) + ["kitti", "zed", "euroc", "chessboard"]
 ROOM = 32768
 LEVELS, FACTOR = 8, 1.2
-
-
-def skip(why):
-    print("skipped: " + why)
-    sys.exit(77)
-
-
-try:
-    import cv2
-    import numpy as np
-except ImportError as missing:
-    skip("%s (apt install python3-opencv)" % missing)
 
 
 # ---- rigs ---------------------------------------------------------------------------------------------------------------------
@@ -129,17 +121,14 @@ def pinholes(size, f, cx, cy, baseline, disparity=128):
     return Rig(size, (K, K), (None, None), np.eye(3), (-baseline, 0, 0), disparity)
 
 
-def grey(*path):
-    picture = cv2.imread(os.path.join(DATA, *path), cv2.IMREAD_GRAYSCALE)
-    if picture is None:
-        skip("no " + os.path.join(DATA, *path))
-    return picture
-
-
 # ---- who finds depth: functions of a rig and two pictures, which give a dict of arrays --------------------------------------------
 
 
 class Vfront:
+    """The library has one front end, whatever objects there are of it: the one that opened it last holds it."""
+
+    holder = None
+
     def __init__(self, path, settings):
         if not os.path.exists(path):
             skip("no %s" % path)
@@ -158,13 +147,15 @@ class Vfront:
         numbers = rig.numbers()
         settings = ["rectify=0", "stereo_disparity_px=%d" % rig.disparity, "select_points=%d" % most] + self.settings
         self.check(self.c.bridge_open(numbers.ctypes.data, " ".join(settings).encode()))
-        self.rig = rig
+        self.rig, Vfront.holder = rig, self
 
     def list(self, function, width):
         out = np.zeros((ROOM, width), np.float32)
         return out[:function(ROOM, out.ctypes.data)].astype(float)
 
     def find(self, left, right):
+        if Vfront.holder is not self:
+            raise RuntimeError("the front end was opened by another object since")
         left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
         self.check(self.c.bridge_step(left.ctypes.data, right.ctypes.data))
         points = [self.list(lambda most, out: self.c.bridge_keypoints(k, most, out), 4) for k in (0, 1)]
@@ -176,7 +167,7 @@ class Vfront:
 
     def method(self, most):
         def find(rig, left, right):
-            if self.rig is not rig:
+            if Vfront.holder is not self or self.rig is not rig:
                 self.start(rig, most)
             return self.find(left, right)
         return find
@@ -297,11 +288,10 @@ class Scene:
     def __init__(self, name):
         folder = os.path.join("stereo_pairs", name)
         self.name, self.left, self.right = name, grey(folder, "left.png"), grey(folder, "right.png")
-        self.truth = cv2.imread(os.path.join(DATA, folder, "disp_left.png"), cv2.IMREAD_UNCHANGED).astype(float) / 256
+        self.truth = stored(folder, "disp_left.png").astype(float) / 256
         self.hidden = hidden(self.truth)
-        occluded = os.path.join(DATA, folder, "occ_left.png")
-        if os.path.exists(occluded):
-            self.hidden |= cv2.imread(occluded, cv2.IMREAD_GRAYSCALE) > 0
+        if os.path.exists(os.path.join(place(folder), "occ_left.png")):
+            self.hidden |= grey(folder, "occ_left.png") > 0
         height, width = self.left.shape
         self.rig = pinholes((width, height), 1000.0, (width - 1) / 2, (height - 1) / 2, 0.1, 256 if name == "aloe" else 128)
 
@@ -375,10 +365,9 @@ def flow(before, after, px):
 
 
 def sequence(folder, numbers):
-    P1 = np.array(open(os.path.join(DATA, folder, "calib.txt")).read().split("P1:")[1].split()[:12], float).reshape(3, 4)
+    P1 = projections(folder)["P1"]
     frames = [(grey(folder, "image_0", "%06d.png" % k), grey(folder, "image_1", "%06d.png" % k)) for k in numbers]
-    poses = np.loadtxt(os.path.join(DATA, folder, "poses.txt")).reshape(-1, 3, 4)
-    return pinholes(frames[0][0].shape[::-1], P1[0, 0], P1[0, 2], P1[1, 2], -P1[0, 3] / P1[0, 0]), frames, poses
+    return pinholes(frames[0][0].shape[::-1], P1[0, 0], P1[0, 2], P1[1, 2], -P1[0, 3] / P1[0, 0]), frames, poses(folder)
 
 
 def report_kitti(methods, quick):
@@ -448,23 +437,9 @@ def report_zed(methods):
     print()
 
 
-def matrix(text, name, count):
-    return np.array(text.split(name)[1].split("[")[1].split("]")[0].replace(",", " ").split(), float)[:count]
-
-
 def euroc(quick):
-    folder = os.path.join("euroc_v101_static_a", "mav0")
-    texts = [open(os.path.join(DATA, folder, "cam%d" % k, "sensor.yaml")).read() for k in (0, 1)]
-    K, D, T = [], [], []
-    for text in texts:
-        fx, fy, cx, cy = matrix(text, "intrinsics:", 4)
-        K.append([[fx, 0, cx], [0, fy, cy], [0, 0, 1]])
-        D.append(matrix(text, "distortion_coefficients:", 4))
-        T.append(np.linalg.inv(matrix(text.split("T_BS")[1], "data:", 16).reshape(4, 4)))
-    move = T[1] @ np.linalg.inv(T[0])
-    names = sorted(os.listdir(os.path.join(DATA, folder, "cam0", "data")))[::15 if quick else 5]
-    frames = [[grey(folder, "cam%d" % k, "data", name) for k in (0, 1)] for name in names]
-    return Rig((752, 480), K, D, move[:3, :3], move[:3, 3]), frames
+    K, D, _, move = euroc_cameras("euroc_v101_static_a")
+    return Rig((752, 480), K, D, move[:3, :3], move[:3, 3]), euroc_frames("euroc_v101_static_a", slice(None, None, 15 if quick else 5))[1]
 
 
 def row_flow(left, right, px, disparity):
@@ -521,12 +496,12 @@ def report_euroc(methods, quick):
 
 def chessboard():
     folder = "stereo_chessboard"
-    lines = dict(line.split(":") for line in open(os.path.join(DATA, folder, "calib.txt")) if ":" in line)
+    lines = dict(line.split(":") for line in open(place(folder, "calib.txt")) if ":" in line)
     values = {key.split(" ")[0]: np.array(v.split(), float) for key, v in lines.items()}
     rig = Rig((640, 480), [[[k[0], 0, k[2]], [0, k[4], k[5]], [0, 0, 1]] for k in (values["K1"], values["K2"])],
               (values["D1"], values["D2"]), values["R"], values["T"], 192)
-    boards = [(grey(folder, "left%02d.png" % k), grey(folder, "right%02d.png" % k), np.loadtxt(os.path.join(
-        DATA, folder, "corners%02d.txt" % k))) for k in range(1, 15) if k != 10]
+    boards = [(grey(folder, "left%02d.png" % k), grey(folder, "right%02d.png" % k), np.loadtxt(
+        place(folder, "corners%02d.txt" % k))) for k in range(1, 15) if k != 10]
     return rig, boards
 
 

@@ -21,7 +21,8 @@ import sys
 
 from ego import GOOD, Bridge
 from honesty import DRIVING, declare, load, pose_at, run
-from stereo import DATA, Rig, matrix, skip
+from pictures import DATA, matrix, need_data
+from stereo import Rig
 
 import cv2
 import numpy as np
@@ -116,8 +117,7 @@ def main():
     if len(sys.argv) < 2:
         print(__doc__)
         return 2
-    if not os.path.isdir(DATA):
-        skip("no %s (set VFRONT_DATA)" % DATA)
+    need_data()
     cv2.setNumThreads(1)
     bridge = Bridge(sys.argv[1], "rectify=0")
     declare(bridge)

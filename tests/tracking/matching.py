@@ -24,13 +24,11 @@ import ctypes
 import os
 import sys
 
-from quality import DATA, Depth, Poses, errors, motion, skip
+from quality import Depth, Poses, errors, motion
+from pictures import need_data, skip
 
-try:
-    import cv2
-    import numpy as np
-except ImportError as missing:
-    skip("%s (apt install python3-opencv)" % missing)
+import cv2
+import numpy as np
 
 POINTS = 1000
 NEAR_PX, WRONG_PX = 2.0, 3.0
@@ -151,8 +149,7 @@ def main():
     if len(arguments) != 1:
         print(__doc__)
         return 2
-    if not os.path.isdir(DATA):
-        skip("no %s (set VFRONT_DATA)" % DATA)
+    need_data()
     path = arguments[0]
     cv2.setNumThreads(1)
     brute = cv2.BFMatcher(cv2.NORM_HAMMING, crossCheck=True)

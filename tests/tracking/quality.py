@@ -33,60 +33,20 @@ import os
 import sys
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-DATA = os.environ.get("VFRONT_DATA", os.path.join(ROOT, "..", "shared", "data"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fixture"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "geometry"))
+from honesty import euroc_flight  # noqa: E402
+from pictures import grey, names, need_data, place, read, skip, stored  # noqa: E402
+import stereo  # noqa: E402
+
+import cv2  # noqa: E402
+import numpy as np  # noqa: E402
+
 BORDER_PX = 8  # tuning value detect_border_px
 LEVELS = 5     # VFRONT_LEVELS of the bridge
 
 
-sys.path.insert(0, os.path.join(ROOT, "tests", "geometry"))
-
-
-def skip(why):
-    print("skipped: " + why)
-    sys.exit(77)
-
-
-try:
-    import cv2
-    import numpy as np
-except ImportError as missing:
-    skip("%s (apt install python3-opencv)" % missing)
-
-
-import stereo  # noqa: E402
-
-
-def euroc_frames():
-    """Rig, pairs of pictures and poses of MH_01."""
-    from honesty import euroc_frames as read_frames  # which reads this file
-    return read_frames(171)
-
-
 # ---- pictures and truth -------------------------------------------------------------------------------------------------------
-
-
-def picture(path):
-    grey = cv2.imread(path, cv2.IMREAD_GRAYSCALE)
-    if grey is None:
-        skip("no " + path)
-    return grey
-
-
-def read(folder):
-    """Pictures, poses (camera to world, [n][3][4]) and calibration of a folder in KITTI's layout."""
-    path = os.path.join(DATA, folder)
-    if not os.path.isdir(path):
-        skip("no " + path)
-    names = sorted(os.listdir(os.path.join(path, "image_0")))
-    pictures = [picture(os.path.join(path, "image_0", name)) for name in names]
-    poses = np.loadtxt(os.path.join(path, "poses.txt")).reshape(-1, 3, 4)
-    K = np.eye(3)
-    if os.path.exists(os.path.join(path, "calib.txt")):
-        with open(os.path.join(path, "calib.txt")) as f:
-            P0 = [line.split()[1:] for line in f if line.startswith("P0")][0]
-        K = np.array(P0, float).reshape(3, 4)[:, :3]
-    return pictures, poses, K
 
 
 def motion(poses, a, b):
@@ -122,8 +82,7 @@ class Depth(Poses):
 
     def __init__(self, folder):
         super().__init__(folder)
-        path = os.path.join(DATA, folder, "depth_mm")
-        self.depth = [cv2.imread(os.path.join(path, n), cv2.IMREAD_UNCHANGED) * 1e-3 for n in sorted(os.listdir(path))]
+        self.depth = [stored(folder, "depth_mm", n) * 1e-3 for n in names(folder, "depth_mm")]
 
     def at(self, i, p):
         z = self.depth[i]
@@ -145,7 +104,7 @@ class Flight(Poses):
     """EuRoC's MH_01: poses, and a lens with distortion. The truth is a line in the undistorted picture."""
 
     def __init__(self):
-        rig, frames, poses = euroc_frames()
+        rig, frames, poses = euroc_flight(171)
         self.K, self.lens = rig.K[0], rig.D[0]
         self.poses, self.pictures = [np.asarray(p) for p in poses], [f[0] for f in frames]
 
@@ -162,8 +121,8 @@ class Board(Poses):
 
     def __init__(self, folder):
         super().__init__(folder)
-        self.K = np.loadtxt(os.path.join(DATA, folder, "K.txt"))
-        self.lens = np.loadtxt(os.path.join(DATA, folder, "dist.txt")).ravel()
+        self.K = np.loadtxt(place(folder, "K.txt"))
+        self.lens = np.loadtxt(place(folder, "dist.txt")).ravel()
 
     def truth(self, a, b, p):
         ray = homogeneous(cv2.undistortPoints(p[:, None], self.K, self.lens)[:, 0]) @ self.poses[a][:, :3].T
@@ -179,9 +138,8 @@ class Flow:
     """Two pictures and the dense flow between them (.flo)."""
 
     def __init__(self, folder):
-        path = os.path.join(DATA, folder)
-        self.pictures = [picture(os.path.join(path, n)) for n in ("frame10.png", "frame11.png")]
-        with open(os.path.join(path, "flow10.flo"), "rb") as f:
+        self.pictures = [grey(folder, n) for n in ("frame10.png", "frame11.png")]
+        with open(place(folder, "flow10.flo"), "rb") as f:
             raw = f.read()
         width, height = np.frombuffer(raw, np.int32, 2, 4)
         flow = np.frombuffer(raw, np.float32, width * height * 2, 12).reshape(height, width, 2)
@@ -389,7 +347,7 @@ def load_sets(bridge):
         height, width = source.pictures[0].shape
         rig = stereo.pinholes((width, height), source.K[0, 0], source.K[0, 2], source.K[1, 2], 0.1)
         sets[name] = (source, rig, [[p] for p in source.pictures], 1, step)
-    rig, frames, _ = euroc_frames()
+    rig, frames, _ = euroc_flight(171)
     sets["euroc"] = (Flight(), rig, frames, 2, 40)
     return sets
 
@@ -474,8 +432,7 @@ def main():
     if not 1 <= len(paths) <= 2:
         print(__doc__)
         return 2
-    if not os.path.isdir(DATA):
-        skip("no %s (set VFRONT_DATA)" % DATA)
+    need_data()
     began = time.time()
     cv2.setNumThreads(1)
     print("OpenCV " + cv2.__version__)
