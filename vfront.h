@@ -438,7 +438,7 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
 #define VFRONT_TUNING(X) \
     X(detect_levels, VFRONT_SCALES, 1, VFRONT_SCALES, "levels of VFRONT_SCALES searched for corners") \
     X(detect_threshold, 20, 1, 254, "threshold of the segment test [grey levels]") \
-    X(detect_threshold_low, 10, 0, 254, "second threshold; corners that pass only this one rank behind all others; 0: none [grey levels]") \
+    X(detect_threshold_low, 7, 0, 254, "second threshold; corners that pass only this one rank behind all others; 0: none [grey levels]") \
     X(detect_arc, 9, 9, 12, "least number of contiguous pixels, on the circle of 16, that make a corner") \
     X(detect_arc_most, 16, 9, 16, "largest number of contiguous pixels of a corner; more make a spot, not a corner (bounded rectification): 13 for drawn shapes among specks, 16, no bound, for all other pictures") \
     X(detect_score, 1, 0, 2, "corner score, which decides between neighbouring corners: 0 SAD-B, 1 SAD-A, 2 MT") \
