@@ -438,16 +438,16 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
 #define VFRONT_TUNING(X) \
     X(detect_levels, VFRONT_SCALES, 1, VFRONT_SCALES, "levels of VFRONT_SCALES searched for corners") \
     X(detect_threshold, 20, 1, 254, "threshold of the segment test [grey levels]") \
-    X(detect_threshold_low, 10, 0, 254, "second threshold; corners that pass only this one rank behind all others; 0: none [grey levels]") \
+    X(detect_threshold_low, 7, 0, 254, "second threshold; corners that pass only this one rank behind all others; 0: none [grey levels]") \
     X(detect_arc, 9, 9, 12, "least number of contiguous pixels, on the circle of 16, that make a corner") \
-    X(detect_arc_most, 13, 9, 16, "largest number of contiguous pixels of a corner; more make a spot, not a corner (bounded rectification); 16: no bound") \
+    X(detect_arc_most, 16, 9, 16, "largest number of contiguous pixels of a corner; more make a spot, not a corner (bounded rectification): 13 for drawn shapes among specks, 16, no bound, for all other pictures") \
     X(detect_score, 1, 0, 2, "corner score, which decides between neighbouring corners: 0 SAD-B, 1 SAD-A, 2 MT") \
     X(detect_rank, 2, 0, 2, "ranking of corners: 0 corner score, 1 Harris response in 7x7 px, 2 Harris response in 5x5 px times squared corner score") \
     X(detect_radius, 1, 1, 4, "radius of non-maximum suppression [px of the level]") \
     X(detect_border_px, 8, 3, 512, "margin of the picture without key points and tracks [px]") \
     X(cell_width_px, VFRONT_CELL_PX, 3, 4096, "width of a cell of the grid for new tracks, at most one in each cell [px]") \
     X(cell_height_px, VFRONT_CELL_PX, 3, 4096, "height of a cell of that grid [px]") \
-    X(cull_width_px, 8, 3, 4096, "width of a culling cell, in which the best corner of each level is kept [px]") \
+    X(cull_width_px, 8, 3, 4096, "width of a culling cell, in which the best corner of each level is kept; also the second best, where strong ones are fewer than select_points and there is no aggregation [px]") \
     X(cull_height_px, 8, 3, 4096, "height of a culling cell [px]") \
     X(select_window_px, 0, 0, 63, "aggregation over levels: only the strongest point of a window this wide is kept, up to 4 culling cells; 0: no aggregation [px]") \
     X(select_points, VFRONT_KEYPOINTS, 0, VFRONT_KEYPOINTS, "largest number of key points of a picture, the best are kept; 0: no key points") \
@@ -705,7 +705,7 @@ typedef struct vfront_lost {
     uint32_t end;     /**< Reason, vfront_end_t. */
 } vfront_lost_t;
 
-/** Key point: the best corner of its level in its culling cell. */
+/** Key point: the best corner of its level in its culling cell; where strong corners are too few, the second best. */
 typedef struct vfront_keypoint {
     float x_px, y_px;  /**< Position, a multiple of 2^-16 [px]. The centre of pixel (u, v) of a level whose pixels are s
                             times as large lies at (u + 1/2) s - 1/2 and (v + 1/2) s - 1/2, with
@@ -994,8 +994,9 @@ typedef struct vfront_health {
     uint32_t ended[VFRONT_ENDS]; /**< Tracks that ended, by vfront_end_t. */
     uint32_t overflow;       /**< Corners fit for a new track beyond track_target; 0 in a frame that starts none. */
     uint32_t reserved;       /**< 0. */
-    uint32_t dropped[VFRONT_CAMERAS]; /**< Corners dropped because select_points, or their level's share of
-                                           it, is exceeded; the best are kept. 0 when select_points is 0. */
+    uint32_t dropped[VFRONT_CAMERAS]; /**< Corners, the best of their culling cells, dropped because
+                                           select_points, or their level's share of it, is exceeded; the best are
+                                           kept. 0 when select_points is 0. */
     uint32_t full;           /**< Lists that were too short: VFRONT_FULL_TRACKS, VFRONT_FULL_KEYPOINTS << camera. */
     uint32_t gap;            /**< 1: more than health_gap_ms since the frame before. */
     uint32_t gyro_short;     /**< 1: gyro readings were given, but do not reach both frames, so that they are not used
@@ -1105,7 +1106,8 @@ struct vfront_result {
     vfront_timing_t timing;   /**< Times of this step. */
     vfront_track_t tracks[VFRONT_TRACKS]; /**< Alive, by rising id. */
     vfront_lost_t lost[VFRONT_TRACKS];    /**< Ended in this step, by rising id. */
-    vfront_keypoint_t keypoints[VFRONT_CAMERAS][VFRONT_KEYPOINTS]; /**< By rising level, then rising culling cell. */
+    vfront_keypoint_t keypoints[VFRONT_CAMERAS][VFRONT_KEYPOINTS]; /**< By rising level, then rising culling
+                                          cell, the best of a cell before the second best. */
 #if VFRONT_DESCRIPTORS
     vfront_descriptor_t descriptors[VFRONT_CAMERAS][VFRONT_KEYPOINTS]; /**< Of the key points, in their order. */
 #endif
@@ -1181,10 +1183,10 @@ struct vfront_info {
      16u * (VFRONT_WIDTH / 8u + 6u) * (VFRONT_HEIGHT / 8u + 6u) + \
      16u * (VFRONT_WIDTH / 64u) * (VFRONT_HEIGHT / 64u + 1u))
 
-/** Grids of one camera: best corners of culling cells and of cells, two sets by parity of the frame; a bit for each
- *  culling cell [bytes]. */
+/** Grids of one camera: the two best corners of culling cells, the best of cells, two sets by parity of the frame; a bit
+ *  for each culling cell [bytes]. */
 #define VFRONT_GRID_BYTES \
-    (16u * VFRONT_SCALES * VFRONT_CULL_CELLS + VFRONT_SCALES * VFRONT_CULL_CELLS / 8u + 16u * VFRONT_CELLS)
+    (32u * VFRONT_SCALES * VFRONT_CULL_CELLS + VFRONT_SCALES * VFRONT_CULL_CELLS / 8u + 16u * VFRONT_CELLS)
 
 /** One key point of one camera; its stereo match and its match with the frame before [bytes]. */
 #define VFRONT_POINT_BYTES (72u + VFRONT_DESCRIPTORS * 72u)

@@ -91,9 +91,9 @@
 #error "vfront: VFRONT_CELLS must lie in 1..16384 (see vfront_cfg.h)"
 #endif
 
-/** Largest number of culling cells, for each camera, of each of which key points keep the best corner. 1..262144. The
+/** Largest number of culling cells, for each camera, of each of which the two best corners are kept. 1..262144. The
  *  actual number follows from the picture size and the tuning values cull_width_px and cull_height_px; vfront_init()
- *  refuses more. Device memory: 16 bytes a cell, camera and level of VFRONT_SCALES. */
+ *  refuses more. Device memory: 32 bytes a cell, camera and level of VFRONT_SCALES. */
 #ifndef VFRONT_CULL_CELLS
 #define VFRONT_CULL_CELLS 36864
 #endif

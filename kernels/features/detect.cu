@@ -6,7 +6,8 @@
  *   3. segment test and score run with all lanes busy, and
  *   4. non-maximum suppression runs on corners only; local maxima are listed again, so that
  *   5. the Harris response takes one or two passes of the block, however many corners there are
- * Cells need not align with tiles: the best of a cell is a 64-bit atomic maximum in memory. */
+ * Cells need not align with tiles: the best of a cell is a 64-bit atomic maximum in memory, and the lower of the two
+ * keys of each such operation is raised into the second best. */
 #include "kernels/kernel.cuh"
 
 #include "features/detect.h"
@@ -29,7 +30,7 @@ struct search {
     const uint8_t *pixels;
     int32_t pitch, height;
     vf_detect_limits limits;
-    uint64_t *best, *corner; /* keys of the level's culling cells, of the cells */
+    uint64_t *best, *second, *corner; /* keys of the level's culling cells, of the cells */
     int32_t camera, level;
     uint32_t step_q16;
     int32_t first_block, across; /* its tiles, row by row: block of the first, number in a row */
@@ -200,17 +201,18 @@ static __device__ __forceinline__ harris_sums harris_around(const uint8_t *centr
     return h;
 }
 
-/** Raise the best key of a cell. */
-static __device__ __forceinline__ void raise_key(uint64_t *best, uint64_t key)
+/** Raise the best key of a cell. Returns it as it was. */
+static __device__ __forceinline__ uint64_t raise_key(uint64_t *best, uint64_t key)
 {
-    atomicMax((unsigned long long *)best, (unsigned long long)key);
+    return atomicMax((unsigned long long *)best, (unsigned long long)key);
 }
 
 /** Clears the keys of the next step: every `step`-th one from `first` on. */
 static __device__ __forceinline__ void clear_next(const vf_detect_view &s, int first, int step)
 {
     for (int camera = 0; camera < s.geometry.cameras; camera++) {
-        for (int i = first; i < s.geometry.places[camera]; i += step) s.detect->best[s.parity ^ 1][camera][i] = 0;
+        for (int i = first; i < s.geometry.places[camera]; i += step)
+            s.detect->best[s.parity ^ 1][camera][i] = s.detect->second[s.parity ^ 1][camera][i] = 0;
         for (int i = first; i < s.geometry.cells[camera]; i += step) s.detect->corner[s.parity ^ 1][camera][i] = 0;
     }
 }
@@ -313,11 +315,12 @@ static __global__ void __launch_bounds__(THREADS, VF_DETECT_OCCUPANCY / THREADS)
         }
         const uint64_t key = vf_detect_key(nms[i] >= VF_NMS_STRONG, score, q.level, x, y);
         const int x_px = vf_pixel0(x, q.step_q16), y_px = vf_pixel0(y, q.step_q16); /* of level 0 */
-        raise_key(q.best + divide(y_px, all.cull_height) * s.geometry.culls_x[q.camera] + divide(x_px, all.cull_width),
-                  key);
         raise_key(q.corner + divide(y_px, all.cell_height) * s.geometry.cells_x[q.camera] +
                       divide(x_px, all.cell_width),
                   key);
+        const int cull = divide(y_px, all.cull_height) * s.geometry.culls_x[q.camera] + divide(x_px, all.cull_width);
+        const uint64_t before = raise_key(q.best + cull, key);
+        if (before) raise_key(q.second + cull, before < key ? before : key);
     }
     clear_next(s, blockIdx.x * THREADS + thread, gridDim.x * THREADS);
     if (thread == 0) vf_clock_end(s.clock);
@@ -330,6 +333,7 @@ static int set_up(const vf_detect_view *s, search *q, int camera, int level, int
     const int radius = s->tuning.detect_radius;
     q->pixels = vf_scale_pixels(s->scale, s->pictures.level0[s->parity][camera], camera, level, &l);
     q->best = s->detect->best[s->parity][camera] + level * s->geometry.culls[camera];
+    q->second = s->detect->second[s->parity][camera] + level * s->geometry.culls[camera];
     q->corner = s->detect->corner[s->parity][camera];
     q->step_q16 = s->geometry.step_q16[level];
     q->pitch = l.pitch;

@@ -38,52 +38,94 @@ static __device__ __forceinline__ group group_of(const vf_select_view &s, int ca
 struct batch {
     uint64_t key[BATCH];
 };
-static __device__ __forceinline__ batch load_batch(const vf_select_view &s, const group &g, int first)
+static __device__ __forceinline__ batch load_batch(const vf_select_view &s, const group &g, const uint64_t *key,
+                                                   int first)
 {
-    const uint64_t *best = s.detect->best[s.parity][g.camera] + g.first;
     const uint32_t *kept = s.select->kept[g.camera];
     const bool aggregated = vf_aggregated(&s.tuning);
     batch h;
 #pragma unroll
     for (int k = 0; k < BATCH; k++) {
         const int i = first + k * VF_BLOCK + (int)threadIdx.x;
-        h.key[k] = i < g.cells ? best[i] : 0;
+        h.key[k] = i < g.cells ? key[i] : 0;
         if (aggregated && h.key[k] && !(kept[(g.first + i) / 32] >> (g.first + i) % 32 & 1)) h.key[k] = 0;
     }
     return h;
 }
 
-/** Write the keys of a batch that are at least `least`, in order. Returns their number. */
-static __device__ int put_batch(uint64_t *to, const batch &h, uint64_t least)
+/** Counts of put_batch(), in shared memory: keys of each row of a batch by warp, made sums of those before; all keys of a
+ *  row; keys so far that are second best. */
+struct put_counts {
+    int start[BATCH][VF_WARPS], total[BATCH], seconds;
+};
+
+/** Write the keys of a batch that are at least `cut.best`, and with SECOND those of the second best corners of the same
+ *  cells that are at least `cut.second`, in the order of cells, the best of a cell first. Returns their number; adds
+ *  that of the second best ones to count.seconds. */
+template <bool SECOND>
+static __device__ int put_batch(uint64_t *to, const batch &h, const batch &second, const vf_select_cut &cut,
+                                put_counts &count)
 {
-    __shared__ int start[BATCH][VF_WARPS], total[BATCH];
     const int lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP;
-    unsigned voted[BATCH];
+    const auto first_votes = [&](int k) { return __ballot_sync(VF_ALL, h.key[k] >= cut.best); };
+    const auto second_votes = [&](int k) { return SECOND ? __ballot_sync(VF_ALL, second.key[k] >= cut.second) : 0u; };
+    int seconds = 0;
     __syncthreads(); /* start may still be in use for the previous batch */
 #pragma unroll
     for (int k = 0; k < BATCH; k++) {
-        voted[k] = __ballot_sync(VF_ALL, h.key[k] >= least);
-        if (lane == 0) start[k][warp] = __popc(voted[k]);
+        const int own = __popc(first_votes(k)), more = __popc(second_votes(k));
+        if (lane == 0) count.start[k][warp] = own + more;
+        seconds += more;
     }
+    if (SECOND && lane == 0 && seconds) atomicAdd(&count.seconds, seconds);
     __syncthreads();
     if (warp < BATCH) {
-        const int own = start[warp][lane];
+        const int own = count.start[warp][lane];
         int sum = own;
         for (int step = 1; step < VF_WARP; step *= 2) {
             const int other = __shfl_up_sync(VF_ALL, sum, step);
             sum += lane >= step ? other : 0;
         }
-        start[warp][lane] = sum - own;
-        if (lane == VF_WARP - 1) total[warp] = sum;
+        count.start[warp][lane] = sum - own;
+        if (lane == VF_WARP - 1) count.total[warp] = sum;
     }
     __syncthreads();
     int before = 0;
+    const unsigned lower = (1u << lane) - 1;
 #pragma unroll
     for (int k = 0; k < BATCH; k++) {
-        if (h.key[k] >= least) to[before + start[k][warp] + __popc(voted[k] & ((1u << lane) - 1))] = h.key[k];
-        before += total[k];
+        const unsigned voted = first_votes(k), more = second_votes(k);
+        const bool taken = voted >> lane & 1;
+        const int at = before + count.start[k][warp] + __popc(voted & lower) + __popc(more & lower);
+        if (taken) to[at] = h.key[k];
+        if (SECOND && more >> lane & 1) to[at + taken] = second.key[k];
+        before += count.total[k];
     }
     return before;
+}
+
+/** Corners of a group in all threads, called by all: number of strong ones, and of all. each_key: as of
+ *  vf_kth_best_key(). */
+struct corners_count {
+    uint32_t strong, all;
+};
+template <typename EachKey> static __device__ __forceinline__ corners_count count_corners(EachKey each_key)
+{
+    __shared__ corners_count count;
+    uint32_t strong = 0, all = 0;
+    each_key([&](uint64_t key) {
+        strong += __popc(__ballot_sync(VF_ALL, key >= VF_KEY_STRONG));
+        all += __popc(__ballot_sync(VF_ALL, key != 0));
+    });
+    __syncthreads(); /* count may still be in use from a previous call */
+    if (threadIdx.x == 0) count.strong = count.all = 0;
+    __syncthreads();
+    if (threadIdx.x % VF_WARP == 0) {
+        atomicAdd(&count.strong, strong);
+        atomicAdd(&count.all, all);
+    }
+    __syncthreads();
+    return count;
 }
 
 /** A block: one group of one camera. */
@@ -91,26 +133,50 @@ static __global__ void __launch_bounds__(VF_BLOCK) select_k(const VF_CONSTANT vf
 {
     vf_select_memory &m = *s.select;
     const group g = group_of(s, blockIdx.y, blockIdx.x);
+    const uint64_t *best = s.detect->best[s.parity][g.camera] + g.first,
+                   *second = s.detect->second[s.parity][g.camera] + g.first;
     const bool one_batch = g.cells <= BATCH * VF_BLOCK;
+    __shared__ put_counts put;
+    if (threadIdx.x == 0) put.seconds = 0;
     if (threadIdx.x == 0 && !vf_aggregated(&s.tuning)) vf_clock_start(s.clock, g.number + g.camera);
-    batch h = load_batch(s, g, 0);
+    batch h = load_batch(s, g, best, 0);
+    const uint64_t *list = best; /* the one of which h is a batch */
     const auto each_key = [&](auto work) {
         for (int first = 0; first < g.cells; first += BATCH * VF_BLOCK) {
-            if (!one_batch) h = load_batch(s, g, first);
+            if (!one_batch) h = load_batch(s, g, list, first);
 #pragma unroll
             for (int k = 0; k < BATCH; k++) work(h.key[k]);
         }
     };
-    int found, count = 0;
-    const uint64_t least = vf_kth_best_key(
-        each_key, [=](int) { return g.quota; }, &found);
+    const auto turn_to = [&](const uint64_t *other) {
+        if (one_batch && list != other) h = load_batch(s, g, other, 0);
+        list = other;
+    };
+
+    const corners_count bests = count_corners(each_key);
+    vf_group_corners n = {bests.strong, bests.all, 0};
+    const int filled = vf_select_filled(&s.tuning, n.strong, (uint32_t)g.quota);
+    if (filled) {
+        turn_to(second);
+        n.strong_second = count_corners(each_key).strong;
+    }
+    vf_select_cut cut = vf_select_cut_of(n, filled, (uint32_t)g.quota);
+    turn_to(cut.of_second ? second : best);
+    int keys, count = 0;
+    (cut.of_second ? cut.second : cut.best) = vf_kth_best_key(
+        each_key, [=](int) { return (int)cut.rank; }, &keys);
+    turn_to(best);
     for (int first = 0; first < g.cells && g.quota; first += BATCH * VF_BLOCK) {
-        if (!one_batch) h = load_batch(s, g, first);
-        count += put_batch(m.key[g.camera] + g.output + count, h, least);
+        uint64_t *to = m.key[g.camera] + g.output + count;
+        if (!one_batch) h = load_batch(s, g, best, first);
+        if (filled)
+            count += put_batch<true>(to, h, load_batch(s, g, second, first), cut, put);
+        else
+            count += put_batch<false>(to, h, h, cut, put);
     }
     if (threadIdx.x) return;
     m.count[g.camera][g.number] = count;
-    m.dropped[g.camera][g.number] = vf_select_dropped(&s.tuning, found, g.quota);
+    m.dropped[g.camera][g.number] = vf_select_dropped(&s.tuning, n.best, count - put.seconds);
     vf_clock_end(s.clock);
 }
 

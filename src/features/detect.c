@@ -32,7 +32,7 @@ struct search {
     const struct vf_detect_view *step;
     struct window *window;
     const uint8_t *pixels;
-    uint64_t *best, *corner; /* keys of the level's culling cells, of the cells */
+    uint64_t *best, *second, *corner; /* keys of the level's culling cells, of the cells */
     int32_t camera, level, pitch, framed;
     uint32_t step_q16;
     struct vf_detect_limits limits;
@@ -393,10 +393,12 @@ static uint32_t harris_score(const struct vf_detect_tuning *t, uint32_t corner_s
     return vf_detect_final_score(t, corner_score, seven, five);
 }
 
-/** Raise the best key of a cell. */
-static void raise_key(uint64_t *best, uint64_t key)
+/** Raise the best key of a cell. Returns the lower of the best so far and the new key. */
+static uint64_t raise_key(uint64_t *best, uint64_t key)
 {
+    const uint64_t lower = key < *best ? key : *best;
     if (key > *best) *best = key;
+    return lower;
 }
 
 /** Suppress and score row y, and raise the best keys of its cells. */
@@ -405,19 +407,20 @@ static void collect_row(const struct search *q, int32_t y)
     const struct vf_detect_geometry *g = &q->step->geometry;
     const struct vf_detect_tuning *t = &q->step->tuning;
     const int32_t y0 = vf_pixel0(y, q->step_q16);
-    uint64_t *best = q->best + y0 / t->cull_height_px * g->culls_x[q->camera];
+    const ptrdiff_t row = (ptrdiff_t)(y0 / t->cull_height_px) * g->culls_x[q->camera];
     uint64_t *corner = q->corner + y0 / t->cell_height_px * g->cells_x[q->camera];
     const uint16_t *nms = window_row(q, y), *column = q->window->column[row_slot(y)];
     const int32_t left = suppress_row(q, y);
     for (int32_t k = 0; k < left; k++) {
         const int32_t x = column[k], x0 = vf_pixel0(x, q->step_q16), strong = nms[x] >= VF_NMS_STRONG;
-        uint64_t *cull = best + x0 / t->cull_width_px, *cell = corner + x0 / t->cell_width_px;
+        const ptrdiff_t cull = row + x0 / t->cull_width_px;
+        uint64_t *best = q->best + cull, *second = q->second + cull, *cell = corner + x0 / t->cell_width_px;
         const uint64_t most = vf_detect_key(strong, 0xffffffffu, 0, 0, 0);
-        if (*cull > most && *cell > most) continue; /* weak, and both cells have a strong corner */
+        if (*second > most && *cell > most) continue; /* weak; the cells have two strong corners, and one */
         uint32_t score = nms[x] % VF_NMS_STRONG;
         if (t->detect_rank) score = harris_score(t, score, q->pixels + (ptrdiff_t)y * q->pitch + x, q->pitch);
         const uint64_t key = vf_detect_key(strong, score, q->level, x, y);
-        raise_key(cull, key);
+        raise_key(second, raise_key(best, key));
         raise_key(cell, key);
     }
 }
@@ -432,6 +435,7 @@ static void search_level(const struct vf_detect_view *s, struct window *window, 
         .pixels = vf_scale_pixels(s->scale, s->pictures.level0[s->parity][camera], camera, level,
                                   &s->geometry.scale[camera][level]),
         .best = s->detect->best[s->parity][camera] + level * s->geometry.culls[camera],
+        .second = s->detect->second[s->parity][camera] + level * s->geometry.culls[camera],
         .corner = s->detect->corner[s->parity][camera],
         .camera = camera,
         .level = level,
@@ -450,7 +454,9 @@ static void search_level(const struct vf_detect_view *s, struct window *window, 
 /** Clears the keys of a camera for the next step. */
 static void clear_next(const struct vf_detect_view *s, int32_t camera)
 {
-    memset(s->detect->best[s->parity ^ 1][camera], 0, sizeof(uint64_t) * (size_t)s->geometry.places[camera]);
+    const size_t bytes = sizeof(uint64_t) * (size_t)s->geometry.places[camera];
+    memset(s->detect->best[s->parity ^ 1][camera], 0, bytes);
+    memset(s->detect->second[s->parity ^ 1][camera], 0, bytes);
     memset(s->detect->corner[s->parity ^ 1][camera], 0, sizeof(uint64_t) * (size_t)s->geometry.cells[camera]);
 }
 

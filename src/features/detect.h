@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* detect: the best FAST corner of every cell of two grids (paper 000, II.B to II.D; paper 001, 3; paper 004, II.A and
+/* detect: the best FAST corners of every cell of two grids (paper 000, II.B to II.D; paper 001, 3; paper 004, II.A and
  * II.C.1).
  *
  * In      levels 0 .. detect_levels-1 of VFRONT_SCALES, masks
- * Out     one key (score and position of the best corner; 0: none) for each culling cell and level, from which select
- *         takes key points, and one for each cell over all levels, from which refill starts tracks
+ * Out     keys (score and position of a corner; 0: none) of the best and of the second best corner of each culling cell
+ *         and level, from which select takes key points, and of the best of each cell over all levels, from which
+ *         refill starts tracks
  * Rule    1. segment test and corner score at two thresholds: vf_detect_arcs(), vf_detect_score(),
  *            vf_detect_nms_score()
  *         2. non-maximum suppression: a corner is suppressed by a pixel within the radius on its level with a higher
  *            NMS score, or with the same one and earlier in raster order; so of equal neighbours one stays
  *         3. final score: corner score, or Harris response by detect_rank: vf_detect_final_score()
- *         4. the highest key, vf_detect_key(), of each cell
- * Exact   integers; a maximum does not depend on the order in which it is found
+ *         4. the highest key, vf_detect_key(), of each cell, and the second highest of each culling cell
+ * Exact   integers; a maximum does not depend on the order in which it is found. Nor does the second: of the best key so
+ *         far and a new one, the lower is offered as second. Every key but the best is offered once, since all differ
  * Shared  limits of the search, Sobel kernel, sums of their products, Harris response, final score, key. Not shared:
  *         the segment test and the corner score. vf_detect_arcs() and vf_detect_arcs_score() are the kernel's: one
  *         pixel a thread, bit masks and 32-bit integers. The host form (test_9() .. test_12(), score_batch() in
  *         detect.c) has the same results from minima, maxima and sums of bytes and 16-bit integers over 32 pixels at a
  *         time, which compilers turn into vector code; masks of bits do not vectorise so. tests/features/detect.c
  *         compares both with one oracle
- * Memory  16 bytes a culling cell and level, 16 a cell
+ * Memory  32 bytes a culling cell and level, 16 a cell
  */
 #ifndef VF_DETECT_H
 #define VF_DETECT_H
@@ -27,8 +29,9 @@
 
 struct vf_detect_memory {
     /* Keys by parity; a step raises those of its own set from 0 and clears the other set for the next step. */
-    uint64_t best[2][VFRONT_CAMERAS][VFRONT_SCALES * VFRONT_CULL_CELLS]; /* of the culling cells, level by level */
-    uint64_t corner[2][VFRONT_CAMERAS][VFRONT_CELLS];                    /* of the cells */
+    uint64_t best[2][VFRONT_CAMERAS][VFRONT_SCALES * VFRONT_CULL_CELLS];   /* of the culling cells, level by level */
+    uint64_t second[2][VFRONT_CAMERAS][VFRONT_SCALES * VFRONT_CULL_CELLS]; /* second best of these cells */
+    uint64_t corner[2][VFRONT_CAMERAS][VFRONT_CELLS];                      /* of the cells */
 };
 
 /* View of detect: core/view.h. */

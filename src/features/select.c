@@ -13,17 +13,16 @@ static void aggregate(const struct vf_select_view *s, int32_t camera)
     }
 }
 
-/** Culling cells of a group of a camera. */
+/** Best or second best corners of the culling cells of a group of a camera. */
 struct group {
-    const uint64_t *best; /* keys of the group's cells */
+    const uint64_t *key;  /* keys of the group's cells */
     const uint32_t *kept; /* bits of the camera's cells; NULL: no aggregation, all are kept */
     int32_t first, cells; /* the group's first cell; number of cells */
 };
-static struct group group_of(const struct vf_select_view *s, int32_t camera, int32_t number)
+static struct group group_of(const struct vf_select_view *s, const uint64_t *key, int32_t camera, int32_t number)
 {
     const int32_t cells = s->geometry.places[camera] / s->geometry.groups, first = number * cells;
-    const struct group g = {s->detect->best[s->parity][camera] + first,
-                            vf_aggregated(&s->tuning) ? s->select->kept[camera] : NULL, first, cells};
+    const struct group g = {key + first, vf_aggregated(&s->tuning) ? s->select->kept[camera] : NULL, first, cells};
     return g;
 }
 
@@ -31,7 +30,7 @@ static struct group group_of(const struct vf_select_view *s, int32_t camera, int
 static inline uint64_t corner(const struct group *g, int32_t i)
 {
     const int32_t cell = g->first + i;
-    return !g->kept || g->kept[cell / 32] >> cell % 32 & 1 ? g->best[i] : 0;
+    return !g->kept || g->kept[cell / 32] >> cell % 32 & 1 ? g->key[i] : 0;
 }
 
 /** Threshold that exactly the `quota` highest keys reach; there must be more keys than that. Radix select: eleven bits
@@ -55,20 +54,58 @@ static uint64_t lowest_kept(const struct group *g, uint32_t quota)
     return prefix;
 }
 
+/** Number of keys of a group that are at least `least`. */
+static uint32_t count_of(const struct group *g, uint64_t least)
+{
+    uint32_t count = 0;
+    for (int32_t i = 0; i < g->cells; i++) count += corner(g, i) >= least;
+    return count;
+}
+
+/** Lowest of the `rank` highest keys of a group, of `count`: 1 if there are no more, above all keys if rank is 0. */
+static uint64_t threshold(const struct group *g, uint32_t count, uint32_t rank)
+{
+    if (!rank) return VF_KEY_NONE;
+    return count > rank ? lowest_kept(g, rank) : 1;
+}
+
+/** Write the keys of a group that are in a cut, in the order of its cells. Returns how many of them are second best. */
+static uint32_t take(uint64_t *to, const struct group *best, const struct group *second, struct vf_select_cut cut,
+                     uint32_t *count)
+{
+    uint32_t seconds = 0;
+    *count = 0;
+    if (cut.best == VF_KEY_NONE && cut.second == VF_KEY_NONE) return 0;
+    for (int32_t i = 0; i < best->cells; i++) {
+        if (corner(best, i) >= cut.best) to[(*count)++] = corner(best, i);
+        if (corner(second, i) < cut.second) continue;
+        to[(*count)++] = corner(second, i);
+        seconds++;
+    }
+    return seconds;
+}
+
 /** Select the key points of one group. */
 static void select_group(const struct vf_select_view *s, int32_t camera, int32_t number)
 {
     struct vf_select_memory *m = s->select;
-    const struct group g = group_of(s, camera, number);
+    const struct group best = group_of(s, s->detect->best[s->parity][camera], camera, number);
+    const struct group second = group_of(s, s->detect->second[s->parity][camera], camera, number);
     const int32_t first = s->geometry.group_first[number];
     const uint32_t quota = (uint32_t)(s->geometry.group_first[number + 1] - first);
-    uint32_t found = 0, count = 0;
-    for (int32_t i = 0; i < g.cells; i++) found += corner(&g, i) != 0;
-    const uint64_t least = found > quota && quota ? lowest_kept(&g, quota) : 1;
-    for (int32_t i = 0; i < g.cells && quota; i++)
-        if (corner(&g, i) >= least) m->key[camera][first + (int32_t)count++] = corner(&g, i);
+    uint64_t *to = m->key[camera] + first;
+    struct vf_group_corners n = {count_of(&best, VF_KEY_STRONG), count_of(&best, 1), 0};
+    const int filled = vf_select_filled(&s->tuning, n.strong, quota);
+    if (filled) n.strong_second = count_of(&second, VF_KEY_STRONG);
+    struct vf_select_cut cut = vf_select_cut_of(n, filled, quota);
+    if (cut.of_second)
+        cut.second = threshold(&second, count_of(&second, 1), cut.rank);
+    else
+        cut.best = threshold(&best, n.best, cut.rank);
+    uint32_t count;
+    const uint32_t seconds = take(to, &best, &second, cut, &count);
     m->count[camera][number] = count;
-    m->dropped[camera][number] = vf_select_dropped(&s->tuning, found, quota);
+    m->dropped[camera][number] = vf_select_dropped(&s->tuning, n.best, count - seconds);
 }
 
 void vf_select_host(const struct vf_select_view *s)

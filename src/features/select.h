@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* select: key points of each picture, the best corners of its culling cells.
  *
- * In      best corner of every culling cell of every level (detect)
- * Out     keys of the key points, by rising level, then rising cell
+ * In      the two best corners of every culling cell of every level (detect)
+ * Out     keys of the key points, by rising level, then rising cell, the best corner of a cell before the second best
  * Rule    1. aggregation over levels, where select_window_px is above 1 (paper 004, II.C.2): corners whose centres lie
  *            in the same pixel of level 0 form an aggregate: a sum of scores and a number of levels. A corner is
  *            dropped if another pixel in the window around it has an aggregate with a higher sum and more levels
  *         2. of the rest the highest keys are kept, up to the quota of each group: of each level by its share of
  *            select_points, or of all levels together
+ *         3. without aggregation, where strong corners do not fill the quota, it is filled up with the second best of
+ *            the cells: vf_select_cut_of()
  *         Corners in one pixel of level 0 lie in one culling cell, so aggregates are computed by reading cells, and
  *         there is no plane of sums to clear and fill
  * Exact   integers
@@ -27,7 +29,7 @@ struct vf_select_memory {
     /* a bit a culling cell and level: kept by aggregation. Not written without aggregation */
     uint32_t kept[VFRONT_CAMERAS][(VFRONT_SCALES * VFRONT_CULL_CELLS + 31) / 32];
     uint32_t count[VFRONT_CAMERAS][VFRONT_SCALES];   /* key points, by group */
-    uint32_t dropped[VFRONT_CAMERAS][VFRONT_SCALES]; /* corners beyond the group's quota */
+    uint32_t dropped[VFRONT_CAMERAS][VFRONT_SCALES]; /* best corners of cells that are no key points, by group */
 };
 
 /* View of select: core/view.h. */
@@ -185,10 +187,60 @@ VF_FN int vf_select_kept(const struct vf_select_geometry *g, const struct vf_sel
 /** 1 if there is aggregation: in a window of one pixel there is no other pixel. */
 VF_FN int vf_aggregated(const struct vf_select_tuning *t) { return t->select_window_px > 1; }
 
-/** Number of corners of a group beyond its quota; 0 if select_points is 0. */
-VF_FN uint32_t vf_select_dropped(const struct vf_select_tuning *t, uint32_t corners, uint32_t quota)
+/* ---- which corners of a group are key points --------------------------------------------------------------------- */
+
+/** Corners of a group: strong ones and all that are the best of their culling cells; strong ones that are the second
+ *  best. */
+struct vf_group_corners {
+    uint32_t strong, best, strong_second;
+};
+
+/** Cut through the corners of a group: key points are the best of cells with keys of at least `best`, and the second
+ *  best with keys of at least `second`. One of these two is still to be found: it is the lowest of the `rank` highest
+ *  keys of its list, 1 if there are fewer, above all keys if rank is 0. */
+struct vf_select_cut {
+    uint64_t best, second;
+    int32_t of_second; /* 1: `second` is to be found, 0: `best` is */
+    uint32_t rank;
+};
+
+/** Lowest key of a strong corner; above all keys. */
+#define VF_KEY_STRONG ((uint64_t)1 << 61)
+#define VF_KEY_NONE (~(uint64_t)0)
+
+/** 1 if the second best corners of cells may become key points: not if aggregation keeps but the strongest of a window,
+ *  nor where strong corners that are the best of their cells fill the quota. strong: number of these. */
+VF_FN int vf_select_filled(const struct vf_select_tuning *t, uint32_t strong, uint32_t quota)
 {
-    return t->select_points && corners > quota ? corners - quota : 0;
+    return !vf_aggregated(t) && strong < quota;
+}
+
+/** Cut that fills the quota in this order: strong corners that are the best of their cells, strong ones that are the
+ *  second best, weak ones that are the best, weak ones that are the second best; of each the highest keys. filled: of
+ *  vf_select_filled(). */
+VF_FN struct vf_select_cut vf_select_cut_of(struct vf_group_corners n, int filled, uint32_t quota)
+{
+    struct vf_select_cut cut = {VF_KEY_NONE, VF_KEY_NONE, 0, quota};
+    if (!filled) return cut;
+    if (n.strong + n.strong_second >= quota) {
+        cut.best = VF_KEY_STRONG;
+        cut.of_second = 1;
+        cut.rank = quota - n.strong;
+    } else if (n.best + n.strong_second >= quota) {
+        cut.second = VF_KEY_STRONG;
+        cut.rank = quota - n.strong_second;
+    } else {
+        cut.best = 1;
+        cut.of_second = 1;
+        cut.rank = quota - n.best;
+    }
+    return cut;
+}
+
+/** Number of best corners of cells that are no key points; 0 if select_points is 0. taken: number of those that are. */
+VF_FN uint32_t vf_select_dropped(const struct vf_select_tuning *t, uint32_t corners, uint32_t taken)
+{
+    return t->select_points ? corners - taken : 0;
 }
 
 #endif

@@ -191,6 +191,7 @@ static void best_stay(void **state)
         const enum scene_fill fill = way & 8 ? SCENE_TILES : SCENE_NOISE;
         vfront_tuning_t t = dense_tuning();
         t.cull_width_px = t.cull_height_px = 48;
+        t.select_window_px = 2; /* one corner a cell */
         t.detect_rank = way & 1;
         t.detect_levels = way & 2 ? VFRONT_SCALES : 1;
         t.describe = way >> 2 & 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* detect: the best corner of every culling cell of every level, and of every cell on any level, against the oracle of
+/* detect: the two best corners of every culling cell of every level, the best of every cell on any level, by the oracle of
  * detect_oracle.h. Levels are filled independently of each other, which no picture would have them. */
 #include "detect_oracle.h"
 
@@ -24,20 +24,26 @@ static void describe(const char *name)
 static size_t best_bytes(int32_t camera) { return sizeof(uint64_t) * (size_t)(culls_of(camera) * searched()); }
 static size_t corner_bytes(int32_t camera) { return sizeof(uint64_t) * (size_t)cells_of(camera); }
 
-/** Both grids of a camera in this step, and those that it clears for the next one. */
+/** Grids of a camera in this step, and those that it clears for the next one. */
 static uint64_t *best_of(struct vf_memory *m, int32_t camera) { return m->detect.best[step.parity][camera]; }
+static uint64_t *second_of(struct vf_memory *m, int32_t camera) { return m->detect.second[step.parity][camera]; }
 static uint64_t *corner_of(struct vf_memory *m, int32_t camera) { return m->detect.corner[step.parity][camera]; }
 static uint64_t *next_best_of(struct vf_memory *m, int32_t camera) { return m->detect.best[1 - step.parity][camera]; }
+static uint64_t *next_second_of(struct vf_memory *m, int32_t camera)
+{
+    return m->detect.second[1 - step.parity][camera];
+}
 static uint64_t *next_corner_of(struct vf_memory *m, int32_t camera)
 {
     return m->detect.corner[1 - step.parity][camera];
 }
 
-/** Empties both grids, as the step before does, and runs the stage. */
+/** Empties the grids, as the step before does, and runs the stage. */
 static void detect(void)
 {
     for (int32_t camera = 0; camera < step.geometry.cameras; camera++) {
         memset(best_of(&memory, camera), 0, best_bytes(camera));
+        memset(second_of(&memory, camera), 0, best_bytes(camera));
         memset(corner_of(&memory, camera), 0, corner_bytes(camera));
     }
     RUN(detect);
@@ -55,7 +61,10 @@ static void compare_key(uint64_t key, struct candidate w, const char *grid, int3
             what, camera, grid, cell, c.x, c.y, c.level, c.score, c.strong, w.x, w.y, w.level, w.score, w.strong);
 }
 
-/** Compares both grids of all cameras. Returns the number of corners of culling cells. */
+/** Culling cells that hold two corners; both strong, both weak, or one of each. */
+static uint64_t pairs[3];
+
+/** Compares the grids of all cameras. Returns the number of culling cells with corners. */
 static int compare_cells(void)
 {
     int corners = 0;
@@ -63,7 +72,10 @@ static int compare_cells(void)
         const int32_t culls = culls_of(camera);
         for (int32_t i = 0; i < culls * searched(); i++) {
             compare_key(best_of(&memory, camera)[i], winner[camera][i], "culling cell", camera, i / culls, i % culls);
+            compare_key(second_of(&memory, camera)[i], runner_up[camera][i], "second of culling cell", camera,
+                        i / culls, i % culls);
             corners += winner[camera][i].score > 0;
+            pairs[winner[camera][i].strong + runner_up[camera][i].strong] += runner_up[camera][i].score > 0;
         }
         for (int32_t i = 0; i < cells_of(camera); i++)
             compare_key(corner_of(&memory, camera)[i], cell_winner[camera][i], "cell", camera, -1, i);
@@ -71,7 +83,7 @@ static int compare_cells(void)
     return corners;
 }
 
-/** Runs stage and oracle, compares every cell of both grids; returns the number of corners. */
+/** Runs stage and oracle, compares every cell of the grids; returns the number of culling cells with corners. */
 static int run_and_compare(const char *name)
 {
     describe(name);
@@ -522,11 +534,15 @@ static void random_cases(void **state)
     (void)state;
     shake(4);
     scribble(&memory, sizeof memory);
+    memset(pairs, 0, sizeof pairs);
     for (int i = 0; i < 4000; i++) {
         set_up_random();
         corners += run_and_compare("random");
     }
+    print_message("         cells with a corner %d; with two, none strong %llu, one %llu, both %llu\n", corners,
+                  (unsigned long long)pairs[0], (unsigned long long)pairs[1], (unsigned long long)pairs[2]);
     assert_true(corners > 1000 * VFRONT_SCALES || VFRONT_CELLS < 1000);
+    assert_true(pairs[0] > 100 && pairs[1] > 100 && pairs[2] > 100);
 }
 
 static void blacken(int32_t level)
@@ -575,8 +591,10 @@ static void all_else_stays(void **state)
         run_and_compare("all else");
         for (int32_t camera = 0; camera < step.geometry.cameras; camera++) {
             memcpy(best_of(&expected, camera), best_of(&memory, camera), best_bytes(camera));
+            memcpy(second_of(&expected, camera), second_of(&memory, camera), best_bytes(camera));
             memcpy(corner_of(&expected, camera), corner_of(&memory, camera), corner_bytes(camera));
             memset(next_best_of(&expected, camera), 0, best_bytes(camera));
+            memset(next_second_of(&expected, camera), 0, best_bytes(camera));
             memset(next_corner_of(&expected, camera), 0, corner_bytes(camera));
         }
         same_arena(what);

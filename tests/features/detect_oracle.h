@@ -254,7 +254,8 @@ static uint32_t final_score_at(int32_t x, int32_t y, uint32_t corner_score)
 
 static struct candidate response[VFRONT_HEIGHT][VFRONT_WIDTH];
 static struct candidate winner[VFRONT_CAMERAS][VFRONT_SCALES * VFRONT_CULL_CELLS]; /* of each level and culling cell */
-static struct candidate cell_winner[VFRONT_CAMERAS][VFRONT_CELLS];                 /* of each cell, on any level */
+static struct candidate runner_up[VFRONT_CAMERAS][VFRONT_SCALES * VFRONT_CULL_CELLS];
+static struct candidate cell_winner[VFRONT_CAMERAS][VFRONT_CELLS]; /* of each cell, on any level */
 
 /** Non-maximum suppression: 1 if no neighbour within the radius has a better corner score, whatever the final
  *  scores. */
@@ -273,6 +274,13 @@ static void enter(struct candidate *best, struct candidate c)
     if (!best->score || better(c, *best)) *best = c;
 }
 
+/** The two best. */
+static void enter_two(struct candidate *best, struct candidate *second, struct candidate c)
+{
+    enter(second, better(c, *best) ? *best : c);
+    enter(best, c);
+}
+
 /** Enters a corner for its culling cell and for its cell. */
 static void enter_both(int32_t camera, struct candidate c)
 {
@@ -280,7 +288,8 @@ static void enter_both(int32_t camera, struct candidate c)
     const struct vf_geometry *g = &step.geometry;
     const int32_t x = pixel_of(c.x, c.level), y = pixel_of(c.y, c.level);
     const int32_t cull = y / t->cull_height_px * g->culls_x[camera] + x / t->cull_width_px;
-    enter(&winner[camera][c.level * culls_of(camera) + cull], c);
+    const int32_t place = c.level * culls_of(camera) + cull;
+    enter_two(&winner[camera][place], &runner_up[camera][place], c);
     enter(&cell_winner[camera][y / t->cell_height_px * g->cells_x[camera] + x / t->cell_width_px], c);
 }
 
@@ -302,6 +311,7 @@ static void find_winners(void)
 {
     for (int32_t camera = 0; camera < step.geometry.cameras; camera++) {
         memset(winner[camera], 0, sizeof **winner * (size_t)(culls_of(camera) * searched()));
+        memset(runner_up[camera], 0, sizeof **runner_up * (size_t)(culls_of(camera) * searched()));
         memset(cell_winner[camera], 0, sizeof **cell_winner * (size_t)cells_of(camera));
         for (int32_t level = 0; level < searched(); level++) search_level(camera, level);
     }

@@ -2,8 +2,8 @@
 /* select: the key points of small pictures against a direct reading of paper 004, II.C.2. The oracle holds the dense
  * matrices of the paper: M with the response of every level at every pixel of level 0, Kr with their sums, Kl with the
  * number of levels, and looks at all q x q pixels around a key point. The best of each group are found by sorting: of
- * each level as many as it has slots, or of all levels together. Slots are those of stand.h, which shares them out in
- * doubles. */
+ * each level as many as it has slots, or of all levels together; where there is no window, the second best of the cells
+ * are sorted among them. Slots are those of stand.h, which shares them out in doubles. */
 #include "tests/fixture/stage.h"
 
 /* ---- corners, kept apart from the arena -------------------------------------------------------------------------- */
@@ -14,9 +14,11 @@ enum { PLACES = VFRONT_SCALES * VFRONT_CULL_CELLS };
 struct corner {
     int there, strong;
     uint32_t score;
+    int second;                      /* 1: second best of its cell */
     int32_t level, cell, u, v, x, y; /* cell: for culling; u, v: pixel of its level; x, y: of level 0 */
 };
 static struct corner corner[VFRONT_CAMERAS][VFRONT_SCALES][VFRONT_CULL_CELLS];
+static struct corner second[VFRONT_CAMERAS][VFRONT_SCALES][VFRONT_CULL_CELLS];
 
 /** Size of the pixels of a level [px of level 0], in 2^-16 as vfront.h says. */
 static double size_of(int32_t level)
@@ -41,6 +43,7 @@ static int32_t places_of(int32_t camera) { return culls_of(camera) * levels_sear
 
 /** Keys of a camera's culling cells in this step, level by level. */
 static uint64_t *best_of(int32_t camera) { return memory.detect.best[step.parity][camera]; }
+static uint64_t *second_of(int32_t camera) { return memory.detect.second[step.parity][camera]; }
 
 /** Clears the cells of the levels that are searched; fills the cells behind them with noise, which must not matter. */
 static void clear_corners(void)
@@ -49,18 +52,39 @@ static void clear_corners(void)
         const int32_t places = places_of(camera), behind = vf_min(PLACES - places, culls_of(camera) + 2048);
         memset(best_of(camera), 0, sizeof(uint64_t) * (size_t)places);
         scribble(best_of(camera) + places, sizeof(uint64_t) * (size_t)behind);
-        for (int32_t level = 0; level < VFRONT_SCALES; level++)
+        memset(second_of(camera), 0, sizeof(uint64_t) * (size_t)places);
+        scribble(second_of(camera) + places, sizeof(uint64_t) * (size_t)behind);
+        for (int32_t level = 0; level < VFRONT_SCALES; level++) {
             memset(corner[camera][level], 0, sizeof(struct corner) * (size_t)culls_of(camera));
+            memset(second[camera][level], 0, sizeof(struct corner) * (size_t)culls_of(camera));
+        }
     }
+}
+
+static struct corner corner_at(int32_t camera, int32_t level, int32_t u, int32_t v, int strong, uint32_t score)
+{
+    const int32_t x = pixel_of(u, level), y = pixel_of(v, level);
+    return (struct corner){1, strong, score, 0, level, cell_at(camera, x, y), u, v, x, y};
 }
 
 /** Puts a corner where the detector would, instead of what was there. */
 static void put(int32_t camera, int32_t level, int32_t u, int32_t v, int strong, uint32_t score)
 {
-    struct corner c = {1, strong, score, level, 0, u, v, pixel_of(u, level), pixel_of(v, level)};
-    c.cell = cell_at(camera, c.x, c.y);
+    const struct corner c = corner_at(camera, level, u, v, strong, score);
     corner[camera][level][c.cell] = c;
     best_of(camera)[level * culls_of(camera) + c.cell] = vf_detect_key(strong, score, level, u, v);
+}
+
+/** Puts a corner as the second best of its cell, unless it is better than the best; then it is left out. */
+static void put_second(int32_t camera, int32_t level, int32_t u, int32_t v, int strong, uint32_t score)
+{
+    struct corner c = corner_at(camera, level, u, v, strong, score);
+    const uint64_t key = vf_detect_key(strong, score, level, u, v);
+    const int32_t place = level * culls_of(camera) + c.cell;
+    if (key >= best_of(camera)[place]) return;
+    c.second = 1;
+    second[camera][level][c.cell] = c;
+    second_of(camera)[place] = key;
 }
 
 /** Puts a corner of a level at the pixel that a pixel of level 0 lies in, if this keeps it in `cell`. */
@@ -70,10 +94,12 @@ static void put_near(int32_t camera, int32_t level, int32_t cell, int32_t x, int
     const int32_t u = (int32_t)floor((x + 0.5) / size_of(level)), v = (int32_t)floor((y + 0.5) / size_of(level));
     if (u >= l->width || v >= l->height || cell_at(camera, pixel_of(u, level), pixel_of(v, level)) != cell) return;
     put(camera, level, u, v, strong, score);
+    if (u + 1 < l->width && roll(2) && cell_at(camera, pixel_of(u + 1, level), pixel_of(v, level)) == cell)
+        put_second(camera, level, u + 1, v, strong && roll(2), (uint32_t)(1 + roll64() % score));
 }
 
-/** Corners in about `percent` of the culling cells. On many levels they lie around one pixel of the cell, with `scores`
- *  different scores. */
+/** Corners in about `percent` of the culling cells, and in some of these a second one. On many levels they lie around
+ *  one pixel of the cell, with `scores` different scores. */
 static void random_corners(int32_t camera, int percent, int together, uint64_t scores)
 {
     const struct vf_level *l = &step.geometry.level[camera][0];
@@ -101,7 +127,9 @@ static void stale_corners(int32_t camera)
     const int32_t levels = levels_searched(), cells = culls_of(camera);
     for (int32_t cell = 0; cell < cells && levels < VFRONT_SCALES; cell++) {
         const struct corner *c = &corner[camera][vf_max(levels - 1, 0)][cell];
-        if (c->there) best_of(camera)[levels * cells + cell] = vf_detect_key(1, UINT32_MAX, c->level, c->u, c->v);
+        if (!c->there) continue;
+        best_of(camera)[levels * cells + cell] = second_of(camera)[levels * cells + cell] = vf_detect_key(
+            1, UINT32_MAX, c->level, c->u, c->v);
     }
 }
 
@@ -152,11 +180,13 @@ static int is_dropped(int32_t camera, const struct corner *c)
 
 /* ---- oracle: the best -------------------------------------------------------------------------------------------- */
 
-/** Order of corners: strong before weak, higher score, finer level, raster order on the level. */
+/** Order of corners: strong before weak, the best of their cells before the second best, higher score, finer level,
+ *  raster order on the level. */
 static int by_rank(const void *a, const void *b)
 {
     const struct corner *p = *(const struct corner *const *)a, *q = *(const struct corner *const *)b;
     if (p->strong != q->strong) return q->strong - p->strong;
+    if (p->second != q->second) return p->second - q->second;
     if (p->score != q->score) return p->score < q->score ? 1 : -1;
     if (p->level != q->level) return p->level - q->level;
     return p->v != q->v ? p->v - q->v : p->u - q->u;
@@ -165,10 +195,11 @@ static int by_rank(const void *a, const void *b)
 static int by_place(const void *a, const void *b)
 {
     const struct corner *p = *(const struct corner *const *)a, *q = *(const struct corner *const *)b;
-    return p->level != q->level ? p->level - q->level : p->cell - q->cell;
+    if (p->level != q->level) return p->level - q->level;
+    return p->cell != q->cell ? p->cell - q->cell : p->second - q->second;
 }
 
-static const struct corner *left[PLACES];
+static const struct corner *left[PLACES], *ranked[2 * PLACES];
 static int32_t left_count, found_count; /* left by the aggregation; found at all */
 
 /** Corners that aggregation keeps, by rising level, then cell. In a window of one pixel there is no other to compare
@@ -213,16 +244,31 @@ static int32_t slots_of(int32_t group)
     return step.tuning.select_share_percent > 0 ? share[group + 1] - share[group] : step.tuning.select_points;
 }
 
-/** Writes the best of a group's `of` corners, in the order of their cells. */
-static void expect_group(int32_t camera, int32_t group, const struct corner **best, int32_t of)
+/** Fills ranked[] with a group's `of` corners, and without a window with the second best of all cells of the group.
+ *  Returns their number. */
+static int32_t rank_group(int32_t camera, int32_t group, const struct corner *const *best, int32_t of)
+{
+    int32_t all = of;
+    memcpy(ranked, best, sizeof *best * (size_t)of);
+    for (int32_t level = 0; step.tuning.select_window_px < 2 && level < levels_searched(); level++)
+        for (int32_t cell = 0; cell < culls_of(camera); cell++) {
+            const struct corner *c = &second[camera][level][cell];
+            if (c->there && group_of(c) == group) ranked[all++] = c;
+        }
+    qsort(ranked, (size_t)all, sizeof *ranked, by_rank);
+    return all;
+}
+
+/** Writes the first of a group's corners by rank, in the order of cells, the best of a cell first. */
+static void expect_group(int32_t camera, int32_t group, const struct corner *const *best, int32_t of)
 {
     struct vf_select_memory *m = &expected.select;
-    const int32_t count = of < slots_of(group) ? of : slots_of(group);
+    const int32_t all = rank_group(camera, group, best, of), count = vf_min(all, slots_of(group));
     m->count[camera][group] = (uint32_t)count;
-    m->dropped[camera][group] = (uint32_t)(of - count);
-    qsort(best, (size_t)of, sizeof *best, by_rank);
-    qsort(best, (size_t)count, sizeof *best, by_place);
-    for (int32_t i = 0; i < count; i++) m->key[camera][first_slot(group) + i] = key_of(best[i]);
+    m->dropped[camera][group] = (uint32_t)of;
+    for (int32_t i = 0; i < count; i++) m->dropped[camera][group] -= !ranked[i]->second;
+    qsort(ranked, (size_t)count, sizeof *ranked, by_place);
+    for (int32_t i = 0; i < count; i++) m->key[camera][first_slot(group) + i] = key_of(ranked[i]);
 }
 
 /** Writes to `expected` what the stage should leave. */
@@ -268,7 +314,9 @@ static void same_keys(int32_t camera, int32_t group)
     }
 }
 
-/** The key points of a camera one after the other, as `report` reads them, are by rising level, then cell. */
+/** The key points of a camera one after the other, as `report` reads them, are by rising level, then cell, of each the
+ *  best before the second best. */
+static uint64_t seconds; /* second best corners among the key points so far */
 static void in_order(int32_t camera)
 {
     const uint32_t *count = memory.select.count[camera];
@@ -283,8 +331,11 @@ static void in_order(int32_t camera)
             const struct vf_corner c = vf_detect_corner(memory.select.key[camera][slot]);
             const int32_t next = c.level * culls_of(camera) +
                                  cell_at(camera, pixel_of(c.x, c.level), pixel_of(c.y, c.level));
-            REQUIRE(next > place, "%s: camera %d: slot %d is out of order", what, camera, slot);
+            const int is_second = second_of(camera)[next] == memory.select.key[camera][slot];
+            REQUIRE(next > place || (next == place && is_second), "%s: camera %d: slot %d is out of order", what,
+                    camera, slot);
             place = next;
+            seconds += (uint64_t)is_second;
         }
     assert_int_equal(vf_keypoints(g->groups, count), i);
     assert_true(i <= step.tuning.select_points);
@@ -406,7 +457,7 @@ static void random_cases(void **state)
     (void)state;
     shake(1);
     scribble_arena();
-    slack = exact = cut = barred = 0;
+    slack = exact = cut = barred = seconds = 0;
     for (int i = 0; i < 1200; i++) {
         const int percent = between(0, 100), together = between(0, 100);
         random_grid();
@@ -426,12 +477,13 @@ static void random_cases(void **state)
     }
     print_message("         corners %llu, left %llu, key points %llu\n", (unsigned long long)found,
                   (unsigned long long)aggregated, (unsigned long long)keys);
+    print_message("         key points that are the second best of their cells %llu\n", (unsigned long long)seconds);
     print_message("         groups with slots left %llu, just full %llu, too full %llu, barred %llu\n",
                   (unsigned long long)slack, (unsigned long long)exact, (unsigned long long)cut,
                   (unsigned long long)barred);
     if (VFRONT_KEYPOINTS < 64 || VFRONT_SCALES < 3) return;
     assert_true(found > 20000 && aggregated < found - found / 20 && keys < aggregated);
-    assert_true(slack > 200 && exact > 100 && cut > 200 && barred > 50);
+    assert_true(slack > 200 && exact > 100 && cut > 200 && barred > 50 && seconds > 1000);
 }
 
 /** Every culling cell with a corner, as far as levels have a pixel there, and none at all: grids that fill whole

@@ -113,6 +113,11 @@ class Scene:
         return picture, self.corners @ turn + middle, spots
 
 
+def all_scenes():
+    return {"checkerboard": Scene(checkerboard(), 11, 60), "polygons": Scene(polygons(), 12, 60), "stars": Scene(stars(), 13, 60),
+            "together": Scene(together(), 14, 60)}
+
+
 # ---- methods and measures -----------------------------------------------------------------------------------------------------
 
 
@@ -145,8 +150,7 @@ def main():
     cv2.setNumThreads(1)
     vfront = Vfront(paths[0])
     turns = range(0, 360, 30 if "--quick" in sys.argv else 10)
-    scenes = {"checkerboard": Scene(checkerboard(), 11, 60), "polygons": Scene(polygons(), 12, 60), "stars": Scene(stars(), 13, 60),
-              "together": Scene(together(), 14, 60)}
+    scenes = all_scenes()
     methods = {"vfront, arcs up to 13": vfront_method(vfront, 13), "vfront, without": vfront_method(vfront, 16),
                "OpenCV FAST": opencv_method}
     f1 = {m: [] for m in methods}

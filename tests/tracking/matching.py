@@ -68,6 +68,7 @@ class Vfront:
         count = self.check(self.c.bridge_step(pointer(np.ascontiguousarray(picture)), pointer(R), pointer(place), pointer(bits),
                                               pointer(match), pointer(settled), ctypes.byref(matches)))
         self.match, self.settled = match[:matches.value], settled[:matches.value]
+        self.points = count
         return place[:count], bits[:count], self.match[:, :2]
 
     def chains(self, source):
