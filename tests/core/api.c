@@ -743,7 +743,7 @@ static void info(void **state)
     assert_int_equal(i.port, pair_port);
     assert_true(i.device[0] && memchr(i.device, 0, sizeof i.device));
     assert_true(i.host_bytes == sizeof(vfront_t));
-    assert_int_equal(i.levels, 3); /* 160x120: 40x30 is the third */
+    assert_int_equal(i.levels, 3);       /* 160x120: 40x30 is the third */
     assert_int_equal(i.cells[0], 7 * 5); /* of 24 px: cells of 12 px would be more than VFRONT_CELLS */
     assert_true((i.device_bytes > 0) == (pair_port == VFRONT_PORT_CUDA));
     assert_true((i.pinned_bytes > 0) == (pair_port == VFRONT_PORT_CUDA));
@@ -861,7 +861,8 @@ static void times_with(const vfront_tuning_t *t, uint32_t left_out)
 static void times_of_stages(void **state)
 {
     (void)state;
-    const uint32_t more = BIT(dense) | BIT(stixel) | BIT(rectify), partners = BIT(stereo) | BIT(rows) | BIT(match);
+    const uint32_t more = BIT(dense) | BIT(stixel) | BIT(rectify), partners = BIT(stereo) | BIT(rows) | BIT(match),
+                   tracks = BIT(track) | BIT(refill) | BIT(partner);
     vfront_tuning_t t;
     vfront_tuning_default(&t);
     t.rectify = VFRONT_RECTIFY;
@@ -872,9 +873,12 @@ static void times_of_stages(void **state)
     vfront_tuning_default(&t);
     times_with(&t, more);
     t.track_target = 0;
-    times_with(&t, more | BIT(track) | BIT(refill));
+    times_with(&t, more | tracks);
     t.stereo = 0;
-    times_with(&t, more | BIT(track) | BIT(refill) | BIT(stereo) | BIT(rows));
+    times_with(&t, more | tracks | BIT(stereo) | BIT(rows));
+    vfront_tuning_default(&t);
+    t.track_partner = 0;
+    times_with(&t, more | BIT(partner));
     vfront_tuning_default(&t);
     t.describe = 0;
     times_with(&t, more | BIT(smooth) | BIT(describe) | partners);
