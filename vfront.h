@@ -71,7 +71,7 @@ extern "C" {
 
 /** Number of the binary interface: rises with every change of a declaration in this header, be it one that leaves all
  *  sizes as they are. tests/house/abi.sh holds this. */
-#define VFRONT_ABI 2
+#define VFRONT_ABI 3
 
 /* ---- status and port --------------------------------------------------------------------------------------------- */
 
@@ -534,6 +534,7 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
     X(track_retry, 1, 0, 1, "1: a track that fails from its initial guess is tried again from its last position") \
     X(track_template_frames, 0, 0, 100000, "frames after which the template of a track is renewed; 0: never") \
     X(track_template_grey, 4, 0, 255, "residual above which the template of a track is renewed; 0: never [grey levels]") \
+    X(track_partner, VFRONT_STEREO, 0, VFRONT_STEREO, "1: tracks are looked for in camera 1 and get a disparity and a depth, if both cameras are calibrated and in different places") \
     X(health_degraded_percent, 50, 1, 100, "fewer followed tracks than this share of track_target: degraded [%]") \
     X(first_track_id, 1, 1, 2147483647, "id of the first track; above 1 for a front end that takes over in flight") \
     X(first_motion_breaks, 0, 0, 2147483647, "first value of health.motion_breaks, likewise") \
@@ -681,6 +682,18 @@ typedef struct vfront_track {
                               that is not calibrated. */
     uint32_t agrees;     /**< Motions of the result of which the track is an inlier: VFRONT_AGREES_RELATIVE,
                               VFRONT_AGREES_METRIC. */
+    float partner_x_px, partner_y_px; /**< Place in camera 1 at which the patch around the track is found in this frame,
+                              on its epipolar line, a multiple of 2^-16 [px]. */
+    float disparity_px;  /**< Focal length of camera 1 (mean of fx_px and fy_px) times the tangent of the angle between
+                              the bearing of that place and the track's bearing as a point at infinity would have it: in
+                              the middle of rectified pictures x_px - partner_x_px, and less towards their sides. May be
+                              slightly negative for points far away [px]. */
+    float disparity_sigma_px; /**< Standard deviation of disparity_px [px]; 0: the track has no partner in this frame, and
+                              all of these values are 0, as with track_partner 0, without two calibrated cameras, in a
+                              frame with a frozen picture, and where camera 1 does not see the patch or not only once. */
+    float depth_m;       /**< Coordinate along the z axis of camera 0 (vfront_info_t.seen) [m]; 0: none, also for a
+                              disparity below stereo_least_mpx. */
+    float depth_sigma_m; /**< Standard deviation of depth_m [m]; 0: none. */
 } vfront_track_t;
 
 /** Reason for which a track ended. */
@@ -1059,7 +1072,7 @@ typedef struct vfront_health {
 /** Every stage in run order: X(name). src/stages.def, in the same order, has the needs of each. */
 #define VFRONT_STAGE_LIST(X) \
     X(ingest) X(freeze) X(rectify) X(pyramid) X(scale) X(smooth) X(predict) X(track) X(detect) X(refill) X(select) X(bearing) \
-    X(describe) X(stereo) X(rows) X(match) X(ego) X(dense) X(stixel) X(report)
+    X(describe) X(stereo) X(rows) X(match) X(partner) X(ego) X(dense) X(stixel) X(report)
 
 /** Number of each stage, VFRONT_STAGE_ingest, VFRONT_STAGE_rectify..., to index vfront_timing_t.stage_us; and
  *  VFRONT_STAGES, the number of stages. */
@@ -1215,7 +1228,7 @@ struct vfront_info {
      1ull * VFRONT_HOST * \
          (VFRONT_CAMERAS * (VFRONT_CAMERA_BYTES + VFRONT_GRID_BYTES + VFRONT_POINT_BYTES * VFRONT_KEYPOINTS) + \
           VFRONT_PARTNER_BYTES * VFRONT_KEYPOINTS + VFRONT_STEREO * 98304u + VFRONT_EGO_BYTES + \
-          8u * VFRONT_CELLS + 1780u * VFRONT_TRACKS + \
+          8u * VFRONT_CELLS + (1780u + VFRONT_STEREO * 40u) * VFRONT_TRACKS + \
           3u * sizeof(vfront_result_t) + 8192u + VFRONT_DISPARITY_BYTES + VFRONT_STIXEL_BYTES))
 
 /** A vision system. To be zeroed before vfront_init(), as static storage is. Its content is the library's. */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: coverage coverage-run evidence test-run slow slow-run golden features quality matching stereo dense stixels ego honesty expect truth predict rig faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
+.PHONY: coverage coverage-run evidence test-run slow slow-run golden features quality matching partner stereo dense stixels ego honesty expect truth predict rig faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
 .SECONDEXPANSION:
 .SECONDARY:
 
@@ -207,7 +207,7 @@ slow-run: $(if $(HAVE_FIBERS),$(EMULATED:%=$(EMULATE)/vfcheck-%) $(BUILD)/emulat
 	  '$(PYTHON) tests/camera/opencv_rectify.py $(BUILD)/bridge_rectify.so' '$(PYTHON) tests/features/shapes.py $(BUILD)/bridge_features.so --quick' \
 	  '$(PYTHON) tests/geometry/honesty.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_stereo.so --quick' \
 	  '$(PYTHON) tests/geometry/rig.py $(BUILD)/bridge_ego.so --quick' '$(PYTHON) tests/geometry/predict.py $(BUILD)/bridge_ego.so --quick' \
-	  '$(PYTHON) tests/geometry/expect.py $(BUILD)/bridge_ego.so --quick' \
+	  '$(PYTHON) tests/geometry/expect.py $(BUILD)/bridge_ego.so --quick' '$(PYTHON) tests/tracking/partner.py $(BUILD)/bridge_ego.so --quick' \
 	  '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' '$(PYTHON) tests/examples/faults.py $(BUILD)/replay --quick' $(EMULATED_SAMPLE)
 
 golden: $(BUILD)/digest ## Writes tests/golden.txt anew, on purpose only
@@ -229,6 +229,9 @@ dense: $(BUILD)/bridge_dense.so ## Disparity of every pixel beside OpenCV's semi
 
 stixels: $(BUILD)/bridge_stixel.so ## Stixels of drawn scenes: obstacles found, false alarms, heights and sky, with the values of a car, a rover and a drone
 	$(PYTHON) tests/depth/stixel.py $<
+
+partner: $(BUILD)/bridge_ego.so ## Partners of tracks in camera 1 beside OpenCV's Lucas-Kanade from left to right, on flights and pairs with true disparities
+	$(PYTHON) tests/tracking/partner.py $<
 
 matching: $(BUILD)/bridge_match.so ## Matches with the frame before, beside OpenCV's ORB and brute-force matcher, on sequences with ground truth
 	$(PYTHON) tests/tracking/matching.py $<

@@ -316,14 +316,16 @@ static __device__ __forceinline__ bool line_expected(const vf_stereo_view &s, co
     const struct vf_expect_interval interval = vf_expect_interval(&s, &e, &a, &around);
     if (!(interval.half_px > 0.0f)) return false;
     *half_px = interval.half_px;
-    vf_stereo_position at = vf_expect_begin(&s, &a);
+    const vf_level &l = s.geometry.scale[1][0];
+    const vf_stereo_position own = {a.x_q16, a.y_q16};
+    vf_stereo_position at = vf_expect_begin(&l, own);
     for (int step = 0; step < VF_EXPECT_STEPS; step++) {
         const bearings near = bearings_at(s, at, lane);
-        at = vf_expect_step(&s, at, interval.towards, near.here, near.to_right, near.below);
+        at = vf_expect_step(&l, at, interval.towards, near.here, near.to_right, near.below);
     }
     const bearings near = bearings_at(s, at, lane);
     return vf_stereo_line(&e, at, near.here, near.to_right, near.below, line) &&
-           vf_expect_reached(&s, interval.towards, near.here);
+           vf_expect_reached(s.geometry.focal_px[1], interval.towards, near.here);
 }
 
 /** Depth of point a from its match b, or where it is expected if b is NULL. Returns its cost, or VF_NONE if there is no

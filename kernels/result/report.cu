@@ -40,7 +40,8 @@ static __device__ void put_tracks(const vf_report_view &s, vfront_result_t *out)
         vfront_track_t t = {};
         if (first + thread < tracks)
             t = vf_report_track(&s, s.bearing->node[0], &r.feature[s.parity][first + thread],
-                                vf_ego_inlier_mask(s.ego, s.geometry.active, first + thread));
+                                vf_ego_inlier_mask(s.ego, s.geometry.active, first + thread),
+                                vf_partner_of(s.partner, s.geometry.active, first + thread));
         put_records(out->tracks + first, track, t, vf_min(tracks - first, THREADS));
     }
     for (int first = 0; first < ended; first += THREADS) {

@@ -71,7 +71,10 @@ static uint64_t mix_track(uint64_t d, const vfront_track_t *t)
     d = mix_number(d, t->level, 4);
     d = mix_number(d, t->score, 4);
     for (int i = 0; i < 3; i++) d = mix_float(d, t->bearing[i]);
-    return mix_number(d, t->agrees, 4);
+    d = mix_number(d, t->agrees, 4);
+    d = mix_float(mix_float(d, t->partner_x_px), t->partner_y_px);
+    d = mix_float(mix_float(d, t->disparity_px), t->disparity_sigma_px);
+    return mix_float(mix_float(d, t->depth_m), t->depth_sigma_m);
 }
 
 static uint64_t mix_lost(uint64_t d, const vfront_lost_t *l)

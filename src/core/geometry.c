@@ -10,6 +10,7 @@ static uint32_t active_stages(const struct vf_geometry *g, const vfront_tuning_t
     const int points = t->select_points > 0, described = points && t->describe;
     const int stereo = described && t->stereo && g->pair.placed, match = described && t->match;
     const int ego = t->ego && g->calibrated[0];
+    const int partner = VFRONT_STEREO && t->track_target && t->track_partner && g->pair.placed;
     int bearing = match;
     for (int32_t i = 0; i < g->cameras; i++) bearing |= g->calibrated[i];
     const int corners = points || t->track_target > 0;
@@ -24,6 +25,7 @@ static uint32_t active_stages(const struct vf_geometry *g, const vfront_tuning_t
     if (described) active |= VF_BIT(smooth) | VF_BIT(describe);
     if (stereo) active |= VF_BIT(stereo) | VF_BIT(rows);
     if (match) active |= VF_BIT(match);
+    if (partner) active |= VF_BIT(partner);
     if (ego) active |= VF_BIT(ego);
     if (t->dense) active |= VF_BIT(dense);
     if (t->dense && t->stixel) active |= VF_BIT(stixel);

@@ -21,6 +21,7 @@
 #include "image/smooth.h"
 #include "result/report.h"
 #include "tracking/match.h"
+#include "tracking/partner.h"
 #include "tracking/refill.h"
 #include "tracking/track.h"
 

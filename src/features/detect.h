@@ -12,8 +12,8 @@
  *            NMS score, or with the same one and earlier in raster order; so of equal neighbours one stays
  *         3. final score: corner score, or Harris response by detect_rank: vf_detect_final_score()
  *         4. the highest key, vf_detect_key(), of each cell, and the second highest of each culling cell
- * Exact   integers; a maximum does not depend on the order in which it is found. Nor does the second: of the best key so
- *         far and a new one, the lower is offered as second. Every key but the best is offered once, since all differ
+ * Exact   integers; a maximum does not depend on the order in which it is found. Nor does the second: of the best key
+ *         so far and a new one, the lower is offered as second. Every key but the best is offered once: all differ
  * Shared  limits of the search, Sobel kernel, sums of their products, Harris response, final score, key. Not shared:
  *         the segment test and the corner score. vf_detect_arcs() and vf_detect_arcs_score() are the kernel's: one
  *         pixel a thread, bit masks and 32-bit integers. The host form (test_9() .. test_12(), score_batch() in

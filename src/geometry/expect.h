@@ -152,12 +152,11 @@ VF_FN int32_t vf_expect_shift_q16(float px)
 }
 
 /** Step of Newton's method to the pixel of camera 1 that has a bearing `towards`, from the bearings at a position, one
- *  pixel to the right and one below. It stays in the picture. */
-VF_FN struct vf_stereo_position vf_expect_step(const struct vf_stereo_view *s, struct vf_stereo_position at,
+ *  pixel to the right and one below. It stays in the picture; l: level 0 of camera 1. */
+VF_FN struct vf_stereo_position vf_expect_step(const struct vf_level *l, struct vf_stereo_position at,
                                                const float towards[3], const float here[3], const float to_right[3],
                                                const float below[3])
 {
-    const struct vf_level *l = &s->geometry.scale[1][0];
     float right[3], down[3], off[3];
     for (int k = 0; k < 3; k++) {
         right[k] = to_right[k] - here[k];
@@ -172,21 +171,20 @@ VF_FN struct vf_stereo_position vf_expect_step(const struct vf_stereo_view *s, s
     return at;
 }
 
-/** Start of Newton's method: the pixel that the point has in camera 0. */
-VF_FN struct vf_stereo_position vf_expect_begin(const struct vf_stereo_view *s, const struct vf_point *a)
+/** Start of Newton's method: the pixel that the point has in camera 0, in the picture l. */
+VF_FN struct vf_stereo_position vf_expect_begin(const struct vf_level *l, struct vf_stereo_position own)
 {
-    const struct vf_level *l = &s->geometry.scale[1][0];
     struct vf_stereo_position at;
-    at.x_q16 = vf_clamp(a->x_q16, 0, (l->width - 1) << 16);
-    at.y_q16 = vf_clamp(a->y_q16, 0, (l->height - 1) << 16);
+    at.x_q16 = vf_clamp(own.x_q16, 0, (l->width - 1) << 16);
+    at.y_q16 = vf_clamp(own.y_q16, 0, (l->height - 1) << 16);
     return at;
 }
 
 /** 1 if Newton's method has come within 1 px of a bearing `towards`. here: bearing of its position. */
-VF_FN int vf_expect_reached(const struct vf_stereo_view *s, const float towards[3], const float here[3])
+VF_FN int vf_expect_reached(float focal_px, const float towards[3], const float here[3])
 {
     float off[3];
-    for (int k = 0; k < 3; k++) off[k] = (towards[k] - here[k]) * s->geometry.focal_px[1];
+    for (int k = 0; k < 3; k++) off[k] = (towards[k] - here[k]) * focal_px;
     return vf_dot(off, off) <= 1.0f;
 }
 

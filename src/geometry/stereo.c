@@ -258,15 +258,18 @@ static uint32_t depth_expected(const struct vf_stereo_view *s, const struct vf_s
     }
     const struct vf_expect_interval interval = vf_expect_interval(s, &e, a, &around);
     if (!(interval.half_px > 0.0f)) return VF_NONE;
-    struct vf_stereo_position at = vf_expect_begin(s, a);
+    const struct vf_level *l = &s->geometry.scale[1][0];
+    const struct vf_stereo_position own = {a->x_q16, a->y_q16};
+    struct vf_stereo_position at = vf_expect_begin(l, own);
     struct vf_epipolar_line line;
     for (int step = 0;; step++) {
         float here[3], to_right[3], below[3];
         vf_bearing_at(s->bearing->node[1], s->geometry.nodes_x[1], at.x_q16, at.y_q16, here);
         const int found = find_line(s, &e, at, here, to_right, below, &line);
-        if (step == VF_EXPECT_STEPS && !(found && vf_expect_reached(s, interval.towards, here))) return VF_NONE;
+        if (step == VF_EXPECT_STEPS && !(found && vf_expect_reached(s->geometry.focal_px[1], interval.towards, here)))
+            return VF_NONE;
         if (step == VF_EXPECT_STEPS) break;
-        at = vf_expect_step(s, at, interval.towards, here, to_right, below);
+        at = vf_expect_step(l, at, interval.towards, here, to_right, below);
     }
     line.start = vf_stereo_move_across(&line, line.start, offsets->rows);
     line.start = vf_stereo_move(&line, line.start, offsets->disparity);

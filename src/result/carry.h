@@ -3,7 +3,8 @@
  * on when the GPU fails (core/failover.c). Pictures and pyramids of the frame before are not listed: the host keeps
  * that frame's pictures and makes them anew. tests/core/carry.c proves the lists complete, and each entry needed.
  *
- * Cost    a step with the mirror writes 108 bytes a key point of camera 0, 64 a track and 1.6 KB a template that is new
+ * Cost    a step with the mirror writes 108 bytes a key point of camera 0, 64 a track, 8 for each that there may be,
+ *         and 1.6 KB a template that is new
  * Safety  a step writes the set of its own parity, and templates only of features that had none in the frame before: a
  *         step that fails half way leaves all that the frame before relies on, as on the device (tracking/track.h) */
 #ifndef VF_CARRY_H
@@ -26,7 +27,7 @@
 #if VFRONT_STEREO
 #define VF_CARRY_STEREO(X)                                                                                             \
     X(stereo, range_m, , POINT) X(stereo, range_sigma_m, , POINT) X(stereo, matched, , POINT)                          \
-    X(stereo, pair, , ALL) X(rows, estimate, , ALL)
+    X(stereo, pair, , ALL) X(rows, estimate, , ALL) X(partner, range, , ALL)
 #else
 #define VF_CARRY_STEREO(X)
 #endif
@@ -55,7 +56,8 @@
 
 /** Members with a set for each parity of which a step leaves the other one cleared, for the next: X(stage, member,
  *  value of every 32-bit word). */
-#define VF_CLEARED_ALWAYS(X) X(freeze, rows, 0) X(freeze, sum, 0) X(detect, best, 0) X(detect, second, 0) X(detect, corner, 0)
+#define VF_CLEARED_ALWAYS(X)                                                                                           \
+    X(freeze, rows, 0) X(freeze, sum, 0) X(detect, best, 0) X(detect, second, 0) X(detect, corner, 0)
 #if VFRONT_STEREO
 #define VF_CLEARED_STEREO(X) X(stereo, back, VF_NONE) X(stereo, expected, 0) X(rows, sums, 0)
 #else

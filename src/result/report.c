@@ -145,7 +145,8 @@ void vf_report_host(const struct vf_report_view *s)
     out->lost_count = r->lost_count;
     for (uint32_t i = 0; i < out->tracks_count; i++)
         out->tracks[i] = vf_report_track(s, s->bearing->node[0], &r->feature[s->parity][i],
-                                         vf_ego_inlier_mask(s->ego, s->geometry.active, i));
+                                         vf_ego_inlier_mask(s->ego, s->geometry.active, i),
+                                         vf_partner_of(s->partner, s->geometry.active, i));
     for (uint32_t i = 0; i < out->lost_count; i++) out->lost[i] = vf_report_lost(&m->moved[r->lost[i]]);
     list_matches(s, out);
     vf_ego_motions(s->ego, s->geometry.active, s->parity, &out->relative, &out->metric, &out->good);

@@ -31,6 +31,7 @@
 #include "geometry/predict.h"
 #include "geometry/rows.h"
 #include "geometry/stereo.h"
+#include "tracking/partner.h"
 #include "tracking/track.h"
 
 /** Brightness statistics of a whole picture: the sums over the tiles of struct vf_tile_stats (image/pyramid.h). */
@@ -79,7 +80,7 @@ struct vf_carry_mirror;
 /* clang-format off */
 #define VF_READS_report(X)                                                                                             \
     X(ingest) X(freeze) X(pyramid) X(predict) X(track) X(detect) X(refill) X(select) X(bearing) X(describe) X(stereo)  \
-    X(rows) X(match) X(ego) X(dense) X(stixel)
+    X(rows) X(match) X(partner) X(ego) X(dense) X(stixel)
 #define VF_BEFORE_report(X)
 #define VF_GEOMETRY_report(X)                                                                                          \
     X(cameras) X(level) X(step_q16) X(cells_x) X(cells) X(groups) X(group_first) X(calibrated) X(nodes_x) X(active)
@@ -112,9 +113,9 @@ VF_FN int vf_report_ran(const struct vf_report_view *s, uint32_t stage_bit)
 VF_FN float vf_report_px(int32_t q16) { return (float)q16 * (1.0f / 65536.0f); }
 
 /** Track as the result has it. node: bearing grid of camera 0; agrees: motions that its correspondence is an inlier of
- *  (a bit each), 0 for a track without a correspondence. */
+ *  (a bit each), 0 for a track without a correspondence; p: its partner. */
 VF_FN vfront_track_t vf_report_track(const struct vf_report_view *s, const struct vf_node *node,
-                                     const struct vf_feature *f, uint32_t agrees)
+                                     const struct vf_feature *f, uint32_t agrees, struct vf_partner p)
 {
     vfront_track_t t;
     t.id = f->id;
@@ -130,6 +131,12 @@ VF_FN vfront_track_t vf_report_track(const struct vf_report_view *s, const struc
     t.score = f->score;
     vf_bearing_at(node, s->geometry.nodes_x[0], f->x_q16, f->y_q16, t.bearing);
     t.agrees = f->age ? agrees : 0;
+    t.partner_x_px = vf_report_px(p.x_q16);
+    t.partner_y_px = vf_report_px(p.y_q16);
+    t.disparity_px = p.disparity_px;
+    t.disparity_sigma_px = p.disparity_sigma_px;
+    t.depth_m = p.depth_m;
+    t.depth_sigma_m = p.depth_sigma_m;
     for (int i = 0; i < 3; i++) t.bearing[i] = s->geometry.calibrated[0] ? t.bearing[i] : 0.0f;
     return t;
 }

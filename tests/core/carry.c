@@ -53,15 +53,25 @@ static const struct place others[] = {
 /** Of these any bits are safe: they are compared and computed with, but nothing is addressed by them. */
 static int any_bits(const char *name)
 {
-    static const char *const safe[] = {"freeze.frames",   "freeze.shown",
-                                       "freeze.repeated", "stereo.pair",
-                                       "rows.estimate",   "match.before",
-                                       "predict.given",   "ego.good",
-                                       "ego.usual",       "ego.last",
-                                       "ego.disparity",   "report.path",
-                                       "report.interval", "report.usual",
-                                       "describe.angle",  "describe.descriptor",
-                                       "stereo.range_m",  "stereo.range_sigma_m"};
+    static const char *const safe[] = {"freeze.frames",
+                                       "freeze.shown",
+                                       "freeze.repeated",
+                                       "stereo.pair",
+                                       "rows.estimate",
+                                       "match.before",
+                                       "partner.range",
+                                       "predict.given",
+                                       "ego.good",
+                                       "ego.usual",
+                                       "ego.last",
+                                       "ego.disparity",
+                                       "report.path",
+                                       "report.interval",
+                                       "report.usual",
+                                       "describe.angle",
+                                       "describe.descriptor",
+                                       "stereo.range_m",
+                                       "stereo.range_sigma_m"};
     for (size_t i = 0; i < COUNT(safe); i++)
         if (!strcmp(name, safe[i])) return 1;
     return 0;

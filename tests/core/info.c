@@ -173,7 +173,8 @@ static void times_with(const vfront_tuning_t *t, uint32_t left_out)
 static void times_of_stages(void **state)
 {
     (void)state;
-    const uint32_t more = BIT(dense) | BIT(stixel) | BIT(rectify), partners = BIT(stereo) | BIT(rows) | BIT(match);
+    const uint32_t more = BIT(dense) | BIT(stixel) | BIT(rectify), partners = BIT(stereo) | BIT(rows) | BIT(match),
+                   tracks = BIT(track) | BIT(refill) | BIT(partner);
     vfront_tuning_t t;
     vfront_tuning_default(&t);
     t.rectify = VFRONT_RECTIFY;
@@ -184,9 +185,12 @@ static void times_of_stages(void **state)
     vfront_tuning_default(&t);
     times_with(&t, more);
     t.track_target = 0;
-    times_with(&t, more | BIT(track) | BIT(refill));
+    times_with(&t, more | tracks);
     t.stereo = 0;
-    times_with(&t, more | BIT(track) | BIT(refill) | BIT(stereo) | BIT(rows));
+    times_with(&t, more | tracks | BIT(stereo) | BIT(rows));
+    vfront_tuning_default(&t);
+    t.track_partner = 0;
+    times_with(&t, more | BIT(partner));
     vfront_tuning_default(&t);
     t.describe = 0;
     times_with(&t, more | BIT(smooth) | BIT(describe) | partners);

@@ -26,6 +26,9 @@ enum { PAIR = 18 };
 enum { DEPTH = 6 };
 /* Layout of a track: id, position [px], age, residual [grey levels]. */
 enum { TRACK = 5 };
+/* Layout of a track's partner: position of the track [px], its age; position in camera 1 [px], disparity and its
+ * standard deviation [px], 0: none; depth and its standard deviation [m], 0: none. */
+enum { PARTNER = 9 };
 
 int bridge_solve(const char *settings, double focal_px, int frame, int count, const float *given, float *motions,
                  uint8_t *agrees);
@@ -40,6 +43,7 @@ int bridge_flight_off(const char *settings, double right_px, double down_px);
 void bridge_rig(float *out);
 int bridge_fly(int frame, int rotation);
 int bridge_fly_from(int frame, const double *R, const double *t, const double *R_cur_prev);
+void bridge_picture(int camera, uint8_t *out);
 void bridge_disparity(int frame, float *out);
 void bridge_disparity_from(const double *R, const double *t, float *out);
 int bridge_depths(int most, float *out);
@@ -48,6 +52,7 @@ void bridge_motion(int which, float *out);
 int bridge_predicted(float *out);
 int bridge_pairs(int most, float *out);
 int bridge_tracks(int most, double *out);
+int bridge_partners(int most, float *out);
 double bridge_stage_us(const char *name);
 void bridge_close(void);
 
@@ -279,6 +284,9 @@ int bridge_fly_from(int frame, const double *R, const double *t, const double *R
     return bridge_step(picture[0], picture[1], R_cur_prev);
 }
 
+/** Picture of a camera that was rendered last: [SYNTHETIC_HEIGHT_PX][SYNTHETIC_WIDTH_PX]. */
+void bridge_picture(int camera, uint8_t *out) { memcpy(out, picture[camera], sizeof picture[camera]); }
+
 /** True disparity of every pixel in a frame of the flight: [SYNTHETIC_HEIGHT_PX][SYNTHETIC_WIDTH_PX] [px]. */
 void bridge_disparity(int frame, float *out) { synthetic_disparity(flight, (uint32_t)frame, out, SYNTHETIC_WIDTH_PX); }
 
@@ -390,6 +398,20 @@ int bridge_tracks(int most, double *out)
         const vfront_track_t *t = &result->tracks[i];
         const double row[TRACK] = {(double)t->id, t->x_px, t->y_px, t->age, t->residual_grey};
         memcpy(out + TRACK * count++, row, sizeof row);
+    }
+    return count;
+}
+
+/** Partners of the tracks of the last frame: [most][PARTNER]. Returns the number of tracks. */
+int bridge_partners(int most, float *out)
+{
+    int count = 0;
+    for (uint32_t i = 0; i < result->tracks_count && count < most; i++) {
+        const vfront_track_t *t = &result->tracks[i];
+        const float row[PARTNER] = {t->x_px,         t->y_px,         (float)t->age,         t->partner_x_px,
+                                    t->partner_y_px, t->disparity_px, t->disparity_sigma_px, t->depth_m,
+                                    t->depth_sigma_m};
+        memcpy(out + PARTNER * count++, row, sizeof row);
     }
     return count;
 }

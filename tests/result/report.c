@@ -82,6 +82,41 @@ static void random_ego(void)
 #endif
 }
 
+/** Partners of tracks: random numbers; a stage that is part of the step, or not. */
+static void random_partners(void)
+{
+    step.geometry.pair.placed = VFRONT_STEREO && roll(3) > 0;
+    step.tuning.track_partner = VFRONT_STEREO && roll(3) > 0;
+#if VFRONT_STEREO
+    for (uint32_t i = 0; i < VFRONT_TRACKS; i++) {
+        struct vf_partner *p = &memory.partner.partner[i];
+        p->x_q16 = roll(1 << 26);
+        p->y_q16 = roll(1 << 26);
+        p->disparity_px = (float)roll(1000) * 0.1f - 1.0f;
+        p->disparity_sigma_px = (float)roll(1000) * 0.001f;
+        p->depth_m = (float)roll(1000) * 0.1f;
+        p->depth_sigma_m = (float)roll(1000) * 0.01f;
+    }
+#endif
+}
+
+/** Partner of a track in the result: as it stands, or all 0. */
+static void compare_partner(const vfront_track_t *t, uint32_t i)
+{
+    const float is[6] = {t->partner_x_px,       t->partner_y_px, t->disparity_px,
+                         t->disparity_sigma_px, t->depth_m,      t->depth_sigma_m};
+    double should[6] = {0, 0, 0, 0, 0, 0};
+#if VFRONT_STEREO
+    const struct vf_partner *p = &memory.partner.partner[i];
+    const double there[6] = {p->x_q16 / 65536.0,      p->y_q16 / 65536.0,
+                             (double)p->disparity_px, (double)p->disparity_sigma_px,
+                             (double)p->depth_m,      (double)p->depth_sigma_m};
+    if (step.geometry.pair.placed && step.tuning.track_partner) memcpy(should, there, sizeof should);
+#endif
+    for (int k = 0; k < 6; k++) same_float(is[k], should[k]);
+    (void)i;
+}
+
 static void tracks(void **state)
 {
     const double focal = 0.9 * VFRONT_WIDTH;
@@ -101,6 +136,7 @@ static void tracks(void **state)
         for (uint32_t i = 0; i < count; i++) f[i].age = roll(3) ? 1 + (uint32_t)roll(9) : 0;
         memory.refill.counts[step.parity] = (struct vf_track_counts){99, count, 0};
         random_ego();
+        random_partners();
         RUN(report);
         assert_int_equal(result()->tracks_count, count);
         for (uint32_t i = 0; i < count; i++) {
@@ -118,6 +154,7 @@ static void tracks(void **state)
             assert_int_equal(t->score, f[i].score);
             assert_int_equal(t->agrees, f[i].age && ego_on() ? agrees_of(i) : 0);
             compare_bearing(t->bearing, &f[i], focal, blind, step.geometry.calibrated[0]);
+            compare_partner(t, i);
         }
     }
 }

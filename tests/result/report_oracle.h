@@ -144,7 +144,7 @@ static int is_exempt(size_t at)
     }
     const size_t spare = offsetof(vfront_result_t, predicted) + offsetof(vfront_prediction_t, reserved);
     if (at >= spare && at < spare + sizeof sample.predicted.reserved) return 1;
-    VF_STATIC_ASSERT(offsetof(vfront_track_t, agrees) + sizeof(uint32_t) == sizeof(vfront_track_t),
+    VF_STATIC_ASSERT(offsetof(vfront_track_t, depth_sigma_m) + sizeof(float) == sizeof(vfront_track_t),
                      "nothing aligns a track");
     if (BEYOND(tracks, sample.tracks_count) || BEYOND(lost, sample.lost_count)) return 1;
     for (uint32_t c = 0; c < VFRONT_CAMERAS; c++) {
@@ -239,6 +239,9 @@ static void put_lists(void)
         put(t->score, 4);
         for (int k = 0; k < 3; k++) put_float(t->bearing[k]);
         put(t->agrees, 4);
+        const float partner[] = {t->partner_x_px,       t->partner_y_px, t->disparity_px,
+                                 t->disparity_sigma_px, t->depth_m,      t->depth_sigma_m};
+        for (size_t i = 0; i < sizeof partner / sizeof *partner; i++) put_float(partner[i]);
     }
     put(sample.lost_count, 4);
     for (const vfront_lost_t *l = sample.lost; l < sample.lost + sample.lost_count; l++) {

@@ -314,6 +314,7 @@ static void draw_street(const struct vf_step *s)
     (void)s;
 }
 
+static int partners_found;                   /* of tracks, in all cases */
 static int expected_depths, expected_listed; /* found without a match in all cases; of them listed */
 
 /** Makes both ports expect depths: a predicted motion, cameras that agreed in the frame before, and ranges of all key
@@ -340,6 +341,36 @@ static void draw_expectations(const struct vf_step *s)
     CUDA(cudaMemcpy(&b.device->stereo, stereo, sizeof *stereo, cudaMemcpyHostToDevice));
 #endif
     (void)s;
+}
+
+/** Gives tracks inverse ranges of the frame before, all of them nearly the same or anything. */
+static void draw_ranges(const struct vf_step *s)
+{
+#if VFRONT_STEREO
+    const int any = random_number(4) == 0;
+    const float disparity_px = 1.0f + 0.1f * (float)random_number(300);
+    const float inverse_1pm = disparity_px / (s->geometry.pair.baseline_m * s->geometry.focal_px[1]);
+    struct vf_partner_memory *partner = &b.chain->partner;
+    for (uint32_t i = 0; i < VFRONT_TRACKS; i++) {
+        struct vf_partner_range *r = &partner->range[s->parity ^ 1][i];
+        const uint32_t bits = random_number(0xffffffffu);
+        if (any) memcpy(&r->inverse_1pm, &bits, sizeof bits);
+        if (!any) r->inverse_1pm = inverse_1pm * (1.0f + 0.01f * (float)random_number(20));
+        r->sigma_1pm = 0.01f * inverse_1pm * (float)random_number(10);
+    }
+    CUDA(cudaMemcpy(&b.device->partner, partner, sizeof *partner, cudaMemcpyHostToDevice));
+#endif
+    (void)s;
+}
+
+/** Counts the partners of tracks that were found. */
+static void count_partners(int32_t parity)
+{
+#if VFRONT_STEREO
+    for (uint32_t i = 0; i < b.chain->refill.counts[parity].count; i++)
+        partners_found += b.chain->partner.partner[i].disparity_sigma_px > 0.0f;
+#endif
+    (void)parity;
 }
 
 /** Counts what came of it. */
@@ -395,12 +426,14 @@ static int check_stage(const struct vf_case *k, int frame, struct vf_step host, 
     frames_of[stage]++;
     if (stage == VF_stixel && k->street) draw_street(&host);
     if (stage == VF_stereo && k->pair && frame > 0) draw_expectations(&host);
+    if (stage == VF_partner && frame % 2) draw_ranges(&host);
     memcpy(b.before, b.chain, KEPT_BYTES);
     CUDA(run_cuda[stage](&cuda_view, b.stream));
     CUDA(cudaMemcpyAsync(b.back, b.device, KEPT_BYTES, cudaMemcpyDeviceToHost, b.stream));
     run_host[stage](&host_view);
     CUDA(cudaStreamSynchronize(b.stream));
     if (stage == VF_stereo) count_expected(host.parity);
+    if (stage == VF_partner) count_partners(host.parity);
     unsigned not_these = 0;
 #if VFRONT_CUBLAS
     if (stage == VF_ego) {
@@ -843,7 +876,7 @@ int main(int argc, char **argv)
     if (!cases) return 2;
     printf("frames of each stage:");
     for (int i = 0; i < VFRONT_STAGES; i++) printf(" %s %d", vfront_stage_name((size_t)i), frames_of[i]);
-    printf("; %d depths expected, %d listed\n", expected_depths, expected_listed);
+    printf("; %d depths expected, %d listed; %d partners\n", expected_depths, expected_listed, partners_found);
 #if VFRONT_CUBLAS
     print_agreement(&pictures, "pictures");
     if (pictures.steps >= 50 && (pictures.apart * 50 > pictures.hypotheses || pictures.states * 50 > pictures.steps)) {

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* Host form of partner: the tracks in turn, each by the algorithm of partner_flow.h. */
+#include "partner_flow.h"
+
+#include "patch.h"
+
+#if VFRONT_STEREO
+struct vf_partner_anchors {
+    struct vf_partner_anchor anchor[VF_PARTNER_ANCHORS];
+};
+
+struct vf_partner_keys {
+    uint32_t key[VF_PARTNER_CANDIDATES];
+};
+
+struct vf_partner_near vf_partner_bearings(const struct vf_partner_view *s, struct vf_stereo_position at)
+{
+    const struct vf_node *node = s->bearing->node[1];
+    const int32_t across = s->geometry.nodes_x[1];
+    struct vf_partner_near near;
+    vf_bearing_at(node, across, at.x_q16, at.y_q16, near.here);
+    vf_bearing_at(node, across, at.x_q16 + 65536, at.y_q16, near.right);
+    vf_bearing_at(node, across, at.x_q16, at.y_q16 + 65536, near.below);
+    return near;
+}
+
+void vf_partner_find_anchors(struct vf_partner_anchors *anchors, const struct vf_partner_view *s,
+                             const struct vf_epipolar *e, const struct vf_partner_search *search,
+                             struct vf_stereo_position from)
+{
+    for (int32_t k = 0; k < VF_PARTNER_ANCHORS; k++) {
+        struct vf_stereo_position at = vf_expect_begin(&s->geometry.level[1][0], from);
+        float towards[3];
+        vf_partner_towards(e, search, k, towards);
+        for (int step = 0; step < VF_EXPECT_STEPS; step++) {
+            const struct vf_partner_near near = vf_partner_bearings(s, at);
+            at = vf_partner_newton(s, at, towards, &near);
+        }
+        const struct vf_partner_near near = vf_partner_bearings(s, at);
+        anchors->anchor[k].at = at;
+        anchors->anchor[k].valid = vf_expect_reached(s->geometry.focal_px[1], towards, near.here);
+    }
+}
+
+struct vf_partner_anchor vf_partner_at(const struct vf_partner_anchors *anchors, int32_t candidate)
+{
+    const struct vf_partner_anchor *a = &anchors->anchor[candidate / VF_PARTNER_BETWEEN];
+    return vf_partner_between(a[0], a[1], candidate);
+}
+
+/** Sums over two patches. own: without gaps. */
+VF_HOT static struct vf_partner_sums correlation_sums(const uint8_t *restrict own, const uint8_t *restrict other,
+                                                      ptrdiff_t pitch)
+{
+    struct vf_partner_sums s = {0, 0, 0, 0, 0};
+    for (int32_t r = 0; r < VF_PARTNER_SIDE; r++)
+        for (int32_t c = 0; c < VF_PARTNER_SIDE; c++) {
+            const uint32_t a = own[r * VF_PARTNER_SIDE + c], b = other[r * pitch + c];
+            s.own += a;
+            s.other += b;
+            s.own2 += a * a;
+            s.other2 += b * b;
+            s.both += a * b;
+        }
+    return s;
+}
+
+void vf_partner_correlate(struct vf_partner_keys *keys, const struct vf_partner_anchors *anchors,
+                          const struct vf_partner_comparison *c)
+{
+    uint8_t own[VF_PARTNER_PIXELS];
+    const int inside = vf_partner_inside(&c->own, c->origin);
+    for (int32_t r = 0; inside && r < VF_PARTNER_SIDE; r++)
+        memcpy(own + r * VF_PARTNER_SIDE, c->own.pixels + (ptrdiff_t)(c->origin.v + r) * c->own.pitch + c->origin.u,
+               VF_PARTNER_SIDE);
+    for (int32_t k = 0; k < VF_PARTNER_CANDIDATES; k++) {
+        const struct vf_partner_anchor place = vf_partner_at(anchors, k);
+        const struct vf_partner_origin o = vf_partner_other(c, place.at);
+        keys->key[k] = VF_NONE;
+        if (!inside || !place.valid || !vf_partner_inside(&c->other, o)) continue;
+        const struct vf_partner_sums sums = correlation_sums(
+            own, c->other.pixels + (ptrdiff_t)o.v * c->other.pitch + o.u, c->other.pitch);
+        keys->key[k] = vf_partner_key(&sums, k);
+    }
+}
+
+uint32_t vf_partner_least(const struct vf_partner_keys *keys, int32_t first, int32_t last, int32_t but, int32_t apart)
+{
+    uint32_t least = VF_NONE;
+    for (int32_t k = first; k <= last; k++)
+        if (vf_abs(k - but) >= apart && keys->key[k] < least) least = keys->key[k];
+    return least;
+}
+#endif
+
+void vf_partner_host(const struct vf_partner_view *s)
+{
+#if VFRONT_STEREO
+    const struct vf_partner none = {0, 0, 0.0f, 0.0f, 0.0f, 0.0f};
+    const struct vf_partner_range unknown = {0.0f, 0.0f};
+    struct vf_partner_memory *m = s->partner;
+    struct vf_partner_anchors anchors;
+    struct vf_partner_keys keys;
+    struct vf_patch patch;
+    const int frozen = vf_partner_frozen(s);
+    for (uint32_t i = 0; i < s->refill->counts[s->parity].count; i++) {
+        const struct vf_feature *f = &s->refill->feature[s->parity][i];
+        struct vf_partner_range *range = &m->range[s->parity][f->template_index];
+        *range = unknown;
+        m->partner[i] = frozen ? none : vf_partner_one(&patch, &anchors, &keys, s, f, range);
+    }
+#else
+    (void)s;
+#endif
+}
