@@ -245,11 +245,11 @@ static void expects_places(void **state)
         draw(0, 0.5);
         draw(1, 0.5);
         put_tracks(MOST, 60);
-        if (k == MOVED) { /* forwards by a tenth of the distance, and a little to the side */
+        if (k == MOVED) { /* forwards by a quarter of the distance, and a little to the side */
             vfront_prediction_t *p = &memory.predict.now;
             for (int i = 0; i < 9; i += 4) p->R[i] = 1.0f;
             p->t[0] = (float)(0.01 * distance);
-            p->t[2] = (float)(-0.1 * distance);
+            p->t[2] = (float)(-0.25 * distance);
             p->source = VFRONT_PREDICT_MOTION;
         }
         memory.ingest.params.frame = k == FIRST_FRAME ? 0 : 7;
