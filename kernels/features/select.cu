@@ -53,8 +53,8 @@ static __device__ __forceinline__ batch load_batch(const vf_select_view &s, cons
     return h;
 }
 
-/** Counts of put_batch(), in shared memory: keys of each row of a batch by warp, made sums of those before; all keys of a
- *  row; keys so far that are second best. */
+/** Counts of put_batch(), in shared memory: keys of each row of a batch by warp, made sums of those before; all keys of
+ *  a row; those so far that are second best. */
 struct put_counts {
     int start[BATCH][VF_WARPS], total[BATCH], seconds;
 };

@@ -55,7 +55,8 @@
 
 /** Members with a set for each parity of which a step leaves the other one cleared, for the next: X(stage, member,
  *  value of every 32-bit word). */
-#define VF_CLEARED_ALWAYS(X) X(freeze, rows, 0) X(freeze, sum, 0) X(detect, best, 0) X(detect, second, 0) X(detect, corner, 0)
+#define VF_CLEARED_ALWAYS(X) X(freeze, rows, 0) X(freeze, sum, 0) X(detect, best, 0) X(detect, second, 0) \
+    X(detect, corner, 0)
 #if VFRONT_STEREO
 #define VF_CLEARED_STEREO(X) X(stereo, back, VF_NONE) X(stereo, expected, 0) X(rows, sums, 0)
 #else

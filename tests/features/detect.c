@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* detect: the two best corners of every culling cell of every level, the best of every cell on any level, by the oracle of
- * detect_oracle.h. Levels are filled independently of each other, which no picture would have them. */
+/* detect: the two best corners of every culling cell of every level, the best of every cell on any level, by the oracle
+ * of detect_oracle.h. Levels are filled independently of each other, which no picture would have them. */
 #include "detect_oracle.h"
 
 /* ---- running the stage ------------------------------------------------------------------------------------------- */
