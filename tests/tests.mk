@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: coverage coverage-run evidence test-run slow slow-run golden features quality matching partner stereo dense stixels ego honesty expect truth predict rig faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
+.PHONY: coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
 .SECONDEXPANSION:
 .SECONDARY:
 
@@ -218,8 +218,11 @@ quality: $(BUILD)/bridge_track.so $(BUILD)/bridge_ego.so ## The tracker beside O
 
 features: $(BUILD)/bridge_features.so ## Key points beside OpenCV's ORB and FAST on the Oxford sets, and bounded rectification on drawn shapes
 	$(PYTHON) tests/features/features.py $<
-	$(PYTHON) tests/features/features.py $< --set detect_arc_most=15
+	$(PYTHON) tests/features/features.py $< --set detect_arc_most=13
 	$(PYTHON) tests/features/shapes.py $<
+
+choices: $(BUILD)/bridge_match.so $(BUILD)/bridge_features.so ## Values of detect chosen anew on 14 sets of pictures and drawn shapes, each left out in turn; 4 minutes
+	$(PYTHON) tests/features/choose.py $^
 
 stereo: $(BUILD)/bridge_stereo.so ## Depth of key points beside ORB and a matcher along rows, on real and rendered pairs
 	$(PYTHON) tests/geometry/stereo.py $<

@@ -24,9 +24,10 @@ import shapes    # noqa: E402
 from matching import np  # noqa: E402
 from quality import Depth, Flight, Poses  # noqa: E402
 
-CELL = "cull_width_px=%d cull_height_px=%d"
+LOW = "detect_threshold_low=10 "  # at which arcs and cells were chosen; the last question came after
+CELL = LOW + "cull_width_px=%d cull_height_px=%d"
 QUESTIONS = {
-    "arcs, spots beyond": ["detect_arc_most=%d" % most for most in (13, 9, 10, 11, 12, 14, 15, 16)],
+    "arcs, spots beyond": [LOW + "detect_arc_most=%d" % most for most in (13, 9, 10, 11, 12, 14, 15, 16)],
     "culling cells": [CELL % (px, px) for px in (8, 4, 6, 12)],
     "threshold of weak corners": ["detect_threshold_low=%d" % low for low in (10, 0, 5, 7, 14)],
 }
@@ -89,7 +90,7 @@ class Shapes:
 
 
 def load(quick):
-    pairs = 6 if quick else 19
+    pairs = 6 if quick else 12
     tartan, tsukuba, hut = Depth("tartanair_mono_depth_a"), Poses("newtsukuba_mono_a"), Poses("hut_synthetic")
     sets = {"hut": Sequence(hut, 1, pairs), "hut/4": Sequence(hut, 1, pairs, 0.25), "New Tsukuba": Sequence(tsukuba, 1, pairs),
             "New Tsukuba/4": Sequence(tsukuba, 1, pairs, 0.25), "TartanAir": Sequence(tartan, 1, 2 * pairs),
@@ -112,11 +113,11 @@ def answer(title, values, sets, bridges):
 
     def gain(value, names):
         return np.mean([table[value][n][0] - table[values[0]][n][0] for n in names])
-    print("\n%-34s %s" % ("mean difference from the first", "  ".join("%s %+.2f" % (v.split()[0].split("=")[1], gain(v, sets))
+    print("\n%-34s %s" % ("mean difference from the first", "  ".join("%s %+.2f" % (v.split("=")[-1], gain(v, sets))
                                                                        for v in values)))
     for name in sets:
         best = max(values, key=lambda v: gain(v, [n for n in sets if n != name]))
-        print("  without %-15s %-34s %s  %.2f, first %.2f" % ((name, best) + (table[best][name][1], table[best][name][0],
+        print("  without %-15s %-60s %s  %.2f, first %.2f" % ((name, best) + (table[best][name][1], table[best][name][0],
                                                                           table[values[0]][name][0])))
 
 

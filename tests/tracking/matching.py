@@ -16,6 +16,7 @@ Truth     flow: from depth and poses, or where the camera only turns. A pair is 
           points without a true place do not count. line: poses alone. A pair is right when each of its points lies within 2 px of
           the other's epipolar line; wrong pairs along the line are not seen.
 Columns   pairs: mean a frame. right: share of them [%]. wrong: share off by over 3 px [%]. right pairs: mean a frame. least: of all frames.
+          spread: how evenly the key points lie, entropy over 8x8 fields, mean over the pictures [bit].
 Chains    of vfront's guided matches that are CHAIN matches long, from where they began to where they are: live: share of all matches that
           live that long from then on [%]; median distance from the truth, and share of over 3 px [%]; behind it the same where the chain
           ends in the nearest key point instead.
@@ -24,7 +25,7 @@ import ctypes
 import os
 import sys
 
-from quality import Depth, Poses, errors, motion
+from quality import Depth, Flight, Poses, entropy, errors, motion
 from pictures import need_data, skip
 
 import cv2
@@ -94,10 +95,11 @@ class Vfront:
     def run(self, source):
         """Frame by frame, places of pairs in the one before and in it."""
         self.open(source)
-        before = None
+        before, self.spread = None, []
         for i, picture in enumerate(source.pictures):
             R = np.ascontiguousarray(motion(source.poses, i - 1, i)[0]) if self.rotation and i else None
             place, bits, pairs = self.step(picture, R)
+            self.spread.append(entropy(place, picture.shape))
             if before and self.matcher:
                 pairs = np.array([(m.queryIdx, m.trainIdx) for m in self.matcher.match(bits, before[1])])
             if before:
@@ -112,10 +114,17 @@ class OpenCV:
     def run(self, source):
         orb = cv2.ORB_create(nfeatures=POINTS, fastThreshold=self.threshold)
         found = [orb.detectAndCompute(p, None) for p in source.pictures]
+        self.spread = [entropy(np.array([k.pt for k in f[0]]), p.shape) for f, p in zip(found, source.pictures)]
         for i, (was, now) in enumerate(zip(found, found[1:])):
             pairs = [m for m in self.matcher.match(now[1], was[1]) if m.distance <= self.most]
             p, q = [was[0][m.trainIdx].pt for m in pairs], [now[0][m.queryIdx].pt for m in pairs]
             yield i + 1, np.array(p).reshape(-1, 2), np.array(q).reshape(-1, 2)
+
+
+def third(source):
+    """Every third picture."""
+    source.pictures, source.poses = source.pictures[::3], source.poses[::3]
+    return source
 
 
 def judge(source, i, p, q):
@@ -160,14 +169,16 @@ def main():
                 OpenCV("OpenCV", brute, 256), OpenCV("OpenCV, 64 bits", brute, 64),
                 OpenCV("OpenCV, FAST 10", brute, 256, 10)]
     sources = [("hut, line and flow", Poses("hut_synthetic")), ("newtsukuba, line", Poses("newtsukuba_mono_a")),
-               ("tartanair, flow", Depth("tartanair_mono_depth_a")), ("kitti00, line", Poses("kitti00_mono_a"))]
-    print("%-20s %-18s %8s %8s %8s %12s %8s" % ("data", "matcher", "pairs", "right%", "wrong%", "right pairs", "least"))
+               ("tartanair, flow", Depth("tartanair_mono_depth_a")), ("kitti00, line", Poses("kitti00_mono_a")),
+               ("kitti01, line", Poses("kitti01_stereo")), ("kitti05, line", Poses("kitti05_vio")), ("euroc /3, line", third(Flight()))]
+    print("%-20s %-18s %8s %8s %8s %12s %8s %8s" % ("data", "matcher", "pairs", "right%", "wrong%", "right pairs", "least", "spread"))
     for name, source in sources:
         for m in matchers:
             frames = [judge(source, i, p, q) for i, p, q in m.run(source)]
             good, all_of = [f[0].sum() for f in frames], np.concatenate(frames, 1)
-            print("%-20s %-18s %8.1f %8.2f %8.2f %12.1f %8d" % (name, m.label, np.mean([f.shape[1] for f in frames]),
-                                                                100 * all_of[0].mean(), 100 * all_of[1].mean(), np.mean(good), min(good)))
+            print("%-20s %-18s %8.1f %8.2f %8.2f %12.1f %8d %8.2f" %
+                  (name, m.label, np.mean([f.shape[1] for f in frames]), 100 * all_of[0].mean(), 100 * all_of[1].mean(), np.mean(good),
+                   min(good), np.mean(m.spread)), flush=True)
             name = ""
     print("\n%-20s %8s %16s %24s" % ("chains of %d" % CHAIN, "live%", "median, >3px%", "of key points"))
     for name, source in sources:
