@@ -334,7 +334,7 @@ VF_FN void vf_imu_saturated(const struct vf_imu_sum *sum, double P[81])
     vf_imu_mirror(P, 9);
 }
 
-/** Preintegration of n readings, at least one, over from_ns..to_ns. */
+/** Preintegration of n readings, at least one, over from_ns..to_ns, which is later than from_ns. */
 VF_FN void vf_preintegrate(struct vf_preintegral *out, const struct vf_imu_model *model, const double gyro_bias[3],
                            const double accel_bias[3], const vfront_imu_t *imu, uint32_t n, uint64_t from_ns,
                            uint64_t to_ns)
@@ -348,10 +348,10 @@ VF_FN void vf_preintegrate(struct vf_preintegral *out, const struct vf_imu_model
     sum.gyro_bias = gyro_bias;
     sum.accel_bias = accel_bias;
     uint32_t after = vf_imu_until(imu, n, from_ns);
-    const uint32_t steps = vf_imu_until(imu, n, to_ns > from_ns ? to_ns - 1 : from_ns) - after + 1,
+    const uint32_t steps = vf_imu_until(imu, n, to_ns - 1) - after + 1,
                    size = (steps + VF_PREINTEGRATE_STEPS - 1) / VF_PREINTEGRATE_STEPS;
     uint64_t at_ns = from_ns;
-    for (uint32_t i = 1; i <= steps && at_ns < to_ns; i++, after++) {
+    for (uint32_t i = 1; i <= steps; i++, after++) {
         const uint64_t next_ns = i < steps ? imu[after].t_ns : to_ns;
         vf_imu_step(&sum, imu, n, after, at_ns, next_ns);
         if (i % size == 0 || i == steps) vf_imu_close(&sum);
