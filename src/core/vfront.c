@@ -48,6 +48,8 @@ const char *vfront_status_name(vfront_status_t status)
         NAME(VFRONT_E_TIMEOUT)
         NAME(VFRONT_E_ABANDONED)
         NAME(VFRONT_E_STICKY)
+        NAME(VFRONT_E_IMU)
+        NAME(VFRONT_E_NAV)
 #undef NAME
     }
     return "unknown status";

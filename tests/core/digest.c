@@ -273,12 +273,48 @@ static void look(vfront_lens_t lens, char *line, size_t bytes)
     snprintf(line, bytes, "lens %s %016llx %u", name[lens], (unsigned long long)digest, seen);
 }
 
+/** State number `seed` carried on by 600 readings, in calls of `part` readings; some are saturated, some missing. Of no
+ *  port. */
+static void propagate(uint32_t seed, uint32_t part, char *line, size_t bytes)
+{
+    static vfront_imu_t imu[600];
+    const vfront_imu_noise_t noise = {1.7e-4, 2e-3, 1.9e-5, 3e-3, 5.9, 19.0, 200.0, 9.81};
+    vfront_nav_t nav = {.t_ns = 1000000000u, .q_odom_imu = {0.6, 0.0, -0.8, 0.0}};
+    for (uint32_t i = 0; i < 600; i++) {
+        imu[i].t_ns = 1000000000u + 5000000u * (uint64_t)i + (i % 100 > 50 + seed ? 30000000u : 0);
+        for (uint32_t k = 0; k < 3; k++) {
+            imu[i].gyro_rad_s[k] = pick(seed, 6 * i + k, -6, 6);
+            imu[i].accel_m_s2[k] = pick(seed, 6 * i + 3 + k, -20, 20);
+        }
+    }
+    for (uint32_t i = 1; i < 600; i++) /* later ones in time, too */
+        if (imu[i].t_ns <= imu[i - 1].t_ns) imu[i].t_ns = imu[i - 1].t_ns + 1000000u;
+    for (uint32_t k = 0; k < 3; k++) {
+        nav.velocity_mps[k] = pick(seed, 9000 + k, -3, 3);
+        nav.gyro_bias_rad_s[k] = pick(seed, 9010 + k, -0.1, 0.1);
+        nav.accel_bias_m_s2[k] = pick(seed, 9020 + k, -0.5, 0.5);
+    }
+    for (int i = 0, at = 0; i < 15; at += 15 - i++) nav.covariance[at] = pick(seed, 9030 + (uint32_t)i, 1e-4, 1e-2);
+    vfront_status_t status = VFRONT_OK;
+    for (uint32_t i = part; i <= 600 && !status; i += part)
+        status = vfront_propagate(&nav, &noise, imu, 600, imu[i - 1].t_ns + 1234567u, &nav);
+    uint64_t digest = 0xcbf29ce484222325ull;
+    for (int k = 0; k < 3; k++) {
+        digest = mix_double(mix_double(digest, nav.position_m[k]), nav.velocity_mps[k]);
+        digest = mix_double(mix_double(digest, nav.gyro_bias_rad_s[k]), nav.accel_bias_m_s2[k]);
+    }
+    for (int k = 0; k < 4; k++) digest = mix_double(digest, nav.q_odom_imu[k]);
+    for (int k = 0; k < 120; k++) digest = mix_double(digest, nav.covariance[k]);
+    snprintf(line, bytes, "propagate %u %016llx %d %u", seed, (unsigned long long)digest, status, nav.flags);
+}
+
 static int all(vfront_port_t port, char (*line)[80])
 {
     int lines = 0;
     for (size_t i = 0; i < sizeof flights / sizeof *flights; i++)
         if (flights[i].cameras <= VFRONT_CAMERAS) fly(&flights[i], port, line, &lines);
     for (int lens = 0; lens < 3; lens++) look((vfront_lens_t)lens, line[lines++], sizeof *line);
+    for (uint32_t i = 0; i < 6; i++) propagate(i, i % 2 ? 600 : 7, line[lines++], sizeof *line);
     return lines;
 }
 

@@ -27,7 +27,7 @@ static void names(void **state)
                             STATUS(VFRONT_E_NO_DEVICE, -17) STATUS(VFRONT_E_DRIVER, -18)
                                 STATUS(VFRONT_E_DEVICE_MEMORY, -19) STATUS(VFRONT_E_DEVICE, -20)
                                     STATUS(VFRONT_E_TIMEOUT, -21) STATUS(VFRONT_E_ABANDONED, -22)
-                                        STATUS(VFRONT_E_STICKY, -23)
+                                        STATUS(VFRONT_E_STICKY, -23) STATUS(VFRONT_E_IMU, -24) STATUS(VFRONT_E_NAV, -25)
 #undef STATUS
     };
     for (size_t i = 0; i < sizeof status / sizeof *status; i++) {
@@ -35,7 +35,7 @@ static void names(void **state)
         assert_string_equal(vfront_status_name(status[i].status), status[i].name);
     }
     assert_string_equal(vfront_status_name((vfront_status_t)1), "unknown status");
-    assert_string_equal(vfront_status_name((vfront_status_t)-24), "unknown status");
+    assert_string_equal(vfront_status_name((vfront_status_t)-26), "unknown status");
     static const char *const stage[] = {
 #define VF_STAGE(name, needs, what) #name,
 #include "stages.def"
