@@ -546,11 +546,11 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
     X(dense_paths, 8, 4, 8, "directions of path aggregation of matching costs: 8, or 4 (rows and columns)") \
     X(dense_disparities, VFRONT_DISPARITIES, 64, VFRONT_DISPARITIES, "disparities searched: 64, 128 or 256") \
     X(dense_least_px, 0, 0, 1024, "least disparity searched [px]") \
-    X(dense_p1, 6, 0, 39, "penalty of a disparity change by 1 px from pixel to pixel along a path [bits of 24]") \
-    X(dense_p2, 36, 0, 39, "penalty of a larger change, at least dense_p1 [bits of 24]") \
-    X(dense_unique_percent, 8, 0, 99, "uniqueness: least margin of the best aggregated cost below the next best that is no neighbour [%]") \
-    X(dense_back_px, 1, 0, 256, "left-right check: largest difference from the disparity found from camera 1; 256: no check [px]") \
-    X(dense_median, 1, 0, 1, "1: median of 3x3 px, over the pixels that have a disparity") \
+    X(dense_p1, 5, 0, 39, "penalty of a disparity change by 1 px from pixel to pixel along a path [bits of 24]") \
+    X(dense_p2, 39, 0, 39, "penalty of a larger change, at least dense_p1 [bits of 24]") \
+    X(dense_unique_percent, 1, 0, 99, "uniqueness: least margin of the best aggregated cost below the next best that is no neighbour, where a path costs 8 bits a pixel; in proportion to that cost [%]") \
+    X(dense_back_px, 2, 0, 256, "left-right check: largest difference from the disparity found from camera 1; 256: no check [px]") \
+    X(dense_median, 1, 0, 1, "1: median of 3x3 px, over the pixels that have a disparity; fills single pixels without one") \
     X(dense_speckle_px, 100, 0, 1000, "regions of fewer pixels are removed; 0: none [px]") \
     X(dense_speckle_mpx, 1000, 0, 16000, "largest difference of the disparities of neighbours in one region [1/1000 px]") \
     X(dense_copy, 1, 0, 1, "1: disparities are copied to the host, 0: they stay in vfront_info_t.disparity_px16, for the application's own kernels") \
@@ -930,8 +930,9 @@ typedef struct vfront_disparity {
     const uint16_t *px16;      /**< [height_px][pitch], disparity [1/16 px], VFRONT_NO_DISPARITY where there is none. On
                                     the host, valid as long as the result. NULL unless the tuning values `dense` and
                                     `dense_copy` are 1. */
-    const uint8_t *confidence; /**< [height_px][pitch], margin over the next best disparity, 1 (least) .. 255; 0 where
-                                    there is no disparity. */
+    const uint8_t *confidence; /**< [height_px][pitch], margin over the next best disparity in relation to how well both
+                                    pixels match, 1 (least, or taken from neighbours) .. 255; 0 where there is no
+                                    disparity. Stixels take 72 and more. */
     int32_t width_px, height_px; /**< Size of camera 0's picture [px]. */
     int32_t pitch;             /**< Elements from row to row. */
     uint32_t valid;            /**< Number of pixels with a disparity; 0 when `dense` is 0. */

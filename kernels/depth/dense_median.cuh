@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dense: left-right check and median, a pixel a thread. */
+/* dense: left-right check, median and filling of holes, a pixel a thread. */
 #ifndef VF_DENSE_MEDIAN_CUH
 #define VF_DENSE_MEDIAN_CUH
 
@@ -26,13 +26,21 @@ static __global__ void __launch_bounds__(MEDIAN_WIDTH *MEDIAN_HEIGHT) median_k(c
     __syncthreads();
     const int u = threadIdx.x % MEDIAN_WIDTH, v = threadIdx.x / MEDIAN_WIDTH, x = x0 + u, y = y0 + v;
     if (x >= l.width || y >= l.height) return;
+    const int at = y * l.pitch + x;
     uint32_t disparity = checked[v + 1][u + 1], nine[9];
-    if (s.tuning.dense_median && disparity != VF_DENSE_NONE) {
+    if (s.tuning.dense_median) {
+        const bool hole = disparity == VF_DENSE_NONE;
 #pragma unroll
         for (int k = 0; k < 9; k++) nine[k] = checked[v + k / 3][u + k % 3];
-        disparity = min(vf_dense_median(nine), (uint32_t)x * VF_DENSE_UNITS);
+        disparity = vf_dense_smooth(nine, (uint32_t)x * VF_DENSE_UNITS);
+        if (hole && disparity != VF_DENSE_NONE) {
+            if (vf_dense_usable(&s, framed, x, y, disparity))
+                m.margin[at] = VF_DENSE_FILLED;
+            else
+                disparity = VF_DENSE_NONE;
+        }
     }
-    m.median[y * l.pitch + x] = s.dense->disparity[y * l.pitch + x] = (uint16_t)disparity;
+    m.median[at] = s.dense->disparity[at] = (uint16_t)disparity;
 }
 
 #endif

@@ -28,6 +28,7 @@ static __global__ void __launch_bounds__(REDUCE_THREADS) reduce_k(const VF_CONST
               width = s.tuning.stixel_width_px, thread = threadIdx.x;
     const int y0 = blockIdx.x * REDUCE_ROWS, rows = vf_min(REDUCE_ROWS, l.height - y0);
     const uint16_t *from = s.dense->disparity + (size_t)y0 * l.pitch;
+    const uint8_t *confidence = s.dense->confidence + (size_t)y0 * l.pitch;
     const uint8_t *picture = s.pictures.level0[s.parity][0] + (size_t)y0 * l.pitch;
     if (thread == 0) vf_clock_start(s.clock, blockIdx.x);
     for (int i = thread; i < REDUCE_ROWS * VFRONT_DISPARITIES; i += REDUCE_THREADS)
@@ -35,14 +36,15 @@ static __global__ void __launch_bounds__(REDUCE_THREADS) reduce_k(const VF_CONST
     __syncthreads();
     for (int r = 0; r < rows; r++)
         for (int x = thread; x < l.width; x += REDUCE_THREADS) {
-            const int bin = vf_road_bin(from[r * l.pitch + x], disparities);
+            const int bin = vf_road_bin(from[r * l.pitch + x], confidence[r * l.pitch + x], disparities);
             if (bin) atomicAdd(&count[r][bin], 1u);
         }
     for (int i = thread; i < columns * REDUCE_ROWS; i += REDUCE_THREADS) {
         const int r = i % REDUCE_ROWS, column = i / REDUCE_ROWS;
         if (r >= rows) continue;
-        const uint32_t value = vf_stixel_reduce(from + r * l.pitch + column * width, width, s.tuning.stixel_median,
-                                                VF_DENSE_UNITS, disparities);
+        const uint32_t value = vf_stixel_reduce(from + r * l.pitch + column * width,
+                                                confidence + r * l.pitch + column * width, width,
+                                                s.tuning.stixel_median, VF_DENSE_UNITS, disparities);
         m.column[column][l.height - 1 - y0 - r] = (uint16_t)value;
         m.blank[column][l.height - 1 - y0 - r] = (uint8_t)vf_stixel_blank(picture + (size_t)r * l.pitch, column * width,
                                                                           width, l.width, s.tuning.stixel_sky_grey);

@@ -24,21 +24,19 @@ static const struct vf_level *picture(const struct vf_dense_view *s) { return &s
 /* ---- matching cost ----------------------------------------------------------------------------------------------- */
 
 /** Census words of a row from column VF_DENSE_CENSUS_RADIUS to before `end`, as three bytes each. row: pixels of the
- *  five rows around it, from above. */
-static VF_HOT void census_row(const uint8_t *const row[5], int32_t end, uint8_t *restrict high,
-                              uint8_t *restrict middle, uint8_t *restrict low)
+ *  rows around it, from above. */
+static VF_HOT void census_row(const uint8_t *const row[2 * VF_DENSE_CENSUS_RADIUS + 1], int32_t end,
+                              uint8_t *restrict high, uint8_t *restrict middle, uint8_t *restrict low)
 {
-    const uint8_t *restrict a = row[0], *restrict b = row[1], *restrict c = row[2], *restrict d = row[3],
-                            *restrict e = row[4];
+#define PIXEL(u, v) row[(v) + VF_DENSE_CENSUS_RADIUS][x + (u)]
+#define BRIGHTER(bit, u, v, p, q) | (PIXEL(u, v) > PIXEL(p, q) + VF_DENSE_CENSUS_GREY) << (bit)
     for (int32_t x = VF_DENSE_CENSUS_RADIUS; x < end; x++) {
-        const uint8_t m = c[x];
-        high[x] = (uint8_t)((a[x - 2] > m) << 7 | (a[x - 1] > m) << 6 | (a[x] > m) << 5 | (a[x + 1] > m) << 4 |
-                            (a[x + 2] > m) << 3 | (b[x - 2] > m) << 2 | (b[x - 1] > m) << 1 | (b[x] > m));
-        middle[x] = (uint8_t)((b[x + 1] > m) << 7 | (b[x + 2] > m) << 6 | (c[x - 2] > m) << 5 | (c[x - 1] > m) << 4 |
-                              (c[x + 1] > m) << 3 | (c[x + 2] > m) << 2 | (d[x - 2] > m) << 1 | (d[x - 1] > m));
-        low[x] = (uint8_t)((d[x] > m) << 7 | (d[x + 1] > m) << 6 | (d[x + 2] > m) << 5 | (e[x - 2] > m) << 4 |
-                           (e[x - 1] > m) << 3 | (e[x] > m) << 2 | (e[x + 1] > m) << 1 | (e[x + 2] > m));
+        high[x] = (uint8_t)(0 VF_DENSE_CENSUS_HIGH(BRIGHTER));
+        middle[x] = (uint8_t)(0 VF_DENSE_CENSUS_MIDDLE(BRIGHTER));
+        low[x] = (uint8_t)(0 VF_DENSE_CENSUS_LOW(BRIGHTER));
     }
+#undef BRIGHTER
+#undef PIXEL
 }
 
 /** Census words of a camera. Those of camera 1 are stored from right to left, so that the words of rising disparities
@@ -51,8 +49,8 @@ static void census_transform(const struct vf_dense_view *s, int32_t camera)
     uint8_t high[VFRONT_WIDTH], middle[VFRONT_WIDTH], low[VFRONT_WIDTH];
     for (int32_t y = 0; y < l->height; y++) {
         uint32_t *to = (camera ? scratch(s)->census1[0] : scratch(s)->census0) + (size_t)y * (size_t)l->pitch;
-        const uint8_t *row[5];
-        for (int32_t v = 0; v < 5; v++)
+        const uint8_t *row[2 * VF_DENSE_CENSUS_RADIUS + 1];
+        for (int32_t v = 0; v <= 2 * VF_DENSE_CENSUS_RADIUS; v++)
             row[v] = pixels + vf_clamp(y + v - VF_DENSE_CENSUS_RADIUS, 0, l->height - 1) * l->pitch;
         census_row(row, end, high, middle, low);
         for (int32_t x = 0; x < l->width; x++) {
@@ -257,10 +255,11 @@ static void pass_backward(const struct vf_dense_view *s)
 
 #define MEDIAN_COLUMNS 64 /* pixels of a row whose medians are taken at a time, in vector code */
 
-/** Medians of MEDIAN_COLUMNS pixels of a row from column x0 on. v: the nine pixels of each window; sorted by it. */
+/** vf_dense_smooth() of MEDIAN_COLUMNS pixels of a row from column x0 on. v: the nine pixels of each window; sorted by
+ *  it. */
 static VF_HOT void median_columns(uint16_t v[9][MEDIAN_COLUMNS], int32_t x0, uint16_t *restrict to)
 {
-    uint16_t middle[MEDIAN_COLUMNS], rank[MEDIAN_COLUMNS];
+    uint16_t middle[MEDIAN_COLUMNS], rank[MEDIAN_COLUMNS], last[MEDIAN_COLUMNS];
     for (int32_t x = 0; x < MEDIAN_COLUMNS; x++) {
         middle[x] = v[4][x];
         rank[x] = 0;
@@ -276,11 +275,18 @@ static VF_HOT void median_columns(uint16_t v[9][MEDIAN_COLUMNS], int32_t x0, uin
     VF_DENSE_NETWORK(EXCHANGE)
 #undef EXCHANGE
     for (int32_t x = 0; x < MEDIAN_COLUMNS; x++) {
-        const uint16_t most = (uint16_t)((x0 + x) * VF_DENSE_UNITS);
-        uint16_t median = v[0][x];
+        uint16_t most = 0;
+        for (int32_t k = VF_DENSE_FILL_LEAST - 1; k < 8; k++) most = v[k][x] != VF_DENSE_NONE ? v[k][x] : most;
+        last[x] = most;
+    }
+    for (int32_t x = 0; x < MEDIAN_COLUMNS; x++) {
+        const uint16_t most = (uint16_t)((x0 + x) * VF_DENSE_UNITS), least = v[0][x];
+        uint16_t median = least;
         for (uint16_t k = 1; k < 5; k++) median = rank[x] >= k ? v[k][x] : median;
+        const int fill = v[VF_DENSE_FILL_LEAST - 1][x] != VF_DENSE_NONE && last[x] - least <= VF_DENSE_FILL_RANGE &&
+                         median <= most;
         median = median < most ? median : most;
-        to[x] = middle[x] == VF_DENSE_NONE ? (uint16_t)VF_DENSE_NONE : median;
+        to[x] = (middle[x] == VF_DENSE_NONE) & !fill ? (uint16_t)VF_DENSE_NONE : median;
     }
 }
 
@@ -297,9 +303,26 @@ static void load_neighbours(const struct vf_dense_view *s, int32_t x0, int32_t y
         }
 }
 
+/** Takes filled pixels of a row back where a mask is over them or their match; confidences of the others. */
+static void check_filled(const struct vf_dense_view *s, const int framed[2], int32_t y)
+{
+    const struct vf_level *l = picture(s);
+    const size_t row = (size_t)y * (size_t)l->pitch;
+    const uint16_t *winner = scratch(s)->winner + row;
+    uint16_t *median = scratch(s)->median + row;
+    for (int32_t x = 0; x < l->width; x++) {
+        if (winner[x] != VF_DENSE_NONE || median[x] == VF_DENSE_NONE) continue;
+        if (vf_dense_usable(s, framed, x, y, median[x]))
+            scratch(s)->margin[row + (size_t)x] = VF_DENSE_FILLED;
+        else
+            median[x] = VF_DENSE_NONE;
+    }
+}
+
 static void median_filter(const struct vf_dense_view *s)
 {
     const struct vf_level *l = picture(s);
+    const int framed[2] = {vf_framed(&s->ingest->params, 0), vf_framed(&s->ingest->params, 1)};
     uint16_t v[9][MEDIAN_COLUMNS], median[MEDIAN_COLUMNS];
     for (int32_t y = 0; y < l->height; y++) {
         const size_t row = (size_t)y * (size_t)l->pitch;
@@ -309,6 +332,7 @@ static void median_filter(const struct vf_dense_view *s)
             memcpy(scratch(s)->median + row + x0, median,
                    sizeof *median * (size_t)vf_min(MEDIAN_COLUMNS, l->width - x0));
         }
+        check_filled(s, framed, y);
     }
 }
 

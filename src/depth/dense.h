@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* dense: disparity of every pixel of camera 0, by semi-global matching (H. Hirschmueller, Stereo processing by
- * semiglobal matching and mutual information, 2008) of the census transform (R. Zabih, J. Woodfill, Non-parametric
- * local transforms for computing visual correspondence, 1994).
+ * semiglobal matching and mutual information, 2008) of a census transform (R. Zabih, J. Woodfill, Non-parametric local
+ * transforms for computing visual correspondence, 1994), half of whose comparisons are of opposite pixels (R. Spangenberg
+ * et al., Weighted semi-global matching and center-symmetric census transform for robust driver assistance, 2013).
  *
  * In      level 0 of both cameras, row-aligned: rectified, or pinholes side by side; masks
  * Out     disparity of every pixel of camera 0 in 1/16 px, or none; its confidence; number of pixels with a disparity
- * Rule    1. Census word: one bit for each of the 24 pixels around a pixel, 1 where that pixel is brighter. Beyond the
- *            border the nearest pixel is taken.
+ * Rule    1. Census word, 24 bits, each 1 where one pixel is brighter than another by more than VF_DENSE_CENSUS_GREY: 12
+ *            compare the pixels of 5x5 with those opposite; 12 compare every second pixel around 7x7 with the middle
+ *            one. Beyond the border the nearest pixel is taken.
  *         2. Matching cost of a disparity: Hamming distance of both census words. A disparity whose match lies left of
  *            camera 1's first column has the cost of that column, but cannot win: so no disparity is cheaper where
  *            pictures are flat, nor near the border.
@@ -17,7 +19,10 @@
  *            passes the uniqueness test against the best one that is not its neighbour. Subpixel part: a symmetric V
  *            through the sums of both neighbours.
  *         5. Left-right check: the winner of camera 1's pixel, from the same sums, differs by at most dense_back_px.
- *         6. Median of 3x3 pixels, limited to the disparity that leads to camera 1's first column.
+ *         6. Median of 3x3 pixels, limited to the disparity that leads to camera 1's first column. A pixel without a
+ *            disparity takes it if VF_DENSE_FILL_LEAST or more of the eight around it have one, these span
+ *            VF_DENSE_FILL_RANGE at most, its match lies in camera 1, and no mask is over either. All read the disparities
+ *            before this step. Its confidence is 1.
  *         7. Speckle filter. A segment is a set of pixels connected along rows and columns, neighbours' disparities
  *            differing by at most dense_speckle_mpx. It is removed if it has fewer than dense_speckle_px pixels, lies
  *            within one of the tiles of VF_DENSE_TILE px that begin at every VF_DENSE_TILE_STRIDE-th pixel, and its
@@ -31,12 +36,13 @@
  *         directions are under way at a time, and disparities before the filters
  * Shared  the arithmetic of this file, but for these pairs (host form / kernel), each in the form that is fast there:
  *         census_row() / vf_dense_census(): bytes of a whole row, for vector code; one word a thread. The host form
- *             takes vf_dense_census() at the border alone
+ *             takes vf_dense_census() at the border alone. Both expand VF_DENSE_CENSUS_HIGH, _MIDDLE and _LOW
  *         hamming() / matching_costs(): bit sums in vector code; the population count instruction
  *         extend_path() / extend_path(): bytes, disparity by disparity; two 16-bit costs a register, over a warp
  *         sum_volumes(), winner_of() / add_volumes(), find_winner(): loops over disparities; packed sums over a warp
- *         median_columns() / vf_dense_median(): 64 columns at a time in vector code; a pixel a thread. Both expand
- *             VF_DENSE_NETWORK; what is written twice is the exchange and the choice of the middle one
+ *         median_columns() / vf_dense_smooth(): 64 columns at a time in vector code; a pixel a thread. Both expand
+ *             VF_DENSE_NETWORK; what is written twice is the exchange, the choice of the middle one, and when a pixel
+ *             without a disparity takes it
  *         speckle_filter() / speckle_k(): union-find over the picture, and labels of the small segments alone;
  *             labels of all pixels of a tile in shared memory */
 #ifndef VF_DENSE_H
@@ -77,7 +83,7 @@ struct vf_dense_scratch {
     /* disparities that pass the uniqueness test; in the host form the left-right check too */
     uint16_t winner[VFRONT_PICTURE_BYTES];
     uint16_t median[VFRONT_PICTURE_BYTES]; /* disparities after the left-right check and the median */
-    uint8_t margin[VFRONT_PICTURE_BYTES];  /* vf_dense_margin() of the winners */
+    uint8_t margin[VFRONT_PICTURE_BYTES];  /* vf_dense_margin() of the winners; 1 where the median filled in */
     /* host form: path costs of a row and of the one before it in the pass, along three directions each */
     uint8_t path_row[6][VFRONT_WIDTH * VF_DENSE_PADDED];
 #else
@@ -129,22 +135,43 @@ VF_FN uint32_t vf_dense_valid(const struct vf_dense_memory *m, uint32_t active)
 
 /* ---- matching cost ----------------------------------------------------------------------------------------------- */
 
-#define VF_DENSE_CENSUS_RADIUS 2 /* of the census window [px] */
+#define VF_DENSE_CENSUS_RADIUS 3 /* of the census window [px] */
 #define VF_DENSE_CENSUS_BITS 24  /* of a census word, and the largest matching cost */
-VF_STATIC_ASSERT((2 * VF_DENSE_CENSUS_RADIUS + 1) * (2 * VF_DENSE_CENSUS_RADIUS + 1) - 1 == VF_DENSE_CENSUS_BITS,
-                 "vfront: a bit for each pixel of the census window but the middle one");
+#define VF_DENSE_CENSUS_GREY 1   /* smaller differences are noise, or the steps of a smooth shade [grey levels] */
 
-/** Census word of a pixel: bits of its window row by row, the upper left pixel highest, the lower right one lowest. */
+/** Comparisons of a census word, a byte each. BRIGHTER(bit, u, v, p, q): bit of the byte; 1 if the pixel (u, v) from the
+ *  middle is brighter than (p, q). */
+/* clang-format off */
+#define VF_DENSE_CENSUS_HIGH(BRIGHTER)                                                                                 \
+    BRIGHTER(7, -2, -2, 2, 2) BRIGHTER(6, -1, -2, 1, 2) BRIGHTER(5, 0, -2, 0, 2) BRIGHTER(4, 1, -2, -1, 2)             \
+    BRIGHTER(3, 2, -2, -2, 2) BRIGHTER(2, -2, -1, 2, 1) BRIGHTER(1, -1, -1, 1, 1) BRIGHTER(0, 0, -1, 0, 1)
+#define VF_DENSE_CENSUS_MIDDLE(BRIGHTER)                                                                               \
+    BRIGHTER(7, 1, -1, -1, 1) BRIGHTER(6, 2, -1, -2, 1) BRIGHTER(5, -2, 0, 2, 0) BRIGHTER(4, -1, 0, 1, 0)              \
+    BRIGHTER(3, -3, -3, 0, 0) BRIGHTER(2, -1, -3, 0, 0) BRIGHTER(1, 1, -3, 0, 0) BRIGHTER(0, 3, -3, 0, 0)
+#define VF_DENSE_CENSUS_LOW(BRIGHTER)                                                                                  \
+    BRIGHTER(7, -3, -1, 0, 0) BRIGHTER(6, 3, -1, 0, 0) BRIGHTER(5, -3, 1, 0, 0) BRIGHTER(4, 3, 1, 0, 0)                \
+    BRIGHTER(3, -3, 3, 0, 0) BRIGHTER(2, -1, 3, 0, 0) BRIGHTER(1, 1, 3, 0, 0) BRIGHTER(0, 3, 3, 0, 0)
+/* clang-format on */
+
+/** Census word of a pixel. */
 VF_FN uint32_t vf_dense_census(const uint8_t *pixels, const struct vf_level *l, int32_t x, int32_t y)
 {
-    const uint8_t middle = pixels[y * l->pitch + x];
-    uint32_t word = 0;
-    for (int32_t v = -VF_DENSE_CENSUS_RADIUS; v <= VF_DENSE_CENSUS_RADIUS; v++) {
-        const uint8_t *row = pixels + vf_clamp(y + v, 0, l->height - 1) * l->pitch;
-        for (int32_t u = -VF_DENSE_CENSUS_RADIUS; u <= VF_DENSE_CENSUS_RADIUS; u++)
-            if (u || v) word = word << 1 | (row[vf_clamp(x + u, 0, l->width - 1)] > middle);
+    enum { RADIUS = VF_DENSE_CENSUS_RADIUS };
+    const uint8_t *row[2 * RADIUS + 1];
+    int32_t column[2 * RADIUS + 1];
+    uint32_t high = 0, middle = 0, low = 0;
+    for (int32_t k = -RADIUS; k <= RADIUS; k++) {
+        row[k + RADIUS] = pixels + vf_clamp(y + k, 0, l->height - 1) * l->pitch;
+        column[k + RADIUS] = vf_clamp(x + k, 0, l->width - 1);
     }
-    return word;
+#define VF_PIXEL(u, v) row[(v) + RADIUS][column[(u) + RADIUS]]
+#define VF_BRIGHTER(bit, u, v, p, q) | (uint32_t)(VF_PIXEL(u, v) > VF_PIXEL(p, q) + VF_DENSE_CENSUS_GREY) << (bit)
+    high = high VF_DENSE_CENSUS_HIGH(VF_BRIGHTER);
+    middle = middle VF_DENSE_CENSUS_MIDDLE(VF_BRIGHTER);
+    low = low VF_DENSE_CENSUS_LOW(VF_BRIGHTER);
+#undef VF_BRIGHTER
+#undef VF_PIXEL
+    return high << 16 | middle << 8 | low;
 }
 
 /* ---- winner ------------------------------------------------------------------------------------------------------ */
@@ -160,13 +187,18 @@ VF_FN int32_t vf_dense_candidates(const struct vf_dense_tuning *t, int32_t x)
     return vf_min(t->dense_disparities, x - t->dense_least_px + 1);
 }
 
-/** Uniqueness test: difference of the best sum and the second best that is not its neighbour, relative to the second
- *  [1/255], 1 .. 255. 0: less than dense_unique_percent, or no second (VF_NONE). */
+#define VF_DENSE_UNIQUE_BITS 8 /* mean cost of a path at which dense_unique_percent is the least margin [bits] */
+
+/** Uniqueness test: difference of the best sum and the second best that is not its neighbour, relative to the second, and
+ *  over the mean cost of a path in VF_DENSE_UNIQUE_BITS: where nothing matches well, as in noise, the same margin says
+ *  less. [1/255], 1 .. 255. 0: less than dense_unique_percent, not above the best, or no second (VF_NONE). */
 VF_FN uint32_t vf_dense_margin(const struct vf_dense_tuning *t, uint32_t best, uint32_t second)
 {
-    if (second == VF_NONE || (100 - (uint32_t)t->dense_unique_percent) * second <= 100 * best) return 0;
-    const uint32_t margin = (second - best) * 255 / second;
-    return margin ? margin : 1;
+    const uint32_t scale = VF_DENSE_UNIQUE_BITS * (uint32_t)t->dense_paths;
+    if (second == VF_NONE || second <= best) return 0;
+    if (100 * scale * (second - best) <= (uint32_t)t->dense_unique_percent * second * best) return 0;
+    const uint32_t least = second * best, margin = least ? 255 * scale * (second - best) / least : 255;
+    return margin > 255 ? 255 : margin ? margin : 1;
 }
 
 /** Disparity [1/VF_DENSE_UNITS px] with its subpixel part: valley of a symmetric V through the sums of the best index
@@ -193,16 +225,22 @@ VF_FN int vf_dense_consistent(const struct vf_dense_tuning *t, uint32_t disparit
 }
 
 #if VFRONT_DENSE
+/** 1 if no mask is over a pixel and over its match. framed: cameras whose frame has a mask. */
+VF_FN int vf_dense_usable(const struct vf_dense_view *s, const int framed[2], int32_t x, int32_t y, uint32_t disparity)
+{
+    const int32_t match = x - vf_dense_px(disparity), row0 = y * s->geometry.level[0][0].pitch,
+                  row1 = y * s->geometry.level[VFRONT_CAMERAS - 1][0].pitch;
+    return vf_usable(&s->masks, 0, framed[0], row0 + x) && vf_usable(&s->masks, 1, framed[1], row1 + match);
+}
+
 /** Disparity of a pixel after the masks of both cameras and the left-right check, or VF_DENSE_NONE. framed: cameras
  *  whose frame has a mask; back: keys of camera 1's row. */
 VF_FN uint32_t vf_dense_checked(const struct vf_dense_view *s, const int framed[2], const uint32_t *back, int32_t x,
                                 int32_t y, uint32_t disparity)
 {
     if (disparity == VF_DENSE_NONE) return VF_DENSE_NONE;
-    const int32_t match = x - vf_dense_px(disparity), row0 = y * s->geometry.level[0][0].pitch,
-                  row1 = y * s->geometry.level[VFRONT_CAMERAS - 1][0].pitch;
-    const int fine = vf_dense_consistent(&s->tuning, disparity, back[match]) &&
-                     vf_usable(&s->masks, 0, framed[0], row0 + x) && vf_usable(&s->masks, 1, framed[1], row1 + match);
+    const int fine = vf_dense_consistent(&s->tuning, disparity, back[x - vf_dense_px(disparity)]) &&
+                     vf_dense_usable(s, framed, x, y, disparity);
     return fine ? disparity : VF_DENSE_NONE;
 }
 #endif
@@ -220,11 +258,17 @@ VF_FN uint32_t vf_dense_checked(const struct vf_dense_view *s, const int framed[
     EXCHANGE(5, 6)
 /* clang-format on */
 
-/** Median of those of nine disparities that are not VF_DENSE_NONE; of an even number the lower of both in the middle.
- *  Sorts the nine, VF_DENSE_NONE last. */
-VF_FN uint32_t vf_dense_median(uint32_t v[9])
+#define VF_DENSE_FILL_LEAST 4 /* pixels of 3x3 with a disparity, for one that has none to be filled */
+#define VF_DENSE_FILL_RANGE (2 * VF_DENSE_UNITS) /* most that these differ [1/VF_DENSE_UNITS px] */
+#define VF_DENSE_FILLED 1                        /* confidence of a filled pixel */
+
+/** Median of those of nine disparities that are not VF_DENSE_NONE, of an even number the lower of both in the middle, at
+ *  most `most`. Without a disparity in the middle one, v[4]: VF_DENSE_NONE, unless it is to be filled. Sorts the nine,
+ *  VF_DENSE_NONE last. most: disparity that leads to camera 1's first column. */
+VF_FN uint32_t vf_dense_smooth(uint32_t v[9], uint32_t most)
 {
-    uint32_t count = 0, median = VF_DENSE_NONE;
+    const int hole = v[4] == VF_DENSE_NONE;
+    uint32_t count = 0, median = VF_DENSE_NONE, last = 0;
     for (int k = 0; k < 9; k++) count += v[k] != VF_DENSE_NONE;
 #define VF_EXCHANGE(a, b)                                                                                              \
     {                                                                                                                  \
@@ -235,7 +279,10 @@ VF_FN uint32_t vf_dense_median(uint32_t v[9])
     VF_DENSE_NETWORK(VF_EXCHANGE)
 #undef VF_EXCHANGE
     for (uint32_t k = 0; k < 5; k++) median = count && k == (count - 1) / 2 ? v[k] : median;
-    return median;
+    for (uint32_t k = VF_DENSE_FILL_LEAST - 1; k < 8; k++) last = v[k] != VF_DENSE_NONE ? v[k] : last;
+    const int fill = count >= VF_DENSE_FILL_LEAST && last - v[0] <= VF_DENSE_FILL_RANGE && median <= most;
+    if (hole && !fill) return VF_DENSE_NONE;
+    return median < most ? median : most;
 }
 
 /* Speckle filter: side of a tile, distance of tiles [px]; sweeps along rows and columns until labels must be equal */

@@ -49,11 +49,20 @@ struct vf_ground_model {
 
 /* ---- v-disparity ------------------------------------------------------------------------------------------------- */
 
-/** v-disparity bin of a pixel: its integer disparity; 0 for none. Bin 0 never votes: far pixels do not constrain the
- *  road. */
-VF_FN int32_t vf_road_bin(uint32_t pixel, int32_t disparities)
+#define VF_STIXEL_CONFIDENCE 72 /* least confidence of a disparity that counts, 1 .. 255 */
+
+/** 1 if a pixel counts for the road and for stixels: it has a disparity, and one that is not filled in or found in
+ *  noise, as of a sky. */
+VF_FN int vf_stixel_counts(uint32_t pixel, uint32_t confidence)
 {
-    const int32_t d = pixel == VF_DENSE_NONE ? 0 : (int32_t)(pixel / VF_DENSE_UNITS);
+    return pixel != VF_DENSE_NONE && confidence >= VF_STIXEL_CONFIDENCE;
+}
+
+/** v-disparity bin of a pixel: its integer disparity; 0 for one that does not count. Bin 0 never votes: far pixels do not
+ *  constrain the road. */
+VF_FN int32_t vf_road_bin(uint32_t pixel, uint32_t confidence, int32_t disparities)
+{
+    const int32_t d = !vf_stixel_counts(pixel, confidence) ? 0 : (int32_t)(pixel / VF_DENSE_UNITS);
     return d < disparities ? d : 0;
 }
 

@@ -15,15 +15,16 @@ static void reduce(const struct vf_stixel_view *s, struct vf_stixel_memory *m)
     const uint8_t *picture = s->pictures.level0[s->parity][0];
     for (int32_t y = 0; y < l->height; y++) {
         const uint16_t *row = s->dense->disparity + (size_t)y * (size_t)l->pitch;
+        const uint8_t *confidence = s->dense->confidence + (size_t)y * (size_t)l->pitch;
         uint32_t count[VFRONT_DISPARITIES] = {0}, count_max = 0, *voters = m->voters + y * disparities / 32;
-        for (int32_t x = 0; x < l->width; x++) count[vf_road_bin(row[x], disparities)]++;
+        for (int32_t x = 0; x < l->width; x++) count[vf_road_bin(row[x], confidence[x], disparities)]++;
         for (int32_t d = 1; d < disparities; d++) count_max = count[d] > count_max ? count[d] : count_max;
         memset(voters, 0, (size_t)disparities / 8);
         for (int32_t d = 1; d < disparities; d++)
             voters[d / 32] |= (uint32_t)vf_road_votes(count[d], count_max, l->width) << d % 32;
         for (int32_t i = 0; i < columns; i++) {
             m->column[i][l->height - 1 - y] = (uint16_t)vf_stixel_reduce(
-                row + i * width, width, s->tuning.stixel_median, VF_DENSE_UNITS, disparities);
+                row + i * width, confidence + i * width, width, s->tuning.stixel_median, VF_DENSE_UNITS, disparities);
             m->blank[i][l->height - 1 - y] = (uint8_t)vf_stixel_blank(picture + (size_t)y * (size_t)l->pitch, i * width,
                                                                       width, l->width, s->tuning.stixel_sky_grey);
         }

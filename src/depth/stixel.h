@@ -6,7 +6,8 @@
  *         (stixel_tables.h)
  * Out     the road (road.h); of each column its segments from the bottom up (stixel_segment.h); the nearest obstacle in
  *         each of 72 directions
- * Rule    Columns are stixel_width_px wide; a row of a column has the mean, or the median, of its valid disparities. A
+ * Rule    Columns are stixel_width_px wide; a row of a column has the mean, or the median, of its valid disparities:
+ *         those of a confidence of VF_STIXEL_CONFIDENCE or more. A
  *         row without one costs nothing as ground or object. As sky it costs less than that: a little, more where no
  *         row above it has a disparity either, so that an object ends where its support does, and most where the
  *         picture is bright and without texture (blank). In blank rows the matcher carries on what is beside them: a
@@ -119,14 +120,15 @@ VF_FN int32_t vf_stixel_columns(const struct vf_stixel_geometry *g, const struct
     return g->level[0][0].width / t->stixel_width_px;
 }
 
-/** Disparity of a row of a column [1/256 px], the mean or the median of its `width` pixels, or VF_STIXEL_NONE. units:
- *  of a pixel's disparity in one pixel; disparities: the result is less than that many pixels. */
-VF_FN uint32_t vf_stixel_reduce(const uint16_t *pixel, int32_t width, int32_t median, uint32_t units,
-                                int32_t disparities)
+/** Disparity of a row of a column [1/256 px], the mean or the median of those of its `width` pixels that count, or
+ *  VF_STIXEL_NONE. confidence: of these pixels; units: of a pixel's disparity in one pixel; disparities: the result is
+ *  less than that many pixels. */
+VF_FN uint32_t vf_stixel_reduce(const uint16_t *pixel, const uint8_t *confidence, int32_t width, int32_t median,
+                                uint32_t units, int32_t disparities)
 {
     uint32_t sum = 0, count = 0, middle = 0;
     for (int32_t i = 0; i < width; i++) {
-        if (pixel[i] == VF_DENSE_NONE) continue;
+        if (!vf_stixel_counts(pixel[i], confidence[i])) continue;
         sum += pixel[i];
         count++;
     }
@@ -135,11 +137,11 @@ VF_FN uint32_t vf_stixel_reduce(const uint16_t *pixel, int32_t width, int32_t me
          i++) { /* fewer than half lie below the median; with its equals at least half */
         uint32_t below = 0, upto = 0;
         for (int32_t k = 0; k < width; k++) {
-            if (pixel[k] == VF_DENSE_NONE) continue;
+            if (!vf_stixel_counts(pixel[k], confidence[k])) continue;
             below += pixel[k] < pixel[i];
             upto += pixel[k] <= pixel[i];
         }
-        if (pixel[i] != VF_DENSE_NONE && 2 * below < count && 2 * upto >= count) middle = pixel[i];
+        if (vf_stixel_counts(pixel[i], confidence[i]) && 2 * below < count && 2 * upto >= count) middle = pixel[i];
     }
     const uint32_t divisor = (median ? 1 : count) * units,
                    value = (2 * (median ? middle : sum) * VF_STIXEL_PX + divisor) / (2 * divisor);

@@ -14,6 +14,7 @@ static int32_t width, height, all;                    /* pixels, disparities */
 static uint8_t shown[2][MOST_PX], hidden[2][MOST_PX]; /* pictures; 1: under a mask */
 static double sums[MOST_PX][MOST_D];
 static int should[MOST_PX], confidence[MOST_PX]; /* disparity [1/16 px] or NONE; confidence */
+static int filled;                               /* pixels of all cases that took their neighbours' median */
 
 static int min_of(int a, int b) { return a < b ? a : b; }
 static int max_of(int a, int b) { return a > b ? a : b; }
@@ -26,14 +27,18 @@ static int nearest(int camera, int x, int y)
     return shown[camera][at_px(min_of(max_of(x, 0), width - 1), min_of(max_of(y, 0), height - 1))];
 }
 
-/** Census words of all pixels: a bit for each of the 5x5 around a pixel, 1 where it is brighter than the middle. */
+/** Census words of all pixels, in any order of bits: where a pixel of 5x5, above the middle or left of it, is brighter
+ *  than the one opposite; where one of every second pixel around 7x7 is brighter than the middle. Brighter: by 2 or more. */
 static uint32_t census[2][MOST_PX];
 static void census_transform(void)
 {
     memset(census, 0, sizeof census);
-    for (int k = 0; k < 2 * width * height * 25; k++) {
-        const int c = k % 2, u = k / 2 % 5 - 2, v = k / 10 % 5 - 2, at = k / 50, x = at % width, y = at / width;
-        if (nearest(c, x + u, y + v) > nearest(c, x, y)) census[c][at] |= 1u << (k / 2 % 25);
+    for (int k = 0; k < 2 * width * height * 49; k++) {
+        const int c = k % 2, u = k / 2 % 7 - 3, v = k / 14 % 7 - 3, at = k / 98, x = at % width, y = at / width;
+        const int near = max_of(abs(u), abs(v)) <= 2, first = v < 0 || (v == 0 && u < 0);
+        const int other = near ? nearest(c, x - u, y - v) : nearest(c, x, y);
+        if (near ? !first : (u + v) % 2) continue;
+        census[c][at] = census[c][at] << 1 | (nearest(c, x + u, y + v) - other >= 2);
     }
 }
 
@@ -106,14 +111,18 @@ static void find_winner(int x, int y)
     confidence[at_px(x, y)] = 0;
     for (int d = 0; d < candidates; d++)
         if (abs(d - best) > 1 && (second < 0 || sum[d] < sum[second])) second = d;
-    if (second < 0 || !(sum[second] * (100 - step.tuning.dense_unique_percent) > sum[best] * 100)) return;
+    if (second < 0 || sum[second] <= sum[best]) return;
+    const double cost = sum[best] / step.tuning.dense_paths, margin = (sum[second] - sum[best]) / sum[second];
+    if (cost > 0.0 && sum[second] * sum[best] * step.tuning.dense_unique_percent >=
+                          800.0 * step.tuning.dense_paths * (sum[second] - sum[best]))
+        return;
     double px = step.tuning.dense_least_px + best;
     if (best > 0 && best + 1 < candidates) {
         const double slope = fmax(sum[best - 1], sum[best + 1]) - sum[best];
         if (slope > 0.0) px += (sum[best - 1] - sum[best + 1]) / (2.0 * slope);
     }
     *to = (int)floor(px * 16.0 + 0.5);
-    confidence[at_px(x, y)] = max_of((int)floor((sum[second] - sum[best]) * 255.0 / sum[second]), 1);
+    confidence[at_px(x, y)] = cost > 0.0 ? min_of(max_of((int)floor(margin * 255.0 * 8.0 / cost + 1e-9), 1), 255) : 255;
 }
 
 static void check_back(int x, int y)
@@ -126,15 +135,23 @@ static void check_back(int x, int y)
 
 static int by_size(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
+/** Median of 3x3; a pixel without a disparity takes it from four or more neighbours that agree within 2 px. */
 static void take_median(const int *from, int x, int y)
 {
+    const int here = at_px(x, y), hole = from[here] == NONE;
     int list[9], count = 0;
-    if (from[at_px(x, y)] == NONE) return;
     for (int v = max_of(y - 1, 0); v <= min_of(y + 1, height - 1); v++)
         for (int u = max_of(x - 1, 0); u <= min_of(x + 1, width - 1); u++)
             if (from[at_px(u, v)] != NONE) list[count++] = from[at_px(u, v)];
     qsort(list, (size_t)count, sizeof *list, by_size);
-    should[at_px(x, y)] = min_of(list[(count - 1) / 2], 16 * x);
+    if (hole) {
+        if (count < 4 || list[count - 1] - list[0] > 2 * 16 || list[(count - 1) / 2] > 16 * x) return;
+        const int match = x - (int)floor(list[(count - 1) / 2] / 16.0 + 0.5);
+        if (hidden[0][here] || hidden[1][at_px(match, y)]) return;
+        confidence[here] = 1;
+        filled++;
+    }
+    should[here] = min_of(list[(count - 1) / 2], 16 * x);
 }
 
 static int connected(const int *v, int a, int b)
@@ -366,7 +383,8 @@ static void random_cases(void **state)
         }
         valid += check("random");
     }
-    REQUIRE(valid > 15000, "%d pixels have a disparity", valid); /* else the filters had no work */
+    REQUIRE(valid > 15000 && filled > 500, "%d pixels have a disparity, %d were filled", valid,
+            filled); /* else the filters had no work */
 }
 
 /** Flat pictures: no disparities, even with filters as tolerant as they can be. */
@@ -595,7 +613,7 @@ static void refuses(void **state)
     vfront_rig_t rig = rig_of_two(100, 80), none = empty;
     refused(&rig, VFRONT_E_TUNING, "dense_paths", 6, "neither 4 nor 8: dense_paths");
     refused(&rig, VFRONT_E_TUNING, "dense_disparities", 96, "none of 64, 128, 256: dense_disparities");
-    refused(&rig, VFRONT_E_TUNING, "dense_p2", 5, "below dense_p1: dense_p2");
+    refused(&rig, VFRONT_E_TUNING, "dense_p2", 4, "below dense_p1: dense_p2");
     none.cameras = 1;
     none.camera[0] = rig.camera[0];
     refused(&none, VFRONT_E_CALIBRATION, NULL, 0, "dense needs two calibrated cameras in different places");

@@ -9,6 +9,7 @@
 --only   These sets alone: cones reindeer aloe sceneflow_A0032 kitti.
 --out    Writes a picture of each set's disparities there: left picture, truth, vfront, OpenCV; red near, blue far, black none.
 --alone  vfront alone.
+--lost   The second table alone.
 
 Pictures lie in $VFRONT_DATA or ../shared/data beside the project. Exit status: 77 data, OpenCV or the bridge is missing, else 0.
 
@@ -23,6 +24,14 @@ all, seen    All pixels with truth; those that camera 1 sees as well: by the tru
 rmse         Of pixels seen that are within 1 px [px].
 ms           Least of five runs on one thread, of the stage alone and of compute(), all matchers in turn.
 x8, x5       That as a multiple of SGBM's with 8 and with 5 paths.
+Second table, on the sets with truth and on three frames of TartanAir, whose right picture is made of its depth. SGBM here has the range's columns
+added on the left of both pictures, so that it is not blind there; 8 paths, blocks of 3x3 and 5x5, the rest as above.
+
+lost     Share of all pixels with truth that have no disparity or one that is off by more than 2 px [%]: vfront; each SGBM by uniqueness.
+wrong    Share of the pixels with truth and a disparity that are off by more than 2 px [%]: vfront; SGBM at the same density, from its curve over
+         uniqueness 0 to 50, the better of both blocks.
+chosen   dense_unique_percent and dense_back_px with the least mean of lost on all other sets, of 1, 2, 4, 8 % and 1, 2 px; lost with these.
+
 kitti        A street without truth: share of pixels where both have a disparity that agree within 1 px [%], density, and the median
              difference of grey level between a pixel and its match. Then the time of its stixels, columns of 5 px:
              reduction, road and dynamic programme together.
@@ -135,6 +144,13 @@ def sgbm(left, right, disparities, mode):
     return np.where(found < 0, -1.0, found / 16.0), ms
 
 
+def sgbm_padded(left, right, disparities, block, uniqueness):
+    area, wide = block * block, [cv2.copyMakeBorder(p, 0, 0, disparities, 0, cv2.BORDER_REPLICATE) for p in (left, right)]
+    matcher = cv2.StereoSGBM_create(0, disparities, block, 8 * area, 32 * area, 1, 63, uniqueness, 100, 2, cv2.STEREO_SGBM_MODE_HH)
+    found = matcher.compute(*wide)[:, disparities:]
+    return np.where(found < 0, -1.0, found / 16.0)
+
+
 def run_alternately(matchers, left, right):
     """Disparities and least time [ms] of each matcher, run alternately."""
     found = {}
@@ -155,6 +171,49 @@ def measure(found, truth, seen):
         row += [100 * (off[valid] > 1).mean(), 100 * (off[valid] > 2).mean(), 100 * valid.sum() / these.sum()]
     near = have & seen & (found >= 0) & (off <= 1)
     return row + [np.sqrt((off[near] ** 2).mean())]
+
+
+def losses(found, truth):
+    """Shares of the pixels with truth: lost, wrong among those with a disparity, density [%]."""
+    have = truth > 0
+    valid, fine = have & (found >= 0), abs(found - truth) <= 2
+    return 100 * (1 - (valid & fine).sum() / have.sum()), 100 * (1 - fine[valid].mean()), 100 * valid.sum() / have.sum()
+
+
+def tartan():
+    """Frames of TartanAir: left picture, right picture made of the depth, truth."""
+    sys.path.insert(0, os.path.join(ROOT, "tests", "geometry"))
+    from expect import right_picture
+    folder, draw, sets = os.path.join(DATA, "tartanair_mono_depth_a"), np.random.default_rng(3), {}
+    for k in (0, 20, 39):
+        left = read(os.path.join(folder, "image_0", sorted(os.listdir(os.path.join(folder, "image_0")))[k]))
+        depth = read(os.path.join(folder, "depth_mm", "%06d.png" % k), cv2.IMREAD_UNCHANGED) / 1000.0
+        truth = np.where(depth > 0, 320 * 0.25 / np.maximum(depth, 1e-3), 0).astype(np.float32)
+        sets["tartan %d" % k] = left, right_picture(left, truth, draw), truth, 64
+    return sets
+
+
+def table_of_losses(vfront, settings):
+    sets = {name: load(name)[:3] + (RANGE[name],) for name in RANGE if name != "kitti"}
+    sets.update(tartan())
+    ladder = (0, 5, 10, 15, 20, 30, 40, 50)
+    grid = ["dense_unique_percent=%d dense_back_px=%d" % (u, b) for u in (1, 2, 4, 8) for b in (1, 2)]
+    print("\n%-16s | %21s | %s | %s" % ("lost [%]", "vfront, 8 / 4 paths", "SGBM 3x3, 10 15 20 30 %   ", "SGBM 5x5, 10 15 20 30 %"))
+    lost = {}
+    for name, (left, right, truth, most) in sets.items():
+        ours = [losses(vfront.find(left, right, " ".join(["dense_disparities=%d dense_paths=%d" % (most, p)] + settings))[0], truth) for p in (8, 4)]
+        theirs = [[losses(sgbm_padded(left, right, most, block, u), truth) for u in ladder] for block in (3, 5)]
+        lost[name] = [losses(vfront.find(left, right, "dense_disparities=%d %s" % (most, text))[0], truth)[0] for text in grid]
+        curves = [sorted((t[2], t[1]) for t in row) for row in theirs]
+        equal = [min(np.interp(o[2], *zip(*curve)) for curve in curves) for o in ours]
+        print("%-16s | %8.1f / %8.1f   | %s | %s | wrong, 8 paths: %4.1f of %4.1f %%, SGBM %4.1f; 4 paths: %4.1f of %4.1f %%, SGBM %4.1f"
+              % ((name, ours[0][0], ours[1][0]) + tuple(" ".join("%5.1f" % t[0] for t in row[2:6]) + "   " for row in theirs) +
+                 (ours[0][1], ours[0][2], equal[0], ours[1][1], ours[1][2], equal[1])))
+        sys.stdout.flush()
+    for name in lost:
+        means = [sum(lost[other][k] for other in lost if other != name) for k in range(len(grid))]
+        best = int(np.argmin(means))
+        print("%-16s | chosen on the others: %s, lost %.1f %%" % (name, grid[best], lost[name][best]))
 
 
 def grey_difference(left, right, found):
@@ -182,9 +241,9 @@ def draw(folder, name, left, truth, found, other, most):
 
 def arguments(given):
     """Path of the bridge and lists by option; None if they are invalid."""
-    paths, lists, at_ = [], {"--set": [], "--only": [], "--out": [], "--alone": False}, None
+    paths, lists, at_ = [], {"--set": [], "--only": [], "--out": [], "--alone": False, "--lost": False}, None
     for word in given:
-        if word == "--alone":
+        if word in ("--alone", "--lost"):
             lists[word], at_ = True, None
         elif word in lists:
             at_ = word
@@ -208,7 +267,7 @@ def main():
     print("%-17s %-16s | %6s %6s %7s | %6s %6s %7s | %5s %7s %5s %5s"
           % ("set", "", "bad1", "bad2", "density", "bad1", "bad2", "density", "rmse", "ms", "x8", "x5"))
     print("%-17s %-16s | %21s | %21s |" % ("", "", "all", "seen"))
-    for name in lists["--only"] or RANGE:
+    for name in [] if lists["--lost"] else lists["--only"] or RANGE:
         left, right, truth, seen = load(name)
         most = RANGE[name]
         tuned = {paths: " ".join(["dense_disparities=%d dense_paths=%d" % (most, paths)] + settings) for paths in (8, 4)}
@@ -233,6 +292,8 @@ def main():
             scale = np.percentile(first[first >= 0], 99)
             draw(folder, name, left, truth, first, None if alone else found["SGBM, 5 paths"][0], scale)
         sys.stdout.flush()
+    if not alone and not lists["--only"]:
+        table_of_losses(vfront, settings)
     return 0
 
 

@@ -25,6 +25,7 @@ static void set_stixels(int32_t width, int32_t height, double focal_px, double b
     step.tuning.dense = step.tuning.stixel = 1;
     memset(m, 0, sizeof *m);
     memset(memory.ingest.picture, 0, sizeof memory.ingest.picture);
+    memset(memory.dense.confidence, 255, sizeof memory.dense.confidence);
     memory.ingest.params.frame = 0;
     h = height;
     all = step.tuning.dense_disparities;
@@ -162,8 +163,9 @@ static void street(void **state)
         int same = 1, label[480], at = 0, count = 0;
         for (int v = 0; v < 480; v++) {
             uint16_t px[5];
+            static const uint8_t sure[5] = {255, 255, 255, 255, 255};
             for (int k = 0; k < 5; k++) px[k] = (uint16_t)floor(picture[479 - v][column * 5 + k] * 256.0 + 0.5);
-            m->column[column][v] = (uint16_t)vf_stixel_reduce(px, 5, 0, 256, 128);
+            m->column[column][v] = (uint16_t)vf_stixel_reduce(px, sure, 5, 0, 256, 128);
         }
         authors = 1;
         take_column(column, 103.0, 0.230868265);
@@ -225,30 +227,33 @@ static void tables(void **state)
 
 static int by_value(const void *a, const void *b) { return *(const uint16_t *)a - *(const uint16_t *)b; }
 
-/** Mean and median of what is valid. */
+/** Mean and median of the disparities whose confidence is 72 or more. */
 static void reduction(void **state)
 {
     (void)state;
     shake(5);
     for (int i = 0; i < 100000; i++) {
         uint16_t px[16], there[16];
+        uint8_t sure[16];
         const int width = between(1, 16), holes = roll(4);
         int count = 0, sum = 0;
         for (int k = 0; k < width; k++) {
             px[k] = roll(4) < holes ? NONE : (uint16_t)(roll(5) ? roll(2048) : 40);
-            if (px[k] == NONE) continue;
+            sure[k] = (uint8_t)(roll(3) ? 255 : roll(2) ? 71 + roll(2) : roll(256));
+            if (px[k] == NONE || sure[k] < 72) continue;
             there[count++] = px[k];
             sum += px[k];
         }
         qsort(there, (size_t)count, sizeof *there, by_value);
         const double mean = count ? floor(sum * 16.0 / count + 0.5) : NONE,
                      median = count ? there[(count - 1) / 2] * 16.0 : NONE;
-        assert_int_equal(vf_stixel_reduce(px, width, 0, 16, 128), mean);
-        assert_int_equal(vf_stixel_reduce(px, width, 1, 16, 128), median);
+        assert_int_equal(vf_stixel_reduce(px, sure, width, 0, 16, 128), mean);
+        assert_int_equal(vf_stixel_reduce(px, sure, width, 1, 16, 128), median);
     }
     const uint16_t high[3] = {4095, 4095, 4095};
-    assert_int_equal(vf_stixel_reduce(high, 3, 0, 16, 128), 128 * 256 - 1);
-    assert_int_equal(vf_stixel_reduce(high, 3, 0, 16, 256), 4095 * 16);
+    const uint8_t sure[3] = {72, 72, 72};
+    assert_int_equal(vf_stixel_reduce(high, sure, 3, 0, 16, 128), 128 * 256 - 1);
+    assert_int_equal(vf_stixel_reduce(high, sure, 3, 0, 16, 256), 4095 * 16);
 }
 
 /** Draws the values of the model over most of their ranges. */
@@ -283,6 +288,43 @@ static void draw_column(int x0, int width, double horizon_px, double slope, int 
         if (kind == 1 && roll(10) == 0)
             for (int x = x0; x < x0 + width; x++) *pixel(x, y) = NONE;
     }
+}
+
+/** Pixels of a confidence below 72 count as if they had no disparity: for the columns and for the road. */
+static void unsure(void **state)
+{
+    static struct vf_stixel_memory wanted;
+    static uint8_t confidence[VFRONT_PICTURE_BYTES];
+    int there = 0, known = 0;
+    (void)state;
+    shake(23);
+    for (int run = 0; run < 8; run++) {
+        for (int with = 0; with < 2; with++) {
+            set_stixels(150, 120, 400.0, 0.3, 60.0);
+            for (int column = 0; column < 30; column++) {
+                shake((uint64_t)(900 + 50 * run + column));
+                draw_column(column * 5, 5, 40.0, 0.4, run % 3);
+            }
+            for (int i = 0; i < 150 * 120; i++) {
+                const size_t at = (size_t)(pixel(i % 150, i / 150) - memory.dense.disparity);
+                if (!with) confidence[at] = (uint8_t)(roll(3) ? 72 + roll(184) : roll(72));
+                if (with)
+                    memory.dense.confidence[at] = confidence[at];
+                else if (confidence[at] < 72)
+                    memory.dense.disparity[at] = NONE;
+            }
+            RUN(stixel);
+            if (!with) wanted = *m;
+        }
+        there += m->road.state != VFRONT_ROAD_NONE;
+        for (int column = 0; column < 30; column++)
+            for (int v = 0; v < h; v++) known += m->column[column][v] != NONE;
+        assert_memory_equal(m->column, wanted.column, sizeof m->column);
+        assert_memory_equal(m->voters, wanted.voters, sizeof m->voters);
+        assert_memory_equal(&m->road, &wanted.road, sizeof m->road);
+        assert_memory_equal(m->segment, wanted.segment, sizeof m->segment);
+    }
+    REQUIRE(known > 10000, "%d rows have a disparity, %d roads", known, there);
 }
 
 /** Random columns: the cheapest segmentation, but for rounding. Sums are rounded row by row to half of 1/4096 nat, and
@@ -944,13 +986,11 @@ static void named(void **state)
 int main(void)
 {
     const struct CMUnitTest test[] = {
-        cmocka_unit_test(tables),         cmocka_unit_test(reduction),
-        cmocka_unit_test(random_columns), cmocka_unit_test(crowded),
-        cmocka_unit_test(street),         cmocka_unit_test(road),
-        cmocka_unit_test(distances),      cmocka_unit_test(presets),
-        cmocka_unit_test(low_cameras),    cmocka_unit_test(sky_and_margin),
-        cmocka_unit_test(absurd),         cmocka_unit_test(named),
-        cmocka_unit_test(refuses),        cmocka_unit_test(through_front_end),
+        cmocka_unit_test(tables),         cmocka_unit_test(reduction),      cmocka_unit_test(unsure),
+        cmocka_unit_test(random_columns), cmocka_unit_test(crowded),        cmocka_unit_test(street),
+        cmocka_unit_test(road),           cmocka_unit_test(distances),      cmocka_unit_test(presets),
+        cmocka_unit_test(low_cameras),    cmocka_unit_test(sky_and_margin), cmocka_unit_test(absurd),
+        cmocka_unit_test(named),          cmocka_unit_test(refuses),        cmocka_unit_test(through_front_end),
     };
     return cmocka_run_group_tests_name("stixel", test, NULL, NULL);
 }

@@ -280,7 +280,7 @@ static int compare_disparities(const struct vf_step *s, const struct vf_dense_co
     return differ;
 }
 
-/** Puts a street in the place of the disparities that both ports have: road, walls one behind the other, sky, noise and
+/** Puts a street in the place of the disparities and confidences that both ports have: road, walls one behind the other, sky, noise and
  *  holes, so that columns have all kinds of segments. */
 static void draw_street(const struct vf_step *s)
 {
@@ -306,8 +306,11 @@ static void draw_street(const struct vf_step *s)
                                                                                : (uint16_t)(d < 0.0    ? 0.0
                                                                                             : d > most ? most
                                                                                                        : d);
+            b.chain->dense.confidence[y * l->pitch + x] = (uint8_t)(random_number(6) ? 255 : random_number(256));
         }
     }
+    CUDA(cudaMemcpy(b.device->dense.confidence, b.chain->dense.confidence, sizeof b.chain->dense.confidence,
+                    cudaMemcpyHostToDevice));
     CUDA(cudaMemcpy(b.device->dense.disparity, b.chain->dense.disparity, sizeof b.chain->dense.disparity,
                     cudaMemcpyHostToDevice));
 #endif
