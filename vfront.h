@@ -140,7 +140,7 @@ typedef struct vfront_frame vfront_frame_t;               /**< Input of a step. 
 typedef struct vfront_result vfront_result_t;             /**< Output of a step. */
 typedef struct vfront_info vfront_info_t;                 /**< Facts fixed by vfront_init(). */
 typedef struct vfront_imu vfront_imu_t;                   /**< Reading of an IMU. */
-typedef struct vfront_imu_noise vfront_imu_noise_t;       /**< How an IMU errs. */
+typedef struct vfront_imu_noise vfront_imu_noise_t;       /**< Errors of an IMU. */
 typedef struct vfront_nav vfront_nav_t;                   /**< Position, velocity, attitude, biases, covariance. */
 
 /**
@@ -1254,7 +1254,7 @@ struct vfront_imu {
     double accel_m_s2[3]; /**< Specific force [m/s^2]. */
 };
 
-/** How an IMU errs. Densities and walks as in Kalibr's imu.yaml and EuRoC's sensor.yaml; makers' figures are often too
+/** Errors of an IMU. Densities and walks as in Kalibr's imu.yaml and EuRoC's sensor.yaml; makers' figures are often too
  *  small by a factor of 5 to 10 in flight, because of vibration. */
 struct vfront_imu_noise {
     double gyro_density;     /**< Noise density of the gyro, each axis [rad/s/sqrt(Hz)], 0..1. */

@@ -54,7 +54,7 @@ struct vf_preintegral {
     uint32_t flags; /* VFRONT_NAV_... */
 };
 
-/** How readings err. */
+/** Errors of readings. */
 struct vf_imu_model {
     vfront_imu_noise_t noise;
     double gyro_change;  /* mean square change of the rate over time, each axis [rad^2/s^3] */

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""How well key points and descriptors are found again, beside OpenCV's ORB and FAST, on pictures with known homographies.
+"""Repeatability of key points and descriptors, beside OpenCV's ORB and FAST, on pictures with known homographies.
 
     tests/features/features.py build/bridge_features.so [--set name=value ...] [--quick] [--check]
 
@@ -126,7 +126,7 @@ def fast(picture, most):
 
 
 def one_to_one(apart):
-    """How many pairs of rows and columns up to NEAR_PX apart there are when the nearest pair goes first."""
+    """Number of pairs of rows and columns up to NEAR_PX apart when the nearest pair goes first."""
     a, b = np.nonzero(apart <= NEAR_PX)
     rows, columns, pairs = np.zeros(apart.shape[0], bool), np.zeros(apart.shape[1], bool), 0
     for k in np.argsort(apart[a, b], kind="stable"):
@@ -204,7 +204,7 @@ def table(scenes, methods, counts):
 
 
 def verdict(results, scenes, counts):
-    """Where vfront is at least ORB. Returns whether it is so on the mean over N, for every set and measure."""
+    """Prints where vfront is at least ORB. Returns True if it is so on the mean over N, for every set and measure."""
     def mean(name, chosen, method, measured):
         return np.mean([results[name, most, method][measured] for most in chosen])
 
@@ -225,7 +225,7 @@ def verdict(results, scenes, counts):
 
 
 def report_rules(vfront, scenes, settings):
-    """What aggregation over levels and bounded rectification do to the number of points, and to points of one number."""
+    """Effect of aggregation over levels and bounded rectification on the number of points, and to points of one number."""
     print("\nall: key points a picture, without a limit. The rest: at 1000 points")
     print("%-28s %s" % ("", "".join("%30s" % name for name in scenes)))
     print("%-28s %s" % ("", "    all  points  repeat   match " * len(scenes)))

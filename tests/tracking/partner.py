@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""How good the partners of tracks in camera 1 are, beside OpenCV's pyramidal Lucas-Kanade from the left picture to the right one.
+"""Quality of the partners of tracks in camera 1, beside OpenCV's pyramidal Lucas-Kanade from the left picture to the right one.
 
     tests/tracking/partner.py build/bridge_ego.so [--quick] [--only set ...] [--set name=value ...]
 
