@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* dense: disparity of every pixel of camera 0, by semi-global matching (H. Hirschmueller, Stereo processing by
  * semiglobal matching and mutual information, 2008) of a census transform (R. Zabih, J. Woodfill, Non-parametric local
- * transforms for computing visual correspondence, 1994), half of whose comparisons are of opposite pixels (R. Spangenberg
- * et al., Weighted semi-global matching and center-symmetric census transform for robust driver assistance, 2013).
+ * transforms for computing visual correspondence, 1994), half of whose comparisons are of opposite pixels
+ * (R. Spangenberg et al., Weighted semi-global matching and center-symmetric census transform for robust driver
+ * assistance, 2013).
  *
  * In      level 0 of both cameras, row-aligned: rectified, or pinholes side by side; masks
  * Out     disparity of every pixel of camera 0 in 1/16 px, or none; its confidence; number of pixels with a disparity
- * Rule    1. Census word, 24 bits, each 1 where one pixel is brighter than another by more than VF_DENSE_CENSUS_GREY: 12
- *            compare the pixels of 5x5 with those opposite; 12 compare every second pixel around 7x7 with the middle
+ * Rule    1. Census word, 24 bits, each 1 where one pixel is brighter than another by more than VF_DENSE_CENSUS_GREY:
+ *            12 compare the pixels of 5x5 with those opposite; 12 compare every second pixel around 7x7 with the middle
  *            one. Beyond the border the nearest pixel is taken.
  *         2. Matching cost of a disparity: Hamming distance of both census words. A disparity whose match lies left of
  *            camera 1's first column has the cost of that column, but cannot win: so no disparity is cheaper where
@@ -21,8 +22,8 @@
  *         5. Left-right check: the winner of camera 1's pixel, from the same sums, differs by at most dense_back_px.
  *         6. Median of 3x3 pixels, limited to the disparity that leads to camera 1's first column. A pixel without a
  *            disparity takes it if VF_DENSE_FILL_LEAST or more of the eight around it have one, these span
- *            VF_DENSE_FILL_RANGE at most, its match lies in camera 1, and no mask is over either. All read the disparities
- *            before this step. Its confidence is 1.
+ *            VF_DENSE_FILL_RANGE at most, its match lies in camera 1, and no mask is over either. All read the
+ *            disparities before this step. Its confidence is 1.
  *         7. Speckle filter. A segment is a set of pixels connected along rows and columns, neighbours' disparities
  *            differing by at most dense_speckle_mpx. It is removed if it has fewer than dense_speckle_px pixels, lies
  *            within one of the tiles of VF_DENSE_TILE px that begin at every VF_DENSE_TILE_STRIDE-th pixel, and its
@@ -139,8 +140,8 @@ VF_FN uint32_t vf_dense_valid(const struct vf_dense_memory *m, uint32_t active)
 #define VF_DENSE_CENSUS_BITS 24  /* of a census word, and the largest matching cost */
 #define VF_DENSE_CENSUS_GREY 1   /* smaller differences are noise, or the steps of a smooth shade [grey levels] */
 
-/** Comparisons of a census word, a byte each. BRIGHTER(bit, u, v, p, q): bit of the byte; 1 if the pixel (u, v) from the
- *  middle is brighter than (p, q). */
+/** Comparisons of a census word, a byte each. BRIGHTER(bit, u, v, p, q): bit of the byte; 1 if the pixel (u, v) from
+ *  the middle is brighter than (p, q). */
 /* clang-format off */
 #define VF_DENSE_CENSUS_HIGH(BRIGHTER)                                                                                 \
     BRIGHTER(7, -2, -2, 2, 2) BRIGHTER(6, -1, -2, 1, 2) BRIGHTER(5, 0, -2, 0, 2) BRIGHTER(4, 1, -2, -1, 2)             \
@@ -189,9 +190,9 @@ VF_FN int32_t vf_dense_candidates(const struct vf_dense_tuning *t, int32_t x)
 
 #define VF_DENSE_UNIQUE_BITS 8 /* mean cost of a path at which dense_unique_percent is the least margin [bits] */
 
-/** Uniqueness test: difference of the best sum and the second best that is not its neighbour, relative to the second, and
- *  over the mean cost of a path in VF_DENSE_UNIQUE_BITS: where nothing matches well, as in noise, the same margin says
- *  less. [1/255], 1 .. 255. 0: less than dense_unique_percent, not above the best, or no second (VF_NONE). */
+/** Uniqueness test: difference of the best sum and the second best that is not its neighbour, relative to the second,
+ *  and over the mean cost of a path in VF_DENSE_UNIQUE_BITS: where nothing matches well, as in noise, the same margin
+ *  says less. [1/255], 1 .. 255. 0: less than dense_unique_percent, not above the best, or no second (VF_NONE). */
 VF_FN uint32_t vf_dense_margin(const struct vf_dense_tuning *t, uint32_t best, uint32_t second)
 {
     const uint32_t scale = VF_DENSE_UNIQUE_BITS * (uint32_t)t->dense_paths;
@@ -262,9 +263,9 @@ VF_FN uint32_t vf_dense_checked(const struct vf_dense_view *s, const int framed[
 #define VF_DENSE_FILL_RANGE (2 * VF_DENSE_UNITS) /* most that these differ [1/VF_DENSE_UNITS px] */
 #define VF_DENSE_FILLED 1                        /* confidence of a filled pixel */
 
-/** Median of those of nine disparities that are not VF_DENSE_NONE, of an even number the lower of both in the middle, at
- *  most `most`. Without a disparity in the middle one, v[4]: VF_DENSE_NONE, unless it is to be filled. Sorts the nine,
- *  VF_DENSE_NONE last. most: disparity that leads to camera 1's first column. */
+/** Median of those of nine disparities that are not VF_DENSE_NONE, of an even number the lower of both in the middle,
+ *  at most `most`. Without a disparity in the middle one, v[4]: VF_DENSE_NONE, unless it is to be filled. Sorts the
+ *  nine, VF_DENSE_NONE last. most: disparity that leads to camera 1's first column. */
 VF_FN uint32_t vf_dense_smooth(uint32_t v[9], uint32_t most)
 {
     const int hole = v[4] == VF_DENSE_NONE;

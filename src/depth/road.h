@@ -58,8 +58,8 @@ VF_FN int vf_stixel_counts(uint32_t pixel, uint32_t confidence)
     return pixel != VF_DENSE_NONE && confidence >= VF_STIXEL_CONFIDENCE;
 }
 
-/** v-disparity bin of a pixel: its integer disparity; 0 for one that does not count. Bin 0 never votes: far pixels do not
- *  constrain the road. */
+/** v-disparity bin of a pixel: its integer disparity; 0 for one that does not count. Bin 0 never votes: far pixels do
+ *  not constrain the road. */
 VF_FN int32_t vf_road_bin(uint32_t pixel, uint32_t confidence, int32_t disparities)
 {
     const int32_t d = !vf_stixel_counts(pixel, confidence) ? 0 : (int32_t)(pixel / VF_DENSE_UNITS);

@@ -28,7 +28,8 @@ static int nearest(int camera, int x, int y)
 }
 
 /** Census words of all pixels, in any order of bits: where a pixel of 5x5, above the middle or left of it, is brighter
- *  than the one opposite; where one of every second pixel around 7x7 is brighter than the middle. Brighter: by 2 or more. */
+ *  than the one opposite; where one of every second pixel around 7x7 is brighter than the middle. Brighter: by 2 or
+ *  more. */
 static uint32_t census[2][MOST_PX];
 static void census_transform(void)
 {

@@ -280,8 +280,8 @@ static int compare_disparities(const struct vf_step *s, const struct vf_dense_co
     return differ;
 }
 
-/** Puts a street in the place of the disparities and confidences that both ports have: road, walls one behind the other, sky, noise and
- *  holes, so that columns have all kinds of segments. */
+/** Puts a street in the place of the disparities and confidences that both ports have: road, walls one behind the
+ *  other, sky, noise and holes, so that columns have all kinds of segments. */
 static void draw_street(const struct vf_step *s)
 {
 #if VFRONT_STIXELS
