@@ -28,7 +28,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from ego import Bridge
 from expect import Pictures, load
 from honesty import declare
-from stereo import DATA, PAIRS, Scene, hidden, pinholes, skip
+from pictures import need_data
+from stereo import PAIRS, Scene, hidden, pinholes
 
 import cv2
 import numpy as np
@@ -157,8 +158,7 @@ def main():
     if len(lists[""]) != 1:
         print(__doc__)
         return 2
-    if not os.path.isdir(DATA):
-        skip("no %s (set VFRONT_DATA)" % DATA)
+    need_data()
     cv2.setNumThreads(1)
     quick = "--quick" in words
     return 0 if report(lists[""][0], lists["--only"] or (["V2_02/3", "cones"] if quick else SETS), lists["--set"], 6 if quick else FRAMES) else 1
