@@ -286,7 +286,7 @@ static VF_HOT void median_columns(uint16_t v[9][MEDIAN_COLUMNS], int32_t x0, uin
         const int fill = v[VF_DENSE_FILL_LEAST - 1][x] != VF_DENSE_NONE && last[x] - least <= VF_DENSE_FILL_RANGE &&
                          median <= most;
         median = median < most ? median : most;
-        to[x] = (middle[x] == VF_DENSE_NONE) & !fill ? (uint16_t)VF_DENSE_NONE : median;
+        to[x] = ((middle[x] == VF_DENSE_NONE) & !fill) ? (uint16_t)VF_DENSE_NONE : median;
     }
 }
 

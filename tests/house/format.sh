@@ -11,7 +11,7 @@ done
 [ -n "$tool" ] || { echo "format: skipped, no clang-format of version 14"; exit 77; }
 files=$(find src kernels port examples tests -name '*.[ch]' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' | grep -v -e describe_pattern -e tests/fake/cuda_runtime_api.h)
 case ${1:-} in
---fix) $tool -i $files; exit ;;
+--fix) $tool -i $files ;; # long lines are told below
 '') ;;
 *) echo "tests/house/format.sh [--fix]" >&2; exit 2 ;;
 esac
