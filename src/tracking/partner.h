@@ -208,8 +208,8 @@ VF_FN struct vf_partner_comparison vf_partner_compare(const struct vf_partner_vi
     c.origin = vf_partner_origin_of(own, level);
     c.level = level;
     c.sign = sign;
-    const int32_t off_x = (c.origin.u << 16) + half - vf_to_level_q16(own.x_q16, level),
-                  off_y = (c.origin.v << 16) + half - vf_to_level_q16(own.y_q16, level);
+    const int32_t off_x = c.origin.u * 65536 + half - vf_to_level_q16(own.x_q16, level),
+                  off_y = c.origin.v * 65536 + half - vf_to_level_q16(own.y_q16, level);
     c.base_x_q16 = from.x_q16 + off_x * (1 << level);
     c.base_y_q16 = from.y_q16 + off_y * (1 << level);
     return c;
