@@ -116,21 +116,22 @@ VF_FN float vf_landmark_first(struct vf_landmark_rows *rows, int row, const stru
     return cost;
 }
 
-/** Row of camera 1. */
+/** Row of camera 1: of the point at the bearing sighted in the landmark's range, so that an error of that bearing is in
+ *  the rows of camera 0 alone. */
 VF_FN float vf_landmark_second(struct vf_landmark_rows *rows, int row, const struct vf_landmark_rig *rig,
                                const struct vf_window_sight *sight, const struct vf_landmark_point *at, float inverse)
 {
-    float Y[3], along[3], g[3], back[3], cost;
-    vf_transform(rig->R_1_0, at->Y, Y);
-    for (int k = 0; k < 3; k++) Y[k] += inverse * rig->t_1_0[k];
+    float Y[3], along[3], g[3], by_point[3], cost;
+    const float near = 1.0f / sqrtf(vf_dot(at->Y, at->Y)), range = inverse * near; /* inverse range from camera 0 */
+    vf_transform(rig->R_1_0, sight->bearing, Y);
+    for (int k = 0; k < 3; k++) Y[k] += range * rig->t_1_0[k];
     if (!(vf_dot(sight->other, Y) > 0.1f)) return 2.0f * VF_WINDOW_OUTLIER;
     vf_landmark_along(rig, sight->other, along);
     const float r = vf_landmark_residual(along, sight->other, Y, sight->other_weight, g);
-    const float root = sqrtf(vf_landmark_weight(r * r, &cost));
-    for (int k = 0; k < 3; k++) g[k] *= root;
-    for (int k = 0; k < 3; k++) back[k] = rig->R_1_0[k] * g[0] + rig->R_1_0[3 + k] * g[1] + rig->R_1_0[6 + k] * g[2];
+    const float root = sqrtf(vf_landmark_weight(r * r, &cost)), slope = root * vf_dot(g, rig->t_1_0);
+    for (int k = 0; k < 3; k++) by_point[k] = -slope * range * near * near * at->Y[k];
     rows->r[row] = r * root;
-    vf_landmark_row_set(rows, row, back, vf_dot(back, at->t) + vf_dot(g, rig->t_1_0), at, inverse);
+    vf_landmark_row_set(rows, row, by_point, vf_dot(by_point, at->t) + slope * near, at, inverse);
     return cost;
 }
 
