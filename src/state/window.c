@@ -300,12 +300,12 @@ static int32_t free_state(const struct vf_window *w)
     return state;
 }
 
-/** Angular rate at a time, less bias. */
+/** Angular rate at a time, of the nearest reading, less bias. */
 static void rate_at(const vfront_imu_t *imu, uint32_t n, uint64_t t_ns, const double bias[6], double rate[3])
 {
-    const uint32_t after = vf_imu_until(imu, n, t_ns);
-    const vfront_imu_t *near = &imu[after ? after - 1 : 0];
-    for (int k = 0; k < 3; k++) rate[k] = near->gyro_rad_s[k] - bias[k];
+    uint32_t at = vf_imu_until(imu, n, t_ns);
+    if (at == n || (at > 0 && t_ns - imu[at - 1].t_ns < imu[at].t_ns - t_ns)) at--;
+    for (int k = 0; k < 3; k++) rate[k] = imu[at].gyro_rad_s[k] - bias[k];
 }
 
 static uint64_t shifted(uint64_t t_ns, double offset_s)
@@ -334,7 +334,7 @@ static void carry_on(const struct vf_window_value *from, const struct vf_preinte
 /** New frame: a slot with the state that the readings say. */
 static void append(struct vf_window *w, const struct vf_window_frame *frame)
 {
-    const struct vf_window_slot *last = &w->slot[w->newest];
+    struct vf_window_slot *last = &w->slot[w->newest];
     const int32_t at = free_slot(w);
     struct vf_window_slot *s = &w->slot[at];
     const struct vf_imu_model model = vf_imu_model_of(&w->noise, frame->imu, frame->readings);
@@ -345,6 +345,7 @@ static void append(struct vf_window *w, const struct vf_window_frame *frame)
     vf_preintegrate(&s->motion, &model, s->bias, s->bias + 3, frame->imu, frame->readings, from_ns, to_ns);
     carry_on(&last->value, &s->motion, w->noise.gravity_m_s2, &s->value);
     rate_at(frame->imu, frame->readings, to_ns, s->bias, s->rate);
+    if (last->number == 1) rate_at(frame->imu, frame->readings, from_ns, s->bias, last->rate);
     s->state = state;
     s->number = ++w->number;
     s->t_ns = frame->t_ns;
