@@ -47,6 +47,7 @@ static void from_first(const struct vf_window *w, double x[VF_WINDOW_COLUMNS])
         for (int k = 0; k < 6; k++) more[3 + k] = s->value.bias[k] - s->first.bias[k];
     }
     x[VF_WINDOW_OFFSET] = w->offset_s - w->first_offset_s;
+    x[VF_WINDOW_DISPARITY] = w->disparity_rad - w->first_disparity_rad;
 }
 
 /* ---- factors ----------------------------------------------------------------------------------------------------- */
@@ -108,6 +109,7 @@ static struct vf_landmark_rig landmark_rig(const struct vf_window *w)
     struct vf_landmark_rig rig;
     for (int k = 0; k < 9; k++) rig.R_1_0[k] = (float)w->rig.R_1_0[k];
     for (int k = 0; k < 3; k++) rig.t_1_0[k] = (float)w->rig.t_1_0_m[k];
+    rig.disparity = (float)w->disparity_rad;
     return rig;
 }
 
@@ -202,6 +204,7 @@ static void keep(struct vf_window *w)
 {
     for (int f = 0; f < VF_WINDOW_FRAMES; f++) w->kept[f] = w->slot[f].value;
     w->kept_offset_s = w->offset_s;
+    w->kept_disparity_rad = w->disparity_rad;
     for (int i = 0; i < VF_WINDOW_LANDMARKS; i++) {
         memcpy(w->kept_landmark[i], w->landmark[i].bearing, 3 * sizeof(float));
         w->kept_landmark[i][3] = w->landmark[i].inverse;
@@ -212,6 +215,7 @@ static void undo(struct vf_window *w)
 {
     for (int f = 0; f < VF_WINDOW_FRAMES; f++) w->slot[f].value = w->kept[f];
     w->offset_s = w->kept_offset_s;
+    w->disparity_rad = w->kept_disparity_rad;
     for (int i = 0; i < VF_WINDOW_LANDMARKS; i++) {
         memcpy(w->landmark[i].bearing, w->kept_landmark[i], 3 * sizeof(float));
         w->landmark[i].inverse = w->kept_landmark[i][3];
@@ -230,7 +234,7 @@ static void move_landmarks(struct vf_window *w, int32_t host, const double x[VF_
         if (w->slot[f].number && f != host) vf_relative_change(x, host, f, &map[f], change[f]);
     for (int32_t i = 0; i < VF_WINDOW_LANDMARKS; i++)
         if (w->landmark[i].id && w->landmark[i].host == host)
-            vf_landmark_move(&w->landmark[i], &w->row[i], (const float(*)[6])change);
+            vf_landmark_move(&w->landmark[i], &w->row[i], (const float(*)[6])change, (float)x[VF_WINDOW_DISPARITY]);
 }
 
 /** Step of the optimisation from the system at the estimate. */
@@ -246,6 +250,7 @@ static void advance(struct vf_window *w, double damping)
     for (int32_t f = 0; f < VF_WINDOW_FRAMES; f++)
         if (w->slot[f].number) add(&w->slot[f].value, &w->slot[f], f, x);
     w->offset_s += x[VF_WINDOW_OFFSET];
+    w->disparity_rad += x[VF_WINDOW_DISPARITY];
 }
 
 static void optimise(struct vf_window *w)
@@ -267,17 +272,18 @@ static void optimise(struct vf_window *w)
 static void cover(struct vf_window *w)
 {
     const struct vf_window_slot *s = &w->slot[w->newest];
-    int column[16];
+    int column[17];
     const int n = VF_WINDOW_COLUMNS;
     vf_solve_factor(w->system.H, w->factor, n, n, 0.0);
     for (int i = 0; i < VF_NAV_ERRORS; i++) column[i] = column_of(s, w->newest, i);
     column[15] = VF_WINDOW_OFFSET;
-    for (int i = 0; i < 16; i++) {
+    column[16] = VF_WINDOW_DISPARITY;
+    for (int i = 0; i < 17; i++) {
         double x[VF_WINDOW_COLUMNS] = {0};
         x[column[i]] = 1.0;
         vf_solve_forward(w->factor, x, n, n);
         vf_solve_back(w->factor, x, n, n);
-        for (int j = 0; j < 16; j++) w->covariance[16 * i + j] = x[column[j]];
+        for (int j = 0; j < 17; j++) w->covariance[17 * i + j] = x[column[j]];
     }
 }
 
@@ -593,9 +599,10 @@ void vf_window_start(struct vf_window *w, const struct vf_window_rig *rig, const
     for (int i = 0; i < m; i++)
         for (int j = i; j < m; j++) {
             P[i * m + j] = P[j * m + i] = first->covariance[vf_nav_index(i, j)];
-            w->covariance[16 * i + j] = w->covariance[16 * j + i] = P[i * m + j];
+            w->covariance[17 * i + j] = w->covariance[17 * j + i] = P[i * m + j];
         }
-    w->covariance[255] = VF_WINDOW_OFFSET_S * VF_WINDOW_OFFSET_S;
+    w->covariance[17 * 15 + 15] = VF_WINDOW_OFFSET_S * VF_WINDOW_OFFSET_S;
+    w->covariance[17 * 16 + 16] = VF_WINDOW_DISPARITY_RAD * VF_WINDOW_DISPARITY_RAD;
     vf_solve_factor(P, P, m, m, 0.0);
     for (int i = 0; i < m; i++) {
         double x[VF_NAV_ERRORS] = {0};
@@ -605,6 +612,8 @@ void vf_window_start(struct vf_window *w, const struct vf_window_rig *rig, const
         for (int j = 0; j < m; j++) w->prior.H[column_of(s, 0, i) * n + column_of(s, 0, j)] = x[j];
     }
     w->prior.H[VF_WINDOW_OFFSET * n + VF_WINDOW_OFFSET] = 1.0 / (VF_WINDOW_OFFSET_S * VF_WINDOW_OFFSET_S);
+    w->prior.H[VF_WINDOW_DISPARITY * n + VF_WINDOW_DISPARITY] =
+        1.0 / (VF_WINDOW_DISPARITY_RAD * VF_WINDOW_DISPARITY_RAD);
 }
 
 void vf_window_step(struct vf_window *w, const struct vf_window_frame *frame)
@@ -629,6 +638,6 @@ void vf_window_nav(const struct vf_window *w, vfront_nav_t *nav)
     memcpy(nav->gyro_bias_rad_s, s->value.bias, sizeof nav->gyro_bias_rad_s);
     memcpy(nav->accel_bias_m_s2, s->value.bias + 3, sizeof nav->accel_bias_m_s2);
     for (int i = 0; i < VF_NAV_ERRORS; i++)
-        for (int j = i; j < VF_NAV_ERRORS; j++) nav->covariance[vf_nav_index(i, j)] = w->covariance[16 * i + j];
+        for (int j = i; j < VF_NAV_ERRORS; j++) nav->covariance[vf_nav_index(i, j)] = w->covariance[17 * i + j];
     nav->flags = w->flags;
 }

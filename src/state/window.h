@@ -47,11 +47,18 @@
 /** Deviation of the time offset at the start [s]. */
 #define VF_WINDOW_OFFSET_S 0.005
 
-/** Columns: poses of all frames, 6 each (position, attitude); velocity and biases of states, 9 each; time offset. */
+/** Deviation of camera 1's bearings along the epipolar lines, the same for all, by its calibration [rad]. */
+#ifndef VF_WINDOW_DISPARITY_RAD
+#define VF_WINDOW_DISPARITY_RAD 0.0005
+#endif
+
+/** Columns: poses of all frames, 6 each (position, attitude); velocity and biases of states, 9 each; time
+ *  offset; offset of disparities. */
 enum {
     VF_WINDOW_MOVING = 6 * VF_WINDOW_FRAMES, /* first column of velocity and biases */
     VF_WINDOW_OFFSET = VF_WINDOW_MOVING + 9 * VF_WINDOW_STATES,
-    VF_WINDOW_COLUMNS = VF_WINDOW_OFFSET + 1
+    VF_WINDOW_DISPARITY,
+    VF_WINDOW_COLUMNS
 };
 
 /** Track in a frame. */
@@ -120,6 +127,7 @@ struct vf_landmark {
 struct vf_landmark_row {
     float R[6];                         /* upper triangle of the factor of its own derivatives */
     float residual[3];                  /* of the rows that make it up */
+    float disparity[3];                 /* their derivatives by the offset of disparities */
     float pose[3][VF_WINDOW_FRAMES][6]; /* and their derivatives by the relative poses */
 };
 
@@ -134,6 +142,8 @@ struct vf_window {
     uint32_t number;                 /* of the newest frame */
     int32_t newest;                  /* its slot */
     double offset_s, first_offset_s; /* time offset: t_imu = t_camera + offset; where the prior has it */
+    /* offset of disparities: what bearings from camera 1 lack along the epipolar line [rad]; where the prior has it */
+    double disparity_rad, first_disparity_rad;
     double cost;                     /* of the last optimisation */
     uint32_t flags;                  /* vfront_nav_flags_t of the last interval */
     struct vf_window_slot slot[VF_WINDOW_FRAMES];
@@ -142,10 +152,10 @@ struct vf_window {
     struct vf_window_system prior; /* quadratic cost of x - first, g its slope at first */
     struct vf_window_system system;
     double factor[VF_WINDOW_COLUMNS * VF_WINDOW_COLUMNS];
-    double covariance[16 * 16]; /* of the newest state and the offset */
+    double covariance[17 * 17]; /* of the newest state, the time offset and the offset of disparities */
     /* estimate before a step of the optimisation */
     struct vf_window_value kept[VF_WINDOW_FRAMES];
-    double kept_offset_s;
+    double kept_offset_s, kept_disparity_rad;
     float kept_landmark[VF_WINDOW_LANDMARKS][4];
 };
 

@@ -31,6 +31,7 @@
 /** Cameras in single precision. */
 struct vf_landmark_rig {
     float R_1_0[9], t_1_0[3];
+    float disparity; /* vf_window.disparity_rad */
 };
 
 /** Rows of a landmark: residuals and derivatives. */
@@ -38,6 +39,7 @@ struct vf_landmark_rows {
     float r[VF_LANDMARK_ROWS];
     float point[3][VF_LANDMARK_ROWS]; /* by bearing, two axes, and inverse range */
     float pose[VF_LANDMARK_ROWS][6];  /* by position and attitude of the frame relative to the host */
+    float disparity[VF_WINDOW_FRAMES]; /* of camera 1's row of each frame, by the offset of disparities */
     float cost;
 };
 
@@ -127,10 +129,12 @@ VF_FN float vf_landmark_second(struct vf_landmark_rows *rows, int row, const str
     for (int k = 0; k < 3; k++) Y[k] += range * rig->t_1_0[k];
     if (!(vf_dot(sight->other, Y) > 0.1f)) return 2.0f * VF_WINDOW_OUTLIER;
     vf_landmark_along(rig, sight->other, along);
-    const float r = vf_landmark_residual(along, sight->other, Y, sight->other_weight, g);
+    const float off = rig->disparity * sight->other_weight;
+    const float r = vf_landmark_residual(along, sight->other, Y, sight->other_weight, g) + off;
     const float root = sqrtf(vf_landmark_weight(r * r, &cost)), slope = root * vf_dot(g, rig->t_1_0);
     for (int k = 0; k < 3; k++) by_point[k] = -slope * range * near * near * at->Y[k];
     rows->r[row] = r * root;
+    rows->disparity[row / 3] = sight->other_weight * root;
     vf_landmark_row_set(rows, row, by_point, vf_dot(by_point, at->t) + slope * near, at, inverse);
     return cost;
 }
@@ -197,6 +201,8 @@ VF_FN void vf_landmark_keep(struct vf_landmark_row *row, const struct vf_landmar
 {
     for (int c = 0; c < 3; c++) {
         row->residual[c] = vf_landmark_product(rows->point[c], rows->r);
+        row->disparity[c] = 0.0f;
+        for (int f = 0; f < VF_WINDOW_FRAMES; f++) row->disparity[c] += rows->point[c][3 * f + 2] * rows->disparity[f];
         for (int f = 0; f < VF_WINDOW_FRAMES; f++)
             for (int k = 0; k < 6; k++) {
                 float sum = 0.0f;
@@ -206,13 +212,13 @@ VF_FN void vf_landmark_keep(struct vf_landmark_row *row, const struct vf_landmar
     }
 }
 
-/** Change of a landmark that goes with changes of the relative poses. */
+/** Change of a landmark that goes with changes of the relative poses and of the offset of disparities. */
 VF_FN void vf_landmark_move(struct vf_landmark *l, const struct vf_landmark_row *row,
-                            const float change[VF_WINDOW_FRAMES][6])
+                            const float change[VF_WINDOW_FRAMES][6], float disparity)
 {
     float y[3], one[3], two[3];
     for (int c = 0; c < 3; c++) {
-        y[c] = -row->residual[c];
+        y[c] = -row->residual[c] - row->disparity[c] * disparity;
         for (int f = 0; f < VF_WINDOW_FRAMES; f++) {
             if (!(l->seen >> f & 1) || f == l->host) continue;
             for (int k = 0; k < 6; k++) y[c] -= row->pose[c][f][k] * change[f][k];

@@ -20,7 +20,8 @@
 /** Normal equations of the landmarks of one host. H: upper triangle of blocks. */
 struct vf_relative {
     double H[VF_RELATIVE_COLUMNS][VF_RELATIVE_COLUMNS], g[VF_RELATIVE_COLUMNS];
-    uint32_t frames; /* bit f: has an equation */
+    double cross[VF_RELATIVE_COLUMNS], disparity, slope; /* of the offset of disparities: with poses, itself, g */
+    uint32_t frames;                                     /* bit f: has an equation */
 };
 
 /** Maps of changes of one frame, seen from one host. */
@@ -180,23 +181,25 @@ VF_FN void vf_relative_spread(struct vf_window_system *s, int host, int a, int b
     s->H[td * n + td] += vf_relative_dot(by_offset, of_a->by_offset);
 }
 
-/** Slope of a frame's columns, likewise. */
-VF_FN void vf_relative_slope(struct vf_window_system *s, int host, int a, const struct vf_relative_map *m,
-                             const double g[6])
+/** Vector over a frame's columns, likewise. */
+VF_FN void vf_relative_slope(double out[VF_WINDOW_COLUMNS], int host, int a, const struct vf_relative_map *m,
+                             const double row[6])
 {
-    double out[6];
-    vf_relative_host(m, g, out);
+    double g[6], turned[6];
+    vf_relative_row(m, row, g);
+    vf_relative_host(m, g, turned);
     for (int k = 0; k < 6; k++) {
-        s->g[6 * a + k] += g[k];
-        s->g[6 * host + k] -= out[k];
+        out[6 * a + k] += g[k];
+        out[6 * host + k] -= turned[k];
     }
-    s->g[VF_WINDOW_OFFSET] += vf_relative_dot(g, m->by_offset);
+    out[VF_WINDOW_OFFSET] += vf_relative_dot(g, m->by_offset);
 }
 
 /** Equations over the poses relative to a host, added to the system. */
 VF_FN void vf_relative_add(struct vf_window_system *s, const struct vf_relative *e, int host,
                            const struct vf_relative_map map[VF_WINDOW_FRAMES])
 {
+    double cross[VF_WINDOW_COLUMNS] = {0};
     for (int a = 0; a < VF_WINDOW_FRAMES; a++) {
         if (!(e->frames >> a & 1)) continue;
         for (int b = 0; b < VF_WINDOW_FRAMES; b++) {
@@ -210,24 +213,44 @@ VF_FN void vf_relative_add(struct vf_window_system *s, const struct vf_relative 
             vf_relative_columns(&map[a], B);
             vf_relative_spread(s, host, a, b, &map[a], &map[b], B);
         }
-        double g[6];
-        vf_relative_row(&map[a], &e->g[6 * a], g);
-        vf_relative_slope(s, host, a, &map[a], g);
+        vf_relative_slope(s->g, host, a, &map[a], &e->g[6 * a]);
+        vf_relative_slope(cross, host, a, &map[a], &e->cross[6 * a]);
     }
+    cross[VF_WINDOW_DISPARITY] = 0.5 * e->disparity;
+    for (int c = 0; c < VF_WINDOW_COLUMNS; c++) {
+        s->H[VF_WINDOW_DISPARITY * VF_WINDOW_COLUMNS + c] += cross[c];
+        s->H[c * VF_WINDOW_COLUMNS + VF_WINDOW_DISPARITY] += cross[c];
+    }
+    s->g[VF_WINDOW_DISPARITY] += e->slope;
 }
 
 /** Equations of a landmark, added to those of its host. rows->point: orthonormal. */
 VF_FN void vf_relative_landmark(struct vf_relative *e, const struct vf_landmark *l, const struct vf_landmark_rows *rows,
                                 const struct vf_landmark_row *kept)
 {
+    float own = 0.0f, slope = 0.0f;
+    for (int f = 0; f < VF_WINDOW_FRAMES; f++) {
+        own += rows->disparity[f] * rows->disparity[f];
+        slope += rows->disparity[f] * rows->r[3 * f + 2];
+    }
+    for (int c = 0; c < 3; c++) {
+        own -= kept->disparity[c] * kept->disparity[c];
+        slope -= kept->disparity[c] * kept->residual[c];
+    }
+    e->disparity += (double)own;
+    e->slope += (double)slope;
     for (int a = 0; a < VF_WINDOW_FRAMES; a++) {
         if (!(l->seen >> a & 1) || a == l->host) continue;
         e->frames |= 1u << a;
         for (int r = 0; r < 6; r++) {
-            float g = 0.0f;
+            float g = 0.0f, cross = rows->pose[3 * a + 2][r] * rows->disparity[a];
             for (int i = 3 * a; i < 3 * a + 3; i++) g += rows->pose[i][r] * rows->r[i];
-            for (int c = 0; c < 3; c++) g -= kept->pose[c][a][r] * kept->residual[c];
+            for (int c = 0; c < 3; c++) {
+                g -= kept->pose[c][a][r] * kept->residual[c];
+                cross -= kept->pose[c][a][r] * kept->disparity[c];
+            }
             e->g[6 * a + r] += (double)g;
+            e->cross[6 * a + r] += (double)cross;
         }
         for (int b = a; b < VF_WINDOW_FRAMES; b++) {
             if (!(l->seen >> b & 1) || b == l->host) continue;
