@@ -612,8 +612,8 @@ void vf_window_start(struct vf_window *w, const struct vf_window_rig *rig, const
         for (int j = 0; j < m; j++) w->prior.H[column_of(s, 0, i) * n + column_of(s, 0, j)] = x[j];
     }
     w->prior.H[VF_WINDOW_OFFSET * n + VF_WINDOW_OFFSET] = 1.0 / (VF_WINDOW_OFFSET_S * VF_WINDOW_OFFSET_S);
-    w->prior.H[VF_WINDOW_DISPARITY * n + VF_WINDOW_DISPARITY] =
-        1.0 / (VF_WINDOW_DISPARITY_RAD * VF_WINDOW_DISPARITY_RAD);
+    w->prior.H[VF_WINDOW_DISPARITY * n + VF_WINDOW_DISPARITY] = 1.0 /
+                                                                (VF_WINDOW_DISPARITY_RAD * VF_WINDOW_DISPARITY_RAD);
 }
 
 void vf_window_step(struct vf_window *w, const struct vf_window_frame *frame)

@@ -142,10 +142,11 @@ struct vf_window {
     uint32_t number;                 /* of the newest frame */
     int32_t newest;                  /* its slot */
     double offset_s, first_offset_s; /* time offset: t_imu = t_camera + offset; where the prior has it */
-    /* offset of disparities: what bearings from camera 1 lack along the epipolar line [rad]; where the prior has it */
+    /* offset of disparities: by how much bearings from camera 1 are too far along the epipolar line, where nearer
+     * points would be [rad]; where the prior has it */
     double disparity_rad, first_disparity_rad;
-    double cost;                     /* of the last optimisation */
-    uint32_t flags;                  /* vfront_nav_flags_t of the last interval */
+    double cost;    /* of the last optimisation */
+    uint32_t flags; /* vfront_nav_flags_t of the last interval */
     struct vf_window_slot slot[VF_WINDOW_FRAMES];
     struct vf_landmark landmark[VF_WINDOW_LANDMARKS];
     struct vf_landmark_row row[VF_WINDOW_LANDMARKS];

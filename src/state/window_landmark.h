@@ -37,8 +37,8 @@ struct vf_landmark_rig {
 /** Rows of a landmark: residuals and derivatives. */
 struct vf_landmark_rows {
     float r[VF_LANDMARK_ROWS];
-    float point[3][VF_LANDMARK_ROWS]; /* by bearing, two axes, and inverse range */
-    float pose[VF_LANDMARK_ROWS][6];  /* by position and attitude of the frame relative to the host */
+    float point[3][VF_LANDMARK_ROWS];  /* by bearing, two axes, and inverse range */
+    float pose[VF_LANDMARK_ROWS][6];   /* by position and attitude of the frame relative to the host */
     float disparity[VF_WINDOW_FRAMES]; /* of camera 1's row of each frame, by the offset of disparities */
     float cost;
 };
