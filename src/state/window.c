@@ -314,6 +314,29 @@ static void rate_at(const vfront_imu_t *imu, uint32_t n, uint64_t t_ns, const do
     for (int k = 0; k < 3; k++) rate[k] = imu[at].gyro_rad_s[k] - bias[k];
 }
 
+/** Noise of readings by their second differences, over that stated: those of a frame into the running mean. */
+static void watch_readings(struct vf_window *w, const vfront_imu_t *imu, uint32_t n, uint64_t from_ns, uint64_t to_ns)
+{
+    double square[2] = {0.0, 0.0};
+    uint32_t count = 0;
+    for (uint32_t i = 1; i + 1 < n; i++) {
+        if (imu[i].t_ns <= from_ns || imu[i].t_ns > to_ns) continue;
+        for (int k = 0; k < 3; k++) {
+            const double g = imu[i - 1].gyro_rad_s[k] - 2.0 * imu[i].gyro_rad_s[k] + imu[i + 1].gyro_rad_s[k];
+            const double a = imu[i - 1].accel_m_s2[k] - 2.0 * imu[i].accel_m_s2[k] + imu[i + 1].accel_m_s2[k];
+            square[0] += g * g;
+            square[1] += a * a;
+        }
+        count++;
+    }
+    if (!count) return;
+    for (int k = 0; k < 2; k++) {
+        const double density = (k ? w->noise.accel_density : w->noise.gyro_density) + 1e-9,
+                     now = square[k] / (18.0 * count * w->noise.rate_hz * density * density);
+        w->spoiled[k] += VF_WINDOW_SPOILED * (now - w->spoiled[k]);
+    }
+}
+
 static uint64_t shifted(uint64_t t_ns, double offset_s)
 {
     return offset_s < 0.0 ? t_ns - (uint64_t)(-offset_s * 1e9) : t_ns + (uint64_t)(offset_s * 1e9);
@@ -343,11 +366,15 @@ static void append(struct vf_window *w, const struct vf_window_frame *frame)
     struct vf_window_slot *last = &w->slot[w->newest];
     const int32_t at = free_slot(w);
     struct vf_window_slot *s = &w->slot[at];
-    const struct vf_imu_model model = vf_imu_model_of(&w->noise, frame->imu, frame->readings);
+    struct vf_imu_model model = vf_imu_model_of(&w->noise, frame->imu, frame->readings);
     const uint64_t from_ns = shifted(last->t_ns, last->offset_s), to_ns = shifted(frame->t_ns, w->offset_s);
     const int32_t state = free_state(w);
+    watch_readings(w, frame->imu, frame->readings, from_ns, to_ns);
+    if (w->spoiled[0] > 1.0) model.noise.gyro_density *= sqrt(w->spoiled[0]);
+    if (w->spoiled[1] > 1.0) model.noise.accel_density *= sqrt(w->spoiled[1]);
     memset(s, 0, sizeof *s);
     memcpy(s->bias, last->value.bias, sizeof s->bias);
+    memcpy(s->spoiled, w->spoiled, sizeof s->spoiled);
     vf_preintegrate(&s->motion, &model, s->bias, s->bias + 3, frame->imu, frame->readings, from_ns, to_ns);
     carry_on(&last->value, &s->motion, w->noise.gravity_m_s2, &s->value);
     rate_at(frame->imu, frame->readings, to_ns, s->bias, s->rate);
@@ -584,6 +611,7 @@ void vf_window_start(struct vf_window *w, const struct vf_window_rig *rig, const
     w->rig = *rig;
     w->noise = *noise;
     w->number = 1;
+    w->spoiled[0] = w->spoiled[1] = 1.0;
     for (int f = 0; f < VF_WINDOW_FRAMES; f++) w->slot[f].state = -1;
     struct vf_window_slot *s = &w->slot[0];
     s->number = 1;

@@ -44,6 +44,11 @@
 /** Share of tracks that are landmarks, below which a frame becomes a keyframe. */
 #define VF_WINDOW_KNOWN 0.7f
 
+/** Weight of a new interval in the running means of what readings are off by. */
+#ifndef VF_WINDOW_SPOILED
+#define VF_WINDOW_SPOILED 0.05
+#endif
+
 /** Deviation of the time offset at the start [s]. */
 #define VF_WINDOW_OFFSET_S 0.005
 
@@ -105,6 +110,7 @@ struct vf_window_slot {
     struct vf_window_value first; /* where derivatives are taken, while `prior` */
     struct vf_preintegral motion; /* since the state before */
     double bias[6];               /* with which that was made */
+    double spoiled[2];            /* and with how much more noise than stated: vf_window.spoiled then */
 };
 
 /** Sight of a landmark in a frame. */
@@ -146,7 +152,8 @@ struct vf_window {
      * points would be [rad]; where the prior has it */
     double disparity_rad, first_disparity_rad;
     double cost;    /* of the last optimisation */
-    uint32_t flags; /* vfront_nav_flags_t of the last interval */
+    uint32_t flags;                      /* vfront_nav_flags_t of the last interval */
+    double spoiled[2]; /* variance of gyro and accelerometer over that stated, running mean; at least 1 */
     struct vf_window_slot slot[VF_WINDOW_FRAMES];
     struct vf_landmark landmark[VF_WINDOW_LANDMARKS];
     struct vf_landmark_row row[VF_WINDOW_LANDMARKS];

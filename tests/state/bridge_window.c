@@ -21,7 +21,8 @@ void bridge_start(const double R_imu_cam[9], const double p_imu_cam[3], const do
 }
 
 /** sights: rows of id, bearing, sigma, other bearing, its sigma. more: cost, offset [s], its deviation, landmarks,
- *  those in the newest frame, poses without velocity, offset of disparities [rad], its deviation. */
+ *  those in the newest frame, poses without velocity, offset of disparities [rad], its deviation, variances of readings
+ *  over those stated. */
 void bridge_frame(uint64_t t_ns, const vfront_imu_t *imu, uint32_t readings, const double *sights, uint32_t count,
                   vfront_nav_t *nav, double *more)
 {
@@ -39,7 +40,9 @@ void bridge_frame(uint64_t t_ns, const vfront_imu_t *imu, uint32_t readings, con
     const struct vf_window_frame frame = {t_ns, imu, readings, sight, count};
     vf_window_step(&window, &frame);
     vf_window_nav(&window, nav);
-    memset(more, 0, 8 * sizeof *more);
+    memset(more, 0, 10 * sizeof *more);
+    more[8] = window.spoiled[0];
+    more[9] = window.spoiled[1];
     more[6] = window.disparity_rad;
     more[7] = sqrt(window.covariance[17 * 16 + 16]);
     more[0] = window.cost;

@@ -20,11 +20,12 @@ static const double focal_px = 460, baseline_m = 0.11;
 
 /** What is drawn. size: amplitude of the path; pixel: noise of sights and of disparities [px]; life: mean life of a
  *  track [frames]; wrong: share of sights off by twenty deviations; dark: seconds without sights in the middle;
- *  offset_s, disparity: true time offset, and offset of disparities [rad]. */
+ *  vibration: of the frame, on each
+ *  axis, at 80 to 200 Hz [m/s^2], a hundredth of it of rates [rad/s]; offset_s, disparity: true time offset, and offset of disparities [rad]. */
 struct flight {
     const char *name;
     int runs;
-    double seconds, size, pixel, life, wrong, dark, offset_s, disparity;
+    double seconds, size, pixel, life, wrong, dark, offset_s, disparity, vibration;
 };
 
 /** Means over runs and steps: squares of normalised errors of position, attitude, velocity; at the end those of the
@@ -105,12 +106,17 @@ static inline void flight_rate(const struct flight_path *path, double t, double 
 static inline uint64_t flight_ns(double t) { return 1500000000u + (uint64_t)llround(t * 1e9); }
 
 /** Readings from 0.5 s before the flight on; bias: at its start, on return. Returns their number. */
-static inline uint32_t measure_flight(const struct flight_path *path, double seconds, const vfront_imu_noise_t *noise,
+static inline uint32_t measure_flight(const struct flight_path *path, double seconds, double vibration, const vfront_imu_noise_t *noise,
                                       vfront_imu_t *imu, double bias[6])
 {
     double b[6];
     uint32_t n = 0;
-    for (int c = 0; c < 6; c++) b[c] = (c < 3 ? 0.02 : 0.1) * normal();
+    double rate[6], phase[6];
+    for (int c = 0; c < 6; c++) {
+        b[c] = (c < 3 ? 0.02 : 0.1) * normal();
+        rate[c] = 6.283185307179586 * (vibration > 0 ? real(80, 200) : 0);
+        phase[c] = vibration > 0 ? real(0, 6.28) : 0;
+    }
     for (int i = -RATE / 2; i < (seconds + 0.5) * RATE && n < FLIGHT_READINGS; i++, n++) {
         double p[3], v[3], a[3], R[9], w[3], t = (double)i / RATE;
         flight_position(path, t, p, v, a);
@@ -122,9 +128,9 @@ static inline uint32_t measure_flight(const struct flight_path *path, double sec
         for (int c = 0; c < 3; c++) {
             b[c] += noise->gyro_walk / sqrt(RATE) * normal();
             b[3 + c] += noise->accel_walk / sqrt(RATE) * normal();
-            imu[n].gyro_rad_s[c] = w[c] + b[c] + noise->gyro_density * sqrt(RATE) * normal();
-            imu[n].accel_m_s2[c] = R[c] * a[0] + R[3 + c] * a[1] + R[6 + c] * a[2] + b[3 + c] +
-                                   noise->accel_density * sqrt(RATE) * normal();
+            imu[n].gyro_rad_s[c] = w[c] + b[c] + 0.01 * vibration * sin(rate[c] * t + phase[c]) + noise->gyro_density * sqrt(RATE) * normal();
+            imu[n].accel_m_s2[c] = R[c] * a[0] + R[3 + c] * a[1] + R[6 + c] * a[2] + b[3 + c] + vibration * sin(rate[3 + c] * t + phase[3 + c]) +
+ noise->accel_density * sqrt(RATE) * normal();
         }
     }
     return n;
@@ -281,7 +287,7 @@ static inline int fly_once(struct vf_window *w, const struct flight *f, struct f
     const vfront_imu_noise_t noise = {1.7e-4, 2e-3, 2e-5, 3e-3, 30, 300, RATE, 9.81};
     const struct vf_window_rig rig = flight_rig();
     any_path(&path, f->size);
-    const uint32_t n = measure_flight(&path, f->seconds, &noise, imu, bias);
+    const uint32_t n = measure_flight(&path, f->seconds, f->vibration, &noise, imu, bias);
     const vfront_nav_t first = first_state(&path, bias);
     vf_window_start(w, &rig, &noise, &first);
     const int steps = (int)(f->seconds * FRAME_HZ);
