@@ -272,18 +272,18 @@ static void optimise(struct vf_window *w)
 static void cover(struct vf_window *w)
 {
     const struct vf_window_slot *s = &w->slot[w->newest];
-    int column[17];
+    int column[VF_WINDOW_SAID];
     const int n = VF_WINDOW_COLUMNS;
     vf_solve_factor(w->system.H, w->factor, n, n, 0.0);
     for (int i = 0; i < VF_NAV_ERRORS; i++) column[i] = column_of(s, w->newest, i);
-    column[15] = VF_WINDOW_OFFSET;
-    column[16] = VF_WINDOW_DISPARITY;
-    for (int i = 0; i < 17; i++) {
+    column[VF_WINDOW_SAID_OFFSET] = VF_WINDOW_OFFSET;
+    column[VF_WINDOW_SAID_DISPARITY] = VF_WINDOW_DISPARITY;
+    for (int i = 0; i < VF_WINDOW_SAID; i++) {
         double x[VF_WINDOW_COLUMNS] = {0};
         x[column[i]] = 1.0;
         vf_solve_forward(w->factor, x, n, n);
         vf_solve_back(w->factor, x, n, n);
-        for (int j = 0; j < 17; j++) w->covariance[17 * i + j] = x[column[j]];
+        for (int j = 0; j < VF_WINDOW_SAID; j++) w->covariance[VF_WINDOW_SAID * i + j] = x[column[j]];
     }
 }
 
@@ -333,7 +333,7 @@ static void watch_readings(struct vf_window *w, const vfront_imu_t *imu, uint32_
     for (int k = 0; k < 2; k++) {
         const double density = (k ? w->noise.accel_density : w->noise.gyro_density) + 1e-9,
                      now = square[k] / (18.0 * count * w->noise.rate_hz * density * density);
-        w->spoiled[k] += VF_WINDOW_SPOILED * (now - w->spoiled[k]);
+        w->noisy[k] += VF_WINDOW_NOISY * (now - w->noisy[k]);
     }
 }
 
@@ -370,11 +370,10 @@ static void append(struct vf_window *w, const struct vf_window_frame *frame)
     const uint64_t from_ns = shifted(last->t_ns, last->offset_s), to_ns = shifted(frame->t_ns, w->offset_s);
     const int32_t state = free_state(w);
     watch_readings(w, frame->imu, frame->readings, from_ns, to_ns);
-    if (w->spoiled[0] > 1.0) model.noise.gyro_density *= sqrt(w->spoiled[0]);
-    if (w->spoiled[1] > 1.0) model.noise.accel_density *= sqrt(w->spoiled[1]);
+    if (w->noisy[0] > 1.0) model.noise.gyro_density *= sqrt(w->noisy[0]);
+    if (w->noisy[1] > 1.0) model.noise.accel_density *= sqrt(w->noisy[1]);
     memset(s, 0, sizeof *s);
     memcpy(s->bias, last->value.bias, sizeof s->bias);
-    memcpy(s->spoiled, w->spoiled, sizeof s->spoiled);
     vf_preintegrate(&s->motion, &model, s->bias, s->bias + 3, frame->imu, frame->readings, from_ns, to_ns);
     carry_on(&last->value, &s->motion, w->noise.gravity_m_s2, &s->value);
     rate_at(frame->imu, frame->readings, to_ns, s->bias, s->rate);
@@ -611,7 +610,7 @@ void vf_window_start(struct vf_window *w, const struct vf_window_rig *rig, const
     w->rig = *rig;
     w->noise = *noise;
     w->number = 1;
-    w->spoiled[0] = w->spoiled[1] = 1.0;
+    w->noisy[0] = w->noisy[1] = 1.0;
     for (int f = 0; f < VF_WINDOW_FRAMES; f++) w->slot[f].state = -1;
     struct vf_window_slot *s = &w->slot[0];
     s->number = 1;
@@ -627,10 +626,10 @@ void vf_window_start(struct vf_window *w, const struct vf_window_rig *rig, const
     for (int i = 0; i < m; i++)
         for (int j = i; j < m; j++) {
             P[i * m + j] = P[j * m + i] = first->covariance[vf_nav_index(i, j)];
-            w->covariance[17 * i + j] = w->covariance[17 * j + i] = P[i * m + j];
+            w->covariance[VF_WINDOW_SAID * i + j] = w->covariance[VF_WINDOW_SAID * j + i] = P[i * m + j];
         }
-    w->covariance[17 * 15 + 15] = VF_WINDOW_OFFSET_S * VF_WINDOW_OFFSET_S;
-    w->covariance[17 * 16 + 16] = VF_WINDOW_DISPARITY_RAD * VF_WINDOW_DISPARITY_RAD;
+    w->covariance[VF_WINDOW_SAID_OFFSET * (VF_WINDOW_SAID + 1)] = VF_WINDOW_OFFSET_S * VF_WINDOW_OFFSET_S;
+    w->covariance[VF_WINDOW_SAID_DISPARITY * (VF_WINDOW_SAID + 1)] = VF_WINDOW_DISPARITY_RAD * VF_WINDOW_DISPARITY_RAD;
     vf_solve_factor(P, P, m, m, 0.0);
     for (int i = 0; i < m; i++) {
         double x[VF_NAV_ERRORS] = {0};
@@ -666,6 +665,7 @@ void vf_window_nav(const struct vf_window *w, vfront_nav_t *nav)
     memcpy(nav->gyro_bias_rad_s, s->value.bias, sizeof nav->gyro_bias_rad_s);
     memcpy(nav->accel_bias_m_s2, s->value.bias + 3, sizeof nav->accel_bias_m_s2);
     for (int i = 0; i < VF_NAV_ERRORS; i++)
-        for (int j = i; j < VF_NAV_ERRORS; j++) nav->covariance[vf_nav_index(i, j)] = w->covariance[17 * i + j];
+        for (int j = i; j < VF_NAV_ERRORS; j++)
+            nav->covariance[vf_nav_index(i, j)] = w->covariance[VF_WINDOW_SAID * i + j];
     nav->flags = w->flags;
 }

@@ -6,7 +6,7 @@
  *         tracks from camera 0, and of their partners from camera 1
  * Out     state of the newest frame with its covariance; camera's time offset
  * Rule    variables: VF_WINDOW_STATES newest frames with pose, velocity and biases, VF_WINDOW_KEYFRAMES frames with a
- *         pose alone, one time offset of the cameras. Factors: preintegrals between neighbouring frames, random walks of
+ *         pose alone, a time offset of the cameras, an offset of all disparities. Factors: preintegrals between neighbouring frames, random walks of
  *         the biases, sights of landmarks, a prior. A landmark is a bearing and an inverse range in its host frame; it
  *         is projected out of its sights (window_landmark.h), so that what is left of them depends on the poses of
  *         frames relative to the host alone. VF_WINDOW_ITERATIONS steps of Levenberg and Marquardt, each taken if the
@@ -17,6 +17,9 @@
  *         is marginalised with the landmarks that it hosts (window_marginal.h)
  *         Derivatives of what touches the prior are taken at the first estimates of its variables, so that position and
  *         yaw stay unobservable
+ *         Noise of the readings beyond that stated, as of vibration, shows in their second differences: the running mean
+ *         of its variance, over six as of white noise, takes the place of that stated where it is larger. Vibration that
+ *         the sampling turns into less than about a twentieth of the rate is taken for motion
  * Exact   landmarks in single precision; relative poses, IMU, sums over landmarks in order of their slots, solution in
  *         double; one order throughout, roots and quotients correctly rounded
  *
@@ -33,9 +36,7 @@
 #define VF_WINDOW_STATES 4
 #define VF_WINDOW_KEYFRAMES 8
 #define VF_WINDOW_FRAMES (VF_WINDOW_STATES + VF_WINDOW_KEYFRAMES)
-#ifndef VF_WINDOW_LANDMARKS
 #define VF_WINDOW_LANDMARKS 256
-#endif
 #define VF_WINDOW_SIGHTS 256
 
 /** Steps of a frame's optimisation. */
@@ -44,18 +45,14 @@
 /** Share of tracks that are landmarks, below which a frame becomes a keyframe. */
 #define VF_WINDOW_KNOWN 0.7f
 
-/** Weight of a new interval in the running means of what readings are off by. */
-#ifndef VF_WINDOW_SPOILED
-#define VF_WINDOW_SPOILED 0.05
-#endif
+/** Weight of a new interval in the running means of the readings' noise. */
+#define VF_WINDOW_NOISY 0.05
 
 /** Deviation of the time offset at the start [s]. */
 #define VF_WINDOW_OFFSET_S 0.005
 
 /** Deviation of camera 1's bearings along the epipolar lines, the same for all, by its calibration [rad]. */
-#ifndef VF_WINDOW_DISPARITY_RAD
 #define VF_WINDOW_DISPARITY_RAD 0.0005
-#endif
 
 /** Columns: poses of all frames, 6 each (position, attitude); velocity and biases of states, 9 each; time
  *  offset; offset of disparities. */
@@ -65,6 +62,10 @@ enum {
     VF_WINDOW_DISPARITY,
     VF_WINDOW_COLUMNS
 };
+
+/** Rows of the covariance given out: errors of the newest state as in vfront_nav_t; time offset; offset of
+ *  disparities. */
+enum { VF_WINDOW_SAID_OFFSET = VF_NAV_ERRORS, VF_WINDOW_SAID_DISPARITY, VF_WINDOW_SAID };
 
 /** Track in a frame. */
 struct vf_sight {
@@ -86,7 +87,7 @@ struct vf_window_rig {
 struct vf_window_frame {
     uint64_t t_ns;           /* middle of the exposure, on the clock of the cameras */
     const vfront_imu_t *imu; /* readings over the time since the frame before, by the clock of the IMU */
-    uint32_t readings;
+    uint32_t readings;       /* at least 1 */
     const struct vf_sight *sight;
     uint32_t sights; /* at most VF_WINDOW_SIGHTS */
 };
@@ -110,7 +111,6 @@ struct vf_window_slot {
     struct vf_window_value first; /* where derivatives are taken, while `prior` */
     struct vf_preintegral motion; /* since the state before */
     double bias[6];               /* with which that was made */
-    double spoiled[2];            /* and with how much more noise than stated: vf_window.spoiled then */
 };
 
 /** Sight of a landmark in a frame. */
@@ -151,16 +151,16 @@ struct vf_window {
     /* offset of disparities: by how much bearings from camera 1 are too far along the epipolar line, where nearer
      * points would be [rad]; where the prior has it */
     double disparity_rad, first_disparity_rad;
-    double cost;    /* of the last optimisation */
-    uint32_t flags;                      /* vfront_nav_flags_t of the last interval */
-    double spoiled[2]; /* variance of gyro and accelerometer over that stated, running mean; at least 1 */
+    double cost;     /* of the last optimisation */
+    uint32_t flags;  /* vfront_nav_flags_t of the last interval */
+    double noisy[2]; /* variance of the noise of gyro and accelerometer over that stated, running mean */
     struct vf_window_slot slot[VF_WINDOW_FRAMES];
     struct vf_landmark landmark[VF_WINDOW_LANDMARKS];
     struct vf_landmark_row row[VF_WINDOW_LANDMARKS];
     struct vf_window_system prior; /* quadratic cost of x - first, g its slope at first */
     struct vf_window_system system;
     double factor[VF_WINDOW_COLUMNS * VF_WINDOW_COLUMNS];
-    double covariance[17 * 17]; /* of the newest state, the time offset and the offset of disparities */
+    double covariance[VF_WINDOW_SAID * VF_WINDOW_SAID];
     /* estimate before a step of the optimisation */
     struct vf_window_value kept[VF_WINDOW_FRAMES];
     double kept_offset_s, kept_disparity_rad;

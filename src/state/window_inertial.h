@@ -14,8 +14,8 @@
 /** Columns of a state's errors: as in vfront_nav_t. */
 #define VF_INERTIAL_COLUMNS (2 * VF_NAV_ERRORS)
 
-/** Least deviations of a preintegral, on each axis [rad, m/s, m], and of a bias' walk over it [rad/s, m/s^2]: those of an
- *  IMU said to be without noise. */
+/** Least deviations of a preintegral, on each axis [rad, m/s, m], and of a bias' walk over it [rad/s, m/s^2]: those of
+ *  an IMU said to be without noise. */
 #define VF_INERTIAL_LEAST 1e-6
 
 struct vf_inertial {

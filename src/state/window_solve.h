@@ -52,8 +52,8 @@ VF_FN void vf_solve_back(const double *L, double *x, int n, int width)
     }
 }
 
-/** Columns gone[0..count) eliminated from H x = -g, at most VF_NAV_ERRORS + 6 of them: what remains holds for the others; their rows and
- *  columns are 0. */
+/** Columns gone[0..count) eliminated from H x = -g, at most VF_NAV_ERRORS + 6 of them: what remains holds for the
+ *  others; their rows and columns are 0. */
 VF_FN void vf_solve_eliminate(struct vf_window_system *s, const int *gone, int count)
 {
     enum { MOST = VF_NAV_ERRORS + 6 };

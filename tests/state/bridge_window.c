@@ -41,13 +41,13 @@ void bridge_frame(uint64_t t_ns, const vfront_imu_t *imu, uint32_t readings, con
     vf_window_step(&window, &frame);
     vf_window_nav(&window, nav);
     memset(more, 0, 10 * sizeof *more);
-    more[8] = window.spoiled[0];
-    more[9] = window.spoiled[1];
+    more[8] = window.noisy[0];
+    more[9] = window.noisy[1];
     more[6] = window.disparity_rad;
-    more[7] = sqrt(window.covariance[17 * 16 + 16]);
+    more[7] = sqrt(window.covariance[VF_WINDOW_SAID_DISPARITY * (VF_WINDOW_SAID + 1)]);
     more[0] = window.cost;
     more[1] = window.offset_s;
-    more[2] = sqrt(window.covariance[17 * 15 + 15]);
+    more[2] = sqrt(window.covariance[VF_WINDOW_SAID_OFFSET * (VF_WINDOW_SAID + 1)]);
     for (int i = 0; i < VF_WINDOW_LANDMARKS; i++) {
         more[3] += window.landmark[i].id != 0;
         more[4] += window.landmark[i].id && window.landmark[i].seen >> window.newest & 1;

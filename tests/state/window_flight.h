@@ -20,8 +20,8 @@ static const double focal_px = 460, baseline_m = 0.11;
 
 /** What is drawn. size: amplitude of the path; pixel: noise of sights and of disparities [px]; life: mean life of a
  *  track [frames]; wrong: share of sights off by twenty deviations; dark: seconds without sights in the middle;
- *  vibration: of the frame, on each
- *  axis, at 80 to 200 Hz [m/s^2], a hundredth of it of rates [rad/s]; offset_s, disparity: true time offset, and offset of disparities [rad]. */
+ *  vibration: of the frame, on each axis, at 80 to 190 Hz [m/s^2], and a hundredth of it of rates [rad/s]; offset_s,
+ *  disparity: true time offset, and offset of disparities [rad]. */
 struct flight {
     const char *name;
     int runs;
@@ -106,15 +106,15 @@ static inline void flight_rate(const struct flight_path *path, double t, double 
 static inline uint64_t flight_ns(double t) { return 1500000000u + (uint64_t)llround(t * 1e9); }
 
 /** Readings from 0.5 s before the flight on; bias: at its start, on return. Returns their number. */
-static inline uint32_t measure_flight(const struct flight_path *path, double seconds, double vibration, const vfront_imu_noise_t *noise,
-                                      vfront_imu_t *imu, double bias[6])
+static inline uint32_t measure_flight(const struct flight_path *path, double seconds, double vibration,
+                                      const vfront_imu_noise_t *noise, vfront_imu_t *imu, double bias[6])
 {
     double b[6];
     uint32_t n = 0;
     double rate[6], phase[6];
     for (int c = 0; c < 6; c++) {
         b[c] = (c < 3 ? 0.02 : 0.1) * normal();
-        rate[c] = 6.283185307179586 * (vibration > 0 ? real(80, 200) : 0);
+        rate[c] = 6.283185307179586 * (vibration > 0 ? real(80, 190) : 0);
         phase[c] = vibration > 0 ? real(0, 6.28) : 0;
     }
     for (int i = -RATE / 2; i < (seconds + 0.5) * RATE && n < FLIGHT_READINGS; i++, n++) {
@@ -128,9 +128,11 @@ static inline uint32_t measure_flight(const struct flight_path *path, double sec
         for (int c = 0; c < 3; c++) {
             b[c] += noise->gyro_walk / sqrt(RATE) * normal();
             b[3 + c] += noise->accel_walk / sqrt(RATE) * normal();
-            imu[n].gyro_rad_s[c] = w[c] + b[c] + 0.01 * vibration * sin(rate[c] * t + phase[c]) + noise->gyro_density * sqrt(RATE) * normal();
-            imu[n].accel_m_s2[c] = R[c] * a[0] + R[3 + c] * a[1] + R[6 + c] * a[2] + b[3 + c] + vibration * sin(rate[3 + c] * t + phase[3 + c]) +
- noise->accel_density * sqrt(RATE) * normal();
+            imu[n].gyro_rad_s[c] = w[c] + b[c] + 0.01 * vibration * sin(rate[c] * t + phase[c]) +
+                                   noise->gyro_density * sqrt(RATE) * normal();
+            imu[n].accel_m_s2[c] = R[c] * a[0] + R[3 + c] * a[1] + R[6 + c] * a[2] + b[3 + c] +
+                                   vibration * sin(rate[3 + c] * t + phase[3 + c]) +
+                                   noise->accel_density * sqrt(RATE) * normal();
         }
     }
     return n;
@@ -221,7 +223,8 @@ static inline int in_view(const double R[9], const double c[3], const double at[
     return X[2] > 0.3 && fabs(X[0] / X[2]) < 0.82 && fabs(X[1] / X[2]) < 0.52;
 }
 
-/** Sights of all points at a time of the IMU's clock; points that have left the view or lived their time are replaced. */
+/** Sights of all points at a time of the IMU's clock; points that have left the view or lived their time are replaced
+ *  by others. */
 static inline void look(const struct flight *f, const struct flight_path *path, const struct vf_window_rig *rig,
                         double t, struct flight_point point[POINTS], uint32_t *ids, struct vf_sight sight[POINTS])
 {
@@ -304,8 +307,8 @@ static inline int fly_once(struct vf_window *w, const struct flight *f, struct f
         if (i) judge(&path, &nav, sum);
     }
     const double late = w->offset_s - f->offset_s, apart = w->disparity_rad - f->disparity;
-    sum->offset += late * late / w->covariance[17 * 15 + 15];
-    sum->disparity += apart * apart / w->covariance[17 * 16 + 16];
+    sum->offset += late * late / w->covariance[VF_WINDOW_SAID_OFFSET * (VF_WINDOW_SAID + 1)];
+    sum->disparity += apart * apart / w->covariance[VF_WINDOW_SAID_DISPARITY * (VF_WINDOW_SAID + 1)];
     sum->offset_s += late * late;
     sum->disparity_rad += apart * apart;
     return steps;
