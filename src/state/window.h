@@ -6,20 +6,20 @@
  *         tracks from camera 0, and of their partners from camera 1
  * Out     state of the newest frame with its covariance; camera's time offset
  * Rule    variables: VF_WINDOW_STATES newest frames with pose, velocity and biases, VF_WINDOW_KEYFRAMES frames with a
- *         pose alone, a time offset of the cameras, an offset of all disparities. Factors: preintegrals between neighbouring frames, random walks of
- *         the biases, sights of landmarks, a prior. A landmark is a bearing and an inverse range in its host frame; it
- *         is projected out of its sights (window_landmark.h), so that what is left of them depends on the poses of
- *         frames relative to the host alone. VF_WINDOW_ITERATIONS steps of Levenberg and Marquardt, each taken if the
- *         cost falls, and else undone
+ *         pose alone, a time offset of the cameras, an offset of all disparities. Factors: preintegrals between
+ *         neighbouring frames, random walks of the biases, sights of landmarks, a prior. A landmark is a bearing and an
+ *         inverse range in its host frame; it is projected out of its sights (window_landmark.h), so that what is left
+ *         of them depends on the poses of frames relative to the host alone. VF_WINDOW_ITERATIONS steps of Levenberg
+ *         and Marquardt, each taken if the cost falls, and else undone
  *         A frame in which fewer than VF_WINDOW_KNOWN of the tracks are landmarks becomes a keyframe: its other tracks
- *         become landmarks hosted in it. The oldest of the frames with velocity and biases leaves them behind after each
- *         step: a keyframe keeps its pose, another is marginalised, its sights forgotten. A keyframe that has to leave
- *         is marginalised with the landmarks that it hosts (window_marginal.h)
+ *         become landmarks hosted in it. The oldest of the frames with velocity and biases leaves them behind after
+ *         each step: a keyframe keeps its pose, another is marginalised, its sights forgotten. A keyframe that has to
+ *         leave is marginalised with the landmarks that it hosts
  *         Derivatives of what touches the prior are taken at the first estimates of its variables, so that position and
  *         yaw stay unobservable
- *         Noise of the readings beyond that stated, as of vibration, shows in their second differences: the running mean
- *         of its variance, over six as of white noise, takes the place of that stated where it is larger. Vibration that
- *         the sampling turns into less than about a twentieth of the rate is taken for motion
+ *         Noise of the readings beyond that stated, as of vibration, shows in their second differences: a sixth of
+ *         their mean square, as of white noise, in the running mean, takes the place of the variance stated where it is
+ *         larger. Vibration whose alias is below about a twentieth of the readings' rate is taken for motion
  * Exact   landmarks in single precision; relative poses, IMU, sums over landmarks in order of their slots, solution in
  *         double; one order throughout, roots and quotients correctly rounded
  *

@@ -4,11 +4,11 @@
  * In      landmark with its sights; poses of its frames relative to the host
  * Out     normal equations over relative poses, without the landmark; what gives its change when the poses are known
  * Rule    residual of camera 0: gnomonic coordinates of the landmark's direction about the bearing sighted, by the
- *         deviation; of camera 1: the one along the epipolar line. A sight whose squared residual s exceeds
- *         VF_WINDOW_OUTLIER has the weight (VF_WINDOW_OUTLIER / s)^2, and the cost 2 k - k^2 / s of k = VF_WINDOW_OUTLIER:
- *         it ends, and no root is taken
- *         The columns of the landmark, two of the bearing and one of the inverse range, are made orthonormal by Gram and
- *         Schmidt's method, twice. Along them a landmark can follow any residual; what is left is the rest
+ *         deviation; of camera 1: the one along the epipolar line, of the point at the bearing that camera 0 sighted. A
+ *         sight whose squared residual s exceeds k = VF_WINDOW_OUTLIER has the weight (k / s)^2, and the cost
+ *         2 k - k^2 / s: it ends, and no root is taken
+ *         The columns of the landmark, two of the bearing and one of the inverse range, are made orthonormal by Gram
+ *         and Schmidt's method, twice. Along them a landmark can follow any residual; what is left is the rest
  * Exact   single precision in one order
  */
 #ifndef VF_WINDOW_LANDMARK_H
@@ -54,7 +54,7 @@ VF_FN void vf_landmark_axes(const float b[3], float one[3], float two[3])
     vf_cross(b, one, two);
 }
 
-/** Direction of the epipolar line at a bearing from camera 1: to which the landmark moves as its inverse range grows. */
+/** Direction of the epipolar line at a bearing from camera 1: to which a point moves as its inverse range grows. */
 VF_FN void vf_landmark_along(const struct vf_landmark_rig *rig, const float other[3], float along[3])
 {
     const float part = vf_dot(rig->t_1_0, other);
@@ -79,12 +79,13 @@ VF_FN float vf_landmark_residual(const float axis[3], const float seen[3], const
     return r * weight;
 }
 
-/** Derivatives of a row, in axes of camera 0 of the frame: g by the point there, turned: the bearing there, about_one and
- *  about_two: what the two axes of the landmark's bearing are there, moved: what its inverse range adds. */
+/** Landmark in axes of camera 0 of a frame. Y: its place times its inverse range; turned, one, two: its bearing and the
+ *  two axes across, turned; t: the host's camera. */
 struct vf_landmark_point {
     float Y[3], turned[3], one[3], two[3], t[3];
 };
 
+/** Row of derivatives by those by the point, g, and by the inverse range. */
 VF_FN void vf_landmark_row_set(struct vf_landmark_rows *rows, int row, const float g[3], const float by_inverse,
                                const struct vf_landmark_point *at, float inverse)
 {
@@ -167,6 +168,7 @@ VF_FN void vf_landmark_rows_of(struct vf_landmark_rows *rows, const struct vf_la
     rows->cost += rows->r[last] * rows->r[last];
 }
 
+/** Product of two columns. */
 VF_FN float vf_landmark_product(const float a[VF_LANDMARK_ROWS], const float b[VF_LANDMARK_ROWS])
 {
     float sum = 0.0f;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Poses of frames relative to a host, and normal equations over them turned into those over poses in the odometry frame.
+/* Poses of frames relative to a host, and normal equations over them turned into those over poses in the odometry
+ * frame.
  *
  * Rule    a change (u, w) of the relative pose of frame a is t + u, exp([w]) R. With M the rotation from the odometry
  *         frame to axes of camera 0 of a, and d from a's IMU to the host's camera, changes (p, w) of a's pose make
