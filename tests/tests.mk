@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
+.PHONY: coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
 .SECONDEXPANSION:
 .SECONDARY:
 
