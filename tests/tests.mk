@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
+.PHONY: coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window simulate faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
 .SECONDEXPANSION:
 .SECONDARY:
 
 TEST    := $(BUILD)/tests
 ORACLES := $(basename $(notdir $(wildcard tests/image/*.c tests/camera/*.c tests/features/*.c tests/tracking/*.c tests/geometry/*.c tests/state/*.c tests/result/*.c)))
-ORACLES := $(filter-out bridge_%,$(ORACLES))# stages and their arithmetic, on the standard config
+ORACLES := $(filter-out bridge_% simulate,$(ORACLES))# stages and their arithmetic, on the standard config
 OWN     := dense stixel# stages that the standard config leaves out: tests/config/<stage>.h has them
 TOOLS   := fault_script fault_apply calibration consistency record disparity overlay rectified flight trajectory# parts of the examples
 PORTS   := init api info clock points partners prior fields invariance alloc ownership idle# through the public interface, on every port
@@ -26,6 +26,8 @@ WRAP_HOST := $(STAGES:%=-Wl,--wrap=vf_%_host)
 $(ORACLES:%=$(TEST)/%): $(TEST)/%: $$(wildcard tests/*/$$*.c tests/*/$$*_*.h) $(LIB) $(FIXTURE)
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ -lcmocka -lm $(LIBS)
+
+$(TEST)/simulation_check: tests/state/simulation.h tests/state/path.h
 
 $(TOOLS:%=$(TEST)/%): $(TEST)/%: tests/examples/%.c $(EXAMPLE)/parts.a $(LIB) $(FIXTURE)
 	@mkdir -p $(@D)
@@ -166,6 +168,9 @@ $(BUILD)/size: tests/core/size.c $(FIXTURE) $(BUILD)/settings-c
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< -o $@
 
+$(BUILD)/simulate: tests/state/simulate.c tests/state/simulation.h tests/state/path.h $(LIB) $(FIXTURE)
+	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ -lcmocka -lm $(LIBS)
+
 $(TEST)/vfcheck/%.o: EXTRA = -Wno-strict-prototypes -Wno-pedantic
 VFCHECK := $(patsubst %,$(BUILD)/%.o,$(basename $(wildcard tests/vfcheck/*.c))) $(patsubst %,$(BUILD)/%.o,$(wildcard tests/vfcheck/*.cu))
 $(BUILD)/vfcheck: $(VFCHECK) $(LIB)
@@ -266,6 +271,8 @@ propagate: $(BUILD)/bridge_propagate.so ## States carried on by IMU readings, be
 
 window: $(BUILD)/bridge_ego.so $(BUILD)/bridge_window.so ## States by IMU and tracks in a window of frames, on recorded flights beside ground truth; 2 minutes
 	$(PYTHON) tests/state/window.py $^
+simulate: $(BUILD)/simulate ## Simulated flights through the window, without pictures: errors and NEES of 30 scenarios, 50 flights each
+	$< --all $(SIMULATE)
 
 faults: $(BUILD)/replay ## Every fault of camera, clock and gyro on three sequences: what is said, how true it is; writes tests/faults.txt, 13 minutes
 	$(PYTHON) tests/examples/faults.py $< --write tests/faults.txt
