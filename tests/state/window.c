@@ -669,11 +669,61 @@ static void same_bits(void **state)
     assert_memory_equal(&first, &window, sizeof first);
 }
 
+/** Sights that make no sense, in every mixture: random directions, none, all of one point, without partners, as many as
+ *  there is room for; rigs of one camera. The state stays finite, and its variances above 0. */
+static void nonsense(void **state)
+{
+    (void)state;
+    static vfront_imu_t imu[4096];
+    shake(39);
+    for (int run = 0; run < 12; run++) {
+        static struct vf_sight sight[VF_WINDOW_SIGHTS];
+        const vfront_imu_noise_t noise = {1.7e-4, 2e-3, 2e-5, 3e-3, 30, 300, RATE, 9.81};
+        struct vf_window_rig rig = flight_rig();
+        struct flight_path path;
+        double bias[6];
+        if (run % 3 == 2) rig.cameras = 1;
+        any_path(&path, 0.5);
+        const uint32_t n = measure_flight(&path, 3, 0, &noise, imu, bias);
+        const vfront_nav_t first = first_state(&path, bias);
+        vfront_nav_t nav = first;
+        vf_window_start(&window, &rig, &noise, &first);
+        for (int i = 0; i <= 60; i++) {
+            const double t = (double)i / FRAME_HZ;
+            const int kind = run % 4;
+            for (int k = 0; k < VF_WINDOW_SIGHTS; k++) {
+                double b[3] = {normal(), normal(), kind == 1 ? normal() : 2};
+                if (kind == 3) b[0] = b[1] = 0.1;
+                unit(b);
+                for (int c = 0; c < 3; c++) sight[k].bearing[c] = sight[k].other[c] = (float)b[c];
+                if (kind != 3) /* in front of camera 0, anywhere in camera 1 */
+                    for (int c = 0; c < 3; c++) sight[k].other[c] = (float)(c == 2 ? 1 : 0);
+                sight[k].id = kind == 2 && k % 2 ? 0 : (uint32_t)(1 + k + (kind == 0 ? VF_WINDOW_SIGHTS * (i / 5) : 0));
+                sight[k].sigma = 1e-3f;
+                sight[k].other_sigma = k % 3 && rig.cameras > 1 ? 1e-3f : 0;
+            }
+            const uint32_t from = vf_imu_until(imu, n, flight_ns(t - 0.2));
+            const struct vf_window_frame frame = {flight_ns(t), imu + from, n - from < 60 ? n - from : 60, sight,
+                                                  i % 7 == 6 ? 0 : VF_WINDOW_SIGHTS};
+            vf_window_step(&window, &frame);
+            vf_window_nav(&window, &nav);
+            for (int k = 0; k < 15; k++) {
+                const double variance = nav.covariance[vf_nav_index(k, k)];
+                REQUIRE(isfinite(variance) && variance > 0, "run %d, step %d: variance %d is %g\n", run, i, k,
+                        variance);
+            }
+            for (int k = 0; k < 3; k++)
+                REQUIRE(isfinite(nav.position_m[k]) && isfinite(nav.velocity_mps[k]) && isfinite(nav.q_odom_imu[k]),
+                        "run %d, step %d: no state\n", run, i);
+        }
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(readings),    cmocka_unit_test(landmarks),
-                                       cmocka_unit_test(changes),     cmocka_unit_test(spread),
-                                       cmocka_unit_test(elimination), cmocka_unit_test(flights),
-                                       cmocka_unit_test(unseen),      cmocka_unit_test(same_bits)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(readings), cmocka_unit_test(landmarks),   cmocka_unit_test(changes),
+        cmocka_unit_test(spread),   cmocka_unit_test(elimination), cmocka_unit_test(flights),
+        cmocka_unit_test(unseen),   cmocka_unit_test(same_bits),   cmocka_unit_test(nonsense)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
