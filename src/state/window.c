@@ -48,6 +48,7 @@ static void from_first(const struct vf_window *w, double x[VF_WINDOW_COLUMNS])
     }
     x[VF_WINDOW_OFFSET] = w->offset_s - w->first_offset_s;
     x[VF_WINDOW_DISPARITY] = w->disparity_rad - w->first_disparity_rad;
+    vf_window_turn_between(w->mount, w->first_mount, &x[VF_WINDOW_MOUNT]);
 }
 
 /* ---- factors ----------------------------------------------------------------------------------------------------- */
@@ -205,6 +206,7 @@ static void keep(struct vf_window *w)
     for (int f = 0; f < VF_WINDOW_FRAMES; f++) w->kept[f] = w->slot[f].value;
     w->kept_offset_s = w->offset_s;
     w->kept_disparity_rad = w->disparity_rad;
+    memcpy(w->kept_mount, w->mount, sizeof w->mount);
     for (int i = 0; i < VF_WINDOW_LANDMARKS; i++) {
         memcpy(w->kept_landmark[i], w->landmark[i].bearing, 3 * sizeof(float));
         w->kept_landmark[i][3] = w->landmark[i].inverse;
@@ -216,6 +218,7 @@ static void undo(struct vf_window *w)
     for (int f = 0; f < VF_WINDOW_FRAMES; f++) w->slot[f].value = w->kept[f];
     w->offset_s = w->kept_offset_s;
     w->disparity_rad = w->kept_disparity_rad;
+    memcpy(w->mount, w->kept_mount, sizeof w->mount);
     for (int i = 0; i < VF_WINDOW_LANDMARKS; i++) {
         memcpy(w->landmark[i].bearing, w->kept_landmark[i], 3 * sizeof(float));
         w->landmark[i].inverse = w->kept_landmark[i][3];
@@ -251,6 +254,10 @@ static void advance(struct vf_window *w, double damping)
         if (w->slot[f].number) add(&w->slot[f].value, &w->slot[f], f, x);
     w->offset_s += x[VF_WINDOW_OFFSET];
     w->disparity_rad += x[VF_WINDOW_DISPARITY];
+    double turn[4];
+    vf_quaternion_exponential(&x[VF_WINDOW_MOUNT], turn);
+    vf_quaternion_multiply(turn, w->mount, w->mount);
+    vf_quaternion_unit(w->mount);
 }
 
 static void optimise(struct vf_window *w)
@@ -639,6 +646,10 @@ void vf_window_start(struct vf_window *w, const struct vf_window_rig *rig, const
         for (int j = 0; j < m; j++) w->prior.H[column_of(s, 0, i) * n + column_of(s, 0, j)] = x[j];
     }
     w->prior.H[VF_WINDOW_OFFSET * n + VF_WINDOW_OFFSET] = 1.0 / (VF_WINDOW_OFFSET_S * VF_WINDOW_OFFSET_S);
+    vf_window_quaternion(rig->R_imu_cam, w->mount);
+    memcpy(w->first_mount, w->mount, sizeof w->mount);
+    for (int k = 0; k < 3; k++)
+        w->prior.H[(VF_WINDOW_MOUNT + k) * (n + 1)] = 1.0 / (VF_WINDOW_MOUNT_RAD * VF_WINDOW_MOUNT_RAD);
     w->prior.H[VF_WINDOW_DISPARITY * n + VF_WINDOW_DISPARITY] = 1.0 /
                                                                 (VF_WINDOW_DISPARITY_RAD * VF_WINDOW_DISPARITY_RAD);
 }

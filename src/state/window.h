@@ -6,11 +6,11 @@
  *         tracks from camera 0, and of their partners from camera 1
  * Out     state of the newest frame with its covariance; camera's time offset
  * Rule    variables: VF_WINDOW_STATES newest frames with pose, velocity and biases, VF_WINDOW_KEYFRAMES frames with a
- *         pose alone, a time offset of the cameras, an offset of all disparities. Factors: preintegrals between
- *         neighbouring frames, random walks of the biases, sights of landmarks, a prior. A landmark is a bearing and an
- *         inverse range in its host frame; it is projected out of its sights (window_landmark.h), so that what is left
- *         of them depends on the poses of frames relative to the host alone. VF_WINDOW_ITERATIONS steps of Levenberg
- *         and Marquardt, each taken if the cost falls, and else undone
+ *         pose alone, a time offset of the cameras, the attitude of camera 0 on the IMU, an offset of all disparities.
+ *         Factors: preintegrals between neighbouring frames, random walks of the biases, sights of landmarks, a prior. A
+ *         landmark is a bearing and an inverse range in its host frame; it is projected out of its sights
+ *         (window_landmark.h), so that what is left of them depends on the poses of frames relative to the host alone.
+ *         VF_WINDOW_ITERATIONS steps of Levenberg and Marquardt, each taken if the cost falls, and else undone
  *         A frame in which fewer than VF_WINDOW_KNOWN of the tracks are landmarks becomes a keyframe: its other tracks
  *         become landmarks hosted in it. The oldest of the frames with velocity and biases leaves them behind after
  *         each step: a keyframe keeps its pose, another is marginalised, its sights forgotten. A keyframe that has to
@@ -54,12 +54,16 @@
 /** Deviation of camera 1's bearings along the epipolar lines, the same for all, by its calibration [rad]. */
 #define VF_WINDOW_DISPARITY_RAD 0.0005
 
+/** Deviation of the attitude of camera 0 on the IMU by its calibration, each axis [rad]. */
+#define VF_WINDOW_MOUNT_RAD 0.005
+
 /** Columns: poses of all frames, 6 each (position, attitude); velocity and biases of states, 9 each; time
- *  offset; offset of disparities. */
+ *  offset; attitude of camera 0 on the IMU; offset of disparities. */
 enum {
     VF_WINDOW_MOVING = 6 * VF_WINDOW_FRAMES, /* first column of velocity and biases */
     VF_WINDOW_OFFSET = VF_WINDOW_MOVING + 9 * VF_WINDOW_STATES,
-    VF_WINDOW_DISPARITY,
+    VF_WINDOW_MOUNT, /* attitude of camera 0 on the IMU, error in IMU axes, 3 */
+    VF_WINDOW_DISPARITY = VF_WINDOW_MOUNT + 3,
     VF_WINDOW_COLUMNS
 };
 
@@ -151,8 +155,9 @@ struct vf_window {
     /* offset of disparities: by how much bearings from camera 1 are too far along the epipolar line, where nearer
      * points would be [rad]; where the prior has it */
     double disparity_rad, first_disparity_rad;
-    double cost;     /* of the last optimisation */
-    uint32_t flags;  /* vfront_nav_flags_t of the last interval */
+    double mount[4], first_mount[4]; /* attitude of camera 0 on the IMU, q_imu_cam; where the prior has it */
+    double cost;                     /* of the last optimisation */
+    uint32_t flags;                  /* vfront_nav_flags_t of the last interval */
     double noisy[2]; /* variance of the noise of gyro and accelerometer over that stated, running mean */
     struct vf_window_slot slot[VF_WINDOW_FRAMES];
     struct vf_landmark landmark[VF_WINDOW_LANDMARKS];
@@ -163,7 +168,7 @@ struct vf_window {
     double covariance[VF_WINDOW_SAID * VF_WINDOW_SAID];
     /* estimate before a step of the optimisation */
     struct vf_window_value kept[VF_WINDOW_FRAMES];
-    double kept_offset_s, kept_disparity_rad;
+    double kept_offset_s, kept_disparity_rad, kept_mount[4];
     float kept_landmark[VF_WINDOW_LANDMARKS][4];
 };
 

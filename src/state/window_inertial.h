@@ -36,6 +36,20 @@ VF_FN void vf_window_logarithm(const double q[4], double w[3])
     for (int k = 0; k < 3; k++) w[k] = sign * sum * q[1 + k];
 }
 
+/** Quaternion of a rotation matrix: of four forms the one with the largest divisor. */
+VF_FN void vf_window_quaternion(const double R[9], double q[4])
+{
+    const double square[4] = {1.0 + R[0] + R[4] + R[8], 1.0 + R[0] - R[4] - R[8], 1.0 - R[0] + R[4] - R[8],
+                              1.0 - R[0] - R[4] + R[8]};
+    const double a = R[7] - R[5], b = R[2] - R[6], c = R[3] - R[1], d = R[3] + R[1], e = R[2] + R[6], f = R[7] + R[5];
+    const double form[4][4] = {{square[0], a, b, c}, {a, square[1], d, e}, {b, d, square[2], f}, {c, e, f, square[3]}};
+    int most = 0;
+    for (int k = 1; k < 4; k++)
+        if (square[k] > square[most]) most = k;
+    memcpy(q, form[most], sizeof form[most]);
+    vf_quaternion_unit(q);
+}
+
 /** Rotation vector of a b^-1. */
 VF_FN void vf_window_turn_between(const double a[4], const double b[4], double w[3])
 {

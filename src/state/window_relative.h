@@ -5,7 +5,8 @@
  * Rule    a change (u, w) of the relative pose of frame a is t + u, exp([w]) R. With M the rotation from the odometry
  *         frame to axes of camera 0 of a, and d from a's IMU to the host's camera, changes (p, w) of a's pose make
  *         u = -M p + M [d] w, w = -M w. A change (p, w) of the host's pose does the opposite of what
- *         p + [p_host - p_a] w, w of a's does; a change of the time offset moves both by their velocities. So normal
+ *         p + [p_host - p_a] w, w of a's does; a change of the time offset moves both by their velocities,
+ *         one of the camera's attitude on the IMU turns both about their cameras. So normal
  *         equations are turned into a's columns first, and those of the host and the offset are sums of these
  * Exact   double precision in one order
  */
@@ -27,9 +28,9 @@ struct vf_relative {
 
 /** Maps of changes of one frame, seen from one host. */
 struct vf_relative_map {
-    double M[9], d[3];   /* see above */
-    double apart[3];     /* p_host - p_a */
-    double by_offset[6]; /* what a change of the offset by 1 s does, as a change of a's pose */
+    double M[9], d[3]; /* see above */
+    double apart[3];   /* p_host - p_a */
+    double by[4][6];   /* what a change of the time offset by 1 s, of the mounting by 1 rad does, as one of a's pose */
 };
 
 /** out = a b, of row-major 3x3. */
@@ -66,14 +67,16 @@ VF_FN void vf_relative_pose(const struct vf_window *w, const struct vf_window_sl
     for (int k = 0; k < 3; k++) d[k] = arm[k] + host_p[k] - p[k];
     vf_transform_back(R, d, turned);
     for (int k = 0; k < 3; k++) turned[k] -= w->rig.p_imu_cam_m[k];
-    vf_transform_back(w->rig.R_imu_cam, turned, d);
+    double mount[9];
+    vf_quaternion_matrix(w->mount, mount);
+    vf_transform_back(mount, turned, d);
     for (int r = 0; r < 3; r++)
         for (int c = 0; c < 3; c++) { /* transposes */
             back[3 * r + c] = R[3 * c + r];
-            camera[3 * r + c] = w->rig.R_imu_cam[3 * c + r];
+            camera[3 * r + c] = mount[3 * c + r];
         }
     vf_relative_product(back, host_R, product);
-    vf_relative_product(product, w->rig.R_imu_cam, back);
+    vf_relative_product(product, mount, back);
     vf_relative_product(camera, back, product);
     for (int k = 0; k < 9; k++) out->R[k] = (float)product[k];
     for (int k = 0; k < 3; k++) out->t[k] = (float)d[k];
@@ -85,7 +88,8 @@ VF_FN void vf_relative_map_of(const struct vf_window *w, const struct vf_window_
 {
     const struct vf_window_value *at = a->prior ? &a->first : &a->value,
                                  *from = host->prior ? &host->first : &host->value;
-    double R[9], host_R[9], arm[3], turned[3], rate[2][3];
+    double R[9], host_R[9], mount[9], arm[3], turned[3], rate[2][3], change[2][3];
+    vf_quaternion_matrix(w->mount, mount);
     vf_quaternion_matrix(at->q, R);
     vf_quaternion_matrix(from->q, host_R);
     vf_transform_double(host_R, w->rig.p_imu_cam_m, arm);
@@ -95,14 +99,25 @@ VF_FN void vf_relative_map_of(const struct vf_window *w, const struct vf_window_
     }
     for (int r = 0; r < 3; r++) /* (R R_imu_cam)' */
         for (int c = 0; c < 3; c++)
-            m->M[3 * r + c] = R[3 * c] * w->rig.R_imu_cam[r] + R[3 * c + 1] * w->rig.R_imu_cam[3 + r] +
-                              R[3 * c + 2] * w->rig.R_imu_cam[6 + r];
+            m->M[3 * r + c] = R[3 * c] * mount[r] + R[3 * c + 1] * mount[3 + r] + R[3 * c + 2] * mount[6 + r];
     vf_transform_double(R, a->rate, rate[0]);
     vf_transform_double(host_R, host->rate, rate[1]);
     vf_cross_double(m->apart, rate[1], turned);
     for (int k = 0; k < 3; k++) {
-        m->by_offset[k] = at->v[k] - from->v[k] - turned[k];
-        m->by_offset[3 + k] = rate[0][k] - rate[1][k];
+        m->by[0][k] = at->v[k] - from->v[k] - turned[k];
+        m->by[0][3 + k] = rate[0][k] - rate[1][k];
+    }
+    for (int i = 0; i < 3; i++) { /* the camera turns where it is */
+        const double w_a[3] = {R[i], R[3 + i], R[6 + i]}, w_host[3] = {host_R[i], host_R[3 + i], host_R[6 + i]};
+        double own[3];
+        vf_transform_double(R, w->rig.p_imu_cam_m, own);
+        vf_cross_double(own, w_a, change[0]);
+        vf_cross_double(arm, w_host, change[1]);
+        vf_cross_double(m->apart, w_host, turned);
+        for (int k = 0; k < 3; k++) {
+            m->by[1 + i][k] = change[0][k] - change[1][k] - turned[k];
+            m->by[1 + i][3 + k] = w_a[k] - w_host[k];
+        }
     }
 }
 
@@ -154,10 +169,10 @@ VF_FN void vf_relative_spread(struct vf_window_system *s, int host, int a, int b
                               const struct vf_relative_map *of_b, double B[6][6])
 {
     const int n = VF_WINDOW_COLUMNS, td = VF_WINDOW_OFFSET;
-    double left[6][6], both[6][6], by_offset[6]; /* B G_b; G_a' B; B c_b */
+    double left[6][6], both[6][6], by[4][6]; /* B G_b; G_a' B; B c_b */
     for (int r = 0; r < 6; r++) {
         vf_relative_host(of_b, B[r], left[r]);
-        by_offset[r] = vf_relative_dot(B[r], of_b->by_offset);
+        for (int i = 0; i < 4; i++) by[i][r] = vf_relative_dot(B[r], of_b->by[i]);
     }
     for (int c = 0; c < 6; c++) { /* G_a' (B G_b) */
         double column[6], out[6];
@@ -165,8 +180,6 @@ VF_FN void vf_relative_spread(struct vf_window_system *s, int host, int a, int b
         vf_relative_host(of_a, column, out);
         for (int r = 0; r < 6; r++) both[r][c] = out[r];
     }
-    double turned[6];
-    vf_relative_host(of_a, by_offset, turned);
     for (int r = 0; r < 6; r++) {
         for (int c = 0; c < 6; c++) {
             s->H[(6 * a + r) * n + 6 * b + c] += B[r][c];
@@ -174,12 +187,18 @@ VF_FN void vf_relative_spread(struct vf_window_system *s, int host, int a, int b
             s->H[(6 * host + c) * n + 6 * a + r] -= left[r][c];
             s->H[(6 * host + r) * n + 6 * host + c] += both[r][c];
         }
-        s->H[(6 * a + r) * n + td] += by_offset[r];
-        s->H[td * n + 6 * a + r] += by_offset[r];
-        s->H[(6 * host + r) * n + td] -= turned[r];
-        s->H[td * n + 6 * host + r] -= turned[r];
     }
-    s->H[td * n + td] += vf_relative_dot(by_offset, of_a->by_offset);
+    for (int i = 0; i < 4; i++) {
+        double turned[6];
+        vf_relative_host(of_a, by[i], turned);
+        for (int r = 0; r < 6; r++) {
+            s->H[(6 * a + r) * n + td + i] += by[i][r];
+            s->H[(td + i) * n + 6 * a + r] += by[i][r];
+            s->H[(6 * host + r) * n + td + i] -= turned[r];
+            s->H[(td + i) * n + 6 * host + r] -= turned[r];
+        }
+        for (int j = 0; j < 4; j++) s->H[(td + j) * n + td + i] += vf_relative_dot(by[i], of_a->by[j]);
+    }
 }
 
 /** Vector over a frame's columns, likewise. */
@@ -193,7 +212,7 @@ VF_FN void vf_relative_slope(double out[VF_WINDOW_COLUMNS], int host, int a, con
         out[6 * a + k] += g[k];
         out[6 * host + k] -= turned[k];
     }
-    out[VF_WINDOW_OFFSET] += vf_relative_dot(g, m->by_offset);
+    for (int i = 0; i < 4; i++) out[VF_WINDOW_OFFSET + i] += vf_relative_dot(g, m->by[i]);
 }
 
 /** Equations over the poses relative to a host, added to the system. */
@@ -274,8 +293,12 @@ VF_FN void vf_relative_change(const double x[VF_WINDOW_COLUMNS], int host, int a
     double p[3], w[3], about[3], turned[3];
     vf_cross_double(m->apart, &x[6 * host + 3], about);
     for (int k = 0; k < 3; k++) {
-        p[k] = x[6 * a + k] - x[6 * host + k] - about[k] + m->by_offset[k] * x[VF_WINDOW_OFFSET];
-        w[k] = x[6 * a + 3 + k] - x[6 * host + 3 + k] + m->by_offset[3 + k] * x[VF_WINDOW_OFFSET];
+        p[k] = x[6 * a + k] - x[6 * host + k] - about[k];
+        w[k] = x[6 * a + 3 + k] - x[6 * host + 3 + k];
+        for (int i = 0; i < 4; i++) {
+            p[k] += m->by[i][k] * x[VF_WINDOW_OFFSET + i];
+            w[k] += m->by[i][3 + k] * x[VF_WINDOW_OFFSET + i];
+        }
     }
     vf_cross_double(m->d, w, about);
     for (int k = 0; k < 3; k++) p[k] = about[k] - p[k];

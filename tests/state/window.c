@@ -360,7 +360,11 @@ static struct rigid relative(const struct vf_window *w, const struct vf_window_s
         product(now, by, 0, now);
         rotate(now, w->rig.p_imu_cam_m, arm);
         for (int k = 0; k < 3; k++) camera[i].t[k] = side[i]->value.p[k] + side[i]->value.v[k] * late + arm[k];
-        product(now, w->rig.R_imu_cam, 0, camera[i].R);
+        wide on[9];
+        double mount[9];
+        wide_matrix(w->mount, on);
+        for (int k = 0; k < 9; k++) mount[k] = (double)on[k];
+        product(now, mount, 0, camera[i].R);
     }
     double apart[3];
     for (int i = 0; i < 9; i++) { /* R_a' R_host */
@@ -381,6 +385,7 @@ static void any_slots(struct vf_window *w)
     const double turn[3] = {0.3 * normal(), 0.3 * normal(), 1.5 + 0.3 * normal()};
     rotation_of(turn, w->rig.R_imu_cam);
     for (int k = 0; k < 3; k++) w->rig.p_imu_cam_m[k] = 0.2 * normal();
+    vf_window_quaternion(w->rig.R_imu_cam, w->mount);
     w->offset_s = 0;
     for (int f = 0; f < VF_WINDOW_FRAMES; f++) {
         struct vf_window_slot *s = &w->slot[f];
@@ -391,8 +396,8 @@ static void any_slots(struct vf_window *w)
     }
 }
 
-/** Changes of relative poses by changes of poses and of the time offset are the differences of poses; turning all, or
- *  moving all, changes none. */
+/** Changes of relative poses by changes of poses, of the time offset and of the camera's attitude on the IMU are the
+ *  differences of poses. */
 static void changes(void **state)
 {
     (void)state;
@@ -408,7 +413,7 @@ static void changes(void **state)
         for (int k = 0; k < 9; k++) REQUIRE(fabs(at.R[k] - (double)pose.R[k]) < 1e-6, "run %d: R\n", run);
         for (int k = 0; k < 3; k++)
             REQUIRE(fabs(at.t[k] - (double)pose.t[k]) < 2e-6 * (1 + length(at.t)), "run %d: t\n", run);
-        for (int c = 0; c < 13; c++) {
+        for (int c = 0; c < 16; c++) {
             double x[VF_WINDOW_COLUMNS] = {0}, e[15] = {0}, w[3];
             float found[6];
             struct vf_window now = window;
@@ -416,7 +421,14 @@ static void changes(void **state)
             e[c % 6] = by;
             if (c < 12) now.slot[c < 6 ? host : a].value = moved(&window.slot[c < 6 ? host : a].value, e);
             if (c == 12) now.offset_s += by;
-            x[c == 12 ? VF_WINDOW_OFFSET : 6 * (c < 6 ? host : a) + c % 6] = by;
+            if (c > 12) { /* the camera turned on the IMU */
+                double v[3] = {0}, turn[9], R[9];
+                v[c - 13] = by;
+                rotation_of(v, turn);
+                product(turn, window.rig.R_imu_cam, 0, R);
+                vf_window_quaternion(R, now.mount);
+            }
+            x[c >= 12 ? VF_WINDOW_OFFSET + c - 12 : 6 * (c < 6 ? host : a) + c % 6] = by;
             const struct rigid then = relative(&now, &now.slot[host], &now.slot[a]);
             vf_relative_change(x, host, a, &m, found);
             rotation_between(then.R, at.R, w);
@@ -596,7 +608,7 @@ static void about(const char *name, const char *what, double mean, double least,
 }
 
 /** Flights of which errors are what the covariance says: noise as stated; a time offset and an offset of disparities,
- *  which are found; tracks that are wrong; a while without pictures. */
+ *  which are found; a camera mounted otherwise than told; tracks that are wrong; vibration; a while without sights. */
 static void flights(void **state)
 {
     (void)state;
@@ -610,6 +622,7 @@ static void flights(void **state)
          .life = 30,
          .offset_s = 0.004,
          .disparity = 4e-4},
+        {.name = "mounting", .runs = RUNS, .seconds = 6, .size = 1, .pixel = 0.5, .life = 30, .mount_rad = 0.005},
         {.name = "hover", .runs = RUNS, .seconds = 6, .size = 0.05, .pixel = 0.5, .life = 60},
         {.name = "1 % of sights wrong", .runs = RUNS, .seconds = 6, .size = 1, .pixel = 0.5, .life = 30, .wrong = 0.01},
         {.name = "vibration of 5 m/s2",

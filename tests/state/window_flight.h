@@ -21,11 +21,12 @@ static const double focal_px = 460, baseline_m = 0.11;
 /** What is drawn. size: amplitude of the path; pixel: noise of sights and of disparities [px]; life: mean life of a
  *  track [frames]; wrong: share of sights off by twenty deviations; dark: seconds without sights in the middle;
  *  vibration: of the frame, on each axis, at 80 to 190 Hz [m/s^2], and a hundredth of it of rates [rad/s]; offset_s,
- *  disparity: true time offset, and offset of disparities [rad]. */
+ *  disparity: true time offset, and offset of disparities [rad]; mount_rad: deviation of the camera's attitude on the
+ *  IMU from that told, each axis. */
 struct flight {
     const char *name;
     int runs;
-    double seconds, size, pixel, life, wrong, dark, offset_s, disparity, vibration;
+    double seconds, size, pixel, life, wrong, dark, offset_s, disparity, vibration, mount_rad;
 };
 
 /** Means over runs and steps: squares of normalised errors of position, attitude, velocity; at the end those of the
@@ -289,10 +290,15 @@ static inline int fly_once(struct vf_window *w, const struct flight *f, struct f
     uint32_t ids = 0;
     const vfront_imu_noise_t noise = {1.7e-4, 2e-3, 2e-5, 3e-3, 30, 300, RATE, 9.81};
     const struct vf_window_rig rig = flight_rig();
+    struct vf_window_rig told = rig;
     any_path(&path, f->size);
     const uint32_t n = measure_flight(&path, f->seconds, f->vibration, &noise, imu, bias);
     const vfront_nav_t first = first_state(&path, bias);
-    vf_window_start(w, &rig, &noise, &first);
+    double off[3], turn[9];
+    for (int k = 0; k < 3; k++) off[k] = f->mount_rad * normal();
+    rotation_of(off, turn);
+    product(turn, rig.R_imu_cam, 0, told.R_imu_cam);
+    vf_window_start(w, &told, &noise, &first);
     const int steps = (int)(f->seconds * FRAME_HZ);
     for (int i = 0; i <= steps; i++) {
         const double t = (double)i / FRAME_HZ;
