@@ -7,8 +7,8 @@
  * Out     state of the newest frame with its covariance; camera's time offset
  * Rule    variables: VF_WINDOW_STATES newest frames with pose, velocity and biases, VF_WINDOW_KEYFRAMES frames with a
  *         pose alone, a time offset of the cameras, the attitude of camera 0 on the IMU, an offset of all disparities.
- *         Factors: preintegrals between neighbouring frames, random walks of the biases, sights of landmarks, a prior. A
- *         landmark is a bearing and an inverse range in its host frame; it is projected out of its sights
+ *         Factors: preintegrals between neighbouring frames, random walks of the biases, sights of landmarks, a prior.
+ *         A landmark is a bearing and an inverse range in its host frame; it is projected out of its sights
  *         (window_landmark.h), so that what is left of them depends on the poses of frames relative to the host alone.
  *         VF_WINDOW_ITERATIONS steps of Levenberg and Marquardt, each taken if the cost falls, and else undone
  *         A frame in which fewer than VF_WINDOW_KNOWN of the tracks are landmarks becomes a keyframe: its other tracks
