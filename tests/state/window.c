@@ -639,7 +639,7 @@ static void flights(void **state)
         struct flown sum;
         fly(&window, &flight[i], &sum);
         const int shaken = flight[i].vibration > 0; /* a tone is not white noise: covariances of about the size */
-        const double least = shaken ? 0.8 : RUNS > 2 ? 1.8 : 0.5, most = shaken || RUNS <= 2 ? 8 : 4.2;
+        const double least = RUNS <= 2 ? 0.2 : shaken ? 0.8 : 1.8, most = shaken || RUNS <= 2 ? 8 : 4.2;
         about(flight[i].name, "position", sum.nees[0], least, most);
         about(flight[i].name, "attitude", sum.nees[1], least, most);
         about(flight[i].name, "velocity", sum.nees[2], least, most);
