@@ -180,7 +180,7 @@ $(BUILD)/vfcheck: $(VFCHECK) $(LIB)
 # ---- targets ------------------------------------------------------------------------------------------------------------------------
 
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
-BRIDGES := fast track orb lens rectify features trajectory ego stereo propagate
+BRIDGES := fast track orb lens rectify features trajectory ego stereo propagate window
 # In `make slow`, because each takes more than 8 s: of the oracles, and of the tests of ports.
 SLOW    := detect ego essential motion scale stereo_position $(OWN)
 SLOW_PORTS := $(addprefix $(SMALL)/,init api info invariance prior alloc) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(FAKE)/hang $(FAKE)/failover $(JETPACK4)/fault $(JETPACK4)/points $(if $(HAVE_CUBLAS),$(FAKE)/cublas)
