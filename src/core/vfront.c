@@ -281,6 +281,7 @@ vfront_status_t vfront_submit(vfront_t *vf, const vfront_frame_t *frame)
     }
     if (is_fault(status)) s->failed = status;
     if (status) return status;
+    vf_readings_keep(&s->readings);
     s->under_way = 1;
     s->input ^= 1;
     return VFRONT_OK;
@@ -335,6 +336,7 @@ vfront_status_t vfront_reset(vfront_t *vf)
     if (s->failed) return s->failed;
     s->frame = 0;
     s->refused.length = 0;
+    vf_readings_forget(&s->readings);
     s->resets = ++s->reset_counter; /* losses counted so far stay counted */
     return VFRONT_OK;
 }
