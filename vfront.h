@@ -117,8 +117,8 @@ typedef enum vfront_status {
                                       address, a trap, an assertion, an error of memory. Only a new process has the GPU
                                       again; the host port works in this one, too. */
     VFRONT_E_IMU = -24,          /**< IMU readings out of order, twice of one time, not finite, out of range, too many,
-                                      too far ahead of their frame, or given beside gyro readings; for
-                                      vfront_propagate() also none, or too far apart. */
+                                      or given beside gyro readings; for vfront_propagate() also none, or too far
+                                      apart. */
     VFRONT_E_NAV = -25           /**< State that is none: not finite, absurd, attitude not a unit quaternion, variance
                                       below 0 or correlation above 1. */
 } vfront_status_t;
@@ -417,7 +417,7 @@ vfront_status_t vfront_propagate(const vfront_nav_t *nav, const vfront_imu_noise
 
 /** Longest time without a reading [ns]. */
 #define VFRONT_IMU_GAP_NS 200000000u
-/** Longest time by which a reading that is given with a frame may be later than the middle of its exposure [ns]. */
+/** Longest time by which a reading that is given with a frame is later than the middle of its exposure [ns]. */
 #define VFRONT_IMU_AHEAD_NS 1000000000u
 /** Largest magnitude of a reading on each axis [rad/s, m/s^2]. */
 #define VFRONT_GYRO_MOST_RAD_S 100.0
@@ -745,9 +745,9 @@ typedef struct vfront_gyro {
  *  readings need not be cut to frames. Their rates are the frame's rotation prior as gyro readings are; the rest
  *  vfront_health_t.imu watches. Of a refused frame no reading is kept: they are given again with the next one. Readings
  *  are refused by VFRONT_E_IMU where one is not later than the one before, be it of a frame before; not finite, or over
- *  VFRONT_GYRO_MOST_RAD_S or VFRONT_ACCEL_MOST_M_S2; over VFRONT_IMU_AHEAD_NS after the middle of exposure; or where
- *  they are, with those kept, more than VFRONT_IMU_SAMPLES. After a long time without frames the last ones of that
- *  number are enough. vfront_reset() and a clock that is set forget all readings kept. */
+ *  VFRONT_GYRO_MOST_RAD_S or VFRONT_ACCEL_MOST_M_S2; or where they are, with those kept, more than VFRONT_IMU_SAMPLES.
+ *  After a long time without frames the last ones of that number are enough. One that is over VFRONT_IMU_AHEAD_NS after
+ *  the middle of exposure is dropped. vfront_reset() and a clock that is set forget all readings kept. */
 struct vfront_frame {
     uint64_t t_ns;        /**< Stamp: start of exposure on any one clock [ns], rising from frame to frame by at most
                                frame_jump_ms. */
@@ -1084,8 +1084,10 @@ typedef enum vfront_imu_fault {
                                     Rest: for a second and more no rate over 0.2 rad/s on any axis, and a magnitude that
                                     is always near gravity (the rig's, where it is known, else 9.81; within 20 %), always
                                     near 1, or always below 0.5 but not 0. */
-    VFRONT_IMU_NO_GRAVITY = 64 /**< Gravity seems to be taken out of the forces: at the last rest their magnitude was
+    VFRONT_IMU_NO_GRAVITY = 64, /**< Gravity seems to be taken out of the forces: at the last rest their magnitude was
                                     below 0.5. */
+    VFRONT_IMU_AHEAD = 128     /**< Readings of the frame were over VFRONT_IMU_AHEAD_NS after the middle of its exposure,
+                                    and were dropped: clocks of IMU and frames differ, or imu_offset_ns is wrong. */
 } vfront_imu_fault_t;
 
 /** Bits of vfront_health_t.full. */

@@ -6,7 +6,6 @@
 #include "image/ingest.h"
 #include "camera/lens.h"
 #include "math/rotation.h"
-#include "frame.h"
 
 static int finite_number(double v) { return v - v == 0.0; }
 
@@ -311,14 +310,11 @@ static vfront_status_t check_gyro(struct vf_state *s, const vfront_frame_t *f)
     return VFRONT_OK;
 }
 
-/** Checks a reading of the IMU. before: the one before it, or NULL; last_ns: latest time that it may have. */
-static vfront_status_t check_reading(struct vf_state *s, const vfront_imu_t *imu, const vfront_imu_t *before,
-                                     uint64_t last_ns, int32_t i)
+/** Checks a reading of the IMU. before: the one before it, or NULL. */
+static vfront_status_t check_reading(struct vf_state *s, const vfront_imu_t *imu, const vfront_imu_t *before, int32_t i)
 {
     if (before && imu->t_ns <= before->t_ns)
         return vf_refuse(s, VFRONT_E_IMU, "not after the one before: frame.imu[%d%s", i, "].t_ns");
-    if (imu->t_ns > last_ns)
-        return vf_refuse(s, VFRONT_E_IMU, "over VFRONT_IMU_AHEAD_NS after the frame: frame.imu[%d%s", i, "].t_ns");
     if (!vf_imu_gyro_valid(imu))
         return vf_refuse(s, VFRONT_E_IMU, "not finite or over 100: frame.imu[%d%s", i, "].gyro_rad_s");
     if (!vf_imu_accel_valid(imu))
@@ -330,15 +326,13 @@ static vfront_status_t check_imu(struct vf_state *s, const vfront_frame_t *f)
 {
     if (!f->imu) return VFRONT_OK;
     if (f->gyro) return vf_refuse(s, VFRONT_E_IMU, "given beside frame.gyro: frame.imu", 0, "");
-    const uint32_t kept = s->clock_set ? 0 : s->readings.kept;
+    const uint32_t kept = s->clock_set || !s->frame ? 0 : s->readings.kept;
     const vfront_imu_t *before = kept ? &s->readings.reading[kept - 1] : NULL;
-    const uint64_t middle_ns = vf_time_plus(vf_frame_middle(f), s->rig.imu_offset_ns),
-                   last_ns = vf_time_plus(middle_ns, VFRONT_IMU_AHEAD_NS);
     if (f->imu_count > VFRONT_IMU_SAMPLES - kept)
         return vf_refuse(s, VFRONT_E_IMU, "with those kept over VFRONT_IMU_SAMPLES: frame.imu_count = %d",
                          (int32_t)f->imu_count, "");
     for (uint32_t i = 0; i < f->imu_count; i++) {
-        const vfront_status_t status = check_reading(s, &f->imu[i], before, last_ns, (int32_t)i);
+        const vfront_status_t status = check_reading(s, &f->imu[i], before, (int32_t)i);
         if (status) return status;
         before = &f->imu[i];
     }

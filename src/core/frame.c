@@ -51,7 +51,8 @@ static void fill_imu(struct vf_state *s, const vfront_frame_t *f)
     const vfront_imu_noise_t *noise = &s->rig.imu;
     const uint64_t to_ns = vf_time_plus(p->t_mid_ns, s->rig.imu_offset_ns),
                    from_ns = p->frame ? vf_time_plus(s->t_mid_ns, s->rig.imu_offset_ns) : to_ns;
-    vf_readings_take(r, noise, f->imu, f->imu ? f->imu_count : 0, f->imu != NULL, !p->frame);
+    vf_readings_take(r, noise, f->imu, f->imu ? f->imu_count : 0, vf_time_plus(to_ns, VFRONT_IMU_AHEAD_NS),
+                     f->imu != NULL, !p->frame);
     vf_readings_step(r, from_ns, to_ns);
     p->imu = vf_readings_faults(r, noise, (uint32_t)s->step[0].tuning.gyro_stuck_readings);
     p->imu_readings = r->count;
@@ -111,15 +112,13 @@ static void fill_rotation(struct vf_state *s, const vfront_frame_t *f)
     p->rotation_given = 1;
 }
 
-uint64_t vf_frame_middle(const vfront_frame_t *f) { return vf_time_plus(f->t_ns, f->exposure_ns / 2); }
-
 vfront_status_t vf_frame_params(struct vf_state *s, const vfront_frame_t *f)
 {
     const vfront_status_t status = fill_sources(s, f);
     if (status) return status;
     struct vf_params *p = &s->pinned->params;
     p->t_ns = f->t_ns;
-    p->t_mid_ns = vf_frame_middle(f);
+    p->t_mid_ns = vf_time_plus(f->t_ns, f->exposure_ns / 2);
     p->frame = s->clock_set ? 0 : s->frame;
     p->dt_ns = p->frame ? f->t_ns - s->t_ns : 0;
     p->gap = p->dt_ns > (uint64_t)s->step[0].tuning.health_gap_ms * 1000000u;

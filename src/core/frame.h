@@ -5,9 +5,6 @@
 
 #include "port/port.h"
 
-/** Middle of exposure of a frame, or the last time that there is. */
-uint64_t vf_frame_middle(const vfront_frame_t *frame);
-
 /** Fills in vf_pinned.params and the step of vf_state.readings for a frame that vf_check_frame() has passed. Copies
  *  pictures and masks where the port needs them copied. Readings are kept by vf_readings_keep() only. */
 vfront_status_t vf_frame_params(struct vf_state *state, const vfront_frame_t *frame);

@@ -336,7 +336,6 @@ vfront_status_t vfront_reset(vfront_t *vf)
     if (s->failed) return s->failed;
     s->frame = 0;
     s->refused.length = 0;
-    vf_readings_forget(&s->readings);
     s->resets = ++s->reset_counter; /* losses counted so far stay counted */
     return VFRONT_OK;
 }

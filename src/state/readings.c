@@ -33,14 +33,15 @@ static void watch(struct vf_readings_watch *w, const vfront_imu_t *before, const
 /* ---- over frames ------------------------------------------------------------------------------------------------- */
 
 void vf_readings_take(struct vf_readings *r, const vfront_imu_noise_t *noise, const vfront_imu_t *imu, uint32_t n,
-                      int given, int anew)
+                      uint64_t last_ns, int given, int anew)
 {
-    const uint32_t kept = anew ? 0 : r->kept;
+    const uint32_t kept = anew ? 0 : r->kept, taken = vf_imu_until(imu, n, last_ns);
     r->next = r->watch;
     if (anew) memset(&r->next, 0, sizeof r->next);
     r->next_begun = given || (!anew && r->begun);
-    r->total = kept + n;
-    if (n) memcpy(&r->reading[kept], imu, n * sizeof *imu);
+    r->total = kept + taken;
+    r->ahead = n - taken;
+    if (taken) memcpy(&r->reading[kept], imu, taken * sizeof *imu);
     for (uint32_t i = kept; i < r->total; i++)
         watch(&r->next, i ? &r->reading[i - 1] : NULL, &r->reading[i], noise->gravity_m_s2);
 }
@@ -64,12 +65,6 @@ void vf_readings_keep(struct vf_readings *r)
     r->kept = r->total - drop;
     r->begun = r->next_begun;
     r->watch = r->next;
-}
-
-void vf_readings_forget(struct vf_readings *r)
-{
-    r->kept = r->begun = 0;
-    memset(&r->watch, 0, sizeof r->watch);
 }
 
 /* ---- faults of a step -------------------------------------------------------------------------------------------- */
@@ -122,6 +117,7 @@ uint32_t vf_readings_faults(const struct vf_readings *r, const vfront_imu_noise_
     if (known && is_saturated(r, noise)) faults |= VFRONT_IMU_SATURATED;
     if (is_stuck(r, stuck)) faults |= VFRONT_IMU_STUCK;
     if (is_zero(r)) faults |= VFRONT_IMU_ZERO;
+    if (r->ahead) faults |= VFRONT_IMU_AHEAD;
     if (r->next.verdict == VF_REST_IN_G) faults |= VFRONT_IMU_IN_G;
     if (r->next.verdict == VF_REST_NO_GRAVITY) faults |= VFRONT_IMU_NO_GRAVITY;
     return faults;

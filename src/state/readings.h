@@ -35,7 +35,7 @@ struct vf_readings {
     uint32_t begun;                           /* 1: an accepted frame had an IMU */
     struct vf_readings_watch watch;           /* over all that were kept */
     /* of the frame to be submitted; what comes of it when it is accepted */
-    uint32_t total, next_begun;
+    uint32_t total, next_begun, ahead; /* ahead: readings that were dropped */
     struct vf_readings_watch next;
     uint64_t from_ns, to_ns; /* the step, on the clock of the readings; no time: it has no readings */
     uint32_t first, count;   /* its readings */
@@ -93,10 +93,11 @@ VF_FN uint64_t vf_time_plus(uint64_t t_ns, int64_t offset_ns)
     return t_ns < UINT64_MAX - (uint64_t)offset_ns ? t_ns + (uint64_t)offset_ns : UINT64_MAX;
 }
 
-/** Takes the readings of a frame that is to be submitted, behind those kept. anew: those kept count no more. n: at most
- *  VFRONT_IMU_SAMPLES with those. given: 1 if the frame has an IMU. */
+/** Takes the readings of a frame that is to be submitted, behind those kept, up to last_ns. anew: a first frame, for
+ *  which all that was kept counts no more. n: at most VFRONT_IMU_SAMPLES with those kept. given: 1 if the frame has an
+ *  IMU. */
 void vf_readings_take(struct vf_readings *r, const vfront_imu_noise_t *noise, const vfront_imu_t *imu, uint32_t n,
-                      int given, int anew);
+                      uint64_t last_ns, int given, int anew);
 
 /** Sets the step, and its readings. No time, or none that goes on: no readings. */
 void vf_readings_step(struct vf_readings *r, uint64_t from_ns, uint64_t to_ns);
@@ -106,8 +107,5 @@ uint32_t vf_readings_faults(const struct vf_readings *r, const vfront_imu_noise_
 
 /** Keeps what the next step needs; the frame was accepted. */
 void vf_readings_keep(struct vf_readings *r);
-
-/** Forgets all. */
-void vf_readings_forget(struct vf_readings *r);
 
 #endif
