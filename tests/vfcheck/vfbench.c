@@ -524,8 +524,21 @@ static void bench_pairs(int width, int height)
     vfront_shutdown(vf);
     t = standard();
     start_pair(width, height, &t);
+    printf("  partner, as many tracks as there are     %6.2f us\n",
+           (double)launched_us(width, height, run_cuda[VF_partner]));
+    start_pair(width, height, &t);
     w = measure_steps(width, height, FILL_REAL, 1000);
     print_wall("  all: tracks, depths, matches, motion", &w, floor);
+    vfront_shutdown(vf);
+    t.track_partner = 0;
+    start_pair(width, height, &t);
+    w = measure_steps(width, height, FILL_REAL, 1000);
+    print_wall("  the same without partners of tracks", &w, floor);
+    vfront_shutdown(vf);
+    t.track_back_mpx = 0;
+    start_pair(width, height, &t);
+    w = measure_steps(width, height, FILL_REAL, 1000);
+    print_wall("  and without the tracker's way back", &w, floor);
     vfront_shutdown(vf);
 }
 #else
