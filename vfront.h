@@ -845,7 +845,9 @@ enum {
     VFRONT_MOTION_PLANE = 2,    /**< Relative: nearly all inliers lie in one plane; a second motion may fit as well. */
     VFRONT_MOTION_PARALLAX = 4, /**< Relative: a rotation alone explains most of the correspondences, so the direction
                                      of t is weak. */
-    VFRONT_MOTION_TWO = 8,      /**< Relative: many of the outliers fit one other motion: another object moves, too. */
+    VFRONT_MOTION_TWO = 8,      /**< Relative: many of the outliers fit one other motion: another object moves, too. With a
+                                     parallax below 3 ego_error_mpx either may be the camera's motion, so that it is
+                                     VFRONT_MOTION_UNSURE. */
     VFRONT_MOTION_ONE_GPU = 16, /**< Relative: computed with VFRONT_CUBLAS; only the same GPU with the same libraries
                                      repeats these bits. */
     VFRONT_MOTION_STEREO = 32,  /**< Metric: health.stereo is not VFRONT_STEREO_GOOD in this frame or in the one before,

@@ -5,8 +5,8 @@
  *         tuning
  * Out     the relative and the metric motion of vfront.h, and which of them is the last good one
  * Rule    a motion is good if enough correspondences are its inliers and it has a covariance. A relative motion without
- *         parallax is reported as a rotation. Flags: camera still, weak parallax, points in a plane, alternative motion
- *         of the outliers
+ *         parallax is reported as a rotation; one with little of it, beside another motion of the outliers, is unsure.
+ *         Flags: camera still, weak parallax, points in a plane, alternative motion of the outliers
  * Exact   single precision in one order; vf_ego_assess_relative() and vf_ego_assess_metric() are called by a team:
  *         src/math/team.h
  * Memory  struct vf_ego_memory
@@ -41,6 +41,7 @@ VF_FN float vf_ego_bin_px(int32_t bin) { return (float)bin * (1.0f / 16.0f); }
 #define VF_EGO_PLANE_FITS                                                                                              \
     4 /* Gauss-Newton fits of the plane, the first to all inliers, the others to those within the bound */
 #define VF_EGO_PLANE_PERCENT 90 /* inliers in a plane from which VFRONT_MOTION_PLANE is set */
+#define VF_EGO_TWO_ERRORS 3.0f  /* parallax, in ego_error_mpx, below which two motions are alike */
 
 /** Add the residual of a plane n . X = 1 at an inlier of a relative motion: n . b less the triangulated inverse
  *  distance, in bounds. n takes the place of the rotation in the normal equations. all: 1, also where the residual
@@ -198,6 +199,14 @@ VF_FN uint32_t vf_ego_fill_motion(const struct vf_ego_view *s, vfront_motion_t *
     return state;
 }
 
+/** 1 if many of the outliers fit one other motion and the inliers' parallax is so small, beside the error that an
+ *  inlier may have, that either may be the camera's. */
+VF_FN int vf_ego_two_alike(const struct vf_ego_view *s, const struct vf_assessment *a)
+{
+    return vf_ego_enough_inliers(&s->tuning, a->alternative_inliers, a->outliers) &&
+           vf_ego_bin_px(a->parallax[VF_RELATIVE]) * 1000.0f < VF_EGO_TWO_ERRORS * (float)s->tuning.ego_error_mpx;
+}
+
 /** Fill in the relative motion with its flags, or the rotation alone where there is no parallax. Returns its state. */
 VF_FN uint32_t vf_ego_fill_relative(const struct vf_ego_view *s, vfront_motion_t *m, uint32_t pairs,
                                     const struct vf_assessment *a)
@@ -207,6 +216,14 @@ VF_FN uint32_t vf_ego_fill_relative(const struct vf_ego_view *s, vfront_motion_t
     if (suffices &&
         (!vf_ego_enough_inliers(&s->tuning, relative->inliers, pairs) || vf_ego_no_parallax(rotation, relative)))
         return vf_ego_fill_motion(s, m, VF_ROTATION_ONLY, pairs, a);
+    if (vf_ego_two_alike(s, a)) {
+        VF_TEAM(one, 1)
+        {
+            m->inliers = relative->inliers;
+            m->flags |= VFRONT_MOTION_TWO;
+        }
+        return VFRONT_MOTION_UNSURE;
+    }
     const uint32_t state = vf_ego_fill_motion(s, m, VF_RELATIVE, pairs, a);
     VF_TEAM(one, state == VFRONT_MOTION_GOOD)
     {

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/* Poses of frames relative to a host, and normal equations over them turned into those over poses in the odometry
+ * frame.
+ *
+ * Rule    a change (u, w) of the relative pose of frame a is t + u, exp([w]) R. With M the rotation from the odometry
+ *         frame to axes of camera 0 of a, and d from a's IMU to the host's camera, changes (p, w) of a's pose make
+ *         u = -M p + M [d] w, w = -M w. A change (p, w) of the host's pose does the opposite of what
+ *         p + [p_host - p_a] w, w of a's does; a change of the time offset moves both by their velocities,
+ *         one of the camera's attitude on the IMU turns both about their cameras. So normal
+ *         equations are turned into a's columns first, and those of the host and the offset are sums of these
+ * Exact   double precision in one order
+ */
+#ifndef VF_WINDOW_RELATIVE_H
+#define VF_WINDOW_RELATIVE_H
+
+#include "window_inertial.h"
+#include "window_landmark.h"
+
+/** Columns of the poses relative to one host. */
+#define VF_RELATIVE_COLUMNS (6 * VF_WINDOW_FRAMES)
+
+/** Normal equations of the landmarks of one host. H: upper triangle of blocks. */
+struct vf_relative {
+    double H[VF_RELATIVE_COLUMNS][VF_RELATIVE_COLUMNS], g[VF_RELATIVE_COLUMNS];
+    double cross[VF_RELATIVE_COLUMNS], disparity, slope; /* of the offset of disparities: with poses, itself, g */
+    uint32_t frames;                                     /* bit f: has an equation */
+};
+
+/** Maps of changes of one frame, seen from one host. */
+struct vf_relative_map {
+    double M[9], d[3]; /* see above */
+    double apart[3];   /* p_host - p_a */
+    double by[4][6];   /* what a change of the time offset by 1 s, of the mounting by 1 rad does, as one of a's pose */
+};
+
+/** out = a b, of row-major 3x3. */
+VF_FN void vf_relative_product(const double a[9], const double b[9], double out[9])
+{
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++)
+            out[3 * r + c] = a[3 * r] * b[c] + a[3 * r + 1] * b[3 + c] + a[3 * r + 2] * b[6 + c];
+}
+
+/** Pose of the IMU when the camera saw a frame: R, p. */
+VF_FN void vf_relative_seen(const struct vf_window *w, const struct vf_window_slot *s,
+                            const struct vf_window_value *value, double R[9], double p[3])
+{
+    const double late = w->offset_s - s->offset_s;
+    double turn[3], q[4];
+    for (int k = 0; k < 3; k++) {
+        turn[k] = s->rate[k] * late;
+        p[k] = value->p[k] + value->v[k] * late;
+    }
+    vf_quaternion_exponential(turn, q);
+    vf_quaternion_multiply(value->q, q, q);
+    vf_quaternion_matrix(q, R);
+}
+
+/** Pose of camera 0 of frame a relative to that of the host: x_a = R x_host + t. */
+VF_FN void vf_relative_pose(const struct vf_window *w, const struct vf_window_slot *host,
+                            const struct vf_window_slot *a, struct vf_pose *out)
+{
+    double host_R[9], host_p[3], R[9], p[3], arm[3], d[3], turned[3], back[9], product[9], camera[9];
+    vf_relative_seen(w, host, &host->value, host_R, host_p);
+    vf_relative_seen(w, a, &a->value, R, p);
+    vf_transform_double(host_R, w->rig.p_imu_cam_m, arm);
+    for (int k = 0; k < 3; k++) d[k] = arm[k] + host_p[k] - p[k];
+    vf_transform_back(R, d, turned);
+    for (int k = 0; k < 3; k++) turned[k] -= w->rig.p_imu_cam_m[k];
+    double mount[9];
+    vf_quaternion_matrix(w->mount, mount);
+    vf_transform_back(mount, turned, d);
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++) { /* transposes */
+            back[3 * r + c] = R[3 * c + r];
+            camera[3 * r + c] = mount[3 * c + r];
+        }
+    vf_relative_product(back, host_R, product);
+    vf_relative_product(product, mount, back);
+    vf_relative_product(camera, back, product);
+    for (int k = 0; k < 9; k++) out->R[k] = (float)product[k];
+    for (int k = 0; k < 3; k++) out->t[k] = (float)d[k];
+}
+
+/** Maps of a frame, at the values where derivatives are taken. */
+VF_FN void vf_relative_map_of(const struct vf_window *w, const struct vf_window_slot *host,
+                              const struct vf_window_slot *a, struct vf_relative_map *m)
+{
+    const struct vf_window_value *at = a->prior ? &a->first : &a->value,
+                                 *from = host->prior ? &host->first : &host->value;
+    double R[9], host_R[9], mount[9], arm[3], turned[3], rate[2][3], change[2][3];
+    vf_quaternion_matrix(w->mount, mount);
+    vf_quaternion_matrix(at->q, R);
+    vf_quaternion_matrix(from->q, host_R);
+    vf_transform_double(host_R, w->rig.p_imu_cam_m, arm);
+    for (int k = 0; k < 3; k++) {
+        m->apart[k] = from->p[k] - at->p[k];
+        m->d[k] = arm[k] + m->apart[k];
+    }
+    for (int r = 0; r < 3; r++) /* (R R_imu_cam)' */
+        for (int c = 0; c < 3; c++)
+            m->M[3 * r + c] = R[3 * c] * mount[r] + R[3 * c + 1] * mount[3 + r] + R[3 * c + 2] * mount[6 + r];
+    vf_transform_double(R, a->rate, rate[0]);
+    vf_transform_double(host_R, host->rate, rate[1]);
+    vf_cross_double(m->apart, rate[1], turned);
+    for (int k = 0; k < 3; k++) {
+        m->by[0][k] = at->v[k] - from->v[k] - turned[k];
+        m->by[0][3 + k] = rate[0][k] - rate[1][k];
+    }
+    for (int i = 0; i < 3; i++) { /* the camera turns where it is */
+        const double w_a[3] = {R[i], R[3 + i], R[6 + i]}, w_host[3] = {host_R[i], host_R[3 + i], host_R[6 + i]};
+        double own[3];
+        vf_transform_double(R, w->rig.p_imu_cam_m, own);
+        vf_cross_double(own, w_a, change[0]);
+        vf_cross_double(arm, w_host, change[1]);
+        vf_cross_double(m->apart, w_host, turned);
+        for (int k = 0; k < 3; k++) {
+            m->by[1 + i][k] = change[0][k] - change[1][k] - turned[k];
+            m->by[1 + i][3 + k] = w_a[k] - w_host[k];
+        }
+    }
+}
+
+/** Row (u, w) of a matrix over relative changes, as a row over changes of the frame's pose: out = row A, A as above. */
+VF_FN void vf_relative_row(const struct vf_relative_map *m, const double row[6], double out[6])
+{
+    double u[3], w[3], about[3];
+    vf_transform_back(m->M, row, u);
+    vf_transform_back(m->M, row + 3, w);
+    vf_cross_double(u, m->d, about); /* u' [d] = (u x d)' */
+    for (int k = 0; k < 3; k++) {
+        out[k] = -u[k];
+        out[3 + k] = about[k] - w[k];
+    }
+}
+
+/** out = A' B, of 6x6 blocks, B in place: its columns one after the other. */
+VF_FN void vf_relative_columns(const struct vf_relative_map *m, double B[6][6])
+{
+    for (int c = 0; c < 6; c++) {
+        double column[6], out[6];
+        for (int r = 0; r < 6; r++) column[r] = B[r][c];
+        vf_relative_row(m, column, out);
+        for (int r = 0; r < 6; r++) B[r][c] = out[r];
+    }
+}
+
+/** Change of a frame's pose (row) as one of the host's: row G, G = [1, [apart]; 0, 1]. */
+VF_FN void vf_relative_host(const struct vf_relative_map *m, const double row[6], double out[6])
+{
+    double about[3];
+    vf_cross_double(row, m->apart, about);
+    for (int k = 0; k < 3; k++) {
+        out[k] = row[k];
+        out[3 + k] = row[3 + k] + about[k];
+    }
+}
+
+VF_FN double vf_relative_dot(const double a[6], const double b[6])
+{
+    double sum = 0.0;
+    for (int k = 0; k < 6; k++) sum += a[k] * b[k];
+    return sum;
+}
+
+/** Block B of the columns of frames a and b, a's rows and b's columns, added to the system: with those of the host and
+ *  the offset that go with it. */
+VF_FN void vf_relative_spread(struct vf_window_system *s, int host, int a, int b, const struct vf_relative_map *of_a,
+                              const struct vf_relative_map *of_b, double B[6][6])
+{
+    const int n = VF_WINDOW_COLUMNS, td = VF_WINDOW_OFFSET;
+    double left[6][6], both[6][6], by[4][6]; /* B G_b; G_a' B; B c_b */
+    for (int r = 0; r < 6; r++) {
+        vf_relative_host(of_b, B[r], left[r]);
+        for (int i = 0; i < 4; i++) by[i][r] = vf_relative_dot(B[r], of_b->by[i]);
+    }
+    for (int c = 0; c < 6; c++) { /* G_a' (B G_b) */
+        double column[6], out[6];
+        for (int r = 0; r < 6; r++) column[r] = left[r][c];
+        vf_relative_host(of_a, column, out);
+        for (int r = 0; r < 6; r++) both[r][c] = out[r];
+    }
+    for (int r = 0; r < 6; r++) {
+        for (int c = 0; c < 6; c++) {
+            s->H[(6 * a + r) * n + 6 * b + c] += B[r][c];
+            s->H[(6 * a + r) * n + 6 * host + c] -= left[r][c];
+            s->H[(6 * host + c) * n + 6 * a + r] -= left[r][c];
+            s->H[(6 * host + r) * n + 6 * host + c] += both[r][c];
+        }
+    }
+    for (int i = 0; i < 4; i++) {
+        double turned[6];
+        vf_relative_host(of_a, by[i], turned);
+        for (int r = 0; r < 6; r++) {
+            s->H[(6 * a + r) * n + td + i] += by[i][r];
+            s->H[(td + i) * n + 6 * a + r] += by[i][r];
+            s->H[(6 * host + r) * n + td + i] -= turned[r];
+            s->H[(td + i) * n + 6 * host + r] -= turned[r];
+        }
+        for (int j = 0; j < 4; j++) s->H[(td + j) * n + td + i] += vf_relative_dot(by[i], of_a->by[j]);
+    }
+}
+
+/** Vector over a frame's columns, likewise. */
+VF_FN void vf_relative_slope(double out[VF_WINDOW_COLUMNS], int host, int a, const struct vf_relative_map *m,
+                             const double row[6])
+{
+    double g[6], turned[6];
+    vf_relative_row(m, row, g);
+    vf_relative_host(m, g, turned);
+    for (int k = 0; k < 6; k++) {
+        out[6 * a + k] += g[k];
+        out[6 * host + k] -= turned[k];
+    }
+    for (int i = 0; i < 4; i++) out[VF_WINDOW_OFFSET + i] += vf_relative_dot(g, m->by[i]);
+}
+
+/** Equations over the poses relative to a host, added to the system. */
+VF_FN void vf_relative_add(struct vf_window_system *s, const struct vf_relative *e, int host,
+                           const struct vf_relative_map map[VF_WINDOW_FRAMES])
+{
+    double cross[VF_WINDOW_COLUMNS] = {0};
+    for (int a = 0; a < VF_WINDOW_FRAMES; a++) {
+        if (!(e->frames >> a & 1)) continue;
+        for (int b = 0; b < VF_WINDOW_FRAMES; b++) {
+            double B[6][6];
+            if (!(e->frames >> b & 1)) continue;
+            for (int r = 0; r < 6; r++) {
+                double row[6];
+                for (int c = 0; c < 6; c++) row[c] = b >= a ? e->H[6 * a + r][6 * b + c] : e->H[6 * b + c][6 * a + r];
+                vf_relative_row(&map[b], row, B[r]);
+            }
+            vf_relative_columns(&map[a], B);
+            vf_relative_spread(s, host, a, b, &map[a], &map[b], B);
+        }
+        vf_relative_slope(s->g, host, a, &map[a], &e->g[6 * a]);
+        vf_relative_slope(cross, host, a, &map[a], &e->cross[6 * a]);
+    }
+    cross[VF_WINDOW_DISPARITY] = 0.5 * e->disparity;
+    for (int c = 0; c < VF_WINDOW_COLUMNS; c++) {
+        s->H[VF_WINDOW_DISPARITY * VF_WINDOW_COLUMNS + c] += cross[c];
+        s->H[c * VF_WINDOW_COLUMNS + VF_WINDOW_DISPARITY] += cross[c];
+    }
+    s->g[VF_WINDOW_DISPARITY] += e->slope;
+}
+
+/** Equations of a landmark, added to those of its host. rows->point: orthonormal. */
+VF_FN void vf_relative_landmark(struct vf_relative *e, const struct vf_landmark *l, const struct vf_landmark_rows *rows,
+                                const struct vf_landmark_row *kept)
+{
+    float own = 0.0f, slope = 0.0f;
+    for (int f = 0; f < VF_WINDOW_FRAMES; f++) {
+        own += rows->disparity[f] * rows->disparity[f];
+        slope += rows->disparity[f] * rows->r[3 * f + 2];
+    }
+    for (int c = 0; c < 3; c++) {
+        own -= kept->disparity[c] * kept->disparity[c];
+        slope -= kept->disparity[c] * kept->residual[c];
+    }
+    e->disparity += (double)own;
+    e->slope += (double)slope;
+    for (int a = 0; a < VF_WINDOW_FRAMES; a++) {
+        if (!(l->seen >> a & 1) || a == l->host) continue;
+        e->frames |= 1u << a;
+        for (int r = 0; r < 6; r++) {
+            float g = 0.0f, cross = rows->pose[3 * a + 2][r] * rows->disparity[a];
+            for (int i = 3 * a; i < 3 * a + 3; i++) g += rows->pose[i][r] * rows->r[i];
+            for (int c = 0; c < 3; c++) {
+                g -= kept->pose[c][a][r] * kept->residual[c];
+                cross -= kept->pose[c][a][r] * kept->disparity[c];
+            }
+            e->g[6 * a + r] += (double)g;
+            e->cross[6 * a + r] += (double)cross;
+        }
+        for (int b = a; b < VF_WINDOW_FRAMES; b++) {
+            if (!(l->seen >> b & 1) || b == l->host) continue;
+            for (int r = 0; r < 6; r++)
+                for (int c = 0; c < 6; c++) {
+                    float h = 0.0f;
+                    if (a == b)
+                        for (int i = 3 * a; i < 3 * a + 3; i++) h += rows->pose[i][r] * rows->pose[i][c];
+                    for (int k = 0; k < 3; k++) h -= kept->pose[k][a][r] * kept->pose[k][b][c];
+                    e->H[6 * a + r][6 * b + c] += (double)h;
+                }
+        }
+    }
+}
+
+/** Changes of the poses relative to a host by a solution over all columns. */
+VF_FN void vf_relative_change(const double x[VF_WINDOW_COLUMNS], int host, int a, const struct vf_relative_map *m,
+                              float out[6])
+{
+    double p[3], w[3], about[3], turned[3];
+    vf_cross_double(m->apart, &x[6 * host + 3], about);
+    for (int k = 0; k < 3; k++) {
+        p[k] = x[6 * a + k] - x[6 * host + k] - about[k];
+        w[k] = x[6 * a + 3 + k] - x[6 * host + 3 + k];
+        for (int i = 0; i < 4; i++) {
+            p[k] += m->by[i][k] * x[VF_WINDOW_OFFSET + i];
+            w[k] += m->by[i][3 + k] * x[VF_WINDOW_OFFSET + i];
+        }
+    }
+    vf_cross_double(m->d, w, about);
+    for (int k = 0; k < 3; k++) p[k] = about[k] - p[k];
+    vf_transform_double(m->M, p, turned);
+    for (int k = 0; k < 3; k++) out[k] = (float)turned[k];
+    vf_transform_double(m->M, w, turned);
+    for (int k = 0; k < 3; k++) out[3 + k] = -(float)turned[k];
+}
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* Paths of a simulated IMU: pose, velocity, acceleration and angular rate at any time, in double precision.
+ *
+ * A path is a uniform B-spline of degree 5: of control points for the position, of control rotations, chained
+ * ("cumulative"), for the attitude. Acceleration has two more derivatives, the rate three. Control points are read off
+ * a recorded trajectory, smoothed, or off a drawn motion; the truth is the spline, not what it was made of. World axes:
+ * z up. Body axes: the IMU's. */
+#ifndef PATH_H
+#define PATH_H
+
+#include "tests/fixture/rigid.h"
+
+enum { PATH_DEGREE = 5, PATH_KNOTS = 8192, PATH_LINES = 16384 };
+
+/** Time between control points [s]. */
+#define PATH_STEP_S 0.05
+
+/** State of a body on its path. */
+struct path_state {
+    double p[3], v[3], a[3]; /* position, velocity, acceleration in the world [m, m/s, m/s^2] */
+    double R[9];             /* from body axes to the world's */
+    double w[3];             /* angular rate in body axes [rad/s] */
+};
+
+struct path {
+    int knots;                  /* control points in use */
+    double seconds;             /* length: times 0..seconds can be asked for */
+    double p[PATH_KNOTS][3];    /* control positions; number k belongs to the time (k - 2) PATH_STEP_S */
+    double R[PATH_KNOTS][9];    /* control attitudes */
+    double turn[PATH_KNOTS][3]; /* rotation vector from the attitude before to this one, in body axes */
+};
+
+/* ---- spline ------------------------------------------------------------------------------------------------------ */
+
+/** Weights of the control points i..i + 5 at the place u, 0..1, of an interval, and their first and second derivatives
+ *  by u: the recursion of Cox and de Boor. */
+static inline void path_weights(double u, double b[3][PATH_DEGREE + 1])
+{
+    double N[PATH_DEGREE + 1][PATH_DEGREE + 2] = {{0}}; /* N[k][j + 1]: weight j of degree k */
+    N[0][1] = 1.0;
+    for (int k = 1; k <= PATH_DEGREE; k++)
+        for (int j = 0; j <= k; j++)
+            N[k][j + 1] = ((u + k - j) * N[k - 1][j] + (j < k ? (1.0 + j - u) * N[k - 1][j + 1] : 0.0)) / k;
+    for (int j = 0; j <= PATH_DEGREE; j++) {
+        const double *lower = N[PATH_DEGREE - 1], *lowest = N[PATH_DEGREE - 2];
+        b[0][j] = N[PATH_DEGREE][j + 1];
+        b[1][j] = lower[j] - lower[j + 1];
+        b[2][j] = (j ? lowest[j - 1] : 0.0) - 2.0 * lowest[j] + lowest[j + 1];
+    }
+}
+
+/** State at a time, 0..path->seconds. */
+static inline void path_at(const struct path *path, double t_s, struct path_state *at)
+{
+    const int last = path->knots - PATH_DEGREE - 1;
+    int i = (int)floor(t_s / PATH_STEP_S);
+    i = i < 0 ? 0 : i > last ? last : i;
+    double b[3][PATH_DEGREE + 1], chain = 1.0, slope = 0.0;
+    path_weights(t_s / PATH_STEP_S - i, b);
+    memset(at, 0, sizeof *at);
+    for (int j = 0; j <= PATH_DEGREE; j++)
+        for (int k = 0; k < 3; k++) {
+            at->p[k] += b[0][j] * path->p[i + j][k];
+            at->v[k] += b[1][j] * path->p[i + j][k] / PATH_STEP_S;
+            at->a[k] += b[2][j] * path->p[i + j][k] / (PATH_STEP_S * PATH_STEP_S);
+        }
+    memcpy(at->R, path->R[i], sizeof at->R);
+    for (int j = 1; j <= PATH_DEGREE; j++) {
+        double w[3], E[9], back[3];
+        chain -= b[0][j - 1];
+        slope -= b[1][j - 1] / PATH_STEP_S;
+        for (int k = 0; k < 3; k++) w[k] = chain * path->turn[i + j][k];
+        rotation_of(w, E);
+        product(at->R, E, 0, at->R);
+        for (int k = 0; k < 3; k++) /* rate so far, in axes after this turn, and the turn's own */
+            back[k] = E[k] * at->w[0] + E[3 + k] * at->w[1] + E[6 + k] * at->w[2];
+        for (int k = 0; k < 3; k++) at->w[k] = back[k] + slope * path->turn[i + j][k];
+    }
+}
+
+/** Turns between control attitudes, once all of these are there. */
+static inline void path_close(struct path *path, double seconds)
+{
+    path->seconds = seconds;
+    for (int i = 1; i < path->knots; i++) {
+        double back[9], apart[9];
+        static const double one[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+        for (int k = 0; k < 9; k++) back[k] = path->R[i - 1][k % 3 * 3 + k / 3];
+        product(back, path->R[i], 0, apart);
+        rotation_between(apart, one, path->turn[i]);
+    }
+}
+
+/** Number of control points for a time, at most PATH_KNOTS. */
+static inline int path_count(double seconds)
+{
+    const double n = floor(seconds / PATH_STEP_S) + PATH_DEGREE + 2;
+    return n < PATH_KNOTS ? (int)n : PATH_KNOTS;
+}
+
+/* ---- recorded trajectories --------------------------------------------------------------------------------------- */
+
+/** Lines of a recorded trajectory: t_s px py pz qx qy qz qw. */
+struct path_lines {
+    int n;
+    double t[PATH_LINES], p[PATH_LINES][3], R[PATH_LINES][9];
+};
+
+static inline void path_quaternion(const double q[4], double R[9]) /* q: x y z w, of any length */
+{
+    const double n = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+    const double x = q[0] / n, y = q[1] / n, z = q[2] / n, w = q[3] / n;
+    const double M[9] = {1 - 2 * (y * y + z * z), 2 * (x * y - w * z),     2 * (x * z + w * y),
+                         2 * (x * y + w * z),     1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
+                         2 * (x * z - w * y),     2 * (y * z + w * x),     1 - 2 * (x * x + y * y)};
+    memcpy(R, M, sizeof M);
+}
+
+/** Reads a trajectory, at most PATH_LINES lines of it. Returns the number of lines; 0 if the file is none. */
+static inline int path_read(const char *name, struct path_lines *lines)
+{
+    FILE *file = fopen(name, "r");
+    char text[512];
+    lines->n = 0;
+    while (file && lines->n < PATH_LINES && fgets(text, sizeof text, file)) {
+        double v[8], size;
+        if (text[0] == '#' ||
+            sscanf(text, "%lf%lf%lf%lf%lf%lf%lf%lf", v, v + 1, v + 2, v + 3, v + 4, v + 5, v + 6, v + 7) != 8)
+            continue;
+        size = v[4] * v[4] + v[5] * v[5] + v[6] * v[6] + v[7] * v[7];
+        if (!(size > 0.5 && size < 2.0) || (lines->n && v[0] <= lines->t[lines->n - 1])) continue;
+        lines->t[lines->n] = v[0];
+        memcpy(lines->p[lines->n], v + 1, sizeof lines->p[0]);
+        path_quaternion(v + 4, lines->R[lines->n++]);
+    }
+    if (file) fclose(file);
+    return lines->n;
+}
+
+/** Value at 0 of the parabola that fits weighted values best: x: places, w: weights. */
+static inline double path_parabola(const double *x, const double *y, const double *w, int n)
+{
+    double A[9] = {0}, b[3] = {0}, inverse[9];
+    for (int i = 0; i < n; i++) {
+        const double row[3] = {1.0, x[i], x[i] * x[i]};
+        for (int k = 0; k < 9; k++) A[k] += w[i] * row[k / 3] * row[k % 3];
+        for (int k = 0; k < 3; k++) b[k] += w[i] * row[k] * y[i];
+    }
+    invert(A, 3, inverse);
+    return dot(inverse, b);
+}
+
+/** Smoothed pose at a time: a parabola through the lines within `reach_s`, or through the nearest ones where these are
+ *  fewer than 8; near lines count more (tricube weights). */
+static inline void path_smooth(const struct path_lines *lines, double t_s, double reach_s, double p[3], double R[9])
+{
+    enum { MOST = 256 };
+    double x[MOST], w[MOST], y[6][MOST], turn[3];
+    int first = 0, last, near;
+    while (first + 1 < lines->n && lines->t[first] < t_s - reach_s) first++;
+    for (last = first; last < lines->n && lines->t[last] <= t_s + reach_s && last - first < MOST; last++) {}
+    while (last - first < 8 && (first > 0 || last < lines->n)) {
+        if (first > 0) first--;
+        if (last < lines->n) last++;
+    }
+    near = first;
+    for (int i = first; i < last; i++)
+        if (fabs(lines->t[i] - t_s) < fabs(lines->t[near] - t_s)) near = i;
+    const double widest = 1e-3 + fmax(reach_s, fmax(fabs(lines->t[first] - t_s), fabs(lines->t[last - 1] - t_s)));
+    for (int i = first; i < last; i++) {
+        const double part = fabs(lines->t[i] - t_s) / widest, cube = 1.0 - part * part * part;
+        x[i - first] = (lines->t[i] - t_s) / widest;
+        w[i - first] = cube * cube * cube;
+        rotation_between(lines->R[i], lines->R[near], turn);
+        for (int k = 0; k < 3; k++) y[k][i - first] = lines->p[i][k], y[3 + k][i - first] = turn[k];
+    }
+    for (int k = 0; k < 3; k++) {
+        p[k] = path_parabola(x, y[k], w, last - first);
+        turn[k] = path_parabola(x, y[3 + k], w, last - first);
+    }
+    rotation_of(turn, R);
+    product(R, lines->R[near], 0, R);
+}
+
+/** Path along a recorded trajectory, from a time on, as long as it lasts or `seconds`. Returns 0 where the file is none
+ *  or shorter than a second from there on. */
+static inline int path_record(struct path *path, const char *name, double from_s, double seconds)
+{
+    static struct path_lines lines;
+    if (path_read(name, &lines) < 16) return 0;
+    const double begin = lines.t[0] + from_s, rest = lines.t[lines.n - 1] - begin;
+    if (rest < 1.0) return 0;
+    if (seconds > rest) seconds = rest;
+    path->knots = path_count(seconds);
+    for (int k = 0; k < path->knots; k++) {
+        const double t = begin + (k - 2) * PATH_STEP_S;
+        const double inside = fmin(fmax(t, lines.t[0]), lines.t[lines.n - 1]);
+        path_smooth(&lines, inside, 0.12, path->p[k], path->R[k]);
+    }
+    path_close(path, seconds);
+    return 1;
+}
+
+/* ---- drawn motions ----------------------------------------------------------------------------------------------- */
+
+/** Attitude by yaw, pitch and roll: turns about z, y, x of the body (x ahead, y left, z up). */
+static inline void path_angles(double yaw, double pitch, double roll, double R[9])
+{
+    const double z[3] = {0, 0, yaw}, y[3] = {0, pitch, 0}, x[3] = {roll, 0, 0};
+    double A[9];
+    rotation_of(z, R);
+    rotation_of(y, A);
+    product(R, A, 0, R);
+    rotation_of(x, A);
+    product(R, A, 0, R);
+}
+
+/** Figure of eight, 6 m by 3 m in 10 s, looking about, nose and wings up and down by 12 degrees. */
+static inline void path_eight(double t, double p[3], double R[9])
+{
+    const double w = 0.6283185307179586;
+    p[0] = 3.0 * sin(w * t), p[1] = 1.5 * sin(2 * w * t), p[2] = 1.5 + 0.4 * sin(1.3 * w * t);
+    path_angles(0.8 * sin(0.9 * w * t), 0.2 * sin(2.1 * w * t + 1), 0.2 * sin(1.7 * w * t), R);
+}
+
+/** Hover that sways by 0.2 m, 2 degrees of tilt and 3 of yaw. */
+static inline void path_hover(double t, double p[3], double R[9])
+{
+    p[0] = 0.2 * sin(0.9 * t), p[1] = 0.2 * sin(0.7 * t + 1), p[2] = 1.5 + 0.1 * sin(1.1 * t + 2);
+    path_angles(0.05 * sin(0.5 * t), 0.035 * sin(1.9 * t), 0.035 * sin(2.3 * t + 1), R);
+}
+
+/** Standing still, not quite level. */
+static inline void path_stand(double t, double p[3], double R[9])
+{
+    (void)t;
+    p[0] = p[1] = 0.0, p[2] = 1.0;
+    path_angles(0.3, 0.02, -0.03, R);
+}
+
+/** Road, driven at 9 to 11 m/s in wide bends, with a car's pitching and rolling. */
+static inline void path_road(double t, double p[3], double R[9])
+{
+    const double x = 10.0 + 0.9 * cos(0.3 * t), y = 8.0 * (0.22 * cos(0.22 * t) + 0.2 * cos(0.5 * t + 1));
+    p[0] = 10.0 * t + 3.0 * sin(0.3 * t), p[1] = 8.0 * (sin(0.22 * t) + 0.4 * sin(0.5 * t + 1));
+    p[2] = 0.5 * sin(0.1 * t) + 0.02 * sin(7.0 * t);
+    path_angles(atan2(y, x), 0.01 * sin(8.0 * t), 0.012 * sin(6.0 * t + 1), R);
+}
+
+/** Straight flight at 2 m/s without any change: what cannot be seen of the biases stays unseen. */
+static inline void path_straight(double t, double p[3], double R[9])
+{
+    p[0] = 2.0 * t, p[1] = 0.0, p[2] = 1.5;
+    path_angles(0.0, 0.05, 0.0, R);
+}
+
+/** Turn on the spot, 0.6 rad/s of yaw, with some nodding. */
+static inline void path_turn(double t, double p[3], double R[9])
+{
+    p[0] = p[1] = 0.0, p[2] = 1.5;
+    path_angles(0.6 * t, 0.1 * sin(0.8 * t), 0.05 * sin(1.1 * t), R);
+}
+
+/** Drawn motion. */
+struct path_drawing {
+    const char *name;
+    void (*pose)(double t, double p[3], double R[9]);
+};
+
+static const struct path_drawing path_drawings[] = {{"eight", path_eight},       {"hover", path_hover},
+                                                    {"stand", path_stand},       {"road", path_road},
+                                                    {"straight", path_straight}, {"turn", path_turn}};
+enum { PATH_DRAWINGS = sizeof path_drawings / sizeof *path_drawings };
+
+/** Drawn path. Returns 0 where the name is none. */
+static inline int path_draw(struct path *path, const char *name, double seconds)
+{
+    for (int i = 0; i < PATH_DRAWINGS; i++) {
+        if (strcmp(name, path_drawings[i].name)) continue;
+        path->knots = path_count(seconds);
+        for (int k = 0; k < path->knots; k++) path_drawings[i].pose((k - 2) * PATH_STEP_S, path->p[k], path->R[k]);
+        path_close(path, fmin(seconds, (path->knots - PATH_DEGREE - 1) * PATH_STEP_S));
+        return 1;
+    }
+    return 0;
+}
+
+#endif

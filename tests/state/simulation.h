@@ -1,0 +1,628 @@
+/* SPDX-License-Identifier: MIT */
+/* Simulated flight without pictures: readings of an IMU and sights of landmarks along a path (path.h), with noise,
+ * wrong calibration and faults as asked for. Everything is in double precision and drawn by the tests' generator from
+ * one seed: the same options give the same flight.
+ *
+ * IMU      truth + bias, which walks at random, + white noise: densities over sqrt(dt), walks times sqrt(dt)
+ * Sights   a landmark is drawn where camera 0 sees it first: anywhere in the picture, on a wall of a hall or at a depth
+ *          between two bounds. Its track ends when it leaves the picture or after a random number of frames, as if
+ *          hidden or lost; another one with a new id takes its place
+ * Noise    of a bearing: normal, the same on both axes across it. Of the partner in camera 1: only along the epipolar
+ *          line of the noisy bearing, since it is searched there, and by what matching patches finds: the true
+ *          disparity with noise. So an error of the bearing along the line is an error of the partner, too
+ */
+#ifndef SIMULATION_H
+#define SIMULATION_H
+
+#include "path.h"
+
+enum { SIM_SIGHTS = 256, SIM_READINGS = 65536, SIM_FRAMES = 4096 };
+
+/** Time of the first frame on the clock of the IMU [ns]; the path's time is 0 there. Readings begin SIM_LEAD_S
+ *  earlier. */
+#define SIM_START_NS 100000000000ull
+#define SIM_LEAD_S 0.1
+
+/** Readings handed over with a frame reach beyond its time, and the one before, by this on either side [s]. */
+#define SIM_MARGIN_S 0.03
+
+/** Mounting of one or two equal cameras: x_imu = R_imu_cam x_0 + p_imu_cam, x_1 = R_1_0 x_0 + t_1_0. */
+struct sim_rig {
+    double R_imu_cam[9], p_imu_cam[3], R_1_0[9], t_1_0[3];
+    double focal, width, height, cx, cy; /* [px] */
+    double hz;
+    int cameras;
+};
+
+/** What is simulated; sim_usual() has the usual values. Shares: 0..1. */
+struct sim_options {
+    char path[256];    /* file of a trajectory, or name of a drawn path */
+    char rig[16];      /* euroc, kitti, mono */
+    double from_s;     /* of a file */
+    double seconds;    /* at most as long as the path lasts */
+    double imu_hz;     /* rate of readings */
+    double noise;      /* of the IMU: EuRoC's densities and walks times this, known to the estimator */
+    double pixel;      /* noise of bearings and disparities [px] */
+    double walk;       /* of a track: its error walks from frame to frame by this in addition [px] */
+    int place;         /* 1: the partner's own position has the noise, not the disparity */
+    double partners;   /* share of sights with a partner */
+    double outliers;   /* share of bearings, and of partners, that are wrong by 3 to 10 px */
+    double moving;     /* share of landmarks that move by 0.5 m/s */
+    double life;       /* mean number of frames of a track that does not leave the picture */
+    int sights;        /* tracks of a frame, at most SIM_SIGHTS */
+    double near, far;  /* depths of landmarks [m]; 0: a hall about the path */
+    double vibration;  /* amplitude at the accelerometer [m/s^2]; a tenth of it at the gyro [rad/s] */
+    double offset_s;   /* time of the cameras' clock that is added to it to get the IMU's */
+    double extrinsics; /* error of R_imu_cam as told [deg] */
+    double lever;      /* error of p_imu_cam as told [m] */
+    double stereo;     /* error of R_1_0 as told [deg] */
+    double focal;      /* error of the focal length as told, as a share */
+    double black[2];   /* frames of this time have no sights [s] */
+    double gap[2];     /* readings of this time are missing [s] */
+    double dropped;    /* share of frames that are missing */
+    double first[5];   /* deviations of the first state: position and yaw [m, rad], tilt [rad], velocity, gyro bias,
+                          accelerometer bias */
+    double seed;
+};
+
+/** Landmark under track. */
+struct sim_track {
+    uint32_t id;        /* 0: free */
+    double at[3], v[3]; /* position at the start of the flight, velocity, in the world */
+    double error[2];    /* error that has walked along the track, on the two axes across the bearing [rad] */
+    int frames;         /* left, at most */
+};
+
+/** Sight of a landmark. The two axes across a bearing: sim_across(). */
+struct sim_sight {
+    uint32_t id;
+    double bearing[3], sigma, other[3], other_sigma; /* as the estimator is told; other_sigma 0: no partner */
+    int track;                                       /* index of the track, for tests */
+};
+
+struct sim_frame {
+    uint64_t stamp_ns; /* on the cameras' clock; the IMU's: stamp_ns + offset */
+    double t_s;        /* true time of the path */
+    int n;
+    struct sim_sight sight[SIM_SIGHTS];
+};
+
+struct simulation {
+    struct sim_options option;
+    struct path path;
+    struct sim_rig rig, told; /* as it is, as the estimator is told */
+    vfront_imu_noise_t noise; /* as the estimator is told */
+    uint32_t readings;
+    vfront_imu_t imu[SIM_READINGS];
+    double bias[SIM_READINGS][6]; /* true biases at each reading: gyro, accelerometer */
+    double hall[6];               /* least and largest x, y, z */
+    struct sim_track track[SIM_SIGHTS];
+    uint32_t ids;
+    int frames; /* of the whole flight, dropped ones included; at most SIM_FRAMES */
+};
+
+/** The usual options: EuRoC's rig in the drawn figure of eight. */
+static inline struct sim_options sim_usual(void)
+{
+    const struct sim_options usual = {.path = "eight",
+                                      .rig = "euroc",
+                                      .seconds = 20,
+                                      .imu_hz = 200,
+                                      .noise = 1,
+                                      .pixel = 0.5,
+                                      .partners = 0.9,
+                                      .life = 15,
+                                      .sights = 250,
+                                      .first = {1e-4, 0.0174532925, 0.1, 0.01, 0.1},
+                                      .seed = 1};
+    return usual;
+}
+
+/** Starts the generator anew for a part of the flight, so that a change in one leaves the others as they are. */
+static inline void sim_shake(const struct simulation *s, uint64_t part)
+{
+    shake((uint64_t)s->option.seed * 16u + part);
+    for (int i = 0; i < 8; i++) (void)roll64();
+}
+
+/* ---- rig --------------------------------------------------------------------------------------------------------- */
+
+/** Mounting by where the body's axes point on average: the camera looks ahead, its picture upright. `up` is the mean of
+ *  the world's z axis in body axes. A body with x up looks along z (EuRoC's), one with z up along x. */
+static inline void sim_mount(struct sim_rig *rig, const double up[3])
+{
+    static const double ahead_z[9] = {0, -1, 0, 1, 0, 0, 0, 0, 1}, ahead_x[9] = {0, 0, 1, -1, 0, 0, 0, -1, 0};
+    static const double turn[3] = {0.012, -0.017, 0.009}, place_z[3] = {-0.0216, -0.0647, 0.0098},
+                        place_x[3] = {0.08, 0.05, -0.02};
+    const int x_up = fabs(up[0]) > fabs(up[2]);
+    double E[9];
+    rotation_of(turn, E);
+    product(x_up ? ahead_z : ahead_x, E, 0, rig->R_imu_cam);
+    memcpy(rig->p_imu_cam, x_up ? place_z : place_x, sizeof rig->p_imu_cam);
+}
+
+/** Rig by name. Returns 0 if there is none. */
+static inline int sim_build(struct sim_rig *rig, const char *name, const double up[3])
+{
+    const int kitti = !strcmp(name, "kitti"), mono = !strcmp(name, "mono");
+    const double turn[3] = {0.004, 0.007, -0.003};
+    if (!kitti && !mono && strcmp(name, "euroc")) return 0;
+    *rig = (struct sim_rig){.focal = kitti ? 707 : 460,
+                            .width = kitti ? 1226 : 752,
+                            .height = kitti ? 370 : 480,
+                            .hz = kitti ? 10 : 20,
+                            .cameras = mono ? 1 : 2};
+    rig->cx = 0.49 * rig->width, rig->cy = 0.51 * rig->height;
+    sim_mount(rig, up);
+    rotation_of(turn, rig->R_1_0);
+    rig->t_1_0[0] = kitti ? -0.54 : -0.11, rig->t_1_0[1] = 0.001, rig->t_1_0[2] = -0.0008;
+    return 1;
+}
+
+/** The rig as told: the true one with the errors asked for, about and along random axes. */
+static inline void sim_mistake(struct simulation *s)
+{
+    const double degree = 0.017453292519943295;
+    double E[9], way[3];
+    s->told = s->rig;
+    sim_shake(s, 1);
+    any_rotation(s->option.extrinsics * degree, E);
+    product(s->rig.R_imu_cam, E, 0, s->told.R_imu_cam);
+    any_direction(way);
+    for (int k = 0; k < 3; k++) s->told.p_imu_cam[k] += s->option.lever * way[k];
+    any_rotation(s->option.stereo * degree, E);
+    product(E, s->rig.R_1_0, 0, s->told.R_1_0);
+}
+
+/** Camera 0 at a state of the path: its position and axes in the world. */
+static inline void sim_camera(const struct simulation *s, const struct path_state *at, double c[3], double R[9])
+{
+    rotate(at->R, s->rig.p_imu_cam, c);
+    for (int k = 0; k < 3; k++) c[k] += at->p[k];
+    product(at->R, s->rig.R_imu_cam, 0, R);
+}
+
+/* ---- IMU --------------------------------------------------------------------------------------------------------- */
+
+/** Errors of EuRoC's IMU. */
+static inline vfront_imu_noise_t sim_noise(double times, double hz)
+{
+    const vfront_imu_noise_t noise = {.gyro_density = 1.7e-4 * times,
+                                      .accel_density = 2e-3 * times,
+                                      .gyro_walk = 1.9e-5 * times,
+                                      .accel_walk = 3e-3 * times,
+                                      .gyro_limit_rad_s = 35,
+                                      .accel_limit_m_s2 = 160,
+                                      .rate_hz = hz,
+                                      .gravity_m_s2 = 9.81};
+    return noise;
+}
+
+/** Vibration of the propellers on one axis: three sines of 80 to 200 Hz whose frequencies wander by 3 Hz. */
+struct sim_shaking {
+    double hz[3], phase[3], wander[3];
+};
+
+static inline double sim_shaken(const struct sim_shaking *v, double t)
+{
+    double sum = 0.0;
+    for (int k = 0; k < 3; k++)
+        sum += sin(6.283185307179586 * (v->hz[k] * t + 3.0 * sin(v->wander[k] * t) / v->wander[k]) + v->phase[k]) / 3.0;
+    return sum;
+}
+
+static inline double sim_limit(double value, double limit) { return fmax(-limit, fmin(limit, value)); }
+
+/** True rate and specific force in body axes. */
+static inline void sim_signal(const struct path_state *at, double gravity, double w[3], double f[3])
+{
+    const double a[3] = {at->a[0], at->a[1], at->a[2] + gravity};
+    for (int k = 0; k < 3; k++) {
+        w[k] = at->w[k];
+        f[k] = at->R[k] * a[0] + at->R[3 + k] * a[1] + at->R[6 + k] * a[2];
+    }
+}
+
+/** Path's time of a time of the IMU, within the path. */
+static inline double sim_time(const struct simulation *s, uint64_t t_ns)
+{
+    const double t = ((double)(int64_t)(t_ns - SIM_START_NS)) * 1e-9 + SIM_LEAD_S;
+    return fmax(0.0, fmin(t, s->path.seconds));
+}
+
+/** All readings of the flight, and the biases at each. */
+static inline void sim_measure(struct simulation *s)
+{
+    const struct sim_options *o = &s->option;
+    struct sim_shaking shaking[6];
+    double b[6];
+    sim_shake(s, 2);
+    for (int c = 0; c < 6; c++) {
+        b[c] = (c < 3 ? 0.02 : 0.2) * normal();
+        for (int k = 0; k < 3; k++) {
+            shaking[c].hz[k] = real(80, 200), shaking[c].phase[k] = real(0, 6.28);
+            shaking[c].wander[k] = real(0.5, 2);
+        }
+    }
+    s->readings = 0;
+    const double root = sqrt(o->imu_hz);
+    for (uint64_t i = 0; s->readings < SIM_READINGS; i++) {
+        const uint64_t t_ns = SIM_START_NS - (uint64_t)(SIM_LEAD_S * 1e9) + (uint64_t)((double)i * 1e9 / o->imu_hz);
+        const double t = ((double)i) / o->imu_hz;
+        if (t > s->path.seconds) break;
+        struct path_state at;
+        double signal[6];
+        path_at(&s->path, sim_time(s, t_ns), &at);
+        sim_signal(&at, s->noise.gravity_m_s2, signal, signal + 3);
+        vfront_imu_t reading = {.t_ns = t_ns};
+        for (int c = 0; c < 6; c++) {
+            const double white = (c < 3 ? s->noise.gyro_density : s->noise.accel_density) * root * normal();
+            const double shaken = o->vibration * (c < 3 ? 0.1 : 1.0) * sim_shaken(&shaking[c], t);
+            const double limit = c < 3 ? s->noise.gyro_limit_rad_s : s->noise.accel_limit_m_s2;
+            *(c < 3 ? &reading.gyro_rad_s[c]
+                    : &reading.accel_m_s2[c - 3]) = sim_limit(signal[c] + b[c] + white + shaken, limit);
+            s->bias[s->readings][c] = b[c];
+            b[c] += (c < 3 ? s->noise.gyro_walk : s->noise.accel_walk) / root * normal();
+        }
+        const double flight = t - SIM_LEAD_S;
+        if (flight >= o->gap[0] && flight < o->gap[1]) continue;
+        s->imu[s->readings++] = reading;
+    }
+}
+
+/** Number of the first reading later than a time. */
+static inline uint32_t sim_after(const struct simulation *s, uint64_t t_ns)
+{
+    uint32_t low = 0, high = s->readings;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (s->imu[middle].t_ns <= t_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/** True biases at a time: linear between readings. */
+static inline void sim_bias(const struct simulation *s, uint64_t t_ns, double b[6])
+{
+    const uint32_t n = sim_after(s, t_ns), i = n ? n - 1 : 0, j = n < s->readings ? n : s->readings - 1;
+    const double span = i == j ? 1.0 : (double)(s->imu[j].t_ns - s->imu[i].t_ns);
+    const double part = t_ns > s->imu[i].t_ns ? fmin(1.0, (double)(t_ns - s->imu[i].t_ns) / span) : 0.0;
+    for (int c = 0; c < 6; c++) b[c] = s->bias[i][c] + part * (s->bias[j][c] - s->bias[i][c]);
+}
+
+/** Readings from a time to another one and a margin beyond each: the first one, and their number. */
+static inline uint32_t sim_readings(const struct simulation *s, uint64_t from_ns, uint64_t to_ns, uint32_t *first)
+{
+    const uint64_t margin = (uint64_t)(SIM_MARGIN_S * 1e9);
+    const uint32_t begin = sim_after(s, from_ns - margin), end = sim_after(s, to_ns + margin);
+    *first = begin ? begin - 1 : 0;
+    return end - *first;
+}
+
+/* ---- sights ------------------------------------------------------------------------------------------------------ */
+
+/** The two axes across a direction, in order. */
+static inline void sim_across(const double v[3], double side[3], double up[3])
+{
+    const double y[3] = {0, 1, 0};
+    cross(y, v, side);
+    unit(side);
+    cross(v, side, up);
+}
+
+/** Direction turned by two small angles along its two axes. */
+static inline void sim_turned(const double v[3], const double by[2], double out[3])
+{
+    double side[3], up[3];
+    sim_across(v, side, up);
+    for (int k = 0; k < 3; k++) out[k] = v[k] + tan(by[0]) * side[k] + tan(by[1]) * up[k];
+    unit(out);
+}
+
+/** 1 if a camera sees the point x, in its axes. */
+static inline int sim_seen(const struct sim_rig *rig, const double x[3])
+{
+    if (x[2] < 0.1) return 0;
+    const double u = rig->focal * x[0] / x[2] + rig->cx, v = rig->focal * x[1] / x[2] + rig->cy;
+    return u > 4 && v > 4 && u < rig->width - 4 && v < rig->height - 4;
+}
+
+/** Position of a landmark at a time of the path. */
+static inline void sim_landmark(const struct sim_track *track, double t, double at[3])
+{
+    for (int k = 0; k < 3; k++) at[k] = track->at[k] + t * track->v[k];
+}
+
+/** Hall: walls 3 m beyond the path, which camera 0 always has in view, floor and ceiling likewise. */
+static inline void sim_walls(struct simulation *s)
+{
+    struct path_state at;
+    for (int k = 0; k < 6; k++) s->hall[k] = k % 2 ? -1e9 : 1e9;
+    for (double t = 0; t <= s->path.seconds; t += 0.1) {
+        path_at(&s->path, t, &at);
+        for (int k = 0; k < 3; k++) {
+            s->hall[2 * k] = fmin(s->hall[2 * k], at.p[k] - (k == 2 ? 1.5 : 3.0));
+            s->hall[2 * k + 1] = fmax(s->hall[2 * k + 1], at.p[k] + 3.0);
+        }
+    }
+}
+
+/** Distance along a ray at which a new landmark lies: of a hall half way to the wall or further, so that it has depth;
+ *  else evenly drawn between the bounds. */
+static inline double sim_distance(const struct simulation *s, const double c[3], const double ray[3])
+{
+    double wall = 1e9;
+    if (s->option.far > 0) return real(s->option.near, s->option.far);
+    for (int k = 0; k < 3; k++)
+        if (fabs(ray[k]) > 1e-9) wall = fmin(wall, (s->hall[2 * k + (ray[k] > 0)] - c[k]) / ray[k]);
+    return fmax(0.5, wall * real(0.5, 1.0));
+}
+
+/** New landmark, anywhere in the picture of camera 0, at c with axes R. */
+static inline void sim_birth(struct simulation *s, struct sim_track *track, double t, const double c[3],
+                             const double R[9])
+{
+    const struct sim_rig *rig = &s->rig;
+    double ray[3] = {(real(5, rig->width - 5) - rig->cx) / rig->focal,
+                     (real(5, rig->height - 5) - rig->cy) / rig->focal, 1.0};
+    unit(ray);
+    rotate(R, ray, ray);
+    const double distance = sim_distance(s, c, ray);
+    memset(track, 0, sizeof *track);
+    track->id = ++s->ids;
+    track->frames = 2 + (int)(-s->option.life * log(real(1e-12, 1.0)));
+    if (real(0, 1) < s->option.moving) {
+        any_direction(track->v);
+        for (int k = 0; k < 3; k++) track->v[k] *= 0.5;
+    }
+    for (int k = 0; k < 3; k++) track->at[k] = c[k] + distance * ray[k] - t * track->v[k];
+}
+
+/** Angles of an outlier: 3 to 10 px in any direction. */
+static inline void sim_outlier(const struct simulation *s, double by[2])
+{
+    const double size = real(3, 10) / s->rig.focal, way = real(0, 6.283185307179586);
+    by[0] += size * cos(way), by[1] += size * sin(way);
+}
+
+/** Direction as a wrong focal length tells it. */
+static inline void sim_lens(const struct simulation *s, double v[3])
+{
+    v[0] *= 1.0 + s->option.focal, v[1] *= 1.0 + s->option.focal;
+    unit(v);
+}
+
+/** Direction `v` of camera 1 put onto the epipolar line of a bearing, as the rig is told, and moved along it. */
+static inline void sim_on_line(const struct sim_rig *rig, const double bearing[3], const double v[3], double along,
+                               double out[3])
+{
+    double turned[3], normal_of[3], way[3];
+    rotate(rig->R_1_0, bearing, turned);
+    cross(rig->t_1_0, turned, normal_of);
+    unit(normal_of);
+    const double off = dot(v, normal_of);
+    for (int k = 0; k < 3; k++) out[k] = v[k] - off * normal_of[k];
+    unit(out);
+    cross(normal_of, out, way);
+    for (int k = 0; k < 3; k++) out[k] += tan(along) * way[k];
+    unit(out);
+}
+
+/** Partner in camera 1 of a sight: x is the landmark in axes of camera 0, `seen` the bearing with its noise, before the
+ *  lens. Returns 0 if camera 1 does not see it. */
+static inline int sim_partner(const struct simulation *s, const double x[3], const double seen[3],
+                              struct sim_sight *sight)
+{
+    double there[3], direction[3], along = s->option.pixel / s->rig.focal * normal();
+    const double share = real(0, 1), wrong = real(0, 1), size = real(3, 10) * (real(-1, 1) < 0 ? -1 : 1);
+    rotate(s->rig.R_1_0, x, there);
+    for (int k = 0; k < 3; k++) there[k] += s->rig.t_1_0[k];
+    if (s->rig.cameras < 2 || share >= s->option.partners || !sim_seen(&s->rig, there)) return 0;
+    for (int k = 0; k < 3; k++) direction[k] = s->option.place ? x[k] : seen[k] * x[2] / seen[2];
+    rotate(s->rig.R_1_0, direction, there);
+    for (int k = 0; k < 3; k++) there[k] += s->rig.t_1_0[k];
+    unit(there);
+    sim_lens(s, there);
+    if (wrong < s->option.outliers) along += size / s->rig.focal;
+    sim_on_line(&s->told, sight->bearing, there, along, sight->other);
+    sight->other_sigma = fmax(s->option.pixel, 1e-3) / s->rig.focal;
+    return 1;
+}
+
+/** Sight of a landmark at x, in axes of camera 0. */
+static inline void sim_sight(struct simulation *s, struct sim_track *track, const double x[3], struct sim_sight *sight)
+{
+    const double sigma = s->option.pixel / s->rig.focal, step = s->option.walk / s->rig.focal;
+    double by[2] = {track->error[0] + sigma * normal(), track->error[1] + sigma * normal()}, v[3], seen[3];
+    track->error[0] += step * normal(), track->error[1] += step * normal();
+    if (real(0, 1) < s->option.outliers) sim_outlier(s, by);
+    memcpy(v, x, sizeof v);
+    unit(v);
+    sim_turned(v, by, seen);
+    memset(sight, 0, sizeof *sight);
+    sight->id = track->id;
+    sight->track = (int)(track - s->track);
+    memcpy(sight->bearing, seen, sizeof seen);
+    sim_lens(s, sight->bearing);
+    sight->sigma = fmax(s->option.pixel, 1e-3) / s->rig.focal;
+    (void)sim_partner(s, x, seen, sight);
+}
+
+/** Tracks as they see a frame: those that have ended make room for new ones. Returns 1 if the landmark is in view. */
+static inline int sim_alive(struct simulation *s, struct sim_track *track, double t, const double c[3],
+                            const double R[9], double x[3])
+{
+    double at[3];
+    for (int born = 0; born < 2; born++) {
+        if (track->id && track->frames > 0) {
+            sim_landmark(track, t, at);
+            for (int k = 0; k < 3; k++) at[k] -= c[k];
+            for (int k = 0; k < 3; k++) x[k] = R[k] * at[0] + R[3 + k] * at[1] + R[6 + k] * at[2];
+            if (sim_seen(&s->rig, x)) return 1;
+        }
+        if (!born) sim_birth(s, track, t, c, R);
+    }
+    track->id = 0;
+    return 0;
+}
+
+/** Frame number k, 0..frames - 1, all of them in this order. Returns 0 if it is dropped. */
+static inline int sim_frame(struct simulation *s, int k, struct sim_frame *frame)
+{
+    const struct sim_options *o = &s->option;
+    struct path_state at;
+    double c[3], R[9], x[3];
+    frame->stamp_ns = SIM_START_NS + (uint64_t)((double)k * 1e9 / s->rig.hz);
+    frame->t_s = sim_time(s, frame->stamp_ns) + o->offset_s;
+    frame->n = 0;
+    sim_shake(s, 16 + (uint64_t)k * 1000000u);
+    const int dropped = real(0, 1) < o->dropped && k,
+              black = k / s->rig.hz >= o->black[0] && k / s->rig.hz < o->black[1];
+    path_at(&s->path, frame->t_s, &at);
+    sim_camera(s, &at, c, R);
+    for (int i = 0; i < o->sights; i++) {
+        if (black) s->track[i].id = 0;
+        if (black || !sim_alive(s, &s->track[i], frame->t_s, c, R, x)) continue;
+        s->track[i].frames--;
+        sim_sight(s, &s->track[i], x, &frame->sight[frame->n++]);
+    }
+    return !dropped;
+}
+
+/* ---- start ------------------------------------------------------------------------------------------------------- */
+
+/** Mean of the world's z axis in body axes. */
+static inline void sim_up(const struct path *path, double up[3])
+{
+    struct path_state at;
+    memset(up, 0, 3 * sizeof *up);
+    for (double t = 0; t <= path->seconds; t += 0.1) {
+        path_at(path, t, &at);
+        for (int k = 0; k < 3; k++) up[k] += at.R[6 + k];
+    }
+}
+
+/** Flight by its options. Returns 0 if the path is none, or the rig. */
+static inline int sim_start(struct simulation *s, const struct sim_options *option)
+{
+    double up[3];
+    const double seconds = option->seconds + 2 * SIM_LEAD_S;
+    s->option = *option;
+    if (!path_draw(&s->path, option->path, seconds) && !path_record(&s->path, option->path, option->from_s, seconds))
+        return 0;
+    sim_up(&s->path, up);
+    if (!sim_build(&s->rig, option->rig, up)) return 0;
+    s->noise = sim_noise(option->noise, option->imu_hz);
+    sim_mistake(s);
+    sim_walls(s);
+    sim_measure(s);
+    memset(s->track, 0, sizeof s->track);
+    s->ids = 0;
+    s->frames = (int)((s->path.seconds - 2 * SIM_LEAD_S) * s->rig.hz + 1e-6) + 1;
+    s->frames = s->frames < SIM_FRAMES ? s->frames : SIM_FRAMES;
+    return 1;
+}
+
+/** The truth at a time of the IMU's clock. */
+static inline void sim_truth(const struct simulation *s, uint64_t t_ns, struct path_state *at, double bias[6])
+{
+    path_at(&s->path, sim_time(s, t_ns), at);
+    sim_bias(s, t_ns, bias);
+}
+
+/** Quaternion w x y z of a rotation matrix, by the largest of its four components. */
+static inline void sim_quaternion(const double R[9], double q[4])
+{
+    const double square[4] = {1 + R[0] + R[4] + R[8], 1 + R[0] - R[4] - R[8], 1 - R[0] + R[4] - R[8],
+                              1 - R[0] - R[4] + R[8]};
+    int best = 0;
+    for (int i = 1; i < 4; i++)
+        if (square[i] > square[best]) best = i;
+    const double d[3] = {R[7] - R[5], R[2] - R[6], R[3] - R[1]}, e[3] = {R[1] + R[3], R[2] + R[6], R[5] + R[7]};
+    const double table[4][4] = {{square[0], d[0], d[1], d[2]},
+                                {d[0], square[1], e[0], e[1]},
+                                {d[1], e[0], square[2], e[2]},
+                                {d[2], e[1], e[2], square[3]}};
+    double n = 0;
+    for (int i = 0; i < 4; i++) n += table[best][i] * table[best][i];
+    for (int i = 0; i < 4; i++) q[i] = table[best][i] / sqrt(n);
+}
+
+/** First state at the time of the first frame: the truth less an error drawn from the covariance. */
+static inline void sim_first(const struct simulation *s, vfront_nav_t *nav)
+{
+    const double *d = s->option.first;
+    const double sigma[15] = {d[0], d[0], d[0], d[1], d[1], d[0], d[2], d[2], d[2], d[3], d[3], d[3], d[4], d[4], d[4]};
+    struct path_state at;
+    double bias[6], e[15], R[9];
+    memset(nav, 0, sizeof *nav);
+    nav->t_ns = SIM_START_NS;
+    sim_truth(s, nav->t_ns, &at, bias);
+    sim_shake(s, 3);
+    for (int i = 0, k = 0; i < 15; k += 15 - i, i++) {
+        nav->covariance[k] = sigma[i] * sigma[i];
+        e[i] = sigma[i] * normal();
+    }
+    const double back[3] = {-e[3], -e[4], -e[5]};
+    rotation_of(back, R);
+    product(R, at.R, 0, R);
+    sim_quaternion(R, nav->q_odom_imu);
+    for (int k = 0; k < 3; k++) {
+        nav->position_m[k] = at.p[k] - e[k];
+        nav->velocity_mps[k] = at.v[k] - e[6 + k];
+        nav->gyro_bias_rad_s[k] = bias[k] - e[9 + k];
+        nav->accel_bias_m_s2[k] = bias[3 + k] - e[12 + k];
+    }
+}
+
+/** Errors of a state, in its order: true - estimated, of the attitude the rotation vector from estimated to true. */
+static inline void sim_errors(const struct simulation *s, const vfront_nav_t *nav, double e[15])
+{
+    struct path_state at;
+    double bias[6], R[9];
+    const double *q = nav->q_odom_imu, xyzw[4] = {q[1], q[2], q[3], q[0]};
+    sim_truth(s, nav->t_ns, &at, bias);
+    path_quaternion(xyzw, R);
+    rotation_between(at.R, R, e + 3);
+    for (int k = 0; k < 3; k++) {
+        e[k] = at.p[k] - nav->position_m[k];
+        e[6 + k] = at.v[k] - nav->velocity_mps[k];
+        e[9 + k] = bias[k] - nav->gyro_bias_rad_s[k];
+        e[12 + k] = bias[3 + k] - nav->accel_bias_m_s2[k];
+    }
+}
+
+/** Part of a covariance, rows and columns first..first + n - 1, as a square matrix. */
+static inline void sim_block(const vfront_nav_t *nav, int first, int n, double *P)
+{
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            const int r = first + (i < j ? i : j), c = first + (i < j ? j : i);
+            P[i * n + j] = nav->covariance[r * 15 - r * (r - 1) / 2 + c - r];
+        }
+}
+
+/** e' P^-1 e, n at most 15; -1 where P is no covariance. */
+static inline double sim_square(const double *P, const double *e, int n)
+{
+    double L[225], y[15], sum = 0;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j <= i; j++) {
+            double a = P[i * n + j];
+            for (int k = 0; k < j; k++) a -= L[i * n + k] * L[j * n + k];
+            if (i == j && !(a > 0)) return -1;
+            L[i * n + j] = i == j ? sqrt(a) : a / L[j * n + j];
+        }
+    for (int i = 0; i < n; i++) {
+        y[i] = e[i];
+        for (int k = 0; k < i; k++) y[i] -= L[i * n + k] * y[k];
+        y[i] /= L[i * n + i];
+        sum += y[i] * y[i];
+    }
+    return sum;
+}
+
+#endif
