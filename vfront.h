@@ -849,7 +849,7 @@ enum {
                                      parallax below 3 ego_error_mpx either may be the camera's motion, so that it is
                                      VFRONT_MOTION_UNSURE. */
     VFRONT_MOTION_ONE_GPU = 16, /**< Relative: computed with VFRONT_CUBLAS; only the same GPU with the same libraries
-                                     repeats these bits. */
+                                     repeats these bits. No prediction is made from it. */
     VFRONT_MOTION_STEREO = 32,  /**< Metric: health.stereo is not VFRONT_STEREO_GOOD in this frame or in the one before,
                                      whose depths the motion is estimated from. */
     VFRONT_MOTION_CONTRADICTS = 64, /**< Rotation or direction of t contradicts that of the step's other motion; the

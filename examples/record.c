@@ -60,7 +60,21 @@ static void write_bearing(FILE *f, const float bearing[3])
 static void track_header(FILE *f, int32_t cameras)
 {
     (void)cameras;
-    fputs("frame,t_ns,id,x_px,y_px,age,level,gain,offset,residual,state,bx,by,bz\n", f);
+    fputs("frame,t_ns,id,x_px,y_px,age,level,gain,offset,residual,state,bx,by,bz,"
+          "x1_px,y1_px,disparity_px,disparity_sigma_px,depth_m,depth_sigma_m\n",
+          f);
+}
+
+/** Place in camera 1, disparity and depth with their deviations; empty without a partner. */
+static void write_partner(FILE *f, const vfront_track_t *t)
+{
+    if (!(t->disparity_sigma_px > 0.0f)) {
+        fputs(",,,,,,\n", f);
+        return;
+    }
+    fprintf(f, ",%.9g,%.9g,%.9g,%.9g", (double)t->partner_x_px, (double)t->partner_y_px, (double)t->disparity_px,
+            (double)t->disparity_sigma_px);
+    fprintf(f, ",%.9g,%.9g\n", (double)t->depth_m, (double)t->depth_sigma_m);
 }
 
 /** Live tracks first, then ended ones, of which only position and age are known. */
@@ -73,12 +87,13 @@ static void track_rows(FILE *f, const struct frame_data *s)
         fprintf(f, ",%.9g,%.9g,%" PRIu32 ",%" PRIu32, (double)t->x_px, (double)t->y_px, t->age, t->level);
         fprintf(f, ",%.9g,%.9g,%.9g,%s", (double)t->gain, (double)t->offset_grey, (double)t->residual_grey,
                 t->age ? "tracked" : "new");
-        write_bearing(f, t->bearing);
+        fprintf(f, ",%.9g,%.9g,%.9g", (double)t->bearing[0], (double)t->bearing[1], (double)t->bearing[2]);
+        write_partner(f, t);
     }
     for (uint32_t i = 0; i < r->lost_count; i++) {
         const vfront_lost_t *l = &r->lost[i];
         fprintf(f, "%" PRIu64 ",%" PRIu64 ",%" PRIu64, r->frame, r->t_ns, l->id);
-        fprintf(f, ",%.9g,%.9g,%" PRIu32 ",,,,,%s,,,\n", (double)l->x_px, (double)l->y_px, l->age,
+        fprintf(f, ",%.9g,%.9g,%" PRIu32 ",,,,,%s,,,,,,,,,\n", (double)l->x_px, (double)l->y_px, l->age,
                 record_end_name(l->end));
     }
 }

@@ -107,13 +107,14 @@ VF_FN void vf_predict_result(const struct vf_predict_memory *m, uint32_t active,
 }
 
 /** Last good motion of a kind, VF_LAST_METRIC or VF_LAST_RELATIVE, as it may be continued in this frame; NULL: there is
- *  none, or it is too old. */
+ *  none, or it is too old, or only one GPU repeats its bits (VFRONT_CUBLAS), which no other result may depend on. */
 VF_FN const struct vf_last_motion *vf_predict_last(const struct vf_predict_view *s, const struct vf_params *params,
                                                    int kind)
 {
 #if VFRONT_EGO
     const struct vf_last_motion *last = &s->ego->last[s->parity ^ 1][kind];
-    if ((s->geometry.active & VF_BIT(ego)) && params->frame && last->dt_ns &&
+    const int same_bits = !VFRONT_CUBLAS || kind != VF_LAST_RELATIVE;
+    if (same_bits && (s->geometry.active & VF_BIT(ego)) && params->frame && last->dt_ns &&
         params->t_ns - last->t_ns <= VF_PREDICT_OLD_NS)
         return last;
 #endif

@@ -121,7 +121,7 @@ expect 0 'camera 0: 0.0 in 540 cells, 0.0 dropped, 0.0 descriptors' \
     --port host --frames 3 --set select_points=0 --out none synthetic:320x240
 check 'key points with select_points=0' size_is none/keypoints.csv 1
 check 'descriptors with select_points=0' size_is none/descriptors.csv 1
-check 'no tracks with select_points=0' rows none/tracks.csv 'NF == 14'
+check 'no tracks with select_points=0' rows none/tracks.csv 'NF == 20'
 expect 0 'camera 0: 50.0 in 540 cells, .* 0.0 descriptors' \
     --port host --frames 3 --set select_points=50 --set describe=0 --out few synthetic:320x240
 check 'the descriptors of an earlier run are still there' [ ! -e few/descriptors.csv ]
@@ -137,6 +137,10 @@ one='(v = $%d * $%d + $%d * $%d + $%d * $%d) > 0.999999 && v < 1.000001'
 check 'a bearing of a key point is no unit vector' rows good/keypoints.csv "$(printf "$one" 10 10 11 11 12 12)"
 check 'a bearing of a track is no unit vector' rows good/tracks.csv \
     "(\$11 != \"new\" && \$11 != \"tracked\" && \$12 \$13 \$14 == \"\") || $(printf "$one" 12 12 13 13 14 14)"
+check 'a partner of a track without a deviation, or half of one' rows good/tracks.csv \
+    '$15 $16 $17 $18 $19 $20 == "" || ($15 >= 0 && $18 > 0 && $19 >= 0 && ($19 == 0) == ($20 == 0))'
+check 'fewer than half of the tracks have a partner' \
+    awk -F, 'NR > 1 && $12 != "" {n++; with += $18 != ""} END {exit 2 * with < n}' good/tracks.csv
 depth_head=frame,keypoint,partner,x0_px,y0_px,x1_px,y1_px,depth_m,sigma_m,distance
 check 'depth.csv has other columns' head_is good/depth.csv $depth_head
 check 'matches.csv has other columns' head_is good/matches.csv frame,keypoint,before,x_px,y_px,x_before_px,y_before_px,distance,second,settled,id,age,agrees

@@ -216,15 +216,16 @@ static const vfront_result_t *step(int width, int height, enum fill fill, long f
 }
 
 struct wall {
-    float p50, p99, p999, most, device, submit, tracks, keypoints, depths, matches;
+    float p50, p99, p999, most, device, submit, tracks, partners, keypoints, depths, matches;
     float stage[VFRONT_STAGES];
 };
 
 static struct wall measure_steps(int width, int height, enum fill fill, long steps)
 {
-    struct wall w = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}};
+    struct wall w;
     float *time = malloc(sizeof(float) * (size_t)steps);
     if (!time) exit(1);
+    memset(&w, 0, sizeof w);
     for (long i = -50; i < steps; i++) {
         const double begin = now_us();
         const vfront_result_t *r = step(width, height, fill, i + 50);
@@ -236,6 +237,7 @@ static struct wall measure_steps(int width, int height, enum fill fill, long ste
         w.keypoints += (float)r->keypoints_count[0];
         w.depths += (float)r->depths_count;
         w.matches += (float)r->matches_count;
+        for (uint32_t k = 0; k < r->tracks_count; k++) w.partners += r->tracks[k].disparity_sigma_px > 0.0f;
         for (int s = 0; s < VFRONT_STAGES; s++) w.stage[s] += r->timing.stage_us[s];
     }
     qsort(time, (size_t)steps, sizeof *time, by_value);
@@ -249,6 +251,7 @@ static struct wall measure_steps(int width, int height, enum fill fill, long ste
     w.keypoints /= (float)steps;
     w.depths /= (float)steps;
     w.matches /= (float)steps;
+    w.partners /= (float)steps;
     for (int s = 0; s < VFRONT_STAGES; s++) w.stage[s] /= (float)steps;
     free(time);
     return w;
@@ -259,8 +262,8 @@ static void print_wall(const char *what, const struct wall *w, float floor)
     printf("%-44s %7.1f us p50 %7.1f p99 (%4.1f x empty graph)  submit %.1f device %5.1f |", what, (double)w->p50,
            (double)w->p99, (double)(w->p50 / floor), (double)w->submit, (double)w->device);
     for (int s = 0; s < VFRONT_STAGES; s++) printf(" %s %.1f", vfront_stage_name((size_t)s), (double)w->stage[s]);
-    printf(" | %.0f followed, %.0f key points, %.0f depths, %.0f matches\n", (double)w->tracks, (double)w->keypoints,
-           (double)w->depths, (double)w->matches);
+    printf(" | %.0f followed, %.0f partners, %.0f key points, %.0f depths, %.0f matches\n", (double)w->tracks,
+           (double)w->partners, (double)w->keypoints, (double)w->depths, (double)w->matches);
 }
 
 /** Wall time of an empty graph of as many dependent nodes as a step has. */
@@ -521,8 +524,21 @@ static void bench_pairs(int width, int height)
     vfront_shutdown(vf);
     t = standard();
     start_pair(width, height, &t);
+    printf("  partner, as many tracks as there are     %6.2f us\n",
+           (double)launched_us(width, height, run_cuda[VF_partner]));
+    start_pair(width, height, &t);
     w = measure_steps(width, height, FILL_REAL, 1000);
     print_wall("  all: tracks, depths, matches, motion", &w, floor);
+    vfront_shutdown(vf);
+    t.track_partner = 0;
+    start_pair(width, height, &t);
+    w = measure_steps(width, height, FILL_REAL, 1000);
+    print_wall("  the same without partners of tracks", &w, floor);
+    vfront_shutdown(vf);
+    t.track_back_mpx = 0;
+    start_pair(width, height, &t);
+    w = measure_steps(width, height, FILL_REAL, 1000);
+    print_wall("  and without the tracker's way back", &w, floor);
     vfront_shutdown(vf);
 }
 #else

@@ -716,6 +716,25 @@ static void be_patient(vfront_tuning_t *t)
     t->failover_overruns = 0;
 }
 
+/** Makes a case one in which both cameras see a street whose texture tracks and key points find: partners, depths. */
+static void see_twice(struct vf_case *k)
+{
+    k->fill = FILL_LIGHT;
+    k->width = k->second_width = vf_min(129, VFRONT_WIDTH);
+    k->height = k->second_height = vf_min(97, VFRONT_HEIGHT);
+    k->pitch = k->width;
+    k->format = VFRONT_GREY8;
+    k->cameras = vf_min(2, VFRONT_CAMERAS);
+    k->aligned = k->pair = k->cameras > 1;
+    k->skew = k->static_mask = k->frame_mask = k->placed = 0;
+    k->still[0] = k->still[1] = 0;
+    vfront_tuning_default(&k->tuning);
+    be_patient(&k->tuning);
+    k->tuning.cell_width_px = k->tuning.cell_height_px = 16;
+    k->tuning.dense = VFRONT_DENSE && k->aligned;
+    k->tuning.dense_disparities = 64;
+}
+
 static struct vf_case make_case(int number, int sizes_per_fill)
 {
     static const int size[][2] = {{752, 480}, {641, 479}, {1241, 376}, {320, 240}, {129, 97},
@@ -761,6 +780,7 @@ static struct vf_case make_case(int number, int sizes_per_fill)
     k.pair = k.aligned && random_number(2);
     k.tuning.rectify_focal_percent = 50 + (int32_t)random_number(
                                               100); /* a smaller one can leave a small picture's middle unseen */
+    if (number % 9 == 5) see_twice(&k);
     return k;
 }
 
