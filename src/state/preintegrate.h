@@ -114,6 +114,32 @@ VF_FN void vf_imu_changes(const vfront_imu_t *imu, uint32_t n, double *gyro, dou
     }
 }
 
+/** Variance of the noise of gyro and accelerometer over that stated, by the second differences of the readings in
+ *  from..to: a sixth of their mean square, as of white noise. Returns the number of differences; 0: `noisy` is as
+ *  before. */
+VF_FN uint32_t vf_imu_noisy(const vfront_imu_noise_t *noise, const vfront_imu_t *imu, uint32_t n, uint64_t from_ns,
+                            uint64_t to_ns, double noisy[2])
+{
+    double square[2];
+    uint32_t count = 0;
+    square[0] = square[1] = 0.0;
+    for (uint32_t i = 1; i + 1 < n; i++) {
+        if (imu[i].t_ns <= from_ns || imu[i].t_ns > to_ns) continue;
+        for (int k = 0; k < 3; k++) {
+            const double g = imu[i - 1].gyro_rad_s[k] - 2.0 * imu[i].gyro_rad_s[k] + imu[i + 1].gyro_rad_s[k];
+            const double a = imu[i - 1].accel_m_s2[k] - 2.0 * imu[i].accel_m_s2[k] + imu[i + 1].accel_m_s2[k];
+            square[0] += g * g;
+            square[1] += a * a;
+        }
+        count++;
+    }
+    for (int k = 0; k < 2 && count; k++) {
+        const double density = (k ? noise->accel_density : noise->gyro_density) + 1e-9;
+        noisy[k] = square[k] / (18.0 * count * noise->rate_hz * density * density);
+    }
+    return count;
+}
+
 VF_FN struct vf_imu_model vf_imu_model_of(const vfront_imu_noise_t *noise, const vfront_imu_t *imu, uint32_t n)
 {
     struct vf_imu_model m;

@@ -321,27 +321,12 @@ static void rate_at(const vfront_imu_t *imu, uint32_t n, uint64_t t_ns, const do
     for (int k = 0; k < 3; k++) rate[k] = imu[at].gyro_rad_s[k] - bias[k];
 }
 
-/** Noise of readings by their second differences, over that stated: those of a frame into the running mean. */
+/** Noise of readings over that stated: those of a frame into the running mean. */
 static void watch_readings(struct vf_window *w, const vfront_imu_t *imu, uint32_t n, uint64_t from_ns, uint64_t to_ns)
 {
-    double square[2] = {0.0, 0.0};
-    uint32_t count = 0;
-    for (uint32_t i = 1; i + 1 < n; i++) {
-        if (imu[i].t_ns <= from_ns || imu[i].t_ns > to_ns) continue;
-        for (int k = 0; k < 3; k++) {
-            const double g = imu[i - 1].gyro_rad_s[k] - 2.0 * imu[i].gyro_rad_s[k] + imu[i + 1].gyro_rad_s[k];
-            const double a = imu[i - 1].accel_m_s2[k] - 2.0 * imu[i].accel_m_s2[k] + imu[i + 1].accel_m_s2[k];
-            square[0] += g * g;
-            square[1] += a * a;
-        }
-        count++;
-    }
-    if (!count) return;
-    for (int k = 0; k < 2; k++) {
-        const double density = (k ? w->noise.accel_density : w->noise.gyro_density) + 1e-9,
-                     now = square[k] / (18.0 * count * w->noise.rate_hz * density * density);
-        w->noisy[k] += VF_WINDOW_NOISY * (now - w->noisy[k]);
-    }
+    double now[2];
+    if (!vf_imu_noisy(&w->noise, imu, n, from_ns, to_ns, now)) return;
+    for (int k = 0; k < 2; k++) w->noisy[k] += VF_WINDOW_NOISY * (now[k] - w->noisy[k]);
 }
 
 static uint64_t shifted(uint64_t t_ns, double offset_s)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The arithmetic of states as a kernel will have it: compiled as C11, as C++14 and by nvcc, tests/state/header.sh.
- * Prints a digest of states carried on. */
+ * Prints a digest of states carried on, and of starts. */
 #include <stdio.h>
 
-#include "state/propagate.h"
+#include "state/start_rest.h"
+#include "state/start_state.h"
 
 #ifdef __NVCC__
 __global__ void carry(vfront_nav_t *nav, const vfront_imu_noise_t *noise, const vfront_imu_t *imu, uint32_t n)
@@ -12,6 +13,19 @@ __global__ void carry(vfront_nav_t *nav, const vfront_imu_noise_t *noise, const 
     struct vf_preintegral d;
     vf_preintegrate(&d, &model, nav->gyro_bias_rad_s, nav->accel_bias_m_s2, imu, n, imu[0].t_ns, imu[n - 1].t_ns);
     vf_nav_advance(nav, noise, &d);
+}
+
+__global__ void begin(struct vf_start *s)
+{
+    const int rest = vf_start_quiet(s) && vf_start_still(s) && !vf_start_units(s);
+    for (uint32_t i = 1; i < s->frames; i++) vf_start_use(&s->motion[i], rest, s->frame[i].motion.dt_s, s->frames);
+    s->scale = vf_start_scale(s);
+    vf_start_guess(s);
+    s->chi2 = vf_start_eliminate(s);
+    const double moved = vf_start_back(s);
+    vf_start_tell(s);
+    vf_start_deviations(s);
+    s->state = vf_start_judge(s, moved, rest);
 }
 #else
 static uint32_t dice = 1;
@@ -23,8 +37,45 @@ static double any(void)
     return (double)(dice >> 8) / 8388608.0 - 1.0;
 }
 
+static uint64_t digest_of(uint64_t digest, const void *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) digest = (digest ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3ull;
+    return digest;
+}
+
+/** A start of four intervals of the same readings, with any motions. */
+static void begin(struct vf_start *s, const vfront_imu_noise_t *noise, const struct vf_preintegral *d)
+{
+    memset(s, 0, sizeof *s);
+    s->noise = *noise;
+    s->rig.R_imu_cam[0] = s->rig.R_imu_cam[7] = 1.0;
+    s->rig.R_imu_cam[5] = -1.0;
+    s->frames = 5;
+    s->freedom = 18;
+    for (uint32_t i = 1; i < s->frames; i++) {
+        struct vf_start_motion *m = &s->motion[i];
+        m->turns = m->metric = 1;
+        s->frame[i].motion = *d;
+        m->q[0] = 1.0;
+        for (int k = 1; k < 4; k++) m->q[k] = 0.1 * any();
+        vf_quaternion_unit(m->q);
+        for (int k = 0; k < 3; k++) m->t[k] = any();
+        for (int k = 0; k < 6; k++) m->P[7 * k] = 0.01;
+        vf_start_use(m, vf_start_quiet(s) && vf_start_still(s), d->dt_s, 4);
+    }
+    s->scale = vf_start_scale(s);
+    vf_start_guess(s);
+    for (int i = 0; i < VF_START_STEPS; i++) {
+        s->chi2 = vf_start_eliminate(s);
+        vf_start_back(s);
+    }
+    vf_start_tell(s);
+    vf_start_deviations(s);
+}
+
 int main(void)
 {
+    static struct vf_start start;
     static vfront_imu_t imu[200];
     static vfront_nav_t nav;
     static struct vf_preintegral d;
@@ -40,7 +91,8 @@ int main(void)
         const struct vf_imu_model model = vf_imu_model_of(&noise, imu, 200);
         vf_preintegrate(&d, &model, nav.gyro_bias_rad_s, nav.accel_bias_m_s2, imu, 200, 1000123456u, 1250000000u);
         vf_nav_advance(&nav, &noise, &d);
-        for (size_t i = 0; i < sizeof nav; i++) digest = (digest ^ ((const unsigned char *)&nav)[i]) * 0x100000001b3ull;
+        begin(&start, &noise, &d);
+        digest = digest_of(digest_of(digest, &nav, sizeof nav), &start.nav, sizeof start.nav);
     }
     printf("%016llx\n", (unsigned long long)digest);
     return 0;

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+/* Starts beside drawn motions: normalised errors of the first state and of the last one, what is said when nothing
+ * moves, when too little does, and when something is wrong; and beside the same problem solved as a whole. */
+#include "start_draw.h"
+#include "start_oracle.h"
+
+enum { RUNS = 200 };
+
+static struct vf_start start;
+static struct drawn one;
+
+enum { TILT, VELOCITY, GYRO, ACCEL, PARTS };
+static const int first_of[PARTS] = {3, 6, 9, 12}, dimension[PARTS] = {2, 3, 3, 3};
+
+static const char *const NAMES[] = {"few", "weak", "standing", "moving", "contradicts", "units", "no IMU"};
+
+/** Means over runs. */
+struct flown {
+    int n, standing;
+    double nees[PARTS], square[PARTS], frame;
+};
+
+static void add(struct flown *sum, const struct drawn *d, int frame)
+{
+    double e[15];
+    errors(d, frame, &start.nav, e);
+    sum->n++;
+    sum->standing += start.state == VF_START_STANDING;
+    sum->frame += frame;
+    for (int i = 0; i < PARTS; i++) {
+        sum->nees[i] += normalised(&start.nav, e, first_of[i], dimension[i]);
+        for (int k = 0; k < dimension[i]; k++) sum->square[i] += e[first_of[i] + k] * e[first_of[i] + k];
+    }
+    assert_true(start.nav.t_ns == d->t_ns[frame] && length(start.nav.position_m) == 0);
+}
+
+/** Means that are at most those of the chi-squared distribution, within its 99.9 % bounds; and at least `least` of
+ *  them: what motions share is not known, and the covariance has all of it. */
+static void bounded(const struct kind *f, const char *when, const struct flown *sum, double least)
+{
+    print_message("%-26s %-5s %3d, standing %3d, %4.1f frames; NEES tilt %.2f of 2, velocity %.2f, gyro bias %.2f, "
+                  "accelerometer bias %.2f of 3; rms %.1f mrad, %.3f m/s, %.1f mrad/s, %.2f m/s^2\n",
+                  f->name, when, sum->n, sum->standing, sum->frame / sum->n, sum->nees[0] / sum->n,
+                  sum->nees[1] / sum->n, sum->nees[2] / sum->n, sum->nees[3] / sum->n,
+                  1e3 * sqrt(sum->square[0] / sum->n), sqrt(sum->square[1] / sum->n),
+                  1e3 * sqrt(sum->square[2] / sum->n), sqrt(sum->square[3] / sum->n));
+    for (int i = 0; i < PARTS; i++) {
+        const double mean = sum->nees[i] / sum->n, d = dimension[i], width = 3.3 * sqrt(2.0 * d / sum->n);
+        REQUIRE(mean < d + width && mean > least * d - width, "%s, %s, part %d: %.2f of %g\n", f->name, when, i, mean,
+                d);
+    }
+}
+
+/** First and last states of RUNS starts. Returns the number with a first state. */
+static int fly(const struct kind *f, int as, double least, struct flown *last)
+{
+    struct flown first;
+    memset(&first, 0, sizeof first);
+    memset(last, 0, sizeof *last);
+    for (int run = 0; run < RUNS; run++) {
+        int told = 0;
+        draw(f, &one);
+        vf_start_begin(&start, &one.rig, &one.noise);
+        for (int i = 0; i <= f->intervals; i++) {
+            const enum vf_start_state state = give(&start, f, &one, i, as);
+            const int state_now = state == VF_START_STANDING || state == VF_START_MOVING;
+            REQUIRE(state <= VF_START_MOVING, "%s, run %d, frame %d: %s\n", f->name, run, i, NAMES[state]);
+            if (state_now && !told++) add(&first, &one, i);
+            if (state_now && i == f->intervals) add(last, &one, i);
+        }
+    }
+    bounded(f, "first", &first, least);
+    bounded(f, "last", last, least);
+    return first.n;
+}
+
+/** Share of RUNS that is at least there if each has a probability p, at 99.9 %. */
+static double share(double p) { return RUNS * (p - 3.3 * sqrt(p * (1 - p) / RUNS)); }
+
+/** With two cameras: every start comes up. Standing is told from 3 deviations on each of three axes: 99.2 %, and
+ *  nothing else is called so. */
+static void two_cameras(void **state)
+{
+    (void)state;
+    static const struct kind kind[] = {
+        {"hover", 0.05, 0.1, 0.05, 0, 0, 2e-4, 1e-4, 10, 10, 0},
+        {"hover, vibration 5 m/s^2", 0.05, 0.1, 0.05, 0, 5, 2e-4, 1e-4, 10, 10, 0},
+        {"carried by hand", 0.7, 1.5, 0.5, 0, 0, 2e-4, 1e-4, 10, 10, 0},
+        {"shaken", 2, 4, 1, 0, 0, 2e-3, 3e-4, 10, 10, 0},
+        {"shaken, 4 motions missing", 2, 4, 1, 0, 0, 2e-3, 3e-4, 10, 11, 0x2c4},
+        {"flown, 5 m/s, turns", 0.5, 2, 5, 1, 1, 2e-3, 2e-4, 10, 10, 0},
+        {"driven, 25 m/s", 0.05, 0.5, 25, 0, 0.5, 2e-2, 2e-4, 20, 11, 0},
+        {"driven, 10 m/s, a curve", 0.05, 0.5, 10, 0.4, 0.5, 2e-2, 2e-4, 20, 11, 0},
+        {"constant velocity", 0, 0, 5, 0, 0, 2e-3, 1e-4, 10, 10, 0},
+        {"standing, engine", 0, 0, 0, 0, 1, 1e-4, 1e-4, 10, 10, 0},
+        {"standing", 0, 0, 0, 0, 0, 1e-4, 1e-4, 10, 10, 0},
+    };
+    shake(31);
+    for (size_t i = 0; i < sizeof kind / sizeof *kind; i++) {
+        struct flown last;
+        const int stands = kind[i].accel == 0 && kind[i].speed == 0;
+        assert_int_equal(fly(&kind[i], 0, 0.2, &last), RUNS);
+        REQUIRE(stands || !last.standing, "%s: %d stand\n", kind[i].name, last.standing);
+        if (stands && !kind[i].vibration) assert_true(last.standing > share(0.992));
+    }
+}
+
+/** What is carried without rotation or acceleration: at 4 cm/s, and where the pictures cannot tell. */
+static void not_standing(void **state)
+{
+    (void)state;
+    static const struct kind slow = {"carried at 4.3 cm/s", 0, 0, 0.043, 0, 0, 2e-4, 1e-4, 10, 10, 0},
+                             poor = {"at 4.3 cm/s, 2 mm", 0, 0, 0.043, 0, 0, 2e-3, 1e-4, 10, 10, 0};
+    struct flown last;
+    shake(36);
+    assert_int_equal(fly(&slow, 0, 0.2, &last), RUNS);
+    assert_int_equal(last.standing, 0);
+    assert_int_equal(fly(&poor, 0, 0.2, &last), RUNS);
+    assert_int_equal(last.standing, 0);
+}
+
+/** One camera: a rig at rest has a state, whose velocity is 0 within VF_START_REST_MPS; in motion nothing is told. */
+static void one_camera(void **state)
+{
+    (void)state;
+    static const struct kind kind[] = {{"one camera, standing", 0, 0, 0, 0, 0, 1e-3, 1e-4, 10, 10, 0},
+                                       {"one camera, 2 cm/s", 0, 0, 0.02, 0, 0, 1e-3, 1e-4, 10, 10, 0},
+                                       {"one camera, carried", 0.7, 1.5, 0.5, 0, 0, 1e-3, 1e-4, 10, 10, 0}};
+    shake(37);
+    for (int k = 0; k < 3; k++) {
+        struct flown last;
+        memset(&last, 0, sizeof last);
+        for (int run = 0; run < RUNS; run++) {
+            draw(&kind[k], &one);
+            vf_start_begin(&start, &one.rig, &one.noise);
+            for (int i = 0; i <= kind[k].intervals; i++) {
+                if (i) one.motion[i - 1].state = VFRONT_MOTION_ROTATION;
+                if (i && k < 2) one.motion[i - 1].flags = VFRONT_MOTION_STILL;
+                give(&start, &kind[k], &one, i, 1);
+                assert_true(k < 2 || start.state == VF_START_FEW || start.state == VF_START_WEAK);
+            }
+            if (start.state == VF_START_STANDING) add(&last, &one, kind[k].intervals);
+        }
+        if (k == 2) continue;
+        REQUIRE(last.n > share(0.992), "%s: %d of %d\n", kind[k].name, last.n, RUNS);
+        bounded(&kind[k], "last", &last, 0);
+    }
+}
+
+/** At constant velocity and without rotation the accelerometer's bias is tilt: the covariance has its prior's
+ *  deviation, and the correlation. */
+static void unobservable(void **state)
+{
+    (void)state;
+    static const struct kind f = {"constant velocity", 0, 0, 5, 0, 0, 1e-4, 1e-4, 10, 11, 0};
+    shake(32);
+    draw(&f, &one);
+    vf_start_begin(&start, &one.rig, &one.noise);
+    for (int i = 0; i <= f.intervals; i++) give(&start, &f, &one, i, 0);
+    assert_int_equal(start.state, VF_START_MOVING);
+    REQUIRE(start.tilt_rad > 0.95 * VF_START_ACCEL_M_S2 / 9.81, "tilt of %g rad\n", start.tilt_rad);
+    double R[9], most = 0;
+    vf_quaternion_matrix(start.nav.q_odom_imu, R);
+    for (int k = 0; k < 3; k++) /* bias along y of the frame tilts about x */
+        most += start.nav.covariance[vf_nav_index(3, 12 + k)] * R[3 + k] /
+                (VF_START_ACCEL_M_S2 * VF_START_ACCEL_M_S2 / 9.81);
+    REQUIRE(fabs(most) > 0.9 && fabs(most) < 1.1, "correlation %g\n", most);
+}
+
+static void no_state(void)
+{
+    static const vfront_nav_t none;
+    assert_memory_equal(&start.nav, &none, sizeof none);
+}
+
+/** Says `expected` at the last frame of a start. scale: of forces and rates. */
+static void says(const struct kind *f, double gyro, double accel, enum vf_start_state expected)
+{
+    for (int i = 0; i < one.n; i++)
+        for (int k = 0; k < 3; k++) one.imu[i].gyro_rad_s[k] *= gyro, one.imu[i].accel_m_s2[k] *= accel;
+    vf_start_begin(&start, &one.rig, &one.noise);
+    for (int i = 0; i <= f->intervals; i++) give(&start, f, &one, i, 0);
+    REQUIRE(start.state == expected, "%s: %s, not %s; %g of %u\n", f->name, NAMES[start.state], NAMES[expected],
+            start.chi2, start.freedom);
+    no_state();
+}
+
+/** A camera that is mounted otherwise than said is a contradiction where the body turns; so is a wrong lever. */
+static void contradictions(void **state)
+{
+    (void)state;
+    static const struct kind f = {"mounted otherwise", 1.5, 4, 1, 0, 0, 1e-3, 2e-4, 10, 11, 0};
+    shake(33);
+    for (int run = 0; run < 40; run++) {
+        double w[3] = {normal(), normal(), normal()}, R[9];
+        draw(&f, &one);
+        unit(w);
+        for (int k = 0; k < 3; k++) w[k] *= run & 1 ? 0.35 : 1;
+        rotation_of(w, R);
+        if (run & 1)
+            product(one.rig.R_imu_cam, R, 0, one.rig.R_imu_cam);
+        else
+            for (int k = 0; k < 3; k++) one.rig.p_imu_cam_m[k] += w[k];
+        says(&f, 1, 1, VF_START_CONTRADICTS);
+    }
+}
+
+static void units(void **state)
+{
+    (void)state;
+    static const struct kind carried = {"force in g", 0.7, 1.5, 0.3, 0, 0, 2e-4, 1e-4, 10, 10, 0},
+                             still = {"force in g, standing", 0, 0, 0, 0, 0, 2e-4, 1e-4, 10, 10, 0},
+                             turned = {"rates in degrees", 1, 1, 0.3, 0, 0, 2e-4, 1e-4, 10, 10, 0};
+    shake(34);
+    for (int run = 0; run < 20; run++) {
+        draw(&carried, &one);
+        says(&carried, 1, 1 / 9.81, VF_START_UNITS);
+        draw(&still, &one);
+        says(&still, 1, 1 / 9.81, VF_START_UNITS);
+        draw(&turned, &one);
+        says(&turned, 57.2957795, 1, VF_START_UNITS);
+    }
+}
+
+/** Too few frames, too few motions, no readings, a time that goes back, one that leaps, values that are none. */
+static void waits(void **state)
+{
+    (void)state;
+    static const struct kind f = {"carried by hand", 0.7, 1.5, 0.3, 0, 0, 2e-4, 1e-4, 10, 10, 0},
+                             gone = {"motions missing", 0.7, 1.5, 0.3, 0, 0, 2e-4, 1e-4, 10, 10, 0x3f};
+    shake(35);
+    draw(&f, &one);
+    vf_start_begin(&start, &one.rig, &one.noise);
+    for (int i = 0; i <= f.intervals; i++)
+        assert_int_equal(give(&start, &f, &one, i, 0), i + 1 < VF_START_LEAST ? VF_START_FEW : VF_START_MOVING);
+    struct vf_start_frame frame = {start.nav.t_ns + 50000000, one.imu, 0, NULL, NULL};
+    assert_int_equal(vf_start_step(&start, &frame), VF_START_NO_IMU);
+    no_state();
+    for (int again = 0; again < 2; again++) { /* a leap forth, and back to the first frame: begins anew with this one */
+        frame.t_ns += VF_START_APART_NS + 1;
+        frame.readings = 10;
+        assert_int_equal(vf_start_step(&start, &frame), VF_START_NO_IMU);
+        for (int i = 0; i <= f.intervals; i++)
+            assert_int_equal(give(&start, &f, &one, i, 0), !i                       ? VF_START_NO_IMU
+                                                           : i + 1 < VF_START_LEAST ? VF_START_FEW
+                                                                                    : VF_START_MOVING);
+    }
+    one.motion[9].t[1] = NAN;
+    one.motion[9].covariance[0] = NAN;
+    vf_start_begin(&start, &one.rig, &one.noise);
+    for (int i = 0; i <= f.intervals; i++) give(&start, &f, &one, i, 0);
+    assert_true(start.state == VF_START_CONTRADICTS || start.state == VF_START_WEAK);
+    no_state();
+    draw(&gone, &one);
+    vf_start_begin(&start, &one.rig, &one.noise);
+    for (int i = 0; i <= f.intervals; i++) assert_int_equal(give(&start, &gone, &one, i, 0), VF_START_FEW);
+}
+
+/** State and covariance beside those of all errors as one dense problem. The window's derivative by the gyro's bias
+ *  leaves out the rotation by the bias itself, here up to 0.02 rad: so the covariance differs by some 1e-3 of it. */
+static void as_a_whole(void **state)
+{
+    (void)state;
+    static const struct kind kind[] = {{"carried by hand", 0.7, 1.5, 0.5, 0, 0, 2e-4, 1e-4, 10, 6, 0},
+                                       {"driven, a curve", 0.05, 0.5, 10, 0.4, 0.5, 2e-2, 2e-4, 20, 5, 0},
+                                       {"a motion missing", 0.7, 1.5, 0.5, 0, 0, 1e-3, 2e-4, 10, 5, 4}};
+    double most[2] = {0, 0};
+    shake(38);
+    for (int k = 0; k < 3; k++)
+        for (int run = 0; run < 2; run++) {
+            double e[11], P[121];
+            draw(&kind[k], &one);
+            vf_start_begin(&start, &one.rig, &one.noise);
+            for (int i = 0; i <= kind[k].intervals; i++) give(&start, &kind[k], &one, i, 0);
+            assert_int_equal(start.state, VF_START_MOVING);
+            whole_start(&start, e, P);
+            for (int i = 0; i < 11; i++) {
+                const double off = fabs(e[i]) / sqrt(P[12 * i]);
+                most[0] = off > most[0] ? off : most[0];
+                for (int j = i; j < 11; j++) {
+                    const int r = i < 2 ? 3 + i : 4 + i, c = j < 2 ? 3 + j : 4 + j;
+                    const double d = fabs(P[11 * i + j] - start.nav.covariance[vf_nav_index(r, c)]) /
+                                     sqrt(P[12 * i] * P[12 * j]);
+                    most[1] = d > most[1] ? d : most[1];
+                }
+            }
+        }
+    print_message("beside the whole problem: state within %.1e deviations, covariance within %.1e\n", most[0], most[1]);
+    assert_true(most[0] < 1e-3 && most[1] < 5e-3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(two_cameras),    cmocka_unit_test(not_standing),
+                                       cmocka_unit_test(one_camera),     cmocka_unit_test(unobservable),
+                                       cmocka_unit_test(contradictions), cmocka_unit_test(units),
+                                       cmocka_unit_test(waits),          cmocka_unit_test(as_a_whole)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
