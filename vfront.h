@@ -584,6 +584,8 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
     X(ego_still_mpx, 200, 0, 10000, "the camera stands still if half of the correspondences moved by at most this [1/1000 px]") \
     X(predict_speed_mmps2, 5000, 1, 1000000, "prediction: standard deviation of the acceleration along each axis [mm/s^2]") \
     X(predict_turn_mradps2, 10000, 1, 1000000, "prediction: standard deviation of the angular acceleration about each axis [mrad/s^2]") \
+    X(window, 0, 0, VFRONT_WINDOW, "1: state of the IMU by its readings and by tracks; needs tracks, ego, a calibrated camera 0, and the noise of the IMU in the rig") \
+    X(window_sight_mpx, 500, 50, 10000, "standard deviation of a track's position in a frame, along each axis, for that state [1/1000 px]") \
     X(dense, 0, 0, VFRONT_DENSE, "1: disparity of every pixel of camera 0; both cameras must be rectified, or pinholes side by side") \
     X(dense_paths, 8, 4, 8, "directions of path aggregation of matching costs: 8, or 4 (rows and columns)") \
     X(dense_disparities, VFRONT_DISPARITIES, 64, VFRONT_DISPARITIES, "disparities searched: 64, 128 or 256") \
@@ -1205,7 +1207,7 @@ typedef struct vfront_health {
 /** Every stage in run order: X(name). src/stages.def, in the same order, has the needs of each. */
 #define VFRONT_STAGE_LIST(X) \
     X(ingest) X(freeze) X(rectify) X(pyramid) X(scale) X(smooth) X(predict) X(track) X(detect) X(refill) X(select) X(bearing) \
-    X(describe) X(stereo) X(rows) X(match) X(partner) X(ego) X(dense) X(stixel) X(report)
+    X(describe) X(stereo) X(rows) X(match) X(partner) X(sight) X(window) X(ego) X(dense) X(stixel) X(report)
 
 /** Number of each stage, VFRONT_STAGE_ingest, VFRONT_STAGE_rectify..., to index vfront_timing_t.stage_us; and
  *  VFRONT_STAGES, the number of stages. */
@@ -1215,6 +1217,55 @@ typedef enum vfront_stage {
 #undef VFRONT_STAGE_NUMBER
     VFRONT_STAGES
 } vfront_stage_t;
+
+/** Bits of vfront_nav_t.flags: what happened since the state from which this one was carried on. */
+typedef enum vfront_nav_flags {
+    VFRONT_NAV_SATURATED = 1, /**< A reading was saturated. The covariance grows as by an error that is constant over
+                                   all saturated readings of 100 ms, with a standard deviation of a quarter of the limit
+                                   on each axis. */
+    VFRONT_NAV_GAP = 2        /**< Readings were missing, or ended more than 1.5 usual intervals too early. The
+                                   covariance grows as if rate and force had walked at random there, as fast as they
+                                   changed in all readings given. */
+} vfront_nav_flags_t;
+
+/** What a state is worth. */
+typedef enum vfront_nav_state {
+    VFRONT_NAV_NONE = 0,         /**< There is none: not wanted (tuning `window`), or no frame had readings of an IMU. */
+    VFRONT_NAV_INITIALISING = 1, /**< There is none yet. */
+    VFRONT_NAV_GOOD = 2,         /**< By pictures and readings. */
+    VFRONT_NAV_COASTING = 3,     /**< By readings alone since age_ns: no landmark is in sight, or pictures are frozen. */
+    VFRONT_NAV_LOST = 4          /**< The state is the last one, and does not go on: readings were missing, or there were no sights
+                                      for 5 s, or none that agreed. A new one begins as soon as it is found, at the last position
+                                      and yaw, with reset_counter one higher. */
+} vfront_nav_state_t;
+
+/** State of the IMU: its pose and velocity in the odometry frame, its biases, and the covariance of all these.
+ *
+ *  Errors, in this order: position [m], attitude [rad], velocity [m/s], gyro bias [rad/s], accelerometer bias [m/s^2],
+ *  three each; true = estimated + error, but of the attitude R_true = exp([w]) R, with w in axes of the odometry frame.
+ *  So w_z is yaw and (w_x, w_y) tilt, as consumers of MAVLink ODOMETRY and VISION_POSITION_ESTIMATE take them; what no
+ *  camera and no IMU can see, the position and the yaw, is the same few columns in every state, as a window with
+ *  first-estimate Jacobians wants it; and the convention is that of vfront_motion_t. */
+struct vfront_nav {
+    uint64_t t_ns;             /**< Time, on the clock of the readings [ns]. */
+    double position_m[3];      /**< Position of the IMU [m], each of magnitude at most 10^9. */
+    double velocity_mps[3];    /**< Its velocity, in axes of the odometry frame [m/s], at most 10^5 each. */
+    double q_odom_imu[4];      /**< Attitude, unit quaternion w x y z: from IMU axes to axes of the odometry frame. */
+    double gyro_bias_rad_s[3]; /**< Bias of the gyro: reading - truth [rad/s], at most 10 each. */
+    double accel_bias_m_s2[3]; /**< Bias of the accelerometer: reading - truth [m/s^2], at most 100 each. */
+    double covariance[120];    /**< Upper triangle, row by row, of the 15x15 covariance of the errors. */
+    uint32_t flags;            /**< vfront_nav_flags_t. */
+    uint32_t state;            /**< vfront_nav_state_t. */
+    uint64_t age_ns;           /**< Time since the last frame with landmarks in sight [ns]. */
+    double offset_s;           /**< Time offset of the cameras beyond imu_offset_ns of the rig: t_imu = t_cam + offset [s]. */
+    double offset_sigma_s;     /**< Its standard deviation [s]. */
+    double misfit;             /**< Mean squared residual of a sight, in deviations; about 2 to 3 when all is right. */
+    uint32_t landmarks;        /**< Landmarks in sight in this frame. */
+    uint32_t quality;          /**< 1..100; 0: VFRONT_NAV_NONE. GOOD: 50 + 50 landmarks / 60, at most 100. COASTING: 50 falling
+                                    to 1 over 5 s of age_ns. All others 1. */
+    uint32_t reset_counter;    /**< Number of times that a state began anew, since vfront_init(). */
+    uint32_t reserved;         /**< 0. */
+};
 
 /** Times of a step. With health.reset_counter the only part of a result that may differ between two equal runs, and
  *  that vfront_digest() leaves out. */
@@ -1249,6 +1300,7 @@ struct vfront_result {
     vfront_motion_t good;     /**< Last motion of either kind in state VFRONT_MOTION_GOOD, the metric one when both
                                    were. Its `frame` has the time; state VFRONT_MOTION_NONE: none so far. */
     vfront_prediction_t predicted; /**< Motion that was expected. */
+    vfront_nav_t nav;         /**< State of the IMU; its `state` VFRONT_NAV_NONE, and all else 0: there is none. */
     vfront_timing_t timing;   /**< Times of this step. */
     vfront_track_t tracks[VFRONT_TRACKS]; /**< Alive, by rising id. */
     vfront_lost_t lost[VFRONT_TRACKS];    /**< Ended in this step, by rising id. */
@@ -1325,35 +1377,6 @@ struct vfront_info {
 #define VFRONT_IMU_LAST UINT64_MAX
 /** Longest time that a state is carried on in one call [ns]. */
 #define VFRONT_PROPAGATE_NS 10000000000ull
-/** Bits of vfront_nav_t.flags: what happened since the state from which this one was carried on. */
-typedef enum vfront_nav_flags {
-    VFRONT_NAV_SATURATED = 1, /**< A reading was saturated. The covariance grows as by an error that is constant over
-                                   all saturated readings of 100 ms, with a standard deviation of a quarter of the limit
-                                   on each axis. */
-    VFRONT_NAV_GAP = 2        /**< Readings were missing, or ended more than 1.5 usual intervals too early. The
-                                   covariance grows as if rate and force had walked at random there, as fast as they
-                                   changed in all readings given. */
-} vfront_nav_flags_t;
-
-/** State of the IMU: its pose and velocity in the odometry frame, its biases, and the covariance of all these.
- *
- *  Errors, in this order: position [m], attitude [rad], velocity [m/s], gyro bias [rad/s], accelerometer bias [m/s^2],
- *  three each; true = estimated + error, but of the attitude R_true = exp([w]) R, with w in axes of the odometry frame.
- *  So w_z is yaw and (w_x, w_y) tilt, as consumers of MAVLink ODOMETRY and VISION_POSITION_ESTIMATE take them; what no
- *  camera and no IMU can see, the position and the yaw, is the same few columns in every state, as a window with
- *  first-estimate Jacobians wants it; and the convention is that of vfront_motion_t. */
-struct vfront_nav {
-    uint64_t t_ns;             /**< Time, on the clock of the readings [ns]. */
-    double position_m[3];      /**< Position of the IMU [m], each of magnitude at most 10^9. */
-    double velocity_mps[3];    /**< Its velocity, in axes of the odometry frame [m/s], at most 10^5 each. */
-    double q_odom_imu[4];      /**< Attitude, unit quaternion w x y z: from IMU axes to axes of the odometry frame. */
-    double gyro_bias_rad_s[3]; /**< Bias of the gyro: reading - truth [rad/s], at most 10 each. */
-    double accel_bias_m_s2[3]; /**< Bias of the accelerometer: reading - truth [m/s^2], at most 100 each. */
-    double covariance[120];    /**< Upper triangle, row by row, of the 15x15 covariance of the errors. */
-    uint32_t flags;            /**< vfront_nav_flags_t. */
-    uint32_t reserved;         /**< 0. */
-};
-
 /* ---- sizes: memory of vfront_t ----------------------------------------------------------------------------------- */
 
 /** Memory of the host port for one camera, without grids and lists [bytes]: levels 1 and up of the pyramid for two
@@ -1396,7 +1419,7 @@ struct vfront_nav {
 /** Size of vfront_t [bytes]: the control block, in which the views of the stages lie, and the memory of the host port.
  *  The library checks at compile time that its real layout fits. */
 #define VFRONT_BLOCK_BYTES \
-    (65536u + 56u * VFRONT_IMU_SAMPLES + \
+    (65536u + 56u * VFRONT_IMU_SAMPLES + VFRONT_WINDOW * (131072u + VFRONT_HOST * (56u * VFRONT_IMU_SAMPLES + 1572864u)) + \
      1ull * VFRONT_HOST * \
          (VFRONT_CAMERAS * (VFRONT_CAMERA_BYTES + VFRONT_GRID_BYTES + VFRONT_POINT_BYTES * VFRONT_KEYPOINTS) + \
           VFRONT_PARTNER_BYTES * VFRONT_KEYPOINTS + VFRONT_STEREO * 98304u + VFRONT_EGO_BYTES + \
@@ -1415,8 +1438,8 @@ struct vfront {
     X(vfront_status_t) X(vfront_camera_t) X(vfront_imu_t) X(vfront_imu_noise_t) X(vfront_rig_t) X(vfront_tuning_t) X(vfront_tuning_entry_t) \
     X(vfront_gyro_t) X(vfront_picture_t) X(vfront_frame_t) X(vfront_track_t) X(vfront_lost_t) X(vfront_keypoint_t) \
     X(vfront_descriptor_t) X(vfront_depth_t) X(vfront_match_t) X(vfront_motion_t) X(vfront_prediction_t) \
-    X(vfront_disparity_t) X(vfront_stixel_t) X(vfront_road_t) X(vfront_health_t) X(vfront_timing_t) \
-    X(vfront_result_t) X(vfront_info_t) X(vfront_nav_t) X(vfront_t)
+    X(vfront_disparity_t) X(vfront_stixel_t) X(vfront_road_t) X(vfront_health_t) X(vfront_nav_t) X(vfront_timing_t) \
+    X(vfront_result_t) X(vfront_info_t) X(vfront_t)
 
 /** Initialisers of a vfront_value_t[]: all that application and library must agree on, causes before consequences. */
 #define VFRONT_VALUE_OF(name) {#name, name},

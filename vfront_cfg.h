@@ -189,6 +189,18 @@
 #error "vfront: VFRONT_CUBLAS needs VFRONT_EGO (see vfront_cfg.h)"
 #endif
 
+/** 1: the state of an IMU (vfront_nav_t of a result) can be estimated from its readings and from tracks, in a window of frames of fixed
+ *  size. 0: it cannot, without code or memory for it. Needs tracks; with VFRONT_STEREO their partners in camera 1. */
+#ifndef VFRONT_WINDOW
+#define VFRONT_WINDOW VFRONT_EGO
+#endif
+#if VFRONT_WINDOW != 0 && VFRONT_WINDOW != 1
+#error "vfront: VFRONT_WINDOW must be 0 or 1 (see vfront_cfg.h)"
+#endif
+#if VFRONT_WINDOW && !VFRONT_EGO
+#error "vfront: VFRONT_WINDOW needs VFRONT_EGO, whose motions it starts from (see vfront_cfg.h)"
+#endif
+
 /** 1: every pixel of camera 0 can have a disparity. 0: it cannot, without code or memory for it. Device memory: 3 bytes
  *  a pixel for disparities and confidences, 2 * VFRONT_DISPARITIES + 21 a pixel of scratch, and 8 * VFRONT_DISPARITIES
  *  a row; pinned memory: 9 bytes a pixel. At 640x480 px with 128 disparities that is 87 MB and 2.8 MB, at 1920x1200 px
@@ -323,7 +335,7 @@
     X(VFRONT_CAMERAS) X(VFRONT_WIDTH) X(VFRONT_HEIGHT) X(VFRONT_LEVELS) X(VFRONT_SCALES) X(VFRONT_SCALE_NUM) \
     X(VFRONT_SCALE_DEN) X(VFRONT_TRACKS) X(VFRONT_CELLS) X(VFRONT_CULL_CELLS) X(VFRONT_KEYPOINTS) \
     X(VFRONT_DESCRIPTORS) X(VFRONT_RECTIFY) X(VFRONT_STEREO) X(VFRONT_MATCHES) X(VFRONT_EGO) X(VFRONT_HYPOTHESES) \
-    X(VFRONT_CUBLAS) X(VFRONT_DENSE) X(VFRONT_DISPARITIES) X(VFRONT_STIXELS) X(VFRONT_COLUMNS) X(VFRONT_SEGMENTS) \
+    X(VFRONT_CUBLAS) X(VFRONT_WINDOW) X(VFRONT_DENSE) X(VFRONT_DISPARITIES) X(VFRONT_STIXELS) X(VFRONT_COLUMNS) X(VFRONT_SEGMENTS) \
     X(VFRONT_ITERATIONS) X(VFRONT_GYRO_SAMPLES) X(VFRONT_IMU_SAMPLES) X(VFRONT_HOST)
 
 #endif

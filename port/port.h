@@ -5,7 +5,7 @@
 #define VF_PORT_H
 
 #include "core/memory.h"
-#include "state/readings.h"
+#include "state/nav.h"
 
 /** Row of refused stamps, each of which follows the one before. As many as VF_STAMPS_OF_A_CLOCK are a clock that was
  *  set. */
@@ -50,6 +50,7 @@ struct vf_state {
     uint64_t t_ns, t_mid_ns; /* of the last frame done */
     struct vf_refused_stamps refused;
     struct vf_readings readings; /* of the IMU */
+    struct vf_nav nav;           /* its state */
     int32_t clock_set;           /* the frame to be submitted, or under way, is the first of a clock that was set */
     uint64_t submitted_ns;
     uint64_t give_up_ns;    /* time at which the call under way, or the step, is given up */

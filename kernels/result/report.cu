@@ -235,6 +235,7 @@ static __device__ void put_health(const vf_report_view &s, vfront_result_t *out)
     out->matches_count = vf_match_count(s.match, s.geometry.active);
     vf_ego_motions(s.ego, s.geometry.active, s.parity, &out->relative, &out->metric, &out->good);
     vf_predict_result(s.predict, s.geometry.active, &out->predicted);
+    vf_window_result(s.window, s.geometry.active, &out->nav);
 #if VFRONT_DENSE
     out->disparity.valid = vf_dense_valid(s.dense, s.geometry.active);
 #endif

@@ -130,6 +130,28 @@ static uint64_t mix_prediction(uint64_t d, const vfront_prediction_t *p)
     return d;
 }
 
+static uint64_t mix_doubles(uint64_t d, const double *value, int n)
+{
+    uint64_t bits;
+    for (int i = 0; i < n; i++) {
+        memcpy(&bits, &value[i], sizeof bits);
+        d = mix_number(d, bits, 8);
+    }
+    return d;
+}
+
+static uint64_t mix_nav(uint64_t d, const vfront_nav_t *n)
+{
+    d = mix_number(mix_number(d, n->t_ns, 8), n->age_ns, 8);
+    d = mix_doubles(mix_doubles(d, n->position_m, 3), n->velocity_mps, 3);
+    d = mix_doubles(d, n->q_odom_imu, 4);
+    d = mix_doubles(mix_doubles(d, n->gyro_bias_rad_s, 3), n->accel_bias_m_s2, 3);
+    d = mix_doubles(d, n->covariance, 120);
+    d = mix_doubles(mix_doubles(mix_doubles(d, &n->offset_s, 1), &n->offset_sigma_s, 1), &n->misfit, 1);
+    d = mix_number(mix_number(mix_number(d, n->flags, 4), n->state, 4), n->landmarks, 4);
+    return mix_number(mix_number(d, n->quality, 4), n->reset_counter, 4);
+}
+
 #if VFRONT_STEREO
 static uint64_t mix_depth(uint64_t d, const vfront_depth_t *p)
 {
@@ -228,6 +250,7 @@ static uint64_t mix_rest(uint64_t d, const vfront_result_t *r)
     d = mix_motion(d, &r->metric);
     d = mix_motion(d, &r->good);
     d = mix_prediction(d, &r->predicted);
+    if (r->nav.state) d = mix_nav(d, &r->nav);
     return d;
 }
 

@@ -49,6 +49,7 @@ void vf_failover_keep(struct vf_state *s, const vfront_frame_t *f)
     if (!vf_failover_can(s)) return;
     struct vf_block *b = block_of(s);
     b->pinned.params = s->pinned->params;
+    b->pinned.given = s->pinned->given;
     for (int32_t i = 0; i < s->step[0].geometry.cameras; i++) {
         const vfront_picture_t *p = &f->picture[i];
         struct vf_source *source = &b->pinned.params.source[i];

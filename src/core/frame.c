@@ -4,6 +4,7 @@
 #include "frame.h"
 
 #include "math/rotation.h"
+#include "state/nav.h"
 
 VF_STATIC_ASSERT(offsetof(vfront_imu_t, t_ns) == offsetof(vfront_gyro_t, t_ns) &&
                      offsetof(vfront_imu_t, gyro_rad_s) == offsetof(vfront_gyro_t, rate_rad_s),
@@ -127,6 +128,7 @@ vfront_status_t vf_frame_params(struct vf_state *s, const vfront_frame_t *f)
     p->reset_counter = s->clock_set ? s->reset_counter + 1 : s->resets;
     fill_imu(s, f);
     fill_rotation(s, f);
+    vf_nav_give(s);
     return VFRONT_OK;
 }
 
@@ -177,4 +179,5 @@ void vf_frame_result(struct vf_state *s, vfront_result_t *r)
 {
     fill_timing(s, &r->timing);
     fill_disparity(s, r);
+    vf_nav_take(s, r);
 }

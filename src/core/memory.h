@@ -27,6 +27,7 @@ struct vf_memory {
 /** The pinned arena. */
 struct vf_pinned {
     struct vf_params params;           /* host to device */
+    struct vf_window_given given;      /* likewise, for window */
     uint64_t clock[VFRONT_STAGES][2];  /* device to host, a copy of vf_memory.clock */
     VF_LINE uint64_t done;             /* ticket of the last frame whose result is complete */
     VF_LINE vfront_result_t result[3]; /* in turn: a result lives until the next-but-one submit */

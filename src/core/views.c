@@ -73,6 +73,8 @@ static void look_at_stixels(struct vf_report_view *v, const struct vf_step *s)
 #define MORE_rows PICTURES
 #define MORE_match look_at_pyramids(&v->align, s)
 #define MORE_partner look_at_pyramids(&v->align, s), PICTURES, MASKS
+#define MORE_sight (void)0
+#define MORE_window v->given = &s->pinned->given
 #define MORE_ego (void)0 /* what cuBLAS needs is the CUDA port's to fill in */
 #define MORE_dense PICTURES, MASKS, v->scratch = &s->memory->dense_scratch, v->copy = s->pinned->dense
 #define MORE_stixel PICTURES, v->scratch = &s->memory->stixel_scratch

@@ -130,4 +130,10 @@ VF_FN int vf_freeze_untimely(const struct vf_freeze_memory *m, int32_t parity, i
     return m->frames[parity][camera] || m->frames[parity ^ 1][camera];
 }
 
+/** 1 if this frame's picture of a camera is an older one. */
+VF_FN int vf_freeze_stale(const struct vf_freeze_memory *m, int32_t parity, int32_t camera)
+{
+    return m->frames[parity][camera] || m->repeated[parity][camera];
+}
+
 #endif

@@ -151,6 +151,7 @@ void vf_report_host(const struct vf_report_view *s)
     list_matches(s, out);
     vf_ego_motions(s->ego, s->geometry.active, s->parity, &out->relative, &out->metric, &out->good);
     vf_predict_result(s->predict, s->geometry.active, &out->predicted);
+    vf_window_result(s->window, s->geometry.active, &out->nav);
     list_stixels(s, out);
     s->report->path[s->parity] = vf_report_next_path(s);
     s->report->interval[s->parity] = vf_report_next_interval(s);

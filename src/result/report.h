@@ -32,6 +32,7 @@
 #include "geometry/rows.h"
 #include "geometry/stereo.h"
 #include "tracking/partner.h"
+#include "state/window_stage.h"
 #include "tracking/track.h"
 
 /** Brightness statistics of a whole picture: the sums over the tiles of struct vf_tile_stats (image/pyramid.h). */
@@ -80,7 +81,7 @@ struct vf_carry_mirror;
 /* clang-format off */
 #define VF_READS_report(X)                                                                                             \
     X(ingest) X(freeze) X(pyramid) X(predict) X(track) X(detect) X(refill) X(select) X(bearing) X(describe) X(stereo)  \
-    X(rows) X(match) X(partner) X(ego) X(dense) X(stixel)
+    X(rows) X(match) X(partner) X(window) X(ego) X(dense) X(stixel)
 #define VF_BEFORE_report(X)
 #define VF_GEOMETRY_report(X)                                                                                          \
     X(cameras) X(level) X(step_q16) X(cells_x) X(cells) X(groups) X(group_first) X(calibrated) X(nodes_x) X(active)

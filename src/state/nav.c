@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+#include "nav.h"
+
+#include "math/rotation.h"
+#include "port/port.h"
+
+#if VFRONT_WINDOW
+
+static int is_active(const struct vf_state *s) { return (s->step[0].geometry.active & VF_BIT(window)) != 0; }
+
+/** Rig as the window sees it. */
+static void rig_of(const struct vf_state *s, struct vf_window_rig *rig)
+{
+    const vfront_camera_t *own = &s->seen.camera[0];
+    memset(rig, 0, sizeof *rig);
+    vf_rotation_transpose(rig->R_imu_cam, vf_rotation_mounting(own));
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++) rig->p_imu_cam_m[i] -= rig->R_imu_cam[3 * i + k] * own->t_cam_imu_m[k];
+    for (int i = 0; i < 9; i++) rig->R_1_0[i] = i % 4 == 0;
+    rig->cameras = s->step[0].geometry.pair.placed ? 2 : 1;
+#if VFRONT_CAMERAS > 1
+    if (rig->cameras == 2) vf_rotation_between(rig->R_1_0, rig->t_1_0_m, own, &s->seen.camera[1]);
+#endif
+}
+
+/** All is forgotten but the last pose. */
+static void begin_anew(struct vf_state *s)
+{
+    struct vf_nav *n = &s->nav;
+    struct vf_window_rig rig;
+    rig_of(s, &rig);
+    vf_start_begin(&n->start, &rig, &s->rig.imu);
+    memset(&n->first, 0, sizeof n->first);
+    n->running = n->poor = 0;
+    n->lost = n->last.t_ns != 0;
+}
+
+void vf_nav_give(struct vf_state *s)
+{
+    struct vf_nav *n = &s->nav;
+    struct vf_window_given *g = &s->pinned->given;
+    const struct vf_readings *r = &s->readings;
+    if (!is_active(s)) return;
+    if (!s->pinned->params.frame) begin_anew(s);
+    g->command = n->first.t_ns ? VF_WINDOW_BEGIN : n->running ? VF_WINDOW_GO_ON : VF_WINDOW_NONE;
+    g->t_ns = r->to_ns;
+    g->readings = r->count ? r->total - r->first : 0;
+    memcpy(g->imu, &r->reading[r->first], g->readings * sizeof *g->imu);
+    if (!g->readings) g->command = VF_WINDOW_NONE;
+    if (g->command != VF_WINDOW_BEGIN) return;
+    rig_of(s, &g->rig);
+    g->noise = s->rig.imu;
+    g->first = n->first;
+}
+
+/* ---- a state goes on where the last one was ---------------------------------------------------------------------- */
+
+/** Turn about z that is in an attitude. */
+static void heading(const double q[4], double z[4])
+{
+    const double square = q[0] * q[0] + q[3] * q[3], length = sqrt(square);
+    z[0] = length > 1e-9 ? q[0] / length : 1.0;
+    z[1] = z[2] = 0.0;
+    z[3] = length > 1e-9 ? q[3] / length : 0.0;
+}
+
+/** out = Z P Z', of 3x3 blocks of a 15x15 covariance of which the first three kinds of errors turn. */
+static void turn_covariance(double covariance[120], const double Z[9])
+{
+    double P[VF_NAV_ERRORS][VF_NAV_ERRORS], T[VF_NAV_ERRORS][VF_NAV_ERRORS];
+    for (int i = 0; i < VF_NAV_ERRORS; i++)
+        for (int j = 0; j < VF_NAV_ERRORS; j++) P[i][j] = covariance[vf_nav_index(i < j ? i : j, i < j ? j : i)];
+    for (int side = 0; side < 2; side++) { /* T = (Z P)', twice */
+        for (int i = 0; i < VF_NAV_ERRORS; i++)
+            for (int j = 0; j < VF_NAV_ERRORS; j++) {
+                double sum = i < 9 ? 0.0 : P[i][j];
+                for (int k = 0; k < 3 && i < 9; k++) sum += Z[3 * (i % 3) + k] * P[i / 3 * 3 + k][j];
+                T[j][i] = sum;
+            }
+        memcpy(P, T, sizeof P);
+    }
+    for (int i = 0; i < VF_NAV_ERRORS; i++)
+        for (int j = i; j < VF_NAV_ERRORS; j++) covariance[vf_nav_index(i, j)] = P[i][j];
+}
+
+/** First state with position and heading of the last one. */
+static void go_on_from(vfront_nav_t *first, const vfront_nav_t *last)
+{
+    double was[4], is[4], turn[4], Z[9], v[3];
+    heading(last->q_odom_imu, was);
+    heading(first->q_odom_imu, is);
+    is[3] = -is[3];
+    vf_quaternion_multiply(was, is, turn);
+    vf_quaternion_matrix(turn, Z);
+    vf_quaternion_multiply(turn, first->q_odom_imu, first->q_odom_imu);
+    vf_quaternion_unit(first->q_odom_imu);
+    vf_transform_double(Z, first->velocity_mps, v);
+    memcpy(first->velocity_mps, v, sizeof v);
+    memcpy(first->position_m, last->position_m, sizeof first->position_m);
+    turn_covariance(first->covariance, Z);
+}
+
+/* ---- after a step ------------------------------------------------------------------------------------------------ */
+
+/** A start goes on by a frame; where it finds a state, that is the first one. */
+static void seek(struct vf_state *s, const vfront_result_t *r)
+{
+    struct vf_nav *n = &s->nav;
+    const struct vf_window_given *g = &s->pinned->given;
+    const struct vf_start_frame frame = {g->t_ns, g->imu, g->readings, &r->metric, &r->relative};
+    const enum vf_start_state found = vf_start_step(&n->start, &frame);
+    if (found != VF_START_STANDING && found != VF_START_MOVING) return;
+    n->first = n->start.nav;
+    if (n->last.t_ns) go_on_from(&n->first, &n->last);
+}
+
+/** 1 if a state may not be believed any more. */
+static int is_lost(struct vf_nav *n, const vfront_nav_t *nav)
+{
+    int finite = 1;
+    for (int i = 0; i < VF_NAV_ERRORS; i++)
+        finite = finite && nav->covariance[vf_nav_index(i, i)] >= 0.0 && nav->covariance[vf_nav_index(i, i)] < 1e12;
+    for (int k = 0; k < 3; k++)
+        finite = finite && nav->position_m[k] > -1e9 && nav->position_m[k] < 1e9 && nav->velocity_mps[k] > -1e5 &&
+                 nav->velocity_mps[k] < 1e5;
+    const int poor = nav->misfit > VF_NAV_POOR_COST;
+    n->poor = poor ? n->poor + 1 : 0;
+    return !finite || n->poor >= VF_NAV_POOR_FRAMES || nav->t_ns > n->sighted_ns + VF_NAV_COAST_NS;
+}
+
+/** Quality of a state, see vfront_nav_t. */
+static uint32_t quality_of(const vfront_nav_t *nav)
+{
+    const uint64_t left = nav->age_ns < VF_NAV_COAST_NS ? VF_NAV_COAST_NS - nav->age_ns : 0;
+    const uint32_t sights = nav->landmarks < VF_NAV_FULL ? nav->landmarks : VF_NAV_FULL;
+    if (nav->state == VFRONT_NAV_GOOD) return 50 + 50 * sights / VF_NAV_FULL;
+    return nav->state == VFRONT_NAV_COASTING ? 1 + (uint32_t)(left / (VF_NAV_COAST_NS / 49)) : 1;
+}
+
+/** State of a frame that has one. */
+static void tell(struct vf_nav *n, int begins, vfront_nav_t *nav)
+{
+    if (begins) {
+        n->resets += n->last.t_ns != 0;
+        n->sighted_ns = nav->t_ns;
+        n->lost = 0;
+        memset(&n->first, 0, sizeof n->first);
+    }
+    if (nav->landmarks) n->sighted_ns = nav->t_ns;
+    n->running = 1;
+    nav->age_ns = nav->t_ns > n->sighted_ns ? nav->t_ns - n->sighted_ns : 0;
+    nav->state = nav->landmarks ? VFRONT_NAV_GOOD : VFRONT_NAV_COASTING;
+    if (is_lost(n, nav)) nav->state = VFRONT_NAV_LOST;
+}
+
+void vf_nav_take(struct vf_state *s, vfront_result_t *r)
+{
+    struct vf_nav *n = &s->nav;
+    const struct vf_window_given *g = &s->pinned->given;
+    vfront_nav_t *nav = &r->nav;
+    if (!is_active(s)) return;
+    if (g->command != VF_WINDOW_NONE) {
+        tell(n, g->command == VF_WINDOW_BEGIN, nav);
+        if (nav->state == VFRONT_NAV_LOST) begin_anew(s);
+    } else {
+        if (n->running || n->first.t_ns) begin_anew(s); /* readings are missing */
+        *nav = n->last;
+        nav->state = n->lost ? VFRONT_NAV_LOST : s->readings.begun ? VFRONT_NAV_INITIALISING : VFRONT_NAV_NONE;
+        seek(s, r);
+    }
+    nav->reset_counter = n->resets;
+    nav->quality = nav->state == VFRONT_NAV_NONE ? 0 : quality_of(nav);
+    if (g->command != VF_WINDOW_NONE) n->last = *nav;
+}
+
+#else
+
+void vf_nav_give(struct vf_state *s) { (void)s; }
+
+void vf_nav_take(struct vf_state *s, vfront_result_t *r) { (void)s, (void)r; }
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* State of the IMU over frames, on the host: first state, what the stage window is asked for, what is said of its
+ * state.
+ *
+ * In      readings of the step (readings.h), the window's state and the motions of the result
+ * Out     struct vf_window_given of the next step; of vfront_nav_t in the result what the window cannot know
+ * Rule    vfront_nav_state_t. A state begins with the frame behind the one in which start.h has found it. It ends where
+ *         readings are missing, after VF_NAV_COAST_NS without sights, or where for VF_NAV_POOR_FRAMES frames the mean
+ *         cost of a sight is over VF_NAV_POOR_COST; then the start begins anew, and the new state goes on where the
+ *         last one was, in position and yaw
+ * Exact   double precision in one order, on the host for either port: a start is some thousand small steps one behind
+ *         the other, in double precision, which an embedded GPU does slowly
+ * Memory  struct vf_nav, in the vf_state
+ */
+#ifndef VF_NAV_H
+#define VF_NAV_H
+
+#include "readings.h"
+#include "start.h"
+#include "window_stage.h"
+
+/** Longest time without sights over which a state is carried on [ns]. */
+#define VF_NAV_COAST_NS 5000000000ull
+
+/** Frames in a row with bad sights after which a state is lost, and mean cost of theirs; a sight that is no outlier has
+ *  about 2 to 3, one that is up to 36. */
+#define VF_NAV_POOR_FRAMES 10
+#define VF_NAV_POOR_COST 12.0
+
+/** Landmarks of a frame with which its state has the quality of 100. */
+#define VF_NAV_FULL 60
+
+struct vf_nav {
+#if VFRONT_WINDOW
+    struct vf_start start;
+    uint32_t running;     /* 1: the last frame done has a state */
+    uint32_t poor;        /* frames in a row with bad sights */
+    uint32_t resets;      /* vfront_nav_t.reset_counter */
+    uint32_t lost;        /* 1: a state was lost, and none has begun since */
+    vfront_nav_t first;   /* for the next frame; its t_ns 0: none */
+    vfront_nav_t last;    /* the last state; its t_ns 0: none so far */
+    uint64_t sighted_ns;  /* time of the last frame with sights */
+#else
+    uint64_t nothing;
+#endif
+};
+
+struct vf_state;
+
+/** Before a frame's step: what the window is asked for. */
+void vf_nav_give(struct vf_state *s);
+
+/** After a frame's step: what is said of its state; and the start goes on where there is none. */
+void vf_nav_take(struct vf_state *s, vfront_result_t *r);
+
+#endif
