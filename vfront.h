@@ -1234,7 +1234,7 @@ typedef enum vfront_nav_state {
     VFRONT_NAV_INITIALISING = 1, /**< There is none yet. */
     VFRONT_NAV_GOOD = 2,         /**< By pictures and readings. */
     VFRONT_NAV_COASTING = 3,     /**< By readings alone since age_ns: no landmark is in sight, or pictures are frozen. */
-    VFRONT_NAV_LOST = 4          /**< The state is the last one, and does not go on: readings were missing, or there were no sights
+    VFRONT_NAV_LOST = 4          /**< The state is the last one, and does not go on: readings were missing for VFRONT_IMU_GAP_NS, there were no sights
                                       for 5 s, or none that agreed. A new one begins as soon as it is found, at the last position
                                       and yaw, with reset_counter one higher. */
 } vfront_nav_state_t;

@@ -19,6 +19,7 @@
 #define SYNTHETIC_CAMERAS 2
 #define SYNTHETIC_FRAME_NS 33333333u
 #define SYNTHETIC_GYRO_NS 5000000u
+#define SYNTHETIC_GRAVITY_M_S2 9.81
 #define SYNTHETIC_ROUND_FRAMES 750u
 
 /** Renderer and its scene, about 6 MB. One thread at a time: rendering uses buffers in it. */
@@ -48,6 +49,19 @@ void synthetic_rotation(uint32_t frame, double R_cur_prev[9]);
  * @return Number of readings written, at most `most`.
  */
 uint32_t synthetic_gyro(uint64_t from_ns, uint64_t to_ns, vfront_gyro_t *gyro, uint32_t most);
+
+/**
+ * Readings of an IMU of the class of an ADIS16448, every SYNTHETIC_GYRO_NS, with noise and constant biases: those after
+ * from_ns, up to to_ns.
+ * @return Number of readings written, at most `most`.
+ */
+uint32_t synthetic_imu(uint64_t from_ns, uint64_t to_ns, vfront_imu_t *imu, uint32_t most);
+
+/** Its errors. */
+void synthetic_imu_noise(vfront_imu_noise_t *noise);
+
+/** Position [m], attitude and velocity [m/s] of the IMU at a time, in world axes. */
+void synthetic_state(uint64_t t_ns, double p_m[3], double R_world_imu[9], double v_mps[3]);
 
 /** Exposure of a frame: grey level = gain * light + offset_grey. It drifts slowly; camera 1 is a little darker. */
 void synthetic_light(uint32_t frame, int32_t camera, double *gain, double *offset_grey);

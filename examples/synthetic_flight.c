@@ -43,6 +43,16 @@ static double wave_rate(const struct wave wave[4], double phase)
     return sum * TWO_PI / ((double)LAP_NS * 1e-9);
 }
 
+/** Second time derivative of a sum of waves [1/s^2]. */
+static double wave_bend(const struct wave wave[4], double phase)
+{
+    const double lap = TWO_PI / ((double)LAP_NS * 1e-9);
+    double sum = 0.0;
+    for (int i = 0; i < 4; i++)
+        sum -= wave[i].amplitude * wave[i].cycles * wave[i].cycles * sine(wave[i].cycles * phase + wave[i].start);
+    return sum * lap * lap;
+}
+
 /** Roll, pitch, yaw [turn]. The nose points along the circle, a quarter turn ahead of its radius. */
 static void attitude_at(double angle[3], double phase)
 {
@@ -57,10 +67,10 @@ void synthetic_camera_axes(double R[9])
     memcpy(R, out, sizeof out);
 }
 
-static void pose_at(uint64_t t_ns, double R_world_cam[9], double t_world_cam[3])
+/** Attitude of the IMU. */
+static void imu_axes_at(double phase, double R_world_imu[9])
 {
-    const double phase = phase_at(t_ns);
-    double angle[3], R_world_imu[9], R_cam_imu[9];
+    double angle[3];
     attitude_at(angle, phase);
     const double cr = cosine(angle[0]), sr = sine(angle[0]), cp = cosine(angle[1]), sp = sine(angle[1]);
     const double cy = cosine(angle[2]), sy = sine(angle[2]);
@@ -74,6 +84,13 @@ static void pose_at(uint64_t t_ns, double R_world_cam[9], double t_world_cam[3])
                          cp * sr,
                          cp * cr};
     memcpy(R_world_imu, R, sizeof R);
+}
+
+static void pose_at(uint64_t t_ns, double R_world_cam[9], double t_world_cam[3])
+{
+    const double phase = phase_at(t_ns);
+    double R_world_imu[9], R_cam_imu[9];
+    imu_axes_at(phase, R_world_imu);
     synthetic_camera_axes(R_cam_imu);
     double R_imu_cam[9];
     for (int i = 0; i < 9; i++) R_imu_cam[i] = R_cam_imu[i % 3 * 3 + i / 3];
@@ -123,6 +140,68 @@ uint32_t synthetic_gyro(uint64_t from_ns, uint64_t to_ns, vfront_gyro_t *gyro, u
         if (t_ns >= to_ns) break;
     }
     return count;
+}
+
+/** Specific force in IMU axes [m/s^2]. */
+static void force_at(uint64_t t_ns, double force_m_s2[3])
+{
+    const double phase = phase_at(t_ns);
+    double R[9], a[3];
+    imu_axes_at(phase, R);
+    for (int i = 0; i < 3; i++) a[i] = wave_bend(motion[i], phase) + (i == 2 ? SYNTHETIC_GRAVITY_M_S2 : 0.0);
+    for (int i = 0; i < 3; i++) force_m_s2[i] = R[i] * a[0] + R[3 + i] * a[1] + R[6 + i] * a[2];
+}
+
+/** Number of deviation 1, nearly normal: a sum of twelve uniform ones. */
+static double drawn(uint64_t t_ns, uint64_t axis)
+{
+    uint64_t x = t_ns / SYNTHETIC_GYRO_NS * 8 + axis + 1;
+    double sum = -6.0;
+    for (int i = 0; i < 12; i++) { /* splitmix64 */
+        uint64_t z = x += 0x9e3779b97f4a7c15u;
+        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+        sum += (double)((z ^ z >> 31) >> 11) * 0x1p-53;
+    }
+    return sum;
+}
+
+void synthetic_imu_noise(vfront_imu_noise_t *noise)
+{
+    const vfront_imu_noise_t n = {
+        1.7e-4, 2e-3, 2e-5, 3e-3, 17.0, 150.0, 1e9 / SYNTHETIC_GYRO_NS, SYNTHETIC_GRAVITY_M_S2};
+    *noise = n;
+}
+
+uint32_t synthetic_imu(uint64_t from_ns, uint64_t to_ns, vfront_imu_t *imu, uint32_t most)
+{
+    static const double bias[6] = {0.011, -0.018, 0.024, -0.06, 0.09, 0.04};
+    const double root = sqrt(1e9 / SYNTHETIC_GYRO_NS);
+    vfront_imu_noise_t noise;
+    uint32_t count = 0;
+    synthetic_imu_noise(&noise);
+    uint64_t t_ns = (from_ns / SYNTHETIC_GYRO_NS + 1) * SYNTHETIC_GYRO_NS;
+    for (; t_ns <= to_ns && count < most; t_ns += SYNTHETIC_GYRO_NS, count++) {
+        vfront_imu_t *r = &imu[count];
+        r->t_ns = t_ns;
+        rate_at(t_ns, r->gyro_rad_s);
+        force_at(t_ns, r->accel_m_s2);
+        for (uint32_t k = 0; k < 3; k++) {
+            r->gyro_rad_s[k] += bias[k] + noise.gyro_density * root * drawn(t_ns, k);
+            r->accel_m_s2[k] += bias[3 + k] + noise.accel_density * root * drawn(t_ns, 3 + k);
+        }
+    }
+    return count;
+}
+
+void synthetic_state(uint64_t t_ns, double p_m[3], double R_world_imu[9], double v_mps[3])
+{
+    const double phase = phase_at(t_ns);
+    imu_axes_at(phase, R_world_imu);
+    for (int i = 0; i < 3; i++) {
+        p_m[i] = wave_value(motion[i], phase) + (i == 2 ? height_m : 0.0);
+        v_mps[i] = wave_rate(motion[i], phase);
+    }
 }
 
 void synthetic_light(uint32_t frame, int32_t camera, double *gain, double *offset_grey)

@@ -15,6 +15,7 @@
 
 #include "synthetic.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

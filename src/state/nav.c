@@ -31,8 +31,28 @@ static void begin_anew(struct vf_state *s)
     rig_of(s, &rig);
     vf_start_begin(&n->start, &rig, &s->rig.imu);
     memset(&n->first, 0, sizeof n->first);
-    n->running = n->poor = 0;
+    n->running = n->poor = n->earlier_count = 0;
     n->lost = n->last.t_ns != 0;
+}
+
+/** Readings of a step behind those from before it. */
+static void fill_readings(const struct vf_nav *n, const struct vf_readings *r, struct vf_window_given *g)
+{
+    g->readings = 0;
+    if (!r->count) return;
+    while (g->readings < n->earlier_count && n->earlier[g->readings].t_ns < r->reading[r->first].t_ns) g->readings++;
+    memcpy(g->imu, n->earlier, g->readings * sizeof *g->imu);
+    memcpy(&g->imu[g->readings], &r->reading[r->first], (r->total - r->first) * sizeof *g->imu);
+    g->readings += r->total - r->first;
+}
+
+/** Keeps the last readings up to the end of a step. */
+static void keep_readings(struct vf_nav *n, const struct vf_window_given *g)
+{
+    const uint32_t until = vf_imu_until(g->imu, g->readings, g->t_ns);
+    if (!until) return;
+    n->earlier_count = until < VF_WINDOW_EARLIER ? until : VF_WINDOW_EARLIER;
+    memcpy(n->earlier, &g->imu[until - n->earlier_count], n->earlier_count * sizeof *n->earlier);
 }
 
 void vf_nav_give(struct vf_state *s)
@@ -44,9 +64,8 @@ void vf_nav_give(struct vf_state *s)
     if (!s->pinned->params.frame) begin_anew(s);
     g->command = n->first.t_ns ? VF_WINDOW_BEGIN : n->running ? VF_WINDOW_GO_ON : VF_WINDOW_NONE;
     g->t_ns = r->to_ns;
-    g->readings = r->count ? r->total - r->first : 0;
-    memcpy(g->imu, &r->reading[r->first], g->readings * sizeof *g->imu);
-    if (!g->readings) g->command = VF_WINDOW_NONE;
+    fill_readings(n, r, g);
+    if (vf_readings_gap(r, VFRONT_IMU_GAP_NS)) g->command = VF_WINDOW_NONE;
     if (g->command != VF_WINDOW_BEGIN) return;
     rig_of(s, &g->rig);
     g->noise = s->rig.imu;
@@ -163,11 +182,12 @@ void vf_nav_take(struct vf_state *s, vfront_result_t *r)
         tell(n, g->command == VF_WINDOW_BEGIN, nav);
         if (nav->state == VFRONT_NAV_LOST) begin_anew(s);
     } else {
-        if (n->running || n->first.t_ns) begin_anew(s); /* readings are missing */
+        if (n->running || n->first.t_ns) begin_anew(s); /* too long without readings */
         *nav = n->last;
         nav->state = n->lost ? VFRONT_NAV_LOST : s->readings.begun ? VFRONT_NAV_INITIALISING : VFRONT_NAV_NONE;
         seek(s, r);
     }
+    keep_readings(n, g);
     nav->reset_counter = n->resets;
     nav->quality = nav->state == VFRONT_NAV_NONE ? 0 : quality_of(nav);
     if (g->command != VF_WINDOW_NONE) n->last = *nav;

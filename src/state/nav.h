@@ -5,7 +5,7 @@
  * In      readings of the step (readings.h), the window's state and the motions of the result
  * Out     struct vf_window_given of the next step; of vfront_nav_t in the result what the window cannot know
  * Rule    vfront_nav_state_t. A state begins with the frame behind the one in which start.h has found it. It ends where
- *         readings are missing, after VF_NAV_COAST_NS without sights, or where for VF_NAV_POOR_FRAMES frames the mean
+ *         readings are missing for VFRONT_IMU_GAP_NS, after VF_NAV_COAST_NS without sights, or where for VF_NAV_POOR_FRAMES frames the mean
  *         cost of a sight is over VF_NAV_POOR_COST; then the start begins anew, and the new state goes on where the
  *         last one was, in position and yaw
  * Exact   double precision in one order, on the host for either port: a start is some thousand small steps one behind
@@ -33,13 +33,15 @@
 struct vf_nav {
 #if VFRONT_WINDOW
     struct vf_start start;
-    uint32_t running;     /* 1: the last frame done has a state */
-    uint32_t poor;        /* frames in a row with bad sights */
-    uint32_t resets;      /* vfront_nav_t.reset_counter */
-    uint32_t lost;        /* 1: a state was lost, and none has begun since */
-    vfront_nav_t first;   /* for the next frame; its t_ns 0: none */
-    vfront_nav_t last;    /* the last state; its t_ns 0: none so far */
-    uint64_t sighted_ns;  /* time of the last frame with sights */
+    uint32_t running;                        /* 1: the last frame done has a state */
+    uint32_t poor;                           /* frames in a row with bad sights */
+    uint32_t resets;                         /* vfront_nav_t.reset_counter */
+    uint32_t lost;                           /* 1: a state was lost, and none has begun since */
+    vfront_nav_t first;                      /* for the next frame; its t_ns 0: none */
+    vfront_nav_t last;                       /* the last state; its t_ns 0: none so far */
+    uint64_t sighted_ns;                     /* time of the last frame with sights */
+    vfront_imu_t earlier[VF_WINDOW_EARLIER]; /* last readings up to the end of the step before */
+    uint32_t earlier_count, reserved;
 #else
     uint64_t nothing;
 #endif

@@ -69,16 +69,15 @@ void vf_readings_keep(struct vf_readings *r)
 
 /* ---- faults of a step -------------------------------------------------------------------------------------------- */
 
-/** 1 if readings are missing between the ends of the step. */
-static int has_gap(const struct vf_readings *r, uint64_t usual_ns)
+int vf_readings_gap(const struct vf_readings *r, uint64_t longest_ns)
 {
     const vfront_imu_t *imu = &r->reading[r->first];
-    if (!r->count) return r->to_ns - r->from_ns > usual_ns;
+    if (!r->count) return r->to_ns - r->from_ns > longest_ns;
     const uint64_t first_ns = imu[0].t_ns, last_ns = imu[r->count - 1].t_ns;
-    if (first_ns > r->from_ns && first_ns - r->from_ns > usual_ns) return 1;
-    if (last_ns < r->to_ns && r->to_ns - last_ns > usual_ns) return 1;
+    if (first_ns > r->from_ns && first_ns - r->from_ns > longest_ns) return 1;
+    if (last_ns < r->to_ns && r->to_ns - last_ns > longest_ns) return 1;
     for (uint32_t i = 1; i < r->count; i++)
-        if (imu[i].t_ns - imu[i - 1].t_ns > usual_ns) return 1;
+        if (imu[i].t_ns - imu[i - 1].t_ns > longest_ns) return 1;
     return 0;
 }
 
@@ -113,7 +112,7 @@ uint32_t vf_readings_faults(const struct vf_readings *r, const vfront_imu_noise_
     uint32_t faults = 0;
     if (!r->next_begun || r->to_ns <= r->from_ns) return 0;
     if (!r->total || r->reading[r->total - 1].t_ns <= r->from_ns) faults |= VFRONT_IMU_MISSING;
-    if (has_gap(r, usual_ns)) faults |= VFRONT_IMU_GAP;
+    if (vf_readings_gap(r, usual_ns)) faults |= VFRONT_IMU_GAP;
     if (known && is_saturated(r, noise)) faults |= VFRONT_IMU_SATURATED;
     if (is_stuck(r, stuck)) faults |= VFRONT_IMU_STUCK;
     if (is_zero(r)) faults |= VFRONT_IMU_ZERO;

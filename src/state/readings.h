@@ -102,6 +102,9 @@ void vf_readings_take(struct vf_readings *r, const vfront_imu_noise_t *noise, co
 /** Sets the step, and its readings. No time, or none that goes on: no readings. */
 void vf_readings_step(struct vf_readings *r, uint64_t from_ns, uint64_t to_ns);
 
+/** 1 if more than longest_ns of the step have no reading: before the first, between two, or after the last one. */
+int vf_readings_gap(const struct vf_readings *r, uint64_t longest_ns);
+
 /** Bits of vfront_health_t.imu of the step. stuck: gyro_stuck_readings. */
 uint32_t vf_readings_faults(const struct vf_readings *r, const vfront_imu_noise_t *noise, uint32_t stuck);
 

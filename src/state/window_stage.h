@@ -18,6 +18,9 @@ enum vf_window_command {
     VF_WINDOW_GO_ON = 2  /**< The state of the frame before goes on. */
 };
 
+/** Readings from before the step that go with its own: they say how fast the motion changes where some are missing. */
+#define VF_WINDOW_EARLIER 16
+
 /** Input of a step, in pinned memory. */
 struct vf_window_given {
     uint32_t command;  /* vf_window_command */
@@ -26,7 +29,8 @@ struct vf_window_given {
     vfront_nav_t first;
     struct vf_window_rig rig;
     vfront_imu_noise_t noise;
-    vfront_imu_t imu[VFRONT_IMU_SAMPLES]; /* over the time since the frame before, and later ones */
+    /* earlier ones, those over the time since the frame before, and later ones */
+    vfront_imu_t imu[VF_WINDOW_EARLIER + VFRONT_IMU_SAMPLES];
 };
 
 struct vf_window_memory {

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/* State of the IMU through the public interface, on the rendered flight with its IMU: cold start, errors in their
+ * covariance, blackout, readings that are missing, what is refused. Host port. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "examples/synthetic.h"
+
+#define WIDTH 320
+#define HEIGHT 240
+#define FRAMES 75 /* drawn */
+
+static uint8_t picture[FRAMES][2][HEIGHT * WIDTH];
+static vfront_rig_t rig;
+static vfront_t vf, twin;
+static uint64_t given_ns[2]; /* readings up to there were given to vf, twin */
+
+static int draw(void **state)
+{
+    (void)state;
+    synthetic_t *flight = synthetic_open(WIDTH, HEIGHT);
+    if (!flight) return -1;
+    synthetic_rig(flight, &rig);
+    synthetic_imu_noise(&rig.imu);
+    for (uint32_t i = 0; i < FRAMES; i++)
+        for (int32_t c = 0; c < 2; c++) synthetic_render(flight, i, c, picture[i][c], WIDTH);
+    synthetic_close(flight);
+    return 0;
+}
+
+static vfront_tuning_t tuning(void)
+{
+    vfront_tuning_t t;
+    vfront_tuning_default(&t);
+    t.window = 1;
+    return t;
+}
+
+static void open_with(vfront_t *v, const vfront_tuning_t *t)
+{
+    vfront_shutdown(v);
+    given_ns[v == &twin] = synthetic_time_ns(0) - 20000000u;
+    if (vfront_init(v, &rig, t, VFRONT_PORT_HOST)) fail_msg("%s", vfront_detail(v));
+}
+
+/** Step with the pictures of a frame, black or as they are, and the readings up to it, or none. */
+static const vfront_result_t *step(vfront_t *v, uint32_t i, int black, int readings)
+{
+    static uint8_t dark[HEIGHT * WIDTH];
+    static vfront_imu_t imu[VFRONT_IMU_SAMPLES];
+    vfront_frame_t f = {.t_ns = synthetic_time_ns(i)};
+    uint64_t *from_ns = &given_ns[v == &twin];
+    const uint64_t to_ns = f.t_ns + 7000000u;
+    const vfront_result_t *r;
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        f.picture[c].data = black ? dark : picture[i][c];
+        f.picture[c].width_px = WIDTH;
+        f.picture[c].height_px = HEIGHT;
+        f.picture[c].pitch_bytes = WIDTH;
+        f.picture[c].format = VFRONT_GREY8;
+    }
+    if (readings) {
+        f.imu = imu;
+        f.imu_count = synthetic_imu(*from_ns, to_ns, imu, VFRONT_IMU_SAMPLES);
+        *from_ns = to_ns;
+    }
+    const vfront_status_t status = vfront_step(v, &f, &r);
+    if (status) fail_msg("%s: %s", vfront_status_name(status), vfront_detail(v));
+    return r;
+}
+
+/* ---- truth ------------------------------------------------------------------------------------------------------- */
+
+/** Truth turned about z and moved so that it begins at a state. */
+struct aligned {
+    double c, s, from[3], to[3];
+};
+
+static void axes(const double q[4], double R[9])
+{
+    const double w = q[0], x = q[1], y = q[2], z = q[3];
+    const double out[9] = {1 - 2 * (y * y + z * z), 2 * (x * y - w * z),     2 * (x * z + w * y),
+                           2 * (x * y + w * z),     1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
+                           2 * (x * z - w * y),     2 * (y * z + w * x),     1 - 2 * (x * x + y * y)};
+    memcpy(R, out, sizeof out);
+}
+
+static struct aligned align(const vfront_nav_t *n)
+{
+    double p[3], R[9], v[3], own[9];
+    struct aligned a;
+    synthetic_state(n->t_ns, p, R, v);
+    axes(n->q_odom_imu, own);
+    double sine = 0.0, cosine = 0.0; /* of own R' about z */
+    for (int k = 0; k < 3; k++) {
+        sine += own[3 + k] * R[k] - own[k] * R[3 + k];
+        cosine += own[k] * R[k] + own[3 + k] * R[3 + k];
+    }
+    const double length = sqrt(sine * sine + cosine * cosine);
+    a.c = cosine / length;
+    a.s = sine / length;
+    memcpy(a.from, p, sizeof p);
+    memcpy(a.to, n->position_m, sizeof p);
+    return a;
+}
+
+static void turn(const struct aligned *a, const double in[3], double out[3])
+{
+    out[0] = a->c * in[0] - a->s * in[1];
+    out[1] = a->s * in[0] + a->c * in[1];
+    out[2] = in[2];
+}
+
+/** Errors of position, attitude and velocity. */
+static void errors(const struct aligned *a, const vfront_nav_t *n, double e[9])
+{
+    double p[3], R[9], v[3], own[9], moved[3], d[3], true_axes[9];
+    synthetic_state(n->t_ns, p, R, v);
+    axes(n->q_odom_imu, own);
+    for (int k = 0; k < 3; k++) d[k] = p[k] - a->from[k];
+    turn(a, d, moved);
+    for (int k = 0; k < 3; k++) e[k] = moved[k] + a->to[k] - n->position_m[k];
+    for (int c = 0; c < 3; c++) {
+        const double column[3] = {R[c], R[3 + c], R[6 + c]};
+        double out[3];
+        turn(a, column, out);
+        for (int r = 0; r < 3; r++) true_axes[3 * r + c] = out[r];
+    }
+    double D[9]; /* R_true own' */
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++) {
+            D[3 * r + c] = 0.0;
+            for (int k = 0; k < 3; k++) D[3 * r + c] += true_axes[3 * r + k] * own[3 * c + k];
+        }
+    e[3] = 0.5 * (D[7] - D[5]);
+    e[4] = 0.5 * (D[2] - D[6]);
+    e[5] = 0.5 * (D[3] - D[1]);
+    turn(a, v, moved);
+    for (int k = 0; k < 3; k++) e[6 + k] = moved[k] - n->velocity_mps[k];
+}
+
+static double variance(const vfront_nav_t *n, int i) { return n->covariance[i * 15 - i * (i - 1) / 2]; }
+
+/** Largest error of position, attitude, velocity in their deviations. */
+static double worst(const struct aligned *a, const vfront_nav_t *n, int from, int to)
+{
+    double e[9], most = 0.0;
+    errors(a, n, e);
+    for (int i = from; i < to; i++) most = fmax(most, fabs(e[i]) / sqrt(variance(n, i)));
+    return most;
+}
+
+/** Steps from frame 0 on until there is a state. Returns its frame. */
+static uint32_t begin(vfront_t *v, vfront_nav_t *first)
+{
+    for (uint32_t i = 0; i < FRAMES; i++) {
+        const vfront_nav_t *n = &step(v, i, 0, 1)->nav;
+        if (n->state == VFRONT_NAV_GOOD) {
+            *first = *n;
+            return i;
+        }
+        assert_int_equal(n->state, VFRONT_NAV_INITIALISING);
+        assert_true(n->quality == 1 && n->t_ns == 0 && n->landmarks == 0);
+    }
+    fail_msg("no state");
+    return 0;
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------------------- */
+
+/** A state within half a second; then errors are within their deviations, and small. */
+static void cold_start(void **state)
+{
+    (void)state;
+    const vfront_tuning_t t = tuning();
+    vfront_nav_t n;
+    open_with(&vf, &t);
+    const uint32_t first = begin(&vf, &n);
+    const struct aligned a = align(&n);
+    double e[9], mean = 0.0;
+    assert_true(first >= 4 && first <= 15);
+    assert_true(n.position_m[0] * n.position_m[0] < 0.25);
+    for (uint32_t i = first + 1; i < FRAMES; i++) {
+        const vfront_result_t *r = step(&vf, i, 0, 1);
+        n = r->nav;
+        assert_int_equal(n.state, VFRONT_NAV_GOOD);
+        assert_true(n.t_ns > r->t_mid_ns - 20000000u && n.t_ns < r->t_mid_ns + 20000000u);
+        assert_true(n.landmarks > 20 && n.quality >= 50 && n.reset_counter == 0 && n.age_ns == 0 && n.misfit < 6.0);
+        assert_true(fabs(n.offset_s) < 4.0 * n.offset_sigma_s && n.offset_sigma_s < 0.006);
+        assert_true(worst(&a, &n, 0, 9) < 6.0);
+        errors(&a, &n, e);
+        for (int k = 0; k < 9; k++) mean += e[k] * e[k] / variance(&n, k) / 9.0 / (FRAMES - first - 1);
+    }
+    errors(&a, &n, e);
+    print_message("end: %.1f %.1f %.1f mm, %.2f %.2f %.2f mrad, %.1f %.1f %.1f mm/s; mean square in deviations %.2f\n",
+                  1e3 * e[0], 1e3 * e[1], 1e3 * e[2], 1e3 * e[3], 1e3 * e[4], 1e3 * e[5], 1e3 * e[6], 1e3 * e[7],
+                  1e3 * e[8], mean);
+    assert_true(mean < 4.0 && sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2]) < 0.05);
+    assert_true(sqrt(e[3] * e[3] + e[4] * e[4]) < 0.01);
+}
+
+/** The same bits twice, and all but the state as without it. */
+static void same_bits(void **state)
+{
+    (void)state;
+    static vfront_result_t copy;
+    vfront_tuning_t t = tuning();
+    uint64_t with[30];
+    open_with(&vf, &t);
+    for (uint32_t i = 0; i < 30; i++) with[i] = vfront_digest(step(&vf, i, 0, 1));
+    open_with(&vf, &t);
+    t.window = 0;
+    open_with(&twin, &t);
+    for (uint32_t i = 0; i < 30; i++) {
+        const vfront_result_t *r = step(&vf, i, 0, 1);
+        assert_true(vfront_digest(r) == with[i]);
+        copy = *r;
+        memset(&copy.nav, 0, sizeof copy.nav);
+        const vfront_result_t *other = step(&twin, i, 0, 1);
+        assert_true(other->nav.state == VFRONT_NAV_NONE && other->nav.quality == 0);
+        assert_true(vfront_digest(other) == vfront_digest(&copy));
+        if (r->nav.state == VFRONT_NAV_GOOD) {
+            assert_true(vfront_digest(&copy) != with[i]);
+        }
+    }
+}
+
+/** Black pictures: readings carry the state on, with a covariance that grows and holds; no jump when pictures come
+ *  back. */
+static void blackout(void **state)
+{
+    (void)state;
+    const vfront_tuning_t t = tuning();
+    vfront_nav_t n, before;
+    open_with(&vf, &t);
+    const uint32_t first = begin(&vf, &n);
+    const struct aligned a = align(&n);
+    for (uint32_t i = first + 1; i < 40; i++) n = step(&vf, i, 0, 1)->nav;
+    for (uint32_t i = 40; i < 55; i++) {
+        before = n;
+        n = step(&vf, i, 1, 1)->nav;
+        assert_true(n.state == VFRONT_NAV_COASTING && n.landmarks == 0 && n.reset_counter == 0);
+        assert_true(n.age_ns > 20000000u * (i - 39ull) && n.age_ns < 40000000u * (i - 38ull) && n.quality < 50);
+        assert_true(n.quality >= 1 && variance(&n, 0) > variance(&before, 0) && variance(&n, 6) > variance(&before, 6));
+        assert_true(worst(&a, &n, 0, 9) < 6.0);
+    }
+    for (uint32_t i = 55; i < FRAMES; i++) {
+        before = n;
+        n = step(&vf, i, 0, 1)->nav;
+        assert_true(n.reset_counter == 0 && worst(&a, &n, 0, 9) < 6.0);
+        const double dt = 1e-9 * (double)(n.t_ns - before.t_ns);
+        for (int k = 0; k < 3; k++) {
+            const double jump = n.position_m[k] - before.position_m[k] -
+                                0.5 * dt * (n.velocity_mps[k] + before.velocity_mps[k]);
+            assert_true(fabs(jump) < 3.0 * sqrt(variance(&before, k)) + 0.02);
+        }
+    }
+    assert_int_equal(n.state, VFRONT_NAV_GOOD);
+}
+
+/** Steps until there is a state again, at the last pose, with a counter of `resets`. Returns the next frame. */
+static uint32_t again(uint32_t i, uint32_t resets, vfront_nav_t *last)
+{
+    vfront_nav_t n;
+    do {
+        n = step(&vf, i++, 0, 1)->nav;
+        if (n.state == VFRONT_NAV_GOOD) break;
+        assert_true(n.state == VFRONT_NAV_LOST && n.quality == 1 && n.reset_counter == resets - 1);
+        assert_memory_equal(n.position_m, last->position_m, sizeof n.position_m);
+        assert_memory_equal(n.q_odom_imu, last->q_odom_imu, sizeof n.q_odom_imu);
+    } while (i < FRAMES);
+    assert_true(n.state == VFRONT_NAV_GOOD && n.reset_counter == resets);
+    for (int k = 0; k < 3; k++) assert_true(fabs(n.position_m[k] - last->position_m[k]) < 0.2);
+    const double *q = n.q_odom_imu, *w = last->q_odom_imu; /* yaw goes on, too */
+    assert_true(fabs((q[0] * w[3] - q[3] * w[0]) / sqrt((q[0] * q[0] + q[3] * q[3]) * (w[0] * w[0] + w[3] * w[3]))) <
+                0.1);
+    const struct aligned a = align(&n);
+    for (uint32_t end = i + 8; i < end && i < FRAMES; i++) {
+        *last = n = step(&vf, i, 0, 1)->nav;
+        assert_true(n.state == VFRONT_NAV_GOOD && n.reset_counter == resets && worst(&a, &n, 0, 9) < 6.0);
+    }
+    return i;
+}
+
+/** A short gap of the readings widens the covariance; a long one ends the state, and a new one goes on at the last
+ *  pose. So does one after vfront_reset(). */
+static void begins_anew(void **state)
+{
+    (void)state;
+    const vfront_tuning_t t = tuning();
+    vfront_nav_t n, last;
+    open_with(&vf, &t);
+    const uint32_t first = begin(&vf, &n);
+    const struct aligned a = align(&n);
+    uint32_t i = first + 1;
+    for (; i < 20; i++) last = step(&vf, i, 0, 1)->nav;
+    for (; i < 22; i++) n = step(&vf, i, 0, 0)->nav;
+    assert_true(n.state == VFRONT_NAV_GOOD && n.flags & VFRONT_NAV_GAP && n.reset_counter == 0);
+    assert_true(variance(&n, 6) > variance(&last, 6) && worst(&a, &n, 0, 9) < 6.0);
+    for (; n.state == VFRONT_NAV_GOOD; i++) {
+        last = n;
+        n = step(&vf, i, 0, 0)->nav;
+    }
+    assert_true(n.state == VFRONT_NAV_LOST && i > 24 && i < 30);
+    given_ns[0] = synthetic_time_ns(i - 1);
+    i = again(i, 1, &last);
+    assert_int_equal(vfront_reset(&vf), VFRONT_OK);
+    again(i, 2, &last);
+}
+
+/** Without readings there is none; what a state needs is named. */
+static void refused(void **state)
+{
+    (void)state;
+    vfront_tuning_t t = tuning();
+    const vfront_rig_t whole = rig;
+    open_with(&vf, &t);
+    for (uint32_t i = 0; i < 5; i++) assert_int_equal(step(&vf, i, 0, 0)->nav.state, VFRONT_NAV_NONE);
+    vfront_shutdown(&vf);
+    memset(&rig.imu, 0, sizeof rig.imu);
+    assert_int_equal(vfront_init(&vf, &rig, &t, VFRONT_PORT_HOST), VFRONT_E_CALIBRATION);
+    assert_non_null(strstr(vfront_detail(&vf), "rig.imu"));
+    rig = whole;
+    rig.camera[0].fx_px = rig.camera[0].fy_px = 0.0;
+    assert_int_equal(vfront_init(&vf, &rig, &t, VFRONT_PORT_HOST), VFRONT_E_CALIBRATION);
+    assert_non_null(strstr(vfront_detail(&vf), "camera[0]"));
+    rig = whole;
+    t.ego = 0;
+    assert_int_equal(vfront_init(&vf, &rig, &t, VFRONT_PORT_HOST), VFRONT_E_TUNING);
+    assert_non_null(strstr(vfront_detail(&vf), "ego"));
+    t = tuning();
+    t.track_target = 0;
+    assert_int_equal(vfront_init(&vf, &rig, &t, VFRONT_PORT_HOST), VFRONT_E_TUNING);
+    assert_non_null(strstr(vfront_detail(&vf), "track_target"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cold_start),  cmocka_unit_test(same_bits), cmocka_unit_test(blackout),
+        cmocka_unit_test(begins_anew), cmocka_unit_test(refused),
+    };
+    return cmocka_run_group_tests(tests, draw, NULL);
+}
