@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parallel loops in one source for a host thread and for a warp. A team is one host thread, or the 32 lanes of one
+/* Parallel loops in one source for a host thread, for a warp and for a launch. A team is one host thread, or the 32 lanes of one
  * warp. Work is written as loops over independent items: the host runs the items one after the other, a warp runs them
  * side by side.
  *
@@ -15,10 +15,16 @@
 #define VF_TEAM_LANE ((int)(threadIdx.x % 32))
 #define VF_TEAM_SIZE 32
 #define VF_TEAM_SYNC() __syncwarp()
+#define VF_ITEM_FIRST ((int)(blockIdx.x * blockDim.x + threadIdx.x))
+#define VF_ITEM_STEP ((int)(gridDim.x * blockDim.x))
+#define VF_ITEM_SYNC() __syncthreads()
 #else
 #define VF_TEAM_LANE 0
 #define VF_TEAM_SIZE 1
 #define VF_TEAM_SYNC() ((void)0)
+#define VF_ITEM_FIRST 0
+#define VF_ITEM_STEP 1
+#define VF_ITEM_SYNC() ((void)0)
 #endif
 
 /** Before a loop: nvcc unrolls it, so that indices are constants and small arrays lie in registers. */
@@ -38,7 +44,11 @@
 
 #ifdef VF_TEAM_BACKWARDS /* test build: items in reverse order; items that depend on each other give other results */
 #define VF_TEAM(i, count) for (int i = (count)-1; i >= 0; i--)
+#define VF_ITEMS(i, count) VF_TEAM (i, count)
 #else
+/** Items spread over all threads of a launch. VF_ITEM_SYNC() between two such loops needs a launch of one block, or the
+ *  end of a launch in its place. */
+#define VF_ITEMS(i, count) for (int i = VF_ITEM_FIRST; i < (count); i += VF_ITEM_STEP)
 #define VF_TEAM(i, count) for (int i = VF_TEAM_LANE; i < (count); i += VF_TEAM_SIZE)
 #endif
 

@@ -3,6 +3,7 @@
 
 #include "math/rotation.h"
 #include "port/port.h"
+#include "window_motion.h"
 
 #if VFRONT_WINDOW
 
@@ -36,40 +37,58 @@ static void begin_anew(struct vf_state *s)
 }
 
 /** Readings of a step behind those from before it. */
-static void fill_readings(const struct vf_nav *n, const struct vf_readings *r, struct vf_window_given *g)
+static void fill_readings(struct vf_nav *n, const struct vf_readings *r)
 {
-    g->readings = 0;
+    const uint32_t own = r->total - r->first;
+    uint32_t before = 0;
+    n->t_ns = r->to_ns;
+    n->readings = 0;
     if (!r->count) return;
-    while (g->readings < n->earlier_count && n->earlier[g->readings].t_ns < r->reading[r->first].t_ns) g->readings++;
-    memcpy(g->imu, n->earlier, g->readings * sizeof *g->imu);
-    memcpy(&g->imu[g->readings], &r->reading[r->first], (r->total - r->first) * sizeof *g->imu);
-    g->readings += r->total - r->first;
+    while (before < n->earlier_count && n->earlier[before].t_ns < r->reading[r->first].t_ns) before++;
+    memcpy(n->imu, n->earlier, before * sizeof *n->imu);
+    memcpy(&n->imu[before], &r->reading[r->first], own * sizeof *n->imu);
+    n->readings = before + own;
 }
 
 /** Keeps the last readings up to the end of a step. */
-static void keep_readings(struct vf_nav *n, const struct vf_window_given *g)
+static void keep_readings(struct vf_nav *n)
 {
-    const uint32_t until = vf_imu_until(g->imu, g->readings, g->t_ns);
+    const uint32_t until = vf_imu_until(n->imu, n->readings, n->t_ns);
     if (!until) return;
-    n->earlier_count = until < VF_WINDOW_EARLIER ? until : VF_WINDOW_EARLIER;
-    memcpy(n->earlier, &g->imu[until - n->earlier_count], n->earlier_count * sizeof *n->earlier);
+    n->earlier_count = until < VF_NAV_EARLIER ? until : VF_NAV_EARLIER;
+    memcpy(n->earlier, &n->imu[until - n->earlier_count], n->earlier_count * sizeof *n->earlier);
+}
+
+/** The first state goes to the window. */
+static void begin(struct vf_state *s, struct vf_window_given *g)
+{
+    struct vf_nav *n = &s->nav;
+    rig_of(s, &g->rig);
+    g->noise = s->rig.imu;
+    g->first = n->first;
+    vf_window_inverse(&n->first, g->information);
+    memset(&n->next, 0, sizeof n->next);
+    n->next.t_ns = n->first.t_ns;
+    memcpy(n->next.bias, n->first.gyro_bias_rad_s, sizeof n->first.gyro_bias_rad_s);
+    memcpy(n->next.bias + 3, n->first.accel_bias_m_s2, sizeof n->first.accel_bias_m_s2);
+    n->next.noisy[0] = n->next.noisy[1] = 1.0;
 }
 
 void vf_nav_give(struct vf_state *s)
 {
     struct vf_nav *n = &s->nav;
     struct vf_window_given *g = &s->pinned->given;
-    const struct vf_readings *r = &s->readings;
     if (!is_active(s)) return;
     if (!s->pinned->params.frame) begin_anew(s);
-    g->command = n->first.t_ns ? VF_WINDOW_BEGIN : n->running ? VF_WINDOW_GO_ON : VF_WINDOW_NONE;
-    g->t_ns = r->to_ns;
-    fill_readings(n, r, g);
-    if (vf_readings_gap(r, VFRONT_IMU_GAP_NS)) g->command = VF_WINDOW_NONE;
-    if (g->command != VF_WINDOW_BEGIN) return;
-    rig_of(s, &g->rig);
-    g->noise = s->rig.imu;
-    g->first = n->first;
+    fill_readings(n, &s->readings);
+    n->next = n->carried;
+    g->command = vf_readings_gap(&s->readings, VFRONT_IMU_GAP_NS) ? VF_WINDOW_NONE
+                 : n->first.t_ns                                  ? VF_WINDOW_BEGIN
+                 : n->running                                     ? VF_WINDOW_GO_ON
+                                                                  : VF_WINDOW_NONE;
+    if (g->command == VF_WINDOW_BEGIN) begin(s, g);
+    if (g->command != VF_WINDOW_NONE)
+        vf_window_motion_of(&g->motion, &n->next, &s->rig.imu, n->imu, n->readings, n->t_ns);
 }
 
 /* ---- a state goes on where the last one was ---------------------------------------------------------------------- */
@@ -125,8 +144,7 @@ static void go_on_from(vfront_nav_t *first, const vfront_nav_t *last)
 static void seek(struct vf_state *s, const vfront_result_t *r)
 {
     struct vf_nav *n = &s->nav;
-    const struct vf_window_given *g = &s->pinned->given;
-    const struct vf_start_frame frame = {g->t_ns, g->imu, g->readings, &r->metric, &r->relative};
+    const struct vf_start_frame frame = {n->t_ns, n->imu, n->readings, &r->metric, &r->relative};
     const enum vf_start_state found = vf_start_step(&n->start, &frame);
     if (found != VF_START_STANDING && found != VF_START_MOVING) return;
     n->first = n->start.nav;
@@ -167,6 +185,12 @@ static void tell(struct vf_nav *n, int begins, vfront_nav_t *nav)
     }
     if (nav->landmarks) n->sighted_ns = nav->t_ns;
     n->running = 1;
+    n->next.t_ns = n->t_ns;
+    n->next.own_offset_s = n->next.offset_s;
+    n->next.offset_s = nav->offset_s;
+    memcpy(n->next.bias, nav->gyro_bias_rad_s, sizeof nav->gyro_bias_rad_s);
+    memcpy(n->next.bias + 3, nav->accel_bias_m_s2, sizeof nav->accel_bias_m_s2);
+    n->carried = n->next;
     nav->age_ns = nav->t_ns > n->sighted_ns ? nav->t_ns - n->sighted_ns : 0;
     nav->state = nav->landmarks ? VFRONT_NAV_GOOD : VFRONT_NAV_COASTING;
     if (is_lost(n, nav)) nav->state = VFRONT_NAV_LOST;
@@ -187,7 +211,7 @@ void vf_nav_take(struct vf_state *s, vfront_result_t *r)
         nav->state = n->lost ? VFRONT_NAV_LOST : s->readings.begun ? VFRONT_NAV_INITIALISING : VFRONT_NAV_NONE;
         seek(s, r);
     }
-    keep_readings(n, g);
+    keep_readings(n);
     nav->reset_counter = n->resets;
     nav->quality = nav->state == VFRONT_NAV_NONE ? 0 : quality_of(nav);
     if (g->command != VF_WINDOW_NONE) n->last = *nav;

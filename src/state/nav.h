@@ -30,6 +30,9 @@
 /** Landmarks of a frame with which its state has the quality of 100. */
 #define VF_NAV_FULL 60
 
+/** Readings from before the step that go with its own: they say how fast the motion changes where some are missing. */
+#define VF_NAV_EARLIER 16
+
 struct vf_nav {
 #if VFRONT_WINDOW
     struct vf_start start;
@@ -40,8 +43,13 @@ struct vf_nav {
     vfront_nav_t first;                      /* for the next frame; its t_ns 0: none */
     vfront_nav_t last;                       /* the last state; its t_ns 0: none so far */
     uint64_t sighted_ns;                     /* time of the last frame with sights */
-    vfront_imu_t earlier[VF_WINDOW_EARLIER]; /* last readings up to the end of the step before */
-    uint32_t earlier_count, reserved;
+    struct vf_window_carried carried, next; /* of the window: of the last frame done; with this one */
+    uint64_t t_ns;                          /* of this frame, on the clock of the readings */
+    /* this frame's readings: some earlier ones, those since the frame before, and later ones */
+    vfront_imu_t imu[VF_NAV_EARLIER + VFRONT_IMU_SAMPLES];
+    uint32_t readings;
+    uint32_t earlier_count;
+    vfront_imu_t earlier[VF_NAV_EARLIER]; /* last readings up to the end of the step before */
 #else
     uint64_t nothing;
 #endif

@@ -22,6 +22,8 @@
  *         larger. Vibration whose alias is below about a twentieth of the readings' rate is taken for motion
  * Exact   landmarks in single precision; relative poses, IMU, sums over landmarks in order of their slots, solution in
  *         double; one order throughout, roots and quotients correctly rounded
+ * Memory  struct vf_window lasts, struct vf_window_work does not outlast a step
+ * Shared  all arithmetic: a step is a sequence of launches (window_step.h), which the host form calls one after the other
  *
  * Errors of poses, velocities and biases are those of vfront_nav_t: R_true = exp([w]) R in axes of the odometry frame.
  *
@@ -87,13 +89,30 @@ struct vf_window_rig {
     int32_t cameras; /* 1 or 2 */
 };
 
-/** Input of a step. */
+/** Input of a step on the host. */
 struct vf_window_frame {
     uint64_t t_ns;           /* middle of the exposure, on the clock of the cameras */
     const vfront_imu_t *imu; /* readings over the time since the frame before, by the clock of the IMU */
     uint32_t readings;       /* at least 1 */
     const struct vf_sight *sight;
     uint32_t sights; /* at most VF_WINDOW_SIGHTS */
+};
+
+/** What the readings say of the time since the frame before. */
+struct vf_window_motion {
+    uint64_t t_ns; /* of the frame, on the clock of the cameras */
+    struct vf_preintegral motion;
+    double bias[6];              /* with which it was made */
+    double before[3], rate[3];   /* angular rate at its start and end, IMU axes [rad/s] */
+};
+
+/** What the next motion is made with: of the newest frame. */
+struct vf_window_carried {
+    uint64_t t_ns;
+    double own_offset_s; /* time offset with which its readings were taken */
+    double offset_s;     /* time offset now */
+    double bias[6];
+    double noisy[2]; /* variance of the noise of gyro and accelerometer over that stated, running mean */
 };
 
 /** Values of a frame's variables. */
@@ -133,12 +152,20 @@ struct vf_landmark {
     struct vf_window_sight sight[VF_WINDOW_FRAMES];
 };
 
-/** What the solution of the poses needs to give a landmark's change. */
+/** What a solution of the poses needs to give a landmark's change. */
 struct vf_landmark_row {
     float R[6];                         /* upper triangle of the factor of its own derivatives */
     float residual[3];                  /* of the rows that make it up */
     float disparity[3];                 /* their derivatives by the offset of disparities */
     float pose[3][VF_WINDOW_FRAMES][6]; /* and their derivatives by the relative poses */
+};
+
+/** What a landmark says of the relative poses, beside its row. */
+struct vf_landmark_more {
+    float direct[VF_WINDOW_FRAMES][3][6]; /* derivatives of its residuals by the relative poses */
+    float slope[VF_WINDOW_FRAMES][2][6];  /* of its equations: right side; with the offset of disparities */
+    float of_disparity[2];                /* the same of the offset: its square, right side */
+    float cost;
 };
 
 /** Linear system over all columns: H x = -g; in H both triangles. */
@@ -158,27 +185,30 @@ struct vf_window {
     double mount[4], first_mount[4]; /* attitude of camera 0 on the IMU, q_imu_cam; where the prior has it */
     double cost;                     /* of the last optimisation */
     uint32_t flags;                  /* vfront_nav_flags_t of the last interval */
-    double noisy[2]; /* variance of the noise of gyro and accelerometer over that stated, running mean */
+    uint32_t reserved;
+    struct vf_window_carried carried; /* of vf_window_step() */
     struct vf_window_slot slot[VF_WINDOW_FRAMES];
     struct vf_landmark landmark[VF_WINDOW_LANDMARKS];
-    struct vf_landmark_row row[VF_WINDOW_LANDMARKS];
     struct vf_window_system prior; /* quadratic cost of x - first, g its slope at first */
-    struct vf_window_system system;
-    double factor[VF_WINDOW_COLUMNS * VF_WINDOW_COLUMNS];
     double covariance[VF_WINDOW_SAID * VF_WINDOW_SAID];
-    /* estimate before a step of the optimisation */
-    struct vf_window_value kept[VF_WINDOW_FRAMES];
-    double kept_offset_s, kept_disparity_rad, kept_mount[4];
-    float kept_landmark[VF_WINDOW_LANDMARKS][4];
 };
 
 /** Start: all is forgotten but the state given, which becomes that of the first frame. Its position and yaw may have
- *  any small variance above 0. */
+ *  any small variance above 0. On the host. */
 void vf_window_start(struct vf_window *w, const struct vf_window_rig *rig, const vfront_imu_noise_t *noise,
                      const vfront_nav_t *first);
 
-/** Frame: of the first state's time, with its sights; later ones in order. */
-void vf_window_step(struct vf_window *w, const struct vf_window_frame *frame);
+struct vf_window_work;
+
+/** Frame: of the first state's time, with its sights; later ones in order. On the host. */
+void vf_window_step(struct vf_window *w, struct vf_window_work *work, const struct vf_window_frame *frame);
+
+/** The same with a motion that is made already: the launches of a step, one after the other. */
+void vf_window_run(struct vf_window *w, struct vf_window_work *work, const struct vf_window_motion *motion,
+                   const struct vf_sight *sight, uint32_t sights);
+
+/** Inverse of a state's covariance. */
+void vf_window_inverse(const vfront_nav_t *first, double information[VF_NAV_ERRORS * VF_NAV_ERRORS]);
 
 /** State of the newest frame. */
 void vf_window_nav(const struct vf_window *w, vfront_nav_t *nav);

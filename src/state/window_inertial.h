@@ -153,36 +153,56 @@ VF_FN void vf_inertial_factor(const double P[81], double L[81])
         }
 }
 
-/** Rows divided by their deviations. */
-VF_FN void vf_inertial_whiten(struct vf_inertial *f, const struct vf_window_slot *b, const vfront_imu_noise_t *noise)
+/** Deviations by which the rows are divided: factor of the preintegral's covariance, and of both walks. */
+struct vf_inertial_scale {
+    double L[81], walk[2];
+};
+
+VF_FN void vf_inertial_scale_of(struct vf_inertial_scale *scale, const struct vf_window_slot *b,
+                                const vfront_imu_noise_t *noise)
 {
-    double L[81];
-    vf_inertial_factor(b->motion.P, L);
+    vf_inertial_factor(b->motion.P, scale->L);
+    for (int k = 0; k < 2; k++) {
+        const double walk = k ? noise->accel_walk : noise->gyro_walk;
+        scale->walk[k] = sqrt(walk * walk * b->motion.dt_s + VF_INERTIAL_LEAST * VF_INERTIAL_LEAST);
+    }
+}
+
+/** A column of the rows divided by their deviations: column c of J, or, behind them, the residuals. */
+VF_FN void vf_inertial_whiten(struct vf_inertial *f, const struct vf_inertial_scale *scale, int c)
+{
+    double x[VF_NAV_ERRORS];
+    for (int i = 0; i < VF_NAV_ERRORS; i++) x[i] = c < VF_INERTIAL_COLUMNS ? f->J[i][c] : f->r[i];
     for (int i = 0; i < 9; i++) {
-        for (int k = 0; k < i; k++) {
-            f->r[i] -= L[9 * i + k] * f->r[k];
-            for (int c = 0; c < VF_INERTIAL_COLUMNS; c++) f->J[i][c] -= L[9 * i + k] * f->J[k][c];
-        }
-        f->r[i] /= L[9 * i + i];
-        for (int c = 0; c < VF_INERTIAL_COLUMNS; c++) f->J[i][c] /= L[9 * i + i];
+        for (int k = 0; k < i; k++) x[i] -= scale->L[9 * i + k] * x[k];
+        x[i] /= scale->L[9 * i + i];
     }
-    for (int i = 9; i < VF_NAV_ERRORS; i++) {
-        const double walk = i < 12 ? noise->gyro_walk : noise->accel_walk,
-                     variance = walk * walk * b->motion.dt_s + VF_INERTIAL_LEAST * VF_INERTIAL_LEAST;
-        const double sigma = sqrt(variance);
-        f->r[i] /= sigma;
-        for (int c = 0; c < VF_INERTIAL_COLUMNS; c++) f->J[i][c] /= sigma;
+    for (int i = 9; i < VF_NAV_ERRORS; i++) x[i] /= scale->walk[i >= 12];
+    for (int i = 0; i < VF_NAV_ERRORS; i++) {
+        if (c < VF_INERTIAL_COLUMNS)
+            f->J[i][c] = x[i];
+        else
+            f->r[i] = x[i];
     }
+}
+
+/** Rows between states a and b, the next one, not whitened yet. */
+VF_FN void vf_inertial_rows(struct vf_inertial *f, const struct vf_window_slot *a, const struct vf_window_slot *b,
+                          const vfront_imu_noise_t *noise)
+{
+    memset(f, 0, sizeof *f);
+    vf_inertial_residual(b, &a->value, &b->value, noise->gravity_m_s2, f->r);
+    vf_inertial_derive(f, b, a->prior ? &a->first : &a->value, b->prior ? &b->first : &b->value, noise->gravity_m_s2);
 }
 
 /** Factor between states a and b, the next one. */
 VF_FN void vf_inertial_of(struct vf_inertial *f, const struct vf_window_slot *a, const struct vf_window_slot *b,
                           const vfront_imu_noise_t *noise)
 {
-    memset(f, 0, sizeof *f);
-    vf_inertial_residual(b, &a->value, &b->value, noise->gravity_m_s2, f->r);
-    vf_inertial_derive(f, b, a->prior ? &a->first : &a->value, b->prior ? &b->first : &b->value, noise->gravity_m_s2);
-    vf_inertial_whiten(f, b, noise);
+    struct vf_inertial_scale scale;
+    vf_inertial_rows(f, a, b, noise);
+    vf_inertial_scale_of(&scale, b, noise);
+    for (int c = 0; c <= VF_INERTIAL_COLUMNS; c++) vf_inertial_whiten(f, &scale, c);
 }
 
 #endif

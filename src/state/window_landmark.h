@@ -198,20 +198,43 @@ VF_FN void vf_landmark_factor(float point[3][VF_LANDMARK_ROWS], float R[6])
     }
 }
 
-/** Rows along the landmark's columns, for its change later. rows->point: orthonormal. */
-VF_FN void vf_landmark_keep(struct vf_landmark_row *row, const struct vf_landmark_rows *rows)
+/** What the rows say of the relative poses: along the landmark's columns, for its change later, and without it. rows->point:
+ *  orthonormal. */
+VF_FN void vf_landmark_keep(struct vf_landmark_row *row, struct vf_landmark_more *more, const struct vf_landmark_rows *rows)
 {
+    float own = 0.0f, slope = 0.0f;
     for (int c = 0; c < 3; c++) {
         row->residual[c] = vf_landmark_product(rows->point[c], rows->r);
         row->disparity[c] = 0.0f;
         for (int f = 0; f < VF_WINDOW_FRAMES; f++) row->disparity[c] += rows->point[c][3 * f + 2] * rows->disparity[f];
-        for (int f = 0; f < VF_WINDOW_FRAMES; f++)
-            for (int k = 0; k < 6; k++) {
+    }
+    for (int f = 0; f < VF_WINDOW_FRAMES; f++) {
+        own += rows->disparity[f] * rows->disparity[f];
+        slope += rows->disparity[f] * rows->r[3 * f + 2];
+        for (int k = 0; k < 6; k++) {
+            float g = 0.0f, cross = rows->pose[3 * f + 2][k] * rows->disparity[f];
+            for (int i = 0; i < 3; i++) {
+                more->direct[f][i][k] = rows->pose[3 * f + i][k];
+                g += rows->pose[3 * f + i][k] * rows->r[3 * f + i];
+            }
+            for (int c = 0; c < 3; c++) {
                 float sum = 0.0f;
                 for (int i = 3 * f; i < 3 * f + 3; i++) sum += rows->point[c][i] * rows->pose[i][k];
                 row->pose[c][f][k] = sum;
+                g -= sum * row->residual[c];
+                cross -= sum * row->disparity[c];
             }
+            more->slope[f][0][k] = g;
+            more->slope[f][1][k] = cross;
+        }
     }
+    for (int c = 0; c < 3; c++) {
+        own -= row->disparity[c] * row->disparity[c];
+        slope -= row->disparity[c] * row->residual[c];
+    }
+    more->of_disparity[0] = own;
+    more->of_disparity[1] = slope;
+    more->cost = rows->cost;
 }
 
 /** Change of a landmark that goes with changes of the relative poses and of the offset of disparities. */

@@ -6,7 +6,7 @@
 #ifndef VF_WINDOW_SOLVE_H
 #define VF_WINDOW_SOLVE_H
 
-#include "window.h"
+#include "window_work.h"
 
 /** Pivot below this part of its diagonal element: the column cannot be told from those before, and is held. */
 #define VF_SOLVE_PIVOT 1e-13
@@ -52,39 +52,88 @@ VF_FN void vf_solve_back(const double *L, double *x, int n, int width)
     }
 }
 
-/** Columns gone[0..count) eliminated from H x = -g, at most VF_NAV_ERRORS + 6 of them: what remains holds for the
- *  others; their rows and columns are 0. */
-VF_FN void vf_solve_eliminate(struct vf_window_system *s, const int *gone, int count)
+/** Lower factor of an n x n matrix L, rows of n, in place, the diagonal times 1 + damping; below it `more` rows, which
+ *  become L^-1 times what they were. A column without a diagonal has one of 1. whole: room for n. Of a launch of one
+ *  block. Each element has its terms subtracted in the same order as by vf_solve_factor(). */
+VF_FN void vf_solve_factor_items(double *L, double *whole, int n, int more, double damping)
 {
-    enum { MOST = VF_NAV_ERRORS + 6 };
+    VF_ITEMS (i, n) {
+        whole[i] = L[i * n + i] > 0.0 ? L[i * n + i] * (1.0 + damping) : 1.0;
+        L[i * n + i] = whole[i];
+    }
+    VF_ITEM_SYNC();
+    for (int j = 0; j < n; j++) {
+        const double left = L[j * n + j];
+        const double pivot = left > VF_SOLVE_PIVOT * whole[j] ? sqrt(left) : sqrt(whole[j]) * 1e6;
+        VF_ITEM_SYNC();
+        VF_ITEMS (i, n + more - j) {
+            if (i)
+                L[(j + i) * n + j] = L[(j + i) * n + j] / pivot;
+            else
+                L[j * n + j] = pivot;
+        }
+        VF_ITEM_SYNC();
+        const int rows = n + more - j - 1, columns = n - j - 1;
+        VF_ITEMS (i, rows * columns) {
+            const int r = j + 1 + i / (columns ? columns : 1), c = j + 1 + i % (columns ? columns : 1);
+            if (c <= r) L[r * n + c] -= L[r * n + j] * L[c * n + j];
+        }
+        VF_ITEM_SYNC();
+    }
+}
+
+/** x <- L'^-1 y, y is lost. Of a launch of one block. */
+VF_FN void vf_solve_back_items(const double *L, double *y, double *x, int n)
+{
+    for (int j = n - 1; j >= 0; j--) {
+        const double value = y[j] / L[j * n + j];
+        VF_ITEMS (i, j + 1) {
+            if (i < j)
+                y[i] -= L[j * n + i] * value;
+            else
+                x[j] = value;
+        }
+        VF_ITEM_SYNC();
+    }
+}
+
+/** Columns gone[0..count) eliminated from H x = -g, at most VF_WINDOW_GONE of them: what remains holds for the others;
+ *  their rows and columns are 0. rows: room for those of the columns that go; L, whole: for their factor. Of a launch of
+ *  one block. */
+VF_FN void vf_solve_eliminate(struct vf_window_system *s, const int32_t *gone, int count,
+                              double rows[VF_WINDOW_GONE][VF_WINDOW_COLUMNS + 1], double *L, double *whole)
+{
     const int n = VF_WINDOW_COLUMNS;
-    double L[MOST * MOST], rows[MOST][VF_WINDOW_COLUMNS], g[MOST];
-    int eliminated[VF_WINDOW_COLUMNS] = {0};
-    for (int i = 0; i < count; i++) {
-        eliminated[gone[i]] = 1;
-        g[i] = s->g[gone[i]];
-        for (int j = 0; j < count; j++) L[i * MOST + j] = s->H[gone[i] * n + gone[j]];
-        for (int c = 0; c < n; c++) rows[i][c] = s->H[gone[i] * n + c];
+    VF_ITEMS (i, count * (n + 1)) {
+        const int at = gone[i / (n + 1)], c = i % (n + 1);
+        rows[i / (n + 1)][c] = c < n ? s->H[at * n + c] : s->g[at];
     }
-    vf_solve_factor(L, L, count, MOST, 0.0);
-    for (int i = 0; i < count; i++) { /* rows <- L^-1 rows, g <- L^-1 g */
-        for (int k = 0; k < i; k++) {
-            for (int c = 0; c < n; c++) rows[i][c] -= L[i * MOST + k] * rows[k][c];
-            g[i] -= L[i * MOST + k] * g[k];
+    VF_ITEMS (i, count * count)
+        L[i] = s->H[gone[i / count] * n + gone[i % count]];
+    VF_ITEM_SYNC();
+    vf_solve_factor_items(L, whole, count, 0, 0.0);
+    VF_ITEMS (c, n + 1) {
+        for (int i = 0; i < count; i++) {
+            for (int k = 0; k < i; k++) rows[i][c] -= L[i * count + k] * rows[k][c];
+            rows[i][c] /= L[i * count + i];
         }
-        for (int c = 0; c < n; c++) rows[i][c] /= L[i * MOST + i];
-        g[i] /= L[i * MOST + i];
     }
-    for (int r = 0; r < n; r++)
-        for (int c = r; c < n; c++) {
+    VF_ITEM_SYNC();
+    VF_ITEMS (i, n * (n + 1)) {
+        const int r = i / (n + 1), c = i % (n + 1);
+        int left = 0;
+        for (int k = 0; k < count; k++) left |= gone[k] == r || gone[k] == c;
+        if (c == n) {
+            double sum = s->g[r];
+            for (int k = 0; k < count; k++) sum -= rows[k][r] * rows[k][n];
+            s->g[r] = left ? 0.0 : sum;
+        } else if (c >= r) {
             double sum = s->H[r * n + c];
-            for (int i = 0; i < count; i++) sum -= rows[i][r] * rows[i][c];
-            s->H[r * n + c] = s->H[c * n + r] = eliminated[r] || eliminated[c] ? 0.0 : sum;
+            for (int k = 0; k < count; k++) sum -= rows[k][r] * rows[k][c];
+            s->H[r * n + c] = s->H[c * n + r] = left ? 0.0 : sum;
         }
-    for (int r = 0; r < n; r++) {
-        for (int i = 0; i < count; i++) s->g[r] -= rows[i][r] * g[i];
-        if (eliminated[r]) s->g[r] = 0.0;
     }
+    VF_ITEM_SYNC();
 }
 
 #endif

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* window: state of the IMU by least squares over the last frames, as a stage.
  *
- * In      what the host gives (struct vf_window_given): whether a state begins, goes on or there is none, its readings;
- *         sights of this frame
+ * In      what the host gives (struct vf_window_given): whether a state begins, goes on or there is none, what the
+ *         readings say; sights of this frame
  * Out     estimate after this frame, by parity; state with covariance
- * Rule    vf_window_start(), vf_window_step() in window.h, on a copy of the estimate of the frame before
+ * Rule    window.h, on a copy of the estimate of the frame before, so that a step that fails leaves that as it was
  */
 #ifndef VF_WINDOW_STAGE_H
 #define VF_WINDOW_STAGE_H
 
 #include "sight.h"
+#include "window_work.h"
 
 /** What the host asks of a step. */
 enum vf_window_command {
@@ -18,25 +19,25 @@ enum vf_window_command {
     VF_WINDOW_GO_ON = 2  /**< The state of the frame before goes on. */
 };
 
-/** Readings from before the step that go with its own: they say how fast the motion changes where some are missing. */
-#define VF_WINDOW_EARLIER 16
-
 /** Input of a step, in pinned memory. */
 struct vf_window_given {
-    uint32_t command;  /* vf_window_command */
-    uint32_t readings; /* at least 1, but for VF_WINDOW_NONE */
-    uint64_t t_ns;     /* middle of exposure on the clock of the readings, by the rig's time offset */
+    uint32_t command; /* vf_window_command */
+    uint32_t reserved;
+    /* BEGIN: the state, and the inverse of its covariance */
     vfront_nav_t first;
+    double information[VF_NAV_ERRORS * VF_NAV_ERRORS];
     struct vf_window_rig rig;
     vfront_imu_noise_t noise;
-    /* earlier ones, those over the time since the frame before, and later ones */
-    vfront_imu_t imu[VF_WINDOW_EARLIER + VFRONT_IMU_SAMPLES];
+    /* BEGIN, GO_ON: what the readings say, from the first state or from the frame before; its t_ns is the middle of
+     * exposure on the clock of the readings, by the rig's time offset */
+    struct vf_window_motion motion;
 };
 
 struct vf_window_memory {
 #if VFRONT_WINDOW
     struct vf_window window[2]; /* by parity */
     vfront_nav_t nav;           /* out; all 0: none. Behind `flags` those members that the window knows */
+    struct vf_window_work work; /* of a step */
 #else
     uint64_t nothing;
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The window as a shared library for tests/state/window.py. */
-#include "state/window.h"
+#include "state/window_work.h"
 
 void bridge_start(const double R_imu_cam[9], const double p_imu_cam[3], const double R_1_0[9], const double t_1_0[3],
                   const vfront_imu_noise_t *noise, const vfront_nav_t *first);
@@ -8,6 +8,7 @@ void bridge_frame(uint64_t t_ns, const vfront_imu_t *imu, uint32_t readings, con
                   vfront_nav_t *nav, double *more);
 
 static struct vf_window window;
+static struct vf_window_work work;
 
 void bridge_start(const double R_imu_cam[9], const double p_imu_cam[3], const double R_1_0[9], const double t_1_0[3],
                   const vfront_imu_noise_t *noise, const vfront_nav_t *first)
@@ -38,11 +39,11 @@ void bridge_frame(uint64_t t_ns, const vfront_imu_t *imu, uint32_t readings, con
         sight[i].other_sigma = (float)row[8];
     }
     const struct vf_window_frame frame = {t_ns, imu, readings, sight, count};
-    vf_window_step(&window, &frame);
+    vf_window_step(&window, &work, &frame);
     vf_window_nav(&window, nav);
     memset(more, 0, 10 * sizeof *more);
-    more[8] = window.noisy[0];
-    more[9] = window.noisy[1];
+    more[8] = window.carried.noisy[0];
+    more[9] = window.carried.noisy[1];
     more[6] = window.disparity_rad;
     more[7] = sqrt(window.covariance[VF_WINDOW_SAID_DISPARITY * (VF_WINDOW_SAID + 1)]);
     more[0] = window.cost;

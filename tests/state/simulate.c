@@ -26,6 +26,7 @@ _Static_assert(sizeof(((struct vf_window *)0)->covariance) == WIDTH * WIDTH * si
 static struct simulation sim;
 static struct sim_frame frame;
 static struct vf_window window;
+static struct vf_window_work work;
 
 /** Errors that NEES is made of: first and number, and what is printed. */
 static const struct {
@@ -306,7 +307,7 @@ static void feed(uint64_t before_ns)
         }
     }
     const double begin = seconds();
-    vf_window_step(&window, &given);
+    vf_window_step(&window, &work, &given);
     run_sums.seconds += seconds() - begin;
     run_sums.steps++;
 }

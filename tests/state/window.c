@@ -3,11 +3,12 @@
  * problem, elimination against inversion, what cannot be seen; and drawn flights, with covariances against errors. */
 #include "state_oracle.h"
 
-#include "state/window_relative.h"
 #include "state/window_solve.h"
+#include "state/window_system.h"
 #include "window_flight.h"
 
 static struct vf_window window;
+static struct vf_window_work work;
 
 /* ---- factors of readings ----------------------------------------------------------------------------------------- */
 
@@ -213,7 +214,7 @@ static void poses_of(const struct scene *s, struct vf_pose pose[VF_WINDOW_FRAMES
 }
 
 /** Column of the derivatives: 0..2 the landmark, 3 the offset of disparities, 4.. the poses. */
-enum { COLUMNS = 4 + VF_RELATIVE_COLUMNS };
+enum { COLUMNS = 4 + VF_WINDOW_MOVING };
 
 static void shifted_residuals(const struct scene *s, int column, double by, double r[3 * VF_WINDOW_FRAMES])
 {
@@ -241,6 +242,29 @@ static void shifted_residuals(const struct scene *s, int column, double by, doub
         residuals(&now, f, &pose, b, inverse, r + 3 * f);
         if (now.landmark.sight[f].other_weight > 0) r[3 * f + 2] += disparity * now.landmark.sight[f].other_weight;
     }
+}
+
+/** Sums of a single landmark, in slot 3. */
+static void gather_one(const struct vf_landmark *l, const struct vf_landmark_row *row)
+{
+    memset(&window, 0, sizeof window);
+    memset(work.host, 0, sizeof work.host);
+    window.landmark[3] = *l;
+    window.landmark[3].id = 1;
+    work.row[work.trial][3] = *row;
+    work.hosts = 1u << l->host;
+    vf_window_lists(&window, &work);
+    vf_window_gather(&window, &work);
+}
+
+/** Elements of what was summed, by columns of all frames. */
+static double side_of(const struct vf_window_host *e, int side, int a)
+{
+    return e->frames >> a / 6 & 1 ? e->g[side][a / 6][a % 6] : 0.0;
+}
+static double element_of(const struct vf_window_host *e, int a, int b)
+{
+    return e->frames >> a / 6 & e->frames >> b / 6 & 1 ? e->H[vf_window_pair(a / 6, b / 6)][a % 6][b % 6] : 0.0;
 }
 
 /** Residuals and derivatives of a landmark are those of the definition; what is left when it is projected out is the
@@ -285,17 +309,16 @@ static void landmarks(void **state)
             }
         }
         /* the landmark eliminated from the normal equations of all columns */
-        static struct vf_relative e;
+        struct vf_window_host *e = &work.host[s.landmark.host];
         double A[9], inverse[9];
         for (int i = 0; i < 9; i++) {
             A[i] = 0;
             for (int k = 0; k < VF_LANDMARK_ROWS; k++) A[i] += J[i / 3][k] * J[i % 3][k];
         }
         invert(A, 3, inverse);
-        memset(&e, 0, sizeof e);
         vf_landmark_factor(rows.point, kept.R);
-        vf_landmark_keep(&kept, &rows);
-        vf_relative_landmark(&e, &s.landmark, &rows, &kept);
+        vf_landmark_keep(&kept, &work.more[3], &rows);
+        gather_one(&s.landmark, &kept);
         for (int a = 3; a < COLUMNS; a++) {
             double to_a[3] = {0}, by[3], slope = 0;
             for (int k = 0; k < VF_LANDMARK_ROWS; k++)
@@ -305,7 +328,7 @@ static void landmarks(void **state)
                 slope += (J[a][k] - by[0] * J[0][k] - by[1] * J[1][k] - by[2] * J[2][k]) * r[k];
             double scale = 0;
             for (int k = 0; k < VF_LANDMARK_ROWS; k++) scale += J[a][k] * J[a][k];
-            const double g = a == 3 ? e.slope : e.g[a - 4];
+            const double g = a == 3 ? e->disparity[1] : side_of(e, 0, a - 4);
             REQUIRE(fabs(g - slope) < 1e-3 * (1 + sqrt(scale)), "run %d, slope of column %d: %g, not %g\n", run, a, g,
                     slope);
             for (int b = a; b < COLUMNS; b++) {
@@ -314,7 +337,9 @@ static void landmarks(void **state)
                     whole += (J[a][k] - by[0] * J[0][k] - by[1] * J[1][k] - by[2] * J[2][k]) * J[b][k];
                     scale_b += J[b][k] * J[b][k];
                 }
-                const double h = a == 3 ? b == 3 ? e.disparity : e.cross[b - 4] : e.H[a - 4][b - 4];
+                const double h = a > 3    ? element_of(e, a - 4, b - 4)
+                                 : b == 3 ? e->disparity[0]
+                                          : side_of(e, 1, b - 4);
                 REQUIRE(fabs(h - whole) < 1e-4 * (1 + sqrt(scale * scale_b)), "run %d, columns %d, %d: %g, not %g\n",
                         run, a, b, h, whole);
             }
@@ -446,41 +471,41 @@ static void spread(void **state)
     (void)state;
     shake(34);
     for (int run = 0; run < 20; run++) {
-        static struct vf_window_system s;
-        static struct vf_relative e;
-        static double F[20][VF_RELATIVE_COLUMNS + 1];
-        struct vf_relative_map map[VF_WINDOW_FRAMES];
+        enum { C = VF_WINDOW_MOVING };
+        static double F[20][C + 1];
         const int host = run % VF_WINDOW_FRAMES;
+        struct vf_window_host *e = &work.host[host];
+        const struct vf_relative_map *map = e->map;
         any_slots(&window);
-        memset(&s, 0, sizeof s);
-        memset(&e, 0, sizeof e);
-        for (int f = 0; f < VF_WINDOW_FRAMES; f++) {
-            vf_relative_map_of(&window, &window.slot[host], &window.slot[f], &map[f]);
-            if (f != host && f % 4) e.frames |= 1u << f;
-        }
-        for (int i = 0; i < 20; i++) /* rows; the last element by the offset of disparities */
-            for (int c = 0; c <= VF_RELATIVE_COLUMNS; c++)
-                F[i][c] = c == VF_RELATIVE_COLUMNS || e.frames >> c / 6 & 1 ? normal() : 0;
-        for (int i = 0; i < 20; i++)
-            for (int a = 0; a < VF_RELATIVE_COLUMNS; a++) {
-                e.g[a] += F[i][a];
-                e.cross[a] += F[i][a] * F[i][VF_RELATIVE_COLUMNS];
-                for (int b = a / 6 * 6; b < VF_RELATIVE_COLUMNS; b++) e.H[a][b] += F[i][a] * F[i][b];
+        memset(work.host, 0, sizeof work.host);
+        for (int i = 0; i < VF_WINDOW_MOTIONS; i++) work.inertial[i].a = -1;
+        e->count = 1;
+        for (int f = 0; f < VF_WINDOW_FRAMES; f++)
+            if (f != host && f % 4) e->frames |= 1u << f;
+        for (int i = 0; i < 20; i++) { /* rows; the last element by the offset of disparities */
+            for (int c = 0; c <= C; c++) F[i][c] = c == C || e->frames >> c / 6 & 1 ? normal() : 0;
+            for (int a = 0; a < C; a++) {
+                e->g[0][a / 6][a % 6] += F[i][a];
+                e->g[1][a / 6][a % 6] += F[i][a] * F[i][C];
+                for (int b = a / 6 * 6; b < C; b++) e->H[vf_window_pair(a / 6, b / 6)][a % 6][b % 6] += F[i][a] * F[i][b];
             }
-        for (int i = 0; i < 20; i++) {
-            e.disparity += F[i][VF_RELATIVE_COLUMNS] * F[i][VF_RELATIVE_COLUMNS];
-            e.slope += F[i][VF_RELATIVE_COLUMNS];
+            e->disparity[0] += F[i][C] * F[i][C];
+            e->disparity[1] += F[i][C];
         }
-        vf_relative_add(&s, &e, host, map);
+        vf_window_relate(&window, &work);
+        vf_window_spread(&work);
+        vf_window_fold(&window, &work);
+        vf_window_assemble(&window, &work);
+        const struct vf_window_system *s = &work.system[work.trial];
         for (int trial = 0; trial < 5; trial++) {
             double x[VF_WINDOW_COLUMNS], value = 0, slope = 0, square = 0, sum = 0;
             for (int c = 0; c < VF_WINDOW_COLUMNS; c++)
                 x[c] = c < VF_WINDOW_MOVING || c >= VF_WINDOW_OFFSET ? normal() : 0;
             for (int i = 0; i < 20; i++) {
-                double row = F[i][VF_RELATIVE_COLUMNS] * x[VF_WINDOW_DISPARITY];
+                double row = F[i][C] * x[VF_WINDOW_DISPARITY];
                 for (int f = 0; f < VF_WINDOW_FRAMES; f++) {
                     float change[6];
-                    if (!(e.frames >> f & 1)) continue;
+                    if (!(e->frames >> f & 1)) continue;
                     vf_relative_change(x, host, f, &map[f], change);
                     for (int k = 0; k < 6; k++) row += F[i][6 * f + k] * (double)change[k];
                 }
@@ -488,8 +513,8 @@ static void spread(void **state)
                 sum += row;
             }
             for (int r = 0; r < VF_WINDOW_COLUMNS; r++) {
-                slope += s.g[r] * x[r];
-                for (int c = 0; c < VF_WINDOW_COLUMNS; c++) value += x[r] * s.H[r * VF_WINDOW_COLUMNS + c] * x[c];
+                slope += s->g[r] * x[r];
+                for (int c = 0; c < VF_WINDOW_COLUMNS; c++) value += x[r] * s->H[r * VF_WINDOW_COLUMNS + c] * x[c];
             }
             REQUIRE(fabs(value - square) < 1e-5 * square, "run %d: %g, not %g\n", run, value, square);
             REQUIRE(fabs(slope - sum) < 1e-5 * (sqrt(20 * square) + 1), "run %d: slope %g, not %g\n", run, slope, sum);
@@ -504,7 +529,7 @@ static void spread(void **state)
         }
         for (int r = 0; r < VF_WINDOW_COLUMNS; r++) {
             double sum = 0;
-            for (int c = 0; c < VF_WINDOW_COLUMNS; c++) sum += s.H[r * VF_WINDOW_COLUMNS + c] * all[c];
+            for (int c = 0; c < VF_WINDOW_COLUMNS; c++) sum += s->H[r * VF_WINDOW_COLUMNS + c] * all[c];
             most = fabs(sum) > most ? fabs(sum) : most;
         }
         REQUIRE(most < 1e-9, "run %d: turning and moving everything: %g\n", run, most);
@@ -541,7 +566,8 @@ static void elimination(void **state)
     static double L[N * N], before[N * N], after[N * N];
     shake(35);
     for (int run = 0; run < 5; run++) {
-        int gone[21], is_gone[N] = {0};
+        int32_t gone[VF_WINDOW_GONE];
+        int is_gone[N] = {0};
         for (int i = 0; i < N * N; i++) L[i] = normal();
         for (int r = 0; r < N; r++)
             for (int c = 0; c < N; c++) {
@@ -553,7 +579,7 @@ static void elimination(void **state)
         const int count = 9 + 6 * (run % 3);
         for (int i = 0; i < count; i++) is_gone[gone[i] = (7 * i + run) % N] = 1;
         left = s;
-        vf_solve_eliminate(&left, gone, count);
+        vf_solve_eliminate(&left, gone, count, work.eliminated, work.factor, work.whole);
         for (int r = 0; r < N; r++)
             if (is_gone[r])
                 for (int c = 0; c < N; c++) {
@@ -582,7 +608,14 @@ static void elimination(void **state)
         for (int i = 0; i < N; i++) x[i] = s.g[i];
         REQUIRE(vf_solve_factor(s.H, L, N, N, 0.0) == 0, "run %d: columns held\n", run);
         vf_solve_forward(L, x, N, N);
+        memcpy(work.factor, s.H, sizeof s.H); /* the same bits by items */
+        memcpy(&work.factor[N * N], s.g, sizeof s.g);
+        vf_solve_factor_items(work.factor, work.whole, N, 1, 0.0);
+        assert_memory_equal(&work.factor[N * N], x, sizeof x);
+        memcpy(work.y, x, sizeof x);
         vf_solve_back(L, x, N, N);
+        vf_solve_back_items(work.factor, work.y, work.x, N);
+        assert_memory_equal(work.x, x, sizeof x);
         for (int r = 0; r < N; r++) {
             double y = 0;
             for (int c = 0; c < N; c++) y += before[r * N + c] * s.g[c];
@@ -718,7 +751,7 @@ static void nonsense(void **state)
             const uint32_t from = vf_imu_until(imu, n, flight_ns(t - 0.2));
             const struct vf_window_frame frame = {flight_ns(t), imu + from, n - from < 60 ? n - from : 60, sight,
                                                   i % 7 == 6 ? 0 : VF_WINDOW_SIGHTS};
-            vf_window_step(&window, &frame);
+            vf_window_step(&window, &work, &frame);
             vf_window_nav(&window, &nav);
             for (int k = 0; k < 15; k++) {
                 const double variance = nav.covariance[vf_nav_index(k, k)];

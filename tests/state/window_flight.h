@@ -4,7 +4,7 @@
 #ifndef WINDOW_FLIGHT_H
 #define WINDOW_FLIGHT_H
 
-#include "state/window.h"
+#include "state/window_work.h"
 #include "state_oracle.h"
 
 /** Deviations of the first state: position [m], tilt, yaw [rad], velocity, biases of gyro and accelerometer. */
@@ -38,6 +38,8 @@ struct flown {
 struct wave {
     double size, rate, phase;
 };
+
+static struct vf_window_work window_work;
 
 /** Path: position in three waves an axis; roll, pitch, yaw in two. */
 struct flight_path {
@@ -308,7 +310,7 @@ static inline int fly_once(struct vf_window *w, const struct flight *f, struct f
         const struct vf_window_frame frame = {flight_ns(t), imu + from, n - from < 60 ? n - from : 60, sight,
                                               dark ? 0 : POINTS};
         vfront_nav_t nav;
-        vf_window_step(w, &frame);
+        vf_window_step(w, &window_work, &frame);
         vf_window_nav(w, &nav);
         if (i) judge(&path, &nav, sum);
     }

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* Motion between two frames as the window takes it, made from readings on the host: a chain of some hundred small steps
+ * in double precision for each reading, 0.25 us on a core of a server; one thread of a GPU takes some microseconds for
+ * each.
+ *
+ * In      readings over the time since the frame before; of the newest frame time, time offset and biases
+ * Out     struct vf_window_motion; the running mean of the readings' noise
+ */
+#ifndef VF_WINDOW_MOTION_H
+#define VF_WINDOW_MOTION_H
+
+#include "window.h"
+
+/** Angular rate at a time, of the nearest reading, less bias. */
+VF_FN void vf_window_rate_at(const vfront_imu_t *imu, uint32_t n, uint64_t t_ns, const double bias[6], double rate[3])
+{
+    uint32_t at = vf_imu_until(imu, n, t_ns);
+    if (at == n || (at > 0 && t_ns - imu[at - 1].t_ns < imu[at].t_ns - t_ns)) at--;
+    for (int k = 0; k < 3; k++) rate[k] = imu[at].gyro_rad_s[k] - bias[k];
+}
+
+/** Time on the clock of the readings. */
+VF_FN uint64_t vf_window_shifted(uint64_t t_ns, double offset_s)
+{
+    return offset_s < 0.0 ? t_ns - (uint64_t)(-offset_s * 1e9) : t_ns + (uint64_t)(offset_s * 1e9);
+}
+
+/** Motion from the newest frame to a time. imu: n readings, at least 1. */
+VF_FN void vf_window_motion_of(struct vf_window_motion *m, struct vf_window_carried *c, const vfront_imu_noise_t *noise,
+                               const vfront_imu_t *imu, uint32_t n, uint64_t t_ns)
+{
+    struct vf_imu_model model = vf_imu_model_of(noise, imu, n);
+    const uint64_t from_ns = vf_window_shifted(c->t_ns, c->own_offset_s), to_ns = vf_window_shifted(t_ns, c->offset_s);
+    double now[2];
+    memcpy(now, c->noisy, sizeof now);
+    vf_imu_noisy(noise, imu, n, from_ns, to_ns, now);
+    for (int k = 0; k < 2; k++) c->noisy[k] += VF_WINDOW_NOISY * (now[k] - c->noisy[k]);
+    if (c->noisy[0] > 1.0) model.noise.gyro_density *= sqrt(c->noisy[0]);
+    if (c->noisy[1] > 1.0) model.noise.accel_density *= sqrt(c->noisy[1]);
+    memset(m, 0, sizeof *m);
+    m->t_ns = t_ns;
+    memcpy(m->bias, c->bias, sizeof m->bias);
+    vf_preintegrate(&m->motion, &model, m->bias, m->bias + 3, imu, n, from_ns, to_ns);
+    vf_window_rate_at(imu, n, from_ns, m->bias, m->before);
+    vf_window_rate_at(imu, n, to_ns, m->bias, m->rate);
+}
+
+/** What the next motion is made with, by the newest frame; the noise stays. */
+VF_FN void vf_window_carry(struct vf_window *w)
+{
+    const struct vf_window_slot *s = &w->slot[w->newest];
+    w->carried.t_ns = s->t_ns;
+    w->carried.own_offset_s = s->offset_s;
+    w->carried.offset_s = w->offset_s;
+    memcpy(w->carried.bias, s->value.bias, sizeof w->carried.bias);
+}
+
+#endif

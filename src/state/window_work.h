@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory of the window that does not outlast a step.
+ *
+ * Two sets of systems and rows: one at the estimate, one at the estimate on trial. A set that loses is written over.
+ */
+#ifndef VF_WINDOW_WORK_H
+#define VF_WINDOW_WORK_H
+
+#include "math/team.h"
+#include "window_relative.h"
+
+/** Pairs of frames a <= b. */
+#define VF_WINDOW_PAIRS (VF_WINDOW_FRAMES * (VF_WINDOW_FRAMES + 1) / 2)
+
+/** Factors of readings: between the states. */
+#define VF_WINDOW_MOTIONS (VF_WINDOW_STATES - 1)
+
+/** Parts in which costs are summed. */
+#define VF_WINDOW_PARTS 32
+
+/** Columns of the time offset and the mounting, in one. */
+#define VF_WINDOW_CAMERA 4
+
+/** Most columns that are eliminated at once: those of a state and the pose of a keyframe. */
+#define VF_WINDOW_GONE (VF_NAV_ERRORS + 6)
+
+/** Normal equations of the landmarks of one host over the poses relative to it; vf_window_spread() turns them in place
+ *  into those over the poses of the frames. */
+struct vf_window_host {
+    uint32_t count;                     /* landmarks */
+    uint32_t frames;                    /* bit f: has an equation; not the host's own */
+    int32_t list[VF_WINDOW_LANDMARKS];  /* rising */
+    double H[VF_WINDOW_PAIRS][6][6];    /* rows of frame a, columns of frame b */
+    double g[2][VF_WINDOW_FRAMES][6];   /* right side; with the offset of disparities */
+    double disparity[2];                /* of that offset: its square, right side */
+    double left[VF_WINDOW_FRAMES][6][6];                 /* of a: its rows with the columns of the host */
+    double camera[VF_WINDOW_FRAMES][VF_WINDOW_CAMERA][6]; /* of a: with time offset and mounting */
+    double own[6][6], own_camera[VF_WINDOW_CAMERA][6];   /* of the host: with itself; with those */
+    double both[VF_WINDOW_CAMERA][VF_WINDOW_CAMERA];     /* of those with themselves */
+    double own_g[2][6], camera_g[2][VF_WINDOW_CAMERA];   /* right side; with the offset of disparities */
+    struct vf_relative_map map[VF_WINDOW_FRAMES];
+    struct vf_pose pose[VF_WINDOW_FRAMES];
+    float change[VF_WINDOW_FRAMES][6]; /* of the relative poses, by the last solution */
+};
+
+/** Factor of readings. a, b: slots of the states, a -1: none. */
+struct vf_window_inertial {
+    int32_t a, b;
+    struct vf_inertial rows;
+    struct vf_inertial_scale scale;
+    double H[VF_INERTIAL_COLUMNS][VF_INERTIAL_COLUMNS], g[VF_INERTIAL_COLUMNS];
+};
+
+struct vf_window_work {
+    int32_t at, trial;   /* sets: of the estimate, being made */
+    int32_t steps;       /* of the optimisation, so far */
+    int32_t undone;      /* 1: the last step was undone: landmarks are to be put back */
+    int32_t still;       /* 1: landmarks do not move before their rows are made */
+    uint32_t known;      /* sights of landmarks */
+    uint32_t hosts;      /* bit h: its landmarks are in the system */
+    int32_t leaves, key; /* marginalisation: state, keyframe that leave; -1: none */
+    int32_t gone, gone_list[VF_WINDOW_GONE];
+    double damping, cost;
+    double part[VF_WINDOW_PARTS];
+    double from_first[VF_WINDOW_COLUMNS], of_prior[VF_WINDOW_COLUMNS]; /* x; prior's H x */
+    double x[VF_WINDOW_COLUMNS], y[VF_WINDOW_COLUMNS];
+    struct vf_window_inertial inertial[VF_WINDOW_MOTIONS];
+    struct vf_window_host host[VF_WINDOW_FRAMES];
+    struct vf_window_system system[2];
+    struct vf_landmark_row row[2][VF_WINDOW_LANDMARKS];
+    struct vf_landmark_more more[VF_WINDOW_LANDMARKS];
+    double factor[(VF_WINDOW_COLUMNS + VF_WINDOW_SAID) * VF_WINDOW_COLUMNS];
+    double whole[VF_WINDOW_COLUMNS]; /* diagonal before the factorisation */
+    double eliminated[VF_WINDOW_GONE][VF_WINDOW_COLUMNS + 1];
+    int32_t landmark_of[VF_WINDOW_SIGHTS]; /* of each sight; -1: none */
+    int32_t order[VF_WINDOW_LANDMARKS];    /* slots for new landmarks, best first */
+    int32_t slots;
+    /* estimate before a step of the optimisation */
+    struct vf_window_value kept[VF_WINDOW_FRAMES];
+    double kept_offset_s, kept_disparity_rad, kept_mount[4];
+    float kept_landmark[VF_WINDOW_LANDMARKS][4];
+};
+
+/** Index of a pair of frames, a <= b. */
+VF_FN int vf_window_pair(int a, int b) { return a * VF_WINDOW_FRAMES - a * (a - 1) / 2 + b - a; }
+
+/** Frames of a pair. */
+VF_FN void vf_window_pair_of(int pair, int *a, int *b)
+{
+    *a = 0;
+    while (pair >= VF_WINDOW_FRAMES - *a) pair -= VF_WINDOW_FRAMES - (*a)++;
+    *b = *a + pair;
+}
+
+#endif
