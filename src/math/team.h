@@ -42,13 +42,27 @@
 #define VF_NO_UNROLL
 #endif
 
+#ifdef __CUDA_ARCH__
+#define VF_ROW_FIRST (VF_ITEM_FIRST / 32)
+#define VF_ROW_STEP (VF_ITEM_STEP / 32)
+#else
+#define VF_ROW_FIRST 0
+#define VF_ROW_STEP 1
+#endif
+
 #ifdef VF_TEAM_BACKWARDS /* test build: items in reverse order; items that depend on each other give other results */
 #define VF_TEAM(i, count) for (int i = (count)-1; i >= 0; i--)
-#define VF_ITEMS(i, count) VF_TEAM (i, count)
+#define VF_ITEMS(i, count) VF_TEAM(i, count)
+#define VF_ROWS(r, first, end) for (int r = (end)-1; r >= (first); r--)
+#define VF_COLUMNS(c, first, end) VF_ROWS(c, first, end)
 #else
 /** Items spread over all threads of a launch. VF_ITEM_SYNC() between two such loops needs a launch of one block, or the
  *  end of a launch in its place. */
 #define VF_ITEMS(i, count) for (int i = VF_ITEM_FIRST; i < (count); i += VF_ITEM_STEP)
+
+/** Elements of a matrix as items: rows spread over the warps of a launch, the columns of a row over their lanes. */
+#define VF_ROWS(r, first, end) for (int r = (first) + VF_ROW_FIRST; r < (end); r += VF_ROW_STEP)
+#define VF_COLUMNS(c, first, end) for (int c = (first) + VF_TEAM_LANE; c < (end); c += VF_TEAM_SIZE)
 #define VF_TEAM(i, count) for (int i = VF_TEAM_LANE; i < (count); i += VF_TEAM_SIZE)
 #endif
 

@@ -36,13 +36,13 @@
 struct vf_nav {
 #if VFRONT_WINDOW
     struct vf_start start;
-    uint32_t running;                        /* 1: the last frame done has a state */
-    uint32_t poor;                           /* frames in a row with bad sights */
-    uint32_t resets;                         /* vfront_nav_t.reset_counter */
-    uint32_t lost;                           /* 1: a state was lost, and none has begun since */
-    vfront_nav_t first;                      /* for the next frame; its t_ns 0: none */
-    vfront_nav_t last;                       /* the last state; its t_ns 0: none so far */
-    uint64_t sighted_ns;                     /* time of the last frame with sights */
+    uint32_t running;                       /* 1: the last frame done has a state */
+    uint32_t poor;                          /* frames in a row with bad sights */
+    uint32_t resets;                        /* vfront_nav_t.reset_counter */
+    uint32_t lost;                          /* 1: a state was lost, and none has begun since */
+    vfront_nav_t first;                     /* for the next frame; its t_ns 0: none */
+    vfront_nav_t last;                      /* the last state; its t_ns 0: none so far */
+    uint64_t sighted_ns;                    /* time of the last frame with sights */
     struct vf_window_carried carried, next; /* of the window: of the last frame done; with this one */
     uint64_t t_ns;                          /* of this frame, on the clock of the readings */
     /* this frame's readings: some earlier ones, those since the frame before, and later ones */

@@ -102,8 +102,8 @@ struct vf_window_frame {
 struct vf_window_motion {
     uint64_t t_ns; /* of the frame, on the clock of the cameras */
     struct vf_preintegral motion;
-    double bias[6];              /* with which it was made */
-    double before[3], rate[3];   /* angular rate at its start and end, IMU axes [rad/s] */
+    double bias[6];            /* with which it was made */
+    double before[3], rate[3]; /* angular rate at its start and end, IMU axes [rad/s] */
 };
 
 /** What the next motion is made with: of the newest frame. */

@@ -188,7 +188,7 @@ VF_FN void vf_inertial_whiten(struct vf_inertial *f, const struct vf_inertial_sc
 
 /** Rows between states a and b, the next one, not whitened yet. */
 VF_FN void vf_inertial_rows(struct vf_inertial *f, const struct vf_window_slot *a, const struct vf_window_slot *b,
-                          const vfront_imu_noise_t *noise)
+                            const vfront_imu_noise_t *noise)
 {
     memset(f, 0, sizeof *f);
     vf_inertial_residual(b, &a->value, &b->value, noise->gravity_m_s2, f->r);

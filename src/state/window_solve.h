@@ -53,11 +53,12 @@ VF_FN void vf_solve_back(const double *L, double *x, int n, int width)
 }
 
 /** Lower factor of an n x n matrix L, rows of n, in place, the diagonal times 1 + damping; below it `more` rows, which
- *  become L^-1 times what they were. A column without a diagonal has one of 1. whole: room for n. Of a launch of one
- *  block. Each element has its terms subtracted in the same order as by vf_solve_factor(). */
-VF_FN void vf_solve_factor_items(double *L, double *whole, int n, int more, double damping)
+ *  become L^-1 times what they were. A column without a diagonal has one of 1. whole, column: room for n. Of a launch of
+ *  one block. Each element has its terms subtracted in the same order as by vf_solve_factor(). */
+VF_FN void vf_solve_factor_items(double *L, double *whole, double *column, int n, int more, double damping)
 {
-    VF_ITEMS (i, n) {
+    VF_ITEMS(i, n)
+    {
         whole[i] = L[i * n + i] > 0.0 ? L[i * n + i] * (1.0 + damping) : 1.0;
         L[i * n + i] = whole[i];
     }
@@ -66,17 +67,18 @@ VF_FN void vf_solve_factor_items(double *L, double *whole, int n, int more, doub
         const double left = L[j * n + j];
         const double pivot = left > VF_SOLVE_PIVOT * whole[j] ? sqrt(left) : sqrt(whole[j]) * 1e6;
         VF_ITEM_SYNC();
-        VF_ITEMS (i, n + more - j) {
-            if (i)
-                L[(j + i) * n + j] = L[(j + i) * n + j] / pivot;
-            else
-                L[j * n + j] = pivot;
+        VF_ITEMS(i, n + more - j)
+        {
+            const double element = i ? L[(j + i) * n + j] / pivot : pivot;
+            L[(j + i) * n + j] = element;
+            if (j + i < n) column[j + i] = element;
         }
         VF_ITEM_SYNC();
-        const int rows = n + more - j - 1, columns = n - j - 1;
-        VF_ITEMS (i, rows * columns) {
-            const int r = j + 1 + i / (columns ? columns : 1), c = j + 1 + i % (columns ? columns : 1);
-            if (c <= r) L[r * n + c] -= L[r * n + j] * L[c * n + j];
+        VF_ROWS(r, j + 1, n + more)
+        {
+            const double by = L[r * n + j];
+            VF_COLUMNS(c, j + 1, r < n ? r + 1 : n)
+            L[r * n + c] -= by * column[c];
         }
         VF_ITEM_SYNC();
     }
@@ -87,7 +89,8 @@ VF_FN void vf_solve_back_items(const double *L, double *y, double *x, int n)
 {
     for (int j = n - 1; j >= 0; j--) {
         const double value = y[j] / L[j * n + j];
-        VF_ITEMS (i, j + 1) {
+        VF_ITEMS(i, j + 1)
+        {
             if (i < j)
                 y[i] -= L[j * n + i] * value;
             else
@@ -98,39 +101,47 @@ VF_FN void vf_solve_back_items(const double *L, double *y, double *x, int n)
 }
 
 /** Columns gone[0..count) eliminated from H x = -g, at most VF_WINDOW_GONE of them: what remains holds for the others;
- *  their rows and columns are 0. rows: room for those of the columns that go; L, whole: for their factor. Of a launch of
+ *  their rows and columns are 0. rows: room for those of the columns that go; L, whole, column: for their factor. Of a launch of
  *  one block. */
 VF_FN void vf_solve_eliminate(struct vf_window_system *s, const int32_t *gone, int count,
-                              double rows[VF_WINDOW_GONE][VF_WINDOW_COLUMNS + 1], double *L, double *whole)
+                              double rows[VF_WINDOW_GONE][VF_WINDOW_COLUMNS + 1], double *L, double *whole,
+                              double *column)
 {
     const int n = VF_WINDOW_COLUMNS;
-    VF_ITEMS (i, count * (n + 1)) {
+    VF_ITEMS(i, count * (n + 1))
+    {
         const int at = gone[i / (n + 1)], c = i % (n + 1);
         rows[i / (n + 1)][c] = c < n ? s->H[at * n + c] : s->g[at];
     }
-    VF_ITEMS (i, count * count)
-        L[i] = s->H[gone[i / count] * n + gone[i % count]];
+    VF_ITEMS(i, count * count)
+    L[i] = s->H[gone[i / count] * n + gone[i % count]];
     VF_ITEM_SYNC();
-    vf_solve_factor_items(L, whole, count, 0, 0.0);
-    VF_ITEMS (c, n + 1) {
+    vf_solve_factor_items(L, whole, column, count, 0, 0.0);
+    VF_ITEMS(c, n + 1)
+    {
         for (int i = 0; i < count; i++) {
             for (int k = 0; k < i; k++) rows[i][c] -= L[i * count + k] * rows[k][c];
             rows[i][c] /= L[i * count + i];
         }
     }
     VF_ITEM_SYNC();
-    VF_ITEMS (i, n * (n + 1)) {
-        const int r = i / (n + 1), c = i % (n + 1);
-        int left = 0;
-        for (int k = 0; k < count; k++) left |= gone[k] == r || gone[k] == c;
-        if (c == n) {
-            double sum = s->g[r];
-            for (int k = 0; k < count; k++) sum -= rows[k][r] * rows[k][n];
-            s->g[r] = left ? 0.0 : sum;
-        } else if (c >= r) {
-            double sum = s->H[r * n + c];
-            for (int k = 0; k < count; k++) sum -= rows[k][r] * rows[k][c];
-            s->H[r * n + c] = s->H[c * n + r] = left ? 0.0 : sum;
+    VF_ROWS(r, 0, n)
+    {
+        int gone_row = 0;
+        for (int k = 0; k < count; k++) gone_row |= gone[k] == r;
+        VF_COLUMNS(c, r, n + 1)
+        {
+            double sum = c == n ? s->g[r] : s->H[r * n + c];
+            int left = gone_row;
+            for (int k = 0; k < count; k++) {
+                left |= gone[k] == c;
+                sum -= rows[k][r] * rows[k][c];
+            }
+            if (left) sum = 0.0;
+            if (c == n)
+                s->g[r] = sum;
+            else
+                s->H[r * n + c] = s->H[c * n + r] = sum;
         }
     }
     VF_ITEM_SYNC();

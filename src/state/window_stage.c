@@ -7,9 +7,10 @@
 void vf_window_host(const struct vf_window_view *s)
 {
 #if VFRONT_WINDOW
-    const struct vf_window_given *given = s->given;
     struct vf_window_memory *m = s->window;
+    const struct vf_window_given *given = &m->given;
     struct vf_window *w = &m->window[s->parity];
+    m->given = *s->given;
     memset(&m->nav, 0, sizeof m->nav);
     if (given->command == VF_WINDOW_NONE) return;
     if (given->command == VF_WINDOW_BEGIN)

@@ -35,9 +35,10 @@ struct vf_window_given {
 
 struct vf_window_memory {
 #if VFRONT_WINDOW
-    struct vf_window window[2]; /* by parity */
-    vfront_nav_t nav;           /* out; all 0: none. Behind `flags` those members that the window knows */
-    struct vf_window_work work; /* of a step */
+    struct vf_window window[2];   /* by parity */
+    vfront_nav_t nav;             /* out; all 0: none. Behind `flags` those members that the window knows */
+    struct vf_window_given given; /* copy, close to the stage */
+    struct vf_window_work work;   /* of a step */
 #else
     uint64_t nothing;
 #endif

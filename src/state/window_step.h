@@ -148,14 +148,16 @@ VF_FN void vf_window_sight_of(struct vf_landmark *l, int32_t slot, const struct 
 VF_FN void vf_window_open(struct vf_window *w, struct vf_window_work *k, const struct vf_window_motion *m,
                           const struct vf_sight *sight, uint32_t sights)
 {
-    VF_ITEMS (i, 1) {
+    VF_ITEMS(i, 1)
+    {
         if (m->t_ns != w->slot[w->newest].t_ns) vf_window_append(w, m);
         k->at = k->trial = k->steps = k->undone = k->still = 0;
         k->damping = 1e-5;
         vf_window_take_all(w, k);
     }
     VF_ITEM_SYNC();
-    VF_ITEMS (i, (int)sights) {
+    VF_ITEMS(i, (int)sights)
+    {
         k->landmark_of[i] = vf_window_landmark_of(w, sight[i].id);
         if (k->landmark_of[i] >= 0) vf_window_sight_of(&w->landmark[k->landmark_of[i]], w->newest, &sight[i]);
     }
@@ -203,19 +205,16 @@ VF_FN void vf_window_load(const struct vf_window *w, struct vf_window_work *k, i
 {
     enum { N = VF_WINDOW_COLUMNS };
     const struct vf_window_system *s = &k->system[k->at];
-    const int rows = N + (covariance ? VF_WINDOW_SAID : 1);
-    VF_ITEMS (i, rows * N) {
-        const int r = i / N - N, c = i % N;
-        if (r < 0) {
-            k->factor[i] = s->H[i];
-        } else if (!covariance) {
-            k->factor[i] = -s->g[c];
-        } else {
-            const int at = r < VF_NAV_ERRORS           ? vf_window_error_column(&w->slot[w->newest], w->newest, r)
-                           : r == VF_WINDOW_SAID_OFFSET ? VF_WINDOW_OFFSET
-                                                        : VF_WINDOW_DISPARITY;
-            k->factor[i] = c == at ? 1.0 : 0.0;
-        }
+    VF_ROWS(r, 0, N)
+    VF_COLUMNS(c, 0, N)
+    k->factor[r * N + c] = s->H[r * N + c];
+    VF_ROWS(r, 0, covariance ? VF_WINDOW_SAID : 1)
+    {
+        const int at = r < VF_NAV_ERRORS            ? vf_window_error_column(&w->slot[w->newest], w->newest, r)
+                       : r == VF_WINDOW_SAID_OFFSET ? VF_WINDOW_OFFSET
+                                                    : VF_WINDOW_DISPARITY;
+        VF_COLUMNS(c, 0, N)
+        k->factor[(N + r) * N + c] = !covariance ? -s->g[c] : c == at ? 1.0 : 0.0;
     }
     VF_ITEM_SYNC();
 }
@@ -223,7 +222,8 @@ VF_FN void vf_window_load(const struct vf_window *w, struct vf_window_work *k, i
 /** Poses, velocities, biases and the camera's values changed by the solution. */
 VF_FN void vf_window_advance(struct vf_window *w, const struct vf_window_work *k)
 {
-    VF_ITEMS (f, VF_WINDOW_FRAMES + 1) {
+    VF_ITEMS(f, VF_WINDOW_FRAMES + 1)
+    {
         if (f < VF_WINDOW_FRAMES) {
             if (w->slot[f].number) vf_window_add(&w->slot[f].value, &w->slot[f], f, k->x);
         } else {
@@ -241,7 +241,8 @@ VF_FN void vf_window_advance(struct vf_window *w, const struct vf_window_work *k
 /** Changes of the relative poses by the solution. */
 VF_FN void vf_window_changes(const struct vf_window *w, struct vf_window_work *k)
 {
-    VF_ITEMS (i, VF_WINDOW_FRAMES * VF_WINDOW_FRAMES) {
+    VF_ITEMS(i, VF_WINDOW_FRAMES * VF_WINDOW_FRAMES)
+    {
         const int h = i / VF_WINDOW_FRAMES, f = i % VF_WINDOW_FRAMES;
         struct vf_window_host *host = &k->host[h];
         if (!host->count) continue;
@@ -255,19 +256,20 @@ VF_FN void vf_window_changes(const struct vf_window *w, struct vf_window_work *k
 VF_FN void vf_window_try(struct vf_window *w, struct vf_window_work *k)
 {
     enum { N = VF_WINDOW_COLUMNS };
-    VF_ITEMS (i, 1)
-        vf_window_judge(w, k);
+    VF_ITEMS(i, 1)
+    vf_window_judge(w, k);
     VF_ITEM_SYNC();
     if (k->steps == VF_WINDOW_ITERATIONS) return;
     if (k->undone) vf_window_relate(w, k);
     vf_window_load(w, k, 0);
-    vf_solve_factor_items(k->factor, k->whole, N, 1, k->damping);
-    VF_ITEMS (i, N)
-        k->y[i] = k->factor[N * N + i];
+    vf_solve_factor_items(k->factor, k->whole, k->column, N, 1, k->damping);
+    VF_ITEMS(i, N)
+    k->y[i] = k->factor[N * N + i];
     VF_ITEM_SYNC();
     vf_solve_back_items(k->factor, k->y, k->x, N);
     vf_window_changes(w, k);
-    VF_ITEMS (i, 1) {
+    VF_ITEMS(i, 1)
+    {
         vf_window_keep(w, k);
         k->steps++;
     }
@@ -279,7 +281,8 @@ VF_FN void vf_window_try(struct vf_window *w, struct vf_window_work *k)
 /** Launch behind the last step: landmarks put back, if it was undone. */
 VF_FN void vf_window_put_back(struct vf_window *w, const struct vf_window_work *k)
 {
-    VF_ITEMS (i, VF_WINDOW_LANDMARKS) {
+    VF_ITEMS(i, VF_WINDOW_LANDMARKS)
+    {
         struct vf_landmark *l = &w->landmark[i];
         if (!k->undone || !l->id || !(k->hosts >> l->host & 1)) continue;
         for (int c = 0; c < 3; c++) l->bearing[c] = k->kept_landmark[i][c];
@@ -294,8 +297,9 @@ VF_FN void vf_window_cover(struct vf_window *w, struct vf_window_work *k)
 {
     enum { N = VF_WINDOW_COLUMNS, M = VF_WINDOW_SAID };
     vf_window_load(w, k, 1);
-    vf_solve_factor_items(k->factor, k->whole, N, M, 0.0);
-    VF_ITEMS (i, M * M) {
+    vf_solve_factor_items(k->factor, k->whole, k->column, N, M, 0.0);
+    VF_ITEMS(i, M * M)
+    {
         const double *a = &k->factor[(N + i / M) * N], *b = &k->factor[(N + i % M) * N];
         double sum = 0.0;
         for (int c = 0; c < N; c++) sum += a[c] * b[c];
@@ -334,7 +338,8 @@ VF_FN int vf_window_slot_merit(const struct vf_window *w, int i)
 /** Slots for new landmarks in the order in which they are taken. */
 VF_FN void vf_window_order(const struct vf_window *w, struct vf_window_work *k)
 {
-    VF_ITEMS (i, VF_WINDOW_LANDMARKS) {
+    VF_ITEMS(i, VF_WINDOW_LANDMARKS)
+    {
         const int own = vf_window_slot_merit(w, i);
         int rank = 0;
         if (own < 0) continue;
@@ -344,7 +349,8 @@ VF_FN void vf_window_order(const struct vf_window *w, struct vf_window_work *k)
         }
         k->order[rank] = i;
     }
-    VF_ITEMS (i, 1) {
+    VF_ITEMS(i, 1)
+    {
         k->slots = 0;
         for (int j = 0; j < VF_WINDOW_LANDMARKS; j++) k->slots += vf_window_slot_merit(w, j) >= 0;
     }
@@ -352,9 +358,11 @@ VF_FN void vf_window_order(const struct vf_window *w, struct vf_window_work *k)
 }
 
 /** Landmarks of all tracks of the newest frame that are none yet, hosted in it. */
-VF_FN void vf_window_found(struct vf_window *w, const struct vf_window_work *k, const struct vf_sight *sight, uint32_t sights)
+VF_FN void vf_window_found(struct vf_window *w, const struct vf_window_work *k, const struct vf_sight *sight,
+                           uint32_t sights)
 {
-    VF_ITEMS (i, (int)sights) {
+    VF_ITEMS(i, (int)sights)
+    {
         int rank = 0;
         if (!sight[i].id || k->landmark_of[i] >= 0) continue;
         for (int j = 0; j < i; j++) rank += sight[j].id && k->landmark_of[j] < 0;
@@ -465,18 +473,19 @@ VF_FN void vf_window_close(struct vf_window *w, struct vf_window_work *k, const 
 {
     vf_window_cover(w, k);
     vf_window_order(w, k);
-    VF_ITEMS (i, 1) {
+    VF_ITEMS(i, 1)
+    {
         k->known = 0;
         for (uint32_t j = 0; j < sights; j++) k->known += k->landmark_of[j] >= 0;
     }
     VF_ITEM_SYNC();
     if (sights && (float)k->known < VF_WINDOW_KNOWN * (float)sights) {
-        VF_ITEMS (i, 1)
-            w->slot[w->newest].keyframe = 1;
+        VF_ITEMS(i, 1)
+        w->slot[w->newest].keyframe = 1;
         vf_window_found(w, k, sight, sights);
     }
-    VF_ITEMS (i, 1)
-        vf_window_choose(w, k);
+    VF_ITEMS(i, 1)
+    vf_window_choose(w, k);
     VF_ITEM_SYNC();
     vf_window_lists(w, k);
     vf_window_relate(w, k);
@@ -485,12 +494,14 @@ VF_FN void vf_window_close(struct vf_window *w, struct vf_window_work *k, const 
 /** Landmarks of the keyframe that leaves are gone; nobody is seen from the frames that leave any more. */
 VF_FN void vf_window_forget(struct vf_window *w, const struct vf_window_work *k, uint32_t slots)
 {
-    VF_ITEMS (i, VF_WINDOW_LANDMARKS) {
+    VF_ITEMS(i, VF_WINDOW_LANDMARKS)
+    {
         struct vf_landmark *l = &w->landmark[i];
         if (l->id && l->host == k->key) l->id = 0;
         l->seen &= ~slots;
     }
-    VF_ITEMS (f, VF_WINDOW_FRAMES) {
+    VF_ITEMS(f, VF_WINDOW_FRAMES)
+    {
         struct vf_window_slot *s = &w->slot[f];
         if (k->key >= 0 && k->host[k->key].frames >> f & 1) vf_window_enter_prior(s);
         if (slots >> f & 1) memset(s, 0, sizeof *s);
@@ -507,16 +518,18 @@ VF_FN void vf_window_leave(struct vf_window *w, struct vf_window_work *k)
     if (k->leaves < 0) return;
     const uint32_t slots = (w->slot[k->leaves].keyframe ? 0 : 1u << k->leaves) | (k->key >= 0 ? 1u << k->key : 0);
     VF_ITEM_SYNC();
-    vf_solve_eliminate(s, k->gone_list, k->gone, k->eliminated, k->factor, k->whole);
+    vf_solve_eliminate(s, k->gone_list, k->gone, k->eliminated, k->factor, k->whole, k->column);
     vf_window_forget(w, k, slots);
     vf_window_from_firsts(w, k);
-    VF_ITEMS (r, N) { /* the slope at the first estimates */
+    VF_ITEMS(r, N)
+    { /* the slope at the first estimates */
         double sum = 0.0;
         for (int c = 0; c < N; c++) sum += s->H[r * N + c] * k->from_first[c];
         w->prior.g[r] = s->g[r] - sum;
     }
-    VF_ITEMS (i, N * N)
-        w->prior.H[i] = s->H[i];
+    VF_ROWS(r, 0, N)
+    VF_COLUMNS(c, 0, N)
+    w->prior.H[r * N + c] = s->H[r * N + c];
     VF_ITEM_SYNC();
 }
 
@@ -528,10 +541,11 @@ VF_FN void vf_window_begin(struct vf_window *w, const struct vf_window_rig *rig,
 {
     enum { N = VF_WINDOW_COLUMNS, M = VF_NAV_ERRORS, S = VF_WINDOW_SAID };
     uint32_t *words = (uint32_t *)w;
-    VF_ITEMS (i, (int)(sizeof *w / sizeof *words))
-        words[i] = 0;
+    VF_ITEMS(i, (int)(sizeof *w / sizeof *words))
+    words[i] = 0;
     VF_ITEM_SYNC();
-    VF_ITEMS (i, 1) {
+    VF_ITEMS(i, 1)
+    {
         struct vf_window_slot *s = &w->slot[0];
         w->rig = *rig;
         w->noise = *noise;
@@ -556,7 +570,8 @@ VF_FN void vf_window_begin(struct vf_window *w, const struct vf_window_rig *rig,
             w->prior.H[(VF_WINDOW_MOUNT + k) * (N + 1)] = 1.0 / (VF_WINDOW_MOUNT_RAD * VF_WINDOW_MOUNT_RAD);
     }
     VF_ITEM_SYNC();
-    VF_ITEMS (i, M * M) {
+    VF_ITEMS(i, M * M)
+    {
         const int r = i / M, c = i % M;
         w->covariance[S * r + c] = first->covariance[vf_nav_index(r < c ? r : c, r < c ? c : r)];
         w->prior.H[vf_window_error_column(w->slot, 0, r) * N + vf_window_error_column(w->slot, 0, c)] = information[i];

@@ -17,7 +17,8 @@
 /** Landmarks of each host, and the frames that see them. */
 VF_FN void vf_window_lists(const struct vf_window *w, struct vf_window_work *k)
 {
-    VF_ITEMS (h, VF_WINDOW_FRAMES) {
+    VF_ITEMS(h, VF_WINDOW_FRAMES)
+    {
         struct vf_window_host *host = &k->host[h];
         host->count = host->frames = 0;
         for (int32_t i = 0; i < VF_WINDOW_LANDMARKS && k->hosts >> h & 1; i++) {
@@ -32,7 +33,8 @@ VF_FN void vf_window_lists(const struct vf_window *w, struct vf_window_work *k)
 /** Poses of all frames relative to each host, and their maps. */
 VF_FN void vf_window_relate(const struct vf_window *w, struct vf_window_work *k)
 {
-    VF_ITEMS (i, VF_WINDOW_FRAMES * VF_WINDOW_FRAMES) {
+    VF_ITEMS(i, VF_WINDOW_FRAMES * VF_WINDOW_FRAMES)
+    {
         const int h = i / VF_WINDOW_FRAMES, f = i % VF_WINDOW_FRAMES;
         struct vf_window_host *host = &k->host[h];
         if (!host->count || !w->slot[f].number) continue;
@@ -68,7 +70,8 @@ VF_FN void vf_window_move(struct vf_landmark *l, const struct vf_window_work *k,
 VF_FN void vf_window_landmarks(struct vf_window *w, struct vf_window_work *k)
 {
     const struct vf_landmark_rig rig = vf_window_landmark_rig(w);
-    VF_ITEMS (i, VF_WINDOW_LANDMARKS) {
+    VF_ITEMS(i, VF_WINDOW_LANDMARKS)
+    {
         struct vf_landmark *l = &w->landmark[i];
         struct vf_landmark_rows rows;
         if (!l->id || !(k->hosts >> l->host & 1)) continue;
@@ -122,7 +125,8 @@ VF_FN void vf_window_gather_side(const struct vf_window *w, const struct vf_wind
 VF_FN void vf_window_gather(const struct vf_window *w, struct vf_window_work *k)
 {
     enum { ROWS = 6 * VF_WINDOW_PAIRS, SIDES = 6 * VF_WINDOW_FRAMES, EACH = ROWS + SIDES + 2 };
-    VF_ITEMS (item, VF_WINDOW_FRAMES * EACH) {
+    VF_ITEMS(item, VF_WINDOW_FRAMES * EACH)
+    {
         struct vf_window_host *host = &k->host[item / EACH];
         const int i = item % EACH;
         if (!host->count) continue;
@@ -145,7 +149,8 @@ VF_FN void vf_window_gather(const struct vf_window *w, struct vf_window_work *k)
 VF_FN void vf_window_spread(struct vf_window_work *k)
 {
     enum { EACH = VF_WINDOW_PAIRS + 2 * VF_WINDOW_FRAMES };
-    VF_ITEMS (item, VF_WINDOW_FRAMES * EACH) {
+    VF_ITEMS(item, VF_WINDOW_FRAMES * EACH)
+    {
         struct vf_window_host *host = &k->host[item / EACH];
         const int i = item % EACH, side = i - VF_WINDOW_PAIRS;
         double turned[6];
@@ -238,13 +243,15 @@ VF_FN void vf_window_fold_side(struct vf_window_host *host, int side)
 VF_FN void vf_window_fold_hosts(struct vf_window_work *k)
 {
     enum { ROWS = 6 * VF_WINDOW_FRAMES, EACH = 6 + VF_WINDOW_CAMERA + 2 };
-    VF_ITEMS (item, VF_WINDOW_FRAMES * ROWS) {
+    VF_ITEMS(item, VF_WINDOW_FRAMES * ROWS)
+    {
         struct vf_window_host *host = &k->host[item / ROWS];
         const int a = item % ROWS / 6;
         if (host->count && host->frames >> a & 1) vf_window_fold_row(host, a, item % 6);
     }
     VF_ITEM_SYNC();
-    VF_ITEMS (item, VF_WINDOW_FRAMES * EACH) {
+    VF_ITEMS(item, VF_WINDOW_FRAMES * EACH)
+    {
         struct vf_window_host *host = &k->host[item / EACH];
         const int i = item % EACH;
         if (!host->count) continue;
@@ -279,10 +286,11 @@ VF_FN void vf_window_from_first(const struct vf_window_slot *s, int f, double x[
 VF_FN void vf_window_from_firsts(const struct vf_window *w, struct vf_window_work *k)
 {
     double *x = k->from_first;
-    VF_ITEMS (i, 9 * VF_WINDOW_STATES)
-        x[VF_WINDOW_MOVING + i] = 0.0;
+    VF_ITEMS(i, 9 * VF_WINDOW_STATES)
+    x[VF_WINDOW_MOVING + i] = 0.0;
     VF_ITEM_SYNC();
-    VF_ITEMS (f, VF_WINDOW_FRAMES + 1) {
+    VF_ITEMS(f, VF_WINDOW_FRAMES + 1)
+    {
         if (f < VF_WINDOW_FRAMES) {
             vf_window_from_first(&w->slot[f], f, x);
         } else {
@@ -294,11 +302,23 @@ VF_FN void vf_window_from_firsts(const struct vf_window *w, struct vf_window_wor
     VF_ITEM_SYNC();
 }
 
+/** Column of a factor of readings that is column p of the system; -1: none. */
+VF_FN int vf_window_inertial_column(const struct vf_window *w, const struct vf_window_inertial *f, int p)
+{
+    for (int end = 0; end < 2; end++) {
+        const int slot = end ? f->b : f->a, moving = VF_WINDOW_MOVING + 9 * w->slot[slot].state;
+        if (p < VF_WINDOW_MOVING && p / 6 == slot) return VF_NAV_ERRORS * end + p % 6;
+        if (p >= moving && p < moving + 9) return VF_NAV_ERRORS * end + 6 + p - moving;
+    }
+    return -1;
+}
+
 /** Normal equations of the factors of readings; what the prior says at the estimate. */
 VF_FN void vf_window_inertials(const struct vf_window *w, struct vf_window_work *k)
 {
     enum { N = VF_WINDOW_COLUMNS, C = VF_INERTIAL_COLUMNS };
-    VF_ITEMS (i, N + VF_WINDOW_MOTIONS) {
+    VF_ITEMS(i, N + VF_WINDOW_MOTIONS)
+    {
         if (i < N) {
             double sum = 0.0;
             for (int c = 0; c < N; c++) sum += w->prior.H[i * N + c] * k->from_first[c];
@@ -309,13 +329,20 @@ VF_FN void vf_window_inertials(const struct vf_window *w, struct vf_window_work 
             vf_inertial_scale_of(&f->scale, &w->slot[f->b], &w->noise);
         }
     }
+    VF_ITEMS(i, VF_WINDOW_MOTIONS * N)
+    {
+        struct vf_window_inertial *f = &k->inertial[i / N];
+        f->column[i % N] = f->a >= 0 ? vf_window_inertial_column(w, f, i % N) : -1;
+    }
     VF_ITEM_SYNC();
-    VF_ITEMS (i, VF_WINDOW_MOTIONS * (C + 1)) {
+    VF_ITEMS(i, VF_WINDOW_MOTIONS * (C + 1))
+    {
         struct vf_window_inertial *f = &k->inertial[i / (C + 1)];
         if (f->a >= 0) vf_inertial_whiten(&f->rows, &f->scale, i % (C + 1));
     }
     VF_ITEM_SYNC();
-    VF_ITEMS (item, VF_WINDOW_MOTIONS * C * (C + 1)) {
+    VF_ITEMS(item, VF_WINDOW_MOTIONS * C * (C + 1))
+    {
         struct vf_window_inertial *f = &k->inertial[item / (C * (C + 1))];
         const int r = item / (C + 1) % C, c = item % (C + 1);
         double sum = 0.0;
@@ -331,7 +358,8 @@ VF_FN void vf_window_inertials(const struct vf_window *w, struct vf_window_work 
 /** Twice the cost of all factors at the estimate, but for a constant: in parts, then together. */
 VF_FN void vf_window_costs(const struct vf_window *w, struct vf_window_work *k)
 {
-    VF_ITEMS (part, VF_WINDOW_PARTS) {
+    VF_ITEMS(part, VF_WINDOW_PARTS)
+    {
         double sum = 0.0;
         for (int i = part; i < VF_WINDOW_COLUMNS; i += VF_WINDOW_PARTS)
             sum += k->from_first[i] * (k->of_prior[i] + 2.0 * w->prior.g[i]);
@@ -342,7 +370,8 @@ VF_FN void vf_window_costs(const struct vf_window *w, struct vf_window_work *k)
         k->part[part] = sum;
     }
     VF_ITEM_SYNC();
-    VF_ITEMS (i, 1) {
+    VF_ITEMS(i, 1)
+    {
         k->cost = 0.0;
         for (int part = 0; part < VF_WINDOW_PARTS; part++) k->cost += k->part[part];
     }
@@ -360,112 +389,110 @@ VF_FN void vf_window_fold(const struct vf_window *w, struct vf_window_work *k)
 
 /* ---- all put together -------------------------------------------------------------------------------------------- */
 
-/** Kind of a column, and which. */
-enum vf_window_kind { VF_COLUMN_POSE, VF_COLUMN_MOVING, VF_COLUMN_CAMERA, VF_COLUMN_DISPARITY };
-struct vf_window_column {
-    enum vf_window_kind kind;
-    int of, error; /* slot and error of a pose; slot of a state and error; number of time offset and mounting */
-};
-
-VF_FN struct vf_window_column vf_window_column_of(int p)
+/** Element of prior and readings, columns p and q. */
+VF_FN double vf_window_base(const struct vf_window *w, const struct vf_window_work *k, int p, int q)
 {
-    struct vf_window_column c;
-    c.kind = p < VF_WINDOW_MOVING      ? VF_COLUMN_POSE
-             : p < VF_WINDOW_OFFSET    ? VF_COLUMN_MOVING
-             : p < VF_WINDOW_DISPARITY ? VF_COLUMN_CAMERA
-                                       : VF_COLUMN_DISPARITY;
-    const int i = c.kind == VF_COLUMN_MOVING ? p - VF_WINDOW_MOVING : c.kind == VF_COLUMN_CAMERA ? p - VF_WINDOW_OFFSET : p;
-    const int each = c.kind == VF_COLUMN_POSE ? 6 : c.kind == VF_COLUMN_MOVING ? 9 : 1;
-    c.of = i / each;
-    c.error = i % each;
-    return c;
-}
-
-/** Column of a factor of readings that is this one; -1: none. */
-VF_FN int vf_window_inertial_column(const struct vf_window *w, const struct vf_window_inertial *f,
-                                    struct vf_window_column c)
-{
-    for (int end = 0; end < 2; end++) {
-        const int slot = end ? f->b : f->a;
-        if (c.kind == VF_COLUMN_POSE && c.of == slot) return VF_NAV_ERRORS * end + c.error;
-        if (c.kind == VF_COLUMN_MOVING && c.of == w->slot[slot].state) return VF_NAV_ERRORS * end + 6 + c.error;
-    }
-    return -1;
-}
-
-/** 1 if a host's landmarks have an equation for a column. */
-VF_FN int vf_window_concerns(const struct vf_window_host *host, int h, struct vf_window_column c)
-{
-    return c.kind == VF_COLUMN_POSE ? c.of == h || (host->frames >> c.of & 1) : c.kind != VF_COLUMN_MOVING;
-}
-
-/** Element of a host's equations of a column with the offset of disparities, or (side 0) of the right side. */
-VF_FN double vf_window_host_side(const struct vf_window_host *host, int h, struct vf_window_column c, int side)
-{
-    if (c.kind == VF_COLUMN_DISPARITY) return host->disparity[side ? 0 : 1];
-    if (c.kind == VF_COLUMN_CAMERA) return host->camera_g[side][c.of];
-    return c.of == h ? -host->own_g[side][c.error] : host->g[side][c.of][c.error];
-}
-
-/** Element of a host's equations, of columns p <= q. */
-VF_FN double vf_window_host_element(const struct vf_window_host *host, int h, struct vf_window_column p,
-                                    struct vf_window_column q)
-{
-    if (q.kind == VF_COLUMN_DISPARITY) return vf_window_host_side(host, h, p, 1);
-    if (p.kind == VF_COLUMN_CAMERA) return host->both[p.of][q.of];
-    if (q.kind == VF_COLUMN_CAMERA)
-        return p.of == h ? -host->own_camera[q.of][p.error] : host->camera[p.of][q.of][p.error];
-    if (p.of == h && q.of == h) return host->own[p.error][q.error];
-    if (p.of == h) return -host->left[q.of][q.error][p.error];
-    if (q.of == h) return -host->left[p.of][p.error][q.error];
-    return vf_window_block(host, p.of, p.error, q.of, q.error);
-}
-
-/** Element of columns p <= q. */
-VF_FN double vf_window_element(const struct vf_window *w, const struct vf_window_work *k, int p, int q)
-{
-    const struct vf_window_column a = vf_window_column_of(p), b = vf_window_column_of(q);
     double sum = w->prior.H[p * VF_WINDOW_COLUMNS + q];
     for (int f = 0; f < VF_WINDOW_MOTIONS; f++) {
-        if (k->inertial[f].a < 0) continue;
-        const int r = vf_window_inertial_column(w, &k->inertial[f], a),
-                  c = vf_window_inertial_column(w, &k->inertial[f], b);
-        if (r >= 0 && c >= 0) sum += k->inertial[f].H[r][c];
+        const struct vf_window_inertial *i = &k->inertial[f];
+        if (i->column[p] >= 0 && i->column[q] >= 0) sum += i->H[i->column[p]][i->column[q]];
     }
-    for (int h = 0; h < VF_WINDOW_FRAMES; h++)
-        if (k->host[h].count && vf_window_concerns(&k->host[h], h, a) && vf_window_concerns(&k->host[h], h, b))
-            sum += vf_window_host_element(&k->host[h], h, a, b);
     return sum;
 }
 
-/** Element of the right side. */
-VF_FN double vf_window_side(const struct vf_window *w, const struct vf_window_work *k, int p)
+/** Right side of prior and readings. */
+VF_FN double vf_window_base_side(const struct vf_window *w, const struct vf_window_work *k, int p)
 {
-    const struct vf_window_column a = vf_window_column_of(p);
     double sum = w->prior.g[p] + k->of_prior[p];
-    for (int f = 0; f < VF_WINDOW_MOTIONS; f++) {
-        const int r = k->inertial[f].a >= 0 ? vf_window_inertial_column(w, &k->inertial[f], a) : -1;
-        if (r >= 0) sum += k->inertial[f].g[r];
-    }
-    for (int h = 0; h < VF_WINDOW_FRAMES; h++)
-        if (k->host[h].count && vf_window_concerns(&k->host[h], h, a))
-            sum += vf_window_host_side(&k->host[h], h, a, 0);
+    for (int f = 0; f < VF_WINDOW_MOTIONS; f++)
+        if (k->inertial[f].column[p] >= 0) sum += k->inertial[f].g[k->inertial[f].column[p]];
     return sum;
+}
+
+/** Element in both triangles. */
+VF_FN void vf_window_put(struct vf_window_system *s, int p, int q, double value)
+{
+    s->H[p * VF_WINDOW_COLUMNS + q] = value;
+    s->H[q * VF_WINDOW_COLUMNS + p] = value;
+}
+
+/** Row r of the block of frames a and b. */
+VF_FN void vf_window_put_poses(const struct vf_window *w, struct vf_window_work *k, int pair, int r)
+{
+    double sum[6];
+    int a, b;
+    vf_window_pair_of(pair, &a, &b);
+    for (int c = 0; c < 6; c++) sum[c] = vf_window_base(w, k, 6 * a + r, 6 * b + c);
+    for (int h = 0; h < VF_WINDOW_FRAMES; h++) {
+        const struct vf_window_host *host = &k->host[h];
+        const uint32_t frames = host->frames | 1u << h;
+        if (!host->count || !(frames >> a & frames >> b & 1)) continue;
+        for (int c = 0; c < 6; c++)
+            sum[c] += a == h && b == h ? host->own[r][c]
+                      : a == h         ? -host->left[b][c][r]
+                      : b == h         ? -host->left[a][r][c]
+                                       : host->H[pair][r][c];
+    }
+    for (int c = a == b ? r : 0; c < 6; c++) vf_window_put(&k->system[k->trial], 6 * a + r, 6 * b + c, sum[c]);
+}
+
+/** Error r of frame f with time offset, mounting and offset of disparities; its right side. */
+VF_FN void vf_window_put_camera(const struct vf_window *w, struct vf_window_work *k, int f, int r)
+{
+    enum { CAMERA = VF_WINDOW_CAMERA };
+    double sum[CAMERA + 2];
+    const int p = 6 * f + r;
+    for (int i = 0; i <= CAMERA; i++) sum[i] = vf_window_base(w, k, p, VF_WINDOW_OFFSET + i);
+    sum[CAMERA + 1] = vf_window_base_side(w, k, p);
+    for (int h = 0; h < VF_WINDOW_FRAMES; h++) {
+        const struct vf_window_host *host = &k->host[h];
+        if (!host->count || !((host->frames | 1u << h) >> f & 1)) continue;
+        for (int i = 0; i < CAMERA; i++) sum[i] += f == h ? -host->own_camera[i][r] : host->camera[f][i][r];
+        for (int i = 0; i < 2; i++) sum[CAMERA + i] += f == h ? -host->own_g[1 - i][r] : host->g[1 - i][f][r];
+    }
+    for (int i = 0; i <= CAMERA; i++) vf_window_put(&k->system[k->trial], p, VF_WINDOW_OFFSET + i, sum[i]);
+    k->system[k->trial].g[p] = sum[CAMERA + 1];
+}
+
+/** Column i of time offset, mounting and, last, the offset of disparities, with those from it on; its right side. */
+VF_FN void vf_window_put_own(const struct vf_window *w, struct vf_window_work *k, int i)
+{
+    enum { CAMERA = VF_WINDOW_CAMERA };
+    double sum[CAMERA + 2];
+    const int p = VF_WINDOW_OFFSET + i;
+    for (int j = i; j <= CAMERA; j++) sum[j] = vf_window_base(w, k, p, VF_WINDOW_OFFSET + j);
+    sum[CAMERA + 1] = vf_window_base_side(w, k, p);
+    for (int h = 0; h < VF_WINDOW_FRAMES; h++) {
+        const struct vf_window_host *host = &k->host[h];
+        if (!host->count) continue;
+        for (int j = i; j < CAMERA; j++) sum[j] += host->both[i][j];
+        for (int j = 0; j < 2; j++) sum[CAMERA + j] += i < CAMERA ? host->camera_g[1 - j][i] : host->disparity[j];
+    }
+    for (int j = i; j <= CAMERA; j++) vf_window_put(&k->system[k->trial], p, VF_WINDOW_OFFSET + j, sum[j]);
+    k->system[k->trial].g[p] = sum[CAMERA + 1];
 }
 
 /** System of all factors, into the set being made. */
 VF_FN void vf_window_assemble(const struct vf_window *w, struct vf_window_work *k)
 {
-    enum { N = VF_WINDOW_COLUMNS };
-    struct vf_window_system *s = &k->system[k->trial];
-    VF_ITEMS (i, N * (N + 1)) {
-        const int p = i / (N + 1), q = i % (N + 1);
-        if (q == N) {
-            s->g[p] = vf_window_side(w, k, p);
-        } else if (p <= q) {
-            const double h = vf_window_element(w, k, p, q);
-            s->H[p * N + q] = h;
-            s->H[q * N + p] = h;
+    enum { POSES = 6 * VF_WINDOW_PAIRS, CAMERA = 6 * VF_WINDOW_FRAMES, OWN = VF_WINDOW_CAMERA + 1 };
+    VF_ITEMS(i, POSES + CAMERA + OWN)
+    {
+        if (i < POSES)
+            vf_window_put_poses(w, k, i / 6, i % 6);
+        else if (i < POSES + CAMERA)
+            vf_window_put_camera(w, k, (i - POSES) / 6, (i - POSES) % 6);
+        else
+            vf_window_put_own(w, k, i - POSES - CAMERA);
+    }
+    VF_ROWS(p, VF_WINDOW_MOVING, VF_WINDOW_OFFSET)
+    {
+        VF_COLUMNS(q, 0, VF_WINDOW_COLUMNS + 1)
+        {
+            if (q == VF_WINDOW_COLUMNS)
+                k->system[k->trial].g[p] = vf_window_base_side(w, k, p);
+            else if (q < VF_WINDOW_MOVING || q >= p)
+                vf_window_put(&k->system[k->trial], p, q, vf_window_base(w, k, p, q));
         }
     }
 }

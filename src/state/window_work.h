@@ -27,17 +27,17 @@
 /** Normal equations of the landmarks of one host over the poses relative to it; vf_window_spread() turns them in place
  *  into those over the poses of the frames. */
 struct vf_window_host {
-    uint32_t count;                     /* landmarks */
-    uint32_t frames;                    /* bit f: has an equation; not the host's own */
-    int32_t list[VF_WINDOW_LANDMARKS];  /* rising */
-    double H[VF_WINDOW_PAIRS][6][6];    /* rows of frame a, columns of frame b */
-    double g[2][VF_WINDOW_FRAMES][6];   /* right side; with the offset of disparities */
-    double disparity[2];                /* of that offset: its square, right side */
-    double left[VF_WINDOW_FRAMES][6][6];                 /* of a: its rows with the columns of the host */
+    uint32_t count;                                       /* landmarks */
+    uint32_t frames;                                      /* bit f: has an equation; not the host's own */
+    int32_t list[VF_WINDOW_LANDMARKS];                    /* rising */
+    double H[VF_WINDOW_PAIRS][6][6];                      /* rows of frame a, columns of frame b */
+    double g[2][VF_WINDOW_FRAMES][6];                     /* right side; with the offset of disparities */
+    double disparity[2];                                  /* of that offset: its square, right side */
+    double left[VF_WINDOW_FRAMES][6][6];                  /* of a: its rows with the columns of the host */
     double camera[VF_WINDOW_FRAMES][VF_WINDOW_CAMERA][6]; /* of a: with time offset and mounting */
-    double own[6][6], own_camera[VF_WINDOW_CAMERA][6];   /* of the host: with itself; with those */
-    double both[VF_WINDOW_CAMERA][VF_WINDOW_CAMERA];     /* of those with themselves */
-    double own_g[2][6], camera_g[2][VF_WINDOW_CAMERA];   /* right side; with the offset of disparities */
+    double own[6][6], own_camera[VF_WINDOW_CAMERA][6];    /* of the host: with itself; with those */
+    double both[VF_WINDOW_CAMERA][VF_WINDOW_CAMERA];      /* of those with themselves */
+    double own_g[2][6], camera_g[2][VF_WINDOW_CAMERA];    /* right side; with the offset of disparities */
     struct vf_relative_map map[VF_WINDOW_FRAMES];
     struct vf_pose pose[VF_WINDOW_FRAMES];
     float change[VF_WINDOW_FRAMES][6]; /* of the relative poses, by the last solution */
@@ -49,6 +49,7 @@ struct vf_window_inertial {
     struct vf_inertial rows;
     struct vf_inertial_scale scale;
     double H[VF_INERTIAL_COLUMNS][VF_INERTIAL_COLUMNS], g[VF_INERTIAL_COLUMNS];
+    int32_t column[VF_WINDOW_COLUMNS]; /* of H, for each of the system; -1: none */
 };
 
 struct vf_window_work {
@@ -70,7 +71,8 @@ struct vf_window_work {
     struct vf_landmark_row row[2][VF_WINDOW_LANDMARKS];
     struct vf_landmark_more more[VF_WINDOW_LANDMARKS];
     double factor[(VF_WINDOW_COLUMNS + VF_WINDOW_SAID) * VF_WINDOW_COLUMNS];
-    double whole[VF_WINDOW_COLUMNS]; /* diagonal before the factorisation */
+    double whole[VF_WINDOW_COLUMNS];  /* diagonal before the factorisation */
+    double column[VF_WINDOW_COLUMNS]; /* of the factor, the last one made */
     double eliminated[VF_WINDOW_GONE][VF_WINDOW_COLUMNS + 1];
     int32_t landmark_of[VF_WINDOW_SIGHTS]; /* of each sight; -1: none */
     int32_t order[VF_WINDOW_LANDMARKS];    /* slots for new landmarks, best first */

@@ -337,9 +337,7 @@ static void landmarks(void **state)
                     whole += (J[a][k] - by[0] * J[0][k] - by[1] * J[1][k] - by[2] * J[2][k]) * J[b][k];
                     scale_b += J[b][k] * J[b][k];
                 }
-                const double h = a > 3    ? element_of(e, a - 4, b - 4)
-                                 : b == 3 ? e->disparity[0]
-                                          : side_of(e, 1, b - 4);
+                const double h = a > 3 ? element_of(e, a - 4, b - 4) : b == 3 ? e->disparity[0] : side_of(e, 1, b - 4);
                 REQUIRE(fabs(h - whole) < 1e-4 * (1 + sqrt(scale * scale_b)), "run %d, columns %d, %d: %g, not %g\n",
                         run, a, b, h, whole);
             }
@@ -487,7 +485,8 @@ static void spread(void **state)
             for (int a = 0; a < C; a++) {
                 e->g[0][a / 6][a % 6] += F[i][a];
                 e->g[1][a / 6][a % 6] += F[i][a] * F[i][C];
-                for (int b = a / 6 * 6; b < C; b++) e->H[vf_window_pair(a / 6, b / 6)][a % 6][b % 6] += F[i][a] * F[i][b];
+                for (int b = a / 6 * 6; b < C; b++)
+                    e->H[vf_window_pair(a / 6, b / 6)][a % 6][b % 6] += F[i][a] * F[i][b];
             }
             e->disparity[0] += F[i][C] * F[i][C];
             e->disparity[1] += F[i][C];
@@ -579,7 +578,7 @@ static void elimination(void **state)
         const int count = 9 + 6 * (run % 3);
         for (int i = 0; i < count; i++) is_gone[gone[i] = (7 * i + run) % N] = 1;
         left = s;
-        vf_solve_eliminate(&left, gone, count, work.eliminated, work.factor, work.whole);
+        vf_solve_eliminate(&left, gone, count, work.eliminated, work.factor, work.whole, work.column);
         for (int r = 0; r < N; r++)
             if (is_gone[r])
                 for (int c = 0; c < N; c++) {
@@ -610,7 +609,7 @@ static void elimination(void **state)
         vf_solve_forward(L, x, N, N);
         memcpy(work.factor, s.H, sizeof s.H); /* the same bits by items */
         memcpy(&work.factor[N * N], s.g, sizeof s.g);
-        vf_solve_factor_items(work.factor, work.whole, N, 1, 0.0);
+        vf_solve_factor_items(work.factor, work.whole, work.column, N, 1, 0.0);
         assert_memory_equal(&work.factor[N * N], x, sizeof x);
         memcpy(work.y, x, sizeof x);
         vf_solve_back(L, x, N, N);
