@@ -271,6 +271,10 @@ propagate: $(BUILD)/bridge_propagate.so ## States carried on by IMU readings, be
 
 window: $(BUILD)/bridge_ego.so $(BUILD)/bridge_window.so ## States by IMU and tracks in a window of frames, on recorded flights beside ground truth; 2 minutes
 	$(PYTHON) tests/state/window.py $^
+
+batch: $(BUILD)/bridge_ego.so $(BUILD)/bridge_window.so ## All states of those flights at once by GTSAM, from the same tracks and readings: what the data are worth; 3 minutes
+	$(PYTHON) tests/state/batch.py $^
+
 simulate: $(BUILD)/simulate ## Simulated flights through the window, without pictures: errors and NEES of 30 scenarios, 50 flights each
 	$< --all $(SIMULATE)
 
