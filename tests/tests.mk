@@ -8,7 +8,7 @@ TEST    := $(BUILD)/tests
 ORACLES := $(basename $(notdir $(wildcard tests/image/*.c tests/camera/*.c tests/features/*.c tests/tracking/*.c tests/geometry/*.c tests/state/*.c tests/result/*.c)))
 ORACLES := $(filter-out bridge_% simulate,$(ORACLES))# stages and their arithmetic, on the standard config
 OWN     := dense stixel# stages that the standard config leaves out: tests/config/<stage>.h has them
-TOOLS   := fault_script fault_apply calibration consistency record disparity overlay rectified flight trajectory# parts of the examples
+TOOLS   := fault_script fault_apply calibration readings consistency record disparity overlay rectified flight trajectory# parts of the examples
 PORTS   := init api info clock imu points partners prior fields invariance alloc ownership idle# through the public interface, on every port
 
 T_CFLAGS = -std=c11 -O1 -g $(WARN) $(EXACT) -I. -Isrc $(SAN)
