@@ -32,7 +32,7 @@ static char *read_seconds(char *line, double *t_s)
 {
     char *end;
     *t_s = strtod(line, &end);
-    if (end == line || !(*t_s > -1e9 && *t_s < 1e9) || !*end || !strchr(" \t,", *end)) return NULL;
+    if (end == line || !(*t_s > -1e10 && *t_s < 1e10) || !*end || !strchr(" \t,", *end)) return NULL;
     return end + strspn(end, " \t,");
 }
 
@@ -52,7 +52,7 @@ const char *dataset_read_imu(struct dataset *d, const char *folder, const char *
 {
     text_t t;
     uint32_t capacity = 0;
-    double before_s = -INFINITY;
+    double before_s = -1e10;
     const char *error = dataset_open_text(&t, folder, name);
     for (char *line; !error && (line = text_line(&t)) != NULL;) {
         vfront_imu_t reading = {0};

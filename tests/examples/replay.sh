@@ -578,6 +578,11 @@ damaged() { # sed command, pattern: kitti with a damaged imu.csv
     sed "$1" whole.csv >kitti/imu.csv
     expect 1 "$2" --port host kitti
 }
+awk -F, -v OFS=, 'NR > 1 {$1 = sprintf("%.6f", $1 + 1403636579)} {print}' whole.csv >kitti/imu.csv # seconds since 1970
+for i in 0.0 0.1 0.2; do awk -v s=$i 'BEGIN {printf "%.6f\n", 1403636579 + s}'; done >kitti/times.txt
+expect 0 'gyro +used' --port host --out drive kitti
+check 'not the same readings at times since 1970' [ "$(of_health drive/health.csv imu_readings | tr ' ' '\n' | awk '$1 > 19 {n++} END {print n + 0}')" -eq 2 ]
+rm kitti/times.txt
 damaged '20s/,[^,]*$//' 'kitti/imu.csv:20: 5 numbers behind the time instead of 6: wx,wy,wz'
 damaged '3s/^-0.045/-0.06/' 'kitti/imu.csv:3: not after the time of the line before'
 damaged '30s/,/;/' 'kitti/imu.csv:30: does not begin with a time .s. and a comma'
