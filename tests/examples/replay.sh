@@ -554,6 +554,7 @@ END
 fi
 
 # IMU readings of KITTI: at 200 Hz, from before the first picture to behind the last.
+expect 0 'imu\.csv .*wx,wy,wz' --help
 calib -50 >kitti/calib.txt
 awk 'BEGIN {print "#t,wx,wy,wz,ax,ay,az"; for (i = -10; i <= 42; i++) printf "%.6f,0.01,%g,-0.01,0.1,%g,9.8\n", i * 0.005, i * 1e-4, i * 1e-3}' >kitti/imu.csv
 expect 0 'T_cam0_imu|kitti: does not say how camera 0 sits on the IMU: no gyro' --port host kitti
