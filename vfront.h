@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * vfront: the vision system of a flight computer. In, one fixed step at a time: camera frames and gyro readings. Out:
- * tracked features, key points with descriptors and bearings, depth, matches with the frame before, the motion of the
- * camera, disparities, stixels, and the health of the step. The same bits from every GPU and from the CPU.
+ * vfront: the vision system of a flight computer. In, one fixed step at a time: camera frames, readings of a gyro or
+ * an IMU. Out: tracked features, key points with descriptors and bearings, depth, matches with the frame before, the
+ * motion of the camera, disparities, stixels, and the health of the step. The same bits from every GPU and from the
+ * CPU.
  *
  *     static vfront_t vf;                                        // all host memory: static, no heap
  *     vfront_init(&vf, &rig, NULL, VFRONT_PORT_AUTO);            // takes device memory and pinned memory, once
@@ -21,8 +22,8 @@
  *           Positions are in pixels of level 0, the full picture, unless another level is named.
  * Camera:   x to the right, y down, z forward along the optical axis.
  *
- * Sections: status, port, calls; then types: rig, tuning, frame, result, health, timing, info, state; last sizes of
- * memory.
+ * Sections: status, port, calls; then types: IMU, rig, tuning, frame, result, health, timing, info, state; last sizes
+ * of memory.
  */
 #ifndef VFRONT_H
 #define VFRONT_H
@@ -117,7 +118,8 @@ typedef enum vfront_status {
                                       address, a trap, an assertion, an error of memory. Only a new process has the GPU
                                       again; the host port works in this one, too. */
     VFRONT_E_IMU = -24,          /**< IMU readings out of order, twice of one time, not finite, out of range, too many,
-                                      none, or too far apart. */
+                                      or given beside gyro readings; for vfront_propagate() also none, or too far
+                                      apart. */
     VFRONT_E_NAV = -25           /**< State that is none: not finite, absurd, attitude not a unit quaternion, variance
                                       below 0 or correlation above 1. */
 } vfront_status_t;
@@ -167,8 +169,8 @@ typedef struct vfront_nav vfront_nav_t;                   /**< Position, velocit
  *                               vfront_detail() then says. Nothing of vf changes but that text.
  * @retval VFRONT_E_SIZE         Number of cameras or a picture size out of range, or more cells than VFRONT_CELLS or
  *                               VFRONT_CULL_CELLS.
- * @retval VFRONT_E_CALIBRATION  Value of a vfront_camera_t or the road out of its range, or poses of the cameras that
- *                               the tuning values `rectify` or `dense` cannot use.
+ * @retval VFRONT_E_CALIBRATION  Value of a vfront_camera_t, the road or the IMU out of its range, or poses of the
+ *                               cameras that the tuning values `rectify` or `dense` cannot use.
  * @retval VFRONT_E_MASK         Pitch of a static mask smaller than a row.
  * @retval VFRONT_E_TUNING       Value out of its range, in conflict with another, or a `priority` that the device
  *                               lacks; vfront_detail() names it.
@@ -205,7 +207,7 @@ const char *vfront_version(void);
  *                          newer than the frame by more than frame_skew_us. The stamp of the frame is checked first.
  * @retval VFRONT_E_SIZE, VFRONT_E_PITCH, VFRONT_E_ALIGN, VFRONT_E_FORMAT, VFRONT_E_MEMORY_KIND, VFRONT_E_MASK
  *                          Picture refused.
- * @retval VFRONT_E_PRIOR, VFRONT_E_GYRO  Rotation prior or gyro readings refused.
+ * @retval VFRONT_E_PRIOR, VFRONT_E_GYRO, VFRONT_E_IMU  Rotation prior, gyro readings or IMU readings refused.
  * @retval VFRONT_E_DEVICE  The CUDA port failed, in this call or before, and there is no fail-over: vfront_return().
  * @retval VFRONT_E_ABANDONED  It was given up, in this call or before: see vfront_shutdown().
  * After any status but VFRONT_OK the next step goes on as if this frame had never come. One thing stays behind: a stamp
@@ -234,8 +236,9 @@ vfront_status_t vfront_wait(vfront_t *vf, uint32_t timeout_us, const vfront_resu
 vfront_status_t vfront_step(vfront_t *vf, const vfront_frame_t *frame, const vfront_result_t **result);
 
 /**
- * Drops all tracks, the time of the last frame and the refused stamps; memory, tuning and rig stay. Track ids start
- * again at first_track_id, health.motion_breaks at first_motion_breaks; health.reset_counter rises.
+ * Drops all tracks, the time of the last frame, the refused stamps and the IMU readings kept; memory, tuning and rig
+ * stay. Track ids start again at first_track_id, health.motion_breaks at first_motion_breaks; health.reset_counter
+ * rises.
  * @retval VFRONT_E_NULL    vf is NULL.
  * @retval VFRONT_E_STATE   Not initialised.
  * @retval VFRONT_E_BUSY    A frame is under way.
@@ -408,7 +411,43 @@ int vfront_lens_bearing(const vfront_camera_t *camera, const double px[2], doubl
 vfront_status_t vfront_propagate(const vfront_nav_t *nav, const vfront_imu_noise_t *noise, const vfront_imu_t *imu,
                                  uint32_t n, uint64_t t_ns, vfront_nav_t *out);
 
-/* ---- rig: the cameras, given once, to vfront_init() -------------------------------------------------------------- */
+/* ---- IMU: readings, and their errors ----------------------------------------------------------------------------- */
+
+/* IMU axes: those of the readings. An accelerometer measures specific force: at rest, +gravity along the axis that is
+ * up. */
+
+/** Longest time without a reading [ns]. */
+#define VFRONT_IMU_GAP_NS 200000000u
+/** Longest time by which a reading that is given with a frame is later than the middle of its exposure [ns]. */
+#define VFRONT_IMU_AHEAD_NS 1000000000u
+/** Largest magnitude of a reading on each axis [rad/s, m/s^2]. */
+#define VFRONT_GYRO_MOST_RAD_S 100.0
+#define VFRONT_ACCEL_MOST_M_S2 1000.0
+
+/** IMU reading, in IMU axes. */
+struct vfront_imu {
+    uint64_t t_ns;        /**< Time [ns]; in a frame on the IMU's clock, see imu_offset_ns of vfront_rig_t. */
+    double gyro_rad_s[3]; /**< Angular rate [rad/s]. */
+    double accel_m_s2[3]; /**< Specific force [m/s^2]. */
+};
+
+/** Errors of an IMU. Densities and walks as in Kalibr's imu.yaml and EuRoC's sensor.yaml; makers' figures are often too
+ *  small by a factor of 5 to 10 in flight, because of vibration. */
+struct vfront_imu_noise {
+    double gyro_density;     /**< Noise density of the gyro, each axis [rad/s/sqrt(Hz)], 0..1. */
+    double accel_density;    /**< Noise density of the accelerometer, each axis [m/s^2/sqrt(Hz)], 0..10. */
+    double gyro_walk;        /**< Random walk of the gyro's bias, each axis [rad/s^2/sqrt(Hz)], 0..1. */
+    double accel_walk;       /**< Random walk of the accelerometer's bias, each axis [m/s^3/sqrt(Hz)], 0..10. */
+    double gyro_limit_rad_s; /**< Magnitude from which on a rate is saturated, each axis [rad/s],
+                                  0.1..VFRONT_GYRO_MOST_RAD_S. */
+    double accel_limit_m_s2; /**< Magnitude from which on a force is saturated, each axis [m/s^2],
+                                  1..VFRONT_ACCEL_MOST_M_S2. */
+    double rate_hz;          /**< Usual number of readings a second, 10..20000: readings are missing where more than 1.5
+                                  usual intervals pass without one. */
+    double gravity_m_s2;     /**< Magnitude of gravity [m/s^2], 0..30. */
+};
+
+/* ---- rig: cameras and IMU, given once, to vfront_init() ---------------------------------------------------------- */
 
 /** Lens model: how a lens bends rays, with x = X / Z, y = Y / Z, r^2 = x^2 + y^2 of a point (X, Y, Z) in camera axes,
  *  and k1... the coefficients in `distortion`. */
@@ -449,6 +488,10 @@ struct vfront_rig {
                                 the road is estimated from the disparities. */
     double road_pitch_rad; /**< Pitch of camera 0 above the road plane [rad], -0.87..0.87, positive upwards. Read only
                                 when road_height_m is not 0. */
+    vfront_imu_noise_t imu; /**< Errors of the IMU, each value in its range; or all 0: they are not known. */
+    int64_t imu_offset_ns; /**< Time offset of the IMU [ns], -10^9..10^9: what happens at time t of the frames' clock
+                                has the time t + imu_offset_ns in readings of gyro and IMU: t_imu = t_cam + offset, as
+                                Kalibr's timeshift_cam_imu. */
 };
 
 /* ---- tuning: values that may change from flight to flight, given once, to vfront_init() -------------------------- */
@@ -586,7 +629,7 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
     X(first_track_id, 1, 1, 2147483647, "id of the first track; above 1 for a front end that takes over in flight") \
     X(first_motion_breaks, 0, 0, 2147483647, "first value of health.motion_breaks, likewise") \
     X(first_reset_counter, 0, 0, 2147483647, "first value of health.reset_counter, likewise") \
-    X(gyro_stuck_readings, 5, 0, 4096, "gyro readings of a frame, at least so many and all equal to the bit, that are those of a stuck gyro; 0: no check") \
+    X(gyro_stuck_readings, 5, 0, 4096, "gyro readings of a frame, or IMU readings, at least so many and all equal to the bit, that are those of a stuck sensor; 0: no check") \
     X(frame_jump_ms, 10000, 100, 3600000, "longest time between two frames; a stamp farther ahead is refused [ms]") \
     X(frame_skew_us, 2000, 0, 1000000, "largest difference of a picture's time, if it has one, from that of its frame [us]") \
     X(health_gap_ms, 200, 1, 100000, "longest time between two frames that is no gap [ms]") \
@@ -680,7 +723,7 @@ typedef struct vfront_picture {
 
 /** Gyro reading in IMU axes. */
 typedef struct vfront_gyro {
-    uint64_t t_ns;        /**< Time on the clock of the frame, strictly increasing. */
+    uint64_t t_ns;        /**< Time on the clock of the frame, but for imu_offset_ns; strictly increasing. */
     double rate_rad_s[3]; /**< Angular rate about x, y, z [rad/s], each of magnitude at most 100. */
 } vfront_gyro_t;
 
@@ -695,7 +738,19 @@ typedef struct vfront_gyro {
  *  new row. A frame that is refused for another reason neither lengthens nor ends it, be it the third. So a corrupt
  *  stamp costs its own frame, alone or by turns with good ones, and a clock that is set costs two. Two kinds of corrupt
  *  stamps are accepted, since nothing tells them from good ones: one that is ahead by no more than frame_jump_ms, and
- *  the very first one. At most the next two frames are refused then, and the third resets. */
+ *  the very first one. At most the next two frames are refused then, and the third resets.
+ *
+ *  IMU readings: each is given once, with the first frame that is submitted after it was read, in the order of their
+ *  times, over all frames. What counts is the middle of exposure, t_mid_ns: a step takes the readings from the last one
+ *  up to that of the frame before to the first one from that of its own on; later ones are kept for the next frame, so
+ *  readings need not be cut to frames. Their rates are the frame's rotation prior as gyro readings are; the rest
+ *  vfront_health_t.imu watches. Of a refused frame no reading is kept: they are given again with the next one. Readings
+ *  are refused by VFRONT_E_IMU where one is not later than the one before, be it of a frame before; not finite, or over
+ *  VFRONT_GYRO_MOST_RAD_S or VFRONT_ACCEL_MOST_M_S2; or where they are, with those kept, more than VFRONT_IMU_SAMPLES.
+ *  The same frame without readings is taken then.
+ *  After a long time without frames the last ones of that number are enough. One that is over VFRONT_IMU_AHEAD_NS after
+ *  the middle of exposure is dropped. One that is ahead by less is kept, be its time wrong, and readings before it are
+ *  refused. vfront_reset() and a clock that is set forget all readings kept. */
 struct vfront_frame {
     uint64_t t_ns;        /**< Stamp: start of exposure on any one clock [ns], rising from frame to frame by at most
                                frame_jump_ms. */
@@ -709,6 +764,9 @@ struct vfront_frame {
                                    the first and the last held constant over time without readings. Not used where
                                    they leave out too much of that time: vfront_health_t.gyro_short. */
     uint32_t gyro_count;      /**< 0..VFRONT_GYRO_SAMPLES. */
+    const vfront_imu_t *imu;  /**< [imu_count] readings of the IMU that no accepted frame has had; or NULL. In place of
+                                   gyro: a frame has one of the two. See above. */
+    uint32_t imu_count;       /**< 0..VFRONT_IMU_SAMPLES, less those kept. */
 };
 
 /* ---- result: output of a step ------------------------------------------------------------------------------------ */
@@ -1012,6 +1070,31 @@ typedef enum vfront_state {
                               is; reset_counter keeps count. */
 } vfront_state_t;
 
+/** Bits of vfront_health_t.imu: what is wrong with the IMU readings of a step, or those before. None of them changes
+ *  how readings are used: gyro_short and gyro_stuck say where they are not. */
+typedef enum vfront_imu_fault {
+    VFRONT_IMU_MISSING = 1,     /**< No reading later than the middle of exposure of the frame before, or none at all;
+                                     also in frames with `gyro`, once there was an IMU. */
+    VFRONT_IMU_GAP = 2,         /**< Readings are missing between the middles of exposure of both frames: two in a row
+                                     are more than 1.5 usual intervals apart (rate_hz of the rig's `imu`; where that is
+                                     not known, VFRONT_IMU_GAP_NS), or the first begins that much late, or the last one
+                                     ends that much early. */
+    VFRONT_IMU_SATURATED = 4,   /**< A reading of the step is at gyro_limit_rad_s or accel_limit_m_s2 of the rig's
+                                     `imu`, or above. */
+    VFRONT_IMU_STUCK = 8,       /**< All rates or all forces of the step's readings and all later ones are equal to the
+                                     bit, and with those before them at least gyro_stuck_readings are. */
+    VFRONT_IMU_ZERO = 16,       /**< All values of the step's readings are 0. */
+    VFRONT_IMU_IN_G = 32,       /**< Forces seem to be in g, not in m/s^2: at the last rest their magnitude was 0.8 to
+                                     1.2. Rest: for a second and more no rate over 0.2 rad/s on any axis, and a
+                                     magnitude that is always near gravity (the rig's, where it is known, else 9.81;
+                                     within 20 %), always near 1, or always below 0.5 but not 0. */
+    VFRONT_IMU_NO_GRAVITY = 64, /**< Gravity seems to be taken out of the forces: at the last rest their magnitude was
+                                     below 0.5. */
+    VFRONT_IMU_AHEAD = 128      /**< Readings of the frame were over VFRONT_IMU_AHEAD_NS after the middle of its
+                                     exposure, and were dropped: clocks of IMU and frames differ, or imu_offset_ns is
+                                     wrong. */
+} vfront_imu_fault_t;
+
 /** Bits of vfront_health_t.full. */
 enum { VFRONT_FULL_TRACKS = 1, VFRONT_FULL_KEYPOINTS = 2 };
 
@@ -1062,16 +1145,23 @@ typedef struct vfront_health {
                                            kept. 0 when select_points is 0. */
     uint32_t full;           /**< Lists that were too short: VFRONT_FULL_TRACKS, VFRONT_FULL_KEYPOINTS << camera. */
     uint32_t gap;            /**< 1: more than health_gap_ms since the frame before. */
-    uint32_t gyro_short;     /**< 1: gyro readings were given, but do not reach both frames, so that they are not used
-                                  as rotation prior. They reach a frame if its middle of exposure lies among them, or
-                                  before the first or after the last by at most one sample interval, and half of one
-                                  more for jitter. Sample interval: mean time between successive readings; of two
-                                  readings the time between them. One reading alone has none and reaches nothing, nor
-                                  does a gyro without readings (gyro_count 0, gyro not NULL). 0 in the first frame. It
-                                  is of what is given: R_cur_prev, which takes precedence, does not change it. */
-    uint32_t gyro_stuck;     /**< 1: all gyro readings of the frame are equal to the bit, at least gyro_stuck_readings,
-                                  so that they are not used as rotation prior. A simulated gyro without noise is one,
-                                  too: gyro_stuck_readings 0. */
+    uint32_t gyro_short;     /**< 1: readings of a gyro or an IMU were given, but do not reach both frames, so that they
+                                  are not used as rotation prior. They reach a frame if its middle of exposure lies
+                                  among them, or before the first or after the last by at most one sample interval,
+                                  and half of one more for jitter. Sample interval: mean time between successive
+                                  readings; of two readings the time between them. One reading alone has none and
+                                  reaches nothing, nor does a gyro without readings (gyro_count 0, gyro not NULL). 0
+                                  in the first frame. It is of what is given: R_cur_prev, which takes precedence, does
+                                  not change it. Of an IMU 1 also where frames no longer have readings, or two in a
+                                  row of the step are over VFRONT_IMU_GAP_NS apart; 0 where the middle of exposure is
+                                  not later than that of the frame before. */
+    uint32_t gyro_stuck;     /**< 1: all rates of the frame's gyro readings, or of the step's IMU readings, are equal to
+                                  the bit, at least gyro_stuck_readings, so that they are not used as rotation prior. A
+                                  simulated gyro without noise is one, too: gyro_stuck_readings 0. */
+    uint32_t imu;            /**< What is wrong with the IMU readings, VFRONT_IMU_MISSING...; 0 also in the first frame,
+                                  and as long as no frame had `imu` since vfront_init() or vfront_reset(). */
+    uint32_t imu_readings;   /**< IMU readings of the step: those from the last one up to the middle of exposure of the
+                                  frame before to the first one from that of this frame on; 0 in the first frame. */
     uint32_t irregular;      /**< 1: the time since the frame before differs from the usual one, the mean of the last 8, by
                                   more than 1/256 and 5 times as much as the last 8 did in the mean: a clock that runs
                                   otherwise than before, stamps that jitter, a frame that is missing. It changes nothing
@@ -1234,44 +1324,14 @@ struct vfront_info {
 
 /* ---- state: where the IMU is, for vfront_propagate() ------------------------------------------------------------- */
 
-/* Odometry frame: z up, against gravity; x, y and the origin as whoever makes the first state chose them. IMU axes:
- * those of the readings. An accelerometer measures specific force: at rest, +gravity along the axis that is up. */
+/* Odometry frame: z up, against gravity; x, y and the origin as whoever makes the first state chose them. */
 
 /** Most readings of a call. */
 #define VFRONT_IMU_READINGS 4096u
 /** Value of t_ns that stands for the time of the last reading. */
 #define VFRONT_IMU_LAST UINT64_MAX
-/** Longest time without a reading [ns]. */
-#define VFRONT_IMU_GAP_NS 200000000u
 /** Longest time that a state is carried on in one call [ns]. */
 #define VFRONT_PROPAGATE_NS 10000000000ull
-/** Largest magnitude of a reading on each axis [rad/s, m/s^2]. */
-#define VFRONT_GYRO_MOST_RAD_S 100.0
-#define VFRONT_ACCEL_MOST_M_S2 1000.0
-
-/** IMU reading, in IMU axes. */
-struct vfront_imu {
-    uint64_t t_ns;        /**< Time [ns]. */
-    double gyro_rad_s[3]; /**< Angular rate [rad/s]. */
-    double accel_m_s2[3]; /**< Specific force [m/s^2]. */
-};
-
-/** Errors of an IMU. Densities and walks as in Kalibr's imu.yaml and EuRoC's sensor.yaml; makers' figures are often too
- *  small by a factor of 5 to 10 in flight, because of vibration. */
-struct vfront_imu_noise {
-    double gyro_density;     /**< Noise density of the gyro, each axis [rad/s/sqrt(Hz)], 0..1. */
-    double accel_density;    /**< Noise density of the accelerometer, each axis [m/s^2/sqrt(Hz)], 0..10. */
-    double gyro_walk;        /**< Random walk of the gyro's bias, each axis [rad/s^2/sqrt(Hz)], 0..1. */
-    double accel_walk;       /**< Random walk of the accelerometer's bias, each axis [m/s^3/sqrt(Hz)], 0..10. */
-    double gyro_limit_rad_s; /**< Magnitude from which on a rate is saturated, each axis [rad/s],
-                                  0.1..VFRONT_GYRO_MOST_RAD_S. */
-    double accel_limit_m_s2; /**< Magnitude from which on a force is saturated, each axis [m/s^2],
-                                  1..VFRONT_ACCEL_MOST_M_S2. */
-    double rate_hz;          /**< Usual number of readings a second, 10..20000: readings are missing where more than 1.5
-                                  usual intervals pass without one. */
-    double gravity_m_s2;     /**< Magnitude of gravity [m/s^2], 0..30. */
-};
-
 /** Bits of vfront_nav_t.flags: what happened since the state from which this one was carried on. */
 typedef enum vfront_nav_flags {
     VFRONT_NAV_SATURATED = 1, /**< A reading was saturated. The covariance grows as by an error that is constant over
@@ -1343,7 +1403,7 @@ struct vfront_nav {
 /** Size of vfront_t [bytes]: the control block, in which the views of the stages lie, and the memory of the host port.
  *  The library checks at compile time that its real layout fits. */
 #define VFRONT_BLOCK_BYTES \
-    (65536u + \
+    (65536u + 56u * VFRONT_IMU_SAMPLES + \
      1ull * VFRONT_HOST * \
          (VFRONT_CAMERAS * (VFRONT_CAMERA_BYTES + VFRONT_GRID_BYTES + VFRONT_POINT_BYTES * VFRONT_KEYPOINTS) + \
           VFRONT_PARTNER_BYTES * VFRONT_KEYPOINTS + VFRONT_STEREO * 98304u + VFRONT_EGO_BYTES + \
@@ -1359,11 +1419,11 @@ struct vfront {
 
 /** Every type of this header whose size matters: X(type), parts before wholes. */
 #define VFRONT_TYPES(X) \
-    X(vfront_status_t) X(vfront_camera_t) X(vfront_rig_t) X(vfront_tuning_t) X(vfront_tuning_entry_t) \
-    X(vfront_gyro_t) X(vfront_picture_t) X(vfront_frame_t) X(vfront_track_t) X(vfront_lost_t) X(vfront_keypoint_t) \
+    X(vfront_status_t) X(vfront_camera_t) X(vfront_imu_t) X(vfront_imu_noise_t) X(vfront_rig_t) \
+    X(vfront_tuning_t) X(vfront_tuning_entry_t) X(vfront_gyro_t) X(vfront_picture_t) X(vfront_frame_t) X(vfront_track_t) X(vfront_lost_t) X(vfront_keypoint_t) \
     X(vfront_descriptor_t) X(vfront_depth_t) X(vfront_match_t) X(vfront_motion_t) X(vfront_prediction_t) \
     X(vfront_disparity_t) X(vfront_stixel_t) X(vfront_road_t) X(vfront_health_t) X(vfront_timing_t) \
-    X(vfront_result_t) X(vfront_info_t) X(vfront_imu_t) X(vfront_imu_noise_t) X(vfront_nav_t) X(vfront_t)
+    X(vfront_result_t) X(vfront_info_t) X(vfront_nav_t) X(vfront_t)
 
 /** Initialisers of a vfront_value_t[]: all that application and library must agree on, causes before consequences. */
 #define VFRONT_VALUE_OF(name) {#name, name},

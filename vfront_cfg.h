@@ -261,6 +261,16 @@
 #error "vfront: VFRONT_GYRO_SAMPLES must lie in 2..4096 (see vfront_cfg.h)"
 #endif
 
+/** Largest number of IMU readings of a step: those given with a frame and those kept from the frames before. 2..4096.
+ *  Those of a second, and of the longest time without frames: 256 are enough at 200 Hz, 1,280 at 1 kHz. Memory of
+ *  vfront_t: 56 bytes each. */
+#ifndef VFRONT_IMU_SAMPLES
+#define VFRONT_IMU_SAMPLES 256
+#endif
+#if VFRONT_IMU_SAMPLES < 2 || VFRONT_IMU_SAMPLES > 4096
+#error "vfront: VFRONT_IMU_SAMPLES must lie in 2..4096 (see vfront_cfg.h)"
+#endif
+
 /** 1: the host port is in the build, and vfront_t holds its memory: about as much as the device arena and the pinned
  *  arena together, in pages that are not touched while the CUDA port runs. 0: vfront_t is small, and VFRONT_PORT_HOST
  *  is refused. */
@@ -314,6 +324,6 @@
     X(VFRONT_SCALE_DEN) X(VFRONT_TRACKS) X(VFRONT_CELLS) X(VFRONT_CULL_CELLS) X(VFRONT_KEYPOINTS) \
     X(VFRONT_DESCRIPTORS) X(VFRONT_RECTIFY) X(VFRONT_STEREO) X(VFRONT_MATCHES) X(VFRONT_EGO) X(VFRONT_HYPOTHESES) \
     X(VFRONT_CUBLAS) X(VFRONT_DENSE) X(VFRONT_DISPARITIES) X(VFRONT_STIXELS) X(VFRONT_COLUMNS) X(VFRONT_SEGMENTS) \
-    X(VFRONT_ITERATIONS) X(VFRONT_GYRO_SAMPLES) X(VFRONT_HOST)
+    X(VFRONT_ITERATIONS) X(VFRONT_GYRO_SAMPLES) X(VFRONT_IMU_SAMPLES) X(VFRONT_HOST)
 
 #endif

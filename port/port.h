@@ -5,6 +5,7 @@
 #define VF_PORT_H
 
 #include "core/memory.h"
+#include "state/readings.h"
 
 /** Row of refused stamps, each of which follows the one before. As many as VF_STAMPS_OF_A_CLOCK are a clock that was
  *  set. */
@@ -48,7 +49,8 @@ struct vf_state {
     uint64_t frame;          /* frames done since init or reset */
     uint64_t t_ns, t_mid_ns; /* of the last frame done */
     struct vf_refused_stamps refused;
-    int32_t clock_set; /* the frame to be submitted, or under way, is the first of a clock that was set */
+    struct vf_readings readings; /* of the IMU */
+    int32_t clock_set;           /* the frame to be submitted, or under way, is the first of a clock that was set */
     uint64_t submitted_ns;
     uint64_t give_up_ns;    /* time at which the call under way, or the step, is given up */
     uint32_t resets;        /* value of health.reset_counter at the last reset */

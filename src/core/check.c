@@ -156,6 +156,16 @@ static vfront_status_t check_pair(struct vf_state *s, const vfront_rig_t *rig)
     return VFRONT_OK;
 }
 
+/** Errors of the IMU, unless none is known, and its time offset. */
+static vfront_status_t check_imu_of_rig(struct vf_state *s, const vfront_rig_t *rig)
+{
+    const char *wrong = vf_imu_noise_none(&rig->imu) ? NULL : vf_imu_noise_wrong(&rig->imu);
+    if (wrong) return vf_refuse(s, VFRONT_E_CALIBRATION, "not finite or out of its range: rig.imu.%s", 0, wrong);
+    if (rig->imu_offset_ns < -1000000000 || rig->imu_offset_ns > 1000000000)
+        return vf_refuse(s, VFRONT_E_CALIBRATION, "over 1 s: rig.imu_offset_ns", 0, "");
+    return VFRONT_OK;
+}
+
 vfront_status_t vf_check_rig(struct vf_state *s, const vfront_rig_t *rig)
 {
     if (rig->cameras < 1 || rig->cameras > VFRONT_CAMERAS)
@@ -168,7 +178,8 @@ vfront_status_t vf_check_rig(struct vf_state *s, const vfront_rig_t *rig)
         return vf_refuse(s, VFRONT_E_CALIBRATION, "not finite, negative or over 100 m: rig.road_height_m", 0, "");
     if (rig->road_height_m > 0.0 && !(rig->road_pitch_rad >= -0.87 && rig->road_pitch_rad <= 0.87))
         return vf_refuse(s, VFRONT_E_CALIBRATION, "not finite or over 0.87 rad: rig.road_pitch_rad", 0, "");
-    return check_pair(s, rig);
+    const vfront_status_t status = check_imu_of_rig(s, rig);
+    return status ? status : check_pair(s, rig);
 }
 
 /** First way in which two calibrated cameras in different places, as the stages see them, are not row-aligned pinholes;
@@ -299,13 +310,43 @@ static vfront_status_t check_gyro(struct vf_state *s, const vfront_frame_t *f)
     return VFRONT_OK;
 }
 
+/** Checks a reading of the IMU. before: the one before it, or NULL. */
+static vfront_status_t check_reading(struct vf_state *s, const vfront_imu_t *imu, const vfront_imu_t *before, int32_t i)
+{
+    if (before && imu->t_ns <= before->t_ns)
+        return vf_refuse(s, VFRONT_E_IMU, "not after the one before: frame.imu[%d%s", i, "].t_ns");
+    if (!vf_imu_gyro_valid(imu))
+        return vf_refuse(s, VFRONT_E_IMU, "not finite or over 100: frame.imu[%d%s", i, "].gyro_rad_s");
+    if (!vf_imu_accel_valid(imu))
+        return vf_refuse(s, VFRONT_E_IMU, "not finite or over 1000: frame.imu[%d%s", i, "].accel_m_s2");
+    return VFRONT_OK;
+}
+
+static vfront_status_t check_imu(struct vf_state *s, const vfront_frame_t *f)
+{
+    if (!f->imu) return VFRONT_OK;
+    if (f->gyro) return vf_refuse(s, VFRONT_E_IMU, "given beside frame.gyro: frame.imu", 0, "");
+    const uint32_t kept = s->clock_set || !s->frame ? 0 : s->readings.kept;
+    const vfront_imu_t *before = kept ? &s->readings.reading[kept - 1] : NULL;
+    if (f->imu_count > VFRONT_IMU_SAMPLES - kept)
+        return vf_refuse(s, VFRONT_E_IMU, "with those kept over VFRONT_IMU_SAMPLES: frame.imu_count = %d",
+                         (int32_t)f->imu_count, "");
+    for (uint32_t i = 0; i < f->imu_count; i++) {
+        const vfront_status_t status = check_reading(s, &f->imu[i], before, (int32_t)i);
+        if (status) return status;
+        before = &f->imu[i];
+    }
+    return VFRONT_OK;
+}
+
 static vfront_status_t check_motion(struct vf_state *s, const vfront_frame_t *f)
 {
     if (f->R_cur_prev && !vf_rotation_valid(f->R_cur_prev))
         return vf_refuse(s, VFRONT_E_PRIOR, "no rotation: frame.R_cur_prev", 0, "");
     if (f->R_cur_prev && s->rig.camera[0].fx_px == 0.0)
         return vf_refuse(s, VFRONT_E_PRIOR, "frame.R_cur_prev needs a calibrated camera 0", 0, "");
-    return check_gyro(s, f);
+    const vfront_status_t status = check_gyro(s, f);
+    return status ? status : check_imu(s, f);
 }
 
 /** 1 if a stamp follows another one: later, by at most frame_jump_ms. */

@@ -5,6 +5,10 @@
 
 #include "math/rotation.h"
 
+VF_STATIC_ASSERT(offsetof(vfront_imu_t, t_ns) == offsetof(vfront_gyro_t, t_ns) &&
+                     offsetof(vfront_imu_t, gyro_rad_s) == offsetof(vfront_gyro_t, rate_rad_s),
+                 "vfront: an IMU reading begins as a gyro reading does");
+
 static void copy_mask(struct vf_state *s, const vfront_picture_t *p, int32_t i, struct vf_source *source)
 {
     const struct vf_level *l = &s->step[0].geometry.raw[i];
@@ -39,22 +43,47 @@ static void to_axes_seen(double R[9], const struct vf_state *s)
     vf_rotation_multiply(R, R, s->R_rig_seen[0]);
 }
 
-/** 1 if there are gyro readings that do not reach this frame or the one before. */
-static uint32_t is_gyro_short(const struct vf_state *s, const vfront_frame_t *f)
+/** Sets the readings of the IMU in this step, and what is wrong with them. */
+static void fill_imu(struct vf_state *s, const vfront_frame_t *f)
 {
-    const struct vf_params *p = &s->pinned->params;
-    if (!p->frame || !f->gyro) return 0;
-    return !vf_rotation_gyro_reaches(f->gyro, f->gyro_count, s->t_mid_ns) ||
-           !vf_rotation_gyro_reaches(f->gyro, f->gyro_count, p->t_mid_ns);
+    struct vf_params *p = &s->pinned->params;
+    struct vf_readings *r = &s->readings;
+    const vfront_imu_noise_t *noise = &s->rig.imu;
+    const uint64_t to_ns = vf_time_plus(p->t_mid_ns, s->rig.imu_offset_ns),
+                   from_ns = p->frame ? vf_time_plus(s->t_mid_ns, s->rig.imu_offset_ns) : to_ns;
+    vf_readings_take(r, noise, f->imu, f->imu ? f->imu_count : 0, vf_time_plus(to_ns, VFRONT_IMU_AHEAD_NS),
+                     f->imu != NULL, !p->frame);
+    vf_readings_step(r, from_ns, to_ns);
+    p->imu = vf_readings_faults(r, noise, (uint32_t)s->step[0].tuning.gyro_stuck_readings);
+    p->imu_readings = r->count;
 }
 
-/** 1 if the gyro readings are equal to the bit, and enough for that to be no chance. */
-static uint32_t is_gyro_stuck(const struct vf_state *s, const vfront_frame_t *f)
+/** Rates that the frame's rotation is to be made from. Returns 0 if there is no gyro, and no IMU or no time for it. */
+static int rates_of(const struct vf_state *s, const vfront_frame_t *f, struct vf_rates *rates)
 {
-    const uint32_t least = (uint32_t)s->step[0].tuning.gyro_stuck_readings;
-    if (!s->pinned->params.frame || !f->gyro || !least || f->gyro_count < least) return 0;
-    for (uint32_t i = 1; i < f->gyro_count; i++)
-        if (memcmp(f->gyro[i].rate_rad_s, f->gyro[0].rate_rad_s, sizeof f->gyro[0].rate_rad_s) != 0) return 0;
+    const struct vf_readings *r = &s->readings;
+    const struct vf_rates gyro = {f->gyro, sizeof *f->gyro, f->gyro_count},
+                          imu = {&r->reading[r->first], sizeof *r->reading, r->count};
+    *rates = f->gyro ? gyro : imu;
+    return f->gyro || (r->next_begun && r->to_ns > r->from_ns);
+}
+
+/** 1 if the rates do not reach from the frame before to this one; those of an IMU also if a long part is missing. */
+static uint32_t is_short(const struct vf_readings *r, const struct vf_rates *rates, int of_imu)
+{
+    return !vf_rotation_rates_reach(rates, r->from_ns) || !vf_rotation_rates_reach(rates, r->to_ns) ||
+           (of_imu && vf_readings_apart(r));
+}
+
+/** 1 if the rates are equal to the bit, and at least `least`, enough for that to be no chance. */
+static uint32_t is_stuck(const struct vf_rates *rates, uint32_t least)
+{
+    if (!least || rates->count < least) return 0;
+    const vfront_gyro_t first = vf_rate(rates, 0);
+    for (uint32_t i = 1; i < rates->count; i++) {
+        const vfront_gyro_t rate = vf_rate(rates, i);
+        if (memcmp(rate.rate_rad_s, first.rate_rad_s, sizeof first.rate_rad_s) != 0) return 0;
+    }
     return 1;
 }
 
@@ -62,17 +91,20 @@ static uint32_t is_gyro_stuck(const struct vf_state *s, const vfront_frame_t *f)
 static void fill_rotation(struct vf_state *s, const vfront_frame_t *f)
 {
     struct vf_params *p = &s->pinned->params;
+    const struct vf_readings *r = &s->readings;
+    struct vf_rates rates;
     double R[9];
+    const int given = rates_of(s, f, &rates) && p->frame;
     p->rotation_given = 0;
-    p->gyro_short = is_gyro_short(s, f);
-    p->gyro_stuck = is_gyro_stuck(s, f);
+    p->gyro_short = given && is_short(r, &rates, !f->gyro);
+    p->gyro_stuck = given && is_stuck(&rates, (uint32_t)s->step[0].tuning.gyro_stuck_readings);
     for (int i = 0; i < 9; i++) p->R[i] = i % 4 == 0 ? 1.0f : 0.0f;
     if (!p->frame || s->seen.camera[0].fx_px == 0.0) return;
     if (f->R_cur_prev) {
         memcpy(R, f->R_cur_prev, sizeof R);
         to_axes_seen(R, s);
-    } else if (f->gyro && !p->gyro_short && !p->gyro_stuck && p->t_mid_ns > s->t_mid_ns) {
-        vf_rotation_gyro(R, &s->seen.camera[0], f->gyro, f->gyro_count, s->t_mid_ns, p->t_mid_ns);
+    } else if (given && !p->gyro_short && !p->gyro_stuck && r->to_ns > r->from_ns) {
+        vf_rotation_of_rates(R, &s->seen.camera[0], &rates, r->from_ns, r->to_ns);
     } else {
         return;
     }
@@ -86,15 +118,15 @@ vfront_status_t vf_frame_params(struct vf_state *s, const vfront_frame_t *f)
     const vfront_status_t status = fill_sources(s, f);
     if (status) return status;
     struct vf_params *p = &s->pinned->params;
-    const uint32_t half_ns = f->exposure_ns / 2;
     p->t_ns = f->t_ns;
-    p->t_mid_ns = f->t_ns < UINT64_MAX - half_ns ? f->t_ns + half_ns : UINT64_MAX;
+    p->t_mid_ns = vf_time_plus(f->t_ns, f->exposure_ns / 2);
     p->frame = s->clock_set ? 0 : s->frame;
     p->dt_ns = p->frame ? f->t_ns - s->t_ns : 0;
     p->gap = p->dt_ns > (uint64_t)s->step[0].tuning.health_gap_ms * 1000000u;
     p->ticket = ++s->ticket;
     p->result = (uint32_t)(s->ticket % 3);
     p->reset_counter = s->clock_set ? s->reset_counter + 1 : s->resets;
+    fill_imu(s, f);
     fill_rotation(s, f);
     return VFRONT_OK;
 }

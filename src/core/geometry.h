@@ -78,7 +78,9 @@ struct vf_params {
     uint32_t gap;
     uint32_t gyro_short; /* health.gyro_short */
     uint32_t gyro_stuck; /* health.gyro_stuck */
-    uint32_t result;     /* index of the vf_pinned.result to write */
+    uint32_t imu;        /* health.imu */
+    uint32_t imu_readings;
+    uint32_t result; /* index of the vf_pinned.result to write */
     uint32_t rotation_given;
     float H[9]; /* homography of a pure rotation, previous to current picture of camera 0; row-major */
     float R[9]; /* that rotation, previous to current axes of camera 0; row-major; identity where none is given */

@@ -44,14 +44,16 @@ static void exponential(double R[9], const double v[3])
 }
 
 /** Angular rate at a time [rad/s]: linear between readings, constant before the first and after the last. */
-static void rate_at(double rate[3], const vfront_gyro_t *gyro, uint32_t count, uint64_t t_ns)
+static void rate_at(double rate[3], const struct vf_rates *rates, uint64_t t_ns)
 {
+    const uint32_t count = rates->count;
     uint32_t after = 0;
-    while (after < count && gyro[after].t_ns < t_ns) after++;
-    const vfront_gyro_t *b = &gyro[after < count ? after : count - 1], *a = after > 0 ? &gyro[after - 1] : b;
-    const double interval = (double)(b->t_ns - a->t_ns);
-    const double w = interval > 0.0 && after < count ? (double)(t_ns - a->t_ns) / interval : 1.0;
-    for (int i = 0; i < 3; i++) rate[i] = a->rate_rad_s[i] + w * (b->rate_rad_s[i] - a->rate_rad_s[i]);
+    while (after < count && vf_rate(rates, after).t_ns < t_ns) after++;
+    const vfront_gyro_t b = vf_rate(rates, after < count ? after : count - 1),
+                        a = after > 0 ? vf_rate(rates, after - 1) : b;
+    const double interval = (double)(b.t_ns - a.t_ns);
+    const double w = interval > 0.0 && after < count ? (double)(t_ns - a.t_ns) / interval : 1.0;
+    for (int i = 0; i < 3; i++) rate[i] = a.rate_rad_s[i] + w * (b.rate_rad_s[i] - a.rate_rad_s[i]);
 }
 
 /** Multiply `body` (current axes to those at the start) by the rotation at a constant rate over an interval, in steps
@@ -97,25 +99,26 @@ void vf_rotation_between(double R[9], double t_m[3], const vfront_camera_t *from
                                               R[3 * i + 2] * from->t_cam_imu_m[2]);
 }
 
-int vf_rotation_gyro_reaches(const vfront_gyro_t *gyro, uint32_t count, uint64_t t_ns)
+int vf_rotation_rates_reach(const struct vf_rates *rates, uint64_t t_ns)
 {
-    if (count < 2) return 0;
-    const uint64_t first = gyro[0].t_ns, last = gyro[count - 1].t_ns, interval = (last - first) / (count - 1);
+    if (rates->count < 2) return 0;
+    const uint64_t first = vf_rate(rates, 0).t_ns, last = vf_rate(rates, rates->count - 1).t_ns,
+                   interval = (last - first) / (rates->count - 1);
     const uint64_t beyond = t_ns < first ? first - t_ns : t_ns > last ? t_ns - last : 0;
     return beyond <= interval || beyond - interval <= interval / 2;
 }
 
-void vf_rotation_gyro(double R_cur_prev[9], const vfront_camera_t *camera, const vfront_gyro_t *gyro, uint32_t count,
-                      uint64_t from_ns, uint64_t to_ns)
+void vf_rotation_of_rates(double R_cur_prev[9], const vfront_camera_t *camera, const struct vf_rates *rates,
+                          uint64_t from_ns, uint64_t to_ns)
 {
     double body[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
     uint64_t at = from_ns;
-    for (uint32_t i = 0; i <= count && at < to_ns; i++) {
-        const uint64_t next = i < count && gyro[i].t_ns < to_ns ? gyro[i].t_ns : to_ns;
+    for (uint32_t i = 0; i <= rates->count && at < to_ns; i++) {
+        const uint64_t t_ns = i < rates->count ? vf_rate(rates, i).t_ns : to_ns, next = t_ns < to_ns ? t_ns : to_ns;
         if (next <= at) continue;
         double a[3], b[3];
-        rate_at(a, gyro, count, at);
-        rate_at(b, gyro, count, next);
+        rate_at(a, rates, at);
+        rate_at(b, rates, next);
         const double mean[3] = {0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1]), 0.5 * (a[2] + b[2])};
         integrate(body, mean, (double)(next - at) * 1e-9);
         at = next;

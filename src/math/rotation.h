@@ -21,14 +21,28 @@ int vf_rotation_valid(const double R[9]);
  *  identity. */
 void vf_rotation_between(double R[9], double t_m[3], const vfront_camera_t *from, const vfront_camera_t *to);
 
-/** 1 if gyro readings reach a time: it lies among them, or beyond the first or the last by at most one and a half times
- *  the mean time between two of them. Fewer than two reach nothing. */
-int vf_rotation_gyro_reaches(const vfront_gyro_t *gyro, uint32_t count, uint64_t t_ns);
+/** Rates in IMU axes, of gyro or IMU readings: the first `count` structs of `stride` bytes, which begin as a
+ *  vfront_gyro_t does. */
+struct vf_rates {
+    const void *first;
+    uint32_t stride, count;
+};
 
-/** Rotation from the previous to the current axes of camera 0 over (from_ns, to_ns], integrated from gyro readings in
- *  IMU axes. */
-void vf_rotation_gyro(double R_cur_prev[9], const vfront_camera_t *camera, const vfront_gyro_t *gyro, uint32_t count,
-                      uint64_t from_ns, uint64_t to_ns);
+/** Rate number i. */
+VF_FN vfront_gyro_t vf_rate(const struct vf_rates *rates, uint32_t i)
+{
+    vfront_gyro_t rate;
+    memcpy(&rate, (const uint8_t *)rates->first + (size_t)i * rates->stride, sizeof rate);
+    return rate;
+}
+
+/** 1 if rates reach a time: it lies among them, or beyond the first or the last by at most one and a half times the
+ *  mean time between two of them. Fewer than two reach nothing. */
+int vf_rotation_rates_reach(const struct vf_rates *rates, uint64_t t_ns);
+
+/** Rotation from the previous to the current axes of camera 0 over (from_ns, to_ns], integrated from rates. */
+void vf_rotation_of_rates(double R_cur_prev[9], const vfront_camera_t *camera, const struct vf_rates *rates,
+                          uint64_t from_ns, uint64_t to_ns);
 
 /** Homography of a pure rotation, K R K^-1: pixels of the previous picture to pixels of the current one. */
 void vf_rotation_homography(float H[9], const vfront_camera_t *camera, const double R_cur_prev[9]);

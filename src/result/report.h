@@ -297,6 +297,8 @@ VF_FN vfront_health_t vf_report_health(const struct vf_report_view *s, const str
     h.gap = params->gap;
     h.gyro_short = params->gyro_short;
     h.gyro_stuck = params->gyro_stuck;
+    h.imu = params->imu;
+    h.imu_readings = params->imu_readings;
     h.irregular = s->report->interval[s->parity].irregular;
     h.interval_us = s->report->interval[s->parity].us_q4 / 16;
     h.repeated = 0;

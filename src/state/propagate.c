@@ -1,31 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "propagate.h"
 
-/** 1 if a value lies in least..most; 0 also for NaN. */
-static int within(double value, double least, double most) { return value >= least && value <= most; }
-
-/** 1 if all of n values have a magnitude of at most `most`; 0 also for NaN. */
-static int all_within(const double *value, int n, double most)
-{
-    int good = 1;
-    for (int i = 0; i < n; i++) good &= within(value[i], -most, most);
-    return good;
-}
-
-static int noise_valid(const vfront_imu_noise_t *n)
-{
-    return within(n->gyro_density, 0.0, 1.0) && within(n->accel_density, 0.0, 10.0) && within(n->gyro_walk, 0.0, 1.0) &&
-           within(n->accel_walk, 0.0, 10.0) && within(n->gyro_limit_rad_s, 0.1, VFRONT_GYRO_MOST_RAD_S) &&
-           within(n->accel_limit_m_s2, 1.0, VFRONT_ACCEL_MOST_M_S2) && within(n->rate_hz, 10.0, 20000.0) &&
-           within(n->gravity_m_s2, 0.0, 30.0);
-}
+#include "readings.h"
 
 static int nav_valid(const vfront_nav_t *nav)
 {
     const double *q = nav->q_odom_imu, square = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3];
-    int good = all_within(nav->position_m, 3, 1e9) && all_within(nav->velocity_mps, 3, 1e5) &&
-               within(square, 1.0 - 1e-6, 1.0 + 1e-6) && all_within(nav->gyro_bias_rad_s, 3, 10.0) &&
-               all_within(nav->accel_bias_m_s2, 3, 100.0) && all_within(nav->covariance, 120, 1e18);
+    int good = vf_all_within(nav->position_m, 3, 1e9) && vf_all_within(nav->velocity_mps, 3, 1e5) &&
+               vf_within(square, 1.0 - 1e-6, 1.0 + 1e-6) && vf_all_within(nav->gyro_bias_rad_s, 3, 10.0) &&
+               vf_all_within(nav->accel_bias_m_s2, 3, 100.0) && vf_all_within(nav->covariance, 120, 1e18);
     for (int i = 0; i < VF_NAV_ERRORS; i++) good = good && nav->covariance[vf_nav_index(i, i)] >= 0.0;
     return good;
 }
@@ -34,8 +17,7 @@ static int readings_valid(const vfront_imu_t *imu, uint32_t n)
 {
     int good = n >= 1 && n <= VFRONT_IMU_READINGS;
     for (uint32_t i = 0; good && i < n; i++)
-        good = all_within(imu[i].gyro_rad_s, 3, VFRONT_GYRO_MOST_RAD_S) &&
-               all_within(imu[i].accel_m_s2, 3, VFRONT_ACCEL_MOST_M_S2) && (i == 0 || imu[i].t_ns > imu[i - 1].t_ns);
+        good = vf_imu_gyro_valid(&imu[i]) && vf_imu_accel_valid(&imu[i]) && (i == 0 || imu[i].t_ns > imu[i - 1].t_ns);
     return good;
 }
 
@@ -56,7 +38,7 @@ vfront_status_t vfront_propagate(const vfront_nav_t *nav, const vfront_imu_noise
                                  uint32_t n, uint64_t t_ns, vfront_nav_t *out)
 {
     if (!nav || !noise || !out || !imu) return VFRONT_E_NULL;
-    if (!noise_valid(noise)) return VFRONT_E_CALIBRATION;
+    if (vf_imu_noise_wrong(noise)) return VFRONT_E_CALIBRATION;
     if (!nav_valid(nav)) return VFRONT_E_NAV;
     if (!readings_valid(imu, n)) return VFRONT_E_IMU;
     const uint64_t to_ns = t_ns == VFRONT_IMU_LAST ? imu[n - 1].t_ns : t_ns;

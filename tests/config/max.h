@@ -9,6 +9,7 @@
 #define VFRONT_CULL_CELLS 262144
 #define VFRONT_ITERATIONS 100
 #define VFRONT_GYRO_SAMPLES 4096
+#define VFRONT_IMU_SAMPLES 4096
 #define VFRONT_SCALES 8
 #define VFRONT_SCALE_NUM 52 /* to the seventh power 16 times 35 to the seventh, nearly */
 #define VFRONT_SCALE_DEN 35

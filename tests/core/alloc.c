@@ -161,6 +161,7 @@ static void same_held(const struct held *before, const struct held *after)
 static uint8_t packed[VFRONT_CAMERAS][6][PICTURES][2 * VFRONT_WIDTH * VFRONT_HEIGHT];
 static uint8_t mask[VFRONT_WIDTH * VFRONT_HEIGHT];
 static vfront_gyro_t gyro[2];
+static vfront_imu_t imu[2];
 static const double still[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
 
 static void prepare(void)
@@ -195,6 +196,8 @@ static vfront_frame_t frame_of(uint64_t i)
     gyro[1].t_ns = f.t_ns;
     if (i % 3 == 1) f.R_cur_prev = still;
     if (i % 3 == 2) f.gyro = gyro, f.gyro_count = 2;
+    for (uint32_t k = 0; k < 2; k++) imu[k].t_ns = f.t_ns + 5000000u * k;
+    if (i % 3 == 1) f.imu = imu, f.imu_count = 2;
     return f;
 }
 

@@ -192,6 +192,7 @@ static vfront_frame_t frame_for(vfront_t *vf, uint64_t i, int pinned)
 {
     static uint8_t mask[VFRONT_WIDTH * VFRONT_HEIGHT];
     static vfront_gyro_t gyro[8];
+    static vfront_imu_t imu[8];
     vfront_frame_t f = pair_frame(i), same = pair_frame(i == 7 ? 6 : i);
     for (int c = 0; c < VFRONT_CAMERAS; c++) {
         vfront_picture_t *p = &f.picture[c];
@@ -210,6 +211,11 @@ static vfront_frame_t frame_for(vfront_t *vf, uint64_t i, int pinned)
         gyro[k].rate_rad_s[1] = 0.02;
     }
     if (i % 2) f.gyro = gyro, f.gyro_count = 8;
+    for (uint64_t k = 0; k < 8; k++) { /* the last three are of the step after this one */
+        imu[k].t_ns = f.t_ns + k * 4000000u - 16000000u;
+        imu[k].gyro_rad_s[1] = 0.01 * (double)((i + k) % 3);
+    }
+    if (i % 4 == 0 || i % 4 == 2) f.imu = imu, f.imu_count = 8;
     return f;
 }
 

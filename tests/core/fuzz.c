@@ -161,6 +161,11 @@ static vfront_rig_t some_rig(void)
                 c->mask_pitch_bytes %= VFRONT_WIDTH; /* so that it lies in the room */
         }
     }
+    if (one_in(3)) {
+        rig.imu = (vfront_imu_noise_t){real(0, 1),     real(0, 10),   real(0, 1),      real(0, 10),
+                                       real(0.1, 100), real(1, 1000), real(10, 20000), real(0, 30)};
+        rig.imu_offset_ns = one_in(20) ? (int64_t)((uint64_t)wild_int() << roll(33)) : number(-1000000000, 1000000000);
+    }
     return rig;
 }
 
@@ -215,8 +220,28 @@ static vfront_tuning_t some_tuning(void)
 }
 
 static vfront_gyro_t gyro[VFRONT_GYRO_SAMPLES + 1];
+static vfront_imu_t imu[VFRONT_IMU_SAMPLES + 1];
 static double R_cur_prev[9];
-static uint64_t now_ns;
+static uint64_t now_ns, imu_ns;
+
+/** Readings that go on from the last ones, mostly: time and again too many, out of order, far ahead, wild. */
+static void some_imu(vfront_frame_t *f)
+{
+    if (imu_ns > f->t_ns + 20000000 || imu_ns + 200000000 < f->t_ns || one_in(40)) imu_ns = f->t_ns - roll(60000000);
+    f->imu = imu;
+    f->imu_count = one_in(60) ? (uint32_t)wild_int() : roll(one_in(20) ? VFRONT_IMU_SAMPLES + 2 : 10);
+    const uint32_t count = f->imu_count < VFRONT_IMU_SAMPLES + 1 ? f->imu_count : VFRONT_IMU_SAMPLES + 1;
+    const double rate = real(0, 2), force = real(0, 20), change = one_in(4) ? 0 : 1e-3;
+    for (uint32_t i = 0; i < count; i++) {
+        imu[i].t_ns = imu_ns += 1 + roll(8000000);
+        for (int k = 0; k < 3; k++) imu[i].gyro_rad_s[k] = rate + change * i, imu[i].accel_m_s2[k] = force - change * i;
+        if (!one_in(60)) continue;
+        if (one_in(2)) imu_ns += one_in(2) ? roll(300000000) : (uint64_t)wild_int() << roll(33);
+        if (one_in(2)) imu[i].t_ns -= roll(8000000);
+        if (one_in(4)) imu[i].gyro_rad_s[roll(3)] = wild_double();
+        if (one_in(4)) imu[i].accel_m_s2[roll(3)] = wild_double();
+    }
+}
 
 static void some_motion(vfront_frame_t *f)
 {
@@ -224,7 +249,8 @@ static void some_motion(vfront_frame_t *f)
         rotation(R_cur_prev);
         f->R_cur_prev = R_cur_prev;
     }
-    if (!one_in(4)) return;
+    if (one_in(3)) some_imu(f);
+    if (!one_in(f->imu ? 50 : 4)) return;
     uint64_t t = f->t_ns - roll(50000000);
     f->gyro = gyro;
     f->gyro_count = (uint32_t)number(0, VFRONT_GYRO_SAMPLES);
@@ -338,7 +364,7 @@ static void check_result(const vfront_result_t *r)
 
 static void refused(vfront_status_t status)
 {
-    CHECK(status < 0 && status >= VFRONT_E_STICKY && strcmp(vfront_status_name(status), "unknown status") != 0);
+    CHECK(status < 0 && status >= VFRONT_E_IMU && strcmp(vfront_status_name(status), "unknown status") != 0);
     CHECK(memchr(vfront_detail(&vf), 0, 128));
 }
 

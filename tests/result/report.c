@@ -473,6 +473,8 @@ static void counts_are_passed_on(void **state)
     memory.ingest.params.gap = 1;
     memory.ingest.params.gyro_short = 1;
     memory.ingest.params.gyro_stuck = 1;
+    memory.ingest.params.imu = VFRONT_IMU_GAP;
+    memory.ingest.params.imu_readings = 11;
     memory.ingest.params.reset_counter = 100;
     memory.report.path[step.parity] = (struct vf_path){70, 71, 1, 1}; /* of no account */
     memory.report.path[step.parity ^ 1] = (struct vf_path){7, 9, 1, 0};
@@ -485,6 +487,8 @@ static void counts_are_passed_on(void **state)
     assert_int_equal(h->gap, 1);
     assert_int_equal(h->gyro_short, 1);
     assert_int_equal(h->gyro_stuck, 1);
+    assert_int_equal(h->imu, VFRONT_IMU_GAP);
+    assert_int_equal(h->imu_readings, 11);
     assert_int_equal(h->reset_counter, 107);
     assert_int_equal(h->motion_breaks, 9);
 }
