@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * vfront: the vision system of a flight computer. In, one fixed step at a time: camera frames, readings of a gyro or an
- * IMU. Out: tracked features, key points with descriptors and bearings, depth, matches with the frame before, the motion
- * of the camera, disparities, stixels, and the health of the step. The same bits from every GPU and from the CPU.
+ * vfront: the vision system of a flight computer. In, one fixed step at a time: camera frames, readings of a gyro or
+ * an IMU. Out: tracked features, key points with descriptors and bearings, depth, matches with the frame before, the
+ * motion of the camera, disparities, stixels, and the health of the step. The same bits from every GPU and from the
+ * CPU.
  *
  *     static vfront_t vf;                                        // all host memory: static, no heap
  *     vfront_init(&vf, &rig, NULL, VFRONT_PORT_AUTO);            // takes device memory and pinned memory, once
@@ -748,8 +749,10 @@ typedef struct vfront_gyro {
  *  vfront_health_t.imu watches. Of a refused frame no reading is kept: they are given again with the next one. Readings
  *  are refused by VFRONT_E_IMU where one is not later than the one before, be it of a frame before; not finite, or over
  *  VFRONT_GYRO_MOST_RAD_S or VFRONT_ACCEL_MOST_M_S2; or where they are, with those kept, more than VFRONT_IMU_SAMPLES.
+ *  The same frame without readings is taken then.
  *  After a long time without frames the last ones of that number are enough. One that is over VFRONT_IMU_AHEAD_NS after
- *  the middle of exposure is dropped. vfront_reset() and a clock that is set forget all readings kept. */
+ *  the middle of exposure is dropped. One that is ahead by less is kept, be its time wrong, and readings before it are
+ *  refused. vfront_reset() and a clock that is set forget all readings kept. */
 struct vfront_frame {
     uint64_t t_ns;        /**< Stamp: start of exposure on any one clock [ns], rising from frame to frame by at most
                                frame_jump_ms. */
@@ -1069,27 +1072,29 @@ typedef enum vfront_state {
                               is; reset_counter keeps count. */
 } vfront_state_t;
 
-/** Bits of vfront_health_t.imu: what is wrong with the IMU readings of a step, or those before. What the readings say of
- *  the motion is not corrected by any of these. */
+/** Bits of vfront_health_t.imu: what is wrong with the IMU readings of a step, or those before. None of them changes
+ *  how readings are used: gyro_short and gyro_stuck say where they are not. */
 typedef enum vfront_imu_fault {
-    VFRONT_IMU_MISSING = 1,    /**< No reading later than the middle of exposure of the frame before, or none at all. */
-    VFRONT_IMU_GAP = 2,        /**< Readings are missing between the middles of exposure of both frames: two in a row are
-                                    more than 1.5 usual intervals apart (rate_hz of the rig's `imu`; where that is not
-                                    known, VFRONT_IMU_GAP_NS), or the first begins that much late, or the last one ends
-                                    that much early. */
-    VFRONT_IMU_SATURATED = 4,  /**< A reading of the step is at gyro_limit_rad_s or accel_limit_m_s2 of the rig's `imu`,
-                                    or above. */
-    VFRONT_IMU_STUCK = 8,      /**< All rates or all forces of the step's readings and all later ones are equal to the
-                                    bit, and with those before them at least gyro_stuck_readings are. */
-    VFRONT_IMU_ZERO = 16,      /**< All values of the step's readings are 0. */
-    VFRONT_IMU_IN_G = 32,      /**< Forces seem to be in g, not in m/s^2: at the last rest their magnitude was 0.8 to 1.2.
-                                    Rest: for a second and more no rate over 0.2 rad/s on any axis, and a magnitude that
-                                    is always near gravity (the rig's, where it is known, else 9.81; within 20 %), always
-                                    near 1, or always below 0.5 but not 0. */
+    VFRONT_IMU_MISSING = 1,     /**< No reading later than the middle of exposure of the frame before, or none at all;
+                                     also in frames with `gyro`, once there was an IMU. */
+    VFRONT_IMU_GAP = 2,         /**< Readings are missing between the middles of exposure of both frames: two in a row
+                                     are more than 1.5 usual intervals apart (rate_hz of the rig's `imu`; where that is
+                                     not known, VFRONT_IMU_GAP_NS), or the first begins that much late, or the last one
+                                     ends that much early. */
+    VFRONT_IMU_SATURATED = 4,   /**< A reading of the step is at gyro_limit_rad_s or accel_limit_m_s2 of the rig's
+                                     `imu`, or above. */
+    VFRONT_IMU_STUCK = 8,       /**< All rates or all forces of the step's readings and all later ones are equal to the
+                                     bit, and with those before them at least gyro_stuck_readings are. */
+    VFRONT_IMU_ZERO = 16,       /**< All values of the step's readings are 0. */
+    VFRONT_IMU_IN_G = 32,       /**< Forces seem to be in g, not in m/s^2: at the last rest their magnitude was 0.8 to
+                                     1.2. Rest: for a second and more no rate over 0.2 rad/s on any axis, and a
+                                     magnitude that is always near gravity (the rig's, where it is known, else 9.81;
+                                     within 20 %), always near 1, or always below 0.5 but not 0. */
     VFRONT_IMU_NO_GRAVITY = 64, /**< Gravity seems to be taken out of the forces: at the last rest their magnitude was
-                                    below 0.5. */
-    VFRONT_IMU_AHEAD = 128     /**< Readings of the frame were over VFRONT_IMU_AHEAD_NS after the middle of its exposure,
-                                    and were dropped: clocks of IMU and frames differ, or imu_offset_ns is wrong. */
+                                     below 0.5. */
+    VFRONT_IMU_AHEAD = 128      /**< Readings of the frame were over VFRONT_IMU_AHEAD_NS after the middle of its
+                                     exposure, and were dropped: clocks of IMU and frames differ, or imu_offset_ns is
+                                     wrong. */
 } vfront_imu_fault_t;
 
 /** Bits of vfront_health_t.full. */
@@ -1143,16 +1148,18 @@ typedef struct vfront_health {
     uint32_t full;           /**< Lists that were too short: VFRONT_FULL_TRACKS, VFRONT_FULL_KEYPOINTS << camera. */
     uint32_t gap;            /**< 1: more than health_gap_ms since the frame before. */
     uint32_t gyro_short;     /**< 1: readings of a gyro or an IMU were given, but do not reach both frames, so that they
-                                  are not used as rotation prior. They reach a frame if its middle of exposure lies among them, or
-                                  before the first or after the last by at most one sample interval, and half of one
-                                  more for jitter. Sample interval: mean time between successive readings; of two
-                                  readings the time between them. One reading alone has none and reaches nothing, nor
-                                  does a gyro without readings (gyro_count 0, gyro not NULL). 0 in the first frame. It
-                                  is of what is given: R_cur_prev, which takes precedence, does not change it. Of an
-                                  IMU it is so as well where frames no longer have readings. */
-    uint32_t gyro_stuck;     /**< 1: all rates of the readings of the frame, of an IMU of the step, are equal to the bit, at least gyro_stuck_readings,
-                                  so that they are not used as rotation prior. A simulated gyro without noise is one,
-                                  too: gyro_stuck_readings 0. */
+                                  are not used as rotation prior. They reach a frame if its middle of exposure lies
+                                  among them, or before the first or after the last by at most one sample interval,
+                                  and half of one more for jitter. Sample interval: mean time between successive
+                                  readings; of two readings the time between them. One reading alone has none and
+                                  reaches nothing, nor does a gyro without readings (gyro_count 0, gyro not NULL). 0
+                                  in the first frame. It is of what is given: R_cur_prev, which takes precedence, does
+                                  not change it. Of an IMU 1 also where frames no longer have readings, or two in a
+                                  row of the step are over VFRONT_IMU_GAP_NS apart; 0 where the middle of exposure is
+                                  not later than that of the frame before. */
+    uint32_t gyro_stuck;     /**< 1: all rates of the frame's gyro readings, or of the step's IMU readings, are equal to
+                                  the bit, at least gyro_stuck_readings, so that they are not used as rotation prior. A
+                                  simulated gyro without noise is one, too: gyro_stuck_readings 0. */
     uint32_t imu;            /**< What is wrong with the IMU readings, VFRONT_IMU_MISSING...; 0 also in the first frame,
                                   and as long as no frame had `imu` since vfront_init() or vfront_reset(). */
     uint32_t imu_readings;   /**< IMU readings of the step: those from the last one up to the middle of exposure of the
@@ -1435,8 +1442,8 @@ struct vfront {
 
 /** Every type of this header whose size matters: X(type), parts before wholes. */
 #define VFRONT_TYPES(X) \
-    X(vfront_status_t) X(vfront_camera_t) X(vfront_imu_t) X(vfront_imu_noise_t) X(vfront_rig_t) X(vfront_tuning_t) X(vfront_tuning_entry_t) \
-    X(vfront_gyro_t) X(vfront_picture_t) X(vfront_frame_t) X(vfront_track_t) X(vfront_lost_t) X(vfront_keypoint_t) \
+    X(vfront_status_t) X(vfront_camera_t) X(vfront_imu_t) X(vfront_imu_noise_t) X(vfront_rig_t) \
+    X(vfront_tuning_t) X(vfront_tuning_entry_t) X(vfront_gyro_t) X(vfront_picture_t) X(vfront_frame_t) X(vfront_track_t) X(vfront_lost_t) X(vfront_keypoint_t) \
     X(vfront_descriptor_t) X(vfront_depth_t) X(vfront_match_t) X(vfront_motion_t) X(vfront_prediction_t) \
     X(vfront_disparity_t) X(vfront_stixel_t) X(vfront_road_t) X(vfront_health_t) X(vfront_nav_t) X(vfront_timing_t) \
     X(vfront_result_t) X(vfront_info_t) X(vfront_t)

@@ -61,11 +61,13 @@ double calibration_baseline_m(const vfront_rig_t *rig)
 
 /* ---- files of any kind ------------------------------------------------------------------------------------------- */
 
-/** Copy of a rig without calibration: only sizes and masks. */
+/** Copy of a rig without calibration: of cameras and IMU only sizes and masks. */
 static vfront_rig_t without_calibration(const vfront_rig_t *rig)
 {
     vfront_rig_t copy = *rig;
     for (int32_t i = 0; i < copy.cameras; i++) clear_calibration(&copy.camera[i]);
+    memset(&copy.imu, 0, sizeof copy.imu);
+    copy.imu_offset_ns = 0;
     return copy;
 }
 
@@ -128,17 +130,36 @@ static const char *read_or_collect(vfront_rig_t *rig, char *path, int lone, char
     return NULL;
 }
 
-const char *calibration_read(vfront_rig_t *rig, const char *files)
+/** Take Kalibr's imu.yaml out of a list of files, and read it. */
+static const char *take_noise(vfront_imu_noise_t *noise, char *list, int *taken)
 {
-    char list[2 * TEXT_PATH_BYTES], *camera[VFRONT_CAMERAS] = {0}, *imu = NULL;
+    char *to = list;
+    int kept = 0;
+    const char *error = NULL;
+    for (char *path = list, *next; path && !error; path = next) {
+        enum calibration_kind kind = KITTI;
+        next = strchr(path, ',');
+        if (next) *next++ = 0;
+        if (*path) error = calibration_kind(&kind, path);
+        if (!error && kind == KALIBR_IMU) {
+            error = (*taken)++ ? calibration_fail("%s: a second imu.yaml", path) : calibration_imu(noise, path);
+            continue;
+        }
+        if (kept++) *to++ = ',';
+        const size_t length = strlen(path);
+        memmove(to, path, length + 1);
+        to += length;
+    }
+    if (!kept) *list = 0;
+    return error;
+}
+
+/** Files of cameras, and sensor.yaml of an IMU. */
+static const char *read_files(vfront_rig_t *rig, char *list, const char *files)
+{
+    char *camera[VFRONT_CAMERAS] = {0}, *imu = NULL;
     int32_t cameras = 0;
     const char *error = NULL;
-    if (strcmp(files, "none") == 0) {
-        *rig = without_calibration(rig);
-        return NULL;
-    }
-    if (snprintf(list, sizeof list, "%s", files) >= (int)sizeof list)
-        return calibration_fail("%.80s...: names too long", files);
     const int lone = !strchr(list, ',');
     for (char *path = list, *next; path && !error; path = next) {
         next = strchr(path, ',');
@@ -149,4 +170,22 @@ const char *calibration_read(vfront_rig_t *rig, const char *files)
     if (error || (!cameras && !imu)) return error;
     if (!cameras) return calibration_fail("%s: no sensor.yaml of a camera", files);
     return calibration_euroc(rig, (const char *const *)camera, imu);
+}
+
+const char *calibration_read(vfront_rig_t *rig, const char *files)
+{
+    char list[2 * TEXT_PATH_BYTES];
+    vfront_imu_noise_t noise;
+    int taken = 0;
+    if (strcmp(files, "none") == 0) {
+        *rig = without_calibration(rig);
+        return NULL;
+    }
+    if (snprintf(list, sizeof list, "%s", files) >= (int)sizeof list)
+        return calibration_fail("%.80s...: names too long", files);
+    const char *error = *files ? take_noise(&noise, list, &taken) : NULL;
+    if (!error && taken && !*list) error = calibration_fail("%s: no file of a camera", files);
+    if (!error) error = read_files(rig, list, files);
+    if (!error && taken) rig->imu = noise;
+    return error;
 }

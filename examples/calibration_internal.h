@@ -13,7 +13,7 @@
 #include "picture.h"
 #include "text.h"
 
-enum calibration_kind { KITTI, KALIBR, EUROC_CAMERA, EUROC_IMU };
+enum calibration_kind { KITTI, KALIBR, KALIBR_IMU, EUROC_CAMERA, EUROC_IMU };
 
 /** Format the message of a failed function. */
 __attribute__((format(printf, 1, 2))) const char *calibration_fail(const char *format, ...);

@@ -2,6 +2,7 @@
 #include "calibration_internal.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 int32_t calibration_projection_of(const char *line)
@@ -62,5 +63,58 @@ const char *calibration_read_projections(vfront_rig_t *rig, const char *path)
     const char *error = text_open(&t, path);
     if (!error) error = read_lines(rig, &t);
     text_close(&t);
+    return error;
+}
+
+/* ---- IMU --------------------------------------------------------------------------------------------------------- */
+
+/** Row of four numbers, and nothing else. */
+static const char *read_row(const text_t *t, const char *from, double row[4])
+{
+    int count = 0;
+    for (char *end; *from; from = end + strspn(end, " \t,"), count++) {
+        const double number = strtod(from, &end);
+        if (end == from) return calibration_fail("%s:%d: \"%.20s\" is not a number", t->path, t->line, from);
+        if (!isfinite(number)) return calibration_fail("%s:%d: a number that is not finite", t->path, t->line);
+        if (count < 4) row[count] = number;
+    }
+    return count == 4 ? NULL : calibration_fail("%s:%d: %d numbers instead of a row of 4", t->path, t->line, count);
+}
+
+static const char *read_rows(pose_t *T_cam_imu, text_t *t)
+{
+    static const double last[4] = {0, 0, 0, 1};
+    double row[4];
+    const char *error = NULL;
+    int rows = 0;
+    for (char *line; !error && (line = text_line(t)) != NULL; rows++) {
+        error = rows < 4 ? read_row(t, line, row) : calibration_fail("%s:%d: a fifth row", t->path, t->line);
+        if (error) break;
+        if (rows < 3) {
+            memcpy(&T_cam_imu->R[3 * rows], row, 3 * sizeof *row);
+            T_cam_imu->t[rows] = row[3];
+        } else if (memcmp(row, last, sizeof row) != 0) {
+            error = calibration_fail("%s:%d: the last row is not 0 0 0 1", t->path, t->line);
+        }
+    }
+    if (!error && rows < 4) error = calibration_fail("%s: %d rows instead of 4", t->path, rows);
+    if (!error && !pose_is_rotation(T_cam_imu->R))
+        error = calibration_fail("%s: its 3x3 part is not a rotation", t->path);
+    return error;
+}
+
+const char *calibration_kitti_imu(vfront_rig_t *rig, const char *path)
+{
+    text_t t;
+    pose_t T_cam0_imu = pose_identity;
+    const char *error = text_open(&t, path);
+    if (!error) error = read_rows(&T_cam0_imu, &t);
+    text_close(&t);
+    for (int32_t i = 0; i < rig->cameras && !error; i++) {
+        vfront_camera_t *c = &rig->camera[i];
+        const pose_t T_cam_cam0 = calibration_extrinsics(c), T_cam_imu = pose_compose(&T_cam_cam0, &T_cam0_imu);
+        memcpy(c->R_cam_imu, T_cam_imu.R, sizeof c->R_cam_imu);
+        memcpy(c->t_cam_imu_m, T_cam_imu.t, sizeof c->t_cam_imu_m);
+    }
     return error;
 }

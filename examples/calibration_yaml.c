@@ -169,7 +169,37 @@ static const char *read_pose(const struct section *p, const char *key, pose_t *p
     return pose_is_rotation(pose->R) ? NULL : fail_in(p, "%s: its 3x3 part is not a rotation", key);
 }
 
+/** Number least..most. */
+static const char *read_number(const struct section *p, const char *key, double *number, double least, double most)
+{
+    const char *word = word_of(find(p, p->map, key));
+    char *end = NULL;
+    if (!has(p, key)) return fail_in(p, "no %s", key);
+    *number = word ? strtod(word, &end) : 0.0;
+    if (!word || end == word || *end) return fail_in(p, "%s: \"%.40s\" is not a number", key, word ? word : "a list");
+    return *number >= least && *number <= most ? NULL : fail_in(p, "%s is not in %g..%g", key, least, most);
+}
+
 /* ---- common to Kalibr and EuRoC ---------------------------------------------------------------------------------- */
+
+/** Errors of an IMU; all 0 if none of the keys is there. */
+static const char *read_noise(const struct section *p, vfront_imu_noise_t *noise)
+{
+    const char *rate = has(p, "update_rate") ? "update_rate" : "rate_hz"; /* Kalibr's, EuRoC's */
+    memset(noise, 0, sizeof *noise);
+    if (!has(p, "gyroscope_noise_density") && !has(p, "accelerometer_noise_density") &&
+        !has(p, "gyroscope_random_walk") && !has(p, "accelerometer_random_walk"))
+        return NULL;
+    const char *error = read_number(p, "gyroscope_noise_density", &noise->gyro_density, 0.0, 1.0);
+    if (!error) error = read_number(p, "accelerometer_noise_density", &noise->accel_density, 0.0, 10.0);
+    if (!error) error = read_number(p, "gyroscope_random_walk", &noise->gyro_walk, 0.0, 1.0);
+    if (!error) error = read_number(p, "accelerometer_random_walk", &noise->accel_walk, 0.0, 10.0);
+    if (!error) error = read_number(p, rate, &noise->rate_hz, 10.0, 20000.0);
+    noise->gyro_limit_rad_s = VFRONT_GYRO_MOST_RAD_S;
+    noise->accel_limit_m_s2 = VFRONT_ACCEL_MOST_M_S2;
+    noise->gravity_m_s2 = 9.81;
+    return error;
+}
 
 static const char *read_size(const struct section *p, vfront_camera_t *c)
 {
@@ -277,6 +307,15 @@ static const char *chained_extrinsics(const struct section *p, const pose_t *bef
     return NULL;
 }
 
+/** Time offset of the IMU, [s] in the file. */
+static const char *read_shift(const struct section *p, int64_t *offset_ns)
+{
+    double shift_s = 0.0;
+    const char *error = read_number(p, "timeshift_cam_imu", &shift_s, -1.0, 1.0);
+    *offset_ns = llround(shift_s * 1e9);
+    return error;
+}
+
 static const char *read_cameras(vfront_rig_t *rig, const struct section *root)
 {
     pose_t T_cam_imu = pose_identity;
@@ -296,6 +335,7 @@ static const char *read_cameras(vfront_rig_t *rig, const struct section *root)
             if (with_imu) error = read_mount(&p, &T_cam_imu);
         }
         if (i || with_imu) set_extrinsics(&rig->camera[i], &T_cam_imu);
+        if (!i && !error && has(&p, "timeshift_cam_imu")) error = read_shift(&p, &rig->imu_offset_ns);
     }
     return error;
 }
@@ -313,8 +353,9 @@ const char *calibration_read_chain(vfront_rig_t *rig, const char *path)
 
 /* ---- EuRoC ------------------------------------------------------------------------------------------------------- */
 
-/** One sensor.yaml. `camera` is NULL for a sensor that is no camera: only its T_BS is read. */
-static const char *read_sensor(const char *path, vfront_camera_t *camera, pose_t *T_body_sensor)
+/** One sensor.yaml: T_BS, and what there is of a camera or an IMU, where they are not NULL. */
+static const char *read_sensor(const char *path, vfront_camera_t *camera, vfront_imu_noise_t *imu,
+                               pose_t *T_body_sensor)
 {
     struct yaml y;
     struct section root;
@@ -322,6 +363,7 @@ static const char *read_sensor(const char *path, vfront_camera_t *camera, pose_t
     if (error) return error;
     if (camera) error = read_camera(&root, "distortion_coefficients", camera);
     if (!error) error = read_pose(&root, "T_BS", T_body_sensor);
+    if (!error && imu) error = read_noise(&root, imu);
     close_yaml(&y);
     return error;
 }
@@ -329,11 +371,11 @@ static const char *read_sensor(const char *path, vfront_camera_t *camera, pose_t
 const char *calibration_read_sensors(vfront_rig_t *rig, const char *const *camera, const char *imu)
 {
     pose_t T_body_imu = pose_identity;
-    const char *error = imu ? read_sensor(imu, NULL, &T_body_imu) : NULL;
+    const char *error = imu ? read_sensor(imu, NULL, &rig->imu, &T_body_imu) : NULL;
     for (int32_t i = 0; i < rig->cameras && !error; i++) {
         pose_t T_body_cam;
         if (!camera[i]) continue;
-        error = read_sensor(camera[i], &rig->camera[i], &T_body_cam);
+        error = read_sensor(camera[i], &rig->camera[i], NULL, &T_body_cam);
         if (error) break;
         const pose_t T_cam_body = pose_inverse(&T_body_cam), T_cam_imu = pose_compose(&T_cam_body, &T_body_imu);
         set_extrinsics(&rig->camera[i], &T_cam_imu);
@@ -343,7 +385,19 @@ const char *calibration_read_sensors(vfront_rig_t *rig, const char *const *camer
 
 const char *calibration_sensor(pose_t *T_body_sensor, const char *path)
 {
-    return read_sensor(path, NULL, T_body_sensor);
+    return read_sensor(path, NULL, NULL, T_body_sensor);
+}
+
+const char *calibration_imu(vfront_imu_noise_t *noise, const char *path)
+{
+    struct yaml y;
+    struct section root;
+    const char *error = open_yaml(&y, &root, path);
+    if (error) return error;
+    const struct section imu = {root.document, find(&root, root.map, "imu0"), path, "imu0"};
+    error = read_noise(imu.map ? &imu : &root, noise);
+    close_yaml(&y);
+    return error;
 }
 
 const char *calibration_yaml_kind(enum calibration_kind *kind, const char *path)
@@ -357,6 +411,8 @@ const char *calibration_yaml_kind(enum calibration_kind *kind, const char *path)
         *kind = KALIBR;
     else if (has(&root, "sensor_type") || has(&root, "T_BS"))
         *kind = sensor && strcmp(sensor, "imu") == 0 ? EUROC_IMU : EUROC_CAMERA;
+    else if (has(&root, "imu0") || has(&root, "gyroscope_noise_density"))
+        *kind = KALIBR_IMU;
     else
         error = calibration_fail("%s: neither a Kalibr camchain nor a EuRoC sensor.yaml nor a KITTI calib.txt", path);
     close_yaml(&y);
@@ -386,6 +442,12 @@ const char *calibration_read_sensors(vfront_rig_t *rig, const char *const *camer
 const char *calibration_sensor(pose_t *T_body_sensor, const char *path)
 {
     (void)T_body_sensor;
+    return no_yaml(path);
+}
+
+const char *calibration_imu(vfront_imu_noise_t *noise, const char *path)
+{
+    (void)noise;
     return no_yaml(path);
 }
 

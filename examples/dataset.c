@@ -31,7 +31,7 @@ static const char *open_flight(struct dataset *d, const char *size)
         d->picture[i].pixels = malloc((size_t)width * (size_t)height);
         if (!d->picture[i].pixels) return dataset_fail("synthetic: no memory");
     }
-    d->gyro_count = 1;
+    d->has_gyro = 1;
     return NULL;
 }
 
@@ -92,15 +92,16 @@ static const char *set_sizes(struct dataset *d)
     return NULL;
 }
 
-/** Drop the gyro readings if the calibration lacks the lens or the camera-IMU rotation. */
+/** Leave the readings out if the calibration lacks the lens or the camera-IMU rotation. */
 static void drop_unusable_gyro(struct dataset *d, const char *calibration)
 {
     static const double none[9];
     const vfront_camera_t *c = &d->rig.camera[0];
     const int mounted = memcmp(c->R_cam_imu, none, sizeof none) != 0;
-    if (d->gyro_count && c->fx_px != 0.0 && !mounted)
+    d->has_gyro |= d->imu_count > 0;
+    if (d->has_gyro && c->fx_px != 0.0 && !mounted)
         dataset_note("%s: does not say how camera 0 sits on the IMU: no gyro", calibration);
-    if (c->fx_px == 0.0 || !mounted) d->gyro_count = 0; /* a rotation cannot be applied to pixels without a lens */
+    if (c->fx_px == 0.0 || !mounted) d->has_gyro = 0; /* a rotation cannot be applied to pixels without a lens */
 }
 
 /** Calibration from a file given by the user. */
@@ -152,7 +153,7 @@ void dataset_close(dataset_t *d)
         free(d->picture_list[i].file);
         picture_free(&d->picture[i]);
     }
-    free(d->gyro);
+    free(d->imu);
     truth_free(&d->truth);
     synthetic_close(d->flight);
     free(d);
@@ -162,61 +163,26 @@ const char *dataset_kind(const dataset_t *d) { return d->kind; }
 
 uint32_t dataset_frames(const dataset_t *d) { return d->frames; }
 
-int dataset_has_gyro(const dataset_t *d) { return d->gyro_count > 0; }
+int dataset_has_gyro(const dataset_t *d) { return d->has_gyro; }
+
+int dataset_has_imu(const dataset_t *d) { return d->has_gyro && !d->flight; }
 
 const vfront_rig_t *dataset_rig(const dataset_t *d) { return &d->rig; }
 
 /* ---- frames ------------------------------------------------------------------------------------------------------ */
 
-/** Index of the first gyro reading at or after a time. */
-static uint32_t gyro_at(const struct dataset *d, uint64_t t_ns)
-{
-    uint32_t low = 0, high = d->gyro_count;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (d->gyro[middle].t_ns < t_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/** Gyro readings that cover the interval between two frames, with one reading beyond each end if available. */
-static void set_gyro(struct dataset *d, uint64_t from_ns, uint64_t to_ns, vfront_frame_t *frame)
-{
-    uint32_t first = gyro_at(d, from_ns), last = gyro_at(d, to_ns);
-    if (first < d->gyro_count && last > first) {
-        if (first && d->gyro[first].t_ns > from_ns) first--;
-        if (last == d->gyro_count) last--;
-    } else if (first == 0 || last == d->gyro_count) {
-        return; /* all readings lie before or after */
-    } else {
-        first--; /* both frames lie between two readings */
-    }
-    const uint32_t count = last - first + 1;
-    if (count > VFRONT_GYRO_SAMPLES) {
-        if (!d->noted_gyro)
-            dataset_note("%u gyro readings between two frames, over VFRONT_GYRO_SAMPLES: not used there", count);
-        d->noted_gyro = 1;
-        return;
-    }
-    frame->gyro = &d->gyro[first];
-    frame->gyro_count = count;
-}
-
 static void set_time_and_gyro(struct dataset *d, uint32_t index, vfront_frame_t *frame)
 {
     if (d->flight) {
         frame->t_ns = synthetic_time_ns(index);
-        if (!index || !d->gyro_count) return;
+        if (!index || !d->has_gyro) return;
         frame->gyro = d->rendered_gyro;
         frame->gyro_count = synthetic_gyro(synthetic_time_ns(index - 1), frame->t_ns, d->rendered_gyro,
                                            VFRONT_GYRO_SAMPLES);
         return;
     }
     frame->t_ns = d->picture_list[0].file[index].t_ns;
-    if (index && d->gyro_count) set_gyro(d, d->picture_list[0].file[index - 1].t_ns, frame->t_ns, frame);
+    if (d->has_gyro) dataset_set_imu(d, index, frame);
 }
 
 const char *dataset_read(dataset_t *d, uint32_t index, vfront_frame_t *frame)

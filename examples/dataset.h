@@ -3,7 +3,9 @@
  * Sequences of frames from disk or from the rendered flight. The kind is recognised by content:
  *   synthetic      the word: a rendered stereo flight with gyro, without files (synthetic.h)
  *   EuRoC / ASL    a folder with mav0, or mav0 itself: cam0, cam1 and imu0 with data.csv, sensor.yaml
- *   KITTI          a folder with image_0; image_1, calib.txt, times.txt are optional
+ *   KITTI          a folder with image_0; image_1, calib.txt, times.txt are optional, as are imu.csv (lines
+ *                  `t [s],wx,wy,wz [rad/s],ax,ay,az [m/s^2]`), T_cam0_imu.txt (4x4 matrix) and imu.yaml (Kalibr's:
+ *                  noise of the IMU)
  *   a folder       of PNG, PGM or PPM pictures in the order of their names; times.txt is optional. Names that begin
  *                  with left and right: of two cameras
  *
@@ -38,8 +40,11 @@ const char *dataset_kind(const dataset_t *dataset);
 /** Number of frames; 0: endless. */
 uint32_t dataset_frames(const dataset_t *dataset);
 
-/** 1 if there are usable gyro readings. */
+/** 1 if there are usable gyro or IMU readings. */
 int dataset_has_gyro(const dataset_t *dataset);
+
+/** 1 if they are those of an IMU: frames have `imu` in place of `gyro`. */
+int dataset_has_imu(const dataset_t *dataset);
 
 /** Rig: sizes of the first pictures, and the calibration; uncalibrated values are 0. Valid until dataset_close(). */
 const vfront_rig_t *dataset_rig(const dataset_t *dataset);

@@ -58,32 +58,6 @@ static const char *pair_by_time(struct picture_list *left, struct picture_list *
     return NULL;
 }
 
-static const char *read_gyro(struct dataset *d, const char *folder)
-{
-    text_t t;
-    uint32_t capacity = 0;
-    const char *error = dataset_open_text(&t, folder, "data.csv");
-    for (char *line; !error && (line = text_line(&t)) != NULL; d->gyro_count++) {
-        if (d->gyro_count == capacity) {
-            capacity = capacity ? 2 * capacity : 4096;
-            vfront_gyro_t *more = realloc(d->gyro, capacity * sizeof *more);
-            if (!more) {
-                error = dataset_fail("%s: no memory", t.path);
-                break;
-            }
-            d->gyro = more;
-        }
-        vfront_gyro_t *g = &d->gyro[d->gyro_count];
-        const char *rates = dataset_read_time_ns(line, &g->t_ns);
-        if (!rates || text_numbers(rates, g->rate_rad_s, 3) != 3)
-            error = dataset_fail("%s:%d: not a line `time [ns],x,y,z,...` of angular rates", t.path, t.line);
-        else if (d->gyro_count && g->t_ns <= g[-1].t_ns)
-            error = dataset_fail("%s:%d: not after the time of the line before", t.path, t.line);
-    }
-    text_close(&t);
-    return error;
-}
-
 /** Path of the sensor.yaml of a sensor, or NULL if absent. */
 static const char *sensor_file(char path[PATH_BYTES], const char *where, const char *sensor)
 {
@@ -120,6 +94,5 @@ const char *dataset_open_euroc(struct dataset *d, const char *where)
     }
     if (!error && d->rig.cameras > 1) error = pair_by_time(&d->picture_list[0], &d->picture_list[1], where);
     if (!error) error = dataset_join(folder, where, "imu0");
-    if (!error && dataset_holds(folder, "data.csv")) error = read_gyro(d, folder);
-    return error;
+    return error || !dataset_holds(folder, "data.csv") ? error : dataset_read_imu(d, folder, "data.csv", 0);
 }

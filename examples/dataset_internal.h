@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Parts of data sets (dataset.h), shared by its files: dataset_list.c has lists of picture files, dataset_euroc.c
- * and dataset_kitti.c the formats, dataset_truth.c ground truth, dataset.c the rest.
+ * and dataset_kitti.c the formats, dataset_imu.c readings, dataset_truth.c ground truth, dataset.c the rest.
  *
  * A function that can fail returns NULL, or a one-line message, valid until the next call.
  */
@@ -40,14 +40,15 @@ struct dataset {
     vfront_rig_t rig;
     struct picture_list picture_list[CAMERAS_MOST]; /* frame i is picture i of each camera */
     picture_t picture[CAMERAS_MOST];
-    vfront_gyro_t *gyro;
-    uint32_t gyro_count;
+    vfront_imu_t *imu; /* readings, by rising time */
+    uint32_t imu_count;
+    int has_gyro;        /* 1: IMU readings, or the flight's gyro, and a calibration with which they are of use */
     synthetic_t *flight; /* the rendered flight, or NULL */
     vfront_gyro_t rendered_gyro[VFRONT_GYRO_SAMPLES];
     truth_t truth;
     pose_t T_sensor_cam; /* camera 0 in the sensor of the ground truth */
     int has_truth;
-    int noted_coloured, noted_gyro; /* notes are printed once */
+    int noted_coloured, noted_imu; /* notes are printed once */
 };
 
 /** Format the message of a failed function. */
@@ -80,7 +81,15 @@ const char *dataset_add_folder(struct picture_list *s, const char *folder);
 /** Set the times: from times.txt [s] if present, else at a fixed interval. */
 const char *dataset_add_times(struct picture_list *s, const char *folder, uint64_t interval_ns);
 
-/* Open a data set of one kind: set kind, pictures, times, gyro readings. */
+/** Read a file of IMU readings: lines `time,wx,wy,wz,ax,ay,az` [rad/s, m/s^2] by rising time. in_seconds: the time is
+ *  in s, and readings before 0 are left out; else it is in ns. */
+const char *dataset_read_imu(struct dataset *d, const char *folder, const char *name, int in_seconds);
+
+/** Give a frame the readings that no frame before it had, up to the first one at or after its time; the first frame
+ *  also the last one before it. */
+void dataset_set_imu(struct dataset *d, uint32_t index, vfront_frame_t *frame);
+
+/* Open a data set of one kind: set kind, pictures, times, IMU readings. */
 const char *dataset_open_euroc(struct dataset *d, const char *where);
 const char *dataset_open_kitti(struct dataset *d, const char *where);
 const char *dataset_open_folder(struct dataset *d, const char *where);

@@ -26,12 +26,27 @@ static const char *pair_by_name(const struct picture_list *left, const struct pi
     return NULL;
 }
 
+/** Place and errors of the IMU. */
+static const char *calibrate_imu(struct dataset *d)
+{
+    char path[PATH_BYTES];
+    const char *error = NULL;
+    if (dataset_holds(d->folder, "T_cam0_imu.txt")) {
+        error = dataset_join(path, d->folder, "T_cam0_imu.txt");
+        if (!error) error = calibration_kitti_imu(&d->rig, path);
+    }
+    if (error || !dataset_holds(d->folder, "imu.yaml")) return error;
+    error = dataset_join(path, d->folder, "imu.yaml");
+    return error ? error : calibration_imu(&d->rig.imu, path);
+}
+
 static const char *calibrate_kitti(struct dataset *d)
 {
     char path[PATH_BYTES];
     if (!dataset_holds(d->folder, "calib.txt")) return NULL;
     const char *error = dataset_join(path, d->folder, "calib.txt");
-    return error ? error : calibration_kitti(&d->rig, path);
+    if (!error) error = calibration_kitti(&d->rig, path);
+    return error || !d->imu_count ? error : calibrate_imu(d);
 }
 
 /** Names of the ground truth files of a data set in one folder. */
@@ -56,7 +71,8 @@ const char *dataset_open_kitti(struct dataset *d, const char *where)
         if (!error) error = dataset_add_folder(&d->picture_list[i], folder);
     }
     if (!error && d->rig.cameras > 1) error = pair_by_name(&d->picture_list[0], &d->picture_list[1], folder_of, 0);
-    return error ? error : dataset_add_times(&d->picture_list[0], where, 100000000u);
+    if (!error) error = dataset_add_times(&d->picture_list[0], where, 100000000u);
+    return error || !dataset_holds(where, "imu.csv") ? error : dataset_read_imu(d, where, "imu.csv", 1);
 }
 
 static const char *const side[] = {"left", "right"};

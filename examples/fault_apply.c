@@ -39,6 +39,7 @@ struct fault_injector {
     uint64_t first_ns, t_ns, before_ns; /* time of the first frame; of this one and the one before, since then */
     uint64_t dice;
     vfront_gyro_t gyro[VFRONT_GYRO_SAMPLES];
+    vfront_imu_t imu[VFRONT_IMU_SAMPLES];
     double last_rad_s[3]; /* last reading of the frame before, without faults */
     int has_rate;         /* 1: there is one */
     char names[NAMES_BYTES];
@@ -305,12 +306,22 @@ static void put_reading_fault(const fault_t *f, const struct state *s, double ra
     }
 }
 
+/** Number of readings of a frame: of an IMU or a gyro, whichever it has. */
+static uint32_t *count_of(vfront_frame_t *frame) { return frame->imu ? &frame->imu_count : &frame->gyro_count; }
+
+/** Rates of a reading of a frame, in the copy of it. */
+static double *rates_of(struct fault_injector *in, const vfront_frame_t *frame, uint32_t i)
+{
+    return frame->imu ? in->imu[i].gyro_rad_s : in->gyro[i].rate_rad_s;
+}
+
 static void put_gyro_fault(struct fault_injector *in, const fault_t *f, struct state *s, vfront_frame_t *frame)
 {
-    if (f->kind == FAULT_GAP) frame->gyro_count = left_of(frame->gyro_count, f->argument[0]);
-    if (!frame->gyro_count) return;
-    if (!s->active) memcpy(s->rate_rad_s, in->has_rate ? in->last_rad_s : in->gyro[0].rate_rad_s, sizeof s->rate_rad_s);
-    for (uint32_t i = 0; i < frame->gyro_count; i++) put_reading_fault(f, s, in->gyro[i].rate_rad_s);
+    uint32_t *count = count_of(frame);
+    if (f->kind == FAULT_GAP) *count = left_of(*count, f->argument[0]);
+    if (!*count) return;
+    if (!s->active) memcpy(s->rate_rad_s, in->has_rate ? in->last_rad_s : rates_of(in, frame, 0), sizeof s->rate_rad_s);
+    for (uint32_t i = 0; i < *count; i++) put_reading_fault(f, s, rates_of(in, frame, i));
 }
 
 /* ---- frames ------------------------------------------------------------------------------------------------------ */
@@ -318,6 +329,7 @@ static void put_gyro_fault(struct fault_injector *in, const fault_t *f, struct s
 static int is_usable(const struct fault_injector *in, const vfront_frame_t *frame)
 {
     if (frame->gyro_count > VFRONT_GYRO_SAMPLES || (frame->gyro_count && !frame->gyro)) return 0;
+    if (frame->imu_count > VFRONT_IMU_SAMPLES || (frame->imu_count && !frame->imu)) return 0;
     for (int32_t i = 0; i < in->cameras; i++) {
         const vfront_picture_t *p = &frame->picture[i];
         const unsigned format = (unsigned)p->format;
@@ -379,11 +391,13 @@ int fault_apply(fault_injector_t *in, vfront_frame_t *frame)
     if (!in->frame) in->first_ns = frame->t_ns;
     in->t_ns = frame->t_ns - in->first_ns;
     in->names[0] = 0;
-    const uint32_t readings = frame->gyro_count;
-    if (readings) memcpy(in->gyro, frame->gyro, readings * sizeof *in->gyro);
+    const uint32_t readings = *count_of(frame);
+    if (frame->gyro_count) memcpy(in->gyro, frame->gyro, frame->gyro_count * sizeof *in->gyro);
+    if (frame->imu_count) memcpy(in->imu, frame->imu, frame->imu_count * sizeof *in->imu);
     if (frame->gyro) frame->gyro = in->gyro;
+    if (frame->imu) frame->imu = in->imu;
     double last_rad_s[3] = {0};
-    if (readings) memcpy(last_rad_s, in->gyro[readings - 1].rate_rad_s, sizeof last_rad_s);
+    if (readings) memcpy(last_rad_s, rates_of(in, frame, readings - 1), sizeof last_rad_s);
     for (int32_t i = 0; i < in->cameras; i++) take_picture(in, i, &frame->picture[i]);
     for (uint32_t i = 0; i < in->script->count; i++) {
         const int wanted = put_fault(in, &in->script->fault[i], &in->state[i], frame);

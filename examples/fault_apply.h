@@ -5,8 +5,9 @@
  * The same script, frames and seed give the same bits on every machine: integers, and doubles without libm.
  *
  * Pictures are those that the camera would have delivered: `freeze`, `freeze-rows` and `late` look back at them, not at
- * faulted ones. A frame whose readings are all missing keeps a gyro, with gyro_count 0. Faults of one frame are applied
- * in the order of the script. Masks stay as they are.
+ * faulted ones. Faults of the gyro are put into the rates of a frame's IMU readings where it has these; a gap takes
+ * whole readings. A frame whose readings are all missing keeps a gyro or an IMU, with a count of 0. Faults of one frame
+ * are applied in the order of the script. Masks stay as they are.
  */
 #ifndef FAULT_APPLY_H
 #define FAULT_APPLY_H

@@ -9,6 +9,23 @@ static void append(gyro_queue_t *q, const vfront_gyro_t *reading)
     q->reading[q->count++] = *reading;
 }
 
+static void append_imu(gyro_queue_t *q, const vfront_imu_t *reading)
+{
+    if (q->imu_count == GYRO_QUEUE_IMU) memmove(q->imu, q->imu + 1, --q->imu_count * sizeof *q->imu);
+    q->imu[q->imu_count++] = *reading;
+}
+
+static void add_imu(gyro_queue_t *q, vfront_frame_t *frame)
+{
+    for (uint32_t i = 0; i < frame->imu_count; i++) {
+        const vfront_imu_t *r = &frame->imu[i];
+        const int older = q->imu_count && r->t_ns <= q->imu[q->imu_count - 1].t_ns;
+        if (!older) append_imu(q, r);
+    }
+    frame->imu = frame->imu || q->imu_count ? q->imu : NULL;
+    frame->imu_count = q->imu_count;
+}
+
 void gyro_queue_add(gyro_queue_t *q, vfront_frame_t *frame)
 {
     for (uint32_t i = 0; i < frame->gyro_count; i++) {
@@ -18,6 +35,7 @@ void gyro_queue_add(gyro_queue_t *q, vfront_frame_t *frame)
     }
     frame->gyro = frame->gyro || q->count ? q->reading : NULL;
     frame->gyro_count = q->count;
+    add_imu(q, frame);
 }
 
-void gyro_queue_clear(gyro_queue_t *q) { q->count = 0; }
+void gyro_queue_clear(gyro_queue_t *q) { q->count = q->imu_count = 0; }

@@ -36,6 +36,13 @@ static const char *record_stereo_name(uint32_t state)
     return state < sizeof name / sizeof *name ? name[state] : "?";
 }
 
+const char *record_imu_fault_name(uint32_t bit)
+{
+    static const char *const name[RECORD_IMU_FAULTS] = {"missing", "gap",  "saturated",  "stuck",
+                                                        "zero",    "in-g", "no-gravity", "ahead"};
+    return bit < RECORD_IMU_FAULTS ? name[bit] : "?";
+}
+
 const char *record_end_name(uint32_t end)
 {
     static const char *const name[VFRONT_ENDS] = {"?",       "border",   "mask", "residual",
@@ -312,7 +319,8 @@ static void health_header(FILE *f, int32_t cameras)
         "dark_permille", "bright_permille", "frozen",  "brightness_changed", "sharpness_changed"};
     fputs("frame,t_ns,state,quality,reset_counter,motion_breaks,followed,born", f);
     for (uint32_t i = 1; i < VFRONT_ENDS; i++) fprintf(f, ",ended_%s", record_end_name(i));
-    fputs(",overflow,full,gap,gyro_short,gyro_stuck,irregular,interval_us,repeated,late,prior_rms_rad,dt_ns,stereo,"
+    fputs(",overflow,full,gap,gyro_short,gyro_stuck,imu,imu_readings,irregular,interval_us,repeated,late,prior_rms_rad,"
+          "dt_ns,stereo,"
           "stereo_permille,stereo_"
           "offset_px,contradiction",
           f);
@@ -331,7 +339,10 @@ static void health_rows(FILE *f, const struct frame_data *s)
             record_state_name(h->state), h->quality, h->reset_counter, h->motion_breaks, h->followed, h->born);
     for (uint32_t i = 1; i < VFRONT_ENDS; i++) fprintf(f, ",%" PRIu32, h->ended[i]);
     fprintf(f, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32, h->overflow, h->full, h->gap, h->gyro_short);
-    fprintf(f, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32, h->gyro_stuck, h->irregular, h->interval_us);
+    fprintf(f, ",%" PRIu32 ",", h->gyro_stuck);
+    for (uint32_t i = 0, listed = 0; i < RECORD_IMU_FAULTS; i++)
+        if (h->imu >> i & 1) fprintf(f, "%s%s", listed++ ? " " : "", record_imu_fault_name(i));
+    fprintf(f, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32, h->imu_readings, h->irregular, h->interval_us);
     fprintf(f, ",%" PRIu32 ",%" PRIu32 ",%.9g,%" PRIu64, h->repeated, h->late, (double)h->prior_rms_rad, h->dt_ns);
     fprintf(f, ",%s,%" PRIu32 ",%.9g,%d", record_stereo_name(h->stereo), h->stereo_permille,
             (double)h->stereo_offset_px, (contradicts & (r->relative.flags | r->metric.flags)) != 0);

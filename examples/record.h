@@ -47,6 +47,10 @@ const char *record_close(record_t *record);
 /** Create a folder and its parents. */
 const char *record_folder(const char *folder);
 
+/** Name of a bit of vfront_health_t.imu. */
+#define RECORD_IMU_FAULTS 8u
+const char *record_imu_fault_name(uint32_t bit);
+
 /** Names of vfront_state_t and vfront_end_t ("tracking", "border"); "?" for any other number. */
 const char *record_state_name(uint32_t state);
 const char *record_end_name(uint32_t end);

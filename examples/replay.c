@@ -131,6 +131,7 @@ static int is_refusal(vfront_status_t status)
     case VFRONT_E_MASK:
     case VFRONT_E_TIME:
     case VFRONT_E_GYRO:
+    case VFRONT_E_IMU:
     case VFRONT_E_PRIOR: return 1;
     default: return 0;
     }
@@ -144,7 +145,7 @@ static int refuse(struct run *run, uint32_t index, uint64_t t_ns, vfront_status_
         message(CONTINUE, "%s: frame %" PRIu32 ": vfront_step: %s: %s", run->options->dataset, index,
                 vfront_status_name(status), vfront_detail(&vf));
     if (!known) return EXIT_FAILED;
-    if (status == VFRONT_E_GYRO) gyro_queue_clear(&run->gyro);
+    if (status == VFRONT_E_GYRO || status == VFRONT_E_IMU) gyro_queue_clear(&run->gyro);
     summary_refuse(&run->summary, status);
     return log_frame(run, index, t_ns, vfront_status_name(status), NULL);
 }
@@ -220,7 +221,8 @@ static int step(struct run *run, uint32_t index)
     if (error) return message(EXIT_FAILED, "%s", error);
     if (run->options->no_gyro) {
         frame.gyro = NULL;
-        frame.gyro_count = 0;
+        frame.imu = NULL;
+        frame.gyro_count = frame.imu_count = 0;
     }
     const int deliveries = put_faults(run, &frame);
     if (deliveries < 0)

@@ -99,6 +99,7 @@ int summary_add(struct summary *t, const vfront_result_t *r)
     t->overflow += h->overflow;
     t->gaps += h->gap;
     t->gyro_short += h->gyro_short;
+    for (uint32_t i = 0; i < RECORD_IMU_FAULTS; i++) t->imu_faults[i] += h->imu >> i & 1;
     t->motion_breaks = h->motion_breaks;
     t->reset_counter = h->reset_counter;
     t->overruns += r->timing.overrun;
@@ -183,7 +184,13 @@ static void print_rig(const dataset_t *d, const struct options *o, const vfront_
                rig->camera[i].height_px, lens_name(&rig->camera[i]));
     const double baseline_m = calibration_baseline_m(rig);
     if (baseline_m > 0.0) printf("%-12s %.5f m\n", "baseline", baseline_m);
-    printf("%-12s %s\n", "gyro", !dataset_has_gyro(d) ? "none" : o->no_gyro ? "not used" : "used");
+    printf("%-12s %s%s\n", "gyro",
+           !dataset_has_gyro(d) ? "none"
+           : o->no_gyro         ? "not used"
+                                : "used",
+           !dataset_has_imu(d)       ? ""
+           : rig->imu.rate_hz == 0.0 ? ", that of an IMU; its noise is not known"
+                                     : ", that of an IMU");
 }
 
 static void print_tracks(const struct options *o, const struct summary *t)
@@ -277,6 +284,16 @@ static void print_faults(const struct options *o, const struct summary *t)
     putchar('\n');
 }
 
+/** Faults of the IMU, if there were any. */
+static void print_imu(const struct summary *t)
+{
+    uint32_t listed = 0;
+    for (uint32_t i = 0; i < RECORD_IMU_FAULTS; i++)
+        if (t->imu_faults[i])
+            printf("%s %s in %" PRIu64, listed++ ? "," : "imu         ", record_imu_fault_name(i), t->imu_faults[i]);
+    if (listed) puts(" frames");
+}
+
 static void print_health(const struct summary *t)
 {
     printf("%-12s", "health");
@@ -288,6 +305,7 @@ static void print_health(const struct summary *t)
     putchar('\n');
     printf("%-12s reset counter %" PRIu32 ", motion breaks %" PRIu32 ", gyro short in %" PRIu64 " frames\n", "",
            t->reset_counter, t->motion_breaks, t->gyro_short);
+    print_imu(t);
 }
 
 void summary_print(const vfront_t *vf, const struct options *o, const dataset_t *d, const struct summary *t,

@@ -8,6 +8,7 @@
 #include "dataset.h"
 #include "motion.h"
 #include "options.h"
+#include "record.h"
 
 /** Times of one frame [us]. */
 struct frame_times {
@@ -32,6 +33,7 @@ struct summary {
     uint32_t failed_over;                     /* frames that the host port computed after it took over */
     uint32_t faulty, not_delivered, twice;    /* frames of the input that a fault touched, dropped, duplicated */
     uint32_t refused[SUMMARY_STATUSES];       /* frames that vfront refused, by -status */
+    uint64_t imu_faults[RECORD_IMU_FAULTS];   /* steps with each bit of vfront_health_t.imu */
     struct frame_times *frame_times;
     size_t capacity;                        /* of frame_times */
     uint32_t depth_bin[SUMMARY_DEPTH_BINS]; /* histogram of depths, by the upper bits of the float */

@@ -8,7 +8,7 @@ TEST    := $(BUILD)/tests
 ORACLES := $(basename $(notdir $(wildcard tests/image/*.c tests/camera/*.c tests/features/*.c tests/tracking/*.c tests/geometry/*.c tests/state/*.c tests/result/*.c)))
 ORACLES := $(filter-out bridge_% simulate,$(ORACLES))# stages and their arithmetic, on the standard config
 OWN     := dense stixel# stages that the standard config leaves out: tests/config/<stage>.h has them
-TOOLS   := nav fault_script fault_apply calibration consistency record disparity overlay rectified flight trajectory# parts of the examples
+TOOLS   := nav fault_script fault_apply calibration readings consistency record disparity overlay rectified flight trajectory# parts of the examples
 PORTS   := init api info clock imu points partners prior fields invariance alloc ownership idle# through the public interface, on every port
 
 T_CFLAGS = -std=c11 -O1 -g $(WARN) $(EXACT) -I. -Isrc $(SAN)
@@ -274,8 +274,13 @@ propagate: $(BUILD)/bridge_propagate.so ## States carried on by IMU readings, be
 
 window: $(BUILD)/bridge_ego.so $(BUILD)/bridge_window.so ## States by IMU and tracks in a window of frames, on recorded flights beside ground truth; 2 minutes
 	$(PYTHON) tests/state/window.py $^
+
+batch: $(BUILD)/bridge_ego.so $(BUILD)/bridge_window.so ## All states of those flights at once by GTSAM, from the same tracks and readings: what the data are worth; 3 minutes
+	$(PYTHON) tests/state/batch.py $^
+
 start: $(BUILD)/bridge_ego.so $(BUILD)/bridge_start.so ## First states by IMU and motions, from every frame of recorded sets, beside ground truth
 	$(PYTHON) tests/state/start.py $^
+
 simulate: $(BUILD)/simulate ## Simulated flights through the window, without pictures: errors and NEES of 30 scenarios, 50 flights each
 	$< --all $(SIMULATE)
 

@@ -59,20 +59,21 @@ static void fill_imu(struct vf_state *s, const vfront_frame_t *f)
     p->imu_readings = r->count;
 }
 
-/** Rates that the frame's rotation is to be made from. Returns 0 if there is no gyro and no IMU. */
+/** Rates that the frame's rotation is to be made from. Returns 0 if there is no gyro, and no IMU or no time for it. */
 static int rates_of(const struct vf_state *s, const vfront_frame_t *f, struct vf_rates *rates)
 {
     const struct vf_readings *r = &s->readings;
     const struct vf_rates gyro = {f->gyro, sizeof *f->gyro, f->gyro_count},
                           imu = {&r->reading[r->first], sizeof *r->reading, r->count};
     *rates = f->gyro ? gyro : imu;
-    return f->gyro || r->next_begun;
+    return f->gyro || (r->next_begun && r->to_ns > r->from_ns);
 }
 
-/** 1 if the rates do not reach from the frame before to this one. */
-static uint32_t is_short(const struct vf_readings *r, const struct vf_rates *rates)
+/** 1 if the rates do not reach from the frame before to this one; those of an IMU also if a long part is missing. */
+static uint32_t is_short(const struct vf_readings *r, const struct vf_rates *rates, int of_imu)
 {
-    return !vf_rotation_rates_reach(rates, r->from_ns) || !vf_rotation_rates_reach(rates, r->to_ns);
+    return !vf_rotation_rates_reach(rates, r->from_ns) || !vf_rotation_rates_reach(rates, r->to_ns) ||
+           (of_imu && vf_readings_apart(r));
 }
 
 /** 1 if the rates are equal to the bit, and at least `least`, enough for that to be no chance. */
@@ -96,7 +97,7 @@ static void fill_rotation(struct vf_state *s, const vfront_frame_t *f)
     double R[9];
     const int given = rates_of(s, f, &rates) && p->frame;
     p->rotation_given = 0;
-    p->gyro_short = given && is_short(r, &rates);
+    p->gyro_short = given && is_short(r, &rates, !f->gyro);
     p->gyro_stuck = given && is_stuck(&rates, (uint32_t)s->step[0].tuning.gyro_stuck_readings);
     for (int i = 0; i < 9; i++) p->R[i] = i % 4 == 0 ? 1.0f : 0.0f;
     if (!p->frame || s->seen.camera[0].fx_px == 0.0) return;

@@ -69,16 +69,26 @@ void vf_readings_keep(struct vf_readings *r)
 
 /* ---- faults of a step -------------------------------------------------------------------------------------------- */
 
-int vf_readings_gap(const struct vf_readings *r, uint64_t longest_ns)
+/** Longest time between two readings in a row of the step [ns]. */
+static uint64_t longest_ns(const struct vf_readings *r)
 {
     const vfront_imu_t *imu = &r->reading[r->first];
-    if (!r->count) return r->to_ns - r->from_ns > longest_ns;
-    const uint64_t first_ns = imu[0].t_ns, last_ns = imu[r->count - 1].t_ns;
-    if (first_ns > r->from_ns && first_ns - r->from_ns > longest_ns) return 1;
-    if (last_ns < r->to_ns && r->to_ns - last_ns > longest_ns) return 1;
+    uint64_t longest = 0;
     for (uint32_t i = 1; i < r->count; i++)
-        if (imu[i].t_ns - imu[i - 1].t_ns > longest_ns) return 1;
-    return 0;
+        if (imu[i].t_ns - imu[i - 1].t_ns > longest) longest = imu[i].t_ns - imu[i - 1].t_ns;
+    return longest;
+}
+
+int vf_readings_apart(const struct vf_readings *r) { return longest_ns(r) > VFRONT_IMU_GAP_NS; }
+
+int vf_readings_gap(const struct vf_readings *r, uint64_t most_ns)
+{
+    const vfront_imu_t *imu = &r->reading[r->first];
+    if (!r->count) return r->to_ns - r->from_ns > most_ns;
+    const uint64_t first_ns = imu[0].t_ns, last_ns = imu[r->count - 1].t_ns;
+    if (first_ns > r->from_ns && first_ns - r->from_ns > most_ns) return 1;
+    if (last_ns < r->to_ns && r->to_ns - last_ns > most_ns) return 1;
+    return longest_ns(r) > most_ns;
 }
 
 static int is_saturated(const struct vf_readings *r, const vfront_imu_noise_t *noise)

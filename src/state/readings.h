@@ -4,8 +4,8 @@
  * In      readings of each frame (vfront_imu_t), checked; middles of exposure of two frames on the IMU's clock
  * Out     readings of the step between them, as rates for a rotation prior, and bits of vfront_health_t.imu
  * Rule    a step has the readings from the last one up to its start to the first one from its end on. When its frame is
- *         accepted, all from the last one up to its end on are kept for the next. What is refused later than
- *         vf_readings_take() leaves those kept as they were
+ *         accepted, all from the last one up to its end on are kept for the next. Frames are refused before
+ *         vf_readings_take(); only a device fault comes later, and a host port that stands by takes the same again
  * Exact   integers; of the rest detection squares and sums in double precision, compared only
  * Memory  struct vf_readings, in the vf_state: host only, bounded by VFRONT_IMU_SAMPLES
  */
@@ -102,8 +102,11 @@ void vf_readings_take(struct vf_readings *r, const vfront_imu_noise_t *noise, co
 /** Sets the step, and its readings. No time, or none that goes on: no readings. */
 void vf_readings_step(struct vf_readings *r, uint64_t from_ns, uint64_t to_ns);
 
-/** 1 if more than longest_ns of the step have no reading: before the first, between two, or after the last one. */
-int vf_readings_gap(const struct vf_readings *r, uint64_t longest_ns);
+/** 1 if two readings in a row of the step are over VFRONT_IMU_GAP_NS apart: nothing is known of the time between. */
+int vf_readings_apart(const struct vf_readings *r);
+
+/** 1 if more than most_ns of the step have no reading: before the first, between two, or after the last one. */
+int vf_readings_gap(const struct vf_readings *r, uint64_t most_ns);
 
 /** Bits of vfront_health_t.imu of the step. stuck: gyro_stuck_readings. */
 uint32_t vf_readings_faults(const struct vf_readings *r, const vfront_imu_noise_t *noise, uint32_t stuck);

@@ -164,7 +164,7 @@ static vfront_rig_t some_rig(void)
     if (one_in(3)) {
         rig.imu = (vfront_imu_noise_t){real(0, 1),     real(0, 10),   real(0, 1),      real(0, 10),
                                        real(0.1, 100), real(1, 1000), real(10, 20000), real(0, 30)};
-        rig.imu_offset_ns = one_in(20) ? (int64_t)wild_int() << roll(33) : number(-1000000000, 1000000000);
+        rig.imu_offset_ns = one_in(20) ? (int64_t)((uint64_t)wild_int() << roll(33)) : number(-1000000000, 1000000000);
     }
     return rig;
 }

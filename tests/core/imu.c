@@ -212,6 +212,53 @@ static void ends_of_time(void **state)
     }
 }
 
+/** A middle of exposure that is not later than that of the frame before: the step has no time, and no readings. */
+static void middle_goes_back(void **state)
+{
+    (void)state;
+    const uint32_t due = in_time(0);
+    vfront_frame_t f = frame_at(0);
+    f.exposure_ns = 20 * MS;
+    step(f, &flight[due - 10], 10);
+    f.t_ns += 2 * MS;
+    f.exposure_ns = 0;
+    step(f, &flight[due], 2);
+    assert_int_equal(kept.health.imu_readings | kept.health.imu | kept.health.gyro_short, 0);
+    assert_int_equal(kept.predicted.source & VFRONT_PREDICT_ROTATION, 0);
+    assert_true(step(frame_at(1), &flight[due + 2], in_time(1) - due - 2)->imu_readings > 3);
+    assert_int_equal(kept.health.gyro_short, 0);
+}
+
+/** A gyro in place of the IMU for a while, and back: each frame's rotation is of what it has; the IMU is missed. */
+static void by_turns(void **state)
+{
+    (void)state;
+    uint32_t given = in_time(0) - 10;
+    for (uint64_t i = 0; i < 9; i++) {
+        vfront_frame_t f = frame_at(i);
+        vfront_gyro_t gyro[14];
+        const vfront_result_t *r;
+        const int by_gyro = i % 4 == 1 || i % 4 == 2;
+        for (uint32_t n = 0; n < 14; n++) {
+            gyro[n].t_ns = flight[in_time(i) - 14 + n].t_ns;
+            memcpy(gyro[n].rate_rad_s, flight[in_time(i) - 14 + n].gyro_rad_s, sizeof gyro->rate_rad_s);
+        }
+        if (by_gyro) f.gyro = gyro, f.gyro_count = 14;
+        step(f, by_gyro ? NULL : &flight[given], by_gyro ? 0 : in_time(i) - given);
+        if (!by_gyro) given = in_time(i);
+        f = frame_at(i);
+        f.gyro = gyro;
+        f.gyro_count = 14;
+        assert_int_equal(vfront_step(&pair_twin, &f, &r), VFRONT_OK);
+        /* what was read before the gyro's first frame reaches into it, but not farther */
+        assert_int_equal(kept.health.imu, i % 4 == 2 ? VFRONT_IMU_MISSING : 0);
+        assert_int_equal(kept.health.gyro_short, 0);
+        assert_true(!i || kept.predicted.source & VFRONT_PREDICT_ROTATION);
+        kept.health.imu = 0;
+        if (digest_without_imu(&kept) != vfront_digest(r)) fail_msg("frame %d: bits", (int)i);
+    }
+}
+
 /* ---- what is refused --------------------------------------------------------------------------------------------- */
 
 static vfront_imu_t bad[VFRONT_IMU_SAMPLES + 1];
@@ -372,9 +419,15 @@ static void far_ahead(void **state)
             fail_msg("frame %u: %u, %u readings", i, kept.health.imu, kept.health.imu_readings);
         given = in_time(i);
     }
-    const vfront_frame_t f = frame_at(6);
+    vfront_frame_t f = frame_at(6);
     bad[0] = flight[given], bad[0].t_ns = middle(&f) + VFRONT_IMU_AHEAD_NS;
     assert_int_equal(step(f, bad, 1)->imu & VFRONT_IMU_AHEAD, 0);
+    f = frame_at(7); /* it is kept: readings before it come too late, the frame alone does not */
+    const vfront_result_t *r;
+    f.imu = &flight[given + 1];
+    f.imu_count = 5;
+    pair_refused(vfront_step(&pair_vf, &f, &r), VFRONT_E_IMU, "frame.imu[0].t_ns");
+    assert_int_equal(step(frame_at(7), NULL, 0)->gyro_short, 1);
 }
 
 /** vfront_reset() and a clock that is set forget all: older readings are good again, none are missed, and the bits are
@@ -484,6 +537,8 @@ static void gap(void **state)
         imu[3].t_ns = imu[2].t_ns + VFRONT_IMU_GAP_NS + beyond;
         step(f, imu, 4);
         assert_int_equal(step(frame_at(6), NULL, 0)->imu, beyond ? VFRONT_IMU_GAP : 0);
+        assert_int_equal(kept.health.gyro_short, beyond); /* over so long a time rates are not interpolated */
+        assert_int_equal((kept.predicted.source & VFRONT_PREDICT_ROTATION) == 0, beyond);
     }
 }
 
@@ -625,10 +680,15 @@ static void rigs(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        CASE(as_gyro), CASE(at_the_middle), CASE(offset),    CASE(ends_of_time), CASE(refused), CASE(refused_otherwise),
-        CASE(room),    CASE(forgotten),     CASE(far_ahead), CASE(missing),      CASE(gap),     CASE(saturated),
-        CASE(stuck),   CASE(zero),          CASE(units),     CASE(rigs)};
+    const struct CMUnitTest tests[] = {CASE(as_gyro),   CASE(middle_goes_back),
+                                       CASE(by_turns),  CASE(at_the_middle),
+                                       CASE(offset),    CASE(ends_of_time),
+                                       CASE(refused),   CASE(refused_otherwise),
+                                       CASE(room),      CASE(forgotten),
+                                       CASE(far_ahead), CASE(missing),
+                                       CASE(gap),       CASE(saturated),
+                                       CASE(stuck),     CASE(zero),
+                                       CASE(units),     CASE(rigs)};
     draw_flight();
     return pair_run("imu", tests, sizeof tests / sizeof *tests);
 }

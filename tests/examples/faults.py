@@ -79,7 +79,7 @@ SETS = {
     "kitti+1": (DATA / "kitti01_stereo", 51, [(12, 17), (30, 35)], 5e-3, 4e-4, 155),
     "small": ("synthetic:400x256", 44, [(18, 25)], 1e-7, 1e-7, 50),
 }
-NO_GYRO = ["kitti", "kitti+1"]
+NO_GYRO = ["kitti", "kitti+1"]  # run without, though there are readings of an IMU
 MOVED_PX = {"kitti+1": 1.0}  # principal point of camera 1
 JUMPS = {"euroc": {16}}  # frames to which the truth jumps: their motions are not weighed
 FULL = ["flight", "euroc", "kitti", "kitti+1"]
@@ -95,7 +95,7 @@ LIGHT_0 = ["brightness_changed_0 > 0", "sharpness_changed_0 > 0"]
 LIGHT_1 = ["brightness_changed_1 > 0", "sharpness_changed_1 > 0"]
 BREAK = ["motion_breaks rises", "contradiction > 0"]  # a step that does not follow from the one before
 LATE = ["late > 0", "repeated > 0"]
-GYRO = ["gyro_short > 0", "gyro_stuck > 0", "contradiction > 0", "status = VFRONT_E_GYRO"]
+GYRO = ["gyro_short > 0", "gyro_stuck > 0", "contradiction > 0", "status = VFRONT_E_GYRO", "status = VFRONT_E_IMU"]
 GENERAL = ["state = degraded", "state = lost", "quality < 50", "reset_counter rises", "motion_breaks rises", "gap > 0"]
 
 # Faults: name in the table, lines of the script with {a} and {b} for the first and last frame of a window, rules that name it. Those that touch
@@ -319,6 +319,7 @@ def run(replay, name, line, folder):
     script.write_text("\n".join(line.format(a=a, b=b) for a, b in windows) if line else NEVER)
     command = [replay, "--quiet", "--port", "host", "--frames", str(frames), "--fault", str(script), "--set", f"health_gap_ms={gap_ms}",
                "--out", str(folder), str(source)]
+    command += ["--no-gyro"] if name in NO_GYRO else []
     command += move_calibration(source, MOVED_PX[name], folder / "calib.txt") if name in MOVED_PX else []
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
@@ -364,7 +365,7 @@ class Row:
         ends = [b for _, b in windows]
         nexts = [a for a, _ in windows[1:]] + [1 << 40]
         self.named, self.by = self.delay(delivered, windows, nexts, rules)
-        self.noticed, self.sign = self.delay(delivered, windows, nexts, GENERAL + ["status = VFRONT_E_TIME", "status = VFRONT_E_GYRO"])
+        self.noticed, self.sign = self.delay(delivered, windows, nexts, GENERAL + ["status = VFRONT_E_TIME", "status = VFRONT_E_GYRO", "status = VFRONT_E_IMU"])
         near = [s for s in delivered for a, b in windows if a <= s.input <= b]
         near += [s for b in ends for s in [s for s in delivered if s.input > b][:AFTER]]
         d2 = [s.d2 for s in near if s.d2 is not None]

@@ -68,6 +68,9 @@ size_is() { [ "$(wc -l <"$1")" -eq "$2" ]; }
 per_frame() { cut -d, -f1,2 "$1" | sed 1d | uniq -c; } # rows of each frame and camera
 alike() { [ "$(per_frame "$1")" = "$(per_frame "$2")" ]; }
 differ() { ! cmp -s "$1" "$2"; }
+of_health() { # health.csv, column: its values, with a blank behind each
+    awk -F, -v name="$2" 'NR == 1 {for (i = 1; i <= NF; i++) if ($i == name) at = i; next} {printf "%s ", $at}' "$1"
+}
 tiles() { # file, width, height: corners to be found
     mkdir -p "$(dirname "$1")"
     awk -v w="$2" -v h="$3" 'BEGIN {
@@ -488,8 +491,44 @@ else
     try 1 'chain.yaml: only files sensor.yaml are given together' chain.yaml,chain.yaml kitti
     head -1 chain.yaml >lone.yaml && try 1 'lone.yaml: no cam1; --mono takes cam0 alone' lone.yaml kitti
     expect 0 'camera 0 +64x48 px, calibrated, radial-tangential' --port host mav
-    for i in 0 2 4; do echo "${i}00,0,0,0"; done >imu.csv && mkdir mav/mav0/imu0 && cp imu.csv mav/mav0/imu0/data.csv
-    expect 0 'gyro +used' --port host mav
+    mkdir mav/mav0/imu0
+    imu() { sed "$1" imu.csv >mav/mav0/imu0/data.csv; }
+    for i in 0 1 2 3 4; do echo "$i,0.0$i,0,0,0,0,9.8$i"; done >imu.csv && imu ''
+    expect 0 'gyro +used, that of an IMU; its noise is not known' --port host --out imu mav
+    check 'not the readings up to each picture' [ "$(of_health imu/health.csv imu_readings)" = '0 2 2 ' ]
+    imu '1s/^/#t\n/;4,5d' && expect 0 'imu +missing in 1 frames' --port host mav
+    imu 's/0.03/0.03,0/' && expect 1 'imu0/data.csv:4: 7 numbers behind the time instead of 6: wx,wy,wz' --port host mav
+    imu '2s/.....$//' && expect 1 'imu0/data.csv:2: 5 numbers behind the time instead of 6: wx,wy,wz' --port host mav
+    imu '2s/.*/1,0.01,0,0/' && expect 1 'imu0/data.csv:2: 3 numbers behind the time instead of 6: wx,wy,wz' --port host mav
+    imu 's/0.03/O.03/' && expect 1 'imu0/data.csv:4: "O.03,0,0,0,0,9.83" is not a number' --port host mav
+    imu 's/0.03/nan/' && expect 1 'imu0/data.csv:4: a number that is not finite' --port host mav
+    imu '4s/^3/-3/' && expect 1 'imu0/data.csv:4: does not begin with a time .ns. and a comma' --port host mav
+    imu '4s/^3/2/' && expect 1 'imu0/data.csv:4: not after the time of the line before' --port host mav
+    imu 's/.*/#/' && expect 1 'imu0/data.csv: no reading' --port host mav
+    imu 's/0.03/101/' && expect 1 'VFRONT_E_IMU: .*frame.imu.0..gyro_rad_s' --port host mav
+    check 'a refused reading is handed over again' grep -qE '^refused +1 frames: VFRONT_E_IMU 1' out.txt
+    imu ''
+    noise() { # line that is left out, or another command of sed
+        sed "$1" >mav/mav0/imu0/sensor.yaml <<END
+sensor_type: imu
+T_BS: {data: [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]}
+rate_hz: 200
+gyroscope_noise_density: 1.7e-04 # [rad/s/sqrt(Hz)]
+gyroscope_random_walk: 2e-05
+accelerometer_noise_density: 2e-3
+accelerometer_random_walk: 3e-3
+END
+    }
+    noise '' && expect 0 'gyro +used, that of an IMU$' --port host mav
+    noise '4,7d' && expect 0 'gyro +used, that of an IMU; its noise is not known' --port host mav
+    noise 3d && expect 1 'imu0/sensor.yaml: no rate_hz' --port host mav
+    noise 5d && expect 1 'imu0/sensor.yaml: no gyroscope_random_walk' --port host mav
+    noise 's/2e-3/-2e-3/' && expect 1 'imu0/sensor.yaml: accelerometer_noise_density is not in 0..10' --port host mav
+    noise 's/3e-3/nan/' && expect 1 'imu0/sensor.yaml: accelerometer_random_walk is not in 0..10' --port host mav
+    noise 's/2e-05/2e-05m/' && expect 1 'imu0/sensor.yaml: gyroscope_random_walk: "2e-05m" is not a number' --port host mav
+    noise 's/: 200/: [200]/' && expect 1 'imu0/sensor.yaml: rate_hz: "a list" is not a number' --port host mav
+    noise 's/T_BS/T_SB/' && expect 1 'imu0/sensor.yaml: no T_BS' --port host mav
+    rm mav/mav0/imu0/sensor.yaml
     truth=mav/mav0/state_groundtruth_estimate0 && mkdir $truth
     body() { for i in 0 1 2 3 4 5; do echo "${i}00000,$((i * $1)),0,0,1,0,0,0,0"; done >$truth/data.csv; }
     sed -i '/data:/s/.*/  data: [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]/' mav/mav0/cam0/sensor.yaml
@@ -513,6 +552,85 @@ else
     sensor '1, 2, 3' >mav/mav0/cam0/sensor.yaml && expect 1 'mav/mav0/cam0/sensor.yaml: T_BS has 7 numbers instead of 16' mav
     try 0 'camera 0 +64x48 px, not calibrated' none mav
 fi
+
+# IMU readings of KITTI: at 200 Hz, from before the first picture to behind the last.
+expect 0 'imu\.csv .*wx,wy,wz' --help
+calib -50 >kitti/calib.txt
+awk 'BEGIN {print "#t,wx,wy,wz,ax,ay,az"; for (i = -10; i <= 42; i++) printf "%.6f,0.01,%g,-0.01,0.1,%g,9.8\n", i * 0.005, i * 1e-4, i * 1e-3}' >kitti/imu.csv
+expect 0 'T_cam0_imu|kitti: does not say how camera 0 sits on the IMU: no gyro' --port host kitti
+printf '0 -1 0 0.1\n0 0 -1 0.2\n1 0 0 0.3\n0 0 0 1\n' >T.txt && cp T.txt kitti/T_cam0_imu.txt
+expect 0 'gyro +used, that of an IMU; its noise is not known' --port host --out drive kitti
+check 'the IMU has another place than the cameras' grep -qE 'baseline +0\.50000 m' out.txt
+check 'not the readings from picture to picture' [ "$(of_health drive/health.csv imu_readings)" = '0 21 21 ' ]
+check 'readings that are no prior' awk -F, 'NR > 1 && $2 != "rotation" && $2 != "both" {exit wrong = 1} END {exit wrong || NR != 3}' drive/prediction.csv
+expect 0 'gyro +not used' --port host --no-gyro --out drive kitti
+check 'readings with --no-gyro' [ "$(of_health drive/health.csv imu_readings)" = '0 0 0 ' ]
+fault gyro-gap '1 gyro gap 50'
+expect 0 'imu +gap|gyro short in 1 frames' --port host --fault gyro-gap.txt --out drive kitti
+check 'a gap takes no readings of an IMU' [ "$(of_health drive/health.csv imu_readings)" = '0 11 21 ' ]
+fault gyro-drop '1 both drop'
+expect 0 'frames' --port host --fault gyro-drop.txt --out drive kitti
+check 'IMU readings of a dropped frame do not come with the next' [ "$(of_health drive/health.csv imu_readings)" = '0 41 ' ]
+fault gyro-stuck '1 gyro stuck'
+expect 0 'frames' --port host --fault gyro-stuck.txt --out drive kitti
+check 'rates of an IMU are not stuck' [ "$(of_health drive/health.csv gyro_stuck)" = '0 1 0 ' ]
+cp kitti/imu.csv whole.csv
+damaged() { # sed command, pattern: kitti with a damaged imu.csv
+    sed "$1" whole.csv >kitti/imu.csv
+    expect 1 "$2" --port host kitti
+}
+awk -F, -v OFS=, 'NR > 1 {$1 = sprintf("%.6f", $1 + 1403636579)} {print}' whole.csv >kitti/imu.csv # seconds since 1970
+for i in 0.0 0.1 0.2; do awk -v s=$i 'BEGIN {printf "%.6f\n", 1403636579 + s}'; done >kitti/times.txt
+expect 0 'gyro +used' --port host --out drive kitti
+check 'not the same readings at times since 1970' [ "$(of_health drive/health.csv imu_readings | tr ' ' '\n' | awk '$1 > 19 {n++} END {print n + 0}')" -eq 2 ]
+rm kitti/times.txt
+damaged '20s/,[^,]*$//' 'kitti/imu.csv:20: 5 numbers behind the time instead of 6: wx,wy,wz'
+damaged '3s/^-0.045/-0.06/' 'kitti/imu.csv:3: not after the time of the line before'
+damaged '30s/,/;/' 'kitti/imu.csv:30: does not begin with a time .s. and a comma'
+damaged '30s/^.*/nan,0,0,0,0,0,0/' 'kitti/imu.csv:30: does not begin with a time .s. and a comma'
+damaged '30s/$/x/' 'kitti/imu.csv:30: "x" is not a number'
+damaged '30s/$/e999/' 'kitti/imu.csv:30: a number that is not finite'
+damaged '2,$d' 'kitti/imu.csv: no reading'
+rm kitti/imu.csv && mkdir kitti/imu.csv && expect 1 'kitti/imu.csv: Is a directory' --port host kitti
+rmdir kitti/imu.csv && cp whole.csv kitti/imu.csv
+damaged_pose() { # sed command, pattern: kitti with a damaged T_cam0_imu.txt
+    sed "$1" T.txt >kitti/T_cam0_imu.txt
+    expect 1 "$2" --port host kitti
+}
+damaged_pose 4d 'kitti/T_cam0_imu.txt: 3 rows instead of 4'
+damaged_pose '4s/.*/&\n0 0 0 1/' 'kitti/T_cam0_imu.txt:5: a fifth row'
+damaged_pose '2s/0.2//' 'kitti/T_cam0_imu.txt:2: 3 numbers instead of a row of 4'
+damaged_pose '2s/0.2/two/' 'kitti/T_cam0_imu.txt:2: "two" is not a number'
+damaged_pose '2s/0.2/inf/' 'kitti/T_cam0_imu.txt:2: a number that is not finite'
+damaged_pose '2s/-1/1/' 'kitti/T_cam0_imu.txt: its 3x3 part is not a rotation'
+damaged_pose '4s/1/2/' 'kitti/T_cam0_imu.txt:4: the last row is not 0 0 0 1'
+cp T.txt kitti/T_cam0_imu.txt
+kalibr_noise() { printf 'accelerometer_noise_density: 1e-2\naccelerometer_random_walk: 2e-4\ngyroscope_noise_density: 5e-3\ngyroscope_random_walk: 4e-6\nrostopic: /imu\nupdate_rate: %s\n' "$1"; }
+kalibr_noise 200.0 >kitti/imu.yaml
+if "$replay" --port host --frames 1 kitti 2>&1 | grep -q libyaml; then
+    expect 1 'kitti/imu.yaml: this build has no libyaml to read it' --port host kitti
+else
+    expect 0 'gyro +used, that of an IMU$' --port host kitti
+    check 'gaps of a whole recording' [ "$(grep -c '^imu ' out.txt)" -eq 0 ]
+    sed 20,21d whole.csv >kitti/imu.csv && expect 0 '^imu +gap in 1 frames$' --port host --out drive kitti
+    check 'health.csv does not name the gap' [ "$(of_health drive/health.csv imu)" = ' gap  ' ]
+    cp whole.csv kitti/imu.csv
+    kalibr_noise 5 >kitti/imu.yaml && expect 1 'kitti/imu.yaml: update_rate is not in 10..20000' --port host kitti
+    kalibr_noise 200 | sed 4d >kitti/imu.yaml && expect 1 'kitti/imu.yaml: no gyroscope_random_walk' --port host kitti
+    { echo imu0: && kalibr_noise 200 | sed 's/^/  /'; } >imu.yaml && rm kitti/imu.yaml # as Kalibr writes it behind a calibration
+    sensor "$turned" >left.yaml && sed -i 's/64, 48/128, 96/' left.yaml
+    try 0 'gyro +used, that of an IMU$' left.yaml,imu.yaml kitti
+    try 0 'gyro +used, that of an IMU$' imu.yaml,left.yaml kitti
+    try 0 'gyro +used, that of an IMU; its noise is not known' left.yaml kitti
+    try 1 'imu.yaml: a second imu.yaml' imu.yaml,left.yaml,imu.yaml kitti
+    try 1 'imu.yaml: no file of a camera' imu.yaml kitti
+    try 1 ',imu.yaml,left.yaml: an empty name' ,imu.yaml,left.yaml kitti
+    chain '128, 96' pinhole | sed '1s/camera_model/timeshift_cam_imu: 0.01, T_cam_imu: [[0, -1, 0, 0], [0, 0, -1, 0], [1, 0, 0, 0], [0, 0, 0, 1]], &/' >shift.yaml
+    expect 0 'gyro +used, that of an IMU$' --port host --calibration=shift.yaml,imu.yaml --out drive kitti
+    check 'an IMU that is ahead by 10 ms' [ "$(of_health drive/health.csv imu_readings)" = '0 21 21 ' ]
+    sed -i 's/0.01,/1.01,/' shift.yaml && try 1 'shift.yaml: cam0: timeshift_cam_imu is not in -1..1' shift.yaml kitti
+fi
+rm -f kitti/imu.csv kitti/imu.yaml kitti/T_cam0_imu.txt kitti/calib.txt
 
 expect 2 '--overlay=points: not tracks, keypoints, depth, matches, motion, stixels, disparity or all' --out good --overlay=points
 expect 2 '--overlay=: not tracks, keypoints, depth, matches, motion, stixels, disparity or all' --out good --overlay=

@@ -42,7 +42,7 @@ def fly(bridge, name, added, settings, frames):
             bridge.check(bridge.c.bridge_fly(i, 0))
         else:
             R, t = np.ascontiguousarray(poses[i][:, :3]), np.ascontiguousarray(poses[i][:, 3])
-            bridge.check(bridge.c.bridge_fly_from(i, R.ctypes.data, t.ctypes.data))
+            bridge.check(bridge.c.bridge_fly_from(i, R.ctypes.data, t.ctypes.data, None))
         bridge.c.bridge_rig(out.ctypes.data)
         rows.append(out.astype(float))
     return np.array(rows)
@@ -96,7 +96,7 @@ def main():
     bridge.c.bridge_flight_off.argtypes, bridge.c.bridge_rig.argtypes = [ctypes.c_char_p, double, double], [ctypes.c_void_p]
     settings = " ".join(option(words, "--set"))
     frames = int((option(words, "--frames", 1) or [40 if quick else 240])[0])
-    names = option(words, "--only") or (["round"] if quick else list(FLIGHTS) + list(RECORDED))
+    names = option(words, "--only") or (["round", "V1_02"] if quick else list(FLIGHTS) + list(RECORDED))
     print("             added         rows                    disparity\nflight      x     y  frames  error  sigma  ratio   error  sigma  ratio")
     for name in [n for n in names if n in FLIGHTS]:
         for added in ADDED[:1 if quick else None]:

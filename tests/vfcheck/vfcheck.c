@@ -464,6 +464,24 @@ static int check_stage(const struct vf_case *k, int frame, struct vf_step host, 
     return bad;
 }
 
+/** Readings of an IMU at 200 Hz, from those of the frame before on to 5 ms after this one; now and then too few, too
+ *  large, or of an IMU that is stuck. */
+static void pick_imu(const struct vf_case *k, int frame, vfront_frame_t *f)
+{
+    static vfront_imu_t imu[12];
+    const int first = frame ? 10 * frame - 8 : 0, all = 10 * frame + 2 - first, fault = (k->number / 3 + frame) % 8;
+    for (int i = 0; i < all; i++) {
+        const int n = fault == 5 ? 0 : k->number + first + i;
+        imu[i].t_ns = 1000 + (uint64_t)(first + i) * 5000000u;
+        for (int axis = 0; axis < 3; axis++) {
+            imu[i].gyro_rad_s[axis] = (fault == 6 ? 60.0 : 0.2) * ((n * (7 + axis) % 23) / 11.0 - 1.0);
+            imu[i].accel_m_s2[axis] = axis == 2 ? 9.81 + 0.01 * (n % 5) : 0.02 * (n % 7);
+        }
+    }
+    f->imu = imu;
+    f->imu_count = (uint32_t)(fault == 7 ? all / 2 : all);
+}
+
 static void pick_frame(const struct vf_case *k, int frame, vfront_frame_t *f)
 {
     static double R[9];
@@ -484,6 +502,7 @@ static void pick_frame(const struct vf_case *k, int frame, vfront_frame_t *f)
         p->mask_height_px = height_of(k, c);
         p->mask_pitch_bytes = (uint32_t)k->width;
     }
+    if (k->imu) pick_imu(k, frame, f);
     if (k->rotation == 1) {
         const double a = 0.004, near_one = 1.0 - a * a / 2;
         const double turn[9] = {near_one, 0, a, 0, 1, 0, -a, 0, near_one};
@@ -601,6 +620,7 @@ static vfront_rig_t rig_of(const struct vf_case *k, const uint8_t *mask)
         rig.camera[c].mask = mask;
         rig.camera[c].mask_pitch_bytes = (uint32_t)k->width;
     }
+    if (k->imu && k->number % 2) rig.imu = (vfront_imu_noise_t){2e-4, 2e-3, 2e-5, 3e-3, 8.0, 150.0, 200.0, 9.81};
     if (k->aligned) rig.camera[1].t_cam_imu_m[0] = -0.1;
     if (k->placed) place_cameras(&rig);
     if (k->road) { /* from far below the picture to far above it */
@@ -760,6 +780,7 @@ static struct vf_case make_case(int number, int sizes_per_fill)
     k.static_mask = random_number(3) == 0;
     k.frame_mask = random_number(3) == 0;
     k.rotation = (int)random_number(2);
+    k.imu = VFRONT_IMU_SAMPLES >= 16 && number % 3 == 0;
     k.reset = random_number(4) == 0;
     vfront_tuning_default(&k.tuning);
     if (number % 3) random_tuning(&k.tuning, &k);

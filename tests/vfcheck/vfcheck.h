@@ -26,7 +26,7 @@ extern const char *const fill_name[FILLS];
 struct vf_case {
     int number, width, height, cameras, pitch, skew;
     int second_width, second_height; /* of the second camera: at most the first's */
-    int static_mask, frame_mask, rotation, reset;
+    int static_mask, frame_mask, rotation, imu, reset;
     int still[2]; /* first row, and the one behind the last, that odd frames repeat of the frame before them */
     int placed;   /* 1: two calibrated cameras in different places, with distortion: they can be rectified */
     int road;     /* 1: the rig says where it is */
