@@ -96,7 +96,7 @@ HAVE_FIBERS := $(shell echo | $(CXX) -E -xc++ -include boost/context/fiber.hpp -
 EMULATE   = $(BUILD)/emulate
 E_KERNELS := $(wildcard kernels/*/*.cu)
 E_FLAGS   = -I. -Isrc -isystem tests/fake $(call CONFIG,$(EMULATE_CFG)) -DVFRONT_CUDA -DEMULATED
-E_SRC    := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c tests/vfcheck/vfcheck.c tests/vfcheck/pictures.c tests/emulate/times.c
+E_SRC    := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c tests/vfcheck/vfcheck.c tests/vfcheck/pictures.c tests/vfcheck/flights.c tests/emulate/times.c
 # Fail-over from emulated kernels: in a folder of its own with the small config.
 E_FAILOVER := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c tests/fixture/pair.c tests/fixture/scene.c tests/core/failover.c
 $(BUILD)/emulate-small/failover: FORCE

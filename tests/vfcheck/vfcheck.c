@@ -858,6 +858,8 @@ static int parse(int argc, char **argv)
             options.brief = 1;
         else if (!strcmp(argv[i], "--motion"))
             options.motion = 1;
+        else if (!strcmp(argv[i], "--window"))
+            options.window = 1;
         else if (!strcmp(argv[i], "--dense"))
             options.dense = 1;
         else if (!strcmp(argv[i], "--neighbour"))
@@ -878,6 +880,8 @@ static int parse(int argc, char **argv)
             options.cases = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--frames") && more)
             options.frames = atoi(argv[++i]);
+        else if (!strcmp(argv[i], "--flights") && more)
+            options.flights = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--latency") && more)
             options.latency = atol(argv[++i]);
         else if (!strcmp(argv[i], "--pictures") && more)
@@ -892,6 +896,8 @@ int main(int argc, char **argv)
 {
     setvbuf(stdout, NULL, _IOLBF, 0); /* what was found is seen even when a run is cut short */
     options.cases = 270;
+    options.flights = 14;
+    options.steps = 60;
     if (!parse(argc, argv)) {
         usage();
         return 2;
@@ -915,6 +921,7 @@ int main(int argc, char **argv)
         if (options.verbose) printf("case %d %dx%d %s\n", i, k.width, k.height, fill_name[k.fill]);
         run_case(&k);
     }
+    if (!options.only) failures += check_flights(options.flights, options.steps);
     printf("parity: %d cases of %d frames, %d stages each and end to end, %d failures\n", cases, options.frames,
            VFRONT_STAGES, failures);
     if (!cases) return 2;
@@ -930,6 +937,7 @@ int main(int argc, char **argv)
     failures += check_motions();
 #endif
     if (failures) return 1; /* no times from wrong code */
+    if (options.bench || options.window) run_flights();
     if (options.motion) run_motion();
     if (options.dense) run_dense();
     if (options.bench) run_bench();

@@ -40,7 +40,7 @@ struct vf_case {
 
 struct options {
     uint64_t seed;
-    int only, cases, frames, bench, brief, motion, dense, neighbour, tiny, small, real, verbose;
+    int only, cases, frames, flights, steps, window, bench, brief, motion, dense, neighbour, tiny, small, real, verbose;
     long latency;
     const char *pictures;
 };
@@ -52,6 +52,12 @@ void fail_cuda(cudaError_t error, const char *call);
         const cudaError_t error_ = (call);                                                                             \
         if (error_ != cudaSuccess) fail_cuda(error_, #call);                                                           \
     } while (0)
+
+/** Flights through the stage window, of that many steps. Returns the number of those in which host form and kernels
+ *  differ. */
+int check_flights(int count, int steps);
+/** Time of its step. */
+void run_flights(void);
 
 uint32_t random_number(uint32_t below);
 void random_start(uint64_t seed, uint64_t number);

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/* vfcheck: the stage window on drawn flights, host form and kernels step by step on memory of their own: every byte of
+ * both is the same after each step. */
+#include "vfcheck.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "state/window_motion.h"
+#include "state/window_stage.h"
+
+#if VFRONT_WINDOW
+
+#include "tests/state/window_flight.h"
+
+enum kind { STEREO, MONO, FEW, NONSENSE, DARK, WRONG, NOISE_FREE, KINDS };
+static const char *const kind_name[] = {"two cameras", "one camera",          "few tracks", "sights at random",
+                                        "no sights",   "every fifth is wrong", "no noise"};
+
+static struct vf_window_memory *host, *device, *copied;
+static struct vf_sight_memory *seen, *seen_device;
+static struct vf_window_given *given, *given_device;
+static uint64_t *clock_device;
+static cudaStream_t stream;
+
+static void open_flights(void)
+{
+    host = calloc(1, sizeof *host);
+    copied = calloc(1, sizeof *copied);
+    seen = calloc(1, sizeof *seen);
+    if (!host || !copied || !seen) exit(2);
+    CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CUDA(cudaMalloc((void **)&device, sizeof *device));
+    CUDA(cudaMalloc((void **)&seen_device, sizeof *seen_device));
+    CUDA(cudaMalloc((void **)&clock_device, 2 * sizeof *clock_device));
+    CUDA(cudaHostAlloc((void **)&given, sizeof *given, cudaHostAllocMapped));
+    CUDA(cudaHostGetDevicePointer((void **)&given_device, given, 0));
+}
+
+static void close_flights(void)
+{
+    free(host);
+    free(copied);
+    free(seen);
+    CUDA(cudaStreamDestroy(stream));
+    CUDA(cudaFree(device));
+    CUDA(cudaFree(seen_device));
+    CUDA(cudaFree(clock_device));
+    CUDA(cudaFreeHost(given));
+}
+
+/** First byte that differs, by member; NULL: none. */
+static const char *difference(size_t *at)
+{
+    static const struct {
+        const char *name;
+        size_t from;
+    } member[] = {
+#define MEMBER(m) {#m, offsetof(struct vf_window_memory, m)}
+        MEMBER(window[0]),        MEMBER(window[0].slot), MEMBER(window[0].landmark), MEMBER(window[0].prior),
+        MEMBER(window[0].covariance), MEMBER(window[1]),  MEMBER(window[1].slot),     MEMBER(window[1].landmark),
+        MEMBER(window[1].prior),  MEMBER(window[1].covariance), MEMBER(nav),          MEMBER(given),
+        MEMBER(work),             MEMBER(work.part),      MEMBER(work.from_first),    MEMBER(work.x),
+        MEMBER(work.inertial),    MEMBER(work.host),      MEMBER(work.system),        MEMBER(work.row),
+        MEMBER(work.more),        MEMBER(work.factor),    MEMBER(work.whole),         MEMBER(work.eliminated),
+        MEMBER(work.landmark_of), MEMBER(work.kept)};
+#undef MEMBER
+    const uint8_t *a = (const uint8_t *)host, *b = (const uint8_t *)copied;
+    const char *name = NULL;
+    if (!memcmp(a, b, sizeof *host)) return NULL;
+    for (*at = 0; a[*at] == b[*at];) (*at)++;
+    for (size_t i = 0; i < sizeof member / sizeof *member; i++)
+        if (member[i].from <= *at) name = member[i].name;
+    return name;
+}
+
+static struct vf_window_view view_of(struct vf_window_memory *m, const struct vf_sight_memory *s,
+                                     const struct vf_window_given *g, int32_t parity)
+{
+    struct vf_window_view v;
+    memset(&v, 0, sizeof v);
+    v.parity = parity;
+    v.sight = s;
+    v.window = m;
+    v.given = g;
+    v.clock = clock_device;
+    return v;
+}
+
+/** A step of both. Returns 0 where they agree. */
+static int step_both(int32_t parity)
+{
+    const struct vf_window_view own = view_of(host, seen, given, parity),
+                                other = view_of(device, seen_device, given_device, parity);
+    CUDA(cudaMemcpy(seen_device, seen, sizeof *seen, cudaMemcpyHostToDevice));
+    vf_window_host(&own);
+    CUDA(vf_window_cuda(&other, stream));
+    CUDA(cudaStreamSynchronize(stream));
+    CUDA(cudaMemcpy(copied, device, sizeof *copied, cudaMemcpyDeviceToHost));
+    return memcmp(host, copied, sizeof *host) != 0;
+}
+
+/** Sights of a frame by the kind of flight. */
+static void draw_sights(enum kind kind, int i, const struct flight *f, const struct flight_path *path,
+                        const struct vf_window_rig *rig, struct flight_point *point, uint32_t *ids)
+{
+    struct vf_sight drawn[POINTS];
+    look(f, path, rig, (double)i / FRAME_HZ, point, ids, drawn);
+    seen->count = kind == FEW ? 5 : kind == DARK && i % 12 > 4 ? 0 : POINTS;
+    memcpy(seen->sight, drawn, sizeof drawn);
+    for (int k = 0; k < VF_WINDOW_SIGHTS && kind == NONSENSE; k++) {
+        struct vf_sight *s = &seen->sight[k];
+        double b[3] = {normal(), normal(), i % 3 ? 2 : normal()};
+        unit(b);
+        seen->count = i % 7 == 6 ? 0 : VF_WINDOW_SIGHTS;
+        for (int c = 0; c < 3; c++) s->bearing[c] = s->other[c] = (float)b[c];
+        s->id = k % 11 == 3 ? 0 : (uint32_t)(1 + k + VF_WINDOW_SIGHTS * (i / 5));
+        s->sigma = 1e-3f;
+        s->other_sigma = k % 3 ? 1e-3f : 0;
+    }
+}
+
+/** A flight of some steps. Returns 0 where all agree. */
+static int check_flight(int number, int steps)
+{
+    static vfront_imu_t imu[FLIGHT_READINGS];
+    static struct flight_point point[POINTS];
+    const enum kind kind = (enum kind)(number % KINDS);
+    const struct flight f = {.seconds = 4, .size = number % 2 ? 1 : 0.2, .pixel = kind == NOISE_FREE ? 1e-6 : 0.5,
+                             .life = 8, .wrong = kind == WRONG ? 0.2 : 0};
+    const vfront_imu_noise_t noise = {1.7e-4, 2e-3, 2e-5, 3e-3, 30, 300, RATE, 9.81};
+    struct vf_window_rig rig = flight_rig();
+    struct flight_path path;
+    struct vf_window_carried carried;
+    double bias[6];
+    uint32_t ids = 0;
+    if (kind == MONO) rig.cameras = 1;
+    memset(point, 0, sizeof point);
+    memset(&carried, 0, sizeof carried);
+    shake(100 + (uint32_t)options.seed * 1000 + (uint32_t)number);
+    any_path(&path, f.size);
+    const uint32_t n = measure_flight(&path, f.seconds, 0, &noise, imu, bias);
+    memset(given, 0, sizeof *given);
+    given->first = first_state(&path, bias);
+    given->rig = rig;
+    given->noise = noise;
+    vf_window_inverse(&given->first, given->information);
+    carried.t_ns = given->first.t_ns;
+    carried.noisy[0] = carried.noisy[1] = 1.0;
+    memset(host, 0, sizeof *host);
+    CUDA(cudaMemset(device, 0, sizeof *device));
+    for (int i = 1; i <= steps; i++) {
+        const uint64_t t_ns = flight_ns((double)i / FRAME_HZ);
+        const uint32_t from = vf_imu_until(imu, n, t_ns - 200000000u);
+        given->command = i == 1 ? VF_WINDOW_BEGIN : i == steps ? VF_WINDOW_NONE : VF_WINDOW_GO_ON;
+        vf_window_motion_of(&given->motion, &carried, &noise, imu + from, n - from < 60 ? n - from : 60, t_ns);
+        draw_sights(kind, i, &f, &path, &rig, point, &ids);
+        if (step_both(i % 2)) {
+            size_t at = 0;
+            const char *name = difference(&at);
+            printf("FAIL flight %d, %s, step %d: %s, byte %zu\n", number, kind_name[kind], i, name, at);
+            return 1;
+        }
+        const struct vf_window *w = &host->window[i % 2];
+        const struct vf_window_slot *s = &w->slot[w->newest];
+        carried.t_ns = t_ns;
+        carried.own_offset_s = s->offset_s;
+        carried.offset_s = w->offset_s;
+        memcpy(carried.bias, s->value.bias, sizeof carried.bias);
+    }
+    return 0;
+}
+
+int check_flights(int count, int steps)
+{
+    int failures = 0;
+    open_flights();
+    for (int i = 0; i < count; i++) failures += check_flight(i, steps);
+    printf("window: %d flights of %d steps, %d failures\n", count, steps, failures);
+    close_flights();
+    return failures;
+}
+
+#ifdef EMULATED
+void run_flights(void) { puts("times: none, these kernels are emulated"); }
+#else
+/** Time of a step as a graph, with as many landmarks as there can be [us]: median of 200. */
+void run_flights(void)
+{
+    enum { RUNS = 200 };
+    float us[RUNS];
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    cudaEvent_t begin, end;
+    open_flights();
+    CUDA(cudaEventCreate(&begin));
+    CUDA(cudaEventCreate(&end));
+    check_flight(0, 60);
+    given->command = VF_WINDOW_GO_ON;
+    const struct vf_window_view v = view_of(device, seen_device, given_device, 0);
+    CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    CUDA(vf_window_cuda(&v, stream));
+    CUDA(cudaStreamEndCapture(stream, &graph));
+    #if CUDART_VERSION >= 12000
+    CUDA(cudaGraphInstantiate(&exec, graph, 0));
+#else
+    CUDA(cudaGraphInstantiate(&exec, graph, NULL, NULL, 0));
+#endif
+    for (int i = 0; i < RUNS; i++) {
+        CUDA(cudaEventRecord(begin, stream));
+        CUDA(cudaGraphLaunch(exec, stream));
+        CUDA(cudaEventRecord(end, stream));
+        CUDA(cudaEventSynchronize(end));
+        CUDA(cudaEventElapsedTime(&us[i], begin, end));
+    }
+    for (int i = 1; i < RUNS; i++)
+        for (int k = i; k > 0 && us[k] < us[k - 1]; k--) {
+            const float swapped = us[k];
+            us[k] = us[k - 1];
+            us[k - 1] = swapped;
+        }
+    printf("  window, a step of it alone, %d landmarks  %8.1f us p50 %8.1f most\n", VF_WINDOW_LANDMARKS,
+           1e3 * (double)us[RUNS / 2], 1e3 * (double)us[RUNS - 1]);
+    CUDA(cudaGraphExecDestroy(exec));
+    CUDA(cudaGraphDestroy(graph));
+    close_flights();
+}
+#endif
+
+#else
+
+int check_flights(int count, int steps)
+{
+    (void)count, (void)steps;
+    return 0;
+}
+
+void run_flights(void) {}
+
+#endif
