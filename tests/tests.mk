@@ -177,7 +177,7 @@ $(TEST)/vfcheck/%.o: EXTRA = -Wno-strict-prototypes -Wno-pedantic
 VFCHECK := $(patsubst %,$(BUILD)/%.o,$(basename $(wildcard tests/vfcheck/*.c))) $(patsubst %,$(BUILD)/%.o,$(wildcard tests/vfcheck/*.cu))
 $(BUILD)/vfcheck: $(VFCHECK) $(LIB)
 	@echo "  LINK $@"
-	$(CC) $(SAN) $^ -o $@ -Wl,--wrap=cudaSetDevice $(LIBS)
+	$(CC) $(SAN) $^ -o $@ -Wl,--wrap=cudaSetDevice -lm $(LIBS)
 
 # ---- targets ------------------------------------------------------------------------------------------------------------------------
 
