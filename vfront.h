@@ -585,7 +585,7 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
     X(ego_still_mpx, 200, 0, 10000, "the camera stands still if half of the correspondences moved by at most this [1/1000 px]") \
     X(predict_speed_mmps2, 5000, 1, 1000000, "prediction: standard deviation of the acceleration along each axis [mm/s^2]") \
     X(predict_turn_mradps2, 10000, 1, 1000000, "prediction: standard deviation of the angular acceleration about each axis [mrad/s^2]") \
-    X(window, 0, 0, VFRONT_WINDOW, "1: state of the IMU by its readings and by tracks; needs tracks, ego, a calibrated camera 0, and the noise of the IMU in the rig") \
+    X(window, 0, 0, VFRONT_WINDOW, "1: state of the IMU by its readings and by tracks; needs tracks, ego, a calibrated camera 0, the noise of the IMU in the rig, and no failover") \
     X(window_sight_mpx, 500, 50, 10000, "standard deviation of a track's position in a frame, along each axis, for that state [1/1000 px]") \
     X(dense, 0, 0, VFRONT_DENSE, "1: disparity of every pixel of camera 0; both cameras must be rectified, or pinholes side by side") \
     X(dense_paths, 8, 4, 8, "directions of path aggregation of matching costs: 8, or 4 (rows and columns)") \

@@ -138,7 +138,7 @@ emulate: $(EMULATED:%=$(EMULATE)/vfcheck-%) ## Kernels on this machine's process
 BRIDGE_SRC_fast =
 BRIDGE_SRC_lens = src/camera/lens.c
 BRIDGE_SRC_propagate = src/state/propagate.c
-BRIDGE_SRC_window = src/state/window.c
+BRIDGE_SRC_window = src/state/window_step.c
 BRIDGE_SRC_start = src/state/start.c
 BRIDGE_SRC_track = $(wildcard src/image/*.c) src/features/detect.c src/tracking/patch.c $(VIEWS)
 VIEWS = $(addprefix src/,core/geometry.c core/views.c core/tuning.c camera/grid.c camera/lens.c camera/rectification.c math/rotation.c)# of a bridge that runs single stages
@@ -182,7 +182,7 @@ $(BUILD)/vfcheck: $(VFCHECK) $(LIB)
 # ---- targets ------------------------------------------------------------------------------------------------------------------------
 
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
-BRIDGES := fast track orb lens rectify features trajectory ego stereo propagate window start
+BRIDGES := fast track orb lens rectify features trajectory ego stereo propagate window start nav
 # In `make slow`, because each takes more than 8 s: of the oracles, and of the tests of ports.
 SLOW    := detect ego essential motion scale start stereo_position $(OWN)
 SLOW_PORTS := $(addprefix $(SMALL)/,init api info invariance prior alloc) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(FAKE)/hang $(FAKE)/failover $(JETPACK4)/fault $(JETPACK4)/points $(if $(HAVE_CUBLAS),$(FAKE)/cublas)
@@ -219,7 +219,7 @@ slow-run: $(if $(HAVE_FIBERS),$(EMULATED:%=$(EMULATE)/vfcheck-%) $(BUILD)/emulat
 	  '$(PYTHON) tests/geometry/expect.py $(BUILD)/bridge_ego.so --quick' '$(PYTHON) tests/tracking/partner.py $(BUILD)/bridge_ego.so --quick' \
 	  '$(PYTHON) tests/state/propagate.py $(BUILD)/bridge_propagate.so --quick' \
 	  '$(PYTHON) tests/state/window.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_window.so --quick' \
-	  '$(PYTHON) tests/state/start.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_start.so --quick' \
+	  '$(PYTHON) tests/state/start.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_start.so --quick' '$(PYTHON) tests/state/nav.py $(BUILD)/bridge_nav.so --quick' \
   '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' '$(PYTHON) tests/examples/faults.py $(BUILD)/replay --quick' $(EMULATED_SAMPLE)
 
 golden: $(BUILD)/digest ## Writes tests/golden.txt anew, on purpose only
@@ -277,6 +277,9 @@ window: $(BUILD)/bridge_ego.so $(BUILD)/bridge_window.so ## States by IMU and tr
 
 batch: $(BUILD)/bridge_ego.so $(BUILD)/bridge_window.so ## All states of those flights at once by GTSAM, from the same tracks and readings: what the data are worth; 3 minutes
 	$(PYTHON) tests/state/batch.py $^
+
+nav: $(BUILD)/bridge_nav.so ## States of recorded flights from a cold start, by the public interface, beside ground truth
+	$(PYTHON) tests/state/nav.py $<
 
 start: $(BUILD)/bridge_ego.so $(BUILD)/bridge_start.so ## First states by IMU and motions, from every frame of recorded sets, beside ground truth
 	$(PYTHON) tests/state/start.py $^

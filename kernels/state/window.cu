@@ -3,7 +3,7 @@
  * many multiprocessors as there are; what is serial is in launches of one block. */
 #include "kernels/kernel.cuh"
 
-#include "state/window_stage.h"
+#include "state/window.h"
 #include "state/window_step.h"
 
 #if VFRONT_WINDOW

@@ -20,7 +20,7 @@
 #include "image/scale.h"
 #include "image/smooth.h"
 #include "result/report.h"
-#include "state/window_stage.h"
+#include "state/window.h"
 #include "tracking/match.h"
 #include "tracking/partner.h"
 #include "tracking/refill.h"

@@ -32,7 +32,7 @@
 #include "geometry/rows.h"
 #include "geometry/stereo.h"
 #include "tracking/partner.h"
-#include "state/window_stage.h"
+#include "state/window.h"
 #include "tracking/track.h"
 
 /** Brightness statistics of a whole picture: the sums over the tiles of struct vf_tile_stats (image/pyramid.h). */

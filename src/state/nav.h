@@ -17,7 +17,7 @@
 
 #include "readings.h"
 #include "start.h"
-#include "window_stage.h"
+#include "window.h"
 
 /** Longest time without sights over which a state is carried on [ns]. */
 #define VF_NAV_COAST_NS 5000000000ull

@@ -18,7 +18,7 @@
 #include "image/freeze.h"
 #include "tracking/partner.h"
 #include "tracking/refill.h"
-#include "window.h"
+#include "window_state.h"
 
 struct vf_sight_memory {
 #if VFRONT_WINDOW

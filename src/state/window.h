@@ -1,216 +1,71 @@
 /* SPDX-License-Identifier: MIT */
-/* Window: position, velocity, attitude and biases of an IMU from its readings and from tracks of one or two cameras, by
- * least squares over the last frames.
+/* window: state of the IMU by least squares over the last frames, as a stage.
  *
- * In      first state with its covariance; per frame the IMU's readings since the frame before, and sights: bearings of
- *         tracks from camera 0, and of their partners from camera 1
- * Out     state of the newest frame with its covariance; camera's time offset
- * Rule    variables: VF_WINDOW_STATES newest frames with pose, velocity and biases, VF_WINDOW_KEYFRAMES frames with a
- *         pose alone, a time offset of the cameras, the attitude of camera 0 on the IMU, an offset of all disparities.
- *         Factors: preintegrals between neighbouring frames, random walks of the biases, sights of landmarks, a prior.
- *         A landmark is a bearing and an inverse range in its host frame; it is projected out of its sights
- *         (window_landmark.h), so that what is left of them depends on the poses of frames relative to the host alone.
- *         VF_WINDOW_ITERATIONS steps of Levenberg and Marquardt, each taken if the cost falls, and else undone
- *         A frame in which fewer than VF_WINDOW_KNOWN of the tracks are landmarks becomes a keyframe: its other tracks
- *         become landmarks hosted in it. The oldest of the frames with velocity and biases leaves them behind after
- *         each step: a keyframe keeps its pose, another is marginalised, its sights forgotten. A keyframe that has to
- *         leave is marginalised with the landmarks that it hosts
- *         Derivatives of what touches the prior are taken at the first estimates of its variables, so that position and
- *         yaw stay unobservable
- *         Noise of the readings beyond that stated, as of vibration, shows in their second differences: a sixth of
- *         their mean square, as of white noise, in the running mean, takes the place of the variance stated where it is
- *         larger. Vibration whose alias is below about a twentieth of the readings' rate is taken for motion
- * Exact   landmarks in single precision; relative poses, IMU, sums over landmarks in order of their slots, solution in
- *         double; one order throughout, roots and quotients correctly rounded
- * Memory  struct vf_window lasts, struct vf_window_work does not outlast a step
- * Shared  all arithmetic: a step is a sequence of launches (window_step.h), which the host form calls one after the other
- *
- * Errors of poses, velocities and biases are those of vfront_nav_t: R_true = exp([w]) R in axes of the odometry frame.
- *
- * V. Usenko, N. Demmel, D. Schubert, J. Stueckler, D. Cremers, Visual-inertial mapping with non-linear factor recovery
- * (2020): keyframes and states of this kind. There the landmarks are projected out in absolute poses.
+ * In      what the host gives (struct vf_window_given): whether a state begins, goes on or there is none, what the
+ *         readings say; sights of this frame
+ * Out     estimate after this frame, by parity; state with covariance
+ * Rule    window_state.h, on a copy of the estimate of the frame before, so that a step that fails leaves that as it was
  */
 #ifndef VF_WINDOW_H
 #define VF_WINDOW_H
 
-#include "propagate.h"
+#include "sight.h"
+#include "window_work.h"
 
-#define VF_WINDOW_STATES 4
-#define VF_WINDOW_KEYFRAMES 8
-#define VF_WINDOW_FRAMES (VF_WINDOW_STATES + VF_WINDOW_KEYFRAMES)
-#define VF_WINDOW_LANDMARKS 256
-#define VF_WINDOW_SIGHTS 256
-
-/** Steps of a frame's optimisation. */
-#define VF_WINDOW_ITERATIONS 4
-
-/** Share of tracks that are landmarks, below which a frame becomes a keyframe. */
-#define VF_WINDOW_KNOWN 0.7f
-
-/** Weight of a new interval in the running means of the readings' noise. */
-#define VF_WINDOW_NOISY 0.05
-
-/** Deviation of the time offset at the start [s]. */
-#define VF_WINDOW_OFFSET_S 0.005
-
-/** Deviation of camera 1's bearings along the epipolar lines, the same for all, by its calibration [rad]. */
-#define VF_WINDOW_DISPARITY_RAD 0.0005
-
-/** Deviation of the attitude of camera 0 on the IMU by its calibration, each axis [rad]. */
-#define VF_WINDOW_MOUNT_RAD 0.005
-
-/** Columns: poses of all frames, 6 each (position, attitude); velocity and biases of states, 9 each; time
- *  offset; attitude of camera 0 on the IMU; offset of disparities. */
-enum {
-    VF_WINDOW_MOVING = 6 * VF_WINDOW_FRAMES, /* first column of velocity and biases */
-    VF_WINDOW_OFFSET = VF_WINDOW_MOVING + 9 * VF_WINDOW_STATES,
-    VF_WINDOW_MOUNT, /* attitude of camera 0 on the IMU, error in IMU axes, 3 */
-    VF_WINDOW_DISPARITY = VF_WINDOW_MOUNT + 3,
-    VF_WINDOW_COLUMNS
+/** What the host asks of a step. */
+enum vf_window_command {
+    VF_WINDOW_NONE = 0,  /**< There is no state. */
+    VF_WINDOW_BEGIN = 1, /**< A state begins: `first`, at an earlier time. */
+    VF_WINDOW_GO_ON = 2  /**< The state of the frame before goes on. */
 };
 
-/** Rows of the covariance given out: errors of the newest state as in vfront_nav_t; time offset; offset of
- *  disparities. */
-enum { VF_WINDOW_SAID_OFFSET = VF_NAV_ERRORS, VF_WINDOW_SAID_DISPARITY, VF_WINDOW_SAID };
-
-/** Track in a frame. */
-struct vf_sight {
-    uint32_t id;       /* of the track; 0: none */
-    float bearing[3];  /* from camera 0, unit vector in its axes */
-    float sigma;       /* standard deviation of it, each axis across [rad] */
-    float other[3];    /* from camera 1, unit vector in its axes, on the epipolar line of `bearing` */
-    float other_sigma; /* standard deviation of it along the epipolar line [rad]; 0: no partner */
-};
-
-/** Cameras on the IMU. x_imu = R_imu_cam x_0 + p_imu_cam_m, x_1 = R_1_0 x_0 + t_1_0_m. */
-struct vf_window_rig {
-    double R_imu_cam[9], p_imu_cam_m[3];
-    double R_1_0[9], t_1_0_m[3];
-    int32_t cameras; /* 1 or 2 */
-};
-
-/** Input of a step on the host. */
-struct vf_window_frame {
-    uint64_t t_ns;           /* middle of the exposure, on the clock of the cameras */
-    const vfront_imu_t *imu; /* readings over the time since the frame before, by the clock of the IMU */
-    uint32_t readings;       /* at least 1 */
-    const struct vf_sight *sight;
-    uint32_t sights; /* at most VF_WINDOW_SIGHTS */
-};
-
-/** What the readings say of the time since the frame before. */
-struct vf_window_motion {
-    uint64_t t_ns; /* of the frame, on the clock of the cameras */
-    struct vf_preintegral motion;
-    double bias[6];            /* with which it was made */
-    double before[3], rate[3]; /* angular rate at its start and end, IMU axes [rad/s] */
-};
-
-/** What the next motion is made with: of the newest frame. */
-struct vf_window_carried {
-    uint64_t t_ns;
-    double own_offset_s; /* time offset with which its readings were taken */
-    double offset_s;     /* time offset now */
-    double bias[6];
-    double noisy[2]; /* variance of the noise of gyro and accelerometer over that stated, running mean */
-};
-
-/** Values of a frame's variables. */
-struct vf_window_value {
-    double p[3], q[4]; /* pose of the IMU: position [m], attitude w x y z */
-    double v[3];       /* velocity [m/s] */
-    double bias[6];    /* of gyro [rad/s] and accelerometer [m/s^2] */
-};
-
-/** Frame of the window, in a slot that it keeps. */
-struct vf_window_slot {
-    uint32_t number;              /* of the step, from 1 on; 0: empty */
-    int32_t state;                /* slot of velocity and biases, 0..VF_WINDOW_STATES - 1; -1: pose alone */
-    int32_t keyframe, prior;      /* 1: hosts landmarks; 1: in the prior */
-    uint64_t t_ns;                /* on the clock of the cameras */
-    double offset_s;              /* the values are those at t_ns + offset_s by the clock of the IMU */
-    double rate[3];               /* angular rate at that time, IMU axes [rad/s] */
-    struct vf_window_value value; /* estimate */
-    struct vf_window_value first; /* where derivatives are taken, while `prior` */
-    struct vf_preintegral motion; /* since the state before */
-    double bias[6];               /* with which that was made */
-};
-
-/** Sight of a landmark in a frame. */
-struct vf_window_sight {
-    float bearing[3], weight; /* from camera 0; 1 / sigma [1/rad] */
-    float other[3], other_weight;
-};
-
-/** Point of space. */
-struct vf_landmark {
-    uint32_t id;      /* of its track; 0: empty slot */
-    int32_t host;     /* slot of its host frame */
-    uint32_t seen;    /* bit f: sighted in the frame of slot f */
-    float bearing[3]; /* from camera 0 of the host, unit vector */
-    float inverse;    /* 1 / range [1/m] */
-    struct vf_window_sight sight[VF_WINDOW_FRAMES];
-};
-
-/** What a solution of the poses needs to give a landmark's change. */
-struct vf_landmark_row {
-    float R[6];                         /* upper triangle of the factor of its own derivatives */
-    float residual[3];                  /* of the rows that make it up */
-    float disparity[3];                 /* their derivatives by the offset of disparities */
-    float pose[3][VF_WINDOW_FRAMES][6]; /* and their derivatives by the relative poses */
-};
-
-/** What a landmark says of the relative poses, beside its row. */
-struct vf_landmark_more {
-    float direct[VF_WINDOW_FRAMES][3][6]; /* derivatives of its residuals by the relative poses */
-    float slope[VF_WINDOW_FRAMES][2][6];  /* of its equations: right side; with the offset of disparities */
-    float of_disparity[2];                /* the same of the offset: its square, right side */
-    float cost;
-};
-
-/** Linear system over all columns: H x = -g; in H both triangles. */
-struct vf_window_system {
-    double H[VF_WINDOW_COLUMNS * VF_WINDOW_COLUMNS], g[VF_WINDOW_COLUMNS];
-};
-
-struct vf_window {
+/** Input of a step, in pinned memory. */
+struct vf_window_given {
+    uint32_t command; /* vf_window_command */
+    uint32_t reserved;
+    /* BEGIN: the state, and the inverse of its covariance */
+    vfront_nav_t first;
+    double information[VF_NAV_ERRORS * VF_NAV_ERRORS];
     struct vf_window_rig rig;
     vfront_imu_noise_t noise;
-    uint32_t number;                 /* of the newest frame */
-    int32_t newest;                  /* its slot */
-    double offset_s, first_offset_s; /* time offset: t_imu = t_camera + offset; where the prior has it */
-    /* offset of disparities: by how much bearings from camera 1 are too far along the epipolar line, where nearer
-     * points would be [rad]; where the prior has it */
-    double disparity_rad, first_disparity_rad;
-    double mount[4], first_mount[4]; /* attitude of camera 0 on the IMU, q_imu_cam; where the prior has it */
-    double cost;                     /* of the last optimisation */
-    uint32_t flags;                  /* vfront_nav_flags_t of the last interval */
-    uint32_t reserved;
-    struct vf_window_carried carried; /* of vf_window_step() */
-    struct vf_window_slot slot[VF_WINDOW_FRAMES];
-    struct vf_landmark landmark[VF_WINDOW_LANDMARKS];
-    struct vf_window_system prior; /* quadratic cost of x - first, g its slope at first */
-    double covariance[VF_WINDOW_SAID * VF_WINDOW_SAID];
+    /* BEGIN, GO_ON: what the readings say, from the first state or from the frame before; its t_ns is the middle of
+     * exposure on the clock of the readings, by the rig's time offset */
+    struct vf_window_motion motion;
 };
 
-/** Start: all is forgotten but the state given, which becomes that of the first frame. Its position and yaw may have
- *  any small variance above 0. On the host. */
-void vf_window_start(struct vf_window *w, const struct vf_window_rig *rig, const vfront_imu_noise_t *noise,
-                     const vfront_nav_t *first);
+struct vf_window_memory {
+#if VFRONT_WINDOW
+    struct vf_window window[2];   /* by parity */
+    vfront_nav_t nav;             /* out; all 0: none. Behind `flags` those members that the window knows */
+    struct vf_window_given given; /* copy, close to the stage */
+    struct vf_window_work work;   /* of a step */
+#else
+    uint64_t nothing;
+#endif
+};
 
-struct vf_window_work;
+/* View of window: core/view.h. */
+/* clang-format off */
+#define VF_READS_window(X) X(sight)
+#define VF_BEFORE_window(X)
+#define VF_GEOMETRY_window(X) X(active)
+#define VF_TUNING_window(X)
+/* clang-format on */
+VF_GEOMETRY_OF(window);
+struct vf_window_view {
+    VF_VIEW(window);
+    const struct vf_window_given *given;
+};
+VF_HOST_FORM(window);
 
-/** Frame: of the first state's time, with its sights; later ones in order. On the host. */
-void vf_window_step(struct vf_window *w, struct vf_window_work *work, const struct vf_window_frame *frame);
-
-/** The same with a motion that is made already: the launches of a step, one after the other. */
-void vf_window_run(struct vf_window *w, struct vf_window_work *work, const struct vf_window_motion *motion,
-                   const struct vf_sight *sight, uint32_t sights);
-
-/** Inverse of a state's covariance. */
-void vf_window_inverse(const vfront_nav_t *first, double information[VF_NAV_ERRORS * VF_NAV_ERRORS]);
-
-/** State of the newest frame. */
-void vf_window_nav(const struct vf_window *w, vfront_nav_t *nav);
+/** State of a step as a result has it; none where the stage is no part of the step (active: of geometry). */
+VF_FN void vf_window_result(const struct vf_window_memory *m, uint32_t active, vfront_nav_t *nav)
+{
+    memset(nav, 0, sizeof *nav);
+#if VFRONT_WINDOW
+    if (active & VF_BIT(window)) *nav = m->nav;
+#endif
+    (void)m, (void)active;
+}
 
 #endif

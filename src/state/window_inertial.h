@@ -9,7 +9,7 @@
 #ifndef VF_WINDOW_INERTIAL_H
 #define VF_WINDOW_INERTIAL_H
 
-#include "window.h"
+#include "window_state.h"
 
 /** Columns of a state's errors: as in vfront_nav_t. */
 #define VF_INERTIAL_COLUMNS (2 * VF_NAV_ERRORS)

@@ -15,7 +15,7 @@
 #define VF_WINDOW_LANDMARK_H
 
 #include "math/pose.h"
-#include "window.h"
+#include "window_state.h"
 
 /** Squared residual from which on a sight counts less. */
 #define VF_WINDOW_OUTLIER 9.0f

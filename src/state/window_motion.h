@@ -9,7 +9,7 @@
 #ifndef VF_WINDOW_MOTION_H
 #define VF_WINDOW_MOTION_H
 
-#include "window.h"
+#include "window_state.h"
 
 /** Angular rate at a time, of the nearest reading, less bias. */
 VF_FN void vf_window_rate_at(const vfront_imu_t *imu, uint32_t n, uint64_t t_ns, const double bias[6], double rate[3])

@@ -21,8 +21,18 @@ struct flight {
     unsigned with;
 };
 /* Input beside the pictures; and cameras that are calibrated as a pair, the second one of a smaller size and turned,
- * or fisheyes. */
-enum { STATIC_MASK = 1, FRAME_MASK = 2, TURN = 4, LIGHT = 8, BLANK = 16, PAIR = 32, UNLIKE = 64, FISHEYE = 128 };
+ * or fisheyes; an IMU that goes along at constant velocity. */
+enum {
+    STATIC_MASK = 1,
+    FRAME_MASK = 2,
+    TURN = 4,
+    LIGHT = 8,
+    BLANK = 16,
+    PAIR = 32,
+    UNLIKE = 64,
+    FISHEYE = 128,
+    IMU = 256
+};
 #define DISPARITY_Q4 150
 
 static const struct flight flights[] = {
@@ -105,6 +115,8 @@ static const struct flight flights[] = {
      VFRONT_GREY8,
      "match_guided=0 match_distance=80 match_turn_deg=10",
      PAIR | LIGHT},
+    {"state", {480, 360, 25, 64, 20}, 2, VFRONT_GREY8, "window=1", PAIR | IMU},
+    {"level", {480, 360, 26, -40, 90}, 2, VFRONT_GREY8, "window=1 rectify=1", PAIR | IMU},
 };
 
 static vfront_t vf;
@@ -142,11 +154,33 @@ static void turn(double out[9])
     memcpy(out, R, sizeof R);
 }
 
-/** Adds the input of a frame beside its pictures: a mask and a turn. */
+static double pick(uint32_t seed, uint32_t index, double least, double most);
+
+/** Ten readings of an IMU that moves with constant velocity, with noise, up to a frame. */
+static const vfront_imu_t *readings(const struct flight *f, int i)
+{
+    static vfront_imu_t imu[10];
+    for (uint32_t k = 0; k < 10; k++) {
+        const uint32_t at = 10 * (uint32_t)i + k;
+        imu[k].t_ns = 5000000u * (uint64_t)(at + 1) - 1000000u;
+        for (uint32_t n = 0; n < 3; n++) {
+            imu[k].gyro_rad_s[n] = pick(f->scene.seed, 6 * at + n, -0.004, 0.004) + 0.01;
+            imu[k].accel_m_s2[n] = pick(f->scene.seed, 6 * at + 3 + n, -0.05, 0.05) - (n == 1 ? 9.81 : 0.0);
+        }
+    }
+    return imu;
+}
+
+/** Adds the input of a frame beside its pictures: a mask, a turn, readings of an IMU. */
 static void add(const struct flight *f, int i, vfront_frame_t *frame)
 {
     turn(R_cur_prev);
     if (f->with & TURN) frame->R_cur_prev = R_cur_prev;
+    if (f->with & IMU) {
+        frame->gyro = NULL;
+        frame->imu = readings(f, i);
+        frame->imu_count = 10;
+    }
     for (int k = 0; k < f->cameras && f->with & FRAME_MASK && i % 2; k++) {
         vfront_picture_t *p = &frame->picture[k];
         p->mask = mask[1];
@@ -162,6 +196,7 @@ static vfront_rig_t rig_of(const struct flight *f)
     const struct scene small = {f->scene.width_px * 3 / 4, f->scene.height_px * 4 / 5, 0, 0, 0};
     vfront_rig_t rig = f->with & PAIR ? scene_pair(&f->scene, f->with & UNLIKE ? &small : &f->scene)
                                       : scene_rig(&f->scene, f->cameras);
+    if (f->with & IMU) rig.imu = (vfront_imu_noise_t){2e-4, 2e-3, 2e-5, 3e-3, 10.0, 100.0, 200.0, 9.81};
     if (f->with & UNLIKE) turn(rig.camera[VFRONT_CAMERAS - 1].R_cam_imu);
     for (int c = 0; c < f->cameras; c++) {
         vfront_camera_t *camera = &rig.camera[c];

@@ -149,8 +149,9 @@ static void info_rectified(void **state)
  *  are not all 0. */
 static void times_with(const vfront_tuning_t *t, uint32_t left_out)
 {
-    const vfront_rig_t rig = pair_cameras();
+    vfront_rig_t rig = pair_cameras();
     const vfront_result_t *r;
+    rig.imu = (vfront_imu_noise_t){2e-4, 2e-3, 2e-5, 3e-3, 10.0, 100.0, 200.0, 9.81};
     assert_int_equal(vfront_init(&pair_vf, &rig, t, pair_port), VFRONT_OK);
     for (uint64_t i = 0; i < 4; i++) { /* every result that there is, and the first one again */
         const vfront_frame_t f = pair_frame(i);
@@ -173,15 +174,16 @@ static void times_with(const vfront_tuning_t *t, uint32_t left_out)
 static void times_of_stages(void **state)
 {
     (void)state;
-    const uint32_t more = BIT(dense) | BIT(stixel) | BIT(rectify), partners = BIT(stereo) | BIT(rows) | BIT(match),
-                   tracks = BIT(track) | BIT(refill) | BIT(partner);
+    const uint32_t more = BIT(dense) | BIT(stixel) | BIT(rectify) | BIT(sight) | BIT(window),
+                   partners = BIT(stereo) | BIT(rows) | BIT(match), tracks = BIT(track) | BIT(refill) | BIT(partner);
     vfront_tuning_t t;
     vfront_tuning_default(&t);
     t.rectify = VFRONT_RECTIFY;
     t.dense = VFRONT_DENSE;
     t.stixel = VFRONT_STIXELS;
+    t.window = VFRONT_WINDOW;
     times_with(&t, (VFRONT_RECTIFY ? 0 : BIT(rectify)) | (VFRONT_DENSE ? 0 : BIT(dense)) |
-                       (VFRONT_STIXELS ? 0 : BIT(stixel)));
+                       (VFRONT_STIXELS ? 0 : BIT(stixel)) | (VFRONT_WINDOW ? 0 : BIT(sight) | BIT(window)));
     vfront_tuning_default(&t);
     times_with(&t, more);
     t.track_target = 0;

@@ -76,12 +76,16 @@ static void corrupt(struct vf_memory *m, int stage)
 #include "stages.def"
 #undef VF_STAGE
 
-/** Runs frames with a tuning; pictures, masks and the rotation differ from frame to frame. */
-static void fly(const vfront_tuning_t *tuning, uint64_t frames)
+/** Runs frames with a tuning; pictures, masks and readings differ from frame to frame. Returns the number of frames with
+ *  a state. */
+static int fly(const vfront_tuning_t *tuning, uint64_t frames)
 {
     static uint8_t mask[VFRONT_WIDTH * VFRONT_HEIGHT];
-    const vfront_rig_t rig = pair_cameras();
+    vfront_rig_t rig = pair_cameras();
     const vfront_result_t *r;
+    vfront_imu_t imu[7];
+    int states = 0;
+    rig.imu = (vfront_imu_noise_t){2e-4, 2e-3, 2e-5, 3e-3, 10.0, 100.0, 200.0, 9.81};
     memset(mask, 255, sizeof mask);
     for (size_t i = 0; i < sizeof mask; i += 7) mask[i] = 0;
     assert_int_equal(vfront_init(&pair_vf, &rig, tuning, pair_port), VFRONT_OK);
@@ -93,10 +97,16 @@ static void fly(const vfront_tuning_t *tuning, uint64_t frames)
             f.picture[c].mask_height_px = f.picture[c].height_px;
             f.picture[c].mask_pitch_bytes = (uint32_t)f.picture[c].width_px;
         }
+        for (uint64_t k = 0; k < 7; k++)
+            imu[k] = (vfront_imu_t){f.t_ns + 4600000u * k - 28000000u, {0, 0, 1e-3 * (double)k}, {0, -9.81, 0.01}};
+        f.imu = imu;
+        f.imu_count = 7;
         assert_int_equal(vfront_step(&pair_vf, &f, &r), VFRONT_OK);
-        if (i == 4) assert_int_equal(vfront_reset(&pair_vf), VFRONT_OK);
+        states += r->nav.state == VFRONT_NAV_GOOD;
+        if (i == 4 && frames == 6) assert_int_equal(vfront_reset(&pair_vf), VFRONT_OK);
     }
     vfront_shutdown(&pair_vf);
+    return states;
 }
 
 static void clear(void)
@@ -127,7 +137,8 @@ static void all_stages(void **state)
     clear();
     vfront_tuning_t t;
     vfront_tuning_default(&t);
-    fly(&t, 6);
+    t.window = VFRONT_WINDOW;
+    if (!fly(&t, 8) && VFRONT_WINDOW) fail_msg("there was no state");
     t.rectify = VFRONT_RECTIFY;
     t.dense = VFRONT_DENSE;
     t.stixel = VFRONT_STIXELS;
@@ -149,6 +160,7 @@ static void corrupted(void **state)
     t.rectify = VFRONT_RECTIFY;
     t.dense = VFRONT_DENSE;
     t.stixel = VFRONT_STIXELS;
+    t.window = VFRONT_WINDOW;
     for (int i = 0; i < VFRONT_STAGES; i++) {
         clear();
         seen.corrupt = i;

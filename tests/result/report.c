@@ -439,6 +439,10 @@ static void motions(void **state)
         set_up_empty();
         step.geometry.calibrated[0] = roll(4) > 0;
         random_ego();
+#if VFRONT_WINDOW
+        scribble(&memory.window.nav, sizeof memory.window.nav);
+        if (roll(2)) step.geometry.active |= VF_BIT(window);
+#endif
 #if VFRONT_EGO
         if (ego_on())
             relative = &memory.ego.relative, metric = &memory.ego.metric, good = &memory.ego.good[step.parity];
@@ -454,6 +458,12 @@ static void motions(void **state)
             predicted.R[0] = predicted.R[4] = predicted.R[8] = 1.0f;
         }
         assert_memory_equal(&result()->predicted, &predicted, sizeof predicted);
+        vfront_nav_t nav;
+        memset(&nav, 0, sizeof nav);
+#if VFRONT_WINDOW
+        if (step.geometry.active & VF_BIT(window)) nav = memory.window.nav;
+#endif
+        assert_memory_equal(&result()->nav, &nav, sizeof nav);
     }
 }
 
@@ -1068,6 +1078,35 @@ static void every_count_counts(void **state)
     assert_true(digest[0] != digest[1] && digest[0] != digest[2] && digest[1] != digest[2]);
 }
 
+static void put_doubles(const double *value, int n)
+{
+    for (int i = 0; i < n; i++) {
+        uint64_t bits;
+        memcpy(&bits, &value[i], sizeof bits);
+        put(bits, 8);
+    }
+}
+
+static void put_nav(const vfront_nav_t *n)
+{
+    put(n->t_ns, 8);
+    put(n->age_ns, 8);
+    put_doubles(n->position_m, 3);
+    put_doubles(n->velocity_mps, 3);
+    put_doubles(n->q_odom_imu, 4);
+    put_doubles(n->gyro_bias_rad_s, 3);
+    put_doubles(n->accel_bias_m_s2, 3);
+    put_doubles(n->covariance, 120);
+    put_doubles(&n->offset_s, 1);
+    put_doubles(&n->offset_sigma_s, 1);
+    put_doubles(&n->misfit, 1);
+    put(n->flags, 4);
+    put(n->state, 4);
+    put(n->landmarks, 4);
+    put(n->quality, 4);
+    put(n->reset_counter, 4);
+}
+
 /** The order of the fields is part of the promise: digests are kept from version to version. A count stands right
  *  before its list, the cameras' fields of health camera by camera. */
 static void order_of_the_fields(void **state)
@@ -1087,6 +1126,8 @@ static void order_of_the_fields(void **state)
         put_motion(&sample.metric);
         put_motion(&sample.good);
         put_prediction(&sample.predicted);
+        if (seed % 2) sample.nav.state = 0; /* then there is none, and nothing of it counts */
+        if (sample.nav.state) put_nav(&sample.nav);
         assert_true(vfront_digest(&sample) == fnv1a((const char *)written, written_count));
     }
     assert_true(vfront_digest(NULL) == 0);

@@ -18,7 +18,7 @@
 
 #include <time.h>
 
-#include "state/window.h"
+#include "state/window_state.h"
 
 enum { MOST_RUNS = 200, KINDS = 4, WIDTH = 17 };
 _Static_assert(sizeof(((struct vf_window *)0)->covariance) == WIDTH * WIDTH * sizeof(double), "the time offset is 15");

@@ -8,14 +8,14 @@
 #include <string.h>
 
 #include "state/window_motion.h"
-#include "state/window_stage.h"
+#include "state/window.h"
 
 #if VFRONT_WINDOW
 
 #include "tests/state/window_flight.h"
 
 enum kind { STEREO, MONO, FEW, NONSENSE, DARK, WRONG, NOISE_FREE, KINDS };
-static const char *const kind_name[] = {"two cameras", "one camera",          "few tracks", "sights at random",
+static const char *const kind_name[] = {"two cameras", "one camera",           "few tracks", "sights at random",
                                         "no sights",   "every fifth is wrong", "no noise"};
 
 static struct vf_window_memory *host, *device, *copied;
@@ -58,13 +58,32 @@ static const char *difference(size_t *at)
         size_t from;
     } member[] = {
 #define MEMBER(m) {#m, offsetof(struct vf_window_memory, m)}
-        MEMBER(window[0]),        MEMBER(window[0].slot), MEMBER(window[0].landmark), MEMBER(window[0].prior),
-        MEMBER(window[0].covariance), MEMBER(window[1]),  MEMBER(window[1].slot),     MEMBER(window[1].landmark),
-        MEMBER(window[1].prior),  MEMBER(window[1].covariance), MEMBER(nav),          MEMBER(given),
-        MEMBER(work),             MEMBER(work.part),      MEMBER(work.from_first),    MEMBER(work.x),
-        MEMBER(work.inertial),    MEMBER(work.host),      MEMBER(work.system),        MEMBER(work.row),
-        MEMBER(work.more),        MEMBER(work.factor),    MEMBER(work.whole),         MEMBER(work.eliminated),
-        MEMBER(work.landmark_of), MEMBER(work.kept)};
+        MEMBER(window[0]),
+        MEMBER(window[0].slot),
+        MEMBER(window[0].landmark),
+        MEMBER(window[0].prior),
+        MEMBER(window[0].covariance),
+        MEMBER(window[1]),
+        MEMBER(window[1].slot),
+        MEMBER(window[1].landmark),
+        MEMBER(window[1].prior),
+        MEMBER(window[1].covariance),
+        MEMBER(nav),
+        MEMBER(given),
+        MEMBER(work),
+        MEMBER(work.part),
+        MEMBER(work.from_first),
+        MEMBER(work.x),
+        MEMBER(work.inertial),
+        MEMBER(work.host),
+        MEMBER(work.system),
+        MEMBER(work.row),
+        MEMBER(work.more),
+        MEMBER(work.factor),
+        MEMBER(work.whole),
+        MEMBER(work.eliminated),
+        MEMBER(work.landmark_of),
+        MEMBER(work.kept)};
 #undef MEMBER
     const uint8_t *a = (const uint8_t *)host, *b = (const uint8_t *)copied;
     const char *name = NULL;
@@ -127,8 +146,11 @@ static int check_flight(int number, int steps)
     static vfront_imu_t imu[FLIGHT_READINGS];
     static struct flight_point point[POINTS];
     const enum kind kind = (enum kind)(number % KINDS);
-    const struct flight f = {.seconds = 4, .size = number % 2 ? 1 : 0.2, .pixel = kind == NOISE_FREE ? 1e-6 : 0.5,
-                             .life = 8, .wrong = kind == WRONG ? 0.2 : 0};
+    const struct flight f = {.seconds = 4,
+                             .size = number % 2 ? 1 : 0.2,
+                             .pixel = kind == NOISE_FREE ? 1e-6 : 0.5,
+                             .life = 8,
+                             .wrong = kind == WRONG ? 0.2 : 0};
     const vfront_imu_noise_t noise = {1.7e-4, 2e-3, 2e-5, 3e-3, 30, 300, RATE, 9.81};
     struct vf_window_rig rig = flight_rig();
     struct flight_path path;
@@ -202,7 +224,7 @@ void run_flights(void)
     CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     CUDA(vf_window_cuda(&v, stream));
     CUDA(cudaStreamEndCapture(stream, &graph));
-    #if CUDART_VERSION >= 12000
+#if CUDART_VERSION >= 12000
     CUDA(cudaGraphInstantiate(&exec, graph, 0));
 #else
     CUDA(cudaGraphInstantiate(&exec, graph, NULL, NULL, 0));

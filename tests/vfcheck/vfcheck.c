@@ -707,6 +707,7 @@ static void random_tuning(vfront_tuning_t *t, const struct vf_case *k)
         t->cull_width_px++;
         t->cull_height_px++;
     }
+    if (!(k->imu && k->number % 2) || !t->ego || !t->track_target || t->failover) t->window = 0;
     if (t->ego_points == 6) t->ego_points = 5;
     if (t->select_window_px > 4 * vf_min(t->cull_width_px, t->cull_height_px)) t->select_window_px = 3;
     if (t->track_distance_px > 4 * t->cell_width_px) t->track_distance_px = 4 * t->cell_width_px;

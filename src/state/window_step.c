@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* Start and step of the window on the host. */
+#include "window_motion.h"
+#include "window_step.h"
+
+void vf_window_inverse(const vfront_nav_t *first, double information[VF_NAV_ERRORS * VF_NAV_ERRORS])
+{
+    const int m = VF_NAV_ERRORS;
+    double P[VF_NAV_ERRORS * VF_NAV_ERRORS];
+    for (int i = 0; i < m; i++)
+        for (int j = i; j < m; j++) P[i * m + j] = P[j * m + i] = first->covariance[vf_nav_index(i, j)];
+    vf_solve_factor(P, P, m, m, 0.0);
+    for (int i = 0; i < m; i++) {
+        double *x = &information[i * m];
+        for (int j = 0; j < m; j++) x[j] = i == j ? 1.0 : 0.0;
+        vf_solve_forward(P, x, m, m);
+        vf_solve_back(P, x, m, m);
+    }
+}
+
+void vf_window_start(struct vf_window *w, const struct vf_window_rig *rig, const vfront_imu_noise_t *noise,
+                     const vfront_nav_t *first)
+{
+    double information[VF_NAV_ERRORS * VF_NAV_ERRORS];
+    vf_window_inverse(first, information);
+    vf_window_begin(w, rig, noise, first, information);
+    vf_window_carry(w);
+    w->carried.noisy[0] = w->carried.noisy[1] = 1.0;
+}
+
+/** Launches of a system. */
+static void make_system(struct vf_window *w, struct vf_window_work *k)
+{
+    vf_window_landmarks(w, k);
+    vf_window_gather(w, k);
+    vf_window_spread(k);
+    vf_window_fold(w, k);
+    vf_window_assemble(w, k);
+}
+
+void vf_window_run(struct vf_window *w, struct vf_window_work *k, const struct vf_window_motion *m,
+                   const struct vf_sight *sight, uint32_t sights)
+{
+    vf_window_open(w, k, m, sight, sights);
+    for (int i = 0; i <= VF_WINDOW_ITERATIONS; i++) {
+        make_system(w, k);
+        vf_window_try(w, k);
+    }
+    vf_window_put_back(w, k);
+    vf_window_close(w, k, sight, sights);
+    make_system(w, k);
+    vf_window_leave(w, k);
+}
+
+void vf_window_step(struct vf_window *w, struct vf_window_work *work, const struct vf_window_frame *frame)
+{
+    struct vf_window_motion motion;
+    motion.t_ns = frame->t_ns;
+    if (frame->t_ns != w->slot[w->newest].t_ns)
+        vf_window_motion_of(&motion, &w->carried, &w->noise, frame->imu, frame->readings, frame->t_ns);
+    vf_window_run(w, work, &motion, frame->sight, frame->sights);
+    vf_window_carry(w);
+}
+
+void vf_window_nav(const struct vf_window *w, vfront_nav_t *nav) { vf_window_tell(w, nav); }
