@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Parallel loops in one source for a host thread, for a warp and for a launch. A team is one host thread, or the 32 lanes of one
- * warp. Work is written as loops over independent items: the host runs the items one after the other, a warp runs them
- * side by side.
+/* Parallel loops in one source for a host thread, for a warp and for a launch. A team is one host thread, or the 32
+ * lanes of one warp. Work is written as loops over independent items: the host runs the items one after the other, a
+ * warp, or all threads of a launch, run them side by side.
  *
  * Rule    an item writes only elements that belong to it alone, in memory that the team shares, and reads only what was
  *         written before the last VF_TEAM_SYNC(). No sum is split over lanes. Code outside of such a loop is run by

@@ -4,10 +4,10 @@
  *
  * In      readings of the step (readings.h), the window's state and the motions of the result
  * Out     struct vf_window_given of the next step; of vfront_nav_t in the result what the window cannot know
- * Rule    vfront_nav_state_t. A state begins with the frame behind the one in which start.h has found it. It ends where
- *         readings are missing for VFRONT_IMU_GAP_NS, after VF_NAV_COAST_NS without sights, or where for VF_NAV_POOR_FRAMES frames the mean
- *         cost of a sight is over VF_NAV_POOR_COST; then the start begins anew, and the new state goes on where the
- *         last one was, in position and yaw
+ * Rule    vfront_nav_state_t. A state begins with the frame behind the one in which start.h has found it. It ends
+ *         where readings are missing for VFRONT_IMU_GAP_NS, after VF_NAV_COAST_NS without sights, or where for
+ *         VF_NAV_POOR_FRAMES frames the mean cost of a sight is over VF_NAV_POOR_COST; then the start begins anew, and
+ *         the new state goes on where the last one was, in position and yaw
  * Exact   double precision in one order, on the host for either port: a start is some thousand small steps one behind
  *         the other, in double precision, which an embedded GPU does slowly
  * Memory  struct vf_nav, in the vf_state

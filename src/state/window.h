@@ -4,7 +4,7 @@
  * In      what the host gives (struct vf_window_given): whether a state begins, goes on or there is none, what the
  *         readings say; sights of this frame
  * Out     estimate after this frame, by parity; state with covariance
- * Rule    window_state.h, on a copy of the estimate of the frame before, so that a step that fails leaves that as it was
+ * Rule    window_state.h, on a copy of the estimate of the frame before: a step that fails leaves that as it was
  */
 #ifndef VF_WINDOW_H
 #define VF_WINDOW_H

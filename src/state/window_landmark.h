@@ -198,8 +198,8 @@ VF_FN void vf_landmark_factor(float point[3][VF_LANDMARK_ROWS], float R[6])
     }
 }
 
-/** What the rows say of the relative poses: along the landmark's columns, for its change later, and without it. rows->point:
- *  orthonormal. */
+/** What the rows say of the relative poses: along the landmark's columns, for its change later, and without it.
+ *  rows->point: orthonormal. */
 VF_FN void vf_landmark_keep(struct vf_landmark_row *row, struct vf_landmark_more *more,
                             const struct vf_landmark_rows *rows)
 {

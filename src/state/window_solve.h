@@ -53,8 +53,8 @@ VF_FN void vf_solve_back(const double *L, double *x, int n, int width)
 }
 
 /** Lower factor of an n x n matrix L, rows of n, in place, the diagonal times 1 + damping; below it `more` rows, which
- *  become L^-1 times what they were. A column without a diagonal has one of 1. whole, column: room for n. Of a launch of
- *  one block. Each element has its terms subtracted in the same order as by vf_solve_factor(). */
+ *  become L^-1 times what they were. A column without a diagonal has one of 1. whole, column: room for n. Of a launch
+ *  of one block. Each element has its terms subtracted in the same order as by vf_solve_factor(). */
 VF_FN void vf_solve_factor_items(double *L, double *whole, double *column, int n, int more, double damping)
 {
     VF_ITEMS(i, n)
@@ -101,8 +101,8 @@ VF_FN void vf_solve_back_items(const double *L, double *y, double *x, int n)
 }
 
 /** Columns gone[0..count) eliminated from H x = -g, at most VF_WINDOW_GONE of them: what remains holds for the others;
- *  their rows and columns are 0. rows: room for those of the columns that go; L, whole, column: for their factor. Of a launch of
- *  one block. */
+ *  their rows and columns are 0. rows: room for those of the columns that go; L, whole, column: for their factor. Of
+ *  a launch of one block. */
 VF_FN void vf_solve_eliminate(struct vf_window_system *s, const int32_t *gone, int count,
                               double rows[VF_WINDOW_GONE][VF_WINDOW_COLUMNS + 1], double *L, double *whole,
                               double *column)

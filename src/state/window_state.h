@@ -23,7 +23,7 @@
  * Exact   landmarks in single precision; relative poses, IMU, sums over landmarks in order of their slots, solution in
  *         double; one order throughout, roots and quotients correctly rounded
  * Memory  struct vf_window lasts, struct vf_window_work does not outlast a step
- * Shared  all arithmetic: a step is a sequence of launches (window_step.h), which the host form calls one after the other
+ * Shared  all arithmetic: a step is a sequence of launches (window_step.h), which the host form runs one by one
  *
  * Errors of poses, velocities and biases are those of vfront_nav_t: R_true = exp([w]) R in axes of the odometry frame.
  *

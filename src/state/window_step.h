@@ -579,7 +579,8 @@ VF_FN void vf_window_begin(struct vf_window *w, const struct vf_window_rig *rig,
     VF_ITEM_SYNC();
 }
 
-/** State of the newest frame; of the members of vfront_nav_t behind `flags` those that the window knows. By one item. */
+/** State of the newest frame; of the members of vfront_nav_t behind `flags` those that the window knows. By one
+ *  item. */
 VF_FN void vf_window_tell(const struct vf_window *w, vfront_nav_t *nav)
 {
     const struct vf_window_slot *s = &w->slot[w->newest];

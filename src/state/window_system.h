@@ -5,7 +5,7 @@
  * Rule    vf_window_lists() and vf_window_relate() before the first; then, each behind the end of the one before,
  *         vf_window_landmarks(), vf_window_gather(), vf_window_spread(), vf_window_fold(), vf_window_assemble().
  *         vf_window_lists(), _relate(), _fold() are for a launch of one block
- * Exact   each element of a result is one item's, and its terms are added in one order: landmarks by slot, hosts by slot
+ * Exact   each element of a result is one item's; its terms are added in one order, landmarks and hosts by slot
  */
 #ifndef VF_WINDOW_SYSTEM_H
 #define VF_WINDOW_SYSTEM_H

@@ -76,8 +76,8 @@ static void corrupt(struct vf_memory *m, int stage)
 #include "stages.def"
 #undef VF_STAGE
 
-/** Runs frames with a tuning; pictures, masks and readings differ from frame to frame. Returns the number of frames with
- *  a state. */
+/** Runs frames with a tuning; pictures, masks and readings differ from frame to frame. Returns the number of frames
+ *  with a state. */
 static int fly(const vfront_tuning_t *tuning, uint64_t frames)
 {
     static uint8_t mask[VFRONT_WIDTH * VFRONT_HEIGHT];

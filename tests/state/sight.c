@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* sight: bearings of tracks and partners beside the lens model in double precision, with every lens; deviations; what
+ * gives no sight, and what no partner; nothing else in the arena changes. */
+#include "tests/geometry/stereo_oracle.h"
+
+#if VFRONT_WINDOW && VFRONT_STEREO
+
+static struct vf_feature *features(void) { return memory.refill.feature[step.parity]; }
+static uint32_t *count(void) { return &memory.refill.counts[step.parity].count; }
+
+/** Tracks and partners anywhere in both pictures. */
+static void put_tracks(uint32_t wanted)
+{
+    scribble(&memory.refill, sizeof memory.refill);
+    scribble(&memory.partner, sizeof memory.partner);
+    memset(&memory.freeze, 0, sizeof memory.freeze);
+    memset(&memory.stereo.pair, 0, sizeof memory.stereo.pair);
+    memory.stereo.pair[step.parity].state = VFRONT_STEREO_GOOD;
+    *count() = wanted;
+    for (uint32_t i = 0; i < wanted; i++) {
+        struct vf_feature *f = &features()[i];
+        struct vf_partner *p = &memory.partner.partner[i];
+        f->id = i % 9 == 4 ? (7ull << 32) + i + 1 : 3u * i + 1;
+        f->x_q16 = between(0, (rig.camera[0].width_px - 1) << 16);
+        f->y_q16 = between(0, (rig.camera[0].height_px - 1) << 16);
+        p->x_q16 = between(0, (rig.camera[1].width_px - 1) << 16);
+        p->y_q16 = between(0, (rig.camera[1].height_px - 1) << 16);
+        p->disparity_sigma_px = i % 4 == 1 ? 0.0f : (float)real(0.05, 1.0);
+    }
+}
+
+/** Bearing of a place of a camera by its lens model. */
+static void direction(int camera, int32_t x_q16, int32_t y_q16, double out[3])
+{
+    const double px[2] = {x_q16 / 65536.0, y_q16 / 65536.0};
+    if (!vf_lens_bearing(&rig.lens[camera], px, out)) out[0] = NAN; /* the grid may have one there, near the limit */
+}
+
+static void same_direction(const float found[3], const double true_one[3], const char *what)
+{
+    for (int k = 0; k < 3 && !isnan(true_one[0]); k++)
+        if (fabs((double)found[k] - true_one[k]) > 2e-5)
+            fail_msg("%s: %g, not %g", what, (double)found[k], true_one[k]);
+}
+
+static const struct vf_sight_memory *run_sight(int two)
+{
+    RUN(sight); /* once before, so that the expected arena has all that it writes */
+    memcpy(&expected, &memory, sizeof memory);
+    scribble(memory.sight.sight, *count() * sizeof memory.sight.sight[0]);
+    memory.sight.count = ~0u;
+    if (memory.freeze.frames[step.parity][0] || memory.freeze.repeated[step.parity][0])
+        memcpy(memory.sight.sight, expected.sight.sight, sizeof memory.sight.sight);
+    RUN(sight);
+    same_arena("sight");
+    for (uint32_t i = 0; i < memory.sight.count && !two; i++)
+        assert_true(memory.sight.sight[i].other_sigma == 0.0f && memory.sight.sight[i].other[0] == 0.0f);
+    return &memory.sight;
+}
+
+static int set_up_sights(enum kind kind)
+{
+    if (!set_up_rig(kind)) return 0;
+    step.tuning.window = step.tuning.track_partner = 1;
+    step.tuning.track_target = VFRONT_TRACKS;
+    step.tuning.window_sight_mpx = between(100, 2000);
+    memset(&memory.sight, 0, sizeof memory.sight);
+    put_tracks(VFRONT_TRACKS < VF_WINDOW_SIGHTS ? VFRONT_TRACKS : VF_WINDOW_SIGHTS);
+    return 1;
+}
+
+static void bearings(void **state)
+{
+    static const enum kind kinds[] = {RECTIFIED, TOED_IN, BARREL, FISHEYE};
+    (void)state;
+    shake(51);
+    for (int run = 0; run < 24; run++) {
+        if (!set_up_sights(kinds[run % 4])) skip();
+        const struct vf_sight_memory *m = run_sight(1);
+        uint32_t both = 0;
+        assert_int_equal(m->count, *count());
+        for (uint32_t i = 0; i < m->count; i++) {
+            const struct vf_feature *f = &features()[i];
+            const struct vf_partner *p = &memory.partner.partner[i];
+            const struct vf_sight *s = &m->sight[i];
+            double own[3], other[3];
+            if (!s->id) continue; /* the lens has no bearing there */
+            direction(0, f->x_q16, f->y_q16, own);
+            same_direction(s->bearing, own, "camera 0");
+            assert_int_equal(s->id, (uint32_t)f->id);
+            assert_true(fabs((double)s->sigma * (double)step.geometry.focal_px[0] * 1000.0 -
+                             step.tuning.window_sight_mpx) < 1e-3);
+            assert_true((s->other_sigma > 0.0f) <= (p->disparity_sigma_px > 0.0f));
+            if (!(s->other_sigma > 0.0f)) continue;
+            direction(1, p->x_q16, p->y_q16, other);
+            same_direction(s->other, other, "camera 1");
+            assert_true(fabs((double)s->other_sigma * (double)step.geometry.focal_px[1] -
+                             (double)p->disparity_sigma_px) < 1e-5);
+            both++;
+        }
+        assert_true(both > m->count / 2);
+    }
+}
+
+/** More tracks than sights: the oldest. Frozen or repeated pictures of camera 0: none; of camera 1, or cameras that do
+ *  not agree: no partners. No stereo: what partners there are. */
+static void gates(void **state)
+{
+    (void)state;
+    shake(52);
+    for (int run = 0; run < 20; run++) {
+        if (!set_up_sights(TOED_IN)) skip();
+        const int way = run % 5;
+        if (way == 0) memory.freeze.frames[step.parity][0] = 1;
+        if (way == 1) memory.freeze.repeated[step.parity][0] = 3;
+        if (way == 2) memory.freeze.frames[step.parity][1] = 2;
+        if (way == 3) memory.freeze.repeated[step.parity][1] = 2;
+        if (way == 4) memory.stereo.pair[step.parity].state = run % 2 ? VFRONT_STEREO_SUSPECT : VFRONT_STEREO_BLIND;
+        assert_int_equal(run_sight(0)->count, way < 2 ? 0 : *count());
+        if (!set_up_sights(TOED_IN)) skip();
+        step.tuning.stereo = 0;
+        uint32_t partners = 0;
+        const struct vf_sight_memory *m = run_sight(1);
+        for (uint32_t i = 0; i < m->count; i++) partners += m->sight[i].other_sigma > 0.0f;
+        assert_true(partners > m->count / 2);
+        *count() = 0;
+        assert_int_equal(run_sight(1)->count, 0);
+    }
+}
+#endif
+
+int main(void)
+{
+#if VFRONT_WINDOW && VFRONT_STEREO
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bearings), cmocka_unit_test(gates)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+#else
+    puts("sight: skipped, the config has no window");
+    return 77;
+#endif
+}
