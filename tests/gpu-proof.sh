@@ -86,14 +86,14 @@ part_paths() {
 part_memory() {
     build_paths
     echo "- memcheck, one real frame of 1226x370"
-    sanitize memcheck --seed 8 --real --case 1 --frames 1
+    sanitize memcheck --seed 8 --real --case 1 --frames 1 --flights 1 --steps 12
     echo "- racecheck, small cases"
-    sanitize racecheck --seed 8 --small --cases 8 --frames 2
+    sanitize racecheck --seed 8 --small --cases 8 --frames 2 --flights 1 --steps 12
     echo "- initcheck, small cases"
-    paths=native sanitize initcheck --seed 8 --small --cases 8 --frames 2
+    paths=native sanitize initcheck --seed 8 --small --cases 8 --frames 2 --flights 1 --steps 12
 }
 part_ports() {
-    ports='init api info points partners prior fields invariance idle alloc fault hang failover'
+    ports='init api info imu points partners prior fields invariance idle alloc fault hang failover'
     "$make" -j16 BUILD="$build/ports" "$build/ports/digest" $(for test in $ports; do echo "$build/ports/config/small/$test"; done) >/dev/null
     "$build/ports/digest" tests/golden.txt
     for test in $ports; do

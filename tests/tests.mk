@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window start simulate faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
+.PHONY: coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window batch nav start simulate faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
 .SECONDEXPANSION:
 .SECONDARY:
 
@@ -126,7 +126,7 @@ $(EMULATE)/block.o: tests/emulate/block.cpp tests/emulate/cuda_runtime.h tests/f
 	$(CXX) -std=c++17 -O2 -g $(WARN) $(SAN) -c $< -o $@
 
 # Emulated kernels: a sample for `make slow`, in which every stage runs; `make emulate` is the whole.
-EMULATED_SAMPLE := $(if $(HAVE_FIBERS),$(EMULATED:%='$(EMULATE)/vfcheck-% --tiny --seed 4 --cases 24 --frames 2') '$(EMULATE)/vfcheck-900 --small --seed 9 --cases 8 --frames 2' '$(BUILD)/emulate-small/failover --quick',\
+EMULATED_SAMPLE := $(if $(HAVE_FIBERS),$(EMULATED:%='$(EMULATE)/vfcheck-% --tiny --seed 4 --cases 24 --frames 2 --flights 2 --steps 20') '$(EMULATE)/vfcheck-900 --small --seed 9 --cases 8 --frames 2 --flights 7' '$(BUILD)/emulate-small/failover --quick',\
     "echo kernels: NOT RUN - libboost-context-dev is not installed; exit 77")
 CASES ?= 90
 emulate: $(EMULATED:%=$(EMULATE)/vfcheck-%) ## Kernels on this machine's processor beside the host forms, in every branch of each architecture: CASES=90

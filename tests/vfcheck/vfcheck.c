@@ -707,7 +707,6 @@ static void random_tuning(vfront_tuning_t *t, const struct vf_case *k)
         t->cull_width_px++;
         t->cull_height_px++;
     }
-    if (!(k->imu && k->number % 2) || !t->ego || !t->track_target || t->failover) t->window = 0;
     if (t->ego_points == 6) t->ego_points = 5;
     if (t->select_window_px > 4 * vf_min(t->cull_width_px, t->cull_height_px)) t->select_window_px = 3;
     if (t->track_distance_px > 4 * t->cell_width_px) t->track_distance_px = 4 * t->cell_width_px;
@@ -785,6 +784,7 @@ static struct vf_case make_case(int number, int sizes_per_fill)
     k.reset = random_number(4) == 0;
     vfront_tuning_default(&k.tuning);
     if (number % 3) random_tuning(&k.tuning, &k);
+    k.tuning.window = VFRONT_WINDOW && k.imu && number % 2;
     be_patient(&k.tuning);
     k.placed = k.cameras > 1 && random_number(3) == 0;
     k.tuning.rectify = VFRONT_RECTIFY && k.placed && random_number(2);
@@ -833,16 +833,18 @@ static void usage(void)
 {
     puts(
         "vfcheck [--seed N] [--case N] [--cases N] [--frames N] [--pictures DIR] [--tiny | --small | --real] "
-        "[--bench [--brief]]\n"
-        "        [--motion] [--dense] [--latency STEPS] [--neighbour] [--verbose]\n"
+        "[--flights N] [--steps N]\n"
+        "        [--bench [--brief]] [--motion] [--window] [--dense] [--latency STEPS] [--neighbour] [--verbose]\n"
         "Every stage's host form against its kernel, byte by byte, on random, adversarial and real pictures, and both "
         "ports end to\n"
-        "end. --tiny, --small: no pictures over 129x97, over 320x240. --real: cases of 752x480, 1226x370 and 1280x720 "
-        "px with everything "
-        "switched on. --pictures: PGM files of one size, taken in the order of their names. --bench: times, if all "
-        "agree; with "
+        "end; the stage window on drawn flights: --flights, of --steps steps each; 14 of 60, with --case none. --tiny, "
+        "--small: no\n"
+        "pictures over 129x97, over 320x240. --real: cases of 752x480, 1226x370 and 1280x720 px with everything "
+        "switched on.\n"
+        "--pictures: PGM files of one size, taken in the order of their names. --bench: times, if all agree; with "
         "--brief\n"
-        "those of the kernels and of a few steps. --motion: those of motions alone. --dense: those of disparities and\n"
+        "those of the kernels and of a few steps. --motion, --window, --dense: those of motions, of window, of "
+        "disparities and\n"
         "stixels alone. --latency: so many steps of each kind of picture, and fewer of each way to\n"
         "wait. --neighbour: steps beside kernels that keep the whole device at work. Exit: 0 all agree, 1 not, 2 "
         "usage, 77 no "
@@ -883,6 +885,8 @@ static int parse(int argc, char **argv)
             options.frames = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--flights") && more)
             options.flights = atoi(argv[++i]);
+        else if (!strcmp(argv[i], "--steps") && more)
+            options.steps = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--latency") && more)
             options.latency = atol(argv[++i]);
         else if (!strcmp(argv[i], "--pictures") && more)
@@ -897,7 +901,7 @@ int main(int argc, char **argv)
 {
     setvbuf(stdout, NULL, _IOLBF, 0); /* what was found is seen even when a run is cut short */
     options.cases = 270;
-    options.flights = 14;
+    options.flights = -1;
     options.steps = 60;
     if (!parse(argc, argv)) {
         usage();
@@ -922,7 +926,7 @@ int main(int argc, char **argv)
         if (options.verbose) printf("case %d %dx%d %s\n", i, k.width, k.height, fill_name[k.fill]);
         run_case(&k);
     }
-    if (!options.only) failures += check_flights(options.flights, options.steps);
+    failures += check_flights(options.flights >= 0 ? options.flights : options.only ? 0 : 14, options.steps);
     printf("parity: %d cases of %d frames, %d stages each and end to end, %d failures\n", cases, options.frames,
            VFRONT_STAGES, failures);
     if (!cases) return 2;
