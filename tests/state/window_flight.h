@@ -83,6 +83,7 @@ static inline void flight_position(const struct flight_path *path, double t, dou
 static inline void flight_attitude(const struct flight_path *path, double t, double R[9])
 {
     double one[9];
+    memset(R, 0, 9 * sizeof *R);
     for (int k = 2; k >= 0; k--) {
         double w[3] = {0};
         for (int i = 0; i < 2; i++)
