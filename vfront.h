@@ -1225,6 +1225,18 @@ typedef enum vfront_stage {
     VFRONT_STAGES
 } vfront_stage_t;
 
+/* Frames of reference, and what changes them.
+ *
+ *   IMU axes    those of the readings; the rig has the poses of the cameras on them (R_cam_imu, t_cam_imu_m)
+ *   odometry    z up, against gravity; of the state of a result the origin is where its first state was, and x, y are
+ *   frame       such that the attitude then was the shortest turn that brings z up. For vfront_propagate() whoever makes
+ *               a state chooses them. It never jumps: a state that has to begin anew does so at the position and yaw of
+ *               the last one, and what the IMU did in between is lost
+ *
+ *   nav.reset_counter       rises by one with each state that begins anew
+ *   health.reset_counter    is of the path of motions and tracks, not of the state; vfront_reset() and a clock that is
+ *                           set end both */
+
 /** Bits of vfront_nav_t.flags: what happened since the state from which this one was carried on. */
 typedef enum vfront_nav_flags {
     VFRONT_NAV_SATURATED = 1, /**< A reading was saturated. The covariance grows as by an error that is constant over
@@ -1237,13 +1249,14 @@ typedef enum vfront_nav_flags {
 
 /** What a state is worth. */
 typedef enum vfront_nav_state {
-    VFRONT_NAV_NONE = 0,         /**< There is none: not wanted (tuning `window`), or no frame had readings of an IMU. */
-    VFRONT_NAV_INITIALISING = 1, /**< There is none yet. */
+    VFRONT_NAV_NONE = 0,         /**< There is none: not wanted (tuning value `window`), or no frame had readings of an
+                                      IMU. */
+    VFRONT_NAV_INITIALISING = 1, /**< There is none yet. With two cameras it takes 4 to 12 frames, in motion or not. */
     VFRONT_NAV_GOOD = 2,         /**< By pictures and readings. */
-    VFRONT_NAV_COASTING = 3,     /**< By readings alone since age_ns: no landmark is in sight, or pictures are frozen. */
-    VFRONT_NAV_LOST = 4          /**< The state is the last one, and does not go on: readings were missing for VFRONT_IMU_GAP_NS, there were no sights
-                                      for 5 s, or none that agreed. A new one begins as soon as it is found, at the last position
-                                      and yaw, with reset_counter one higher. */
+    VFRONT_NAV_COASTING = 3,     /**< By readings alone, for age_ns: no landmark is in sight, or pictures are frozen. */
+    VFRONT_NAV_LOST = 4          /**< The last state, which does not go on: there were no readings for
+                                      VFRONT_IMU_GAP_NS, no landmarks in sight for 5 s, or for 10 frames none that
+                                      agreed. A new state begins when it is found, at the last position and yaw. */
 } vfront_nav_state_t;
 
 /** State of the IMU: its pose and velocity in the odometry frame, its biases, and the covariance of all these.
@@ -1254,7 +1267,8 @@ typedef enum vfront_nav_state {
  *  camera and no IMU can see, the position and the yaw, is the same few columns in every state, as a window with
  *  first-estimate Jacobians wants it; and the convention is that of vfront_motion_t. */
 struct vfront_nav {
-    uint64_t t_ns;             /**< Time, on the clock of the readings [ns]. */
+    uint64_t t_ns;             /**< Time, on the clock of the readings [ns]; in a result that of the middle of exposure,
+                                    t_mid_ns, by imu_offset_ns of the rig and offset_s. 0: no state. */
     double position_m[3];      /**< Position of the IMU [m], each of magnitude at most 10^9. */
     double velocity_mps[3];    /**< Its velocity, in axes of the odometry frame [m/s], at most 10^5 each. */
     double q_odom_imu[4];      /**< Attitude, unit quaternion w x y z: from IMU axes to axes of the odometry frame. */
@@ -1264,13 +1278,14 @@ struct vfront_nav {
     uint32_t flags;            /**< vfront_nav_flags_t. */
     uint32_t state;            /**< vfront_nav_state_t. */
     uint64_t age_ns;           /**< Time since the last frame with landmarks in sight [ns]. */
-    double offset_s;           /**< Time offset of the cameras beyond imu_offset_ns of the rig: t_imu = t_cam + offset [s]. */
+    double offset_s;           /**< Time offset of the cameras that was found, beyond imu_offset_ns of the rig: t_imu =
+                                    t_cam + imu_offset + offset [s]. */
     double offset_sigma_s;     /**< Its standard deviation [s]. */
     double misfit;             /**< Mean squared residual of a sight, in deviations; about 2 to 3 when all is right. */
     uint32_t landmarks;        /**< Landmarks in sight in this frame. */
-    uint32_t quality;          /**< 1..100; 0: VFRONT_NAV_NONE. GOOD: 50 + 50 landmarks / 60, at most 100. COASTING: 50 falling
-                                    to 1 over 5 s of age_ns. All others 1. */
-    uint32_t reset_counter;    /**< Number of times that a state began anew, since vfront_init(). */
+    uint32_t quality;          /**< 1..100; 0: VFRONT_NAV_NONE. GOOD: 50 + 50 landmarks / 60, at most 100. COASTING: from
+                                    50 down to 1 over 5 s of age_ns. All others: 1. */
+    uint32_t reset_counter;    /**< States that began anew, since vfront_init(). */
     uint32_t reserved;         /**< 0. */
 };
 
@@ -1375,8 +1390,6 @@ struct vfront_info {
 };
 
 /* ---- state: where the IMU is, for vfront_propagate() ------------------------------------------------------------- */
-
-/* Odometry frame: z up, against gravity; x, y and the origin as whoever makes the first state chose them. */
 
 /** Most readings of a call. */
 #define VFRONT_IMU_READINGS 4096u
