@@ -185,6 +185,7 @@ static vfront_rig_t small_rig(void)
     rig.camera[1].cy_px = 8;
     rig.camera[1].mask = static_mask[0];
     rig.camera[1].mask_pitch_bytes = 64;
+    rig.imu = pair_with_imu().imu;
     return rig;
 }
 
@@ -280,7 +281,7 @@ static void init_each_call(void **state)
     vfront_tuning_t tuning;
     vfront_tuning_default(&tuning);
     for (size_t i = 0; i < sizeof fate / sizeof *fate; i++) {
-        tuning.rectify = tuning.dense = tuning.stixel =
+        tuning.rectify = tuning.dense = tuning.stixel = tuning.window =
             i % 2; /* which writes more to the device, and launches all stages */
         for (long n = 1;; n++) {
             fail_call(n, fate[i].error);

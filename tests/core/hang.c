@@ -208,14 +208,14 @@ static vfront_tuning_t tuning(void)
     t.abandon_init_ms = init_ms;
     t.abandon_us = step_us;
     t.wait = waiting;
-    t.rectify = t.dense = t.stixel = VFRONT_STIXELS && every == 1; /* all stages are launched */
+    t.rectify = t.dense = t.stixel = t.window = VFRONT_STIXELS && every == 1; /* all stages are launched */
     if (every > 1) t.ego = t.match = t.stereo = t.describe = 0;
     return t;
 }
 
 static vfront_status_t start(vfront_port_t port)
 {
-    const vfront_rig_t rig = pair_cameras();
+    const vfront_rig_t rig = pair_with_imu();
     const vfront_tuning_t t = tuning();
     return vfront_init(&pair_vf, &rig, &t, port);
 }
@@ -248,7 +248,7 @@ static vfront_status_t step(uint64_t number)
 /** pair_vf, shut down, works on the host port as a new one does, and knows how many ports it lost. */
 static void host_takes_over(uint32_t lost)
 {
-    const vfront_rig_t rig = pair_cameras();
+    const vfront_rig_t rig = pair_with_imu();
     vfront_info_t info;
     assert_int_equal(vfront_init(&pair_vf, &rig, NULL, VFRONT_PORT_HOST), VFRONT_OK);
     assert_int_equal(vfront_init(&pair_twin, &rig, NULL, VFRONT_PORT_HOST), VFRONT_OK);
@@ -513,7 +513,7 @@ static void many_times(void **state)
 static void bad_values(void **state)
 {
     (void)state;
-    const vfront_rig_t rig = pair_cameras();
+    const vfront_rig_t rig = pair_with_imu();
     vfront_tuning_t t = tuning(), kept = t;
     static const char *const least[] = {"abandon_us", "abandon_init_ms", "deadline_us"};
     for (size_t i = 0; i < sizeof least / sizeof *least; i++) {
@@ -545,7 +545,7 @@ static void bad_values(void **state)
 static void priorities(void **state)
 {
     (void)state;
-    const vfront_rig_t rig = pair_cameras();
+    const vfront_rig_t rig = pair_with_imu();
     vfront_tuning_t t = tuning();
     uint64_t digest = 0;
     for (t.priority = 0;; t.priority++) {
@@ -564,7 +564,7 @@ static void priorities(void **state)
 static void ways_to_wait(void **state)
 {
     (void)state;
-    const vfront_rig_t rig = pair_cameras();
+    const vfront_rig_t rig = pair_with_imu();
     for (waiting = 0; waiting <= VFRONT_WAIT_NAP; waiting++) {
         const vfront_tuning_t t = tuning();
         assert_int_equal(vfront_init(&pair_vf, &rig, &t, VFRONT_PORT_CUDA), VFRONT_OK);
@@ -625,7 +625,7 @@ int main(int argc, char **argv)
         TEST(for_ever),
     };
     const struct CMUnitTest none[] = {cmocka_unit_test(no_device)};
-    const vfront_rig_t rig = pair_cameras();
+    const vfront_rig_t rig = pair_with_imu();
     alarm(1200); /* a call that does not return fails the test, too */
     if (argc > 1 && !strcmp(argv[1], "--quick")) every = 8;
     pair_draw();

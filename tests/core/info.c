@@ -149,9 +149,8 @@ static void info_rectified(void **state)
  *  are not all 0. */
 static void times_with(const vfront_tuning_t *t, uint32_t left_out)
 {
-    vfront_rig_t rig = pair_cameras();
+    const vfront_rig_t rig = pair_with_imu();
     const vfront_result_t *r;
-    rig.imu = (vfront_imu_noise_t){2e-4, 2e-3, 2e-5, 3e-3, 10.0, 100.0, 200.0, 9.81};
     assert_int_equal(vfront_init(&pair_vf, &rig, t, pair_port), VFRONT_OK);
     for (uint64_t i = 0; i < 4; i++) { /* every result that there is, and the first one again */
         const vfront_frame_t f = pair_frame(i);

@@ -569,6 +569,7 @@ static void tuning_ends(void **state)
     vfront_rig_t rig = pair_unplaced();
     const vfront_tuning_entry_t *e;
     rig.camera[VFRONT_CAMERAS - 1].t_cam_imu_m[0] = -0.1; /* one that can be rectified */
+    rig.imu = pair_with_imu().imu;
     for (size_t i = 0; (e = vfront_tuning_entry(i)) != NULL; i++) {
         for (int most = 0; most < 2 && !(pair_port == VFRONT_PORT_CUDA && is_of_device(e->name)); most++) {
             vfront_tuning_t t;

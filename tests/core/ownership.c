@@ -81,11 +81,10 @@ static void corrupt(struct vf_memory *m, int stage)
 static int fly(const vfront_tuning_t *tuning, uint64_t frames)
 {
     static uint8_t mask[VFRONT_WIDTH * VFRONT_HEIGHT];
-    vfront_rig_t rig = pair_cameras();
+    const vfront_rig_t rig = pair_with_imu();
     const vfront_result_t *r;
     vfront_imu_t imu[7];
     int states = 0;
-    rig.imu = (vfront_imu_noise_t){2e-4, 2e-3, 2e-5, 3e-3, 10.0, 100.0, 200.0, 9.81};
     memset(mask, 255, sizeof mask);
     for (size_t i = 0; i < sizeof mask; i += 7) mask[i] = 0;
     assert_int_equal(vfront_init(&pair_vf, &rig, tuning, pair_port), VFRONT_OK);
