@@ -153,18 +153,20 @@ VF_FN void vf_inertial_factor(const double P[81], double L[81])
         }
 }
 
-/** Deviations by which the rows are divided: factor of the preintegral's covariance, and of both walks. */
+/** Deviations by which the rows are divided: factor of the preintegral's covariance; 1 over its diagonal, and over both
+ *  walks. */
 struct vf_inertial_scale {
-    double L[81], walk[2];
+    double L[81], over[9], over_walk[2];
 };
 
 VF_FN void vf_inertial_scale_of(struct vf_inertial_scale *scale, const struct vf_window_slot *b,
                                 const vfront_imu_noise_t *noise)
 {
     vf_inertial_factor(b->motion.P, scale->L);
+    for (int i = 0; i < 9; i++) scale->over[i] = 1.0 / scale->L[10 * i];
     for (int k = 0; k < 2; k++) {
         const double walk = k ? noise->accel_walk : noise->gyro_walk;
-        scale->walk[k] = sqrt(walk * walk * b->motion.dt_s + VF_INERTIAL_LEAST * VF_INERTIAL_LEAST);
+        scale->over_walk[k] = 1.0 / sqrt(walk * walk * b->motion.dt_s + VF_INERTIAL_LEAST * VF_INERTIAL_LEAST);
     }
 }
 
@@ -175,9 +177,9 @@ VF_FN void vf_inertial_whiten(struct vf_inertial *f, const struct vf_inertial_sc
     for (int i = 0; i < VF_NAV_ERRORS; i++) x[i] = c < VF_INERTIAL_COLUMNS ? f->J[i][c] : f->r[i];
     for (int i = 0; i < 9; i++) {
         for (int k = 0; k < i; k++) x[i] -= scale->L[9 * i + k] * x[k];
-        x[i] /= scale->L[9 * i + i];
+        x[i] *= scale->over[i];
     }
-    for (int i = 9; i < VF_NAV_ERRORS; i++) x[i] /= scale->walk[i >= 12];
+    for (int i = 9; i < VF_NAV_ERRORS; i++) x[i] *= scale->over_walk[i >= 12];
     for (int i = 0; i < VF_NAV_ERRORS; i++) {
         if (c < VF_INERTIAL_COLUMNS)
             f->J[i][c] = x[i];

@@ -111,28 +111,27 @@ VF_FN void vf_relative_map_of(const struct vf_window *w, const struct vf_window_
     }
 }
 
-/** Row (u, w) of a matrix over relative changes, as a row over changes of the frame's pose: out = row A, A as above. */
-VF_FN void vf_relative_row(const struct vf_relative_map *m, const double row[6], double out[6])
+/** Row (u, w) of a matrix over relative changes, as a row over changes of the frame's pose, in place: row A, A as
+ *  above. */
+VF_FN void vf_relative_row(const struct vf_relative_map *m, double row[6])
 {
     double u[3], w[3], about[3];
     vf_transform_back(m->M, row, u);
     vf_transform_back(m->M, row + 3, w);
     vf_cross_double(u, m->d, about); /* u' [d] = (u x d)' */
     for (int k = 0; k < 3; k++) {
-        out[k] = -u[k];
-        out[3 + k] = about[k] - w[k];
+        row[k] = -u[k];
+        row[3 + k] = about[k] - w[k];
     }
 }
 
-/** out = A' B, of 6x6 blocks, B in place: its columns one after the other. */
-VF_FN void vf_relative_columns(const struct vf_relative_map *m, double B[6][6])
+/** Column c of A' B, of 6x6 blocks, in place of that of B. */
+VF_FN void vf_relative_column(const struct vf_relative_map *m, double B[6][6], int c)
 {
-    for (int c = 0; c < 6; c++) {
-        double column[6], out[6];
-        for (int r = 0; r < 6; r++) column[r] = B[r][c];
-        vf_relative_row(m, column, out);
-        for (int r = 0; r < 6; r++) B[r][c] = out[r];
-    }
+    double column[6];
+    for (int r = 0; r < 6; r++) column[r] = B[r][c];
+    vf_relative_row(m, column);
+    for (int r = 0; r < 6; r++) B[r][c] = column[r];
 }
 
 /** Change of a frame's pose (row) as one of the host's: row G, G = [1, [apart]; 0, 1]. */
@@ -144,13 +143,6 @@ VF_FN void vf_relative_host(const struct vf_relative_map *m, const double row[6]
         out[k] = row[k];
         out[3 + k] = row[3 + k] + about[k];
     }
-}
-
-VF_FN double vf_relative_dot(const double a[6], const double b[6])
-{
-    double sum = 0.0;
-    for (int k = 0; k < 6; k++) sum += a[k] * b[k];
-    return sum;
 }
 
 /** Changes of the poses relative to a host by a solution over all columns. */

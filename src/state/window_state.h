@@ -211,6 +211,6 @@ void vf_window_run(struct vf_window *w, struct vf_window_work *work, const struc
 void vf_window_inverse(const vfront_nav_t *first, double information[VF_NAV_ERRORS * VF_NAV_ERRORS]);
 
 /** State of the newest frame. */
-void vf_window_nav(const struct vf_window *w, vfront_nav_t *nav);
+void vf_window_nav(const struct vf_window *w, struct vf_window_work *work, vfront_nav_t *nav);
 
 #endif

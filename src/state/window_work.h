@@ -29,6 +29,7 @@
 struct vf_window_host {
     uint32_t count;                                       /* landmarks */
     uint32_t frames;                                      /* bit f: has an equation; not the host's own */
+    uint32_t part[VF_WINDOW_PARTS], seen[VF_WINDOW_PARTS]; /* of the landmarks in parts: number, frames */
     int32_t list[VF_WINDOW_LANDMARKS];                    /* rising */
     double H[VF_WINDOW_PAIRS][6][6];                      /* rows of frame a, columns of frame b */
     double g[2][VF_WINDOW_FRAMES][6];                     /* right side; with the offset of disparities */
@@ -52,6 +53,19 @@ struct vf_window_inertial {
     int32_t column[VF_WINDOW_COLUMNS]; /* of H, for each of the system; -1: none */
 };
 
+/** Columns of a panel of a factorisation. */
+#define VF_SOLVE_PANEL 4
+
+/** Room of a factorisation (window_solve.h): of the host's, and of eliminations. */
+struct vf_solve_room {
+    double matrix[(VF_WINDOW_COLUMNS + 1) * VF_WINDOW_COLUMNS];
+    double whole[VF_WINDOW_COLUMNS];                       /* diagonal before the factorisation */
+    double inverse[VF_WINDOW_COLUMNS];                     /* 1 / D */
+    double corner[VF_SOLVE_PANEL][VF_SOLVE_PANEL];         /* of a panel: L below the diagonal, D L' above it */
+    double across[VF_SOLVE_PANEL][VF_WINDOW_COLUMNS + 1];  /* of a panel: D L' of the rows below */
+    double gone[2][VF_WINDOW_GONE][VF_WINDOW_COLUMNS + 1]; /* rows of the columns that go; over D */
+};
+
 struct vf_window_work {
     int32_t at, trial;   /* sets: of the estimate, being made */
     int32_t steps;       /* of the optimisation, so far */
@@ -61,26 +75,31 @@ struct vf_window_work {
     uint32_t hosts;      /* bit h: its landmarks are in the system */
     int32_t leaves, key; /* marginalisation: state, keyframe that leave; -1: none */
     int32_t gone, gone_list[VF_WINDOW_GONE];
+    int32_t reserved;
+    uint32_t in[VF_WINDOW_FRAMES]; /* of each host: bits of its frames and itself; 0: no landmarks */
     double damping, cost;
     double part[VF_WINDOW_PARTS];
+    uint32_t number[VF_WINDOW_PARTS], sum[VF_WINDOW_PARTS]; /* counts in parts */
     double from_first[VF_WINDOW_COLUMNS], of_prior[VF_WINDOW_COLUMNS]; /* x; prior's H x */
-    double x[VF_WINDOW_COLUMNS], y[VF_WINDOW_COLUMNS];
+    double x[VF_WINDOW_COLUMNS];
     struct vf_window_inertial inertial[VF_WINDOW_MOTIONS];
     struct vf_window_host host[VF_WINDOW_FRAMES];
     struct vf_window_system system[2];
     struct vf_landmark_row row[2][VF_WINDOW_LANDMARKS];
     struct vf_landmark_more more[VF_WINDOW_LANDMARKS];
-    double factor[(VF_WINDOW_COLUMNS + VF_WINDOW_SAID) * VF_WINDOW_COLUMNS];
-    double whole[VF_WINDOW_COLUMNS];  /* diagonal before the factorisation */
-    double column[VF_WINDOW_COLUMNS]; /* of the factor, the last one made */
-    double eliminated[VF_WINDOW_GONE][VF_WINDOW_COLUMNS + 1];
     int32_t landmark_of[VF_WINDOW_SIGHTS]; /* of each sight; -1: none */
+    uint32_t ids[VF_WINDOW_LANDMARKS];     /* of all landmarks */
+    int32_t merit[VF_WINDOW_LANDMARKS];    /* of slots for new landmarks, see vf_window_slot_merit() */
     int32_t order[VF_WINDOW_LANDMARKS];    /* slots for new landmarks, best first */
     int32_t slots;
+    double score[VF_WINDOW_FRAMES]; /* of keyframes, for the one that leaves */
     /* estimate before a step of the optimisation */
     struct vf_window_value kept[VF_WINDOW_FRAMES];
     double kept_offset_s, kept_disparity_rad, kept_mount[4];
-    float kept_landmark[VF_WINDOW_LANDMARKS][4];
+    struct vf_landmark_place kept_place[VF_WINDOW_LANDMARKS];
+    /* covariance: corner of the factor, L below the diagonal; its inverse by columns; 1 / D */
+    double corner[VF_WINDOW_SAID][VF_WINDOW_SAID], back[VF_WINDOW_SAID][VF_WINDOW_SAID], corner_inverse[VF_WINDOW_SAID];
+    struct vf_solve_room room; /* on a GPU that of eliminations alone */
 };
 
 /** Index of a pair of frames, a <= b. */
