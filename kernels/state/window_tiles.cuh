@@ -84,9 +84,8 @@ static __device__ __forceinline__ void vf_tile_behind(vf_tile *t, const vf_tiles
             across[i] = m->across[k][VF_TILE * t->column + i];
         }
         VF_UNROLL
-        for (int r = 0; r < VF_TILE; r++)
-            VF_UNROLL
-            for (int c = 0; c < VF_TILE; c++) t->a[r][c] -= left[r] * across[c];
+        for (int r = 0; r < VF_TILE; r++) VF_UNROLL
+        for (int c = 0; c < VF_TILE; c++) t->a[r][c] -= left[r] * across[c];
     }
 }
 
@@ -119,10 +118,9 @@ static __device__ __forceinline__ void vf_tile_back_corner(const vf_tile *t, vf_
     VF_UNROLL
     for (int c = 0; c < VF_TILE; c++) x[c] = m->x[VF_TILE * t->column + c];
     VF_UNROLL
-    for (int r = VF_TILE - 1; r > 0; r--)
-        VF_UNROLL
-        for (int c = 0; c < r; c++)
-            if (r < pivots) x[c] -= t->a[r][c] * x[r];
+    for (int r = VF_TILE - 1; r > 0; r--) VF_UNROLL
+    for (int c = 0; c < r; c++)
+        if (r < pivots) x[c] -= t->a[r][c] * x[r];
     VF_UNROLL
     for (int c = 0; c < VF_TILE; c++) m->x[VF_TILE * t->column + c] = x[c];
 }
@@ -135,10 +133,9 @@ static __device__ __forceinline__ void vf_tile_back_before(const vf_tile *t, vf_
     VF_UNROLL
     for (int c = 0; c < VF_TILE; c++) x[c] = m->x[VF_TILE * t->column + c];
     VF_UNROLL
-    for (int r = VF_TILE - 1; r >= 0; r--)
-        VF_UNROLL
-        for (int c = 0; c < VF_TILE; c++)
-            if (r < pivots) x[c] -= t->a[r][c] * m->x[VF_TILE * t->row + r];
+    for (int r = VF_TILE - 1; r >= 0; r--) VF_UNROLL
+    for (int c = 0; c < VF_TILE; c++)
+        if (r < pivots) x[c] -= t->a[r][c] * m->x[VF_TILE * t->row + r];
     VF_UNROLL
     for (int c = 0; c < VF_TILE; c++) m->x[VF_TILE * t->column + c] = x[c];
 }
@@ -188,8 +185,9 @@ static __device__ __forceinline__ void vf_tile_cover(const vf_window *w, vf_wind
     VF_UNROLL
     for (int i = 0; i < VF_TILE * VF_TILE; i++) {
         const int r = VF_TILE * t.row + i / VF_TILE, c = VF_TILE * t.column + i % VF_TILE;
-        t.a[i / VF_TILE][i % VF_TILE] =
-            t.row < 0 || c >= N || r >= N ? 0.0 : s.H[vf_window_said_last(w, r) * N + vf_window_said_last(w, c)];
+        t.a[i / VF_TILE][i % VF_TILE] = t.row < 0 || c >= N || r >= N
+                                            ? 0.0
+                                            : s.H[vf_window_said_last(w, r) * N + vf_window_said_last(w, c)];
     }
     vf_tile_factor(&t, m, 0.0);
     VF_UNROLL

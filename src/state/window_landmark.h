@@ -191,10 +191,7 @@ VF_FN void vf_landmark_rows_of(struct vf_landmark_rows *rows, const struct vf_la
 VF_FN float vf_landmark_product(float a[3][VF_GROUP_HELD(16)], float b[3][VF_GROUP_HELD(16)])
 {
     float part[VF_GROUP_HELD(16)];
-    VF_GROUP(16, i, lane)
-    {
-        part[i] = a[0][i] * b[0][i] + a[1][i] * b[1][i] + a[2][i] * b[2][i];
-    }
+    VF_GROUP(16, i, lane) { part[i] = a[0][i] * b[0][i] + a[1][i] * b[1][i] + a[2][i] * b[2][i]; }
     return vf_group_sum_16(part);
 }
 
@@ -211,16 +208,14 @@ VF_FN void vf_landmark_factor(float point[3][3][VF_GROUP_HELD(16)], float R[6])
             for (int d = 0; d < c; d++) {
                 const float along = vf_landmark_product(point[d], point[c]);
                 part[d] += along;
-                for (int row = 0; row < 3; row++)
-                    VF_GROUP(16, i, lane)
-                    point[c][row][i] -= along * point[d][row][i];
+                for (int row = 0; row < 3; row++) VF_GROUP(16, i, lane)
+                point[c][row][i] -= along * point[d][row][i];
             }
         const float square = vf_landmark_product(point[c], point[c]);
         const int good = square > 1e-8f * whole;
         const float length = good ? sqrtf(square) : 1.0f;
-        for (int row = 0; row < 3; row++)
-            VF_GROUP(16, i, lane)
-            point[c][row][i] = good ? point[c][row][i] / length : 0.0f;
+        for (int row = 0; row < 3; row++) VF_GROUP(16, i, lane)
+        point[c][row][i] = good ? point[c][row][i] / length : 0.0f;
         part[c] = length;
         for (int d = 0; d <= c; d++) R[d == 0 ? c : d == 1 ? 2 + c : 5] = part[d];
     }
@@ -249,10 +244,10 @@ VF_FN void vf_landmark_keep_frame(struct vf_landmark_row *row, struct vf_landmar
     }
 }
 
-/** What the rows say of the relative poses: along the landmark's columns, for its change later, and without it.
- *  rows->point: orthonormal; R: their factor. taken: 0: nothing is written. */
-VF_FN void vf_landmark_keep(struct vf_landmark_row *row, struct vf_landmark_more *more,
-                            struct vf_landmark_rows *rows, const float R[6], int taken)
+/** What the rows say of the relative poses of the frames in `seen`: along the landmark's columns, for its change later,
+ *  and without it. rows->point: orthonormal; R: their factor. taken: 0: nothing is written. */
+VF_FN void vf_landmark_keep(struct vf_landmark_row *row, struct vf_landmark_more *more, struct vf_landmark_rows *rows,
+                            const float R[6], uint32_t seen, int taken)
 {
     float part[2][VF_GROUP_HELD(16)], residual[3], disparity[3];
     VF_UNROLL
@@ -275,7 +270,8 @@ VF_FN void vf_landmark_keep(struct vf_landmark_row *row, struct vf_landmark_more
     }
     VF_GROUP(16, i, f)
     {
-        if (taken && f < VF_WINDOW_FRAMES) vf_landmark_keep_frame(row, more, rows, i, f, residual, disparity);
+        if (taken && f < VF_WINDOW_FRAMES && seen >> f & 1)
+            vf_landmark_keep_frame(row, more, rows, i, f, residual, disparity);
     }
     if (!taken || !VF_GROUP_FIRST(16)) return;
     for (int k = 0; k < 6; k++) row->R[k] = R[k];

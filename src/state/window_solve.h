@@ -80,15 +80,14 @@ VF_FN void vf_solve_corner(double a[VF_SOLVE_PANEL][VF_SOLVE_PANEL], int pivots,
             a[r][j] = a[r][j] * inverse[j];
         }
         VF_UNROLL
-        for (int r = j + 1; r < VF_SOLVE_PANEL; r++)
-            VF_UNROLL
-            for (int c = j + 1; c <= r; c++) a[r][c] -= a[r][j] * a[j][c];
+        for (int r = j + 1; r < VF_SOLVE_PANEL; r++) VF_UNROLL
+        for (int c = j + 1; c <= r; c++) a[r][c] -= a[r][j] * a[j][c];
     }
 }
 
 /** Row below a corner: L in place, `across` that row of L D. */
-VF_FN void vf_solve_row(double corner[VF_SOLVE_PANEL][VF_SOLVE_PANEL], int pivots,
-                        const double inverse[VF_SOLVE_PANEL], double row[VF_SOLVE_PANEL], double across[VF_SOLVE_PANEL])
+VF_FN void vf_solve_row(double corner[VF_SOLVE_PANEL][VF_SOLVE_PANEL], int pivots, const double inverse[VF_SOLVE_PANEL],
+                        double row[VF_SOLVE_PANEL], double across[VF_SOLVE_PANEL])
 {
     VF_UNROLL
     for (int j = 0; j < VF_SOLVE_PANEL; j++) {

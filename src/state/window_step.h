@@ -497,8 +497,7 @@ VF_FN int32_t vf_window_key_to_leave(const struct vf_window *w, const struct vf_
     double most = -1.0;
     for (int32_t f = 0; f < VF_WINDOW_FRAMES; f++) {
         if (!w->slot[f].number || w->slot[f].state >= 0) continue;
-        if (20 * k->host[f].seen[0] <= k->host[f].part[0] &&
-            (oldest < 0 || w->slot[f].number < w->slot[oldest].number))
+        if (20 * k->host[f].seen[0] <= k->host[f].part[0] && (oldest < 0 || w->slot[f].number < w->slot[oldest].number))
             oldest = f;
         if (k->score[f] > most) {
             most = k->score[f];
@@ -564,8 +563,7 @@ VF_FN void vf_window_close(struct vf_window *w, struct vf_window_work *k, const 
     VF_PARTS(i, 1)
     {
         vf_window_choose(w, k);
-        if (k->inertial[0].a >= 0)
-            vf_inertial_scale_of(&k->inertial[0].scale, &w->slot[k->inertial[0].b], &w->noise);
+        if (k->inertial[0].a >= 0) vf_inertial_scale_of(&k->inertial[0].scale, &w->slot[k->inertial[0].b], &w->noise);
     }
     VF_ITEM_SYNC();
     vf_window_lists(w, k);

@@ -99,8 +99,8 @@ VF_FN struct vf_landmark_place vf_window_move(struct vf_window *w, struct vf_win
     if (k->still) return place;
     if (taken && VF_GROUP_FIRST(16)) k->kept_place[i] = place;
     if (k->steps)
-        vf_landmark_move(&place, l->seen & ~(1u << l->host), &k->row[k->at][i], (const float(*)[6])k->host[l->host].change,
-                         (float)k->x[VF_WINDOW_DISPARITY]);
+        vf_landmark_move(&place, l->seen & ~(1u << l->host), &k->row[k->at][i],
+                         (const float(*)[6])k->host[l->host].change, (float)k->x[VF_WINDOW_DISPARITY]);
     if (taken && VF_GROUP_FIRST(16)) {
         for (int c = 0; c < 3; c++) l->bearing[c] = place.bearing[c];
         l->inverse = place.inverse;
@@ -122,7 +122,7 @@ VF_FN void vf_window_landmarks(struct vf_window *w, struct vf_window_work *k)
         const struct vf_landmark_place place = vf_window_move(w, k, i, taken);
         vf_landmark_rows_of(&rows, l, &place, &rig, k->host[l->host].pose);
         vf_landmark_factor(rows.point, R);
-        vf_landmark_keep(&k->row[k->trial][i], &k->more[i], &rows, R, taken);
+        vf_landmark_keep(&k->row[k->trial][i], &k->more[i], &rows, R, l->seen, taken);
     }
 }
 
@@ -240,32 +240,46 @@ VF_FN void vf_window_readings(const struct vf_window *w, struct vf_window_work *
 
 /* ---- sums over the landmarks of a host --------------------------------------------------------------------------- */
 
-/** Row r of the block of frames a and b. on: 0: nothing is written. Of a group. */
-VF_FN void vf_window_gather_row(const struct vf_window *w, const struct vf_window_work *k, struct vf_window_host *host,
-                                int pair, int a, int b, int r, int on)
+/** What landmark `at` adds to row r of the block of frames a and b, to its six elements. */
+VF_FN void vf_window_gather_one(const struct vf_window_work *k, int at, int a, int b, int r, double sum[6])
 {
-    double sum[6][VF_GROUP_HELD(4)];
+    const struct vf_landmark_row *row = &k->row[k->trial][at];
+    const struct vf_landmark_more *more = &k->more[at];
+    float h[6];
+    for (int c = 0; c < 6; c++) h[c] = 0.0f;
+    for (int j = 0; j < 3 && a == b; j++)
+        for (int c = 0; c < 6; c++) h[c] += more->direct[a][j][r] * more->direct[a][j][c];
+    for (int j = 0; j < 3; j++)
+        for (int c = 0; c < 6; c++) h[c] -= row->pose[j][a][r] * row->pose[j][b][c];
+    for (int c = 0; c < 6; c++) sum[c] += (double)h[c];
+}
+
+/** Rows of a block that a group works on: on a GPU one. */
+#define VF_WINDOW_ROWS (VF_GROUP_ALONE ? 6 : 1)
+
+/** Rows of the block of frames a and b, VF_WINDOW_ROWS of them from r on. on: 0: nothing is written. Of a group. */
+VF_FN void vf_window_gather_rows(const struct vf_window *w, const struct vf_window_work *k, struct vf_window_host *host,
+                                 int pair, int a, int b, int r, int on)
+{
+    double sum[VF_WINDOW_ROWS][VF_GROUP_HELD(4)][6];
     const uint32_t both = 1u << a | 1u << b, count = on ? host->count : 0;
+    memset(sum, 0, sizeof sum);
     VF_GROUP(4, lane, first)
     {
-        for (int c = 0; c < 6; c++) sum[c][lane] = 0.0;
         for (uint32_t i = (uint32_t)first; i < count; i += 4) {
             const int at = host->list[i];
-            const struct vf_landmark_row *row = &k->row[k->trial][at];
-            const struct vf_landmark_more *more = &k->more[at];
             if ((w->landmark[at].seen & both) != both) continue;
-            for (int c = 0; c < 6; c++) {
-                float h = 0.0f;
-                for (int j = 0; j < 3 && a == b; j++) h += more->direct[a][j][r] * more->direct[a][j][c];
-                for (int j = 0; j < 3; j++) h -= row->pose[j][a][r] * row->pose[j][b][c];
-                sum[c][lane] += (double)h;
-            }
+            for (int j = 0; j < VF_WINDOW_ROWS; j++) vf_window_gather_one(k, at, a, b, r + j, sum[j][lane]);
         }
     }
-    for (int c = 0; c < 6; c++) {
-        const double all = vf_group_sum_4(sum[c]);
-        if (on && VF_GROUP_FIRST(4)) host->H[pair][r][c] = all;
-    }
+    for (int j = 0; j < VF_WINDOW_ROWS; j++)
+        for (int c = 0; c < 6; c++) {
+            double part[VF_GROUP_HELD(4)];
+            VF_GROUP(4, lane, first)
+            part[lane] = sum[j][lane][c];
+            const double all = vf_group_sum_4(part);
+            if (on && VF_GROUP_FIRST(4)) host->H[pair][r + j][c] = all;
+        }
 }
 
 /** Right sides of frame f: element c of each. on: as above. Of a group. */
@@ -321,8 +335,9 @@ VF_FN void vf_window_gather(const struct vf_window *w, struct vf_window_work *k)
         if (i < ROWS) {
             int a, b;
             vf_window_pair_of(i / 6 < VF_WINDOW_PAIRS ? i / 6 : 0, &a, &b);
-            const int on = i < 6 * VF_WINDOW_PAIRS && host->frames >> a & host->frames >> b & 1;
-            if (on || !VF_GROUP_ALONE) vf_window_gather_row(w, k, host, i / 6, a, b, i % 6, on);
+            const int on = i < 6 * VF_WINDOW_PAIRS && i % VF_WINDOW_ROWS == 0 &&
+                           host->frames >> a & host->frames >> b & 1;
+            if (on || !VF_GROUP_ALONE) vf_window_gather_rows(w, k, host, i / 6, a, b, i % 6, on);
         } else if (i < ROWS + SIDES) {
             const int f = (i - ROWS) / 6, on = (int)(host->frames >> f & 1);
             vf_window_gather_side(w, k, host, f, (i - ROWS) % 6, on);
@@ -343,8 +358,8 @@ VF_FN void vf_window_spread(struct vf_window_host *host)
         int a = (item - ROWS) % VF_WINDOW_FRAMES, b = a;
         if (item < ROWS) vf_window_pair_of(item / 6, &a, &b);
         if (host->frames >> a & host->frames >> b & 1)
-            vf_relative_row(&host->map[b], item < ROWS ? host->H[item / 6][item % 6]
-                                                       : host->g[(item - ROWS) / VF_WINDOW_FRAMES][a]);
+            vf_relative_row(&host->map[b],
+                            item < ROWS ? host->H[item / 6][item % 6] : host->g[(item - ROWS) / VF_WINDOW_FRAMES][a]);
     }
     VF_ITEM_SYNC();
     VF_PARTS(item, ROWS)

@@ -27,18 +27,18 @@
 /** Normal equations of the landmarks of one host over the poses relative to it; vf_window_spread() turns them in place
  *  into those over the poses of the frames. */
 struct vf_window_host {
-    uint32_t count;                                       /* landmarks */
-    uint32_t frames;                                      /* bit f: has an equation; not the host's own */
+    uint32_t count;                                        /* landmarks */
+    uint32_t frames;                                       /* bit f: has an equation; not the host's own */
     uint32_t part[VF_WINDOW_PARTS], seen[VF_WINDOW_PARTS]; /* of the landmarks in parts: number, frames */
-    int32_t list[VF_WINDOW_LANDMARKS];                    /* rising */
-    double H[VF_WINDOW_PAIRS][6][6];                      /* rows of frame a, columns of frame b */
-    double g[2][VF_WINDOW_FRAMES][6];                     /* right side; with the offset of disparities */
-    double disparity[2];                                  /* of that offset: its square, right side */
-    double left[VF_WINDOW_FRAMES][6][6];                  /* of a: its rows with the columns of the host */
-    double camera[VF_WINDOW_FRAMES][VF_WINDOW_CAMERA][6]; /* of a: with time offset and mounting */
-    double own[6][6], own_camera[VF_WINDOW_CAMERA][6];    /* of the host: with itself; with those */
-    double both[VF_WINDOW_CAMERA][VF_WINDOW_CAMERA];      /* of those with themselves */
-    double own_g[2][6], camera_g[2][VF_WINDOW_CAMERA];    /* right side; with the offset of disparities */
+    int32_t list[VF_WINDOW_LANDMARKS];                     /* rising */
+    double H[VF_WINDOW_PAIRS][6][6];                       /* rows of frame a, columns of frame b */
+    double g[2][VF_WINDOW_FRAMES][6];                      /* right side; with the offset of disparities */
+    double disparity[2];                                   /* of that offset: its square, right side */
+    double left[VF_WINDOW_FRAMES][6][6];                   /* of a: its rows with the columns of the host */
+    double camera[VF_WINDOW_FRAMES][VF_WINDOW_CAMERA][6];  /* of a: with time offset and mounting */
+    double own[6][6], own_camera[VF_WINDOW_CAMERA][6];     /* of the host: with itself; with those */
+    double both[VF_WINDOW_CAMERA][VF_WINDOW_CAMERA];       /* of those with themselves */
+    double own_g[2][6], camera_g[2][VF_WINDOW_CAMERA];     /* right side; with the offset of disparities */
     struct vf_relative_map map[VF_WINDOW_FRAMES];
     struct vf_pose pose[VF_WINDOW_FRAMES];
     float change[VF_WINDOW_FRAMES][6]; /* of the relative poses, by the last solution */
@@ -79,7 +79,7 @@ struct vf_window_work {
     uint32_t in[VF_WINDOW_FRAMES]; /* of each host: bits of its frames and itself; 0: no landmarks */
     double damping, cost;
     double part[VF_WINDOW_PARTS];
-    uint32_t number[VF_WINDOW_PARTS], sum[VF_WINDOW_PARTS]; /* counts in parts */
+    uint32_t number[VF_WINDOW_PARTS], sum[VF_WINDOW_PARTS];            /* counts in parts */
     double from_first[VF_WINDOW_COLUMNS], of_prior[VF_WINDOW_COLUMNS]; /* x; prior's H x */
     double x[VF_WINDOW_COLUMNS];
     struct vf_window_inertial inertial[VF_WINDOW_MOTIONS];

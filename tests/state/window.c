@@ -294,8 +294,7 @@ static void landmarks(void **state)
         for (int f = 0; f < VF_WINDOW_FRAMES; f++)
             outlier |= r[3 * f] * r[3 * f] + r[3 * f + 1] * r[3 * f + 1] > 8.9 || r[3 * f + 2] * r[3 * f + 2] > 8.9;
         if (outlier) continue;
-        for (int i = 0; i < ROWS; i++)
-        {
+        for (int i = 0; i < ROWS; i++) {
             const double found = (double)rows.r[i % 3][i / 3];
             REQUIRE(fabs(r[i] - found) < 2e-3, "run %d, row %d: %g, not %g\n", run, i, found, r[i]);
         }
@@ -324,7 +323,7 @@ static void landmarks(void **state)
         invert(A, 3, inverse);
         float R[6];
         vf_landmark_factor(rows.point, R);
-        vf_landmark_keep(&kept, &work.more[3], &rows, R, 1);
+        vf_landmark_keep(&kept, &work.more[3], &rows, R, ~0u, 1);
         gather_one(&s.landmark, &kept);
         for (int a = 3; a < COLUMNS; a++) {
             double to_a[3] = {0}, by[3], slope = 0;
@@ -366,8 +365,7 @@ static void landmarks(void **state)
         rotate(inverse, y, x);
         vf_landmark_move(&place, s.landmark.seen & ~(1u << s.landmark.host), &kept, (const float(*)[6])change, turn);
         REQUIRE(fabs((double)place.inverse - (double)s.landmark.inverse - x[2]) < 1e-4 + 1e-2 * fabs(x[2]),
-                "run %d: inverse range by %g, not %g\n", run, (double)place.inverse - (double)s.landmark.inverse,
-                x[2]);
+                "run %d: inverse range by %g, not %g\n", run, (double)place.inverse - (double)s.landmark.inverse, x[2]);
     }
 }
 
