@@ -48,9 +48,10 @@ static __global__ void __launch_bounds__(THREADS) open_k(const VF_CONSTANT vf_wi
     vf_window_open(&now(s), &s.window->work, &g.motion, s.sight->sight, s.sight->count);
 }
 
-#define LANDMARK_THREADS 64
+#define LANDMARK_THREADS 128
 #define LANDMARK_BLOCKS (16 * VF_WINDOW_LANDMARKS / LANDMARK_THREADS)
 #define GATHER_THREADS 128
+#define HOST_THREADS 512
 #define ELEMENT_THREADS 128
 
 /** Landmarks; behind their blocks, those of prior and readings. */
@@ -65,11 +66,11 @@ static __global__ void __launch_bounds__(LANDMARK_THREADS) landmarks_k(const VF_
 
 static __global__ void __launch_bounds__(GATHER_THREADS) gather_k(const VF_CONSTANT vf_window_view s)
 {
-    if (runs(s)) vf_window_gather(&now(s), &s.window->work);
+    if (runs(s)) vf_window_gather(&s.window->work);
 }
 
 /** A block for each host; behind them, that of the cost. */
-static __global__ void __launch_bounds__(256) hosts_k(const VF_CONSTANT vf_window_view s)
+static __global__ void __launch_bounds__(HOST_THREADS) hosts_k(const VF_CONSTANT vf_window_view s)
 {
     if (!runs(s)) return;
     if (blockIdx.x < VF_WINDOW_FRAMES)
@@ -125,7 +126,7 @@ static void make_system(const vf_window_view &s, cudaStream_t stream)
 {
     landmarks_k<<<LANDMARK_BLOCKS + VF_WINDOW_READINGS, LANDMARK_THREADS, 0, stream>>>(s);
     gather_k<<<vf_blocks(4 * VF_WINDOW_GATHERED, GATHER_THREADS), GATHER_THREADS, 0, stream>>>(s);
-    hosts_k<<<VF_WINDOW_FRAMES + 1, 256, 0, stream>>>(s);
+    hosts_k<<<VF_WINDOW_FRAMES + 1, HOST_THREADS, 0, stream>>>(s);
     assemble_k<<<vf_blocks(VF_WINDOW_ASSEMBLED, ELEMENT_THREADS), ELEMENT_THREADS, 0, stream>>>(s);
 }
 

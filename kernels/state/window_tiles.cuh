@@ -23,6 +23,7 @@ struct vf_tiles {
     double left[VF_TILE][VF_TILES * VF_TILE];   /* L of the panel, by columns */
     double across[VF_TILE][VF_TILES * VF_TILE]; /* L D of it */
     double x[VF_TILES * VF_TILE];
+    int order[VF_TILES * VF_TILE]; /* columns of the matrix, as they are factorised */
 };
 
 /** Tile of a thread: rows 4 row.., columns 4 column..; row -1: none. */
@@ -182,12 +183,12 @@ static __device__ __forceinline__ void vf_tile_cover(const vf_window *w, vf_wind
     const vf_window_system &s = k->system[k->at];
     vf_tile t;
     vf_tile_of(&t, threadIdx.x);
+    for (int i = threadIdx.x; i < N; i += blockDim.x) m->order[i] = vf_window_said_last(w, i);
+    __syncthreads();
     VF_UNROLL
     for (int i = 0; i < VF_TILE * VF_TILE; i++) {
         const int r = VF_TILE * t.row + i / VF_TILE, c = VF_TILE * t.column + i % VF_TILE;
-        t.a[i / VF_TILE][i % VF_TILE] = t.row < 0 || c >= N || r >= N
-                                            ? 0.0
-                                            : s.H[vf_window_said_last(w, r) * N + vf_window_said_last(w, c)];
+        t.a[i / VF_TILE][i % VF_TILE] = t.row < 0 || c >= N || r >= N ? 0.0 : s.H[m->order[r] * N + m->order[c]];
     }
     vf_tile_factor(&t, m, 0.0);
     VF_UNROLL

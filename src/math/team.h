@@ -36,6 +36,13 @@
 #define VF_UNROLL
 #endif
 
+/** Before a loop: nvcc unrolls it by four, so that loads of one turn do not wait for those of the one before. */
+#ifdef __CUDA_ARCH__
+#define VF_UNROLL_4 _Pragma("unroll 4")
+#else
+#define VF_UNROLL_4
+#endif
+
 /** Before a loop: nvcc does not unroll it. Straight-line code that a warp runs only once waits for instruction fetches
  *  longer than it computes. */
 #ifdef __CUDA_ARCH__
@@ -62,6 +69,14 @@
 #define VF_GROUP_ALONE 1
 #endif
 #define VF_GROUP_FIRST(lanes) (VF_GROUP_LANE(lanes) == 0)
+
+/** A term added where `on`. On a GPU its loads do not wait for `on`; on the host it is skipped. */
+#ifdef __CUDA_ARCH__
+#define VF_SKIP(on) ((void)0)
+#else
+#define VF_SKIP(on)                                                                                                    \
+    if (!(on)) continue
+#endif
 
 /** Sum of the values of a group, in every lane: of those half of the lanes apart first, then a quarter, and so on. All
  *  lanes of a warp call it. */

@@ -141,15 +141,16 @@ VF_FN void vf_inertial_derive(struct vf_inertial *f, const struct vf_window_slot
     }
 }
 
-/** Lower factor of the covariance of a preintegral, L L' = P, in place of its lower triangle. */
-VF_FN void vf_inertial_factor(const double P[81], double L[81])
+/** Lower factor of the covariance of a preintegral, L L' = P; over: 1 over its diagonal. */
+VF_FN void vf_inertial_factor(const double P[81], double L[81], double over[9])
 {
+    const double least = VF_INERTIAL_LEAST * VF_INERTIAL_LEAST * 1e-3;
     for (int i = 0; i < 9; i++)
         for (int j = 0; j <= i; j++) {
             double sum = P[9 * i + j] + (i == j ? VF_INERTIAL_LEAST * VF_INERTIAL_LEAST : 0.0);
             for (int k = 0; k < j; k++) sum -= L[9 * i + k] * L[9 * j + k];
-            const double least = VF_INERTIAL_LEAST * VF_INERTIAL_LEAST * 1e-3;
-            L[9 * i + j] = i == j ? sqrt(sum > least ? sum : least) : sum / L[9 * j + j];
+            L[9 * i + j] = i == j ? sqrt(sum > least ? sum : least) : sum * over[j];
+            if (i == j) over[i] = 1.0 / L[9 * i + i];
         }
 }
 
@@ -162,8 +163,7 @@ struct vf_inertial_scale {
 VF_FN void vf_inertial_scale_of(struct vf_inertial_scale *scale, const struct vf_window_slot *b,
                                 const vfront_imu_noise_t *noise)
 {
-    vf_inertial_factor(b->motion.P, scale->L);
-    for (int i = 0; i < 9; i++) scale->over[i] = 1.0 / scale->L[10 * i];
+    vf_inertial_factor(b->motion.P, scale->L, scale->over);
     for (int k = 0; k < 2; k++) {
         const double walk = k ? noise->accel_walk : noise->gyro_walk;
         scale->over_walk[k] = 1.0 / sqrt(walk * walk * b->motion.dt_s + VF_INERTIAL_LEAST * VF_INERTIAL_LEAST);

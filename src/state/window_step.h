@@ -72,8 +72,8 @@ VF_FN void vf_window_take_all(const struct vf_window *w, struct vf_window_work *
     VF_ITEM_SYNC();
     VF_PARTS(i, 32 * VF_WINDOW_MOTIONS)
     { /* a warp each */
-        struct vf_window_inertial *f = &k->inertial[i / 32];
-        if (i % 32 == 0 && f->a >= 0) vf_inertial_scale_of(&f->scale, &w->slot[f->b], &w->noise);
+        const struct vf_window_inertial *f = &k->inertial[i / 32];
+        if (i % 32 == 0 && f->a >= 0) vf_inertial_scale_of(&k->scale[w->slot[f->b].state], &w->slot[f->b], &w->noise);
     }
     VF_ITEM_SYNC();
 }
@@ -117,32 +117,45 @@ VF_FN void vf_window_carry_on(const struct vf_window_value *from, const struct v
     vf_quaternion_unit(to->q);
 }
 
-/** New frame: a slot with the state that the readings say. By one item. */
+/** Slot cleared, with a motion. Of one block. */
+VF_FN void vf_window_clear_slot(struct vf_window_slot *s, const struct vf_preintegral *motion)
+{
+    const int from = (int)(offsetof(struct vf_window_slot, motion) / 4), words = (int)(sizeof *motion / 4);
+    VF_PARTS(i, (int)(sizeof *s / 4))
+    ((uint32_t *)s)[i] = i >= from && i < from + words ? ((const uint32_t *)motion)[i - from] : 0;
+    VF_ITEM_SYNC();
+}
+
+/** New frame: a slot with the state that the readings say. Of one block. */
 VF_FN void vf_window_append(struct vf_window *w, const struct vf_window_motion *m)
 {
     struct vf_window_slot *last = &w->slot[w->newest];
     const int32_t at = vf_window_free_slot(w), state = vf_window_free_state(w);
     struct vf_window_slot *s = &w->slot[at];
-    memset(s, 0, sizeof *s);
-    s->motion = m->motion;
-    memcpy(s->bias, m->bias, sizeof s->bias);
-    vf_window_carry_on(&last->value, &s->motion, w->noise.gravity_m_s2, &s->value);
-    memcpy(s->rate, m->rate, sizeof s->rate);
-    if (last->number == 1) memcpy(last->rate, m->before, sizeof last->rate);
-    s->state = state;
-    s->number = ++w->number;
-    s->t_ns = m->t_ns;
-    s->offset_s = w->offset_s;
-    w->flags = s->motion.flags;
-    w->newest = at;
+    VF_ITEM_SYNC();
+    vf_window_clear_slot(s, &m->motion);
+    VF_PARTS(i, 1)
+    {
+        memcpy(s->bias, m->bias, sizeof s->bias);
+        vf_window_carry_on(&last->value, &m->motion, w->noise.gravity_m_s2, &s->value);
+        memcpy(s->rate, m->rate, sizeof s->rate);
+        if (last->number == 1) memcpy(last->rate, m->before, sizeof last->rate);
+        s->state = state;
+        s->number = ++w->number;
+        s->t_ns = m->t_ns;
+        s->offset_s = w->offset_s;
+        w->flags = m->motion.flags;
+        w->newest = at;
+    }
+    VF_ITEM_SYNC();
 }
 
-/** Slot of a track's landmark; -1: it is none. ids: of all slots. */
+/** Slot of a track's landmark; -1: it is none; -2: there is no track. ids: of all slots. */
 VF_FN int32_t vf_window_landmark_of(const uint32_t ids[VF_WINDOW_LANDMARKS], uint32_t id)
 {
     int32_t found = -1;
-    for (int32_t i = VF_WINDOW_LANDMARKS - 1; i >= 0 && id; i--)
-        if (ids[i] == id) found = i;
+    if (!id) return -2;
+    for (int32_t i = VF_WINDOW_LANDMARKS - 1; i >= 0; i--) found = ids[i] == id ? i : found;
     return found;
 }
 
@@ -161,17 +174,18 @@ VF_FN void vf_window_sight_of(struct vf_landmark *l, int32_t slot, const struct 
 VF_FN void vf_window_open(struct vf_window *w, struct vf_window_work *k, const struct vf_window_motion *m,
                           const struct vf_sight *sight, uint32_t sights)
 {
+    const int fresh = m->t_ns != w->slot[w->newest].t_ns;
     VF_PARTS(i, VF_WINDOW_LANDMARKS + 1)
     {
         if (i < VF_WINDOW_LANDMARKS) {
             k->ids[i] = w->landmark[i].id;
         } else {
-            if (m->t_ns != w->slot[w->newest].t_ns) vf_window_append(w, m);
             k->at = k->trial = k->steps = k->undone = k->still = 0;
             k->damping = 1e-5;
         }
     }
     VF_ITEM_SYNC();
+    if (fresh) vf_window_append(w, m);
     VF_PARTS(i, (int)sights)
     {
         k->landmark_of[i] = vf_window_landmark_of(k->ids, sight[i].id);
@@ -415,8 +429,8 @@ VF_FN void vf_window_found(struct vf_window *w, const struct vf_window_work *k, 
     VF_PARTS(i, (int)sights)
     {
         int rank = 0;
-        if (!sight[i].id || k->landmark_of[i] >= 0) continue;
-        for (int j = 0; j < i; j++) rank += sight[j].id && k->landmark_of[j] < 0;
+        if (k->landmark_of[i] != -1) continue;
+        for (int j = 0; j < i; j++) rank += k->landmark_of[j] == -1;
         if (rank >= k->slots) continue;
         struct vf_landmark *l = &w->landmark[k->order[rank]];
         memset(l, 0, sizeof *l);
@@ -561,10 +575,7 @@ VF_FN void vf_window_close(struct vf_window *w, struct vf_window_work *k, const 
     vf_window_scores(w, k);
     VF_ITEM_SYNC();
     VF_PARTS(i, 1)
-    {
-        vf_window_choose(w, k);
-        if (k->inertial[0].a >= 0) vf_inertial_scale_of(&k->inertial[0].scale, &w->slot[k->inertial[0].b], &w->noise);
-    }
+    vf_window_choose(w, k);
     VF_ITEM_SYNC();
     vf_window_lists(w, k);
     vf_window_relate(w, k);
@@ -573,17 +584,20 @@ VF_FN void vf_window_close(struct vf_window *w, struct vf_window_work *k, const 
 /** Landmarks of the keyframe that leaves are gone; nobody is seen from the frames that leave any more. */
 VF_FN void vf_window_forget(struct vf_window *w, const struct vf_window_work *k, uint32_t slots)
 {
+    enum { WORDS = sizeof(struct vf_window_slot) / 4 };
     VF_PARTS(i, VF_WINDOW_LANDMARKS)
     {
         struct vf_landmark *l = &w->landmark[i];
         if (l->id && l->host == k->key) l->id = 0;
         l->seen &= ~slots;
     }
+    VF_PARTS(i, VF_WINDOW_FRAMES * WORDS)
+    if (slots >> i / WORDS & 1) ((uint32_t *)&w->slot[i / WORDS])[i % WORDS] = 0;
+    VF_ITEM_SYNC();
     VF_PARTS(f, VF_WINDOW_FRAMES)
     {
         struct vf_window_slot *s = &w->slot[f];
-        if (k->key >= 0 && k->host[k->key].frames >> f & 1) vf_window_enter_prior(s);
-        if (slots >> f & 1) memset(s, 0, sizeof *s);
+        if (!(slots >> f & 1) && k->key >= 0 && k->host[k->key].frames >> f & 1) vf_window_enter_prior(s);
         if (f == k->leaves || slots >> f & 1) s->state = -1;
     }
     VF_ITEM_SYNC();

@@ -18,14 +18,15 @@
 /** Landmarks of a part of all, 1 / VF_WINDOW_PARTS, that a host taken has; written to its list from `first` on. Returns
  *  their number; seen: frames that see them. */
 VF_FN uint32_t vf_window_list_part(const struct vf_window *w, const struct vf_window_work *k, int h, int part,
-                                   int32_t *first, uint32_t *seen)
+                                   uint32_t *first, uint32_t *seen)
 {
     enum { EACH = VF_WINDOW_LANDMARKS / VF_WINDOW_PARTS };
     uint32_t count = 0;
     *seen = 0;
+    VF_STATIC_ASSERT(VF_WINDOW_LANDMARKS <= 1 << 16 && VF_WINDOW_FRAMES <= 16, "vfront: an entry has 16 bits each");
     for (int32_t i = part * EACH; i < (part + 1) * EACH && k->hosts >> h & 1; i++) {
         if (!w->landmark[i].id || w->landmark[i].host != h) continue;
-        if (first) first[count] = i;
+        if (first) first[count] = (uint32_t)i | w->landmark[i].seen << 16;
         count++;
         *seen |= w->landmark[i].seen & ~(1u << h);
     }
@@ -65,13 +66,16 @@ VF_FN void vf_window_lists(const struct vf_window *w, struct vf_window_work *k)
 /** Poses of all frames relative to each host, and their maps. */
 VF_FN void vf_window_relate(const struct vf_window *w, struct vf_window_work *k)
 {
-    VF_PARTS(i, VF_WINDOW_FRAMES * VF_WINDOW_FRAMES)
+    enum { ALL = VF_WINDOW_FRAMES * VF_WINDOW_FRAMES };
+    VF_PARTS(i, 2 * ALL)
     {
-        const int h = i / VF_WINDOW_FRAMES, f = i % VF_WINDOW_FRAMES;
+        const int h = i % ALL / VF_WINDOW_FRAMES, f = i % VF_WINDOW_FRAMES;
         struct vf_window_host *host = &k->host[h];
         if (!host->count || !w->slot[f].number) continue;
-        vf_relative_map_of(w, &w->slot[h], &w->slot[f], &host->map[f]);
-        vf_relative_pose(w, &w->slot[h], &w->slot[f], &host->pose[f]);
+        if (i < ALL)
+            vf_relative_map_of(w, &w->slot[h], &w->slot[f], &host->map[f]);
+        else
+            vf_relative_pose(w, &w->slot[h], &w->slot[f], &host->pose[f]);
     }
     VF_ITEM_SYNC();
 }
@@ -184,7 +188,7 @@ VF_FN int vf_window_inertial_column(const struct vf_window *w, const struct vf_w
 }
 
 /** Normal equations of a factor of readings. Of one block. */
-VF_FN void vf_window_inertial(const struct vf_window *w, struct vf_window_inertial *f)
+VF_FN void vf_window_inertial(const struct vf_window *w, const struct vf_window_work *k, struct vf_window_inertial *f)
 {
     enum { N = VF_WINDOW_COLUMNS, C = VF_INERTIAL_COLUMNS, R = VF_NAV_ERRORS };
     const struct vf_window_slot *a = &w->slot[f->a], *b = &w->slot[f->b];
@@ -206,7 +210,7 @@ VF_FN void vf_window_inertial(const struct vf_window *w, struct vf_window_inerti
     }
     VF_ITEM_SYNC();
     VF_PARTS(c, C + 1)
-    vf_inertial_whiten(&f->rows, &f->scale, c);
+    vf_inertial_whiten(&f->rows, &k->scale[b->state], c);
     VF_ITEM_SYNC();
     VF_PARTS(item, C * (C + 1))
     {
@@ -231,7 +235,7 @@ VF_FN void vf_window_readings(const struct vf_window *w, struct vf_window_work *
         VF_PARTS(i, VF_WINDOW_COLUMNS)
         k->of_prior[i] = vf_window_product(w->prior.H, k->from_first, i);
     } else if (k->inertial[block].a >= 0) {
-        vf_window_inertial(w, &k->inertial[block]);
+        vf_window_inertial(w, k, &k->inertial[block]);
     } else {
         VF_PARTS(i, VF_WINDOW_COLUMNS)
         k->inertial[block].column[i] = -1;
@@ -240,8 +244,8 @@ VF_FN void vf_window_readings(const struct vf_window *w, struct vf_window_work *
 
 /* ---- sums over the landmarks of a host --------------------------------------------------------------------------- */
 
-/** What landmark `at` adds to row r of the block of frames a and b, to its six elements. */
-VF_FN void vf_window_gather_one(const struct vf_window_work *k, int at, int a, int b, int r, double sum[6])
+/** What landmark `at` adds to row r of the block of frames a and b, to its six elements; on: 0: nothing. */
+VF_FN void vf_window_gather_one(const struct vf_window_work *k, int at, int a, int b, int r, int on, double sum[6])
 {
     const struct vf_landmark_row *row = &k->row[k->trial][at];
     const struct vf_landmark_more *more = &k->more[at];
@@ -251,25 +255,26 @@ VF_FN void vf_window_gather_one(const struct vf_window_work *k, int at, int a, i
         for (int c = 0; c < 6; c++) h[c] += more->direct[a][j][r] * more->direct[a][j][c];
     for (int j = 0; j < 3; j++)
         for (int c = 0; c < 6; c++) h[c] -= row->pose[j][a][r] * row->pose[j][b][c];
-    for (int c = 0; c < 6; c++) sum[c] += (double)h[c];
+    for (int c = 0; c < 6; c++) sum[c] = on ? sum[c] + (double)h[c] : sum[c];
 }
 
 /** Rows of a block that a group works on: on a GPU one. */
 #define VF_WINDOW_ROWS (VF_GROUP_ALONE ? 6 : 1)
 
 /** Rows of the block of frames a and b, VF_WINDOW_ROWS of them from r on. on: 0: nothing is written. Of a group. */
-VF_FN void vf_window_gather_rows(const struct vf_window *w, const struct vf_window_work *k, struct vf_window_host *host,
-                                 int pair, int a, int b, int r, int on)
+VF_FN void vf_window_gather_rows(const struct vf_window_work *k, struct vf_window_host *host, int pair, int a, int b,
+                                 int r, int on)
 {
     double sum[VF_WINDOW_ROWS][VF_GROUP_HELD(4)][6];
     const uint32_t both = 1u << a | 1u << b, count = on ? host->count : 0;
     memset(sum, 0, sizeof sum);
     VF_GROUP(4, lane, first)
     {
+        VF_UNROLL_4
         for (uint32_t i = (uint32_t)first; i < count; i += 4) {
-            const int at = host->list[i];
-            if ((w->landmark[at].seen & both) != both) continue;
-            for (int j = 0; j < VF_WINDOW_ROWS; j++) vf_window_gather_one(k, at, a, b, r + j, sum[j][lane]);
+            const int at = (int)(host->list[i] & 0xffff), seen = (host->list[i] >> 16 & both) == both;
+            VF_SKIP(seen);
+            for (int j = 0; j < VF_WINDOW_ROWS; j++) vf_window_gather_one(k, at, a, b, r + j, seen, sum[j][lane]);
         }
     }
     for (int j = 0; j < VF_WINDOW_ROWS; j++)
@@ -283,18 +288,21 @@ VF_FN void vf_window_gather_rows(const struct vf_window *w, const struct vf_wind
 }
 
 /** Right sides of frame f: element c of each. on: as above. Of a group. */
-VF_FN void vf_window_gather_side(const struct vf_window *w, const struct vf_window_work *k, struct vf_window_host *host,
-                                 int f, int c, int on)
+VF_FN void vf_window_gather_side(const struct vf_window_work *k, struct vf_window_host *host, int f, int c, int on)
 {
     double sum[2][VF_GROUP_HELD(4)];
     const uint32_t count = on ? host->count : 0;
     VF_GROUP(4, lane, first)
     {
         sum[0][lane] = sum[1][lane] = 0.0;
+        VF_UNROLL_4
         for (uint32_t i = (uint32_t)first; i < count; i += 4) {
-            const int at = host->list[i];
-            if (!(w->landmark[at].seen >> f & 1)) continue;
-            for (int side = 0; side < 2; side++) sum[side][lane] += (double)k->more[at].slope[f][side][c];
+            const int at = (int)(host->list[i] & 0xffff), seen = host->list[i] >> 16 >> f & 1;
+            VF_SKIP(seen);
+            for (int side = 0; side < 2; side++) {
+                const double more = (double)k->more[at].slope[f][side][c];
+                sum[side][lane] = seen ? sum[side][lane] + more : sum[side][lane];
+            }
         }
     }
     for (int side = 0; side < 2; side++) {
@@ -310,8 +318,9 @@ VF_FN void vf_window_gather_own(const struct vf_window_work *k, struct vf_window
     VF_GROUP(4, lane, first)
     {
         sum[lane] = 0.0;
+        VF_UNROLL_4
         for (uint32_t i = (uint32_t)first; i < host->count; i += 4)
-            sum[lane] += (double)k->more[host->list[i]].of_disparity[which];
+            sum[lane] += (double)k->more[host->list[i] & 0xffff].of_disparity[which];
     }
     const double all = vf_group_sum_4(sum);
     if (VF_GROUP_FIRST(4)) host->disparity[which] = all;
@@ -323,7 +332,7 @@ VF_FN void vf_window_gather_own(const struct vf_window_work *k, struct vf_window
 
 /** Sums over the landmarks of each host: a group for the elements of a row of a block, for those of a right side, and
  *  for the offset of disparities. Groups of a warp, eight, are of one kind. */
-VF_FN void vf_window_gather(const struct vf_window *w, struct vf_window_work *k)
+VF_FN void vf_window_gather(struct vf_window_work *k)
 {
     enum { ROWS = (6 * VF_WINDOW_PAIRS + 7) / 8 * 8, SIDES = 6 * VF_WINDOW_FRAMES, EACH = VF_WINDOW_SUMS };
     VF_STATIC_ASSERT(SIDES % 8 == 0 && EACH == ROWS + SIDES + 8, "vfront: kinds of sums fill warps");
@@ -337,10 +346,10 @@ VF_FN void vf_window_gather(const struct vf_window *w, struct vf_window_work *k)
             vf_window_pair_of(i / 6 < VF_WINDOW_PAIRS ? i / 6 : 0, &a, &b);
             const int on = i < 6 * VF_WINDOW_PAIRS && i % VF_WINDOW_ROWS == 0 &&
                            host->frames >> a & host->frames >> b & 1;
-            if (on || !VF_GROUP_ALONE) vf_window_gather_rows(w, k, host, i / 6, a, b, i % 6, on);
+            if (on || !VF_GROUP_ALONE) vf_window_gather_rows(k, host, i / 6, a, b, i % 6, on);
         } else if (i < ROWS + SIDES) {
             const int f = (i - ROWS) / 6, on = (int)(host->frames >> f & 1);
-            vf_window_gather_side(w, k, host, f, (i - ROWS) % 6, on);
+            vf_window_gather_side(k, host, f, (i - ROWS) % 6, on);
         } else {
             vf_window_gather_own(k, host, i - ROWS - SIDES);
         }
@@ -381,12 +390,14 @@ VF_FN double vf_window_block(const struct vf_window_host *host, int a, int r, in
 VF_FN void vf_window_fold_row(struct vf_window_host *host, int a, int r)
 {
     double left[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
+    VF_UNROLL_4
     for (int b = 0; b < VF_WINDOW_FRAMES; b++) {
         double row[6], moved[6];
-        if (!(host->frames >> b & 1)) continue;
+        const int on = (int)(host->frames >> b & 1);
+        VF_SKIP(on);
         for (int c = 0; c < 6; c++) row[c] = vf_window_block(host, a, r, b, c);
         vf_relative_host(&host->map[b], row, moved);
-        for (int c = 0; c < 6; c++) left[c] += moved[c];
+        for (int c = 0; c < 6; c++) left[c] = on ? left[c] + moved[c] : left[c];
     }
     memcpy(host->left[a][r], left, sizeof left);
 }
@@ -395,9 +406,14 @@ VF_FN void vf_window_fold_row(struct vf_window_host *host, int a, int r)
 VF_FN void vf_window_fold_camera_row(struct vf_window_host *host, int a, int r, int i)
 {
     double sum = 0.0;
-    for (int b = 0; b < VF_WINDOW_FRAMES; b++)
-        for (int c = 0; c < 6 && host->frames >> b & 1; c++)
-            sum += vf_window_block(host, a, r, b, c) * host->map[b].by[i][c];
+    VF_UNROLL_4
+    for (int b = 0; b < VF_WINDOW_FRAMES; b++) {
+        const int on = (int)(host->frames >> b & 1);
+        double part = 0.0;
+        VF_SKIP(on);
+        for (int c = 0; c < 6; c++) part += vf_window_block(host, a, r, b, c) * host->map[b].by[i][c];
+        sum = on ? sum + part : sum;
+    }
     host->camera[a][i][r] = sum;
 }
 
@@ -407,12 +423,14 @@ VF_FN void vf_window_fold_column(const struct vf_window_host *host, const double
                                  double out[6])
 {
     for (int r = 0; r < 6; r++) out[r] = 0.0;
+    VF_UNROLL_4
     for (int a = 0; a < VF_WINDOW_FRAMES; a++) {
         double own[6], moved[6];
-        if (!(host->frames >> a & 1)) continue;
+        const int on = (int)(host->frames >> a & 1);
+        VF_SKIP(on);
         for (int r = 0; r < 6; r++) own[r] = column[a * stride + r * step];
         vf_relative_host(&host->map[a], own, moved);
-        for (int r = 0; r < 6; r++) out[r] += moved[r];
+        for (int r = 0; r < 6; r++) out[r] = on ? out[r] + moved[r] : out[r];
     }
 }
 
@@ -420,8 +438,14 @@ VF_FN void vf_window_fold_column(const struct vf_window_host *host, const double
 VF_FN double vf_window_fold_by(const struct vf_window_host *host, const double *column, int stride, int i)
 {
     double sum = 0.0;
-    for (int a = 0; a < VF_WINDOW_FRAMES; a++)
-        for (int r = 0; r < 6 && host->frames >> a & 1; r++) sum += column[a * stride + r] * host->map[a].by[i][r];
+    VF_UNROLL_4
+    for (int a = 0; a < VF_WINDOW_FRAMES; a++) {
+        const int on = (int)(host->frames >> a & 1);
+        double part = 0.0;
+        VF_SKIP(on);
+        for (int r = 0; r < 6; r++) part += column[a * stride + r] * host->map[a].by[i][r];
+        sum = on ? sum + part : sum;
+    }
     return sum;
 }
 
@@ -526,13 +550,17 @@ VF_FN void vf_window_put_poses(const struct vf_window *w, struct vf_window_work 
     vf_window_pair_of(pair, &a, &b);
     if (a == b && c < r) return;
     double sum = vf_window_base(w, k, 6 * a + r, 6 * b + c);
+    VF_UNROLL_4
     for (int h = 0; h < VF_WINDOW_FRAMES; h++) {
         const struct vf_window_host *host = &k->host[h];
-        if (!(k->in[h] >> a & k->in[h] >> b & 1)) continue;
-        sum += a == h && b == h ? host->own[r][c]
-               : a == h         ? -host->left[b][c][r]
-               : b == h         ? -host->left[a][r][c]
-                                : host->H[pair][r][c];
+        const int on = (int)(k->in[h] >> a & k->in[h] >> b & 1);
+        VF_SKIP(on);
+        const double *from = a == h && b == h ? &host->own[r][c]
+                             : a == h         ? &host->left[b][c][r]
+                             : b == h         ? &host->left[a][r][c]
+                                              : &host->H[pair][r][c];
+        const double part = (a == h) != (b == h) ? -*from : *from;
+        sum = on ? sum + part : sum;
     }
     vf_window_put(&k->system[k->trial], 6 * a + r, 6 * b + c, sum);
 }
@@ -542,13 +570,16 @@ VF_FN void vf_window_put_camera(const struct vf_window *w, struct vf_window_work
 {
     const int p = 6 * f + r, q = VF_WINDOW_OFFSET + i;
     double sum = vf_window_base(w, k, p, q);
+    VF_UNROLL_4
     for (int h = 0; h < VF_WINDOW_FRAMES; h++) {
         const struct vf_window_host *host = &k->host[h];
-        if (!(k->in[h] >> f & 1)) continue;
-        if (i < VF_WINDOW_CAMERA)
-            sum += f == h ? -host->own_camera[i][r] : host->camera[f][i][r];
-        else
-            sum += f == h ? -host->own_g[1][r] : host->g[1][f][r];
+        const int on = (int)(k->in[h] >> f & 1);
+        VF_SKIP(on);
+        const double *from = i < VF_WINDOW_CAMERA ? (f == h ? &host->own_camera[i][r] : &host->camera[f][i][r])
+                             : f == h             ? &host->own_g[1][r]
+                                                  : &host->g[1][f][r];
+        const double part = f == h ? -*from : *from;
+        sum = on ? sum + part : sum;
     }
     vf_window_put(&k->system[k->trial], p, q, sum);
 }

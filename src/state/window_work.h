@@ -30,7 +30,7 @@ struct vf_window_host {
     uint32_t count;                                        /* landmarks */
     uint32_t frames;                                       /* bit f: has an equation; not the host's own */
     uint32_t part[VF_WINDOW_PARTS], seen[VF_WINDOW_PARTS]; /* of the landmarks in parts: number, frames */
-    int32_t list[VF_WINDOW_LANDMARKS];                     /* rising */
+    uint32_t list[VF_WINDOW_LANDMARKS];                    /* slot, and from bit 16 on who sees it; slots rise */
     double H[VF_WINDOW_PAIRS][6][6];                       /* rows of frame a, columns of frame b */
     double g[2][VF_WINDOW_FRAMES][6];                      /* right side; with the offset of disparities */
     double disparity[2];                                   /* of that offset: its square, right side */
@@ -48,7 +48,6 @@ struct vf_window_host {
 struct vf_window_inertial {
     int32_t a, b;
     struct vf_inertial rows;
-    struct vf_inertial_scale scale;
     double H[VF_INERTIAL_COLUMNS][VF_INERTIAL_COLUMNS], g[VF_INERTIAL_COLUMNS];
     int32_t column[VF_WINDOW_COLUMNS]; /* of H, for each of the system; -1: none */
 };
@@ -82,12 +81,13 @@ struct vf_window_work {
     uint32_t number[VF_WINDOW_PARTS], sum[VF_WINDOW_PARTS];            /* counts in parts */
     double from_first[VF_WINDOW_COLUMNS], of_prior[VF_WINDOW_COLUMNS]; /* x; prior's H x */
     double x[VF_WINDOW_COLUMNS];
+    struct vf_inertial_scale scale[VF_WINDOW_STATES]; /* of the motions before the states */
     struct vf_window_inertial inertial[VF_WINDOW_MOTIONS];
     struct vf_window_host host[VF_WINDOW_FRAMES];
     struct vf_window_system system[2];
     struct vf_landmark_row row[2][VF_WINDOW_LANDMARKS];
     struct vf_landmark_more more[VF_WINDOW_LANDMARKS];
-    int32_t landmark_of[VF_WINDOW_SIGHTS]; /* of each sight; -1: none */
+    int32_t landmark_of[VF_WINDOW_SIGHTS]; /* of each sight; -1: none; -2: no track */
     uint32_t ids[VF_WINDOW_LANDMARKS];     /* of all landmarks */
     int32_t merit[VF_WINDOW_LANDMARKS];    /* of slots for new landmarks, see vf_window_slot_merit() */
     int32_t order[VF_WINDOW_LANDMARKS];    /* slots for new landmarks, best first */

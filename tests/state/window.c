@@ -253,7 +253,7 @@ static void gather_one(const struct vf_landmark *l, const struct vf_landmark_row
     work.row[work.trial][3] = *row;
     work.hosts = 1u << l->host;
     vf_window_lists(&window, &work);
-    vf_window_gather(&window, &work);
+    vf_window_gather(&work);
 }
 
 /** Elements of what was summed, by columns of all frames. */
