@@ -9,7 +9,7 @@
 
 #if VFRONT_WINDOW
 
-#define THREADS VF_TILE_THREADS /* of a launch of one block */
+#define THREADS VF_SOLVE_THREADS /* of a launch of one block */
 
 /** 1 if there is a state in this step. */
 static __device__ __forceinline__ bool runs(const vf_window_view &s)
@@ -105,15 +105,18 @@ static __global__ void __launch_bounds__(THREADS) close_k(const VF_CONSTANT vf_w
 /** What leaves; beside it, in another block, the covariance. */
 static __global__ void __launch_bounds__(THREADS) leave_k(const VF_CONSTANT vf_window_view s)
 {
-    __shared__ vf_tiles tiles;
+    __shared__ union {
+        vf_tiles tiles;
+        vf_solve_gone gone;
+    } room;
     vf_window_work &k = s.window->work;
     if (runs(s)) {
         if (blockIdx.x) {
-            vf_tile_cover(&now(s), &k, &tiles);
+            vf_tile_cover(&now(s), &k, &room.tiles);
             vf_window_cover_corner(&now(s), &k);
             vf_window_tell_covariance(&now(s), &s.window->nav);
         } else {
-            vf_window_leave(&now(s), &k);
+            vf_window_leave(&now(s), &k, &room.gone);
             vf_window_tell(&now(s), &k, &s.window->nav);
         }
     }

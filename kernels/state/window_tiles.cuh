@@ -5,45 +5,47 @@
  * Out     solution; or the corner of the factor of the last columns
  * Rule    panel by panel: the tile on the diagonal is factorised (vf_solve_corner()), the tiles below it are divided
  *         by it (vf_solve_row()), and take their products from all tiles behind. The tile on the next diagonal is
- *         factorised as soon as it is ready, while others are still at work. A solution goes back panel by panel
+ *         factorised meanwhile, by a warp that has nothing else to do. A solution goes back panel by panel
  * Exact   each element has the terms of src/state/window_solve.h in the same order
- * Memory  8 KB of shared memory */
+ * Memory  16 KB of shared memory */
 #ifndef VF_WINDOW_TILES_CUH
 #define VF_WINDOW_TILES_CUH
 
 #include "state/window_solve.h"
 
-#define VF_TILE VF_SOLVE_PANEL
-#define VF_TILES ((VF_WINDOW_COLUMNS + 1 + VF_TILE - 1) / VF_TILE) /* of a column */
-#define VF_TILE_THREADS ((VF_TILES * (VF_TILES + 1) / 2 + 31) / 32 * 32)
+#define VF_SOLVE_TILES ((VF_WINDOW_COLUMNS + 1 + VF_SOLVE_PANEL - 1) / VF_SOLVE_PANEL) /* of a column */
+#define VF_SOLVE_BELOW                                                                                                 \
+    ((VF_SOLVE_TILES * (VF_SOLVE_TILES - 1) / 2 + 31) / 32 * 32) /* threads of tiles below the diagonal */
+#define VF_SOLVE_THREADS (VF_SOLVE_BELOW + 64)                   /* and two warps of those on it */
 
 /** What tiles hand to each other. */
 struct vf_tiles {
-    double corner[VF_TILE][VF_TILE], inverse[VF_TILE];
-    double left[VF_TILE][VF_TILES * VF_TILE];   /* L of the panel, by columns */
-    double across[VF_TILE][VF_TILES * VF_TILE]; /* L D of it */
-    double x[VF_TILES * VF_TILE];
-    int order[VF_TILES * VF_TILE]; /* columns of the matrix, as they are factorised */
+    double corner[VF_SOLVE_PANEL][VF_SOLVE_PANEL], inverse[VF_SOLVE_PANEL];
+    double left[2][VF_SOLVE_PANEL][VF_SOLVE_TILES * VF_SOLVE_PANEL]; /* L of a panel, by columns; of panels by parity */
+    double across[2][VF_SOLVE_PANEL][VF_SOLVE_TILES * VF_SOLVE_PANEL]; /* L D of it */
+    double x[VF_SOLVE_TILES * VF_SOLVE_PANEL];
+    int order[VF_SOLVE_TILES * VF_SOLVE_PANEL]; /* columns of the matrix, as they are factorised */
 };
 
 /** Tile of a thread: rows 4 row.., columns 4 column..; row -1: none. */
 struct vf_tile {
     int row, column;
-    double a[VF_TILE][VF_TILE], whole[VF_TILE], inverse[VF_TILE];
+    double a[VF_SOLVE_PANEL][VF_SOLVE_PANEL], whole[VF_SOLVE_PANEL], inverse[VF_SOLVE_PANEL];
 };
 
 static __device__ __forceinline__ void vf_tile_of(vf_tile *t, int thread)
 {
-    int row = 0;
-    while (thread > row) thread -= ++row;
-    t->row = row < VF_TILES ? row : -1;
-    t->column = thread;
+    int row = 1, column = thread;
+    while (column >= row) column -= row++;
+    if (thread >= VF_SOLVE_BELOW) row = column = (thread - VF_SOLVE_BELOW) % 32 * 2 + (thread - VF_SOLVE_BELOW) / 32;
+    t->row = row < VF_SOLVE_TILES ? row : -1;
+    t->column = column;
 }
 
 /** Columns of a panel that are pivots. */
 static __device__ __forceinline__ int vf_tile_pivots(int panel)
 {
-    return min(VF_TILE, VF_WINDOW_COLUMNS - VF_TILE * panel);
+    return min(VF_SOLVE_PANEL, VF_WINDOW_COLUMNS - VF_SOLVE_PANEL * panel);
 }
 
 /** Tile on the diagonal factorised, and shown to the others. */
@@ -51,42 +53,56 @@ static __device__ __forceinline__ void vf_tile_corner(vf_tile *t, vf_tiles *m)
 {
     vf_solve_corner(t->a, vf_tile_pivots(t->row), t->whole, t->inverse);
     VF_UNROLL
-    for (int r = 0; r < VF_TILE; r++) {
+    for (int r = 0; r < VF_SOLVE_PANEL; r++) {
         m->inverse[r] = t->inverse[r];
         VF_UNROLL
-        for (int c = 0; c < VF_TILE; c++) m->corner[r][c] = t->a[r][c];
+        for (int c = 0; c < VF_SOLVE_PANEL; c++) m->corner[r][c] = t->a[r][c];
     }
 }
 
 /** Tile below the diagonal divided by it. */
-static __device__ __forceinline__ void vf_tile_below(vf_tile *t, vf_tiles *m)
+static __device__ __forceinline__ void vf_tile_below(vf_tile *t, vf_tiles *m, int panel)
 {
     VF_UNROLL
-    for (int r = 0; r < VF_TILE; r++) {
-        double across[VF_TILE];
-        vf_solve_row(m->corner, VF_TILE, m->inverse, t->a[r], across);
+    for (int r = 0; r < VF_SOLVE_PANEL; r++) {
+        double across[VF_SOLVE_PANEL];
+        vf_solve_row(m->corner, VF_SOLVE_PANEL, m->inverse, t->a[r], across);
         VF_UNROLL
-        for (int k = 0; k < VF_TILE; k++) {
-            m->left[k][VF_TILE * t->row + r] = t->a[r][k];
-            m->across[k][VF_TILE * t->row + r] = across[k];
+        for (int k = 0; k < VF_SOLVE_PANEL; k++) {
+            m->left[panel % 2][k][VF_SOLVE_PANEL * t->row + r] = t->a[r][k];
+            m->across[panel % 2][k][VF_SOLVE_PANEL * t->row + r] = across[k];
         }
     }
 }
 
 /** Tile behind a panel less its products. */
-static __device__ __forceinline__ void vf_tile_behind(vf_tile *t, const vf_tiles *m)
+static __device__ __forceinline__ void vf_tile_behind(vf_tile *t, const vf_tiles *m, int panel)
 {
     VF_UNROLL
-    for (int k = 0; k < VF_TILE; k++) {
-        double left[VF_TILE], across[VF_TILE];
+    for (int k = 0; k < VF_SOLVE_PANEL; k++) {
+        double left[VF_SOLVE_PANEL], across[VF_SOLVE_PANEL];
         VF_UNROLL
-        for (int i = 0; i < VF_TILE; i++) {
-            left[i] = m->left[k][VF_TILE * t->row + i];
-            across[i] = m->across[k][VF_TILE * t->column + i];
+        for (int i = 0; i < VF_SOLVE_PANEL; i++) {
+            left[i] = m->left[panel % 2][k][VF_SOLVE_PANEL * t->row + i];
+            across[i] = m->across[panel % 2][k][VF_SOLVE_PANEL * t->column + i];
         }
         VF_UNROLL
-        for (int r = 0; r < VF_TILE; r++) VF_UNROLL
-        for (int c = 0; c < VF_TILE; c++) t->a[r][c] -= left[r] * across[c];
+        for (int r = 0; r < VF_SOLVE_PANEL; r++) VF_UNROLL
+        for (int c = 0; c < VF_SOLVE_PANEL; c++) t->a[r][c] -= left[r] * across[c];
+    }
+}
+
+/** Tile on the diagonal after a panel: the next one is factorised. Tiles of the same warp wait for the panel after this
+ *  one, in which the other warp has the next, so that nothing holds that one up. */
+static __device__ __forceinline__ void vf_tile_diagonal(vf_tile *t, vf_tiles *m, int panel)
+{
+    const int next = panel + 1;
+    if (t->row == next) {
+        vf_tile_behind(t, m, panel);
+        vf_tile_corner(t, m);
+    } else if ((t->row - next) % 2 && t->row > next) {
+        if (panel) vf_tile_behind(t, m, panel - 1);
+        vf_tile_behind(t, m, panel);
     }
 }
 
@@ -95,18 +111,20 @@ static __device__ __forceinline__ void vf_tile_factor(vf_tile *t, vf_tiles *m, d
 {
     const int diagonal = t->row == t->column;
     VF_UNROLL
-    for (int i = 0; i < VF_TILE; i++) {
+    for (int i = 0; i < VF_SOLVE_PANEL; i++) {
         t->whole[i] = vf_solve_damped(t->a[i][i], damping);
         if (diagonal) t->a[i][i] = t->whole[i];
         t->inverse[i] = 0.0;
     }
     if (diagonal && t->row == 0) vf_tile_corner(t, m);
     __syncthreads();
-    for (int panel = 0; panel < VF_TILES - 1; panel++) {
-        if (t->column == panel && t->row > panel) vf_tile_below(t, m);
+    for (int panel = 0; panel < VF_SOLVE_TILES - 1; panel++) {
+        if (t->column == panel && t->row > panel) vf_tile_below(t, m, panel);
         __syncthreads();
-        if (t->column > panel && t->row > panel) vf_tile_behind(t, m);
-        if (diagonal && t->row == panel + 1) vf_tile_corner(t, m);
+        if (diagonal)
+            vf_tile_diagonal(t, m, panel);
+        else if (t->column > panel && t->row > panel)
+            vf_tile_behind(t, m, panel);
         __syncthreads();
     }
 }
@@ -114,43 +132,43 @@ static __device__ __forceinline__ void vf_tile_factor(vf_tile *t, vf_tiles *m, d
 /** x <- L'^-1 x of the panel of a tile on the diagonal: its own columns, in shared memory. */
 static __device__ __forceinline__ void vf_tile_back_corner(const vf_tile *t, vf_tiles *m)
 {
-    double x[VF_TILE];
+    double x[VF_SOLVE_PANEL];
     const int pivots = vf_tile_pivots(t->row);
     VF_UNROLL
-    for (int c = 0; c < VF_TILE; c++) x[c] = m->x[VF_TILE * t->column + c];
+    for (int c = 0; c < VF_SOLVE_PANEL; c++) x[c] = m->x[VF_SOLVE_PANEL * t->column + c];
     VF_UNROLL
-    for (int r = VF_TILE - 1; r > 0; r--) VF_UNROLL
+    for (int r = VF_SOLVE_PANEL - 1; r > 0; r--) VF_UNROLL
     for (int c = 0; c < r; c++)
         if (r < pivots) x[c] -= t->a[r][c] * x[r];
     VF_UNROLL
-    for (int c = 0; c < VF_TILE; c++) m->x[VF_TILE * t->column + c] = x[c];
+    for (int c = 0; c < VF_SOLVE_PANEL; c++) m->x[VF_SOLVE_PANEL * t->column + c] = x[c];
 }
 
 /** What a panel's x takes from that of the columns of a tile before it. */
 static __device__ __forceinline__ void vf_tile_back_before(const vf_tile *t, vf_tiles *m)
 {
     const int pivots = vf_tile_pivots(t->row);
-    double x[VF_TILE];
+    double x[VF_SOLVE_PANEL];
     VF_UNROLL
-    for (int c = 0; c < VF_TILE; c++) x[c] = m->x[VF_TILE * t->column + c];
+    for (int c = 0; c < VF_SOLVE_PANEL; c++) x[c] = m->x[VF_SOLVE_PANEL * t->column + c];
     VF_UNROLL
-    for (int r = VF_TILE - 1; r >= 0; r--) VF_UNROLL
-    for (int c = 0; c < VF_TILE; c++)
-        if (r < pivots) x[c] -= t->a[r][c] * m->x[VF_TILE * t->row + r];
+    for (int r = VF_SOLVE_PANEL - 1; r >= 0; r--) VF_UNROLL
+    for (int c = 0; c < VF_SOLVE_PANEL; c++)
+        if (r < pivots) x[c] -= t->a[r][c] * m->x[VF_SOLVE_PANEL * t->row + r];
     VF_UNROLL
-    for (int c = 0; c < VF_TILE; c++) m->x[VF_TILE * t->column + c] = x[c];
+    for (int c = 0; c < VF_SOLVE_PANEL; c++) m->x[VF_SOLVE_PANEL * t->column + c] = x[c];
 }
 
 /** Solution by the factor and the row below the matrix, behind the factorisation; x: VF_WINDOW_COLUMNS. */
 static __device__ __forceinline__ void vf_tile_back(const vf_tile *t, vf_tiles *m, double *x)
 {
-    const int last = VF_WINDOW_COLUMNS % VF_TILE; /* of the row below, in its tile */
-    if (t->row == VF_TILES - 1) {
+    const int last = VF_WINDOW_COLUMNS % VF_SOLVE_PANEL; /* of the row below, in its tile */
+    if (t->row == VF_SOLVE_TILES - 1) {
         VF_UNROLL
-        for (int c = 0; c < VF_TILE; c++) m->x[VF_TILE * t->column + c] = t->a[last][c];
+        for (int c = 0; c < VF_SOLVE_PANEL; c++) m->x[VF_SOLVE_PANEL * t->column + c] = t->a[last][c];
     }
     __syncthreads();
-    for (int panel = VF_TILES - 1; panel >= 0; panel--) {
+    for (int panel = VF_SOLVE_TILES - 1; panel >= 0; panel--) {
         if (t->row == panel && t->column == panel) vf_tile_back_corner(t, m);
         __syncthreads();
         if (t->row == panel && t->column < panel) vf_tile_back_before(t, m);
@@ -166,11 +184,11 @@ static __device__ __forceinline__ void vf_tile_solve(vf_window_work *k, vf_tiles
     vf_tile t;
     vf_tile_of(&t, threadIdx.x);
     VF_UNROLL
-    for (int i = 0; i < VF_TILE * VF_TILE; i++) {
-        const int r = VF_TILE * t.row + i / VF_TILE, c = VF_TILE * t.column + i % VF_TILE;
-        t.a[i / VF_TILE][i % VF_TILE] = t.row < 0 || c >= VF_WINDOW_COLUMNS || r > VF_WINDOW_COLUMNS ? 0.0
-                                        : r < VF_WINDOW_COLUMNS ? s.H[r * VF_WINDOW_COLUMNS + c]
-                                                                : -s.g[c];
+    for (int i = 0; i < VF_SOLVE_PANEL * VF_SOLVE_PANEL; i++) {
+        const int r = VF_SOLVE_PANEL * t.row + i / VF_SOLVE_PANEL, c = VF_SOLVE_PANEL * t.column + i % VF_SOLVE_PANEL;
+        t.a[i / VF_SOLVE_PANEL][i % VF_SOLVE_PANEL] = t.row < 0 || c >= VF_WINDOW_COLUMNS || r > VF_WINDOW_COLUMNS ? 0.0
+                                                      : r < VF_WINDOW_COLUMNS ? s.H[r * VF_WINDOW_COLUMNS + c]
+                                                                              : -s.g[c];
     }
     vf_tile_factor(&t, m, k->damping);
     vf_tile_back(&t, m, k->x);
@@ -186,19 +204,22 @@ static __device__ __forceinline__ void vf_tile_cover(const vf_window *w, vf_wind
     for (int i = threadIdx.x; i < N; i += blockDim.x) m->order[i] = vf_window_said_last(w, i);
     __syncthreads();
     VF_UNROLL
-    for (int i = 0; i < VF_TILE * VF_TILE; i++) {
-        const int r = VF_TILE * t.row + i / VF_TILE, c = VF_TILE * t.column + i % VF_TILE;
-        t.a[i / VF_TILE][i % VF_TILE] = t.row < 0 || c >= N || r >= N ? 0.0 : s.H[m->order[r] * N + m->order[c]];
+    for (int i = 0; i < VF_SOLVE_PANEL * VF_SOLVE_PANEL; i++) {
+        const int r = VF_SOLVE_PANEL * t.row + i / VF_SOLVE_PANEL, c = VF_SOLVE_PANEL * t.column + i % VF_SOLVE_PANEL;
+        t.a[i / VF_SOLVE_PANEL][i % VF_SOLVE_PANEL] = t.row < 0 || c >= N || r >= N
+                                                          ? 0.0
+                                                          : s.H[m->order[r] * N + m->order[c]];
     }
     vf_tile_factor(&t, m, 0.0);
     VF_UNROLL
-    for (int i = 0; i < VF_TILE * VF_TILE; i++) {
-        const int r = VF_TILE * t.row + i / VF_TILE - (N - M), c = VF_TILE * t.column + i % VF_TILE - (N - M);
+    for (int i = 0; i < VF_SOLVE_PANEL * VF_SOLVE_PANEL; i++) {
+        const int r = VF_SOLVE_PANEL * t.row + i / VF_SOLVE_PANEL - (N - M),
+                  c = VF_SOLVE_PANEL * t.column + i % VF_SOLVE_PANEL - (N - M);
         if (t.row < 0 || r < 0 || r >= M || c < 0 || c > r) continue;
         if (c < r)
-            k->corner[r][c] = t.a[i / VF_TILE][i % VF_TILE];
+            k->corner[r][c] = t.a[i / VF_SOLVE_PANEL][i % VF_SOLVE_PANEL];
         else
-            k->corner_inverse[r] = t.inverse[i % VF_TILE];
+            k->corner_inverse[r] = t.inverse[i % VF_SOLVE_PANEL];
     }
     __syncthreads();
 }

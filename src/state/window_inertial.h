@@ -154,19 +154,13 @@ VF_FN void vf_inertial_factor(const double P[81], double L[81], double over[9])
         }
 }
 
-/** Deviations by which the rows are divided: factor of the preintegral's covariance; 1 over its diagonal, and over both
- *  walks. */
-struct vf_inertial_scale {
-    double L[81], over[9], over_walk[2];
-};
-
-VF_FN void vf_inertial_scale_of(struct vf_inertial_scale *scale, const struct vf_window_slot *b,
+VF_FN void vf_inertial_scale_of(struct vf_inertial_scale *scale, const struct vf_preintegral *motion,
                                 const vfront_imu_noise_t *noise)
 {
-    vf_inertial_factor(b->motion.P, scale->L, scale->over);
+    vf_inertial_factor(motion->P, scale->L, scale->over);
     for (int k = 0; k < 2; k++) {
         const double walk = k ? noise->accel_walk : noise->gyro_walk;
-        scale->over_walk[k] = 1.0 / sqrt(walk * walk * b->motion.dt_s + VF_INERTIAL_LEAST * VF_INERTIAL_LEAST);
+        scale->over_walk[k] = 1.0 / sqrt(walk * walk * motion->dt_s + VF_INERTIAL_LEAST * VF_INERTIAL_LEAST);
     }
 }
 
@@ -203,7 +197,7 @@ VF_FN void vf_inertial_of(struct vf_inertial *f, const struct vf_window_slot *a,
 {
     struct vf_inertial_scale scale;
     vf_inertial_rows(f, a, b, noise);
-    vf_inertial_scale_of(&scale, b, noise);
+    vf_inertial_scale_of(&scale, &b->motion, noise);
     for (int c = 0; c <= VF_INERTIAL_COLUMNS; c++) vf_inertial_whiten(f, &scale, c);
 }
 

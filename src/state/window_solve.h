@@ -100,37 +100,35 @@ VF_FN void vf_solve_row(double corner[VF_SOLVE_PANEL][VF_SOLVE_PANEL], int pivot
 }
 
 /** Diagonal of a matrix with damping. */
-VF_FN void vf_solve_whole(struct vf_solve_room *room, int n, int width, double damping)
+VF_FN void vf_solve_whole(double *M, struct vf_solve_room *room, int n, int width, double damping)
 {
     VF_PARTS(i, n)
     {
-        room->whole[i] = vf_solve_damped(room->matrix[i * width + i], damping);
-        room->matrix[i * width + i] = room->whole[i];
+        room->whole[i] = vf_solve_damped(M[i * width + i], damping);
+        M[i * width + i] = room->whole[i];
     }
     VF_ITEM_SYNC();
 }
 
 /** What a panel of four columns from j on takes from those behind it. */
-VF_FN void vf_solve_behind(struct vf_solve_room *room, int j, int n, int rows, int width)
+VF_FN void vf_solve_behind(double *M, const struct vf_solve_room *room, int j, int n, int rows, int width)
 {
     const double *u0 = room->across[0], *u1 = room->across[1], *u2 = room->across[2], *u3 = room->across[3];
     VF_ROWS(r, j + VF_SOLVE_PANEL, rows)
     {
-        const double l0 = room->matrix[r * width + j], l1 = room->matrix[r * width + j + 1],
-                     l2 = room->matrix[r * width + j + 2], l3 = room->matrix[r * width + j + 3];
-        double *a = &room->matrix[r * width];
+        double *a = &M[r * width];
+        const double l0 = a[j], l1 = a[j + 1], l2 = a[j + 2], l3 = a[j + 3];
         VF_COLUMNS(c, j + VF_SOLVE_PANEL, r < n ? r + 1 : n)
         a[c] = (((a[c] - l0 * u0[c]) - l1 * u1[c]) - l2 * u2[c]) - l3 * u3[c];
     }
     VF_ITEM_SYNC();
 }
 
-/** Factors of the n x n matrix in `room`, rows of `width`, in place, the diagonal times 1 + damping: L below the
- *  diagonal; rows from n to `rows` become D^-1 L^-1 times what they were. Of one block. */
-VF_FN void vf_solve_factor_items(struct vf_solve_room *room, int n, int rows, int width, double damping)
+/** Factors of the n x n matrix M, rows of `width`, in place, the diagonal times 1 + damping: L below the diagonal; rows
+ *  from n to `rows` become D^-1 L^-1 times what they were. Of one block. */
+VF_FN void vf_solve_factor_items(double *M, struct vf_solve_room *room, int n, int rows, int width, double damping)
 {
-    double *M = room->matrix;
-    vf_solve_whole(room, n, width, damping);
+    vf_solve_whole(M, room, n, width, damping);
     for (int j = 0; j < n; j += VF_SOLVE_PANEL) {
         const int pivots = n - j < VF_SOLVE_PANEL ? n - j : VF_SOLVE_PANEL;
         VF_PARTS(i, 1)
@@ -154,7 +152,7 @@ VF_FN void vf_solve_factor_items(struct vf_solve_room *room, int n, int rows, in
             }
         }
         VF_ITEM_SYNC();
-        if (pivots == VF_SOLVE_PANEL) vf_solve_behind(room, j, n, rows, width);
+        if (pivots == VF_SOLVE_PANEL) vf_solve_behind(M, room, j, n, rows, width);
     }
 }
 
@@ -167,8 +165,8 @@ VF_FN void vf_solve_back_unit(const double *L, double *x, int n, int width)
 
 /* ---- elimination ------------------------------------------------------------------------------------------------- */
 
-/** Rows of the columns that go, behind their factor: L^-1 times them, and that over D. */
-VF_FN void vf_solve_gone_rows(struct vf_solve_room *room, const struct vf_window_system *s, const int32_t *gone,
+/** Rows of the columns that go, behind their factor: L^-1 times them. */
+VF_FN void vf_solve_gone_rows(struct vf_solve_gone *room, const struct vf_window_system *s, const int32_t *gone,
                               int count)
 {
     const int n = VF_WINDOW_COLUMNS;
@@ -176,9 +174,8 @@ VF_FN void vf_solve_gone_rows(struct vf_solve_room *room, const struct vf_window
     {
         for (int i = 0; i < count; i++) {
             double sum = c < n ? s->H[gone[i] * n + c] : s->g[gone[i]];
-            for (int k = 0; k < i; k++) sum -= room->matrix[i * count + k] * room->gone[0][k][c];
-            room->gone[0][i][c] = sum;
-            room->gone[1][i][c] = sum * room->inverse[i];
+            for (int k = 0; k < i; k++) sum -= room->matrix[i * count + k] * room->row[k][c];
+            room->row[i][c] = sum;
         }
     }
     VF_ITEM_SYNC();
@@ -186,13 +183,13 @@ VF_FN void vf_solve_gone_rows(struct vf_solve_room *room, const struct vf_window
 
 /** Columns gone[0..count) eliminated from H x = -g, at most VF_WINDOW_GONE of them: what remains holds for the others;
  *  their rows and columns are 0. Of one block. */
-VF_FN void vf_solve_eliminate(struct vf_window_system *s, const int32_t *gone, int count, struct vf_solve_room *room)
+VF_FN void vf_solve_eliminate(struct vf_window_system *s, const int32_t *gone, int count, struct vf_solve_gone *room)
 {
     const int n = VF_WINDOW_COLUMNS;
     VF_PARTS(i, count * count)
     room->matrix[i] = s->H[gone[i / count] * n + gone[i % count]];
     VF_ITEM_SYNC();
-    vf_solve_factor_items(room, count, count, count, 0.0);
+    vf_solve_factor_items(room->matrix, &room->room, count, count, count, 0.0);
     vf_solve_gone_rows(room, s, gone, count);
     VF_ROWS(r, 0, n)
     {
@@ -204,7 +201,7 @@ VF_FN void vf_solve_eliminate(struct vf_window_system *s, const int32_t *gone, i
             int left = gone_row;
             for (int k = 0; k < count; k++) {
                 left |= gone[k] == c;
-                sum -= room->gone[0][k][r] * room->gone[1][k][c];
+                sum -= room->row[k][r] * room->room.inverse[k] * room->row[k][c];
             }
             if (left) sum = 0.0;
             if (c == n)

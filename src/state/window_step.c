@@ -52,7 +52,7 @@ void vf_window_run(struct vf_window *w, struct vf_window_work *k, const struct v
     }
     vf_window_close(w, k, sight, sights);
     make_system(w, k);
-    vf_window_leave(w, k);
+    vf_window_leave(w, k, &k->eliminated);
     vf_window_cover(w, k);
 }
 

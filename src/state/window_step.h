@@ -70,12 +70,6 @@ VF_FN void vf_window_take_all(const struct vf_window *w, struct vf_window_work *
         }
     }
     VF_ITEM_SYNC();
-    VF_PARTS(i, 32 * VF_WINDOW_MOTIONS)
-    { /* a warp each */
-        const struct vf_window_inertial *f = &k->inertial[i / 32];
-        if (i % 32 == 0 && f->a >= 0) vf_inertial_scale_of(&k->scale[w->slot[f->b].state], &w->slot[f->b], &w->noise);
-    }
-    VF_ITEM_SYNC();
 }
 
 /* ---- a new frame ------------------------------------------------------------------------------------------------- */
@@ -117,13 +111,11 @@ VF_FN void vf_window_carry_on(const struct vf_window_value *from, const struct v
     vf_quaternion_unit(to->q);
 }
 
-/** Slot cleared, with a motion. Of one block. */
-VF_FN void vf_window_clear_slot(struct vf_window_slot *s, const struct vf_preintegral *motion)
+/** Words of memory that structures share: copied, or cleared where there is nothing to copy. Of one block. */
+VF_FN void vf_window_words(void *to, const void *from, size_t bytes)
 {
-    const int from = (int)(offsetof(struct vf_window_slot, motion) / 4), words = (int)(sizeof *motion / 4);
-    VF_PARTS(i, (int)(sizeof *s / 4))
-    ((uint32_t *)s)[i] = i >= from && i < from + words ? ((const uint32_t *)motion)[i - from] : 0;
-    VF_ITEM_SYNC();
+    VF_PARTS(i, (int)(bytes / 4))
+    ((uint32_t *)to)[i] = from ? ((const uint32_t *)from)[i] : 0;
 }
 
 /** New frame: a slot with the state that the readings say. Of one block. */
@@ -133,10 +125,13 @@ VF_FN void vf_window_append(struct vf_window *w, const struct vf_window_motion *
     const int32_t at = vf_window_free_slot(w), state = vf_window_free_state(w);
     struct vf_window_slot *s = &w->slot[at];
     VF_ITEM_SYNC();
-    vf_window_clear_slot(s, &m->motion);
+    vf_window_words(s, NULL, offsetof(struct vf_window_slot, motion));
+    vf_window_words(&s->motion, &m->motion, sizeof s->motion);
+    vf_window_words(&s->scale, &m->scale, sizeof s->scale);
+    vf_window_words(s->bias, m->bias, sizeof s->bias);
+    VF_ITEM_SYNC();
     VF_PARTS(i, 1)
     {
-        memcpy(s->bias, m->bias, sizeof s->bias);
         vf_window_carry_on(&last->value, &m->motion, w->noise.gravity_m_s2, &s->value);
         memcpy(s->rate, m->rate, sizeof s->rate);
         if (last->number == 1) memcpy(last->rate, m->before, sizeof last->rate);
@@ -237,10 +232,10 @@ VF_FN void vf_window_solve(struct vf_window_work *k)
 {
     enum { N = VF_WINDOW_COLUMNS };
     const struct vf_window_system *s = &k->system[k->at];
-    double *M = k->room.matrix;
+    double *M = k->matrix;
     memcpy(M, s->H, sizeof s->H);
     for (int c = 0; c < N; c++) M[N * N + c] = -s->g[c];
-    vf_solve_factor_items(&k->room, N, N + 1, N, k->damping);
+    vf_solve_factor_items(M, &k->room, N, N + 1, N, k->damping);
     memcpy(k->x, &M[N * N], sizeof k->x);
     vf_solve_back_unit(M, k->x, N, N);
 }
@@ -345,20 +340,22 @@ VF_FN void vf_window_cover(struct vf_window *w, struct vf_window_work *k)
     const struct vf_window_system *s = &k->system[k->at];
     for (int r = 0; r < N; r++)
         for (int c = 0; c <= r; c++)
-            k->room.matrix[r * N + c] = s->H[vf_window_said_last(w, r) * N + vf_window_said_last(w, c)];
-    vf_solve_factor_items(&k->room, N, N, N, 0.0);
+            k->matrix[r * N + c] = s->H[vf_window_said_last(w, r) * N + vf_window_said_last(w, c)];
+    vf_solve_factor_items(k->matrix, &k->room, N, N, N, 0.0);
     for (int r = 0; r < M; r++) {
-        for (int c = 0; c < r; c++) k->corner[r][c] = k->room.matrix[(N - M + r) * N + N - M + c];
+        for (int c = 0; c < r; c++) k->corner[r][c] = k->matrix[(N - M + r) * N + N - M + c];
         k->corner_inverse[r] = k->room.inverse[N - M + r];
     }
     vf_window_cover_corner(w, k);
 }
 
+/** Number of bits set, of 16. */
 VF_FN int vf_window_bits(uint32_t v)
 {
-    int count = 0;
-    for (; v; v &= v - 1) count++;
-    return count;
+    v = (v & 0x5555) + (v >> 1 & 0x5555);
+    v = (v & 0x3333) + (v >> 2 & 0x3333);
+    v = (v & 0x0f0f) + (v >> 4 & 0x0f0f);
+    return (int)((v & 0xff) + (v >> 8));
 }
 
 /** Inverse range of a sight by its partner, or the mean one. */
@@ -376,9 +373,8 @@ VF_FN float vf_window_range_of(const struct vf_window *w, const struct vf_sight 
  *  landmark; -1: the newest frame sees it. */
 VF_FN int vf_window_slot_merit(const struct vf_window *w, int i)
 {
-    const struct vf_landmark *l = &w->landmark[i];
-    if (!l->id) return 0;
-    return l->seen >> w->newest & 1 ? -1 : 1 + vf_window_bits(l->seen);
+    const uint32_t id = w->landmark[i].id, seen = w->landmark[i].seen;
+    return !id ? 0 : seen >> w->newest & 1 ? -1 : 1 + vf_window_bits(seen);
 }
 
 /** Slots for new landmarks in the order in which they are taken. */
@@ -392,6 +388,7 @@ VF_FN void vf_window_order(const struct vf_window *w, struct vf_window_work *k)
         const int own = i < VF_WINDOW_LANDMARKS ? k->merit[i] : 0;
         int rank = 0, slots = 0;
         if (own < 0) continue;
+        VF_UNROLL_4
         for (int j = 0; j < VF_WINDOW_LANDMARKS; j++) {
             const int merit = k->merit[j];
             slots += merit >= 0;
@@ -473,10 +470,12 @@ VF_FN void vf_window_count_alive(const struct vf_window *w, struct vf_window_wor
     {
         const int h = item / VF_WINDOW_PARTS, part = item % VF_WINDOW_PARTS;
         uint32_t hosted = 0, alive = 0;
+        VF_UNROLL_4
         for (int i = part * EACH; i < (part + 1) * EACH; i++) {
-            const int own = w->landmark[i].id && w->landmark[i].host == h;
+            const uint32_t id = w->landmark[i].id, seen = w->landmark[i].seen;
+            const int own = (id != 0) & (w->landmark[i].host == h);
             hosted += (uint32_t)own;
-            alive += own ? w->landmark[i].seen >> w->newest & 1 : 0;
+            alive += own ? seen >> w->newest & 1 : 0;
         }
         k->host[h].part[part] = hosted;
         k->host[h].seen[part] = alive;
@@ -603,15 +602,15 @@ VF_FN void vf_window_forget(struct vf_window *w, const struct vf_window_work *k,
     VF_ITEM_SYNC();
 }
 
-/** Last launch, behind the system of all that leaves: what it says of the others becomes the prior. */
-VF_FN void vf_window_leave(struct vf_window *w, struct vf_window_work *k)
+/** Last launch, behind the system of all that leaves: what it says of the others becomes the prior. Of one block. */
+VF_FN void vf_window_leave(struct vf_window *w, struct vf_window_work *k, struct vf_solve_gone *room)
 {
     enum { N = VF_WINDOW_COLUMNS };
     struct vf_window_system *s = &k->system[k->trial];
     if (k->leaves < 0) return;
     const uint32_t slots = (w->slot[k->leaves].keyframe ? 0 : 1u << k->leaves) | (k->key >= 0 ? 1u << k->key : 0);
     VF_ITEM_SYNC();
-    vf_solve_eliminate(s, k->gone_list, k->gone, &k->room);
+    vf_solve_eliminate(s, k->gone_list, k->gone, room);
     vf_window_forget(w, k, slots);
     vf_window_from_firsts(w, k);
     VF_PARTS(r, N) /* the slope at the first estimates */
@@ -672,13 +671,15 @@ VF_FN void vf_window_count_seen(const struct vf_window *w, struct vf_window_work
 {
     VF_PARTS(part, VF_WINDOW_PARTS)
     {
-        k->number[part] = k->sum[part] = 0;
+        uint32_t number = 0, sum = 0;
+        VF_UNROLL_4
         for (int i = part; i < VF_WINDOW_LANDMARKS; i += VF_WINDOW_PARTS) {
-            const struct vf_landmark *l = &w->landmark[i];
-            if (!l->id) continue;
-            k->number[part] += l->seen >> w->newest & 1;
-            k->sum[part] += (uint32_t)vf_window_bits(l->seen);
+            const uint32_t id = w->landmark[i].id, seen = w->landmark[i].seen;
+            number += id ? seen >> w->newest & 1 : 0;
+            sum += id ? (uint32_t)vf_window_bits(seen) : 0;
         }
+        k->number[part] = number;
+        k->sum[part] = sum;
     }
     VF_ITEM_SYNC();
 }

@@ -24,11 +24,14 @@ VF_FN uint32_t vf_window_list_part(const struct vf_window *w, const struct vf_wi
     uint32_t count = 0;
     *seen = 0;
     VF_STATIC_ASSERT(VF_WINDOW_LANDMARKS <= 1 << 16 && VF_WINDOW_FRAMES <= 16, "vfront: an entry has 16 bits each");
-    for (int32_t i = part * EACH; i < (part + 1) * EACH && k->hosts >> h & 1; i++) {
-        if (!w->landmark[i].id || w->landmark[i].host != h) continue;
-        if (first) first[count] = (uint32_t)i | w->landmark[i].seen << 16;
-        count++;
-        *seen |= w->landmark[i].seen & ~(1u << h);
+    if (!(k->hosts >> h & 1)) return 0;
+    VF_UNROLL_4
+    for (int32_t i = part * EACH; i < (part + 1) * EACH; i++) {
+        const uint32_t id = w->landmark[i].id, by = w->landmark[i].seen;
+        const int own = id && w->landmark[i].host == h;
+        if (first && own) first[count] = (uint32_t)i | by << 16;
+        count += (uint32_t)own;
+        *seen |= own ? by & ~(1u << h) : 0;
     }
     return count;
 }
@@ -67,6 +70,9 @@ VF_FN void vf_window_lists(const struct vf_window *w, struct vf_window_work *k)
 VF_FN void vf_window_relate(const struct vf_window *w, struct vf_window_work *k)
 {
     enum { ALL = VF_WINDOW_FRAMES * VF_WINDOW_FRAMES };
+    VF_PARTS(f, VF_WINDOW_FRAMES)
+    if (w->slot[f].number) vf_relative_camera_of(w, &w->slot[f], &k->camera[f]);
+    VF_ITEM_SYNC();
     VF_PARTS(i, 2 * ALL)
     {
         const int h = i % ALL / VF_WINDOW_FRAMES, f = i % VF_WINDOW_FRAMES;
@@ -75,7 +81,7 @@ VF_FN void vf_window_relate(const struct vf_window *w, struct vf_window_work *k)
         if (i < ALL)
             vf_relative_map_of(w, &w->slot[h], &w->slot[f], &host->map[f]);
         else
-            vf_relative_pose(w, &w->slot[h], &w->slot[f], &host->pose[f]);
+            vf_relative_pose(&k->camera[h], &k->camera[f], &host->pose[f]);
     }
     VF_ITEM_SYNC();
 }
@@ -188,7 +194,7 @@ VF_FN int vf_window_inertial_column(const struct vf_window *w, const struct vf_w
 }
 
 /** Normal equations of a factor of readings. Of one block. */
-VF_FN void vf_window_inertial(const struct vf_window *w, const struct vf_window_work *k, struct vf_window_inertial *f)
+VF_FN void vf_window_inertial(const struct vf_window *w, struct vf_window_inertial *f)
 {
     enum { N = VF_WINDOW_COLUMNS, C = VF_INERTIAL_COLUMNS, R = VF_NAV_ERRORS };
     const struct vf_window_slot *a = &w->slot[f->a], *b = &w->slot[f->b];
@@ -210,7 +216,7 @@ VF_FN void vf_window_inertial(const struct vf_window *w, const struct vf_window_
     }
     VF_ITEM_SYNC();
     VF_PARTS(c, C + 1)
-    vf_inertial_whiten(&f->rows, &k->scale[b->state], c);
+    vf_inertial_whiten(&f->rows, &b->scale, c);
     VF_ITEM_SYNC();
     VF_PARTS(item, C * (C + 1))
     {
@@ -235,7 +241,7 @@ VF_FN void vf_window_readings(const struct vf_window *w, struct vf_window_work *
         VF_PARTS(i, VF_WINDOW_COLUMNS)
         k->of_prior[i] = vf_window_product(w->prior.H, k->from_first, i);
     } else if (k->inertial[block].a >= 0) {
-        vf_window_inertial(w, k, &k->inertial[block]);
+        vf_window_inertial(w, &k->inertial[block]);
     } else {
         VF_PARTS(i, VF_WINDOW_COLUMNS)
         k->inertial[block].column[i] = -1;

@@ -55,14 +55,19 @@ struct vf_window_inertial {
 /** Columns of a panel of a factorisation. */
 #define VF_SOLVE_PANEL 4
 
-/** Room of a factorisation (window_solve.h): of the host's, and of eliminations. */
+/** Room of a factorisation (window_solve.h), beside the matrix. */
 struct vf_solve_room {
-    double matrix[(VF_WINDOW_COLUMNS + 1) * VF_WINDOW_COLUMNS];
-    double whole[VF_WINDOW_COLUMNS];                       /* diagonal before the factorisation */
-    double inverse[VF_WINDOW_COLUMNS];                     /* 1 / D */
-    double corner[VF_SOLVE_PANEL][VF_SOLVE_PANEL];         /* of a panel: L below the diagonal, D L' above it */
-    double across[VF_SOLVE_PANEL][VF_WINDOW_COLUMNS + 1];  /* of a panel: D L' of the rows below */
-    double gone[2][VF_WINDOW_GONE][VF_WINDOW_COLUMNS + 1]; /* rows of the columns that go; over D */
+    double whole[VF_WINDOW_COLUMNS];                      /* diagonal before the factorisation */
+    double inverse[VF_WINDOW_COLUMNS];                    /* 1 / D */
+    double corner[VF_SOLVE_PANEL][VF_SOLVE_PANEL];        /* of a panel: L below the diagonal, D L' above it */
+    double across[VF_SOLVE_PANEL][VF_WINDOW_COLUMNS + 1]; /* of a panel: D L' of the rows below */
+};
+
+/** Room of an elimination; on a GPU in shared memory. */
+struct vf_solve_gone {
+    double matrix[VF_WINDOW_GONE * VF_WINDOW_GONE];
+    double row[VF_WINDOW_GONE][VF_WINDOW_COLUMNS + 1];
+    struct vf_solve_room room;
 };
 
 struct vf_window_work {
@@ -81,7 +86,7 @@ struct vf_window_work {
     uint32_t number[VF_WINDOW_PARTS], sum[VF_WINDOW_PARTS];            /* counts in parts */
     double from_first[VF_WINDOW_COLUMNS], of_prior[VF_WINDOW_COLUMNS]; /* x; prior's H x */
     double x[VF_WINDOW_COLUMNS];
-    struct vf_inertial_scale scale[VF_WINDOW_STATES]; /* of the motions before the states */
+    struct vf_relative_camera camera[VF_WINDOW_FRAMES];
     struct vf_window_inertial inertial[VF_WINDOW_MOTIONS];
     struct vf_window_host host[VF_WINDOW_FRAMES];
     struct vf_window_system system[2];
@@ -99,7 +104,10 @@ struct vf_window_work {
     struct vf_landmark_place kept_place[VF_WINDOW_LANDMARKS];
     /* covariance: corner of the factor, L below the diagonal; its inverse by columns; 1 / D */
     double corner[VF_WINDOW_SAID][VF_WINDOW_SAID], back[VF_WINDOW_SAID][VF_WINDOW_SAID], corner_inverse[VF_WINDOW_SAID];
-    struct vf_solve_room room; /* on a GPU that of eliminations alone */
+    /* of the host alone */
+    double matrix[(VF_WINDOW_COLUMNS + 1) * VF_WINDOW_COLUMNS];
+    struct vf_solve_room room;
+    struct vf_solve_gone eliminated;
 };
 
 /** Index of a pair of frames, a <= b. */

@@ -436,7 +436,9 @@ static void changes(void **state)
         struct vf_relative_map m;
         struct vf_pose pose;
         vf_relative_map_of(&window, &window.slot[host], &window.slot[a], &m);
-        vf_relative_pose(&window, &window.slot[host], &window.slot[a], &pose);
+        vf_relative_camera_of(&window, &window.slot[host], &work.camera[host]);
+        vf_relative_camera_of(&window, &window.slot[a], &work.camera[a]);
+        vf_relative_pose(&work.camera[host], &work.camera[a], &pose);
         const struct rigid at = relative(&window, &window.slot[host], &window.slot[a]);
         for (int k = 0; k < 9; k++) REQUIRE(fabs(at.R[k] - (double)pose.R[k]) < 1e-6, "run %d: R\n", run);
         for (int k = 0; k < 3; k++)
@@ -585,7 +587,7 @@ static void elimination(void **state)
         const int count = 9 + 6 * (run % 3);
         for (int i = 0; i < count; i++) is_gone[gone[i] = (7 * i + run) % N] = 1;
         left = s;
-        vf_solve_eliminate(&left, gone, count, &work.room);
+        vf_solve_eliminate(&left, gone, count, &work.eliminated);
         for (int r = 0; r < N; r++)
             if (is_gone[r])
                 for (int c = 0; c < N; c++) {

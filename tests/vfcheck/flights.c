@@ -58,7 +58,7 @@ static void close_flights(void)
 }
 
 /** Bytes that have to agree: all but the room of factorisations, which a GPU does in registers. */
-#define COMPARED offsetof(struct vf_window_memory, work.room)
+#define COMPARED offsetof(struct vf_window_memory, work.matrix)
 
 /** First byte that differs, by member; NULL: none. */
 static const char *difference(size_t *at)
