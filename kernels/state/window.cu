@@ -51,7 +51,7 @@ static __global__ void __launch_bounds__(THREADS) open_k(const VF_CONSTANT vf_wi
 #define LANDMARK_THREADS 128
 #define LANDMARK_BLOCKS (16 * VF_WINDOW_LANDMARKS / LANDMARK_THREADS)
 #define GATHER_THREADS 128
-#define HOST_THREADS 512
+#define HOST_THREADS 256
 #define ELEMENT_THREADS 128
 
 /** Landmarks; behind their blocks, those of prior and readings. */

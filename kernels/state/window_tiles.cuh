@@ -5,24 +5,22 @@
  * Out     solution; or the corner of the factor of the last columns
  * Rule    panel by panel: the tile on the diagonal is factorised (vf_solve_corner()), the tiles below it are divided
  *         by it (vf_solve_row()), and take their products from all tiles behind. The tile on the next diagonal is
- *         factorised meanwhile, by a warp that has nothing else to do. A solution goes back panel by panel
+ *         factorised as soon as it is ready, while others are still at work. A solution goes back panel by panel
  * Exact   each element has the terms of src/state/window_solve.h in the same order
- * Memory  16 KB of shared memory */
+ * Memory  8 KB of shared memory */
 #ifndef VF_WINDOW_TILES_CUH
 #define VF_WINDOW_TILES_CUH
 
 #include "state/window_solve.h"
 
 #define VF_SOLVE_TILES ((VF_WINDOW_COLUMNS + 1 + VF_SOLVE_PANEL - 1) / VF_SOLVE_PANEL) /* of a column */
-#define VF_SOLVE_BELOW                                                                                                 \
-    ((VF_SOLVE_TILES * (VF_SOLVE_TILES - 1) / 2 + 31) / 32 * 32) /* threads of tiles below the diagonal */
-#define VF_SOLVE_THREADS (VF_SOLVE_BELOW + 64)                   /* and two warps of those on it */
+#define VF_SOLVE_THREADS ((VF_SOLVE_TILES * (VF_SOLVE_TILES + 1) / 2 + 31) / 32 * 32)
 
 /** What tiles hand to each other. */
 struct vf_tiles {
     double corner[VF_SOLVE_PANEL][VF_SOLVE_PANEL], inverse[VF_SOLVE_PANEL];
-    double left[2][VF_SOLVE_PANEL][VF_SOLVE_TILES * VF_SOLVE_PANEL]; /* L of a panel, by columns; of panels by parity */
-    double across[2][VF_SOLVE_PANEL][VF_SOLVE_TILES * VF_SOLVE_PANEL]; /* L D of it */
+    double left[VF_SOLVE_PANEL][VF_SOLVE_TILES * VF_SOLVE_PANEL];   /* L of the panel, by columns */
+    double across[VF_SOLVE_PANEL][VF_SOLVE_TILES * VF_SOLVE_PANEL]; /* L D of it */
     double x[VF_SOLVE_TILES * VF_SOLVE_PANEL];
     int order[VF_SOLVE_TILES * VF_SOLVE_PANEL]; /* columns of the matrix, as they are factorised */
 };
@@ -35,11 +33,10 @@ struct vf_tile {
 
 static __device__ __forceinline__ void vf_tile_of(vf_tile *t, int thread)
 {
-    int row = 1, column = thread;
-    while (column >= row) column -= row++;
-    if (thread >= VF_SOLVE_BELOW) row = column = (thread - VF_SOLVE_BELOW) % 32 * 2 + (thread - VF_SOLVE_BELOW) / 32;
+    int row = 0;
+    while (thread > row) thread -= ++row;
     t->row = row < VF_SOLVE_TILES ? row : -1;
-    t->column = column;
+    t->column = thread;
 }
 
 /** Columns of a panel that are pivots. */
@@ -61,7 +58,7 @@ static __device__ __forceinline__ void vf_tile_corner(vf_tile *t, vf_tiles *m)
 }
 
 /** Tile below the diagonal divided by it. */
-static __device__ __forceinline__ void vf_tile_below(vf_tile *t, vf_tiles *m, int panel)
+static __device__ __forceinline__ void vf_tile_below(vf_tile *t, vf_tiles *m)
 {
     VF_UNROLL
     for (int r = 0; r < VF_SOLVE_PANEL; r++) {
@@ -69,40 +66,26 @@ static __device__ __forceinline__ void vf_tile_below(vf_tile *t, vf_tiles *m, in
         vf_solve_row(m->corner, VF_SOLVE_PANEL, m->inverse, t->a[r], across);
         VF_UNROLL
         for (int k = 0; k < VF_SOLVE_PANEL; k++) {
-            m->left[panel % 2][k][VF_SOLVE_PANEL * t->row + r] = t->a[r][k];
-            m->across[panel % 2][k][VF_SOLVE_PANEL * t->row + r] = across[k];
+            m->left[k][VF_SOLVE_PANEL * t->row + r] = t->a[r][k];
+            m->across[k][VF_SOLVE_PANEL * t->row + r] = across[k];
         }
     }
 }
 
 /** Tile behind a panel less its products. */
-static __device__ __forceinline__ void vf_tile_behind(vf_tile *t, const vf_tiles *m, int panel)
+static __device__ __forceinline__ void vf_tile_behind(vf_tile *t, const vf_tiles *m)
 {
     VF_UNROLL
     for (int k = 0; k < VF_SOLVE_PANEL; k++) {
         double left[VF_SOLVE_PANEL], across[VF_SOLVE_PANEL];
         VF_UNROLL
         for (int i = 0; i < VF_SOLVE_PANEL; i++) {
-            left[i] = m->left[panel % 2][k][VF_SOLVE_PANEL * t->row + i];
-            across[i] = m->across[panel % 2][k][VF_SOLVE_PANEL * t->column + i];
+            left[i] = m->left[k][VF_SOLVE_PANEL * t->row + i];
+            across[i] = m->across[k][VF_SOLVE_PANEL * t->column + i];
         }
         VF_UNROLL
         for (int r = 0; r < VF_SOLVE_PANEL; r++) VF_UNROLL
         for (int c = 0; c < VF_SOLVE_PANEL; c++) t->a[r][c] -= left[r] * across[c];
-    }
-}
-
-/** Tile on the diagonal after a panel: the next one is factorised. Tiles of the same warp wait for the panel after this
- *  one, in which the other warp has the next, so that nothing holds that one up. */
-static __device__ __forceinline__ void vf_tile_diagonal(vf_tile *t, vf_tiles *m, int panel)
-{
-    const int next = panel + 1;
-    if (t->row == next) {
-        vf_tile_behind(t, m, panel);
-        vf_tile_corner(t, m);
-    } else if ((t->row - next) % 2 && t->row > next) {
-        if (panel) vf_tile_behind(t, m, panel - 1);
-        vf_tile_behind(t, m, panel);
     }
 }
 
@@ -119,12 +102,10 @@ static __device__ __forceinline__ void vf_tile_factor(vf_tile *t, vf_tiles *m, d
     if (diagonal && t->row == 0) vf_tile_corner(t, m);
     __syncthreads();
     for (int panel = 0; panel < VF_SOLVE_TILES - 1; panel++) {
-        if (t->column == panel && t->row > panel) vf_tile_below(t, m, panel);
+        if (t->column == panel && t->row > panel) vf_tile_below(t, m);
         __syncthreads();
-        if (diagonal)
-            vf_tile_diagonal(t, m, panel);
-        else if (t->column > panel && t->row > panel)
-            vf_tile_behind(t, m, panel);
+        if (t->column > panel && t->row > panel) vf_tile_behind(t, m);
+        if (diagonal && t->row == panel + 1) vf_tile_corner(t, m);
         __syncthreads();
     }
 }

@@ -53,30 +53,24 @@
 
 /** Groups of 4 or 16 lanes, which work on one item together and hold a value each. VF_GROUP(lanes, i, lane) runs over
  *  the lanes, of which an array of VF_GROUP_HELD(lanes) holds value i: on the host all of them, on a GPU the thread's
- *  own. VF_GROUP_FIRST(lanes): 1 where the group's one lane that writes runs. VF_GROUP_ALONE: 1 where a group may leave
- *  out an item on its own; on a GPU all lanes of a warp take the same way. */
+ *  own; VF_GROUP_VALUES(lanes, i) the same, where the lane's number does not matter. VF_GROUP_FIRST(lanes): 1 where the
+ *  one lane of the group runs that writes. VF_GROUP_ALONE: 1 where a group may leave out an item on its own; on a GPU
+ *  all lanes of a warp take the same way. */
 #ifdef __CUDA_ARCH__
 #define VF_GROUP_HELD(lanes) 1
 #define VF_GROUP_LANE(lanes) ((int)(threadIdx.x % (lanes)))
-#define VF_GROUP(lanes, i, lane) for (int i = 0, lane = VF_GROUP_LANE(lanes); (void)lane, i < 1; i++)
+#define VF_GROUP(lanes, i, lane) for (int i = 0, lane = VF_GROUP_LANE(lanes); i < 1; i++)
 #define VF_GROUP_SIZE(lanes) (lanes)
 #define VF_GROUP_ALONE 0
 #else
 #define VF_GROUP_HELD(lanes) (lanes)
 #define VF_GROUP_LANE(lanes) 0
-#define VF_GROUP(lanes, i, lane) for (int i = 0, lane = 0; (void)lane, i < (lanes); lane = ++i)
+#define VF_GROUP(lanes, i, lane) for (int i = 0, lane = 0; i < (lanes); lane = ++i)
 #define VF_GROUP_SIZE(lanes) 1
 #define VF_GROUP_ALONE 1
 #endif
 #define VF_GROUP_FIRST(lanes) (VF_GROUP_LANE(lanes) == 0)
-
-/** A term added where `on`. On a GPU its loads do not wait for `on`; on the host it is skipped. */
-#ifdef __CUDA_ARCH__
-#define VF_SKIP(on) ((void)0)
-#else
-#define VF_SKIP(on)                                                                                                    \
-    if (!(on)) continue
-#endif
+#define VF_GROUP_VALUES(lanes, i) for (int i = 0; i < VF_GROUP_HELD(lanes); i++)
 
 /** Sum of the values of a group, in every lane: of those half of the lanes apart first, then a quarter, and so on. All
  *  lanes of a warp call it. */

@@ -191,7 +191,8 @@ VF_FN void vf_landmark_rows_of(struct vf_landmark_rows *rows, const struct vf_la
 VF_FN float vf_landmark_product(float a[3][VF_GROUP_HELD(16)], float b[3][VF_GROUP_HELD(16)])
 {
     float part[VF_GROUP_HELD(16)];
-    VF_GROUP(16, i, lane) { part[i] = a[0][i] * b[0][i] + a[1][i] * b[1][i] + a[2][i] * b[2][i]; }
+    VF_GROUP_VALUES(16, i)
+    part[i] = a[0][i] * b[0][i] + a[1][i] * b[1][i] + a[2][i] * b[2][i];
     return vf_group_sum_16(part);
 }
 
@@ -208,13 +209,13 @@ VF_FN void vf_landmark_factor(float point[3][3][VF_GROUP_HELD(16)], float R[6])
             for (int d = 0; d < c; d++) {
                 const float along = vf_landmark_product(point[d], point[c]);
                 part[d] += along;
-                for (int row = 0; row < 3; row++) VF_GROUP(16, i, lane)
+                for (int row = 0; row < 3; row++) VF_GROUP_VALUES(16, i)
                 point[c][row][i] -= along * point[d][row][i];
             }
         const float square = vf_landmark_product(point[c], point[c]);
         const int good = square > 1e-8f * whole;
         const float length = good ? sqrtf(square) : 1.0f;
-        for (int row = 0; row < 3; row++) VF_GROUP(16, i, lane)
+        for (int row = 0; row < 3; row++) VF_GROUP_VALUES(16, i)
         point[c][row][i] = good ? point[c][row][i] / length : 0.0f;
         part[c] = length;
         for (int d = 0; d <= c; d++) R[d == 0 ? c : d == 1 ? 2 + c : 5] = part[d];
@@ -252,12 +253,12 @@ VF_FN void vf_landmark_keep(struct vf_landmark_row *row, struct vf_landmark_more
     float part[2][VF_GROUP_HELD(16)], residual[3], disparity[3];
     VF_UNROLL
     for (int c = 0; c < 3; c++) {
-        VF_GROUP(16, i, lane)
+        VF_GROUP_VALUES(16, i)
         part[0][i] = rows->point[c][2][i] * rows->disparity[i];
         residual[c] = vf_landmark_product(rows->point[c], rows->r);
         disparity[c] = vf_group_sum_16(part[0]);
     }
-    VF_GROUP(16, i, lane)
+    VF_GROUP_VALUES(16, i)
     {
         part[0][i] = rows->disparity[i] * rows->disparity[i];
         part[1][i] = rows->disparity[i] * rows->r[2][i];

@@ -250,8 +250,8 @@ VF_FN void vf_window_readings(const struct vf_window *w, struct vf_window_work *
 
 /* ---- sums over the landmarks of a host --------------------------------------------------------------------------- */
 
-/** What landmark `at` adds to row r of the block of frames a and b, to its six elements; on: 0: nothing. */
-VF_FN void vf_window_gather_one(const struct vf_window_work *k, int at, int a, int b, int r, int on, double sum[6])
+/** What landmark `at` adds to row r of the block of frames a and b, to its six elements. */
+VF_FN void vf_window_gather_one(const struct vf_window_work *k, int at, int a, int b, int r, double sum[6])
 {
     const struct vf_landmark_row *row = &k->row[k->trial][at];
     const struct vf_landmark_more *more = &k->more[at];
@@ -261,7 +261,7 @@ VF_FN void vf_window_gather_one(const struct vf_window_work *k, int at, int a, i
         for (int c = 0; c < 6; c++) h[c] += more->direct[a][j][r] * more->direct[a][j][c];
     for (int j = 0; j < 3; j++)
         for (int c = 0; c < 6; c++) h[c] -= row->pose[j][a][r] * row->pose[j][b][c];
-    for (int c = 0; c < 6; c++) sum[c] = on ? sum[c] + (double)h[c] : sum[c];
+    for (int c = 0; c < 6; c++) sum[c] += (double)h[c];
 }
 
 /** Rows of a block that a group works on: on a GPU one. */
@@ -276,17 +276,16 @@ VF_FN void vf_window_gather_rows(const struct vf_window_work *k, struct vf_windo
     memset(sum, 0, sizeof sum);
     VF_GROUP(4, lane, first)
     {
-        VF_UNROLL_4
         for (uint32_t i = (uint32_t)first; i < count; i += 4) {
-            const int at = (int)(host->list[i] & 0xffff), seen = (host->list[i] >> 16 & both) == both;
-            VF_SKIP(seen);
-            for (int j = 0; j < VF_WINDOW_ROWS; j++) vf_window_gather_one(k, at, a, b, r + j, seen, sum[j][lane]);
+            const int at = (int)(host->list[i] & 0xffff);
+            if ((host->list[i] >> 16 & both) != both) continue;
+            for (int j = 0; j < VF_WINDOW_ROWS; j++) vf_window_gather_one(k, at, a, b, r + j, sum[j][lane]);
         }
     }
     for (int j = 0; j < VF_WINDOW_ROWS; j++)
         for (int c = 0; c < 6; c++) {
             double part[VF_GROUP_HELD(4)];
-            VF_GROUP(4, lane, first)
+            VF_GROUP_VALUES(4, lane)
             part[lane] = sum[j][lane][c];
             const double all = vf_group_sum_4(part);
             if (on && VF_GROUP_FIRST(4)) host->H[pair][r + j][c] = all;
@@ -301,13 +300,11 @@ VF_FN void vf_window_gather_side(const struct vf_window_work *k, struct vf_windo
     VF_GROUP(4, lane, first)
     {
         sum[0][lane] = sum[1][lane] = 0.0;
-        VF_UNROLL_4
         for (uint32_t i = (uint32_t)first; i < count; i += 4) {
-            const int at = (int)(host->list[i] & 0xffff), seen = host->list[i] >> 16 >> f & 1;
-            VF_SKIP(seen);
+            const int at = (int)(host->list[i] & 0xffff);
+            if (!(host->list[i] >> 16 >> f & 1)) continue;
             for (int side = 0; side < 2; side++) {
-                const double more = (double)k->more[at].slope[f][side][c];
-                sum[side][lane] = seen ? sum[side][lane] + more : sum[side][lane];
+                sum[side][lane] += (double)k->more[at].slope[f][side][c];
             }
         }
     }
@@ -324,7 +321,6 @@ VF_FN void vf_window_gather_own(const struct vf_window_work *k, struct vf_window
     VF_GROUP(4, lane, first)
     {
         sum[lane] = 0.0;
-        VF_UNROLL_4
         for (uint32_t i = (uint32_t)first; i < host->count; i += 4)
             sum[lane] += (double)k->more[host->list[i] & 0xffff].of_disparity[which];
     }
@@ -396,14 +392,12 @@ VF_FN double vf_window_block(const struct vf_window_host *host, int a, int r, in
 VF_FN void vf_window_fold_row(struct vf_window_host *host, int a, int r)
 {
     double left[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
-    VF_UNROLL_4
     for (int b = 0; b < VF_WINDOW_FRAMES; b++) {
         double row[6], moved[6];
-        const int on = (int)(host->frames >> b & 1);
-        VF_SKIP(on);
+        if (!(host->frames >> b & 1)) continue;
         for (int c = 0; c < 6; c++) row[c] = vf_window_block(host, a, r, b, c);
         vf_relative_host(&host->map[b], row, moved);
-        for (int c = 0; c < 6; c++) left[c] = on ? left[c] + moved[c] : left[c];
+        for (int c = 0; c < 6; c++) left[c] += moved[c];
     }
     memcpy(host->left[a][r], left, sizeof left);
 }
@@ -412,13 +406,11 @@ VF_FN void vf_window_fold_row(struct vf_window_host *host, int a, int r)
 VF_FN void vf_window_fold_camera_row(struct vf_window_host *host, int a, int r, int i)
 {
     double sum = 0.0;
-    VF_UNROLL_4
     for (int b = 0; b < VF_WINDOW_FRAMES; b++) {
-        const int on = (int)(host->frames >> b & 1);
         double part = 0.0;
-        VF_SKIP(on);
+        if (!(host->frames >> b & 1)) continue;
         for (int c = 0; c < 6; c++) part += vf_window_block(host, a, r, b, c) * host->map[b].by[i][c];
-        sum = on ? sum + part : sum;
+        sum += part;
     }
     host->camera[a][i][r] = sum;
 }
@@ -429,14 +421,12 @@ VF_FN void vf_window_fold_column(const struct vf_window_host *host, const double
                                  double out[6])
 {
     for (int r = 0; r < 6; r++) out[r] = 0.0;
-    VF_UNROLL_4
     for (int a = 0; a < VF_WINDOW_FRAMES; a++) {
         double own[6], moved[6];
-        const int on = (int)(host->frames >> a & 1);
-        VF_SKIP(on);
+        if (!(host->frames >> a & 1)) continue;
         for (int r = 0; r < 6; r++) own[r] = column[a * stride + r * step];
         vf_relative_host(&host->map[a], own, moved);
-        for (int r = 0; r < 6; r++) out[r] = on ? out[r] + moved[r] : out[r];
+        for (int r = 0; r < 6; r++) out[r] += moved[r];
     }
 }
 
@@ -444,13 +434,11 @@ VF_FN void vf_window_fold_column(const struct vf_window_host *host, const double
 VF_FN double vf_window_fold_by(const struct vf_window_host *host, const double *column, int stride, int i)
 {
     double sum = 0.0;
-    VF_UNROLL_4
     for (int a = 0; a < VF_WINDOW_FRAMES; a++) {
-        const int on = (int)(host->frames >> a & 1);
         double part = 0.0;
-        VF_SKIP(on);
+        if (!(host->frames >> a & 1)) continue;
         for (int r = 0; r < 6; r++) part += column[a * stride + r] * host->map[a].by[i][r];
-        sum = on ? sum + part : sum;
+        sum += part;
     }
     return sum;
 }
@@ -556,17 +544,15 @@ VF_FN void vf_window_put_poses(const struct vf_window *w, struct vf_window_work 
     vf_window_pair_of(pair, &a, &b);
     if (a == b && c < r) return;
     double sum = vf_window_base(w, k, 6 * a + r, 6 * b + c);
-    VF_UNROLL_4
     for (int h = 0; h < VF_WINDOW_FRAMES; h++) {
         const struct vf_window_host *host = &k->host[h];
-        const int on = (int)(k->in[h] >> a & k->in[h] >> b & 1);
-        VF_SKIP(on);
+        if (!(k->in[h] >> a & k->in[h] >> b & 1)) continue;
         const double *from = a == h && b == h ? &host->own[r][c]
                              : a == h         ? &host->left[b][c][r]
                              : b == h         ? &host->left[a][r][c]
                                               : &host->H[pair][r][c];
         const double part = (a == h) != (b == h) ? -*from : *from;
-        sum = on ? sum + part : sum;
+        sum += part;
     }
     vf_window_put(&k->system[k->trial], 6 * a + r, 6 * b + c, sum);
 }
@@ -576,16 +562,14 @@ VF_FN void vf_window_put_camera(const struct vf_window *w, struct vf_window_work
 {
     const int p = 6 * f + r, q = VF_WINDOW_OFFSET + i;
     double sum = vf_window_base(w, k, p, q);
-    VF_UNROLL_4
     for (int h = 0; h < VF_WINDOW_FRAMES; h++) {
         const struct vf_window_host *host = &k->host[h];
-        const int on = (int)(k->in[h] >> f & 1);
-        VF_SKIP(on);
+        if (!(k->in[h] >> f & 1)) continue;
         const double *from = i < VF_WINDOW_CAMERA ? (f == h ? &host->own_camera[i][r] : &host->camera[f][i][r])
                              : f == h             ? &host->own_g[1][r]
                                                   : &host->g[1][f][r];
         const double part = f == h ? -*from : *from;
-        sum = on ? sum + part : sum;
+        sum += part;
     }
     vf_window_put(&k->system[k->trial], p, q, sum);
 }
