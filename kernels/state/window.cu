@@ -5,10 +5,11 @@
 
 #include "state/window.h"
 #include "state/window_step.h"
+#include "window_tiles.cuh"
 
 #if VFRONT_WINDOW
 
-#define THREADS 512 /* of a launch of one block */
+#define THREADS VF_SOLVE_THREADS /* of a launch of one block */
 
 /** 1 if there is a state in this step. */
 static __device__ __forceinline__ bool runs(const vf_window_view &s)
@@ -47,39 +48,53 @@ static __global__ void __launch_bounds__(THREADS) open_k(const VF_CONSTANT vf_wi
     vf_window_open(&now(s), &s.window->work, &g.motion, s.sight->sight, s.sight->count);
 }
 
-static __global__ void __launch_bounds__(32) landmarks_k(const VF_CONSTANT vf_window_view s)
+#define LANDMARK_THREADS 128
+#define LANDMARK_BLOCKS (16 * VF_WINDOW_LANDMARKS / LANDMARK_THREADS)
+#define GATHER_THREADS 128
+#define HOST_THREADS 256
+#define ELEMENT_THREADS 128
+
+/** Landmarks; behind their blocks, those of prior and readings. */
+static __global__ void __launch_bounds__(LANDMARK_THREADS) landmarks_k(const VF_CONSTANT vf_window_view s)
 {
-    if (runs(s)) vf_window_landmarks(&now(s), &s.window->work);
+    if (!runs(s)) return;
+    if (blockIdx.x >= LANDMARK_BLOCKS)
+        vf_window_readings(&now(s), &s.window->work, (int)blockIdx.x - LANDMARK_BLOCKS);
+    else
+        vf_window_landmarks(&now(s), &s.window->work);
 }
 
-static __global__ void __launch_bounds__(128) gather_k(const VF_CONSTANT vf_window_view s)
+static __global__ void __launch_bounds__(GATHER_THREADS) gather_k(const VF_CONSTANT vf_window_view s)
 {
-    if (runs(s)) vf_window_gather(&now(s), &s.window->work);
+    if (runs(s)) vf_window_gather(&s.window->work);
 }
 
-static __global__ void __launch_bounds__(32) spread_k(const VF_CONSTANT vf_window_view s)
+/** A block for each host; behind them, that of the cost. */
+static __global__ void __launch_bounds__(HOST_THREADS) hosts_k(const VF_CONSTANT vf_window_view s)
 {
-    if (runs(s)) vf_window_spread(&s.window->work);
+    if (!runs(s)) return;
+    if (blockIdx.x < VF_WINDOW_FRAMES)
+        vf_window_host_of(&s.window->work, (int)blockIdx.x);
+    else
+        vf_window_costs(&now(s), &s.window->work);
 }
 
-static __global__ void __launch_bounds__(THREADS) fold_k(const VF_CONSTANT vf_window_view s)
-{
-    if (runs(s)) vf_window_fold(&now(s), &s.window->work);
-}
-
-static __global__ void __launch_bounds__(32) assemble_k(const VF_CONSTANT vf_window_view s)
+static __global__ void __launch_bounds__(ELEMENT_THREADS) assemble_k(const VF_CONSTANT vf_window_view s)
 {
     if (runs(s)) vf_window_assemble(&now(s), &s.window->work);
 }
 
+/** Verdict on a system, and the next step of the optimisation. */
 static __global__ void __launch_bounds__(THREADS) try_k(const VF_CONSTANT vf_window_view s)
 {
-    if (runs(s)) vf_window_try(&now(s), &s.window->work);
-}
-
-static __global__ void __launch_bounds__(128) put_back_k(const VF_CONSTANT vf_window_view s)
-{
-    if (runs(s)) vf_window_put_back(&now(s), &s.window->work);
+    __shared__ vf_tiles tiles;
+    vf_window_work &k = s.window->work;
+    if (!runs(s)) return;
+    vf_window_judge(&now(s), &k);
+    if (k.steps == VF_WINDOW_ITERATIONS) return;
+    vf_tile_solve(&k, &tiles);
+    __syncthreads();
+    vf_window_go(&now(s), &k);
 }
 
 static __global__ void __launch_bounds__(THREADS) close_k(const VF_CONSTANT vf_window_view s)
@@ -87,24 +102,35 @@ static __global__ void __launch_bounds__(THREADS) close_k(const VF_CONSTANT vf_w
     if (runs(s)) vf_window_close(&now(s), &s.window->work, s.sight->sight, s.sight->count);
 }
 
+/** What leaves; beside it, in another block, the covariance. */
 static __global__ void __launch_bounds__(THREADS) leave_k(const VF_CONSTANT vf_window_view s)
 {
+    __shared__ union {
+        vf_tiles tiles;
+        vf_solve_gone gone;
+    } room;
+    vf_window_work &k = s.window->work;
     if (runs(s)) {
-        vf_window_leave(&now(s), &s.window->work);
-        __syncthreads();
-        if (threadIdx.x == 0) vf_window_tell(&now(s), &s.window->nav);
+        if (blockIdx.x) {
+            vf_tile_cover(&now(s), &k, &room.tiles);
+            vf_window_cover_corner(&now(s), &k);
+            vf_window_tell_covariance(&now(s), &s.window->nav);
+        } else {
+            vf_window_leave(&now(s), &k, &room.gone);
+            vf_window_tell(&now(s), &k, &s.window->nav);
+        }
     }
+    __syncthreads();
     if (threadIdx.x == 0) vf_clock_end(s.clock);
 }
 
 /** Launches of a system. */
 static void make_system(const vf_window_view &s, cudaStream_t stream)
 {
-    landmarks_k<<<vf_blocks(VF_WINDOW_LANDMARKS, 8), 8, 0, stream>>>(s);
-    gather_k<<<64, 128, 0, stream>>>(s);
-    spread_k<<<40, 32, 0, stream>>>(s);
-    fold_k<<<1, THREADS, 0, stream>>>(s);
-    assemble_k<<<40, 32, 0, stream>>>(s);
+    landmarks_k<<<LANDMARK_BLOCKS + VF_WINDOW_READINGS, LANDMARK_THREADS, 0, stream>>>(s);
+    gather_k<<<vf_blocks(4 * VF_WINDOW_GATHERED, GATHER_THREADS), GATHER_THREADS, 0, stream>>>(s);
+    hosts_k<<<VF_WINDOW_FRAMES + 1, HOST_THREADS, 0, stream>>>(s);
+    assemble_k<<<vf_blocks(VF_WINDOW_ASSEMBLED, ELEMENT_THREADS), ELEMENT_THREADS, 0, stream>>>(s);
 }
 
 #endif
@@ -118,10 +144,9 @@ extern "C" cudaError_t vf_window_cuda(const vf_window_view *s, cudaStream_t stre
         make_system(*s, stream);
         try_k<<<1, THREADS, 0, stream>>>(*s);
     }
-    put_back_k<<<2, 128, 0, stream>>>(*s);
     close_k<<<1, THREADS, 0, stream>>>(*s);
     make_system(*s, stream);
-    leave_k<<<1, THREADS, 0, stream>>>(*s);
+    leave_k<<<2, THREADS, 0, stream>>>(*s);
     return cudaGetLastError();
 #else
     (void)s, (void)stream;

@@ -18,7 +18,7 @@ void vf_window_host(const struct vf_window_view *s)
     else
         *w = m->window[s->parity ^ 1];
     vf_window_run(w, &m->work, &given->motion, s->sight->sight, s->sight->count);
-    vf_window_tell(w, &m->nav);
+    vf_window_nav(w, &m->work, &m->nav);
 #else
     (void)s;
 #endif

@@ -141,30 +141,26 @@ VF_FN void vf_inertial_derive(struct vf_inertial *f, const struct vf_window_slot
     }
 }
 
-/** Lower factor of the covariance of a preintegral, L L' = P, in place of its lower triangle. */
-VF_FN void vf_inertial_factor(const double P[81], double L[81])
+/** Lower factor of the covariance of a preintegral, L L' = P; over: 1 over its diagonal. */
+VF_FN void vf_inertial_factor(const double P[81], double L[81], double over[9])
 {
+    const double least = VF_INERTIAL_LEAST * VF_INERTIAL_LEAST * 1e-3;
     for (int i = 0; i < 9; i++)
         for (int j = 0; j <= i; j++) {
             double sum = P[9 * i + j] + (i == j ? VF_INERTIAL_LEAST * VF_INERTIAL_LEAST : 0.0);
             for (int k = 0; k < j; k++) sum -= L[9 * i + k] * L[9 * j + k];
-            const double least = VF_INERTIAL_LEAST * VF_INERTIAL_LEAST * 1e-3;
-            L[9 * i + j] = i == j ? sqrt(sum > least ? sum : least) : sum / L[9 * j + j];
+            L[9 * i + j] = i == j ? sqrt(sum > least ? sum : least) : sum * over[j];
+            if (i == j) over[i] = 1.0 / L[9 * i + i];
         }
 }
 
-/** Deviations by which the rows are divided: factor of the preintegral's covariance, and of both walks. */
-struct vf_inertial_scale {
-    double L[81], walk[2];
-};
-
-VF_FN void vf_inertial_scale_of(struct vf_inertial_scale *scale, const struct vf_window_slot *b,
+VF_FN void vf_inertial_scale_of(struct vf_inertial_scale *scale, const struct vf_preintegral *motion,
                                 const vfront_imu_noise_t *noise)
 {
-    vf_inertial_factor(b->motion.P, scale->L);
+    vf_inertial_factor(motion->P, scale->L, scale->over);
     for (int k = 0; k < 2; k++) {
         const double walk = k ? noise->accel_walk : noise->gyro_walk;
-        scale->walk[k] = sqrt(walk * walk * b->motion.dt_s + VF_INERTIAL_LEAST * VF_INERTIAL_LEAST);
+        scale->over_walk[k] = 1.0 / sqrt(walk * walk * motion->dt_s + VF_INERTIAL_LEAST * VF_INERTIAL_LEAST);
     }
 }
 
@@ -175,9 +171,9 @@ VF_FN void vf_inertial_whiten(struct vf_inertial *f, const struct vf_inertial_sc
     for (int i = 0; i < VF_NAV_ERRORS; i++) x[i] = c < VF_INERTIAL_COLUMNS ? f->J[i][c] : f->r[i];
     for (int i = 0; i < 9; i++) {
         for (int k = 0; k < i; k++) x[i] -= scale->L[9 * i + k] * x[k];
-        x[i] /= scale->L[9 * i + i];
+        x[i] *= scale->over[i];
     }
-    for (int i = 9; i < VF_NAV_ERRORS; i++) x[i] /= scale->walk[i >= 12];
+    for (int i = 9; i < VF_NAV_ERRORS; i++) x[i] *= scale->over_walk[i >= 12];
     for (int i = 0; i < VF_NAV_ERRORS; i++) {
         if (c < VF_INERTIAL_COLUMNS)
             f->J[i][c] = x[i];
@@ -201,7 +197,7 @@ VF_FN void vf_inertial_of(struct vf_inertial *f, const struct vf_window_slot *a,
 {
     struct vf_inertial_scale scale;
     vf_inertial_rows(f, a, b, noise);
-    vf_inertial_scale_of(&scale, b, noise);
+    vf_inertial_scale_of(&scale, &b->motion, noise);
     for (int c = 0; c <= VF_INERTIAL_COLUMNS; c++) vf_inertial_whiten(f, &scale, c);
 }
 

@@ -10,11 +10,14 @@
  *         The columns of the landmark, two of the bearing and one of the inverse range, are made orthonormal by Gram
  *         and Schmidt's method, twice. Along them a landmark can follow any residual; what is left is the rest
  * Exact   single precision in one order
+ * Shared  a group of lanes works on a landmark, a lane on a frame's three rows; sums over all rows are those over the
+ *         group (math/team.h)
  */
 #ifndef VF_WINDOW_LANDMARK_H
 #define VF_WINDOW_LANDMARK_H
 
 #include "math/pose.h"
+#include "math/team.h"
 #include "window_state.h"
 
 /** Squared residual from which on a sight counts less. */
@@ -24,9 +27,9 @@
 #define VF_WINDOW_RANGE_SIGMA 1.0f
 #define VF_WINDOW_RANGE_MEAN 0.1f
 
-/** Rows of a landmark: three a frame, of which sights without a partner leave the last at 0; and what is known of the
- *  range before any sight. */
-#define VF_LANDMARK_ROWS (3 * VF_WINDOW_FRAMES + 1)
+/** Lane of the row of what is known of the range before any sight; lanes before it are frames. */
+#define VF_LANDMARK_KNOWN VF_WINDOW_FRAMES
+VF_STATIC_ASSERT(VF_LANDMARK_KNOWN < 16, "vfront: a lane for each frame, and one more");
 
 /** Cameras in single precision. */
 struct vf_landmark_rig {
@@ -34,13 +37,19 @@ struct vf_landmark_rig {
     float disparity; /* vf_window.disparity_rad */
 };
 
-/** Rows of a landmark: residuals and derivatives. */
+/** Bearing and inverse range, as in struct vf_landmark. */
+struct vf_landmark_place {
+    float bearing[3], inverse;
+};
+
+/** Rows of a landmark: residuals and derivatives; three a lane, of which sights without a partner leave the last at
+ *  0. */
 struct vf_landmark_rows {
-    float r[VF_LANDMARK_ROWS];
-    float point[3][VF_LANDMARK_ROWS];  /* by bearing, two axes, and inverse range */
-    float pose[VF_LANDMARK_ROWS][6];   /* by position and attitude of the frame relative to the host */
-    float disparity[VF_WINDOW_FRAMES]; /* of camera 1's row of each frame, by the offset of disparities */
-    float cost;
+    float r[3][VF_GROUP_HELD(16)];
+    float point[3][3][VF_GROUP_HELD(16)]; /* by bearing, two axes, and inverse range */
+    float pose[3][6][VF_GROUP_HELD(16)];  /* of a row by position and attitude of the frame relative to the host */
+    float disparity[VF_GROUP_HELD(16)];   /* of camera 1's row, by the offset of disparities */
+    float cost[VF_GROUP_HELD(16)];
 };
 
 /** Two unit vectors across a unit vector. */
@@ -85,43 +94,42 @@ struct vf_landmark_point {
     float Y[3], turned[3], one[3], two[3], t[3];
 };
 
-/** Row of derivatives by those by the point, g, and by the inverse range. */
-VF_FN void vf_landmark_row_set(struct vf_landmark_rows *rows, int row, const float g[3], const float by_inverse,
+/** Row of derivatives by those by the point, g, and by the inverse range. i: value of the lane. */
+VF_FN void vf_landmark_row_set(struct vf_landmark_rows *rows, int row, int i, const float g[3], const float by_inverse,
                                const struct vf_landmark_point *at, float inverse)
 {
     float about[3];
     vf_cross(at->turned, g, about);
-    rows->point[0][row] = vf_dot(g, at->one);
-    rows->point[1][row] = vf_dot(g, at->two);
-    rows->point[2][row] = by_inverse;
+    rows->point[0][row][i] = vf_dot(g, at->one);
+    rows->point[1][row][i] = vf_dot(g, at->two);
+    rows->point[2][row][i] = by_inverse;
     for (int k = 0; k < 3; k++) {
-        rows->pose[row][k] = inverse * g[k];
-        rows->pose[row][3 + k] = about[k];
+        rows->pose[row][k][i] = inverse * g[k];
+        rows->pose[row][3 + k][i] = about[k];
     }
 }
 
-/** Rows of camera 0: two, from `row` on. */
-VF_FN float vf_landmark_first(struct vf_landmark_rows *rows, int row, const struct vf_window_sight *sight,
+/** Rows of camera 0: the first two of a lane. */
+VF_FN float vf_landmark_first(struct vf_landmark_rows *rows, int i, const struct vf_window_sight *sight,
                               const struct vf_landmark_point *at, float inverse)
 {
-    float axis[2][3], g[2][3], cost;
+    float axis[2][3], g[2][3], r[2], cost;
     if (!(vf_dot(sight->bearing, at->Y) > 0.1f)) return 2.0f * VF_WINDOW_OUTLIER;
     vf_landmark_axes(sight->bearing, axis[0], axis[1]);
-    for (int i = 0; i < 2; i++)
-        rows->r[row + i] = vf_landmark_residual(axis[i], sight->bearing, at->Y, sight->weight, g[i]);
-    const float square = rows->r[row] * rows->r[row] + rows->r[row + 1] * rows->r[row + 1];
-    const float root = sqrtf(vf_landmark_weight(square, &cost));
-    for (int i = 0; i < 2; i++) {
-        rows->r[row + i] *= root;
-        for (int k = 0; k < 3; k++) g[i][k] *= root;
-        vf_landmark_row_set(rows, row + i, g[i], vf_dot(g[i], at->t), at, inverse);
+    for (int row = 0; row < 2; row++)
+        r[row] = vf_landmark_residual(axis[row], sight->bearing, at->Y, sight->weight, g[row]);
+    const float root = sqrtf(vf_landmark_weight(r[0] * r[0] + r[1] * r[1], &cost));
+    for (int row = 0; row < 2; row++) {
+        rows->r[row][i] = r[row] * root;
+        for (int k = 0; k < 3; k++) g[row][k] *= root;
+        vf_landmark_row_set(rows, row, i, g[row], vf_dot(g[row], at->t), at, inverse);
     }
     return cost;
 }
 
-/** Row of camera 1: of the point at the bearing sighted in the landmark's range, so that an error of that bearing is in
- *  the rows of camera 0 alone. */
-VF_FN float vf_landmark_second(struct vf_landmark_rows *rows, int row, const struct vf_landmark_rig *rig,
+/** Row of camera 1, the third of a lane: of the point at the bearing sighted in the landmark's range, so that an error
+ *  of that bearing is in the rows of camera 0 alone. */
+VF_FN float vf_landmark_second(struct vf_landmark_rows *rows, int i, const struct vf_landmark_rig *rig,
                                const struct vf_window_sight *sight, const struct vf_landmark_point *at, float inverse)
 {
     float Y[3], along[3], g[3], by_point[3], cost;
@@ -134,129 +142,171 @@ VF_FN float vf_landmark_second(struct vf_landmark_rows *rows, int row, const str
     const float r = vf_landmark_residual(along, sight->other, Y, sight->other_weight, g) + off;
     const float root = sqrtf(vf_landmark_weight(r * r, &cost)), slope = root * vf_dot(g, rig->t_1_0);
     for (int k = 0; k < 3; k++) by_point[k] = -slope * range * near * near * at->Y[k];
-    rows->r[row] = r * root;
-    rows->disparity[row / 3] = sight->other_weight * root;
-    vf_landmark_row_set(rows, row, by_point, vf_dot(by_point, at->t) + slope * near, at, inverse);
+    rows->r[2][i] = r * root;
+    rows->disparity[i] = sight->other_weight * root;
+    vf_landmark_row_set(rows, 2, i, by_point, vf_dot(by_point, at->t) + slope * near, at, inverse);
     return cost;
 }
 
-/** Rows of all sights of a landmark. pose: of the frames relative to the host. */
-VF_FN void vf_landmark_rows_of(struct vf_landmark_rows *rows, const struct vf_landmark *l,
-                               const struct vf_landmark_rig *rig, const struct vf_pose pose[VF_WINDOW_FRAMES])
+/** Rows of a sight, by value i of a lane. pose: of its frame relative to the host; own: it is the host. */
+VF_FN void vf_landmark_sight_rows(struct vf_landmark_rows *rows, int i, const struct vf_landmark_place *place,
+                                  const struct vf_window_sight *sight, const struct vf_landmark_rig *rig,
+                                  const struct vf_pose *pose, int own)
 {
+    struct vf_landmark_point at;
     float one[3], two[3];
-    memset(rows, 0, sizeof *rows);
-    vf_landmark_axes(l->bearing, one, two);
-    for (int f = 0; f < VF_WINDOW_FRAMES; f++) {
-        if (!(l->seen >> f & 1)) continue;
-        struct vf_landmark_point at;
-        vf_transform(pose[f].R, l->bearing, at.turned);
-        vf_transform(pose[f].R, one, at.one);
-        vf_transform(pose[f].R, two, at.two);
-        for (int k = 0; k < 3; k++) {
-            at.t[k] = pose[f].t[k];
-            at.Y[k] = at.turned[k] + l->inverse * at.t[k];
-        }
-        rows->cost += vf_landmark_first(rows, 3 * f, &l->sight[f], &at, l->inverse);
-        if (l->sight[f].other_weight > 0.0f)
-            rows->cost += vf_landmark_second(rows, 3 * f + 2, rig, &l->sight[f], &at, l->inverse);
-        if (f == l->host) memset(rows->pose[3 * f], 0, 3 * sizeof rows->pose[0]);
+    vf_landmark_axes(place->bearing, one, two);
+    vf_transform(pose->R, place->bearing, at.turned);
+    vf_transform(pose->R, one, at.one);
+    vf_transform(pose->R, two, at.two);
+    for (int k = 0; k < 3; k++) {
+        at.t[k] = pose->t[k];
+        at.Y[k] = at.turned[k] + place->inverse * at.t[k];
     }
-    const int last = VF_LANDMARK_ROWS - 1;
-    rows->r[last] = (l->inverse - VF_WINDOW_RANGE_MEAN) / VF_WINDOW_RANGE_SIGMA;
-    rows->point[2][last] = 1.0f / VF_WINDOW_RANGE_SIGMA;
-    rows->cost += rows->r[last] * rows->r[last];
+    rows->cost[i] = vf_landmark_first(rows, i, sight, &at, place->inverse);
+    if (sight->other_weight > 0.0f) rows->cost[i] += vf_landmark_second(rows, i, rig, sight, &at, place->inverse);
+    for (int row = 0; row < 3; row++)
+        for (int k = 0; k < 6 && own; k++) rows->pose[row][k][i] = 0.0f;
+}
+
+/** Rows of all sights of a landmark in a place. pose: of the frames relative to the host. */
+VF_FN void vf_landmark_rows_of(struct vf_landmark_rows *rows, const struct vf_landmark *l,
+                               const struct vf_landmark_place *place, const struct vf_landmark_rig *rig,
+                               const struct vf_pose pose[VF_WINDOW_FRAMES])
+{
+    memset(rows, 0, sizeof *rows);
+    VF_GROUP(16, i, f)
+    {
+        if (f < VF_WINDOW_FRAMES && l->seen >> f & 1) {
+            vf_landmark_sight_rows(rows, i, place, &l->sight[f], rig, &pose[f], f == l->host);
+        } else if (f == VF_LANDMARK_KNOWN) {
+            rows->r[0][i] = (place->inverse - VF_WINDOW_RANGE_MEAN) / VF_WINDOW_RANGE_SIGMA;
+            rows->point[2][0][i] = 1.0f / VF_WINDOW_RANGE_SIGMA;
+            rows->cost[i] = rows->r[0][i] * rows->r[0][i];
+        }
+    }
 }
 
 /** Product of two columns. */
-VF_FN float vf_landmark_product(const float a[VF_LANDMARK_ROWS], const float b[VF_LANDMARK_ROWS])
+VF_FN float vf_landmark_product(float a[3][VF_GROUP_HELD(16)], float b[3][VF_GROUP_HELD(16)])
 {
-    float sum = 0.0f;
-    for (int i = 0; i < VF_LANDMARK_ROWS; i++) sum += a[i] * b[i];
-    return sum;
+    float part[VF_GROUP_HELD(16)];
+    VF_GROUP_VALUES(16, i)
+    part[i] = a[0][i] * b[0][i] + a[1][i] * b[1][i] + a[2][i] * b[2][i];
+    return vf_group_sum_16(part);
 }
 
 /** Columns of the landmark made orthonormal, in place; R: factor, upper triangle 00 01 02 11 12 22. A column that
  *  depends on those before is set to 0, and its part of R to 1. */
-VF_FN void vf_landmark_factor(float point[3][VF_LANDMARK_ROWS], float R[6])
+VF_FN void vf_landmark_factor(float point[3][3][VF_GROUP_HELD(16)], float R[6])
 {
-    const int index[3][3] = {{0, 1, 2}, {1, 3, 4}, {2, 4, 5}};
+    VF_UNROLL
     for (int c = 0; c < 3; c++) {
         const float whole = vf_landmark_product(point[c], point[c]);
-        for (int d = 0; d < c; d++) R[index[d][c]] = 0.0f;
-        for (int again = 0; again < 2; again++)
+        float part[3] = {0.0f, 0.0f, 0.0f};
+        VF_UNROLL
+        for (int pass = 0; pass < 2; pass++)
             for (int d = 0; d < c; d++) {
-                const float part = vf_landmark_product(point[d], point[c]);
-                R[index[d][c]] += part;
-                for (int i = 0; i < VF_LANDMARK_ROWS; i++) point[c][i] -= part * point[d][i];
+                const float along = vf_landmark_product(point[d], point[c]);
+                part[d] += along;
+                for (int row = 0; row < 3; row++) VF_GROUP_VALUES(16, i)
+                point[c][row][i] -= along * point[d][row][i];
             }
         const float square = vf_landmark_product(point[c], point[c]);
         const int good = square > 1e-8f * whole;
         const float length = good ? sqrtf(square) : 1.0f;
-        R[index[c][c]] = length;
-        for (int i = 0; i < VF_LANDMARK_ROWS; i++) point[c][i] = good ? point[c][i] / length : 0.0f;
+        for (int row = 0; row < 3; row++) VF_GROUP_VALUES(16, i)
+        point[c][row][i] = good ? point[c][row][i] / length : 0.0f;
+        part[c] = length;
+        for (int d = 0; d <= c; d++) R[d == 0 ? c : d == 1 ? 2 + c : 5] = part[d];
     }
 }
 
-/** What the rows say of the relative poses: along the landmark's columns, for its change later, and without it.
- *  rows->point: orthonormal. */
-VF_FN void vf_landmark_keep(struct vf_landmark_row *row, struct vf_landmark_more *more,
-                            const struct vf_landmark_rows *rows)
+/** What a lane's rows say of its frame's relative pose. */
+VF_FN void vf_landmark_keep_frame(struct vf_landmark_row *row, struct vf_landmark_more *more,
+                                  const struct vf_landmark_rows *rows, int i, int f, const float residual[3],
+                                  const float disparity[3])
 {
-    float own = 0.0f, slope = 0.0f;
-    for (int c = 0; c < 3; c++) {
-        row->residual[c] = vf_landmark_product(rows->point[c], rows->r);
-        row->disparity[c] = 0.0f;
-        for (int f = 0; f < VF_WINDOW_FRAMES; f++) row->disparity[c] += rows->point[c][3 * f + 2] * rows->disparity[f];
-    }
-    for (int f = 0; f < VF_WINDOW_FRAMES; f++) {
-        own += rows->disparity[f] * rows->disparity[f];
-        slope += rows->disparity[f] * rows->r[3 * f + 2];
-        for (int k = 0; k < 6; k++) {
-            float g = 0.0f, cross = rows->pose[3 * f + 2][k] * rows->disparity[f];
-            for (int i = 0; i < 3; i++) {
-                more->direct[f][i][k] = rows->pose[3 * f + i][k];
-                g += rows->pose[3 * f + i][k] * rows->r[3 * f + i];
-            }
-            for (int c = 0; c < 3; c++) {
-                float sum = 0.0f;
-                for (int i = 3 * f; i < 3 * f + 3; i++) sum += rows->point[c][i] * rows->pose[i][k];
-                row->pose[c][f][k] = sum;
-                g -= sum * row->residual[c];
-                cross -= sum * row->disparity[c];
-            }
-            more->slope[f][0][k] = g;
-            more->slope[f][1][k] = cross;
+    for (int k = 0; k < 6; k++) {
+        float g = 0.0f, cross = rows->pose[2][k][i] * rows->disparity[i];
+        for (int at = 0; at < 3; at++) {
+            more->direct[f][at][k] = rows->pose[at][k][i];
+            g += rows->pose[at][k][i] * rows->r[at][i];
         }
+        for (int c = 0; c < 3; c++) {
+            float sum = 0.0f;
+            for (int at = 0; at < 3; at++) sum += rows->point[c][at][i] * rows->pose[at][k][i];
+            row->pose[c][f][k] = sum;
+            g -= sum * residual[c];
+            cross -= sum * disparity[c];
+        }
+        more->slope[f][0][k] = g;
+        more->slope[f][1][k] = cross;
     }
+}
+
+/** What the rows say of the relative poses of the frames in `seen`: along the landmark's columns, for its change later,
+ *  and without it. rows->point: orthonormal; R: their factor. taken: 0: nothing is written. */
+VF_FN void vf_landmark_keep(struct vf_landmark_row *row, struct vf_landmark_more *more, struct vf_landmark_rows *rows,
+                            const float R[6], uint32_t seen, int taken)
+{
+    float part[2][VF_GROUP_HELD(16)], residual[3], disparity[3];
+    VF_UNROLL
     for (int c = 0; c < 3; c++) {
-        own -= row->disparity[c] * row->disparity[c];
-        slope -= row->disparity[c] * row->residual[c];
+        VF_GROUP_VALUES(16, i)
+        part[0][i] = rows->point[c][2][i] * rows->disparity[i];
+        residual[c] = vf_landmark_product(rows->point[c], rows->r);
+        disparity[c] = vf_group_sum_16(part[0]);
+    }
+    VF_GROUP_VALUES(16, i)
+    {
+        part[0][i] = rows->disparity[i] * rows->disparity[i];
+        part[1][i] = rows->disparity[i] * rows->r[2][i];
+    }
+    float own = vf_group_sum_16(part[0]), slope = vf_group_sum_16(part[1]);
+    const float cost = vf_group_sum_16(rows->cost);
+    for (int c = 0; c < 3; c++) {
+        own -= disparity[c] * disparity[c];
+        slope -= disparity[c] * residual[c];
+    }
+    VF_GROUP(16, i, f)
+    {
+        if (taken && f < VF_WINDOW_FRAMES && seen >> f & 1)
+            vf_landmark_keep_frame(row, more, rows, i, f, residual, disparity);
+    }
+    if (!taken || !VF_GROUP_FIRST(16)) return;
+    for (int k = 0; k < 6; k++) row->R[k] = R[k];
+    for (int c = 0; c < 3; c++) {
+        row->residual[c] = residual[c];
+        row->disparity[c] = disparity[c];
     }
     more->of_disparity[0] = own;
     more->of_disparity[1] = slope;
-    more->cost = rows->cost;
+    more->cost = cost;
 }
 
-/** Change of a landmark that goes with changes of the relative poses and of the offset of disparities. */
-VF_FN void vf_landmark_move(struct vf_landmark *l, const struct vf_landmark_row *row,
+/** Place of a landmark changed as goes with changes of the relative poses and of the offset of disparities. seen: bits
+ *  of its frames but the host. */
+VF_FN void vf_landmark_move(struct vf_landmark_place *place, uint32_t seen, const struct vf_landmark_row *row,
                             const float change[VF_WINDOW_FRAMES][6], float disparity)
 {
-    float y[3], one[3], two[3];
+    float y[3], one[3], two[3], part[VF_GROUP_HELD(16)];
     for (int c = 0; c < 3; c++) {
-        y[c] = -row->residual[c] - row->disparity[c] * disparity;
-        for (int f = 0; f < VF_WINDOW_FRAMES; f++) {
-            if (!(l->seen >> f & 1) || f == l->host) continue;
-            for (int k = 0; k < 6; k++) y[c] -= row->pose[c][f][k] * change[f][k];
+        VF_GROUP(16, i, f)
+        {
+            part[i] = 0.0f;
+            for (int k = 0; k < 6 && f < VF_WINDOW_FRAMES && seen >> f & 1; k++)
+                part[i] += row->pose[c][f][k] * change[f][k];
         }
+        y[c] = -row->residual[c] - row->disparity[c] * disparity - vf_group_sum_16(part);
     }
     y[2] = y[2] / row->R[5];
     y[1] = (y[1] - row->R[4] * y[2]) / row->R[3];
     y[0] = (y[0] - row->R[1] * y[1] - row->R[2] * y[2]) / row->R[0];
-    vf_landmark_axes(l->bearing, one, two);
-    for (int k = 0; k < 3; k++) l->bearing[k] += y[0] * one[k] + y[1] * two[k];
-    vf_unit(l->bearing);
-    l->inverse += y[2];
+    vf_landmark_axes(place->bearing, one, two);
+    for (int k = 0; k < 3; k++) place->bearing[k] += y[0] * one[k] + y[1] * two[k];
+    vf_unit(place->bearing);
+    place->inverse += y[2];
 }
 
 #endif

@@ -9,7 +9,7 @@
 #ifndef VF_WINDOW_MOTION_H
 #define VF_WINDOW_MOTION_H
 
-#include "window_state.h"
+#include "window_inertial.h"
 
 /** Angular rate at a time, of the nearest reading, less bias. */
 VF_FN void vf_window_rate_at(const vfront_imu_t *imu, uint32_t n, uint64_t t_ns, const double bias[6], double rate[3])
@@ -41,6 +41,7 @@ VF_FN void vf_window_motion_of(struct vf_window_motion *m, struct vf_window_carr
     m->t_ns = t_ns;
     memcpy(m->bias, c->bias, sizeof m->bias);
     vf_preintegrate(&m->motion, &model, m->bias, m->bias + 3, imu, n, from_ns, to_ns);
+    vf_inertial_scale_of(&m->scale, &m->motion, noise);
     vf_window_rate_at(imu, n, from_ns, m->bias, m->before);
     vf_window_rate_at(imu, n, to_ns, m->bias, m->rate);
 }

@@ -31,45 +31,38 @@ VF_FN void vf_relative_product(const double a[9], const double b[9], double out[
             out[3 * r + c] = a[3 * r] * b[c] + a[3 * r + 1] * b[3 + c] + a[3 * r + 2] * b[6 + c];
 }
 
-/** Pose of the IMU when the camera saw a frame: R, p. */
-VF_FN void vf_relative_seen(const struct vf_window *w, const struct vf_window_slot *s,
-                            const struct vf_window_value *value, double R[9], double p[3])
+/** Camera 0 when it saw a frame: x_odom = R x_0 + p. */
+struct vf_relative_camera {
+    double R[9], p[3];
+};
+
+VF_FN void vf_relative_camera_of(const struct vf_window *w, const struct vf_window_slot *s,
+                                 struct vf_relative_camera *out)
 {
     const double late = w->offset_s - s->offset_s;
-    double turn[3], q[4];
-    for (int k = 0; k < 3; k++) {
-        turn[k] = s->rate[k] * late;
-        p[k] = value->p[k] + value->v[k] * late;
-    }
+    double turn[3], q[4], R[9], mount[9], arm[3];
+    for (int k = 0; k < 3; k++) turn[k] = s->rate[k] * late;
     vf_quaternion_exponential(turn, q);
-    vf_quaternion_multiply(value->q, q, q);
+    vf_quaternion_multiply(s->value.q, q, q);
     vf_quaternion_matrix(q, R);
+    vf_quaternion_matrix(w->mount, mount);
+    vf_relative_product(R, mount, out->R);
+    vf_transform_double(R, w->rig.p_imu_cam_m, arm);
+    for (int k = 0; k < 3; k++) out->p[k] = s->value.p[k] + s->value.v[k] * late + arm[k];
 }
 
 /** Pose of camera 0 of frame a relative to that of the host: x_a = R x_host + t. */
-VF_FN void vf_relative_pose(const struct vf_window *w, const struct vf_window_slot *host,
-                            const struct vf_window_slot *a, struct vf_pose *out)
+VF_FN void vf_relative_pose(const struct vf_relative_camera *host, const struct vf_relative_camera *a,
+                            struct vf_pose *out)
 {
-    double host_R[9], host_p[3], R[9], p[3], arm[3], d[3], turned[3], back[9], product[9], camera[9];
-    vf_relative_seen(w, host, &host->value, host_R, host_p);
-    vf_relative_seen(w, a, &a->value, R, p);
-    vf_transform_double(host_R, w->rig.p_imu_cam_m, arm);
-    for (int k = 0; k < 3; k++) d[k] = arm[k] + host_p[k] - p[k];
-    vf_transform_back(R, d, turned);
-    for (int k = 0; k < 3; k++) turned[k] -= w->rig.p_imu_cam_m[k];
-    double mount[9];
-    vf_quaternion_matrix(w->mount, mount);
-    vf_transform_back(mount, turned, d);
-    for (int r = 0; r < 3; r++)
-        for (int c = 0; c < 3; c++) { /* transposes */
-            back[3 * r + c] = R[3 * c + r];
-            camera[3 * r + c] = mount[3 * c + r];
-        }
-    vf_relative_product(back, host_R, product);
-    vf_relative_product(product, mount, back);
-    vf_relative_product(camera, back, product);
-    for (int k = 0; k < 9; k++) out->R[k] = (float)product[k];
-    for (int k = 0; k < 3; k++) out->t[k] = (float)d[k];
+    double d[3], t[3];
+    for (int k = 0; k < 3; k++) d[k] = host->p[k] - a->p[k];
+    vf_transform_back(a->R, d, t);
+    for (int k = 0; k < 9; k++) {
+        const double *x = &a->R[k / 3], *y = &host->R[k % 3];
+        out->R[k] = (float)(x[0] * y[0] + x[3] * y[3] + x[6] * y[6]);
+    }
+    for (int k = 0; k < 3; k++) out->t[k] = (float)t[k];
 }
 
 /** Maps of a frame, at the values where derivatives are taken. */
@@ -111,28 +104,27 @@ VF_FN void vf_relative_map_of(const struct vf_window *w, const struct vf_window_
     }
 }
 
-/** Row (u, w) of a matrix over relative changes, as a row over changes of the frame's pose: out = row A, A as above. */
-VF_FN void vf_relative_row(const struct vf_relative_map *m, const double row[6], double out[6])
+/** Row (u, w) of a matrix over relative changes, as a row over changes of the frame's pose, in place: row A, A as
+ *  above. */
+VF_FN void vf_relative_row(const struct vf_relative_map *m, double row[6])
 {
     double u[3], w[3], about[3];
     vf_transform_back(m->M, row, u);
     vf_transform_back(m->M, row + 3, w);
     vf_cross_double(u, m->d, about); /* u' [d] = (u x d)' */
     for (int k = 0; k < 3; k++) {
-        out[k] = -u[k];
-        out[3 + k] = about[k] - w[k];
+        row[k] = -u[k];
+        row[3 + k] = about[k] - w[k];
     }
 }
 
-/** out = A' B, of 6x6 blocks, B in place: its columns one after the other. */
-VF_FN void vf_relative_columns(const struct vf_relative_map *m, double B[6][6])
+/** Column c of A' B, of 6x6 blocks, in place of that of B. */
+VF_FN void vf_relative_column(const struct vf_relative_map *m, double B[6][6], int c)
 {
-    for (int c = 0; c < 6; c++) {
-        double column[6], out[6];
-        for (int r = 0; r < 6; r++) column[r] = B[r][c];
-        vf_relative_row(m, column, out);
-        for (int r = 0; r < 6; r++) B[r][c] = out[r];
-    }
+    double column[6];
+    for (int r = 0; r < 6; r++) column[r] = B[r][c];
+    vf_relative_row(m, column);
+    for (int r = 0; r < 6; r++) B[r][c] = column[r];
 }
 
 /** Change of a frame's pose (row) as one of the host's: row G, G = [1, [apart]; 0, 1]. */
@@ -144,13 +136,6 @@ VF_FN void vf_relative_host(const struct vf_relative_map *m, const double row[6]
         out[k] = row[k];
         out[3 + k] = row[3 + k] + about[k];
     }
-}
-
-VF_FN double vf_relative_dot(const double a[6], const double b[6])
-{
-    double sum = 0.0;
-    for (int k = 0; k < 6; k++) sum += a[k] * b[k];
-    return sum;
 }
 
 /** Changes of the poses relative to a host by a solution over all columns. */

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Linear algebra of the window: Cholesky's factor of a symmetric matrix, solutions by it, and elimination of columns.
+/* Linear algebra of the window: factors of a symmetric matrix, solutions by them, and elimination of columns.
  *
- * Exact   double precision in one order
+ * Rule    H = L D L', L with a diagonal of 1: a column's quotients by its pivot are products with the pivot's inverse.
+ *         vf_solve_factor(), for small matrices of the start, is Cholesky's form, H = L L'
+ * Exact   double precision. An element has the terms of the columns before it subtracted in their order, whoever
+ *         computes it
  */
 #ifndef VF_WINDOW_SOLVE_H
 #define VF_WINDOW_SOLVE_H
 
 #include "window_work.h"
 
-/** Pivot below this part of its diagonal element: the column cannot be told from those before, and is held. */
+/** Pivot below this part of its diagonal element: the column cannot be told from those before, and is held, by a pivot
+ *  of VF_SOLVE_HELD times that element. */
 #define VF_SOLVE_PIVOT 1e-13
+#define VF_SOLVE_HELD 1e12
 
 /** Lower factor L of an n x n matrix H, rows of `width`, with the diagonal times 1 + damping. A column without a
  *  diagonal has one of 1. L may be H. Returns the number of columns held. */
@@ -52,79 +57,140 @@ VF_FN void vf_solve_back(const double *L, double *x, int n, int width)
     }
 }
 
-/** Lower factor of an n x n matrix L, rows of n, in place, the diagonal times 1 + damping; below it `more` rows, which
- *  become L^-1 times what they were. A column without a diagonal has one of 1. whole, column: room for n. Of a launch
- *  of one block. Each element has its terms subtracted in the same order as by vf_solve_factor(). */
-VF_FN void vf_solve_factor_items(double *L, double *whole, double *column, int n, int more, double damping)
+/* ---- L D L' in panels -------------------------------------------------------------------------------------------- */
+
+/** Diagonal element with damping; a column without one has 1. */
+VF_FN double vf_solve_damped(double diagonal, double damping)
 {
-    VF_ITEMS(i, n)
-    {
-        whole[i] = L[i * n + i] > 0.0 ? L[i * n + i] * (1.0 + damping) : 1.0;
-        L[i * n + i] = whole[i];
-    }
-    VF_ITEM_SYNC();
-    for (int j = 0; j < n; j++) {
-        const double left = L[j * n + j];
-        const double pivot = left > VF_SOLVE_PIVOT * whole[j] ? sqrt(left) : sqrt(whole[j]) * 1e6;
-        VF_ITEM_SYNC();
-        VF_ITEMS(i, n + more - j)
-        {
-            const double element = i ? L[(j + i) * n + j] / pivot : pivot;
-            L[(j + i) * n + j] = element;
-            if (j + i < n) column[j + i] = element;
+    return diagonal > 0.0 ? diagonal * (1.0 + damping) : 1.0;
+}
+
+/** Corner of a panel factorised: L below the diagonal, D L' above it; inverse: 1 / D. */
+VF_FN void vf_solve_corner(double a[VF_SOLVE_PANEL][VF_SOLVE_PANEL], int pivots, const double whole[VF_SOLVE_PANEL],
+                           double inverse[VF_SOLVE_PANEL])
+{
+    VF_UNROLL
+    for (int j = 0; j < VF_SOLVE_PANEL; j++) {
+        if (j >= pivots) break;
+        const int good = a[j][j] > VF_SOLVE_PIVOT * whole[j];
+        inverse[j] = 1.0 / (good ? a[j][j] : whole[j] * VF_SOLVE_HELD);
+        VF_UNROLL
+        for (int r = j + 1; r < VF_SOLVE_PANEL; r++) {
+            a[j][r] = a[r][j];
+            a[r][j] = a[r][j] * inverse[j];
         }
-        VF_ITEM_SYNC();
-        VF_ROWS(r, j + 1, n + more)
-        {
-            const double by = L[r * n + j];
-            VF_COLUMNS(c, j + 1, r < n ? r + 1 : n)
-            L[r * n + c] -= by * column[c];
-        }
-        VF_ITEM_SYNC();
+        VF_UNROLL
+        for (int r = j + 1; r < VF_SOLVE_PANEL; r++) VF_UNROLL
+        for (int c = j + 1; c <= r; c++) a[r][c] -= a[r][j] * a[j][c];
     }
 }
 
-/** x <- L'^-1 y, y is lost. Of a launch of one block. */
-VF_FN void vf_solve_back_items(const double *L, double *y, double *x, int n)
+/** Row below a corner: L in place, `across` that row of L D. */
+VF_FN void vf_solve_row(double corner[VF_SOLVE_PANEL][VF_SOLVE_PANEL], int pivots, const double inverse[VF_SOLVE_PANEL],
+                        double row[VF_SOLVE_PANEL], double across[VF_SOLVE_PANEL])
 {
-    for (int j = n - 1; j >= 0; j--) {
-        const double value = y[j] / L[j * n + j];
-        VF_ITEMS(i, j + 1)
+    VF_UNROLL
+    for (int j = 0; j < VF_SOLVE_PANEL; j++) {
+        if (j >= pivots) break;
+        across[j] = row[j];
+        row[j] = row[j] * inverse[j];
+        VF_UNROLL
+        for (int c = j + 1; c < VF_SOLVE_PANEL; c++) row[c] -= row[j] * corner[j][c];
+    }
+}
+
+/** Diagonal of a matrix with damping. */
+VF_FN void vf_solve_whole(double *M, struct vf_solve_room *room, int n, int width, double damping)
+{
+    VF_PARTS(i, n)
+    {
+        room->whole[i] = vf_solve_damped(M[i * width + i], damping);
+        M[i * width + i] = room->whole[i];
+    }
+    VF_ITEM_SYNC();
+}
+
+/** What a panel of four columns from j on takes from those behind it. */
+VF_FN void vf_solve_behind(double *M, const struct vf_solve_room *room, int j, int n, int rows, int width)
+{
+    const double *u0 = room->across[0], *u1 = room->across[1], *u2 = room->across[2], *u3 = room->across[3];
+    VF_ROWS(r, j + VF_SOLVE_PANEL, rows)
+    {
+        double *a = &M[r * width];
+        const double l0 = a[j], l1 = a[j + 1], l2 = a[j + 2], l3 = a[j + 3];
+        VF_COLUMNS(c, j + VF_SOLVE_PANEL, r < n ? r + 1 : n)
+        a[c] = (((a[c] - l0 * u0[c]) - l1 * u1[c]) - l2 * u2[c]) - l3 * u3[c];
+    }
+    VF_ITEM_SYNC();
+}
+
+/** Factors of the n x n matrix M, rows of `width`, in place, the diagonal times 1 + damping: L below the diagonal; rows
+ *  from n to `rows` become D^-1 L^-1 times what they were. Of one block. */
+VF_FN void vf_solve_factor_items(double *M, struct vf_solve_room *room, int n, int rows, int width, double damping)
+{
+    vf_solve_whole(M, room, n, width, damping);
+    for (int j = 0; j < n; j += VF_SOLVE_PANEL) {
+        const int pivots = n - j < VF_SOLVE_PANEL ? n - j : VF_SOLVE_PANEL;
+        VF_PARTS(i, 1)
         {
-            if (i < j)
-                y[i] -= L[j * n + i] * value;
-            else
-                x[j] = value;
+            for (int r = 0; r < pivots; r++)
+                for (int c = 0; c <= r; c++) room->corner[r][c] = M[(j + r) * width + j + c];
+            vf_solve_corner(room->corner, pivots, &room->whole[j], &room->inverse[j]);
+            for (int r = 0; r < pivots; r++)
+                for (int c = 0; c < r; c++) M[(j + r) * width + j + c] = room->corner[r][c];
         }
         VF_ITEM_SYNC();
+        VF_PARTS(i, rows - j - pivots)
+        {
+            const int r = j + pivots + i;
+            double row[VF_SOLVE_PANEL] = {0.0, 0.0, 0.0, 0.0}, across[VF_SOLVE_PANEL];
+            for (int k = 0; k < pivots; k++) row[k] = M[r * width + j + k];
+            vf_solve_row(room->corner, pivots, &room->inverse[j], row, across);
+            for (int k = 0; k < pivots; k++) {
+                M[r * width + j + k] = row[k];
+                room->across[k][r] = across[k];
+            }
+        }
+        VF_ITEM_SYNC();
+        if (pivots == VF_SOLVE_PANEL) vf_solve_behind(M, room, j, n, rows, width);
     }
+}
+
+/** x <- L'^-1 x, L of vf_solve_factor_items(). */
+VF_FN void vf_solve_back_unit(const double *L, double *x, int n, int width)
+{
+    for (int i = n - 1; i >= 0; i--)
+        for (int k = 0; k < i; k++) x[k] -= L[i * width + k] * x[i];
+}
+
+/* ---- elimination ------------------------------------------------------------------------------------------------- */
+
+/** Rows of the columns that go, behind their factor: L^-1 times them. */
+VF_FN void vf_solve_gone_rows(struct vf_solve_gone *room, const struct vf_window_system *s, const int32_t *gone,
+                              int count)
+{
+    const int n = VF_WINDOW_COLUMNS;
+    VF_PARTS(c, n + 1)
+    {
+        for (int i = 0; i < count; i++) {
+            double sum = c < n ? s->H[gone[i] * n + c] : s->g[gone[i]];
+            for (int k = 0; k < i; k++) sum -= room->matrix[i * count + k] * room->row[k][c];
+            room->row[i][c] = sum;
+        }
+    }
+    VF_ITEM_SYNC();
 }
 
 /** Columns gone[0..count) eliminated from H x = -g, at most VF_WINDOW_GONE of them: what remains holds for the others;
- *  their rows and columns are 0. rows: room for those of the columns that go; L, whole, column: for their factor. Of
- *  a launch of one block. */
-VF_FN void vf_solve_eliminate(struct vf_window_system *s, const int32_t *gone, int count,
-                              double rows[VF_WINDOW_GONE][VF_WINDOW_COLUMNS + 1], double *L, double *whole,
-                              double *column)
+ *  their rows and columns are 0. Of one block. */
+VF_FN void vf_solve_eliminate(struct vf_window_system *s, const int32_t *gone, int count, struct vf_solve_gone *room)
 {
     const int n = VF_WINDOW_COLUMNS;
-    VF_ITEMS(i, count * (n + 1))
-    {
-        const int at = gone[i / (n + 1)], c = i % (n + 1);
-        rows[i / (n + 1)][c] = c < n ? s->H[at * n + c] : s->g[at];
-    }
-    VF_ITEMS(i, count * count)
-    L[i] = s->H[gone[i / count] * n + gone[i % count]];
+    VF_PARTS(i, count * count)
+    room->matrix[i] = s->H[gone[i / count] * n + gone[i % count]];
     VF_ITEM_SYNC();
-    vf_solve_factor_items(L, whole, column, count, 0, 0.0);
-    VF_ITEMS(c, n + 1)
-    {
-        for (int i = 0; i < count; i++) {
-            for (int k = 0; k < i; k++) rows[i][c] -= L[i * count + k] * rows[k][c];
-            rows[i][c] /= L[i * count + i];
-        }
-    }
-    VF_ITEM_SYNC();
+    vf_solve_factor_items(room->matrix, &room->room, count, count, count, 0.0);
+    vf_solve_gone_rows(room, s, gone, count);
     VF_ROWS(r, 0, n)
     {
         int gone_row = 0;
@@ -135,7 +201,7 @@ VF_FN void vf_solve_eliminate(struct vf_window_system *s, const int32_t *gone, i
             int left = gone_row;
             for (int k = 0; k < count; k++) {
                 left |= gone[k] == c;
-                sum -= rows[k][r] * rows[k][c];
+                sum -= room->row[k][r] * room->room.inverse[k] * room->row[k][c];
             }
             if (left) sum = 0.0;
             if (c == n)

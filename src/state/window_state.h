@@ -98,12 +98,19 @@ struct vf_window_frame {
     uint32_t sights; /* at most VF_WINDOW_SIGHTS */
 };
 
+/** Deviations of a preintegral by which its rows are divided: factor of its covariance; 1 over the factor's diagonal,
+ *  and over both walks. */
+struct vf_inertial_scale {
+    double L[81], over[9], over_walk[2];
+};
+
 /** What the readings say of the time since the frame before. */
 struct vf_window_motion {
     uint64_t t_ns; /* of the frame, on the clock of the cameras */
     struct vf_preintegral motion;
-    double bias[6];            /* with which it was made */
-    double before[3], rate[3]; /* angular rate at its start and end, IMU axes [rad/s] */
+    struct vf_inertial_scale scale; /* of it */
+    double bias[6];                 /* with which it was made */
+    double before[3], rate[3];      /* angular rate at its start and end, IMU axes [rad/s] */
 };
 
 /** What the next motion is made with: of the newest frame. */
@@ -124,16 +131,17 @@ struct vf_window_value {
 
 /** Frame of the window, in a slot that it keeps. */
 struct vf_window_slot {
-    uint32_t number;              /* of the step, from 1 on; 0: empty */
-    int32_t state;                /* slot of velocity and biases, 0..VF_WINDOW_STATES - 1; -1: pose alone */
-    int32_t keyframe, prior;      /* 1: hosts landmarks; 1: in the prior */
-    uint64_t t_ns;                /* on the clock of the cameras */
-    double offset_s;              /* the values are those at t_ns + offset_s by the clock of the IMU */
-    double rate[3];               /* angular rate at that time, IMU axes [rad/s] */
-    struct vf_window_value value; /* estimate */
-    struct vf_window_value first; /* where derivatives are taken, while `prior` */
-    struct vf_preintegral motion; /* since the state before */
-    double bias[6];               /* with which that was made */
+    uint32_t number;                /* of the step, from 1 on; 0: empty */
+    int32_t state;                  /* slot of velocity and biases, 0..VF_WINDOW_STATES - 1; -1: pose alone */
+    int32_t keyframe, prior;        /* 1: hosts landmarks; 1: in the prior */
+    uint64_t t_ns;                  /* on the clock of the cameras */
+    double offset_s;                /* the values are those at t_ns + offset_s by the clock of the IMU */
+    double rate[3];                 /* angular rate at that time, IMU axes [rad/s] */
+    struct vf_window_value value;   /* estimate */
+    struct vf_window_value first;   /* where derivatives are taken, while `prior` */
+    struct vf_preintegral motion;   /* since the state before */
+    struct vf_inertial_scale scale; /* of it */
+    double bias[6];                 /* with which that was made */
 };
 
 /** Sight of a landmark in a frame. */
@@ -211,6 +219,6 @@ void vf_window_run(struct vf_window *w, struct vf_window_work *work, const struc
 void vf_window_inverse(const vfront_nav_t *first, double information[VF_NAV_ERRORS * VF_NAV_ERRORS]);
 
 /** State of the newest frame. */
-void vf_window_nav(const struct vf_window *w, vfront_nav_t *nav);
+void vf_window_nav(const struct vf_window *w, struct vf_window_work *work, vfront_nav_t *nav);
 
 #endif

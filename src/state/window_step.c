@@ -32,9 +32,10 @@ void vf_window_start(struct vf_window *w, const struct vf_window_rig *rig, const
 static void make_system(struct vf_window *w, struct vf_window_work *k)
 {
     vf_window_landmarks(w, k);
-    vf_window_gather(w, k);
-    vf_window_spread(k);
-    vf_window_fold(w, k);
+    for (int i = 0; i < VF_WINDOW_READINGS; i++) vf_window_readings(w, k, i);
+    vf_window_gather(k);
+    for (int h = 0; h < VF_WINDOW_FRAMES; h++) vf_window_host_of(k, h);
+    vf_window_costs(w, k);
     vf_window_assemble(w, k);
 }
 
@@ -44,12 +45,15 @@ void vf_window_run(struct vf_window *w, struct vf_window_work *k, const struct v
     vf_window_open(w, k, m, sight, sights);
     for (int i = 0; i <= VF_WINDOW_ITERATIONS; i++) {
         make_system(w, k);
-        vf_window_try(w, k);
+        vf_window_judge(w, k);
+        if (i == VF_WINDOW_ITERATIONS) break;
+        vf_window_solve(k);
+        vf_window_go(w, k);
     }
-    vf_window_put_back(w, k);
     vf_window_close(w, k, sight, sights);
     make_system(w, k);
-    vf_window_leave(w, k);
+    vf_window_leave(w, k, &k->eliminated);
+    vf_window_cover(w, k);
 }
 
 void vf_window_step(struct vf_window *w, struct vf_window_work *work, const struct vf_window_frame *frame)
@@ -62,4 +66,9 @@ void vf_window_step(struct vf_window *w, struct vf_window_work *work, const stru
     vf_window_carry(w);
 }
 
-void vf_window_nav(const struct vf_window *w, vfront_nav_t *nav) { vf_window_tell(w, nav); }
+void vf_window_nav(const struct vf_window *w, struct vf_window_work *work, vfront_nav_t *nav)
+{
+    memset(nav, 0, sizeof *nav);
+    vf_window_tell(w, work, nav);
+    vf_window_tell_covariance(w, nav);
+}

@@ -2,9 +2,12 @@
 /* Step of the window as a sequence of launches; the host form calls them one after the other.
  *
  * Rule    vf_window_open(), of one block
- *         VF_WINDOW_ITERATIONS + 1 times: the launches of a system (window_system.h), and vf_window_try(), of one block
- *         vf_window_put_back(); vf_window_close(), of one block
- *         the launches of a system; vf_window_leave(), of one block
+ *         VF_WINDOW_ITERATIONS + 1 times: the launches of a system (window_system.h); vf_window_judge(), and, while
+ *         there is a step to make, vf_window_solve() and vf_window_go(), of one block
+ *         vf_window_close(), of one block
+ *         the launches of a system; vf_window_leave(), of one block, and beside it vf_window_cover(), of another one
+ *         The factorisation of all columns is done by whoever runs a launch: vf_window_solve() on the host, tiles in
+ *         registers on a GPU (kernels/state/window_tiles.cuh), in the same order
  * Exact   as window_system.h
  */
 #ifndef VF_WINDOW_STEP_H
@@ -48,21 +51,25 @@ VF_FN int32_t vf_window_before(const struct vf_window *w, int32_t slot)
     return found;
 }
 
-/** Factors of readings between all states; hosts of landmarks: all keyframes. By one item. */
+/** Factors of readings between all states; hosts of landmarks: all keyframes. */
 VF_FN void vf_window_take_all(const struct vf_window *w, struct vf_window_work *k)
 {
-    int count = 0;
-    k->hosts = 0;
-    for (int i = 0; i < VF_WINDOW_MOTIONS; i++) k->inertial[i].a = -1;
-    for (int32_t f = 0; f < VF_WINDOW_FRAMES; f++) {
-        const struct vf_window_slot *s = &w->slot[f];
-        const int32_t a = s->number && s->state >= 0 ? vf_window_before(w, f) : -1;
-        if (a >= 0 && count < VF_WINDOW_MOTIONS) {
-            k->inertial[count].a = a;
-            k->inertial[count++].b = f;
+    VF_PARTS(i, 1)
+    {
+        int count = 0;
+        k->hosts = 0;
+        for (int j = 0; j < VF_WINDOW_MOTIONS; j++) k->inertial[j].a = -1;
+        for (int32_t f = 0; f < VF_WINDOW_FRAMES; f++) {
+            const struct vf_window_slot *s = &w->slot[f];
+            const int32_t a = s->number && s->state >= 0 ? vf_window_before(w, f) : -1;
+            if (a >= 0 && count < VF_WINDOW_MOTIONS) {
+                k->inertial[count].a = a;
+                k->inertial[count++].b = f;
+            }
+            if (s->number && s->keyframe) k->hosts |= 1u << f;
         }
-        if (s->number && s->keyframe) k->hosts |= 1u << f;
     }
+    VF_ITEM_SYNC();
 }
 
 /* ---- a new frame ------------------------------------------------------------------------------------------------- */
@@ -104,32 +111,46 @@ VF_FN void vf_window_carry_on(const struct vf_window_value *from, const struct v
     vf_quaternion_unit(to->q);
 }
 
-/** New frame: a slot with the state that the readings say. By one item. */
+/** Words of memory that structures share: copied, or cleared where there is nothing to copy. Of one block. */
+VF_FN void vf_window_words(void *to, const void *from, size_t bytes)
+{
+    VF_PARTS(i, (int)(bytes / 4))
+    ((uint32_t *)to)[i] = from ? ((const uint32_t *)from)[i] : 0;
+}
+
+/** New frame: a slot with the state that the readings say. Of one block. */
 VF_FN void vf_window_append(struct vf_window *w, const struct vf_window_motion *m)
 {
     struct vf_window_slot *last = &w->slot[w->newest];
     const int32_t at = vf_window_free_slot(w), state = vf_window_free_state(w);
     struct vf_window_slot *s = &w->slot[at];
-    memset(s, 0, sizeof *s);
-    s->motion = m->motion;
-    memcpy(s->bias, m->bias, sizeof s->bias);
-    vf_window_carry_on(&last->value, &s->motion, w->noise.gravity_m_s2, &s->value);
-    memcpy(s->rate, m->rate, sizeof s->rate);
-    if (last->number == 1) memcpy(last->rate, m->before, sizeof last->rate);
-    s->state = state;
-    s->number = ++w->number;
-    s->t_ns = m->t_ns;
-    s->offset_s = w->offset_s;
-    w->flags = s->motion.flags;
-    w->newest = at;
+    VF_ITEM_SYNC();
+    vf_window_words(s, NULL, offsetof(struct vf_window_slot, motion));
+    vf_window_words(&s->motion, &m->motion, sizeof s->motion);
+    vf_window_words(&s->scale, &m->scale, sizeof s->scale);
+    vf_window_words(s->bias, m->bias, sizeof s->bias);
+    VF_ITEM_SYNC();
+    VF_PARTS(i, 1)
+    {
+        vf_window_carry_on(&last->value, &m->motion, w->noise.gravity_m_s2, &s->value);
+        memcpy(s->rate, m->rate, sizeof s->rate);
+        if (last->number == 1) memcpy(last->rate, m->before, sizeof last->rate);
+        s->state = state;
+        s->number = ++w->number;
+        s->t_ns = m->t_ns;
+        s->offset_s = w->offset_s;
+        w->flags = m->motion.flags;
+        w->newest = at;
+    }
+    VF_ITEM_SYNC();
 }
 
-/** Slot of a track's landmark; -1: it is none. */
-VF_FN int32_t vf_window_landmark_of(const struct vf_window *w, uint32_t id)
+/** Slot of a track's landmark; -1: it is none; -2: there is no track. ids: of all slots. */
+VF_FN int32_t vf_window_landmark_of(const uint32_t ids[VF_WINDOW_LANDMARKS], uint32_t id)
 {
     int32_t found = -1;
-    for (int32_t i = VF_WINDOW_LANDMARKS - 1; i >= 0 && id; i--)
-        if (w->landmark[i].id == id) found = i;
+    if (!id) return -2;
+    for (int32_t i = VF_WINDOW_LANDMARKS - 1; i >= 0; i--) found = ids[i] == id ? i : found;
     return found;
 }
 
@@ -148,171 +169,193 @@ VF_FN void vf_window_sight_of(struct vf_landmark *l, int32_t slot, const struct 
 VF_FN void vf_window_open(struct vf_window *w, struct vf_window_work *k, const struct vf_window_motion *m,
                           const struct vf_sight *sight, uint32_t sights)
 {
-    VF_ITEMS(i, 1)
+    const int fresh = m->t_ns != w->slot[w->newest].t_ns;
+    VF_PARTS(i, VF_WINDOW_LANDMARKS + 1)
     {
-        if (m->t_ns != w->slot[w->newest].t_ns) vf_window_append(w, m);
-        k->at = k->trial = k->steps = k->undone = k->still = 0;
-        k->damping = 1e-5;
-        vf_window_take_all(w, k);
+        if (i < VF_WINDOW_LANDMARKS) {
+            k->ids[i] = w->landmark[i].id;
+        } else {
+            k->at = k->trial = k->steps = k->undone = k->still = 0;
+            k->damping = 1e-5;
+        }
     }
     VF_ITEM_SYNC();
-    VF_ITEMS(i, (int)sights)
+    if (fresh) vf_window_append(w, m);
+    VF_PARTS(i, (int)sights)
     {
-        k->landmark_of[i] = vf_window_landmark_of(w, sight[i].id);
+        k->landmark_of[i] = vf_window_landmark_of(k->ids, sight[i].id);
         if (k->landmark_of[i] >= 0) vf_window_sight_of(&w->landmark[k->landmark_of[i]], w->newest, &sight[i]);
     }
-    VF_ITEM_SYNC();
+    vf_window_take_all(w, k);
     vf_window_lists(w, k);
     vf_window_relate(w, k);
 }
 
 /* ---- a step of the optimisation ---------------------------------------------------------------------------------- */
 
-/** Estimate kept, or put back. By one item. */
-VF_FN void vf_window_keep(const struct vf_window *w, struct vf_window_work *k)
+/** Estimate put back. By one item for each frame, and one more. */
+VF_FN void vf_window_undo(struct vf_window *w, const struct vf_window_work *k, int f)
 {
-    for (int f = 0; f < VF_WINDOW_FRAMES; f++) k->kept[f] = w->slot[f].value;
-    k->kept_offset_s = w->offset_s;
-    k->kept_disparity_rad = w->disparity_rad;
-    memcpy(k->kept_mount, w->mount, sizeof w->mount);
-}
-VF_FN void vf_window_undo(struct vf_window *w, const struct vf_window_work *k)
-{
-    for (int f = 0; f < VF_WINDOW_FRAMES; f++) w->slot[f].value = k->kept[f];
-    w->offset_s = k->kept_offset_s;
-    w->disparity_rad = k->kept_disparity_rad;
-    memcpy(w->mount, k->kept_mount, sizeof w->mount);
+    if (f < VF_WINDOW_FRAMES) {
+        w->slot[f].value = k->kept[f];
+    } else {
+        w->offset_s = k->kept_offset_s;
+        w->disparity_rad = k->kept_disparity_rad;
+        memcpy(w->mount, k->kept_mount, sizeof w->mount);
+    }
 }
 
-/** Verdict on the system just made: its estimate is taken, if the cost fell, or else put back. By one item. */
+/** Verdict on the system just made: its estimate is taken, if the cost fell, or else put back. Of one block. */
 VF_FN void vf_window_judge(struct vf_window *w, struct vf_window_work *k)
 {
-    const int good = !k->steps || k->cost < w->cost;
-    k->undone = !good;
-    if (good) {
-        k->at = k->trial;
-        w->cost = k->cost;
-    } else {
-        vf_window_undo(w, k);
+    VF_PARTS(i, 1)
+    {
+        const int good = !k->steps || k->cost < w->cost;
+        k->undone = !good;
+        if (good) {
+            k->at = k->trial;
+            w->cost = k->cost;
+        }
+        if (k->steps) k->damping *= good ? 0.1 : 100.0;
+        k->trial = k->at ^ 1;
     }
-    if (k->steps) k->damping *= good ? 0.1 : 100.0;
-    k->trial = k->at ^ 1;
+    VF_ITEM_SYNC();
+    if (!k->undone) return;
+    VF_PARTS(f, VF_WINDOW_FRAMES + 1)
+    vf_window_undo(w, k, f);
+    VF_ITEM_SYNC();
+    if (k->steps < VF_WINDOW_ITERATIONS) vf_window_relate(w, k);
 }
 
-/** System at the estimate copied to where it is factorised; below it the right side, or unit rows of the columns whose
- *  covariance is said. */
-VF_FN void vf_window_load(const struct vf_window *w, struct vf_window_work *k, int covariance)
+/** Solution x of the system at the estimate, damped, on the host. */
+VF_FN void vf_window_solve(struct vf_window_work *k)
 {
     enum { N = VF_WINDOW_COLUMNS };
     const struct vf_window_system *s = &k->system[k->at];
-    VF_ROWS(r, 0, N)
-    VF_COLUMNS(c, 0, N)
-    k->factor[r * N + c] = s->H[r * N + c];
-    VF_ROWS(r, 0, covariance ? VF_WINDOW_SAID : 1)
-    {
-        const int at = r < VF_NAV_ERRORS            ? vf_window_error_column(&w->slot[w->newest], w->newest, r)
-                       : r == VF_WINDOW_SAID_OFFSET ? VF_WINDOW_OFFSET
-                                                    : VF_WINDOW_DISPARITY;
-        VF_COLUMNS(c, 0, N)
-        k->factor[(N + r) * N + c] = !covariance ? -s->g[c] : c == at ? 1.0 : 0.0;
-    }
-    VF_ITEM_SYNC();
+    double *M = k->matrix;
+    memcpy(M, s->H, sizeof s->H);
+    for (int c = 0; c < N; c++) M[N * N + c] = -s->g[c];
+    vf_solve_factor_items(M, &k->room, N, N + 1, N, k->damping);
+    memcpy(k->x, &M[N * N], sizeof k->x);
+    vf_solve_back_unit(M, k->x, N, N);
 }
 
-/** Poses, velocities, biases and the camera's values changed by the solution. */
-VF_FN void vf_window_advance(struct vf_window *w, const struct vf_window_work *k)
+/** Change of the pose of frame f relative to host h by the solution. */
+VF_FN void vf_window_change(const struct vf_window *w, struct vf_window_work *k, int h, int f)
 {
-    VF_ITEMS(f, VF_WINDOW_FRAMES + 1)
-    {
-        if (f < VF_WINDOW_FRAMES) {
-            if (w->slot[f].number) vf_window_add(&w->slot[f].value, &w->slot[f], f, k->x);
-        } else {
-            double turn[4];
-            w->offset_s += k->x[VF_WINDOW_OFFSET];
-            w->disparity_rad += k->x[VF_WINDOW_DISPARITY];
-            vf_quaternion_exponential(&k->x[VF_WINDOW_MOUNT], turn);
-            vf_quaternion_multiply(turn, w->mount, w->mount);
-            vf_quaternion_unit(w->mount);
-        }
-    }
-    VF_ITEM_SYNC();
+    struct vf_window_host *host = &k->host[h];
+    if (!host->count) return;
+    for (int c = 0; c < 6; c++) host->change[f][c] = 0.0f;
+    if (w->slot[f].number && f != h) vf_relative_change(k->x, h, f, &host->map[f], host->change[f]);
 }
 
-/** Changes of the relative poses by the solution. */
-VF_FN void vf_window_changes(const struct vf_window *w, struct vf_window_work *k)
+/** Estimate kept, and changed by the solution: that of frame f, or, behind the frames, of the cameras. */
+VF_FN void vf_window_advance(struct vf_window *w, struct vf_window_work *k, int f)
 {
-    VF_ITEMS(i, VF_WINDOW_FRAMES * VF_WINDOW_FRAMES)
-    {
-        const int h = i / VF_WINDOW_FRAMES, f = i % VF_WINDOW_FRAMES;
-        struct vf_window_host *host = &k->host[h];
-        if (!host->count) continue;
-        for (int c = 0; c < 6; c++) host->change[f][c] = 0.0f;
-        if (w->slot[f].number && f != h) vf_relative_change(k->x, h, f, &host->map[f], host->change[f]);
+    double turn[4];
+    if (f < VF_WINDOW_FRAMES) {
+        k->kept[f] = w->slot[f].value;
+        if (w->slot[f].number) vf_window_add(&w->slot[f].value, &w->slot[f], f, k->x);
+        return;
     }
-    VF_ITEM_SYNC();
+    k->kept_offset_s = w->offset_s;
+    k->kept_disparity_rad = w->disparity_rad;
+    memcpy(k->kept_mount, w->mount, sizeof w->mount);
+    w->offset_s += k->x[VF_WINDOW_OFFSET];
+    w->disparity_rad += k->x[VF_WINDOW_DISPARITY];
+    vf_quaternion_exponential(&k->x[VF_WINDOW_MOUNT], turn);
+    vf_quaternion_multiply(turn, w->mount, w->mount);
+    vf_quaternion_unit(w->mount);
+    k->steps++;
 }
 
-/** Launch behind a system: verdict on it; next step of the optimisation, unless all are done. */
-VF_FN void vf_window_try(struct vf_window *w, struct vf_window_work *k)
+/** Step of the optimisation by the solution. Of one block. */
+VF_FN void vf_window_go(struct vf_window *w, struct vf_window_work *k)
 {
-    enum { N = VF_WINDOW_COLUMNS };
-    VF_ITEMS(i, 1)
-    vf_window_judge(w, k);
-    VF_ITEM_SYNC();
-    if (k->steps == VF_WINDOW_ITERATIONS) return;
-    if (k->undone) vf_window_relate(w, k);
-    vf_window_load(w, k, 0);
-    vf_solve_factor_items(k->factor, k->whole, k->column, N, 1, k->damping);
-    VF_ITEMS(i, N)
-    k->y[i] = k->factor[N * N + i];
-    VF_ITEM_SYNC();
-    vf_solve_back_items(k->factor, k->y, k->x, N);
-    vf_window_changes(w, k);
-    VF_ITEMS(i, 1)
+    enum { FRAMES = VF_WINDOW_FRAMES };
+    VF_PARTS(i, FRAMES * FRAMES + FRAMES + 1)
     {
-        vf_window_keep(w, k);
-        k->steps++;
+        if (i < FRAMES * FRAMES)
+            vf_window_change(w, k, i / FRAMES, i % FRAMES);
+        else
+            vf_window_advance(w, k, i - FRAMES * FRAMES);
     }
     VF_ITEM_SYNC();
-    vf_window_advance(w, k);
     vf_window_relate(w, k);
 }
 
-/** Launch behind the last step: landmarks put back, if it was undone. */
+/** Landmarks put back, if the last step was undone. Of one block. */
 VF_FN void vf_window_put_back(struct vf_window *w, const struct vf_window_work *k)
 {
-    VF_ITEMS(i, VF_WINDOW_LANDMARKS)
+    VF_PARTS(i, VF_WINDOW_LANDMARKS)
     {
         struct vf_landmark *l = &w->landmark[i];
         if (!k->undone || !l->id || !(k->hosts >> l->host & 1)) continue;
-        for (int c = 0; c < 3; c++) l->bearing[c] = k->kept_landmark[i][c];
-        l->inverse = k->kept_landmark[i][3];
+        for (int c = 0; c < 3; c++) l->bearing[c] = k->kept_place[i].bearing[c];
+        l->inverse = k->kept_place[i].inverse;
     }
+    VF_ITEM_SYNC();
 }
 
 /* ---- covariance and new landmarks -------------------------------------------------------------------------------- */
 
-/** Covariance of the newest state, the time offset and the offset of disparities: S = (L^-1 E)' (L^-1 E). */
-VF_FN void vf_window_cover(struct vf_window *w, struct vf_window_work *k)
+/** Column of the system at place i of an order in which those whose covariance is told are the last. */
+VF_FN int vf_window_said_last(const struct vf_window *w, int i)
 {
-    enum { N = VF_WINDOW_COLUMNS, M = VF_WINDOW_SAID };
-    vf_window_load(w, k, 1);
-    vf_solve_factor_items(k->factor, k->whole, k->column, N, M, 0.0);
-    VF_ITEMS(i, M * M)
+    enum { LAST = VF_WINDOW_COLUMNS - VF_WINDOW_SAID };
+    const int slot = w->newest, moving = VF_WINDOW_MOVING + 9 * w->slot[slot].state;
+    if (i >= LAST + VF_NAV_ERRORS) return i == LAST + VF_WINDOW_SAID_OFFSET ? VF_WINDOW_OFFSET : VF_WINDOW_DISPARITY;
+    if (i >= LAST) return vf_window_error_column(&w->slot[slot], slot, i - LAST);
+    const int gap[4] = {6 * slot, moving, VF_WINDOW_OFFSET, VF_WINDOW_DISPARITY}, wide[4] = {6, 9, 1, 1};
+    for (int k = 0; k < 4; k++)
+        if (i >= gap[k]) i += wide[k];
+    return i;
+}
+
+/** Covariance of the newest state, the time offset and the offset of disparities, by the corner of the factor in which
+ *  their columns are the last: S = (L^-1)' D^-1 L^-1. Of one block. */
+VF_FN void vf_window_cover_corner(struct vf_window *w, struct vf_window_work *k)
+{
+    enum { M = VF_WINDOW_SAID };
+    VF_PARTS(c, M)
+    for (int r = 0; r < M; r++) {
+        double sum = r == c ? 1.0 : 0.0;
+        for (int j = c; j < r; j++) sum -= k->corner[r][j] * k->back[c][j];
+        k->back[c][r] = sum;
+    }
+    VF_ITEM_SYNC();
+    VF_PARTS(i, M * M)
     {
-        const double *a = &k->factor[(N + i / M) * N], *b = &k->factor[(N + i % M) * N];
         double sum = 0.0;
-        for (int c = 0; c < N; c++) sum += a[c] * b[c];
+        for (int j = 0; j < M; j++) sum += k->back[i / M][j] * k->back[i % M][j] * k->corner_inverse[j];
         w->covariance[i] = sum;
     }
     VF_ITEM_SYNC();
 }
 
+/** The same, with the factor, on the host. */
+VF_FN void vf_window_cover(struct vf_window *w, struct vf_window_work *k)
+{
+    enum { N = VF_WINDOW_COLUMNS, M = VF_WINDOW_SAID };
+    const struct vf_window_system *s = &k->system[k->at];
+    for (int r = 0; r < N; r++)
+        for (int c = 0; c <= r; c++)
+            k->matrix[r * N + c] = s->H[vf_window_said_last(w, r) * N + vf_window_said_last(w, c)];
+    vf_solve_factor_items(k->matrix, &k->room, N, N, N, 0.0);
+    for (int r = 0; r < M; r++) {
+        for (int c = 0; c < r; c++) k->corner[r][c] = k->matrix[(N - M + r) * N + N - M + c];
+        k->corner_inverse[r] = k->room.inverse[N - M + r];
+    }
+    vf_window_cover_corner(w, k);
+}
+
+/** Number of bits set, of 16. */
 VF_FN int vf_window_bits(uint32_t v)
 {
-    int count = 0;
-    for (; v; v &= v - 1) count++;
-    return count;
+    v = (v & 0x5555) + (v >> 1 & 0x5555);
+    v = (v & 0x3333) + (v >> 2 & 0x3333);
+    v = (v & 0x0f0f) + (v >> 4 & 0x0f0f);
+    return (int)((v & 0xff) + (v >> 8));
 }
 
 /** Inverse range of a sight by its partner, or the mean one. */
@@ -330,29 +373,48 @@ VF_FN float vf_window_range_of(const struct vf_window *w, const struct vf_sight 
  *  landmark; -1: the newest frame sees it. */
 VF_FN int vf_window_slot_merit(const struct vf_window *w, int i)
 {
-    const struct vf_landmark *l = &w->landmark[i];
-    if (!l->id) return 0;
-    return l->seen >> w->newest & 1 ? -1 : 1 + vf_window_bits(l->seen);
+    const uint32_t id = w->landmark[i].id, seen = w->landmark[i].seen;
+    return !id ? 0 : seen >> w->newest & 1 ? -1 : 1 + vf_window_bits(seen);
 }
 
 /** Slots for new landmarks in the order in which they are taken. */
 VF_FN void vf_window_order(const struct vf_window *w, struct vf_window_work *k)
 {
-    VF_ITEMS(i, VF_WINDOW_LANDMARKS)
+    VF_PARTS(i, VF_WINDOW_LANDMARKS)
+    k->merit[i] = vf_window_slot_merit(w, i);
+    VF_ITEM_SYNC();
+    VF_PARTS(i, VF_WINDOW_LANDMARKS + 1)
     {
-        const int own = vf_window_slot_merit(w, i);
-        int rank = 0;
+        const int own = i < VF_WINDOW_LANDMARKS ? k->merit[i] : 0;
+        int rank = 0, slots = 0;
         if (own < 0) continue;
+        VF_UNROLL_4
         for (int j = 0; j < VF_WINDOW_LANDMARKS; j++) {
-            const int merit = vf_window_slot_merit(w, j);
+            const int merit = k->merit[j];
+            slots += merit >= 0;
             rank += merit >= 0 && (merit < own || (merit == own && j < i));
         }
-        k->order[rank] = i;
+        if (i < VF_WINDOW_LANDMARKS)
+            k->order[rank] = i;
+        else
+            k->slots = slots;
     }
-    VF_ITEMS(i, 1)
+    VF_ITEM_SYNC();
+}
+
+/** Number of sights of landmarks. */
+VF_FN void vf_window_count_known(struct vf_window_work *k, uint32_t sights)
+{
+    VF_PARTS(part, VF_WINDOW_PARTS)
     {
-        k->slots = 0;
-        for (int j = 0; j < VF_WINDOW_LANDMARKS; j++) k->slots += vf_window_slot_merit(w, j) >= 0;
+        k->number[part] = 0;
+        for (uint32_t i = (uint32_t)part; i < sights; i += VF_WINDOW_PARTS) k->number[part] += k->landmark_of[i] >= 0;
+    }
+    VF_ITEM_SYNC();
+    VF_PARTS(i, 1)
+    {
+        k->known = 0;
+        for (int part = 0; part < VF_WINDOW_PARTS; part++) k->known += k->number[part];
     }
     VF_ITEM_SYNC();
 }
@@ -361,11 +423,11 @@ VF_FN void vf_window_order(const struct vf_window *w, struct vf_window_work *k)
 VF_FN void vf_window_found(struct vf_window *w, const struct vf_window_work *k, const struct vf_sight *sight,
                            uint32_t sights)
 {
-    VF_ITEMS(i, (int)sights)
+    VF_PARTS(i, (int)sights)
     {
         int rank = 0;
-        if (!sight[i].id || k->landmark_of[i] >= 0) continue;
-        for (int j = 0; j < i; j++) rank += sight[j].id && k->landmark_of[j] < 0;
+        if (k->landmark_of[i] != -1) continue;
+        for (int j = 0; j < i; j++) rank += k->landmark_of[j] == -1;
         if (rank >= k->slots) continue;
         struct vf_landmark *l = &w->landmark[k->order[rank]];
         memset(l, 0, sizeof *l);
@@ -400,29 +462,58 @@ VF_FN double vf_window_apart(const struct vf_window *w, int32_t a, int32_t b)
     return sqrt(square);
 }
 
-/** Keyframe that has to leave, of those with a pose alone: the oldest of which the newest frame sees less than a
- *  twentieth of the landmarks; or else the one that is close to others and far from the newest. By one item. */
-VF_FN int32_t vf_window_key_to_leave(const struct vf_window *w)
+/** Landmarks hosted in each frame, and of these the ones that the newest frame sees: host[f].part[0], .seen[0]. */
+VF_FN void vf_window_count_alive(const struct vf_window *w, struct vf_window_work *k)
 {
-    int hosted[VF_WINDOW_FRAMES], alive[VF_WINDOW_FRAMES];
-    int32_t oldest = -1, best = -1;
-    double most = -1.0;
-    for (int f = 0; f < VF_WINDOW_FRAMES; f++) hosted[f] = alive[f] = 0;
-    for (int i = 0; i < VF_WINDOW_LANDMARKS; i++) {
-        const struct vf_landmark *l = &w->landmark[i];
-        if (!l->id) continue;
-        hosted[l->host]++;
-        alive[l->host] += (int)(l->seen >> w->newest & 1);
+    enum { EACH = VF_WINDOW_LANDMARKS / VF_WINDOW_PARTS };
+    VF_PARTS(item, VF_WINDOW_FRAMES * VF_WINDOW_PARTS)
+    {
+        const int h = item / VF_WINDOW_PARTS, part = item % VF_WINDOW_PARTS;
+        uint32_t hosted = 0, alive = 0;
+        VF_UNROLL_4
+        for (int i = part * EACH; i < (part + 1) * EACH; i++) {
+            const uint32_t id = w->landmark[i].id, seen = w->landmark[i].seen;
+            const int own = (id != 0) & (w->landmark[i].host == h);
+            hosted += (uint32_t)own;
+            alive += own ? seen >> w->newest & 1 : 0;
+        }
+        k->host[h].part[part] = hosted;
+        k->host[h].seen[part] = alive;
     }
-    for (int32_t f = 0; f < VF_WINDOW_FRAMES; f++) {
+    VF_ITEM_SYNC();
+    VF_PARTS(h, VF_WINDOW_FRAMES)
+    for (int part = 1; part < VF_WINDOW_PARTS; part++) {
+        k->host[h].part[0] += k->host[h].part[part];
+        k->host[h].seen[0] += k->host[h].seen[part];
+    }
+}
+
+/** How close keyframes with a pose alone are to others, and far from the newest frame; -1: others. */
+VF_FN void vf_window_scores(const struct vf_window *w, struct vf_window_work *k)
+{
+    VF_PARTS(f, VF_WINDOW_FRAMES)
+    {
         double close = 0.0;
+        k->score[f] = -1.0;
         if (!w->slot[f].number || w->slot[f].state >= 0) continue;
-        if (20 * alive[f] <= hosted[f] && (oldest < 0 || w->slot[f].number < w->slot[oldest].number)) oldest = f;
         for (int32_t g = 0; g < VF_WINDOW_FRAMES; g++)
             if (g != f && w->slot[g].number && w->slot[g].state < 0) close += 1.0 / (vf_window_apart(w, f, g) + 1e-3);
-        const double score = sqrt(vf_window_apart(w, f, w->newest)) * close;
-        if (score > most) {
-            most = score;
+        k->score[f] = sqrt(vf_window_apart(w, f, w->newest)) * close;
+    }
+}
+
+/** Keyframe that has to leave, of those with a pose alone: the oldest of which the newest frame sees less than a
+ *  twentieth of the landmarks; or else the one that is close to others and far from the newest. By one item. */
+VF_FN int32_t vf_window_key_to_leave(const struct vf_window *w, const struct vf_window_work *k)
+{
+    int32_t oldest = -1, best = -1;
+    double most = -1.0;
+    for (int32_t f = 0; f < VF_WINDOW_FRAMES; f++) {
+        if (!w->slot[f].number || w->slot[f].state >= 0) continue;
+        if (20 * k->host[f].seen[0] <= k->host[f].part[0] && (oldest < 0 || w->slot[f].number < w->slot[oldest].number))
+            oldest = f;
+        if (k->score[f] > most) {
+            most = k->score[f];
             best = f;
         }
     }
@@ -462,29 +553,27 @@ VF_FN void vf_window_choose(struct vf_window *w, struct vf_window_work *k)
             vf_window_enter_prior(&w->slot[f]);
         }
     vf_window_enter_prior(s);
-    if (s->keyframe && frames - states >= VF_WINDOW_KEYFRAMES) k->key = vf_window_key_to_leave(w);
+    if (s->keyframe && frames - states >= VF_WINDOW_KEYFRAMES) k->key = vf_window_key_to_leave(w, k);
     if (k->key >= 0) k->hosts = 1u << k->key;
     for (int i = s->keyframe ? 6 : 0; i < VF_NAV_ERRORS; i++) k->gone_list[k->gone++] = vf_window_error_column(s, a, i);
     for (int i = 0; i < 6 && k->key >= 0; i++) k->gone_list[k->gone++] = 6 * k->key + i;
 }
 
-/** Last launch but those of the leaving: covariance, new landmarks, what leaves. */
+/** Last launch but those of the leaving: new landmarks, what leaves. Of one block. */
 VF_FN void vf_window_close(struct vf_window *w, struct vf_window_work *k, const struct vf_sight *sight, uint32_t sights)
 {
-    vf_window_cover(w, k);
+    vf_window_put_back(w, k);
     vf_window_order(w, k);
-    VF_ITEMS(i, 1)
-    {
-        k->known = 0;
-        for (uint32_t j = 0; j < sights; j++) k->known += k->landmark_of[j] >= 0;
-    }
-    VF_ITEM_SYNC();
+    vf_window_count_known(k, sights);
     if (sights && (float)k->known < VF_WINDOW_KNOWN * (float)sights) {
-        VF_ITEMS(i, 1)
+        VF_PARTS(i, 1)
         w->slot[w->newest].keyframe = 1;
         vf_window_found(w, k, sight, sights);
     }
-    VF_ITEMS(i, 1)
+    vf_window_count_alive(w, k);
+    vf_window_scores(w, k);
+    VF_ITEM_SYNC();
+    VF_PARTS(i, 1)
     vf_window_choose(w, k);
     VF_ITEM_SYNC();
     vf_window_lists(w, k);
@@ -494,42 +583,40 @@ VF_FN void vf_window_close(struct vf_window *w, struct vf_window_work *k, const 
 /** Landmarks of the keyframe that leaves are gone; nobody is seen from the frames that leave any more. */
 VF_FN void vf_window_forget(struct vf_window *w, const struct vf_window_work *k, uint32_t slots)
 {
-    VF_ITEMS(i, VF_WINDOW_LANDMARKS)
+    enum { WORDS = sizeof(struct vf_window_slot) / 4 };
+    VF_PARTS(i, VF_WINDOW_LANDMARKS)
     {
         struct vf_landmark *l = &w->landmark[i];
         if (l->id && l->host == k->key) l->id = 0;
         l->seen &= ~slots;
     }
-    VF_ITEMS(f, VF_WINDOW_FRAMES)
+    VF_PARTS(i, VF_WINDOW_FRAMES * WORDS)
+    if (slots >> i / WORDS & 1) ((uint32_t *)&w->slot[i / WORDS])[i % WORDS] = 0;
+    VF_ITEM_SYNC();
+    VF_PARTS(f, VF_WINDOW_FRAMES)
     {
         struct vf_window_slot *s = &w->slot[f];
-        if (k->key >= 0 && k->host[k->key].frames >> f & 1) vf_window_enter_prior(s);
-        if (slots >> f & 1) memset(s, 0, sizeof *s);
+        if (!(slots >> f & 1) && k->key >= 0 && k->host[k->key].frames >> f & 1) vf_window_enter_prior(s);
         if (f == k->leaves || slots >> f & 1) s->state = -1;
     }
     VF_ITEM_SYNC();
 }
 
-/** Last launch, behind the system of all that leaves: what it says of the others becomes the prior. */
-VF_FN void vf_window_leave(struct vf_window *w, struct vf_window_work *k)
+/** Last launch, behind the system of all that leaves: what it says of the others becomes the prior. Of one block. */
+VF_FN void vf_window_leave(struct vf_window *w, struct vf_window_work *k, struct vf_solve_gone *room)
 {
     enum { N = VF_WINDOW_COLUMNS };
     struct vf_window_system *s = &k->system[k->trial];
     if (k->leaves < 0) return;
     const uint32_t slots = (w->slot[k->leaves].keyframe ? 0 : 1u << k->leaves) | (k->key >= 0 ? 1u << k->key : 0);
     VF_ITEM_SYNC();
-    vf_solve_eliminate(s, k->gone_list, k->gone, k->eliminated, k->factor, k->whole, k->column);
+    vf_solve_eliminate(s, k->gone_list, k->gone, room);
     vf_window_forget(w, k, slots);
     vf_window_from_firsts(w, k);
-    VF_ITEMS(r, N)
-    { /* the slope at the first estimates */
-        double sum = 0.0;
-        for (int c = 0; c < N; c++) sum += s->H[r * N + c] * k->from_first[c];
-        w->prior.g[r] = s->g[r] - sum;
-    }
-    VF_ROWS(r, 0, N)
-    VF_COLUMNS(c, 0, N)
-    w->prior.H[r * N + c] = s->H[r * N + c];
+    VF_PARTS(r, N) /* the slope at the first estimates */
+    w->prior.g[r] = s->g[r] - vf_window_product(s->H, k->from_first, r);
+    VF_PARTS(i, N * N)
+    w->prior.H[i] = s->H[i];
     VF_ITEM_SYNC();
 }
 
@@ -541,10 +628,10 @@ VF_FN void vf_window_begin(struct vf_window *w, const struct vf_window_rig *rig,
 {
     enum { N = VF_WINDOW_COLUMNS, M = VF_NAV_ERRORS, S = VF_WINDOW_SAID };
     uint32_t *words = (uint32_t *)w;
-    VF_ITEMS(i, (int)(sizeof *w / sizeof *words))
+    VF_PARTS(i, (int)(sizeof *w / sizeof *words))
     words[i] = 0;
     VF_ITEM_SYNC();
-    VF_ITEMS(i, 1)
+    VF_PARTS(i, 1)
     {
         struct vf_window_slot *s = &w->slot[0];
         w->rig = *rig;
@@ -570,7 +657,7 @@ VF_FN void vf_window_begin(struct vf_window *w, const struct vf_window_rig *rig,
             w->prior.H[(VF_WINDOW_MOUNT + k) * (N + 1)] = 1.0 / (VF_WINDOW_MOUNT_RAD * VF_WINDOW_MOUNT_RAD);
     }
     VF_ITEM_SYNC();
-    VF_ITEMS(i, M * M)
+    VF_PARTS(i, M * M)
     {
         const int r = i / M, c = i % M;
         w->covariance[S * r + c] = first->covariance[vf_nav_index(r < c ? r : c, r < c ? c : r)];
@@ -579,32 +666,62 @@ VF_FN void vf_window_begin(struct vf_window *w, const struct vf_window_rig *rig,
     VF_ITEM_SYNC();
 }
 
-/** State of the newest frame; of the members of vfront_nav_t behind `flags` those that the window knows. By one
- *  item. */
-VF_FN void vf_window_tell(const struct vf_window *w, vfront_nav_t *nav)
+/** Landmarks that the newest frame sees, and sights of all, in parts. */
+VF_FN void vf_window_count_seen(const struct vf_window *w, struct vf_window_work *k)
 {
-    const struct vf_window_slot *s = &w->slot[w->newest];
-    memset(nav, 0, sizeof *nav);
-    nav->t_ns = vf_window_shifted(s->t_ns, s->offset_s);
-    memcpy(nav->position_m, s->value.p, sizeof nav->position_m);
-    memcpy(nav->velocity_mps, s->value.v, sizeof nav->velocity_mps);
-    memcpy(nav->q_odom_imu, s->value.q, sizeof nav->q_odom_imu);
-    memcpy(nav->gyro_bias_rad_s, s->value.bias, sizeof nav->gyro_bias_rad_s);
-    memcpy(nav->accel_bias_m_s2, s->value.bias + 3, sizeof nav->accel_bias_m_s2);
-    for (int i = 0; i < VF_NAV_ERRORS; i++)
-        for (int j = i; j < VF_NAV_ERRORS; j++)
-            nav->covariance[vf_nav_index(i, j)] = w->covariance[VF_WINDOW_SAID * i + j];
-    nav->flags = w->flags;
-    nav->offset_s = w->offset_s;
-    nav->offset_sigma_s = sqrt(w->covariance[VF_WINDOW_SAID_OFFSET * (VF_WINDOW_SAID + 1)]);
-    uint32_t sights = 0;
-    for (int i = 0; i < VF_WINDOW_LANDMARKS; i++) {
-        const struct vf_landmark *l = &w->landmark[i];
-        if (!l->id) continue;
-        nav->landmarks += l->seen >> w->newest & 1;
-        sights += (uint32_t)vf_window_bits(l->seen);
+    VF_PARTS(part, VF_WINDOW_PARTS)
+    {
+        uint32_t number = 0, sum = 0;
+        VF_UNROLL_4
+        for (int i = part; i < VF_WINDOW_LANDMARKS; i += VF_WINDOW_PARTS) {
+            const uint32_t id = w->landmark[i].id, seen = w->landmark[i].seen;
+            number += id ? seen >> w->newest & 1 : 0;
+            sum += id ? (uint32_t)vf_window_bits(seen) : 0;
+        }
+        k->number[part] = number;
+        k->sum[part] = sum;
     }
-    nav->misfit = sights ? w->cost / sights : 0.0;
+    VF_ITEM_SYNC();
+}
+
+/** State of the newest frame, but for its covariance; of the members of vfront_nav_t behind `flags` those that the
+ *  window knows. Of one block. */
+VF_FN void vf_window_tell(const struct vf_window *w, struct vf_window_work *k, vfront_nav_t *nav)
+{
+    vf_window_count_seen(w, k);
+    VF_PARTS(item, 1)
+    {
+        const struct vf_window_slot *s = &w->slot[w->newest];
+        nav->t_ns = vf_window_shifted(s->t_ns, s->offset_s);
+        memcpy(nav->position_m, s->value.p, sizeof nav->position_m);
+        memcpy(nav->velocity_mps, s->value.v, sizeof nav->velocity_mps);
+        memcpy(nav->q_odom_imu, s->value.q, sizeof nav->q_odom_imu);
+        memcpy(nav->gyro_bias_rad_s, s->value.bias, sizeof nav->gyro_bias_rad_s);
+        memcpy(nav->accel_bias_m_s2, s->value.bias + 3, sizeof nav->accel_bias_m_s2);
+        nav->flags = w->flags;
+        nav->offset_s = w->offset_s;
+        uint32_t sights = 0;
+        nav->landmarks = 0;
+        for (int part = 0; part < VF_WINDOW_PARTS; part++) {
+            nav->landmarks += k->number[part];
+            sights += k->sum[part];
+        }
+        nav->misfit = sights ? w->cost / sights : 0.0;
+    }
+    VF_ITEM_SYNC();
+}
+
+/** Covariance of it. Of one block. */
+VF_FN void vf_window_tell_covariance(const struct vf_window *w, vfront_nav_t *nav)
+{
+    VF_PARTS(item, VF_NAV_ERRORS * VF_NAV_ERRORS + 1)
+    {
+        const int i = item / VF_NAV_ERRORS, j = item % VF_NAV_ERRORS;
+        if (i == VF_NAV_ERRORS)
+            nav->offset_sigma_s = sqrt(w->covariance[VF_WINDOW_SAID_OFFSET * (VF_WINDOW_SAID + 1)]);
+        else if (i <= j)
+            nav->covariance[vf_nav_index(i, j)] = w->covariance[VF_WINDOW_SAID * i + j];
+    }
 }
 
 #endif

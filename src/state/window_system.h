@@ -3,8 +3,9 @@
  * the frames, all put together.
  *
  * Rule    vf_window_lists() and vf_window_relate() before the first; then, each behind the end of the one before,
- *         vf_window_landmarks(), vf_window_gather(), vf_window_spread(), vf_window_fold(), vf_window_assemble().
- *         vf_window_lists(), _relate(), _fold() are for a launch of one block
+ *         vf_window_landmarks() and beside it vf_window_readings(), vf_window_gather(), vf_window_host_of() and beside
+ *         it vf_window_costs(), vf_window_assemble(). vf_window_lists(), _relate(), _costs() are of one block, of a
+ *         launch of more, _readings() and _host_of() of one for each of their items
  * Exact   each element of a result is one item's; its terms are added in one order, landmarks and hosts by slot
  */
 #ifndef VF_WINDOW_SYSTEM_H
@@ -14,17 +15,52 @@
 
 /* ---- landmarks --------------------------------------------------------------------------------------------------- */
 
+/** Landmarks of a part of all, 1 / VF_WINDOW_PARTS, that a host taken has; written to its list from `first` on. Returns
+ *  their number; seen: frames that see them. */
+VF_FN uint32_t vf_window_list_part(const struct vf_window *w, const struct vf_window_work *k, int h, int part,
+                                   uint32_t *first, uint32_t *seen)
+{
+    enum { EACH = VF_WINDOW_LANDMARKS / VF_WINDOW_PARTS };
+    uint32_t count = 0;
+    *seen = 0;
+    VF_STATIC_ASSERT(VF_WINDOW_LANDMARKS <= 1 << 16 && VF_WINDOW_FRAMES <= 16, "vfront: an entry has 16 bits each");
+    if (!(k->hosts >> h & 1)) return 0;
+    VF_UNROLL_4
+    for (int32_t i = part * EACH; i < (part + 1) * EACH; i++) {
+        const uint32_t id = w->landmark[i].id, by = w->landmark[i].seen;
+        const int own = id && w->landmark[i].host == h;
+        if (first && own) first[count] = (uint32_t)i | by << 16;
+        count += (uint32_t)own;
+        *seen |= own ? by & ~(1u << h) : 0;
+    }
+    return count;
+}
+
 /** Landmarks of each host, and the frames that see them. */
 VF_FN void vf_window_lists(const struct vf_window *w, struct vf_window_work *k)
 {
-    VF_ITEMS(h, VF_WINDOW_FRAMES)
+    enum { ITEMS = VF_WINDOW_FRAMES * VF_WINDOW_PARTS };
+    VF_PARTS(item, ITEMS)
     {
-        struct vf_window_host *host = &k->host[h];
-        host->count = host->frames = 0;
-        for (int32_t i = 0; i < VF_WINDOW_LANDMARKS && k->hosts >> h & 1; i++) {
-            if (!w->landmark[i].id || w->landmark[i].host != h) continue;
-            host->list[host->count++] = i;
-            host->frames |= w->landmark[i].seen & ~(1u << h);
+        const int h = item / VF_WINDOW_PARTS, part = item % VF_WINDOW_PARTS;
+        k->host[h].part[part] = vf_window_list_part(w, k, h, part, NULL, &k->host[h].seen[part]);
+    }
+    VF_ITEM_SYNC();
+    VF_PARTS(item, ITEMS + VF_WINDOW_FRAMES)
+    {
+        struct vf_window_host *host = &k->host[item < ITEMS ? item / VF_WINDOW_PARTS : item - ITEMS];
+        const int part = item < ITEMS ? item % VF_WINDOW_PARTS : VF_WINDOW_PARTS;
+        uint32_t before = 0, seen = 0;
+        for (int i = 0; i < part; i++) {
+            before += host->part[i];
+            seen |= host->seen[i];
+        }
+        if (item < ITEMS) {
+            vf_window_list_part(w, k, item / VF_WINDOW_PARTS, part, &host->list[before], &seen);
+        } else {
+            host->count = before;
+            host->frames = seen;
+            k->in[item - ITEMS] = before ? seen | 1u << (item - ITEMS) : 0;
         }
     }
     VF_ITEM_SYNC();
@@ -33,13 +69,19 @@ VF_FN void vf_window_lists(const struct vf_window *w, struct vf_window_work *k)
 /** Poses of all frames relative to each host, and their maps. */
 VF_FN void vf_window_relate(const struct vf_window *w, struct vf_window_work *k)
 {
-    VF_ITEMS(i, VF_WINDOW_FRAMES * VF_WINDOW_FRAMES)
+    enum { ALL = VF_WINDOW_FRAMES * VF_WINDOW_FRAMES };
+    VF_PARTS(f, VF_WINDOW_FRAMES)
+    if (w->slot[f].number) vf_relative_camera_of(w, &w->slot[f], &k->camera[f]);
+    VF_ITEM_SYNC();
+    VF_PARTS(i, 2 * ALL)
     {
-        const int h = i / VF_WINDOW_FRAMES, f = i % VF_WINDOW_FRAMES;
+        const int h = i % ALL / VF_WINDOW_FRAMES, f = i % VF_WINDOW_FRAMES;
         struct vf_window_host *host = &k->host[h];
         if (!host->count || !w->slot[f].number) continue;
-        vf_relative_map_of(w, &w->slot[h], &w->slot[f], &host->map[f]);
-        vf_relative_pose(w, &w->slot[h], &w->slot[f], &host->pose[f]);
+        if (i < ALL)
+            vf_relative_map_of(w, &w->slot[h], &w->slot[f], &host->map[f]);
+        else
+            vf_relative_pose(&k->camera[h], &k->camera[f], &host->pose[f]);
     }
     VF_ITEM_SYNC();
 }
@@ -53,220 +95,50 @@ VF_FN struct vf_landmark_rig vf_window_landmark_rig(const struct vf_window *w)
     return rig;
 }
 
-/** Landmark put back, kept and moved with the poses of the last step of the optimisation. */
-VF_FN void vf_window_move(struct vf_landmark *l, const struct vf_window_work *k, float kept[4],
-                          const struct vf_landmark_row *row)
+/** Place of landmark i: put back, kept and moved with the poses of the last step of the optimisation. taken: 0: nothing
+ *  is written. Of a group. */
+VF_FN struct vf_landmark_place vf_window_move(struct vf_window *w, struct vf_window_work *k, int i, int taken)
 {
-    for (int i = 0; i < 3; i++) {
-        if (k->undone) l->bearing[i] = kept[i];
-        kept[i] = l->bearing[i];
+    struct vf_landmark *l = &w->landmark[i];
+    struct vf_landmark_place place = k->kept_place[i];
+    if (k->still || !k->undone) {
+        for (int c = 0; c < 3; c++) place.bearing[c] = l->bearing[c];
+        place.inverse = l->inverse;
     }
-    if (k->undone) l->inverse = kept[3];
-    kept[3] = l->inverse;
-    if (k->steps) vf_landmark_move(l, row, k->host[l->host].change, (float)k->x[VF_WINDOW_DISPARITY]);
+    VF_TEAM_SYNC();
+    if (k->still) return place;
+    if (taken && VF_GROUP_FIRST(16)) k->kept_place[i] = place;
+    if (k->steps)
+        vf_landmark_move(&place, l->seen & ~(1u << l->host), &k->row[k->at][i],
+                         (const float(*)[6])k->host[l->host].change, (float)k->x[VF_WINDOW_DISPARITY]);
+    if (taken && VF_GROUP_FIRST(16)) {
+        for (int c = 0; c < 3; c++) l->bearing[c] = place.bearing[c];
+        l->inverse = place.inverse;
+    }
+    return place;
 }
 
 /** Rows of all landmarks of the hosts taken, projected. */
 VF_FN void vf_window_landmarks(struct vf_window *w, struct vf_window_work *k)
 {
     const struct vf_landmark_rig rig = vf_window_landmark_rig(w);
-    VF_ITEMS(i, VF_WINDOW_LANDMARKS)
+    VF_GROUPS(16, i, VF_WINDOW_LANDMARKS)
     {
-        struct vf_landmark *l = &w->landmark[i];
+        const struct vf_landmark *l = &w->landmark[i];
+        const int taken = l->id && k->hosts >> l->host & 1;
         struct vf_landmark_rows rows;
-        if (!l->id || !(k->hosts >> l->host & 1)) continue;
-        if (!k->still) vf_window_move(l, k, k->kept_landmark[i], &k->row[k->at][i]);
-        vf_landmark_rows_of(&rows, l, &rig, k->host[l->host].pose);
-        vf_landmark_factor(rows.point, k->row[k->trial][i].R);
-        vf_landmark_keep(&k->row[k->trial][i], &k->more[i], &rows);
-    }
-}
-
-/* ---- sums over the landmarks of a host --------------------------------------------------------------------------- */
-
-/** Row r of the block of frames a and b. */
-VF_FN void vf_window_gather_row(const struct vf_window *w, const struct vf_window_work *k, struct vf_window_host *host,
-                                int pair, int r)
-{
-    int a, b;
-    double sum[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
-    vf_window_pair_of(pair, &a, &b);
-    if (!(host->frames >> a & host->frames >> b & 1)) return;
-    for (uint32_t i = 0; i < host->count; i++) {
-        const int at = host->list[i];
-        const uint32_t seen = w->landmark[at].seen;
-        const struct vf_landmark_row *row = &k->row[k->trial][at];
-        const struct vf_landmark_more *more = &k->more[at];
-        if (!(seen >> a & seen >> b & 1)) continue;
-        for (int c = 0; c < 6; c++) {
-            float h = 0.0f;
-            for (int j = 0; j < 3 && a == b; j++) h += more->direct[a][j][r] * more->direct[a][j][c];
-            for (int j = 0; j < 3; j++) h -= row->pose[j][a][r] * row->pose[j][b][c];
-            sum[c] += (double)h;
-        }
-    }
-    for (int c = 0; c < 6; c++) host->H[pair][r][c] = sum[c];
-}
-
-/** Right sides of frame f: element c of each. */
-VF_FN void vf_window_gather_side(const struct vf_window *w, const struct vf_window_work *k, struct vf_window_host *host,
-                                 int f, int c)
-{
-    double sum[2] = {0.0, 0.0};
-    for (uint32_t i = 0; i < host->count && host->frames >> f & 1; i++) {
-        const int at = host->list[i];
-        if (!(w->landmark[at].seen >> f & 1)) continue;
-        for (int side = 0; side < 2; side++) sum[side] += (double)k->more[at].slope[f][side][c];
-    }
-    for (int side = 0; side < 2; side++) host->g[side][f][c] = sum[side];
-}
-
-/** Sums over the landmarks of each host: an item an element of what is summed, by rows of blocks. */
-VF_FN void vf_window_gather(const struct vf_window *w, struct vf_window_work *k)
-{
-    enum { ROWS = 6 * VF_WINDOW_PAIRS, SIDES = 6 * VF_WINDOW_FRAMES, EACH = ROWS + SIDES + 2 };
-    VF_ITEMS(item, VF_WINDOW_FRAMES * EACH)
-    {
-        struct vf_window_host *host = &k->host[item / EACH];
-        const int i = item % EACH;
-        if (!host->count) continue;
-        if (i < ROWS) {
-            vf_window_gather_row(w, k, host, i / 6, i % 6);
-        } else if (i < ROWS + SIDES) {
-            vf_window_gather_side(w, k, host, (i - ROWS) / 6, (i - ROWS) % 6);
-        } else {
-            double sum = 0.0;
-            for (uint32_t j = 0; j < host->count; j++)
-                sum += (double)k->more[host->list[j]].of_disparity[i - ROWS - SIDES];
-            host->disparity[i - ROWS - SIDES] = sum;
-        }
-    }
-}
-
-/* ---- from relative poses to poses of frames ---------------------------------------------------------------------- */
-
-/** Blocks and right sides of each host turned into columns of the frames, in place. */
-VF_FN void vf_window_spread(struct vf_window_work *k)
-{
-    enum { EACH = VF_WINDOW_PAIRS + 2 * VF_WINDOW_FRAMES };
-    VF_ITEMS(item, VF_WINDOW_FRAMES * EACH)
-    {
-        struct vf_window_host *host = &k->host[item / EACH];
-        const int i = item % EACH, side = i - VF_WINDOW_PAIRS;
-        double turned[6];
-        if (!host->count) continue;
-        if (side < 0) {
-            int a, b;
-            vf_window_pair_of(i, &a, &b);
-            if (!(host->frames >> a & host->frames >> b & 1)) continue;
-            for (int r = 0; r < 6; r++) {
-                vf_relative_row(&host->map[b], host->H[i][r], turned);
-                memcpy(host->H[i][r], turned, sizeof turned);
-            }
-            vf_relative_columns(&host->map[a], host->H[i]);
-        } else {
-            double *g = host->g[side / VF_WINDOW_FRAMES][side % VF_WINDOW_FRAMES];
-            if (!(host->frames >> side % VF_WINDOW_FRAMES & 1)) continue;
-            vf_relative_row(&host->map[side % VF_WINDOW_FRAMES], g, turned);
-            memcpy(g, turned, sizeof turned);
-        }
-    }
-}
-
-/** Element of the block of frames a and b of a host, both with equations. */
-VF_FN double vf_window_block(const struct vf_window_host *host, int a, int r, int b, int c)
-{
-    return a <= b ? host->H[vf_window_pair(a, b)][r][c] : host->H[vf_window_pair(b, a)][c][r];
-}
-
-/** Row r of frame a with the columns of the host, and with time offset and mounting: sums over all frames. */
-VF_FN void vf_window_fold_row(struct vf_window_host *host, int a, int r)
-{
-    double left[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0}, camera[VF_WINDOW_CAMERA] = {0.0, 0.0, 0.0, 0.0};
-    for (int b = 0; b < VF_WINDOW_FRAMES; b++) {
-        double row[6], moved[6];
-        if (!(host->frames >> b & 1)) continue;
-        for (int c = 0; c < 6; c++) row[c] = vf_window_block(host, a, r, b, c);
-        vf_relative_host(&host->map[b], row, moved);
-        for (int c = 0; c < 6; c++) left[c] += moved[c];
-        for (int c = 0; c < VF_WINDOW_CAMERA; c++) camera[c] += vf_relative_dot(row, host->map[b].by[c]);
-    }
-    memcpy(host->left[a][r], left, sizeof left);
-    for (int c = 0; c < VF_WINDOW_CAMERA; c++) host->camera[a][c][r] = camera[c];
-}
-
-/** Column c of the host with itself: sums over all frames. */
-VF_FN void vf_window_fold_own(struct vf_window_host *host, int c)
-{
-    double sum[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
-    for (int a = 0; a < VF_WINDOW_FRAMES; a++) {
-        double column[6], moved[6];
-        if (!(host->frames >> a & 1)) continue;
-        for (int r = 0; r < 6; r++) column[r] = host->left[a][r][c];
-        vf_relative_host(&host->map[a], column, moved);
-        for (int r = 0; r < 6; r++) sum[r] += moved[r];
-    }
-    for (int r = 0; r < 6; r++) host->own[r][c] = sum[r];
-}
-
-/** Time offset and mounting, column c: with the host, and with themselves. */
-VF_FN void vf_window_fold_camera(struct vf_window_host *host, int c)
-{
-    double own[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0}, both[VF_WINDOW_CAMERA] = {0.0, 0.0, 0.0, 0.0};
-    for (int a = 0; a < VF_WINDOW_FRAMES; a++) {
-        double moved[6];
-        if (!(host->frames >> a & 1)) continue;
-        vf_relative_host(&host->map[a], host->camera[a][c], moved);
-        for (int r = 0; r < 6; r++) own[r] += moved[r];
-        for (int r = 0; r < VF_WINDOW_CAMERA; r++) both[r] += vf_relative_dot(host->camera[a][c], host->map[a].by[r]);
-    }
-    memcpy(host->own_camera[c], own, sizeof own);
-    for (int r = 0; r < VF_WINDOW_CAMERA; r++) host->both[r][c] = both[r];
-}
-
-/** Right sides of host, time offset and mounting. */
-VF_FN void vf_window_fold_side(struct vf_window_host *host, int side)
-{
-    double own[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0}, camera[VF_WINDOW_CAMERA] = {0.0, 0.0, 0.0, 0.0};
-    for (int a = 0; a < VF_WINDOW_FRAMES; a++) {
-        double moved[6];
-        if (!(host->frames >> a & 1)) continue;
-        vf_relative_host(&host->map[a], host->g[side][a], moved);
-        for (int r = 0; r < 6; r++) own[r] += moved[r];
-        for (int c = 0; c < VF_WINDOW_CAMERA; c++) camera[c] += vf_relative_dot(host->g[side][a], host->map[a].by[c]);
-    }
-    memcpy(host->own_g[side], own, sizeof own);
-    memcpy(host->camera_g[side], camera, sizeof camera);
-}
-
-/** All that the columns of a host, of time offset and mounting have of its landmarks. */
-VF_FN void vf_window_fold_hosts(struct vf_window_work *k)
-{
-    enum { ROWS = 6 * VF_WINDOW_FRAMES, EACH = 6 + VF_WINDOW_CAMERA + 2 };
-    VF_ITEMS(item, VF_WINDOW_FRAMES * ROWS)
-    {
-        struct vf_window_host *host = &k->host[item / ROWS];
-        const int a = item % ROWS / 6;
-        if (host->count && host->frames >> a & 1) vf_window_fold_row(host, a, item % 6);
-    }
-    VF_ITEM_SYNC();
-    VF_ITEMS(item, VF_WINDOW_FRAMES * EACH)
-    {
-        struct vf_window_host *host = &k->host[item / EACH];
-        const int i = item % EACH;
-        if (!host->count) continue;
-        if (i < 6)
-            vf_window_fold_own(host, i);
-        else if (i < 6 + VF_WINDOW_CAMERA)
-            vf_window_fold_camera(host, i - 6);
-        else
-            vf_window_fold_side(host, i - 6 - VF_WINDOW_CAMERA);
+        float R[6];
+        if (VF_GROUP_ALONE && !taken) continue;
+        const struct vf_landmark_place place = vf_window_move(w, k, i, taken);
+        vf_landmark_rows_of(&rows, l, &place, &rig, k->host[l->host].pose);
+        vf_landmark_factor(rows.point, R);
+        vf_landmark_keep(&k->row[k->trial][i], &k->more[i], &rows, R, l->seen, taken);
     }
 }
 
 /* ---- prior and readings ------------------------------------------------------------------------------------------ */
 
-/** Estimate - first estimate of a frame's columns. */
+/** What the estimate of a frame differs by from its prior's first: its part of the columns' x. */
 VF_FN void vf_window_from_first(const struct vf_window_slot *s, int f, double x[VF_WINDOW_COLUMNS])
 {
     double turn[3] = {0.0, 0.0, 0.0};
@@ -282,14 +154,14 @@ VF_FN void vf_window_from_first(const struct vf_window_slot *s, int f, double x[
     for (int i = 0; i < 6; i++) more[3 + i] = s->value.bias[i] - s->first.bias[i];
 }
 
-/** The same of all columns. */
+/** The same of all columns. Of one block. */
 VF_FN void vf_window_from_firsts(const struct vf_window *w, struct vf_window_work *k)
 {
     double *x = k->from_first;
-    VF_ITEMS(i, 9 * VF_WINDOW_STATES)
+    VF_PARTS(i, 9 * VF_WINDOW_STATES)
     x[VF_WINDOW_MOVING + i] = 0.0;
     VF_ITEM_SYNC();
-    VF_ITEMS(f, VF_WINDOW_FRAMES + 1)
+    VF_PARTS(f, VF_WINDOW_FRAMES + 1)
     {
         if (f < VF_WINDOW_FRAMES) {
             vf_window_from_first(&w->slot[f], f, x);
@@ -300,6 +172,14 @@ VF_FN void vf_window_from_firsts(const struct vf_window *w, struct vf_window_wor
         }
     }
     VF_ITEM_SYNC();
+}
+
+/** Product of a symmetric matrix over all columns and x: element r, by columns, which lie side by side. */
+VF_FN double vf_window_product(const double *H, const double *x, int r)
+{
+    double sum = 0.0;
+    for (int c = 0; c < VF_WINDOW_COLUMNS; c++) sum += H[c * VF_WINDOW_COLUMNS + r] * x[c];
+    return sum;
 }
 
 /** Column of a factor of readings that is column p of the system; -1: none. */
@@ -313,41 +193,36 @@ VF_FN int vf_window_inertial_column(const struct vf_window *w, const struct vf_w
     return -1;
 }
 
-/** Normal equations of the factors of readings; what the prior says at the estimate. */
-VF_FN void vf_window_inertials(const struct vf_window *w, struct vf_window_work *k)
+/** Normal equations of a factor of readings. Of one block. */
+VF_FN void vf_window_inertial(const struct vf_window *w, struct vf_window_inertial *f)
 {
-    enum { N = VF_WINDOW_COLUMNS, C = VF_INERTIAL_COLUMNS };
-    VF_ITEMS(i, N + VF_WINDOW_MOTIONS)
+    enum { N = VF_WINDOW_COLUMNS, C = VF_INERTIAL_COLUMNS, R = VF_NAV_ERRORS };
+    const struct vf_window_slot *a = &w->slot[f->a], *b = &w->slot[f->b];
+    const double gravity = w->noise.gravity_m_s2;
+    VF_PARTS(i, N + R * C)
     {
-        if (i < N) {
-            double sum = 0.0;
-            for (int c = 0; c < N; c++) sum += w->prior.H[i * N + c] * k->from_first[c];
-            k->of_prior[i] = sum;
-        } else if (k->inertial[i - N].a >= 0) {
-            struct vf_window_inertial *f = &k->inertial[i - N];
-            vf_inertial_rows(&f->rows, &w->slot[f->a], &w->slot[f->b], &w->noise);
-            vf_inertial_scale_of(&f->scale, &w->slot[f->b], &w->noise);
-        }
-    }
-    VF_ITEMS(i, VF_WINDOW_MOTIONS * N)
-    {
-        struct vf_window_inertial *f = &k->inertial[i / N];
-        f->column[i % N] = f->a >= 0 ? vf_window_inertial_column(w, f, i % N) : -1;
+        if (i < N)
+            f->column[i] = vf_window_inertial_column(w, f, i);
+        else
+            f->rows.J[(i - N) / C][(i - N) % C] = 0.0;
     }
     VF_ITEM_SYNC();
-    VF_ITEMS(i, VF_WINDOW_MOTIONS * (C + 1))
-    {
-        struct vf_window_inertial *f = &k->inertial[i / (C + 1)];
-        if (f->a >= 0) vf_inertial_whiten(&f->rows, &f->scale, i % (C + 1));
+    VF_PARTS(i, 64)
+    { /* by two warps */
+        if (i == 0) vf_inertial_residual(b, &a->value, &b->value, gravity, f->rows.r);
+        if (i == 32)
+            vf_inertial_derive(&f->rows, b, a->prior ? &a->first : &a->value, b->prior ? &b->first : &b->value,
+                               gravity);
     }
     VF_ITEM_SYNC();
-    VF_ITEMS(item, VF_WINDOW_MOTIONS * C * (C + 1))
+    VF_PARTS(c, C + 1)
+    vf_inertial_whiten(&f->rows, &b->scale, c);
+    VF_ITEM_SYNC();
+    VF_PARTS(item, C * (C + 1))
     {
-        struct vf_window_inertial *f = &k->inertial[item / (C * (C + 1))];
-        const int r = item / (C + 1) % C, c = item % (C + 1);
+        const int r = item / (C + 1), c = item % (C + 1);
         double sum = 0.0;
-        for (int i = 0; i < VF_NAV_ERRORS && f->a >= 0; i++)
-            sum += f->rows.J[i][r] * (c < C ? f->rows.J[i][c] : f->rows.r[i]);
+        for (int i = 0; i < R; i++) sum += f->rows.J[i][r] * (c < C ? f->rows.J[i][c] : f->rows.r[i]);
         if (c < C)
             f->H[r][c] = sum;
         else
@@ -355,10 +230,266 @@ VF_FN void vf_window_inertials(const struct vf_window *w, struct vf_window_work 
     }
 }
 
-/** Twice the cost of all factors at the estimate, but for a constant: in parts, then together. */
+/** Blocks of vf_window_readings(). */
+#define VF_WINDOW_READINGS (VF_WINDOW_MOTIONS + 1)
+
+/** Normal equations of the factors of readings, a block each; what the prior says at the estimate, the last block. */
+VF_FN void vf_window_readings(const struct vf_window *w, struct vf_window_work *k, int block)
+{
+    if (block == VF_WINDOW_MOTIONS) {
+        vf_window_from_firsts(w, k);
+        VF_PARTS(i, VF_WINDOW_COLUMNS)
+        k->of_prior[i] = vf_window_product(w->prior.H, k->from_first, i);
+    } else if (k->inertial[block].a >= 0) {
+        vf_window_inertial(w, &k->inertial[block]);
+    } else {
+        VF_PARTS(i, VF_WINDOW_COLUMNS)
+        k->inertial[block].column[i] = -1;
+    }
+}
+
+/* ---- sums over the landmarks of a host --------------------------------------------------------------------------- */
+
+/** What landmark `at` adds to row r of the block of frames a and b, to its six elements. */
+VF_FN void vf_window_gather_one(const struct vf_window_work *k, int at, int a, int b, int r, double sum[6])
+{
+    const struct vf_landmark_row *row = &k->row[k->trial][at];
+    const struct vf_landmark_more *more = &k->more[at];
+    float h[6];
+    for (int c = 0; c < 6; c++) h[c] = 0.0f;
+    for (int j = 0; j < 3 && a == b; j++)
+        for (int c = 0; c < 6; c++) h[c] += more->direct[a][j][r] * more->direct[a][j][c];
+    for (int j = 0; j < 3; j++)
+        for (int c = 0; c < 6; c++) h[c] -= row->pose[j][a][r] * row->pose[j][b][c];
+    for (int c = 0; c < 6; c++) sum[c] += (double)h[c];
+}
+
+/** Rows of a block that a group works on: on a GPU one. */
+#define VF_WINDOW_ROWS (VF_GROUP_ALONE ? 6 : 1)
+
+/** Rows of the block of frames a and b, VF_WINDOW_ROWS of them from r on. on: 0: nothing is written. Of a group. */
+VF_FN void vf_window_gather_rows(const struct vf_window_work *k, struct vf_window_host *host, int pair, int a, int b,
+                                 int r, int on)
+{
+    double sum[VF_WINDOW_ROWS][VF_GROUP_HELD(4)][6];
+    const uint32_t both = 1u << a | 1u << b, count = on ? host->count : 0;
+    memset(sum, 0, sizeof sum);
+    VF_GROUP(4, lane, first)
+    {
+        for (uint32_t i = (uint32_t)first; i < count; i += 4) {
+            const int at = (int)(host->list[i] & 0xffff);
+            if ((host->list[i] >> 16 & both) != both) continue;
+            for (int j = 0; j < VF_WINDOW_ROWS; j++) vf_window_gather_one(k, at, a, b, r + j, sum[j][lane]);
+        }
+    }
+    for (int j = 0; j < VF_WINDOW_ROWS; j++)
+        for (int c = 0; c < 6; c++) {
+            double part[VF_GROUP_HELD(4)];
+            VF_GROUP_VALUES(4, lane)
+            part[lane] = sum[j][lane][c];
+            const double all = vf_group_sum_4(part);
+            if (on && VF_GROUP_FIRST(4)) host->H[pair][r + j][c] = all;
+        }
+}
+
+/** Right sides of frame f: element c of each. on: as above. Of a group. */
+VF_FN void vf_window_gather_side(const struct vf_window_work *k, struct vf_window_host *host, int f, int c, int on)
+{
+    double sum[2][VF_GROUP_HELD(4)];
+    const uint32_t count = on ? host->count : 0;
+    VF_GROUP(4, lane, first)
+    {
+        sum[0][lane] = sum[1][lane] = 0.0;
+        for (uint32_t i = (uint32_t)first; i < count; i += 4) {
+            const int at = (int)(host->list[i] & 0xffff);
+            if (!(host->list[i] >> 16 >> f & 1)) continue;
+            for (int side = 0; side < 2; side++) {
+                sum[side][lane] += (double)k->more[at].slope[f][side][c];
+            }
+        }
+    }
+    for (int side = 0; side < 2; side++) {
+        const double all = vf_group_sum_4(sum[side]);
+        if (on && VF_GROUP_FIRST(4)) host->g[side][f][c] = all;
+    }
+}
+
+/** Offset of disparities: its square, right side. Of a group. */
+VF_FN void vf_window_gather_own(const struct vf_window_work *k, struct vf_window_host *host, int which)
+{
+    double sum[VF_GROUP_HELD(4)];
+    VF_GROUP(4, lane, first)
+    {
+        sum[lane] = 0.0;
+        for (uint32_t i = (uint32_t)first; i < host->count; i += 4)
+            sum[lane] += (double)k->more[host->list[i] & 0xffff].of_disparity[which];
+    }
+    const double all = vf_group_sum_4(sum);
+    if (VF_GROUP_FIRST(4)) host->disparity[which] = all;
+}
+
+/** Groups for the sums of a host, and of all. */
+#define VF_WINDOW_SUMS ((6 * VF_WINDOW_PAIRS + 7) / 8 * 8 + 6 * VF_WINDOW_FRAMES + 8)
+#define VF_WINDOW_GATHERED (VF_WINDOW_FRAMES * VF_WINDOW_SUMS)
+
+/** Sums over the landmarks of each host: a group for the elements of a row of a block, for those of a right side, and
+ *  for the offset of disparities. Groups of a warp, eight, are of one kind. */
+VF_FN void vf_window_gather(struct vf_window_work *k)
+{
+    enum { ROWS = (6 * VF_WINDOW_PAIRS + 7) / 8 * 8, SIDES = 6 * VF_WINDOW_FRAMES, EACH = VF_WINDOW_SUMS };
+    VF_STATIC_ASSERT(SIDES % 8 == 0 && EACH == ROWS + SIDES + 8, "vfront: kinds of sums fill warps");
+    VF_GROUPS(4, item, VF_WINDOW_GATHERED)
+    {
+        struct vf_window_host *host = &k->host[item / EACH];
+        const int i = item % EACH;
+        if (!host->count) continue;
+        if (i < ROWS) {
+            int a, b;
+            vf_window_pair_of(i / 6 < VF_WINDOW_PAIRS ? i / 6 : 0, &a, &b);
+            const int on = i < 6 * VF_WINDOW_PAIRS && i % VF_WINDOW_ROWS == 0 &&
+                           host->frames >> a & host->frames >> b & 1;
+            if (on || !VF_GROUP_ALONE) vf_window_gather_rows(k, host, i / 6, a, b, i % 6, on);
+        } else if (i < ROWS + SIDES) {
+            const int f = (i - ROWS) / 6, on = (int)(host->frames >> f & 1);
+            vf_window_gather_side(k, host, f, (i - ROWS) % 6, on);
+        } else {
+            vf_window_gather_own(k, host, i - ROWS - SIDES);
+        }
+    }
+}
+
+/* ---- from relative poses to poses of frames ---------------------------------------------------------------------- */
+
+/** Blocks and right sides of a host turned into columns of the frames, in place: rows first. */
+VF_FN void vf_window_spread(struct vf_window_host *host)
+{
+    enum { ROWS = 6 * VF_WINDOW_PAIRS };
+    VF_PARTS(item, ROWS + 2 * VF_WINDOW_FRAMES)
+    {
+        int a = (item - ROWS) % VF_WINDOW_FRAMES, b = a;
+        if (item < ROWS) vf_window_pair_of(item / 6, &a, &b);
+        if (host->frames >> a & host->frames >> b & 1)
+            vf_relative_row(&host->map[b],
+                            item < ROWS ? host->H[item / 6][item % 6] : host->g[(item - ROWS) / VF_WINDOW_FRAMES][a]);
+    }
+    VF_ITEM_SYNC();
+    VF_PARTS(item, ROWS)
+    {
+        int a, b;
+        vf_window_pair_of(item / 6, &a, &b);
+        if (host->frames >> a & host->frames >> b & 1) vf_relative_column(&host->map[a], host->H[item / 6], item % 6);
+    }
+    VF_ITEM_SYNC();
+}
+
+/** Element of the block of frames a and b of a host, both with equations. */
+VF_FN double vf_window_block(const struct vf_window_host *host, int a, int r, int b, int c)
+{
+    return a <= b ? host->H[vf_window_pair(a, b)][r][c] : host->H[vf_window_pair(b, a)][c][r];
+}
+
+/** Row r of frame a with the columns of the host: sum over all frames. */
+VF_FN void vf_window_fold_row(struct vf_window_host *host, int a, int r)
+{
+    double left[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
+    for (int b = 0; b < VF_WINDOW_FRAMES; b++) {
+        double row[6], moved[6];
+        if (!(host->frames >> b & 1)) continue;
+        for (int c = 0; c < 6; c++) row[c] = vf_window_block(host, a, r, b, c);
+        vf_relative_host(&host->map[b], row, moved);
+        for (int c = 0; c < 6; c++) left[c] += moved[c];
+    }
+    memcpy(host->left[a][r], left, sizeof left);
+}
+
+/** Row r of frame a with time offset or mounting: sum over all frames. */
+VF_FN void vf_window_fold_camera_row(struct vf_window_host *host, int a, int r, int i)
+{
+    double sum = 0.0;
+    for (int b = 0; b < VF_WINDOW_FRAMES; b++) {
+        double part = 0.0;
+        if (!(host->frames >> b & 1)) continue;
+        for (int c = 0; c < 6; c++) part += vf_window_block(host, a, r, b, c) * host->map[b].by[i][c];
+        sum += part;
+    }
+    host->camera[a][i][r] = sum;
+}
+
+/** Sum over all frames of a column of six for each, as one of the host. stride: of the column of a frame to the next;
+ *  of elements in it. */
+VF_FN void vf_window_fold_column(const struct vf_window_host *host, const double *column, int stride, int step,
+                                 double out[6])
+{
+    for (int r = 0; r < 6; r++) out[r] = 0.0;
+    for (int a = 0; a < VF_WINDOW_FRAMES; a++) {
+        double own[6], moved[6];
+        if (!(host->frames >> a & 1)) continue;
+        for (int r = 0; r < 6; r++) own[r] = column[a * stride + r * step];
+        vf_relative_host(&host->map[a], own, moved);
+        for (int r = 0; r < 6; r++) out[r] += moved[r];
+    }
+}
+
+/** Sum over all frames of columns of six, by what time offset or mounting does to the frames. */
+VF_FN double vf_window_fold_by(const struct vf_window_host *host, const double *column, int stride, int i)
+{
+    double sum = 0.0;
+    for (int a = 0; a < VF_WINDOW_FRAMES; a++) {
+        double part = 0.0;
+        if (!(host->frames >> a & 1)) continue;
+        for (int r = 0; r < 6; r++) part += column[a * stride + r] * host->map[a].by[i][r];
+        sum += part;
+    }
+    return sum;
+}
+
+/** Item of what is summed last of a host: its columns with themselves, with time offset and mounting, right sides;
+ *  time offset and mounting with themselves, right sides. */
+VF_FN void vf_window_fold_own(struct vf_window_host *host, int i)
+{
+    enum { C = VF_WINDOW_CAMERA, FRAME = 6 * C };
+    if (i < 6) {
+        double own[6];
+        vf_window_fold_column(host, &host->left[0][0][i], 36, 6, own);
+        for (int r = 0; r < 6; r++) host->own[r][i] = own[r];
+    } else if (i < 6 + C) {
+        vf_window_fold_column(host, host->camera[0][i - 6], FRAME, 1, host->own_camera[i - 6]);
+    } else if (i < 8 + C) {
+        vf_window_fold_column(host, host->g[i - 6 - C][0], 6, 1, host->own_g[i - 6 - C]);
+    } else if (i < 8 + C + C * C) {
+        const int c = (i - 8 - C) / C, r = (i - 8 - C) % C;
+        host->both[r][c] = vf_window_fold_by(host, host->camera[0][c], FRAME, r);
+    } else {
+        const int side = (i - 8 - C - C * C) / C, c = (i - 8 - C - C * C) % C;
+        host->camera_g[side][c] = vf_window_fold_by(host, host->g[side][0], 6, c);
+    }
+}
+
+/** All that a host gives to the system. Of one block. */
+VF_FN void vf_window_host_of(struct vf_window_work *k, int h)
+{
+    enum { ROWS = 6 * VF_WINDOW_FRAMES, C = VF_WINDOW_CAMERA };
+    struct vf_window_host *host = &k->host[h];
+    if (!host->count) return;
+    vf_window_spread(host);
+    VF_PARTS(item, ROWS * (1 + C))
+    {
+        const int a = item % ROWS / 6, r = item % 6, i = item / ROWS;
+        if (!(host->frames >> a & 1)) continue;
+        if (i)
+            vf_window_fold_camera_row(host, a, r, i - 1);
+        else
+            vf_window_fold_row(host, a, r);
+    }
+    VF_ITEM_SYNC();
+    VF_PARTS(i, 8 + C + C * C + 2 * C)
+    vf_window_fold_own(host, i);
+}
+
+/** Twice the cost of all factors at the estimate, but for a constant: in parts, then together. Of one block. */
 VF_FN void vf_window_costs(const struct vf_window *w, struct vf_window_work *k)
 {
-    VF_ITEMS(part, VF_WINDOW_PARTS)
+    VF_PARTS(part, VF_WINDOW_PARTS)
     {
         double sum = 0.0;
         for (int i = part; i < VF_WINDOW_COLUMNS; i += VF_WINDOW_PARTS)
@@ -370,21 +501,11 @@ VF_FN void vf_window_costs(const struct vf_window *w, struct vf_window_work *k)
         k->part[part] = sum;
     }
     VF_ITEM_SYNC();
-    VF_ITEMS(i, 1)
+    VF_PARTS(i, 1)
     {
         k->cost = 0.0;
         for (int part = 0; part < VF_WINDOW_PARTS; part++) k->cost += k->part[part];
     }
-    VF_ITEM_SYNC();
-}
-
-VF_FN void vf_window_fold(const struct vf_window *w, struct vf_window_work *k)
-{
-    vf_window_from_firsts(w, k);
-    vf_window_inertials(w, k);
-    vf_window_fold_hosts(k);
-    VF_ITEM_SYNC();
-    vf_window_costs(w, k);
 }
 
 /* ---- all put together -------------------------------------------------------------------------------------------- */
@@ -416,83 +537,103 @@ VF_FN void vf_window_put(struct vf_window_system *s, int p, int q, double value)
     s->H[q * VF_WINDOW_COLUMNS + p] = value;
 }
 
-/** Row r of the block of frames a and b. */
-VF_FN void vf_window_put_poses(const struct vf_window *w, struct vf_window_work *k, int pair, int r)
+/** Element r, c of the block of frames a and b. */
+VF_FN void vf_window_put_poses(const struct vf_window *w, struct vf_window_work *k, int pair, int r, int c)
 {
-    double sum[6];
     int a, b;
     vf_window_pair_of(pair, &a, &b);
-    for (int c = 0; c < 6; c++) sum[c] = vf_window_base(w, k, 6 * a + r, 6 * b + c);
+    if (a == b && c < r) return;
+    double sum = vf_window_base(w, k, 6 * a + r, 6 * b + c);
     for (int h = 0; h < VF_WINDOW_FRAMES; h++) {
         const struct vf_window_host *host = &k->host[h];
-        const uint32_t frames = host->frames | 1u << h;
-        if (!host->count || !(frames >> a & frames >> b & 1)) continue;
-        for (int c = 0; c < 6; c++)
-            sum[c] += a == h && b == h ? host->own[r][c]
-                      : a == h         ? -host->left[b][c][r]
-                      : b == h         ? -host->left[a][r][c]
-                                       : host->H[pair][r][c];
+        if (!(k->in[h] >> a & k->in[h] >> b & 1)) continue;
+        const double *from = a == h && b == h ? &host->own[r][c]
+                             : a == h         ? &host->left[b][c][r]
+                             : b == h         ? &host->left[a][r][c]
+                                              : &host->H[pair][r][c];
+        const double part = (a == h) != (b == h) ? -*from : *from;
+        sum += part;
     }
-    for (int c = a == b ? r : 0; c < 6; c++) vf_window_put(&k->system[k->trial], 6 * a + r, 6 * b + c, sum[c]);
+    vf_window_put(&k->system[k->trial], 6 * a + r, 6 * b + c, sum);
 }
 
-/** Error r of frame f with time offset, mounting and offset of disparities; its right side. */
-VF_FN void vf_window_put_camera(const struct vf_window *w, struct vf_window_work *k, int f, int r)
+/** Error r of frame f with column i of time offset, mounting and, last, the offset of disparities. */
+VF_FN void vf_window_put_camera(const struct vf_window *w, struct vf_window_work *k, int f, int r, int i)
+{
+    const int p = 6 * f + r, q = VF_WINDOW_OFFSET + i;
+    double sum = vf_window_base(w, k, p, q);
+    for (int h = 0; h < VF_WINDOW_FRAMES; h++) {
+        const struct vf_window_host *host = &k->host[h];
+        if (!(k->in[h] >> f & 1)) continue;
+        const double *from = i < VF_WINDOW_CAMERA ? (f == h ? &host->own_camera[i][r] : &host->camera[f][i][r])
+                             : f == h             ? &host->own_g[1][r]
+                                                  : &host->g[1][f][r];
+        const double part = f == h ? -*from : *from;
+        sum += part;
+    }
+    vf_window_put(&k->system[k->trial], p, q, sum);
+}
+
+/** Column i of time offset, mounting and, last, the offset of disparities, with column j of them. */
+VF_FN void vf_window_put_own(const struct vf_window *w, struct vf_window_work *k, int i, int j)
 {
     enum { CAMERA = VF_WINDOW_CAMERA };
-    double sum[CAMERA + 2];
-    const int p = 6 * f + r;
-    for (int i = 0; i <= CAMERA; i++) sum[i] = vf_window_base(w, k, p, VF_WINDOW_OFFSET + i);
-    sum[CAMERA + 1] = vf_window_base_side(w, k, p);
+    if (j < i) return;
+    double sum = vf_window_base(w, k, VF_WINDOW_OFFSET + i, VF_WINDOW_OFFSET + j);
     for (int h = 0; h < VF_WINDOW_FRAMES; h++) {
         const struct vf_window_host *host = &k->host[h];
-        if (!host->count || !((host->frames | 1u << h) >> f & 1)) continue;
-        for (int i = 0; i < CAMERA; i++) sum[i] += f == h ? -host->own_camera[i][r] : host->camera[f][i][r];
-        for (int i = 0; i < 2; i++) sum[CAMERA + i] += f == h ? -host->own_g[1 - i][r] : host->g[1 - i][f][r];
+        if (!k->in[h]) continue;
+        sum += j < CAMERA ? host->both[i][j] : i < CAMERA ? host->camera_g[1][i] : host->disparity[0];
     }
-    for (int i = 0; i <= CAMERA; i++) vf_window_put(&k->system[k->trial], p, VF_WINDOW_OFFSET + i, sum[i]);
-    k->system[k->trial].g[p] = sum[CAMERA + 1];
+    vf_window_put(&k->system[k->trial], VF_WINDOW_OFFSET + i, VF_WINDOW_OFFSET + j, sum);
 }
 
-/** Column i of time offset, mounting and, last, the offset of disparities, with those from it on; its right side. */
-VF_FN void vf_window_put_own(const struct vf_window *w, struct vf_window_work *k, int i)
+/** Right side of column p. */
+VF_FN void vf_window_put_side(const struct vf_window *w, struct vf_window_work *k, int p)
 {
-    enum { CAMERA = VF_WINDOW_CAMERA };
-    double sum[CAMERA + 2];
-    const int p = VF_WINDOW_OFFSET + i;
-    for (int j = i; j <= CAMERA; j++) sum[j] = vf_window_base(w, k, p, VF_WINDOW_OFFSET + j);
-    sum[CAMERA + 1] = vf_window_base_side(w, k, p);
+    const int f = p / 6, i = p - VF_WINDOW_OFFSET;
+    double sum = vf_window_base_side(w, k, p);
     for (int h = 0; h < VF_WINDOW_FRAMES; h++) {
         const struct vf_window_host *host = &k->host[h];
-        if (!host->count) continue;
-        for (int j = i; j < CAMERA; j++) sum[j] += host->both[i][j];
-        for (int j = 0; j < 2; j++) sum[CAMERA + j] += i < CAMERA ? host->camera_g[1 - j][i] : host->disparity[j];
+        if (!k->in[h]) continue;
+        if (p < VF_WINDOW_MOVING)
+            sum += !(k->in[h] >> f & 1) ? 0.0 : f == h ? -host->own_g[0][p % 6] : host->g[0][f][p % 6];
+        else if (i >= 0)
+            sum += i < VF_WINDOW_CAMERA ? host->camera_g[0][i] : host->disparity[1];
     }
-    for (int j = i; j <= CAMERA; j++) vf_window_put(&k->system[k->trial], p, VF_WINDOW_OFFSET + j, sum[j]);
-    k->system[k->trial].g[p] = sum[CAMERA + 1];
+    k->system[k->trial].g[p] = sum;
 }
 
-/** System of all factors, into the set being made. */
+/** Items of vf_window_assemble(): elements of poses; these with time offset, mounting and offset of disparities; those
+ *  with themselves; right sides; rows of velocities and biases. */
+enum {
+    VF_WINDOW_OWN = VF_WINDOW_CAMERA + 1,
+    VF_WINDOW_PUT_CAMERA = 36 * VF_WINDOW_PAIRS,
+    VF_WINDOW_PUT_OWN = VF_WINDOW_PUT_CAMERA + VF_WINDOW_MOVING * VF_WINDOW_OWN,
+    VF_WINDOW_PUT_SIDES = VF_WINDOW_PUT_OWN + VF_WINDOW_OWN * VF_WINDOW_OWN,
+    VF_WINDOW_PUT_MOVING = VF_WINDOW_PUT_SIDES + VF_WINDOW_COLUMNS,
+    VF_WINDOW_ASSEMBLED = VF_WINDOW_PUT_MOVING + 9 * VF_WINDOW_STATES * VF_WINDOW_COLUMNS
+};
+
+/** System of all factors, into the set being made: an item an element. */
 VF_FN void vf_window_assemble(const struct vf_window *w, struct vf_window_work *k)
 {
-    enum { POSES = 6 * VF_WINDOW_PAIRS, CAMERA = 6 * VF_WINDOW_FRAMES, OWN = VF_WINDOW_CAMERA + 1 };
-    VF_ITEMS(i, POSES + CAMERA + OWN)
+    enum { OWN = VF_WINDOW_OWN };
+    VF_ITEMS(i, VF_WINDOW_ASSEMBLED)
     {
-        if (i < POSES)
-            vf_window_put_poses(w, k, i / 6, i % 6);
-        else if (i < POSES + CAMERA)
-            vf_window_put_camera(w, k, (i - POSES) / 6, (i - POSES) % 6);
-        else
-            vf_window_put_own(w, k, i - POSES - CAMERA);
-    }
-    VF_ROWS(p, VF_WINDOW_MOVING, VF_WINDOW_OFFSET)
-    {
-        VF_COLUMNS(q, 0, VF_WINDOW_COLUMNS + 1)
-        {
-            if (q == VF_WINDOW_COLUMNS)
-                k->system[k->trial].g[p] = vf_window_base_side(w, k, p);
-            else if (q < VF_WINDOW_MOVING || q >= p)
-                vf_window_put(&k->system[k->trial], p, q, vf_window_base(w, k, p, q));
+        if (i < VF_WINDOW_PUT_CAMERA) {
+            vf_window_put_poses(w, k, i / 36, i / 6 % 6, i % 6);
+        } else if (i < VF_WINDOW_PUT_OWN) {
+            const int at = i - VF_WINDOW_PUT_CAMERA;
+            vf_window_put_camera(w, k, at / (6 * OWN), at / OWN % 6, at % OWN);
+        } else if (i < VF_WINDOW_PUT_SIDES) {
+            vf_window_put_own(w, k, (i - VF_WINDOW_PUT_OWN) / OWN, (i - VF_WINDOW_PUT_OWN) % OWN);
+        } else if (i < VF_WINDOW_PUT_MOVING) {
+            vf_window_put_side(w, k, i - VF_WINDOW_PUT_SIDES);
+        } else {
+            const int at = i - VF_WINDOW_PUT_MOVING, p = VF_WINDOW_MOVING + at / VF_WINDOW_COLUMNS,
+                      q = at % VF_WINDOW_COLUMNS;
+            if (q < VF_WINDOW_MOVING || q >= p) vf_window_put(&k->system[k->trial], p, q, vf_window_base(w, k, p, q));
         }
     }
 }

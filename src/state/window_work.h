@@ -27,17 +27,18 @@
 /** Normal equations of the landmarks of one host over the poses relative to it; vf_window_spread() turns them in place
  *  into those over the poses of the frames. */
 struct vf_window_host {
-    uint32_t count;                                       /* landmarks */
-    uint32_t frames;                                      /* bit f: has an equation; not the host's own */
-    int32_t list[VF_WINDOW_LANDMARKS];                    /* rising */
-    double H[VF_WINDOW_PAIRS][6][6];                      /* rows of frame a, columns of frame b */
-    double g[2][VF_WINDOW_FRAMES][6];                     /* right side; with the offset of disparities */
-    double disparity[2];                                  /* of that offset: its square, right side */
-    double left[VF_WINDOW_FRAMES][6][6];                  /* of a: its rows with the columns of the host */
-    double camera[VF_WINDOW_FRAMES][VF_WINDOW_CAMERA][6]; /* of a: with time offset and mounting */
-    double own[6][6], own_camera[VF_WINDOW_CAMERA][6];    /* of the host: with itself; with those */
-    double both[VF_WINDOW_CAMERA][VF_WINDOW_CAMERA];      /* of those with themselves */
-    double own_g[2][6], camera_g[2][VF_WINDOW_CAMERA];    /* right side; with the offset of disparities */
+    uint32_t count;                                        /* landmarks */
+    uint32_t frames;                                       /* bit f: has an equation; not the host's own */
+    uint32_t part[VF_WINDOW_PARTS], seen[VF_WINDOW_PARTS]; /* of the landmarks in parts: number, frames */
+    uint32_t list[VF_WINDOW_LANDMARKS];                    /* slot, and from bit 16 on who sees it; slots rise */
+    double H[VF_WINDOW_PAIRS][6][6];                       /* rows of frame a, columns of frame b */
+    double g[2][VF_WINDOW_FRAMES][6];                      /* right side; with the offset of disparities */
+    double disparity[2];                                   /* of that offset: its square, right side */
+    double left[VF_WINDOW_FRAMES][6][6];                   /* of a: its rows with the columns of the host */
+    double camera[VF_WINDOW_FRAMES][VF_WINDOW_CAMERA][6];  /* of a: with time offset and mounting */
+    double own[6][6], own_camera[VF_WINDOW_CAMERA][6];     /* of the host: with itself; with those */
+    double both[VF_WINDOW_CAMERA][VF_WINDOW_CAMERA];       /* of those with themselves */
+    double own_g[2][6], camera_g[2][VF_WINDOW_CAMERA];     /* right side; with the offset of disparities */
     struct vf_relative_map map[VF_WINDOW_FRAMES];
     struct vf_pose pose[VF_WINDOW_FRAMES];
     float change[VF_WINDOW_FRAMES][6]; /* of the relative poses, by the last solution */
@@ -47,9 +48,26 @@ struct vf_window_host {
 struct vf_window_inertial {
     int32_t a, b;
     struct vf_inertial rows;
-    struct vf_inertial_scale scale;
     double H[VF_INERTIAL_COLUMNS][VF_INERTIAL_COLUMNS], g[VF_INERTIAL_COLUMNS];
     int32_t column[VF_WINDOW_COLUMNS]; /* of H, for each of the system; -1: none */
+};
+
+/** Columns of a panel of a factorisation. */
+#define VF_SOLVE_PANEL 4
+
+/** Room of a factorisation (window_solve.h), beside the matrix. */
+struct vf_solve_room {
+    double whole[VF_WINDOW_COLUMNS];                      /* diagonal before the factorisation */
+    double inverse[VF_WINDOW_COLUMNS];                    /* 1 / D */
+    double corner[VF_SOLVE_PANEL][VF_SOLVE_PANEL];        /* of a panel: L below the diagonal, D L' above it */
+    double across[VF_SOLVE_PANEL][VF_WINDOW_COLUMNS + 1]; /* of a panel: D L' of the rows below */
+};
+
+/** Room of an elimination; on a GPU in shared memory. */
+struct vf_solve_gone {
+    double matrix[VF_WINDOW_GONE * VF_WINDOW_GONE];
+    double row[VF_WINDOW_GONE][VF_WINDOW_COLUMNS + 1];
+    struct vf_solve_room room;
 };
 
 struct vf_window_work {
@@ -61,26 +79,35 @@ struct vf_window_work {
     uint32_t hosts;      /* bit h: its landmarks are in the system */
     int32_t leaves, key; /* marginalisation: state, keyframe that leave; -1: none */
     int32_t gone, gone_list[VF_WINDOW_GONE];
+    int32_t reserved;
+    uint32_t in[VF_WINDOW_FRAMES]; /* of each host: bits of its frames and itself; 0: no landmarks */
     double damping, cost;
     double part[VF_WINDOW_PARTS];
+    uint32_t number[VF_WINDOW_PARTS], sum[VF_WINDOW_PARTS];            /* counts in parts */
     double from_first[VF_WINDOW_COLUMNS], of_prior[VF_WINDOW_COLUMNS]; /* x; prior's H x */
-    double x[VF_WINDOW_COLUMNS], y[VF_WINDOW_COLUMNS];
+    double x[VF_WINDOW_COLUMNS];
+    struct vf_relative_camera camera[VF_WINDOW_FRAMES];
     struct vf_window_inertial inertial[VF_WINDOW_MOTIONS];
     struct vf_window_host host[VF_WINDOW_FRAMES];
     struct vf_window_system system[2];
     struct vf_landmark_row row[2][VF_WINDOW_LANDMARKS];
     struct vf_landmark_more more[VF_WINDOW_LANDMARKS];
-    double factor[(VF_WINDOW_COLUMNS + VF_WINDOW_SAID) * VF_WINDOW_COLUMNS];
-    double whole[VF_WINDOW_COLUMNS];  /* diagonal before the factorisation */
-    double column[VF_WINDOW_COLUMNS]; /* of the factor, the last one made */
-    double eliminated[VF_WINDOW_GONE][VF_WINDOW_COLUMNS + 1];
-    int32_t landmark_of[VF_WINDOW_SIGHTS]; /* of each sight; -1: none */
+    int32_t landmark_of[VF_WINDOW_SIGHTS]; /* of each sight; -1: none; -2: no track */
+    uint32_t ids[VF_WINDOW_LANDMARKS];     /* of all landmarks */
+    int32_t merit[VF_WINDOW_LANDMARKS];    /* of slots for new landmarks, see vf_window_slot_merit() */
     int32_t order[VF_WINDOW_LANDMARKS];    /* slots for new landmarks, best first */
     int32_t slots;
+    double score[VF_WINDOW_FRAMES]; /* of keyframes, for the one that leaves */
     /* estimate before a step of the optimisation */
     struct vf_window_value kept[VF_WINDOW_FRAMES];
     double kept_offset_s, kept_disparity_rad, kept_mount[4];
-    float kept_landmark[VF_WINDOW_LANDMARKS][4];
+    struct vf_landmark_place kept_place[VF_WINDOW_LANDMARKS];
+    /* covariance: corner of the factor, L below the diagonal; its inverse by columns; 1 / D */
+    double corner[VF_WINDOW_SAID][VF_WINDOW_SAID], back[VF_WINDOW_SAID][VF_WINDOW_SAID], corner_inverse[VF_WINDOW_SAID];
+    /* of the host alone */
+    double matrix[(VF_WINDOW_COLUMNS + 1) * VF_WINDOW_COLUMNS];
+    struct vf_solve_room room;
+    struct vf_solve_gone eliminated;
 };
 
 /** Index of a pair of frames, a <= b. */

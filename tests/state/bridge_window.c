@@ -40,7 +40,7 @@ void bridge_frame(uint64_t t_ns, const vfront_imu_t *imu, uint32_t readings, con
     }
     const struct vf_window_frame frame = {t_ns, imu, readings, sight, count};
     vf_window_step(&window, &work, &frame);
-    vf_window_nav(&window, nav);
+    vf_window_nav(&window, &work, nav);
     memset(more, 0, 10 * sizeof *more);
     more[8] = window.carried.noisy[0];
     more[9] = window.carried.noisy[1];

@@ -393,7 +393,7 @@ static int fly(FILE *csv, FILE *dump)
         last = now;
         feed(before_ns);
         before_ns = frame.stamp_ns;
-        vf_window_nav(&window, &nav);
+        vf_window_nav(&window, &work, &nav);
         if (dump) dump_frame(dump, &nav);
         if (csv) csv_line(csv, &nav);
         good = judge(k, &nav);

@@ -3,8 +3,7 @@
  * problem, elimination against inversion, what cannot be seen; and drawn flights, with covariances against errors. */
 #include "state_oracle.h"
 
-#include "state/window_solve.h"
-#include "state/window_system.h"
+#include "state/window_step.h"
 #include "window_flight.h"
 
 static struct vf_window window;
@@ -254,7 +253,7 @@ static void gather_one(const struct vf_landmark *l, const struct vf_landmark_row
     work.row[work.trial][3] = *row;
     work.hosts = 1u << l->host;
     vf_window_lists(&window, &work);
-    vf_window_gather(&window, &work);
+    vf_window_gather(&work);
 }
 
 /** Elements of what was summed, by columns of all frames. */
@@ -267,6 +266,9 @@ static double element_of(const struct vf_window_host *e, int a, int b)
     return e->frames >> a / 6 & e->frames >> b / 6 & 1 ? e->H[vf_window_pair(a / 6, b / 6)][a % 6][b % 6] : 0.0;
 }
 
+/** Rows of a landmark: three a frame, and that of what is known of the range. */
+enum { ROWS = 3 * VF_WINDOW_FRAMES + 1 };
+
 /** Residuals and derivatives of a landmark are those of the definition; what is left when it is projected out is the
  *  solution of the whole problem, and so is its change. */
 static void landmarks(void **state)
@@ -278,31 +280,34 @@ static void landmarks(void **state)
         struct vf_pose pose[VF_WINDOW_FRAMES];
         struct vf_landmark_rows rows;
         struct vf_landmark_row kept;
-        static double J[COLUMNS][VF_LANDMARK_ROWS];
-        double r[VF_LANDMARK_ROWS] = {0}, up[VF_LANDMARK_ROWS], down[VF_LANDMARK_ROWS];
+        static double J[COLUMNS][ROWS];
+        double r[ROWS] = {0}, up[ROWS], down[ROWS];
         memset(J, 0, sizeof J);
         any_scene(&s, run % 2 ? 0.003 : 0);
+        struct vf_landmark_place place = {{s.landmark.bearing[0], s.landmark.bearing[1], s.landmark.bearing[2]},
+                                          s.landmark.inverse};
         poses_of(&s, pose);
-        vf_landmark_rows_of(&rows, &s.landmark, &s.rig, pose);
+        vf_landmark_rows_of(&rows, &s.landmark, &place, &s.rig, pose);
         shifted_residuals(&s, -1, 0, r);
-        r[VF_LANDMARK_ROWS - 1] = (s.landmark.inverse - VF_WINDOW_RANGE_MEAN) / VF_WINDOW_RANGE_SIGMA;
+        r[ROWS - 1] = (s.landmark.inverse - VF_WINDOW_RANGE_MEAN) / VF_WINDOW_RANGE_SIGMA;
         int outlier = 0;
         for (int f = 0; f < VF_WINDOW_FRAMES; f++)
             outlier |= r[3 * f] * r[3 * f] + r[3 * f + 1] * r[3 * f + 1] > 8.9 || r[3 * f + 2] * r[3 * f + 2] > 8.9;
         if (outlier) continue;
-        for (int i = 0; i < VF_LANDMARK_ROWS; i++)
-            REQUIRE(fabs(r[i] - (double)rows.r[i]) < 2e-3, "run %d, row %d: %g, not %g\n", run, i, (double)rows.r[i],
-                    r[i]);
+        for (int i = 0; i < ROWS; i++) {
+            const double found = (double)rows.r[i % 3][i / 3];
+            REQUIRE(fabs(r[i] - found) < 2e-3, "run %d, row %d: %g, not %g\n", run, i, found, r[i]);
+        }
         for (int c = 0; c < COLUMNS; c++) {
             if (c >= 4 && (c - 4) / 6 == s.landmark.host) continue;
             shifted_residuals(&s, c, 1e-6, up);
             shifted_residuals(&s, c, -1e-6, down);
-            for (int i = 0; i < VF_LANDMARK_ROWS - 1; i++) J[c][i] = (up[i] - down[i]) / 2e-6;
-            if (c == 2) J[c][VF_LANDMARK_ROWS - 1] = 1 / VF_WINDOW_RANGE_SIGMA;
-            for (int i = 0; i < VF_LANDMARK_ROWS; i++) {
-                const double found = c < 3                  ? (double)rows.point[c][i]
+            for (int i = 0; i < ROWS - 1; i++) J[c][i] = (up[i] - down[i]) / 2e-6;
+            if (c == 2) J[c][ROWS - 1] = 1 / VF_WINDOW_RANGE_SIGMA;
+            for (int i = 0; i < ROWS; i++) {
+                const double found = c < 3                  ? (double)rows.point[c][i % 3][i / 3]
                                      : c == 3               ? (i % 3 == 2 ? (double)rows.disparity[i / 3] : 0)
-                                     : i / 3 == (c - 4) / 6 ? (double)rows.pose[i][(c - 4) % 6]
+                                     : i / 3 == (c - 4) / 6 ? (double)rows.pose[i % 3][(c - 4) % 6][i / 3]
                                                             : 0;
                 REQUIRE(fabs(found - J[c][i]) < 2e-3 + 1e-4 * fabs(J[c][i]), "run %d, column %d, row %d: %g, not %g\n",
                         run, c, i, found, J[c][i]);
@@ -313,27 +318,28 @@ static void landmarks(void **state)
         double A[9], inverse[9];
         for (int i = 0; i < 9; i++) {
             A[i] = 0;
-            for (int k = 0; k < VF_LANDMARK_ROWS; k++) A[i] += J[i / 3][k] * J[i % 3][k];
+            for (int k = 0; k < ROWS; k++) A[i] += J[i / 3][k] * J[i % 3][k];
         }
         invert(A, 3, inverse);
-        vf_landmark_factor(rows.point, kept.R);
-        vf_landmark_keep(&kept, &work.more[3], &rows);
+        float R[6];
+        vf_landmark_factor(rows.point, R);
+        vf_landmark_keep(&kept, &work.more[3], &rows, R, ~0u, 1);
         gather_one(&s.landmark, &kept);
         for (int a = 3; a < COLUMNS; a++) {
             double to_a[3] = {0}, by[3], slope = 0;
-            for (int k = 0; k < VF_LANDMARK_ROWS; k++)
+            for (int k = 0; k < ROWS; k++)
                 for (int c = 0; c < 3; c++) to_a[c] += J[a][k] * J[c][k];
             rotate(inverse, to_a, by);
-            for (int k = 0; k < VF_LANDMARK_ROWS; k++)
+            for (int k = 0; k < ROWS; k++)
                 slope += (J[a][k] - by[0] * J[0][k] - by[1] * J[1][k] - by[2] * J[2][k]) * r[k];
             double scale = 0;
-            for (int k = 0; k < VF_LANDMARK_ROWS; k++) scale += J[a][k] * J[a][k];
+            for (int k = 0; k < ROWS; k++) scale += J[a][k] * J[a][k];
             const double g = a == 3 ? e->disparity[1] : side_of(e, 0, a - 4);
             REQUIRE(fabs(g - slope) < 1e-3 * (1 + sqrt(scale)), "run %d, slope of column %d: %g, not %g\n", run, a, g,
                     slope);
             for (int b = a; b < COLUMNS; b++) {
                 double whole = 0, scale_b = 0;
-                for (int k = 0; k < VF_LANDMARK_ROWS; k++) {
+                for (int k = 0; k < ROWS; k++) {
                     whole += (J[a][k] - by[0] * J[0][k] - by[1] * J[1][k] - by[2] * J[2][k]) * J[b][k];
                     scale_b += J[b][k] * J[b][k];
                 }
@@ -347,7 +353,7 @@ static void landmarks(void **state)
         double y[3] = {0}, x[3];
         const float turn = 2e-4f;
         memset(change, 0, sizeof change);
-        for (int k = 0; k < VF_LANDMARK_ROWS; k++) {
+        for (int k = 0; k < ROWS; k++) {
             double all = r[k] + (double)turn * J[3][k];
             for (int f = 0; f < VF_WINDOW_FRAMES; f++)
                 for (int c = 0; c < 6; c++) {
@@ -357,10 +363,9 @@ static void landmarks(void **state)
             for (int c = 0; c < 3; c++) y[c] -= J[c][k] * all;
         }
         rotate(inverse, y, x);
-        struct vf_landmark now = s.landmark;
-        vf_landmark_move(&now, &kept, (const float(*)[6])change, turn);
-        REQUIRE(fabs((double)now.inverse - (double)s.landmark.inverse - x[2]) < 1e-4 + 1e-2 * fabs(x[2]),
-                "run %d: inverse range by %g, not %g\n", run, (double)now.inverse - (double)s.landmark.inverse, x[2]);
+        vf_landmark_move(&place, s.landmark.seen & ~(1u << s.landmark.host), &kept, (const float(*)[6])change, turn);
+        REQUIRE(fabs((double)place.inverse - (double)s.landmark.inverse - x[2]) < 1e-4 + 1e-2 * fabs(x[2]),
+                "run %d: inverse range by %g, not %g\n", run, (double)place.inverse - (double)s.landmark.inverse, x[2]);
     }
 }
 
@@ -431,7 +436,9 @@ static void changes(void **state)
         struct vf_relative_map m;
         struct vf_pose pose;
         vf_relative_map_of(&window, &window.slot[host], &window.slot[a], &m);
-        vf_relative_pose(&window, &window.slot[host], &window.slot[a], &pose);
+        vf_relative_camera_of(&window, &window.slot[host], &work.camera[host]);
+        vf_relative_camera_of(&window, &window.slot[a], &work.camera[a]);
+        vf_relative_pose(&work.camera[host], &work.camera[a], &pose);
         const struct rigid at = relative(&window, &window.slot[host], &window.slot[a]);
         for (int k = 0; k < 9; k++) REQUIRE(fabs(at.R[k] - (double)pose.R[k]) < 1e-6, "run %d: R\n", run);
         for (int k = 0; k < 3; k++)
@@ -480,6 +487,8 @@ static void spread(void **state)
         e->count = 1;
         for (int f = 0; f < VF_WINDOW_FRAMES; f++)
             if (f != host && f % 4) e->frames |= 1u << f;
+        memset(work.in, 0, sizeof work.in);
+        work.in[host] = e->frames | 1u << host;
         for (int i = 0; i < 20; i++) { /* rows; the last element by the offset of disparities */
             for (int c = 0; c <= C; c++) F[i][c] = c == C || e->frames >> c / 6 & 1 ? normal() : 0;
             for (int a = 0; a < C; a++) {
@@ -492,8 +501,8 @@ static void spread(void **state)
             e->disparity[1] += F[i][C];
         }
         vf_window_relate(&window, &work);
-        vf_window_spread(&work);
-        vf_window_fold(&window, &work);
+        for (int h = 0; h < VF_WINDOW_FRAMES; h++) vf_window_host_of(&work, h);
+        for (int i = 0; i < VF_WINDOW_READINGS; i++) vf_window_readings(&window, &work, i);
         vf_window_assemble(&window, &work);
         const struct vf_window_system *s = &work.system[work.trial];
         for (int trial = 0; trial < 5; trial++) {
@@ -578,7 +587,7 @@ static void elimination(void **state)
         const int count = 9 + 6 * (run % 3);
         for (int i = 0; i < count; i++) is_gone[gone[i] = (7 * i + run) % N] = 1;
         left = s;
-        vf_solve_eliminate(&left, gone, count, work.eliminated, work.factor, work.whole, work.column);
+        vf_solve_eliminate(&left, gone, count, &work.eliminated);
         for (int r = 0; r < N; r++)
             if (is_gone[r])
                 for (int c = 0; c < N; c++) {
@@ -602,23 +611,25 @@ static void elimination(void **state)
             REQUIRE(fabs(x - y) < 1e-5 * (fabs(x) + sqrt(before[r * N + r])), "run %d: solution %d: %g, not %g\n", run,
                     r, y, x);
         }
-        /* solution by the factor */
+        /* solutions by both factors */
         double x[N];
         for (int i = 0; i < N; i++) x[i] = s.g[i];
         REQUIRE(vf_solve_factor(s.H, L, N, N, 0.0) == 0, "run %d: columns held\n", run);
         vf_solve_forward(L, x, N, N);
-        memcpy(work.factor, s.H, sizeof s.H); /* the same bits by items */
-        memcpy(&work.factor[N * N], s.g, sizeof s.g);
-        vf_solve_factor_items(work.factor, work.whole, work.column, N, 1, 0.0);
-        assert_memory_equal(&work.factor[N * N], x, sizeof x);
-        memcpy(work.y, x, sizeof x);
         vf_solve_back(L, x, N, N);
-        vf_solve_back_items(work.factor, work.y, work.x, N);
-        assert_memory_equal(work.x, x, sizeof x);
+        work.system[0] = s;
+        for (int r = 0; r < N; r++) work.system[0].g[r] = -s.g[r];
+        work.at = 0;
+        work.damping = 0.0;
+        vf_window_solve(&work);
         for (int r = 0; r < N; r++) {
             double y = 0;
             for (int c = 0; c < N; c++) y += before[r * N + c] * s.g[c];
-            REQUIRE(fabs(x[r] - y) < 1e-6 * sqrt(before[r * N + r]) * N, "run %d: x %d: %g, not %g\n", run, r, x[r], y);
+            for (int k = 0; k < 2; k++) {
+                const double found = k ? work.x[r] : x[r];
+                REQUIRE(fabs(found - y) < 1e-6 * sqrt(before[r * N + r]) * N, "run %d: x %d: %g, not %g\n", run, r,
+                        found, y);
+            }
         }
     }
 }
@@ -751,7 +762,7 @@ static void nonsense(void **state)
             const struct vf_window_frame frame = {flight_ns(t), imu + from, n - from < 60 ? n - from : 60, sight,
                                                   i % 7 == 6 ? 0 : VF_WINDOW_SIGHTS};
             vf_window_step(&window, &work, &frame);
-            vf_window_nav(&window, &nav);
+            vf_window_nav(&window, &work, &nav);
             for (int k = 0; k < 15; k++) {
                 const double variance = nav.covariance[vf_nav_index(k, k)];
                 REQUIRE(isfinite(variance) && variance > 0, "run %d, step %d: variance %d is %g\n", run, i, k,

@@ -312,7 +312,7 @@ static inline int fly_once(struct vf_window *w, const struct flight *f, struct f
                                               dark ? 0 : POINTS};
         vfront_nav_t nav;
         vf_window_step(w, &window_work, &frame);
-        vf_window_nav(w, &nav);
+        vf_window_nav(w, &window_work, &nav);
         if (i) judge(&path, &nav, sum);
     }
     const double late = w->offset_s - f->offset_s, apart = w->disparity_rad - f->disparity;
