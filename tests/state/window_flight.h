@@ -206,7 +206,7 @@ static inline struct vf_sight sight_of(const struct flight *f, const struct vf_w
     double b[3] = {X[0], X[1], X[2]}, Y[3], along[3];
     unit(b);
     blur(b, s.sigma * (real(0, 1) < f->wrong ? 20 : 1), s.bearing);
-    for (int k = 0; k < 3; k++) Y[k] = s.bearing[k] * length(X);
+    for (int k = 0; k < 3; k++) Y[k] = (double)s.bearing[k] * length(X);
     rotate(rig->R_1_0, Y, Y);
     for (int k = 0; k < 3; k++) Y[k] += rig->t_1_0_m[k];
     unit(Y);
