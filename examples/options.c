@@ -141,6 +141,7 @@ static int set_tuning(struct options *o, const char *text)
     if (!read_integer(equals + 1, e->least, e->most, &value))
         return message(EXIT_USAGE, "--set %s: not a whole number in %" PRId32 "..%" PRId32, text, e->least, e->most);
     vfront_tuning_set(&o->tuning, name, (int32_t)value);
+    o->window_given |= strcmp(name, "window") == 0;
     return CONTINUE;
 }
 
@@ -271,7 +272,7 @@ static int read_option(struct options *o, char **word, int *at)
 static void take_singly(struct options *o)
 {
     o->no_gyro = 1;
-    o->tuning.track_target = o->tuning.match = o->tuning.ego = 0;
+    o->tuning.track_target = o->tuning.match = o->tuning.ego = o->tuning.window = 0;
 }
 
 int options_read(struct options *o, int count, char **word)
