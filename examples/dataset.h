@@ -70,12 +70,12 @@ typedef struct dataset_state {
 
 /**
  * Ground truth of the IMU in a frame.
- * @param[in]  offset_s  Time offset of the cameras that was found, beyond imu_offset_ns of the rig: EuRoC's ground truth is
- *                       on the clock of the readings, all other on that of the frames.
- * @param[out] state     Undefined if 0 is returned.
+ * @param[in]  offset_ns  By how much its time on the clock of the readings is later than the stamp of the frame:
+ *                        EuRoC's ground truth is on that clock, all other on that of the frames.
+ * @param[out] state      Undefined if 0 is returned.
  * @return 0: unknown for this frame.
  */
-int dataset_truth_imu(const dataset_t *dataset, uint32_t index, double offset_s, dataset_state_t *state);
+int dataset_truth_imu(const dataset_t *dataset, uint32_t index, int64_t offset_ns, dataset_state_t *state);
 
 /** 1 if velocities are those of the ground truth's file; else each is the slope of a parabola through the positions of
  *  five frames. */

@@ -17,10 +17,10 @@ static uint64_t frame_ns(const struct dataset *d, uint32_t index)
     return d->flight ? synthetic_time_ns(index) : d->picture_list[0].file[index].t_ns;
 }
 
-/** Time of a frame on the clock of the readings, of which the cameras are off by `offset_s` beyond imu_offset_ns. */
-static uint64_t imu_ns(const struct dataset *d, uint32_t index, double offset_s)
+/** Time of a frame on the clock of the readings, by the rig. */
+static uint64_t imu_ns(const struct dataset *d, uint32_t index)
 {
-    return (uint64_t)((int64_t)frame_ns(d, index) + d->rig.imu_offset_ns + (int64_t)floor(offset_s * 1e9 + 0.5));
+    return (uint64_t)((int64_t)frame_ns(d, index) + d->rig.imu_offset_ns);
 }
 
 /** IMU in the ground truth sensor. */
@@ -71,7 +71,7 @@ static int curve(const struct dataset *d, uint32_t index, double c[3][3])
     for (uint32_t i = index - half; i <= index + half; i++) {
         const double t = ((double)frame_ns(d, i) - (double)frame_ns(d, index)) * 1e-9, power[3] = {1.0, t, t * t};
         pose_t pose;
-        if (!pose_of(d, i, imu_ns(d, i, 0.0), &pose)) return 0;
+        if (!pose_of(d, i, imu_ns(d, i), &pose)) return 0;
         for (int r = 0; r < 3; r++)
             for (int k = 0; k < 3; k++) {
                 A[r][k] += power[r] * power[k];
@@ -135,8 +135,7 @@ static int find_up(const struct dataset *d, double up[3])
     for (uint32_t i = 0; i < d->frames; i++) {
         double c[3][3], force[3];
         pose_t pose;
-        if (!curve(d, i, c) || !pose_of(d, i, imu_ns(d, i, 0.0), &pose) || !force_around(d, imu_ns(d, i, 0.0), force))
-            continue;
+        if (!curve(d, i, c) || !pose_of(d, i, imu_ns(d, i), &pose) || !force_around(d, imu_ns(d, i), force)) continue;
         for (int r = 0; r < 3; r++)
             for (int k = 0; k < 3; k++) up[r] += pose.R[3 * r + k] * force[k];
         for (int r = 0; r < 3; r++) up[r] -= 2.0 * c[2][r];
@@ -167,9 +166,9 @@ int dataset_has_up(const dataset_t *d) { return d->has_up; }
 
 /* ---- state ------------------------------------------------------------------------------------------------------- */
 
-int dataset_truth_imu(const dataset_t *d, uint32_t index, double offset_s, dataset_state_t *state)
+int dataset_truth_imu(const dataset_t *d, uint32_t index, int64_t offset_ns, dataset_state_t *state)
 {
-    const uint64_t t_imu_ns = imu_ns(d, index, offset_s);
+    const uint64_t t_imu_ns = (uint64_t)((int64_t)frame_ns(d, index) + offset_ns);
     pose_t own, turn = {.t = {0.0, 0.0, 0.0}};
     double v[3] = {0.0, 0.0, 0.0};
     if (!d->has_truth) return 0;

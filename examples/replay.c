@@ -116,9 +116,11 @@ static int take_motion(struct run *run, uint32_t index, const vfront_result_t *r
 
 static int take_state(struct run *run, uint32_t index, const vfront_result_t *r)
 {
+    const int has = r->nav.state == VFRONT_NAV_GOOD || r->nav.state == VFRONT_NAV_COASTING;
+    const int64_t by_ns = has ? (int64_t)(r->nav.t_ns - r->t_ns) : dataset_rig(run->dataset)->imu_offset_ns;
     dataset_state_t truth;
     if (!run->has_states) return 1;
-    const int known = dataset_truth_imu(run->dataset, index, r->nav.offset_s, &truth);
+    const int known = dataset_truth_imu(run->dataset, index, by_ns, &truth);
     return state_add(&run->states, r->t_ns, &r->nav, known ? &truth : NULL, dataset_has_up(run->dataset));
 }
 

@@ -18,8 +18,10 @@
 #define PI 3.14159265358979323846
 #define SIGMAS 3.0
 #define LEAST_EXTENT 1e-6 /* of an axis */
-#define BIN_PX 1.5        /* frames of so much of an axis are drawn as their least and greatest value */
-#define SHARE 0.95        /* of the deviations lie within the axis, whatever the others are */
+#define COLUMNS 330       /* width of a panel [px] */
+#define BIN_PX 2.0        /* frames of so much of an axis are drawn as their least and greatest value */
+#define BINS (COLUMNS / 2 + 1)
+#define SHARE 0.95 /* of the deviations lie within the axis, whatever the others are */
 
 #define LINE_COLOUR "#0072b2"
 #define BAND_COLOUR "#e69f00"
@@ -144,31 +146,40 @@ static void fit_errors(struct diagram *p, const struct value *value, uint32_t co
 
 /* ---- lines ------------------------------------------------------------------------------------------------------- */
 
-/** Values of a bin: at most BIN_PX wide, without a break. */
+/** Frames within BIN_PX, drawn as one. */
 struct bin {
-    uint32_t from, to;                /* frames, the last one excluded */
     double x, low, high, under, over; /* place [px], least and greatest value, ends of the band */
-    int falls;                        /* 1: the greatest value comes first */
+    int falls, begins;                /* 1: the greatest value comes first; nothing joins it to the bin before */
 };
 
-/** The bin that begins with a frame, which has a value. */
-static struct bin bin_at(const struct diagram *p, const struct value *value, uint32_t count, uint32_t from, int errors)
+static void add_to_bin(struct bin *b, const struct value *v, int errors)
 {
-    struct bin b = {.from = from, .to = from, .low = HUGE_VAL, .high = -HUGE_VAL, .under = HUGE_VAL, .over = -HUGE_VAL};
-    const double x = diagram_x(p, value[from].t_s);
-    for (; b.to < count && value[b.to].shown && (b.to == from || !value[b.to].begins); b.to++) {
-        const struct value *v = &value[b.to];
-        const double middle = errors ? 0.0 : v->v;
-        if (diagram_x(p, v->t_s) - x >= BIN_PX) break;
-        b.under = fmin(b.under, middle - SIGMAS * v->sigma);
-        b.over = fmax(b.over, middle + SIGMAS * v->sigma);
-        if (v->v < b.low) b.falls = b.to > from;
-        if (v->v > b.high) b.falls = 0;
-        b.low = fmin(b.low, v->v);
-        b.high = fmax(b.high, v->v);
+    const double middle = errors ? 0.0 : v->v;
+    b->under = fmin(b->under, middle - SIGMAS * v->sigma);
+    b->over = fmax(b->over, middle + SIGMAS * v->sigma);
+    if (v->v < b->low) b->falls = b->high > -HUGE_VAL;
+    if (v->v > b->high) b->falls = 0;
+    b->low = fmin(b->low, v->v);
+    b->high = fmax(b->high, v->v);
+}
+
+/** Values of all frames by bins; breaks within a bin do not show. Returns the number of bins. */
+static uint32_t fill_bins(const struct diagram *p, const struct value *value, uint32_t count, int errors,
+                          struct bin bin[BINS])
+{
+    uint32_t bins = 0;
+    int breaks = 1;
+    for (uint32_t i = 0; i < count; i++) {
+        const double x = diagram_x(p, value[i].t_s);
+        breaks |= !value[i].shown || value[i].begins;
+        if (!value[i].shown) continue;
+        if (!bins || (x - bin[bins - 1].x >= BIN_PX && bins < BINS)) {
+            bin[bins++] = (struct bin){x, HUGE_VAL, -HUGE_VAL, HUGE_VAL, -HUGE_VAL, 0, breaks};
+            breaks = 0;
+        }
+        add_to_bin(&bin[bins - 1], &value[i], errors);
     }
-    b.x = 0.5 * (x + diagram_x(p, value[b.to - 1].t_s));
-    return b;
+    return bins;
 }
 
 /** Height of a value, kept near the diagram: numbers of a band that leaves it would be of any length. */
@@ -177,57 +188,70 @@ static double kept_y(const struct diagram *p, double v)
     return diagram_y(p, fmin(fmax(v, 2.0 * p->from[1] - p->to[1]), 2.0 * p->to[1] - p->from[1]));
 }
 
-/** End of the run of values that begins with a frame. */
-static uint32_t end_of(const struct value *value, uint32_t count, uint32_t from)
+/** Bands: of each run of bins the upper edge forwards, the lower edge back. */
+static void draw_bands(FILE *f, const struct diagram *p, const struct bin *bin, uint32_t bins)
 {
-    uint32_t to = from + 1;
-    while (to < count && value[to].shown && !value[to].begins) to++;
-    return to;
-}
-
-/** Band of a run: its upper edge forwards, its lower edge back. */
-static void draw_band(FILE *f, const struct diagram *p, const struct value *value, uint32_t from, uint32_t to,
-                      int errors, struct bin *bin)
-{
-    uint32_t bins = 0;
-    for (uint32_t i = from; i < to; i = bin[bins++].to) bin[bins] = bin_at(p, value, to, i, errors);
     fputs("<path fill='" BAND_COLOUR "' fill-opacity='.3' d='", f);
-    for (uint32_t i = 0; i < bins; i++) fprintf(f, "%c%.1f %.1f", i ? 'L' : 'M', bin[i].x, kept_y(p, bin[i].over));
-    for (uint32_t i = bins; i > 0; i--) fprintf(f, "L%.1f %.1f", bin[i - 1].x, kept_y(p, bin[i - 1].under));
-    fputs("Z'/>\n<path fill='none' stroke='" LINE_COLOUR "' stroke-width='1.4' stroke-linejoin='round' d='", f);
-    for (uint32_t i = 0; i < bins; i++) {
-        const struct bin *b = &bin[i];
-        fprintf(f, "%c%.1f %.1f", i ? 'L' : 'M', b->x, kept_y(p, b->falls ? b->high : b->low));
-        if (b->high > b->low) fprintf(f, "L%.1f %.1f", b->x, kept_y(p, b->falls ? b->low : b->high));
+    for (uint32_t from = 0, to; from < bins; from = to) {
+        for (to = from + 1; to < bins && !bin[to].begins;) to++;
+        for (uint32_t i = from; i < to; i++)
+            fprintf(f, "%c%.1f %.1f", i > from ? 'L' : 'M', bin[i].x, kept_y(p, bin[i].over));
+        for (uint32_t i = to; i > from; i--) fprintf(f, "L%.1f %.1f", bin[i - 1].x, kept_y(p, bin[i - 1].under));
+        fputc('Z', f);
     }
     fputs("'/>\n", f);
 }
 
-/** Shade frames from one to the next that have another kind of state. */
-static void shade(FILE *f, const struct diagram *p, const states_t *s, const struct value *value)
+/** Lines; a value alone is a dot. */
+static void draw_lines(FILE *f, const struct diagram *p, const struct bin *bin, uint32_t bins)
 {
-    for (uint32_t i = 0, to; i < s->count; i = to) {
-        const int coasts = s->frame[i].nav.state == VFRONT_NAV_COASTING, has = s->frame[i].has_state;
-        to = i + 1;
-        while (to < s->count && s->frame[to].has_state == has &&
-               (s->frame[to].nav.state == VFRONT_NAV_COASTING) == coasts)
-            to++;
-        if (has && !coasts) continue;
-        const double x = diagram_x(p, value[i].t_s), end = diagram_x(p, value[to < s->count ? to : to - 1].t_s);
-        fprintf(f, "<rect x='%.1f' y='%.1f' width='%.1f' height='%.1f' fill='%s' fill-opacity='.35'/>\n", x, p->top,
-                fmax(end - x, 1.0), p->height, coasts ? COASTING_COLOUR : NONE_COLOUR);
+    fputs("<path fill='none' stroke='" LINE_COLOUR "' stroke-width='1.4' stroke-linejoin='round' "
+          "stroke-linecap='round' d='",
+          f);
+    for (uint32_t i = 0; i < bins; i++) {
+        const struct bin *b = &bin[i];
+        fprintf(f, "%c%.1f %.1f", b->begins ? 'M' : 'L', b->x, kept_y(p, b->falls ? b->high : b->low));
+        if (b->high > b->low)
+            fprintf(f, "V%.1f", kept_y(p, b->falls ? b->low : b->high));
+        else if (b->begins)
+            fputs("h0", f);
     }
+    fputs("'/>\n", f);
 }
 
+/** Shade columns of 1 px with a frame that coasts, or with one that has no state. A frame reaches to the next one. */
+static void shade(FILE *f, const struct diagram *p, const states_t *s, const struct value *value, int coasting)
+{
+    uint8_t shaded[COLUMNS] = {0};
+    for (uint32_t i = 0; i < s->count; i++) {
+        const int coasts = s->frame[i].nav.state == VFRONT_NAV_COASTING;
+        const double end_s = value[i + 1 < s->count ? i + 1 : i].t_s;
+        const double from = diagram_x(p, value[i].t_s) - p->left, to = diagram_x(p, end_s) - p->left;
+        if (coasting ? !coasts : s->frame[i].has_state) continue;
+        for (int k = (int)from; k < COLUMNS && (k < (int)to || k == (int)from); k++)
+            if (k >= 0) shaded[k] = 1;
+    }
+    fprintf(f, "<path fill='%s' fill-opacity='.35' d='", coasting ? COASTING_COLOUR : NONE_COLOUR);
+    for (int from = 0, to; from < COLUMNS; from = to) {
+        for (to = from + 1; to < COLUMNS && shaded[to] == shaded[from];) to++;
+        if (shaded[from]) fprintf(f, "M%.1f %.1fh%dv%.1fh%dz", p->left + from, p->top, to - from, p->height, from - to);
+    }
+    fputs("'/>\n", f);
+}
+
+/** Restarts, at least 1 px apart. */
 static void mark_restarts(FILE *f, const struct diagram *p, const states_t *s, const struct value *value)
 {
     uint32_t resets = s->frame[s->first].nav.reset_counter;
+    double last = -1.0;
+    fputs("<path stroke='" RESTART_COLOUR "' stroke-dasharray='4 3' d='", f);
     for (uint32_t i = s->first; i < s->count; i++) {
         if (!s->frame[i].has_state || s->frame[i].nav.reset_counter == resets) continue;
+        const double x = diagram_x(p, value[i].t_s);
         resets = s->frame[i].nav.reset_counter;
-        fprintf(f, "<path d='M%.1f %.1fv%.1f' stroke='" RESTART_COLOUR "' stroke-dasharray='4 3'/>\n",
-                diagram_x(p, value[i].t_s), p->top, p->height);
+        if (x - last >= 1.0) fprintf(f, "M%.1f %.1fv%.1f", last = x, p->top, p->height);
     }
+    fputs("'/>\n", f);
 }
 
 /* ---- picture ----------------------------------------------------------------------------------------------------- */
@@ -237,7 +261,6 @@ struct scratch {
     pose_t *moved; /* NULL: no ground truth */
     struct value *value;
     double *sorted;
-    struct bin *bin;
 };
 
 static void draw_panel(FILE *f, const states_t *s, const struct scratch *m, int panel)
@@ -245,13 +268,15 @@ static void draw_panel(FILE *f, const states_t *s, const struct scratch *m, int 
     const struct quantity *q = &quantity[panel];
     const int row = row_of[panel], column = panel % ACROSS, errors = m->moved != NULL;
     const double last_s = ((double)s->frame[s->count - 1].t_ns - (double)s->frame[0].t_ns) * 1e-9;
-    struct diagram p = {.left = 84 + column * 396, .top = 72 + row * 218, .width = 330, .height = 168};
+    struct diagram p = {.left = 84 + column * 396, .top = 72 + row * 218, .width = COLUMNS, .height = 168};
+    struct bin bin[BINS];
     p.to[0] = fmax(last_s, LEAST_EXTENT);
     p.px[0] = p.width / p.to[0];
     p.name[0] = row == 2 ? "time [s]" : NULL;
     fill(s, m->moved, panel, m->value);
     (errors ? fit_errors : fit)(&p, m->value, s->count, m->sorted);
-    shade(f, &p, s, m->value);
+    shade(f, &p, s, m->value, 0);
+    shade(f, &p, s, m->value, 1);
     diagram_axes(f, &p);
     fprintf(f, "<text x='%.1f' y='%.1f'>%s%s [%s]</text>\n", p.left, p.top - 7, errors ? "error of " : "", q->name,
             q->unit);
@@ -259,11 +284,9 @@ static void draw_panel(FILE *f, const states_t *s, const struct scratch *m, int 
             "<clipPath id='p%d'><rect x='%.1f' y='%.1f' width='%.1f' height='%.1f'/></clipPath>\n<g "
             "clip-path='url(#p%d)'>\n",
             panel, p.left, p.top, p.width, p.height, panel);
-    for (uint32_t i = 0; i < s->count;) {
-        const uint32_t to = m->value[i].shown ? end_of(m->value, s->count, i) : i + 1;
-        if (m->value[i].shown) draw_band(f, &p, m->value, i, to, errors, m->bin);
-        i = to;
-    }
+    const uint32_t bins = fill_bins(&p, m->value, s->count, errors, bin);
+    draw_bands(f, &p, bin, bins);
+    draw_lines(f, &p, bin, bins);
     mark_restarts(f, &p, s, m->value);
     fputs("</g>\n", f);
 }
@@ -318,16 +341,13 @@ static const char *write_file(const char *path, const char *title, const states_
 
 const char *state_plot(const char *path, const char *title, const states_t *s)
 {
-    struct scratch m = {.value = malloc(s->count * sizeof *m.value),
-                        .sorted = malloc(s->count * sizeof *m.sorted),
-                        .bin = malloc(s->count * sizeof *m.bin)};
+    struct scratch m = {.value = malloc(s->count * sizeof *m.value), .sorted = malloc(s->count * sizeof *m.sorted)};
     if (s->aligned) m.moved = malloc(s->count * sizeof *m.moved);
-    const int enough = m.value && m.sorted && m.bin && (m.moved || !s->aligned);
+    const int enough = m.value && m.sorted && (m.moved || !s->aligned);
     if (enough && m.moved) state_stretches(s, m.moved);
     const char *error = enough ? write_file(path, title, s, &m) : fail(path, "no memory");
     free(m.moved);
     free(m.value);
     free(m.sorted);
-    free(m.bin);
     return error;
 }
