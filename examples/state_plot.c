@@ -19,8 +19,8 @@
 #define SIGMAS 3.0
 #define LEAST_EXTENT 1e-6 /* of an axis */
 #define COLUMNS 330       /* width of a panel [px] */
-#define BIN_PX 2.0        /* frames of so much of an axis are drawn as their least and greatest value */
-#define BINS (COLUMNS / 2 + 1)
+#define BIN_PX 2.0 /* of more frames than BINS those within so much are drawn as their least and greatest value */
+#define BINS (COLUMNS + 1)
 #define SHARE 0.95 /* of the deviations lie within the axis, whatever the others are */
 
 #define LINE_COLOUR "#0072b2"
@@ -146,7 +146,7 @@ static void fit_errors(struct diagram *p, const struct value *value, uint32_t co
 
 /* ---- lines ------------------------------------------------------------------------------------------------------- */
 
-/** Frames within BIN_PX, drawn as one. */
+/** A frame, or frames within BIN_PX, drawn as one. */
 struct bin {
     double x, low, high, under, over; /* place [px], least and greatest value, ends of the band */
     int falls, begins;                /* 1: the greatest value comes first; nothing joins it to the bin before */
@@ -167,13 +167,14 @@ static void add_to_bin(struct bin *b, const struct value *v, int errors)
 static uint32_t fill_bins(const struct diagram *p, const struct value *value, uint32_t count, int errors,
                           struct bin bin[BINS])
 {
+    const double least_px = count > BINS ? BIN_PX : 0.0;
     uint32_t bins = 0;
     int breaks = 1;
     for (uint32_t i = 0; i < count; i++) {
         const double x = diagram_x(p, value[i].t_s);
         breaks |= !value[i].shown || value[i].begins;
         if (!value[i].shown) continue;
-        if (!bins || (x - bin[bins - 1].x >= BIN_PX && bins < BINS)) {
+        if (!bins || (x - bin[bins - 1].x >= least_px && bins < BINS)) {
             bin[bins++] = (struct bin){x, HUGE_VAL, -HUGE_VAL, HUGE_VAL, -HUGE_VAL, 0, breaks};
             breaks = 0;
         }
@@ -312,7 +313,7 @@ static void draw_legend(FILE *f, int errors)
             "y='%.1f'>restart</text>\n",
             y - 4, y);
     fprintf(f, "<text x='880' y='%.1f'>%s</text>\n", y,
-            errors ? "ground truth has position and yaw of the first state" : "no ground truth");
+            errors ? "ground truth begins with position and yaw of the state" : "no ground truth");
 }
 
 static void draw(FILE *f, const char *title, const states_t *s, const struct scratch *m)

@@ -228,7 +228,7 @@ def compare(ours, theirs, what):
     return bad
 
 
-def plot_faults(file, most=120_000):
+def plot_faults(file, most=150_000):
     """What is wrong with a plot, or None."""
     text = file.read_text()
     if not xml.etree.ElementTree.fromstring(text).tag.endswith("svg"):
