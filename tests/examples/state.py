@@ -235,7 +235,7 @@ def plot_faults(file, most=150_000):
         return "is no SVG"
     if re.search(r"\b(nan|inf)\b", text, re.I):
         return "has values that are no numbers"
-    if max((len(n) for n in re.findall(r"-?[0-9.]+", text)), default=0) > 12:
+    if max((len(n) for n in re.findall(r"-?[0-9.]+", text)), default=0) > 8:
         return "has numbers of any length"
     return "is large" if len(text) > most else None
 
@@ -419,7 +419,7 @@ def main():
         if len(sys.argv) > 2:
             bad += check_replay(bridge, sys.argv[2], folder)
     print(f"state: {FLIGHTS} flights, {told} of them with a comparison, {bad} figures differ")
-    sys.exit(bad > 0)
+    sys.exit(1 if bad else 0)
 
 
 main()
