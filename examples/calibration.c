@@ -172,6 +172,13 @@ static const char *read_files(vfront_rig_t *rig, char *list, const char *files)
     return calibration_euroc(rig, (const char *const *)camera, imu);
 }
 
+int calibration_is_noise(const char *files)
+{
+    enum calibration_kind kind;
+    return *files && !strchr(files, ',') && strcmp(files, "none") != 0 && !calibration_kind(&kind, files) &&
+           kind == KALIBR_IMU;
+}
+
 const char *calibration_read(vfront_rig_t *rig, const char *files)
 {
     char list[2 * TEXT_PATH_BYTES];

@@ -65,6 +65,9 @@ const char *calibration_kitti(vfront_rig_t *rig, const char *path);
  */
 const char *calibration_read(vfront_rig_t *rig, const char *files);
 
+/** 1 if `files` is one Kalibr imu.yaml: noise alone, for calibration_imu(). */
+int calibration_is_noise(const char *files);
+
 /** 1 if this build reads YAML. */
 int calibration_reads_yaml(void);
 

@@ -116,10 +116,11 @@ static const char *recalibrate(struct dataset *d, const char *calibration)
     return error;
 }
 
-/** Calibration of the data set itself. */
-static const char *calibrate(struct dataset *d)
+/** Calibration of the data set itself; `noise` is a file with that of the IMU in its place, or NULL. */
+static const char *calibrate(struct dataset *d, const char *noise)
 {
     const char *error = d->calibrate ? d->calibrate(d) : NULL;
+    if (!error && noise) error = calibration_imu(&d->rig.imu, noise);
     if (!error) drop_unusable_gyro(d, d->folder);
     return error;
 }
@@ -136,8 +137,10 @@ const char *dataset_open(dataset_t **dataset, const char *where, int32_t cameras
     d->frames = d->picture_list[0].count;
     if (!error) error = read_pictures(d, 0);
     if (!error) error = set_sizes(d);
-    if (!error) error = calibration ? recalibrate(d, calibration) : calibrate(d);
+    const char *noise = calibration && calibration_is_noise(calibration) ? calibration : NULL;
+    if (!error) error = calibration && !noise ? recalibrate(d, calibration) : calibrate(d, noise);
     if (!error) error = dataset_find_truth(d, truth);
+    if (!error) dataset_find_up(d);
     if (error)
         dataset_close(d);
     else
@@ -165,24 +168,43 @@ uint32_t dataset_frames(const dataset_t *d) { return d->frames; }
 
 int dataset_has_gyro(const dataset_t *d) { return d->has_gyro; }
 
-int dataset_has_imu(const dataset_t *d) { return d->has_gyro && !d->flight; }
+int dataset_has_imu(const dataset_t *d) { return d->has_gyro && (!d->flight || d->renders_imu); }
+
+void dataset_use_imu(dataset_t *d)
+{
+    if (!d->flight || !d->has_gyro) return;
+    d->renders_imu = 1;
+    synthetic_imu_noise(&d->rig.imu);
+}
 
 const vfront_rig_t *dataset_rig(const dataset_t *d) { return &d->rig; }
 
 /* ---- frames ------------------------------------------------------------------------------------------------------ */
 
+/** Readings of the flight's IMU: those after the first one at or behind the frame before, up to that of this frame. */
+static void render_imu(struct dataset *d, uint32_t index, vfront_frame_t *frame)
+{
+    const uint64_t before_ns = synthetic_time_ns(0) - SYNTHETIC_FRAME_NS;
+    const uint64_t from_ns = index ? synthetic_time_ns(index - 1) + SYNTHETIC_GYRO_NS - 1 : before_ns;
+    frame->imu = d->rendered_imu;
+    frame->imu_count = synthetic_imu(from_ns, frame->t_ns + SYNTHETIC_GYRO_NS - 1, d->rendered_imu, VFRONT_IMU_SAMPLES);
+}
+
 static void set_time_and_gyro(struct dataset *d, uint32_t index, vfront_frame_t *frame)
 {
-    if (d->flight) {
-        frame->t_ns = synthetic_time_ns(index);
-        if (!index || !d->has_gyro) return;
+    if (!d->flight) {
+        frame->t_ns = d->picture_list[0].file[index].t_ns;
+        if (d->has_gyro) dataset_set_imu(d, index, frame);
+        return;
+    }
+    frame->t_ns = synthetic_time_ns(index);
+    if (d->renders_imu) {
+        render_imu(d, index, frame);
+    } else if (index && d->has_gyro) {
         frame->gyro = d->rendered_gyro;
         frame->gyro_count = synthetic_gyro(synthetic_time_ns(index - 1), frame->t_ns, d->rendered_gyro,
                                            VFRONT_GYRO_SAMPLES);
-        return;
     }
-    frame->t_ns = d->picture_list[0].file[index].t_ns;
-    if (d->has_gyro) dataset_set_imu(d, index, frame);
 }
 
 const char *dataset_read(dataset_t *d, uint32_t index, vfront_frame_t *frame)

@@ -24,7 +24,8 @@ typedef struct dataset dataset_t;
 /**
  * Recognise and open a data set: list all frames, read the first one, the calibration and the ground truth.
  * @param[in]  cameras_most  1: camera 0 only, 2: both where both are there.
- * @param[in]  calibration   Files for calibration_read() instead of those of the data set; or NULL.
+ * @param[in]  calibration   Files for calibration_read() instead of those of the data set; one imu.yaml: its noise in
+ *                           place of that of the data set; or NULL.
  * @param[in]  truth         Ground truth file (truth.h) instead of that of the data set: poses.txt or
  *                           groundtruth.txt in its folder, EuRoC's state_groundtruth_estimate0, or the rendered
  *                           flight; "none"; or NULL.
@@ -59,6 +60,33 @@ int dataset_has_truth(const dataset_t *dataset);
  * @return 0: unknown for this frame.
  */
 int dataset_truth(const dataset_t *dataset, uint32_t index, const vfront_camera_t *seen, pose_t *T_world_cam);
+
+/** Ground truth of the IMU. */
+typedef struct dataset_state {
+    pose_t T_world_imu;     /**< z of the world is up if dataset_has_up(). */
+    double velocity_mps[3]; /**< In axes of the world; 0 without. */
+    int has_velocity;
+} dataset_state_t;
+
+/**
+ * Ground truth of the IMU in a frame.
+ * @param[in]  offset_ns  By how much its time on the clock of the readings is later than the stamp of the frame:
+ *                        EuRoC's ground truth is on that clock, all other on that of the frames.
+ * @param[out] state      Undefined if 0 is returned.
+ * @return 0: unknown for this frame.
+ */
+int dataset_truth_imu(const dataset_t *dataset, uint32_t index, int64_t offset_ns, dataset_state_t *state);
+
+/** 1 if velocities are those of the ground truth's file; else each is the slope of a parabola through the positions of
+ *  five frames. */
+int dataset_has_velocity(const dataset_t *dataset);
+
+/** 1 if the ground truth says which way is up: EuRoC's by its axes, any other by the accelerometer, in the mean over
+ *  all frames. */
+int dataset_has_up(const dataset_t *dataset);
+
+/** Makes the rendered flight give readings of an IMU in place of a gyro's. No effect on any other data set. */
+void dataset_use_imu(dataset_t *dataset);
 
 /** Read a frame. All memory that `frame` points to belongs to the data set and is valid until the next call. */
 const char *dataset_read(dataset_t *dataset, uint32_t index, vfront_frame_t *frame);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Parts of data sets (dataset.h), shared by its files: dataset_list.c has lists of picture files, dataset_euroc.c
- * and dataset_kitti.c the formats, dataset_imu.c readings, dataset_truth.c ground truth, dataset.c the rest.
+ * and dataset_kitti.c the formats, dataset_imu.c readings, dataset_truth.c ground truth of cameras, dataset_state.c
+ * that of the IMU, dataset.c the rest.
  *
  * A function that can fail returns NULL, or a one-line message, valid until the next call.
  */
@@ -45,9 +46,13 @@ struct dataset {
     int has_gyro;        /* 1: IMU readings, or the flight's gyro, and a calibration with which they are of use */
     synthetic_t *flight; /* the rendered flight, or NULL */
     vfront_gyro_t rendered_gyro[VFRONT_GYRO_SAMPLES];
+    int renders_imu; /* 1: the flight gives rendered_imu in place of rendered_gyro */
+    vfront_imu_t rendered_imu[VFRONT_IMU_SAMPLES];
     truth_t truth;
     pose_t T_sensor_cam; /* camera 0 in the sensor of the ground truth */
     int has_truth;
+    double R_up_truth[9];          /* from the world of ground truth to one whose z is up */
+    int has_up;                    /* 1: it is known */
     int noted_coloured, noted_imu; /* notes are printed once */
 };
 
@@ -96,5 +101,8 @@ const char *dataset_open_folder(struct dataset *d, const char *where);
 
 /** Open the ground truth. `path` is a file, "none", or NULL for that of the data set. */
 const char *dataset_find_truth(struct dataset *d, const char *path);
+
+/** Find which way is up in the world of the ground truth, which is open. */
+void dataset_find_up(struct dataset *d);
 
 #endif

@@ -16,8 +16,8 @@ static const char help[] =
     "Run vfront over a sequence of pictures and print a summary. examples/README.md describes options and files.\n"
     "\n"
     "DATASET is recognised by its content:\n"
-    "  synthetic         the default: a rendered stereo flight with gyro, 60 frames without --frames;\n"
-    "                    synthetic:640x400 for another size\n"
+    "  synthetic         the default: a rendered stereo flight with gyro, or, with --set window=1, an IMU; 60 frames\n"
+    "                    without --frames; synthetic:640x400 for another size\n"
     "  EuRoC / ASL       a folder with mav0, or mav0: cam0, cam1, imu0 with data.csv and sensor.yaml\n"
     "  KITTI odometry    a folder with image_0; image_1, calib.txt, times.txt, poses.txt, imu.csv (t [s],wx,wy,wz,ax,\n"
     "                    ay,az), T_cam0_imu.txt and imu.yaml (noise of the IMU, as Kalibr's) are optional\n"
@@ -27,10 +27,11 @@ static const char help[] =
     "options:\n"
     "  --out DIR         write the results into DIR, which is created: tracks.csv, keypoints.csv, descriptors.csv,\n"
     "                    depth.csv, matches.csv, motion.csv, covariance.csv, prediction.csv, trajectory.txt,\n"
-    "                    trajectory_kitti.txt, truth.txt, path.svg, stixels.csv, road.csv, obstacles.csv, disparity/, "
-    "health.csv,\n"
+    "                    trajectory_kitti.txt, truth.txt, path.svg, state.csv, trajectory_state.txt,\n"
+    "                    truth_state.txt, state.svg, stixels.csv, road.csv, obstacles.csv, disparity/, health.csv,\n"
     "                    timing.csv, faults.csv and digest.txt, as far as build, calibration, tuning, ground truth\n"
-    "                    and --fault provide them\n"
+    "                    and --fault provide them. States of the IMU are estimated where there are two cameras and\n"
+    "                    an IMU of known noise; --set window=0: never\n"
     "  --overlay[=WHAT]  with --out: write pictures with the results drawn over them into DIR/overlay. WHAT is\n"
     "                    tracks, keypoints, depth, matches, motion, stixels, disparity or all, the default, which\n"
     "                    excludes stixels and disparity\n"
@@ -38,7 +39,8 @@ static const char help[] =
     "  --calibration=FILE\n"
     "                    calibration instead of that of the data set: a Kalibr camchain, a KITTI calib.txt, or\n"
     "                    EuRoC's sensor.yaml of camera 0, or of camera 0, camera 1 and the IMU with commas\n"
-    "                    between; Kalibr's imu.yaml beside any of them; none: no calibration\n"
+    "                    between; Kalibr's imu.yaml beside any of them, or alone: noise of the IMU in place of\n"
+    "                    that of the data set; none: no calibration\n"
     "  --truth=FILE      ground truth instead of that of the data set (KITTI's poses.txt, groundtruth.txt, EuRoC's\n"
     "                    state_groundtruth_estimate0): lines of 12 numbers (KITTI), of 8 (TUM), or EuRoC's data.csv;\n"
     "                    none: no ground truth\n"
@@ -141,6 +143,7 @@ static int set_tuning(struct options *o, const char *text)
     if (!read_integer(equals + 1, e->least, e->most, &value))
         return message(EXIT_USAGE, "--set %s: not a whole number in %" PRId32 "..%" PRId32, text, e->least, e->most);
     vfront_tuning_set(&o->tuning, name, (int32_t)value);
+    o->window_given |= strcmp(name, "window") == 0;
     return CONTINUE;
 }
 
@@ -271,7 +274,7 @@ static int read_option(struct options *o, char **word, int *at)
 static void take_singly(struct options *o)
 {
     o->no_gyro = 1;
-    o->tuning.track_target = o->tuning.match = o->tuning.ego = 0;
+    o->tuning.track_target = o->tuning.match = o->tuning.ego = o->tuning.window = 0;
 }
 
 int options_read(struct options *o, int count, char **word)

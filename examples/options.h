@@ -14,6 +14,7 @@ struct options {
     uint32_t frames;        /* 0: all */
     overlay_what_t overlay; /* 0: none */
     int mono, no_gyro, pairs, quiet;
+    int window_given; /* 1: --set names the tuning value `window` */
     vfront_tuning_t tuning;
 };
 

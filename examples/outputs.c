@@ -64,12 +64,28 @@ const char *outputs_no_stixels(const struct options *o)
     return o->tuning.stixel ? NULL : "stixel is 0";
 }
 
+const char *outputs_no_state(const struct options *o, const dataset_t *d)
+{
+    const vfront_rig_t *rig = dataset_rig(d);
+    if (!VFRONT_WINDOW) return "this build has no VFRONT_WINDOW";
+    if (o->pairs) return "with --pairs the frames are no sequence";
+    if (o->window_given) return o->tuning.window ? NULL : "window is 0";
+    if (!dataset_has_imu(d)) return "there are no readings of an IMU";
+    if (o->no_gyro) return "with --no-gyro there are no readings";
+    if (rig->imu.rate_hz == 0.0) return "the noise of the IMU is not known, which --calibration=imu.yaml can give";
+    if (!o->tuning.track_target) return "track_target is 0";
+    if (!o->tuning.ego) return "ego is 0";
+    if (o->tuning.failover) return "failover is 1";
+    return outputs_no_depth(o, rig);
+}
+
 unsigned outputs_to_record(const struct options *o, const dataset_t *d)
 {
     const vfront_rig_t *rig = dataset_rig(d);
     return (has_descriptors(o) ? RECORD_DESCRIPTORS : 0u) | (outputs_no_depth(o, rig) ? 0u : RECORD_DEPTHS) |
            (outputs_has_matches(o) ? RECORD_MATCHES : 0u) | (outputs_no_motion(o, rig) ? 0u : RECORD_MOTION) |
-           (dataset_has_truth(d) ? RECORD_TRUTH : 0u) | (outputs_no_stixels(o) ? 0u : RECORD_STIXELS);
+           (dataset_has_truth(d) ? RECORD_TRUTH : 0u) | (outputs_no_stixels(o) ? 0u : RECORD_STIXELS) |
+           (outputs_no_state(o, d) ? 0u : RECORD_STATE);
 }
 
 overlay_what_t outputs_to_draw(const struct options *o, const vfront_rig_t *rig)

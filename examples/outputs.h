@@ -19,6 +19,7 @@ const char *outputs_no_depth(const struct options *o, const vfront_rig_t *rig);
 const char *outputs_no_motion(const struct options *o, const vfront_rig_t *rig);
 const char *outputs_no_disparities(const struct options *o);
 const char *outputs_no_stixels(const struct options *o);
+const char *outputs_no_state(const struct options *o, const dataset_t *d);
 
 /** Available files, a sum of RECORD_... (record.h). */
 unsigned outputs_to_record(const struct options *o, const dataset_t *d);

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "diagram.h"
+
 #define WIDTH 1120
 #define HEIGHT 640
 #define LEAST_EXTENT 1e-2 /* of an axis: a scale also for a camera at rest */
@@ -17,13 +19,6 @@
 #define START_COLOUR "#009e73"
 #define END_COLOUR "#222222"
 #define UNKNOWN_COLOUR "#cc0033"
-
-/** Diagram with two axes: value v of the horizontal axis is drawn at left + (v - from[0]) * px[0]. */
-struct diagram {
-    double left, top, width, height;
-    double from[2], to[2], px[2];
-    const char *name[2];
-};
 
 /** Coordinates of a frame in a diagram. */
 typedef void coordinates_t(const trajectory_t *tr, uint64_t t_ns, const pose_t *pose, double v[2]);
@@ -42,10 +37,6 @@ static void height_over_time(const trajectory_t *tr, uint64_t t_ns, const pose_t
     v[0] = (double)(t_ns - tr->frame[0].t_ns) * 1e-9;
     v[1] = -pose->t[1];
 }
-
-static double x_of(const struct diagram *p, double v) { return p->left + (v - p->from[0]) * p->px[0]; }
-
-static double y_of(const struct diagram *p, double v) { return p->top + p->height - (v - p->from[1]) * p->px[1]; }
 
 /* ---- scales ------------------------------------------------------------------------------------------------------ */
 
@@ -80,76 +71,16 @@ static void fit(struct diagram *p, const trajectory_t *tr, coordinates_t *coordi
     }
 }
 
-/** Largest of 1, 2 or 5 times a power of ten that fits at least `parts` times into an extent. */
-static double round_step(double extent, double parts)
-{
-    static const double round[3] = {5.0, 2.0, 1.0};
-    double power = pow(10.0, floor(log10(extent / parts)));
-    for (int i = 0; i < 3; i++)
-        if (round[i] * power <= extent / parts) return round[i] * power;
-    return power;
-}
-
-/** Decimals needed to print multiples of a step. */
-static int decimals_of(double step)
-{
-    const int power = (int)floor(log10(step) + 1e-9);
-    return power < 0 ? -power : 0;
-}
-
 /* ---- marks and lines --------------------------------------------------------------------------------------------- */
-
-static void write_escaped(FILE *f, const char *text)
-{
-    for (; *text; text++) {
-        if (*text == '<')
-            fputs("&lt;", f);
-        else if (*text == '&')
-            fputs("&amp;", f);
-        else if ((unsigned char)*text >= ' ')
-            fputc(*text, f);
-    }
-}
-
-static void draw_ticks(FILE *f, const struct diagram *p, int axis)
-{
-    const double step = round_step(p->to[axis] - p->from[axis], axis || p->width < 400 ? 5 : 7);
-    const int decimals = decimals_of(step);
-    for (double i = ceil(p->from[axis] / step); i * step <= p->to[axis]; i++) {
-        const double v = i * step + 0.0, x = x_of(p, v), y = y_of(p, v); /* never -0 */
-        if (axis)
-            fprintf(
-                f,
-                "<path d='M%.1f %.1fh%.1f' stroke='#e4e4e4'/><text x='%.1f' y='%.1f' text-anchor='end'>%.*f</text>\n",
-                p->left, y, p->width, p->left - 7, y + 4, decimals, v);
-        else
-            fprintf(f,
-                    "<path d='M%.1f %.1fv%.1f' stroke='#e4e4e4'/><text x='%.1f' y='%.1f' "
-                    "text-anchor='middle'>%.*f</text>\n",
-                    x, p->top, p->height, x, p->top + p->height + 17, decimals, v);
-    }
-}
-
-static void draw_axes(FILE *f, const struct diagram *p)
-{
-    draw_ticks(f, p, 0);
-    draw_ticks(f, p, 1);
-    fprintf(f, "<rect x='%.1f' y='%.1f' width='%.1f' height='%.1f' fill='none' stroke='#888'/>\n", p->left, p->top,
-            p->width, p->height);
-    fprintf(f, "<text x='%.1f' y='%.1f' text-anchor='middle'>%s</text>\n", p->left + p->width / 2,
-            p->top + p->height + 36, p->name[0]);
-    fprintf(f, "<text transform='translate(%.1f %.1f) rotate(-90)' text-anchor='middle'>%s</text>\n", p->left - 54,
-            p->top + p->height / 2, p->name[1]);
-}
 
 /** Scale bar in the lower left corner. */
 static void draw_scale(FILE *f, const struct diagram *p, const char *unit)
 {
-    const double length = round_step(p->to[0] - p->from[0], 5), x = p->left + 14, y = p->top + p->height - 14;
+    const double length = diagram_step(p->to[0] - p->from[0], 5), x = p->left + 14, y = p->top + p->height - 14;
     fprintf(f, "<path d='M%.1f %.1fv6h%.1fv-6' fill='none' stroke='#222' stroke-width='1.5'/>", x, y - 6,
             length * p->px[0]);
     fprintf(f, "<text x='%.1f' y='%.1f' text-anchor='middle'>%.*f %s</text>\n", x + 0.5 * length * p->px[0], y - 8,
-            decimals_of(length), length, unit);
+            diagram_decimals(length), length, unit);
 }
 
 /** Polyline of the trajectory, or of ground truth, which may have gaps. */
@@ -167,7 +98,7 @@ static void draw_line(FILE *f, const struct diagram *p, const trajectory_t *tr, 
             continue;
         }
         coordinates(tr, frame->t_ns, truth ? &frame->truth : &frame->pose, v);
-        const double to_x = x_of(p, v[0]), to_y = y_of(p, v[1]);
+        const double to_x = diagram_x(p, v[0]), to_y = diagram_y(p, v[1]);
         if (has_previous && i + 1 < tr->count && hypot(to_x - x, to_y - y) < LEAST_STEP_PX) continue;
         fprintf(f, "%c%.1f %.1f", has_previous ? 'L' : 'M', to_x, to_y);
         x = to_x;
@@ -206,8 +137,9 @@ static void mark_steps(FILE *f, const struct diagram *p, const trajectory_t *tr,
     double x = -1e9, y = -1e9, v[2];
     for (uint32_t i = 0; i < tr->count; i++) {
         coordinates(tr, tr->frame[i].t_ns, &tr->frame[i].pose, v);
-        if (tr->frame[i].step == TRAJECTORY_FULL || hypot(x_of(p, v[0]) - x, y_of(p, v[1]) - y) < 3.0) continue;
-        mark_unknown(f, x = x_of(p, v[0]), y = y_of(p, v[1]));
+        if (tr->frame[i].step == TRAJECTORY_FULL || hypot(diagram_x(p, v[0]) - x, diagram_y(p, v[1]) - y) < 3.0)
+            continue;
+        mark_unknown(f, x = diagram_x(p, v[0]), y = diagram_y(p, v[1]));
     }
 }
 
@@ -215,19 +147,19 @@ static void draw_diagram(FILE *f, const struct diagram *p, const trajectory_t *t
 {
     const trajectory_frame_t *first = tr->frame, *last = &tr->frame[tr->count - 1], *last_known = last;
     double v[2];
-    draw_axes(f, p);
+    diagram_axes(f, p);
     if (tr->aligned) {
         draw_line(f, p, tr, coordinates, 1);
         while (!last_known->has_truth) last_known--;
         coordinates(tr, last_known->t_ns, &last_known->truth, v);
-        mark_true_end(f, x_of(p, v[0]), y_of(p, v[1]));
+        mark_true_end(f, diagram_x(p, v[0]), diagram_y(p, v[1]));
     }
     draw_line(f, p, tr, coordinates, 0);
     mark_steps(f, p, tr, coordinates);
     coordinates(tr, last->t_ns, &last->pose, v);
-    mark_end(f, x_of(p, v[0]), y_of(p, v[1]));
+    mark_end(f, diagram_x(p, v[0]), diagram_y(p, v[1]));
     coordinates(tr, first->t_ns, &first->pose, v);
-    mark_start(f, x_of(p, v[0]), y_of(p, v[1]));
+    mark_start(f, diagram_x(p, v[0]), diagram_y(p, v[1]));
 }
 
 /* ---- legend and figures ------------------------------------------------------------------------------------------ */
@@ -303,14 +235,7 @@ static void draw(FILE *f, const char *title, const trajectory_t *tr, const accur
     side.name[1] = in_metres ? "height above it [m]" : "height above it [steps]";
     fit(&above, tr, from_above, 1);
     fit(&side, tr, height_over_time, 0);
-    fprintf(f,
-            "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' viewBox='0 0 %d %d' font-family='DejaVu "
-            "Sans,Helvetica,"
-            "Arial,sans-serif' font-size='12' fill='#222'>\n<rect width='100%%' height='100%%' fill='#fff'/>\n",
-            WIDTH, HEIGHT, WIDTH, HEIGHT);
-    fprintf(f, "<text x='%.1f' y='32' font-size='16'>", above.left);
-    write_escaped(f, title);
-    fputs("</text>\n", f);
+    diagram_begin(f, WIDTH, HEIGHT, above.left, title);
     draw_diagram(f, &above, tr, from_above);
     draw_scale(f, &above, in_metres ? "m" : "steps");
     draw_diagram(f, &side, tr, height_over_time);

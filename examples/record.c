@@ -57,6 +57,7 @@ struct frame_data {
     int32_t cameras;
     const vfront_result_t *result;
     const trajectory_frame_t *trajectory;
+    const state_frame_t *state;
 };
 
 static void write_bearing(FILE *f, const float bearing[3])
@@ -312,6 +313,60 @@ static void truth_rows(FILE *f, const struct frame_data *s)
     if (s->trajectory->has_truth) trajectory_write_tum(f, s->trajectory->t_ns, &s->trajectory->truth);
 }
 
+/** Standard deviations in the order of the values before them. */
+static void state_header(FILE *f, int32_t cameras)
+{
+    (void)cameras;
+    fputs("frame,t_ns,state,flags,reset_counter,quality,landmarks,age_ns,misfit,t_imu_ns,px,py,pz,vx,vy,vz,qx,qy,qz,qw,"
+          "bgx,bgy,bgz,bax,bay,baz,offset_s,sigma_px,sigma_py,sigma_pz,sigma_vx,sigma_vy,sigma_vz,sigma_rx_rad,"
+          "sigma_ry_rad,sigma_rz_rad,sigma_bgx,sigma_bgy,sigma_bgz,sigma_bax,sigma_bay,sigma_baz,sigma_offset_s\n",
+          f);
+}
+
+static void write_doubles(FILE *f, const double *v, int count)
+{
+    for (int i = 0; i < count; i++) fprintf(f, ",%.17g", v[i]);
+}
+
+/** What the state of a frame is; empty values without one. A state that is lost is no more than the last one. */
+static void state_rows(FILE *f, const struct frame_data *s)
+{
+    static const int error[] = {0, 1, 2, 6, 7, 8, 3, 4, 5, 9, 10, 11, 12, 13, 14}; /* as vfront_nav_t counts them */
+    const vfront_nav_t *n = &s->result->nav;
+    const double *q = n->q_odom_imu, xyzw[4] = {q[1], q[2], q[3], q[0]};
+    fprintf(f, "%" PRIu64 ",%" PRIu64 ",%s,%s%s%s", s->result->frame, s->result->t_ns, state_name(n->state),
+            n->flags & VFRONT_NAV_SATURATED ? "saturated" : "",
+            n->flags & VFRONT_NAV_SATURATED && n->flags & VFRONT_NAV_GAP ? " " : "",
+            n->flags & VFRONT_NAV_GAP ? "gap" : "");
+    fprintf(f, ",%" PRIu32 ",%" PRIu32, n->reset_counter, n->quality);
+    if (!s->state->has_state) {
+        for (int i = 0; i < 37; i++) fputc(',', f);
+        fputc('\n', f);
+        return;
+    }
+    fprintf(f, ",%" PRIu32 ",%" PRIu64 ",%.17g,%" PRIu64, n->landmarks, n->age_ns, n->misfit, n->t_ns);
+    write_doubles(f, n->position_m, 3);
+    write_doubles(f, n->velocity_mps, 3);
+    write_doubles(f, xyzw, 4);
+    write_doubles(f, n->gyro_bias_rad_s, 3);
+    write_doubles(f, n->accel_bias_m_s2, 3);
+    write_doubles(f, &n->offset_s, 1);
+    for (size_t i = 0; i < sizeof error / sizeof *error; i++)
+        fprintf(f, ",%.17g", sqrt(fmax(state_variance(n, error[i]), 0.0)));
+    write_doubles(f, &n->offset_sigma_s, 1);
+    fputc('\n', f);
+}
+
+static void state_trajectory_rows(FILE *f, const struct frame_data *s)
+{
+    if (s->state->has_state) trajectory_write_tum(f, s->state->t_ns, &s->state->pose);
+}
+
+static void state_truth_rows(FILE *f, const struct frame_data *s)
+{
+    if (s->state->has_state && s->state->has_truth) trajectory_write_tum(f, s->state->t_ns, &s->state->truth);
+}
+
 static void health_header(FILE *f, int32_t cameras)
 {
     static const char *const of_camera[] = {
@@ -470,7 +525,11 @@ static const struct output_file {
     {"trajectory.txt", no_header, trajectory_rows, RECORD_MOTION},
     {"trajectory_kitti.txt", no_header, kitti_rows, RECORD_MOTION},
     {"truth.txt", no_header, truth_rows, RECORD_MOTION | RECORD_TRUTH},
+    {"state.csv", state_header, state_rows, RECORD_STATE},
+    {"trajectory_state.txt", no_header, state_trajectory_rows, RECORD_STATE},
+    {"truth_state.txt", no_header, state_truth_rows, RECORD_STATE | RECORD_TRUTH},
     {"path.svg", NULL, NULL, 0},   /* written after the run: plot.h */
+    {"state.svg", NULL, NULL, 0},  /* likewise: state_plot.h */
     {"faults.csv", NULL, NULL, 0}, /* written frame by frame of the input: fault_log.h */
 #if VFRONT_STIXELS
     {"stixels.csv", stixel_header, stixel_rows, RECORD_STIXELS},
@@ -561,9 +620,10 @@ const char *record_open(record_t **out, const char *folder, int32_t cameras, uns
     return error;
 }
 
-const char *record_frame(record_t *record, const vfront_result_t *result, const trajectory_frame_t *trajectory)
+const char *record_frame(record_t *record, const vfront_result_t *result, const trajectory_frame_t *trajectory,
+                         const state_frame_t *state)
 {
-    const struct frame_data frame_data = {record->cameras, result, trajectory};
+    const struct frame_data frame_data = {record->cameras, result, trajectory, state};
     for (size_t i = 0; i < OUTPUT_FILES; i++) {
         if (!record->file[i]) continue;
         errno = 0;

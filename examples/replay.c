@@ -26,6 +26,7 @@
 #include "plot.h"
 #include "record.h"
 #include "rectified.h"
+#include "state_plot.h"
 #include "summary.h"
 
 #define DISPARITY_FOLDER "disparity" /* in that of --out */
@@ -35,7 +36,7 @@ static vfront_t vf;
 
 /** State of a run. */
 struct run {
-    const struct options *options;
+    struct options *options;
     dataset_t *dataset;
     record_t *record;
     overlay_t *overlay;
@@ -43,6 +44,8 @@ struct run {
     rectified_t *rectified; /* NULL: overlays show the original pictures */
     vfront_camera_t seen;   /* camera 0 of the results, vfront_info_t.seen */
     motion_t motion;
+    int has_states; /* 1: states are asked for */
+    states_t states;
     struct summary summary;
     fault_script_t script;      /* of --fault */
     fault_injector_t *injector; /* NULL: no faults */
@@ -111,6 +114,16 @@ static int take_motion(struct run *run, uint32_t index, const vfront_result_t *r
     return motion_add(&run->motion, r, known ? &truth : NULL);
 }
 
+static int take_state(struct run *run, uint32_t index, const vfront_result_t *r)
+{
+    const int has = r->nav.state == VFRONT_NAV_GOOD || r->nav.state == VFRONT_NAV_COASTING;
+    const int64_t by_ns = has ? (int64_t)(r->nav.t_ns - r->t_ns) : dataset_rig(run->dataset)->imu_offset_ns;
+    dataset_state_t truth;
+    if (!run->has_states) return 1;
+    const int known = dataset_truth_imu(run->dataset, index, by_ns, &truth);
+    return state_add(&run->states, r->t_ns, &r->nav, known ? &truth : NULL, dataset_has_up(run->dataset));
+}
+
 /** Row of faults.csv. `result` is NULL for a frame that was not taken. */
 static int log_frame(struct run *run, uint32_t index, uint64_t t_ns, const char *status, const vfront_result_t *result)
 {
@@ -171,7 +184,10 @@ static int take(struct run *run, uint32_t index, const vfront_frame_t *frame, co
         return message(EXIT_FAILED, "no memory for the times of %" PRIu32 " frames", index);
     if (!take_motion(run, index, result))
         return message(EXIT_FAILED, "no memory for the path of %" PRIu32 " frames", index);
-    if (run->record) error = record_frame(run->record, result, motion_last(&run->motion));
+    if (!take_state(run, index, result))
+        return message(EXIT_FAILED, "no memory for the states of %" PRIu32 " frames", index);
+    const state_frame_t *state = run->has_states ? state_last(&run->states) : NULL;
+    if (run->record) error = record_frame(run->record, result, motion_last(&run->motion), state);
     if (!error) error = write_disparities(run, result);
     if (!error && run->overlay) error = draw(run, frame, result);
     if (error) return message(EXIT_FAILED, "%s", error);
@@ -233,6 +249,15 @@ static int step(struct run *run, uint32_t index)
     if (!deliveries) code = log_frame(run, index, frame.t_ns, "dropped", NULL);
     for (int i = 0; i < deliveries && code == CONTINUE; i++) code = deliver(run, index, &frame);
     return code;
+}
+
+/** Ask for states where all that they need is there, unless --set window=0. */
+static void ask_for_states(struct run *run)
+{
+    struct options *o = run->options;
+    if (o->tuning.window) dataset_use_imu(run->dataset);
+    run->has_states = !outputs_no_state(o, run->dataset);
+    o->tuning.window = run->has_states;
 }
 
 static int open_front_end(struct run *run)
@@ -304,6 +329,7 @@ static int open_run(struct run *run)
     run->frames = dataset_frames(run->dataset);
     if (!run->frames) run->frames = o->frames ? o->frames : ENDLESS_FRAMES;
     if (o->frames && o->frames < run->frames) run->frames = o->frames;
+    ask_for_states(run);
     const int code = open_front_end(run);
     return code == CONTINUE ? open_outputs(run) : code;
 }
@@ -322,6 +348,7 @@ static int close_run(struct run *run, int code)
     dataset_close(run->dataset);
     vfront_shutdown(&vf);
     trajectory_free(&run->motion.trajectory);
+    state_free(&run->states);
     summary_free(&run->summary);
     if ((fflush(stdout) || ferror(stdout)) && code == CONTINUE)
         code = message(EXIT_FAILED, "standard output: %s", strerror(errno));
@@ -339,6 +366,19 @@ static int draw_path(const struct run *run)
     snprintf(title, sizeof title, "%.80s (%s), %" PRIu64 " frames, %s", o->dataset, dataset_kind(run->dataset),
              run->summary.frames, m->trajectory.metric ? "two cameras" : "one camera");
     const char *error = plot_write(path, title, &m->trajectory, m->compared ? &m->accuracy : NULL);
+    return error ? message(EXIT_FAILED, "%s", error) : CONTINUE;
+}
+
+/** Plot of the states, after the last frame. */
+static int draw_states(const struct run *run)
+{
+    const struct options *o = run->options;
+    char path[4400], title[240];
+    if (!o->out || !run->states.with_state) return CONTINUE;
+    snprintf(path, sizeof path, "%s/state.svg", o->out);
+    snprintf(title, sizeof title, "%.80s (%s), %" PRIu32 " of %" PRIu32 " frames with a state", o->dataset,
+             dataset_kind(run->dataset), run->states.with_state, run->states.count);
+    const char *error = state_plot(path, title, &run->states);
     return error ? message(EXIT_FAILED, "%s", error) : CONTINUE;
 }
 
@@ -361,6 +401,20 @@ static void say_unfollowed(const struct run *run)
             run->options->dataset, t->steps_lost, t->steps);
 }
 
+/** Summary and plots, after the last frame. */
+static int report(struct run *run)
+{
+    state_accuracy_t accuracy;
+    print_progress(run, NULL);
+    motion_finish(&run->motion);
+    const int compared = run->has_states && state_accuracy_of(&run->states, &accuracy);
+    summary_print(&vf, run->options, run->dataset, &run->summary, &run->motion, &run->states,
+                  compared ? &accuracy : NULL);
+    say_unfollowed(run);
+    const int path = draw_path(run), states = draw_states(run);
+    return path == CONTINUE ? states : path;
+}
+
 int main(int count, char **word)
 {
     struct options options;
@@ -371,12 +425,8 @@ int main(int count, char **word)
     for (uint32_t i = 0; i < run.frames && code == CONTINUE; i++) code = step(&run, i);
     if (code == CONTINUE) code = judge(&run);
     if (run.summary.frames) {
-        print_progress(&run, NULL);
-        motion_finish(&run.motion);
-        summary_print(&vf, &options, run.dataset, &run.summary, &run.motion);
-        say_unfollowed(&run);
-        const int drawn = draw_path(&run);
-        if (code == CONTINUE) code = drawn;
+        const int reported = report(&run);
+        if (code == CONTINUE) code = reported;
     }
     return close_run(&run, code);
 }

@@ -10,6 +10,7 @@
 #include "calibration.h"
 #include "outputs.h"
 #include "record.h"
+#include "state_print.h"
 
 /* ---- sums -------------------------------------------------------------------------------------------------------- */
 
@@ -258,6 +259,16 @@ static void print_motion(const struct options *o, const vfront_rig_t *rig, const
         motion_print(motion);
 }
 
+static void print_states(const struct options *o, const dataset_t *d, const states_t *states,
+                         const state_accuracy_t *accuracy)
+{
+    const char *why = outputs_no_state(o, d);
+    if (why)
+        printf("%-12s none: %s\n", "state", why);
+    else
+        state_print(states, accuracy, dataset_has_velocity(d));
+}
+
 /** Disparities and stixels, if switched on. */
 static void print_disparities_and_stixels(const struct options *o, const struct summary *t)
 {
@@ -309,7 +320,7 @@ static void print_health(const struct summary *t)
 }
 
 void summary_print(const vfront_t *vf, const struct options *o, const dataset_t *d, const struct summary *t,
-                   const motion_t *motion)
+                   const motion_t *motion, const states_t *states, const state_accuracy_t *accuracy)
 {
     vfront_info_t info;
     const vfront_rig_t *rig = dataset_rig(d);
@@ -325,6 +336,7 @@ void summary_print(const vfront_t *vf, const struct options *o, const dataset_t 
     print_keypoints(t, &info, rig->cameras);
     print_depths_and_matches(o, t, rig);
     print_motion(o, rig, motion);
+    print_states(o, d, states, accuracy);
     print_disparities_and_stixels(o, t);
     print_health(t);
     print_times(o, t);

@@ -9,6 +9,7 @@
 #include "motion.h"
 #include "options.h"
 #include "record.h"
+#include "state_accuracy.h"
 
 /** Times of one frame [us]. */
 struct frame_times {
@@ -51,9 +52,13 @@ int summary_no_sequence(const struct summary *t);
 /** Number of refused frames. */
 uint32_t summary_refused(const struct summary *t);
 
-/** Print the table to stdout. `motion` is finished (motion_finish()). */
+/**
+ * Print the table to stdout.
+ * @param[in] motion    Finished (motion_finish()).
+ * @param[in] accuracy  That of the states; NULL: not known.
+ */
 void summary_print(const vfront_t *vf, const struct options *o, const dataset_t *d, const struct summary *t,
-                   const motion_t *motion);
+                   const motion_t *motion, const states_t *states, const state_accuracy_t *accuracy);
 
 void summary_free(struct summary *t);
 

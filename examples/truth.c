@@ -31,6 +31,7 @@ static truth_pose_t *append(truth_t *truth)
         truth->pose = more;
         truth->capacity = capacity;
     }
+    memset(&truth->pose[truth->count], 0, sizeof *truth->pose);
     return &truth->pose[truth->count++];
 }
 
@@ -82,16 +83,18 @@ static const char *read_tum(const text_t *t, const char *line, truth_pose_t *to)
     return set_from_quaternion(t, &v[1], &v[4], to);
 }
 
-/** Velocity and biases after the quaternion are not read. */
+/** Biases behind the velocity are not read. */
 static const char *read_euroc(const text_t *t, const char *line, truth_pose_t *to)
 {
-    double v[7];
+    double v[10];
     char *end;
     to->t_ns = strtoull(line, &end, 10);
     end += strspn(end, " \t");
-    if (end == line || *line == '-' || *end != ',' || text_numbers(end + 1, v, 7) != 7 || !all_finite(v, 7))
-        return fail("%s:%d: not a line `t [ns],x,y,z,qw,qx,qy,qz`", t->path, t->line);
+    const int count = end == line || *line == '-' || *end != ',' ? 0 : text_numbers(end + 1, v, 10);
+    if (count < 7 || !all_finite(v, 7)) return fail("%s:%d: not a line `t [ns],x,y,z,qw,qx,qy,qz`", t->path, t->line);
     const double xyzw[4] = {v[4], v[5], v[6], v[3]};
+    to->has_velocity = count == 10 && all_finite(&v[7], 3);
+    if (to->has_velocity) memcpy(to->velocity_mps, &v[7], sizeof to->velocity_mps);
     return set_from_quaternion(t, v, xyzw, to);
 }
 
@@ -148,25 +151,51 @@ static uint32_t pose_after(const truth_t *truth, uint64_t t_ns)
     return low;
 }
 
-/** Take a pose if it is within TRUTH_APART_NS of a time. Returns 0 otherwise. */
-static int take_if_near(const truth_pose_t *from, uint64_t t_ns, pose_t *pose)
+/** Pose that stands for a time: `share` of the way from a to b, or, with b NULL, a itself. */
+struct place {
+    const truth_pose_t *a, *b;
+    double share;
+};
+
+static uint64_t apart_ns(const truth_pose_t *pose, uint64_t t_ns)
 {
-    const uint64_t apart_ns = from->t_ns > t_ns ? from->t_ns - t_ns : t_ns - from->t_ns;
-    if (apart_ns > TRUTH_APART_NS) return 0;
-    *pose = from->pose;
-    return 1;
+    return pose->t_ns > t_ns ? pose->t_ns - t_ns : t_ns - pose->t_ns;
+}
+
+/** Find a time among the poses. Returns 0 outside of their times and in gaps. */
+static int find(const truth_t *truth, uint64_t t_ns, struct place *at)
+{
+    const uint32_t after = pose_after(truth, t_ns);
+    const truth_pose_t *a = &truth->pose[after - (after > 0)], *b = &truth->pose[after - (after == truth->count)];
+    if (a != b && b->t_ns - a->t_ns <= TRUTH_GAP_NS) {
+        *at = (struct place){a, b, (double)(t_ns - a->t_ns) / (double)(b->t_ns - a->t_ns)};
+        return 1;
+    }
+    *at = (struct place){apart_ns(a, t_ns) <= TRUTH_APART_NS ? a : b, NULL, 0.0};
+    return apart_ns(at->a, t_ns) <= TRUTH_APART_NS;
 }
 
 int truth_at(const truth_t *truth, uint32_t frame, uint64_t t_ns, pose_t *pose)
 {
+    struct place at;
     if (truth->kind == TRUTH_KITTI) {
         if (frame >= truth->count) return 0;
         *pose = truth->pose[frame].pose;
         return 1;
     }
-    const uint32_t after = pose_after(truth, t_ns);
-    const truth_pose_t *a = &truth->pose[after - (after > 0)], *b = &truth->pose[after - (after == truth->count)];
-    if (a == b || b->t_ns - a->t_ns > TRUTH_GAP_NS) return take_if_near(a, t_ns, pose) || take_if_near(b, t_ns, pose);
-    *pose = pose_interpolate(&a->pose, &b->pose, (double)(t_ns - a->t_ns) / (double)(b->t_ns - a->t_ns));
+    if (!find(truth, t_ns, &at)) return 0;
+    *pose = at.b ? pose_interpolate(&at.a->pose, &at.b->pose, at.share) : at.a->pose;
+    return 1;
+}
+
+int truth_velocity_at(const truth_t *truth, uint64_t t_ns, double velocity_mps[3])
+{
+    struct place at;
+    if (truth->kind != TRUTH_EUROC || !find(truth, t_ns, &at)) return 0;
+    if (!at.a->has_velocity || (at.b && !at.b->has_velocity)) return 0;
+    for (int i = 0; i < 3; i++) {
+        const double v = at.a->velocity_mps[i];
+        velocity_mps[i] = at.b ? v + at.share * (at.b->velocity_mps[i] - v) : v;
+    }
     return 1;
 }

@@ -4,7 +4,8 @@
  *   KITTI   12 numbers per line, one line per frame: the rows of [R | t], sensor to world
  *   TUM     8 numbers per line: t [s], position x y z [m], quaternion x y z w, sensor to world
  *   EuRoC   8 or more numbers per line, separated by commas: t [ns], position x y z [m], quaternion w x y z, sensor
- * to world Empty lines and those that begin with # are skipped.
+ *           to world; behind these velocity x y z [m/s], or nothing. z is up
+ * Empty lines and those that begin with # are skipped.
  *
  * A function that can fail returns NULL, or a one-line message that names the file; the message is valid until the
  * next call.
@@ -22,7 +23,9 @@
 /** Pose and its time, 0 for KITTI. */
 typedef struct truth_pose {
     uint64_t t_ns;
-    pose_t pose; /**< T_world_sensor. */
+    pose_t pose;            /**< T_world_sensor. */
+    double velocity_mps[3]; /**< Of the sensor, in axes of the world; 0 where the line has none. */
+    int has_velocity;
 } truth_pose_t;
 
 /** Kind of file. Pose i of KITTI is that of frame i, the others have times; the sensor of EuRoC is not a camera. */
@@ -41,5 +44,8 @@ void truth_free(truth_t *truth);
 /** Pose of a frame, interpolated if the file has times. Returns 0 if the frame lies outside of the file's times or
  *  in a gap of them. */
 int truth_at(const truth_t *truth, uint32_t frame, uint64_t t_ns, pose_t *pose);
+
+/** Velocity of the sensor, likewise. Returns 0 also where the file has none. */
+int truth_velocity_at(const truth_t *truth, uint64_t t_ns, double velocity_mps[3]);
 
 #endif

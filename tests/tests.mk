@@ -145,6 +145,7 @@ VIEWS = $(addprefix src/,core/geometry.c core/views.c core/tuning.c camera/grid.
 BRIDGE_SRC_orb = src/image/ingest.c src/image/scale.c src/image/smooth.c src/features/describe.c $(VIEWS)
 BRIDGE_SRC_ego = $(filter-out src/geometry/ego.c,$(SRC)) $(wildcard examples/synthetic*.c)
 BRIDGE_SRC_trajectory = $(addprefix examples/,trajectory.c truth.c accuracy.c pose.c text.c)
+BRIDGE_SRC_state = $(addprefix examples/,state.c state_accuracy.c state_plot.c diagram.c accuracy.c pose.c) $(wildcard examples/synthetic*.c)
 BRIDGE_CFG_track = -DVFRONT_TRACKS=1024
 BRIDGE_CFG_orb = -DVFRONT_CAMERAS=1 -DVFRONT_KEYPOINTS=32768
 BRIDGE_CFG_rectify = -DVFRONT_CAMERAS=2
@@ -182,7 +183,7 @@ $(BUILD)/vfcheck: $(VFCHECK) $(LIB)
 # ---- targets ------------------------------------------------------------------------------------------------------------------------
 
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
-BRIDGES := fast track orb lens rectify features trajectory ego stereo propagate window start nav
+BRIDGES := fast track orb lens rectify features trajectory state ego stereo propagate window start nav
 # In `make slow`, because each takes more than 8 s: of the oracles, and of the tests of ports.
 SLOW    := detect ego essential motion scale start stereo_position $(OWN)
 SLOW_PORTS := $(addprefix $(SMALL)/,init api info invariance prior alloc) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(FAKE)/hang $(FAKE)/failover $(JETPACK4)/fault $(JETPACK4)/points $(if $(HAVE_CUBLAS),$(FAKE)/cublas)
@@ -220,7 +221,7 @@ slow-run: $(if $(HAVE_FIBERS),$(EMULATED:%=$(EMULATE)/vfcheck-%) $(BUILD)/emulat
 	  '$(PYTHON) tests/state/propagate.py $(BUILD)/bridge_propagate.so --quick' \
 	  '$(PYTHON) tests/state/window.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_window.so --quick' \
 	  '$(PYTHON) tests/state/start.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_start.so --quick' '$(PYTHON) tests/state/nav.py $(BUILD)/bridge_nav.so --quick' \
-  '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' '$(PYTHON) tests/examples/faults.py $(BUILD)/replay --quick' $(EMULATED_SAMPLE)
+  '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' '$(PYTHON) tests/examples/state.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(PYTHON) tests/examples/faults.py $(BUILD)/replay --quick' $(EMULATED_SAMPLE)
 
 golden: $(BUILD)/digest ## Writes tests/golden.txt anew, on purpose only
 	$(BUILD)/digest --write tests/golden.txt

@@ -800,7 +800,7 @@ static void written(const vfront_result_t *r)
     record_t *record;
     assert_non_null(mkdtemp(folder));
     assert_null(record_open(&record, folder, 2, RECORD_STIXELS));
-    assert_null(record_frame(record, r, NULL));
+    assert_null(record_frame(record, r, NULL, NULL));
     assert_null(record_close(record));
     snprintf(path, sizeof path, "%s/stixels.csv", folder);
     FILE *f = fopen(path, "r");

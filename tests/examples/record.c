@@ -3,6 +3,7 @@
  *  known. */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include <float.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,11 +20,12 @@
 
 #define WIDTH 160
 #define HEIGHT 120
-#define ALL (RECORD_DESCRIPTORS | RECORD_DEPTHS | RECORD_MATCHES | RECORD_MOTION | RECORD_TRUTH)
+#define ALL (RECORD_DESCRIPTORS | RECORD_DEPTHS | RECORD_MATCHES | RECORD_MOTION | RECORD_TRUTH | RECORD_STATE)
 
 static char folder[] = P_tmpdir "/vfront-record-XXXXXX";
 static vfront_result_t result[2]; /* before and now */
 static trajectory_frame_t place[2];
+static states_t states;
 
 static int make_folder(void **state)
 {
@@ -36,7 +38,8 @@ static int remove_folder(void **state)
     static const char *const name[] = {"tracks.csv",           "keypoints.csv",  "descriptors.csv", "depth.csv",
                                        "matches.csv",          "health.csv",     "motion.csv",      "trajectory.txt",
                                        "trajectory_kitti.txt", "truth.txt",      "path.svg",        "timing.csv",
-                                       "digest.txt",           "prediction.csv", "covariance.csv"};
+                                       "digest.txt",           "prediction.csv", "covariance.csv",  "state.csv",
+                                       "trajectory_state.txt", "truth_state.txt"};
     (void)state;
     for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
         char path[80];
@@ -77,6 +80,38 @@ static void make_motions(void)
     result[1].metric.R[0] = result[1].metric.R[4] = result[1].metric.R[8] = 1.0f;
 }
 
+/** No state, then one with another value in each member, at a yaw of a quarter; ground truth has another place and
+ *  yaw. */
+static void make_states(void)
+{
+    vfront_nav_t *n = &result[1].nav;
+    dataset_state_t truth = {.T_world_imu = pose_identity};
+    truth.T_world_imu.t[0] = 100.0;
+    result[0].nav.state = VFRONT_NAV_INITIALISING;
+    result[0].nav.quality = 1;
+    *n = (vfront_nav_t){.t_ns = 1234567890123456787u,
+                        .q_odom_imu = {sqrt(0.5), 0.0, 0.0, sqrt(0.5)},
+                        .flags = VFRONT_NAV_SATURATED | VFRONT_NAV_GAP,
+                        .state = VFRONT_NAV_COASTING,
+                        .age_ns = 77,
+                        .offset_s = 1.0 / 3e3,
+                        .offset_sigma_s = 1.0 / 7e3,
+                        .misfit = 2.0 / 3.0,
+                        .landmarks = 44,
+                        .quality = 33,
+                        .reset_counter = 3};
+    for (int k = 0; k < 3; k++) {
+        n->position_m[k] = (1.0 + k) / 3.0;
+        n->velocity_mps[k] = (4.0 + k) / 3.0;
+        n->gyro_bias_rad_s[k] = (7.0 + k) / 3.0;
+        n->accel_bias_m_s2[k] = (10.0 + k) / 3.0;
+    }
+    for (int i = 0, at = 0; i < 15; at += 15 - i++) n->covariance[at] = (double)(i + 1) * (i + 1);
+    state_free(&states);
+    assert_true(state_add(&states, 5, &result[0].nav, &truth, 1));
+    assert_true(state_add(&states, 1234567890123456789u, n, &truth, 1));
+}
+
 /** Two key points of each camera, numbers with all their bits. */
 static void make_results(void)
 {
@@ -105,6 +140,7 @@ static void make_results(void)
         1, 0, 33, 256, VFRONT_AGREES_RELATIVE, 1, 90.25f, 70.5f, {0.0f, 0.0f, 1.0f}, 30.5f, 60.25f, 4000000000u, 7};
 #endif
     make_motions();
+    make_states();
 }
 
 /** Line number `line` of a file, from 0; "" past the end. */
@@ -133,8 +169,8 @@ static void write_results(unsigned there)
     record_t *record;
     make_results();
     assert_null(record_open(&record, folder, VFRONT_CAMERAS, there));
-    assert_null(record_frame(record, &result[0], &place[0]));
-    assert_null(record_frame(record, &result[1], &place[1]));
+    assert_null(record_frame(record, &result[0], &place[0], &states.frame[0]));
+    assert_null(record_frame(record, &result[1], &place[1], &states.frame[1]));
     assert_null(record_close(record));
 }
 
@@ -232,10 +268,10 @@ static void test_bearing(void **state)
 }
 
 /** Create a file as an earlier run would leave it. */
-static void put_drawing(void)
+static void put_drawing(const char *name)
 {
     char path[80];
-    snprintf(path, sizeof path, "%s/path.svg", folder);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *f = fopen(path, "w");
     assert_non_null(f);
     fclose(f);
@@ -255,12 +291,16 @@ static void test_removed(void **state)
                 {"motion.csv", 1, RECORD_MOTION},
                 {"trajectory.txt", 1, RECORD_MOTION},
                 {"trajectory_kitti.txt", 1, RECORD_MOTION},
-                {"truth.txt", 1, RECORD_MOTION | RECORD_TRUTH}};
+                {"truth.txt", 1, RECORD_MOTION | RECORD_TRUTH},
+                {"state.csv", 1, RECORD_STATE},
+                {"trajectory_state.txt", 1, RECORD_STATE},
+                {"truth_state.txt", 1, RECORD_STATE | RECORD_TRUTH}};
     for (unsigned there = 0; there <= ALL; there++) {
         write_results(ALL);
-        put_drawing();
+        put_drawing("path.svg");
+        put_drawing("state.svg");
         write_results(there);
-        assert_false(is_there("path.svg"));
+        assert_false(is_there("path.svg") || is_there("state.svg"));
         for (size_t i = 0; i < sizeof file / sizeof *file; i++)
             assert_int_equal(is_there(file[i].name), file[i].built && !(file[i].needs & ~there));
     }
@@ -309,6 +349,41 @@ static int light(const overlay_t *o, const uint8_t *rgb, int32_t x, int32_t y)
 
 /** A track went from (20, 30) to (40, 30), another from (20, 90) to (40, 90), which does not agree; one is new. The
  *  camera goes where it sees (100, 40), then backwards. */
+static void test_state(void **state)
+{
+    (void)state;
+    const double third[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, half = sqrt(0.5);
+    static const int sigma[] = {1, 2, 3, 7, 8, 9, 4, 5, 6, 10, 11, 12, 13, 14, 15};
+    char begin[100];
+    double v[34];
+    write_results(ALL);
+    int columns = 1, empty = 1;
+    for (const char *c = line_of("state.csv", 0); *c; c++) columns += *c == ',';
+    const char *line = line_of("state.csv", 1);
+    assert_int_equal(strncmp(line, "5,0,initialising,,0,1,,,", 24), 0);
+    for (const char *c = line; *c; c++) empty += *c == ',';
+    assert_true(columns == 43 && empty == columns);
+    line = line_of("state.csv", 2);
+    snprintf(begin, sizeof begin, "6,0,coasting,saturated gap,3,33,44,77,%.17g,1234567890123456787,", 2.0 / 3.0);
+    assert_int_equal(strncmp(line, begin, strlen(begin)), 0);
+    line += strlen(begin);
+    for (int i = 0; i < 33; i++, line++) {
+        char *end;
+        v[i] = strtod(line, &end);
+        assert_true(*end == (i < 32 ? ',' : '\n'));
+        line = end;
+    }
+    for (int i = 0; i < 6; i++) assert_true(v[i] == third[i] / 3.0);
+    assert_true(v[6] == 0.0 && v[7] == 0.0 && v[8] == half && v[9] == half);
+    for (int i = 0; i < 6; i++) assert_true(v[10 + i] == third[6 + i] / 3.0);
+    assert_true(v[16] == 1.0 / 3e3 && v[32] == 1.0 / 7e3);
+    for (int i = 0; i < 15; i++) assert_true(v[17 + i] == sigma[i]);
+    assert_string_equal(line_of("trajectory_state.txt", 0),
+                        "1234567890.123456789 0.333333333333 0.666666666667 1 0 0 0.707106781187 0.707106781187\n");
+    assert_string_equal(line_of("truth_state.txt", 0), line_of("trajectory_state.txt", 0));
+    assert_string_equal(line_of("trajectory_state.txt", 1), "");
+}
+
 static void test_motion_drawn(void **state)
 {
     (void)state;
@@ -386,6 +461,7 @@ int main(void)
         cmocka_unit_test(test_motion),
         cmocka_unit_test(test_prediction),
         cmocka_unit_test(test_trajectory),
+        cmocka_unit_test(test_state),
         cmocka_unit_test(test_motion_drawn),
 #if VFRONT_MATCHES
         cmocka_unit_test(test_matches),

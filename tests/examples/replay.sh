@@ -254,6 +254,56 @@ check 'covariance.csv and motion.csv differ' awk -F, '
     {rows++; if (off(s[$1, $2, 0] ^ 2, $3) || off(s[$1, $2, 1] ^ 2, $9) || off(s[$1, $2, 2] ^ 2, $14) || off(s[$1, $2, 5] ^ 2, $23) || NF != 23) exit wrong = 1}
     END {exit wrong || rows != motions || !rows}' good/motion.csv good/covariance.csv
 
+# States of an IMU: that of the rendered flight, with --set window=1.
+fly() { # exit code, pattern, the rest of the arguments: a run into the same folder
+    code=$1 pattern=$2
+    shift 2
+    expect "$code" "$pattern" --port host --out state "$@"
+}
+states() { cut -d, -f3 state/state.csv | sed 1d | uniq -c | awk '{printf "%s %s ", $1, $2}'; }
+of_state() { [ -e state/state.csv ] && [ -e state/trajectory_state.txt ] && [ -e state/truth_state.txt ] && [ -e state/state.svg ]; }
+none_of_state() { ! ls state/state.csv state/trajectory_state.txt state/truth_state.txt state/state.svg 2>/dev/null | grep -q .; }
+fly 0 'state +good 8[0-9]\.[0-9] %, coasting 0.0 %, lost 0.0 %, initialising 1[0-9]\.[0-9] %, none 0.0 % of 30 frames' --frames 30 --set window=1 synthetic:320x240
+check 'a file of states is missing' of_state
+check 'state.csv has other columns than examples/README.md' documented state/state.csv
+check 'state.csv: not all rows have the columns of the first' columns_agree state/state.csv
+check 'the first state is not that of the table' awk -F, -v s="$(sed -n 's/.*first one after \([0-9.]*\) s; began anew 0 times/\1/p' out.txt)" '
+    $3 == "good" {found = 1; exit} NR > 1 {n++} END {exit !found || (s - n / 30) ^ 2 > 0.0001}' state/state.csv
+check 'a frame without a state has one' rows state/state.csv '($3 == "good") == ($11 != "") && NF == 43'
+check 'trajectory_state.txt has not a line a state' size_is state/trajectory_state.txt "$(grep -c ,good, state/state.csv)"
+check 'ground truth of states has not a line a state' size_is state/truth_state.txt "$(grep -c ,good, state/state.csv)"
+check 'no attitude of unit length' rows state/state.csv '$3 != "good" || ((v = $17 ^ 2 + $18 ^ 2 + $19 ^ 2 + $20 ^ 2) > 0.999999999 && v < 1.000000001)'
+check 'a deviation that is none' awk -F, 'NR > 1 && $3 == "good" {for (i = 28; i <= 43; i++) if (!($i > 0 && $i < 1)) exit wrong = 1} END {exit wrong}' state/state.csv
+check 'ground truth does not begin at the first state' [ "$(head -1 state/truth_state.txt | cut -c1-40)" = "$(head -1 state/trajectory_state.txt | cut -c1-40)" ]
+check 'state.svg is not whole' [ "$(tail -1 state/state.svg)" = '</svg>' ]
+check 'no errors in state.svg' [ "$(grep -c 'error of ' state/state.svg)" -eq 9 ]
+check 'no NEES of states' grep -qE 'NEES position [0-9.e-]+, 0 of [0-9]+ beyond 99.9 %; attitude [0-9.e-]+, 0 of [0-9]+ beyond 99.9 %; 3 is right' out.txt
+for f in state.csv trajectory_state.txt truth_state.txt state.svg; do cp state/$f again-$f; done
+cp state/motion.csv motion.1
+fly 0 'state +good' --frames 30 --set window=1 synthetic:320x240
+for f in state.csv trajectory_state.txt truth_state.txt state.svg; do check "$f differs in a second run" cmp -s state/$f again-$f; done
+fly 0 'state +none: window is 0' --frames 8 --set window=0 synthetic:320x240
+check 'the states of an earlier run are still there' none_of_state
+fly 0 'state +none: there are no readings of an IMU' --frames 8 synthetic:320x240
+fly 0 '^ +no ground truth$' --frames 20 --set window=1 --truth=none synthetic:320x240
+check 'ground truth of states without ground truth' [ ! -e state/truth_state.txt ]
+check 'errors in state.svg without ground truth' [ "$(grep -c 'error of ' state/state.svg)" -eq 0 ]
+check 'no deviations at the end' grep -qE 'at the end deviations of [0-9.e-]+ m, [0-9.e-]+ deg of tilt, [0-9.e-]+ deg of yaw' out.txt
+fly 0 'no state: initialising in 3 of 3 frames' --frames 3 --set window=1 synthetic:320x240
+check 'other states than those of three frames' [ "$(states)" = '3 initialising ' ]
+check 'a trajectory, or a plot, without a state' [ ! -s state/trajectory_state.txt ] && [ ! -e state/state.svg ]
+fly 0 'no state: no frame had readings of an IMU' --frames 3 --set window=1 --no-gyro synthetic:320x240
+fly 0 'state +none: with --pairs the frames are no sequence' --frames 3 --set window=1 --pairs synthetic:320x240
+fly 0 'no state: initialising in 20 of 20 frames' --frames 20 --set window=1 --mono synthetic:320x240
+fly 2 'VFRONT_E_TUNING: .*failover' --set window=1 --failover synthetic:320x240
+fly 2 'VFRONT_E_TUNING: .*ego' --set window=1 --set ego=0 synthetic:320x240
+fly 1 'window needs the noise of the IMU' --set window=1 --calibration=none synthetic:320x240
+printf '0.7s-0.9s both black\n1.2s-1.7s gyro gap\n' >outage.txt
+fly 0 'first one after 0.[12][0-9] s; began anew 1 times' --frames 70 --set window=1 --fault outage.txt synthetic:320x240
+check 'not coasting in the dark, lost in a gap, good behind both' [ "$(states | sed 's/[0-9][0-9]* //g')" = 'initialising good coasting good lost good ' ]
+check 'no restart in state.svg' [ "$(grep -cE "stroke-dasharray='4 3' d='M" state/state.svg)" -eq 9 ]
+check 'the lost state is written' [ "$(grep -cE ',(good|coasting),' state/state.csv)" -eq "$(wc -l <state/trajectory_state.txt)" ]
+
 # Fault scripts: the files of a run, frames that are refused, messages.
 fault() { # name, script (with \n): writes it
     printf '%b\n' "$2" >"$1.txt"
@@ -623,7 +673,16 @@ else
     try 0 'gyro +used, that of an IMU$' imu.yaml,left.yaml kitti
     try 0 'gyro +used, that of an IMU; its noise is not known' left.yaml kitti
     try 1 'imu.yaml: a second imu.yaml' imu.yaml,left.yaml,imu.yaml kitti
-    try 1 'imu.yaml: no file of a camera' imu.yaml kitti
+    expect 0 'state +none: the noise of the IMU is not known, which --calibration=imu.yaml can give' --port host kitti
+    expect 0 'no state: initialising in 3 of 3 frames' --port host --calibration=imu.yaml --out drive kitti
+    check 'imu.yaml alone takes the data set'"'"'s own calibration away' grep -qE 'baseline +0\.50000 m' out.txt
+    check 'not a state a frame' size_is drive/state.csv 4
+    expect 0 'state +none: failover is 1' --port host --failover --calibration=imu.yaml kitti
+    expect 0 'state +none: ego is 0' --port host --set ego=0 --calibration=imu.yaml kitti
+    expect 0 'state +none: with --no-gyro there are no readings' --port host --no-gyro --calibration=imu.yaml kitti
+    expect 0 'state +none: there is one camera' --port host --mono --calibration=imu.yaml kitti
+    expect 0 'state +none: window is 0' --port host --set window=0 --calibration=imu.yaml --out drive kitti
+    check 'states that are not wanted' [ ! -e drive/state.csv ]
     try 1 ',imu.yaml,left.yaml: an empty name' ,imu.yaml,left.yaml kitti
     chain '128, 96' pinhole | sed '1s/camera_model/timeshift_cam_imu: 0.01, T_cam_imu: [[0, -1, 0, 0], [0, 0, -1, 0], [1, 0, 0, 0], [0, 0, 0, 1]], &/' >shift.yaml
     expect 0 'gyro +used, that of an IMU$' --port host --calibration=shift.yaml,imu.yaml --out drive kitti
