@@ -1268,7 +1268,8 @@ typedef enum vfront_nav_state {
  *  first-estimate Jacobians wants it; and the convention is that of vfront_motion_t. */
 struct vfront_nav {
     uint64_t t_ns;             /**< Time, on the clock of the readings [ns]; in a result that of the middle of exposure,
-                                    t_mid_ns, by imu_offset_ns of the rig and offset_s. 0: no state. */
+                                    t_mid_ns, by imu_offset_ns of the rig and the time offset of the state before,
+                                    which its readings were chosen with. 0: no state. */
     double position_m[3];      /**< Position of the IMU [m], each of magnitude at most 10^9. */
     double velocity_mps[3];    /**< Its velocity, in axes of the odometry frame [m/s], at most 10^5 each. */
     double q_odom_imu[4];      /**< Attitude, unit quaternion w x y z: from IMU axes to axes of the odometry frame. */

@@ -192,6 +192,7 @@ struct vf_window {
     double disparity_rad, first_disparity_rad;
     double mount[4], first_mount[4]; /* attitude of camera 0 on the IMU, q_imu_cam; where the prior has it */
     double cost;                     /* of the last optimisation */
+    double misfit;                   /* of its sights: mean cost of one */
     uint32_t flags;                  /* vfront_nav_flags_t of the last interval */
     uint32_t reserved;
     struct vf_window_carried carried; /* of vf_window_step() */

@@ -205,6 +205,18 @@ VF_FN void vf_window_undo(struct vf_window *w, const struct vf_window_work *k, i
     }
 }
 
+/** Mean cost of a sight of the system just made. By one item. */
+VF_FN double vf_window_misfit(const struct vf_window_work *k)
+{
+    double cost = 0.0;
+    uint32_t sights = 0;
+    for (int part = 0; part < VF_WINDOW_PARTS; part++) {
+        cost += k->sights[part];
+        sights += k->number[part];
+    }
+    return sights ? cost / sights : 0.0;
+}
+
 /** Verdict on the system just made: its estimate is taken, if the cost fell, or else put back. Of one block. */
 VF_FN void vf_window_judge(struct vf_window *w, struct vf_window_work *k)
 {
@@ -215,6 +227,7 @@ VF_FN void vf_window_judge(struct vf_window *w, struct vf_window_work *k)
         if (good) {
             k->at = k->trial;
             w->cost = k->cost;
+            w->misfit = vf_window_misfit(k);
         }
         if (k->steps) k->damping *= good ? 0.1 : 100.0;
         k->trial = k->at ^ 1;
@@ -347,15 +360,6 @@ VF_FN void vf_window_cover(struct vf_window *w, struct vf_window_work *k)
         k->corner_inverse[r] = k->room.inverse[N - M + r];
     }
     vf_window_cover_corner(w, k);
-}
-
-/** Number of bits set, of 16. */
-VF_FN int vf_window_bits(uint32_t v)
-{
-    v = (v & 0x5555) + (v >> 1 & 0x5555);
-    v = (v & 0x3333) + (v >> 2 & 0x3333);
-    v = (v & 0x0f0f) + (v >> 4 & 0x0f0f);
-    return (int)((v & 0xff) + (v >> 8));
 }
 
 /** Inverse range of a sight by its partner, or the mean one. */
@@ -666,20 +670,18 @@ VF_FN void vf_window_begin(struct vf_window *w, const struct vf_window_rig *rig,
     VF_ITEM_SYNC();
 }
 
-/** Landmarks that the newest frame sees, and sights of all, in parts. */
+/** Landmarks that the newest frame sees, in parts. */
 VF_FN void vf_window_count_seen(const struct vf_window *w, struct vf_window_work *k)
 {
     VF_PARTS(part, VF_WINDOW_PARTS)
     {
-        uint32_t number = 0, sum = 0;
+        uint32_t number = 0;
         VF_UNROLL_4
         for (int i = part; i < VF_WINDOW_LANDMARKS; i += VF_WINDOW_PARTS) {
             const uint32_t id = w->landmark[i].id, seen = w->landmark[i].seen;
             number += id ? seen >> w->newest & 1 : 0;
-            sum += id ? (uint32_t)vf_window_bits(seen) : 0;
         }
         k->number[part] = number;
-        k->sum[part] = sum;
     }
     VF_ITEM_SYNC();
 }
@@ -700,13 +702,9 @@ VF_FN void vf_window_tell(const struct vf_window *w, struct vf_window_work *k, v
         memcpy(nav->accel_bias_m_s2, s->value.bias + 3, sizeof nav->accel_bias_m_s2);
         nav->flags = w->flags;
         nav->offset_s = w->offset_s;
-        uint32_t sights = 0;
+        nav->misfit = w->misfit;
         nav->landmarks = 0;
-        for (int part = 0; part < VF_WINDOW_PARTS; part++) {
-            nav->landmarks += k->number[part];
-            sights += k->sum[part];
-        }
-        nav->misfit = sights ? w->cost / sights : 0.0;
+        for (int part = 0; part < VF_WINDOW_PARTS; part++) nav->landmarks += k->number[part];
     }
     VF_ITEM_SYNC();
 }

@@ -486,19 +486,36 @@ VF_FN void vf_window_host_of(struct vf_window_work *k, int h)
     vf_window_fold_own(host, i);
 }
 
-/** Twice the cost of all factors at the estimate, but for a constant: in parts, then together. Of one block. */
+/** Number of bits set, of 16. */
+VF_FN int vf_window_bits(uint32_t v)
+{
+    v = (v & 0x5555) + (v >> 1 & 0x5555);
+    v = (v & 0x3333) + (v >> 2 & 0x3333);
+    v = (v & 0x0f0f) + (v >> 4 & 0x0f0f);
+    return (int)((v & 0xff) + (v >> 8));
+}
+
+/** Twice the cost of all factors at the estimate, but for a constant; cost of the sights, and their number: in parts,
+ *  the first then together. Of one block. */
 VF_FN void vf_window_costs(const struct vf_window *w, struct vf_window_work *k)
 {
     VF_PARTS(part, VF_WINDOW_PARTS)
     {
-        double sum = 0.0;
+        double sum = 0.0, sights = 0.0;
+        uint32_t number = 0;
         for (int i = part; i < VF_WINDOW_COLUMNS; i += VF_WINDOW_PARTS)
             sum += k->from_first[i] * (k->of_prior[i] + 2.0 * w->prior.g[i]);
-        for (int i = part; i < VF_WINDOW_LANDMARKS; i += VF_WINDOW_PARTS)
-            if (w->landmark[i].id && k->hosts >> w->landmark[i].host & 1) sum += (double)k->more[i].cost;
+        for (int i = part; i < VF_WINDOW_LANDMARKS; i += VF_WINDOW_PARTS) {
+            const struct vf_landmark *l = &w->landmark[i];
+            if (!l->id || !(k->hosts >> l->host & 1)) continue;
+            sights += (double)k->more[i].cost;
+            number += (uint32_t)vf_window_bits(l->seen);
+        }
         for (int f = 0; f < VF_WINDOW_MOTIONS && part < VF_NAV_ERRORS; f++)
             if (k->inertial[f].a >= 0) sum += k->inertial[f].rows.r[part] * k->inertial[f].rows.r[part];
-        k->part[part] = sum;
+        k->part[part] = sum + sights;
+        k->sights[part] = sights;
+        k->number[part] = number;
     }
     VF_ITEM_SYNC();
     VF_PARTS(i, 1)

@@ -83,7 +83,8 @@ struct vf_window_work {
     uint32_t in[VF_WINDOW_FRAMES]; /* of each host: bits of its frames and itself; 0: no landmarks */
     double damping, cost;
     double part[VF_WINDOW_PARTS];
-    uint32_t number[VF_WINDOW_PARTS], sum[VF_WINDOW_PARTS];            /* counts in parts */
+    double sights[VF_WINDOW_PARTS];                                    /* cost of sights, in parts */
+    uint32_t number[VF_WINDOW_PARTS];                                  /* counts in parts */
     double from_first[VF_WINDOW_COLUMNS], of_prior[VF_WINDOW_COLUMNS]; /* x; prior's H x */
     double x[VF_WINDOW_COLUMNS];
     struct vf_relative_camera camera[VF_WINDOW_FRAMES];

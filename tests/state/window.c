@@ -693,6 +693,22 @@ static void flights(void **state)
     }
 }
 
+/** Cost of a sight: three residuals, less what poses and landmarks follow; more where sights are wrong. */
+static void misfits(void **state)
+{
+    (void)state;
+    static const double wrong[3] = {0, 0.1, 0.3}, least[3] = {1.5, 3, 6}, most[3] = {3, 8, 15};
+    shake(38);
+    for (int i = 0; i < 3; i++) {
+        const struct flight one = {.runs = 1, .seconds = 4, .size = 1, .pixel = 0.5, .life = 30, .wrong = wrong[i]};
+        struct flown sum;
+        fly(&window, &one, &sum);
+        print_message("%.0f %% of sights wrong: misfit %.2f\n", 100 * wrong[i], sum.misfit);
+        REQUIRE(sum.misfit > least[i] && sum.misfit < most[i], "%g of sights wrong: misfit %.2f\n", wrong[i],
+                sum.misfit);
+    }
+}
+
 /** Position and yaw stay unseen: what the prior has of them is no more than at the start, however long the flight. */
 static void unseen(void **state)
 {
@@ -778,8 +794,8 @@ static void nonsense(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(readings), cmocka_unit_test(landmarks),   cmocka_unit_test(changes),
-        cmocka_unit_test(spread),   cmocka_unit_test(elimination), cmocka_unit_test(flights),
-        cmocka_unit_test(unseen),   cmocka_unit_test(same_bits),   cmocka_unit_test(nonsense)};
+        cmocka_unit_test(readings),    cmocka_unit_test(landmarks), cmocka_unit_test(changes), cmocka_unit_test(spread),
+        cmocka_unit_test(elimination), cmocka_unit_test(flights),   cmocka_unit_test(misfits), cmocka_unit_test(unseen),
+        cmocka_unit_test(same_bits),   cmocka_unit_test(nonsense)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

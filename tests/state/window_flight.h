@@ -32,7 +32,7 @@ struct flight {
 /** Means over runs and steps: squares of normalised errors of position, attitude, velocity; at the end those of the
  *  offsets, root mean square errors; deviations of position and yaw at the end. */
 struct flown {
-    double nees[3], offset, disparity, position_m, attitude_rad, offset_s, disparity_rad, sigma[2];
+    double nees[3], offset, disparity, position_m, attitude_rad, offset_s, disparity_rad, sigma[2], misfit;
 };
 
 struct wave {
@@ -276,6 +276,7 @@ static inline void judge(const struct flight_path *path, const vfront_nav_t *nav
         }
         sum->nees[b] += chi_squared(P, e + 3 * b, 3);
     }
+    sum->misfit += nav->misfit;
     sum->position_m += dot(e, e);
     sum->attitude_rad += dot(e + 3, e + 3);
     sum->sigma[0] = sqrt(nav->covariance[0]);
@@ -330,6 +331,7 @@ static inline void fly(struct vf_window *w, const struct flight *f, struct flown
     memset(sum, 0, sizeof *sum);
     for (int run = 0; run < f->runs; run++) steps += fly_once(w, f, sum);
     for (int b = 0; b < 3; b++) sum->nees[b] /= steps;
+    sum->misfit /= steps;
     sum->position_m = sqrt(sum->position_m / steps);
     sum->attitude_rad = sqrt(sum->attitude_rad / steps);
     sum->offset /= f->runs;
