@@ -393,7 +393,7 @@ int vfront_lens_bearing(const vfront_camera_t *camera, const double px[2], doubl
  * @param[in]  t_ns   Time of the state wanted, nav->t_ns..nav->t_ns + VFRONT_PROPAGATE_NS; or VFRONT_IMU_LAST: that of
  *                    the last reading.
  * @param[out] out    State at that time; may be nav. Unchanged unless VFRONT_OK is returned. Its flags are those of nav
- *                    and, in addition, those of this way.
+ *                    but for VFRONT_NAV_STANDING and, in addition, those of this way.
  *
  * @retval VFRONT_OK             State at t_ns. Readings that are saturated or missing are told by flags, and by the
  *                               covariance: see vfront_nav_flags_t.
@@ -1242,9 +1242,13 @@ typedef enum vfront_nav_flags {
     VFRONT_NAV_SATURATED = 1, /**< A reading was saturated. The covariance grows as by an error that is constant over
                                    all saturated readings of 100 ms, with a standard deviation of a quarter of the limit
                                    on each axis. */
-    VFRONT_NAV_GAP = 2        /**< Readings were missing, or ended more than 1.5 usual intervals too early. The
+    VFRONT_NAV_GAP = 2,       /**< Readings were missing, or ended more than 1.5 usual intervals too early. The
                                    covariance grows as if rate and force had walked at random there, as fast as they
                                    changed in all readings given. */
+    VFRONT_NAV_STANDING = 4   /**< The camera stands: since the frame before, readings and sights are those of one that
+                                   does not move, and have been for as long as it takes to tell 2 mm/s from that, 0.3 s
+                                   to some seconds. Position and attitude are held meanwhile. Of a frame's state only:
+                                   vfront_propagate() takes it away. */
 } vfront_nav_flags_t;
 
 /** What a state is worth. */

@@ -10,7 +10,7 @@
 #ifndef VF_WINDOW_SYSTEM_H
 #define VF_WINDOW_SYSTEM_H
 
-#include "window_work.h"
+#include "window_rest.h"
 
 /* ---- landmarks --------------------------------------------------------------------------------------------------- */
 
@@ -327,6 +327,7 @@ VF_FN void vf_window_inertials(const struct vf_window *w, struct vf_window_work 
             struct vf_window_inertial *f = &k->inertial[i - N];
             vf_inertial_rows(&f->rows, &w->slot[f->a], &w->slot[f->b], &w->noise);
             vf_inertial_scale_of(&f->scale, &w->slot[f->b], &w->noise);
+            vf_rest_rows(f, &w->slot[f->a], &w->slot[f->b]);
         }
     }
     VF_ITEMS(i, VF_WINDOW_MOTIONS * N)
@@ -345,7 +346,7 @@ VF_FN void vf_window_inertials(const struct vf_window *w, struct vf_window_work 
     {
         struct vf_window_inertial *f = &k->inertial[item / (C * (C + 1))];
         const int r = item / (C + 1) % C, c = item % (C + 1);
-        double sum = 0.0;
+        double sum = f->a >= 0 ? vf_rest_element(f, r, c) : 0.0;
         for (int i = 0; i < VF_NAV_ERRORS && f->a >= 0; i++)
             sum += f->rows.J[i][r] * (c < C ? f->rows.J[i][c] : f->rows.r[i]);
         if (c < C)
@@ -367,6 +368,8 @@ VF_FN void vf_window_costs(const struct vf_window *w, struct vf_window_work *k)
             if (w->landmark[i].id && k->hosts >> w->landmark[i].host & 1) sum += (double)k->more[i].cost;
         for (int f = 0; f < VF_WINDOW_MOTIONS && part < VF_NAV_ERRORS; f++)
             if (k->inertial[f].a >= 0) sum += k->inertial[f].rows.r[part] * k->inertial[f].rows.r[part];
+        for (int f = 0; f < VF_WINDOW_MOTIONS && part < 9; f++)
+            if (k->inertial[f].a >= 0) sum += k->inertial[f].moved[part] * k->inertial[f].moved[part];
         k->part[part] = sum;
     }
     VF_ITEM_SYNC();

@@ -21,8 +21,8 @@
 /** Columns of the time offset and the mounting, in one. */
 #define VF_WINDOW_CAMERA 4
 
-/** Most columns that are eliminated at once: those of a state and the pose of a keyframe. */
-#define VF_WINDOW_GONE (VF_NAV_ERRORS + 6)
+/** Most columns that are eliminated at once: all but those of a state and the cameras'. */
+#define VF_WINDOW_GONE (VF_WINDOW_OFFSET - VF_NAV_ERRORS)
 
 /** Normal equations of the landmarks of one host over the poses relative to it; vf_window_spread() turns them in place
  *  into those over the poses of the frames. */
@@ -50,6 +50,21 @@ struct vf_window_inertial {
     struct vf_inertial_scale scale;
     double H[VF_INERTIAL_COLUMNS][VF_INERTIAL_COLUMNS], g[VF_INERTIAL_COLUMNS];
     int32_t column[VF_WINDOW_COLUMNS]; /* of H, for each of the system; -1: none */
+    double still[3], moved[9];         /* at rest: weights of position, attitude, velocity; residuals (window_rest.h) */
+};
+
+/** Row of a sight in the test of rest; tested: it has a reference; still: it has not moved from it. */
+struct vf_rest_row {
+    float J[2][6], r[2];
+    int32_t tested, still;
+};
+
+/** Test of rest: rows of the sights; normal equations of velocity and rate of the camera. */
+struct vf_rest_sums {
+    struct vf_rest_row row[VF_WINDOW_SIGHTS];
+    double H[36], g[6];
+    int32_t anew;   /* 1: the camera moves, as far as one knows: references are of this frame */
+    int32_t begins; /* 1: rest is taken for granted from this frame on */
 };
 
 struct vf_window_work {
@@ -59,13 +74,16 @@ struct vf_window_work {
     int32_t still;       /* 1: landmarks do not move before their rows are made */
     uint32_t known;      /* sights of landmarks */
     uint32_t hosts;      /* bit h: its landmarks are in the system */
+    uint32_t sights;     /* of the newest frame */
     int32_t leaves, key; /* marginalisation: state, keyframe that leave; -1: none */
+    uint32_t leaving;    /* bit f: the frame of slot f is gone after it */
     int32_t gone, gone_list[VF_WINDOW_GONE];
     double damping, cost;
     double part[VF_WINDOW_PARTS];
     double from_first[VF_WINDOW_COLUMNS], of_prior[VF_WINDOW_COLUMNS]; /* x; prior's H x */
     double x[VF_WINDOW_COLUMNS], y[VF_WINDOW_COLUMNS];
     struct vf_window_inertial inertial[VF_WINDOW_MOTIONS];
+    struct vf_rest_sums rest;
     struct vf_window_host host[VF_WINDOW_FRAMES];
     struct vf_window_system system[2];
     struct vf_landmark_row row[2][VF_WINDOW_LANDMARKS];
