@@ -7,12 +7,16 @@
  *         missing or saturated. Sights: each landmark has a bearing of reference, of the frame in which rest began or
  *         of its first sight later. Its change since then, over time, is that of one velocity and one rate of the
  *         camera for all landmarks, by least squares; these are 0 to VF_REST_CHI2. A landmark that has changed by more
- *         than VF_REST_OWN moves by itself: while the camera moves, they are few or none
+ *         than VF_REST_OWN moves by itself; VF_REST_GO_ON of them have not
  *         Rest is taken for granted from the frame on in which these sights would tell VF_REST_MPS in any direction, by
- *         VF_REST_SIGMAS, from standing: the longer the tracks and the nearer the landmarks, the sooner. A camera that
- *         creeps at that speed or faster is not taken to stand; one slower is, until its tracks are old enough
+ *         VF_REST_SIGMAS, from standing, and do not: the longer the tracks and the nearer the landmarks, the sooner. A
+ *         camera that creeps at that speed or faster is not taken to stand
  *         Factor: poses of both ends of an interval of rest are the same, to a random walk of VF_REST_WALK_M and
- *         VF_REST_WALK_RAD a root of a second. Where rest ends, the intervals of the window lose it, too
+ *         VF_REST_WALK_RAD a root of a second, and the velocity at its end is 0, to VF_REST_STILL_MPS. Where rest ends,
+ *         the intervals of the window lose it, too
+ *         Keyframes: with the frame in which rest begins, all others leave. So what they say of its pose stays, whatever
+ *         becomes of their landmarks, and first estimates of what follows are those of one place. That frame hosts the
+ *         landmarks of all tracks that begin while rest lasts: where they are seen first is its own place
  * Exact   rows in single precision, their sums in order of the sights and all else in double
  * Cost    of a frame with 256 sights 20 us on one core of a server
  */
@@ -25,8 +29,10 @@
 #define VF_REST_MPS 0.005
 #define VF_REST_SIGMAS 7.0
 
-/** Largest sum of squares of the six deviations of velocity and rate: 1 in 10^6 is larger by chance. */
+/** Largest sum of squares of the six deviations of velocity and rate, to go on with a rest and to begin one: 1 in 10^6,
+ *  1 in 100 is larger by chance. */
 #define VF_REST_CHI2 38.0
+#define VF_REST_CHI2_BEGIN 16.8
 
 /** Largest sum of squares of the two deviations of a landmark's change: 1 in 8,000 is larger by chance. */
 #define VF_REST_OWN 18.0f
@@ -37,7 +43,7 @@
 
 /** Largest sum of squares of the three deviations of a mean of readings; error of that beside noise [rad/s, m/s^2];
  *  most intervals of which the mean is made. */
-#define VF_REST_QUIET 16.0
+#define VF_REST_QUIET 30.0
 #define VF_REST_RAD_S 0.002
 #define VF_REST_M_S2 0.02
 #define VF_REST_INTERVALS 64.0
@@ -75,6 +81,23 @@ VF_FN double vf_rest_element(const struct vf_window_inertial *f, int r, int c)
     if (c % VF_NAV_ERRORS != error) return 0.0;
     if (error >= 6) return c < VF_NAV_ERRORS ? 0.0 : root * root;
     return first == (c < VF_NAV_ERRORS) ? root * root : -root * root;
+}
+
+/** First estimate of a state that is not in the prior yet, at rest: the pose of the first estimate of the state before,
+ *  and no velocity. So what cannot be told, tilt from the bias of the accelerometer above all, is one direction in all
+ *  intervals of a rest, though the estimate of its place changes by more from frame to frame than the factor lets poses
+ *  differ. */
+VF_FN void vf_rest_first(const struct vf_window_slot *before, struct vf_window_slot *s)
+{
+    const struct vf_window_value *from = before->prior ? &before->first : &before->value;
+    if (s->prior || !s->rest) return;
+    s->prior = 1;
+    s->first = s->value;
+    memcpy(s->first.q, from->q, sizeof s->first.q);
+    for (int k = 0; k < 3; k++) {
+        s->first.p[k] = from->p[k];
+        s->first.v[k] = 0.0;
+    }
 }
 
 /* ---- readings ---------------------------------------------------------------------------------------------------- */
@@ -145,15 +168,15 @@ VF_FN void vf_rest_sum(struct vf_rest_sums *s, uint32_t rows, int a, int b)
         s->g[a] = sum;
 }
 
-/** 1 if the velocity and rate that fit best are 0. */
-VF_FN int vf_rest_still(const struct vf_rest_sums *s)
+/** Square of the velocity and rate that fit best, over their covariance. */
+VF_FN double vf_rest_square(const struct vf_rest_sums *s)
 {
     double L[36], y[6], square = 0.0;
     vf_solve_factor(s->H, L, 6, 6, 1e-9);
     memcpy(y, s->g, sizeof y);
     vf_solve_forward(L, y, 6, 6);
     for (int k = 0; k < 6; k++) square += y[k] * y[k];
-    return square < VF_REST_CHI2;
+    return square;
 }
 
 /** 1 if VF_REST_MPS in any direction would be seen: the squared deviations of it are a form whose least value is over
@@ -180,9 +203,9 @@ VF_FN void vf_rest_judge(struct vf_window *w, struct vf_window_work *k, uint32_t
         still += k->rest.row[i].still;
     }
     const int before = rest->holds;
-    const double share = before ? VF_REST_GO_ON : VF_REST_BEGIN;
+    const double square = vf_rest_square(&k->rest), share = before ? VF_REST_GO_ON : VF_REST_BEGIN;
     const int quiet = s->motion.dt_s > 0.0 && vf_rest_quiet(rest, s);
-    k->rest.anew = !(quiet && still > 0.0 && still >= share * tested && vf_rest_still(&k->rest));
+    k->rest.anew = !(quiet && still > 0.0 && still >= share * tested && square < VF_REST_CHI2);
     if (k->rest.anew) {
         rest->holds = 0;
         rest->intervals = 0;
@@ -190,7 +213,7 @@ VF_FN void vf_rest_judge(struct vf_window *w, struct vf_window_work *k, uint32_t
         for (int f = 0; f < VF_WINDOW_FRAMES; f++) w->slot[f].rest = 0;
     } else {
         rest->intervals++;
-        rest->holds = before || vf_rest_told(&k->rest);
+        rest->holds = before || (square < VF_REST_CHI2_BEGIN && vf_rest_told(&k->rest));
         s->rest = rest->holds;
     }
     k->rest.begins = rest->holds && !before;

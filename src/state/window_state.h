@@ -194,10 +194,10 @@ struct vf_window {
     /* offset of disparities: by how much bearings from camera 1 are too far along the epipolar line, where nearer
      * points would be [rad]; where the prior has it */
     double disparity_rad, first_disparity_rad;
-    double mount[4], first_mount[4]; /* attitude of camera 0 on the IMU, q_imu_cam; where the prior has it */
-    double cost;                     /* of the last optimisation */
-    uint32_t flags;                  /* vfront_nav_flags_t of the last interval */
-    uint32_t reserved;
+    double mount[4], first_mount[4];  /* attitude of camera 0 on the IMU, q_imu_cam; where the prior has it */
+    double cost;                      /* of the last optimisation */
+    uint32_t flags;                   /* vfront_nav_flags_t of the last interval */
+    uint32_t sights;                  /* of landmarks, that cost is made of */
     struct vf_window_carried carried; /* of vf_window_step() */
     struct vf_window_rest rest;
     struct vf_window_slot slot[VF_WINDOW_FRAMES];

@@ -482,6 +482,7 @@ VF_FN void vf_window_choose(struct vf_window *w, struct vf_window_work *k)
         if (w->slot[f].number == s->number + 1 && w->slot[f].state >= 0) {
             k->inertial[0].a = a;
             k->inertial[0].b = f;
+            vf_rest_first(s, &w->slot[f]);
             vf_window_enter_prior(&w->slot[f]);
         }
     vf_window_enter_prior(s);
@@ -499,8 +500,10 @@ VF_FN void vf_window_close(struct vf_window *w, struct vf_window_work *k, const 
     vf_window_order(w, k);
     VF_ITEMS(i, 1)
     {
-        k->known = 0;
+        k->known = w->sights = 0;
         k->sights = sights;
+        for (int j = 0; j < VF_WINDOW_LANDMARKS; j++)
+            if (w->landmark[j].id) w->sights += (uint32_t)vf_window_bits(w->landmark[j].seen);
         for (uint32_t j = 0; j < sights; j++) k->known += k->landmark_of[j] >= 0;
         if (k->rest.begins) w->rest.host = w->newest;
     }
@@ -625,14 +628,9 @@ VF_FN void vf_window_tell(const struct vf_window *w, vfront_nav_t *nav)
     nav->flags = w->flags;
     nav->offset_s = w->offset_s;
     nav->offset_sigma_s = sqrt(w->covariance[VF_WINDOW_SAID_OFFSET * (VF_WINDOW_SAID + 1)]);
-    uint32_t sights = 0;
-    for (int i = 0; i < VF_WINDOW_LANDMARKS; i++) {
-        const struct vf_landmark *l = &w->landmark[i];
-        if (!l->id) continue;
-        nav->landmarks += l->seen >> w->newest & 1;
-        sights += (uint32_t)vf_window_bits(l->seen);
-    }
-    nav->misfit = sights ? w->cost / sights : 0.0;
+    for (int i = 0; i < VF_WINDOW_LANDMARKS; i++)
+        if (w->landmark[i].id) nav->landmarks += w->landmark[i].seen >> w->newest & 1;
+    nav->misfit = w->sights ? w->cost / w->sights : 0.0;
 }
 
 #endif
