@@ -393,7 +393,7 @@ int vfront_lens_bearing(const vfront_camera_t *camera, const double px[2], doubl
  * @param[in]  t_ns   Time of the state wanted, nav->t_ns..nav->t_ns + VFRONT_PROPAGATE_NS; or VFRONT_IMU_LAST: that of
  *                    the last reading.
  * @param[out] out    State at that time; may be nav. Unchanged unless VFRONT_OK is returned. Its flags are those of nav
- *                    and, in addition, those of this way.
+ *                    but for VFRONT_NAV_STANDING and, in addition, those of this way.
  *
  * @retval VFRONT_OK             State at t_ns. Readings that are saturated or missing are told by flags, and by the
  *                               covariance: see vfront_nav_flags_t.
@@ -587,6 +587,7 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
     X(predict_turn_mradps2, 10000, 1, 1000000, "prediction: standard deviation of the angular acceleration about each axis [mrad/s^2]") \
     X(window, 0, 0, VFRONT_WINDOW, "1: state of the IMU by its readings and by tracks; needs tracks, ego, a calibrated camera 0, the noise of the IMU in the rig, and no failover") \
     X(window_sight_mpx, 500, 50, 10000, "standard deviation of a track's position in a frame, along each axis, for that state [1/1000 px]") \
+    X(window_rest, 0, 0, 1, "1: a camera that stands is told so (VFRONT_NAV_STANDING), and held in its place; from the next first state on") \
     X(dense, 0, 0, VFRONT_DENSE, "1: disparity of every pixel of camera 0; both cameras must be rectified, or pinholes side by side") \
     X(dense_paths, 8, 4, 8, "directions of path aggregation of matching costs: 8, or 4 (rows and columns)") \
     X(dense_disparities, VFRONT_DISPARITIES, 64, VFRONT_DISPARITIES, "disparities searched: 64, 128 or 256") \
@@ -1242,9 +1243,13 @@ typedef enum vfront_nav_flags {
     VFRONT_NAV_SATURATED = 1, /**< A reading was saturated. The covariance grows as by an error that is constant over
                                    all saturated readings of 100 ms, with a standard deviation of a quarter of the limit
                                    on each axis. */
-    VFRONT_NAV_GAP = 2        /**< Readings were missing, or ended more than 1.5 usual intervals too early. The
+    VFRONT_NAV_GAP = 2,       /**< Readings were missing, or ended more than 1.5 usual intervals too early. The
                                    covariance grows as if rate and force had walked at random there, as fast as they
                                    changed in all readings given. */
+    VFRONT_NAV_STANDING = 4   /**< The camera stands: since the frame before, readings and sights are those of one that
+                                   does not move, and have been for as long as it takes to tell 2 mm/s from that, 0.3 s
+                                   to some seconds. Position and attitude are held meanwhile. Of a frame's state only:
+                                   vfront_propagate() takes it away. */
 } vfront_nav_flags_t;
 
 /** What a state is worth. */

@@ -27,7 +27,7 @@ $(ORACLES:%=$(TEST)/%): $(TEST)/%: $$(wildcard tests/*/$$*.c tests/*/$$*_*.h) $(
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ -lcmocka -lm $(LIBS)
 
-$(TEST)/simulation_check: tests/state/simulation.h tests/state/path.h
+$(TEST)/simulation_check $(TEST)/rest: tests/state/simulation.h tests/state/path.h
 
 $(TOOLS:%=$(TEST)/%): $(TEST)/%: tests/examples/%.c $(EXAMPLE)/parts.a $(LIB) $(FIXTURE)
 	@mkdir -p $(@D)
@@ -126,7 +126,7 @@ $(EMULATE)/block.o: tests/emulate/block.cpp tests/emulate/cuda_runtime.h tests/f
 	$(CXX) -std=c++17 -O2 -g $(WARN) $(SAN) -c $< -o $@
 
 # Emulated kernels: a sample for `make slow`, in which every stage runs; `make emulate` is the whole.
-EMULATED_SAMPLE := $(if $(HAVE_FIBERS),$(EMULATED:%='$(EMULATE)/vfcheck-% --tiny --seed 4 --cases 24 --frames 2 --flights 2 --steps 20') '$(EMULATE)/vfcheck-900 --small --seed 9 --cases 8 --frames 2 --flights 7' '$(BUILD)/emulate-small/failover --quick',\
+EMULATED_SAMPLE := $(if $(HAVE_FIBERS),$(EMULATED:%='$(EMULATE)/vfcheck-% --tiny --seed 4 --cases 24 --frames 2 --flights 2 --steps 20') '$(EMULATE)/vfcheck-900 --small --seed 9 --cases 8 --frames 2 --flights 8' '$(BUILD)/emulate-small/failover --quick',\
     "echo kernels: NOT RUN - libboost-context-dev is not installed; exit 77")
 CASES ?= 90
 emulate: $(EMULATED:%=$(EMULATE)/vfcheck-%) ## Kernels on this machine's processor beside the host forms, in every branch of each architecture: CASES=90

@@ -46,6 +46,7 @@ vfront_status_t vfront_propagate(const vfront_nav_t *nav, const vfront_imu_noise
     const struct vf_imu_model model = vf_imu_model_of(noise, imu, n);
     if (to_ns > nav->t_ns && !reached(imu, n, nav->t_ns, to_ns, model.usual_ns)) return VFRONT_E_IMU;
     vfront_nav_t now = *nav;
+    now.flags &= ~(uint32_t)VFRONT_NAV_STANDING;
     while (now.t_ns < to_ns) {
         const uint64_t next_ns = to_ns - now.t_ns > VF_NAV_CHUNK_NS ? now.t_ns + VF_NAV_CHUNK_NS : to_ns;
         struct vf_preintegral d;

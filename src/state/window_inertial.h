@@ -182,13 +182,27 @@ VF_FN void vf_inertial_whiten(struct vf_inertial *f, const struct vf_inertial_sc
     }
 }
 
+/** Derivatives of the residuals between states a and b, the next one, where the window takes them. At rest that is where
+ *  b is at the place of a and neither has a velocity: of b there may be the estimate, of a the first one, and these
+ *  differ by more than the places; tilt would seem to be told from the accelerometer's bias. */
+VF_FN void vf_inertial_derive_at(struct vf_inertial *f, const struct vf_window_slot *a, const struct vf_window_slot *b,
+                                 const vfront_imu_noise_t *noise)
+{
+    struct vf_window_value from = a->prior ? a->first : a->value, to = b->prior ? b->first : b->value;
+    for (int k = 0; k < 3 && b->rest; k++) {
+        to.p[k] = from.p[k];
+        to.v[k] = from.v[k] = 0.0;
+    }
+    vf_inertial_derive(f, b, &from, &to, noise->gravity_m_s2);
+}
+
 /** Rows between states a and b, the next one, not whitened yet. */
 VF_FN void vf_inertial_rows(struct vf_inertial *f, const struct vf_window_slot *a, const struct vf_window_slot *b,
                             const vfront_imu_noise_t *noise)
 {
     memset(f, 0, sizeof *f);
     vf_inertial_residual(b, &a->value, &b->value, noise->gravity_m_s2, f->r);
-    vf_inertial_derive(f, b, a->prior ? &a->first : &a->value, b->prior ? &b->first : &b->value, noise->gravity_m_s2);
+    vf_inertial_derive_at(f, a, b, noise);
 }
 
 /** Factor between states a and b, the next one. */

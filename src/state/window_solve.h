@@ -165,8 +165,14 @@ VF_FN void vf_solve_back_unit(const double *L, double *x, int n, int width)
 
 /* ---- elimination ------------------------------------------------------------------------------------------------- */
 
+/** Room of an elimination: matrix of the columns that go; their rows; and what their factorisation needs. */
+struct vf_solve_places {
+    double *matrix, (*row)[VF_WINDOW_COLUMNS + 1];
+    struct vf_solve_room *room;
+};
+
 /** Rows of the columns that go, behind their factor: L^-1 times them. */
-VF_FN void vf_solve_gone_rows(struct vf_solve_gone *room, const struct vf_window_system *s, const int32_t *gone,
+VF_FN void vf_solve_gone_rows(const struct vf_solve_places *at, const struct vf_window_system *s, const int32_t *gone,
                               int count)
 {
     const int n = VF_WINDOW_COLUMNS;
@@ -174,23 +180,24 @@ VF_FN void vf_solve_gone_rows(struct vf_solve_gone *room, const struct vf_window
     {
         for (int i = 0; i < count; i++) {
             double sum = c < n ? s->H[gone[i] * n + c] : s->g[gone[i]];
-            for (int k = 0; k < i; k++) sum -= room->matrix[i * count + k] * room->row[k][c];
-            room->row[i][c] = sum;
+            for (int k = 0; k < i; k++) sum -= at->matrix[i * count + k] * at->row[k][c];
+            at->row[i][c] = sum;
         }
     }
     VF_ITEM_SYNC();
 }
 
-/** Columns gone[0..count) eliminated from H x = -g, at most VF_WINDOW_GONE of them: what remains holds for the others;
- *  their rows and columns are 0. Of one block. */
-VF_FN void vf_solve_eliminate(struct vf_window_system *s, const int32_t *gone, int count, struct vf_solve_gone *room)
+/** Columns gone[0..count) eliminated from H x = -g: what remains holds for the others; their rows and columns are 0. Of
+ *  one block. */
+VF_FN void vf_solve_eliminate(struct vf_window_system *s, const int32_t *gone, int count,
+                              const struct vf_solve_places *at)
 {
     const int n = VF_WINDOW_COLUMNS;
     VF_PARTS(i, count * count)
-    room->matrix[i] = s->H[gone[i / count] * n + gone[i % count]];
+    at->matrix[i] = s->H[gone[i / count] * n + gone[i % count]];
     VF_ITEM_SYNC();
-    vf_solve_factor_items(room->matrix, &room->room, count, count, count, 0.0);
-    vf_solve_gone_rows(room, s, gone, count);
+    vf_solve_factor_items(at->matrix, at->room, count, count, count, 0.0);
+    vf_solve_gone_rows(at, s, gone, count);
     VF_ROWS(r, 0, n)
     {
         int gone_row = 0;
@@ -201,7 +208,7 @@ VF_FN void vf_solve_eliminate(struct vf_window_system *s, const int32_t *gone, i
             int left = gone_row;
             for (int k = 0; k < count; k++) {
                 left |= gone[k] == c;
-                sum -= room->row[k][r] * room->room.inverse[k] * room->row[k][c];
+                sum -= at->row[k][r] * at->room->inverse[k] * at->row[k][c];
             }
             if (left) sum = 0.0;
             if (c == n)

@@ -87,6 +87,7 @@ struct vf_window_rig {
     double R_imu_cam[9], p_imu_cam_m[3];
     double R_1_0[9], t_1_0_m[3];
     int32_t cameras; /* 1 or 2 */
+    int32_t rests;   /* 1: rest is looked for (window_rest.h) */
 };
 
 /** Input of a step on the host. */
@@ -134,6 +135,7 @@ struct vf_window_slot {
     uint32_t number;                /* of the step, from 1 on; 0: empty */
     int32_t state;                  /* slot of velocity and biases, 0..VF_WINDOW_STATES - 1; -1: pose alone */
     int32_t keyframe, prior;        /* 1: hosts landmarks; 1: in the prior */
+    int32_t rest, reserved;         /* 1: at rest since the state before (window_rest.h) */
     uint64_t t_ns;                  /* on the clock of the cameras */
     double offset_s;                /* the values are those at t_ns + offset_s by the clock of the IMU */
     double rate[3];                 /* angular rate at that time, IMU axes [rad/s] */
@@ -157,7 +159,18 @@ struct vf_landmark {
     uint32_t seen;    /* bit f: sighted in the frame of slot f */
     float bearing[3]; /* from camera 0 of the host, unit vector */
     float inverse;    /* 1 / range [1/m] */
+    float still[3];   /* bearing of reference in the test of rest, and its time */
+    uint64_t still_ns;
     struct vf_window_sight sight[VF_WINDOW_FRAMES];
+};
+
+/** What is known of rest (window_rest.h). */
+struct vf_window_rest {
+    int32_t holds;      /* 1: the newest frame is at rest */
+    int32_t host;       /* keyframe made during this rest; -1: none */
+    uint32_t intervals; /* in which nothing has moved, so far */
+    uint32_t reserved;
+    double mean[6]; /* of rate [rad/s] and force [m/s^2] over them, as read */
 };
 
 /** What a solution of the poses needs to give a landmark's change. */
@@ -196,6 +209,7 @@ struct vf_window {
     uint32_t flags;                  /* vfront_nav_flags_t of the last interval */
     uint32_t reserved;
     struct vf_window_carried carried; /* of vf_window_step() */
+    struct vf_window_rest rest;
     struct vf_window_slot slot[VF_WINDOW_FRAMES];
     struct vf_landmark landmark[VF_WINDOW_LANDMARKS];
     struct vf_window_system prior; /* quadratic cost of x - first, g its slope at first */

@@ -51,25 +51,21 @@ VF_FN int32_t vf_window_before(const struct vf_window *w, int32_t slot)
     return found;
 }
 
-/** Factors of readings between all states; hosts of landmarks: all keyframes. */
+/** Factors of readings between all states; hosts of landmarks: all keyframes. By one item. */
 VF_FN void vf_window_take_all(const struct vf_window *w, struct vf_window_work *k)
 {
-    VF_PARTS(i, 1)
-    {
-        int count = 0;
-        k->hosts = 0;
-        for (int j = 0; j < VF_WINDOW_MOTIONS; j++) k->inertial[j].a = -1;
-        for (int32_t f = 0; f < VF_WINDOW_FRAMES; f++) {
-            const struct vf_window_slot *s = &w->slot[f];
-            const int32_t a = s->number && s->state >= 0 ? vf_window_before(w, f) : -1;
-            if (a >= 0 && count < VF_WINDOW_MOTIONS) {
-                k->inertial[count].a = a;
-                k->inertial[count++].b = f;
-            }
-            if (s->number && s->keyframe) k->hosts |= 1u << f;
+    int count = 0;
+    k->hosts = 0;
+    for (int i = 0; i < VF_WINDOW_MOTIONS; i++) k->inertial[i].a = -1;
+    for (int32_t f = 0; f < VF_WINDOW_FRAMES; f++) {
+        const struct vf_window_slot *s = &w->slot[f];
+        const int32_t a = s->number && s->state >= 0 ? vf_window_before(w, f) : -1;
+        if (a >= 0 && count < VF_WINDOW_MOTIONS) {
+            k->inertial[count].a = a;
+            k->inertial[count++].b = f;
         }
+        if (s->number && s->keyframe) k->hosts |= 1u << f;
     }
-    VF_ITEM_SYNC();
 }
 
 /* ---- a new frame ------------------------------------------------------------------------------------------------- */
@@ -175,7 +171,7 @@ VF_FN void vf_window_open(struct vf_window *w, struct vf_window_work *k, const s
         if (i < VF_WINDOW_LANDMARKS) {
             k->ids[i] = w->landmark[i].id;
         } else {
-            k->at = k->trial = k->steps = k->undone = k->still = 0;
+            k->at = k->trial = k->steps = k->undone = k->still = k->rest.begins = 0;
             k->damping = 1e-5;
         }
     }
@@ -186,7 +182,10 @@ VF_FN void vf_window_open(struct vf_window *w, struct vf_window_work *k, const s
         k->landmark_of[i] = vf_window_landmark_of(k->ids, sight[i].id);
         if (k->landmark_of[i] >= 0) vf_window_sight_of(&w->landmark[k->landmark_of[i]], w->newest, &sight[i]);
     }
+    VF_PARTS(i, 1)
     vf_window_take_all(w, k);
+    VF_ITEM_SYNC();
+    if (w->rig.rests) vf_window_rest_of(w, k, sight, sights);
     vf_window_lists(w, k);
     vf_window_relate(w, k);
 }
@@ -211,7 +210,7 @@ VF_FN double vf_window_misfit(const struct vf_window_work *k)
     double cost = 0.0;
     uint32_t sights = 0;
     for (int part = 0; part < VF_WINDOW_PARTS; part++) {
-        cost += k->sights[part];
+        cost += k->seen[part];
         sights += k->number[part];
     }
     return sights ? cost / sights : 0.0;
@@ -423,10 +422,12 @@ VF_FN void vf_window_count_known(struct vf_window_work *k, uint32_t sights)
     VF_ITEM_SYNC();
 }
 
-/** Landmarks of all tracks of the newest frame that are none yet, hosted in it. */
+/** Landmarks of all tracks of the newest frame that are none yet. Their host is this frame; at rest the keyframe made
+ *  during this rest, whose camera was at the same place: what this frame sees first is a sight of that one. */
 VF_FN void vf_window_found(struct vf_window *w, const struct vf_window_work *k, const struct vf_sight *sight,
                            uint32_t sights)
 {
+    const int32_t host = w->rest.holds ? w->rest.host : w->newest;
     VF_PARTS(i, (int)sights)
     {
         int rank = 0;
@@ -436,10 +437,11 @@ VF_FN void vf_window_found(struct vf_window *w, const struct vf_window_work *k, 
         struct vf_landmark *l = &w->landmark[k->order[rank]];
         memset(l, 0, sizeof *l);
         l->id = sight[i].id;
-        l->host = w->newest;
+        l->host = host;
         memcpy(l->bearing, sight[i].bearing, sizeof l->bearing);
         l->inverse = vf_window_range_of(w, &sight[i]);
-        vf_window_sight_of(l, w->newest, &sight[i]);
+        vf_window_sight_of(l, host, &sight[i]);
+        vf_rest_refer(l, &sight[i], w->slot[w->newest].t_ns);
     }
     VF_ITEM_SYNC();
 }
@@ -532,6 +534,20 @@ VF_FN void vf_window_enter_prior(struct vf_window_slot *s)
     s->first = s->value;
 }
 
+/** What leaves when rest begins: every frame but the newest one. By one item. */
+VF_FN void vf_window_choose_all(struct vf_window *w, struct vf_window_work *k)
+{
+    const int32_t moving = VF_WINDOW_MOVING + 9 * w->slot[w->newest].state;
+    vf_window_take_all(w, k);
+    k->hosts &= ~(1u << w->newest);
+    k->leaves = w->newest;
+    for (int f = 0; f < VF_WINDOW_FRAMES; f++)
+        if (w->slot[f].number && f != w->newest) k->leaving |= 1u << f;
+    for (int32_t c = 0; c < VF_WINDOW_OFFSET; c++)
+        if (c / 6 != w->newest && !(c >= moving && c < moving + 9)) k->gone_list[k->gone++] = c;
+    vf_window_enter_prior(&w->slot[w->newest]);
+}
+
 /** What leaves, and what of the factors goes with it: the oldest state without its velocity and biases, or without all
  *  if it is no keyframe; and a keyframe, if there are too many. By one item. */
 VF_FN void vf_window_choose(struct vf_window *w, struct vf_window_work *k)
@@ -540,7 +556,12 @@ VF_FN void vf_window_choose(struct vf_window *w, struct vf_window_work *k)
     k->hosts = 0;
     k->gone = 0;
     k->leaves = k->key = -1;
+    k->leaving = 0;
     k->still = 1;
+    if (k->rest.begins) {
+        vf_window_choose_all(w, k);
+        return;
+    }
     for (int i = 0; i < VF_WINDOW_MOTIONS; i++) k->inertial[i].a = -1;
     for (int f = 0; f < VF_WINDOW_FRAMES; f++) {
         frames += w->slot[f].number != 0;
@@ -554,6 +575,7 @@ VF_FN void vf_window_choose(struct vf_window *w, struct vf_window_work *k)
         if (w->slot[f].number == s->number + 1 && w->slot[f].state >= 0) {
             k->inertial[0].a = a;
             k->inertial[0].b = f;
+            vf_rest_first(s, &w->slot[f]);
             vf_window_enter_prior(&w->slot[f]);
         }
     vf_window_enter_prior(s);
@@ -561,6 +583,7 @@ VF_FN void vf_window_choose(struct vf_window *w, struct vf_window_work *k)
     if (k->key >= 0) k->hosts = 1u << k->key;
     for (int i = s->keyframe ? 6 : 0; i < VF_NAV_ERRORS; i++) k->gone_list[k->gone++] = vf_window_error_column(s, a, i);
     for (int i = 0; i < 6 && k->key >= 0; i++) k->gone_list[k->gone++] = 6 * k->key + i;
+    k->leaving = (s->keyframe ? 0 : 1u << a) | (k->key >= 0 ? 1u << k->key : 0);
 }
 
 /** Last launch but those of the leaving: new landmarks, what leaves. Of one block. */
@@ -569,9 +592,16 @@ VF_FN void vf_window_close(struct vf_window *w, struct vf_window_work *k, const 
     vf_window_put_back(w, k);
     vf_window_order(w, k);
     vf_window_count_known(k, sights);
-    if (sights && (float)k->known < VF_WINDOW_KNOWN * (float)sights) {
+    VF_PARTS(i, 1)
+    {
+        k->sights = sights;
+        if (k->rest.begins) w->rest.host = w->newest;
+    }
+    VF_ITEM_SYNC();
+    if (k->rest.begins) vf_rest_part(w, k);
+    if (sights && (k->rest.begins || (float)k->known < VF_WINDOW_KNOWN * (float)sights)) {
         VF_PARTS(i, 1)
-        w->slot[w->newest].keyframe = 1;
+        w->slot[w->rest.holds ? w->rest.host : w->newest].keyframe = 1;
         vf_window_found(w, k, sight, sights);
     }
     vf_window_count_alive(w, k);
@@ -585,9 +615,11 @@ VF_FN void vf_window_close(struct vf_window *w, struct vf_window_work *k, const 
 }
 
 /** Landmarks of the keyframe that leaves are gone; nobody is seen from the frames that leave any more. */
-VF_FN void vf_window_forget(struct vf_window *w, const struct vf_window_work *k, uint32_t slots)
+VF_FN void vf_window_forget(struct vf_window *w, const struct vf_window_work *k)
 {
     enum { WORDS = sizeof(struct vf_window_slot) / 4 };
+    const uint32_t slots = k->leaving;
+    if (k->rest.begins) vf_rest_host(w, k);
     VF_PARTS(i, VF_WINDOW_LANDMARKS)
     {
         struct vf_landmark *l = &w->landmark[i];
@@ -601,7 +633,7 @@ VF_FN void vf_window_forget(struct vf_window *w, const struct vf_window_work *k,
     {
         struct vf_window_slot *s = &w->slot[f];
         if (!(slots >> f & 1) && k->key >= 0 && k->host[k->key].frames >> f & 1) vf_window_enter_prior(s);
-        if (f == k->leaves || slots >> f & 1) s->state = -1;
+        if ((f == k->leaves && !k->rest.begins) || slots >> f & 1) s->state = -1;
     }
     VF_ITEM_SYNC();
 }
@@ -612,10 +644,14 @@ VF_FN void vf_window_leave(struct vf_window *w, struct vf_window_work *k, struct
     enum { N = VF_WINDOW_COLUMNS };
     struct vf_window_system *s = &k->system[k->trial];
     if (k->leaves < 0) return;
-    const uint32_t slots = (w->slot[k->leaves].keyframe ? 0 : 1u << k->leaves) | (k->key >= 0 ? 1u << k->key : 0);
-    VF_ITEM_SYNC();
-    vf_solve_eliminate(s, k->gone_list, k->gone, room);
-    vf_window_forget(w, k, slots);
+    struct vf_solve_places at = {room->matrix, room->row, &room->room};
+    if (k->gone > VF_WINDOW_GONE) {
+        at.matrix = k->most.matrix;
+        at.row = k->most.row;
+        at.room = &k->most.room;
+    }
+    vf_solve_eliminate(s, k->gone_list, k->gone, &at);
+    vf_window_forget(w, k);
     vf_window_from_firsts(w, k);
     VF_PARTS(r, N) /* the slope at the first estimates */
     w->prior.g[r] = s->g[r] - vf_window_product(s->H, k->from_first, r);
@@ -641,6 +677,7 @@ VF_FN void vf_window_begin(struct vf_window *w, const struct vf_window_rig *rig,
         w->rig = *rig;
         w->noise = *noise;
         w->number = 1;
+        w->rest.host = -1;
         for (int f = 1; f < VF_WINDOW_FRAMES; f++) w->slot[f].state = -1;
         s->number = 1;
         s->prior = 1;

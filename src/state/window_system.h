@@ -11,7 +11,7 @@
 #ifndef VF_WINDOW_SYSTEM_H
 #define VF_WINDOW_SYSTEM_H
 
-#include "window_work.h"
+#include "window_rest.h"
 
 /* ---- landmarks --------------------------------------------------------------------------------------------------- */
 
@@ -198,7 +198,6 @@ VF_FN void vf_window_inertial(const struct vf_window *w, struct vf_window_inerti
 {
     enum { N = VF_WINDOW_COLUMNS, C = VF_INERTIAL_COLUMNS, R = VF_NAV_ERRORS };
     const struct vf_window_slot *a = &w->slot[f->a], *b = &w->slot[f->b];
-    const double gravity = w->noise.gravity_m_s2;
     VF_PARTS(i, N + R * C)
     {
         if (i < N)
@@ -209,10 +208,9 @@ VF_FN void vf_window_inertial(const struct vf_window *w, struct vf_window_inerti
     VF_ITEM_SYNC();
     VF_PARTS(i, 64)
     { /* by two warps */
-        if (i == 0) vf_inertial_residual(b, &a->value, &b->value, gravity, f->rows.r);
-        if (i == 32)
-            vf_inertial_derive(&f->rows, b, a->prior ? &a->first : &a->value, b->prior ? &b->first : &b->value,
-                               gravity);
+        if (i == 0) vf_inertial_residual(b, &a->value, &b->value, w->noise.gravity_m_s2, f->rows.r);
+        if (i == 1) vf_rest_rows(f, a, b);
+        if (i == 32) vf_inertial_derive_at(&f->rows, a, b, &w->noise);
     }
     VF_ITEM_SYNC();
     VF_PARTS(c, C + 1)
@@ -221,7 +219,7 @@ VF_FN void vf_window_inertial(const struct vf_window *w, struct vf_window_inerti
     VF_PARTS(item, C * (C + 1))
     {
         const int r = item / (C + 1), c = item % (C + 1);
-        double sum = 0.0;
+        double sum = vf_rest_element(f, r, c);
         for (int i = 0; i < R; i++) sum += f->rows.J[i][r] * (c < C ? f->rows.J[i][c] : f->rows.r[i]);
         if (c < C)
             f->H[r][c] = sum;
@@ -513,8 +511,10 @@ VF_FN void vf_window_costs(const struct vf_window *w, struct vf_window_work *k)
         }
         for (int f = 0; f < VF_WINDOW_MOTIONS && part < VF_NAV_ERRORS; f++)
             if (k->inertial[f].a >= 0) sum += k->inertial[f].rows.r[part] * k->inertial[f].rows.r[part];
+        for (int f = 0; f < VF_WINDOW_MOTIONS && part < 9; f++)
+            if (k->inertial[f].a >= 0) sum += k->inertial[f].moved[part] * k->inertial[f].moved[part];
         k->part[part] = sum + sights;
-        k->sights[part] = sights;
+        k->seen[part] = sights;
         k->number[part] = number;
     }
     VF_ITEM_SYNC();

@@ -21,8 +21,10 @@
 /** Columns of the time offset and the mounting, in one. */
 #define VF_WINDOW_CAMERA 4
 
-/** Most columns that are eliminated at once: those of a state and the pose of a keyframe. */
+/** Most columns that are eliminated at once: those of a state and the pose of a keyframe; where rest begins all but
+ *  those of a state and the cameras'. */
 #define VF_WINDOW_GONE (VF_NAV_ERRORS + 6)
+#define VF_WINDOW_GONE_MOST (VF_WINDOW_OFFSET - VF_NAV_ERRORS)
 
 /** Normal equations of the landmarks of one host over the poses relative to it; vf_window_spread() turns them in place
  *  into those over the poses of the frames. */
@@ -50,6 +52,21 @@ struct vf_window_inertial {
     struct vf_inertial rows;
     double H[VF_INERTIAL_COLUMNS][VF_INERTIAL_COLUMNS], g[VF_INERTIAL_COLUMNS];
     int32_t column[VF_WINDOW_COLUMNS]; /* of H, for each of the system; -1: none */
+    double still[3], moved[9];         /* at rest: weights of position, attitude, velocity; residuals (window_rest.h) */
+};
+
+/** Row of a sight in the test of rest; tested: it has a reference; still: it has not moved from it. */
+struct vf_rest_row {
+    float J[2][6], r[2];
+    int32_t tested, still;
+};
+
+/** Test of rest: rows of the sights; normal equations of velocity and rate of the camera. */
+struct vf_rest_sums {
+    struct vf_rest_row row[VF_WINDOW_SIGHTS];
+    double H[36], g[6];
+    int32_t anew;   /* 1: the camera moves, as far as one knows: references are of this frame */
+    int32_t begins; /* 1: rest is taken for granted from this frame on */
 };
 
 /** Columns of a panel of a factorisation. */
@@ -70,6 +87,13 @@ struct vf_solve_gone {
     struct vf_solve_room room;
 };
 
+/** The same for the most columns that are eliminated at once. */
+struct vf_solve_gone_most {
+    double matrix[VF_WINDOW_GONE_MOST * VF_WINDOW_GONE_MOST];
+    double row[VF_WINDOW_GONE_MOST][VF_WINDOW_COLUMNS + 1];
+    struct vf_solve_room room;
+};
+
 struct vf_window_work {
     int32_t at, trial;   /* sets: of the estimate, being made */
     int32_t steps;       /* of the optimisation, so far */
@@ -77,18 +101,21 @@ struct vf_window_work {
     int32_t still;       /* 1: landmarks do not move before their rows are made */
     uint32_t known;      /* sights of landmarks */
     uint32_t hosts;      /* bit h: its landmarks are in the system */
+    uint32_t sights;     /* of the newest frame */
     int32_t leaves, key; /* marginalisation: state, keyframe that leave; -1: none */
-    int32_t gone, gone_list[VF_WINDOW_GONE];
+    uint32_t leaving;    /* bit f: the frame of slot f is gone after it */
+    int32_t gone, gone_list[VF_WINDOW_GONE_MOST];
     int32_t reserved;
     uint32_t in[VF_WINDOW_FRAMES]; /* of each host: bits of its frames and itself; 0: no landmarks */
     double damping, cost;
     double part[VF_WINDOW_PARTS];
-    double sights[VF_WINDOW_PARTS];                                    /* cost of sights, in parts */
+    double seen[VF_WINDOW_PARTS];                                      /* cost of sights, in parts */
     uint32_t number[VF_WINDOW_PARTS];                                  /* counts in parts */
     double from_first[VF_WINDOW_COLUMNS], of_prior[VF_WINDOW_COLUMNS]; /* x; prior's H x */
     double x[VF_WINDOW_COLUMNS];
     struct vf_relative_camera camera[VF_WINDOW_FRAMES];
     struct vf_window_inertial inertial[VF_WINDOW_MOTIONS];
+    struct vf_rest_sums rest;
     struct vf_window_host host[VF_WINDOW_FRAMES];
     struct vf_window_system system[2];
     struct vf_landmark_row row[2][VF_WINDOW_LANDMARKS];
@@ -109,6 +136,7 @@ struct vf_window_work {
     double matrix[(VF_WINDOW_COLUMNS + 1) * VF_WINDOW_COLUMNS];
     struct vf_solve_room room;
     struct vf_solve_gone eliminated;
+    struct vf_solve_gone_most most; /* where rest begins, on a GPU, too */
 };
 
 /** Index of a pair of frames, a <= b. */

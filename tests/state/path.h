@@ -10,7 +10,7 @@
 
 #include "tests/fixture/rigid.h"
 
-enum { PATH_DEGREE = 5, PATH_KNOTS = 8192, PATH_LINES = 16384 };
+enum { PATH_DEGREE = 5, PATH_KNOTS = 16384, PATH_LINES = 16384 };
 
 /** Time between control points [s]. */
 #define PATH_STEP_S 0.05
@@ -261,24 +261,43 @@ static inline void path_turn(double t, double p[3], double R[9])
     path_angles(0.6 * t, 0.1 * sin(0.8 * t), 0.05 * sin(1.1 * t), R);
 }
 
+/** Part of a way that begins at `from` and takes `lasts`, 0..1, without a jump of the third derivative. */
+static inline double path_part(double t, double from, double lasts)
+{
+    const double u = fmin(fmax((t - from) / lasts, 0.0), 1.0), square = u * u;
+    return square * square * (35.0 - u * (84.0 - u * (70.0 - 20.0 * u)));
+}
+
+/** Stands for 10 s, rises by 1.5 m in 3 s, sways as the hover does for 20 s, sinks in 4 s, stands. */
+static inline void path_take_off(double t, double p[3], double R[9])
+{
+    const double up = path_part(t, 10.0, 3.0) - path_part(t, 33.0, 4.0);
+    const double away = path_part(t, 11.0, 3.0) - path_part(t, 32.0, 3.0);
+    p[0] = 0.2 * away * sin(0.9 * t), p[1] = 0.2 * away * sin(0.7 * t + 1);
+    p[2] = 0.2 + 1.5 * up + 0.1 * away * sin(1.1 * t + 2);
+    path_angles(0.05 * away * sin(0.5 * t), 0.02 + 0.035 * away * sin(1.9 * t), 0.035 * away * sin(2.3 * t + 1) - 0.03,
+                R);
+}
+
 /** Drawn motion. */
 struct path_drawing {
     const char *name;
     void (*pose)(double t, double p[3], double R[9]);
 };
 
-static const struct path_drawing path_drawings[] = {{"eight", path_eight},       {"hover", path_hover},
-                                                    {"stand", path_stand},       {"road", path_road},
-                                                    {"straight", path_straight}, {"turn", path_turn}};
+static const struct path_drawing path_drawings[] = {
+    {"eight", path_eight},       {"hover", path_hover}, {"stand", path_stand},      {"road", path_road},
+    {"straight", path_straight}, {"turn", path_turn},   {"take-off", path_take_off}};
 enum { PATH_DRAWINGS = sizeof path_drawings / sizeof *path_drawings };
 
-/** Drawn path. Returns 0 where the name is none. */
-static inline int path_draw(struct path *path, const char *name, double seconds)
+/** Drawn path, whose time runs by `tempo`. Returns 0 where the name is none. */
+static inline int path_draw(struct path *path, const char *name, double seconds, double tempo)
 {
     for (int i = 0; i < PATH_DRAWINGS; i++) {
         if (strcmp(name, path_drawings[i].name)) continue;
         path->knots = path_count(seconds);
-        for (int k = 0; k < path->knots; k++) path_drawings[i].pose((k - 2) * PATH_STEP_S, path->p[k], path->R[k]);
+        for (int k = 0; k < path->knots; k++)
+            path_drawings[i].pose(tempo * (k - 2) * PATH_STEP_S, path->p[k], path->R[k]);
         path_close(path, fmin(seconds, (path->knots - PATH_DEGREE - 1) * PATH_STEP_S));
         return 1;
     }

@@ -7,6 +7,7 @@
  *   position  root mean square error over all frames [m], without alignment: the first state is that of the truth, to
  *             its deviations; `worst`: that of the worst flight; `end`: of the last frames, in per cent of the way
  *   attitude  likewise [deg]
+ *   drift     root mean square error of the last frames: position [cm], yaw [deg]; `keys`: keyframes of a flight
  *   NEES      mean of e' P^-1 e over flights, averaged over frames: position 3, attitude 3, all 15, velocity and biases
  *             9 are right; in brackets the share of frames whose mean over flights lies within the two-sided 95 %
  *             bounds
@@ -36,7 +37,7 @@ static const struct {
 /** What a scenario adds up. */
 struct sums {
     int runs, lost, frames;
-    double square[2], worst, end, way, steps, seconds;
+    double square[2], worst, end, yaw, keys, way, steps, seconds;
     double nees[KINDS][SIM_FRAMES];
     int count[SIM_FRAMES];
     int biases, biases_good, offsets, offsets_good;
@@ -64,8 +65,9 @@ struct number {
 
 static const struct number numbers[] = {
     {"--runs", &mode.runs, 1, MOST_RUNS, 1, "flights of a scenario: 50"},
-    {"--seconds", &chosen.seconds, 1, 200, 1, "of a flight: 20"},
+    {"--seconds", &chosen.seconds, 1, 640, 1, "of a flight: 20"},
     {"--from", &chosen.from_s, 0, 1000, 1, "start in the trajectory [s]"},
+    {"--tempo", &chosen.tempo, 0.001, 10, 1, "by which the time of a drawn path runs: 1"},
     {"--imu-hz", &chosen.imu_hz, 50, 1000, 1, "readings a second: 200"},
     {"--imu-noise", &chosen.noise, 0.01, 100, 1, "noise of the IMU relative to EuRoC's"},
     {"--pixel", &chosen.pixel, 0, 5, 1, "noise of bearings and disparities [px]: 0.5"},
@@ -73,6 +75,7 @@ static const struct number numbers[] = {
     {"--partners", &chosen.partners, 0, 1, 1, "share of sights with a partner: 0.9"},
     {"--outliers", &chosen.outliers, 0, 0.5, 1, "share of sights wrong by 3 to 10 px"},
     {"--moving", &chosen.moving, 0, 0.9, 1, "share of landmarks that move by 0.5 m/s"},
+    {"--body-speed", &chosen.body_mps, 0, 10, 1, "of the body of --body [m/s]: 0.5"},
     {"--life", &chosen.life, 1, 1000, 1, "mean number of frames of a track: 15"},
     {"--near", &chosen.near, 0.5, 100, 1, "least depth of landmarks [m]; with --far in place of the hall"},
     {"--far", &chosen.far, 1, 1000, 1, "largest depth [m]"},
@@ -100,6 +103,7 @@ static int help(void)
     printf("\n  --rig NAME          euroc, kitti or mono\n"
            "  --place             noise of partners in camera 1 is that of their place, not of the disparity\n"
            "  --blackout FROM,TO  frames of this time [s] see nothing\n"
+           "  --body FROM,TO      in this time [s] a body covers three fifths of the picture, and moves\n"
            "  --gap FROM,TO       readings of this time [s] are missing\n"
            "  --csv FILE          the first flight: time, truth, estimate, deviations\n"
            "  --dump FILE         the first flight: all that the estimator is given, and the truth\n"
@@ -120,6 +124,7 @@ static int option(const char *name, const char *value)
         return snprintf(chosen.path, sizeof chosen.path, "%s", value) < (int)sizeof chosen.path;
     if (!strcmp(name, "--rig")) return snprintf(chosen.rig, sizeof chosen.rig, "%s", value) < (int)sizeof chosen.rig;
     if (!strcmp(name, "--blackout")) return span(value, chosen.black);
+    if (!strcmp(name, "--body")) return span(value, chosen.body);
     if (!strcmp(name, "--gap")) return span(value, chosen.gap);
     if (!strcmp(name, "--csv")) return (mode.csv = value) != NULL;
     if (!strcmp(name, "--dump")) return (mode.dump = value) != NULL;
@@ -196,6 +201,7 @@ static struct vf_window_rig told_rig(void)
     memcpy(rig.R_1_0, sim.told.R_1_0, sizeof rig.R_1_0);
     memcpy(rig.t_1_0_m, sim.told.t_1_0, sizeof rig.t_1_0_m);
     rig.cameras = sim.told.cameras;
+    rig.rests = 1;
     return rig;
 }
 
@@ -310,6 +316,7 @@ static void feed(uint64_t before_ns)
     vf_window_step(&window, &work, &given);
     run_sums.seconds += seconds() - begin;
     run_sums.steps++;
+    run_sums.keys += window.slot[window.newest].keyframe;
 }
 
 /** Errors of the newest state, added to the flight's sums. Returns 0 if the flight is lost. */
@@ -322,6 +329,7 @@ static int judge(int k, const vfront_nav_t *nav)
     run_sums.square[0] += off * off;
     run_sums.square[1] += dot(e + 3, e + 3);
     run_sums.end = off;
+    run_sums.yaw = e[5];
     run_sums.frames++;
     run_sums.count[k] = 1;
     for (int i = 0; i < KINDS; i++) {
@@ -362,6 +370,8 @@ static void gather(int good)
     for (int i = 0; i < 2; i++) sums.square[i] += run_sums.square[i];
     sums.worst = fmax(sums.worst, sqrt(run_sums.square[0] / fmax(1, run_sums.frames)));
     sums.end += run_sums.end * run_sums.end;
+    sums.yaw += run_sums.yaw * run_sums.yaw;
+    sums.keys += run_sums.keys;
     sums.way += run_sums.way;
     for (int f = 0; f < SIM_FRAMES; f++) {
         sums.count[f] += run_sums.count[f];
@@ -411,17 +421,19 @@ static const char *short_name(const char *path)
 
 static void print_head(void)
 {
-    printf("%-34s %4s %4s | %8s %8s %7s | %7s | %-12s %-12s %-12s %-12s | %5s %5s %8s | %6s\n", "scenario", "runs",
-           "lost", "position", "worst", "end %", "att deg", "NEES pos 3", "attitude 3", "all 15", "v, bias 9", "bias",
-           "time", "off ms", "ms");
+    printf("%-34s %4s %4s | %8s %8s %7s | %7s | %8s %7s %6s | %-12s %-12s %-12s %-12s | %5s %5s %8s | %6s\n",
+           "scenario", "runs", "lost", "position", "worst", "end %", "att deg", "drift cm", "yaw deg", "keys",
+           "NEES pos 3", "attitude 3", "all 15", "v, bias 9", "bias", "time", "off ms", "ms");
 }
 
 static void print_sums(const char *title)
 {
     const int good = sums.runs - sums.lost, frames = sums.frames ? sums.frames : 1;
-    printf("%-34.34s %4d %4d | %8.4f %8.4f %7.3f | %7.4f |", title, sums.runs, sums.lost, sqrt(sums.square[0] / frames),
-           sums.worst, sums.way > 0.1 ? 100 * sqrt(sums.end / fmax(1, good)) / (sums.way / fmax(1, good)) : 0,
-           sqrt(sums.square[1] / frames) * 57.29577951308232);
+    printf("%-34.34s %4d %4d | %8.4f %8.4f %7.3f | %7.4f | %8.3f %7.4f %6.0f |", title, sums.runs, sums.lost,
+           sqrt(sums.square[0] / frames), sums.worst,
+           sums.way > 0.1 ? 100 * sqrt(sums.end / fmax(1, good)) / (sums.way / fmax(1, good)) : 0,
+           sqrt(sums.square[1] / frames) * 57.29577951308232, 100 * sqrt(sums.end / fmax(1, good)),
+           57.29577951308232 * sqrt(sums.yaw / fmax(1, good)), sums.keys / fmax(1, good));
     for (int i = 0; i < KINDS; i++) {
         double share;
         const double mean = nees(i, &share);

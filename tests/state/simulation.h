@@ -16,7 +16,7 @@
 
 #include "path.h"
 
-enum { SIM_SIGHTS = 256, SIM_READINGS = 65536, SIM_FRAMES = 4096 };
+enum { SIM_SIGHTS = 256, SIM_READINGS = 131072, SIM_FRAMES = 16384 };
 
 /** Time of the first frame on the clock of the IMU [ns]; the path's time is 0 there. Readings begin SIM_LEAD_S
  *  earlier. */
@@ -40,6 +40,7 @@ struct sim_options {
     char rig[16];      /* euroc, kitti, mono */
     double from_s;     /* of a file */
     double seconds;    /* at most as long as the path lasts */
+    double tempo;      /* by which the time of a drawn path runs */
     double imu_hz;     /* rate of readings */
     double noise;      /* of the IMU: EuRoC's densities and walks times this, known to the estimator */
     double pixel;      /* noise of bearings and disparities [px] */
@@ -48,6 +49,8 @@ struct sim_options {
     double partners;   /* share of sights with a partner */
     double outliers;   /* share of bearings, and of partners, that are wrong by 3 to 10 px */
     double moving;     /* share of landmarks that move by 0.5 m/s */
+    double body[2];    /* in this time a body covers the left three fifths of the picture; it moves [s] */
+    double body_mps;   /* its speed, to the right */
     double life;       /* mean number of frames of a track that does not leave the picture */
     int sights;        /* tracks of a frame, at most SIM_SIGHTS */
     double near, far;  /* depths of landmarks [m]; 0: a hall about the path */
@@ -68,6 +71,7 @@ struct sim_options {
 /** Landmark under track. */
 struct sim_track {
     uint32_t id;        /* 0: free */
+    int body;           /* 1: on the body that covers a part of the picture */
     double at[3], v[3]; /* position at the start of the flight, velocity, in the world */
     double error[2];    /* error that has walked along the track, on the two axes across the bearing [rad] */
     int frames;         /* left, at most */
@@ -107,10 +111,12 @@ static inline struct sim_options sim_usual(void)
     const struct sim_options usual = {.path = "eight",
                                       .rig = "euroc",
                                       .seconds = 20,
+                                      .tempo = 1,
                                       .imu_hz = 200,
                                       .noise = 1,
                                       .pixel = 0.5,
                                       .partners = 0.9,
+                                      .body_mps = 0.5,
                                       .life = 15,
                                       .sights = 250,
                                       .first = {1e-4, 0.0174532925, 0.1, 0.01, 0.1},
@@ -361,13 +367,22 @@ static inline double sim_distance(const struct simulation *s, const double c[3],
     return fmax(0.5, wall * real(0.5, 1.0));
 }
 
+/** Share of the picture's width that a body covers. */
+#define SIM_BODY 0.6
+
+/** 1 while the body is there. */
+static inline int sim_body(const struct simulation *s, double t)
+{
+    return t >= s->option.body[0] && t < s->option.body[1];
+}
+
 /** New landmark, anywhere in the picture of camera 0, at c with axes R. */
 static inline void sim_birth(struct simulation *s, struct sim_track *track, double t, const double c[3],
                              const double R[9])
 {
     const struct sim_rig *rig = &s->rig;
-    double ray[3] = {(real(5, rig->width - 5) - rig->cx) / rig->focal,
-                     (real(5, rig->height - 5) - rig->cy) / rig->focal, 1.0};
+    const double u = real(5, rig->width - 5);
+    double ray[3] = {(u - rig->cx) / rig->focal, (real(5, rig->height - 5) - rig->cy) / rig->focal, 1.0};
     unit(ray);
     rotate(R, ray, ray);
     const double distance = sim_distance(s, c, ray);
@@ -378,6 +393,8 @@ static inline void sim_birth(struct simulation *s, struct sim_track *track, doub
         any_direction(track->v);
         for (int k = 0; k < 3; k++) track->v[k] *= 0.5;
     }
+    track->body = sim_body(s, t - SIM_LEAD_S) && u < SIM_BODY * rig->width;
+    for (int k = 0; k < 3 && track->body; k++) track->v[k] = s->option.body_mps * R[3 * k];
     for (int k = 0; k < 3; k++) track->at[k] = c[k] + distance * ray[k] - t * track->v[k];
 }
 
@@ -451,6 +468,14 @@ static inline void sim_sight(struct simulation *s, struct sim_track *track, cons
     (void)sim_partner(s, x, seen, sight);
 }
 
+/** 1 if the body hides a landmark at x, in axes of camera 0, or has gone with it. */
+static inline int sim_hidden(const struct simulation *s, const struct sim_track *track, double t, const double x[3])
+{
+    const int there = sim_body(s, t - SIM_LEAD_S);
+    const double u = s->rig.focal * x[0] / x[2] + s->rig.cx;
+    return track->body ? !there : there && u < SIM_BODY * s->rig.width;
+}
+
 /** Tracks as they see a frame: those that have ended make room for new ones. Returns 1 if the landmark is in view. */
 static inline int sim_alive(struct simulation *s, struct sim_track *track, double t, const double c[3],
                             const double R[9], double x[3])
@@ -461,7 +486,7 @@ static inline int sim_alive(struct simulation *s, struct sim_track *track, doubl
             sim_landmark(track, t, at);
             for (int k = 0; k < 3; k++) at[k] -= c[k];
             for (int k = 0; k < 3; k++) x[k] = R[k] * at[0] + R[3 + k] * at[1] + R[6 + k] * at[2];
-            if (sim_seen(&s->rig, x)) return 1;
+            if (sim_seen(&s->rig, x) && !sim_hidden(s, track, t, x)) return 1;
         }
         if (!born) sim_birth(s, track, t, c, R);
     }
@@ -511,7 +536,8 @@ static inline int sim_start(struct simulation *s, const struct sim_options *opti
     double up[3];
     const double seconds = option->seconds + 2 * SIM_LEAD_S;
     s->option = *option;
-    if (!path_draw(&s->path, option->path, seconds) && !path_record(&s->path, option->path, option->from_s, seconds))
+    if (!path_draw(&s->path, option->path, seconds, option->tempo) &&
+        !path_record(&s->path, option->path, option->from_s, seconds))
         return 0;
     sim_up(&s->path, up);
     if (!sim_build(&s->rig, option->rig, up)) return 0;

@@ -587,7 +587,8 @@ static void elimination(void **state)
         const int count = 9 + 6 * (run % 3);
         for (int i = 0; i < count; i++) is_gone[gone[i] = (7 * i + run) % N] = 1;
         left = s;
-        vf_solve_eliminate(&left, gone, count, &work.eliminated);
+        const struct vf_solve_places at = {work.eliminated.matrix, work.eliminated.row, &work.eliminated.room};
+        vf_solve_eliminate(&left, gone, count, &at);
         for (int r = 0; r < N; r++)
             if (is_gone[r])
                 for (int c = 0; c < N; c++) {

@@ -14,14 +14,10 @@
 
 #include "tests/state/window_flight.h"
 
-enum kind { STEREO, MONO, FEW, NONSENSE, DARK, WRONG, SHARP, KINDS };
-static const char *const kind_name[] = {"two cameras",
-                                        "one camera",
-                                        "few tracks",
-                                        "sights at random",
-                                        "no sights",
-                                        "every fifth is wrong",
-                                        "0.05 px, the least that is told"};
+enum kind { STEREO, STILL, MONO, FEW, NONSENSE, DARK, WRONG, SHARP, KINDS };
+static const char *const kind_name[] = {
+    "two cameras",      "standing",  "one camera",           "few tracks",
+    "sights at random", "no sights", "every fifth is wrong", "0.05 px, the least that is told"};
 
 static struct vf_window_memory *host, *device, *copied;
 static struct vf_sight_memory *seen, *seen_device;
@@ -69,11 +65,13 @@ static const char *difference(size_t *at)
     } member[] = {
 #define MEMBER(m) {#m, offsetof(struct vf_window_memory, m)}
         MEMBER(window[0]),
+        MEMBER(window[0].rest),
         MEMBER(window[0].slot),
         MEMBER(window[0].landmark),
         MEMBER(window[0].prior),
         MEMBER(window[0].covariance),
         MEMBER(window[1]),
+        MEMBER(window[1].rest),
         MEMBER(window[1].slot),
         MEMBER(window[1].landmark),
         MEMBER(window[1].prior),
@@ -85,6 +83,7 @@ static const char *difference(size_t *at)
         MEMBER(work.from_first),
         MEMBER(work.x),
         MEMBER(work.inertial),
+        MEMBER(work.rest),
         MEMBER(work.host),
         MEMBER(work.system),
         MEMBER(work.row),
@@ -134,7 +133,7 @@ static void draw_sights(enum kind kind, int i, const struct flight *f, const str
 {
     struct vf_sight drawn[POINTS];
     look(f, path, rig, (double)i / FRAME_HZ, point, ids, drawn);
-    seen->count = kind == FEW ? 5 : kind == DARK && i % 12 > 4 ? 0 : POINTS;
+    seen->count = kind == FEW ? 5 : (kind == DARK && i % 12 > 4) || (kind == STILL && i % 16 == 14) ? 0 : POINTS;
     memcpy(seen->sight, drawn, sizeof drawn);
     for (int k = 0; k < VF_WINDOW_SIGHTS && kind == NONSENSE; k++) {
         struct vf_sight *s = &seen->sight[k];
@@ -156,8 +155,8 @@ static int check_flight(int number, int steps)
     const enum kind kind = (enum kind)(number % KINDS);
     const struct flight f = {.seconds = 4,
                              .size = number % 2 ? 1 : 0.2,
-                             .pixel = kind == SHARP ? 0.05 : 0.5,
-                             .life = 8,
+                             .pixel = kind == SHARP || kind == STILL ? 0.05 : 0.5,
+                             .life = kind == STILL ? 60 : 8,
                              .wrong = kind == WRONG ? 0.2 : 0};
     const vfront_imu_noise_t noise = {1.7e-4, 2e-3, 2e-5, 3e-3, 30, 300, RATE, 9.81};
     struct vf_window_rig rig = flight_rig();
@@ -165,11 +164,14 @@ static int check_flight(int number, int steps)
     struct vf_window_carried carried;
     double bias[6];
     uint32_t ids = 0;
+    int standing = 0;
+    rig.rests = 1;
     if (kind == MONO) rig.cameras = 1;
     memset(point, 0, sizeof point);
     memset(&carried, 0, sizeof carried);
     shake(100 + (uint32_t)options.seed * 1000 + (uint32_t)number);
     any_path(&path, f.size);
+    if (kind == STILL) memset(&path, 0, sizeof path);
     const uint32_t n = measure_flight(&path, f.seconds, 0, &noise, imu, bias);
     memset(given, 0, sizeof *given);
     given->first = first_state(&path, bias);
@@ -194,10 +196,15 @@ static int check_flight(int number, int steps)
         }
         const struct vf_window *w = &host->window[i % 2];
         const struct vf_window_slot *s = &w->slot[w->newest];
+        standing += w->rest.holds;
         carried.t_ns = t_ns;
         carried.own_offset_s = s->offset_s;
         carried.offset_s = w->offset_s;
         memcpy(carried.bias, s->value.bias, sizeof carried.bias);
+    }
+    if (kind == STILL && steps > 20 && (!standing || standing > steps - 2 * (steps / 16))) {
+        printf("FAIL flight %d, %s: %d of %d steps stand\n", number, kind_name[kind], standing, steps);
+        return 1;
     }
     return 0;
 }

@@ -926,7 +926,7 @@ int main(int argc, char **argv)
         if (options.verbose) printf("case %d %dx%d %s\n", i, k.width, k.height, fill_name[k.fill]);
         run_case(&k);
     }
-    failures += check_flights(options.flights >= 0 ? options.flights : options.only ? 0 : 14, options.steps);
+    failures += check_flights(options.flights >= 0 ? options.flights : options.only ? 0 : 16, options.steps);
     printf("parity: %d cases of %d frames, %d stages each and end to end, %d failures\n", cases, options.frames,
            VFRONT_STAGES, failures);
     if (!cases) return 2;
