@@ -182,9 +182,9 @@ VF_FN void vf_inertial_whiten(struct vf_inertial *f, const struct vf_inertial_sc
     }
 }
 
-/** Derivatives of the residuals between states a and b, the next one, where the window takes them. At rest that is where
- *  b is at the place of a and neither has a velocity: of b there may be the estimate, of a the first one, and these
- *  differ by more than the places; tilt would seem to be told from the accelerometer's bias. */
+/** Derivatives of the residuals between states a and b, the next one, where the window takes them. At rest that is
+ *  where b is at the place of a and neither has a velocity: of b there may be the estimate, of a the first one, and
+ *  these differ by more than the places; tilt would seem to be told from the accelerometer's bias. */
 VF_FN void vf_inertial_derive_at(struct vf_inertial *f, const struct vf_window_slot *a, const struct vf_window_slot *b,
                                  const vfront_imu_noise_t *noise)
 {
