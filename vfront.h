@@ -253,10 +253,10 @@ vfront_status_t vfront_reset(vfront_t *vf);
  * The host port stands by from vfront_init() on, and the GPU keeps on the host what the next step needs. When a CUDA
  * call or a kernel fails in a step, or a step is given up (abandon_us), vfront_submit() or vfront_wait() computes the
  * same frame on the host port, from the state of the frame before, and returns its result as if nothing had happened:
- * the same digest, the same ids. It takes the time of a host step longer, whatever its time-out. Later frames are
- * computed there, too. The same happens, from the next frame on, after failover_overruns results in a row that came
- * after deadline_us. timing.port and timing.failed_over say where a result comes from, vfront_info_t.failover says why;
- * after vfront_submit(), vfront_wait() or vfront_step() vfront_detail() says so, too.
+ * the same digest, the same ids, the same `nav`. It takes the time of a host step longer, whatever its time-out. Later
+ * frames are computed there, too. The same happens, from the next frame on, after failover_overruns results in a row
+ * that came after deadline_us. timing.port and timing.failed_over say where a result comes from, vfront_info_t.failover
+ * says why; after vfront_submit(), vfront_wait() or vfront_step() vfront_detail() says so, too.
  *
  * Where the host is slower than the camera, results come late and each counts as an overrun: the library drops no
  * frame, and has no queue. The application submits what it can, always the newest frame; frames that it leaves out are
@@ -585,7 +585,7 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
     X(ego_still_mpx, 200, 0, 10000, "the camera stands still if half of the correspondences moved by at most this [1/1000 px]") \
     X(predict_speed_mmps2, 5000, 1, 1000000, "prediction: standard deviation of the acceleration along each axis [mm/s^2]") \
     X(predict_turn_mradps2, 10000, 1, 1000000, "prediction: standard deviation of the angular acceleration about each axis [mrad/s^2]") \
-    X(window, 0, 0, VFRONT_WINDOW, "1: state of the IMU by its readings and by tracks; needs tracks, ego, a calibrated camera 0, the noise of the IMU in the rig, and no failover") \
+    X(window, 0, 0, VFRONT_WINDOW, "1: state of the IMU by its readings and by tracks; needs tracks, ego, a calibrated camera 0, and the noise of the IMU in the rig") \
     X(window_sight_mpx, 500, 50, 10000, "standard deviation of a track's position in a frame, along each axis, for that state [1/1000 px]") \
     X(window_rest, 0, 0, 1, "1: a camera that stands is told so (VFRONT_NAV_STANDING), and held in its place; from the next first state on") \
     X(dense, 0, 0, VFRONT_DENSE, "1: disparity of every pixel of camera 0; both cameras must be rectified, or pinholes side by side") \

@@ -52,8 +52,9 @@ $(OWN:%=$(TEST)/%): $(TEST)/%: tests/depth/%.c $(BUILD)/config/%/libvfront.a $(B
 
 $(SMALL)/hang $(SMALL)/failover: $(BUILD)/tests/core/spin.cu.o
 $(SMALL)/failover: $(BUILD)/tests/core/trap.cu.o
+$(SMALL)/carry $(SMALL)/failover: tests/fixture/rendered.c $(SMALL)/examples/parts.a
 $(PORTS:%=$(SMALL)/%) $(SMALL)/fault $(SMALL)/hang $(SMALL)/failover $(SMALL)/fuzz $(SMALL)/carry: $(SMALL)/%: tests/core/%.c tests/fixture/pair.c tests/fixture/scene.c $(SMALL)/libvfront.a $(FIXTURE)
-	$(CC) $(T_CFLAGS) $(call CONFIG,small) $(if $(filter 1,$(SMALL_CUDA)),-DVFRONT_CUDA -DVF_SPIN -isystem $(CUDA_INC)) $(filter %.c %.o,$^) \
+	$(CC) $(T_CFLAGS) $(call CONFIG,small) $(if $(filter 1,$(SMALL_CUDA)),-DVFRONT_CUDA -DVF_SPIN -isystem $(CUDA_INC)) $(filter %.c %.o %/parts.a,$^) \
 	  $(SMALL)/libvfront.a -o $@ $(if $(filter 1,$(SMALL_CUDA)),$(call wraps,$*)) $(if $(filter ownership,$*),$(WRAP_HOST)) -lcmocka -lm $(LIBS)
 
 # ---- the CUDA port on a runtime without a GPU: tests/fake/cudart.c ------------------------------------------------------------------
@@ -66,6 +67,9 @@ FAKE_OBJ := $(FAKE_SRC:%.c=$(FAKE)/%.o)
 $(FAKE)/%.o: %.c $(BUILD)/settings-c
 	@mkdir -p $(@D)
 	$(CC) $(F_CFLAGS) -MMD -MP -c $< -o $@
+# Rendered pictures for fail-over with a state of the IMU.
+RENDERED := tests/fixture/rendered.c $(wildcard examples/synthetic*.c)
+$(FAKE)/failover: $(RENDERED:%.c=$(FAKE)/%.o)
 $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(FAKE)/hang $(FAKE)/failover $(FAKE)/fuzz: $(FAKE)/%: $(FAKE)/tests/core/%.o $(FAKE_OBJ)
 	$(CC) $(SAN) $^ -o $@ $(call wraps,$*) $(if $(filter ownership,$*),$(WRAP_HOST)) -lcmocka -lm -lpthread
 
@@ -98,7 +102,7 @@ E_KERNELS := $(wildcard kernels/*/*.cu)
 E_FLAGS   = -I. -Isrc -isystem tests/fake $(call CONFIG,$(EMULATE_CFG)) -DVFRONT_CUDA -DEMULATED
 E_SRC    := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c tests/vfcheck/vfcheck.c tests/vfcheck/pictures.c tests/vfcheck/flights.c tests/emulate/times.c
 # Fail-over from emulated kernels: in a folder of its own with the small config.
-E_FAILOVER := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c tests/fixture/pair.c tests/fixture/scene.c tests/core/failover.c
+E_FAILOVER := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c tests/fixture/pair.c tests/fixture/scene.c $(RENDERED) tests/core/failover.c
 $(BUILD)/emulate-small/failover: FORCE
 	+$(MAKE) --no-print-directory BUILD=$(BUILD)/emulate-small EMULATE_CFG=small $(BUILD)/emulate-small/emulate/failover-900
 	cp $(BUILD)/emulate-small/emulate/failover-900 $@

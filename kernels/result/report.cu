@@ -148,6 +148,8 @@ static __device__ void put_mirror(const vf_report_view &s, int block, int blocks
     const vf_refill_memory &r = *s.refill;
     const uint32_t points = s.bearing->count[s.parity][0], tracks = r.counts[s.parity].count,
                    before = s.ingest->params.frame ? r.counts[s.parity ^ 1].count : 0;
+    const int stated = vf_window_stated(s.window, s.geometry.active);
+    (void)stated;
     vf_carry_mirror &m = *s.mirror;
     vf_carry *c = &m.set[s.parity];
 #define MIRROR(stage, member, part, extent)                                                                            \

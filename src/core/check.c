@@ -222,9 +222,6 @@ vfront_status_t vf_check_window(struct vf_state *s, const vfront_tuning_t *t)
         return vf_refuse(s, VFRONT_E_CALIBRATION, "window needs the noise of the IMU: rig.imu", 0, "");
     if (s->seen.camera[0].fx_px == 0.0)
         return vf_refuse(s, VFRONT_E_CALIBRATION, "window needs a calibrated camera: rig.camera[0]", 0, "");
-    if (t->failover)
-        return vf_refuse(s, VFRONT_E_TUNING, "the mirror has no state, so that failover cannot go on with it: %s", 0,
-                         "window");
     if (!t->track_target || !t->ego)
         return vf_refuse(s, VFRONT_E_TUNING, "window needs tracks and motions: %s", 0,
                          t->track_target ? "ego" : "track_target");

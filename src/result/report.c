@@ -101,6 +101,8 @@ static void mirror_carried(const struct vf_report_view *s)
 {
     const uint32_t points = s->bearing->count[s->parity][0], tracks = s->refill->counts[s->parity].count,
                    before = s->ingest->params.frame ? s->refill->counts[s->parity ^ 1].count : 0;
+    const int stated = vf_window_stated(s->window, s->geometry.active);
+    (void)stated;
     if (!s->mirror) return;
     struct vf_carry *c = &s->mirror->set[s->parity];
 #define MIRROR(stage, member, part, extent)                                                                            \

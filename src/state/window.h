@@ -58,6 +58,17 @@ struct vf_window_view {
 };
 VF_HOST_FORM(window);
 
+/** 1 if there is a state in this step (active: of geometry). */
+VF_FN int vf_window_stated(const struct vf_window_memory *m, uint32_t active)
+{
+    (void)m, (void)active;
+#if VFRONT_WINDOW
+    return (active & VF_BIT(window)) && m->given.command != VF_WINDOW_NONE;
+#else
+    return 0;
+#endif
+}
+
 /** State of a step as a result has it; none where the stage is no part of the step (active: of geometry). */
 VF_FN void vf_window_result(const struct vf_window_memory *m, uint32_t active, vfront_nav_t *nav)
 {

@@ -14,9 +14,9 @@
  *         Factor: poses of both ends of an interval of rest are the same, to a random walk of VF_REST_WALK_M and
  *         VF_REST_WALK_RAD a root of a second, and the velocity at its end is 0, to VF_REST_STILL_MPS. Where rest ends,
  *         the intervals of the window lose it, too
- *         Keyframes: with the frame in which rest begins, all others leave. So what they say of its pose stays, whatever
- *         becomes of their landmarks, and first estimates of what follows are those of one place. That frame hosts the
- *         landmarks of all tracks that begin while rest lasts: where they are seen first is its own place
+ *         Keyframes: with the frame in which rest begins, all others leave. So what they say of its pose stays,
+ *         whatever becomes of their landmarks, and first estimates of what follows are those of one place. That frame
+ *         hosts the landmarks of all tracks that begin while rest lasts: where they are seen first is its own place
  * Exact   rows in single precision, their sums in order of the sights and all else in double
  * Cost    of a frame with 256 sights 20 us on one core of a server
  */
@@ -222,7 +222,8 @@ VF_FN void vf_rest_judge(struct vf_window *w, struct vf_window_work *k, uint32_t
     for (int i = 0; i < 3; i++) s->rate[i] = 0.0;
 }
 
-/** Rest begins: sights of the newest frame are those of new landmarks, which it hosts, and of no others any more. Of one block. */
+/** Rest begins: sights of the newest frame are those of new landmarks, which it hosts, and of no others any more. Of
+ *  one block. */
 VF_FN void vf_rest_part(struct vf_window *w, const struct vf_window_work *k)
 {
     VF_PARTS(i, (int)k->sights)

@@ -242,13 +242,14 @@ static void step(uint64_t i)
 static void run(int rectify, int failover)
 {
     prepare();
-    vfront_rig_t rig = pair_cameras();
+    vfront_rig_t rig = pair_with_imu();
     const int dense = rectify && VFRONT_STIXELS;
     rig.road_height_m = dense ? 0.5 : 0.0; /* there are stixels whatever the pictures show */
     vfront_tuning_t tuning;
     vfront_tuning_default(&tuning);
     tuning.rectify = rectify;
     tuning.failover = failover;
+    tuning.window = 1;
     tuning.wait = rectify ? VFRONT_WAIT_NAP : VFRONT_WAIT_SPIN; /* to sleep is the driver's business: vfront.h */
     tuning.dense = tuning.stixel = dense;
     assert_int_equal(vfront_init(&pair_vf, &rig, &tuning, pair_port), VFRONT_OK);

@@ -9,6 +9,7 @@
 
 #include "port/host/host.h"
 #include "result/carry.h"
+#include "tests/fixture/rendered.h"
 
 #define FRAMES 13
 
@@ -22,29 +23,35 @@ struct place {
     size_t at, other; /* offsets of the sets of parity 0 and 1; equal: one set */
     size_t bytes;     /* of a set */
     int cleared;      /* 1: of the next frame's parity, else of the frame before's */
+    int stated;       /* 1: handed on by a step with a state of the IMU only */
 };
 
 #define AT(place) offsetof(struct vf_memory, place)
 #define SIZE(place) sizeof(((struct vf_memory *)0)->place)
+#define STATED_ALL 0
+#define STATED_POINT 0
+#define STATED_TRACK 0
+#define STATED_STATE 1
 static const struct place listed[] = {
 #define SET(stage, member, part, extent)                                                                               \
-    {#stage "." #member, AT(stage.member[0] part), AT(stage.member[1] part), SIZE(stage.member[0] part), 0},
+    {#stage "." #member, AT(stage.member[0] part), AT(stage.member[1] part), SIZE(stage.member[0] part), 0,            \
+     STATED_##extent},
     VF_CARRY(SET) VF_CARRY_REPORT(SET)
 #undef SET
-#define SET(stage, member) {#stage "." #member, AT(stage.member), AT(stage.member), SIZE(stage.member), 0},
+#define SET(stage, member) {#stage "." #member, AT(stage.member), AT(stage.member), SIZE(stage.member), 0, 0},
         VF_CARRY_SINGLE(SET) SET(track, templates) SET(track, template_normal)
 #undef SET
 #define SET(stage, member, value)                                                                                      \
-    {#stage "." #member, AT(stage.member[0]), AT(stage.member[1]), SIZE(stage.member[0]), 1},
+    {#stage "." #member, AT(stage.member[0]), AT(stage.member[1]), SIZE(stage.member[0]), 1, 0},
             VF_CLEARED(SET)
 #undef SET
 };
 /** Pictures of the frame before, and what is prepared once. */
 static const struct place others[] = {
-#define SET(member) {#member, AT(member[0]), AT(member[1]), SIZE(member[0]), 0},
+#define SET(member) {#member, AT(member[0]), AT(member[1]), SIZE(member[0]), 0, 0},
     SET(ingest.picture) SET(rectify.picture) SET(pyramid.pixels)
 #undef SET
-#define SET(member) {#member, AT(member), AT(member), SIZE(member), 0},
+#define SET(member) {#member, AT(member), AT(member), SIZE(member), 0, 0},
         SET(ingest.mask_static) SET(rectify.remap) SET(bearing.node) SET(stixel.tables)
 #undef SET
 };
@@ -84,9 +91,11 @@ static size_t offset_of(const struct place *p, int32_t parity)
 
 /* ---- the sequence ------------------------------------------------------------------------------------------------ */
 
-/** Everything on; pictures as they come, offsets of the rig corrected; a road that is seen in every other frame. */
-enum sequence { FULL, PLAIN, ROAD, SEQUENCES };
+/** Everything on; pictures as they come, offsets of the rig corrected; a road that is seen in every other frame; a
+ *  flight with a state of the IMU. */
+enum sequence { FULL, PLAIN, ROAD, FLIGHT, SEQUENCES };
 static uint64_t undisturbed[SEQUENCES][FRAMES];
+static int has_state[FRAMES]; /* of the flight */
 static struct vf_memory kept;
 
 /** Overwrites what is not to matter. parity: of the next frame. */
@@ -99,6 +108,7 @@ static void noise(struct vf_memory *m, int32_t parity)
     for (size_t i = 0; i < COUNT(listed) + COUNT(others); i++) {
         const struct place *p = i < COUNT(listed) ? &listed[i] : &others[i - COUNT(listed)];
         const size_t at = offset_of(p, parity);
+        if (p->stated && !vf_window_stated(&kept.window, VF_BIT(window))) continue;
         memcpy((uint8_t *)m + at, (const uint8_t *)&kept + at, p->bytes);
     }
 }
@@ -148,6 +158,7 @@ static vfront_frame_t frame_at(enum sequence which, uint64_t i)
     static uint8_t mask[VFRONT_WIDTH * VFRONT_HEIGHT], dark[VFRONT_CAMERAS][VFRONT_WIDTH * VFRONT_HEIGHT];
     static vfront_gyro_t gyro[8];
     vfront_frame_t f = pair_frame(i), same = pair_frame(i == 7 || i == 8 ? 6 : i);
+    if (which == FLIGHT) return rendered_frame(i);
     for (size_t k = 0; k < sizeof mask; k++) mask[k] = (k + 3 * i) % 11 > 0;
     for (int c = 0; c < VFRONT_CAMERAS; c++) {
         vfront_picture_t *p = &f.picture[c];
@@ -171,13 +182,14 @@ static vfront_frame_t frame_at(enum sequence which, uint64_t i)
  *  to be spoiled before each frame; NULL: noise instead, or nothing where way is WAYS. */
 static uint64_t fly(enum sequence which, const struct place *member, enum way way)
 {
-    const vfront_rig_t rig = which == ROAD ? road_rig() : pair_cameras();
+    const vfront_rig_t rig = which == ROAD ? road_rig() : which == FLIGHT ? rendered_rig() : pair_cameras();
     vfront_tuning_t t;
     uint64_t differs = FRAMES;
     vfront_tuning_default(&t);
     t.rectify = which == FULL;
-    t.dense = t.stixel = which != PLAIN;
+    t.dense = t.stixel = which == FULL || which == ROAD;
     t.rig_offset = which == PLAIN;
+    t.window = which == FLIGHT;
     t.track_template_frames = 3;
     t.track_target = 100;
     t.track_back_mpx = 500;
@@ -186,10 +198,11 @@ static uint64_t fly(enum sequence which, const struct place *member, enum way wa
     for (uint64_t i = 0; i < FRAMES && (way == WAYS || differs == FRAMES); i++) {
         const vfront_frame_t f = frame_at(which, i);
         const vfront_result_t *r;
-        if (i == 4) assert_int_equal(vfront_reset(&pair_vf), VFRONT_OK);
+        if (i == 4 && which != FLIGHT) assert_int_equal(vfront_reset(&pair_vf), VFRONT_OK);
         if (!member && way != WAYS) noise(s->memory, s->parity);
         if (member && i) spoil(s->memory, member, way, s->parity);
         assert_int_equal(vfront_step(&pair_vf, &f, &r), VFRONT_OK);
+        if (way == WAYS && which == FLIGHT) has_state[i] = r->nav.state == VFRONT_NAV_GOOD;
         const uint64_t digest = vfront_digest(r);
         if (way == WAYS) undisturbed[which][i] = digest;
         if (digest != undisturbed[which][i] && differs == FRAMES) differs = i;
@@ -211,6 +224,7 @@ static void needed(void **state)
 {
     (void)state;
     int spare = 0;
+    for (uint64_t i = 0; i < FRAMES; i++) assert_int_equal(has_state[i], i >= RENDERED_BEGINS);
     for (size_t i = 0; i < COUNT(listed); i++) {
         const struct place *p = &listed[i];
         int differs = 0;
@@ -229,6 +243,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(complete), cmocka_unit_test(needed)};
     pair_draw();
+    rendered_draw();
     for (enum sequence which = 0; which < SEQUENCES; which++) fly(which, NULL, WAYS);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

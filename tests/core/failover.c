@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Fail-over in flight: each CUDA call of a step fails or hangs, or a step is lost, never ends, dies half way or ends
  * late, in each frame of a sequence. The results from the first frame to the last are, bit for bit, those of a run
- * without faults on the host port, and vfront_return() goes back without a seam. The linker puts the wrappers below in
+ * without faults on the host port, and vfront_return() goes back without a seam; so they are with a state of the IMU,
+ * before it begins, when it begins, while it goes on and behind its end. The linker puts the wrappers below in
  * front of the runtime (-Wl,--wrap), which is the real one where there is a GPU, else tests/fake/cudart.c.
  *   failover [--quick | --kernel N]    --quick: there and back alone; --kernel: one bad kernel, in a process of its
  *   own */
@@ -16,6 +17,7 @@
 #include "port/cuda/cuda.h"
 #include "port/host/host.h"
 #include "result/carry.h"
+#include "tests/fixture/rendered.h"
 
 #define FRAMES 11
 #define LATE_US 10000000 /* of a step here that is no overrun, whatever the machine has to do */
@@ -171,6 +173,15 @@ static int32_t brief_us; /* time after which a step is given up where one is to 
 static int quick;        /* 1: there and back only, and a short way, because kernels are emulated */
 static int brief;        /* 1: that is the time; else a minute */
 static int plain;        /* 1: nothing is rectified, no disparities */
+static int airborne;     /* 1: the rendered flight with a state of the IMU, else drawn pictures */
+
+/* The flight: a state begins, readings are missing until it is lost, another one begins, vfront_reset(). */
+#define FLIGHT_FRAMES 22
+#define MISSING_FROM 8
+#define MISSING_TO 12
+#define FLIGHT_RESET 20
+
+static vfront_rig_t rig_of(void) { return airborne ? rendered_rig() : pair_cameras(); }
 
 static vfront_tuning_t tuning(void)
 {
@@ -179,6 +190,8 @@ static vfront_tuning_t tuning(void)
     t.failover = 1;
     t.deadline_us = LATE_US;
     t.abandon_us = brief ? brief_us : 60000000;
+    t.window = airborne;
+    if (airborne) return t;
     t.rectify = t.dense = t.stixel = !plain;
     t.track_template_frames = 3;
     t.track_target = 100;
@@ -187,24 +200,42 @@ static vfront_tuning_t tuning(void)
     return t;
 }
 
+/** Puts a frame's pictures into pinned memory. */
+static void pin(vfront_t *vf, vfront_frame_t *f)
+{
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        vfront_picture_t *p = &f->picture[c];
+        void *data;
+        assert_int_equal(vfront_input(vf, c, &data), VFRONT_OK);
+        memcpy(data, p->data, (size_t)p->pitch_bytes * (size_t)p->height_px);
+        p->data = data;
+        p->memory = VFRONT_PINNED_MEMORY;
+    }
+}
+
+/** Frame of the flight. */
+static vfront_frame_t flight_for(vfront_t *vf, uint64_t i, int pinned)
+{
+    vfront_frame_t f = rendered_frame(i);
+    if (i >= MISSING_FROM && i < MISSING_TO) f.imu = NULL;
+    if (pinned && i % 4 != 3) pin(vf, &f);
+    return f;
+}
+
 /** Frame of the sequence: masks, readings of the gyro, pictures in pinned memory, a picture that repeats, by turns. */
 static vfront_frame_t frame_for(vfront_t *vf, uint64_t i, int pinned)
 {
     static uint8_t mask[VFRONT_WIDTH * VFRONT_HEIGHT];
     static vfront_gyro_t gyro[8];
     static vfront_imu_t imu[8];
+    if (airborne) return flight_for(vf, i, pinned);
     vfront_frame_t f = pair_frame(i), same = pair_frame(i == 7 ? 6 : i);
     for (int c = 0; c < VFRONT_CAMERAS; c++) {
         vfront_picture_t *p = &f.picture[c];
         p->data = same.picture[c].data;
         if (i % 3 == 1) p->mask = mask, p->mask_width_px = 160, p->mask_height_px = 120, p->mask_pitch_bytes = 160;
-        if (!pinned || i % 4 == 3) continue;
-        void *data;
-        assert_int_equal(vfront_input(vf, c, &data), VFRONT_OK);
-        memcpy(data, p->data, 160 * 120);
-        p->data = data;
-        p->memory = VFRONT_PINNED_MEMORY;
     }
+    if (pinned && i % 4 != 3) pin(vf, &f);
     for (size_t k = 0; k < sizeof mask; k++) mask[k] = (k + 3 * i) % 11 > 0;
     for (uint64_t k = 0; k < 8; k++) {
         gyro[k].t_ns = f.t_ns + k * 8000000u - 44000000u;
@@ -221,7 +252,7 @@ static vfront_frame_t frame_for(vfront_t *vf, uint64_t i, int pinned)
 
 static void start(vfront_port_t port)
 {
-    const vfront_rig_t rig = pair_cameras();
+    const vfront_rig_t rig = rig_of();
     const vfront_tuning_t t = tuning();
     over();
     if (vfront_init(&pair_vf, &rig, &t, port)) fail_msg("init: %s", vfront_detail(&pair_vf));
@@ -235,6 +266,17 @@ static void end(void)
     vfront_shutdown(&pair_twin);
 }
 
+/** Frame before which vfront_reset() is called. */
+static uint64_t reset_at(void) { return airborne ? FLIGHT_RESET : 5; }
+
+/** State that the flight has in a frame. */
+static int state_at(uint64_t i)
+{
+    if (i < RENDERED_BEGINS) return VFRONT_NAV_INITIALISING;
+    if (i >= FLIGHT_RESET) return VFRONT_NAV_LOST;
+    return i >= MISSING_TO - 1 && i < MISSING_TO + 3 ? VFRONT_NAV_LOST : VFRONT_NAV_GOOD;
+}
+
 /** Results of both front ends for a frame are the same; and where this one came from. */
 static void same(uint64_t i, int on_host)
 {
@@ -243,7 +285,9 @@ static void same(uint64_t i, int on_host)
     assert_int_equal(vfront_step(&pair_twin, &f, &b), VFRONT_OK);
     if (vfront_digest(result) != vfront_digest(b)) fail_msg("frame %d: other bits", (int)i);
     assert_true(result->health.reset_counter == b->health.reset_counter && result->timing.overrun == 0);
-    assert_true(result->tracks_count > 0 && (i == 0 || i == 5 || result->health.followed > 0));
+    assert_memory_equal(&result->nav, &b->nav, sizeof b->nav);
+    assert_int_equal(result->nav.state, airborne ? state_at(i) : VFRONT_NAV_NONE);
+    assert_true(result->tracks_count > 0 && (i == 0 || i == reset_at() || result->health.followed > 0));
     assert_int_equal(result->timing.port, on_host ? VFRONT_PORT_HOST : VFRONT_PORT_CUDA);
     assert_int_equal(result->timing.failed_over, on_host);
     assert_true(b->timing.port == VFRONT_PORT_HOST && !b->timing.failed_over);
@@ -251,7 +295,7 @@ static void same(uint64_t i, int on_host)
 
 static void step(uint64_t i, int on_host)
 {
-    if (i == 5) {
+    if (i == reset_at()) {
         assert_int_equal(vfront_reset(&pair_vf), VFRONT_OK);
         assert_int_equal(vfront_reset(&pair_twin), VFRONT_OK);
     }
@@ -295,13 +339,15 @@ static void make(enum kind kind, enum call call)
     if (call == QUERY) fault.lost = 1; /* or nobody asks */
 }
 
-/** One sequence with a fault in frame `at`. back: frames after which the GPU takes over again; 0: never. */
+/** One sequence with a fault in frame `at`. back: frames after which the GPU takes over again; 0: never. A flight ends
+ *  some frames behind. */
 static void fly(enum kind kind, enum call call, uint64_t at, uint64_t back, const char *why)
 {
     int on_host = 0;
     brief = kind == HANGS || kind == ENDLESS || kind == HELD;
+    const uint64_t frames = !airborne ? FRAMES : at + 6 < FLIGHT_FRAMES ? at + 6 : FLIGHT_FRAMES;
     start(VFRONT_PORT_CUDA);
-    for (uint64_t i = 0; i < FRAMES; i++) {
+    for (uint64_t i = 0; i < frames; i++) {
         if (i == at) make(kind, call);
         on_host |= i == at;
         step(i, on_host);
@@ -323,6 +369,22 @@ static void each(enum kind kind, enum call call, const char *why, int every)
         fly(kind, call, at, 0, why);
         fly(kind, call, at, 1 + at % 2, why);
     }
+}
+
+/** A state of the IMU: faults in each kind of step, before it begins, as it begins (4, 15), while it goes on, while
+ *  readings are missing, as it is lost (11), behind vfront_reset(). */
+static void with_state(void **state)
+{
+    (void)state;
+    static const uint64_t in[] = {0, 3, 4, 5, 7, 9, 11, 12, 15, 16, 20};
+    airborne = 1;
+    for (size_t k = 0; k < sizeof in / sizeof *in; k++)
+        for (uint64_t back = 0; back < 3; back += 1 + in[k] % 2) {
+            fly(FAILS, LAUNCH, in[k], back, call_name[LAUNCH]);
+            fly(HALF, LAUNCH, in[k], back, "without its ticket");
+        }
+    for (uint64_t at = RENDERED_BEGINS - 1; at < RENDERED_BEGINS + 2; at++) fly(HELD, LAUNCH, at, 1, "does not end");
+    airborne = 0;
 }
 
 static void calls_fail(void **state)
@@ -355,12 +417,11 @@ static void steps_end_badly(void **state)
 }
 
 /** To the host and back in every other frame: whichever state the one leaves, the other goes on from it. */
-static void there_and_back(void **state)
+static void go_there_and_back(uint64_t frames)
 {
-    (void)state;
     int on_host = 0;
     start(VFRONT_PORT_CUDA);
-    for (uint64_t i = 0; i < (quick ? FRAMES : 3 * FRAMES); i++) {
+    for (uint64_t i = 0; i < frames; i++) {
         if (i % 3 == 1) make(HALF, LAUNCH);
         on_host |= i % 3 == 1;
         step(i, on_host);
@@ -370,6 +431,20 @@ static void there_and_back(void **state)
         on_host = 0;
     }
     end();
+}
+
+static void there_and_back(void **state)
+{
+    (void)state;
+    go_there_and_back(quick ? FRAMES : 3 * FRAMES);
+}
+
+static void there_and_back_with_state(void **state)
+{
+    (void)state;
+    airborne = 1;
+    go_there_and_back(quick ? RENDERED_BEGINS + 5 : FLIGHT_FRAMES);
+    airborne = 0;
 }
 
 /** A step given up by another call than vfront_wait(): the frame is not lost. */
@@ -398,11 +473,10 @@ static void given_up_elsewhere(void **state)
     end();
 }
 
-/** Results that come late, so and so many in a row; one that does not begins the count anew. */
-static void late_in_a_row(void **state)
+/** Steps with results that come late, so and so many in a row; one that does not begins the count anew. */
+static void be_late(void)
 {
-    (void)state;
-    const vfront_rig_t rig = pair_cameras();
+    const vfront_rig_t rig = rig_of();
     vfront_tuning_t t = tuning();
     t.failover_overruns = 3;
     t.deadline_us = 1;
@@ -416,6 +490,7 @@ static void late_in_a_row(void **state)
         assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
         assert_int_equal(vfront_step(&pair_twin, &g, &b), VFRONT_OK);
         assert_true(vfront_digest(result) == vfront_digest(b));
+        assert_int_equal(result->nav.state, airborne ? state_at(i) : VFRONT_NAV_NONE);
         const int host = (i > 4 && i < 7) || i > 9;
         assert_int_equal(result->timing.port, host ? VFRONT_PORT_HOST : VFRONT_PORT_CUDA);
         assert_int_equal(result->timing.overruns,
@@ -424,6 +499,15 @@ static void late_in_a_row(void **state)
         if (i == 6) assert_int_equal(go_back(), VFRONT_OK);
     }
     end();
+}
+
+static void late_in_a_row(void **state)
+{
+    (void)state;
+    be_late();
+    airborne = 1; /* the host port takes over behind frame 4, in which the state begins */
+    be_late();
+    airborne = 0;
 }
 
 /* ---- kernels that fail ------------------------------------------------------------------------------------------- */
@@ -615,19 +699,27 @@ static double now_us(void)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_fail),          cmocka_unit_test(calls_hang),
-        cmocka_unit_test(steps_end_badly),     cmocka_unit_test(there_and_back),
-        cmocka_unit_test(given_up_elsewhere),  cmocka_unit_test(late_in_a_row),
-        cmocka_unit_test(without_disparities), cmocka_unit_test(refusals),
-        cmocka_unit_test(return_fails),        cmocka_unit_test(sticky),
+        cmocka_unit_test(calls_fail),
+        cmocka_unit_test(calls_hang),
+        cmocka_unit_test(steps_end_badly),
+        cmocka_unit_test(there_and_back),
+        cmocka_unit_test(given_up_elsewhere),
+        cmocka_unit_test(late_in_a_row),
+        cmocka_unit_test(without_disparities),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(return_fails),
+        cmocka_unit_test(sticky),
         cmocka_unit_test(kernels_fail),
+        cmocka_unit_test(with_state),
+        cmocka_unit_test(there_and_back_with_state),
     };
-    const struct CMUnitTest there[] = {cmocka_unit_test(there_and_back)};
+    const struct CMUnitTest there[] = {cmocka_unit_test(there_and_back), cmocka_unit_test(there_and_back_with_state)};
     const struct CMUnitTest one[] = {cmocka_unit_test(bad_kernel_here)};
     const struct CMUnitTest none[] = {cmocka_unit_test(no_device)};
     const vfront_rig_t rig = pair_cameras();
     self = argv[0];
     pair_draw();
+    rendered_draw();
     no_fault();
     const vfront_status_t status = vfront_init(&pair_vf, &rig, NULL, VFRONT_PORT_CUDA);
     vfront_shutdown(&pair_vf);

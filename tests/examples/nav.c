@@ -336,10 +336,6 @@ static void refused(void **state)
     assert_int_equal(vfront_init(&vf, &rig, &t, VFRONT_PORT_HOST), VFRONT_E_TUNING);
     assert_non_null(strstr(vfront_detail(&vf), "ego"));
     t = tuning();
-    t.failover = 1;
-    assert_int_equal(vfront_init(&vf, &rig, &t, VFRONT_PORT_HOST), VFRONT_E_TUNING);
-    assert_non_null(strstr(vfront_detail(&vf), "window"));
-    t = tuning();
     t.track_target = 0;
     assert_int_equal(vfront_init(&vf, &rig, &t, VFRONT_PORT_HOST), VFRONT_E_TUNING);
     assert_non_null(strstr(vfront_detail(&vf), "track_target"));

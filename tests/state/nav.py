@@ -148,7 +148,7 @@ def main():
             continue
         one, pictures = Set(name), Pictures(name, min(40, SETS[name]) if "--quick" in words else SETS[name])
         for first in [int(f) for f in after("--first")] or [0]:
-            front = Front(libraries[0], pictures, Noise(*one.noise), ["window=1", "failover=0"] + after("--set"))
+            front = Front(libraries[0], pictures, Noise(*one.noise), ["window=1"] + after("--set"))
             seconds, ate, rows = report(name, pictures, Truth(one), fly(front, pictures, one, first), first)
             good &= bool(seconds < BOUNDS[name][0] and ate < BOUNDS[name][1])
     if after("--csv"):
