@@ -75,7 +75,6 @@ const char *outputs_no_state(const struct options *o, const dataset_t *d)
     if (rig->imu.rate_hz == 0.0) return "the noise of the IMU is not known, which --calibration=imu.yaml can give";
     if (!o->tuning.track_target) return "track_target is 0";
     if (!o->tuning.ego) return "ego is 0";
-    if (o->tuning.failover) return "failover is 1";
     return outputs_no_depth(o, rig);
 }
 

@@ -107,6 +107,7 @@ static void judge(struct flown *f, const vfront_nav_t *nav)
     f->yaw_rad = fabs(e[5]);
     f->keys += window.slot[window.newest].keyframe;
     f->frames++;
+    REQUIRE(!(nav->flags & VFRONT_NAV_STANDING) == !window.rest.holds, "%.2f s: flag and rest differ\n", t);
     if (!(nav->flags & VFRONT_NAV_STANDING)) return;
     if (!f->standing++) f->first_s = t;
     f->last_s = t;
