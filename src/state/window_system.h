@@ -312,18 +312,19 @@ VF_FN void vf_window_gather_side(const struct vf_window_work *k, struct vf_windo
     }
 }
 
-/** Offset of disparities: its square, right side. Of a group. */
-VF_FN void vf_window_gather_own(const struct vf_window_work *k, struct vf_window_host *host, int which)
+/** Offset of disparities: its square, right side. on: as above. Of a group. */
+VF_FN void vf_window_gather_own(const struct vf_window_work *k, struct vf_window_host *host, int which, int on)
 {
+    const uint32_t count = on ? host->count : 0;
     double sum[VF_GROUP_HELD(4)];
     VF_GROUP(4, lane, first)
     {
         sum[lane] = 0.0;
-        for (uint32_t i = (uint32_t)first; i < host->count; i += 4)
+        for (uint32_t i = (uint32_t)first; i < count; i += 4)
             sum[lane] += (double)k->more[host->list[i] & 0xffff].of_disparity[which];
     }
     const double all = vf_group_sum_4(sum);
-    if (VF_GROUP_FIRST(4)) host->disparity[which] = all;
+    if (on && VF_GROUP_FIRST(4)) host->disparity[which] = all;
 }
 
 /** Groups for the sums of a host, and of all. */
@@ -351,7 +352,7 @@ VF_FN void vf_window_gather(struct vf_window_work *k)
             const int f = (i - ROWS) / 6, on = (int)(host->frames >> f & 1);
             vf_window_gather_side(k, host, f, (i - ROWS) % 6, on);
         } else {
-            vf_window_gather_own(k, host, i - ROWS - SIDES);
+            vf_window_gather_own(k, host, i - ROWS - SIDES, i - ROWS - SIDES < 2);
         }
     }
 }
