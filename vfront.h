@@ -692,7 +692,11 @@ typedef enum vfront_format {
     VFRONT_GREY12 = 2, /**< uint16_t, 0..4095. */
     VFRONT_GREY16 = 3, /**< uint16_t, 0..65535. */
     VFRONT_NV12 = 4,   /**< 8-bit luma plane at `data`; the chroma plane is not read. */
-    VFRONT_YUYV = 5    /**< Two bytes a pixel, luma first. */
+    VFRONT_YUYV = 5,   /**< Two bytes a pixel, luma first. */
+    VFRONT_NO_PICTURE = 6 /**< The camera has no picture of this frame, as when it has stopped; nothing else of its
+                            vfront_picture_t is read. All that comes of the camera is as if its last picture were frozen
+                            (vfront_health_t.frozen, .missing); IMU readings and the state of the IMU go on. Not in the
+                            first frame after vfront_init() or vfront_reset(). */
 } vfront_format_t;
 
 /** Kind of memory in which a picture lies. */
@@ -1172,6 +1176,7 @@ typedef struct vfront_health {
     uint32_t interval_us;    /**< Usual time between two frames, that of this one included [us]; 0: none yet. */
     uint32_t repeated;       /**< Bit of each camera whose picture equals one of the last eight, but not the last:
                                   1 << camera. Pictures with little texture are not compared. */
+    uint32_t missing;        /**< Bit of each camera that had no picture in this frame (VFRONT_NO_PICTURE): 1 << camera. */
     uint32_t late;           /**< Frames by which pictures of camera 0 are older than their stamps, 2..8; 0: nothing says
                                   that they are late. Begins with a picture that was there before, ends with a motion
                                   that makes up for it, or after 64 frames. A delay that was there from the first frame

@@ -18,6 +18,7 @@ struct picture {
 struct camera {
     struct picture history[FAULT_LATE_MOST + 1]; /* of frame i at i % history_count */
     struct picture out, scratch;
+    int stopped; /* 1: no picture is delivered */
 };
 
 /** State of a fault: what it holds on to since it became active. */
@@ -221,6 +222,7 @@ static void put_picture_fault(struct fault_injector *in, const fault_t *f, struc
     switch (f->kind) {
     case FAULT_FREEZE: copy(&c->out, &s->picture[camera]); break;
     case FAULT_FREEZE_ROWS: copy_rows(&c->out, &s->picture[camera], f->argument); break;
+    case FAULT_STOP: c->stopped = 1; break;
     case FAULT_BLACK: fill(&c->out, 0); break;
     case FAULT_WHITE: fill(&c->out, white_of(c->out.format)); break;
     case FAULT_NOISE: add_noise(in, &c->out, f->argument[0]); break;
@@ -352,13 +354,14 @@ static void take_picture(struct fault_injector *in, int32_t camera, const vfront
         memcpy(to->pixels + (size_t)y * to->row_bytes, (const uint8_t *)from->data + (size_t)y * from->pitch_bytes,
                to->row_bytes);
     copy(&c->out, to);
+    c->stopped = 0;
 }
 
 static void deliver_picture(const struct camera *c, vfront_picture_t *to)
 {
     to->data = c->out.pixels;
     to->pitch_bytes = c->out.row_bytes;
-    to->format = c->out.format;
+    to->format = c->stopped ? VFRONT_NO_PICTURE : c->out.format;
     to->memory = VFRONT_HOST_MEMORY;
 }
 

@@ -47,6 +47,7 @@ enum {
     X(FREEZE, "freeze", FAULT_ON_CAMERA, 0, 0, 0, 0, "picture from before the fault, stamps of now")                   \
     X(FREEZE_ROWS, "freeze-rows", FAULT_ON_CAMERA, 2, 2, 0, 100,                                                       \
       "FROM TO [% of the height]: these rows are from before the fault")                                               \
+    X(STOP, "stop", FAULT_ON_CAMERA, 0, 0, 0, 0, "frame without a picture of the camera")                              \
     X(BLACK, "black", FAULT_ON_CAMERA, 0, 0, 0, 0, "every pixel 0")                                                    \
     X(WHITE, "white", FAULT_ON_CAMERA, 0, 0, 0, 0, "every pixel the largest of its format")                            \
     X(NOISE, "noise", FAULT_ON_CAMERA, 1, 1, 0, 255, "SIGMA [grey levels of 8 bits]: white noise added")               \

@@ -374,7 +374,8 @@ static void health_header(FILE *f, int32_t cameras)
         "dark_permille", "bright_permille", "frozen",  "brightness_changed", "sharpness_changed"};
     fputs("frame,t_ns,state,quality,reset_counter,motion_breaks,followed,born", f);
     for (uint32_t i = 1; i < VFRONT_ENDS; i++) fprintf(f, ",ended_%s", record_end_name(i));
-    fputs(",overflow,full,gap,gyro_short,gyro_stuck,imu,imu_readings,irregular,interval_us,repeated,late,prior_rms_rad,"
+    fputs(",overflow,full,gap,gyro_short,gyro_stuck,imu,imu_readings,irregular,interval_us,repeated,missing,late,prior_"
+          "rms_rad,"
           "dt_ns,stereo,"
           "stereo_permille,stereo_"
           "offset_px,contradiction",
@@ -398,7 +399,8 @@ static void health_rows(FILE *f, const struct frame_data *s)
     for (uint32_t i = 0, listed = 0; i < RECORD_IMU_FAULTS; i++)
         if (h->imu >> i & 1) fprintf(f, "%s%s", listed++ ? " " : "", record_imu_fault_name(i));
     fprintf(f, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32, h->imu_readings, h->irregular, h->interval_us);
-    fprintf(f, ",%" PRIu32 ",%" PRIu32 ",%.9g,%" PRIu64, h->repeated, h->late, (double)h->prior_rms_rad, h->dt_ns);
+    fprintf(f, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%.9g,%" PRIu64, h->repeated, h->missing, h->late,
+            (double)h->prior_rms_rad, h->dt_ns);
     fprintf(f, ",%s,%" PRIu32 ",%.9g,%d", record_stereo_name(h->stereo), h->stereo_permille,
             (double)h->stereo_offset_px, (contradicts & (r->relative.flags | r->metric.flags)) != 0);
     fprintf(f, ",%.9g,%.9g,%.9g,%.9g", (double)h->rows_offset_px, (double)h->rows_sigma_px,

@@ -24,6 +24,13 @@ struct vf_failover {
     char why[128]; /* reason for which it runs, or "" */
 };
 
+/** Rotation of camera 0, in axes as the stages see them, over frames in which it had no picture. */
+struct vf_unseen {
+    double R[9];     /* from the axes at its last picture */
+    uint32_t frames; /* 0: the last frame had a picture */
+    int32_t known;   /* 1: R is known */
+};
+
 /** The library's side of a vfront_t. */
 struct vf_state {
     char detail[128]; /* first in every version and config: vfront_detail() reads it in memory that was refused, too */
@@ -49,9 +56,10 @@ struct vf_state {
     uint64_t frame;          /* frames done since init or reset */
     uint64_t t_ns, t_mid_ns; /* of the last frame done */
     struct vf_refused_stamps refused;
-    struct vf_readings readings; /* of the IMU */
-    struct vf_nav nav;           /* its state */
-    int32_t clock_set;           /* the frame to be submitted, or under way, is the first of a clock that was set */
+    struct vf_readings readings;          /* of the IMU */
+    struct vf_nav nav;                    /* its state */
+    struct vf_unseen unseen, unseen_next; /* after the last frame, and with the one to be submitted */
+    int32_t clock_set; /* the frame to be submitted, or under way, is the first of a clock that was set */
     uint64_t submitted_ns;
     uint64_t give_up_ns;    /* time at which the call under way, or the step, is given up */
     uint32_t resets;        /* value of health.reset_counter at the last reset */

@@ -9,7 +9,7 @@ ORACLES := $(basename $(notdir $(wildcard tests/image/*.c tests/camera/*.c tests
 ORACLES := $(filter-out bridge_% simulate,$(ORACLES))# stages and their arithmetic, on the standard config
 OWN     := dense stixel# stages that the standard config leaves out: tests/config/<stage>.h has them
 TOOLS   := nav fault_script fault_apply calibration readings consistency record disparity overlay rectified flight trajectory# parts of the examples
-PORTS   := init api info clock imu points partners prior fields invariance alloc ownership idle# through the public interface, on every port
+PORTS   := init api info clock imu points partners prior fields invariance alloc ownership idle missing# through the public interface, on every port
 
 T_CFLAGS = -std=c11 -O1 -g $(WARN) $(EXACT) -I. -Isrc $(SAN)
 comma   := ,
@@ -191,7 +191,7 @@ BRIDGES := fast track orb lens rectify features trajectory state ego stereo prop
 # In `make slow`, because each takes more than 8 s: of the oracles, and of the tests of ports.
 SLOW    := detect ego essential motion scale start stereo_position $(OWN)
 SLOW_PORTS := $(addprefix $(SMALL)/,init api info invariance prior alloc) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(FAKE)/hang $(FAKE)/failover $(JETPACK4)/fault $(JETPACK4)/points $(if $(HAVE_CUBLAS),$(FAKE)/cublas)
-QUICK   := $(patsubst %,$(TEST)/%,$(filter-out $(SLOW),$(ORACLES)) $(TOOLS)) $(addprefix $(SMALL)/,clock imu points partners fields ownership carry idle)
+QUICK   := $(patsubst %,$(TEST)/%,$(filter-out $(SLOW),$(ORACLES)) $(TOOLS)) $(addprefix $(SMALL)/,clock imu points partners fields ownership carry idle missing)
 GPU_ONLY := $(if $(filter 1,$(SMALL_CUDA)),$(SMALL)/fault $(SMALL)/hang $(SMALL)/failover)
 HOUSE   := $(foreach l,$(LIB) $(SMALL)/libvfront.a,'tests/house/symbols.sh $l $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)') \
     'tests/house/readme.sh' 'tests/house/includes.sh' 'tests/house/map.sh' 'tests/house/header.sh $(CC)' 'tests/house/config.sh $(CC)' \
@@ -317,7 +317,7 @@ tsan: ## The port's thread under the thread sanitizer, with calls that hang
 
 asan: ## Tests and fuzzing under the address and undefined behaviour sanitizers
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined WERROR=1 asan-run
-ASAN := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(addprefix $(SMALL)/,init api info clock imu points partners prior fields invariance idle)
+ASAN := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(addprefix $(SMALL)/,init api info clock imu points partners prior fields invariance idle missing)
 asan-run: $(ASAN) $(SMALL)/fuzz $(BUILD)/replay
 	@for t in $(ASAN) '$(SMALL)/fuzz --seconds 30' '$(BUILD)/replay --frames 4 --quiet'; do echo "== $$t"; $$t || exit 1; done
 
@@ -340,7 +340,7 @@ gpu-proof: ## Proves and times the kernels on this machine's GPU, writes tests/g
 
 # Tests in C with counters of branches in src/ and port/. Of the tests of ports those that add nothing beside the others are left out; hang and failover run alone,
 # and once more if they fail, since they measure times, which other work on the machine may spoil. Functions are counted before the compiler puts them into one another.
-COVERED := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(addprefix $(SMALL)/,init api info clock points partners ownership carry idle) \
+COVERED := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(addprefix $(SMALL)/,init api info clock points partners ownership carry idle missing) \
     $(addprefix $(FAKE)/,init api info invariance prior fields alloc fault cublas)
 COVERAGE = +$(MAKE) -s CUDA=0 BUILD=$(BUILD)/coverage CFLAGS=-O2 FAKE_O=-O2 SAN='--coverage -fno-early-inlining -g -DVF_NO_CLONES'
 coverage: ## Branches of src/ and port/ that the tests on the host take, by file, and why none takes the others; 11 minutes

@@ -280,7 +280,7 @@ static vfront_status_t check_mask(struct vf_state *s, const vfront_picture_t *p,
 static vfront_status_t check_time(struct vf_state *s, const vfront_picture_t *p, uint64_t t_ns, int32_t i)
 {
     const uint64_t most_ns = (uint64_t)s->step[0].tuning.frame_skew_us * 1000u;
-    if (!p->t_ns) return VFRONT_OK;
+    if (!p->t_ns || p->format == VFRONT_NO_PICTURE) return VFRONT_OK;
     if (p->t_ns < t_ns && t_ns - p->t_ns > most_ns)
         return vf_refuse(s, VFRONT_E_TIME, "older than the frame by over frame_skew_us: frame.picture[%d%s", i, "]");
     if (p->t_ns > t_ns && p->t_ns - t_ns > most_ns)
@@ -290,6 +290,10 @@ static vfront_status_t check_time(struct vf_state *s, const vfront_picture_t *p,
 
 static vfront_status_t check_picture(struct vf_state *s, const vfront_picture_t *p, int32_t i)
 {
+    if (p->format == VFRONT_NO_PICTURE) {
+        if (s->frame && !s->clock_set) return VFRONT_OK;
+        return vf_refuse(s, VFRONT_E_FORMAT, "missing in a first frame: frame.picture[%d%s", i, "]");
+    }
     if (!p->data) return vf_refuse(s, VFRONT_E_NULL, "NULL: frame.picture[%d%s", i, "].data");
     if (p->width_px != s->rig.camera[i].width_px || p->height_px != s->rig.camera[i].height_px)
         return vf_refuse(s, VFRONT_E_SIZE, "not of the rig's size: frame.picture[%d%s", i, "]");

@@ -34,6 +34,7 @@ static uint64_t mix_health(uint64_t d, const vfront_health_t *h)
     d = mix_number(d, h->irregular, 4);
     d = mix_number(d, h->interval_us, 4);
     d = mix_number(d, h->repeated, 4);
+    d = mix_number(d, h->missing, 4);
     d = mix_number(d, h->late, 4);
     d = mix_float(d, h->prior_rms_rad);
     for (int c = 0; c < VFRONT_CAMERAS; c++) d = mix_number(d, h->frozen[c], 4);

@@ -5,6 +5,7 @@
  * way to the host, so that none can hang or fail. */
 #include "failover.h"
 
+#include "frame.h"
 #include "port/host/host.h"
 #include "result/carry.h"
 
@@ -53,6 +54,10 @@ void vf_failover_keep(struct vf_state *s, const vfront_frame_t *f)
     for (int32_t i = 0; i < s->step[0].geometry.cameras; i++) {
         const vfront_picture_t *p = &f->picture[i];
         struct vf_source *source = &b->pinned.params.source[i];
+        if (source->missing) {
+            vf_frame_missing(s, &b->memory, i, source);
+            continue;
+        }
         source->data = p->data;
         source->pitch = p->pitch_bytes;
         source->mask = p->mask;

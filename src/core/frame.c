@@ -22,11 +22,25 @@ static void copy_mask(struct vf_state *s, const vfront_picture_t *p, int32_t i, 
     source->mask_pitch = (uint32_t)l->pitch;
 }
 
+void vf_frame_missing(const struct vf_state *s, struct vf_memory *memory, int32_t i, struct vf_source *source)
+{
+    memset(source, 0, sizeof *source);
+    source->data = memory->ingest.picture[s->parity ^ 1][i];
+    source->pitch = (uint32_t)s->step[0].geometry.raw[i].pitch;
+    source->format = VFRONT_GREY8;
+    source->missing = 1;
+}
+
 static vfront_status_t fill_sources(struct vf_state *s, const vfront_frame_t *f)
 {
     for (int32_t i = 0; i < s->step[0].geometry.cameras; i++) {
         struct vf_source *source = &s->pinned->params.source[i];
+        if (f->picture[i].format == VFRONT_NO_PICTURE) {
+            vf_frame_missing(s, s->memory, i, source);
+            continue;
+        }
         source->format = f->picture[i].format;
+        source->missing = 0;
         const vfront_status_t status = s->port->adopt(s, &f->picture[i], s->pinned->input[s->input][i], source);
         if (status) return status;
         copy_mask(s, &f->picture[i], i, source);
@@ -88,27 +102,55 @@ static uint32_t is_stuck(const struct vf_rates *rates, uint32_t least)
     return 1;
 }
 
-/** Rotation that the frame gives, if any, as a matrix and as a homography. */
+/** Rotation of camera 0 since the frame before, as the frame gives it. Returns 0 if it gives none. */
+static int rotation_of(const struct vf_state *s, const vfront_frame_t *f, const struct vf_rates *rates, int given,
+                       double R[9])
+{
+    const struct vf_params *p = &s->pinned->params;
+    const struct vf_readings *r = &s->readings;
+    if (f->R_cur_prev) {
+        memcpy(R, f->R_cur_prev, 9 * sizeof *R);
+        to_axes_seen(R, s);
+        return 1;
+    }
+    if (!given || p->gyro_short || p->gyro_stuck || r->to_ns <= r->from_ns) return 0;
+    vf_rotation_of_rates(R, &s->seen.camera[0], rates, r->from_ns, r->to_ns);
+    return 1;
+}
+
+/** Rotation between the pictures that camera 0 shows, by that since the frame before: none in a frame without a
+ *  picture; in the first one with a picture again, that since its last picture. Returns 1 if it is known. */
+static int between_pictures(struct vf_state *s, int known, double R[9])
+{
+    const struct vf_unseen *was = &s->unseen;
+    struct vf_unseen *next = &s->unseen_next;
+    if (was->frames) {
+        vf_rotation_multiply(R, R, was->R);
+        known = known && was->known;
+    }
+    if (!s->pinned->params.source[0].missing) return known;
+    memcpy(next->R, R, sizeof next->R);
+    next->frames = was->frames + 1;
+    next->known = known != 0;
+    for (int i = 0; i < 9; i++) R[i] = i % 4 == 0 ? 1.0 : 0.0;
+    return 1;
+}
+
+/** Rotation between the pictures, if it is known, as a matrix and as a homography. */
 static void fill_rotation(struct vf_state *s, const vfront_frame_t *f)
 {
     struct vf_params *p = &s->pinned->params;
     const struct vf_readings *r = &s->readings;
     struct vf_rates rates;
-    double R[9];
+    double R[9] = {1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0};
     const int given = rates_of(s, f, &rates) && p->frame;
     p->rotation_given = 0;
     p->gyro_short = given && is_short(r, &rates, !f->gyro);
     p->gyro_stuck = given && is_stuck(&rates, (uint32_t)s->step[0].tuning.gyro_stuck_readings);
     for (int i = 0; i < 9; i++) p->R[i] = i % 4 == 0 ? 1.0f : 0.0f;
+    memset(&s->unseen_next, 0, sizeof s->unseen_next);
     if (!p->frame || s->seen.camera[0].fx_px == 0.0) return;
-    if (f->R_cur_prev) {
-        memcpy(R, f->R_cur_prev, sizeof R);
-        to_axes_seen(R, s);
-    } else if (given && !p->gyro_short && !p->gyro_stuck && r->to_ns > r->from_ns) {
-        vf_rotation_of_rates(R, &s->seen.camera[0], &rates, r->from_ns, r->to_ns);
-    } else {
-        return;
-    }
+    if (!between_pictures(s, rotation_of(s, f, &rates, given, R), R)) return;
     vf_rotation_homography(p->H, &s->seen.camera[0], R);
     for (int i = 0; i < 9; i++) p->R[i] = (float)R[i];
     p->rotation_given = 1;

@@ -63,8 +63,8 @@ struct vf_source {
     const uint8_t *mask; /* or NULL */
     uint32_t pitch;
     uint32_t mask_pitch;
-    uint32_t format; /* vfront_format_t */
-    uint32_t reserved;
+    uint32_t format;  /* vfront_format_t of data */
+    uint32_t missing; /* 1: no picture came, data is that of the frame before */
 };
 
 /** Parameters of a frame, written by the host into pinned memory and copied by the ingest stage to where the other

@@ -282,6 +282,7 @@ vfront_status_t vfront_submit(vfront_t *vf, const vfront_frame_t *frame)
     if (is_fault(status)) s->failed = status;
     if (status) return status;
     vf_readings_keep(&s->readings);
+    s->unseen = s->unseen_next;
     s->under_way = 1;
     s->input ^= 1;
     return VFRONT_OK;

@@ -302,7 +302,7 @@ VF_FN vfront_health_t vf_report_health(const struct vf_report_view *s, const str
     h.imu_readings = params->imu_readings;
     h.irregular = s->report->interval[s->parity].irregular;
     h.interval_us = s->report->interval[s->parity].us_q4 / 16;
-    h.repeated = 0;
+    h.repeated = h.missing = 0;
     h.late = vf_ego_late(s->ego, s->geometry.active, s->parity);
     h.prior_rms_rad = vf_ego_prior_rms(s->ego, s->geometry.active, s->parity);
     h.dt_ns = params->dt_ns;
@@ -333,6 +333,7 @@ VF_FN vfront_health_t vf_report_health(const struct vf_report_view *s, const str
         h.sharpness_changed[c] = usual.frames && vf_report_changed(now.sharpness_q8, usual.sharpness_q8, 64, 50, 200);
         h.dark_permille[c] = present ? (uint32_t)((uint64_t)light[c].dark * 1000 / pixels) : 0;
         h.repeated |= (uint32_t)(present && s->freeze->repeated[s->parity][c]) << c;
+        h.missing |= (uint32_t)(present && s->ingest->params.source[c].missing) << c;
         h.frozen[c] = present ? s->freeze->frames[s->parity][c] : 0;
         h.bright_permille[c] = present ? (uint32_t)((uint64_t)light[c].bright * 1000 / pixels) : 0;
     }

@@ -213,12 +213,20 @@ static void pin(vfront_t *vf, vfront_frame_t *f)
     }
 }
 
+/** Leaves out the pictures of some cameras. cameras: a bit for each. */
+static void leave_out(vfront_frame_t *f, uint32_t cameras)
+{
+    for (int c = 0; c < VFRONT_CAMERAS; c++)
+        if (cameras >> c & 1) f->picture[c] = (vfront_picture_t){.format = VFRONT_NO_PICTURE};
+}
+
 /** Frame of the flight. */
 static vfront_frame_t flight_for(vfront_t *vf, uint64_t i, int pinned)
 {
     vfront_frame_t f = rendered_frame(i);
     if (i >= MISSING_FROM && i < MISSING_TO) f.imu = NULL;
     if (pinned && i % 4 != 3) pin(vf, &f);
+    leave_out(&f, i == 5 ? 3 : i == 6 || i == 17 ? 1 : 0);
     return f;
 }
 
@@ -247,6 +255,7 @@ static vfront_frame_t frame_for(vfront_t *vf, uint64_t i, int pinned)
         imu[k].gyro_rad_s[1] = 0.01 * (double)((i + k) % 3);
     }
     if (i % 4 == 0 || i % 4 == 2) f.imu = imu, f.imu_count = 8;
+    leave_out(&f, i == 3 ? 2 : i == 5 || i == 6 ? 3 : 0);
     return f;
 }
 

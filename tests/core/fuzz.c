@@ -292,6 +292,7 @@ static void some_picture(vfront_picture_t *p, const vfront_camera_t *camera, uin
     p->pitch_bytes = one_in(60) ? (uint32_t)wild_int() : row + roll(100) * (one_in(30) ? 1 : bytes);
     if (p->pitch_bytes > ROOM / VFRONT_HEIGHT) p->pitch_bytes |= 0x80000000u; /* absurd, or it lies in the room */
     p->data = one_in(100) ? NULL : pixels[roll(6)] + (one_in(30) ? 1 : 2 * roll(4));
+    if (one_in(12)) p->format = VFRONT_NO_PICTURE;
     if (!one_in(4)) return;
     p->mask = masks[roll(3)];
     p->mask_width_px = one_in(40) ? wild_int() : p->width_px;

@@ -374,6 +374,23 @@ static void test_deliveries(void **state)
     close_all();
 }
 
+/** Cameras that have no picture, by bits, in frames with faults above and below that say otherwise. */
+static void test_stopped(void **state)
+{
+    static const uint32_t wanted[] = {0, 0, 1, 3, 2, 0};
+    (void)state;
+    open_with("2-3 camera0 stop\n3-4 camera1 stop\n2-4 both dim 50\n3 both swap");
+    for (uint32_t i = 0; i < 6; i++) {
+        assert_int_equal(next(i), 1);
+        for (int c = 0; c < 2; c++) {
+            const int stopped = frame.picture[c].format == VFRONT_NO_PICTURE;
+            assert_int_equal(stopped, wanted[i] >> c & 1);
+            if (!stopped) assert_int_equal(frame.picture[c].format, format);
+        }
+    }
+    close_all();
+}
+
 static void test_refused_frames(void **state)
 {
     (void)state;
@@ -594,7 +611,7 @@ int main(void)
         cmocka_unit_test(test_pictures),       cmocka_unit_test(test_first_frame), cmocka_unit_test(test_long_freeze),
         cmocka_unit_test(test_noise),          cmocka_unit_test(test_seed),        cmocka_unit_test(test_deliveries),
         cmocka_unit_test(test_refused_frames), cmocka_unit_test(test_unfit),       cmocka_unit_test(test_stamps),
-        cmocka_unit_test(test_gyro),           cmocka_unit_test(test_gyro_queue),
+        cmocka_unit_test(test_gyro),           cmocka_unit_test(test_gyro_queue),  cmocka_unit_test(test_stopped),
     };
     return cmocka_run_group_tests_name("fault_apply", test, start, NULL);
 }

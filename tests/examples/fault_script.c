@@ -46,6 +46,7 @@ static void test_kinds(void **state)
         {"5 both duplicate", FAULT_DUPLICATE, FAULT_BOTH, 0, {0}},
         {"5 camera0 freeze", FAULT_FREEZE, FAULT_CAMERA_0, 0, {0}},
         {"5 camera1 freeze-rows 20 60.5", FAULT_FREEZE_ROWS, FAULT_CAMERA_1, 2, {20, 60.5}},
+        {"5 both stop", FAULT_STOP, FAULT_BOTH, 0, {0}},
         {"5 both black", FAULT_BLACK, FAULT_BOTH, 0, {0}},
         {"5 both white", FAULT_WHITE, FAULT_BOTH, 0, {0}},
         {"5 camera0 noise 12.5", FAULT_NOISE, FAULT_CAMERA_0, 1, {12.5}},

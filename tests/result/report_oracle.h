@@ -205,6 +205,7 @@ static void put_health(const vfront_health_t *h)
     put(h->irregular, 4);
     put(h->interval_us, 4);
     put(h->repeated, 4);
+    put(h->missing, 4);
     put(h->late, 4);
     put_float(h->prior_rms_rad);
     for (int c = 0; c < VFRONT_CAMERAS; c++) put(h->frozen[c], 4);
