@@ -586,7 +586,7 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
     X(predict_speed_mmps2, 5000, 1, 1000000, "prediction: standard deviation of the acceleration along each axis [mm/s^2]") \
     X(predict_turn_mradps2, 10000, 1, 1000000, "prediction: standard deviation of the angular acceleration about each axis [mrad/s^2]") \
     X(window, 0, 0, VFRONT_WINDOW, "1: state of the IMU by its readings and by tracks; needs tracks, ego, a calibrated camera 0, and the noise of the IMU in the rig") \
-    X(window_sight_mpx, 500, 50, 10000, "standard deviation of a track's position in a frame, along each axis, for that state [1/1000 px]") \
+    X(window_sight_mpx, 1000, 50, 10000, "standard deviation of a track's position in a frame, along each axis, for that state; twice the scatter, since much of a track's error is the same in frame after frame [1/1000 px]") \
     X(window_rest, 0, 0, 1, "1: a camera that stands is told so (VFRONT_NAV_STANDING), and held in its place; from the next first state on") \
     X(dense, 0, 0, VFRONT_DENSE, "1: disparity of every pixel of camera 0; both cameras must be rectified, or pinholes side by side") \
     X(dense_paths, 8, 4, 8, "directions of path aggregation of matching costs: 8, or 4 (rows and columns)") \
@@ -1292,7 +1292,7 @@ struct vfront_nav {
     double offset_s;           /**< Time offset of the cameras that was found, beyond imu_offset_ns of the rig: t_imu =
                                     t_cam + imu_offset + offset [s]. */
     double offset_sigma_s;     /**< Its standard deviation [s]. */
-    double misfit;             /**< Mean squared residual of a sight, in deviations; about 2 to 3 when all is right. */
+    double misfit;             /**< Mean squared residual of a sight, in deviations; 1 to 4 when all is right. */
     uint32_t landmarks;        /**< Landmarks in sight in this frame. */
     uint32_t quality;          /**< 1..100; 0: VFRONT_NAV_NONE. GOOD: 50 + 50 landmarks / 60, at most 100. COASTING: from
                                     50 down to 1 over 5 s of age_ns. All others: 1. */
