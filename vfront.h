@@ -1146,7 +1146,6 @@ typedef struct vfront_health {
     uint32_t born;           /**< New tracks. */
     uint32_t ended[VFRONT_ENDS]; /**< Tracks that ended, by vfront_end_t. */
     uint32_t overflow;       /**< Corners fit for a new track beyond track_target; 0 in a frame that starts none. */
-    uint32_t reserved;       /**< 0. */
     uint32_t dropped[VFRONT_CAMERAS]; /**< Corners, the best of their culling cells, dropped because
                                            select_points, or their level's share of it, is exceeded; the best are
                                            kept. 0 when select_points is 0. */

@@ -24,7 +24,6 @@ static uint64_t mix_health(uint64_t d, const vfront_health_t *h)
     d = mix_number(d, h->born, 4);
     for (int i = 0; i < VFRONT_ENDS; i++) d = mix_number(d, h->ended[i], 4);
     d = mix_number(d, h->overflow, 4);
-    d = mix_number(d, h->reserved, 4);
     d = mix_number(d, h->full, 4);
     for (int c = 0; c < VFRONT_CAMERAS; c++) d = mix_number(d, h->dropped[c], 4);
     d = mix_number(d, h->gap, 4);

@@ -293,7 +293,6 @@ VF_FN vfront_health_t vf_report_health(const struct vf_report_view *s, const str
     h.born = r->born;
     for (int i = 0; i < VFRONT_ENDS; i++) h.ended[i] = r->ended[i];
     h.overflow = r->overflow;
-    h.reserved = 0;
     h.full = r->overflow ? VFRONT_FULL_TRACKS : 0;
     h.gap = params->gap;
     h.gyro_short = params->gyro_short;

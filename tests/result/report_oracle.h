@@ -195,7 +195,6 @@ static void put_health(const vfront_health_t *h)
     put(h->born, 4);
     for (int i = 0; i < VFRONT_ENDS; i++) put(h->ended[i], 4);
     put(h->overflow, 4);
-    put(h->reserved, 4);
     put(h->full, 4);
     for (int c = 0; c < VFRONT_CAMERAS; c++) put(h->dropped[c], 4);
     put(h->gap, 4);
