@@ -273,7 +273,7 @@ SPOIL(odd_yuyv)
 SPOIL(format6)
 {
     UNUSED;
-    p->format = (vfront_format_t)6;
+    p->format = (vfront_format_t)7;
 }
 SPOIL(format_negative)
 {
