@@ -175,6 +175,8 @@ static int brief;        /* 1: that is the time; else a minute */
 static int plain;        /* 1: nothing is rectified, no disparities */
 static int airborne;     /* 1: the rendered flight with a state of the IMU, else drawn pictures */
 
+#define UNSEEN 6 /* frame of the drawn sequence without a picture */
+
 /* The flight: a state begins, readings are missing until it is lost, another one begins, vfront_reset(). */
 #define FLIGHT_FRAMES 22
 #define MISSING_FROM 8
@@ -220,13 +222,16 @@ static void leave_out(vfront_frame_t *f, uint32_t cameras)
         if (cameras >> c & 1) f->picture[c] = (vfront_picture_t){.format = VFRONT_NO_PICTURE};
 }
 
+/** Bits of the cameras without a picture in a frame of the flight. */
+static uint32_t flight_lacks(uint64_t i) { return i == 5 ? 3 : i == 6 || i == 17 ? 1 : 0; }
+
 /** Frame of the flight. */
 static vfront_frame_t flight_for(vfront_t *vf, uint64_t i, int pinned)
 {
     vfront_frame_t f = rendered_frame(i);
     if (i >= MISSING_FROM && i < MISSING_TO) f.imu = NULL;
     if (pinned && i % 4 != 3) pin(vf, &f);
-    leave_out(&f, i == 5 ? 3 : i == 6 || i == 17 ? 1 : 0);
+    leave_out(&f, flight_lacks(i));
     return f;
 }
 
@@ -255,7 +260,7 @@ static vfront_frame_t frame_for(vfront_t *vf, uint64_t i, int pinned)
         imu[k].gyro_rad_s[1] = 0.01 * (double)((i + k) % 3);
     }
     if (i % 4 == 0 || i % 4 == 2) f.imu = imu, f.imu_count = 8;
-    leave_out(&f, i == 3 ? 2 : i == 5 || i == 6 ? 3 : 0);
+    leave_out(&f, i == 3 ? 2 : i == UNSEEN ? 3 : 0);
     return f;
 }
 
@@ -283,7 +288,8 @@ static int state_at(uint64_t i)
 {
     if (i < RENDERED_BEGINS) return VFRONT_NAV_INITIALISING;
     if (i >= FLIGHT_RESET) return VFRONT_NAV_LOST;
-    return i >= MISSING_TO - 1 && i < MISSING_TO + 3 ? VFRONT_NAV_LOST : VFRONT_NAV_GOOD;
+    if (i >= MISSING_TO - 1 && i < MISSING_TO + 3) return VFRONT_NAV_LOST;
+    return flight_lacks(i) & 1 ? VFRONT_NAV_COASTING : VFRONT_NAV_GOOD;
 }
 
 /** Results of both front ends for a frame are the same; and where this one came from. */
@@ -374,7 +380,8 @@ static void fly(enum kind kind, enum call call, uint64_t at, uint64_t back, cons
 static void each(enum kind kind, enum call call, const char *why, int every)
 {
     for (uint64_t at = 0; at < 8; at += (uint64_t)every) {
-        if (call == LOOK_UP && at % 4 == 3) continue; /* pictures in the caller's memory, copied without a call */
+        /* pictures in the caller's memory, copied without a call, and none at all */
+        if (call == LOOK_UP && (at % 4 == 3 || at == UNSEEN)) continue;
         fly(kind, call, at, 0, why);
         fly(kind, call, at, 1 + at % 2, why);
     }
