@@ -263,7 +263,7 @@ fly() { # exit code, pattern, the rest of the arguments: a run into the same fol
 states() { cut -d, -f3 state/state.csv | sed 1d | uniq -c | awk '{printf "%s %s ", $1, $2}'; }
 of_state() { [ -e state/state.csv ] && [ -e state/trajectory_state.txt ] && [ -e state/truth_state.txt ] && [ -e state/state.svg ]; }
 none_of_state() { ! ls state/state.csv state/trajectory_state.txt state/truth_state.txt state/state.svg 2>/dev/null | grep -q .; }
-fly 0 'state +good 8[0-9]\.[0-9] %, coasting 0.0 %, lost 0.0 %, initialising 1[0-9]\.[0-9] %, none 0.0 % of 30 frames' --frames 30 --set window=1 synthetic:320x240
+fly 0 'state +good 8[0-9]\.[0-9] %, coasting 0.0 %, stereo 0.0 %, lost 0.0 %, initialising 1[0-9]\.[0-9] %, none 0.0 % of 30 frames' --frames 30 --set window=1 synthetic:320x240
 check 'a file of states is missing' of_state
 check 'state.csv has other columns than examples/README.md' documented state/state.csv
 check 'state.csv: not all rows have the columns of the first' columns_agree state/state.csv
