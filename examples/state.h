@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * States of the IMU over a run (vfront_result_t.nav) beside ground truth. A frame has a state where that is GOOD,
- * COASTING or STEREO_ONLY. Ground truth lies in the odometry frame: moved, and turned about z, so that it has position and yaw of the
- * first state that has ground truth beside it, and not fitted to any later one.
+ * COASTING or STEREO_ONLY. Ground truth lies in the odometry frame: moved, and turned about z, so that it has position
+ * and yaw of the first state that has ground truth beside it, and not fitted to any later one.
  */
 #ifndef STATE_H
 #define STATE_H

@@ -220,7 +220,8 @@ static void draw_lines(FILE *f, const struct diagram *p, const struct bin *bin, 
     fputs("'/>\n", f);
 }
 
-/** Shade columns of 1 px with a frame that coasts or has no readings, or with one that has no state. A frame reaches to the next one. */
+/** Shade columns of 1 px with a frame that coasts or has no readings, or with one that has no state. A frame reaches to
+ *  the next one. */
 static void shade(FILE *f, const struct diagram *p, const states_t *s, const struct value *value, int coasting)
 {
     uint8_t shaded[COLUMNS] = {0};

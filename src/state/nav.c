@@ -79,8 +79,7 @@ static void begin(struct vf_state *s, struct vf_window_given *g)
 /** 1 if a state goes on without readings: by two cameras. */
 static int goes_on_unread(const struct vf_state *s)
 {
-    return s->nav.running && !s->nav.first.t_ns && s->step[0].geometry.pair.placed &&
-           s->nav.t_ns > s->nav.carried.t_ns;
+    return s->nav.running && !s->nav.first.t_ns && s->step[0].geometry.pair.placed && s->nav.t_ns > s->nav.carried.t_ns;
 }
 
 /** Motion without readings, by the last two states. */
@@ -221,9 +220,7 @@ static void tell(struct vf_nav *n, int begins, vfront_nav_t *nav)
     memcpy(n->next.bias + 3, nav->accel_bias_m_s2, sizeof nav->accel_bias_m_s2);
     n->carried = n->next;
     nav->age_ns = nav->t_ns > n->sighted_ns ? nav->t_ns - n->sighted_ns : 0;
-    nav->state = n->unread        ? VFRONT_NAV_STEREO_ONLY
-                 : nav->landmarks ? VFRONT_NAV_GOOD
-                                  : VFRONT_NAV_COASTING;
+    nav->state = n->unread ? VFRONT_NAV_STEREO_ONLY : nav->landmarks ? VFRONT_NAV_GOOD : VFRONT_NAV_COASTING;
     if (is_lost(n, nav)) nav->state = VFRONT_NAV_LOST;
 }
 

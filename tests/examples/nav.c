@@ -378,7 +378,7 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cold_start),  cmocka_unit_test(same_bits), cmocka_unit_test(blackout),
+        cmocka_unit_test(cold_start),  cmocka_unit_test(same_bits),   cmocka_unit_test(blackout),
         cmocka_unit_test(stereo_only), cmocka_unit_test(begins_anew), cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests(tests, draw, NULL);

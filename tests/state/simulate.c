@@ -311,8 +311,11 @@ static void feed(uint64_t before_ns)
     static struct vf_sight sight[SIM_SIGHTS];
     uint32_t first;
     const uint32_t n = sim_readings(&sim, before_ns, frame.stamp_ns, &first);
-    const struct vf_window_frame given = {
-        .t_ns = frame.stamp_ns, .imu = sim.imu + first, .readings = unread(before_ns, frame.stamp_ns) ? 0 : n, .sight = sight, .sights = (uint32_t)frame.n};
+    const struct vf_window_frame given = {.t_ns = frame.stamp_ns,
+                                          .imu = sim.imu + first,
+                                          .readings = unread(before_ns, frame.stamp_ns) ? 0 : n,
+                                          .sight = sight,
+                                          .sights = (uint32_t)frame.n};
     for (int i = 0; i < frame.n; i++) {
         const struct sim_sight *s = &frame.sight[i];
         sight[i] = (struct vf_sight){.id = s->id, .sigma = (float)s->sigma, .other_sigma = (float)s->other_sigma};
