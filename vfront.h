@@ -393,7 +393,9 @@ int vfront_lens_bearing(const vfront_camera_t *camera, const double px[2], doubl
  * @param[in]  t_ns   Time of the state wanted, nav->t_ns..nav->t_ns + VFRONT_PROPAGATE_NS; or VFRONT_IMU_LAST: that of
  *                    the last reading.
  * @param[out] out    State at that time; may be nav. Unchanged unless VFRONT_OK is returned. Its flags are those of nav
- *                    but for VFRONT_NAV_STANDING and, in addition, those of this way.
+ *                    but for VFRONT_NAV_STANDING and, in addition, those of this way. A state that is
+ *                    VFRONT_NAV_STEREO_ONLY is carried on as any other, by readings that are there again; without
+ *                    readings nothing carries it on.
  *
  * @retval VFRONT_OK             State at t_ns. Readings that are saturated or missing are told by flags, and by the
  *                               covariance: see vfront_nav_flags_t.
@@ -1263,9 +1265,15 @@ typedef enum vfront_nav_state {
     VFRONT_NAV_INITIALISING = 1, /**< There is none yet. With two cameras it takes 4 to 12 frames, in motion or not. */
     VFRONT_NAV_GOOD = 2,         /**< By pictures and readings. */
     VFRONT_NAV_COASTING = 3,     /**< By readings alone, for age_ns: no landmark is in sight, or pictures are frozen. */
-    VFRONT_NAV_LOST = 4          /**< The last state, which does not go on: there were no readings for
-                                      VFRONT_IMU_GAP_NS, no landmarks in sight for 5 s, or for 10 frames none that
-                                      agreed. A new state begins when it is found, at the last position and yaw. */
+    VFRONT_NAV_LOST = 4,         /**< The last state, which does not go on: no landmarks in sight for 5 s, for 0.5 s
+                                      where there are no readings, either, or for 10 frames none that agreed; with one
+                                      camera no readings for VFRONT_IMU_GAP_NS. A new state begins when it is found, at
+                                      the last position and yaw. */
+    VFRONT_NAV_STEREO_ONLY = 5   /**< By two cameras alone: there were no readings for VFRONT_IMU_GAP_NS. The state goes
+                                      on in the same frame, and with readings again, as soon as they are back. Meanwhile
+                                      nothing says which way is up but the attitude so far: tilt drifts as yaw does, and
+                                      its covariance grows; biases are those of before; velocity is that of the
+                                      positions. Its flags have VFRONT_NAV_GAP. */
 } vfront_nav_state_t;
 
 /** State of the IMU: its pose and velocity in the odometry frame, its biases, and the covariance of all these.
@@ -1294,7 +1302,8 @@ struct vfront_nav {
     double misfit;             /**< Mean squared residual of a sight, in deviations; 1 to 4 when all is right. */
     uint32_t landmarks;        /**< Landmarks in sight in this frame. */
     uint32_t quality;          /**< 1..100; 0: VFRONT_NAV_NONE. GOOD: 50 + 50 landmarks / 60, at most 100. COASTING: from
-                                    50 down to 1 over 5 s of age_ns. All others: 1. */
+                                    50 down to 1 over 5 s of age_ns. STEREO_ONLY: 1 + 49 landmarks / 60, at most 50.
+                                    All others: 1. */
     uint32_t reset_counter;    /**< States that began anew, since vfront_init(). */
     uint32_t reserved;         /**< 0. */
 };

@@ -116,7 +116,7 @@ static int take_motion(struct run *run, uint32_t index, const vfront_result_t *r
 
 static int take_state(struct run *run, uint32_t index, const vfront_result_t *r)
 {
-    const int has = r->nav.state == VFRONT_NAV_GOOD || r->nav.state == VFRONT_NAV_COASTING;
+    const int has = state_is_one(r->nav.state);
     const int64_t by_ns = has ? (int64_t)(r->nav.t_ns - r->t_ns) : dataset_rig(run->dataset)->imu_offset_ns;
     dataset_state_t truth;
     if (!run->has_states) return 1;

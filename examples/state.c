@@ -9,8 +9,13 @@
 
 const char *state_name(uint32_t state)
 {
-    static const char *const name[STATE_KINDS] = {"none", "initialising", "good", "coasting", "lost"};
+    static const char *const name[STATE_KINDS] = {"none", "initialising", "good", "coasting", "lost", "stereo"};
     return state < STATE_KINDS ? name[state] : "?";
+}
+
+int state_is_one(uint32_t state)
+{
+    return state == VFRONT_NAV_GOOD || state == VFRONT_NAV_COASTING || state == VFRONT_NAV_STEREO_ONLY;
 }
 
 double state_covariance(const vfront_nav_t *nav, int i, int j)
@@ -80,7 +85,7 @@ int state_add(states_t *s, uint64_t t_ns, const vfront_nav_t *nav, const dataset
     if (!f) return 0;
     f->t_ns = t_ns;
     f->nav = *nav;
-    f->has_state = nav->state == VFRONT_NAV_GOOD || nav->state == VFRONT_NAV_COASTING;
+    f->has_state = state_is_one(nav->state);
     f->pose = f->truth = pose_identity;
     if (f->has_state) {
         set_pose(f);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * States of the IMU over a run (vfront_result_t.nav) beside ground truth. A frame has a state where that is GOOD or
- * COASTING. Ground truth lies in the odometry frame: moved, and turned about z, so that it has position and yaw of the
- * first state that has ground truth beside it, and not fitted to any later one.
+ * States of the IMU over a run (vfront_result_t.nav) beside ground truth. A frame has a state where that is GOOD,
+ * COASTING or STEREO_ONLY. Ground truth lies in the odometry frame: moved, and turned about z, so that it has position
+ * and yaw of the first state that has ground truth beside it, and not fitted to any later one.
  */
 #ifndef STATE_H
 #define STATE_H
@@ -11,13 +11,13 @@
 #include "dataset.h"
 #include "pose.h"
 
-#define STATE_KINDS 5 /* of vfront_nav_state_t */
+#define STATE_KINDS 6 /* of vfront_nav_state_t */
 
 /** State of a frame. */
 typedef struct state_frame {
     uint64_t t_ns;               /**< Of the frame. */
     vfront_nav_t nav;            /**< As the result had it. */
-    int has_state;               /**< 1: GOOD or COASTING. */
+    int has_state;               /**< 1: state_is_one(). */
     int has_truth, has_velocity; /**< 1: of ground truth, from the first state on. */
     pose_t pose, truth;          /**< T_odom_imu. */
     double true_velocity_mps[3]; /**< In axes of the odometry frame. */
@@ -53,6 +53,9 @@ double state_covariance(const vfront_nav_t *nav, int i, int j);
 
 /** Turn about z and shift after which `from` has position and yaw of `to`; the whole motion without `about_z`. */
 pose_t state_alignment(const pose_t *from, const pose_t *to, int about_z);
+
+/** 1 if a frame has a state: GOOD, COASTING or STEREO_ONLY. */
+int state_is_one(uint32_t state);
 
 /** Name of a vfront_nav_state_t; "?" for any other number. */
 const char *state_name(uint32_t state);

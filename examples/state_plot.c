@@ -220,12 +220,13 @@ static void draw_lines(FILE *f, const struct diagram *p, const struct bin *bin, 
     fputs("'/>\n", f);
 }
 
-/** Shade columns of 1 px with a frame that coasts, or with one that has no state. A frame reaches to the next one. */
+/** Shade columns of 1 px with a frame that coasts or has no readings, or with one that has no state. A frame reaches to
+ *  the next one. */
 static void shade(FILE *f, const struct diagram *p, const states_t *s, const struct value *value, int coasting)
 {
     uint8_t shaded[COLUMNS] = {0};
     for (uint32_t i = 0; i < s->count; i++) {
-        const int coasts = s->frame[i].nav.state == VFRONT_NAV_COASTING;
+        const int coasts = s->frame[i].has_state && s->frame[i].nav.state != VFRONT_NAV_GOOD;
         const double end_s = value[i + 1 < s->count ? i + 1 : i].t_s;
         const double from = diagram_x(p, value[i].t_s) - p->left, to = diagram_x(p, end_s) - p->left;
         if (coasting ? !coasts : s->frame[i].has_state) continue;
@@ -306,7 +307,7 @@ static void draw_legend(FILE *f, int errors)
     fprintf(f, "<path d='M84 %.1fh28' stroke='" LINE_COLOUR "' stroke-width='1.6'/><text x='120' y='%.1f'>%s</text>\n",
             y - 4, y, errors ? "state less ground truth" : "state");
     legend_box(f, 300, BAND_COLOUR, ".3", "three standard deviations");
-    legend_box(f, 520, COASTING_COLOUR, ".35", "coasting");
+    legend_box(f, 520, COASTING_COLOUR, ".35", "one source");
     legend_box(f, 640, NONE_COLOUR, ".35", "no state");
     fprintf(f,
             "<path d='M760 %.1fh28' stroke='" RESTART_COLOUR "' stroke-dasharray='4 3'/><text x='796' "

@@ -10,8 +10,8 @@ static double since_s(uint64_t from_ns, uint64_t to_ns) { return ((double)to_ns 
 
 static void print_kinds(const states_t *s)
 {
-    static const uint32_t order[STATE_KINDS] = {VFRONT_NAV_GOOD, VFRONT_NAV_COASTING, VFRONT_NAV_LOST,
-                                                VFRONT_NAV_INITIALISING, VFRONT_NAV_NONE};
+    static const uint32_t order[STATE_KINDS] = {VFRONT_NAV_GOOD, VFRONT_NAV_COASTING,     VFRONT_NAV_STEREO_ONLY,
+                                                VFRONT_NAV_LOST, VFRONT_NAV_INITIALISING, VFRONT_NAV_NONE};
     printf("%-12s", "state");
     for (int i = 0; i < STATE_KINDS; i++)
         printf("%s %s %.1f %%", i ? "," : "", state_name(order[i]), 100.0 * s->of_kind[order[i]] / s->count);

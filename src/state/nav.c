@@ -4,6 +4,7 @@
 #include "math/rotation.h"
 #include "port/port.h"
 #include "window_motion.h"
+#include "window_unread.h"
 
 #if VFRONT_WINDOW
 
@@ -75,6 +76,30 @@ static void begin(struct vf_state *s, struct vf_window_given *g)
     n->next.noisy[0] = n->next.noisy[1] = 1.0;
 }
 
+/** 1 if a state goes on without readings: by two cameras. */
+static int goes_on_unread(const struct vf_state *s)
+{
+    return s->nav.running && !s->nav.first.t_ns && s->step[0].geometry.pair.placed && s->nav.t_ns > s->nav.carried.t_ns;
+}
+
+/** Motion without readings, by the last two states. */
+static void give_unread(struct vf_state *s, struct vf_window_motion *motion)
+{
+    const struct vf_nav *n = &s->nav;
+    double rate[3] = {0.0, 0.0, 0.0};
+    if (n->before.t_ns && n->last.t_ns > n->before.t_ns)
+        vf_unread_rate(n->before.q_odom_imu, n->last.q_odom_imu, (double)(n->last.t_ns - n->before.t_ns) * 1e-9, rate);
+    vf_window_motion_unread(motion, &n->next, &s->rig.imu, n->last.q_odom_imu, rate, n->t_ns);
+}
+
+/** What the window is asked for. */
+static enum vf_window_command command_of(const struct vf_state *s)
+{
+    const struct vf_nav *n = &s->nav;
+    if (n->unread) return goes_on_unread(s) ? VF_WINDOW_GO_ON : VF_WINDOW_NONE;
+    return n->first.t_ns ? VF_WINDOW_BEGIN : n->running ? VF_WINDOW_GO_ON : VF_WINDOW_NONE;
+}
+
 void vf_nav_give(struct vf_state *s)
 {
     struct vf_nav *n = &s->nav;
@@ -83,12 +108,12 @@ void vf_nav_give(struct vf_state *s)
     if (!s->pinned->params.frame) begin_anew(s);
     fill_readings(n, &s->readings);
     n->next = n->carried;
-    g->command = vf_readings_gap(&s->readings, VFRONT_IMU_GAP_NS) ? VF_WINDOW_NONE
-                 : n->first.t_ns                                  ? VF_WINDOW_BEGIN
-                 : n->running                                     ? VF_WINDOW_GO_ON
-                                                                  : VF_WINDOW_NONE;
+    n->unread = (uint32_t)vf_readings_gap(&s->readings, VFRONT_IMU_GAP_NS);
+    g->command = command_of(s);
     if (g->command == VF_WINDOW_BEGIN) begin(s, g);
-    if (g->command != VF_WINDOW_NONE)
+    if (g->command != VF_WINDOW_NONE && n->unread)
+        give_unread(s, &g->motion);
+    else if (g->command != VF_WINDOW_NONE)
         vf_window_motion_of(&g->motion, &n->next, &s->rig.imu, n->imu, n->readings, n->t_ns);
 }
 
@@ -163,7 +188,8 @@ static int is_lost(struct vf_nav *n, const vfront_nav_t *nav)
                  nav->velocity_mps[k] < 1e5;
     const int poor = nav->misfit > VF_NAV_POOR_COST;
     n->poor = poor ? n->poor + 1 : 0;
-    return !finite || n->poor >= VF_NAV_POOR_FRAMES || nav->t_ns > n->sighted_ns + VF_NAV_COAST_NS;
+    const uint64_t most_ns = n->unread ? VF_NAV_UNREAD_NS : VF_NAV_COAST_NS;
+    return !finite || n->poor >= VF_NAV_POOR_FRAMES || nav->t_ns > n->sighted_ns + most_ns;
 }
 
 /** Quality of a state, see vfront_nav_t. */
@@ -172,6 +198,7 @@ static uint32_t quality_of(const vfront_nav_t *nav)
     const uint64_t left = nav->age_ns < VF_NAV_COAST_NS ? VF_NAV_COAST_NS - nav->age_ns : 0;
     const uint32_t sights = nav->landmarks < VF_NAV_FULL ? nav->landmarks : VF_NAV_FULL;
     if (nav->state == VFRONT_NAV_GOOD) return 50 + 50 * sights / VF_NAV_FULL;
+    if (nav->state == VFRONT_NAV_STEREO_ONLY) return 1 + 49 * sights / VF_NAV_FULL;
     return nav->state == VFRONT_NAV_COASTING ? 1 + (uint32_t)(left / (VF_NAV_COAST_NS / 49)) : 1;
 }
 
@@ -193,7 +220,7 @@ static void tell(struct vf_nav *n, int begins, vfront_nav_t *nav)
     memcpy(n->next.bias + 3, nav->accel_bias_m_s2, sizeof nav->accel_bias_m_s2);
     n->carried = n->next;
     nav->age_ns = nav->t_ns > n->sighted_ns ? nav->t_ns - n->sighted_ns : 0;
-    nav->state = nav->landmarks ? VFRONT_NAV_GOOD : VFRONT_NAV_COASTING;
+    nav->state = n->unread ? VFRONT_NAV_STEREO_ONLY : nav->landmarks ? VFRONT_NAV_GOOD : VFRONT_NAV_COASTING;
     if (is_lost(n, nav)) nav->state = VFRONT_NAV_LOST;
 }
 
@@ -207,7 +234,7 @@ void vf_nav_take(struct vf_state *s, vfront_result_t *r)
         tell(n, g->command == VF_WINDOW_BEGIN, nav);
         if (nav->state == VFRONT_NAV_LOST) begin_anew(s);
     } else {
-        if (n->running || n->first.t_ns) begin_anew(s); /* too long without readings */
+        if (n->running || n->first.t_ns) begin_anew(s); /* too long without readings, one camera */
         *nav = n->last;
         nav->state = n->lost ? VFRONT_NAV_LOST : s->readings.begun ? VFRONT_NAV_INITIALISING : VFRONT_NAV_NONE;
         seek(s, r);
@@ -215,7 +242,10 @@ void vf_nav_take(struct vf_state *s, vfront_result_t *r)
     keep_readings(n);
     nav->reset_counter = n->resets;
     nav->quality = nav->state == VFRONT_NAV_NONE ? 0 : quality_of(nav);
-    if (g->command != VF_WINDOW_NONE) n->last = *nav;
+    if (g->command == VF_WINDOW_NONE) return;
+    n->before = n->last;
+    if (g->command == VF_WINDOW_BEGIN) n->before.t_ns = 0;
+    n->last = *nav;
 }
 
 #else

@@ -4,10 +4,11 @@
  *
  * In      readings of the step (readings.h), the window's state and the motions of the result
  * Out     struct vf_window_given of the next step; of vfront_nav_t in the result what the window cannot know
- * Rule    vfront_nav_state_t. A state begins with the frame behind the one in which start.h has found it. It ends
- *         where readings are missing for VFRONT_IMU_GAP_NS, after VF_NAV_COAST_NS without sights, or where for
- *         VF_NAV_POOR_FRAMES frames the mean cost of a sight is over VF_NAV_POOR_COST; then the start begins anew, and
- *         the new state goes on where the last one was, in position and yaw
+ * Rule    vfront_nav_state_t. A state begins with the frame behind the one in which start.h has found it. Where
+ *         readings are missing for VFRONT_IMU_GAP_NS it goes on by two cameras (window_unread.h) until they are back,
+ *         and ends with one camera. It ends after VF_NAV_COAST_NS without sights, VF_NAV_UNREAD_NS without both, or
+ *         where for VF_NAV_POOR_FRAMES frames the mean cost of a sight is over VF_NAV_POOR_COST; then the start begins
+ *         anew, and the new state goes on where the last one was, in position and yaw
  * Exact   double precision in one order, on the host for either port: a start is some thousand small steps one behind
  *         the other, in double precision, which an embedded GPU does slowly
  * Memory  struct vf_nav, in the vf_state
@@ -21,6 +22,9 @@
 
 /** Longest time without sights over which a state is carried on [ns]. */
 #define VF_NAV_COAST_NS 5000000000ull
+
+/** Longest time without sights where there are no readings, either [ns]: a guess at velocity is off by metres then. */
+#define VF_NAV_UNREAD_NS 500000000ull
 
 /** Frames in a row with bad sights after which a state is lost, and mean cost of theirs; a sight that is no outlier has
  *  about 2 to 3, one that is up to 36. */
@@ -42,6 +46,8 @@ struct vf_nav {
     uint32_t lost;                          /* 1: a state was lost, and none has begun since */
     vfront_nav_t first;                     /* for the next frame; its t_ns 0: none */
     vfront_nav_t last;                      /* the last state; its t_ns 0: none so far */
+    vfront_nav_t before;                    /* the one before, of the same run of states; its t_ns 0: none */
+    uint32_t unread;                        /* 1: this frame has no readings, or too few */
     uint64_t sighted_ns;                    /* time of the last frame with sights */
     struct vf_window_carried carried, next; /* of the window: of the last frame done; with this one */
     uint64_t t_ns;                          /* of this frame, on the clock of the readings */

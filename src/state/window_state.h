@@ -94,7 +94,7 @@ struct vf_window_rig {
 struct vf_window_frame {
     uint64_t t_ns;           /* middle of the exposure, on the clock of the cameras */
     const vfront_imu_t *imu; /* readings over the time since the frame before, by the clock of the IMU */
-    uint32_t readings;       /* at least 1 */
+    uint32_t readings;       /* 0: none, and the motion is that of window_unread.h */
     const struct vf_sight *sight;
     uint32_t sights; /* at most VF_WINDOW_SIGHTS */
 };

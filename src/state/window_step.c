@@ -2,6 +2,7 @@
 /* Start and step of the window on the host. */
 #include "window_motion.h"
 #include "window_step.h"
+#include "window_unread.h"
 
 void vf_window_inverse(const vfront_nav_t *first, double information[VF_NAV_ERRORS * VF_NAV_ERRORS])
 {
@@ -56,11 +57,24 @@ void vf_window_run(struct vf_window *w, struct vf_window_work *k, const struct v
     vf_window_cover(w, k);
 }
 
+/** Motion without readings, by the last two states. */
+static void unread(const struct vf_window *w, struct vf_window_motion *motion, uint64_t t_ns)
+{
+    const struct vf_window_slot *now = &w->slot[w->newest];
+    double rate[3] = {0.0, 0.0, 0.0};
+    for (int f = 0; f < VF_WINDOW_FRAMES && now->number > 1; f++)
+        if (w->slot[f].number == now->number - 1)
+            vf_unread_rate(w->slot[f].value.q, now->value.q, now->motion.dt_s, rate);
+    vf_window_motion_unread(motion, &w->carried, &w->noise, now->value.q, rate, t_ns);
+}
+
 void vf_window_step(struct vf_window *w, struct vf_window_work *work, const struct vf_window_frame *frame)
 {
     struct vf_window_motion motion;
     motion.t_ns = frame->t_ns;
-    if (frame->t_ns != w->slot[w->newest].t_ns)
+    if (frame->t_ns != w->slot[w->newest].t_ns && !frame->readings)
+        unread(w, &motion, frame->t_ns);
+    else if (frame->t_ns != w->slot[w->newest].t_ns)
         vf_window_motion_of(&motion, &w->carried, &w->noise, frame->imu, frame->readings, frame->t_ns);
     vf_window_run(w, work, &motion, frame->sight, frame->sights);
     vf_window_carry(w);

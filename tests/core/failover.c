@@ -177,11 +177,11 @@ static int airborne;     /* 1: the rendered flight with a state of the IMU, else
 
 #define UNSEEN 6 /* frame of the drawn sequence without a picture */
 
-/* The flight: a state begins, readings are missing until it is lost, another one begins, vfront_reset(). */
+/* The flight: a state begins, two cameras alone carry it on where readings are missing, vfront_reset(), another one. */
 #define FLIGHT_FRAMES 22
 #define MISSING_FROM 8
 #define MISSING_TO 12
-#define FLIGHT_RESET 20
+#define FLIGHT_RESET 15
 
 static vfront_rig_t rig_of(void) { return airborne ? rendered_rig() : pair_cameras(); }
 
@@ -223,7 +223,7 @@ static void leave_out(vfront_frame_t *f, uint32_t cameras)
 }
 
 /** Bits of the cameras without a picture in a frame of the flight. */
-static uint32_t flight_lacks(uint64_t i) { return i == 5 ? 3 : i == 6 || i == 17 ? 1 : 0; }
+static uint32_t flight_lacks(uint64_t i) { return i == 5 ? 3 : i == 6 || i == 14 ? 1 : 0; }
 
 /** Frame of the flight. */
 static vfront_frame_t flight_for(vfront_t *vf, uint64_t i, int pinned)
@@ -287,8 +287,8 @@ static uint64_t reset_at(void) { return airborne ? FLIGHT_RESET : 5; }
 static int state_at(uint64_t i)
 {
     if (i < RENDERED_BEGINS) return VFRONT_NAV_INITIALISING;
-    if (i >= FLIGHT_RESET) return VFRONT_NAV_LOST;
-    if (i >= MISSING_TO - 1 && i < MISSING_TO + 3) return VFRONT_NAV_LOST;
+    if (i >= FLIGHT_RESET && i < FLIGHT_RESET + RENDERED_BEGINS) return VFRONT_NAV_LOST;
+    if (i >= MISSING_TO - 1 && i < MISSING_TO + 1) return VFRONT_NAV_STEREO_ONLY;
     return flight_lacks(i) & 1 ? VFRONT_NAV_COASTING : VFRONT_NAV_GOOD;
 }
 
@@ -387,12 +387,12 @@ static void each(enum kind kind, enum call call, const char *why, int every)
     }
 }
 
-/** A state of the IMU: faults in each kind of step, before it begins, as it begins (4, 15), while it goes on, while
- *  readings are missing, as it is lost (11), behind vfront_reset(). */
+/** A state of the IMU: faults in each kind of step, before it begins, as it begins (4, 19), while it goes on, while
+ *  readings are missing, by two cameras alone (11, 12), without pictures (5, 14), behind vfront_reset() (15). */
 static void with_state(void **state)
 {
     (void)state;
-    static const uint64_t in[] = {0, 3, 4, 5, 7, 9, 11, 12, 15, 16, 20};
+    static const uint64_t in[] = {0, 3, 4, 5, 7, 9, 11, 12, 14, 15, 19, 20};
     airborne = 1;
     for (size_t k = 0; k < sizeof in / sizeof *in; k++)
         for (uint64_t back = 0; back < 3; back += 1 + in[k] % 2) {

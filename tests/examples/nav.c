@@ -289,8 +289,41 @@ static uint32_t again(uint32_t i, uint32_t resets, vfront_nav_t *last)
     return i;
 }
 
-/** A short gap of the readings widens the covariance; a long one ends the state, and a new one goes on at the last
- *  pose. So does one after vfront_reset(). */
+/** Without readings the state goes on by two cameras, in its frame, and with readings when they are back. */
+static void stereo_only(void **state)
+{
+    (void)state;
+    const vfront_tuning_t t = tuning();
+    vfront_nav_t n, before;
+    open_with(&vf, &t);
+    const uint32_t first = begin(&vf, &n);
+    const struct aligned a = align(&n);
+    uint32_t unread = 0, back = 0;
+    for (uint32_t i = first + 1; i < FRAMES; i++) {
+        const int readings = i < 20 || i >= 55;
+        before = n;
+        n = step(&vf, i, 0, readings)->nav;
+        if (i == 55) given_ns[0] = synthetic_time_ns(i) + 7000000u;
+        unread += n.state == VFRONT_NAV_STEREO_ONLY;
+        back += i >= 55 && n.state == VFRONT_NAV_GOOD;
+        assert_true(n.state == VFRONT_NAV_GOOD || n.state == VFRONT_NAV_STEREO_ONLY);
+        assert_true(n.reset_counter == 0 && n.landmarks > 20 && n.age_ns == 0 && worst(&a, &n, 0, 9) < 6.0);
+        const double dt = 1e-9 * (double)(n.t_ns - before.t_ns);
+        for (int k = 0; k < 3; k++) {
+            const double jump = n.position_m[k] - before.position_m[k] -
+                                0.5 * dt * (n.velocity_mps[k] + before.velocity_mps[k]);
+            assert_true(fabs(jump) < 3.0 * sqrt(variance(&before, k)) + 0.02);
+        }
+        if (n.state != VFRONT_NAV_STEREO_ONLY) continue;
+        assert_true(i > 24 && i < 57 && n.flags & VFRONT_NAV_GAP && n.quality > 1 && n.quality <= 50);
+        for (int k = 9; k < 15 && unread > 4; k++) /* nothing tells biases */
+            assert_true(variance(&n, k) > 0.98 * variance(&before, k));
+    }
+    assert_true(unread >= 25 && back >= 18);
+}
+
+/** A short gap of the readings widens the covariance; a long one without pictures ends the state, and a new one goes on
+ *  at the last pose. So does one after vfront_reset(). */
 static void begins_anew(void **state)
 {
     (void)state;
@@ -304,11 +337,12 @@ static void begins_anew(void **state)
     for (; i < 22; i++) n = step(&vf, i, 0, 0)->nav;
     assert_true(n.state == VFRONT_NAV_GOOD && n.flags & VFRONT_NAV_GAP && n.reset_counter == 0);
     assert_true(variance(&n, 6) > variance(&last, 6) && worst(&a, &n, 0, 9) < 6.0);
-    for (; n.state == VFRONT_NAV_GOOD; i++) {
+    for (; n.state != VFRONT_NAV_LOST; i++) {
         last = n;
-        n = step(&vf, i, 0, 0)->nav;
+        n = step(&vf, i, 1, 0)->nav;
     }
-    assert_true(n.state == VFRONT_NAV_LOST && i > 24 && i < 30);
+    assert_true(last.state == VFRONT_NAV_STEREO_ONLY && last.quality == 1 && i > 34 && i < 42);
+    last = n;
     given_ns[0] = synthetic_time_ns(i - 1);
     i = again(i, 1, &last);
     assert_int_equal(vfront_reset(&vf), VFRONT_OK);
@@ -344,8 +378,8 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cold_start),  cmocka_unit_test(same_bits), cmocka_unit_test(blackout),
-        cmocka_unit_test(begins_anew), cmocka_unit_test(refused),
+        cmocka_unit_test(cold_start),  cmocka_unit_test(same_bits),   cmocka_unit_test(blackout),
+        cmocka_unit_test(stereo_only), cmocka_unit_test(begins_anew), cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests(tests, draw, NULL);
 }

@@ -263,7 +263,7 @@ fly() { # exit code, pattern, the rest of the arguments: a run into the same fol
 states() { cut -d, -f3 state/state.csv | sed 1d | uniq -c | awk '{printf "%s %s ", $1, $2}'; }
 of_state() { [ -e state/state.csv ] && [ -e state/trajectory_state.txt ] && [ -e state/truth_state.txt ] && [ -e state/state.svg ]; }
 none_of_state() { ! ls state/state.csv state/trajectory_state.txt state/truth_state.txt state/state.svg 2>/dev/null | grep -q .; }
-fly 0 'state +good 8[0-9]\.[0-9] %, coasting 0.0 %, lost 0.0 %, initialising 1[0-9]\.[0-9] %, none 0.0 % of 30 frames' --frames 30 --set window=1 synthetic:320x240
+fly 0 'state +good 8[0-9]\.[0-9] %, coasting 0.0 %, stereo 0.0 %, lost 0.0 %, initialising 1[0-9]\.[0-9] %, none 0.0 % of 30 frames' --frames 30 --set window=1 synthetic:320x240
 check 'a file of states is missing' of_state
 check 'state.csv has other columns than examples/README.md' documented state/state.csv
 check 'state.csv: not all rows have the columns of the first' columns_agree state/state.csv
@@ -299,10 +299,14 @@ fly 0 'no state: initialising in 3 of 3 frames' --frames 3 --set window=1 --fail
 fly 2 'VFRONT_E_TUNING: .*ego' --set window=1 --set ego=0 synthetic:320x240
 fly 1 'window needs the noise of the IMU' --set window=1 --calibration=none synthetic:320x240
 printf '0.7s-0.9s both black\n1.2s-1.7s gyro gap\n' >outage.txt
+fly 0 'first one after 0.[12][0-9] s; began anew 0 times' --frames 70 --set window=1 --fault outage.txt synthetic:320x240
+check 'not coasting in the dark, by stereo in a gap, good behind both' [ "$(states | sed 's/[0-9][0-9]* //g')" = 'initialising good coasting good stereo good ' ]
+check 'a frame of the gap has no line' [ "$(grep -cE ',(good|coasting|stereo),' state/state.csv)" -eq "$(wc -l <state/trajectory_state.txt)" ]
+printf '0.7s-1.5s both black\n0.7s-1.5s gyro gap\n' >outage.txt
 fly 0 'first one after 0.[12][0-9] s; began anew 1 times' --frames 70 --set window=1 --fault outage.txt synthetic:320x240
-check 'not coasting in the dark, lost in a gap, good behind both' [ "$(states | sed 's/[0-9][0-9]* //g')" = 'initialising good coasting good lost good ' ]
+check 'not lost without pictures and readings, or not good behind' [ "$(states | sed 's/[0-9][0-9]* //g; s/coasting //; s/stereo //')" = 'initialising good lost good ' ]
 check 'no restart in state.svg' [ "$(grep -cE "stroke-dasharray='4 3' d='M" state/state.svg)" -eq 9 ]
-check 'the lost state is written' [ "$(grep -cE ',(good|coasting),' state/state.csv)" -eq "$(wc -l <state/trajectory_state.txt)" ]
+check 'the lost state is written' [ "$(grep -cE ',(good|coasting|stereo),' state/state.csv)" -eq "$(wc -l <state/trajectory_state.txt)" ]
 
 # Fault scripts: the files of a run, frames that are refused, messages.
 fault() { # name, script (with \n): writes it

@@ -31,7 +31,7 @@ NAMES = ["frames", "length", "ate", "fit", "drift", "drift deg", "end", "ate yaw
          "nees p", "nees p count", "nees p beyond", "nees w", "nees w count", "nees w beyond", "states"]
 CLOSE, CLOSE_ANGLE = 1e-9, 1e-7  # relative
 FLIGHTS = 50
-GOOD, COASTING, LOST = 2, 3, 4
+GOOD, COASTING, LOST, STEREO = 2, 3, 4, 5
 BOUND = 16.2662  # 99.9 % of chi-squared, 3 degrees
 WIDTH, HEIGHT, FRAMES, FRAME_NS = 320, 240, 50, 33333333
 CENTRE = WIDTH / 2 - 3.25, HEIGHT / 2 + 2.5
@@ -125,7 +125,7 @@ def rmse(v):
 
 def oracle(rows, has_up):
     """rows: t [s], state, resets, own pose, own velocity, covariance, true pose or None, true velocity or None. All figures, or None."""
-    has = [r for r in rows if r[1] in (GOOD, COASTING)]
+    has = [r for r in rows if r[1] in (GOOD, COASTING, STEREO)]
     both = [r for r in has if r[6] is not None]
     if len(both) < 2:
         return None
@@ -186,7 +186,7 @@ def make(random):
         own = off @ true
         state = 1 if i < waits else GOOD
         if gaps and random.random() < 0.1:
-            state = int(random.choice([COASTING, LOST]))
+            state = int(random.choice([COASTING, LOST, STEREO]))
         if gaps and random.random() < 0.02:
             resets, off = resets + 1, pose(about_z(random.normal()), random.normal(size=3)) @ off
         known = not (gaps and random.random() < 0.1)
@@ -307,9 +307,9 @@ def states_of(out, true_at):
     """Rows of oracle() from state.csv and what is true of each frame, without covariances."""
     table, rows = np.genfromtxt(out / "state.csv", delimiter=",", names=True, dtype=None, encoding=None), []
     for i, line in enumerate(table):
-        state = {"none": 0, "initialising": 1, "good": GOOD, "coasting": COASTING, "lost": LOST}[line["state"]]
+        state = {"none": 0, "initialising": 1, "good": GOOD, "coasting": COASTING, "lost": LOST, "stereo": STEREO}[line["state"]]
         q = [line[name] for name in ("qw", "qx", "qy", "qz")]
-        own = pose(matrix(q), [line[name] for name in ("px", "py", "pz")]) if state in (GOOD, COASTING) else np.eye(4)
+        own = pose(matrix(q), [line[name] for name in ("px", "py", "pz")]) if state in (GOOD, COASTING, STEREO) else np.eye(4)
         v = np.array([line[name] for name in ("vx", "vy", "vz")])
         true, true_v = true_at(i, line["t_imu_ns"])
         rows.append((line["t_ns"] * 1e-9, state, line["reset_counter"], own, v, np.eye(15), true, true_v))
@@ -363,7 +363,7 @@ def check_run(replay, out, words, true_at, what):
         print(f"{what}: not the time of the first state, or not the number of restarts")
         bad += 1
     tum = np.loadtxt(out / "trajectory_state.txt")
-    own = [r for r in rows if r[1] in (GOOD, COASTING)]
+    own = [r for r in rows if r[1] in (GOOD, COASTING, STEREO)]
     if len(tum) != len(own) or any(not np.allclose(pose(matrix(t[[7, 4, 5, 6]]), t[1:4]), r[3], atol=1e-9) or abs(t[0] - r[0]) > 1e-6 for t, r in zip(tum, own)):
         print(f"{what}: trajectory_state.txt and state.csv differ")
         bad += 1

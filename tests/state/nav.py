@@ -2,16 +2,18 @@
 # SPDX-License-Identifier: MIT
 """States of recorded flights from a cold start, by the public interface, beside ground truth.
 
-    tests/state/nav.py build/bridge_nav.so [--quick] [--only set ...] [--first frame ...] [--set name=value ...] [--csv file]
+    tests/state/nav.py build/bridge_nav.so [--quick] [--only set ...] [--first frame ...] [--set name=value ...] [--imu-gap from to]
+                            [--csv file]
 
 --quick    40 frames of each set.
 --first    First frame of the flight, 0.
+--imu-gap  No readings of these times after the first frame [s].
 --csv      Truth, estimate and deviations of each frame, of the last flight.
 
 Host port, standard tuning. Sequences lie in $VFRONT_DATA or ../shared/data beside the project; what is missing is skipped. Exit status: 77 if all are, 1
 if a bound of BOUNDS does not hold, else 0.
 
-time     From the first frame to the first state [s]; states, resets: frames with one; times that it began anew.
+time     From the first frame to the first state [s]; states, stereo, resets: frames with one; of these by two cameras alone; times that it began anew.
 ATE      Root mean square of positions after the rotation about z and the shift that fit best [mm]; and in % of the way.
 1 s      Root mean square error of the motion over one second: position [mm], rotation [deg].
 tilt, v  Root mean square over the last 4 s [deg, mm/s].
@@ -35,7 +37,7 @@ SETS = {"euroc_mh01_a": 171, "kitti05_vio": 60, "kitti01_stereo": 51, "euroc_v10
 # Largest time to the first state [s], ATE [mm].
 BOUNDS = {"euroc_mh01_a": (0.6, 10.0), "kitti05_vio": (1.5, 500.0), "kitti01_stereo": (1.5, 5000.0), "euroc_v101_static_a": (1.0, 10.0)}
 AHEAD_NS = 20_000_000  # readings are there up to so long after a frame
-GOOD = 2
+GOOD, STEREO_ONLY = 2, 5
 
 
 class Front:
@@ -70,20 +72,26 @@ def pointer_of(a):
     return a.ctypes.data_as(ctypes.c_void_p)
 
 
-def fly(front, pictures, one, first):
+def fly(front, pictures, one, first, gap):
     """State and more of each frame."""
-    given, out = int(np.searchsorted(one.t_ns, pictures.stamps[first])) - 2, []
+    start = pictures.stamps[first]
+    there = np.ones(len(one.t_ns), bool)
+    if gap:
+        seconds = (one.t_ns.astype(np.int64) - np.int64(start)) * 1e-9
+        there = (seconds < gap[0]) | (seconds >= gap[1])
+    t_ns, gyro, accel = one.t_ns[there], one.gyro[there], one.accel[there]
+    given, out = int(np.searchsorted(t_ns, start)) - 2, []
     for stamp, (left, right) in list(zip(pictures.stamps, [f[:2] for f in pictures.frames]))[first:]:
-        to = int(np.searchsorted(one.t_ns, stamp + AHEAD_NS))
+        to = int(np.searchsorted(t_ns, stamp + AHEAD_NS))
         at, given = slice(max(given, 0), to), max(to, given)
-        imu = readings(one.t_ns[at], one.gyro[at], one.accel[at]) if at.stop > at.start else None
+        imu = readings(t_ns[at], gyro[at], accel[at]) if at.stop > at.start else None
         out.append((stamp,) + front.step(np.ascontiguousarray(left), np.ascontiguousarray(right), stamp, imu))
     return out
 
 
 def report(name, pictures, truth, out, first):
     """Row of the table. Returns time to the first state and ATE."""
-    told = [(s, n) for s, n, _ in out if n.state == GOOD and truth.covers(n.t_ns)]
+    told = [(s, n) for s, n, _ in out if n.state in (GOOD, STEREO_ONLY) and truth.covers(n.t_ns)]
     us = np.median([m[0] + m[1] for _, n, m in out if n.state == GOOD] or [0])
     if len(told) < 10:
         print("%-16s %3d  no state in %d frames; states %s" % (name, first, len(out), [n.state for _, n, _ in out][-5:]))
@@ -115,8 +123,8 @@ def report(name, pictures, truth, out, first):
     late = t > t[-1] - 4
     nees = [np.mean([x[k:k + 3] @ np.linalg.solve(P[k:k + 3, k:k + 3], x[k:k + 3]) / 3 for x, P in zip(e[5:], S[5:])]) for k in (0, 3, 6)]
     seconds = (start.t_ns - out[0][0]) * 1e-9
-    print("%-20s %3d  %5.2f %4d %3d  %8.2f %6.3f  %8.2f %6.3f  %6.3f %7.1f  %6.1f %6.1f %6.1f  %6.2f +- %.2f  %6.0f" % (
-        name, first, seconds, len(told), told[-1][1].reset_counter, 1e3 * ate, 100 * ate / max(way, 1e-9), 1e3 * second[0], np.degrees(second[1]),
+    print("%-20s %3d  %5.2f %4d %4d %3d  %8.2f %6.3f  %8.2f %6.3f  %6.3f %7.1f  %6.1f %6.1f %6.1f  %6.2f +- %.2f  %6.0f" % (
+        name, first, seconds, len(told), sum(n.state == STEREO_ONLY for _, n in told), told[-1][1].reset_counter, 1e3 * ate, 100 * ate / max(way, 1e-9), 1e3 * second[0], np.degrees(second[1]),
         np.degrees(np.sqrt((e[late, 3:5]**2).sum(1).mean())), 1e3 * np.sqrt((e[late, 6:]**2).sum(1).mean()), *nees, 1e3 * told[-1][1].offset,
         1e3 * told[-1][1].offset_sigma, us))
     rows = [np.r_[x, t0, y, np.sqrt(np.diag(P))] for x, t0, y, P in zip(a, t - t[0], e, S)]
@@ -140,7 +148,7 @@ def main():
         return found
     missing, good, rows = 0, True, []
     names = [n for n in after("--only") if n in SETS] or list(SETS)
-    print("                    from   time  n  resets     ATE      %         1 s            tilt       v  NEES p      w      v  offset [ms]         us")
+    print("                    from   time    n stereo resets  ATE      %         1 s            tilt       v  NEES p      w      v  offset [ms]         us")
     for name in names:
         if not os.path.isdir(place(name)):
             print("%s: skipped, it is missing" % name)
@@ -149,7 +157,7 @@ def main():
         one, pictures = Set(name), Pictures(name, min(40, SETS[name]) if "--quick" in words else SETS[name])
         for first in [int(f) for f in after("--first")] or [0]:
             front = Front(libraries[0], pictures, Noise(*one.noise), ["window=1"] + after("--set"))
-            seconds, ate, rows = report(name, pictures, Truth(one), fly(front, pictures, one, first), first)
+            seconds, ate, rows = report(name, pictures, Truth(one), fly(front, pictures, one, first, [float(s) for s in after("--imu-gap")]), first)
             good &= bool(seconds < BOUNDS[name][0] and ate < BOUNDS[name][1])
     if after("--csv"):
         np.savetxt(after("--csv")[0], rows, delimiter=",")

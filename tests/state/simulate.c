@@ -296,14 +296,26 @@ static void csv_head(FILE *file)
     fprintf(file, ",s_px,s_py,s_pz,s_wx,s_wy,s_wz,s_vx,s_vy,s_vz,s_bgx,s_bgy,s_bgz,s_bax,s_bay,s_baz,offset_s\n");
 }
 
+/** 1 if more than VFRONT_IMU_GAP_NS of the time from a frame to the next one have no reading. */
+static int unread(uint64_t from_ns, uint64_t to_ns)
+{
+    const uint32_t after = sim_after(&sim, from_ns);
+    const uint64_t last_ns = after ? sim.imu[after - 1].t_ns : 0,
+                   next_ns = after < sim.readings ? sim.imu[after].t_ns : UINT64_MAX;
+    return (next_ns < to_ns ? next_ns : to_ns) - last_ns > VFRONT_IMU_GAP_NS;
+}
+
 /** Sights as the window takes them, and the readings since the frame before. */
 static void feed(uint64_t before_ns)
 {
     static struct vf_sight sight[SIM_SIGHTS];
     uint32_t first;
     const uint32_t n = sim_readings(&sim, before_ns, frame.stamp_ns, &first);
-    const struct vf_window_frame given = {
-        .t_ns = frame.stamp_ns, .imu = sim.imu + first, .readings = n, .sight = sight, .sights = (uint32_t)frame.n};
+    const struct vf_window_frame given = {.t_ns = frame.stamp_ns,
+                                          .imu = sim.imu + first,
+                                          .readings = unread(before_ns, frame.stamp_ns) ? 0 : n,
+                                          .sight = sight,
+                                          .sights = (uint32_t)frame.n};
     for (int i = 0; i < frame.n; i++) {
         const struct sim_sight *s = &frame.sight[i];
         sight[i] = (struct vf_sight){.id = s->id, .sigma = (float)s->sigma, .other_sigma = (float)s->other_sigma};
@@ -482,7 +494,7 @@ static int scenario(const char *title)
 /** Scenarios of --all: title, options. A trajectory is of the data's folder. */
 static const struct {
     const char *title, *path;
-    char *word[8];
+    char *word[9];
 } table[] = {
     {"eight", "eight", {NULL}},
     {"MH_03", "euroc_MH_03.txt", {"--from", "20"}},
@@ -514,6 +526,11 @@ static const struct {
     {"eight, black 8 to 10 s", "eight", {"--blackout", "8,10"}},
     {"eight, 1 % of frames missing", "eight", {"--dropped", "0.01"}},
     {"eight, no readings 8 to 8.1 s", "eight", {"--gap", "8,8.1"}},
+    {"eight, no readings 8 to 10 s", "eight", {"--gap", "8,10"}},
+    {"eight, no readings after 1 s", "eight", {"--gap", "1,1000"}},
+    {"MH_03, no readings after 1 s", "euroc_MH_03.txt", {"--from", "20", "--gap", "1,1000"}},
+    {"V1_02, no readings after 1 s", "euroc_V1_02.txt", {"--from", "20", "--gap", "1,1000"}},
+    {"road, no readings after 1 s", "road", {"--rig", "kitti", "--near", "5", "--far", "60", "--gap", "1,1000"}},
 };
 
 /** Folder of recorded trajectories. */
@@ -531,7 +548,7 @@ static int scenarios(int n, char *const *word)
         const int file = strstr(table[i].path, ".txt") != NULL;
         FILE *there;
         chosen = usual;
-        while (words < 8 && table[i].word[words]) words++;
+        while (words < 9 && table[i].word[words]) words++;
         snprintf(chosen.path, sizeof chosen.path, "%s%s%s", file ? folder() : "", file ? "/trajectories/" : "",
                  table[i].path);
         there = file ? fopen(chosen.path, "r") : NULL;
