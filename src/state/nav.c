@@ -26,6 +26,15 @@ static void rig_of(const struct vf_state *s, struct vf_window_rig *rig)
 #endif
 }
 
+/** Noise of the IMU's readings in flight. */
+static vfront_imu_noise_t noise_of(const struct vf_state *s)
+{
+    vfront_imu_noise_t noise = s->rig.imu;
+    noise.gyro_density *= 0.01 * s->step[0].tuning.window_imu_percent;
+    noise.accel_density *= 0.01 * s->step[0].tuning.window_imu_percent;
+    return noise;
+}
+
 /** All is forgotten but the last pose. */
 static void begin_anew(struct vf_state *s)
 {
@@ -66,7 +75,7 @@ static void begin(struct vf_state *s, struct vf_window_given *g)
 {
     struct vf_nav *n = &s->nav;
     rig_of(s, &g->rig);
-    g->noise = s->rig.imu;
+    g->noise = noise_of(s);
     g->first = n->first;
     vf_window_inverse(&n->first, g->information);
     memset(&n->next, 0, sizeof n->next);
@@ -83,13 +92,13 @@ static int goes_on_unread(const struct vf_state *s)
 }
 
 /** Motion without readings, by the last two states. */
-static void give_unread(struct vf_state *s, struct vf_window_motion *motion)
+static void give_unread(struct vf_state *s, const vfront_imu_noise_t *noise, struct vf_window_motion *motion)
 {
     const struct vf_nav *n = &s->nav;
     double rate[3] = {0.0, 0.0, 0.0};
     if (n->before.t_ns && n->last.t_ns > n->before.t_ns)
         vf_unread_rate(n->before.q_odom_imu, n->last.q_odom_imu, (double)(n->last.t_ns - n->before.t_ns) * 1e-9, rate);
-    vf_window_motion_unread(motion, &n->next, &s->rig.imu, n->last.q_odom_imu, rate, n->t_ns);
+    vf_window_motion_unread(motion, &n->next, noise, n->last.q_odom_imu, rate, n->t_ns);
 }
 
 /** What the window is asked for. */
@@ -104,6 +113,7 @@ void vf_nav_give(struct vf_state *s)
 {
     struct vf_nav *n = &s->nav;
     struct vf_window_given *g = &s->pinned->given;
+    const vfront_imu_noise_t noise = noise_of(s);
     if (!is_active(s)) return;
     if (!s->pinned->params.frame) begin_anew(s);
     fill_readings(n, &s->readings);
@@ -112,9 +122,9 @@ void vf_nav_give(struct vf_state *s)
     g->command = command_of(s);
     if (g->command == VF_WINDOW_BEGIN) begin(s, g);
     if (g->command != VF_WINDOW_NONE && n->unread)
-        give_unread(s, &g->motion);
+        give_unread(s, &noise, &g->motion);
     else if (g->command != VF_WINDOW_NONE)
-        vf_window_motion_of(&g->motion, &n->next, &s->rig.imu, n->imu, n->readings, n->t_ns);
+        vf_window_motion_of(&g->motion, &n->next, &noise, n->imu, n->readings, n->t_ns);
 }
 
 /* ---- a state goes on where the last one was ---------------------------------------------------------------------- */

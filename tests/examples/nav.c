@@ -265,6 +265,29 @@ static void blackout(void **state)
     assert_int_equal(n.state, VFRONT_NAV_GOOD);
 }
 
+/** State in the last frame. */
+static vfront_nav_t last_with(int32_t imu_percent)
+{
+    vfront_tuning_t t = tuning();
+    vfront_nav_t n;
+    t.window_imu_percent = imu_percent;
+    open_with(&vf, &t);
+    for (uint32_t i = begin(&vf, &n) + 1; i < FRAMES; i++) n = step(&vf, i, 0, 1)->nav;
+    assert_int_equal(n.state, VFRONT_NAV_GOOD);
+    return n;
+}
+
+/** Readings count for as much as window_imu_percent says: with noise ten times as large tilt and the bias along gravity
+ *  are known worse, at most by that. */
+static void noise_in_flight(void **state)
+{
+    (void)state;
+    const vfront_nav_t usual = last_with(100), noisy = last_with(1000);
+    const double tilt = (variance(&noisy, 3) + variance(&noisy, 4)) / (variance(&usual, 3) + variance(&usual, 4)),
+                 bias = variance(&noisy, 14) / variance(&usual, 14);
+    if (!(tilt > 1.5 && tilt < 100.0 && bias > 3.0 && bias < 100.0)) fail_msg("%g, %g", tilt, bias);
+}
+
 /** Steps until there is a state again, at the last pose, with a counter of `resets`. Returns the next frame. */
 static uint32_t again(uint32_t i, uint32_t resets, vfront_nav_t *last)
 {
@@ -378,8 +401,9 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cold_start),  cmocka_unit_test(same_bits),   cmocka_unit_test(blackout),
-        cmocka_unit_test(stereo_only), cmocka_unit_test(begins_anew), cmocka_unit_test(refused),
+        cmocka_unit_test(cold_start),      cmocka_unit_test(same_bits),   cmocka_unit_test(blackout),
+        cmocka_unit_test(stereo_only),     cmocka_unit_test(begins_anew), cmocka_unit_test(refused),
+        cmocka_unit_test(noise_in_flight),
     };
     return cmocka_run_group_tests(tests, draw, NULL);
 }
