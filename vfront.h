@@ -433,11 +433,11 @@ struct vfront_imu {
     double accel_m_s2[3]; /**< Specific force [m/s^2]. */
 };
 
-/** Errors of an IMU. Densities and walks as in Kalibr's imu.yaml and EuRoC's sensor.yaml; makers' figures are often too
- *  small by a factor of 5 to 10 in flight, because of vibration. */
+/** Errors of an IMU. Densities and walks as in Kalibr's imu.yaml and EuRoC's sensor.yaml, of an IMU at rest. In flight
+ *  these densities are often too small by a factor of 5 to 10, because of vibration: the state of a frame takes
+ *  window_imu_percent of them; vfront_propagate() takes what it is given. */
 struct vfront_imu_noise {
-    double gyro_density;     /**< Noise density of the gyro, each axis [rad/s/sqrt(Hz)], 0..1; with that of
-                                the accelerometer as of a data sheet: window_imu_percent is for the rest. */
+    double gyro_density;     /**< Noise density of the gyro, each axis [rad/s/sqrt(Hz)], 0..1. */
     double accel_density;    /**< Noise density of the accelerometer, each axis [m/s^2/sqrt(Hz)], 0..10. */
     double gyro_walk;        /**< Random walk of the gyro's bias, each axis [rad/s^2/sqrt(Hz)], 0..1. */
     double accel_walk;       /**< Random walk of the accelerometer's bias, each axis [m/s^3/sqrt(Hz)], 0..10. */
