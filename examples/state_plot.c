@@ -17,7 +17,7 @@
 #define DEG 57.29577951308232
 #define PI 3.14159265358979323846
 #define SIGMAS 3.0
-#define LEAST_EXTENT 1e-6 /* of an axis */
+#define LEAST_EXTENT 1e-3 /* of an axis, and as a share of its values: numbers of at most 7 characters */
 #define COLUMNS 330       /* width of a panel [px] */
 #define BIN_PX 2.0 /* of more frames than BINS those within so much are drawn as their least and greatest value */
 #define BINS (COLUMNS + 1)
@@ -121,7 +121,8 @@ static void fit(struct diagram *p, const struct value *value, uint32_t count, do
         least = fmin(least, value[i].v - fmin(SIGMAS * value[i].sigma, band));
         most = fmax(most, value[i].v + fmin(SIGMAS * value[i].sigma, band));
     }
-    const double middle = 0.5 * (least + most), half = 0.55 * fmax(most - least, LEAST_EXTENT);
+    const double middle = 0.5 * (least + most), shortest = LEAST_EXTENT * fmax(1.0, fabs(middle));
+    const double half = 0.55 * fmax(most - least, shortest);
     p->from[1] = middle - half;
     p->to[1] = middle + half;
     p->px[1] = 0.5 * p->height / half;
