@@ -137,9 +137,9 @@ FORMATS   := $(if $(HAVE_PNG),-DHAVE_PNG) $(if $(HAVE_YAML),-DHAVE_YAML)
 FORMAT_LIBS := $(if $(HAVE_PNG),-lpng) $(if $(HAVE_YAML),-lyaml)
 
 EXAMPLE := $(BUILD)/examples
-PARTS   := $(filter-out %/minimal.c %/replay.c %/latency.c,$(wildcard examples/*.c))# of replay
+SHARED  := $(filter-out %/minimal.c %/replay.c %/latency.c,$(wildcard examples/*.c))# of replay
 $(EXAMPLE)/%.o: EXTRA = $(FORMATS)
-$(EXAMPLE)/parts.a: $(PARTS:%.c=$(BUILD)/%.o)
+$(EXAMPLE)/parts.a: $(SHARED:%.c=$(BUILD)/%.o)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
