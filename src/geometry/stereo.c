@@ -102,7 +102,7 @@ static struct sectors sectors_of(const struct epipolar_index *n, const struct vf
 {
     const struct sectors all = {0, SECTORS};
     const float x = vf_dot(n->x, e->normal), y = vf_dot(n->y, e->normal), sine = band / n->least_across[level];
-    if (!(x * x + y * y > 0.5f) || !(sine < 0.5f)) return all;    /* on the baseline, or nearly */
+    if (!(x * x + y * y > 0.5f) || !(sine < 0.5f)) return all;          /* on the baseline, or nearly */
     const float half = half_turn(-y, x), reach = 1.05f * sine + 0.001f; /* asin(s) <= 1.05 s up to 0.5, and rounding */
     const struct sectors some = {(int32_t)((2.0f + half - reach) * (SECTORS / 2)),
                                  (int32_t)(2.0f * reach * (SECTORS / 2)) + 2};

@@ -13,7 +13,8 @@ struct pixels {
 
 /** Interpolated grey levels of a window. Returns their sum. Loops over all rows at once: of loops over 16 columns gcc
  *  makes no vector code here. */
-VF_HOT static int32_t interpolate(int32_t *restrict grey, const struct pixels *restrict p, int32_t fu, int32_t fv)
+VF_HOT static int32_t interpolate_window(int32_t *restrict grey, const struct pixels *restrict p, int32_t fu,
+                                         int32_t fv)
 {
     int32_t along[LANES], sum = 0;
     for (int32_t k = 0; k < LANES; k++) along[k] = vf_stereo_between(p->here[k], p->right[k], fu);
@@ -35,7 +36,7 @@ int vf_stereo_read_window(struct vf_stereo_window *w, const uint8_t *pixels, con
         memcpy(&p.here[r * VF_STEREO_LANES], first + r * l->pitch, VF_STEREO_SIDE);
         memcpy(&p.right[r * VF_STEREO_LANES], first + r * l->pitch + 1, VF_STEREO_SIDE);
     }
-    w->sum = interpolate(w->grey[0], &p, c.u & 255, c.v & 255);
+    w->sum = interpolate_window(w->grey[0], &p, c.u & 255, c.v & 255);
     return 1;
 }
 
