@@ -184,10 +184,10 @@ def tartan():
     """Frames of TartanAir: left picture, right picture made of the depth, truth."""
     sys.path.insert(0, os.path.join(ROOT, "tests", "geometry"))
     from expect import right_picture
-    folder, draw, sets = os.path.join(DATA, "tartanair_mono_depth_a"), np.random.default_rng(3), {}
+    folder, draw, sets = "tartanair_mono_depth_a", np.random.default_rng(3), {}
     for k in (0, 20, 39):
-        left = read(os.path.join(folder, "image_0", sorted(os.listdir(os.path.join(folder, "image_0")))[k]))
-        depth = read(os.path.join(folder, "depth_mm", "%06d.png" % k), cv2.IMREAD_UNCHANGED) / 1000.0
+        left = grey(folder, "image_0", names(folder, "image_0")[k])
+        depth = stored(folder, "depth_mm", "%06d.png" % k) / 1000.0
         truth = np.where(depth > 0, 320 * 0.25 / np.maximum(depth, 1e-3), 0).astype(np.float32)
         sets["tartan %d" % k] = left, right_picture(left, truth, draw), truth, 64
     return sets
