@@ -977,7 +977,9 @@ enum {
     VFRONT_PREDICT_ROTATION = 1, /**< Rotation of the frame (gyro or R_cur_prev). */
     VFRONT_PREDICT_MOTION = 2,   /**< Last good metric motion, at constant velocity; with VFRONT_PREDICT_ROTATION its
                                       translation alone. */
-    VFRONT_PREDICT_TURN = 4      /**< Rotation of the last good relative motion, at a constant rate. */
+    VFRONT_PREDICT_TURN = 4,     /**< Rotation of the last good relative motion, at a constant rate. */
+    VFRONT_PREDICT_STATE = 8     /**< State of the frame before (vfront_result_t.nav), carried on by the frame's IMU
+                                      readings; with VFRONT_PREDICT_ROTATION its translation, and R_cur_prev. */
 };
 
 /** Pose of camera 0 that was expected before the pictures of the step were looked at: motion since the frame before, in

@@ -2,16 +2,17 @@
 /* predict: the pose of camera 0 that is expected now, before the pictures are looked at, and how far off it may be; and
  * where a point of the previous frame is expected by it, whether its depth is known or not.
  *
- * In      the rotation that the frame gives, if any; the last good metric and relative motions; times; ranges and
+ * In      the motion by the state and the readings, if there is one (state/nav_motion.h); the rotation that the frame
+ *         gives, if any; the last good metric and relative motions; times; ranges and
  *         matches of the previous frame's key points
  * Out     one vfront_prediction_t: motion since the previous frame, covariance, source. What is usual for the depths of
  *         points without one, and for the parallax of points where no translation is known
- * Rule    the best that there is, in this order: the rotation given, with the translation of the last good metric
+ * Rule    the best that there is, in this order: the motion by the state, with R_cur_prev in the place of its rotation
+ *         where the frame has one; the rotation given, with the translation of the last good metric
  *         motion; that motion continued at constant velocity; the rotation given alone; the rotation of the last good
  *         relative motion continued; rest. The last motion is scaled by the ratio of both times. Its covariance grows
  *         by that ratio squared, and by a random acceleration over the time between the middles of both motions. A
- *         motion that is older than VF_PREDICT_OLD_NS is not continued. What is unknown is 0 with a wide deviation. An
- *         estimated state is to come before all of these
+ *         motion that is older than VF_PREDICT_OLD_NS is not continued. What is unknown is 0 with a wide deviation
  *         A point of known depth is where the motion takes it. A point of unknown depth that had a match in the
  *         previous frame keeps its parallax: what was left of its displacement there after the rotation of that step,
  *         scaled by the ratio of the times and turned by the rotation expected now. Of a point without either only the
@@ -176,7 +177,7 @@ VF_FN void vf_predict_turn(const float R[9], vfront_prediction_t *p)
     for (int k = 0; k < 9; k++) p->R[k] = R[k];
     for (int i = 0; i < 6; i++)
         for (int j = vf_max(i, 3); j < 6; j++) p->covariance[vf_motion_index(i, j)] = i == j ? variance : 0.0f;
-    p->source = (p->source & VFRONT_PREDICT_MOTION) | VFRONT_PREDICT_ROTATION;
+    p->source = (p->source & (VFRONT_PREDICT_MOTION | VFRONT_PREDICT_STATE)) | VFRONT_PREDICT_ROTATION;
 }
 
 /* ---- depth of points without one --------------------------------------------------------------------------------- */
@@ -333,6 +334,7 @@ VF_FN void vf_predict_keep(const struct vf_params *params, struct vf_given_rotat
 /** Predict the motion of this step. */
 VF_FN void vf_predict_step(const struct vf_predict_view *s, const struct vf_params *params, vfront_prediction_t *p)
 {
+    const int stated = params->stated.source != 0;
     vf_predict_rest((float)params->dt_ns * 1e-9f, p);
 #if VFRONT_EGO
     const struct vf_last_motion *metric = vf_predict_last(s, params, VF_LAST_METRIC),
@@ -344,7 +346,8 @@ VF_FN void vf_predict_step(const struct vf_predict_view *s, const struct vf_para
 #else
     (void)s;
 #endif
-    if (params->rotation_given) vf_predict_turn(params->R, p);
+    if (stated) *p = params->stated;
+    if (params->rotation_given && (!stated || params->rotation_own)) vf_predict_turn(params->R, p);
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "nav.h"
 
+#include "geometry/motion.h"
 #include "math/rotation.h"
 #include "port/port.h"
 #include "window_motion.h"
@@ -43,7 +44,7 @@ static void begin_anew(struct vf_state *s)
     rig_of(s, &rig);
     vf_start_begin(&n->start, &rig, &s->rig.imu);
     memset(&n->first, 0, sizeof n->first);
-    n->running = n->poor = n->earlier_count = 0;
+    n->running = n->poor = n->earlier_count = n->doubt = 0;
     n->lost = n->last.t_ns != 0;
 }
 
@@ -109,12 +110,33 @@ static enum vf_window_command command_of(const struct vf_state *s)
     return n->first.t_ns ? VF_WINDOW_BEGIN : n->running ? VF_WINDOW_GO_ON : VF_WINDOW_NONE;
 }
 
+/** Motion of camera 0 by the state and this frame's readings, for the stage predict. */
+static void expect_motion(struct vf_state *s, const vfront_imu_noise_t *noise)
+{
+    struct vf_nav *n = &s->nav;
+    const struct vf_window_given *g = &s->pinned->given;
+    struct vf_nav_way *way = &n->way_next;
+    struct vf_params *p = &s->pinned->params;
+    struct vf_window_rig rig;
+    *way = n->way;
+    if (n->shown) vf_nav_way_begin(way, g->command == VF_WINDOW_BEGIN ? &n->first : &n->last);
+    if (g->command == VF_WINDOW_NONE || n->unread || !(g->motion.motion.dt_s > 0.0)) way->there = 0;
+    if (!way->there) return;
+    vf_nav_way_on(way, noise, &g->motion.motion);
+    if (!way->there || p->source[0].missing) return;
+    rig_of(s, &rig);
+    vf_nav_motion_of(way, &rig, &n->expected);
+    if (!n->doubt) p->stated = n->expected;
+}
+
 void vf_nav_give(struct vf_state *s)
 {
     struct vf_nav *n = &s->nav;
     struct vf_window_given *g = &s->pinned->given;
     const vfront_imu_noise_t noise = noise_of(s);
+    memset(&s->pinned->params.stated, 0, sizeof s->pinned->params.stated);
     if (!is_active(s)) return;
+    memset(&n->expected, 0, sizeof n->expected);
     if (!s->pinned->params.frame) begin_anew(s);
     fill_readings(n, &s->readings);
     n->next = n->carried;
@@ -125,6 +147,7 @@ void vf_nav_give(struct vf_state *s)
         give_unread(s, &noise, &g->motion);
     else if (g->command != VF_WINDOW_NONE)
         vf_window_motion_of(&g->motion, &n->next, &noise, n->imu, n->readings, n->t_ns);
+    expect_motion(s, &noise);
 }
 
 /* ---- a state goes on where the last one was ---------------------------------------------------------------------- */
@@ -234,12 +257,47 @@ static void tell(struct vf_nav *n, int begins, vfront_nav_t *nav)
     if (is_lost(n, nav)) nav->state = VFRONT_NAV_LOST;
 }
 
+/** 1 if a motion expected differs from that of the pictures. */
+static int differs(const vfront_prediction_t *e, const vfront_motion_t *m, int metric)
+{
+    double apart[6];
+    int found = 0;
+    for (int k = 0; k < 3; k++) {
+        const int a = (k + 2) % 3, b = (k + 1) % 3; /* half of R_m R_e' less its transpose, row a column b */
+        double turn = 0.0;
+        for (int i = 0; i < 3; i++)
+            turn += 0.5 * ((double)m->R[3 * a + i] * (double)e->R[3 * b + i] -
+                           (double)m->R[3 * b + i] * (double)e->R[3 * a + i]);
+        apart[k] = metric ? (double)m->t[k] - (double)e->t[k] : 0.0;
+        apart[3 + k] = turn;
+    }
+    for (int k = 0; k < 6; k++) {
+        const int at = vf_motion_index(k, k);
+        const double variance = (double)m->covariance[at] + (double)e->covariance[at];
+        found |= apart[k] * apart[k] > VF_NAV_DOUBT * VF_NAV_DOUBT * variance;
+    }
+    return found;
+}
+
+/** What the motion of the pictures says of that expected, and the way goes on from this frame. */
+static void judge_motion(struct vf_nav *n, const vfront_result_t *r)
+{
+    const int metric = r->metric.state == VFRONT_MOTION_GOOD,
+              known = metric || r->relative.state == VFRONT_MOTION_GOOD;
+    n->doubt -= n->doubt > 0;
+    if (n->expected.source && known && differs(&n->expected, metric ? &r->metric : &r->relative, metric))
+        n->doubt = VF_NAV_DOUBT_FRAMES;
+    n->way = n->way_next;
+    n->shown = !(r->health.missing & 1) && !r->health.frozen[0];
+}
+
 void vf_nav_take(struct vf_state *s, vfront_result_t *r)
 {
     struct vf_nav *n = &s->nav;
     const struct vf_window_given *g = &s->pinned->given;
     vfront_nav_t *nav = &r->nav;
     if (!is_active(s)) return;
+    judge_motion(n, r);
     if (g->command != VF_WINDOW_NONE) {
         tell(n, g->command == VF_WINDOW_BEGIN, nav);
         if (nav->state == VFRONT_NAV_LOST) begin_anew(s);
