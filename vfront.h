@@ -983,7 +983,10 @@ enum {
 };
 
 /** Pose of camera 0 that was expected before the pictures of the step were looked at: motion since the frame before, in
- *  the axes and the form of vfront_motion_t. */
+ *  the axes and the form of vfront_motion_t; behind frames without a new picture of camera 0 the rotation of the frame
+ *  and the motion by a state are those since its last new picture. A state that is VFRONT_NAV_GOOD or
+ *  VFRONT_NAV_COASTING and has readings says the motion, but for 8 frames after one in which that was off by over 5
+ *  deviations. */
 typedef struct vfront_prediction {
     uint32_t source;      /**< VFRONT_PREDICT_ROTATION... */
     uint32_t reserved;    /**< 0. */
@@ -991,7 +994,9 @@ typedef struct vfront_prediction {
     float t[3];           /**< Translation [m]; 0 where it is unknown. */
     float covariance[21]; /**< Covariance of (t, w), as vfront_motion_t.covariance. Of a motion at constant velocity: its
                                own, and that of a random acceleration, predict_speed_mmps2 and predict_turn_mradps2. Of
-                               a rotation of the frame: 2 mrad and 2 % of its angle. Unknown: 10 m/s and 2 rad/s, times
+                               a rotation of the frame: 2 mrad and 2 % of its angle. Of a state: that of its velocity,
+                               tilt and biases and of the readings, with 0.5 mm and 1 % of the way, 0.5 mrad and 1 % of
+                               the angle. Unknown: 10 m/s and 2 rad/s, times
                                the time since the frame before; of the translation also where the rotation is
                                that of a relative motion. All 0 in the first frame, and without a calibration of
                                camera 0. */

@@ -25,6 +25,7 @@
 
 #include "core/view.h"
 #include "ego.h"
+#include "image/freeze.h"
 #include "image/ingest.h"
 #include "math/pose.h"
 
@@ -54,9 +55,10 @@ struct vf_depth_prior {
 
 /** Parallax assumed for points without a depth. */
 struct vf_parallax_prior {
-    float R[9];   /* rotation of the previous step, row-major; what it leaves of a displacement there is parallax */
-    float ratio;  /* of the time of this step to that of the previous one; 0: that rotation is unknown */
-    float spread; /* root mean square of the parallaxes of the previous frame's matches [rad]; 1: there are none */
+    float R[9];     /* rotation of the previous step, row-major; what it leaves of a displacement there is parallax */
+    float ratio;    /* of the time of this step to that of the previous one; 0: that rotation is unknown */
+    float spread;   /* root mean square of the parallaxes of the previous frame's matches [rad]; 1: there are none */
+    uint32_t stale; /* 1: camera 0 had no new picture in the previous frame, whose matches so have none; spread is 1 */
 };
 
 /** Rotation that a frame gives. */
@@ -76,7 +78,7 @@ struct vf_predict_memory {
  * ingest. */
 /* clang-format off */
 #define VF_READS_predict(X)
-#define VF_BEFORE_predict(X) X(bearing) X(stereo) X(match) X(ego)
+#define VF_BEFORE_predict(X) X(freeze) X(bearing) X(stereo) X(match) X(ego)
 #define VF_GEOMETRY_predict(X) X(active)
 #define VF_TUNING_predict(X) X(predict_speed_mmps2) X(predict_turn_mradps2)
 /* clang-format on */
@@ -88,6 +90,12 @@ struct vf_predict_view {
     const struct vf_params *given;
 };
 VF_HOST_FORM(predict);
+
+/** 1 if a translation is predicted. */
+VF_FN int vf_predict_moves(const vfront_prediction_t *p)
+{
+    return (p->source & (VFRONT_PREDICT_MOTION | VFRONT_PREDICT_STATE)) != 0;
+}
 
 /** Prediction that nothing is known for: rest. dt_s: time since the previous frame [s]. */
 VF_FN void vf_predict_rest(float dt_s, vfront_prediction_t *p)
@@ -228,6 +236,11 @@ VF_FN void vf_predict_turn_before(const struct vf_predict_view *s, const struct 
     const int recent = last && params->t_ns - last->t_ns == params->dt_ns, use_given = params->frame && given->given;
     for (int k = 0; k < 9; k++) p->R[k] = k % 4 ? 0.0f : 1.0f;
     p->ratio = source ? 0.0f : 1.0f;
+    p->stale = params->frame && s->freeze->frames[s->parity ^ 1][0] > 0;
+    if (p->stale) {
+        p->ratio = 0.0f;
+        return;
+    }
     if (recent || (last && !use_given)) {
         for (int k = 0; k < 9; k++) p->R[k] = last->pose.R[k];
         p->ratio = (float)params->dt_ns / (float)last->dt_ns;
@@ -263,9 +276,9 @@ VF_FN void vf_predict_add_parallax(struct vf_parallax_sums *d, const float R[9],
 }
 
 /** Root mean square of the parallaxes; 1: there are none. */
-VF_FN float vf_predict_spread(const struct vf_parallax_sums *d)
+VF_FN float vf_predict_spread(const struct vf_parallax_sums *d, uint32_t stale)
 {
-    return d->count ? sqrtf((float)d->square / (float)d->count) * (1.0f / 16384.0f) : 1.0f;
+    return d->count && !stale ? sqrtf((float)d->square / (float)d->count) * (1.0f / 16384.0f) : 1.0f;
 }
 
 /** Number of the previous frame's key points whose matches are there. */

@@ -282,8 +282,7 @@ static int differs(const vfront_prediction_t *e, const vfront_motion_t *m, int m
 /** What the motion of the pictures says of that expected, and the way goes on from this frame. */
 static void judge_motion(struct vf_nav *n, const vfront_result_t *r)
 {
-    const int metric = r->metric.state == VFRONT_MOTION_GOOD,
-              known = metric || r->relative.state == VFRONT_MOTION_GOOD;
+    const int metric = r->metric.state == VFRONT_MOTION_GOOD, known = metric || r->relative.state == VFRONT_MOTION_GOOD;
     n->doubt -= n->doubt > 0;
     if (n->expected.source && known && differs(&n->expected, metric ? &r->metric : &r->relative, metric))
         n->doubt = VF_NAV_DOUBT_FRAMES;

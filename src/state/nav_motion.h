@@ -16,8 +16,8 @@
 
 #include "window_state.h"
 
-/** Deviation of a rotation by readings beyond their noise, about each axis: floor [rad], and part of its angle, by scale
- *  and axes of a gyro; of a translation, along each axis: floor [m], and part of its length. */
+/** Deviation of a rotation by readings beyond their noise, about each axis: floor [rad], and part of its angle, by
+ *  scale and axes of a gyro; of a translation, along each axis: floor [m], and part of its length. */
 #define VF_NAV_TURN_RAD 5e-4
 #define VF_NAV_TURN_PART 0.01
 #define VF_NAV_SHIFT_M 5e-4

@@ -79,7 +79,8 @@ const char *bridge_detail(void) { return vfront_detail(&vf); }
 /** Cameras of which the next frames have no picture: a bit each. */
 void bridge_without(int32_t cameras) { without = cameras; }
 
-/** Motion predicted for the last frame: R[9], t[3], covariance[21]; then the metric motion's state. Returns the source. */
+/** Motion predicted for the last frame: R[9], t[3], covariance[21]; then the metric motion's state. Returns the
+ *  source. */
 int bridge_predicted(float *out)
 {
     memcpy(out, result->predicted.R, sizeof result->predicted.R);
