@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Parts of data sets (dataset.h), shared by its files: dataset_list.c has lists of picture files, dataset_euroc.c,
- * dataset_kitti.c and dataset_recording.c the formats, dataset_imu.c readings, dataset_truth.c ground truth of cameras, dataset_state.c
- * that of the IMU, dataset.c the rest.
+ * dataset_kitti.c and dataset_recording.c the formats, dataset_imu.c readings, dataset_truth.c ground truth of cameras,
+ * dataset_state.c that of the IMU, dataset.c the rest.
  *
  * A function that can fail returns NULL, or a one-line message, valid until the next call.
  */

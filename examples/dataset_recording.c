@@ -35,8 +35,7 @@ const char *dataset_open_recording(struct dataset *d, const char *where)
     const char *error = reader_open(&d->recording, where);
     if (error) return error;
     const char *trouble = reader_trouble(d->recording, &is_cut);
-    if (trouble)
-        dataset_note("%s: %s; %u frames are whole", where, trouble, (unsigned)reader_frames(d->recording));
+    if (trouble) dataset_note("%s: %s; %u frames are whole", where, trouble, (unsigned)reader_frames(d->recording));
     if (!reader_frames(d->recording)) return dataset_fail("%s: no frame in it", where);
     d->rig = reader_header(d->recording)->rig;
     if (cameras < d->rig.cameras) d->rig.cameras = cameras;

@@ -51,9 +51,10 @@ static const char help_options[] =
     "                    none: no ground truth\n"
     "  --fault FILE      put the faults of a script into frames, stamps and gyro readings; --fault help lists its\n"
     "                    lines. Frames that vfront refuses are named and counted, and the run goes on\n"
-    "  --record FILE.vfr record all that goes into vfront, and the digests of its results; --record-buffer MB: memory\n"
-    "                    for that, 64 without it. Where the disk is too slow frames are left out of the recording,\n"
-    "                    never of the run\n"
+    "  --record FILE     record all that goes into vfront, and the digests of its results, as FILE.vfr\n"
+    "  --record-buffer MB\n"
+    "                    memory for that, 64 without it. Where the disk is too slow frames are left out of the\n"
+    "                    recording, never of the run, and replay says so\n"
     "  --export WHAT     with --out: mcap, a file for Foxglove with pictures, tracks, path, state and obstacles,\n"
     "                    replay.mcap; csv, the channels of a recording as tables, in recording/\n"
     "  --frames N        stop after N frames\n"
@@ -290,11 +291,9 @@ static int read_option(struct options *o, char **word, int *at)
     static const struct {
         const char *name;
         int (*set)(struct options *o, const char *text);
-    } known[] = {{"--out", set_out},    {"--frames", set_frames},           {"--port", set_port},
-                 {"--set", set_tuning}, {"--calibration", set_calibration}, {"--truth", set_truth},
-                 {"--fault", set_fault},
-                 {"--record", set_record},
-                 {"--record-buffer", set_record_buffer},
+    } known[] = {{"--out", set_out},      {"--frames", set_frames},           {"--port", set_port},
+                 {"--set", set_tuning},   {"--calibration", set_calibration}, {"--truth", set_truth},
+                 {"--fault", set_fault},  {"--record", set_record},           {"--record-buffer", set_record_buffer},
                  {"--export", set_export}};
     const char *text = word[*at];
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -330,8 +329,8 @@ void options_take_tuning(struct options *o, const vfront_tuning_t *recorded)
 
 const char *options_another_run(const struct options *o)
 {
-    static const char *const where[] = {"deadline_us", "abandon_us", "abandon_init_ms", "wait", "failover",
-                                        "failover_overruns", "device", "priority"}; /* change no bit */
+    static const char *const where[] = {"deadline_us",       "abandon_us", "abandon_init_ms", "wait", "failover",
+                                        "failover_overruns", "device",     "priority"}; /* change no bit */
     for (size_t i = 0; i < OPTIONS_TUNINGS; i++) {
         int harmless = !o->set[i].given;
         for (size_t k = 0; k < sizeof where / sizeof *where; k++)

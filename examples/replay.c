@@ -245,8 +245,7 @@ static int deliver(struct run *run, uint32_t index, const vfront_frame_t *frame)
     const vfront_result_t *result = NULL;
     const vfront_status_t status = run_step(run, frame, &result);
     int code = compare(run, index, status, status ? NULL : result);
-    if (code == CONTINUE)
-        code = status ? refuse(run, index, frame->t_ns, status) : take(run, index, frame, result);
+    if (code == CONTINUE) code = status ? refuse(run, index, frame->t_ns, status) : take(run, index, frame, result);
     const char *trouble = run->recorder_failed ? NULL : recorder_trouble(run->recorder);
     if (trouble) message(CONTINUE, "%s: the recording ends, the run goes on", trouble);
     run->recorder_failed |= trouble != NULL;
@@ -397,7 +396,8 @@ static int close_recorder(struct run *run)
                 run->options->record, n.frames_lost, n.others_lost);
     const char *error = recorder_close(run->recorder);
     run->recorder = NULL;
-    return error ? message(EXIT_FAILED, "%s", error) : CONTINUE;
+    if (error && !run->recorder_failed) message(CONTINUE, "%s", error);
+    return error ? EXIT_FAILED : CONTINUE;
 }
 
 static const char *open_faults(struct run *run)
@@ -479,7 +479,7 @@ static int judge(const struct run *run)
 {
     const uint32_t refused = summary_refused(&run->summary);
     if (!run->summary.frames) return message(EXIT_FAILED, "%s: not one frame was taken", run->options->dataset);
-    if (run->check.reader && !run->check.other) return run->check.differ ? EXIT_FAILED : CONTINUE;
+    if (run->check.reader) return run->check.differ ? EXIT_FAILED : CONTINUE; /* refused frames were recorded */
     return refused && !run->injector ? EXIT_FAILED : CONTINUE;
 }
 

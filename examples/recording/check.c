@@ -59,6 +59,7 @@ void check_print(const check_t *c)
     }
     printf("%-12s %" PRIu32 " of %" PRIu32 " results as recorded", "", c->compared - c->differ, c->compared);
     if (c->differ) printf("; the first other one in frame %" PRIu32 ", %s", c->first, c->first_at);
-    if (c->frames_ended) printf("; %" PRIu32 " frames are not compared, as frames before them are lost", c->frames_ended);
+    if (c->frames_ended)
+        printf("; %" PRIu32 " frames are not compared, as frames before them are lost", c->frames_ended);
     putchar('\n');
 }

@@ -9,9 +9,9 @@
 
 /** Comparison under way. Zero it before check_open(). */
 typedef struct check {
-    reader_t *reader;   /* NULL: nothing to compare with */
-    const char *other;  /* option by which this is another run, so that nothing is compared; or NULL */
-    int dense;          /* tuning value failover_dense */
+    reader_t *reader;  /* NULL: nothing to compare with */
+    const char *other; /* option by which this is another run, so that nothing is compared; or NULL */
+    int dense;         /* tuning value failover_dense */
     uint32_t compared, differ;
     uint32_t first;        /* frame that differs first */
     const char *first_at;  /* stage at which it does, or "status" */

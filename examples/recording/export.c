@@ -42,31 +42,29 @@ struct exported {
 #define POSE OBJECT("\"position\":" VECTOR ",\"orientation\":" QUATERNION)
 #define COLOR OBJECT("\"r\":" NUMBER ",\"g\":" NUMBER ",\"b\":" NUMBER ",\"a\":" NUMBER)
 
-static const char image_schema[] =
-    OBJECT("\"timestamp\":" TIME ",\"frame_id\":" TEXT ",\"width\":" INTEGER ",\"height\":" INTEGER
-           ",\"encoding\":" TEXT ",\"step\":" INTEGER
-           ",\"data\":{\"type\":\"string\",\"contentEncoding\":\"base64\"}");
-static const char tracks_schema[] = OBJECT("\"points\":" LIST(
-    OBJECT("\"timestamp\":" TIME ",\"type\":" INTEGER ",\"points\":" LIST(POINT2) ",\"outline_color\":" COLOR
-           ",\"outline_colors\":" LIST(COLOR) ",\"fill_color\":" COLOR ",\"thickness\":" NUMBER)));
-static const char tf_schema[] =
-    OBJECT("\"timestamp\":" TIME ",\"parent_frame_id\":" TEXT ",\"child_frame_id\":" TEXT ",\"translation\":" VECTOR
-           ",\"rotation\":" QUATERNION);
+static const char image_schema[] = OBJECT("\"timestamp\":" TIME ",\"frame_id\":" TEXT ",\"width\":" INTEGER
+                                          ",\"height\":" INTEGER ",\"encoding\":" TEXT ",\"step\":" INTEGER
+                                          ",\"data\":{\"type\":\"string\",\"contentEncoding\":\"base64\"}");
+static const char tracks_schema[] = OBJECT("\"points\":" LIST(OBJECT(
+    "\"timestamp\":" TIME ",\"type\":" INTEGER
+    ",\"points\":" LIST(POINT2) ",\"outline_color\":" COLOR
+                                ",\"outline_colors\":" LIST(COLOR) ",\"fill_color\":" COLOR ",\"thickness\":" NUMBER)));
+static const char tf_schema[] = OBJECT("\"timestamp\":" TIME ",\"parent_frame_id\":" TEXT ",\"child_frame_id\":" TEXT
+                                       ",\"translation\":" VECTOR ",\"rotation\":" QUATERNION);
 static const char path_schema[] = OBJECT("\"timestamp\":" TIME ",\"frame_id\":" TEXT ",\"poses\":" LIST(POSE));
-static const char state_schema[] =
-    OBJECT("\"timestamp\":" TIME ",\"state\":" TEXT ",\"quality\":" INTEGER ",\"reset_counter\":" INTEGER
-           ",\"landmarks\":" INTEGER ",\"position_m\":" NUMBERS ",\"velocity_mps\":" NUMBERS ",\"q_wxyz\":" NUMBERS
-           ",\"gyro_bias_rad_s\":" NUMBERS ",\"accel_bias_m_s2\":" NUMBERS ",\"sigma\":" NUMBERS);
-static const char health_schema[] =
-    OBJECT("\"timestamp\":" TIME ",\"state\":" TEXT ",\"quality\":" INTEGER ",\"tracks\":" INTEGER
-           ",\"keypoints\":" INTEGER ",\"depths\":" INTEGER ",\"matches\":" INTEGER ",\"reset_counter\":" INTEGER
-           ",\"motion_breaks\":" INTEGER ",\"step_us\":" NUMBER ",\"failed_over\":" INTEGER);
-static const char scan_schema[] =
-    OBJECT("\"timestamp\":" TIME ",\"frame_id\":" TEXT ",\"pose\":" POSE ",\"start_angle\":" NUMBER
-           ",\"end_angle\":" NUMBER ",\"ranges\":" NUMBERS ",\"intensities\":" NUMBERS);
-static const char log_schema[] =
-    OBJECT("\"timestamp\":" TIME ",\"level\":" INTEGER ",\"message\":" TEXT ",\"name\":" TEXT ",\"file\":" TEXT
-           ",\"line\":" INTEGER);
+static const char state_schema[] = OBJECT(
+    "\"timestamp\":" TIME ",\"state\":" TEXT ",\"quality\":" INTEGER ",\"reset_counter\":" INTEGER
+    ",\"landmarks\":" INTEGER ",\"position_m\":" NUMBERS ",\"velocity_mps\":" NUMBERS ",\"q_wxyz\":" NUMBERS
+    ",\"gyro_bias_rad_s\":" NUMBERS ",\"accel_bias_m_s2\":" NUMBERS ",\"sigma\":" NUMBERS);
+static const char health_schema[] = OBJECT(
+    "\"timestamp\":" TIME ",\"state\":" TEXT ",\"quality\":" INTEGER ",\"tracks\":" INTEGER ",\"keypoints\":" INTEGER
+    ",\"depths\":" INTEGER ",\"matches\":" INTEGER ",\"reset_counter\":" INTEGER ",\"motion_breaks\":" INTEGER
+    ",\"step_us\":" NUMBER ",\"failed_over\":" INTEGER);
+static const char scan_schema[] = OBJECT("\"timestamp\":" TIME ",\"frame_id\":" TEXT ",\"pose\":" POSE
+                                         ",\"start_angle\":" NUMBER ",\"end_angle\":" NUMBER ",\"ranges\":" NUMBERS
+                                         ",\"intensities\":" NUMBERS);
+static const char log_schema[] = OBJECT("\"timestamp\":" TIME ",\"level\":" INTEGER ",\"message\":" TEXT
+                                        ",\"name\":" TEXT ",\"file\":" TEXT ",\"line\":" INTEGER);
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
@@ -137,7 +135,7 @@ static void make_grey(uint8_t *to, const vfront_picture_t *p, int32_t y)
     for (int32_t x = 0; x < p->width_px; x++) {
         uint16_t value = row[p->format == VFRONT_YUYV ? 2 * x : is_wide ? 0 : x];
         if (is_wide) memcpy(&value, row + 2 * x, sizeof value);
-        value >>= shift[p->format];
+        value = (uint16_t)(value >> shift[p->format]);
         to[x] = (uint8_t)(value > 255 ? 255 : value);
     }
 }

@@ -157,8 +157,7 @@ const char *frame_read(recorded_frame_t *out, const vfront_rig_t *rig, uint8_t *
     f->imu_count = (uint32_t)bytes_get(&b, 4);
     bytes_get(&b, 4);
     out->after_reset = flags & FRAME_AFTER_RESET;
-    if (cameras != rig->cameras)
-        return fail("pictures of %d cameras, the rig has %d", (int)cameras, (int)rig->cameras);
+    if (cameras != rig->cameras) return fail("pictures of %d cameras, the rig has %d", (int)cameras, (int)rig->cameras);
     if (f->gyro_count > VFRONT_GYRO_SAMPLES || f->imu_count > VFRONT_IMU_SAMPLES)
         return fail("%" PRIu32 " gyro and %" PRIu32 " IMU readings; this build takes %d and %d", f->gyro_count,
                     f->imu_count, VFRONT_GYRO_SAMPLES, VFRONT_IMU_SAMPLES);

@@ -46,12 +46,12 @@ struct chunk_place {
 struct mcap {
     FILE *file;
     char path[4200];
-    uint64_t offset; /* of the next byte of the file */
-    int error;       /* errno of the first failure; 0 */
-    struct buffer schemas, names;           /* records of schemas, of channels */
-    struct buffer chunk, record, summary;   /* records of the chunk under way; scratch; summary */
-    struct buffer places, chunks;           /* of message_place, of chunk_place */
-    int channels, channel;                  /* channel: of the message under way */
+    uint64_t offset;                      /* of the next byte of the file */
+    int error;                            /* errno of the first failure; 0 */
+    struct buffer schemas, names;         /* records of schemas, of channels */
+    struct buffer chunk, record, summary; /* records of the chunk under way; scratch; summary */
+    struct buffer places, chunks;         /* of message_place, of chunk_place */
+    int channels, channel;                /* channel: of the message under way */
     uint64_t count[MCAP_CHANNELS_MOST], first_ns, last_ns, begun_ns;
     size_t length_at, data_at; /* of the message under way, in `chunk` */
 };
@@ -351,7 +351,8 @@ const char *mcap_close(mcap_t *m)
     if (!m) return NULL;
     write_chunk(m);
     write_end(m);
-    if ((fclose(m->file) || m->schemas.failed || m->names.failed || m->chunks.failed) && !m->error) m->error = errno ? errno : ENOMEM;
+    if ((fclose(m->file) || m->schemas.failed || m->names.failed || m->chunks.failed) && !m->error)
+        m->error = errno ? errno : ENOMEM;
     const char *error = m->error ? fail(m->path, strerror(m->error)) : NULL;
     free(m->schemas.bytes);
     free(m->names.bytes);

@@ -42,7 +42,7 @@ const char *outcome_read(outcome_t *o, uint8_t *payload, size_t bytes)
     const uint64_t stages = bytes_get(&b, 4);
     for (size_t i = 0; i < VFRONT_STAGES; i++) o->stage[i] = bytes_get(&b, 8);
     return stages != VFRONT_STAGES || b.short_of || bytes_left(&b) ? "digests of other stages than this build has"
-                                                                  : NULL;
+                                                                   : NULL;
 }
 
 const char *outcome_difference(const outcome_t *one, const outcome_t *other, int dense)

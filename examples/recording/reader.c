@@ -33,7 +33,7 @@ struct reader {
     struct place *place;
     struct frame_place *frame;
     uint32_t chunks, frames, room, whole; /* room: of both lists */
-    char trouble[160]; /* "" none */
+    char trouble[160];                    /* "" none */
     int is_cut, ended;
     recording_header_t header;
     uint8_t *payload; /* of the chunk read last */
@@ -124,22 +124,17 @@ static void note_cut(reader_t *r, uint64_t offset)
 static int next_head(reader_t *r, uint64_t offset, chunk_t *c)
 {
     uint8_t head[CHUNK_HEAD_BYTES];
-    static const uint8_t zeros[CHUNK_HEAD_BYTES];
     if (offset == r->bytes) {
         r->is_cut = !r->ended;
         if (!r->ended) snprintf(r->trouble, sizeof r->trouble, "not ended: its program was stopped, or the power cut");
         return 0;
     }
     const size_t got = fseeko(r->file, (off_t)offset, SEEK_SET) ? 0 : fread(head, 1, sizeof head, r->file);
-    if (got < sizeof head) {
+    const char *why = got < sizeof head ? NULL : chunk_read_head(head, c);
+    if (got < sizeof head || (why && !head[sizeof head - 1] && only_zeros(r))) {
         note_cut(r, offset);
         return 0;
     }
-    if (memcmp(head, zeros, sizeof head) == 0 && only_zeros(r)) {
-        note_cut(r, offset);
-        return 0;
-    }
-    const char *why = chunk_read_head(head, c);
     if (!why && c->number != r->chunks) why = "chunks are missing";
     if (why) {
         snprintf(r->trouble, sizeof r->trouble, "at byte %" PRIu64 ": %s", offset, why);
@@ -148,6 +143,21 @@ static int next_head(reader_t *r, uint64_t offset, chunk_t *c)
     if (c->bytes <= r->bytes - offset - sizeof head) return 1;
     note_cut(r, offset);
     return 0;
+}
+
+/** Drop the last chunk if zeros have taken the place of its end. */
+static void drop_unfinished(reader_t *r)
+{
+    chunk_t c;
+    uint8_t *payload;
+    if (!r->chunks || !reader_chunk(r, r->chunks - 1, &c, &payload)) return;
+    const uint32_t last = --r->chunks;
+    note_cut(r, r->place[last].offset);
+    if (!r->frames) return;
+    if (r->frame[r->frames - 1].chunk == last)
+        r->frames--;
+    else if (r->frame[r->frames - 1].outcome == last)
+        r->frame[r->frames - 1].outcome = NO_CHUNK;
 }
 
 static const char *list_chunks(reader_t *r)
@@ -160,7 +170,8 @@ static const char *list_chunks(reader_t *r)
         error = add(r, &c, offset);
         offset += CHUNK_HEAD_BYTES + c.bytes;
     }
-    if (r->whole == NO_CHUNK) r->whole = r->frames;
+    if (r->is_cut) drop_unfinished(r);
+    if (r->whole == NO_CHUNK || r->whole > r->frames) r->whole = r->frames;
     return error;
 }
 

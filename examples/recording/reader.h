@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reader of recordings. The file is gone through once, head by head; a payload is checked when it is read. Where the file
- * ends within a chunk, as after a power cut, or in zeros, what is before counts.
+ * Reader of recordings. The file is gone through once, head by head; a payload is checked when it is read. Where the
+ * file ends within a chunk, as after a power cut, or in zeros, what is before counts.
  *
  * A function that can fail returns NULL, or a one-line message that names the file; valid until the next call.
  */

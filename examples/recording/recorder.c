@@ -33,8 +33,8 @@ struct recorder {
     /* Bytes ever put in by the caller, and taken out by the thread, modulo 2^32 or 2^64; their places in the ring are
      * these modulo size, a power of two. */
     atomic_size_t in, out;
-    atomic_int done, error; /* no more comes; errno of the file, once */
-    uint32_t number;        /* of the next chunk */
+    atomic_int done, error;                /* no more comes; errno of the file, once */
+    uint32_t number;                       /* of the next chunk */
     uint32_t unsaid_frames, unsaid_others; /* lost since the last CHUNK_LOST */
     recorder_counts_t counts;
 };

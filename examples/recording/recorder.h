@@ -13,7 +13,7 @@
 #include "chunk.h"
 #include "header.h"
 
-#define RECORDER_BUFFER_BYTES (64u << 20)     /* standard size */
+#define RECORDER_BUFFER_BYTES (64u << 20) /* standard size */
 #define RECORDER_BUFFER_LEAST_BYTES (1u << 20)
 
 typedef struct recorder recorder_t;
@@ -27,8 +27,8 @@ typedef struct recorder_counts {
 
 /**
  * Create the file, or open what is there and is no regular file, such as a pipe, and write the header.
- * @param[in] buffer_bytes  Rounded down to a power of two, at least RECORDER_BUFFER_LEAST_BYTES. Frames of more than 7/8
- *                          of it are lost.
+ * @param[in] buffer_bytes  Rounded down to a power of two, at least RECORDER_BUFFER_LEAST_BYTES. Frames of more than
+ *                          7/8 of it are lost.
  * @return NULL, or a message that names the file, valid until the next call.
  */
 const char *recorder_open(recorder_t **recorder, const char *path, size_t buffer_bytes,

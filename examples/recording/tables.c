@@ -29,8 +29,8 @@ struct tables {
 static void write_reading(FILE *file, const char *source, const vfront_imu_t *r)
 {
     const double *g = r->gyro_rad_s, *a = r->accel_m_s2;
-    fprintf(file, "%s,%" PRIu64 ",%.17g,%.17g,%.17g,%.17g,%.17g,%.17g\n", source, r->t_ns, g[0], g[1], g[2], a[0],
-            a[1], a[2]);
+    fprintf(file, "%s,%" PRIu64 ",%.17g,%.17g,%.17g,%.17g,%.17g,%.17g\n", source, r->t_ns, g[0], g[1], g[2], a[0], a[1],
+            a[2]);
 }
 
 static const char *write_frame(struct tables *t, const chunk_t *c, uint8_t *payload)
@@ -45,8 +45,8 @@ static const char *write_frame(struct tables *t, const chunk_t *c, uint8_t *payl
             f->exposure_ns, t->recorded.after_reset, pictures, f->gyro_count, f->imu_count);
     for (uint32_t i = 0; i < f->imu_count; i++) write_reading(t->file[READINGS], "frame", &f->imu[i]);
     for (uint32_t i = 0; i < f->gyro_count; i++)
-        fprintf(t->file[READINGS], "gyro,%" PRIu64 ",%.17g,%.17g,%.17g,,,\n", f->gyro[i].t_ns,
-                f->gyro[i].rate_rad_s[0], f->gyro[i].rate_rad_s[1], f->gyro[i].rate_rad_s[2]);
+        fprintf(t->file[READINGS], "gyro,%" PRIu64 ",%.17g,%.17g,%.17g,,,\n", f->gyro[i].t_ns, f->gyro[i].rate_rad_s[0],
+                f->gyro[i].rate_rad_s[1], f->gyro[i].rate_rad_s[2]);
     return NULL;
 }
 
@@ -147,7 +147,8 @@ const char *tables_write(reader_t *reader, const char *folder)
     if (!error) fputc('\n', t.file[DIGESTS]);
     for (uint32_t i = 0; !error && i < reader_chunks(reader); i++) error = write_chunk(&t, i);
     for (int i = 0; i < last; i++) {
-        if (!ferror(t.file[i]) & !fclose(t.file[i])) continue;
+        const int failed = ferror(t.file[i]);
+        if (!fclose(t.file[i]) && !failed) continue;
         snprintf(message, sizeof message, "%.4200s/%s: %s", folder, name[i], strerror(errno));
         if (!error) error = message;
     }

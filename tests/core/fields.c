@@ -36,7 +36,7 @@ static void digest_of_parts(void **state)
     }
 }
 
-/** What a stage has put into a result counts in its digest, and in no other but that of report, which is that of all. */
+/** What a stage has put into a result counts in its digest, and in no other but that of report, which is of all. */
 static void digest_of_stages(void **state)
 {
     (void)state;
@@ -55,39 +55,41 @@ static void digest_of_stages(void **state)
     const struct {
         size_t stage;
         void *field;
-    } row[] = {{VFRONT_STAGE_ingest, &changed.health.brightness_grey[0]},
-               {VFRONT_STAGE_ingest, &changed.health.sharpness_grey[0]},
-               {VFRONT_STAGE_ingest, &changed.health.dark_permille[0]},
-               {VFRONT_STAGE_ingest, &changed.health.missing},
-               {VFRONT_STAGE_freeze, &changed.health.frozen[0]},
-               {VFRONT_STAGE_freeze, &changed.health.repeated},
-               {VFRONT_STAGE_predict, &changed.predicted.t[1]},
-               {VFRONT_STAGE_track, &changed.tracks[0].x_px},
-               {VFRONT_STAGE_track, &changed.tracks[0].gain},
-               {VFRONT_STAGE_track, &changed.lost[0].end},
-               {VFRONT_STAGE_refill, &changed.tracks[young].y_px},
-               {VFRONT_STAGE_refill, &changed.health.born},
-               {VFRONT_STAGE_select, &changed.keypoints[0][0].score},
-               {VFRONT_STAGE_select, &changed.health.dropped[0]},
-               {VFRONT_STAGE_bearing, &changed.keypoints[0][0].bearing[2]},
-               {VFRONT_STAGE_describe, &changed.keypoints[0][0].angle_rad},
-               {VFRONT_STAGE_describe, &changed.descriptors[0][0].word[7]},
-               {VFRONT_STAGE_stereo, &changed.depths[0].sigma_m},
-               {VFRONT_STAGE_stereo, &changed.health.stereo},
-               {VFRONT_STAGE_rows, &changed.health.rows_sigma_px},
-               {VFRONT_STAGE_match, &changed.matches[0].x_px},
-               {VFRONT_STAGE_partner, &changed.tracks[0].disparity_px},
-               {VFRONT_STAGE_window, &changed.nav.covariance[119]},
-               {VFRONT_STAGE_ego, &changed.metric.covariance[20]},
-               {VFRONT_STAGE_ego, &changed.tracks[0].agrees},
-               {VFRONT_STAGE_ego, &changed.matches[0].agrees},
+    } row[] = {
+        {VFRONT_STAGE_ingest, &changed.health.brightness_grey[0]},
+        {VFRONT_STAGE_ingest, &changed.health.sharpness_grey[0]},
+        {VFRONT_STAGE_ingest, &changed.health.dark_permille[0]},
+        {VFRONT_STAGE_ingest, &changed.health.missing},
+        {VFRONT_STAGE_freeze, &changed.health.frozen[0]},
+        {VFRONT_STAGE_freeze, &changed.health.repeated},
+        {VFRONT_STAGE_predict, &changed.predicted.t[1]},
+        {VFRONT_STAGE_track, &changed.tracks[0].x_px},
+        {VFRONT_STAGE_track, &changed.tracks[0].gain},
+        {VFRONT_STAGE_track, &changed.lost[0].end},
+        {VFRONT_STAGE_refill, &changed.tracks[young].y_px},
+        {VFRONT_STAGE_refill, &changed.health.born},
+        {VFRONT_STAGE_select, &changed.keypoints[0][0].score},
+        {VFRONT_STAGE_select, &changed.health.dropped[0]},
+        {VFRONT_STAGE_bearing, &changed.keypoints[0][0].bearing[2]},
+        {VFRONT_STAGE_describe, &changed.keypoints[0][0].angle_rad},
+        {VFRONT_STAGE_describe, &changed.descriptors[0][0].word[7]},
+        {VFRONT_STAGE_stereo, &changed.depths[0].sigma_m},
+        {VFRONT_STAGE_stereo, &changed.health.stereo},
+        {VFRONT_STAGE_rows, &changed.health.rows_sigma_px},
+        {VFRONT_STAGE_match, &changed.matches[0].x_px},
+        {VFRONT_STAGE_partner, &changed.tracks[0].disparity_px},
+        {VFRONT_STAGE_window, &changed.nav.covariance[119]},
+        {VFRONT_STAGE_ego, &changed.metric.covariance[20]},
+        {VFRONT_STAGE_ego, &changed.tracks[0].agrees},
+        {VFRONT_STAGE_ego, &changed.matches[0].agrees},
 #if VFRONT_DENSE
-               {VFRONT_STAGE_dense, &changed.disparity.valid},
+        {VFRONT_STAGE_dense, &changed.disparity.valid},
 #endif
 #if VFRONT_STIXELS
-               {VFRONT_STAGE_stixel, &changed.road.state},
+        {VFRONT_STAGE_stixel, &changed.road.state},
 #endif
-               {VFRONT_STAGE_report, &changed.health.quality}};
+        {VFRONT_STAGE_report, &changed.health.quality}
+    };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         changed = r;
         *(uint8_t *)row[i].field ^= 1;
