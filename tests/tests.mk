@@ -298,6 +298,12 @@ faults: $(BUILD)/replay ## Every fault of camera, clock and gyro on three sequen
 speed: $(BUILD)/replay ## The host port beside OpenCV on one thread: make speed PICTURES=folder
 	$(PYTHON) tests/examples/opencv_speed.py $< $(PICTURES)
 
+host-rate: $(BUILD)/replay ## Times of the host port's step by size and key points, and the largest configuration that fits 30 Hz; 3 minutes, on a machine at rest
+	$(PYTHON) tests/examples/host_rate.py $<
+
+host-counts: $(BUILD)/replay ## Instructions of each stage of the host port in a step, counted by valgrind
+	$(PYTHON) tests/examples/host_counts.py $<
+
 size: $(BUILD)/size $(LIB) ## Bytes of host, pinned and device memory, by stage, and of code
 	@$(BUILD)/size
 	@echo; $(SIZE) -t $(LIB) | tail -1
