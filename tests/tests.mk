@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window batch nav start simulate faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
+.PHONY: recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window batch nav start simulate faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
 .SECONDEXPANSION:
 .SECONDARY:
 
@@ -8,7 +8,7 @@ TEST    := $(BUILD)/tests
 ORACLES := $(basename $(notdir $(wildcard tests/image/*.c tests/camera/*.c tests/features/*.c tests/tracking/*.c tests/geometry/*.c tests/state/*.c tests/result/*.c)))
 ORACLES := $(filter-out bridge_% simulate,$(ORACLES))# stages and their arithmetic, on the standard config
 OWN     := dense stixel# stages that the standard config leaves out: tests/config/<stage>.h has them
-TOOLS   := nav fault_script fault_apply calibration readings consistency record disparity overlay rectified flight trajectory# parts of the examples
+TOOLS   := nav recording fault_script fault_apply calibration readings consistency record disparity overlay rectified flight trajectory# parts of the examples
 PORTS   := init api info clock imu points partners prior fields invariance alloc ownership idle missing# through the public interface, on every port
 
 T_CFLAGS = -std=c11 -O1 -g $(WARN) $(EXACT) -I. -Isrc $(SAN)
@@ -188,6 +188,7 @@ $(BUILD)/vfcheck: $(VFCHECK) $(LIB)
 # ---- targets ------------------------------------------------------------------------------------------------------------------------
 
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
+MCAP_PYTHON = $(shell for p in $(PYTHON) python3; do $$p -c 'import mcap' 2>/dev/null && echo $$p && exit; done; echo $(PYTHON))# one that has the package mcap
 BRIDGES := fast track orb lens rectify features trajectory state ego stereo propagate window start nav
 # In `make slow`, because each takes more than 8 s: of the oracles, and of the tests of ports.
 SLOW    := detect ego essential motion scale start stereo_position $(OWN)
@@ -217,6 +218,7 @@ slow: ## The other oracles, both ports through the public interface, one on a fa
 
 slow-run: $(if $(HAVE_FIBERS),$(EMULATED:%=$(EMULATE)/vfcheck-%) $(BUILD)/emulate-small/failover) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(BUILD)/backwards $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(SMALL)/replay $(BUILD)/latency $(FAKE)/latency $(FAKE)/replay
 	@tests/run.sh --log $(BUILD)/slow-log 'tests/package/on_board.sh $(BUILD) $(FAKE)' 'tests/examples/replay.sh $(BUILD)/replay $(SMALL)/replay $(FAKE)/replay' '$(EXEC) $(BUILD)/backwards tests/golden.txt' $(SLOW:%='$(EXEC) $(TEST)/%') $(SLOW_PORTS:%='$(EXEC) %') \
+	  '$(PYTHON) tests/examples/recording.py $(BUILD)/replay' '$(MCAP_PYTHON) tests/examples/recording.py $(BUILD)/replay --mcap $(SMALL)/replay' \
 	  '$(PYTHON) tests/features/opencv_fast.py $(BUILD)/bridge_fast.so' '$(PYTHON) tests/tracking/quality.py $(BUILD)/bridge_track.so' \
 	  '$(PYTHON) tests/features/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/camera/opencv_lens.py $(BUILD)/bridge_lens.so' \
 	  '$(PYTHON) tests/camera/opencv_rectify.py $(BUILD)/bridge_rectify.so' '$(PYTHON) tests/features/shapes.py $(BUILD)/bridge_features.so --quick' \
@@ -225,7 +227,7 @@ slow-run: $(if $(HAVE_FIBERS),$(EMULATED:%=$(EMULATE)/vfcheck-%) $(BUILD)/emulat
 	  '$(PYTHON) tests/geometry/expect.py $(BUILD)/bridge_ego.so --quick' '$(PYTHON) tests/tracking/partner.py $(BUILD)/bridge_ego.so --quick' \
 	  '$(PYTHON) tests/state/propagate.py $(BUILD)/bridge_propagate.so --quick' \
 	  '$(PYTHON) tests/state/window.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_window.so --quick' \
-	  '$(PYTHON) tests/state/start.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_start.so --quick' '$(PYTHON) tests/state/nav.py $(BUILD)/bridge_nav.so --quick' \
+	  '$(PYTHON) tests/state/start.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_start.so --quick' '$(PYTHON) tests/state/nav.py $(BUILD)/bridge_nav.so $(BUILD)/bridge_state.so --quick' \
 	  '$(PYTHON) tests/geometry/predict_state.py $(BUILD)/bridge_nav.so --quick' \
   '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' '$(PYTHON) tests/examples/state.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(PYTHON) tests/examples/faults.py $(BUILD)/replay --quick' $(EMULATED_SAMPLE)
 
@@ -286,8 +288,8 @@ window: $(BUILD)/bridge_ego.so $(BUILD)/bridge_window.so ## States by IMU and tr
 batch: $(BUILD)/bridge_ego.so $(BUILD)/bridge_window.so ## All states of those flights at once by GTSAM, from the same tracks and readings: what the data are worth; 3 minutes
 	$(PYTHON) tests/state/batch.py $^
 
-nav: $(BUILD)/bridge_nav.so ## States of recorded flights from a cold start, by the public interface, beside ground truth
-	$(PYTHON) tests/state/nav.py $<
+nav: $(BUILD)/bridge_nav.so $(BUILD)/bridge_state.so ## States of recorded flights from a cold start, with an IMU and without, by the public interface, beside ground truth
+	$(PYTHON) tests/state/nav.py $^
 
 start: $(BUILD)/bridge_ego.so $(BUILD)/bridge_start.so ## First states by IMU and motions, from every frame of recorded sets, beside ground truth
 	$(PYTHON) tests/state/start.py $^
@@ -297,6 +299,10 @@ simulate: $(BUILD)/simulate ## Simulated flights through the window, without pic
 
 faults: $(BUILD)/replay ## Every fault of camera, clock and gyro on three sequences: what is said, how true it is; writes tests/faults.txt, 13 minutes
 	$(PYTHON) tests/examples/faults.py $< --write tests/faults.txt
+
+recording: $(TEST)/recording ## Recordings of 752x480 stereo at 30 Hz: 60 s to build/, what is lost, how fast the disk is; then 10^6 payloads from anywhere
+	$< --speed 60 $(BUILD)/speed.vfr
+	$< --runs 1000000
 
 speed: $(BUILD)/replay ## The host port beside OpenCV on one thread: make speed PICTURES=folder
 	$(PYTHON) tests/examples/opencv_speed.py $< $(PICTURES)
