@@ -11,8 +11,8 @@
 static const char help[] =
     "usage: companion [options] --link LINK\n"
     "\n"
-    "Cameras and an IMU in, MAVLink out: pose and velocity (ODOMETRY) and obstacles (OBSTACLE_DISTANCE) for PX4 and\n"
-    "ArduPilot. examples/README.md describes options, messages and set-up.\n"
+    "Cameras and an IMU in, MAVLink out: pose and velocity (ODOMETRY) for PX4 and ArduPilot.\n"
+    "examples/README.md describes options, messages and set-up.\n"
     "\n"
     "in:\n"
     "  --source WHERE    synthetic, the default: a rendered flight; synthetic:640x400; a data set of replay\n"
@@ -33,17 +33,12 @@ static const char help[] =
     "                    carried on by the IMU, of 60 Hz every second one\n"
     "  --no-carry        frames alone, none in between\n"
     "  --vision-position VISION_POSITION_ESTIMATE, too\n"
-    "  --obstacles[=M]   OBSTACLE_DISTANCE: what lies within M metres of the vehicle's height; 1. Needs a build with\n"
-    "                    disparities (VFRONT_DENSE)\n"
     "  --origin LAT,LON,ALT  SET_GPS_GLOBAL_ORIGIN [degrees, m above sea], which ArduPilot needs\n"
     "  --answers N       TIMESYNC answers before the autopilot can relate stamps; PX4 needs 500 (50 s), ArduPilot "
     "none\n"
     "  --stamp-sigma MS  standard deviation of stamps [ms]; 2\n"
     "\n"
     "process:\n"
-    "  --check           no flight: guides through lift, nod and turn, and compares with the autopilot\n"
-    "  --keep FILE       pose and counters, once a second; after a restart within a minute the pose goes on from "
-    "there\n"
     "  --realtime N      SCHED_FIFO with priority N, and memory locked, where permitted\n"
     "  --port WHICH      auto, host or cuda\n"
     "  --set NAME=VALUE  a tuning value of the library; replay --set help lists them\n"
@@ -73,7 +68,6 @@ static int read_integer(const char *text, long least, long most, long *number)
 static int set_source(struct settings *s, const char *text) { return s->source = text, CONTINUE; }
 static int set_rig(struct settings *s, const char *text) { return s->rig = text, CONTINUE; }
 static int set_calibration(struct settings *s, const char *text) { return s->calibration = text, CONTINUE; }
-static int set_keep(struct settings *s, const char *text) { return s->keep = text, CONTINUE; }
 
 static int set_link(struct settings *s, const char *text)
 {
@@ -137,9 +131,7 @@ static int set_number(struct settings *s, const char *name, const char *text)
         double *number;
     } doubles[] = {{"--imu-hz", 10.0, 1000.0, &s->imu_hz},
                    {"--rate", 1.0, 100.0, &s->rate_hz},
-                   {"--stamp-sigma", 0.0, 100.0, &s->delay_sigma_s},
-                   {"--camera-hz", 1.0, 240.0, &s->camera_hz},
-                   {"--obstacles", 0.1, 50.0, &s->obstacle_height_m}};
+                   {"--stamp-sigma", 0.0, 100.0, &s->delay_sigma_s}};
     long number;
     for (size_t i = 0; i < sizeof doubles / sizeof *doubles; i++) {
         if (strcmp(name, doubles[i].name) != 0) continue;
@@ -147,21 +139,14 @@ static int set_number(struct settings *s, const char *name, const char *text)
         return message(EXIT_USAGE, "%s %s: not a number in %g..%g", name, text, doubles[i].least, doubles[i].most);
     }
     const int is_frames = strcmp(name, "--frames") == 0, is_system = strcmp(name, "--system") == 0;
-    const int is_answers = strcmp(name, "--answers") == 0, is_exposure = strcmp(name, "--exposure-us") == 0;
+    const int is_answers = strcmp(name, "--answers") == 0;
     const long least = is_answers ? 0 : 1;
     const int is_slow = strcmp(name, "--slow") == 0;
-    const long most = is_frames     ? INT32_MAX
-                      : is_system   ? 255
-                      : is_answers  ? 100000
-                      : is_exposure ? 1000000
-                      : is_slow     ? 1000
-                                    : 99;
+    const long most = is_frames ? INT32_MAX : is_system ? 255 : is_answers ? 100000 : is_slow ? 1000 : 99;
     if (!read_integer(text, least, most, &number))
         return message(EXIT_USAGE, "%s %s: not a whole number in %ld..%ld", name, text, least, most);
     if (is_frames)
         s->frames = (uint32_t)number;
-    else if (is_exposure)
-        s->exposure_us = (uint32_t)number;
     else
         *(is_system ? &s->system : is_answers ? &s->answers : is_slow ? &s->slow : &s->priority) = (int)number;
     return CONTINUE;
@@ -176,14 +161,12 @@ static int set_flag(struct settings *s, const char *name)
     } known[] = {{"--fast", &s->is_fast, 1},
                  {"--vision-position", &s->has_vision_position, 1},
                  {"--quiet", &s->quiet, 1},
-                 {"--no-carry", &s->has_carry, 0},
-                 {"--check", &s->is_check, 1}};
+                 {"--no-carry", &s->has_carry, 0}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strcmp(name, known[i].name) != 0) continue;
         *known[i].flag = known[i].value;
         return CONTINUE;
     }
-    if (strcmp(name, "--obstacles") == 0) return s->obstacle_height_m = 1.0, CONTINUE;
     if (strcmp(name, "--help") != 0) return message(EXIT_USAGE, "%s: no such option; --help lists them", name);
     fputs(help, stdout);
     return EXIT_DONE;
@@ -196,15 +179,15 @@ static int read_option(struct settings *s, char **word, int *at)
         const char *name;
         int (*set)(struct settings *s, const char *text);
     } known[] = {{"--source", set_source}, {"--rig", set_rig},   {"--calibration", set_calibration},
-                 {"--keep", set_keep},     {"--link", set_link}, {"--imu", set_imu},
-                 {"--origin", set_origin}, {"--port", set_port}, {"--set", set_tuning}};
-    static const char *const numbers[] = {"--imu-hz",  "--rate",     "--stamp-sigma", "--frames",      "--system",
-                                          "--answers", "--realtime", "--camera-hz",   "--exposure-us", "--slow"};
+                 {"--link", set_link},     {"--imu", set_imu},   {"--origin", set_origin},
+                 {"--port", set_port},     {"--set", set_tuning}};
+    static const char *const numbers[] = {"--imu-hz", "--rate",    "--stamp-sigma", "--frames",
+                                          "--system", "--answers", "--realtime",    "--slow"};
     char name[32];
     const char *equals = strchr(word[*at], '=');
     snprintf(name, sizeof name, "%.*s", equals ? (int)(equals - word[*at]) : 31, word[*at]);
     int (*set)(struct settings *, const char *) = NULL;
-    int is_number = equals && strcmp(name, "--obstacles") == 0;
+    int is_number = 0;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(name, known[i].name) == 0) set = known[i].set;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) is_number |= strcmp(name, numbers[i]) == 0;
@@ -221,7 +204,6 @@ int settings_read(struct settings *s, int count, char **word)
     s->source = "synthetic";
     s->imu_hz = 200.0;
     s->rate_hz = 50.0;
-    s->camera_hz = 30.0;
     s->delay_sigma_s = 2.0;
     s->system = 1;
     s->answers = -1;

@@ -18,7 +18,7 @@ enum {
 };
 
 struct settings {
-    const char *source, *rig, *calibration, *keep; /* NULL: not given; source always is */
+    const char *source, *rig, *calibration; /* NULL: not given; source always is */
     const char *link[LINKS_MOST];
     int links;
     int imu_is_autopilots;
@@ -27,12 +27,8 @@ struct settings {
     double delay_sigma_s;
     int system, answers;
     int has_vision_position, is_fast, quiet, has_carry;
-    int slow; /* of the clock; 1: it is the machine's */
-    int is_check;
-    double obstacle_height_m; /* 0: no obstacles */
-    int priority;             /* of SCHED_FIFO; 0: none */
-    double camera_hz;
-    uint32_t exposure_us;
+    int slow;     /* of the clock; 1: it is the machine's */
+    int priority; /* of SCHED_FIFO; 0: none */
     uint32_t frames;
     links_origin_t origin;
     vfront_port_t port;

@@ -4,7 +4,6 @@
  *   synthetic, DATASET    the rendered flight, or a data set of replay's (dataset.h), frames and readings at the time
  *                         that their stamps say, shifted to the machine's clock, or as fast as they are asked for;
  *                         their time is then that of the companion's clock
- *   v4l2:A[,B]            video devices, source_v4l2.h
  *
  * A function that can fail returns NULL, or a one-line message, valid until the next call.
  */
@@ -23,8 +22,6 @@ typedef struct source_settings {
     int is_fast;             /**< 1: as fast as frames are asked for. */
     int has_readings;        /**< 1: readings of the source are wanted. */
     uint32_t frames;         /**< Frames to give; 0: all. */
-    double rate_hz;          /**< Of cameras. */
-    uint32_t exposure_us;    /**< Of cameras that do not tell it; 0: not known, stamps are not moved. */
     source_reading_fn *take; /**< For readings. */
     void *context;           /**< For `take`. */
 } source_settings_t;
