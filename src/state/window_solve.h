@@ -65,38 +65,49 @@ VF_FN double vf_solve_damped(double diagonal, double damping)
     return diagonal > 0.0 ? diagonal * (1.0 + damping) : 1.0;
 }
 
-/** Corner of a panel factorised: L below the diagonal, D L' above it; inverse: 1 / D. */
+/** Pivot j of a panel's corner: L below the diagonal, D L' above it; inverse: 1 / D. */
+VF_FN void vf_solve_pivot(double a[VF_SOLVE_PANEL][VF_SOLVE_PANEL], int j, const double whole[VF_SOLVE_PANEL],
+                          double inverse[VF_SOLVE_PANEL])
+{
+    const int good = a[j][j] > VF_SOLVE_PIVOT * whole[j];
+    inverse[j] = 1.0 / (good ? a[j][j] : whole[j] * VF_SOLVE_HELD);
+    VF_UNROLL
+    for (int r = j + 1; r < VF_SOLVE_PANEL; r++) {
+        a[j][r] = a[r][j];
+        a[r][j] = a[r][j] * inverse[j];
+    }
+    VF_UNROLL
+    for (int r = j + 1; r < VF_SOLVE_PANEL; r++) VF_UNROLL
+    for (int c = j + 1; c <= r; c++) a[r][c] -= a[r][j] * a[j][c];
+}
+
+/** The same of a row below the corner: L in place, `across` that row of L D. */
+VF_FN void vf_solve_pivot_row(double corner[VF_SOLVE_PANEL][VF_SOLVE_PANEL], int j,
+                              const double inverse[VF_SOLVE_PANEL], double row[VF_SOLVE_PANEL],
+                              double across[VF_SOLVE_PANEL])
+{
+    across[j] = row[j];
+    row[j] = row[j] * inverse[j];
+    VF_UNROLL
+    for (int c = j + 1; c < VF_SOLVE_PANEL; c++) row[c] -= row[j] * corner[j][c];
+}
+
+/** All pivots of a corner, `pivots` of them. */
 VF_FN void vf_solve_corner(double a[VF_SOLVE_PANEL][VF_SOLVE_PANEL], int pivots, const double whole[VF_SOLVE_PANEL],
                            double inverse[VF_SOLVE_PANEL])
 {
     VF_UNROLL
-    for (int j = 0; j < VF_SOLVE_PANEL; j++) {
-        if (j >= pivots) break;
-        const int good = a[j][j] > VF_SOLVE_PIVOT * whole[j];
-        inverse[j] = 1.0 / (good ? a[j][j] : whole[j] * VF_SOLVE_HELD);
-        VF_UNROLL
-        for (int r = j + 1; r < VF_SOLVE_PANEL; r++) {
-            a[j][r] = a[r][j];
-            a[r][j] = a[r][j] * inverse[j];
-        }
-        VF_UNROLL
-        for (int r = j + 1; r < VF_SOLVE_PANEL; r++) VF_UNROLL
-        for (int c = j + 1; c <= r; c++) a[r][c] -= a[r][j] * a[j][c];
-    }
+    for (int j = 0; j < VF_SOLVE_PANEL; j++)
+        if (j < pivots) vf_solve_pivot(a, j, whole, inverse);
 }
 
-/** Row below a corner: L in place, `across` that row of L D. */
+/** The same of a row below it. */
 VF_FN void vf_solve_row(double corner[VF_SOLVE_PANEL][VF_SOLVE_PANEL], int pivots, const double inverse[VF_SOLVE_PANEL],
                         double row[VF_SOLVE_PANEL], double across[VF_SOLVE_PANEL])
 {
     VF_UNROLL
-    for (int j = 0; j < VF_SOLVE_PANEL; j++) {
-        if (j >= pivots) break;
-        across[j] = row[j];
-        row[j] = row[j] * inverse[j];
-        VF_UNROLL
-        for (int c = j + 1; c < VF_SOLVE_PANEL; c++) row[c] -= row[j] * corner[j][c];
-    }
+    for (int j = 0; j < VF_SOLVE_PANEL; j++)
+        if (j < pivots) vf_solve_pivot_row(corner, j, inverse, row, across);
 }
 
 /** Diagonal of a matrix with damping. */
