@@ -54,17 +54,19 @@ static __global__ void __launch_bounds__(THREADS) open_k(const VF_CONSTANT vf_wi
 #define HOST_THREADS 256
 #define ELEMENT_THREADS 128
 
-/** Landmarks; behind their blocks, those of prior and readings. */
+/** Landmarks; behind their blocks, those of prior and readings, and of maps. */
 static __global__ void __launch_bounds__(LANDMARK_THREADS) landmarks_k(const VF_CONSTANT vf_window_view s)
 {
     if (!runs(s)) return;
-    if (blockIdx.x >= LANDMARK_BLOCKS)
+    if (blockIdx.x >= LANDMARK_BLOCKS + VF_WINDOW_READINGS)
+        vf_window_maps(&now(s), &s.window->work, (int)blockIdx.x - LANDMARK_BLOCKS - VF_WINDOW_READINGS);
+    else if (blockIdx.x >= LANDMARK_BLOCKS)
         vf_window_readings(&now(s), &s.window->work, (int)blockIdx.x - LANDMARK_BLOCKS);
     else
         vf_window_landmarks(&now(s), &s.window->work);
 }
 
-static __global__ void __launch_bounds__(GATHER_THREADS) gather_k(const VF_CONSTANT vf_window_view s)
+static __global__ void __launch_bounds__(GATHER_THREADS, 1) gather_k(const VF_CONSTANT vf_window_view s)
 {
     if (runs(s)) vf_window_gather(&s.window->work);
 }
@@ -127,7 +129,7 @@ static __global__ void __launch_bounds__(THREADS) leave_k(const VF_CONSTANT vf_w
 /** Launches of a system. */
 static void make_system(const vf_window_view &s, cudaStream_t stream)
 {
-    landmarks_k<<<LANDMARK_BLOCKS + VF_WINDOW_READINGS, LANDMARK_THREADS, 0, stream>>>(s);
+    landmarks_k<<<LANDMARK_BLOCKS + VF_WINDOW_READINGS + VF_WINDOW_MAPS, LANDMARK_THREADS, 0, stream>>>(s);
     gather_k<<<vf_blocks(4 * VF_WINDOW_GATHERED, GATHER_THREADS), GATHER_THREADS, 0, stream>>>(s);
     hosts_k<<<VF_WINDOW_FRAMES + 1, HOST_THREADS, 0, stream>>>(s);
     assemble_k<<<vf_blocks(VF_WINDOW_ASSEMBLED, ELEMENT_THREADS), ELEMENT_THREADS, 0, stream>>>(s);

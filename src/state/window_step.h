@@ -236,7 +236,6 @@ VF_FN void vf_window_judge(struct vf_window *w, struct vf_window_work *k)
     VF_PARTS(f, VF_WINDOW_FRAMES + 1)
     vf_window_undo(w, k, f);
     VF_ITEM_SYNC();
-    if (k->steps < VF_WINDOW_ITERATIONS) vf_window_relate(w, k);
 }
 
 /** Solution x of the system at the estimate, damped, on the host. */
@@ -258,7 +257,7 @@ VF_FN void vf_window_change(const struct vf_window *w, struct vf_window_work *k,
     struct vf_window_host *host = &k->host[h];
     if (!host->count) return;
     for (int c = 0; c < 6; c++) host->change[f][c] = 0.0f;
-    if (w->slot[f].number && f != h) vf_relative_change(k->x, h, f, &host->map[f], host->change[f]);
+    if (w->slot[f].number && f != h) vf_relative_change(k->x, h, f, &host->map[k->at][f], host->change[f]);
 }
 
 /** Estimate kept, and changed by the solution: that of frame f, or, behind the frames, of the cameras. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory of the window that does not outlast a step.
  *
- * Two sets of systems and rows: one at the estimate, one at the estimate on trial. A set that loses is written over.
+ * Two sets of systems, rows and maps: one at the estimate, one at the estimate on trial. A set that loses is written over.
  */
 #ifndef VF_WINDOW_WORK_H
 #define VF_WINDOW_WORK_H
@@ -41,7 +41,7 @@ struct vf_window_host {
     double own[6][6], own_camera[VF_WINDOW_CAMERA][6];     /* of the host: with itself; with those */
     double both[VF_WINDOW_CAMERA][VF_WINDOW_CAMERA];       /* of those with themselves */
     double own_g[2][6], camera_g[2][VF_WINDOW_CAMERA];     /* right side; with the offset of disparities */
-    struct vf_relative_map map[VF_WINDOW_FRAMES];
+    struct vf_relative_map map[2][VF_WINDOW_FRAMES];      /* by set */
     struct vf_pose pose[VF_WINDOW_FRAMES];
     float change[VF_WINDOW_FRAMES][6]; /* of the relative poses, by the last solution */
 };

@@ -480,7 +480,7 @@ static void spread(void **state)
         static double F[20][C + 1];
         const int host = run % VF_WINDOW_FRAMES;
         struct vf_window_host *e = &work.host[host];
-        const struct vf_relative_map *map = e->map;
+        const struct vf_relative_map *map = e->map[work.trial];
         any_slots(&window);
         memset(work.host, 0, sizeof work.host);
         for (int i = 0; i < VF_WINDOW_MOTIONS; i++) work.inertial[i].a = -1;
@@ -500,7 +500,7 @@ static void spread(void **state)
             e->disparity[0] += F[i][C] * F[i][C];
             e->disparity[1] += F[i][C];
         }
-        vf_window_relate(&window, &work);
+        for (int i = 0; i < VF_WINDOW_MAPS; i++) vf_window_maps(&window, &work, i);
         for (int h = 0; h < VF_WINDOW_FRAMES; h++) vf_window_host_of(&work, h);
         for (int i = 0; i < VF_WINDOW_READINGS; i++) vf_window_readings(&window, &work, i);
         vf_window_assemble(&window, &work);
