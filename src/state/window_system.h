@@ -18,18 +18,16 @@
 
 /** Landmarks of a part of all, 1 / VF_WINDOW_PARTS, that a host taken has; written to its list from `first` on. Returns
  *  their number; seen: frames that see them. */
-VF_FN uint32_t vf_window_list_part(const struct vf_window *w, const struct vf_window_work *k, int h, int part,
-                                   uint32_t *first, uint32_t *seen)
+VF_FN uint32_t vf_window_list_part(const struct vf_window_work *k, int h, int part, uint32_t *first, uint32_t *seen)
 {
     enum { EACH = VF_WINDOW_LANDMARKS / VF_WINDOW_PARTS };
     uint32_t count = 0;
     *seen = 0;
-    VF_STATIC_ASSERT(VF_WINDOW_LANDMARKS <= 1 << 16 && VF_WINDOW_FRAMES <= 16, "vfront: an entry has 16 bits each");
     if (!(k->hosts >> h & 1)) return 0;
-    VF_UNROLL_4
-    for (int32_t i = part * EACH; i < (part + 1) * EACH; i++) {
-        const uint32_t id = w->landmark[i].id, by = w->landmark[i].seen;
-        const int own = id && w->landmark[i].host == h;
+    VF_UNROLL
+    for (int i = part * EACH; i < (part + 1) * EACH; i++) {
+        const uint32_t alive = k->alive[i], by = alive >> 16;
+        const int own = (alive & 0xffff) == (uint32_t)h;
         if (first && own) first[count] = (uint32_t)i | by << 16;
         count += (uint32_t)own;
         *seen |= own ? by & ~(1u << h) : 0;
@@ -41,10 +39,17 @@ VF_FN uint32_t vf_window_list_part(const struct vf_window *w, const struct vf_wi
 VF_FN void vf_window_lists(const struct vf_window *w, struct vf_window_work *k)
 {
     enum { ITEMS = VF_WINDOW_FRAMES * VF_WINDOW_PARTS };
+    VF_STATIC_ASSERT(VF_WINDOW_LANDMARKS <= 1 << 16 && VF_WINDOW_FRAMES <= 16, "vfront: an entry has 16 bits each");
+    VF_PARTS(i, VF_WINDOW_LANDMARKS)
+    {
+        const struct vf_landmark *l = &w->landmark[i];
+        k->alive[i] = l->id ? ((uint32_t)l->host & 0xffff) | l->seen << 16 : VF_WINDOW_NOBODY;
+    }
+    VF_ITEM_SYNC();
     VF_PARTS(item, ITEMS)
     {
         const int h = item / VF_WINDOW_PARTS, part = item % VF_WINDOW_PARTS;
-        k->host[h].part[part] = vf_window_list_part(w, k, h, part, NULL, &k->host[h].seen[part]);
+        k->host[h].part[part] = vf_window_list_part(k, h, part, NULL, &k->host[h].seen[part]);
     }
     VF_ITEM_SYNC();
     VF_PARTS(item, ITEMS + VF_WINDOW_FRAMES)
@@ -52,12 +57,13 @@ VF_FN void vf_window_lists(const struct vf_window *w, struct vf_window_work *k)
         struct vf_window_host *host = &k->host[item < ITEMS ? item / VF_WINDOW_PARTS : item - ITEMS];
         const int part = item < ITEMS ? item % VF_WINDOW_PARTS : VF_WINDOW_PARTS;
         uint32_t before = 0, seen = 0;
-        for (int i = 0; i < part; i++) {
-            before += host->part[i];
-            seen |= host->seen[i];
+        VF_UNROLL_16
+        for (int i = 0; i < VF_WINDOW_PARTS; i++) {
+            before += i < part ? host->part[i] : 0;
+            seen |= i < part ? host->seen[i] : 0;
         }
         if (item < ITEMS) {
-            vf_window_list_part(w, k, item / VF_WINDOW_PARTS, part, &host->list[before], &seen);
+            vf_window_list_part(k, item / VF_WINDOW_PARTS, part, &host->list[before], &seen);
         } else {
             host->count = before;
             host->frames = seen;
@@ -67,18 +73,29 @@ VF_FN void vf_window_lists(const struct vf_window *w, struct vf_window_work *k)
     VF_ITEM_SYNC();
 }
 
-/** Poses of all frames relative to each host. */
-VF_FN void vf_window_relate(const struct vf_window *w, struct vf_window_work *k)
+/** Cameras of all frames. */
+VF_FN void vf_window_cameras(const struct vf_window *w, struct vf_window_work *k)
 {
     VF_PARTS(f, VF_WINDOW_FRAMES)
     if (w->slot[f].number) vf_relative_camera_of(w, &w->slot[f], &k->camera[f]);
     VF_ITEM_SYNC();
+}
+
+/** Poses of all frames relative to each host. */
+VF_FN void vf_window_poses(const struct vf_window *w, struct vf_window_work *k)
+{
     VF_PARTS(i, VF_WINDOW_FRAMES * VF_WINDOW_FRAMES)
     {
         const int h = i / VF_WINDOW_FRAMES, f = i % VF_WINDOW_FRAMES;
         if (k->host[h].count && w->slot[f].number) vf_relative_pose(&k->camera[h], &k->camera[f], &k->host[h].pose[f]);
     }
     VF_ITEM_SYNC();
+}
+
+VF_FN void vf_window_relate(const struct vf_window *w, struct vf_window_work *k)
+{
+    vf_window_cameras(w, k);
+    vf_window_poses(w, k);
 }
 
 /** Blocks of vf_window_maps(). */
@@ -188,6 +205,7 @@ VF_FN void vf_window_from_firsts(const struct vf_window *w, struct vf_window_wor
 VF_FN double vf_window_product(const double *H, const double *x, int r)
 {
     double sum = 0.0;
+    VF_UNROLL_16
     for (int c = 0; c < VF_WINDOW_COLUMNS; c++) sum += H[c * VF_WINDOW_COLUMNS + r] * x[c];
     return sum;
 }

@@ -586,9 +586,8 @@ static void elimination(void **state)
         for (int r = 0; r < N; r++) s.g[r] = normal() * pow(10, r % 5);
         const int count = 9 + 6 * (run % 3);
         for (int i = 0; i < count; i++) is_gone[gone[i] = (7 * i + run) % N] = 1;
-        left = s;
         const struct vf_solve_places at = {work.eliminated.matrix, work.eliminated.row, &work.eliminated.room};
-        vf_solve_eliminate(&left, gone, count, &at);
+        for (int block = 0; block <= run; block++) vf_solve_eliminate(&s, gone, count, &at, block, run + 1, &left);
         for (int r = 0; r < N; r++)
             if (is_gone[r])
                 for (int c = 0; c < N; c++) {
