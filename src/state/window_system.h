@@ -586,11 +586,14 @@ VF_FN void vf_window_costs(const struct vf_window *w, struct vf_window_work *k)
         uint32_t number = 0;
         for (int i = part; i < VF_WINDOW_COLUMNS; i += VF_WINDOW_PARTS)
             sum += k->from_first[i] * (k->of_prior[i] + 2.0 * w->prior.g[i]);
+        VF_UNROLL_4
         for (int i = part; i < VF_WINDOW_LANDMARKS; i += VF_WINDOW_PARTS) {
-            const struct vf_landmark *l = &w->landmark[i];
-            if (!l->id || !(k->hosts >> l->host & 1)) continue;
-            sights += (double)k->more[i].cost;
-            number += (uint32_t)vf_window_bits(l->seen);
+            const uint32_t alive = k->alive[i];
+            const int on = alive != VF_WINDOW_NOBODY && k->hosts >> (alive & 15) & 1;
+            if (VF_GROUP_ALONE && !on) continue;
+            const double cost = (double)k->more[i].cost;
+            sights = on ? sights + cost : sights;
+            number += on ? (uint32_t)vf_window_bits(alive >> 16) : 0;
         }
         for (int f = 0; f < VF_WINDOW_MOTIONS && part < VF_NAV_ERRORS; f++)
             if (k->inertial[f].a >= 0) sum += k->inertial[f].rows.r[part] * k->inertial[f].rows.r[part];
@@ -644,15 +647,17 @@ VF_FN void vf_window_put_poses(const struct vf_window *w, struct vf_window_work 
     vf_window_pair_of(pair, &a, &b);
     if (a == b && c < r) return;
     double sum = vf_window_base(w, k, 6 * a + r, 6 * b + c);
+    VF_UNROLL_4
     for (int h = 0; h < VF_WINDOW_FRAMES; h++) {
         const struct vf_window_host *host = &k->host[h];
-        if (!(k->in[h] >> a & k->in[h] >> b & 1)) continue;
+        const int on = (int)(k->in[h] >> a & k->in[h] >> b & 1);
+        if (VF_GROUP_ALONE && !on) continue;
         const double *from = a == h && b == h ? &host->own[r][c]
                              : a == h         ? &host->left[b][c][r]
                              : b == h         ? &host->left[a][r][c]
                                               : &host->H[pair][r][c];
-        const double part = (a == h) != (b == h) ? -*from : *from;
-        sum += part;
+        const double value = *from, part = (a == h) != (b == h) ? -value : value;
+        sum = on ? sum + part : sum;
     }
     vf_window_put(&k->system[k->trial], 6 * a + r, 6 * b + c, sum);
 }
@@ -662,14 +667,16 @@ VF_FN void vf_window_put_camera(const struct vf_window *w, struct vf_window_work
 {
     const int p = 6 * f + r, q = VF_WINDOW_OFFSET + i;
     double sum = vf_window_base(w, k, p, q);
+    VF_UNROLL_4
     for (int h = 0; h < VF_WINDOW_FRAMES; h++) {
         const struct vf_window_host *host = &k->host[h];
-        if (!(k->in[h] >> f & 1)) continue;
+        const int on = (int)(k->in[h] >> f & 1);
+        if (VF_GROUP_ALONE && !on) continue;
         const double *from = i < VF_WINDOW_CAMERA ? (f == h ? &host->own_camera[i][r] : &host->camera[f][i][r])
                              : f == h             ? &host->own_g[1][r]
                                                   : &host->g[1][f][r];
-        const double part = f == h ? -*from : *from;
-        sum += part;
+        const double value = *from, part = f == h ? -value : value;
+        sum = on ? sum + part : sum;
     }
     vf_window_put(&k->system[k->trial], p, q, sum);
 }
@@ -680,10 +687,11 @@ VF_FN void vf_window_put_own(const struct vf_window *w, struct vf_window_work *k
     enum { CAMERA = VF_WINDOW_CAMERA };
     if (j < i) return;
     double sum = vf_window_base(w, k, VF_WINDOW_OFFSET + i, VF_WINDOW_OFFSET + j);
+    VF_UNROLL_4
     for (int h = 0; h < VF_WINDOW_FRAMES; h++) {
         const struct vf_window_host *host = &k->host[h];
-        if (!k->in[h]) continue;
-        sum += j < CAMERA ? host->both[i][j] : i < CAMERA ? host->camera_g[1][i] : host->disparity[0];
+        const double part = j < CAMERA ? host->both[i][j] : i < CAMERA ? host->camera_g[1][i] : host->disparity[0];
+        sum = k->in[h] ? sum + part : sum;
     }
     vf_window_put(&k->system[k->trial], VF_WINDOW_OFFSET + i, VF_WINDOW_OFFSET + j, sum);
 }
@@ -693,13 +701,14 @@ VF_FN void vf_window_put_side(const struct vf_window *w, struct vf_window_work *
 {
     const int f = p / 6, i = p - VF_WINDOW_OFFSET;
     double sum = vf_window_base_side(w, k, p);
-    for (int h = 0; h < VF_WINDOW_FRAMES; h++) {
+    VF_UNROLL_4
+    for (int h = 0; h < VF_WINDOW_FRAMES && (p < VF_WINDOW_MOVING || i >= 0); h++) {
         const struct vf_window_host *host = &k->host[h];
-        if (!k->in[h]) continue;
-        if (p < VF_WINDOW_MOVING)
-            sum += !(k->in[h] >> f & 1) ? 0.0 : f == h ? -host->own_g[0][p % 6] : host->g[0][f][p % 6];
-        else if (i >= 0)
-            sum += i < VF_WINDOW_CAMERA ? host->camera_g[0][i] : host->disparity[1];
+        const double value = i >= 0   ? (i < VF_WINDOW_CAMERA ? host->camera_g[0][i] : host->disparity[1])
+                             : f == h ? -host->own_g[0][p % 6]
+                                      : host->g[0][f][p % 6];
+        const double part = i >= 0 || k->in[h] >> f & 1 ? value : 0.0;
+        sum = k->in[h] ? sum + part : sum;
     }
     k->system[k->trial].g[p] = sum;
 }
