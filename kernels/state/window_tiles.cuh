@@ -27,11 +27,11 @@ VF_STATIC_ASSERT(16 * VF_SOLVE_TILES * (VF_SOLVE_TILES + 1) / 2 <= (VF_WINDOW_CO
 
 /** What tiles hand to each other. */
 struct vf_tiles {
-    double diagonal[VF_SOLVE_PANEL][VF_SOLVE_PANEL];      /* tile of a panel before it is factorised */
-    double left[2][VF_SOLVE_TILES][VF_SOLVE_SHOWN];       /* L of a panel, by parity */
-    double across[2][VF_SOLVE_TILES][VF_SOLVE_SHOWN];     /* L D of it */
-    double whole[VF_SOLVE_TILES * VF_SOLVE_PANEL];        /* diagonal of the matrix */
-    int order[VF_SOLVE_TILES * VF_SOLVE_PANEL];           /* columns of the matrix, as they are factorised */
+    double diagonal[VF_SOLVE_PANEL][VF_SOLVE_PANEL];  /* tile of a panel before it is factorised */
+    double left[2][VF_SOLVE_TILES][VF_SOLVE_SHOWN];   /* L of a panel, by parity */
+    double across[2][VF_SOLVE_TILES][VF_SOLVE_SHOWN]; /* L D of it */
+    double whole[VF_SOLVE_TILES * VF_SOLVE_PANEL];    /* diagonal of the matrix */
+    int order[VF_SOLVE_TILES * VF_SOLVE_PANEL];       /* columns of the matrix, as they are factorised */
 };
 
 /** Tile of a thread: rows 4 row.., columns 4 column..; row -1: none. */

@@ -652,8 +652,8 @@ VF_FN void vf_window_forget(struct vf_window *w, const struct vf_window_work *k)
     VF_ITEM_SYNC();
 }
 
-/** Launch behind the system of all that leaves: what it says of the others becomes the prior's matrix, and its right side
- *  at the estimate. Of a block of `blocks`. */
+/** Launch behind the system of all that leaves: what it says of the others becomes the prior's matrix, and its right
+ *  side at the estimate. Of a block of `blocks`. */
 VF_FN void vf_window_eliminate(struct vf_window *w, struct vf_window_work *k, struct vf_solve_gone *room, int block,
                                int blocks)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory of the window that does not outlast a step.
  *
- * Two sets of systems, rows and maps: one at the estimate, one at the estimate on trial. A set that loses is written over.
+ * Two sets of systems, rows and maps: one at the estimate, one at the estimate on trial. A set that loses is written
+ * over.
  */
 #ifndef VF_WINDOW_WORK_H
 #define VF_WINDOW_WORK_H
@@ -41,7 +42,7 @@ struct vf_window_host {
     double own[6][6], own_camera[VF_WINDOW_CAMERA][6];     /* of the host: with itself; with those */
     double both[VF_WINDOW_CAMERA][VF_WINDOW_CAMERA];       /* of those with themselves */
     double own_g[2][6], camera_g[2][VF_WINDOW_CAMERA];     /* right side; with the offset of disparities */
-    struct vf_relative_map map[2][VF_WINDOW_FRAMES];      /* by set */
+    struct vf_relative_map map[2][VF_WINDOW_FRAMES];       /* by set */
     struct vf_pose pose[VF_WINDOW_FRAMES];
     float change[VF_WINDOW_FRAMES][6]; /* of the relative poses, by the last solution */
 };
@@ -55,8 +56,8 @@ struct vf_window_inertial {
     double still[3], moved[9];         /* at rest: weights of position, attitude, velocity; residuals (window_rest.h) */
 };
 
-/** Test of rest: rows of the sights, two each, the last column their residuals; normal equations of velocity and rate of
- *  the camera. */
+/** Test of rest: rows of the sights, two each, the last column their residuals; normal equations of velocity and rate
+ *  of the camera. */
 struct vf_rest_sums {
     float row[2][7][VF_WINDOW_SIGHTS];
     int32_t tested[VF_WINDOW_SIGHTS], still[VF_WINDOW_SIGHTS]; /* it has a reference; it has not moved from it */
@@ -102,9 +103,9 @@ struct vf_window_work {
     uint32_t leaving;    /* bit f: the frame of slot f is gone after it */
     int32_t gone, gone_list[VF_WINDOW_GONE_MOST];
     int32_t reserved;
-    uint32_t in[VF_WINDOW_FRAMES]; /* of each host: bits of its frames and itself; 0: no landmarks */
-    int32_t before[VF_WINDOW_FRAMES];      /* of each state: slot of the state before; -1: none */
-    uint32_t alive[VF_WINDOW_LANDMARKS];   /* of landmarks: host, from bit 16 on who sees it; VF_WINDOW_NOBODY: none */
+    uint32_t in[VF_WINDOW_FRAMES];       /* of each host: bits of its frames and itself; 0: no landmarks */
+    int32_t before[VF_WINDOW_FRAMES];    /* of each state: slot of the state before; -1: none */
+    uint32_t alive[VF_WINDOW_LANDMARKS]; /* of landmarks: host, from bit 16 on who sees it; VF_WINDOW_NOBODY: none */
     double damping, cost;
     double part[VF_WINDOW_PARTS];
     double seen[VF_WINDOW_PARTS];                                      /* cost of sights, in parts */
