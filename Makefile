@@ -95,7 +95,7 @@ ifndef V
 .SILENT:
 endif
 .PHONY: all lib help show test check clean FORCE
-all: lib $(if $(PREFIX_SYMBOLS),,$(BUILD)/minimal $(BUILD)/replay) ## Library, example and replay
+all: lib $(if $(PREFIX_SYMBOLS),,$(BUILD)/minimal $(BUILD)/replay $(BUILD)/companion) ## Library, example, replay and companion
 
 lib: $(LIB) ## The library, libvfront.a
 
@@ -155,6 +155,16 @@ $(BUILD)/replay: $(EXAMPLE)/replay.o $(EXAMPLE)/parts.a $(LIB)
 	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
 
 $(BUILD)/latency: $(EXAMPLE)/latency.o $(EXAMPLE)/parts.a $(LIB)
+	@echo "  LINK $@"
+	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
+
+# companion: examples/companion, its parts and those of replay.
+COMPANION := $(filter-out %/companion.c,$(wildcard examples/companion/*.c))
+$(EXAMPLE)/companion/parts.a: $(COMPANION:%.c=$(BUILD)/%.o)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/companion: $(EXAMPLE)/companion/companion.o $(EXAMPLE)/companion/parts.a $(EXAMPLE)/parts.a $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
 
