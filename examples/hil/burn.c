@@ -5,15 +5,15 @@
 #include <stdatomic.h>
 
 static pthread_t thread[BURN_MOST];
+static int number[BURN_MOST];
 static int count;
 static atomic_int wanted;
 
-static void *burn(void *number)
+static void *burn(void *own)
 {
     volatile unsigned long x = 1;
-    const int own = (int)((pthread_t *)number - thread);
-    while (atomic_load(&wanted) > own) x = x * 6364136223846793005u + 1;
-    return number;
+    while (atomic_load(&wanted) > *(int *)own) x = x * 6364136223846793005u + 1;
+    return own;
 }
 
 int burn_set(int threads)
@@ -22,7 +22,8 @@ int burn_set(int threads)
     atomic_store(&wanted, threads);
     while (count > threads) pthread_join(thread[--count], 0);
     while (count < threads) {
-        if (pthread_create(&thread[count], 0, burn, &thread[count])) return 0;
+        number[count] = count;
+        if (pthread_create(&thread[count], 0, burn, &number[count])) return 0;
         count++;
     }
     return 1;

@@ -140,7 +140,10 @@ static const char *judge_state(struct run *run, uint32_t index, const vfront_res
     const state_frame_t *s = state_last(&run->states);
     if (s->has_state && s->has_truth) {
         double e[3], square = 0.0;
-        for (int i = 0; i < 3; i++) square += (e[i] = s->truth.t[i] - s->pose.t[i]) * e[i];
+        for (int i = 0; i < 3; i++) {
+            e[i] = s->truth.t[i] - s->pose.t[i];
+            square += e[i] * e[i];
+        }
         f->has_error = 1;
         f->error_m = sqrt(square);
         f->sigmas = sigmas_of(n, e);
@@ -302,7 +305,7 @@ static const char *run_frame(struct run *run, uint32_t index)
     }
     if (l.flips) error = send_damaged(run, index, &frame, l.flips);
     if (l.is_lost || l.flips || !deliveries) { /* its readings come with the next one */
-        run->trial->lost += l.is_lost;
+        run->trial->lost += l.is_lost != 0;
         gyro_queue_add(&run->queue, &frame);
         return error;
     }
