@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: hil recording mavlink coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window batch nav start simulate faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
+.PHONY: recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window batch nav start simulate faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
+.PHONY: mavlink
 .SECONDEXPANSION:
 .SECONDARY:
 
@@ -152,6 +153,7 @@ BRIDGE_SRC_start = src/state/start.c
 BRIDGE_SRC_track = $(wildcard src/image/*.c) src/features/detect.c src/tracking/patch.c $(VIEWS)
 VIEWS = $(addprefix src/,core/geometry.c core/views.c core/tuning.c camera/grid.c camera/lens.c camera/rectification.c math/rotation.c)# of a bridge that runs single stages
 BRIDGE_SRC_orb = src/image/ingest.c src/image/scale.c src/image/smooth.c src/features/describe.c $(VIEWS)
+BRIDGE_SRC_nav = $(SRC) $(wildcard examples/synthetic*.c)
 BRIDGE_SRC_ego = $(filter-out src/geometry/ego.c,$(SRC)) $(wildcard examples/synthetic*.c)
 BRIDGE_SRC_mavlink = examples/companion/mavlink.c
 BRIDGE_SRC_trajectory = $(addprefix examples/,trajectory.c truth.c accuracy.c pose.c text.c)
@@ -193,8 +195,9 @@ $(BUILD)/vfcheck: $(VFCHECK) $(LIB)
 # ---- targets ------------------------------------------------------------------------------------------------------------------------
 
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
+MAVLINK_PYTHON = $(firstword $(shell for p in $(PYTHON) python3; do $$p -c 'import pymavlink' 2>/dev/null && echo $$p; done) $(PYTHON))# one that has pymavlink
+COMPANION_SLOW = '$(MAVLINK_PYTHON) tests/companion/mavlink.py $(BUILD)/bridge_mavlink.so' '$(MAVLINK_PYTHON) tests/companion/flight.py $(BUILD)/companion $(BUILD)/replay'
 MCAP_PYTHON = $(shell for p in $(PYTHON) python3; do $$p -c 'import mcap' 2>/dev/null && echo $$p && exit; done; echo $(PYTHON))# one that has the package mcap
-MAVLINK_PYTHON ?= $(firstword $(shell for p in $(PYTHON) python3; do $$p -c 'import pymavlink' 2>/dev/null && echo $$p; done) $(PYTHON))# one that has pymavlink
 BRIDGES := mavlink fast track orb lens rectify features trajectory state ego stereo propagate window start nav
 # In `make slow`, because each takes more than 8 s: of the oracles, and of the tests of ports.
 SLOW    := detect ego essential motion scale start stereo_position $(OWN)
@@ -234,7 +237,9 @@ slow-run: $(if $(HAVE_FIBERS),$(EMULATED:%=$(EMULATE)/vfcheck-%) $(BUILD)/emulat
 	  '$(PYTHON) tests/state/propagate.py $(BUILD)/bridge_propagate.so --quick' \
 	  '$(PYTHON) tests/state/window.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_window.so --quick' \
 	  '$(PYTHON) tests/state/start.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_start.so --quick' '$(PYTHON) tests/state/nav.py $(BUILD)/bridge_nav.so $(BUILD)/bridge_state.so --quick' \
-  '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' '$(PYTHON) tests/examples/state.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(PYTHON) tests/examples/faults.py $(BUILD)/replay --quick' $(EMULATED_SAMPLE)
+	  '$(PYTHON) tests/geometry/predict_state.py $(BUILD)/bridge_nav.so --quick' \
+  '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' '$(PYTHON) tests/examples/state.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(PYTHON) tests/examples/faults.py $(BUILD)/replay --quick' \
+  $(COMPANION_SLOW) $(EMULATED_SAMPLE)
 
 golden: $(BUILD)/digest ## Writes tests/golden.txt anew, on purpose only
 	$(BUILD)/digest --write tests/golden.txt
@@ -277,7 +282,8 @@ expect: $(BUILD)/bridge_ego.so ## Depths of key points without a stereo match, w
 truth: $(BUILD)/bridge_ego.so ## How true the ground truth of recorded sequences is over a few frames; 4 minutes
 	$(PYTHON) tests/geometry/truth.py $<
 
-predict: $(BUILD)/bridge_ego.so ## Predicted motions beside the truth, and guided matching in fast flight beside a search of the whole picture
+predict: $(BUILD)/bridge_ego.so $(BUILD)/bridge_nav.so ## Predicted motions beside the truth, and guided matching in fast flight beside a search of the whole picture
+	$(PYTHON) tests/geometry/predict_state.py $(BUILD)/bridge_nav.so
 	$(PYTHON) tests/geometry/predict.py $<
 
 rig: $(BUILD)/bridge_ego.so ## Offsets of the rig as health has them beside what was done to the calibration of rendered flights; 12 minutes
@@ -304,15 +310,13 @@ simulate: $(BUILD)/simulate ## Simulated flights through the window, without pic
 faults: $(BUILD)/replay ## Every fault of camera, clock and gyro on three sequences: what is said, how true it is; writes tests/faults.txt, 13 minutes
 	$(PYTHON) tests/examples/faults.py $< --write tests/faults.txt
 
+.PHONY: hil
 hil: $(BUILD)/hil-bench $(BUILD)/hil-board ## Bench and board over loopback: the whole table of faults, each in lock step; wild bytes
 	$(PYTHON) tests/hil/hil.py $^ --full
 
 recording: $(TEST)/recording ## Recordings of 752x480 stereo at 30 Hz: 60 s to build/, what is lost, how fast the disk is; then 10^6 payloads from anywhere
 	$< --speed 60 $(BUILD)/speed.vfr
 	$< --runs 1000000
-
-mavlink: $(BUILD)/bridge_mavlink.so ## The companion's MAVLink codec beside pymavlink: 10^6 messages each way; 2 minutes
-	$(MAVLINK_PYTHON) tests/companion/mavlink.py $< --full
 
 speed: $(BUILD)/replay ## The host port beside OpenCV on one thread: make speed PICTURES=folder
 	$(PYTHON) tests/examples/opencv_speed.py $< $(PICTURES)
@@ -326,6 +330,9 @@ host-counts: $(BUILD)/replay ## Instructions of each stage of the host port in a
 size: $(BUILD)/size $(LIB) ## Bytes of host, pinned and device memory, by stage, and of code
 	@$(BUILD)/size
 	@echo; $(SIZE) -t $(LIB) | tail -1
+
+mavlink: $(BUILD)/bridge_mavlink.so ## The companion's MAVLink codec beside pymavlink: 10^6 messages each way; 2 minutes
+	$(MAVLINK_PYTHON) tests/companion/mavlink.py $< --full
 
 stack: ## Deepest stack on the host
 	@tests/house/stack.sh $(CC) '$(ALL_CFLAGS)' 131072
