@@ -73,7 +73,8 @@ enum {
     X(SWAPPED, "swapped", FAULT_ON_GYRO, 1, 1, 0, 2, "xy, yz or xz: two axes exchanged")                               \
     X(LOSS, "loss", FAULT_ON_LINK, 1, 1, 0, 100, "PERCENT of the frames do not arrive; bench only, as the next four")  \
     X(REORDER, "reorder", FAULT_ON_LINK, 1, 1, 0, 100, "PERCENT of the frames arrive after the next one")              \
-    X(DELAY, "delay", FAULT_ON_LINK, 1, 1, 0, 10000, "MILLISECONDS by which frames arrive late, where the bench is paced") \
+    X(DELAY, "delay", FAULT_ON_LINK, 1, 1, 0, 10000,                                                                   \
+      "MILLISECONDS by which frames arrive late, where the bench is paced")                                            \
     X(CORRUPT, "corrupt", FAULT_ON_LINK, 1, 1, 1, 1000, "BITS of each frame flipped on the way")                       \
     X(BURN, "burn", FAULT_ON_CPU, 1, 1, 1, 64, "THREADS that keep the board's processors busy")
 

@@ -138,8 +138,7 @@ static int run_lock_step(struct bench *b, const trial_settings_t *s)
            t.compared - t.differ, t.compared, t.odometry);
     if (t.lost | t.damaged)
         printf("link         %" PRIu32 " frames lost, %" PRIu32 " damaged and named\n", t.lost, t.damaged);
-    if (t.differ)
-        snprintf(why, sizeof why, "frame %" PRIu32 " differs first, in the stage %s", t.first, t.first_at);
+    if (t.differ) snprintf(why, sizeof why, "frame %" PRIu32 " differs first, in the stage %s", t.first, t.first_at);
     if (t.differ) printf("             %s\n", why);
     if (!t.compared) snprintf(why, sizeof why, "no result");
     junit_add(&b->results, "lock step", why);
@@ -199,12 +198,15 @@ static int run_faults(struct bench *b, trial_settings_t *s)
     const rule_t *r;
     uint32_t rows = 0, failed = 0;
     s->frames = b->frames ? b->frames : RULES_FRAMES;
+    s->cache = cache_open(s->dataset, s->frames);
+    if (!s->cache) return message(EXIT_FAILED, "no memory for the frames");
     printf("%-30s %5s %5s %8s %8s %8s\n", "fault", "named", "again", "sigmas", "error m", "jump m");
     for (size_t i = 0; (r = rules_row(i)) != NULL; i++) {
         if (b->only && !strstr(r->name, b->only)) continue;
         rows++;
         failed += run_row(b, s, r) != CONTINUE;
     }
+    cache_close(s->cache);
     printf("%" PRIu32 " faults, %" PRIu32 " passed\n", rows, rows - failed);
     if (!rows) return message(EXIT_USAGE, "--only %s: no such row", b->only);
     return failed ? EXIT_FAILED : CONTINUE;

@@ -19,7 +19,7 @@
 #include "burn.h"
 #include "wire.h"
 
-#define HEADER_BYTES_MOST (1u << 20)          /* without masks, which the bench does not send */
+#define HEADER_BYTES_MOST (1u << 20) /* without masks, which the bench does not send */
 #define SYSTEM 1
 #define COMPONENT 197 /* MAV_COMP_ID_VISUAL_INERTIAL_ODOMETRY */
 
@@ -29,7 +29,8 @@ static const char help[] =
     "Steps the frames that hil-bench sends, and answers with digests and ODOMETRY.\n"
     "\n"
     "options:\n"
-    "  --listen HOST:PORT  IPv4 address and port to wait at, 127.0.0.1:14600 without it; port 0: any, which is printed\n"
+    "  --listen HOST:PORT  IPv4 address and port to wait at, 127.0.0.1:14600 without it; port 0: any, which is "
+    "printed\n"
     "  --peer HOST         address of the bench, the only one that is taken: 127.0.0.1 without it\n"
     "  --port WHICH        auto, host or cuda; auto is cuda if a usable GPU is present\n"
     "  --once              end after one session\n"
@@ -136,8 +137,7 @@ static void begin_sender(struct board *b)
     static const pose_t T_body_imu = {.R = {1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, -1.0}};
     memset(&b->sender, 0, sizeof b->sender);
     memset(&b->readings, 0, sizeof b->readings);
-    b->sender.settings =
-        (sender_settings_t){.rate_hz = 100.0, .T_body_imu = T_body_imu, .noise = b->header.rig.imu};
+    b->sender.settings = (sender_settings_t){.rate_hz = 100.0, .T_body_imu = T_body_imu, .noise = b->header.rig.imu};
     b->frames = b->refused = 0;
 }
 

@@ -45,7 +45,8 @@ const char *junit_write(const junit_t *j, const char *path, const char *suite)
     size_t failures = 0;
     for (size_t i = 0; i < j->count; i++) failures += *j->list[i].why != 0;
     if (file) {
-        fprintf(file, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"%s\" tests=\"%zu\" failures=\"%zu\">\n",
+        fprintf(file,
+                "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"%s\" tests=\"%zu\" failures=\"%zu\">\n",
                 suite, j->count, failures);
         for (size_t i = 0; i < j->count; i++) {
             fputs("  <testcase name=\"", file);

@@ -24,7 +24,7 @@ struct run {
     uint64_t sent_ns[IN_FLIGHT_MOST]; /* of frames that are not answered, in order */
     int in_flight;
     double *step_ms;
-    uint64_t first_ns, begun_ns;
+    uint64_t first_ns, begun_ns, before_ns; /* before_ns: time of the frame before since the first */
     reply_t reply;
 };
 
@@ -72,6 +72,19 @@ static const char *wait_until(struct run *run, uint64_t t_ns)
     }
 }
 
+/** By how much the link is late with a frame. */
+static uint64_t delay_ns(struct run *run, uint32_t index, uint64_t since_ns)
+{
+    const fault_script_t *s = run->settings->script;
+    double ms = 0.0;
+    for (uint32_t i = 0; s && i < s->count; i++) {
+        const fault_t *f = &s->fault[i];
+        if (f->kind == FAULT_DELAY && fault_active(f, index, since_ns, run->before_ns)) ms += f->argument[0];
+    }
+    run->before_ns = since_ns;
+    return (uint64_t)(ms * 1e6);
+}
+
 static const char *send_frame(struct run *run, uint32_t index)
 {
     vfront_frame_t frame;
@@ -83,7 +96,7 @@ static const char *send_frame(struct run *run, uint32_t index)
     if (run->injector) deliveries = fault_apply(run->injector, &frame);
     gyro_queue_add(&run->queue, &frame);
     if (!index) run->begun_ns = wire_now_ns();
-    error = wait_until(run, run->begun_ns + due_ns);
+    error = wait_until(run, run->begun_ns + due_ns + delay_ns(run, index, due_ns));
     if (error || deliveries < 1) return error;
     if (run->in_flight == IN_FLIGHT_MOST) {
         run->paced->not_sent++;

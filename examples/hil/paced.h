@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A run at the pace of its stamps: when each frame is due it goes to the board, and what counts is the time from its last
- * byte to the first byte of the ODOMETRY that comes of it.
+ * A run at the pace of its stamps: when each frame is due it goes to the board, and what counts is the time from its
+ * last byte to the first byte of the ODOMETRY that comes of it.
  */
 #ifndef HIL_PACED_H
 #define HIL_PACED_H
@@ -12,8 +12,8 @@
 typedef struct paced {
     uint32_t sent, not_sent; /**< Frames; those that were due while two were unanswered: the board is too slow. */
     uint32_t answered, odometry, late; /**< Results; messages; messages later than deadline_us. */
-    double *latency_ms;      /**< Of each message, sorted. */
-    double step_p50_ms;      /**< Of the board's own steps. */
+    double *latency_ms;                /**< Of each message, sorted. */
+    double step_p50_ms;                /**< Of the board's own steps. */
 } paced_t;
 
 /** Run it. The deadline is deadline_us of the tuning. */

@@ -81,7 +81,7 @@ static int window_of(const trial_t *t, uint32_t *first, uint32_t *last)
     return found;
 }
 
-/** Frames that were delivered, or damaged on the way, up to the first that names it. A frame that never comes cannot. */
+/** Frames that were delivered, or damaged on the way, up to the first that names it: one that never comes cannot. */
 static void judge_name(verdict_t *v, const rule_t *rule, const trial_t *t, uint32_t first)
 {
     int32_t count = 0;

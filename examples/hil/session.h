@@ -23,18 +23,17 @@ typedef struct session {
 typedef struct reply {
     int has_outcome; /**< 1: the step is over. */
     outcome_t outcome;
-    uint64_t t_ns;            /**< Stamp of the frame that it is of. */
-    int has_odometry;         /**< 1: a message came with it. */
+    uint64_t t_ns;    /**< Stamp of the frame that it is of. */
+    int has_odometry; /**< 1: a message came with it. */
     mavlink_message_t odometry;
-    uint64_t odometry_ns;     /**< When its first byte came, wire_now_ns(). */
+    uint64_t odometry_ns; /**< When its first byte came, wire_now_ns(). */
     int has_obstacles;
     mavlink_message_t obstacles;
     int is_damaged; /**< 1: the board says that what came was damaged; no step. */
 } reply_t;
 
 /** Connect, and initialise vfront there. Masks of the rig do not go along. */
-const char *session_open(session_t *session, const char *where, const vfront_rig_t *rig,
-                         const vfront_tuning_t *tuning);
+const char *session_open(session_t *session, const char *where, const vfront_rig_t *rig, const vfront_tuning_t *tuning);
 
 /** End it: the board goes on to the next. */
 void session_close(session_t *session);

@@ -288,7 +288,8 @@ static const char *run_frame(struct run *run, uint32_t index)
 {
     vfront_frame_t frame;
     int deliveries = 1;
-    const char *error = dataset_read(run->settings->dataset, index, &frame);
+    const trial_settings_t *s = run->settings;
+    const char *error = s->cache ? cache_frame(s->cache, index, &frame) : dataset_read(s->dataset, index, &frame);
     if (error) return error;
     if (!index) run->first_ns = frame.t_ns;
     const struct link_state l = look_at_link(run, index, frame.t_ns);

@@ -18,7 +18,7 @@
 
 /** A connection. Zero it before wire_accept() or wire_connect(). */
 typedef struct wire {
-    int fd; /**< -1: closed. */
+    int fd;                  /**< -1: closed. */
     uint32_t sent, received; /**< Numbers of the next chunks. */
     uint8_t *payload;        /**< Of the chunk received last. */
     size_t room, limit;      /**< Bytes taken for it; most that a chunk may have. */
