@@ -115,7 +115,7 @@ static double sigmas_of(const vfront_nav_t *n, const double e[3])
         for (int k = 0; k <= i; k++) {
             double v = state_covariance(n, i, k);
             for (int j = 0; j < k; j++) v -= L[i][j] * L[k][j];
-            if (i == k && !(v > 0.0)) return INFINITY;
+            if (i == k && !(v > 0.0)) return (double)INFINITY;
             L[i][k] = i == k ? sqrt(v) : v / L[k][k];
         }
     for (int i = 0; i < 3; i++) {
