@@ -39,6 +39,7 @@ static const char help[] =
     "  --stamp-sigma MS  standard deviation of stamps [ms]; 2\n"
     "\n"
     "process:\n"
+    "  --record FILE     record frames, readings and digests of results, which replay repeats bit for bit\n"
     "  --realtime N      SCHED_FIFO with priority N, and memory locked, where permitted\n"
     "  --port WHICH      auto, host or cuda\n"
     "  --set NAME=VALUE  a tuning value of the library; replay --set help lists them\n"
@@ -68,6 +69,7 @@ static int read_integer(const char *text, long least, long most, long *number)
 static int set_source(struct settings *s, const char *text) { return s->source = text, CONTINUE; }
 static int set_rig(struct settings *s, const char *text) { return s->rig = text, CONTINUE; }
 static int set_calibration(struct settings *s, const char *text) { return s->calibration = text, CONTINUE; }
+static int set_record(struct settings *s, const char *text) { return s->record = text, CONTINUE; }
 
 static int set_link(struct settings *s, const char *text)
 {
@@ -178,9 +180,9 @@ static int read_option(struct settings *s, char **word, int *at)
     static const struct {
         const char *name;
         int (*set)(struct settings *s, const char *text);
-    } known[] = {{"--source", set_source}, {"--rig", set_rig},   {"--calibration", set_calibration},
-                 {"--link", set_link},     {"--imu", set_imu},   {"--origin", set_origin},
-                 {"--port", set_port},     {"--set", set_tuning}};
+    } known[] = {{"--source", set_source}, {"--rig", set_rig},    {"--calibration", set_calibration},
+                 {"--link", set_link},     {"--imu", set_imu},    {"--origin", set_origin},
+                 {"--port", set_port},     {"--set", set_tuning}, {"--record", set_record}};
     static const char *const numbers[] = {"--imu-hz", "--rate",    "--stamp-sigma", "--frames",
                                           "--system", "--answers", "--realtime",    "--slow"};
     char name[32];

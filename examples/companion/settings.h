@@ -18,7 +18,7 @@ enum {
 };
 
 struct settings {
-    const char *source, *rig, *calibration; /* NULL: not given; source always is */
+    const char *source, *rig, *calibration, *record; /* NULL: not given; source always is */
     const char *link[LINKS_MOST];
     int links;
     int imu_is_autopilots;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEADER_BYTES_MOST (1u << 20)
+#define HEADER_BYTES_MOST (8u << 20)
 #define REPLY_BYTES_MOST 65536u
 
 static char message[700];
@@ -39,7 +39,6 @@ const char *session_open(session_t *s, const char *where, const vfront_rig_t *ri
     const vfront_info_t info = {.port = VFRONT_PORT_HOST, .device = "bench"};
     memset(s, 0, sizeof *s);
     header_make(&own, "hil-bench", where, rig, tuning, &info);
-    for (int i = 0; i < VFRONT_CAMERAS; i++) own.rig.camera[i].mask = NULL;
     const char *error = wire_connect(&s->wire, where, 10000);
     if (error) return error;
     const size_t most = header_bytes(&own);

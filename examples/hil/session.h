@@ -32,7 +32,7 @@ typedef struct reply {
     int is_damaged; /**< 1: the board says that what came was damaged; no step. */
 } reply_t;
 
-/** Connect, and initialise vfront there. Masks of the rig do not go along. */
+/** Connect, and initialise vfront there. */
 const char *session_open(session_t *session, const char *where, const vfront_rig_t *rig, const vfront_tuning_t *tuning);
 
 /** End it: the board goes on to the next. */
