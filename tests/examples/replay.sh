@@ -292,12 +292,19 @@ check 'no deviations at the end' grep -qE 'at the end deviations of [0-9.e-]+ m,
 fly 0 'no state: initialising in 3 of 3 frames' --frames 3 --set window=1 synthetic:320x240
 check 'other states than those of three frames' [ "$(states)" = '3 initialising ' ]
 check 'a trajectory, or a plot, without a state' [ ! -s state/trajectory_state.txt ] && [ ! -e state/state.svg ]
-fly 0 'no state: no frame had readings of an IMU' --frames 3 --set window=1 --no-gyro synthetic:320x240
+fly 0 'no state: no frame had readings of an IMU' --frames 3 --set window=1 --no-gyro --mono synthetic:320x240
+fly 0 'no tilt: two cameras alone' --frames 40 --set window=1 --no-gyro synthetic:320x240
+check 'not by two cameras alone without readings' [ "$(states | sed 's/[0-9][0-9]* //g')" = 'initialising stereo ' ]
+check 'a state without readings has no line' [ "$(grep -c ',stereo,' state/state.csv)" -eq "$(wc -l <state/trajectory_state.txt)" ]
+check 'no NEES by two cameras alone' grep -qE 'NEES position [0-9.e-]+, [0-9]+ of 2[0-9] beyond' out.txt
+printf '0s-0.7s gyro gap\n' >outage.txt
+fly 0 'began anew 1 times' --frames 40 --set window=1 --fault outage.txt synthetic:320x240
+check 'not good once there are readings' [ "$(states | sed 's/[0-9][0-9]* //g')" = 'initialising stereo good ' ]
 fly 0 'state +none: with --pairs the frames are no sequence' --frames 3 --set window=1 --pairs synthetic:320x240
 fly 0 'no state: initialising in 20 of 20 frames' --frames 20 --set window=1 --mono synthetic:320x240
 fly 0 'no state: initialising in 3 of 3 frames' --frames 3 --set window=1 --failover synthetic:320x240
 fly 2 'VFRONT_E_TUNING: .*ego' --set window=1 --set ego=0 synthetic:320x240
-fly 1 'window needs the noise of the IMU' --set window=1 --calibration=none synthetic:320x240
+fly 1 'window needs a calibrated camera' --set window=1 --calibration=none synthetic:320x240
 printf '0.7s-0.9s both black\n1.2s-1.7s gyro gap\n' >outage.txt
 fly 0 'first one after 0.[12][0-9] s; began anew 0 times' --frames 70 --set window=1 --fault outage.txt synthetic:320x240
 check 'not coasting in the dark, by stereo in a gap, good behind both' [ "$(states | sed 's/[0-9][0-9]* //g')" = 'initialising good coasting good stereo good ' ]
