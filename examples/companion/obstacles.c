@@ -9,20 +9,20 @@ enum { SENSOR_UNKNOWN = 4, BODY_FRD = 12, INCREMENT_DEG = 5 };
 
 enum { BINS = VFRONT_OBSTACLE_BINS, CELLS = 64, SAMPLES_X = 192, SAMPLES_Y = 128 };
 
-#define CONFIDENCE 72          /* least of a disparity, as for stixels */
+#define CONFIDENCE 72 /* least of a disparity, as for stixels */
 #define DISPARITY_LEAST_PX 0.5
-#define SHARE 0.03             /* of the samples of a direction that make an object */
-#define SUPPORT_LEAST 4        /* samples, and no fewer */
-#define FREE_SHARE 0.5         /* of the rays that have to end beyond */
-#define WIDTH_SHARE 0.6        /* of a direction that has to be in view to be free */
-#define STEEP 0.3              /* length of the nose's level part: below that nothing is ahead */
+#define SHARE 0.03      /* of the samples of a direction that make an object */
+#define SUPPORT_LEAST 4 /* samples, and no fewer */
+#define FREE_SHARE 0.5  /* of the rays that have to end beyond */
+#define WIDTH_SHARE 0.6 /* of a direction that has to be in view to be free */
+#define STEEP 0.3       /* length of the nose's level part: below that nothing is ahead */
 
 /** What was seen in a direction. */
 struct direction {
-    uint32_t samples;        /* pixels looked at */
-    uint32_t level, beyond;  /* rays below the horizon within the height; those of them that end beyond most_m */
-    double first, last;      /* part of the direction in view, 0..1 */
-    uint32_t count[CELLS];   /* points by distance, cells in even ratios */
+    uint32_t samples;       /* pixels looked at */
+    uint32_t level, beyond; /* rays below the horizon within the height; those of them that end beyond most_m */
+    double first, last;     /* part of the direction in view, 0..1 */
+    uint32_t count[CELLS];  /* points by distance, cells in even ratios */
     double nearest_m[CELLS];
 };
 

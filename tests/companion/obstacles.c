@@ -31,7 +31,7 @@ struct scene {
     double pillar_m, pillar_right_m;
     double roll_deg, pitch_deg; /* of the vehicle */
     double noise_px;
-    double outliers;            /* share of the pixels */
+    double outliers; /* share of the pixels */
 };
 
 static double even(void) { return (double)(roll64() >> 11) * 0x1p-53; }
@@ -83,7 +83,8 @@ static void look(const struct scene *s, uint16_t cm[72])
     }
     for (int y = 0; y < HEIGHT; y++)
         for (int x = 0; x < WIDTH; x++) {
-            const double ray[3] = {1.0, (x - camera.cx_px) / camera.fx_px, (y - camera.cy_px) / camera.fy_px}; /* body */
+            const double ray[3] = {1.0, (x - camera.cx_px) / camera.fx_px,
+                                   (y - camera.cy_px) / camera.fy_px}; /* body */
             double way[3];
             for (int i = 0; i < 3; i++) way[i] = R[i] * ray[0] + R[3 + i] * ray[1] + R[6 + i] * ray[2];
             const double depth = cast(s, place, way);
@@ -95,7 +96,8 @@ static void look(const struct scene *s, uint16_t cm[72])
     obstacles_of(cm, &settings, &d, &camera, BASELINE_M, &at, up);
 }
 
-static const double angles[][2] = {{0, 0}, {25, 0}, {-25, 0}, {0, 25}, {0, -25}, {25, -25}, {-25, -25}, {25, 25}, {-25, 25}};
+static const double angles[][2] = {{0, 0},    {25, 0},    {-25, 0}, {0, 25},  {0, -25},
+                                   {25, -25}, {-25, -25}, {25, 25}, {-25, 25}};
 
 /** A wall 6 m ahead and 2 m of air below: the wall in all directions that see it, and never the ground. */
 static void test_wall(void **state)
@@ -117,10 +119,11 @@ static void test_wall(void **state)
             const int side = i <= 36 ? i : i - 72;
             const double there = 600.0 / cos(side * 5.0 * DEGREE);
             if (cm[i] == OBSTACLES_UNKNOWN) continue;
-            REQUIRE(abs(side) <= 9, "roll %g pitch %g: %d cm outside of the view, direction %d ", angles[a][0], angles[a][1],
-                    cm[i], i);
+            REQUIRE(abs(side) <= 9, "roll %g pitch %g: %d cm outside of the view, direction %d ", angles[a][0],
+                    angles[a][1], cm[i], i);
             REQUIRE(cm[i] > 0.85 * there - 10.0 && cm[i] < 1.06 * there + 10.0,
-                    "roll %g pitch %g direction %d: %d cm, %.0f is right ", angles[a][0], angles[a][1], i, cm[i], there);
+                    "roll %g pitch %g direction %d: %d cm, %.0f is right ", angles[a][0], angles[a][1], i, cm[i],
+                    there);
             found++;
         }
         REQUIRE(found >= 12, "roll %g pitch %g: %d directions ", angles[a][0], angles[a][1], found);
@@ -145,8 +148,8 @@ static void test_ground(void **state)
             int is_free = 0;
             look(&s, cm);
             for (int i = 0; i < 72; i++) {
-                REQUIRE(cm[i] == OBSTACLES_UNKNOWN || cm[i] == FREE, "roll %g pitch %g direction %d: %d cm ", angles[a][0],
-                        angles[a][1], i, cm[i]);
+                REQUIRE(cm[i] == OBSTACLES_UNKNOWN || cm[i] == FREE, "roll %g pitch %g direction %d: %d cm ",
+                        angles[a][0], angles[a][1], i, cm[i]);
                 is_free += cm[i] == FREE;
             }
             REQUIRE(kind ? is_free >= 8 : !is_free, "roll %g pitch %g, scene %d: %d directions free ", angles[a][0],
