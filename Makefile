@@ -137,8 +137,11 @@ FORMATS   := $(if $(HAVE_PNG),-DHAVE_PNG) $(if $(HAVE_YAML),-DHAVE_YAML)
 FORMAT_LIBS := $(if $(HAVE_PNG),-lpng) $(if $(HAVE_YAML),-lyaml)
 
 EXAMPLE := $(BUILD)/examples
-SHARED  := $(filter-out %/minimal.c %/replay.c %/latency.c,$(wildcard examples/*.c))# of replay
+SHARED  := $(filter-out %/minimal.c %/replay.c %/latency.c,$(wildcard examples/*.c)) $(wildcard examples/recording/*.c)# of replay
 $(EXAMPLE)/%.o: EXTRA = $(FORMATS)
+# Recordings name the sources of the library that made them.
+$(EXAMPLE)/recording/header.o: EXTRA = -DRECORDING_SOURCES='"$(shell tests/house/sources.sh)"'
+$(EXAMPLE)/recording/header.o: $(SRC) $(HEADERS) $(wildcard port/cuda/*.c kernels/*/*.cu)
 $(EXAMPLE)/parts.a: $(SHARED:%.c=$(BUILD)/%.o)
 	@rm -f $@
 	$(AR) rcs $@ $^

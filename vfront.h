@@ -51,6 +51,9 @@
 #define vfront_status_name VFRONT_JOIN(VFRONT_PREFIX, vfront_status_name)
 #define vfront_stage_name VFRONT_JOIN(VFRONT_PREFIX, vfront_stage_name)
 #define vfront_digest VFRONT_JOIN(VFRONT_PREFIX, vfront_digest)
+#define vfront_digest_stage VFRONT_JOIN(VFRONT_PREFIX, vfront_digest_stage)
+#define vfront_digest_parts VFRONT_JOIN(VFRONT_PREFIX, vfront_digest_parts)
+#define vfront_return VFRONT_JOIN(VFRONT_PREFIX, vfront_return)
 #define vfront_tuning_default VFRONT_JOIN(VFRONT_PREFIX, vfront_tuning_default)
 #define vfront_tuning_set VFRONT_JOIN(VFRONT_PREFIX, vfront_tuning_set)
 #define vfront_tuning_entry VFRONT_JOIN(VFRONT_PREFIX, vfront_tuning_entry)
@@ -332,6 +335,12 @@ enum { VFRONT_PART_REST = 1, VFRONT_PART_DISPARITIES = 2, VFRONT_PART_STIXELS = 
 /** Digest of some parts of a result, as vfront_digest(), which is that of all. parts: VFRONT_PART_REST... To compare a
  *  result with one for which the host port left out disparities and stixels (failover_dense). 0 for NULL. */
 uint64_t vfront_digest_parts(const vfront_result_t *result, uint32_t parts);
+
+/** Digest of what one stage has put into a result, to name the first stage, in run order, at which two results of the
+ *  same frame differ. Of `report`: vfront_digest(), so that results which differ do so in it at the latest. 0 for NULL,
+ *  for a stage of which a result has nothing but through later ones (rectify, pyramid, scale, smooth, detect, sight),
+ *  for one that is not in this build, and past the last. */
+uint64_t vfront_digest_stage(const vfront_result_t *result, size_t stage);
 
 /** Sets all tuning values to their standard values. No effect on NULL. */
 void vfront_tuning_default(vfront_tuning_t *tuning);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: mavlink coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window batch nav start simulate faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
+.PHONY: recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window batch nav start simulate faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
+.PHONY: mavlink
 .SECONDEXPANSION:
 .SECONDARY:
 
@@ -8,7 +9,7 @@ TEST    := $(BUILD)/tests
 ORACLES := $(basename $(notdir $(wildcard tests/image/*.c tests/camera/*.c tests/features/*.c tests/tracking/*.c tests/geometry/*.c tests/state/*.c tests/result/*.c)))
 ORACLES := $(filter-out bridge_% simulate,$(ORACLES))# stages and their arithmetic, on the standard config
 OWN     := dense stixel# stages that the standard config leaves out: tests/config/<stage>.h has them
-TOOLS   := nav fault_script fault_apply calibration readings consistency record disparity overlay rectified flight trajectory# parts of the examples
+TOOLS   := nav recording fault_script fault_apply calibration readings consistency record disparity overlay rectified flight trajectory# parts of the examples
 PORTS   := init api info clock imu points partners prior fields invariance alloc ownership idle missing# through the public interface, on every port
 
 T_CFLAGS = -std=c11 -O1 -g $(WARN) $(EXACT) -I. -Isrc $(SAN)
@@ -194,7 +195,8 @@ $(BUILD)/vfcheck: $(VFCHECK) $(LIB)
 
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 MAVLINK_PYTHON = $(firstword $(shell for p in $(PYTHON) python3; do $$p -c 'import pymavlink' 2>/dev/null && echo $$p; done) $(PYTHON))# one that has pymavlink
-COMPANION_SLOW := '$(MAVLINK_PYTHON) tests/companion/mavlink.py $(BUILD)/bridge_mavlink.so' '$(MAVLINK_PYTHON) tests/companion/flight.py $(BUILD)/companion $(BUILD)/replay'
+COMPANION_SLOW = '$(MAVLINK_PYTHON) tests/companion/mavlink.py $(BUILD)/bridge_mavlink.so' '$(MAVLINK_PYTHON) tests/companion/flight.py $(BUILD)/companion $(BUILD)/replay'
+MCAP_PYTHON = $(shell for p in $(PYTHON) python3; do $$p -c 'import mcap' 2>/dev/null && echo $$p && exit; done; echo $(PYTHON))# one that has the package mcap
 BRIDGES := mavlink fast track orb lens rectify features trajectory state ego stereo propagate window start nav
 # In `make slow`, because each takes more than 8 s: of the oracles, and of the tests of ports.
 SLOW    := detect ego essential motion scale start stereo_position $(OWN)
@@ -224,6 +226,7 @@ slow: ## The other oracles, both ports through the public interface, one on a fa
 
 slow-run: $(if $(HAVE_FIBERS),$(EMULATED:%=$(EMULATE)/vfcheck-%) $(BUILD)/emulate-small/failover) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(BUILD)/backwards $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(BUILD)/companion $(SMALL)/replay $(BUILD)/latency $(FAKE)/latency $(FAKE)/replay
 	@tests/run.sh --log $(BUILD)/slow-log 'tests/package/on_board.sh $(BUILD) $(FAKE)' 'tests/examples/replay.sh $(BUILD)/replay $(SMALL)/replay $(FAKE)/replay' '$(EXEC) $(BUILD)/backwards tests/golden.txt' $(SLOW:%='$(EXEC) $(TEST)/%') $(SLOW_PORTS:%='$(EXEC) %') \
+	  '$(PYTHON) tests/examples/recording.py $(BUILD)/replay' '$(MCAP_PYTHON) tests/examples/recording.py $(BUILD)/replay --mcap $(SMALL)/replay' \
 	  '$(PYTHON) tests/features/opencv_fast.py $(BUILD)/bridge_fast.so' '$(PYTHON) tests/tracking/quality.py $(BUILD)/bridge_track.so' \
 	  '$(PYTHON) tests/features/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/camera/opencv_lens.py $(BUILD)/bridge_lens.so' \
 	  '$(PYTHON) tests/camera/opencv_rectify.py $(BUILD)/bridge_rectify.so' '$(PYTHON) tests/features/shapes.py $(BUILD)/bridge_features.so --quick' \
@@ -304,8 +307,9 @@ simulate: $(BUILD)/simulate ## Simulated flights through the window, without pic
 faults: $(BUILD)/replay ## Every fault of camera, clock and gyro on three sequences: what is said, how true it is; writes tests/faults.txt, 13 minutes
 	$(PYTHON) tests/examples/faults.py $< --write tests/faults.txt
 
-mavlink: $(BUILD)/bridge_mavlink.so ## The companion's MAVLink codec beside pymavlink: 10^6 messages each way; 2 minutes
-	$(MAVLINK_PYTHON) tests/companion/mavlink.py $< --full
+recording: $(TEST)/recording ## Recordings of 752x480 stereo at 30 Hz: 60 s to build/, what is lost, how fast the disk is; then 10^6 payloads from anywhere
+	$< --speed 60 $(BUILD)/speed.vfr
+	$< --runs 1000000
 
 speed: $(BUILD)/replay ## The host port beside OpenCV on one thread: make speed PICTURES=folder
 	$(PYTHON) tests/examples/opencv_speed.py $< $(PICTURES)
@@ -319,6 +323,9 @@ host-counts: $(BUILD)/replay ## Instructions of each stage of the host port in a
 size: $(BUILD)/size $(LIB) ## Bytes of host, pinned and device memory, by stage, and of code
 	@$(BUILD)/size
 	@echo; $(SIZE) -t $(LIB) | tail -1
+
+mavlink: $(BUILD)/bridge_mavlink.so ## The companion's MAVLink codec beside pymavlink: 10^6 messages each way; 2 minutes
+	$(MAVLINK_PYTHON) tests/companion/mavlink.py $< --full
 
 stack: ## Deepest stack on the host
 	@tests/house/stack.sh $(CC) '$(ALL_CFLAGS)' 131072

@@ -738,7 +738,13 @@ expect 2 'needs --out' --overlay
 expect 2 'needs --out' --overlay=keypoints
 expect 1 'nosuch: No such file or directory' nosuch
 mkdir empty && expect 1 'empty: no .* picture in this folder' empty
-touch file && expect 1 'file: not a folder' file
+touch file && expect 1 'file: not a folder, and no recording' file
+expect 2 '--export x: not mcap or csv' --export x
+expect 2 '--export needs --out DIR' --export mcap
+expect 2 '--record-buffer 0: not a number of megabytes' --record-buffer 0
+expect 1 'nowhere/a.vfr: No such file' --frames 1 --record nowhere/a.vfr
+expect 1 '/dev/full: No space left on device: the recording ends, the run goes on' --frames 3 --record /dev/full synthetic:64x64
+expect 1 'there is no recording to take it from' --frames 1 --out o --export csv synthetic:64x64
 expect 1 'Not a directory' --frames 2 --out file
 
 for i in 1 2 3 4 5; do pgm seq/$i.pgm 64 48; done
