@@ -100,6 +100,9 @@ static int open_source(struct companion *c)
                                         .is_fast = s->is_fast,
                                         .has_readings = !s->imu_is_autopilots,
                                         .frames = s->frames,
+                                        .rate_hz = s->camera_hz,
+                                        .exposure_us = s->exposure_us,
+                                        .readout_us = s->readout_us,
                                         .take = take_reading,
                                         .context = c};
     const char *error = source_open(&c->source, &settings);

@@ -15,7 +15,11 @@ static const char help[] =
     "ArduPilot. examples/README.md describes options, messages and set-up.\n"
     "\n"
     "in:\n"
-    "  --source WHERE    synthetic, the default: a rendered flight; synthetic:640x400; a data set of replay\n"
+    "  --source WHERE    synthetic, the default: a rendered flight; synthetic:640x400; a data set of replay;\n"
+    "                    v4l2:0,1: video devices, which need --rig and --imu autopilot\n"
+    "  --camera-hz N     rate of video devices; 30\n"
+    "  --exposure-us N   their exposure time, by half of which stamps are moved to its middle\n"
+    "  --readout-us N    from the end of exposure to that of the frame, where the driver stamps the end of the frame\n"
     "  --rig FILE        YAML: T_body_imu in section body, cam0 and cam1 as Kalibr has them, noise in section imu0\n"
     "  --calibration F   calibration in place of the data set's, as replay's\n"
     "  --imu WHOSE       source, the default, or autopilot: HIGHRES_IMU, of ArduPilot RAW_IMU, on its clock by "
@@ -139,6 +143,7 @@ static int set_number(struct settings *s, const char *name, const char *text)
     } doubles[] = {{"--imu-hz", 10.0, 1000.0, &s->imu_hz},
                    {"--rate", 1.0, 100.0, &s->rate_hz},
                    {"--stamp-sigma", 0.0, 100.0, &s->delay_sigma_s},
+                   {"--camera-hz", 1.0, 240.0, &s->camera_hz},
                    {"--obstacles", 0.1, 50.0, &s->obstacle_height_m}};
     long number;
     for (size_t i = 0; i < sizeof doubles / sizeof *doubles; i++) {
@@ -149,12 +154,20 @@ static int set_number(struct settings *s, const char *name, const char *text)
     const int is_frames = strcmp(name, "--frames") == 0, is_system = strcmp(name, "--system") == 0;
     const int is_answers = strcmp(name, "--answers") == 0;
     const long least = is_answers ? 0 : 1;
+    const int is_exposure = strcmp(name, "--exposure-us") == 0, is_readout = strcmp(name, "--readout-us") == 0;
     const int is_slow = strcmp(name, "--slow") == 0;
-    const long most = is_frames ? INT32_MAX : is_system ? 255 : is_answers ? 100000 : is_slow ? 1000 : 99;
+    const long most = is_frames                   ? INT32_MAX
+                      : is_system                 ? 255
+                      : is_answers                ? 100000
+                      : is_exposure || is_readout ? 1000000
+                      : is_slow                   ? 1000
+                                                  : 99;
     if (!read_integer(text, least, most, &number))
         return message(EXIT_USAGE, "%s %s: not a whole number in %ld..%ld", name, text, least, most);
     if (is_frames)
         s->frames = (uint32_t)number;
+    else if (is_exposure || is_readout)
+        *(is_exposure ? &s->exposure_us : &s->readout_us) = (uint32_t)number;
     else
         *(is_system ? &s->system : is_answers ? &s->answers : is_slow ? &s->slow : &s->priority) = (int)number;
     return CONTINUE;
@@ -191,8 +204,9 @@ static int read_option(struct settings *s, char **word, int *at)
     } known[] = {{"--source", set_source}, {"--rig", set_rig},   {"--calibration", set_calibration},
                  {"--link", set_link},     {"--keep", set_keep}, {"--imu", set_imu},
                  {"--origin", set_origin}, {"--port", set_port}, {"--set", set_tuning}};
-    static const char *const numbers[] = {"--imu-hz", "--rate",    "--stamp-sigma", "--frames",
-                                          "--system", "--answers", "--realtime",    "--slow"};
+    static const char *const numbers[] = {"--imu-hz",    "--rate",        "--stamp-sigma", "--frames",
+                                          "--system",    "--answers",     "--realtime",    "--slow",
+                                          "--camera-hz", "--exposure-us", "--readout-us"};
     char name[32];
     const char *equals = strchr(word[*at], '=');
     snprintf(name, sizeof name, "%.*s", equals ? (int)(equals - word[*at]) : 31, word[*at]);
@@ -214,6 +228,7 @@ int settings_read(struct settings *s, int count, char **word)
     s->source = "synthetic";
     s->imu_hz = 200.0;
     s->rate_hz = 50.0;
+    s->camera_hz = 30.0;
     s->delay_sigma_s = 2.0;
     s->system = 1;
     s->answers = -1;

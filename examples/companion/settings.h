@@ -33,6 +33,8 @@ struct settings {
     int slow;                 /* of the clock; 1: it is the machine's */
     int priority;             /* of SCHED_FIFO; 0: none */
     uint32_t frames;
+    double camera_hz;
+    uint32_t exposure_us, readout_us;
     links_origin_t origin;
     vfront_port_t port;
     vfront_tuning_t tuning;
