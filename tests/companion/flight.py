@@ -243,7 +243,7 @@ def again(companion, folder, last):
 
 def obstacles(companion, folder):
     """OBSTACLE_DISTANCE of a build with disparities: full circle, BODY_FRD, known ahead, unknown outside of the view."""
-    run(companion, "--source", "synthetic:320x240", "--fast", "--frames", "20", "--link", f"file:{folder}/obstacles", "--obstacles", "--set", "dense_disparities=64")
+    run(companion, "--source", "synthetic:192x144", "--fast", "--frames", "20", "--link", f"file:{folder}/obstacles", "--obstacles", "--set", "dense_disparities=64")
     sent = [m for m in messages_of((folder / "obstacles").read_bytes()) if m.get_type() == "OBSTACLE_DISTANCE"]
     expect(len(sent) >= 6, f"{len(sent)} OBSTACLE_DISTANCE")
     known = 0
