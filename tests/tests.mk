@@ -154,6 +154,7 @@ BRIDGE_SRC_start = src/state/start.c
 BRIDGE_SRC_track = $(wildcard src/image/*.c) src/features/detect.c src/tracking/patch.c $(VIEWS)
 VIEWS = $(addprefix src/,core/geometry.c core/views.c core/tuning.c camera/grid.c camera/lens.c camera/rectification.c math/rotation.c)# of a bridge that runs single stages
 BRIDGE_SRC_orb = src/image/ingest.c src/image/scale.c src/image/smooth.c src/features/describe.c $(VIEWS)
+BRIDGE_SRC_nav = $(SRC) $(wildcard examples/synthetic*.c)
 BRIDGE_SRC_ego = $(filter-out src/geometry/ego.c,$(SRC)) $(wildcard examples/synthetic*.c)
 BRIDGE_SRC_mavlink = examples/companion/mavlink.c
 BRIDGE_SRC_trajectory = $(addprefix examples/,trajectory.c truth.c accuracy.c pose.c text.c)
@@ -237,6 +238,7 @@ slow-run: $(if $(HAVE_FIBERS),$(EMULATED:%=$(EMULATE)/vfcheck-%) $(BUILD)/emulat
 	  '$(PYTHON) tests/state/propagate.py $(BUILD)/bridge_propagate.so --quick' \
 	  '$(PYTHON) tests/state/window.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_window.so --quick' \
 	  '$(PYTHON) tests/state/start.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_start.so --quick' '$(PYTHON) tests/state/nav.py $(BUILD)/bridge_nav.so $(BUILD)/bridge_state.so --quick' \
+	  '$(PYTHON) tests/geometry/predict_state.py $(BUILD)/bridge_nav.so --quick' \
   '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' '$(PYTHON) tests/examples/state.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(PYTHON) tests/examples/faults.py $(BUILD)/replay --quick' \
   $(COMPANION_SLOW) $(EMULATED_SAMPLE)
 
@@ -281,7 +283,8 @@ expect: $(BUILD)/bridge_ego.so ## Depths of key points without a stereo match, w
 truth: $(BUILD)/bridge_ego.so ## How true the ground truth of recorded sequences is over a few frames; 4 minutes
 	$(PYTHON) tests/geometry/truth.py $<
 
-predict: $(BUILD)/bridge_ego.so ## Predicted motions beside the truth, and guided matching in fast flight beside a search of the whole picture
+predict: $(BUILD)/bridge_ego.so $(BUILD)/bridge_nav.so ## Predicted motions beside the truth, and guided matching in fast flight beside a search of the whole picture
+	$(PYTHON) tests/geometry/predict_state.py $(BUILD)/bridge_nav.so
 	$(PYTHON) tests/geometry/predict.py $<
 
 rig: $(BUILD)/bridge_ego.so ## Offsets of the rig as health has them beside what was done to the calibration of rendered flights; 12 minutes
