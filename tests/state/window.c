@@ -501,7 +501,7 @@ static void spread(void **state)
             e->disparity[1] += F[i][C];
         }
         for (int i = 0; i < VF_WINDOW_MAPS; i++) vf_window_maps(&window, &work, i);
-        for (int h = 0; h < VF_WINDOW_FRAMES; h++) vf_window_host_of(&work, h);
+        for (int h = 0; h < VF_WINDOW_FRAMES; h++) vf_window_host_of(&work.host[h], work.trial);
         for (int i = 0; i < VF_WINDOW_READINGS; i++) vf_window_readings(&window, &work, i);
         vf_window_assemble(&window, &work);
         const struct vf_window_system *s = &work.system[work.trial];
