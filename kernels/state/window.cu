@@ -96,7 +96,8 @@ static __global__ void __launch_bounds__(HOST_THREADS) hosts_k(const VF_CONSTANT
         __syncthreads();
         vf_window_host_of(&host, k.trial);
         __syncthreads();
-        vf_window_words(k.host[blockIdx.x].H, host.H, offsetof(struct vf_window_host, map) - offsetof(struct vf_window_host, H));
+        enum { CHANGED = offsetof(struct vf_window_host, map) - offsetof(struct vf_window_host, H) };
+        vf_window_words(k.host[blockIdx.x].H, host.H, CHANGED);
     }
 }
 

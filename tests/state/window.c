@@ -489,6 +489,7 @@ static void spread(void **state)
             if (f != host && f % 4) e->frames |= 1u << f;
         memset(work.in, 0, sizeof work.in);
         work.in[host] = e->frames | 1u << host;
+        for (int f = 0; f < VF_WINDOW_FRAMES; f++) work.of[f] = (work.in[host] >> f & 1) << host;
         for (int i = 0; i < 20; i++) { /* rows; the last element by the offset of disparities */
             for (int c = 0; c <= C; c++) F[i][c] = c == C || e->frames >> c / 6 & 1 ? normal() : 0;
             for (int a = 0; a < C; a++) {
