@@ -986,11 +986,16 @@ enum {
     VFRONT_PREDICT_ROTATION = 1, /**< Rotation of the frame (gyro or R_cur_prev). */
     VFRONT_PREDICT_MOTION = 2,   /**< Last good metric motion, at constant velocity; with VFRONT_PREDICT_ROTATION its
                                       translation alone. */
-    VFRONT_PREDICT_TURN = 4      /**< Rotation of the last good relative motion, at a constant rate. */
+    VFRONT_PREDICT_TURN = 4,     /**< Rotation of the last good relative motion, at a constant rate. */
+    VFRONT_PREDICT_STATE = 8     /**< State of the frame before (vfront_result_t.nav), carried on by the frame's IMU
+                                      readings; with VFRONT_PREDICT_ROTATION its translation, and R_cur_prev. */
 };
 
 /** Pose of camera 0 that was expected before the pictures of the step were looked at: motion since the frame before, in
- *  the axes and the form of vfront_motion_t. */
+ *  the axes and the form of vfront_motion_t; behind frames without a new picture of camera 0 the rotation of the frame
+ *  and the motion by a state are those since its last new picture. A state that is VFRONT_NAV_GOOD or
+ *  VFRONT_NAV_COASTING and has readings says the motion, but for 8 frames after one in which that was off by over 5
+ *  deviations. */
 typedef struct vfront_prediction {
     uint32_t source;      /**< VFRONT_PREDICT_ROTATION... */
     uint32_t reserved;    /**< 0. */
@@ -998,7 +1003,9 @@ typedef struct vfront_prediction {
     float t[3];           /**< Translation [m]; 0 where it is unknown. */
     float covariance[21]; /**< Covariance of (t, w), as vfront_motion_t.covariance. Of a motion at constant velocity: its
                                own, and that of a random acceleration, predict_speed_mmps2 and predict_turn_mradps2. Of
-                               a rotation of the frame: 2 mrad and 2 % of its angle. Unknown: 10 m/s and 2 rad/s, times
+                               a rotation of the frame: 2 mrad and 2 % of its angle. Of a state: that of its velocity,
+                               tilt and biases and of the readings, with 0.5 mm and 1 % of the way, 0.5 mrad and 1 % of
+                               the angle. Unknown: 10 m/s and 2 rad/s, times
                                the time since the frame before; of the translation also where the rotation is
                                that of a relative motion. All 0 in the first frame, and without a calibration of
                                camera 0. */

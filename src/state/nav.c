@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "nav.h"
 
+#include "geometry/motion.h"
 #include "math/rotation.h"
 #include "port/port.h"
 #include "window_motion.h"
@@ -47,7 +48,7 @@ static void begin_anew(struct vf_state *s)
     vf_start_begin(&n->start, &rig, &s->rig.imu);
     memset(&n->first, 0, sizeof n->first);
     memset(&n->stereo, 0, sizeof n->stereo);
-    n->running = n->no_gravity = n->poor = n->earlier_count = 0;
+    n->running = n->no_gravity = n->poor = n->earlier_count = n->doubt = 0;
     n->lost = n->last.t_ns != 0;
 }
 
@@ -141,12 +142,33 @@ static int goes_unread(const struct vf_nav *n, enum vf_window_command command)
     return command == VF_WINDOW_BEGIN ? !begins_level(n) : n->unread || n->no_gravity;
 }
 
+/** Motion of camera 0 by the state and this frame's readings, for the stage predict. */
+static void expect_motion(struct vf_state *s, enum vf_window_command command, const vfront_imu_noise_t *noise)
+{
+    struct vf_nav *n = &s->nav;
+    const struct vf_window_given *g = &s->pinned->given;
+    struct vf_nav_way *way = &n->way_next;
+    struct vf_params *p = &s->pinned->params;
+    struct vf_window_rig rig;
+    *way = n->way;
+    if (n->shown) vf_nav_way_begin(way, command == VF_WINDOW_BEGIN ? &n->first : &n->last);
+    if (command == VF_WINDOW_NONE || goes_unread(n, command) || !(g->motion.motion.dt_s > 0.0)) way->there = 0;
+    if (!way->there) return;
+    vf_nav_way_on(way, noise, &g->motion.motion);
+    if (!way->there || p->source[0].missing) return;
+    rig_of(s, &rig);
+    vf_nav_motion_of(way, &rig, &n->expected);
+    if (!n->doubt) p->stated = n->expected;
+}
+
 void vf_nav_give(struct vf_state *s)
 {
     struct vf_nav *n = &s->nav;
     struct vf_window_given *g = &s->pinned->given;
     const vfront_imu_noise_t noise = noise_of(s);
+    memset(&s->pinned->params.stated, 0, sizeof s->pinned->params.stated);
     if (!is_active(s)) return;
+    memset(&n->expected, 0, sizeof n->expected);
     if (!s->pinned->params.frame) begin_anew(s);
     fill_readings(n, &s->readings);
     n->next = n->carried;
@@ -158,6 +180,7 @@ void vf_nav_give(struct vf_state *s)
         give_unread(s, command, &g->motion);
     else if (command != VF_WINDOW_NONE)
         vf_window_motion_of(&g->motion, &n->next, &noise, n->imu, n->readings, n->t_ns);
+    expect_motion(s, command, &noise);
 }
 
 /* ---- a state goes on where the last one was ---------------------------------------------------------------------- */
@@ -288,6 +311,39 @@ static void tell(struct vf_nav *n, int begins, vfront_nav_t *nav)
     if (is_lost(n, nav)) nav->state = VFRONT_NAV_LOST;
 }
 
+/** 1 if a motion expected differs from that of the pictures. */
+static int differs(const vfront_prediction_t *e, const vfront_motion_t *m, int metric)
+{
+    double apart[6];
+    int found = 0;
+    for (int k = 0; k < 3; k++) {
+        const int a = (k + 2) % 3, b = (k + 1) % 3; /* half of R_m R_e' less its transpose, row a column b */
+        double turn = 0.0;
+        for (int i = 0; i < 3; i++)
+            turn += 0.5 * ((double)m->R[3 * a + i] * (double)e->R[3 * b + i] -
+                           (double)m->R[3 * b + i] * (double)e->R[3 * a + i]);
+        apart[k] = metric ? (double)m->t[k] - (double)e->t[k] : 0.0;
+        apart[3 + k] = turn;
+    }
+    for (int k = 0; k < 6; k++) {
+        const int at = vf_motion_index(k, k);
+        const double variance = (double)m->covariance[at] + (double)e->covariance[at];
+        found |= apart[k] * apart[k] > VF_NAV_DOUBT * VF_NAV_DOUBT * variance;
+    }
+    return found;
+}
+
+/** What the motion of the pictures says of that expected, and the way goes on from this frame. */
+static void judge_motion(struct vf_nav *n, const vfront_result_t *r)
+{
+    const int metric = r->metric.state == VFRONT_MOTION_GOOD, known = metric || r->relative.state == VFRONT_MOTION_GOOD;
+    n->doubt -= n->doubt > 0;
+    if (n->expected.source && known && differs(&n->expected, metric ? &r->metric : &r->relative, metric))
+        n->doubt = VF_NAV_DOUBT_FRAMES;
+    n->way = n->way_next;
+    n->shown = !(r->health.missing & 1) && !r->health.frozen[0];
+}
+
 /** What a frame without a state says. */
 static uint32_t none_of(const struct vf_state *s)
 {
@@ -301,6 +357,7 @@ void vf_nav_take(struct vf_state *s, vfront_result_t *r)
     const enum vf_window_command command = (enum vf_window_command)s->pinned->given.command;
     vfront_nav_t *nav = &r->nav;
     if (!is_active(s)) return;
+    judge_motion(n, r);
     if (!n->unread || !s->pinned->params.frame) n->read_ns = n->t_ns;
     if (command != VF_WINDOW_NONE) {
         tell(n, command == VF_WINDOW_BEGIN, nav);

@@ -12,6 +12,9 @@
  *         A state ends after VF_NAV_COAST_NS without sights, VF_NAV_UNREAD_NS without both, or where for
  *         VF_NAV_POOR_FRAMES frames the mean cost of a sight is over VF_NAV_POOR_COST; then the start begins anew, and
  *         the new state goes on where the last one was, in position and yaw, and in tilt where nothing tells that
+ *         With readings, the state says to predict how camera 0 has moved (nav_motion.h). Where such a motion differs
+ *         from that which the pictures show by more than VF_NAV_DOUBT deviations along an axis, it is not predicted for
+ *         VF_NAV_DOUBT_FRAMES frames
  * Exact   double precision in one order, on the host for either port: a start is some thousand small steps one behind
  *         the other, in double precision, which an embedded GPU does slowly
  * Memory  struct vf_nav, in the vf_state
@@ -19,6 +22,7 @@
 #ifndef VF_NAV_H
 #define VF_NAV_H
 
+#include "nav_motion.h"
 #include "readings.h"
 #include "start.h"
 #include "start_stereo.h"
@@ -34,6 +38,11 @@
  *  about 2 to 3, one that is up to 36. */
 #define VF_NAV_POOR_FRAMES 10
 #define VF_NAV_POOR_COST 12.0
+
+/** Deviations by which a motion expected by the state and that of the pictures may differ, along each axis; frames for
+ *  which nothing is predicted by a state that differed by more. */
+#define VF_NAV_DOUBT 5.0
+#define VF_NAV_DOUBT_FRAMES 8
 
 /** Landmarks of a frame with which its state has the quality of 100. */
 #define VF_NAV_FULL 60
@@ -63,6 +72,10 @@ struct vf_nav {
     vfront_imu_t imu[VF_NAV_EARLIER + VFRONT_IMU_SAMPLES];
     uint32_t readings;
     uint32_t earlier_count;
+    uint32_t shown;                       /* 1: the last frame done had a new picture of camera 0 */
+    struct vf_nav_way way, way_next;      /* since its last picture: of the last frame done; with this one */
+    uint32_t doubt;                       /* frames for which the motion by the state is not predicted */
+    vfront_prediction_t expected;         /* that motion in this frame, predicted or not; its source 0: none */
     vfront_imu_t earlier[VF_NAV_EARLIER]; /* last readings up to the end of the step before */
 #else
     uint64_t nothing;
