@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window batch nav start simulate faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
+.PHONY: recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window batch nav start simulate window-speed orin faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
 .PHONY: mavlink
 .SECONDEXPANSION:
 .SECONDARY:
@@ -304,6 +304,12 @@ nav: $(BUILD)/bridge_nav.so $(BUILD)/bridge_state.so ## States of recorded fligh
 
 start: $(BUILD)/bridge_ego.so $(BUILD)/bridge_start.so ## First states by IMU and motions, from every frame of recorded sets, beside ground truth
 	$(PYTHON) tests/state/start.py $^
+
+window-speed: $(BUILD)/simulate ## A step of the window on the host beside OpenCV's Lucas-Kanade on one thread: make window-speed PICTURES=folder
+	$(PYTHON) tests/state/window_speed.py $< $(BUILD)/src/state/window_step.o $(PICTURES)
+
+orin: ## Instructions and bytes of each launch of the window, and projected times of Orin Nano, NX and AGX; counts anew with ncu: tests/state/orin.py --count build/vfcheck
+	$(PYTHON) tests/state/orin.py
 
 simulate: $(BUILD)/simulate ## Simulated flights through the window, without pictures: errors and NEES of 30 scenarios, 50 flights each
 	$< --all $(SIMULATE)
