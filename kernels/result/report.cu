@@ -105,7 +105,7 @@ static __device__ void put_loops(const vf_report_view &s, vfront_result_t *out, 
 {
 #if VFRONT_MAP
     VF_STATIC_ASSERT(sizeof(vfront_loop_t) % 4 == 0 && sizeof(vfront_loop_pair_t) % 4 == 0, "copied by words");
-    const vf_loop_counts counts = vf_loop_counts(s.loop, s.keyframe, s.overlap, s.geometry.active, s.parity);
+    const vf_loop_counts counts = vf_loop_count(s.loop, s.keyframe, s.overlap, s.geometry.active, s.parity);
     const int first = block * THREADS + threadIdx.x, step = blocks * THREADS;
     const uint32_t *loop = reinterpret_cast<const uint32_t *>(s.loop->loop),
                    *pair = counts.pairs ? reinterpret_cast<const uint32_t *>(vf_loop_pairs(s.loop, s.overlap)) : NULL;

@@ -225,7 +225,9 @@ VF_FN void vf_keyframe_follow(const struct vf_keyframe_view *s, struct vf_path_p
         vf_keyframe_add(&s->ego->relative, 0, pose);
         pose->source = VF_PATH_TURNS;
     }
-    if (!begins && pose->source == was && was != VF_PATH_NONE) return;
+    const int goes_on = pose->source != VF_PATH_NONE && (pose->source == was || was == VF_PATH_NONE),
+              by_nav = pose->source == VF_PATH_NAV && was != VF_PATH_NAV; /* in axes of its own */
+    if (goes_on && !by_nav && !begins) return;
     pose->path++;
     pose->length_m = 0.0;
     if (pose->source != VF_PATH_NAV) pose->position_variance_m2 = pose->turn_variance_rad2 = 0.0;

@@ -72,16 +72,13 @@ struct vf_keyframe {
     uint32_t used;   /* 1: there is one in this place of the ring */
 };
 
-/** 1 if poses of both have positions in the same axes. */
+/** 1 if poses of both have attitudes in the same axes. */
+VF_FN int vf_path_turned(const struct vf_path_pose *a, const struct vf_path_pose *b) { return a->path == b->path; }
+
+/** 1 if they have positions, too. The frame with which a path begins has no source, and is where it is. */
 VF_FN int vf_path_placed(const struct vf_path_pose *a, const struct vf_path_pose *b)
 {
-    return a->path == b->path && a->source >= VF_PATH_METRIC && b->source >= VF_PATH_METRIC;
-}
-
-/** 1 if poses of both have attitudes in the same axes. */
-VF_FN int vf_path_turned(const struct vf_path_pose *a, const struct vf_path_pose *b)
-{
-    return a->path == b->path && a->source != VF_PATH_NONE && b->source != VF_PATH_NONE;
+    return a->path == b->path && (a->source >= VF_PATH_METRIC || b->source >= VF_PATH_METRIC);
 }
 
 /** Squared distance of two positions [m^2]. */

@@ -76,7 +76,7 @@ VF_HOST_FORM(loop);
 struct vf_loop_counts {
     uint32_t keyframe, keyframes, loops, pairs, of;
 };
-VF_FN struct vf_loop_counts vf_loop_counts(const struct vf_loop_memory *m, const struct vf_keyframe_memory *k,
+VF_FN struct vf_loop_counts vf_loop_count(const struct vf_loop_memory *m, const struct vf_keyframe_memory *k,
                                            const struct vf_overlap_memory *o, uint32_t active, int32_t parity)
 {
     struct vf_loop_counts counts = {0, 0, 0, 0, 0};
@@ -162,7 +162,7 @@ VF_FN uint32_t vf_loop_judge(const struct vf_loop_view *s, int c, const struct v
 {
     const struct vf_loop_claim *own = &claim[c];
     const struct vf_loop_recent *recent = &s->loop->recent[s->parity ^ 1];
-    const int same = own->own.source != VF_PATH_NONE && vf_path_turned(&own->by_keyframe, &own->own);
+    const int same = vf_path_turned(&own->by_keyframe, &own->own);
     uint64_t other[VF_PLACE_CANDIDATES + VF_LOOP_KEPT];
     uint32_t others = 0, again = 0;
     *agreeing = 0;

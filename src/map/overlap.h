@@ -62,7 +62,7 @@
 
 /** Standard deviations of what is the same for all points of a picture, lens and shutter: of the rotation about each
  *  axis [rad], and through it of the translation. */
-#define VF_OVERLAP_COMMON_RAD 0.004f
+#define VF_OVERLAP_COMMON_RAD 0.002f
 
 /** Index of a motion among the hypotheses. */
 enum { VF_OVERLAP_MOTION, VF_OVERLAP_ROTATION, VF_OVERLAP_RIVAL, VF_OVERLAP_KINDS };
