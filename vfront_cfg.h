@@ -203,9 +203,9 @@
 #endif
 
 /** 1: places can be remembered: keyframes with their descriptors, and loops that lead back to them. 0: they cannot,
- *  without code or memory for it. Needs VFRONT_DESCRIPTORS and VFRONT_EGO. Device memory: 0.3 MB and 16.3 KB for each of
+ *  without code or memory for it. Needs VFRONT_DESCRIPTORS and VFRONT_EGO. Device memory: 0.5 MB and 15.8 KB for each of
  *  VFRONT_KEYFRAMES, 8.6 MB with 512 of them; with VFRONT_HOST as much once more in vfront_t; pinned memory with the
- *  tuning value `failover`: 33 KB. */
+ *  tuning value `failover`: 39 KB. */
 #ifndef VFRONT_MAP
 #define VFRONT_MAP (VFRONT_DESCRIPTORS && VFRONT_EGO)
 #endif

@@ -40,7 +40,8 @@ static __device__ __forceinline__ uint32_t find(const vf_overlap_view &s, const 
         if (distance < second && vf_points_apart(&found, &point[k])) second = distance;
     }
     second = vf_warp_min(second);
-    const uint32_t back = best_of(now[best & 0xffff], &before.point[0].descriptor, sizeof before.point[0], before.count);
+    const uint32_t back = best_of(now[best & 0xffff], &before.point[0].descriptor, sizeof before.point[0],
+                                  before.count);
     return vf_overlap_unique(best, second, back, i);
 }
 
@@ -80,7 +81,8 @@ static __global__ void __launch_bounds__(REFINE_THREADS) refine_k(const VF_CONST
 extern "C" cudaError_t vf_overlap_cuda(const vf_overlap_view *s, cudaStream_t stream)
 {
 #if VFRONT_MAP
-    search_k<<<vf_blocks(VF_PLACE_CANDIDATES * VF_PLACE_POINTS * VF_WARP, SEARCH_THREADS), SEARCH_THREADS, 0, stream>>>(*s);
+    search_k<<<vf_blocks(VF_PLACE_CANDIDATES * VF_PLACE_POINTS * VF_WARP, SEARCH_THREADS), SEARCH_THREADS, 0, stream>>>(
+        *s);
     list_k<<<VF_PLACE_CANDIDATES, LIST_THREADS, 0, stream>>>(*s);
     try_k<<<VF_PLACE_CANDIDATES * VF_OVERLAP_HYPOTHESES / TEAMS, TEAMS * VF_WARP, 0, stream>>>(*s);
     refine_k<<<VF_PLACE_CANDIDATES, REFINE_THREADS, 0, stream>>>(*s);

@@ -205,7 +205,8 @@ static uint64_t mix_loops(uint64_t d, const vfront_result_t *r)
     d = mix_number(mix_number(d, r->loop_pairs_count, 4), r->loop_pairs_of, 4);
     for (uint32_t i = 0; i < r->loop_pairs_count; i++) {
         const vfront_loop_pair_t *p = &r->loop_pairs[i];
-        d = mix_number(mix_number(mix_number(mix_number(d, p->keypoint, 2), p->before, 2), p->distance, 2), p->inlier, 2);
+        d = mix_number(mix_number(mix_number(mix_number(d, p->keypoint, 2), p->before, 2), p->distance, 2), p->inlier,
+                       2);
     }
     return d;
 }

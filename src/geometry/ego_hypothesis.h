@@ -26,9 +26,9 @@ VF_FN uint32_t vf_ego_random(uint32_t seed, uint64_t frame, uint32_t hypothesis,
     return (uint32_t)((x ^ x >> 31) >> 16);
 }
 
-/** Draw `size` different places of the first `count` of a list, for hypothesis h of `all`. Odd hypotheses draw from all,
- *  even ones from the better ones alone, a part that grows from one to the next until it is all. key: other for each
- *  hypothesis of a frame. Called by a team: sample is shared. */
+/** Draw `size` different places of the first `count` of a list, for hypothesis h of `all`. Odd hypotheses draw from
+ *  all, even ones from the better ones alone, a part that grows from one to the next until it is all. key: other for
+ *  each hypothesis of a frame. Called by a team: sample is shared. */
 VF_FN void vf_ego_draw(uint32_t seed, uint64_t frame, uint32_t key, int32_t h, int32_t all, int32_t size, int32_t count,
                        int32_t sample[VF_EGO_SAMPLE_MAX])
 {

@@ -7,9 +7,9 @@
  * Rule    the pose is that of the state of the IMU; where there is none metric motions add up, and where there are none
  *         either relative ones, to an attitude. A frame that nothing connects with the one before begins a new path, in
  *         its place; so does another source.
- *         A frame becomes a keyframe when fewer than VF_KEYFRAME_SHARE of the tracks of the last keyframe are left, when
- *         it has turned by VF_KEYFRAME_TURN_RAD since, or at the beginning of a path; with at least VF_KEYFRAME_LEAST
- *         points, VF_KEYFRAME_APART frames after the last one, and not with a frozen picture.
+ *         A frame becomes a keyframe when fewer than VF_KEYFRAME_SHARE of the tracks of the last keyframe are left,
+ *         when it has turned by VF_KEYFRAME_TURN_RAD since, or at the beginning of a path; with at least
+ *         VF_KEYFRAME_LEAST points, VF_KEYFRAME_APART frames after the last one, and not with a frozen picture.
  *         It comes into the ring at the next step: into a free place or, where there is none, into that of the oldest
  *         one where keyframes are densest. The density at a keyframe is a sum over the others of its path,
  *         1 / (d^2 + 1/4), with their distance d [m], to which a turn adds as points a metre away move; it is compared
@@ -29,7 +29,7 @@
 #include "place.h"
 #include "state/window.h"
 
-#define VF_KEYFRAME_SHARE 60 /* [%] */
+#define VF_KEYFRAME_SHARE 60           /* [%] */
 #define VF_KEYFRAME_HALF_COSINE 0.9922 /* cosine of half of VF_KEYFRAME_TURN_RAD, 0.25 rad */
 #define VF_KEYFRAME_LEAST 40
 #define VF_KEYFRAME_APART 3
@@ -154,7 +154,8 @@ VF_FN void vf_path_go(const struct vf_path_pose *own, const float R[9], const fl
     vf_quaternion_multiply(own->q_path_cam, turn, q);
     vf_quaternion_unit(q);
     for (int k = 0; k < 3; k++)
-        other->position_m[k] = own->position_m[k] + M[3 * k] * step[0] + M[3 * k + 1] * step[1] + M[3 * k + 2] * step[2];
+        other->position_m[k] = own->position_m[k] + M[3 * k] * step[0] + M[3 * k + 1] * step[1] +
+                               M[3 * k + 2] * step[2];
     memcpy(other->q_path_cam, q, sizeof q);
 }
 

@@ -64,8 +64,8 @@ struct vf_path_pose {
 
 /** Keyframe, but for its points. */
 struct vf_keyframe {
-    uint64_t frame; /* vfront_result_t.frame */
-    uint64_t t_ns;  /* middle of its exposure */
+    uint64_t frame;   /* vfront_result_t.frame */
+    uint64_t t_ns;    /* middle of its exposure */
     uint64_t last_id; /* greatest id of a track then */
     struct vf_path_pose pose;
     uint32_t tracks; /* their number */
@@ -97,8 +97,8 @@ VF_FN double vf_path_half_cosine(const struct vf_path_pose *a, const struct vf_p
     return sum < 0.0 ? -sum : sum;
 }
 
-/** Drift from one pose to a later one of the same path: by how far positions may be off [m], 3 standard deviations and a
- *  share of the way, since errors of a calibration are the same in every frame. */
+/** Drift from one pose to a later one of the same path: by how far positions may be off [m], 3 standard deviations
+ *  and a share of the way, since errors of a calibration are the same in every frame. */
 #define VF_PATH_SHARE 0.03
 #define VF_PATH_SLACK_M 0.3
 VF_FN double vf_path_drift_m(const struct vf_path_pose *from, const struct vf_path_pose *to)

@@ -3,8 +3,9 @@
  *
  * In      overlaps of this frame with its candidates; pose of this frame (keyframe)
  * Out     loops of the step as the result has them; the last overlaps, by parity
- * Rule    a wrong loop is worse than none. An overlap says where camera 0 is in the path of its keyframe. It is accepted
- *         1. if that is within what this path can have drifted by since (vf_path_drift_m(), vf_path_drift_rad()), where
+ * Rule    a wrong loop is worse than none. An overlap says where camera 0 is in the path of its keyframe. It is
+ *         accepted 1. if that is within what this path can have drifted by since (vf_path_drift_m(),
+ *         vf_path_drift_rad()), where
  *            the keyframe belongs to the path of this frame; and
  *         2. if, where it does not, no other motion fits the correspondences nearly as well; and
  *         3. if others say the same: overlaps with other keyframes of that path, of this frame or of the last
@@ -32,7 +33,7 @@
 
 /** What an overlap says. */
 struct vf_loop_claim {
-    uint64_t frame, keyframe; /* of this frame and the keyframe's; frame VF_LOOP_NEVER: none */
+    uint64_t frame, keyframe;        /* of this frame and the keyframe's; frame VF_LOOP_NEVER: none */
     struct vf_path_pose by_keyframe; /* pose of the frame in the path of the keyframe */
     struct vf_path_pose own;         /* pose of the frame in its own path */
     double sigma_m;
@@ -48,11 +49,11 @@ struct vf_loop_recent {
 
 struct vf_loop_memory {
 #if VFRONT_MAP
-    struct vf_loop_recent recent[2];       /* by parity */
+    struct vf_loop_recent recent[2];         /* by parity */
     vfront_loop_t loop[VF_PLACE_CANDIDATES]; /* out */
-    uint32_t count;                        /* out */
-    uint32_t shown;                        /* out: candidate whose correspondences a result has; VF_NONE: none */
-    uint32_t from[VF_PLACE_CANDIDATES];    /* out: candidate of each loop */
+    uint32_t count;                          /* out */
+    uint32_t shown;                          /* out: candidate whose correspondences a result has; VF_NONE: none */
+    uint32_t from[VF_PLACE_CANDIDATES];      /* out: candidate of each loop */
     uint32_t reserved;
 #else
     uint64_t nothing;
@@ -77,7 +78,7 @@ struct vf_loop_counts {
     uint32_t keyframe, keyframes, loops, pairs, of;
 };
 VF_FN struct vf_loop_counts vf_loop_count(const struct vf_loop_memory *m, const struct vf_keyframe_memory *k,
-                                           const struct vf_overlap_memory *o, uint32_t active, int32_t parity)
+                                          const struct vf_overlap_memory *o, uint32_t active, int32_t parity)
 {
     struct vf_loop_counts counts = {0, 0, 0, 0, 0};
     (void)m, (void)k, (void)o, (void)active, (void)parity;
@@ -149,7 +150,8 @@ VF_FN int vf_loop_agree(const struct vf_loop_claim *a, const struct vf_loop_clai
         if (!vf_path_turned(&a->own, &b->own) || (metric && !vf_path_placed(&a->own, &b->own))) return 0;
         vf_path_between(&b->own, &a->own, q, p);
         vf_quaternion_matrix(carried.q_path_cam, M);
-        for (int k = 0; k < 3; k++) carried.position_m[k] += M[3 * k] * p[0] + M[3 * k + 1] * p[1] + M[3 * k + 2] * p[2];
+        for (int k = 0; k < 3; k++)
+            carried.position_m[k] += M[3 * k] * p[0] + M[3 * k + 1] * p[1] + M[3 * k + 2] * p[2];
         vf_quaternion_multiply(carried.q_path_cam, q, carried.q_path_cam);
     }
     return vf_loop_close(&a->by_keyframe, &carried, VF_LOOP_APART_M + 3.0 * (a->sigma_m + b->sigma_m),
@@ -167,7 +169,8 @@ VF_FN uint32_t vf_loop_judge(const struct vf_loop_view *s, int c, const struct v
     uint32_t others = 0, again = 0;
     *agreeing = 0;
     if (!s->overlap->found[c].enough) return VFRONT_LOOP_FEW;
-    if (same && !vf_loop_close(&own->by_keyframe, &own->own, vf_path_drift_m(&s->overlap->head[c].pose, &own->own) + 3.0 * own->sigma_m,
+    if (same && !vf_loop_close(&own->by_keyframe, &own->own,
+                               vf_path_drift_m(&s->overlap->head[c].pose, &own->own) + 3.0 * own->sigma_m,
                                vf_path_drift_rad(&s->overlap->head[c].pose, &own->own),
                                own->metric && vf_path_placed(&own->by_keyframe, &own->own)))
         return VFRONT_LOOP_FAR;

@@ -8,10 +8,11 @@
  *         Hamming distance, with a ratio test against the second best key point elsewhere. (Against the few points that
  *         place takes of this frame there are half as many: the best corner of a cell is not always the same.) With two
  *         cameras the pose is metric: from three points with distances (perspective.h), with one from five points
- *         (essential_five.h), or, where nothing more is in the data, a rotation alone. The best of VF_OVERLAP_HYPOTHESES
- *         samples, by the score of motion.h, goes through VF_OVERLAP_STEPS Gauss-Newton steps on its inliers
- * Exact   integers; single precision in one order (motion.h, the solvers), a sum over correspondences in VF_OVERLAP_LANES
- *         parts, which are added one after the other
+ *         (essential_five.h), or, where nothing more is in the data, a rotation alone. The best of
+ *         VF_OVERLAP_HYPOTHESES samples, by the score of motion.h, goes through VF_OVERLAP_STEPS Gauss-Newton steps
+ *         on its inliers
+ * Exact   integers; single precision in one order (motion.h, the solvers), a sum over correspondences in
+ *         VF_OVERLAP_LANES parts, which are added one after the other
  * Shared  all arithmetic: vf_overlap_list(), vf_overlap_try(), vf_overlap_refine() are launches.
  *         Written twice: the search (overlap.c: vector code over all key points; overlap.cu: a warp a point of the
  *         keyframe)
@@ -72,16 +73,17 @@ struct vf_overlap_found {
     struct vf_pose pose;
     float covariance[21]; /* as in vfront_motion_t */
     uint32_t pairs, inliers;
-    uint32_t kind;     /* vf_motion_kind */
-    uint32_t enough;   /* 1: this is an overlap */
-    uint32_t rival;    /* 1: another motion fits nearly as well */
+    uint32_t kind;   /* vf_motion_kind */
+    uint32_t enough; /* 1: this is an overlap */
+    uint32_t rival;  /* 1: another motion fits nearly as well */
     float parallax_rad;
-    float spread[2];   /* of the inliers in the keyframe, in this frame [focal lengths] */
+    float spread[2]; /* of the inliers in the keyframe, in this frame [focal lengths] */
 };
 
 /** Work on a candidate. */
 struct vf_overlap_work {
-    uint32_t found[VF_PLACE_POINTS]; /* of each point of the keyframe: its key point, vf_packed_match(); VF_NONE: none */
+    uint32_t
+        found[VF_PLACE_POINTS]; /* of each point of the keyframe: its key point, vf_packed_match(); VF_NONE: none */
     struct vf_correspondence pair[VF_PLACE_POINTS]; /* by rising distance */
     vfront_loop_pair_t told[VF_PLACE_POINTS];       /* out: as a result has them */
     uint32_t count;
@@ -210,9 +212,9 @@ VF_FN void vf_overlap_list(const struct vf_overlap_view *s, int c)
         const vfront_loop_pair_t told = {(uint16_t)j, was->keypoint, (uint16_t)(found >> 16), 0};
         const struct vf_range_estimate none = {0.0f, 0.0f};
         w->told[before] = told;
-        w->pair[before] = vf_overlap_pair(
-            s, was, &s->bearing->point[s->parity][0][j],
-            vf_overlap_kind(s) == VF_METRIC ? vf_stereo_range(s->stereo, s->parity, j) : none);
+        w->pair[before] = vf_overlap_pair(s, was, &s->bearing->point[s->parity][0][j],
+                                          vf_overlap_kind(s) == VF_METRIC ? vf_stereo_range(s->stereo, s->parity, j)
+                                                                          : none);
     }
 }
 
@@ -341,8 +343,8 @@ VF_FN int vf_overlap_other(const struct vf_pose *a, const struct vf_pose *b)
     return trace < VF_OVERLAP_RIVAL_TRACE;
 }
 
-/** Best hypothesis of those from `first` on, refined, into refined[which]; with VF_OVERLAP_RIVAL of those that are other
- *  motions than the best: one block. */
+/** Best hypothesis of those from `first` on, refined, into refined[which]; with VF_OVERLAP_RIVAL of those that are
+ *  other motions than the best: one block. */
 VF_FN void vf_overlap_improve(struct vf_overlap_work *w, int kind, int which, int first, int end)
 {
     struct vf_pose *pose = &w->refined[which];
@@ -435,8 +437,7 @@ VF_FN void vf_overlap_conclude(struct vf_overlap_work *w, int kind, struct vf_ov
     const int which = turn ? VF_OVERLAP_ROTATION : VF_OVERLAP_MOTION;
     const struct vf_normal_equations *sum = &w->refined_sum[which];
     const uint32_t unknowns = kind == VF_METRIC ? 6 : turn ? 3 : 5;
-    const float variance = sum->terms[VF_TERM_E] /
-                           (float)(sum->residuals > unknowns ? sum->residuals - unknowns : 1);
+    const float variance = sum->terms[VF_TERM_E] / (float)(sum->residuals > unknowns ? sum->residuals - unknowns : 1);
     float spread[2][5], B[21], parallax = 0.0f, distance = 0.0f;
     memset(f, 0, sizeof *f);
     memset(spread, 0, sizeof spread);
@@ -460,9 +461,9 @@ VF_FN void vf_overlap_conclude(struct vf_overlap_work *w, int kind, struct vf_ov
                 f->inliers * 100u >= f->pairs * (uint32_t)VF_OVERLAP_SHARE && f->spread[0] > VF_OVERLAP_SPREAD &&
                 f->spread[1] > VF_OVERLAP_SPREAD;
     if (f->kind == (uint32_t)VF_RELATIVE && f->parallax_rad < VF_OVERLAP_PARALLAX) vf_overlap_undirect(f);
-    vf_overlap_common(kind == VF_METRIC          ? distance / (float)(f->inliers ? f->inliers : 1)
+    vf_overlap_common(kind == VF_METRIC                  ? distance / (float)(f->inliers ? f->inliers : 1)
                       : f->kind == (uint32_t)VF_RELATIVE ? 1.0f / f->parallax_rad
-                                                   : 0.0f,
+                                                         : 0.0f,
                       f->covariance);
 }
 
@@ -470,16 +471,17 @@ VF_FN void vf_overlap_conclude(struct vf_overlap_work *w, int kind, struct vf_ov
 VF_FN void vf_overlap_refine(const struct vf_overlap_view *s, int c)
 {
     struct vf_overlap_work *w = &s->overlap->work[c];
-    const int kind = vf_overlap_kind(s), motions = kind == VF_METRIC ? VF_OVERLAP_HYPOTHESES
-                                                                     : VF_OVERLAP_HYPOTHESES - VF_OVERLAP_ROTATIONS;
+    const int kind = vf_overlap_kind(s),
+              motions = kind == VF_METRIC ? VF_OVERLAP_HYPOTHESES : VF_OVERLAP_HYPOTHESES - VF_OVERLAP_ROTATIONS;
     vf_overlap_improve(w, kind, VF_OVERLAP_MOTION, 0, motions);
     vf_overlap_improve(w, kind, VF_OVERLAP_RIVAL, 0, motions);
-    if (kind == VF_RELATIVE) vf_overlap_improve(w, VF_ROTATION_ONLY, VF_OVERLAP_ROTATION, motions, VF_OVERLAP_HYPOTHESES);
+    if (kind == VF_RELATIVE)
+        vf_overlap_improve(w, VF_ROTATION_ONLY, VF_OVERLAP_ROTATION, motions, VF_OVERLAP_HYPOTHESES);
     const int turn = vf_overlap_turns(w, kind);
     const int which = turn ? VF_OVERLAP_ROTATION : VF_OVERLAP_MOTION;
     VF_PARTS(i, (int)w->count)
-    w->told[i].inlier = vf_motion_inlier_score(vf_motion_error(turn ? (int)VF_ROTATION_ONLY : kind, &w->refined[which],
-                                                               &w->pair[i])) > 0;
+    w->told[i].inlier = vf_motion_inlier_score(
+                            vf_motion_error(turn ? (int)VF_ROTATION_ONLY : kind, &w->refined[which], &w->pair[i])) > 0;
     VF_ITEM_SYNC();
     VF_PARTS(one, 1) vf_overlap_conclude(w, kind, &s->overlap->found[c]);
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* place: the keyframes that may show the place of this frame.
  *
- * In      key points of camera 0 with descriptors and distances; the ring of keyframes and the pose of the frame before;
- *         tracks of the frame before
+ * In      key points of camera 0 with descriptors and distances; the ring of keyframes and the pose of the frame
+ *         before; tracks of the frame before
  * Out     points of this frame, by parity; up to VF_PLACE_CANDIDATES keyframes
- * Rule    a frame's points are the best key point of each cell of a grid of VF_PLACE_COLUMNS x VF_PLACE_ROWS, those with
- *         a distance first. A descriptor has VF_PLACE_TABLES words, 16 fixed bits of it each. A keyframe's score is
- *         the sum of the weights of the words that it shares with this frame; a word's weight is the logarithm of how
- *         rare it is among all keyframes now, so that there is no vocabulary to be trained and loaded. Candidates are the keyframes with the
- *         highest scores; the last one is the one that is nearest by pose within what the drift allows, if any is.
- *         Frames of the last VF_PLACE_APART, and keyframes that tracks still connect with this frame, are no candidates:
- *         they are the odometry's
+ * Rule    a frame's points are the best key point of each cell of a grid of VF_PLACE_COLUMNS x VF_PLACE_ROWS, those
+ *         with a distance first. A descriptor has VF_PLACE_TABLES words, 16 fixed bits of it each. A keyframe's score
+ *         is the sum of the weights of the words that it shares with this frame; a word's weight is the logarithm of
+ *         how rare it is among all keyframes now, so that there is no vocabulary to be trained and loaded. Candidates
+ *         are the keyframes with the highest scores; the last one is the one that is nearest by pose within what the
+ *         drift allows, if any is. Frames of the last VF_PLACE_APART, and keyframes that tracks still connect with
+ *         this frame, are no candidates: they are the odometry's
  * Exact   integers; poses in double precision in one order
  * Cost    the words of all keyframes are looked up in a bitmap of this frame's, twice, whether there are keyframes or
  *         not: 4 x 300 x VFRONT_KEYFRAMES look-ups. Inverted lists would be shorter on average, but not at worst, would
@@ -46,15 +46,15 @@
 
 struct vf_place_memory {
 #if VFRONT_MAP
-    struct vf_place_set set[2]; /* out, by parity: points of the frame */
-    uint64_t best[VF_PLACE_POINTS];       /* best key of each cell */
-    uint32_t chosen[VF_PLACE_POINTS];     /* its key point; VF_NONE: none */
-    uint32_t bitmap[VF_PLACE_BITMAP];     /* of the words of this frame */
+    struct vf_place_set set[2];                       /* out, by parity: points of the frame */
+    uint64_t best[VF_PLACE_POINTS];                   /* best key of each cell */
+    uint32_t chosen[VF_PLACE_POINTS];                 /* its key point; VF_NONE: none */
+    uint32_t bitmap[VF_PLACE_BITMAP];                 /* of the words of this frame */
     uint32_t known[VF_PLACE_TABLES][VF_PLACE_POINTS]; /* number of keyframes that have the word of a point */
     uint32_t raw[VF_PLACE_TABLES][VF_PLACE_POINTS];   /* words, those that are there twice too */
-    uint32_t score[VFRONT_KEYFRAMES];     /* of each keyframe */
-    uint64_t top[VF_PLACE_CANDIDATES];    /* best ranks */
-    uint32_t candidate[VF_PLACE_CANDIDATES]; /* out: places in the ring; VF_NONE: none */
+    uint32_t score[VFRONT_KEYFRAMES];                 /* of each keyframe */
+    uint64_t top[VF_PLACE_CANDIDATES];                /* best ranks */
+    uint32_t candidate[VF_PLACE_CANDIDATES];          /* out: places in the ring; VF_NONE: none */
     uint32_t reserved;
     uint16_t at[VF_PLACE_WORDS]; /* of a word in the bitmap: point of this frame */
 #else
@@ -82,8 +82,8 @@ struct vf_keyframe_now {
 struct vf_keyframe_memory {
 #if VFRONT_MAP
     struct vf_keyframe_entry ring[VFRONT_KEYFRAMES];
-    struct vf_keyframe_now now[2];     /* by parity */
-    uint64_t crowd[VFRONT_KEYFRAMES];  /* of a step: how dense the place of each keyframe is, and how old it is */
+    struct vf_keyframe_now now[2];    /* by parity */
+    uint64_t crowd[VFRONT_KEYFRAMES]; /* of a step: how dense the place of each keyframe is, and how old it is */
     uint64_t densest;
 #else
     uint64_t nothing;

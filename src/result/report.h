@@ -343,8 +343,7 @@ VF_FN vfront_health_t vf_report_health(const struct vf_report_view *s, const str
 /** Counts of keyframes and loops into the result. */
 VF_FN void vf_report_loops(const struct vf_report_view *s, vfront_result_t *out)
 {
-    const struct vf_loop_counts counts = vf_loop_count(s->loop, s->keyframe, s->overlap, s->geometry.active,
-                                                        s->parity);
+    const struct vf_loop_counts counts = vf_loop_count(s->loop, s->keyframe, s->overlap, s->geometry.active, s->parity);
     out->keyframe = counts.keyframe;
     out->keyframes_count = counts.keyframes;
     out->loops_count = counts.loops;

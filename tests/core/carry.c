@@ -47,7 +47,7 @@ static const struct place listed[] = {
 #undef SET
 #define SET(stage, member, value)                                                                                      \
     {#stage "." #member, AT(stage.member[0]), AT(stage.member[1]), SIZE(stage.member[0]), 1, 0},
-            VF_CLEARED(SET)
+                VF_CLEARED(SET)
 #undef SET
 };
 /** Pictures of the frame before, and what is prepared once. */
@@ -100,7 +100,7 @@ static size_t offset_of(const struct place *p, int32_t parity)
 enum sequence { FULL, PLAIN, ROAD, FLIGHT, PLACES, SEQUENCES };
 static uint64_t undisturbed[SEQUENCES][FRAMES];
 static int has_state[FRAMES]; /* of the flight */
-static int loops; /* state of the first one in the last frame of the places */
+static int loops;             /* state of the first one in the last frame of the places */
 static struct vf_memory kept;
 
 /** Overwrites what is not to matter. parity: of the next frame. */

@@ -184,7 +184,8 @@ static void times_of_stages(void **state)
     t.window = VFRONT_WINDOW;
     t.map = VFRONT_MAP;
     times_with(&t, (VFRONT_RECTIFY ? 0 : BIT(rectify)) | (VFRONT_DENSE ? 0 : BIT(dense)) |
-                       (VFRONT_STIXELS ? 0 : BIT(stixel)) | (VFRONT_WINDOW ? 0 : BIT(sight) | BIT(window)) | (VFRONT_MAP ? 0 : map));
+                       (VFRONT_STIXELS ? 0 : BIT(stixel)) | (VFRONT_WINDOW ? 0 : BIT(sight) | BIT(window)) |
+                       (VFRONT_MAP ? 0 : map));
     vfront_tuning_default(&t);
     times_with(&t, more);
     t.track_target = 0;

@@ -46,7 +46,8 @@ static void poses(void **state)
                     want = n ? want + R0[3 * n + k] * (flight.p[n] - p0[n]) : R0[k] * (flight.p[0] - p0[0]);
                 off += (now()->pose.position_m[k] - want) * (now()->pose.position_m[k] - want);
             }
-            if (frame > 1 || kind == MAP_STEREO) assert_true(sqrt(off) < (kind == MAP_NAV ? 0.15 : 0.03 + 0.003 * frame));
+            if (frame > 1 || kind == MAP_STEREO)
+                assert_true(sqrt(off) < (kind == MAP_NAV ? 0.15 : 0.03 + 0.003 * frame));
         }
         assert_int_equal(now()->pose.source, kind == MAP_NAV ? VF_PATH_NAV : VF_PATH_METRIC);
         assert_true(now()->pose.length_m > 30.0);
@@ -66,7 +67,8 @@ static void a_step_later(void **state)
         run();
         if (last.due) {
             made++;
-            assert_memory_equal(&memory.keyframe.ring[last.slot].set, &before.place.set[step.parity ^ 1], sizeof(struct vf_place_set));
+            assert_memory_equal(&memory.keyframe.ring[last.slot].set, &before.place.set[step.parity ^ 1],
+                                sizeof(struct vf_place_set));
             assert_memory_equal(&memory.keyframe.ring[last.slot].head, &last.last, sizeof last.last);
             memcpy(&before.keyframe.ring[last.slot], &memory.keyframe.ring[last.slot], sizeof before.keyframe.ring[0]);
         }

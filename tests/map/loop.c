@@ -166,6 +166,11 @@ static int fly(enum map_kind kind, uint32_t changed_percent)
             const vfront_loop_t *l = &memory.loop.loop[i];
             if (l->state != VFRONT_LOOP_ACCEPTED) continue;
             accepted = 1;
+            if (kind == MAP_ONE_CAMERA)
+                assert_true(l->kind == VFRONT_LOOP_ROTATION ||
+                            (l->kind == VFRONT_LOOP_RELATIVE && l->parallax_rad >= 0.15f));
+            else
+                assert_int_equal(l->kind, VFRONT_LOOP_METRIC);
             double off = 0.0;
             for (int k = 0; k < 3 && l->kind == VFRONT_LOOP_METRIC; k++) {
                 double t = 0.0;
@@ -188,7 +193,8 @@ static void flights(void **state)
         for (int i = 0; i < 2; i++) {
             shake(40 + (uint64_t)kind);
             const int found = fly((enum map_kind)kind, changed[i]);
-            print_message("kind %d, %u %% of the landmarks changed each lap: loops in %d of 120 frames\n", kind, changed[i], found);
+            print_message("kind %d, %u %% of the landmarks changed each lap: loops in %d of 120 frames\n", kind,
+                          changed[i], found);
             if (kind == MAP_NONSENSE)
                 assert_int_equal(found, 0);
             else
@@ -198,8 +204,8 @@ static void flights(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(states), cmocka_unit_test(another_path), cmocka_unit_test(earlier),
-                                       cmocka_unit_test(flights)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(states), cmocka_unit_test(another_path),
+                                       cmocka_unit_test(earlier), cmocka_unit_test(flights)};
     return cmocka_run_group_tests_name("loop", tests, NULL, NULL);
 }
 

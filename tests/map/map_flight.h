@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Flights whose key points are drawn without pictures, for the stages of the map: landmarks with random descriptors on
- * the walls of a hall, seen from a camera that flies laps; positions, distances, descriptors and motions with noise. What
- * a frame sees is written into the memory of the stages before. Include it behind core/memory.h and random.h. */
+ * the walls of a hall, seen from a camera that flies laps; positions, distances, descriptors and motions with noise.
+ * What a frame sees is written into the memory of the stages before. Include it behind core/memory.h and random.h. */
 #ifndef MAP_FLIGHT_H
 #define MAP_FLIGHT_H
 
@@ -18,21 +18,24 @@ enum map_kind { MAP_ONE_CAMERA, MAP_STEREO, MAP_NAV, MAP_NONSENSE, MAP_KINDS };
 struct map_landmark {
     double at[3];
     vfront_descriptor_t descriptor;
-    uint64_t id; /* of its track; 0: none */
+    uint64_t id;   /* of its track; 0: none */
     uint32_t seen; /* last frame in sight, plus 1 */
 };
 
 struct map_flight {
     enum map_kind kind;
     struct map_landmark landmark[MAP_LANDMARKS];
-    double R[9], p[3];               /* camera to hall, of the last frame */
+    double R[9], p[3]; /* camera to hall, of the last frame */
     uint64_t frame, next_id;
-    uint32_t lap;   /* frames of a lap */
-    uint32_t flips; /* bits of 256 in which a descriptor differs from frame to frame */
+    uint32_t lap;             /* frames of a lap */
+    uint32_t flips;           /* bits of 256 in which a descriptor differs from frame to frame */
     uint32_t changed_percent; /* of the landmarks: they look otherwise from now on */
 };
 
-static inline double map_real(double least, double most) { return least + (most - least) * (double)(roll64() >> 11) / 9007199254740992.0; }
+static inline double map_real(double least, double most)
+{
+    return least + (most - least) * (double)(roll64() >> 11) / 9007199254740992.0;
+}
 
 /** Normal deviate, nearly: a sum of twelve. */
 static inline double map_normal(void)
@@ -69,15 +72,17 @@ static inline void map_begin(struct map_flight *f, enum map_kind kind)
 static inline void map_multiply(const double a[9], const double b[9], double out[9])
 {
     double m[9];
-    for (int i = 0; i < 9; i++) m[i] = a[i / 3 * 3] * b[i % 3] + a[i / 3 * 3 + 1] * b[3 + i % 3] + a[i / 3 * 3 + 2] * b[6 + i % 3];
+    for (int i = 0; i < 9; i++)
+        m[i] = a[i / 3 * 3] * b[i % 3] + a[i / 3 * 3 + 1] * b[3 + i % 3] + a[i / 3 * 3 + 2] * b[6 + i % 3];
     memcpy(out, m, sizeof m);
 }
 
-/** Camera of a frame: on a circle of 4 m around the middle of the hall, looking outwards and ahead. Every lap is a little
- *  another one. */
+/** Camera of a frame: on a circle of 4 m around the middle of the hall, looking outwards and ahead. Every lap is a
+ *  little another one. */
 static inline void map_pose(const struct map_flight *f, double R[9], double p[3])
 {
-    const double lap = (double)f->frame / f->lap, angle = 6.283185307179586 * lap, yaw = angle + 0.6 + 0.1 * sin(2.3 * lap);
+    const double lap = (double)f->frame / f->lap, angle = 6.283185307179586 * lap,
+                 yaw = angle + 0.6 + 0.1 * sin(2.3 * lap);
     const double radius = 4.0 + 0.2 * sin(1.7 * lap);
     p[0] = radius * cos(angle), p[1] = radius * sin(angle), p[2] = 0.3 * sin(3.1 * angle);
     /* camera x: right, y: down, z: ahead */
@@ -99,7 +104,8 @@ static inline void map_geometry(struct vf_step *step, enum map_kind kind, struct
     g->level[0][0].width = MAP_WIDTH;
     g->level[0][0].height = MAP_HEIGHT;
     for (int i = 0; i < 8; i++) g->step_q16[i] = (uint32_t)(65536.0 * pow(1.2, i));
-    g->active = VF_BIT(ingest) | VF_BIT(freeze) | VF_BIT(place) | VF_BIT(overlap) | VF_BIT(keyframe) | VF_BIT(loop) | VF_BIT(ego);
+    g->active = VF_BIT(ingest) | VF_BIT(freeze) | VF_BIT(place) | VF_BIT(overlap) | VF_BIT(keyframe) | VF_BIT(loop) |
+                VF_BIT(ego);
     if (kind == MAP_STEREO || kind == MAP_NAV || kind == MAP_NONSENSE) g->active |= VF_BIT(stereo);
     if (kind == MAP_NAV) g->active |= VF_BIT(window);
 }
@@ -177,7 +183,8 @@ static inline void map_move(struct map_flight *f, struct vf_memory *m, const dou
     const double error[9] = {1, -w[2], w[1], w[2], 1, -w[0], -w[1], w[0], 1};
     map_multiply(error, now_before, now_before);
     for (int k = 0; k < 3; k++) d[k] = f->p[k] - p[k];
-    for (int k = 0; k < 3; k++) metric->t[k] = (float)(R[k] * d[0] + R[3 + k] * d[1] + R[6 + k] * d[2] + 1e-3 * map_normal());
+    for (int k = 0; k < 3; k++)
+        metric->t[k] = (float)(R[k] * d[0] + R[3 + k] * d[1] + R[6 + k] * d[2] + 1e-3 * map_normal());
     for (int k = 0; k < 9; k++) metric->R[k] = (float)now_before[k];
     vf_pose_orthonormalise(metric->R);
     for (int k = 0; k < 6; k++) metric->covariance[vf_motion_diagonal(k)] = k < 3 ? 1e-6f : 1e-7f;
@@ -187,7 +194,8 @@ static inline void map_move(struct map_flight *f, struct vf_memory *m, const dou
     if (f->kind == MAP_ONE_CAMERA) metric->state = VFRONT_MOTION_NONE;
 #if VFRONT_WINDOW
     if (f->kind == MAP_NAV) {
-        const double half = 0.5 * (6.283185307179586 * (double)f->frame / f->lap + 0.6 + 0.1 * sin(2.3 * (double)f->frame / f->lap));
+        const double half = 0.5 * (6.283185307179586 * (double)f->frame / f->lap + 0.6 +
+                                   0.1 * sin(2.3 * (double)f->frame / f->lap));
         const int32_t parity = (int32_t)(f->frame % 2);
         struct vf_window *w2 = &m->window.window[parity];
         vfront_nav_t *nav = &m->window.nav;

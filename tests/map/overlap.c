@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* overlap: correspondences beside an exhaustive comparison of all pairs of points; relative poses beside those with which
- * the flight was drawn, with one camera and with two; and 10^4 candidates from other places, of which none may be an
- * overlap: descriptors at random, points that look alike in other places, a poster that hangs in two. */
+/* overlap: correspondences beside an exhaustive comparison of all pairs of points; relative poses beside those with
+ * which the flight was drawn, with one camera and with two; and 10^4 candidates from other places, of which none may
+ * be an overlap: descriptors at random, points that look alike in other places, a poster that hangs in two. */
 #include "tests/fixture/stage.h"
 
 #if VFRONT_MAP
@@ -21,11 +21,13 @@ static int nearest(const vfront_descriptor_t *d, int32_t *distance, int32_t *sec
         for (int i = 0; i < (int)memory.bearing.count[step.parity][0]; i++) {
             int32_t bits = 0;
             for (int k = 0; k < 256; k++)
-                bits += (d->word[k / 32] >> k % 32 & 1) != (memory.describe.descriptor[step.parity][0][i].word[k / 32] >> k % 32 & 1);
+                bits += (d->word[k / 32] >> k % 32 & 1) !=
+                        (memory.describe.descriptor[step.parity][0][i].word[k / 32] >> k % 32 & 1);
             if (!turn && bits < *distance) *distance = bits, best = i;
             if (turn && bits < *second) {
                 const double near_px = 4.0 * fmax((double)p[i].step, (double)p[best].step);
-                if (fabs((double)p[i].x_q16 - p[best].x_q16) / 65536.0 > near_px || fabs((double)p[i].y_q16 - p[best].y_q16) / 65536.0 > near_px)
+                if (fabs((double)p[i].x_q16 - p[best].x_q16) / 65536.0 > near_px ||
+                    fabs((double)p[i].y_q16 - p[best].y_q16) / 65536.0 > near_px)
                     *second = bits;
             }
         }
@@ -45,14 +47,16 @@ static void same_pairs(int c)
         for (uint32_t k = 0; k < set->count; k++) { /* another one of the keyframe is nearer to that key point */
             int32_t bits = 0;
             for (int n = 0; n < 8; n++)
-                bits += __builtin_popcount(set->point[k].descriptor.word[n] ^ memory.describe.descriptor[step.parity][0][j].word[n]);
+                bits += __builtin_popcount(set->point[k].descriptor.word[n] ^
+                                           memory.describe.descriptor[step.parity][0][j].word[n]);
             better |= bits < distance || (bits == distance && k < i);
         }
         if (better) continue;
         count++;
         int listed = 0;
         for (uint32_t n = 0; n < memory.overlap.work[c].count; n++)
-            listed |= memory.overlap.work[c].told[n].keypoint == j && memory.overlap.work[c].told[n].before == set->point[i].keypoint;
+            listed |= memory.overlap.work[c].told[n].keypoint == j &&
+                      memory.overlap.work[c].told[n].before == set->point[i].keypoint;
         assert_true(listed);
     }
     assert_int_equal(memory.overlap.work[c].count, count);
@@ -66,7 +70,8 @@ static void errors(const struct vf_overlap_found *f, const double R0[9], const d
         for (int k = 0; k < 3; k++)
             R[3 * i + k] = flight.R[i] * R0[k] + flight.R[3 + i] * R0[3 + k] + flight.R[6 + i] * R0[6 + k];
     for (int k = 0; k < 3; k++)
-        t[k] = flight.R[k] * (p0[0] - flight.p[0]) + flight.R[3 + k] * (p0[1] - flight.p[1]) + flight.R[6 + k] * (p0[2] - flight.p[2]);
+        t[k] = flight.R[k] * (p0[0] - flight.p[0]) + flight.R[3 + k] * (p0[1] - flight.p[1]) +
+               flight.R[6 + k] * (p0[2] - flight.p[2]);
     for (int k = 0; k < 9; k++) trace += R[k] * (double)f->pose.R[k];
     for (int k = 0; k < 3; k++) {
         sum += (t[k] - (double)f->pose.t[k]) * (t[k] - (double)f->pose.t[k]);
@@ -98,18 +103,20 @@ static void poses(void **state)
                 const struct vf_overlap_found *f = &memory.overlap.found[c];
                 double turn, move;
                 if (!memory.overlap.head[c].used) continue;
-                if (frame % 40 == 39 && memory.place.candidate[c] != memory.keyframe.now[step.parity].slot) same_pairs(c), checked++;
+                if (frame % 40 == 39 && memory.place.candidate[c] != memory.keyframe.now[step.parity].slot)
+                    same_pairs(c), checked++;
                 if (!f->enough) continue;
                 const uint64_t of = memory.overlap.head[c].frame;
                 errors(f, R[of], p[of], &turn, &move);
                 found++;
                 if (turn > 0.03 || move > 0.1) fail_msg("kind %d, frame %d: %g rad, %g", kind, frame, turn, move);
-                if (f->kind == VF_METRIC) nees += move * move / (double)(f->covariance[0] + f->covariance[6] + f->covariance[11]);
+                if (f->kind == VF_METRIC)
+                    nees += move * move / (double)(f->covariance[0] + f->covariance[6] + f->covariance[11]);
             }
             map_next(&flight);
         }
-        print_message("kind %d: %d overlaps, %d compared with all pairs, squared error over variance %.2f\n", kind, found, checked,
-                      nees / found);
+        print_message("kind %d: %d overlaps, %d compared with all pairs, squared error over variance %.2f\n", kind,
+                      found, checked, nees / found);
         assert_true(found > 100 && checked > 3);
         if (kind == MAP_STEREO) assert_true(nees / found > 0.02 && nees / found < 1.5);
     }

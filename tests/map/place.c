@@ -29,10 +29,12 @@ static uint32_t plain_points(uint32_t chosen[VF_PLACE_POINTS])
                 const struct vf_point *p = &memory.bearing.point[parity][0][i];
                 const int px = (int)floor(p->x_q16 / 65536.0 + 0.5), py = (int)floor(p->y_q16 / 65536.0 + 0.5);
                 if (px * 20 / MAP_WIDTH != x || py * 15 / MAP_HEIGHT != y) continue;
-                const int has = (step.geometry.active & VF_BIT(stereo)) && vf_stereo_range(&memory.stereo, parity, (uint32_t)i).m > 0,
+                const int has = (step.geometry.active & VF_BIT(stereo)) &&
+                                vf_stereo_range(&memory.stereo, parity, (uint32_t)i).m > 0,
                           had = best >= 0 && (step.geometry.active & VF_BIT(stereo)) &&
                                 vf_stereo_range(&memory.stereo, parity, (uint32_t)best).m > 0;
-                if (best < 0 || has > had || (has == had && memory.select.key[0][i] > memory.select.key[0][best])) best = i;
+                if (best < 0 || has > had || (has == had && memory.select.key[0][i] > memory.select.key[0][best]))
+                    best = i;
             }
             if (best >= 0) chosen[count++] = (uint32_t)best;
         }
@@ -45,7 +47,8 @@ static unsigned plain_word(const vfront_descriptor_t *d, int table)
     static const int bits[2][16] = {{155, 174, 230, 163, 235, 142, 192, 15, 78, 141, 103, 234, 185, 45, 86, 223},
                                     {128, 102, 69, 70, 91, 250, 197, 168, 248, 193, 25, 165, 188, 67, 249, 31}};
     unsigned word = 0;
-    for (int i = 15; i >= 0; i--) word = 2 * word + (((const uint8_t *)d)[bits[table][i] / 8] >> bits[table][i] % 8 & 1);
+    for (int i = 15; i >= 0; i--)
+        word = 2 * word + (((const uint8_t *)d)[bits[table][i] / 8] >> bits[table][i] % 8 & 1);
     return word;
 }
 
@@ -122,7 +125,8 @@ static void candidates(void **state)
         vf_place_host(&v.place);
         if (frame % 11 == 0)
             for (int i = 0; i < 24; i++) {
-                const double plain = memory.keyframe.ring[i].head.used ? plain_score(&memory.place.set[step.parity], i) : 0.0;
+                const double plain = memory.keyframe.ring[i].head.used ? plain_score(&memory.place.set[step.parity], i)
+                                                                       : 0.0;
                 if (fabs(plain - memory.place.score[i]) > 0.02 * plain + 1.0)
                     fail_msg("frame %d, keyframe %d: %u, not %g", frame, i, memory.place.score[i], plain);
             }
@@ -134,8 +138,10 @@ static void candidates(void **state)
                 old += memory.refill.feature[step.parity ^ 1][n].id <= k->last_id;
             if (!frame || !k->used || k->frame + 10 > (uint64_t)frame || old > 3) continue;
             const uint32_t score = memory.place.score[i];
-            if (score > best) second = best, best = score;
-            else if (score > second) second = score;
+            if (score > best)
+                second = best, best = score;
+            else if (score > second)
+                second = score;
         }
         const uint32_t *c = memory.place.candidate;
         assert_int_equal(c[0] == VF_NONE ? 0 : memory.place.score[c[0]], best);

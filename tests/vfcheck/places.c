@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* vfcheck: the stages of the map on drawn flights, host form and kernels step by step, each on an arena of its own: every
- * byte of what they keep is compared. Laps with one camera, with two, with a state of the IMU, and descriptors without
- * any sense; more keyframes than the ring has places for. */
+/* vfcheck: the stages of the map on drawn flights, host form and kernels step by step, each on an arena of its own:
+ * every byte of what they keep is compared. Laps with one camera, with two, with a state of the IMU, and descriptors
+ * without any sense; more keyframes than the ring has places for. */
 #include "vfcheck.h"
 
 #include <stdio.h>
@@ -129,8 +129,8 @@ int check_places(int count, int steps)
         failures += fly((enum map_kind)(i % MAP_KINDS), steps, &accepted, &keyframes);
     }
     close_places();
-    printf("map: %d flights of %d steps, %d keyframes, %d loops accepted, %d failures\n", count, steps, keyframes, accepted,
-           failures);
+    printf("map: %d flights of %d steps, %d keyframes, %d loops accepted, %d failures\n", count, steps, keyframes,
+           accepted, failures);
     return failures;
 }
 
