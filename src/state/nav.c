@@ -140,7 +140,8 @@ void vf_nav_give(struct vf_state *s)
     if (!s->pinned->params.frame) begin_anew(s);
     fill_readings(n, &s->readings);
     n->next = n->carried;
-    n->unread = (uint32_t)vf_readings_gap(&s->readings, VFRONT_IMU_GAP_NS);
+    n->unread = vf_readings_gap(&s->readings, VFRONT_IMU_GAP_NS) || s->misread ||
+                (s->pinned->params.imu & (VFRONT_IMU_STUCK | VFRONT_IMU_ZERO));
     g->command = command_of(s);
     if (g->command == VF_WINDOW_BEGIN) begin(s, g);
     if (g->command != VF_WINDOW_NONE && n->unread)
@@ -203,6 +204,9 @@ static void go_on_from(vfront_nav_t *first, const vfront_nav_t *last)
 static void seek(struct vf_state *s, const vfront_result_t *r)
 {
     struct vf_nav *n = &s->nav;
+    const uint32_t wrong = VFRONT_IMU_STUCK | VFRONT_IMU_ZERO | VFRONT_IMU_IN_G | VFRONT_IMU_NO_GRAVITY |
+                           VFRONT_IMU_AXES | VFRONT_IMU_IN_DEGREES | VFRONT_IMU_CLOCK;
+    if (r->health.imu & wrong) return;
     const struct vf_start_frame frame = {n->t_ns, n->imu, n->readings, &r->metric, &r->relative};
     const enum vf_start_state found = vf_start_step(&n->start, &frame);
     if (found != VF_START_STANDING && found != VF_START_MOVING) return;
