@@ -48,7 +48,8 @@ static const char *open_by_content(struct dataset *d, const char *where)
     char mav[PATH_BYTES];
     if (strncmp(where, "synthetic", 9) == 0 && (!where[9] || where[9] == ':')) return open_flight(d, where + 9);
     if (access(where, F_OK)) return dataset_fail("%s: %s", where, strerror(errno));
-    if (!is_folder(where)) return dataset_fail("%s: not a folder", where);
+    if (reader_recognises(where)) return dataset_open_recording(d, where);
+    if (!is_folder(where)) return dataset_fail("%s: not a folder, and no recording (.vfr)", where);
     const char *error = dataset_join(mav, where, "mav0");
     if (error) return error;
     if (is_folder(mav)) return dataset_open_euroc(d, mav);
@@ -59,6 +60,7 @@ static const char *open_by_content(struct dataset *d, const char *where)
 
 static const char *read_pictures(struct dataset *d, uint32_t index)
 {
+    if (d->recording) return NULL; /* its frames are read as a whole */
     for (int32_t i = 0; i < d->rig.cameras; i++) {
         if (d->flight) {
             synthetic_render(d->flight, index, i, d->picture[i].pixels, (size_t)d->picture[i].width_px);
@@ -75,6 +77,7 @@ static const char *read_pictures(struct dataset *d, uint32_t index)
 /** Set the picture sizes of the rig from the first pictures. */
 static const char *set_sizes(struct dataset *d)
 {
+    if (d->recording) return NULL; /* its header has the rig */
     for (int32_t i = 0; i < d->rig.cameras; i++) {
         vfront_camera_t *c = &d->rig.camera[i];
         const int32_t width = d->picture[i].width_px, height = d->picture[i].height_px;
@@ -159,6 +162,7 @@ void dataset_close(dataset_t *d)
     free(d->imu);
     truth_free(&d->truth);
     synthetic_close(d->flight);
+    reader_close(d->recording);
     free(d);
 }
 
@@ -168,7 +172,14 @@ uint32_t dataset_frames(const dataset_t *d) { return d->frames; }
 
 int dataset_has_gyro(const dataset_t *d) { return d->has_gyro; }
 
-int dataset_has_imu(const dataset_t *d) { return d->has_gyro && (!d->flight || d->renders_imu); }
+int dataset_has_imu(const dataset_t *d)
+{
+    return d->has_gyro && (d->recording ? d->has_imu : !d->flight || d->renders_imu);
+}
+
+reader_t *dataset_recording(const dataset_t *d) { return d->recording; }
+
+int dataset_after_reset(const dataset_t *d) { return d->recording && d->after_reset; }
 
 void dataset_use_imu(dataset_t *d)
 {
@@ -210,6 +221,7 @@ static void set_time_and_gyro(struct dataset *d, uint32_t index, vfront_frame_t 
 const char *dataset_read(dataset_t *d, uint32_t index, vfront_frame_t *frame)
 {
     memset(frame, 0, sizeof *frame);
+    if (d->recording) return dataset_read_recording(d, index, frame);
     const char *error = read_pictures(d, index);
     if (error) return error;
     for (int32_t i = 0; i < d->rig.cameras; i++) {

@@ -11,6 +11,9 @@
 
 static int is_active(const struct vf_state *s) { return (s->step[0].geometry.active & VF_BIT(window)) != 0; }
 
+/** 1 if readings are of use. */
+static int has_imu(const struct vf_state *s) { return !vf_imu_noise_none(&s->rig.imu); }
+
 /** Rig as the window sees it. */
 static void rig_of(const struct vf_state *s, struct vf_window_rig *rig)
 {
@@ -44,7 +47,8 @@ static void begin_anew(struct vf_state *s)
     rig_of(s, &rig);
     vf_start_begin(&n->start, &rig, &s->rig.imu);
     memset(&n->first, 0, sizeof n->first);
-    n->running = n->poor = n->earlier_count = n->doubt = 0;
+    memset(&n->stereo, 0, sizeof n->stereo);
+    n->running = n->no_gravity = n->poor = n->earlier_count = n->doubt = 0;
     n->lost = n->last.t_ns != 0;
 }
 
@@ -71,6 +75,21 @@ static void keep_readings(struct vf_nav *n)
     memcpy(n->earlier, &n->imu[until - n->earlier_count], n->earlier_count * sizeof *n->earlier);
 }
 
+/** 1 if a state found by readings begins with this frame. */
+static int begins_level(const struct vf_nav *n) { return n->first.t_ns && !n->unread; }
+
+/** State of this frame by two cameras. */
+static void first_by_stereo(const struct vf_state *s, const struct vf_window_rig *rig, vfront_nav_t *first)
+{
+    const struct vf_nav *n = &s->nav;
+    double q[4];
+    vf_stereo_upright(rig, q);
+    if (n->last.t_ns) memcpy(q, n->last.q_odom_imu, sizeof q);
+    vf_stereo_first(&n->stereo, q, (double)s->pinned->params.dt_ns * 1e-9, first);
+    if (n->last.t_ns) memcpy(first->position_m, n->last.position_m, sizeof first->position_m);
+    first->t_ns = n->t_ns;
+}
+
 /** The first state goes to the window. */
 static void begin(struct vf_state *s, struct vf_window_given *g)
 {
@@ -78,40 +97,53 @@ static void begin(struct vf_state *s, struct vf_window_given *g)
     rig_of(s, &g->rig);
     g->noise = noise_of(s);
     g->first = n->first;
-    vf_window_inverse(&n->first, g->information);
+    if (!begins_level(n)) {
+        first_by_stereo(s, &g->rig, &g->first);
+        g->noise.gravity_m_s2 = 0.0;
+    }
+    vf_window_inverse(&g->first, g->information);
     memset(&n->next, 0, sizeof n->next);
-    n->next.t_ns = n->first.t_ns;
-    memcpy(n->next.bias, n->first.gyro_bias_rad_s, sizeof n->first.gyro_bias_rad_s);
-    memcpy(n->next.bias + 3, n->first.accel_bias_m_s2, sizeof n->first.accel_bias_m_s2);
+    n->next.t_ns = g->first.t_ns;
+    memcpy(n->next.bias, g->first.gyro_bias_rad_s, sizeof n->first.gyro_bias_rad_s);
+    memcpy(n->next.bias + 3, g->first.accel_bias_m_s2, sizeof n->first.accel_bias_m_s2);
     n->next.noisy[0] = n->next.noisy[1] = 1.0;
 }
 
-/** 1 if a state goes on without readings: by two cameras. */
-static int goes_on_unread(const struct vf_state *s)
-{
-    return s->nav.running && !s->nav.first.t_ns && s->step[0].geometry.pair.placed && s->nav.t_ns > s->nav.carried.t_ns;
-}
-
-/** Motion without readings, by the last two states. */
-static void give_unread(struct vf_state *s, const vfront_imu_noise_t *noise, struct vf_window_motion *motion)
+/** Motion without readings, by the last two states; of the frame in which two cameras begin: none. */
+static void give_unread(struct vf_state *s, enum vf_window_command command, struct vf_window_motion *motion)
 {
     const struct vf_nav *n = &s->nav;
+    vfront_imu_noise_t noise = noise_of(s);
     double rate[3] = {0.0, 0.0, 0.0};
+    memset(motion, 0, sizeof *motion);
+    motion->t_ns = n->t_ns;
+    if (command == VF_WINDOW_BEGIN) return;
+    if (n->no_gravity) noise.gravity_m_s2 = 0.0;
     if (n->before.t_ns && n->last.t_ns > n->before.t_ns)
         vf_unread_rate(n->before.q_odom_imu, n->last.q_odom_imu, (double)(n->last.t_ns - n->before.t_ns) * 1e-9, rate);
-    vf_window_motion_unread(motion, &n->next, noise, n->last.q_odom_imu, rate, n->t_ns);
+    else if (n->no_gravity)
+        memcpy(rate, n->rate, sizeof rate);
+    vf_window_motion_unread(motion, &n->next, &noise, n->last.q_odom_imu, rate, n->t_ns);
 }
 
 /** What the window is asked for. */
 static enum vf_window_command command_of(const struct vf_state *s)
 {
     const struct vf_nav *n = &s->nav;
-    if (n->unread) return goes_on_unread(s) ? VF_WINDOW_GO_ON : VF_WINDOW_NONE;
-    return n->first.t_ns ? VF_WINDOW_BEGIN : n->running ? VF_WINDOW_GO_ON : VF_WINDOW_NONE;
+    const int goes_on = s->step[0].geometry.pair.placed && n->t_ns > n->carried.t_ns;
+    if (begins_level(n) || n->stereo.dt_s > 0.0) return VF_WINDOW_BEGIN;
+    if (n->running && (n->unread || n->no_gravity)) return goes_on ? VF_WINDOW_GO_ON : VF_WINDOW_NONE;
+    return n->running ? VF_WINDOW_GO_ON : VF_WINDOW_NONE;
+}
+
+/** 1 if the motion of this frame is made without readings. */
+static int goes_unread(const struct vf_nav *n, enum vf_window_command command)
+{
+    return command == VF_WINDOW_BEGIN ? !begins_level(n) : n->unread || n->no_gravity;
 }
 
 /** Motion of camera 0 by the state and this frame's readings, for the stage predict. */
-static void expect_motion(struct vf_state *s, const vfront_imu_noise_t *noise)
+static void expect_motion(struct vf_state *s, enum vf_window_command command, const vfront_imu_noise_t *noise)
 {
     struct vf_nav *n = &s->nav;
     const struct vf_window_given *g = &s->pinned->given;
@@ -119,8 +151,8 @@ static void expect_motion(struct vf_state *s, const vfront_imu_noise_t *noise)
     struct vf_params *p = &s->pinned->params;
     struct vf_window_rig rig;
     *way = n->way;
-    if (n->shown) vf_nav_way_begin(way, g->command == VF_WINDOW_BEGIN ? &n->first : &n->last);
-    if (g->command == VF_WINDOW_NONE || n->unread || !(g->motion.motion.dt_s > 0.0)) way->there = 0;
+    if (n->shown) vf_nav_way_begin(way, command == VF_WINDOW_BEGIN ? &n->first : &n->last);
+    if (command == VF_WINDOW_NONE || goes_unread(n, command) || !(g->motion.motion.dt_s > 0.0)) way->there = 0;
     if (!way->there) return;
     vf_nav_way_on(way, noise, &g->motion.motion);
     if (!way->there || p->source[0].missing) return;
@@ -140,15 +172,16 @@ void vf_nav_give(struct vf_state *s)
     if (!s->pinned->params.frame) begin_anew(s);
     fill_readings(n, &s->readings);
     n->next = n->carried;
-    n->unread = vf_readings_gap(&s->readings, VFRONT_IMU_GAP_NS) || s->misread ||
+    n->unread = !s->readings.count || vf_readings_gap(&s->readings, VFRONT_IMU_GAP_NS) || !has_imu(s) || s->misread ||
                 (s->pinned->params.imu & (VFRONT_IMU_STUCK | VFRONT_IMU_ZERO));
-    g->command = command_of(s);
-    if (g->command == VF_WINDOW_BEGIN) begin(s, g);
-    if (g->command != VF_WINDOW_NONE && n->unread)
-        give_unread(s, &noise, &g->motion);
-    else if (g->command != VF_WINDOW_NONE)
+    const enum vf_window_command command = command_of(s);
+    g->command = command;
+    if (command == VF_WINDOW_BEGIN) begin(s, g);
+    if (command != VF_WINDOW_NONE && goes_unread(n, command))
+        give_unread(s, command, &g->motion);
+    else if (command != VF_WINDOW_NONE)
         vf_window_motion_of(&g->motion, &n->next, &noise, n->imu, n->readings, n->t_ns);
-    expect_motion(s, &noise);
+    expect_motion(s, command, &noise);
 }
 
 /* ---- a state goes on where the last one was ---------------------------------------------------------------------- */
@@ -206,12 +239,32 @@ static void seek(struct vf_state *s, const vfront_result_t *r)
     struct vf_nav *n = &s->nav;
     const uint32_t wrong = VFRONT_IMU_STUCK | VFRONT_IMU_ZERO | VFRONT_IMU_IN_G | VFRONT_IMU_NO_GRAVITY |
                            VFRONT_IMU_AXES | VFRONT_IMU_IN_DEGREES | VFRONT_IMU_CLOCK;
-    if (r->health.imu & wrong) return;
+    const struct vf_window_rig rig = n->start.rig;
+    if (!has_imu(s)) return;
+    if (r->health.imu & wrong) {
+        vf_start_begin(&n->start, &rig, &s->rig.imu);
+        return;
+    }
     const struct vf_start_frame frame = {n->t_ns, n->imu, n->readings, &r->metric, &r->relative};
     const enum vf_start_state found = vf_start_step(&n->start, &frame);
     if (found != VF_START_STANDING && found != VF_START_MOVING) return;
     n->first = n->start.nav;
     if (n->last.t_ns) go_on_from(&n->first, &n->last);
+}
+
+/** 1 if two cameras can begin a state. */
+static int can_do_without(const struct vf_state *s)
+{
+    return (s->step[0].geometry.active & VF_BIT(stereo)) && s->step[0].tuning.ego_metric_hypotheses;
+}
+
+/** The same by two cameras, where there have been no readings for too long. */
+static void seek_by_stereo(struct vf_state *s, const vfront_result_t *r)
+{
+    struct vf_nav *n = &s->nav;
+    const int waits = has_imu(s) && n->t_ns - n->read_ns <= VFRONT_IMU_GAP_NS;
+    if (!can_do_without(s) || !n->unread || waits) return;
+    vf_stereo_take(&n->stereo, &n->start.rig, &r->metric, (double)s->pinned->params.dt_ns * 1e-9);
 }
 
 /** 1 if a state may not be believed any more. */
@@ -225,7 +278,7 @@ static int is_lost(struct vf_nav *n, const vfront_nav_t *nav)
                  nav->velocity_mps[k] < 1e5;
     const int poor = nav->misfit > VF_NAV_POOR_COST;
     n->poor = poor ? n->poor + 1 : 0;
-    const uint64_t most_ns = n->unread ? VF_NAV_UNREAD_NS : VF_NAV_COAST_NS;
+    const uint64_t most_ns = n->unread || n->no_gravity ? VF_NAV_UNREAD_NS : VF_NAV_COAST_NS;
     return !finite || n->poor >= VF_NAV_POOR_FRAMES || nav->t_ns > n->sighted_ns + most_ns;
 }
 
@@ -246,8 +299,11 @@ static void tell(struct vf_nav *n, int begins, vfront_nav_t *nav)
         n->resets += n->last.t_ns != 0;
         n->sighted_ns = nav->t_ns;
         n->lost = 0;
-        memset(&n->first, 0, sizeof n->first);
+        n->no_gravity = !begins_level(n);
+        memcpy(n->rate, n->stereo.rate, sizeof n->rate);
     }
+    memset(&n->first, 0, sizeof n->first);
+    memset(&n->stereo, 0, sizeof n->stereo);
     if (nav->landmarks) n->sighted_ns = nav->t_ns;
     n->running = 1;
     n->next.t_ns = n->t_ns;
@@ -257,7 +313,9 @@ static void tell(struct vf_nav *n, int begins, vfront_nav_t *nav)
     memcpy(n->next.bias + 3, nav->accel_bias_m_s2, sizeof nav->accel_bias_m_s2);
     n->carried = n->next;
     nav->age_ns = nav->t_ns > n->sighted_ns ? nav->t_ns - n->sighted_ns : 0;
-    nav->state = n->unread ? VFRONT_NAV_STEREO_ONLY : nav->landmarks ? VFRONT_NAV_GOOD : VFRONT_NAV_COASTING;
+    nav->state = nav->landmarks ? VFRONT_NAV_GOOD : VFRONT_NAV_COASTING;
+    if (n->unread || n->no_gravity) nav->state = VFRONT_NAV_STEREO_ONLY;
+    if (n->no_gravity) nav->flags |= VFRONT_NAV_GAP | VFRONT_NAV_NO_GRAVITY;
     if (is_lost(n, nav)) nav->state = VFRONT_NAV_LOST;
 }
 
@@ -294,29 +352,39 @@ static void judge_motion(struct vf_nav *n, const vfront_result_t *r)
     n->shown = !(r->health.missing & 1) && !r->health.frozen[0];
 }
 
+/** What a frame without a state says. */
+static uint32_t none_of(const struct vf_state *s)
+{
+    if (s->nav.lost) return VFRONT_NAV_LOST;
+    return s->readings.begun || can_do_without(s) ? VFRONT_NAV_INITIALISING : VFRONT_NAV_NONE;
+}
+
 void vf_nav_take(struct vf_state *s, vfront_result_t *r)
 {
     struct vf_nav *n = &s->nav;
-    const struct vf_window_given *g = &s->pinned->given;
+    const enum vf_window_command command = (enum vf_window_command)s->pinned->given.command;
     vfront_nav_t *nav = &r->nav;
     if (!is_active(s)) return;
     judge_motion(n, r);
-    if (g->command != VF_WINDOW_NONE) {
-        tell(n, g->command == VF_WINDOW_BEGIN, nav);
-        if (nav->state == VFRONT_NAV_LOST) begin_anew(s);
+    if (!n->unread || !s->pinned->params.frame) n->read_ns = n->t_ns;
+    if (command != VF_WINDOW_NONE) {
+        tell(n, command == VF_WINDOW_BEGIN, nav);
     } else {
         if (n->running || n->first.t_ns) begin_anew(s); /* too long without readings, one camera */
         *nav = n->last;
-        nav->state = n->lost ? VFRONT_NAV_LOST : s->readings.begun ? VFRONT_NAV_INITIALISING : VFRONT_NAV_NONE;
-        seek(s, r);
+        nav->state = none_of(s);
     }
-    keep_readings(n);
     nav->reset_counter = n->resets;
     nav->quality = nav->state == VFRONT_NAV_NONE ? 0 : quality_of(nav);
-    if (g->command == VF_WINDOW_NONE) return;
-    n->before = n->last;
-    if (g->command == VF_WINDOW_BEGIN) n->before.t_ns = 0;
-    n->last = *nav;
+    if (command != VF_WINDOW_NONE) {
+        n->before = n->last;
+        if (command == VF_WINDOW_BEGIN) n->before.t_ns = 0;
+        n->last = *nav;
+        if (nav->state == VFRONT_NAV_LOST) begin_anew(s);
+    }
+    if (command == VF_WINDOW_NONE || n->no_gravity) seek(s, r);
+    if (command == VF_WINDOW_NONE && !n->first.t_ns) seek_by_stereo(s, r);
+    keep_readings(n);
 }
 
 #else

@@ -44,7 +44,7 @@ class Recorded:
         self.t_ns, self.gyro, self.accel, self.focal = self.one.t_ns, self.one.gyro, self.one.accel, self.pictures.focal
 
     def open(self, library, tuning):
-        return Front(library, self.pictures, self.noise, tuning)
+        return Front(library, self.pictures, self.noise, tuning, 2)
 
     def frame(self, front, i):
         return [np.ascontiguousarray(p) for p in self.pictures.frames[i][:2]]

@@ -19,6 +19,7 @@ int bridge_hall(int frame, const double *R, const double *t, int camera, uint8_t
 static vfront_t vf;
 static const vfront_result_t *result, *before; /* of the last frame, of the one before */
 static int32_t without;
+static vfront_motion_t metric, relative; /* of the last frame */
 
 /** camera: of each fx, fy, cx, cy, eight coefficients (radtan), R_cam_imu, t_cam_imu_m. Returns the status. */
 int bridge_open(const int32_t size[2], const double *camera, int32_t cameras, const vfront_imu_noise_t *noise,
@@ -66,11 +67,25 @@ int bridge_frame(const uint8_t *const *pixels, uint64_t t_ns, uint64_t exposure_
     before = result;
     result = r;
     *nav = r->nav;
+    metric = r->metric;
+    relative = r->relative;
     more[0] = (double)r->timing.stage_us[VFRONT_STAGE_sight];
     more[1] = (double)r->timing.stage_us[VFRONT_STAGE_window];
     more[2] = r->health.imu;
     more[3] = r->health.followed;
     return 0;
+}
+
+/** State, R, t of the last frame's metric motion, and of its relative one. */
+void bridge_motions(double out[26]);
+void bridge_motions(double out[26])
+{
+    for (int m = 0; m < 2; m++, out += 13) {
+        const vfront_motion_t *from = m ? &relative : &metric;
+        out[0] = from->state;
+        for (int k = 0; k < 9; k++) out[1 + k] = (double)from->R[k];
+        for (int k = 0; k < 3; k++) out[10 + k] = (double)from->t[k];
+    }
 }
 
 const char *bridge_detail(void);
