@@ -109,7 +109,9 @@ struct vf_turns {
     uint32_t known;                        /* bit i: of frame i before, both are known */
     float frames;                          /* in the sums */
     float mean[2][3], square[2];           /* sums: of both rates, camera first; of their squares */
-    float product[2 * VF_TURNS_LAGS + 1];  /* sums of products; from VF_TURNS_LAGS on: with readings of earlier frames */
+    /* sums of differences, camera less readings, and of their squares; of VF_TURNS_LAGS: of one frame; further on: of
+     * the camera's of earlier frames */
+    float apart[2 * VF_TURNS_LAGS + 1][3], apart2[2 * VF_TURNS_LAGS + 1];
     uint32_t last, row;                    /* what the last frame said, how many in a row */
     uint32_t said;                         /* bits of health.imu */
     int32_t late_us;                       /* health.imu_late_us */

@@ -8,7 +8,7 @@
  * Rule    sums that fade over VF_TURNS_FRAMES frames: of both rates and of their squares and products, of frames up to
  *         VF_TURNS_LAGS apart as well, less their means, so that a bias does not count. What is left of the square of
  *         the difference, least over the distances, is compared with that of no distance and with that of the rates:
- *         half of it and more: other axes, or another unit, where the readings are 40 to 80 times the rates; far less at
+ *         a third of both squares and more: other axes, or another unit, where the readings are 40 to 80 times the rates; far less at
  *         a distance than without: another time, by a parabola through three distances. Nothing is said without
  *         VF_TURNS_RADPS of change, and only after VF_TURNS_ROW frames in a row; it is taken back in the same way
  * Exact   single precision in one order, by one thread
@@ -23,24 +23,19 @@
 #define VF_TURNS_RADPS 0.1f    /* root mean square of the pictures' rate about its mean [rad/s] */
 #define VF_TURNS_APART 0.35f   /* share of the difference in both squares, above which axes or unit are others */
 #define VF_TURNS_CLOCK 0.3f    /* share of the difference that is left at another time */
+#define VF_TURNS_FIT 0.1f      /* and share of it in both squares, at most */
 #define VF_TURNS_FLOOR 0.03f   /* root mean square of a difference that says anything [rad/s] */
 #define VF_TURNS_CLOCK_S 0.01f /* least time by which readings are late or early [s] */
 #define VF_TURNS_ROW 8         /* frames in a row that say the same */
 
-/** Mean square of the difference of both rates about their means. back: 0..2 VF_TURNS_LAGS; VF_TURNS_LAGS: of one
- *  frame, more: the readings of an earlier one. */
-VF_FN float vf_turns_apart(const struct vf_turns *t, int back)
+/** Mean square of the difference of both rates about its mean. lag: 0..2 VF_TURNS_LAGS; VF_TURNS_LAGS: of one frame,
+ *  more: of the camera's rates of earlier ones. */
+VF_FN float vf_turns_apart(const struct vf_turns *t, int lag)
 {
     const float over = 1.0f / t->frames;
-    float product = t->product[back] * over, c2 = t->square[0] * over, g2 = t->square[1] * over;
-    for (int k = 0; k < 3; k++) {
-        const float c = t->mean[0][k] * over, g = t->mean[1][k] * over;
-        product -= c * g;
-        c2 -= c * c;
-        g2 -= g * g;
-    }
-    const float apart = c2 + g2 - 2.0f * product;
-    return apart > 0.0f ? apart : 0.0f;
+    float square = t->apart2[lag] * over;
+    for (int k = 0; k < 3; k++) square -= t->apart[lag][k] * over * (t->apart[lag][k] * over);
+    return square > 0.0f ? square : 0.0f;
 }
 
 /** Mean square of a rate about its mean. */
@@ -76,12 +71,15 @@ VF_FN void vf_turns_add(struct vf_turns *t, const float camera[3], const float r
     t->square[0] = t->square[0] * fade + vf_dot(camera, camera);
     t->square[1] = t->square[1] * fade + vf_dot(readings, readings);
     for (int i = 0; i <= 2 * VF_TURNS_LAGS; i++) {
-        const int late = i - VF_TURNS_LAGS;
-        t->product[i] = t->product[i] * fade + vf_dot(t->camera[late < 0 ? -late : 0], t->readings[late > 0 ? late : 0]);
+        const int lag = i - VF_TURNS_LAGS;
+        const float *c = t->camera[lag > 0 ? lag : 0], *g = t->readings[lag < 0 ? -lag : 0];
+        const float apart[3] = {c[0] - g[0], c[1] - g[1], c[2] - g[2]};
+        for (int k = 0; k < 3; k++) t->apart[i][k] = t->apart[i][k] * fade + apart[k];
+        t->apart2[i] = t->apart2[i] * fade + vf_dot(apart, apart);
     }
 }
 
-/** What the sums say now. late: [frames], by which readings have to be earlier. */
+/** What the sums say now. late: of the readings [frames]. */
 VF_FN uint32_t vf_turns_say(const struct vf_turns *t, float dt_s, float *late)
 {
     const float apart = vf_turns_apart(t, VF_TURNS_LAGS), c2 = vf_turns_square(t, 0), g2 = vf_turns_square(t, 1);
@@ -95,7 +93,7 @@ VF_FN uint32_t vf_turns_say(const struct vf_turns *t, float dt_s, float *late)
     const float curve = a - 2.0f * b + c, part = curve > 0.0f ? 0.5f * (a - c) / curve : 0.0f;
     const float least = b - 0.25f * (a - c) * part, off = (float)(best - VF_TURNS_LAGS) + part;
     const float time_s = off * dt_s;
-    if (apart > VF_TURNS_FLOOR * VF_TURNS_FLOOR && least < VF_TURNS_CLOCK * apart &&
+    if (apart > VF_TURNS_FLOOR * VF_TURNS_FLOOR && least < VF_TURNS_CLOCK * apart && least < VF_TURNS_FIT * (c2 + g2) &&
         (time_s > VF_TURNS_CLOCK_S || time_s < -VF_TURNS_CLOCK_S)) {
         *late = off;
         return VFRONT_IMU_CLOCK;
