@@ -1291,6 +1291,10 @@ typedef enum vfront_stage {
  *               y as above. Where such a state has to begin anew without readings, it does so at the position and the
  *               whole attitude of the last one
  *
+ *   map         of loops and places found again, where there are any: they change T_map_odom and its own counter, never
+ *   frame       the odometry frame, nor a counter of the two below. Without a map it is the odometry frame. A change of
+ *               T_map_odom is a jump where it is beyond 3 of its deviations
+ *
  *   nav.reset_counter       rises by one with each state that begins anew; so it does where readings come to a state
  *                           without gravity, once they tell which way is up: the state of the next frame is
  *                           VFRONT_NAV_GOOD, its position and yaw go on, roll, pitch and the axes of the velocity change
