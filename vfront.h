@@ -1114,6 +1114,8 @@ typedef enum vfront_state {
  *  | of a time over a second ahead                  | VFRONT_IMU_AHEAD                    | of those left  | covariance |
  *  | cameras that do not see the same               | health.stereo, not an IMU's fault   |                |            |
  *
+ *  Rates that contradict a motion of the pictures are named at once by its VFRONT_MOTION_PRIOR; a state leaves out the
+ *  readings of the next 8 frames then, so that what is said of 40 frames comes before it is lost.
  *  See below: as without readings. A state goes on by two cameras (VFRONT_NAV_STEREO_ONLY), with one it ends; none
  *  begins. It goes on by readings as soon as they are right again. Covariance: a state goes on, and its covariance is
  *  that of what is missing. */
@@ -1212,7 +1214,8 @@ typedef struct vfront_health {
                                   the bit, at least gyro_stuck_readings, so that they are not used as rotation prior. A
                                   simulated gyro without noise is one, too: gyro_stuck_readings 0. */
     uint32_t imu;            /**< What is wrong with the IMU readings, VFRONT_IMU_MISSING...; 0 also in the first frame,
-                                  and as long as no frame had `imu` since vfront_init() or vfront_reset(). */
+                                  and, but for the last three, as long as no frame had `imu` since vfront_init() or
+                                  vfront_reset(). */
     uint32_t imu_readings;   /**< IMU readings of the step: those from the last one up to the middle of exposure of the
                                   frame before to the first one from that of this frame on; 0 in the first frame. */
     int32_t imu_late_us;     /**< With VFRONT_IMU_CLOCK: readings are of a time that is so much too late, to be added to

@@ -105,16 +105,17 @@ struct vf_ego_velocity {
 /** Rates by readings and by the pictures, over many frames (ego_turns.h). */
 #define VF_TURNS_LAGS 4 /* frames by which both are compared, earlier and later */
 struct vf_turns {
-    float camera[VF_TURNS_LAGS + 1][3], readings[VF_TURNS_LAGS + 1][3]; /* rates of the last frames, newest first [rad/s] */
-    uint32_t known;                        /* bit i: of frame i before, both are known */
-    float frames;                          /* in the sums */
-    float mean[2][3], square[2];           /* sums: of both rates, camera first; of their squares */
+    float camera[VF_TURNS_LAGS + 1][3],
+        readings[VF_TURNS_LAGS + 1][3]; /* rates of the last frames, newest first [rad/s] */
+    uint32_t known;                     /* bit i: of frame i before, both are known */
+    float frames;                       /* in the sums */
+    float mean[2][3], square[2];        /* sums: of both rates, camera first; of their squares */
     /* sums of differences, camera less readings, and of their squares; of VF_TURNS_LAGS: of one frame; further on: of
      * the camera's of earlier frames */
     float apart[2 * VF_TURNS_LAGS + 1][3], apart2[2 * VF_TURNS_LAGS + 1];
-    uint32_t last, row;                    /* what the last frame said, how many in a row */
-    uint32_t said;                         /* bits of health.imu */
-    int32_t late_us;                       /* health.imu_late_us */
+    uint32_t last, row; /* what the last frame said, how many in a row */
+    uint32_t said;      /* bits of health.imu */
+    int32_t late_us;    /* health.imu_late_us */
 };
 
 /** Usual values of a frame: shares of the relative and the metric motion; rotation vector of the prior [rad]; how far

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* ego, turns: rates by the readings of a gyro or an IMU beside those of the pictures' motions, over many frames: whether
- * the readings are about the axes that the rig names, in rad/s, and of the time that their stamps name.
+/* ego, turns: rates by the readings of a gyro or an IMU beside those of the pictures' motions, over many frames:
+ * whether the readings are about the axes that the rig names, in rad/s, and of the time that their stamps name.
  *
  * In      mean rate by the readings of the step, in axes of camera 0; rotation of a motion, before it is held against
  *         the prior
  * Out     bits of vfront_health_t.imu; the time by which readings are late
- * Rule    sums that fade over VF_TURNS_FRAMES frames: of both rates and of their squares and products, of frames up to
- *         VF_TURNS_LAGS apart as well, less their means, so that a bias does not count. What is left of the square of
- *         the difference, least over the distances, is compared with that of no distance and with that of the rates:
- *         a third of both squares and more: other axes, or another unit, where the readings are 40 to 80 times the rates; far less at
- *         a distance than without: another time, by a parabola through three distances. Nothing is said without
- *         VF_TURNS_RADPS of change, and only after VF_TURNS_ROW frames in a row; it is taken back in the same way
+ * Rule    sums that fade over VF_TURNS_FRAMES frames: of both rates and their squares; of their differences and the
+ *         squares of these, of frames up to VF_TURNS_LAGS apart as well. All count less their means, so that a bias is
+ *         no fault. Readings 40 to 80 times the pictures' rates are in degrees. A difference far less between frames
+ *         apart than of one frame, and small beside the rates: another time, by a parabola through three distances.
+ *         Else one over VF_TURNS_APART of both squares: other axes
+ *         Nothing is said without VF_TURNS_RADPS of change, and only after VF_TURNS_ROW frames in a row; it is taken
+ *         back in the same way
  * Exact   single precision in one order, by one thread
  */
 #ifndef VF_EGO_TURNS_H

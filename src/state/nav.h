@@ -78,11 +78,11 @@ struct vf_nav {
     vfront_imu_t imu[VF_NAV_EARLIER + VFRONT_IMU_SAMPLES];
     uint32_t readings;
     uint32_t earlier_count;
-    uint32_t shown;                       /* 1: the last frame done had a new picture of camera 0 */
-    struct vf_nav_way way, way_next;      /* since its last picture: of the last frame done; with this one */
+    uint32_t shown;                  /* 1: the last frame done had a new picture of camera 0 */
+    struct vf_nav_way way, way_next; /* since its last picture: of the last frame done; with this one */
     uint32_t against;                /* frames for which readings are not used, since they contradict the pictures */
-    uint32_t doubt;                       /* frames for which the motion by the state is not predicted */
-    vfront_prediction_t expected;         /* that motion in this frame, predicted or not; its source 0: none */
+    uint32_t doubt;                  /* frames for which the motion by the state is not predicted */
+    vfront_prediction_t expected;    /* that motion in this frame, predicted or not; its source 0: none */
     vfront_imu_t earlier[VF_NAV_EARLIER]; /* last readings up to the end of the step before */
 #else
     uint64_t nothing;

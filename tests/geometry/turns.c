@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* turns: rates by readings beside those of the pictures, drawn as sums of sines: what is said of readings that are right,
- * about other axes, in degrees, of another time, and for how long; nothing where nothing changes. */
+/* turns: rates by readings beside those of the pictures, drawn as sums of sines: what is said of readings that are
+ * right, about other axes, in degrees, of another time, and for how long; nothing where nothing changes. */
 #include "tests/fixture/rigid.h"
 
 #include "geometry/ego_turns.h"
@@ -13,10 +13,10 @@ enum { FRAMES = 200 };
 struct drawn {
     double amplitude[3][3], hz[3][3], phase[3][3];
     double bias[3], noise_radps, camera_noise_rad, dt_s;
-    double R[9];    /* from true axes to those of the readings */
-    double scale;   /* of the readings */
-    double late_s;  /* readings are those of so much earlier */
-    int from, to;   /* frames in which the readings are wrong */
+    double R[9];   /* from true axes to those of the readings */
+    double scale;  /* of the readings */
+    double late_s; /* readings are those of so much earlier */
+    int from, to;  /* frames in which the readings are wrong */
 };
 
 static void any_motion(struct drawn *d, double radps)
