@@ -353,6 +353,7 @@ static void judge_motion(struct vf_nav *n, const vfront_result_t *r, uint32_t ow
 {
     const int metric = r->metric.state == VFRONT_MOTION_GOOD, known = metric || r->relative.state == VFRONT_MOTION_GOOD;
     n->against -= n->against > 0;
+    if (r->health.imu & (VFRONT_IMU_STUCK | VFRONT_IMU_ZERO) && !n->against) n->against = 1; /* its last readings */
     if ((r->relative.flags | r->metric.flags) & VFRONT_MOTION_PRIOR && !own) n->against = VF_NAV_AGAINST_FRAMES;
     n->doubt -= n->doubt > 0;
     if (n->expected.source && known && differs(&n->expected, metric ? &r->metric : &r->relative, metric))
