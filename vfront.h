@@ -1220,6 +1220,7 @@ typedef struct vfront_health {
                                   frame before to the first one from that of this frame on; 0 in the first frame. */
     int32_t imu_late_us;     /**< With VFRONT_IMU_CLOCK: readings are of a time that is so much too late, to be added to
                                   imu_offset_ns of the rig; negative: too early [us]. */
+    uint32_t reserved;       /**< 0. */
     uint32_t irregular;      /**< 1: the time since the frame before differs from the usual one, the mean of the last 8, by
                                   more than 1/256 and 5 times as much as the last 8 did in the mean: a clock that runs
                                   otherwise than before, stamps that jitter, a frame that is missing. It changes nothing
