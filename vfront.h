@@ -1098,8 +1098,28 @@ typedef enum vfront_state {
                               is; reset_counter keeps count. */
 } vfront_state_t;
 
-/** Bits of vfront_health_t.imu: what is wrong with the IMU readings of a step, or those before. None of them changes
- *  how readings are used: gyro_short and gyro_stuck say where they are not. */
+/** Bits of vfront_health_t.imu: what is wrong with the IMU readings of a step, or those before. What comes of it:
+ *
+ *  | input                                          | named by                            | rotation prior | state      |
+ *  |------------------------------------------------|-------------------------------------|----------------|------------|
+ *  | no readings                                    | VFRONT_IMU_MISSING                  | none           | see below  |
+ *  | a gap                                          | VFRONT_IMU_GAP, VFRONT_NAV_GAP      | gyro_short     | covariance |
+ *  | out of order, twice of one time, not finite,   |                                     |                |            |
+ *  | over the greatest magnitude, too many          | VFRONT_E_IMU: the frame is refused  |                | as it was  |
+ *  | saturated                                      | VFRONT_IMU_SATURATED, _NAV_         | used           | covariance |
+ *  | all equal to the bit; all 0                    | VFRONT_IMU_STUCK; _ZERO             | gyro_stuck     | see below  |
+ *  | forces in g, or without gravity                | VFRONT_IMU_IN_G, _NO_GRAVITY        | used           | none begins|
+ *  | rates in degrees; about other axes             | VFRONT_IMU_IN_DEGREES, _AXES        | none           | see below  |
+ *  | of another time: 10 ms to 4 frames             | VFRONT_IMU_CLOCK, imu_late_us       | used: motions  | see below  |
+ *  |                                                |                                     | are UNSURE     |            |
+ *  | of a time over a second ahead                  | VFRONT_IMU_AHEAD                    | of those left  | covariance |
+ *  | cameras that do not see the same               | health.stereo, not an IMU's fault   |                |            |
+ *
+ *  Rates that contradict a motion of the pictures are named at once by its VFRONT_MOTION_PRIOR; a state leaves out the
+ *  readings of the next 8 frames then, so that what is said of 40 frames comes before it is lost.
+ *  See below: as without readings. A state goes on by two cameras (VFRONT_NAV_STEREO_ONLY), with one it ends; none
+ *  begins. It goes on by readings as soon as they are right again. Covariance: a state goes on, and its covariance is
+ *  that of what is missing. */
 typedef enum vfront_imu_fault {
     VFRONT_IMU_MISSING = 1,     /**< No reading later than the middle of exposure of the frame before, or none at all;
                                      also in frames with `gyro`, once there was an IMU. */
@@ -1118,9 +1138,18 @@ typedef enum vfront_imu_fault {
                                      within 20 %), always near 1, or always below 0.5 but not 0. */
     VFRONT_IMU_NO_GRAVITY = 64, /**< Gravity seems to be taken out of the forces: at the last rest their magnitude was
                                      below 0.5. */
-    VFRONT_IMU_AHEAD = 128      /**< Readings of the frame were over VFRONT_IMU_AHEAD_NS after the middle of its
+    VFRONT_IMU_AHEAD = 128,     /**< Readings of the frame were over VFRONT_IMU_AHEAD_NS after the middle of its
                                      exposure, and were dropped: clocks of IMU and frames differ, or imu_offset_ns is
                                      wrong. */
+    VFRONT_IMU_AXES = 256,      /**< Rates are not those of the pictures, over the last 40 frames with a motion, in axes,
+                                     scale or sign: R_cam_imu is wrong, axes are swapped. Of this bit and the next two
+                                     one at most is set; they are of gyro readings, too, and compare what changes, so
+                                     that a bias is no fault; said after 8 frames in a row with enough of it, and taken
+                                     back after 8 that say otherwise. */
+    VFRONT_IMU_IN_DEGREES = 512,/**< Rates are 40 to 80 times those of the pictures: degrees, it seems, for radians. */
+    VFRONT_IMU_CLOCK = 1024     /**< Rates are those of the pictures, but of another time: imu_late_us. Clocks of IMU and
+                                     frames differ, imu_offset_ns is wrong, or pictures are late: what is wrong is not
+                                     known, and motions are held against the readings as they are. */
 } vfront_imu_fault_t;
 
 /** Bits of vfront_health_t.full. */
@@ -1186,9 +1215,13 @@ typedef struct vfront_health {
                                   the bit, at least gyro_stuck_readings, so that they are not used as rotation prior. A
                                   simulated gyro without noise is one, too: gyro_stuck_readings 0. */
     uint32_t imu;            /**< What is wrong with the IMU readings, VFRONT_IMU_MISSING...; 0 also in the first frame,
-                                  and as long as no frame had `imu` since vfront_init() or vfront_reset(). */
+                                  and, but for the last three, as long as no frame had `imu` since vfront_init() or
+                                  vfront_reset(). */
     uint32_t imu_readings;   /**< IMU readings of the step: those from the last one up to the middle of exposure of the
                                   frame before to the first one from that of this frame on; 0 in the first frame. */
+    int32_t imu_late_us;     /**< With VFRONT_IMU_CLOCK: readings are of a time that is so much too late, to be added to
+                                  imu_offset_ns of the rig; negative: too early [us]. */
+    uint32_t reserved;       /**< 0. */
     uint32_t irregular;      /**< 1: the time since the frame before differs from the usual one, the mean of the last 8, by
                                   more than 1/256 and 5 times as much as the last 8 did in the mean: a clock that runs
                                   otherwise than before, stamps that jitter, a frame that is missing. It changes nothing
@@ -1263,6 +1296,10 @@ typedef enum vfront_stage {
  *               origin and the axes are those of the first frame, z the up of camera 0's picture (-y of its axes), x and
  *               y as above. Where such a state has to begin anew without readings, it does so at the position and the
  *               whole attitude of the last one
+ *
+ *   map         of loops and places found again, where there are any: they change T_map_odom and its own counter, never
+ *   frame       the odometry frame, nor a counter of the two below. Without a map it is the odometry frame. A change of
+ *               T_map_odom is a jump where it is beyond 3 of its deviations
  *
  *   nav.reset_counter       rises by one with each state that begins anew; so it does where readings come to a state
  *                           without gravity, once they tell which way is up: the state of the next frame is

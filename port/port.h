@@ -58,6 +58,7 @@ struct vf_state {
     struct vf_refused_stamps refused;
     struct vf_readings readings;          /* of the IMU */
     struct vf_nav nav;                    /* its state */
+    uint32_t misread;                     /* VFRONT_IMU_AXES, _IN_DEGREES, _CLOCK of the last frame */
     struct vf_unseen unseen, unseen_next; /* after the last frame, and with the one to be submitted */
     int32_t clock_set; /* the frame to be submitted, or under way, is the first of a clock that was set */
     uint64_t submitted_ns;

@@ -29,7 +29,10 @@ static uint64_t mix_health(uint64_t d, const vfront_health_t *h)
     d = mix_number(d, h->gap, 4);
     d = mix_number(d, h->gyro_short, 4);
     d = mix_number(d, h->gyro_stuck, 4);
-    if (h->imu | h->imu_readings) d = mix_number(mix_number(d, h->imu, 4), h->imu_readings, 4);
+    if (h->imu | h->imu_readings) {
+        d = mix_number(mix_number(d, h->imu, 4), h->imu_readings, 4);
+        d = mix_number(mix_number(d, (uint32_t)h->imu_late_us, 4), h->reserved, 4);
+    }
     d = mix_number(d, h->irregular, 4);
     d = mix_number(d, h->interval_us, 4);
     d = mix_number(d, h->repeated, 4);

@@ -114,6 +114,7 @@ static int rotation_of(const struct vf_state *s, const vfront_frame_t *f, const 
         return 1;
     }
     if (!given || p->gyro_short || p->gyro_stuck || r->to_ns <= r->from_ns) return 0;
+    if (s->misread & ~(uint32_t)VFRONT_IMU_CLOCK) return 0;
     vf_rotation_of_rates(R, &s->seen.camera[0], rates, r->from_ns, r->to_ns);
     return 1;
 }
@@ -136,6 +137,17 @@ static int between_pictures(struct vf_state *s, int known, double R[9])
     return 1;
 }
 
+/** Mean rate by the readings between two new pictures of camera 0. */
+static void fill_rate(struct vf_state *s, const struct vf_rates *rates, int given)
+{
+    struct vf_params *p = &s->pinned->params;
+    const struct vf_readings *r = &s->readings;
+    memset(p->rate_radps, 0, sizeof p->rate_radps);
+    p->rate_known = given && !p->gyro_short && !p->gyro_stuck && r->to_ns > r->from_ns && !s->unseen.frames &&
+                    !p->source[0].missing && s->seen.camera[0].fx_px != 0.0;
+    if (p->rate_known) vf_rotation_mean_rate(p->rate_radps, &s->seen.camera[0], rates, r->from_ns, r->to_ns);
+}
+
 /** Rotation between the pictures, if it is known, as a matrix and as a homography. */
 static void fill_rotation(struct vf_state *s, const vfront_frame_t *f)
 {
@@ -144,11 +156,13 @@ static void fill_rotation(struct vf_state *s, const vfront_frame_t *f)
     struct vf_rates rates;
     double R[9] = {1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0};
     const int given = rates_of(s, f, &rates) && p->frame;
+    if (!p->frame) s->misread = 0;
     p->rotation_given = p->rotation_own = 0;
     p->gyro_short = given && is_short(r, &rates, !f->gyro);
     p->gyro_stuck = given && is_stuck(&rates, (uint32_t)s->step[0].tuning.gyro_stuck_readings);
     for (int i = 0; i < 9; i++) p->R[i] = i % 4 == 0 ? 1.0f : 0.0f;
     memset(&s->unseen_next, 0, sizeof s->unseen_next);
+    fill_rate(s, &rates, given);
     if (!p->frame || s->seen.camera[0].fx_px == 0.0) return;
     if (!between_pictures(s, rotation_of(s, f, &rates, given, R), R)) return;
     vf_rotation_homography(p->H, &s->seen.camera[0], R);
@@ -223,5 +237,6 @@ void vf_frame_result(struct vf_state *s, vfront_result_t *r)
 {
     fill_timing(s, &r->timing);
     fill_disparity(s, r);
+    s->misread = r->health.imu & (VFRONT_IMU_AXES | VFRONT_IMU_IN_DEGREES | VFRONT_IMU_CLOCK);
     vf_nav_take(s, r);
 }

@@ -82,6 +82,8 @@ struct vf_params {
     uint32_t imu_readings;
     uint32_t result; /* index of the vf_pinned.result to write */
     uint32_t rotation_given;
+    uint32_t rate_known;   /* 1: rate_radps is known, and both pictures of camera 0 are new */
+    float rate_radps[3];   /* mean rate by the readings, as a rotation of the scene in axes of camera 0 [rad/s] */
     uint32_t rotation_own; /* 1: it is R_cur_prev of the frame */
     float H[9];            /* homography of a pure rotation, previous to current picture of camera 0; row-major */
     float R[9]; /* that rotation, previous to current axes of camera 0; row-major; identity where none is given */

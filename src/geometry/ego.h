@@ -102,6 +102,22 @@ struct vf_ego_velocity {
     uint64_t t_ns; /* of the frame */
 };
 
+/** Rates by readings and by the pictures, over many frames (ego_turns.h). */
+#define VF_TURNS_LAGS 4 /* frames by which both are compared, earlier and later */
+struct vf_turns {
+    float camera[VF_TURNS_LAGS + 1][3],
+        readings[VF_TURNS_LAGS + 1][3]; /* rates of the last frames, newest first [rad/s] */
+    uint32_t known;                     /* bit i: of frame i before, both are known */
+    float frames;                       /* in the sums */
+    float mean[2][3], square[2];        /* sums: of both rates, camera first; of their squares */
+    /* sums of differences, camera less readings, and of their squares; of VF_TURNS_LAGS: of one frame; further on: of
+     * the camera's of earlier frames */
+    float apart[2 * VF_TURNS_LAGS + 1][3], apart2[2 * VF_TURNS_LAGS + 1];
+    uint32_t last, row; /* what the last frame said, how many in a row */
+    uint32_t said;      /* bits of health.imu */
+    int32_t late_us;    /* health.imu_late_us */
+};
+
 /** Usual values of a frame: shares of the relative and the metric motion; rotation vector of the prior [rad]; how far
  *  the prior is off; the last motion that fits its time, and the one of the frame before if it does not follow from
  *  that. */
@@ -112,6 +128,7 @@ struct vf_usual {
     struct vf_usual_prior prior;
     uint32_t late_frames, reserved; /* frames since the last picture that came again */
     struct vf_ego_velocity velocity, jumped;
+    struct vf_turns turns;
 };
 
 /** Last good motion of a kind, which predict continues; a relative one may be a rotation alone, its t is a
@@ -288,6 +305,24 @@ VF_FN uint32_t vf_ego_late(const struct vf_ego_memory *m, uint32_t active, int32
 {
 #if VFRONT_EGO
     if (active & VF_BIT(ego)) return m->usual[parity].late;
+#endif
+    (void)m, (void)active, (void)parity;
+    return 0;
+}
+
+/** What the rates of the readings are said to be in this step (bits of vfront_health_t.imu); how late they are. */
+VF_FN uint32_t vf_ego_turns_said(const struct vf_ego_memory *m, uint32_t active, int32_t parity)
+{
+#if VFRONT_EGO
+    if (active & VF_BIT(ego)) return m->usual[parity].turns.said;
+#endif
+    (void)m, (void)active, (void)parity;
+    return 0;
+}
+VF_FN int32_t vf_ego_turns_late(const struct vf_ego_memory *m, uint32_t active, int32_t parity)
+{
+#if VFRONT_EGO
+    if (active & VF_BIT(ego)) return m->usual[parity].turns.late_us;
 #endif
     (void)m, (void)active, (void)parity;
     return 0;

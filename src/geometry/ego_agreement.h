@@ -24,7 +24,7 @@
 #ifndef VF_EGO_AGREEMENT_H
 #define VF_EGO_AGREEMENT_H
 
-#include "ego.h"
+#include "ego_turns.h"
 
 #define VF_AGREEMENT_SIGMAS 5.0f        /* standard deviations up to which two values agree */
 #define VF_AGREEMENT_ROTATION_RAD 1e-3f /* floor between rotations of two motions [rad] */
@@ -317,6 +317,18 @@ VF_FN void vf_agreement_with_prior(const struct vf_params *params, int timely, v
     if (doubt && good) vf_agreement_withdraw(metric, VFRONT_MOTION_PRIOR);
 }
 
+/** Holds the rates of the readings against those of the motions over many frames, before any motion is withdrawn. */
+VF_FN void vf_agreement_turns(const struct vf_params *params, const vfront_motion_t *relative,
+                              const vfront_motion_t *metric, struct vf_usual *now, const struct vf_usual *was)
+{
+    const float identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    const int good = metric->state == VFRONT_MOTION_GOOD;
+    float w[3];
+    vf_agreement_difference(good ? metric->R : relative->R, identity, w);
+    now->turns = was->turns;
+    vf_turns_step(&now->turns, params, good || vf_agreement_known(relative) ? w : NULL);
+}
+
 /** Hold the motions of a step against all that is known of them. Called once, by one thread. now, before: what is usual
  *  in this frame and in the frame before. */
 VF_FN void vf_agreement_assess(const struct vf_agreement_input *input, vfront_motion_t *relative,
@@ -332,6 +344,7 @@ VF_FN void vf_agreement_assess(const struct vf_agreement_input *input, vfront_mo
     now->share[0] = vf_agreement_share(relative, &was.share[0]);
     now->share[1] = vf_agreement_share(metric, &was.share[1]);
     vf_agreement_difference(input->params->R, identity, now->turn);
+    vf_agreement_turns(input->params, relative, metric, now, &was);
     const int untimely = vf_agreement_follow(input, relative, metric, now, &was);
     vf_agreement_with_prior(input->params, !untimely, relative, metric, now, &was);
 }

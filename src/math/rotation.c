@@ -108,6 +108,26 @@ int vf_rotation_rates_reach(const struct vf_rates *rates, uint64_t t_ns)
     return beyond <= interval || beyond - interval <= interval / 2;
 }
 
+void vf_rotation_mean_rate(float mean_radps[3], const vfront_camera_t *camera, const struct vf_rates *rates,
+                           uint64_t from_ns, uint64_t to_ns)
+{
+    const double *R_cam_imu = vf_rotation_mounting(camera), over = 1.0 / ((double)(to_ns - from_ns) * 1e-9);
+    double sum[3] = {0.0, 0.0, 0.0};
+    uint64_t at = from_ns;
+    for (uint32_t i = 0; i <= rates->count && at < to_ns; i++) {
+        const uint64_t t_ns = i < rates->count ? vf_rate(rates, i).t_ns : to_ns, next = t_ns < to_ns ? t_ns : to_ns;
+        if (next <= at) continue;
+        double a[3], b[3];
+        rate_at(a, rates, at);
+        rate_at(b, rates, next);
+        for (int k = 0; k < 3; k++) sum[k] += 0.5 * (a[k] + b[k]) * ((double)(next - at) * 1e-9);
+        at = next;
+    }
+    for (int k = 0; k < 3; k++)
+        mean_radps[k] = (float)(-over * (R_cam_imu[3 * k] * sum[0] + R_cam_imu[3 * k + 1] * sum[1] +
+                                         R_cam_imu[3 * k + 2] * sum[2]));
+}
+
 void vf_rotation_of_rates(double R_cur_prev[9], const vfront_camera_t *camera, const struct vf_rates *rates,
                           uint64_t from_ns, uint64_t to_ns)
 {

@@ -40,6 +40,10 @@ VF_FN vfront_gyro_t vf_rate(const struct vf_rates *rates, uint32_t i)
  *  mean time between two of them. Fewer than two reach nothing. */
 int vf_rotation_rates_reach(const struct vf_rates *rates, uint64_t t_ns);
 
+/** Mean rate over (from_ns, to_ns] in axes of a camera, of opposite sign: how the scene turns [rad/s]. */
+void vf_rotation_mean_rate(float mean_radps[3], const vfront_camera_t *camera, const struct vf_rates *rates,
+                           uint64_t from_ns, uint64_t to_ns);
+
 /** Rotation from the previous to the current axes of camera 0 over (from_ns, to_ns], integrated from rates. */
 void vf_rotation_of_rates(double R_cur_prev[9], const vfront_camera_t *camera, const struct vf_rates *rates,
                           uint64_t from_ns, uint64_t to_ns);

@@ -298,7 +298,9 @@ VF_FN vfront_health_t vf_report_health(const struct vf_report_view *s, const str
     h.gap = params->gap;
     h.gyro_short = params->gyro_short;
     h.gyro_stuck = params->gyro_stuck;
-    h.imu = params->imu;
+    h.imu = params->imu | vf_ego_turns_said(s->ego, s->geometry.active, s->parity);
+    h.reserved = 0;
+    h.imu_late_us = vf_ego_turns_late(s->ego, s->geometry.active, s->parity);
     h.imu_readings = params->imu_readings;
     h.irregular = s->report->interval[s->parity].irregular;
     h.interval_us = s->report->interval[s->parity].us_q4 / 16;

@@ -48,7 +48,7 @@ static void begin_anew(struct vf_state *s)
     vf_start_begin(&n->start, &rig, &s->rig.imu);
     memset(&n->first, 0, sizeof n->first);
     memset(&n->stereo, 0, sizeof n->stereo);
-    n->running = n->no_gravity = n->poor = n->earlier_count = n->doubt = 0;
+    n->running = n->no_gravity = n->poor = n->earlier_count = n->doubt = n->against = 0;
     n->lost = n->last.t_ns != 0;
 }
 
@@ -161,6 +161,13 @@ static void expect_motion(struct vf_state *s, enum vf_window_command command, co
     if (!n->doubt) p->stated = n->expected;
 }
 
+/** 1 if the readings of this frame are not to be used. */
+static int is_misread(const struct vf_state *s)
+{
+    const uint32_t dead = s->pinned->params.imu & (VFRONT_IMU_STUCK | VFRONT_IMU_ZERO);
+    return dead || s->misread || (s->nav.running && s->nav.against);
+}
+
 void vf_nav_give(struct vf_state *s)
 {
     struct vf_nav *n = &s->nav;
@@ -172,7 +179,7 @@ void vf_nav_give(struct vf_state *s)
     if (!s->pinned->params.frame) begin_anew(s);
     fill_readings(n, &s->readings);
     n->next = n->carried;
-    n->unread = !s->readings.count || vf_readings_gap(&s->readings, VFRONT_IMU_GAP_NS) || !has_imu(s);
+    n->unread = !s->readings.count || vf_readings_gap(&s->readings, VFRONT_IMU_GAP_NS) || !has_imu(s) || is_misread(s);
     const enum vf_window_command command = command_of(s);
     g->command = command;
     if (command == VF_WINDOW_BEGIN) begin(s, g);
@@ -236,7 +243,14 @@ static void go_on_from(vfront_nav_t *first, const vfront_nav_t *last)
 static void seek(struct vf_state *s, const vfront_result_t *r)
 {
     struct vf_nav *n = &s->nav;
+    const uint32_t wrong = VFRONT_IMU_STUCK | VFRONT_IMU_ZERO | VFRONT_IMU_IN_G | VFRONT_IMU_NO_GRAVITY |
+                           VFRONT_IMU_AXES | VFRONT_IMU_IN_DEGREES | VFRONT_IMU_CLOCK;
+    const struct vf_window_rig rig = n->start.rig;
     if (!has_imu(s)) return;
+    if (r->health.imu & wrong) {
+        vf_start_begin(&n->start, &rig, &s->rig.imu);
+        return;
+    }
     const struct vf_start_frame frame = {n->t_ns, n->imu, n->readings, &r->metric, &r->relative};
     const enum vf_start_state found = vf_start_step(&n->start, &frame);
     if (found != VF_START_STANDING && found != VF_START_MOVING) return;
@@ -333,10 +347,14 @@ static int differs(const vfront_prediction_t *e, const vfront_motion_t *m, int m
     return found;
 }
 
-/** What the motion of the pictures says of that expected, and the way goes on from this frame. */
-static void judge_motion(struct vf_nav *n, const vfront_result_t *r)
+/** What the motion of the pictures says of that expected, and the way goes on from this frame. own: 1: the rotation
+ *  prior is not of readings. */
+static void judge_motion(struct vf_nav *n, const vfront_result_t *r, uint32_t own)
 {
     const int metric = r->metric.state == VFRONT_MOTION_GOOD, known = metric || r->relative.state == VFRONT_MOTION_GOOD;
+    n->against -= n->against > 0;
+    if (r->health.imu & (VFRONT_IMU_STUCK | VFRONT_IMU_ZERO) && !n->against) n->against = 1; /* its last readings */
+    if ((r->relative.flags | r->metric.flags) & VFRONT_MOTION_PRIOR && !own) n->against = VF_NAV_AGAINST_FRAMES;
     n->doubt -= n->doubt > 0;
     if (n->expected.source && known && differs(&n->expected, metric ? &r->metric : &r->relative, metric))
         n->doubt = VF_NAV_DOUBT_FRAMES;
@@ -357,7 +375,7 @@ void vf_nav_take(struct vf_state *s, vfront_result_t *r)
     const enum vf_window_command command = (enum vf_window_command)s->pinned->given.command;
     vfront_nav_t *nav = &r->nav;
     if (!is_active(s)) return;
-    judge_motion(n, r);
+    judge_motion(n, r, s->pinned->params.rotation_own);
     if (!n->unread || !s->pinned->params.frame) n->read_ns = n->t_ns;
     if (command != VF_WINDOW_NONE) {
         tell(n, command == VF_WINDOW_BEGIN, nav);

@@ -12,6 +12,9 @@
  *         A state ends after VF_NAV_COAST_NS without sights, VF_NAV_UNREAD_NS without both, or where for
  *         VF_NAV_POOR_FRAMES frames the mean cost of a sight is over VF_NAV_POOR_COST; then the start begins anew, and
  *         the new state goes on where the last one was, in position and yaw, and in tilt where nothing tells that
+ *         Readings that are stuck or 0, that contradict the motion of the pictures (VFRONT_MOTION_PRIOR) until
+ *         VF_NAV_AGAINST_FRAMES frames after the last contradiction, or whose rates are not the pictures' (ego_turns.h)
+ *         count as missing, and begin no state, nor do those that seem to be in g or without gravity
  *         With readings, the state says to predict how camera 0 has moved (nav_motion.h). Where such a motion differs
  *         from that which the pictures show by more than VF_NAV_DOUBT deviations along an axis, it is not predicted for
  *         VF_NAV_DOUBT_FRAMES frames
@@ -38,6 +41,9 @@
  *  about 2 to 3, one that is up to 36. */
 #define VF_NAV_POOR_FRAMES 10
 #define VF_NAV_POOR_COST 12.0
+
+/** Frames for which readings count as missing after a motion of the pictures that contradicts their rotation. */
+#define VF_NAV_AGAINST_FRAMES 8
 
 /** Deviations by which a motion expected by the state and that of the pictures may differ, along each axis; frames for
  *  which nothing is predicted by a state that differed by more. */
@@ -72,10 +78,11 @@ struct vf_nav {
     vfront_imu_t imu[VF_NAV_EARLIER + VFRONT_IMU_SAMPLES];
     uint32_t readings;
     uint32_t earlier_count;
-    uint32_t shown;                       /* 1: the last frame done had a new picture of camera 0 */
-    struct vf_nav_way way, way_next;      /* since its last picture: of the last frame done; with this one */
-    uint32_t doubt;                       /* frames for which the motion by the state is not predicted */
-    vfront_prediction_t expected;         /* that motion in this frame, predicted or not; its source 0: none */
+    uint32_t shown;                  /* 1: the last frame done had a new picture of camera 0 */
+    struct vf_nav_way way, way_next; /* since its last picture: of the last frame done; with this one */
+    uint32_t against;                /* frames for which readings are not used, since they contradict the pictures */
+    uint32_t doubt;                  /* frames for which the motion by the state is not predicted */
+    vfront_prediction_t expected;    /* that motion in this frame, predicted or not; its source 0: none */
     vfront_imu_t earlier[VF_NAV_EARLIER]; /* last readings up to the end of the step before */
 #else
     uint64_t nothing;

@@ -394,7 +394,7 @@ static uint32_t rest_for(uint64_t *at, double force, double rate, uint64_t ms)
         }
         faults = step(frame_at(*at), imu, 7)->imu;
     }
-    return faults;
+    return faults & ~(uint32_t)(VFRONT_IMU_AXES | VFRONT_IMU_CLOCK); /* drawn rates are not the pictures' */
 }
 
 /** Readings far ahead of their frame are dropped, and those that come later are none the worse for it. */

@@ -97,7 +97,8 @@ static int fly(const vfront_tuning_t *tuning, uint64_t frames)
             f.picture[c].mask_pitch_bytes = (uint32_t)f.picture[c].width_px;
         }
         for (uint64_t k = 0; k < 7; k++)
-            imu[k] = (vfront_imu_t){f.t_ns + 4600000u * k - 28000000u, {0, 0, 1e-3 * (double)k}, {0, -9.81, 0.01}};
+            imu[k] = (vfront_imu_t){
+                f.t_ns + 4600000u * k - 28000000u, {0, 0, 1e-3 * (double)k}, {0, -9.81, 0.01 + 1e-4 * (double)k}};
         f.imu = imu;
         f.imu_count = 7;
         assert_int_equal(vfront_step(&pair_vf, &f, &r), VFRONT_OK);

@@ -200,7 +200,10 @@ static void put_health(const vfront_health_t *h)
     put(h->gap, 4);
     put(h->gyro_short, 4);
     put(h->gyro_stuck, 4);
-    if (h->imu || h->imu_readings) put(h->imu, 4), put(h->imu_readings, 4);
+    if (h->imu || h->imu_readings) {
+        put(h->imu, 4), put(h->imu_readings, 4);
+        put((uint32_t)h->imu_late_us, 4), put(h->reserved, 4);
+    }
     put(h->irregular, 4);
     put(h->interval_us, 4);
     put(h->repeated, 4);

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* turns: rates by readings beside those of the pictures, drawn as sums of sines: what is said of readings that are
+ * right, about other axes, in degrees, of another time, and for how long; nothing where nothing changes. */
+#include "tests/fixture/rigid.h"
+
+#include "geometry/ego_turns.h"
+
+#if VFRONT_EGO
+
+enum { FRAMES = 200 };
+
+/** A motion, and how it is read. */
+struct drawn {
+    double amplitude[3][3], hz[3][3], phase[3][3];
+    double bias[3], noise_radps, camera_noise_rad, dt_s;
+    double R[9];   /* from true axes to those of the readings */
+    double scale;  /* of the readings */
+    double late_s; /* readings are those of so much earlier */
+    int from, to;  /* frames in which the readings are wrong */
+};
+
+static void any_motion(struct drawn *d, double radps)
+{
+    memset(d, 0, sizeof *d);
+    for (int i = 0; i < 9; i++) {
+        d->amplitude[i / 3][i % 3] = radps * real(0.5, 1.2);
+        d->hz[i / 3][i % 3] = real(0.15, 0.9);
+        d->phase[i / 3][i % 3] = real(0, 6.28);
+        d->R[i] = i % 4 == 0;
+    }
+    for (int k = 0; k < 3; k++) d->bias[k] = real(-0.1, 0.1);
+    d->noise_radps = 0.005;
+    d->camera_noise_rad = 5e-4;
+    d->dt_s = 0.05;
+    d->scale = 1.0;
+    d->to = FRAMES;
+}
+
+static double rate_at(const struct drawn *d, int k, double t)
+{
+    double sum = 0.0;
+    for (int i = 0; i < 3; i++) sum += d->amplitude[k][i] * sin(6.283185307 * d->hz[k][i] * t + d->phase[k][i]);
+    return sum;
+}
+
+/** A frame: what its parameters and its motion say. known: 0: there is no motion. */
+static void step_frame(struct vf_turns *t, const struct drawn *d, int i, int known)
+{
+    static const double one[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    const int wrong = i >= d->from && i < d->to;
+    struct vf_params p;
+    double right[3], turned[3];
+    float w[3];
+    memset(&p, 0, sizeof p);
+    p.dt_ns = (uint64_t)(d->dt_s * 1e9);
+    p.rate_known = 1;
+    for (int k = 0; k < 3; k++) {
+        w[k] = (float)(rate_at(d, k, i * d->dt_s) * d->dt_s + d->camera_noise_rad * normal());
+        right[k] = rate_at(d, k, i * d->dt_s - (wrong ? d->late_s : 0.0)) + d->bias[k] + d->noise_radps * normal();
+    }
+    rotate(wrong ? d->R : one, right, turned);
+    for (int k = 0; k < 3; k++) p.rate_radps[k] = (float)((wrong ? d->scale : 1.0) * turned[k]);
+    vf_turns_step(t, &p, known ? w : NULL);
+}
+
+/** Flies from `from` on; first frame in which something is said, FRAMES: none. */
+static int fly(struct vf_turns *t, const struct drawn *d, int from, uint32_t *said)
+{
+    int first = FRAMES;
+    *said = 0;
+    for (int i = from; i < FRAMES; i++) {
+        step_frame(t, d, i, 1);
+        if (t->said && first == FRAMES) first = i;
+        *said |= t->said;
+    }
+    return first;
+}
+
+/** Readings that are right, slow and fast, with a bias: nothing is said. */
+static void right(void **state)
+{
+    (void)state;
+    shake(1);
+    for (int run = 0; run < 300; run++) {
+        struct drawn d;
+        struct vf_turns t;
+        uint32_t said;
+        any_motion(&d, run % 3 == 0 ? 0.02 : run % 3 == 1 ? 0.2 : 1.0);
+        d.dt_s = (double[]){0.033, 0.05, 0.1}[run / 3 % 3];
+        d.scale = real(0.97, 1.03);
+        d.late_s = real(-0.004, 0.004);
+        memset(&t, 0, sizeof t);
+        fly(&t, &d, 0, &said);
+        REQUIRE(said == 0 && t.late_us == 0, "run %d: %u\n", run, said);
+    }
+}
+
+/** A quarter turn of the axes, a sign, degrees: said within 80 frames, and only that. */
+static void axes(void **state)
+{
+    int late = 0;
+    (void)state;
+    shake(2);
+    for (int run = 0; run < 200; run++) {
+        struct drawn d;
+        struct vf_turns t;
+        uint32_t said;
+        double w[3] = {0, 0, 0};
+        any_motion(&d, 0.4);
+        const int degrees = run % 4 == 3;
+        w[run % 3] = run % 2 ? 1.5707963 : -1.5707963;
+        if (!degrees) rotation_of(w, d.R);
+        if (run % 4 == 2)
+            for (int i = 0; i < 9; i++) d.R[i] = i % 4 == 0 ? -1.0 : 0.0;
+        d.scale = degrees ? 57.29578 : 1.0;
+        memset(&t, 0, sizeof t);
+        const int first = fly(&t, &d, 0, &said);
+        REQUIRE(said == (degrees ? VFRONT_IMU_IN_DEGREES : VFRONT_IMU_AXES), "run %d: %u\n", run, said);
+        late += first > 80;
+    }
+    REQUIRE(late < 10, "%d of 200 are named late\n", late);
+}
+
+/** Another time: said, with the time to 5 ms or 10 %. */
+static void clock(void **state)
+{
+    (void)state;
+    int named = 0, others = 0;
+    shake(3);
+    for (int run = 0; run < 300; run++) {
+        static const double dt[3] = {0.033, 0.05, 0.1}, off[5] = {0.1, -0.1, 0.05, -0.03, 0.13};
+        struct drawn d;
+        struct vf_turns t;
+        uint32_t said;
+        any_motion(&d, 0.5);
+        d.dt_s = dt[run % 3];
+        d.late_s = off[run % 5];
+        if (fabs(d.late_s) > 3 * d.dt_s) continue;
+        memset(&t, 0, sizeof t);
+        fly(&t, &d, 0, &said);
+        named += said == VFRONT_IMU_CLOCK;
+        others += said != VFRONT_IMU_CLOCK;
+        if (said != VFRONT_IMU_CLOCK) continue;
+        const double error_s = 1e-6 * t.late_us - d.late_s;
+        REQUIRE(fabs(error_s) < 0.005 + 0.1 * fabs(d.late_s), "run %d: %d us, %g s\n", run, t.late_us, d.late_s);
+    }
+    print_message("%d named, %d not\n", named, others);
+    REQUIRE(named > 20 * others, "%d named, %d not\n", named, others);
+}
+
+/** A fault that ends is taken back; without motions nothing is said. */
+static void ends(void **state)
+{
+    (void)state;
+    shake(4);
+    for (int run = 0; run < 50; run++) {
+        struct drawn d;
+        struct vf_turns t;
+        any_motion(&d, 0.5);
+        d.scale = 57.29578;
+        d.to = 60;
+        memset(&t, 0, sizeof t);
+        for (int i = 0; i < 60; i++) step_frame(&t, &d, i, 0);
+        assert_int_equal(t.said, 0);
+        for (int i = 0; i < 60; i++) step_frame(&t, &d, i, 1);
+        assert_int_equal(t.said, VFRONT_IMU_IN_DEGREES);
+        for (int i = 60; i < 1000; i++) step_frame(&t, &d, i, 1);
+        assert_int_equal(t.said, 0);
+    }
+}
+#endif
+
+int main(void)
+{
+#if VFRONT_EGO
+    const struct CMUnitTest test[] = {cmocka_unit_test(right), cmocka_unit_test(axes), cmocka_unit_test(clock),
+                                      cmocka_unit_test(ends)};
+    return cmocka_run_group_tests_name("turns", test, NULL, NULL);
+#else
+    return 0;
+#endif
+}
