@@ -10,6 +10,7 @@
 #define DATASET_INTERNAL_H
 
 #include "dataset.h"
+#include "course.h"
 #include "picture.h"
 #include "synthetic.h"
 #include "text.h"
@@ -45,6 +46,7 @@ struct dataset {
     uint32_t imu_count;
     int has_gyro;        /* 1: IMU readings, or the flight's gyro, and a calibration with which they are of use */
     synthetic_t *flight; /* the rendered flight, or NULL */
+    course_t *course;    /* the flight along a trajectory, or NULL */
     vfront_gyro_t rendered_gyro[VFRONT_GYRO_SAMPLES];
     int renders_imu; /* 1: the flight gives rendered_imu in place of rendered_gyro */
     vfront_imu_t rendered_imu[VFRONT_IMU_SAMPLES];
@@ -55,6 +57,10 @@ struct dataset {
     int has_up;                    /* 1: it is known */
     int noted_coloured, noted_imu; /* notes are printed once */
 };
+
+/** Stamp of a frame, and the middle of its exposure [ns]. */
+uint64_t dataset_time_ns(const struct dataset *d, uint32_t index);
+uint64_t dataset_middle_ns(const struct dataset *d, uint32_t index);
 
 /** Format the message of a failed function. */
 __attribute__((format(printf, 1, 2))) const char *dataset_fail(const char *format, ...);

@@ -162,6 +162,7 @@ struct vf_landmark {
     float still[3];   /* bearing of reference in the test of rest, and its time */
     uint64_t still_ns;
     struct vf_window_sight sight[VF_WINDOW_FRAMES];
+    uint32_t refused, reserved; /* sights that did not agree with the readings (window_gate.h) */
 };
 
 /** What is known of rest (window_rest.h). */

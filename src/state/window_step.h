@@ -13,6 +13,7 @@
 #ifndef VF_WINDOW_STEP_H
 #define VF_WINDOW_STEP_H
 
+#include "window_gate.h"
 #include "window_motion.h"
 #include "window_solve.h"
 #include "window_system.h"
@@ -188,6 +189,8 @@ VF_FN void vf_window_open(struct vf_window *w, struct vf_window_work *k, const s
     if (w->rig.rests) vf_window_rest_of(w, k, sight, sights);
     vf_window_lists(w, k);
     vf_window_relate(w, k);
+    vf_window_gate(w, k, sights);
+    vf_window_lists(w, k);
 }
 
 /* ---- a step of the optimisation ---------------------------------------------------------------------------------- */
@@ -579,6 +582,9 @@ VF_FN void vf_window_choose(struct vf_window *w, struct vf_window_work *k)
             vf_window_enter_prior(&w->slot[f]);
         }
     vf_window_enter_prior(s);
+    uint32_t in_leaving = 0;
+    for (int i = 0; i < VF_WINDOW_LANDMARKS; i++) in_leaving += w->landmark[i].id && w->landmark[i].seen >> a & 1;
+    if (4 * k->known < in_leaving) s->keyframe = 1;
     if (s->keyframe && frames - states >= VF_WINDOW_KEYFRAMES) k->key = vf_window_key_to_leave(w, k);
     if (k->key >= 0) k->hosts = 1u << k->key;
     for (int i = s->keyframe ? 6 : 0; i < VF_NAV_ERRORS; i++) k->gone_list[k->gone++] = vf_window_error_column(s, a, i);

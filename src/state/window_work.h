@@ -121,6 +121,8 @@ struct vf_window_work {
     struct vf_landmark_row row[2][VF_WINDOW_LANDMARKS];
     struct vf_landmark_more more[VF_WINDOW_LANDMARKS];
     int32_t landmark_of[VF_WINDOW_SIGHTS]; /* of each sight; -1: none; -2: no track */
+    float square[VF_WINDOW_SIGHTS];        /* of each sight at the prediction (window_gate.h) */
+    uint32_t within[9];
     uint32_t ids[VF_WINDOW_LANDMARKS];     /* of all landmarks */
     int32_t merit[VF_WINDOW_LANDMARKS];    /* of slots for new landmarks, see vf_window_slot_merit() */
     int32_t order[VF_WINDOW_LANDMARKS];    /* slots for new landmarks, best first */
