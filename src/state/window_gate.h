@@ -7,7 +7,7 @@
  * Rule    residual of camera 0 at the prediction, squared, over its deviation: the least level 2^i VF_GATE_LEVEL within
  *         which VF_GATE_SHARE of all sights are, times VF_GATE_TIMES, is the gate, and at least VF_GATE_LEAST. Where it
  *         is above VF_GATE_MOST the prediction is not good enough to tell, and nothing is refused
- *         A landmark that was refused VF_GATE_REFUSALS times is not taken again
+ *         A landmark that was refused VF_GATE_REFUSALS times is not taken again, nor is its track a new one
  * Exact   residuals in single precision, counts are integers
  */
 #ifndef VF_WINDOW_GATE_H
@@ -27,6 +27,9 @@
 #define VF_GATE_MOST 16.0f
 
 #define VF_GATE_REFUSALS 3
+
+/** k->landmark_of of a sight that is refused. */
+#define VF_GATE_REFUSED (-3)
 
 /** Squared residual of a sight of camera 0 at the prediction; -1: none. */
 VF_FN float vf_gate_square(const struct vf_window *w, const struct vf_window_work *k, int32_t landmark)
@@ -56,9 +59,8 @@ VF_FN float vf_gate_of(const uint32_t within[VF_GATE_LEVELS], uint32_t tested)
     return 0.0f;
 }
 
-/** Sights of the newest frame, refused or not; poses relative to hosts are there. Of one block. Returns 1 if there may be
- *  a sight less. */
-VF_FN int vf_window_gate(struct vf_window *w, struct vf_window_work *k, uint32_t sights)
+/** Sights of the newest frame, refused or not; poses relative to hosts are there. Of one block. */
+VF_FN void vf_window_gate(struct vf_window *w, struct vf_window_work *k, uint32_t sights)
 {
     VF_PARTS(i, (int)sights)
     k->square[i] = vf_gate_square(w, k, k->landmark_of[i]);
@@ -79,10 +81,11 @@ VF_FN int vf_window_gate(struct vf_window *w, struct vf_window_work *k, uint32_t
         if (!l || k->square[i] < 0.0f) continue;
         const int off = gate > 0.0f && k->square[i] > gate;
         l->refused += (uint32_t)off;
-        if (off || l->refused >= VF_GATE_REFUSALS) l->seen &= ~(1u << w->newest);
+        if (!off && l->refused < VF_GATE_REFUSALS) continue;
+        l->seen &= ~(1u << w->newest);
+        k->landmark_of[i] = VF_GATE_REFUSED;
     }
     VF_ITEM_SYNC();
-    return 1;
 }
 
 #endif

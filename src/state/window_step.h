@@ -408,19 +408,25 @@ VF_FN void vf_window_order(const struct vf_window *w, struct vf_window_work *k)
     VF_ITEM_SYNC();
 }
 
-/** Number of sights of landmarks. */
+/** Number of sights of landmarks, and of those refused. */
 VF_FN void vf_window_count_known(struct vf_window_work *k, uint32_t sights)
 {
     VF_PARTS(part, VF_WINDOW_PARTS)
     {
-        k->number[part] = 0;
-        for (uint32_t i = (uint32_t)part; i < sights; i += VF_WINDOW_PARTS) k->number[part] += k->landmark_of[i] >= 0;
+        k->number[part] = k->off[part] = 0;
+        for (uint32_t i = (uint32_t)part; i < sights; i += VF_WINDOW_PARTS) {
+            k->number[part] += k->landmark_of[i] >= 0;
+            k->off[part] += k->landmark_of[i] == VF_GATE_REFUSED;
+        }
     }
     VF_ITEM_SYNC();
     VF_PARTS(i, 1)
     {
-        k->known = 0;
-        for (int part = 0; part < VF_WINDOW_PARTS; part++) k->known += k->number[part];
+        k->known = k->refused = 0;
+        for (int part = 0; part < VF_WINDOW_PARTS; part++) {
+            k->known += k->number[part];
+            k->refused += k->off[part];
+        }
     }
     VF_ITEM_SYNC();
 }
@@ -605,7 +611,7 @@ VF_FN void vf_window_close(struct vf_window *w, struct vf_window_work *k, const 
     }
     VF_ITEM_SYNC();
     if (k->rest.begins) vf_rest_part(w, k);
-    if (sights && (k->rest.begins || (float)k->known < VF_WINDOW_KNOWN * (float)sights)) {
+    if (sights && (k->rest.begins || (float)k->known < VF_WINDOW_KNOWN * (float)(sights - k->refused))) {
         VF_PARTS(i, 1)
         w->slot[w->rest.holds ? w->rest.host : w->newest].keyframe = 1;
         vf_window_found(w, k, sight, sights);

@@ -100,16 +100,17 @@ struct vf_window_work {
     int32_t undone;      /* 1: the last step was undone: landmarks are to be put back */
     int32_t still;       /* 1: landmarks do not move before their rows are made */
     uint32_t known;      /* sights of landmarks */
+    uint32_t refused;    /* sights that are refused (window_gate.h) */
     uint32_t hosts;      /* bit h: its landmarks are in the system */
     uint32_t sights;     /* of the newest frame */
     int32_t leaves, key; /* marginalisation: state, keyframe that leave; -1: none */
     uint32_t leaving;    /* bit f: the frame of slot f is gone after it */
     int32_t gone, gone_list[VF_WINDOW_GONE_MOST];
-    int32_t reserved;
     uint32_t in[VF_WINDOW_FRAMES]; /* of each host: bits of its frames and itself; 0: no landmarks */
     double damping, cost;
     double part[VF_WINDOW_PARTS];
     double seen[VF_WINDOW_PARTS];                                      /* cost of sights, in parts */
+    uint32_t off[VF_WINDOW_PARTS];                                     /* sights refused, in parts */
     uint32_t number[VF_WINDOW_PARTS];                                  /* counts in parts */
     double from_first[VF_WINDOW_COLUMNS], of_prior[VF_WINDOW_COLUMNS]; /* x; prior's H x */
     double x[VF_WINDOW_COLUMNS];
@@ -120,7 +121,7 @@ struct vf_window_work {
     struct vf_window_system system[2];
     struct vf_landmark_row row[2][VF_WINDOW_LANDMARKS];
     struct vf_landmark_more more[VF_WINDOW_LANDMARKS];
-    int32_t landmark_of[VF_WINDOW_SIGHTS]; /* of each sight; -1: none; -2: no track */
+    int32_t landmark_of[VF_WINDOW_SIGHTS]; /* of each sight; -1: none; -2: no track; -3: refused */
     float square[VF_WINDOW_SIGHTS];        /* of each sight at the prediction (window_gate.h) */
     uint32_t within[9];
     uint32_t ids[VF_WINDOW_LANDMARKS];     /* of all landmarks */
