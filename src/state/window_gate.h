@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Gate of the window: sights of the newest frame that do not agree with the readings are left out, so that what moves by
- * itself does not take the state with it, be it most of the picture.
+/* Gate of the window: sights of the newest frame that do not agree with the readings are left out, so that what moves
+ * by itself does not take the state with it, be it most of the picture.
  *
  * In      newest frame with the state that its readings predict; its sights of landmarks
  * Out     landmarks' bit `seen` of that frame taken away where it is refused; their count `refused`
@@ -24,7 +24,7 @@
 #define VF_GATE_FEWEST 8
 #define VF_GATE_TIMES 16.0f
 #define VF_GATE_LEAST 1.0f
-#define VF_GATE_MOST 16.0f
+#define VF_GATE_MOST 32.0f
 
 #define VF_GATE_REFUSALS 3
 

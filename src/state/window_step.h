@@ -4,7 +4,9 @@
  * Rule    vf_window_open(), of one block
  *         VF_WINDOW_ITERATIONS + 1 times: the launches of a system (window_system.h); vf_window_judge(), and, while
  *         there is a step to make, vf_window_solve() and vf_window_go(), of one block
- *         vf_window_close(), of one block
+ *         vf_window_close(), of one block. Where the newest frame sees fewer than VF_WINDOW_FEW landmarks of many,
+ *         since pictures end or all tracks do, all others leave, so that what their sights say is not lost with the
+ *         tracks; new landmarks begin with the next frame
  *         the launches of a system; vf_window_leave(), of one block, and beside it vf_window_cover(), of another one
  *         The factorisation of all columns is done by whoever runs a launch: vf_window_solve() on the host, tiles in
  *         registers on a GPU (kernels/state/window_tiles.cuh), in the same order
@@ -543,7 +545,8 @@ VF_FN void vf_window_enter_prior(struct vf_window_slot *s)
     s->first = s->value;
 }
 
-/** What leaves when rest begins: every frame but the newest one. By one item. */
+/** What leaves when rest begins, or when what was in sight is not any more: every frame but the newest one. By one
+ *  item. */
 VF_FN void vf_window_choose_all(struct vf_window *w, struct vf_window_work *k)
 {
     const int32_t moving = VF_WINDOW_MOVING + 9 * w->slot[w->newest].state;
@@ -567,7 +570,7 @@ VF_FN void vf_window_choose(struct vf_window *w, struct vf_window_work *k)
     k->leaves = k->key = -1;
     k->leaving = 0;
     k->still = 1;
-    if (k->rest.begins) {
+    if (k->rest.begins || k->folds) {
         vf_window_choose_all(w, k);
         return;
     }
@@ -588,14 +591,19 @@ VF_FN void vf_window_choose(struct vf_window *w, struct vf_window_work *k)
             vf_window_enter_prior(&w->slot[f]);
         }
     vf_window_enter_prior(s);
-    uint32_t in_leaving = 0;
-    for (int i = 0; i < VF_WINDOW_LANDMARKS; i++) in_leaving += w->landmark[i].id && w->landmark[i].seen >> a & 1;
-    if (4 * k->known < in_leaving) s->keyframe = 1;
     if (s->keyframe && frames - states >= VF_WINDOW_KEYFRAMES) k->key = vf_window_key_to_leave(w, k);
     if (k->key >= 0) k->hosts = 1u << k->key;
     for (int i = s->keyframe ? 6 : 0; i < VF_NAV_ERRORS; i++) k->gone_list[k->gone++] = vf_window_error_column(s, a, i);
     for (int i = 0; i < 6 && k->key >= 0; i++) k->gone_list[k->gone++] = 6 * k->key + i;
     k->leaving = (s->keyframe ? 0 : 1u << a) | (k->key >= 0 ? 1u << k->key : 0);
+}
+
+/** 1 if a frame but the newest one hosts landmarks. */
+VF_FN int vf_window_hosts(const struct vf_window *w)
+{
+    int hosts = 0;
+    for (int f = 0; f < VF_WINDOW_FRAMES; f++) hosts |= f != w->newest && w->slot[f].number && w->slot[f].keyframe;
+    return hosts;
 }
 
 /** Last launch but those of the leaving: new landmarks, what leaves. Of one block. */
@@ -607,13 +615,18 @@ VF_FN void vf_window_close(struct vf_window *w, struct vf_window_work *k, const 
     VF_PARTS(i, 1)
     {
         k->sights = sights;
+        k->folds = !k->rest.begins && k->known < VF_WINDOW_FEW && 8 * k->known < w->sighted && vf_window_hosts(w);
+        w->sighted = k->known;
         if (k->rest.begins) w->rest.host = w->newest;
     }
     VF_ITEM_SYNC();
     if (k->rest.begins) vf_rest_part(w, k);
-    if (sights && (k->rest.begins || (float)k->known < VF_WINDOW_KNOWN * (float)(sights - k->refused))) {
+    if (sights && !k->folds && (k->rest.begins || (float)k->known < VF_WINDOW_KNOWN * (float)(sights - k->refused))) {
         VF_PARTS(i, 1)
-        w->slot[w->rest.holds ? w->rest.host : w->newest].keyframe = 1;
+        {
+            w->slot[w->rest.holds ? w->rest.host : w->newest].keyframe = 1;
+            w->sighted = sights - k->refused;
+        }
         vf_window_found(w, k, sight, sights);
     }
     vf_window_count_alive(w, k);
@@ -635,7 +648,7 @@ VF_FN void vf_window_forget(struct vf_window *w, const struct vf_window_work *k)
     VF_PARTS(i, VF_WINDOW_LANDMARKS)
     {
         struct vf_landmark *l = &w->landmark[i];
-        if (l->id && l->host == k->key) l->id = 0;
+        if (l->id && (l->host == k->key || k->folds)) l->id = 0;
         l->seen &= ~slots;
     }
     VF_PARTS(i, VF_WINDOW_FRAMES * WORDS)
@@ -645,7 +658,7 @@ VF_FN void vf_window_forget(struct vf_window *w, const struct vf_window_work *k)
     {
         struct vf_window_slot *s = &w->slot[f];
         if (!(slots >> f & 1) && k->key >= 0 && k->host[k->key].frames >> f & 1) vf_window_enter_prior(s);
-        if ((f == k->leaves && !k->rest.begins) || slots >> f & 1) s->state = -1;
+        if ((f == k->leaves && !k->rest.begins && !k->folds) || slots >> f & 1) s->state = -1;
     }
     VF_ITEM_SYNC();
 }

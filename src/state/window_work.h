@@ -103,6 +103,7 @@ struct vf_window_work {
     uint32_t refused;    /* sights that are refused (window_gate.h) */
     uint32_t hosts;      /* bit h: its landmarks are in the system */
     uint32_t sights;     /* of the newest frame */
+    int32_t folds;       /* 1: all frames but the newest leave at once: it sees hardly any landmark */
     int32_t leaves, key; /* marginalisation: state, keyframe that leave; -1: none */
     uint32_t leaving;    /* bit f: the frame of slot f is gone after it */
     int32_t gone, gone_list[VF_WINDOW_GONE_MOST];
@@ -124,9 +125,9 @@ struct vf_window_work {
     int32_t landmark_of[VF_WINDOW_SIGHTS]; /* of each sight; -1: none; -2: no track; -3: refused */
     float square[VF_WINDOW_SIGHTS];        /* of each sight at the prediction (window_gate.h) */
     uint32_t within[9];
-    uint32_t ids[VF_WINDOW_LANDMARKS];     /* of all landmarks */
-    int32_t merit[VF_WINDOW_LANDMARKS];    /* of slots for new landmarks, see vf_window_slot_merit() */
-    int32_t order[VF_WINDOW_LANDMARKS];    /* slots for new landmarks, best first */
+    uint32_t ids[VF_WINDOW_LANDMARKS];  /* of all landmarks */
+    int32_t merit[VF_WINDOW_LANDMARKS]; /* of slots for new landmarks, see vf_window_slot_merit() */
+    int32_t order[VF_WINDOW_LANDMARKS]; /* slots for new landmarks, best first */
     int32_t slots;
     double score[VF_WINDOW_FRAMES]; /* of keyframes, for the one that leaves */
     /* estimate before a step of the optimisation */
