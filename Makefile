@@ -95,7 +95,7 @@ ifndef V
 .SILENT:
 endif
 .PHONY: all lib help show test check clean FORCE
-all: lib $(if $(PREFIX_SYMBOLS),,$(BUILD)/minimal $(BUILD)/replay) ## Library, example and replay
+all: lib $(if $(PREFIX_SYMBOLS),,$(BUILD)/minimal $(BUILD)/replay $(BUILD)/companion) ## Library, example, replay and companion
 
 lib: $(LIB) ## The library, libvfront.a
 
@@ -137,8 +137,11 @@ FORMATS   := $(if $(HAVE_PNG),-DHAVE_PNG) $(if $(HAVE_YAML),-DHAVE_YAML)
 FORMAT_LIBS := $(if $(HAVE_PNG),-lpng) $(if $(HAVE_YAML),-lyaml)
 
 EXAMPLE := $(BUILD)/examples
-SHARED  := $(filter-out %/minimal.c %/replay.c %/latency.c,$(wildcard examples/*.c))# of replay
+SHARED  := $(filter-out %/minimal.c %/replay.c %/latency.c,$(wildcard examples/*.c)) $(wildcard examples/recording/*.c)# of replay
 $(EXAMPLE)/%.o: EXTRA = $(FORMATS)
+# Recordings name the sources of the library that made them.
+$(EXAMPLE)/recording/header.o: EXTRA = -DRECORDING_SOURCES='"$(shell tests/house/sources.sh)"'
+$(EXAMPLE)/recording/header.o: $(SRC) $(HEADERS) $(wildcard port/cuda/*.c kernels/*/*.cu)
 $(EXAMPLE)/parts.a: $(SHARED:%.c=$(BUILD)/%.o)
 	@rm -f $@
 	$(AR) rcs $@ $^
@@ -152,6 +155,16 @@ $(BUILD)/replay: $(EXAMPLE)/replay.o $(EXAMPLE)/parts.a $(LIB)
 	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
 
 $(BUILD)/latency: $(EXAMPLE)/latency.o $(EXAMPLE)/parts.a $(LIB)
+	@echo "  LINK $@"
+	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
+
+# companion: examples/companion, its parts and those of replay.
+COMPANION := $(filter-out %/companion.c,$(wildcard examples/companion/*.c))
+$(EXAMPLE)/companion/parts.a: $(COMPANION:%.c=$(BUILD)/%.o)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/companion: $(EXAMPLE)/companion/companion.o $(EXAMPLE)/companion/parts.a $(EXAMPLE)/parts.a $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
 

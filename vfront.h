@@ -51,6 +51,9 @@
 #define vfront_status_name VFRONT_JOIN(VFRONT_PREFIX, vfront_status_name)
 #define vfront_stage_name VFRONT_JOIN(VFRONT_PREFIX, vfront_stage_name)
 #define vfront_digest VFRONT_JOIN(VFRONT_PREFIX, vfront_digest)
+#define vfront_digest_stage VFRONT_JOIN(VFRONT_PREFIX, vfront_digest_stage)
+#define vfront_digest_parts VFRONT_JOIN(VFRONT_PREFIX, vfront_digest_parts)
+#define vfront_return VFRONT_JOIN(VFRONT_PREFIX, vfront_return)
 #define vfront_tuning_default VFRONT_JOIN(VFRONT_PREFIX, vfront_tuning_default)
 #define vfront_tuning_set VFRONT_JOIN(VFRONT_PREFIX, vfront_tuning_set)
 #define vfront_tuning_entry VFRONT_JOIN(VFRONT_PREFIX, vfront_tuning_entry)
@@ -333,6 +336,12 @@ enum { VFRONT_PART_REST = 1, VFRONT_PART_DISPARITIES = 2, VFRONT_PART_STIXELS = 
  *  result with one for which the host port left out disparities and stixels (failover_dense). 0 for NULL. */
 uint64_t vfront_digest_parts(const vfront_result_t *result, uint32_t parts);
 
+/** Digest of what one stage has put into a result, to name the first stage, in run order, at which two results of the
+ *  same frame differ. Of `report`: vfront_digest(), so that results which differ do so in it at the latest. 0 for NULL,
+ *  for a stage of which a result has nothing but through later ones (rectify, pyramid, scale, smooth, detect, sight),
+ *  for one that is not in this build, and past the last. */
+uint64_t vfront_digest_stage(const vfront_result_t *result, size_t stage);
+
 /** Sets all tuning values to their standard values. No effect on NULL. */
 void vfront_tuning_default(vfront_tuning_t *tuning);
 
@@ -403,7 +412,7 @@ int vfront_lens_bearing(const vfront_camera_t *camera, const double px[2], doubl
  * @retval VFRONT_E_CALIBRATION  A value of `noise` is not finite or out of its range.
  * @retval VFRONT_E_NAV          `nav` is no state: a value is not finite or out of its range, the quaternion is not of
  *                               length 1 to 10^-6, a variance is below 0, or comes out below 0, which no covariance
- *                               does.
+ *                               does; or it has VFRONT_NAV_NO_GRAVITY: nothing says what readings mean in its frame.
  * @retval VFRONT_E_IMU          No reading, too many, one that is not finite or out of its range, not later than the one
  *                               before; two that are more than VFRONT_IMU_GAP_NS apart, and the way goes through there;
  *                               the first one that much after nav->t_ns, or the last one that much before t_ns. With
@@ -588,7 +597,7 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
     X(ego_still_mpx, 200, 0, 10000, "the camera stands still if half of the correspondences moved by at most this [1/1000 px]") \
     X(predict_speed_mmps2, 5000, 1, 1000000, "prediction: standard deviation of the acceleration along each axis [mm/s^2]") \
     X(predict_turn_mradps2, 10000, 1, 1000000, "prediction: standard deviation of the angular acceleration about each axis [mrad/s^2]") \
-    X(window, 0, 0, VFRONT_WINDOW, "1: state of the IMU by its readings and by tracks; needs tracks, ego, a calibrated camera 0, and the noise of the IMU in the rig") \
+    X(window, 0, 0, VFRONT_WINDOW, "1: state of the IMU by its readings and by tracks; needs tracks, ego, a calibrated camera 0, and the noise of the IMU in the rig or a second calibrated camera") \
     X(window_sight_mpx, 1000, 50, 10000, "standard deviation of a track's position in a frame, along each axis, for that state; twice the scatter, since much of a track's error is the same in frame after frame [1/1000 px]") \
     X(window_imu_percent, 500, 10, 10000, "noise densities of the IMU's readings for that state, relative to those of the rig; data sheets tell that of an IMU at rest, and in flight there are vibrations, errors of scale and of axes [%]") \
     X(window_rest, 0, 0, 1, "1: a camera that stands is told so (VFRONT_NAV_STANDING), and held in its place; from the next first state on") \
@@ -977,11 +986,16 @@ enum {
     VFRONT_PREDICT_ROTATION = 1, /**< Rotation of the frame (gyro or R_cur_prev). */
     VFRONT_PREDICT_MOTION = 2,   /**< Last good metric motion, at constant velocity; with VFRONT_PREDICT_ROTATION its
                                       translation alone. */
-    VFRONT_PREDICT_TURN = 4      /**< Rotation of the last good relative motion, at a constant rate. */
+    VFRONT_PREDICT_TURN = 4,     /**< Rotation of the last good relative motion, at a constant rate. */
+    VFRONT_PREDICT_STATE = 8     /**< State of the frame before (vfront_result_t.nav), carried on by the frame's IMU
+                                      readings; with VFRONT_PREDICT_ROTATION its translation, and R_cur_prev. */
 };
 
 /** Pose of camera 0 that was expected before the pictures of the step were looked at: motion since the frame before, in
- *  the axes and the form of vfront_motion_t. */
+ *  the axes and the form of vfront_motion_t; behind frames without a new picture of camera 0 the rotation of the frame
+ *  and the motion by a state are those since its last new picture. A state that is VFRONT_NAV_GOOD or
+ *  VFRONT_NAV_COASTING and has readings says the motion, but for 8 frames after one in which that was off by over 5
+ *  deviations. */
 typedef struct vfront_prediction {
     uint32_t source;      /**< VFRONT_PREDICT_ROTATION... */
     uint32_t reserved;    /**< 0. */
@@ -989,7 +1003,9 @@ typedef struct vfront_prediction {
     float t[3];           /**< Translation [m]; 0 where it is unknown. */
     float covariance[21]; /**< Covariance of (t, w), as vfront_motion_t.covariance. Of a motion at constant velocity: its
                                own, and that of a random acceleration, predict_speed_mmps2 and predict_turn_mradps2. Of
-                               a rotation of the frame: 2 mrad and 2 % of its angle. Unknown: 10 m/s and 2 rad/s, times
+                               a rotation of the frame: 2 mrad and 2 % of its angle. Of a state: that of its velocity,
+                               tilt and biases and of the readings, with 0.5 mm and 1 % of the way, 0.5 mrad and 1 % of
+                               the angle. Unknown: 10 m/s and 2 rad/s, times
                                the time since the frame before; of the translation also where the rotation is
                                that of a relative motion. All 0 in the first frame, and without a calibration of
                                camera 0. */
@@ -1241,8 +1257,14 @@ typedef enum vfront_stage {
  *   frame       such that the attitude then was the shortest turn that brings z up. For vfront_propagate() whoever makes
  *               a state chooses them. It never jumps: a state that has to begin anew does so at the position and yaw of
  *               the last one, and what the IMU did in between is lost
+ *               Of states that two cameras have begun by themselves (VFRONT_NAV_NO_GRAVITY) z is not known to be up: the
+ *               origin and the axes are those of the first frame, z the up of camera 0's picture (-y of its axes), x and
+ *               y as above. Where such a state has to begin anew without readings, it does so at the position and the
+ *               whole attitude of the last one
  *
- *   nav.reset_counter       rises by one with each state that begins anew
+ *   nav.reset_counter       rises by one with each state that begins anew; so it does where readings come to a state
+ *                           without gravity, once they tell which way is up: the state of the next frame is
+ *                           VFRONT_NAV_GOOD, its position and yaw go on, roll, pitch and the axes of the velocity change
  *   health.reset_counter    is of the path of motions and tracks, not of the state; vfront_reset() and a clock that is
  *                           set end both */
 
@@ -1254,17 +1276,23 @@ typedef enum vfront_nav_flags {
     VFRONT_NAV_GAP = 2,       /**< Readings were missing, or ended more than 1.5 usual intervals too early. The
                                    covariance grows as if rate and force had walked at random there, as fast as they
                                    changed in all readings given. */
-    VFRONT_NAV_STANDING = 4   /**< The camera stands: since the frame before, readings and sights are those of one that
+    VFRONT_NAV_STANDING = 4,  /**< The camera stands: since the frame before, readings and sights are those of one that
                                    does not move, and have been for as long as it takes to tell 2 mm/s from that, 0.3 s
                                    to some seconds. Position and attitude are held meanwhile. Of a frame's state only:
                                    vfront_propagate() takes it away. */
+    VFRONT_NAV_NO_GRAVITY = 8  /**< Two cameras have begun this state by themselves, and nothing has said which way is
+                                   up: z of the odometry frame is the up of camera 0's picture in its first frame. Roll
+                                   and pitch are angles from there, none against gravity, and the covariance is that of
+                                   the pose in that frame. Until reset_counter rises; vfront_propagate() refuses it. */
 } vfront_nav_flags_t;
 
 /** What a state is worth. */
 typedef enum vfront_nav_state {
     VFRONT_NAV_NONE = 0,         /**< There is none: not wanted (tuning value `window`), or no frame had readings of an
-                                      IMU. */
-    VFRONT_NAV_INITIALISING = 1, /**< There is none yet. With two cameras it takes 4 to 12 frames, in motion or not. */
+                                      IMU, and there are no metric motions of two cameras (tuning values `stereo`,
+                                      ego_metric_hypotheses): one camera alone has no scale. */
+    VFRONT_NAV_INITIALISING = 1, /**< There is none yet. With two cameras and readings it takes 4 to 12 frames, in motion
+                                      or not; with two cameras alone 2. */
     VFRONT_NAV_GOOD = 2,         /**< By pictures and readings. */
     VFRONT_NAV_COASTING = 3,     /**< By readings alone, for age_ns: no landmark is in sight, or pictures are frozen. */
     VFRONT_NAV_LOST = 4,         /**< The last state, which does not go on: no landmarks in sight for 5 s, for 0.5 s
@@ -1275,7 +1303,11 @@ typedef enum vfront_nav_state {
                                       on in the same frame, and with readings again, as soon as they are back. Meanwhile
                                       nothing says which way is up but the attitude so far: tilt drifts as yaw does, and
                                       its covariance grows; biases are those of before; velocity is that of the
-                                      positions. Its flags have VFRONT_NAV_GAP. */
+                                      positions. Its flags have VFRONT_NAV_GAP.
+                                      Also a state that began so, by a good metric motion, in the third frame where the
+                                      rig has no IMU (rig.imu all 0), else after VFRONT_IMU_GAP_NS without readings. Its
+                                      flags have VFRONT_NAV_NO_GRAVITY; biases are 0 with the deviations of knowing
+                                      nothing of them. */
 } vfront_nav_state_t;
 
 /** State of the IMU: its pose and velocity in the odometry frame, its biases, and the covariance of all these.

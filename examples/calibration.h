@@ -45,6 +45,10 @@ const char *calibration_euroc(vfront_rig_t *rig, const char *const *camera, cons
  */
 const char *calibration_imu(vfront_imu_noise_t *noise, const char *path);
 
+/** Pose of the IMU on the vehicle: T_body_imu, 4x4, in the section `body` of a YAML file; body axes are x forward, y
+ *  right, z down. */
+const char *calibration_mount(pose_t *T_body_imu, const char *path);
+
 /** Places the IMU of a rig read by calibration_kitti(): T_cam0_imu.txt, the four rows of T_cam_imu of camera 0. */
 const char *calibration_kitti_imu(vfront_rig_t *rig, const char *path);
 

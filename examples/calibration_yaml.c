@@ -388,6 +388,18 @@ const char *calibration_sensor(pose_t *T_body_sensor, const char *path)
     return read_sensor(path, NULL, NULL, T_body_sensor);
 }
 
+const char *calibration_mount(pose_t *T_body_imu, const char *path)
+{
+    struct yaml y;
+    struct section root;
+    const char *error = open_yaml(&y, &root, path);
+    if (error) return error;
+    const struct section body = {root.document, find(&root, root.map, "body"), path, "body"};
+    error = body.map ? read_pose(&body, "T_body_imu", T_body_imu) : calibration_fail("%s: no body", path);
+    close_yaml(&y);
+    return error;
+}
+
 const char *calibration_imu(vfront_imu_noise_t *noise, const char *path)
 {
     struct yaml y;
@@ -442,6 +454,12 @@ const char *calibration_read_sensors(vfront_rig_t *rig, const char *const *camer
 const char *calibration_sensor(pose_t *T_body_sensor, const char *path)
 {
     (void)T_body_sensor;
+    return no_yaml(path);
+}
+
+const char *calibration_mount(pose_t *T_body_imu, const char *path)
+{
+    (void)T_body_imu;
     return no_yaml(path);
 }
 

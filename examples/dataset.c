@@ -74,6 +74,7 @@ static const char *open_by_content(struct dataset *d, const char *where, const c
     char mav[PATH_BYTES];
     if (strncmp(where, "synthetic", 9) == 0 && (!where[9] || where[9] == ':')) return open_flight(d, where + 9);
     if (access(where, F_OK)) return dataset_fail("%s: %s", where, strerror(errno));
+    if (reader_recognises(where)) return dataset_open_recording(d, where);
     if (!is_folder(where)) return open_course(d, where, render);
     const char *error = dataset_join(mav, where, "mav0");
     if (error) return error;
@@ -85,6 +86,7 @@ static const char *open_by_content(struct dataset *d, const char *where, const c
 
 static const char *read_pictures(struct dataset *d, uint32_t index)
 {
+    if (d->recording) return NULL; /* its frames are read as a whole */
     for (int32_t i = 0; i < d->rig.cameras; i++) {
         if (d->flight) {
             synthetic_render(d->flight, index, i, d->picture[i].pixels, (size_t)d->picture[i].width_px);
@@ -105,6 +107,7 @@ static const char *read_pictures(struct dataset *d, uint32_t index)
 /** Set the picture sizes of the rig from the first pictures. */
 static const char *set_sizes(struct dataset *d)
 {
+    if (d->recording) return NULL; /* its header has the rig */
     for (int32_t i = 0; i < d->rig.cameras; i++) {
         vfront_camera_t *c = &d->rig.camera[i];
         const int32_t width = d->picture[i].width_px, height = d->picture[i].height_px;
@@ -190,6 +193,7 @@ void dataset_close(dataset_t *d)
     truth_free(&d->truth);
     synthetic_close(d->flight);
     course_close(d->course);
+    reader_close(d->recording);
     free(d);
 }
 
@@ -201,7 +205,14 @@ uint32_t dataset_frames(const dataset_t *d) { return d->frames; }
 
 int dataset_has_gyro(const dataset_t *d) { return d->has_gyro; }
 
-int dataset_has_imu(const dataset_t *d) { return d->has_gyro && (!d->flight || d->renders_imu); }
+int dataset_has_imu(const dataset_t *d)
+{
+    return d->has_gyro && (d->recording ? d->has_imu : !d->flight || d->renders_imu);
+}
+
+reader_t *dataset_recording(const dataset_t *d) { return d->recording; }
+
+int dataset_after_reset(const dataset_t *d) { return d->recording && d->after_reset; }
 
 void dataset_use_imu(dataset_t *d)
 {
@@ -255,6 +266,7 @@ static void set_time_and_gyro(struct dataset *d, uint32_t index, vfront_frame_t 
 const char *dataset_read(dataset_t *d, uint32_t index, vfront_frame_t *frame)
 {
     memset(frame, 0, sizeof *frame);
+    if (d->recording) return dataset_read_recording(d, index, frame);
     const char *error = read_pictures(d, index);
     if (error) return error;
     for (int32_t i = 0; i < d->rig.cameras; i++) {

@@ -3,6 +3,7 @@
  * Sequences of frames from disk or from the rendered flight. The kind is recognised by content:
  *   synthetic      the word: a rendered stereo flight with gyro, without files (synthetic.h)
  *   a trajectory   a text file, lines `t [s] px py pz qx qy qz qw`: a rendered flight along it (course.h)
+ *   recording      a .vfr file (recording/chunk.h): frames as vfront was given them
  *   EuRoC / ASL    a folder with mav0, or mav0 itself: cam0, cam1 and imu0 with data.csv, sensor.yaml
  *   KITTI          a folder with image_0; image_1, calib.txt, times.txt are optional, as are imu.csv (lines
  *                  `t [s],wx,wy,wz [rad/s],ax,ay,az [m/s^2]`), T_cam0_imu.txt (4x4 matrix) and imu.yaml (Kalibr's:
@@ -19,6 +20,7 @@
 #include "vfront.h"
 #include "course.h"
 #include "pose.h"
+#include "recording/reader.h"
 
 /** An open data set. */
 typedef struct dataset dataset_t;
@@ -43,6 +45,11 @@ const char *dataset_kind(const dataset_t *dataset);
 
 /** 1 for a flight along a trajectory, to which settings apply. */
 int dataset_is_course(const dataset_t *dataset);
+/** The recording that is read; NULL: it is another data set. */
+reader_t *dataset_recording(const dataset_t *dataset);
+
+/** 1 if vfront_reset() was called before the frame read last, in the run that was recorded. */
+int dataset_after_reset(const dataset_t *dataset);
 
 /** Number of frames; 0: endless. */
 uint32_t dataset_frames(const dataset_t *dataset);

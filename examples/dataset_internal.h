@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parts of data sets (dataset.h), shared by its files: dataset_list.c has lists of picture files, dataset_euroc.c
- * and dataset_kitti.c the formats, dataset_imu.c readings, dataset_truth.c ground truth of cameras, dataset_state.c
- * that of the IMU, dataset.c the rest.
+ * Parts of data sets (dataset.h), shared by its files: dataset_list.c has lists of picture files, dataset_euroc.c,
+ * dataset_kitti.c and dataset_recording.c the formats, dataset_imu.c readings, dataset_truth.c ground truth of cameras,
+ * dataset_state.c that of the IMU, dataset.c the rest.
  *
  * A function that can fail returns NULL, or a one-line message, valid until the next call.
  */
@@ -12,6 +12,7 @@
 #include "dataset.h"
 #include "course.h"
 #include "picture.h"
+#include "recording/reader.h"
 #include "synthetic.h"
 #include "text.h"
 #include "truth.h"
@@ -47,6 +48,9 @@ struct dataset {
     int has_gyro;        /* 1: IMU readings, or the flight's gyro, and a calibration with which they are of use */
     synthetic_t *flight; /* the rendered flight, or NULL */
     course_t *course;    /* the flight along a trajectory, or NULL */
+    reader_t *recording; /* the recording, or NULL */
+    int has_imu;         /* 1: its frames have readings of an IMU, not of a gyro alone */
+    int after_reset;     /* 1: vfront_reset() was called before the frame read last */
     vfront_gyro_t rendered_gyro[VFRONT_GYRO_SAMPLES];
     int renders_imu; /* 1: the flight gives rendered_imu in place of rendered_gyro */
     vfront_imu_t rendered_imu[VFRONT_IMU_SAMPLES];
@@ -104,6 +108,10 @@ void dataset_set_imu(struct dataset *d, uint32_t index, vfront_frame_t *frame);
 const char *dataset_open_euroc(struct dataset *d, const char *where);
 const char *dataset_open_kitti(struct dataset *d, const char *where);
 const char *dataset_open_folder(struct dataset *d, const char *where);
+const char *dataset_open_recording(struct dataset *d, const char *where);
+
+/** Read a frame of a recording. */
+const char *dataset_read_recording(struct dataset *d, uint32_t index, vfront_frame_t *frame);
 
 /** Open the ground truth. `path` is a file, "none", or NULL for that of the data set. */
 const char *dataset_find_truth(struct dataset *d, const char *path);

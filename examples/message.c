@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <unistd.h>
 
+const char *message_program = "replay";
+
 int message(int code, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    fputs(isatty(STDERR_FILENO) ? MESSAGE_WIPE "replay: " : "replay: ", stderr);
+    fprintf(stderr, "%s%s: ", isatty(STDERR_FILENO) ? MESSAGE_WIPE : "", message_program);
     vfprintf(stderr, format, list);
     fputc('\n', stderr);
     va_end(list);

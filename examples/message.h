@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Error messages and exit codes of replay.
+ * Error messages and exit codes of the programs.
  */
 #ifndef MESSAGE_H
 #define MESSAGE_H
@@ -9,7 +9,10 @@
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, CONTINUE = -1 }; /* exit codes; CONTINUE: none yet */
 
-/** Print "replay: " and a line to stderr. Returns `code`. */
+/** Name of the program in front of each message; "replay". */
+extern const char *message_program;
+
+/** Print the program's name, ": " and a line to stderr. Returns `code`. */
 __attribute__((format(printf, 2, 3))) int message(int code, const char *format, ...);
 
 #endif

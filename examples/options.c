@@ -9,6 +9,7 @@
 
 #include "fault_script.h"
 #include "message.h"
+#include "recording/recorder.h"
 
 static const char help[] =
     "usage: replay [options] [DATASET]\n"
@@ -23,9 +24,13 @@ static const char help[] =
     "  EuRoC / ASL       a folder with mav0, or mav0: cam0, cam1, imu0 with data.csv and sensor.yaml\n"
     "  KITTI odometry    a folder with image_0; image_1, calib.txt, times.txt, poses.txt, imu.csv (t [s],wx,wy,wz,ax,\n"
     "                    ay,az), T_cam0_imu.txt and imu.yaml (noise of the IMU, as Kalibr's) are optional\n"
+    "  recording         a .vfr file, of --record or the companion: its rig, tuning and frames; results are compared\n"
+    "                    with those that were recorded, stage by stage\n"
     "  a plain folder    of PNG, PGM or PPM pictures in the order of their names; 30 Hz without times.txt. Names that\n"
     "                    begin with left and right are those of two cameras\n"
-    "\n"
+    "\n";
+
+static const char help_options[] =
     "options:\n"
     "  --out DIR         write the results into DIR, which is created: tracks.csv, keypoints.csv, descriptors.csv,\n"
     "                    depth.csv, matches.csv, motion.csv, covariance.csv, prediction.csv, trajectory.txt,\n"
@@ -48,6 +53,12 @@ static const char help[] =
     "                    none: no ground truth\n"
     "  --fault FILE      put the faults of a script into frames, stamps and gyro readings; --fault help lists its\n"
     "                    lines. Frames that vfront refuses are named and counted, and the run goes on\n"
+    "  --record FILE     record all that goes into vfront, and the digests of its results, as FILE.vfr\n"
+    "  --record-buffer MB\n"
+    "                    memory for that, 64 without it. Where the disk is too slow frames are left out of the\n"
+    "                    recording, never of the run, and replay says so\n"
+    "  --export WHAT     with --out: mcap, a file for Foxglove with pictures, tracks, path, state and obstacles,\n"
+    "                    replay.mcap; csv, the channels of a recording as tables, in recording/\n"
     "  --frames N        stop after N frames\n"
     "  --port WHICH      auto, host or cuda; auto is cuda if a usable GPU is present\n"
     "  --failover        when the GPU fails, go on with the same frame on the host port: short for --set failover=1\n"
@@ -149,6 +160,11 @@ static int set_tuning(struct options *o, const char *text)
         return message(EXIT_USAGE, "--set %s: not a whole number in %" PRId32 "..%" PRId32, text, e->least, e->most);
     vfront_tuning_set(&o->tuning, name, (int32_t)value);
     o->window_given |= strcmp(name, "window") == 0;
+    for (size_t i = 0; vfront_tuning_entry(i); i++) {
+        if (vfront_tuning_entry(i) != e) continue;
+        o->set[i].given = 1;
+        o->set[i].value = (int32_t)value;
+    }
     return CONTINUE;
 }
 
@@ -221,6 +237,28 @@ static int set_truth(struct options *o, const char *text)
     return *text ? CONTINUE : message(EXIT_USAGE, "--truth: an empty name");
 }
 
+static int set_record(struct options *o, const char *text)
+{
+    o->record = text;
+    return *text ? CONTINUE : message(EXIT_USAGE, "--record: an empty name");
+}
+
+static int set_record_buffer(struct options *o, const char *text)
+{
+    long long megabytes;
+    if (!read_integer(text, 1, 4096, &megabytes))
+        return message(EXIT_USAGE, "--record-buffer %s: not a number of megabytes in 1..4096", text);
+    o->record_bytes = (size_t)megabytes << 20;
+    return CONTINUE;
+}
+
+static int set_export(struct options *o, const char *text)
+{
+    const unsigned what = strcmp(text, "mcap") == 0 ? EXPORT_MCAP : strcmp(text, "csv") == 0 ? EXPORT_CSV : 0;
+    o->exports |= what;
+    return what ? CONTINUE : message(EXIT_USAGE, "--export %s: not mcap or csv", text);
+}
+
 static int set_fault(struct options *o, const char *text)
 {
     if (strcmp(text, "help") == 0) return list_faults();
@@ -276,6 +314,7 @@ static int set_flag(struct options *o, const char *name)
     if (strcmp(name, "--failover") == 0) return set_tuning(o, "failover=1");
     if (strcmp(name, "--help") != 0) return message(EXIT_USAGE, "%s: no such option; --help lists them", name);
     fputs(help, stdout);
+    fputs(help_options, stdout);
     putchar('\n');
     list_tuning();
     return EXIT_DONE;
@@ -294,6 +333,9 @@ static int read_option(struct options *o, char **word, int *at)
                  {"--calibration", set_calibration},
                  {"--truth", set_truth},
                  {"--fault", set_fault},
+                 {"--record", set_record},
+                 {"--record-buffer", set_record_buffer},
+                 {"--export", set_export},
                  {"--render", set_render}};
     const char *text = word[*at];
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -317,9 +359,38 @@ static void take_singly(struct options *o)
     o->tuning.track_target = o->tuning.match = o->tuning.ego = o->tuning.window = 0;
 }
 
+void options_take_tuning(struct options *o, const vfront_tuning_t *recorded)
+{
+    const vfront_tuning_entry_t *e;
+    o->tuning = *recorded;
+    for (size_t i = 0; i < OPTIONS_TUNINGS && (e = vfront_tuning_entry(i)) != NULL; i++)
+        if (o->set[i].given) vfront_tuning_set(&o->tuning, e->name, o->set[i].value);
+    o->window_given = 1;
+    if (o->pairs) take_singly(o);
+}
+
+const char *options_another_run(const struct options *o)
+{
+    static const char *const where[] = {"deadline_us",       "abandon_us", "abandon_init_ms", "wait", "failover",
+                                        "failover_overruns", "device",     "priority"}; /* change no bit */
+    for (size_t i = 0; i < OPTIONS_TUNINGS; i++) {
+        int harmless = !o->set[i].given;
+        for (size_t k = 0; k < sizeof where / sizeof *where; k++)
+            harmless |= strcmp(vfront_tuning_entry(i)->name, where[k]) == 0;
+        if (!harmless) return vfront_tuning_entry(i)->name;
+    }
+    return o->mono          ? "--mono"
+           : o->no_gyro     ? "--no-gyro"
+           : o->pairs       ? "--pairs"
+           : o->fault       ? "--fault"
+           : o->calibration ? "--calibration"
+                            : NULL;
+}
+
 int options_read(struct options *o, int count, char **word)
 {
     memset(o, 0, sizeof *o);
+    o->record_bytes = RECORDER_BUFFER_BYTES;
     vfront_tuning_default(&o->tuning);
     o->render = course_standard;
     for (int at = 1; at < count; at++) {
@@ -335,5 +406,6 @@ int options_read(struct options *o, int count, char **word)
     if (!o->dataset) o->dataset = "synthetic";
     if (o->pairs) take_singly(o);
     if (o->overlay && !o->out) return message(EXIT_USAGE, "--overlay needs --out DIR");
+    if (o->exports && !o->out) return message(EXIT_USAGE, "--export needs --out DIR");
     return CONTINUE;
 }

@@ -70,7 +70,7 @@ const char *outputs_no_state(const struct options *o, const dataset_t *d)
     if (!VFRONT_WINDOW) return "this build has no VFRONT_WINDOW";
     if (o->pairs) return "with --pairs the frames are no sequence";
     if (o->window_given) return o->tuning.window ? NULL : "window is 0";
-    if (!dataset_has_imu(d)) return "there are no readings of an IMU";
+    if (!dataset_has_imu(d)) return "there are no readings of an IMU; window=1: by two cameras alone";
     if (o->no_gyro) return "with --no-gyro there are no readings";
     if (rig->imu.rate_hz == 0.0) return "the noise of the IMU is not known, which --calibration=imu.yaml can give";
     if (!o->tuning.track_target) return "track_target is 0";

@@ -328,16 +328,26 @@ static void write_doubles(FILE *f, const double *v, int count)
     for (int i = 0; i < count; i++) fprintf(f, ",%.17g", v[i]);
 }
 
+/** Names of the bits of vfront_nav_t.flags. */
+static void nav_flags(FILE *f, uint32_t flags)
+{
+    static const char *const name[] = {"saturated", "gap", "standing", "no-gravity"};
+    const char *before = "";
+    for (uint32_t i = 0; i < sizeof name / sizeof *name; i++) {
+        if (!(flags >> i & 1)) continue;
+        fprintf(f, "%s%s", before, name[i]);
+        before = " ";
+    }
+}
+
 /** What the state of a frame is; empty values without one. A state that is lost is no more than the last one. */
 static void state_rows(FILE *f, const struct frame_data *s)
 {
     static const int error[] = {0, 1, 2, 6, 7, 8, 3, 4, 5, 9, 10, 11, 12, 13, 14}; /* as vfront_nav_t counts them */
     const vfront_nav_t *n = &s->result->nav;
     const double *q = n->q_odom_imu, xyzw[4] = {q[1], q[2], q[3], q[0]};
-    fprintf(f, "%" PRIu64 ",%" PRIu64 ",%s,%s%s%s", s->result->frame, s->result->t_ns, state_name(n->state),
-            n->flags & VFRONT_NAV_SATURATED ? "saturated" : "",
-            n->flags & VFRONT_NAV_SATURATED && n->flags & VFRONT_NAV_GAP ? " " : "",
-            n->flags & VFRONT_NAV_GAP ? "gap" : "");
+    fprintf(f, "%" PRIu64 ",%" PRIu64 ",%s,", s->result->frame, s->result->t_ns, state_name(n->state));
+    nav_flags(f, n->flags);
     fprintf(f, ",%" PRIu32 ",%" PRIu32, n->reset_counter, n->quality);
     if (!s->state->has_state) {
         for (int i = 0; i < 37; i++) fputc(',', f);

@@ -26,6 +26,10 @@
 #include "plot.h"
 #include "record.h"
 #include "rectified.h"
+#include "recording/check.h"
+#include "recording/export.h"
+#include "recording/recorder.h"
+#include "recording/tables.h"
 #include "state_plot.h"
 #include "summary.h"
 
@@ -51,6 +55,10 @@ struct run {
     fault_injector_t *injector; /* NULL: no faults */
     fault_log_t *fault_log;     /* NULL: not written */
     gyro_queue_t gyro;
+    recorder_t *recorder; /* of --record, or NULL */
+    int recorder_failed;  /* 1: said */
+    exported_t *exported; /* of --export mcap, or NULL */
+    check_t check;        /* with the recording that is read */
     vfront_status_t last; /* of the last step */
     uint32_t frames;
     double progress_s; /* time of the last progress line [s] */
@@ -159,6 +167,7 @@ static int refuse(struct run *run, uint32_t index, uint64_t t_ns, vfront_status_
                 vfront_status_name(status), vfront_detail(&vf));
     if (!known) return EXIT_FAILED;
     if (status == VFRONT_E_GYRO || status == VFRONT_E_IMU) gyro_queue_clear(&run->gyro);
+    export_log(run->exported, t_ns, 1, vfront_detail(&vf));
     summary_refuse(&run->summary, status);
     return log_frame(run, index, t_ns, vfront_status_name(status), NULL);
 }
@@ -172,6 +181,17 @@ static void say_failover(struct run *run, uint32_t index, const vfront_result_t 
         message(CONTINUE, "%s: frame %" PRIu32 ": the host port took over: %s", run->options->dataset, index,
                 info.failover);
     run->summary.failed_over++;
+}
+
+/** Into the file of --export mcap: with the pose of the state, or else that of the path. */
+static void export_taken(const struct run *run, const vfront_frame_t *frame, const vfront_result_t *result)
+{
+    const state_frame_t *state = run->has_states ? state_last(&run->states) : NULL;
+    if (!run->exported) return;
+    if (state && state->has_state)
+        export_frame(run->exported, frame, result, &state->pose, 1);
+    else
+        export_frame(run->exported, frame, result, state ? NULL : &motion_last(&run->motion)->pose, 0);
 }
 
 /** Frame that the front end took: into all outputs. */
@@ -192,6 +212,7 @@ static int take(struct run *run, uint32_t index, const vfront_frame_t *frame, co
     if (!error) error = write_disparities(run, result);
     if (!error && run->overlay) error = draw(run, frame, result);
     if (error) return message(EXIT_FAILED, "%s", error);
+    export_taken(run, frame, result);
     print_progress(run, result);
     return log_frame(run, index, frame->t_ns, "ok", result);
 }
@@ -200,8 +221,11 @@ static int take(struct run *run, uint32_t index, const vfront_frame_t *frame, co
 static vfront_status_t run_step(const struct run *run, const vfront_frame_t *frame, const vfront_result_t **result)
 {
     static vfront_result_t numbered;
-    vfront_status_t status = run->options->pairs && run->summary.frames ? vfront_reset(&vf) : VFRONT_OK;
+    const int anew = (run->options->pairs && run->summary.frames) || dataset_after_reset(run->dataset);
+    vfront_status_t status = anew ? vfront_reset(&vf) : VFRONT_OK;
+    recorder_frame(run->recorder, frame, anew);
     if (!status) status = vfront_step(&vf, frame, result);
+    recorder_result(run->recorder, frame->t_ns, status, status ? NULL : *result);
     if (status || !run->options->pairs) return status;
     numbered = **result;
     numbered.frame = run->summary.frames;
@@ -209,11 +233,23 @@ static vfront_status_t run_step(const struct run *run, const vfront_frame_t *fra
     return status;
 }
 
+/** Compares with the recording that is read. */
+static int compare(struct run *run, uint32_t index, vfront_status_t status, const vfront_result_t *result)
+{
+    const char *said, *error = check_frame(&run->check, index, status, result, &said);
+    if (said) message(CONTINUE, "%s: %s", run->options->dataset, said);
+    return error ? message(EXIT_FAILED, "%s", error) : CONTINUE;
+}
+
 static int deliver(struct run *run, uint32_t index, const vfront_frame_t *frame)
 {
-    const vfront_result_t *result;
+    const vfront_result_t *result = NULL;
     const vfront_status_t status = run_step(run, frame, &result);
-    const int code = status ? refuse(run, index, frame->t_ns, status) : take(run, index, frame, result);
+    int code = compare(run, index, status, status ? NULL : result);
+    if (code == CONTINUE) code = status ? refuse(run, index, frame->t_ns, status) : take(run, index, frame, result);
+    const char *trouble = run->recorder_failed ? NULL : recorder_trouble(run->recorder);
+    if (trouble) message(CONTINUE, "%s: the recording ends, the run goes on", trouble);
+    run->recorder_failed |= trouble != NULL;
     run->last = status;
     return code;
 }
@@ -246,7 +282,11 @@ static int step(struct run *run, uint32_t index)
         return message(EXIT_FAILED,
                        "%s: frame %" PRIu32 ": --fault takes pictures of the rig's size in host memory only",
                        run->options->dataset, index);
-    gyro_queue_add(&run->gyro, &frame);
+    if (!dataset_recording(run->dataset) || run->injector) gyro_queue_add(&run->gyro, &frame); /* recorded as given */
+    if (run->injector && *fault_names(run->injector)) {
+        recorder_text(run->recorder, CHUNK_FAULT, frame.t_ns, fault_names(run->injector));
+        export_log(run->exported, frame.t_ns, 0, fault_names(run->injector));
+    }
     if (!deliveries) code = log_frame(run, index, frame.t_ns, "dropped", NULL);
     for (int i = 0; i < deliveries && code == CONTINUE; i++) code = deliver(run, index, &frame);
     return code;
@@ -256,6 +296,9 @@ static int step(struct run *run, uint32_t index)
 static void ask_for_states(struct run *run)
 {
     struct options *o = run->options;
+    reader_t *recording = dataset_recording(run->dataset);
+    if (recording) options_take_tuning(o, &reader_header(recording)->tuning);
+    check_open(&run->check, recording, options_another_run(o), &o->tuning);
     if (o->tuning.window) dataset_use_imu(run->dataset);
     run->has_states = !outputs_no_state(o, run->dataset);
     o->tuning.window = run->has_states;
@@ -296,6 +339,23 @@ static const char *open_overlay(struct run *run)
     return run->overlay && (run->rectified || !info.rectified) ? NULL : "no memory for overlays";
 }
 
+/** Files of --export. */
+static const char *open_exports(struct run *run)
+{
+    const struct options *o = run->options;
+    char path[4400];
+    const char *error = NULL;
+    if (o->exports & EXPORT_CSV) {
+        snprintf(path, sizeof path, "%s/recording", o->out);
+        if (!dataset_recording(run->dataset)) return "--export csv: there is no recording to take it from";
+        error = record_folder(path);
+        if (!error) error = tables_write(dataset_recording(run->dataset), path);
+    }
+    if (error || !(o->exports & EXPORT_MCAP)) return error;
+    snprintf(path, sizeof path, "%s/replay.mcap", o->out);
+    return export_open(&run->exported, path, dataset_rig(run->dataset));
+}
+
 static int open_outputs(struct run *run)
 {
     const struct options *o = run->options;
@@ -310,8 +370,35 @@ static int open_outputs(struct run *run)
     const char *error = record_open(&run->record, o->out, rig->cameras, outputs_to_record(o, run->dataset));
     if (!error && !outputs_no_disparities(o)) error = make_folder(o, DISPARITY_FOLDER);
     if (!error && o->overlay) error = open_overlay(run);
+    if (!error) error = open_exports(run);
     if (!error && run->injector) error = fault_log_open(&run->fault_log, o->out);
     return error ? message(EXIT_FAILED, "%s", error) : CONTINUE;
+}
+
+/** Begin to record, with the rig and the tuning that vfront_init() was given. */
+static int open_recorder(struct run *run)
+{
+    const struct options *o = run->options;
+    static recording_header_t header;
+    vfront_info_t info;
+    if (!o->record) return CONTINUE;
+    vfront_info(&vf, &info);
+    header_make(&header, "replay", o->dataset, dataset_rig(run->dataset), &o->tuning, &info);
+    const char *error = recorder_open(&run->recorder, o->record, o->record_bytes, &header);
+    return error ? message(EXIT_FAILED, "%s", error) : CONTINUE;
+}
+
+static int close_recorder(struct run *run)
+{
+    recorder_counts_t n;
+    recorder_counts(run->recorder, &n);
+    if (n.frames_lost | n.others_lost)
+        message(CONTINUE, "%s: the disk was too slow: %" PRIu32 " frames and %" PRIu32 " other chunks are not recorded",
+                run->options->record, n.frames_lost, n.others_lost);
+    const char *error = recorder_close(run->recorder);
+    run->recorder = NULL;
+    if (error && !run->recorder_failed) message(CONTINUE, "%s", error);
+    return error ? EXIT_FAILED : CONTINUE;
 }
 
 static const char *open_faults(struct run *run)
@@ -334,14 +421,19 @@ static int open_run(struct run *run)
     if (!run->frames) run->frames = o->frames ? o->frames : ENDLESS_FRAMES;
     if (o->frames && o->frames < run->frames) run->frames = o->frames;
     ask_for_states(run);
-    const int code = open_front_end(run);
+    int code = open_front_end(run);
+    if (code == CONTINUE) code = open_recorder(run);
     return code == CONTINUE ? open_outputs(run) : code;
 }
 
 /** Close all that is open; files written so far stay. Returns the exit code. */
 static int close_run(struct run *run, int code)
 {
+    const int recorded = close_recorder(run);
+    if (code == CONTINUE) code = recorded;
     const char *error = record_close(run->record);
+    if (error && code == CONTINUE) code = message(EXIT_FAILED, "%s", error);
+    error = export_close(run->exported);
     if (error && code == CONTINUE) code = message(EXIT_FAILED, "%s", error);
     error = fault_log_close(run->fault_log);
     if (error && code == CONTINUE) code = message(EXIT_FAILED, "%s", error);
@@ -391,6 +483,7 @@ static int judge(const struct run *run)
 {
     const uint32_t refused = summary_refused(&run->summary);
     if (!run->summary.frames) return message(EXIT_FAILED, "%s: not one frame was taken", run->options->dataset);
+    if (run->check.reader) return run->check.differ ? EXIT_FAILED : CONTINUE; /* refused frames were recorded */
     return refused && !run->injector ? EXIT_FAILED : CONTINUE;
 }
 
@@ -414,6 +507,7 @@ static int report(struct run *run)
     const int compared = run->has_states && state_accuracy_of(&run->states, &accuracy);
     summary_print(&vf, run->options, run->dataset, &run->summary, &run->motion, &run->states,
                   compared ? &accuracy : NULL);
+    check_print(&run->check);
     say_unfollowed(run);
     const int path = draw_path(run), states = draw_states(run);
     return path == CONTINUE ? states : path;

@@ -24,6 +24,8 @@ double state_covariance(const vfront_nav_t *nav, int i, int j)
     return nav->covariance[row * ERRORS - row * (row - 1) / 2 + column - row];
 }
 
+int state_has_up(const vfront_nav_t *nav) { return !(nav->flags & VFRONT_NAV_NO_GRAVITY); }
+
 double state_variance(const vfront_nav_t *nav, int i) { return state_covariance(nav, i, i); }
 
 static state_frame_t *append(states_t *s)

@@ -56,6 +56,9 @@ double state_covariance(const vfront_nav_t *nav, int i, int j);
 /** Turn about z and shift after which `from` has position and yaw of `to`; the whole motion without `about_z`. */
 pose_t state_alignment(const pose_t *from, const pose_t *to, int about_z);
 
+/** 1 if a state knows which way is up; 0: two cameras alone have begun it, in a frame of their own. */
+int state_has_up(const vfront_nav_t *nav);
+
 /** 1 if a frame has a state: GOOD, COASTING or STEREO_ONLY. */
 int state_is_one(uint32_t state);
 

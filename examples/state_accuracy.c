@@ -47,7 +47,7 @@ void state_stretches(const states_t *s, pose_t *moved)
     for (uint32_t i = 0; i < s->count; i++) {
         const state_frame_t *f = &s->frame[i];
         if (compared(f) && (!begun || f->nav.reset_counter != resets)) {
-            at = state_alignment(&f->truth, &f->pose, s->has_up);
+            at = state_alignment(&f->truth, &f->pose, s->has_up && state_has_up(&f->nav));
             resets = f->nav.reset_counter;
             begun = 1;
         }
@@ -177,7 +177,7 @@ static int measure_errors(const states_t *s, state_accuracy_t *a)
 {
     pose_t *moved = malloc(s->count * sizeof *moved);
     double tilt = 0.0, velocity = 0.0, e[9];
-    uint32_t tilts = 0, resets = 0, into = 0; /* into: frames of the stretch so far */
+    uint32_t resets = 0, into = 0; /* into: frames of the stretch so far */
     if (!moved) return 0;
     state_stretches(s, moved);
     for (uint32_t i = 0; i < s->count; i++) {
@@ -186,16 +186,18 @@ static int measure_errors(const states_t *s, state_accuracy_t *a)
         if (f->nav.reset_counter != resets) into = 0;
         resets = f->nav.reset_counter;
         state_errors(f, &moved[i], e);
-        tilt += tilt_of(f) * tilt_of(f);
-        tilts++;
+        if (s->has_up && state_has_up(&f->nav)) {
+            tilt += tilt_of(f) * tilt_of(f);
+            a->tilts++;
+        }
         if (f->has_velocity) velocity += square_of(&e[6]);
         a->velocities += f->has_velocity != 0;
-        if (into++ < NEES_FROM || !s->has_up) continue;
+        if (into++ < NEES_FROM || (!s->has_up && state_has_up(&f->nav))) continue;
         add_nees(&a->position, mahalanobis(&f->nav, e, 0));
         add_nees(&a->attitude, mahalanobis(&f->nav, e, 3));
     }
     free(moved);
-    a->tilt_deg = s->has_up ? DEG * sqrt(tilt / tilts) : 0.0;
+    a->tilt_deg = a->tilts ? DEG * sqrt(tilt / a->tilts) : 0.0;
     a->velocity_mps = a->velocities ? sqrt(velocity / a->velocities) : 0.0;
     return 1;
 }
@@ -204,7 +206,8 @@ int state_accuracy_of(const states_t *s, state_accuracy_t *a)
 {
     memset(a, 0, sizeof *a);
     if (!s->with_state || !measure_path(s, &a->path)) return 0;
-    if (s->has_up) a->ate_yaw_m = ate_yaw(s, a->path.frames);
     measure_seconds(s, a);
-    return measure_errors(s, a);
+    if (!measure_errors(s, a)) return 0;
+    if (a->tilts == a->path.frames) a->ate_yaw_m = ate_yaw(s, a->path.frames);
+    return 1;
 }

@@ -27,13 +27,14 @@ typedef struct state_nees {
 
 typedef struct state_accuracy {
     accuracy_t path;                 /**< Its steps are those from one frame to the next, where both have a state. */
-    double ate_yaw_m;                /**< RMSE; 0 if ground truth does not say which way is up. */
+    double ate_yaw_m;                /**< RMSE; 0 if not all of them have a tilt. */
     uint32_t seconds;                /**< Pairs of frames of the next two. */
     double second_m, second_deg;     /**< RPE, RMSE. */
-    double tilt_deg;                 /**< RMSE; likewise. */
+    uint32_t tilts;                  /**< Frames where both ground truth and state know which way is up. */
+    double tilt_deg;                 /**< RMSE of these. */
     uint32_t velocities;             /**< Frames of the next one. */
     double velocity_mps;             /**< RMSE. */
-    state_nees_t position, attitude; /**< Likewise: count 0. */
+    state_nees_t position, attitude; /**< Count 0: ground truth does not know which way is up, and the state does. */
 } state_accuracy_t;
 
 /** Errors of a frame: position, attitude (w of R_true = exp([w]) R), velocity, as vfront_nav_t has them. `moved` takes

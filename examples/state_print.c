@@ -24,10 +24,10 @@ static void print_none(const states_t *s)
     const uint32_t waiting = s->of_kind[VFRONT_NAV_INITIALISING];
     if (waiting)
         printf("%-12s no state: initialising in %u of %u frames. A first one takes the metric motions of 4 to 12 "
-               "frames in a row, and their readings\n",
+               "frames in a row, and their readings; without an IMU two good ones\n",
                "", (unsigned)waiting, (unsigned)s->count);
     else
-        printf("%-12s no state: no frame had readings of an IMU\n", "");
+        printf("%-12s no state: no frame had readings of an IMU, and one camera alone has no scale\n", "");
 }
 
 static uint32_t resets_of(const states_t *s)
@@ -61,7 +61,7 @@ static void print_path(const state_accuracy_t *a)
 {
     const accuracy_t *p = &a->path;
     printf("%-12s ATE %.4g m RMSE, aligned by SE(3)", "", p->ate_m);
-    if (a->attitude.count) printf(", %.4g m by shift and yaw", a->ate_yaw_m);
+    if (a->tilts == p->frames) printf(", %.4g m by shift and yaw", a->ate_yaw_m);
     printf("; %u frames with ground truth, %.4g m\n", (unsigned)p->frames, p->length_m);
     if (a->seconds)
         printf("%-12s RPE %.4g m and %.4g deg over 1 s, RMSE of %u\n", "", a->second_m, a->second_deg,
@@ -90,12 +90,15 @@ static void print_nees(const char *name, const state_nees_t *n)
 static void print_accuracy(const states_t *s, const state_accuracy_t *a, int own_velocity)
 {
     print_path(a);
-    if (s->has_up) printf("%-12s tilt off by %.4g deg, RMSE\n", "", a->tilt_deg);
+    if (a->tilts) printf("%-12s tilt off by %.4g deg, RMSE\n", "", a->tilt_deg);
     if (a->velocities)
         printf("%-12s velocity off by %.4g m/s, RMSE of %u; that of ground truth is %s\n", "", a->velocity_mps,
                (unsigned)a->velocities,
                own_velocity ? "its own" : "the slope of a parabola through five of its positions");
-    if (!s->has_up) printf("%-12s no tilt and no NEES: ground truth does not say which way is up\n", "");
+    if (!a->tilts && !state_has_up(&last_state(s)->nav))
+        printf("%-12s no tilt: two cameras alone do not say which way is up\n", "");
+    else if (!a->tilts)
+        printf("%-12s no tilt and no NEES: ground truth does not say which way is up\n", "");
     if (!a->position.count) return;
     printf("%-12s NEES", "");
     print_nees("position", &a->position);

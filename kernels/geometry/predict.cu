@@ -73,7 +73,7 @@ static __global__ void __launch_bounds__(THREADS) predict_k(const VF_CONSTANT vf
     if (threadIdx.x) return;
     const vf_depth_sums range = {own.range[0], own.range[1], own.range[2]};
     const vf_parallax_sums left = {own.left[0], own.left[1]};
-    own.parallax.spread = vf_predict_spread(&left);
+    own.parallax.spread = vf_predict_spread(&left, own.parallax.stale);
     s.predict->now = own.now;
     s.predict->prior = vf_predict_prior(&range);
     s.predict->parallax = own.parallax;

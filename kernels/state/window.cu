@@ -42,10 +42,21 @@ static __global__ void __launch_bounds__(256) copy_k(const VF_CONSTANT vf_window
 
 static __global__ void __launch_bounds__(THREADS) open_k(const VF_CONSTANT vf_window_view s)
 {
+    __shared__ uint32_t ids[VF_WINDOW_LANDMARKS];
     const vf_window_given &g = s.window->given;
     if (!runs(s)) return;
     if (g.command == VF_WINDOW_BEGIN) vf_window_begin(&now(s), &g.rig, &g.noise, &g.first, g.information);
-    vf_window_open(&now(s), &s.window->work, &g.motion, s.sight->sight, s.sight->count);
+    vf_window_open(&now(s), &s.window->work, &g.motion, s.sight->sight, s.sight->count, ids);
+}
+
+/** What the first system needs; beside it, in another block, whether the newest frame is at rest. */
+static __global__ void __launch_bounds__(THREADS) prepare_k(const VF_CONSTANT vf_window_view s)
+{
+    if (!runs(s)) return;
+    if (!blockIdx.x)
+        vf_window_prepare(&now(s), &s.window->work, s.sight->count);
+    else if (now(s).rig.rests)
+        vf_window_rest_of(&now(s), &s.window->work, s.sight->sight, s.sight->count);
 }
 
 #define LANDMARK_THREADS 128
@@ -53,18 +64,21 @@ static __global__ void __launch_bounds__(THREADS) open_k(const VF_CONSTANT vf_wi
 #define GATHER_THREADS 128
 #define HOST_THREADS 256
 #define ELEMENT_THREADS 128
+#define LEAVE_THREADS 128
 
-/** Landmarks; behind their blocks, those of prior and readings. */
+/** Landmarks; behind their blocks, those of prior and readings, and of maps. */
 static __global__ void __launch_bounds__(LANDMARK_THREADS) landmarks_k(const VF_CONSTANT vf_window_view s)
 {
     if (!runs(s)) return;
-    if (blockIdx.x >= LANDMARK_BLOCKS)
+    if (blockIdx.x >= LANDMARK_BLOCKS + VF_WINDOW_READINGS)
+        vf_window_maps(&now(s), &s.window->work, (int)blockIdx.x - LANDMARK_BLOCKS - VF_WINDOW_READINGS);
+    else if (blockIdx.x >= LANDMARK_BLOCKS)
         vf_window_readings(&now(s), &s.window->work, (int)blockIdx.x - LANDMARK_BLOCKS);
     else
         vf_window_landmarks(&now(s), &s.window->work);
 }
 
-static __global__ void __launch_bounds__(GATHER_THREADS) gather_k(const VF_CONSTANT vf_window_view s)
+static __global__ void __launch_bounds__(GATHER_THREADS, 1) gather_k(const VF_CONSTANT vf_window_view s)
 {
     if (runs(s)) vf_window_gather(&s.window->work);
 }
@@ -97,29 +111,40 @@ static __global__ void __launch_bounds__(THREADS) try_k(const VF_CONSTANT vf_win
     vf_window_go(&now(s), &k);
 }
 
+/** New landmarks, what leaves; beside it, in another block, the covariance. */
 static __global__ void __launch_bounds__(THREADS) close_k(const VF_CONSTANT vf_window_view s)
 {
-    if (runs(s)) vf_window_close(&now(s), &s.window->work, s.sight->sight, s.sight->count);
+    __shared__ vf_tiles tiles;
+    vf_window_work &k = s.window->work;
+    if (!runs(s)) return;
+    if (!blockIdx.x) {
+        vf_window_close(&now(s), &k, s.sight->sight, s.sight->count);
+    } else {
+        vf_tile_cover(&now(s), &k, &tiles);
+        vf_window_cover_corner(&now(s), &k);
+        vf_window_tell_covariance(&now(s), &s.window->nav);
+    }
 }
 
-/** What leaves; beside it, in another block, the covariance. */
-static __global__ void __launch_bounds__(THREADS) leave_k(const VF_CONSTANT vf_window_view s)
+#define ELIMINATE_BLOCKS 16
+
+/** What leaves is eliminated; behind these blocks, in another one, it is forgotten, and the state told. */
+static __global__ void __launch_bounds__(THREADS) eliminate_k(const VF_CONSTANT vf_window_view s)
 {
-    __shared__ union {
-        vf_tiles tiles;
-        vf_solve_gone gone;
-    } room;
+    __shared__ vf_solve_gone room;
     vf_window_work &k = s.window->work;
-    if (runs(s)) {
-        if (blockIdx.x) {
-            vf_tile_cover(&now(s), &k, &room.tiles);
-            vf_window_cover_corner(&now(s), &k);
-            vf_window_tell_covariance(&now(s), &s.window->nav);
-        } else {
-            vf_window_leave(&now(s), &k, &room.gone);
-            vf_window_tell(&now(s), &k, &s.window->nav);
-        }
+    if (!runs(s)) return;
+    if (blockIdx.x < ELIMINATE_BLOCKS) {
+        vf_window_eliminate(&now(s), &k, &room, (int)blockIdx.x, ELIMINATE_BLOCKS);
+    } else {
+        vf_window_part(&now(s), &k);
+        vf_window_tell(&now(s), &k, &s.window->nav);
     }
+}
+
+static __global__ void __launch_bounds__(LEAVE_THREADS) leave_k(const VF_CONSTANT vf_window_view s)
+{
+    if (runs(s)) vf_window_leave(&now(s), &s.window->work);
     __syncthreads();
     if (threadIdx.x == 0) vf_clock_end(s.clock);
 }
@@ -127,7 +152,7 @@ static __global__ void __launch_bounds__(THREADS) leave_k(const VF_CONSTANT vf_w
 /** Launches of a system. */
 static void make_system(const vf_window_view &s, cudaStream_t stream)
 {
-    landmarks_k<<<LANDMARK_BLOCKS + VF_WINDOW_READINGS, LANDMARK_THREADS, 0, stream>>>(s);
+    landmarks_k<<<LANDMARK_BLOCKS + VF_WINDOW_READINGS + VF_WINDOW_MAPS, LANDMARK_THREADS, 0, stream>>>(s);
     gather_k<<<vf_blocks(4 * VF_WINDOW_GATHERED, GATHER_THREADS), GATHER_THREADS, 0, stream>>>(s);
     hosts_k<<<VF_WINDOW_FRAMES + 1, HOST_THREADS, 0, stream>>>(s);
     assemble_k<<<vf_blocks(VF_WINDOW_ASSEMBLED, ELEMENT_THREADS), ELEMENT_THREADS, 0, stream>>>(s);
@@ -140,13 +165,15 @@ extern "C" cudaError_t vf_window_cuda(const vf_window_view *s, cudaStream_t stre
 #if VFRONT_WINDOW
     copy_k<<<32, 256, 0, stream>>>(*s);
     open_k<<<1, THREADS, 0, stream>>>(*s);
+    prepare_k<<<2, THREADS, 0, stream>>>(*s);
     for (int i = 0; i <= VF_WINDOW_ITERATIONS; i++) {
         make_system(*s, stream);
         try_k<<<1, THREADS, 0, stream>>>(*s);
     }
-    close_k<<<1, THREADS, 0, stream>>>(*s);
+    close_k<<<2, THREADS, 0, stream>>>(*s);
     make_system(*s, stream);
-    leave_k<<<2, THREADS, 0, stream>>>(*s);
+    eliminate_k<<<ELIMINATE_BLOCKS + 1, THREADS, 0, stream>>>(*s);
+    leave_k<<<1, LEAVE_THREADS, 0, stream>>>(*s);
     return cudaGetLastError();
 #else
     (void)s, (void)stream;

@@ -3,159 +3,215 @@
  *
  * In      elements of the lower triangle of a matrix of all columns, and of a row below it
  * Out     solution; or the corner of the factor of the last columns
- * Rule    panel by panel: the tile on the diagonal is factorised (vf_solve_corner()), the tiles below it are divided
- *         by it (vf_solve_row()), and take their products from all tiles behind. The tile on the next diagonal is
- *         factorised as soon as it is ready, while others are still at work. A solution goes back panel by panel
+ * Rule    the tiles of a column lie in one warp, a short column beside a long one. Panel by panel the warp of its
+ *         column factorises the tile on the diagonal, each lane for itself, and divides the tiles below by it
+ *         (vf_solve_pivot(), vf_solve_pivot_row()). Then the warp of the next column takes the products of this panel
+ *         from its tiles, and while it goes on with that column's pivots, a chain of quotients, the others take
+ *         theirs. The factor goes to memory on the way. A solution goes back panel by panel in one warp, whose lanes
+ *         hold four columns each
  * Exact   each element has the terms of src/state/window_solve.h in the same order
- * Memory  8 KB of shared memory */
+ * Memory  18 KB of shared memory */
 #ifndef VF_WINDOW_TILES_CUH
 #define VF_WINDOW_TILES_CUH
 
 #include "state/window_solve.h"
 
 #define VF_SOLVE_TILES ((VF_WINDOW_COLUMNS + 1 + VF_SOLVE_PANEL - 1) / VF_SOLVE_PANEL) /* of a column */
-#define VF_SOLVE_THREADS ((VF_SOLVE_TILES * (VF_SOLVE_TILES + 1) / 2 + 31) / 32 * 32)
+#define VF_SOLVE_PAIRED (2 * VF_SOLVE_TILES - VF_WARP) /* two columns of which the numbers have this sum fill a warp */
+#define VF_SOLVE_WARPS (VF_SOLVE_PAIRED / 2 + 1)
+#define VF_SOLVE_THREADS (VF_WARP * VF_SOLVE_WARPS)
+#define VF_SOLVE_SHOWN (VF_SOLVE_PANEL * VF_SOLVE_PANEL + 2) /* of a tile, by columns; no two lanes in one bank */
+VF_STATIC_ASSERT(VF_SOLVE_TILES >= 26 && VF_SOLVE_TILES <= VF_WARP, "vfront: pairs of columns fill warps, all do");
+VF_STATIC_ASSERT(16 * VF_SOLVE_TILES * (VF_SOLVE_TILES + 1) / 2 <= (VF_WINDOW_COLUMNS + 1) * VF_WINDOW_COLUMNS,
+                 "vfront: the factor has room");
 
 /** What tiles hand to each other. */
 struct vf_tiles {
-    double corner[VF_SOLVE_PANEL][VF_SOLVE_PANEL], inverse[VF_SOLVE_PANEL];
-    double left[VF_SOLVE_PANEL][VF_SOLVE_TILES * VF_SOLVE_PANEL];   /* L of the panel, by columns */
-    double across[VF_SOLVE_PANEL][VF_SOLVE_TILES * VF_SOLVE_PANEL]; /* L D of it */
-    double x[VF_SOLVE_TILES * VF_SOLVE_PANEL];
-    int order[VF_SOLVE_TILES * VF_SOLVE_PANEL]; /* columns of the matrix, as they are factorised */
+    double diagonal[VF_SOLVE_PANEL][VF_SOLVE_PANEL];  /* tile of a panel before it is factorised */
+    double left[2][VF_SOLVE_TILES][VF_SOLVE_SHOWN];   /* L of a panel, by parity */
+    double across[2][VF_SOLVE_TILES][VF_SOLVE_SHOWN]; /* L D of it */
+    double whole[VF_SOLVE_TILES * VF_SOLVE_PANEL];    /* diagonal of the matrix */
+    int order[VF_SOLVE_TILES * VF_SOLVE_PANEL];       /* columns of the matrix, as they are factorised */
 };
 
 /** Tile of a thread: rows 4 row.., columns 4 column..; row -1: none. */
 struct vf_tile {
     int row, column;
-    double a[VF_SOLVE_PANEL][VF_SOLVE_PANEL], whole[VF_SOLVE_PANEL], inverse[VF_SOLVE_PANEL];
+    double a[VF_SOLVE_PANEL][VF_SOLVE_PANEL], inverse[VF_SOLVE_PANEL];
 };
 
-static __device__ __forceinline__ void vf_tile_of(vf_tile *t, int thread)
+/** Warp of a column's tiles: of those without a partner the last one, which the middle column fills by half. */
+static __device__ __forceinline__ int vf_tile_warp(int column)
 {
-    int row = 0;
-    while (thread > row) thread -= ++row;
-    t->row = row < VF_SOLVE_TILES ? row : -1;
-    t->column = thread;
+    return column < VF_SOLVE_WARPS ? column : column <= VF_SOLVE_PAIRED ? VF_SOLVE_PAIRED - column : VF_SOLVE_WARPS - 1;
 }
 
-/** Columns of a panel that are pivots. */
-static __device__ __forceinline__ int vf_tile_pivots(int panel)
+static __device__ __forceinline__ void vf_tile_of(vf_tile *t)
 {
-    return min(VF_SOLVE_PANEL, VF_WINDOW_COLUMNS - VF_SOLVE_PANEL * panel);
-}
-
-/** Tile on the diagonal factorised, and shown to the others. */
-static __device__ __forceinline__ void vf_tile_corner(vf_tile *t, vf_tiles *m)
-{
-    vf_solve_corner(t->a, vf_tile_pivots(t->row), t->whole, t->inverse);
-    VF_UNROLL
-    for (int r = 0; r < VF_SOLVE_PANEL; r++) {
-        m->inverse[r] = t->inverse[r];
-        VF_UNROLL
-        for (int c = 0; c < VF_SOLVE_PANEL; c++) m->corner[r][c] = t->a[r][c];
+    const int warp = threadIdx.x / VF_WARP;
+    int lane = threadIdx.x % VF_WARP, column = warp;
+    if (lane >= VF_SOLVE_TILES - column) {
+        lane -= VF_SOLVE_TILES - column;
+        column = warp < VF_SOLVE_WARPS - 1 ? VF_SOLVE_PAIRED - warp : VF_SOLVE_PAIRED + 1;
+        for (; column < VF_SOLVE_TILES && lane >= VF_SOLVE_TILES - column; column++) lane -= VF_SOLVE_TILES - column;
     }
+    t->row = column < VF_SOLVE_TILES ? column + lane : -1;
+    t->column = column;
 }
 
-/** Tile below the diagonal divided by it. */
-static __device__ __forceinline__ void vf_tile_below(vf_tile *t, vf_tiles *m)
+/** Columns of the last panel that are pivots; all of the others are. */
+#define VF_SOLVE_LAST (VF_WINDOW_COLUMNS - VF_SOLVE_PANEL * (VF_SOLVE_TILES - 1))
+
+/** Column of a panel: the tile on the diagonal factorised, those below it divided by it, and shown to the others. */
+template <int pivots> static __device__ __forceinline__ void vf_tile_column(vf_tile *t, vf_tiles *m, int panel)
 {
+    double corner[VF_SOLVE_PANEL][VF_SOLVE_PANEL], across[VF_SOLVE_PANEL][VF_SOLVE_PANEL], whole[VF_SOLVE_PANEL];
     VF_UNROLL
     for (int r = 0; r < VF_SOLVE_PANEL; r++) {
-        double across[VF_SOLVE_PANEL];
-        vf_solve_row(m->corner, VF_SOLVE_PANEL, m->inverse, t->a[r], across);
+        whole[r] = m->whole[VF_SOLVE_PANEL * panel + r];
+        t->inverse[r] = 0.0;
         VF_UNROLL
-        for (int k = 0; k < VF_SOLVE_PANEL; k++) {
-            m->left[k][VF_SOLVE_PANEL * t->row + r] = t->a[r][k];
-            m->across[k][VF_SOLVE_PANEL * t->row + r] = across[k];
+        for (int c = 0; c < VF_SOLVE_PANEL; c++) corner[r][c] = m->diagonal[r][c];
+    }
+    VF_UNROLL
+    for (int j = 0; j < pivots; j++) {
+        vf_solve_pivot(corner, j, whole, t->inverse);
+        VF_UNROLL
+        for (int r = 0; r < VF_SOLVE_PANEL; r++) vf_solve_pivot_row(corner, j, t->inverse, t->a[r], across[r]);
+    }
+    VF_UNROLL
+    for (int r = 0; r < VF_SOLVE_PANEL; r++) VF_UNROLL
+    for (int c = 0; c < VF_SOLVE_PANEL; c++) {
+        if (t->row == panel) {
+            t->a[r][c] = corner[r][c];
+        } else if (c < pivots) {
+            m->left[panel % 2][t->row][VF_SOLVE_PANEL * c + r] = t->a[r][c];
+            m->across[panel % 2][t->row][VF_SOLVE_PANEL * c + r] = across[r][c];
         }
     }
+}
+
+/** The same, of its warp. */
+static __device__ __forceinline__ void vf_tile_panel(vf_tile *t, vf_tiles *m, int panel)
+{
+    VF_UNROLL
+    for (int r = 0; r < VF_SOLVE_PANEL; r++) VF_UNROLL
+    for (int c = 0; c < VF_SOLVE_PANEL; c++)
+        if (t->row == panel && t->column == panel) m->diagonal[r][c] = t->a[r][c];
+    __syncwarp();
+    if (t->column != panel || t->row < 0) return;
+    if (panel < VF_SOLVE_TILES - 1)
+        vf_tile_column<VF_SOLVE_PANEL>(t, m, panel);
+    else
+        vf_tile_column<VF_SOLVE_LAST>(t, m, panel);
 }
 
 /** Tile behind a panel less its products. */
-static __device__ __forceinline__ void vf_tile_behind(vf_tile *t, const vf_tiles *m)
+static __device__ __forceinline__ void vf_tile_behind(vf_tile *t, const vf_tiles *m, int panel)
 {
+    const double *left = m->left[panel % 2][t->row], *across = m->across[panel % 2][t->column];
     VF_UNROLL
-    for (int k = 0; k < VF_SOLVE_PANEL; k++) {
-        double left[VF_SOLVE_PANEL], across[VF_SOLVE_PANEL];
-        VF_UNROLL
-        for (int i = 0; i < VF_SOLVE_PANEL; i++) {
-            left[i] = m->left[k][VF_SOLVE_PANEL * t->row + i];
-            across[i] = m->across[k][VF_SOLVE_PANEL * t->column + i];
-        }
-        VF_UNROLL
-        for (int r = 0; r < VF_SOLVE_PANEL; r++) VF_UNROLL
-        for (int c = 0; c < VF_SOLVE_PANEL; c++) t->a[r][c] -= left[r] * across[c];
-    }
+    for (int k = 0; k < VF_SOLVE_PANEL; k++) VF_UNROLL
+    for (int r = 0; r < VF_SOLVE_PANEL; r++) VF_UNROLL
+    for (int c = 0; c < VF_SOLVE_PANEL; c++)
+        t->a[r][c] -= left[VF_SOLVE_PANEL * k + r] * across[VF_SOLVE_PANEL * k + c];
 }
 
-/** Tiles of all threads factorised. */
-static __device__ __forceinline__ void vf_tile_factor(vf_tile *t, vf_tiles *m, double damping)
+/** Element i of the tile of row and column in memory: tiles of a row side by side. */
+static __device__ __forceinline__ int vf_tile_at(int row, int column, int i)
 {
-    const int diagonal = t->row == t->column;
+    return VF_SOLVE_PANEL * VF_SOLVE_PANEL * (row * (row + 1) / 2) + i * (row + 1) + column;
+}
+
+static __device__ __forceinline__ void vf_tile_keep(const vf_tile *t, double *factor)
+{
+    VF_UNROLL
+    for (int i = 0; i < VF_SOLVE_PANEL * VF_SOLVE_PANEL; i++)
+        factor[vf_tile_at(t->row, t->column, i)] = t->a[i / VF_SOLVE_PANEL][i % VF_SOLVE_PANEL];
+}
+
+/** Tiles of all threads factorised, and written to `factor`, where it is given. */
+static __device__ __forceinline__ void vf_tile_factor(vf_tile *t, vf_tiles *m, double damping, double *factor)
+{
+    const int warp = threadIdx.x / VF_WARP;
     VF_UNROLL
     for (int i = 0; i < VF_SOLVE_PANEL; i++) {
-        t->whole[i] = vf_solve_damped(t->a[i][i], damping);
-        if (diagonal) t->a[i][i] = t->whole[i];
         t->inverse[i] = 0.0;
+        if (t->row < 0 || t->row != t->column) continue;
+        t->a[i][i] = vf_solve_damped(t->a[i][i], damping);
+        m->whole[VF_SOLVE_PANEL * t->row + i] = t->a[i][i];
     }
-    if (diagonal && t->row == 0) vf_tile_corner(t, m);
+    __syncthreads();
+    if (warp == 0) vf_tile_panel(t, m, 0);
     __syncthreads();
     for (int panel = 0; panel < VF_SOLVE_TILES - 1; panel++) {
-        if (t->column == panel && t->row > panel) vf_tile_below(t, m);
-        __syncthreads();
-        if (t->column > panel && t->row > panel) vf_tile_behind(t, m);
-        if (diagonal && t->row == panel + 1) vf_tile_corner(t, m);
+        const int next = warp == vf_tile_warp(panel + 1), behind = t->row >= 0 && t->column > panel;
+        if (next && behind) vf_tile_behind(t, m, panel);
+        __syncthreads(); /* others wait: the next column is what all will wait for */
+        if (next) {
+            vf_tile_panel(t, m, panel + 1);
+        } else if (behind) {
+            vf_tile_behind(t, m, panel);
+        }
+        if (factor && t->row >= 0 && t->column == panel) vf_tile_keep(t, factor);
         __syncthreads();
     }
+    if (factor && t->row >= 0 && t->column == VF_SOLVE_TILES - 1) vf_tile_keep(t, factor);
+    __syncthreads();
 }
 
-/** x <- L'^-1 x of the panel of a tile on the diagonal: its own columns, in shared memory. */
-static __device__ __forceinline__ void vf_tile_back_corner(const vf_tile *t, vf_tiles *m)
+/** Tiles of a row of the factor: that of the lane's columns. */
+static __device__ __forceinline__ void vf_tile_fetch(double a[VF_SOLVE_PANEL * VF_SOLVE_PANEL], const double *factor,
+                                                     int row, int lane)
 {
-    double x[VF_SOLVE_PANEL];
-    const int pivots = vf_tile_pivots(t->row);
     VF_UNROLL
-    for (int c = 0; c < VF_SOLVE_PANEL; c++) x[c] = m->x[VF_SOLVE_PANEL * t->column + c];
+    for (int i = 0; i < VF_SOLVE_PANEL * VF_SOLVE_PANEL; i++)
+        a[i] = row >= 0 && lane <= row ? factor[vf_tile_at(row, lane, i)] : 0.0;
+}
+
+/** x <- L'^-1 x of a panel: in its lane of its own columns, then in those before. */
+static __device__ __forceinline__ void vf_tile_back(const double a[VF_SOLVE_PANEL * VF_SOLVE_PANEL], int panel,
+                                                    int lane, double x[VF_SOLVE_PANEL])
+{
+    const int pivots = panel < VF_SOLVE_TILES - 1 ? VF_SOLVE_PANEL : VF_SOLVE_LAST;
+    double known[VF_SOLVE_PANEL];
+    VF_UNROLL
+    for (int c = 0; c < VF_SOLVE_PANEL; c++) known[c] = x[c];
     VF_UNROLL
     for (int r = VF_SOLVE_PANEL - 1; r > 0; r--) VF_UNROLL
     for (int c = 0; c < r; c++)
-        if (r < pivots) x[c] -= t->a[r][c] * x[r];
+        if (r < pivots) known[c] -= a[VF_SOLVE_PANEL * r + c] * known[r];
     VF_UNROLL
-    for (int c = 0; c < VF_SOLVE_PANEL; c++) m->x[VF_SOLVE_PANEL * t->column + c] = x[c];
-}
-
-/** What a panel's x takes from that of the columns of a tile before it. */
-static __device__ __forceinline__ void vf_tile_back_before(const vf_tile *t, vf_tiles *m)
-{
-    const int pivots = vf_tile_pivots(t->row);
-    double x[VF_SOLVE_PANEL];
-    VF_UNROLL
-    for (int c = 0; c < VF_SOLVE_PANEL; c++) x[c] = m->x[VF_SOLVE_PANEL * t->column + c];
+    for (int c = 0; c < VF_SOLVE_PANEL; c++) {
+        x[c] = lane == panel ? known[c] : x[c];
+        known[c] = __shfl_sync(VF_ALL, known[c], panel);
+    }
     VF_UNROLL
     for (int r = VF_SOLVE_PANEL - 1; r >= 0; r--) VF_UNROLL
     for (int c = 0; c < VF_SOLVE_PANEL; c++)
-        if (r < pivots) x[c] -= t->a[r][c] * m->x[VF_SOLVE_PANEL * t->row + r];
-    VF_UNROLL
-    for (int c = 0; c < VF_SOLVE_PANEL; c++) m->x[VF_SOLVE_PANEL * t->column + c] = x[c];
+        if (r < pivots) x[c] = lane < panel ? x[c] - a[VF_SOLVE_PANEL * r + c] * known[r] : x[c];
 }
 
-/** Solution by the factor and the row below the matrix, behind the factorisation; x: VF_WINDOW_COLUMNS. */
-static __device__ __forceinline__ void vf_tile_back(const vf_tile *t, vf_tiles *m, double *x)
+/** Solution by the factor in memory, by one warp; a lane holds four columns, and the tiles of two rows ahead. The row
+ *  below the matrix is in the last row of tiles. x: VF_WINDOW_COLUMNS. */
+static __device__ __forceinline__ void vf_tile_backwards(const double *factor, double *x)
 {
-    const int last = VF_WINDOW_COLUMNS % VF_SOLVE_PANEL; /* of the row below, in its tile */
-    if (t->row == VF_SOLVE_TILES - 1) {
-        VF_UNROLL
-        for (int c = 0; c < VF_SOLVE_PANEL; c++) m->x[VF_SOLVE_PANEL * t->column + c] = t->a[last][c];
+    enum { LAST = VF_SOLVE_TILES - 1, BELOW = VF_WINDOW_COLUMNS % VF_SOLVE_PANEL };
+    const int lane = threadIdx.x % VF_WARP;
+    double own[VF_SOLVE_PANEL], a[VF_SOLVE_PANEL * VF_SOLVE_PANEL], b[VF_SOLVE_PANEL * VF_SOLVE_PANEL];
+    vf_tile_fetch(a, factor, LAST, lane);
+    vf_tile_fetch(b, factor, LAST - 1, lane);
+    VF_UNROLL
+    for (int c = 0; c < VF_SOLVE_PANEL; c++) own[c] = a[VF_SOLVE_PANEL * BELOW + c];
+    for (int panel = LAST; panel >= 0; panel -= 2) {
+        vf_tile_back(a, panel, lane, own);
+        vf_tile_fetch(a, factor, panel - 2, lane);
+        if (panel > 0) vf_tile_back(b, panel - 1, lane, own);
+        vf_tile_fetch(b, factor, panel - 3, lane);
     }
-    __syncthreads();
-    for (int panel = VF_SOLVE_TILES - 1; panel >= 0; panel--) {
-        if (t->row == panel && t->column == panel) vf_tile_back_corner(t, m);
-        __syncthreads();
-        if (t->row == panel && t->column < panel) vf_tile_back_before(t, m);
-        __syncthreads();
-    }
-    for (int i = threadIdx.x; i < VF_WINDOW_COLUMNS; i += blockDim.x) x[i] = m->x[i];
+    VF_UNROLL
+    for (int c = 0; c < VF_SOLVE_PANEL; c++)
+        if (VF_SOLVE_PANEL * lane + c < VF_WINDOW_COLUMNS) x[VF_SOLVE_PANEL * lane + c] = own[c];
 }
 
 /** Solution of the system at the estimate, damped: vf_window_solve(). */
@@ -163,16 +219,16 @@ static __device__ __forceinline__ void vf_tile_solve(vf_window_work *k, vf_tiles
 {
     const vf_window_system &s = k->system[k->at];
     vf_tile t;
-    vf_tile_of(&t, threadIdx.x);
+    vf_tile_of(&t);
     VF_UNROLL
-    for (int i = 0; i < VF_SOLVE_PANEL * VF_SOLVE_PANEL; i++) {
-        const int r = VF_SOLVE_PANEL * t.row + i / VF_SOLVE_PANEL, c = VF_SOLVE_PANEL * t.column + i % VF_SOLVE_PANEL;
-        t.a[i / VF_SOLVE_PANEL][i % VF_SOLVE_PANEL] = t.row < 0 || c >= VF_WINDOW_COLUMNS || r > VF_WINDOW_COLUMNS ? 0.0
-                                                      : r < VF_WINDOW_COLUMNS ? s.H[r * VF_WINDOW_COLUMNS + c]
+    for (int i = 0; i < VF_SOLVE_PANEL * VF_SOLVE_PANEL; i++) { /* H has both triangles */
+        const int r = VF_SOLVE_PANEL * t.row + i % VF_SOLVE_PANEL, c = VF_SOLVE_PANEL * t.column + i / VF_SOLVE_PANEL;
+        t.a[i % VF_SOLVE_PANEL][i / VF_SOLVE_PANEL] = t.row < 0 || c >= VF_WINDOW_COLUMNS || r > VF_WINDOW_COLUMNS ? 0.0
+                                                      : r < VF_WINDOW_COLUMNS ? s.H[c * VF_WINDOW_COLUMNS + r]
                                                                               : -s.g[c];
     }
-    vf_tile_factor(&t, m, k->damping);
-    vf_tile_back(&t, m, k->x);
+    vf_tile_factor(&t, m, k->damping, k->matrix);
+    if (threadIdx.x < VF_WARP) vf_tile_backwards(k->matrix, k->x);
 }
 
 /** Corner of the factor of the columns whose covariance is told, the last: vf_window_cover(). */
@@ -181,7 +237,7 @@ static __device__ __forceinline__ void vf_tile_cover(const vf_window *w, vf_wind
     enum { N = VF_WINDOW_COLUMNS, M = VF_WINDOW_SAID };
     const vf_window_system &s = k->system[k->at];
     vf_tile t;
-    vf_tile_of(&t, threadIdx.x);
+    vf_tile_of(&t);
     for (int i = threadIdx.x; i < N; i += blockDim.x) m->order[i] = vf_window_said_last(w, i);
     __syncthreads();
     VF_UNROLL
@@ -191,7 +247,7 @@ static __device__ __forceinline__ void vf_tile_cover(const vf_window *w, vf_wind
                                                           ? 0.0
                                                           : s.H[m->order[r] * N + m->order[c]];
     }
-    vf_tile_factor(&t, m, 0.0);
+    vf_tile_factor(&t, m, 0.0, NULL);
     VF_UNROLL
     for (int i = 0; i < VF_SOLVE_PANEL * VF_SOLVE_PANEL; i++) {
         const int r = VF_SOLVE_PANEL * t.row + i / VF_SOLVE_PANEL - (N - M),

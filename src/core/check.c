@@ -218,10 +218,11 @@ vfront_status_t vf_check_aligned(struct vf_state *s, const vfront_tuning_t *t)
 vfront_status_t vf_check_window(struct vf_state *s, const vfront_tuning_t *t)
 {
     if (!t->window) return VFRONT_OK;
-    if (vf_imu_noise_none(&s->seen.imu))
-        return vf_refuse(s, VFRONT_E_CALIBRATION, "window needs the noise of the IMU: rig.imu", 0, "");
     if (s->seen.camera[0].fx_px == 0.0)
         return vf_refuse(s, VFRONT_E_CALIBRATION, "window needs a calibrated camera: rig.camera[0]", 0, "");
+    if (vf_imu_noise_none(&s->seen.imu) && !vf_check_placed(&s->seen))
+        return vf_refuse(s, VFRONT_E_CALIBRATION,
+                         "window needs the noise of the IMU, or two calibrated cameras: rig.imu", 0, "");
     if (!t->track_target || !t->ego)
         return vf_refuse(s, VFRONT_E_TUNING, "window needs tracks and motions: %s", 0,
                          t->track_target ? "ego" : "track_target");

@@ -269,3 +269,151 @@ uint64_t vfront_digest_parts(const vfront_result_t *r, uint32_t parts)
 }
 
 uint64_t vfront_digest(const vfront_result_t *r) { return vfront_digest_parts(r, VFRONT_PART_ALL); }
+
+/* ---- what each stage has put into a result ----------------------------------------------------------------------- */
+
+static uint64_t mix_ingest(uint64_t d, const vfront_result_t *r)
+{
+    const vfront_health_t *h = &r->health;
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        d = mix_float(mix_float(d, h->brightness_grey[c]), h->sharpness_grey[c]);
+        d = mix_number(mix_number(d, h->dark_permille[c], 4), h->bright_permille[c], 4);
+    }
+    return mix_number(d, h->missing, 4);
+}
+
+static uint64_t mix_freeze(uint64_t d, const vfront_result_t *r)
+{
+    for (int c = 0; c < VFRONT_CAMERAS; c++) d = mix_number(d, r->health.frozen[c], 4);
+    return mix_number(d, r->health.repeated, 4);
+}
+
+/** Tracks that were followed, and those that ended. */
+static uint64_t mix_followed(uint64_t d, const vfront_result_t *r)
+{
+    for (uint32_t i = 0; i < r->tracks_count; i++) {
+        const vfront_track_t *t = &r->tracks[i];
+        if (!t->age) continue;
+        d = mix_float(mix_float(mix_number(d, t->id, 8), t->x_px), t->y_px);
+        d = mix_float(mix_float(mix_float(d, t->gain), t->offset_grey), t->residual_grey);
+    }
+    for (uint32_t i = 0; i < r->lost_count; i++) d = mix_lost(d, &r->lost[i]);
+    return d;
+}
+
+static uint64_t mix_born(uint64_t d, const vfront_result_t *r)
+{
+    for (uint32_t i = 0; i < r->tracks_count; i++) {
+        const vfront_track_t *t = &r->tracks[i];
+        if (t->age) continue;
+        d = mix_float(mix_float(mix_number(d, t->id, 8), t->x_px), t->y_px);
+        d = mix_number(mix_number(d, t->level, 4), t->score, 4);
+    }
+    return mix_number(mix_number(d, r->health.born, 4), r->health.overflow, 4);
+}
+
+static uint64_t mix_selected(uint64_t d, const vfront_result_t *r)
+{
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        d = mix_number(mix_number(d, r->keypoints_count[c], 4), r->health.dropped[c], 4);
+        for (uint32_t i = 0; i < r->keypoints_count[c]; i++) {
+            const vfront_keypoint_t *k = &r->keypoints[c][i];
+            d = mix_number(mix_float(mix_float(d, k->x_px), k->y_px), k->score, 4);
+            d = mix_number(mix_number(mix_number(d, k->cell, 2), k->level, 1), k->weak, 1);
+        }
+    }
+    return d;
+}
+
+static uint64_t mix_bearings(uint64_t d, const vfront_result_t *r)
+{
+    for (int c = 0; c < VFRONT_CAMERAS; c++)
+        for (uint32_t i = 0; i < r->keypoints_count[c]; i++)
+            for (int k = 0; k < 3; k++) d = mix_float(d, r->keypoints[c][i].bearing[k]);
+    return d;
+}
+
+static uint64_t mix_described(uint64_t d, const vfront_result_t *r)
+{
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        for (uint32_t i = 0; i < r->keypoints_count[c]; i++) d = mix_float(d, r->keypoints[c][i].angle_rad);
+#if VFRONT_DESCRIPTORS
+        for (uint32_t i = 0; i < r->descriptors_count[c]; i++) d = mix_descriptor(d, &r->descriptors[c][i]);
+#endif
+    }
+    return d;
+}
+
+static uint64_t mix_depths(uint64_t d, const vfront_result_t *r)
+{
+    d = mix_number(mix_number(d, r->health.stereo, 4), r->health.stereo_permille, 4);
+    d = mix_number(mix_float(d, r->health.stereo_offset_px), r->depths_count, 4);
+#if VFRONT_STEREO
+    for (uint32_t i = 0; i < r->depths_count; i++) d = mix_depth(d, &r->depths[i]);
+#endif
+    return d;
+}
+
+/** Matches without the motions that they agree with, which are found later. */
+static uint64_t mix_matches(uint64_t d, const vfront_result_t *r)
+{
+    d = mix_number(d, r->matches_count, 4);
+#if VFRONT_MATCHES
+    for (uint32_t i = 0; i < r->matches_count; i++) {
+        vfront_match_t m = r->matches[i];
+        m.agrees = 0;
+        d = mix_match(d, &m);
+    }
+#endif
+    return d;
+}
+
+static uint64_t mix_partners(uint64_t d, const vfront_result_t *r)
+{
+    for (uint32_t i = 0; i < r->tracks_count; i++) {
+        const vfront_track_t *t = &r->tracks[i];
+        d = mix_float(mix_float(d, t->partner_x_px), t->partner_y_px);
+        d = mix_float(mix_float(d, t->disparity_px), t->disparity_sigma_px);
+    }
+    return d;
+}
+
+static uint64_t mix_motions(uint64_t d, const vfront_result_t *r)
+{
+    d = mix_motion(mix_motion(mix_motion(d, &r->relative), &r->metric), &r->good);
+    for (uint32_t i = 0; i < r->tracks_count; i++) d = mix_number(d, r->tracks[i].agrees, 4);
+#if VFRONT_MATCHES
+    for (uint32_t i = 0; i < r->matches_count; i++) d = mix_number(d, r->matches[i].agrees, 2);
+#endif
+    return d;
+}
+
+uint64_t vfront_digest_stage(const vfront_result_t *r, size_t stage)
+{
+    const uint64_t d = 0xcbf29ce484222325ull;
+    if (!r) return 0;
+    switch (stage) {
+    case VFRONT_STAGE_ingest: return mix_ingest(d, r);
+    case VFRONT_STAGE_freeze: return mix_freeze(d, r);
+    case VFRONT_STAGE_predict: return mix_prediction(d, &r->predicted);
+    case VFRONT_STAGE_track: return mix_followed(d, r);
+    case VFRONT_STAGE_refill: return mix_born(d, r);
+    case VFRONT_STAGE_select: return mix_selected(d, r);
+    case VFRONT_STAGE_bearing: return mix_bearings(d, r);
+    case VFRONT_STAGE_describe: return mix_described(d, r);
+    case VFRONT_STAGE_stereo: return mix_depths(d, r);
+    case VFRONT_STAGE_rows: return mix_float(mix_float(d, r->health.rows_offset_px), r->health.rows_sigma_px);
+    case VFRONT_STAGE_match: return mix_matches(d, r);
+    case VFRONT_STAGE_partner: return mix_partners(d, r);
+    case VFRONT_STAGE_window: return mix_nav(d, &r->nav);
+    case VFRONT_STAGE_ego: return mix_motions(d, r);
+#if VFRONT_DENSE
+    case VFRONT_STAGE_dense: return mix_disparity(d, &r->disparity);
+#endif
+#if VFRONT_STIXELS
+    case VFRONT_STAGE_stixel: return mix_stixels(d, r);
+#endif
+    case VFRONT_STAGE_report: return vfront_digest(r);
+    default: return 0;
+    }
+}

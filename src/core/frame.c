@@ -144,7 +144,7 @@ static void fill_rotation(struct vf_state *s, const vfront_frame_t *f)
     struct vf_rates rates;
     double R[9] = {1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0};
     const int given = rates_of(s, f, &rates) && p->frame;
-    p->rotation_given = 0;
+    p->rotation_given = p->rotation_own = 0;
     p->gyro_short = given && is_short(r, &rates, !f->gyro);
     p->gyro_stuck = given && is_stuck(&rates, (uint32_t)s->step[0].tuning.gyro_stuck_readings);
     for (int i = 0; i < 9; i++) p->R[i] = i % 4 == 0 ? 1.0f : 0.0f;
@@ -154,6 +154,7 @@ static void fill_rotation(struct vf_state *s, const vfront_frame_t *f)
     vf_rotation_homography(p->H, &s->seen.camera[0], R);
     for (int i = 0; i < 9; i++) p->R[i] = (float)R[i];
     p->rotation_given = 1;
+    p->rotation_own = f->R_cur_prev != NULL;
 }
 
 vfront_status_t vf_frame_params(struct vf_state *s, const vfront_frame_t *f)

@@ -82,8 +82,10 @@ struct vf_params {
     uint32_t imu_readings;
     uint32_t result; /* index of the vf_pinned.result to write */
     uint32_t rotation_given;
-    float H[9]; /* homography of a pure rotation, previous to current picture of camera 0; row-major */
+    uint32_t rotation_own; /* 1: it is R_cur_prev of the frame */
+    float H[9];            /* homography of a pure rotation, previous to current picture of camera 0; row-major */
     float R[9]; /* that rotation, previous to current axes of camera 0; row-major; identity where none is given */
+    vfront_prediction_t stated; /* motion of camera 0 by the state and the readings; its source 0: none */
 };
 
 #endif

@@ -35,8 +35,7 @@
 VF_FN int vf_expect_active(const struct vf_stereo_view *s)
 {
     return s->tuning.stereo_expected && s->ingest->params.frame != 0 && (s->geometry.active & VF_BIT(predict)) &&
-           (s->predict->now.source & VFRONT_PREDICT_MOTION) &&
-           s->stereo->pair[s->parity ^ 1].state == VFRONT_STEREO_GOOD;
+           vf_predict_moves(&s->predict->now) && s->stereo->pair[s->parity ^ 1].state == VFRONT_STEREO_GOOD;
 }
 
 /** Place of a bearing in the grid: column and row; column -1: it has none. */

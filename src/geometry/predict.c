@@ -28,6 +28,6 @@ void vf_predict_host(const struct vf_predict_view *s)
 #if VFRONT_MATCHES
     sum_parallaxes(s, parallax->R, &left);
 #endif
-    parallax->spread = vf_predict_spread(&left);
+    parallax->spread = vf_predict_spread(&left, parallax->stale);
     vf_predict_keep(params, &s->predict->given[s->parity]);
 }

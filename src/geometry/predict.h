@@ -2,16 +2,17 @@
 /* predict: the pose of camera 0 that is expected now, before the pictures are looked at, and how far off it may be; and
  * where a point of the previous frame is expected by it, whether its depth is known or not.
  *
- * In      the rotation that the frame gives, if any; the last good metric and relative motions; times; ranges and
+ * In      the motion by the state and the readings, if there is one (state/nav_motion.h); the rotation that the frame
+ *         gives, if any; the last good metric and relative motions; times; ranges and
  *         matches of the previous frame's key points
  * Out     one vfront_prediction_t: motion since the previous frame, covariance, source. What is usual for the depths of
  *         points without one, and for the parallax of points where no translation is known
- * Rule    the best that there is, in this order: the rotation given, with the translation of the last good metric
+ * Rule    the best that there is, in this order: the motion by the state, with R_cur_prev in the place of its rotation
+ *         where the frame has one; the rotation given, with the translation of the last good metric
  *         motion; that motion continued at constant velocity; the rotation given alone; the rotation of the last good
  *         relative motion continued; rest. The last motion is scaled by the ratio of both times. Its covariance grows
  *         by that ratio squared, and by a random acceleration over the time between the middles of both motions. A
- *         motion that is older than VF_PREDICT_OLD_NS is not continued. What is unknown is 0 with a wide deviation. An
- *         estimated state is to come before all of these
+ *         motion that is older than VF_PREDICT_OLD_NS is not continued. What is unknown is 0 with a wide deviation
  *         A point of known depth is where the motion takes it. A point of unknown depth that had a match in the
  *         previous frame keeps its parallax: what was left of its displacement there after the rotation of that step,
  *         scaled by the ratio of the times and turned by the rotation expected now. Of a point without either only the
@@ -24,6 +25,7 @@
 
 #include "core/view.h"
 #include "ego.h"
+#include "image/freeze.h"
 #include "image/ingest.h"
 #include "math/pose.h"
 
@@ -53,9 +55,10 @@ struct vf_depth_prior {
 
 /** Parallax assumed for points without a depth. */
 struct vf_parallax_prior {
-    float R[9];   /* rotation of the previous step, row-major; what it leaves of a displacement there is parallax */
-    float ratio;  /* of the time of this step to that of the previous one; 0: that rotation is unknown */
-    float spread; /* root mean square of the parallaxes of the previous frame's matches [rad]; 1: there are none */
+    float R[9];     /* rotation of the previous step, row-major; what it leaves of a displacement there is parallax */
+    float ratio;    /* of the time of this step to that of the previous one; 0: that rotation is unknown */
+    float spread;   /* root mean square of the parallaxes of the previous frame's matches [rad]; 1: there are none */
+    uint32_t stale; /* 1: camera 0 had no new picture in the previous frame, whose matches so have none; spread is 1 */
 };
 
 /** Rotation that a frame gives. */
@@ -75,7 +78,7 @@ struct vf_predict_memory {
  * ingest. */
 /* clang-format off */
 #define VF_READS_predict(X)
-#define VF_BEFORE_predict(X) X(bearing) X(stereo) X(match) X(ego)
+#define VF_BEFORE_predict(X) X(freeze) X(bearing) X(stereo) X(match) X(ego)
 #define VF_GEOMETRY_predict(X) X(active)
 #define VF_TUNING_predict(X) X(predict_speed_mmps2) X(predict_turn_mradps2)
 /* clang-format on */
@@ -87,6 +90,12 @@ struct vf_predict_view {
     const struct vf_params *given;
 };
 VF_HOST_FORM(predict);
+
+/** 1 if a translation is predicted. */
+VF_FN int vf_predict_moves(const vfront_prediction_t *p)
+{
+    return (p->source & (VFRONT_PREDICT_MOTION | VFRONT_PREDICT_STATE)) != 0;
+}
 
 /** Prediction that nothing is known for: rest. dt_s: time since the previous frame [s]. */
 VF_FN void vf_predict_rest(float dt_s, vfront_prediction_t *p)
@@ -176,7 +185,7 @@ VF_FN void vf_predict_turn(const float R[9], vfront_prediction_t *p)
     for (int k = 0; k < 9; k++) p->R[k] = R[k];
     for (int i = 0; i < 6; i++)
         for (int j = vf_max(i, 3); j < 6; j++) p->covariance[vf_motion_index(i, j)] = i == j ? variance : 0.0f;
-    p->source = (p->source & VFRONT_PREDICT_MOTION) | VFRONT_PREDICT_ROTATION;
+    p->source = (p->source & (VFRONT_PREDICT_MOTION | VFRONT_PREDICT_STATE)) | VFRONT_PREDICT_ROTATION;
 }
 
 /* ---- depth of points without one --------------------------------------------------------------------------------- */
@@ -227,6 +236,11 @@ VF_FN void vf_predict_turn_before(const struct vf_predict_view *s, const struct 
     const int recent = last && params->t_ns - last->t_ns == params->dt_ns, use_given = params->frame && given->given;
     for (int k = 0; k < 9; k++) p->R[k] = k % 4 ? 0.0f : 1.0f;
     p->ratio = source ? 0.0f : 1.0f;
+    p->stale = params->frame && s->freeze->frames[s->parity ^ 1][0] > 0;
+    if (p->stale) {
+        p->ratio = 0.0f;
+        return;
+    }
     if (recent || (last && !use_given)) {
         for (int k = 0; k < 9; k++) p->R[k] = last->pose.R[k];
         p->ratio = (float)params->dt_ns / (float)last->dt_ns;
@@ -262,9 +276,9 @@ VF_FN void vf_predict_add_parallax(struct vf_parallax_sums *d, const float R[9],
 }
 
 /** Root mean square of the parallaxes; 1: there are none. */
-VF_FN float vf_predict_spread(const struct vf_parallax_sums *d)
+VF_FN float vf_predict_spread(const struct vf_parallax_sums *d, uint32_t stale)
 {
-    return d->count ? sqrtf((float)d->square / (float)d->count) * (1.0f / 16384.0f) : 1.0f;
+    return d->count && !stale ? sqrtf((float)d->square / (float)d->count) * (1.0f / 16384.0f) : 1.0f;
 }
 
 /** Number of the previous frame's key points whose matches are there. */
@@ -333,6 +347,7 @@ VF_FN void vf_predict_keep(const struct vf_params *params, struct vf_given_rotat
 /** Predict the motion of this step. */
 VF_FN void vf_predict_step(const struct vf_predict_view *s, const struct vf_params *params, vfront_prediction_t *p)
 {
+    const int stated = params->stated.source != 0;
     vf_predict_rest((float)params->dt_ns * 1e-9f, p);
 #if VFRONT_EGO
     const struct vf_last_motion *metric = vf_predict_last(s, params, VF_LAST_METRIC),
@@ -344,7 +359,8 @@ VF_FN void vf_predict_step(const struct vf_predict_view *s, const struct vf_para
 #else
     (void)s;
 #endif
-    if (params->rotation_given) vf_predict_turn(params->R, p);
+    if (stated) *p = params->stated;
+    if (params->rotation_given && (!stated || params->rotation_own)) vf_predict_turn(params->R, p);
 }
 
 #endif

@@ -22,8 +22,10 @@ static int32_t measure_step(const struct vf_rows_view *s, uint32_t i, float shif
     vf_stereo_read_window(&w[3], left, l0, at.left);
     vf_stereo_read_window(&w[4], left, l0, at.right);
     vf_stereo_read_window(&w[5], right, l1, at.other);
-    for (int32_t k = 0; k < VF_STEREO_SIDE * VF_STEREO_SIDE; k++)
-        vf_rows_accumulate(&sum, w[0].grey[k], w[1].grey[k], w[2].grey[k], w[3].grey[k], w[4].grey[k], w[5].grey[k]);
+    for (int32_t r = 0; r < VF_STEREO_SIDE; r++)
+        for (int32_t c = 0; c < VF_STEREO_SIDE; c++)
+            vf_rows_accumulate(&sum, w[0].grey[r][c], w[1].grey[r][c], w[2].grey[r][c], w[3].grey[r][c],
+                               w[4].grey[r][c], w[5].grey[r][c]);
     return vf_rows_step_q12(&sum);
 }
 #endif

@@ -26,71 +26,124 @@ static struct camera_points camera_points_of(const struct vf_stereo_view *s, int
     return points;
 }
 
-/** Batch of points of camera 1 as a structure of arrays, so that the candidate test becomes vector code. */
-#define BATCH 256
-struct batch {
-    float x[BATCH], y[BATCH], z[BATCH], step[BATCH], angle[BATCH];
-    int32_t candidate[BATCH]; /* 1: the point passed the test */
+/* ---- points of camera 1 by their epipolar planes ----------------------------------------------------------------- */
+
+/** Sectors of the half turn about the baseline. */
+#define SECTORS 256
+
+/** Points of camera 1 sorted by level and by the angle of their epipolar planes about the baseline, so that a point of
+ *  camera 0 is tested against those near its own plane alone. */
+struct epipolar_index {
+    float x[3], y[3]; /* axes across the baseline */
+    uint16_t point[VFRONT_KEYPOINTS];
+    uint16_t first[VFRONT_SCALES][SECTORS + 1]; /* in `point`, of each sector of each level */
+    float least_across[VFRONT_SCALES];          /* least length of a bearing's part across the baseline */
+    float step[VFRONT_SCALES];                  /* size of a level's pixels [px] */
 };
 
-/** Copy `count` points from index `first` on into a batch. */
-static void gather(struct batch *g, const struct camera_points *right, uint32_t first, uint32_t count)
+/** Angle of (x, y), direction reversed or not, 0 to 2 for half a turn: grows with the angle in radians, and nowhere
+ *  faster. */
+static float half_turn(float x, float y)
 {
-    for (uint32_t k = 0; k < count; k++) {
-        const struct vf_point *b = &right->point[first + k];
-        g->x[k] = b->bearing[0];
-        g->y[k] = b->bearing[1];
-        g->z[k] = b->bearing[2];
-        g->step[k] = b->step;
-        g->angle[k] = right->angle[first + k];
+    const float a = y < 0.0f ? -x : x, b = fabsf(y), sum = fabsf(a) + b;
+    if (!(sum > 0.0f)) return 0.0f;
+    return a >= 0.0f ? b / sum : 1.0f - a / sum;
+}
+static int32_t sector_of(float half) { return vf_clamp((int32_t)(half * (SECTORS / 2)), 0, SECTORS - 1); }
+
+/** Axes across the baseline. */
+static void make_axes(struct epipolar_index *n, const float epipole[3])
+{
+    float along[3] = {0.0f, 0.0f, 0.0f};
+    int least = 0;
+    for (int k = 1; k < 3; k++) least = fabsf(epipole[k]) < fabsf(epipole[least]) ? k : least;
+    along[least] = 1.0f;
+    vf_cross(epipole, along, n->x);
+    vf_unit(n->x);
+    vf_cross(epipole, n->x, n->y);
+}
+
+/** Sorts the points of a level. */
+static void sort_level(struct epipolar_index *n, const struct camera_points *right, int32_t level)
+{
+    const uint32_t first = right->first[level], end = right->first[level + 1];
+    uint16_t *begin = n->first[level], next[SECTORS];
+    memset(begin, 0, sizeof n->first[level]);
+    n->least_across[level] = 1.0f;
+    n->step[level] = first < end ? right->point[first].step : 1.0f;
+    for (uint32_t j = first; j < end; j++) {
+        const float *b = right->point[j].bearing, x = vf_dot(n->x, b), y = vf_dot(n->y, b);
+        const float across = sqrtf(x * x + y * y);
+        n->least_across[level] = across < n->least_across[level] ? across : n->least_across[level];
+        begin[sector_of(half_turn(x, y)) + 1]++;
+    }
+    begin[0] = (uint16_t)first;
+    for (int32_t k = 0; k < SECTORS; k++) {
+        begin[k + 1] = (uint16_t)(begin[k + 1] + begin[k]);
+        next[k] = begin[k];
+    }
+    for (uint32_t j = first; j < end; j++) {
+        const float *b = right->point[j].bearing;
+        n->point[next[sector_of(half_turn(vf_dot(n->x, b), vf_dot(n->y, b)))]++] = (uint16_t)j;
     }
 }
 
-/** Candidate test of a batch for one point of camera 0. */
-static void test_batch(struct batch *restrict g, uint32_t count, const struct vf_stereo_bounds *bounds,
-                       const struct vf_epipolar *epipolar, const struct vf_point *point, float angle)
+static void make_index(struct epipolar_index *n, const struct vf_stereo_view *s, const struct camera_points *right)
 {
-    const struct vf_epipolar e = *epipolar;
-    const struct vf_stereo_bounds limit = *bounds;
-    const struct vf_point a = *point;
-    for (uint32_t k = 0; k < count; k++) {
-        const float bearing[3] = {g->x[k], g->y[k], g->z[k]};
-        g->candidate[k] = vf_stereo_candidate(&limit, &e, a.step, angle, bearing, g->step[k], g->angle[k]);
-    }
+    make_axes(n, s->geometry.pair.epipole);
+    for (int32_t level = 0; level < VFRONT_SCALES; level++) sort_level(n, right, level);
+}
+
+/** Sectors of a level in which points may be within the band of a plane: from `first` on, so many, modulo SECTORS. */
+struct sectors {
+    int32_t first, count;
+};
+static struct sectors sectors_of(const struct epipolar_index *n, const struct vf_epipolar *e, float band, int32_t level)
+{
+    const struct sectors all = {0, SECTORS};
+    const float x = vf_dot(n->x, e->normal), y = vf_dot(n->y, e->normal), sine = band / n->least_across[level];
+    if (!(x * x + y * y > 0.5f) || !(sine < 0.5f)) return all;          /* on the baseline, or nearly */
+    const float half = half_turn(-y, x), reach = 1.05f * sine + 0.001f; /* asin(s) <= 1.05 s up to 0.5, and rounding */
+    const struct sectors some = {(int32_t)((2.0f + half - reach) * (SECTORS / 2)),
+                                 (int32_t)(2.0f * reach * (SECTORS / 2)) + 2};
+    return some.count < SECTORS ? some : all;
 }
 
 /** Function called for point i of camera 0 and its candidate j of camera 1 with their Hamming distance. */
 typedef void candidate_function(const struct vf_stereo_view *s, uint32_t i, uint32_t j, uint32_t distance);
 
-/** Call work() for all candidate pairs between a level of camera 0 and a batch of camera 1. */
-static void each_of_batch(const struct vf_stereo_view *s, const struct camera_points *left, int32_t level,
-                          const struct camera_points *right, struct vf_candidate_range range, candidate_function *work)
+/** Call work() for all candidates of point i of camera 0 on a level of camera 1. */
+static void each_on_level(const struct vf_stereo_view *s, const struct camera_points *left,
+                          const struct camera_points *right, const struct epipolar_index *n,
+                          const struct vf_epipolar *e, uint32_t i, int32_t level, candidate_function *work)
 {
     const struct vf_stereo_bounds bounds = vf_stereo_make_bounds(s);
-    struct batch g;
-    gather(&g, right, range.first, range.end - range.first);
-    for (uint32_t i = left->first[level]; i < left->first[level + 1]; i++) {
-        const struct vf_epipolar e = vf_stereo_epipolar(&s->geometry.pair, left->point[i].bearing);
-        test_batch(&g, range.end - range.first, &bounds, &e, &left->point[i], left->angle[i]);
-        for (uint32_t j = range.first; j < range.end; j++)
-            if (g.candidate[j - range.first])
+    const struct vf_point *a = &left->point[i];
+    const float step = a->step > n->step[level] ? a->step : n->step[level];
+    const struct sectors near = sectors_of(n, e, bounds.band * step, level);
+    for (int32_t k = 0; k < near.count; k++) {
+        const uint16_t *sector = &n->first[level][(near.first + k) & (SECTORS - 1)];
+        for (uint32_t m = sector[0]; m < sector[1]; m++) {
+            const uint32_t j = n->point[m];
+            const struct vf_point *b = &right->point[j];
+            if (vf_stereo_candidate(&bounds, e, a->step, left->angle[i], b->bearing, b->step, right->angle[j]))
                 work(s, i, j, vf_hamming_distance(&left->descriptor[i], &right->descriptor[j]));
-    }
-}
-
-/** Call work() for all candidate pairs. */
-static void each_candidate(const struct vf_stereo_view *s, const struct camera_points *left,
-                           const struct camera_points *right, candidate_function *work)
-{
-    const struct vf_stereo_bounds bounds = vf_stereo_make_bounds(s);
-    for (int32_t level = 0; level < VFRONT_SCALES; level++) {
-        const struct vf_candidate_range all = vf_stereo_candidates(&bounds, right->first, level);
-        for (struct vf_candidate_range range = all; range.first < all.end; range.first = range.end) {
-            range.end = range.first + BATCH < all.end ? range.first + BATCH : all.end;
-            each_of_batch(s, left, level, right, range, work);
         }
     }
 }
+
+/** Call work() for all candidates of point i of camera 0, which is on `level`. */
+static void each_candidate(const struct vf_stereo_view *s, const struct camera_points *left,
+                           const struct camera_points *right, const struct epipolar_index *n, int32_t level, uint32_t i,
+                           candidate_function *work)
+{
+    const struct vf_epipolar e = vf_stereo_epipolar(&s->geometry.pair, left->point[i].bearing);
+    const int32_t first = vf_max(level - s->tuning.stereo_levels, 0),
+                  last = vf_min(level + s->tuning.stereo_levels, VFRONT_SCALES - 1);
+    for (int32_t l = first; l <= last; l++) each_on_level(s, left, right, n, &e, i, l, work);
+}
+
+/* ---- matches ----------------------------------------------------------------------------------------------------- */
 
 /** Update the best match of both points. */
 static void keep_best(const struct vf_stereo_view *s, uint32_t i, uint32_t j, uint32_t distance)
@@ -116,15 +169,17 @@ static void match_descriptors(const struct vf_stereo_view *s, const struct camer
                               const struct camera_points *right)
 {
     struct vf_stereo_memory *m = s->stereo;
-    for (uint32_t i = 0; i < left->count; i++) {
-        m->best[i] = VF_NONE;
-        m->cost[i] = 256;
-    }
-    each_candidate(s, left, right, keep_best);
-    each_candidate(s, left, right, keep_second);
-    for (uint32_t i = 0; i < left->count; i++)
-        if (m->best[i] != VF_NONE && !vf_ratio_test(s->tuning.match_ratio_percent, m->best[i] >> 16, m->cost[i]))
+    struct epipolar_index index;
+    make_index(&index, s, right);
+    for (int32_t level = 0; level < VFRONT_SCALES; level++)
+        for (uint32_t i = left->first[level]; i < left->first[level + 1]; i++) {
             m->best[i] = VF_NONE;
+            m->cost[i] = 256;
+            each_candidate(s, left, right, &index, level, i, keep_best);
+            each_candidate(s, left, right, &index, level, i, keep_second);
+            if (m->best[i] != VF_NONE && !vf_ratio_test(s->tuning.match_ratio_percent, m->best[i] >> 16, m->cost[i]))
+                m->best[i] = VF_NONE;
+        }
 }
 
 /** Read a window around c on a level of a camera. Returns 0 if it does not lie in the level. */
@@ -134,15 +189,6 @@ static int read_window(struct vf_stereo_window *w, const struct vf_stereo_view *
     const struct vf_level *l = &s->geometry.scale[camera][level];
     return vf_stereo_read_window(w, vf_scale_pixels(s->scale, s->pictures.level0[s->parity][camera], camera, level, l),
                                  l, c);
-}
-
-/** ZSAD of two windows. */
-static uint32_t zsad(const struct vf_stereo_window *left, const struct vf_stereo_window *right)
-{
-    uint32_t cost = 0;
-    for (int32_t k = 0; k < VF_STEREO_SIDE * VF_STEREO_SIDE; k++)
-        cost += vf_stereo_absolute_difference(left->grey[k], left->sum, right->grey[k], right->sum);
-    return cost;
 }
 
 /** Search along the line on the point's level: move the position to the minimum of the ZSAD. Returns 0 if a window does
@@ -158,7 +204,7 @@ static int search_line(const struct vf_stereo_view *s, const struct vf_point *a,
     if (!read_window(&left, s, 0, a->level, own)) return 0;
     for (int32_t k = 0; k < VF_STEREO_POSITIONS; k++) {
         if (!read_window(&right, s, 1, a->level, vf_stereo_move_window(line, start, k - VF_STEREO_REACH))) return 0;
-        cost[k] = zsad(&left, &right);
+        cost[k] = vf_stereo_zsad(&left, &right);
         least = cost[k] < cost[least] ? k : least;
     }
     if (least == 0 || least == VF_STEREO_POSITIONS - 1 || cost[least + 1] == cost[least]) return 0;
@@ -176,27 +222,28 @@ static uint32_t refine_subpixel(const struct vf_stereo_view *s, const struct vf_
     const struct vf_stereo_position own = {a->x_q16, a->y_q16}, from = *position;
     const struct vf_window_centre centre = vf_stereo_window_centre(s, own, 0);
     struct vf_stereo_window left, ahead, behind, right;
+    const struct vf_stereo_part all = vf_stereo_part_of(line, -1);
     float shift = 0.0f;
     if (!read_window(&left, s, 0, 0, centre) || !read_window(&ahead, s, 0, 0, vf_stereo_move_window(line, centre, 1)) ||
         !read_window(&behind, s, 0, 0, vf_stereo_move_window(line, centre, -1)))
         return VF_NONE;
     for (int32_t step = 0;; step++) {
-        struct vf_stereo_sums sum[3];
-        memset(sum, 0, sizeof sum);
         *position = vf_stereo_move(line, from, shift);
         if (!(fabsf(shift) <= VF_STEREO_STEPS_PX) ||
             !read_window(&right, s, 1, 0, vf_stereo_window_centre(s, *position, 0)))
             return VF_NONE;
-        for (int32_t k = 0; k < VF_STEREO_SIDE * VF_STEREO_SIDE; k++)
-            vf_stereo_accumulate(&sum[step < VF_STEREO_STEPS ? 0 : vf_stereo_window_half(line, k)], ahead.grey[k],
-                                 behind.grey[k], right.grey[k] - left.grey[k]);
-        if (step == VF_STEREO_STEPS) {
-            const uint32_t cost = zsad(&left, &right);
-            *fit_px = vf_stereo_fit_px(cost, sum);
-            return vf_stereo_halves_agree(&s->tuning, sum) ? cost : VF_NONE;
-        }
-        shift += vf_stereo_gauss_newton(&sum[0]);
+        if (step == VF_STEREO_STEPS) break;
+        const struct vf_stereo_sums sum = vf_stereo_sum_part(&ahead, &behind, &left, &right, &all);
+        shift += vf_stereo_gauss_newton(&sum);
     }
+    struct vf_stereo_sums half[2];
+    for (int32_t h = 0; h < 2; h++) {
+        const struct vf_stereo_part part = vf_stereo_part_of(line, h);
+        half[h] = vf_stereo_sum_part(&ahead, &behind, &left, &right, &part);
+    }
+    const uint32_t cost = vf_stereo_zsad(&left, &right);
+    *fit_px = vf_stereo_fit_px(cost, half);
+    return vf_stereo_halves_agree(&s->tuning, half) ? cost : VF_NONE;
 }
 
 /** Epipolar line at a position of camera 1, whose bearing is `here`; bearings one pixel to the right and below. Returns

@@ -351,12 +351,21 @@ VF_FN int vf_stereo_window_inside(const struct vf_level *l, struct vf_window_cen
            v + VF_STEREO_HALF + 1 < l->height;
 }
 
+/** Interpolation between two values: (256 - f) / 256 of a and f / 256 of b, times 256. */
+VF_FN int32_t vf_stereo_between(int32_t a, int32_t b, int32_t f) { return a * (256 - f) + b * f; }
+
+/** Grey level [1/16] between two rows, each interpolated along the row by vf_stereo_between(). */
+VF_FN int32_t vf_stereo_between_rows(int32_t upper, int32_t lower, int32_t fv)
+{
+    return (vf_stereo_between(upper, lower, fv) + 2048) >> 12;
+}
+
 /** Bilinear interpolation between four pixels [1/16 grey level]. at: the upper left pixel; fu, fv: fractions [1/256
  *  px]. */
 VF_FN int32_t vf_stereo_interpolate(const uint8_t *at, int32_t pitch, int32_t fu, int32_t fv)
 {
-    const int32_t upper = at[0] * (256 - fu) + at[1] * fu, lower = at[pitch] * (256 - fu) + at[pitch + 1] * fu;
-    return (upper * (256 - fv) + lower * fv + 2048) >> 12;
+    return vf_stereo_between_rows(vf_stereo_between(at[0], at[1], fu), vf_stereo_between(at[pitch], at[pitch + 1], fu),
+                                  fv);
 }
 
 /** ZSAD of one pixel: absolute difference of two grey levels [1/16] less the means of their windows, times the number
@@ -382,11 +391,14 @@ struct vf_stereo_sums {
     int32_t d;      /* difference of camera 1 and camera 0 [1/16 grey level] */
     int32_t gg, gd; /* products */
 };
-/** Add a pixel. ahead, behind: grey levels of camera 0 one pixel further and one back along the line [1/16]; d:
- *  difference. */
+/** Gradient along the line [1/8 grey level a px], central over 2 px. ahead, behind: grey levels of camera 0 one pixel
+ *  further and one back along it [1/16]. */
+VF_FN int32_t vf_stereo_gradient(int32_t ahead, int32_t behind) { return (ahead - behind + 2) >> 2; }
+
+/** Add a pixel. ahead, behind: as for its gradient; d: difference. */
 VF_FN void vf_stereo_accumulate(struct vf_stereo_sums *sum, int32_t ahead, int32_t behind, int32_t d)
 {
-    const int32_t g = (ahead - behind + 2) >> 2; /* central difference over 2 px */
+    const int32_t g = vf_stereo_gradient(ahead, behind);
     sum->n++;
     sum->g += g;
     sum->d += d;
@@ -402,10 +414,16 @@ VF_FN float vf_stereo_gauss_newton(const struct vf_stereo_sums *sum)
     return gg > 0 ? -0.5f * (float)gd / (float)gg : 0.0f;
 }
 
+/** 1 if the halves of a window along the line are its left and right columns, 0 if its upper and lower rows. */
+VF_FN int vf_stereo_halves_are_columns(const struct vf_epipolar_line *line)
+{
+    return fabsf(line->direction_x) >= fabsf(line->direction_y);
+}
+
 /** Half of a window, along the line, in which pixel k lies: 0 or 1; 2: in the middle column or row, in neither. */
 VF_FN int vf_stereo_window_half(const struct vf_epipolar_line *line, int32_t k)
 {
-    const int across = fabsf(line->direction_x) >= fabsf(line->direction_y);
+    const int across = vf_stereo_halves_are_columns(line);
     const int32_t off = across ? k % VF_STEREO_SIDE - VF_STEREO_HALF : k / VF_STEREO_SIDE - VF_STEREO_HALF;
     return off < 0 ? 0 : off > 0 ? 1 : 2;
 }

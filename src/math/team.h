@@ -36,11 +36,14 @@
 #define VF_UNROLL
 #endif
 
-/** Before a loop: nvcc unrolls it by four, so that loads of one turn do not wait for those of the one before. */
+/** Before a loop: nvcc unrolls it by four, or by sixteen, so that loads of one turn do not wait for those of the one
+ *  before. */
 #ifdef __CUDA_ARCH__
 #define VF_UNROLL_4 _Pragma("unroll 4")
+#define VF_UNROLL_16 _Pragma("unroll 16")
 #else
 #define VF_UNROLL_4
+#define VF_UNROLL_16
 #endif
 
 /** Before a loop: nvcc does not unroll it. Straight-line code that a warp runs only once waits for instruction fetches

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "nav.h"
 
+#include "geometry/motion.h"
 #include "math/rotation.h"
 #include "port/port.h"
 #include "window_motion.h"
@@ -9,6 +10,9 @@
 #if VFRONT_WINDOW
 
 static int is_active(const struct vf_state *s) { return (s->step[0].geometry.active & VF_BIT(window)) != 0; }
+
+/** 1 if readings are of use. */
+static int has_imu(const struct vf_state *s) { return !vf_imu_noise_none(&s->rig.imu); }
 
 /** Rig as the window sees it. */
 static void rig_of(const struct vf_state *s, struct vf_window_rig *rig)
@@ -43,7 +47,8 @@ static void begin_anew(struct vf_state *s)
     rig_of(s, &rig);
     vf_start_begin(&n->start, &rig, &s->rig.imu);
     memset(&n->first, 0, sizeof n->first);
-    n->running = n->poor = n->earlier_count = 0;
+    memset(&n->stereo, 0, sizeof n->stereo);
+    n->running = n->no_gravity = n->poor = n->earlier_count = n->doubt = 0;
     n->lost = n->last.t_ns != 0;
 }
 
@@ -70,6 +75,21 @@ static void keep_readings(struct vf_nav *n)
     memcpy(n->earlier, &n->imu[until - n->earlier_count], n->earlier_count * sizeof *n->earlier);
 }
 
+/** 1 if a state found by readings begins with this frame. */
+static int begins_level(const struct vf_nav *n) { return n->first.t_ns && !n->unread; }
+
+/** State of this frame by two cameras. */
+static void first_by_stereo(const struct vf_state *s, const struct vf_window_rig *rig, vfront_nav_t *first)
+{
+    const struct vf_nav *n = &s->nav;
+    double q[4];
+    vf_stereo_upright(rig, q);
+    if (n->last.t_ns) memcpy(q, n->last.q_odom_imu, sizeof q);
+    vf_stereo_first(&n->stereo, q, (double)s->pinned->params.dt_ns * 1e-9, first);
+    if (n->last.t_ns) memcpy(first->position_m, n->last.position_m, sizeof first->position_m);
+    first->t_ns = n->t_ns;
+}
+
 /** The first state goes to the window. */
 static void begin(struct vf_state *s, struct vf_window_given *g)
 {
@@ -77,36 +97,68 @@ static void begin(struct vf_state *s, struct vf_window_given *g)
     rig_of(s, &g->rig);
     g->noise = noise_of(s);
     g->first = n->first;
-    vf_window_inverse(&n->first, g->information);
+    if (!begins_level(n)) {
+        first_by_stereo(s, &g->rig, &g->first);
+        g->noise.gravity_m_s2 = 0.0;
+    }
+    vf_window_inverse(&g->first, g->information);
     memset(&n->next, 0, sizeof n->next);
-    n->next.t_ns = n->first.t_ns;
-    memcpy(n->next.bias, n->first.gyro_bias_rad_s, sizeof n->first.gyro_bias_rad_s);
-    memcpy(n->next.bias + 3, n->first.accel_bias_m_s2, sizeof n->first.accel_bias_m_s2);
+    n->next.t_ns = g->first.t_ns;
+    memcpy(n->next.bias, g->first.gyro_bias_rad_s, sizeof n->first.gyro_bias_rad_s);
+    memcpy(n->next.bias + 3, g->first.accel_bias_m_s2, sizeof n->first.accel_bias_m_s2);
     n->next.noisy[0] = n->next.noisy[1] = 1.0;
 }
 
-/** 1 if a state goes on without readings: by two cameras. */
-static int goes_on_unread(const struct vf_state *s)
-{
-    return s->nav.running && !s->nav.first.t_ns && s->step[0].geometry.pair.placed && s->nav.t_ns > s->nav.carried.t_ns;
-}
-
-/** Motion without readings, by the last two states. */
-static void give_unread(struct vf_state *s, const vfront_imu_noise_t *noise, struct vf_window_motion *motion)
+/** Motion without readings, by the last two states; of the frame in which two cameras begin: none. */
+static void give_unread(struct vf_state *s, enum vf_window_command command, struct vf_window_motion *motion)
 {
     const struct vf_nav *n = &s->nav;
+    vfront_imu_noise_t noise = noise_of(s);
     double rate[3] = {0.0, 0.0, 0.0};
+    memset(motion, 0, sizeof *motion);
+    motion->t_ns = n->t_ns;
+    if (command == VF_WINDOW_BEGIN) return;
+    if (n->no_gravity) noise.gravity_m_s2 = 0.0;
     if (n->before.t_ns && n->last.t_ns > n->before.t_ns)
         vf_unread_rate(n->before.q_odom_imu, n->last.q_odom_imu, (double)(n->last.t_ns - n->before.t_ns) * 1e-9, rate);
-    vf_window_motion_unread(motion, &n->next, noise, n->last.q_odom_imu, rate, n->t_ns);
+    else if (n->no_gravity)
+        memcpy(rate, n->rate, sizeof rate);
+    vf_window_motion_unread(motion, &n->next, &noise, n->last.q_odom_imu, rate, n->t_ns);
 }
 
 /** What the window is asked for. */
 static enum vf_window_command command_of(const struct vf_state *s)
 {
     const struct vf_nav *n = &s->nav;
-    if (n->unread) return goes_on_unread(s) ? VF_WINDOW_GO_ON : VF_WINDOW_NONE;
-    return n->first.t_ns ? VF_WINDOW_BEGIN : n->running ? VF_WINDOW_GO_ON : VF_WINDOW_NONE;
+    const int goes_on = s->step[0].geometry.pair.placed && n->t_ns > n->carried.t_ns;
+    if (begins_level(n) || n->stereo.dt_s > 0.0) return VF_WINDOW_BEGIN;
+    if (n->running && (n->unread || n->no_gravity)) return goes_on ? VF_WINDOW_GO_ON : VF_WINDOW_NONE;
+    return n->running ? VF_WINDOW_GO_ON : VF_WINDOW_NONE;
+}
+
+/** 1 if the motion of this frame is made without readings. */
+static int goes_unread(const struct vf_nav *n, enum vf_window_command command)
+{
+    return command == VF_WINDOW_BEGIN ? !begins_level(n) : n->unread || n->no_gravity;
+}
+
+/** Motion of camera 0 by the state and this frame's readings, for the stage predict. */
+static void expect_motion(struct vf_state *s, enum vf_window_command command, const vfront_imu_noise_t *noise)
+{
+    struct vf_nav *n = &s->nav;
+    const struct vf_window_given *g = &s->pinned->given;
+    struct vf_nav_way *way = &n->way_next;
+    struct vf_params *p = &s->pinned->params;
+    struct vf_window_rig rig;
+    *way = n->way;
+    if (n->shown) vf_nav_way_begin(way, command == VF_WINDOW_BEGIN ? &n->first : &n->last);
+    if (command == VF_WINDOW_NONE || goes_unread(n, command) || !(g->motion.motion.dt_s > 0.0)) way->there = 0;
+    if (!way->there) return;
+    vf_nav_way_on(way, noise, &g->motion.motion);
+    if (!way->there || p->source[0].missing) return;
+    rig_of(s, &rig);
+    vf_nav_motion_of(way, &rig, &n->expected);
+    if (!n->doubt) p->stated = n->expected;
 }
 
 void vf_nav_give(struct vf_state *s)
@@ -114,17 +166,21 @@ void vf_nav_give(struct vf_state *s)
     struct vf_nav *n = &s->nav;
     struct vf_window_given *g = &s->pinned->given;
     const vfront_imu_noise_t noise = noise_of(s);
+    memset(&s->pinned->params.stated, 0, sizeof s->pinned->params.stated);
     if (!is_active(s)) return;
+    memset(&n->expected, 0, sizeof n->expected);
     if (!s->pinned->params.frame) begin_anew(s);
     fill_readings(n, &s->readings);
     n->next = n->carried;
-    n->unread = (uint32_t)vf_readings_gap(&s->readings, VFRONT_IMU_GAP_NS);
-    g->command = command_of(s);
-    if (g->command == VF_WINDOW_BEGIN) begin(s, g);
-    if (g->command != VF_WINDOW_NONE && n->unread)
-        give_unread(s, &noise, &g->motion);
-    else if (g->command != VF_WINDOW_NONE)
+    n->unread = !s->readings.count || vf_readings_gap(&s->readings, VFRONT_IMU_GAP_NS) || !has_imu(s);
+    const enum vf_window_command command = command_of(s);
+    g->command = command;
+    if (command == VF_WINDOW_BEGIN) begin(s, g);
+    if (command != VF_WINDOW_NONE && goes_unread(n, command))
+        give_unread(s, command, &g->motion);
+    else if (command != VF_WINDOW_NONE)
         vf_window_motion_of(&g->motion, &n->next, &noise, n->imu, n->readings, n->t_ns);
+    expect_motion(s, command, &noise);
 }
 
 /* ---- a state goes on where the last one was ---------------------------------------------------------------------- */
@@ -180,11 +236,27 @@ static void go_on_from(vfront_nav_t *first, const vfront_nav_t *last)
 static void seek(struct vf_state *s, const vfront_result_t *r)
 {
     struct vf_nav *n = &s->nav;
+    if (!has_imu(s)) return;
     const struct vf_start_frame frame = {n->t_ns, n->imu, n->readings, &r->metric, &r->relative};
     const enum vf_start_state found = vf_start_step(&n->start, &frame);
     if (found != VF_START_STANDING && found != VF_START_MOVING) return;
     n->first = n->start.nav;
     if (n->last.t_ns) go_on_from(&n->first, &n->last);
+}
+
+/** 1 if two cameras can begin a state. */
+static int can_do_without(const struct vf_state *s)
+{
+    return (s->step[0].geometry.active & VF_BIT(stereo)) && s->step[0].tuning.ego_metric_hypotheses;
+}
+
+/** The same by two cameras, where there have been no readings for too long. */
+static void seek_by_stereo(struct vf_state *s, const vfront_result_t *r)
+{
+    struct vf_nav *n = &s->nav;
+    const int waits = has_imu(s) && n->t_ns - n->read_ns <= VFRONT_IMU_GAP_NS;
+    if (!can_do_without(s) || !n->unread || waits) return;
+    vf_stereo_take(&n->stereo, &n->start.rig, &r->metric, (double)s->pinned->params.dt_ns * 1e-9);
 }
 
 /** 1 if a state may not be believed any more. */
@@ -198,7 +270,7 @@ static int is_lost(struct vf_nav *n, const vfront_nav_t *nav)
                  nav->velocity_mps[k] < 1e5;
     const int poor = nav->misfit > VF_NAV_POOR_COST;
     n->poor = poor ? n->poor + 1 : 0;
-    const uint64_t most_ns = n->unread ? VF_NAV_UNREAD_NS : VF_NAV_COAST_NS;
+    const uint64_t most_ns = n->unread || n->no_gravity ? VF_NAV_UNREAD_NS : VF_NAV_COAST_NS;
     return !finite || n->poor >= VF_NAV_POOR_FRAMES || nav->t_ns > n->sighted_ns + most_ns;
 }
 
@@ -219,8 +291,11 @@ static void tell(struct vf_nav *n, int begins, vfront_nav_t *nav)
         n->resets += n->last.t_ns != 0;
         n->sighted_ns = nav->t_ns;
         n->lost = 0;
-        memset(&n->first, 0, sizeof n->first);
+        n->no_gravity = !begins_level(n);
+        memcpy(n->rate, n->stereo.rate, sizeof n->rate);
     }
+    memset(&n->first, 0, sizeof n->first);
+    memset(&n->stereo, 0, sizeof n->stereo);
     if (nav->landmarks) n->sighted_ns = nav->t_ns;
     n->running = 1;
     n->next.t_ns = n->t_ns;
@@ -230,32 +305,78 @@ static void tell(struct vf_nav *n, int begins, vfront_nav_t *nav)
     memcpy(n->next.bias + 3, nav->accel_bias_m_s2, sizeof nav->accel_bias_m_s2);
     n->carried = n->next;
     nav->age_ns = nav->t_ns > n->sighted_ns ? nav->t_ns - n->sighted_ns : 0;
-    nav->state = n->unread ? VFRONT_NAV_STEREO_ONLY : nav->landmarks ? VFRONT_NAV_GOOD : VFRONT_NAV_COASTING;
+    nav->state = nav->landmarks ? VFRONT_NAV_GOOD : VFRONT_NAV_COASTING;
+    if (n->unread || n->no_gravity) nav->state = VFRONT_NAV_STEREO_ONLY;
+    if (n->no_gravity) nav->flags |= VFRONT_NAV_GAP | VFRONT_NAV_NO_GRAVITY;
     if (is_lost(n, nav)) nav->state = VFRONT_NAV_LOST;
+}
+
+/** 1 if a motion expected differs from that of the pictures. */
+static int differs(const vfront_prediction_t *e, const vfront_motion_t *m, int metric)
+{
+    double apart[6];
+    int found = 0;
+    for (int k = 0; k < 3; k++) {
+        const int a = (k + 2) % 3, b = (k + 1) % 3; /* half of R_m R_e' less its transpose, row a column b */
+        double turn = 0.0;
+        for (int i = 0; i < 3; i++)
+            turn += 0.5 * ((double)m->R[3 * a + i] * (double)e->R[3 * b + i] -
+                           (double)m->R[3 * b + i] * (double)e->R[3 * a + i]);
+        apart[k] = metric ? (double)m->t[k] - (double)e->t[k] : 0.0;
+        apart[3 + k] = turn;
+    }
+    for (int k = 0; k < 6; k++) {
+        const int at = vf_motion_index(k, k);
+        const double variance = (double)m->covariance[at] + (double)e->covariance[at];
+        found |= apart[k] * apart[k] > VF_NAV_DOUBT * VF_NAV_DOUBT * variance;
+    }
+    return found;
+}
+
+/** What the motion of the pictures says of that expected, and the way goes on from this frame. */
+static void judge_motion(struct vf_nav *n, const vfront_result_t *r)
+{
+    const int metric = r->metric.state == VFRONT_MOTION_GOOD, known = metric || r->relative.state == VFRONT_MOTION_GOOD;
+    n->doubt -= n->doubt > 0;
+    if (n->expected.source && known && differs(&n->expected, metric ? &r->metric : &r->relative, metric))
+        n->doubt = VF_NAV_DOUBT_FRAMES;
+    n->way = n->way_next;
+    n->shown = !(r->health.missing & 1) && !r->health.frozen[0];
+}
+
+/** What a frame without a state says. */
+static uint32_t none_of(const struct vf_state *s)
+{
+    if (s->nav.lost) return VFRONT_NAV_LOST;
+    return s->readings.begun || can_do_without(s) ? VFRONT_NAV_INITIALISING : VFRONT_NAV_NONE;
 }
 
 void vf_nav_take(struct vf_state *s, vfront_result_t *r)
 {
     struct vf_nav *n = &s->nav;
-    const struct vf_window_given *g = &s->pinned->given;
+    const enum vf_window_command command = (enum vf_window_command)s->pinned->given.command;
     vfront_nav_t *nav = &r->nav;
     if (!is_active(s)) return;
-    if (g->command != VF_WINDOW_NONE) {
-        tell(n, g->command == VF_WINDOW_BEGIN, nav);
-        if (nav->state == VFRONT_NAV_LOST) begin_anew(s);
+    judge_motion(n, r);
+    if (!n->unread || !s->pinned->params.frame) n->read_ns = n->t_ns;
+    if (command != VF_WINDOW_NONE) {
+        tell(n, command == VF_WINDOW_BEGIN, nav);
     } else {
         if (n->running || n->first.t_ns) begin_anew(s); /* too long without readings, one camera */
         *nav = n->last;
-        nav->state = n->lost ? VFRONT_NAV_LOST : s->readings.begun ? VFRONT_NAV_INITIALISING : VFRONT_NAV_NONE;
-        seek(s, r);
+        nav->state = none_of(s);
     }
-    keep_readings(n);
     nav->reset_counter = n->resets;
     nav->quality = nav->state == VFRONT_NAV_NONE ? 0 : quality_of(nav);
-    if (g->command == VF_WINDOW_NONE) return;
-    n->before = n->last;
-    if (g->command == VF_WINDOW_BEGIN) n->before.t_ns = 0;
-    n->last = *nav;
+    if (command != VF_WINDOW_NONE) {
+        n->before = n->last;
+        if (command == VF_WINDOW_BEGIN) n->before.t_ns = 0;
+        n->last = *nav;
+        if (nav->state == VFRONT_NAV_LOST) begin_anew(s);
+    }
+    if (command == VF_WINDOW_NONE || n->no_gravity) seek(s, r);
+    if (command == VF_WINDOW_NONE && !n->first.t_ns) seek_by_stereo(s, r);
+    keep_readings(n);
 }
 
 #else

@@ -6,9 +6,15 @@
  * Out     struct vf_window_given of the next step; of vfront_nav_t in the result what the window cannot know
  * Rule    vfront_nav_state_t. A state begins with the frame behind the one in which start.h has found it. Where
  *         readings are missing for VFRONT_IMU_GAP_NS it goes on by two cameras (window_unread.h) until they are back,
- *         and ends with one camera. It ends after VF_NAV_COAST_NS without sights, VF_NAV_UNREAD_NS without both, or
- *         where for VF_NAV_POOR_FRAMES frames the mean cost of a sight is over VF_NAV_POOR_COST; then the start begins
- *         anew, and the new state goes on where the last one was, in position and yaw
+ *         and ends with one camera. Without readings for as long, or with an IMU whose noise is not known, two cameras
+ *         begin one by themselves, without gravity (start_stereo.h); when there are readings start.h looks for one
+ *         beside it, which takes its place, in position and yaw
+ *         A state ends after VF_NAV_COAST_NS without sights, VF_NAV_UNREAD_NS without both, or where for
+ *         VF_NAV_POOR_FRAMES frames the mean cost of a sight is over VF_NAV_POOR_COST; then the start begins anew, and
+ *         the new state goes on where the last one was, in position and yaw, and in tilt where nothing tells that
+ *         With readings, the state says to predict how camera 0 has moved (nav_motion.h). Where such a motion differs
+ *         from that which the pictures show by more than VF_NAV_DOUBT deviations along an axis, it is not predicted for
+ *         VF_NAV_DOUBT_FRAMES frames
  * Exact   double precision in one order, on the host for either port: a start is some thousand small steps one behind
  *         the other, in double precision, which an embedded GPU does slowly
  * Memory  struct vf_nav, in the vf_state
@@ -16,8 +22,10 @@
 #ifndef VF_NAV_H
 #define VF_NAV_H
 
+#include "nav_motion.h"
 #include "readings.h"
 #include "start.h"
+#include "start_stereo.h"
 #include "window.h"
 
 /** Longest time without sights over which a state is carried on [ns]. */
@@ -31,6 +39,11 @@
 #define VF_NAV_POOR_FRAMES 10
 #define VF_NAV_POOR_COST 12.0
 
+/** Deviations by which a motion expected by the state and that of the pictures may differ, along each axis; frames for
+ *  which nothing is predicted by a state that differed by more. */
+#define VF_NAV_DOUBT 5.0
+#define VF_NAV_DOUBT_FRAMES 8
+
 /** Landmarks of a frame with which its state has the quality of 100. */
 #define VF_NAV_FULL 60
 
@@ -40,21 +53,29 @@
 struct vf_nav {
 #if VFRONT_WINDOW
     struct vf_start start;
-    uint32_t running;                       /* 1: the last frame done has a state */
-    uint32_t poor;                          /* frames in a row with bad sights */
-    uint32_t resets;                        /* vfront_nav_t.reset_counter */
-    uint32_t lost;                          /* 1: a state was lost, and none has begun since */
-    vfront_nav_t first;                     /* for the next frame; its t_ns 0: none */
-    vfront_nav_t last;                      /* the last state; its t_ns 0: none so far */
-    vfront_nav_t before;                    /* the one before, of the same run of states; its t_ns 0: none */
-    uint32_t unread;                        /* 1: this frame has no readings, or too few */
-    uint64_t sighted_ns;                    /* time of the last frame with sights */
+    uint32_t running;               /* 1: the last frame done has a state */
+    uint32_t poor;                  /* frames in a row with bad sights */
+    uint32_t resets;                /* vfront_nav_t.reset_counter */
+    uint32_t lost;                  /* 1: a state was lost, and none has begun since */
+    vfront_nav_t first;             /* for the next frame; its t_ns 0: none */
+    struct vf_stereo_motion stereo; /* for the next frame, where two cameras begin a state; dt_s 0: they do not */
+    uint32_t no_gravity;            /* 1: two cameras have begun this run of states */
+    double rate[3];                 /* with which they have begun it, IMU axes [rad/s] */
+    vfront_nav_t last;              /* the last state; its t_ns 0: none so far */
+    vfront_nav_t before;            /* the one before, of the same run of states; its t_ns 0: none */
+    uint32_t unread;                /* 1: this frame has no readings, or too few */
+    uint64_t sighted_ns;            /* time of the last frame with sights */
+    uint64_t read_ns;               /* time of the last frame with readings, or of the first frame */
     struct vf_window_carried carried, next; /* of the window: of the last frame done; with this one */
     uint64_t t_ns;                          /* of this frame, on the clock of the readings */
     /* this frame's readings: some earlier ones, those since the frame before, and later ones */
     vfront_imu_t imu[VF_NAV_EARLIER + VFRONT_IMU_SAMPLES];
     uint32_t readings;
     uint32_t earlier_count;
+    uint32_t shown;                       /* 1: the last frame done had a new picture of camera 0 */
+    struct vf_nav_way way, way_next;      /* since its last picture: of the last frame done; with this one */
+    uint32_t doubt;                       /* frames for which the motion by the state is not predicted */
+    vfront_prediction_t expected;         /* that motion in this frame, predicted or not; its source 0: none */
     vfront_imu_t earlier[VF_NAV_EARLIER]; /* last readings up to the end of the step before */
 #else
     uint64_t nothing;

@@ -10,7 +10,7 @@ static int nav_valid(const vfront_nav_t *nav)
                vf_within(square, 1.0 - 1e-6, 1.0 + 1e-6) && vf_all_within(nav->gyro_bias_rad_s, 3, 10.0) &&
                vf_all_within(nav->accel_bias_m_s2, 3, 100.0) && vf_all_within(nav->covariance, 120, 1e18);
     for (int i = 0; i < VF_NAV_ERRORS; i++) good = good && nav->covariance[vf_nav_index(i, i)] >= 0.0;
-    return good;
+    return good && !(nav->flags & VFRONT_NAV_NO_GRAVITY);
 }
 
 static int readings_valid(const vfront_imu_t *imu, uint32_t n)

@@ -3,7 +3,7 @@
  * by itself does not take the state with it, be it most of the picture.
  *
  * In      newest frame with the state that its readings predict; its sights of landmarks
- * Out     landmarks' bit `seen` of that frame taken away where it is refused; their count `refused`
+ * Out     landmarks' bit `seen` of that frame taken away where it is refused; their count `refused`; off_sight
  * Rule    residual of camera 0 at the prediction, squared, over its deviation: the least level 2^i VF_GATE_LEVEL within
  *         which VF_GATE_SHARE of all sights are, times VF_GATE_TIMES, is the gate, and at least VF_GATE_LEAST. Where it
  *         is above VF_GATE_MOST the prediction is not good enough to tell, and nothing is refused
@@ -15,9 +15,8 @@
 
 #include "window_system.h"
 
-/** Lowest level of a squared residual, in squared deviations of a sight; levels. */
+/** Lowest level of a squared residual, in squared deviations of a sight. */
 #define VF_GATE_LEVEL 0.015625f
-#define VF_GATE_LEVELS 8
 
 /** Share of sights within the level that counts, least number of them; the gate in levels; its least and most. */
 #define VF_GATE_SHARE 4
@@ -27,9 +26,6 @@
 #define VF_GATE_MOST 32.0f
 
 #define VF_GATE_REFUSALS 3
-
-/** k->landmark_of of a sight that is refused. */
-#define VF_GATE_REFUSED (-3)
 
 /** Squared residual of a sight of camera 0 at the prediction; -1: none. */
 VF_FN float vf_gate_square(const struct vf_window *w, const struct vf_window_work *k, int32_t landmark)
@@ -78,12 +74,13 @@ VF_FN void vf_window_gate(struct vf_window *w, struct vf_window_work *k, uint32_
     VF_PARTS(i, (int)sights)
     {
         struct vf_landmark *l = k->landmark_of[i] >= 0 ? &w->landmark[k->landmark_of[i]] : NULL;
+        k->off_sight[i] = 0;
         if (!l || k->square[i] < 0.0f) continue;
         const int off = gate > 0.0f && k->square[i] > gate;
         l->refused += (uint32_t)off;
         if (!off && l->refused < VF_GATE_REFUSALS) continue;
         l->seen &= ~(1u << w->newest);
-        k->landmark_of[i] = VF_GATE_REFUSED;
+        k->off_sight[i] = 1;
     }
     VF_ITEM_SYNC();
 }

@@ -130,26 +130,28 @@ VF_FN int vf_rest_quiet(struct vf_window_rest *rest, const struct vf_window_slot
 
 /** Row of a sight: change of its landmark's bearing since the reference, and its derivatives by the velocity of the
  *  camera, in its axes, and by its rate; all over their deviation. */
-VF_FN void vf_rest_row(struct vf_rest_row *row, const struct vf_landmark *l, const struct vf_sight *seen, uint64_t t_ns)
+VF_FN void vf_rest_row(struct vf_rest_sums *s, int at, const struct vf_landmark *l, const struct vf_sight *seen,
+                       uint64_t t_ns)
 {
     float axis[2][3], square = 0.0f;
     const float time = (float)((double)(t_ns - l->still_ns) * 1e-9), depth = vf_dot(l->still, seen->bearing);
     const float weight = 0.70710678f / seen->sigma; /* of the difference of two sights */
-    memset(row, 0, sizeof *row);
-    row->tested = l->still_ns != t_ns;
-    if (!row->tested || !(depth > 0.1f)) return;
+    s->tested[at] = l->still_ns != t_ns;
+    if (!s->tested[at] || !(depth > 0.1f)) return;
     vf_landmark_axes(l->still, axis[0], axis[1]);
+    VF_UNROLL
     for (int i = 0; i < 2; i++) {
         float about[3];
         vf_cross(axis[i], l->still, about);
-        row->r[i] = vf_dot(axis[i], seen->bearing) / depth * weight;
-        square += row->r[i] * row->r[i];
+        const float r = vf_dot(axis[i], seen->bearing) / depth * weight;
+        s->row[i][6][at] = r;
+        square += r * r;
         for (int k = 0; k < 3; k++) {
-            row->J[i][k] = -axis[i][k] * l->inverse * time * weight;
-            row->J[i][3 + k] = about[k] * time * weight;
+            s->row[i][k][at] = -axis[i][k] * l->inverse * time * weight;
+            s->row[i][3 + k][at] = about[k] * time * weight;
         }
     }
-    row->still = square < VF_REST_OWN;
+    s->still[at] = square < VF_REST_OWN;
 }
 
 /** Element of the sums over all rows of landmarks that have not moved: of the normal equations, row a; column b, or,
@@ -157,15 +159,28 @@ VF_FN void vf_rest_row(struct vf_rest_row *row, const struct vf_landmark *l, con
 VF_FN void vf_rest_sum(struct vf_rest_sums *s, uint32_t rows, int a, int b)
 {
     double sum = 0.0;
+    VF_UNROLL_16
     for (uint32_t i = 0; i < rows; i++) {
-        const struct vf_rest_row *row = &s->row[i];
-        if (!row->still) continue;
-        for (int j = 0; j < 2; j++) sum += (double)(row->J[j][a] * (b < 6 ? row->J[j][b] : row->r[j]));
+        const int still = s->still[i];
+        if (VF_GROUP_ALONE && !still) continue;
+        for (int j = 0; j < 2; j++) {
+            const double part = (double)(s->row[j][a][i] * s->row[j][b][i]);
+            sum = still ? sum + part : sum;
+        }
     }
     if (b < 6)
         s->H[6 * a + b] = sum;
     else
         s->g[a] = sum;
+}
+
+/** Number of rows that are tested, or of those still. */
+VF_FN void vf_rest_count(struct vf_rest_sums *s, uint32_t rows, int still)
+{
+    int32_t number = 0;
+    VF_UNROLL_16
+    for (uint32_t i = 0; i < rows; i++) number += still ? s->still[i] : s->tested[i];
+    s->number[still] = number;
 }
 
 /** Square of the velocity and rate that fit best, over their covariance. */
@@ -193,15 +208,11 @@ VF_FN int vf_rest_told(const struct vf_rest_sums *s)
 }
 
 /** Verdict on the newest frame. By one item. */
-VF_FN void vf_rest_judge(struct vf_window *w, struct vf_window_work *k, uint32_t sights)
+VF_FN void vf_rest_judge(struct vf_window *w, struct vf_window_work *k)
 {
     struct vf_window_rest *rest = &w->rest;
     struct vf_window_slot *s = &w->slot[w->newest];
-    double tested = 0.0, still = 0.0;
-    for (uint32_t i = 0; i < sights; i++) {
-        tested += k->rest.row[i].tested;
-        still += k->rest.row[i].still;
-    }
+    const double tested = k->rest.number[0], still = k->rest.number[1];
     const int before = rest->holds;
     const double square = vf_rest_square(&k->rest), share = before ? VF_REST_GO_ON : VF_REST_BEGIN;
     const int quiet = s->motion.dt_s > 0.0 && vf_rest_quiet(rest, s);
@@ -239,7 +250,7 @@ VF_FN void vf_rest_host(struct vf_window *w, const struct vf_window_work *k)
     VF_ITEM_SYNC();
     VF_PARTS(i, (int)k->sights)
     {
-        if (k->landmark_of[i] < 0) continue;
+        if (k->landmark_of[i] < 0 || k->off_sight[i]) continue;
         struct vf_landmark *l = &w->landmark[k->landmark_of[i]];
         l->host = w->newest;
         l->seen = 1u << w->newest;
@@ -265,15 +276,18 @@ VF_FN void vf_window_rest_of(struct vf_window *w, struct vf_window_work *k, cons
     const uint64_t t_ns = w->slot[w->newest].t_ns;
     VF_PARTS(i, (int)sights)
     {
-        memset(&k->rest.row[i], 0, sizeof k->rest.row[i]);
-        if (k->landmark_of[i] >= 0) vf_rest_row(&k->rest.row[i], &w->landmark[k->landmark_of[i]], &sight[i], t_ns);
+        k->rest.tested[i] = k->rest.still[i] = 0;
+        if (k->landmark_of[i] >= 0) vf_rest_row(&k->rest, i, &w->landmark[k->landmark_of[i]], &sight[i], t_ns);
     }
     VF_ITEM_SYNC();
-    VF_PARTS(i, 42)
-    vf_rest_sum(&k->rest, sights, i / 7, i % 7);
+    VF_PARTS(i, 66)
+    { /* counts by another warp */
+        if (i < 42) vf_rest_sum(&k->rest, sights, i / 7, i % 7);
+        if (i >= 64) vf_rest_count(&k->rest, sights, i - 64);
+    }
     VF_ITEM_SYNC();
     VF_PARTS(i, 1)
-    vf_rest_judge(w, k, sights);
+    vf_rest_judge(w, k);
     VF_ITEM_SYNC();
     VF_PARTS(i, (int)sights)
     if (k->rest.anew && k->landmark_of[i] >= 0) vf_rest_refer(&w->landmark[k->landmark_of[i]], &sight[i], t_ns);

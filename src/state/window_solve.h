@@ -65,38 +65,49 @@ VF_FN double vf_solve_damped(double diagonal, double damping)
     return diagonal > 0.0 ? diagonal * (1.0 + damping) : 1.0;
 }
 
-/** Corner of a panel factorised: L below the diagonal, D L' above it; inverse: 1 / D. */
+/** Pivot j of a panel's corner: L below the diagonal, D L' above it; inverse: 1 / D. */
+VF_FN void vf_solve_pivot(double a[VF_SOLVE_PANEL][VF_SOLVE_PANEL], int j, const double whole[VF_SOLVE_PANEL],
+                          double inverse[VF_SOLVE_PANEL])
+{
+    const int good = a[j][j] > VF_SOLVE_PIVOT * whole[j];
+    inverse[j] = 1.0 / (good ? a[j][j] : whole[j] * VF_SOLVE_HELD);
+    VF_UNROLL
+    for (int r = j + 1; r < VF_SOLVE_PANEL; r++) {
+        a[j][r] = a[r][j];
+        a[r][j] = a[r][j] * inverse[j];
+    }
+    VF_UNROLL
+    for (int r = j + 1; r < VF_SOLVE_PANEL; r++) VF_UNROLL
+    for (int c = j + 1; c <= r; c++) a[r][c] -= a[r][j] * a[j][c];
+}
+
+/** The same of a row below the corner: L in place, `across` that row of L D. */
+VF_FN void vf_solve_pivot_row(double corner[VF_SOLVE_PANEL][VF_SOLVE_PANEL], int j,
+                              const double inverse[VF_SOLVE_PANEL], double row[VF_SOLVE_PANEL],
+                              double across[VF_SOLVE_PANEL])
+{
+    across[j] = row[j];
+    row[j] = row[j] * inverse[j];
+    VF_UNROLL
+    for (int c = j + 1; c < VF_SOLVE_PANEL; c++) row[c] -= row[j] * corner[j][c];
+}
+
+/** All pivots of a corner, `pivots` of them. */
 VF_FN void vf_solve_corner(double a[VF_SOLVE_PANEL][VF_SOLVE_PANEL], int pivots, const double whole[VF_SOLVE_PANEL],
                            double inverse[VF_SOLVE_PANEL])
 {
     VF_UNROLL
-    for (int j = 0; j < VF_SOLVE_PANEL; j++) {
-        if (j >= pivots) break;
-        const int good = a[j][j] > VF_SOLVE_PIVOT * whole[j];
-        inverse[j] = 1.0 / (good ? a[j][j] : whole[j] * VF_SOLVE_HELD);
-        VF_UNROLL
-        for (int r = j + 1; r < VF_SOLVE_PANEL; r++) {
-            a[j][r] = a[r][j];
-            a[r][j] = a[r][j] * inverse[j];
-        }
-        VF_UNROLL
-        for (int r = j + 1; r < VF_SOLVE_PANEL; r++) VF_UNROLL
-        for (int c = j + 1; c <= r; c++) a[r][c] -= a[r][j] * a[j][c];
-    }
+    for (int j = 0; j < VF_SOLVE_PANEL; j++)
+        if (j < pivots) vf_solve_pivot(a, j, whole, inverse);
 }
 
-/** Row below a corner: L in place, `across` that row of L D. */
+/** The same of a row below it. */
 VF_FN void vf_solve_row(double corner[VF_SOLVE_PANEL][VF_SOLVE_PANEL], int pivots, const double inverse[VF_SOLVE_PANEL],
                         double row[VF_SOLVE_PANEL], double across[VF_SOLVE_PANEL])
 {
     VF_UNROLL
-    for (int j = 0; j < VF_SOLVE_PANEL; j++) {
-        if (j >= pivots) break;
-        across[j] = row[j];
-        row[j] = row[j] * inverse[j];
-        VF_UNROLL
-        for (int c = j + 1; c < VF_SOLVE_PANEL; c++) row[c] -= row[j] * corner[j][c];
-    }
+    for (int j = 0; j < VF_SOLVE_PANEL; j++)
+        if (j < pivots) vf_solve_pivot_row(corner, j, inverse, row, across);
 }
 
 /** Diagonal of a matrix with damping. */
@@ -124,6 +135,28 @@ VF_FN void vf_solve_behind(double *M, const struct vf_solve_room *room, int j, i
     VF_ITEM_SYNC();
 }
 
+/** Corner of the panel of columns from j on. By one item, which has it in registers. */
+VF_FN void vf_solve_corner_of(double *M, struct vf_solve_room *room, int j, int pivots, int width)
+{
+    double a[VF_SOLVE_PANEL][VF_SOLVE_PANEL], whole[VF_SOLVE_PANEL], inverse[VF_SOLVE_PANEL];
+    VF_UNROLL
+    for (int r = 0; r < VF_SOLVE_PANEL; r++) {
+        whole[r] = r < pivots ? room->whole[j + r] : 1.0;
+        VF_UNROLL
+        for (int c = 0; c < VF_SOLVE_PANEL; c++) a[r][c] = c <= r && r < pivots ? M[(j + r) * width + j + c] : 0.0;
+    }
+    vf_solve_corner(a, pivots, whole, inverse);
+    VF_UNROLL
+    for (int r = 0; r < VF_SOLVE_PANEL; r++) {
+        if (r < pivots) room->inverse[j + r] = inverse[r];
+        VF_UNROLL
+        for (int c = 0; c < VF_SOLVE_PANEL; c++) {
+            room->corner[r][c] = a[r][c];
+            if (c < r && r < pivots) M[(j + r) * width + j + c] = a[r][c];
+        }
+    }
+}
+
 /** Factors of the n x n matrix M, rows of `width`, in place, the diagonal times 1 + damping: L below the diagonal; rows
  *  from n to `rows` become D^-1 L^-1 times what they were. Of one block. */
 VF_FN void vf_solve_factor_items(double *M, struct vf_solve_room *room, int n, int rows, int width, double damping)
@@ -132,13 +165,7 @@ VF_FN void vf_solve_factor_items(double *M, struct vf_solve_room *room, int n, i
     for (int j = 0; j < n; j += VF_SOLVE_PANEL) {
         const int pivots = n - j < VF_SOLVE_PANEL ? n - j : VF_SOLVE_PANEL;
         VF_PARTS(i, 1)
-        {
-            for (int r = 0; r < pivots; r++)
-                for (int c = 0; c <= r; c++) room->corner[r][c] = M[(j + r) * width + j + c];
-            vf_solve_corner(room->corner, pivots, &room->whole[j], &room->inverse[j]);
-            for (int r = 0; r < pivots; r++)
-                for (int c = 0; c < r; c++) M[(j + r) * width + j + c] = room->corner[r][c];
-        }
+        vf_solve_corner_of(M, room, j, pivots, width);
         VF_ITEM_SYNC();
         VF_PARTS(i, rows - j - pivots)
         {
@@ -187,10 +214,11 @@ VF_FN void vf_solve_gone_rows(const struct vf_solve_places *at, const struct vf_
     VF_ITEM_SYNC();
 }
 
-/** Columns gone[0..count) eliminated from H x = -g: what remains holds for the others; their rows and columns are 0. Of
- *  one block. */
-VF_FN void vf_solve_eliminate(struct vf_window_system *s, const int32_t *gone, int count,
-                              const struct vf_solve_places *at)
+/** What remains of H x = -g where columns gone[0..count) are eliminated, into `left`: it holds for the others; their
+ *  rows and columns are 0. Of a block of `blocks`, each of which does the factor anew and writes a share of the
+ *  rows. */
+VF_FN void vf_solve_eliminate(const struct vf_window_system *s, const int32_t *gone, int count,
+                              const struct vf_solve_places *at, int block, int blocks, struct vf_window_system *left)
 {
     const int n = VF_WINDOW_COLUMNS;
     VF_PARTS(i, count * count)
@@ -198,23 +226,24 @@ VF_FN void vf_solve_eliminate(struct vf_window_system *s, const int32_t *gone, i
     VF_ITEM_SYNC();
     vf_solve_factor_items(at->matrix, at->room, count, count, count, 0.0);
     vf_solve_gone_rows(at, s, gone, count);
-    VF_ROWS(r, 0, n)
+    VF_ROWS(i, 0, (n - block + blocks - 1) / blocks)
     {
+        const int r = i * blocks + block;
         int gone_row = 0;
         for (int k = 0; k < count; k++) gone_row |= gone[k] == r;
         VF_COLUMNS(c, r, n + 1)
         {
             double sum = c == n ? s->g[r] : s->H[r * n + c];
-            int left = gone_row;
+            int none = gone_row;
             for (int k = 0; k < count; k++) {
-                left |= gone[k] == c;
+                none |= gone[k] == c;
                 sum -= at->row[k][r] * at->room->inverse[k] * at->row[k][c];
             }
-            if (left) sum = 0.0;
+            if (none) sum = 0.0;
             if (c == n)
-                s->g[r] = sum;
+                left->g[r] = sum;
             else
-                s->H[r * n + c] = s->H[c * n + r] = sum;
+                left->H[r * n + c] = left->H[c * n + r] = sum;
         }
     }
     VF_ITEM_SYNC();

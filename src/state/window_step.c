@@ -34,6 +34,7 @@ static void make_system(struct vf_window *w, struct vf_window_work *k)
 {
     vf_window_landmarks(w, k);
     for (int i = 0; i < VF_WINDOW_READINGS; i++) vf_window_readings(w, k, i);
+    for (int i = 0; i < VF_WINDOW_MAPS; i++) vf_window_maps(w, k, i);
     vf_window_gather(k);
     for (int h = 0; h < VF_WINDOW_FRAMES; h++) vf_window_host_of(k, h);
     vf_window_costs(w, k);
@@ -43,7 +44,9 @@ static void make_system(struct vf_window *w, struct vf_window_work *k)
 void vf_window_run(struct vf_window *w, struct vf_window_work *k, const struct vf_window_motion *m,
                    const struct vf_sight *sight, uint32_t sights)
 {
-    vf_window_open(w, k, m, sight, sights);
+    vf_window_open(w, k, m, sight, sights, k->ids);
+    if (w->rig.rests) vf_window_rest_of(w, k, sight, sights);
+    vf_window_prepare(w, k, sights);
     for (int i = 0; i <= VF_WINDOW_ITERATIONS; i++) {
         make_system(w, k);
         vf_window_judge(w, k);
@@ -52,9 +55,11 @@ void vf_window_run(struct vf_window *w, struct vf_window_work *k, const struct v
         vf_window_go(w, k);
     }
     vf_window_close(w, k, sight, sights);
-    make_system(w, k);
-    vf_window_leave(w, k, &k->eliminated);
     vf_window_cover(w, k);
+    make_system(w, k);
+    vf_window_eliminate(w, k, &k->eliminated, 0, 1);
+    vf_window_part(w, k);
+    vf_window_leave(w, k);
 }
 
 /** Motion without readings, by the last two states. */

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Step of the window as a sequence of launches; the host form calls them one after the other.
  *
- * Rule    vf_window_open(), of one block
+ * Rule    vf_window_open(), of one block; vf_window_prepare(), and beside it vf_window_rest_of(), of a block each
  *         VF_WINDOW_ITERATIONS + 1 times: the launches of a system (window_system.h); vf_window_judge(), and, while
  *         there is a step to make, vf_window_solve() and vf_window_go(), of one block
- *         vf_window_close(), of one block. Where the newest frame sees fewer than VF_WINDOW_FEW landmarks of many,
- *         since pictures end or all tracks do, all others leave, so that what their sights say is not lost with the
- *         tracks; new landmarks begin with the next frame
- *         the launches of a system; vf_window_leave(), of one block, and beside it vf_window_cover(), of another one
+ *         vf_window_close(), of one block, and beside it vf_window_cover(), of another one
+ *         Where the newest frame sees fewer than VF_WINDOW_FEW landmarks of many, since pictures end or all tracks do,
+ *         all others leave, so that what their sights say is not lost with the tracks; new landmarks begin with the
+ *         next frame
+ *         the launches of a system; vf_window_eliminate(), of some blocks, and beside it vf_window_part(), of one;
+ *         vf_window_leave(), of one block
  *         The factorisation of all columns is done by whoever runs a launch: vf_window_solve() on the host, tiles in
  *         registers on a GPU (kernels/state/window_tiles.cuh), in the same order
  * Exact   as window_system.h
@@ -54,6 +56,14 @@ VF_FN int32_t vf_window_before(const struct vf_window *w, int32_t slot)
     return found;
 }
 
+/** State before each, for vf_window_take_all(). Of one block. */
+VF_FN void vf_window_befores(const struct vf_window *w, struct vf_window_work *k)
+{
+    VF_PARTS(f, VF_WINDOW_FRAMES)
+    k->before[f] = w->slot[f].number && w->slot[f].state >= 0 ? vf_window_before(w, f) : -1;
+    VF_ITEM_SYNC();
+}
+
 /** Factors of readings between all states; hosts of landmarks: all keyframes. By one item. */
 VF_FN void vf_window_take_all(const struct vf_window *w, struct vf_window_work *k)
 {
@@ -62,7 +72,7 @@ VF_FN void vf_window_take_all(const struct vf_window *w, struct vf_window_work *
     for (int i = 0; i < VF_WINDOW_MOTIONS; i++) k->inertial[i].a = -1;
     for (int32_t f = 0; f < VF_WINDOW_FRAMES; f++) {
         const struct vf_window_slot *s = &w->slot[f];
-        const int32_t a = s->number && s->state >= 0 ? vf_window_before(w, f) : -1;
+        const int32_t a = k->before[f];
         if (a >= 0 && count < VF_WINDOW_MOTIONS) {
             k->inertial[count].a = a;
             k->inertial[count++].b = f;
@@ -149,7 +159,8 @@ VF_FN int32_t vf_window_landmark_of(const uint32_t ids[VF_WINDOW_LANDMARKS], uin
 {
     int32_t found = -1;
     if (!id) return -2;
-    for (int32_t i = VF_WINDOW_LANDMARKS - 1; i >= 0; i--) found = ids[i] == id ? i : found;
+    VF_UNROLL_16
+    for (int32_t i = 0; i < VF_WINDOW_LANDMARKS; i++) found = ids[i] == id ? i : found; /* of no two the same */
     return found;
 }
 
@@ -163,16 +174,16 @@ VF_FN void vf_window_sight_of(struct vf_landmark *l, int32_t slot, const struct 
     l->seen |= 1u << slot;
 }
 
-/** First launch: the frame, its sights of landmarks, what the first system needs. sights: at most VF_WINDOW_SIGHTS, ids
- *  that are not 0 differ. */
+/** First launch: the frame, its sights of landmarks. sights: at most VF_WINDOW_SIGHTS, ids that are not 0 differ. ids:
+ *  room for those of all landmarks. Of one block. */
 VF_FN void vf_window_open(struct vf_window *w, struct vf_window_work *k, const struct vf_window_motion *m,
-                          const struct vf_sight *sight, uint32_t sights)
+                          const struct vf_sight *sight, uint32_t sights, uint32_t ids[VF_WINDOW_LANDMARKS])
 {
     const int fresh = m->t_ns != w->slot[w->newest].t_ns;
     VF_PARTS(i, VF_WINDOW_LANDMARKS + 1)
     {
         if (i < VF_WINDOW_LANDMARKS) {
-            k->ids[i] = w->landmark[i].id;
+            ids[i] = w->landmark[i].id;
         } else {
             k->at = k->trial = k->steps = k->undone = k->still = k->rest.begins = 0;
             k->damping = 1e-5;
@@ -182,15 +193,21 @@ VF_FN void vf_window_open(struct vf_window *w, struct vf_window_work *k, const s
     if (fresh) vf_window_append(w, m);
     VF_PARTS(i, (int)sights)
     {
-        k->landmark_of[i] = vf_window_landmark_of(k->ids, sight[i].id);
+        k->landmark_of[i] = vf_window_landmark_of(ids, sight[i].id);
         if (k->landmark_of[i] >= 0) vf_window_sight_of(&w->landmark[k->landmark_of[i]], w->newest, &sight[i]);
     }
+    vf_window_befores(w, k);
     VF_PARTS(i, 1)
     vf_window_take_all(w, k);
-    VF_ITEM_SYNC();
-    if (w->rig.rests) vf_window_rest_of(w, k, sight, sights);
+    vf_window_cameras(w, k);
+}
+
+/** Second launch, what the first system needs, and which sights are taken. Of one block; beside it, of another one,
+ *  vf_window_rest_of(), if rest is looked for. */
+VF_FN void vf_window_prepare(struct vf_window *w, struct vf_window_work *k, uint32_t sights)
+{
     vf_window_lists(w, k);
-    vf_window_relate(w, k);
+    vf_window_poses(w, k);
     vf_window_gate(w, k, sights);
     vf_window_lists(w, k);
 }
@@ -241,7 +258,6 @@ VF_FN void vf_window_judge(struct vf_window *w, struct vf_window_work *k)
     VF_PARTS(f, VF_WINDOW_FRAMES + 1)
     vf_window_undo(w, k, f);
     VF_ITEM_SYNC();
-    if (k->steps < VF_WINDOW_ITERATIONS) vf_window_relate(w, k);
 }
 
 /** Solution x of the system at the estimate, damped, on the host. */
@@ -263,7 +279,7 @@ VF_FN void vf_window_change(const struct vf_window *w, struct vf_window_work *k,
     struct vf_window_host *host = &k->host[h];
     if (!host->count) return;
     for (int c = 0; c < 6; c++) host->change[f][c] = 0.0f;
-    if (w->slot[f].number && f != h) vf_relative_change(k->x, h, f, &host->map[f], host->change[f]);
+    if (w->slot[f].number && f != h) vf_relative_change(k->x, h, f, &host->map[k->at][f], host->change[f]);
 }
 
 /** Estimate kept, and changed by the solution: that of frame f, or, behind the frames, of the cameras. */
@@ -377,48 +393,45 @@ VF_FN float vf_window_range_of(const struct vf_window *w, const struct vf_sight 
     return -vf_dot(along, turned) / vf_dot(along, rig.t_1_0);
 }
 
-/** Merit of a slot for a new landmark, the less the better: that of an empty one 0, else by the frames that saw its
- *  landmark; -1: the newest frame sees it. */
-VF_FN int vf_window_slot_merit(const struct vf_window *w, int i)
+/** Place of a slot among those for new landmarks, the less the earlier: that of an empty one first, else by the frames
+ *  that saw its landmark; slots of one kind in their order. VF_WINDOW_TAKEN: the newest frame sees it. */
+#define VF_WINDOW_TAKEN INT32_MAX
+VF_FN int vf_window_slot_place(const struct vf_window *w, int i)
 {
     const uint32_t id = w->landmark[i].id, seen = w->landmark[i].seen;
-    return !id ? 0 : seen >> w->newest & 1 ? -1 : 1 + vf_window_bits(seen);
+    const int merit = id ? 1 + vf_window_bits(seen) : 0;
+    return id && seen >> w->newest & 1 ? VF_WINDOW_TAKEN : merit * VF_WINDOW_LANDMARKS + i;
 }
 
 /** Slots for new landmarks in the order in which they are taken. */
 VF_FN void vf_window_order(const struct vf_window *w, struct vf_window_work *k)
 {
     VF_PARTS(i, VF_WINDOW_LANDMARKS)
-    k->merit[i] = vf_window_slot_merit(w, i);
+    k->place[i] = vf_window_slot_place(w, i);
     VF_ITEM_SYNC();
     VF_PARTS(i, VF_WINDOW_LANDMARKS + 1)
     {
-        const int own = i < VF_WINDOW_LANDMARKS ? k->merit[i] : 0;
-        int rank = 0, slots = 0;
-        if (own < 0) continue;
-        VF_UNROLL_4
-        for (int j = 0; j < VF_WINDOW_LANDMARKS; j++) {
-            const int merit = k->merit[j];
-            slots += merit >= 0;
-            rank += merit >= 0 && (merit < own || (merit == own && j < i));
-        }
-        if (i < VF_WINDOW_LANDMARKS)
+        const int own = i < VF_WINDOW_LANDMARKS ? k->place[i] : VF_WINDOW_TAKEN;
+        int rank = 0;
+        VF_UNROLL_16
+        for (int j = 0; j < VF_WINDOW_LANDMARKS; j++) rank += k->place[j] < own;
+        if (i == VF_WINDOW_LANDMARKS)
+            k->slots = rank;
+        else if (own != VF_WINDOW_TAKEN)
             k->order[rank] = i;
-        else
-            k->slots = slots;
     }
     VF_ITEM_SYNC();
 }
 
-/** Number of sights of landmarks, and of those refused. */
+/** Number of sights of landmarks that are taken, and of those refused. */
 VF_FN void vf_window_count_known(struct vf_window_work *k, uint32_t sights)
 {
     VF_PARTS(part, VF_WINDOW_PARTS)
     {
         k->number[part] = k->off[part] = 0;
         for (uint32_t i = (uint32_t)part; i < sights; i += VF_WINDOW_PARTS) {
-            k->number[part] += k->landmark_of[i] >= 0;
-            k->off[part] += k->landmark_of[i] == VF_GATE_REFUSED;
+            k->number[part] += k->landmark_of[i] >= 0 && !k->off_sight[i];
+            k->off[part] += k->off_sight[i] != 0;
         }
     }
     VF_ITEM_SYNC();
@@ -443,6 +456,7 @@ VF_FN void vf_window_found(struct vf_window *w, const struct vf_window_work *k, 
     {
         int rank = 0;
         if (k->landmark_of[i] != -1) continue;
+        VF_UNROLL_16
         for (int j = 0; j < i; j++) rank += k->landmark_of[j] == -1;
         if (rank >= k->slots) continue;
         struct vf_landmark *l = &w->landmark[k->order[rank]];
@@ -632,6 +646,7 @@ VF_FN void vf_window_close(struct vf_window *w, struct vf_window_work *k, const 
     vf_window_count_alive(w, k);
     vf_window_scores(w, k);
     VF_ITEM_SYNC();
+    vf_window_befores(w, k);
     VF_PARTS(i, 1)
     vf_window_choose(w, k);
     VF_ITEM_SYNC();
@@ -663,25 +678,36 @@ VF_FN void vf_window_forget(struct vf_window *w, const struct vf_window_work *k)
     VF_ITEM_SYNC();
 }
 
-/** Last launch, behind the system of all that leaves: what it says of the others becomes the prior. Of one block. */
-VF_FN void vf_window_leave(struct vf_window *w, struct vf_window_work *k, struct vf_solve_gone *room)
+/** Launch behind the system of all that leaves: what it says of the others becomes the prior's matrix, and its right
+ *  side at the estimate. Of a block of `blocks`. */
+VF_FN void vf_window_eliminate(struct vf_window *w, struct vf_window_work *k, struct vf_solve_gone *room, int block,
+                               int blocks)
 {
-    enum { N = VF_WINDOW_COLUMNS };
-    struct vf_window_system *s = &k->system[k->trial];
-    if (k->leaves < 0) return;
     struct vf_solve_places at = {room->matrix, room->row, &room->room};
-    if (k->gone > VF_WINDOW_GONE) {
+    const int most = k->gone > VF_WINDOW_GONE;
+    if (k->leaves < 0 || (most && block)) return;
+    if (most) {
         at.matrix = k->most.matrix;
         at.row = k->most.row;
         at.room = &k->most.room;
     }
-    vf_solve_eliminate(s, k->gone_list, k->gone, &at);
+    vf_solve_eliminate(&k->system[k->trial], k->gone_list, k->gone, &at, block, most ? 1 : blocks, &w->prior);
+}
+
+/** Beside it: frames that leave are forgotten. Of one block. */
+VF_FN void vf_window_part(struct vf_window *w, struct vf_window_work *k)
+{
+    if (k->leaves < 0) return;
     vf_window_forget(w, k);
     vf_window_from_firsts(w, k);
-    VF_PARTS(r, N) /* the slope at the first estimates */
-    w->prior.g[r] = s->g[r] - vf_window_product(s->H, k->from_first, r);
-    VF_PARTS(i, N * N)
-    w->prior.H[i] = s->H[i];
+}
+
+/** Last launch: the prior's slope at the first estimates. Of one block. */
+VF_FN void vf_window_leave(struct vf_window *w, const struct vf_window_work *k)
+{
+    if (k->leaves < 0) return;
+    VF_PARTS(r, VF_WINDOW_COLUMNS)
+    w->prior.g[r] -= vf_window_product(w->prior.H, k->from_first, r);
     VF_ITEM_SYNC();
 }
 
@@ -756,17 +782,23 @@ VF_FN void vf_window_tell(const struct vf_window *w, struct vf_window_work *k, v
     VF_PARTS(item, 1)
     {
         const struct vf_window_slot *s = &w->slot[w->newest];
-        nav->t_ns = vf_window_shifted(s->t_ns, s->offset_s);
-        memcpy(nav->position_m, s->value.p, sizeof nav->position_m);
-        memcpy(nav->velocity_mps, s->value.v, sizeof nav->velocity_mps);
-        memcpy(nav->q_odom_imu, s->value.q, sizeof nav->q_odom_imu);
-        memcpy(nav->gyro_bias_rad_s, s->value.bias, sizeof nav->gyro_bias_rad_s);
-        memcpy(nav->accel_bias_m_s2, s->value.bias + 3, sizeof nav->accel_bias_m_s2);
-        nav->flags = w->flags;
-        nav->offset_s = w->offset_s;
-        nav->misfit = w->misfit;
-        nav->landmarks = 0;
-        for (int part = 0; part < VF_WINDOW_PARTS; part++) nav->landmarks += k->number[part];
+        const struct vf_window_value value = s->value;
+        const uint64_t t_ns = vf_window_shifted(s->t_ns, s->offset_s);
+        const double offset_s = w->offset_s, misfit = w->misfit;
+        const uint32_t flags = w->flags;
+        uint32_t landmarks = 0;
+        VF_UNROLL_16
+        for (int part = 0; part < VF_WINDOW_PARTS; part++) landmarks += k->number[part];
+        nav->t_ns = t_ns;
+        memcpy(nav->position_m, value.p, sizeof nav->position_m);
+        memcpy(nav->velocity_mps, value.v, sizeof nav->velocity_mps);
+        memcpy(nav->q_odom_imu, value.q, sizeof nav->q_odom_imu);
+        memcpy(nav->gyro_bias_rad_s, value.bias, sizeof nav->gyro_bias_rad_s);
+        memcpy(nav->accel_bias_m_s2, value.bias + 3, sizeof nav->accel_bias_m_s2);
+        nav->flags = flags;
+        nav->offset_s = offset_s;
+        nav->misfit = misfit;
+        nav->landmarks = landmarks;
     }
     VF_ITEM_SYNC();
 }

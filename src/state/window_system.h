@@ -3,9 +3,10 @@
  * the frames, all put together.
  *
  * Rule    vf_window_lists() and vf_window_relate() before the first; then, each behind the end of the one before,
- *         vf_window_landmarks() and beside it vf_window_readings(), vf_window_gather(), vf_window_host_of() and beside
- *         it vf_window_costs(), vf_window_assemble(). vf_window_lists(), _relate(), _costs() are of one block, of a
- *         launch of more, _readings() and _host_of() of one for each of their items
+ *         vf_window_landmarks() and beside it vf_window_readings() and vf_window_maps(), vf_window_gather(),
+ *         vf_window_host_of() and beside it vf_window_costs(), vf_window_assemble(). vf_window_lists(), _relate(),
+ *         _costs() are of one block, of a launch of more, _readings(), _maps() and _host_of() of one for each of their
+ *         items
  * Exact   each element of a result is one item's; its terms are added in one order, landmarks and hosts by slot
  */
 #ifndef VF_WINDOW_SYSTEM_H
@@ -17,18 +18,16 @@
 
 /** Landmarks of a part of all, 1 / VF_WINDOW_PARTS, that a host taken has; written to its list from `first` on. Returns
  *  their number; seen: frames that see them. */
-VF_FN uint32_t vf_window_list_part(const struct vf_window *w, const struct vf_window_work *k, int h, int part,
-                                   uint32_t *first, uint32_t *seen)
+VF_FN uint32_t vf_window_list_part(const struct vf_window_work *k, int h, int part, uint32_t *first, uint32_t *seen)
 {
     enum { EACH = VF_WINDOW_LANDMARKS / VF_WINDOW_PARTS };
     uint32_t count = 0;
     *seen = 0;
-    VF_STATIC_ASSERT(VF_WINDOW_LANDMARKS <= 1 << 16 && VF_WINDOW_FRAMES <= 16, "vfront: an entry has 16 bits each");
     if (!(k->hosts >> h & 1)) return 0;
-    VF_UNROLL_4
-    for (int32_t i = part * EACH; i < (part + 1) * EACH; i++) {
-        const uint32_t id = w->landmark[i].id, by = w->landmark[i].seen;
-        const int own = id && w->landmark[i].host == h;
+    VF_UNROLL
+    for (int i = part * EACH; i < (part + 1) * EACH; i++) {
+        const uint32_t alive = k->alive[i], by = alive >> 16;
+        const int own = (alive & 0xffff) == (uint32_t)h;
         if (first && own) first[count] = (uint32_t)i | by << 16;
         count += (uint32_t)own;
         *seen |= own ? by & ~(1u << h) : 0;
@@ -40,10 +39,17 @@ VF_FN uint32_t vf_window_list_part(const struct vf_window *w, const struct vf_wi
 VF_FN void vf_window_lists(const struct vf_window *w, struct vf_window_work *k)
 {
     enum { ITEMS = VF_WINDOW_FRAMES * VF_WINDOW_PARTS };
+    VF_STATIC_ASSERT(VF_WINDOW_LANDMARKS <= 1 << 16 && VF_WINDOW_FRAMES <= 16, "vfront: an entry has 16 bits each");
+    VF_PARTS(i, VF_WINDOW_LANDMARKS)
+    {
+        const struct vf_landmark *l = &w->landmark[i];
+        k->alive[i] = l->id ? ((uint32_t)l->host & 0xffff) | l->seen << 16 : VF_WINDOW_NOBODY;
+    }
+    VF_ITEM_SYNC();
     VF_PARTS(item, ITEMS)
     {
         const int h = item / VF_WINDOW_PARTS, part = item % VF_WINDOW_PARTS;
-        k->host[h].part[part] = vf_window_list_part(w, k, h, part, NULL, &k->host[h].seen[part]);
+        k->host[h].part[part] = vf_window_list_part(k, h, part, NULL, &k->host[h].seen[part]);
     }
     VF_ITEM_SYNC();
     VF_PARTS(item, ITEMS + VF_WINDOW_FRAMES)
@@ -51,12 +57,13 @@ VF_FN void vf_window_lists(const struct vf_window *w, struct vf_window_work *k)
         struct vf_window_host *host = &k->host[item < ITEMS ? item / VF_WINDOW_PARTS : item - ITEMS];
         const int part = item < ITEMS ? item % VF_WINDOW_PARTS : VF_WINDOW_PARTS;
         uint32_t before = 0, seen = 0;
-        for (int i = 0; i < part; i++) {
-            before += host->part[i];
-            seen |= host->seen[i];
+        VF_UNROLL_16
+        for (int i = 0; i < VF_WINDOW_PARTS; i++) {
+            before += i < part ? host->part[i] : 0;
+            seen |= i < part ? host->seen[i] : 0;
         }
         if (item < ITEMS) {
-            vf_window_list_part(w, k, item / VF_WINDOW_PARTS, part, &host->list[before], &seen);
+            vf_window_list_part(k, item / VF_WINDOW_PARTS, part, &host->list[before], &seen);
         } else {
             host->count = before;
             host->frames = seen;
@@ -66,24 +73,44 @@ VF_FN void vf_window_lists(const struct vf_window *w, struct vf_window_work *k)
     VF_ITEM_SYNC();
 }
 
-/** Poses of all frames relative to each host, and their maps. */
-VF_FN void vf_window_relate(const struct vf_window *w, struct vf_window_work *k)
+/** Cameras of all frames. */
+VF_FN void vf_window_cameras(const struct vf_window *w, struct vf_window_work *k)
 {
-    enum { ALL = VF_WINDOW_FRAMES * VF_WINDOW_FRAMES };
     VF_PARTS(f, VF_WINDOW_FRAMES)
     if (w->slot[f].number) vf_relative_camera_of(w, &w->slot[f], &k->camera[f]);
     VF_ITEM_SYNC();
-    VF_PARTS(i, 2 * ALL)
+}
+
+/** Poses of all frames relative to each host. */
+VF_FN void vf_window_poses(const struct vf_window *w, struct vf_window_work *k)
+{
+    VF_PARTS(i, VF_WINDOW_FRAMES * VF_WINDOW_FRAMES)
     {
-        const int h = i % ALL / VF_WINDOW_FRAMES, f = i % VF_WINDOW_FRAMES;
-        struct vf_window_host *host = &k->host[h];
-        if (!host->count || !w->slot[f].number) continue;
-        if (i < ALL)
-            vf_relative_map_of(w, &w->slot[h], &w->slot[f], &host->map[f]);
-        else
-            vf_relative_pose(&k->camera[h], &k->camera[f], &host->pose[f]);
+        const int h = i / VF_WINDOW_FRAMES, f = i % VF_WINDOW_FRAMES;
+        if (k->host[h].count && w->slot[f].number) vf_relative_pose(&k->camera[h], &k->camera[f], &k->host[h].pose[f]);
     }
     VF_ITEM_SYNC();
+}
+
+VF_FN void vf_window_relate(const struct vf_window *w, struct vf_window_work *k)
+{
+    vf_window_cameras(w, k);
+    vf_window_poses(w, k);
+}
+
+/** Blocks of vf_window_maps(). */
+#define VF_WINDOW_MAPS 2
+
+/** Their maps, a share of the hosts a block. */
+VF_FN void vf_window_maps(const struct vf_window *w, struct vf_window_work *k, int block)
+{
+    enum { EACH = VF_WINDOW_FRAMES * VF_WINDOW_FRAMES / VF_WINDOW_MAPS };
+    VF_PARTS(i, EACH)
+    {
+        const int h = (block * EACH + i) / VF_WINDOW_FRAMES, f = (block * EACH + i) % VF_WINDOW_FRAMES;
+        if (k->host[h].count && w->slot[f].number)
+            vf_relative_map_of(w, &w->slot[h], &w->slot[f], &k->host[h].map[k->trial][f]);
+    }
 }
 
 VF_FN struct vf_landmark_rig vf_window_landmark_rig(const struct vf_window *w)
@@ -178,6 +205,7 @@ VF_FN void vf_window_from_firsts(const struct vf_window *w, struct vf_window_wor
 VF_FN double vf_window_product(const double *H, const double *x, int r)
 {
     double sum = 0.0;
+    VF_UNROLL_16
     for (int c = 0; c < VF_WINDOW_COLUMNS; c++) sum += H[c * VF_WINDOW_COLUMNS + r] * x[c];
     return sum;
 }
@@ -248,18 +276,33 @@ VF_FN void vf_window_readings(const struct vf_window *w, struct vf_window_work *
 
 /* ---- sums over the landmarks of a host --------------------------------------------------------------------------- */
 
-/** What landmark `at` adds to row r of the block of frames a and b, to its six elements. */
-VF_FN void vf_window_gather_one(const struct vf_window_work *k, int at, int a, int b, int r, double sum[6])
+/** Landmarks of a host's list that a group's lane reads before it adds the first. */
+#define VF_WINDOW_AHEAD (VF_GROUP_ALONE ? 1 : 4)
+
+/** Steps of a lane over a host's list: VF_WINDOW_AHEAD landmarks each, every fourth. */
+#define VF_WINDOW_LISTED(i, first, count) for (uint32_t i = (uint32_t)(first); i < (count); i += 4 * VF_WINDOW_AHEAD)
+
+/** Landmark at place i of a host's list; on: 0: there is none, or not all the frames of a mask see it. */
+VF_FN int vf_window_listed(const struct vf_window_host *host, uint32_t i, uint32_t count, uint32_t frames, int *on)
+{
+    VF_STATIC_ASSERT(VF_WINDOW_LANDMARKS % 16 == 0, "vfront: what lanes read ahead is in the list");
+    const uint32_t entry = host->list[i];
+    *on = i < count && (entry >> 16 & frames) == frames;
+    return (int)(entry & 0xffff);
+}
+
+/** What landmark `at` adds to row r of the block of frames a and b, its six elements. */
+VF_FN void vf_window_gather_one(const struct vf_window_work *k, int at, int a, int b, int r, float h[6])
 {
     const struct vf_landmark_row *row = &k->row[k->trial][at];
     const struct vf_landmark_more *more = &k->more[at];
-    float h[6];
     for (int c = 0; c < 6; c++) h[c] = 0.0f;
-    for (int j = 0; j < 3 && a == b; j++)
-        for (int c = 0; c < 6; c++) h[c] += more->direct[a][j][r] * more->direct[a][j][c];
+    for (int j = 0; j < 3 && (a == b || !VF_GROUP_ALONE); j++) {
+        const float own = a == b ? more->direct[a][j][r] : 0.0f;
+        for (int c = 0; c < 6; c++) h[c] += own * (a == b ? more->direct[a][j][c] : 0.0f);
+    }
     for (int j = 0; j < 3; j++)
         for (int c = 0; c < 6; c++) h[c] -= row->pose[j][a][r] * row->pose[j][b][c];
-    for (int c = 0; c < 6; c++) sum[c] += (double)h[c];
 }
 
 /** Rows of a block that a group works on: on a GPU one. */
@@ -270,14 +313,24 @@ VF_FN void vf_window_gather_rows(const struct vf_window_work *k, struct vf_windo
                                  int r, int on)
 {
     double sum[VF_WINDOW_ROWS][VF_GROUP_HELD(4)][6];
-    const uint32_t both = 1u << a | 1u << b, count = on ? host->count : 0;
+    const uint32_t count = on ? host->count : 0;
     memset(sum, 0, sizeof sum);
     VF_GROUP(4, lane, first)
     {
-        for (uint32_t i = (uint32_t)first; i < count; i += 4) {
-            const int at = (int)(host->list[i] & 0xffff);
-            if ((host->list[i] >> 16 & both) != both) continue;
-            for (int j = 0; j < VF_WINDOW_ROWS; j++) vf_window_gather_one(k, at, a, b, r + j, sum[j][lane]);
+        VF_WINDOW_LISTED(i, first, count)
+        {
+            VF_UNROLL
+            for (uint32_t n = 0; n < VF_WINDOW_AHEAD; n++) {
+                int seen;
+                const int at = vf_window_listed(host, i + 4 * n, count, 1u << a | 1u << b, &seen);
+                if (VF_GROUP_ALONE && !seen) continue;
+                for (int j = 0; j < VF_WINDOW_ROWS; j++) {
+                    double *to = sum[j][lane];
+                    float h[6];
+                    vf_window_gather_one(k, at, a, b, r + j, h);
+                    for (int c = 0; c < 6; c++) to[c] = seen ? to[c] + (double)h[c] : to[c];
+                }
+            }
         }
     }
     for (int j = 0; j < VF_WINDOW_ROWS; j++)
@@ -298,11 +351,17 @@ VF_FN void vf_window_gather_side(const struct vf_window_work *k, struct vf_windo
     VF_GROUP(4, lane, first)
     {
         sum[0][lane] = sum[1][lane] = 0.0;
-        for (uint32_t i = (uint32_t)first; i < count; i += 4) {
-            const int at = (int)(host->list[i] & 0xffff);
-            if (!(host->list[i] >> 16 >> f & 1)) continue;
-            for (int side = 0; side < 2; side++) {
-                sum[side][lane] += (double)k->more[at].slope[f][side][c];
+        VF_WINDOW_LISTED(i, first, count)
+        {
+            VF_UNROLL
+            for (uint32_t n = 0; n < VF_WINDOW_AHEAD; n++) {
+                int seen;
+                const int at = vf_window_listed(host, i + 4 * n, count, 1u << f, &seen);
+                if (VF_GROUP_ALONE && !seen) continue;
+                for (int side = 0; side < 2; side++) {
+                    const double value = (double)k->more[at].slope[f][side][c];
+                    sum[side][lane] = seen ? sum[side][lane] + value : sum[side][lane];
+                }
             }
         }
     }
@@ -320,8 +379,16 @@ VF_FN void vf_window_gather_own(const struct vf_window_work *k, struct vf_window
     VF_GROUP(4, lane, first)
     {
         sum[lane] = 0.0;
-        for (uint32_t i = (uint32_t)first; i < count; i += 4)
-            sum[lane] += (double)k->more[host->list[i] & 0xffff].of_disparity[which];
+        VF_WINDOW_LISTED(i, first, count)
+        {
+            VF_UNROLL
+            for (uint32_t n = 0; n < VF_WINDOW_AHEAD; n++) {
+                int listed;
+                const int at = vf_window_listed(host, i + 4 * n, count, 0, &listed);
+                const double value = (double)k->more[at].of_disparity[which];
+                sum[lane] = listed ? sum[lane] + value : sum[lane];
+            }
+        }
     }
     const double all = vf_group_sum_4(sum);
     if (on && VF_GROUP_FIRST(4)) host->disparity[which] = all;
@@ -360,7 +427,7 @@ VF_FN void vf_window_gather(struct vf_window_work *k)
 /* ---- from relative poses to poses of frames ---------------------------------------------------------------------- */
 
 /** Blocks and right sides of a host turned into columns of the frames, in place: rows first. */
-VF_FN void vf_window_spread(struct vf_window_host *host)
+VF_FN void vf_window_spread(struct vf_window_host *host, const struct vf_relative_map map[VF_WINDOW_FRAMES])
 {
     enum { ROWS = 6 * VF_WINDOW_PAIRS };
     VF_PARTS(item, ROWS + 2 * VF_WINDOW_FRAMES)
@@ -368,7 +435,7 @@ VF_FN void vf_window_spread(struct vf_window_host *host)
         int a = (item - ROWS) % VF_WINDOW_FRAMES, b = a;
         if (item < ROWS) vf_window_pair_of(item / 6, &a, &b);
         if (host->frames >> a & host->frames >> b & 1)
-            vf_relative_row(&host->map[b],
+            vf_relative_row(&map[b],
                             item < ROWS ? host->H[item / 6][item % 6] : host->g[(item - ROWS) / VF_WINDOW_FRAMES][a]);
     }
     VF_ITEM_SYNC();
@@ -376,7 +443,7 @@ VF_FN void vf_window_spread(struct vf_window_host *host)
     {
         int a, b;
         vf_window_pair_of(item / 6, &a, &b);
-        if (host->frames >> a & host->frames >> b & 1) vf_relative_column(&host->map[a], host->H[item / 6], item % 6);
+        if (host->frames >> a & host->frames >> b & 1) vf_relative_column(&map[a], host->H[item / 6], item % 6);
     }
     VF_ITEM_SYNC();
 }
@@ -387,80 +454,94 @@ VF_FN double vf_window_block(const struct vf_window_host *host, int a, int r, in
     return a <= b ? host->H[vf_window_pair(a, b)][r][c] : host->H[vf_window_pair(b, a)][c][r];
 }
 
+/* In sums over all frames a GPU reads what frames without an equation would add, too, and leaves it out: so it does not
+ * wait for one frame before it reads the next. */
+
 /** Row r of frame a with the columns of the host: sum over all frames. */
-VF_FN void vf_window_fold_row(struct vf_window_host *host, int a, int r)
+VF_FN void vf_window_fold_row(struct vf_window_host *host, const struct vf_relative_map *map, int a, int r)
 {
     double left[6] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
+    VF_UNROLL_4
     for (int b = 0; b < VF_WINDOW_FRAMES; b++) {
+        const int on = (int)(host->frames >> b & 1);
         double row[6], moved[6];
-        if (!(host->frames >> b & 1)) continue;
+        if (VF_GROUP_ALONE && !on) continue;
         for (int c = 0; c < 6; c++) row[c] = vf_window_block(host, a, r, b, c);
-        vf_relative_host(&host->map[b], row, moved);
-        for (int c = 0; c < 6; c++) left[c] += moved[c];
+        vf_relative_host(&map[b], row, moved);
+        for (int c = 0; c < 6; c++) left[c] = on ? left[c] + moved[c] : left[c];
     }
     memcpy(host->left[a][r], left, sizeof left);
 }
 
 /** Row r of frame a with time offset or mounting: sum over all frames. */
-VF_FN void vf_window_fold_camera_row(struct vf_window_host *host, int a, int r, int i)
+VF_FN void vf_window_fold_camera_row(struct vf_window_host *host, const struct vf_relative_map *map, int a, int r,
+                                     int i)
 {
     double sum = 0.0;
+    VF_UNROLL_4
     for (int b = 0; b < VF_WINDOW_FRAMES; b++) {
+        const int on = (int)(host->frames >> b & 1);
         double part = 0.0;
-        if (!(host->frames >> b & 1)) continue;
-        for (int c = 0; c < 6; c++) part += vf_window_block(host, a, r, b, c) * host->map[b].by[i][c];
-        sum += part;
+        if (VF_GROUP_ALONE && !on) continue;
+        for (int c = 0; c < 6; c++) part += vf_window_block(host, a, r, b, c) * map[b].by[i][c];
+        sum = on ? sum + part : sum;
     }
     host->camera[a][i][r] = sum;
 }
 
 /** Sum over all frames of a column of six for each, as one of the host. stride: of the column of a frame to the next;
  *  of elements in it. */
-VF_FN void vf_window_fold_column(const struct vf_window_host *host, const double *column, int stride, int step,
-                                 double out[6])
+VF_FN void vf_window_fold_column(uint32_t frames, const struct vf_relative_map *map, const double *column, int stride,
+                                 int step, double out[6])
 {
     for (int r = 0; r < 6; r++) out[r] = 0.0;
+    VF_UNROLL_4
     for (int a = 0; a < VF_WINDOW_FRAMES; a++) {
+        const int on = (int)(frames >> a & 1);
         double own[6], moved[6];
-        if (!(host->frames >> a & 1)) continue;
+        if (VF_GROUP_ALONE && !on) continue;
         for (int r = 0; r < 6; r++) own[r] = column[a * stride + r * step];
-        vf_relative_host(&host->map[a], own, moved);
-        for (int r = 0; r < 6; r++) out[r] += moved[r];
+        vf_relative_host(&map[a], own, moved);
+        for (int r = 0; r < 6; r++) out[r] = on ? out[r] + moved[r] : out[r];
     }
 }
 
 /** Sum over all frames of columns of six, by what time offset or mounting does to the frames. */
-VF_FN double vf_window_fold_by(const struct vf_window_host *host, const double *column, int stride, int i)
+VF_FN double vf_window_fold_by(uint32_t frames, const struct vf_relative_map *map, const double *column, int stride,
+                               int i)
 {
     double sum = 0.0;
+    VF_UNROLL_4
     for (int a = 0; a < VF_WINDOW_FRAMES; a++) {
+        const int on = (int)(frames >> a & 1);
         double part = 0.0;
-        if (!(host->frames >> a & 1)) continue;
-        for (int r = 0; r < 6; r++) part += column[a * stride + r] * host->map[a].by[i][r];
-        sum += part;
+        if (VF_GROUP_ALONE && !on) continue;
+        for (int r = 0; r < 6; r++) part += column[a * stride + r] * map[a].by[i][r];
+        sum = on ? sum + part : sum;
     }
     return sum;
 }
 
 /** Item of what is summed last of a host: its columns with themselves, with time offset and mounting, right sides;
  *  time offset and mounting with themselves, right sides. */
-VF_FN void vf_window_fold_own(struct vf_window_host *host, int i)
+VF_FN void vf_window_fold_own(struct vf_window_host *host, const struct vf_relative_map *map, int i)
 {
     enum { C = VF_WINDOW_CAMERA, FRAME = 6 * C };
-    if (i < 6) {
+    const uint32_t frames = host->frames;
+    if (i < 8 + C) {
+        const double *column = i < 6       ? &host->left[0][0][i]
+                               : i < 6 + C ? host->camera[0][i - 6]
+                                           : host->g[i - 6 - C][0];
         double own[6];
-        vf_window_fold_column(host, &host->left[0][0][i], 36, 6, own);
-        for (int r = 0; r < 6; r++) host->own[r][i] = own[r];
-    } else if (i < 6 + C) {
-        vf_window_fold_column(host, host->camera[0][i - 6], FRAME, 1, host->own_camera[i - 6]);
-    } else if (i < 8 + C) {
-        vf_window_fold_column(host, host->g[i - 6 - C][0], 6, 1, host->own_g[i - 6 - C]);
+        vf_window_fold_column(frames, map, column, i < 6 ? 36 : i < 6 + C ? FRAME : 6, i < 6 ? 6 : 1, own);
+        for (int r = 0; r < 6; r++)
+            *(i < 6 ? &host->own[r][i] : i < 6 + C ? &host->own_camera[i - 6][r] : &host->own_g[i - 6 - C][r]) = own[r];
     } else if (i < 8 + C + C * C) {
         const int c = (i - 8 - C) / C, r = (i - 8 - C) % C;
-        host->both[r][c] = vf_window_fold_by(host, host->camera[0][c], FRAME, r);
+        host->both[r][c] = vf_window_fold_by(frames, map, host->camera[0][c], FRAME, r);
     } else {
         const int side = (i - 8 - C - C * C) / C, c = (i - 8 - C - C * C) % C;
-        host->camera_g[side][c] = vf_window_fold_by(host, host->g[side][0], 6, c);
+        host->camera_g[side][c] = vf_window_fold_by(frames, map, host->g[side][0], 6, c);
     }
 }
 
@@ -469,20 +550,21 @@ VF_FN void vf_window_host_of(struct vf_window_work *k, int h)
 {
     enum { ROWS = 6 * VF_WINDOW_FRAMES, C = VF_WINDOW_CAMERA };
     struct vf_window_host *host = &k->host[h];
+    const struct vf_relative_map *map = host->map[k->trial];
     if (!host->count) return;
-    vf_window_spread(host);
+    vf_window_spread(host, map);
     VF_PARTS(item, ROWS * (1 + C))
     {
         const int a = item % ROWS / 6, r = item % 6, i = item / ROWS;
         if (!(host->frames >> a & 1)) continue;
         if (i)
-            vf_window_fold_camera_row(host, a, r, i - 1);
+            vf_window_fold_camera_row(host, map, a, r, i - 1);
         else
-            vf_window_fold_row(host, a, r);
+            vf_window_fold_row(host, map, a, r);
     }
     VF_ITEM_SYNC();
     VF_PARTS(i, 8 + C + C * C + 2 * C)
-    vf_window_fold_own(host, i);
+    vf_window_fold_own(host, map, i);
 }
 
 /** Number of bits set, of 16. */
@@ -504,11 +586,14 @@ VF_FN void vf_window_costs(const struct vf_window *w, struct vf_window_work *k)
         uint32_t number = 0;
         for (int i = part; i < VF_WINDOW_COLUMNS; i += VF_WINDOW_PARTS)
             sum += k->from_first[i] * (k->of_prior[i] + 2.0 * w->prior.g[i]);
+        VF_UNROLL_4
         for (int i = part; i < VF_WINDOW_LANDMARKS; i += VF_WINDOW_PARTS) {
-            const struct vf_landmark *l = &w->landmark[i];
-            if (!l->id || !(k->hosts >> l->host & 1)) continue;
-            sights += (double)k->more[i].cost;
-            number += (uint32_t)vf_window_bits(l->seen);
+            const uint32_t alive = k->alive[i];
+            const int on = alive != VF_WINDOW_NOBODY && k->hosts >> (alive & 15) & 1;
+            if (VF_GROUP_ALONE && !on) continue;
+            const double cost = (double)k->more[i].cost;
+            sights = on ? sights + cost : sights;
+            number += on ? (uint32_t)vf_window_bits(alive >> 16) : 0;
         }
         for (int f = 0; f < VF_WINDOW_MOTIONS && part < VF_NAV_ERRORS; f++)
             if (k->inertial[f].a >= 0) sum += k->inertial[f].rows.r[part] * k->inertial[f].rows.r[part];
@@ -562,15 +647,17 @@ VF_FN void vf_window_put_poses(const struct vf_window *w, struct vf_window_work 
     vf_window_pair_of(pair, &a, &b);
     if (a == b && c < r) return;
     double sum = vf_window_base(w, k, 6 * a + r, 6 * b + c);
+    VF_UNROLL_4
     for (int h = 0; h < VF_WINDOW_FRAMES; h++) {
         const struct vf_window_host *host = &k->host[h];
-        if (!(k->in[h] >> a & k->in[h] >> b & 1)) continue;
+        const int on = (int)(k->in[h] >> a & k->in[h] >> b & 1);
+        if (VF_GROUP_ALONE && !on) continue;
         const double *from = a == h && b == h ? &host->own[r][c]
                              : a == h         ? &host->left[b][c][r]
                              : b == h         ? &host->left[a][r][c]
                                               : &host->H[pair][r][c];
-        const double part = (a == h) != (b == h) ? -*from : *from;
-        sum += part;
+        const double value = *from, part = (a == h) != (b == h) ? -value : value;
+        sum = on ? sum + part : sum;
     }
     vf_window_put(&k->system[k->trial], 6 * a + r, 6 * b + c, sum);
 }
@@ -580,14 +667,16 @@ VF_FN void vf_window_put_camera(const struct vf_window *w, struct vf_window_work
 {
     const int p = 6 * f + r, q = VF_WINDOW_OFFSET + i;
     double sum = vf_window_base(w, k, p, q);
+    VF_UNROLL_4
     for (int h = 0; h < VF_WINDOW_FRAMES; h++) {
         const struct vf_window_host *host = &k->host[h];
-        if (!(k->in[h] >> f & 1)) continue;
+        const int on = (int)(k->in[h] >> f & 1);
+        if (VF_GROUP_ALONE && !on) continue;
         const double *from = i < VF_WINDOW_CAMERA ? (f == h ? &host->own_camera[i][r] : &host->camera[f][i][r])
                              : f == h             ? &host->own_g[1][r]
                                                   : &host->g[1][f][r];
-        const double part = f == h ? -*from : *from;
-        sum += part;
+        const double value = *from, part = f == h ? -value : value;
+        sum = on ? sum + part : sum;
     }
     vf_window_put(&k->system[k->trial], p, q, sum);
 }
@@ -598,10 +687,11 @@ VF_FN void vf_window_put_own(const struct vf_window *w, struct vf_window_work *k
     enum { CAMERA = VF_WINDOW_CAMERA };
     if (j < i) return;
     double sum = vf_window_base(w, k, VF_WINDOW_OFFSET + i, VF_WINDOW_OFFSET + j);
+    VF_UNROLL_4
     for (int h = 0; h < VF_WINDOW_FRAMES; h++) {
         const struct vf_window_host *host = &k->host[h];
-        if (!k->in[h]) continue;
-        sum += j < CAMERA ? host->both[i][j] : i < CAMERA ? host->camera_g[1][i] : host->disparity[0];
+        const double part = j < CAMERA ? host->both[i][j] : i < CAMERA ? host->camera_g[1][i] : host->disparity[0];
+        sum = k->in[h] ? sum + part : sum;
     }
     vf_window_put(&k->system[k->trial], VF_WINDOW_OFFSET + i, VF_WINDOW_OFFSET + j, sum);
 }
@@ -611,13 +701,14 @@ VF_FN void vf_window_put_side(const struct vf_window *w, struct vf_window_work *
 {
     const int f = p / 6, i = p - VF_WINDOW_OFFSET;
     double sum = vf_window_base_side(w, k, p);
-    for (int h = 0; h < VF_WINDOW_FRAMES; h++) {
+    VF_UNROLL_4
+    for (int h = 0; h < VF_WINDOW_FRAMES && (p < VF_WINDOW_MOVING || i >= 0); h++) {
         const struct vf_window_host *host = &k->host[h];
-        if (!k->in[h]) continue;
-        if (p < VF_WINDOW_MOVING)
-            sum += !(k->in[h] >> f & 1) ? 0.0 : f == h ? -host->own_g[0][p % 6] : host->g[0][f][p % 6];
-        else if (i >= 0)
-            sum += i < VF_WINDOW_CAMERA ? host->camera_g[0][i] : host->disparity[1];
+        const double value = i >= 0   ? (i < VF_WINDOW_CAMERA ? host->camera_g[0][i] : host->disparity[1])
+                             : f == h ? -host->own_g[0][p % 6]
+                                      : host->g[0][f][p % 6];
+        const double part = i >= 0 || k->in[h] >> f & 1 ? value : 0.0;
+        sum = k->in[h] ? sum + part : sum;
     }
     k->system[k->trial].g[p] = sum;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory of the window that does not outlast a step.
  *
- * Two sets of systems and rows: one at the estimate, one at the estimate on trial. A set that loses is written over.
+ * Two sets of systems, rows and maps: one at the estimate, one at the estimate on trial. A set that loses is written
+ * over.
  */
 #ifndef VF_WINDOW_WORK_H
 #define VF_WINDOW_WORK_H
@@ -41,7 +42,7 @@ struct vf_window_host {
     double own[6][6], own_camera[VF_WINDOW_CAMERA][6];     /* of the host: with itself; with those */
     double both[VF_WINDOW_CAMERA][VF_WINDOW_CAMERA];       /* of those with themselves */
     double own_g[2][6], camera_g[2][VF_WINDOW_CAMERA];     /* right side; with the offset of disparities */
-    struct vf_relative_map map[VF_WINDOW_FRAMES];
+    struct vf_relative_map map[2][VF_WINDOW_FRAMES];       /* by set */
     struct vf_pose pose[VF_WINDOW_FRAMES];
     float change[VF_WINDOW_FRAMES][6]; /* of the relative poses, by the last solution */
 };
@@ -55,22 +56,21 @@ struct vf_window_inertial {
     double still[3], moved[9];         /* at rest: weights of position, attitude, velocity; residuals (window_rest.h) */
 };
 
-/** Row of a sight in the test of rest; tested: it has a reference; still: it has not moved from it. */
-struct vf_rest_row {
-    float J[2][6], r[2];
-    int32_t tested, still;
-};
-
-/** Test of rest: rows of the sights; normal equations of velocity and rate of the camera. */
+/** Test of rest: rows of the sights, two each, the last column their residuals; normal equations of velocity and rate
+ *  of the camera. */
 struct vf_rest_sums {
-    struct vf_rest_row row[VF_WINDOW_SIGHTS];
-    double H[36], g[6];
+    float row[2][7][VF_WINDOW_SIGHTS];
+    int32_t tested[VF_WINDOW_SIGHTS], still[VF_WINDOW_SIGHTS]; /* it has a reference; it has not moved from it */
+    double H[36], g[6], number[2];                             /* number: tested, still */
     int32_t anew;   /* 1: the camera moves, as far as one knows: references are of this frame */
     int32_t begins; /* 1: rest is taken for granted from this frame on */
 };
 
 /** Columns of a panel of a factorisation. */
 #define VF_SOLVE_PANEL 4
+
+/** Levels of the gate (window_gate.h). */
+#define VF_GATE_LEVELS 8
 
 /** Room of a factorisation (window_solve.h), beside the matrix. */
 struct vf_solve_room {
@@ -99,15 +99,18 @@ struct vf_window_work {
     int32_t steps;       /* of the optimisation, so far */
     int32_t undone;      /* 1: the last step was undone: landmarks are to be put back */
     int32_t still;       /* 1: landmarks do not move before their rows are made */
-    uint32_t known;      /* sights of landmarks */
-    uint32_t refused;    /* sights that are refused (window_gate.h) */
+    uint32_t known;      /* sights of landmarks that are taken */
+    uint32_t refused;    /* sights that are not (window_gate.h) */
     uint32_t hosts;      /* bit h: its landmarks are in the system */
     uint32_t sights;     /* of the newest frame */
     int32_t folds;       /* 1: all frames but the newest leave at once: it sees hardly any landmark */
     int32_t leaves, key; /* marginalisation: state, keyframe that leave; -1: none */
     uint32_t leaving;    /* bit f: the frame of slot f is gone after it */
     int32_t gone, gone_list[VF_WINDOW_GONE_MOST];
-    uint32_t in[VF_WINDOW_FRAMES]; /* of each host: bits of its frames and itself; 0: no landmarks */
+    int32_t reserved;
+    uint32_t in[VF_WINDOW_FRAMES];       /* of each host: bits of its frames and itself; 0: no landmarks */
+    int32_t before[VF_WINDOW_FRAMES];    /* of each state: slot of the state before; -1: none */
+    uint32_t alive[VF_WINDOW_LANDMARKS]; /* of landmarks: host, from bit 16 on who sees it; VF_WINDOW_NOBODY: none */
     double damping, cost;
     double part[VF_WINDOW_PARTS];
     double seen[VF_WINDOW_PARTS];                                      /* cost of sights, in parts */
@@ -122,11 +125,13 @@ struct vf_window_work {
     struct vf_window_system system[2];
     struct vf_landmark_row row[2][VF_WINDOW_LANDMARKS];
     struct vf_landmark_more more[VF_WINDOW_LANDMARKS];
-    int32_t landmark_of[VF_WINDOW_SIGHTS]; /* of each sight; -1: none; -2: no track; -3: refused */
-    float square[VF_WINDOW_SIGHTS];        /* of each sight at the prediction (window_gate.h) */
-    uint32_t within[9];
-    uint32_t ids[VF_WINDOW_LANDMARKS];  /* of all landmarks */
-    int32_t merit[VF_WINDOW_LANDMARKS]; /* of slots for new landmarks, see vf_window_slot_merit() */
+    int32_t landmark_of[VF_WINDOW_SIGHTS]; /* of each sight; -1: none; -2: no track */
+    /* gate: squared residual of each sight at the prediction, -1: none; 1: refused; sights within each level, and
+     * all */
+    float square[VF_WINDOW_SIGHTS];
+    int32_t off_sight[VF_WINDOW_SIGHTS];
+    uint32_t within[VF_GATE_LEVELS + 1];
+    int32_t place[VF_WINDOW_LANDMARKS]; /* of slots for new landmarks, see vf_window_slot_place() */
     int32_t order[VF_WINDOW_LANDMARKS]; /* slots for new landmarks, best first */
     int32_t slots;
     double score[VF_WINDOW_FRAMES]; /* of keyframes, for the one that leaves */
@@ -136,12 +141,16 @@ struct vf_window_work {
     struct vf_landmark_place kept_place[VF_WINDOW_LANDMARKS];
     /* covariance: corner of the factor, L below the diagonal; its inverse by columns; 1 / D */
     double corner[VF_WINDOW_SAID][VF_WINDOW_SAID], back[VF_WINDOW_SAID][VF_WINDOW_SAID], corner_inverse[VF_WINDOW_SAID];
-    /* of the host alone */
+    /* of each port alone: matrix and factor; on a GPU the factor */
     double matrix[(VF_WINDOW_COLUMNS + 1) * VF_WINDOW_COLUMNS];
+    /* of the host alone */
+    uint32_t ids[VF_WINDOW_LANDMARKS]; /* of all landmarks */
     struct vf_solve_room room;
     struct vf_solve_gone eliminated;
     struct vf_solve_gone_most most; /* where rest begins, on a GPU, too */
 };
+
+#define VF_WINDOW_NOBODY 0xffffffffu
 
 /** Index of a pair of frames, a <= b. */
 VF_FN int vf_window_pair(int a, int b) { return a * VF_WINDOW_FRAMES - a * (a - 1) / 2 + b - a; }

@@ -128,7 +128,7 @@ VF_FN struct vf_match_bounds vf_match_bounds(const struct vf_match_view *s)
     b.window = (float)t->match_window_px / s->geometry.focal_px[0];
     b.least = VF_MATCH_LEAST_PX / s->geometry.focal_px[0];
     b.expected = (s->geometry.active & VF_BIT(predict)) != 0;
-    b.predicted = b.expected && s->predict->now.source & VFRONT_PREDICT_MOTION;
+    b.predicted = b.expected && vf_predict_moves(&s->predict->now);
     b.guided = t->match_guided;
     b.levels = t->match_levels;
     b.distance = (uint32_t)t->match_distance;
@@ -162,7 +162,7 @@ VF_FN struct vf_match_place vf_match_predict(const struct vf_match_view *s, cons
     if (!b->expected) return vf_match_steady(bearing, before);
     const struct vf_range_estimate r = vf_stereo_range(s->stereo, s->parity ^ 1, j);
     const struct vf_depth_prior *prior = &s->predict->prior;
-    const int known = r.m > 0.0f, seen = vf_dot(before, before) > 0.0f;
+    const int known = r.m > 0.0f, seen = vf_dot(before, before) > 0.0f && !s->predict->parallax.stale;
     struct vf_match_place place;
     struct vf_expected e;
     if (b->predicted && (known || (!seen && prior->mean_1pm > 0.0f)))

@@ -266,7 +266,7 @@ VF_FN struct vf_partner_interval vf_partner_expect(const struct vf_partner_view 
 {
     const struct vf_pair *pair = &s->geometry.pair;
     const struct vf_partner_interval none = {0, -1};
-    const int moved = (s->geometry.active & VF_BIT(predict)) && s->predict->now.source & VFRONT_PREDICT_MOTION;
+    const int moved = (s->geometry.active & VF_BIT(predict)) && vf_predict_moves(&s->predict->now);
     float inverse = range.inverse_1pm, sigma = range.sigma_1pm;
     if (!(sigma > 0.0f)) return none;
     if (moved) {

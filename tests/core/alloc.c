@@ -197,12 +197,12 @@ static vfront_frame_t frame_of(uint64_t i)
     if (i % 3 == 1) f.R_cur_prev = still;
     if (i % 3 == 2) f.gyro = gyro, f.gyro_count = 2;
     for (uint32_t k = 0; k < 2; k++) imu[k].t_ns = f.t_ns + 5000000u * k;
-    if (i % 3 == 1) f.imu = imu, f.imu_count = 2;
+    if (i % 3 == 1 && i % 100 >= 50) f.imu = imu, f.imu_count = 2; /* before, two cameras have a state */
     return f;
 }
 
 static struct {
-    int depths, matches, motions, disparities, stixels; /* frames that have some */
+    int depths, matches, motions, disparities, stixels, states; /* frames that have some */
 } worked;
 
 static void step(uint64_t i)
@@ -227,6 +227,7 @@ static void step(uint64_t i)
     if (goes && (int)r->timing.failed_over != (i % 50 >= 20 && i % 50 < 30)) fail();
     worked.depths += r->depths_count > 0;
     worked.matches += r->matches_count > 0;
+    worked.states += r->nav.state == VFRONT_NAV_STEREO_ONLY;
     worked.motions += r->relative.inliers > 0 && r->metric.inliers > 0;
 #if VFRONT_STIXELS
     worked.disparities += r->disparity.px16 && r->disparity.valid > 1000;
@@ -275,6 +276,7 @@ static void run(int rectify, int failover)
     if (worked.depths < most || worked.matches < most || worked.motions < most) /* every stage has worked */
         fail_msg("of %d frames %d have depths, %d matches, %d motions", steps, worked.depths, worked.matches,
                  worked.motions);
+    if (!worked.states) fail_msg("no state in %d frames", steps);
     if (dense && (worked.disparities < most || worked.stixels < most))
         fail_msg("of %d frames %d have disparities, %d stixels", steps, worked.disparities, worked.stixels);
     vfront_shutdown(&pair_vf);

@@ -92,10 +92,10 @@ static size_t offset_of(const struct place *p, int32_t parity)
 /* ---- the sequence ------------------------------------------------------------------------------------------------ */
 
 /** Everything on; pictures as they come, offsets of the rig corrected; a road that is seen in every other frame; a
- *  flight with a state of the IMU. */
-enum sequence { FULL, PLAIN, ROAD, FLIGHT, SEQUENCES };
+ *  flight with a state of the IMU, one with a state by two cameras alone. */
+enum sequence { FULL, PLAIN, ROAD, FLIGHT, UNREAD, SEQUENCES };
 static uint64_t undisturbed[SEQUENCES][FRAMES];
-static int has_state[FRAMES]; /* of the flight */
+static int has_state[FRAMES], has_unread[FRAMES]; /* of the flights */
 static struct vf_memory kept;
 
 /** Overwrites what is not to matter. parity: of the next frame. */
@@ -158,7 +158,9 @@ static vfront_frame_t frame_at(enum sequence which, uint64_t i)
     static uint8_t mask[VFRONT_WIDTH * VFRONT_HEIGHT], dark[VFRONT_CAMERAS][VFRONT_WIDTH * VFRONT_HEIGHT];
     static vfront_gyro_t gyro[8];
     vfront_frame_t f = pair_frame(i), same = pair_frame(i == 7 || i == 8 ? 6 : i);
-    if (which == FLIGHT) return rendered_frame(i);
+    if (which >= FLIGHT) f = rendered_frame(i);
+    if (which == UNREAD) f.imu = NULL;
+    if (which >= FLIGHT) return f;
     for (size_t k = 0; k < sizeof mask; k++) mask[k] = (k + 3 * i) % 11 > 0;
     for (int c = 0; c < VFRONT_CAMERAS; c++) {
         vfront_picture_t *p = &f.picture[c];
@@ -182,14 +184,15 @@ static vfront_frame_t frame_at(enum sequence which, uint64_t i)
  *  to be spoiled before each frame; NULL: noise instead, or nothing where way is WAYS. */
 static uint64_t fly(enum sequence which, const struct place *member, enum way way)
 {
-    const vfront_rig_t rig = which == ROAD ? road_rig() : which == FLIGHT ? rendered_rig() : pair_cameras();
+    vfront_rig_t rig = which == ROAD ? road_rig() : which >= FLIGHT ? rendered_rig() : pair_cameras();
+    if (which == UNREAD) memset(&rig.imu, 0, sizeof rig.imu);
     vfront_tuning_t t;
     uint64_t differs = FRAMES;
     vfront_tuning_default(&t);
     t.rectify = which == FULL;
     t.dense = t.stixel = which == FULL || which == ROAD;
     t.rig_offset = which == PLAIN;
-    t.window = which == FLIGHT;
+    t.window = which >= FLIGHT;
     t.track_template_frames = 3;
     t.track_target = 100;
     t.track_back_mpx = 500;
@@ -198,11 +201,12 @@ static uint64_t fly(enum sequence which, const struct place *member, enum way wa
     for (uint64_t i = 0; i < FRAMES && (way == WAYS || differs == FRAMES); i++) {
         const vfront_frame_t f = frame_at(which, i);
         const vfront_result_t *r;
-        if (i == 4 && which != FLIGHT) assert_int_equal(vfront_reset(&pair_vf), VFRONT_OK);
+        if (i == 4 && which < FLIGHT) assert_int_equal(vfront_reset(&pair_vf), VFRONT_OK);
         if (!member && way != WAYS) noise(s->memory, s->parity);
         if (member && i) spoil(s->memory, member, way, s->parity);
         assert_int_equal(vfront_step(&pair_vf, &f, &r), VFRONT_OK);
         if (way == WAYS && which == FLIGHT) has_state[i] = r->nav.state == VFRONT_NAV_GOOD;
+        if (way == WAYS && which == UNREAD) has_unread[i] = r->nav.state == VFRONT_NAV_STEREO_ONLY;
         const uint64_t digest = vfront_digest(r);
         if (way == WAYS) undisturbed[which][i] = digest;
         if (digest != undisturbed[which][i] && differs == FRAMES) differs = i;
@@ -224,7 +228,10 @@ static void needed(void **state)
 {
     (void)state;
     int spare = 0;
-    for (uint64_t i = 0; i < FRAMES; i++) assert_int_equal(has_state[i], i >= RENDERED_BEGINS);
+    for (uint64_t i = 0; i < FRAMES; i++) {
+        assert_int_equal(has_state[i], i >= RENDERED_BEGINS);
+        assert_int_equal(has_unread[i], i >= 2);
+    }
     for (size_t i = 0; i < COUNT(listed); i++) {
         const struct place *p = &listed[i];
         int differs = 0;

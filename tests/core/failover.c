@@ -174,6 +174,7 @@ static int quick;        /* 1: there and back only, and a short way, because ker
 static int brief;        /* 1: that is the time; else a minute */
 static int plain;        /* 1: nothing is rectified, no disparities */
 static int airborne;     /* 1: the rendered flight with a state of the IMU, else drawn pictures */
+static int unread;       /* 1: that flight without an IMU */
 
 #define UNSEEN 6 /* frame of the drawn sequence without a picture */
 
@@ -183,7 +184,12 @@ static int airborne;     /* 1: the rendered flight with a state of the IMU, else
 #define MISSING_TO 12
 #define FLIGHT_RESET 15
 
-static vfront_rig_t rig_of(void) { return airborne ? rendered_rig() : pair_cameras(); }
+static vfront_rig_t rig_of(void)
+{
+    vfront_rig_t rig = airborne ? rendered_rig() : pair_cameras();
+    if (unread) memset(&rig.imu, 0, sizeof rig.imu);
+    return rig;
+}
 
 static vfront_tuning_t tuning(void)
 {
@@ -229,7 +235,7 @@ static uint32_t flight_lacks(uint64_t i) { return i == 5 ? 3 : i == 6 || i == 14
 static vfront_frame_t flight_for(vfront_t *vf, uint64_t i, int pinned)
 {
     vfront_frame_t f = rendered_frame(i);
-    if (i >= MISSING_FROM && i < MISSING_TO) f.imu = NULL;
+    if (unread || (i >= MISSING_FROM && i < MISSING_TO)) f.imu = NULL;
     if (pinned && i % 4 != 3) pin(vf, &f);
     leave_out(&f, flight_lacks(i));
     return f;
@@ -286,6 +292,10 @@ static uint64_t reset_at(void) { return airborne ? FLIGHT_RESET : 5; }
 /** State that the flight has in a frame. */
 static int state_at(uint64_t i)
 {
+    if (unread)
+        return i < 2                                       ? VFRONT_NAV_INITIALISING
+               : i >= FLIGHT_RESET && i < FLIGHT_RESET + 2 ? VFRONT_NAV_LOST
+                                                           : VFRONT_NAV_STEREO_ONLY;
     if (i < RENDERED_BEGINS) return VFRONT_NAV_INITIALISING;
     if (i >= FLIGHT_RESET && i < FLIGHT_RESET + RENDERED_BEGINS) return VFRONT_NAV_LOST;
     if (i >= MISSING_TO - 1 && i < MISSING_TO + 1) return VFRONT_NAV_STEREO_ONLY;
@@ -387,6 +397,17 @@ static void each(enum kind kind, enum call call, const char *why, int every)
     }
 }
 
+/** A state by two cameras alone: faults before it begins, as it begins (2, 17), while it goes on, without pictures (5),
+ *  behind vfront_reset(). */
+static void with_state_unread(void **state)
+{
+    (void)state;
+    static const uint64_t in[] = {1, 2, 3, 5, 16, 17};
+    airborne = unread = 1;
+    for (size_t k = 0; k < sizeof in / sizeof *in; k++) fly(HALF, LAUNCH, in[k], 1 + k % 2, "without its ticket");
+    airborne = unread = 0;
+}
+
 /** A state of the IMU: faults in each kind of step, before it begins, as it begins (4, 19), while it goes on, while
  *  readings are missing, by two cameras alone (11, 12), without pictures (5, 14), behind vfront_reset() (15). */
 static void with_state(void **state)
@@ -460,7 +481,9 @@ static void there_and_back_with_state(void **state)
     (void)state;
     airborne = 1;
     go_there_and_back(quick ? RENDERED_BEGINS + 5 : FLIGHT_FRAMES);
-    airborne = 0;
+    unread = 1;
+    go_there_and_back(quick ? 5 : FLIGHT_FRAMES);
+    airborne = unread = 0;
 }
 
 /** A step given up by another call than vfront_wait(): the frame is not lost. */
@@ -715,19 +738,13 @@ static double now_us(void)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_fail),
-        cmocka_unit_test(calls_hang),
-        cmocka_unit_test(steps_end_badly),
-        cmocka_unit_test(there_and_back),
-        cmocka_unit_test(given_up_elsewhere),
-        cmocka_unit_test(late_in_a_row),
-        cmocka_unit_test(without_disparities),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(return_fails),
-        cmocka_unit_test(sticky),
-        cmocka_unit_test(kernels_fail),
-        cmocka_unit_test(with_state),
-        cmocka_unit_test(there_and_back_with_state),
+        cmocka_unit_test(calls_fail),          cmocka_unit_test(calls_hang),
+        cmocka_unit_test(steps_end_badly),     cmocka_unit_test(there_and_back),
+        cmocka_unit_test(given_up_elsewhere),  cmocka_unit_test(late_in_a_row),
+        cmocka_unit_test(without_disparities), cmocka_unit_test(refusals),
+        cmocka_unit_test(return_fails),        cmocka_unit_test(sticky),
+        cmocka_unit_test(kernels_fail),        cmocka_unit_test(with_state),
+        cmocka_unit_test(with_state_unread),   cmocka_unit_test(there_and_back_with_state),
     };
     const struct CMUnitTest there[] = {cmocka_unit_test(there_and_back), cmocka_unit_test(there_and_back_with_state)};
     const struct CMUnitTest one[] = {cmocka_unit_test(bad_kernel_here)};

@@ -36,6 +36,76 @@ static void digest_of_parts(void **state)
     }
 }
 
+/** What a stage has put into a result counts in its digest, and in no other but that of report, which is of all. */
+static void digest_of_stages(void **state)
+{
+    (void)state;
+    static vfront_result_t r, changed;
+    vfront_frame_t f[2] = {pair_frame(0), pair_frame(1)};
+    const vfront_result_t *got;
+    for (int i = 0; i < 2; i++) must(vfront_step(&pair_vf, &f[i], &got));
+    r = *got;
+    assert_true(r.tracks_count && r.tracks[0].age && r.keypoints_count[0] && r.depths_count && r.matches_count);
+    r.lost_count = 1;
+    memset(r.lost, 1, sizeof *r.lost);
+    uint32_t young = 0;
+    while (young < r.tracks_count && r.tracks[young].age) young++;
+    if (young == r.tracks_count) r.tracks[--young].age = 0;
+    assert_true(young > 0);
+    const struct {
+        size_t stage;
+        void *field;
+    } row[] = {
+        {VFRONT_STAGE_ingest, &changed.health.brightness_grey[0]},
+        {VFRONT_STAGE_ingest, &changed.health.sharpness_grey[0]},
+        {VFRONT_STAGE_ingest, &changed.health.dark_permille[0]},
+        {VFRONT_STAGE_ingest, &changed.health.missing},
+        {VFRONT_STAGE_freeze, &changed.health.frozen[0]},
+        {VFRONT_STAGE_freeze, &changed.health.repeated},
+        {VFRONT_STAGE_predict, &changed.predicted.t[1]},
+        {VFRONT_STAGE_track, &changed.tracks[0].x_px},
+        {VFRONT_STAGE_track, &changed.tracks[0].gain},
+        {VFRONT_STAGE_track, &changed.lost[0].end},
+        {VFRONT_STAGE_refill, &changed.tracks[young].y_px},
+        {VFRONT_STAGE_refill, &changed.health.born},
+        {VFRONT_STAGE_select, &changed.keypoints[0][0].score},
+        {VFRONT_STAGE_select, &changed.health.dropped[0]},
+        {VFRONT_STAGE_bearing, &changed.keypoints[0][0].bearing[2]},
+        {VFRONT_STAGE_describe, &changed.keypoints[0][0].angle_rad},
+        {VFRONT_STAGE_describe, &changed.descriptors[0][0].word[7]},
+        {VFRONT_STAGE_stereo, &changed.depths[0].sigma_m},
+        {VFRONT_STAGE_stereo, &changed.health.stereo},
+        {VFRONT_STAGE_rows, &changed.health.rows_sigma_px},
+        {VFRONT_STAGE_match, &changed.matches[0].x_px},
+        {VFRONT_STAGE_partner, &changed.tracks[0].disparity_px},
+        {VFRONT_STAGE_window, &changed.nav.covariance[119]},
+        {VFRONT_STAGE_ego, &changed.metric.covariance[20]},
+        {VFRONT_STAGE_ego, &changed.tracks[0].agrees},
+        {VFRONT_STAGE_ego, &changed.matches[0].agrees},
+#if VFRONT_DENSE
+        {VFRONT_STAGE_dense, &changed.disparity.valid},
+#endif
+#if VFRONT_STIXELS
+        {VFRONT_STAGE_stixel, &changed.road.state},
+#endif
+        {VFRONT_STAGE_report, &changed.health.quality}
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        changed = r;
+        *(uint8_t *)row[i].field ^= 1;
+        for (size_t k = 0; k <= VFRONT_STAGES; k++) {
+            const int same = vfront_digest_stage(&changed, k) == vfront_digest_stage(&r, k);
+            const int counts = k == row[i].stage || (k == VFRONT_STAGE_report && row[i].stage != VFRONT_STAGE_window);
+            const int nav = row[i].stage == VFRONT_STAGE_window && k == VFRONT_STAGE_report; /* without a state: none */
+            if (!nav && same == counts) fail_msg("row %zu, stage %s", i, vfront_stage_name(k));
+        }
+    }
+    assert_true(vfront_digest_stage(&r, VFRONT_STAGE_report) == vfront_digest(&r));
+    assert_true(vfront_digest_stage(NULL, VFRONT_STAGE_report) == 0);
+    assert_true(vfront_digest_stage(&r, VFRONT_STAGES) == 0 && vfront_digest_stage(&r, SIZE_MAX) == 0);
+    assert_true(vfront_digest_stage(&r, VFRONT_STAGE_pyramid) == 0);
+}
+
 /** The digest sees every field of a result but timing and health.reset_counter, and nothing beyond the counts. */
 static void digest_covers(void **state)
 {
@@ -172,6 +242,6 @@ static void digest_covers(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {PAIR(digest_covers), PAIR(digest_of_parts)};
+    const struct CMUnitTest tests[] = {PAIR(digest_covers), PAIR(digest_of_parts), PAIR(digest_of_stages)};
     return pair_run("fields", tests, sizeof tests / sizeof *tests);
 }

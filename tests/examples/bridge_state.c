@@ -11,6 +11,7 @@ enum { FIGURES = 21, NAV = 133, TRUTH = 16 };
 
 int bridge_states(uint32_t count, const double *nav, const double *truth, int has_up, double figure[FIGURES],
                   const char *svg);
+int bridge_rig(int32_t width, int32_t height, double out[36]);
 int bridge_render(uint32_t frame, int32_t width, int32_t height, uint8_t *left, uint8_t *right);
 void bridge_truth(uint64_t t_ns, double out[15]);
 uint32_t bridge_imu(uint64_t from_ns, uint64_t to_ns, uint32_t most, double *row);
@@ -60,6 +61,28 @@ int bridge_states(uint32_t count, const double *nav, const double *truth, int ha
     if (svg && s.with_state && state_plot(svg, "state & <plot>", &s)) return -1;
     state_free(&s);
     return compared;
+}
+
+/** fx, fy, cx, cy; R_cam_imu and t_cam_imu_m of both cameras; the noise of the IMU in order. Returns 0 on
+ *  failure. */
+int bridge_rig(int32_t width, int32_t height, double out[36])
+{
+    synthetic_t *flight = synthetic_open(width, height);
+    vfront_rig_t rig;
+    vfront_imu_noise_t noise;
+    if (!flight) return 0;
+    synthetic_rig(flight, &rig);
+    synthetic_close(flight);
+    synthetic_imu_noise(&noise);
+    const vfront_camera_t *c = rig.camera;
+    const double first[4] = {c->fx_px, c->fy_px, c->cx_px, c->cy_px};
+    memcpy(out, first, sizeof first);
+    for (int k = 0; k < 2; k++) {
+        memcpy(&out[4 + 12 * k], c[k].R_cam_imu, sizeof c->R_cam_imu);
+        memcpy(&out[13 + 12 * k], c[k].t_cam_imu_m, sizeof c->t_cam_imu_m);
+    }
+    memcpy(&out[28], &noise, sizeof noise);
+    return 1;
 }
 
 /** Pictures of both cameras. Returns 0 on failure. */

@@ -292,12 +292,19 @@ check 'no deviations at the end' grep -qE 'at the end deviations of [0-9.e-]+ m,
 fly 0 'no state: initialising in 3 of 3 frames' --frames 3 --set window=1 synthetic:320x240
 check 'other states than those of three frames' [ "$(states)" = '3 initialising ' ]
 check 'a trajectory, or a plot, without a state' [ ! -s state/trajectory_state.txt ] && [ ! -e state/state.svg ]
-fly 0 'no state: no frame had readings of an IMU' --frames 3 --set window=1 --no-gyro synthetic:320x240
+fly 0 'no state: no frame had readings of an IMU' --frames 3 --set window=1 --no-gyro --mono synthetic:320x240
+fly 0 'no tilt: two cameras alone' --frames 40 --set window=1 --no-gyro synthetic:320x240
+check 'not by two cameras alone without readings' [ "$(states | sed 's/[0-9][0-9]* //g')" = 'initialising stereo ' ]
+check 'a state without readings has no line' [ "$(grep -c ',stereo,' state/state.csv)" -eq "$(wc -l <state/trajectory_state.txt)" ]
+check 'no NEES by two cameras alone' grep -qE 'NEES position [0-9.e-]+, [0-9]+ of 2[0-9] beyond' out.txt
+printf '0s-0.7s gyro gap\n' >outage.txt
+fly 0 'began anew 1 times' --frames 40 --set window=1 --fault outage.txt synthetic:320x240
+check 'not good once there are readings' [ "$(states | sed 's/[0-9][0-9]* //g')" = 'initialising stereo good ' ]
 fly 0 'state +none: with --pairs the frames are no sequence' --frames 3 --set window=1 --pairs synthetic:320x240
 fly 0 'no state: initialising in 20 of 20 frames' --frames 20 --set window=1 --mono synthetic:320x240
 fly 0 'no state: initialising in 3 of 3 frames' --frames 3 --set window=1 --failover synthetic:320x240
 fly 2 'VFRONT_E_TUNING: .*ego' --set window=1 --set ego=0 synthetic:320x240
-fly 1 'window needs the noise of the IMU' --set window=1 --calibration=none synthetic:320x240
+fly 1 'window needs a calibrated camera' --set window=1 --calibration=none synthetic:320x240
 printf '0.7s-0.9s both black\n1.2s-1.7s gyro gap\n' >outage.txt
 fly 0 'first one after 0.[12][0-9] s; began anew 0 times' --frames 70 --set window=1 --fault outage.txt synthetic:320x240
 check 'not coasting in the dark, by stereo in a gap, good behind both' [ "$(states | sed 's/[0-9][0-9]* //g')" = 'initialising good coasting good stereo good ' ]
@@ -731,7 +738,13 @@ expect 2 'needs --out' --overlay
 expect 2 'needs --out' --overlay=keypoints
 expect 1 'nosuch: No such file or directory' nosuch
 mkdir empty && expect 1 'empty: no .* picture in this folder' empty
-touch file && expect 1 'file: not a folder' file
+touch file && expect 1 'file: not a folder, and no recording' file
+expect 2 '--export x: not mcap or csv' --export x
+expect 2 '--export needs --out DIR' --export mcap
+expect 2 '--record-buffer 0: not a number of megabytes' --record-buffer 0
+expect 1 'nowhere/a.vfr: No such file' --frames 1 --record nowhere/a.vfr
+expect 1 '/dev/full: No space left on device: the recording ends, the run goes on' --frames 3 --record /dev/full synthetic:64x64
+expect 1 'there is no recording to take it from' --frames 1 --out o --export csv synthetic:64x64
 expect 1 'Not a directory' --frames 2 --out file
 
 for i in 1 2 3 4 5; do pgm seq/$i.pgm 64 48; done

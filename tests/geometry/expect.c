@@ -20,7 +20,7 @@ static void predict_motion(const double R[9], const double t[3], double sigma_m)
     for (int k = 0; k < 3; k++) p->t[k] = (float)t[k];
     p->covariance[0] = (float)(sigma_m * sigma_m / 4.0);
     p->covariance[6] = (float)(sigma_m * sigma_m);
-    p->source = VFRONT_PREDICT_MOTION;
+    p->source = roll(2) ? VFRONT_PREDICT_MOTION : VFRONT_PREDICT_STATE;
 }
 
 /** All that an expectation needs, but points. */

@@ -13,7 +13,9 @@ static const double identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
 struct known {
     int last, relative, given; /* 1: there is a last metric motion; a relative one; a rotation of the frame */
     int given_before;          /* 1: the previous frame gave one */
-    struct rigid motion, turned;
+    int stale;                 /* 1: the previous frame had no new picture */
+    int stated, own;           /* 1: a state says the motion; the rotation given is R_cur_prev */
+    struct rigid motion, turned, carried;
     double covariance[6][6], R[9], R_before[9];
     uint64_t t_ns, dt_ns, last_t_ns, last_dt_ns, turned_t_ns;
 };
@@ -44,6 +46,11 @@ static struct known any_known(void)
     k.relative = roll(4) > 0;
     k.given = roll(2);
     k.given_before = roll(2);
+    k.stale = roll(8) == 0;
+    k.stated = roll(3) == 0;
+    k.own = k.given && roll(2);
+    any_rotation(real(0.0, 0.3), k.carried.R);
+    for (int i = 0; i < 3; i++) k.carried.t[i] = real(-1, 1);
     any_rotation(real(0.0, 0.2), k.turned.R);
     any_rotation(real(0.0, 0.2), k.R_before);
     for (int i = 0; i < 3; i++) k.turned.t[i] = real(-1, 1);
@@ -70,6 +77,14 @@ static void set_known(const struct known *k)
     p->t_ns = k->t_ns;
     p->dt_ns = k->dt_ns;
     p->rotation_given = (uint32_t)k->given;
+    p->rotation_own = (uint32_t)k->own;
+    memset(&p->stated, 0, sizeof p->stated);
+    if (k->stated) {
+        for (int i = 0; i < 9; i++) p->stated.R[i] = (float)k->carried.R[i];
+        for (int i = 0; i < 3; i++) p->stated.t[i] = (float)k->carried.t[i];
+        pack(((struct known *)k)->covariance, p->stated.covariance);
+        p->stated.source = VFRONT_PREDICT_STATE;
+    }
     for (int i = 0; i < 9; i++) p->R[i] = (float)(k->given ? k->R[i] : identity[i]);
     for (int i = 0; i < 9; i++) last->pose.R[i] = (float)k->motion.R[i];
     for (int i = 0; i < 3; i++) last->pose.t[i] = (float)k->motion.t[i];
@@ -81,6 +96,7 @@ static void set_known(const struct known *k)
     for (int i = 0; i < 3; i++) turned->pose.t[i] = (float)k->turned.t[i];
     turned->t_ns = k->turned_t_ns;
     turned->dt_ns = k->relative ? k->last_dt_ns : 0;
+    memory.freeze.frames[step.parity ^ 1][0] = k->stale ? 3 : 0;
     given->given = (uint32_t)k->given_before;
     for (int i = 0; i < 9; i++) given->R[i] = (float)k->R_before[i];
 }
@@ -93,9 +109,26 @@ static void set_up_step(void)
     step.tuning.predict_turn_mradps2 = between(1, 20000);
 }
 
+/** Rotation of the frame in the place of another one. */
+static void expect_given(const struct known *k, struct rigid *motion, double S[6][6])
+{
+    double w[3];
+    rotation_between(k->R, identity, w);
+    const double half = sin(length(w) / 2), variance = 2e-3 * 2e-3 + 0.02 * 0.02 * 4 * half * half;
+    memcpy(motion->R, k->R, sizeof k->R);
+    for (int i = 0; i < 36; i++)
+        if (i / 6 > 2 || i % 6 > 2) S[i / 6][i % 6] = i / 6 == i % 6 ? variance : 0.0;
+}
+
 /** Motion, covariance and source by the words of vfront.h. */
 static uint32_t expect(const struct known *k, struct rigid *motion, double S[6][6])
 {
+    if (k->stated) {
+        *motion = k->carried;
+        memcpy(S, k->covariance, 36 * sizeof(double));
+        if (k->own) expect_given(k, motion, S);
+        return VFRONT_PREDICT_STATE | (k->own ? VFRONT_PREDICT_ROTATION : 0);
+    }
     const double dt = 1e-9 * (double)k->dt_ns, was = 1e-9 * (double)k->last_dt_ns, ratio = dt / was;
     const int continued = k->last && k->t_ns - k->last_t_ns <= 500000000;
     const int turned = !continued && k->relative && k->t_ns - k->turned_t_ns <= 500000000;
@@ -118,13 +151,7 @@ static uint32_t expect(const struct known *k, struct rigid *motion, double S[6][
     for (int i = 0; i < 3; i++) w[i] *= ratio * (ratio * angle > 0.8 ? 0.8 / (ratio * angle) : 1.0);
     for (int i = 0; i < 3 && continued; i++) motion->t[i] = ratio * k->motion.t[i];
     if (continued || turned) rotation_of(w, motion->R);
-    if (k->given) {
-        rotation_between(k->R, identity, w);
-        const double half = sin(length(w) / 2), variance = 2e-3 * 2e-3 + 0.02 * 0.02 * 4 * half * half;
-        memcpy(motion->R, k->R, sizeof k->R);
-        for (int i = 0; i < 36; i++)
-            if (i / 6 > 2 || i % 6 > 2) S[i / 6][i % 6] = i / 6 == i % 6 ? variance : 0.0;
-    }
+    if (k->given) expect_given(k, motion, S);
     return (continued ? VFRONT_PREDICT_MOTION : 0) | (k->given ? VFRONT_PREDICT_ROTATION
                                                       : turned ? VFRONT_PREDICT_TURN
                                                                : 0);
@@ -153,7 +180,7 @@ static void compare(const struct known *k)
 /** All sources, at random. Nothing else is written. */
 static void random_motions(void **state)
 {
-    int sources[8] = {0};
+    int sources[16] = {0};
     (void)state;
     shake(1);
     for (int i = 0; i < 2000; i++) {
@@ -174,7 +201,8 @@ static void random_motions(void **state)
     }
     assert_true(sources[VFRONT_PREDICT_ROTATION] > 50 && sources[VFRONT_PREDICT_MOTION] > 50);
     assert_true(sources[VFRONT_PREDICT_ROTATION | VFRONT_PREDICT_MOTION] > 50 && sources[VFRONT_PREDICT_TURN] > 50);
-    assert_true(sources[0] > 50 && sources[5] + sources[6] + sources[7] == 0);
+    assert_true(sources[0] > 50 && sources[VFRONT_PREDICT_STATE] > 50 && sources[VFRONT_PREDICT_STATE | 1] > 50);
+    for (int i = 5; i < 16; i++) assert_true(sources[i] == 0 || i == 8 || i == 9);
 }
 
 /** Mean and deviation of the inverse ranges that are known. */
@@ -214,13 +242,13 @@ static void usual_depth(void **state)
 /** Rotation of the previous step and ratio of the times by the words of predict.h. Returns the ratio. */
 static double expect_before(const struct known *k, uint32_t source, const double **R)
 {
-    const int kept = k->relative && k->t_ns - k->turned_t_ns <= 500000000;
+    const int kept = !k->stale && k->relative && k->t_ns - k->turned_t_ns <= 500000000;
     if (kept && (k->t_ns - k->turned_t_ns == k->dt_ns || !k->given_before)) {
         *R = k->turned.R;
         return (double)k->dt_ns / (double)k->last_dt_ns;
     }
-    *R = k->given_before ? k->R_before : identity;
-    return k->given_before || !source ? 1.0 : 0.0;
+    *R = k->given_before && !k->stale ? k->R_before : identity;
+    return !k->stale && (k->given_before || !source) ? 1.0 : 0.0;
 }
 
 /** Bearings of a key point and of its match in the frame before. Returns the square of its parallax. */
@@ -265,8 +293,9 @@ static void usual_parallax(void **state)
         }
         RUN(predict);
         const struct vf_parallax_prior *p = &memory.predict.parallax;
-        const double spread = matched > 0.0 ? sqrt(square / matched) : 1.0;
+        const double spread = matched > 0.0 && !k.stale ? sqrt(square / matched) : 1.0;
         REQUIRE(fabs((double)p->spread - spread) < 5e-5, "spread %g, should be %g", (double)p->spread, spread);
+        assert_int_equal(p->stale, k.stale);
         REQUIRE(fabs((double)p->ratio - ratio) <= 1e-6 * ratio, "ratio %g, should be %g", (double)p->ratio, ratio);
         for (int i = 0; i < 9; i++) assert_true(p->R[i] == (float)R[i]);
         assert_int_equal(memory.predict.given[step.parity].given, k.given);
@@ -290,6 +319,7 @@ static void first_frame(void **state)
     pinned.params.frame = 0;
     pinned.params.dt_ns = 0;
     pinned.params.rotation_given = 0;
+    pinned.params.stated.source = 0;
     RUN(predict);
     vfront_prediction_t rest;
     memset(&rest, 0, sizeof rest);
@@ -310,7 +340,7 @@ static void covariance_of_accelerations(void **state)
         struct rigid true_motion;
         double w[3], S[6][6], e[3], R[9];
         k.last = 1;
-        k.given = 0;
+        k.given = k.stated = k.own = 0;
         k.t_ns = k.last_t_ns + k.dt_ns;
         memset(k.covariance, 0, sizeof k.covariance);
         any_rotation(real(0, 0.05), k.motion.R);

@@ -4,6 +4,8 @@
 #include "start_draw.h"
 #include "start_oracle.h"
 
+#include "state/start_stereo.h"
+
 enum { RUNS = 200 };
 
 static struct vf_start start;
@@ -167,6 +169,62 @@ static void unobservable(void **state)
     REQUIRE(fabs(most) > 0.9 && fabs(most) < 1.1, "correlation %g\n", most);
 }
 
+/** Normalised square of the velocity by two cameras at frame i, `late` of an interval later: in IMU axes at i (0), or
+ *  in the frame of a state at i + 1 (1). */
+static double by_stereo(const struct kind *f, int i, int late, const double q[4])
+{
+    struct vf_stereo_motion m;
+    vfront_nav_t nav;
+    double R[9], P[9], e[3], v[3];
+    const wide *y = one.at[i + late].y;
+    vf_stereo_take(&m, &one.rig, &one.motion[i - 1], f->each / (double)RATE);
+    vf_stereo_first(&m, q, f->each / (double)RATE, &nav);
+    vf_quaternion_matrix(q, R);
+    for (int k = 0; k < 3; k++) {
+        v[k] = (double)(y[k] * y[9] + y[3 + k] * y[10] + y[6 + k] * y[11]); /* in IMU axes */
+        e[k] = v[k] - m.velocity_mps[k];
+    }
+    if (!late) return chi_squared(m.P, e, 3);
+    rotate(R, v, e);
+    for (int k = 0; k < 3; k++) e[k] -= nav.velocity_mps[k];
+    for (int k = 0; k < 9; k++) {
+        const int r = k / 3 < k % 3 ? k / 3 : k % 3, c = k / 3 + k % 3 - r;
+        P[k] = nav.covariance[vf_nav_index(VF_NAV_V + r, VF_NAV_V + c)];
+    }
+    return chi_squared(P, e, 3);
+}
+
+/** First velocities by two cameras alone: at constant velocity as good as their motion says; otherwise no worse than is
+ *  said, a frame later, in any attitude. */
+static void two_cameras_alone(void **state)
+{
+    (void)state;
+    static const struct kind kind[] = {
+        {"constant velocity", 0, 0, 5, 0, 0, 2e-3, 1e-6, 10, 10, 0},
+        {"hover", 0.05, 0.1, 0.05, 0, 0, 2e-4, 1e-4, 10, 10, 0},
+        {"carried by hand", 0.7, 1.5, 0.5, 0, 0, 2e-4, 1e-4, 10, 10, 0},
+        {"shaken", 2, 4, 1, 0, 0, 2e-3, 3e-4, 10, 10, 0},
+        {"flown, 5 m/s, turns", 0.5, 2, 5, 1, 1, 2e-3, 2e-4, 10, 10, 0},
+        {"driven, 10 m/s, a curve", 0.05, 0.5, 10, 0.4, 0.5, 2e-2, 2e-4, 20, 11, 0},
+    };
+    shake(38);
+    for (size_t k = 0; k < sizeof kind / sizeof *kind; k++) {
+        double now = 0, later = 0;
+        for (int run = 0; run < RUNS; run++) {
+            double q[4] = {normal(), normal(), normal(), normal()};
+            vf_quaternion_unit(q);
+            draw(&kind[k], &one);
+            now += by_stereo(&kind[k], 5, 0, q) / RUNS;
+            later += by_stereo(&kind[k], 5, 1, q) / RUNS;
+        }
+        print_message("two cameras alone, %-24s NEES velocity %.2f of 3, a frame later %.2f\n", kind[k].name, now,
+                      later);
+        const double width = 3.3 * sqrt(6.0 / RUNS);
+        REQUIRE(k || (now > 3 - width && now < 3 + width), "%s: %.2f\n", kind[k].name, now);
+        REQUIRE(later < 3 + width, "%s: %.2f a frame later\n", kind[k].name, later);
+    }
+}
+
 static void no_state(void)
 {
     static const vfront_nav_t none;
@@ -291,9 +349,9 @@ static void as_a_whole(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(two_cameras),    cmocka_unit_test(not_standing),
-                                       cmocka_unit_test(one_camera),     cmocka_unit_test(unobservable),
-                                       cmocka_unit_test(contradictions), cmocka_unit_test(units),
-                                       cmocka_unit_test(waits),          cmocka_unit_test(as_a_whole)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_cameras),  cmocka_unit_test(not_standing),   cmocka_unit_test(one_camera),
+        cmocka_unit_test(unobservable), cmocka_unit_test(contradictions), cmocka_unit_test(units),
+        cmocka_unit_test(waits),        cmocka_unit_test(as_a_whole),     cmocka_unit_test(two_cameras_alone)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

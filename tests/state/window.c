@@ -480,7 +480,7 @@ static void spread(void **state)
         static double F[20][C + 1];
         const int host = run % VF_WINDOW_FRAMES;
         struct vf_window_host *e = &work.host[host];
-        const struct vf_relative_map *map = e->map;
+        const struct vf_relative_map *map = e->map[work.trial];
         any_slots(&window);
         memset(work.host, 0, sizeof work.host);
         for (int i = 0; i < VF_WINDOW_MOTIONS; i++) work.inertial[i].a = -1;
@@ -500,7 +500,7 @@ static void spread(void **state)
             e->disparity[0] += F[i][C] * F[i][C];
             e->disparity[1] += F[i][C];
         }
-        vf_window_relate(&window, &work);
+        for (int i = 0; i < VF_WINDOW_MAPS; i++) vf_window_maps(&window, &work, i);
         for (int h = 0; h < VF_WINDOW_FRAMES; h++) vf_window_host_of(&work, h);
         for (int i = 0; i < VF_WINDOW_READINGS; i++) vf_window_readings(&window, &work, i);
         vf_window_assemble(&window, &work);
@@ -586,9 +586,8 @@ static void elimination(void **state)
         for (int r = 0; r < N; r++) s.g[r] = normal() * pow(10, r % 5);
         const int count = 9 + 6 * (run % 3);
         for (int i = 0; i < count; i++) is_gone[gone[i] = (7 * i + run) % N] = 1;
-        left = s;
         const struct vf_solve_places at = {work.eliminated.matrix, work.eliminated.row, &work.eliminated.room};
-        vf_solve_eliminate(&left, gone, count, &at);
+        for (int block = 0; block <= run; block++) vf_solve_eliminate(&s, gone, count, &at, block, run + 1, &left);
         for (int r = 0; r < N; r++)
             if (is_gone[r])
                 for (int c = 0; c < N; c++) {

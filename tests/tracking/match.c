@@ -199,11 +199,15 @@ static void set_prediction(void)
     vfront_prediction_t *p = &memory.predict.now;
     memset(p, 0, sizeof *p);
     step.geometry.calibrated[0] = 1;
-    p->source = roll(2) ? VFRONT_PREDICT_MOTION : roll(2) ? VFRONT_PREDICT_TURN : VFRONT_PREDICT_ROTATION;
+    p->source = roll(2)   ? (uint32_t[]){VFRONT_PREDICT_MOTION, VFRONT_PREDICT_STATE}[roll(2)]
+                : roll(2) ? VFRONT_PREDICT_TURN
+                          : VFRONT_PREDICT_ROTATION;
     set_rotation(p->R, roll(3), between(-200, 200) * 1e-3);
     set_rotation(memory.predict.parallax.R, roll(3), between(-200, 200) * 1e-3);
     memory.predict.parallax.ratio = roll(4) ? (float)(between(200, 3000) * 1e-3) : 0.0f;
     memory.predict.parallax.spread = (float)(between(0, 50) * 1e-3);
+    memory.predict.parallax.stale = roll(4) == 0;
+    if (memory.predict.parallax.stale) memory.predict.parallax.ratio = 0.0f;
     for (int k = 0; k < 3; k++) p->t[k] = (float)(between(-500, 500) * 1e-3);
     for (int k = 0; k < 21; k++) p->covariance[k] = (float)(between(0, 1000) * 1e-6);
     memory.predict.prior.mean_1pm = roll(4) ? (float)(between(0, 1000) * 1e-3) : 0.0f;

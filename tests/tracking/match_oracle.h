@@ -161,9 +161,10 @@ static double place_by_motion(const struct keypoint *b, double at[3])
     }
 #endif
     (void)j;
-    const int matched = b->before[0] != 0.0 || b->before[1] != 0.0 || b->before[2] != 0.0;
-    if (!(p->source & VFRONT_PREDICT_MOTION) || (!known && (matched || inverse == 0.0)))
-        return place_by_rotation(b, at);
+    const int matched = !memory.predict.parallax.stale &&
+                        (b->before[0] != 0.0 || b->before[1] != 0.0 || b->before[2] != 0.0);
+    const uint32_t moves = VFRONT_PREDICT_MOTION | VFRONT_PREDICT_STATE;
+    if (!(p->source & moves) || (!known && (matched || inverse == 0.0))) return place_by_rotation(b, at);
     for (int k = 0; k < 3; k++) {
         at[k] = inverse * (double)p->t[k];
         for (int c = 0; c < 3; c++) at[k] += (double)p->R[3 * k + c] * b->bearing[c];

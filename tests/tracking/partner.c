@@ -250,7 +250,7 @@ static void expects_places(void **state)
             for (int i = 0; i < 9; i += 4) p->R[i] = 1.0f;
             p->t[0] = (float)(0.01 * distance);
             p->t[2] = (float)(-0.25 * distance);
-            p->source = VFRONT_PREDICT_MOTION;
+            p->source = roll(2) ? VFRONT_PREDICT_MOTION : VFRONT_PREDICT_STATE;
         }
         memory.ingest.params.frame = k == FIRST_FRAME ? 0 : 7;
         for (uint32_t i = 0; i < tracks; i++) {

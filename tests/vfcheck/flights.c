@@ -222,46 +222,29 @@ int check_flights(int count, int steps)
 #ifdef EMULATED
 void run_flights(void) { puts("times: none, these kernels are emulated"); }
 #else
-/** Time of a step as a graph, with as many landmarks as there can be [us]: median of 200. */
-void run_flights(void)
+/** Time of a step as a graph, with as many landmarks as there can be; of each of its launches. */
+static void time_flight(void)
 {
-    enum { RUNS = 200 };
-    float us[RUNS];
     cudaGraph_t graph;
-    cudaGraphExec_t exec;
-    cudaEvent_t begin, end;
     open_flights();
-    CUDA(cudaEventCreate(&begin));
-    CUDA(cudaEventCreate(&end));
     check_flight(0, 60);
     given->command = VF_WINDOW_GO_ON;
     const struct vf_window_view v = view_of(device, seen_device, given_device, 0);
     CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     CUDA(vf_window_cuda(&v, stream));
     CUDA(cudaStreamEndCapture(stream, &graph));
-#if CUDART_VERSION >= 12000
-    CUDA(cudaGraphInstantiate(&exec, graph, 0));
-#else
-    CUDA(cudaGraphInstantiate(&exec, graph, NULL, NULL, 0));
-#endif
-    for (int i = 0; i < RUNS; i++) {
-        CUDA(cudaEventRecord(begin, stream));
-        CUDA(cudaGraphLaunch(exec, stream));
-        CUDA(cudaEventRecord(end, stream));
-        CUDA(cudaEventSynchronize(end));
-        CUDA(cudaEventElapsedTime(&us[i], begin, end));
-    }
-    for (int i = 1; i < RUNS; i++)
-        for (int k = i; k > 0 && us[k] < us[k - 1]; k--) {
-            const float swapped = us[k];
-            us[k] = us[k - 1];
-            us[k - 1] = swapped;
-        }
-    printf("  window, a step of it alone, %d landmarks  %8.1f us p50 %8.1f most\n", VF_WINDOW_LANDMARKS,
-           1e3 * (double)us[RUNS / 2], 1e3 * (double)us[RUNS - 1]);
-    CUDA(cudaGraphExecDestroy(exec));
+    const struct spread s = run_graph(graph, stream);
+    printf("  window, a step of it alone, %d landmarks  %8.1f us p50 %8.1f most\n", VF_WINDOW_LANDMARKS, s.median_us,
+           s.most_us);
+    print_launches(graph, stream);
     CUDA(cudaGraphDestroy(graph));
     close_flights();
+}
+
+void run_flights(void)
+{
+    time_flight();
+    if (!with_part_of_chip(8, time_flight)) printf("\n8 multiprocessors: NOT RUN (no green contexts here)\n");
 }
 #endif
 

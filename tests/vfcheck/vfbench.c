@@ -834,8 +834,7 @@ cudaError_t __wrap_cudaSetDevice(int device)
     return __real_cudaSetDevice(device);
 }
 
-/** Runs `work` with `multiprocessors` of the device only. Returns 0 when the driver cannot do that. */
-static int with_part_of_chip(unsigned multiprocessors, void (*work)(void))
+int with_part_of_chip(unsigned multiprocessors, void (*work)(void))
 {
 #if CUDA_VERSION >= 12040
     void *driver = dlopen("libcuda.so.1", RTLD_NOW);

@@ -56,8 +56,19 @@ void fail_cuda(cudaError_t error, const char *call);
 /** Flights through the stage window, of that many steps. Returns the number of those in which host form and kernels
  *  differ. */
 int check_flights(int count, int steps);
-/** Time of its step. */
+/** Time of its step, on the whole device and on a part of it. */
 void run_flights(void);
+
+/** Times of a graph [us]: of many runs the median, and the most. */
+struct spread {
+    double median_us, most_us;
+};
+struct spread run_graph(cudaGraph_t graph, cudaStream_t stream);
+/** Prints the time of each launch of a graph that is one chain. The graph has lost all but its first node then. */
+void print_launches(cudaGraph_t graph, cudaStream_t stream);
+
+/** Runs `work` with so many multiprocessors of the device only. Returns 0 when the driver cannot do that. */
+int with_part_of_chip(unsigned multiprocessors, void (*work)(void));
 
 uint32_t random_number(uint32_t below);
 void random_start(uint64_t seed, uint64_t number);

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * companion: cameras and an IMU in, MAVLink to an autopilot out.
+ */
+#define _GNU_SOURCE /* sigaction, CLOCK_THREAD_CPUTIME_ID, mlockall, SCHED_FIFO */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "clock.h"
+#include "examples/calibration.h"
+#include "examples/state.h"
+#include "links.h"
+#include "meter.h"
+#include "settings.h"
+#include "source.h"
+
+#define READINGS_WAIT_NS 20000000u /* longest wait of a frame for readings of its time */
+#define REPORT_NS 10000000000u
+
+static vfront_t vf;
+static links_t links;
+static volatile sig_atomic_t stopped;
+
+/** State of the program. */
+struct companion {
+    struct settings settings;
+    source_t *source;
+    vfront_rig_t rig;
+    pose_t T_body_imu;
+    meter_t meter;
+    uint32_t nav_state, stereo, missing, imu; /* as last said */
+    int has_said;
+    vfront_status_t last; /* of the last step */
+    uint64_t report_ns;
+};
+
+static void stop(int signal)
+{
+    (void)signal;
+    stopped = 1;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = stop};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    action.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &action, NULL);
+}
+
+/** Priority and memory that stays, where the system lets us; what it does not is said, and no more. */
+static void be_realtime(int priority)
+{
+    const struct sched_param param = {.sched_priority = priority};
+    if (!priority) return;
+    if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
+        message(CONTINUE, "--realtime: memory is not locked: %s", strerror(errno));
+    if (sched_setscheduler(0, SCHED_FIFO, &param) != 0)
+        message(CONTINUE, "--realtime %d: no SCHED_FIFO: %s; goes on without", priority, strerror(errno));
+}
+
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
+
+/** A reading of the source, at its time: with --fast that is when the links turn, too. */
+static void take_reading(void *context, const vfront_imu_t *reading)
+{
+    const struct companion *c = context;
+    links_reading(&links, reading);
+    if (c->settings.is_fast) links_turn(&links);
+}
+
+static int open_source(struct companion *c)
+{
+    const struct settings *s = &c->settings;
+    const source_settings_t settings = {.where = s->source,
+                                        .calibration = s->rig ? s->rig : s->calibration,
+                                        .is_fast = s->is_fast,
+                                        .has_readings = !s->imu_is_autopilots,
+                                        .frames = s->frames,
+                                        .take = take_reading,
+                                        .context = c};
+    const char *error = source_open(&c->source, &settings);
+    if (error) return message(EXIT_SOURCE, "%s", error);
+    c->rig = *source_rig(c->source);
+    return CONTINUE;
+}
+
+/** Mount and noise. IMU axes of a data set without a rig file are taken to be x forward, y left, z up. */
+static int open_rig(struct companion *c)
+{
+    static const pose_t forward_left_up = {.R = {1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, -1.0}};
+    const struct settings *s = &c->settings;
+    const char *error = NULL;
+    c->T_body_imu = s->imu_is_autopilots ? pose_identity : forward_left_up;
+    if (s->rig) {
+        vfront_imu_noise_t noise;
+        error = calibration_mount(&c->T_body_imu, s->rig);
+        if (!error) error = calibration_imu(&noise, s->rig);
+        if (!error && noise.rate_hz > 0.0) c->rig.imu = noise;
+    } else if (strncmp(s->source, "synthetic", 9) != 0) {
+        message(CONTINUE, "no --rig: body axes are taken to be the IMU's, x forward, y left, z up");
+    }
+    if (error) return message(EXIT_RIG, "%s", error);
+    if (!s->imu_is_autopilots && !source_has_readings(c->source))
+        return message(EXIT_RIG, "%s: no readings of an IMU, without which there is no state; --imu autopilot",
+                       s->source);
+    if (!(c->rig.imu.rate_hz > 0.0))
+        return message(EXIT_RIG, "%s: the noise of the IMU is not known: give it in section imu0 of --rig", s->source);
+    if (c->rig.camera[0].fx_px == 0.0) return message(EXIT_RIG, "%s: camera 0 is not calibrated", s->source);
+    return CONTINUE;
+}
+
+static int open_links(struct companion *c)
+{
+    const struct settings *s = &c->settings;
+    const peer_settings_t settings = {.system = (uint8_t)s->system,
+                                      .component = 1,
+                                      .wants_imu = s->imu_is_autopilots,
+                                      .imu_hz = s->imu_hz,
+                                      .answers = s->answers};
+    if (!links_init(&links)) return message(EXIT_FAILED, "no mutex");
+    for (int i = 0; i < s->links; i++) {
+        peer_settings_t one = settings;
+        one.wants_imu = settings.wants_imu && i == 0; /* one IMU: that of the first link */
+        const char *error = links_open(&links, s->link[i], &one);
+        if (error) return message(EXIT_LINK, "%s", error);
+    }
+    links.origin = s->origin;
+    return CONTINUE;
+}
+
+/** Noise for states that are carried on: that of flight, as the window takes it. */
+static vfront_imu_noise_t noise_in_flight(const struct companion *c)
+{
+    vfront_imu_noise_t noise = c->rig.imu;
+    const double times = c->settings.tuning.window_imu_percent / 100.0;
+    noise.gyro_density = fmin(1.0, noise.gyro_density * times);
+    noise.accel_density = fmin(10.0, noise.accel_density * times);
+    return noise;
+}
+
+static int open_library(struct companion *c)
+{
+    const struct settings *s = &c->settings;
+    if (s->imu_is_autopilots) peer_add_resolution(&links.peer[0], &c->rig.imu);
+    const vfront_status_t status = vfront_init(&vf, &c->rig, &s->tuning, s->port);
+    if (status)
+        return message(status == VFRONT_E_TUNING ? EXIT_USAGE : EXIT_LIBRARY, "vfront_init: %s: %s",
+                       vfront_status_name(status), vfront_detail(&vf));
+    links.sender.settings = (sender_settings_t){.rate_hz = s->rate_hz,
+                                                .carries_on = s->has_carry,
+                                                .has_vision_position = s->has_vision_position,
+                                                .T_body_imu = c->T_body_imu,
+                                                .noise = noise_in_flight(c),
+                                                .stamp_sigma_s = s->delay_sigma_s};
+    return CONTINUE;
+}
+
+/* ---- a frame ----------------------------------------------------------------------------------------------------- */
+
+/** STATUSTEXT on every change of health. */
+static void say_health(struct companion *c, const vfront_result_t *r)
+{
+    const int first = !c->has_said;
+    if (first || r->nav.state != c->nav_state) {
+        const int bad = r->nav.state == VFRONT_NAV_LOST, good = r->nav.state == VFRONT_NAV_GOOD;
+        links_say(&links,
+                  bad    ? SEVERITY_CRITICAL
+                  : good ? SEVERITY_INFO
+                         : SEVERITY_WARNING,
+                  "vision: %s", state_name(r->nav.state));
+        links_set_state(&links, bad                          ? HEARTBEAT_CRITICAL
+                                : state_is_one(r->nav.state) ? HEARTBEAT_ACTIVE
+                                                             : HEARTBEAT_CALIBRATING);
+    }
+    if (r->health.missing != c->missing)
+        links_say(&links, SEVERITY_WARNING, "vision: %s%s%s",
+                  r->health.missing ? "no picture of camera" : "all pictures", r->health.missing & 1u ? " 0" : "",
+                  r->health.missing & 2u ? " 1" : "");
+    if (!first && r->health.stereo != c->stereo && r->health.stereo != VFRONT_STEREO_NONE) {
+        static const char *const name[] = {"none", "good", "suspect", "blind"};
+        links_say(&links, r->health.stereo == VFRONT_STEREO_GOOD ? SEVERITY_INFO : SEVERITY_WARNING,
+                  "vision: stereo %s", name[r->health.stereo & 3u]);
+    }
+    const uint32_t grave = r->health.imu & ~(uint32_t)VFRONT_IMU_GAP;
+    if (grave != c->imu)
+        links_say(&links, grave ? SEVERITY_WARNING : SEVERITY_INFO, "vision: IMU %s (0x%02" PRIx32 ")",
+                  grave ? "faulty" : "good", grave);
+    c->nav_state = r->nav.state;
+    c->missing = r->health.missing;
+    c->stereo = r->health.stereo;
+    c->imu = grave;
+    c->has_said = 1;
+}
+
+static void take_result(struct companion *c, const vfront_result_t *r, uint64_t arrived_ns)
+{
+    if (links_state(&links, &r->nav) && !c->settings.is_fast)
+        meter_latency(&c->meter, arrived_ns, links.first_byte_ns, (uint64_t)((double)r->timing.step_us * 1e3));
+    meter_frame(&c->meter, r);
+    say_health(c, r);
+    c->last = VFRONT_OK;
+}
+
+/** 1 for a status that concerns this frame alone. */
+static int is_refusal(vfront_status_t status)
+{
+    return status == VFRONT_E_TIME || status == VFRONT_E_IMU || status == VFRONT_E_GYRO || status == VFRONT_E_PRIOR ||
+           status == VFRONT_E_SIZE || status == VFRONT_E_PITCH || status == VFRONT_E_FORMAT ||
+           status == VFRONT_E_ALIGN || status == VFRONT_E_MEMORY_KIND || status == VFRONT_E_MASK;
+}
+
+static int step(struct companion *c, vfront_frame_t *frame, uint64_t arrived_ns)
+{
+    static vfront_imu_t reading[VFRONT_IMU_SAMPLES];
+    const vfront_result_t *result;
+    const uint64_t wanted_ns = frame->t_ns + frame->exposure_ns / 2 + (uint64_t)c->rig.imu_offset_ns;
+    const uint32_t n = links_readings(&links, wanted_ns,
+                                      c->settings.imu_is_autopilots ? arrived_ns + READINGS_WAIT_NS : 0, reading,
+                                      VFRONT_IMU_SAMPLES - 2);
+    frame->imu = reading;
+    frame->imu_count = n;
+    meter_begin(&c->meter);
+    vfront_status_t status = vfront_step(&vf, frame, &result);
+    if (status == VFRONT_E_IMU) { /* they are not given again; the frame is taken without */
+        frame->imu_count = 0;
+        status = vfront_step(&vf, frame, &result);
+    } else if (status) {
+        links_give_back(&links, n);
+    }
+    meter_end(&c->meter);
+    if (!status) {
+        take_result(c, result, arrived_ns);
+        return CONTINUE;
+    }
+    meter_refused(&c->meter);
+    if (status != c->last) links_say(&links, SEVERITY_ERROR, "vision: %s", vfront_status_name(status));
+    if (status != c->last) message(CONTINUE, "%s: %s", vfront_status_name(status), vfront_detail(&vf));
+    c->last = status;
+    return is_refusal(status) ? CONTINUE : EXIT_LIBRARY;
+}
+
+static void report(struct companion *c, int is_last)
+{
+    const uint64_t now_ns = clock_ns();
+    if (c->settings.quiet && !is_last) return;
+    if (!is_last && now_ns < c->report_ns) return;
+    c->report_ns = now_ns + REPORT_NS;
+    meter_print(&c->meter, source_skipped(c->source), &links, is_last);
+}
+
+static int fly(struct companion *c)
+{
+    int code = CONTINUE;
+    while (!stopped && code == CONTINUE) {
+        vfront_frame_t frame;
+        uint64_t arrived_ns = 0;
+        const source_found_t found = source_next(c->source, &frame, &arrived_ns);
+        const char *fault = source_fault(c->source);
+        if (fault) message(CONTINUE, "%s", fault);
+        if (found == SOURCE_END) break;
+        if (found == SOURCE_FAILED) return EXIT_SOURCE;
+        if (found == SOURCE_FRAME) {
+            meter_source(&c->meter);
+            code = step(c, &frame, arrived_ns);
+            source_done(c->source);
+        }
+        if (c->settings.is_fast) links_turn(&links);
+        report(c, 0);
+    }
+    report(c, 1);
+    return code;
+}
+
+int main(int count, char **word)
+{
+    static struct companion c;
+    message_program = "companion";
+    int code = settings_read(&c.settings, count, word);
+    if (code != CONTINUE) return code;
+    catch_signals();
+    if (c.settings.slow > 1) clock_slow(c.settings.slow);
+    code = open_links(&c);
+    if (code == CONTINUE) code = open_source(&c);
+    if (code == CONTINUE) code = open_rig(&c);
+    if (code == CONTINUE) code = open_library(&c);
+    if (code == CONTINUE) {
+        be_realtime(c.settings.priority);
+        if (!c.settings.is_fast && !links_start(&links)) code = message(EXIT_FAILED, "no thread");
+    }
+    if (code == CONTINUE) code = fly(&c);
+    source_close(c.source);
+    links_stop(&links);
+    vfront_shutdown(&vf);
+    return code == CONTINUE ? EXIT_DONE : code;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+#define _DEFAULT_SOURCE /* cfmakeraw, speeds, TIOCEXCL */
+#include "link.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "clock.h"
+
+#define RETRY_NS 1000000000u /* between two tries to open a device that is gone */
+
+__attribute__((format(printf, 1, 2))) static const char *fail(const char *format, ...)
+{
+    static char text[256];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    return text;
+}
+
+/** Decimal number least..most at the start of a text that ends there. */
+static int read_number(const char *text, long least, long most, long *number)
+{
+    char *end;
+    errno = 0;
+    *number = strtol(text, &end, 10);
+    return end != text && !*end && !errno && *number >= least && *number <= most;
+}
+
+/* ---- datagrams --------------------------------------------------------------------------------------------------- */
+
+/** HOST:PORT[:LOCAL] into its parts. */
+static int split_address(const char *text, char host[256], char port[8], char local[8])
+{
+    const char *end = *text == '[' ? strchr(text, ']') : strchr(text, ':');
+    const char *begin = *text == '[' ? text + 1 : text;
+    long number;
+    if (!end || end == begin || (size_t)(end - begin) > 255) return 0;
+    snprintf(host, 256, "%.*s", (int)(end - begin), begin);
+    end += *end == ']';
+    if (*end != ':') return 0;
+    const char *second = strchr(end + 1, ':');
+    const size_t length = second ? (size_t)(second - end - 1) : strlen(end + 1);
+    if (length < 1 || length > 7) return 0;
+    snprintf(port, 8, "%.*s", (int)length, end + 1);
+    snprintf(local, 8, "%.7s", second ? second + 1 : "");
+    if (second && (strlen(second + 1) > 7 || !read_number(local, 1, 65535, &number))) return 0;
+    return read_number(port, 1, 65535, &number);
+}
+
+/** Binds a socket to a port of this machine, in the family of the peer. */
+static int bind_local(int fd, int family, const char *port)
+{
+    const struct addrinfo wanted = {.ai_family = family, .ai_socktype = SOCK_DGRAM, .ai_flags = AI_PASSIVE};
+    struct addrinfo *found = NULL;
+    if (getaddrinfo(NULL, port, &wanted, &found) != 0) return 0;
+    const int good = bind(fd, found->ai_addr, found->ai_addrlen) == 0;
+    const int error = errno;
+    freeaddrinfo(found);
+    errno = error;
+    return good;
+}
+
+/** A connected socket gets datagrams of its peer alone. */
+static const char *open_udp(link_t *l, const char *text)
+{
+    char host[256], port[8], local[8];
+    const struct addrinfo wanted = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_DGRAM};
+    struct addrinfo *found = NULL;
+    if (!split_address(text, host, port, local))
+        return fail("--link %s: not udp:HOST:PORT or udp:HOST:PORT:LOCAL, ports 1..65535", l->name);
+    const int error = getaddrinfo(host, port, &wanted, &found);
+    if (error) return fail("--link %s: %.80s: %s", l->name, host, gai_strerror(error));
+    const char *fault = NULL;
+    l->fd = socket(found->ai_family, SOCK_DGRAM, 0);
+    if (l->fd < 0 || fcntl(l->fd, F_SETFL, O_NONBLOCK) != 0)
+        fault = fail("--link %s: no socket: %s", l->name, strerror(errno));
+    else if (*local && !bind_local(l->fd, found->ai_family, local))
+        fault = fail("--link %s: port %s: %s%s", l->name, local, strerror(errno),
+                     errno == EADDRINUSE ? "; does another companion run?" : "");
+    else if (connect(l->fd, found->ai_addr, found->ai_addrlen) != 0)
+        fault = fail("--link %s: %s", l->name, strerror(errno));
+    freeaddrinfo(found);
+    return fault;
+}
+
+/* ---- serial devices ---------------------------------------------------------------------------------------------- */
+
+static int speed_of(int baud, speed_t *speed)
+{
+    static const struct {
+        int baud;
+        speed_t speed;
+    } known[] = {{9600, B9600},       {19200, B19200},     {38400, B38400},     {57600, B57600},
+                 {115200, B115200},   {230400, B230400},   {460800, B460800},   {500000, B500000},
+                 {576000, B576000},   {921600, B921600},   {1000000, B1000000}, {1500000, B1500000},
+                 {2000000, B2000000}, {3000000, B3000000}, {4000000, B4000000}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (known[i].baud != baud) continue;
+        *speed = known[i].speed;
+        return 1;
+    }
+    return 0;
+}
+
+static const char *open_device(link_t *l)
+{
+    struct termios t;
+    speed_t speed = B0;
+    if (!speed_of(l->baud, &speed))
+        return fail("--link %s: %d baud: not one of 9600, 19200, 38400, 57600, 115200, 230400, 460800, 500000, 576000, "
+                    "921600, 1000000, 1500000, 2000000, 3000000, 4000000",
+                    l->name, l->baud);
+    l->fd = open(l->path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    if (l->fd < 0) return fail("--link %s: %s", l->name, strerror(errno));
+    if (tcgetattr(l->fd, &t) != 0) return fail("--link %s: no serial device: %s", l->name, strerror(errno));
+    cfmakeraw(&t);
+    t.c_cflag |= CLOCAL | CREAD;
+    t.c_cflag &= ~(tcflag_t)CRTSCTS;
+    cfsetispeed(&t, speed);
+    cfsetospeed(&t, speed);
+    if (tcsetattr(l->fd, TCSANOW, &t) != 0) return fail("--link %s: %s", l->name, strerror(errno));
+    if (ioctl(l->fd, TIOCEXCL) != 0) l->errors++; /* others may open it, too: no reason to stop */
+    tcflush(l->fd, TCIOFLUSH);
+    return NULL;
+}
+
+static const char *open_serial(link_t *l, const char *text)
+{
+    long baud;
+    const char *colon = strrchr(text, ':');
+    if (!colon || colon == text || !read_number(colon + 1, 1, 100000000, &baud))
+        return fail("--link %s: not serial:DEVICE:BAUD", l->name);
+    if ((size_t)(colon - text) >= sizeof l->path) return fail("--link %s: the name is too long", l->name);
+    snprintf(l->path, sizeof l->path, "%.*s", (int)(colon - text), text);
+    l->baud = (int)baud;
+    return open_device(l);
+}
+
+/* ---- all kinds --------------------------------------------------------------------------------------------------- */
+
+static const char *open_file(link_t *l, const char *path)
+{
+    if (!*path) return fail("--link %s: not file:PATH", l->name);
+    l->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC, 0666);
+    return l->fd >= 0 ? NULL : fail("--link %s: %s", l->name, strerror(errno));
+}
+
+const char *link_open(link_t *l, const char *specification)
+{
+    static const struct {
+        const char *prefix;
+        link_kind_t kind;
+        const char *(*open)(link_t *, const char *);
+    } known[] = {{"udp:", LINK_UDP, open_udp}, {"serial:", LINK_SERIAL, open_serial}, {"file:", LINK_FILE, open_file}};
+    memset(l, 0, sizeof *l);
+    l->fd = l->last_sequence = l->last_sender = -1;
+    snprintf(l->name, sizeof l->name, "%.95s", specification);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const size_t length = strlen(known[i].prefix);
+        if (strncmp(specification, known[i].prefix, length) != 0) continue;
+        const char *error = known[i].open(l, specification + length);
+        if (error)
+            link_close(l);
+        else
+            l->kind = known[i].kind;
+        return error;
+    }
+    return fail("--link %.80s: not udp:HOST:PORT, serial:DEVICE:BAUD or file:PATH", specification);
+}
+
+void link_close(link_t *l)
+{
+    if (l->fd >= 0) close(l->fd);
+    l->fd = -1;
+    l->kind = LINK_NONE;
+}
+
+/** A device that is gone. */
+static void lose(link_t *l)
+{
+    l->errors++;
+    if (l->kind != LINK_SERIAL || l->fd < 0) return;
+    close(l->fd);
+    l->fd = -1;
+    l->out_count = 0;
+    l->parser.held = 0;
+    l->retry_ns = clock_ns() + RETRY_NS;
+}
+
+/** Reads what there is. A datagram begins with a frame: what is held of the last one is no part of it. */
+static int read_more(link_t *l)
+{
+    if (l->fd < 0 || l->kind == LINK_FILE) return 0;
+    const ssize_t n = read(l->fd, l->in, sizeof l->in);
+    l->in_ns = clock_ns();
+    if (n <= 0) {
+        const int none = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
+        if (n == 0 && l->kind == LINK_UDP) return 1; /* an empty datagram */
+        if (!none) lose(l);
+        return 0;
+    }
+    if (l->kind == LINK_UDP) l->parser.held = 0;
+    l->rest = l->in;
+    l->rest_count = (size_t)n;
+    return 1;
+}
+
+/** Counts what the sequence says is missing. */
+static void count_lost(link_t *l, const mavlink_message_t *m)
+{
+    const int sender = m->system << 8 | m->component;
+    if (sender == l->last_sender && l->last_sequence >= 0) l->lost += (uint8_t)(m->sequence - l->last_sequence - 1);
+    l->last_sender = sender;
+    l->last_sequence = m->sequence;
+}
+
+int link_receive(link_t *l, mavlink_message_t *message)
+{
+    for (int reads = 0; reads < 16; reads++) {
+        if (l->rest_count || reads) {
+            if (mavlink_parse(&l->parser, &l->rest, &l->rest_count, message)) return count_lost(l, message), 1;
+        }
+        if (!read_more(l)) return 0;
+    }
+    return 0;
+}
+
+/** 1: a failed write is worth another try at once. A port that nobody listens to is told by the write after the one
+ *  that found it so, which did not go out. */
+static int is_worth_a_try(link_t *l, int tries)
+{
+    if (errno == EINTR) return 1;
+    if (errno != ECONNREFUSED || tries) return 0;
+    l->errors++;
+    return 1;
+}
+
+static void flush(link_t *l)
+{
+    for (int tries = 0; l->out_count && l->fd >= 0;) {
+        const ssize_t n = write(l->fd, l->out, l->out_count);
+        if (n <= 0) {
+            if (n < 0 && is_worth_a_try(l, tries++)) continue;
+            if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK) {
+                l->out_count = 0;
+                lose(l);
+            }
+            return;
+        }
+        l->out_count -= (size_t)n;
+        memmove(l->out, l->out + n, l->out_count);
+    }
+}
+
+int link_send(link_t *l, mavlink_message_t *message)
+{
+    uint8_t frame[MAVLINK_FRAME_MOST];
+    message->sequence = l->sequence;
+    const size_t bytes = mavlink_encode(frame, message);
+    if (!bytes || l->fd < 0 || bytes > sizeof l->out - l->out_count) {
+        l->dropped++;
+        return 0;
+    }
+    memcpy(l->out + l->out_count, frame, bytes);
+    l->out_count += bytes;
+    flush(l);
+    l->sequence++;
+    l->sent++;
+    l->sent_bytes += bytes;
+    return 1;
+}
+
+const char *link_tend(link_t *l)
+{
+    if (l->kind == LINK_SERIAL && l->fd < 0 && clock_ns() >= l->retry_ns) {
+        l->retry_ns = clock_ns() + RETRY_NS;
+        if (open_device(l)) { /* not yet */
+            if (l->fd >= 0) close(l->fd);
+            l->fd = -1;
+        }
+    }
+    flush(l);
+    if (l->kind == LINK_SERIAL && l->said == (l->fd < 0)) return NULL;
+    if (l->kind == LINK_SERIAL) {
+        l->said = l->fd < 0;
+        return fail("%s %s", l->name, l->said ? "is gone; it is tried again every second" : "is back");
+    }
+    if (!l->said && l->errors) {
+        l->said = 1;
+        return fail("%s: bytes could not be %s", l->name,
+                    l->kind == LINK_FILE ? "written: is the disk full?" : "sent: does the peer listen?");
+    }
+    return NULL;
+}

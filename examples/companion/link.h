@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Link that carries MAVLink: datagrams, a serial device, or a file of the bytes as they would go out. No call waits.
+ *
+ *   udp:HOST:PORT         to that address; only what comes from it is taken. HOST is a name, an IPv4 address, or an
+ *                         IPv6 address in brackets
+ *   udp:HOST:PORT:LOCAL   the same, from the port LOCAL of this machine: where the autopilot sends to a fixed port
+ *   serial:DEVICE:BAUD    8 bits, no parity, one stop bit, no flow control; opened again when it went away and is back
+ *   file:PATH             written anew; nothing comes from it
+ *
+ * One thread at a time for each link.
+ */
+#ifndef COMPANION_LINK_H
+#define COMPANION_LINK_H
+
+#include "mavlink.h"
+
+#define LINK_OUT_BYTES 4096 /* frames that wait for a slow device; one that finds no room is dropped as a whole */
+
+/** Kind of a link. */
+typedef enum link_kind { LINK_NONE = 0, LINK_UDP, LINK_SERIAL, LINK_FILE } link_kind_t;
+
+/** A link. Zero it before link_open(). */
+typedef struct link {
+    link_kind_t kind;
+    int fd;              /**< To poll for readable; -1: none. */
+    char name[96];       /**< Specification, for messages. */
+    char path[64];       /**< Of a device. */
+    int baud;            /**< Of a device. */
+    uint64_t retry_ns;   /**< When a device that is gone is tried again. */
+    uint8_t sequence;    /**< Of the next message. */
+    uint8_t in[2048];    /**< Bytes read and not yet parsed. */
+    const uint8_t *rest; /**< In `in`. */
+    size_t rest_count;
+    uint64_t in_ns; /**< clock_ns() when they were read. */
+    uint8_t out[LINK_OUT_BYTES];
+    size_t out_count;
+    mavlink_parser_t parser;
+    uint64_t sent; /**< Messages. */
+    uint64_t sent_bytes;
+    uint64_t dropped;  /**< Messages for which there was no room, or no device. */
+    uint64_t errors;   /**< Failed reads and writes. */
+    uint64_t lost;     /**< Messages of the last sender that its sequence says are missing. */
+    int last_sequence; /**< Of `last_sender`; -1: none. */
+    int last_sender;   /**< System and component. */
+    int said;          /**< 1: an error that goes on was reported. */
+} link_t;
+
+/** Opens a link. Returns NULL, or a one-line message, valid until the next call. */
+const char *link_open(link_t *link, const char *specification);
+void link_close(link_t *link);
+
+/** Next message that has come. 1: there is one. */
+int link_receive(link_t *link, mavlink_message_t *message);
+
+/** Sends a message: system and component are set by the caller, its sequence here. 0: dropped. */
+int link_send(link_t *link, mavlink_message_t *message);
+
+/** Sends what waits, and opens a device again that went away. To be called now and then, at least every 100 ms.
+ *  Returns NULL, or a message that is to be said once: an error that begins, or its end. */
+const char *link_tend(link_t *link);
+
+#endif

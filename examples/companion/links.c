@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L /* PTHREAD_PRIO_INHERIT, clock_nanosleep */
+#include "links.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "examples/message.h"
+
+/* Values of MAVLink's enumerations. */
+enum { TYPE_ONBOARD_CONTROLLER = 18, AUTOPILOT_INVALID = 8, MAVLINK_VERSION = 3 };
+
+#define SECOND_NS 1000000000u
+#define ORIGINS 3        /* times that the origin is sent to an autopilot */
+#define NAP_NS 20000000u /* longest sleep of the thread */
+#define LOOK_NS 500000u  /* between two looks for a reading that is waited for */
+
+int links_init(links_t *l)
+{
+    pthread_mutexattr_t attributes;
+    if (pthread_mutexattr_init(&attributes) != 0) return 0;
+    pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
+    const int good = pthread_mutex_init(&l->lock, &attributes) == 0;
+    pthread_mutexattr_destroy(&attributes);
+    l->wake[0] = l->wake[1] = -1;
+    l->state = HEARTBEAT_BOOT;
+    return good;
+}
+
+const char *links_open(links_t *l, const char *specification, const peer_settings_t *settings)
+{
+    if (l->count == LINKS_MOST) return "--link: at most 4 links";
+    peer_t *p = &l->peer[l->count];
+    memset(p, 0, sizeof *p);
+    p->settings = *settings;
+    const char *error = link_open(&p->link, specification);
+    if (!error) l->count++;
+    return error;
+}
+
+/* ---- sending, under the lock ------------------------------------------------------------------------------------- */
+
+static void send_to(peer_t *p, const mavlink_message_t *message)
+{
+    mavlink_message_t m = *message;
+    m.system = p->settings.system;
+    m.component = PEER_COMPONENT;
+    link_send(&p->link, &m);
+}
+
+static int send_stamped(links_t *l, const mavlink_message_t *messages, int count)
+{
+    int reached = 0;
+    const uint64_t now_ns = clock_ns();
+    for (int i = 0; i < l->count; i++) {
+        if (!peer_can_relate(&l->peer[i], now_ns)) continue;
+        for (int k = 0; k < count; k++) send_to(&l->peer[i], &messages[k]);
+        reached = 1;
+    }
+    return reached ? count : 0;
+}
+
+static void send_heartbeat(links_t *l, int i)
+{
+    mavlink_message_t m = {.id = MAVLINK_HEARTBEAT};
+    m.as.heartbeat.type[0] = TYPE_ONBOARD_CONTROLLER;
+    m.as.heartbeat.autopilot[0] = AUTOPILOT_INVALID;
+    m.as.heartbeat.system_status[0] = (uint8_t)l->state;
+    m.as.heartbeat.mavlink_version[0] = MAVLINK_VERSION;
+    send_to(&l->peer[i], &m);
+}
+
+static void send_origin(links_t *l, int i)
+{
+    mavlink_message_t m = {.id = MAVLINK_SET_GPS_GLOBAL_ORIGIN};
+    if (!l->peer[i].has_autopilot) l->origins[i] = 0;
+    if (!l->origin.is_set || !l->peer[i].has_autopilot || l->origins[i] == ORIGINS) return;
+    m.as.origin.latitude[0] = l->origin.latitude_e7;
+    m.as.origin.longitude[0] = l->origin.longitude_e7;
+    m.as.origin.altitude[0] = l->origin.altitude_mm;
+    m.as.origin.target_system[0] = l->peer[i].settings.system;
+    m.as.origin.time_usec[0] = clock_ns() / 1000u;
+    send_to(&l->peer[i], &m);
+    l->origins[i]++;
+}
+
+static void say(links_t *l, int severity, const char *text)
+{
+    mavlink_message_t m = {.id = MAVLINK_STATUSTEXT};
+    m.as.text.severity[0] = (uint8_t)severity;
+    memcpy(m.as.text.text, text, strnlen(text, sizeof m.as.text.text));
+    for (int i = 0; i < l->count; i++) send_to(&l->peer[i], &m);
+    message(CONTINUE, "%s", text);
+}
+
+/* ---- what is said of links --------------------------------------------------------------------------------------- */
+
+/** What an operator has to know of a link, once each time that it changes. */
+static void say_changes(links_t *l, int i, uint64_t now_ns)
+{
+    peer_t *p = &l->peer[i];
+    char text[LINKS_TEXT];
+    if (p->has_rival && !l->said_rival[i]) {
+        l->said_rival[i] = 1;
+        snprintf(text, sizeof text, "vision: another companion %d/%u on link %d", p->settings.system, PEER_COMPONENT,
+                 i + 1);
+        say(l, SEVERITY_ERROR, text);
+    }
+    if (p->link.parser.is_signed && !l->said_signed[i]) {
+        l->said_signed[i] = 1;
+        snprintf(text, sizeof text, "vision: link %d: signed messages are refused", i + 1);
+        say(l, SEVERITY_ERROR, text);
+    }
+    if (p->link.kind == LINK_FILE) return;
+    if (p->has_autopilot != l->said_autopilot[i]) {
+        l->said_autopilot[i] = p->has_autopilot;
+        message(CONTINUE, "%s: %s%s", p->link.name, p->has_autopilot ? "autopilot found: " : "autopilot is silent",
+                !p->has_autopilot    ? ""
+                : p->autopilot == 3  ? "ArduPilot"
+                : p->autopilot == 12 ? "PX4"
+                                     : "of another kind");
+    }
+    const int relates = peer_can_relate(p, now_ns);
+    if (relates == l->said_relate[i]) return;
+    l->said_relate[i] = relates;
+    snprintf(text, sizeof text, relates ? "vision: stamps can be related on link %d" : "vision: silent on link %d",
+             i + 1);
+    say(l, relates ? SEVERITY_INFO : SEVERITY_WARNING, text);
+}
+
+/* ---- a turn ------------------------------------------------------------------------------------------------------ */
+
+static void receive(links_t *l, peer_t *p)
+{
+    mavlink_message_t in, out[PEER_MESSAGES];
+    for (int messages = 0; messages < 256 && link_receive(&p->link, &in); messages++) {
+        const int n = peer_take(p, &in, p->link.in_ns, &l->readings, out);
+        for (int k = 0; k < n; k++) send_to(p, &out[k]);
+    }
+}
+
+static void turn(links_t *l)
+{
+    mavlink_message_t out[PEER_MESSAGES + SENDER_MESSAGES];
+    for (int i = 0; i < l->count; i++) receive(l, &l->peer[i]);
+    const uint64_t now_ns = clock_ns();
+    const int second = now_ns >= l->next_second_ns;
+    if (second) l->next_second_ns = now_ns + SECOND_NS;
+    for (int i = 0; i < l->count; i++) {
+        const char *news = link_tend(&l->peer[i].link);
+        if (news) message(CONTINUE, "%s", news);
+        if (second) {
+            send_heartbeat(l, i);
+            send_origin(l, i);
+        }
+        const int n = peer_tick(&l->peer[i], now_ns, out);
+        for (int k = 0; k < n; k++) send_to(&l->peer[i], &out[k]);
+        say_changes(l, i, now_ns);
+    }
+    if (now_ns >= sender_next_ns(&l->sender)) send_stamped(l, out, sender_tick(&l->sender, &l->readings, now_ns, out));
+}
+
+void links_turn(links_t *l)
+{
+    pthread_mutex_lock(&l->lock);
+    turn(l);
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* ---- the thread -------------------------------------------------------------------------------------------------- */
+
+static int timeout_ms(links_t *l)
+{
+    const uint64_t now_ns = clock_ns();
+    pthread_mutex_lock(&l->lock);
+    const uint64_t next_ns = sender_next_ns(&l->sender);
+    pthread_mutex_unlock(&l->lock);
+    if (next_ns <= now_ns) return 1; /* it waits for a reading */
+    return next_ns - now_ns < NAP_NS ? (int)((next_ns - now_ns) / 1000000u) + 1 : (int)(NAP_NS / 1000000u);
+}
+
+static void *serve(void *of)
+{
+    links_t *l = of;
+    for (;;) {
+        struct pollfd fds[LINKS_MOST + 1] = {{.fd = l->wake[0], .events = POLLIN}};
+        const int timeout = timeout_ms(l);
+        pthread_mutex_lock(&l->lock);
+        const int stop = l->stop, n = l->count;
+        for (int i = 0; i < n; i++)
+            fds[i + 1] = (struct pollfd){.fd = l->peer[i].link.kind == LINK_FILE ? -1 : l->peer[i].link.fd,
+                                         .events = POLLIN};
+        pthread_mutex_unlock(&l->lock);
+        if (stop) return NULL;
+        (void)poll(fds, (nfds_t)(n + 1), timeout); /* whatever it says: turn */
+        links_turn(l);
+    }
+}
+
+int links_start(links_t *l)
+{
+    if (pipe(l->wake) != 0) return 0;
+    fcntl(l->wake[0], F_SETFL, O_NONBLOCK);
+    l->has_thread = pthread_create(&l->thread, NULL, serve, l) == 0;
+    return l->has_thread;
+}
+
+void links_stop(links_t *l)
+{
+    pthread_mutex_lock(&l->lock);
+    l->stop = 1;
+    pthread_mutex_unlock(&l->lock);
+    if (l->has_thread) {
+        if (write(l->wake[1], "", 1) == 1 || l->stop) pthread_join(l->thread, NULL);
+        l->has_thread = 0;
+    }
+    for (int i = 0; i < 2; i++)
+        if (l->wake[i] >= 0) close(l->wake[i]);
+    for (int i = 0; i < l->count; i++) link_close(&l->peer[i].link);
+    pthread_mutex_destroy(&l->lock);
+}
+
+/* ---- for the thread of the cameras ------------------------------------------------------------------------------- */
+
+void links_reading(links_t *l, const vfront_imu_t *reading)
+{
+    pthread_mutex_lock(&l->lock);
+    readings_add(&l->readings, reading);
+    pthread_mutex_unlock(&l->lock);
+}
+
+int links_state(links_t *l, const vfront_nav_t *nav)
+{
+    mavlink_message_t out[SENDER_MESSAGES];
+    pthread_mutex_lock(&l->lock);
+    const int sent = send_stamped(l, out, sender_state(&l->sender, nav, &l->readings, clock_ns(), out));
+    l->first_byte_ns = sent ? clock_ns() : 0;
+    pthread_mutex_unlock(&l->lock);
+    return sent;
+}
+
+void links_send(links_t *l, const mavlink_message_t *m)
+{
+    pthread_mutex_lock(&l->lock);
+    send_stamped(l, m, 1);
+    pthread_mutex_unlock(&l->lock);
+}
+
+void links_say(links_t *l, int severity, const char *format, ...)
+{
+    char text[LINKS_TEXT];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    pthread_mutex_lock(&l->lock);
+    say(l, severity, text);
+    pthread_mutex_unlock(&l->lock);
+}
+
+void links_set_state(links_t *l, int state)
+{
+    pthread_mutex_lock(&l->lock);
+    l->state = state;
+    pthread_mutex_unlock(&l->lock);
+}
+
+uint32_t links_readings(links_t *l, uint64_t t_ns, uint64_t until_ns, vfront_imu_t *out, uint32_t most)
+{
+    for (;;) {
+        pthread_mutex_lock(&l->lock);
+        const uint64_t now_ns = clock_ns();
+        const int enough = readings_last_ns(&l->readings) >= t_ns || now_ns >= until_ns;
+        const uint32_t n = enough ? readings_for_frame(&l->readings, out, most) : 0;
+        pthread_mutex_unlock(&l->lock);
+        if (enough) return n;
+        clock_sleep_until_ns(now_ns + LOOK_NS);
+    }
+}
+
+void links_give_back(links_t *l, uint32_t count)
+{
+    pthread_mutex_lock(&l->lock);
+    readings_give_back(&l->readings, count);
+    pthread_mutex_unlock(&l->lock);
+}

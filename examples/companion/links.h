@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * All links of the companion, what is sent over them, and the thread that serves them, so that the autopilot is
+ * answered within a fraction of a millisecond while a step is under way. Everything here is under one lock, which is
+ * never held across a wait.
+ */
+#ifndef COMPANION_LINKS_H
+#define COMPANION_LINKS_H
+
+#include <pthread.h>
+
+#include "peer.h"
+#include "sender.h"
+
+#define LINKS_MOST 4
+#define LINKS_TEXT 51 /* bytes of a STATUSTEXT and its end */
+
+/** Severities of STATUSTEXT. */
+enum { SEVERITY_CRITICAL = 2, SEVERITY_ERROR = 3, SEVERITY_WARNING = 4, SEVERITY_NOTICE = 5, SEVERITY_INFO = 6 };
+
+/** States of HEARTBEAT. */
+enum { HEARTBEAT_BOOT = 1, HEARTBEAT_CALIBRATING = 2, HEARTBEAT_ACTIVE = 4, HEARTBEAT_CRITICAL = 5 };
+
+/** Where the autopilot's map begins: SET_GPS_GLOBAL_ORIGIN. */
+typedef struct links_origin {
+    int is_set;
+    int32_t latitude_e7, longitude_e7, altitude_mm;
+} links_origin_t;
+
+/** Links. Zero it, then links_init(). */
+typedef struct links {
+    pthread_mutex_t lock;
+    pthread_t thread;
+    int has_thread, stop;
+    int wake[2]; /**< A pipe that ends the thread's sleep. */
+    peer_t peer[LINKS_MOST];
+    int count;
+    links_origin_t origin;
+    int origins[LINKS_MOST]; /**< Origins sent to each autopilot. */
+    uint64_t next_second_ns; /**< Of heartbeats. */
+    int state;               /**< Of heartbeats: HEARTBEAT_BOOT... */
+    sender_t sender;
+    readings_t readings;
+    uint64_t first_byte_ns; /**< When the last message of a state had gone out; 0: none did. */
+    int said_rival[LINKS_MOST], said_autopilot[LINKS_MOST], said_relate[LINKS_MOST], said_signed[LINKS_MOST];
+} links_t;
+
+/** Returns 0 without a mutex. */
+int links_init(links_t *links);
+
+/** Opens one more link. Returns NULL, or a one-line message. */
+const char *links_open(links_t *links, const char *specification, const peer_settings_t *settings);
+
+/** Starts the thread. Returns 0 where there can be none. */
+int links_start(links_t *links);
+
+/** Ends it, and closes all links. */
+void links_stop(links_t *links);
+
+/** All that has come and all that is due. The thread calls it; without a thread whoever drives the clock. */
+void links_turn(links_t *links);
+
+/** A reading of an IMU that is not the autopilot's. */
+void links_reading(links_t *links, const vfront_imu_t *reading);
+
+/** The newest state: ODOMETRY. Returns the number of messages sent over the first link that takes them. */
+int links_state(links_t *links, const vfront_nav_t *nav);
+
+/** A message with a stamp, to every autopilot that can relate it. */
+void links_send(links_t *links, const mavlink_message_t *message);
+
+/** STATUSTEXT to all links, and a line on standard error. */
+__attribute__((format(printf, 3, 4))) void links_say(links_t *links, int severity, const char *format, ...);
+
+/** State of the heartbeats: HEARTBEAT_ACTIVE... */
+void links_set_state(links_t *links, int state);
+
+/** Readings for the next frame, waited for until one is later than t_ns or `until_ns` has come. Returns their number.
+ *  */
+uint32_t links_readings(links_t *links, uint64_t t_ns, uint64_t until_ns, vfront_imu_t *out, uint32_t most);
+
+/** The frame was not taken. */
+void links_give_back(links_t *links, uint32_t count);
+
+#endif

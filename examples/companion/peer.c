@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+#include "peer.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Values of MAVLink's enumerations. */
+enum { AUTOPILOT_ARDUPILOT = 3, AUTOPILOT_NONE = 8 };
+enum { COMMAND_MESSAGE_INTERVAL = 511, RESULT_ACCEPTED = 0, RESULT_IN_PROGRESS = 5 };
+enum { HIGHRES_IMU_RATES_AND_FORCES = 0x3f }; /* bits of fields_updated: what is wanted of it */
+
+#define REQUEST_NS 100000000u   /* between requests of TIMESYNC */
+#define INTERVAL_NS 1000000000u /* between requests of the IMU */
+#define IMU_SILENCE_NS 1000000000u
+#define MILLI_G_M_S2 9.80665e-3
+#define REFUSALS_MOST 3
+#define TRIP_MOST_S 10e-3 /* longer round trips PX4 does not take */
+
+/** 1 for the autopilot that is configured. */
+static int is_autopilot(const peer_t *p, const mavlink_message_t *m)
+{
+    return m->system == p->settings.system && m->component == p->settings.component;
+}
+
+static void take_heartbeat(peer_t *p, const mavlink_message_t *m, uint64_t now_ns)
+{
+    if (m->as.heartbeat.autopilot[0] == AUTOPILOT_NONE) return;
+    p->has_autopilot = 1;
+    p->autopilot = m->as.heartbeat.autopilot[0];
+    p->heartbeat_ns = now_ns;
+}
+
+/** Its request is answered with our time; its answer is a round trip, if it is one to a request of ours. */
+static int take_timesync(peer_t *p, const mavlink_message_t *m, uint64_t now_ns, mavlink_message_t *out)
+{
+    const int64_t tc1 = m->as.timesync.tc1[0], ts1 = m->as.timesync.ts1[0];
+    if (tc1 == 0) {
+        memset(out, 0, sizeof *out);
+        out->id = MAVLINK_TIMESYNC;
+        out->as.timesync.tc1[0] = (int64_t)now_ns;
+        out->as.timesync.ts1[0] = ts1;
+        out->as.timesync.target_system[0] = m->system;
+        out->as.timesync.target_component[0] = m->component;
+        if (timesync_trip_s(&p->sync) < TRIP_MOST_S && p->answered < UINT32_MAX) p->answered++;
+        return 1;
+    }
+    for (size_t i = 0; i < sizeof p->asked_ns / sizeof *p->asked_ns; i++) {
+        if (!p->asked_ns[i] || ts1 < 0 || p->asked_ns[i] != (uint64_t)ts1) continue;
+        p->asked_ns[i] = 0;                                                                       /* one answer each */
+        if (timesync_add(&p->sync, (uint64_t)ts1, tc1, now_ns) == TIMESYNC_ANEW) p->answered = 0; /* it began anew */
+        return 0;
+    }
+    return 0;
+}
+
+/** A reading on the autopilot's clock, FRD axes. */
+static void take_reading(peer_t *p, uint32_t id, uint64_t time_usec, const double rate[3], const double force[3],
+                         uint64_t now_ns, readings_t *readings)
+{
+    vfront_imu_t r = {0};
+    double sigma_s;
+    if (!p->settings.wants_imu || (id == MAVLINK_RAW_IMU && p->imu_id == MAVLINK_HIGHRES_IMU)) return;
+    p->imu_id = id;
+    p->imu_ns = now_ns;
+    if (time_usec > INT64_MAX / 1000 ||
+        !timesync_local(&p->sync, (int64_t)(time_usec * 1000u), now_ns, &r.t_ns, &sigma_s)) {
+        p->unsynced++;
+        return;
+    }
+    if (r.t_ns > now_ns || r.t_ns + PEER_SILENCE_NS < now_ns) { /* its clock says what cannot be */
+        p->unsynced++;
+        return;
+    }
+    memcpy(r.gyro_rad_s, rate, sizeof r.gyro_rad_s);
+    memcpy(r.accel_m_s2, force, sizeof r.accel_m_s2);
+    readings_add(readings, &r);
+}
+
+static void take_highres(peer_t *p, const mavlink_message_t *m, uint64_t now_ns, readings_t *readings)
+{
+    const double rate[3] = {(double)m->as.highres_imu.xgyro[0], (double)m->as.highres_imu.ygyro[0],
+                            (double)m->as.highres_imu.zgyro[0]};
+    const double force[3] = {(double)m->as.highres_imu.xacc[0], (double)m->as.highres_imu.yacc[0],
+                             (double)m->as.highres_imu.zacc[0]};
+    if (m->as.highres_imu.id[0] != 0) return; /* one IMU, the first */
+    if ((m->as.highres_imu.fields_updated[0] & HIGHRES_IMU_RATES_AND_FORCES) != HIGHRES_IMU_RATES_AND_FORCES) return;
+    take_reading(p, m->id, m->as.highres_imu.time_usec[0], rate, force, now_ns, readings);
+}
+
+static void take_raw(peer_t *p, const mavlink_message_t *m, uint64_t now_ns, readings_t *readings)
+{
+    const double rate[3] = {m->as.raw_imu.xgyro[0] * 1e-3, m->as.raw_imu.ygyro[0] * 1e-3,
+                            m->as.raw_imu.zgyro[0] * 1e-3};
+    const double force[3] = {m->as.raw_imu.xacc[0] * MILLI_G_M_S2, m->as.raw_imu.yacc[0] * MILLI_G_M_S2,
+                             m->as.raw_imu.zacc[0] * MILLI_G_M_S2};
+    if (m->as.raw_imu.id[0] != 0) return;
+    take_reading(p, m->id, m->as.raw_imu.time_usec[0], rate, force, now_ns, readings);
+}
+
+static void take_motion(peer_motion_t *motion, const mavlink_message_t *m, uint64_t now_ns)
+{
+    const float *a[6] = {m->as.attitude.roll,      m->as.attitude.pitch,      m->as.attitude.yaw,
+                         m->as.attitude.rollspeed, m->as.attitude.pitchspeed, m->as.attitude.yawspeed};
+    const float *b[6] = {m->as.local_position.x,  m->as.local_position.y,  m->as.local_position.z,
+                         m->as.local_position.vx, m->as.local_position.vy, m->as.local_position.vz};
+    const int is_attitude = m->id == MAVLINK_ATTITUDE;
+    for (int i = 0; i < 6; i++)
+        if (!isfinite(is_attitude ? *a[i] : *b[i])) return;
+    for (int i = 0; i < 3; i++) {
+        if (is_attitude) {
+            motion->euler_rad[i] = (double)*a[i];
+            motion->rate_rad_s[i] = (double)*a[3 + i];
+        } else {
+            motion->position_m[i] = (double)*b[i];
+            motion->velocity_mps[i] = (double)*b[3 + i];
+        }
+    }
+    *(is_attitude ? &motion->attitude_ns : &motion->position_ns) = now_ns;
+}
+
+static void take_ack(peer_t *p, const mavlink_message_t *m)
+{
+    const uint8_t result = m->as.ack.result[0];
+    if (m->as.ack.command[0] != COMMAND_MESSAGE_INTERVAL || result == RESULT_ACCEPTED || result == RESULT_IN_PROGRESS)
+        return;
+    p->imu_refusals++;
+}
+
+int peer_take(peer_t *p, const mavlink_message_t *m, uint64_t now_ns, readings_t *readings,
+              mavlink_message_t out[PEER_MESSAGES])
+{
+    if (!is_autopilot(p, m)) {
+        p->strangers++;
+        p->has_rival |= m->system == p->settings.system && m->component == PEER_COMPONENT;
+        return 0;
+    }
+    switch (m->id) {
+    case MAVLINK_HEARTBEAT: take_heartbeat(p, m, now_ns); return 0;
+    case MAVLINK_TIMESYNC: return take_timesync(p, m, now_ns, out);
+    case MAVLINK_HIGHRES_IMU: take_highres(p, m, now_ns, readings); return 0;
+    case MAVLINK_RAW_IMU: take_raw(p, m, now_ns, readings); return 0;
+    case MAVLINK_ATTITUDE:
+    case MAVLINK_LOCAL_POSITION_NED: take_motion(&p->motion, m, now_ns); return 0;
+    case MAVLINK_COMMAND_ACK: take_ack(p, m); return 0;
+    default: return 0;
+    }
+}
+
+static void ask_time(peer_t *p, uint64_t now_ns, mavlink_message_t *out)
+{
+    memset(out, 0, sizeof *out);
+    out->id = MAVLINK_TIMESYNC;
+    out->as.timesync.ts1[0] = (int64_t)now_ns;
+    out->as.timesync.target_system[0] = p->settings.system;
+    out->as.timesync.target_component[0] = p->settings.component;
+    p->asked_ns[p->asked++ % (sizeof p->asked_ns / sizeof *p->asked_ns)] = now_ns;
+    p->next_request_ns = now_ns + REQUEST_NS;
+}
+
+static void ask_imu(peer_t *p, uint64_t now_ns, mavlink_message_t *out)
+{
+    const int raw = p->autopilot == AUTOPILOT_ARDUPILOT || p->imu_refusals >= REFUSALS_MOST;
+    memset(out, 0, sizeof *out);
+    out->id = MAVLINK_COMMAND_LONG;
+    out->as.command.command[0] = COMMAND_MESSAGE_INTERVAL;
+    out->as.command.param1[0] = raw ? (float)MAVLINK_RAW_IMU : (float)MAVLINK_HIGHRES_IMU;
+    out->as.command.param2[0] = (float)(1e6 / p->settings.imu_hz);
+    out->as.command.target_system[0] = p->settings.system;
+    out->as.command.target_component[0] = p->settings.component;
+    p->next_interval_ns = now_ns + INTERVAL_NS;
+}
+
+int peer_tick(peer_t *p, uint64_t now_ns, mavlink_message_t out[PEER_MESSAGES])
+{
+    int n = 0;
+    if (p->link.kind == LINK_FILE) return 0;
+    if (p->has_autopilot && now_ns > p->heartbeat_ns + PEER_SILENCE_NS) { /* it may come back as another one */
+        p->has_autopilot = 0;
+        p->answered = p->imu_id = 0;
+    }
+    if (!p->has_autopilot) return 0;
+    if (now_ns >= p->next_request_ns) ask_time(p, now_ns, &out[n++]);
+    const int silent = !p->imu_ns || now_ns > p->imu_ns + IMU_SILENCE_NS;
+    if (p->settings.wants_imu && silent && now_ns >= p->next_interval_ns) ask_imu(p, now_ns, &out[n++]);
+    return n;
+}
+
+uint32_t peer_answers_needed(const peer_t *p)
+{
+    if (p->settings.answers >= 0) return (uint32_t)p->settings.answers;
+    return p->autopilot == AUTOPILOT_ARDUPILOT ? 0 : PEER_ANSWERS_PX4;
+}
+
+int peer_can_relate(const peer_t *p, uint64_t now_ns)
+{
+    if (p->link.kind == LINK_FILE) return 1;
+    return p->has_autopilot && now_ns <= p->heartbeat_ns + PEER_SILENCE_NS && p->answered >= peer_answers_needed(p);
+}
+
+void peer_add_resolution(const peer_t *p, vfront_imu_noise_t *noise)
+{
+    const double per_sample = 1.0 / sqrt(12.0) /
+                              sqrt(noise->rate_hz); /* of a step of 1, even within it, as a density */
+    if (p->imu_id != MAVLINK_RAW_IMU && p->autopilot != AUTOPILOT_ARDUPILOT) return;
+    noise->gyro_density = hypot(noise->gyro_density, 1e-3 * per_sample);
+    noise->accel_density = hypot(noise->accel_density, MILLI_G_M_S2 * per_sample);
+}

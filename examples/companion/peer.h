@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The autopilot at the other end of a link: who it is, its clock, the IMU readings that it sends.
+ *
+ * It is answered: TIMESYNC. It is asked: TIMESYNC, ten times a second, and where its IMU is wanted HIGHRES_IMU or, of
+ * ArduPilot, RAW_IMU (SET_MESSAGE_INTERVAL), until it comes. Messages of another system or component than the one
+ * configured are counted, and nothing more.
+ *
+ * Stamps are those of the companion's clock, with which TIMESYNC is answered, and the autopilot adds its own offset. It
+ * can once it knows its offset: PX4 after 500 answers within 10 ms (src/lib/timesync), before which it takes the time
+ * at which a message comes; ArduPilot from the first message on. Nothing that has a stamp is to be sent before.
+ */
+#ifndef COMPANION_PEER_H
+#define COMPANION_PEER_H
+
+#include "link.h"
+#include "readings.h"
+#include "timesync.h"
+
+#define PEER_ANSWERS_PX4 500u
+#define PEER_SILENCE_NS 5000000000u /* without a heartbeat: the autopilot is gone */
+#define PEER_MESSAGES 4             /* most messages that a call sends back */
+#define PEER_COMPONENT 197u         /* of this program: MAV_COMP_ID_VISUAL_INERTIAL_ODOMETRY */
+
+/** Settings. */
+typedef struct peer_settings {
+    uint8_t system, component; /**< Of the autopilot; component 1. This program has the same system. */
+    int wants_imu;             /**< 1: its readings are the IMU. */
+    double imu_hz;             /**< Rate to ask for. */
+    int answers;               /**< TIMESYNC answers before stamps are sent; -1: as the autopilot needs. */
+} peer_settings_t;
+
+/** Attitude and position as the autopilot last sent them. */
+typedef struct peer_motion {
+    uint64_t attitude_ns, position_ns; /**< Companion's time; 0: none yet. */
+    double euler_rad[3], rate_rad_s[3];
+    double position_m[3], velocity_mps[3]; /**< NED. */
+} peer_motion_t;
+
+/** Peer. Zero it, set settings, open the link. */
+typedef struct peer {
+    peer_settings_t settings;
+    link_t link;
+    int has_autopilot;     /**< 1: a heartbeat of it came. */
+    uint8_t autopilot;     /**< Its kind: 3 ArduPilot, 12 PX4. */
+    uint64_t heartbeat_ns; /**< Of its last heartbeat. */
+    uint32_t answered;     /**< Requests of its TIMESYNC answered while round trips take less than 10 ms. */
+    timesync_t sync;
+    uint64_t asked_ns[8]; /**< Requests that may still come back. */
+    uint32_t asked;       /**< Requests so far. */
+    uint64_t next_request_ns, next_interval_ns;
+    uint64_t imu_ns;       /**< When a reading came last. */
+    uint32_t imu_id;       /**< Message with which readings come; 0: none yet. */
+    uint32_t imu_refusals; /**< Of requests for HIGHRES_IMU: RAW_IMU is asked for then. */
+    uint64_t unsynced;     /**< Readings dropped because its clock is not known. */
+    uint64_t strangers;    /**< Messages of other systems or components. */
+    int has_rival;         /**< 1: another companion of this component is on the link. */
+    peer_motion_t motion;
+} peer_t;
+
+/** Takes a message that came at `now_ns`. Readings go into `readings`, where they are wanted. Returns the number of
+ *  messages to send back. */
+int peer_take(peer_t *peer, const mavlink_message_t *message, uint64_t now_ns, readings_t *readings,
+              mavlink_message_t out[PEER_MESSAGES]);
+
+/** What is due: requests. Returns the number of messages to send. */
+int peer_tick(peer_t *peer, uint64_t now_ns, mavlink_message_t out[PEER_MESSAGES]);
+
+/** 1: the autopilot can relate stamps to its own clock; a file always can. */
+int peer_can_relate(const peer_t *peer, uint64_t now_ns);
+
+/** TIMESYNC answers that it needs before that. */
+uint32_t peer_answers_needed(const peer_t *peer);
+
+/** Deviation of the IMU's readings by their resolution, to be added to its noise: 1 mg and 1 mrad/s of RAW_IMU. */
+void peer_add_resolution(const peer_t *peer, vfront_imu_noise_t *noise);
+
+#endif

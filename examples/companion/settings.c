@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+#include "settings.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "usage: companion [options] --link LINK\n"
+    "\n"
+    "Cameras and an IMU in, MAVLink out: pose and velocity (ODOMETRY) for PX4 and ArduPilot.\n"
+    "examples/README.md describes options, messages and set-up.\n"
+    "\n"
+    "in:\n"
+    "  --source WHERE    synthetic, the default: a rendered flight; synthetic:640x400; a data set of replay\n"
+    "  --rig FILE        YAML: T_body_imu in section body, cam0 and cam1 as Kalibr has them, noise in section imu0\n"
+    "  --calibration F   calibration in place of the data set's, as replay's\n"
+    "  --imu WHOSE       source, the default, or autopilot: HIGHRES_IMU, of ArduPilot RAW_IMU, on its clock by "
+    "TIMESYNC\n"
+    "  --imu-hz N        readings a second to ask the autopilot for; 200\n"
+    "  --fast            a data set as fast as this machine can; its time is the clock\n"
+    "  --slow N          a clock that is N times as slow, for a data set on a machine that is too slow for it\n"
+    "  --frames N        stop after N frames\n"
+    "\n"
+    "out:\n"
+    "  --link LINK       udp:HOST:PORT[:LOCAL], serial:DEVICE:BAUD or file:PATH; up to 4 times\n"
+    "  --system N        system id of the autopilot; 1\n"
+    "  --rate HZ         most ODOMETRY messages a second, 1..100; 50: frames of 30 Hz as they are, of 20 Hz one in "
+    "between,\n"
+    "                    carried on by the IMU, of 60 Hz every second one\n"
+    "  --no-carry        frames alone, none in between\n"
+    "  --vision-position VISION_POSITION_ESTIMATE, too\n"
+    "  --origin LAT,LON,ALT  SET_GPS_GLOBAL_ORIGIN [degrees, m above sea], which ArduPilot needs\n"
+    "  --answers N       TIMESYNC answers before the autopilot can relate stamps; PX4 needs 500 (50 s), ArduPilot "
+    "none\n"
+    "  --stamp-sigma MS  standard deviation of stamps [ms]; 2\n"
+    "\n"
+    "process:\n"
+    "  --realtime N      SCHED_FIFO with priority N, and memory locked, where permitted\n"
+    "  --port WHICH      auto, host or cuda\n"
+    "  --set NAME=VALUE  a tuning value of the library; replay --set help lists them\n"
+    "  --quiet           no line every 10 s\n"
+    "  --help            this page\n"
+    "\n"
+    "exit code: 0 done or stopped by a signal, 1 disk or memory, 2 wrong usage, 3 link, 4 source, 5 rig, 6 library\n";
+
+static int read_double(const char *text, double least, double most, double *number)
+{
+    char *end;
+    errno = 0;
+    const double value = strtod(text, &end);
+    if (end == text || *end || errno || !(value >= least && value <= most)) return 0;
+    *number = value;
+    return 1;
+}
+
+static int read_integer(const char *text, long least, long most, long *number)
+{
+    char *end;
+    errno = 0;
+    *number = strtol(text, &end, 10);
+    return end != text && !*end && !errno && *number >= least && *number <= most;
+}
+
+static int set_source(struct settings *s, const char *text) { return s->source = text, CONTINUE; }
+static int set_rig(struct settings *s, const char *text) { return s->rig = text, CONTINUE; }
+static int set_calibration(struct settings *s, const char *text) { return s->calibration = text, CONTINUE; }
+
+static int set_link(struct settings *s, const char *text)
+{
+    if (s->links == LINKS_MOST) return message(EXIT_USAGE, "--link: at most %d links", LINKS_MOST);
+    s->link[s->links++] = text;
+    return CONTINUE;
+}
+
+static int set_imu(struct settings *s, const char *text)
+{
+    s->imu_is_autopilots = strcmp(text, "autopilot") == 0;
+    if (s->imu_is_autopilots || strcmp(text, "source") == 0) return CONTINUE;
+    return message(EXIT_USAGE, "--imu %s: not source or autopilot", text);
+}
+
+static int set_origin(struct settings *s, const char *text)
+{
+    char part[3][32];
+    double v[3];
+    if (sscanf(text, "%31[^,],%31[^,],%31[^,]", part[0], part[1], part[2]) != 3 ||
+        !read_double(part[0], -90.0, 90.0, &v[0]) || !read_double(part[1], -180.0, 180.0, &v[1]) ||
+        !read_double(part[2], -1000.0, 100000.0, &v[2]))
+        return message(EXIT_USAGE, "--origin %s: not LATITUDE,LONGITUDE,ALTITUDE in degrees and m", text);
+    s->origin = (links_origin_t){.is_set = 1,
+                                 .latitude_e7 = (int32_t)lround(v[0] * 1e7),
+                                 .longitude_e7 = (int32_t)lround(v[1] * 1e7),
+                                 .altitude_mm = (int32_t)lround(v[2] * 1e3)};
+    return CONTINUE;
+}
+
+static int set_port(struct settings *s, const char *text)
+{
+    static const char *const name[] = {"auto", "cuda", "host"};
+    static const vfront_port_t port[] = {VFRONT_PORT_AUTO, VFRONT_PORT_CUDA, VFRONT_PORT_HOST};
+    for (size_t i = 0; i < 3; i++) {
+        if (strcmp(text, name[i]) != 0) continue;
+        s->port = port[i];
+        return CONTINUE;
+    }
+    return message(EXIT_USAGE, "--port %s: not auto, host or cuda", text);
+}
+
+static int set_tuning(struct settings *s, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    char name[64];
+    long value;
+    if (!equals || !read_integer(equals + 1, INT32_MIN, INT32_MAX, &value))
+        return message(EXIT_USAGE, "--set %s: not NAME=VALUE with a whole number", text);
+    snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
+    if (vfront_tuning_set(&s->tuning, name, (int32_t)value) == VFRONT_OK) return CONTINUE;
+    return message(EXIT_USAGE, "--set %s: no such value, or out of its range; replay --set help lists them", text);
+}
+
+/** Options that are a number. */
+static int set_number(struct settings *s, const char *name, const char *text)
+{
+    const struct {
+        const char *name;
+        double least, most;
+        double *number;
+    } doubles[] = {{"--imu-hz", 10.0, 1000.0, &s->imu_hz},
+                   {"--rate", 1.0, 100.0, &s->rate_hz},
+                   {"--stamp-sigma", 0.0, 100.0, &s->delay_sigma_s}};
+    long number;
+    for (size_t i = 0; i < sizeof doubles / sizeof *doubles; i++) {
+        if (strcmp(name, doubles[i].name) != 0) continue;
+        if (read_double(text, doubles[i].least, doubles[i].most, doubles[i].number)) return CONTINUE;
+        return message(EXIT_USAGE, "%s %s: not a number in %g..%g", name, text, doubles[i].least, doubles[i].most);
+    }
+    const int is_frames = strcmp(name, "--frames") == 0, is_system = strcmp(name, "--system") == 0;
+    const int is_answers = strcmp(name, "--answers") == 0;
+    const long least = is_answers ? 0 : 1;
+    const int is_slow = strcmp(name, "--slow") == 0;
+    const long most = is_frames ? INT32_MAX : is_system ? 255 : is_answers ? 100000 : is_slow ? 1000 : 99;
+    if (!read_integer(text, least, most, &number))
+        return message(EXIT_USAGE, "%s %s: not a whole number in %ld..%ld", name, text, least, most);
+    if (is_frames)
+        s->frames = (uint32_t)number;
+    else
+        *(is_system ? &s->system : is_answers ? &s->answers : is_slow ? &s->slow : &s->priority) = (int)number;
+    return CONTINUE;
+}
+
+static int set_flag(struct settings *s, const char *name)
+{
+    const struct {
+        const char *name;
+        int *flag;
+        int value;
+    } known[] = {{"--fast", &s->is_fast, 1},
+                 {"--vision-position", &s->has_vision_position, 1},
+                 {"--quiet", &s->quiet, 1},
+                 {"--no-carry", &s->has_carry, 0}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(name, known[i].name) != 0) continue;
+        *known[i].flag = known[i].value;
+        return CONTINUE;
+    }
+    if (strcmp(name, "--help") != 0) return message(EXIT_USAGE, "%s: no such option; --help lists them", name);
+    fputs(help, stdout);
+    return EXIT_DONE;
+}
+
+/** One option, as --name value or --name=value. Advances `at` over its value. */
+static int read_option(struct settings *s, char **word, int *at)
+{
+    static const struct {
+        const char *name;
+        int (*set)(struct settings *s, const char *text);
+    } known[] = {{"--source", set_source}, {"--rig", set_rig},   {"--calibration", set_calibration},
+                 {"--link", set_link},     {"--imu", set_imu},   {"--origin", set_origin},
+                 {"--port", set_port},     {"--set", set_tuning}};
+    static const char *const numbers[] = {"--imu-hz", "--rate",    "--stamp-sigma", "--frames",
+                                          "--system", "--answers", "--realtime",    "--slow"};
+    char name[32];
+    const char *equals = strchr(word[*at], '=');
+    snprintf(name, sizeof name, "%.*s", equals ? (int)(equals - word[*at]) : 31, word[*at]);
+    int (*set)(struct settings *, const char *) = NULL;
+    int is_number = 0;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(name, known[i].name) == 0) set = known[i].set;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) is_number |= strcmp(name, numbers[i]) == 0;
+    if (!set && !is_number) return set_flag(s, word[*at]);
+    const char *text = equals ? equals + 1 : word[*at + 1] ? word[++*at] : NULL;
+    if (!text || !*text) return message(EXIT_USAGE, "%s: a value is missing", name);
+    return set ? set(s, text) : set_number(s, name, text);
+}
+
+int settings_read(struct settings *s, int count, char **word)
+{
+    memset(s, 0, sizeof *s);
+    vfront_tuning_default(&s->tuning);
+    s->source = "synthetic";
+    s->imu_hz = 200.0;
+    s->rate_hz = 50.0;
+    s->delay_sigma_s = 2.0;
+    s->system = 1;
+    s->answers = -1;
+    s->slow = 1;
+    s->has_carry = 1;
+    for (int at = 1; at < count; at++) {
+        if (word[at][0] != '-') return message(EXIT_USAGE, "%s: not an option; --help lists them", word[at]);
+        const int code = read_option(s, word, &at);
+        if (code != CONTINUE) return code;
+    }
+    s->delay_sigma_s *= 1e-3;
+    if (!s->links) return message(EXIT_USAGE, "--link is missing: where the messages go; --help lists all options");
+    if ((s->is_fast || s->slow > 1) && s->imu_is_autopilots)
+        return message(EXIT_USAGE, "--fast, --slow: no IMU of an autopilot, whose time is the machine's");
+    if (s->tuning.window == 0 && VFRONT_WINDOW) s->tuning.window = 1;
+    return CONTINUE;
+}

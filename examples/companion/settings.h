@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Command line of the companion. examples/README.md describes every option.
+ */
+#ifndef COMPANION_SETTINGS_H
+#define COMPANION_SETTINGS_H
+
+#include "examples/message.h"
+#include "links.h"
+#include "vfront.h"
+
+/** Exit codes beside those of message.h. */
+enum {
+    EXIT_LINK = 3,   /**< A link could not be opened. */
+    EXIT_SOURCE = 4, /**< A source could not be opened, or ended with a fault. */
+    EXIT_RIG = 5,    /**< The rig is not one that can fly: no calibration, no IMU, no mount. */
+    EXIT_LIBRARY = 6 /**< vfront_init() refused, or a step failed for good. */
+};
+
+struct settings {
+    const char *source, *rig, *calibration; /* NULL: not given; source always is */
+    const char *link[LINKS_MOST];
+    int links;
+    int imu_is_autopilots;
+    double imu_hz;
+    double rate_hz;
+    double delay_sigma_s;
+    int system, answers;
+    int has_vision_position, is_fast, quiet, has_carry;
+    int slow;     /* of the clock; 1: it is the machine's */
+    int priority; /* of SCHED_FIFO; 0: none */
+    uint32_t frames;
+    links_origin_t origin;
+    vfront_port_t port;
+    vfront_tuning_t tuning;
+};
+
+/** Parses the command line, or prints help. Returns CONTINUE, or an exit code. */
+int settings_read(struct settings *settings, int count, char **word);
+
+#endif

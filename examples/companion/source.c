@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#include "source_internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct source {
+    const source_kind_t *kind;
+    void *of;
+};
+
+const char *source_fail(const char *format, ...)
+{
+    static char text[512];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    return text;
+}
+
+const char *source_open(source_t **source, const source_settings_t *settings)
+{
+    *source = calloc(1, sizeof **source);
+    if (!*source) return "no memory for a source";
+    (*source)->kind = &source_dataset;
+    const char *error = (*source)->kind->open(&(*source)->of, settings);
+    if (!error) return NULL;
+    source_close(*source);
+    *source = NULL;
+    return error;
+}
+
+void source_close(source_t *s)
+{
+    if (!s) return;
+    s->kind->close(s->of);
+    free(s);
+}
+
+const vfront_rig_t *source_rig(const source_t *s) { return s->kind->rig(s->of); }
+int source_has_readings(const source_t *s) { return s->kind->has_readings(s->of); }
+const char *source_fault(source_t *s) { return s->kind->fault(s->of); }
+uint64_t source_skipped(const source_t *s) { return s->kind->skipped(s->of); }
+
+source_found_t source_next(source_t *s, vfront_frame_t *frame, uint64_t *arrived_ns)
+{
+    memset(frame, 0, sizeof *frame);
+    return s->kind->next(s->of, frame, arrived_ns);
+}
+
+void source_done(source_t *s)
+{
+    if (s->kind->done) s->kind->done(s->of);
+}

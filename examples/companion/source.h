@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Where frames come from. The kinds:
+ *   synthetic, DATASET    the rendered flight, or a data set of replay's (dataset.h), frames and readings at the time
+ *                         that their stamps say, shifted to the machine's clock, or as fast as they are asked for;
+ *                         their time is then that of the companion's clock
+ *
+ * A function that can fail returns NULL, or a one-line message, valid until the next call.
+ */
+#ifndef COMPANION_SOURCE_H
+#define COMPANION_SOURCE_H
+
+#include "vfront.h"
+
+/** What a source calls with each reading that it has, in the order of their times, at their time. */
+typedef void source_reading_fn(void *context, const vfront_imu_t *reading);
+
+/** Settings. */
+typedef struct source_settings {
+    const char *where;       /**< Kind and place. */
+    const char *calibration; /**< Files for calibration_read(); NULL: those of the data set. */
+    int is_fast;             /**< 1: as fast as frames are asked for. */
+    int has_readings;        /**< 1: readings of the source are wanted. */
+    uint32_t frames;         /**< Frames to give; 0: all. */
+    source_reading_fn *take; /**< For readings. */
+    void *context;           /**< For `take`. */
+} source_settings_t;
+
+/** What source_next() found. */
+typedef enum source_found {
+    SOURCE_FRAME = 0,
+    SOURCE_NOTHING = 1, /**< No frame within some 100 ms: a camera that stopped, or a signal. Ask again. */
+    SOURCE_END = 2,     /**< No more frames. */
+    SOURCE_FAILED = 3   /**< source_fault() says why. */
+} source_found_t;
+
+typedef struct source source_t;
+
+const char *source_open(source_t **source, const source_settings_t *settings);
+void source_close(source_t *source);
+
+/** Cameras and IMU. */
+const vfront_rig_t *source_rig(const source_t *source);
+
+/** 1: it has readings of an IMU. */
+int source_has_readings(const source_t *source);
+
+/** The next frame, always the newest: those that came while a step was under way are counted and passed over, but for
+ *  `is_fast`. Its pictures are valid until the next call. arrived_ns: when its last byte was there. */
+source_found_t source_next(source_t *source, vfront_frame_t *frame, uint64_t *arrived_ns);
+
+/** The frame is no longer read: the buffer of a camera goes back to its driver. */
+void source_done(source_t *source);
+
+/** Message of a failure, or of a camera that went away or is back, to be said once; NULL: none. */
+const char *source_fault(source_t *source);
+
+/** Frames passed over so far. */
+uint64_t source_skipped(const source_t *source);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Kinds of sources: each gives its own memory and functions.
+ */
+#ifndef COMPANION_SOURCE_INTERNAL_H
+#define COMPANION_SOURCE_INTERNAL_H
+
+#include "source.h"
+
+/** Functions of a kind; `of` is its memory. */
+typedef struct source_kind {
+    const char *(*open)(void **of, const source_settings_t *settings);
+    void (*close)(void *of);
+    const vfront_rig_t *(*rig)(const void *of);
+    int (*has_readings)(const void *of);
+    source_found_t (*next)(void *of, vfront_frame_t *frame, uint64_t *arrived_ns);
+    void (*done)(void *of); /* NULL: nothing to do */
+    const char *(*fault)(void *of);
+    uint64_t (*skipped)(const void *of);
+} source_kind_t;
+
+extern const source_kind_t source_dataset;
+
+/** Formats the message of a failed function. */
+__attribute__((format(printf, 1, 2))) const char *source_fail(const char *format, ...);
+
+#endif

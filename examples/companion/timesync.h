@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Clock of the autopilot beside that of the companion: offset and skew, with standard deviations, from round trips of
+ * MAVLink's TIMESYNC. A request goes out at sent_ns and comes back at received_ns with the autopilot's own time; the
+ * true offset lies within half of the round trip either way. A Kalman filter of both takes each round trip for as good
+ * as it was short beside the shortest of late; what all of them have in common, a way there that is longer than the way
+ * back, no filter sees: a quarter of the shortest round trip is added to the deviation for it.
+ */
+#ifndef COMPANION_TIMESYNC_H
+#define COMPANION_TIMESYNC_H
+
+#include <stdint.h>
+
+#define TIMESYNC_LATE 64                /* round trips among which the shortest is looked for */
+#define TIMESYNC_LEAST 8                /* round trips before anything is said */
+#define TIMESYNC_SIGMA_MOST_S 3e-3      /* larger deviations: nothing is said */
+#define TIMESYNC_SILENCE_NS 10000000000 /* without a round trip: nothing is said */
+
+/** What became of a round trip. */
+typedef enum timesync_taken {
+    TIMESYNC_TAKEN = 0,
+    TIMESYNC_STRANGE = 1, /**< Not taken: negative, over 1 s, or too far from all before. */
+    TIMESYNC_ANEW = 2     /**< Taken as the first one: several in a row agree that the clock was set. */
+} timesync_taken_t;
+
+/** Filter. Zero it before the first round trip. */
+typedef struct timesync {
+    uint32_t count;               /**< Round trips taken. */
+    int64_t base_ns;              /**< Offset from which offset_s counts: autopilot - companion. */
+    uint64_t at_ns;               /**< Companion's time of the state. */
+    double offset_s;              /**< Offset at at_ns, beyond base_ns. */
+    double skew;                  /**< Its change [s/s]. */
+    double P[3];                  /**< Variances of offset and skew: PP, PS, SS. */
+    double trip_s[TIMESYNC_LATE]; /**< Of late, a ring. */
+    int64_t strange_ns;           /**< Offset of the last strange one. */
+    uint32_t strange;             /**< Strange ones in a row that agree. */
+    uint32_t resets;              /**< Clocks that were set. */
+} timesync_t;
+
+/** A round trip. remote_ns: the autopilot's time as it answered. */
+timesync_taken_t timesync_add(timesync_t *sync, uint64_t sent_ns, int64_t remote_ns, uint64_t received_ns);
+
+/**
+ * Time of the companion for one of the autopilot.
+ * @param[in]  now_ns   The companion's.
+ * @param[out] sigma_s  Standard deviation [s].
+ * @return 0: not known; both outputs unchanged.
+ */
+int timesync_local(const timesync_t *sync, int64_t remote_ns, uint64_t now_ns, uint64_t *local_ns, double *sigma_s);
+
+/** Shortest round trip of late [s]. */
+double timesync_trip_s(const timesync_t *sync);
+
+#endif

@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The companion as a whole, its messages read by pymavlink.
+
+    tests/companion/flight.py build/companion build/replay
+
+Exit: 0 good, 1 not, 77 no pymavlink.
+
+The rendered flight as fast as this machine can: what goes into a file against the states that replay writes of the same frames, turned into LOCAL_FRD and
+BODY_FRD here, from the definitions of both; twice the same bytes. Then over loopback, on the wall clock, an autopilot played here: nothing with a stamp before
+it can relate stamps, its TIMESYNC is answered at once while a step is under way, its IMU is asked for and its readings come back as states; a stranger's datagrams do nothing; ctrl-C
+ends it with 0. Wrong options, ports, files end with their exit codes and a line that names them.
+"""
+import math
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+os.environ["MAVLINK20"] = "1"
+try:
+    from pymavlink.dialects.v20 import ardupilotmega as mav
+except ImportError as missing:
+    print(f"flight: SKIPPED, {missing}")
+    sys.exit(77)
+
+FAULTS = []
+SOURCE, FRAMES = "synthetic:320x240", 30
+SLOW = 8  # times: how much slower than the machine the clocks over loopback are
+
+
+def expect(good, what):
+    if not good:
+        FAULTS.append(what)
+        print("FAULT:", what)
+    return good
+
+
+def messages_of(data):
+    link = mav.MAVLink(None)
+    return link.parse_buffer(bytearray(data)) or []
+
+
+# ---- rotation matrices of quaternions, row by row ---------------------------------------------------------------------------------------
+
+
+def matrix(w, x, y, z):
+    return [[1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)], [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)]]
+
+
+def times(A, B):
+    return [[sum(A[i][k] * B[k][j] for k in range(3)) for j in range(3)] for i in range(3)]
+
+
+def of(A, v):
+    return [sum(A[i][k] * v[k] for k in range(3)) for i in range(3)]
+
+
+def transposed(A):
+    return [list(row) for row in zip(*A)]
+
+
+FLIP = [[1, 0, 0], [0, -1, 0], [0, 0, -1]]  # x forward, y left, z up to x forward, y right, z down, and back
+
+
+def states_of(folder):
+    """Rows of state.csv that are states: t_ns, position, velocity, matrix of the attitude, reset_counter, quality."""
+    lines = (folder / "state.csv").read_text().splitlines()
+    names = lines[0].split(",")
+    rows = []
+    for line in lines[1:]:
+        row = dict(zip(names, line.split(",")))
+        if row["state"] not in ("good", "coasting", "stereo"):
+            continue
+        number = {n: float(row[n]) for n in names if n not in ("state", "flags") and row[n]}
+        rows.append((int(row["t_imu_ns"]), [number["px"], number["py"], number["pz"]], [number["vx"], number["vy"], number["vz"]],
+                     matrix(number["qw"], number["qx"], number["qy"], number["qz"]), int(row["reset_counter"]), int(row["quality"])))
+    return rows
+
+
+def as_frd(rows):
+    """The same in LOCAL_FRD and BODY_FRD: x of the local frame level along the first heading."""
+    first = rows[0]
+    heading = math.atan2(first[3][1][0], first[3][0][0])
+    c, s = math.cos(heading), math.sin(heading)
+    to_local = [[c, s, 0], [s, -c, 0], [0, 0, -1]]
+    out = []
+    for t_ns, p, v, R, resets, quality in rows:
+        body = times(times(to_local, R), FLIP)
+        out.append((t_ns // 1000, of(to_local, [a - b for a, b in zip(p, first[1])]), of(FLIP, of(transposed(R), v)), body, resets, quality))
+    return out
+
+
+def run(program, *words, code=0, timeout=300):
+    done = subprocess.run([program, *words], capture_output=True, text=True, timeout=timeout)
+    expect(done.returncode == code, f"companion {' '.join(words)}: exit {done.returncode}, not {code}: {done.stderr[-300:]}")
+    return done
+
+
+def against_replay(companion, replay, folder):
+    data = []
+    for name in "a", "b":
+        run(companion, "--source", SOURCE, "--fast", "--frames", str(FRAMES), "--link", f"file:{folder}/{name}", "--stamp-sigma", "0", "--no-carry")
+        data.append((folder / name).read_bytes())
+    expect(data[0] == data[1], "two runs, different bytes")
+    subprocess.run([replay, "--set", "window=1", "--frames", str(FRAMES), "--quiet", "--out", str(folder / "replay"), SOURCE], check=True, stdout=subprocess.DEVNULL)
+    want = {row[0]: row for row in as_frd(states_of(folder / "replay"))}
+    sent = [m for m in messages_of(data[0]) if m.get_type() == "ODOMETRY"]
+    expect(len(sent) >= FRAMES - 12 and len(sent) == len(want), f"{len(sent)} ODOMETRY of {len(want)} states")
+    worst = [0.0, 0.0, 0.0]
+    for m in sent:
+        row = want.get(m.time_usec)
+        if not expect(row is not None, f"ODOMETRY of {m.time_usec} us: no state"):
+            return
+        R = matrix(*m.q)
+        worst[0] = max(worst[0], *(abs(a - b) for a, b in zip((m.x, m.y, m.z), row[1])))
+        worst[1] = max(worst[1], *(abs(R[i][j] - row[3][i][j]) for i in range(3) for j in range(3)))
+        worst[2] = max(worst[2], *(abs(a - b) for a, b in zip((m.vx, m.vy, m.vz), row[2])))
+        expect(m.frame_id == 20 and m.child_frame_id == 12 and m.estimator_type == 3, "frames or estimator")
+        expect(m.quality == row[5] and m.reset_counter == 0, f"quality {m.quality}, not {row[5]}")
+        expect(all(math.isfinite(v) for v in list(m.pose_covariance) + list(m.velocity_covariance)), "a covariance that is not finite")
+        expect(all(m.pose_covariance[i] > 0 and m.velocity_covariance[i] > 0 for i in (0, 6, 11, 15, 18, 20)), "a variance that is not above 0")
+    print(f"{len(sent)} ODOMETRY beside replay's states: position {worst[0]:.1e} m, rotation {worst[1]:.1e}, velocity {worst[2]:.1e} m/s")
+    expect(worst[0] < 1e-5 and worst[1] < 1e-5 and worst[2] < 1e-4, "not those of replay's states")
+    kinds = {m.get_type() for m in messages_of(data[0])}
+    expect({"HEARTBEAT", "STATUSTEXT"} <= kinds, f"messages: {kinds}")
+
+
+def option_faults(companion, folder):
+    taken = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    taken.bind(("", 0))
+    port = taken.getsockname()[1]
+    missing = folder / "no_rig.yaml"
+    hole = folder / "hole.yaml"
+    hole.write_text("imu0:\n  gyroscope_noise_density: 1e-3\n")
+    link = ("--link", f"file:{folder}/x")
+    cases = [(2, "--link"), (2, "--nonsense", *link), (2, "--rate", "0", *link), (2, "--rate", "nan", *link), (2, "--origin", "91,0,0", *link), (2, "--set", "windows=1", *link),
+             (2, "--imu", "mine", *link), (2, "word", *link), (2, "--fast", "--imu", "autopilot", *link), (3, "--link", "udp:nowhere"), (3, "--link", f"udp:127.0.0.1:9:{port}"),
+             (3, "--link", "serial:/dev/null:57600"), (4, "--source", str(folder / "nothing"), *link), (4, "--rig", str(missing), *link), (4, "--rig", str(hole), *link), (2,)]
+    for code, *words in cases:
+        done = run(companion, *words, code=code)
+        expect(done.stderr.count("companion: ") >= 1 and len(done.stderr.splitlines()) <= 2, f"{words}: {done.stderr!r}")
+    expect("--link" in run(companion, "--help").stdout, "--help")
+
+
+class Autopilot:
+    """PX4, as far as the companion sees it, on a socket. Its clock is 1000 s ahead, and SLOW times as slow as the machine's, as the companion's is here."""
+    AHEAD_NS = 1000 * 10**9
+
+    def __init__(self):
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind(("127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
+        self.socket.settimeout(0.005)
+        self.link, self.reader = mav.MAVLink(None, srcSystem=1, srcComponent=1), mav.MAVLink(None)
+        self.peer, self.got, self.trips, self.next = None, [], [], dict.fromkeys(("beat", "sync"), 0.0)
+
+    def now(self):
+        return time.monotonic_ns() // SLOW + self.AHEAD_NS
+
+    def send(self, message):
+        if self.peer:
+            self.socket.sendto(bytes(message.pack(self.link)), self.peer)
+
+    def turn(self, beats=True):
+        """What is due, then what has come."""
+        at = time.monotonic()
+        if beats and at >= self.next["beat"]:
+            self.next["beat"] = at + 1.0
+            self.send(mav.MAVLink_heartbeat_message(2, 12, 0, 0, 4, 3))
+        if beats and at >= self.next["sync"]:
+            self.next["sync"] = at + 0.05
+            self.send(mav.MAVLink_timesync_message(0, self.now()))
+        try:
+            data, self.peer = self.socket.recvfrom(2048)
+        except socket.timeout:
+            return
+        now = self.now()
+        for m in self.reader.parse_buffer(bytearray(data)) or []:
+            self.got.append((now, m))
+            if m.get_type() == "TIMESYNC" and m.tc1 == 0:
+                self.send(mav.MAVLink_timesync_message(now, m.ts1))
+            elif m.get_type() == "TIMESYNC":
+                self.trips.append((now - m.ts1) * 1e-9)
+
+    def of(self, kind):
+        return [(t, m) for t, m in self.got if m.get_type() == kind]
+
+
+def over_loopback(companion):
+    """A flight on a clock that this machine can keep up with, beside other work."""
+    pilot, stranger = Autopilot(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    words = [companion, "--source", "synthetic:160x120", "--link", f"udp:127.0.0.1:{pilot.port}", "--answers", "60", "--origin", "47.4,8.5,400", "--quiet", "--slow", str(SLOW)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    end, related = time.monotonic() + 60.0, None
+    while time.monotonic() < end and len(pilot.of("ODOMETRY")) < 25 and process.poll() is None:
+        pilot.turn()
+        if pilot.peer and len(pilot.got) % 5 == 0:
+            stranger.sendto(bytes(mav.MAVLink_timesync_message(0, 1).pack(mav.MAVLink(None, srcSystem=1, srcComponent=1))), pilot.peer)
+        if related is None and len(pilot.trips) >= 60:
+            related = pilot.now()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    expect(process.returncode == 0, f"ctrl-C: exit {process.returncode}: {err[-300:]}")
+    sent = pilot.of("ODOMETRY")
+    expect(len(sent) >= 20, f"{len(sent)} ODOMETRY in 60 s: {err[-500:]}")
+    first_trip = pilot.trips and sorted(pilot.trips)
+    expect(len(pilot.trips) >= 60, f"{len(pilot.trips)} answers")
+    if sent and len(pilot.trips) >= 60:
+        expect(sum(1 for t, m in pilot.of("TIMESYNC") if m.tc1 > 0 and t < sent[0][0]) >= 60, "ODOMETRY before stamps could be related")
+        stamps = [m.time_usec for _, m in sent]
+        expect(all(a < b for a, b in zip(stamps, stamps[1:])), "stamps that do not rise")
+        # by the answers of the companion its clock is known: a stamp lies before its message came, by less than what is stale
+        ahead_ns = min(t - m.tc1 for t, m in pilot.of("TIMESYNC") if m.tc1 > 0)
+        ages = [(t - ahead_ns) * 1e-3 - m.time_usec for t, m in sent if m.quality > 0]
+        expect(all(0 < a < 220e3 for a in ages), f"ages of {min(ages):.0f} to {max(ages):.0f} us")
+        print(f"over loopback: {len(sent)} ODOMETRY, {min(ages) * 1e-3:.0f} to {max(ages) * 1e-3:.0f} ms old; TIMESYNC answered within {first_trip[len(first_trip) // 2] * 1e6:.0f} us "
+              f"in the median of {len(first_trip)}")
+        expect(first_trip[len(first_trip) // 2] < 5e-3, "TIMESYNC waits for the step")
+    expect(1 <= len(pilot.of("SET_GPS_GLOBAL_ORIGIN")) <= 3 and pilot.of("SET_GPS_GLOBAL_ORIGIN")[0][1].latitude == 474000000, "origin")
+    expect({m.get_srcComponent() for _, m in pilot.got} == {197} and {m.get_srcSystem() for _, m in pilot.got} == {1}, "system or component")
+    expect("frames" in out, f"no summary: {out!r}")
+
+
+def main():
+    companion, replay = (os.path.abspath(word) for word in sys.argv[1:3])
+    with tempfile.TemporaryDirectory() as folder:
+        against_replay(companion, replay, pathlib.Path(folder))
+        option_faults(companion, pathlib.Path(folder))
+    over_loopback(companion)
+    print("FAILED" if FAULTS else "flies")
+    sys.exit(1 if FAULTS else 0)
+
+
+if __name__ == "__main__":
+    main()

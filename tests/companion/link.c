@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Links (examples/companion/link.h) on this machine: datagrams over loopback, a pair of pseudo terminals, files; peers
+ * that are not the configured one, devices that go away, full disks, and bytes at random.
+ */
+#define _GNU_SOURCE /* posix_openpt, ptsname, cfmakeraw */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "examples/companion/clock.h"
+#include "examples/companion/link.h"
+#include "tests/fixture/random.h"
+
+/** A socket of this machine's loopback; its port in *port. */
+static int bound(uint16_t *port)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t bytes = sizeof a;
+    const int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    assert_true(fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof a) == 0);
+    assert_true(getsockname(fd, (struct sockaddr *)&a, &bytes) == 0);
+    *port = ntohs(a.sin_port);
+    return fd;
+}
+
+static mavlink_message_t attitude(float roll)
+{
+    mavlink_message_t m;
+    memset(&m, 0, sizeof m);
+    m.id = MAVLINK_ATTITUDE;
+    m.system = m.component = 1;
+    m.as.attitude.roll[0] = roll;
+    return m;
+}
+
+static size_t frame_of(uint8_t frame[MAVLINK_FRAME_MOST], float roll, uint8_t sequence)
+{
+    mavlink_message_t m = attitude(roll);
+    m.sequence = sequence;
+    return mavlink_encode(frame, &m);
+}
+
+static void wait_for(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    assert_int_equal(poll(&p, 1, 5000), 1);
+}
+
+static void test_datagrams(void **state)
+{
+    static link_t l;
+    struct sockaddr_in from;
+    socklen_t bytes = sizeof from;
+    uint8_t frame[MAVLINK_FRAME_MOST], got[512];
+    uint16_t port, other_port;
+    char spec[64];
+    mavlink_message_t m = attitude(0.5f);
+    (void)state;
+    const int peer = bound(&port), stranger = bound(&other_port);
+    snprintf(spec, sizeof spec, "udp:127.0.0.1:%u", port);
+    assert_null(link_open(&l, spec));
+    assert_int_equal(link_send(&l, &m), 1);
+    wait_for(peer);
+    const ssize_t n = recvfrom(peer, got, sizeof got, 0, (struct sockaddr *)&from, &bytes);
+    assert_int_equal(n, frame_of(frame, 0.5f, 0));
+    assert_memory_equal(got, frame, (size_t)n);
+
+    const size_t length = frame_of(frame, 0.75f, 3);
+    assert_true(sendto(stranger, frame, length, 0, (struct sockaddr *)&from, bytes) == (ssize_t)length);
+    frame_of(frame, 0.25f, 9);
+    assert_true(sendto(peer, frame, 9, 0, (struct sockaddr *)&from, bytes) == 9); /* cut off: the next one counts */
+    assert_true(sendto(peer, frame, length, 0, (struct sockaddr *)&from, bytes) == (ssize_t)length);
+    wait_for(l.fd);
+    assert_int_equal(link_receive(&l, &m), 1);
+    assert_true(m.as.attitude.roll[0] == 0.25f); /* the stranger's is not there */
+    assert_int_equal(link_receive(&l, &m), 0);
+    assert_int_equal(l.lost, 0);
+    frame_of(frame, 0.25f, 12);
+    assert_true(sendto(peer, frame, length, 0, (struct sockaddr *)&from, bytes) == (ssize_t)length);
+    wait_for(l.fd);
+    assert_int_equal(link_receive(&l, &m), 1);
+    assert_int_equal(l.lost, 2); /* 10 and 11 */
+
+    close(peer); /* nobody listens: nothing breaks, and it is said once */
+    int said = 0;
+    for (int i = 0; i < 20; i++) {
+        m = attitude(0.0f);
+        link_send(&l, &m);
+        while (link_receive(&l, &m)) continue;
+        said += link_tend(&l) != NULL;
+    }
+    assert_int_equal(said, 1);
+    link_close(&l);
+    close(stranger);
+}
+
+static void test_local_port(void **state)
+{
+    static link_t a, b;
+    uint16_t port, local;
+    char spec[64];
+    (void)state;
+    const int peer = bound(&port), free_one = bound(&local);
+    close(free_one);
+    snprintf(spec, sizeof spec, "udp:127.0.0.1:%u:%u", port, local);
+    assert_null(link_open(&a, spec));
+    const char *error = link_open(&b, spec);
+    assert_non_null(error);
+    assert_non_null(strstr(error, "another companion"));
+    link_close(&a);
+    close(peer);
+}
+
+static void test_bad_names(void **state)
+{
+    static const char *const names[] = {"",
+                                        "udp",
+                                        "udp:",
+                                        "udp:127.0.0.1",
+                                        "udp:127.0.0.1:",
+                                        "udp::14550",
+                                        "udp:127.0.0.1:0",
+                                        "udp:127.0.0.1:65536",
+                                        "udp:127.0.0.1:14550:",
+                                        "udp:127.0.0.1:14550:x",
+                                        "udp:[::1:14550",
+                                        "udp:127.0.0.1:1455000000",
+                                        "serial:/dev/null",
+                                        "serial::9600",
+                                        "serial:/dev/null:57600",
+                                        "serial:/nowhere/tty:57600",
+                                        "serial:/dev/null:1234",
+                                        "serial:/dev/null:57600x",
+                                        "file:",
+                                        "file:/nowhere/file",
+                                        "tcp:127.0.0.1:5760",
+                                        "%s%n:%s"};
+    static link_t l;
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *error = link_open(&l, names[i]);
+        REQUIRE(error && strstr(error, "--link"), "%s was opened ", names[i]);
+        assert_int_equal(l.fd, -1);
+        mavlink_message_t m = attitude(0.0f);
+        assert_int_equal(link_send(&l, &m), 0);
+        assert_int_equal(link_receive(&l, &m), 0);
+    }
+}
+
+/** The master of a pseudo terminal; the name of its other end in `spec`. */
+static int terminal(char *spec, size_t bytes)
+{
+    const int fd = posix_openpt(O_RDWR | O_NOCTTY);
+    struct termios t;
+    if (fd < 0 || grantpt(fd) != 0 || unlockpt(fd) != 0) skip();
+    assert_true(tcgetattr(fd, &t) == 0);
+    cfmakeraw(&t);
+    tcsetattr(fd, TCSANOW, &t);
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    snprintf(spec, bytes, "serial:%s:921600", ptsname(fd));
+    return fd;
+}
+
+static void test_serial(void **state)
+{
+    static link_t l;
+    char spec[96];
+    uint8_t frame[MAVLINK_FRAME_MOST], got[512];
+    mavlink_message_t m = attitude(0.5f);
+    (void)state;
+    const int master = terminal(spec, sizeof spec);
+    assert_null(link_open(&l, spec));
+    assert_int_equal(link_send(&l, &m), 1);
+    const size_t n = frame_of(frame, 0.5f, 0);
+    wait_for(master);
+    assert_int_equal(read(master, got, sizeof got), n);
+    assert_memory_equal(got, frame, n);
+    for (size_t i = 0; i < n; i++) { /* a byte at a time */
+        assert_true(write(master, frame + i, 1) == 1);
+        wait_for(l.fd);
+        assert_int_equal(link_receive(&l, &m), i == n - 1);
+    }
+    int dropped = 0; /* nobody reads: frames are dropped as a whole, no call waits */
+    for (int i = 0; i < 2000; i++) {
+        m = attitude((float)i);
+        dropped += !link_send(&l, &m);
+    }
+    assert_true(dropped > 0);
+    mavlink_parser_t parser = {0};
+    uint64_t messages = 0;
+    for (int round = 0; round < 2000; round++) {
+        const ssize_t k = read(master, got, sizeof got);
+        const uint8_t *rest = got;
+        size_t count = k > 0 ? (size_t)k : 0;
+        while (mavlink_parse(&parser, &rest, &count, &m)) messages++;
+        link_tend(&l);
+        if (k <= 0 && !l.out_count) break;
+    }
+    assert_int_equal(parser.damaged, 0);
+    assert_int_equal(parser.noise, 0);
+    assert_int_equal(messages, 2000 - dropped);
+
+    close(master); /* unplugged */
+    int said = 0;
+    for (int i = 0; i < 10; i++) {
+        m = attitude(0.0f);
+        link_send(&l, &m);
+        while (link_receive(&l, &m)) continue;
+        said += link_tend(&l) != NULL;
+    }
+    assert_int_equal(l.fd, -1);
+    assert_int_equal(said, 1);
+    link_close(&l);
+}
+
+/** A device that went away is opened again once it is back: its name leads to another terminal then. */
+static void test_plugged_again(void **state)
+{
+    static link_t l;
+    char spec[96], folder[] = "/tmp/linkXXXXXX", name[64];
+    uint8_t got[512];
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(name, sizeof name, "%s/tty", folder);
+    int master = terminal(spec, sizeof spec);
+    assert_true(symlink(ptsname(master), name) == 0);
+    snprintf(spec, sizeof spec, "serial:%s:57600", name);
+    clock_set_ns(1000000000u);
+    assert_null(link_open(&l, spec));
+    close(master);
+    unlink(name);
+    mavlink_message_t m = attitude(0.0f);
+    link_send(&l, &m);
+    link_receive(&l, &m);
+    link_receive(&l, &m);
+    assert_non_null(strstr(link_tend(&l), "is gone"));
+    char other[96];
+    const int again = terminal(other, sizeof other);
+    assert_true(symlink(ptsname(again), name) == 0);
+    assert_null(link_tend(&l)); /* not before its second */
+    clock_set_ns(2100000000u);
+    assert_non_null(strstr(link_tend(&l), "is back"));
+    m = attitude(0.5f);
+    assert_int_equal(link_send(&l, &m), 1);
+    wait_for(again);
+    assert_true(read(again, got, sizeof got) == 20); /* without its zeros */
+    link_close(&l);
+    close(again);
+    unlink(name);
+    rmdir(folder);
+    clock_set_ns(0);
+}
+
+static void test_files(void **state)
+{
+    static link_t l;
+    char path[] = "/tmp/linkXXXXXX", spec[64];
+    uint8_t frame[MAVLINK_FRAME_MOST], got[4096];
+    mavlink_message_t m;
+    (void)state;
+    const int fd = mkstemp(path);
+    snprintf(spec, sizeof spec, "file:%s", path);
+    assert_null(link_open(&l, spec));
+    size_t bytes = 0;
+    for (uint8_t i = 0; i < 30; i++) {
+        m = attitude((float)i);
+        assert_int_equal(link_send(&l, &m), 1);
+        assert_int_equal(link_receive(&l, &m), 0);
+        bytes += frame_of(frame, (float)i, i);
+    }
+    assert_int_equal(read(fd, got, sizeof got), bytes);
+    link_close(&l);
+    close(fd);
+    unlink(path);
+    if (access("/dev/full", W_OK) != 0) return;
+    assert_null(link_open(&l, "file:/dev/full"));
+    int said = 0;
+    for (int i = 0; i < 10; i++) {
+        m = attitude(0.0f);
+        link_send(&l, &m);
+        const char *news = link_tend(&l);
+        said += news != NULL && strstr(news, "disk full") != NULL;
+    }
+    assert_int_equal(said, 1);
+    link_close(&l);
+}
+
+/** A stream with bits flipped and bytes lost, over a terminal: what is whole comes out, and nothing that was not sent.
+ *  */
+static void test_damage(void **state)
+{
+    static link_t l;
+    char spec[96];
+    uint8_t frame[MAVLINK_FRAME_MOST];
+    mavlink_message_t m;
+    int whole = 0, found = 0;
+    (void)state;
+    shake(21);
+    const int master = terminal(spec, sizeof spec);
+    assert_null(link_open(&l, spec));
+    for (int i = 0; i < 20000; i++) {
+        size_t n = frame_of(frame, (float)(i + 1), (uint8_t)i);
+        const uint64_t kind = roll64() % 10;
+        if (kind == 0) frame[roll64() % n] ^= (uint8_t)(1u << roll64() % 8);
+        if (kind == 1) n -= 1 + roll64() % (n - 1);
+        if (kind == 2) n = 0;
+        if (kind == 3)
+            for (size_t k = 0; k < n; k++) frame[k] = (uint8_t)roll64();
+        whole += kind > 3;
+        assert_true(write(master, frame, n) == (ssize_t)n);
+        while (link_receive(&l, &m)) {
+            assert_int_equal(m.id, MAVLINK_ATTITUDE);
+            const float roll = m.as.attitude.roll[0];
+            assert_true(roll >= 1.0f && roll <= (float)(i + 1) && roll == (float)(int)roll);
+            found++;
+        }
+    }
+    assert_in_range(found, whole * 97 / 100, whole + 1);
+    link_close(&l);
+    close(master);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_datagrams),     cmocka_unit_test(test_local_port),
+                                       cmocka_unit_test(test_bad_names),     cmocka_unit_test(test_serial),
+                                       cmocka_unit_test(test_plugged_again), cmocka_unit_test(test_files),
+                                       cmocka_unit_test(test_damage)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,269 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Recordings of replay: the same results again, the first frame and stage named where they are others, and what is exported.
+
+    tests/examples/recording.py build/replay [--mcap DENSE_REPLAY]
+
+Reads .vfr by a reader of its own (CRCs by zlib), changes recordings and sees what replay says of them. --mcap: the exported file beside the
+recording and replay's tables, read by the package `mcap`; DENSE_REPLAY is a build with stixels. Exit: 0 done, 1 failed, 77 no package `mcap`.
+"""
+import base64
+import csv
+import inspect
+import json
+import os
+import pathlib
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+
+MAGIC = b"VFR1\r\n\x1a\n"
+HEADER, FRAME, RESULT, FAULT, EVENT, IMU, MAVLINK, LOST, END = range(1, 10)
+SIZE = "synthetic:320x208"
+LIGHT = ["--set", "select_points=300", "--set", "ego_hypotheses=64"]
+FAULTS = "3 both drop\n5 clock back 0.5\n6-7 camera1 black\n8 both duplicate\n"
+failures = 0
+
+
+def check(what, good, more=""):
+    global failures
+    if not good:
+        failures += 1
+        print(f"recording: {what} {more}")
+
+
+def run(replay, *words):
+    done = subprocess.run([replay, "--quiet", *words], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    return done.returncode, done.stdout, done.stderr
+
+
+def line(text, name):
+    found = re.search(rf"^{name} +(.*)$", text, re.M)
+    return found.group(1) if found else ""
+
+
+def chunks(data):
+    """[type, number, time, payload] of every chunk, as examples/recording/chunk.h has them."""
+    assert data[:8] == MAGIC
+    at, found = 8, []
+    while at < len(data):
+        mark, kind, zero, size, number, t_ns, crc, own = struct.unpack_from("<4sHHIIQII", data, at)
+        assert mark == b"VFRC" and zero == 0 and own == zlib.crc32(data[at:at + 28]), f"head at {at}"
+        payload = data[at + 32:at + 32 + size]
+        assert len(payload) == size and zlib.crc32(payload) == crc and number == len(found), f"chunk at {at}"
+        found.append([kind, number, t_ns, bytearray(payload)])
+        at += 32 + size
+    return found
+
+
+def join(list_of_chunks):
+    data = bytearray(MAGIC)
+    for i, (kind, _, t_ns, payload) in enumerate(list_of_chunks):
+        head = struct.pack("<4sHHIIQI", b"VFRC", kind, 0, len(payload), i, t_ns, zlib.crc32(payload))
+        data += head + struct.pack("<I", zlib.crc32(head)) + payload
+    return bytes(data)
+
+
+def pictures(payload, cameras=2):
+    """Pixels of each camera of a CHUNK_FRAME in 8-bit grey."""
+    _, _, flags, count, gyro, imu, _ = struct.unpack_from("<QIBBIII", payload)
+    assert count == cameras
+    heads = [struct.unpack_from("<iiIQB", payload, 26 + 21 * i) for i in range(count)]
+    at = 26 + 21 * count + (72 if flags & 8 else 0) + 32 * gyro + 56 * imu
+    found = []
+    for width, height, form, _, mask in heads:
+        if form == 6:
+            found.append(None)
+            continue
+        assert form == 0 and not mask
+        found.append((width, height, bytes(payload[at:at + width * height])))
+        at += width * height
+    assert at == len(payload)
+    return found
+
+
+def record_and_replay(replay, folder):
+    script, file = folder / "faults.txt", folder / "a.vfr"
+    script.write_text(FAULTS)
+    code, first, said = run(replay, "--frames", "14", "--set", "window=1", *LIGHT, "--fault", script, "--record", file, SIZE)
+    check("record", code == 0, said)
+    parts = chunks(file.read_bytes())
+    kinds = [c[0] for c in parts]
+    check("a chunk for each frame, for each result", kinds.count(FRAME) == 14 and kinds.count(RESULT) == 14 and kinds[-1] == END,
+          kinds)
+    check("faults are in it", [bytes(c[3]) for c in parts if c[0] == FAULT][:2] == [b"both drop", b"clock back"], kinds)
+    status = [struct.unpack_from("<i", c[3])[0] for c in parts if c[0] == RESULT]
+    check("refused frames are in it", status.count(-11) == 2, status)
+    for _ in range(2):
+        code, again, said = run(replay, file)
+        check("replay again", code == 0 and "14 of 14 results as recorded" in again, again + said)
+        check("one digest", line(again, "digest") == line(first, "digest") != "", again)
+    code, again, said = run(replay, "--record", folder / "b.vfr", file)
+    one, other = parts, chunks((folder / "b.vfr").read_bytes())
+    check("a recording of a recording", [c[3] for c in one if c[0] == FRAME] == [c[3] for c in other if c[0] == FRAME])
+    code, again, _ = run(replay, "--set", "ego_seed=7", file)
+    check("another run", code == 0 and "results are not compared: ego_seed" in again, again)
+    code, again, said = run(replay, "--set", "deadline_us=1", file)
+    check("a value that changes no bit", code == 0 and "14 of 14" in again, again + said)
+    code, first, _ = run(replay, "--frames", "4", "--pairs", "--record", folder / "p.vfr", SIZE)
+    code, again, said = run(replay, folder / "p.vfr")
+    check("resets are in it", code == 0 and "4 of 4 results" in again, again + said)
+    return parts
+
+
+def change(replay, folder, parts):
+    stages = re.findall(r"X\((\w+)\)", re.search(r"define VFRONT_STAGE_LIST\(X\)(.*?)\n\n", pathlib.Path("vfront.h").read_text(), re.S).group(1))
+    results = [i for i, c in enumerate(parts) if c[0] == RESULT]
+    frames = [i for i, c in enumerate(parts) if c[0] == FRAME]
+    file = folder / "changed.vfr"
+
+    def said_of(changes, want):
+        changed = [[*c[:3], bytearray(c[3])] for c in parts]
+        changes(changed)
+        file.write_bytes(join(changed))
+        code, _, said = run(replay, file)
+        check(f"exit 1 and '{want}'", code == 1 and want in said, said)
+
+    def digest(name):
+        def at(c):
+            c[results[2]][3][36 + 8 * stages.index(name)] ^= 1
+        return at
+
+    for name in ["ingest", "track", "describe", "match", "window", "ego", "report"]:
+        said_of(digest(name), f"frame 2: differs from the recording, first in the stage {name}")
+
+    def pixels(c):
+        payload = c[frames[3]][3]
+        payload[-320 * 208:] = bytes(b ^ 3 for b in payload[-320 * 208:])
+    said_of(pixels, "frame 3: differs from the recording, first in the stage ingest")
+
+    def seed(c):
+        at = c[0][3].index(b"\x08ego_seed") + 9
+        c[0][3][at:at + 4] = struct.pack("<i", 99)
+    said_of(seed, "frame 1: differs from the recording, first in the stage ego")
+
+    def late(c):
+        struct.pack_into("<Q", c[frames[2]][3], 0, 0)
+    said_of(late, "frame 2: VFRONT_E_TIME, in the recording VFRONT_OK")
+
+    def name(c):
+        at = c[0][3].index(b"\x08ego_seed") + 1
+        c[0][3][at:at + 4] = b"EGO_"
+    said_of(name, "tuning value EGO_seed: this build has none of that name")
+
+    def size(c):
+        struct.pack_into("<i", c[frames[4]][3], 26, 321)
+    said_of(size, "frame 4: camera 0: a picture of 321x208 px, the rig has 320x208")
+
+    whole = join(parts)
+    file.write_bytes(whole[:len(whole) // 2])
+    code, again, said = run(replay, file)
+    check("half of it", code == 0 and "ends within the chunk at byte" in said and re.search(r"(\d+) of \1 results", again), said + again)
+    damaged = bytearray(whole)
+    damaged[len(whole) // 2] ^= 16
+    file.write_bytes(damaged)
+    code, _, said = run(replay, file)
+    check("damage", code == 1 and re.search(r"the frame at byte \d+ is damaged", said), said)
+    lost = [c for i, c in enumerate(parts) if i not in (frames[5], results[5])]
+    lost.insert(frames[5], [LOST, 0, 0, struct.pack("<II", 1, 1)])
+    file.write_bytes(join(lost))
+    code, again, said = run(replay, file)
+    check("frames lost", code == 0 and "5 of 5 results as recorded; 8 frames are not compared" in again, again + said)
+
+
+def table(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def export(replay, dense, folder):
+    from mcap.reader import make_reader
+    file, out = folder / "m.vfr", folder / "out"
+    script = folder / "faults.txt"
+    script.write_text("9 camera1 stop\n")
+    run(replay, "--frames", "24", "--set", "window=1", *LIGHT, "--fault", script, "--record", file, SIZE)
+    code, _, said = run(replay, "--out", out, "--export", "mcap", "--export", "csv", file)
+    check("export", code == 0, said)
+    with open(out / "replay.mcap", "rb") as stream:
+        reader = make_reader(stream, validate_crcs=True)
+        summary = reader.get_summary()
+        messages = {}
+        for schema, channel, message in reader.iter_messages():
+            text = json.loads(message.data, parse_constant=lambda word: check("finite numbers", False, word))
+            json.loads(schema.data)
+            messages.setdefault(channel.topic, []).append((message.log_time, text))
+        later = {"starting_at" if "starting_at" in inspect.signature(reader.iter_messages).parameters else "start_time": 1400000000}
+        half = [m.log_time for _, _, m in reader.iter_messages(topics=["/health"], **later)]
+    check("summary", summary.statistics.message_count == sum(map(len, messages.values())), summary.statistics)
+    health = table(out / "health.csv")
+    check("seek", half == [int(h["t_ns"]) for h in health if int(h["t_ns"]) >= 1400000000], half)
+    check("a picture for each frame", len(messages["/camera0/image"]) == 24 and len(messages["/camera1/image"]) == 23)
+    frames = [c for c in chunks(file.read_bytes()) if c[0] == FRAME]
+    for camera in range(2):
+        given = [(c[2], *pictures(c[3])[camera]) for c in frames if pictures(c[3])[camera]]
+        sent = [(t, m["width"], m["height"], base64.b64decode(m["data"])) for t, m in messages[f"/camera{camera}/image"]]
+        check(f"pixels of camera {camera}", given == sent)
+    tracks = {}
+    for row in table(out / "tracks.csv"):
+        if row["state"] in ("new", "tracked"):
+            tracks.setdefault(int(row["t_ns"]), []).append((float(row["x_px"]) + 0.5, float(row["y_px"]) + 0.5))
+    for t, m in messages["/camera0/tracks"]:
+        points = [(p["x"], p["y"]) for p in m["points"][0]["points"]]
+        want = tracks.get(t, [])
+        check("tracks", len(points) == len(want) == len(m["points"][0]["outline_colors"]) and
+              all(abs(a - b) < 1e-3 for p, q in zip(sorted(points), sorted(want)) for a, b in zip(p, q)), t)
+    states = {int(r["t_ns"]): r for r in table(out / "state.csv") if r["px"]}
+    check("states", len(messages["/state"]) == len(states) > 10)
+    for t, m in messages["/state"]:
+        row = states[t]
+        for name, columns in (("position_m", "px py pz"), ("velocity_mps", "vx vy vz"), ("q_wxyz", "qw qx qy qz"), ("gyro_bias_rad_s", "bgx bgy bgz")):
+            check(name, all(abs(v - float(row[c])) < 1e-9 for v, c in zip(m[name], columns.split())), (m[name], row))
+        check("sigma", abs(m["sigma"][0] - float(row["sigma_px"])) < 1e-9)
+    for t, m in messages["/tf"]:
+        if m["parent_frame_id"] == "odom":
+            check("tf", abs(m["translation"]["x"] - float(states[t]["px"])) < 1e-9 and abs(m["rotation"]["w"]) <= 1)
+    check("path", len(messages["/path"]) > 1 and len(messages["/path"][-1][1]["poses"]) > 5)
+    digests = table(out / "recording" / "digests.csv")
+    check("digests.csv", [d["report"] for d in digests] == [r.split()[2] for r in (out / "digest.txt").read_text().splitlines()])
+    readings = [r for r in table(out / "recording" / "readings.csv") if r["source"] == "frame"]
+    check("readings.csv", len(readings) == sum(struct.unpack_from("<QIBBIII", c[3])[5] for c in frames) > 100)
+    check("events.csv", [r["text"] for r in table(out / "recording" / "events.csv")] == ["camera1 stop"])
+
+    out = folder / "dense"
+    code, _, said = run(dense, "--frames", "3", "--set", "dense=1", "--set", "stixel=1", "--out", out, "--export", "mcap", "synthetic:192x144")
+    check("export of stixels", code == 0, said)
+    with open(out / "replay.mcap", "rb") as stream:
+        scans = [(m.log_time, json.loads(m.data)) for _, _, m in make_reader(stream).iter_messages(topics=["/obstacles"])]
+    rows = {int(r["t_ns"]): r for r in table(out / "obstacles.csv")}
+    seen = 0
+    for t, m in scans:
+        step = (m["end_angle"] - m["start_angle"]) / (len(m["ranges"]) - 1)
+        for i, distance in enumerate(m["ranges"]):
+            left = round((m["start_angle"] + i * step) / step) * 5 # degrees against the clock
+            cm = int(rows[t][f"cm_{-left % 360}"])
+            check("obstacle", distance is None if cm == 65535 else abs(distance - cm * 0.01) < 0.006, (t, left, cm, distance))
+            seen += distance is not None
+    check("obstacles are seen", len(scans) == 3 and seen > 3, seen)
+
+
+def main():
+    replay = os.path.abspath(sys.argv[1])
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        if "--mcap" in sys.argv:
+            try:
+                import mcap.reader  # noqa: F401
+            except ImportError:
+                print("recording: SKIPPED, no package mcap (pip install mcap)")
+                sys.exit(77)
+            export(replay, os.path.abspath(sys.argv[3]), folder)
+        else:
+            change(replay, folder, record_and_replay(replay, folder))
+    print(f"recording: {failures} failures" if failures else "recording: as recorded")
+    sys.exit(failures > 0)
+
+
+main()
