@@ -20,11 +20,17 @@
 #include "examples/state.h"
 #include "links.h"
 #include "meter.h"
+#include "obstacles.h"
 #include "settings.h"
 #include "source.h"
+#include "watchdog.h"
 
 #define READINGS_WAIT_NS 20000000u /* longest wait of a frame for readings of its time */
 #define REPORT_NS 10000000000u
+#define SECOND_NS 1000000000u
+#define OBSTACLES_NS 66000000u /* least time between two messages of obstacles: 15 Hz */
+#define OBSTACLE_LEAST_M 0.3
+#define OBSTACLE_MOST_M 20.0
 
 static vfront_t vf;
 static links_t links;
@@ -40,7 +46,13 @@ struct companion {
     uint32_t nav_state, stereo, missing, imu; /* as last said */
     int has_said;
     vfront_status_t last; /* of the last step */
-    uint64_t report_ns;
+    uint64_t report_ns, second_ns, obstacles_ns;
+    keep_t keep;
+    int has_keep_fault;
+    check_t check;
+    vfront_camera_t seen; /* camera 0 of the results */
+    pose_t T_body_cam;    /* its pose on the body */
+    double baseline_m;
 };
 
 static void stop(int signal)
@@ -88,6 +100,9 @@ static int open_source(struct companion *c)
                                         .is_fast = s->is_fast,
                                         .has_readings = !s->imu_is_autopilots,
                                         .frames = s->frames,
+                                        .rate_hz = s->camera_hz,
+                                        .exposure_us = s->exposure_us,
+                                        .readout_us = s->readout_us,
                                         .take = take_reading,
                                         .context = c};
     const char *error = source_open(&c->source, &settings);
@@ -128,7 +143,8 @@ static int open_links(struct companion *c)
                                       .component = 1,
                                       .wants_imu = s->imu_is_autopilots,
                                       .imu_hz = s->imu_hz,
-                                      .answers = s->answers};
+                                      .wants_motion = s->is_check,
+                                      .answers = s->is_check ? 0 : s->answers};
     if (!links_init(&links)) return message(EXIT_FAILED, "no mutex");
     for (int i = 0; i < s->links; i++) {
         peer_settings_t one = settings;
@@ -150,6 +166,33 @@ static vfront_imu_noise_t noise_in_flight(const struct companion *c)
     return noise;
 }
 
+/** Goes on from the pose of a run before. */
+static void take_up(struct companion *c)
+{
+    const char *reason = NULL;
+    keep_t *k = &c->keep;
+    if (!c->settings.keep) return;
+    if (keep_read(c->settings.keep, clock_ns(), k, &reason)) {
+        k->restarts++;
+        sender_resume(&links.sender, k->position_m, k->yaw_rad, k->sigma_m, k->sigma_yaw_rad,
+                      (uint8_t)k->reset_counter);
+        links_say(&links, SEVERITY_WARNING, "vision: restart %" PRIu32 ", the pose goes on", k->restarts);
+    } else if (reason) {
+        message(CONTINUE, "--keep %s: not taken: %s", c->settings.keep, reason);
+    }
+}
+
+/** Camera 0 of the results on the body. A rectified camera is turned against that of the rig: by its own extrinsics. */
+static void place_camera(struct companion *c)
+{
+    vfront_info_t info;
+    vfront_info(&vf, &info);
+    c->seen = info.seen[0];
+    c->baseline_m = calibration_baseline_m(&c->rig);
+    const pose_t T_cam_imu = calibration_extrinsics(&c->seen), T_imu_cam = pose_inverse(&T_cam_imu);
+    c->T_body_cam = pose_compose(&c->T_body_imu, &T_imu_cam);
+}
+
 static int open_library(struct companion *c)
 {
     const struct settings *s = &c->settings;
@@ -164,6 +207,8 @@ static int open_library(struct companion *c)
                                                 .T_body_imu = c->T_body_imu,
                                                 .noise = noise_in_flight(c),
                                                 .stamp_sigma_s = s->delay_sigma_s};
+    place_camera(c);
+    take_up(c);
     return CONTINUE;
 }
 
@@ -204,11 +249,36 @@ static void say_health(struct companion *c, const vfront_result_t *r)
     c->has_said = 1;
 }
 
+#if VFRONT_DENSE
+static void send_obstacles(struct companion *c, const vfront_result_t *r)
+{
+    const obstacles_settings_t settings = {
+        .height_m = c->settings.obstacle_height_m, .least_m = OBSTACLE_LEAST_M, .most_m = OBSTACLE_MOST_M};
+    uint16_t cm[VFRONT_OBSTACLE_BINS];
+    mavlink_message_t m;
+    double up[3];
+    if (!(settings.height_m > 0.0) || r->t_mid_ns < c->obstacles_ns + OBSTACLES_NS) return;
+    c->obstacles_ns = r->t_mid_ns;
+    if (state_is_one(r->nav.state)) odometry_up(up, &r->nav, &c->T_body_imu);
+    obstacles_of(cm, &settings, &r->disparity, &c->seen, c->baseline_m, &c->T_body_cam,
+                 state_is_one(r->nav.state) ? up : NULL);
+    obstacles_message(&m, cm, &settings, r->t_mid_ns);
+    links_send(&links, &m);
+}
+#else
+static void send_obstacles(struct companion *c, const vfront_result_t *r)
+{
+    (void)c;
+    (void)r;
+}
+#endif
+
 static void take_result(struct companion *c, const vfront_result_t *r, uint64_t arrived_ns)
 {
     if (links_state(&links, &r->nav) && !c->settings.is_fast)
         meter_latency(&c->meter, arrived_ns, links.first_byte_ns, (uint64_t)((double)r->timing.step_us * 1e3));
     meter_frame(&c->meter, r);
+    send_obstacles(c, r);
     say_health(c, r);
     c->last = VFRONT_OK;
 }
@@ -251,6 +321,32 @@ static int step(struct companion *c, vfront_frame_t *frame, uint64_t arrived_ns)
     return is_refusal(status) ? CONTINUE : EXIT_LIBRARY;
 }
 
+/** Once a second: the file of the pose, the sign of life. */
+static void each_second(struct companion *c)
+{
+    const uint64_t now_ns = clock_ns();
+    if (now_ns < c->second_ns) return;
+    c->second_ns = now_ns + SECOND_NS;
+    watchdog_alive();
+    if (!c->settings.keep || !links_keep(&links, &c->keep)) return;
+    const char *fault = keep_write(c->settings.keep, &c->keep);
+    if (fault && !c->has_keep_fault) message(CONTINUE, "%s; goes on without", fault);
+    c->has_keep_fault = fault != NULL;
+}
+
+/** --check: what the person is told. 1: it is over. */
+static int check(struct companion *c)
+{
+    check_pose_t ours, theirs;
+    char text[CHECK_TEXT];
+    links_poses(&links, &ours, &theirs);
+    if (check_add(&c->check, &ours, &theirs, clock_ns(), text)) {
+        puts(text);
+        fflush(stdout);
+    }
+    return c->check.step == CHECK_DONE;
+}
+
 static void report(struct companion *c, int is_last)
 {
     const uint64_t now_ns = clock_ns();
@@ -277,6 +373,8 @@ static int fly(struct companion *c)
             source_done(c->source);
         }
         if (c->settings.is_fast) links_turn(&links);
+        if (c->settings.is_check && check(c)) return c->check.failures ? EXIT_CHECK : EXIT_DONE;
+        each_second(c);
         report(c, 0);
     }
     report(c, 1);
@@ -299,7 +397,10 @@ int main(int count, char **word)
         be_realtime(c.settings.priority);
         if (!c.settings.is_fast && !links_start(&links)) code = message(EXIT_FAILED, "no thread");
     }
-    if (code == CONTINUE) code = fly(&c);
+    if (code == CONTINUE) {
+        watchdog_ready();
+        code = fly(&c);
+    }
     source_close(c.source);
     links_stop(&links);
     vfront_shutdown(&vf);

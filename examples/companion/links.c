@@ -3,6 +3,7 @@
 #include "links.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -288,4 +289,45 @@ void links_give_back(links_t *l, uint32_t count)
     pthread_mutex_lock(&l->lock);
     readings_give_back(&l->readings, count);
     pthread_mutex_unlock(&l->lock);
+}
+
+int links_keep(links_t *l, keep_t *k)
+{
+    pthread_mutex_lock(&l->lock);
+    const odometry_t o = l->sender.last;
+    const int has = l->sender.has_sent;
+    k->reset_counter = l->sender.reset_counter;
+    pthread_mutex_unlock(&l->lock);
+    double R[9];
+    const double xyzw[4] = {o.q_local_body[1], o.q_local_body[2], o.q_local_body[3], o.q_local_body[0]};
+    if (!has) return 0;
+    pose_rotation(R, xyzw);
+    k->t_ns = o.t_ns;
+    k->yaw_rad = o.euler_rad[2];
+    k->sigma_yaw_rad = sqrt(o.pose_covariance[20]);
+    for (int i = 0; i < 3; i++) {
+        k->position_m[i] = o.position_m[i];
+        k->sigma_m[i] = sqrt(o.pose_covariance[odometry_index(6, i, i)]);
+        k->velocity_mps[i] = 0.0;
+        for (int j = 0; j < 3; j++) k->velocity_mps[i] += R[3 * i + j] * o.velocity_mps[j];
+    }
+    return 1;
+}
+
+void links_poses(links_t *l, check_pose_t *ours, check_pose_t *theirs)
+{
+    const uint64_t now_ns = clock_ns();
+    pthread_mutex_lock(&l->lock);
+    const odometry_t o = l->sender.last;
+    const peer_motion_t motion = l->peer[0].motion;
+    ours->has_attitude = ours->has_position = l->sender.is_sending;
+    pthread_mutex_unlock(&l->lock);
+    theirs->has_attitude = motion.attitude_ns && now_ns - motion.attitude_ns < SECOND_NS / 2;
+    theirs->has_position = motion.position_ns && now_ns - motion.position_ns < SECOND_NS / 2;
+    for (int i = 0; i < 3; i++) {
+        ours->euler_rad[i] = o.euler_rad[i];
+        ours->position_m[i] = o.position_m[i];
+        theirs->euler_rad[i] = motion.euler_rad[i];
+        theirs->position_m[i] = motion.position_m[i];
+    }
 }

@@ -9,6 +9,8 @@
 
 #include <pthread.h>
 
+#include "check.h"
+#include "keep.h"
 #include "peer.h"
 #include "sender.h"
 
@@ -78,6 +80,12 @@ void links_set_state(links_t *links, int state);
 /** Readings for the next frame, waited for until one is later than t_ns or `until_ns` has come. Returns their number.
  *  */
 uint32_t links_readings(links_t *links, uint64_t t_ns, uint64_t until_ns, vfront_imu_t *out, uint32_t most);
+
+/** Pose to take along over a restart. 0: none was sent yet. */
+int links_keep(links_t *links, keep_t *keep);
+
+/** Pose that is sent, and that of the autopilot at the end of the first link, for the check of the mount. */
+void links_poses(links_t *links, check_pose_t *ours, check_pose_t *theirs);
 
 /** The frame was not taken. */
 void links_give_back(links_t *links, uint32_t count);

@@ -14,7 +14,9 @@ enum { HIGHRES_IMU_RATES_AND_FORCES = 0x3f }; /* bits of fields_updated: what is
 #define IMU_SILENCE_NS 1000000000u
 #define MILLI_G_M_S2 9.80665e-3
 #define REFUSALS_MOST 3
-#define TRIP_MOST_S 10e-3 /* longer round trips PX4 does not take */
+#define MOTION_HZ 20.0
+#define MOTION_NS 5000000000u /* between requests of it */
+#define TRIP_MOST_S 10e-3     /* longer round trips PX4 does not take */
 
 /** 1 for the autopilot that is configured. */
 static int is_autopilot(const peer_t *p, const mavlink_message_t *m)
@@ -157,16 +159,22 @@ static void ask_time(peer_t *p, uint64_t now_ns, mavlink_message_t *out)
     p->next_request_ns = now_ns + REQUEST_NS;
 }
 
-static void ask_imu(peer_t *p, uint64_t now_ns, mavlink_message_t *out)
+/** Request of a message at a rate. */
+static void ask_message(const peer_t *p, uint32_t id, double hz, mavlink_message_t *out)
 {
-    const int raw = p->autopilot == AUTOPILOT_ARDUPILOT || p->imu_refusals >= REFUSALS_MOST;
     memset(out, 0, sizeof *out);
     out->id = MAVLINK_COMMAND_LONG;
     out->as.command.command[0] = COMMAND_MESSAGE_INTERVAL;
-    out->as.command.param1[0] = raw ? (float)MAVLINK_RAW_IMU : (float)MAVLINK_HIGHRES_IMU;
-    out->as.command.param2[0] = (float)(1e6 / p->settings.imu_hz);
+    out->as.command.param1[0] = (float)id;
+    out->as.command.param2[0] = (float)(1e6 / hz);
     out->as.command.target_system[0] = p->settings.system;
     out->as.command.target_component[0] = p->settings.component;
+}
+
+static void ask_imu(peer_t *p, uint64_t now_ns, mavlink_message_t *out)
+{
+    const int raw = p->autopilot == AUTOPILOT_ARDUPILOT || p->imu_refusals >= REFUSALS_MOST;
+    ask_message(p, raw ? MAVLINK_RAW_IMU : MAVLINK_HIGHRES_IMU, p->settings.imu_hz, out);
     p->next_interval_ns = now_ns + INTERVAL_NS;
 }
 
@@ -182,6 +190,11 @@ int peer_tick(peer_t *p, uint64_t now_ns, mavlink_message_t out[PEER_MESSAGES])
     if (now_ns >= p->next_request_ns) ask_time(p, now_ns, &out[n++]);
     const int silent = !p->imu_ns || now_ns > p->imu_ns + IMU_SILENCE_NS;
     if (p->settings.wants_imu && silent && now_ns >= p->next_interval_ns) ask_imu(p, now_ns, &out[n++]);
+    if (p->settings.wants_motion && now_ns >= p->next_motion_ns) {
+        ask_message(p, MAVLINK_ATTITUDE, MOTION_HZ, &out[n++]);
+        ask_message(p, MAVLINK_LOCAL_POSITION_NED, MOTION_HZ, &out[n++]);
+        p->next_motion_ns = now_ns + MOTION_NS;
+    }
     return n;
 }
 

@@ -27,6 +27,7 @@ typedef struct peer_settings {
     uint8_t system, component; /**< Of the autopilot; component 1. This program has the same system. */
     int wants_imu;             /**< 1: its readings are the IMU. */
     double imu_hz;             /**< Rate to ask for. */
+    int wants_motion;          /**< 1: ATTITUDE and LOCAL_POSITION_NED are asked for. */
     int answers;               /**< TIMESYNC answers before stamps are sent; -1: as the autopilot needs. */
 } peer_settings_t;
 
@@ -48,7 +49,7 @@ typedef struct peer {
     timesync_t sync;
     uint64_t asked_ns[8]; /**< Requests that may still come back. */
     uint32_t asked;       /**< Requests so far. */
-    uint64_t next_request_ns, next_interval_ns;
+    uint64_t next_request_ns, next_interval_ns, next_motion_ns;
     uint64_t imu_ns;       /**< When a reading came last. */
     uint32_t imu_id;       /**< Message with which readings come; 0: none yet. */
     uint32_t imu_refusals; /**< Of requests for HIGHRES_IMU: RAW_IMU is asked for then. */

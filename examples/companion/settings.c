@@ -11,11 +11,15 @@
 static const char help[] =
     "usage: companion [options] --link LINK\n"
     "\n"
-    "Cameras and an IMU in, MAVLink out: pose and velocity (ODOMETRY) for PX4 and ArduPilot.\n"
-    "examples/README.md describes options, messages and set-up.\n"
+    "Cameras and an IMU in, MAVLink out: pose and velocity (ODOMETRY) and obstacles (OBSTACLE_DISTANCE) for PX4 and\n"
+    "ArduPilot. examples/README.md describes options, messages and set-up.\n"
     "\n"
     "in:\n"
-    "  --source WHERE    synthetic, the default: a rendered flight; synthetic:640x400; a data set of replay\n"
+    "  --source WHERE    synthetic, the default: a rendered flight; synthetic:640x400; a data set of replay;\n"
+    "                    v4l2:0,1: video devices, which need --rig and --imu autopilot\n"
+    "  --camera-hz N     rate of video devices; 30\n"
+    "  --exposure-us N   their exposure time, by half of which stamps are moved to its middle\n"
+    "  --readout-us N    from the end of exposure to that of the frame, where the driver stamps the end of the frame\n"
     "  --rig FILE        YAML: T_body_imu in section body, cam0 and cam1 as Kalibr has them, noise in section imu0\n"
     "  --calibration F   calibration in place of the data set's, as replay's\n"
     "  --imu WHOSE       source, the default, or autopilot: HIGHRES_IMU, of ArduPilot RAW_IMU, on its clock by "
@@ -33,19 +37,24 @@ static const char help[] =
     "                    carried on by the IMU, of 60 Hz every second one\n"
     "  --no-carry        frames alone, none in between\n"
     "  --vision-position VISION_POSITION_ESTIMATE, too\n"
+    "  --obstacles[=M]   OBSTACLE_DISTANCE: what lies within M metres of the vehicle's height; 1. Needs a build with\n"
+    "                    disparities (VFRONT_DENSE)\n"
     "  --origin LAT,LON,ALT  SET_GPS_GLOBAL_ORIGIN [degrees, m above sea], which ArduPilot needs\n"
     "  --answers N       TIMESYNC answers before the autopilot can relate stamps; PX4 needs 500 (50 s), ArduPilot "
     "none\n"
     "  --stamp-sigma MS  standard deviation of stamps [ms]; 2\n"
     "\n"
     "process:\n"
+    "  --check           no flight: guides through lift, nod, lean and turn, and compares with the autopilot\n"
+    "  --keep FILE       pose and counters, once a second; after a restart within a minute the pose goes on\n"
     "  --realtime N      SCHED_FIFO with priority N, and memory locked, where permitted\n"
     "  --port WHICH      auto, host or cuda\n"
     "  --set NAME=VALUE  a tuning value of the library; replay --set help lists them\n"
     "  --quiet           no line every 10 s\n"
     "  --help            this page\n"
     "\n"
-    "exit code: 0 done or stopped by a signal, 1 disk or memory, 2 wrong usage, 3 link, 4 source, 5 rig, 6 library\n";
+    "exit code: 0 done or stopped by a signal, 1 disk or memory, 2 wrong usage, 3 link, 4 source, 5 rig, 6 library,\n"
+    "           7 --check found a fault\n";
 
 static int read_double(const char *text, double least, double most, double *number)
 {
@@ -68,6 +77,8 @@ static int read_integer(const char *text, long least, long most, long *number)
 static int set_source(struct settings *s, const char *text) { return s->source = text, CONTINUE; }
 static int set_rig(struct settings *s, const char *text) { return s->rig = text, CONTINUE; }
 static int set_calibration(struct settings *s, const char *text) { return s->calibration = text, CONTINUE; }
+
+static int set_keep(struct settings *s, const char *text) { return s->keep = text, CONTINUE; }
 
 static int set_link(struct settings *s, const char *text)
 {
@@ -131,7 +142,9 @@ static int set_number(struct settings *s, const char *name, const char *text)
         double *number;
     } doubles[] = {{"--imu-hz", 10.0, 1000.0, &s->imu_hz},
                    {"--rate", 1.0, 100.0, &s->rate_hz},
-                   {"--stamp-sigma", 0.0, 100.0, &s->delay_sigma_s}};
+                   {"--stamp-sigma", 0.0, 100.0, &s->delay_sigma_s},
+                   {"--camera-hz", 1.0, 240.0, &s->camera_hz},
+                   {"--obstacles", 0.1, 50.0, &s->obstacle_height_m}};
     long number;
     for (size_t i = 0; i < sizeof doubles / sizeof *doubles; i++) {
         if (strcmp(name, doubles[i].name) != 0) continue;
@@ -141,12 +154,20 @@ static int set_number(struct settings *s, const char *name, const char *text)
     const int is_frames = strcmp(name, "--frames") == 0, is_system = strcmp(name, "--system") == 0;
     const int is_answers = strcmp(name, "--answers") == 0;
     const long least = is_answers ? 0 : 1;
+    const int is_exposure = strcmp(name, "--exposure-us") == 0, is_readout = strcmp(name, "--readout-us") == 0;
     const int is_slow = strcmp(name, "--slow") == 0;
-    const long most = is_frames ? INT32_MAX : is_system ? 255 : is_answers ? 100000 : is_slow ? 1000 : 99;
+    const long most = is_frames                   ? INT32_MAX
+                      : is_system                 ? 255
+                      : is_answers                ? 100000
+                      : is_exposure || is_readout ? 1000000
+                      : is_slow                   ? 1000
+                                                  : 99;
     if (!read_integer(text, least, most, &number))
         return message(EXIT_USAGE, "%s %s: not a whole number in %ld..%ld", name, text, least, most);
     if (is_frames)
         s->frames = (uint32_t)number;
+    else if (is_exposure || is_readout)
+        *(is_exposure ? &s->exposure_us : &s->readout_us) = (uint32_t)number;
     else
         *(is_system ? &s->system : is_answers ? &s->answers : is_slow ? &s->slow : &s->priority) = (int)number;
     return CONTINUE;
@@ -161,12 +182,14 @@ static int set_flag(struct settings *s, const char *name)
     } known[] = {{"--fast", &s->is_fast, 1},
                  {"--vision-position", &s->has_vision_position, 1},
                  {"--quiet", &s->quiet, 1},
-                 {"--no-carry", &s->has_carry, 0}};
+                 {"--no-carry", &s->has_carry, 0},
+                 {"--check", &s->is_check, 1}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strcmp(name, known[i].name) != 0) continue;
         *known[i].flag = known[i].value;
         return CONTINUE;
     }
+    if (strcmp(name, "--obstacles") == 0) return s->obstacle_height_m = 1.0, CONTINUE;
     if (strcmp(name, "--help") != 0) return message(EXIT_USAGE, "%s: no such option; --help lists them", name);
     fputs(help, stdout);
     return EXIT_DONE;
@@ -179,15 +202,16 @@ static int read_option(struct settings *s, char **word, int *at)
         const char *name;
         int (*set)(struct settings *s, const char *text);
     } known[] = {{"--source", set_source}, {"--rig", set_rig},   {"--calibration", set_calibration},
-                 {"--link", set_link},     {"--imu", set_imu},   {"--origin", set_origin},
-                 {"--port", set_port},     {"--set", set_tuning}};
-    static const char *const numbers[] = {"--imu-hz", "--rate",    "--stamp-sigma", "--frames",
-                                          "--system", "--answers", "--realtime",    "--slow"};
+                 {"--link", set_link},     {"--keep", set_keep}, {"--imu", set_imu},
+                 {"--origin", set_origin}, {"--port", set_port}, {"--set", set_tuning}};
+    static const char *const numbers[] = {"--imu-hz",    "--rate",        "--stamp-sigma", "--frames",
+                                          "--system",    "--answers",     "--realtime",    "--slow",
+                                          "--camera-hz", "--exposure-us", "--readout-us"};
     char name[32];
     const char *equals = strchr(word[*at], '=');
     snprintf(name, sizeof name, "%.*s", equals ? (int)(equals - word[*at]) : 31, word[*at]);
     int (*set)(struct settings *, const char *) = NULL;
-    int is_number = 0;
+    int is_number = equals && strcmp(name, "--obstacles") == 0;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(name, known[i].name) == 0) set = known[i].set;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) is_number |= strcmp(name, numbers[i]) == 0;
@@ -204,6 +228,7 @@ int settings_read(struct settings *s, int count, char **word)
     s->source = "synthetic";
     s->imu_hz = 200.0;
     s->rate_hz = 50.0;
+    s->camera_hz = 30.0;
     s->delay_sigma_s = 2.0;
     s->system = 1;
     s->answers = -1;
@@ -218,6 +243,9 @@ int settings_read(struct settings *s, int count, char **word)
     if (!s->links) return message(EXIT_USAGE, "--link is missing: where the messages go; --help lists all options");
     if ((s->is_fast || s->slow > 1) && s->imu_is_autopilots)
         return message(EXIT_USAGE, "--fast, --slow: no IMU of an autopilot, whose time is the machine's");
+    if (s->obstacle_height_m > 0.0 && !VFRONT_DENSE)
+        return message(EXIT_USAGE, "--obstacles: this build has no disparities; vfront_cfg.h says how it gets them");
+    if (s->obstacle_height_m > 0.0) s->tuning.dense = 1;
     if (s->tuning.window == 0 && VFRONT_WINDOW) s->tuning.window = 1;
     return CONTINUE;
 }

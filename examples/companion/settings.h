@@ -11,14 +11,15 @@
 
 /** Exit codes beside those of message.h. */
 enum {
-    EXIT_LINK = 3,   /**< A link could not be opened. */
-    EXIT_SOURCE = 4, /**< A source could not be opened, or ended with a fault. */
-    EXIT_RIG = 5,    /**< The rig is not one that can fly: no calibration, no IMU, no mount. */
-    EXIT_LIBRARY = 6 /**< vfront_init() refused, or a step failed for good. */
+    EXIT_LINK = 3,    /**< A link could not be opened. */
+    EXIT_SOURCE = 4,  /**< A source could not be opened, or ended with a fault. */
+    EXIT_RIG = 5,     /**< The rig is not one that can fly: no calibration, no IMU, no mount. */
+    EXIT_LIBRARY = 6, /**< vfront_init() refused, or a step failed for good. */
+    EXIT_CHECK = 7    /**< --check found a fault. */
 };
 
 struct settings {
-    const char *source, *rig, *calibration; /* NULL: not given; source always is */
+    const char *source, *rig, *calibration, *keep; /* NULL: not given; source always is */
     const char *link[LINKS_MOST];
     int links;
     int imu_is_autopilots;
@@ -27,9 +28,13 @@ struct settings {
     double delay_sigma_s;
     int system, answers;
     int has_vision_position, is_fast, quiet, has_carry;
-    int slow;     /* of the clock; 1: it is the machine's */
-    int priority; /* of SCHED_FIFO; 0: none */
+    int is_check;
+    double obstacle_height_m; /* 0: no obstacles */
+    int slow;                 /* of the clock; 1: it is the machine's */
+    int priority;             /* of SCHED_FIFO; 0: none */
     uint32_t frames;
+    double camera_hz;
+    uint32_t exposure_us, readout_us;
     links_origin_t origin;
     vfront_port_t port;
     vfront_tuning_t tuning;

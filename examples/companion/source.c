@@ -21,11 +21,17 @@ const char *source_fail(const char *format, ...)
     return text;
 }
 
+/** Kind by the word before the colon; all else is a data set. */
+static const source_kind_t *kind_of(const char *where)
+{
+    return strncmp(where, "v4l2:", 5) == 0 ? &source_v4l2 : &source_dataset;
+}
+
 const char *source_open(source_t **source, const source_settings_t *settings)
 {
     *source = calloc(1, sizeof **source);
     if (!*source) return "no memory for a source";
-    (*source)->kind = &source_dataset;
+    (*source)->kind = kind_of(settings->where);
     const char *error = (*source)->kind->open(&(*source)->of, settings);
     if (!error) return NULL;
     source_close(*source);

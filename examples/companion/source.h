@@ -4,6 +4,7 @@
  *   synthetic, DATASET    the rendered flight, or a data set of replay's (dataset.h), frames and readings at the time
  *                         that their stamps say, shifted to the machine's clock, or as fast as they are asked for;
  *                         their time is then that of the companion's clock
+ *   v4l2:A[,B]            video devices, by number or path
  *
  * A function that can fail returns NULL, or a one-line message, valid until the next call.
  */
@@ -22,6 +23,9 @@ typedef struct source_settings {
     int is_fast;             /**< 1: as fast as frames are asked for. */
     int has_readings;        /**< 1: readings of the source are wanted. */
     uint32_t frames;         /**< Frames to give; 0: all. */
+    double rate_hz;          /**< Of cameras. */
+    uint32_t exposure_us;    /**< Of cameras; 0: not known, and stamps are not moved. */
+    uint32_t readout_us;     /**< From the end of exposure to that of the frame, where drivers stamp that. */
     source_reading_fn *take; /**< For readings. */
     void *context;           /**< For `take`. */
 } source_settings_t;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The companion as a whole, its messages read by pymavlink.
 
-    tests/companion/flight.py build/companion build/replay
+    tests/companion/flight.py build/companion build/replay [build/config/small/companion]
 
 Exit: 0 good, 1 not, 77 no pymavlink.
 
@@ -192,10 +192,10 @@ class Autopilot:
         return [(t, m) for t, m in self.got if m.get_type() == kind]
 
 
-def over_loopback(companion):
+def over_loopback(companion, folder):
     """A flight on a clock that this machine can keep up with, beside other work."""
     pilot, stranger = Autopilot(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    words = [companion, "--source", "synthetic:160x120", "--link", f"udp:127.0.0.1:{pilot.port}", "--answers", "60", "--origin", "47.4,8.5,400", "--quiet", "--slow", str(SLOW)]
+    words = [companion, "--source", "synthetic:160x120", "--link", f"udp:127.0.0.1:{pilot.port}", "--answers", "60", "--origin", "47.4,8.5,400", "--quiet", "--slow", str(SLOW), "--keep", f"{folder}/keep"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     end, related = time.monotonic() + 60.0, None
     while time.monotonic() < end and len(pilot.of("ODOMETRY")) < 25 and process.poll() is None:
@@ -225,6 +225,37 @@ def over_loopback(companion):
     expect(1 <= len(pilot.of("SET_GPS_GLOBAL_ORIGIN")) <= 3 and pilot.of("SET_GPS_GLOBAL_ORIGIN")[0][1].latitude == 474000000, "origin")
     expect({m.get_srcComponent() for _, m in pilot.got} == {197} and {m.get_srcSystem() for _, m in pilot.got} == {1}, "system or component")
     expect("frames" in out, f"no summary: {out!r}")
+    return sent[-1][1] if sent else None
+
+
+def again(companion, folder, last):
+    """A new start: the pose that the run before kept goes on, and reset_counter says so."""
+    run(companion, "--source", "synthetic:160x120", "--slow", str(SLOW), "--frames", "14", "--link", f"file:{folder}/again", "--keep", f"{folder}/keep", "--quiet")
+    sent = [m for m in messages_of((folder / "again").read_bytes()) if m.get_type() == "ODOMETRY"]
+    if not expect(sent, "no ODOMETRY after a new start") or not last:
+        return
+    first = sent[0]
+    apart = max(abs(a - b) for a, b in zip((first.x, first.y, first.z), (last.x, last.y, last.z)))
+    print(f"a new start: {apart:.2f} m from the last pose, deviation {math.sqrt(first.pose_covariance[0]):.2f} m, reset_counter {first.reset_counter}")
+    expect(apart < 3.0 and first.pose_covariance[0] > 0.01, "the pose does not go on")
+    expect(first.reset_counter == 1 and all(m.reset_counter == 1 for m in sent), "reset_counter")
+
+
+def obstacles(companion, folder):
+    """OBSTACLE_DISTANCE of a build with disparities: full circle, BODY_FRD, known ahead, unknown outside of the view."""
+    run(companion, "--source", "synthetic:192x144", "--fast", "--frames", "20", "--link", f"file:{folder}/obstacles", "--obstacles", "--set", "dense_disparities=64")
+    sent = [m for m in messages_of((folder / "obstacles").read_bytes()) if m.get_type() == "OBSTACLE_DISTANCE"]
+    expect(len(sent) >= 6, f"{len(sent)} OBSTACLE_DISTANCE")
+    known = 0
+    for m in sent:
+        expect(m.increment == 5 and m.increment_f == 5.0 and m.angle_offset == 0.0 and m.frame == 12 and len(m.distances) == 72, "layout")
+        expect(all(d == 65535 for d in m.distances[10:63]), "known where no camera looks")
+        expect(all(d == 65535 or m.min_distance <= d <= m.max_distance + 1 for d in m.distances), "a distance out of range")
+        known += sum(1 for d in m.distances if d != 65535)
+    print(f"obstacles: {len(sent)} messages, {known} directions known")
+    expect(known >= 2 * len(sent), "hardly any direction is known")
+    first = sent[0].distances if sent else []
+    expect(all(d == 65535 for d in first), "known before there is gravity")
 
 
 def main():
@@ -232,7 +263,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         against_replay(companion, replay, pathlib.Path(folder))
         option_faults(companion, pathlib.Path(folder))
-    over_loopback(companion)
+        again(companion, pathlib.Path(folder), over_loopback(companion, pathlib.Path(folder)))
+        for small in sys.argv[3:]:
+            obstacles(os.path.abspath(small), pathlib.Path(folder))
     print("FAILED" if FAULTS else "flies")
     sys.exit(1 if FAULTS else 0)
 

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Video devices of Linux: v4l2:0,1 or v4l2:/dev/video0,/dev/video1, camera 0 first. Buffers of the driver are mapped
+ * and read in place; they go back once the step is done. Two cameras belong together by their stamps. A device that
+ * goes away is tried again every second; meanwhile frames come without its picture.
+ */
+#define _DEFAULT_SOURCE /* types of linux/videodev2.h, O_CLOEXEC */
+#include "source_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/videodev2.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "examples/calibration.h"
+
+enum { BUFFERS = 4, PATH = 64, NONE = -1 };
+
+#define APART_NS 2000000u      /* stamps of one frame: frame_skew_us of the library */
+#define RETRY_NS 1000000000u   /* between two tries to open a device */
+#define PATIENCE_NS 500000000u /* without a picture: the camera is missing */
+#define POLL_MS 100
+
+/** A camera. */
+struct device {
+    char path[PATH];
+    int fd; /* -1: gone */
+    void *map[BUFFERS];
+    size_t bytes[BUFFERS];
+    int buffers;
+    vfront_format_t format;
+    uint32_t pitch;
+    int held;            /* buffer that is not the driver's; NONE: none */
+    uint64_t stamp_ns;   /* start of exposure of that buffer */
+    uint64_t arrived_ns; /* when it was there */
+    uint64_t last_ns;    /* when the last picture came */
+    uint64_t retry_ns;
+    int is_start, is_monotonic; /* flags of its stamps */
+};
+
+struct cameras {
+    source_settings_t settings;
+    vfront_rig_t rig;
+    struct device device[VFRONT_CAMERAS];
+    int count;
+    uint32_t given;
+    uint64_t skipped;
+    const char *fault;
+};
+
+/** Formats by preference: grey first. */
+static const struct {
+    uint32_t v4l2;
+    vfront_format_t format;
+} formats[] = {{V4L2_PIX_FMT_GREY, VFRONT_GREY8}, {V4L2_PIX_FMT_Y10, VFRONT_GREY10}, {V4L2_PIX_FMT_Y12, VFRONT_GREY12},
+               {V4L2_PIX_FMT_Y16, VFRONT_GREY16}, {V4L2_PIX_FMT_NV12, VFRONT_NV12},  {V4L2_PIX_FMT_YUYV, VFRONT_YUYV}};
+
+static int control(int fd, unsigned long request, void *argument)
+{
+    int result;
+    do result = ioctl(fd, request, argument);
+    while (result < 0 && errno == EINTR);
+    return result;
+}
+
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
+
+static void close_device(struct device *d)
+{
+    for (int i = 0; i < d->buffers; i++) munmap(d->map[i], d->bytes[i]);
+    if (d->fd >= 0) close(d->fd);
+    d->fd = -1;
+    d->buffers = 0;
+    d->held = NONE;
+}
+
+/** Size and format: the rig's size, and the first format that the driver keeps. */
+static const char *set_format(struct device *d, const vfront_camera_t *c)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        struct v4l2_format f = {.type = V4L2_BUF_TYPE_VIDEO_CAPTURE};
+        f.fmt.pix.width = (uint32_t)c->width_px;
+        f.fmt.pix.height = (uint32_t)c->height_px;
+        f.fmt.pix.pixelformat = formats[i].v4l2;
+        f.fmt.pix.field = V4L2_FIELD_NONE;
+        if (control(d->fd, VIDIOC_S_FMT, &f) != 0) continue;
+        if (f.fmt.pix.pixelformat != formats[i].v4l2) continue;
+        if (f.fmt.pix.width != (uint32_t)c->width_px || f.fmt.pix.height != (uint32_t)c->height_px)
+            return source_fail("%s: %ux%u, but the rig has %dx%d", d->path, f.fmt.pix.width, f.fmt.pix.height,
+                               (int)c->width_px, (int)c->height_px);
+        const uint32_t row = (uint32_t)c->width_px *
+                             (formats[i].format == VFRONT_GREY8 || formats[i].format == VFRONT_NV12 ? 1u : 2u);
+        d->format = formats[i].format;
+        d->pitch = f.fmt.pix.bytesperline;
+        return d->pitch >= row ? NULL : source_fail("%s: %u bytes in a row of %u", d->path, d->pitch, row);
+    }
+    return source_fail("%s: none of the formats GREY, Y10, Y12, Y16, NV12, YUYV", d->path);
+}
+
+static const char *map_buffers(struct device *d, const vfront_camera_t *c)
+{
+    struct v4l2_requestbuffers r = {.count = BUFFERS, .type = V4L2_BUF_TYPE_VIDEO_CAPTURE, .memory = V4L2_MEMORY_MMAP};
+    if (control(d->fd, VIDIOC_REQBUFS, &r) != 0 || r.count < 2)
+        return source_fail("%s: no buffers: %s", d->path, strerror(errno));
+    for (uint32_t i = 0; i < r.count && i < BUFFERS; i++) {
+        struct v4l2_buffer b = {.index = i, .type = V4L2_BUF_TYPE_VIDEO_CAPTURE, .memory = V4L2_MEMORY_MMAP};
+        if (control(d->fd, VIDIOC_QUERYBUF, &b) != 0) return source_fail("%s: %s", d->path, strerror(errno));
+        if (b.length < (size_t)d->pitch * (size_t)c->height_px)
+            return source_fail("%s: buffers of %u bytes are too small", d->path, b.length);
+        void *at = mmap(NULL, b.length, PROT_READ | PROT_WRITE, MAP_SHARED, d->fd, (off_t)b.m.offset);
+        if (at == MAP_FAILED) return source_fail("%s: %s", d->path, strerror(errno));
+        d->map[i] = at;
+        d->bytes[i] = b.length;
+        d->buffers = (int)i + 1;
+        if (control(d->fd, VIDIOC_QBUF, &b) != 0) return source_fail("%s: %s", d->path, strerror(errno));
+    }
+    return NULL;
+}
+
+static const char *open_device(struct device *d, const vfront_camera_t *c, double rate_hz)
+{
+    struct v4l2_capability can = {0};
+    struct v4l2_streamparm p = {.type = V4L2_BUF_TYPE_VIDEO_CAPTURE};
+    int type = V4L2_BUF_TYPE_VIDEO_CAPTURE;
+    d->held = NONE;
+    d->fd = open(d->path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    if (d->fd < 0) return source_fail("%s: %s", d->path, strerror(errno));
+    if (control(d->fd, VIDIOC_QUERYCAP, &can) != 0) return source_fail("%s: no video device", d->path);
+    const uint32_t caps = can.capabilities & V4L2_CAP_DEVICE_CAPS ? can.device_caps : can.capabilities;
+    if (!(caps & V4L2_CAP_VIDEO_CAPTURE) || !(caps & V4L2_CAP_STREAMING))
+        return source_fail("%s: does not stream pictures", d->path);
+    const char *error = set_format(d, c);
+    p.parm.capture.timeperframe.numerator = 1000;
+    p.parm.capture.timeperframe.denominator = (uint32_t)(rate_hz * 1000.0);
+    (void)control(d->fd, VIDIOC_S_PARM, &p); /* drivers without it have a rate of their own */
+    if (!error) error = map_buffers(d, c);
+    if (!error && control(d->fd, VIDIOC_STREAMON, &type) != 0) error = source_fail("%s: %s", d->path, strerror(errno));
+    d->last_ns = clock_ns();
+    return error;
+}
+
+/** Names of the devices: numbers or paths, with commas between. */
+static const char *read_names(struct cameras *c, const char *names)
+{
+    for (const char *at = names; *at; c->count++) {
+        const size_t length = strcspn(at, ",");
+        if (c->count == VFRONT_CAMERAS) return source_fail("v4l2:%s: more than %d cameras", names, VFRONT_CAMERAS);
+        struct device *d = &c->device[c->count];
+        if (!length || length >= PATH - 16) return source_fail("v4l2:%s: not v4l2:0,1", names);
+        snprintf(d->path, PATH, "%s%.*s", *at == '/' ? "" : "/dev/video", (int)length, at);
+        at += length + (at[length] == ',');
+    }
+    return c->count ? NULL : "v4l2: no camera is named: v4l2:0 or v4l2:0,1";
+}
+
+static const char *open_cameras(void **of, const source_settings_t *settings)
+{
+    struct cameras *c = calloc(1, sizeof *c);
+    if (!c) return "no memory for cameras";
+    *of = c;
+    c->settings = *settings;
+    for (int i = 0; i < VFRONT_CAMERAS; i++) c->device[i].fd = -1;
+    const char *error = read_names(c, settings->where + strlen("v4l2:"));
+    if (error) return error;
+    if (!settings->calibration) return "v4l2: --rig is missing: size, lens and place of the cameras";
+    c->rig.cameras = c->count;
+    error = calibration_read(&c->rig, settings->calibration);
+    for (int i = 0; i < c->count && !error; i++)
+        error = open_device(&c->device[i], &c->rig.camera[i], settings->rate_hz);
+    return error;
+}
+
+static void close_cameras(void *of)
+{
+    struct cameras *c = of;
+    if (!c) return;
+    for (int i = 0; i < c->count; i++) close_device(&c->device[i]);
+    free(c);
+}
+
+/* ---- pictures ---------------------------------------------------------------------------------------------------- */
+
+static void give_back(struct device *d)
+{
+    struct v4l2_buffer b = {.type = V4L2_BUF_TYPE_VIDEO_CAPTURE, .memory = V4L2_MEMORY_MMAP};
+    if (d->held == NONE || d->fd < 0) return;
+    b.index = (uint32_t)d->held;
+    d->held = NONE;
+    (void)control(d->fd, VIDIOC_QBUF, &b); /* a device that went away says so when it is read */
+}
+
+/** Start of exposure by the stamp of a buffer. A driver stamps the start of exposure or the end of the frame. */
+static uint64_t start_ns(struct device *d, const struct v4l2_buffer *b, const source_settings_t *s)
+{
+    const uint64_t exposure_ns = (uint64_t)s->exposure_us * 1000u, readout_ns = (uint64_t)s->readout_us * 1000u;
+    const uint64_t stamp_ns = (uint64_t)b->timestamp.tv_sec * 1000000000u + (uint64_t)b->timestamp.tv_usec * 1000u;
+    d->is_monotonic = (b->flags & V4L2_BUF_FLAG_TIMESTAMP_MASK) == V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC;
+    d->is_start = (b->flags & V4L2_BUF_FLAG_TSTAMP_SRC_MASK) == V4L2_BUF_FLAG_TSTAMP_SRC_SOE;
+    const uint64_t t_ns = d->is_monotonic ? stamp_ns
+                                          : d->arrived_ns; /* another clock: all that is known is when it came */
+    if (d->is_monotonic && d->is_start) return t_ns;
+    return t_ns > exposure_ns + readout_ns ? t_ns - exposure_ns - readout_ns : 0;
+}
+
+static void lose(struct cameras *c, int i)
+{
+    struct device *d = &c->device[i];
+    close_device(d);
+    d->retry_ns = clock_ns() + RETRY_NS;
+    c->fault = source_fail("%s: camera %d is gone: %s; it is tried again every second", d->path, i, strerror(errno));
+}
+
+/** Takes the newest picture of a camera; older ones go back at once. */
+static void take_newest(struct cameras *c, int i)
+{
+    struct device *d = &c->device[i];
+    for (int n = 0; n < 2 * BUFFERS && d->fd >= 0; n++) {
+        struct v4l2_buffer b = {.type = V4L2_BUF_TYPE_VIDEO_CAPTURE, .memory = V4L2_MEMORY_MMAP};
+        if (control(d->fd, VIDIOC_DQBUF, &b) != 0) {
+            if (errno != EAGAIN) lose(c, i);
+            return;
+        }
+        if (b.index >= (uint32_t)d->buffers) continue;
+        c->skipped += d->held != NONE && i == 0;
+        give_back(d);
+        d->held = (int)b.index;
+        d->arrived_ns = d->last_ns = clock_ns();
+        d->stamp_ns = start_ns(d, &b, &c->settings);
+        if (b.flags & V4L2_BUF_FLAG_ERROR) give_back(d); /* damaged on the way */
+    }
+}
+
+static void try_again(struct cameras *c, int i)
+{
+    struct device *d = &c->device[i];
+    if (clock_ns() < d->retry_ns) return;
+    d->retry_ns = clock_ns() + RETRY_NS;
+    if (open_device(d, &c->rig.camera[i], c->settings.rate_hz))
+        close_device(d);
+    else
+        c->fault = source_fail("%s: camera %d is back", d->path, i);
+}
+
+/** 1: nothing is to be expected of it for this frame. */
+static int is_missing(const struct device *d)
+{
+    return d->fd < 0 || (d->held == NONE && clock_ns() > d->last_ns + PATIENCE_NS);
+}
+
+/** Waits until a camera has a picture. */
+static void wait_for_one(struct cameras *c)
+{
+    struct pollfd fds[VFRONT_CAMERAS];
+    for (int i = 0; i < c->count; i++) {
+        if (c->device[i].fd < 0) try_again(c, i);
+        fds[i] = (struct pollfd){.fd = c->device[i].fd, .events = POLLIN};
+    }
+    if (poll(fds, (nfds_t)c->count, POLL_MS) <= 0) return;
+    for (int i = 0; i < c->count; i++) {
+        struct device *d = &c->device[i];
+        const int had = d->held;
+        if (d->fd < 0 || !fds[i].revents) continue;
+        take_newest(c, i);
+        if (d->fd >= 0 && d->held == had && fds[i].revents & (POLLERR | POLLHUP | POLLNVAL)) {
+            errno = ENODEV;
+            lose(c, i);
+        }
+    }
+}
+
+/** 1: pictures of all cameras that are there are of one time. The older of two that are not goes back. */
+static int are_together(struct cameras *c)
+{
+    int there = 0;
+    for (int i = 0; i < c->count; i++) {
+        if (is_missing(&c->device[i])) continue;
+        if (c->device[i].held == NONE) return 0;
+        there++;
+    }
+#if VFRONT_CAMERAS > 1
+    struct device *a = &c->device[0], *b = &c->device[1];
+    if (there == 2) {
+        const int a_first = a->stamp_ns < b->stamp_ns;
+        const uint64_t apart_ns = a_first ? b->stamp_ns - a->stamp_ns : a->stamp_ns - b->stamp_ns;
+        if (apart_ns <= APART_NS) return 1;
+        c->skipped++;
+        give_back(a_first ? a : b);
+        return 0;
+    }
+#endif
+    return there;
+}
+
+static void fill(const struct cameras *c, vfront_frame_t *frame, uint64_t *arrived_ns)
+{
+    const int first = c->device[0].held != NONE ? 0 : c->count - 1;
+    frame->t_ns = c->device[first].stamp_ns;
+    frame->exposure_ns = c->settings.exposure_us * 1000u;
+    *arrived_ns = 0;
+    for (int i = 0; i < c->count; i++) {
+        const struct device *d = &c->device[i];
+        vfront_picture_t *p = &frame->picture[i];
+        p->format = VFRONT_NO_PICTURE;
+        if (d->held == NONE) continue;
+        *p = (vfront_picture_t){.data = d->map[d->held],
+                                .width_px = c->rig.camera[i].width_px,
+                                .height_px = c->rig.camera[i].height_px,
+                                .pitch_bytes = d->pitch,
+                                .format = d->format,
+                                .memory = VFRONT_HOST_MEMORY,
+                                .t_ns = d->stamp_ns};
+        if (d->arrived_ns > *arrived_ns) *arrived_ns = d->arrived_ns;
+    }
+}
+
+static source_found_t next_frame(void *of, vfront_frame_t *frame, uint64_t *arrived_ns)
+{
+    struct cameras *c = of;
+    if (c->settings.frames && c->given == c->settings.frames) return SOURCE_END;
+    const uint64_t end_ns = clock_ns() + POLL_MS * 1000000u;
+    do {
+        wait_for_one(c);
+        if (are_together(c)) {
+            c->given++;
+            fill(c, frame, arrived_ns);
+            return SOURCE_FRAME;
+        }
+    } while (clock_ns() < end_ns);
+    return SOURCE_NOTHING;
+}
+
+static void done(void *of)
+{
+    struct cameras *c = of;
+    for (int i = 0; i < c->count; i++) give_back(&c->device[i]);
+}
+
+static const vfront_rig_t *rig_of(const void *of) { return &((const struct cameras *)of)->rig; }
+static uint64_t skipped(const void *of) { return ((const struct cameras *)of)->skipped; }
+
+static int has_readings(const void *of)
+{
+    (void)of;
+    return 0;
+}
+
+static const char *fault_of(void *of)
+{
+    struct cameras *c = of;
+    const char *fault = c->fault;
+    c->fault = NULL;
+    return fault;
+}
+
+const source_kind_t source_v4l2 = {.open = open_cameras,
+                                   .close = close_cameras,
+                                   .rig = rig_of,
+                                   .has_readings = has_readings,
+                                   .next = next_frame,
+                                   .done = done,
+                                   .fault = fault_of,
+                                   .skipped = skipped};
