@@ -42,8 +42,7 @@ static const char *open_course(struct dataset *d, const char *where, const cours
     const int32_t cameras = d->rig.cameras;
     const char *error = course_open(&d->course, where, render ? render : &course_standard);
     d->kind = "trajectory";
-    if (error)
-        return dataset_fail("%s: not a folder, and no recording (.vfr); as a trajectory: %s", where, error);
+    if (error) return dataset_fail("%s: not a folder, and no recording (.vfr); as a trajectory: %s", where, error);
     course_rig(d->course, &d->rig);
     d->rig.cameras = cameras < d->rig.cameras ? cameras : d->rig.cameras;
     for (int32_t i = 0; i < d->rig.cameras; i++) {
