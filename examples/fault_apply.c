@@ -381,7 +381,7 @@ static int put_fault(struct fault_injector *in, const fault_t *f, struct state *
         move_stamps(frame, in->cameras, moved(frame->t_ns, clock_offset_ns(in, f, s, active)));
     else if (active && f->target == FAULT_GYRO)
         put_gyro_fault(in, f, s, frame);
-    else if (active)
+    else if (active && !fault_needs_bench(f))
         put_camera_fault(in, f, s);
     s->active = active;
     return !active ? 1 : f->kind == FAULT_DROP ? 0 : f->kind == FAULT_DUPLICATE ? 2 : 1;

@@ -36,7 +36,7 @@ static const struct kind {
 #undef FAULT_ROW
 };
 
-static const char *const target_name[FAULT_TARGETS] = {"camera0", "camera1", "both", "gyro", "clock"};
+static const char *const target_name[FAULT_TARGETS] = {"camera0", "camera1", "both", "gyro", "clock", "link", "cpu"};
 
 const char *fault_target_name(fault_target_t target) { return target < FAULT_TARGETS ? target_name[target] : NULL; }
 
@@ -162,7 +162,8 @@ static double argument_of(fault_kind_t k, const char *word)
     double number;
     if (k == FAULT_FLIP) return code_of(word, mirror, 3, 1);
     if (k == FAULT_SWAPPED) return code_of(word, axes, 3, 0);
-    const int negative = *word == '-', whole = k == FAULT_LATE || k == FAULT_BLUR;
+    const int negative = *word == '-';
+    const int whole = k == FAULT_LATE || k == FAULT_BLUR || k == FAULT_CORRUPT || k == FAULT_BURN;
     const char *rest = read_number(word + negative, whole, &number);
     if (!rest) return NOT_A_NUMBER;
     if (*rest == 'e' && !whole) { /* an exponent */
@@ -289,6 +290,8 @@ void fault_script_free(fault_script_t *script)
     free(script->fault);
     memset(script, 0, sizeof *script);
 }
+
+int fault_needs_bench(const fault_t *f) { return f->target == FAULT_LINK || f->target == FAULT_CPU; }
 
 int fault_active(const fault_t *f, uint32_t frame, uint64_t t_ns, uint64_t before_ns)
 {

@@ -6,7 +6,7 @@
  *
  *   WHEN    30, 30-44, 30-           frames of the input, from 0, both ends inclusive; without an end for ever
  *           1.5s, 1.5s-2.25s, 1.5s-  time since the first frame [s]; one time is the first frame at or after it
- *   TARGET  camera0, camera1, both, gyro, clock
+ *   TARGET  camera0, camera1, both, gyro, clock; on a bench (hil/) link and cpu, too
  *   KIND    a row of FAULT_KINDS, with its arguments
  *
  * A function that can fail returns NULL, or a one-line message that names file, line and what was expected; the
@@ -25,6 +25,8 @@ typedef enum fault_target {
     FAULT_BOTH,
     FAULT_GYRO,
     FAULT_CLOCK,
+    FAULT_LINK, /* between bench and board */
+    FAULT_CPU,  /* of the board */
     FAULT_TARGETS
 } fault_target_t;
 
@@ -36,7 +38,9 @@ enum {
     FAULT_ON_CAMERA = 1 << FAULT_CAMERA_0 | 1 << FAULT_CAMERA_1 | 1 << FAULT_BOTH,
     FAULT_ON_BOTH = 1 << FAULT_BOTH,
     FAULT_ON_GYRO = 1 << FAULT_GYRO,
-    FAULT_ON_CLOCK = 1 << FAULT_CLOCK
+    FAULT_ON_CLOCK = 1 << FAULT_CLOCK,
+    FAULT_ON_LINK = 1 << FAULT_LINK,
+    FAULT_ON_CPU = 1 << FAULT_CPU
 };
 
 /** Every kind: X(symbol, name, targets, least and most number of arguments, range of each, "arguments and effect").
@@ -66,7 +70,13 @@ enum {
     X(STUCK, "stuck", FAULT_ON_GYRO, 0, 0, 0, 0, "rates stay at the last reading before the fault")                    \
     X(SATURATED, "saturated", FAULT_ON_GYRO, 1, 1, 0, 100, "LIMIT [rad/s]: rates cut off at LIMIT either way")         \
     X(BIAS, "bias", FAULT_ON_GYRO, 3, 3, -100, 100, "X Y Z [rad/s] added to the rates")                                \
-    X(SWAPPED, "swapped", FAULT_ON_GYRO, 1, 1, 0, 2, "xy, yz or xz: two axes exchanged")
+    X(SWAPPED, "swapped", FAULT_ON_GYRO, 1, 1, 0, 2, "xy, yz or xz: two axes exchanged")                               \
+    X(LOSS, "loss", FAULT_ON_LINK, 1, 1, 0, 100, "PERCENT of the frames do not arrive; bench only, as the next four")  \
+    X(REORDER, "reorder", FAULT_ON_LINK, 1, 1, 0, 100, "PERCENT of the frames arrive after the next one")              \
+    X(DELAY, "delay", FAULT_ON_LINK, 1, 1, 0, 10000,                                                                   \
+      "MILLISECONDS by which frames arrive late, where the bench is paced")                                            \
+    X(CORRUPT, "corrupt", FAULT_ON_LINK, 1, 1, 1, 1000, "BITS of each frame flipped on the way")                       \
+    X(BURN, "burn", FAULT_ON_CPU, 1, 1, 1, 64, "THREADS that keep the board's processors busy")
 
 /** Kind of a fault: FAULT_DROP, FAULT_DUPLICATE... */
 typedef enum fault_kind {
@@ -107,6 +117,9 @@ void fault_script_free(fault_script_t *script);
 /** 1 if a fault is active in a frame. Times are since the first frame [ns], before_ns that of the frame before;
  *  the first frame has none before. */
 int fault_active(const fault_t *fault, uint32_t frame, uint64_t t_ns, uint64_t before_ns);
+
+/** 1 if a fault is one that only a bench can put in: of the link or the board. */
+int fault_needs_bench(const fault_t *fault);
 
 /** Names as in a script ("camera0", "freeze"), and arguments and effect of a kind; NULL past the last. */
 const char *fault_target_name(fault_target_t target);

@@ -12,6 +12,7 @@ writes down machine, release, power mode and clocks before and after. No root is
   --steps N        steps of the latency histogram, standard 100000
   --limit SECONDS  longest time of each part, standard 600; the build may take three times as long
   --programs DIR   programs built elsewhere (vfcheck, digest, replay, latency), in place of building here
+A bench with a PC beside the board, frame by frame and bit by bit: build/hil-board here, hil-bench there (examples/README.md, Bench).
 Exit: 0 all parts done, 1 a part failed, 2 usage, 3 a part could not be done here.
 TEXT
 }

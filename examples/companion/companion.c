@@ -17,6 +17,7 @@
 
 #include "clock.h"
 #include "examples/calibration.h"
+#include "examples/recording/recorder.h"
 #include "examples/state.h"
 #include "links.h"
 #include "meter.h"
@@ -46,6 +47,8 @@ struct companion {
     uint32_t nav_state, stereo, missing, imu; /* as last said */
     int has_said;
     vfront_status_t last; /* of the last step */
+    recorder_t *recorder; /* of --record, or NULL */
+    int recorder_failed;  /* 1: said */
     uint64_t report_ns, second_ns, obstacles_ns;
     keep_t keep;
     int has_keep_fault;
@@ -212,6 +215,42 @@ static int open_library(struct companion *c)
     return CONTINUE;
 }
 
+/** Begin to record what the library is given. */
+static int open_recorder(struct companion *c)
+{
+    static recording_header_t header;
+    vfront_info_t info;
+    if (!c->settings.record) return CONTINUE;
+    vfront_info(&vf, &info);
+    header_make(&header, "companion", c->settings.source, &c->rig, &c->settings.tuning, &info);
+    const char *error = recorder_open(&c->recorder, c->settings.record, RECORDER_BUFFER_BYTES, &header);
+    return error ? message(EXIT_FAILED, "%s", error) : CONTINUE;
+}
+
+/** End it. What the disk was too slow for is said; none of it was waited for. */
+static int close_recorder(struct companion *c)
+{
+    recorder_counts_t n;
+    recorder_counts(c->recorder, &n);
+    if (n.frames_lost)
+        message(CONTINUE, "%s: the disk was too slow: %" PRIu32 " frames are not recorded", c->settings.record,
+                n.frames_lost);
+    const char *error = recorder_close(c->recorder);
+    return error ? message(EXIT_FAILED, "%s", error) : CONTINUE;
+}
+
+/** A step, as it is recorded. */
+static vfront_status_t step_library(struct companion *c, const vfront_frame_t *frame, const vfront_result_t **result)
+{
+    recorder_frame(c->recorder, frame, 0);
+    const vfront_status_t status = vfront_step(&vf, frame, result);
+    recorder_result(c->recorder, frame->t_ns, status, status ? NULL : *result);
+    const char *trouble = c->recorder_failed ? NULL : recorder_trouble(c->recorder);
+    if (trouble) message(CONTINUE, "%s: the recording ends, the flight goes on", trouble);
+    c->recorder_failed |= trouble != NULL;
+    return status;
+}
+
 /* ---- a frame ----------------------------------------------------------------------------------------------------- */
 
 /** STATUSTEXT on every change of health. */
@@ -302,10 +341,10 @@ static int step(struct companion *c, vfront_frame_t *frame, uint64_t arrived_ns)
     frame->imu = reading;
     frame->imu_count = n;
     meter_begin(&c->meter);
-    vfront_status_t status = vfront_step(&vf, frame, &result);
+    vfront_status_t status = step_library(c, frame, &result);
     if (status == VFRONT_E_IMU) { /* they are not given again; the frame is taken without */
         frame->imu_count = 0;
-        status = vfront_step(&vf, frame, &result);
+        status = step_library(c, frame, &result);
     } else if (status) {
         links_give_back(&links, n);
     }
@@ -393,6 +432,7 @@ int main(int count, char **word)
     if (code == CONTINUE) code = open_source(&c);
     if (code == CONTINUE) code = open_rig(&c);
     if (code == CONTINUE) code = open_library(&c);
+    if (code == CONTINUE) code = open_recorder(&c);
     if (code == CONTINUE) {
         be_realtime(c.settings.priority);
         if (!c.settings.is_fast && !links_start(&links)) code = message(EXIT_FAILED, "no thread");
@@ -401,6 +441,8 @@ int main(int count, char **word)
         watchdog_ready();
         code = fly(&c);
     }
+    const int recorded = close_recorder(&c);
+    if (code == CONTINUE) code = recorded;
     source_close(c.source);
     links_stop(&links);
     vfront_shutdown(&vf);

@@ -45,6 +45,7 @@ static const char help[] =
     "  --stamp-sigma MS  standard deviation of stamps [ms]; 2\n"
     "\n"
     "process:\n"
+    "  --record FILE     record frames, readings and digests of results, which replay repeats bit for bit\n"
     "  --check           no flight: guides through lift, nod, lean and turn, and compares with the autopilot\n"
     "  --keep FILE       pose and counters, once a second; after a restart within a minute the pose goes on\n"
     "  --realtime N      SCHED_FIFO with priority N, and memory locked, where permitted\n"
@@ -77,6 +78,7 @@ static int read_integer(const char *text, long least, long most, long *number)
 static int set_source(struct settings *s, const char *text) { return s->source = text, CONTINUE; }
 static int set_rig(struct settings *s, const char *text) { return s->rig = text, CONTINUE; }
 static int set_calibration(struct settings *s, const char *text) { return s->calibration = text, CONTINUE; }
+static int set_record(struct settings *s, const char *text) { return s->record = text, CONTINUE; }
 
 static int set_keep(struct settings *s, const char *text) { return s->keep = text, CONTINUE; }
 
@@ -203,7 +205,8 @@ static int read_option(struct settings *s, char **word, int *at)
         int (*set)(struct settings *s, const char *text);
     } known[] = {{"--source", set_source}, {"--rig", set_rig},   {"--calibration", set_calibration},
                  {"--link", set_link},     {"--keep", set_keep}, {"--imu", set_imu},
-                 {"--origin", set_origin}, {"--port", set_port}, {"--set", set_tuning}};
+                 {"--origin", set_origin}, {"--port", set_port}, {"--set", set_tuning},
+                 {"--record", set_record}};
     static const char *const numbers[] = {"--imu-hz",    "--rate",        "--stamp-sigma", "--frames",
                                           "--system",    "--answers",     "--realtime",    "--slow",
                                           "--camera-hz", "--exposure-us", "--readout-us"};

@@ -64,7 +64,7 @@ static __global__ void __launch_bounds__(THREADS) prepare_k(const VF_CONSTANT vf
 #define GATHER_THREADS 128
 #define HOST_THREADS 256
 #define ELEMENT_THREADS 128
-#define LEAVE_THREADS 128
+#define LEAVE_THREADS 32
 
 /** Landmarks; behind their blocks, those of prior and readings, and of maps. */
 static __global__ void __launch_bounds__(LANDMARK_THREADS) landmarks_k(const VF_CONSTANT vf_window_view s)
@@ -83,14 +83,22 @@ static __global__ void __launch_bounds__(GATHER_THREADS, 1) gather_k(const VF_CO
     if (runs(s)) vf_window_gather(&s.window->work);
 }
 
-/** A block for each host; behind them, that of the cost. */
+/** A block for each host, which lies in shared memory; behind them, that of the cost. */
 static __global__ void __launch_bounds__(HOST_THREADS) hosts_k(const VF_CONSTANT vf_window_view s)
 {
+    __shared__ struct vf_window_host host;
+    vf_window_work &k = s.window->work;
     if (!runs(s)) return;
-    if (blockIdx.x < VF_WINDOW_FRAMES)
-        vf_window_host_of(&s.window->work, (int)blockIdx.x);
-    else
-        vf_window_costs(&now(s), &s.window->work);
+    if (blockIdx.x == VF_WINDOW_FRAMES) {
+        vf_window_costs(&now(s), &k);
+    } else if (k.host[blockIdx.x].count) {
+        vf_window_words(&host, &k.host[blockIdx.x], sizeof host);
+        __syncthreads();
+        vf_window_host_of(&host, k.trial);
+        __syncthreads();
+        enum { CHANGED = offsetof(struct vf_window_host, map) - offsetof(struct vf_window_host, H) };
+        vf_window_words(k.host[blockIdx.x].H, host.H, CHANGED);
+    }
 }
 
 static __global__ void __launch_bounds__(ELEMENT_THREADS) assemble_k(const VF_CONSTANT vf_window_view s)
@@ -173,7 +181,7 @@ extern "C" cudaError_t vf_window_cuda(const vf_window_view *s, cudaStream_t stre
     close_k<<<2, THREADS, 0, stream>>>(*s);
     make_system(*s, stream);
     eliminate_k<<<ELIMINATE_BLOCKS + 1, THREADS, 0, stream>>>(*s);
-    leave_k<<<1, LEAVE_THREADS, 0, stream>>>(*s);
+    leave_k<<<vf_blocks(VF_WINDOW_COLUMNS, LEAVE_THREADS), LEAVE_THREADS, 0, stream>>>(*s);
     return cudaGetLastError();
 #else
     (void)s, (void)stream;

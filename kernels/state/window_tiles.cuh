@@ -16,14 +16,11 @@
 
 #include "state/window_solve.h"
 
-#define VF_SOLVE_TILES ((VF_WINDOW_COLUMNS + 1 + VF_SOLVE_PANEL - 1) / VF_SOLVE_PANEL) /* of a column */
 #define VF_SOLVE_PAIRED (2 * VF_SOLVE_TILES - VF_WARP) /* two columns of which the numbers have this sum fill a warp */
 #define VF_SOLVE_WARPS (VF_SOLVE_PAIRED / 2 + 1)
 #define VF_SOLVE_THREADS (VF_WARP * VF_SOLVE_WARPS)
 #define VF_SOLVE_SHOWN (VF_SOLVE_PANEL * VF_SOLVE_PANEL + 2) /* of a tile, by columns; no two lanes in one bank */
 VF_STATIC_ASSERT(VF_SOLVE_TILES >= 26 && VF_SOLVE_TILES <= VF_WARP, "vfront: pairs of columns fill warps, all do");
-VF_STATIC_ASSERT(16 * VF_SOLVE_TILES * (VF_SOLVE_TILES + 1) / 2 <= (VF_WINDOW_COLUMNS + 1) * VF_WINDOW_COLUMNS,
-                 "vfront: the factor has room");
 
 /** What tiles hand to each other. */
 struct vf_tiles {
@@ -31,6 +28,7 @@ struct vf_tiles {
     double left[2][VF_SOLVE_TILES][VF_SOLVE_SHOWN];   /* L of a panel, by parity */
     double across[2][VF_SOLVE_TILES][VF_SOLVE_SHOWN]; /* L D of it */
     double whole[VF_SOLVE_TILES * VF_SOLVE_PANEL];    /* diagonal of the matrix */
+    double held[VF_SOLVE_TILES * VF_SOLVE_PANEL];     /* vf_solve_held() of it */
     int order[VF_SOLVE_TILES * VF_SOLVE_PANEL];       /* columns of the matrix, as they are factorised */
 };
 
@@ -65,17 +63,19 @@ static __device__ __forceinline__ void vf_tile_of(vf_tile *t)
 /** Column of a panel: the tile on the diagonal factorised, those below it divided by it, and shown to the others. */
 template <int pivots> static __device__ __forceinline__ void vf_tile_column(vf_tile *t, vf_tiles *m, int panel)
 {
-    double corner[VF_SOLVE_PANEL][VF_SOLVE_PANEL], across[VF_SOLVE_PANEL][VF_SOLVE_PANEL], whole[VF_SOLVE_PANEL];
+    double corner[VF_SOLVE_PANEL][VF_SOLVE_PANEL], across[VF_SOLVE_PANEL][VF_SOLVE_PANEL];
+    double whole[VF_SOLVE_PANEL], held[VF_SOLVE_PANEL];
     VF_UNROLL
     for (int r = 0; r < VF_SOLVE_PANEL; r++) {
         whole[r] = m->whole[VF_SOLVE_PANEL * panel + r];
+        held[r] = m->held[VF_SOLVE_PANEL * panel + r];
         t->inverse[r] = 0.0;
         VF_UNROLL
         for (int c = 0; c < VF_SOLVE_PANEL; c++) corner[r][c] = m->diagonal[r][c];
     }
     VF_UNROLL
     for (int j = 0; j < pivots; j++) {
-        vf_solve_pivot(corner, j, whole, t->inverse);
+        vf_solve_pivot(corner, j, whole, held, t->inverse);
         VF_UNROLL
         for (int r = 0; r < VF_SOLVE_PANEL; r++) vf_solve_pivot_row(corner, j, t->inverse, t->a[r], across[r]);
     }
@@ -117,10 +117,10 @@ static __device__ __forceinline__ void vf_tile_behind(vf_tile *t, const vf_tiles
         t->a[r][c] -= left[VF_SOLVE_PANEL * k + r] * across[VF_SOLVE_PANEL * k + c];
 }
 
-/** Element i of the tile of row and column in memory: tiles of a row side by side. */
+/** Element i of the tile of row and column in memory: tiles of a row side by side, as lanes read them. */
 static __device__ __forceinline__ int vf_tile_at(int row, int column, int i)
 {
-    return VF_SOLVE_PANEL * VF_SOLVE_PANEL * (row * (row + 1) / 2) + i * (row + 1) + column;
+    return VF_WARP * (VF_SOLVE_PANEL * VF_SOLVE_PANEL * row + i) + column;
 }
 
 static __device__ __forceinline__ void vf_tile_keep(const vf_tile *t, double *factor)
@@ -140,6 +140,7 @@ static __device__ __forceinline__ void vf_tile_factor(vf_tile *t, vf_tiles *m, d
         if (t->row < 0 || t->row != t->column) continue;
         t->a[i][i] = vf_solve_damped(t->a[i][i], damping);
         m->whole[VF_SOLVE_PANEL * t->row + i] = t->a[i][i];
+        m->held[VF_SOLVE_PANEL * t->row + i] = vf_solve_held(t->a[i][i]);
     }
     __syncthreads();
     if (warp == 0) vf_tile_panel(t, m, 0);
@@ -160,54 +161,47 @@ static __device__ __forceinline__ void vf_tile_factor(vf_tile *t, vf_tiles *m, d
     __syncthreads();
 }
 
-/** Tiles of a row of the factor: that of the lane's columns. */
+/** Tile of a row of the factor and of the lane's columns. */
 static __device__ __forceinline__ void vf_tile_fetch(double a[VF_SOLVE_PANEL * VF_SOLVE_PANEL], const double *factor,
                                                      int row, int lane)
 {
-    VF_UNROLL
-    for (int i = 0; i < VF_SOLVE_PANEL * VF_SOLVE_PANEL; i++)
-        a[i] = row >= 0 && lane <= row ? factor[vf_tile_at(row, lane, i)] : 0.0;
+    if (lane <= row) VF_UNROLL
+    for (int i = 0; i < VF_SOLVE_PANEL * VF_SOLVE_PANEL; i++) a[i] = factor[vf_tile_at(row, lane, i)];
 }
 
 /** x <- L'^-1 x of a panel: in its lane of its own columns, then in those before. */
+template <int pivots>
 static __device__ __forceinline__ void vf_tile_back(const double a[VF_SOLVE_PANEL * VF_SOLVE_PANEL], int panel,
                                                     int lane, double x[VF_SOLVE_PANEL])
 {
-    const int pivots = panel < VF_SOLVE_TILES - 1 ? VF_SOLVE_PANEL : VF_SOLVE_LAST;
     double known[VF_SOLVE_PANEL];
+    if (lane == panel) VF_UNROLL
+    for (int r = pivots - 1; r > 0; r--) VF_UNROLL
+    for (int c = 0; c < r; c++) x[c] -= a[VF_SOLVE_PANEL * r + c] * x[r];
     VF_UNROLL
-    for (int c = 0; c < VF_SOLVE_PANEL; c++) known[c] = x[c];
-    VF_UNROLL
-    for (int r = VF_SOLVE_PANEL - 1; r > 0; r--) VF_UNROLL
-    for (int c = 0; c < r; c++)
-        if (r < pivots) known[c] -= a[VF_SOLVE_PANEL * r + c] * known[r];
-    VF_UNROLL
-    for (int c = 0; c < VF_SOLVE_PANEL; c++) {
-        x[c] = lane == panel ? known[c] : x[c];
-        known[c] = __shfl_sync(VF_ALL, known[c], panel);
-    }
-    VF_UNROLL
-    for (int r = VF_SOLVE_PANEL - 1; r >= 0; r--) VF_UNROLL
-    for (int c = 0; c < VF_SOLVE_PANEL; c++)
-        if (r < pivots) x[c] = lane < panel ? x[c] - a[VF_SOLVE_PANEL * r + c] * known[r] : x[c];
+    for (int c = 0; c < pivots; c++) known[c] = __shfl_sync(VF_ALL, x[c], panel);
+    if (lane < panel) VF_UNROLL
+    for (int r = pivots - 1; r >= 0; r--) VF_UNROLL
+    for (int c = 0; c < VF_SOLVE_PANEL; c++) x[c] -= a[VF_SOLVE_PANEL * r + c] * known[r];
 }
 
-/** Solution by the factor in memory, by one warp; a lane holds four columns, and the tiles of two rows ahead. The row
+/** Solution by the factor in memory, by one warp; a lane holds four columns, and the tiles of three rows ahead. The row
  *  below the matrix is in the last row of tiles. x: VF_WINDOW_COLUMNS. */
 static __device__ __forceinline__ void vf_tile_backwards(const double *factor, double *x)
 {
     enum { LAST = VF_SOLVE_TILES - 1, BELOW = VF_WINDOW_COLUMNS % VF_SOLVE_PANEL };
     const int lane = threadIdx.x % VF_WARP;
-    double own[VF_SOLVE_PANEL], a[VF_SOLVE_PANEL * VF_SOLVE_PANEL], b[VF_SOLVE_PANEL * VF_SOLVE_PANEL];
-    vf_tile_fetch(a, factor, LAST, lane);
-    vf_tile_fetch(b, factor, LAST - 1, lane);
+    double own[VF_SOLVE_PANEL], tile[3][VF_SOLVE_PANEL * VF_SOLVE_PANEL], last[VF_SOLVE_PANEL * VF_SOLVE_PANEL] = {0.0};
+    vf_tile_fetch(last, factor, LAST, lane);
     VF_UNROLL
-    for (int c = 0; c < VF_SOLVE_PANEL; c++) own[c] = a[VF_SOLVE_PANEL * BELOW + c];
-    for (int panel = LAST; panel >= 0; panel -= 2) {
-        vf_tile_back(a, panel, lane, own);
-        vf_tile_fetch(a, factor, panel - 2, lane);
-        if (panel > 0) vf_tile_back(b, panel - 1, lane, own);
-        vf_tile_fetch(b, factor, panel - 3, lane);
+    for (int i = 0; i < 3; i++) vf_tile_fetch(tile[i], factor, LAST - 1 - i, lane);
+    VF_UNROLL
+    for (int c = 0; c < VF_SOLVE_PANEL; c++) own[c] = last[VF_SOLVE_PANEL * BELOW + c];
+    vf_tile_back<VF_SOLVE_LAST>(last, LAST, lane, own);
+    for (int panel = LAST - 1; panel >= 0; panel -= 3) VF_UNROLL
+    for (int i = 0; i < 3; i++) {
+        if (panel >= i) vf_tile_back<VF_SOLVE_PANEL>(tile[i], panel - i, lane, own);
+        vf_tile_fetch(tile[i], factor, panel - i - 3, lane);
     }
     VF_UNROLL
     for (int c = 0; c < VF_SOLVE_PANEL; c++)

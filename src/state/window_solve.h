@@ -65,12 +65,16 @@ VF_FN double vf_solve_damped(double diagonal, double damping)
     return diagonal > 0.0 ? diagonal * (1.0 + damping) : 1.0;
 }
 
-/** Pivot j of a panel's corner: L below the diagonal, D L' above it; inverse: 1 / D. */
+/** 1 / D of a column that is held. */
+VF_FN double vf_solve_held(double whole) { return 1.0 / (whole * VF_SOLVE_HELD); }
+
+/** Pivot j of a panel's corner: L below the diagonal, D L' above it; inverse: 1 / D. The quotient does not wait for the
+ *  comparison. */
 VF_FN void vf_solve_pivot(double a[VF_SOLVE_PANEL][VF_SOLVE_PANEL], int j, const double whole[VF_SOLVE_PANEL],
-                          double inverse[VF_SOLVE_PANEL])
+                          const double held[VF_SOLVE_PANEL], double inverse[VF_SOLVE_PANEL])
 {
-    const int good = a[j][j] > VF_SOLVE_PIVOT * whole[j];
-    inverse[j] = 1.0 / (good ? a[j][j] : whole[j] * VF_SOLVE_HELD);
+    const double over = 1.0 / a[j][j];
+    inverse[j] = a[j][j] > VF_SOLVE_PIVOT * whole[j] ? over : held[j];
     VF_UNROLL
     for (int r = j + 1; r < VF_SOLVE_PANEL; r++) {
         a[j][r] = a[r][j];
@@ -94,11 +98,11 @@ VF_FN void vf_solve_pivot_row(double corner[VF_SOLVE_PANEL][VF_SOLVE_PANEL], int
 
 /** All pivots of a corner, `pivots` of them. */
 VF_FN void vf_solve_corner(double a[VF_SOLVE_PANEL][VF_SOLVE_PANEL], int pivots, const double whole[VF_SOLVE_PANEL],
-                           double inverse[VF_SOLVE_PANEL])
+                           const double held[VF_SOLVE_PANEL], double inverse[VF_SOLVE_PANEL])
 {
     VF_UNROLL
     for (int j = 0; j < VF_SOLVE_PANEL; j++)
-        if (j < pivots) vf_solve_pivot(a, j, whole, inverse);
+        if (j < pivots) vf_solve_pivot(a, j, whole, held, inverse);
 }
 
 /** The same of a row below it. */
@@ -116,6 +120,7 @@ VF_FN void vf_solve_whole(double *M, struct vf_solve_room *room, int n, int widt
     VF_PARTS(i, n)
     {
         room->whole[i] = vf_solve_damped(M[i * width + i], damping);
+        room->held[i] = vf_solve_held(room->whole[i]);
         M[i * width + i] = room->whole[i];
     }
     VF_ITEM_SYNC();
@@ -138,14 +143,15 @@ VF_FN void vf_solve_behind(double *M, const struct vf_solve_room *room, int j, i
 /** Corner of the panel of columns from j on. By one item, which has it in registers. */
 VF_FN void vf_solve_corner_of(double *M, struct vf_solve_room *room, int j, int pivots, int width)
 {
-    double a[VF_SOLVE_PANEL][VF_SOLVE_PANEL], whole[VF_SOLVE_PANEL], inverse[VF_SOLVE_PANEL];
+    double a[VF_SOLVE_PANEL][VF_SOLVE_PANEL], whole[VF_SOLVE_PANEL], held[VF_SOLVE_PANEL], inverse[VF_SOLVE_PANEL];
     VF_UNROLL
     for (int r = 0; r < VF_SOLVE_PANEL; r++) {
         whole[r] = r < pivots ? room->whole[j + r] : 1.0;
+        held[r] = r < pivots ? room->held[j + r] : 1.0;
         VF_UNROLL
         for (int c = 0; c < VF_SOLVE_PANEL; c++) a[r][c] = c <= r && r < pivots ? M[(j + r) * width + j + c] : 0.0;
     }
-    vf_solve_corner(a, pivots, whole, inverse);
+    vf_solve_corner(a, pivots, whole, held, inverse);
     VF_UNROLL
     for (int r = 0; r < VF_SOLVE_PANEL; r++) {
         if (r < pivots) room->inverse[j + r] = inverse[r];

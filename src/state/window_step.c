@@ -36,7 +36,7 @@ static void make_system(struct vf_window *w, struct vf_window_work *k)
     for (int i = 0; i < VF_WINDOW_READINGS; i++) vf_window_readings(w, k, i);
     for (int i = 0; i < VF_WINDOW_MAPS; i++) vf_window_maps(w, k, i);
     vf_window_gather(k);
-    for (int h = 0; h < VF_WINDOW_FRAMES; h++) vf_window_host_of(k, h);
+    for (int h = 0; h < VF_WINDOW_FRAMES; h++) vf_window_host_of(&k->host[h], k->trial);
     vf_window_costs(w, k);
     vf_window_assemble(w, k);
 }

@@ -9,7 +9,7 @@
  *         all others leave, so that what their sights say is not lost with the tracks; new landmarks begin with the
  *         next frame
  *         the launches of a system; vf_window_eliminate(), of some blocks, and beside it vf_window_part(), of one;
- *         vf_window_leave(), of one block
+ *         vf_window_leave()
  *         The factorisation of all columns is done by whoever runs a launch: vf_window_solve() on the host, tiles in
  *         registers on a GPU (kernels/state/window_tiles.cuh), in the same order
  * Exact   as window_system.h
@@ -123,6 +123,7 @@ VF_FN void vf_window_carry_on(const struct vf_window_value *from, const struct v
 /** Words of memory that structures share: copied, or cleared where there is nothing to copy. Of one block. */
 VF_FN void vf_window_words(void *to, const void *from, size_t bytes)
 {
+    VF_UNROLL_16
     VF_PARTS(i, (int)(bytes / 4))
     ((uint32_t *)to)[i] = from ? ((const uint32_t *)from)[i] : 0;
 }
@@ -305,13 +306,14 @@ VF_FN void vf_window_advance(struct vf_window *w, struct vf_window_work *k, int 
 /** Step of the optimisation by the solution. Of one block. */
 VF_FN void vf_window_go(struct vf_window *w, struct vf_window_work *k)
 {
-    enum { FRAMES = VF_WINDOW_FRAMES };
-    VF_PARTS(i, FRAMES * FRAMES + FRAMES + 1)
+    enum { FRAMES = VF_WINDOW_FRAMES, OWN = 32 }; /* the frames in a warp of their own */
+    VF_STATIC_ASSERT(FRAMES < OWN, "vfront: frames and cameras fit into a warp");
+    VF_PARTS(i, OWN + FRAMES * FRAMES)
     {
-        if (i < FRAMES * FRAMES)
-            vf_window_change(w, k, i / FRAMES, i % FRAMES);
-        else
-            vf_window_advance(w, k, i - FRAMES * FRAMES);
+        if (i >= OWN)
+            vf_window_change(w, k, (i - OWN) / FRAMES, (i - OWN) % FRAMES);
+        else if (i <= FRAMES)
+            vf_window_advance(w, k, i);
     }
     VF_ITEM_SYNC();
     vf_window_relate(w, k);
@@ -351,10 +353,20 @@ VF_FN void vf_window_cover_corner(struct vf_window *w, struct vf_window_work *k)
 {
     enum { M = VF_WINDOW_SAID };
     VF_PARTS(c, M)
-    for (int r = 0; r < M; r++) {
-        double sum = r == c ? 1.0 : 0.0;
-        for (int j = c; j < r; j++) sum -= k->corner[r][j] * k->back[c][j];
-        k->back[c][r] = sum;
+    {
+        double back[M];
+        VF_UNROLL
+        for (int r = 0; r < M; r++) {
+            double sum = r == c ? 1.0 : 0.0;
+            VF_UNROLL
+            for (int j = VF_GROUP_ALONE ? c : 0; j < r; j++) {
+                const double part = k->corner[r][j] * back[j];
+                sum = j >= c ? sum - part : sum;
+            }
+            back[r] = sum;
+        }
+        VF_UNROLL
+        for (int r = 0; r < M; r++) k->back[c][r] = back[r];
     }
     VF_ITEM_SYNC();
     VF_PARTS(i, M * M)
@@ -702,13 +714,12 @@ VF_FN void vf_window_part(struct vf_window *w, struct vf_window_work *k)
     vf_window_from_firsts(w, k);
 }
 
-/** Last launch: the prior's slope at the first estimates. Of one block. */
+/** Last launch: the prior's slope at the first estimates. */
 VF_FN void vf_window_leave(struct vf_window *w, const struct vf_window_work *k)
 {
     if (k->leaves < 0) return;
-    VF_PARTS(r, VF_WINDOW_COLUMNS)
+    VF_ITEMS(r, VF_WINDOW_COLUMNS)
     w->prior.g[r] -= vf_window_product(w->prior.H, k->from_first, r);
-    VF_ITEM_SYNC();
 }
 
 /* ---- start and result -------------------------------------------------------------------------------------------- */

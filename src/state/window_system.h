@@ -71,6 +71,13 @@ VF_FN void vf_window_lists(const struct vf_window *w, struct vf_window_work *k)
         }
     }
     VF_ITEM_SYNC();
+    VF_PARTS(f, VF_WINDOW_FRAMES)
+    {
+        uint32_t of = 0;
+        for (int h = 0; h < VF_WINDOW_FRAMES; h++) of |= (k->in[h] >> f & 1) << h;
+        k->of[f] = of;
+    }
+    VF_ITEM_SYNC();
 }
 
 /** Cameras of all frames. */
@@ -545,12 +552,11 @@ VF_FN void vf_window_fold_own(struct vf_window_host *host, const struct vf_relat
     }
 }
 
-/** All that a host gives to the system. Of one block. */
-VF_FN void vf_window_host_of(struct vf_window_work *k, int h)
+/** All that a host gives to the system: all between `H` and `map` of it; maps of a set. Of one block. */
+VF_FN void vf_window_host_of(struct vf_window_host *host, int set)
 {
     enum { ROWS = 6 * VF_WINDOW_FRAMES, C = VF_WINDOW_CAMERA };
-    struct vf_window_host *host = &k->host[h];
-    const struct vf_relative_map *map = host->map[k->trial];
+    const struct vf_relative_map *map = host->map[set];
     if (!host->count) return;
     vf_window_spread(host, map);
     VF_PARTS(item, ROWS * (1 + C))
@@ -617,9 +623,13 @@ VF_FN void vf_window_costs(const struct vf_window *w, struct vf_window_work *k)
 VF_FN double vf_window_base(const struct vf_window *w, const struct vf_window_work *k, int p, int q)
 {
     double sum = w->prior.H[p * VF_WINDOW_COLUMNS + q];
+    VF_UNROLL
     for (int f = 0; f < VF_WINDOW_MOTIONS; f++) {
         const struct vf_window_inertial *i = &k->inertial[f];
-        if (i->column[p] >= 0 && i->column[q] >= 0) sum += i->H[i->column[p]][i->column[q]];
+        const int r = i->column[p], c = i->column[q], on = r >= 0 && c >= 0;
+        if (VF_GROUP_ALONE && !on) continue;
+        const double part = i->H[on ? r : 0][on ? c : 0];
+        sum = on ? sum + part : sum;
     }
     return sum;
 }
@@ -647,10 +657,11 @@ VF_FN void vf_window_put_poses(const struct vf_window *w, struct vf_window_work 
     vf_window_pair_of(pair, &a, &b);
     if (a == b && c < r) return;
     double sum = vf_window_base(w, k, 6 * a + r, 6 * b + c);
-    VF_UNROLL_4
-    for (int h = 0; h < VF_WINDOW_FRAMES; h++) {
+    const uint32_t hosts = k->of[a] & k->of[b];
+    VF_UNROLL
+    for (int h = 0; h < VF_WINDOW_FRAMES && (!VF_GROUP_ALONE || hosts >> h); h++) {
         const struct vf_window_host *host = &k->host[h];
-        const int on = (int)(k->in[h] >> a & k->in[h] >> b & 1);
+        const int on = (int)(hosts >> h & 1);
         if (VF_GROUP_ALONE && !on) continue;
         const double *from = a == h && b == h ? &host->own[r][c]
                              : a == h         ? &host->left[b][c][r]
@@ -667,10 +678,11 @@ VF_FN void vf_window_put_camera(const struct vf_window *w, struct vf_window_work
 {
     const int p = 6 * f + r, q = VF_WINDOW_OFFSET + i;
     double sum = vf_window_base(w, k, p, q);
-    VF_UNROLL_4
+    const uint32_t hosts = k->of[f];
+    VF_UNROLL
     for (int h = 0; h < VF_WINDOW_FRAMES; h++) {
         const struct vf_window_host *host = &k->host[h];
-        const int on = (int)(k->in[h] >> f & 1);
+        const int on = (int)(hosts >> h & 1);
         if (VF_GROUP_ALONE && !on) continue;
         const double *from = i < VF_WINDOW_CAMERA ? (f == h ? &host->own_camera[i][r] : &host->camera[f][i][r])
                              : f == h             ? &host->own_g[1][r]

@@ -72,9 +72,16 @@ struct vf_rest_sums {
 /** Levels of the gate (window_gate.h). */
 #define VF_GATE_LEVELS 8
 
+/** Room of a matrix and a row below it, and of its factor on a GPU: rows of 32 tiles of 4x4. */
+#define VF_SOLVE_TILES ((VF_WINDOW_COLUMNS + 1 + VF_SOLVE_PANEL - 1) / VF_SOLVE_PANEL) /* of a column */
+#define VF_SOLVE_ROOM                                                                                                  \
+    ((VF_WINDOW_COLUMNS + 1) * VF_WINDOW_COLUMNS > 512 * VF_SOLVE_TILES ? (VF_WINDOW_COLUMNS + 1) * VF_WINDOW_COLUMNS  \
+                                                                        : 512 * VF_SOLVE_TILES)
+
 /** Room of a factorisation (window_solve.h), beside the matrix. */
 struct vf_solve_room {
     double whole[VF_WINDOW_COLUMNS];                      /* diagonal before the factorisation */
+    double held[VF_WINDOW_COLUMNS];                       /* 1 / D of columns that are held */
     double inverse[VF_WINDOW_COLUMNS];                    /* 1 / D */
     double corner[VF_SOLVE_PANEL][VF_SOLVE_PANEL];        /* of a panel: L below the diagonal, D L' above it */
     double across[VF_SOLVE_PANEL][VF_WINDOW_COLUMNS + 1]; /* of a panel: D L' of the rows below */
@@ -109,6 +116,7 @@ struct vf_window_work {
     int32_t gone, gone_list[VF_WINDOW_GONE_MOST];
     int32_t reserved;
     uint32_t in[VF_WINDOW_FRAMES];       /* of each host: bits of its frames and itself; 0: no landmarks */
+    uint32_t of[VF_WINDOW_FRAMES];       /* of each frame: bits of the hosts in which it is so */
     int32_t before[VF_WINDOW_FRAMES];    /* of each state: slot of the state before; -1: none */
     uint32_t alive[VF_WINDOW_LANDMARKS]; /* of landmarks: host, from bit 16 on who sees it; VF_WINDOW_NOBODY: none */
     double damping, cost;
@@ -141,8 +149,8 @@ struct vf_window_work {
     struct vf_landmark_place kept_place[VF_WINDOW_LANDMARKS];
     /* covariance: corner of the factor, L below the diagonal; its inverse by columns; 1 / D */
     double corner[VF_WINDOW_SAID][VF_WINDOW_SAID], back[VF_WINDOW_SAID][VF_WINDOW_SAID], corner_inverse[VF_WINDOW_SAID];
-    /* of each port alone: matrix and factor; on a GPU the factor */
-    double matrix[(VF_WINDOW_COLUMNS + 1) * VF_WINDOW_COLUMNS];
+    /* of each port alone: the matrix and then its factor; on a GPU the factor */
+    double matrix[VF_SOLVE_ROOM];
     /* of the host alone */
     uint32_t ids[VF_WINDOW_LANDMARKS]; /* of all landmarks */
     struct vf_solve_room room;

@@ -42,6 +42,11 @@ cmp "$dir/minimal-$triple.txt" "$dir/minimal-native.txt"
 tests/house/symbols.sh "$lib" $triple-nm
 "$dir/native/digest" tests/golden.txt
 $emulate "$dir/$triple/digest" tests/golden.txt
+
+# 20 frames in lock step: the bench here, the board under qemu
+make --no-print-directory -s $settings CUDA_ARCH="$arch" "$dir/$triple/hil-board"
+make --no-print-directory -s CUDA=0 BUILD="$dir/native" "$dir/native/hil-bench"
+EXEC="$emulate" /usr/bin/python3 tests/hil/hil.py "$dir/native/hil-bench" "$dir/$triple/hil-board"
 [ $cuda = 1 ] || skip "but for the host port: $why"
 
 for a in $arch; do # no kernel without code for each of them

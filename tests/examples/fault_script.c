@@ -70,6 +70,11 @@ static void test_kinds(void **state)
         {"5 gyro swapped xy", FAULT_SWAPPED, FAULT_GYRO, 1, {2}},
         {"5 gyro swapped yz", FAULT_SWAPPED, FAULT_GYRO, 1, {0}},
         {"5 gyro swapped xz", FAULT_SWAPPED, FAULT_GYRO, 1, {1}},
+        {"5 link loss 30", FAULT_LOSS, FAULT_LINK, 1, {30}},
+        {"5 link reorder 100", FAULT_REORDER, FAULT_LINK, 1, {100}},
+        {"5 link delay 12.5", FAULT_DELAY, FAULT_LINK, 1, {12.5}},
+        {"5 link corrupt 3", FAULT_CORRUPT, FAULT_LINK, 1, {3}},
+        {"5 cpu burn 4", FAULT_BURN, FAULT_CPU, 1, {4}},
     };
     int seen[FAULT_KIND_COUNT] = {0};
     (void)state;

@@ -477,6 +477,8 @@ static void test_unfit(void **state)
 
 /* ---- payloads from anywhere -------------------------------------------------------------------------------------- */
 
+static volatile uint64_t read_pixels; /* so that they are read */
+
 /** Payloads of the recording with some bytes changed, cut off or put in, and wild ones: a message, or values within
  *  their ranges. */
 static void throw_at_readers(uint64_t runs, uint64_t seed)
@@ -486,7 +488,6 @@ static void throw_at_readers(uint64_t runs, uint64_t seed)
     static recording_header_t h;
     outcome_t outcome;
     uint64_t taken = 0;
-    static volatile uint64_t read_pixels; /* so that they are read */
     size_t starts[64], ends[64], at = RECORDING_MAGIC_BYTES;
     int chunks = 0;
     for (chunk_t c; at + CHUNK_HEAD_BYTES <= whole_bytes && chunks < 64 && !chunk_read_head(whole + at, &c); chunks++) {

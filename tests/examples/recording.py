@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Recordings of replay: the same results again, the first frame and stage named where they are others, and what is exported.
 
-    tests/examples/recording.py build/replay [--mcap DENSE_REPLAY]
+    tests/examples/recording.py build/replay [COMPANION | --mcap DENSE_REPLAY]
 
-Reads .vfr by a reader of its own (CRCs by zlib), changes recordings and sees what replay says of them. --mcap: the exported file beside the
+COMPANION: that program's recording is replayed, too. Reads .vfr by a reader of its own (CRCs by zlib), changes recordings and sees what replay says of them. --mcap: the exported file beside the
 recording and replay's tables, read by the package `mcap`; DENSE_REPLAY is a build with stixels. Exit: 0 done, 1 failed, 77 no package `mcap`.
 """
 import base64
@@ -174,6 +174,17 @@ def change(replay, folder, parts):
     check("frames lost", code == 0 and "5 of 5 results as recorded; 8 frames are not compared" in again, again + said)
 
 
+def fly(companion, replay, folder):
+    """What the companion records is the run that it flew."""
+    file = folder / "flight.vfr"
+    done = subprocess.run([companion, "--source", "synthetic:160x120", "--fast", "--frames", "30", "--set", "select_points=300", "--link",
+                           "file:/dev/null", "--record", file], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    check("the companion records", done.returncode == 0, done.stderr)
+    code, again, said = run(replay, file)
+    check("and its flight is replayed", code == 0 and "by companion" in again and "30 of 30 results as recorded" in again, again + said)
+    check("with a state", float(re.search(r"state +good ([\d.]+) %", again).group(1)) > 30, again)
+
+
 def table(path):
     with open(path, newline="") as file:
         return list(csv.DictReader(file))
@@ -262,6 +273,8 @@ def main():
             export(replay, os.path.abspath(sys.argv[3]), folder)
         else:
             change(replay, folder, record_and_replay(replay, folder))
+            if len(sys.argv) > 2:
+                fly(os.path.abspath(sys.argv[2]), replay, folder)
     print(f"recording: {failures} failures" if failures else "recording: as recorded")
     sys.exit(failures > 0)
 

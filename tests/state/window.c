@@ -489,6 +489,7 @@ static void spread(void **state)
             if (f != host && f % 4) e->frames |= 1u << f;
         memset(work.in, 0, sizeof work.in);
         work.in[host] = e->frames | 1u << host;
+        for (int f = 0; f < VF_WINDOW_FRAMES; f++) work.of[f] = (work.in[host] >> f & 1) << host;
         for (int i = 0; i < 20; i++) { /* rows; the last element by the offset of disparities */
             for (int c = 0; c <= C; c++) F[i][c] = c == C || e->frames >> c / 6 & 1 ? normal() : 0;
             for (int a = 0; a < C; a++) {
@@ -501,7 +502,7 @@ static void spread(void **state)
             e->disparity[1] += F[i][C];
         }
         for (int i = 0; i < VF_WINDOW_MAPS; i++) vf_window_maps(&window, &work, i);
-        for (int h = 0; h < VF_WINDOW_FRAMES; h++) vf_window_host_of(&work, h);
+        for (int h = 0; h < VF_WINDOW_FRAMES; h++) vf_window_host_of(&work.host[h], work.trial);
         for (int i = 0; i < VF_WINDOW_READINGS; i++) vf_window_readings(&window, &work, i);
         vf_window_assemble(&window, &work);
         const struct vf_window_system *s = &work.system[work.trial];

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hil-bench: plays a data set, a recording or the rendered flight to hil-board, and judges what comes back.
+ * examples/README.md has the options.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "examples/message.h"
+#include "junit.h"
+#include "paced.h"
+#include "rules.h"
+
+static const char help[] =
+    "usage: hil-bench [options] [DATASET]\n"
+    "\n"
+    "Plays DATASET, as replay takes it (synthetic, a recording, EuRoC, KITTI, a folder), to hil-board.\n"
+    "\n"
+    "options:\n"
+    "  --board HOST:PORT   where hil-board waits, 127.0.0.1:14600 without it\n"
+    "  --paced             frames at the times of their stamps: latency and deadlines; without it lock step: every\n"
+    "                      result must have the digests of this computer's\n"
+    "  --faults            the table of faults on the rendered flight, each in lock step, with pass rules\n"
+    "  --only TEXT         with --faults: rows whose name has TEXT\n"
+    "  --fault FILE        put the faults of a script in, those of link and board among them\n"
+    "  --frames N          stop after N frames, 60 of an endless data set without it\n"
+    "  --set NAME=VALUE    set a tuning value; repeatable\n"
+    "  --port WHICH        auto, host or cuda, on this computer\n"
+    "  --junit FILE        results for a CI\n"
+    "  --help              print this help\n"
+    "\n"
+    "exit code: 0 passed, 1 a rule, a digest or the connection failed, 2 wrong usage\n";
+
+struct bench {
+    const char *board, *dataset, *fault, *junit, *only;
+    int paced, faults;
+    uint32_t frames;
+    vfront_port_t port;
+    vfront_tuning_t tuning;
+    junit_t results;
+};
+
+/* ---- options ----------------------------------------------------------------------------------------------------- */
+
+static int set_tuning(struct bench *b, const char *text)
+{
+    char name[64], *end;
+    const char *equals = strchr(text, '=');
+    if (!equals) return message(EXIT_USAGE, "--set %s: not NAME=VALUE", text);
+    snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
+    const long value = strtol(equals + 1, &end, 10);
+    if (!equals[1] || *end || vfront_tuning_set(&b->tuning, name, (int32_t)value))
+        return message(EXIT_USAGE, "--set %s: no such tuning value, or out of its range; replay --set help has all",
+                       text);
+    return CONTINUE;
+}
+
+static int set_port(struct bench *b, const char *text)
+{
+    static const char *const name[] = {"auto", "cuda", "host"};
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(text, name[i]) != 0) continue;
+        b->port = (vfront_port_t)i;
+        return CONTINUE;
+    }
+    return message(EXIT_USAGE, "--port %s: not auto, host or cuda", text);
+}
+
+static int set_frames(struct bench *b, const char *text)
+{
+    char *end;
+    const long value = strtol(text, &end, 10);
+    if (value < 1 || *end || value > 100000000) return message(EXIT_USAGE, "--frames %s: not a number from 1 on", text);
+    b->frames = (uint32_t)value;
+    return CONTINUE;
+}
+
+static int read_value(struct bench *b, const char *name, const char *value)
+{
+    const struct {
+        const char *name, **to;
+    } known[] = {{"--board", &b->board}, {"--fault", &b->fault}, {"--junit", &b->junit}, {"--only", &b->only}};
+    if (!value) return message(EXIT_USAGE, "%s: a value is missing, or no such option; --help lists them", name);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(name, known[i].name) != 0) continue;
+        *known[i].to = value;
+        return CONTINUE;
+    }
+    if (strcmp(name, "--set") == 0) return set_tuning(b, value);
+    if (strcmp(name, "--port") == 0) return set_port(b, value);
+    if (strcmp(name, "--frames") == 0) return set_frames(b, value);
+    return message(EXIT_USAGE, "%s: no such option; --help lists them", name);
+}
+
+static int read_options(struct bench *b, int count, char **word)
+{
+    b->board = "127.0.0.1:14600";
+    vfront_tuning_default(&b->tuning);
+    b->tuning.window = VFRONT_WINDOW;
+    for (int at = 1; at < count; at++) {
+        if (strcmp(word[at], "--help") == 0) {
+            fputs(help, stdout);
+            return EXIT_DONE;
+        }
+        if (strcmp(word[at], "--paced") == 0) {
+            b->paced = 1;
+        } else if (strcmp(word[at], "--faults") == 0) {
+            b->faults = 1;
+        } else if (word[at][0] == '-') {
+            const int code = read_value(b, word[at], at + 1 < count ? word[at + 1] : NULL);
+            if (code != CONTINUE) return code;
+            at++;
+        } else if (b->dataset) {
+            return message(EXIT_USAGE, "%s: one DATASET only", word[at]);
+        } else {
+            b->dataset = word[at];
+        }
+    }
+    if (b->paced && b->faults) return message(EXIT_USAGE, "--faults is in lock step, without --paced");
+    if (!b->dataset) b->dataset = b->faults ? "synthetic:320x208" : "synthetic";
+    return CONTINUE;
+}
+
+/* ---- runs -------------------------------------------------------------------------------------------------------- */
+
+static int run_lock_step(struct bench *b, const trial_settings_t *s)
+{
+    trial_t t;
+    char why[200] = "";
+    const char *error = trial_run(&t, s);
+    if (error) {
+        trial_free(&t);
+        return message(EXIT_FAILED, "%s", error);
+    }
+    printf("lock step    %" PRIu32 " of %" PRIu32 " results with the same digests, %" PRIu32 " ODOMETRY\n",
+           t.compared - t.differ, t.compared, t.odometry);
+    if (t.lost | t.damaged)
+        printf("link         %" PRIu32 " frames lost, %" PRIu32 " damaged and named\n", t.lost, t.damaged);
+    if (t.differ) snprintf(why, sizeof why, "frame %" PRIu32 " differs first, in the stage %s", t.first, t.first_at);
+    if (t.differ) printf("             %s\n", why);
+    if (!t.compared) snprintf(why, sizeof why, "no result");
+    junit_add(&b->results, "lock step", why);
+    trial_free(&t);
+    return *why ? EXIT_FAILED : CONTINUE;
+}
+
+static int run_paced(struct bench *b, const trial_settings_t *s)
+{
+    paced_t p;
+    const char *error = paced_run(&p, s);
+    if (error) {
+        paced_free(&p);
+        return message(EXIT_FAILED, "%s", error);
+    }
+    paced_print(&p, b->tuning.deadline_us * 1e-3);
+    junit_add(&b->results, "paced", p.odometry ? "" : "no ODOMETRY came");
+    const int good = p.odometry > 0;
+    paced_free(&p);
+    return good ? CONTINUE : EXIT_FAILED;
+}
+
+static void print_row(const rule_t *r, const verdict_t *v)
+{
+    char named[16] = "-", again[16] = "-";
+    if (v->named_after > 0) snprintf(named, sizeof named, "%" PRId32, v->named_after);
+    if (v->again_after > 0) snprintf(again, sizeof again, "%" PRId32, v->again_after);
+    printf("%-30s %5s %5s %8.2f %8.3f %8.3f  %s%s\n", r->name, named, again, v->worst_sigmas, v->worst_m,
+           v->worst_jump_m, rules_passed(v) ? "passed" : "FAILED: ", v->why);
+    fflush(stdout);
+}
+
+static int run_row(struct bench *b, trial_settings_t *s, const rule_t *r)
+{
+    fault_script_t script;
+    verdict_t v;
+    trial_t t;
+    const char *error = fault_script_parse(&script, r->name, r->script, strlen(r->script));
+    if (error) return message(EXIT_FAILED, "%s", error);
+    s->script = &script;
+    error = trial_run(&t, s);
+    if (!error) {
+        rules_judge(&v, r, &t);
+        print_row(r, &v);
+    } else {
+        printf("%-30s FAILED: %s\n", r->name, error);
+    }
+    junit_add(&b->results, r->name, error ? error : v.why);
+    const int good = !error && rules_passed(&v);
+    trial_free(&t);
+    fault_script_free(&script);
+    return good ? CONTINUE : EXIT_FAILED;
+}
+
+static int run_faults(struct bench *b, trial_settings_t *s)
+{
+    const rule_t *r;
+    uint32_t rows = 0, failed = 0;
+    s->frames = b->frames ? b->frames : RULES_FRAMES;
+    s->cache = cache_open(s->dataset, s->frames);
+    if (!s->cache) return message(EXIT_FAILED, "no memory for the frames");
+    printf("%-30s %5s %5s %8s %8s %8s\n", "fault", "named", "again", "sigmas", "error m", "jump m");
+    for (size_t i = 0; (r = rules_row(i)) != NULL; i++) {
+        if (b->only && !strstr(r->name, b->only)) continue;
+        rows++;
+        failed += run_row(b, s, r) != CONTINUE;
+    }
+    cache_close(s->cache);
+    printf("%" PRIu32 " faults, %" PRIu32 " passed\n", rows, rows - failed);
+    if (!rows) return message(EXIT_USAGE, "--only %s: no such row", b->only);
+    return failed ? EXIT_FAILED : CONTINUE;
+}
+
+static int run_script(struct bench *b, trial_settings_t *s)
+{
+    static fault_script_t script;
+    if (b->fault) {
+        const char *error = fault_script_read(&script, b->fault);
+        if (error) return message(EXIT_FAILED, "%s", error);
+        s->script = &script;
+    }
+    const int code = b->paced ? run_paced(b, s) : run_lock_step(b, s);
+    fault_script_free(&script);
+    return code;
+}
+
+int main(int count, char **word)
+{
+    static struct bench b;
+    message_program = "hil-bench";
+    int code = read_options(&b, count, word);
+    if (code != CONTINUE) return code;
+    trial_settings_t s = {.board = b.board, .tuning = &b.tuning, .port = b.port};
+    const char *error = dataset_open(&s.dataset, b.dataset, VFRONT_CAMERAS, NULL, NULL);
+    if (error) return message(EXIT_FAILED, "%s", error);
+    if (b.tuning.window) dataset_use_imu(s.dataset);
+    b.tuning.window &= dataset_has_imu(s.dataset);
+    s.frames = dataset_frames(s.dataset);
+    if (!s.frames) s.frames = b.frames ? b.frames : 60;
+    if (b.frames && b.frames < s.frames) s.frames = b.frames;
+    code = b.faults ? run_faults(&b, &s) : run_script(&b, &s);
+    dataset_close(s.dataset);
+    error = b.junit ? junit_write(&b.results, b.junit, "hil-bench") : NULL;
+    if (error) code = message(EXIT_FAILED, "%s", error);
+    junit_free(&b.results);
+    return code == CONTINUE ? EXIT_DONE : code;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hil-board: the companion's computer on a bench. It takes rig, tuning and frames from hil-bench, steps, and answers
+ * with the status and the digests of each result, and before these, at once, with the ODOMETRY that the companion's
+ * sender makes of it. examples/README.md has the options.
+ */
+#define _POSIX_C_SOURCE 200809L /* sigaction */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "examples/companion/sender.h"
+#include "examples/message.h"
+#include "examples/recording/frame.h"
+#include "examples/recording/header.h"
+#include "examples/recording/outcome.h"
+#include "burn.h"
+#include "wire.h"
+
+#define HEADER_BYTES_MOST (8u << 20) /* with static masks */
+#define SYSTEM 1
+#define COMPONENT 197 /* MAV_COMP_ID_VISUAL_INERTIAL_ODOMETRY */
+
+static const char help[] =
+    "usage: hil-board [options]\n"
+    "\n"
+    "Steps the frames that hil-bench sends, and answers with digests and ODOMETRY.\n"
+    "\n"
+    "options:\n"
+    "  --listen HOST:PORT  IPv4 address and port to wait at, 127.0.0.1:14600 without it; port 0: any, which is "
+    "printed\n"
+    "  --peer HOST         address of the bench, the only one that is taken: 127.0.0.1 without it\n"
+    "  --port WHICH        auto, host or cuda; auto is cuda if a usable GPU is present\n"
+    "  --once              end after one session\n"
+    "  --help              print this help\n"
+    "\n"
+    "exit code: 0 done, 1 a session failed (with --once), 2 wrong usage\n";
+
+static vfront_t vf;
+static volatile sig_atomic_t stopped;
+
+struct board {
+    const char *listen, *peer;
+    vfront_port_t port;
+    int once;
+    wire_t wire;
+    recording_header_t header;
+    vfront_tuning_t tuning;
+    sender_t sender;
+    readings_t readings;
+    uint8_t sequence; /* of MAVLink messages */
+    uint32_t frames, refused;
+};
+
+static void stop(int signal)
+{
+    (void)signal;
+    stopped = 1;
+}
+
+static int read_option(struct board *b, const char *name, const char *value)
+{
+    static const char *const port[] = {"auto", "cuda", "host"};
+    static const vfront_port_t number[] = {VFRONT_PORT_AUTO, VFRONT_PORT_CUDA, VFRONT_PORT_HOST};
+    if (!value) return message(EXIT_USAGE, "%s: a value is missing, or no such option; --help lists them", name);
+    if (strcmp(name, "--listen") == 0) return b->listen = value, CONTINUE;
+    if (strcmp(name, "--peer") == 0) return b->peer = value, CONTINUE;
+    for (int i = 0; i < 3 && strcmp(name, "--port") == 0; i++)
+        if (strcmp(value, port[i]) == 0) return b->port = number[i], CONTINUE;
+    return message(EXIT_USAGE, "%s %s: no such option; --help lists them", name, value);
+}
+
+static int read_options(struct board *b, int count, char **word)
+{
+    b->listen = "127.0.0.1:14600";
+    b->peer = "127.0.0.1";
+    for (int at = 1; at < count; at++) {
+        if (strcmp(word[at], "--help") == 0) {
+            fputs(help, stdout);
+            return EXIT_DONE;
+        }
+        if (strcmp(word[at], "--once") == 0) {
+            b->once = 1;
+            continue;
+        }
+        const int code = read_option(b, word[at], at + 1 < count ? word[at + 1] : NULL);
+        if (code != CONTINUE) return code;
+        at++;
+    }
+    return CONTINUE;
+}
+
+/* ---- a session --------------------------------------------------------------------------------------------------- */
+
+static char text[600];
+
+/** Header of the bench: what to initialise vfront with. */
+static const char *begin_session(struct board *b)
+{
+    chunk_t c;
+    uint8_t *payload;
+    const char *error = wire_limit(&b->wire, HEADER_BYTES_MOST);
+    if (!error) error = wire_await_greeting(&b->wire);
+    if (!error) error = wire_receive(&b->wire, &c, &payload, WIRE_TIMEOUT_MS);
+    if (error) return error;
+    if (c.type != CHUNK_HEADER) return "the bench does not begin with a header";
+    error = header_read(&b->header, payload, c.bytes);
+    if (error) return error;
+    const vfront_status_t status = vfront_init(&vf, &b->header.rig, &b->header.tuning, b->port);
+    if (!status) return NULL;
+    snprintf(text, sizeof text, "vfront_init: %s: %s", vfront_status_name(status), vfront_detail(&vf));
+    return text;
+}
+
+/** The board's own header, and room for the largest frame. */
+static const char *answer_session(struct board *b)
+{
+    static recording_header_t own;
+    static uint8_t payload[HEADER_BYTES_MOST];
+    size_t most = FRAME_SMALL_BYTES;
+    vfront_info_t info;
+    vfront_info(&vf, &info);
+    header_make(&own, "hil-board", "hil-bench", &b->header.rig, &b->header.tuning, &info);
+    const size_t bytes = header_write(&own, payload, sizeof payload);
+    for (int32_t i = 0; i < own.rig.cameras; i++)
+        most += 3 * (size_t)own.rig.camera[i].width_px * (size_t)own.rig.camera[i].height_px;
+    const char *error = wire_greet(&b->wire);
+    if (!error) error = wire_send(&b->wire, CHUNK_HEADER, 0, payload, bytes, NULL, 0);
+    return error ? error : wire_limit(&b->wire, most);
+}
+
+/** Axes of the IMU are taken to be x forward, y left, z up: those of the body are x forward, y right, z down. */
+static void begin_sender(struct board *b)
+{
+    static const pose_t T_body_imu = {.R = {1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, -1.0}};
+    memset(&b->sender, 0, sizeof b->sender);
+    memset(&b->readings, 0, sizeof b->readings);
+    b->sender.settings = (sender_settings_t){.rate_hz = 100.0, .T_body_imu = T_body_imu, .noise = b->header.rig.imu};
+    b->frames = b->refused = 0;
+}
+
+static const char *send_messages(struct board *b, uint64_t t_ns, mavlink_message_t *m, int count)
+{
+    const char *error = NULL;
+    for (int i = 0; i < count && !error; i++) {
+        uint8_t frame[2 + MAVLINK_FRAME_MOST] = {0, 1};
+        m[i].system = SYSTEM;
+        m[i].component = COMPONENT;
+        m[i].sequence = b->sequence++;
+        error = wire_send(&b->wire, CHUNK_MAVLINK, t_ns, frame, 2 + mavlink_encode(frame + 2, &m[i]), NULL, 0);
+    }
+    return error;
+}
+
+#if VFRONT_STIXELS
+/** Distances of obstacles in every direction, where the tuning has them. */
+static int make_obstacles(const struct board *b, const vfront_result_t *r, mavlink_message_t *m)
+{
+    if (!r->columns_count) return 0;
+    memset(m, 0, sizeof *m);
+    m->id = MAVLINK_OBSTACLE_DISTANCE;
+    m->as.obstacles.time_usec[0] = r->t_mid_ns / 1000u;
+    for (int i = 0; i < VFRONT_OBSTACLE_BINS; i++) m->as.obstacles.distances[i] = r->obstacles_cm[i];
+    m->as.obstacles.max_distance[0] = (uint16_t)(b->header.tuning.stixel_far_m * 100);
+    m->as.obstacles.min_distance[0] = 20;
+    m->as.obstacles.increment_f[0] = 5.0f;
+    m->as.obstacles.frame[0] = 12; /* MAV_FRAME_BODY_FRD */
+    return 1;
+}
+#else
+static int make_obstacles(const struct board *b, const vfront_result_t *r, mavlink_message_t *m)
+{
+    (void)b;
+    (void)r;
+    (void)m;
+    return 0;
+}
+#endif
+
+static const char *send_result(struct board *b, uint64_t t_ns, vfront_status_t status, const vfront_result_t *r)
+{
+    uint8_t payload[OUTCOME_BYTES];
+    mavlink_message_t m[SENDER_MESSAGES + 1];
+    outcome_t outcome;
+    int count = 0;
+    if (r) {
+        count = sender_state(&b->sender, &r->nav, &b->readings, r->nav.t_ns ? r->nav.t_ns : r->t_mid_ns, m);
+        count += make_obstacles(b, r, &m[count]);
+    }
+    const char *error = send_messages(b, t_ns, m, count);
+    outcome_of(&outcome, status, r);
+    outcome_write(&outcome, payload);
+    return error ? error : wire_send(&b->wire, CHUNK_RESULT, t_ns, payload, sizeof payload, NULL, 0);
+}
+
+static const char *take_frame(struct board *b, const chunk_t *c, uint8_t *payload)
+{
+    static recorded_frame_t recorded;
+    const vfront_result_t *result = NULL;
+    const char *error = frame_read(&recorded, &b->header.rig, payload, c->bytes);
+    if (error) return error;
+    if (recorded.after_reset) vfront_reset(&vf);
+    for (uint32_t i = 0; i < recorded.frame.imu_count; i++) readings_add(&b->readings, &recorded.frame.imu[i]);
+    const vfront_status_t status = vfront_step(&vf, &recorded.frame, &result);
+    b->frames++;
+    b->refused += status != VFRONT_OK;
+    return send_result(b, recorded.frame.t_ns, status, status ? NULL : result);
+}
+
+/** What the bench wants of the board itself: "burn N", threads that keep its processors busy. */
+static void take_event(const uint8_t *payload, size_t bytes)
+{
+    char word[32] = "";
+    int threads;
+    if (bytes >= sizeof word) return;
+    memcpy(word, payload, bytes);
+    if (sscanf(word, "burn %d", &threads) == 1 && !burn_set(threads))
+        message(CONTINUE, "burn %d: so many threads are not to be had", threads);
+}
+
+static const char *take_chunks(struct board *b)
+{
+    const char *error = NULL;
+    uint64_t damaged = 0;
+    while (!error && !stopped) {
+        chunk_t c;
+        uint8_t *payload;
+        error = wire_receive(&b->wire, &c, &payload, 1000);
+        if (!error && b->wire.damaged != damaged) {
+            damaged = b->wire.damaged;
+            error = wire_send(&b->wire, CHUNK_EVENT, 0, "damaged", 7, NULL, 0);
+        }
+        if (error || c.type == 0) continue;
+        if (c.type == CHUNK_END) return NULL;
+        if (c.type == CHUNK_EVENT) take_event(payload, c.bytes);
+        if (c.type == CHUNK_FRAME) error = take_frame(b, &c, payload);
+    }
+    return error;
+}
+
+/** A session, up to its end. What fails is told to the bench, too. */
+static int serve(struct board *b)
+{
+    const char *error = begin_session(b);
+    if (!error) error = answer_session(b);
+    if (!error) {
+        begin_sender(b);
+        error = take_chunks(b);
+    }
+    if (error) {
+        char copy[600];
+        snprintf(copy, sizeof copy, "%s", error);
+        message(CONTINUE, "%s", copy);
+        if (!b->wire.sent) wire_greet(&b->wire);
+        wire_send(&b->wire, CHUNK_EVENT, 0, copy, strlen(copy), NULL, 0);
+    } else {
+        printf("hil-board: %" PRIu32 " frames, %" PRIu32 " refused, %" PRIu64 " damaged\n", b->frames, b->refused,
+               b->wire.damaged);
+    }
+    fflush(stdout);
+    burn_set(0);
+    wire_close(&b->wire);
+    header_free(&b->header);
+    vfront_shutdown(&vf);
+    return error ? EXIT_FAILED : CONTINUE;
+}
+
+int main(int count, char **word)
+{
+    static struct board b;
+    struct sigaction action = {.sa_handler = stop};
+    int listener, waited;
+    uint32_t strangers = 0;
+    uint16_t port;
+    message_program = "hil-board";
+    int code = read_options(&b, count, word);
+    if (code != CONTINUE) return code;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    const char *error = wire_listen(&listener, b.listen, &port);
+    if (error) return message(EXIT_FAILED, "%s", error);
+    printf("hil-board: port %u\n", port);
+    fflush(stdout);
+    while (!stopped && code == CONTINUE) {
+        const uint32_t before = strangers;
+        error = wire_accept(&b.wire, listener, b.peer, 1000, &waited, &strangers);
+        if (error) return message(EXIT_FAILED, "%s", error);
+        if (strangers != before)
+            message(CONTINUE, "connections from other addresses than %s: %" PRIu32, b.peer, strangers);
+        if (!waited) continue;
+        code = serve(&b);
+        if (b.once) break;
+        code = CONTINUE;
+    }
+    return code == CONTINUE ? EXIT_DONE : code;
+}

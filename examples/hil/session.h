@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The bench's side of a session with a board: rig and tuning there, frames there, results back.
+ *
+ * A function that can fail returns NULL, or a one-line message, valid until the next call.
+ */
+#ifndef HIL_SESSION_H
+#define HIL_SESSION_H
+
+#include "examples/companion/mavlink.h"
+#include "examples/recording/header.h"
+#include "examples/recording/outcome.h"
+#include "wire.h"
+
+/** Session under way. */
+typedef struct session {
+    wire_t wire;
+    recording_header_t board; /**< What the board says of itself. */
+    mavlink_parser_t parser;
+} session_t;
+
+/** What came back for a frame. */
+typedef struct reply {
+    int has_outcome; /**< 1: the step is over. */
+    outcome_t outcome;
+    uint64_t t_ns;    /**< Stamp of the frame that it is of. */
+    int has_odometry; /**< 1: a message came with it. */
+    mavlink_message_t odometry;
+    uint64_t odometry_ns; /**< When its first byte came, wire_now_ns(). */
+    int has_obstacles;
+    mavlink_message_t obstacles;
+    int is_damaged; /**< 1: the board says that what came was damaged; no step. */
+} reply_t;
+
+/** Connect, and initialise vfront there. */
+const char *session_open(session_t *session, const char *where, const vfront_rig_t *rig, const vfront_tuning_t *tuning);
+
+/** End it: the board goes on to the next. */
+void session_close(session_t *session);
+
+/** A frame. flips: bits to be flipped on the way. */
+const char *session_send(session_t *session, const vfront_frame_t *frame, int32_t cameras, int after_reset,
+                         uint32_t flips);
+
+/** What comes next, added to `reply`: up to the outcome of a frame, or the word that one was damaged. has_outcome and
+ *  is_damaged stay 0 if it takes longer than timeout_ms. Zero `reply` before. */
+const char *session_await(session_t *session, reply_t *reply, int timeout_ms);
+
+/** Processes that keep the board's processors busy: 0 ends them. */
+const char *session_burn(session_t *session, int threads);
+
+#endif
