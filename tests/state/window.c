@@ -694,8 +694,8 @@ static void flights(void **state)
     }
 }
 
-/** Cost of a sight: three residuals, less what poses and landmarks follow; hardly more where sights are wrong, since the
- *  gate leaves these out. */
+/** Cost of a sight: three residuals, less what poses and landmarks follow; hardly more where sights are wrong, since
+ *  the gate leaves these out. */
 static void misfits(void **state)
 {
     (void)state;
