@@ -35,6 +35,32 @@ static const char *open_flight(struct dataset *d, const char *size)
     return NULL;
 }
 
+/* ---- flight along a trajectory ----------------------------------------------------------------------------------- */
+
+static const char *open_course(struct dataset *d, const char *where, const course_settings_t *render)
+{
+    const int32_t cameras = d->rig.cameras;
+    const char *error = course_open(&d->course, where, render ? render : &course_standard);
+    d->kind = "trajectory";
+    if (error) return dataset_fail("%s: not a folder, and no recording (.vfr); as a trajectory: %s", where, error);
+    course_rig(d->course, &d->rig);
+    d->rig.cameras = cameras < d->rig.cameras ? cameras : d->rig.cameras;
+    for (int32_t i = 0; i < d->rig.cameras; i++) {
+        picture_t *p = &d->picture[i];
+        p->width_px = d->rig.camera[i].width_px;
+        p->height_px = d->rig.camera[i].height_px;
+        p->bytes = 1;
+        p->pixels = malloc((size_t)p->width_px * (size_t)p->height_px);
+        if (!p->pixels) return dataset_fail("%s: no memory", where);
+    }
+    const vfront_imu_t *imu = course_imu(d->course, &d->imu_count);
+    d->imu = malloc(d->imu_count * sizeof *d->imu);
+    if (!d->imu) return dataset_fail("%s: no memory", where);
+    memcpy(d->imu, imu, d->imu_count * sizeof *d->imu);
+    d->frames = course_frames(d->course);
+    return NULL;
+}
+
 /* ---- open, close ------------------------------------------------------------------------------------------------- */
 
 static int is_folder(const char *path)
@@ -43,13 +69,13 @@ static int is_folder(const char *path)
     return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
 }
 
-static const char *open_by_content(struct dataset *d, const char *where)
+static const char *open_by_content(struct dataset *d, const char *where, const course_settings_t *render)
 {
     char mav[PATH_BYTES];
     if (strncmp(where, "synthetic", 9) == 0 && (!where[9] || where[9] == ':')) return open_flight(d, where + 9);
     if (access(where, F_OK)) return dataset_fail("%s: %s", where, strerror(errno));
     if (reader_recognises(where)) return dataset_open_recording(d, where);
-    if (!is_folder(where)) return dataset_fail("%s: not a folder, and no recording (.vfr)", where);
+    if (!is_folder(where)) return open_course(d, where, render);
     const char *error = dataset_join(mav, where, "mav0");
     if (error) return error;
     if (is_folder(mav)) return dataset_open_euroc(d, mav);
@@ -64,6 +90,10 @@ static const char *read_pictures(struct dataset *d, uint32_t index)
     for (int32_t i = 0; i < d->rig.cameras; i++) {
         if (d->flight) {
             synthetic_render(d->flight, index, i, d->picture[i].pixels, (size_t)d->picture[i].width_px);
+            continue;
+        }
+        if (d->course) {
+            course_render(d->course, index, i, d->picture[i].pixels, (size_t)d->picture[i].width_px);
             continue;
         }
         const char *path = d->picture_list[i].file[index].path, *error = picture_read(&d->picture[i], path);
@@ -81,7 +111,7 @@ static const char *set_sizes(struct dataset *d)
     for (int32_t i = 0; i < d->rig.cameras; i++) {
         vfront_camera_t *c = &d->rig.camera[i];
         const int32_t width = d->picture[i].width_px, height = d->picture[i].height_px;
-        const char *path = d->flight ? d->kind : d->picture_list[i].file[0].path;
+        const char *path = d->flight || d->course ? d->kind : d->picture_list[i].file[0].path;
         if (width > VFRONT_WIDTH || height > VFRONT_HEIGHT)
             return dataset_fail(
                 "%s: %dx%d is larger than this build takes, %dx%d: define VFRONT_WIDTH and VFRONT_HEIGHT in a "
@@ -129,15 +159,15 @@ static const char *calibrate(struct dataset *d, const char *noise)
 }
 
 const char *dataset_open(dataset_t **dataset, const char *where, int32_t cameras_most, const char *calibration,
-                         const char *truth)
+                         const char *truth, const course_settings_t *render)
 {
     *dataset = NULL;
     struct dataset *d = calloc(1, sizeof *d);
     if (!d) return dataset_fail("%s: no memory", where);
     d->rig.cameras = cameras_most < CAMERAS_MOST ? cameras_most : CAMERAS_MOST;
     if (d->rig.cameras > VFRONT_CAMERAS) d->rig.cameras = VFRONT_CAMERAS;
-    const char *error = open_by_content(d, where);
-    d->frames = d->picture_list[0].count;
+    const char *error = open_by_content(d, where, render);
+    if (!d->course) d->frames = d->picture_list[0].count;
     if (!error) error = read_pictures(d, 0);
     if (!error) error = set_sizes(d);
     const char *noise = calibration && calibration_is_noise(calibration) ? calibration : NULL;
@@ -162,11 +192,14 @@ void dataset_close(dataset_t *d)
     free(d->imu);
     truth_free(&d->truth);
     synthetic_close(d->flight);
+    course_close(d->course);
     reader_close(d->recording);
     free(d);
 }
 
 const char *dataset_kind(const dataset_t *d) { return d->kind; }
+
+int dataset_is_course(const dataset_t *d) { return d->course != NULL; }
 
 uint32_t dataset_frames(const dataset_t *d) { return d->frames; }
 
@@ -192,6 +225,17 @@ const vfront_rig_t *dataset_rig(const dataset_t *d) { return &d->rig; }
 
 /* ---- frames ------------------------------------------------------------------------------------------------------ */
 
+uint64_t dataset_time_ns(const struct dataset *d, uint32_t index)
+{
+    if (d->course) return course_time_ns(d->course, index);
+    return d->flight ? synthetic_time_ns(index) : d->picture_list[0].file[index].t_ns;
+}
+
+uint64_t dataset_middle_ns(const struct dataset *d, uint32_t index)
+{
+    return dataset_time_ns(d, index) + (d->course ? course_exposure_ns(d->course) / 2 : 0);
+}
+
 /** Readings of the flight's IMU: those after the first one at or behind the frame before, up to that of this frame. */
 static void render_imu(struct dataset *d, uint32_t index, vfront_frame_t *frame)
 {
@@ -204,7 +248,8 @@ static void render_imu(struct dataset *d, uint32_t index, vfront_frame_t *frame)
 static void set_time_and_gyro(struct dataset *d, uint32_t index, vfront_frame_t *frame)
 {
     if (!d->flight) {
-        frame->t_ns = d->picture_list[0].file[index].t_ns;
+        frame->t_ns = dataset_time_ns(d, index);
+        if (d->course) frame->exposure_ns = course_exposure_ns(d->course);
         if (d->has_gyro) dataset_set_imu(d, index, frame);
         return;
     }

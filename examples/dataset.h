@@ -2,6 +2,7 @@
  *
  * Sequences of frames from disk or from the rendered flight. The kind is recognised by content:
  *   synthetic      the word: a rendered stereo flight with gyro, without files (synthetic.h)
+ *   a trajectory   a text file, lines `t [s] px py pz qx qy qz qw`: a rendered flight along it (course.h)
  *   recording      a .vfr file (recording/chunk.h): frames as vfront was given them
  *   EuRoC / ASL    a folder with mav0, or mav0 itself: cam0, cam1 and imu0 with data.csv, sensor.yaml
  *   KITTI          a folder with image_0; image_1, calib.txt, times.txt are optional, as are imu.csv (lines
@@ -17,6 +18,7 @@
 #define DATASET_H
 
 #include "vfront.h"
+#include "course.h"
 #include "pose.h"
 #include "recording/reader.h"
 
@@ -31,15 +33,18 @@ typedef struct dataset dataset_t;
  * @param[in]  truth         Ground truth file (truth.h) instead of that of the data set: poses.txt or
  *                           groundtruth.txt in its folder, EuRoC's state_groundtruth_estimate0, or the rendered
  *                           flight; "none"; or NULL.
+ * @param[in]  render        Settings of a flight along a trajectory; NULL: standard.
  * @param[out] dataset       NULL on failure.
  */
 const char *dataset_open(dataset_t **dataset, const char *where, int32_t cameras_most, const char *calibration,
-                         const char *truth);
+                         const char *truth, const course_settings_t *render);
 void dataset_close(dataset_t *dataset);
 
 /** Name of its kind ("EuRoC"). */
 const char *dataset_kind(const dataset_t *dataset);
 
+/** 1 for a flight along a trajectory, to which settings apply. */
+int dataset_is_course(const dataset_t *dataset);
 /** The recording that is read; NULL: it is another data set. */
 reader_t *dataset_recording(const dataset_t *dataset);
 

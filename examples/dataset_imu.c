@@ -80,7 +80,7 @@ const char *dataset_read_imu(struct dataset *d, const char *folder, const char *
  *  the IMU has not begun. */
 static uint32_t given_until(const struct dataset *d, uint32_t index)
 {
-    const uint64_t t_ns = d->picture_list[0].file[index].t_ns;
+    const uint64_t t_ns = dataset_middle_ns(d, index);
     const int64_t by_ns = d->rig.imu_offset_ns;
     const uint64_t at_ns = by_ns >= 0 || t_ns > (uint64_t)-by_ns ? t_ns + (uint64_t)by_ns : 0;
     uint32_t low = 0, high = d->imu_count;

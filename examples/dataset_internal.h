@@ -10,6 +10,7 @@
 #define DATASET_INTERNAL_H
 
 #include "dataset.h"
+#include "course.h"
 #include "picture.h"
 #include "recording/reader.h"
 #include "synthetic.h"
@@ -46,6 +47,7 @@ struct dataset {
     uint32_t imu_count;
     int has_gyro;        /* 1: IMU readings, or the flight's gyro, and a calibration with which they are of use */
     synthetic_t *flight; /* the rendered flight, or NULL */
+    course_t *course;    /* the flight along a trajectory, or NULL */
     reader_t *recording; /* the recording, or NULL */
     int has_imu;         /* 1: its frames have readings of an IMU, not of a gyro alone */
     int after_reset;     /* 1: vfront_reset() was called before the frame read last */
@@ -59,6 +61,10 @@ struct dataset {
     int has_up;                    /* 1: it is known */
     int noted_coloured, noted_imu; /* notes are printed once */
 };
+
+/** Stamp of a frame, and the middle of its exposure [ns]. */
+uint64_t dataset_time_ns(const struct dataset *d, uint32_t index);
+uint64_t dataset_middle_ns(const struct dataset *d, uint32_t index);
 
 /** Format the message of a failed function. */
 __attribute__((format(printf, 1, 2))) const char *dataset_fail(const char *format, ...);

@@ -12,15 +12,10 @@
 #define CURVE_FRAMES 5      /* of a parabola through positions */
 #define FORCE_NS 200000000u /* readings up to so long before and after a frame give its force */
 
-static uint64_t frame_ns(const struct dataset *d, uint32_t index)
-{
-    return d->flight ? synthetic_time_ns(index) : d->picture_list[0].file[index].t_ns;
-}
-
 /** Time of a frame on the clock of the readings, by the rig. */
 static uint64_t imu_ns(const struct dataset *d, uint32_t index)
 {
-    return (uint64_t)((int64_t)frame_ns(d, index) + d->rig.imu_offset_ns);
+    return (uint64_t)((int64_t)dataset_time_ns(d, index) + d->rig.imu_offset_ns);
 }
 
 /** IMU in the ground truth sensor. */
@@ -35,7 +30,7 @@ static pose_t mounting(const struct dataset *d)
 static int pose_of(const struct dataset *d, uint32_t index, uint64_t t_imu_ns, pose_t *T_truth_imu)
 {
     pose_t T_truth_sensor;
-    const uint64_t t_ns = d->truth.kind == TRUTH_EUROC ? t_imu_ns : frame_ns(d, index);
+    const uint64_t t_ns = d->truth.kind == TRUTH_EUROC ? t_imu_ns : dataset_time_ns(d, index);
     if (!truth_at(&d->truth, index, t_ns, &T_truth_sensor)) return 0;
     const pose_t T_sensor_imu = mounting(d);
     *T_truth_imu = pose_compose(&T_truth_sensor, &T_sensor_imu);
@@ -69,7 +64,8 @@ static int curve(const struct dataset *d, uint32_t index, double c[3][3])
     memset(c, 0, 9 * sizeof(double));
     if (index < half || index + half >= d->frames) return 0;
     for (uint32_t i = index - half; i <= index + half; i++) {
-        const double t = ((double)frame_ns(d, i) - (double)frame_ns(d, index)) * 1e-9, power[3] = {1.0, t, t * t};
+        const double t = ((double)dataset_time_ns(d, i) - (double)dataset_time_ns(d, index)) * 1e-9,
+                     power[3] = {1.0, t, t * t};
         pose_t pose;
         if (!pose_of(d, i, imu_ns(d, i), &pose)) return 0;
         for (int r = 0; r < 3; r++)
@@ -97,6 +93,7 @@ int dataset_has_velocity(const dataset_t *d)
     const pose_t T_sensor_imu = mounting(d);
     const double *t = T_sensor_imu.t;
     if (d->flight && !d->truth.count) return 1;
+    if (d->course && !d->truth.count) return 1;
     return d->truth.kind == TRUTH_EUROC && d->truth.count && d->truth.pose[0].has_velocity &&
            t[0] * t[0] + t[1] * t[1] + t[2] * t[2] < 1e-12;
 }
@@ -168,12 +165,20 @@ int dataset_has_up(const dataset_t *d) { return d->has_up; }
 
 int dataset_truth_imu(const dataset_t *d, uint32_t index, int64_t offset_ns, dataset_state_t *state)
 {
-    const uint64_t t_imu_ns = (uint64_t)((int64_t)frame_ns(d, index) + offset_ns);
+    const uint64_t t_imu_ns = (uint64_t)((int64_t)dataset_time_ns(d, index) + offset_ns);
     pose_t own, turn = {.t = {0.0, 0.0, 0.0}};
     double v[3] = {0.0, 0.0, 0.0};
     if (!d->has_truth) return 0;
     if (d->flight && !d->truth.count) {
         synthetic_state(t_imu_ns, state->T_world_imu.t, state->T_world_imu.R, state->velocity_mps);
+        return state->has_velocity = 1;
+    }
+    if (d->course && !d->truth.count) {
+        spline_state_t s;
+        course_state(d->course, t_imu_ns, &s);
+        memcpy(state->T_world_imu.R, s.R_world_body, sizeof s.R_world_body);
+        memcpy(state->T_world_imu.t, s.p_m, sizeof s.p_m);
+        memcpy(state->velocity_mps, s.v_mps, sizeof s.v_mps);
         return state->has_velocity = 1;
     }
     if (!pose_of(d, index, t_imu_ns, &own)) return 0;

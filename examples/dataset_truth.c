@@ -54,7 +54,7 @@ const char *dataset_find_truth(struct dataset *d, const char *path)
     char own[PATH_BYTES];
     d->T_sensor_cam = pose_identity;
     if (path) return strcmp(path, "none") ? open_truth(d, path) : NULL;
-    d->has_truth = d->flight != NULL;
+    d->has_truth = d->flight || d->course;
     for (int i = 0; i < 2; i++) {
         const char *name = d->truth_name[i];
         if (!name || !dataset_holds(d->folder, name)) continue;
@@ -71,9 +71,9 @@ int dataset_truth(const dataset_t *d, uint32_t index, const vfront_camera_t *see
     pose_t T_world_sensor;
     if (!d->has_truth) return 0;
     if (d->truth.count) {
-        if (!truth_at(&d->truth, index, d->flight ? synthetic_time_ns(index) : d->picture_list[0].file[index].t_ns,
-                      &T_world_sensor))
-            return 0;
+        if (!truth_at(&d->truth, index, dataset_time_ns(d, index), &T_world_sensor)) return 0;
+    } else if (d->course) {
+        course_pose(d->course, dataset_middle_ns(d, index), T_world_sensor.R, T_world_sensor.t);
     } else {
         synthetic_pose(index, T_world_sensor.R, T_world_sensor.t);
     }

@@ -19,6 +19,8 @@ static const char help[] =
     "DATASET is recognised by its content:\n"
     "  synthetic         the default: a rendered stereo flight with gyro, or, with --set window=1, an IMU; 60 frames\n"
     "                    without --frames; synthetic:640x400 for another size\n"
+    "  a trajectory      a text file, lines `t [s] px py pz qx qy qz qw` of the IMU, z up: a rendered stereo flight\n"
+    "                    with IMU along it; --render help lists its settings\n"
     "  EuRoC / ASL       a folder with mav0, or mav0: cam0, cam1, imu0 with data.csv and sensor.yaml\n"
     "  KITTI odometry    a folder with image_0; image_1, calib.txt, times.txt, poses.txt, imu.csv (t [s],wx,wy,wz,ax,\n"
     "                    ay,az), T_cam0_imu.txt and imu.yaml (noise of the IMU, as Kalibr's) are optional\n"
@@ -60,6 +62,9 @@ static const char help_options[] =
     "  --frames N        stop after N frames\n"
     "  --port WHICH      auto, host or cuda; auto is cuda if a usable GPU is present\n"
     "  --failover        when the GPU fails, go on with the same frame on the host port: short for --set failover=1\n"
+    "  --render NAME=VALUE\n"
+    "                    setting of a flight along a trajectory: size and rate of the pictures, blur, noise,\n"
+    "                    vibration; repeatable. --render help lists all of them\n"
     "  --set NAME=VALUE  set a tuning value; repeatable. --set help lists all of them\n"
     "  --mono            camera 0 only\n"
     "  --pairs           the frames are single pictures, or pairs of two cameras, and no sequence: each is taken for\n"
@@ -160,6 +165,36 @@ static int set_tuning(struct options *o, const char *text)
         o->set[i].given = 1;
         o->set[i].value = (int32_t)value;
     }
+    return CONTINUE;
+}
+
+static int list_settings(void)
+{
+    const course_setting_t *e;
+    printf("%-16s %8s  %-12s %s\n", "setting", "default", "range", "meaning");
+    for (size_t i = 0; (e = course_setting(i)) != NULL; i++) {
+        char range[32];
+        snprintf(range, sizeof range, "%" PRId32 "..%" PRId32, e->least, e->most);
+        printf("%-16s %8" PRId32 "  %-12s %s\n", e->name, e->standard, range, e->meaning);
+    }
+    return EXIT_DONE;
+}
+
+static int set_render(struct options *o, const char *text)
+{
+    const course_setting_t *e = NULL;
+    const char *equals = strchr(text, '=');
+    char name[64];
+    long long value;
+    if (strcmp(text, "help") == 0) return list_settings();
+    if (!equals) return message(EXIT_USAGE, "--render %s: not NAME=VALUE", text);
+    snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
+    for (size_t i = 0; (e = course_setting(i)) != NULL && strcmp(e->name, name) != 0;) i++;
+    if (!e) return message(EXIT_USAGE, "--render %s: no such setting; --render help lists them all", name);
+    if (!read_integer(equals + 1, e->least, e->most, &value))
+        return message(EXIT_USAGE, "--render %s: not a whole number in %" PRId32 "..%" PRId32, text, e->least, e->most);
+    course_set(&o->render, name, (int32_t)value);
+    o->render_given = 1;
     return CONTINUE;
 }
 
@@ -291,10 +326,17 @@ static int read_option(struct options *o, char **word, int *at)
     static const struct {
         const char *name;
         int (*set)(struct options *o, const char *text);
-    } known[] = {{"--out", set_out},      {"--frames", set_frames},           {"--port", set_port},
-                 {"--set", set_tuning},   {"--calibration", set_calibration}, {"--truth", set_truth},
-                 {"--fault", set_fault},  {"--record", set_record},           {"--record-buffer", set_record_buffer},
-                 {"--export", set_export}};
+    } known[] = {{"--out", set_out},
+                 {"--frames", set_frames},
+                 {"--port", set_port},
+                 {"--set", set_tuning},
+                 {"--calibration", set_calibration},
+                 {"--truth", set_truth},
+                 {"--fault", set_fault},
+                 {"--record", set_record},
+                 {"--record-buffer", set_record_buffer},
+                 {"--export", set_export},
+                 {"--render", set_render}};
     const char *text = word[*at];
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const size_t length = strlen(known[i].name);
@@ -350,6 +392,7 @@ int options_read(struct options *o, int count, char **word)
     memset(o, 0, sizeof *o);
     o->record_bytes = RECORDER_BUFFER_BYTES;
     vfront_tuning_default(&o->tuning);
+    o->render = course_standard;
     for (int at = 1; at < count; at++) {
         if (word[at][0] == '-') {
             const int code = read_option(o, word, &at);

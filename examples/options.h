@@ -5,6 +5,7 @@
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
+#include "course.h"
 #include "overlay.h"
 #include "vfront.h"
 
@@ -23,6 +24,8 @@ struct options {
     overlay_what_t overlay; /* 0: none */
     int mono, no_gyro, pairs, quiet;
     int window_given; /* 1: --set names the tuning value `window` */
+    course_settings_t render;
+    int render_given; /* 1: --render sets a value */
     vfront_tuning_t tuning;
     struct {
         int given; /* 1: by --set or a word for it */

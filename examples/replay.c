@@ -206,6 +206,7 @@ static int take(struct run *run, uint32_t index, const vfront_frame_t *frame, co
         return message(EXIT_FAILED, "no memory for the path of %" PRIu32 " frames", index);
     if (!take_state(run, index, result))
         return message(EXIT_FAILED, "no memory for the states of %" PRIu32 " frames", index);
+    if (run->has_states) correction_add(&run->states.corrections, &dataset_rig(run->dataset)->imu, frame, result);
     const state_frame_t *state = run->has_states ? state_last(&run->states) : NULL;
     if (run->record) error = record_frame(run->record, result, motion_last(&run->motion), state);
     if (!error) error = write_disparities(run, result);
@@ -412,7 +413,10 @@ static const char *open_faults(struct run *run)
 static int open_run(struct run *run)
 {
     const struct options *o = run->options;
-    const char *error = dataset_open(&run->dataset, o->dataset, o->mono ? 1 : VFRONT_CAMERAS, o->calibration, o->truth);
+    const char *error = dataset_open(&run->dataset, o->dataset, o->mono ? 1 : VFRONT_CAMERAS, o->calibration, o->truth,
+                                     &o->render);
+    if (!error && o->render_given && !dataset_is_course(run->dataset))
+        return message(EXIT_USAGE, "--render: %s is no trajectory", o->dataset);
     if (!error) error = open_faults(run);
     if (error) return message(EXIT_FAILED, "%s", error);
     run->frames = dataset_frames(run->dataset);

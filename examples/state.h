@@ -10,6 +10,7 @@
 #include "vfront.h"
 #include "dataset.h"
 #include "pose.h"
+#include "state_correction.h"
 
 #define STATE_KINDS 6 /* of vfront_nav_state_t */
 
@@ -33,6 +34,7 @@ typedef struct states {
     int has_up;  /**< 1: the ground truth says which way is up, so that it was turned about z alone. */
     int aligned; /**< 1: T_odom_truth is known. */
     pose_t T_odom_truth;
+    corrections_t corrections; /**< By pictures: correction_add() of each frame. */
 } states_t;
 
 /**

@@ -106,6 +106,17 @@ static void print_accuracy(const states_t *s, const state_accuracy_t *a, int own
     puts(" 3 is right");
 }
 
+/** Corrections by pictures: how large, and how many are jumps. */
+static void print_corrections(const corrections_t *c)
+{
+    if (!c->count) return;
+    printf(
+        "%-12s corrections by pictures at most %.3g m, %.3g deg, and %.3g deviations of a state on any axis, in frame "
+        "%llu; %u jumps, beyond %g, in %u frames\n",
+        "", c->most_m, DEG * c->most_rad, c->most, (unsigned long long)c->most_frame, (unsigned)c->jumps,
+        CORRECTION_JUMP, (unsigned)c->count);
+}
+
 void state_print(const states_t *s, const state_accuracy_t *a, int own_velocity)
 {
     print_kinds(s);
@@ -119,5 +130,6 @@ void state_print(const states_t *s, const state_accuracy_t *a, int own_velocity)
         print_accuracy(s, a, own_velocity);
     else
         printf("%-12s no ground truth\n", "");
+    print_corrections(&s->corrections);
     print_end(s);
 }

@@ -74,6 +74,32 @@ void synthetic_render(synthetic_t *flight, uint32_t frame, int32_t camera, uint8
 void synthetic_render_from(synthetic_t *flight, uint32_t frame, const double R_world_cam[9],
                            const double t_world_cam[3], int32_t camera, uint8_t *pixels, size_t pitch_bytes);
 
+/** Noise of a camera: deviation of the darkest pixel, and electrons of the brightest, whose number has that of its
+ *  square root. Both grow with the gain. */
+typedef struct synthetic_film {
+    double gain, offset_grey; /**< grey level = gain * light + offset_grey. */
+    double read_grey;         /**< Deviation without light [grey level]; at most 40. */
+    double electrons;         /**< Of grey level 255 at gain 1; 0: no noise of photons. */
+    uint64_t key;             /**< Of the random numbers: another one for each picture. */
+} synthetic_film_t;
+
+/** Add the light that falls on a camera at one moment, of a camera 0 at this pose: uint32_t [height_px][width_px], grey
+ *  level * 256 each. Moments of an exposure are added up for motion blur. */
+void synthetic_gather(synthetic_t *flight, const double R_world_cam[9], const double t_world_cam[3], int32_t camera,
+                      uint32_t *light);
+
+/** Picture from the light of so many moments: uint8_t [height_px][pitch_bytes]. */
+void synthetic_expose(const synthetic_t *flight, const uint32_t *light, uint32_t moments, const synthetic_film_t *film,
+                      uint8_t *pixels, size_t pitch_bytes);
+
+/** Put another hall in place of the standard one: around a way, so that nothing comes nearer to it than 0.7 m. The
+ *  functions of the standard flight's poses and readings are not of use with it. */
+void synthetic_hall(synthetic_t *flight, const double (*way_m)[3], uint32_t count);
+
+/** Place a textured board origin + a u + b v, a and b 0..1, in such a hall, in place of that of the call before; NULL:
+ *  none. */
+void synthetic_board(synthetic_t *flight, const double origin_m[3], const double u_m[3], const double v_m[3]);
+
 /** Disparity of every pixel centre of camera 0 [px]: float [height_px][pitch_px]. Depth is fx * baseline /
  *  disparity. */
 void synthetic_disparity(synthetic_t *flight, uint32_t frame, float *disparity_px, size_t pitch_px);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Parts of the renderer (synthetic.h), shared by its files: synthetic_texture.c paints the textures,
- * synthetic_scene.c builds the hall, synthetic_flight.c has the motion, synthetic_project.c finds the visible panel
+ * synthetic_scene.c builds the hall, synthetic_hall.c
+ * one around another way, synthetic_flight.c has the motion, synthetic_project.c finds the visible panel
  * of every pixel, synthetic_shade.c its grey level.
  *
  * The hall is a list of panels: flat parallelograms with a texture. In a camera, inverse depth and texture
@@ -43,6 +44,8 @@ enum {
     STREAM_HEAP,
     STREAM_BOARDS,
     STREAM_NOISE,
+    STREAM_HALL_POSTERS = 50,
+    STREAM_HALL_BOXES,
     STREAM_PANEL = 100
 };
 
@@ -70,7 +73,7 @@ struct projected_panel {
 struct synthetic {
     int32_t width, height;
     double focal_px, cx_px, cy_px;
-    int32_t panels;
+    int32_t panels, board; /* board: number of the panel that synthetic_board() places */
     struct panel panel[PANELS_MOST];
     struct projected_panel projected[PANELS_MOST]; /* into the camera rendered last */
     uint8_t texture[TEXTURES][TEXTURE_BYTES];      /* all mip levels, one after the other */
@@ -85,7 +88,15 @@ void synthetic_make_textures(synthetic_t *f, uint8_t *scratch);
 /** Append all panels of the hall. */
 void synthetic_make_scene(synthetic_t *f);
 
-/** R_cam_imu: the camera looks forward and 12 degrees down. */
+/** Append a panel. `texels_m` is the texture's resolution [texel/m]; the panel's offset in the texture is random. */
+void synthetic_add_panel(synthetic_t *f, const double origin[3], const double u[3], const double v[3],
+                         enum texture texture, double texels_m, int32_t shade_q8);
+
+/** Append an upright box, rotated about z by `turns`: four sides and the top. `ends` are its bottom and top [m]. */
+void synthetic_add_box(synthetic_t *f, const double centre[2], const double ends[2], const double size[2], double turns,
+                       enum texture texture);
+
+/** R_cam_imu of the standard flight: the camera looks forward and 12 degrees down. */
 void synthetic_camera_axes(double R[9]);
 
 /** Project one panel into a camera of pose R_world_cam, t_world_cam. */

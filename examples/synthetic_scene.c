@@ -4,9 +4,8 @@
  */
 #include "synthetic_internal.h"
 
-/** Append a panel. `texels_m` is the texture's resolution [texel/m]; the panel's offset in the texture is random. */
-static void add_panel(synthetic_t *f, const double origin[3], const double u[3], const double v[3],
-                      enum texture texture, double texels_m, int32_t shade_q8)
+void synthetic_add_panel(synthetic_t *f, const double origin[3], const double u[3], const double v[3],
+                         enum texture texture, double texels_m, int32_t shade_q8)
 {
     struct panel *p = &f->panel[f->panels];
     memcpy(p->origin, origin, sizeof p->origin);
@@ -21,9 +20,8 @@ static void add_panel(synthetic_t *f, const double origin[3], const double u[3],
     f->panels++;
 }
 
-/** Append an upright box, rotated about z by `turns`: four sides and the top. `ends` are its bottom and top [m]. */
-static void add_box(synthetic_t *f, const double centre[2], const double ends[2], const double size[2], double turns,
-                    enum texture texture)
+void synthetic_add_box(synthetic_t *f, const double centre[2], const double ends[2], const double size[2], double turns,
+                       enum texture texture)
 {
     static const int32_t shade_q8[4] = {176, 236, 208, 148};
     const double c = cosine(turns), s = sine(turns);
@@ -31,11 +29,11 @@ static void add_box(synthetic_t *f, const double centre[2], const double ends[2]
     const double down[3] = {0, 0, ends[0] - ends[1]};
     const double o[3] = {centre[0] - 0.5 * (u[0] + v[0]), centre[1] - 0.5 * (u[1] + v[1]), ends[1]};
     const double far_u[3] = {o[0] + u[0], o[1] + u[1], o[2]}, far_v[3] = {o[0] + v[0], o[1] + v[1], o[2]};
-    add_panel(f, o, u, down, texture, 260, shade_q8[0]);
-    add_panel(f, far_u, v, down, texture, 260, shade_q8[1]);
-    add_panel(f, far_v, u, down, texture, 260, shade_q8[2]);
-    add_panel(f, o, v, down, texture, 260, shade_q8[3]);
-    add_panel(f, o, u, v, texture, 260, 262);
+    synthetic_add_panel(f, o, u, down, texture, 260, shade_q8[0]);
+    synthetic_add_panel(f, far_u, v, down, texture, 260, shade_q8[1]);
+    synthetic_add_panel(f, far_v, u, down, texture, 260, shade_q8[2]);
+    synthetic_add_panel(f, o, v, down, texture, 260, shade_q8[3]);
+    synthetic_add_panel(f, o, u, v, texture, 260, 262);
 }
 
 static void add_room(synthetic_t *f, double half_m, double height_m)
@@ -45,9 +43,9 @@ static void add_room(synthetic_t *f, double half_m, double height_m)
     const double along[4][3] = {{size, 0, 0}, {0, size, 0}, {-size, 0, 0}, {0, -size, 0}};
     const double down[3] = {0, 0, -height_m}, low[3] = {-h, -h, 0}, high[3] = {-h, -h, height_m};
     static const int32_t shade_q8[4] = {200, 240, 216, 176};
-    add_panel(f, low, along[0], along[1], FLOOR, 190, 250);
-    add_panel(f, high, along[0], along[1], BRICK, 90, 130);
-    for (int i = 0; i < 4; i++) add_panel(f, corner[i], along[i], down, BRICK, 170, shade_q8[i]);
+    synthetic_add_panel(f, low, along[0], along[1], FLOOR, 190, 250);
+    synthetic_add_panel(f, high, along[0], along[1], BRICK, 90, 130);
+    for (int i = 0; i < 4; i++) synthetic_add_panel(f, corner[i], along[i], down, BRICK, 170, shade_q8[i]);
 }
 
 /** Posters, 2 cm in front of the walls. */
@@ -61,7 +59,7 @@ static void add_posters(synthetic_t *f, double half_m)
                      down[3] = {0, 0, -uniform(STREAM_POSTERS, 4 * i + 3, 0.7, 1.8)};
         const double on_x[3] = {side, along, top}, on_y[3] = {along, side, top};
         const double u_x[3] = {0, wide, 0}, u_y[3] = {wide, 0, 0};
-        add_panel(f, i & 2 ? on_x : on_y, i & 2 ? u_x : u_y, down, i % 5 ? POSTER : CRATE, 220, 240);
+        synthetic_add_panel(f, i & 2 ? on_x : on_y, i & 2 ? u_x : u_y, down, i % 5 ? POSTER : CRATE, 220, 240);
     }
 }
 
@@ -76,11 +74,11 @@ static void add_ring(synthetic_t *f)
                      yaw = uniform(STREAM_RING, n + 2, 0, 1);
         const double size[2] = {uniform(STREAM_RING, n + 3, 0.7, 1.7), uniform(STREAM_RING, n + 4, 0.6, 1.4)};
         const double ends[2] = {0, uniform(STREAM_RING, n + 5, 0.5, 2.4)};
-        add_box(f, centre, ends, size, yaw, i % 3 ? CRATE : POSTER);
+        synthetic_add_box(f, centre, ends, size, yaw, i % 3 ? CRATE : POSTER);
         if (i % 3) continue;
         const double smaller[2] = {0.6 * size[0], 0.7 * size[1]};
         const double above[2] = {ends[1], ends[1] + uniform(STREAM_RING, n + 6, 0.4, 0.9)};
-        add_box(f, centre, above, smaller, yaw + 0.06, CRATE);
+        synthetic_add_box(f, centre, above, smaller, yaw + 0.06, CRATE);
     }
 }
 
@@ -90,7 +88,7 @@ static void add_pillars(synthetic_t *f)
     for (int32_t i = 0; i < 5; i++) {
         const double turns = i / 5.0 + 0.13, radius = i & 1 ? 6.1 : 2.3;
         const double centre[2] = {radius * cosine(turns), radius * sine(turns)};
-        add_box(f, centre, ends, size, 0.07 * i, BRICK);
+        synthetic_add_box(f, centre, ends, size, 0.07 * i, BRICK);
     }
 }
 
@@ -103,7 +101,7 @@ static void add_heap(synthetic_t *f)
         const double centre[2] = {radius * cosine(turns), radius * sine(turns)};
         const double size[2] = {uniform(STREAM_HEAP, n + 1, 0.5, 1.0), uniform(STREAM_HEAP, n + 2, 0.5, 1.0)};
         const double ends[2] = {0, uniform(STREAM_HEAP, n + 3, 0.4, 1.7)};
-        add_box(f, centre, ends, size, uniform(STREAM_HEAP, n + 4, 0, 1), CRATE);
+        synthetic_add_box(f, centre, ends, size, uniform(STREAM_HEAP, n + 4, 0, 1), CRATE);
     }
 }
 
@@ -118,7 +116,7 @@ static void add_boards(synthetic_t *f)
                                   uniform(STREAM_BOARDS, n + 2, 3.0, 4.8)};
         const double u[3] = {1.4 * cosine(yaw), 1.4 * sine(yaw), uniform(STREAM_BOARDS, n + 3, -0.3, 0.3)};
         const double v[3] = {uniform(STREAM_BOARDS, n + 4, -0.4, 0.4), uniform(STREAM_BOARDS, n + 5, -0.4, 0.4), -1.0};
-        add_panel(f, origin, u, v, POSTER, 240, 225);
+        synthetic_add_panel(f, origin, u, v, POSTER, 240, 225);
     }
 }
 

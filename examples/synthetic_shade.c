@@ -128,17 +128,20 @@ static void pixel_pair_noise(uint64_t key, int32_t noise_q8[2])
     }
 }
 
+/** Light on a pixel [grey level * 256]. */
+static int32_t light_at(const synthetic_t *f, int32_t x, int32_t y)
+{
+    const int32_t panel = f->visible[(size_t)y * (size_t)f->width + (size_t)x];
+    return is_on_panel_edge(f, x, y) ? shade_edge(f, x, y) : panel == NO_PANEL ? 0 : shade(f, panel, x, y, 1.0);
+}
+
 /** One row of a picture. exposure_q8: gain [1/4096] and offset [grey level * 256]. */
 static void render_row(const synthetic_t *f, int32_t y, uint64_t key, const int32_t exposure_q8[2], uint8_t *row)
 {
-    const uint8_t *visible = f->visible + (size_t)y * (size_t)f->width;
     int32_t noise_q8[2] = {0, 0};
     for (int32_t x = 0; x < f->width; x++) {
         if (x % 2 == 0) pixel_pair_noise(key + (uint64_t)y * 4096 + (uint64_t)x, noise_q8);
-        const int32_t brightness_q8 = is_on_panel_edge(f, x, y) ? shade_edge(f, x, y)
-                                      : visible[x] == NO_PANEL  ? 0
-                                                                : shade(f, visible[x], x, y, 1.0);
-        const int32_t grey_q8 = brightness_q8 * exposure_q8[0] / 4096 + exposure_q8[1] + noise_q8[x % 2] + 128;
+        const int32_t grey_q8 = light_at(f, x, y) * exposure_q8[0] / 4096 + exposure_q8[1] + noise_q8[x % 2] + 128;
         row[x] = (uint8_t)(grey_q8 < 0 ? 0 : grey_q8 > 65535 ? 255 : grey_q8 >> 8);
     }
 }
@@ -160,4 +163,43 @@ void synthetic_render(synthetic_t *f, uint32_t frame, int32_t camera, uint8_t *p
     double R[9], t[3];
     synthetic_pose(frame, R, t);
     synthetic_render_from(f, frame, R, t, camera, pixels, pitch_bytes);
+}
+
+/* ---- exposures of other flights ---------------------------------------------------------------------------------- */
+
+void synthetic_gather(synthetic_t *f, const double R_world_cam[9], const double t_world_cam[3], int32_t camera,
+                      uint32_t *light)
+{
+    synthetic_project_panels(f, R_world_cam, t_world_cam, camera);
+    for (int32_t y = 0; y < f->height; y++) synthetic_resolve_row(f, y);
+    for (int32_t y = 0; y < f->height; y++)
+        for (int32_t x = 0; x < f->width; x++) *light++ += (uint32_t)light_at(f, x, y);
+}
+
+/** Deviations of the noise by grey level, relative to that of pixel_pair_noise() [1/256]. */
+static void film_noise(const synthetic_film_t *film, int32_t factor_q8[256])
+{
+    for (int i = 0; i < 256; i++) {
+        const double read = film->gain * film->read_grey;
+        const double photons = film->electrons > 0.0 ? film->gain * 255.0 * i / film->electrons : 0.0;
+        factor_q8[i] = (int32_t)(square_root(read * read + photons + 1e-6) / 1.3 * 256.0);
+    }
+}
+
+void synthetic_expose(const synthetic_t *f, const uint32_t *light, uint32_t moments, const synthetic_film_t *film,
+                      uint8_t *pixels, size_t pitch_bytes)
+{
+    const int64_t gain_q12 = (int64_t)(film->gain * 4096.0), offset_q8 = (int64_t)(film->offset_grey * 256.0) + 128;
+    int32_t factor_q8[256], noise_q8[2] = {0, 0};
+    film_noise(film, factor_q8);
+    for (int32_t y = 0; y < f->height; y++)
+        for (int32_t x = 0; x < f->width; x++) {
+            if (x % 2 == 0) pixel_pair_noise(film->key + (uint64_t)y * 4096 + (uint64_t)x, noise_q8);
+            const int64_t clean_q8 = (int64_t)(*light++ / moments) * gain_q12 / 4096 + offset_q8;
+            const int32_t level = clean_q8 < 0 ? 0 : clean_q8 > 65535 ? 255 : (int32_t)(clean_q8 >> 8);
+            const int64_t grey_q8 = clean_q8 + noise_q8[x % 2] * factor_q8[level] / 256;
+            pixels[(size_t)y * pitch_bytes + (size_t)x] = (uint8_t)(grey_q8 < 0       ? 0
+                                                                    : grey_q8 > 65535 ? 255
+                                                                                      : grey_q8 >> 8);
+        }
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window batch nav start simulate window-speed orin faults speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
+.PHONY: recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window batch nav start simulate window-speed orin faults flights speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
 .PHONY: mavlink
 .SECONDEXPANSION:
 .SECONDARY:
@@ -9,7 +9,7 @@ TEST    := $(BUILD)/tests
 ORACLES := $(basename $(notdir $(wildcard tests/image/*.c tests/camera/*.c tests/features/*.c tests/tracking/*.c tests/geometry/*.c tests/state/*.c tests/map/*.c tests/result/*.c)))
 ORACLES := $(filter-out bridge_% simulate,$(ORACLES))# stages and their arithmetic, on the standard config
 OWN     := dense stixel# stages that the standard config leaves out: tests/config/<stage>.h has them
-TOOLS   := nav misread recording fault_script fault_apply calibration readings consistency record disparity overlay rectified flight trajectory# parts of the examples
+TOOLS   := nav misread recording fault_script fault_apply calibration readings consistency record disparity overlay rectified flight course trajectory# parts of the examples
 PORTS   := init api info clock imu points partners prior fields invariance alloc ownership idle missing# through the public interface, on every port
 
 T_CFLAGS = -std=c11 -O1 -g $(WARN) $(EXACT) -I. -Isrc $(SAN)
@@ -28,7 +28,7 @@ $(ORACLES:%=$(TEST)/%): $(TEST)/%: $$(wildcard tests/*/$$*.c tests/*/$$*_*.h) $(
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ -lcmocka -lm $(LIBS)
 
-$(TEST)/simulation_check $(TEST)/rest: tests/state/simulation.h tests/state/path.h
+$(TEST)/simulation_check $(TEST)/rest $(TEST)/gate: tests/state/simulation.h tests/state/path.h
 
 $(TOOLS:%=$(TEST)/%): $(TEST)/%: tests/examples/%.c $(EXAMPLE)/parts.a $(LIB) $(FIXTURE)
 	@mkdir -p $(@D)
@@ -239,7 +239,7 @@ slow-run: $(if $(HAVE_FIBERS),$(EMULATED:%=$(EMULATE)/vfcheck-%) $(BUILD)/emulat
 	  '$(PYTHON) tests/state/window.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_window.so --quick' \
 	  '$(PYTHON) tests/state/start.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_start.so --quick' '$(PYTHON) tests/state/nav.py $(BUILD)/bridge_nav.so $(BUILD)/bridge_state.so --quick' \
 	  '$(PYTHON) tests/geometry/predict_state.py $(BUILD)/bridge_nav.so --quick' \
-  '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' '$(PYTHON) tests/examples/state.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(PYTHON) tests/examples/faults.py $(BUILD)/replay --quick' \
+  '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' '$(PYTHON) tests/examples/state.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(PYTHON) tests/examples/faults.py $(BUILD)/replay --quick' '$(PYTHON) tests/examples/flights.py $(BUILD)/replay --quick' \
   $(COMPANION_SLOW) $(EMULATED_SAMPLE)
 
 golden: $(BUILD)/digest ## Writes tests/golden.txt anew, on purpose only
@@ -316,6 +316,9 @@ simulate: $(BUILD)/simulate ## Simulated flights through the window, without pic
 
 faults: $(BUILD)/replay ## Every fault of camera, clock and gyro on three sequences: what is said, how true it is; writes tests/faults.txt, 13 minutes
 	$(PYTHON) tests/examples/faults.py $< --write tests/faults.txt
+
+flights: $(BUILD)/replay ## States on rendered flights along recorded trajectories, hovering and standing, without and with faults; writes tests/flights.txt, 40 minutes
+	$(PYTHON) tests/examples/flights.py $< --write tests/flights.txt
 
 .PHONY: hil
 hil: $(BUILD)/hil-bench $(BUILD)/hil-board ## Bench and board over loopback: the whole table of faults, each in lock step; wild bytes

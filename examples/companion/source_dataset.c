@@ -32,7 +32,7 @@ static const char *open_dataset(void **of, const source_settings_t *settings)
     if (!p) return "no memory for a data set";
     *of = p;
     p->settings = *settings;
-    const char *error = dataset_open(&p->dataset, settings->where, VFRONT_CAMERAS, settings->calibration, NULL);
+    const char *error = dataset_open(&p->dataset, settings->where, VFRONT_CAMERAS, settings->calibration, NULL, NULL);
     if (error) return error;
     dataset_use_imu(p->dataset);
     p->frames = dataset_frames(p->dataset);

@@ -232,7 +232,7 @@ int main(int count, char **word)
     int code = read_options(&b, count, word);
     if (code != CONTINUE) return code;
     trial_settings_t s = {.board = b.board, .tuning = &b.tuning, .port = b.port};
-    const char *error = dataset_open(&s.dataset, b.dataset, VFRONT_CAMERAS, NULL, NULL);
+    const char *error = dataset_open(&s.dataset, b.dataset, VFRONT_CAMERAS, NULL, NULL, NULL);
     if (error) return message(EXIT_FAILED, "%s", error);
     if (b.tuning.window) dataset_use_imu(s.dataset);
     b.tuning.window &= dataset_has_imu(s.dataset);

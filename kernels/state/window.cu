@@ -54,7 +54,7 @@ static __global__ void __launch_bounds__(THREADS) prepare_k(const VF_CONSTANT vf
 {
     if (!runs(s)) return;
     if (!blockIdx.x)
-        vf_window_prepare(&now(s), &s.window->work);
+        vf_window_prepare(&now(s), &s.window->work, s.sight->count);
     else if (now(s).rig.rests)
         vf_window_rest_of(&now(s), &s.window->work, s.sight->sight, s.sight->count);
 }

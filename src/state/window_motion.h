@@ -30,7 +30,8 @@ VF_FN void vf_window_motion_of(struct vf_window_motion *m, struct vf_window_carr
                                const vfront_imu_t *imu, uint32_t n, uint64_t t_ns)
 {
     struct vf_imu_model model = vf_imu_model_of(noise, imu, n);
-    const uint64_t from_ns = vf_window_shifted(c->t_ns, c->own_offset_s), to_ns = vf_window_shifted(t_ns, c->offset_s);
+    const uint64_t from_ns = vf_window_shifted(c->t_ns, c->own_offset_s), end_ns = vf_window_shifted(t_ns, c->offset_s);
+    const uint64_t to_ns = end_ns > from_ns ? end_ns : from_ns + 1000000u; /* whatever offset was found */
     double now[2];
     memcpy(now, c->noisy, sizeof now);
     vf_imu_noisy(noise, imu, n, from_ns, to_ns, now);

@@ -59,6 +59,10 @@
 /** Deviation of the attitude of camera 0 on the IMU by its calibration, each axis [rad]. */
 #define VF_WINDOW_MOUNT_RAD 0.005
 
+/** Fewest landmarks in sight of the newest frame: with fewer, and less than an eighth of what the frame before saw, all
+ *  that the others say becomes its prior. */
+#define VF_WINDOW_FEW 8
+
 /** Columns: poses of all frames, 6 each (position, attitude); velocity and biases of states, 9 each; time
  *  offset; attitude of camera 0 on the IMU; offset of disparities. */
 enum {
@@ -162,6 +166,7 @@ struct vf_landmark {
     float still[3];   /* bearing of reference in the test of rest, and its time */
     uint64_t still_ns;
     struct vf_window_sight sight[VF_WINDOW_FRAMES];
+    uint32_t refused, reserved; /* sights that did not agree with the readings (window_gate.h) */
 };
 
 /** What is known of rest (window_rest.h). */
@@ -203,11 +208,11 @@ struct vf_window {
     /* offset of disparities: by how much bearings from camera 1 are too far along the epipolar line, where nearer
      * points would be [rad]; where the prior has it */
     double disparity_rad, first_disparity_rad;
-    double mount[4], first_mount[4]; /* attitude of camera 0 on the IMU, q_imu_cam; where the prior has it */
-    double cost;                     /* of the last optimisation */
-    double misfit;                   /* of its sights: mean cost of one */
-    uint32_t flags;                  /* vfront_nav_flags_t of the last interval */
-    uint32_t reserved;
+    double mount[4], first_mount[4];  /* attitude of camera 0 on the IMU, q_imu_cam; where the prior has it */
+    double cost;                      /* of the last optimisation */
+    double misfit;                    /* of its sights: mean cost of one */
+    uint32_t flags;                   /* vfront_nav_flags_t of the last interval */
+    uint32_t sighted;                 /* landmarks that the newest frame saw, and those that begin there */
     struct vf_window_carried carried; /* of vf_window_step() */
     struct vf_window_rest rest;
     struct vf_window_slot slot[VF_WINDOW_FRAMES];

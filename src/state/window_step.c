@@ -46,7 +46,7 @@ void vf_window_run(struct vf_window *w, struct vf_window_work *k, const struct v
 {
     vf_window_open(w, k, m, sight, sights, k->ids);
     if (w->rig.rests) vf_window_rest_of(w, k, sight, sights);
-    vf_window_prepare(w, k);
+    vf_window_prepare(w, k, sights);
     for (int i = 0; i <= VF_WINDOW_ITERATIONS; i++) {
         make_system(w, k);
         vf_window_judge(w, k);

@@ -5,6 +5,9 @@
  *         VF_WINDOW_ITERATIONS + 1 times: the launches of a system (window_system.h); vf_window_judge(), and, while
  *         there is a step to make, vf_window_solve() and vf_window_go(), of one block
  *         vf_window_close(), of one block, and beside it vf_window_cover(), of another one
+ *         Where the newest frame sees fewer than VF_WINDOW_FEW landmarks of many, since pictures end or all tracks do,
+ *         all others leave, so that what their sights say is not lost with the tracks; new landmarks begin with the
+ *         next frame
  *         the launches of a system; vf_window_eliminate(), of some blocks, and beside it vf_window_part(), of one;
  *         vf_window_leave()
  *         The factorisation of all columns is done by whoever runs a launch: vf_window_solve() on the host, tiles in
@@ -14,6 +17,7 @@
 #ifndef VF_WINDOW_STEP_H
 #define VF_WINDOW_STEP_H
 
+#include "window_gate.h"
 #include "window_motion.h"
 #include "window_solve.h"
 #include "window_system.h"
@@ -199,12 +203,14 @@ VF_FN void vf_window_open(struct vf_window *w, struct vf_window_work *k, const s
     vf_window_cameras(w, k);
 }
 
-/** Second launch, what the first system needs. Of one block; beside it, of another one, vf_window_rest_of(), if rest is
- *  looked for. */
-VF_FN void vf_window_prepare(const struct vf_window *w, struct vf_window_work *k)
+/** Second launch, what the first system needs, and which sights are taken. Of one block; beside it, of another one,
+ *  vf_window_rest_of(), if rest is looked for. */
+VF_FN void vf_window_prepare(struct vf_window *w, struct vf_window_work *k, uint32_t sights)
 {
     vf_window_lists(w, k);
     vf_window_poses(w, k);
+    vf_window_gate(w, k, sights);
+    vf_window_lists(w, k);
 }
 
 /* ---- a step of the optimisation ---------------------------------------------------------------------------------- */
@@ -429,19 +435,25 @@ VF_FN void vf_window_order(const struct vf_window *w, struct vf_window_work *k)
     VF_ITEM_SYNC();
 }
 
-/** Number of sights of landmarks. */
+/** Number of sights of landmarks that are taken, and of those refused. */
 VF_FN void vf_window_count_known(struct vf_window_work *k, uint32_t sights)
 {
     VF_PARTS(part, VF_WINDOW_PARTS)
     {
-        k->number[part] = 0;
-        for (uint32_t i = (uint32_t)part; i < sights; i += VF_WINDOW_PARTS) k->number[part] += k->landmark_of[i] >= 0;
+        k->number[part] = k->off[part] = 0;
+        for (uint32_t i = (uint32_t)part; i < sights; i += VF_WINDOW_PARTS) {
+            k->number[part] += k->landmark_of[i] >= 0 && !k->off_sight[i];
+            k->off[part] += k->off_sight[i] != 0;
+        }
     }
     VF_ITEM_SYNC();
     VF_PARTS(i, 1)
     {
-        k->known = 0;
-        for (int part = 0; part < VF_WINDOW_PARTS; part++) k->known += k->number[part];
+        k->known = k->refused = 0;
+        for (int part = 0; part < VF_WINDOW_PARTS; part++) {
+            k->known += k->number[part];
+            k->refused += k->off[part];
+        }
     }
     VF_ITEM_SYNC();
 }
@@ -559,7 +571,8 @@ VF_FN void vf_window_enter_prior(struct vf_window_slot *s)
     s->first = s->value;
 }
 
-/** What leaves when rest begins: every frame but the newest one. By one item. */
+/** What leaves when rest begins, or when what was in sight is not any more: every frame but the newest one. By one
+ *  item. */
 VF_FN void vf_window_choose_all(struct vf_window *w, struct vf_window_work *k)
 {
     const int32_t moving = VF_WINDOW_MOVING + 9 * w->slot[w->newest].state;
@@ -583,7 +596,7 @@ VF_FN void vf_window_choose(struct vf_window *w, struct vf_window_work *k)
     k->leaves = k->key = -1;
     k->leaving = 0;
     k->still = 1;
-    if (k->rest.begins) {
+    if (k->rest.begins || k->folds) {
         vf_window_choose_all(w, k);
         return;
     }
@@ -611,6 +624,14 @@ VF_FN void vf_window_choose(struct vf_window *w, struct vf_window_work *k)
     k->leaving = (s->keyframe ? 0 : 1u << a) | (k->key >= 0 ? 1u << k->key : 0);
 }
 
+/** 1 if a frame but the newest one hosts landmarks. */
+VF_FN int vf_window_hosts(const struct vf_window *w)
+{
+    int hosts = 0;
+    for (int f = 0; f < VF_WINDOW_FRAMES; f++) hosts |= f != w->newest && w->slot[f].number && w->slot[f].keyframe;
+    return hosts;
+}
+
 /** Last launch but those of the leaving: new landmarks, what leaves. Of one block. */
 VF_FN void vf_window_close(struct vf_window *w, struct vf_window_work *k, const struct vf_sight *sight, uint32_t sights)
 {
@@ -620,13 +641,18 @@ VF_FN void vf_window_close(struct vf_window *w, struct vf_window_work *k, const 
     VF_PARTS(i, 1)
     {
         k->sights = sights;
+        k->folds = !k->rest.begins && k->known < VF_WINDOW_FEW && 8 * k->known < w->sighted && vf_window_hosts(w);
+        w->sighted = k->known;
         if (k->rest.begins) w->rest.host = w->newest;
     }
     VF_ITEM_SYNC();
     if (k->rest.begins) vf_rest_part(w, k);
-    if (sights && (k->rest.begins || (float)k->known < VF_WINDOW_KNOWN * (float)sights)) {
+    if (sights && !k->folds && (k->rest.begins || (float)k->known < VF_WINDOW_KNOWN * (float)(sights - k->refused))) {
         VF_PARTS(i, 1)
-        w->slot[w->rest.holds ? w->rest.host : w->newest].keyframe = 1;
+        {
+            w->slot[w->rest.holds ? w->rest.host : w->newest].keyframe = 1;
+            w->sighted = sights - k->refused;
+        }
         vf_window_found(w, k, sight, sights);
     }
     vf_window_count_alive(w, k);
@@ -649,7 +675,7 @@ VF_FN void vf_window_forget(struct vf_window *w, const struct vf_window_work *k)
     VF_PARTS(i, VF_WINDOW_LANDMARKS)
     {
         struct vf_landmark *l = &w->landmark[i];
-        if (l->id && l->host == k->key) l->id = 0;
+        if (l->id && (l->host == k->key || k->folds)) l->id = 0;
         l->seen &= ~slots;
     }
     VF_PARTS(i, VF_WINDOW_FRAMES * WORDS)
@@ -659,7 +685,7 @@ VF_FN void vf_window_forget(struct vf_window *w, const struct vf_window_work *k)
     {
         struct vf_window_slot *s = &w->slot[f];
         if (!(slots >> f & 1) && k->key >= 0 && k->host[k->key].frames >> f & 1) vf_window_enter_prior(s);
-        if ((f == k->leaves && !k->rest.begins) || slots >> f & 1) s->state = -1;
+        if ((f == k->leaves && !k->rest.begins && !k->folds) || slots >> f & 1) s->state = -1;
     }
     VF_ITEM_SYNC();
 }

@@ -69,6 +69,9 @@ struct vf_rest_sums {
 /** Columns of a panel of a factorisation. */
 #define VF_SOLVE_PANEL 4
 
+/** Levels of the gate (window_gate.h). */
+#define VF_GATE_LEVELS 8
+
 /** Room of a matrix and a row below it, and of its factor on a GPU: rows of 32 tiles of 4x4. */
 #define VF_SOLVE_TILES ((VF_WINDOW_COLUMNS + 1 + VF_SOLVE_PANEL - 1) / VF_SOLVE_PANEL) /* of a column */
 #define VF_SOLVE_ROOM                                                                                                  \
@@ -103,9 +106,11 @@ struct vf_window_work {
     int32_t steps;       /* of the optimisation, so far */
     int32_t undone;      /* 1: the last step was undone: landmarks are to be put back */
     int32_t still;       /* 1: landmarks do not move before their rows are made */
-    uint32_t known;      /* sights of landmarks */
+    uint32_t known;      /* sights of landmarks that are taken */
+    uint32_t refused;    /* sights that are not (window_gate.h) */
     uint32_t hosts;      /* bit h: its landmarks are in the system */
     uint32_t sights;     /* of the newest frame */
+    int32_t folds;       /* 1: all frames but the newest leave at once: it sees hardly any landmark */
     int32_t leaves, key; /* marginalisation: state, keyframe that leave; -1: none */
     uint32_t leaving;    /* bit f: the frame of slot f is gone after it */
     int32_t gone, gone_list[VF_WINDOW_GONE_MOST];
@@ -117,6 +122,7 @@ struct vf_window_work {
     double damping, cost;
     double part[VF_WINDOW_PARTS];
     double seen[VF_WINDOW_PARTS];                                      /* cost of sights, in parts */
+    uint32_t off[VF_WINDOW_PARTS];                                     /* sights refused, in parts */
     uint32_t number[VF_WINDOW_PARTS];                                  /* counts in parts */
     double from_first[VF_WINDOW_COLUMNS], of_prior[VF_WINDOW_COLUMNS]; /* x; prior's H x */
     double x[VF_WINDOW_COLUMNS];
@@ -128,8 +134,13 @@ struct vf_window_work {
     struct vf_landmark_row row[2][VF_WINDOW_LANDMARKS];
     struct vf_landmark_more more[VF_WINDOW_LANDMARKS];
     int32_t landmark_of[VF_WINDOW_SIGHTS]; /* of each sight; -1: none; -2: no track */
-    int32_t place[VF_WINDOW_LANDMARKS];    /* of slots for new landmarks, see vf_window_slot_place() */
-    int32_t order[VF_WINDOW_LANDMARKS];    /* slots for new landmarks, best first */
+    /* gate: squared residual of each sight at the prediction, -1: none; 1: refused; sights within each level, and
+     * all */
+    float square[VF_WINDOW_SIGHTS];
+    int32_t off_sight[VF_WINDOW_SIGHTS];
+    uint32_t within[VF_GATE_LEVELS + 1];
+    int32_t place[VF_WINDOW_LANDMARKS]; /* of slots for new landmarks, see vf_window_slot_place() */
+    int32_t order[VF_WINDOW_LANDMARKS]; /* slots for new landmarks, best first */
     int32_t slots;
     double score[VF_WINDOW_FRAMES]; /* of keyframes, for the one that leaves */
     /* estimate before a step of the optimisation */

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* Gate of the window and what is kept when pictures end: the level of the gate against its rule by counting; simulated
+ * flights with a body that moves before the cameras, and with pictures that end while tracks are old. */
+#include "simulation.h"
+
+#include "state/window_step.h"
+
+static struct simulation sim;
+static struct sim_frame frame;
+static struct vf_window window;
+static struct vf_window_work work;
+
+/** The level is the least one that a quarter of all sights, and eight, are within; there is no gate above its most. */
+static void level(void **state)
+{
+    (void)state;
+    for (int run = 0; run < 20000; run++) {
+        uint32_t within[VF_GATE_LEVELS] = {0}, tested = (uint32_t)(257 * real(0, 1));
+        double square[256], want = 0.0;
+        const double size = exp(14 * real(0, 1) - 8);
+        for (uint32_t i = 0; i < tested; i++) {
+            square[i] = size * exp(4 * real(0, 1));
+            double most = 1.0 / 64;
+            for (int k = 0; k < VF_GATE_LEVELS; k++, most *= 2) within[k] += square[i] <= most;
+        }
+        for (int k = VF_GATE_LEVELS - 1; k >= 0; k--) {
+            uint32_t count = 0;
+            const double most = ldexp(1.0, k - 6);
+            for (uint32_t i = 0; i < tested; i++) count += square[i] <= most;
+            if (count >= 8 && count >= 0.25 * tested) want = 16 * most;
+        }
+        want = want > 16 ? 0 : want > 0 && want < 1 ? 1 : want;
+        const double got = (double)vf_gate_of(within, tested);
+        REQUIRE(got == want, "gate %g, not %g, of %u sights\n", got, want, tested);
+    }
+}
+
+/* ---- flights ----------------------------------------------------------------------------------------------------- */
+
+/** What came of a flight. */
+struct flown {
+    double drift_m; /* largest error in position */
+    double jump;    /* largest change of that from a frame to the next, in deviations of the frame before, on an axis */
+    double square;  /* mean of e' P^-1 e of the position */
+    uint32_t refused; /* most landmarks in the window that were refused */
+};
+
+static void feed(uint64_t before_ns)
+{
+    static struct vf_sight sight[SIM_SIGHTS];
+    uint32_t first;
+    const uint32_t n = sim_readings(&sim, before_ns, frame.stamp_ns, &first);
+    const struct vf_window_frame given = {frame.stamp_ns, sim.imu + first, n, sight, (uint32_t)frame.n};
+    for (int i = 0; i < frame.n; i++) {
+        const struct sim_sight *s = &frame.sight[i];
+        sight[i] = (struct vf_sight){.id = s->id, .sigma = (float)s->sigma, .other_sigma = (float)s->other_sigma};
+        for (int k = 0; k < 3; k++) {
+            sight[i].bearing[k] = (float)s->bearing[k];
+            sight[i].other[k] = (float)s->other[k];
+        }
+    }
+    vf_window_step(&window, &work, &given);
+}
+
+/** Adds a frame's errors; before: those of the frame before, and its deviations. */
+static void judge(struct flown *f, const vfront_nav_t *nav, double before[6], int k)
+{
+    double e[15], P[9];
+    uint32_t refused = 0;
+    sim_errors(&sim, nav, e);
+    sim_block(nav, 0, 3, P);
+    f->square += sim_square(P, e, 3) / sim.frames;
+    f->drift_m = fmax(f->drift_m, length(e));
+    for (int i = 0; i < 3; i++) {
+        if (k > 5) f->jump = fmax(f->jump, fabs(e[i] - before[i]) / before[3 + i]);
+        before[i] = e[i];
+        before[3 + i] = sqrt(P[4 * i]);
+    }
+    for (int i = 0; i < VF_WINDOW_LANDMARKS; i++)
+        refused += window.landmark[i].id && window.landmark[i].refused >= VF_GATE_REFUSALS;
+    f->refused = refused > f->refused ? refused : f->refused;
+}
+
+static struct flown fly(const struct sim_options *o)
+{
+    struct flown f = {0};
+    struct vf_window_rig rig = {.cameras = 2};
+    vfront_nav_t nav;
+    uint64_t before_ns = SIM_START_NS;
+    double before[6] = {0};
+    assert_true(sim_start(&sim, o));
+    memcpy(rig.R_imu_cam, sim.told.R_imu_cam, sizeof rig.R_imu_cam);
+    memcpy(rig.p_imu_cam_m, sim.told.p_imu_cam, sizeof rig.p_imu_cam_m);
+    memcpy(rig.R_1_0, sim.told.R_1_0, sizeof rig.R_1_0);
+    memcpy(rig.t_1_0_m, sim.told.t_1_0, sizeof rig.t_1_0_m);
+    sim_first(&sim, &nav);
+    vf_window_start(&window, &rig, &sim.noise, &nav);
+    for (int k = 0; k < sim.frames; k++) {
+        assert_true(sim_frame(&sim, k, &frame));
+        feed(before_ns);
+        before_ns = frame.stamp_ns;
+        vf_window_nav(&window, &work, &nav);
+        judge(&f, &nav, before, k);
+    }
+    print_message("%s, life %.0f: drift %.2f cm, %.2f deviations at once, position %.2f of 3, %u refused\n", o->path,
+                  o->life, 100 * f.drift_m, f.jump, f.square, f.refused);
+    return f;
+}
+
+static struct sim_options usual(const char *path, double seconds, double life)
+{
+    struct sim_options o = sim_usual();
+    snprintf(o.path, sizeof o.path, "%s", path);
+    o.seconds = seconds;
+    o.life = life;
+    o.seed = 1;
+    return o;
+}
+
+/** A body that moves and covers three fifths of the picture does not take a camera that hovers with it. */
+static void body(void **state)
+{
+    (void)state;
+    struct sim_options o = usual("hover", 8, 30);
+    o.body[0] = 3, o.body[1] = 7;
+    const struct flown f = fly(&o);
+    REQUIRE(f.drift_m < 0.03 && f.square < 9 && f.jump < 3, "drift %g m\n", f.drift_m);
+    REQUIRE(f.refused > 50, "%u refused\n", f.refused);
+}
+
+/** Where all pictures are good hardly anything is refused. */
+static void clear(void **state)
+{
+    (void)state;
+    const struct sim_options o = usual("eight", 5, 30);
+    const struct flown f = fly(&o);
+    REQUIRE(f.refused < 40, "%u refused\n", f.refused);
+}
+
+/** Pictures end for half a second while all tracks are old, so that no frame of late hosts landmarks: the state goes on
+ *  without a jump, and as good as its covariance says. */
+static void black(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct sim_options o = usual(i ? "hover" : "eight", 6, 400);
+        o.black[0] = 3, o.black[1] = 3.5;
+        const struct flown f = fly(&o);
+        REQUIRE(f.drift_m < 0.05 && f.square < 9 && f.jump < 3, "drift %g m, %g deviations\n", f.drift_m, f.jump);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(level), cmocka_unit_test(body), cmocka_unit_test(clear),
+                                       cmocka_unit_test(black)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
