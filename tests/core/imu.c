@@ -224,6 +224,7 @@ static void middle_goes_back(void **state)
     f.exposure_ns = 0;
     step(f, &flight[due], 2);
     assert_int_equal(kept.health.imu_readings | kept.health.imu | kept.health.gyro_short, 0);
+    assert_int_equal(kept.health.reserved, 0);
     assert_int_equal(kept.predicted.source & VFRONT_PREDICT_ROTATION, 0);
     assert_true(step(frame_at(1), &flight[due + 2], in_time(1) - due - 2)->imu_readings > 3);
     assert_int_equal(kept.health.gyro_short, 0);
