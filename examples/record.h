@@ -28,8 +28,7 @@ enum {
     RECORD_MOTION = 8,
     RECORD_TRUTH = 16,
     RECORD_STIXELS = 32,
-    RECORD_STATE = 64,
-    RECORD_LOOPS = 128
+    RECORD_STATE = 64
 };
 
 /**
