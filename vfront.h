@@ -1476,7 +1476,7 @@ struct vfront_info {
 /** Size of vfront_t [bytes]: the control block, in which the views of the stages lie, and the memory of the host port.
  *  The library checks at compile time that its real layout fits. */
 #define VFRONT_BLOCK_BYTES \
-    (65536u + 56u * VFRONT_IMU_SAMPLES + VFRONT_WINDOW * (131072u + 56u * VFRONT_IMU_SAMPLES + VFRONT_HOST * 2359296u) + \
+    (65536u + 56u * VFRONT_IMU_SAMPLES + VFRONT_WINDOW * (327680u + 56u * VFRONT_IMU_SAMPLES + VFRONT_HOST * 2359296u) + \
      1ull * VFRONT_HOST * \
          (VFRONT_CAMERAS * (VFRONT_CAMERA_BYTES + VFRONT_GRID_BYTES + VFRONT_POINT_BYTES * VFRONT_KEYPOINTS) + \
           VFRONT_PARTNER_BYTES * VFRONT_KEYPOINTS + VFRONT_STEREO * 98304u + VFRONT_EGO_BYTES + \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "nav.h"
 
+#include "camera/lens.h"
 #include "math/rotation.h"
 #include "port/port.h"
 #include "window_motion.h"
@@ -43,7 +44,9 @@ static void begin_anew(struct vf_state *s)
 {
     struct vf_nav *n = &s->nav;
     struct vf_window_rig rig;
+    const vfront_imu_noise_t noise = noise_of(s);
     rig_of(s, &rig);
+    if (rig.cameras == 1) vf_mono_begin(&n->mono, &rig, &noise);
     vf_start_begin(&n->start, &rig, &s->rig.imu);
     memset(&n->first, 0, sizeof n->first);
     memset(&n->stereo, 0, sizeof n->stereo);
@@ -209,6 +212,33 @@ static void go_on_from(vfront_nav_t *first, const vfront_nav_t *last)
 
 /* ---- after a step ------------------------------------------------------------------------------------------------ */
 
+/** Tracks of a result as sights; none of a picture that is not of this frame. Returns their number. */
+static uint32_t sights_of(const struct vf_state *s, const vfront_result_t *r, struct vf_sight sight[VF_WINDOW_SIGHTS])
+{
+    const struct vf_lens lens = vf_lens_of(&s->seen.camera[0]);
+    const float sigma = (float)(0.001 * s->step[0].tuning.window_sight_mpx / s->seen.camera[0].fx_px);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < r->tracks_count && count < VF_WINDOW_SIGHTS && !r->health.frozen[0]; i++) {
+        const double px[2] = {(double)r->tracks[i].x_px, (double)r->tracks[i].y_px};
+        double bearing[3];
+        if (!vf_lens_bearing(&lens, px, bearing)) continue;
+        memset(&sight[count], 0, sizeof sight[count]);
+        sight[count].id = r->tracks[i].id;
+        sight[count].sigma = sigma;
+        for (int k = 0; k < 3; k++) sight[count].bearing[k] = (float)bearing[k];
+        count++;
+    }
+    return count;
+}
+
+/** A start with one camera goes on by a frame. Returns 1 if it has a state. */
+static int seek_by_one(struct vf_state *s, const vfront_result_t *r, const struct vf_start_frame *frame)
+{
+    struct vf_mono *mono = &s->nav.mono;
+    struct vf_sight sight[VF_WINDOW_SIGHTS];
+    return vf_mono_step(mono, frame, sight, sights_of(s, r, sight)) == VF_START_MOVING;
+}
+
 /** A start goes on by a frame; where it finds a state, that is the first one. */
 static void seek(struct vf_state *s, const vfront_result_t *r)
 {
@@ -216,8 +246,9 @@ static void seek(struct vf_state *s, const vfront_result_t *r)
     if (!has_imu(s)) return;
     const struct vf_start_frame frame = {n->t_ns, n->imu, n->readings, &r->metric, &r->relative};
     const enum vf_start_state found = vf_start_step(&n->start, &frame);
-    if (found != VF_START_STANDING && found != VF_START_MOVING) return;
-    n->first = n->start.nav;
+    const int one = n->start.rig.cameras == 1 && seek_by_one(s, r, &frame);
+    if (found != VF_START_STANDING && found != VF_START_MOVING && !one) return;
+    n->first = one ? n->mono.nav : n->start.nav;
     if (n->last.t_ns) go_on_from(&n->first, &n->last);
 }
 

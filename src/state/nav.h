@@ -21,6 +21,7 @@
 
 #include "readings.h"
 #include "start.h"
+#include "start_mono.h"
 #include "start_stereo.h"
 #include "window.h"
 
@@ -44,6 +45,7 @@
 struct vf_nav {
 #if VFRONT_WINDOW
     struct vf_start start;
+    struct vf_mono mono; /* with one camera, beside it */
     uint32_t running;               /* 1: the last frame done has a state */
     uint32_t poor;                  /* frames in a row with bad sights */
     uint32_t resets;                /* vfront_nav_t.reset_counter */
