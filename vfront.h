@@ -1276,7 +1276,9 @@ typedef enum vfront_nav_state {
                                       IMU, and there are no metric motions of two cameras (tuning values `stereo`,
                                       ego_metric_hypotheses): one camera alone has no scale. */
     VFRONT_NAV_INITIALISING = 1, /**< There is none yet. With two cameras and readings it takes 4 to 12 frames, in motion
-                                      or not; with two cameras alone 2. */
+                                      or not; with two cameras alone 2; with one camera and readings at
+                                      rest likewise, and in motion until it has told how large the path of the last 2
+                                      seconds is, to 3 %: not in hovering flight, nor at one velocity. */
     VFRONT_NAV_GOOD = 2,         /**< By pictures and readings. */
     VFRONT_NAV_COASTING = 3,     /**< By readings alone, for age_ns: no landmark is in sight, or pictures are frozen. */
     VFRONT_NAV_LOST = 4,         /**< The last state, which does not go on: no landmarks in sight for 5 s, for 0.5 s

@@ -78,6 +78,7 @@ VF_FN struct vf_sight vf_sight_of(const struct vf_sight_view *s, uint32_t i, int
     memset(&to, 0, sizeof to);
     if (!vf_sight_bearing(s, 0, f->x_q16, f->y_q16, to.bearing)) return to;
     to.id = (uint32_t)f->id;
+    if (!(s->geometry.active & VF_BIT(partner))) to.id += 0x1000000u * (f->age / 24u); /* tracks drift: another point */
     to.sigma = (float)s->tuning.window_sight_mpx * 0.001f / s->geometry.focal_px[0];
     if (!two || !(p.disparity_sigma_px > 0.0f)) return to;
     if (vf_sight_bearing(s, VFRONT_CAMERAS - 1, p.x_q16, p.y_q16, to.other))

@@ -65,11 +65,12 @@ static void drop(struct vf_mono *s)
  *  none. */
 static struct vf_mono_point *slot_of(struct vf_mono *s, uint32_t id, int takes)
 {
-    const uint32_t before = s->frames > 1 ? 1u << (s->frames - 2) : 0;
+    const uint32_t before = s->frames > 1 ? 1u << (s->frames - 2) : 0,
+                   young = s->frames > VF_MONO_LIFE ? (1u << (s->frames - VF_MONO_LIFE)) - 1u : 0;
     struct vf_mono_point *found = NULL;
     for (int i = 0; i < VF_MONO_POINTS; i++) {
         struct vf_mono_point *l = &s->point[i];
-        if (l->id == id) return l;
+        if (l->id == id && !(l->seen & young)) return l;
         const int ended = !(l->seen & before) && !(l->seen >> (s->frames - 1) & 1) && !vf_mono_counts(l);
         if (takes && !found && (!l->id || ended)) found = l;
     }

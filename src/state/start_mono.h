@@ -32,9 +32,12 @@
 #define VF_MONO_APART_NS 190000000u
 
 /** Points, least number of those with enough sights, and sights of a point. */
-#define VF_MONO_POINTS 96
+#define VF_MONO_POINTS 144
 #define VF_MONO_POINTS_LEAST 15
 #define VF_MONO_SIGHTS_LEAST 3
+
+/** Frames after which a track counts as another point, because tracks drift. */
+#define VF_MONO_LIFE 6
 
 /** Steps of the optimisation; of the first ones VF_MONO_OUTLIER is VF_MONO_FAR, and a quarter of that in each one that
  *  follows: what is far off by a wrong guess is no outlier yet. */

@@ -169,17 +169,19 @@ VF_FN double vf_mono_point_of(struct vf_mono *s, const struct vf_mono_point *l, 
 }
 
 /** A point projected out of the system. */
-VF_FN void vf_mono_project(struct vf_mono *s, struct vf_mono_place *place)
+VF_FN void vf_mono_project(struct vf_mono *s, struct vf_mono_place *place, uint32_t seen)
 {
     const int all = VF_MONO_CAMERA + 6 * (int)s->frames;
     for (int i = 0; i < all; i++) vf_solve_forward(place->L, place->by[i], 3, 3);
     vf_solve_forward(place->L, place->g, 3, 3);
     for (int i = 0; i < all; i++) {
         const double *a = place->by[i];
+        if (i >= VF_MONO_CAMERA && !(seen >> (i - VF_MONO_CAMERA) / 6 & 1)) continue;
         double *row = &s->H[vf_mono_column(i) * VF_MONO_COLUMNS];
         s->g[vf_mono_column(i)] -= a[0] * place->g[0] + a[1] * place->g[1] + a[2] * place->g[2];
         for (int j = 0; j <= i; j++) {
             const double *b = place->by[j];
+            if (j >= VF_MONO_CAMERA && !(seen >> (j - VF_MONO_CAMERA) / 6 & 1)) continue;
             row[vf_mono_column(j)] -= a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
         }
     }
@@ -248,7 +250,7 @@ VF_FN double vf_mono_system(struct vf_mono *s)
     for (int i = 0; i < VF_MONO_POINTS; i++) {
         if (!vf_mono_counts(&s->point[i])) continue;
         cost += vf_mono_point_of(s, &s->point[i], &place, 1);
-        vf_mono_project(s, &place);
+        vf_mono_project(s, &place, s->point[i].seen);
     }
     return cost;
 }
