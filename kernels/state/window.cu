@@ -49,7 +49,7 @@ static __global__ void __launch_bounds__(THREADS) open_k(const VF_CONSTANT vf_wi
     vf_window_open(&now(s), &s.window->work, &g.motion, s.sight->sight, s.sight->count, ids);
 }
 
-/** What the first system needs; beside it, in another block, whether the newest frame is at rest. */
+/** Input of the first system; beside it, in another block, the test of rest of the newest frame. */
 static __global__ void __launch_bounds__(THREADS) prepare_k(const VF_CONSTANT vf_window_view s)
 {
     if (!runs(s)) return;
@@ -136,7 +136,7 @@ static __global__ void __launch_bounds__(THREADS) close_k(const VF_CONSTANT vf_w
 
 #define ELIMINATE_BLOCKS 16
 
-/** What leaves is eliminated; behind these blocks, in another one, it is forgotten, and the state told. */
+/** Elimination of what leaves; behind these blocks, in another one, it is forgotten, and the state told. */
 static __global__ void __launch_bounds__(THREADS) eliminate_k(const VF_CONSTANT vf_window_view s)
 {
     __shared__ vf_solve_gone room;

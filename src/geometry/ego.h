@@ -310,7 +310,7 @@ VF_FN uint32_t vf_ego_late(const struct vf_ego_memory *m, uint32_t active, int32
     return 0;
 }
 
-/** What the rates of the readings are said to be in this step (bits of vfront_health_t.imu); how late they are. */
+/** Verdict on the readings' rates in this step: bits of vfront_health_t.imu; how late they are. */
 VF_FN uint32_t vf_ego_turns_said(const struct vf_ego_memory *m, uint32_t active, int32_t parity)
 {
 #if VFRONT_EGO

@@ -80,7 +80,7 @@ VF_FN void vf_turns_add(struct vf_turns *t, const float camera[3], const float r
     }
 }
 
-/** What the sums say now. late: of the readings [frames]. */
+/** Verdict of the sums. late: of the readings [frames]. */
 VF_FN uint32_t vf_turns_say(const struct vf_turns *t, float dt_s, float *late)
 {
     const float apart = vf_turns_apart(t, VF_TURNS_LAGS), c2 = vf_turns_square(t, 0), g2 = vf_turns_square(t, 1);

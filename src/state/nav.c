@@ -347,7 +347,7 @@ static int differs(const vfront_prediction_t *e, const vfront_motion_t *m, int m
     return found;
 }
 
-/** What the motion of the pictures says of that expected, and the way goes on from this frame. own: 1: the rotation
+/** Comparison of the pictures' motion with that expected; the way goes on from this frame. own: 1: the rotation
  *  prior is not of readings. */
 static void judge_motion(struct vf_nav *n, const vfront_result_t *r, uint32_t own)
 {
@@ -362,7 +362,7 @@ static void judge_motion(struct vf_nav *n, const vfront_result_t *r, uint32_t ow
     n->shown = !(r->health.missing & 1) && !r->health.frozen[0];
 }
 
-/** What a frame without a state says. */
+/** Result of a frame without a state. */
 static uint32_t none_of(const struct vf_state *s)
 {
     if (s->nav.lost) return VFRONT_NAV_LOST;

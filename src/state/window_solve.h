@@ -220,7 +220,7 @@ VF_FN void vf_solve_gone_rows(const struct vf_solve_places *at, const struct vf_
     VF_ITEM_SYNC();
 }
 
-/** What remains of H x = -g where columns gone[0..count) are eliminated, into `left`: it holds for the others; their
+/** Rest of H x = -g where columns gone[0..count) are eliminated, into `left`: it holds for the others; their
  *  rows and columns are 0. Of a block of `blocks`, each of which does the factor anew and writes a share of the
  *  rows. */
 VF_FN void vf_solve_eliminate(const struct vf_window_system *s, const int32_t *gone, int count,

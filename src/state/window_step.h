@@ -571,7 +571,7 @@ VF_FN void vf_window_enter_prior(struct vf_window_slot *s)
     s->first = s->value;
 }
 
-/** What leaves when rest begins, or when what was in sight is not any more: every frame but the newest one. By one
+/** Frames that leave when rest begins, or when nothing of what was in sight is any more: all but the newest one. By one
  *  item. */
 VF_FN void vf_window_choose_all(struct vf_window *w, struct vf_window_work *k)
 {

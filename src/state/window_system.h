@@ -298,7 +298,7 @@ VF_FN int vf_window_listed(const struct vf_window_host *host, uint32_t i, uint32
     return (int)(entry & 0xffff);
 }
 
-/** What landmark `at` adds to row r of the block of frames a and b, its six elements. */
+/** Share of landmark `at` in row r of the block of frames a and b, its six elements. */
 VF_FN void vf_window_gather_one(const struct vf_window_work *k, int at, int a, int b, int r, float h[6])
 {
     const struct vf_landmark_row *row = &k->row[k->trial][at];
