@@ -105,16 +105,16 @@ static void say(links_t *l, int severity, const char *text)
 static void say_changes(links_t *l, int i, uint64_t now_ns)
 {
     peer_t *p = &l->peer[i];
+    const uint8_t link = (uint8_t)(i + 1), system = (uint8_t)p->settings.system; /* of three digits at most */
     char text[LINKS_TEXT];
     if (p->has_rival && !l->said_rival[i]) {
         l->said_rival[i] = 1;
-        snprintf(text, sizeof text, "vision: another companion %d/%u on link %d", p->settings.system, PEER_COMPONENT,
-                 i + 1);
+        snprintf(text, sizeof text, "vision: another companion %u/%u on link %u", system, PEER_COMPONENT, link);
         say(l, SEVERITY_ERROR, text);
     }
     if (p->link.parser.is_signed && !l->said_signed[i]) {
         l->said_signed[i] = 1;
-        snprintf(text, sizeof text, "vision: link %d: signed messages are refused", i + 1);
+        snprintf(text, sizeof text, "vision: link %u: signed messages are refused", link);
         say(l, SEVERITY_ERROR, text);
     }
     if (p->link.kind == LINK_FILE) return;
@@ -129,8 +129,8 @@ static void say_changes(links_t *l, int i, uint64_t now_ns)
     const int relates = peer_can_relate(p, now_ns);
     if (relates == l->said_relate[i]) return;
     l->said_relate[i] = relates;
-    snprintf(text, sizeof text, relates ? "vision: stamps can be related on link %d" : "vision: silent on link %d",
-             i + 1);
+    snprintf(text, sizeof text, relates ? "vision: stamps can be related on link %u" : "vision: silent on link %u",
+             link);
     say(l, relates ? SEVERITY_INFO : SEVERITY_WARNING, text);
 }
 
