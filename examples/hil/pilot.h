@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Autopilot, a simple one, that knows where it is by ODOMETRY alone: no GPS, no compass, no barometer. Between messages,
- * and where they end, it goes on by an IMU of its own, whose biases it finds by them.
+ * Autopilot, a simple one, that knows where it is by ODOMETRY alone: no GPS, no compass, no barometer. Between
+ * messages, and where they end, it goes on by an IMU of its own, whose biases it finds by them.
  *
  *   observer    each message corrects the state of its own time, by fixed gains, less where its variance is large; what
  *               came behind it moves along. quality -1 is no measurement; reset_counter begins the state anew
  *   controller  position, velocity, attitude, rates, each a loop around the next
  *   guide       waits for a second of messages; takes off; holds; flies a square, nose first; or flies ahead as far as
  *               OBSTACLE_DISTANCE allows: where it says nothing, no farther
- *   blind       no message of a quality above -1 for PILOT_SILENCE_NS: down at 0.5 m/s by the IMU, off at the jolt of the
- *               floor; then it waits
+ *   blind       no message of a quality above -1 for PILOT_SILENCE_NS: down at 0.5 m/s by the IMU, off at the jolt of
+ *               the floor; then it waits
  *
  * Local frame: that of ODOMETRY, turned so that z is up: x forward, y left. Body: x forward, y left, z up.
  */
