@@ -97,18 +97,19 @@ static void predict(pilot_t *p, const vfront_imu_t *r)
 /** State of the message, its axes turned: z up. */
 static void state_of(pilot_state_t *s, const mavlink_message_t *m, double *variance_m2)
 {
-    const double q[4] = {m->as.odometry.q[1], m->as.odometry.q[2], m->as.odometry.q[3], m->as.odometry.q[0]};
-    const double v[3] = {*m->as.odometry.vx, -*m->as.odometry.vy, -*m->as.odometry.vz};
+    const mavlink_f32 *w = m->as.odometry.q;
+    const double q[4] = {(double)w[1], (double)w[2], (double)w[3], (double)w[0]}; /* w is first there, last here */
+    const double v[3] = {(double)*m->as.odometry.vx, -(double)*m->as.odometry.vy, -(double)*m->as.odometry.vz};
     pose_rotation(s->R_local_body, q);
     for (int r = 0; r < 3; r++)
         for (int c = 0; c < 3; c++)
             if ((r == 0) != (c == 0)) s->R_local_body[3 * r + c] = -s->R_local_body[3 * r + c];
     rotate(s->v_mps, s->R_local_body, v);
-    s->p_m[0] = *m->as.odometry.x;
-    s->p_m[1] = -*m->as.odometry.y;
-    s->p_m[2] = -*m->as.odometry.z;
+    s->p_m[0] = (double)*m->as.odometry.x;
+    s->p_m[1] = -(double)*m->as.odometry.y;
+    s->p_m[2] = -(double)*m->as.odometry.z;
     s->t_ns = m->as.odometry.time_usec[0] * 1000u;
-    *variance_m2 = m->as.odometry.pose_covariance[0] + m->as.odometry.pose_covariance[6];
+    *variance_m2 = (double)m->as.odometry.pose_covariance[0] + (double)m->as.odometry.pose_covariance[6];
 }
 
 /** Number of the past state nearest before a time; that of now where it is later, the oldest where it is earlier. */
