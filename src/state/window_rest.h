@@ -10,7 +10,9 @@
  *         than VF_REST_OWN moves by itself; VF_REST_GO_ON of them have not
  *         Rest is taken for granted from the frame on in which these sights would tell VF_REST_MPS in any direction, by
  *         VF_REST_SIGMAS, from standing, and do not: the longer the tracks and the nearer the landmarks, the sooner. A
- *         camera that creeps at that speed or faster is not taken to stand
+ *         camera that creeps at that speed or faster is not taken to stand. One that creeps slower stands until its
+ *         sights tell, with readings that go on as they were: then twice the deviations are needed for the next rest,
+ *         VF_REST_CREEPS times at most, until readings change
  *         Factor: poses of both ends of an interval of rest are the same, to a random walk of VF_REST_WALK_M and
  *         VF_REST_WALK_RAD a root of a second, and the velocity at its end is 0, to VF_REST_STILL_MPS. Where rest ends,
  *         the intervals of the window lose it, too
@@ -28,6 +30,9 @@
 /** Velocity that is told from standing [m/s], and by how many deviations, before the camera is taken to stand. */
 #define VF_REST_MPS 0.005
 #define VF_REST_SIGMAS 7.0
+
+/** Most rests in a row that end by creeping, each of which doubles these deviations. */
+#define VF_REST_CREEPS 4
 
 /** Largest sum of squares of the six deviations of velocity and rate, to go on with a rest and to begin one: 1 in 10^6,
  *  1 in 100 is larger by chance. */
@@ -195,11 +200,11 @@ VF_FN double vf_rest_square(const struct vf_rest_sums *s)
 }
 
 /** 1 if VF_REST_MPS in any direction would be seen: the squared deviations of it are a form whose least value is over
- *  VF_REST_SIGMAS^2. */
-VF_FN int vf_rest_told(const struct vf_rest_sums *s)
+ *  VF_REST_SIGMAS^2; four times that for each rest that ended by creeping. */
+VF_FN int vf_rest_told(const struct vf_rest_sums *s, uint32_t creeps)
 {
     double A[9], L[9];
-    const double least = VF_REST_SIGMAS * VF_REST_SIGMAS / (VF_REST_MPS * VF_REST_MPS);
+    const double sigmas = VF_REST_SIGMAS * (double)(1 << creeps), least = sigmas * sigmas / (VF_REST_MPS * VF_REST_MPS);
     int positive = 1;
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++) A[3 * i + j] = s->H[6 * i + j] - (i == j ? least : 0.0);
@@ -217,6 +222,10 @@ VF_FN void vf_rest_judge(struct vf_window *w, struct vf_window_work *k)
     const double square = vf_rest_square(&k->rest), share = before ? VF_REST_GO_ON : VF_REST_BEGIN;
     const int quiet = s->motion.dt_s > 0.0 && vf_rest_quiet(rest, s);
     k->rest.anew = !(quiet && still > 0.0 && still >= share * tested && square < VF_REST_CHI2);
+    if (!quiet)
+        rest->creeps = 0;
+    else if (before && square >= VF_REST_CHI2 && rest->creeps < VF_REST_CREEPS)
+        rest->creeps++;
     if (k->rest.anew) {
         rest->holds = 0;
         rest->intervals = 0;
@@ -224,7 +233,7 @@ VF_FN void vf_rest_judge(struct vf_window *w, struct vf_window_work *k)
         for (int f = 0; f < VF_WINDOW_FRAMES; f++) w->slot[f].rest = 0;
     } else {
         rest->intervals++;
-        rest->holds = before || (square < VF_REST_CHI2_BEGIN && vf_rest_told(&k->rest));
+        rest->holds = before || (square < VF_REST_CHI2_BEGIN && vf_rest_told(&k->rest, rest->creeps));
         s->rest = rest->holds;
     }
     k->rest.begins = rest->holds && !before;

@@ -179,6 +179,31 @@ static void moves(void **state)
     }
 }
 
+/** A camera that sways slowly, by 20 cm, at most at 1.8 cm/s and at 4 mm/s, never stands. */
+static void sways(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct sim_options o = usual("hover", 12, 60, i + 1);
+        o.tempo = i ? 0.02 : 0.1;
+        const struct flown f = fly(&o);
+        REQUIRE(f.standing == 0 && f.square < 12, "at %g of its speed: %d frames stand, squared %g\n", o.tempo,
+                f.standing, f.square);
+    }
+}
+
+/** A camera that creeps at 2 mm/s, slower than can be told from standing at once, may stand for a moment, but not again
+ *  and again: the state stays as good as its covariance says. */
+static void creeps(void **state)
+{
+    (void)state;
+    struct sim_options o = usual("straight", 40, 60, 5);
+    o.tempo = 0.001;
+    const struct flown f = fly(&o);
+    REQUIRE(f.standing > 0 && f.standing < 200, "%d frames stand\n", f.standing);
+    REQUIRE(f.drift_m < 0.02 && f.square < 12, "drift %g m, squared %g\n", f.drift_m, f.square);
+}
+
 /** Stands, takes off after 10 s, lands 37 s after the start: rest ends in time and begins again, and the state stays as
  *  good as its covariance says. */
 static void takes_off(void **state)
@@ -205,7 +230,7 @@ static void passes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(factor), cmocka_unit_test(stands), cmocka_unit_test(moves),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(factor), cmocka_unit_test(stands), cmocka_unit_test(moves), cmocka_unit_test(sways), cmocka_unit_test(creeps),
                                        cmocka_unit_test(takes_off), cmocka_unit_test(passes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
