@@ -600,7 +600,7 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
     X(window, 0, 0, VFRONT_WINDOW, "1: state of the IMU by its readings and by tracks; needs tracks, ego, a calibrated camera 0, and the noise of the IMU in the rig or a second calibrated camera") \
     X(window_sight_mpx, 1000, 50, 10000, "standard deviation of a track's position in a frame, along each axis, for that state; twice the scatter, since much of a track's error is the same in frame after frame [1/1000 px]") \
     X(window_imu_percent, 500, 10, 10000, "noise densities of the IMU's readings for that state, relative to those of the rig; data sheets tell that of an IMU at rest, and in flight there are vibrations, errors of scale and of axes [%]") \
-    X(window_rest, 0, 0, 1, "1: a camera that stands is told so (VFRONT_NAV_STANDING), and held in its place; from the next first state on") \
+    X(window_rest, 1, 0, 1, "1: a camera that stands is told so (VFRONT_NAV_STANDING), and held in its place; from the next first state on") \
     X(dense, 0, 0, VFRONT_DENSE, "1: disparity of every pixel of camera 0; both cameras must be rectified, or pinholes side by side") \
     X(dense_paths, 8, 4, 8, "directions of path aggregation of matching costs: 8, or 4 (rows and columns)") \
     X(dense_disparities, VFRONT_DISPARITIES, 64, VFRONT_DISPARITIES, "disparities searched: 64, 128 or 256") \
