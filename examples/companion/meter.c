@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "clock.h"
 #include "examples/message.h"
 #include "examples/state.h"
 
@@ -34,7 +35,7 @@ void meter_source(meter_t *m)
         m->source_cpu_ns += since_ns;
         return;
     }
-    m->begin_ns = time_ns(CLOCK_MONOTONIC);
+    m->begin_ns = clock_ns();
     m->begin_cpu_ns = time_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
@@ -90,10 +91,10 @@ static long memory_kb(void)
     return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_maxrss : 0;
 }
 
-/** Shares of a core. */
+/** Shares of a core, on the companion's clock: with --fast and --slow those of a run on the machine's. */
 static void shares(const meter_t *m, double share[3])
 {
-    const double wall = (double)(time_ns(CLOCK_MONOTONIC) - m->begin_ns) + 1.0;
+    const double wall = (double)(clock_ns() - m->begin_ns) + 1.0;
     const double all = (double)(time_ns(CLOCK_PROCESS_CPUTIME_ID) - m->begin_cpu_ns);
     share[0] = 100.0 * (double)m->step_cpu_ns / wall;
     share[1] = 100.0 * (double)m->source_cpu_ns / wall;
@@ -121,12 +122,14 @@ void meter_print(const meter_t *m, uint64_t skipped, links_t *l, int is_last)
     printf("messages: %" PRIu64 " ODOMETRY, of which %" PRIu64 " carried on between frames; %" PRIu64
            " failures, %" PRIu64 " states too late\n",
            s.sent, s.carried, s.failures, s.stale);
+    pthread_mutex_lock(&l->lock);
     for (int i = 0; i < l->count; i++) {
         const link_t *k = &l->peer[i].link;
         printf("%s: %" PRIu64 " messages, %" PRIu64 " bytes out, %" PRIu64 " dropped; %" PRIu64 " in, %" PRIu64
                " damaged, %" PRIu64 " lost\n",
                k->name, k->sent, k->sent_bytes, k->dropped, k->parser.messages, k->parser.damaged, k->lost);
     }
+    pthread_mutex_unlock(&l->lock);
     printf("step: mean %.2f ms, most %.2f ms\n", m->frames ? m->step_us_sum * 1e-3 / (double)m->frames : 0.0,
            m->step_us_most * 1e-3);
     print_latency(m);
