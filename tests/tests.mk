@@ -205,7 +205,8 @@ $(BUILD)/vfcheck: $(VFCHECK) $(LIB)
 
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 MAVLINK_PYTHON = $(firstword $(shell for p in $(PYTHON) python3; do $$p -c 'import pymavlink' 2>/dev/null && echo $$p; done) $(PYTHON))# one that has pymavlink
-COMPANION_SLOW = '$(MAVLINK_PYTHON) tests/companion/mavlink.py $(BUILD)/bridge_mavlink.so' '$(MAVLINK_PYTHON) tests/companion/flight.py $(BUILD)/companion $(BUILD)/replay $(SMALL)/companion'
+MAVSDK_PYTHON = $(firstword $(shell for p in $(PYTHON) python3; do $$p -c 'import pymavlink, mavsdk' 2>/dev/null && echo $$p; done) $(MAVLINK_PYTHON))# one that has both
+COMPANION_SLOW = '$(MAVSDK_PYTHON) tests/companion/clients.py mavsdk $(BUILD)/companion' '$(MAVLINK_PYTHON) tests/companion/clients.py mavproxy $(BUILD)/companion' '$(MAVLINK_PYTHON) tests/companion/mavlink.py $(BUILD)/bridge_mavlink.so' '$(MAVLINK_PYTHON) tests/companion/flight.py $(BUILD)/companion $(BUILD)/replay $(SMALL)/companion'
 MCAP_PYTHON = $(shell for p in $(PYTHON) python3; do $$p -c 'import mcap' 2>/dev/null && echo $$p && exit; done; echo $(PYTHON))# one that has the package mcap
 BRIDGES := mavlink fast track orb lens rectify features trajectory state ego stereo propagate window start nav
 # In `make slow`, because each takes more than 8 s: of the oracles, and of the tests of ports.
