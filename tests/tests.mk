@@ -36,7 +36,7 @@ $(TOOLS:%=$(TEST)/%): $(TEST)/%: tests/examples/%.c $(EXAMPLE)/parts.a $(LIB) $(
 
 WRAP_VIDEO := $(addprefix -Wl$(comma)--wrap=,open close ioctl mmap munmap poll)# the driver of video devices is played by the test
 FLYING  := odometry timesync sender peer link obstacles keep check source_v4l2# parts of the companion
-BENCHED := pilot# parts of the bench
+BENCHED := pilot wild# parts of the bench
 $(FLYING:%=$(TEST)/%): $(TEST)/%: tests/companion/%.c $(EXAMPLE)/companion/parts.a $(EXAMPLE)/parts.a $(LIB) $(FIXTURE)
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(filter %.a,$^) -o $@ $(if $(filter source_v4l2,$*),$(WRAP_VIDEO)) $(FORMAT_LIBS) -lcmocka -lm $(LIBS)
@@ -329,12 +329,15 @@ faults: $(BUILD)/replay ## Every fault of camera, clock and gyro on three sequen
 flights: $(BUILD)/replay ## States on rendered flights along recorded trajectories, hovering and standing, without and with faults; writes tests/flights.txt, 40 minutes
 	$(PYTHON) tests/examples/flights.py $< --write tests/flights.txt
 
-.PHONY: hil fly
+.PHONY: hil fly wild
 hil: $(BUILD)/hil-bench $(BUILD)/hil-board ## Bench and board over loopback: the whole table of faults, each in lock step; wild bytes
 	$(PYTHON) tests/hil/hil.py $^ --full
 
 fly: $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/hil-bench $(SMALL)/hil-board ## Closed loop: a quadrotor on ODOMETRY alone under each fault of a table for 20 s, and before a wall; table, build/fly.xml; 25 minutes
 	$(PYTHON) tests/hil/fly.py $^ --full $(BUILD)/fly
+
+wild: $(TEST)/wild ## Bytes from anywhere for every reader of a socket or a file in the companion, the bench, recordings and data sets: 10^9 in all; 5 minutes
+	$< --bytes 91000000 --seed 100
 
 recording: $(TEST)/recording ## Recordings of 752x480 stereo at 30 Hz: 60 s to build/, what is lost, how fast the disk is; then 10^6 payloads from anywhere
 	$< --speed 60 $(BUILD)/speed.vfr
