@@ -489,6 +489,10 @@ struct vfront_camera {
     const uint8_t *mask;      /**< Static mask in host memory, [height_px][mask_pitch_bytes], 0 = ignore this pixel; or
                                    NULL. Read within vfront_init() only. */
     uint32_t mask_pitch_bytes;/**< Bytes from row to row of the mask, at least width_px. */
+    double row_us;            /**< Rolling shutter: time from the exposure of a row to that of the next one [us]; negative
+                                   where the last row is the first; 0: all rows at once. Of all rows at most 10^5. A
+                                   frame's times are those of the middle row; the state (vfront_result_t.nav) takes each
+                                   track at the time of its row. */
 };
 
 /** All cameras, of one size or of different sizes. Tracks, depths, matches and motion belong to camera 0; key points
@@ -1529,7 +1533,7 @@ struct vfront_info {
 /** Size of vfront_t [bytes]: the control block, in which the views of the stages lie, and the memory of the host port.
  *  The library checks at compile time that its real layout fits. */
 #define VFRONT_BLOCK_BYTES \
-    (65536u + 56u * VFRONT_IMU_SAMPLES + VFRONT_WINDOW * (131072u + 56u * VFRONT_IMU_SAMPLES + VFRONT_HOST * 2359296u) + \
+    (65536u + 56u * VFRONT_IMU_SAMPLES + VFRONT_WINDOW * (131072u + 56u * VFRONT_IMU_SAMPLES + VFRONT_HOST * 2424832u) + \
      1ull * VFRONT_HOST * \
          (VFRONT_CAMERAS * (VFRONT_CAMERA_BYTES + VFRONT_GRID_BYTES + VFRONT_POINT_BYTES * VFRONT_KEYPOINTS) + \
           VFRONT_PARTNER_BYTES * VFRONT_KEYPOINTS + VFRONT_STEREO * 98304u + VFRONT_EGO_BYTES + \

@@ -7,6 +7,8 @@
  *         deviation; of camera 1: the one along the epipolar line, of the point at the bearing that camera 0 sighted. A
  *         sight whose squared residual s exceeds k = VF_WINDOW_OUTLIER has the weight (k / s)^2, and the cost
  *         2 k - k^2 / s: it ends, and no root is taken
+ *         Rolling shutter: a sight is one at the time of its row, until which the camera goes on from the frame's pose
+ *         at the frame's rate and velocity. What these differ by from the truth is not in the derivatives
  *         The columns of the landmark, two of the bearing and one of the inverse range, are made orthonormal by Gram
  *         and Schmidt's method, twice. Along them a landmark can follow any residual; what is left is the rest
  * Exact   single precision in one order
@@ -41,6 +43,29 @@ struct vf_landmark_rig {
 struct vf_landmark_place {
     float bearing[3], inverse;
 };
+
+/** How a camera moves while its rows are exposed, in its axes: angular rate [rad/s], velocity [m/s]. */
+struct vf_landmark_drift {
+    float rate[3], velocity[3];
+};
+
+/** Direction seen `late_s` after a frame, in axes of the frame: turned to second order. */
+VF_FN void vf_landmark_turned(const struct vf_landmark_drift *d, const float bearing[3], float late_s, float out[3])
+{
+    float once[3], twice[3];
+    vf_cross(d->rate, bearing, once);
+    vf_cross(d->rate, once, twice);
+    for (int k = 0; k < 3; k++) out[k] = bearing[k] + late_s * (once[k] + 0.5f * late_s * twice[k]);
+}
+
+/** Direction to a point, seen `late_s` after a frame with an inverse range, from the place of the frame. */
+VF_FN void vf_landmark_in_time(const struct vf_landmark_drift *d, const float bearing[3], float inverse, float late_s,
+                               float out[3])
+{
+    vf_landmark_turned(d, bearing, late_s, out);
+    for (int k = 0; k < 3; k++) out[k] += late_s * inverse * d->velocity[k];
+    if (late_s != 0.0f) vf_unit(out);
+}
 
 /** Rows of a landmark: residuals and derivatives; three a lane, of which sights without a partner leave the last at
  *  0. */
@@ -111,13 +136,13 @@ VF_FN void vf_landmark_row_set(struct vf_landmark_rows *rows, int row, int i, co
 
 /** Rows of camera 0: the first two of a lane. */
 VF_FN float vf_landmark_first(struct vf_landmark_rows *rows, int i, const struct vf_window_sight *sight,
-                              const struct vf_landmark_point *at, float inverse)
+                              const struct vf_landmark_point *at, const struct vf_landmark_drift *drift, float inverse)
 {
-    float axis[2][3], g[2][3], r[2], cost;
-    if (!(vf_dot(sight->bearing, at->Y) > 0.1f)) return 2.0f * VF_WINDOW_OUTLIER;
-    vf_landmark_axes(sight->bearing, axis[0], axis[1]);
-    for (int row = 0; row < 2; row++)
-        r[row] = vf_landmark_residual(axis[row], sight->bearing, at->Y, sight->weight, g[row]);
+    float seen[3], axis[2][3], g[2][3], r[2], cost;
+    vf_landmark_turned(drift, sight->bearing, sight->late_s, seen);
+    if (!(vf_dot(seen, at->Y) > 0.1f)) return 2.0f * VF_WINDOW_OUTLIER;
+    vf_landmark_axes(seen, axis[0], axis[1]);
+    for (int row = 0; row < 2; row++) r[row] = vf_landmark_residual(axis[row], seen, at->Y, sight->weight, g[row]);
     const float root = sqrtf(vf_landmark_weight(r[0] * r[0] + r[1] * r[1], &cost));
     for (int row = 0; row < 2; row++) {
         rows->r[row][i] = r[row] * root;
@@ -130,17 +155,24 @@ VF_FN float vf_landmark_first(struct vf_landmark_rows *rows, int i, const struct
 /** Row of camera 1, the third of a lane: of the point at the bearing sighted in the landmark's range, so that an error
  *  of that bearing is in the rows of camera 0 alone. */
 VF_FN float vf_landmark_second(struct vf_landmark_rows *rows, int i, const struct vf_landmark_rig *rig,
-                               const struct vf_window_sight *sight, const struct vf_landmark_point *at, float inverse)
+                               const struct vf_window_sight *sight, const struct vf_landmark_point *at,
+                               const struct vf_landmark_drift *drift, float inverse)
 {
-    float Y[3], along[3], g[3], by_point[3], cost;
+    float Y[3], seen[3], moved[3], base[3], along[3], g[3], by_point[3], cost;
     const float near = 1.0f / sqrtf(vf_dot(at->Y, at->Y)), range = inverse * near; /* inverse range from camera 0 */
-    vf_transform(rig->R_1_0, sight->bearing, Y);
-    for (int k = 0; k < 3; k++) Y[k] += range * rig->t_1_0[k];
+    for (int k = 0; k < 3; k++) moved[k] = -sight->later_s * drift->velocity[k];
+    vf_transform(rig->R_1_0, moved, base);
+    vf_landmark_turned(drift, sight->bearing, -sight->later_s, seen);
+    vf_transform(rig->R_1_0, seen, Y);
+    for (int k = 0; k < 3; k++) {
+        base[k] += rig->t_1_0[k];
+        Y[k] += range * base[k];
+    }
     if (!(vf_dot(sight->other, Y) > 0.1f)) return 2.0f * VF_WINDOW_OUTLIER;
     vf_landmark_along(rig, sight->other, along);
     const float off = rig->disparity * sight->other_weight;
     const float r = vf_landmark_residual(along, sight->other, Y, sight->other_weight, g) + off;
-    const float root = sqrtf(vf_landmark_weight(r * r, &cost)), slope = root * vf_dot(g, rig->t_1_0);
+    const float root = sqrtf(vf_landmark_weight(r * r, &cost)), slope = root * vf_dot(g, base);
     for (int k = 0; k < 3; k++) by_point[k] = -slope * range * near * near * at->Y[k];
     rows->r[2][i] = r * root;
     rows->disparity[i] = sight->other_weight * root;
@@ -151,7 +183,7 @@ VF_FN float vf_landmark_second(struct vf_landmark_rows *rows, int i, const struc
 /** Rows of a sight, by value i of a lane. pose: of its frame relative to the host; own: it is the host. */
 VF_FN void vf_landmark_sight_rows(struct vf_landmark_rows *rows, int i, const struct vf_landmark_place *place,
                                   const struct vf_window_sight *sight, const struct vf_landmark_rig *rig,
-                                  const struct vf_pose *pose, int own)
+                                  const struct vf_pose *pose, const struct vf_landmark_drift *drift, int own)
 {
     struct vf_landmark_point at;
     float one[3], two[3];
@@ -160,25 +192,27 @@ VF_FN void vf_landmark_sight_rows(struct vf_landmark_rows *rows, int i, const st
     vf_transform(pose->R, one, at.one);
     vf_transform(pose->R, two, at.two);
     for (int k = 0; k < 3; k++) {
-        at.t[k] = pose->t[k];
+        at.t[k] = pose->t[k] - sight->late_s * drift->velocity[k];
         at.Y[k] = at.turned[k] + place->inverse * at.t[k];
     }
-    rows->cost[i] = vf_landmark_first(rows, i, sight, &at, place->inverse);
-    if (sight->other_weight > 0.0f) rows->cost[i] += vf_landmark_second(rows, i, rig, sight, &at, place->inverse);
+    rows->cost[i] = vf_landmark_first(rows, i, sight, &at, drift, place->inverse);
+    if (sight->other_weight > 0.0f)
+        rows->cost[i] += vf_landmark_second(rows, i, rig, sight, &at, drift, place->inverse);
     for (int row = 0; row < 3; row++)
         for (int k = 0; k < 6 && own; k++) rows->pose[row][k][i] = 0.0f;
 }
 
-/** Rows of all sights of a landmark in a place. pose: of the frames relative to the host. */
+/** Rows of all sights of a landmark in a place. pose, drift: of the frames, relative to the host, and their own. */
 VF_FN void vf_landmark_rows_of(struct vf_landmark_rows *rows, const struct vf_landmark *l,
                                const struct vf_landmark_place *place, const struct vf_landmark_rig *rig,
-                               const struct vf_pose pose[VF_WINDOW_FRAMES])
+                               const struct vf_pose pose[VF_WINDOW_FRAMES],
+                               const struct vf_landmark_drift drift[VF_WINDOW_FRAMES])
 {
     memset(rows, 0, sizeof *rows);
     VF_GROUP(16, i, f)
     {
         if (f < VF_WINDOW_FRAMES && l->seen >> f & 1) {
-            vf_landmark_sight_rows(rows, i, place, &l->sight[f], rig, &pose[f], f == l->host);
+            vf_landmark_sight_rows(rows, i, place, &l->sight[f], rig, &pose[f], &drift[f], f == l->host);
         } else if (f == VF_LANDMARK_KNOWN) {
             rows->r[0][i] = (place->inverse - VF_WINDOW_RANGE_MEAN) / VF_WINDOW_RANGE_SIGMA;
             rows->point[2][0][i] = 1.0f / VF_WINDOW_RANGE_SIGMA;

@@ -84,6 +84,8 @@ struct vf_sight {
     float sigma;       /* standard deviation of it, each axis across [rad] */
     float other[3];    /* from camera 1, unit vector in its axes, on the epipolar line of `bearing` */
     float other_sigma; /* standard deviation of it along the epipolar line [rad]; 0: no partner */
+    float late_s;      /* time by which the row of `bearing` is later than the frame [s] */
+    float later_s;     /* by which that of `other` is later than the row of `bearing` [s] */
 };
 
 /** Cameras on the IMU. x_imu = R_imu_cam x_0 + p_imu_cam_m, x_1 = R_1_0 x_0 + t_1_0_m. */
@@ -154,6 +156,7 @@ struct vf_window_slot {
 struct vf_window_sight {
     float bearing[3], weight; /* from camera 0; 1 / sigma [1/rad] */
     float other[3], other_weight;
+    float late_s, later_s; /* as in struct vf_sight */
 };
 
 /** Point of space. */

@@ -170,6 +170,8 @@ VF_FN void vf_window_sight_of(struct vf_landmark *l, int32_t slot, const struct 
     struct vf_window_sight *s = &l->sight[slot];
     memcpy(s->bearing, seen->bearing, sizeof s->bearing);
     memcpy(s->other, seen->other, sizeof s->other);
+    s->late_s = seen->late_s;
+    s->later_s = seen->later_s;
     s->weight = 1.0f / seen->sigma;
     s->other_weight = seen->other_sigma > 0.0f ? 1.0f / seen->other_sigma : 0.0f;
     l->seen |= 1u << slot;
@@ -475,8 +477,8 @@ VF_FN void vf_window_found(struct vf_window *w, const struct vf_window_work *k, 
         memset(l, 0, sizeof *l);
         l->id = sight[i].id;
         l->host = host;
-        memcpy(l->bearing, sight[i].bearing, sizeof l->bearing);
         l->inverse = vf_window_range_of(w, &sight[i]);
+        vf_landmark_in_time(&k->drift[host], sight[i].bearing, l->inverse, sight[i].late_s, l->bearing);
         vf_window_sight_of(l, host, &sight[i]);
         vf_rest_refer(l, &sight[i], w->slot[w->newest].t_ns);
     }

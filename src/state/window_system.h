@@ -84,7 +84,11 @@ VF_FN void vf_window_lists(const struct vf_window *w, struct vf_window_work *k)
 VF_FN void vf_window_cameras(const struct vf_window *w, struct vf_window_work *k)
 {
     VF_PARTS(f, VF_WINDOW_FRAMES)
-    if (w->slot[f].number) vf_relative_camera_of(w, &w->slot[f], &k->camera[f]);
+    {
+        if (!w->slot[f].number) continue;
+        vf_relative_camera_of(w, &w->slot[f], &k->camera[f]);
+        vf_relative_drift(w, &w->slot[f], &k->camera[f], &k->drift[f]);
+    }
     VF_ITEM_SYNC();
 }
 
@@ -164,7 +168,7 @@ VF_FN void vf_window_landmarks(struct vf_window *w, struct vf_window_work *k)
         float R[6];
         if (VF_GROUP_ALONE && !taken) continue;
         const struct vf_landmark_place place = vf_window_move(w, k, i, taken);
-        vf_landmark_rows_of(&rows, l, &place, &rig, k->host[l->host].pose);
+        vf_landmark_rows_of(&rows, l, &place, &rig, k->host[l->host].pose, k->drift);
         vf_landmark_factor(rows.point, R);
         vf_landmark_keep(&k->row[k->trial][i], &k->more[i], &rows, R, l->seen, taken);
     }

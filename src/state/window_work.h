@@ -127,6 +127,7 @@ struct vf_window_work {
     double from_first[VF_WINDOW_COLUMNS], of_prior[VF_WINDOW_COLUMNS]; /* x; prior's H x */
     double x[VF_WINDOW_COLUMNS];
     struct vf_relative_camera camera[VF_WINDOW_FRAMES];
+    struct vf_landmark_drift drift[VF_WINDOW_FRAMES];
     struct vf_window_inertial inertial[VF_WINDOW_MOTIONS];
     struct vf_rest_sums rest;
     struct vf_window_host host[VF_WINDOW_FRAMES];

@@ -127,6 +127,7 @@ struct scene {
     struct vf_landmark_rig rig;
     struct rigid pose[VF_WINDOW_FRAMES];
     struct vf_landmark landmark;
+    struct vf_landmark_drift drift[VF_WINDOW_FRAMES];
     uint32_t seen;
 };
 
@@ -135,25 +136,41 @@ static void residuals(const struct scene *s, int f, const struct rigid *pose, co
                       double r[3])
 {
     const struct vf_window_sight *sight = &s->landmark.sight[f];
-    double X[3], seen[3], other[3], one[3], two[3], along[3], t[3], range[3];
-    float a[3], c[3];
+    const struct vf_landmark_drift *d = &s->drift[f];
+    double turn[3], own[9], back[9], X[3], seen[3], other[3], one[3], two[3], along[3], t[3], range[3];
+    float a[3], c[3], framed[3];
     rotate(pose->R, b, X);
     for (int k = 0; k < 3; k++) {
         X[k] = X[k] / inverse + pose->t[k];
         seen[k] = sight->bearing[k];
         other[k] = sight->other[k];
         t[k] = s->rig.t_1_0[k];
+        X[k] -= (double)sight->late_s * d->velocity[k]; /* the camera has gone on until the row is exposed, and has */
+        turn[k] = (double)sight->late_s * d->rate[k];   /* turned: the bearing in axes of the frame */
     }
-    vf_landmark_axes(sight->bearing, a, c);
+    rotation_of(turn, own);
+    rotate(own, seen, one);
     for (int k = 0; k < 3; k++) {
-        one[k] = a[k];
-        two[k] = c[k];
+        framed[k] = (float)one[k];
+        turn[k] = -turn[k];
+    }
+    rotation_of(turn, back);
+    vf_landmark_axes(framed, a, c);
+    for (int k = 0; k < 3; k++) one[k] = a[k], two[k] = c[k];
+    rotate(back, one, one);
+    rotate(back, two, two);
+    rotate(back, X, X);
+    for (int k = 0; k < 3; k++) {
+        turn[k] = -(double)sight->later_s * d->rate[k];
         range[k] = seen[k] * length(X);
     }
     r[0] = dot(one, X) / dot(seen, X) * sight->weight;
     r[1] = dot(two, X) / dot(seen, X) * sight->weight;
     double R[9];
     for (int k = 0; k < 9; k++) R[k] = s->rig.R_1_0[k];
+    for (int k = 0; k < 3; k++) range[k] -= (double)sight->later_s * d->velocity[k];
+    rotation_of(turn, back);
+    rotate(back, range, range); /* until the row of camera 1 is exposed */
     rotate(R, range, range);
     for (int k = 0; k < 3; k++) range[k] += t[k];
     for (int k = 0; k < 3; k++) along[k] = t[k] - dot(t, other) * other[k];
@@ -162,7 +179,19 @@ static void residuals(const struct scene *s, int f, const struct rigid *pose, co
                                    : 0;
 }
 
-static void any_scene(struct scene *s, double error)
+/** Point x in axes of a camera that goes on for a time. */
+static void go_on(const struct vf_landmark_drift *d, double time_s, double x[3])
+{
+    double turn[3], R[9];
+    for (int k = 0; k < 3; k++) {
+        x[k] -= time_s * d->velocity[k];
+        turn[k] = -time_s * d->rate[k];
+    }
+    rotation_of(turn, R);
+    rotate(R, x, x);
+}
+
+static void any_scene(struct scene *s, double error, int shutter)
 {
     memset(s, 0, sizeof *s);
     double w[3] = {0.02 * normal(), 0.02 * normal(), 0.02 * normal()}, R[9];
@@ -188,9 +217,18 @@ static void any_scene(struct scene *s, double error)
         if (!host && (f % 3 == 1 || real(0, 1) < 0.3)) continue;
         l->seen |= 1u << f;
         rotate(s->pose[f].R, b, X);
+        struct vf_landmark_drift *d = &s->drift[f];
+        struct vf_window_sight *sight = &l->sight[f];
         for (int k = 0; k < 3; k++) X[k] = X[k] / l->inverse + s->pose[f].t[k] + error * normal();
+        if (shutter) { /* up to 2 rad/s and 4 m/s, 15 ms */
+            sight->late_s = (float)real(-0.015, 0.015), sight->later_s = (float)real(-0.001, 0.001);
+            for (int k = 0; k < 3; k++) d->rate[k] = (float)real(-1, 1), d->velocity[k] = (float)real(-2, 2);
+        }
+        go_on(d, (double)sight->late_s, X);
+        memcpy(Y, X, sizeof Y);
+        go_on(d, (double)sight->later_s, Y);
         for (int k = 0; k < 9; k++) R[k] = s->rig.R_1_0[k];
-        rotate(R, X, Y);
+        rotate(R, Y, Y);
         for (int k = 0; k < 3; k++) Y[k] += s->rig.t_1_0[k];
         unit(X);
         unit(Y);
@@ -283,11 +321,11 @@ static void landmarks(void **state)
         static double J[COLUMNS][ROWS];
         double r[ROWS] = {0}, up[ROWS], down[ROWS];
         memset(J, 0, sizeof J);
-        any_scene(&s, run % 2 ? 0.003 : 0);
+        any_scene(&s, run % 2 ? 0.003 : 0, run % 3 == 1);
         struct vf_landmark_place place = {{s.landmark.bearing[0], s.landmark.bearing[1], s.landmark.bearing[2]},
                                           s.landmark.inverse};
         poses_of(&s, pose);
-        vf_landmark_rows_of(&rows, &s.landmark, &place, &s.rig, pose);
+        vf_landmark_rows_of(&rows, &s.landmark, &place, &s.rig, pose, s.drift);
         shifted_residuals(&s, -1, 0, r);
         r[ROWS - 1] = (s.landmark.inverse - VF_WINDOW_RANGE_MEAN) / VF_WINDOW_RANGE_SIGMA;
         int outlier = 0;
@@ -652,7 +690,8 @@ static void about(const char *name, const char *what, double mean, double least,
 }
 
 /** Flights of which errors are what the covariance says: noise as stated; a time offset and an offset of disparities,
- *  which are found; a camera mounted otherwise than told; tracks that are wrong; vibration; a while without sights. */
+ *  which are found; a camera mounted otherwise than told; tracks that are wrong; vibration; a rolling shutter; a while
+ *  without sights. */
 static void flights(void **state)
 {
     (void)state;
@@ -676,6 +715,13 @@ static void flights(void **state)
          .pixel = 0.5,
          .life = 30,
          .vibration = 5},
+        {.name = "shutter of 30 us a row",
+         .runs = RUNS,
+         .seconds = 6,
+         .size = 1,
+         .pixel = 0.5,
+         .life = 30,
+         .row_s = 30e-6},
         {.name = "1 s without sights", .runs = RUNS, .seconds = 6, .size = 1, .pixel = 0.5, .life = 30, .dark = 1},
     };
     shake(36);
