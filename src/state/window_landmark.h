@@ -36,7 +36,8 @@ VF_STATIC_ASSERT(VF_LANDMARK_KNOWN < 16, "vfront: a lane for each frame, and one
 /** Cameras in single precision. */
 struct vf_landmark_rig {
     float R_1_0[9], t_1_0[3];
-    float disparity; /* vf_window.disparity_rad */
+    float stereo[VF_WINDOW_STEREO]; /* vf_window.stereo_rad */
+    float turns;                    /* 1: VF_STEREO_TURN is a variable */
 };
 
 /** Bearing and inverse range, as in struct vf_landmark. */
@@ -73,7 +74,7 @@ struct vf_landmark_rows {
     float r[3][VF_GROUP_HELD(16)];
     float point[3][3][VF_GROUP_HELD(16)]; /* by bearing, two axes, and inverse range */
     float pose[3][6][VF_GROUP_HELD(16)];  /* of a row by position and attitude of the frame relative to the host */
-    float disparity[VF_GROUP_HELD(16)];   /* of camera 1's row, by the offset of disparities */
+    float stereo[VF_WINDOW_STEREO][VF_GROUP_HELD(16)]; /* of camera 1's row, by its offsets */
     float cost[VF_GROUP_HELD(16)];
 };
 
@@ -152,13 +153,26 @@ VF_FN float vf_landmark_first(struct vf_landmark_rows *rows, int i, const struct
     return cost;
 }
 
+/** Index of a pair of offsets of camera 1, a <= b. */
+VF_FN int vf_offsets_pair(int a, int b) { return a * VF_WINDOW_STEREO - a * (a - 1) / 2 + b - a; }
+
+/** By how much each offset of camera 1 moves a bearing along its epipolar line. */
+VF_FN void vf_landmark_offsets(const struct vf_landmark_rig *rig, const float other[3], const float along[3],
+                               float by[VF_WINDOW_STEREO])
+{
+    float across[3];
+    vf_cross(other, along, across); /* along' [d] other = d' (other x along) */
+    by[VF_STEREO_OFFSET] = 1.0f;
+    by[VF_STEREO_TURN] = rig->turns * across[2];
+}
+
 /** Row of camera 1, the third of a lane: of the point at the bearing sighted in the landmark's range, so that an error
  *  of that bearing is in the rows of camera 0 alone. */
 VF_FN float vf_landmark_second(struct vf_landmark_rows *rows, int i, const struct vf_landmark_rig *rig,
                                const struct vf_window_sight *sight, const struct vf_landmark_point *at,
                                const struct vf_landmark_drift *drift, float inverse)
 {
-    float Y[3], seen[3], moved[3], base[3], along[3], g[3], by_point[3], cost;
+    float Y[3], seen[3], moved[3], base[3], along[3], g[3], by_point[3], by[VF_WINDOW_STEREO], cost, off = 0.0f;
     const float near = 1.0f / sqrtf(vf_dot(at->Y, at->Y)), range = inverse * near; /* inverse range from camera 0 */
     for (int k = 0; k < 3; k++) moved[k] = -sight->later_s * drift->velocity[k];
     vf_transform(rig->R_1_0, moved, base);
@@ -170,12 +184,13 @@ VF_FN float vf_landmark_second(struct vf_landmark_rows *rows, int i, const struc
     }
     if (!(vf_dot(sight->other, Y) > 0.1f)) return 2.0f * VF_WINDOW_OUTLIER;
     vf_landmark_along(rig, sight->other, along);
-    const float off = rig->disparity * sight->other_weight;
+    vf_landmark_offsets(rig, sight->other, along, by);
+    for (int n = 0; n < VF_WINDOW_STEREO; n++) off += rig->stereo[n] * by[n] * sight->other_weight;
     const float r = vf_landmark_residual(along, sight->other, Y, sight->other_weight, g) + off;
     const float root = sqrtf(vf_landmark_weight(r * r, &cost)), slope = root * vf_dot(g, base);
     for (int k = 0; k < 3; k++) by_point[k] = -slope * range * near * near * at->Y[k];
     rows->r[2][i] = r * root;
-    rows->disparity[i] = sight->other_weight * root;
+    for (int n = 0; n < VF_WINDOW_STEREO; n++) rows->stereo[n][i] = by[n] * sight->other_weight * root;
     vf_landmark_row_set(rows, 2, i, by_point, vf_dot(by_point, at->t) + slope * near, at, inverse);
     return cost;
 }
@@ -259,10 +274,11 @@ VF_FN void vf_landmark_factor(float point[3][3][VF_GROUP_HELD(16)], float R[6])
 /** What a lane's rows say of its frame's relative pose. */
 VF_FN void vf_landmark_keep_frame(struct vf_landmark_row *row, struct vf_landmark_more *more,
                                   const struct vf_landmark_rows *rows, int i, int f, const float residual[3],
-                                  const float disparity[3])
+                                  float stereo[3][VF_WINDOW_STEREO])
 {
     for (int k = 0; k < 6; k++) {
-        float g = 0.0f, cross = rows->pose[2][k][i] * rows->disparity[i];
+        float g = 0.0f, cross[VF_WINDOW_STEREO];
+        for (int n = 0; n < VF_WINDOW_STEREO; n++) cross[n] = rows->pose[2][k][i] * rows->stereo[n][i];
         for (int at = 0; at < 3; at++) {
             more->direct[f][at][k] = rows->pose[at][k][i];
             g += rows->pose[at][k][i] * rows->r[at][i];
@@ -272,10 +288,38 @@ VF_FN void vf_landmark_keep_frame(struct vf_landmark_row *row, struct vf_landmar
             for (int at = 0; at < 3; at++) sum += rows->point[c][at][i] * rows->pose[at][k][i];
             row->pose[c][f][k] = sum;
             g -= sum * residual[c];
-            cross -= sum * disparity[c];
+            for (int n = 0; n < VF_WINDOW_STEREO; n++) cross[n] -= sum * stereo[c][n];
         }
         more->slope[f][0][k] = g;
-        more->slope[f][1][k] = cross;
+        for (int n = 0; n < VF_WINDOW_STEREO; n++) more->slope[f][1 + n][k] = cross[n];
+    }
+}
+
+/** What the rows say of the offsets of camera 1: along the landmark's columns, stereo, and without it, own: their
+ *  products, then with the residuals, of which `residual` is the part along the columns. */
+VF_FN void vf_landmark_keep_stereo(const struct vf_landmark_rows *rows, const float residual[3],
+                                   float stereo[3][VF_WINDOW_STEREO], float own[VF_WINDOW_STEREO_SUMS])
+{
+    float part[VF_GROUP_HELD(16)];
+    VF_UNROLL
+    for (int n = 0; n < VF_WINDOW_STEREO; n++) {
+        VF_UNROLL
+        for (int c = 0; c < 3; c++) {
+            VF_GROUP_VALUES(16, i)
+            part[i] = rows->point[c][2][i] * rows->stereo[n][i];
+            stereo[c][n] = vf_group_sum_16(part);
+        }
+    }
+    VF_UNROLL
+    for (int n = 0; n < VF_WINDOW_STEREO; n++) {
+        VF_UNROLL
+        for (int m = n; m <= VF_WINDOW_STEREO; m++) { /* the last one: residuals */
+            VF_GROUP_VALUES(16, i)
+            part[i] = rows->stereo[n][i] * (m < VF_WINDOW_STEREO ? rows->stereo[m][i] : rows->r[2][i]);
+            float sum = vf_group_sum_16(part);
+            for (int c = 0; c < 3; c++) sum -= stereo[c][n] * (m < VF_WINDOW_STEREO ? stereo[c][m] : residual[c]);
+            own[m < VF_WINDOW_STEREO ? vf_offsets_pair(n, m) : VF_WINDOW_STEREO_PAIRS + n] = sum;
+        }
     }
 }
 
@@ -284,45 +328,30 @@ VF_FN void vf_landmark_keep_frame(struct vf_landmark_row *row, struct vf_landmar
 VF_FN void vf_landmark_keep(struct vf_landmark_row *row, struct vf_landmark_more *more, struct vf_landmark_rows *rows,
                             const float R[6], uint32_t seen, int taken)
 {
-    float part[2][VF_GROUP_HELD(16)], residual[3], disparity[3];
+    float residual[3], stereo[3][VF_WINDOW_STEREO], own[VF_WINDOW_STEREO_SUMS];
     VF_UNROLL
-    for (int c = 0; c < 3; c++) {
-        VF_GROUP_VALUES(16, i)
-        part[0][i] = rows->point[c][2][i] * rows->disparity[i];
-        residual[c] = vf_landmark_product(rows->point[c], rows->r);
-        disparity[c] = vf_group_sum_16(part[0]);
-    }
-    VF_GROUP_VALUES(16, i)
-    {
-        part[0][i] = rows->disparity[i] * rows->disparity[i];
-        part[1][i] = rows->disparity[i] * rows->r[2][i];
-    }
-    float own = vf_group_sum_16(part[0]), slope = vf_group_sum_16(part[1]);
+    for (int c = 0; c < 3; c++) residual[c] = vf_landmark_product(rows->point[c], rows->r);
+    vf_landmark_keep_stereo(rows, residual, stereo, own);
     const float cost = vf_group_sum_16(rows->cost);
-    for (int c = 0; c < 3; c++) {
-        own -= disparity[c] * disparity[c];
-        slope -= disparity[c] * residual[c];
-    }
     VF_GROUP(16, i, f)
     {
         if (taken && f < VF_WINDOW_FRAMES && seen >> f & 1)
-            vf_landmark_keep_frame(row, more, rows, i, f, residual, disparity);
+            vf_landmark_keep_frame(row, more, rows, i, f, residual, stereo);
     }
     if (!taken || !VF_GROUP_FIRST(16)) return;
     for (int k = 0; k < 6; k++) row->R[k] = R[k];
     for (int c = 0; c < 3; c++) {
         row->residual[c] = residual[c];
-        row->disparity[c] = disparity[c];
+        for (int n = 0; n < VF_WINDOW_STEREO; n++) row->stereo[c][n] = stereo[c][n];
     }
-    more->of_disparity[0] = own;
-    more->of_disparity[1] = slope;
+    for (int n = 0; n < VF_WINDOW_STEREO_SUMS; n++) more->of_stereo[n] = own[n];
     more->cost = cost;
 }
 
-/** Place of a landmark changed as goes with changes of the relative poses and of the offset of disparities. seen: bits
- *  of its frames but the host. */
+/** Place of a landmark changed as goes with changes of the relative poses and of the offsets of camera 1. seen: bits of
+ *  its frames but the host. */
 VF_FN void vf_landmark_move(struct vf_landmark_place *place, uint32_t seen, const struct vf_landmark_row *row,
-                            const float change[VF_WINDOW_FRAMES][6], float disparity)
+                            const float change[VF_WINDOW_FRAMES][6], const double stereo[VF_WINDOW_STEREO])
 {
     float y[3], one[3], two[3], part[VF_GROUP_HELD(16)];
     for (int c = 0; c < 3; c++) {
@@ -332,7 +361,9 @@ VF_FN void vf_landmark_move(struct vf_landmark_place *place, uint32_t seen, cons
             for (int k = 0; k < 6 && f < VF_WINDOW_FRAMES && seen >> f & 1; k++)
                 part[i] += row->pose[c][f][k] * change[f][k];
         }
-        y[c] = -row->residual[c] - row->disparity[c] * disparity - vf_group_sum_16(part);
+        y[c] = -row->residual[c];
+        for (int n = 0; n < VF_WINDOW_STEREO; n++) y[c] -= row->stereo[c][n] * (float)stereo[n];
+        y[c] -= vf_group_sum_16(part);
     }
     y[2] = y[2] / row->R[5];
     y[1] = (y[1] - row->R[4] * y[2]) / row->R[3];

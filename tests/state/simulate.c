@@ -84,6 +84,8 @@ static const struct number numbers[] = {
     {"--extrinsics", &chosen.extrinsics, 0, 10, 1, "error of the cameras' attitude on the IMU as told [deg]"},
     {"--lever", &chosen.lever, 0, 1, 1, "error of the camera's place on the IMU as told [m]"},
     {"--stereo", &chosen.stereo, 0, 10, 1, "error of camera 1's attitude to camera 0 as told [deg]"},
+    {"--turned", &chosen.turned, -10, 10, 1, "turn of camera 1 about its optical axis beside that told [deg]"},
+    {"--turn-urad", &chosen.turn_urad, 0, 20000, 1, "its deviation, by which the window looks for it: 0, not [urad]"},
     {"--focal", &chosen.focal, -0.2, 0.2, 1, "error of the focal length as told, a share"},
     {"--row-us", &chosen.row_s, -100, 100, 1e-6, "rolling shutter: time from a row to the next one [us]"},
     {"--dropped", &chosen.dropped, 0, 0.9, 1, "share of frames that are missing"},
@@ -206,6 +208,7 @@ static struct vf_window_rig told_rig(void)
     memcpy(rig.t_1_0_m, sim.told.t_1_0, sizeof rig.t_1_0_m);
     rig.cameras = sim.told.cameras;
     rig.rests = 1;
+    rig.turn_rad = 1e-6 * sim.option.turn_urad;
     return rig;
 }
 

@@ -59,6 +59,8 @@ struct sim_options {
     double extrinsics; /* error of R_imu_cam as told [deg] */
     double lever;      /* error of p_imu_cam as told [m] */
     double stereo;     /* error of R_1_0 as told [deg] */
+    double turned;     /* error of R_1_0 as told about its z axis [deg] */
+    double turn_urad;  /* deviation of it as the estimator is told [urad] */
     double focal;      /* error of the focal length as told, as a share */
     double row_s;      /* time from a row's exposure to the next one's */
     int untold;        /* 1: the estimator is not told of it */
@@ -181,6 +183,9 @@ static inline void sim_mistake(struct simulation *s)
     for (int k = 0; k < 3; k++) s->told.p_imu_cam[k] += s->option.lever * way[k];
     any_rotation(s->option.stereo * degree, E);
     product(E, s->rig.R_1_0, 0, s->told.R_1_0);
+    const double turn[3] = {0, 0, s->option.turned * degree};
+    rotation_of(turn, E);
+    product(E, s->told.R_1_0, 0, s->told.R_1_0);
 }
 
 /** Camera 0 at a state of the path: its position and axes in the world. */

@@ -131,6 +131,16 @@ struct scene {
     uint32_t seen;
 };
 
+/** By how much the offsets of camera 1 move its bearing along the epipolar line: all alike, and turned, to first order,
+ *  about z. */
+static double moved_along(const float stereo[VF_WINDOW_STEREO], const double other[3], const double along[3])
+{
+    const double turn[3] = {0, 0, stereo[VF_STEREO_TURN]};
+    double moved[3];
+    cross(turn, other, moved);
+    return stereo[VF_STEREO_OFFSET] + dot(along, moved);
+}
+
 /** Residuals of a frame as the definition has them: camera 0, two, and camera 1's. */
 static void residuals(const struct scene *s, int f, const struct rigid *pose, const double b[3], double inverse,
                       double r[3])
@@ -175,8 +185,10 @@ static void residuals(const struct scene *s, int f, const struct rigid *pose, co
     for (int k = 0; k < 3; k++) range[k] += t[k];
     for (int k = 0; k < 3; k++) along[k] = t[k] - dot(t, other) * other[k];
     unit(along);
-    r[2] = sight->other_weight > 0 ? (dot(along, range) / dot(other, range) + s->rig.disparity) * sight->other_weight
-                                   : 0;
+    r[2] = sight->other_weight > 0
+               ? (dot(along, range) / dot(other, range) + moved_along(s->rig.stereo, other, along)) *
+                     sight->other_weight
+               : 0;
 }
 
 /** Point x in axes of a camera that goes on for a time. */
@@ -198,7 +210,8 @@ static void any_scene(struct scene *s, double error, int shutter)
     rotation_of(w, R);
     for (int k = 0; k < 9; k++) s->rig.R_1_0[k] = (float)R[k];
     s->rig.t_1_0[0] = -0.11f;
-    s->rig.disparity = (float)(3e-4 * normal());
+    for (int n = 0; n < VF_WINDOW_STEREO; n++) s->rig.stereo[n] = (float)(3e-4 * normal());
+    s->rig.turns = 1;
     struct vf_landmark *l = &s->landmark;
     l->id = 7;
     l->host = 3;
@@ -250,8 +263,19 @@ static void poses_of(const struct scene *s, struct vf_pose pose[VF_WINDOW_FRAMES
     }
 }
 
-/** Column of the derivatives: 0..2 the landmark, 3 the offset of disparities, 4.. the poses. */
-enum { COLUMNS = 4 + VF_WINDOW_MOVING };
+/** Column of the derivatives: 0..2 the landmark, 3.. the offsets of camera 1, then the poses. */
+enum { POSES = 3 + VF_WINDOW_STEREO, COLUMNS = POSES + VF_WINDOW_MOVING };
+
+/** moved_along() of a sight. */
+static double moved_by(const struct vf_landmark_rig *rig, const struct vf_window_sight *sight,
+                       const float off[VF_WINDOW_STEREO])
+{
+    double other[3], along[3], t[3];
+    for (int k = 0; k < 3; k++) other[k] = sight->other[k], t[k] = rig->t_1_0[k];
+    for (int k = 0; k < 3; k++) along[k] = t[k] - dot(t, other) * other[k];
+    unit(along);
+    return moved_along(off, other, along);
+}
 
 static void shifted_residuals(const struct scene *s, int column, double by, double r[3 * VF_WINDOW_FRAMES])
 {
@@ -263,10 +287,10 @@ static void shifted_residuals(const struct scene *s, int column, double by, doub
         b[k] = s->landmark.bearing[k] + (column == 0 ? by * one[k] : column == 1 ? by * two[k] : 0);
     unit(b);
     const double inverse = s->landmark.inverse + (column == 2 ? by : 0);
-    double disparity = column == 3 ? by : 0;
+    if (column >= 3 && column < POSES) now.rig.stereo[column - 3] = 0;
     for (int f = 0; f < VF_WINDOW_FRAMES; f++) {
         struct rigid pose = s->pose[f];
-        const int k = column - 4 - 6 * f;
+        const int k = column - POSES - 6 * f;
         memset(r + 3 * f, 0, 3 * sizeof *r);
         if (!(s->landmark.seen >> f & 1)) continue;
         if (k >= 0 && k < 3) pose.t[k] += by;
@@ -277,7 +301,12 @@ static void shifted_residuals(const struct scene *s, int column, double by, doub
             product(turn, pose.R, 0, pose.R);
         }
         residuals(&now, f, &pose, b, inverse, r + 3 * f);
-        if (now.landmark.sight[f].other_weight > 0) r[3 * f + 2] += disparity * now.landmark.sight[f].other_weight;
+        if (column >= 3 && column < POSES && now.landmark.sight[f].other_weight > 0) {
+            float off[VF_WINDOW_STEREO] = {0};
+            off[column - 3] = 1; /* in double: the value and its change */
+            r[3 * f + 2] += (s->rig.stereo[column - 3] + by) * moved_by(&s->rig, &now.landmark.sight[f], off) *
+                            now.landmark.sight[f].other_weight;
+        }
     }
 }
 
@@ -337,16 +366,16 @@ static void landmarks(void **state)
             REQUIRE(fabs(r[i] - found) < 2e-3, "run %d, row %d: %g, not %g\n", run, i, found, r[i]);
         }
         for (int c = 0; c < COLUMNS; c++) {
-            if (c >= 4 && (c - 4) / 6 == s.landmark.host) continue;
+            if (c >= POSES && (c - POSES) / 6 == s.landmark.host) continue;
             shifted_residuals(&s, c, 1e-6, up);
             shifted_residuals(&s, c, -1e-6, down);
             for (int i = 0; i < ROWS - 1; i++) J[c][i] = (up[i] - down[i]) / 2e-6;
             if (c == 2) J[c][ROWS - 1] = 1 / VF_WINDOW_RANGE_SIGMA;
             for (int i = 0; i < ROWS; i++) {
-                const double found = c < 3                  ? (double)rows.point[c][i % 3][i / 3]
-                                     : c == 3               ? (i % 3 == 2 ? (double)rows.disparity[i / 3] : 0)
-                                     : i / 3 == (c - 4) / 6 ? (double)rows.pose[i % 3][(c - 4) % 6][i / 3]
-                                                            : 0;
+                const double found = c < 3                      ? (double)rows.point[c][i % 3][i / 3]
+                                     : c < POSES                ? (i % 3 == 2 ? (double)rows.stereo[c - 3][i / 3] : 0)
+                                     : i / 3 == (c - POSES) / 6 ? (double)rows.pose[i % 3][(c - POSES) % 6][i / 3]
+                                                                : 0;
                 REQUIRE(fabs(found - J[c][i]) < 2e-3 + 1e-4 * fabs(J[c][i]), "run %d, column %d, row %d: %g, not %g\n",
                         run, c, i, found, J[c][i]);
             }
@@ -372,7 +401,7 @@ static void landmarks(void **state)
                 slope += (J[a][k] - by[0] * J[0][k] - by[1] * J[1][k] - by[2] * J[2][k]) * r[k];
             double scale = 0;
             for (int k = 0; k < ROWS; k++) scale += J[a][k] * J[a][k];
-            const double g = a == 3 ? e->disparity[1] : side_of(e, 0, a - 4);
+            const double g = a < POSES ? e->stereo[VF_WINDOW_STEREO_PAIRS + a - 3] : side_of(e, 0, a - POSES);
             REQUIRE(fabs(g - slope) < 1e-3 * (1 + sqrt(scale)), "run %d, slope of column %d: %g, not %g\n", run, a, g,
                     slope);
             for (int b = a; b < COLUMNS; b++) {
@@ -381,7 +410,9 @@ static void landmarks(void **state)
                     whole += (J[a][k] - by[0] * J[0][k] - by[1] * J[1][k] - by[2] * J[2][k]) * J[b][k];
                     scale_b += J[b][k] * J[b][k];
                 }
-                const double h = a > 3 ? element_of(e, a - 4, b - 4) : b == 3 ? e->disparity[0] : side_of(e, 1, b - 4);
+                const double h = a >= POSES  ? element_of(e, a - POSES, b - POSES)
+                                 : b < POSES ? e->stereo[vf_offsets_pair(a - 3, b - 3)]
+                                             : side_of(e, 1 + a - 3, b - POSES);
                 REQUIRE(fabs(h - whole) < 1e-4 * (1 + sqrt(scale * scale_b)), "run %d, columns %d, %d: %g, not %g\n",
                         run, a, b, h, whole);
             }
@@ -389,14 +420,15 @@ static void landmarks(void **state)
         /* its change where poses change */
         float change[VF_WINDOW_FRAMES][6];
         double y[3] = {0}, x[3];
-        const float turn = 2e-4f;
+        const double turn[VF_WINDOW_STEREO] = {2e-4, -3e-4};
         memset(change, 0, sizeof change);
         for (int k = 0; k < ROWS; k++) {
-            double all = r[k] + (double)turn * J[3][k];
+            double all = r[k];
+            for (int n = 0; n < VF_WINDOW_STEREO; n++) all += turn[n] * J[3 + n][k];
             for (int f = 0; f < VF_WINDOW_FRAMES; f++)
                 for (int c = 0; c < 6; c++) {
                     change[f][c] = f == s.landmark.host ? 0 : 1e-4f * (float)((f + c) % 5 - 2);
-                    all += (double)change[f][c] * J[4 + 6 * f + c][k];
+                    all += (double)change[f][c] * J[POSES + 6 * f + c][k];
                 }
             for (int c = 0; c < 3; c++) y[c] -= J[c][k] * all;
         }
@@ -515,7 +547,7 @@ static void spread(void **state)
     shake(34);
     for (int run = 0; run < 20; run++) {
         enum { C = VF_WINDOW_MOVING };
-        static double F[20][C + 1];
+        static double F[20][C + VF_WINDOW_STEREO];
         const int host = run % VF_WINDOW_FRAMES;
         struct vf_window_host *e = &work.host[host];
         const struct vf_relative_map *map = e->map[work.trial];
@@ -528,16 +560,19 @@ static void spread(void **state)
         memset(work.in, 0, sizeof work.in);
         work.in[host] = e->frames | 1u << host;
         for (int f = 0; f < VF_WINDOW_FRAMES; f++) work.of[f] = (work.in[host] >> f & 1) << host;
-        for (int i = 0; i < 20; i++) { /* rows; the last element by the offset of disparities */
-            for (int c = 0; c <= C; c++) F[i][c] = c == C || e->frames >> c / 6 & 1 ? normal() : 0;
+        for (int i = 0; i < 20; i++) { /* rows; the last elements by the offsets of camera 1 */
+            for (int c = 0; c < C + VF_WINDOW_STEREO; c++) F[i][c] = c >= C || e->frames >> c / 6 & 1 ? normal() : 0;
             for (int a = 0; a < C; a++) {
                 e->g[0][a / 6][a % 6] += F[i][a];
-                e->g[1][a / 6][a % 6] += F[i][a] * F[i][C];
+                for (int n = 0; n < VF_WINDOW_STEREO; n++) e->g[1 + n][a / 6][a % 6] += F[i][a] * F[i][C + n];
                 for (int b = a / 6 * 6; b < C; b++)
                     e->H[vf_window_pair(a / 6, b / 6)][a % 6][b % 6] += F[i][a] * F[i][b];
             }
-            e->disparity[0] += F[i][C] * F[i][C];
-            e->disparity[1] += F[i][C];
+            for (int n = 0; n < VF_WINDOW_STEREO; n++) {
+                for (int m = n; m < VF_WINDOW_STEREO; m++)
+                    e->stereo[vf_offsets_pair(n, m)] += F[i][C + n] * F[i][C + m];
+                e->stereo[VF_WINDOW_STEREO_PAIRS + n] += F[i][C + n];
+            }
         }
         for (int i = 0; i < VF_WINDOW_MAPS; i++) vf_window_maps(&window, &work, i);
         for (int h = 0; h < VF_WINDOW_FRAMES; h++) vf_window_host_of(&work.host[h], work.trial);
@@ -549,7 +584,8 @@ static void spread(void **state)
             for (int c = 0; c < VF_WINDOW_COLUMNS; c++)
                 x[c] = c < VF_WINDOW_MOVING || c >= VF_WINDOW_OFFSET ? normal() : 0;
             for (int i = 0; i < 20; i++) {
-                double row = F[i][C] * x[VF_WINDOW_DISPARITY];
+                double row = 0;
+                for (int n = 0; n < VF_WINDOW_STEREO; n++) row += F[i][C + n] * x[VF_WINDOW_DISPARITY + n];
                 for (int f = 0; f < VF_WINDOW_FRAMES; f++) {
                     float change[6];
                     if (!(e->frames >> f & 1)) continue;

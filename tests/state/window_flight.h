@@ -356,7 +356,7 @@ static inline int fly_once(struct vf_window *w, const struct flight *f, struct f
         vf_window_nav(w, &window_work, &nav);
         if (i) judge(&path, &nav, sum);
     }
-    const double late = w->offset_s - f->offset_s, apart = w->disparity_rad - f->disparity;
+    const double late = w->offset_s - f->offset_s, apart = w->stereo_rad[0] - f->disparity;
     sum->offset += late * late / w->covariance[VF_WINDOW_SAID_OFFSET * (VF_WINDOW_SAID + 1)];
     sum->disparity += apart * apart / w->covariance[VF_WINDOW_SAID_DISPARITY * (VF_WINDOW_SAID + 1)];
     sum->offset_s += late * late;
