@@ -726,8 +726,8 @@ static void about(const char *name, const char *what, double mean, double least,
 }
 
 /** Flights of which errors are what the covariance says: noise as stated; a time offset and an offset of disparities,
- *  which are found; a camera mounted otherwise than told; tracks that are wrong; vibration; a rolling shutter; a while
- *  without sights. */
+ *  which are found; a camera mounted otherwise than told; tracks that are wrong; vibration; a rolling shutter; a turn of
+ *  camera 1, which is found; a while without sights. */
 static void flights(void **state)
 {
     (void)state;
@@ -758,6 +758,7 @@ static void flights(void **state)
          .pixel = 0.5,
          .life = 30,
          .row_s = 30e-6},
+        {.name = "camera 1 turned", .runs = RUNS, .seconds = 6, .size = 1, .pixel = 0.5, .life = 30, .turned = 0.004},
         {.name = "1 s without sights", .runs = RUNS, .seconds = 6, .size = 1, .pixel = 0.5, .life = 30, .dark = 1},
     };
     shake(36);
@@ -769,6 +770,7 @@ static void flights(void **state)
         about(flight[i].name, "position", sum.nees[0], least, most);
         about(flight[i].name, "attitude", sum.nees[1], least, most);
         about(flight[i].name, "velocity", sum.nees[2], least, most);
+        about(flight[i].name, "turn, mrad", 1e3 * sum.turned, -1e-9, 0.4);
         about(flight[i].name, "offset", sum.offset, 0, RUNS > 2 ? 2.5 : 6);
         about(flight[i].name, "disparities", sum.disparity, 0, RUNS > 2 ? 2.5 : 6);
         print_message("%-28s %-12s %.1f mm, %.2f mrad; offset %.2f ms, disparities %.3f mrad\n", flight[i].name, "rms",

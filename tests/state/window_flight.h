@@ -22,17 +22,18 @@ static const double focal_px = 460, baseline_m = 0.11;
  *  track [frames]; wrong: share of sights off by twenty deviations; dark: seconds without sights in the middle;
  *  vibration: of the frame, on each axis, at 80 to 190 Hz [m/s^2], and a hundredth of it of rates [rad/s]; offset_s,
  *  disparity: true time offset, and offset of disparities [rad]; mount_rad: deviation of the camera's attitude on the
- *  IMU from that told, each axis; row_s: time from a row to the next one of a rolling shutter. */
+ *  IMU from that told, each axis; row_s: time from a row to the next one of a rolling shutter; turned: turn of camera 1 about its
+ *  optical axis beside that told [rad]. */
 struct flight {
     const char *name;
     int runs;
-    double seconds, size, pixel, life, wrong, dark, offset_s, disparity, vibration, mount_rad, row_s;
+    double seconds, size, pixel, life, wrong, dark, offset_s, disparity, vibration, mount_rad, row_s, turned;
 };
 
 /** Means over runs and steps: squares of normalised errors of position, attitude, velocity; at the end those of the
- *  offsets, root mean square errors; deviations of position and yaw at the end. */
+ *  offsets, root mean square errors; mean error of camera 1's turn; deviations of position and yaw at the end. */
 struct flown {
-    double nees[3], offset, disparity, position_m, attitude_rad, offset_s, disparity_rad, sigma[2], misfit;
+    double nees[3], offset, disparity, position_m, attitude_rad, offset_s, disparity_rad, sigma[2], misfit, turned;
 };
 
 struct wave {
@@ -212,7 +213,8 @@ static inline struct vf_sight sight_of(const struct flight *f, const struct vf_w
     unit(Y);
     for (int k = 0; k < 3; k++) along[k] = rig->t_1_0_m[k] - dot(rig->t_1_0_m, Y) * Y[k];
     unit(along);
-    const double off = (double)s.other_sigma * normal() + f->disparity;
+    const double turn = along[1] * Y[0] - along[0] * Y[1]; /* along' [z] Y */
+    const double off = (double)s.other_sigma * normal() + f->disparity + f->turned * turn;
     for (int k = 0; k < 3; k++) Y[k] += off * along[k];
     unit(Y);
     for (int k = 0; k < 3; k++) s.other[k] = (float)Y[k];
@@ -342,6 +344,7 @@ static inline int fly_once(struct vf_window *w, const struct flight *f, struct f
     for (int k = 0; k < 3; k++) off[k] = f->mount_rad * normal();
     rotation_of(off, turn);
     product(turn, rig.R_imu_cam, 0, told.R_imu_cam);
+    told.turn_rad = f->turned != 0 ? 0.005 : 0;
     vf_window_start(w, &told, &noise, &first);
     const int steps = (int)(f->seconds * FRAME_HZ);
     for (int i = 0; i <= steps; i++) {
@@ -360,6 +363,7 @@ static inline int fly_once(struct vf_window *w, const struct flight *f, struct f
     sum->offset += late * late / w->covariance[VF_WINDOW_SAID_OFFSET * (VF_WINDOW_SAID + 1)];
     sum->disparity += apart * apart / w->covariance[VF_WINDOW_SAID_DISPARITY * (VF_WINDOW_SAID + 1)];
     sum->offset_s += late * late;
+    sum->turned += fabs(w->stereo_rad[VF_STEREO_TURN] - f->turned) / f->runs;
     sum->disparity_rad += apart * apart;
     return steps;
 }

@@ -170,6 +170,7 @@ static int check_flight(int number, int steps)
     uint32_t ids = 0;
     int standing = 0;
     rig.rests = 1;
+    rig.turn_rad = number % 4 == 2 ? 0.003 : 0.0;
     if (kind == MONO) rig.cameras = 1;
     memset(point, 0, sizeof point);
     memset(&carried, 0, sizeof carried);
