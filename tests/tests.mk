@@ -36,9 +36,14 @@ $(TOOLS:%=$(TEST)/%): $(TEST)/%: tests/examples/%.c $(EXAMPLE)/parts.a $(LIB) $(
 
 WRAP_VIDEO := $(addprefix -Wl$(comma)--wrap=,open close ioctl mmap munmap poll)# the driver of video devices is played by the test
 FLYING  := odometry timesync sender peer link obstacles keep check source_v4l2# parts of the companion
+BENCHED := pilot# parts of the bench
 $(FLYING:%=$(TEST)/%): $(TEST)/%: tests/companion/%.c $(EXAMPLE)/companion/parts.a $(EXAMPLE)/parts.a $(LIB) $(FIXTURE)
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(filter %.a,$^) -o $@ $(if $(filter source_v4l2,$*),$(WRAP_VIDEO)) $(FORMAT_LIBS) -lcmocka -lm $(LIBS)
+
+$(BENCHED:%=$(TEST)/%): $(TEST)/%: tests/hil/%.c $(EXAMPLE)/hil/parts.a $(EXAMPLE)/companion/parts.a $(EXAMPLE)/parts.a $(LIB) $(FIXTURE)
+	@mkdir -p $(@D)
+	$(CC) $(T_CFLAGS) $(FLAGS) $< $(filter %.a,$^) -o $@ $(FORMAT_LIBS) -lcmocka -lm $(LIBS)
 
 # ---- libraries of other configs: tests/config/<name>.h, in build/config/<name> ------------------------------------------------------
 
@@ -52,6 +57,9 @@ $(BUILD)/config/%/examples/parts.a: $(BUILD)/config/%/libvfront.a FORCE
 	+$(MAKE) --no-print-directory BUILD=$(BUILD)/config/$* CFG=tests/config/$*.h CUDA=$(if $(filter small,$*),$(SMALL_CUDA),0) $@
 $(SMALL)/replay $(SMALL)/companion: $(SMALL)/examples/parts.a FORCE # with disparities and stixels
 	+$(MAKE) --no-print-directory BUILD=$(SMALL) CFG=tests/config/small.h CUDA=$(SMALL_CUDA) $@
+$(SMALL)/hil-bench: $(SMALL)/companion FORCE # one make at a time in that folder
+	+$(MAKE) --no-print-directory BUILD=$(SMALL) CFG=tests/config/small.h CUDA=$(SMALL_CUDA) $@ $(SMALL)/hil-board
+$(SMALL)/hil-board: $(SMALL)/hil-bench
 
 $(OWN:%=$(TEST)/%): $(TEST)/%: tests/depth/%.c $(BUILD)/config/%/libvfront.a $(BUILD)/config/%/examples/parts.a $(FIXTURE)
 	@mkdir -p $(@D)
@@ -203,7 +211,7 @@ BRIDGES := mavlink fast track orb lens rectify features trajectory state ego ste
 # In `make slow`, because each takes more than 8 s: of the oracles, and of the tests of ports.
 SLOW    := detect ego essential motion scale start stereo_position misread $(OWN)
 SLOW_PORTS := $(addprefix $(SMALL)/,init api info invariance prior alloc) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(FAKE)/hang $(FAKE)/failover $(JETPACK4)/fault $(JETPACK4)/points $(if $(HAVE_CUBLAS),$(FAKE)/cublas)
-QUICK   := $(patsubst %,$(TEST)/%,$(filter-out $(SLOW),$(ORACLES) $(TOOLS)) $(FLYING)) $(addprefix $(SMALL)/,clock imu points partners fields ownership carry idle missing)
+QUICK   := $(patsubst %,$(TEST)/%,$(filter-out $(SLOW),$(ORACLES) $(TOOLS)) $(FLYING) $(BENCHED)) $(addprefix $(SMALL)/,clock imu points partners fields ownership carry idle missing)
 GPU_ONLY := $(if $(filter 1,$(SMALL_CUDA)),$(SMALL)/fault $(SMALL)/hang $(SMALL)/failover)
 HOUSE   := $(foreach l,$(LIB) $(SMALL)/libvfront.a,'tests/house/symbols.sh $l $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)') \
     'tests/house/readme.sh' 'tests/house/includes.sh' 'tests/house/map.sh' 'tests/house/header.sh $(CC)' 'tests/house/config.sh $(CC)' \
@@ -226,9 +234,9 @@ test-run: $(QUICK) $(GPU_ONLY) $(BUILD)/digest $(BUILD)/minimal $(BUILD)/replay 
 slow: ## The other oracles, both ports through the public interface, one on a fake CUDA runtime, comparisons with OpenCV
 	$(ONE_ARCH) slow-run
 
-slow-run: $(if $(HAVE_FIBERS),$(EMULATED:%=$(EMULATE)/vfcheck-%) $(BUILD)/emulate-small/failover) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(BUILD)/backwards $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(BUILD)/companion $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/replay $(SMALL)/companion $(BUILD)/latency $(FAKE)/latency $(FAKE)/replay
+slow-run: $(if $(HAVE_FIBERS),$(EMULATED:%=$(EMULATE)/vfcheck-%) $(BUILD)/emulate-small/failover) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(BUILD)/backwards $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(BUILD)/companion $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/replay $(SMALL)/companion $(SMALL)/hil-bench $(SMALL)/hil-board $(BUILD)/latency $(FAKE)/latency $(FAKE)/replay
 	@tests/run.sh --log $(BUILD)/slow-log 'tests/package/on_board.sh $(BUILD) $(FAKE)' 'tests/examples/replay.sh $(BUILD)/replay $(SMALL)/replay $(FAKE)/replay' '$(EXEC) $(BUILD)/backwards tests/golden.txt' $(SLOW:%='$(EXEC) $(TEST)/%') $(SLOW_PORTS:%='$(EXEC) %') \
-	  '$(PYTHON) tests/hil/hil.py $(BUILD)/hil-bench $(BUILD)/hil-board' '$(PYTHON) tests/examples/recording.py $(BUILD)/replay $(BUILD)/companion' '$(MCAP_PYTHON) tests/examples/recording.py $(BUILD)/replay --mcap $(SMALL)/replay' \
+	  '$(PYTHON) tests/hil/hil.py $(BUILD)/hil-bench $(BUILD)/hil-board' '$(PYTHON) tests/hil/fly.py $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/hil-bench $(SMALL)/hil-board' '$(PYTHON) tests/examples/recording.py $(BUILD)/replay $(BUILD)/companion' '$(MCAP_PYTHON) tests/examples/recording.py $(BUILD)/replay --mcap $(SMALL)/replay' \
 	  '$(PYTHON) tests/features/opencv_fast.py $(BUILD)/bridge_fast.so' '$(PYTHON) tests/tracking/quality.py $(BUILD)/bridge_track.so' \
 	  '$(PYTHON) tests/features/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/camera/opencv_lens.py $(BUILD)/bridge_lens.so' \
 	  '$(PYTHON) tests/camera/opencv_rectify.py $(BUILD)/bridge_rectify.so' '$(PYTHON) tests/features/shapes.py $(BUILD)/bridge_features.so --quick' \
@@ -320,9 +328,12 @@ faults: $(BUILD)/replay ## Every fault of camera, clock and gyro on three sequen
 flights: $(BUILD)/replay ## States on rendered flights along recorded trajectories, hovering and standing, without and with faults; writes tests/flights.txt, 40 minutes
 	$(PYTHON) tests/examples/flights.py $< --write tests/flights.txt
 
-.PHONY: hil
+.PHONY: hil fly
 hil: $(BUILD)/hil-bench $(BUILD)/hil-board ## Bench and board over loopback: the whole table of faults, each in lock step; wild bytes
 	$(PYTHON) tests/hil/hil.py $^ --full
+
+fly: $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/hil-bench $(SMALL)/hil-board ## Closed loop: a quadrotor on ODOMETRY alone under each fault of a table for 20 s, and before a wall; table, build/fly.xml; 25 minutes
+	$(PYTHON) tests/hil/fly.py $^ --full $(BUILD)/fly
 
 recording: $(TEST)/recording ## Recordings of 752x480 stereo at 30 Hz: 60 s to build/, what is lost, how fast the disk is; then 10^6 payloads from anywhere
 	$< --speed 60 $(BUILD)/speed.vfr
@@ -359,7 +370,7 @@ tsan: ## The port's thread under the thread sanitizer, with calls that hang
 
 asan: ## Tests and fuzzing under the address and undefined behaviour sanitizers
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined WERROR=1 asan-run
-ASAN := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(FLYING:%=$(TEST)/%) $(addprefix $(SMALL)/,init api info clock imu points partners prior fields invariance idle missing)
+ASAN := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(FLYING:%=$(TEST)/%) $(BENCHED:%=$(TEST)/%) $(addprefix $(SMALL)/,init api info clock imu points partners prior fields invariance idle missing)
 asan-run: $(ASAN) $(SMALL)/fuzz $(BUILD)/replay $(BUILD)/companion
 	@for t in $(ASAN) '$(SMALL)/fuzz --seconds 30' '$(BUILD)/replay --frames 4 --quiet' '$(BUILD)/companion --source synthetic:160x120 --fast --frames 12 --link file:/dev/null'; do echo "== $$t"; $$t || exit 1; done
 
