@@ -316,8 +316,8 @@ start: $(BUILD)/bridge_ego.so $(BUILD)/bridge_start.so ## First states by IMU an
 window-speed: $(BUILD)/simulate ## A step of the window on the host beside OpenCV's Lucas-Kanade on one thread: make window-speed PICTURES=folder
 	$(PYTHON) tests/state/window_speed.py $< $(BUILD)/src/state/window_step.o $(PICTURES)
 
-orin: ## Instructions and bytes of each launch of the window, and projected times of Orin Nano, NX and AGX; counts anew with ncu: tests/state/orin.py --count build/vfcheck
-	$(PYTHON) tests/state/orin.py
+orin: ## Instructions and bytes of each stage of a step, and projected times of Orin Nano, NX and AGX; counts anew with ncu: tests/vfcheck/orin.py --count build/replay
+	$(PYTHON) tests/vfcheck/orin.py
 
 simulate: $(BUILD)/simulate ## Simulated flights through the window, without pictures: errors and NEES of 30 scenarios, 50 flights each
 	$< --all $(SIMULATE)
