@@ -726,8 +726,8 @@ static void about(const char *name, const char *what, double mean, double least,
 }
 
 /** Flights of which errors are what the covariance says: noise as stated; a time offset and an offset of disparities,
- *  which are found; a camera mounted otherwise than told; tracks that are wrong; vibration; a rolling shutter; a turn of
- *  camera 1, which is found; a while without sights. */
+ *  which are found; a camera mounted otherwise than told; tracks that are wrong; vibration; a rolling shutter; camera 1
+ *  turned, which is found; a while without sights. */
 static void flights(void **state)
 {
     (void)state;

@@ -22,8 +22,8 @@ static const double focal_px = 460, baseline_m = 0.11;
  *  track [frames]; wrong: share of sights off by twenty deviations; dark: seconds without sights in the middle;
  *  vibration: of the frame, on each axis, at 80 to 190 Hz [m/s^2], and a hundredth of it of rates [rad/s]; offset_s,
  *  disparity: true time offset, and offset of disparities [rad]; mount_rad: deviation of the camera's attitude on the
- *  IMU from that told, each axis; row_s: time from a row to the next one of a rolling shutter; turned: turn of camera 1 about its
- *  optical axis beside that told [rad]. */
+ *  IMU from that told, each axis; row_s: time from a row to the next one of a rolling shutter; turned: turn of camera 1
+ *  about its optical axis beside that told [rad]. */
 struct flight {
     const char *name;
     int runs;
