@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#define SHARE_NS 100000000.0    /* least time that shares are of */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #include "meter.h"
 
@@ -13,6 +12,8 @@
 #include "clock.h"
 #include "examples/message.h"
 #include "examples/state.h"
+
+#define SHARE_NS 100000000.0 /* least time that shares are of */
 
 static uint64_t time_ns(clockid_t clock)
 {
@@ -92,7 +93,8 @@ static long memory_kb(void)
     return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_maxrss : 0;
 }
 
-/** Shares of a core, 0 while SHARE_NS have not passed, by the companion's clock: with --fast and --slow of the time that it has, not of the machine's. */
+/** Shares of a core, 0 while SHARE_NS have not passed, by the companion's clock: with --fast and --slow of the time that
+ *  it has, not of the machine's. */
 static void shares(const meter_t *m, double share[3])
 {
     const double wall = (double)(clock_ns() - m->begin_ns);
