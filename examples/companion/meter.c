@@ -93,8 +93,8 @@ static long memory_kb(void)
     return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_maxrss : 0;
 }
 
-/** Shares of a core, 0 while SHARE_NS have not passed, by the companion's clock: with --fast and --slow of the time that
- *  it has, not of the machine's. */
+/** Shares of a core, 0 while SHARE_NS have not passed, by the companion's clock: with --fast and --slow of the time
+ *  that it has, not of the machine's. */
 static void shares(const meter_t *m, double share[3])
 {
     const double wall = (double)(clock_ns() - m->begin_ns);
