@@ -38,7 +38,7 @@ __attribute__((format(printf, 1, 2))) static const char *fail(const char *format
 /** First line of a file of the device. 0: it cannot be read. */
 static int get(const iio_t *iio, const char *name, char text[TEXT])
 {
-    char path[512];
+    char path[640];
     snprintf(path, sizeof path, "%s/%s", iio->folder, name);
     FILE *f = fopen(path, "r");
     const int good = f && fgets(text, TEXT, f);
@@ -59,7 +59,7 @@ static int get_double(const iio_t *iio, const char *name, double *value)
 
 static int put(const iio_t *iio, const char *name, const char *text)
 {
-    char path[512];
+    char path[640];
     snprintf(path, sizeof path, "%s/%s", iio->folder, name);
     FILE *f = fopen(path, "r+");
     if (!f) return 0;
@@ -211,7 +211,7 @@ static const char *set_up(iio_t *iio)
 static const char *open_device(iio_t *iio)
 {
     int number = 0;
-    char path[512];
+    char path[640];
     const char *error = find(iio, &number);
     if (!error) error = set_up(iio);
     if (error) return error;
