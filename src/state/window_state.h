@@ -190,7 +190,7 @@ struct vf_window_rest {
     int32_t host;       /* keyframe made during this rest; -1: none */
     uint32_t intervals; /* in which nothing has moved, so far */
     uint32_t creeps;    /* rests that ended though readings went on as they were, since these last changed */
-    double mean[6]; /* of rate [rad/s] and force [m/s^2] over them, as read */
+    double mean[6];     /* of rate [rad/s] and force [m/s^2] over them, as read */
 };
 
 /** What a solution of the poses needs to give a landmark's change. */

@@ -230,7 +230,8 @@ static void passes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(factor), cmocka_unit_test(stands), cmocka_unit_test(moves), cmocka_unit_test(sways), cmocka_unit_test(creeps),
-                                       cmocka_unit_test(takes_off), cmocka_unit_test(passes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(factor), cmocka_unit_test(stands), cmocka_unit_test(moves),
+                                       cmocka_unit_test(sways),  cmocka_unit_test(creeps), cmocka_unit_test(takes_off),
+                                       cmocka_unit_test(passes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
