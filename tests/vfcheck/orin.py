@@ -69,7 +69,8 @@ def count(replay):
         sys.exit(77)
     run = subprocess.run(["ncu", "--clock-control", "none", "--cache-control", "none", "--graph-profiling", "node", "--launch-skip", "2600",
                           "--launch-count", "260", "--kill", "yes", "--csv", "--metrics", ",".join(METRICS.values()), replay,
-                          "synthetic:752x480", "--set", "window=1", "--port", "cuda", "--frames", "60", "--quiet"],
+                          "synthetic:752x480", "--set", "window=1", "--set", "abandon_us=600000000", "--port", "cuda", "--frames", "60",
+                          "--quiet"],
                          stdout=subprocess.PIPE, text=True, check=False)
     return step(line for line in run.stdout.splitlines() if line.startswith('"'))
 
