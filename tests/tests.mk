@@ -6,7 +6,7 @@
 .SECONDARY:
 
 TEST    := $(BUILD)/tests
-ORACLES := $(basename $(notdir $(wildcard tests/image/*.c tests/camera/*.c tests/features/*.c tests/tracking/*.c tests/geometry/*.c tests/state/*.c tests/result/*.c)))
+ORACLES := $(basename $(notdir $(wildcard tests/image/*.c tests/camera/*.c tests/features/*.c tests/tracking/*.c tests/geometry/*.c tests/state/*.c tests/map/*.c tests/result/*.c)))
 ORACLES := $(filter-out bridge_% simulate,$(ORACLES))# stages and their arithmetic, on the standard config
 OWN     := dense stixel# stages that the standard config leaves out: tests/config/<stage>.h has them
 TOOLS   := nav misread recording fault_script fault_apply calibration readings consistency record disparity overlay rectified flight course trajectory# parts of the examples
@@ -107,7 +107,7 @@ HAVE_FIBERS := $(shell echo | $(CXX) -E -xc++ -include boost/context/fiber.hpp -
 EMULATE   = $(BUILD)/emulate
 E_KERNELS := $(wildcard kernels/*/*.cu)
 E_FLAGS   = -I. -Isrc -isystem tests/fake $(call CONFIG,$(EMULATE_CFG)) -DVFRONT_CUDA -DEMULATED
-E_SRC    := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c tests/vfcheck/vfcheck.c tests/vfcheck/pictures.c tests/vfcheck/flights.c tests/emulate/times.c
+E_SRC    := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c tests/vfcheck/vfcheck.c tests/vfcheck/pictures.c tests/vfcheck/flights.c tests/vfcheck/places.c tests/emulate/times.c
 # Fail-over from emulated kernels: in a folder of its own with the small config.
 E_FAILOVER := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c tests/fixture/pair.c tests/fixture/scene.c $(RENDERED) tests/core/failover.c
 $(BUILD)/emulate-small/failover: FORCE

@@ -117,6 +117,8 @@ static const struct flight flights[] = {
      PAIR | LIGHT},
     {"state", {480, 360, 25, 64, 20}, 2, VFRONT_GREY8, "window=1", PAIR | IMU},
     {"level", {480, 360, 26, -40, 90}, 2, VFRONT_GREY8, "window=1 rectify=1", PAIR | IMU},
+    {"places", {480, 360, 27, 12, 5}, 2, VFRONT_GREY8, "map=1 track_target=3", PAIR},
+    {"turns", {480, 360, 28, 10, -6}, 1, VFRONT_GREY8, "map=1 track_target=3", 0},
 };
 
 static vfront_t vf;
