@@ -207,7 +207,7 @@
  *  VFRONT_KEYFRAMES, 8.6 MB with 512 of them; with VFRONT_HOST as much once more in vfront_t; pinned memory with the
  *  tuning value `failover`: 39 KB. */
 #ifndef VFRONT_MAP
-#define VFRONT_MAP (VFRONT_DESCRIPTORS && VFRONT_EGO)
+#define VFRONT_MAP 0
 #endif
 #if VFRONT_MAP != 0 && VFRONT_MAP != 1
 #error "vfront: VFRONT_MAP must be 0 or 1 (see vfront_cfg.h)"

@@ -7,7 +7,8 @@
 
 TEST    := $(BUILD)/tests
 ORACLES := $(basename $(notdir $(wildcard tests/image/*.c tests/camera/*.c tests/features/*.c tests/tracking/*.c tests/geometry/*.c tests/state/*.c tests/map/*.c tests/result/*.c)))
-ORACLES := $(filter-out bridge_% simulate,$(ORACLES))# stages and their arithmetic, on the standard config
+MAPS    := place overlap keyframe loop# likewise, all of them in tests/config/map.h
+ORACLES := $(filter-out bridge_% simulate $(MAPS),$(ORACLES))# stages and their arithmetic, on the standard config
 OWN     := dense stixel# stages that the standard config leaves out: tests/config/<stage>.h has them
 TOOLS   := nav misread recording fault_script fault_apply calibration readings consistency record disparity overlay rectified flight course trajectory# parts of the examples
 PORTS   := init api info clock imu points partners prior fields invariance alloc ownership idle missing# through the public interface, on every port
@@ -56,6 +57,13 @@ $(SMALL)/replay $(SMALL)/companion: $(SMALL)/examples/parts.a FORCE # with dispa
 $(OWN:%=$(TEST)/%): $(TEST)/%: tests/depth/%.c $(BUILD)/config/%/libvfront.a $(BUILD)/config/%/examples/parts.a $(FIXTURE)
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(call CONFIG,$*) $< $(BUILD)/config/$*/examples/parts.a $(BUILD)/config/$*/libvfront.a -o $@ $(FORMAT_LIBS) -lcmocka -lm
+
+MAP := $(BUILD)/config/map
+$(MAPS:%=$(TEST)/%): $(TEST)/%: tests/map/%.c tests/map/map_flight.h $(MAP)/libvfront.a $(FIXTURE)
+	@mkdir -p $(@D)
+	$(CC) $(T_CFLAGS) $(call CONFIG,map) $< $(MAP)/libvfront.a -o $@ -lcmocka -lm
+$(MAP)/digest $(MAP)/replay: $(MAP)/libvfront.a FORCE
+	+$(MAKE) --no-print-directory BUILD=$(MAP) CFG=tests/config/map.h CUDA=0 $@
 
 $(SMALL)/hang $(SMALL)/failover: $(BUILD)/tests/core/spin.cu.o
 $(SMALL)/failover: $(BUILD)/tests/core/trap.cu.o
@@ -201,7 +209,7 @@ COMPANION_SLOW = '$(MAVLINK_PYTHON) tests/companion/mavlink.py $(BUILD)/bridge_m
 MCAP_PYTHON = $(shell for p in $(PYTHON) python3; do $$p -c 'import mcap' 2>/dev/null && echo $$p && exit; done; echo $(PYTHON))# one that has the package mcap
 BRIDGES := mavlink fast track orb lens rectify features trajectory state ego stereo propagate window start nav
 # In `make slow`, because each takes more than 8 s: of the oracles, and of the tests of ports.
-SLOW    := detect ego essential motion scale start stereo_position misread $(OWN)
+SLOW    := detect ego essential motion scale start stereo_position misread $(OWN) $(MAPS)
 SLOW_PORTS := $(addprefix $(SMALL)/,init api info invariance prior alloc) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(FAKE)/hang $(FAKE)/failover $(JETPACK4)/fault $(JETPACK4)/points $(if $(HAVE_CUBLAS),$(FAKE)/cublas)
 QUICK   := $(patsubst %,$(TEST)/%,$(filter-out $(SLOW),$(ORACLES) $(TOOLS)) $(FLYING)) $(addprefix $(SMALL)/,clock imu points partners fields ownership carry idle missing)
 GPU_ONLY := $(if $(filter 1,$(SMALL_CUDA)),$(SMALL)/fault $(SMALL)/hang $(SMALL)/failover)
@@ -226,8 +234,8 @@ test-run: $(QUICK) $(GPU_ONLY) $(BUILD)/digest $(BUILD)/minimal $(BUILD)/replay 
 slow: ## The other oracles, both ports through the public interface, one on a fake CUDA runtime, comparisons with OpenCV
 	$(ONE_ARCH) slow-run
 
-slow-run: $(if $(HAVE_FIBERS),$(EMULATED:%=$(EMULATE)/vfcheck-%) $(BUILD)/emulate-small/failover) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(BUILD)/backwards $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(BUILD)/companion $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/replay $(SMALL)/companion $(BUILD)/latency $(FAKE)/latency $(FAKE)/replay
-	@tests/run.sh --log $(BUILD)/slow-log 'tests/package/on_board.sh $(BUILD) $(FAKE)' 'tests/examples/replay.sh $(BUILD)/replay $(SMALL)/replay $(FAKE)/replay' '$(EXEC) $(BUILD)/backwards tests/golden.txt' $(SLOW:%='$(EXEC) $(TEST)/%') $(SLOW_PORTS:%='$(EXEC) %') \
+slow-run: $(if $(HAVE_FIBERS),$(EMULATED:%=$(EMULATE)/vfcheck-%) $(BUILD)/emulate-small/failover) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(MAP)/digest $(BUILD)/backwards $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(BUILD)/companion $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/replay $(SMALL)/companion $(BUILD)/latency $(FAKE)/latency $(FAKE)/replay
+	@tests/run.sh --log $(BUILD)/slow-log 'tests/package/on_board.sh $(BUILD) $(FAKE)' 'tests/examples/replay.sh $(BUILD)/replay $(SMALL)/replay $(FAKE)/replay' '$(EXEC) $(BUILD)/backwards tests/golden.txt' '$(EXEC) $(MAP)/digest tests/map/golden.txt' $(SLOW:%='$(EXEC) $(TEST)/%') $(SLOW_PORTS:%='$(EXEC) %') \
 	  '$(PYTHON) tests/hil/hil.py $(BUILD)/hil-bench $(BUILD)/hil-board' '$(PYTHON) tests/examples/recording.py $(BUILD)/replay $(BUILD)/companion' '$(MCAP_PYTHON) tests/examples/recording.py $(BUILD)/replay --mcap $(SMALL)/replay' \
 	  '$(PYTHON) tests/features/opencv_fast.py $(BUILD)/bridge_fast.so' '$(PYTHON) tests/tracking/quality.py $(BUILD)/bridge_track.so' \
 	  '$(PYTHON) tests/features/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/camera/opencv_lens.py $(BUILD)/bridge_lens.so' \
@@ -242,8 +250,9 @@ slow-run: $(if $(HAVE_FIBERS),$(EMULATED:%=$(EMULATE)/vfcheck-%) $(BUILD)/emulat
   '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' '$(PYTHON) tests/examples/state.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(PYTHON) tests/examples/faults.py $(BUILD)/replay --quick' '$(PYTHON) tests/examples/flights.py $(BUILD)/replay --quick' \
   $(COMPANION_SLOW) $(EMULATED_SAMPLE)
 
-golden: $(BUILD)/digest ## Writes tests/golden.txt anew, on purpose only
+golden: $(BUILD)/digest $(MAP)/digest ## Writes tests/golden.txt and tests/map/golden.txt anew, on purpose only
 	$(BUILD)/digest --write tests/golden.txt
+	$(MAP)/digest --write tests/map/golden.txt
 
 quality: $(BUILD)/bridge_track.so $(BUILD)/bridge_ego.so ## The tracker beside OpenCV's on real pictures with ground truth, and how many tracks live
 	$(PYTHON) tests/tracking/quality.py $^
@@ -382,7 +391,7 @@ gpu-proof: ## Proves and times the kernels on this machine's GPU, writes tests/g
 
 # Tests in C with counters of branches in src/ and port/. Of the tests of ports those that add nothing beside the others are left out; hang and failover run alone,
 # and once more if they fail, since they measure times, which other work on the machine may spoil. Functions are counted before the compiler puts them into one another.
-COVERED := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(addprefix $(SMALL)/,init api info clock points partners ownership carry idle missing) \
+COVERED := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(MAPS:%=$(TEST)/%) $(addprefix $(SMALL)/,init api info clock points partners ownership carry idle missing) \
     $(addprefix $(FAKE)/,init api info invariance prior fields alloc fault cublas)
 COVERAGE = +$(MAKE) -s CUDA=0 BUILD=$(BUILD)/coverage CFLAGS=-O2 FAKE_O=-O2 SAN='--coverage -fno-early-inlining -g -DVF_NO_CLONES'
 coverage: ## Branches of src/ and port/ that the tests on the host take, by file, and why none takes the others; 11 minutes

@@ -14,9 +14,9 @@
  * Exact   integers; single precision in one order (motion.h, the solvers), a sum over correspondences in
  *         VF_OVERLAP_LANES parts, which are added one after the other
  * Shared  all arithmetic: vf_overlap_list(), vf_overlap_try(), vf_overlap_refine() are launches.
- *         Written twice: the search (overlap.c: vector code over all key points; overlap.cu: a warp a point of the
+ *         Written twice: the search (overlap.c: vector code over tiles of key points; overlap.cu: a warp a point of the
  *         keyframe)
- * Memory  40 KB a candidate, 34 bytes a key point
+ * Memory  27 KB a candidate; of the host form on the stack: 12 KB
  */
 #ifndef VF_OVERLAP_H
 #define VF_OVERLAP_H
@@ -99,9 +99,6 @@ struct vf_overlap_memory {
     struct vf_overlap_found found[VF_PLACE_CANDIDATES]; /* out */
     struct vf_keyframe head[VF_PLACE_CANDIDATES];       /* out; its `used` 0: there is no such candidate */
     struct vf_overlap_work work[VF_PLACE_CANDIDATES];   /* out: correspondences; of a step */
-    /* host form: words of the descriptors side by side, for vector code; distances to them */
-    uint32_t word[8][VFRONT_KEYPOINTS];
-    uint16_t distance[(VFRONT_KEYPOINTS + 3) / 4 * 4];
 #else
     uint64_t nothing;
 #endif

@@ -62,13 +62,13 @@ static void upload(void)
 /** Stage that differs; NULL: none. */
 static const char *difference(void)
 {
-#define DOWN(stage, bytes)                                                                                             \
+#define DOWN(stage)                                                                                                    \
     CUDA(cudaMemcpy(&copied->stage, &device->stage, sizeof copied->stage, cudaMemcpyDeviceToHost));                    \
-    if (memcmp(&copied->stage, &host->stage, bytes)) return #stage;
-    DOWN(place, sizeof host->place)
-    DOWN(overlap, offsetof(struct vf_overlap_memory, word)) /* the rest is the host form's own */
-    DOWN(keyframe, sizeof host->keyframe)
-    DOWN(loop, sizeof host->loop)
+    if (memcmp(&copied->stage, &host->stage, sizeof host->stage)) return #stage;
+    DOWN(place)
+    DOWN(overlap)
+    DOWN(keyframe)
+    DOWN(loop)
 #undef DOWN
     return NULL;
 }
