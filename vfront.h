@@ -1388,8 +1388,8 @@ struct vfront_nav {
 /** What became of a loop. */
 typedef enum vfront_loop_state {
     VFRONT_LOOP_ACCEPTED = 1, /**< Camera 0 is where the keyframe saw the same place; the pose is that. */
-    VFRONT_LOOP_FEW = 2,      /**< Too few inliers, 25 and 30 % of the correspondences, or all in one part of a picture.
-                                   R is the identity, t is 0. */
+    VFRONT_LOOP_FEW = 2,      /**< Too few inliers, 25 and 30 % of the correspondences, or all in one part of a picture,
+                                   or a rotation that is not sure, by more than a degree. R is the identity, t is 0. */
     VFRONT_LOOP_FAR = 3,      /**< Farther from where the path leads than it can have drifted since: 3 standard
                                    deviations, 3 % of the way and 0.3 m, 3 standard deviations and 6 degrees. */
     VFRONT_LOOP_TWO = 4,      /**< Two motions fit, as with points in a plane, and no path tells which is right. */
@@ -1400,8 +1400,8 @@ typedef enum vfront_loop_state {
 /** What is known of the pose of a loop. */
 typedef enum vfront_loop_kind {
     VFRONT_LOOP_METRIC = 1,   /**< Rotation and translation: two cameras. */
-    VFRONT_LOOP_RELATIVE = 2, /**< Rotation and direction of the translation: one camera. */
-    VFRONT_LOOP_ROTATION = 3  /**< Rotation; the translation is too short to show. t is 0. */
+    VFRONT_LOOP_RELATIVE = 2, /**< Rotation and direction of the translation: one camera, parallax_rad 0.4 or more. */
+    VFRONT_LOOP_ROTATION = 3  /**< Rotation; the direction of the translation is not sure. t is 0. */
 } vfront_loop_kind_t;
 
 /** Loop: a keyframe that may show the place of this frame, and camera 0 relative to it, p_now = R p_keyframe + t for

@@ -368,7 +368,7 @@ tsan: ## The port's thread under the thread sanitizer, with calls that hang
 
 asan: ## Tests and fuzzing under the address and undefined behaviour sanitizers
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined WERROR=1 asan-run
-ASAN := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(FLYING:%=$(TEST)/%) $(addprefix $(SMALL)/,init api info clock imu points partners prior fields invariance idle missing)
+ASAN := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(MAPS:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(FLYING:%=$(TEST)/%) $(addprefix $(SMALL)/,init api info clock imu points partners prior fields invariance idle missing)
 asan-run: $(ASAN) $(SMALL)/fuzz $(BUILD)/replay $(BUILD)/companion
 	@for t in $(ASAN) '$(SMALL)/fuzz --seconds 30' '$(BUILD)/replay --frames 4 --quiet' '$(BUILD)/companion --source synthetic:160x120 --fast --frames 12 --link file:/dev/null'; do echo "== $$t"; $$t || exit 1; done
 

@@ -3,7 +3,7 @@
  *
  * In      key points of this frame with bearings, descriptors and distances; candidates (place); the ring of keyframes
  * Out     for each candidate: correspondences, pose of this frame relative to it with covariance, inliers, and whether
- *         they are enough and spread over both pictures; a copy of its head
+ *         they are enough, spread over both pictures, and the rotation sure; a copy of its head
  * Rule    a correspondence is a point of the keyframe and a key point of this frame that are each other's nearest by
  *         Hamming distance, with a ratio test against the second best key point elsewhere. (Against the few points that
  *         place takes of this frame there are half as many: the best corner of a cell is not always the same.) With two
@@ -57,9 +57,12 @@
 #define VF_OVERLAP_RIVAL_PERCENT 85
 #define VF_OVERLAP_RIVAL_TRACE 2.98053f
 
-/** Least parallax of a relative pose whose direction is told [rad]. An error of the rotation by 1 degree, as lenses and
- *  rolling shutters cause, turns the direction by 1 degree over the parallax: below this by more than 7. */
-#define VF_OVERLAP_PARALLAX 0.15f
+/** Least parallax of a relative pose whose direction is told [rad]. An error of the rotation, by lens and shutter of a
+ *  hand-held camera 2 degrees and more, turns the direction by as much over the parallax: by 5 degrees here. */
+#define VF_OVERLAP_PARALLAX 0.4f
+
+/** Largest standard deviation of the rotation of an overlap, all axes together [rad]: 1 degree. */
+#define VF_OVERLAP_SURE_RAD 0.0175f
 
 /** Standard deviations of what is the same for all points of a picture, lens and shutter: of the rotation about each
  *  axis [rad], and through it of the translation. */
@@ -462,6 +465,9 @@ VF_FN void vf_overlap_conclude(struct vf_overlap_work *w, int kind, struct vf_ov
                       : f->kind == (uint32_t)VF_RELATIVE ? 1.0f / f->parallax_rad
                                                          : 0.0f,
                       f->covariance);
+    const float *P = f->covariance,
+                turn_variance = P[vf_motion_diagonal(3)] + P[vf_motion_diagonal(4)] + P[vf_motion_diagonal(5)];
+    f->enough = f->enough && turn_variance <= VF_OVERLAP_SURE_RAD * VF_OVERLAP_SURE_RAD;
 }
 
 /** Pose of candidate c: one block. */

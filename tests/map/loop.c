@@ -168,7 +168,7 @@ static int fly(enum map_kind kind, uint32_t changed_percent)
             accepted = 1;
             if (kind == MAP_ONE_CAMERA)
                 assert_true(l->kind == VFRONT_LOOP_ROTATION ||
-                            (l->kind == VFRONT_LOOP_RELATIVE && l->parallax_rad >= 0.15f));
+                            (l->kind == VFRONT_LOOP_RELATIVE && l->parallax_rad >= 0.4f));
             else
                 assert_int_equal(l->kind, VFRONT_LOOP_METRIC);
             double off = 0.0;
