@@ -1422,6 +1422,7 @@ typedef struct vfront_loop {
     float t[3];           /**< Translation. VFRONT_LOOP_METRIC: [m]; VFRONT_LOOP_RELATIVE: a unit vector. */
     float covariance[21]; /**< Upper triangle, row by row, of the 6x6 covariance of (t, w), as vfront_motion_t.covariance,
                                but by the inliers' residuals alone. */
+    uint32_t reserved;    /**< 0. */
 } vfront_loop_t;
 
 /** Correspondence of a loop. */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window batch nav start simulate window-speed orin faults flights speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
+.PHONY: loops recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window batch nav start simulate window-speed orin faults flights speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
 .PHONY: mavlink
 .SECONDEXPANSION:
 .SECONDARY:
@@ -60,6 +60,9 @@ $(OWN:%=$(TEST)/%): $(TEST)/%: tests/depth/%.c $(BUILD)/config/%/libvfront.a $(B
 
 MAP := $(BUILD)/config/map
 $(MAPS:%=$(TEST)/%): $(TEST)/%: tests/map/%.c tests/map/map_flight.h $(MAP)/libvfront.a $(FIXTURE)
+	@mkdir -p $(@D)
+	$(CC) $(T_CFLAGS) $(call CONFIG,map) $< $(MAP)/libvfront.a -o $@ -lcmocka -lm
+$(TEST)/report_loops: tests/result/report.c tests/result/report_oracle.h $(MAP)/libvfront.a $(FIXTURE)
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(call CONFIG,map) $< $(MAP)/libvfront.a -o $@ -lcmocka -lm
 $(MAP)/digest $(MAP)/replay: $(MAP)/libvfront.a FORCE
@@ -209,7 +212,7 @@ COMPANION_SLOW = '$(MAVLINK_PYTHON) tests/companion/mavlink.py $(BUILD)/bridge_m
 MCAP_PYTHON = $(shell for p in $(PYTHON) python3; do $$p -c 'import mcap' 2>/dev/null && echo $$p && exit; done; echo $(PYTHON))# one that has the package mcap
 BRIDGES := mavlink fast track orb lens rectify features trajectory state ego stereo propagate window start nav
 # In `make slow`, because each takes more than 8 s: of the oracles, and of the tests of ports.
-SLOW    := detect ego essential motion scale start stereo_position misread $(OWN) $(MAPS)
+SLOW    := detect ego essential motion scale start stereo_position misread $(OWN) $(MAPS) report_loops
 SLOW_PORTS := $(addprefix $(SMALL)/,init api info invariance prior alloc) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(FAKE)/hang $(FAKE)/failover $(JETPACK4)/fault $(JETPACK4)/points $(if $(HAVE_CUBLAS),$(FAKE)/cublas)
 QUICK   := $(patsubst %,$(TEST)/%,$(filter-out $(SLOW),$(ORACLES) $(TOOLS)) $(FLYING)) $(addprefix $(SMALL)/,clock imu points partners fields ownership carry idle missing)
 GPU_ONLY := $(if $(filter 1,$(SMALL_CUDA)),$(SMALL)/fault $(SMALL)/hang $(SMALL)/failover)
@@ -234,8 +237,8 @@ test-run: $(QUICK) $(GPU_ONLY) $(BUILD)/digest $(BUILD)/minimal $(BUILD)/replay 
 slow: ## The other oracles, both ports through the public interface, one on a fake CUDA runtime, comparisons with OpenCV
 	$(ONE_ARCH) slow-run
 
-slow-run: $(if $(HAVE_FIBERS),$(EMULATED:%=$(EMULATE)/vfcheck-%) $(BUILD)/emulate-small/failover) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(MAP)/digest $(BUILD)/backwards $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(BUILD)/companion $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/replay $(SMALL)/companion $(BUILD)/latency $(FAKE)/latency $(FAKE)/replay
-	@tests/run.sh --log $(BUILD)/slow-log 'tests/package/on_board.sh $(BUILD) $(FAKE)' 'tests/examples/replay.sh $(BUILD)/replay $(SMALL)/replay $(FAKE)/replay' '$(EXEC) $(BUILD)/backwards tests/golden.txt' '$(EXEC) $(MAP)/digest tests/map/golden.txt' $(SLOW:%='$(EXEC) $(TEST)/%') $(SLOW_PORTS:%='$(EXEC) %') \
+slow-run: $(if $(HAVE_FIBERS),$(EMULATED:%=$(EMULATE)/vfcheck-%) $(BUILD)/emulate-small/failover) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(MAP)/digest $(MAP)/replay $(BUILD)/backwards $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(BUILD)/companion $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/replay $(SMALL)/companion $(BUILD)/latency $(FAKE)/latency $(FAKE)/replay
+	@tests/run.sh --log $(BUILD)/slow-log 'tests/package/on_board.sh $(BUILD) $(FAKE)' 'tests/examples/replay.sh $(BUILD)/replay $(SMALL)/replay $(FAKE)/replay' '$(EXEC) $(BUILD)/backwards tests/golden.txt' '$(EXEC) $(MAP)/digest tests/map/golden.txt' '$(PYTHON) tests/map/loops.py $(MAP)/replay --quick' $(SLOW:%='$(EXEC) $(TEST)/%') $(SLOW_PORTS:%='$(EXEC) %') \
 	  '$(PYTHON) tests/hil/hil.py $(BUILD)/hil-bench $(BUILD)/hil-board' '$(PYTHON) tests/examples/recording.py $(BUILD)/replay $(BUILD)/companion' '$(MCAP_PYTHON) tests/examples/recording.py $(BUILD)/replay --mcap $(SMALL)/replay' \
 	  '$(PYTHON) tests/features/opencv_fast.py $(BUILD)/bridge_fast.so' '$(PYTHON) tests/tracking/quality.py $(BUILD)/bridge_track.so' \
 	  '$(PYTHON) tests/features/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/camera/opencv_lens.py $(BUILD)/bridge_lens.so' \
@@ -256,6 +259,9 @@ golden: $(BUILD)/digest $(MAP)/digest ## Writes tests/golden.txt and tests/map/g
 
 quality: $(BUILD)/bridge_track.so $(BUILD)/bridge_ego.so ## The tracker beside OpenCV's on real pictures with ground truth, and how many tracks live
 	$(PYTHON) tests/tracking/quality.py $^
+
+loops: $(MAP)/replay ## Places seen again and loops on recorded and rendered sets, beside ground truth; 40 minutes
+	$(PYTHON) tests/map/loops.py $< --all-pairs
 
 features: $(BUILD)/bridge_features.so ## Key points beside OpenCV's ORB and FAST on the Oxford sets, and bounded rectification on drawn shapes
 	$(PYTHON) tests/features/features.py $<
@@ -368,7 +374,7 @@ tsan: ## The port's thread under the thread sanitizer, with calls that hang
 
 asan: ## Tests and fuzzing under the address and undefined behaviour sanitizers
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined WERROR=1 asan-run
-ASAN := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(MAPS:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(FLYING:%=$(TEST)/%) $(addprefix $(SMALL)/,init api info clock imu points partners prior fields invariance idle missing)
+ASAN := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(MAPS:%=$(TEST)/%) $(TEST)/report_loops $(TOOLS:%=$(TEST)/%) $(FLYING:%=$(TEST)/%) $(addprefix $(SMALL)/,init api info clock imu points partners prior fields invariance idle missing)
 asan-run: $(ASAN) $(SMALL)/fuzz $(BUILD)/replay $(BUILD)/companion
 	@for t in $(ASAN) '$(SMALL)/fuzz --seconds 30' '$(BUILD)/replay --frames 4 --quiet' '$(BUILD)/companion --source synthetic:160x120 --fast --frames 12 --link file:/dev/null'; do echo "== $$t"; $$t || exit 1; done
 
