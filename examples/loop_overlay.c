@@ -107,8 +107,9 @@ static void paint(loop_overlay_t *o, int which, const uint8_t *grey)
 static void caption(loop_overlay_t *o, const vfront_result_t *r, const vfront_loop_t *l)
 {
     char line[200];
-    snprintf(line, sizeof line, "keyframe %" PRIu64 "   frame %" PRIu64 "   %s   %s   %" PRIu32 " of %" PRIu32 " inliers",
-             l->frame, r->frame, loops_state_name(l->state), loops_kind_name(l->kind), l->inliers, l->pairs);
+    snprintf(line, sizeof line,
+             "keyframe %" PRIu64 "   frame %" PRIu64 "   %s   %s   %" PRIu32 " of %" PRIu32 " inliers", l->frame,
+             r->frame, loops_state_name(l->state), loops_kind_name(l->kind), l->inliers, l->pairs);
     o->canvas.region = &o->caption;
     canvas_text(&o->canvas, 0, 1, line, (struct colour){255, 255, 255});
 }

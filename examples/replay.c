@@ -45,7 +45,7 @@ struct run {
     dataset_t *dataset;
     record_t *record;
     overlay_t *overlay;
-    loop_overlay_t *loops; /* NULL: there are none, or no overlays */
+    loop_overlay_t *loops;  /* NULL: there are none, or no overlays */
     overlay_what_t drawn;   /* layers of the overlay */
     rectified_t *rectified; /* NULL: overlays show the original pictures */
     vfront_camera_t seen;   /* camera 0 of the results, vfront_info_t.seen */

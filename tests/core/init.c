@@ -699,8 +699,7 @@ int main(void)
         LONE(init_mask),      LONE(init_lens),       LONE(init_lens_limits), LONE(init_mount),     LONE(init_mirror),
         LONE(init_place),     LONE(init_distortion), LONE(init_view),        LONE(init_pair),      LONE(init_one_place),
         LONE(init_rectified), LONE(init_port),       LONE(init_auto),        LONE(init_no_detail), LONE(tuning_range),
-        LONE(tuning_ends),    LONE(tuning_pairs),    LONE(tuning_arguments), LONE(tuning_arcs),
-        LONE(init_map),
+        LONE(tuning_ends),    LONE(tuning_pairs),    LONE(tuning_arguments), LONE(tuning_arcs),    LONE(init_map),
     };
     return pair_run("init", tests, sizeof tests / sizeof *tests);
 }
