@@ -36,7 +36,7 @@ $(TOOLS:%=$(TEST)/%): $(TEST)/%: tests/examples/%.c $(EXAMPLE)/parts.a $(LIB) $(
 	$(CC) $(T_CFLAGS) $(FLAGS) $(FORMATS) $< $(EXAMPLE)/parts.a $(LIB) -o $@ $(FORMAT_LIBS) -lcmocka -lm $(LIBS)
 
 WRAP_VIDEO := $(addprefix -Wl$(comma)--wrap=,open close ioctl mmap munmap poll)# the driver of video devices is played by the test
-FLYING  := odometry timesync sender peer link obstacles keep check source_v4l2# parts of the companion
+FLYING  := iio odometry timesync sender peer link obstacles keep check source_v4l2# parts of the companion
 BENCHED := pilot wild# parts of the bench
 $(FLYING:%=$(TEST)/%): $(TEST)/%: tests/companion/%.c $(EXAMPLE)/companion/parts.a $(EXAMPLE)/parts.a $(LIB) $(FIXTURE)
 	@mkdir -p $(@D)
@@ -346,12 +346,18 @@ faults: $(BUILD)/replay ## Every fault of camera, clock and gyro on three sequen
 flights: $(BUILD)/replay ## States on rendered flights along recorded trajectories, hovering and standing, without and with faults; writes tests/flights.txt, 40 minutes
 	$(PYTHON) tests/examples/flights.py $< --write tests/flights.txt
 
-.PHONY: hil fly wild
+.PHONY: hil fly wild companion-speed
 hil: $(BUILD)/hil-bench $(BUILD)/hil-board ## Bench and board over loopback: the whole table of faults, each in lock step; wild bytes
 	$(PYTHON) tests/hil/hil.py $^ --full
 
 fly: $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/hil-bench $(SMALL)/hil-board ## Closed loop: a quadrotor on ODOMETRY alone under each fault of a table for 20 s, and before a wall; table, build/fly.xml; 25 minutes
 	$(PYTHON) tests/hil/fly.py $^ --full $(BUILD)/fly
+
+LIGHT = --set select_points=300 --set ego_hypotheses=64 --set ego_metric_hypotheses=64
+companion-speed: $(BUILD)/companion $(BUILD)/replay $(BUILD)/hil-bench $(BUILD)/hil-board ## Companion on a recording in real time: last byte of a frame to first byte of ODOMETRY beyond the step, its own share of a core; the same over TCP by the bench; on a machine at rest, 1 minute
+	$(BUILD)/replay --quiet --frames 600 --set window=1 --record $(BUILD)/companion-speed.vfr synthetic:320x208
+	$(BUILD)/companion --source $(BUILD)/companion-speed.vfr --link file:/dev/null --quiet $(LIGHT)
+	$(BUILD)/hil-board --once --listen 127.0.0.1:14611 & sleep 1; $(BUILD)/hil-bench --board 127.0.0.1:14611 --paced $(LIGHT) $(BUILD)/companion-speed.vfr; wait
 
 wild: $(TEST)/wild ## Bytes from anywhere for every reader of a socket or a file in the companion, the bench, recordings and data sets: 10^9 in all; 5 minutes
 	$< --bytes 91000000 --seed 100
