@@ -118,12 +118,10 @@ static uint32_t find_points(struct vf_mono *s)
 static void tell(struct vf_mono *s)
 {
     const struct vf_mono_frame *newest = &s->frame[s->frames - 1];
-    const double ratio = s->cost / s->freedom, time = newest->T, wider = VF_MONO_WIDER * VF_MONO_WIDER - 1.0;
-    double P[225], Z[9], with[VF_NAV_ERRORS];
-    const double size = vf_mono_size(s, with);
+    const double ratio = s->cost / s->freedom, time = newest->T, wider = VF_MONO_WIDER * VF_MONO_WIDER;
+    double P[225], Z[9];
     vf_mono_covariance(s, P);
-    for (int k = 0; k < 225; k++)
-        P[k] += wider * with[k / VF_NAV_ERRORS] * with[k % VF_NAV_ERRORS] / (size * size);
+    for (int k = 0; k < 225; k++) P[k] *= wider;
     for (int k = 0; k < 6; k++) {
         const double walk = k < 3 ? s->noise.gyro_walk : s->noise.accel_walk;
         P[(VF_NAV_ERRORS + 1) * (VF_NAV_GYRO + k)] += walk * walk * time;
@@ -133,7 +131,7 @@ static void tell(struct vf_mono *s)
     s->nav.t_ns = newest->slot.t_ns;
     for (uint32_t i = 1; i < s->frames; i++) s->nav.flags |= s->frame[i].slot.motion.flags;
     vf_start_sigmas(&s->nav, &s->tilt_rad, &s->velocity_mps);
-    s->scale = VF_MONO_WIDER * (ratio > 1.0 ? sqrt(ratio) : 1.0) * size;
+    s->scale = VF_MONO_WIDER * (ratio > 1.0 ? sqrt(ratio) : 1.0) * vf_mono_size(s);
 }
 
 /** Sum of squares that noise makes. */
@@ -175,7 +173,8 @@ enum vf_start_state vf_mono_step(struct vf_mono *s, const struct vf_start_frame 
     if (!follows) {
         forget(s);
         memset(s->rate, 0, sizeof s->rate);
-        if (frame->readings) vf_window_rate_at(frame->imu, frame->readings, frame->t_ns, (const double[6]){0.0}, s->rate);
+        if (frame->readings)
+            vf_window_rate_at(frame->imu, frame->readings, frame->t_ns, (const double[6]){0.0}, s->rate);
         keep(s, frame->t_ns, sight, sights);
         return s->state = before ? VF_START_NO_IMU : VF_START_FEW;
     }

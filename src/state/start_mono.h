@@ -15,9 +15,9 @@
  *         5. The state is told if the size of the path is known to VF_MONO_SCALE, tilt and velocity to what start.h
  *            has, and residuals are those of noise. Standing, hovering, and flying on at one velocity do not tell the
  *            size, and have no state
- *         Size: its deviation by noise times VF_MONO_WIDER. Readings have errors that are no noise (axes, scale, what
- *         vibration leaves), and accelerations of a hand-held rig are small beside gravity: on recorded flights the
- *         size is off by so much more. The covariance is wider likewise along what goes with the size
+ *         Deviations are VF_MONO_WIDER times those by noise. Readings have errors that are none (axes, scale, what
+ *         vibration leaves), and accelerations of a hand-held rig are small beside gravity: on a recorded flight size,
+ *         tilt and biases are off by so much more
  * Exact   double precision in one order, roots and quotients correctly rounded; no libm beside sqrt
  * Cost    bounded by the constants below; memory struct vf_mono of the caller
  *
@@ -31,16 +31,12 @@
 #include "start.h"
 
 /** Frames of a start, least number of them, least time between two [ns]. */
-#ifndef VF_MONO_FRAMES
 #define VF_MONO_FRAMES 12
-#define VF_MONO_APART_NS 190000000u
-#endif
 #define VF_MONO_LEAST 6
+#define VF_MONO_APART_NS 190000000u
 
 /** Points, least number of them, and of sights of each. */
-#ifndef VF_MONO_POINTS
 #define VF_MONO_POINTS 144
-#endif
 #define VF_MONO_POINTS_LEAST 20
 #define VF_MONO_SIGHTS_LEAST 3
 
@@ -49,7 +45,7 @@
 #define VF_MONO_STEPS 12
 #define VF_MONO_FAR 2500.0
 
-/** Largest deviation of the size of the path, relative; what it is beside that by noise alone. */
+/** Largest deviation of the size of the path, relative; all deviations, as multiples of those by noise. */
 #define VF_MONO_SCALE 0.03
 #define VF_MONO_WIDER 3.0
 

@@ -3,10 +3,10 @@
  *
  * In      preintegrals, rotations of pictures, sights
  * Out     values of the frames; places of the points
- * Rule    axes are those of the IMU at the oldest frame; unknown are its velocity and the direction of gravity, which turns
- *         by steps from where the mean force points. A point is where the rays of its sights meet best, whatever these
- *         are: it is projected out. A bias of the accelerometer must be left out: noise of the rays is the less, the
- *         smaller the path, and a bias can cancel the forces that say how large it is
+ * Rule    axes are those of the IMU at the oldest frame; unknown are its velocity and the direction of gravity, which
+ *         turns by steps from where the mean force points. A point is where the rays of its sights meet best, whatever
+ *         these are: it is projected out. A bias of the accelerometer must be left out: noise of the rays is the less,
+ *         the smaller the path, and a bias can cancel the forces that say how large it is
  * Exact   double precision in one order
  */
 #ifndef VF_START_MONO_GUESS_H
@@ -176,7 +176,8 @@ VF_FN void vf_mono_rays(const struct vf_mono *s, const struct vf_mono_point *l, 
             for (int m = 0; m <= U; m++) {
                 PA[(U + 1) * a + m] = 0.0;
                 for (int b = 0; b < 3; b++)
-                    PA[(U + 1) * a + m] += weight * ((a == b ? 1.0 : 0.0) - d[a] * d[b]) * (m < U ? A[U * b + m] : c[b]);
+                    PA[(U + 1) * a + m] += weight * ((a == b ? 1.0 : 0.0) - d[a] * d[b]) *
+                                           (m < U ? A[U * b + m] : c[b]);
                 sum[(U + 1) * a + m] += PA[(U + 1) * a + m];
             }
         }
@@ -205,7 +206,7 @@ VF_FN void vf_mono_rays(const struct vf_mono *s, const struct vf_mono_point *l, 
     vf_solve_back(L, place, 3, 3);
 }
 
-/** Unknowns, gravity, places of the points into point.b and .inverse, as position and mean range, for the next round. */
+/** Unknowns about gravity g into s->guess, with the ranges that the points have; across: how the direction of g changes. */
 VF_FN void vf_mono_round(struct vf_mono *s, double g[3], double across[6])
 {
     enum { U = VF_MONO_UNKNOWN };
@@ -256,8 +257,8 @@ VF_FN void vf_mono_guess(struct vf_mono *s)
 {
     double gyro[3], g[3], across[6], q[4], R[9], up[3];
     const struct vf_mono_frame *end = &s->frame[s->frames - 1];
-    const double gravity = s->noise.gravity_m_s2, size = sqrt(end->v[0] * end->v[0] + end->v[1] * end->v[1] +
-                                                              end->v[2] * end->v[2]);
+    const double gravity = s->noise.gravity_m_s2,
+                 size = sqrt(end->v[0] * end->v[0] + end->v[1] * end->v[1] + end->v[2] * end->v[2]);
     vf_mono_gyro(s, gyro);
     vf_mono_chain(s, gyro);
     for (int k = 0; k < 3; k++) g[k] = -gravity * end->v[k] / (size > 0.0 ? size : 1.0);

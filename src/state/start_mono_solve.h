@@ -76,8 +76,7 @@ VF_FN void vf_mono_sight(const struct vf_mono *s, const struct vf_mono_point *l,
     vf_transform_double(host.C, one, along[0]);
     vf_transform_double(host.C, two, along[1]);
     for (int k = 0; k < 3; k++) along[2][k] = h[k] - c[k];
-    for (int m = 0; m < 2; m++)
-        rows->r[m] = (axis[m][0] * Y[0] + axis[m][1] * Y[1] + axis[m][2] * Y[2]) / depth;
+    for (int m = 0; m < 2; m++) rows->r[m] = (axis[m][0] * Y[0] + axis[m][1] * Y[1] + axis[m][2] * Y[2]) / depth;
     const double weight = 1.0 / (double)l->sigma[i],
                  square = weight * weight * (rows->r[0] * rows->r[0] + rows->r[1] * rows->r[1]);
     const double part = s->outlier / square;
@@ -103,8 +102,7 @@ VF_FN void vf_mono_sight(const struct vf_mono *s, const struct vf_mono_point *l,
             for (int j = 0; j < 3; j++)
                 rows->camera[m][1 + j] += host.R[3 * k + j] * by_host[k] - now.R[3 * k + j] * by_frame[k];
         }
-        for (int k = 0; k < 3; k++)
-            rows->point[m][k] = G[0] * along[k][0] + G[1] * along[k][1] + G[2] * along[k][2];
+        for (int k = 0; k < 3; k++) rows->point[m][k] = G[0] * along[k][0] + G[1] * along[k][1] + G[2] * along[k][2];
         rows->r[m] *= root;
     }
 }
@@ -368,9 +366,8 @@ VF_FN void vf_mono_covariance(const struct vf_mono *s, double P[225])
     }
 }
 
-/** Deviation of the size of the path by noise, relative: of all positions about their mean. with: covariance of it and
- *  the newest frame's errors. */
-VF_FN double vf_mono_size(struct vf_mono *s, double with[VF_NAV_ERRORS])
+/** Deviation of the size of the path by noise, relative: of all positions about their mean. */
+VF_FN double vf_mono_size(struct vf_mono *s)
 {
     const int n = VF_MONO_CAMERA + VF_MONO_EACH * (int)s->frames + 6;
     double mean[3] = {0.0, 0.0, 0.0}, square = 0.0, variance = 0.0;
@@ -383,12 +380,9 @@ VF_FN double vf_mono_size(struct vf_mono *s, double with[VF_NAV_ERRORS])
             s->x[VF_MONO_CAMERA + VF_MONO_EACH * i + (uint32_t)k] = off;
             square += off * off;
         }
-    if (!(square > 1e-12)) square = 1e-12;
     vf_solve_forward(s->H, s->x, n, VF_MONO_COLUMNS);
     for (int k = 0; k < n; k++) variance += s->x[k] * s->x[k];
-    vf_solve_back(s->H, s->x, n, VF_MONO_COLUMNS);
-    for (int k = 0; k < VF_NAV_ERRORS; k++) with[k] = s->x[n - VF_NAV_ERRORS + k] / square;
-    return sqrt(variance) / square;
+    return square > 1e-12 ? sqrt(variance) / square : 1e6;
 }
 
 #endif

@@ -523,35 +523,18 @@ static void one_camera(void **state)
     rig.cameras = 2;
 }
 
-/** One camera with readings waits for motion that tells sizes, and says so; errors of the state since then are within
- *  their deviations. */
-static void one_camera_moves(void **state)
+/** One camera with readings waits for motion that tells sizes, says so, and guesses nothing: this flight is too short
+ *  and too even for that. */
+static void one_camera_waits(void **state)
 {
     (void)state;
     const vfront_tuning_t t = tuning();
-    vfront_nav_t n;
-    uint32_t i = 0;
-    double e[9];
     rig.cameras = 1;
     open_with(&vf, &t);
-    for (;; i++) {
-        n = step(&vf, i, 0, 1)->nav;
-        if (n.state == VFRONT_NAV_GOOD || i + 1 == FRAMES) break;
+    for (uint32_t i = 0; i < FRAMES; i++) {
+        const vfront_nav_t n = step(&vf, i, 0, 1)->nav;
         assert_true(n.state == VFRONT_NAV_INITIALISING && n.flags == VFRONT_NAV_NO_SCALE && n.t_ns == 0);
     }
-    assert_true(n.state == VFRONT_NAV_GOOD && i >= 30 && !(n.flags & VFRONT_NAV_NO_SCALE));
-    print_message("one camera: a state in frame %d", (int)i);
-    const struct aligned a = align(&n);
-    double most = 0.0;
-    for (i++; i < FRAMES; i++) {
-        n = step(&vf, i, 0, 1)->nav;
-        assert_true(n.state == VFRONT_NAV_GOOD && n.reset_counter == 0);
-        const double now = worst(&a, &n, 0, 9);
-        if (now > most) most = now;
-    }
-    errors(&a, &n, e);
-    print_message(", %.1f deviations at most, at the end %.0f %.0f %.0f mm\n", most, 1e3 * e[0], 1e3 * e[1], 1e3 * e[2]);
-    assert_true(most < 6.0);
     rig.cameras = 2;
 }
 
@@ -586,8 +569,7 @@ int main(void)
         cmocka_unit_test(cold_start),      cmocka_unit_test(same_bits),   cmocka_unit_test(blackout),
         cmocka_unit_test(stereo_only),     cmocka_unit_test(begins_anew), cmocka_unit_test(refused),
         cmocka_unit_test(noise_in_flight), cmocka_unit_test(no_imu),      cmocka_unit_test(no_imu_dark),
-        cmocka_unit_test(gravity_later),   cmocka_unit_test(one_camera),
-        cmocka_unit_test(one_camera_moves),
+        cmocka_unit_test(gravity_later),   cmocka_unit_test(one_camera),  cmocka_unit_test(one_camera_waits),
     };
     return cmocka_run_group_tests(tests, draw, NULL);
 }
