@@ -206,7 +206,7 @@ VF_FN void vf_mono_rays(const struct vf_mono *s, const struct vf_mono_point *l, 
     vf_solve_back(L, place, 3, 3);
 }
 
-/** Unknowns about gravity g into s->guess, with the ranges that the points have; across: how the direction of g changes. */
+/** Unknowns about gravity g into s->guess, with the ranges that the points have. across: how g changes direction. */
 VF_FN void vf_mono_round(struct vf_mono *s, double g[3], double across[6])
 {
     enum { U = VF_MONO_UNKNOWN };
