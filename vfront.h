@@ -489,6 +489,10 @@ struct vfront_camera {
     const uint8_t *mask;      /**< Static mask in host memory, [height_px][mask_pitch_bytes], 0 = ignore this pixel; or
                                    NULL. Read within vfront_init() only. */
     uint32_t mask_pitch_bytes;/**< Bytes from row to row of the mask, at least width_px. */
+    double row_us;            /**< Rolling shutter: time from the exposure of a row to that of the next one [us]; negative
+                                   where the last row is the first; 0: all rows at once. Of all rows at most 10^5. A
+                                   frame's times are those of the middle row; the state (vfront_result_t.nav) takes each
+                                   track at the time of its row. */
 };
 
 /** All cameras, of one size or of different sizes. Tracks, depths, matches and motion belong to camera 0; key points
@@ -601,6 +605,7 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
     X(window_sight_mpx, 1000, 50, 10000, "standard deviation of a track's position in a frame, along each axis, for that state; twice the scatter, since much of a track's error is the same in frame after frame [1/1000 px]") \
     X(window_imu_percent, 500, 10, 10000, "noise densities of the IMU's readings for that state, relative to those of the rig; data sheets tell that of an IMU at rest, and in flight there are vibrations, errors of scale and of axes [%]") \
     X(window_rest, 0, 0, 1, "1: a camera that stands is told so (VFRONT_NAV_STANDING), and held in its place; from the next first state on") \
+    X(window_stereo_urad, 0, 0, 20000, "standard deviation of the calibrated turn of camera 1 about its optical axis, which the state then corrects; 0: it is right. A common offset of all disparities is corrected always [1/10^6 rad]") \
     X(dense, 0, 0, VFRONT_DENSE, "1: disparity of every pixel of camera 0; both cameras must be rectified, or pinholes side by side") \
     X(dense_paths, 8, 4, 8, "directions of path aggregation of matching costs: 8, or 4 (rows and columns)") \
     X(dense_disparities, VFRONT_DISPARITIES, 64, VFRONT_DISPARITIES, "disparities searched: 64, 128 or 256") \
@@ -1536,7 +1541,7 @@ struct vfront_info {
 /** Size of vfront_t [bytes]: the control block, in which the views of the stages lie, and the memory of the host port.
  *  The library checks at compile time that its real layout fits. */
 #define VFRONT_BLOCK_BYTES \
-    (65536u + 56u * VFRONT_IMU_SAMPLES + VFRONT_WINDOW * (458752u + 56u * VFRONT_IMU_SAMPLES + VFRONT_HOST * 2359296u) + \
+    (65536u + 56u * VFRONT_IMU_SAMPLES + VFRONT_WINDOW * (458752u + 56u * VFRONT_IMU_SAMPLES + VFRONT_HOST * 2555904u) + \
      1ull * VFRONT_HOST * \
          (VFRONT_CAMERAS * (VFRONT_CAMERA_BYTES + VFRONT_GRID_BYTES + VFRONT_POINT_BYTES * VFRONT_KEYPOINTS) + \
           VFRONT_PARTNER_BYTES * VFRONT_KEYPOINTS + VFRONT_STEREO * 98304u + VFRONT_EGO_BYTES + \

@@ -5,7 +5,7 @@
  *   Kalibr camchain    T_cam_imu takes points of the IMU to the camera, as in the rig; T_cn_cnm1 those of the
  *                      previous camera to this one. Without T_cam_imu camera 0 has the pose of the IMU. T_imu_cam,
  *                      which OpenVINS writes instead of T_cam_imu, is its inverse. timeshift_cam_imu of cam0
- *                      is imu_offset_ns of the rig.
+ *                      is imu_offset_ns of the rig; line_delay of a camera, in seconds, row_us
  *   EuRoC sensor.yaml  T_BS takes points of the sensor to the body, so T_cam_imu = (T_BS of the camera)^-1 (T_BS of
  *   the IMU). KITTI calib.txt    P1 = K [I | t] takes points of camera 0 to pixels of camera 1, so that t takes
  *                      points of camera 0 to camera 1: t_x = P1[3] / fx [m], below 0 for a camera to the right.

@@ -316,6 +316,15 @@ static const char *read_shift(const struct section *p, int64_t *offset_ns)
     return error;
 }
 
+/** Time from a row of a rolling shutter to the next one, [s] in the file. */
+static const char *read_line_delay(const struct section *p, double *row_us)
+{
+    double delay_s = 0.0;
+    const char *error = read_number(p, "line_delay", &delay_s, -1e-3, 1e-3);
+    *row_us = 1e6 * delay_s;
+    return error;
+}
+
 static const char *read_cameras(vfront_rig_t *rig, const struct section *root)
 {
     pose_t T_cam_imu = pose_identity;
@@ -335,6 +344,7 @@ static const char *read_cameras(vfront_rig_t *rig, const struct section *root)
             if (with_imu) error = read_mount(&p, &T_cam_imu);
         }
         if (i || with_imu) set_extrinsics(&rig->camera[i], &T_cam_imu);
+        if (!error && has(&p, "line_delay")) error = read_line_delay(&p, &rig->camera[i].row_us);
         if (!i && !error && has(&p, "timeshift_cam_imu")) error = read_shift(&p, &rig->imu_offset_ns);
     }
     return error;

@@ -9,8 +9,11 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "clock.h"
 #include "examples/message.h"
 #include "examples/state.h"
+
+#define SHARE_NS 100000000.0 /* least time that shares are of */
 
 static uint64_t time_ns(clockid_t clock)
 {
@@ -34,7 +37,7 @@ void meter_source(meter_t *m)
         m->source_cpu_ns += since_ns;
         return;
     }
-    m->begin_ns = time_ns(CLOCK_MONOTONIC);
+    m->begin_ns = clock_ns();
     m->begin_cpu_ns = time_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
@@ -90,10 +93,13 @@ static long memory_kb(void)
     return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_maxrss : 0;
 }
 
-/** Shares of a core. */
+/** Shares of a core, 0 while SHARE_NS have not passed, by the companion's clock: with --fast and --slow of the time
+ *  that it has, not of the machine's. */
 static void shares(const meter_t *m, double share[3])
 {
-    const double wall = (double)(time_ns(CLOCK_MONOTONIC) - m->begin_ns) + 1.0;
+    const double wall = (double)(clock_ns() - m->begin_ns);
+    memset(share, 0, 3 * sizeof *share);
+    if (!(wall > SHARE_NS)) return;
     const double all = (double)(time_ns(CLOCK_PROCESS_CPUTIME_ID) - m->begin_cpu_ns);
     share[0] = 100.0 * (double)m->step_cpu_ns / wall;
     share[1] = 100.0 * (double)m->source_cpu_ns / wall;
@@ -122,10 +128,12 @@ void meter_print(const meter_t *m, uint64_t skipped, links_t *l, int is_last)
            " failures, %" PRIu64 " states too late\n",
            s.sent, s.carried, s.failures, s.stale);
     for (int i = 0; i < l->count; i++) {
-        const link_t *k = &l->peer[i].link;
+        pthread_mutex_lock(&l->lock);
+        const link_t k = l->peer[i].link; /* printing may wait; the lock is held across no wait */
+        pthread_mutex_unlock(&l->lock);
         printf("%s: %" PRIu64 " messages, %" PRIu64 " bytes out, %" PRIu64 " dropped; %" PRIu64 " in, %" PRIu64
                " damaged, %" PRIu64 " lost\n",
-               k->name, k->sent, k->sent_bytes, k->dropped, k->parser.messages, k->parser.damaged, k->lost);
+               k.name, k.sent, k.sent_bytes, k.dropped, k.parser.messages, k.parser.damaged, k.lost);
     }
     printf("step: mean %.2f ms, most %.2f ms\n", m->frames ? m->step_us_sum * 1e-3 / (double)m->frames : 0.0,
            m->step_us_most * 1e-3);

@@ -12,7 +12,7 @@
 /** Meter. Zero it. */
 typedef struct meter {
     uint64_t frames, refused, states;
-    uint64_t begin_ns;     /**< Monotonic clock at the first frame. */
+    uint64_t begin_ns;     /**< Companion's clock at the first frame. */
     uint64_t begin_cpu_ns; /**< Processor time of the process then. */
     uint64_t mark_cpu_ns;  /**< Of the thread, at the last mark. */
     uint64_t step_cpu_ns, source_cpu_ns;

@@ -10,6 +10,7 @@
 
 #include "examples/message.h"
 #include "junit.h"
+#include "loop_rules.h"
 #include "paced.h"
 #include "rules.h"
 
@@ -23,7 +24,12 @@ static const char help[] =
     "  --paced             frames at the times of their stamps: latency and deadlines; without it lock step: every\n"
     "                      result must have the digests of this computer's\n"
     "  --faults            the table of faults on the rendered flight, each in lock step, with pass rules\n"
-    "  --only TEXT         with --faults: rows whose name has TEXT\n"
+    "  --fly               closed loop: a quadrotor that flies on the board's ODOMETRY alone, under each fault of a\n"
+    "                      table for 20 s, with pass rules; needs no DATASET\n"
+    "  --seconds N         with --fly: length of the faults\n"
+    "  --draw FILE         with --fly: the last flight as SVG\n"
+    "  --size WxH          with --fly: pictures, 192x144 without it\n"
+    "  --only TEXT         with --faults, --fly: rows whose name has TEXT\n"
     "  --fault FILE        put the faults of a script in, those of link and board among them\n"
     "  --frames N          stop after N frames, 60 of an endless data set without it\n"
     "  --set NAME=VALUE    set a tuning value; repeatable\n"
@@ -34,9 +40,10 @@ static const char help[] =
     "exit code: 0 passed, 1 a rule, a digest or the connection failed, 2 wrong usage\n";
 
 struct bench {
-    const char *board, *dataset, *fault, *junit, *only;
-    int paced, faults;
-    uint32_t frames;
+    const char *board, *dataset, *fault, *junit, *only, *draw;
+    int paced, faults, fly;
+    uint32_t frames, seconds;
+    int32_t width_px, height_px;
     vfront_port_t port;
     vfront_tuning_t tuning;
     junit_t results;
@@ -68,20 +75,34 @@ static int set_port(struct bench *b, const char *text)
     return message(EXIT_USAGE, "--port %s: not auto, host or cuda", text);
 }
 
-static int set_frames(struct bench *b, const char *text)
+static int set_number(uint32_t *to, const char *name, const char *text, long most)
 {
     char *end;
     const long value = strtol(text, &end, 10);
-    if (value < 1 || *end || value > 100000000) return message(EXIT_USAGE, "--frames %s: not a number from 1 on", text);
-    b->frames = (uint32_t)value;
+    if (value < 1 || *end || value > most)
+        return message(EXIT_USAGE, "%s %s: not a number from 1 to %ld", name, text, most);
+    *to = (uint32_t)value;
     return CONTINUE;
+}
+
+static int set_size(struct bench *b, const char *text)
+{
+    char rest;
+    if (sscanf(text, "%" SCNd32 "x%" SCNd32 "%c", &b->width_px, &b->height_px, &rest) == 2 && b->width_px >= 64 &&
+        b->height_px >= 48 && b->width_px <= VFRONT_WIDTH && b->height_px <= VFRONT_HEIGHT)
+        return CONTINUE;
+    return message(EXIT_USAGE, "--size %s: not WIDTHxHEIGHT of 64x48 to %dx%d", text, VFRONT_WIDTH, VFRONT_HEIGHT);
 }
 
 static int read_value(struct bench *b, const char *name, const char *value)
 {
     const struct {
         const char *name, **to;
-    } known[] = {{"--board", &b->board}, {"--fault", &b->fault}, {"--junit", &b->junit}, {"--only", &b->only}};
+    } known[] = {{"--board", &b->board},
+                 {"--fault", &b->fault},
+                 {"--junit", &b->junit},
+                 {"--only", &b->only},
+                 {"--draw", &b->draw}};
     if (!value) return message(EXIT_USAGE, "%s: a value is missing, or no such option; --help lists them", name);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strcmp(name, known[i].name) != 0) continue;
@@ -90,7 +111,9 @@ static int read_value(struct bench *b, const char *name, const char *value)
     }
     if (strcmp(name, "--set") == 0) return set_tuning(b, value);
     if (strcmp(name, "--port") == 0) return set_port(b, value);
-    if (strcmp(name, "--frames") == 0) return set_frames(b, value);
+    if (strcmp(name, "--frames") == 0) return set_number(&b->frames, name, value, 100000000);
+    if (strcmp(name, "--seconds") == 0) return set_number(&b->seconds, name, value, 3600);
+    if (strcmp(name, "--size") == 0) return set_size(b, value);
     return message(EXIT_USAGE, "%s: no such option; --help lists them", name);
 }
 
@@ -99,6 +122,9 @@ static int read_options(struct bench *b, int count, char **word)
     b->board = "127.0.0.1:14600";
     vfront_tuning_default(&b->tuning);
     b->tuning.window = VFRONT_WINDOW;
+    b->seconds = LOOP_SECONDS;
+    b->width_px = 192;
+    b->height_px = 144;
     for (int at = 1; at < count; at++) {
         if (strcmp(word[at], "--help") == 0) {
             fputs(help, stdout);
@@ -108,6 +134,8 @@ static int read_options(struct bench *b, int count, char **word)
             b->paced = 1;
         } else if (strcmp(word[at], "--faults") == 0) {
             b->faults = 1;
+        } else if (strcmp(word[at], "--fly") == 0) {
+            b->fly = 1;
         } else if (word[at][0] == '-') {
             const int code = read_value(b, word[at], at + 1 < count ? word[at + 1] : NULL);
             if (code != CONTINUE) return code;
@@ -118,7 +146,9 @@ static int read_options(struct bench *b, int count, char **word)
             b->dataset = word[at];
         }
     }
-    if (b->paced && b->faults) return message(EXIT_USAGE, "--faults is in lock step, without --paced");
+    if (b->paced + b->faults + b->fly > 1)
+        return message(EXIT_USAGE, "--paced, --faults, --fly: one of them; the others are in lock step");
+    if (b->fly && b->dataset) return message(EXIT_USAGE, "%s: --fly takes no DATASET", b->dataset);
     if (!b->dataset) b->dataset = b->faults ? "synthetic:320x208" : "synthetic";
     return CONTINUE;
 }
@@ -225,12 +255,87 @@ static int run_script(struct bench *b, trial_settings_t *s)
     return code;
 }
 
+/* ---- closed loop ------------------------------------------------------------------------------------------------- */
+
+static void print_flight(const loop_rule_t *r, const loop_verdict_t *v)
+{
+    char lost[16] = "-", again[16] = "-";
+    if (v->was_lost) snprintf(lost, sizeof lost, "%.1f", v->lost_after_s);
+    if (v->again_s > 0.0) snprintf(again, sizeof again, "%.1f", v->again_s);
+    printf("%-30s %8.3f %6s %6s %8.3f  %s%s\n", r->name, v->worst_m, lost, again, v->last_m,
+           v->passed ? "passed" : "FAILED: ", v->why);
+    fflush(stdout);
+}
+
+static int fly_row(struct bench *b, const loop_rule_t *r)
+{
+    static char text[1 << 16];
+    fault_script_t script = {0};
+    loop_verdict_t v;
+    loop_t l;
+    loop_settings_t s = {.board = b->board,
+                         .tuning = &b->tuning,
+                         .width_px = b->width_px,
+                         .height_px = b->height_px,
+                         .has_wall = r->has_wall,
+                         .frames = loop_frames(r, b->seconds),
+                         .seed = 1};
+    if (!loop_script(r, b->seconds, text, sizeof text)) return message(EXIT_USAGE, "--seconds: too long for a script");
+    const char *error = *text ? fault_script_parse(&script, r->name, text, strlen(text)) : NULL;
+    if (error) return message(EXIT_FAILED, "%s", error);
+    if (*text) s.script = &script;
+    error = loop_run(&l, &s);
+    loop_judge(&v, r, &l);
+    if (error)
+        printf("%-30s FAILED: %s\n", r->name, error);
+    else
+        print_flight(r, &v);
+    junit_add(&b->results, r->name, error ? error : v.why);
+    const char *fault = b->draw && !error ? loop_draw(&l, b->draw, r->name) : NULL;
+    if (fault) message(EXIT_FAILED, "%s", fault);
+    loop_free(&l);
+    fault_script_free(&script);
+    return !error && !fault && v.passed ? CONTINUE : EXIT_FAILED;
+}
+
+static int run_flights(struct bench *b)
+{
+    const loop_rule_t *r;
+    uint32_t rows = 0, failed = 0, skipped = 0;
+    printf("%-30s %8s %6s %6s %8s\n", "fault", "worst m", "lost s", "again", "end m");
+    for (size_t i = 0; (r = loop_row(i)) != NULL; i++) {
+        if (b->only && !strstr(r->name, b->only)) continue;
+        if (r->has_wall && !VFRONT_DENSE) {
+            printf("%-30s skipped: needs a build with VFRONT_DENSE 1\n", r->name);
+            skipped++;
+            continue;
+        }
+        b->tuning.dense = r->has_wall && VFRONT_DENSE;
+        rows++;
+        failed += fly_row(b, r) != CONTINUE;
+    }
+    printf("%" PRIu32 " flights, %" PRIu32 " passed, %" PRIu32 " skipped\n", rows, rows - failed, skipped);
+    if (!rows && !skipped) return message(EXIT_USAGE, "--only %s: no such row", b->only);
+    return failed ? EXIT_FAILED : CONTINUE;
+}
+
+/* ---- what is wanted ---------------------------------------------------------------------------------------------- */
+
+static int finish(struct bench *b, int code)
+{
+    const char *error = b->junit ? junit_write(&b->results, b->junit, "hil-bench") : NULL;
+    if (error) code = message(EXIT_FAILED, "%s", error);
+    junit_free(&b->results);
+    return code == CONTINUE ? EXIT_DONE : code;
+}
+
 int main(int count, char **word)
 {
     static struct bench b;
     message_program = "hil-bench";
     int code = read_options(&b, count, word);
     if (code != CONTINUE) return code;
+    if (b.fly) return finish(&b, run_flights(&b));
     trial_settings_t s = {.board = b.board, .tuning = &b.tuning, .port = b.port};
     const char *error = dataset_open(&s.dataset, b.dataset, VFRONT_CAMERAS, NULL, NULL, NULL);
     if (error) return message(EXIT_FAILED, "%s", error);
@@ -241,8 +346,5 @@ int main(int count, char **word)
     if (b.frames && b.frames < s.frames) s.frames = b.frames;
     code = b.faults ? run_faults(&b, &s) : run_script(&b, &s);
     dataset_close(s.dataset);
-    error = b.junit ? junit_write(&b.results, b.junit, "hil-bench") : NULL;
-    if (error) code = message(EXIT_FAILED, "%s", error);
-    junit_free(&b.results);
-    return code == CONTINUE ? EXIT_DONE : code;
+    return finish(&b, code);
 }

@@ -11,15 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "examples/calibration.h"
+#include "examples/companion/obstacles.h"
 #include "examples/companion/sender.h"
 #include "examples/message.h"
+#include "examples/recording/bytes.h"
 #include "examples/recording/frame.h"
 #include "examples/recording/header.h"
 #include "examples/recording/outcome.h"
+#include "examples/state.h"
 #include "burn.h"
 #include "wire.h"
 
 #define HEADER_BYTES_MOST (8u << 20) /* with static masks */
+#define OBSTACLE_HEIGHT_M 0.8        /* above and below the vehicle, that is an obstacle */
 #define SYSTEM 1
 #define COMPONENT 197 /* MAV_COMP_ID_VISUAL_INERTIAL_ODOMETRY */
 
@@ -50,9 +55,14 @@ struct board {
     vfront_tuning_t tuning;
     sender_t sender;
     readings_t readings;
-    uint8_t sequence; /* of MAVLink messages */
+    vfront_camera_t seen; /* camera 0 of the results */
+    pose_t T_body_cam;    /* its pose on the body */
+    uint8_t sequence;     /* of MAVLink messages */
     uint32_t frames, refused;
 };
+
+/* Axes of the IMU are taken to be x forward, y left, z up: those of the body are x forward, y right, z down. */
+static const pose_t T_body_imu = {.R = {1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, -1.0}};
 
 static void stop(int signal)
 {
@@ -131,13 +141,17 @@ static const char *answer_session(struct board *b)
     return error ? error : wire_limit(&b->wire, most);
 }
 
-/** Axes of the IMU are taken to be x forward, y left, z up: those of the body are x forward, y right, z down. */
 static void begin_sender(struct board *b)
 {
-    static const pose_t T_body_imu = {.R = {1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, -1.0}};
+    vfront_info_t info;
+    vfront_info(&vf, &info);
     memset(&b->sender, 0, sizeof b->sender);
     memset(&b->readings, 0, sizeof b->readings);
-    b->sender.settings = (sender_settings_t){.rate_hz = 100.0, .T_body_imu = T_body_imu, .noise = b->header.rig.imu};
+    b->sender.settings = (sender_settings_t){
+        .rate_hz = 100.0, .carries_on = 1, .T_body_imu = T_body_imu, .noise = b->header.rig.imu};
+    b->seen = info.seen[0];
+    const pose_t T_cam_imu = calibration_extrinsics(&b->seen), T_imu_cam = pose_inverse(&T_cam_imu);
+    b->T_body_cam = pose_compose(&T_body_imu, &T_imu_cam);
     b->frames = b->refused = 0;
 }
 
@@ -154,19 +168,19 @@ static const char *send_messages(struct board *b, uint64_t t_ns, mavlink_message
     return error;
 }
 
-#if VFRONT_STIXELS
-/** Distances of obstacles in every direction, where the tuning has them. */
+#if VFRONT_DENSE
+/** Distances of obstacles in every direction, as the companion tells them, where the tuning has disparities. */
 static int make_obstacles(const struct board *b, const vfront_result_t *r, mavlink_message_t *m)
 {
-    if (!r->columns_count) return 0;
-    memset(m, 0, sizeof *m);
-    m->id = MAVLINK_OBSTACLE_DISTANCE;
-    m->as.obstacles.time_usec[0] = r->t_mid_ns / 1000u;
-    for (int i = 0; i < VFRONT_OBSTACLE_BINS; i++) m->as.obstacles.distances[i] = r->obstacles_cm[i];
-    m->as.obstacles.max_distance[0] = (uint16_t)(b->header.tuning.stixel_far_m * 100);
-    m->as.obstacles.min_distance[0] = 20;
-    m->as.obstacles.increment_f[0] = 5.0f;
-    m->as.obstacles.frame[0] = 12; /* MAV_FRAME_BODY_FRD */
+    const obstacles_settings_t settings = {.height_m = OBSTACLE_HEIGHT_M, .least_m = 0.3, .most_m = 20.0};
+    uint16_t cm[VFRONT_OBSTACLE_BINS];
+    double up[3];
+    if (!b->header.tuning.dense) return 0;
+    const int has_up = state_is_one(r->nav.state);
+    if (has_up) odometry_up(up, &r->nav, &T_body_imu);
+    obstacles_of(cm, &settings, &r->disparity, &b->seen, calibration_baseline_m(&b->header.rig), &b->T_body_cam,
+                 has_up ? up : NULL);
+    obstacles_message(m, cm, &settings, r->t_mid_ns);
     return 1;
 }
 #else
@@ -209,6 +223,25 @@ static const char *take_frame(struct board *b, const chunk_t *c, uint8_t *payloa
     return send_result(b, recorded.frame.t_ns, status, status ? NULL : result);
 }
 
+/** Readings of an IMU beside those of frames: time goes on, be there a frame or not, and what the companion sends then
+ *  goes out. The bench is told when that is over. */
+static const char *take_readings(struct board *b, uint64_t now_ns, uint8_t *payload, size_t bytes)
+{
+    bytes_t from = bytes_of(payload, bytes);
+    mavlink_message_t m[SENDER_MESSAGES];
+    const char *error = NULL;
+    const uint32_t count = (uint32_t)bytes_get(&from, 4);
+    for (uint32_t i = 0; i < count && !from.short_of && !error; i++) {
+        vfront_imu_t reading = {.t_ns = bytes_get(&from, 8)};
+        for (int k = 0; k < 3; k++) reading.gyro_rad_s[k] = bytes_get_double(&from);
+        for (int k = 0; k < 3; k++) reading.accel_m_s2[k] = bytes_get_double(&from);
+        if (from.short_of || !readings_add(&b->readings, &reading)) continue;
+        error = send_messages(b, reading.t_ns, m, sender_tick(&b->sender, &b->readings, reading.t_ns, m));
+    }
+    if (!error) error = send_messages(b, now_ns, m, sender_tick(&b->sender, &b->readings, now_ns, m));
+    return error ? error : wire_send(&b->wire, CHUNK_EVENT, now_ns, "on", 2, NULL, 0);
+}
+
 /** What the bench wants of the board itself: "burn N", threads that keep its processors busy. */
 static void take_event(const uint8_t *payload, size_t bytes)
 {
@@ -235,6 +268,7 @@ static const char *take_chunks(struct board *b)
         if (error || c.type == 0) continue;
         if (c.type == CHUNK_END) return NULL;
         if (c.type == CHUNK_EVENT) take_event(payload, c.bytes);
+        if (c.type == CHUNK_IMU) error = take_readings(b, c.t_ns, payload, c.bytes);
         if (c.type == CHUNK_FRAME) error = take_frame(b, &c, payload);
     }
     return error;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "examples/recording/bytes.h"
+
 #define HEADER_BYTES_MOST (8u << 20)
 #define REPLY_BYTES_MOST 65536u
 
@@ -68,6 +70,20 @@ const char *session_send(session_t *s, const vfront_frame_t *frame, int32_t came
     return error;
 }
 
+const char *session_readings(session_t *s, const vfront_imu_t *reading, uint32_t count, uint64_t now_ns)
+{
+    static uint8_t payload[4 + 56 * VFRONT_IMU_SAMPLES];
+    bytes_t to = bytes_of(payload, sizeof payload);
+    if (count > VFRONT_IMU_SAMPLES) return "more readings than a frame can have";
+    bytes_put(&to, count, 4);
+    for (uint32_t i = 0; i < count; i++) {
+        bytes_put(&to, reading[i].t_ns, 8);
+        for (int k = 0; k < 3; k++) bytes_put_double(&to, reading[i].gyro_rad_s[k]);
+        for (int k = 0; k < 3; k++) bytes_put_double(&to, reading[i].accel_m_s2[k]);
+    }
+    return wire_send(&s->wire, CHUNK_IMU, now_ns, payload, to.used, NULL, 0);
+}
+
 /** A message of MAVLink, as it is on any link. */
 static void take_mavlink(session_t *s, const uint8_t *payload, size_t bytes, reply_t *reply)
 {
@@ -76,6 +92,7 @@ static void take_mavlink(session_t *s, const uint8_t *payload, size_t bytes, rep
     const uint8_t *at = payload + 2;
     size_t left = bytes - 2;
     while (mavlink_parse(&s->parser, &at, &left, &m)) {
+        if (s->take) s->take(s->context, &m);
         if (m.id == MAVLINK_ODOMETRY) {
             if (!reply->has_odometry) reply->odometry_ns = s->wire.t_came_ns;
             reply->has_odometry = 1;
@@ -98,7 +115,8 @@ const char *session_await(session_t *s, reply_t *reply, int timeout_ms)
         if (c.type == CHUNK_MAVLINK) take_mavlink(s, payload, c.bytes, reply);
         if (c.type == CHUNK_EVENT) {
             reply->is_damaged = c.bytes == 7 && memcmp(payload, "damaged", 7) == 0;
-            return reply->is_damaged ? NULL : board_says(payload, c.bytes);
+            reply->is_on = c.bytes == 2 && memcmp(payload, "on", 2) == 0;
+            return reply->is_damaged || reply->is_on ? NULL : board_says(payload, c.bytes);
         }
         if (c.type != CHUNK_RESULT) continue;
         reply->has_outcome = 1;

@@ -12,11 +12,16 @@
 #include "examples/recording/outcome.h"
 #include "wire.h"
 
+/** Is told of each message of MAVLink that comes. */
+typedef void session_message_fn(void *context, const mavlink_message_t *message);
+
 /** Session under way. */
 typedef struct session {
     wire_t wire;
     recording_header_t board; /**< What the board says of itself. */
     mavlink_parser_t parser;
+    session_message_fn *take; /**< NULL: replies have the last of each kind, and that is all. */
+    void *context;            /**< For `take`. */
 } session_t;
 
 /** What came back for a frame. */
@@ -30,6 +35,7 @@ typedef struct reply {
     int has_obstacles;
     mavlink_message_t obstacles;
     int is_damaged; /**< 1: the board says that what came was damaged; no step. */
+    int is_on;      /**< 1: readings of session_readings() have had their effect. */
 } reply_t;
 
 /** Connect, and initialise vfront there. */
@@ -42,8 +48,12 @@ void session_close(session_t *session);
 const char *session_send(session_t *session, const vfront_frame_t *frame, int32_t cameras, int after_reset,
                          uint32_t flips);
 
-/** What comes next, added to `reply`: up to the outcome of a frame, or the word that one was damaged. has_outcome and
- *  is_damaged stay 0 if it takes longer than timeout_ms. Zero `reply` before. */
+/** Readings of an IMU up to now_ns beside those of frames, so that the board's time goes on without a frame. What it
+ *  sends then comes before is_on of a reply. */
+const char *session_readings(session_t *session, const vfront_imu_t *reading, uint32_t count, uint64_t now_ns);
+
+/** What comes next, added to `reply`: up to the outcome of a frame, the word that one was damaged, or that readings had
+ *  their effect. has_outcome, is_damaged and is_on stay 0 if it takes longer than timeout_ms. Zero `reply` before. */
 const char *session_await(session_t *session, reply_t *reply, int timeout_ms);
 
 /** Processes that keep the board's processors busy: 0 ends them. */

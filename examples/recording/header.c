@@ -82,6 +82,7 @@ static void put_camera(bytes_t *b, const vfront_camera_t *c)
     put_doubles(b, c->distortion, 8);
     put_doubles(b, c->R_cam_imu, 9);
     put_doubles(b, c->t_cam_imu_m, 3);
+    bytes_put_double(b, c->row_us);
     bytes_put(b, c->mask != NULL, 1);
     for (int32_t y = 0; c->mask && y < c->height_px; y++) {
         uint8_t *to = bytes_take(b, (size_t)c->width_px);
@@ -168,6 +169,7 @@ static const char *get_camera(recording_header_t *h, bytes_t *b, int32_t i)
     get_doubles(b, c->distortion, 8);
     get_doubles(b, c->R_cam_imu, 9);
     get_doubles(b, c->t_cam_imu_m, 3);
+    get_doubles(b, &c->row_us, 1);
     c->fx_px = lens[0];
     c->fy_px = lens[1];
     c->cx_px = lens[2];

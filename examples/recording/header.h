@@ -4,16 +4,16 @@
  *
  * Payload of CHUNK_HEADER: u32 HEADER_VERSION, u32 VFRONT_ABI, u32 port, u64 time of day [ns since 1970], texts
  * (u8 length, bytes) version, sources, program, source, port; u32 n, n times text name, u64 value: config; rig: u32
- * cameras, of each i32 width, height, lens, f64 fx fy cx cy, 8 distortion, 9 R_cam_imu, 3 t_cam_imu_m, u8 1 and
- * width x height bytes or u8 0: mask; f64 road height, road pitch, 8 values of the IMU, i64 imu_offset_ns; u32 n, n
- * times text name, i32 value: tuning.
+ * cameras, of each i32 width, height, lens, f64 fx fy cx cy, 8 distortion, 9 R_cam_imu, 3 t_cam_imu_m, row_us,
+ * u8 1 and width x height bytes or u8 0: mask; f64 road height, road pitch, 8 values of the IMU, i64 imu_offset_ns;
+ * u32 n, n times text name, i32 value: tuning.
  */
 #ifndef RECORDING_HEADER_H
 #define RECORDING_HEADER_H
 
 #include "vfront.h"
 
-#define HEADER_VERSION 1u
+#define HEADER_VERSION 2u
 #define HEADER_TEXT 256
 #define HEADER_CONFIG_MOST 64u
 #define HEADER_MASK_BYTES (4096u * 4096u)

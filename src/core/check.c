@@ -111,6 +111,9 @@ static vfront_status_t check_camera(struct vf_state *s, const vfront_camera_t *c
         return vf_refuse(s, VFRONT_E_SIZE, "not in 16..VFRONT_HEIGHT: rig.camera[%d%s", i, "].height_px");
     if (c->mask && c->mask_pitch_bytes < (uint32_t)c->width_px)
         return vf_refuse(s, VFRONT_E_MASK, "smaller than a row: rig.camera[%d%s", i, "].mask_pitch_bytes");
+    if (!(fabs(c->row_us) * c->height_px <= 1e5))
+        return vf_refuse(s, VFRONT_E_CALIBRATION, "not finite or over 0.1 s of all rows: rig.camera[%d%s", i,
+                         "].row_us");
     const vfront_status_t status = check_mounting(s, c, i);
     return status ? status : check_lens(s, c, i);
 }

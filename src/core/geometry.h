@@ -40,6 +40,7 @@ struct vf_geometry {
     int32_t calibrated[VFRONT_CAMERAS];
     int32_t nodes_x[VFRONT_CAMERAS]; /* nodes in a row of the grid of bearings */
     float focal_px[VFRONT_CAMERAS];  /* mean focal length [px] */
+    float row_s[VFRONT_CAMERAS];     /* time from a row of the raw picture to the next one [s] */
     struct vf_pair pair;
     float centre_px[2];           /* principal point of camera 0 */
     float horizon_px, road_slope; /* of the road that the rig gives [row, px of disparity a row]; slope 0: none */

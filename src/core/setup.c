@@ -94,6 +94,7 @@ static void lay_out_lenses(struct vf_geometry *g, struct vf_state *s, const vfro
         const struct vf_lens lens = vf_lens_of(c);
         g->calibrated[i] = c->fx_px != 0.0;
         g->focal_px[i] = (float)(0.5 * (lens.fx_px + lens.fy_px));
+        g->row_s[i] = (float)(rig->camera[i].row_us * 1e-6);
         s->blind_px[i] = vf_grid_blind(NULL, 0, c->width_px, c->height_px, &lens);
         g->masked[i] = rig->camera[i].mask != NULL || s->blind_px[i] || g->rectified;
     }

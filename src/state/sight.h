@@ -5,14 +5,17 @@
  * Out     a sight for each of the oldest VF_WINDOW_SIGHTS tracks, in their order; their number
  * Rule    A picture of camera 0 that is frozen, or equals an older one, shows nothing of this time: no sights. One of
  *         camera 1, or cameras that do not agree (vfront_health_t.stereo other than good): no partners. A track without
- *         a bearing has id 0. Deviations: window_sight_mpx, and that of the partner's disparity, over the focal length
+ *         a bearing has id 0. Rolling shutter: time of the row of the raw picture beside that of the middle row; of a
+ *         rectified pixel that of the next entry of the remap table. Deviations: window_sight_mpx, and that of the
+ *         partner's disparity, over the focal length
  * Exact   single precision in one order, as bearings are
  * Shared  vf_sight_of() serves host form and kernel
- * Memory  36 bytes a sight
+ * Memory  44 bytes a sight
  */
 #ifndef VF_SIGHT_H
 #define VF_SIGHT_H
 
+#include "camera/rectify.h"
 #include "features/bearing.h"
 #include "geometry/stereo.h"
 #include "image/freeze.h"
@@ -31,9 +34,9 @@ struct vf_sight_memory {
 
 /* View of sight: core/view.h. */
 /* clang-format off */
-#define VF_READS_sight(X) X(ingest) X(freeze) X(refill) X(bearing) X(stereo) X(partner)
+#define VF_READS_sight(X) X(ingest) X(freeze) X(rectify) X(refill) X(bearing) X(stereo) X(partner)
 #define VF_BEFORE_sight(X)
-#define VF_GEOMETRY_sight(X) X(focal_px) X(nodes_x) X(active)
+#define VF_GEOMETRY_sight(X) X(focal_px) X(nodes_x) X(row_s) X(raw) X(rectified) X(active)
 #define VF_TUNING_sight(X) X(window_sight_mpx)
 /* clang-format on */
 VF_GEOMETRY_OF(sight);
@@ -69,6 +72,32 @@ VF_FN int vf_sight_bearing(const struct vf_sight_view *s, int32_t camera, int32_
     return vf_dot(out, out) > 0.0f;
 }
 
+/** Row of a camera's raw picture from which a place comes [px]. */
+VF_FN float vf_sight_row(const struct vf_sight_view *s, int32_t camera, int32_t x_q16, int32_t y_q16)
+{
+    const float y = (float)y_q16 / 65536.0f;
+#if VFRONT_RECTIFY
+    const struct vf_level *raw = &s->geometry.raw[camera];
+    const int32_t step_q16 = VF_REMAP_STEP_PX << 16;
+    const int32_t column = (x_q16 + step_q16 / 2) / step_q16, row = (y_q16 + step_q16 / 2) / step_q16;
+    if (!s->geometry.rectified) return y;
+    const struct vf_remap_entry from = s->rectify->remap[camera][row * VF_REMAP_ENTRIES(raw->width) + column];
+    if (from.x == VF_REMAP_INVALID) return y;
+    return (float)from.y / (float)VF_REMAP_UNITS + (y - (float)(row * VF_REMAP_STEP_PX));
+#else
+    (void)s, (void)camera, (void)x_q16;
+    return y;
+#endif
+}
+
+/** Time by which the row of a place is exposed later than the middle row [s]. */
+VF_FN float vf_sight_late(const struct vf_sight_view *s, int32_t camera, int32_t x_q16, int32_t y_q16)
+{
+    const float row_s = s->geometry.row_s[camera];
+    if (row_s == 0.0f) return 0.0f;
+    return row_s * (vf_sight_row(s, camera, x_q16, y_q16) - 0.5f * (float)(s->geometry.raw[camera].height - 1));
+}
+
 /** Sight of the track in place i of refill's list. two: of vf_sight_two(). */
 VF_FN struct vf_sight vf_sight_of(const struct vf_sight_view *s, uint32_t i, int two)
 {
@@ -78,10 +107,12 @@ VF_FN struct vf_sight vf_sight_of(const struct vf_sight_view *s, uint32_t i, int
     memset(&to, 0, sizeof to);
     if (!vf_sight_bearing(s, 0, f->x_q16, f->y_q16, to.bearing)) return to;
     to.id = (uint32_t)f->id;
+    to.late_s = vf_sight_late(s, 0, f->x_q16, f->y_q16);
     to.sigma = (float)s->tuning.window_sight_mpx * 0.001f / s->geometry.focal_px[0];
     if (!two || !(p.disparity_sigma_px > 0.0f)) return to;
-    if (vf_sight_bearing(s, VFRONT_CAMERAS - 1, p.x_q16, p.y_q16, to.other))
-        to.other_sigma = p.disparity_sigma_px / s->geometry.focal_px[VFRONT_CAMERAS - 1];
+    if (!vf_sight_bearing(s, VFRONT_CAMERAS - 1, p.x_q16, p.y_q16, to.other)) return to;
+    to.other_sigma = p.disparity_sigma_px / s->geometry.focal_px[VFRONT_CAMERAS - 1];
+    to.later_s = vf_sight_late(s, VFRONT_CAMERAS - 1, p.x_q16, p.y_q16) - to.late_s;
     return to;
 }
 #endif

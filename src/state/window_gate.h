@@ -31,15 +31,17 @@
 VF_FN float vf_gate_square(const struct vf_window *w, const struct vf_window_work *k, int32_t landmark)
 {
     const struct vf_landmark *l = landmark >= 0 ? &w->landmark[landmark] : NULL;
-    float Y[3], axis[2][3], g[3], r[2];
+    float Y[3], seen[3], axis[2][3], g[3], r[2];
     if (!l || l->host == w->newest || !(l->seen >> w->newest & 1)) return -1.0f;
-    const struct vf_pose *pose = &k->host[l->host].pose[w->newest];
     const struct vf_window_sight *s = &l->sight[w->newest];
+    const struct vf_pose *pose = &k->host[l->host].pose[w->newest];
+    const struct vf_landmark_drift *drift = &k->drift[w->newest];
     vf_transform(pose->R, l->bearing, Y);
-    for (int i = 0; i < 3; i++) Y[i] += l->inverse * pose->t[i];
-    if (!(vf_dot(s->bearing, Y) > 0.1f)) return 1e6f;
-    vf_landmark_axes(s->bearing, axis[0], axis[1]);
-    for (int i = 0; i < 2; i++) r[i] = vf_landmark_residual(axis[i], s->bearing, Y, s->weight, g);
+    for (int i = 0; i < 3; i++) Y[i] += l->inverse * (pose->t[i] - s->late_s * drift->velocity[i]);
+    vf_landmark_turned(drift, s->bearing, s->late_s, seen);
+    if (!(vf_dot(seen, Y) > 0.1f)) return 1e6f;
+    vf_landmark_axes(seen, axis[0], axis[1]);
+    for (int i = 0; i < 2; i++) r[i] = vf_landmark_residual(axis[i], seen, Y, s->weight, g);
     return r[0] * r[0] + r[1] * r[1];
 }
 

@@ -7,6 +7,8 @@
  *         deviation; of camera 1: the one along the epipolar line, of the point at the bearing that camera 0 sighted. A
  *         sight whose squared residual s exceeds k = VF_WINDOW_OUTLIER has the weight (k / s)^2, and the cost
  *         2 k - k^2 / s: it ends, and no root is taken
+ *         Rolling shutter: a sight is one at the time of its row, until which the camera goes on from the frame's pose
+ *         at the frame's rate and velocity. What these differ by from the truth is not in the derivatives
  *         The columns of the landmark, two of the bearing and one of the inverse range, are made orthonormal by Gram
  *         and Schmidt's method, twice. Along them a landmark can follow any residual; what is left is the rest
  * Exact   single precision in one order
@@ -34,7 +36,8 @@ VF_STATIC_ASSERT(VF_LANDMARK_KNOWN < 16, "vfront: a lane for each frame, and one
 /** Cameras in single precision. */
 struct vf_landmark_rig {
     float R_1_0[9], t_1_0[3];
-    float disparity; /* vf_window.disparity_rad */
+    float stereo[VF_WINDOW_STEREO]; /* vf_window.stereo_rad */
+    float turns;                    /* 1: VF_STEREO_TURN is a variable */
 };
 
 /** Bearing and inverse range, as in struct vf_landmark. */
@@ -42,13 +45,36 @@ struct vf_landmark_place {
     float bearing[3], inverse;
 };
 
+/** How a camera moves while its rows are exposed, in its axes: angular rate [rad/s], velocity [m/s]. */
+struct vf_landmark_drift {
+    float rate[3], velocity[3];
+};
+
+/** Direction seen `late_s` after a frame, in axes of the frame: turned to second order. */
+VF_FN void vf_landmark_turned(const struct vf_landmark_drift *d, const float bearing[3], float late_s, float out[3])
+{
+    float once[3], twice[3];
+    vf_cross(d->rate, bearing, once);
+    vf_cross(d->rate, once, twice);
+    for (int k = 0; k < 3; k++) out[k] = bearing[k] + late_s * (once[k] + 0.5f * late_s * twice[k]);
+}
+
+/** Direction to a point, seen `late_s` after a frame with an inverse range, from the place of the frame. */
+VF_FN void vf_landmark_in_time(const struct vf_landmark_drift *d, const float bearing[3], float inverse, float late_s,
+                               float out[3])
+{
+    vf_landmark_turned(d, bearing, late_s, out);
+    for (int k = 0; k < 3; k++) out[k] += late_s * inverse * d->velocity[k];
+    if (late_s != 0.0f) vf_unit(out);
+}
+
 /** Rows of a landmark: residuals and derivatives; three a lane, of which sights without a partner leave the last at
  *  0. */
 struct vf_landmark_rows {
     float r[3][VF_GROUP_HELD(16)];
     float point[3][3][VF_GROUP_HELD(16)]; /* by bearing, two axes, and inverse range */
     float pose[3][6][VF_GROUP_HELD(16)];  /* of a row by position and attitude of the frame relative to the host */
-    float disparity[VF_GROUP_HELD(16)];   /* of camera 1's row, by the offset of disparities */
+    float stereo[VF_WINDOW_STEREO][VF_GROUP_HELD(16)]; /* of camera 1's row, by its offsets */
     float cost[VF_GROUP_HELD(16)];
 };
 
@@ -111,13 +137,13 @@ VF_FN void vf_landmark_row_set(struct vf_landmark_rows *rows, int row, int i, co
 
 /** Rows of camera 0: the first two of a lane. */
 VF_FN float vf_landmark_first(struct vf_landmark_rows *rows, int i, const struct vf_window_sight *sight,
-                              const struct vf_landmark_point *at, float inverse)
+                              const struct vf_landmark_point *at, const struct vf_landmark_drift *drift, float inverse)
 {
-    float axis[2][3], g[2][3], r[2], cost;
-    if (!(vf_dot(sight->bearing, at->Y) > 0.1f)) return 2.0f * VF_WINDOW_OUTLIER;
-    vf_landmark_axes(sight->bearing, axis[0], axis[1]);
-    for (int row = 0; row < 2; row++)
-        r[row] = vf_landmark_residual(axis[row], sight->bearing, at->Y, sight->weight, g[row]);
+    float seen[3], axis[2][3], g[2][3], r[2], cost;
+    vf_landmark_turned(drift, sight->bearing, sight->late_s, seen);
+    if (!(vf_dot(seen, at->Y) > 0.1f)) return 2.0f * VF_WINDOW_OUTLIER;
+    vf_landmark_axes(seen, axis[0], axis[1]);
+    for (int row = 0; row < 2; row++) r[row] = vf_landmark_residual(axis[row], seen, at->Y, sight->weight, g[row]);
     const float root = sqrtf(vf_landmark_weight(r[0] * r[0] + r[1] * r[1], &cost));
     for (int row = 0; row < 2; row++) {
         rows->r[row][i] = r[row] * root;
@@ -127,23 +153,44 @@ VF_FN float vf_landmark_first(struct vf_landmark_rows *rows, int i, const struct
     return cost;
 }
 
+/** Index of a pair of offsets of camera 1, a <= b. */
+VF_FN int vf_offsets_pair(int a, int b) { return a * VF_WINDOW_STEREO - a * (a - 1) / 2 + b - a; }
+
+/** By how much each offset of camera 1 moves a bearing along its epipolar line. */
+VF_FN void vf_landmark_offsets(const struct vf_landmark_rig *rig, const float other[3], const float along[3],
+                               float by[VF_WINDOW_STEREO])
+{
+    float across[3];
+    vf_cross(other, along, across); /* along' [d] other = d' (other x along) */
+    by[VF_STEREO_OFFSET] = 1.0f;
+    by[VF_STEREO_TURN] = rig->turns * across[2];
+}
+
 /** Row of camera 1, the third of a lane: of the point at the bearing sighted in the landmark's range, so that an error
  *  of that bearing is in the rows of camera 0 alone. */
 VF_FN float vf_landmark_second(struct vf_landmark_rows *rows, int i, const struct vf_landmark_rig *rig,
-                               const struct vf_window_sight *sight, const struct vf_landmark_point *at, float inverse)
+                               const struct vf_window_sight *sight, const struct vf_landmark_point *at,
+                               const struct vf_landmark_drift *drift, float inverse)
 {
-    float Y[3], along[3], g[3], by_point[3], cost;
+    float Y[3], seen[3], moved[3], base[3], along[3], g[3], by_point[3], by[VF_WINDOW_STEREO], cost, off = 0.0f;
     const float near = 1.0f / sqrtf(vf_dot(at->Y, at->Y)), range = inverse * near; /* inverse range from camera 0 */
-    vf_transform(rig->R_1_0, sight->bearing, Y);
-    for (int k = 0; k < 3; k++) Y[k] += range * rig->t_1_0[k];
+    for (int k = 0; k < 3; k++) moved[k] = -sight->later_s * drift->velocity[k];
+    vf_transform(rig->R_1_0, moved, base);
+    vf_landmark_turned(drift, sight->bearing, -sight->later_s, seen);
+    vf_transform(rig->R_1_0, seen, Y);
+    for (int k = 0; k < 3; k++) {
+        base[k] += rig->t_1_0[k];
+        Y[k] += range * base[k];
+    }
     if (!(vf_dot(sight->other, Y) > 0.1f)) return 2.0f * VF_WINDOW_OUTLIER;
     vf_landmark_along(rig, sight->other, along);
-    const float off = rig->disparity * sight->other_weight;
+    vf_landmark_offsets(rig, sight->other, along, by);
+    for (int n = 0; n < VF_WINDOW_STEREO; n++) off += rig->stereo[n] * by[n] * sight->other_weight;
     const float r = vf_landmark_residual(along, sight->other, Y, sight->other_weight, g) + off;
-    const float root = sqrtf(vf_landmark_weight(r * r, &cost)), slope = root * vf_dot(g, rig->t_1_0);
+    const float root = sqrtf(vf_landmark_weight(r * r, &cost)), slope = root * vf_dot(g, base);
     for (int k = 0; k < 3; k++) by_point[k] = -slope * range * near * near * at->Y[k];
     rows->r[2][i] = r * root;
-    rows->disparity[i] = sight->other_weight * root;
+    for (int n = 0; n < VF_WINDOW_STEREO; n++) rows->stereo[n][i] = by[n] * sight->other_weight * root;
     vf_landmark_row_set(rows, 2, i, by_point, vf_dot(by_point, at->t) + slope * near, at, inverse);
     return cost;
 }
@@ -151,7 +198,7 @@ VF_FN float vf_landmark_second(struct vf_landmark_rows *rows, int i, const struc
 /** Rows of a sight, by value i of a lane. pose: of its frame relative to the host; own: it is the host. */
 VF_FN void vf_landmark_sight_rows(struct vf_landmark_rows *rows, int i, const struct vf_landmark_place *place,
                                   const struct vf_window_sight *sight, const struct vf_landmark_rig *rig,
-                                  const struct vf_pose *pose, int own)
+                                  const struct vf_pose *pose, const struct vf_landmark_drift *drift, int own)
 {
     struct vf_landmark_point at;
     float one[3], two[3];
@@ -160,25 +207,27 @@ VF_FN void vf_landmark_sight_rows(struct vf_landmark_rows *rows, int i, const st
     vf_transform(pose->R, one, at.one);
     vf_transform(pose->R, two, at.two);
     for (int k = 0; k < 3; k++) {
-        at.t[k] = pose->t[k];
+        at.t[k] = pose->t[k] - sight->late_s * drift->velocity[k];
         at.Y[k] = at.turned[k] + place->inverse * at.t[k];
     }
-    rows->cost[i] = vf_landmark_first(rows, i, sight, &at, place->inverse);
-    if (sight->other_weight > 0.0f) rows->cost[i] += vf_landmark_second(rows, i, rig, sight, &at, place->inverse);
+    rows->cost[i] = vf_landmark_first(rows, i, sight, &at, drift, place->inverse);
+    if (sight->other_weight > 0.0f)
+        rows->cost[i] += vf_landmark_second(rows, i, rig, sight, &at, drift, place->inverse);
     for (int row = 0; row < 3; row++)
         for (int k = 0; k < 6 && own; k++) rows->pose[row][k][i] = 0.0f;
 }
 
-/** Rows of all sights of a landmark in a place. pose: of the frames relative to the host. */
+/** Rows of all sights of a landmark in a place. pose, drift: of the frames, relative to the host, and their own. */
 VF_FN void vf_landmark_rows_of(struct vf_landmark_rows *rows, const struct vf_landmark *l,
                                const struct vf_landmark_place *place, const struct vf_landmark_rig *rig,
-                               const struct vf_pose pose[VF_WINDOW_FRAMES])
+                               const struct vf_pose pose[VF_WINDOW_FRAMES],
+                               const struct vf_landmark_drift drift[VF_WINDOW_FRAMES])
 {
     memset(rows, 0, sizeof *rows);
     VF_GROUP(16, i, f)
     {
         if (f < VF_WINDOW_FRAMES && l->seen >> f & 1) {
-            vf_landmark_sight_rows(rows, i, place, &l->sight[f], rig, &pose[f], f == l->host);
+            vf_landmark_sight_rows(rows, i, place, &l->sight[f], rig, &pose[f], &drift[f], f == l->host);
         } else if (f == VF_LANDMARK_KNOWN) {
             rows->r[0][i] = (place->inverse - VF_WINDOW_RANGE_MEAN) / VF_WINDOW_RANGE_SIGMA;
             rows->point[2][0][i] = 1.0f / VF_WINDOW_RANGE_SIGMA;
@@ -225,10 +274,11 @@ VF_FN void vf_landmark_factor(float point[3][3][VF_GROUP_HELD(16)], float R[6])
 /** What a lane's rows say of its frame's relative pose. */
 VF_FN void vf_landmark_keep_frame(struct vf_landmark_row *row, struct vf_landmark_more *more,
                                   const struct vf_landmark_rows *rows, int i, int f, const float residual[3],
-                                  const float disparity[3])
+                                  float stereo[3][VF_WINDOW_STEREO])
 {
     for (int k = 0; k < 6; k++) {
-        float g = 0.0f, cross = rows->pose[2][k][i] * rows->disparity[i];
+        float g = 0.0f, cross[VF_WINDOW_STEREO];
+        for (int n = 0; n < VF_WINDOW_STEREO; n++) cross[n] = rows->pose[2][k][i] * rows->stereo[n][i];
         for (int at = 0; at < 3; at++) {
             more->direct[f][at][k] = rows->pose[at][k][i];
             g += rows->pose[at][k][i] * rows->r[at][i];
@@ -238,10 +288,38 @@ VF_FN void vf_landmark_keep_frame(struct vf_landmark_row *row, struct vf_landmar
             for (int at = 0; at < 3; at++) sum += rows->point[c][at][i] * rows->pose[at][k][i];
             row->pose[c][f][k] = sum;
             g -= sum * residual[c];
-            cross -= sum * disparity[c];
+            for (int n = 0; n < VF_WINDOW_STEREO; n++) cross[n] -= sum * stereo[c][n];
         }
         more->slope[f][0][k] = g;
-        more->slope[f][1][k] = cross;
+        for (int n = 0; n < VF_WINDOW_STEREO; n++) more->slope[f][1 + n][k] = cross[n];
+    }
+}
+
+/** What the rows say of the offsets of camera 1: along the landmark's columns, stereo, and without it, own: their
+ *  products, then with the residuals, of which `residual` is the part along the columns. */
+VF_FN void vf_landmark_keep_stereo(const struct vf_landmark_rows *rows, const float residual[3],
+                                   float stereo[3][VF_WINDOW_STEREO], float own[VF_WINDOW_STEREO_SUMS])
+{
+    float part[VF_GROUP_HELD(16)];
+    VF_UNROLL
+    for (int n = 0; n < VF_WINDOW_STEREO; n++) {
+        VF_UNROLL
+        for (int c = 0; c < 3; c++) {
+            VF_GROUP_VALUES(16, i)
+            part[i] = rows->point[c][2][i] * rows->stereo[n][i];
+            stereo[c][n] = vf_group_sum_16(part);
+        }
+    }
+    VF_UNROLL
+    for (int n = 0; n < VF_WINDOW_STEREO; n++) {
+        VF_UNROLL
+        for (int m = n; m <= VF_WINDOW_STEREO; m++) { /* the last one: residuals */
+            VF_GROUP_VALUES(16, i)
+            part[i] = rows->stereo[n][i] * (m < VF_WINDOW_STEREO ? rows->stereo[m][i] : rows->r[2][i]);
+            float sum = vf_group_sum_16(part);
+            for (int c = 0; c < 3; c++) sum -= stereo[c][n] * (m < VF_WINDOW_STEREO ? stereo[c][m] : residual[c]);
+            own[m < VF_WINDOW_STEREO ? vf_offsets_pair(n, m) : VF_WINDOW_STEREO_PAIRS + n] = sum;
+        }
     }
 }
 
@@ -250,45 +328,30 @@ VF_FN void vf_landmark_keep_frame(struct vf_landmark_row *row, struct vf_landmar
 VF_FN void vf_landmark_keep(struct vf_landmark_row *row, struct vf_landmark_more *more, struct vf_landmark_rows *rows,
                             const float R[6], uint32_t seen, int taken)
 {
-    float part[2][VF_GROUP_HELD(16)], residual[3], disparity[3];
+    float residual[3], stereo[3][VF_WINDOW_STEREO], own[VF_WINDOW_STEREO_SUMS];
     VF_UNROLL
-    for (int c = 0; c < 3; c++) {
-        VF_GROUP_VALUES(16, i)
-        part[0][i] = rows->point[c][2][i] * rows->disparity[i];
-        residual[c] = vf_landmark_product(rows->point[c], rows->r);
-        disparity[c] = vf_group_sum_16(part[0]);
-    }
-    VF_GROUP_VALUES(16, i)
-    {
-        part[0][i] = rows->disparity[i] * rows->disparity[i];
-        part[1][i] = rows->disparity[i] * rows->r[2][i];
-    }
-    float own = vf_group_sum_16(part[0]), slope = vf_group_sum_16(part[1]);
+    for (int c = 0; c < 3; c++) residual[c] = vf_landmark_product(rows->point[c], rows->r);
+    vf_landmark_keep_stereo(rows, residual, stereo, own);
     const float cost = vf_group_sum_16(rows->cost);
-    for (int c = 0; c < 3; c++) {
-        own -= disparity[c] * disparity[c];
-        slope -= disparity[c] * residual[c];
-    }
     VF_GROUP(16, i, f)
     {
         if (taken && f < VF_WINDOW_FRAMES && seen >> f & 1)
-            vf_landmark_keep_frame(row, more, rows, i, f, residual, disparity);
+            vf_landmark_keep_frame(row, more, rows, i, f, residual, stereo);
     }
     if (!taken || !VF_GROUP_FIRST(16)) return;
     for (int k = 0; k < 6; k++) row->R[k] = R[k];
     for (int c = 0; c < 3; c++) {
         row->residual[c] = residual[c];
-        row->disparity[c] = disparity[c];
+        for (int n = 0; n < VF_WINDOW_STEREO; n++) row->stereo[c][n] = stereo[c][n];
     }
-    more->of_disparity[0] = own;
-    more->of_disparity[1] = slope;
+    for (int n = 0; n < VF_WINDOW_STEREO_SUMS; n++) more->of_stereo[n] = own[n];
     more->cost = cost;
 }
 
-/** Place of a landmark changed as goes with changes of the relative poses and of the offset of disparities. seen: bits
- *  of its frames but the host. */
+/** Place of a landmark changed as goes with changes of the relative poses and of the offsets of camera 1. seen: bits of
+ *  its frames but the host. */
 VF_FN void vf_landmark_move(struct vf_landmark_place *place, uint32_t seen, const struct vf_landmark_row *row,
-                            const float change[VF_WINDOW_FRAMES][6], float disparity)
+                            const float change[VF_WINDOW_FRAMES][6], const double stereo[VF_WINDOW_STEREO])
 {
     float y[3], one[3], two[3], part[VF_GROUP_HELD(16)];
     for (int c = 0; c < 3; c++) {
@@ -298,7 +361,9 @@ VF_FN void vf_landmark_move(struct vf_landmark_place *place, uint32_t seen, cons
             for (int k = 0; k < 6 && f < VF_WINDOW_FRAMES && seen >> f & 1; k++)
                 part[i] += row->pose[c][f][k] * change[f][k];
         }
-        y[c] = -row->residual[c] - row->disparity[c] * disparity - vf_group_sum_16(part);
+        y[c] = -row->residual[c];
+        for (int n = 0; n < VF_WINDOW_STEREO; n++) y[c] -= row->stereo[c][n] * (float)stereo[n];
+        y[c] -= vf_group_sum_16(part);
     }
     y[2] = y[2] / row->R[5];
     y[1] = (y[1] - row->R[4] * y[2]) / row->R[3];

@@ -51,6 +51,24 @@ VF_FN void vf_relative_camera_of(const struct vf_window *w, const struct vf_wind
     for (int k = 0; k < 3; k++) out->p[k] = s->value.p[k] + s->value.v[k] * late + arm[k];
 }
 
+/** How camera 0 moves in a frame. */
+VF_FN void vf_relative_drift(const struct vf_window *w, const struct vf_window_slot *s,
+                             const struct vf_relative_camera *camera, struct vf_landmark_drift *out)
+{
+    double mount[9], R[9], arm[3], v[3], rate[3], velocity[3];
+    vf_quaternion_matrix(w->mount, mount);
+    vf_transform_back(mount, s->rate, rate);
+    vf_quaternion_matrix(s->value.q, R);
+    vf_cross_double(s->rate, w->rig.p_imu_cam_m, arm);
+    vf_transform_double(R, arm, v);
+    for (int k = 0; k < 3; k++) v[k] += s->value.v[k];
+    vf_transform_back(camera->R, v, velocity);
+    for (int k = 0; k < 3; k++) {
+        out->rate[k] = (float)rate[k];
+        out->velocity[k] = (float)velocity[k];
+    }
+}
+
 /** Pose of camera 0 of frame a relative to that of the host: x_a = R x_host + t. */
 VF_FN void vf_relative_pose(const struct vf_relative_camera *host, const struct vf_relative_camera *a,
                             struct vf_pose *out)

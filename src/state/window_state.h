@@ -6,7 +6,8 @@
  *         tracks from camera 0, and of their partners from camera 1
  * Out     state of the newest frame with its covariance; camera's time offset
  * Rule    variables: VF_WINDOW_STATES newest frames with pose, velocity and biases, VF_WINDOW_KEYFRAMES frames with a
- *         pose alone, a time offset of the cameras, the attitude of camera 0 on the IMU, an offset of all disparities.
+ *         pose alone, a time offset of the cameras, the attitude of camera 0 on the IMU, an offset of all disparities,
+ *         and, where the rig asks for it, camera 1's turn about its optical axis.
  *         Factors: preintegrals between neighbouring frames, random walks of the biases, sights of landmarks, a prior.
  *         A landmark is a bearing and an inverse range in its host frame; it is projected out of its sights
  *         (window_landmark.h), so that what is left of them depends on the poses of frames relative to the host alone.
@@ -59,18 +60,28 @@
 /** Deviation of the attitude of camera 0 on the IMU by its calibration, each axis [rad]. */
 #define VF_WINDOW_MOUNT_RAD 0.005
 
+/** Offsets of camera 1 that move its bearings along the epipolar lines [rad]: the same for all, which is a turn about
+ *  the axis across the baseline but for the sides of the picture; a turn about the optical axis. A turn about the
+ *  baseline moves them across the lines alone, which the stage rows sees. */
+#define VF_WINDOW_STEREO 2
+enum { VF_STEREO_OFFSET, VF_STEREO_TURN };
+
+/** Elements of the upper triangle of these, and their right side behind it. */
+#define VF_WINDOW_STEREO_PAIRS (VF_WINDOW_STEREO * (VF_WINDOW_STEREO + 1) / 2)
+#define VF_WINDOW_STEREO_SUMS (VF_WINDOW_STEREO_PAIRS + VF_WINDOW_STEREO)
+
 /** Fewest landmarks in sight of the newest frame: with fewer, and less than an eighth of what the frame before saw, all
  *  that the others say becomes its prior. */
 #define VF_WINDOW_FEW 8
 
 /** Columns: poses of all frames, 6 each (position, attitude); velocity and biases of states, 9 each; time
- *  offset; attitude of camera 0 on the IMU; offset of disparities. */
+ *  offset; attitude of camera 0 on the IMU; offsets of camera 1. */
 enum {
     VF_WINDOW_MOVING = 6 * VF_WINDOW_FRAMES, /* first column of velocity and biases */
     VF_WINDOW_OFFSET = VF_WINDOW_MOVING + 9 * VF_WINDOW_STATES,
-    VF_WINDOW_MOUNT, /* attitude of camera 0 on the IMU, error in IMU axes, 3 */
-    VF_WINDOW_DISPARITY = VF_WINDOW_MOUNT + 3,
-    VF_WINDOW_COLUMNS
+    VF_WINDOW_MOUNT,                           /* attitude of camera 0 on the IMU, error in IMU axes, 3 */
+    VF_WINDOW_DISPARITY = VF_WINDOW_MOUNT + 3, /* VF_STEREO_OFFSET, and behind it the others */
+    VF_WINDOW_COLUMNS = VF_WINDOW_DISPARITY + VF_WINDOW_STEREO
 };
 
 /** Rows of the covariance given out: errors of the newest state as in vfront_nav_t; time offset; offset of
@@ -84,6 +95,8 @@ struct vf_sight {
     float sigma;       /* standard deviation of it, each axis across [rad] */
     float other[3];    /* from camera 1, unit vector in its axes, on the epipolar line of `bearing` */
     float other_sigma; /* standard deviation of it along the epipolar line [rad]; 0: no partner */
+    float late_s;      /* time by which the row of `bearing` is later than the frame [s] */
+    float later_s;     /* by which that of `other` is later than the row of `bearing` [s] */
 };
 
 /** Cameras on the IMU. x_imu = R_imu_cam x_0 + p_imu_cam_m, x_1 = R_1_0 x_0 + t_1_0_m. */
@@ -92,6 +105,7 @@ struct vf_window_rig {
     double R_1_0[9], t_1_0_m[3];
     int32_t cameras; /* 1 or 2 */
     int32_t rests;   /* 1: rest is looked for (window_rest.h) */
+    double turn_rad; /* deviation of camera 1's attitude as told, about its optical axis; 0: it is right */
 };
 
 /** Input of a step on the host. */
@@ -154,6 +168,7 @@ struct vf_window_slot {
 struct vf_window_sight {
     float bearing[3], weight; /* from camera 0; 1 / sigma [1/rad] */
     float other[3], other_weight;
+    float late_s, later_s; /* as in struct vf_sight */
 };
 
 /** Point of space. */
@@ -182,15 +197,15 @@ struct vf_window_rest {
 struct vf_landmark_row {
     float R[6];                         /* upper triangle of the factor of its own derivatives */
     float residual[3];                  /* of the rows that make it up */
-    float disparity[3];                 /* their derivatives by the offset of disparities */
+    float stereo[3][VF_WINDOW_STEREO];  /* their derivatives by the offsets of camera 1 */
     float pose[3][VF_WINDOW_FRAMES][6]; /* and their derivatives by the relative poses */
 };
 
 /** What a landmark says of the relative poses, beside its row. */
 struct vf_landmark_more {
-    float direct[VF_WINDOW_FRAMES][3][6]; /* derivatives of its residuals by the relative poses */
-    float slope[VF_WINDOW_FRAMES][2][6];  /* of its equations: right side; with the offset of disparities */
-    float of_disparity[2];                /* the same of the offset: its square, right side */
+    float direct[VF_WINDOW_FRAMES][3][6];                   /* derivatives of its residuals by the relative poses */
+    float slope[VF_WINDOW_FRAMES][1 + VF_WINDOW_STEREO][6]; /* of its equations: right side; with camera 1's offsets */
+    float of_stereo[VF_WINDOW_STEREO_SUMS];                 /* of these: by vf_offsets_pair(), then right side */
     float cost;
 };
 
@@ -205,9 +220,9 @@ struct vf_window {
     uint32_t number;                 /* of the newest frame */
     int32_t newest;                  /* its slot */
     double offset_s, first_offset_s; /* time offset: t_imu = t_camera + offset; where the prior has it */
-    /* offset of disparities: by how much bearings from camera 1 are too far along the epipolar line, where nearer
-     * points would be [rad]; where the prior has it */
-    double disparity_rad, first_disparity_rad;
+    /* offsets of camera 1: by how much its bearings are too far along the epipolar line, where nearer points would be;
+     * turn from its attitude as told to the true one about the optical axis; where the prior has them [rad] */
+    double stereo_rad[VF_WINDOW_STEREO], first_stereo_rad[VF_WINDOW_STEREO];
     double mount[4], first_mount[4];  /* attitude of camera 0 on the IMU, q_imu_cam; where the prior has it */
     double cost;                      /* of the last optimisation */
     double misfit;                    /* of its sights: mean cost of one */

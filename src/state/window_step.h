@@ -170,6 +170,8 @@ VF_FN void vf_window_sight_of(struct vf_landmark *l, int32_t slot, const struct 
     struct vf_window_sight *s = &l->sight[slot];
     memcpy(s->bearing, seen->bearing, sizeof s->bearing);
     memcpy(s->other, seen->other, sizeof s->other);
+    s->late_s = seen->late_s;
+    s->later_s = seen->later_s;
     s->weight = 1.0f / seen->sigma;
     s->other_weight = seen->other_sigma > 0.0f ? 1.0f / seen->other_sigma : 0.0f;
     l->seen |= 1u << slot;
@@ -222,7 +224,7 @@ VF_FN void vf_window_undo(struct vf_window *w, const struct vf_window_work *k, i
         w->slot[f].value = k->kept[f];
     } else {
         w->offset_s = k->kept_offset_s;
-        w->disparity_rad = k->kept_disparity_rad;
+        memcpy(w->stereo_rad, k->kept_stereo_rad, sizeof w->stereo_rad);
         memcpy(w->mount, k->kept_mount, sizeof w->mount);
     }
 }
@@ -293,10 +295,10 @@ VF_FN void vf_window_advance(struct vf_window *w, struct vf_window_work *k, int 
         return;
     }
     k->kept_offset_s = w->offset_s;
-    k->kept_disparity_rad = w->disparity_rad;
+    memcpy(k->kept_stereo_rad, w->stereo_rad, sizeof w->stereo_rad);
     memcpy(k->kept_mount, w->mount, sizeof w->mount);
     w->offset_s += k->x[VF_WINDOW_OFFSET];
-    w->disparity_rad += k->x[VF_WINDOW_DISPARITY];
+    for (int n = 0; n < VF_WINDOW_STEREO; n++) w->stereo_rad[n] += k->x[VF_WINDOW_DISPARITY + n];
     vf_quaternion_exponential(&k->x[VF_WINDOW_MOUNT], turn);
     vf_quaternion_multiply(turn, w->mount, w->mount);
     vf_quaternion_unit(w->mount);
@@ -347,7 +349,7 @@ VF_FN int vf_window_said_last(const struct vf_window *w, int i)
     return i;
 }
 
-/** Covariance of the newest state, the time offset and the offset of disparities, by the corner of the factor in which
+/** Covariance of the newest state, the time offset and VF_STEREO_OFFSET, by the corner of the factor in which
  *  their columns are the last: S = (L^-1)' D^-1 L^-1. Of one block. */
 VF_FN void vf_window_cover_corner(struct vf_window *w, struct vf_window_work *k)
 {
@@ -475,8 +477,8 @@ VF_FN void vf_window_found(struct vf_window *w, const struct vf_window_work *k, 
         memset(l, 0, sizeof *l);
         l->id = sight[i].id;
         l->host = host;
-        memcpy(l->bearing, sight[i].bearing, sizeof l->bearing);
         l->inverse = vf_window_range_of(w, &sight[i]);
+        vf_landmark_in_time(&k->drift[host], sight[i].bearing, l->inverse, sight[i].late_s, l->bearing);
         vf_window_sight_of(l, host, &sight[i]);
         vf_rest_refer(l, &sight[i], w->slot[w->newest].t_ns);
     }
@@ -756,6 +758,10 @@ VF_FN void vf_window_begin(struct vf_window *w, const struct vf_window_rig *rig,
         w->covariance[VF_WINDOW_SAID_DISPARITY * (S + 1)] = VF_WINDOW_DISPARITY_RAD * VF_WINDOW_DISPARITY_RAD;
         w->prior.H[VF_WINDOW_OFFSET * (N + 1)] = 1.0 / (VF_WINDOW_OFFSET_S * VF_WINDOW_OFFSET_S);
         w->prior.H[VF_WINDOW_DISPARITY * (N + 1)] = 1.0 / (VF_WINDOW_DISPARITY_RAD * VF_WINDOW_DISPARITY_RAD);
+        for (int n = 1; n < VF_WINDOW_STEREO; n++) /* nothing else tells of one that is no variable */
+            w->prior.H[(VF_WINDOW_DISPARITY + n) * (N + 1)] = rig->turn_rad > 0.0
+                                                                  ? 1.0 / (rig->turn_rad * rig->turn_rad)
+                                                                  : 1.0;
         for (int k = 0; k < 3; k++)
             w->prior.H[(VF_WINDOW_MOUNT + k) * (N + 1)] = 1.0 / (VF_WINDOW_MOUNT_RAD * VF_WINDOW_MOUNT_RAD);
     }

@@ -84,7 +84,11 @@ VF_FN void vf_window_lists(const struct vf_window *w, struct vf_window_work *k)
 VF_FN void vf_window_cameras(const struct vf_window *w, struct vf_window_work *k)
 {
     VF_PARTS(f, VF_WINDOW_FRAMES)
-    if (w->slot[f].number) vf_relative_camera_of(w, &w->slot[f], &k->camera[f]);
+    {
+        if (!w->slot[f].number) continue;
+        vf_relative_camera_of(w, &w->slot[f], &k->camera[f]);
+        vf_relative_drift(w, &w->slot[f], &k->camera[f], &k->drift[f]);
+    }
     VF_ITEM_SYNC();
 }
 
@@ -125,7 +129,8 @@ VF_FN struct vf_landmark_rig vf_window_landmark_rig(const struct vf_window *w)
     struct vf_landmark_rig rig;
     for (int i = 0; i < 9; i++) rig.R_1_0[i] = (float)w->rig.R_1_0[i];
     for (int i = 0; i < 3; i++) rig.t_1_0[i] = (float)w->rig.t_1_0_m[i];
-    rig.disparity = (float)w->disparity_rad;
+    for (int n = 0; n < VF_WINDOW_STEREO; n++) rig.stereo[n] = (float)w->stereo_rad[n];
+    rig.turns = w->rig.turn_rad > 0.0 ? 1.0f : 0.0f;
     return rig;
 }
 
@@ -144,7 +149,7 @@ VF_FN struct vf_landmark_place vf_window_move(struct vf_window *w, struct vf_win
     if (taken && VF_GROUP_FIRST(16)) k->kept_place[i] = place;
     if (k->steps)
         vf_landmark_move(&place, l->seen & ~(1u << l->host), &k->row[k->at][i],
-                         (const float(*)[6])k->host[l->host].change, (float)k->x[VF_WINDOW_DISPARITY]);
+                         (const float(*)[6])k->host[l->host].change, &k->x[VF_WINDOW_DISPARITY]);
     if (taken && VF_GROUP_FIRST(16)) {
         for (int c = 0; c < 3; c++) l->bearing[c] = place.bearing[c];
         l->inverse = place.inverse;
@@ -164,7 +169,7 @@ VF_FN void vf_window_landmarks(struct vf_window *w, struct vf_window_work *k)
         float R[6];
         if (VF_GROUP_ALONE && !taken) continue;
         const struct vf_landmark_place place = vf_window_move(w, k, i, taken);
-        vf_landmark_rows_of(&rows, l, &place, &rig, k->host[l->host].pose);
+        vf_landmark_rows_of(&rows, l, &place, &rig, k->host[l->host].pose, k->drift);
         vf_landmark_factor(rows.point, R);
         vf_landmark_keep(&k->row[k->trial][i], &k->more[i], &rows, R, l->seen, taken);
     }
@@ -201,7 +206,8 @@ VF_FN void vf_window_from_firsts(const struct vf_window *w, struct vf_window_wor
             vf_window_from_first(&w->slot[f], f, x);
         } else {
             x[VF_WINDOW_OFFSET] = w->offset_s - w->first_offset_s;
-            x[VF_WINDOW_DISPARITY] = w->disparity_rad - w->first_disparity_rad;
+            for (int n = 0; n < VF_WINDOW_STEREO; n++)
+                x[VF_WINDOW_DISPARITY + n] = w->stereo_rad[n] - w->first_stereo_rad[n];
             vf_window_turn_between(w->mount, w->first_mount, &x[VF_WINDOW_MOUNT]);
         }
     }
@@ -353,11 +359,12 @@ VF_FN void vf_window_gather_rows(const struct vf_window_work *k, struct vf_windo
 /** Right sides of frame f: element c of each. on: as above. Of a group. */
 VF_FN void vf_window_gather_side(const struct vf_window_work *k, struct vf_window_host *host, int f, int c, int on)
 {
-    double sum[2][VF_GROUP_HELD(4)];
+    enum { SIDES = 1 + VF_WINDOW_STEREO };
+    double sum[SIDES][VF_GROUP_HELD(4)];
     const uint32_t count = on ? host->count : 0;
     VF_GROUP(4, lane, first)
     {
-        sum[0][lane] = sum[1][lane] = 0.0;
+        for (int side = 0; side < SIDES; side++) sum[side][lane] = 0.0;
         VF_WINDOW_LISTED(i, first, count)
         {
             VF_UNROLL
@@ -365,20 +372,20 @@ VF_FN void vf_window_gather_side(const struct vf_window_work *k, struct vf_windo
                 int seen;
                 const int at = vf_window_listed(host, i + 4 * n, count, 1u << f, &seen);
                 if (VF_GROUP_ALONE && !seen) continue;
-                for (int side = 0; side < 2; side++) {
+                for (int side = 0; side < SIDES; side++) {
                     const double value = (double)k->more[at].slope[f][side][c];
                     sum[side][lane] = seen ? sum[side][lane] + value : sum[side][lane];
                 }
             }
         }
     }
-    for (int side = 0; side < 2; side++) {
+    for (int side = 0; side < SIDES; side++) {
         const double all = vf_group_sum_4(sum[side]);
         if (on && VF_GROUP_FIRST(4)) host->g[side][f][c] = all;
     }
 }
 
-/** Offset of disparities: its square, right side. on: as above. Of a group. */
+/** Offsets of camera 1: element of their sums. on: as above. Of a group. */
 VF_FN void vf_window_gather_own(const struct vf_window_work *k, struct vf_window_host *host, int which, int on)
 {
     const uint32_t count = on ? host->count : 0;
@@ -392,25 +399,25 @@ VF_FN void vf_window_gather_own(const struct vf_window_work *k, struct vf_window
             for (uint32_t n = 0; n < VF_WINDOW_AHEAD; n++) {
                 int listed;
                 const int at = vf_window_listed(host, i + 4 * n, count, 0, &listed);
-                const double value = (double)k->more[at].of_disparity[which];
+                const double value = (double)k->more[at].of_stereo[which];
                 sum[lane] = listed ? sum[lane] + value : sum[lane];
             }
         }
     }
     const double all = vf_group_sum_4(sum);
-    if (on && VF_GROUP_FIRST(4)) host->disparity[which] = all;
+    if (on && VF_GROUP_FIRST(4)) host->stereo[which] = all;
 }
 
 /** Groups for the sums of a host, and of all. */
-#define VF_WINDOW_SUMS ((6 * VF_WINDOW_PAIRS + 7) / 8 * 8 + 6 * VF_WINDOW_FRAMES + 8)
+#define VF_WINDOW_SUMS ((6 * VF_WINDOW_PAIRS + 7) / 8 * 8 + 6 * VF_WINDOW_FRAMES + (VF_WINDOW_STEREO_SUMS + 7) / 8 * 8)
 #define VF_WINDOW_GATHERED (VF_WINDOW_FRAMES * VF_WINDOW_SUMS)
 
 /** Sums over the landmarks of each host: a group for the elements of a row of a block, for those of a right side, and
- *  for the offset of disparities. Groups of a warp, eight, are of one kind. */
+ *  for the offsets of camera 1. Groups of a warp, eight, are of one kind. */
 VF_FN void vf_window_gather(struct vf_window_work *k)
 {
     enum { ROWS = (6 * VF_WINDOW_PAIRS + 7) / 8 * 8, SIDES = 6 * VF_WINDOW_FRAMES, EACH = VF_WINDOW_SUMS };
-    VF_STATIC_ASSERT(SIDES % 8 == 0 && EACH == ROWS + SIDES + 8, "vfront: kinds of sums fill warps");
+    VF_STATIC_ASSERT(SIDES % 8 == 0 && EACH % 8 == 0, "vfront: kinds of sums fill warps");
     VF_GROUPS(4, item, VF_WINDOW_GATHERED)
     {
         struct vf_window_host *host = &k->host[item / EACH];
@@ -426,7 +433,7 @@ VF_FN void vf_window_gather(struct vf_window_work *k)
             const int f = (i - ROWS) / 6, on = (int)(host->frames >> f & 1);
             vf_window_gather_side(k, host, f, (i - ROWS) % 6, on);
         } else {
-            vf_window_gather_own(k, host, i - ROWS - SIDES, i - ROWS - SIDES < 2);
+            vf_window_gather_own(k, host, i - ROWS - SIDES, i - ROWS - SIDES < VF_WINDOW_STEREO_SUMS);
         }
     }
 }
@@ -437,7 +444,7 @@ VF_FN void vf_window_gather(struct vf_window_work *k)
 VF_FN void vf_window_spread(struct vf_window_host *host, const struct vf_relative_map map[VF_WINDOW_FRAMES])
 {
     enum { ROWS = 6 * VF_WINDOW_PAIRS };
-    VF_PARTS(item, ROWS + 2 * VF_WINDOW_FRAMES)
+    VF_PARTS(item, ROWS + (1 + VF_WINDOW_STEREO) * VF_WINDOW_FRAMES)
     {
         int a = (item - ROWS) % VF_WINDOW_FRAMES, b = a;
         if (item < ROWS) vf_window_pair_of(item / 6, &a, &b);
@@ -533,9 +540,9 @@ VF_FN double vf_window_fold_by(uint32_t frames, const struct vf_relative_map *ma
  *  time offset and mounting with themselves, right sides. */
 VF_FN void vf_window_fold_own(struct vf_window_host *host, const struct vf_relative_map *map, int i)
 {
-    enum { C = VF_WINDOW_CAMERA, FRAME = 6 * C };
+    enum { C = VF_WINDOW_CAMERA, FRAME = 6 * C, ALL = 7 + C + VF_WINDOW_STEREO };
     const uint32_t frames = host->frames;
-    if (i < 8 + C) {
+    if (i < ALL) {
         const double *column = i < 6       ? &host->left[0][0][i]
                                : i < 6 + C ? host->camera[0][i - 6]
                                            : host->g[i - 6 - C][0];
@@ -543,11 +550,11 @@ VF_FN void vf_window_fold_own(struct vf_window_host *host, const struct vf_relat
         vf_window_fold_column(frames, map, column, i < 6 ? 36 : i < 6 + C ? FRAME : 6, i < 6 ? 6 : 1, own);
         for (int r = 0; r < 6; r++)
             *(i < 6 ? &host->own[r][i] : i < 6 + C ? &host->own_camera[i - 6][r] : &host->own_g[i - 6 - C][r]) = own[r];
-    } else if (i < 8 + C + C * C) {
-        const int c = (i - 8 - C) / C, r = (i - 8 - C) % C;
+    } else if (i < ALL + C * C) {
+        const int c = (i - ALL) / C, r = (i - ALL) % C;
         host->both[r][c] = vf_window_fold_by(frames, map, host->camera[0][c], FRAME, r);
     } else {
-        const int side = (i - 8 - C - C * C) / C, c = (i - 8 - C - C * C) % C;
+        const int side = (i - ALL - C * C) / C, c = (i - ALL - C * C) % C;
         host->camera_g[side][c] = vf_window_fold_by(frames, map, host->g[side][0], 6, c);
     }
 }
@@ -569,7 +576,7 @@ VF_FN void vf_window_host_of(struct vf_window_host *host, int set)
             vf_window_fold_row(host, map, a, r);
     }
     VF_ITEM_SYNC();
-    VF_PARTS(i, 8 + C + C * C + 2 * C)
+    VF_PARTS(i, 7 + C + VF_WINDOW_STEREO + C * C + (1 + VF_WINDOW_STEREO) * C)
     vf_window_fold_own(host, map, i);
 }
 
@@ -673,10 +680,11 @@ VF_FN void vf_window_put_poses(const struct vf_window *w, struct vf_window_work 
     vf_window_put(&k->system[k->trial], 6 * a + r, 6 * b + c, sum);
 }
 
-/** Error r of frame f with column i of time offset, mounting and, last, the offset of disparities. */
+/** Error r of frame f with column i of time offset, mounting and, last, the offsets of camera 1. */
 VF_FN void vf_window_put_camera(const struct vf_window *w, struct vf_window_work *k, int f, int r, int i)
 {
     const int p = 6 * f + r, q = VF_WINDOW_OFFSET + i;
+    const int side = i < VF_WINDOW_CAMERA ? 0 : 1 + i - VF_WINDOW_CAMERA;
     double sum = vf_window_base(w, k, p, q);
     const uint32_t hosts = k->of[f];
     VF_UNROLL
@@ -685,15 +693,15 @@ VF_FN void vf_window_put_camera(const struct vf_window *w, struct vf_window_work
         const int on = (int)(hosts >> h & 1);
         if (VF_GROUP_ALONE && !on) continue;
         const double *from = i < VF_WINDOW_CAMERA ? (f == h ? &host->own_camera[i][r] : &host->camera[f][i][r])
-                             : f == h             ? &host->own_g[1][r]
-                                                  : &host->g[1][f][r];
+                             : f == h             ? &host->own_g[side][r]
+                                                  : &host->g[side][f][r];
         const double value = *from, part = f == h ? -value : value;
         sum = on ? sum + part : sum;
     }
     vf_window_put(&k->system[k->trial], p, q, sum);
 }
 
-/** Column i of time offset, mounting and, last, the offset of disparities, with column j of them. */
+/** Column i of time offset, mounting and, last, the offsets of camera 1, with column j of them. */
 VF_FN void vf_window_put_own(const struct vf_window *w, struct vf_window_work *k, int i, int j)
 {
     enum { CAMERA = VF_WINDOW_CAMERA };
@@ -702,7 +710,9 @@ VF_FN void vf_window_put_own(const struct vf_window *w, struct vf_window_work *k
     VF_UNROLL_4
     for (int h = 0; h < VF_WINDOW_FRAMES; h++) {
         const struct vf_window_host *host = &k->host[h];
-        const double part = j < CAMERA ? host->both[i][j] : i < CAMERA ? host->camera_g[1][i] : host->disparity[0];
+        const double part = j < CAMERA   ? host->both[i][j]
+                            : i < CAMERA ? host->camera_g[1 + j - CAMERA][i]
+                                         : host->stereo[vf_offsets_pair(i - CAMERA, j - CAMERA)];
         sum = k->in[h] ? sum + part : sum;
     }
     vf_window_put(&k->system[k->trial], VF_WINDOW_OFFSET + i, VF_WINDOW_OFFSET + j, sum);
@@ -716,19 +726,20 @@ VF_FN void vf_window_put_side(const struct vf_window *w, struct vf_window_work *
     VF_UNROLL_4
     for (int h = 0; h < VF_WINDOW_FRAMES && (p < VF_WINDOW_MOVING || i >= 0); h++) {
         const struct vf_window_host *host = &k->host[h];
-        const double value = i >= 0   ? (i < VF_WINDOW_CAMERA ? host->camera_g[0][i] : host->disparity[1])
-                             : f == h ? -host->own_g[0][p % 6]
-                                      : host->g[0][f][p % 6];
+        const double value = i >= VF_WINDOW_CAMERA ? host->stereo[VF_WINDOW_STEREO_PAIRS + i - VF_WINDOW_CAMERA]
+                             : i >= 0              ? host->camera_g[0][i]
+                             : f == h              ? -host->own_g[0][p % 6]
+                                                   : host->g[0][f][p % 6];
         const double part = i >= 0 || k->in[h] >> f & 1 ? value : 0.0;
         sum = k->in[h] ? sum + part : sum;
     }
     k->system[k->trial].g[p] = sum;
 }
 
-/** Items of vf_window_assemble(): elements of poses; these with time offset, mounting and offset of disparities; those
+/** Items of vf_window_assemble(): elements of poses; these with time offset, mounting and offsets of camera 1; those
  *  with themselves; right sides; rows of velocities and biases. */
 enum {
-    VF_WINDOW_OWN = VF_WINDOW_CAMERA + 1,
+    VF_WINDOW_OWN = VF_WINDOW_CAMERA + VF_WINDOW_STEREO,
     VF_WINDOW_PUT_CAMERA = 36 * VF_WINDOW_PAIRS,
     VF_WINDOW_PUT_OWN = VF_WINDOW_PUT_CAMERA + VF_WINDOW_MOVING * VF_WINDOW_OWN,
     VF_WINDOW_PUT_SIDES = VF_WINDOW_PUT_OWN + VF_WINDOW_OWN * VF_WINDOW_OWN,

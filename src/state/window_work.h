@@ -35,14 +35,15 @@ struct vf_window_host {
     uint32_t part[VF_WINDOW_PARTS], seen[VF_WINDOW_PARTS]; /* of the landmarks in parts: number, frames */
     uint32_t list[VF_WINDOW_LANDMARKS];                    /* slot, and from bit 16 on who sees it; slots rise */
     double H[VF_WINDOW_PAIRS][6][6];                       /* rows of frame a, columns of frame b */
-    double g[2][VF_WINDOW_FRAMES][6];                      /* right side; with the offset of disparities */
-    double disparity[2];                                   /* of that offset: its square, right side */
+    double g[1 + VF_WINDOW_STEREO][VF_WINDOW_FRAMES][6];   /* right side; with the offsets of camera 1 */
+    double stereo[VF_WINDOW_STEREO_SUMS];                  /* of these, as in struct vf_landmark_more */
     double left[VF_WINDOW_FRAMES][6][6];                   /* of a: its rows with the columns of the host */
     double camera[VF_WINDOW_FRAMES][VF_WINDOW_CAMERA][6];  /* of a: with time offset and mounting */
     double own[6][6], own_camera[VF_WINDOW_CAMERA][6];     /* of the host: with itself; with those */
     double both[VF_WINDOW_CAMERA][VF_WINDOW_CAMERA];       /* of those with themselves */
-    double own_g[2][6], camera_g[2][VF_WINDOW_CAMERA];     /* right side; with the offset of disparities */
-    struct vf_relative_map map[2][VF_WINDOW_FRAMES];       /* by set */
+    /* right side; with the offsets of camera 1 */
+    double own_g[1 + VF_WINDOW_STEREO][6], camera_g[1 + VF_WINDOW_STEREO][VF_WINDOW_CAMERA];
+    struct vf_relative_map map[2][VF_WINDOW_FRAMES]; /* by set */
     struct vf_pose pose[VF_WINDOW_FRAMES];
     float change[VF_WINDOW_FRAMES][6]; /* of the relative poses, by the last solution */
 };
@@ -127,6 +128,7 @@ struct vf_window_work {
     double from_first[VF_WINDOW_COLUMNS], of_prior[VF_WINDOW_COLUMNS]; /* x; prior's H x */
     double x[VF_WINDOW_COLUMNS];
     struct vf_relative_camera camera[VF_WINDOW_FRAMES];
+    struct vf_landmark_drift drift[VF_WINDOW_FRAMES];
     struct vf_window_inertial inertial[VF_WINDOW_MOTIONS];
     struct vf_rest_sums rest;
     struct vf_window_host host[VF_WINDOW_FRAMES];
@@ -145,7 +147,7 @@ struct vf_window_work {
     double score[VF_WINDOW_FRAMES]; /* of keyframes, for the one that leaves */
     /* estimate before a step of the optimisation */
     struct vf_window_value kept[VF_WINDOW_FRAMES];
-    double kept_offset_s, kept_disparity_rad, kept_mount[4];
+    double kept_offset_s, kept_stereo_rad[VF_WINDOW_STEREO], kept_mount[4];
     struct vf_landmark_place kept_place[VF_WINDOW_LANDMARKS];
     /* covariance: corner of the factor, L below the diagonal; its inverse by columns; 1 / D */
     double corner[VF_WINDOW_SAID][VF_WINDOW_SAID], back[VF_WINDOW_SAID][VF_WINDOW_SAID], corner_inverse[VF_WINDOW_SAID];

@@ -154,6 +154,7 @@ static vfront_rig_t some_rig(void)
         some_lens(c);
         if (one_in(3)) rotation(c->R_cam_imu);
         for (int k = 0; k < 3 && one_in(2); k++) c->t_cam_imu_m[k] = one_in(30) ? wild_double() : real(-1, 1);
+        if (one_in(3)) c->row_us = one_in(30) ? wild_double() : real(-1e5, 1e5) / c->height_px;
         if (one_in(3)) {
             c->mask = masks[roll(3)];
             c->mask_pitch_bytes = (uint32_t)number(VFRONT_WIDTH, 3 * VFRONT_WIDTH);

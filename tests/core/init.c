@@ -241,6 +241,26 @@ static void init_place(void **state)
     pair_still_starts();
 }
 
+/** Time of a row: finite, and that of all rows at most 0.1 s, of either sign. */
+static void init_rows(void **state)
+{
+    (void)state;
+    for (int c = 0; c < VFRONT_CAMERAS; c++)
+        for (int sign = -1; sign < 2; sign += 2) {
+            vfront_rig_t rig = pair_unplaced();
+            const double most = 1e5 / rig.camera[c].height_px, bad[] = {NAN, INFINITY, 1e300, 1.0001 * most};
+            for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+                rig.camera[c].row_us = sign * bad[i];
+                init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION,
+                             c ? "rig.camera[1].row_us" : "rig.camera[0].row_us");
+            }
+            rig.camera[c].row_us = sign * 0.9999 * most;
+            assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_OK);
+            vfront_shutdown(&pair_vf);
+        }
+    pair_still_starts();
+}
+
 /** Numbers of a lens: those it has within bounds, the others 0; the same for a camera that is not calibrated. */
 static void init_distortion(void **state)
 {
@@ -664,11 +684,13 @@ static void tuning_arguments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        LONE(init_null),      LONE(init_align),      LONE(init_config),      LONE(init_size),      LONE(init_cells),
-        LONE(init_mask),      LONE(init_lens),       LONE(init_lens_limits), LONE(init_mount),     LONE(init_mirror),
-        LONE(init_place),     LONE(init_distortion), LONE(init_view),        LONE(init_pair),      LONE(init_one_place),
-        LONE(init_rectified), LONE(init_port),       LONE(init_auto),        LONE(init_no_detail), LONE(tuning_range),
-        LONE(tuning_ends),    LONE(tuning_pairs),    LONE(tuning_arguments), LONE(tuning_arcs),
+        LONE(init_null),       LONE(init_align),  LONE(init_config),  LONE(init_size),
+        LONE(init_cells),      LONE(init_mask),   LONE(init_lens),    LONE(init_lens_limits),
+        LONE(init_mount),      LONE(init_mirror), LONE(init_place),   LONE(init_rows),
+        LONE(init_distortion), LONE(init_view),   LONE(init_pair),    LONE(init_one_place),
+        LONE(init_rectified),  LONE(init_port),   LONE(init_auto),    LONE(init_no_detail),
+        LONE(tuning_range),    LONE(tuning_ends), LONE(tuning_pairs), LONE(tuning_arguments),
+        LONE(tuning_arcs),
     };
     return pair_run("init", tests, sizeof tests / sizeof *tests);
 }

@@ -131,6 +131,7 @@ static void same_camera(const vfront_camera_t *got, const vfront_camera_t *expec
     same_numbers(got->distortion, expected->distortion, 8, "distortion");
     same_numbers(got->R_cam_imu, expected->R_cam_imu, 9, "R_cam_imu");
     same_numbers(got->t_cam_imu_m, expected->t_cam_imu_m, 3, "t_cam_imu_m");
+    same_numbers(&got->row_us, &expected->row_us, 1, "row_us");
     assert_non_null(got->mask);
     assert_int_equal(got->mask_pitch_bytes, 7);
 }
@@ -164,7 +165,8 @@ static const char kalibr[] = "cam0:\n" MOUNT0 "  cam_overlaps: [1]\n"
                              "  distortion_model: equidistant\n"
                              "  intrinsics: [300, 301, 302.0, 203.5]\n"
                              "  resolution: [600, 400]\n"
-                             "  rostopic: /cam1/image_raw\n";
+                             "  rostopic: /cam1/image_raw\n"
+                             "  line_delay: 2.5e-05\n";
 
 static const vfront_camera_t kalibr_camera[] = {
     {.width_px = 640,
@@ -186,7 +188,8 @@ static const vfront_camera_t kalibr_camera[] = {
      .lens = VFRONT_LENS_EQUIDISTANT,
      .distortion = {0.5, 0.0625, -0.75, 8},
      .R_cam_imu = {0, 0, 1, 0, -1, 0, 1, 0, 0},
-     .t_cam_imu_m = {-0.375, 0.5625, -0.09375}},
+     .t_cam_imu_m = {-0.375, 0.5625, -0.09375},
+     .row_us = 25},
 };
 
 static void kalibr_with_imu(void **state)

@@ -9,20 +9,20 @@ EXEC in the environment runs the board, as in EXEC='qemu-aarch64-static -L /usr/
 import os
 import random
 import re
-import shlex
 import socket
 import struct
-import subprocess
 import sys
 import tempfile
 import threading
 import xml.etree.ElementTree as xml
 import zlib
 
+sys.dont_write_bytecode = True
+from board import EXEC, LIGHT, Board, run
+
 BENCH, BOARD = map(os.path.abspath, sys.argv[1:3])
-FULL, EXEC = "--full" in sys.argv, shlex.split(os.environ.get("EXEC", ""))
+FULL = "--full" in sys.argv
 MAGIC, RESULT = b"VFR1\r\n\x1a\n", 3
-LIGHT = ["--set", "select_points=300", "--set", "ego_hypotheses=64", "--set", "ego_metric_hypotheses=64", "--set", "stereo_expected=0"]
 SMALL = "synthetic:192x144"
 failures = 0
 
@@ -34,31 +34,12 @@ def check(what, good, more=""):
         print(f"hil: {what}\n{more}")
 
 
-class Board:
-    """The board's program, at a port of its own."""
-
-    def __init__(self, *words):
-        self.process = subprocess.Popen([*EXEC, BOARD, "--listen", "127.0.0.1:0", "--port", "host", *words], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True)
-        self.port = int(re.search(r"port (\d+)", self.process.stdout.readline()).group(1))
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.out, self.err = self.process.communicate(timeout=60)
-        self.code = self.process.returncode
-
-
 def bench(port, *words):
-    done = subprocess.run([BENCH, "--board", f"127.0.0.1:{port}", "--port", "host", *words], capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL)
-    return done.returncode, done.stdout + done.stderr
+    return run(BENCH, port, *words)
 
 
 def lock_step(folder):
-    with Board() as board:
+    with Board(BOARD) as board:
         code, said = bench(board.port, "--frames", "20", *LIGHT, SMALL)
         check("20 frames", code == 0 and "20 of 20 results with the same digests" in said, said)
         if EXEC:
@@ -118,14 +99,14 @@ def changed_digest():
     def change(result, payload):
         if result == 3:
             payload[36 + 8 * 15] ^= 1 # the stage match
-    with Board() as board, socket.create_server(("127.0.0.1", 0)) as listener:
+    with Board(BOARD) as board, socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=relay, args=(listener, board.port, change), daemon=True).start()
         code, said = bench(listener.getsockname()[1], "--frames", "6", *LIGHT, SMALL)
     check("a changed digest", code == 1 and "5 of 6 results" in said and "frame 3 differs first, in the stage match" in said, said)
 
 
 def strangers():
-    with Board("--peer", "127.0.0.2") as board:
+    with Board(BOARD, "--peer", "127.0.0.2") as board:
         code, said = bench(board.port, "--frames", "2", SMALL)
         check("another address is not taken", code == 1 and "closed the connection" in said or "broke" in said, said)
     check("and said", "connections from other addresses than 127.0.0.2" in board.err, board.err)
@@ -164,7 +145,7 @@ def session_bytes(board):
 def wild():
     """Bytes from anywhere: the board says what is wrong, and serves the next session."""
     random.seed(4)
-    with Board() as board:
+    with Board(BOARD) as board:
         whole = session_bytes(board)
         check("a session was heard", whole.startswith(MAGIC) and len(whole) > 20000, len(whole))
         for i in range(2000 if FULL else 60):

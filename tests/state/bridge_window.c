@@ -44,7 +44,7 @@ void bridge_frame(uint64_t t_ns, const vfront_imu_t *imu, uint32_t readings, con
     memset(more, 0, 10 * sizeof *more);
     more[8] = window.carried.noisy[0];
     more[9] = window.carried.noisy[1];
-    more[6] = window.disparity_rad;
+    more[6] = window.stereo_rad[0];
     more[7] = sqrt(window.covariance[VF_WINDOW_SAID_DISPARITY * (VF_WINDOW_SAID + 1)]);
     more[0] = window.cost;
     more[1] = window.offset_s;

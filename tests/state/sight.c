@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sight: bearings of tracks and partners beside the lens model in double precision, with every lens; deviations; what
- * gives no sight, and what no partner; nothing else in the arena changes. */
+ * gives no sight, and what no partner; nothing else in the arena changes. Times of rows. */
 #include "tests/geometry/stereo_oracle.h"
 
 #if VFRONT_WINDOW && VFRONT_STEREO
@@ -36,11 +36,13 @@ static void direction(int camera, int32_t x_q16, int32_t y_q16, double out[3])
     if (!vf_lens_bearing(&rig.lens[camera], px, out)) out[0] = NAN; /* the grid may have one there, near the limit */
 }
 
-static void same_direction(const float found[3], const double true_one[3], const char *what)
+/** The same to 0.02 px: the grid is linear between its nodes. */
+static void same_direction(const float found[3], const double true_one[3], int camera)
 {
+    const double within = 0.02 / (double)step.geometry.focal_px[camera];
     for (int k = 0; k < 3 && !isnan(true_one[0]); k++)
-        if (fabs((double)found[k] - true_one[k]) > 2e-5)
-            fail_msg("%s: %g, not %g", what, (double)found[k], true_one[k]);
+        if (fabs((double)found[k] - true_one[k]) > within)
+            fail_msg("camera %d: %g, not %g", camera, (double)found[k], true_one[k]);
 }
 
 static const struct vf_sight_memory *run_sight(int two)
@@ -86,14 +88,14 @@ static void bearings(void **state)
             double own[3], other[3];
             if (!s->id) continue; /* the lens has no bearing there */
             direction(0, f->x_q16, f->y_q16, own);
-            same_direction(s->bearing, own, "camera 0");
+            same_direction(s->bearing, own, 0);
             assert_int_equal(s->id, (uint32_t)f->id);
             assert_true(fabs((double)s->sigma * (double)step.geometry.focal_px[0] * 1000.0 -
                              step.tuning.window_sight_mpx) < 1e-3);
             assert_true((s->other_sigma > 0.0f) <= (p->disparity_sigma_px > 0.0f));
             if (!(s->other_sigma > 0.0f)) continue;
             direction(1, p->x_q16, p->y_q16, other);
-            same_direction(s->other, other, "camera 1");
+            same_direction(s->other, other, 1);
             assert_true(fabs((double)s->other_sigma * (double)step.geometry.focal_px[1] -
                              (double)p->disparity_sigma_px) < 1e-5);
             both++;
@@ -127,12 +129,76 @@ static void gates(void **state)
         assert_int_equal(run_sight(1)->count, 0);
     }
 }
+
+/** Row of the raw picture from which a rectified place comes, in the test's remap table. */
+static double raw_row(double x, double y) { return 3.25 + 0.98 * y + 0.02 * x; }
+
+static void put_remap(void)
+{
+#if VFRONT_RECTIFY
+    for (int c = 0; c < 2; c++) {
+        const int width = VF_REMAP_ENTRIES(rig.camera[c].width_px), height = VF_REMAP_ENTRIES(rig.camera[c].height_px);
+        for (int i = 0; i < width * height; i++) {
+            const double x = i % width * VF_REMAP_STEP_PX, y = i / width * VF_REMAP_STEP_PX;
+            memory.rectify.remap[c][i] = (struct vf_remap_entry){0, (int32_t)(raw_row(x, y) * VF_REMAP_UNITS)};
+            if (i % 7 == 3) memory.rectify.remap[c][i].x = VF_REMAP_INVALID;
+        }
+    }
+#endif
+}
+
+/** Rolling shutter: the times of the rows of both cameras, from the middle row of each raw picture; to a tenth of a
+ *  row of rectified ones, and where the remap table has nothing, the row itself. */
+static void rows_in_time(void **state)
+{
+    (void)state;
+    shake(53);
+    for (int run = 0; run < 30; run++) {
+        if (!set_up_sights(TOED_IN)) skip();
+        const int rectified = VFRONT_RECTIFY && run % 3 == 1;
+        put_remap();
+        step.geometry.rectified = rectified;
+        double middle[2], row_s[2];
+        for (int c = 0; c < 2; c++) {
+            row_s[c] = run % 5 ? real(-60e-6, 60e-6) : 0.0;
+            step.geometry.row_s[c] = (float)row_s[c];
+            step.geometry.raw[c] = step.geometry.level[c][0];
+            middle[c] = 0.5 * (step.geometry.raw[c].height - 1);
+        }
+        const struct vf_sight_memory *m = run_sight(1);
+        uint32_t late = 0;
+        for (uint32_t i = 0; i < m->count; i++) {
+            const struct vf_sight *s = &m->sight[i];
+            const struct vf_feature *f = &features()[i];
+            const struct vf_partner *p = &memory.partner.partner[i];
+            if (!s->id) continue;
+            const double y[2] = {f->y_q16 / 65536.0, p->y_q16 / 65536.0},
+                         x[2] = {f->x_q16 / 65536.0, p->x_q16 / 65536.0};
+            double want[2], other[2], within = rectified ? 0.11 : 1e-3;
+            for (int c = 0; c < 2; c++) {
+                want[c] = row_s[c] * ((rectified ? raw_row(x[c], y[c]) : y[c]) - middle[c]);
+                other[c] = row_s[c] * (y[c] - middle[c]);
+            }
+            const int one = s->other_sigma > 0.0f;
+            const double got[2] = {(double)s->late_s, (double)s->late_s + (double)s->later_s};
+            for (int c = 0; c < 1 + one; c++) {
+                const double off = fabs(got[c] - want[c]), without = fabs(got[c] - other[c]);
+                if (!(off <= within * fabs(row_s[c]) + 1e-9 || (rectified && without <= 1e-3 * fabs(row_s[c]) + 1e-9)))
+                    fail_msg("camera %d: %g s, not %g", c, got[c], want[c]);
+            }
+            assert_true(one || s->later_s == 0.0f);
+            late += s->late_s != 0.0f;
+        }
+        assert_true(run % 5 ? late > m->count / 2 : late == 0);
+    }
+}
 #endif
 
 int main(void)
 {
 #if VFRONT_WINDOW && VFRONT_STEREO
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bearings), cmocka_unit_test(gates)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bearings), cmocka_unit_test(gates),
+                                       cmocka_unit_test(rows_in_time)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 #else
     puts("sight: skipped, the config has no window");

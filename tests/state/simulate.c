@@ -84,7 +84,10 @@ static const struct number numbers[] = {
     {"--extrinsics", &chosen.extrinsics, 0, 10, 1, "error of the cameras' attitude on the IMU as told [deg]"},
     {"--lever", &chosen.lever, 0, 1, 1, "error of the camera's place on the IMU as told [m]"},
     {"--stereo", &chosen.stereo, 0, 10, 1, "error of camera 1's attitude to camera 0 as told [deg]"},
+    {"--turned", &chosen.turned, -10, 10, 1, "turn of camera 1 about its optical axis beside that told [deg]"},
+    {"--turn-urad", &chosen.turn_urad, 0, 20000, 1, "its deviation, by which the window looks for it: 0, not [urad]"},
     {"--focal", &chosen.focal, -0.2, 0.2, 1, "error of the focal length as told, a share"},
+    {"--row-us", &chosen.row_s, -100, 100, 1e-6, "rolling shutter: time from a row to the next one [us]"},
     {"--dropped", &chosen.dropped, 0, 0.9, 1, "share of frames that are missing"},
     {"--position", &chosen.first[0], 1e-6, 1, 1, "deviation of the first position and yaw [m, rad]: 1e-4"},
     {"--tilt", &chosen.first[1], 1e-6, 30, 0.017453292519943295, "of the first roll and pitch [deg]: 1"},
@@ -102,6 +105,7 @@ static int help(void)
     for (int i = 0; i < PATH_DRAWINGS; i++) printf(" %s", path_drawings[i].name);
     printf("\n  --rig NAME          euroc, kitti or mono\n"
            "  --place             noise of partners in camera 1 is that of their place, not of the disparity\n"
+           "  --untold            the estimator is not told of the rolling shutter\n"
            "  --blackout FROM,TO  frames of this time [s] see nothing\n"
            "  --body FROM,TO      in this time [s] a body covers three fifths of the picture, and moves\n"
            "  --gap FROM,TO       readings of this time [s] are missing\n"
@@ -147,6 +151,8 @@ static int options(int n, char *const *word)
             mode.all = 1;
         else if (!strcmp(word[i], "--place"))
             chosen.place = 1;
+        else if (!strcmp(word[i], "--untold"))
+            chosen.untold = 1;
         else if (i + 1 < n && option(word[i], word[i + 1]))
             i++;
         else {
@@ -202,6 +208,7 @@ static struct vf_window_rig told_rig(void)
     memcpy(rig.t_1_0_m, sim.told.t_1_0, sizeof rig.t_1_0_m);
     rig.cameras = sim.told.cameras;
     rig.rests = 1;
+    rig.turn_rad = 1e-6 * sim.option.turn_urad;
     return rig;
 }
 
@@ -319,6 +326,7 @@ static void feed(uint64_t before_ns)
     for (int i = 0; i < frame.n; i++) {
         const struct sim_sight *s = &frame.sight[i];
         sight[i] = (struct vf_sight){.id = s->id, .sigma = (float)s->sigma, .other_sigma = (float)s->other_sigma};
+        sight[i].late_s = (float)s->late_s, sight[i].later_s = (float)s->later_s;
         for (int k = 0; k < 3; k++) {
             sight[i].bearing[k] = (float)s->bearing[k];
             sight[i].other[k] = (float)s->other[k];
@@ -522,6 +530,9 @@ static const struct {
     {"eight, mounting off 1 cm", "eight", {"--lever", "0.01"}},
     {"eight, stereo off 0.05 deg", "eight", {"--stereo", "0.05"}},
     {"eight, focal length off 0.5 %", "eight", {"--focal", "0.005"}},
+    {"eight, shutter 30 us a row", "eight", {"--row-us", "30"}},
+    {"V1_02, shutter 30 us a row", "euroc_V1_02.txt", {"--from", "20", "--row-us", "30"}},
+    {"eight, 30 us a row, not told", "eight", {"--row-us", "30", "--untold"}},
     {"eight, black 8 to 8.5 s", "eight", {"--blackout", "8,8.5"}},
     {"eight, black 8 to 10 s", "eight", {"--blackout", "8,10"}},
     {"eight, 1 % of frames missing", "eight", {"--dropped", "0.01"}},

@@ -59,7 +59,11 @@ struct sim_options {
     double extrinsics; /* error of R_imu_cam as told [deg] */
     double lever;      /* error of p_imu_cam as told [m] */
     double stereo;     /* error of R_1_0 as told [deg] */
+    double turned;     /* error of R_1_0 as told about its z axis [deg] */
+    double turn_urad;  /* deviation of it as the estimator is told [urad] */
     double focal;      /* error of the focal length as told, as a share */
+    double row_s;      /* time from a row's exposure to the next one's */
+    int untold;        /* 1: the estimator is not told of it */
     double black[2];   /* frames of this time have no sights [s] */
     double gap[2];     /* readings of this time are missing [s] */
     double dropped;    /* share of frames that are missing */
@@ -81,6 +85,7 @@ struct sim_track {
 struct sim_sight {
     uint32_t id;
     double bearing[3], sigma, other[3], other_sigma; /* as the estimator is told; other_sigma 0: no partner */
+    double late_s, later_s;                          /* of the row of camera 0; of that of camera 1 beside it */
     int track;                                       /* index of the track, for tests */
 };
 
@@ -178,6 +183,9 @@ static inline void sim_mistake(struct simulation *s)
     for (int k = 0; k < 3; k++) s->told.p_imu_cam[k] += s->option.lever * way[k];
     any_rotation(s->option.stereo * degree, E);
     product(E, s->rig.R_1_0, 0, s->told.R_1_0);
+    const double turn[3] = {0, 0, s->option.turned * degree};
+    rotation_of(turn, E);
+    product(E, s->told.R_1_0, 0, s->told.R_1_0);
 }
 
 /** Camera 0 at a state of the path: its position and axes in the world. */
@@ -428,17 +436,47 @@ static inline void sim_on_line(const struct sim_rig *rig, const double bearing[3
     unit(out);
 }
 
-/** Partner in camera 1 of a sight: x is the landmark in axes of camera 0, `seen` the bearing with its noise, before the
- *  lens. Returns 0 if camera 1 does not see it. */
-static inline int sim_partner(const struct simulation *s, const double x[3], const double seen[3],
+/** Landmark in axes of camera 0 at a time of the path. */
+static inline void sim_in_camera(const struct simulation *s, const struct sim_track *track, double t, double x[3])
+{
+    struct path_state at;
+    double c[3], R[9], p[3];
+    path_at(&s->path, fmax(0.0, fmin(t, s->path.seconds)), &at);
+    sim_camera(s, &at, c, R);
+    sim_landmark(track, t, p);
+    for (int k = 0; k < 3; k++) p[k] -= c[k];
+    for (int k = 0; k < 3; k++) x[k] = R[k] * p[0] + R[3 + k] * p[1] + R[6 + k] * p[2];
+}
+
+/** Time by which the row of a landmark in a camera is later than the middle row, at x then, in axes of camera 0. x: in
+ *  it at the frame's time t. */
+static inline double sim_row(const struct simulation *s, const struct sim_track *track, int camera, double t,
+                             double x[3])
+{
+    double late = 0.0;
+    for (int i = 0; i < 4 && s->option.row_s != 0.0; i++) {
+        double there[3] = {x[0], x[1], x[2]};
+        if (camera) {
+            rotate(s->rig.R_1_0, x, there);
+            for (int k = 0; k < 3; k++) there[k] += s->rig.t_1_0[k];
+        }
+        late = s->option.row_s * (s->rig.focal * there[1] / there[2] + s->rig.cy - 0.5 * (s->rig.height - 1.0));
+        sim_in_camera(s, track, t + late, x);
+    }
+    return late;
+}
+
+/** Partner in camera 1 of a sight: x is the landmark in axes of camera 0, x_1 when the row of camera 1 sees it, `seen`
+ *  the bearing with its noise, before the lens. Returns 0 if camera 1 does not see it. */
+static inline int sim_partner(const struct simulation *s, const double x[3], const double x_1[3], const double seen[3],
                               struct sim_sight *sight)
 {
     double there[3], direction[3], along = s->option.pixel / s->rig.focal * normal();
     const double share = real(0, 1), wrong = real(0, 1), size = real(3, 10) * (real(-1, 1) < 0 ? -1 : 1);
-    rotate(s->rig.R_1_0, x, there);
+    rotate(s->rig.R_1_0, x_1, there);
     for (int k = 0; k < 3; k++) there[k] += s->rig.t_1_0[k];
     if (s->rig.cameras < 2 || share >= s->option.partners || !sim_seen(&s->rig, there)) return 0;
-    for (int k = 0; k < 3; k++) direction[k] = s->option.place ? x[k] : seen[k] * x[2] / seen[2];
+    for (int k = 0; k < 3; k++) direction[k] = s->option.place ? x_1[k] : x_1[k] - x[k] + seen[k] * x[2] / seen[2];
     rotate(s->rig.R_1_0, direction, there);
     for (int k = 0; k < 3; k++) there[k] += s->rig.t_1_0[k];
     unit(there);
@@ -449,9 +487,12 @@ static inline int sim_partner(const struct simulation *s, const double x[3], con
     return 1;
 }
 
-/** Sight of a landmark at x, in axes of camera 0. */
-static inline void sim_sight(struct simulation *s, struct sim_track *track, const double x[3], struct sim_sight *sight)
+/** Sight of a landmark at x, in axes of camera 0, in a frame of the path's time t. */
+static inline void sim_sight(struct simulation *s, struct sim_track *track, double t, const double x_frame[3],
+                             struct sim_sight *sight)
 {
+    double x[3] = {x_frame[0], x_frame[1], x_frame[2]}, x_1[3] = {x[0], x[1], x[2]};
+    const double late = sim_row(s, track, 0, t, x), late_1 = sim_row(s, track, 1, t, x_1);
     const double sigma = s->option.pixel / s->rig.focal, step = s->option.walk / s->rig.focal;
     double by[2] = {track->error[0] + sigma * normal(), track->error[1] + sigma * normal()}, v[3], seen[3];
     track->error[0] += step * normal(), track->error[1] += step * normal();
@@ -465,7 +506,9 @@ static inline void sim_sight(struct simulation *s, struct sim_track *track, cons
     memcpy(sight->bearing, seen, sizeof seen);
     sim_lens(s, sight->bearing);
     sight->sigma = fmax(s->option.pixel, 1e-3) / s->rig.focal;
-    (void)sim_partner(s, x, seen, sight);
+    sight->late_s = s->option.untold ? 0.0 : late;
+    sight->later_s = s->option.untold ? 0.0 : late_1 - late;
+    (void)sim_partner(s, x, x_1, seen, sight);
 }
 
 /** 1 if the body hides a landmark at x, in axes of camera 0, or has gone with it. */
@@ -512,7 +555,7 @@ static inline int sim_frame(struct simulation *s, int k, struct sim_frame *frame
         if (black) s->track[i].id = 0;
         if (black || !sim_alive(s, &s->track[i], frame->t_s, c, R, x)) continue;
         s->track[i].frames--;
-        sim_sight(s, &s->track[i], x, &frame->sight[frame->n++]);
+        sim_sight(s, &s->track[i], frame->t_s, x, &frame->sight[frame->n++]);
     }
     return !dropped;
 }

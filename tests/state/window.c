@@ -127,49 +127,91 @@ struct scene {
     struct vf_landmark_rig rig;
     struct rigid pose[VF_WINDOW_FRAMES];
     struct vf_landmark landmark;
+    struct vf_landmark_drift drift[VF_WINDOW_FRAMES];
     uint32_t seen;
 };
+
+/** By how much the offsets of camera 1 move its bearing along the epipolar line: all alike, and turned, to first order,
+ *  about z. */
+static double moved_along(const float stereo[VF_WINDOW_STEREO], const double other[3], const double along[3])
+{
+    const double turn[3] = {0, 0, stereo[VF_STEREO_TURN]};
+    double moved[3];
+    cross(turn, other, moved);
+    return stereo[VF_STEREO_OFFSET] + dot(along, moved);
+}
 
 /** Residuals of a frame as the definition has them: camera 0, two, and camera 1's. */
 static void residuals(const struct scene *s, int f, const struct rigid *pose, const double b[3], double inverse,
                       double r[3])
 {
     const struct vf_window_sight *sight = &s->landmark.sight[f];
-    double X[3], seen[3], other[3], one[3], two[3], along[3], t[3], range[3];
-    float a[3], c[3];
+    const struct vf_landmark_drift *d = &s->drift[f];
+    double turn[3], own[9], back[9], X[3], seen[3], other[3], one[3], two[3], along[3], t[3], range[3];
+    float a[3], c[3], framed[3];
     rotate(pose->R, b, X);
     for (int k = 0; k < 3; k++) {
         X[k] = X[k] / inverse + pose->t[k];
         seen[k] = sight->bearing[k];
         other[k] = sight->other[k];
         t[k] = s->rig.t_1_0[k];
+        X[k] -= (double)sight->late_s * d->velocity[k]; /* the camera has gone on until the row is exposed, and has */
+        turn[k] = (double)sight->late_s * d->rate[k];   /* turned: the bearing in axes of the frame */
     }
-    vf_landmark_axes(sight->bearing, a, c);
+    rotation_of(turn, own);
+    rotate(own, seen, one);
     for (int k = 0; k < 3; k++) {
-        one[k] = a[k];
-        two[k] = c[k];
+        framed[k] = (float)one[k];
+        turn[k] = -turn[k];
+    }
+    rotation_of(turn, back);
+    vf_landmark_axes(framed, a, c);
+    for (int k = 0; k < 3; k++) one[k] = a[k], two[k] = c[k];
+    rotate(back, one, one);
+    rotate(back, two, two);
+    rotate(back, X, X);
+    for (int k = 0; k < 3; k++) {
+        turn[k] = -(double)sight->later_s * d->rate[k];
         range[k] = seen[k] * length(X);
     }
     r[0] = dot(one, X) / dot(seen, X) * sight->weight;
     r[1] = dot(two, X) / dot(seen, X) * sight->weight;
     double R[9];
     for (int k = 0; k < 9; k++) R[k] = s->rig.R_1_0[k];
+    for (int k = 0; k < 3; k++) range[k] -= (double)sight->later_s * d->velocity[k];
+    rotation_of(turn, back);
+    rotate(back, range, range); /* until the row of camera 1 is exposed */
     rotate(R, range, range);
     for (int k = 0; k < 3; k++) range[k] += t[k];
     for (int k = 0; k < 3; k++) along[k] = t[k] - dot(t, other) * other[k];
     unit(along);
-    r[2] = sight->other_weight > 0 ? (dot(along, range) / dot(other, range) + s->rig.disparity) * sight->other_weight
-                                   : 0;
+    r[2] = sight->other_weight > 0
+               ? (dot(along, range) / dot(other, range) + moved_along(s->rig.stereo, other, along)) *
+                     sight->other_weight
+               : 0;
 }
 
-static void any_scene(struct scene *s, double error)
+/** Point x in axes of a camera that goes on for a time. */
+static void go_on(const struct vf_landmark_drift *d, double time_s, double x[3])
+{
+    double turn[3], R[9];
+    for (int k = 0; k < 3; k++) {
+        x[k] -= time_s * d->velocity[k];
+        turn[k] = -time_s * d->rate[k];
+    }
+    rotation_of(turn, R);
+    rotate(R, x, x);
+}
+
+static void any_scene(struct scene *s, double error, int shutter)
 {
     memset(s, 0, sizeof *s);
     double w[3] = {0.02 * normal(), 0.02 * normal(), 0.02 * normal()}, R[9];
     rotation_of(w, R);
     for (int k = 0; k < 9; k++) s->rig.R_1_0[k] = (float)R[k];
     s->rig.t_1_0[0] = -0.11f;
-    s->rig.disparity = (float)(3e-4 * normal());
+    for (int n = 0; n < VF_WINDOW_STEREO; n++) s->rig.stereo[n] = (float)(3e-4 * normal());
+    s->rig.turns = 1;
     struct vf_landmark *l = &s->landmark;
     l->id = 7;
     l->host = 3;
@@ -188,9 +230,18 @@ static void any_scene(struct scene *s, double error)
         if (!host && (f % 3 == 1 || real(0, 1) < 0.3)) continue;
         l->seen |= 1u << f;
         rotate(s->pose[f].R, b, X);
+        struct vf_landmark_drift *d = &s->drift[f];
+        struct vf_window_sight *sight = &l->sight[f];
         for (int k = 0; k < 3; k++) X[k] = X[k] / l->inverse + s->pose[f].t[k] + error * normal();
+        if (shutter) { /* up to 2 rad/s and 4 m/s, 15 ms */
+            sight->late_s = (float)real(-0.015, 0.015), sight->later_s = (float)real(-0.001, 0.001);
+            for (int k = 0; k < 3; k++) d->rate[k] = (float)real(-1, 1), d->velocity[k] = (float)real(-2, 2);
+        }
+        go_on(d, (double)sight->late_s, X);
+        memcpy(Y, X, sizeof Y);
+        go_on(d, (double)sight->later_s, Y);
         for (int k = 0; k < 9; k++) R[k] = s->rig.R_1_0[k];
-        rotate(R, X, Y);
+        rotate(R, Y, Y);
         for (int k = 0; k < 3; k++) Y[k] += s->rig.t_1_0[k];
         unit(X);
         unit(Y);
@@ -212,8 +263,19 @@ static void poses_of(const struct scene *s, struct vf_pose pose[VF_WINDOW_FRAMES
     }
 }
 
-/** Column of the derivatives: 0..2 the landmark, 3 the offset of disparities, 4.. the poses. */
-enum { COLUMNS = 4 + VF_WINDOW_MOVING };
+/** Column of the derivatives: 0..2 the landmark, 3.. the offsets of camera 1, then the poses. */
+enum { POSES = 3 + VF_WINDOW_STEREO, COLUMNS = POSES + VF_WINDOW_MOVING };
+
+/** moved_along() of a sight. */
+static double moved_by(const struct vf_landmark_rig *rig, const struct vf_window_sight *sight,
+                       const float off[VF_WINDOW_STEREO])
+{
+    double other[3], along[3], t[3];
+    for (int k = 0; k < 3; k++) other[k] = sight->other[k], t[k] = rig->t_1_0[k];
+    for (int k = 0; k < 3; k++) along[k] = t[k] - dot(t, other) * other[k];
+    unit(along);
+    return moved_along(off, other, along);
+}
 
 static void shifted_residuals(const struct scene *s, int column, double by, double r[3 * VF_WINDOW_FRAMES])
 {
@@ -225,10 +287,10 @@ static void shifted_residuals(const struct scene *s, int column, double by, doub
         b[k] = s->landmark.bearing[k] + (column == 0 ? by * one[k] : column == 1 ? by * two[k] : 0);
     unit(b);
     const double inverse = s->landmark.inverse + (column == 2 ? by : 0);
-    double disparity = column == 3 ? by : 0;
+    if (column >= 3 && column < POSES) now.rig.stereo[column - 3] = 0;
     for (int f = 0; f < VF_WINDOW_FRAMES; f++) {
         struct rigid pose = s->pose[f];
-        const int k = column - 4 - 6 * f;
+        const int k = column - POSES - 6 * f;
         memset(r + 3 * f, 0, 3 * sizeof *r);
         if (!(s->landmark.seen >> f & 1)) continue;
         if (k >= 0 && k < 3) pose.t[k] += by;
@@ -239,7 +301,12 @@ static void shifted_residuals(const struct scene *s, int column, double by, doub
             product(turn, pose.R, 0, pose.R);
         }
         residuals(&now, f, &pose, b, inverse, r + 3 * f);
-        if (now.landmark.sight[f].other_weight > 0) r[3 * f + 2] += disparity * now.landmark.sight[f].other_weight;
+        if (column >= 3 && column < POSES && now.landmark.sight[f].other_weight > 0) {
+            float off[VF_WINDOW_STEREO] = {0};
+            off[column - 3] = 1; /* in double: the value and its change */
+            r[3 * f + 2] += (s->rig.stereo[column - 3] + by) * moved_by(&s->rig, &now.landmark.sight[f], off) *
+                            now.landmark.sight[f].other_weight;
+        }
     }
 }
 
@@ -283,11 +350,11 @@ static void landmarks(void **state)
         static double J[COLUMNS][ROWS];
         double r[ROWS] = {0}, up[ROWS], down[ROWS];
         memset(J, 0, sizeof J);
-        any_scene(&s, run % 2 ? 0.003 : 0);
+        any_scene(&s, run % 2 ? 0.003 : 0, run % 3 == 1);
         struct vf_landmark_place place = {{s.landmark.bearing[0], s.landmark.bearing[1], s.landmark.bearing[2]},
                                           s.landmark.inverse};
         poses_of(&s, pose);
-        vf_landmark_rows_of(&rows, &s.landmark, &place, &s.rig, pose);
+        vf_landmark_rows_of(&rows, &s.landmark, &place, &s.rig, pose, s.drift);
         shifted_residuals(&s, -1, 0, r);
         r[ROWS - 1] = (s.landmark.inverse - VF_WINDOW_RANGE_MEAN) / VF_WINDOW_RANGE_SIGMA;
         int outlier = 0;
@@ -299,16 +366,16 @@ static void landmarks(void **state)
             REQUIRE(fabs(r[i] - found) < 2e-3, "run %d, row %d: %g, not %g\n", run, i, found, r[i]);
         }
         for (int c = 0; c < COLUMNS; c++) {
-            if (c >= 4 && (c - 4) / 6 == s.landmark.host) continue;
+            if (c >= POSES && (c - POSES) / 6 == s.landmark.host) continue;
             shifted_residuals(&s, c, 1e-6, up);
             shifted_residuals(&s, c, -1e-6, down);
             for (int i = 0; i < ROWS - 1; i++) J[c][i] = (up[i] - down[i]) / 2e-6;
             if (c == 2) J[c][ROWS - 1] = 1 / VF_WINDOW_RANGE_SIGMA;
             for (int i = 0; i < ROWS; i++) {
-                const double found = c < 3                  ? (double)rows.point[c][i % 3][i / 3]
-                                     : c == 3               ? (i % 3 == 2 ? (double)rows.disparity[i / 3] : 0)
-                                     : i / 3 == (c - 4) / 6 ? (double)rows.pose[i % 3][(c - 4) % 6][i / 3]
-                                                            : 0;
+                const double found = c < 3                      ? (double)rows.point[c][i % 3][i / 3]
+                                     : c < POSES                ? (i % 3 == 2 ? (double)rows.stereo[c - 3][i / 3] : 0)
+                                     : i / 3 == (c - POSES) / 6 ? (double)rows.pose[i % 3][(c - POSES) % 6][i / 3]
+                                                                : 0;
                 REQUIRE(fabs(found - J[c][i]) < 2e-3 + 1e-4 * fabs(J[c][i]), "run %d, column %d, row %d: %g, not %g\n",
                         run, c, i, found, J[c][i]);
             }
@@ -334,7 +401,7 @@ static void landmarks(void **state)
                 slope += (J[a][k] - by[0] * J[0][k] - by[1] * J[1][k] - by[2] * J[2][k]) * r[k];
             double scale = 0;
             for (int k = 0; k < ROWS; k++) scale += J[a][k] * J[a][k];
-            const double g = a == 3 ? e->disparity[1] : side_of(e, 0, a - 4);
+            const double g = a < POSES ? e->stereo[VF_WINDOW_STEREO_PAIRS + a - 3] : side_of(e, 0, a - POSES);
             REQUIRE(fabs(g - slope) < 1e-3 * (1 + sqrt(scale)), "run %d, slope of column %d: %g, not %g\n", run, a, g,
                     slope);
             for (int b = a; b < COLUMNS; b++) {
@@ -343,7 +410,9 @@ static void landmarks(void **state)
                     whole += (J[a][k] - by[0] * J[0][k] - by[1] * J[1][k] - by[2] * J[2][k]) * J[b][k];
                     scale_b += J[b][k] * J[b][k];
                 }
-                const double h = a > 3 ? element_of(e, a - 4, b - 4) : b == 3 ? e->disparity[0] : side_of(e, 1, b - 4);
+                const double h = a >= POSES  ? element_of(e, a - POSES, b - POSES)
+                                 : b < POSES ? e->stereo[vf_offsets_pair(a - 3, b - 3)]
+                                             : side_of(e, 1 + a - 3, b - POSES);
                 REQUIRE(fabs(h - whole) < 1e-4 * (1 + sqrt(scale * scale_b)), "run %d, columns %d, %d: %g, not %g\n",
                         run, a, b, h, whole);
             }
@@ -351,14 +420,15 @@ static void landmarks(void **state)
         /* its change where poses change */
         float change[VF_WINDOW_FRAMES][6];
         double y[3] = {0}, x[3];
-        const float turn = 2e-4f;
+        const double turn[VF_WINDOW_STEREO] = {2e-4, -3e-4};
         memset(change, 0, sizeof change);
         for (int k = 0; k < ROWS; k++) {
-            double all = r[k] + (double)turn * J[3][k];
+            double all = r[k];
+            for (int n = 0; n < VF_WINDOW_STEREO; n++) all += turn[n] * J[3 + n][k];
             for (int f = 0; f < VF_WINDOW_FRAMES; f++)
                 for (int c = 0; c < 6; c++) {
                     change[f][c] = f == s.landmark.host ? 0 : 1e-4f * (float)((f + c) % 5 - 2);
-                    all += (double)change[f][c] * J[4 + 6 * f + c][k];
+                    all += (double)change[f][c] * J[POSES + 6 * f + c][k];
                 }
             for (int c = 0; c < 3; c++) y[c] -= J[c][k] * all;
         }
@@ -477,7 +547,7 @@ static void spread(void **state)
     shake(34);
     for (int run = 0; run < 20; run++) {
         enum { C = VF_WINDOW_MOVING };
-        static double F[20][C + 1];
+        static double F[20][C + VF_WINDOW_STEREO];
         const int host = run % VF_WINDOW_FRAMES;
         struct vf_window_host *e = &work.host[host];
         const struct vf_relative_map *map = e->map[work.trial];
@@ -490,16 +560,19 @@ static void spread(void **state)
         memset(work.in, 0, sizeof work.in);
         work.in[host] = e->frames | 1u << host;
         for (int f = 0; f < VF_WINDOW_FRAMES; f++) work.of[f] = (work.in[host] >> f & 1) << host;
-        for (int i = 0; i < 20; i++) { /* rows; the last element by the offset of disparities */
-            for (int c = 0; c <= C; c++) F[i][c] = c == C || e->frames >> c / 6 & 1 ? normal() : 0;
+        for (int i = 0; i < 20; i++) { /* rows; the last elements by the offsets of camera 1 */
+            for (int c = 0; c < C + VF_WINDOW_STEREO; c++) F[i][c] = c >= C || e->frames >> c / 6 & 1 ? normal() : 0;
             for (int a = 0; a < C; a++) {
                 e->g[0][a / 6][a % 6] += F[i][a];
-                e->g[1][a / 6][a % 6] += F[i][a] * F[i][C];
+                for (int n = 0; n < VF_WINDOW_STEREO; n++) e->g[1 + n][a / 6][a % 6] += F[i][a] * F[i][C + n];
                 for (int b = a / 6 * 6; b < C; b++)
                     e->H[vf_window_pair(a / 6, b / 6)][a % 6][b % 6] += F[i][a] * F[i][b];
             }
-            e->disparity[0] += F[i][C] * F[i][C];
-            e->disparity[1] += F[i][C];
+            for (int n = 0; n < VF_WINDOW_STEREO; n++) {
+                for (int m = n; m < VF_WINDOW_STEREO; m++)
+                    e->stereo[vf_offsets_pair(n, m)] += F[i][C + n] * F[i][C + m];
+                e->stereo[VF_WINDOW_STEREO_PAIRS + n] += F[i][C + n];
+            }
         }
         for (int i = 0; i < VF_WINDOW_MAPS; i++) vf_window_maps(&window, &work, i);
         for (int h = 0; h < VF_WINDOW_FRAMES; h++) vf_window_host_of(&work.host[h], work.trial);
@@ -511,7 +584,8 @@ static void spread(void **state)
             for (int c = 0; c < VF_WINDOW_COLUMNS; c++)
                 x[c] = c < VF_WINDOW_MOVING || c >= VF_WINDOW_OFFSET ? normal() : 0;
             for (int i = 0; i < 20; i++) {
-                double row = F[i][C] * x[VF_WINDOW_DISPARITY];
+                double row = 0;
+                for (int n = 0; n < VF_WINDOW_STEREO; n++) row += F[i][C + n] * x[VF_WINDOW_DISPARITY + n];
                 for (int f = 0; f < VF_WINDOW_FRAMES; f++) {
                     float change[6];
                     if (!(e->frames >> f & 1)) continue;
@@ -652,7 +726,8 @@ static void about(const char *name, const char *what, double mean, double least,
 }
 
 /** Flights of which errors are what the covariance says: noise as stated; a time offset and an offset of disparities,
- *  which are found; a camera mounted otherwise than told; tracks that are wrong; vibration; a while without sights. */
+ *  which are found; a camera mounted otherwise than told; tracks that are wrong; vibration; a rolling shutter; camera 1
+ *  turned, which is found; a while without sights. */
 static void flights(void **state)
 {
     (void)state;
@@ -676,6 +751,14 @@ static void flights(void **state)
          .pixel = 0.5,
          .life = 30,
          .vibration = 5},
+        {.name = "shutter of 30 us a row",
+         .runs = RUNS,
+         .seconds = 6,
+         .size = 1,
+         .pixel = 0.5,
+         .life = 30,
+         .row_s = 30e-6},
+        {.name = "camera 1 turned", .runs = RUNS, .seconds = 6, .size = 1, .pixel = 0.5, .life = 30, .turned = 0.004},
         {.name = "1 s without sights", .runs = RUNS, .seconds = 6, .size = 1, .pixel = 0.5, .life = 30, .dark = 1},
     };
     shake(36);
@@ -687,6 +770,7 @@ static void flights(void **state)
         about(flight[i].name, "position", sum.nees[0], least, most);
         about(flight[i].name, "attitude", sum.nees[1], least, most);
         about(flight[i].name, "velocity", sum.nees[2], least, most);
+        about(flight[i].name, "turn, mrad", 1e3 * sum.turned, -1e-9, 0.4);
         about(flight[i].name, "offset", sum.offset, 0, RUNS > 2 ? 2.5 : 6);
         about(flight[i].name, "disparities", sum.disparity, 0, RUNS > 2 ? 2.5 : 6);
         print_message("%-28s %-12s %.1f mm, %.2f mrad; offset %.2f ms, disparities %.3f mrad\n", flight[i].name, "rms",

@@ -22,17 +22,18 @@ static const double focal_px = 460, baseline_m = 0.11;
  *  track [frames]; wrong: share of sights off by twenty deviations; dark: seconds without sights in the middle;
  *  vibration: of the frame, on each axis, at 80 to 190 Hz [m/s^2], and a hundredth of it of rates [rad/s]; offset_s,
  *  disparity: true time offset, and offset of disparities [rad]; mount_rad: deviation of the camera's attitude on the
- *  IMU from that told, each axis. */
+ *  IMU from that told, each axis; row_s: time from a row to the next one of a rolling shutter; turned: turn of camera 1
+ *  about its optical axis beside that told [rad]. */
 struct flight {
     const char *name;
     int runs;
-    double seconds, size, pixel, life, wrong, dark, offset_s, disparity, vibration, mount_rad;
+    double seconds, size, pixel, life, wrong, dark, offset_s, disparity, vibration, mount_rad, row_s, turned;
 };
 
 /** Means over runs and steps: squares of normalised errors of position, attitude, velocity; at the end those of the
- *  offsets, root mean square errors; deviations of position and yaw at the end. */
+ *  offsets, root mean square errors; mean error of camera 1's turn; deviations of position and yaw at the end. */
 struct flown {
-    double nees[3], offset, disparity, position_m, attitude_rad, offset_s, disparity_rad, sigma[2], misfit;
+    double nees[3], offset, disparity, position_m, attitude_rad, offset_s, disparity_rad, sigma[2], misfit, turned;
 };
 
 struct wave {
@@ -198,21 +199,22 @@ static inline void blur(const double b[3], double sigma, float out[3])
 }
 
 /** Sight of a point at X in axes of camera 0: bearing with noise; place in camera 1 of the point at that bearing and of
- *  that range, with noise along the line. */
+ *  that range, with noise along the line. gone: where it moves in these axes until camera 1 sees it. */
 static inline struct vf_sight sight_of(const struct flight *f, const struct vf_window_rig *rig, uint32_t id,
-                                       const double X[3])
+                                       const double X[3], const double gone[3])
 {
     struct vf_sight s = {.id = id, .sigma = (float)(f->pixel / focal_px), .other_sigma = (float)(f->pixel / focal_px)};
     double b[3] = {X[0], X[1], X[2]}, Y[3], along[3];
     unit(b);
     blur(b, s.sigma * (real(0, 1) < f->wrong ? 20 : 1), s.bearing);
-    for (int k = 0; k < 3; k++) Y[k] = (double)s.bearing[k] * length(X);
+    for (int k = 0; k < 3; k++) Y[k] = (double)s.bearing[k] * length(X) + gone[k];
     rotate(rig->R_1_0, Y, Y);
     for (int k = 0; k < 3; k++) Y[k] += rig->t_1_0_m[k];
     unit(Y);
     for (int k = 0; k < 3; k++) along[k] = rig->t_1_0_m[k] - dot(rig->t_1_0_m, Y) * Y[k];
     unit(along);
-    const double off = (double)s.other_sigma * normal() + f->disparity;
+    const double turn = along[1] * Y[0] - along[0] * Y[1]; /* along' [z] Y */
+    const double off = (double)s.other_sigma * normal() + f->disparity + f->turned * turn;
     for (int k = 0; k < 3; k++) Y[k] += off * along[k];
     unit(Y);
     for (int k = 0; k < 3; k++) s.other[k] = (float)Y[k];
@@ -227,17 +229,57 @@ static inline int in_view(const double R[9], const double c[3], const double at[
     return X[2] > 0.3 && fabs(X[0] / X[2]) < 0.82 && fabs(X[1] / X[2]) < 0.52;
 }
 
+/** Camera 0 at a time of the IMU's clock: its place and axes. */
+static inline void camera_at(const struct flight_path *path, const struct vf_window_rig *rig, double t, double c[3],
+                             double axes[9])
+{
+    double v[3], a[3], R[9], arm[3];
+    flight_position(path, t, c, v, a);
+    flight_attitude(path, t, R);
+    product(R, rig->R_imu_cam, 0, axes);
+    rotate(R, rig->p_imu_cam_m, arm);
+    for (int k = 0; k < 3; k++) c[k] += arm[k];
+}
+
+/** Time by which the row of a camera that sees a point is later than the middle row, at t; X: the point then, in axes
+ *  of camera 0. */
+static inline double row_of(const struct flight *f, const struct flight_path *path, const struct vf_window_rig *rig,
+                            int camera, double t, const double point[3], double X[3])
+{
+    double late = 0, c[3], axes[9];
+    for (int i = 0; i < 4; i++) {
+        double Y[3] = {X[0], X[1], X[2]};
+        if (camera) rotate(rig->R_1_0, X, Y);
+        for (int k = 0; k < 3 && camera; k++) Y[k] += rig->t_1_0_m[k];
+        late = f->row_s * focal_px * Y[1] / Y[2];
+        camera_at(path, rig, t + late, c, axes);
+        (void)in_view(axes, c, point, X);
+    }
+    return late;
+}
+
+/** A sight of a rolling shutter: X is the point at the frame's time t. */
+static inline struct vf_sight rolling_sight(const struct flight *f, const struct flight_path *path,
+                                            const struct vf_window_rig *rig, double t, const struct flight_point *point,
+                                            const double X[3])
+{
+    double x[2][3] = {{X[0], X[1], X[2]}, {X[0], X[1], X[2]}}, late[2], gone[3] = {0, 0, 0};
+    for (int c = 0; c < 2 && f->row_s != 0; c++) {
+        late[c] = row_of(f, path, rig, c, t, point->at, x[c]);
+        for (int k = 0; k < 3 && c; k++) gone[k] = x[1][k] - x[0][k];
+    }
+    struct vf_sight s = sight_of(f, rig, point->id, x[0], gone);
+    if (f->row_s != 0) s.late_s = (float)late[0], s.later_s = (float)(late[1] - late[0]);
+    return s;
+}
+
 /** Sights of all points at a time of the IMU's clock; points that have left the view or lived their time are replaced
  *  by others. */
 static inline void look(const struct flight *f, const struct flight_path *path, const struct vf_window_rig *rig,
                         double t, struct flight_point point[POINTS], uint32_t *ids, struct vf_sight sight[POINTS])
 {
-    double p[3], v[3], a[3], R[9], camera[9], arm[3], X[3];
-    flight_position(path, t, p, v, a);
-    flight_attitude(path, t, R);
-    product(R, rig->R_imu_cam, 0, camera);
-    rotate(R, rig->p_imu_cam_m, arm);
-    for (int k = 0; k < 3; k++) p[k] += arm[k];
+    double p[3], camera[9], X[3];
+    camera_at(path, rig, t, p, camera);
     for (int i = 0; i < POINTS; i++) {
         if (!point[i].id || point[i].frames-- <= 0 || !in_view(camera, p, point[i].at, X)) {
             const double z = 2 + 8 * real(0, 1) * real(0, 1);
@@ -249,7 +291,7 @@ static inline void look(const struct flight *f, const struct flight_path *path, 
             point[i].id = ++*ids;
             point[i].frames = 1 + (int)(-f->life * log(real(1e-9, 1)));
         }
-        sight[i] = sight_of(f, rig, point[i].id, X);
+        sight[i] = rolling_sight(f, path, rig, t, &point[i], X);
     }
 }
 
@@ -302,6 +344,7 @@ static inline int fly_once(struct vf_window *w, const struct flight *f, struct f
     for (int k = 0; k < 3; k++) off[k] = f->mount_rad * normal();
     rotation_of(off, turn);
     product(turn, rig.R_imu_cam, 0, told.R_imu_cam);
+    told.turn_rad = f->turned != 0 ? 0.005 : 0;
     vf_window_start(w, &told, &noise, &first);
     const int steps = (int)(f->seconds * FRAME_HZ);
     for (int i = 0; i <= steps; i++) {
@@ -316,10 +359,11 @@ static inline int fly_once(struct vf_window *w, const struct flight *f, struct f
         vf_window_nav(w, &window_work, &nav);
         if (i) judge(&path, &nav, sum);
     }
-    const double late = w->offset_s - f->offset_s, apart = w->disparity_rad - f->disparity;
+    const double late = w->offset_s - f->offset_s, apart = w->stereo_rad[0] - f->disparity;
     sum->offset += late * late / w->covariance[VF_WINDOW_SAID_OFFSET * (VF_WINDOW_SAID + 1)];
     sum->disparity += apart * apart / w->covariance[VF_WINDOW_SAID_DISPARITY * (VF_WINDOW_SAID + 1)];
     sum->offset_s += late * late;
+    sum->turned += fabs(w->stereo_rad[VF_STEREO_TURN] - f->turned) / f->runs;
     sum->disparity_rad += apart * apart;
     return steps;
 }

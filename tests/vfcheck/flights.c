@@ -127,14 +127,18 @@ static int step_both(int32_t parity)
     return memcmp(host, copied, COMPARED) != 0;
 }
 
-/** Sights of a frame by the kind of flight. */
-static void draw_sights(enum kind kind, int i, const struct flight *f, const struct flight_path *path,
+/** Sights of a frame by the kind of flight; rows: 1: with times of rows. */
+static void draw_sights(enum kind kind, int rows, int i, const struct flight *f, const struct flight_path *path,
                         const struct vf_window_rig *rig, struct flight_point *point, uint32_t *ids)
 {
     struct vf_sight drawn[POINTS];
     look(f, path, rig, (double)i / FRAME_HZ, point, ids, drawn);
     seen->count = kind == FEW ? 5 : (kind == DARK && i % 12 > 4) || (kind == STILL && i % 16 == 14) ? 0 : POINTS;
     memcpy(seen->sight, drawn, sizeof drawn);
+    for (int k = 0; k < POINTS && rows; k++) {
+        seen->sight[k].late_s = 0.004f * (float)(k % 7 - 3);
+        seen->sight[k].later_s = 0.0005f * (float)(k % 3 - 1);
+    }
     for (int k = 0; k < VF_WINDOW_SIGHTS && kind == NONSENSE; k++) {
         struct vf_sight *s = &seen->sight[k];
         double b[3] = {normal(), normal(), i % 3 ? 2 : normal()};
@@ -166,6 +170,7 @@ static int check_flight(int number, int steps)
     uint32_t ids = 0;
     int standing = 0;
     rig.rests = 1;
+    rig.turn_rad = number % 4 == 2 ? 0.003 : 0.0;
     if (kind == MONO) rig.cameras = 1;
     memset(point, 0, sizeof point);
     memset(&carried, 0, sizeof carried);
@@ -187,7 +192,7 @@ static int check_flight(int number, int steps)
         const uint32_t from = vf_imu_until(imu, n, t_ns - 200000000u);
         given->command = i == 1 ? VF_WINDOW_BEGIN : i == steps ? VF_WINDOW_NONE : VF_WINDOW_GO_ON;
         vf_window_motion_of(&given->motion, &carried, &noise, imu + from, n - from < 60 ? n - from : 60, t_ns);
-        draw_sights(kind, i, &f, &path, &rig, point, &ids);
+        draw_sights(kind, number % 3 == 1, i, &f, &path, &rig, point, &ids);
         if (step_both(i % 2)) {
             size_t at = 0;
             const char *name = difference(&at);

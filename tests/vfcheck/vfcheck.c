@@ -619,6 +619,7 @@ static vfront_rig_t rig_of(const struct vf_case *k, const uint8_t *mask)
         rig.camera[c].cy_px = height_of(k, c) / 2;
         rig.camera[c].mask = mask;
         rig.camera[c].mask_pitch_bytes = (uint32_t)k->width;
+        rig.camera[c].row_us = k->number % 3 == 2 ? 8.0 * (k->number % 5 - 2) + c : 0.0; /* rolling shutter */
     }
     if (k->imu && k->number % 2) rig.imu = (vfront_imu_noise_t){2e-4, 2e-3, 2e-5, 3e-3, 8.0, 150.0, 200.0, 9.81};
     if (k->aligned) rig.camera[1].t_cam_imu_m[0] = -0.1;

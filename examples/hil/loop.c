@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+#include "loop.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "airframe.h"
+#include "examples/fault_apply.h"
+#include "examples/gyro_queue.h"
+#include "examples/pose.h"
+#include "examples/synthetic_internal.h"
+#include "session.h"
+
+#define START_NS 1000000000u /* of the first frame */
+#define LEAD_NS 100000000u   /* readings begin so long before it */
+#define ROOM_M 3.6           /* of the hall beside the square: farther away is a wall, or through it */
+#define MESSAGES_MOST 64     /* on their way to the pilot */
+#define READINGS_MOST 32     /* between two frames */
+#define EXPOSURE_NS 5000000u
+
+static const double lever_m[3] = {0.07, 0.0, 0.02}; /* camera 0, in body axes */
+static char text[700];
+
+/** A message on its way. */
+struct flying {
+    uint64_t due_ns;
+    mavlink_message_t message;
+};
+
+/** A flight under way. */
+struct run {
+    const loop_settings_t *settings;
+    loop_t *loop;
+    session_t session;
+    synthetic_t *scene;
+    vfront_rig_t rig;
+    fault_injector_t *injector;
+    gyro_queue_t queue;
+    airframe_t airframe;
+    airframe_imu_t own, camera; /* IMUs of the pilot and of the camera */
+    pilot_t pilot;
+    uint64_t now_ns, steps;
+    vfront_imu_t reading[READINGS_MOST]; /* since the frame before */
+    uint32_t readings;
+    struct flying flying[MESSAGES_MOST];
+    int messages;
+    uint64_t before_ns; /* time since the first frame of the frame before */
+    uint64_t dice;      /* of the link */
+    uint8_t *pixels[VFRONT_CAMERAS];
+    double home_m[3], R_home[9]; /* where it took off, and how it stood there: yaw */
+    uint32_t takeoffs;
+    int quality, is_finite; /* of messages since the frame before */
+    int last_counter;       /* reset_counter; -1: none */
+};
+
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
+
+static int is_finite(const mavlink_message_t *m)
+{
+    int good = isfinite(*m->as.odometry.x) && isfinite(*m->as.odometry.y) && isfinite(*m->as.odometry.z) &&
+               isfinite(*m->as.odometry.vx) && isfinite(*m->as.odometry.vy) && isfinite(*m->as.odometry.vz);
+    for (int i = 0; i < 4; i++) good &= isfinite(m->as.odometry.q[i]) != 0;
+    for (int i = 0; i < 21; i++)
+        good &= isfinite(m->as.odometry.pose_covariance[i]) && isfinite(m->as.odometry.velocity_covariance[i]);
+    return good;
+}
+
+/** A message of the board sets out for the pilot. */
+static void take(void *context, const mavlink_message_t *m)
+{
+    struct run *run = context;
+    if (m->id == MAVLINK_ODOMETRY) {
+        run->loop->messages++;
+        run->quality = m->as.odometry.quality[0];
+        run->loop->failures += run->quality < 0;
+        run->is_finite &= is_finite(m);
+        const int counter = m->as.odometry.reset_counter[0];
+        run->loop->resets += run->last_counter >= 0 && counter != run->last_counter;
+        run->last_counter = counter;
+    }
+    run->loop->obstacles += m->id == MAVLINK_OBSTACLE_DISTANCE;
+    if (run->messages == MESSAGES_MOST) return;
+    run->flying[run->messages].due_ns = run->now_ns + LOOP_DELAY_NS;
+    run->flying[run->messages++].message = *m;
+}
+
+static void arrive(struct run *run)
+{
+    int kept = 0;
+    for (int i = 0; i < run->messages; i++) {
+        if (run->flying[i].due_ns <= run->now_ns)
+            pilot_message(&run->pilot, &run->flying[i].message, run->now_ns);
+        else
+            run->flying[kept++] = run->flying[i];
+    }
+    run->messages = kept;
+}
+
+/* ---- the vehicle ------------------------------------------------------------------------------------------------- */
+
+/** Up to a time: rotors, body, both IMUs, the pilot. */
+static void fly_until(struct run *run, uint64_t t_ns)
+{
+    const uint64_t step_ns = (uint64_t)(AIRFRAME_STEP_S * 1e9 + 0.5);
+    while (run->now_ns + step_ns <= t_ns) {
+        vfront_imu_t own;
+        airframe_step(&run->airframe, run->pilot.rotor_n);
+        run->now_ns += step_ns;
+        arrive(run);
+        if (run->now_ns % AIRFRAME_READING_NS) continue;
+        airframe_imu_read(&run->own, &run->airframe, run->now_ns, &own);
+        if (run->readings < READINGS_MOST)
+            airframe_imu_read(&run->camera, &run->airframe, run->now_ns, &run->reading[run->readings++]);
+        pilot_reading(&run->pilot, &own);
+    }
+}
+
+/** Where it should be, in the world: the set point, from where it took off. */
+static void note(struct run *run, loop_frame_t *f)
+{
+    const airframe_t *a = &run->airframe;
+    const pilot_t *p = &run->pilot;
+    double square = 0.0, aim[3];
+    if (p->takeoffs != run->takeoffs) {
+        run->takeoffs = p->takeoffs;
+        memcpy(run->home_m, a->p_m, sizeof run->home_m);
+        double back[9]; /* axes of the pilot's frame in the world, by its own attitude */
+        for (int i = 0; i < 9; i++) back[i] = p->now.R_local_body[i % 3 * 3 + i / 3];
+        multiply(run->R_home, a->R_world_body, back);
+    }
+    for (int k = 0; k < 3; k++) aim[k] = run->home_m[k] + dot(&run->R_home[3 * k], p->aim_m);
+    f->t_ns = run->now_ns;
+    f->phase = p->phase;
+    f->quality = run->quality;
+    f->is_finite = run->is_finite;
+    f->ahead_m = LOOP_WALL_M - a->p_m[0];
+    f->speed_mps = square_root(dot(a->v_mps, a->v_mps) + 1e-6);
+    memcpy(f->at_m, a->p_m, sizeof f->at_m);
+    memcpy(f->aim_m, aim, sizeof f->aim_m);
+    for (int k = 0; k < 3; k++) square += (a->p_m[k] - aim[k]) * (a->p_m[k] - aim[k]);
+    f->error_m = p->phase == PILOT_FLIES ? square_root(square + 1e-6) : 0.0;
+    run->quality = 0;
+    run->is_finite = 1;
+}
+
+/** 1 if it is in a wall, or upside down. */
+static int has_crashed(const struct run *run)
+{
+    const double *p = run->airframe.p_m;
+    const double ahead_most = run->settings->has_wall ? LOOP_WALL_M : PILOT_SIDE_M + ROOM_M;
+    return p[0] < -ROOM_M || p[0] > ahead_most || p[1] < -ROOM_M || p[1] > PILOT_SIDE_M + ROOM_M || p[2] > 4.0 ||
+           run->airframe.R_world_body[8] < 0.3;
+}
+
+/* ---- frames ------------------------------------------------------------------------------------------------------ */
+
+static void draw(struct run *run, uint32_t index, vfront_frame_t *f)
+{
+    double R_cam_imu[9], R_imu_cam[9], R[9], t[3];
+    synthetic_camera_axes(R_cam_imu);
+    for (int i = 0; i < 9; i++) R_imu_cam[i] = R_cam_imu[i % 3 * 3 + i / 3];
+    multiply(R, run->airframe.R_world_body, R_imu_cam);
+    for (int k = 0; k < 3; k++) t[k] = run->airframe.p_m[k] + dot(&run->airframe.R_world_body[3 * k], lever_m);
+    memset(f, 0, sizeof *f);
+    f->t_ns = run->now_ns - EXPOSURE_NS / 2;
+    f->exposure_ns = EXPOSURE_NS;
+    for (int32_t i = 0; i < run->rig.cameras; i++) {
+        vfront_picture_t *p = &f->picture[i];
+        p->width_px = run->settings->width_px;
+        p->height_px = run->settings->height_px;
+        p->pitch_bytes = (uint32_t)p->width_px;
+        p->data = run->pixels[i];
+        synthetic_render_from(run->scene, index, R, t, i, run->pixels[i], (size_t)p->width_px);
+    }
+}
+
+/** What the script does to the link. */
+struct link_state {
+    int is_lost, is_touched;
+    uint32_t flips;
+};
+
+static struct link_state look(struct run *run, uint32_t index, uint64_t since_ns)
+{
+    struct link_state l = {0};
+    const fault_script_t *s = run->settings->script;
+    for (uint32_t i = 0; s && i < s->count; i++) {
+        const fault_t *f = &s->fault[i];
+        if (!fault_active(f, index, since_ns, run->before_ns)) continue;
+        l.is_touched = 1;
+        const double percent = (double)(synthetic_hash(run->dice++) % 10000) / 100.0;
+        if (f->kind == FAULT_LOSS) l.is_lost |= percent < f->argument[0];
+        if (f->kind == FAULT_CORRUPT) l.flips += (uint32_t)f->argument[0];
+    }
+    run->before_ns = since_ns;
+    return l;
+}
+
+static const char *await(struct run *run, reply_t *reply)
+{
+    const char *error = session_await(&run->session, reply, WIRE_TIMEOUT_MS);
+    if (!error && !reply->has_outcome && !reply->is_on && !reply->is_damaged) return "the board does not answer";
+    return error;
+}
+
+/** A frame to the board, and what it says. Readings wait in the queue until a step has taken them. */
+static const char *deliver(struct run *run, vfront_frame_t *frame, uint32_t flips)
+{
+    static reply_t reply;
+    memset(&reply, 0, sizeof reply);
+    const char *error = session_send(&run->session, frame, run->rig.cameras, 0, flips);
+    if (!error) error = await(run, &reply);
+    if (error || reply.is_damaged) return error;
+    if (!reply.outcome.status || reply.outcome.status == VFRONT_E_IMU) gyro_queue_clear(&run->queue);
+    return NULL;
+}
+
+/** A frame with its faults, and the readings once more on their own, by which the board's time goes on. */
+static const char *send(struct run *run, uint32_t index)
+{
+    static reply_t reply;
+    static vfront_imu_t own[READINGS_MOST];
+    vfront_frame_t frame;
+    int deliveries = 1;
+    draw(run, index, &frame);
+    fly_until(run, (run->now_ns / AIRFRAME_READING_NS + 1) * AIRFRAME_READING_NS); /* the reading behind the middle */
+    frame.imu = run->reading;
+    frame.imu_count = run->readings;
+    const struct link_state l = look(run, index, run->now_ns - START_NS);
+    run->loop->frame[index].is_touched = l.is_touched;
+    if (run->injector) deliveries = fault_apply(run->injector, &frame);
+    if (deliveries < 0) return "faults need pictures of the rig's size in host memory";
+    run->readings = 0;
+    const uint32_t count = frame.imu_count < READINGS_MOST ? frame.imu_count : READINGS_MOST;
+    if (count) memcpy(own, frame.imu, count * sizeof *own);
+    gyro_queue_add(&run->queue, &frame);
+    const char *error = NULL;
+    if (l.is_lost) return NULL; /* nor do its readings come */
+    for (int i = 0; i < deliveries && !error; i++) error = deliver(run, &frame, l.flips);
+    memset(&reply, 0, sizeof reply);
+    if (!error) error = session_readings(&run->session, own, count, run->now_ns);
+    return error ? error : await(run, &reply);
+}
+
+/* ---- open, close ------------------------------------------------------------------------------------------------- */
+
+/** Hall around the square, or around the way to the wall. */
+static void build(struct run *run)
+{
+    static double way_m[9 * 7 * 3][3];
+    uint32_t count = 0;
+    const int deep = run->settings->has_wall ? 9 : 5;
+    for (int i = 0; i < deep; i++)
+        for (int k = 0; k < 5; k++)
+            for (int h = 0; h < 3; h++) {
+                const double at[3] = {i - 1.0, k - 1.0, 0.5 + 0.5 * h};
+                memcpy(way_m[count++], at, sizeof at);
+            }
+    synthetic_hall(run->scene, (const double(*)[3])way_m, count);
+    if (!run->settings->has_wall) return;
+    const double origin[3] = {LOOP_WALL_M, 4.0, 3.0}, across[3] = {0, -7.0, 0}, down[3] = {0, 0, -3.0};
+    synthetic_board(run->scene, origin, across, down);
+}
+
+static void mount(struct run *run)
+{
+    synthetic_rig(run->scene, &run->rig);
+    airframe_imu_noise(&run->rig.imu);
+    for (int32_t i = 0; i < run->rig.cameras; i++) {
+        vfront_camera_t *c = &run->rig.camera[i];
+        for (int k = 0; k < 3; k++) c->t_cam_imu_m[k] -= dot(&c->R_cam_imu[3 * k], lever_m);
+    }
+}
+
+static const char *open_run(struct run *run)
+{
+    const loop_settings_t *s = run->settings;
+    run->scene = synthetic_open(s->width_px, s->height_px);
+    run->loop->frame = calloc(s->frames ? s->frames : 1, sizeof *run->loop->frame);
+    if (!run->scene || !run->loop->frame) return "no memory for a flight";
+    run->loop->room = s->frames;
+    build(run);
+    mount(run);
+    for (int32_t i = 0; i < run->rig.cameras; i++) {
+        run->pixels[i] = malloc((size_t)s->width_px * (size_t)s->height_px);
+        if (!run->pixels[i]) return "no memory for a picture";
+    }
+    airframe_begin(&run->airframe, 0.0, 0.0, s->seed);
+    airframe_imu_begin(&run->own, s->seed + 100);
+    airframe_imu_begin(&run->camera, s->seed + 200);
+    run->dice = s->seed + 300;
+    run->now_ns = START_NS - LEAD_NS;
+    run->is_finite = 1;
+    run->last_counter = -1;
+    run->pilot.mission = s->has_wall ? PILOT_AHEAD : PILOT_SQUARE;
+    run->pilot.square_ns = START_NS + (uint64_t)LOOP_FAULT_FRAME * LOOP_FRAME_NS + 1000000000u;
+    const char *error = s->script ? fault_open(&run->injector, s->script, "script", &run->rig) : NULL;
+    if (!error) error = session_open(&run->session, s->board, &run->rig, s->tuning);
+    run->session.take = take;
+    run->session.context = run;
+    return error;
+}
+
+static void close_run(struct run *run)
+{
+    session_close(&run->session);
+    fault_close(run->injector);
+    synthetic_close(run->scene);
+    for (int i = 0; i < VFRONT_CAMERAS; i++) free(run->pixels[i]);
+}
+
+const char *loop_run(loop_t *loop, const loop_settings_t *settings)
+{
+    static struct run run;
+    memset(&run, 0, sizeof run);
+    memset(loop, 0, sizeof *loop);
+    run.settings = settings;
+    run.loop = loop;
+    run.session.wire.fd = -1;
+    const char *error = open_run(&run);
+    for (uint32_t i = 0; i < settings->frames && !error && !loop->has_crashed; i++) {
+        fly_until(&run, START_NS + (uint64_t)i * LOOP_FRAME_NS);
+        error = send(&run, i);
+        note(&run, &loop->frame[i]);
+        loop->frames = i + 1;
+        loop->has_crashed = has_crashed(&run);
+        if (!error) continue;
+        char copy[600];
+        snprintf(copy, sizeof copy, "%s", error);
+        snprintf(text, sizeof text, "frame %" PRIu32 ": %s", i, copy);
+        error = text;
+    }
+    loop->touch_mps = run.airframe.touch_mps;
+    loop->least_up = run.airframe.least_up;
+    close_run(&run);
+    return error;
+}
+
+void loop_free(loop_t *loop)
+{
+    free(loop->frame);
+    memset(loop, 0, sizeof *loop);
+}

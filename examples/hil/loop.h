@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Closed loop: a quadrotor (airframe.h) flies in a rendered hall on the ODOMETRY of the board alone (pilot.h). Its
+ * cameras see what it does, its IMU feels it, faults of a script lie between them and the board; messages come
+ * LOOP_DELAY_NS after the middle of exposure. In lock step, as fast as both machines can.
+ *
+ *   0 s    on the floor; a second of ODOMETRY later it takes off, to PILOT_HEIGHT_M above it
+ *   6 s    faults may begin. 1 s later: a square, nose first, in 19 s
+ *   then   where its fault has ended it flies, or waits, lands, takes off again, as the pilot sees fit, and holds
+ *
+ * LOOP_WALL: instead of the square straight ahead, towards a wall.
+ */
+#ifndef HIL_LOOP_H
+#define HIL_LOOP_H
+
+#include "examples/fault_script.h"
+#include "pilot.h"
+#include "vfront.h"
+
+#define LOOP_FRAME_NS 33333333u
+#define LOOP_DELAY_NS 20000000u
+#define LOOP_FAULT_FRAME 180u
+#define LOOP_WALL_M 7.0 /* ahead of where it starts */
+
+/** A frame's time. */
+typedef struct loop_frame {
+    uint64_t t_ns;
+    pilot_phase_t phase;
+    int is_touched;   /**< 1: a fault is active. */
+    int is_finite;    /**< 1: all numbers of all messages since the frame before. */
+    int quality;      /**< Of the last message; -1 failure, 0: none came since the frame before. */
+    double at_m[3];   /**< Where it is. */
+    double aim_m[3];  /**< Where it should be: the set point, from where it took off. */
+    double speed_mps; /**< How fast it is. */
+    double error_m;   /**< Distance of the two; 0 unless it flies. */
+    double ahead_m;   /**< From the wall. */
+} loop_frame_t;
+
+/** A flight. */
+typedef struct loop {
+    loop_frame_t *frame;
+    uint32_t frames, room; /**< Flown; those for which there is room. */
+    uint32_t messages, failures, resets, obstacles;
+    double touch_mps; /**< Fastest touch-down. */
+    double least_up;  /**< Least cosine of the tilt. */
+    int has_crashed;  /**< 1: it hit the hall or turned over, and the flight ended there. */
+} loop_t;
+
+/** Settings. */
+typedef struct loop_settings {
+    const char *board; /**< HOST:PORT. */
+    const vfront_tuning_t *tuning;
+    const fault_script_t *script; /**< NULL: no faults. */
+    int32_t width_px, height_px;
+    uint32_t frames;
+    int has_wall;
+    uint64_t seed; /**< Of wind and noise. */
+} loop_settings_t;
+
+/** Fly. Returns NULL, or a one-line message, valid until the next call. */
+const char *loop_run(loop_t *loop, const loop_settings_t *settings);
+void loop_free(loop_t *loop);
+
+/** Draw it: its way from above, its height and its error over time, as SVG. Returns NULL, or a one-line message. */
+const char *loop_draw(const loop_t *loop, const char *path, const char *title);
+
+#endif
