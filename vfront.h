@@ -606,6 +606,7 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
     X(window_imu_percent, 500, 10, 10000, "noise densities of the IMU's readings for that state, relative to those of the rig; data sheets tell that of an IMU at rest, and in flight there are vibrations, errors of scale and of axes [%]") \
     X(window_rest, 0, 0, 1, "1: a camera that stands is told so (VFRONT_NAV_STANDING), and held in its place; from the next first state on") \
     X(window_stereo_urad, 0, 0, 20000, "standard deviation of the calibrated turn of camera 1 about its optical axis, which the state then corrects; 0: it is right. A common offset of all disparities is corrected always [1/10^6 rad]") \
+    X(map, 0, 0, VFRONT_MAP, "1: places are remembered: keyframes and loops; needs tracks, key points with descriptors, ego, and a calibrated camera 0") \
     X(dense, 0, 0, VFRONT_DENSE, "1: disparity of every pixel of camera 0; both cameras must be rectified, or pinholes side by side") \
     X(dense_paths, 8, 4, 8, "directions of path aggregation of matching costs: 8, or 4 (rows and columns)") \
     X(dense_disparities, VFRONT_DISPARITIES, 64, VFRONT_DISPARITIES, "disparities searched: 64, 128 or 256") \
@@ -1277,7 +1278,8 @@ typedef struct vfront_health {
 /** Every stage in run order: X(name). src/stages.def, in the same order, has the needs of each. */
 #define VFRONT_STAGE_LIST(X) \
     X(ingest) X(freeze) X(rectify) X(pyramid) X(scale) X(smooth) X(predict) X(track) X(detect) X(refill) X(select) X(bearing) \
-    X(describe) X(stereo) X(rows) X(match) X(partner) X(sight) X(window) X(ego) X(dense) X(stixel) X(report)
+    X(describe) X(stereo) X(rows) X(match) X(partner) X(sight) X(window) X(place) X(overlap) X(ego) X(keyframe) X(loop) \
+    X(dense) X(stixel) X(report)
 
 /** Number of each stage, VFRONT_STAGE_ingest, VFRONT_STAGE_rectify..., to index vfront_timing_t.stage_us; and
  *  VFRONT_STAGES, the number of stages. */
@@ -1391,6 +1393,58 @@ struct vfront_nav {
     uint32_t reserved;         /**< 0. */
 };
 
+/** Loops of a step at most, one for each keyframe that is looked at; correspondences of a loop at most. */
+#define VFRONT_LOOPS 3
+#define VFRONT_LOOP_PAIRS 300
+
+/** What became of a loop. */
+typedef enum vfront_loop_state {
+    VFRONT_LOOP_ACCEPTED = 1, /**< Camera 0 is where the keyframe saw the same place; the pose is that. */
+    VFRONT_LOOP_FEW = 2,      /**< Too few inliers, 25 and 30 % of the correspondences, or all in one part of a picture,
+                                   or a rotation that is not sure, by more than a degree. R is the identity, t is 0. */
+    VFRONT_LOOP_FAR = 3,      /**< Farther from where the path leads than it can have drifted since: 3 standard
+                                   deviations, 3 % of the way and 0.3 m, 3 standard deviations and 6 degrees. */
+    VFRONT_LOOP_TWO = 4,      /**< Two motions fit, as with points in a plane, and no path tells which is right. */
+    VFRONT_LOOP_ALONE = 5     /**< No other keyframe says the same, in this frame or in one of the last 15; two have to
+                                   where the path of the keyframe is another than that of the frame. */
+} vfront_loop_state_t;
+
+/** What is known of the pose of a loop. */
+typedef enum vfront_loop_kind {
+    VFRONT_LOOP_METRIC = 1,   /**< Rotation and translation: two cameras. */
+    VFRONT_LOOP_RELATIVE = 2, /**< Rotation and direction of the translation: one camera, parallax_rad 0.4 or more. */
+    VFRONT_LOOP_ROTATION = 3  /**< Rotation; the direction of the translation is not sure. t is 0. */
+} vfront_loop_kind_t;
+
+/** Loop: a keyframe that may show the place of this frame, and camera 0 relative to it, p_now = R p_keyframe + t for
+ *  static points, in axes of vfront_info_t.seen[0]. Keyframes of the last 10 frames, and those of which more than 3
+ *  tracks are still alive, are no loops. A path is a run of frames each of which is connected with the one before: by
+ *  the state of the IMU, by metric motions, or by relative ones. With one camera and no state of the IMU there are
+ *  keyframes, places and loops all the same; nothing tells lengths then, and only attitudes can agree. */
+typedef struct vfront_loop {
+    uint64_t frame;       /**< vfront_result_t.frame of the keyframe. */
+    uint64_t t_ns;        /**< vfront_result_t.t_mid_ns of it. */
+    uint32_t state;       /**< vfront_loop_state_t. */
+    uint32_t kind;        /**< vfront_loop_kind_t. */
+    uint32_t pairs;       /**< Correspondences: key points that are each other's nearest by their descriptors. */
+    uint32_t inliers;     /**< Those of them that agree with the pose. */
+    uint32_t agreeing;    /**< Other keyframes that say the same. */
+    float parallax_rad;   /**< Mean angle between the bearings of an inlier after removal of the rotation [rad]. */
+    float R[9];           /**< Rotation matrix, row-major: from axes of the keyframe to axes now. */
+    float t[3];           /**< Translation. VFRONT_LOOP_METRIC: [m]; VFRONT_LOOP_RELATIVE: a unit vector. */
+    float covariance[21]; /**< Upper triangle, row by row, of the 6x6 covariance of (t, w), as vfront_motion_t.covariance,
+                               but by the inliers' residuals alone. */
+    uint32_t reserved;    /**< 0. */
+} vfront_loop_t;
+
+/** Correspondence of a loop. */
+typedef struct vfront_loop_pair {
+    uint16_t keypoint; /**< Index in keypoints[0]. */
+    uint16_t before;   /**< Index in keypoints[0] of the result of the keyframe. */
+    uint16_t distance; /**< Hamming distance of the descriptors. */
+    uint16_t inlier;   /**< 1: it agrees with the pose. */
+} vfront_loop_pair_t;
+
 /** Times of a step. With health.reset_counter the only part of a result that may differ between two equal runs, and
  *  that vfront_digest() leaves out. */
 typedef struct vfront_timing {
@@ -1419,6 +1473,14 @@ struct vfront_result {
                                                      else 0. */
     uint32_t depths_count;                      /**< Elements of depths. */
     uint32_t matches_count;                     /**< Elements of matches. */
+    uint32_t keyframe;        /**< 1: this frame is a keyframe, which later frames may come back to. */
+    uint32_t keyframes_count; /**< Keyframes that are remembered, this one included; at most VFRONT_KEYFRAMES, the oldest
+                                   where they are densest makes room for a new one. */
+    uint32_t loops_count;     /**< Elements of loops. */
+    uint32_t loop_pairs_count;/**< Elements of loop_pairs. */
+    uint32_t loop_pairs_of;   /**< Index in loops of the loop that they belong to: an accepted one if there is one, of
+                                   these the one with most inliers. */
+    uint32_t reserved;        /**< 0. */
     vfront_motion_t relative; /**< From bearings of camera 0: rotation, and direction of the translation. */
     vfront_motion_t metric;   /**< From points with a depth in the frame before: rotation and translation. */
     vfront_motion_t good;     /**< Last motion of either kind in state VFRONT_MOTION_GOOD, the metric one when both
@@ -1439,6 +1501,10 @@ struct vfront_result {
 #endif
 #if VFRONT_MATCHES
     vfront_match_t matches[VFRONT_KEYPOINTS]; /**< By rising keypoint; every `before` at most once. */
+#endif
+#if VFRONT_MAP
+    vfront_loop_t loops[VFRONT_LOOPS];                /**< The likeliest keyframe first. */
+    vfront_loop_pair_t loop_pairs[VFRONT_LOOP_PAIRS]; /**< Of one of them, by rising distance. */
 #endif
 #if VFRONT_DENSE
     vfront_disparity_t disparity; /**< Disparity of every pixel of camera 0. */
@@ -1542,6 +1608,7 @@ struct vfront_info {
  *  The library checks at compile time that its real layout fits. */
 #define VFRONT_BLOCK_BYTES \
     (65536u + 56u * VFRONT_IMU_SAMPLES + VFRONT_WINDOW * (458752u + 56u * VFRONT_IMU_SAMPLES + VFRONT_HOST * 2555904u) + \
+     1ull * VFRONT_MAP * VFRONT_HOST * (589824u + 16384u * VFRONT_KEYFRAMES) + \
      1ull * VFRONT_HOST * \
          (VFRONT_CAMERAS * (VFRONT_CAMERA_BYTES + VFRONT_GRID_BYTES + VFRONT_POINT_BYTES * VFRONT_KEYPOINTS) + \
           VFRONT_PARTNER_BYTES * VFRONT_KEYPOINTS + VFRONT_STEREO * 98304u + VFRONT_EGO_BYTES + \
@@ -1560,7 +1627,7 @@ struct vfront {
     X(vfront_status_t) X(vfront_camera_t) X(vfront_imu_t) X(vfront_imu_noise_t) X(vfront_rig_t) \
     X(vfront_tuning_t) X(vfront_tuning_entry_t) X(vfront_gyro_t) X(vfront_picture_t) X(vfront_frame_t) X(vfront_track_t) X(vfront_lost_t) X(vfront_keypoint_t) \
     X(vfront_descriptor_t) X(vfront_depth_t) X(vfront_match_t) X(vfront_motion_t) X(vfront_prediction_t) \
-    X(vfront_disparity_t) X(vfront_stixel_t) X(vfront_road_t) X(vfront_health_t) X(vfront_nav_t) X(vfront_timing_t) \
+    X(vfront_disparity_t) X(vfront_stixel_t) X(vfront_road_t) X(vfront_health_t) X(vfront_nav_t) X(vfront_loop_t) X(vfront_loop_pair_t) X(vfront_timing_t) \
     X(vfront_result_t) X(vfront_info_t) X(vfront_t)
 
 /** Initialisers of a vfront_value_t[]: all that application and library must agree on, causes before consequences. */

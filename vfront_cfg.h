@@ -202,6 +202,29 @@
 #error "vfront: VFRONT_WINDOW needs VFRONT_EGO, whose motions it starts from (see vfront_cfg.h)"
 #endif
 
+/** 1: places can be remembered: keyframes with their descriptors, and loops that lead back to them. 0: they cannot,
+ *  without code or memory for it. Needs VFRONT_DESCRIPTORS and VFRONT_EGO. Device memory: 0.5 MB and 15.8 KB for each of
+ *  VFRONT_KEYFRAMES, 8.6 MB with 512 of them; with VFRONT_HOST as much once more in vfront_t; pinned memory with the
+ *  tuning value `failover`: 39 KB. */
+#ifndef VFRONT_MAP
+#define VFRONT_MAP 0
+#endif
+#if VFRONT_MAP != 0 && VFRONT_MAP != 1
+#error "vfront: VFRONT_MAP must be 0 or 1 (see vfront_cfg.h)"
+#endif
+#if VFRONT_MAP && !(VFRONT_DESCRIPTORS && VFRONT_EGO)
+#error "vfront: VFRONT_MAP needs VFRONT_DESCRIPTORS, which places are known by, and VFRONT_EGO (see vfront_cfg.h)"
+#endif
+
+/** Largest number of keyframes that are remembered. A multiple of 64, 64..2048. Memory: see VFRONT_MAP. Time of every
+ *  step: in proportion, whatever the number that there is. */
+#ifndef VFRONT_KEYFRAMES
+#define VFRONT_KEYFRAMES 512
+#endif
+#if VFRONT_KEYFRAMES % 64 || VFRONT_KEYFRAMES < 64 || VFRONT_KEYFRAMES > 2048
+#error "vfront: VFRONT_KEYFRAMES must be a multiple of 64 in 64..2048 (see vfront_cfg.h)"
+#endif
+
 /** 1: every pixel of camera 0 can have a disparity. 0: it cannot, without code or memory for it. Device memory: 3 bytes
  *  a pixel for disparities and confidences, 2 * VFRONT_DISPARITIES + 21 a pixel of scratch, and 8 * VFRONT_DISPARITIES
  *  a row; pinned memory: 9 bytes a pixel. At 640x480 px with 128 disparities that is 87 MB and 2.8 MB, at 1920x1200 px
@@ -336,7 +359,7 @@
     X(VFRONT_CAMERAS) X(VFRONT_WIDTH) X(VFRONT_HEIGHT) X(VFRONT_LEVELS) X(VFRONT_SCALES) X(VFRONT_SCALE_NUM) \
     X(VFRONT_SCALE_DEN) X(VFRONT_TRACKS) X(VFRONT_CELLS) X(VFRONT_CULL_CELLS) X(VFRONT_KEYPOINTS) \
     X(VFRONT_DESCRIPTORS) X(VFRONT_RECTIFY) X(VFRONT_STEREO) X(VFRONT_MATCHES) X(VFRONT_EGO) X(VFRONT_HYPOTHESES) \
-    X(VFRONT_CUBLAS) X(VFRONT_WINDOW) X(VFRONT_DENSE) X(VFRONT_DISPARITIES) X(VFRONT_STIXELS) X(VFRONT_COLUMNS) X(VFRONT_SEGMENTS) \
+    X(VFRONT_CUBLAS) X(VFRONT_WINDOW) X(VFRONT_MAP) X(VFRONT_KEYFRAMES) X(VFRONT_DENSE) X(VFRONT_DISPARITIES) X(VFRONT_STIXELS) X(VFRONT_COLUMNS) X(VFRONT_SEGMENTS) \
     X(VFRONT_ITERATIONS) X(VFRONT_GYRO_SAMPLES) X(VFRONT_IMU_SAMPLES) X(VFRONT_HOST)
 
 #endif

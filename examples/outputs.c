@@ -85,7 +85,7 @@ unsigned outputs_to_record(const struct options *o, const dataset_t *d)
     return (has_descriptors(o) ? RECORD_DESCRIPTORS : 0u) | (outputs_no_depth(o, rig) ? 0u : RECORD_DEPTHS) |
            (outputs_has_matches(o) ? RECORD_MATCHES : 0u) | (outputs_no_motion(o, rig) ? 0u : RECORD_MOTION) |
            (dataset_has_truth(d) ? RECORD_TRUTH : 0u) | (outputs_no_stixels(o) ? 0u : RECORD_STIXELS) |
-           (outputs_no_state(o, d) ? 0u : RECORD_STATE);
+           (outputs_no_state(o, d) ? 0u : RECORD_STATE) | (VFRONT_MAP && o->tuning.map ? RECORD_LOOPS : 0u);
 }
 
 overlay_what_t outputs_to_draw(const struct options *o, const vfront_rig_t *rig)

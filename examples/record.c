@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "loops.h"
 #include "motion.h"
 
 #define PATH_BYTES 4200
@@ -497,6 +498,14 @@ static void obstacle_rows(FILE *f, const struct frame_data *s)
 }
 #endif
 
+static void loop_header(FILE *f, int32_t cameras)
+{
+    (void)cameras;
+    loops_header(f);
+}
+
+static void loop_rows(FILE *f, const struct frame_data *s) { loops_rows(f, s->result); }
+
 static void digest_rows(FILE *f, const struct frame_data *s)
 {
     const vfront_result_t *r = s->result;
@@ -540,6 +549,7 @@ static const struct output_file {
     {"state.csv", state_header, state_rows, RECORD_STATE},
     {"trajectory_state.txt", no_header, state_trajectory_rows, RECORD_STATE},
     {"truth_state.txt", no_header, state_truth_rows, RECORD_STATE | RECORD_TRUTH},
+    {"loops.csv", loop_header, loop_rows, RECORD_LOOPS},
     {"path.svg", NULL, NULL, 0},   /* written after the run: plot.h */
     {"state.svg", NULL, NULL, 0},  /* likewise: state_plot.h */
     {"faults.csv", NULL, NULL, 0}, /* written frame by frame of the input: fault_log.h */

@@ -28,7 +28,8 @@ enum {
     RECORD_MOTION = 8,
     RECORD_TRUTH = 16,
     RECORD_STIXELS = 32,
-    RECORD_STATE = 64
+    RECORD_STATE = 64,
+    RECORD_LOOPS = 128
 };
 
 /**

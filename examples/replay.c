@@ -17,6 +17,7 @@
 #include "fault_apply.h"
 #include "fault_log.h"
 #include "gyro_queue.h"
+#include "loop_overlay.h"
 #include "message.h"
 #include "motion.h"
 #include "options.h"
@@ -44,6 +45,7 @@ struct run {
     dataset_t *dataset;
     record_t *record;
     overlay_t *overlay;
+    loop_overlay_t *loops;  /* NULL: there are none, or no overlays */
     overlay_what_t drawn;   /* layers of the overlay */
     rectified_t *rectified; /* NULL: overlays show the original pictures */
     vfront_camera_t seen;   /* camera 0 of the results, vfront_info_t.seen */
@@ -95,7 +97,11 @@ static const char *draw(struct run *run, const vfront_frame_t *frame, const vfro
     if (run->rectified) frame = rectified_frame(run->rectified, frame);
     const uint8_t *rgb = overlay_draw(run->overlay, frame, r, line);
     overlay_size(run->overlay, &width, &height);
-    return picture_write(stem, rgb, width, height, 3);
+    const char *error = picture_write(stem, rgb, width, height, 3);
+    if (error || !run->loops) return error;
+    if (!loop_overlay_draw(run->loops, frame, r, &rgb, &width, &height)) return "no memory for overlays";
+    snprintf(stem, sizeof stem, "%s/overlay/loop_%06" PRIu64, run->options->out, r->frame);
+    return rgb ? picture_write(stem, rgb, width, height, 3) : NULL;
 }
 
 #if VFRONT_DENSE
@@ -336,6 +342,8 @@ static const char *open_overlay(struct run *run)
     run->drawn = outputs_to_draw(run->options, rig);
     run->overlay = overlay_open(&info, rig->cameras, run->drawn, &run->options->tuning);
     if (info.rectified) run->rectified = rectified_open(rig, info.seen);
+    if (VFRONT_MAP && run->options->tuning.map && !(run->loops = loop_overlay_open(&info.seen[0])))
+        return "no memory for overlays";
     return run->overlay && (run->rectified || !info.rectified) ? NULL : "no memory for overlays";
 }
 
@@ -442,6 +450,7 @@ static int close_run(struct run *run, int code)
     fault_close(run->injector);
     fault_script_free(&run->script);
     overlay_close(run->overlay);
+    loop_overlay_close(run->loops);
     rectified_close(run->rectified);
     dataset_close(run->dataset);
     vfront_shutdown(&vf);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "calibration.h"
+#include "loops.h"
 #include "outputs.h"
 #include "record.h"
 #include "state_print.h"
@@ -64,6 +65,20 @@ static void add_disparities_and_stixels(struct summary *t, const vfront_result_t
 #endif
 }
 
+static void add_loops(struct summary *t, const vfront_result_t *r)
+{
+    t->keyframes += r->keyframe;
+    t->keyframes_held = r->keyframes_count;
+#if VFRONT_MAP
+    int accepted = 0;
+    for (uint32_t i = 0; i < r->loops_count; i++) {
+        t->loops[r->loops[i].state]++;
+        accepted |= r->loops[i].state == VFRONT_LOOP_ACCEPTED;
+    }
+    t->frames_looped += (uint64_t)accepted;
+#endif
+}
+
 /** Steps that lost three of four tracks, or without tracks nine of ten key points. Sequences follow more than half of
  *  their tracks and a fourth of their key points, also at ten pictures a second; pictures of different places 2 %. */
 static void add_step(struct summary *t, const vfront_result_t *r)
@@ -90,6 +105,7 @@ int summary_add(struct summary *t, const vfront_result_t *r)
     add_step(t, r);
     add_depths(t, r);
     add_disparities_and_stixels(t, r);
+    add_loops(t, r);
     if (h->state != VFRONT_STARTING) { /* the first frames have no tracks to follow */
         if (!t->quality || h->quality < t->quality_least) t->quality_least = h->quality;
         t->quality += h->quality;
@@ -269,6 +285,17 @@ static void print_states(const struct options *o, const dataset_t *d, const stat
         state_print(states, accuracy, dataset_has_velocity(d));
 }
 
+/** Keyframes and loops, if switched on. */
+static void print_loops(const struct options *o, const struct summary *t)
+{
+    if (!VFRONT_MAP || !o->tuning.map) return;
+    printf("%-12s %" PRIu64 " keyframes, %" PRIu32 " held at the end; loops in %.1f %% of the frames:", "places",
+           t->keyframes, t->keyframes_held, 100.0 * mean(t->frames_looped, t->frames));
+    for (uint32_t i = VFRONT_LOOP_ACCEPTED; i <= VFRONT_LOOP_ALONE; i++)
+        printf("%s %" PRIu64 " %s", i == VFRONT_LOOP_ACCEPTED ? "" : ",", t->loops[i], loops_state_name(i));
+    putchar('\n');
+}
+
 /** Disparities and stixels, if switched on. */
 static void print_disparities_and_stixels(const struct options *o, const struct summary *t)
 {
@@ -337,6 +364,7 @@ void summary_print(const vfront_t *vf, const struct options *o, const dataset_t 
     print_depths_and_matches(o, t, rig);
     print_motion(o, rig, motion);
     print_states(o, d, states, accuracy);
+    print_loops(o, t);
     print_disparities_and_stixels(o, t);
     print_health(t);
     print_times(o, t);

@@ -34,7 +34,9 @@ struct summary {
     uint32_t failed_over;                     /* frames that the host port computed after it took over */
     uint32_t faulty, not_delivered, twice;    /* frames of the input that a fault touched, dropped, duplicated */
     uint32_t refused[SUMMARY_STATUSES];       /* frames that vfront refused, by -status */
-    uint64_t imu_faults[RECORD_IMU_FAULTS];   /* steps with each bit of vfront_health_t.imu */
+    uint64_t keyframes, loops[VFRONT_LOOP_ALONE + 1], frames_looped; /* loops by vfront_loop_state_t */
+    uint32_t keyframes_held;                                         /* in the last frame */
+    uint64_t imu_faults[RECORD_IMU_FAULTS];                          /* steps with each bit of vfront_health_t.imu */
     struct frame_times *frame_times;
     size_t capacity;                        /* of frame_times */
     uint32_t depth_bin[SUMMARY_DEPTH_BINS]; /* histogram of depths, by the upper bits of the float */

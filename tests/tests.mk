@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window batch nav start simulate window-speed orin faults flights speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
+.PHONY: loops recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window batch nav start simulate window-speed orin faults flights speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
 .PHONY: mavlink
 .SECONDEXPANSION:
 .SECONDARY:
 
 TEST    := $(BUILD)/tests
-ORACLES := $(basename $(notdir $(wildcard tests/image/*.c tests/camera/*.c tests/features/*.c tests/tracking/*.c tests/geometry/*.c tests/state/*.c tests/result/*.c)))
-ORACLES := $(filter-out bridge_% simulate,$(ORACLES))# stages and their arithmetic, on the standard config
+ORACLES := $(basename $(notdir $(wildcard tests/image/*.c tests/camera/*.c tests/features/*.c tests/tracking/*.c tests/geometry/*.c tests/state/*.c tests/map/*.c tests/result/*.c)))
+MAPS    := place overlap keyframe loop# likewise, all of them in tests/config/map.h
+ORACLES := $(filter-out bridge_% simulate $(MAPS),$(ORACLES))# stages and their arithmetic, on the standard config
 OWN     := dense stixel# stages that the standard config leaves out: tests/config/<stage>.h has them
 TOOLS   := nav misread recording fault_script fault_apply calibration readings consistency record disparity overlay rectified flight course trajectory# parts of the examples
 PORTS   := init api info clock imu points partners prior fields invariance alloc ownership idle missing# through the public interface, on every port
@@ -35,7 +36,7 @@ $(TOOLS:%=$(TEST)/%): $(TEST)/%: tests/examples/%.c $(EXAMPLE)/parts.a $(LIB) $(
 	$(CC) $(T_CFLAGS) $(FLAGS) $(FORMATS) $< $(EXAMPLE)/parts.a $(LIB) -o $@ $(FORMAT_LIBS) -lcmocka -lm $(LIBS)
 
 WRAP_VIDEO := $(addprefix -Wl$(comma)--wrap=,open close ioctl mmap munmap poll)# the driver of video devices is played by the test
-FLYING  := odometry timesync sender peer link obstacles keep check source_v4l2# parts of the companion
+FLYING  := iio odometry timesync sender peer link obstacles keep check source_v4l2# parts of the companion
 BENCHED := pilot wild# parts of the bench
 $(FLYING:%=$(TEST)/%): $(TEST)/%: tests/companion/%.c $(EXAMPLE)/companion/parts.a $(EXAMPLE)/parts.a $(LIB) $(FIXTURE)
 	@mkdir -p $(@D)
@@ -64,6 +65,16 @@ $(SMALL)/hil-board: $(SMALL)/hil-bench
 $(OWN:%=$(TEST)/%): $(TEST)/%: tests/depth/%.c $(BUILD)/config/%/libvfront.a $(BUILD)/config/%/examples/parts.a $(FIXTURE)
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(call CONFIG,$*) $< $(BUILD)/config/$*/examples/parts.a $(BUILD)/config/$*/libvfront.a -o $@ $(FORMAT_LIBS) -lcmocka -lm
+
+MAP := $(BUILD)/config/map
+$(MAPS:%=$(TEST)/%): $(TEST)/%: tests/map/%.c tests/map/map_flight.h $(MAP)/libvfront.a $(FIXTURE)
+	@mkdir -p $(@D)
+	$(CC) $(T_CFLAGS) $(call CONFIG,map) $< $(MAP)/libvfront.a -o $@ -lcmocka -lm
+$(TEST)/report_loops: tests/result/report.c tests/result/report_oracle.h $(MAP)/libvfront.a $(FIXTURE)
+	@mkdir -p $(@D)
+	$(CC) $(T_CFLAGS) $(call CONFIG,map) $< $(MAP)/libvfront.a -o $@ -lcmocka -lm
+$(MAP)/digest $(MAP)/replay: $(MAP)/libvfront.a FORCE
+	+$(MAKE) --no-print-directory BUILD=$(MAP) CFG=tests/config/map.h CUDA=0 $@
 
 $(SMALL)/hang $(SMALL)/failover: $(BUILD)/tests/core/spin.cu.o
 $(SMALL)/failover: $(BUILD)/tests/core/trap.cu.o
@@ -115,7 +126,7 @@ HAVE_FIBERS := $(shell echo | $(CXX) -E -xc++ -include boost/context/fiber.hpp -
 EMULATE   = $(BUILD)/emulate
 E_KERNELS := $(wildcard kernels/*/*.cu)
 E_FLAGS   = -I. -Isrc -isystem tests/fake $(call CONFIG,$(EMULATE_CFG)) -DVFRONT_CUDA -DEMULATED
-E_SRC    := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c tests/vfcheck/vfcheck.c tests/vfcheck/pictures.c tests/vfcheck/flights.c tests/emulate/times.c
+E_SRC    := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c tests/vfcheck/vfcheck.c tests/vfcheck/pictures.c tests/vfcheck/flights.c tests/vfcheck/places.c tests/emulate/times.c
 # Fail-over from emulated kernels: in a folder of its own with the small config.
 E_FAILOVER := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c tests/fixture/pair.c tests/fixture/scene.c $(RENDERED) tests/core/failover.c
 $(BUILD)/emulate-small/failover: FORCE
@@ -212,7 +223,7 @@ COMPANION_SLOW = '$(MAVSDK_PYTHON) tests/companion/clients.py mavsdk $(BUILD)/co
 MCAP_PYTHON = $(shell for p in $(PYTHON) python3; do $$p -c 'import mcap' 2>/dev/null && echo $$p && exit; done; echo $(PYTHON))# one that has the package mcap
 BRIDGES := mavlink fast track orb lens rectify features trajectory state ego stereo propagate window start nav
 # In `make slow`, because each takes more than 8 s: of the oracles, and of the tests of ports.
-SLOW    := detect ego essential motion scale start stereo_position misread $(OWN)
+SLOW    := detect ego essential motion scale start stereo_position misread $(OWN) $(MAPS) report_loops
 SLOW_PORTS := $(addprefix $(SMALL)/,init api info invariance prior alloc) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(FAKE)/hang $(FAKE)/failover $(JETPACK4)/fault $(JETPACK4)/points $(if $(HAVE_CUBLAS),$(FAKE)/cublas)
 QUICK   := $(patsubst %,$(TEST)/%,$(filter-out $(SLOW),$(ORACLES) $(TOOLS)) $(FLYING) $(BENCHED)) $(addprefix $(SMALL)/,clock imu points partners fields ownership carry idle missing)
 GPU_ONLY := $(if $(filter 1,$(SMALL_CUDA)),$(SMALL)/fault $(SMALL)/hang $(SMALL)/failover)
@@ -237,8 +248,8 @@ test-run: $(QUICK) $(GPU_ONLY) $(BUILD)/digest $(BUILD)/minimal $(BUILD)/replay 
 slow: ## The other oracles, both ports through the public interface, one on a fake CUDA runtime, comparisons with OpenCV
 	$(ONE_ARCH) slow-run
 
-slow-run: $(if $(HAVE_FIBERS),$(SAMPLED:%=$(EMULATE)/vfcheck-%) $(BUILD)/emulate-small/failover) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(BUILD)/backwards $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(BUILD)/companion $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/replay $(SMALL)/companion $(SMALL)/hil-bench $(SMALL)/hil-board $(BUILD)/latency $(FAKE)/latency $(FAKE)/replay
-	@tests/run.sh --log $(BUILD)/slow-log 'tests/package/on_board.sh $(BUILD) $(FAKE)' 'tests/examples/replay.sh $(BUILD)/replay $(SMALL)/replay $(FAKE)/replay' '$(EXEC) $(BUILD)/backwards tests/golden.txt' $(SLOW:%='$(EXEC) $(TEST)/%') $(SLOW_PORTS:%='$(EXEC) %') \
+slow-run: $(if $(HAVE_FIBERS),$(SAMPLED:%=$(EMULATE)/vfcheck-%) $(BUILD)/emulate-small/failover) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(MAP)/digest $(MAP)/replay $(BUILD)/backwards $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(BUILD)/companion $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/replay $(SMALL)/companion $(SMALL)/hil-bench $(SMALL)/hil-board $(BUILD)/latency $(FAKE)/latency $(FAKE)/replay
+	@tests/run.sh --log $(BUILD)/slow-log 'tests/package/on_board.sh $(BUILD) $(FAKE)' 'tests/examples/replay.sh $(BUILD)/replay $(SMALL)/replay $(FAKE)/replay' '$(EXEC) $(BUILD)/backwards tests/golden.txt' '$(EXEC) $(MAP)/digest tests/map/golden.txt' '$(PYTHON) tests/map/loops.py $(MAP)/replay --quick' $(SLOW:%='$(EXEC) $(TEST)/%') $(SLOW_PORTS:%='$(EXEC) %') \
 	  '$(PYTHON) tests/hil/hil.py $(BUILD)/hil-bench $(BUILD)/hil-board' '$(PYTHON) tests/hil/fly.py $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/hil-bench $(SMALL)/hil-board' '$(PYTHON) tests/examples/recording.py $(BUILD)/replay $(BUILD)/companion' '$(MCAP_PYTHON) tests/examples/recording.py $(BUILD)/replay --mcap $(SMALL)/replay' \
 	  '$(PYTHON) tests/features/opencv_fast.py $(BUILD)/bridge_fast.so' '$(PYTHON) tests/tracking/quality.py $(BUILD)/bridge_track.so' \
 	  '$(PYTHON) tests/features/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/camera/opencv_lens.py $(BUILD)/bridge_lens.so' \
@@ -253,11 +264,15 @@ slow-run: $(if $(HAVE_FIBERS),$(SAMPLED:%=$(EMULATE)/vfcheck-%) $(BUILD)/emulate
   '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' '$(PYTHON) tests/examples/state.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(PYTHON) tests/examples/faults.py $(BUILD)/replay --quick' '$(PYTHON) tests/examples/flights.py $(BUILD)/replay --quick' \
   $(COMPANION_SLOW) $(EMULATED_SAMPLE)
 
-golden: $(BUILD)/digest ## Writes tests/golden.txt anew, on purpose only
+golden: $(BUILD)/digest $(MAP)/digest ## Writes tests/golden.txt and tests/map/golden.txt anew, on purpose only
 	$(BUILD)/digest --write tests/golden.txt
+	$(MAP)/digest --write tests/map/golden.txt
 
 quality: $(BUILD)/bridge_track.so $(BUILD)/bridge_ego.so ## The tracker beside OpenCV's on real pictures with ground truth, and how many tracks live
 	$(PYTHON) tests/tracking/quality.py $^
+
+loops: $(MAP)/replay ## Places seen again and loops on recorded and rendered sets, beside ground truth; 40 minutes
+	$(PYTHON) tests/map/loops.py $< --all-pairs
 
 features: $(BUILD)/bridge_features.so ## Key points beside OpenCV's ORB and FAST on the Oxford sets, and bounded rectification on drawn shapes
 	$(PYTHON) tests/features/features.py $<
@@ -332,12 +347,18 @@ faults: $(BUILD)/replay ## Every fault of camera, clock and gyro on three sequen
 flights: $(BUILD)/replay ## States on rendered flights along recorded trajectories, hovering and standing, without and with faults; writes tests/flights.txt, 40 minutes
 	$(PYTHON) tests/examples/flights.py $< --write tests/flights.txt
 
-.PHONY: hil fly wild
+.PHONY: hil fly wild companion-speed
 hil: $(BUILD)/hil-bench $(BUILD)/hil-board ## Bench and board over loopback: the whole table of faults, each in lock step; wild bytes
 	$(PYTHON) tests/hil/hil.py $^ --full
 
 fly: $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/hil-bench $(SMALL)/hil-board ## Closed loop: a quadrotor on ODOMETRY alone under each fault of a table for 20 s, and before a wall; table, build/fly.xml; 25 minutes
 	$(PYTHON) tests/hil/fly.py $^ --full $(BUILD)/fly
+
+LIGHT = --set select_points=300 --set ego_hypotheses=64 --set ego_metric_hypotheses=64
+companion-speed: $(BUILD)/companion $(BUILD)/replay $(BUILD)/hil-bench $(BUILD)/hil-board ## Companion on a recording in real time: last byte of a frame to first byte of ODOMETRY beyond the step, its own share of a core; the same over TCP by the bench; on a machine at rest, 1 minute
+	$(BUILD)/replay --quiet --frames 600 --set window=1 --record $(BUILD)/companion-speed.vfr synthetic:320x208
+	$(BUILD)/companion --source $(BUILD)/companion-speed.vfr --link file:/dev/null --quiet $(LIGHT)
+	$(BUILD)/hil-board --once --listen 127.0.0.1:14611 & sleep 1; $(BUILD)/hil-bench --board 127.0.0.1:14611 --paced $(LIGHT) $(BUILD)/companion-speed.vfr; wait
 
 wild: $(TEST)/wild ## Bytes from anywhere for every reader of a socket or a file in the companion, the bench, recordings and data sets: 10^9 in all; 5 minutes
 	$< --bytes 91000000 --seed 100
@@ -377,7 +398,7 @@ tsan: ## The port's thread under the thread sanitizer, with calls that hang
 
 asan: ## Tests and fuzzing under the address and undefined behaviour sanitizers
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined WERROR=1 asan-run
-ASAN := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(TOOLS:%=$(TEST)/%) $(FLYING:%=$(TEST)/%) $(BENCHED:%=$(TEST)/%) $(addprefix $(SMALL)/,init api info clock imu points partners prior fields invariance idle missing)
+ASAN := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(MAPS:%=$(TEST)/%) $(TEST)/report_loops $(TOOLS:%=$(TEST)/%) $(FLYING:%=$(TEST)/%) $(BENCHED:%=$(TEST)/%) $(addprefix $(SMALL)/,init api info clock imu points partners prior fields invariance idle missing)
 asan-run: $(ASAN) $(SMALL)/fuzz $(BUILD)/replay $(BUILD)/companion
 	@for t in $(ASAN) '$(SMALL)/fuzz --seconds 30' '$(BUILD)/replay --frames 4 --quiet' '$(BUILD)/companion --source synthetic:160x120 --fast --frames 12 --link file:/dev/null'; do echo "== $$t"; $$t || exit 1; done
 
@@ -401,7 +422,7 @@ gpu-proof: ## Proves and times the kernels on this machine's GPU, writes tests/g
 
 # Tests in C with counters of branches in src/ and port/. Of the tests of ports those that add nothing beside the others are left out; hang and failover run alone,
 # and once more if they fail, since they measure times, which other work on the machine may spoil. Functions are counted before the compiler puts them into one another.
-COVERED := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(addprefix $(SMALL)/,init api info clock points partners ownership carry idle missing) \
+COVERED := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(MAPS:%=$(TEST)/%) $(addprefix $(SMALL)/,init api info clock points partners ownership carry idle missing) \
     $(addprefix $(FAKE)/,init api info invariance prior fields alloc fault cublas)
 COVERAGE = +$(MAKE) -s CUDA=0 BUILD=$(BUILD)/coverage CFLAGS=-O2 FAKE_O=-O2 SAN='--coverage -fno-early-inlining -g -DVF_NO_CLONES'
 coverage: ## Branches of src/ and port/ that the tests on the host take, by file, and why none takes the others; 11 minutes

@@ -101,7 +101,7 @@ static int open_source(struct companion *c)
     const source_settings_t settings = {.where = s->source,
                                         .calibration = s->rig ? s->rig : s->calibration,
                                         .is_fast = s->is_fast,
-                                        .has_readings = !s->imu_is_autopilots,
+                                        .has_readings = !s->imu_is_autopilots && !s->iio,
                                         .frames = s->frames,
                                         .rate_hz = s->camera_hz,
                                         .exposure_us = s->exposure_us,
@@ -130,8 +130,9 @@ static int open_rig(struct companion *c)
         message(CONTINUE, "no --rig: body axes are taken to be the IMU's, x forward, y left, z up");
     }
     if (error) return message(EXIT_RIG, "%s", error);
-    if (!s->imu_is_autopilots && !source_has_readings(c->source))
-        return message(EXIT_RIG, "%s: no readings of an IMU, without which there is no state; --imu autopilot",
+    if (!s->imu_is_autopilots && !s->iio && !source_has_readings(c->source))
+        return message(EXIT_RIG,
+                       "%s: no readings of an IMU, without which there is no state; --imu autopilot or iio:DEVICE",
                        s->source);
     if (!(c->rig.imu.rate_hz > 0.0))
         return message(EXIT_RIG, "%s: the noise of the IMU is not known: give it in section imu0 of --rig", s->source);
@@ -156,6 +157,9 @@ static int open_links(struct companion *c)
         if (error) return message(EXIT_LINK, "%s", error);
     }
     links.origin = s->origin;
+    const char *error = s->iio ? links_open_iio(&links, s->iio, s->imu_hz) : NULL;
+    if (error) return message(EXIT_SOURCE, "--imu %s", error);
+    if (s->iio && links.iio.hz > 0.0) message(CONTINUE, "iio:%s: %.4g readings a second", s->iio, links.iio.hz);
     return CONTINUE;
 }
 
@@ -335,9 +339,9 @@ static int step(struct companion *c, vfront_frame_t *frame, uint64_t arrived_ns)
     static vfront_imu_t reading[VFRONT_IMU_SAMPLES];
     const vfront_result_t *result;
     const uint64_t wanted_ns = frame->t_ns + frame->exposure_ns / 2 + (uint64_t)c->rig.imu_offset_ns;
-    const uint32_t n = links_readings(&links, wanted_ns,
-                                      c->settings.imu_is_autopilots ? arrived_ns + READINGS_WAIT_NS : 0, reading,
-                                      VFRONT_IMU_SAMPLES - 2);
+    const uint32_t n = links_readings(
+        &links, wanted_ns, c->settings.imu_is_autopilots || c->settings.iio ? arrived_ns + READINGS_WAIT_NS : 0,
+        reading, VFRONT_IMU_SAMPLES - 2);
     frame->imu = reading;
     frame->imu_count = n;
     meter_begin(&c->meter);

@@ -145,11 +145,28 @@ static void receive(links_t *l, peer_t *p)
     }
 }
 
+/** What the machine's own IMU has. Opening one again that went away is the one wait under the lock: some writes to
+ *  sysfs. */
+static void take_iio(links_t *l, uint64_t now_ns)
+{
+    vfront_imu_t reading[IIO_READINGS];
+    uint32_t n = IIO_READINGS;
+    const int was_there = *l->iio.device && l->iio.fd >= 0;
+    while (n == IIO_READINGS) {
+        n = iio_read(&l->iio, now_ns, reading, IIO_READINGS);
+        for (uint32_t i = 0; i < n; i++) readings_add(&l->readings, &reading[i]);
+    }
+    if (was_there && l->iio.fd < 0) say(l, SEVERITY_ERROR, "vision: the IMU is gone");
+    const char *news = iio_tend(&l->iio, now_ns);
+    if (news) say(l, SEVERITY_INFO, news);
+}
+
 static void turn(links_t *l)
 {
     mavlink_message_t out[PEER_MESSAGES + SENDER_MESSAGES];
     for (int i = 0; i < l->count; i++) receive(l, &l->peer[i]);
     const uint64_t now_ns = clock_ns();
+    take_iio(l, now_ns);
     const int second = now_ns >= l->next_second_ns;
     if (second) l->next_second_ns = now_ns + SECOND_NS;
     for (int i = 0; i < l->count; i++) {
@@ -165,6 +182,8 @@ static void turn(links_t *l)
     }
     if (now_ns >= sender_next_ns(&l->sender)) send_stamped(l, out, sender_tick(&l->sender, &l->readings, now_ns, out));
 }
+
+const char *links_open_iio(links_t *l, const char *device, double hz) { return iio_open(&l->iio, "", device, hz); }
 
 void links_turn(links_t *l)
 {
@@ -189,16 +208,17 @@ static void *serve(void *of)
 {
     links_t *l = of;
     for (;;) {
-        struct pollfd fds[LINKS_MOST + 1] = {{.fd = l->wake[0], .events = POLLIN}};
+        struct pollfd fds[LINKS_MOST + 2] = {{.fd = l->wake[0], .events = POLLIN}};
         const int timeout = timeout_ms(l);
         pthread_mutex_lock(&l->lock);
         const int stop = l->stop, n = l->count;
         for (int i = 0; i < n; i++)
             fds[i + 1] = (struct pollfd){.fd = l->peer[i].link.kind == LINK_FILE ? -1 : l->peer[i].link.fd,
                                          .events = POLLIN};
+        fds[n + 1] = (struct pollfd){.fd = *l->iio.device ? l->iio.fd : -1, .events = POLLIN};
         pthread_mutex_unlock(&l->lock);
         if (stop) return NULL;
-        (void)poll(fds, (nfds_t)(n + 1), timeout); /* whatever it says: turn */
+        (void)poll(fds, (nfds_t)(n + 2), timeout); /* whatever it says: turn */
         links_turn(l);
     }
 }
@@ -222,6 +242,7 @@ void links_stop(links_t *l)
     }
     for (int i = 0; i < 2; i++)
         if (l->wake[i] >= 0) close(l->wake[i]);
+    iio_close(&l->iio);
     for (int i = 0; i < l->count; i++) link_close(&l->peer[i].link);
     pthread_mutex_destroy(&l->lock);
 }

@@ -10,6 +10,7 @@
 #include <pthread.h>
 
 #include "check.h"
+#include "iio.h"
 #include "keep.h"
 #include "peer.h"
 #include "sender.h"
@@ -43,6 +44,7 @@ typedef struct links {
     int state;               /**< Of heartbeats: HEARTBEAT_BOOT... */
     sender_t sender;
     readings_t readings;
+    iio_t iio;              /**< IMU of the machine; zeroed: none. */
     uint64_t first_byte_ns; /**< When the last message of a state had gone out; 0: none did. */
     int said_rival[LINKS_MOST], said_autopilot[LINKS_MOST], said_relate[LINKS_MOST], said_signed[LINKS_MOST];
 } links_t;
@@ -52,6 +54,9 @@ int links_init(links_t *links);
 
 /** Opens one more link. Returns NULL, or a one-line message. */
 const char *links_open(links_t *links, const char *specification, const peer_settings_t *settings);
+
+/** Opens the machine's own IMU, whose readings are taken from then on. Returns NULL, or a one-line message. */
+const char *links_open_iio(links_t *links, const char *device, double hz);
 
 /** Starts the thread. Returns 0 where there can be none. */
 int links_start(links_t *links);

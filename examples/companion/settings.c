@@ -23,8 +23,10 @@ static const char help[] =
     "  --rig FILE        YAML: T_body_imu in section body, cam0 and cam1 as Kalibr has them, noise in section imu0\n"
     "  --calibration F   calibration in place of the data set's, as replay's\n"
     "  --imu WHOSE       source, the default, or autopilot: HIGHRES_IMU, of ArduPilot RAW_IMU, on its clock by "
-    "TIMESYNC\n"
-    "  --imu-hz N        readings a second to ask the autopilot for; 200\n"
+    "TIMESYNC;\n"
+    "                    or iio:DEVICE, one of this machine's, by number or name, which needs --rig for mount and "
+    "noise\n"
+    "  --imu-hz N        readings a second to ask the autopilot or the device for; 200\n"
     "  --fast            a data set as fast as this machine can; its time is the clock\n"
     "  --slow N          a clock that is N times as slow, for a data set on a machine that is too slow for it\n"
     "  --frames N        stop after N frames\n"
@@ -92,8 +94,9 @@ static int set_link(struct settings *s, const char *text)
 static int set_imu(struct settings *s, const char *text)
 {
     s->imu_is_autopilots = strcmp(text, "autopilot") == 0;
-    if (s->imu_is_autopilots || strcmp(text, "source") == 0) return CONTINUE;
-    return message(EXIT_USAGE, "--imu %s: not source or autopilot", text);
+    s->iio = strncmp(text, "iio:", 4) == 0 && text[4] ? text + 4 : NULL;
+    if (s->imu_is_autopilots || s->iio || strcmp(text, "source") == 0) return CONTINUE;
+    return message(EXIT_USAGE, "--imu %s: not source, autopilot or iio:DEVICE", text);
 }
 
 static int set_origin(struct settings *s, const char *text)
@@ -244,8 +247,8 @@ int settings_read(struct settings *s, int count, char **word)
     }
     s->delay_sigma_s *= 1e-3;
     if (!s->links) return message(EXIT_USAGE, "--link is missing: where the messages go; --help lists all options");
-    if ((s->is_fast || s->slow > 1) && s->imu_is_autopilots)
-        return message(EXIT_USAGE, "--fast, --slow: no IMU of an autopilot, whose time is the machine's");
+    if ((s->is_fast || s->slow > 1) && (s->imu_is_autopilots || s->iio))
+        return message(EXIT_USAGE, "--fast, --slow: no IMU but the source's: the time of any other is the machine's");
     if (s->obstacle_height_m > 0.0 && !VFRONT_DENSE)
         return message(EXIT_USAGE, "--obstacles: this build has no disparities; vfront_cfg.h says how it gets them");
     if (s->obstacle_height_m > 0.0) s->tuning.dense = 1;

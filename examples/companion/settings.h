@@ -23,6 +23,7 @@ struct settings {
     const char *link[LINKS_MOST];
     int links;
     int imu_is_autopilots;
+    const char *iio; /* device; NULL: none */
     double imu_hz;
     double rate_hz;
     double delay_sigma_s;

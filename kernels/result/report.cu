@@ -100,6 +100,23 @@ static __device__ void put_matches(const vf_report_view &s, vfront_result_t *out
     (void)s, (void)out, (void)block, (void)blocks;
 }
 
+/** Loops and the correspondences of one, likewise. */
+static __device__ void put_loops(const vf_report_view &s, vfront_result_t *out, int block, int blocks)
+{
+#if VFRONT_MAP
+    VF_STATIC_ASSERT(sizeof(vfront_loop_t) % 4 == 0 && sizeof(vfront_loop_pair_t) % 4 == 0, "copied by words");
+    const vf_loop_counts counts = vf_loop_count(s.loop, s.keyframe, s.overlap, s.geometry.active, s.parity);
+    const int first = block * THREADS + threadIdx.x, step = blocks * THREADS;
+    const uint32_t *loop = reinterpret_cast<const uint32_t *>(s.loop->loop),
+                   *pair = counts.pairs ? reinterpret_cast<const uint32_t *>(vf_loop_pairs(s.loop, s.overlap)) : NULL;
+    for (int i = first; i < (int)(counts.loops * sizeof(vfront_loop_t) / 4); i += step)
+        reinterpret_cast<uint32_t *>(out->loops)[i] = loop[i];
+    for (int i = first; i < (int)(counts.pairs * sizeof(vfront_loop_pair_t) / 4); i += step)
+        reinterpret_cast<uint32_t *>(out->loop_pairs)[i] = pair[i];
+#endif
+    (void)s, (void)out, (void)block, (void)blocks;
+}
+
 /** Stixels, obstacles and the road, spread over the blocks as above. */
 static __device__ void put_stixels(const vf_report_view &s, vfront_result_t *out, int block, int blocks)
 {
@@ -148,8 +165,9 @@ static __device__ void put_mirror(const vf_report_view &s, int block, int blocks
     const vf_refill_memory &r = *s.refill;
     const uint32_t points = s.bearing->count[s.parity][0], tracks = r.counts[s.parity].count,
                    before = s.ingest->params.frame ? r.counts[s.parity ^ 1].count : 0;
-    const int stated = vf_window_stated(s.window, s.geometry.active);
-    (void)stated;
+    const int stated = vf_window_stated(s.window, s.geometry.active),
+              keyed = vf_keyframe_due(s.keyframe, s.geometry.active, s.parity);
+    (void)stated, (void)keyed;
     vf_carry_mirror &m = *s.mirror;
     vf_carry *c = &m.set[s.parity];
 #define MIRROR(stage, member, part, extent)                                                                            \
@@ -238,6 +256,7 @@ static __device__ void put_health(const vf_report_view &s, vfront_result_t *out)
     vf_ego_motions(s.ego, s.geometry.active, s.parity, &out->relative, &out->metric, &out->good);
     vf_predict_result(s.predict, s.geometry.active, &out->predicted);
     vf_window_result(s.window, s.geometry.active, &out->nav);
+    vf_report_loops(&s, out);
 #if VFRONT_DENSE
     out->disparity.valid = vf_dense_valid(s.dense, s.geometry.active);
 #endif
@@ -271,6 +290,7 @@ static __global__ void __launch_bounds__(THREADS) report_k(const VF_CONSTANT vf_
                   count = vf_keypoints(s.geometry.groups, s.select->count[camera]);
         put_matches(s, out, block - 2, own - 2);
         put_stixels(s, out, block - 2, own - 2);
+        put_loops(s, out, block - 2, own - 2);
         for (int first = (block - 2) % blocks_a_camera * PORTION; first < count; first += blocks_a_camera * PORTION)
             put_keypoints(s, camera, first, count, out);
     }

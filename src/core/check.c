@@ -232,6 +232,20 @@ vfront_status_t vf_check_window(struct vf_state *s, const vfront_tuning_t *t)
     return VFRONT_OK;
 }
 
+vfront_status_t vf_check_map(struct vf_state *s, const vfront_tuning_t *t)
+{
+    if (!t->map) return VFRONT_OK;
+    if (s->seen.camera[0].fx_px == 0.0)
+        return vf_refuse(s, VFRONT_E_CALIBRATION, "map needs a calibrated camera: rig.camera[0]", 0, "");
+    if (!t->track_target || !t->ego || !t->select_points || !t->describe)
+        return vf_refuse(s, VFRONT_E_TUNING, "map needs tracks, motions and described key points: %s", 0,
+                         !t->track_target    ? "track_target"
+                         : !t->ego           ? "ego"
+                         : !t->select_points ? "select_points"
+                                             : "describe");
+    return VFRONT_OK;
+}
+
 vfront_status_t vf_check_tuning(struct vf_state *s, const vfront_tuning_t *tuning)
 {
     vfront_tuning_t copy;

@@ -16,6 +16,9 @@ vfront_status_t vf_check_aligned(struct vf_state *state, const vfront_tuning_t *
 /** What the state of an IMU needs, where the tuning asks for it; of state->seen. */
 vfront_status_t vf_check_window(struct vf_state *state, const vfront_tuning_t *tuning);
 
+/** What places need, likewise. */
+vfront_status_t vf_check_map(struct vf_state *state, const vfront_tuning_t *tuning);
+
 vfront_status_t vf_check_tuning(struct vf_state *state, const vfront_tuning_t *tuning);
 
 /** Checks a frame, its stamp first. Notes a refused stamp in state->refused. Sets state->clock_set: 1 where the frame

@@ -187,6 +187,34 @@ static uint64_t mix_match(uint64_t d, const vfront_match_t *m)
 }
 #endif
 
+#if VFRONT_MAP
+static uint64_t mix_loop(uint64_t d, const vfront_loop_t *l)
+{
+    d = mix_number(mix_number(mix_number(mix_number(d, l->frame, 8), l->t_ns, 8), l->state, 4), l->kind, 4);
+    d = mix_number(mix_number(mix_number(d, l->pairs, 4), l->inliers, 4), l->agreeing, 4);
+    d = mix_float(d, l->parallax_rad);
+    for (int k = 0; k < 9; k++) d = mix_float(d, l->R[k]);
+    for (int k = 0; k < 3; k++) d = mix_float(d, l->t[k]);
+    for (int k = 0; k < 21; k++) d = mix_float(d, l->covariance[k]);
+    return d;
+}
+
+/** Keyframes and loops, where there are any. */
+static uint64_t mix_loops(uint64_t d, const vfront_result_t *r)
+{
+    if (!r->keyframes_count) return d;
+    d = mix_number(mix_number(mix_number(d, r->keyframe, 4), r->keyframes_count, 4), r->loops_count, 4);
+    for (uint32_t i = 0; i < r->loops_count; i++) d = mix_loop(d, &r->loops[i]);
+    d = mix_number(mix_number(d, r->loop_pairs_count, 4), r->loop_pairs_of, 4);
+    for (uint32_t i = 0; i < r->loop_pairs_count; i++) {
+        const vfront_loop_pair_t *p = &r->loop_pairs[i];
+        d = mix_number(mix_number(mix_number(mix_number(d, p->keypoint, 2), p->before, 2), p->distance, 2), p->inlier,
+                       2);
+    }
+    return d;
+}
+#endif
+
 #if VFRONT_DENSE
 static uint64_t mix_disparity(uint64_t d, const vfront_disparity_t *p)
 {
@@ -254,6 +282,9 @@ static uint64_t mix_rest(uint64_t d, const vfront_result_t *r)
     d = mix_motion(d, &r->good);
     d = mix_prediction(d, &r->predicted);
     if (r->nav.state) d = mix_nav(d, &r->nav);
+#if VFRONT_MAP
+    d = mix_loops(d, r);
+#endif
     return d;
 }
 

@@ -119,6 +119,22 @@ void vf_failover_go_on(struct vf_state *s)
     vf_host_run(s, ~VF_BIT(ingest));
 }
 
+void vf_failover_remember(struct vf_state *s)
+{
+#if VFRONT_MAP
+    if (!vf_failover_can(s) || !(s->step[0].geometry.active & VF_BIT(keyframe))) return;
+    /* all that the stage reads for it is in the mirror, where the set of the frame before is still whole */
+    const int32_t before = s->parity ^ 1;
+    struct vf_memory *m = &block_of(s)->memory;
+    const struct vf_carry *c = &s->mirror->set[before];
+    memcpy(&m->keyframe.now[before], c->keyframe_now, sizeof m->keyframe.now[before]);
+    if (m->keyframe.now[before].due) memcpy(&m->place.set[before], c->place_set, sizeof m->place.set[before]);
+    vf_keyframe_commit(&block_of(s)->standby.view[s->parity].keyframe);
+#else
+    (void)s;
+#endif
+}
+
 void vf_failover_count(struct vf_state *s, uint32_t overrun)
 {
     const uint32_t most = (uint32_t)s->step[0].tuning.failover_overruns;
@@ -151,6 +167,9 @@ static vfront_status_t upload(struct vf_state *s, const struct vf_memory *from, 
 #define SET(stage, member, value) UPLOAD(stage.member[parity])
     VF_CLEARED(SET)
 #undef SET
+#if VFRONT_MAP
+    if (s->step[0].geometry.active & VF_BIT(keyframe)) UPLOAD(keyframe.ring)
+#endif
     UPLOAD(track.templates)
     UPLOAD(track.template_normal)
     UPLOAD(ingest.picture[before])
@@ -206,6 +225,7 @@ int vf_failover_can(const struct vf_state *s) { return (void)s, 0; }
 void vf_failover_keep(struct vf_state *s, const vfront_frame_t *f) { (void)s, (void)f; }
 void vf_failover_go(struct vf_state *s) { (void)s; }
 void vf_failover_go_on(struct vf_state *s) { (void)s; }
+void vf_failover_remember(struct vf_state *s) { (void)s; }
 void vf_failover_count(struct vf_state *s, uint32_t overrun) { (void)s, (void)overrun; }
 vfront_status_t vf_failover_return(struct vf_state *s) { return (void)s, VFRONT_E_STATE; }
 void vf_failover_end(struct vf_state *s) { (void)s; }

@@ -21,6 +21,9 @@ void vf_failover_go(struct vf_state *state);
 /** The same with a frame under way, which vf_failover_keep() kept: that frame is computed, too. */
 void vf_failover_go_on(struct vf_state *state);
 
+/** After a step of the CUDA port: the keyframe of the frame before it comes into the ring of the host port, too. */
+void vf_failover_remember(struct vf_state *state);
+
 /** Counts results that came after deadline_us, and goes when there are as many in a row as the tuning says. */
 void vf_failover_count(struct vf_state *state, uint32_t overrun);
 

@@ -12,6 +12,7 @@ static uint32_t active_stages(const struct vf_geometry *g, const vfront_tuning_t
     const int ego = t->ego && g->calibrated[0];
     const int partner = VFRONT_STEREO && t->track_target && t->track_partner && g->pair.placed;
     const int window = t->window && t->track_target && g->calibrated[0];
+    const int map = t->map && described && ego && t->track_target;
     int bearing = match;
     for (int32_t i = 0; i < g->cameras; i++) bearing |= g->calibrated[i];
     const int corners = points || t->track_target > 0;
@@ -29,6 +30,7 @@ static uint32_t active_stages(const struct vf_geometry *g, const vfront_tuning_t
     if (partner) active |= VF_BIT(partner);
     if (window) active |= VF_BIT(sight) | VF_BIT(window);
     if (ego) active |= VF_BIT(ego);
+    if (map) active |= VF_BIT(place) | VF_BIT(overlap) | VF_BIT(keyframe) | VF_BIT(loop);
     if (t->dense) active |= VF_BIT(dense);
     if (t->dense && t->stixel) active |= VF_BIT(stixel);
     return active;

@@ -339,6 +339,7 @@ vfront_status_t vf_setup(struct vf_state *s, const vfront_rig_t *rig, const vfro
     if (!status) status = look(s, rig, t);
     if (!status) status = vf_check_aligned(s, t);
     if (!status) status = vf_check_window(s, t);
+    if (!status) status = vf_check_map(s, t);
     if (!status) status = lay_out(s, rig, t);
     if (!status) status = open_ports(s, rig, port);
     if (status) return status;

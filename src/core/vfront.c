@@ -314,6 +314,7 @@ vfront_status_t vfront_wait(vfront_t *vf, uint32_t timeout_us, const vfront_resu
     s->refused.length = 0;
     s->t_ns = r->t_ns;
     s->t_mid_ns = r->t_mid_ns;
+    vf_failover_remember(s);
     s->parity ^= 1;
     vf_failover_count(s, r->timing.overrun);
     *result = r;

@@ -75,6 +75,10 @@ static void look_at_stixels(struct vf_report_view *v, const struct vf_step *s)
 #define MORE_partner look_at_pyramids(&v->align, s), PICTURES, MASKS
 #define MORE_sight (void)0
 #define MORE_window v->given = &s->pinned->given
+#define MORE_place (void)0
+#define MORE_overlap (void)0
+#define MORE_keyframe (void)0
+#define MORE_loop (void)0
 #define MORE_ego (void)0 /* what cuBLAS needs is the CUDA port's to fill in */
 #define MORE_dense PICTURES, MASKS, v->scratch = &s->memory->dense_scratch, v->copy = s->pinned->dense
 #define MORE_stixel PICTURES, v->scratch = &s->memory->stixel_scratch

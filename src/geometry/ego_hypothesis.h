@@ -26,17 +26,17 @@ VF_FN uint32_t vf_ego_random(uint32_t seed, uint64_t frame, uint32_t hypothesis,
     return (uint32_t)((x ^ x >> 31) >> 16);
 }
 
-/** Draw `size` different places of the first `count` of a list. Odd hypotheses draw from all, even ones from the better
- *  ones alone, a part that grows from one to the next until it is all. Called by a team: sample is shared. */
-VF_FN void vf_ego_sample(const struct vf_ego_view *s, uint64_t frame, int kind, int32_t h, int32_t size, int32_t count,
-                         int32_t sample[VF_EGO_SAMPLE_MAX])
+/** Draw `size` different places of the first `count` of a list, for hypothesis h of `all`. Odd hypotheses draw from
+ *  all, even ones from the better ones alone, a part that grows from one to the next until it is all. key: other for
+ *  each hypothesis of a frame. Called by a team: sample is shared. */
+VF_FN void vf_ego_draw(uint32_t seed, uint64_t frame, uint32_t key, int32_t h, int32_t all, int32_t size, int32_t count,
+                       int32_t sample[VF_EGO_SAMPLE_MAX])
 {
-    const int32_t all = vf_ego_hypotheses(s, kind), better = (int32_t)((int64_t)count * (h + 1) / all);
+    const int32_t better = (int32_t)((int64_t)count * (h + 1) / all);
     const int32_t pool = h % 2 ? count : vf_min(vf_max(better, 2 * size), count);
     VF_TEAM(k, size)
     {
-        const uint32_t random = vf_ego_random((uint32_t)s->tuning.ego_seed, frame, (uint32_t)(kind << 16 | h),
-                                              (uint32_t)k);
+        const uint32_t random = vf_ego_random(seed, frame, key, (uint32_t)k);
         sample[k] = (int32_t)((uint64_t)random * (uint64_t)(pool - k) >> 32); /* index among those not drawn yet */
     }
     VF_TEAM_SYNC();
@@ -60,6 +60,14 @@ VF_FN void vf_ego_sample(const struct vf_ego_view *s, uint64_t frame, int kind, 
         }
     }
     VF_TEAM_SYNC();
+}
+
+/** The same for hypothesis h of a kind of motion of the frame. */
+VF_FN void vf_ego_sample(const struct vf_ego_view *s, uint64_t frame, int kind, int32_t h, int32_t size, int32_t count,
+                         int32_t sample[VF_EGO_SAMPLE_MAX])
+{
+    vf_ego_draw((uint32_t)s->tuning.ego_seed, frame, (uint32_t)(kind << 16 | h), h, vf_ego_hypotheses(s, kind), size,
+                count, sample);
 }
 
 /** 1 if a relative hypothesis takes the frame's rotation and estimates the translation alone: every fourth. */

@@ -16,7 +16,8 @@
 /* clang-format off */
 /** Members with a set for each parity of which the next step reads this one's: X(stage, member, part of a set, extent).
  *  Extent: ALL, or the first entries, as many as there are key points of camera 0 (POINT) or tracks (TRACK), or all
- *  where the step has a state of the IMU (STATE): behind a step without one, none goes on. */
+ *  where the step has a state of the IMU (STATE): behind a step without one, none goes on; or where its frame is a
+ *  keyframe (KEYED), which comes into the ring with the next step. */
 #define VF_CARRY_TRACKED(X)                                                                                            \
     X(refill, feature, , TRACK) X(refill, counts, , ALL) X(freeze, frames, , ALL) X(freeze, shown, , ALL)          \
     X(freeze, repeated, , ALL) X(predict, given, , ALL)
@@ -48,9 +49,14 @@
 #else
 #define VF_CARRY_WINDOW(X)
 #endif
+#if VFRONT_MAP
+#define VF_CARRY_MAP(X) X(place, set, , KEYED) X(keyframe, now, , ALL) X(loop, recent, , ALL)
+#else
+#define VF_CARRY_MAP(X)
+#endif
 #define VF_CARRY(X)                                                                                                    \
     VF_CARRY_TRACKED(X) VF_CARRY_POINTS(X) VF_CARRY_DESCRIBED(X) VF_CARRY_STEREO(X) VF_CARRY_MATCHES(X)                \
-    VF_CARRY_EGO(X) VF_CARRY_WINDOW(X)
+    VF_CARRY_EGO(X) VF_CARRY_WINDOW(X) VF_CARRY_MAP(X)
 
 /** The same of report, which writes them itself. */
 #define VF_CARRY_REPORT(X) X(report, path, , ALL) X(report, usual, , ALL) X(report, interval, , ALL)
@@ -79,12 +85,13 @@
 #define VF_CLEARED(X) VF_CLEARED_ALWAYS(X) VF_CLEARED_STEREO(X) VF_CLEARED_MATCHES(X)
 /* clang-format on */
 
-/** Bytes of a member to be carried. Where it is used, `points` and `tracks` are their numbers, and `stated` is 1 in a
- *  step with a state of the IMU. */
+/** Bytes of a member to be carried. Where it is used, `points` and `tracks` are their numbers, `stated` is 1 in a step
+ *  with a state of the IMU, and `keyed` in one whose frame is a keyframe. */
 #define VF_CARRY_BYTES_ALL(place) (sizeof(place))
 #define VF_CARRY_BYTES_POINT(place) (sizeof *(place)*points)
 #define VF_CARRY_BYTES_TRACK(place) (sizeof *(place)*tracks)
 #define VF_CARRY_BYTES_STATE(place) (stated ? sizeof(place) : 0)
+#define VF_CARRY_BYTES_KEYED(place) (keyed ? sizeof(place) : 0)
 
 /** State that one step hands to the next, as bytes of the members. */
 struct vf_carry {

@@ -74,6 +74,17 @@ static void list_matches(const struct vf_report_view *s, vfront_result_t *out)
 #endif
 }
 
+/** Keyframes and loops. */
+static void list_loops(const struct vf_report_view *s, vfront_result_t *out)
+{
+    vf_report_loops(s, out);
+#if VFRONT_MAP
+    if (out->loops_count) memcpy(out->loops, s->loop->loop, sizeof *out->loops * out->loops_count);
+    if (out->loop_pairs_count)
+        memcpy(out->loop_pairs, vf_loop_pairs(s->loop, s->overlap), sizeof *out->loop_pairs * out->loop_pairs_count);
+#endif
+}
+
 /** Road, obstacles and the segments of every column. */
 static void list_stixels(const struct vf_report_view *s, vfront_result_t *out)
 {
@@ -101,8 +112,9 @@ static void mirror_carried(const struct vf_report_view *s)
 {
     const uint32_t points = s->bearing->count[s->parity][0], tracks = s->refill->counts[s->parity].count,
                    before = s->ingest->params.frame ? s->refill->counts[s->parity ^ 1].count : 0;
-    const int stated = vf_window_stated(s->window, s->geometry.active);
-    (void)stated;
+    const int stated = vf_window_stated(s->window, s->geometry.active),
+              keyed = vf_keyframe_due(s->keyframe, s->geometry.active, s->parity);
+    (void)stated, (void)keyed;
     if (!s->mirror) return;
     struct vf_carry *c = &s->mirror->set[s->parity];
 #define MIRROR(stage, member, part, extent)                                                                            \
@@ -154,6 +166,7 @@ void vf_report_host(const struct vf_report_view *s)
     vf_ego_motions(s->ego, s->geometry.active, s->parity, &out->relative, &out->metric, &out->good);
     vf_predict_result(s->predict, s->geometry.active, &out->predicted);
     vf_window_result(s->window, s->geometry.active, &out->nav);
+    list_loops(s, out);
     list_stixels(s, out);
     s->report->path[s->parity] = vf_report_next_path(s);
     s->report->interval[s->parity] = vf_report_next_interval(s);

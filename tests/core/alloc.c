@@ -250,7 +250,7 @@ static void run(int rectify, int failover)
     vfront_tuning_default(&tuning);
     tuning.rectify = rectify;
     tuning.failover = failover;
-    tuning.window = 1;
+    tuning.window = tuning.map = 1;
     tuning.wait = rectify ? VFRONT_WAIT_NAP : VFRONT_WAIT_SPIN; /* to sleep is the driver's business: vfront.h */
     tuning.dense = tuning.stixel = dense;
     assert_int_equal(vfront_init(&pair_vf, &rig, &tuning, pair_port), VFRONT_OK);

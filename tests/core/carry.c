@@ -23,7 +23,7 @@ struct place {
     size_t at, other; /* offsets of the sets of parity 0 and 1; equal: one set */
     size_t bytes;     /* of a set */
     int cleared;      /* 1: of the next frame's parity, else of the frame before's */
-    int stated;       /* 1: handed on by a step with a state of the IMU only */
+    int stated;       /* 1: handed on by a step with a state of the IMU only; 2: by one whose frame is a keyframe */
 };
 
 #define AT(place) offsetof(struct vf_memory, place)
@@ -32,6 +32,7 @@ struct place {
 #define STATED_POINT 0
 #define STATED_TRACK 0
 #define STATED_STATE 1
+#define STATED_KEYED 2
 static const struct place listed[] = {
 #define SET(stage, member, part, extent)                                                                               \
     {#stage "." #member, AT(stage.member[0] part), AT(stage.member[1] part), SIZE(stage.member[0] part), 0,            \
@@ -40,10 +41,13 @@ static const struct place listed[] = {
 #undef SET
 #define SET(stage, member) {#stage "." #member, AT(stage.member), AT(stage.member), SIZE(stage.member), 0, 0},
         VF_CARRY_SINGLE(SET) SET(track, templates) SET(track, template_normal)
+#if VFRONT_MAP
+            SET(keyframe, ring)
+#endif
 #undef SET
 #define SET(stage, member, value)                                                                                      \
     {#stage "." #member, AT(stage.member[0]), AT(stage.member[1]), SIZE(stage.member[0]), 1, 0},
-            VF_CLEARED(SET)
+                VF_CLEARED(SET)
 #undef SET
 };
 /** Pictures of the frame before, and what is prepared once. */
@@ -92,10 +96,12 @@ static size_t offset_of(const struct place *p, int32_t parity)
 /* ---- the sequence ------------------------------------------------------------------------------------------------ */
 
 /** Everything on; pictures as they come, offsets of the rig corrected; a road that is seen in every other frame; a
- *  flight with a state of the IMU, one with a state by two cameras alone. */
-enum sequence { FULL, PLAIN, ROAD, FLIGHT, UNREAD, SEQUENCES };
+ *  flight with a state of the IMU, one with a state by two cameras alone; one in which all keyframes may be loops soon,
+ *  since there are so few tracks. */
+enum sequence { FULL, PLAIN, ROAD, FLIGHT, UNREAD, PLACES, SEQUENCES };
 static uint64_t undisturbed[SEQUENCES][FRAMES];
 static int has_state[FRAMES], has_unread[FRAMES]; /* of the flights */
+static int loops;                                 /* state of the first one in the last frame of the places */
 static struct vf_memory kept;
 
 /** Overwrites what is not to matter. parity: of the next frame. */
@@ -108,7 +114,8 @@ static void noise(struct vf_memory *m, int32_t parity)
     for (size_t i = 0; i < COUNT(listed) + COUNT(others); i++) {
         const struct place *p = i < COUNT(listed) ? &listed[i] : &others[i - COUNT(listed)];
         const size_t at = offset_of(p, parity);
-        if (p->stated && !vf_window_stated(&kept.window, VF_BIT(window))) continue;
+        if (p->stated == STATED_STATE && !vf_window_stated(&kept.window, VF_BIT(window))) continue;
+        if (p->stated == STATED_KEYED && !vf_keyframe_due(&kept.keyframe, VF_BIT(keyframe), parity ^ 1)) continue;
         memcpy((uint8_t *)m + at, (const uint8_t *)&kept + at, p->bytes);
     }
 }
@@ -153,11 +160,24 @@ static void draw_road(uint64_t i, vfront_frame_t *f)
     for (int c = 0; c < VFRONT_CAMERAS; c++) f->picture[c].data = grey[c];
 }
 
+/** Away and back to the place where it began, by other pictures than the last eight. */
+static vfront_frame_t there_and_back(uint64_t i)
+{
+    static const uint64_t picture[FRAMES] = {0, 2, 4, 6, 8, 10, 9, 7, 5, 3, 1, 0, 2};
+    const vfront_frame_t shown = rendered_frame(picture[i]);
+    vfront_frame_t f = rendered_frame(i);
+    memcpy(f.picture, shown.picture, sizeof f.picture);
+    f.imu = NULL;
+    f.imu_count = 0;
+    return f;
+}
+
 static vfront_frame_t frame_at(enum sequence which, uint64_t i)
 {
     static uint8_t mask[VFRONT_WIDTH * VFRONT_HEIGHT], dark[VFRONT_CAMERAS][VFRONT_WIDTH * VFRONT_HEIGHT];
     static vfront_gyro_t gyro[8];
     vfront_frame_t f = pair_frame(i), same = pair_frame(i == 7 || i == 8 ? 6 : i);
+    if (which == PLACES) return there_and_back(i);
     if (which >= FLIGHT) f = rendered_frame(i);
     if (which == UNREAD) f.imu = NULL;
     if (which >= FLIGHT) return f;
@@ -192,9 +212,11 @@ static uint64_t fly(enum sequence which, const struct place *member, enum way wa
     t.rectify = which == FULL;
     t.dense = t.stixel = which == FULL || which == ROAD;
     t.rig_offset = which == PLAIN;
-    t.window = which >= FLIGHT;
+    t.window = which == FLIGHT || which == UNREAD;
+    t.map = VFRONT_MAP && which != ROAD;
+    if (which == PLACES) t.stereo = 0; /* 96 key points are too few for depths as well */
     t.track_template_frames = 3;
-    t.track_target = 100;
+    t.track_target = which == PLACES ? 3 : 100;
     t.track_back_mpx = 500;
     assert_int_equal(vfront_init(&pair_vf, &rig, &t, VFRONT_PORT_HOST), VFRONT_OK);
     struct vf_state *s = state_of(&pair_vf);
@@ -208,6 +230,9 @@ static uint64_t fly(enum sequence which, const struct place *member, enum way wa
         if (way == WAYS && which == FLIGHT) has_state[i] = r->nav.state == VFRONT_NAV_GOOD;
         if (way == WAYS && which == UNREAD) has_unread[i] = r->nav.state == VFRONT_NAV_STEREO_ONLY;
         const uint64_t digest = vfront_digest(r);
+#if VFRONT_MAP
+        if (way == WAYS && which == PLACES) loops = r->loops_count ? (int)r->loops[0].state : 0;
+#endif
         if (way == WAYS) undisturbed[which][i] = digest;
         if (digest != undisturbed[which][i] && differs == FRAMES) differs = i;
     }
@@ -228,6 +253,7 @@ static void needed(void **state)
 {
     (void)state;
     int spare = 0;
+    assert_int_equal(loops, VFRONT_MAP ? VFRONT_LOOP_ACCEPTED : 0);
     for (uint64_t i = 0; i < FRAMES; i++) {
         assert_int_equal(has_state[i], i >= RENDERED_BEGINS);
         assert_int_equal(has_unread[i], i >= 2);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Digests of what the library makes of pictures that the tests draw with integers alone: the same on every machine and
- * port.
+ * port. In a config with VFRONT_MAP those of keyframes and loops, tests/map/golden.txt; else all others,
+ * tests/golden.txt.
  *   digest [--write] FILE    compares with FILE, on the host port and, where there is a device, on the CUDA port; or
  *   writes it */
 #include <stdio.h>
@@ -31,7 +32,8 @@ enum {
     PAIR = 32,
     UNLIKE = 64,
     FISHEYE = 128,
-    IMU = 256
+    IMU = 256,
+    MAP = 512
 };
 #define DISPARITY_Q4 150
 
@@ -117,6 +119,8 @@ static const struct flight flights[] = {
      PAIR | LIGHT},
     {"state", {480, 360, 25, 64, 20}, 2, VFRONT_GREY8, "window=1", PAIR | IMU},
     {"level", {480, 360, 26, -40, 90}, 2, VFRONT_GREY8, "window=1 rectify=1", PAIR | IMU},
+    {"places", {480, 360, 27, 12, 5}, 2, VFRONT_GREY8, "map=1 track_target=3", MAP | PAIR},
+    {"turns", {480, 360, 28, 10, -6}, 1, VFRONT_GREY8, "map=1 track_target=3", MAP},
 };
 
 static vfront_t vf;
@@ -347,9 +351,10 @@ static int all(vfront_port_t port, char (*line)[80])
 {
     int lines = 0;
     for (size_t i = 0; i < sizeof flights / sizeof *flights; i++)
-        if (flights[i].cameras <= VFRONT_CAMERAS) fly(&flights[i], port, line, &lines);
-    for (int lens = 0; lens < 3; lens++) look((vfront_lens_t)lens, line[lines++], sizeof *line);
-    for (uint32_t i = 0; i < 6; i++) propagate(i, i % 2 ? 600 : 7, line[lines++], sizeof *line);
+        if (flights[i].cameras <= VFRONT_CAMERAS && !(flights[i].with & MAP) == !VFRONT_MAP)
+            fly(&flights[i], port, line, &lines);
+    for (int lens = 0; lens < 3 && !VFRONT_MAP; lens++) look((vfront_lens_t)lens, line[lines++], sizeof *line);
+    for (uint32_t i = 0; i < 6 && !VFRONT_MAP; i++) propagate(i, i % 2 ? 600 : 7, line[lines++], sizeof *line);
     return lines;
 }
 

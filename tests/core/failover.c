@@ -199,6 +199,7 @@ static vfront_tuning_t tuning(void)
     t.deadline_us = LATE_US;
     t.abandon_us = brief ? brief_us : 60000000;
     t.window = airborne;
+    t.map = VFRONT_MAP;
     if (airborne) return t;
     t.rectify = t.dense = t.stixel = !plain;
     t.track_template_frames = 3;

@@ -281,7 +281,7 @@ static void init_each_call(void **state)
     vfront_tuning_t tuning;
     vfront_tuning_default(&tuning);
     for (size_t i = 0; i < sizeof fate / sizeof *fate; i++) {
-        tuning.rectify = tuning.dense = tuning.stixel = tuning.window =
+        tuning.rectify = tuning.dense = tuning.stixel = tuning.window = tuning.map =
             i % 2; /* which writes more to the device, and launches all stages */
         for (long n = 1;; n++) {
             fail_call(n, fate[i].error);

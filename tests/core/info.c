@@ -173,7 +173,8 @@ static void times_with(const vfront_tuning_t *t, uint32_t left_out)
 static void times_of_stages(void **state)
 {
     (void)state;
-    const uint32_t more = BIT(dense) | BIT(stixel) | BIT(rectify) | BIT(sight) | BIT(window),
+    const uint32_t map = BIT(place) | BIT(overlap) | BIT(keyframe) | BIT(loop),
+                   more = BIT(dense) | BIT(stixel) | BIT(rectify) | BIT(sight) | BIT(window) | map,
                    partners = BIT(stereo) | BIT(rows) | BIT(match), tracks = BIT(track) | BIT(refill) | BIT(partner);
     vfront_tuning_t t;
     vfront_tuning_default(&t);
@@ -181,8 +182,10 @@ static void times_of_stages(void **state)
     t.dense = VFRONT_DENSE;
     t.stixel = VFRONT_STIXELS;
     t.window = VFRONT_WINDOW;
+    t.map = VFRONT_MAP;
     times_with(&t, (VFRONT_RECTIFY ? 0 : BIT(rectify)) | (VFRONT_DENSE ? 0 : BIT(dense)) |
-                       (VFRONT_STIXELS ? 0 : BIT(stixel)) | (VFRONT_WINDOW ? 0 : BIT(sight) | BIT(window)));
+                       (VFRONT_STIXELS ? 0 : BIT(stixel)) | (VFRONT_WINDOW ? 0 : BIT(sight) | BIT(window)) |
+                       (VFRONT_MAP ? 0 : map));
     vfront_tuning_default(&t);
     times_with(&t, more);
     t.track_target = 0;

@@ -481,6 +481,37 @@ static void init_rectified(void **state)
     pair_still_starts();
 }
 
+/** What keyframes and loops need. */
+static void init_map(void **state)
+{
+    vfront_tuning_t t;
+    (void)state;
+    vfront_tuning_default(&t);
+#if VFRONT_MAP
+    vfront_rig_t rig = pair_rig(0.11, 0, 0, 0);
+    static const char *const needed[] = {"track_target", "ego", "select_points", "describe"};
+    for (int i = 0; i < 4; i++) {
+        char detail[100];
+        snprintf(detail, sizeof detail, "map needs tracks, motions and described key points: %s", needed[i]);
+        vfront_tuning_default(&t);
+        t.map = 1;
+        assert_int_equal(vfront_tuning_set(&t, needed[i], 0), VFRONT_OK);
+        init_refused(&rig, &t, pair_port, VFRONT_E_TUNING, detail);
+        t.map = 0;
+        assert_int_equal(vfront_init(&pair_vf, &rig, &t, pair_port), VFRONT_OK);
+        vfront_shutdown(&pair_vf);
+    }
+    vfront_tuning_default(&t);
+    t.map = 1;
+    assert_int_equal(vfront_init(&pair_vf, &rig, &t, pair_port), VFRONT_OK);
+    vfront_shutdown(&pair_vf);
+    rig.camera[0].fx_px = rig.camera[0].fy_px = 0;
+    init_refused(&rig, &t, pair_port, VFRONT_E_CALIBRATION, "map needs a calibrated camera: rig.camera[0]");
+#else
+    assert_int_equal(vfront_tuning_set(&t, "map", 1), VFRONT_E_TUNING);
+#endif
+}
+
 /** Both cameras in one place, whatever that is: they are no pair, though their rotation is one to a thousandth only. */
 static void init_one_place(void **state)
 {
@@ -690,7 +721,7 @@ int main(void)
         LONE(init_distortion), LONE(init_view),   LONE(init_pair),    LONE(init_one_place),
         LONE(init_rectified),  LONE(init_port),   LONE(init_auto),    LONE(init_no_detail),
         LONE(tuning_range),    LONE(tuning_ends), LONE(tuning_pairs), LONE(tuning_arguments),
-        LONE(tuning_arcs),
+        LONE(tuning_arcs),     LONE(init_map),
     };
     return pair_run("init", tests, sizeof tests / sizeof *tests);
 }

@@ -138,6 +138,7 @@ static void all_stages(void **state)
     vfront_tuning_t t;
     vfront_tuning_default(&t);
     t.window = VFRONT_WINDOW;
+    t.map = VFRONT_MAP;
     if (!fly(&t, 8) && VFRONT_WINDOW) fail_msg("there was no state");
     t.rectify = VFRONT_RECTIFY;
     t.dense = VFRONT_DENSE;
@@ -161,6 +162,7 @@ static void corrupted(void **state)
     t.dense = VFRONT_DENSE;
     t.stixel = VFRONT_STIXELS;
     t.window = VFRONT_WINDOW;
+    t.map = VFRONT_MAP;
     for (int i = 0; i < VFRONT_STAGES; i++) {
         clear();
         seen.corrupt = i;

@@ -43,6 +43,8 @@ cmp "$dir/minimal-$triple.txt" "$dir/minimal-native.txt"
 tests/house/symbols.sh "$lib" $triple-nm
 "$dir/native/digest" tests/golden.txt
 $emulate "$dir/$triple/digest" tests/golden.txt
+make --no-print-directory -s CROSS=$triple- CUDA=0 WERROR=1 CFG=tests/config/map.h BUILD="$dir/map" "$dir/map/digest"
+$emulate "$dir/map/digest" tests/map/golden.txt
 
 # 20 frames in lock step: the bench here, the board under qemu
 make --no-print-directory -s $settings CUDA_ARCH=87 "$dir/$triple/hil-board"

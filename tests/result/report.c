@@ -467,6 +467,48 @@ static void motions(void **state)
     }
 }
 
+#if VFRONT_MAP
+/** Keyframes, loops and the correspondences of the loop that is shown; none of stages that are not part of the step. */
+static void loops(void **state)
+{
+    (void)state;
+    shake(38);
+    for (int i = 0; i < 60; i++) {
+        const uint32_t active = i % 3 > 0, count = (uint32_t)roll(VFRONT_LOOPS + 1),
+                       shown = count ? (uint32_t)roll((int32_t)count) : VF_NONE, keyframes = (uint32_t)roll(513);
+        set_up_empty();
+        scribble(&memory.loop, sizeof memory.loop);
+        step.geometry.calibrated[0] = step.tuning.ego = 1;
+        step.tuning.map = (int32_t)active;
+        memory.loop.count = count;
+        memory.loop.shown = shown;
+        for (int k = 0; k < VFRONT_LOOPS; k++) memory.loop.from[k] = (uint32_t)((k + i) % VFRONT_LOOPS);
+        memory.keyframe.now[step.parity].due = (uint32_t)i & 1;
+        memory.keyframe.now[step.parity].count = keyframes;
+        memory.keyframe.now[step.parity ^ 1].count = 1000; /* of no account */
+        uint32_t pairs = 0;
+        for (int k = 0; k < VFRONT_LOOPS; k++) {
+            struct vf_overlap_work *w = &memory.overlap.work[k];
+            scribble(w->told, sizeof w->told);
+            w->count = (uint32_t)roll(VFRONT_LOOP_PAIRS + 1);
+        }
+        const struct vf_overlap_work *of = shown == VF_NONE ? NULL : &memory.overlap.work[memory.loop.from[shown]];
+        if (of) pairs = of->count;
+        scribble(result(), sizeof *result());
+        RUN(report);
+        assert_int_equal(result()->keyframe, active * ((uint32_t)i & 1));
+        assert_int_equal(result()->keyframes_count, active * keyframes);
+        assert_int_equal(result()->loops_count, active * count);
+        assert_int_equal(result()->loop_pairs_count, active * pairs);
+        assert_int_equal(result()->loop_pairs_of, active && of ? shown : 0);
+        assert_int_equal(result()->reserved, 0);
+        if (!active) continue;
+        assert_memory_equal(result()->loops, memory.loop.loop, count * sizeof(vfront_loop_t));
+        if (of) assert_memory_equal(result()->loop_pairs, of->told, pairs * sizeof(vfront_loop_pair_t));
+    }
+}
+#endif
+
 /* ---- health ------------------------------------------------------------------------------------------------------ */
 
 static void counts_are_passed_on(void **state)
@@ -1015,6 +1057,11 @@ static void make_sample(uint64_t seed)
     }
     sample.depths_count = VFRONT_STEREO * sample_matches();
     sample.matches_count = VFRONT_MATCHES * sample_matches();
+#if VFRONT_MAP
+    sample.keyframes_count = 5;
+    sample.loops_count = 2;
+    sample.loop_pairs_count = 3;
+#endif
 }
 
 /** Flips each byte of a result: the digest changes, or it does not, as it should. */
@@ -1127,6 +1174,10 @@ static void order_of_the_fields(void **state)
         put_prediction(&sample.predicted);
         if (seed % 2) sample.nav.state = 0; /* then there is none, and nothing of it counts */
         if (sample.nav.state) put_nav(&sample.nav);
+#if VFRONT_MAP
+        if (seed % 3 == 0) sample.keyframes_count = 0; /* likewise */
+        put_loops();
+#endif
         assert_true(vfront_digest(&sample) == fnv1a((const char *)written, written_count));
     }
     assert_true(vfront_digest(NULL) == 0);
@@ -1145,6 +1196,9 @@ int main(void)
         cmocka_unit_test(depths_and_matches),
 #endif
         cmocka_unit_test(motions),
+#if VFRONT_MAP
+        cmocka_unit_test(loops),
+#endif
         cmocka_unit_test(counts_are_passed_on),
         cmocka_unit_test(irregular_intervals),
 #if VFRONT_EGO

@@ -102,7 +102,9 @@ static int is_beyond(size_t at, size_t list, size_t entry, size_t count, size_t 
 /** Offset behind the last field of a result: padding begins there. */
 static size_t end_of_fields(void)
 {
-#if VFRONT_MATCHES
+#if VFRONT_MAP
+    return offsetof(vfront_result_t, loop_pairs) + sizeof sample.loop_pairs;
+#elif VFRONT_MATCHES
     return offsetof(vfront_result_t, matches) + sizeof sample.matches;
 #elif VFRONT_DESCRIPTORS
     return offsetof(vfront_result_t, descriptors) + sizeof sample.descriptors;
@@ -122,6 +124,12 @@ static int is_exempt_match(size_t at)
 #endif
 #if VFRONT_MATCHES
     if (BEYOND(matches, sample.matches_count)) return 1;
+#endif
+#if VFRONT_MAP
+    const size_t unused = offsetof(vfront_result_t, loops) + offsetof(vfront_loop_t, reserved);
+    for (uint32_t i = 0; i < sample.loops_count; i++)
+        if (at - unused - i * sizeof *sample.loops < sizeof sample.loops->reserved) return 1;
+    if (BEYOND(loops, sample.loops_count) || BEYOND(loop_pairs, sample.loop_pairs_count)) return 1;
 #endif
     return at >= end_of_fields();
 }
@@ -318,6 +326,34 @@ static void put_motion(const vfront_motion_t *m)
     for (int i = 0; i < 3; i++) put_float(m->t[i]);
     for (int i = 0; i < 21; i++) put_float(m->covariance[i]);
 }
+
+#if VFRONT_MAP
+static void put_loops(void)
+{
+    if (!sample.keyframes_count) return;
+    put(sample.keyframe, 4);
+    put(sample.keyframes_count, 4);
+    put(sample.loops_count, 4);
+    for (const vfront_loop_t *l = sample.loops; l < sample.loops + sample.loops_count; l++) {
+        const uint32_t number[] = {l->state, l->kind, l->pairs, l->inliers, l->agreeing};
+        put(l->frame, 8);
+        put(l->t_ns, 8);
+        for (int i = 0; i < 5; i++) put(number[i], 4);
+        put_float(l->parallax_rad);
+        for (int i = 0; i < 9; i++) put_float(l->R[i]);
+        for (int i = 0; i < 3; i++) put_float(l->t[i]);
+        for (int i = 0; i < 21; i++) put_float(l->covariance[i]);
+    }
+    put(sample.loop_pairs_count, 4);
+    put(sample.loop_pairs_of, 4);
+    for (const vfront_loop_pair_t *p = sample.loop_pairs; p < sample.loop_pairs + sample.loop_pairs_count; p++) {
+        put(p->keypoint, 2);
+        put(p->before, 2);
+        put(p->distance, 2);
+        put(p->inlier, 2);
+    }
+}
+#endif
 
 static void put_prediction(const vfront_prediction_t *p)
 {

@@ -786,6 +786,7 @@ static struct vf_case make_case(int number, int sizes_per_fill)
     vfront_tuning_default(&k.tuning);
     if (number % 3) random_tuning(&k.tuning, &k);
     k.tuning.window = VFRONT_WINDOW && k.imu && number % 2;
+    k.tuning.map = VFRONT_MAP && number % 3 == 0 && number / 3 % 4 < 2;
     be_patient(&k.tuning);
     k.placed = k.cameras > 1 && random_number(3) == 0;
     k.tuning.rectify = VFRONT_RECTIFY && k.placed && random_number(2);
@@ -928,6 +929,7 @@ int main(int argc, char **argv)
         run_case(&k);
     }
     failures += check_flights(options.flights >= 0 ? options.flights : options.only ? 0 : 16, options.steps);
+    failures += check_places(options.flights >= 0 ? 2 * options.flights : options.only ? 0 : 16, options.steps);
     printf("parity: %d cases of %d frames, %d stages each and end to end, %d failures\n", cases, options.frames,
            VFRONT_STAGES, failures);
     if (!cases) return 2;

@@ -56,7 +56,9 @@ void fail_cuda(cudaError_t error, const char *call);
 /** Flights through the stage window, of that many steps. Returns the number of those in which host form and kernels
  *  differ. */
 int check_flights(int count, int steps);
-/** Time of its step, on the whole device and on a part of it. */
+/** The same through the stages of the map. */
+int check_places(int count, int steps);
+/** Time of a step of window, on the whole device and on a part of it. */
 void run_flights(void);
 
 /** Times of a graph [us]: of many runs the median, and the most. */

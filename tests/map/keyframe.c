@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* keyframe: poses of a path beside the sum of its motions in double precision; when a frame becomes a keyframe; that it
+ * comes into the ring a step later, and that a step which is done twice leaves the same ring; which one makes room when
+ * the ring is full, beside densities in double precision; what begins a new path. */
+#include "tests/fixture/stage.h"
+
+#if VFRONT_MAP
+
+#include "map_flight.h"
+
+static struct map_flight flight;
+static struct vf_memory before;
+
+static void begin(enum map_kind kind)
+{
+    memset(&memory, 0, sizeof memory);
+    map_begin(&flight, kind);
+    flight.lap = 60;
+    map_geometry(&step, kind, &memory);
+}
+
+static struct vf_keyframe_now *now(void) { return &memory.keyframe.now[step.parity]; }
+
+static void run(void)
+{
+    map_frame(&flight, &step);
+    map_stages(&step);
+    map_next(&flight);
+}
+
+/** Poses are those of the camera but for the errors of the motions; with a state of the IMU in its axes. */
+static void poses(void **state)
+{
+    (void)state;
+    for (int kind = MAP_STEREO; kind <= MAP_NAV; kind++) {
+        double R0[9], p0[3];
+        shake(61);
+        begin((enum map_kind)kind);
+        for (int frame = 0; frame < 130; frame++) {
+            double off = 0.0;
+            run();
+            if (!frame) memcpy(R0, flight.R, sizeof R0), memcpy(p0, flight.p, sizeof p0);
+            for (int k = 0; k < 3; k++) {
+                double want = flight.p[k]; /* in axes of the first camera, or of the hall */
+                for (int n = 0; n < 3 && kind == MAP_STEREO; n++)
+                    want = n ? want + R0[3 * n + k] * (flight.p[n] - p0[n]) : R0[k] * (flight.p[0] - p0[0]);
+                off += (now()->pose.position_m[k] - want) * (now()->pose.position_m[k] - want);
+            }
+            if (frame > 1 || kind == MAP_STEREO)
+                assert_true(sqrt(off) < (kind == MAP_NAV ? 0.15 : 0.03 + 0.003 * frame));
+        }
+        assert_int_equal(now()->pose.source, kind == MAP_NAV ? VF_PATH_NAV : VF_PATH_METRIC);
+        assert_true(now()->pose.length_m > 30.0);
+    }
+}
+
+/** A keyframe comes into the ring a step later, where nothing else changes; and once more, if the step is repeated. */
+static void a_step_later(void **state)
+{
+    int made = 0;
+    (void)state;
+    shake(62);
+    begin(MAP_STEREO);
+    for (int frame = 0; frame < 60; frame++) {
+        const struct vf_keyframe_now last = frame ? *now() : (struct vf_keyframe_now){.due = 0};
+        before = memory;
+        run();
+        if (last.due) {
+            made++;
+            assert_memory_equal(&memory.keyframe.ring[last.slot].set, &before.place.set[step.parity ^ 1],
+                                sizeof(struct vf_place_set));
+            assert_memory_equal(&memory.keyframe.ring[last.slot].head, &last.last, sizeof last.last);
+            memcpy(&before.keyframe.ring[last.slot], &memory.keyframe.ring[last.slot], sizeof before.keyframe.ring[0]);
+        }
+        assert_memory_equal(memory.keyframe.ring, before.keyframe.ring, sizeof memory.keyframe.ring);
+        before = memory;
+        map_stages(&step);
+        assert_memory_equal(&memory.keyframe, &before.keyframe, sizeof memory.keyframe);
+        assert_memory_equal(&memory.loop, &before.loop, sizeof memory.loop);
+    }
+    assert_true(made > 8 && made < 25);
+    flight.frame = 0; /* as after vfront_reset() */
+    run();
+    for (int i = 0; i < VFRONT_KEYFRAMES; i++) assert_int_equal(memory.keyframe.ring[i].head.used, 0);
+    assert_int_equal(now()->count, now()->due);
+}
+
+/** Density at a keyframe in double precision. */
+static double density(int i)
+{
+    const struct vf_keyframe_entry *r = memory.keyframe.ring;
+    double sum = 1.0;
+    for (int k = 0; k < VFRONT_KEYFRAMES; k++) {
+        double d2 = 0.0, half = 0.0;
+        if (r[k].head.pose.path != r[i].head.pose.path) continue;
+        for (int n = 0; n < 3; n++) d2 += pow(r[k].head.pose.position_m[n] - r[i].head.pose.position_m[n], 2.0);
+        for (int n = 0; n < 4; n++) half += r[k].head.pose.q_path_cam[n] * r[i].head.pose.q_path_cam[n];
+        sum += 1.0 / (d2 + 2.0 * (1.0 - cos(2.0 * acos(fmin(1.0, fabs(half))))) + 0.25);
+    }
+    return sum;
+}
+
+/** The oldest of those whose density is within a quarter of a power of two of the greatest makes room. */
+static void full(void **state)
+{
+    (void)state;
+    for (int turn = 0; turn < 6; turn++) {
+        shake(63 + (uint64_t)turn);
+        begin(MAP_STEREO);
+        run();
+        for (int i = 0; i < VFRONT_KEYFRAMES; i++) {
+            struct vf_keyframe *k = &memory.keyframe.ring[i].head;
+            const double half = map_real(0.0, 1.5), at = i % 3 ? 40.0 : 2.0; /* a third of them in one place */
+            memset(k, 0, sizeof *k);
+            k->used = 1;
+            k->frame = 1 + ((uint64_t)i * 37) % VFRONT_KEYFRAMES;
+            k->pose.path = now()->pose.path + (i % 7 == 0);
+            k->pose.source = VF_PATH_METRIC;
+            for (int n = 0; n < 3; n++) k->pose.position_m[n] = map_real(-at, at);
+            k->pose.q_path_cam[0] = cos(half), k->pose.q_path_cam[2] = sin(half);
+        }
+        *now() = (struct vf_keyframe_now){.pose = now()->pose, .count = VFRONT_KEYFRAMES, .due = 0};
+        flight.frame = VFRONT_KEYFRAMES + 1 + (uint64_t)step.parity;
+        run();
+        assert_int_equal(now()->due, 1);
+        assert_int_equal(now()->count, VFRONT_KEYFRAMES);
+        double most = 0.0;
+        const double its = density((int)now()->slot);
+        for (int i = 0; i < VFRONT_KEYFRAMES; i++) most = fmax(most, density(i));
+        assert_true(its > most / 1.26);
+        for (int i = 0; i < VFRONT_KEYFRAMES; i++) /* no older one in as dense a place */
+            if (density(i) > its * 1.26)
+                fail_msg("keyframe %d stands denser", i);
+            else if (memory.keyframe.ring[i].head.frame < memory.keyframe.ring[now()->slot].head.frame)
+                assert_true(density(i) < most * 1.0001);
+        assert_true(memory.keyframe.crowd[now()->slot] == memory.keyframe.densest);
+        for (int i = 0; i < VFRONT_KEYFRAMES; i++) assert_true(memory.keyframe.crowd[i] <= memory.keyframe.densest);
+    }
+}
+
+/** A frame that nothing connects with the one before begins a path, and so does another source. */
+static void paths(void **state)
+{
+    uint32_t path;
+    (void)state;
+    shake(70);
+    begin(MAP_STEREO);
+    for (int i = 0; i < 20; i++) run();
+    path = now()->pose.path;
+    assert_int_equal(path, 1);
+    map_frame(&flight, &step);
+    memory.ego.metric.state = memory.ego.relative.state = VFRONT_MOTION_FEW;
+    map_stages(&step);
+    map_next(&flight);
+    assert_int_equal(now()->pose.path, path + 1);
+    assert_int_equal(now()->pose.source, VF_PATH_NONE);
+    run();
+    assert_int_equal(now()->pose.path, path + 1);
+    map_frame(&flight, &step);
+    memory.ego.metric.state = VFRONT_MOTION_UNSURE;
+    map_stages(&step);
+    map_next(&flight);
+    assert_int_equal(now()->pose.path, path + 2);
+    assert_int_equal(now()->pose.source, VF_PATH_TURNS);
+    /* too few points: no keyframe */
+    for (int i = 0; i < 6; i++) {
+        map_frame(&flight, &step);
+        memory.bearing.count[step.parity][0] = 30;
+        map_stages(&step);
+        map_next(&flight);
+        assert_int_equal(now()->due, 0);
+    }
+}
+
+/** Rotation matrices as quaternions, every way round. */
+static void quaternions(void **state)
+{
+    (void)state;
+    shake(71);
+    for (int i = 0; i < 10000; i++) {
+        double q[4], R[9], found[4], dot = 0.0;
+        float f[9];
+        for (int k = 0; k < 4; k++) q[k] = i % 5 == k ? 1e-4 * map_normal() : map_normal();
+        vf_quaternion_unit(q);
+        vf_quaternion_matrix(q, R);
+        for (int k = 0; k < 9; k++) f[k] = (float)R[k];
+        vf_keyframe_quaternion(f, found);
+        for (int k = 0; k < 4; k++) dot += q[k] * found[k];
+        assert_true(fabs(fabs(dot) - 1.0) < 1e-6);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(poses), cmocka_unit_test(a_step_later), cmocka_unit_test(full),
+                                       cmocka_unit_test(paths), cmocka_unit_test(quaternions)};
+    return cmocka_run_group_tests_name("keyframe", tests, NULL, NULL);
+}
+
+#else
+
+int main(void) { return 77; }
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* vfcheck: the stages of the map on drawn flights, host form and kernels step by step, each on an arena of its own:
+ * every byte of what they keep is compared. Laps with one camera, with two, with a state of the IMU, and descriptors
+ * without any sense; more keyframes than the ring has places for. */
+#include "vfcheck.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/memory.h"
+
+#if VFRONT_MAP
+
+#include "tests/fixture/dice.h"
+#include "tests/map/map_flight.h"
+
+static const char *const kind_name[] = {"one camera", "two cameras", "state of the IMU", "descriptors at random"};
+static struct vf_memory *host, *device, *copied;
+static struct vf_step own, other;
+static struct vf_views own_view[2], other_view[2];
+static cudaStream_t stream;
+
+static void open_places(void)
+{
+    host = zeroed(sizeof *host);
+    copied = zeroed(sizeof *copied);
+    CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CUDA(cudaMalloc((void **)&device, sizeof *device));
+}
+
+static void close_places(void)
+{
+    free(host);
+    free(copied);
+    CUDA(cudaStreamDestroy(stream));
+    CUDA(cudaFree(device));
+}
+
+/** What the stages before have written. */
+static void upload(void)
+{
+#define UP(member) CUDA(cudaMemcpy(&device->member, &host->member, sizeof host->member, cudaMemcpyHostToDevice));
+    UP(ingest.params)
+    UP(freeze)
+    UP(select.key)
+    UP(select.count)
+    UP(bearing.point)
+    UP(bearing.count)
+    UP(describe)
+#if VFRONT_STEREO
+    UP(stereo.range_m)
+    UP(stereo.range_sigma_m)
+#endif
+    UP(refill.feature)
+    UP(refill.counts)
+    UP(ego.relative)
+    UP(ego.metric)
+    UP(window)
+#undef UP
+}
+
+/** Stage that differs; NULL: none. */
+static const char *difference(void)
+{
+#define DOWN(stage)                                                                                                    \
+    CUDA(cudaMemcpy(&copied->stage, &device->stage, sizeof copied->stage, cudaMemcpyDeviceToHost));                    \
+    if (memcmp(&copied->stage, &host->stage, sizeof host->stage)) return #stage;
+    DOWN(place)
+    DOWN(overlap)
+    DOWN(keyframe)
+    DOWN(loop)
+#undef DOWN
+    return NULL;
+}
+
+static const char *step_both(struct map_flight *f)
+{
+    map_frame(f, &own);
+    const int32_t parity = own.parity;
+    const struct vf_views *a = &own_view[parity], *b = &other_view[parity];
+    upload();
+    vf_place_host(&a->place);
+    vf_overlap_host(&a->overlap);
+    vf_keyframe_host(&a->keyframe);
+    vf_loop_host(&a->loop);
+    CUDA(vf_place_cuda(&b->place, stream));
+    CUDA(vf_overlap_cuda(&b->overlap, stream));
+    CUDA(vf_keyframe_cuda(&b->keyframe, stream));
+    CUDA(vf_loop_cuda(&b->loop, stream));
+    CUDA(cudaStreamSynchronize(stream));
+    map_next(f);
+    return difference();
+}
+
+/** A flight. Returns 1 if a step of it differs. */
+static int fly(enum map_kind kind, int steps, int *accepted, int *keyframes)
+{
+    static struct map_flight flight;
+    memset(host, 0, sizeof *host);
+    CUDA(cudaMemset(device, 0, sizeof *device));
+    map_begin(&flight, kind);
+    flight.lap = (uint32_t)(steps * 2 / 5 > 12 ? steps * 2 / 5 : 12);
+    for (int parity = 0; parity < 2; parity++) {
+        map_geometry(&own, kind, host);
+        other = own;
+        other.memory = device;
+        own.parity = other.parity = parity;
+        vf_views_look(&own_view[parity], &own);
+        vf_views_look(&other_view[parity], &other);
+    }
+    for (int i = 0; i < steps; i++) {
+        const char *name = step_both(&flight);
+        if (name) {
+            printf("%s, step %d: %s differs\n", kind_name[kind], i, name);
+            return 1;
+        }
+        for (uint32_t k = 0; k < host->loop.count; k++) *accepted += host->loop.loop[k].state == VFRONT_LOOP_ACCEPTED;
+        *keyframes += (int)host->keyframe.now[i % 2].due;
+    }
+    return 0;
+}
+
+int check_places(int count, int steps)
+{
+    int failures = 0, accepted = 0, keyframes = 0;
+    open_places();
+    for (int i = 0; i < count; i++) {
+        shake(options.seed + (uint64_t)i);
+        failures += fly((enum map_kind)(i % MAP_KINDS), steps, &accepted, &keyframes);
+    }
+    close_places();
+    printf("map: %d flights of %d steps, %d keyframes, %d loops accepted, %d failures\n", count, steps, keyframes,
+           accepted, failures);
+    return failures;
+}
+
+#else
+
+int check_places(int count, int steps)
+{
+    (void)count, (void)steps;
+    return 0;
+}
+
+#endif
