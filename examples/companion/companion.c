@@ -24,6 +24,7 @@
 #include "obstacles.h"
 #include "settings.h"
 #include "source.h"
+#include "trust.h"
 #include "watchdog.h"
 
 #define READINGS_WAIT_NS 20000000u /* longest wait of a frame for readings of its time */
@@ -44,6 +45,8 @@ struct companion {
     vfront_rig_t rig;
     pose_t T_body_imu;
     meter_t meter;
+    trust_t trust;
+    const char *distrust;                     /* why the state is not told; NULL: it is */
     uint32_t nav_state, stereo, missing, imu; /* as last said */
     int has_said;
     vfront_status_t last; /* of the last step */
@@ -318,7 +321,12 @@ static void send_obstacles(struct companion *c, const vfront_result_t *r)
 
 static void take_result(struct companion *c, const vfront_result_t *r, uint64_t arrived_ns)
 {
-    if (links_state(&links, &r->nav) && !c->settings.is_fast)
+    vfront_nav_t nav;
+    const char *why = trust_judge(&c->trust, r, &nav);
+    if (why != c->distrust)
+        links_say(&links, why ? SEVERITY_CRITICAL : SEVERITY_INFO, "vision: %s", why ? why : "trusted again");
+    c->distrust = why;
+    if (links_state(&links, &nav) && !c->settings.is_fast)
         meter_latency(&c->meter, arrived_ns, links.first_byte_ns, (uint64_t)((double)r->timing.step_us * 1e3));
     meter_frame(&c->meter, r);
     send_obstacles(c, r);

@@ -14,6 +14,7 @@
 #include "examples/calibration.h"
 #include "examples/companion/obstacles.h"
 #include "examples/companion/sender.h"
+#include "examples/companion/trust.h"
 #include "examples/message.h"
 #include "examples/recording/bytes.h"
 #include "examples/recording/frame.h"
@@ -55,6 +56,7 @@ struct board {
     vfront_tuning_t tuning;
     sender_t sender;
     readings_t readings;
+    trust_t trust;
     vfront_camera_t seen; /* camera 0 of the results */
     pose_t T_body_cam;    /* its pose on the body */
     uint8_t sequence;     /* of MAVLink messages */
@@ -147,6 +149,7 @@ static void begin_sender(struct board *b)
     vfront_info(&vf, &info);
     memset(&b->sender, 0, sizeof b->sender);
     memset(&b->readings, 0, sizeof b->readings);
+    memset(&b->trust, 0, sizeof b->trust);
     b->sender.settings = (sender_settings_t){
         .rate_hz = 100.0, .carries_on = 1, .T_body_imu = T_body_imu, .noise = b->header.rig.imu};
     b->seen = info.seen[0];
@@ -200,7 +203,9 @@ static const char *send_result(struct board *b, uint64_t t_ns, vfront_status_t s
     outcome_t outcome;
     int count = 0;
     if (r) {
-        count = sender_state(&b->sender, &r->nav, &b->readings, r->nav.t_ns ? r->nav.t_ns : r->t_mid_ns, m);
+        vfront_nav_t nav;
+        trust_judge(&b->trust, r, &nav);
+        count = sender_state(&b->sender, &nav, &b->readings, nav.t_ns ? nav.t_ns : r->t_mid_ns, m);
         count += make_obstacles(b, r, &m[count]);
     }
     const char *error = send_messages(b, t_ns, m, count);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Whether a state is told, by what else the result says. The state knows its own covariance, and not all that
+ * vfront_health_t knows: two contradictions between both are taken for a failure, so that the autopilot hears quality
+ * -1 and not a wrong pose.
+ *
+ *   a state that is GOOD though no tracks live (health LOST), again and again for TRUST_LOST_NS: its landmarks are
+ *   chance, as in noise
+ *   a STEREO_ONLY state, while for TRUST_SUSPECT_NS the cameras contradict one another (health.stereo SUSPECT): they
+ *   are all that it is made of, as where pictures are mirrored
+ *
+ * It is told again from the first frame on in which the contradiction is over.
+ */
+#ifndef COMPANION_TRUST_H
+#define COMPANION_TRUST_H
+
+#include "vfront.h"
+
+#define TRUST_LOST_NS 1000000000u
+#define TRUST_AGO_NS 300000000u /* between two states that are GOOD without tracks */
+#define TRUST_SUSPECT_NS 500000000u
+
+/** What has been so since when, stamps of frames; 0: it is not. Zero it. */
+typedef struct trust {
+    uint64_t lost_ns; /**< Of the first GOOD state without tracks; others may lie between two. */
+    uint64_t both_ns; /**< Of the last one. */
+    uint64_t suspect_ns;
+} trust_t;
+
+/** State to be told of a result: its own, or one that is LOST. Returns NULL, or why it is not its own. */
+const char *trust_judge(trust_t *trust, const vfront_result_t *result, vfront_nav_t *nav);
+
+#endif

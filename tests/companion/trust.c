@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Whether a state is told (examples/companion/trust.h), on results that are made up.
+ */
+#include <string.h>
+
+#include "examples/companion/trust.h"
+#include "tests/fixture/random.h"
+
+#define FRAME_NS 33333333u
+
+static trust_t trust;
+static vfront_result_t result;
+static vfront_nav_t nav;
+
+/** So many frames of a state, health and stereo; the first of them, from 0, in which it is not told, or -1. */
+static int run(int frames, uint32_t state, uint32_t health, uint32_t stereo)
+{
+    int first = -1;
+    for (int i = 0; i < frames; i++) {
+        result.t_ns += FRAME_NS;
+        result.nav.state = state;
+        result.nav.quality = 77;
+        result.health.state = health;
+        result.health.stereo = stereo;
+        const char *why = trust_judge(&trust, &result, &nav);
+        assert_int_equal(nav.state, why ? VFRONT_NAV_LOST : state);
+        assert_int_equal(nav.quality, 77);
+        if (why && first < 0) first = i;
+    }
+    return first;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    memset(&trust, 0, sizeof trust);
+    memset(&result, 0, sizeof result);
+    result.t_ns = 1000000000u;
+    return 0;
+}
+
+static void tells_what_is_right(void **state)
+{
+    (void)state;
+    assert_int_equal(run(100, VFRONT_NAV_GOOD, VFRONT_TRACKING, VFRONT_STEREO_GOOD), -1);
+    assert_int_equal(run(100, VFRONT_NAV_GOOD, VFRONT_TRACKING, VFRONT_STEREO_SUSPECT), -1); /* camera 1 may be off */
+    assert_int_equal(run(100, VFRONT_NAV_STEREO_ONLY, VFRONT_TRACKING, VFRONT_STEREO_GOOD), -1);
+    assert_int_equal(run(100, VFRONT_NAV_COASTING, VFRONT_LOST, VFRONT_STEREO_BLIND),
+                     -1);                                                                /* in the dark, by readings */
+    assert_int_equal(run(20, VFRONT_NAV_GOOD, VFRONT_LOST, VFRONT_STEREO_GOOD), -1);     /* light again: not so long */
+    assert_int_equal(run(90, VFRONT_NAV_COASTING, VFRONT_LOST, VFRONT_STEREO_GOOD), -1); /* and dark again */
+}
+
+static void tells_no_state_without_tracks(void **state)
+{
+    (void)state;
+    run(30, VFRONT_NAV_GOOD, VFRONT_TRACKING, VFRONT_STEREO_GOOD);
+    assert_int_equal(run(40, VFRONT_NAV_GOOD, VFRONT_LOST, VFRONT_STEREO_GOOD), 31);
+    assert_int_equal(run(1, VFRONT_NAV_COASTING, VFRONT_LOST, VFRONT_STEREO_GOOD), 0); /* between two that are */
+    assert_int_equal(run(1, VFRONT_NAV_GOOD, VFRONT_DEGRADED, VFRONT_STEREO_GOOD), -1);
+    int first = -1;
+    for (int i = 0; i < 60 && first < 0; i++) /* by turns, as in noise */
+        first = run(1, i % 2 ? VFRONT_NAV_COASTING : VFRONT_NAV_GOOD, VFRONT_LOST, VFRONT_STEREO_GOOD) == 0 ? i : -1;
+    assert_int_equal(first, 31);
+    run(1, VFRONT_NAV_GOOD, VFRONT_DEGRADED, VFRONT_STEREO_GOOD);
+    assert_int_equal(run(28, VFRONT_NAV_GOOD, VFRONT_LOST, VFRONT_STEREO_GOOD), -1); /* from the beginning */
+}
+
+static void tells_no_cameras_that_contradict(void **state)
+{
+    (void)state;
+    assert_int_equal(run(40, VFRONT_NAV_STEREO_ONLY, VFRONT_TRACKING, VFRONT_STEREO_SUSPECT), 16);
+    assert_int_equal(run(1, VFRONT_NAV_STEREO_ONLY, VFRONT_TRACKING, VFRONT_STEREO_GOOD), -1);
+    assert_int_equal(run(14, VFRONT_NAV_STEREO_ONLY, VFRONT_TRACKING, VFRONT_STEREO_SUSPECT), -1);
+    run(40, VFRONT_NAV_STEREO_ONLY, VFRONT_TRACKING, VFRONT_STEREO_SUSPECT);
+    result.t_ns = 1000; /* a clock that was set */
+    assert_int_equal(run(3, VFRONT_NAV_STEREO_ONLY, VFRONT_TRACKING, VFRONT_STEREO_SUSPECT), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(tells_what_is_right, begin),
+        cmocka_unit_test_setup(tells_no_state_without_tracks, begin),
+        cmocka_unit_test_setup(tells_no_cameras_that_contradict, begin),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
