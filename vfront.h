@@ -1324,19 +1324,26 @@ typedef enum vfront_nav_flags {
                                    does not move, and have been for as long as it takes to tell 2 mm/s from that, 0.3 s
                                    to some seconds. Position and attitude are held meanwhile. Of a frame's state only:
                                    vfront_propagate() takes it away. */
-    VFRONT_NAV_NO_GRAVITY = 8  /**< Two cameras have begun this state by themselves, and nothing has said which way is
+    VFRONT_NAV_NO_GRAVITY = 8, /**< Two cameras have begun this state by themselves, and nothing has said which way is
                                    up: z of the odometry frame is the up of camera 0's picture in its first frame. Roll
                                    and pitch are angles from there, none against gravity, and the covariance is that of
                                    the pose in that frame. Until reset_counter rises; vfront_propagate() refuses it. */
+    VFRONT_NAV_NO_SCALE = 16   /**< There is no state, and one camera: it does not tell sizes. With readings of an IMU
+                                   the state waits for rest, or for motion whose accelerations tell them. */
 } vfront_nav_flags_t;
 
 /** What a state is worth. */
 typedef enum vfront_nav_state {
     VFRONT_NAV_NONE = 0,         /**< There is none: not wanted (tuning value `window`), or no frame had readings of an
                                       IMU, and there are no metric motions of two cameras (tuning values `stereo`,
-                                      ego_metric_hypotheses): one camera alone has no scale. */
+                                      ego_metric_hypotheses): one camera alone has no scale, and its flags have
+                                      VFRONT_NAV_NO_SCALE. A rig of one camera without an IMU is refused where `window`
+                                      is 1: VFRONT_E_CALIBRATION. */
     VFRONT_NAV_INITIALISING = 1, /**< There is none yet. With two cameras and readings it takes 4 to 12 frames, in motion
-                                      or not; with two cameras alone 2. */
+                                      or not; with two cameras alone 2. With one camera and readings it takes 4 to 12
+                                      frames at rest, and in motion 1 s or more, until accelerations have told the size of
+                                      the last 2.2 s of the path with a standard deviation of 3 %: hovering, and flying on
+                                      at one velocity, do not. Meanwhile its flags have VFRONT_NAV_NO_SCALE. */
     VFRONT_NAV_GOOD = 2,         /**< By pictures and readings. */
     VFRONT_NAV_COASTING = 3,     /**< By readings alone, for age_ns: no landmark is in sight, or pictures are frozen. */
     VFRONT_NAV_LOST = 4,         /**< The last state, which does not go on: no landmarks in sight for 5 s, for 0.5 s
@@ -1600,7 +1607,7 @@ struct vfront_info {
 /** Size of vfront_t [bytes]: the control block, in which the views of the stages lie, and the memory of the host port.
  *  The library checks at compile time that its real layout fits. */
 #define VFRONT_BLOCK_BYTES \
-    (65536u + 56u * VFRONT_IMU_SAMPLES + VFRONT_WINDOW * (131072u + 56u * VFRONT_IMU_SAMPLES + VFRONT_HOST * 2555904u) + \
+    (65536u + 56u * VFRONT_IMU_SAMPLES + VFRONT_WINDOW * (458752u + 56u * VFRONT_IMU_SAMPLES + VFRONT_HOST * 2555904u) + \
      1ull * VFRONT_MAP * VFRONT_HOST * (589824u + 16384u * VFRONT_KEYFRAMES) + \
      1ull * VFRONT_HOST * \
          (VFRONT_CAMERAS * (VFRONT_CAMERA_BYTES + VFRONT_GRID_BYTES + VFRONT_POINT_BYTES * VFRONT_KEYPOINTS) + \

@@ -75,6 +75,7 @@ const char *outputs_no_state(const struct options *o, const dataset_t *d)
     if (rig->imu.rate_hz == 0.0) return "the noise of the IMU is not known, which --calibration=imu.yaml can give";
     if (!o->tuning.track_target) return "track_target is 0";
     if (!o->tuning.ego) return "ego is 0";
+    if (rig->cameras == 1) return rig->camera[0].fx_px == 0.0 ? "camera 0 is not calibrated" : NULL;
     return outputs_no_depth(o, rig);
 }
 

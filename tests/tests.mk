@@ -328,8 +328,9 @@ batch: $(BUILD)/bridge_ego.so $(BUILD)/bridge_window.so ## All states of those f
 nav: $(BUILD)/bridge_nav.so $(BUILD)/bridge_state.so ## States of recorded flights from a cold start, with an IMU and without, by the public interface, beside ground truth
 	$(PYTHON) tests/state/nav.py $^
 
-start: $(BUILD)/bridge_ego.so $(BUILD)/bridge_start.so ## First states by IMU and motions, from every frame of recorded sets, beside ground truth
-	$(PYTHON) tests/state/start.py $^
+start: $(BUILD)/bridge_ego.so $(BUILD)/bridge_start.so $(TEST)/start_mono ## First states by IMU and motions, from every frame of recorded sets, beside ground truth; with one camera, of simulated flights
+	$(TEST)/start_mono 20
+	$(PYTHON) tests/state/start.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_start.so
 
 window-speed: $(BUILD)/simulate ## A step of the window on the host beside OpenCV's Lucas-Kanade on one thread: make window-speed PICTURES=folder
 	$(PYTHON) tests/state/window_speed.py $< $(BUILD)/src/state/window_step.o $(PICTURES)

@@ -47,6 +47,7 @@ static void begin_anew(struct vf_state *s)
     struct vf_window_rig rig;
     rig_of(s, &rig);
     vf_start_begin(&n->start, &rig, &s->rig.imu);
+    if (rig.cameras == 1) vf_mono_begin(&n->mono, &rig, &s->rig.imu);
     memset(&n->first, 0, sizeof n->first);
     memset(&n->stereo, 0, sizeof n->stereo);
     n->running = n->no_gravity = n->poor = n->earlier_count = n->doubt = n->against = 0;
@@ -240,6 +241,30 @@ static void go_on_from(vfront_nav_t *first, const vfront_nav_t *last)
 
 /* ---- after a step ------------------------------------------------------------------------------------------------ */
 
+/** Tracks of a result as sights; none of a picture that is not of this frame. Returns their number. */
+static uint32_t sights_of(const struct vf_state *s, const vfront_result_t *r, struct vf_sight sight[VF_WINDOW_SIGHTS])
+{
+    const float sigma = 0.001f * (float)s->step[0].tuning.window_sight_mpx / s->step[0].geometry.focal_px[0];
+    const uint32_t seen = !(r->health.missing & 1) && !r->health.frozen[0];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < r->tracks_count && count < VF_WINDOW_SIGHTS && seen; i++) {
+        const vfront_track_t *t = &r->tracks[i];
+        if (!(t->bearing[2] > 0.0f)) continue;
+        memset(&sight[count], 0, sizeof sight[count]);
+        sight[count].id = (uint32_t)t->id;
+        sight[count].sigma = sigma;
+        memcpy(sight[count++].bearing, t->bearing, sizeof t->bearing);
+    }
+    return count;
+}
+
+/** A start with one camera goes on by a frame. Returns 1 if it has a state. */
+static int seek_by_one(struct vf_state *s, const vfront_result_t *r, const struct vf_start_frame *frame)
+{
+    struct vf_sight sight[VF_WINDOW_SIGHTS];
+    return vf_mono_step(&s->nav.mono, frame, sight, sights_of(s, r, sight)) == VF_START_MOVING;
+}
+
 /** A start goes on by a frame; where it finds a state, that is the first one. */
 static void seek(struct vf_state *s, const vfront_result_t *r)
 {
@@ -250,12 +275,14 @@ static void seek(struct vf_state *s, const vfront_result_t *r)
     if (!has_imu(s)) return;
     if (r->health.imu & wrong) {
         vf_start_begin(&n->start, &rig, &s->rig.imu);
+        if (rig.cameras == 1) vf_mono_begin(&n->mono, &rig, &s->rig.imu);
         return;
     }
     const struct vf_start_frame frame = {n->t_ns, n->imu, n->readings, &r->metric, &r->relative};
     const enum vf_start_state found = vf_start_step(&n->start, &frame);
-    if (found != VF_START_STANDING && found != VF_START_MOVING) return;
-    n->first = n->start.nav;
+    const int one = rig.cameras == 1 && seek_by_one(s, r, &frame);
+    if (found != VF_START_STANDING && found != VF_START_MOVING && !one) return;
+    n->first = one ? n->mono.nav : n->start.nav;
     if (n->last.t_ns) go_on_from(&n->first, &n->last);
 }
 
@@ -384,6 +411,7 @@ void vf_nav_take(struct vf_state *s, vfront_result_t *r)
         if (n->running || n->first.t_ns) begin_anew(s); /* too long without readings, one camera */
         *nav = n->last;
         nav->state = none_of(s);
+        if (n->start.rig.cameras == 1) nav->flags |= VFRONT_NAV_NO_SCALE;
     }
     nav->reset_counter = n->resets;
     nav->quality = nav->state == VFRONT_NAV_NONE ? 0 : quality_of(nav);

@@ -6,9 +6,10 @@
  * Out     struct vf_window_given of the next step; of vfront_nav_t in the result what the window cannot know
  * Rule    vfront_nav_state_t. A state begins with the frame behind the one in which start.h has found it. Where
  *         readings are missing for VFRONT_IMU_GAP_NS it goes on by two cameras (window_unread.h) until they are back,
- *         and ends with one camera. Without readings for as long, or with an IMU whose noise is not known, two cameras
- *         begin one by themselves, without gravity (start_stereo.h); when there are readings start.h looks for one
- *         beside it, which takes its place, in position and yaw
+ *         and ends with one camera, whose state start.h finds at rest, and start_mono.h in motion. Without readings
+ *         for as long, or with an IMU whose noise is not known, two cameras begin one by themselves, without gravity
+ *         (start_stereo.h); when there are readings start.h looks for one beside it, which takes its place, in position
+ *         and yaw
  *         A state ends after VF_NAV_COAST_NS without sights, VF_NAV_UNREAD_NS without both, or where for
  *         VF_NAV_POOR_FRAMES frames the mean cost of a sight is over VF_NAV_POOR_COST; then the start begins anew, and
  *         the new state goes on where the last one was, in position and yaw, and in tilt where nothing tells that
@@ -28,6 +29,7 @@
 #include "nav_motion.h"
 #include "readings.h"
 #include "start.h"
+#include "start_mono.h"
 #include "start_stereo.h"
 #include "window.h"
 
@@ -59,6 +61,7 @@
 struct vf_nav {
 #if VFRONT_WINDOW
     struct vf_start start;
+    struct vf_mono mono;            /* with one camera, beside it */
     uint32_t running;               /* 1: the last frame done has a state */
     uint32_t poor;                  /* frames in a row with bad sights */
     uint32_t resets;                /* vfront_nav_t.reset_counter */

@@ -80,7 +80,7 @@ static enum vf_start_state solve(struct vf_start *s)
         moved = vf_start_back(s);
     }
     vf_start_tell(s);
-    vf_start_deviations(s);
+    vf_start_sigmas(&s->nav, &s->tilt_rad, &s->velocity_mps);
     return vf_start_judge(s, moved, rest);
 }
 

@@ -64,47 +64,62 @@ VF_FN void vf_start_shared(const struct vf_start *s, int from, const double R[9]
     for (int k = 0; k < 9 && count; k++) P[VF_NAV_ERRORS * (at + k / 3) + at + k % 3] += S[k] / count;
 }
 
+/** State with the values of a frame but for its covariance; Z: turn about z after which the yaw is 0. */
+VF_FN void vf_start_place(const struct vf_window_value *x, vfront_nav_t *nav, double Z[9])
+{
+    double R[9], M[9], T[9];
+    vf_quaternion_matrix(x->q, R);
+    vf_start_upright(R + 6, nav->q_odom_imu);
+    vf_quaternion_matrix(nav->q_odom_imu, M);
+    for (int k = 0; k < 9; k++) T[k] = R[k % 3 * 3 + k / 3];
+    vf_relative_product(M, T, Z);
+    vf_transform_double(Z, x->v, nav->velocity_mps);
+    memcpy(nav->gyro_bias_rad_s, x->bias, sizeof nav->gyro_bias_rad_s);
+    memcpy(nav->accel_bias_m_s2, x->bias + 3, sizeof nav->accel_bias_m_s2);
+}
+
+/** Its covariance by that of the errors of the solution, times `factor`. */
+VF_FN void vf_start_finish(vfront_nav_t *nav, const double P[225], const double Z[9], double factor)
+{
+    double F[225];
+    vf_start_map(Z, nav->velocity_mps, F);
+    vf_start_spread(F, P, factor, nav->covariance);
+    for (int k = VF_NAV_P; k < VF_NAV_V; k++)
+        if (k < VF_NAV_W || k == VF_NAV_W + 2) nav->covariance[vf_nav_index(k, k)] = VF_START_HELD * VF_START_HELD;
+}
+
 /** State at the newest frame. The covariance is wider by the residuals where they are larger than noise makes them. */
 VF_FN void vf_start_tell(struct vf_start *s)
 {
     const struct vf_window_slot *newest = &s->frame[s->frames - 1];
     vfront_nav_t *nav = &s->nav;
-    double P[225], F[225], R[9], M[9], Z[9], T[9];
+    double P[225], R[9], Z[9], T[9];
     const double ratio = s->chi2 / (double)s->freedom;
+    vf_start_place(&newest->value, nav, Z);
     vf_quaternion_matrix(newest->value.q, R);
-    vf_start_upright(R + 6, nav->q_odom_imu);
-    vf_quaternion_matrix(nav->q_odom_imu, M);
-    for (int k = 0; k < 9; k++) T[k] = R[k % 3 * 3 + k / 3];
-    vf_relative_product(M, T, Z);
-    vf_transform_double(Z, newest->value.v, nav->velocity_mps);
-    memcpy(nav->gyro_bias_rad_s, newest->value.bias, sizeof nav->gyro_bias_rad_s);
-    memcpy(nav->accel_bias_m_s2, newest->value.bias + 3, sizeof nav->accel_bias_m_s2);
     vf_start_covariance(s, P);
     vf_relative_product(R, s->rig.R_imu_cam, T);
     vf_start_shared(s, 0, T, P, VF_NAV_V);
     vf_start_shared(s, 3, s->rig.R_imu_cam, P, VF_NAV_GYRO);
-    vf_start_map(Z, nav->velocity_mps, F);
-    vf_start_spread(F, P, ratio > 1.0 ? ratio : 1.0, nav->covariance);
-    for (int k = VF_NAV_P; k < VF_NAV_V; k++)
-        if (k < VF_NAV_W || k == VF_NAV_W + 2) nav->covariance[vf_nav_index(k, k)] = VF_START_HELD * VF_START_HELD;
+    vf_start_finish(nav, P, Z, ratio > 1.0 ? ratio : 1.0);
     nav->t_ns = newest->t_ns;
 }
 
 /** Largest deviation in tilt; largest in velocity along the axes, in a frame that turns with the tilt: of body axes. */
-VF_FN void vf_start_deviations(struct vf_start *s)
+VF_FN void vf_start_sigmas(const vfront_nav_t *nav, double *tilt_rad, double *velocity_mps)
 {
-    const double *c = s->nav.covariance, *v = s->nav.velocity_mps;
+    const double *c = nav->covariance, *v = nav->velocity_mps;
     const double a = c[vf_nav_index(3, 3)], b = c[vf_nav_index(4, 4)], d = c[vf_nav_index(3, 4)], half = 0.5 * (a - b);
     const double by[3][2] = {{0.0, -v[2]}, {v[2], 0.0}, {-v[1], v[0]}}; /* w x v, by w_x and w_y */
-    s->tilt_rad = sqrt(0.5 * (a + b) + sqrt(half * half + d * d));
-    s->velocity_mps = 0.0;
+    *tilt_rad = sqrt(0.5 * (a + b) + sqrt(half * half + d * d));
+    *velocity_mps = 0.0;
     for (int k = 0; k < 3; k++) {
         const int r = VF_NAV_V + k;
         const double x = -by[k][0], y = -by[k][1]; /* error of the velocity less w x v */
         const double variance = c[vf_nav_index(r, r)] + 2.0 * (x * c[vf_nav_index(3, r)] + y * c[vf_nav_index(4, r)]) +
                                 x * x * a + y * y * b + 2.0 * x * y * d;
         const double sigma = sqrt(variance);
-        if (!(sigma <= s->velocity_mps)) s->velocity_mps = sigma;
+        if (!(sigma <= *velocity_mps)) *velocity_mps = sigma;
     }
 }
 

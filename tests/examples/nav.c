@@ -513,12 +513,27 @@ static void one_camera(void **state)
 {
     (void)state;
     const vfront_tuning_t t = tuning();
-    static const vfront_nav_t none;
+    static const vfront_nav_t none = {.flags = VFRONT_NAV_NO_SCALE};
     rig.cameras = 1;
     open_with(&vf, &t);
     for (uint32_t i = 0; i < FRAMES; i++) {
         const vfront_nav_t n = step(&vf, i, 0, 0)->nav;
         assert_memory_equal(&n, &none, sizeof n);
+    }
+    rig.cameras = 2;
+}
+
+/** One camera with readings waits for motion that tells sizes, says so, and guesses nothing: this flight is too short
+ *  and too even for that. */
+static void one_camera_waits(void **state)
+{
+    (void)state;
+    const vfront_tuning_t t = tuning();
+    rig.cameras = 1;
+    open_with(&vf, &t);
+    for (uint32_t i = 0; i < FRAMES; i++) {
+        const vfront_nav_t n = step(&vf, i, 0, 1)->nav;
+        assert_true(n.state == VFRONT_NAV_INITIALISING && n.flags == VFRONT_NAV_NO_SCALE && n.t_ns == 0);
     }
     rig.cameras = 2;
 }
@@ -554,7 +569,7 @@ int main(void)
         cmocka_unit_test(cold_start),      cmocka_unit_test(same_bits),   cmocka_unit_test(blackout),
         cmocka_unit_test(stereo_only),     cmocka_unit_test(begins_anew), cmocka_unit_test(refused),
         cmocka_unit_test(noise_in_flight), cmocka_unit_test(no_imu),      cmocka_unit_test(no_imu_dark),
-        cmocka_unit_test(gravity_later),   cmocka_unit_test(one_camera),
+        cmocka_unit_test(gravity_later),   cmocka_unit_test(one_camera),  cmocka_unit_test(one_camera_waits),
     };
     return cmocka_run_group_tests(tests, draw, NULL);
 }

@@ -693,7 +693,7 @@ else
     expect 0 'no state: initialising in 3 of 3 frames' --port host --failover --calibration=imu.yaml kitti
     expect 0 'state +none: ego is 0' --port host --set ego=0 --calibration=imu.yaml kitti
     expect 0 'state +none: with --no-gyro there are no readings' --port host --no-gyro --calibration=imu.yaml kitti
-    expect 0 'state +none: there is one camera' --port host --mono --calibration=imu.yaml kitti
+    expect 0 'no state: initialising in 3 of 3 frames' --port host --mono --calibration=imu.yaml kitti
     expect 0 'state +none: window is 0' --port host --set window=0 --calibration=imu.yaml --out drive kitti
     check 'states that are not wanted' [ ! -e drive/state.csv ]
     try 1 ',imu.yaml,left.yaml: an empty name' ,imu.yaml,left.yaml kitti

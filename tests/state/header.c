@@ -24,7 +24,7 @@ __global__ void begin(struct vf_start *s)
     s->chi2 = vf_start_eliminate(s);
     const double moved = vf_start_back(s);
     vf_start_tell(s);
-    vf_start_deviations(s);
+    vf_start_sigmas(&s->nav, &s->tilt_rad, &s->velocity_mps);
     s->state = vf_start_judge(s, moved, rest);
 }
 #else
@@ -70,7 +70,7 @@ static void begin(struct vf_start *s, const vfront_imu_noise_t *noise, const str
         vf_start_back(s);
     }
     vf_start_tell(s);
-    vf_start_deviations(s);
+    vf_start_sigmas(&s->nav, &s->tilt_rad, &s->velocity_mps);
 }
 
 int main(void)

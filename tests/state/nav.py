@@ -7,7 +7,7 @@
 
 --quick    40 frames of each set.
 --first    First frame of the flight, 0.
---imu      Two cameras and the IMU. Without this and the next two: this one and the next.
+--imu      Two cameras and the IMU. Without this and the next two: all three, the last one on the sets that have bounds.
 --no-imu   Two cameras, no IMU in the rig.
 --mono     Camera 0 and the IMU.
 --imu-gap  No readings of these times after the first frame [s].
@@ -46,7 +46,7 @@ BOTH, NO_IMU, MONO = "imu: two cameras and an IMU", "no-imu: two cameras", "mono
 # Largest time to the first state [s], ATE [mm].
 BOUNDS = {BOTH: {"euroc_mh01_a": (0.6, 10.0), "kitti05_vio": (1.5, 500.0), "kitti01_stereo": (1.5, 5000.0), "euroc_v101_static_a": (1.0, 10.0), "rendered": (0.6, 100.0)},
           NO_IMU: {"euroc_mh01_a": (0.2, 10.0), "kitti05_vio": (0.3, 500.0), "kitti01_stereo": (0.3, 5000.0), "euroc_v101_static_a": (0.2, 10.0), "rendered": (0.2, 100.0)},
-          MONO: {}}
+          MONO: {"euroc_mh01_a": (3.0, 40.0)}}
 AHEAD_NS = 20_000_000  # readings are there up to so long after a frame
 GOOD, STEREO_ONLY = 2, 5
 GOOD_MOTION = 1
@@ -242,10 +242,11 @@ def main():
         return 2
     need_data()
     chosen = [n for n in after("--only") if n in SETS] or list(SETS)
-    kinds = [k for k in (BOTH, NO_IMU, MONO) if "--" + k.split(":")[0] in words] or [BOTH, NO_IMU]
+    kinds = [k for k in (BOTH, NO_IMU, MONO) if "--" + k.split(":")[0] in words] or [BOTH, NO_IMU, MONO]
     missing, good, rows = 0, True, []
     for kind in kinds:
-        some, held, rows = one_kind(kind, libraries, chosen, "--quick" in words)
+        bounded = [n for n in chosen if n in BOUNDS[kind] or "--only" in words]
+        some, held, rows = one_kind(kind, libraries, bounded, "--quick" in words)
         missing, good = missing + some, good and held
     if after("--csv"):
         np.savetxt(after("--csv")[0], rows, delimiter=",")

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+#include "start_mono.h"
+
+#include "start_mono_guess.h"
+#include "start_mono_solve.h"
+#include "start_rest.h"
+#include "start_state.h"
+#include "window_motion.h"
+
+void vf_mono_begin(struct vf_mono *s, const struct vf_window_rig *rig, const vfront_imu_noise_t *noise)
+{
+    memset(s, 0, sizeof *s);
+    s->rig = *rig;
+    s->noise = *noise;
+    s->noisy[0] = s->noisy[1] = 1.0;
+}
+
+/** All frames and tracks are forgotten. */
+static void forget(struct vf_mono *s)
+{
+    s->frames = 0;
+    memset(&s->since, 0, sizeof s->since);
+    memset(&s->turns, 0, sizeof s->turns);
+}
+
+/** Motion since the frame before, behind that since the newest kept frame. */
+static void add_motion(struct vf_mono *s, const struct vf_start_frame *frame)
+{
+    static const double none[3] = {0.0, 0.0, 0.0};
+    struct vf_imu_model model = vf_imu_model_of(&s->noise, frame->imu, frame->readings);
+    const vfront_motion_t *relative = frame->relative;
+    struct vf_preintegral now;
+    double noisy[2] = {s->noisy[0], s->noisy[1]};
+    vf_imu_noisy(&s->noise, frame->imu, frame->readings, s->t_ns, frame->t_ns, noisy);
+    for (int k = 0; k < 2; k++) s->noisy[k] += VF_WINDOW_NOISY * (noisy[k] - s->noisy[k]);
+    if (s->noisy[0] > 1.0) model.noise.gyro_density *= sqrt(s->noisy[0]);
+    if (s->noisy[1] > 1.0) model.noise.accel_density *= sqrt(s->noisy[1]);
+    vf_preintegrate(&now, &model, none, none, frame->imu, frame->readings, s->t_ns, frame->t_ns);
+    if (relative && (relative->state == VFRONT_MOTION_GOOD || relative->state == VFRONT_MOTION_ROTATION) &&
+        !(relative->flags & VFRONT_MOTION_LATE))
+        vf_mono_turn(&s->turns, &s->rig, &now, relative);
+    vf_window_rate_at(frame->imu, frame->readings, frame->t_ns, (const double[6]){0.0}, s->rate);
+    if (s->since.dt_s > 0.0)
+        vf_mono_compose(&s->since, &now);
+    else
+        s->since = now;
+}
+
+/** Newest frame with its tracks; the oldest one leaves where there is no room. */
+static void keep(struct vf_mono *s, uint64_t t_ns, const struct vf_sight *sight, uint32_t sights)
+{
+    if (s->frames == VF_MONO_FRAMES) {
+        memmove(s->frame, s->frame + 1, (VF_MONO_FRAMES - 1) * sizeof s->frame[0]);
+        s->frames--;
+        for (uint32_t i = 0; i < s->frame[0].tracks; i++) s->frame[0].track[i].before = -1;
+    }
+    struct vf_mono_frame *f = &s->frame[s->frames];
+    memset(f, 0, sizeof *f);
+    f->slot.t_ns = t_ns;
+    f->slot.motion = s->since;
+    f->turns = s->turns;
+    memcpy(f->rate, s->rate, sizeof f->rate);
+    memset(&s->since, 0, sizeof s->since);
+    memset(&s->turns, 0, sizeof s->turns);
+    for (uint32_t i = 0; i < sights; i++) {
+        struct vf_mono_track *to = &f->track[f->tracks];
+        if (!sight[i].id || !(sight[i].sigma > 0.0f)) continue;
+        to->id = sight[i].id;
+        to->before = -1;
+        to->sigma = sight[i].sigma;
+        memcpy(to->bearing, sight[i].bearing, sizeof to->bearing);
+        for (uint32_t k = 0; s->frames && k < f[-1].tracks; k++)
+            if (f[-1].track[k].id == to->id) to->before = (int32_t)k;
+        f->tracks++;
+    }
+    s->frames++;
+}
+
+/** Tracks of `length` sights as points, while there is room; a track is walked from its last sight. */
+static void take_tracks(struct vf_mono *s, uint32_t length)
+{
+    uint8_t goes_on[2][VF_WINDOW_SIGHTS];
+    memset(goes_on, 0, sizeof goes_on);
+    for (uint32_t last = s->frames - 1; last + 1 >= length; last--) {
+        uint8_t *own = goes_on[last & 1], *older = goes_on[~last & 1];
+        memset(older, 0, sizeof goes_on[0]);
+        for (uint32_t i = 0; i < s->frame[last].tracks; i++) {
+            const struct vf_mono_track *t = &s->frame[last].track[i];
+            uint32_t sights = 1;
+            if (t->before >= 0) older[t->before] = 1;
+            if (own[i]) continue;
+            for (; t->before >= 0; sights++) t = &s->frame[last - sights].track[t->before];
+            if (sights != length || s->points == VF_MONO_POINTS) continue;
+            struct vf_mono_point *l = &s->point[s->points++];
+            t = &s->frame[last].track[i];
+            for (uint32_t at = last;; at--) {
+                l->seen |= 1u << at;
+                l->sigma[at] = t->sigma;
+                memcpy(l->bearing[at], t->bearing, sizeof l->bearing[at]);
+                if (t->before < 0) break;
+                t = &s->frame[at - 1].track[t->before];
+            }
+        }
+        if (!last) break;
+    }
+}
+
+/** Points of all frames, of the longest tracks first. Returns their number. */
+static uint32_t find_points(struct vf_mono *s)
+{
+    s->points = 0;
+    memset(s->point, 0, sizeof s->point);
+    for (uint32_t length = s->frames; length >= VF_MONO_SIGHTS_LEAST; length--) take_tracks(s, length);
+    return s->points;
+}
+
+/** State at the newest frame. */
+static void tell(struct vf_mono *s)
+{
+    const struct vf_mono_frame *newest = &s->frame[s->frames - 1];
+    const double ratio = s->cost / s->freedom, time = newest->T, wider = VF_MONO_WIDER * VF_MONO_WIDER;
+    double P[225], Z[9];
+    vf_mono_covariance(s, P);
+    for (int k = 0; k < 225; k++) P[k] *= wider;
+    for (int k = 0; k < 6; k++) {
+        const double walk = k < 3 ? s->noise.gyro_walk : s->noise.accel_walk;
+        P[(VF_NAV_ERRORS + 1) * (VF_NAV_GYRO + k)] += walk * walk * time;
+    }
+    vf_start_place(&newest->slot.value, &s->nav, Z);
+    vf_start_finish(&s->nav, P, Z, ratio > 1.0 ? ratio : 1.0);
+    s->nav.t_ns = newest->slot.t_ns;
+    for (uint32_t i = 1; i < s->frames; i++) s->nav.flags |= s->frame[i].slot.motion.flags;
+    vf_start_sigmas(&s->nav, &s->tilt_rad, &s->velocity_mps);
+    s->scale = VF_MONO_WIDER * (ratio > 1.0 ? sqrt(ratio) : 1.0) * vf_mono_size(s);
+}
+
+/** Sum of squares that noise makes. */
+static double freedom_of(const struct vf_mono *s)
+{
+    double rows = VF_MONO_EACH * (s->frames - 1.0) + 6.0, columns = VF_MONO_EACH * s->frames + 6.0 - 4.0;
+    for (uint32_t i = 0; i < s->points; i++) {
+        columns += 3.0;
+        rows += 1.0;
+        for (uint32_t f = 0; f < s->frames; f++) rows += 2.0 * (double)(s->point[i].seen >> f & 1);
+    }
+    return rows - columns;
+}
+
+/** Solution of all frames, judged. */
+static enum vf_start_state solve(struct vf_mono *s)
+{
+    vf_mono_guess(s);
+    s->moved = vf_mono_solve(s);
+    s->freedom = freedom_of(s);
+    tell(s);
+    const double *v = s->nav.velocity_mps, fast = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+    if (!(s->cost < VF_MONO_MISFIT * s->freedom)) return VF_START_CONTRADICTS;
+    if (!(s->scale < VF_MONO_SCALE && s->tilt_rad < VF_START_TILT_RAD && s->moved < 0.1 &&
+          s->velocity_mps < VF_START_MPS + VF_START_SPEED * fast))
+        return VF_START_WEAK;
+    return VF_START_MOVING;
+}
+
+enum vf_start_state vf_mono_step(struct vf_mono *s, const struct vf_start_frame *frame, const struct vf_sight *sight,
+                                 uint32_t sights)
+{
+    const int before = s->t_ns != 0, follows = before && frame->readings && frame->t_ns > s->t_ns &&
+                                               frame->t_ns - s->t_ns <= VF_START_APART_NS;
+    memset(&s->nav, 0, sizeof s->nav);
+    s->scale = s->tilt_rad = s->velocity_mps = 0.0;
+    if (follows) add_motion(s, frame);
+    s->t_ns = frame->t_ns;
+    if (!follows) {
+        forget(s);
+        memset(s->rate, 0, sizeof s->rate);
+        if (frame->readings)
+            vf_window_rate_at(frame->imu, frame->readings, frame->t_ns, (const double[6]){0.0}, s->rate);
+        keep(s, frame->t_ns, sight, sights);
+        return s->state = before ? VF_START_NO_IMU : VF_START_FEW;
+    }
+    s->state = VF_START_FEW;
+    if (frame->t_ns - s->frame[s->frames - 1].slot.t_ns < VF_MONO_APART_NS || !sights) return s->state;
+    keep(s, frame->t_ns, sight, sights);
+    if (s->frames < VF_MONO_LEAST || find_points(s) < VF_MONO_POINTS_LEAST) return s->state;
+    s->state = solve(s);
+    if (s->state != VF_START_MOVING) memset(&s->nav, 0, sizeof s->nav);
+    return s->state;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* Start in motion with one camera: a first state with scale, from the readings and the tracks of some seconds.
+ *
+ * In      rig and noise of the IMU; per frame the readings since the frame before, the relative motion of camera 0, and
+ *         the sights of its tracks
+ * Out     what there is (enum vf_start_state), and a state at the newest frame with its covariance, as start.h has it
+ * Rule    1. Every VF_MONO_APART_NS a frame is kept, with the preintegral since the one before and its sights; the
+ *            newest VF_MONO_FRAMES, and of their tracks VF_MONO_POINTS, the longest first
+ *         2. Bias of the gyro: what is between rotations of pictures and readings, by linear least squares
+ *         3. First velocity and direction of gravity: rays of a track meet, by linear least squares, with the points
+ *            left out (start_mono_guess.h)
+ *         4. All errors together: poses and velocities, biases that are the same in all frames, bearing and inverse
+ *            range of each point, mounting and time offset of the camera; preintegrals, sights, priors: VF_MONO_STEPS
+ *            steps of Levenberg and Marquardt with the points projected out (start_mono_solve.h)
+ *         5. The state is told if the size of the path is known to VF_MONO_SCALE, tilt and velocity to what start.h
+ *            has, and residuals are those of noise. Standing, hovering, and flying on at one velocity do not tell the
+ *            size, and have no state
+ *         Deviations are VF_MONO_WIDER times those by noise. Readings have errors that are none (axes, scale, what
+ *         vibration leaves), and accelerations of a hand-held rig are small beside gravity: on a recorded flight size,
+ *         tilt and biases are off by so much more
+ * Exact   double precision in one order, roots and quotients correctly rounded; no libm beside sqrt
+ * Cost    bounded by the constants below; memory struct vf_mono of the caller
+ *
+ * A. Martinelli, Closed-form solution of visual-inertial structure from motion (2014); T.-C. Dong-Si, A. Mourikis,
+ * Estimator initialization in vision-aided inertial navigation with unknown camera-IMU calibration (2012): the idea of
+ * 3.
+ */
+#ifndef VF_START_MONO_H
+#define VF_START_MONO_H
+
+#include "start.h"
+
+/** Frames of a start, least number of them, least time between two [ns]. */
+#define VF_MONO_FRAMES 12
+#define VF_MONO_LEAST 6
+#define VF_MONO_APART_NS 190000000u
+
+/** Points, least number of them, and of sights of each. */
+#define VF_MONO_POINTS 144
+#define VF_MONO_POINTS_LEAST 20
+#define VF_MONO_SIGHTS_LEAST 3
+
+/** Steps of the optimisation; of the first ones VF_MONO_OUTLIER is VF_MONO_FAR, and a quarter of that in each one that
+ *  follows: what is far off by a wrong guess is no outlier yet. */
+#define VF_MONO_STEPS 12
+#define VF_MONO_FAR 2500.0
+
+/** Largest deviation of the size of the path, relative; all deviations, as multiples of those by noise. */
+#define VF_MONO_SCALE 0.03
+#define VF_MONO_WIDER 3.0
+
+/** Deviation of the inverse range of a point of which nothing is known, and its mean [1/m]. */
+#define VF_MONO_RANGE_SIGMA 1.0
+#define VF_MONO_RANGE_MEAN 0.2
+
+/** Largest mean of squared residuals, by noise 1; squared residual of a sight from which on it counts less. */
+#define VF_MONO_MISFIT 2.5
+#define VF_MONO_OUTLIER 9.0
+
+/** Columns: time offset of the camera, its attitude on the IMU (error in IMU axes); of each frame position, attitude,
+ *  velocity; behind all frames both biases. */
+#define VF_MONO_CAMERA 4
+#define VF_MONO_EACH 9
+#define VF_MONO_COLUMNS (VF_MONO_CAMERA + VF_MONO_EACH * VF_MONO_FRAMES + 6)
+
+/** Track as a point. Frames are counted from the oldest kept one. */
+struct vf_mono_point {
+    uint32_t seen;                    /* bit of each frame */
+    int32_t host;                     /* first frame that saw it */
+    float bearing[VF_MONO_FRAMES][3]; /* as sighted */
+    float sigma[VF_MONO_FRAMES];
+    double b[3], inverse; /* bearing in its host, 1 / range */
+};
+
+/** What rotations of pictures and readings say of the gyro's bias: normal equations. */
+struct vf_mono_turns {
+    double N[9], r[3];
+};
+
+/** Track in a kept frame. */
+struct vf_mono_track {
+    uint32_t id;
+    int32_t before; /* its place in the frame before; -1: none */
+    float bearing[3], sigma;
+};
+
+/** Frame kept; what is of the time since the one before. */
+struct vf_mono_frame {
+    struct vf_window_slot slot; /* time, values, preintegral */
+    struct vf_mono_turns turns;
+    double rate[3];             /* as read, IMU axes */
+    double q[4], v[3], p[3], T; /* motion since the oldest frame, by readings less the bias of the gyro */
+    uint32_t tracks;
+    struct vf_mono_track track[VF_WINDOW_SIGHTS];
+};
+
+struct vf_mono {
+    struct vf_window_rig rig;
+    vfront_imu_noise_t noise;
+    uint64_t t_ns;   /* of the last frame; 0: none */
+    double noisy[2]; /* variance of the noise of gyro and accelerometer over that stated, running mean */
+    double rate[3];  /* of the last frame */
+    uint32_t frames, points;
+    struct vf_mono_frame frame[VF_MONO_FRAMES];
+    struct vf_preintegral since; /* the newest kept frame; dt_s 0: nothing */
+    struct vf_mono_turns turns;  /* since then */
+    struct vf_mono_point point[VF_MONO_POINTS];
+    enum vf_start_state state;
+    vfront_nav_t nav;                          /* at the newest frame, if MOVING */
+    double offset_s, mount[3], kept_camera[4]; /* of the camera, found; mounting as a rotation vector */
+    double R_imu_cam[9];                       /* with it */
+    double outlier;                            /* squared residual from which on a sight counts less, now */
+    double cost, freedom;                      /* sum of squared residuals; its mean, by noise */
+    double moved;                              /* square of the last step over its covariance */
+    double scale;                              /* deviation of the path's size, relative */
+    double tilt_rad, velocity_mps;             /* largest deviations, the latter in body axes */
+    double guess[5];
+    struct vf_inertial factor;
+    double H[VF_MONO_COLUMNS * VF_MONO_COLUMNS], g[VF_MONO_COLUMNS], x[VF_MONO_COLUMNS];
+    struct vf_window_value kept[VF_MONO_FRAMES];
+    double kept_place[VF_MONO_POINTS][4];
+};
+
+void vf_mono_begin(struct vf_mono *s, const struct vf_window_rig *rig, const vfront_imu_noise_t *noise);
+
+/** Frame, later than the one before. Returns what there is; s->nav is a state if MOVING, else 0. */
+enum vf_start_state vf_mono_step(struct vf_mono *s, const struct vf_start_frame *frame, const struct vf_sight *sight,
+                                 uint32_t sights);
+
+#endif
