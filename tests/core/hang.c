@@ -209,6 +209,7 @@ static vfront_tuning_t tuning(void)
     t.abandon_us = step_us;
     t.wait = waiting;
     t.rectify = t.dense = t.stixel = t.window = VFRONT_STIXELS && every == 1; /* all stages are launched */
+    t.map = VFRONT_MAP && every == 1;
     if (every > 1) t.ego = t.match = t.stereo = t.describe = 0;
     return t;
 }
