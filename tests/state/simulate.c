@@ -533,6 +533,8 @@ static const struct {
     {"eight, shutter 30 us a row", "eight", {"--row-us", "30"}},
     {"V1_02, shutter 30 us a row", "euroc_V1_02.txt", {"--from", "20", "--row-us", "30"}},
     {"eight, 30 us a row, not told", "eight", {"--row-us", "30", "--untold"}},
+    {"eight, camera 1 turned 0.2 deg", "eight", {"--turned", "0.2", "--turn-urad", "5000"}},
+    {"eight, the same, held", "eight", {"--turned", "0.2"}},
     {"eight, black 8 to 8.5 s", "eight", {"--blackout", "8,8.5"}},
     {"eight, black 8 to 10 s", "eight", {"--blackout", "8,10"}},
     {"eight, 1 % of frames missing", "eight", {"--dropped", "0.01"}},
