@@ -1375,7 +1375,7 @@ struct vfront_nav {
     double offset_s;           /**< Time offset of the cameras that was found, beyond imu_offset_ns of the rig: t_imu =
                                     t_cam + imu_offset + offset [s]. */
     double offset_sigma_s;     /**< Its standard deviation [s]. */
-    double misfit;             /**< Mean squared residual of a sight, in deviations; 1 to 4 when all is right. */
+    double misfit;             /**< Mean squared residual of a sight, in deviations of its scatter; 1 to 7 when all is right. */
     uint32_t landmarks;        /**< Landmarks in sight in this frame. */
     uint32_t quality;          /**< 1..100; 0: VFRONT_NAV_NONE. GOOD: 50 + 50 landmarks / 60, at most 100. COASTING: from
                                     50 down to 1 over 5 s of age_ns. STEREO_ONLY: 1 + 49 landmarks / 60, at most 50.

@@ -25,6 +25,7 @@ static void rig_of(const struct vf_state *s, struct vf_window_rig *rig)
     for (int i = 0; i < 9; i++) rig->R_1_0[i] = i % 4 == 0;
     rig->cameras = s->step[0].geometry.pair.placed ? 2 : 1;
     rig->rests = s->step[0].tuning.window_rest;
+    rig->scatter = VF_NAV_SCATTER;
     rig->turn_rad = 1e-6 * s->step[0].tuning.window_stereo_urad;
 #if VFRONT_CAMERAS > 1
     if (rig->cameras == 2) vf_rotation_between(rig->R_1_0, rig->t_1_0_m, own, &s->seen.camera[1]);

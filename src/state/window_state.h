@@ -106,6 +106,7 @@ struct vf_window_rig {
     int32_t cameras; /* 1 or 2 */
     int32_t rests;   /* 1: rest is looked for (window_rest.h) */
     double turn_rad; /* deviation of camera 1's attitude as told, about its optical axis; 0: it is right */
+    double scatter;  /* of a sight from frame to frame, in deviations that are told of it; 0: 1 */
 };
 
 /** Input of a step on the host. */
@@ -190,7 +191,7 @@ struct vf_window_rest {
     int32_t host;       /* keyframe made during this rest; -1: none */
     uint32_t intervals; /* in which nothing has moved, so far */
     uint32_t creeps;    /* rests that ended though readings went on as they were, since these last changed */
-    double mean[6]; /* of rate [rad/s] and force [m/s^2] over them, as read */
+    double mean[6];     /* of rate [rad/s] and force [m/s^2] over them, as read */
 };
 
 /** What a solution of the poses needs to give a landmark's change. */
@@ -225,7 +226,7 @@ struct vf_window {
     double stereo_rad[VF_WINDOW_STEREO], first_stereo_rad[VF_WINDOW_STEREO];
     double mount[4], first_mount[4];  /* attitude of camera 0 on the IMU, q_imu_cam; where the prior has it */
     double cost;                      /* of the last optimisation */
-    double misfit;                    /* of its sights: mean cost of one */
+    double misfit;                    /* of its sights: mean cost of one, in squared deviations of scatter */
     uint32_t flags;                   /* vfront_nav_flags_t of the last interval */
     uint32_t sighted;                 /* landmarks that the newest frame saw, and those that begin there */
     struct vf_window_carried carried; /* of vf_window_step() */

@@ -251,7 +251,7 @@ VF_FN void vf_window_judge(struct vf_window *w, struct vf_window_work *k)
         if (good) {
             k->at = k->trial;
             w->cost = k->cost;
-            w->misfit = vf_window_misfit(k);
+            w->misfit = vf_window_misfit(k) / vf_window_scatter(w);
         }
         if (k->steps) k->damping *= good ? 0.1 : 100.0;
         k->trial = k->at ^ 1;

@@ -116,7 +116,7 @@ static void judge(struct flown *f, const vfront_nav_t *nav)
 static struct flown fly(const struct sim_options *o)
 {
     struct flown f = {0};
-    struct vf_window_rig rig;
+    struct vf_window_rig rig = {.rests = 1};
     vfront_nav_t nav;
     uint64_t before_ns = SIM_START_NS;
     assert_true(sim_start(&sim, o));
@@ -125,7 +125,6 @@ static struct flown fly(const struct sim_options *o)
     memcpy(rig.R_1_0, sim.told.R_1_0, sizeof rig.R_1_0);
     memcpy(rig.t_1_0_m, sim.told.t_1_0, sizeof rig.t_1_0_m);
     rig.cameras = sim.told.cameras;
-    rig.rests = 1;
     sim_first(&sim, &nav);
     vf_window_start(&window, &rig, &sim.noise, &nav);
     for (int k = 0; k < sim.frames; k++) {
@@ -230,7 +229,8 @@ static void passes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(factor), cmocka_unit_test(stands), cmocka_unit_test(moves), cmocka_unit_test(sways), cmocka_unit_test(creeps),
-                                       cmocka_unit_test(takes_off), cmocka_unit_test(passes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(factor), cmocka_unit_test(stands), cmocka_unit_test(moves),
+                                       cmocka_unit_test(sways),  cmocka_unit_test(creeps), cmocka_unit_test(takes_off),
+                                       cmocka_unit_test(passes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
