@@ -50,8 +50,8 @@
 #define VF_NAV_DOUBT 5.0
 #define VF_NAV_DOUBT_FRAMES 8
 
-/** Scatter of a sight in the deviations that the window is told of it, which are larger since much of a track's error is
- *  the same in frame after frame. What is beyond it slides, as tracks on the edge of something near, or moves. */
+/** Scatter of a sight, in the deviations that the window is told of it: these are larger, since much of a track's error
+ *  is the same in frame after frame. What is beyond it slides, as tracks on the edge of something near, or moves. */
 #define VF_NAV_SCATTER (1.0 / 3.0)
 
 /** Landmarks of a frame with which its state has the quality of 100. */
