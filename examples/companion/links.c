@@ -145,8 +145,8 @@ static void receive(links_t *l, peer_t *p)
     }
 }
 
-/** What the machine's own IMU has. Opening one again that went away is the one wait under the lock: some writes to
- *  sysfs. */
+/** Readings of the machine's own IMU since the last call. Opening one again that went away is the one wait under the
+ *  lock: some writes to sysfs. */
 static void take_iio(links_t *l, uint64_t now_ns)
 {
     vfront_imu_t reading[IIO_READINGS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whether a state is told, by what else the result says. The state knows its own covariance, and not all that
+ * Trust in a state, by what else the result says. The state knows its own covariance, and not all that
  * vfront_health_t knows: two contradictions between both are taken for a failure, so that the autopilot hears quality
  * -1 and not a wrong pose.
  *
@@ -20,7 +20,7 @@
 #define TRUST_AGO_NS 300000000u /* between two states that are GOOD without tracks */
 #define TRUST_SUSPECT_NS 500000000u
 
-/** What has been so since when, stamps of frames; 0: it is not. Zero it. */
+/** Stamps of the frames since which each has been so; 0: it is not. Zero it. */
 typedef struct trust {
     uint64_t lost_ns; /**< Of the first GOOD state without tracks; others may lie between two. */
     uint64_t both_ns; /**< Of the last one. */

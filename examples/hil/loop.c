@@ -118,7 +118,7 @@ static void fly_until(struct run *run, uint64_t t_ns)
     }
 }
 
-/** Where it should be, in the world: the set point, from where it took off. */
+/** Set point in the world, where it should be, from where it took off. */
 static void note(struct run *run, loop_frame_t *f)
 {
     const airframe_t *a = &run->airframe;
@@ -177,7 +177,7 @@ static void draw(struct run *run, uint32_t index, vfront_frame_t *f)
     }
 }
 
-/** What the script does to the link. */
+/** Faults of the script for the link. */
 struct link_state {
     int is_lost, is_touched;
     uint32_t flips;

@@ -97,7 +97,7 @@ static uint32_t blind_at(const loop_t *l)
     return i;
 }
 
-/** What the end of a flight must be. */
+/** Verdict on the end of a flight. */
 static void judge_end(loop_verdict_t *v, const loop_rule_t *rule, const loop_t *l)
 {
     const loop_frame_t *end = &l->frame[l->frames - 1];

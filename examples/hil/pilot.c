@@ -225,7 +225,7 @@ static double smooth(double time, double *speed)
     return t * t * (3.0 - 2.0 * t);
 }
 
-/** Where the square is, a time after its begin. */
+/** Point of the square, a time after its begin. */
 static void along_square(pilot_t *p, double t_s)
 {
     static const double corner[5][2] = {{0, 0}, {1, 0}, {1, 1}, {0, 1}, {0, 0}};

@@ -24,10 +24,10 @@
 #define PILOT_HEIGHT_M 1.1           /* above the floor that it took off from */
 #define PILOT_SIDE_M 2.0             /* of the square */
 
-/** What it does. */
+/** Phase of the pilot. */
 typedef enum pilot_phase { PILOT_WAITS = 0, PILOT_FLIES = 1, PILOT_BLIND = 2 } pilot_phase_t;
 
-/** What it is to fly. */
+/** Task of the pilot. */
 typedef enum pilot_mission { PILOT_SQUARE = 0, PILOT_AHEAD = 1 } pilot_mission_t;
 
 /** State of a time. */

@@ -52,7 +52,7 @@ const char *session_send(session_t *session, const vfront_frame_t *frame, int32_
  *  sends then comes before is_on of a reply. */
 const char *session_readings(session_t *session, const vfront_imu_t *reading, uint32_t count, uint64_t now_ns);
 
-/** What comes next, added to `reply`: up to the outcome of a frame, the word that one was damaged, or that readings had
+/** Next messages, added to `reply`: up to the outcome of a frame, the word that one was damaged, or that readings had
  *  their effect. has_outcome, is_damaged and is_on stay 0 if it takes longer than timeout_ms. Zero `reply` before. */
 const char *session_await(session_t *session, reply_t *reply, int timeout_ms);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whether a state is told (examples/companion/trust.h), on results that are made up.
+ * Trust in a state (examples/companion/trust.h), on results that are made up.
  */
 #include <string.h>
 

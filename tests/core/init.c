@@ -481,7 +481,7 @@ static void init_rectified(void **state)
     pair_still_starts();
 }
 
-/** What keyframes and loops need. */
+/** Needs of keyframes and loops. */
 static void init_map(void **state)
 {
     vfront_tuning_t t;

@@ -40,7 +40,7 @@ static volatile uint64_t seen; /* so that what was read is looked at */
 static const char *volatile current = "";
 static volatile uint64_t current_case, seed = 1;
 
-/** What the test itself needs is not to be had. */
+/** End of a test that lacks what it needs. */
 static _Noreturn void give_up(int line)
 {
     printf("wild: line %d cannot go on\n", line);

@@ -12,7 +12,7 @@
 #define MAP_HEIGHT 480
 #define MAP_FOCAL_PX 400.0
 
-/** What a flight has. */
+/** Parts of a flight. */
 enum map_kind { MAP_ONE_CAMERA, MAP_STEREO, MAP_NAV, MAP_NONSENSE, MAP_KINDS };
 
 struct map_landmark {
