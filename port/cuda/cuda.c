@@ -335,8 +335,8 @@ static vfront_status_t write_job(struct cuda *c)
     return VFRONT_OK;
 }
 
-/** By way of the frame's masks in pinned memory, which hold nothing between two steps: a copy that is given up must not read what is
- *  the caller's. */
+/** By way of the frame's masks in pinned memory, which hold nothing between two steps: a copy that is given up must not
+ *  read what is the caller's. */
 static vfront_status_t cuda_write(struct vf_state *state, void *to, const void *from, size_t bytes)
 {
     struct cuda *c = cuda_of(state);

@@ -3,7 +3,8 @@
  *
  * Layout  little-endian, without gaps:
  *         header, 64 bytes: magic, 8 bytes; version and size of the header, 32 bits each; size of the image, 64;
- *         id, 64; digests of what must agree: of the config, of the cameras, 64 each; number of sections, number of keyframes,
+ *         id, 64; digests of what must agree: of the config, of the cameras, 64 each; number of sections, number of
+ *         keyframes,
  *         0, CRC-32 (as zlib's) of the whole image with these four bytes 0, 32 each
  *         sections, each with a head of 16 bytes: name and version, 32 each; size without the head, 64, a multiple of 8
  *         section "KEYF": keyframes, each of 120 bytes: id of the map that it was loaded with, or 0; frame; time; pose,
