@@ -271,8 +271,8 @@ golden: $(BUILD)/digest $(MAP)/digest ## Writes tests/golden.txt and tests/map/g
 quality: $(BUILD)/bridge_track.so $(BUILD)/bridge_ego.so ## The tracker beside OpenCV's on real pictures with ground truth, and how many tracks live
 	$(PYTHON) tests/tracking/quality.py $^
 
-loops: $(MAP)/replay ## Places seen again and loops on recorded and rendered sets, beside ground truth; 40 minutes
-	$(PYTHON) tests/map/loops.py $< --all-pairs
+loops: $(MAP)/replay ## Places seen again and loops on recorded and rendered sets, beside ground truth; writes tests/loops.txt, 20 minutes
+	$(PYTHON) tests/map/loops.py $< --all-pairs --write tests/loops.txt
 
 features: $(BUILD)/bridge_features.so ## Key points beside OpenCV's ORB and FAST on the Oxford sets, and bounded rectification on drawn shapes
 	$(PYTHON) tests/features/features.py $<
