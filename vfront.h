@@ -308,7 +308,7 @@ vfront_status_t vfront_shutdown(vfront_t *vf);
  * Saves the keyframes that are remembered (VFRONT_MAP, tuning value `map`): copies them into the caller's buffer as an
  * image, which vfront_map_load() takes, in this run or another one, on any machine. The library reads and writes no
  * files. To be called between two frames, that is not while one is under way; changes nothing. The same frames give the
- * same bytes on every port and machine. It takes the time of a copy of the image, 20 ms for 512 keyframes, bounded by
+ * same bytes on every port and machine. 512 keyframes take 12 ms of one core of a server on the host port; bounded by
  * abandon_us.
  *
  * @param[out] buffer  Its content is undefined unless VFRONT_OK is returned.
