@@ -328,6 +328,13 @@ static void put_motion(const vfront_motion_t *m)
 }
 
 #if VFRONT_MAP
+static void put_double(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    put(bits, 8);
+}
+
 static void put_loops(void)
 {
     if (!sample.keyframes_count) return;
@@ -352,6 +359,15 @@ static void put_loops(void)
         put(p->distance, 2);
         put(p->inlier, 2);
     }
+    const vfront_map_t *m = &sample.map;
+    const uint32_t number[] = {m->state, m->counter, m->nodes, m->loops};
+    for (int i = 0; i < 3; i++) put_double(m->position_m[i]);
+    for (int i = 0; i < 4; i++) put_double(m->q_odom_cam[i]);
+    for (int i = 0; i < 3; i++) put_double(m->t_map_odom_m[i]);
+    for (int i = 0; i < 4; i++) put_double(m->q_map_odom[i]);
+    put_double(m->sigma_m);
+    put_double(m->sigma_rad);
+    for (int i = 0; i < 4; i++) put(number[i], 4);
 }
 #endif
 
