@@ -155,6 +155,53 @@ VF_FN void vf_map_append(const struct vf_map_view *s)
     vf_map_compose(&m->work, &pose, &m->node[slot]);
 }
 
+/** Keyframes of maps that were loaded become nodes, by their frames: where they lie is known if they are the first ones,
+ *  of the first path among them. One block. */
+VF_FN void vf_map_adopt(const struct vf_map_graph *g)
+{
+    struct vf_map_state *m = g->state;
+    struct vf_map_work *w = g->work;
+    VF_PARTS(i, VFRONT_KEYFRAMES) w->at[i] = VF_NONE;
+    VF_PARTS(one, 1) w->kept = 0;
+    VF_ITEM_SYNC();
+    VF_PARTS(i, (int)m->count) w->at[m->order[i]] = (uint32_t)i;
+    VF_ITEM_SYNC();
+    VF_PARTS(i, VFRONT_KEYFRAMES)
+    {
+        w->from[i] = g->ring[i].head.used && g->ring[i].head.origin && w->at[i] == VF_NONE;
+        if (w->from[i]) vf_place_add(&w->kept, 1);
+    }
+    VF_ITEM_SYNC();
+    if (!w->kept) return;
+    VF_PARTS(i, VFRONT_KEYFRAMES)
+    {
+        const struct vf_keyframe *own = &g->ring[i].head;
+        uint32_t rank = 0, first = 1;
+        if (!w->from[i]) continue;
+        for (int k = 0; k < VFRONT_KEYFRAMES; k++) {
+            const struct vf_keyframe *other = &g->ring[k].head;
+            if (!w->from[k]) continue;
+            rank += other->pose.path < own->pose.path ||
+                    (other->pose.path == own->pose.path &&
+                     (other->frame < own->frame || (other->frame == own->frame && k < i)));
+            first &= other->pose.path >= own->pose.path;
+        }
+        m->order[m->count + rank] = (uint16_t)i;
+        m->placed_node[i] = (uint8_t)(first && !m->count);
+        m->node_m2[i] = own->pose.position_variance_m2 * (1.0 / 3.0);
+        m->loop[i].a = VF_NONE;
+        vf_map_of_path(&own->pose, &m->node[i]);
+        if (first && !m->count) w->index = own->pose.source == VF_PATH_NAV;
+    }
+    VF_ITEM_SYNC();
+    VF_PARTS(one, 1)
+    {
+        if (!m->count) m->upright = w->index, m->metric = 1;
+        m->count += w->kept;
+    }
+    VF_ITEM_SYNC();
+}
+
 /** Neighbour of a keyframe in its path: the one before it in the order, or the one behind; VF_NONE: none. */
 VF_FN uint32_t vf_map_neighbour(const struct vf_map_graph *g, uint32_t index)
 {
@@ -465,8 +512,14 @@ VF_FN void vf_map_step(const struct vf_map_view *s)
     const uint64_t frame = s->ingest->params.frame, *from = (const uint64_t *)&s->map->state[s->parity ^ 1];
     VF_PARTS(i, (int)(sizeof *m / 8))((uint64_t *)m)[i] = frame ? from[i] : 0;
     VF_ITEM_SYNC();
-    VF_PARTS(one, 1) vf_map_append(s);
+    VF_PARTS(i, frame ? 0 : VFRONT_KEYFRAMES) m->loop[i].a = VF_NONE;
+    VF_PARTS(one, 1)
+    {
+        if (!frame) vf_map_begin(s, m);
+        vf_map_append(s);
+    }
     VF_ITEM_SYNC();
+    vf_map_adopt(&g);
     vf_map_enter(s, &g);
     vf_map_remove(s, &g);
     vf_map_take(s, &g);
