@@ -155,8 +155,8 @@ VF_FN void vf_map_append(const struct vf_map_view *s)
     vf_map_compose(&m->work, &pose, &m->node[slot]);
 }
 
-/** Keyframes of maps that were loaded become nodes, by their frames: where they lie is known if they are the first ones,
- *  of the first path among them. One block. */
+/** Keyframes of maps that were loaded become nodes, by paths and frames: where they lie is known if they are the first
+ *  ones, of the first path among them. One block. */
 VF_FN void vf_map_adopt(const struct vf_map_graph *g)
 {
     struct vf_map_state *m = g->state;

@@ -126,9 +126,6 @@ static int is_exempt_match(size_t at)
     if (BEYOND(matches, sample.matches_count)) return 1;
 #endif
 #if VFRONT_MAP
-    const size_t unused = offsetof(vfront_result_t, loops) + offsetof(vfront_loop_t, reserved);
-    for (uint32_t i = 0; i < sample.loops_count; i++)
-        if (at - unused - i * sizeof *sample.loops < sizeof sample.loops->reserved) return 1;
     if (BEYOND(loops, sample.loops_count) || BEYOND(loop_pairs, sample.loop_pairs_count)) return 1;
 #endif
     return at >= end_of_fields();
@@ -346,6 +343,7 @@ static void put_loops(void)
         put(l->frame, 8);
         put(l->t_ns, 8);
         for (int i = 0; i < 5; i++) put(number[i], 4);
+        if (l->loaded) put(l->loaded, 4);
         put_float(l->parallax_rad);
         for (int i = 0; i < 9; i++) put_float(l->R[i]);
         for (int i = 0; i < 3; i++) put_float(l->t[i]);
