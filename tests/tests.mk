@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: loops recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window batch nav start simulate window-speed orin faults flights speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
+.PHONY: laps kidnapped loops recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window batch nav start simulate window-speed orin faults flights speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
 .PHONY: mavlink
 .SECONDEXPANSION:
 .SECONDARY:
@@ -273,6 +273,10 @@ golden: $(BUILD)/digest $(MAP)/digest ## Writes tests/golden.txt and tests/map/g
 quality: $(BUILD)/bridge_track.so $(BUILD)/bridge_ego.so ## The tracker beside OpenCV's on real pictures with ground truth, and how many tracks live
 	$(PYTHON) tests/tracking/quality.py $^
 
+laps: $(MAP)/replay ## Rendered flights of three laps along recorded trajectories: error by odometry and in the map; 40 minutes
+	$(PYTHON) tests/map/laps.py $<
+kidnapped: $(MAP)/replay ## Waking up somewhere in a place of which there is a map, 200 rendered trials; 30 minutes
+	$(PYTHON) tests/map/kidnapped.py $<
 loops: $(MAP)/replay ## Places seen again and loops on recorded and rendered sets, beside ground truth; 40 minutes
 	$(PYTHON) tests/map/loops.py $< --all-pairs
 
