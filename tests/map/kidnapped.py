@@ -49,14 +49,19 @@ def run(args, source, out, frames, words):
         raise SystemExit(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr}")
 
 
-def trial(out, map_truth):
-    """Frames until found (0: not found), and errors of the first pose in the map [m, deg]. map_truth: truth's axes in those of the map."""
+def trial(out, start_s, times_of_map, truth_of_map):
+    """Frames until found (0: not found), and errors of the first pose in the map [m, deg]. start_s: of the trial in the flight that made the map, of which
+    the truth has the axes of its first frame; it is interpolated between two frames."""
     times, found = poses(out / "trajectory_map.txt")
-    t0, truth = poses(out / "truth.txt")
+    t0, _ = poses(out / "truth.txt")
     if not found:
         return 0, 0.0, 0.0
-    at = int(np.argmin(np.abs(t0 - times[0])))
-    off = np.linalg.inv(map_truth @ truth[at]) @ found[0]
+    at, now = int(np.argmin(np.abs(t0 - times[0]))), times_of_map[0] + start_s + times[0] - t0[0]
+    k = int(np.clip(np.searchsorted(times_of_map, now) - 1, 0, len(times_of_map) - 2))
+    share = (now - times_of_map[k]) / (times_of_map[k + 1] - times_of_map[k])
+    want = truth_of_map[k + (share > 0.5)].copy()
+    want[:3, 3] = (1 - share) * truth_of_map[k][:3, 3] + share * truth_of_map[k + 1][:3, 3]
+    off = np.linalg.inv(want) @ found[0]
     return at + 1, np.linalg.norm(off[:3, 3]), np.degrees(2 * np.arcsin(min(1.0, np.linalg.norm(off[:3, :3] - np.eye(3)) / np.sqrt(8))))
 
 
@@ -78,13 +83,11 @@ def main():
             out, image = pathlib.Path(folder) / "out", pathlib.Path(folder) / "map"
             words = ["--render", f"smooth_ms={smooth}"]
             run(args, file, out, HZ * args.seconds, words + ["--render", f"from_ms={1000 * first}", "--map-save", str(image)])
-            times, mapped = poses(out / "trajectory_map.txt")
             t0, truth = poses(out / "truth.txt")
-            map_truth = mapped[0] @ np.linalg.inv(truth[int(np.argmin(np.abs(t0 - times[0])))])
             for _ in range(args.trials // len(names)):
                 start = 1000 * first + int(rng.integers(0, 1000 * args.seconds - 1000))
                 run(args, file, out, HZ, words + ["--render", f"from_ms={start}", "--render", f"seed={int(rng.integers(2, 1000000))}", "--map-load", str(image)])
-                figures.append(trial(out, map_truth))
+                figures.append(trial(out, 1e-3 * start - first, t0, truth))
         ran += len(figures)
         v = np.array(figures)
         found = v[v[:, 0] > 0]
