@@ -51,7 +51,7 @@ def run(args, source, out, frames, words):
 
 def trial(out, start_s, times_of_map, truth_of_map):
     """Frames until found (0: not found), and errors of the first pose in the map [m, deg]. start_s: of the trial in the flight that made the map, of which
-    the truth has the axes of its first frame; it is interpolated between two frames."""
+    the truth, in axes of the map, is interpolated between two frames."""
     times, found = poses(out / "trajectory_map.txt")
     t0, _ = poses(out / "truth.txt")
     if not found:
@@ -84,6 +84,10 @@ def main():
             words = ["--render", f"smooth_ms={smooth}"]
             run(args, file, out, HZ * args.seconds, words + ["--render", f"from_ms={1000 * first}", "--map-save", str(image)])
             t0, truth = poses(out / "truth.txt")
+            times, mapped = poses(out / "trajectory_map.txt")
+            k = min(HZ, len(mapped) - 1)  # in axes of the map, which began at the first frame of its path
+            to_map = mapped[k] @ np.linalg.inv(truth[int(np.argmin(np.abs(t0 - times[k])))])
+            truth = [to_map @ T for T in truth]
             for _ in range(args.trials // len(names)):
                 start = 1000 * first + int(rng.integers(0, 1000 * args.seconds - 1000))
                 run(args, file, out, HZ, words + ["--render", f"from_ms={start}", "--render", f"seed={int(rng.integers(2, 1000000))}", "--map-load", str(image)])
