@@ -14,7 +14,8 @@
  *         state, and yaw and position alone are corrected. Where one path goes over into the next one and the metric
  *         motion is known, so does its place in the map. Else the new path is lost: T_map_odom stays as it was, until
  *         a loop with a keyframe that is placed is accepted, which at once tells where the path lies, with all its
- *         keyframes. A path of fewer than VF_MAP_LEAST keyframes with which a map begins is forgotten instead
+ *         keyframes. A path of fewer than VF_MAP_LEAST keyframes with which a map begins, unless it was loaded, is
+ *         forgotten instead
  *         A keyframe that makes room in the ring hands its loops on to its neighbour in the path
  * Exact   double precision in one order
  * Shared  all: vf_map_step() is the one launch, by one block
@@ -197,6 +198,7 @@ VF_FN void vf_map_adopt(const struct vf_map_graph *g)
     VF_PARTS(one, 1)
     {
         if (!m->count) m->upright = w->index, m->metric = 1;
+        m->loaded = 1;
         m->count += w->kept;
     }
     VF_ITEM_SYNC();
@@ -339,7 +341,7 @@ VF_FN void vf_map_enter(const struct vf_map_view *s, const struct vf_map_graph *
     struct vf_map_work *w = g->work;
     const struct vf_path_pose *pose = &s->keyframe->now[s->parity].pose;
     const int begins = !s->ingest->params.frame || m->path != pose->path, over = begins && vf_map_goes_over(s),
-              anew = begins && !over && m->count < VF_MAP_LEAST;
+              anew = begins && !over && m->count < VF_MAP_LEAST && !m->loaded;
     VF_ITEM_SYNC();
     VF_PARTS(i, anew ? VFRONT_KEYFRAMES : 0) m->loop[i].a = VF_NONE;
     VF_PARTS(one, 1)

@@ -42,8 +42,8 @@ struct vf_map_state {
     uint32_t upright;                 /* 1: z of the map is up, and yaw and position alone are corrected */
     uint32_t counter;                 /* jumps of T_map_odom */
     uint32_t metric;                  /* 1: some path had lengths */
-    uint32_t reserved;
-    uint16_t order[VFRONT_KEYFRAMES];      /* places of the nodes, the oldest first */
+    uint32_t loaded;                  /* 1: keyframes of a map that was loaded are nodes */
+    uint16_t order[VFRONT_KEYFRAMES]; /* places of the nodes, the oldest first */
     uint8_t placed_node[VFRONT_KEYFRAMES]; /* 1: where the keyframe lies in the map is known */
 };
 VF_STATIC_ASSERT(sizeof(struct vf_map_state) % 8 == 0, "vfront: state of the map is copied by words");

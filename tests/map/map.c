@@ -118,6 +118,31 @@ static void found(void **state)
     assert_int_equal(times, 4);
 }
 
+/** Of a map that was loaded, of two keyframes in two places of the ring, nothing is known but by a loop. */
+static void loaded(void **state)
+{
+    (void)state;
+    shake(87);
+    begin(MAP_STEREO);
+    for (int i = 0; i < 2; i++) {
+        struct vf_keyframe *k = &memory.keyframe.ring[i].head;
+        k->used = 1, k->origin = 5, k->frame = 9 - (uint64_t)i;
+        k->pose.path = 0x80000000u, k->pose.source = VF_PATH_METRIC, k->pose.q_path_cam[0] = 1.0;
+        k->pose.position_m[0] = i;
+    }
+    memory.keyframe.now[1].count = 2;
+    memory.keyframe.now[1].pose.q_path_cam[0] = 1.0;
+    memory.ingest.params.map_given = 1;
+    for (int frame = 0; frame < 12; frame++) {
+        run();
+        memory.ingest.params.map_given = 0;
+        assert_true(told.state == (now()->metric ? VFRONT_MAP_LOST : VFRONT_MAP_NO_SCALE) && told.nodes >= 2);
+        assert_true(now()->order[0] == 1 && now()->order[1] == 0);
+        assert_true(now()->placed_node[0] && now()->placed_node[1] && now()->node[1].p[0] == 1.0);
+    }
+    assert_true(told.nodes > 2 && !now()->placed_node[now()->order[2]]);
+}
+
 /** One camera has keyframes, and no map of lengths. */
 static void no_scale(void **state)
 {
@@ -249,8 +274,8 @@ static void twice(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(laps), cmocka_unit_test(found), cmocka_unit_test(no_scale),
-                                       cmocka_unit_test(room), cmocka_unit_test(twice)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(laps),     cmocka_unit_test(found), cmocka_unit_test(loaded),
+                                       cmocka_unit_test(no_scale), cmocka_unit_test(room),  cmocka_unit_test(twice)};
     return cmocka_run_group_tests_name("map", tests, NULL, NULL);
 }
 
