@@ -20,6 +20,7 @@
 #include "window_gate.h"
 #include "window_motion.h"
 #include "window_solve.h"
+#include "window_strain.h"
 #include "window_system.h"
 
 /* ---- variables --------------------------------------------------------------------------------------------------- */
@@ -142,6 +143,7 @@ VF_FN void vf_window_append(struct vf_window *w, const struct vf_window_motion *
     VF_ITEM_SYNC();
     VF_PARTS(i, 1)
     {
+        for (int block = 0; block < 2; block++) last->variance[block] = vf_gate_block(w, block);
         vf_window_carry_on(&last->value, &m->motion, w->noise.gravity_m_s2, &s->value);
         memcpy(s->rate, m->rate, sizeof s->rate);
         if (last->number == 1) memcpy(last->rate, m->before, sizeof last->rate);
@@ -251,12 +253,14 @@ VF_FN void vf_window_judge(struct vf_window *w, struct vf_window_work *k)
         if (good) {
             k->at = k->trial;
             w->cost = k->cost;
-            w->misfit = vf_window_misfit(k);
+            w->misfit = vf_window_misfit(k) / vf_window_scatter(w);
         }
+        w->yields = good && vf_strain_is_much(w, k);
         if (k->steps) k->damping *= good ? 0.1 : 100.0;
         k->trial = k->at ^ 1;
     }
     VF_ITEM_SYNC();
+    if (w->yields) vf_strain_yield(w);
     if (!k->undone) return;
     VF_PARTS(f, VF_WINDOW_FRAMES + 1)
     vf_window_undo(w, k, f);
@@ -643,8 +647,10 @@ VF_FN void vf_window_close(struct vf_window *w, struct vf_window_work *k, const 
     VF_PARTS(i, 1)
     {
         k->sights = sights;
-        k->folds = !k->rest.begins && k->known < VF_WINDOW_FEW && 8 * k->known < w->sighted && vf_window_hosts(w);
+        const uint32_t tested = k->known + k->refused;
+        k->folds = !k->rest.begins && tested < VF_WINDOW_FEW && 8 * tested < w->sighted && vf_window_hosts(w);
         w->sighted = k->known;
+        vf_gate_dispute(w, k->known, k->refused);
         if (k->rest.begins) w->rest.host = w->newest;
     }
     VF_ITEM_SYNC();
@@ -812,7 +818,7 @@ VF_FN void vf_window_tell(const struct vf_window *w, struct vf_window_work *k, v
         memcpy(nav->q_odom_imu, value.q, sizeof nav->q_odom_imu);
         memcpy(nav->gyro_bias_rad_s, value.bias, sizeof nav->gyro_bias_rad_s);
         memcpy(nav->accel_bias_m_s2, value.bias + 3, sizeof nav->accel_bias_m_s2);
-        nav->flags = flags;
+        nav->flags = w->dispute_s > 0.0 ? flags | VFRONT_NAV_DISPUTED : flags;
         nav->offset_s = offset_s;
         nav->misfit = misfit;
         nav->landmarks = landmarks;

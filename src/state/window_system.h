@@ -124,6 +124,12 @@ VF_FN void vf_window_maps(const struct vf_window *w, struct vf_window_work *k, i
     }
 }
 
+/** Variance of a sight's scatter, in squared deviations. */
+VF_FN double vf_window_scatter(const struct vf_window *w)
+{
+    return w->rig.scatter > 0.0 ? w->rig.scatter * w->rig.scatter : 1.0;
+}
+
 VF_FN struct vf_landmark_rig vf_window_landmark_rig(const struct vf_window *w)
 {
     struct vf_landmark_rig rig;
@@ -131,6 +137,7 @@ VF_FN struct vf_landmark_rig vf_window_landmark_rig(const struct vf_window *w)
     for (int i = 0; i < 3; i++) rig.t_1_0[i] = (float)w->rig.t_1_0_m[i];
     for (int n = 0; n < VF_WINDOW_STEREO; n++) rig.stereo[n] = (float)w->stereo_rad[n];
     rig.turns = w->rig.turn_rad > 0.0 ? 1.0f : 0.0f;
+    rig.outlier = VF_WINDOW_OUTLIER * (float)vf_window_scatter(w);
     return rig;
 }
 
@@ -617,10 +624,13 @@ VF_FN void vf_window_costs(const struct vf_window *w, struct vf_window_work *k)
         k->number[part] = number;
     }
     VF_ITEM_SYNC();
-    VF_PARTS(i, 1)
+    VF_PARTS(i, 1 + VF_WINDOW_MOTIONS)
     {
-        k->cost = 0.0;
-        for (int part = 0; part < VF_WINDOW_PARTS; part++) k->cost += k->part[part];
+        double sum = 0.0;
+        for (int part = 0; part < VF_WINDOW_PARTS && !i; part++) sum += k->part[part];
+        const struct vf_window_inertial *f = &k->inertial[i ? i - 1 : 0];
+        for (int e = 0; e < VF_NAV_ERRORS && i && f->a >= 0; e++) sum += f->rows.r[e] * f->rows.r[e];
+        *(i ? &k->strain[i - 1] : &k->cost) = sum;
     }
 }
 
