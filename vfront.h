@@ -15,7 +15,7 @@
  *           makes all CUDA calls, so that one that hangs can be given up: abandon_us. Its signals are blocked; it has
  *           the scheduling policy and the processors of the thread that called vfront_init().
  * Bits:     everything in vfront_result_t but `timing` and health.reset_counter is a pure function of config, rig,
- *           tuning and the frames since vfront_init() or vfront_reset(), whichever ports computed them and also where
+ *           tuning and the frames and maps since vfront_init() or vfront_reset(), whichever ports computed them and also where
  *           the GPU failed in between (vfront_return()). vfront_digest() condenses it. Of refused
  *           frames nothing is input but the stamps that VFRONT_E_TIME refuses: see vfront_frame_t.
  * Picture:  row-major, origin at the top left, x to the right, y down; the centre of a pixel has integer coordinates.
@@ -59,6 +59,8 @@
 #define vfront_tuning_entry VFRONT_JOIN(VFRONT_PREFIX, vfront_tuning_entry)
 #define vfront_lens_project VFRONT_JOIN(VFRONT_PREFIX, vfront_lens_project)
 #define vfront_lens_bearing VFRONT_JOIN(VFRONT_PREFIX, vfront_lens_bearing)
+#define vfront_map_save VFRONT_JOIN(VFRONT_PREFIX, vfront_map_save)
+#define vfront_map_load VFRONT_JOIN(VFRONT_PREFIX, vfront_map_load)
 #define vfront_propagate VFRONT_JOIN(VFRONT_PREFIX, vfront_propagate)
 #endif
 
@@ -71,13 +73,13 @@ extern "C" {
 
 /** Version of this header. Below 1.0 the interface may change with the minor number; src/README.md has the changes. */
 #define VFRONT_VERSION_MAJOR 0
-#define VFRONT_VERSION_MINOR 4
+#define VFRONT_VERSION_MINOR 5
 #define VFRONT_VERSION_PATCH 0
-#define VFRONT_VERSION "0.4.0"
+#define VFRONT_VERSION "0.5.0"
 
 /** Number of the binary interface: rises with every change of a declaration in this header, be it one that leaves all
  *  sizes as they are. tests/house/abi.sh holds this. */
-#define VFRONT_ABI 5
+#define VFRONT_ABI 6
 
 /* ---- status and port --------------------------------------------------------------------------------------------- */
 
@@ -123,8 +125,11 @@ typedef enum vfront_status {
     VFRONT_E_IMU = -24,          /**< IMU readings out of order, twice of one time, not finite, out of range, too many,
                                       or given beside gyro readings; for vfront_propagate() also none, or too far
                                       apart. */
-    VFRONT_E_NAV = -25           /**< State that is none: not finite, absurd, attitude not a unit quaternion, variance
+    VFRONT_E_NAV = -25,          /**< State that is none: not finite, absurd, attitude not a unit quaternion, variance
                                       below 0 or correlation above 1. */
+    VFRONT_E_MAP = -26,          /**< Image of a map that is damaged, cut, of another version, or none. */
+    VFRONT_E_MAP_OTHER = -27,    /**< Map of another config or of other cameras; vfront_detail() says of which. */
+    VFRONT_E_MAP_TWICE = -28     /**< Map of which keyframes are loaded already. */
 } vfront_status_t;
 
 /** Processor that runs the stages. */
@@ -298,6 +303,45 @@ vfront_status_t vfront_return(vfront_t *vf);
  * @retval VFRONT_E_ABANDONED  The GPU port was given up; vfront_detail() says at which CUDA call.
  */
 vfront_status_t vfront_shutdown(vfront_t *vf);
+
+/**
+ * Saves the keyframes that are remembered (VFRONT_MAP, tuning value `map`): copies them into the caller's buffer as an
+ * image, which vfront_map_load() takes, in this run or another one, on any machine. The library reads and writes no
+ * files. To be called between two frames, that is not while one is under way; changes nothing. The same frames give the
+ * same bytes on every port and machine. It takes the time of a copy of the image, 20 ms for 512 keyframes, bounded by
+ * abandon_us.
+ *
+ * @param[out] buffer  Its content is undefined unless VFRONT_OK is returned.
+ * @param[in]  bytes   Size of the buffer; VFRONT_MAP_BYTES is always enough.
+ * @param[out] used    Bytes of the image; with VFRONT_E_SIZE those that it needs, else 0.
+ * @retval VFRONT_E_NULL   A pointer is NULL.
+ * @retval VFRONT_E_STATE  Not initialised, or `map` is 0.
+ * @retval VFRONT_E_BUSY   A frame is under way.
+ * @retval VFRONT_E_SIZE   The buffer is too small.
+ * @retval VFRONT_E_DEVICE, VFRONT_E_ABANDONED  The CUDA port failed, now or before, and there is no fail-over.
+ */
+vfront_status_t vfront_map_save(vfront_t *vf, void *buffer, size_t bytes, size_t *used);
+
+/**
+ * Loads an image of vfront_map_save(): its keyframes come into the ring, beside those that are in it, and from the next
+ * frame on (after vfront_init() and vfront_reset() from the second one on) loops may lead to them (vfront_loop_t.loaded).
+ * Their poses are in axes of the runs that made them, which nothing connects with those of this run but a loop.
+ * To be called between two frames, or before the first one. vfront_reset(), and a clock that was set, forget keyframes
+ * that were loaded, too. Results are a function of what was loaded, and before which frame. An image is taken as a
+ * whole or not at all: every byte is checked before anything changes.
+ *
+ * @retval VFRONT_E_NULL       A pointer is NULL.
+ * @retval VFRONT_E_STATE      Not initialised, or `map` is 0.
+ * @retval VFRONT_E_BUSY       A frame is under way.
+ * @retval VFRONT_E_MAP        Not an image of a map, of another version, cut, damaged in any byte, or with values that
+ *                             no map has; vfront_detail() says which.
+ * @retval VFRONT_E_MAP_OTHER  A map of another config (descriptors, levels, points a keyframe) or of other cameras: those
+ *                             of vfront_info_t.seen count, all their numbers.
+ * @retval VFRONT_E_MAP_TWICE  Keyframes of this map, or of one that is in it, are in the ring already.
+ * @retval VFRONT_E_SIZE       The ring has no room for its keyframes: VFRONT_KEYFRAMES.
+ * @retval VFRONT_E_DEVICE, VFRONT_E_ABANDONED  The CUDA port failed, now or before, and there is no fail-over.
+ */
+vfront_status_t vfront_map_load(vfront_t *vf, const void *buffer, size_t bytes);
 
 /**
  * Input buffer of a camera, in the library's own pinned memory: the GPU reads it in place, so a camera driver that
@@ -1426,7 +1470,7 @@ typedef enum vfront_loop_kind {
  *  the state of the IMU, by metric motions, or by relative ones. With one camera and no state of the IMU there are
  *  keyframes, places and loops all the same; nothing tells lengths then, and only attitudes can agree. */
 typedef struct vfront_loop {
-    uint64_t frame;       /**< vfront_result_t.frame of the keyframe. */
+    uint64_t frame;       /**< vfront_result_t.frame of the keyframe, in its run. */
     uint64_t t_ns;        /**< vfront_result_t.t_mid_ns of it. */
     uint32_t state;       /**< vfront_loop_state_t. */
     uint32_t kind;        /**< vfront_loop_kind_t. */
@@ -1438,7 +1482,7 @@ typedef struct vfront_loop {
     float t[3];           /**< Translation. VFRONT_LOOP_METRIC: [m]; VFRONT_LOOP_RELATIVE: a unit vector. */
     float covariance[21]; /**< Upper triangle, row by row, of the 6x6 covariance of (t, w), as vfront_motion_t.covariance,
                                but by the inliers' residuals alone. */
-    uint32_t reserved;    /**< 0. */
+    uint32_t loaded;      /**< 1: the keyframe is of a map that was loaded; frame and t_ns are those of its run. */
 } vfront_loop_t;
 
 /** Correspondence of a loop. */
@@ -1607,6 +1651,9 @@ struct vfront_info {
     (1ull * VFRONT_STIXELS * (VFRONT_COLUMNS * (3u * VFRONT_HEIGHT + 16u * VFRONT_SEGMENTS + 16u) + \
                                (VFRONT_HEIGHT + 2u) * (VFRONT_DISPARITIES / 8u + 40u) + \
                                2u * VFRONT_DISPARITIES * (VFRONT_DISPARITIES + 4u) + 8192u))
+
+/** Largest image of a map [bytes]: vfront_map_save(). */
+#define VFRONT_MAP_BYTES (80u + VFRONT_MAP * 15720u * VFRONT_KEYFRAMES)
 
 /** Size of vfront_t [bytes]: the control block, in which the views of the stages lie, and the memory of the host port.
  *  The library checks at compile time that its real layout fits. */

@@ -31,6 +31,12 @@ struct vf_unseen {
     int32_t known;   /* 1: R is known */
 };
 
+/** Maps that were loaded since vfront_init() or vfront_reset(): core/map.c. */
+struct vf_loaded {
+    uint32_t given; /* 1: before the first frame, which is to come */
+    uint32_t paths; /* their paths, all together */
+};
+
 /** The library's side of a vfront_t. */
 struct vf_state {
     char detail[128]; /* first in every version and config: vfront_detail() reads it in memory that was refused, too */
@@ -56,8 +62,9 @@ struct vf_state {
     uint64_t frame;          /* frames done since init or reset */
     uint64_t t_ns, t_mid_ns; /* of the last frame done */
     struct vf_refused_stamps refused;
-    struct vf_readings readings;          /* of the IMU */
-    struct vf_nav nav;                    /* its state */
+    struct vf_readings readings; /* of the IMU */
+    struct vf_nav nav;           /* its state */
+    struct vf_loaded map;
     uint32_t misread;                     /* VFRONT_IMU_AXES, _IN_DEGREES, _CLOCK of the last frame */
     struct vf_unseen unseen, unseen_next; /* after the last frame, and with the one to be submitted */
     int32_t clock_set; /* the frame to be submitted, or under way, is the first of a clock that was set */
@@ -73,6 +80,9 @@ struct vf_state {
     _Alignas(16) unsigned char private[1024]; /* of the port */
 };
 
+/** Most bytes that a port reads at once. */
+#define VF_READ_BYTES (sizeof((struct vf_pinned *)0)->mask)
+
 /** Magic of a vf_state in use. */
 #define VF_MAGIC 0x76667231746e6f72ull
 
@@ -83,8 +93,11 @@ struct vf_port {
     /** Takes both arenas, zeroed; fills in step[].memory, step[].pinned, pinned, memory, *_bytes and device. On failure
      *  close gives back what it took. */
     vfront_status_t (*open)(struct vf_state *state);
-    /** Copies into the device arena. Called between open and ready, and after recover. */
+    /** Copies into the device arena. Called between open and ready, after recover, and while nothing is under way. */
     vfront_status_t (*write)(struct vf_state *state, void *to, const void *from, size_t bytes);
+    /** Copies out of the device arena, while nothing is under way. *at: where they are on the host until the next call
+     *  of the port; bytes: at most VF_READ_BYTES. */
+    vfront_status_t (*read)(struct vf_state *state, const void **at, const void *from, size_t bytes);
     /** Prepares the submission of each parity and runs it once with the parameters in the pinned arena. */
     vfront_status_t (*ready)(struct vf_state *state);
     /** Address of a picture of `bytes` bytes as the stages see it: in place, or copied row by row into `input`, then

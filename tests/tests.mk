@@ -11,7 +11,7 @@ MAPS    := place overlap keyframe loop# likewise, all of them in tests/config/ma
 ORACLES := $(filter-out bridge_% simulate $(MAPS),$(ORACLES))# stages and their arithmetic, on the standard config
 OWN     := dense stixel# stages that the standard config leaves out: tests/config/<stage>.h has them
 TOOLS   := nav misread recording fault_script fault_apply calibration readings consistency record disparity overlay rectified flight course trajectory# parts of the examples
-PORTS   := init api info clock imu points partners prior fields invariance alloc ownership idle missing# through the public interface, on every port
+PORTS   := init api info clock imu points partners prior fields invariance alloc ownership idle missing maps# through the public interface, on every port
 
 T_CFLAGS = -std=c11 -O1 -g $(WARN) $(EXACT) -I. -Isrc $(SAN)
 comma   := ,
@@ -78,7 +78,7 @@ $(MAP)/digest $(MAP)/replay: $(MAP)/libvfront.a FORCE
 
 $(SMALL)/hang $(SMALL)/failover: $(BUILD)/tests/core/spin.cu.o
 $(SMALL)/failover: $(BUILD)/tests/core/trap.cu.o
-$(SMALL)/carry $(SMALL)/failover: tests/fixture/rendered.c $(SMALL)/examples/parts.a
+$(SMALL)/carry $(SMALL)/failover $(SMALL)/maps: tests/fixture/rendered.c $(SMALL)/examples/parts.a
 $(PORTS:%=$(SMALL)/%) $(SMALL)/fault $(SMALL)/hang $(SMALL)/failover $(SMALL)/fuzz $(SMALL)/carry: $(SMALL)/%: tests/core/%.c tests/fixture/pair.c tests/fixture/scene.c $(SMALL)/libvfront.a $(FIXTURE)
 	$(CC) $(T_CFLAGS) $(call CONFIG,small) $(if $(filter 1,$(SMALL_CUDA)),-DVFRONT_CUDA -DVF_SPIN -isystem $(CUDA_INC)) $(filter %.c %.o %/parts.a,$^) \
 	  $(SMALL)/libvfront.a -o $@ $(if $(filter 1,$(SMALL_CUDA)),$(call wraps,$*)) $(if $(filter ownership,$*),$(WRAP_HOST)) -lcmocka -lm $(LIBS)
@@ -95,7 +95,7 @@ $(FAKE)/%.o: %.c $(BUILD)/settings-c
 	$(CC) $(F_CFLAGS) -MMD -MP -c $< -o $@
 # Rendered pictures for fail-over with a state of the IMU.
 RENDERED := tests/fixture/rendered.c $(wildcard examples/synthetic*.c)
-$(FAKE)/failover: $(RENDERED:%.c=$(FAKE)/%.o)
+$(FAKE)/failover $(FAKE)/maps: $(RENDERED:%.c=$(FAKE)/%.o)
 $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(FAKE)/hang $(FAKE)/failover $(FAKE)/fuzz: $(FAKE)/%: $(FAKE)/tests/core/%.o $(FAKE_OBJ)
 	$(CC) $(SAN) $^ -o $@ $(call wraps,$*) $(if $(filter ownership,$*),$(WRAP_HOST)) -lcmocka -lm -lpthread
 

@@ -335,8 +335,8 @@ static vfront_status_t write_job(struct cuda *c)
     return VFRONT_OK;
 }
 
-/** By way of the frame's masks in pinned memory, which hold nothing yet: a copy that is given up must not read what is
- *  the caller's. */
+/** By way of the frame's masks in pinned memory, which hold nothing between two steps: a copy that is given up must not
+ *  read what is the caller's. */
 static vfront_status_t cuda_write(struct vf_state *state, void *to, const void *from, size_t bytes)
 {
     struct cuda *c = cuda_of(state);
@@ -348,6 +348,23 @@ static vfront_status_t cuda_write(struct vf_state *state, void *to, const void *
         if (status) return status;
     }
     return VFRONT_OK;
+}
+
+static vfront_status_t read_job(struct cuda *c)
+{
+    TRY(cudaMemcpyAsync(c->to, c->from, c->bytes, cudaMemcpyDeviceToHost, c->stream[0]));
+    TRY(cudaStreamSynchronize(c->stream[0]));
+    return VFRONT_OK;
+}
+
+/** Into the frame's masks in pinned memory, for the same reason. */
+static vfront_status_t cuda_read(struct vf_state *state, const void **at, const void *from, size_t bytes)
+{
+    struct cuda *c = cuda_of(state);
+    *at = c->to = state->pinned->mask;
+    c->from = from;
+    c->bytes = bytes;
+    return have_done(state, read_job);
 }
 
 /* ---- the graph --------------------------------------------------------------------------------------------------- */
@@ -611,6 +628,7 @@ const struct vf_port vf_port_cuda = {
     .id = VFRONT_PORT_CUDA,
     .open = cuda_open,
     .write = cuda_write,
+    .read = cuda_read,
     .ready = cuda_ready,
     .adopt = cuda_adopt,
     .seen = cuda_seen,

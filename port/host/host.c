@@ -40,6 +40,13 @@ static vfront_status_t host_write(struct vf_state *state, void *to, const void *
     return VFRONT_OK;
 }
 
+static vfront_status_t host_read(struct vf_state *state, const void **at, const void *from, size_t bytes)
+{
+    (void)state, (void)bytes;
+    *at = from;
+    return VFRONT_OK;
+}
+
 void vf_host_run(struct vf_state *state, uint32_t stages)
 {
     const struct vf_views *v = &state->view[state->parity];
@@ -106,6 +113,7 @@ const struct vf_port vf_port_host = {
     .id = VFRONT_PORT_HOST,
     .open = host_open,
     .write = host_write,
+    .read = host_read,
     .ready = host_ready,
     .adopt = host_adopt,
     .seen = host_seen,

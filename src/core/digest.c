@@ -192,6 +192,7 @@ static uint64_t mix_loop(uint64_t d, const vfront_loop_t *l)
 {
     d = mix_number(mix_number(mix_number(mix_number(d, l->frame, 8), l->t_ns, 8), l->state, 4), l->kind, 4);
     d = mix_number(mix_number(mix_number(d, l->pairs, 4), l->inliers, 4), l->agreeing, 4);
+    if (l->loaded) d = mix_number(d, l->loaded, 4);
     d = mix_float(d, l->parallax_rad);
     for (int k = 0; k < 9; k++) d = mix_float(d, l->R[k]);
     for (int k = 0; k < 3; k++) d = mix_float(d, l->t[k]);

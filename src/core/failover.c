@@ -135,6 +135,18 @@ void vf_failover_remember(struct vf_state *s)
 #endif
 }
 
+#if VFRONT_MAP
+void vf_failover_load(struct vf_state *s, uint32_t slot, const struct vf_keyframe_entry *entry)
+{
+    if (vf_failover_can(s)) block_of(s)->memory.keyframe.ring[slot] = *entry;
+}
+
+void vf_failover_loaded(struct vf_state *s, const struct vf_keyframe_now *now)
+{
+    if (vf_failover_can(s)) memcpy(s->mirror->set[s->parity ^ 1].keyframe_now, now, sizeof *now);
+}
+#endif
+
 void vf_failover_count(struct vf_state *s, uint32_t overrun)
 {
     const uint32_t most = (uint32_t)s->step[0].tuning.failover_overruns;
@@ -226,6 +238,11 @@ void vf_failover_keep(struct vf_state *s, const vfront_frame_t *f) { (void)s, (v
 void vf_failover_go(struct vf_state *s) { (void)s; }
 void vf_failover_go_on(struct vf_state *s) { (void)s; }
 void vf_failover_remember(struct vf_state *s) { (void)s; }
+void vf_failover_load(struct vf_state *s, uint32_t slot, const struct vf_keyframe_entry *e)
+{
+    (void)s, (void)slot, (void)e;
+}
+void vf_failover_loaded(struct vf_state *s, const struct vf_keyframe_now *now) { (void)s, (void)now; }
 void vf_failover_count(struct vf_state *s, uint32_t overrun) { (void)s, (void)overrun; }
 vfront_status_t vf_failover_return(struct vf_state *s) { return (void)s, VFRONT_E_STATE; }
 void vf_failover_end(struct vf_state *s) { (void)s; }

@@ -179,6 +179,7 @@ vfront_status_t vf_frame_params(struct vf_state *s, const vfront_frame_t *f)
     p->t_ns = f->t_ns;
     p->t_mid_ns = vf_time_plus(f->t_ns, f->exposure_ns / 2);
     p->frame = s->clock_set ? 0 : s->frame;
+    p->map_given = !p->frame && !s->clock_set && s->map.given;
     p->dt_ns = p->frame ? f->t_ns - s->t_ns : 0;
     p->gap = p->dt_ns > (uint64_t)s->step[0].tuning.health_gap_ms * 1000000u;
     p->ticket = ++s->ticket;

@@ -86,7 +86,9 @@ struct vf_params {
     uint32_t rate_known;   /* 1: rate_radps is known, and both pictures of camera 0 are new */
     float rate_radps[3];   /* mean rate by the readings, as a rotation of the scene in axes of camera 0 [rad/s] */
     uint32_t rotation_own; /* 1: it is R_cur_prev of the frame */
-    float H[9];            /* homography of a pure rotation, previous to current picture of camera 0; row-major */
+    uint32_t map_given;    /* 1: the first frame, and the ring of keyframes holds a map that was loaded */
+    uint32_t reserved;
+    float H[9]; /* homography of a pure rotation, previous to current picture of camera 0; row-major */
     float R[9]; /* that rotation, previous to current axes of camera 0; row-major; identity where none is given */
     vfront_prediction_t stated; /* motion of camera 0 by the state and the readings; its source 0: none */
 };

@@ -3,6 +3,7 @@
  * frame are in frame.c. */
 #include "failover.h"
 #include "frame.h"
+#include "map.h"
 #include "port/host/host.h"
 #include "setup.h"
 #include "check.h"
@@ -50,6 +51,9 @@ const char *vfront_status_name(vfront_status_t status)
         NAME(VFRONT_E_STICKY)
         NAME(VFRONT_E_IMU)
         NAME(VFRONT_E_NAV)
+        NAME(VFRONT_E_MAP)
+        NAME(VFRONT_E_MAP_OTHER)
+        NAME(VFRONT_E_MAP_TWICE)
 #undef NAME
     }
     return "unknown status";
@@ -309,6 +313,7 @@ vfront_status_t vfront_wait(vfront_t *vf, uint32_t timeout_us, const vfront_resu
     vfront_result_t *r = &s->pinned->result[s->ticket % 3];
     vf_frame_result(s, r);
     s->frame = r->frame + 1;
+    s->map.given = 0;
     s->resets = s->pinned->params.reset_counter;
     s->reset_counter = r->health.reset_counter;
     s->refused.length = 0;
@@ -337,6 +342,7 @@ vfront_status_t vfront_reset(vfront_t *vf)
     if (s->under_way) return busy(s, "vfront_reset: a frame is under way");
     if (s->failed) return s->failed;
     s->frame = 0;
+    memset(&s->map, 0, sizeof s->map);
     s->refused.length = 0;
     s->resets = ++s->reset_counter; /* losses counted so far stay counted */
     return VFRONT_OK;
@@ -351,6 +357,41 @@ vfront_status_t vfront_return(vfront_t *vf)
     if (!s->failover.over) return vf_refuse(s, VFRONT_E_STATE, "vfront_return: no port failed over", 0, "");
     s->give_up_ns = s->port->now_ns() + patience_ns(s);
     return vf_failover_return(s);
+}
+
+vfront_status_t vfront_map_save(vfront_t *vf, void *buffer, size_t bytes, size_t *used)
+{
+    if (used) *used = 0;
+    if (!vf || !buffer || !used) return missing(vf, "vfront_map_save: buffer or used is NULL");
+    struct vf_state *s = in_use(vf);
+    if (!s) return VFRONT_E_STATE;
+    if (s->under_way) return busy(s, "vfront_map_save: a frame is under way");
+    if (s->failed) return s->failed;
+    s->give_up_ns = s->port->now_ns() + patience_ns(s);
+    vfront_status_t status = vf_map_save(s, buffer, bytes, used);
+    if (is_fault(status) && vf_failover_can(s)) {
+        vf_failover_go(s);
+        status = vf_map_save(s, buffer, bytes, used);
+    }
+    if (is_fault(status)) s->failed = status;
+    return status;
+}
+
+vfront_status_t vfront_map_load(vfront_t *vf, const void *buffer, size_t bytes)
+{
+    if (!vf || !buffer) return missing(vf, "vfront_map_load: buffer is NULL");
+    struct vf_state *s = in_use(vf);
+    if (!s) return VFRONT_E_STATE;
+    if (s->under_way) return busy(s, "vfront_map_load: a frame is under way");
+    if (s->failed) return s->failed;
+    s->give_up_ns = s->port->now_ns() + patience_ns(s);
+    vfront_status_t status = vf_map_load(s, buffer, bytes);
+    if (is_fault(status) && vf_failover_can(s)) {
+        vf_failover_go(s);
+        status = vf_map_load(s, buffer, bytes);
+    }
+    if (is_fault(status)) s->failed = status;
+    return status;
 }
 
 vfront_status_t vfront_info(const vfront_t *vf, vfront_info_t *info)

@@ -14,7 +14,7 @@
  *         one where keyframes are densest. The density at a keyframe is a sum over the others of its path,
  *         1 / (d^2 + 1/4), with their distance d [m], to which a turn adds as points a metre away move; it is compared
  *         to a quarter of a power of two, so that the oldest of a dense place goes. Where positions are unknown, turns
- *         alone count
+ *         alone count. Keyframes of a map that was loaded (image.h) are older than all of this run
  * Exact   double precision in one order; densities in single
  * Cost    densities: VFRONT_KEYFRAMES^2 distances in each step
  * Shared  all: vf_keyframe_commit(), vf_keyframe_crowd(), vf_keyframe_decide() are launches. That a keyframe comes into
@@ -63,13 +63,16 @@ VF_FN int vf_keyframe_due(const struct vf_keyframe_memory *m, uint32_t active, i
 /** Where a keyframe that is due comes to. */
 VF_FN void vf_keyframe_head_of(const struct vf_keyframe_now *now, struct vf_keyframe *head) { *head = now->last; }
 
-/** Keyframe of the frame before into the ring; in the first frame the ring is empty. An item a word. */
+/** Keyframe of the frame before into the ring; in the first frame nothing is in it but a map that was loaded. An item a
+ *  word. */
 VF_FN void vf_keyframe_commit(const struct vf_keyframe_view *s)
 {
     struct vf_keyframe_memory *m = s->keyframe;
     const struct vf_keyframe_now *before = &m->now[s->parity ^ 1];
     if (s->ingest->params.frame == 0) {
-        VF_ITEMS(i, VFRONT_KEYFRAMES) m->ring[i].head.used = 0;
+        const int kept = s->ingest->params.map_given ? (int)before->count : 0;
+        VF_ITEMS(i, VFRONT_KEYFRAMES)
+        if (i >= kept) m->ring[i].head.used = 0;
         return;
     }
     if (!before->due) return;
@@ -95,11 +98,12 @@ VF_FN float vf_keyframe_near(const struct vf_path_pose *a, const struct vf_path_
 }
 
 /** Density in quarters of powers of two, and behind it the age, so that the greatest is the oldest of the densest. */
-VF_FN uint64_t vf_keyframe_crowd_key(float density, uint64_t frame)
+VF_FN uint64_t vf_keyframe_crowd_key(float density, const struct vf_keyframe *k)
 {
     uint32_t bits;
     memcpy(&bits, &density, sizeof bits);
-    return (uint64_t)(bits >> 21) << 48 | (0xffffffffffffull - (frame & 0xffffffffffffull));
+    const uint64_t most = 0x7fffffffffffull, young = (k->frame & most) + (k->origin ? 0 : most + 1);
+    return (uint64_t)(bits >> 21) << 48 | (0xffffffffffffull - young);
 }
 
 /** Keys of all keyframes; 0: a free place. */
@@ -113,7 +117,7 @@ VF_FN void vf_keyframe_crowd(const struct vf_keyframe_view *s)
         VF_NO_UNROLL
         for (int k = 0; k < VFRONT_KEYFRAMES && own->used; k++)
             if (m->ring[k].head.used) sum += vf_keyframe_near(&own->pose, &m->ring[k].head.pose);
-        m->crowd[i] = own->used ? vf_keyframe_crowd_key(sum, own->frame) : 0;
+        m->crowd[i] = own->used ? vf_keyframe_crowd_key(sum, own) : 0;
         if (!i) m->densest = 0;
     }
 }
@@ -267,7 +271,7 @@ VF_FN void vf_keyframe_decide(const struct vf_keyframe_view *s)
     VF_PARTS(one, 1)
     {
         memset(now, 0, sizeof *now);
-        if (params->frame) *now = m->now[s->parity ^ 1];
+        if (params->frame || params->map_given) *now = m->now[s->parity ^ 1];
         if (!params->frame) now->pose.q_path_cam[0] = 1.0;
         now->due = 0;
         vf_keyframe_follow(s, &now->pose);

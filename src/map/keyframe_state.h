@@ -64,13 +64,17 @@ struct vf_path_pose {
 
 /** Keyframe, but for its points. */
 struct vf_keyframe {
-    uint64_t frame;   /* vfront_result_t.frame */
+    uint64_t origin;  /* 0: it is of this run; else the id of the map with which it was loaded, image.h */
+    uint64_t frame;   /* vfront_result_t.frame, of its run */
     uint64_t t_ns;    /* middle of its exposure */
     uint64_t last_id; /* greatest id of a track then */
     struct vf_path_pose pose;
     uint32_t tracks; /* their number */
     uint32_t used;   /* 1: there is one in this place of the ring */
 };
+
+/** Number that two keyframes do not share, but for those of two maps. */
+VF_FN uint64_t vf_keyframe_number(const struct vf_keyframe *k) { return k->frame | (uint64_t)(k->origin != 0) << 63; }
 
 /** 1 if poses of both have attitudes in the same axes. */
 VF_FN int vf_path_turned(const struct vf_path_pose *a, const struct vf_path_pose *b) { return a->path == b->path; }

@@ -33,7 +33,7 @@
 
 /** What an overlap says. */
 struct vf_loop_claim {
-    uint64_t frame, keyframe;        /* of this frame and the keyframe's; frame VF_LOOP_NEVER: none */
+    uint64_t frame, keyframe;        /* of this frame; vf_keyframe_number(). frame VF_LOOP_NEVER: none */
     struct vf_path_pose by_keyframe; /* pose of the frame in the path of the keyframe */
     struct vf_path_pose own;         /* pose of the frame in its own path */
     double sigma_m;
@@ -111,7 +111,7 @@ VF_FN void vf_loop_claim_of(const struct vf_loop_view *s, int c, struct vf_loop_
     const struct vf_keyframe *k = &s->overlap->head[c];
     memset(to, 0, sizeof *to);
     to->frame = s->ingest->params.frame;
-    to->keyframe = k->frame;
+    to->keyframe = vf_keyframe_number(k);
     to->own = s->keyframe->now[s->parity].pose;
     to->metric = f->kind == (uint32_t)VF_METRIC;
     const float none[3] = {0.0f, 0.0f, 0.0f};
@@ -198,6 +198,7 @@ VF_FN void vf_loop_tell(const struct vf_loop_view *s, int c, uint32_t state, uin
     memset(to, 0, sizeof *to);
     to->frame = s->overlap->head[c].frame;
     to->t_ns = s->overlap->head[c].t_ns;
+    to->loaded = s->overlap->head[c].origin != 0;
     to->state = state;
     to->kind = f->kind == (uint32_t)VF_METRIC     ? VFRONT_LOOP_METRIC
                : f->kind == (uint32_t)VF_RELATIVE ? VFRONT_LOOP_RELATIVE

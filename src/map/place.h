@@ -10,7 +10,7 @@
  *         how rare it is among all keyframes now, so that there is no vocabulary to be trained and loaded. Candidates
  *         are the keyframes with the highest scores; the last one is the one that is nearest by pose within what the
  *         drift allows, if any is. Frames of the last VF_PLACE_APART, and keyframes that tracks still connect with
- *         this frame, are no candidates: they are the odometry's
+ *         this frame, are no candidates: they are the odometry's. Keyframes of a map that was loaded always may be
  * Exact   integers; poses in double precision in one order
  * Cost    the words of all keyframes are looked up in a bitmap of this frame's, twice, whether there are keyframes or
  *         not: 4 x 300 x VFRONT_KEYFRAMES look-ups. Inverted lists would be shorter on average, but not at worst, would
@@ -312,6 +312,7 @@ VF_FN uint32_t vf_place_tracks(const struct vf_place_view *s, uint64_t last_id)
 /** 1 if a keyframe may be a candidate. */
 VF_FN int vf_place_open(const struct vf_place_view *s, const struct vf_keyframe *k)
 {
+    if (k->origin) return k->used != 0;
     return k->used && s->ingest->params.frame >= k->frame + VF_PLACE_APART &&
            vf_place_tracks(s, k->last_id) <= VF_PLACE_TRACKS;
 }

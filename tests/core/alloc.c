@@ -30,7 +30,7 @@ static volatile struct { /* volatile: compilers know that malloc() looks at no v
     const char *last;   /* its name */
     long others;        /* calls by threads that the CUDA driver keeps for itself; they come in an idle process, too */
     long wrong;         /* CUDA calls that no step needs */
-    int loses, returns; /* launches fail; vfront_return() copies */
+    int loses, returns; /* launches fail; vfront_return() or a map copies */
     int failover;       /* every 50th step the host port takes over, ten steps later the GPU has it back */
 } net;
 static _Thread_local int steps_here; /* 1: the thread of the test, or the one in which the port makes its CUDA calls */
@@ -205,9 +205,25 @@ static struct {
     int depths, matches, motions, disparities, stixels, states; /* frames that have some */
 } worked;
 
+/** Saves a map now and then, and loads it after vfront_reset(). */
+static void keep_map(uint64_t i)
+{
+#if VFRONT_MAP
+    static uint8_t image[VFRONT_MAP_BYTES];
+    static size_t bytes;
+    net.returns = 1;
+    if (i % 100 == 70 && vfront_map_save(&pair_vf, image, sizeof image, &bytes)) fail();
+    if (i && i % 100 == 0 && vfront_map_load(&pair_vf, image, bytes)) fail();
+    net.returns = 0;
+#else
+    (void)i;
+#endif
+}
+
 static void step(uint64_t i)
 {
     const vfront_result_t *r;
+    keep_map(i);
     vfront_frame_t f = frame_of(i), bad = f;
     bad.picture[VFRONT_CAMERAS - 1].format = (vfront_format_t)77;
     if (vfront_submit(&pair_vf, &bad) != VFRONT_E_FORMAT) fail();

@@ -425,6 +425,101 @@ static void with_state(void **state)
     airborne = 0;
 }
 
+#if VFRONT_MAP
+static uint8_t image[VFRONT_MAP_BYTES];
+static size_t length;
+
+/** A map of the flight. */
+static void make_map(void)
+{
+    const vfront_rig_t rig = rig_of();
+    const vfront_tuning_t t = tuning();
+    const vfront_result_t *r = NULL;
+    assert_int_equal(vfront_init(&pair_twin, &rig, &t, VFRONT_PORT_HOST), VFRONT_OK);
+    for (uint64_t i = 0; i < FLIGHT_FRAMES; i++) {
+        const vfront_frame_t f = flight_for(&pair_twin, i, 0);
+        assert_int_equal(vfront_step(&pair_twin, &f, &r), VFRONT_OK);
+    }
+    assert_int_equal(vfront_map_save(&pair_twin, image, sizeof image, &length), VFRONT_OK);
+    assert_true(r->keyframes_count > 0);
+    vfront_shutdown(&pair_twin);
+}
+
+/** Both front ends have the same map. */
+static void same_map(void)
+{
+    static uint8_t map[2][VFRONT_MAP_BYTES];
+    size_t bytes[2];
+    assert_int_equal(vfront_map_save(&pair_vf, map[0], sizeof map[0], &bytes[0]), VFRONT_OK);
+    assert_int_equal(vfront_map_save(&pair_twin, map[1], sizeof map[1], &bytes[1]), VFRONT_OK);
+    assert_int_equal(bytes[0], bytes[1]);
+    assert_memory_equal(map[0], map[1], bytes[0]);
+}
+
+/** A flight with a map that is loaded before frame `load`, a fault in frame `at`, and the way back two frames later. */
+static void fly_with_map(uint64_t load, uint64_t at)
+{
+    int on_host = 0;
+    start(VFRONT_PORT_CUDA);
+    for (uint64_t i = 0; i < 11; i++) {
+        if (i == load) {
+            assert_int_equal(vfront_map_load(&pair_vf, image, length), VFRONT_OK);
+            assert_int_equal(vfront_map_load(&pair_twin, image, length), VFRONT_OK);
+        }
+        if (i == at) make(HALF, LAUNCH);
+        on_host |= i == at;
+        step(i, on_host);
+        same_map();
+        if (i != at + 2) continue;
+        over();
+        assert_int_equal(go_back(), VFRONT_OK);
+        on_host = 0;
+    }
+    assert_true(result->keyframes_count > 1);
+    end();
+}
+
+/** A map that is loaded while the GPU runs is in the ring of the host port, too; one loaded there goes back; and where
+ *  the GPU fails in the call itself, the host port takes it. */
+static void with_map(void **state)
+{
+    (void)state;
+    static const enum call call[] = {COPY, SYNCHRONIZE};
+    airborne = 1;
+    make_map();
+    for (uint64_t load = 0; load < 6; load += quick ? 5 : 1)
+        for (uint64_t at = load ? load - 1 : 0; at < load + 3; at += quick ? 3 : 1) fly_with_map(load, at);
+    for (int way = 0; way < 8 && !quick; way++) {
+        brief = way & 1;
+        start(VFRONT_PORT_CUDA);
+        brief = 0;
+        const uint64_t before = way & 2 ? 5 : 0;
+        const int fails_to_save = before && way & 4;
+        for (uint64_t i = 0; i < before; i++) step(i, 0);
+        if (way & 1)
+            fault.hangs = call[way >> 2];
+        else
+            fault.fails = call[way >> 2];
+        if (fails_to_save) same_map();
+        assert_int_equal(vfront_map_load(&pair_vf, image, length), VFRONT_OK);
+        assert_int_equal(vfront_map_load(&pair_twin, image, length), VFRONT_OK);
+        took_over(call_name[call[way >> 2]]);
+        over();
+        for (uint64_t i = before; i < before + 3; i++) step(i, 1);
+        same_map();
+        for (vfront_status_t status = VFRONT_E_ABANDONED; status;)
+            assert_true((status = go_back()) == VFRONT_OK || status == VFRONT_E_ABANDONED);
+        for (uint64_t i = before + 3; i < before + 6; i++) step(i, 0);
+        same_map();
+        end();
+    }
+    airborne = 0;
+}
+
+#else
+static void with_map(void **state) { (void)state; }
+#endif
+
 static void calls_fail(void **state)
 {
     (void)state;
@@ -739,15 +834,24 @@ static double now_us(void)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_fail),          cmocka_unit_test(calls_hang),
-        cmocka_unit_test(steps_end_badly),     cmocka_unit_test(there_and_back),
-        cmocka_unit_test(given_up_elsewhere),  cmocka_unit_test(late_in_a_row),
-        cmocka_unit_test(without_disparities), cmocka_unit_test(refusals),
-        cmocka_unit_test(return_fails),        cmocka_unit_test(sticky),
-        cmocka_unit_test(kernels_fail),        cmocka_unit_test(with_state),
-        cmocka_unit_test(with_state_unread),   cmocka_unit_test(there_and_back_with_state),
+        cmocka_unit_test(calls_fail),
+        cmocka_unit_test(calls_hang),
+        cmocka_unit_test(steps_end_badly),
+        cmocka_unit_test(there_and_back),
+        cmocka_unit_test(given_up_elsewhere),
+        cmocka_unit_test(late_in_a_row),
+        cmocka_unit_test(without_disparities),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(return_fails),
+        cmocka_unit_test(sticky),
+        cmocka_unit_test(kernels_fail),
+        cmocka_unit_test(with_state),
+        cmocka_unit_test(with_state_unread),
+        cmocka_unit_test(there_and_back_with_state),
+        cmocka_unit_test(with_map),
     };
-    const struct CMUnitTest there[] = {cmocka_unit_test(there_and_back), cmocka_unit_test(there_and_back_with_state)};
+    const struct CMUnitTest there[] = {cmocka_unit_test(there_and_back), cmocka_unit_test(there_and_back_with_state),
+                                       cmocka_unit_test(with_map)};
     const struct CMUnitTest one[] = {cmocka_unit_test(bad_kernel_here)};
     const struct CMUnitTest none[] = {cmocka_unit_test(no_device)};
     const vfront_rig_t rig = pair_cameras();

@@ -473,6 +473,37 @@ static void do_return(void)
     returns += !status;
 }
 
+static size_t image_bytes; /* of the map that was saved last */
+
+/** A map saved, which changes nothing; or loaded, mostly one that was saved in another run, sometimes damaged. */
+static void do_map(void)
+{
+    static uint8_t image[VFRONT_MAP_BYTES], same[VFRONT_MAP_BYTES];
+    size_t bytes = image_bytes;
+    const vfront_status_t want = !is.used                        ? VFRONT_E_STATE
+                                 : is.under_way                  ? VFRONT_E_BUSY
+                                 : !VFRONT_MAP || !is.tuning.map ? VFRONT_E_STATE
+                                                                 : VFRONT_OK;
+    size_t used = 0, other = 0;
+    if (one_in(2)) {
+        const vfront_status_t status = vfront_map_save(&vf, same, sizeof same, &used);
+        CHECK(status == want);
+        if (status) return;
+        image_bytes = used;
+        memcpy(image, same, used);
+        CHECK(vfront_map_save(&twin, same, sizeof same, &other) == VFRONT_OK && used == other);
+        CHECK(memcmp(image, same, used) == 0);
+        return;
+    }
+    size_t n = bytes;
+    memcpy(same, image, bytes);
+    if (bytes && one_in(4)) same[roll((uint32_t)bytes)] ^= (uint8_t)(1 + roll(255));
+    if (one_in(10)) n = roll((uint32_t)bytes + 1);
+    const vfront_status_t status = vfront_map_load(&vf, same, n);
+    if (want) CHECK(status == want);
+    if (!want) CHECK(vfront_map_load(&twin, same, n) == status);
+}
+
 static void do_shutdown(void)
 {
     vfront_shutdown(&vf);
@@ -498,9 +529,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     dice = data;
     dice_end = data + size;
+    image_bytes = 0;
     draw();
     for (int i = 0; i < 60 && dice < dice_end; i++) {
-        switch (is.used ? roll(17) : one_in(10) ? 5 : 0) {
+        switch (is.used ? roll(18) : one_in(10) ? 5 : 0) {
         case 0: do_init(); break;
         case 1: do_reset(); break;
         case 2: do_ask(); break;
@@ -509,6 +541,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             break;
         case 4: do_wait(); break;
         case 5: do_return(); break;
+        case 6: do_map(); break;
         default:
             do_submit();
             if (!one_in(8)) do_wait();

@@ -28,6 +28,8 @@ static void names(void **state)
                                 STATUS(VFRONT_E_DEVICE_MEMORY, -19) STATUS(VFRONT_E_DEVICE, -20)
                                     STATUS(VFRONT_E_TIMEOUT, -21) STATUS(VFRONT_E_ABANDONED, -22)
                                         STATUS(VFRONT_E_STICKY, -23) STATUS(VFRONT_E_IMU, -24) STATUS(VFRONT_E_NAV, -25)
+                                            STATUS(VFRONT_E_MAP, -26) STATUS(VFRONT_E_MAP_OTHER, -27)
+                                                STATUS(VFRONT_E_MAP_TWICE, -28)
 #undef STATUS
     };
     for (size_t i = 0; i < sizeof status / sizeof *status; i++) {
@@ -35,7 +37,7 @@ static void names(void **state)
         assert_string_equal(vfront_status_name(status[i].status), status[i].name);
     }
     assert_string_equal(vfront_status_name((vfront_status_t)1), "unknown status");
-    assert_string_equal(vfront_status_name((vfront_status_t)-26), "unknown status");
+    assert_string_equal(vfront_status_name((vfront_status_t)-29), "unknown status");
     static const char *const stage[] = {
 #define VF_STAGE(name, needs, what) #name,
 #include "stages.def"

@@ -49,7 +49,6 @@ SETS = {
     "tartanair": ("tartanair_mono_depth_a", []),
     "tsukuba": ("newtsukuba_mono_a", []),
     "hut": ("hut_synthetic", []),
-    "rover": ("rover_sand_stereo_a", []),
     "circle": ("trajectories/kaist_circle_head.txt", ["--set", "window=1", "--render", "from_ms=60000", "--render", "smooth_ms=300"]),
     "infinite": ("trajectories/kaist_infinite_fast.txt", ["--set", "window=1", "--render", "from_ms=60000", "--render", "smooth_ms=400"]),
     "rotation": ("trajectories/kaist_rotation.txt", ["--set", "window=1", "--render", "from_ms=60000", "--render", "smooth_ms=300"]),
@@ -165,6 +164,8 @@ def table(name, out, all_pairs):
         error = judge(loop, truth)
         if error:
             errors.append(error)
+            if error[0] > WRONG_M or error[1] > WRONG_DEG or error[2] > WRONG_DEG:
+                print(f"{name}: WRONG {error[0]:.3f} m {error[1]:.2f} deg {error[2]:.2f} deg: " + " ".join(f"{k}={v}" for k, v in list(loop.items())[:12]), flush=True)
     wrong = sum(e[0] > WRONG_M or e[1] > WRONG_DEG or e[2] > WRONG_DEG for e in errors)
     known = {int(r["frame"]) for r in accepted}
     recall = 100.0 * sum(f in known for f in back) / len(back) if back else float("nan")

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT */
+/* Image of a map: writing, checking, reading. */
+#include "image.h"
+
+#if VFRONT_MAP
+
+/** "VFRONT" and two bytes that no text has: what changes line ends or bit 7 is noticed at once. */
+static const uint8_t magic[8] = {'V', 'F', 'R', 'O', 'N', 'T', 0x8d, 0x0a};
+
+/** Name of the section of the keyframes: "KEYF". */
+#define KEYFRAMES 0x4659454bu
+
+/** Offsets in the header. */
+enum {
+    AT_VERSION = 8,
+    AT_HEADER = 12,
+    AT_BYTES = 16,
+    AT_ID = 24,
+    AT_CONFIG = 32,
+    AT_CAMERAS = 40,
+    AT_SECTIONS = 48,
+    AT_COUNT = 52,
+    AT_ZERO = 56,
+    AT_CRC = 60
+};
+
+#define FNV_BEGIN 0xcbf29ce484222325ull
+#define FNV_PRIME 0x100000001b3ull
+
+/** Descriptors of this kind, and words of them: 1, 256 bits of features/describe_pattern.h and the bits of
+ *  vf_place_word(). */
+#define DESCRIPTOR_KIND 1
+
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
+
+static void put(uint8_t *at, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++) at[i] = (uint8_t)(value >> 8 * i);
+}
+
+static uint32_t get2(const uint8_t *at) { return at[0] | (uint32_t)at[1] << 8; }
+static uint32_t get4(const uint8_t *at) { return get2(at) | get2(at + 2) << 16; }
+static uint64_t get8(const uint8_t *at) { return get4(at) | (uint64_t)get4(at + 4) << 32; }
+
+static void put_double(uint8_t *at, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    put(at, bits, 8);
+}
+
+static double get_double(const uint8_t *at)
+{
+    const uint64_t bits = get8(at);
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static uint64_t mix(uint64_t digest, uint64_t value) { return (digest ^ value) * FNV_PRIME; }
+
+static uint64_t mix_double(uint64_t digest, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return mix(digest, bits);
+}
+
+/** Id of a section's content. */
+static uint64_t id_of(const uint8_t *at, size_t bytes)
+{
+    uint64_t d = FNV_BEGIN;
+    for (size_t i = 0; i < bytes; i += 8) d = mix(d, get8(at + i));
+    return d ? d : 1;
+}
+
+/** Table of a CRC-32, four bytes at a time: [k][b] is what byte b adds, k bytes before the end of a group. */
+struct crc {
+    uint32_t table[4][256];
+};
+
+static void crc_begin(struct crc *c)
+{
+    for (uint32_t b = 0; b < 256; b++) {
+        uint32_t crc = b;
+        for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
+        c->table[0][b] = crc;
+    }
+    for (int k = 1; k < 4; k++)
+        for (uint32_t b = 0; b < 256; b++)
+            c->table[k][b] = c->table[k - 1][b] >> 8 ^ c->table[0][c->table[k - 1][b] & 255];
+}
+
+static uint32_t crc_more(const struct crc *c, uint32_t crc, const uint8_t *at, size_t bytes)
+{
+    for (; bytes >= 4; bytes -= 4, at += 4) {
+        const uint32_t word = crc ^ get4(at);
+        crc = c->table[3][word & 255] ^ c->table[2][word >> 8 & 255] ^ c->table[1][word >> 16 & 255] ^
+              c->table[0][word >> 24];
+    }
+    for (; bytes; bytes--) crc = crc >> 8 ^ c->table[0][(crc ^ *at++) & 255];
+    return crc;
+}
+
+/** CRC of an image, its own place taken as 0. */
+static uint32_t crc_of(const uint8_t *image, size_t bytes)
+{
+    static const uint8_t none[4] = {0, 0, 0, 0};
+    struct crc c;
+    crc_begin(&c);
+    uint32_t crc = crc_more(&c, 0xffffffffu, image, AT_CRC);
+    crc = crc_more(&c, crc, none, sizeof none);
+    return ~crc_more(&c, crc, image + VF_IMAGE_HEADER, bytes - VF_IMAGE_HEADER);
+}
+
+/* ---- what must agree --------------------------------------------------------------------------------------------- */
+
+uint64_t vf_image_config(void)
+{
+    const uint64_t all[] = {
+        DESCRIPTOR_KIND, 256, VF_PLACE_POINTS, VF_PLACE_COLUMNS, VF_PLACE_ROWS, VF_PLACE_TABLES, VFRONT_SCALE_NUM,
+        VFRONT_SCALE_DEN};
+    uint64_t d = FNV_BEGIN;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) d = mix(d, all[i]);
+    return d;
+}
+
+uint64_t vf_image_cameras(const vfront_rig_t *seen)
+{
+    uint64_t d = mix(FNV_BEGIN, (uint64_t)seen->cameras);
+    for (int32_t i = 0; i < seen->cameras; i++) {
+        const vfront_camera_t *c = &seen->camera[i];
+        d = mix(mix(mix(d, (uint64_t)c->width_px), (uint64_t)c->height_px), (uint64_t)c->lens);
+        d = mix_double(mix_double(mix_double(mix_double(d, c->fx_px), c->fy_px), c->cx_px), c->cy_px);
+        for (int k = 0; k < 8; k++) d = mix_double(d, c->distortion[k]);
+        for (int k = 0; k < 9; k++) d = mix_double(d, c->R_cam_imu[k]);
+        for (int k = 0; k < 3; k++) d = mix_double(d, c->t_cam_imu_m[k]);
+    }
+    return d;
+}
+
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
+
+/** Bytes of a keyframe with so many points. */
+static size_t keyframe_bytes(uint32_t points)
+{
+    return VF_IMAGE_KEYFRAME + (VF_IMAGE_POINT * (size_t)points + 7) / 8 * 8;
+}
+
+void vf_image_begin(struct vf_image_writer *w, void *buffer, size_t room)
+{
+    w->begin = buffer;
+    w->room = room;
+    w->used = VF_IMAGE_HEADER + VF_IMAGE_SECTION;
+    w->count = w->paths = 0;
+    w->origin = 0;
+}
+
+/** Number of a path, by first use. */
+static uint32_t path_of(struct vf_image_writer *w, uint32_t path)
+{
+    uint32_t i = 0;
+    while (i < w->paths && w->path[i] != path) i++;
+    if (i == w->paths) w->path[w->paths++] = path;
+    return i;
+}
+
+/** The ten doubles of a pose. */
+static const double *pose_doubles(const struct vf_path_pose *pose, double out[10])
+{
+    memcpy(out, pose->position_m, 3 * sizeof *out);
+    memcpy(out + 3, pose->q_path_cam, 4 * sizeof *out);
+    out[7] = pose->position_variance_m2;
+    out[8] = pose->turn_variance_rad2;
+    out[9] = pose->length_m;
+    return out;
+}
+
+static void put_point(uint8_t *at, const struct vf_place_point *p)
+{
+    uint32_t range;
+    for (int k = 0; k < 8; k++) put(at + 4 * k, p->descriptor.word[k], 4);
+    for (int k = 0; k < 3; k++) put(at + 32 + 2 * k, (uint16_t)p->bearing_q15[k], 2);
+    put(at + 38, p->keypoint, 2);
+    memcpy(&range, &p->range_m, sizeof range);
+    put(at + 40, range, 4);
+    put(at + 44, p->sigma_q16, 2);
+    put(at + 46, p->level, 2);
+}
+
+void vf_image_add(struct vf_image_writer *w, const struct vf_keyframe *head, const struct vf_place_set *set)
+{
+    const size_t bytes = keyframe_bytes(set->count);
+    const uint32_t path = path_of(w, head->pose.path);
+    w->origin = !w->count || w->origin == head->origin ? head->origin : 0;
+    w->count++;
+    w->used += bytes;
+    if (w->used > w->room) return;
+    uint8_t *at = w->begin + w->used - bytes;
+    double pose[10];
+    put(at, head->origin, 8);
+    put(at + 8, head->frame, 8);
+    put(at + 16, head->t_ns, 8);
+    pose_doubles(&head->pose, pose);
+    for (int k = 0; k < 10; k++) put_double(at + 24 + 8 * k, pose[k]);
+    put(at + 104, path, 4);
+    put(at + 108, head->pose.source, 4);
+    put(at + 112, set->count, 4);
+    put(at + 116, 0, 4);
+    uint8_t *to = at + VF_IMAGE_KEYFRAME;
+    for (uint32_t i = 0; i < set->count; i++, to += 48) put_point(to, &set->point[i]);
+    for (int t = 0; t < VF_PLACE_TABLES; t++)
+        for (uint32_t i = 0; i < set->count; i++, to += 2) put(to, set->word[t][i], 2);
+    while (to < at + bytes) *to++ = 0;
+}
+
+/** Sets the origins of all keyframes. */
+static void set_origins(const struct vf_image_writer *w, uint64_t origin)
+{
+    uint8_t *at = w->begin + VF_IMAGE_HEADER + VF_IMAGE_SECTION;
+    for (uint32_t i = 0; i < w->count; i++, at += keyframe_bytes(get4(at + 112))) put(at, origin, 8);
+}
+
+/** Id of the image. A map that was loaded, and to which nothing was added, is that map again. */
+static uint64_t settle_id(const struct vf_image_writer *w)
+{
+    const size_t head = VF_IMAGE_HEADER + VF_IMAGE_SECTION;
+    if (w->origin) set_origins(w, 0);
+    const uint64_t id = id_of(w->begin + head, w->used - head);
+    if (!w->origin || id == w->origin) return id;
+    set_origins(w, w->origin);
+    return id_of(w->begin + head, w->used - head);
+}
+
+void vf_image_end(struct vf_image_writer *w, const struct vf_image_kind *kind)
+{
+    if (w->used > w->room) return;
+    uint8_t *at = w->begin;
+    const size_t head = VF_IMAGE_HEADER + VF_IMAGE_SECTION;
+    memcpy(at, magic, sizeof magic);
+    put(at + AT_VERSION, VF_IMAGE_VERSION, 4);
+    put(at + AT_HEADER, VF_IMAGE_HEADER, 4);
+    put(at + AT_BYTES, w->used, 8);
+    put(at + AT_ID, settle_id(w), 8);
+    put(at + AT_CONFIG, kind->config, 8);
+    put(at + AT_CAMERAS, kind->cameras, 8);
+    put(at + AT_SECTIONS, 1, 4);
+    put(at + AT_COUNT, w->count, 4);
+    put(at + AT_ZERO, 0, 4);
+    put(at + VF_IMAGE_HEADER, KEYFRAMES, 4);
+    put(at + VF_IMAGE_HEADER + 4, 1, 4);
+    put(at + VF_IMAGE_HEADER + 8, w->used - head, 8);
+    put(at + AT_CRC, crc_of(at, w->used), 4);
+}
+
+/* ---- checking ---------------------------------------------------------------------------------------------------- */
+
+/** 1 if a value is finite and of a magnitude of at most `most`. */
+static int within(double value, double most) { return value >= -most && value <= most; }
+
+/** What is wrong with a point, or NULL. */
+static const char *bad_point(const uint8_t *at)
+{
+    int32_t square = 0;
+    float range;
+    const uint32_t bits = get4(at + 40);
+    for (int k = 0; k < 3; k++) {
+        const int32_t b = (int16_t)get2(at + 32 + 2 * k);
+        if (b == INT16_MIN) return "map: bearing of a point";
+        square += b * b / 4;
+    }
+    memcpy(&range, &bits, sizeof range);
+    if (square < 32000 * 32000 / 4 || square > 33000 * 33000 / 4) return "map: bearing of a point";
+    if (get2(at + 38) >= VFRONT_KEYPOINTS) return "map: key point of a point, VFRONT_KEYPOINTS";
+    if (!within((double)range, 1e6) || range < 0.0f) return "map: distance of a point";
+    if (get2(at + 46) >= VFRONT_SCALES) return "map: level of a point, VFRONT_SCALES";
+    return NULL;
+}
+
+/** What is wrong with the head of a keyframe, or NULL. paths: of those before; counts a new one. */
+static const char *bad_head(const uint8_t *at, uint32_t *paths)
+{
+    double square = 0.0;
+    if (get8(at + 8) > VF_IMAGE_FRAME) return "map: frame of a keyframe";
+    for (int k = 0; k < 3; k++)
+        if (!within(get_double(at + 24 + 8 * k), 1e9)) return "map: position of a keyframe";
+    for (int k = 3; k < 7; k++) {
+        const double q = get_double(at + 24 + 8 * k);
+        if (!within(q, 2.0)) return "map: attitude of a keyframe";
+        square += q * q;
+    }
+    if (!within(square - 1.0, 1e-6)) return "map: attitude of a keyframe";
+    for (int k = 7; k < 10; k++) {
+        const double v = get_double(at + 24 + 8 * k);
+        if (!within(v, 1e18) || v < 0.0) return "map: variance or way of a keyframe";
+    }
+    if (get4(at + 104) > *paths) return "map: path of a keyframe";
+    *paths += get4(at + 104) == *paths;
+    if (get4(at + 108) > VF_PATH_NAV) return "map: source of a keyframe";
+    return get4(at + 116) ? "map: a value that must be 0" : NULL;
+}
+
+/** Checks the keyframes of a section of `bytes` bytes. Returns what is wrong, or NULL. */
+static const char *bad_keyframes(struct vf_image_reader *r, size_t bytes)
+{
+    const uint8_t *at = r->at;
+    for (uint32_t i = 0; i < r->count; i++) {
+        if (bytes < VF_IMAGE_KEYFRAME) return "map: a keyframe is cut";
+        const uint32_t points = get4(at + 112);
+        const char *why = bad_head(at, &r->paths);
+        if (why) return why;
+        if (points > VF_PLACE_POINTS) return "map: number of points of a keyframe";
+        const size_t own = keyframe_bytes(points);
+        if (bytes < own) return "map: a keyframe is cut";
+        for (uint32_t k = 0; k < points && !why; k++) why = bad_point(at + VF_IMAGE_KEYFRAME + 48 * (size_t)k);
+        if (why) return why;
+        for (size_t k = VF_IMAGE_KEYFRAME + VF_IMAGE_POINT * (size_t)points; k < own; k++)
+            if (at[k]) return "map: a value that must be 0";
+        at += own;
+        bytes -= own;
+    }
+    return bytes ? "map: bytes behind the last keyframe" : NULL;
+}
+
+/** What is wrong with a header and the lengths in it, or NULL. */
+static const char *bad_header(const uint8_t *at, size_t bytes)
+{
+    if (bytes < VF_IMAGE_HEADER) return "map: shorter than the header of an image";
+    if (memcmp(at, magic, sizeof magic) != 0) return "map: not an image of a map";
+    if (get4(at + AT_VERSION) != VF_IMAGE_VERSION) return "map: image of another version";
+    if (get4(at + AT_HEADER) != VF_IMAGE_HEADER) return "map: size of the header";
+    if (get8(at + AT_BYTES) != bytes) return "map: image is cut, or longer than it says";
+    if (bytes < VF_IMAGE_HEADER + VF_IMAGE_SECTION || bytes % 8) return "map: image is cut, or longer than it says";
+    if (get4(at + AT_CRC) != crc_of(at, bytes)) return "map: image is damaged: CRC";
+    return get4(at + AT_ZERO) ? "map: a value that must be 0" : NULL;
+}
+
+/** What is wrong with the sections, or NULL. */
+static const char *bad_sections(const uint8_t *image, size_t bytes)
+{
+    const uint8_t *at = image + VF_IMAGE_HEADER;
+    if (get4(image + AT_SECTIONS) != 1) return "map: number of sections";
+    if (get4(at) != KEYFRAMES) return "map: section of another name";
+    if (get4(at + 4) != 1) return "map: section of another version";
+    if (get8(at + 8) != bytes - VF_IMAGE_HEADER - VF_IMAGE_SECTION) return "map: size of a section";
+    return NULL;
+}
+
+vfront_status_t vf_image_open(struct vf_image_reader *r, const void *buffer, size_t bytes,
+                              const struct vf_image_kind *kind, const char **why)
+{
+    const uint8_t *image = buffer;
+    *why = bad_header(image, bytes);
+    if (!*why) *why = bad_sections(image, bytes);
+    if (*why) return VFRONT_E_MAP;
+    if (get8(image + AT_CONFIG) != kind->config) *why = "map: of another config: descriptors, levels or points";
+    if (!*why && get8(image + AT_CAMERAS) != kind->cameras) *why = "map: of other cameras";
+    if (*why) return VFRONT_E_MAP_OTHER;
+    const size_t head = VF_IMAGE_HEADER + VF_IMAGE_SECTION;
+    r->at = image + head;
+    r->count = r->left = get4(image + AT_COUNT);
+    r->id = get8(image + AT_ID);
+    r->paths = 0;
+    *why = bad_keyframes(r, bytes - head);
+    if (!*why && r->id != id_of(image + head, bytes - head)) *why = "map: id";
+    return *why ? VFRONT_E_MAP : VFRONT_OK;
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
+
+static void get_point(const uint8_t *at, struct vf_place_point *p)
+{
+    const uint32_t range = get4(at + 40);
+    for (int k = 0; k < 8; k++) p->descriptor.word[k] = get4(at + 4 * k);
+    for (int k = 0; k < 3; k++) p->bearing_q15[k] = (int16_t)get2(at + 32 + 2 * k);
+    p->keypoint = (uint16_t)get2(at + 38);
+    memcpy(&p->range_m, &range, sizeof range);
+    p->sigma_q16 = (uint16_t)get2(at + 44);
+    p->level = (uint16_t)get2(at + 46);
+}
+
+static void get_head(const uint8_t *at, uint64_t id, struct vf_keyframe *head)
+{
+    double pose[10];
+    for (int k = 0; k < 10; k++) pose[k] = get_double(at + 24 + 8 * k);
+    head->origin = get8(at) ? get8(at) : id;
+    head->frame = get8(at + 8);
+    head->t_ns = get8(at + 16);
+    memcpy(head->pose.position_m, pose, 3 * sizeof *pose);
+    memcpy(head->pose.q_path_cam, pose + 3, 4 * sizeof *pose);
+    head->pose.position_variance_m2 = pose[7];
+    head->pose.turn_variance_rad2 = pose[8];
+    head->pose.length_m = pose[9];
+    head->pose.path = get4(at + 104);
+    head->pose.source = get4(at + 108);
+    head->used = 1;
+}
+
+int vf_image_origin(struct vf_image_reader *r, uint64_t *origin)
+{
+    if (!r->left) return 0;
+    *origin = get8(r->at) ? get8(r->at) : r->id;
+    r->at += keyframe_bytes(get4(r->at + 112));
+    r->left--;
+    return 1;
+}
+
+int vf_image_next(struct vf_image_reader *r, struct vf_keyframe_entry *entry)
+{
+    if (!r->left) return 0;
+    const uint8_t *at = r->at;
+    struct vf_place_set *set = &entry->set;
+    memset(entry, 0, sizeof *entry);
+    get_head(at, r->id, &entry->head);
+    set->count = get4(at + 112);
+    const uint8_t *from = at + VF_IMAGE_KEYFRAME;
+    for (uint32_t i = 0; i < set->count; i++, from += 48) get_point(from, &set->point[i]);
+    for (int t = 0; t < VF_PLACE_TABLES; t++)
+        for (uint32_t i = 0; i < VF_PLACE_POINTS; i++) {
+            set->word[t][i] = VF_PLACE_NO_WORD;
+            if (i >= set->count) continue;
+            set->word[t][i] = (uint16_t)get2(from);
+            from += 2;
+        }
+    r->at += keyframe_bytes(set->count);
+    r->left--;
+    return 1;
+}
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* Image: a map as bytes, the same on every machine: what vfront_map_save() writes and vfront_map_load() reads.
+ *
+ * Layout  little-endian, without gaps:
+ *         header, 64 bytes: magic, 8 bytes; version and size of the header, 32 bits each; size of the image, 64;
+ *         id, 64; digests of what must agree: of the config, of the cameras, 64 each; number of sections, number of
+ *         keyframes,
+ *         0, CRC-32 (as zlib's) of the whole image with these four bytes 0, 32 each
+ *         sections, each with a head of 16 bytes: name and version, 32 each; size without the head, 64, a multiple of 8
+ *         section "KEYF": keyframes, each of 120 bytes: id of the map that it was loaded with, or 0; frame; time; pose,
+ *         10 doubles; path, from 0 by first use; source; number of its points; 0; then its points, 48 bytes each; then
+ *         the words of all its points, table by table; then zeros up to a multiple of 8 bytes
+ * Id      FNV-1a over the section's words of 64 bits, so that two maps with one id are one and the same; a map that was
+ *         loaded and is saved with nothing new is the same bytes again
+ * Safety  vf_image_open() checks every value before a caller changes anything
+ */
+#ifndef VF_IMAGE_H
+#define VF_IMAGE_H
+
+#include <stddef.h>
+
+#include "place.h"
+
+#if VFRONT_MAP
+
+#define VF_IMAGE_VERSION 1
+#define VF_IMAGE_HEADER 64u
+#define VF_IMAGE_SECTION 16u
+#define VF_IMAGE_KEYFRAME 120u
+#define VF_IMAGE_POINT (48u + 2u * VF_PLACE_TABLES)
+
+/** Greatest frame of a keyframe. */
+#define VF_IMAGE_FRAME 0x7fffffffffffull
+
+VF_STATIC_ASSERT(VFRONT_MAP_BYTES >=
+                     VF_IMAGE_HEADER + VF_IMAGE_SECTION +
+                         VFRONT_KEYFRAMES * (VF_IMAGE_KEYFRAME + (VF_IMAGE_POINT * VF_PLACE_POINTS + 7u) / 8u * 8u),
+                 "vfront: VFRONT_MAP_BYTES is too small");
+
+/** Digests of what a map and a front end must agree on. */
+struct vf_image_kind {
+    uint64_t config, cameras;
+};
+
+/** Image being written. */
+struct vf_image_writer {
+    uint8_t *begin;
+    size_t room, used; /* bytes of the buffer; bytes so far, which may be more */
+    uint32_t count;    /* keyframes so far */
+    uint32_t paths;    /* of them */
+    uint64_t origin;   /* that of all keyframes; 0: they have none, or not one alone */
+    uint32_t path[VFRONT_KEYFRAMES];
+};
+
+/** Image being read. */
+struct vf_image_reader {
+    const uint8_t *at; /* next keyframe */
+    uint32_t left;     /* keyframes to come */
+    uint32_t count;
+    uint32_t paths;
+    uint64_t id;
+};
+
+/** Digest of the config, as in the header. */
+uint64_t vf_image_config(void);
+
+/** Digest of the cameras of a rig, as the stages see them. */
+uint64_t vf_image_cameras(const vfront_rig_t *seen);
+
+/** Begins an image, adds keyframes, and ends it. What does not fit is counted, but not written. */
+void vf_image_begin(struct vf_image_writer *w, void *buffer, size_t room);
+void vf_image_add(struct vf_image_writer *w, const struct vf_keyframe *head, const struct vf_place_set *set);
+void vf_image_end(struct vf_image_writer *w, const struct vf_image_kind *kind);
+
+/** Checks an image, and begins to read it. *why: the reason of a refusal. */
+vfront_status_t vf_image_open(struct vf_image_reader *r, const void *buffer, size_t bytes,
+                              const struct vf_image_kind *kind, const char **why);
+
+/** Origin of the next keyframe, which is passed over: the id of a map. Returns 0 behind the last one. */
+int vf_image_origin(struct vf_image_reader *r, uint64_t *origin);
+
+/** Next keyframe: its origin is the id of a map, its path is counted from 0. Returns 0 behind the last one. */
+int vf_image_next(struct vf_image_reader *r, struct vf_keyframe_entry *entry);
+
+#endif
+
+#endif
