@@ -4,12 +4,12 @@
  *
  * In      newest frame with the state that its readings predict; its sights of landmarks
  * Out     landmarks' bit `seen` of that frame taken away where it is refused; their count `refused`; off_sight
- * Rule    residual of camera 0 at the prediction, squared, over its deviation: the least level 2^i VF_GATE_LEVEL within
- *         which VF_GATE_SHARE of all sights are, times VF_GATE_TIMES, is the gate of all. Where VF_GATE_SPREAD variances
- *         of a sight by the prediction are less, these are its gate: variance of the newest frame's pose relative to the
- *         landmark's host, by the covariance, and a floor for what tracks slide, lower in a dispute. So a body that most
- *         sights are of is not taken for the world unless the readings may be off by as much; and pictures after a gap
- *         are taken, since the covariance has grown. A gate is never below VF_GATE_LEAST
+ * Rule    residual of camera 0 at the prediction, squared, over its deviation: the least level 2^i VF_GATE_LEVEL
+ *         within which VF_GATE_SHARE of all sights are, times VF_GATE_TIMES, is the gate of all. Where VF_GATE_SPREAD
+ *         variances of a sight by the prediction are less, these are its gate: variance of the newest frame's pose
+ *         relative to the landmark's host, by the covariance, and a floor for what tracks slide, lower in a dispute. So
+ *         a body that most sights are of is not taken for the world unless the readings may be off by as much; and
+ *         pictures after a gap are taken, since the covariance has grown. A gate is never below VF_GATE_LEAST
  *         A landmark that was refused VF_GATE_REFUSALS times is not taken again, nor is its track a new one
  *         Where more than VF_GATE_DISPUTE times as many sights are refused as are taken, readings and pictures are in
  *         dispute for VF_GATE_DISPUTE_S from then on. A dispute begins where VF_GATE_FEWEST sights at least agree with
@@ -63,7 +63,7 @@ VF_FN float vf_gate_square(const struct vf_window *w, const struct vf_window_wor
     return r[0] * r[0] + r[1] * r[1];
 }
 
-/** Sum of a block of three of the last covariance's diagonal: 0 position, 1 attitude, 2 velocity, 3 bias of the gyro. */
+/** Sum of three of the last covariance's diagonal: block 0 position, 1 attitude, 2 velocity, 3 bias of the gyro. */
 VF_FN double vf_gate_block(const struct vf_window *w, int block)
 {
     double sum = 0.0;

@@ -83,8 +83,8 @@ static void judge(struct flown *f, const vfront_nav_t *nav, double before[6], in
     f->refused = refused > f->refused ? refused : f->refused;
 }
 
-/** A flight. as_nav: 1: what is told of the errors is as nav.c tells it: readings with five times the noise, sights with
- *  three times the scatter. */
+/** A flight. as_nav: 1: errors are told as nav.c tells them: readings with five times the noise, sights with three
+ *  times the scatter. */
 static struct flown fly(const struct sim_options *o, int as_nav)
 {
     struct flown f = {0};
