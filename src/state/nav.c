@@ -130,7 +130,7 @@ static void give_unread(struct vf_state *s, enum vf_window_command command, stru
     vf_window_motion_unread(motion, &n->next, &noise, n->last.q_odom_imu, rate, n->t_ns);
 }
 
-/** What the window is asked for. */
+/** Command for the window. */
 static enum vf_window_command command_of(const struct vf_state *s)
 {
     const struct vf_nav *n = &s->nav;

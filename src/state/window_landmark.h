@@ -272,7 +272,7 @@ VF_FN void vf_landmark_factor(float point[3][3][VF_GROUP_HELD(16)], float R[6])
     }
 }
 
-/** What a lane's rows say of its frame's relative pose. */
+/** Equations of a lane's rows on its frame's relative pose. */
 VF_FN void vf_landmark_keep_frame(struct vf_landmark_row *row, struct vf_landmark_more *more,
                                   const struct vf_landmark_rows *rows, int i, int f, const float residual[3],
                                   float stereo[3][VF_WINDOW_STEREO])
@@ -296,7 +296,7 @@ VF_FN void vf_landmark_keep_frame(struct vf_landmark_row *row, struct vf_landmar
     }
 }
 
-/** What the rows say of the offsets of camera 1: along the landmark's columns, stereo, and without it, own: their
+/** Equations of the rows on the offsets of camera 1: along the landmark's columns, stereo, and without it, own: their
  *  products, then with the residuals, of which `residual` is the part along the columns. */
 VF_FN void vf_landmark_keep_stereo(const struct vf_landmark_rows *rows, const float residual[3],
                                    float stereo[3][VF_WINDOW_STEREO], float own[VF_WINDOW_STEREO_SUMS])
@@ -324,7 +324,7 @@ VF_FN void vf_landmark_keep_stereo(const struct vf_landmark_rows *rows, const fl
     }
 }
 
-/** What the rows say of the relative poses of the frames in `seen`: along the landmark's columns, for its change later,
+/** Equations of the rows on the relative poses of the frames in `seen`: along the landmark's columns, for changes,
  *  and without it. rows->point: orthonormal; R: their factor. taken: 0: nothing is written. */
 VF_FN void vf_landmark_keep(struct vf_landmark_row *row, struct vf_landmark_more *more, struct vf_landmark_rows *rows,
                             const float R[6], uint32_t seen, int taken)

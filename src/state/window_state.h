@@ -125,7 +125,7 @@ struct vf_inertial_scale {
     double L[81], over[9], over_walk[2];
 };
 
-/** What the readings say of the time since the frame before. */
+/** Motion by the readings since the frame before. */
 struct vf_window_motion {
     uint64_t t_ns; /* of the frame, on the clock of the cameras */
     struct vf_preintegral motion;
@@ -134,7 +134,7 @@ struct vf_window_motion {
     double before[3], rate[3];      /* angular rate at its start and end, IMU axes [rad/s] */
 };
 
-/** What the next motion is made with: of the newest frame. */
+/** Input of the next motion: of the newest frame. */
 struct vf_window_carried {
     uint64_t t_ns;
     double own_offset_s; /* time offset with which its readings were taken */
@@ -187,7 +187,7 @@ struct vf_landmark {
     uint32_t refused, reserved; /* sights that did not agree with the readings (window_gate.h) */
 };
 
-/** What is known of rest (window_rest.h). */
+/** Knowledge of rest (window_rest.h). */
 struct vf_window_rest {
     int32_t holds;      /* 1: the newest frame is at rest */
     int32_t host;       /* keyframe made during this rest; -1: none */
@@ -196,7 +196,7 @@ struct vf_window_rest {
     double mean[6];     /* of rate [rad/s] and force [m/s^2] over them, as read */
 };
 
-/** What a solution of the poses needs to give a landmark's change. */
+/** Rows by which a solution of the poses gives a landmark's change. */
 struct vf_landmark_row {
     float R[6];                         /* upper triangle of the factor of its own derivatives */
     float residual[3];                  /* of the rows that make it up */
@@ -204,7 +204,7 @@ struct vf_landmark_row {
     float pose[3][VF_WINDOW_FRAMES][6]; /* and their derivatives by the relative poses */
 };
 
-/** What a landmark says of the relative poses, beside its row. */
+/** Equations of a landmark on the relative poses, beside its row. */
 struct vf_landmark_more {
     float direct[VF_WINDOW_FRAMES][3][6];                   /* derivatives of its residuals by the relative poses */
     float slope[VF_WINDOW_FRAMES][1 + VF_WINDOW_STEREO][6]; /* of its equations: right side; with camera 1's offsets */
