@@ -160,9 +160,21 @@ $(BUILD)/latency: $(EXAMPLE)/latency.o $(EXAMPLE)/parts.a $(LIB)
 
 # companion: examples/companion, its parts and those of replay.
 COMPANION := $(filter-out %/companion.c,$(wildcard examples/companion/*.c))
-$(EXAMPLE)/companion/parts.a: $(COMPANION:%.c=$(BUILD)/%.o)
+$(EXAMPLE)/companion/parts.a: $(COMPANION:%.c=$(BUILD)/%.o) $(EXAMPLE)/companion/view_page.o
 	@rm -f $@
 	$(AR) rcs $@ $^
+
+# Page of companion --view with its HTTP head, as an array.
+$(EXAMPLE)/companion/view_page.c: examples/companion/view.html
+	@mkdir -p $(@D)
+	@{ echo '#include "examples/companion/view.h"'; echo 'const char view_page[] = {'; \
+	  { printf 'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-Content-Type-Options: nosniff\r\nCache-Control: no-cache\r\n'; \
+	    printf "Content-Security-Policy: default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'\r\n"; \
+	    printf 'Content-Length: %d\r\n\r\n' $$(wc -c <$<); cat $<; } | od -An -v -tx1 | sed 's/ \([0-9a-f][0-9a-f]\)/0x\1,/g'; \
+	  echo '};'; echo 'const size_t view_page_bytes = sizeof view_page;'; } >$@
+$(EXAMPLE)/companion/view_page.o: $(EXAMPLE)/companion/view_page.c examples/companion/view.h
+	@echo "  CC   $@"
+	$(CC) $(ALL_CFLAGS) -I. -c $< -o $@
 
 # Bench and board: examples/hil, with parts of the companion and of replay.
 HIL := $(filter-out %/bench.c %/board.c,$(wildcard examples/hil/*.c))

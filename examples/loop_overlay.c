@@ -134,7 +134,7 @@ static void pairs(loop_overlay_t *o, const vfront_result_t *r, const struct seen
 static int draw_loop(loop_overlay_t *o, const vfront_frame_t *frame, const vfront_result_t *r, uint8_t *grey)
 {
     const vfront_loop_t *l = &r->loops[r->loop_pairs_of];
-    const struct seen *s = seen_in(o, l->frame);
+    const struct seen *s = l->loaded ? NULL : seen_in(o, l->frame);
     if (l->state == VFRONT_LOOP_FEW || !s) return 0;
     copy_grey(o, &frame->picture[0], grey);
     memset(o->canvas.rgb, 0, 3 * (size_t)o->canvas.width * (size_t)o->canvas.height);

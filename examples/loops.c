@@ -18,7 +18,7 @@ const char *loops_kind_name(uint32_t kind)
 
 void loops_header(FILE *f)
 {
-    fputs("frame,candidate_frame,correspondences,inliers,agreeing,accepted,state,kind,"
+    fputs("frame,candidate_frame,correspondences,inliers,agreeing,accepted,state,kind,loaded,"
           "r00,r01,r02,r10,r11,r12,r20,r21,r22,tx,ty,tz,t_sigma,r_sigma_rad,parallax_rad\n",
           f);
 }
@@ -27,9 +27,9 @@ void loops_header(FILE *f)
 static void write_loop(FILE *f, uint64_t frame, const vfront_loop_t *l)
 {
     const float *P = l->covariance;
-    fprintf(f, "%" PRIu64 ",%" PRIu64 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%d,%s,%s", frame, l->frame, l->pairs,
-            l->inliers, l->agreeing, l->state == VFRONT_LOOP_ACCEPTED, loops_state_name(l->state),
-            loops_kind_name(l->kind));
+    fprintf(f, "%" PRIu64 ",%" PRIu64 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%d,%s,%s,%" PRIu32, frame, l->frame,
+            l->pairs, l->inliers, l->agreeing, l->state == VFRONT_LOOP_ACCEPTED, loops_state_name(l->state),
+            loops_kind_name(l->kind), l->loaded);
     for (int k = 0; k < 9; k++) fprintf(f, ",%.9g", (double)l->R[k]);
     for (int k = 0; k < 3; k++) fprintf(f, ",%.9g", (double)l->t[k]);
     fprintf(f, ",%.3g,%.3g,%.3g\n", sqrt((double)P[0] + (double)P[6] + (double)P[11]),

@@ -59,6 +59,9 @@ static const char help_options[] =
     "                    recording, never of the run, and replay says so\n"
     "  --export WHAT     with --out: mcap, a file for Foxglove with pictures, tracks, path, state and obstacles,\n"
     "                    replay.mcap; csv, the channels of a recording as tables, in recording/\n"
+    "  --map-load FILE   load a map before the first frame: loops lead to its keyframes, too. Sets map=1, which a\n"
+    "                    build with VFRONT_MAP has\n"
+    "  --map-save FILE   save the keyframes that are remembered after the last frame. Sets map=1\n"
     "  --frames N        stop after N frames\n"
     "  --port WHICH      auto, host or cuda; auto is cuda if a usable GPU is present\n"
     "  --failover        when the GPU fails, go on with the same frame on the host port: short for --set failover=1\n"
@@ -259,6 +262,19 @@ static int set_export(struct options *o, const char *text)
     return what ? CONTINUE : message(EXIT_USAGE, "--export %s: not mcap or csv", text);
 }
 
+/** Files of maps: with keyframes, unless --set map=0 comes later. */
+static int set_map_load(struct options *o, const char *text)
+{
+    o->map_load = text;
+    return *text ? set_tuning(o, "map=1") : message(EXIT_USAGE, "--map-load: an empty name");
+}
+
+static int set_map_save(struct options *o, const char *text)
+{
+    o->map_save = text;
+    return *text ? set_tuning(o, "map=1") : message(EXIT_USAGE, "--map-save: an empty name");
+}
+
 static int set_fault(struct options *o, const char *text)
 {
     if (strcmp(text, "help") == 0) return list_faults();
@@ -326,16 +342,10 @@ static int read_option(struct options *o, char **word, int *at)
     static const struct {
         const char *name;
         int (*set)(struct options *o, const char *text);
-    } known[] = {{"--out", set_out},
-                 {"--frames", set_frames},
-                 {"--port", set_port},
-                 {"--set", set_tuning},
-                 {"--calibration", set_calibration},
-                 {"--truth", set_truth},
-                 {"--fault", set_fault},
-                 {"--record", set_record},
-                 {"--record-buffer", set_record_buffer},
-                 {"--export", set_export},
+    } known[] = {{"--out", set_out},       {"--frames", set_frames},           {"--port", set_port},
+                 {"--set", set_tuning},    {"--calibration", set_calibration}, {"--truth", set_truth},
+                 {"--fault", set_fault},   {"--record", set_record},           {"--record-buffer", set_record_buffer},
+                 {"--export", set_export}, {"--map-load", set_map_load},       {"--map-save", set_map_save},
                  {"--render", set_render}};
     const char *text = word[*at];
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -384,6 +394,7 @@ const char *options_another_run(const struct options *o)
            : o->pairs       ? "--pairs"
            : o->fault       ? "--fault"
            : o->calibration ? "--calibration"
+           : o->map_load    ? "--map-load"
                             : NULL;
 }
 
@@ -406,6 +417,11 @@ int options_read(struct options *o, int count, char **word)
     if (!o->dataset) o->dataset = "synthetic";
     if (o->pairs) take_singly(o);
     if (o->overlay && !o->out) return message(EXIT_USAGE, "--overlay needs --out DIR");
+    if ((o->map_load || o->map_save) && (o->pairs || !o->tuning.map))
+        return message(EXIT_USAGE, "%s needs keyframes: neither --pairs nor --set map=0",
+                       o->map_load ? "--map-load" : "--map-save");
+    if (o->map_load && o->record)
+        return message(EXIT_USAGE, "--map-load: recordings do not hold maps: not with --record");
     if (o->exports && !o->out) return message(EXIT_USAGE, "--export needs --out DIR");
     return CONTINUE;
 }

@@ -17,6 +17,7 @@ enum { EXPORT_MCAP = 1, EXPORT_CSV = 2 }; /* a bit each */
 struct options {
     const char *dataset, *out, *calibration, *truth, *fault; /* NULL: not given; dataset always is */
     const char *record;                                      /* file to record into, or NULL */
+    const char *map_load, *map_save;                         /* files of maps, or NULL */
     unsigned exports;                                        /* EXPORT_MCAP... */
     size_t record_bytes;                                     /* size of its buffer */
     vfront_port_t port;

@@ -18,6 +18,7 @@
 #include "fault_log.h"
 #include "gyro_queue.h"
 #include "loop_overlay.h"
+#include "map_file.h"
 #include "message.h"
 #include "motion.h"
 #include "options.h"
@@ -432,6 +433,7 @@ static int open_run(struct run *run)
     if (o->frames && o->frames < run->frames) run->frames = o->frames;
     ask_for_states(run);
     int code = open_front_end(run);
+    if (code == CONTINUE && o->map_load) code = map_file_load(&vf, o->map_load);
     if (code == CONTINUE) code = open_recorder(run);
     return code == CONTINUE ? open_outputs(run) : code;
 }
@@ -537,5 +539,6 @@ int main(int count, char **word)
         const int reported = report(&run);
         if (code == CONTINUE) code = reported;
     }
+    if (code == CONTINUE && options.map_save) code = map_file_save(&vf, options.map_save);
     return close_run(&run, code);
 }

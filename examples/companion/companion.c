@@ -18,6 +18,7 @@
 #include "clock.h"
 #include "examples/calibration.h"
 #include "examples/recording/recorder.h"
+#include "examples/rectified.h"
 #include "examples/state.h"
 #include "links.h"
 #include "meter.h"
@@ -36,6 +37,7 @@
 
 static vfront_t vf;
 static links_t links;
+static view_t view;
 static volatile sig_atomic_t stopped;
 
 /** State of the program. */
@@ -59,6 +61,8 @@ struct companion {
     vfront_camera_t seen; /* camera 0 of the results */
     pose_t T_body_cam;    /* its pose on the body */
     double baseline_m;
+    odometry_frame_t shown; /* local frame of the web page: as that of the messages, but never resumed */
+    rectified_t *rectified; /* pictures that the results are of, where these are not the source's; or NULL */
 };
 
 static void stop(int signal)
@@ -222,6 +226,21 @@ static int open_library(struct companion *c)
     return CONTINUE;
 }
 
+/** Opens the web page. */
+static int open_view(struct companion *c)
+{
+    vfront_info_t info;
+    if (!c->settings.view) return CONTINUE;
+    const char *error = view_open(&view, c->settings.view);
+    if (error) return message(EXIT_LINK, "%s", error);
+    vfront_info(&vf, &info);
+    if (info.rectified && !(c->rectified = rectified_open(&c->rig, info.seen)))
+        return message(EXIT_FAILED, "--view: no memory for rectified pictures");
+    links.view = &view;
+    message(CONTINUE, "--view: port %d", view.port);
+    return CONTINUE;
+}
+
 /** Begin to record what the library is given. */
 static int open_recorder(struct companion *c)
 {
@@ -319,6 +338,23 @@ static void send_obstacles(struct companion *c, const vfront_result_t *r)
 }
 #endif
 
+/** The picture of a frame for those who look on; when it is time for one. */
+static void show(struct companion *c, const vfront_frame_t *frame, const vfront_result_t *r)
+{
+    const uint64_t now_ns = clock_ns();
+    odometry_t body;
+    if (!view_wants(&view, r, now_ns)) return;
+    const int has_body = state_is_one(r->nav.state);
+    if (has_body) odometry_of(&body, &c->shown, &r->nav, &(odometry_inputs_t){.T_body_imu = c->T_body_imu});
+    const vfront_picture_t none = {.format = VFRONT_NO_PICTURE};
+    const int is_made = c->rectified && !r->health.missing;
+    if (is_made) frame = rectified_frame(c->rectified, frame);
+    const view_frame_t shown = {.picture = c->rectified && !is_made ? &none : &frame->picture[0],
+                                .distrust = c->distrust,
+                                .euler_rad = has_body ? body.euler_rad : NULL};
+    view_take(&view, r, &shown, now_ns);
+}
+
 static void take_result(struct companion *c, const vfront_result_t *r, uint64_t arrived_ns)
 {
     vfront_nav_t nav;
@@ -363,6 +399,7 @@ static int step(struct companion *c, vfront_frame_t *frame, uint64_t arrived_ns)
     meter_end(&c->meter);
     if (!status) {
         take_result(c, result, arrived_ns);
+        show(c, frame, result);
         return CONTINUE;
     }
     meter_refused(&c->meter);
@@ -445,6 +482,7 @@ int main(int count, char **word)
     if (code == CONTINUE) code = open_rig(&c);
     if (code == CONTINUE) code = open_library(&c);
     if (code == CONTINUE) code = open_recorder(&c);
+    if (code == CONTINUE) code = open_view(&c);
     if (code == CONTINUE) {
         be_realtime(c.settings.priority);
         if (!c.settings.is_fast && !links_start(&links)) code = message(EXIT_FAILED, "no thread");
@@ -457,6 +495,8 @@ int main(int count, char **word)
     if (code == CONTINUE) code = recorded;
     source_close(c.source);
     links_stop(&links);
+    view_close(&view);
+    rectified_close(c.rectified);
     vfront_shutdown(&vf);
     return code == CONTINUE ? EXIT_DONE : code;
 }

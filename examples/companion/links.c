@@ -190,6 +190,7 @@ void links_turn(links_t *l)
     pthread_mutex_lock(&l->lock);
     turn(l);
     pthread_mutex_unlock(&l->lock);
+    if (l->view) view_turn(l->view, clock_ns());
 }
 
 /* ---- the thread -------------------------------------------------------------------------------------------------- */
@@ -208,7 +209,7 @@ static void *serve(void *of)
 {
     links_t *l = of;
     for (;;) {
-        struct pollfd fds[LINKS_MOST + 2] = {{.fd = l->wake[0], .events = POLLIN}};
+        struct pollfd fds[LINKS_MOST + 3 + VIEW_CLIENTS] = {{.fd = l->wake[0], .events = POLLIN}};
         const int timeout = timeout_ms(l);
         pthread_mutex_lock(&l->lock);
         const int stop = l->stop, n = l->count;
@@ -218,7 +219,8 @@ static void *serve(void *of)
         fds[n + 1] = (struct pollfd){.fd = *l->iio.device ? l->iio.fd : -1, .events = POLLIN};
         pthread_mutex_unlock(&l->lock);
         if (stop) return NULL;
-        (void)poll(fds, (nfds_t)(n + 2), timeout); /* whatever it says: turn */
+        const int looking = l->view ? view_fds(l->view, fds + n + 2) : 0;
+        (void)poll(fds, (nfds_t)(n + 2 + looking), timeout); /* whatever it says: turn */
         links_turn(l);
     }
 }

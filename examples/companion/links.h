@@ -14,6 +14,7 @@
 #include "keep.h"
 #include "peer.h"
 #include "sender.h"
+#include "view.h"
 
 #define LINKS_MOST 4
 #define LINKS_TEXT 51 /* bytes of a STATUSTEXT and its end */
@@ -45,6 +46,7 @@ typedef struct links {
     sender_t sender;
     readings_t readings;
     iio_t iio;              /**< IMU of the machine; zeroed: none. */
+    view_t *view;           /**< Web page, served by the same thread; NULL: none. */
     uint64_t first_byte_ns; /**< When the last message of a state had gone out; 0: none did. */
     int said_rival[LINKS_MOST], said_autopilot[LINKS_MOST], said_relate[LINKS_MOST], said_signed[LINKS_MOST];
 } links_t;

@@ -48,6 +48,9 @@ static const char help[] =
     "\n"
     "process:\n"
     "  --record FILE     record frames, readings and digests of results, which replay repeats bit for bit\n"
+    "  --view PORT       a web page on this machine's port: picture, tracks, path, state, health, times, 5 times a "
+    "second;\n"
+    "                    ADDRESS:PORT for others to look on, too: whoever reaches it sees it\n"
     "  --check           no flight: guides through lift, nod, lean and turn, and compares with the autopilot\n"
     "  --keep FILE       pose and counters, once a second; after a restart within a minute the pose goes on\n"
     "  --realtime N      SCHED_FIFO with priority N, and memory locked, where permitted\n"
@@ -82,6 +85,7 @@ static int set_rig(struct settings *s, const char *text) { return s->rig = text,
 static int set_calibration(struct settings *s, const char *text) { return s->calibration = text, CONTINUE; }
 static int set_record(struct settings *s, const char *text) { return s->record = text, CONTINUE; }
 
+static int set_view(struct settings *s, const char *text) { return s->view = text, CONTINUE; }
 static int set_keep(struct settings *s, const char *text) { return s->keep = text, CONTINUE; }
 
 static int set_link(struct settings *s, const char *text)
@@ -209,7 +213,7 @@ static int read_option(struct settings *s, char **word, int *at)
     } known[] = {{"--source", set_source}, {"--rig", set_rig},   {"--calibration", set_calibration},
                  {"--link", set_link},     {"--keep", set_keep}, {"--imu", set_imu},
                  {"--origin", set_origin}, {"--port", set_port}, {"--set", set_tuning},
-                 {"--record", set_record}};
+                 {"--record", set_record}, {"--view", set_view}};
     static const char *const numbers[] = {"--imu-hz",    "--rate",        "--stamp-sigma", "--frames",
                                           "--system",    "--answers",     "--realtime",    "--slow",
                                           "--camera-hz", "--exposure-us", "--readout-us"};

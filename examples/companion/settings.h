@@ -19,7 +19,7 @@ enum {
 };
 
 struct settings {
-    const char *source, *rig, *calibration, *keep, *record; /* NULL: not given; source always is */
+    const char *source, *rig, *calibration, *keep, *record, *view; /* NULL: not given; source always is */
     const char *link[LINKS_MOST];
     int links;
     int imu_is_autopilots;

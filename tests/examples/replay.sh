@@ -781,6 +781,7 @@ world() { # exit code, pattern, the rest of the arguments: a run into the same f
     shift 2
     expect "$code" "$pattern" --port host --frames 3 --set rectify=1 --out world "$@" synthetic:192x144
 }
+"$replay" --help | grep -q '^map  *0  *0\.\.0' && expect 2 'this build has none of it' --map-load place.map synthetic:192x144
 if [ "$dense" ]; then
     replay=$dense
     world 0 'disparity +[5-9][0-9]\.[0-9] % of the pixels' --set dense=1 --set stixel=1 --overlay=disparity
@@ -813,6 +814,34 @@ if [ "$dense" ]; then
     expect 1 'full16/disparity/000001.p.*: cannot be written: No space left' \
         --port host --frames 3 --set rectify=1 --set dense=1 --out full16 synthetic:192x144
     check 'the picture of disparities before the fault is not there' [ -s "$(ls full16/disparity/000000.*)" ]
+    # maps
+    flight() { # exit code, pattern, the rest of the arguments: a flight with keyframes
+        code=$1 pattern=$2
+        shift 2
+        expect "$code" "$pattern" --port host --frames 16 --set track_target=3 --set stereo=0 "$@" synthetic:160x120
+    }
+    flight 0 'digest' --map-save place.map --out without
+    check 'no map, or something beside it' [ "$(ls place.map*)" = place.map ]
+    flight 0 'digest' --map-load place.map --map-save again.map --out with
+    check 'no loop leads to a keyframe that was loaded' awk -F, 'NR == 1 {for (i = 1; i <= NF; i++) if ($i == "loaded") c = i}
+        NR > 1 {n += $c} END {exit !n}' with/loops.csv
+    check 'a keyframe was loaded that nobody gave' awk -F, 'NR == 1 {for (i = 1; i <= NF; i++) if ($i == "loaded") c = i}
+        NR > 1 && $c {exit wrong = 1} END {exit wrong}' without/loops.csv
+    check 'nothing was added to a map' [ "$(wc -c <again.map)" -gt "$(wc -c <place.map)" ]
+    flight 0 'digest' --map-load again.map --set rig_offset=0
+    head -c 1000 place.map >cut.map
+    flight 1 'cut.map: vfront_map_load: VFRONT_E_MAP: map: image is cut' --map-load cut.map --map-save never.map
+    check 'a map of a run that failed' [ ! -e never.map ]
+    { head -c 500 place.map; printf '\377\377\377'; tail -c +504 place.map; } >damaged.map
+    flight 1 'damaged.map: vfront_map_load: VFRONT_E_MAP: map: image is damaged: CRC' --map-load damaged.map
+    flight 1 'place.map: vfront_map_load: VFRONT_E_MAP_OTHER: map: of other cameras' --map-load place.map --mono
+    flight 1 'none.map: No such file' --map-load none.map
+    flight 1 'no/folder.map.part: No such file|no/folder.map: No such file' --map-save no/folder.map
+    flight 1 '/dev/full' --map-save /dev/full
+    flight 2 'a value is missing|one DATASET only|an empty name' --map-load ''
+    flight 2 '--map-load needs keyframes' --map-load place.map --set map=0
+    flight 2 '--map-save needs keyframes' --map-save place.map --pairs
+    flight 2 'not with --record' --map-load place.map --record map
 fi
 
 echo "replay: $cases cases, $bad wrong"

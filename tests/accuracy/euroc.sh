@@ -1,0 +1,4 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Accuracy on all sequences of EuRoC in a folder, beside what papers and peers say of them: tests/accuracy/euroc.sh --help
+exec "${PYTHON:-python3}" "$(dirname "$0")/sequences.py" euroc "$@"
