@@ -13,7 +13,8 @@
  *         A landmark that was refused VF_GATE_REFUSALS times is not taken again, nor is its track a new one
  *         Where more than VF_GATE_DISPUTE times as many sights are refused as are taken, readings and pictures are in
  *         dispute for VF_GATE_DISPUTE_S from then on. A dispute begins where VF_GATE_FEWEST sights at least agree with
- *         the readings: where none does, these may be the ones that are wrong
+ *         the readings: where none does, these may be the ones that are wrong. Frames with readings that are missing or
+ *         saturated neither begin nor lengthen one
  * Exact   residuals in single precision, counts are integers
  */
 #ifndef VF_WINDOW_GATE_H
@@ -143,7 +144,8 @@ VF_FN void vf_window_gate(struct vf_window *w, struct vf_window_work *k, uint32_
 VF_FN void vf_gate_dispute(struct vf_window *w, uint32_t taken, uint32_t refused)
 {
     const int most = refused > VF_GATE_DISPUTE * taken && taken + refused >= VF_GATE_BELIEVED;
-    if (most && (taken >= VF_GATE_FEWEST || w->dispute_s > 0.0))
+    const int whole = !w->slot[w->newest].motion.flags;
+    if (most && whole && (taken >= VF_GATE_FEWEST || w->dispute_s > 0.0))
         w->dispute_s = VF_GATE_DISPUTE_S;
     else
         w->dispute_s -= w->dispute_s > 0.0 ? w->slot[w->newest].motion.dt_s : 0.0;

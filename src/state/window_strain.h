@@ -6,8 +6,9 @@
  * Out     weights of the newest frame's sights
  * Rule    where those of an interval are over vf_window_rig.strain after a step of the optimisation, the newest
  *         frame's sights of landmarks weigh VF_STRAIN_YIELD of what they did, and so do they in what follows: the
- *         covariance grows by it. While readings and pictures are in dispute (window_gate.h) less strain is enough. An
- *         interval of rest is left out: its factor holds the poses against the readings
+ *         covariance grows by it. While readings and pictures are in dispute (window_gate.h) less strain is enough.
+ *         Left out are intervals of rest, whose factor holds the poses against the readings, and those with readings
+ *         that are missing or saturated, whose errors are no smaller than is said
  *         On recorded flights strain is 0.2 in the median, and 1.2 at most (tests/README.md)
  * Exact   double precision in one order
  */
@@ -25,8 +26,10 @@ VF_FN int vf_strain_is_much(const struct vf_window *w, const struct vf_window_wo
 {
     const double most = w->rig.strain * (w->dispute_s > 0.0 ? VF_STRAIN_DISPUTED : 1.0);
     int much = 0;
-    for (int i = 0; i < VF_WINDOW_MOTIONS; i++)
-        much |= k->inertial[i].a >= 0 && !w->slot[k->inertial[i].b].rest && k->strain[i] > most;
+    for (int i = 0; i < VF_WINDOW_MOTIONS; i++) {
+        const struct vf_window_slot *end = &w->slot[k->inertial[i].a >= 0 ? k->inertial[i].b : 0];
+        much |= k->inertial[i].a >= 0 && !end->rest && !end->motion.flags && k->strain[i] > most;
+    }
     return much && most > 0.0 && k->steps > 0 && k->steps < VF_WINDOW_ITERATIONS;
 }
 

@@ -36,6 +36,76 @@ static void level(void **state)
     }
 }
 
+/** 1 if a state says that readings and pictures are in dispute, after a frame with so many sights taken and refused. */
+static int disputed(uint32_t taken, uint32_t refused)
+{
+    vfront_nav_t nav;
+    vf_gate_dispute(&window, taken, refused);
+    vf_window_nav(&window, &work, &nav);
+    REQUIRE(nav.flags == 0 || nav.flags == VFRONT_NAV_DISPUTED, "flags %u\n", nav.flags);
+    return nav.flags != 0;
+}
+
+/** A dispute begins with twice as many sights refused as taken, eight of these at least, goes on whatever is taken, and
+ *  lasts for a second from the last such frame on; it does not begin where readings are missing. */
+static void dispute(void **state)
+{
+    (void)state;
+    memset(&window, 0, sizeof window);
+    window.slot[0].motion.dt_s = 0.1;
+    assert_false(disputed(100, 200) || disputed(5, 10) || disputed(7, 150));
+    window.slot[0].motion.flags = VFRONT_NAV_GAP;
+    assert_false(disputed(8, 150));
+    window.slot[0].motion.flags = 0;
+    assert_true(disputed(8, 17));
+    for (int i = 0; i < 20; i++) assert_true(disputed(0, 150));
+    for (int i = 0; i < 9; i++) assert_true(disputed(100, 20));
+    disputed(100, 20);
+    assert_false(disputed(100, 20));
+}
+
+/** Sights yield after a first step, over the strain of the rig, half of it in a dispute; not by an interval of rest, or
+ *  one of which readings are missing. Those that yield are the newest frame's, of landmarks of other hosts. */
+static void strain(void **state)
+{
+    (void)state;
+    memset(&window, 0, sizeof window);
+    memset(&work, 0, sizeof work);
+    for (int i = 0; i < VF_WINDOW_MOTIONS; i++) work.inertial[i].a = i == 1 ? 3 : -1;
+    work.inertial[1].b = window.newest = 4;
+    work.steps = 1;
+    work.strain[1] = 2.1;
+    assert_false(vf_strain_is_much(&window, &work));
+    window.rig.strain = 2.0;
+    assert_true(vf_strain_is_much(&window, &work));
+    window.slot[4].rest = 1;
+    assert_false(vf_strain_is_much(&window, &work));
+    window.slot[4].rest = 0;
+    window.slot[4].motion.flags = VFRONT_NAV_GAP;
+    assert_false(vf_strain_is_much(&window, &work));
+    window.slot[4].motion.flags = 0;
+    work.strain[1] = 1.1;
+    assert_false(vf_strain_is_much(&window, &work));
+    window.dispute_s = 0.5;
+    assert_true(vf_strain_is_much(&window, &work));
+    work.steps = 0;
+    assert_false(vf_strain_is_much(&window, &work));
+    for (int i = 0; i < 3; i++) {
+        struct vf_landmark *l = &window.landmark[i];
+        l->id = i != 2;
+        l->host = i == 1 ? 4 : 2;
+        l->seen = 1u << 4 | 1u << 3;
+        for (int f = 3; f < 5; f++) l->sight[f].weight = l->sight[f].other_weight = 10.0f;
+    }
+    vf_strain_yield(&window);
+    for (int i = 0; i < 3; i++)
+        for (int f = 3; f < 5; f++) {
+            const float want = i == 0 && f == 4 ? 1.0f : 10.0f;
+            assert_true(fabsf(window.landmark[i].sight[f].weight - want) < 1e-5f);
+            assert_true(fabsf(window.landmark[i].sight[f].other_weight - want) < 1e-5f);
+        }
+}
+
 /* ---- flights ----------------------------------------------------------------------------------------------------- */
 
 /** What came of a flight. */
@@ -43,6 +113,7 @@ struct flown {
     double drift_m; /* largest error in position */
     double jump;    /* largest change of that from a frame to the next, in deviations of the frame before, on an axis */
     double square;  /* mean of e' P^-1 e of the position */
+    int disputed;   /* frames in dispute */
     uint32_t refused; /* most landmarks in the window that were refused */
 };
 
@@ -174,7 +245,8 @@ static void black(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(level), cmocka_unit_test(body), cmocka_unit_test(slow),
-                                       cmocka_unit_test(clear), cmocka_unit_test(black)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(level), cmocka_unit_test(dispute), cmocka_unit_test(strain),
+                                       cmocka_unit_test(body),  cmocka_unit_test(slow),    cmocka_unit_test(clear),
+                                       cmocka_unit_test(black)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
