@@ -1373,8 +1373,11 @@ typedef enum vfront_nav_flags {
                                    up: z of the odometry frame is the up of camera 0's picture in its first frame. Roll
                                    and pitch are angles from there, none against gravity, and the covariance is that of
                                    the pose in that frame. Until reset_counter rises; vfront_propagate() refuses it. */
-    VFRONT_NAV_NO_SCALE = 16   /**< There is no state, and one camera: it does not tell sizes. With readings of an IMU
+    VFRONT_NAV_NO_SCALE = 16,  /**< There is no state, and one camera: it does not tell sizes. With readings of an IMU
                                    the state waits for rest, or for motion whose accelerations tell them. */
+    VFRONT_NAV_DISPUTED = 32   /**< Most of the picture contradicts the readings, with which some sights agree, or has
+                                   done so within the last second: a body moves before the camera. The state is
+                                   VFRONT_NAV_COASTING meanwhile, by the readings and the sights that agree. */
 } vfront_nav_flags_t;
 
 /** What a state is worth. */
@@ -1390,7 +1393,8 @@ typedef enum vfront_nav_state {
                                       the last 2.2 s of the path with a standard deviation of 3 %: hovering, and flying on
                                       at one velocity, do not. Meanwhile its flags have VFRONT_NAV_NO_SCALE. */
     VFRONT_NAV_GOOD = 2,         /**< By pictures and readings. */
-    VFRONT_NAV_COASTING = 3,     /**< By readings alone, for age_ns: no landmark is in sight, or pictures are frozen. */
+    VFRONT_NAV_COASTING = 3,     /**< By readings alone, for age_ns: no landmark is in sight, or pictures are frozen; or
+                                      with few sights, where flags have VFRONT_NAV_DISPUTED. */
     VFRONT_NAV_LOST = 4,         /**< The last state, which does not go on: no landmarks in sight for 5 s, for 0.5 s
                                       where there are no readings, either, or for 10 frames none that agreed; with one
                                       camera no readings for VFRONT_IMU_GAP_NS. A new state begins when it is found, at
@@ -1429,7 +1433,7 @@ struct vfront_nav {
     double offset_s;           /**< Time offset of the cameras that was found, beyond imu_offset_ns of the rig: t_imu =
                                     t_cam + imu_offset + offset [s]. */
     double offset_sigma_s;     /**< Its standard deviation [s]. */
-    double misfit;             /**< Mean squared residual of a sight, in deviations; 1 to 4 when all is right. */
+    double misfit;             /**< Mean squared residual of a sight, in deviations of its scatter; 1 to 7 when all is right. */
     uint32_t landmarks;        /**< Landmarks in sight in this frame. */
     uint32_t quality;          /**< 1..100; 0: VFRONT_NAV_NONE. GOOD: 50 + 50 landmarks / 60, at most 100. COASTING: from
                                     50 down to 1 over 5 s of age_ns. STEREO_ONLY: 1 + 49 landmarks / 60, at most 50.

@@ -25,6 +25,8 @@ static void rig_of(const struct vf_state *s, struct vf_window_rig *rig)
     for (int i = 0; i < 9; i++) rig->R_1_0[i] = i % 4 == 0;
     rig->cameras = s->step[0].geometry.pair.placed ? 2 : 1;
     rig->rests = s->step[0].tuning.window_rest;
+    rig->scatter = VF_NAV_SCATTER;
+    rig->strain = VF_NAV_STRAIN;
     rig->turn_rad = 1e-6 * s->step[0].tuning.window_stereo_urad;
 #if VFRONT_CAMERAS > 1
     if (rig->cameras == 2) vf_rotation_between(rig->R_1_0, rig->t_1_0_m, own, &s->seen.camera[1]);
@@ -128,7 +130,7 @@ static void give_unread(struct vf_state *s, enum vf_window_command command, stru
     vf_window_motion_unread(motion, &n->next, &noise, n->last.q_odom_imu, rate, n->t_ns);
 }
 
-/** What the window is asked for. */
+/** Command for the window. */
 static enum vf_window_command command_of(const struct vf_state *s)
 {
     const struct vf_nav *n = &s->nav;
@@ -347,7 +349,7 @@ static void tell(struct vf_nav *n, int begins, vfront_nav_t *nav)
     memcpy(n->next.bias + 3, nav->accel_bias_m_s2, sizeof nav->accel_bias_m_s2);
     n->carried = n->next;
     nav->age_ns = nav->t_ns > n->sighted_ns ? nav->t_ns - n->sighted_ns : 0;
-    nav->state = nav->landmarks ? VFRONT_NAV_GOOD : VFRONT_NAV_COASTING;
+    nav->state = nav->landmarks && !(nav->flags & VFRONT_NAV_DISPUTED) ? VFRONT_NAV_GOOD : VFRONT_NAV_COASTING;
     if (n->unread || n->no_gravity) nav->state = VFRONT_NAV_STEREO_ONLY;
     if (n->no_gravity) nav->flags |= VFRONT_NAV_GAP | VFRONT_NAV_NO_GRAVITY;
     if (is_lost(n, nav)) nav->state = VFRONT_NAV_LOST;
@@ -375,6 +377,13 @@ static int differs(const vfront_prediction_t *e, const vfront_motion_t *m, int m
     return found;
 }
 
+/** 1 if a motion of the pictures that contradicts the readings is that of a body: many sights agree with the readings,
+ *  or have done so when the dispute began (window_gate.h). */
+static int sides_with_readings(const vfront_result_t *r)
+{
+    return (r->nav.flags & VFRONT_NAV_DISPUTED) || r->nav.landmarks >= VF_NAV_SIDE;
+}
+
 /** Comparison of the pictures' motion with that expected; the way goes on from this frame. own: 1: the rotation
  *  prior is not of readings. */
 static void judge_motion(struct vf_nav *n, const vfront_result_t *r, uint32_t own)
@@ -382,7 +391,8 @@ static void judge_motion(struct vf_nav *n, const vfront_result_t *r, uint32_t ow
     const int metric = r->metric.state == VFRONT_MOTION_GOOD, known = metric || r->relative.state == VFRONT_MOTION_GOOD;
     n->against -= n->against > 0;
     if (r->health.imu & (VFRONT_IMU_STUCK | VFRONT_IMU_ZERO) && !n->against) n->against = 1; /* its last readings */
-    if ((r->relative.flags | r->metric.flags) & VFRONT_MOTION_PRIOR && !own) n->against = VF_NAV_AGAINST_FRAMES;
+    if ((r->relative.flags | r->metric.flags) & VFRONT_MOTION_PRIOR && !own && !(n->running && sides_with_readings(r)))
+        n->against = VF_NAV_AGAINST_FRAMES;
     n->doubt -= n->doubt > 0;
     if (n->expected.source && known && differs(&n->expected, metric ? &r->metric : &r->relative, metric))
         n->doubt = VF_NAV_DOUBT_FRAMES;

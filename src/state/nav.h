@@ -15,7 +15,8 @@
  *         the new state goes on where the last one was, in position and yaw, and in tilt where nothing tells that
  *         Readings that are stuck or 0, that contradict the motion of the pictures (VFRONT_MOTION_PRIOR) until
  *         VF_NAV_AGAINST_FRAMES frames after the last contradiction, or whose rates are not the pictures' (ego_turns.h)
- *         count as missing, and begin no state, nor do those that seem to be in g or without gravity
+ *         count as missing, and begin no state, nor do those that seem to be in g or without gravity. A motion of the
+ *         pictures that contradicts readings with which landmarks agree is that of a body, and these count
  *         With readings, the state says to predict how camera 0 has moved (nav_motion.h). Where such a motion differs
  *         from that which the pictures show by more than VF_NAV_DOUBT deviations along an axis, it is not predicted for
  *         VF_NAV_DOUBT_FRAMES frames
@@ -47,10 +48,21 @@
 /** Frames for which readings count as missing after a motion of the pictures that contradicts their rotation. */
 #define VF_NAV_AGAINST_FRAMES 8
 
+/** Strain of readings over which sights yield to them (window_strain.h): squared residuals of an interval, with noise
+ *  that is window_imu_percent of that stated. */
+#define VF_NAV_STRAIN 2.0
+
+/** Landmarks that agree with the readings, from which on these are not the ones that are wrong. */
+#define VF_NAV_SIDE 16
+
 /** Deviations by which a motion expected by the state and that of the pictures may differ, along each axis; frames for
  *  which nothing is predicted by a state that differed by more. */
 #define VF_NAV_DOUBT 5.0
 #define VF_NAV_DOUBT_FRAMES 8
+
+/** Scatter of a sight, in the deviations that the window is told of it: these are larger, since much of a track's error
+ *  is the same in frame after frame. What is beyond it slides, as tracks on the edge of something near, or moves. */
+#define VF_NAV_SCATTER (1.0 / 3.0)
 
 /** Landmarks of a frame with which its state has the quality of 100. */
 #define VF_NAV_FULL 60

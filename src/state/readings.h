@@ -20,7 +20,7 @@
 /** Kind of a reading of an IMU at rest, by the magnitude of its force. */
 enum vf_rest { VF_REST_NONE = 0, VF_REST_RIGHT, VF_REST_IN_G, VF_REST_NO_GRAVITY };
 
-/** What is known of an IMU from its readings one after the other. */
+/** Knowledge of an IMU by its readings one after the other. */
 struct vf_readings_watch {
     uint32_t gyro_run, accel_run; /* last readings that are equal to the bit */
     uint32_t rest;                /* vf_rest of the last readings, since since_ns */

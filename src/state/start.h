@@ -78,7 +78,7 @@
 #define VF_START_KEPT (VF_NAV_ERRORS + 1)
 #define VF_START_ROWS (VF_START_KEPT + VF_NAV_ERRORS + 6)
 
-/** What a start says. */
+/** Verdict of a start. */
 enum vf_start_state {
     VF_START_FEW = 0,         /**< Waits: fewer frames than VF_START_LEAST, or motions than half of their intervals. */
     VF_START_WEAK = 1,        /**< Waits: the state's deviations are beyond the limits. */

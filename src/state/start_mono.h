@@ -72,7 +72,7 @@ struct vf_mono_point {
     double b[3], inverse; /* bearing in its host, 1 / range */
 };
 
-/** What rotations of pictures and readings say of the gyro's bias: normal equations. */
+/** Evidence of rotations of pictures and readings on the gyro's bias: normal equations. */
 struct vf_mono_turns {
     double N[9], r[3];
 };

@@ -208,7 +208,7 @@ VF_FN double vf_mono_readings(struct vf_mono *s, uint32_t i)
     return cost;
 }
 
-/** What is known before. Returns its cost. */
+/** Priors. Returns their cost. */
 VF_FN double vf_mono_priors(struct vf_mono *s)
 {
     const struct vf_window_value *first = &s->frame[0].slot.value;

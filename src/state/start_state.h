@@ -130,7 +130,7 @@ VF_FN double vf_start_chance(double n)
     return n * cube * cube * cube;
 }
 
-/** What the solution says. moved: square of the last step over its covariance. */
+/** Results of the solution. moved: square of the last step over its covariance. */
 VF_FN enum vf_start_state vf_start_judge(const struct vf_start *s, double moved, int rest)
 {
     const double *v = s->nav.velocity_mps, speed = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);

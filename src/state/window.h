@@ -12,7 +12,7 @@
 #include "sight.h"
 #include "window_work.h"
 
-/** What the host asks of a step. */
+/** Commands of the host for a step. */
 enum vf_window_command {
     VF_WINDOW_NONE = 0,  /**< There is no state. */
     VF_WINDOW_BEGIN = 1, /**< A state begins: `first`, at an earlier time. */

@@ -4,10 +4,17 @@
  *
  * In      newest frame with the state that its readings predict; its sights of landmarks
  * Out     landmarks' bit `seen` of that frame taken away where it is refused; their count `refused`; off_sight
- * Rule    residual of camera 0 at the prediction, squared, over its deviation: the least level 2^i VF_GATE_LEVEL within
- *         which VF_GATE_SHARE of all sights are, times VF_GATE_TIMES, is the gate, and at least VF_GATE_LEAST. Where it
- *         is above VF_GATE_MOST the prediction is not good enough to tell, and nothing is refused
+ * Rule    residual of camera 0 at the prediction, squared, over its deviation: the least level 2^i VF_GATE_LEVEL
+ *         within which VF_GATE_SHARE of all sights are, times VF_GATE_TIMES, is the gate of all. Where VF_GATE_SPREAD
+ *         variances of a sight by the prediction are less, these are its gate: variance of the newest frame's pose
+ *         relative to the landmark's host, by the covariance, and a floor for what tracks slide, lower in a dispute. So
+ *         a body that most sights are of is not taken for the world unless the readings may be off by as much; and
+ *         pictures after a gap are taken, since the covariance has grown. A gate is never below VF_GATE_LEAST
  *         A landmark that was refused VF_GATE_REFUSALS times is not taken again, nor is its track a new one
+ *         Where more than VF_GATE_DISPUTE times as many sights are refused as are taken, readings and pictures are in
+ *         dispute for VF_GATE_DISPUTE_S from then on. A dispute begins where VF_GATE_FEWEST sights at least agree with
+ *         the readings: where none does, these may be the ones that are wrong. Frames with readings that are missing or
+ *         saturated neither begin nor lengthen one
  * Exact   residuals in single precision, counts are integers
  */
 #ifndef VF_WINDOW_GATE_H
@@ -18,12 +25,24 @@
 /** Lowest level of a squared residual, in squared deviations of a sight. */
 #define VF_GATE_LEVEL 0.015625f
 
-/** Share of sights within the level that counts, least number of them; the gate in levels; its least and most. */
+/** Share of sights within the level that counts, least number of them; the gate in levels. */
 #define VF_GATE_SHARE 4
 #define VF_GATE_FEWEST 8
 #define VF_GATE_TIMES 16.0f
-#define VF_GATE_LEAST 1.0f
-#define VF_GATE_MOST 32.0f
+
+/** Gate of a sight in variances of its prediction; floor of these, the same in a dispute, and least gate, over the
+ *  variance of the scatter. */
+#define VF_GATE_SPREAD 9.0f
+#define VF_GATE_FLOOR 2.25f
+#define VF_GATE_FLOOR_DISPUTED 0.5625f
+#define VF_GATE_LEAST 9.0f
+
+/** Sights with which a frame's pictures are believed, so that predictions are relative to it. */
+#define VF_GATE_BELIEVED 16
+
+/** Refused sights over taken ones, above which there is a dispute; how long it lasts [s]. */
+#define VF_GATE_DISPUTE 2
+#define VF_GATE_DISPUTE_S 1.0
 
 #define VF_GATE_REFUSALS 3
 
@@ -45,14 +64,46 @@ VF_FN float vf_gate_square(const struct vf_window *w, const struct vf_window_wor
     return r[0] * r[0] + r[1] * r[1];
 }
 
-/** Gate by the counts of sights within each level; 0: none. */
+/** Sum of three of the last covariance's diagonal: block 0 position, 1 attitude, 2 velocity, 3 bias of the gyro. */
+VF_FN double vf_gate_block(const struct vf_window *w, int block)
+{
+    double sum = 0.0;
+    for (int i = 3 * block; i < 3 * block + 3; i++) sum += w->covariance[i * (VF_WINDOW_SAID + 1)];
+    return sum;
+}
+
+/** Variance of the predicted position and attitude of the newest frame relative to a host, all axes. */
+VF_FN void vf_gate_doubt(const struct vf_window *w, int32_t host, double doubt[2])
+{
+    const struct vf_preintegral *m = &w->slot[w->newest].motion;
+    for (int k = 0; k < 2; k++) {
+        const double *from = w->slot[host].variance, now = vf_gate_block(w, k);
+        const double since = now - (from[k] > w->believed[k] ? from[k] : w->believed[k]);
+        const double root = sqrt(since > 0.0 ? since : 0.0) + sqrt(vf_gate_block(w, 2 + k)) * m->dt_s;
+        doubt[k] = root * root;
+        for (int i = 0; i < 3; i++) doubt[k] += m->P[(k ? 0 : 60) + 10 * i];
+    }
+}
+
+/** Gate of a sight of the newest frame. gate: that of all; 0: none. */
+VF_FN float vf_gate_own(const struct vf_window *w, const struct vf_landmark *l, float gate)
+{
+    const float weight = l->sight[w->newest].weight, scatter = (float)vf_window_scatter(w);
+    double doubt[2];
+    vf_gate_doubt(w, l->host, doubt);
+    const float spread = (float)doubt[0] * l->inverse * l->inverse + (float)doubt[1];
+    const float floor = w->dispute_s > 0.0 ? VF_GATE_FLOOR_DISPUTED : VF_GATE_FLOOR;
+    const float most = VF_GATE_SPREAD * (floor * scatter + weight * weight * spread);
+    const float own = gate > 0.0f && gate < most ? gate : most;
+    return own < VF_GATE_LEAST * scatter ? VF_GATE_LEAST * scatter : own;
+}
+
+/** Gate of all by the counts of sights within each level; 0: none. */
 VF_FN float vf_gate_of(const uint32_t within[VF_GATE_LEVELS], uint32_t tested)
 {
     float level = VF_GATE_LEVEL;
     for (int i = 0; i < VF_GATE_LEVELS; i++, level *= 2.0f) {
-        const float gate = VF_GATE_TIMES * level;
-        if (within[i] < VF_GATE_FEWEST || VF_GATE_SHARE * within[i] < tested) continue;
-        return gate > VF_GATE_MOST ? 0.0f : gate < VF_GATE_LEAST ? VF_GATE_LEAST : gate;
+        if (within[i] >= VF_GATE_FEWEST && VF_GATE_SHARE * within[i] >= tested) return VF_GATE_TIMES * level;
     }
     return 0.0f;
 }
@@ -60,6 +111,8 @@ VF_FN float vf_gate_of(const uint32_t within[VF_GATE_LEVELS], uint32_t tested)
 /** Sights of the newest frame, refused or not; poses relative to hosts are there. Of one block. */
 VF_FN void vf_window_gate(struct vf_window *w, struct vf_window_work *k, uint32_t sights)
 {
+    VF_PARTS(block, 2)
+    if (w->taken >= VF_GATE_BELIEVED) w->believed[block] = vf_gate_block(w, block);
     VF_PARTS(i, (int)sights)
     k->square[i] = vf_gate_square(w, k, k->landmark_of[i]);
     VF_ITEM_SYNC();
@@ -78,13 +131,25 @@ VF_FN void vf_window_gate(struct vf_window *w, struct vf_window_work *k, uint32_
         struct vf_landmark *l = k->landmark_of[i] >= 0 ? &w->landmark[k->landmark_of[i]] : NULL;
         k->off_sight[i] = 0;
         if (!l || k->square[i] < 0.0f) continue;
-        const int off = gate > 0.0f && k->square[i] > gate;
+        const int off = k->square[i] > vf_gate_own(w, l, gate);
         l->refused += (uint32_t)off;
         if (!off && l->refused < VF_GATE_REFUSALS) continue;
         l->seen &= ~(1u << w->newest);
         k->off_sight[i] = 1;
     }
     VF_ITEM_SYNC();
+}
+
+/** Dispute after a frame: sights of landmarks taken, and refused. By one item. */
+VF_FN void vf_gate_dispute(struct vf_window *w, uint32_t taken, uint32_t refused)
+{
+    const int most = refused > VF_GATE_DISPUTE * taken && taken + refused >= VF_GATE_BELIEVED;
+    const int whole = !w->slot[w->newest].motion.flags;
+    if (most && whole && (taken >= VF_GATE_FEWEST || w->dispute_s > 0.0))
+        w->dispute_s = VF_GATE_DISPUTE_S;
+    else
+        w->dispute_s -= w->dispute_s > 0.0 ? w->slot[w->newest].motion.dt_s : 0.0;
+    w->taken = taken;
 }
 
 #endif

@@ -5,8 +5,8 @@
  * Out     normal equations over relative poses, without the landmark; what gives its change when the poses are known
  * Rule    residual of camera 0: gnomonic coordinates of the landmark's direction about the bearing sighted, by the
  *         deviation; of camera 1: the one along the epipolar line, of the point at the bearing that camera 0 sighted. A
- *         sight whose squared residual s exceeds k = VF_WINDOW_OUTLIER has the weight (k / s)^2, and the cost
- *         2 k - k^2 / s: it ends, and no root is taken
+ *         sight whose squared residual s exceeds k has the weight (k / s)^2, and the cost 2 k - k^2 / s: it ends, and
+ *         no root is taken. k is VF_WINDOW_OUTLIER, times the variance of the scatter (vf_window_rig.scatter)
  *         Rolling shutter: a sight is one at the time of its row, until which the camera goes on from the frame's pose
  *         at the frame's rate and velocity. What these differ by from the truth is not in the derivatives
  *         The columns of the landmark, two of the bearing and one of the inverse range, are made orthonormal by Gram
@@ -22,7 +22,7 @@
 #include "math/team.h"
 #include "window_state.h"
 
-/** Squared residual from which on a sight counts less. */
+/** Squared residual from which on a sight counts less, in squared deviations of its scatter (vf_window_rig.scatter). */
 #define VF_WINDOW_OUTLIER 9.0f
 
 /** Deviation of the inverse range of a landmark of which nothing else is known, and its mean [1/m]. */
@@ -38,6 +38,7 @@ struct vf_landmark_rig {
     float R_1_0[9], t_1_0[3];
     float stereo[VF_WINDOW_STEREO]; /* vf_window.stereo_rad */
     float turns;                    /* 1: VF_STEREO_TURN is a variable */
+    float outlier;                  /* squared residual from which on a sight counts less */
 };
 
 /** Bearing and inverse range, as in struct vf_landmark. */
@@ -97,10 +98,10 @@ VF_FN void vf_landmark_along(const struct vf_landmark_rig *rig, const float othe
     vf_unit(along);
 }
 
-/** Weight of a sight by its squared residual; its cost. */
-VF_FN float vf_landmark_weight(float square, float *cost)
+/** Weight of a sight by its squared residual, k: from which on it counts less; its cost. */
+VF_FN float vf_landmark_weight(float square, float k, float *cost)
 {
-    const float k = VF_WINDOW_OUTLIER, part = k / square;
+    const float part = k / square;
     *cost = square <= k ? square : 2.0f * k - k * part;
     return square <= k ? 1.0f : part * part;
 }
@@ -136,15 +137,15 @@ VF_FN void vf_landmark_row_set(struct vf_landmark_rows *rows, int row, int i, co
 }
 
 /** Rows of camera 0: the first two of a lane. */
-VF_FN float vf_landmark_first(struct vf_landmark_rows *rows, int i, const struct vf_window_sight *sight,
+VF_FN float vf_landmark_first(struct vf_landmark_rows *rows, int i, float outlier, const struct vf_window_sight *sight,
                               const struct vf_landmark_point *at, const struct vf_landmark_drift *drift, float inverse)
 {
     float seen[3], axis[2][3], g[2][3], r[2], cost;
     vf_landmark_turned(drift, sight->bearing, sight->late_s, seen);
-    if (!(vf_dot(seen, at->Y) > 0.1f)) return 2.0f * VF_WINDOW_OUTLIER;
+    if (!(vf_dot(seen, at->Y) > 0.1f)) return 2.0f * outlier;
     vf_landmark_axes(seen, axis[0], axis[1]);
     for (int row = 0; row < 2; row++) r[row] = vf_landmark_residual(axis[row], seen, at->Y, sight->weight, g[row]);
-    const float root = sqrtf(vf_landmark_weight(r[0] * r[0] + r[1] * r[1], &cost));
+    const float root = sqrtf(vf_landmark_weight(r[0] * r[0] + r[1] * r[1], outlier, &cost));
     for (int row = 0; row < 2; row++) {
         rows->r[row][i] = r[row] * root;
         for (int k = 0; k < 3; k++) g[row][k] *= root;
@@ -182,12 +183,12 @@ VF_FN float vf_landmark_second(struct vf_landmark_rows *rows, int i, const struc
         base[k] += rig->t_1_0[k];
         Y[k] += range * base[k];
     }
-    if (!(vf_dot(sight->other, Y) > 0.1f)) return 2.0f * VF_WINDOW_OUTLIER;
+    if (!(vf_dot(sight->other, Y) > 0.1f)) return 2.0f * rig->outlier;
     vf_landmark_along(rig, sight->other, along);
     vf_landmark_offsets(rig, sight->other, along, by);
     for (int n = 0; n < VF_WINDOW_STEREO; n++) off += rig->stereo[n] * by[n] * sight->other_weight;
     const float r = vf_landmark_residual(along, sight->other, Y, sight->other_weight, g) + off;
-    const float root = sqrtf(vf_landmark_weight(r * r, &cost)), slope = root * vf_dot(g, base);
+    const float root = sqrtf(vf_landmark_weight(r * r, rig->outlier, &cost)), slope = root * vf_dot(g, base);
     for (int k = 0; k < 3; k++) by_point[k] = -slope * range * near * near * at->Y[k];
     rows->r[2][i] = r * root;
     for (int n = 0; n < VF_WINDOW_STEREO; n++) rows->stereo[n][i] = by[n] * sight->other_weight * root;
@@ -210,7 +211,7 @@ VF_FN void vf_landmark_sight_rows(struct vf_landmark_rows *rows, int i, const st
         at.t[k] = pose->t[k] - sight->late_s * drift->velocity[k];
         at.Y[k] = at.turned[k] + place->inverse * at.t[k];
     }
-    rows->cost[i] = vf_landmark_first(rows, i, sight, &at, drift, place->inverse);
+    rows->cost[i] = vf_landmark_first(rows, i, rig->outlier, sight, &at, drift, place->inverse);
     if (sight->other_weight > 0.0f)
         rows->cost[i] += vf_landmark_second(rows, i, rig, sight, &at, drift, place->inverse);
     for (int row = 0; row < 3; row++)
@@ -271,7 +272,7 @@ VF_FN void vf_landmark_factor(float point[3][3][VF_GROUP_HELD(16)], float R[6])
     }
 }
 
-/** What a lane's rows say of its frame's relative pose. */
+/** Equations of a lane's rows on its frame's relative pose. */
 VF_FN void vf_landmark_keep_frame(struct vf_landmark_row *row, struct vf_landmark_more *more,
                                   const struct vf_landmark_rows *rows, int i, int f, const float residual[3],
                                   float stereo[3][VF_WINDOW_STEREO])
@@ -295,7 +296,7 @@ VF_FN void vf_landmark_keep_frame(struct vf_landmark_row *row, struct vf_landmar
     }
 }
 
-/** What the rows say of the offsets of camera 1: along the landmark's columns, stereo, and without it, own: their
+/** Equations of the rows on the offsets of camera 1: along the landmark's columns, stereo, and without it, own: their
  *  products, then with the residuals, of which `residual` is the part along the columns. */
 VF_FN void vf_landmark_keep_stereo(const struct vf_landmark_rows *rows, const float residual[3],
                                    float stereo[3][VF_WINDOW_STEREO], float own[VF_WINDOW_STEREO_SUMS])
@@ -323,7 +324,7 @@ VF_FN void vf_landmark_keep_stereo(const struct vf_landmark_rows *rows, const fl
     }
 }
 
-/** What the rows say of the relative poses of the frames in `seen`: along the landmark's columns, for its change later,
+/** Equations of the rows on the relative poses of the frames in `seen`: along the landmark's columns, for changes,
  *  and without it. rows->point: orthonormal; R: their factor. taken: 0: nothing is written. */
 VF_FN void vf_landmark_keep(struct vf_landmark_row *row, struct vf_landmark_more *more, struct vf_landmark_rows *rows,
                             const float R[6], uint32_t seen, int taken)

@@ -47,7 +47,7 @@ VF_FN void vf_window_motion_of(struct vf_window_motion *m, struct vf_window_carr
     vf_window_rate_at(imu, n, to_ns, m->bias, m->rate);
 }
 
-/** What the next motion is made with, by the newest frame; the noise stays. */
+/** Input of the next motion, by the newest frame; the noise stays. */
 VF_FN void vf_window_carry(struct vf_window *w)
 {
     const struct vf_window_slot *s = &w->slot[w->newest];

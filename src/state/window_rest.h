@@ -75,7 +75,7 @@ VF_FN void vf_rest_rows(struct vf_window_inertial *f, const struct vf_window_slo
     }
 }
 
-/** What they add to an element of the factor's normal equations: row r; column c, or, behind these, the right side. The
+/** Their share in an element of the factor's normal equations: row r; column c, or, behind these, the right side. The
  *  derivatives are 1 of the second state, -1 of the first one's pose, at any values: what cannot be seen stays so. */
 VF_FN double vf_rest_element(const struct vf_window_inertial *f, int r, int c)
 {
@@ -278,7 +278,7 @@ VF_FN void vf_rest_refer(struct vf_landmark *l, const struct vf_sight *seen, uin
     l->still_ns = t_ns;
 }
 
-/** Whether the newest frame is at rest; k->landmark_of is set. Of one block. */
+/** Verdict of rest on the newest frame; k->landmark_of is set. Of one block. */
 VF_FN void vf_window_rest_of(struct vf_window *w, struct vf_window_work *k, const struct vf_sight *sight,
                              uint32_t sights)
 {

@@ -126,7 +126,7 @@ VF_FN void vf_solve_whole(double *M, struct vf_solve_room *room, int n, int widt
     VF_ITEM_SYNC();
 }
 
-/** What a panel of four columns from j on takes from those behind it. */
+/** Share of a panel of four columns from j on, taken from those behind it. */
 VF_FN void vf_solve_behind(double *M, const struct vf_solve_room *room, int j, int n, int rows, int width)
 {
     const double *u0 = room->across[0], *u1 = room->across[1], *u2 = room->across[2], *u3 = room->across[3];

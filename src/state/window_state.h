@@ -106,6 +106,8 @@ struct vf_window_rig {
     int32_t cameras; /* 1 or 2 */
     int32_t rests;   /* 1: rest is looked for (window_rest.h) */
     double turn_rad; /* deviation of camera 1's attitude as told, about its optical axis; 0: it is right */
+    double scatter;  /* of a sight from frame to frame, in deviations that are told of it; 0: 1 */
+    double strain;   /* of readings, over which sights yield to them (window_strain.h); 0: they never do */
 };
 
 /** Input of a step on the host. */
@@ -123,7 +125,7 @@ struct vf_inertial_scale {
     double L[81], over[9], over_walk[2];
 };
 
-/** What the readings say of the time since the frame before. */
+/** Motion by the readings since the frame before. */
 struct vf_window_motion {
     uint64_t t_ns; /* of the frame, on the clock of the cameras */
     struct vf_preintegral motion;
@@ -132,7 +134,7 @@ struct vf_window_motion {
     double before[3], rate[3];      /* angular rate at its start and end, IMU axes [rad/s] */
 };
 
-/** What the next motion is made with: of the newest frame. */
+/** Input of the next motion: of the newest frame. */
 struct vf_window_carried {
     uint64_t t_ns;
     double own_offset_s; /* time offset with which its readings were taken */
@@ -157,6 +159,7 @@ struct vf_window_slot {
     uint64_t t_ns;                  /* on the clock of the cameras */
     double offset_s;                /* the values are those at t_ns + offset_s by the clock of the IMU */
     double rate[3];                 /* angular rate at that time, IMU axes [rad/s] */
+    double variance[2];             /* of position and attitude by the covariance of that step, all axes */
     struct vf_window_value value;   /* estimate */
     struct vf_window_value first;   /* where derivatives are taken, while `prior` */
     struct vf_preintegral motion;   /* since the state before */
@@ -184,7 +187,7 @@ struct vf_landmark {
     uint32_t refused, reserved; /* sights that did not agree with the readings (window_gate.h) */
 };
 
-/** What is known of rest (window_rest.h). */
+/** Knowledge of rest (window_rest.h). */
 struct vf_window_rest {
     int32_t holds;      /* 1: the newest frame is at rest */
     int32_t host;       /* keyframe made during this rest; -1: none */
@@ -193,7 +196,7 @@ struct vf_window_rest {
     double mean[6];     /* of rate [rad/s] and force [m/s^2] over them, as read */
 };
 
-/** What a solution of the poses needs to give a landmark's change. */
+/** Rows by which a solution of the poses gives a landmark's change. */
 struct vf_landmark_row {
     float R[6];                         /* upper triangle of the factor of its own derivatives */
     float residual[3];                  /* of the rows that make it up */
@@ -201,7 +204,7 @@ struct vf_landmark_row {
     float pose[3][VF_WINDOW_FRAMES][6]; /* and their derivatives by the relative poses */
 };
 
-/** What a landmark says of the relative poses, beside its row. */
+/** Equations of a landmark on the relative poses, beside its row. */
 struct vf_landmark_more {
     float direct[VF_WINDOW_FRAMES][3][6];                   /* derivatives of its residuals by the relative poses */
     float slope[VF_WINDOW_FRAMES][1 + VF_WINDOW_STEREO][6]; /* of its equations: right side; with camera 1's offsets */
@@ -225,8 +228,12 @@ struct vf_window {
     double stereo_rad[VF_WINDOW_STEREO], first_stereo_rad[VF_WINDOW_STEREO];
     double mount[4], first_mount[4];  /* attitude of camera 0 on the IMU, q_imu_cam; where the prior has it */
     double cost;                      /* of the last optimisation */
-    double misfit;                    /* of its sights: mean cost of one */
+    double misfit;                    /* of its sights: mean cost of one, in squared deviations of scatter */
     uint32_t flags;                   /* vfront_nav_flags_t of the last interval */
+    uint32_t taken;                   /* sights of landmarks that it took (window_gate.h) */
+    int32_t yields;                   /* 1: its sights yield to the readings (window_strain.h) */
+    double believed[2];               /* vf_window_slot.variance of the last frame whose pictures were believed */
+    double dispute_s;                 /* over 0: readings and pictures are in dispute, for so long */
     uint32_t sighted;                 /* landmarks that the newest frame saw, and those that begin there */
     struct vf_window_carried carried; /* of vf_window_step() */
     struct vf_window_rest rest;

@@ -121,6 +121,7 @@ struct vf_window_work {
     int32_t before[VF_WINDOW_FRAMES];    /* of each state: slot of the state before; -1: none */
     uint32_t alive[VF_WINDOW_LANDMARKS]; /* of landmarks: host, from bit 16 on who sees it; VF_WINDOW_NOBODY: none */
     double damping, cost;
+    double strain[VF_WINDOW_MOTIONS]; /* of the factors of readings: sums of their squared residuals */
     double part[VF_WINDOW_PARTS];
     double seen[VF_WINDOW_PARTS];                                      /* cost of sights, in parts */
     uint32_t off[VF_WINDOW_PARTS];                                     /* sights refused, in parts */

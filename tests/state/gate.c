@@ -9,6 +9,7 @@ static struct simulation sim;
 static struct sim_frame frame;
 static struct vf_window window;
 static struct vf_window_work work;
+static double wider; /* deviations of sights as told, over those that they have */
 
 /** The level is the least one that a quarter of all sights, and eight, are within; there is no gate above its most. */
 static void level(void **state)
@@ -35,6 +36,76 @@ static void level(void **state)
     }
 }
 
+/** 1 if a state says that readings and pictures are in dispute, after a frame with so many sights taken and refused. */
+static int disputed(uint32_t taken, uint32_t refused)
+{
+    vfront_nav_t nav;
+    vf_gate_dispute(&window, taken, refused);
+    vf_window_nav(&window, &work, &nav);
+    REQUIRE(nav.flags == 0 || nav.flags == VFRONT_NAV_DISPUTED, "flags %u\n", nav.flags);
+    return nav.flags != 0;
+}
+
+/** A dispute begins with twice as many sights refused as taken, eight of these at least, goes on whatever is taken, and
+ *  lasts for a second from the last such frame on; it does not begin where readings are missing. */
+static void dispute(void **state)
+{
+    (void)state;
+    memset(&window, 0, sizeof window);
+    window.slot[0].motion.dt_s = 0.1;
+    assert_false(disputed(100, 200) || disputed(5, 10) || disputed(7, 150));
+    window.slot[0].motion.flags = VFRONT_NAV_GAP;
+    assert_false(disputed(8, 150));
+    window.slot[0].motion.flags = 0;
+    assert_true(disputed(8, 17));
+    for (int i = 0; i < 20; i++) assert_true(disputed(0, 150));
+    for (int i = 0; i < 9; i++) assert_true(disputed(100, 20));
+    disputed(100, 20);
+    assert_false(disputed(100, 20));
+}
+
+/** Sights yield after a first step, over the strain of the rig, half of it in a dispute; not by an interval of rest, or
+ *  one of which readings are missing. Those that yield are the newest frame's, of landmarks of other hosts. */
+static void strain(void **state)
+{
+    (void)state;
+    memset(&window, 0, sizeof window);
+    memset(&work, 0, sizeof work);
+    for (int i = 0; i < VF_WINDOW_MOTIONS; i++) work.inertial[i].a = i == 1 ? 3 : -1;
+    work.inertial[1].b = window.newest = 4;
+    work.steps = 1;
+    work.strain[1] = 2.1;
+    assert_false(vf_strain_is_much(&window, &work));
+    window.rig.strain = 2.0;
+    assert_true(vf_strain_is_much(&window, &work));
+    window.slot[4].rest = 1;
+    assert_false(vf_strain_is_much(&window, &work));
+    window.slot[4].rest = 0;
+    window.slot[4].motion.flags = VFRONT_NAV_GAP;
+    assert_false(vf_strain_is_much(&window, &work));
+    window.slot[4].motion.flags = 0;
+    work.strain[1] = 1.1;
+    assert_false(vf_strain_is_much(&window, &work));
+    window.dispute_s = 0.5;
+    assert_true(vf_strain_is_much(&window, &work));
+    work.steps = 0;
+    assert_false(vf_strain_is_much(&window, &work));
+    for (int i = 0; i < 3; i++) {
+        struct vf_landmark *l = &window.landmark[i];
+        l->id = i != 2;
+        l->host = i == 1 ? 4 : 2;
+        l->seen = 1u << 4 | 1u << 3;
+        for (int f = 3; f < 5; f++) l->sight[f].weight = l->sight[f].other_weight = 10.0f;
+    }
+    vf_strain_yield(&window);
+    for (int i = 0; i < 3; i++)
+        for (int f = 3; f < 5; f++) {
+            const float want = i == 0 && f == 4 ? 1.0f : 10.0f;
+            assert_true(fabsf(window.landmark[i].sight[f].weight - want) < 1e-5f);
+            assert_true(fabsf(window.landmark[i].sight[f].other_weight - want) < 1e-5f);
+        }
+}
+
 /* ---- flights ----------------------------------------------------------------------------------------------------- */
 
 /** What came of a flight. */
@@ -42,6 +113,7 @@ struct flown {
     double drift_m; /* largest error in position */
     double jump;    /* largest change of that from a frame to the next, in deviations of the frame before, on an axis */
     double square;  /* mean of e' P^-1 e of the position */
+    int disputed;   /* frames in dispute */
     uint32_t refused; /* most landmarks in the window that were refused */
 };
 
@@ -53,7 +125,8 @@ static void feed(uint64_t before_ns)
     const struct vf_window_frame given = {frame.stamp_ns, sim.imu + first, n, sight, (uint32_t)frame.n};
     for (int i = 0; i < frame.n; i++) {
         const struct sim_sight *s = &frame.sight[i];
-        sight[i] = (struct vf_sight){.id = s->id, .sigma = (float)s->sigma, .other_sigma = (float)s->other_sigma};
+        sight[i] = (struct vf_sight){.id = s->id, .sigma = (float)(wider * s->sigma)};
+        sight[i].other_sigma = (float)(wider * s->other_sigma);
         for (int k = 0; k < 3; k++) {
             sight[i].bearing[k] = (float)s->bearing[k];
             sight[i].other[k] = (float)s->other[k];
@@ -81,7 +154,9 @@ static void judge(struct flown *f, const vfront_nav_t *nav, double before[6], in
     f->refused = refused > f->refused ? refused : f->refused;
 }
 
-static struct flown fly(const struct sim_options *o)
+/** A flight. as_nav: 1: errors are told as nav.c tells them: readings with five times the noise, sights with three
+ *  times the scatter. */
+static struct flown fly(const struct sim_options *o, int as_nav)
 {
     struct flown f = {0};
     struct vf_window_rig rig = {.cameras = 2};
@@ -89,6 +164,11 @@ static struct flown fly(const struct sim_options *o)
     uint64_t before_ns = SIM_START_NS;
     double before[6] = {0};
     assert_true(sim_start(&sim, o));
+    wider = as_nav ? 3.0 : 1.0;
+    rig.scatter = as_nav ? 1.0 / 3.0 : 0.0;
+    rig.strain = as_nav ? 2.0 : 0.0;
+    sim.noise.gyro_density *= as_nav ? 5.0 : 1.0;
+    sim.noise.accel_density *= as_nav ? 5.0 : 1.0;
     memcpy(rig.R_imu_cam, sim.told.R_imu_cam, sizeof rig.R_imu_cam);
     memcpy(rig.p_imu_cam_m, sim.told.p_imu_cam, sizeof rig.p_imu_cam_m);
     memcpy(rig.R_1_0, sim.told.R_1_0, sizeof rig.R_1_0);
@@ -123,9 +203,22 @@ static void body(void **state)
     (void)state;
     struct sim_options o = usual("hover", 8, 30);
     o.body[0] = 3, o.body[1] = 7;
-    const struct flown f = fly(&o);
+    const struct flown f = fly(&o, 0);
     REQUIRE(f.drift_m < 0.03 && f.square < 9 && f.jump < 3, "drift %g m\n", f.drift_m);
     REQUIRE(f.refused > 50, "%u refused\n", f.refused);
+}
+
+/** Nor does one that is so slow that each frame's sights agree with the readings: these tell by its gain of speed. */
+static void slow(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct sim_options o = usual("hover", 8, 30);
+        o.body[0] = 3, o.body[1] = 7;
+        o.body_mps = 0.05 + 0.1 * i;
+        const struct flown f = fly(&o, 1);
+        REQUIRE(f.drift_m < 0.05 && f.square < 9, "%g m/s: drift %g m\n", o.body_mps, f.drift_m);
+    }
 }
 
 /** Where all pictures are good hardly anything is refused. */
@@ -133,7 +226,7 @@ static void clear(void **state)
 {
     (void)state;
     const struct sim_options o = usual("eight", 5, 30);
-    const struct flown f = fly(&o);
+    const struct flown f = fly(&o, 0);
     REQUIRE(f.refused < 40, "%u refused\n", f.refused);
 }
 
@@ -145,14 +238,15 @@ static void black(void **state)
     for (int i = 0; i < 2; i++) {
         struct sim_options o = usual(i ? "hover" : "eight", 6, 400);
         o.black[0] = 3, o.black[1] = 3.5;
-        const struct flown f = fly(&o);
+        const struct flown f = fly(&o, 0);
         REQUIRE(f.drift_m < 0.05 && f.square < 9 && f.jump < 3, "drift %g m, %g deviations\n", f.drift_m, f.jump);
     }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(level), cmocka_unit_test(body), cmocka_unit_test(clear),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(level), cmocka_unit_test(dispute), cmocka_unit_test(strain),
+                                       cmocka_unit_test(body),  cmocka_unit_test(slow),    cmocka_unit_test(clear),
                                        cmocka_unit_test(black)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -201,13 +201,12 @@ static double seconds(void)
 
 static struct vf_window_rig told_rig(void)
 {
-    struct vf_window_rig rig;
+    struct vf_window_rig rig = {.rests = 1};
     memcpy(rig.R_imu_cam, sim.told.R_imu_cam, sizeof rig.R_imu_cam);
     memcpy(rig.p_imu_cam_m, sim.told.p_imu_cam, sizeof rig.p_imu_cam_m);
     memcpy(rig.R_1_0, sim.told.R_1_0, sizeof rig.R_1_0);
     memcpy(rig.t_1_0_m, sim.told.t_1_0, sizeof rig.t_1_0_m);
     rig.cameras = sim.told.cameras;
-    rig.rests = 1;
     rig.turn_rad = 1e-6 * sim.option.turn_urad;
     return rig;
 }

@@ -212,6 +212,7 @@ static void any_scene(struct scene *s, double error, int shutter)
     s->rig.t_1_0[0] = -0.11f;
     for (int n = 0; n < VF_WINDOW_STEREO; n++) s->rig.stereo[n] = (float)(3e-4 * normal());
     s->rig.turns = 1;
+    s->rig.outlier = VF_WINDOW_OUTLIER;
     struct vf_landmark *l = &s->landmark;
     l->id = 7;
     l->host = 3;

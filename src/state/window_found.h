@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* Covariance of the window's newest state, and new landmarks of its newest frame. Launches: window_step.h. */
+#ifndef VF_WINDOW_FOUND_H
+#define VF_WINDOW_FOUND_H
+
+#include "window_solve.h"
+#include "window_variables.h"
+
+/** Column of the system at place i of an order in which those whose covariance is told are the last. */
+VF_FN int vf_window_said_last(const struct vf_window *w, int i)
+{
+    enum { LAST = VF_WINDOW_COLUMNS - VF_WINDOW_SAID };
+    const int slot = w->newest, moving = VF_WINDOW_MOVING + 9 * w->slot[slot].state;
+    if (i >= LAST + VF_NAV_ERRORS) return i == LAST + VF_WINDOW_SAID_OFFSET ? VF_WINDOW_OFFSET : VF_WINDOW_DISPARITY;
+    if (i >= LAST) return vf_window_error_column(&w->slot[slot], slot, i - LAST);
+    const int gap[4] = {6 * slot, moving, VF_WINDOW_OFFSET, VF_WINDOW_DISPARITY}, wide[4] = {6, 9, 1, 1};
+    for (int k = 0; k < 4; k++)
+        if (i >= gap[k]) i += wide[k];
+    return i;
+}
+
+/** Covariance of the newest state, the time offset and VF_STEREO_OFFSET, by the corner of the factor in which
+ *  their columns are the last: S = (L^-1)' D^-1 L^-1. Of one block. */
+VF_FN void vf_window_cover_corner(struct vf_window *w, struct vf_window_work *k)
+{
+    enum { M = VF_WINDOW_SAID };
+    VF_PARTS(c, M)
+    {
+        double back[M];
+        VF_UNROLL
+        for (int r = 0; r < M; r++) {
+            double sum = r == c ? 1.0 : 0.0;
+            VF_UNROLL
+            for (int j = VF_GROUP_ALONE ? c : 0; j < r; j++) {
+                const double part = k->corner[r][j] * back[j];
+                sum = j >= c ? sum - part : sum;
+            }
+            back[r] = sum;
+        }
+        VF_UNROLL
+        for (int r = 0; r < M; r++) k->back[c][r] = back[r];
+    }
+    VF_ITEM_SYNC();
+    VF_PARTS(i, M * M)
+    {
+        double sum = 0.0;
+        for (int j = 0; j < M; j++) sum += k->back[i / M][j] * k->back[i % M][j] * k->corner_inverse[j];
+        w->covariance[i] = sum;
+    }
+    VF_ITEM_SYNC();
+}
+
+/** The same, with the factor, on the host. */
+VF_FN void vf_window_cover(struct vf_window *w, struct vf_window_work *k)
+{
+    enum { N = VF_WINDOW_COLUMNS, M = VF_WINDOW_SAID };
+    const struct vf_window_system *s = &k->system[k->at];
+    for (int r = 0; r < N; r++)
+        for (int c = 0; c <= r; c++)
+            k->matrix[r * N + c] = s->H[vf_window_said_last(w, r) * N + vf_window_said_last(w, c)];
+    vf_solve_factor_items(k->matrix, &k->room, N, N, N, 0.0);
+    for (int r = 0; r < M; r++) {
+        for (int c = 0; c < r; c++) k->corner[r][c] = k->matrix[(N - M + r) * N + N - M + c];
+        k->corner_inverse[r] = k->room.inverse[N - M + r];
+    }
+    vf_window_cover_corner(w, k);
+}
+
+/** Inverse range of a sight by its partner, or the mean one. */
+VF_FN float vf_window_range_of(const struct vf_window *w, const struct vf_sight *seen)
+{
+    const struct vf_landmark_rig rig = vf_window_landmark_rig(w);
+    float along[3], turned[3];
+    if (w->rig.cameras < 2 || !(seen->other_sigma > 0.0f)) return VF_WINDOW_RANGE_MEAN;
+    vf_landmark_along(&rig, seen->other, along);
+    vf_transform(rig.R_1_0, seen->bearing, turned);
+    return -vf_dot(along, turned) / vf_dot(along, rig.t_1_0);
+}
+
+/** Place of a slot among those for new landmarks, the less the earlier: that of an empty one first, else by the frames
+ *  that saw its landmark; slots of one kind in their order. VF_WINDOW_TAKEN: the newest frame sees it. */
+#define VF_WINDOW_TAKEN INT32_MAX
+VF_FN int vf_window_slot_place(const struct vf_window *w, int i)
+{
+    const uint32_t id = w->landmark[i].id, seen = w->landmark[i].seen;
+    const int merit = id ? 1 + vf_window_bits(seen) : 0;
+    return id && seen >> w->newest & 1 ? VF_WINDOW_TAKEN : merit * VF_WINDOW_LANDMARKS + i;
+}
+
+/** Slots for new landmarks in the order in which they are taken. */
+VF_FN void vf_window_order(const struct vf_window *w, struct vf_window_work *k)
+{
+    VF_PARTS(i, VF_WINDOW_LANDMARKS)
+    k->place[i] = vf_window_slot_place(w, i);
+    VF_ITEM_SYNC();
+    VF_PARTS(i, VF_WINDOW_LANDMARKS + 1)
+    {
+        const int own = i < VF_WINDOW_LANDMARKS ? k->place[i] : VF_WINDOW_TAKEN;
+        int rank = 0;
+        VF_UNROLL_16
+        for (int j = 0; j < VF_WINDOW_LANDMARKS; j++) rank += k->place[j] < own;
+        if (i == VF_WINDOW_LANDMARKS)
+            k->slots = rank;
+        else if (own != VF_WINDOW_TAKEN)
+            k->order[rank] = i;
+    }
+    VF_ITEM_SYNC();
+}
+
+/** Number of sights of landmarks that are taken, and of those refused. */
+VF_FN void vf_window_count_known(struct vf_window_work *k, uint32_t sights)
+{
+    VF_PARTS(part, VF_WINDOW_PARTS)
+    {
+        k->number[part] = k->off[part] = 0;
+        for (uint32_t i = (uint32_t)part; i < sights; i += VF_WINDOW_PARTS) {
+            k->number[part] += k->landmark_of[i] >= 0 && !k->off_sight[i];
+            k->off[part] += k->off_sight[i] != 0;
+        }
+    }
+    VF_ITEM_SYNC();
+    VF_PARTS(i, 1)
+    {
+        k->known = k->refused = 0;
+        for (int part = 0; part < VF_WINDOW_PARTS; part++) {
+            k->known += k->number[part];
+            k->refused += k->off[part];
+        }
+    }
+    VF_ITEM_SYNC();
+}
+
+/** Landmarks of all tracks of the newest frame that are none yet. Their host is this frame; at rest the keyframe made
+ *  during this rest, whose camera was at the same place: what this frame sees first is a sight of that one. */
+VF_FN void vf_window_found(struct vf_window *w, const struct vf_window_work *k, const struct vf_sight *sight,
+                           uint32_t sights)
+{
+    const int32_t host = w->rest.holds ? w->rest.host : w->newest;
+    VF_PARTS(i, (int)sights)
+    {
+        int rank = 0;
+        if (k->landmark_of[i] != -1) continue;
+        VF_UNROLL_16
+        for (int j = 0; j < i; j++) rank += k->landmark_of[j] == -1;
+        if (rank >= k->slots) continue;
+        struct vf_landmark *l = &w->landmark[k->order[rank]];
+        memset(l, 0, sizeof *l);
+        l->id = sight[i].id;
+        l->host = host;
+        l->inverse = vf_window_range_of(w, &sight[i]);
+        vf_landmark_in_time(&k->drift[host], sight[i].bearing, l->inverse, sight[i].late_s, l->bearing);
+        vf_window_sight_of(l, host, &sight[i]);
+        vf_rest_refer(l, &sight[i], w->slot[w->newest].t_ns);
+    }
+    VF_ITEM_SYNC();
+}
+
+#endif
