@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: laps kidnapped loops recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window batch nav start simulate window-speed orin faults flights speed size stack symbols asan asan-run clang configs archs emulate gpu-proof tsan
+.PHONY: laps kidnapped loops recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window batch nav start simulate window-speed orin faults flights speed size stack symbols asan asan-run asan-long asan-long-run clang configs archs emulate gpu-proof tsan
 .PHONY: mavlink
 .SECONDEXPANSION:
 .SECONDARY:
@@ -412,11 +412,16 @@ tsan: ## The port's thread under the thread sanitizer, with calls that hang
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/tsan SANITIZE=thread WERROR=1 $(BUILD)/tsan/fake/hang
 	$(BUILD)/tsan/fake/hang --quick
 
-asan: ## Tests and fuzzing under the address and undefined behaviour sanitizers
+asan: ## Tests and fuzzing under the address and undefined behaviour sanitizers, but for those that take minutes
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined WERROR=1 asan-run
+asan-long: ## Those that take minutes
+	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined WERROR=1 asan-long-run
 ASAN := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(MAPS:%=$(TEST)/%) $(TEST)/report_loops $(TOOLS:%=$(TEST)/%) $(FLYING:%=$(TEST)/%) $(BENCHED:%=$(TEST)/%) $(addprefix $(SMALL)/,init api info clock imu points partners prior fields invariance idle missing)
-asan-run: $(ASAN) $(SMALL)/fuzz $(BUILD)/replay $(BUILD)/companion
-	@for t in $(ASAN) '$(SMALL)/fuzz --seconds 30' '$(BUILD)/replay --frames 4 --quiet' '$(BUILD)/companion --source synthetic:160x120 --fast --frames 12 --link file:/dev/null'; do echo "== $$t"; $$t || exit 1; done
+ASAN_LONG := $(filter $(addprefix %/,clock imu invariance misread nav overlap rest scale start window),$(ASAN))
+asan-long-run: $(ASAN_LONG)
+	@for t in $^; do echo "== $$t"; $$t || exit 1; done
+asan-run: $(filter-out $(ASAN_LONG),$(ASAN)) $(SMALL)/fuzz $(BUILD)/replay $(BUILD)/companion
+	@for t in $(filter-out $(ASAN_LONG),$(ASAN)) '$(SMALL)/fuzz --seconds 30' '$(BUILD)/replay --frames 4 --quiet' '$(BUILD)/companion --source synthetic:160x120 --fast --frames 12 --link file:/dev/null'; do echo "== $$t"; $$t || exit 1; done
 
 clang: ## Everything built by clang, warnings as errors, and its digests; all stages, and the least config
 	+$(MAKE) -s CC=clang CUDA=0 BUILD=$(BUILD)/clang WERROR=1 all symbols $(BUILD)/clang/digest
