@@ -136,6 +136,13 @@ HAVE_YAML := $(call has,yaml.h,-lyaml)
 FORMATS   := $(if $(HAVE_PNG),-DHAVE_PNG) $(if $(HAVE_YAML),-DHAVE_YAML)
 FORMAT_LIBS := $(if $(HAVE_PNG),-lpng) $(if $(HAVE_YAML),-lyaml)
 
+# GStreamer for the companion's cameras, where it is installed for this compiler.
+GST_PARTS := gstreamer-app-1.0 gstreamer-video-1.0
+GST_FLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(GST_PARTS) 2>/dev/null))
+GST_LIBS  := $(shell pkg-config --libs $(GST_PARTS) 2>/dev/null)
+HAVE_GST  := $(if $(GST_LIBS),$(call has,gst/app/gstappsink.h,$(GST_FLAGS) $(GST_LIBS)))
+GST_LIBS  := $(if $(HAVE_GST),$(GST_LIBS))
+
 EXAMPLE := $(BUILD)/examples
 SHARED  := $(filter-out %/minimal.c %/replay.c %/latency.c,$(wildcard examples/*.c)) $(wildcard examples/recording/*.c)# of replay
 $(EXAMPLE)/%.o: EXTRA = $(FORMATS)
@@ -164,6 +171,8 @@ $(EXAMPLE)/companion/parts.a: $(COMPANION:%.c=$(BUILD)/%.o) $(EXAMPLE)/companion
 	@rm -f $@
 	$(AR) rcs $@ $^
 
+$(EXAMPLE)/companion/source_gst.o: EXTRA = $(if $(HAVE_GST),-DHAVE_GST $(GST_FLAGS))
+
 # Page of companion --view with its HTTP head, as an array.
 $(EXAMPLE)/companion/view_page.c: examples/companion/view.html
 	@mkdir -p $(@D)
@@ -187,7 +196,7 @@ $(BUILD)/hil-bench $(BUILD)/hil-board: $(BUILD)/hil-%: $(EXAMPLE)/hil/%.o $(EXAM
 
 $(BUILD)/companion: $(EXAMPLE)/companion/companion.o $(EXAMPLE)/companion/parts.a $(EXAMPLE)/parts.a $(LIB)
 	@echo "  LINK $@"
-	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
+	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) $(GST_LIBS) -lm $(LIBS)
 
 include src/install.mk
 include tests/tests.mk

@@ -308,7 +308,7 @@ vfront_status_t vfront_shutdown(vfront_t *vf);
  * Saves the keyframes that are remembered (VFRONT_MAP, tuning value `map`): copies them into the caller's buffer as an
  * image, which vfront_map_load() takes, in this run or another one, on any machine. The library reads and writes no
  * files. To be called between two frames, that is not while one is under way; changes nothing. The same frames give the
- * same bytes on every port and machine. It takes the time of a copy of the image, 20 ms for 512 keyframes, bounded by
+ * same bytes on every port and machine. 512 keyframes take 12 ms of one core of a server on the host port; bounded by
  * abandon_us.
  *
  * @param[out] buffer  Its content is undefined unless VFRONT_OK is returned.
@@ -1322,7 +1322,7 @@ typedef struct vfront_health {
 /** Every stage in run order: X(name). src/stages.def, in the same order, has the needs of each. */
 #define VFRONT_STAGE_LIST(X) \
     X(ingest) X(freeze) X(rectify) X(pyramid) X(scale) X(smooth) X(predict) X(track) X(detect) X(refill) X(select) X(bearing) \
-    X(describe) X(stereo) X(rows) X(match) X(partner) X(sight) X(window) X(place) X(overlap) X(ego) X(keyframe) X(loop) \
+    X(describe) X(stereo) X(rows) X(match) X(partner) X(sight) X(window) X(place) X(overlap) X(ego) X(keyframe) X(loop) X(map) \
     X(dense) X(stixel) X(report)
 
 /** Number of each stage, VFRONT_STAGE_ingest, VFRONT_STAGE_rectify..., to index vfront_timing_t.stage_us; and
@@ -1346,13 +1346,14 @@ typedef enum vfront_stage {
  *               y as above. Where such a state has to begin anew without readings, it does so at the position and the
  *               whole attitude of the last one
  *
- *   map         of loops and places found again, where there are any: they change T_map_odom and its own counter, never
- *   frame       the odometry frame, nor a counter of the two below. Without a map it is the odometry frame. A change of
- *               T_map_odom is a jump where it is beyond 3 of its deviations
+ *   map         of loops and places found again, where there are any: they change T_map_odom (vfront_map_t) and its own
+ *   frame       counter, never the odometry frame, nor a counter of the two below. Without a map it is the odometry
+ *               frame. A change of T_map_odom is a jump where it is beyond 3 of its deviations
  *
  *   nav.reset_counter       rises by one with each state that begins anew; so it does where readings come to a state
  *                           without gravity, once they tell which way is up: the state of the next frame is
  *                           VFRONT_NAV_GOOD, its position and yaw go on, roll, pitch and the axes of the velocity change
+ *   map.counter             rises by one with each jump of T_map_odom
  *   health.reset_counter    is of the path of motions and tracks, not of the state; vfront_reset() and a clock that is
  *                           set end both */
 
@@ -1493,6 +1494,39 @@ typedef struct vfront_loop_pair {
     uint16_t inlier;   /**< 1: it agrees with the pose. */
 } vfront_loop_pair_t;
 
+/** What is known of the place of the odometry frame in the map. */
+typedef enum vfront_map_state {
+    VFRONT_MAP_NONE = 0,    /**< There is no map: not wanted (tuning value `map`). All else is 0. */
+    VFRONT_MAP_GOOD = 1,    /**< The path of this frame is that with which the map began, or goes on from it, or a place
+                                 of the map was found again. */
+    VFRONT_MAP_LOST = 2,    /**< Nothing connects the path of this frame with the map, and no place of it was found yet:
+                                 T_map_odom is the last one, of no use for this path. */
+    VFRONT_MAP_NO_SCALE = 3 /**< One camera, and no state of the IMU: nothing tells lengths. There are keyframes, places
+                                 and loops, and no map of them: T_map_odom is the identity. */
+} vfront_map_state_t;
+
+/** Pose of camera 0 in the odometry frame, and of that in the frame of the map: x_map = R(q_map_odom) x_odom +
+ *  t_map_odom_m. The odometry frame is that of `nav`; without a state of the IMU it has the axes of camera 0 (of
+ *  vfront_info_t.seen) in the frame in which the path began, and metric motions add up in it. The frame of the map is
+ *  the odometry frame of the first path, or that of the first state of the IMU that goes on from it. T_map_odom changes
+ *  with frames whose number is a multiple of 24, by loops of at least 25 frames before; and at once where a path that
+ *  was lost is found. With one camera and an IMU loops have no length, and correct nothing. */
+typedef struct vfront_map {
+    double position_m[3];   /**< Position of camera 0 in the odometry frame [m]. */
+    double q_odom_cam[4];   /**< Its attitude, unit quaternion w x y z: from its axes to those of the odometry frame. */
+    double t_map_odom_m[3]; /**< Origin of the odometry frame in the map [m]. */
+    double q_map_odom[4];   /**< Unit quaternion w x y z: from axes of the odometry frame to those of the map. Where both
+                                 have z up, a turn about z. */
+    double sigma_m;         /**< Standard deviation of the last keyframe's position in the map when T_map_odom was told, of
+                                 each axis: along the way that knows it best [m]. 0: not VFRONT_MAP_GOOD. */
+    double sigma_rad;       /**< The same of its yaw, or of its attitude about each axis [rad]. */
+    uint32_t state;         /**< vfront_map_state_t. */
+    uint32_t counter;       /**< Jumps of T_map_odom since vfront_init() or vfront_reset(): places found again, and
+                                 changes by more than 3 deviations at the position of camera 0. */
+    uint32_t nodes;         /**< Keyframes in the pose graph. */
+    uint32_t loops;         /**< Loops in it, at most one that ends in each keyframe. */
+} vfront_map_t;
+
 /** Times of a step. With health.reset_counter the only part of a result that may differ between two equal runs, and
  *  that vfront_digest() leaves out. */
 typedef struct vfront_timing {
@@ -1551,6 +1585,7 @@ struct vfront_result {
     vfront_match_t matches[VFRONT_KEYPOINTS]; /**< By rising keypoint; every `before` at most once. */
 #endif
 #if VFRONT_MAP
+    vfront_map_t map;                                 /**< Place of the odometry frame in the map. */
     vfront_loop_t loops[VFRONT_LOOPS];                /**< The likeliest keyframe first. */
     vfront_loop_pair_t loop_pairs[VFRONT_LOOP_PAIRS]; /**< Of one of them, by rising distance. */
 #endif
@@ -1659,7 +1694,7 @@ struct vfront_info {
  *  The library checks at compile time that its real layout fits. */
 #define VFRONT_BLOCK_BYTES \
     (65536u + 56u * VFRONT_IMU_SAMPLES + VFRONT_WINDOW * (458752u + 56u * VFRONT_IMU_SAMPLES + VFRONT_HOST * 2555904u) + \
-     1ull * VFRONT_MAP * VFRONT_HOST * (589824u + 16384u * VFRONT_KEYFRAMES) + \
+     1ull * VFRONT_MAP * VFRONT_HOST * (589824u + 17408u * VFRONT_KEYFRAMES) + \
      1ull * VFRONT_HOST * \
          (VFRONT_CAMERAS * (VFRONT_CAMERA_BYTES + VFRONT_GRID_BYTES + VFRONT_POINT_BYTES * VFRONT_KEYPOINTS) + \
           VFRONT_PARTNER_BYTES * VFRONT_KEYPOINTS + VFRONT_STEREO * 98304u + VFRONT_EGO_BYTES + \
@@ -1678,7 +1713,7 @@ struct vfront {
     X(vfront_status_t) X(vfront_camera_t) X(vfront_imu_t) X(vfront_imu_noise_t) X(vfront_rig_t) \
     X(vfront_tuning_t) X(vfront_tuning_entry_t) X(vfront_gyro_t) X(vfront_picture_t) X(vfront_frame_t) X(vfront_track_t) X(vfront_lost_t) X(vfront_keypoint_t) \
     X(vfront_descriptor_t) X(vfront_depth_t) X(vfront_match_t) X(vfront_motion_t) X(vfront_prediction_t) \
-    X(vfront_disparity_t) X(vfront_stixel_t) X(vfront_road_t) X(vfront_health_t) X(vfront_nav_t) X(vfront_loop_t) X(vfront_loop_pair_t) X(vfront_timing_t) \
+    X(vfront_disparity_t) X(vfront_stixel_t) X(vfront_road_t) X(vfront_health_t) X(vfront_nav_t) X(vfront_loop_t) X(vfront_loop_pair_t) X(vfront_map_t) X(vfront_timing_t) \
     X(vfront_result_t) X(vfront_info_t) X(vfront_t)
 
 /** Initialisers of a vfront_value_t[]: all that application and library must agree on, causes before consequences. */

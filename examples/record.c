@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "loops.h"
+#include "map_plot.h"
 #include "motion.h"
 
 #define PATH_BYTES 4200
@@ -506,6 +507,12 @@ static void loop_header(FILE *f, int32_t cameras)
 
 static void loop_rows(FILE *f, const struct frame_data *s) { loops_rows(f, s->result); }
 
+static void map_rows(FILE *f, const struct frame_data *s)
+{
+    pose_t pose;
+    if (map_pose(s->result, &pose)) trajectory_write_tum(f, s->result->t_ns, &pose);
+}
+
 static void digest_rows(FILE *f, const struct frame_data *s)
 {
     const vfront_result_t *r = s->result;
@@ -550,6 +557,8 @@ static const struct output_file {
     {"trajectory_state.txt", no_header, state_trajectory_rows, RECORD_STATE},
     {"truth_state.txt", no_header, state_truth_rows, RECORD_STATE | RECORD_TRUTH},
     {"loops.csv", loop_header, loop_rows, RECORD_LOOPS},
+    {"trajectory_map.txt", no_header, map_rows, RECORD_LOOPS},
+    {"map.svg", NULL, NULL, 0},    /* written after the run: map_plot.h */
     {"path.svg", NULL, NULL, 0},   /* written after the run: plot.h */
     {"state.svg", NULL, NULL, 0},  /* likewise: state_plot.h */
     {"faults.csv", NULL, NULL, 0}, /* written frame by frame of the input: fault_log.h */

@@ -19,6 +19,7 @@
 #include "gyro_queue.h"
 #include "loop_overlay.h"
 #include "map_file.h"
+#include "map_plot.h"
 #include "message.h"
 #include "motion.h"
 #include "options.h"
@@ -53,6 +54,7 @@ struct run {
     motion_t motion;
     int has_states; /* 1: states are asked for */
     states_t states;
+    map_plot_t map; /* empty: there is none */
     struct summary summary;
     fault_script_t script;      /* of --fault */
     fault_injector_t *injector; /* NULL: no faults */
@@ -213,6 +215,8 @@ static int take(struct run *run, uint32_t index, const vfront_frame_t *frame, co
         return message(EXIT_FAILED, "no memory for the path of %" PRIu32 " frames", index);
     if (!take_state(run, index, result))
         return message(EXIT_FAILED, "no memory for the states of %" PRIu32 " frames", index);
+    if (VFRONT_MAP && run->options->tuning.map && !map_plot_add(&run->map, result))
+        return message(EXIT_FAILED, "no memory for the map of %" PRIu32 " frames", index);
     if (run->has_states) correction_add(&run->states.corrections, &dataset_rig(run->dataset)->imu, frame, result);
     const state_frame_t *state = run->has_states ? state_last(&run->states) : NULL;
     if (run->record) error = record_frame(run->record, result, motion_last(&run->motion), state);
@@ -458,6 +462,7 @@ static int close_run(struct run *run, int code)
     vfront_shutdown(&vf);
     trajectory_free(&run->motion.trajectory);
     state_free(&run->states);
+    map_plot_free(&run->map);
     summary_free(&run->summary);
     if ((fflush(stdout) || ferror(stdout)) && code == CONTINUE)
         code = message(EXIT_FAILED, "standard output: %s", strerror(errno));
@@ -488,6 +493,19 @@ static int draw_states(const struct run *run)
     snprintf(title, sizeof title, "%.80s (%s), %" PRIu32 " of %" PRIu32 " frames with a state", o->dataset,
              dataset_kind(run->dataset), run->states.with_state, run->states.count);
     const char *error = state_plot(path, title, &run->states);
+    return error ? message(EXIT_FAILED, "%s", error) : CONTINUE;
+}
+
+/** Plot of the map, after the last frame. */
+static int draw_map(const struct run *run)
+{
+    const struct options *o = run->options;
+    char path[4400], title[240];
+    if (!o->out || !run->map.count) return CONTINUE;
+    snprintf(path, sizeof path, "%s/map.svg", o->out);
+    snprintf(title, sizeof title, "%.80s (%s), %" PRIu32 " frames", o->dataset, dataset_kind(run->dataset),
+             run->map.count);
+    const char *error = map_plot_write(path, title, &run->map);
     return error ? message(EXIT_FAILED, "%s", error) : CONTINUE;
 }
 
@@ -522,8 +540,8 @@ static int report(struct run *run)
                   compared ? &accuracy : NULL);
     check_print(&run->check);
     say_unfollowed(run);
-    const int path = draw_path(run), states = draw_states(run);
-    return path == CONTINUE ? states : path;
+    const int path = draw_path(run), states = draw_states(run), map = draw_map(run);
+    return path != CONTINUE ? path : states != CONTINUE ? states : map;
 }
 
 int main(int count, char **word)

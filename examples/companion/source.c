@@ -24,7 +24,9 @@ const char *source_fail(const char *format, ...)
 /** Kind by the word before the colon; all else is a data set. */
 static const source_kind_t *kind_of(const char *where)
 {
-    return strncmp(where, "v4l2:", 5) == 0 ? &source_v4l2 : &source_dataset;
+    return strncmp(where, "v4l2:", 5) == 0  ? &source_v4l2
+           : strncmp(where, "gst:", 4) == 0 ? &source_gst
+                                            : &source_dataset;
 }
 
 const char *source_open(source_t **source, const source_settings_t *settings)

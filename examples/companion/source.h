@@ -5,6 +5,7 @@
  *                         that their stamps say, shifted to the machine's clock, or as fast as they are asked for;
  *                         their time is then that of the companion's clock
  *   v4l2:A[,B]            video devices, by number or path
+ *   gst:PIPELINE          a GStreamer pipeline that ends in appsinks
  *
  * A function that can fail returns NULL, or a one-line message, valid until the next call.
  */

@@ -19,7 +19,7 @@ typedef struct source_kind {
     uint64_t (*skipped)(const void *of);
 } source_kind_t;
 
-extern const source_kind_t source_dataset, source_v4l2;
+extern const source_kind_t source_dataset, source_v4l2, source_gst;
 
 /** Formats the message of a failed function. */
 __attribute__((format(printf, 1, 2))) const char *source_fail(const char *format, ...);

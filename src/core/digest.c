@@ -188,6 +188,14 @@ static uint64_t mix_match(uint64_t d, const vfront_match_t *m)
 #endif
 
 #if VFRONT_MAP
+static uint64_t mix_map(uint64_t d, const vfront_map_t *m)
+{
+    d = mix_doubles(mix_doubles(d, m->position_m, 3), m->q_odom_cam, 4);
+    d = mix_doubles(mix_doubles(d, m->t_map_odom_m, 3), m->q_map_odom, 4);
+    d = mix_doubles(mix_doubles(d, &m->sigma_m, 1), &m->sigma_rad, 1);
+    return mix_number(mix_number(mix_number(mix_number(d, m->state, 4), m->counter, 4), m->nodes, 4), m->loops, 4);
+}
+
 static uint64_t mix_loop(uint64_t d, const vfront_loop_t *l)
 {
     d = mix_number(mix_number(mix_number(mix_number(d, l->frame, 8), l->t_ns, 8), l->state, 4), l->kind, 4);
@@ -212,7 +220,7 @@ static uint64_t mix_loops(uint64_t d, const vfront_result_t *r)
         d = mix_number(mix_number(mix_number(mix_number(d, p->keypoint, 2), p->before, 2), p->distance, 2), p->inlier,
                        2);
     }
-    return d;
+    return mix_map(d, &r->map);
 }
 #endif
 

@@ -30,7 +30,7 @@ static uint32_t active_stages(const struct vf_geometry *g, const vfront_tuning_t
     if (partner) active |= VF_BIT(partner);
     if (window) active |= VF_BIT(sight) | VF_BIT(window);
     if (ego) active |= VF_BIT(ego);
-    if (map) active |= VF_BIT(place) | VF_BIT(overlap) | VF_BIT(keyframe) | VF_BIT(loop);
+    if (map) active |= VF_BIT(place) | VF_BIT(overlap) | VF_BIT(keyframe) | VF_BIT(loop) | VF_BIT(map);
     if (t->dense) active |= VF_BIT(dense);
     if (t->dense && t->stixel) active |= VF_BIT(stixel);
     return active;

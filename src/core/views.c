@@ -79,6 +79,7 @@ static void look_at_stixels(struct vf_report_view *v, const struct vf_step *s)
 #define MORE_overlap (void)0
 #define MORE_keyframe (void)0
 #define MORE_loop (void)0
+#define MORE_map (void)0
 #define MORE_ego (void)0 /* what cuBLAS needs is the CUDA port's to fill in */
 #define MORE_dense PICTURES, MASKS, v->scratch = &s->memory->dense_scratch, v->copy = s->pinned->dense
 #define MORE_stixel PICTURES, v->scratch = &s->memory->stixel_scratch

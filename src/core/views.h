@@ -21,6 +21,7 @@
 #include "image/smooth.h"
 #include "map/keyframe.h"
 #include "map/loop.h"
+#include "map/map.h"
 #include "map/overlap.h"
 #include "map/place.h"
 #include "result/report.h"

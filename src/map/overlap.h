@@ -3,7 +3,7 @@
  *
  * In      key points of this frame with bearings, descriptors and distances; candidates (place); the ring of keyframes
  * Out     for each candidate: correspondences, pose of this frame relative to it with covariance, inliers, and whether
- *         they are enough, spread over both pictures, and the rotation sure; a copy of its head
+ *         they are enough, spread over both pictures, and the pose sure; a copy of its head
  * Rule    a correspondence is a point of the keyframe and a key point of this frame that are each other's nearest by
  *         Hamming distance, with a ratio test against the second best key point elsewhere. (Against the few points that
  *         place takes of this frame there are half as many: the best corner of a cell is not always the same.) With two
@@ -63,6 +63,9 @@
 
 /** Largest standard deviation of the rotation of an overlap, all axes together [rad]: 1 degree. */
 #define VF_OVERLAP_SURE_RAD 0.0175f
+
+/** The same of the translation, where it has a length [m]: a quarter of what makes a loop wrong. */
+#define VF_OVERLAP_SURE_M 0.04f
 
 /** Standard deviations of what is the same for all points of a picture, lens and shutter: of the rotation about each
  *  axis [rad], and through it of the translation. */
@@ -468,6 +471,9 @@ VF_FN void vf_overlap_conclude(struct vf_overlap_work *w, int kind, struct vf_ov
     const float *P = f->covariance,
                 turn_variance = P[vf_motion_diagonal(3)] + P[vf_motion_diagonal(4)] + P[vf_motion_diagonal(5)];
     f->enough = f->enough && turn_variance <= VF_OVERLAP_SURE_RAD * VF_OVERLAP_SURE_RAD;
+    if (kind == VF_METRIC)
+        f->enough = f->enough && P[vf_motion_diagonal(0)] + P[vf_motion_diagonal(1)] + P[vf_motion_diagonal(2)] <=
+                                     VF_OVERLAP_SURE_M * VF_OVERLAP_SURE_M;
 }
 
 /** Pose of candidate c: one block. */

@@ -50,7 +50,7 @@
 #define VF_CARRY_WINDOW(X)
 #endif
 #if VFRONT_MAP
-#define VF_CARRY_MAP(X) X(place, set, , KEYED) X(keyframe, now, , ALL) X(loop, recent, , ALL)
+#define VF_CARRY_MAP(X) X(place, set, , KEYED) X(keyframe, now, , ALL) X(loop, recent, , ALL) X(map, state, , ALL)
 #else
 #define VF_CARRY_MAP(X)
 #endif

@@ -32,7 +32,7 @@
 #include "geometry/rows.h"
 #include "geometry/stereo.h"
 #include "tracking/partner.h"
-#include "map/loop.h"
+#include "map/map.h"
 #include "state/window.h"
 #include "tracking/track.h"
 
@@ -82,7 +82,7 @@ struct vf_carry_mirror;
 /* clang-format off */
 #define VF_READS_report(X)                                                                                             \
     X(ingest) X(freeze) X(pyramid) X(predict) X(track) X(detect) X(refill) X(select) X(bearing) X(describe) X(stereo)  \
-    X(rows) X(match) X(partner) X(window) X(place) X(overlap) X(ego) X(keyframe) X(loop) X(dense) X(stixel)
+    X(rows) X(match) X(partner) X(window) X(place) X(overlap) X(ego) X(keyframe) X(loop) X(map) X(dense) X(stixel)
 #define VF_BEFORE_report(X)
 #define VF_GEOMETRY_report(X)                                                                                          \
     X(cameras) X(level) X(step_q16) X(cells_x) X(cells) X(groups) X(group_first) X(calibrated) X(nodes_x) X(active)
@@ -342,7 +342,7 @@ VF_FN vfront_health_t vf_report_health(const struct vf_report_view *s, const str
     return h;
 }
 
-/** Counts of keyframes and loops into the result. */
+/** Counts of keyframes and loops, and the map, into the result. */
 VF_FN void vf_report_loops(const struct vf_report_view *s, vfront_result_t *out)
 {
     const struct vf_loop_counts counts = vf_loop_count(s->loop, s->keyframe, s->overlap, s->geometry.active, s->parity);
@@ -352,6 +352,9 @@ VF_FN void vf_report_loops(const struct vf_report_view *s, vfront_result_t *out)
     out->loop_pairs_count = counts.pairs;
     out->loop_pairs_of = counts.of;
     out->reserved = 0;
+#if VFRONT_MAP
+    vf_map_result(s->map, s->keyframe, s->geometry.active, s->parity, &out->map);
+#endif
 }
 
 /** Nearest obstacle in a direction as the result has it [cm]. */

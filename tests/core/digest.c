@@ -242,6 +242,25 @@ static void tune(vfront_tuning_t *t, const char *text)
         if (vfront_tuning_set(t, name, value)) exit(2);
 }
 
+/** Bytes of the map after a flight; loaded and saved again they are the same. */
+static void save(const struct flight *f, const vfront_rig_t *rig, const vfront_tuning_t *t, vfront_port_t port,
+                 char *line, size_t bytes)
+{
+    static uint8_t image[2][VFRONT_MAP_BYTES];
+    size_t used[2] = {0, 0};
+    uint64_t digest = 0xcbf29ce484222325ull;
+    vfront_status_t status = vfront_map_save(&vf, image[0], sizeof image[0], &used[0]);
+    vfront_shutdown(&vf);
+    if (!status) status = vfront_init(&vf, rig, t, port);
+    if (!status) status = vfront_map_load(&vf, image[0], used[0]);
+    if (!status) status = vfront_map_save(&vf, image[1], sizeof image[1], &used[1]);
+    for (size_t i = 0; i < used[0]; i++) digest = (digest ^ image[0][i]) * 0x100000001b3ull;
+    snprintf(line, bytes, "%s map %016llx %u %s", f->name, (unsigned long long)digest, (unsigned)used[0],
+             status                                                       ? vfront_status_name(status)
+             : used[0] == used[1] && !memcmp(image[0], image[1], used[0]) ? "again"
+                                                                          : "other bytes");
+}
+
 static void fly(const struct flight *f, vfront_port_t port, char (*line)[80], int *lines)
 {
     vfront_tuning_t t;
@@ -266,6 +285,7 @@ static void fly(const struct flight *f, vfront_port_t port, char (*line)[80], in
         printf("digest: %s: %s: %s\n", f->name, vfront_status_name(status), vfront_detail(&vf));
         exit(1);
     }
+    if (f->with & MAP && *lines < LINES) save(f, &rig, &t, port, line[(*lines)++], sizeof *line);
     vfront_shutdown(&vf);
 }
 

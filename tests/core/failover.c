@@ -461,7 +461,7 @@ static void fly_with_map(uint64_t load, uint64_t at)
 {
     int on_host = 0;
     start(VFRONT_PORT_CUDA);
-    for (uint64_t i = 0; i < 11; i++) {
+    for (uint64_t i = 0; i < (quick ? 6 : 11); i++) {
         if (i == load) {
             assert_int_equal(vfront_map_load(&pair_vf, image, length), VFRONT_OK);
             assert_int_equal(vfront_map_load(&pair_twin, image, length), VFRONT_OK);
@@ -487,8 +487,9 @@ static void with_map(void **state)
     static const enum call call[] = {COPY, SYNCHRONIZE};
     airborne = 1;
     make_map();
-    for (uint64_t load = 0; load < 6; load += quick ? 5 : 1)
-        for (uint64_t at = load ? load - 1 : 0; at < load + 3; at += quick ? 3 : 1) fly_with_map(load, at);
+    if (quick) fly_with_map(2, 2);
+    for (uint64_t load = 0; load < 6 && !quick; load++)
+        for (uint64_t at = load ? load - 1 : 0; at < load + 3; at++) fly_with_map(load, at);
     for (int way = 0; way < 8 && !quick; way++) {
         brief = way & 1;
         start(VFRONT_PORT_CUDA);

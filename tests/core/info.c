@@ -175,7 +175,7 @@ static void times_with(const vfront_tuning_t *t, uint32_t left_out)
 static void times_of_stages(void **state)
 {
     (void)state;
-    const uint32_t map = BIT(place) | BIT(overlap) | BIT(keyframe) | BIT(loop),
+    const uint32_t map = BIT(place) | BIT(overlap) | BIT(keyframe) | BIT(loop) | BIT(map),
                    more = BIT(dense) | BIT(stixel) | BIT(rectify) | BIT(sight) | BIT(window) | map,
                    partners = BIT(stereo) | BIT(rows) | BIT(match), tracks = BIT(track) | BIT(refill) | BIT(partner);
     vfront_tuning_t t;

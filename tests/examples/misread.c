@@ -200,10 +200,18 @@ static struct flown fly(fault *of, int from, int to, uint32_t bit)
     return f;
 }
 
+/** Sanitizers look at memory: flights that differ in numbers alone are left out, a minute each. */
+#ifdef __SANITIZE_ADDRESS__
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
 /** Readings that are right are not named. */
 static void right_ones(void **state)
 {
     (void)state;
+    if (SANITIZED) skip();
     const struct flown f = fly(none, FRAMES, FRAMES, 0);
     assert_true(f.first >= 3 && f.first < 20 && f.others == 0 && f.late_us == 0 && f.worst < 4);
 }
@@ -233,6 +241,7 @@ static void axes_and_degrees(void **state)
 static void from_the_start(void **state)
 {
     (void)state;
+    if (SANITIZED) skip();
     const struct flown f = fly(turned, 0, FRAMES, VFRONT_IMU_AXES);
     assert_true(f.named > 0 && f.named < 80 && !(f.seen & BY_READINGS));
 }
@@ -241,6 +250,7 @@ static void from_the_start(void **state)
 static void of_another_time(void **state)
 {
     (void)state;
+    if (SANITIZED) skip();
     const struct flown f = fly(late, 0, FRAMES, VFRONT_IMU_CLOCK);
     assert_true(f.named > 0 && f.named < 80 && !(f.seen & BY_READINGS));
     assert_true(f.late_us > 85000 && f.late_us < 115000);

@@ -30,6 +30,8 @@ struct map_flight {
     uint32_t lap;             /* frames of a lap */
     uint32_t flips;           /* bits of 256 in which a descriptor differs from frame to frame */
     uint32_t changed_percent; /* of the landmarks: they look otherwise from now on */
+    double yaw_drift_rad;     /* of the state of the IMU, in each frame */
+    int cut;                  /* 1: the motion from the frame before is not known */
 };
 
 static inline double map_real(double least, double most)
@@ -105,7 +107,7 @@ static inline void map_geometry(struct vf_step *step, enum map_kind kind, struct
     g->level[0][0].height = MAP_HEIGHT;
     for (int i = 0; i < 8; i++) g->step_q16[i] = (uint32_t)(65536.0 * pow(1.2, i));
     g->active = VF_BIT(ingest) | VF_BIT(freeze) | VF_BIT(place) | VF_BIT(overlap) | VF_BIT(keyframe) | VF_BIT(loop) |
-                VF_BIT(ego);
+                VF_BIT(map) | VF_BIT(ego);
     if (kind == MAP_STEREO || kind == MAP_NAV || kind == MAP_NONSENSE) g->active |= VF_BIT(stereo);
     if (kind == MAP_NAV) g->active |= VF_BIT(window);
 }
@@ -191,11 +193,14 @@ static inline void map_move(struct map_flight *f, struct vf_memory *m, const dou
     metric->state = f->frame ? VFRONT_MOTION_GOOD : VFRONT_MOTION_NONE;
     *relative = *metric;
     vf_unit(relative->t);
-    if (f->kind == MAP_ONE_CAMERA) metric->state = VFRONT_MOTION_NONE;
+    if (f->kind == MAP_ONE_CAMERA || f->cut) metric->state = VFRONT_MOTION_NONE;
+    if (f->cut) relative->state = VFRONT_MOTION_NONE;
 #if VFRONT_WINDOW
     if (f->kind == MAP_NAV) {
         const double half = 0.5 * (6.283185307179586 * (double)f->frame / f->lap + 0.6 +
-                                   0.1 * sin(2.3 * (double)f->frame / f->lap));
+                                   0.1 * sin(2.3 * (double)f->frame / f->lap) + f->yaw_drift_rad * (double)f->frame);
+        const double c = cos(f->yaw_drift_rad * (double)f->frame), s = sin(f->yaw_drift_rad * (double)f->frame),
+                     at[3] = {c * p[0] - s * p[1], s * p[0] + c * p[1], p[2]};
         const int32_t parity = (int32_t)(f->frame % 2);
         struct vf_window *w2 = &m->window.window[parity];
         vfront_nav_t *nav = &m->window.nav;
@@ -203,7 +208,7 @@ static inline void map_move(struct map_flight *f, struct vf_memory *m, const dou
         m->window.given.command = f->frame == 0 ? VF_WINDOW_NONE : f->frame == 1 ? VF_WINDOW_BEGIN : VF_WINDOW_GO_ON;
         memset(nav, 0, sizeof *nav);
         memcpy(w2->mount, mount, sizeof mount);
-        for (int k = 0; k < 3; k++) nav->position_m[k] = p[k] + 0.02 * map_normal();
+        for (int k = 0; k < 3; k++) nav->position_m[k] = at[k] + 0.02 * map_normal();
         nav->q_odom_imu[0] = cos(half), nav->q_odom_imu[3] = sin(half);
         for (int k = 0; k < 6; k++) nav->covariance[vf_nav_index(k, k)] = k < 3 ? 4e-4 : 1e-5;
     }
@@ -250,10 +255,12 @@ static inline void map_stages(struct vf_step *step)
     vf_overlap_look(&v.overlap, step);
     vf_keyframe_look(&v.keyframe, step);
     vf_loop_look(&v.loop, step);
+    vf_map_look(&v.map, step);
     vf_place_host(&v.place);
     vf_overlap_host(&v.overlap);
     vf_keyframe_host(&v.keyframe);
     vf_loop_host(&v.loop);
+    vf_map_host(&v.map);
 }
 
 /** After the stages of a frame: on to the next one. */

@@ -177,9 +177,38 @@ static void other_places(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/** Landmarks so far away that distances say little: no overlap whose place is not known by 40 mm. */
+static void unsure(void **state)
+{
+    int refused = 0;
+    (void)state;
+    shake(85);
+    memset(&memory, 0, sizeof memory);
+    map_begin(&flight, MAP_STEREO);
+    flight.lap = 80;
+    for (int i = 0; i < MAP_LANDMARKS; i++)
+        for (int k = 0; k < 3; k++) flight.landmark[i].at[k] *= 2.0;
+    map_geometry(&step, flight.kind, &memory);
+    for (int frame = 0; frame < 110; frame++) {
+        map_frame(&flight, &step);
+        map_stages(&step);
+        for (int c = 0; c < VF_PLACE_CANDIDATES; c++) {
+            const struct vf_overlap_found *f = &memory.overlap.found[c];
+            const double sigma_m = sqrt((double)(f->covariance[0] + f->covariance[6] + f->covariance[11]));
+            if (!memory.overlap.head[c].used || f->inliers < VF_OVERLAP_INLIERS) continue;
+            if (f->enough && sigma_m > 0.0401) fail_msg("frame %d: an overlap by %g m", frame, sigma_m);
+            refused += !f->enough && sigma_m > 0.04;
+        }
+        map_next(&flight);
+    }
+    print_message("far away: %d overlaps refused\n", refused);
+    assert_true(refused > 20);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(poses), cmocka_unit_test(other_places)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(poses), cmocka_unit_test(other_places),
+                                       cmocka_unit_test(unsure)};
     return cmocka_run_group_tests_name("overlap", tests, NULL, NULL);
 }
 

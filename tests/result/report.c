@@ -468,6 +468,43 @@ static void motions(void **state)
 }
 
 #if VFRONT_MAP
+/** A state of the map; i: number of the case. */
+static void draw_map(int i)
+{
+    struct vf_map_state *m = &memory.map.state[step.parity];
+    scribble(&m->told, sizeof m->told);
+    scribble(&memory.map.state[step.parity ^ 1].told, sizeof m->told); /* of no account */
+    scribble(&memory.keyframe.now[step.parity].pose, sizeof memory.keyframe.now[step.parity].pose);
+    m->metric = i % 5 > 0;
+    m->placed = i % 2 > 0;
+    m->counter = 7u + (uint32_t)i;
+    m->count = 100u + (uint32_t)i;
+    m->loops = 50u + (uint32_t)i;
+    m->told_m2 = 0.25;
+    m->told_rad2 = 0.0625;
+}
+
+static void map_told(uint32_t active)
+{
+    const vfront_map_t none = {.state = VFRONT_MAP_NONE}, *r = &result()->map;
+    const struct vf_map_state *m = &memory.map.state[step.parity];
+    const struct vf_path_pose *pose = &memory.keyframe.now[step.parity].pose;
+    if (!active) {
+        assert_memory_equal(r, &none, sizeof none);
+        return;
+    }
+    assert_memory_equal(r->position_m, pose->position_m, sizeof r->position_m);
+    assert_memory_equal(r->q_odom_cam, pose->q_path_cam, sizeof r->q_odom_cam);
+    assert_memory_equal(r->t_map_odom_m, m->told.p, sizeof r->t_map_odom_m);
+    assert_memory_equal(r->q_map_odom, m->told.q, sizeof r->q_map_odom);
+    assert_int_equal(r->state, !m->metric ? VFRONT_MAP_NO_SCALE : m->placed ? VFRONT_MAP_GOOD : VFRONT_MAP_LOST);
+    assert_true(r->sigma_m == (r->state == VFRONT_MAP_GOOD ? 0.5 : 0.0));
+    assert_true(r->sigma_rad == (r->state == VFRONT_MAP_GOOD ? 0.25 : 0.0));
+    assert_int_equal(r->counter, m->counter);
+    assert_int_equal(r->nodes, m->count);
+    assert_int_equal(r->loops, m->loops);
+}
+
 /** Keyframes, loops and the correspondences of the loop that is shown; none of stages that are not part of the step. */
 static void loops(void **state)
 {
@@ -486,6 +523,7 @@ static void loops(void **state)
         memory.keyframe.now[step.parity].due = (uint32_t)i & 1;
         memory.keyframe.now[step.parity].count = keyframes;
         memory.keyframe.now[step.parity ^ 1].count = 1000; /* of no account */
+        draw_map(i);
         uint32_t pairs = 0;
         for (int k = 0; k < VFRONT_LOOPS; k++) {
             struct vf_overlap_work *w = &memory.overlap.work[k];
@@ -502,6 +540,7 @@ static void loops(void **state)
         assert_int_equal(result()->loop_pairs_count, active * pairs);
         assert_int_equal(result()->loop_pairs_of, active && of ? shown : 0);
         assert_int_equal(result()->reserved, 0);
+        map_told(active);
         if (!active) continue;
         assert_memory_equal(result()->loops, memory.loop.loop, count * sizeof(vfront_loop_t));
         if (of) assert_memory_equal(result()->loop_pairs, of->told, pairs * sizeof(vfront_loop_pair_t));

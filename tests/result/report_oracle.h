@@ -126,9 +126,6 @@ static int is_exempt_match(size_t at)
     if (BEYOND(matches, sample.matches_count)) return 1;
 #endif
 #if VFRONT_MAP
-    const size_t unused = offsetof(vfront_result_t, loops) + offsetof(vfront_loop_t, reserved);
-    for (uint32_t i = 0; i < sample.loops_count; i++)
-        if (at - unused - i * sizeof *sample.loops < sizeof sample.loops->reserved) return 1;
     if (BEYOND(loops, sample.loops_count) || BEYOND(loop_pairs, sample.loop_pairs_count)) return 1;
 #endif
     return at >= end_of_fields();
@@ -328,6 +325,13 @@ static void put_motion(const vfront_motion_t *m)
 }
 
 #if VFRONT_MAP
+static void put_double(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    put(bits, 8);
+}
+
 static void put_loops(void)
 {
     if (!sample.keyframes_count) return;
@@ -339,6 +343,7 @@ static void put_loops(void)
         put(l->frame, 8);
         put(l->t_ns, 8);
         for (int i = 0; i < 5; i++) put(number[i], 4);
+        if (l->loaded) put(l->loaded, 4);
         put_float(l->parallax_rad);
         for (int i = 0; i < 9; i++) put_float(l->R[i]);
         for (int i = 0; i < 3; i++) put_float(l->t[i]);
@@ -352,6 +357,15 @@ static void put_loops(void)
         put(p->distance, 2);
         put(p->inlier, 2);
     }
+    const vfront_map_t *m = &sample.map;
+    const uint32_t number[] = {m->state, m->counter, m->nodes, m->loops};
+    for (int i = 0; i < 3; i++) put_double(m->position_m[i]);
+    for (int i = 0; i < 4; i++) put_double(m->q_odom_cam[i]);
+    for (int i = 0; i < 3; i++) put_double(m->t_map_odom_m[i]);
+    for (int i = 0; i < 4; i++) put_double(m->q_map_odom[i]);
+    put_double(m->sigma_m);
+    put_double(m->sigma_rad);
+    for (int i = 0; i < 4; i++) put(number[i], 4);
 }
 #endif
 

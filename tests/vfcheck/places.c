@@ -69,6 +69,7 @@ static const char *difference(void)
     DOWN(overlap)
     DOWN(keyframe)
     DOWN(loop)
+    DOWN(map)
 #undef DOWN
     return NULL;
 }
@@ -83,10 +84,12 @@ static const char *step_both(struct map_flight *f)
     vf_overlap_host(&a->overlap);
     vf_keyframe_host(&a->keyframe);
     vf_loop_host(&a->loop);
+    vf_map_host(&a->map);
     CUDA(vf_place_cuda(&b->place, stream));
     CUDA(vf_overlap_cuda(&b->overlap, stream));
     CUDA(vf_keyframe_cuda(&b->keyframe, stream));
     CUDA(vf_loop_cuda(&b->loop, stream));
+    CUDA(vf_map_cuda(&b->map, stream));
     CUDA(cudaStreamSynchronize(stream));
     map_next(f);
     return difference();

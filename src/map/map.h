@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: MIT */
+/* map: pose graph over the keyframes of the ring, and T_map_odom.
+ *
+ * In      pose of the frame along its path, the ring of keyframes and what comes into it (keyframe); loops of the step
+ *         (loop) with their poses (overlap) and keyframes (place); motion of the frame (ego); whether the state of the
+ *         IMU knows gravity (window)
+ * Out     state of the map, by parity (map_state.h); T_map_odom of the result
+ * Rule    nodes are the keyframes, edges what their path says of those that follow each other, and accepted loops, one
+ *         that ends in each keyframe. Each frame does one Gauss-Newton step over the whole graph (map_graph.h): a fixed
+ *         share. Frames whose number is a multiple of VF_MAP_TURN end a turn: T_map_odom becomes what the graph has by
+ *         then, and loops that came during the turn become edges, for the next turn. So a loop is in the result after
+ *         VF_MAP_TURN + 1 to 2 VF_MAP_TURN frames, whatever it took to compute.
+ *         The frame of the map is the odometry frame of the first path; once a state of the IMU has z up, that of this
+ *         state, and yaw and position alone are corrected. Where one path goes over into the next one and the metric
+ *         motion is known, so does its place in the map. Else the new path is lost: T_map_odom stays as it was, until
+ *         a loop with a keyframe that is placed is accepted, which at once tells where the path lies, with all its
+ *         keyframes. A path of fewer than VF_MAP_LEAST keyframes with which a map begins, unless it was loaded, is
+ *         forgotten instead
+ *         A keyframe that makes room in the ring hands its loops on to its neighbour in the path
+ * Exact   double precision in one order
+ * Shared  all: vf_map_step() is the one launch, by one block
+ * Memory  139 bytes a keyframe of state, 2 of them; of a step 560 bytes a keyframe
+ */
+#ifndef VF_MAP_STAGE_H
+#define VF_MAP_STAGE_H
+
+#include "map_graph.h"
+
+/** Frames of a turn; scale of the bound of a loop's residual at its beginning, and by how much it falls each frame. */
+#define VF_MAP_TURN 24
+#define VF_MAP_SCALE 800.0
+#define VF_MAP_SCALE_FALL 1.4
+
+/** Keyframes from which on a map is kept when its path ends. */
+#define VF_MAP_LEAST 4
+
+/** Least deviations of a loop, of each axis: of lens and shutter, the same for all points of a picture. */
+#define VF_MAP_LOOP_M 0.02
+#define VF_MAP_LOOP_RAD 0.005
+
+struct vf_map_memory {
+#if VFRONT_MAP
+    struct vf_map_state state[2]; /* out, by parity */
+    struct vf_map_work work;      /* of a step */
+#else
+    uint64_t nothing;
+#endif
+};
+
+/* View of map: core/view.h. */
+/* clang-format off */
+#define VF_READS_map(X) X(ingest) X(window) X(place) X(overlap) X(ego) X(keyframe) X(loop)
+#define VF_BEFORE_map(X)
+#define VF_GEOMETRY_map(X) X(active)
+#define VF_TUNING_map(X)
+/* clang-format on */
+VF_GEOMETRY_OF(map);
+struct vf_map_view {
+    VF_VIEW(map);
+};
+VF_HOST_FORM(map);
+
+/** What the result tells of the map; all 0 where the stage is no part of the step (active: of geometry). */
+VF_FN void vf_map_result(const struct vf_map_memory *m, const struct vf_keyframe_memory *k, uint32_t active,
+                         int32_t parity, vfront_map_t *out)
+{
+    (void)m, (void)k, (void)active, (void)parity;
+    memset(out, 0, sizeof *out);
+#if VFRONT_MAP
+    if (!(active & VF_BIT(map))) return;
+    const struct vf_map_state *s = &m->state[parity];
+    const struct vf_path_pose *pose = &k->now[parity].pose;
+    memcpy(out->position_m, pose->position_m, sizeof out->position_m);
+    memcpy(out->q_odom_cam, pose->q_path_cam, sizeof out->q_odom_cam);
+    memcpy(out->t_map_odom_m, s->told.p, sizeof out->t_map_odom_m);
+    memcpy(out->q_map_odom, s->told.q, sizeof out->q_map_odom);
+    out->state = !s->metric ? VFRONT_MAP_NO_SCALE : s->placed ? VFRONT_MAP_GOOD : VFRONT_MAP_LOST;
+    out->counter = s->counter;
+    out->nodes = s->count;
+    out->loops = s->loops;
+    if (out->state != VFRONT_MAP_GOOD) return;
+    out->sigma_m = sqrt(s->told_m2);
+    out->sigma_rad = sqrt(s->told_rad2);
+#endif
+}
+
+#if VFRONT_MAP
+
+VF_FN struct vf_map_graph vf_map_graph_of(const struct vf_map_view *s)
+{
+    const struct vf_map_graph g = {s->keyframe->ring, &s->map->state[s->parity], &s->map->work};
+    return g;
+}
+
+/** Pose of the frame, or of the one before, in its path. */
+VF_FN void vf_map_own(const struct vf_map_view *s, int32_t parity, struct vf_map_pose *out)
+{
+    vf_map_of_path(&s->keyframe->now[parity].pose, out);
+}
+
+/** Transform from axes now to axes before, of p_now = R p_before + t. */
+VF_FN void vf_map_of_motion(const float R[9], const float t[3], struct vf_map_pose *out)
+{
+    struct vf_path_pose none, to;
+    memset(&none, 0, sizeof none);
+    none.q_path_cam[0] = 1.0;
+    to = none;
+    vf_path_go(&none, R, t, &to);
+    vf_map_of_path(&to, out);
+}
+
+/** Which keyframes `move` of the work moves. */
+enum { VF_MAP_MOVE_NONE, VF_MAP_MOVE_ALL, VF_MAP_MOVE_PATH };
+
+/** Moves keyframes: all by `move`; or those of a path to where it says that the path lies. One block. */
+VF_FN void vf_map_move(const struct vf_map_graph *g)
+{
+    struct vf_map_state *m = g->state;
+    const struct vf_map_work *w = g->work;
+    VF_PARTS(i, w->moves == VF_MAP_MOVE_NONE ? 0 : (int)m->count)
+    {
+        const uint32_t slot = m->order[i];
+        const struct vf_path_pose *own = &g->ring[slot].head.pose;
+        struct vf_map_pose pose;
+        if (w->moves == VF_MAP_MOVE_PATH && own->path != w->moved_path) continue;
+        if (w->moves == VF_MAP_MOVE_PATH) {
+            vf_map_of_path(own, &pose);
+            m->placed_node[slot] = 1;
+        } else
+            pose = m->node[slot];
+        vf_map_compose(&w->move, &pose, &m->node[slot]);
+    }
+    VF_ITEM_SYNC();
+}
+
+/* ---- keyframes that come and go ---------------------------------------------------------------------------------- */
+
+/** Node of the keyframe that has come into the ring. By one thread. */
+VF_FN void vf_map_append(const struct vf_map_view *s)
+{
+    struct vf_map_state *m = &s->map->state[s->parity];
+    const struct vf_keyframe_now *before = &s->keyframe->now[s->parity ^ 1];
+    if (!s->ingest->params.frame || !before->due) return;
+    const uint32_t slot = before->slot;
+    const struct vf_path_pose *own = &before->last.pose;
+    struct vf_map_pose pose;
+    double m2 = 0.0, rad2 = 0.0;
+    vf_map_of_path(own, &pose);
+    if (m->count && vf_path_placed(&s->keyframe->ring[m->order[m->count - 1]].head.pose, own))
+        vf_map_edge_variance(&s->keyframe->ring[m->order[m->count - 1]].head.pose, own, &m2, &rad2);
+    m->variance_m2 += m2;
+    m->variance_rad2 += rad2;
+    m->node_m2[slot] = m->variance_m2;
+    m->placed_node[slot] = (uint8_t)m->placed;
+    m->order[m->count++] = (uint16_t)slot;
+    vf_map_compose(&m->work, &pose, &m->node[slot]);
+}
+
+/** Keyframes of maps that were loaded become nodes, by paths and frames: where they lie is known if they are the first
+ *  ones, of the first path among them. One block. */
+VF_FN void vf_map_adopt(const struct vf_map_graph *g)
+{
+    struct vf_map_state *m = g->state;
+    struct vf_map_work *w = g->work;
+    VF_PARTS(i, VFRONT_KEYFRAMES) w->at[i] = VF_NONE;
+    VF_PARTS(one, 1) w->kept = 0;
+    VF_ITEM_SYNC();
+    VF_PARTS(i, (int)m->count) w->at[m->order[i]] = (uint32_t)i;
+    VF_ITEM_SYNC();
+    VF_PARTS(i, VFRONT_KEYFRAMES)
+    {
+        w->from[i] = g->ring[i].head.used && g->ring[i].head.origin && w->at[i] == VF_NONE;
+        if (w->from[i]) vf_place_add(&w->kept, 1);
+    }
+    VF_ITEM_SYNC();
+    if (!w->kept) return;
+    VF_PARTS(i, VFRONT_KEYFRAMES)
+    {
+        const struct vf_keyframe *own = &g->ring[i].head;
+        uint32_t rank = 0, first = 1;
+        if (!w->from[i]) continue;
+        for (int k = 0; k < VFRONT_KEYFRAMES; k++) {
+            const struct vf_keyframe *other = &g->ring[k].head;
+            if (!w->from[k]) continue;
+            rank += other->pose.path < own->pose.path ||
+                    (other->pose.path == own->pose.path &&
+                     (other->frame < own->frame || (other->frame == own->frame && k < i)));
+            first &= other->pose.path >= own->pose.path;
+        }
+        m->order[m->count + rank] = (uint16_t)i;
+        m->placed_node[i] = (uint8_t)(first && !m->count);
+        m->node_m2[i] = own->pose.position_variance_m2 * (1.0 / 3.0);
+        m->loop[i].a = VF_NONE;
+        vf_map_of_path(&own->pose, &m->node[i]);
+        if (first && !m->count) w->index = own->pose.source == VF_PATH_NAV;
+    }
+    VF_ITEM_SYNC();
+    VF_PARTS(one, 1)
+    {
+        if (!m->count) m->upright = w->index, m->metric = 1;
+        m->loaded = 1;
+        m->count += w->kept;
+    }
+    VF_ITEM_SYNC();
+}
+
+/** Neighbour of a keyframe in its path: the one before it in the order, or the one behind; VF_NONE: none. */
+VF_FN uint32_t vf_map_neighbour(const struct vf_map_graph *g, uint32_t index)
+{
+    const struct vf_map_state *m = g->state;
+    const struct vf_path_pose *own = &g->ring[m->order[index]].head.pose;
+    if (index && vf_path_placed(&g->ring[m->order[index - 1]].head.pose, own)) return m->order[index - 1];
+    if (index + 1 < m->count && vf_path_placed(&g->ring[m->order[index + 1]].head.pose, own))
+        return m->order[index + 1];
+    return VF_NONE;
+}
+
+/** Hands a loop on from keyframe `slot` to its neighbour. move: the neighbour's axes in those of the keyframe; more: 
+ *  variances of both. */
+VF_FN void vf_map_hand_on(struct vf_map_state *m, uint32_t slot, uint32_t near, const struct vf_map_pose *move,
+                          double m2, double rad2, int i)
+{
+    struct vf_map_loop *l = &m->loop[i];
+    if (l->a == VF_NONE || (l->a != slot && (uint32_t)i != slot)) return;
+    if (near == VF_NONE || ((uint32_t)i == slot && (l->a == near || m->loop[near].a != VF_NONE)) ||
+        (l->a == slot && (uint32_t)i == near)) {
+        l->a = VF_NONE;
+        return;
+    }
+    l->sigma_m = (float)sqrt((double)l->sigma_m * (double)l->sigma_m + m2);
+    l->sigma_rad = (float)sqrt((double)l->sigma_rad * (double)l->sigma_rad + rad2);
+    if (l->a == slot) {
+        struct vf_map_pose back;
+        vf_map_inverse(move, &back);
+        vf_map_compose(&back, &l->pose, &l->pose);
+        l->a = near;
+        return;
+    }
+    vf_map_compose(&l->pose, move, &l->pose);
+    m->loop[near] = *l;
+    l->a = VF_NONE;
+}
+
+/** Takes the keyframe whose place in the ring a new one will have out of the graph: one block. */
+VF_FN void vf_map_remove(const struct vf_map_view *s, const struct vf_map_graph *g)
+{
+    struct vf_map_state *m = g->state;
+    struct vf_map_work *w = g->work;
+    const struct vf_keyframe_now *now = &s->keyframe->now[s->parity];
+    VF_PARTS(one, 1) w->index = VF_NONE;
+    VF_ITEM_SYNC();
+    VF_PARTS(i, now->due ? (int)m->count : 0)
+    if (m->order[i] == now->slot) w->index = (uint32_t)i;
+    VF_ITEM_SYNC();
+    if (w->index == VF_NONE) return;
+    VF_PARTS(one, 1)
+    {
+        const struct vf_path_pose *own = &g->ring[now->slot].head.pose;
+        struct vf_map_pose from, to, move;
+        double m2 = 0.0, rad2 = 0.0;
+        const uint32_t near = vf_map_neighbour(g, w->index);
+        vf_map_identity(&move);
+        if (near != VF_NONE) {
+            vf_map_of_path(own, &from);
+            vf_map_of_path(&g->ring[near].head.pose, &to);
+            vf_map_between(&from, &to, &move);
+            vf_map_edge_variance(own, &g->ring[near].head.pose, &m2, &rad2);
+        }
+        /* one after the other: a loop that is handed on takes the place of another one */
+        for (int i = 0; i < VFRONT_KEYFRAMES; i++) vf_map_hand_on(m, now->slot, near, &move, m2, rad2, i);
+    }
+    VF_PARTS(i, (int)m->count) w->order[i] = m->order[i];
+    VF_ITEM_SYNC();
+    VF_PARTS(i, (int)m->count - 1)
+    if ((uint32_t)i >= w->index) m->order[i] = w->order[i + 1];
+    VF_ITEM_SYNC();
+    VF_PARTS(one, 1) m->count--;
+    VF_ITEM_SYNC();
+}
+
+/* ---- paths ------------------------------------------------------------------------------------------------------- */
+
+/** 1 if z of the axes of this frame's path is up. */
+VF_FN uint32_t vf_map_up(const struct vf_map_view *s)
+{
+    const int nav = s->keyframe->now[s->parity].pose.source == VF_PATH_NAV;
+#if VFRONT_WINDOW
+    return nav && vf_window_stated(s->window, s->geometry.active) && !(s->window->nav.flags & VFRONT_NAV_NO_GRAVITY);
+#else
+    return (uint32_t)(nav * 0);
+#endif
+}
+
+/** 1 if the pose of this frame is known in the path of the one before, too. */
+VF_FN int vf_map_goes_over(const struct vf_map_view *s)
+{
+    return s->ingest->params.frame && s->keyframe->now[s->parity ^ 1].pose.source >= VF_PATH_METRIC &&
+           s->keyframe->now[s->parity].pose.source >= VF_PATH_METRIC &&
+           vf_ego_states(s->ego, s->geometry.active).metric == VFRONT_MOTION_GOOD;
+}
+
+/** A map begins. */
+VF_FN void vf_map_begin(const struct vf_map_view *s, struct vf_map_state *m)
+{
+    vf_map_identity(&m->work);
+    m->told = m->work;
+    m->placed = 1;
+    m->upright = vf_map_up(s);
+    m->count = m->loops = 0;
+    m->variance_m2 = m->variance_rad2 = m->told_m2 = m->told_rad2 = 0.0;
+}
+
+/** A path that goes over into this one. */
+VF_FN void vf_map_go_over(const struct vf_map_view *s, struct vf_map_state *m, struct vf_map_work *w)
+{
+    struct vf_map_pose before, moved, now, work, told;
+    const vfront_motion_t *motion = &s->ego->metric;
+    vf_map_own(s, s->parity ^ 1, &before);
+    vf_map_own(s, s->parity, &now);
+    vf_map_of_motion(motion->R, motion->t, &moved);
+    vf_map_compose(&before, &moved, &moved);
+    if (s->keyframe->now[s->parity].pose.source != VF_PATH_NAV) return; /* in axes of the path before */
+    vf_map_compose(&m->work, &moved, &work);
+    vf_map_compose(&m->told, &moved, &told);
+    if (vf_map_up(s) && !m->upright && m->placed) {
+        vf_map_frame_of(&now, &work, 0, &w->move);
+        w->moves = VF_MAP_MOVE_ALL;
+        vf_map_identity(&m->work);
+        m->told = m->work;
+        m->upright = 1;
+        return;
+    }
+    vf_map_frame_of(&work, &now, (int)m->upright, &m->work);
+    vf_map_frame_of(&told, &now, (int)m->upright, &m->told);
+}
+
+/** What becomes of the map where a path begins: one block. */
+VF_FN void vf_map_enter(const struct vf_map_view *s, const struct vf_map_graph *g)
+{
+    struct vf_map_state *m = g->state;
+    struct vf_map_work *w = g->work;
+    const struct vf_path_pose *pose = &s->keyframe->now[s->parity].pose;
+    const int begins = !s->ingest->params.frame || m->path != pose->path, over = begins && vf_map_goes_over(s),
+              anew = begins && !over && m->count < VF_MAP_LEAST && !m->loaded;
+    VF_ITEM_SYNC();
+    VF_PARTS(i, anew ? VFRONT_KEYFRAMES : 0) m->loop[i].a = VF_NONE;
+    VF_PARTS(one, 1)
+    {
+        w->moves = VF_MAP_MOVE_NONE;
+        if (anew)
+            vf_map_begin(s, m);
+        else if (over)
+            vf_map_go_over(s, m, w);
+        else if (begins)
+            m->placed = 0;
+        m->path = pose->path;
+        m->metric |= pose->source >= VF_PATH_METRIC;
+    }
+    VF_ITEM_SYNC();
+    vf_map_move(g);
+}
+
+/* ---- loops ------------------------------------------------------------------------------------------------------- */
+
+/** Keeps a loop that ends in the last keyframe. T: pose of the frame in axes of keyframe a. */
+VF_FN void vf_map_keep(const struct vf_map_view *s, struct vf_map_state *m, int c, const struct vf_map_pose *T)
+{
+    const struct vf_keyframe_now *now = &s->keyframe->now[s->parity];
+    const struct vf_overlap_found *f = &s->overlap->found[c];
+    struct vf_map_loop *l = &m->loop[now->slot % VFRONT_KEYFRAMES];
+    const uint32_t a = s->place->candidate[c];
+    if (!now->last.used || !vf_path_placed(&now->last.pose, &now->pose) || a == now->slot) return;
+    if (l->a != VF_NONE && (l->active || l->inliers >= f->inliers)) return;
+    struct vf_map_pose own, last, on;
+    double m2, rad2;
+    vf_map_own(s, s->parity, &own);
+    vf_map_of_path(&now->last.pose, &last);
+    vf_map_between(&own, &last, &on);
+    vf_map_edge_variance(&now->last.pose, &now->pose, &m2, &rad2);
+    const float *P = f->covariance;
+    memset(l, 0, sizeof *l);
+    vf_map_compose(T, &on, &l->pose);
+    m2 += ((double)P[0] + (double)P[6] + (double)P[11]) / 3.0 + VF_MAP_LOOP_M * VF_MAP_LOOP_M;
+    rad2 += ((double)P[15] + (double)P[18] + (double)P[20]) / 3.0 + VF_MAP_LOOP_RAD * VF_MAP_LOOP_RAD;
+    l->sigma_m = (float)sqrt(m2);
+    l->sigma_rad = (float)sqrt(rad2);
+    l->a = a;
+    l->inliers = f->inliers;
+}
+
+/** Where a path lies, by a loop between one that is placed and one that is not. By one thread. */
+VF_FN void vf_map_find(const struct vf_map_view *s, const struct vf_map_graph *g, uint32_t a,
+                       const struct vf_map_pose *T)
+{
+    struct vf_map_state *m = g->state;
+    struct vf_map_work *w = g->work;
+    const struct vf_path_pose *other = &g->ring[a].head.pose, *pose = &s->keyframe->now[s->parity].pose;
+    struct vf_map_pose own, there, theirs;
+    vf_map_own(s, s->parity, &own);
+    vf_map_of_path(other, &theirs);
+    w->moves = VF_MAP_MOVE_PATH;
+    if (m->placed) { /* the keyframe's */
+        vf_map_compose(&m->work, &own, &there);
+        vf_map_inverse(T, &w->move);
+        vf_map_compose(&there, &w->move, &there);
+        vf_map_frame_of(&there, &theirs, m->upright && other->source == VF_PATH_NAV, &w->move);
+        w->moved_path = other->path;
+        return;
+    }
+    vf_map_compose(&m->node[a], T, &there);
+    vf_map_frame_of(&there, &own, m->upright && pose->source == VF_PATH_NAV, &m->work);
+    w->move = m->told = m->work;
+    w->moved_path = pose->path;
+    m->placed = 1;
+    m->counter++;
+    m->variance_m2 = m->told_m2 = m->node_m2[a] + VF_MAP_LOOP_M * VF_MAP_LOOP_M;
+    m->variance_rad2 = m->told_rad2 = VF_MAP_LOOP_RAD * VF_MAP_LOOP_RAD;
+}
+
+/** 1 if a place of the ring is a node. */
+VF_FN int vf_map_known(const struct vf_map_state *m, uint32_t slot)
+{
+    int known = 0;
+    for (uint32_t i = 0; i < m->count; i++) known |= m->order[i] == slot;
+    return known;
+}
+
+/** Loops of the step: one block. */
+VF_FN void vf_map_take(const struct vf_map_view *s, const struct vf_map_graph *g)
+{
+    struct vf_map_state *m = g->state;
+    struct vf_map_work *w = g->work;
+    VF_NO_UNROLL
+    for (uint32_t i = 0; i < s->loop->count; i++) {
+        const vfront_loop_t *l = &s->loop->loop[i];
+        const int c = (int)s->loop->from[i];
+        if (l->state != VFRONT_LOOP_ACCEPTED || l->kind != VFRONT_LOOP_METRIC) continue;
+        VF_PARTS(one, 1)
+        {
+            const uint32_t a = s->place->candidate[c];
+            struct vf_map_pose T;
+            w->moves = VF_MAP_MOVE_NONE;
+            if (vf_map_known(m, a)) {
+                vf_map_of_motion(l->R, l->t, &T);
+                if (m->placed != m->placed_node[a]) vf_map_find(s, g, a, &T);
+                vf_map_keep(s, m, c, &T);
+            }
+        }
+        VF_ITEM_SYNC();
+        vf_map_move(g);
+    }
+}
+
+/* ---- turns ------------------------------------------------------------------------------------------------------- */
+
+/** T_map_odom of the result from the graph, at the end of a turn. */
+VF_FN void vf_map_tell(const struct vf_map_view *s, struct vf_map_state *m)
+{
+    struct vf_map_pose own, was, is;
+    double q[4], turn[3], moved = 0.0;
+    if (!m->placed) return;
+    vf_map_own(s, s->parity, &own);
+    vf_map_compose(&m->told, &own, &was);
+    vf_map_compose(&m->work, &own, &is);
+    const double back[4] = {was.q[0], -was.q[1], -was.q[2], -was.q[3]};
+    vf_quaternion_multiply(is.q, back, q);
+    vf_map_logarithm(q, turn);
+    for (int k = 0; k < 3; k++) moved += (is.p[k] - was.p[k]) * (is.p[k] - was.p[k]);
+    const double turned = (turn[0] * turn[0] + turn[1] * turn[1]) + turn[2] * turn[2];
+    m->counter += moved > 27.0 * m->told_m2 + 1e-4 || turned > 27.0 * m->told_rad2 + 1e-6;
+    m->told = m->work;
+    m->told_m2 = m->variance_m2;
+    m->told_rad2 = m->variance_rad2;
+}
+
+/** New loops become edges. */
+VF_FN void vf_map_admit(struct vf_map_state *m)
+{
+    uint32_t fresh = 0;
+    m->loops = 0;
+    for (uint32_t i = 0; i < m->count; i++) {
+        struct vf_map_loop *l = &m->loop[m->order[i]];
+        if (l->a == VF_NONE) continue;
+        m->loops++;
+        if (l->active) continue;
+        const double m2 = m->node_m2[l->a] + (double)l->sigma_m * (double)l->sigma_m;
+        l->active = 1;
+        fresh++;
+        if (m2 < m->variance_m2) m->variance_m2 = m2;
+        if ((double)l->sigma_rad * (double)l->sigma_rad < m->variance_rad2)
+            m->variance_rad2 = (double)l->sigma_rad * (double)l->sigma_rad;
+    }
+    if (fresh) m->scale = VF_MAP_SCALE;
+}
+
+/** T_map_odom as the graph has it, by the last keyframe of the path. */
+VF_FN void vf_map_follow(const struct vf_map_view *s, struct vf_map_state *m)
+{
+    const struct vf_path_pose *pose = &s->keyframe->now[s->parity].pose;
+    struct vf_map_pose own;
+    if (!m->loops || !m->count) return;
+    const uint32_t slot = m->order[m->count - 1];
+    const struct vf_path_pose *last = &s->keyframe->ring[slot].head.pose;
+    if (last->path != pose->path) return;
+    vf_map_of_path(last, &own);
+    vf_map_frame_of(&m->node[slot], &own, m->upright && last->source == VF_PATH_NAV, &m->work);
+}
+
+/** The whole stage: one block. */
+VF_FN void vf_map_step(const struct vf_map_view *s)
+{
+    const struct vf_map_graph g = vf_map_graph_of(s);
+    struct vf_map_state *m = g.state;
+    const uint64_t frame = s->ingest->params.frame, *from = (const uint64_t *)&s->map->state[s->parity ^ 1];
+    VF_PARTS(i, (int)(sizeof *m / 8))((uint64_t *)m)[i] = frame ? from[i] : 0;
+    VF_ITEM_SYNC();
+    VF_PARTS(i, frame ? 0 : VFRONT_KEYFRAMES) m->loop[i].a = VF_NONE;
+    VF_PARTS(one, 1)
+    {
+        if (!frame) vf_map_begin(s, m);
+        vf_map_append(s);
+    }
+    VF_ITEM_SYNC();
+    vf_map_adopt(&g);
+    vf_map_enter(s, &g);
+    vf_map_remove(s, &g);
+    vf_map_take(s, &g);
+    VF_PARTS(one, 1)
+    {
+        m->scale = m->scale > VF_MAP_SCALE_FALL ? m->scale / VF_MAP_SCALE_FALL : 1.0;
+        if (frame % VF_MAP_TURN == 0) {
+            vf_map_tell(s, m);
+            vf_map_admit(m);
+        }
+    }
+    VF_ITEM_SYNC();
+    vf_map_optimise(&g);
+    VF_PARTS(one, 1) vf_map_follow(s, m);
+}
+
+#endif
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* State of the map, which one step hands to the next: poses of the keyframes in the frame of the map, accepted loops as
+ * edges of the pose graph, and T_map_odom. It is all that the graph needs beside the ring of keyframes; a place of the
+ * ring has one number in both.
+ *
+ * Memory  139 bytes a keyframe, 2 of them
+ */
+#ifndef VF_MAP_STATE_H
+#define VF_MAP_STATE_H
+
+#include "keyframe_state.h"
+
+/** Rigid transform in double precision: x_to = R(q) x_from + p. */
+struct vf_map_pose {
+    double p[3], q[4];
+};
+
+/** Loop: pose of keyframe b relative to keyframe a, the earlier one. b is the place at which it is kept: a keyframe
+ *  keeps one loop. */
+struct vf_map_loop {
+    struct vf_map_pose pose;   /* T_a_b */
+    float sigma_m, sigma_rad;  /* of each axis */
+    uint32_t a;                /* place in the ring; VF_NONE: there is no loop */
+    uint32_t inliers;          /* of the overlap */
+    uint32_t active, reserved; /* 1: an edge of the graph; 0: from the next turn on */
+};
+
+struct vf_map_state {
+    struct vf_map_pose node[VFRONT_KEYFRAMES]; /* T_map_cam of each keyframe */
+    struct vf_map_loop loop[VFRONT_KEYFRAMES];
+    struct vf_map_pose work;          /* T_map_odom as the graph has it now, for keyframes that are new */
+    struct vf_map_pose told;          /* T_map_odom of the result */
+    double variance_m2;               /* of the last keyframe in the map, of each axis: along the shortest way that */
+    double variance_rad2;             /* loops leave; and of its yaw */
+    double told_m2, told_rad2;        /* the same of the last turn */
+    double node_m2[VFRONT_KEYFRAMES]; /* of each keyframe, when it came */
+    double scale;                     /* of the bound of a loop's residual: falls to 1 in a turn with new loops */
+    uint32_t count;                   /* nodes of the graph */
+    uint32_t loops;                   /* loops that are active */
+    uint32_t path;                    /* path of the frame */
+    uint32_t placed;                  /* 1: where this path lies in the map is known */
+    uint32_t upright;                 /* 1: z of the map is up, and yaw and position alone are corrected */
+    uint32_t counter;                 /* jumps of T_map_odom */
+    uint32_t metric;                  /* 1: some path had lengths */
+    uint32_t loaded;                  /* 1: keyframes of a map that was loaded are nodes */
+    uint16_t order[VFRONT_KEYFRAMES]; /* places of the nodes, the oldest first */
+    uint8_t placed_node[VFRONT_KEYFRAMES]; /* 1: where the keyframe lies in the map is known */
+};
+VF_STATIC_ASSERT(sizeof(struct vf_map_state) % 8 == 0, "vfront: state of the map is copied by words");
+
+VF_FN void vf_map_identity(struct vf_map_pose *out)
+{
+    memset(out, 0, sizeof *out);
+    out->q[0] = 1.0;
+}
+
+/** out = a b; `out` may be either. */
+VF_FN void vf_map_compose(const struct vf_map_pose *a, const struct vf_map_pose *b, struct vf_map_pose *out)
+{
+    double R[9], p[3];
+    vf_quaternion_matrix(a->q, R);
+    vf_transform_double(R, b->p, p);
+    for (int k = 0; k < 3; k++) out->p[k] = a->p[k] + p[k];
+    vf_quaternion_multiply(a->q, b->q, out->q);
+    vf_quaternion_unit(out->q);
+}
+
+/** out = inverse of a; `out` may be a. */
+VF_FN void vf_map_inverse(const struct vf_map_pose *a, struct vf_map_pose *out)
+{
+    const double q[4] = {a->q[0], -a->q[1], -a->q[2], -a->q[3]};
+    double R[9], p[3];
+    vf_quaternion_matrix(q, R);
+    vf_transform_double(R, a->p, p);
+    for (int k = 0; k < 3; k++) out->p[k] = -p[k];
+    memcpy(out->q, q, sizeof q);
+}
+
+/** out = inverse of a, times b. */
+VF_FN void vf_map_between(const struct vf_map_pose *a, const struct vf_map_pose *b, struct vf_map_pose *out)
+{
+    struct vf_map_pose back;
+    vf_map_inverse(a, &back);
+    vf_map_compose(&back, b, out);
+}
+
+/** Pose in a path as a transform. */
+VF_FN void vf_map_of_path(const struct vf_path_pose *pose, struct vf_map_pose *out)
+{
+    memcpy(out->p, pose->position_m, sizeof out->p);
+    memcpy(out->q, pose->q_path_cam, sizeof out->q);
+}
+
+/** Transform with `a` to the left of the inverse of b: out = a b^-1, the axes of b's path in those of a. upright: 1, of
+ *  its rotation the turn about z alone; b comes to where a is all the same. */
+VF_FN void vf_map_frame_of(const struct vf_map_pose *a, const struct vf_map_pose *b, int upright,
+                           struct vf_map_pose *out)
+{
+    struct vf_map_pose back;
+    double R[9], p[3];
+    vf_map_inverse(b, &back);
+    vf_map_compose(a, &back, out);
+    if (!upright) return;
+    const double length = sqrt(out->q[0] * out->q[0] + out->q[3] * out->q[3]);
+    out->q[0] = length > 0.0 ? out->q[0] / length : 1.0;
+    out->q[3] = length > 0.0 ? out->q[3] / length : 0.0;
+    out->q[1] = out->q[2] = 0.0;
+    vf_quaternion_matrix(out->q, R);
+    vf_transform_double(R, b->p, p);
+    for (int k = 0; k < 3; k++) out->p[k] = a->p[k] - p[k];
+}
+
+/** Deviations of the motion between two keyframes of a path that follow each other, of each axis: what the motions say,
+ *  and a share of the way and of the turn, since errors of a calibration are the same in every frame. */
+#define VF_MAP_EDGE_SHARE 0.05
+#define VF_MAP_EDGE_M 0.002
+#define VF_MAP_EDGE_RAD 0.003
+VF_FN void vf_map_edge_variance(const struct vf_path_pose *from, const struct vf_path_pose *to, double *m2,
+                                double *rad2)
+{
+    const double more = to->position_variance_m2 - from->position_variance_m2,
+                 turn = to->turn_variance_rad2 - from->turn_variance_rad2, way = to->length_m - from->length_m,
+                 half = vf_path_half_cosine(from, to), sine2 = 4.0 * (1.0 - half * half);
+    *m2 = (more > 0.0 ? more / 3.0 : 0.0) + VF_MAP_EDGE_SHARE * VF_MAP_EDGE_SHARE * way * way +
+          VF_MAP_EDGE_M * VF_MAP_EDGE_M;
+    *rad2 = (turn > 0.0 ? turn : 0.0) + 0.0004 * (sine2 > 0.0 ? sine2 : 0.0) + VF_MAP_EDGE_RAD * VF_MAP_EDGE_RAD;
+}
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/* map: drawn flights in laps beside where the camera was: errors with the map stay, those without it grow; T_map_odom
+ * changes at the ends of turns alone; a path that is cut is lost, and found at once, in the right place, by a loop; one
+ * camera has no map of lengths; keyframes that make room; a step that is done twice. The graph itself: graph.py. */
+#include "tests/fixture/stage.h"
+
+#if VFRONT_MAP
+
+#include "map_flight.h"
+
+static struct map_flight flight;
+static struct vf_memory before;
+static double R0[9], p0[3]; /* camera to hall, of the first frame */
+static vfront_map_t told;
+
+static void begin(enum map_kind kind)
+{
+    memset(&memory, 0, sizeof memory);
+    map_begin(&flight, kind);
+    map_geometry(&step, kind, &memory);
+}
+
+static void run(void)
+{
+    map_frame(&flight, &step);
+    if (!flight.frame) memcpy(R0, flight.R, sizeof R0), memcpy(p0, flight.p, sizeof p0);
+    map_stages(&step);
+    vf_map_result(&memory.map, &memory.keyframe, step.geometry.active, step.parity, &told);
+    map_next(&flight);
+}
+
+static const struct vf_map_state *now(void) { return &memory.map.state[step.parity]; }
+
+/** Distance of a position of the camera in the map, or in the odometry frame, from where it was. */
+static double off(int in_map)
+{
+    double p[3], R[9], want[3], sum = 0.0;
+    memcpy(p, told.position_m, sizeof p);
+    if (in_map) {
+        vf_quaternion_matrix(told.q_map_odom, R);
+        vf_transform_double(R, told.position_m, p);
+        for (int k = 0; k < 3; k++) p[k] += told.t_map_odom_m[k];
+    }
+    for (int k = 0; k < 3; k++) {
+        want[k] = flight.p[k];
+        if (flight.kind == MAP_NAV) continue;
+        want[k] = 0.0;
+        for (int n = 0; n < 3; n++) want[k] += R0[3 * n + k] * (flight.p[n] - p0[n]);
+    }
+    for (int k = 0; k < 3; k++) sum += (p[k] - want[k]) * (p[k] - want[k]);
+    return sqrt(sum);
+}
+
+/** Three laps: in the last one the map is off by a third of the odometry at most; T_map_odom is that of the frame
+ *  before, but at the end of a turn. */
+static void laps(void **state)
+{
+    (void)state;
+    for (int kind = MAP_STEREO; kind <= MAP_NAV; kind++) {
+        double sum[2] = {0.0, 0.0};
+        shake(81);
+        begin((enum map_kind)kind);
+        flight.yaw_drift_rad = 1e-3;
+        flight.lap = 100;
+        for (int frame = 0; frame < 300; frame++) {
+            const vfront_map_t last = told;
+            run();
+            if (frame > 1) assert_int_equal(told.state, VFRONT_MAP_GOOD);
+            if (frame && frame % VF_MAP_TURN && frame > 1) {
+                assert_memory_equal(told.t_map_odom_m, last.t_map_odom_m, sizeof last.t_map_odom_m);
+                assert_memory_equal(told.q_map_odom, last.q_map_odom, sizeof last.q_map_odom);
+                assert_int_equal(told.counter, last.counter);
+            }
+            for (int k = 0; k < 2 && frame >= 200; k++) sum[k] += off(k) * off(k) / 100.0;
+        }
+        assert_true(told.loops > 10 && told.nodes > 40);
+        assert_true(sqrt(sum[1]) < 0.2 && 3.0 * sqrt(sum[1]) < sqrt(sum[0]));
+        assert_true(told.sigma_m > 0.01 && told.sigma_m < 0.3 && told.sigma_rad > 0.003 && told.sigma_rad < 0.05);
+        assert_int_equal(now()->upright, kind == MAP_NAV);
+        if (kind == MAP_NAV) assert_true(told.q_map_odom[1] == 0.0 && told.q_map_odom[2] == 0.0);
+    }
+}
+
+/** Elsewhere all of a sudden: lost, and found within 30 frames, where it is, in one jump; the odometry has none. */
+static void found(void **state)
+{
+    int times = 0;
+    (void)state;
+    for (int turn = 0; turn < 4; turn++) {
+        shake(90 + (uint64_t)turn);
+        begin(MAP_STEREO);
+        flight.lap = 120;
+        for (int frame = 0; frame < 130; frame++) run();
+        const uint32_t counter = told.counter;
+        flight.frame += 2 * (30 + (uint64_t)roll(60)); /* the camera is where it was on the first lap */
+        flight.cut = 1;
+        run();
+        flight.cut = 0;
+        if (told.state == VFRONT_MAP_LOST) {
+            assert_true(told.sigma_m == 0.0);
+            assert_int_equal(told.counter, counter);
+        }
+        for (int frame = 0; frame < 30 && told.state == VFRONT_MAP_LOST; frame++) {
+            const vfront_map_t last = told;
+            run();
+            double moved = 0.0;
+            for (int k = 0; k < 3; k++) moved += fabs(told.position_m[k] - last.position_m[k]);
+            assert_true(moved < 0.5);
+        }
+        if (told.state != VFRONT_MAP_GOOD) continue;
+        times++;
+        assert_int_equal(told.counter, counter + 1);
+        assert_true(off(1) < 0.25);
+        for (int frame = 0; frame < 30; frame++) run();
+        assert_int_equal(told.state, VFRONT_MAP_GOOD);
+        assert_true(off(1) < 0.25);
+    }
+    assert_int_equal(times, 4);
+}
+
+/** Of a map that was loaded, of two keyframes in two places of the ring, nothing is known but by a loop. */
+static void loaded(void **state)
+{
+    (void)state;
+    shake(87);
+    begin(MAP_STEREO);
+    for (int i = 0; i < 2; i++) {
+        struct vf_keyframe *k = &memory.keyframe.ring[i].head;
+        k->used = 1, k->origin = 5, k->frame = 9 - (uint64_t)i;
+        k->pose.path = 0x80000000u, k->pose.source = VF_PATH_METRIC, k->pose.q_path_cam[0] = 1.0;
+        k->pose.position_m[0] = i;
+    }
+    memory.keyframe.now[1].count = 2;
+    memory.keyframe.now[1].pose.q_path_cam[0] = 1.0;
+    memory.ingest.params.map_given = 1;
+    for (int frame = 0; frame < 12; frame++) {
+        run();
+        memory.ingest.params.map_given = 0;
+        assert_true(told.state == (now()->metric ? VFRONT_MAP_LOST : VFRONT_MAP_NO_SCALE) && told.nodes >= 2);
+        assert_true(now()->order[0] == 1 && now()->order[1] == 0);
+        assert_true(now()->placed_node[0] && now()->placed_node[1] && now()->node[1].p[0] == 1.0);
+    }
+    assert_true(told.nodes > 2 && !now()->placed_node[now()->order[2]]);
+}
+
+/** One camera has keyframes, and no map of lengths. */
+static void no_scale(void **state)
+{
+    (void)state;
+    shake(84);
+    begin(MAP_ONE_CAMERA);
+    for (int frame = 0; frame < 80; frame++) {
+        run();
+        assert_int_equal(told.state, VFRONT_MAP_NO_SCALE);
+        assert_true(told.q_map_odom[0] == 1.0 && told.t_map_odom_m[0] == 0.0 && told.loops == 0 && told.counter == 0);
+    }
+}
+
+/** All places of the ring are nodes, each once, but those that are about to change; ends of loops are nodes. */
+static void consistent(void)
+{
+    const struct vf_map_state *m = now();
+    static uint8_t seen[VFRONT_KEYFRAMES];
+    memset(seen, 0, sizeof seen);
+    for (uint32_t i = 0; i < m->count; i++) {
+        assert_true(m->order[i] < VFRONT_KEYFRAMES && !seen[m->order[i]]);
+        seen[m->order[i]] = 1;
+        if (i)
+            assert_true(memory.keyframe.ring[m->order[i - 1]].head.frame <
+                        memory.keyframe.ring[m->order[i]].head.frame);
+    }
+    const struct vf_keyframe_now *k = &memory.keyframe.now[step.parity];
+    for (int i = 0; i < VFRONT_KEYFRAMES; i++) {
+        if (m->loop[i].a == VF_NONE) continue;
+        assert_true(seen[i] || (k->due && k->slot == (uint32_t)i));
+        assert_true(m->loop[i].a < VFRONT_KEYFRAMES && seen[m->loop[i].a] && m->loop[i].a != (uint32_t)i);
+    }
+    assert_int_equal(m->count + k->due, k->count);
+}
+
+/** Pose on a circle of 100 keyframes, and what the odometry makes of it. */
+static void around(int i, struct vf_map_pose *truth, struct vf_map_pose *odometry)
+{
+    const double angle = 0.0628 * i, drift = 2e-4 * i;
+    for (int k = 0; k < 2; k++) {
+        struct vf_map_pose *p = k ? odometry : truth;
+        const double yaw = angle + (k ? drift : 0.0);
+        vf_map_identity(p);
+        p->p[0] = 5.0 * sin(yaw), p->p[1] = 5.0 - 5.0 * cos(yaw), p->p[2] = k ? 0.001 * i : 0.0;
+        p->q[0] = cos(0.5 * yaw), p->q[3] = sin(0.5 * yaw);
+    }
+}
+
+/** A frame that is a keyframe, made by hand, with a loop to one of a lap before. */
+static void made(int i)
+{
+    static struct vf_views v;
+    struct vf_map_pose truth, odometry, other, T;
+    struct vf_keyframe_now *k = &memory.keyframe.now[i % 2], *last = &memory.keyframe.now[(i % 2) ^ 1];
+    step.parity = i % 2;
+    memory.ingest.params.frame = (uint64_t)i;
+    if (i) memory.keyframe.ring[last->slot].head = last->last;
+    around(i, &truth, &odometry);
+    memset(k, 0, sizeof *k);
+    k->due = 1;
+    k->count = i < VFRONT_KEYFRAMES ? (uint32_t)i + 1 : VFRONT_KEYFRAMES;
+    k->slot = i < VFRONT_KEYFRAMES ? (uint32_t)i : (uint32_t)roll(VFRONT_KEYFRAMES);
+    if (i && k->slot == last->slot) k->slot = (k->slot + 1) % VFRONT_KEYFRAMES;
+    k->pose.path = 1, k->pose.source = VF_PATH_METRIC, k->pose.length_m = 0.314 * i;
+    memcpy(k->pose.position_m, odometry.p, sizeof odometry.p);
+    memcpy(k->pose.q_path_cam, odometry.q, sizeof odometry.q);
+    k->last.frame = (uint64_t)i, k->last.pose = k->pose, k->last.used = 1;
+    memory.loop.count = 0;
+    const uint32_t a = (uint32_t)roll(i < VFRONT_KEYFRAMES ? i + 1 : VFRONT_KEYFRAMES);
+    const int of = (int)memory.keyframe.ring[a].head.frame;
+    if (i > 100 && memory.keyframe.ring[a].head.used && of < i - 60) {
+        double R[9];
+        around(of, &other, &odometry);
+        vf_map_between(&truth, &other, &T); /* p_now = R p_keyframe + t */
+        vf_quaternion_matrix(T.q, R);
+        memset(&memory.loop.loop[0], 0, sizeof memory.loop.loop[0]);
+        for (int n = 0; n < 9; n++) memory.loop.loop[0].R[n] = (float)R[n];
+        for (int n = 0; n < 3; n++) memory.loop.loop[0].t[n] = (float)T.p[n];
+        memory.loop.loop[0].state = VFRONT_LOOP_ACCEPTED, memory.loop.loop[0].kind = VFRONT_LOOP_METRIC;
+        memory.loop.from[0] = 0;
+        memory.loop.count = 1;
+        memory.place.candidate[0] = a;
+        memory.overlap.found[0].inliers = 50;
+    }
+    vf_map_look(&v.map, &step);
+    vf_map_host(&v.map);
+}
+
+/** More keyframes than places: nodes go, their loops pass on to neighbours, and the map stays right. */
+static void room(void **state)
+{
+    double worst = 0.0;
+    const int frames = VFRONT_KEYFRAMES + 300;
+    (void)state;
+    shake(85);
+    begin(MAP_STEREO);
+    for (int i = 0; i < frames; i++) {
+        made(i);
+        consistent();
+    }
+    for (uint32_t i = 0; i < now()->count; i++) {
+        struct vf_map_pose truth, odometry;
+        double sum = 0.0;
+        around((int)memory.keyframe.ring[now()->order[i]].head.frame, &truth, &odometry);
+        for (int k = 0; k < 3; k++) sum += pow(truth.p[k] - now()->node[now()->order[i]].p[k], 2.0);
+        worst = fmax(worst, sqrt(sum));
+    }
+    assert_int_equal(now()->count, VFRONT_KEYFRAMES - 1);
+    assert_true(now()->loops > 100);
+    assert_true(worst < 0.1); /* the odometry is off by 1.1 m */
+}
+
+static void twice(void **state)
+{
+    (void)state;
+    shake(86);
+    begin(MAP_STEREO);
+    for (int frame = 0; frame < 100; frame++) {
+        run();
+        if (memory.keyframe.now[step.parity ^ 1].due) continue; /* place sees one keyframe more */
+        before = memory;
+        map_stages(&step);
+        assert_memory_equal(&memory.map, &before.map, sizeof memory.map);
+    }
+    flight.frame = 0; /* as after vfront_reset() */
+    run();
+    assert_true(!told.loops && !told.nodes && !told.counter && told.q_map_odom[0] == 1.0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(laps),     cmocka_unit_test(found), cmocka_unit_test(loaded),
+                                       cmocka_unit_test(no_scale), cmocka_unit_test(room),  cmocka_unit_test(twice)};
+    return cmocka_run_group_tests_name("map", tests, NULL, NULL);
+}
+
+#else
+
+int main(void) { return 77; }
+
+#endif
