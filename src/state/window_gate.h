@@ -15,6 +15,7 @@
  *         dispute for VF_GATE_DISPUTE_S from then on. A dispute begins where VF_GATE_FEWEST sights at least agree with
  *         the readings: where none does, these may be the ones that are wrong. Frames with readings that are missing or
  *         saturated neither begin nor lengthen one
+ *         With one camera the gate is that of all, and there is no dispute: ranges are not known until later
  * Exact   residuals in single precision, counts are integers
  */
 #ifndef VF_WINDOW_GATE_H
@@ -36,6 +37,9 @@
 #define VF_GATE_FLOOR 2.25f
 #define VF_GATE_FLOOR_DISPUTED 0.5625f
 #define VF_GATE_LEAST 9.0f
+
+/** Gate of a sight where there is none; squared residuals are less. */
+#define VF_GATE_NONE 1e30f
 
 /** Sights with which a frame's pictures are believed, so that predictions are relative to it. */
 #define VF_GATE_BELIEVED 16
@@ -89,12 +93,14 @@ VF_FN void vf_gate_doubt(const struct vf_window *w, int32_t host, double doubt[2
 VF_FN float vf_gate_own(const struct vf_window *w, const struct vf_landmark *l, float gate)
 {
     const float weight = l->sight[w->newest].weight, scatter = (float)vf_window_scatter(w);
+    const float all = gate > 0.0f ? gate : VF_GATE_NONE;
     double doubt[2];
+    if (w->rig.cameras < 2) return all < VF_GATE_LEAST * scatter ? VF_GATE_LEAST * scatter : all;
     vf_gate_doubt(w, l->host, doubt);
     const float spread = (float)doubt[0] * l->inverse * l->inverse + (float)doubt[1];
     const float floor = w->dispute_s > 0.0 ? VF_GATE_FLOOR_DISPUTED : VF_GATE_FLOOR;
     const float most = VF_GATE_SPREAD * (floor * scatter + weight * weight * spread);
-    const float own = gate > 0.0f && gate < most ? gate : most;
+    const float own = all < most ? all : most;
     return own < VF_GATE_LEAST * scatter ? VF_GATE_LEAST * scatter : own;
 }
 
@@ -144,8 +150,8 @@ VF_FN void vf_window_gate(struct vf_window *w, struct vf_window_work *k, uint32_
 VF_FN void vf_gate_dispute(struct vf_window *w, uint32_t taken, uint32_t refused)
 {
     const int most = refused > VF_GATE_DISPUTE * taken && taken + refused >= VF_GATE_BELIEVED;
-    const int whole = !w->slot[w->newest].motion.flags;
-    if (most && whole && (taken >= VF_GATE_FEWEST || w->dispute_s > 0.0))
+    const int can_tell = w->rig.cameras > 1 && !w->slot[w->newest].motion.flags;
+    if (most && can_tell && (taken >= VF_GATE_FEWEST || w->dispute_s > 0.0))
         w->dispute_s = VF_GATE_DISPUTE_S;
     else
         w->dispute_s -= w->dispute_s > 0.0 ? w->slot[w->newest].motion.dt_s : 0.0;

@@ -53,6 +53,9 @@ static void dispute(void **state)
     (void)state;
     memset(&window, 0, sizeof window);
     window.slot[0].motion.dt_s = 0.1;
+    window.rig.cameras = 1;
+    assert_false(disputed(8, 150));
+    window.rig.cameras = 2;
     assert_false(disputed(100, 200) || disputed(5, 10) || disputed(7, 150));
     window.slot[0].motion.flags = VFRONT_NAV_GAP;
     assert_false(disputed(8, 150));
