@@ -94,9 +94,9 @@ def main():
                 figures.append(trial(out, 1e-3 * start - first, t0, truth))
         ran += len(figures)
         v = np.array(figures)
-        found = v[v[:, 0] > 0]
+        found = v[v[:, 0] > 0] if v[:, 0].any() else np.full((1, 3), np.nan)
         wrong = int(((found[:, 1] > WRONG_M) | (found[:, 2] > WRONG_DEG)).sum())
-        share = 100 * len(found) / len(v)
+        share = 100 * (v[:, 0] > 0).mean()
         print(f"{name:11s} {len(v):6d} {share:16.1f} % {np.median(found[:, 0]):14.0f} {found[:, 0].max():7.0f} {wrong:6d} {found[:, 1].max():16.3f} {found[:, 2].max():6.2f}", flush=True)
         if wrong or share < 95:
             bad.append(f"{name}: {share:.1f} % found, {wrong} wrong")
