@@ -377,12 +377,9 @@ static int differs(const vfront_prediction_t *e, const vfront_motion_t *m, int m
     return found;
 }
 
-/** 1 if a motion of the pictures that contradicts the readings is that of a body: many sights agree with the readings,
- *  or have done so when the dispute began (window_gate.h). */
-static int sides_with_readings(const vfront_result_t *r)
-{
-    return (r->nav.flags & VFRONT_NAV_DISPUTED) || r->nav.landmarks >= VF_NAV_SIDE;
-}
+/** 1 if a motion of the pictures that contradicts the readings is that of a body: many sights agree with the readings.
+ *  A dispute alone is no reason: readings that are wrong are in one, too. */
+static int sides_with_readings(const vfront_result_t *r) { return r->nav.landmarks >= VF_NAV_SIDE; }
 
 /** Comparison of the pictures' motion with that expected; the way goes on from this frame. own: 1: the rotation
  *  prior is not of readings. */

@@ -52,8 +52,9 @@
  *  that is window_imu_percent of that stated. */
 #define VF_NAV_STRAIN 2.0
 
-/** Landmarks that agree with the readings, from which on these are not the ones that are wrong. */
-#define VF_NAV_SIDE 16
+/** Landmarks that agree with the readings, from which on these are not the ones that are wrong. With 16, or in every
+ *  dispute, readings about other axes took the state along, 1.5 and 8 m (tests/examples/misread.c); with 48 0.2 m. */
+#define VF_NAV_SIDE 48
 
 /** Deviations by which a motion expected by the state and that of the pictures may differ, along each axis; frames for
  *  which nothing is predicted by a state that differed by more. */
