@@ -377,9 +377,12 @@ static int differs(const vfront_prediction_t *e, const vfront_motion_t *m, int m
     return found;
 }
 
-/** 1 if a motion of the pictures that contradicts the readings is that of a body: many sights agree with the readings.
- *  A dispute alone is no reason: readings that are wrong are in one, too. */
-static int sides_with_readings(const vfront_result_t *r) { return r->nav.landmarks >= VF_NAV_SIDE; }
+/** 1 if a motion of the pictures that contradicts the readings is that of a body: many sights agree with the readings,
+ *  which are all there. A dispute alone is no reason: readings that are wrong are in one, too. */
+static int sides_with_readings(const vfront_result_t *r)
+{
+    return r->nav.landmarks >= VF_NAV_SIDE && !(r->nav.flags & (VFRONT_NAV_SATURATED | VFRONT_NAV_GAP));
+}
 
 /** Comparison of the pictures' motion with that expected; the way goes on from this frame. own: 1: the rotation
  *  prior is not of readings. */

@@ -13,9 +13,9 @@
  *         A landmark that was refused VF_GATE_REFUSALS times is not taken again, nor is its track a new one
  *         Where more than VF_GATE_DISPUTE times as many sights are refused as are taken, readings and pictures are in
  *         dispute for VF_GATE_DISPUTE_S from then on. A dispute begins where VF_GATE_FEWEST sights at least agree with
- *         the readings: where none does, these may be the ones that are wrong. Frames with readings that are missing or
- *         saturated neither begin nor lengthen one
- *         With one camera the gate is that of all, and there is no dispute: ranges are not known until later
+ *         the readings: where none does, these may be the ones that are wrong
+ *         With one camera the gate is that of all, and there is no dispute: ranges are not known until later. So it is
+ *         where readings are missing or saturated: the prediction is too poor to tell a body from the world
  * Exact   residuals in single precision, counts are integers
  */
 #ifndef VF_WINDOW_GATE_H
@@ -95,7 +95,8 @@ VF_FN float vf_gate_own(const struct vf_window *w, const struct vf_landmark *l, 
     const float weight = l->sight[w->newest].weight, scatter = (float)vf_window_scatter(w);
     const float all = gate > 0.0f ? gate : VF_GATE_NONE;
     double doubt[2];
-    if (w->rig.cameras < 2) return all < VF_GATE_LEAST * scatter ? VF_GATE_LEAST * scatter : all;
+    const int can_tell = w->rig.cameras > 1 && !w->slot[w->newest].motion.flags;
+    if (!can_tell) return all < VF_GATE_LEAST * scatter ? VF_GATE_LEAST * scatter : all;
     vf_gate_doubt(w, l->host, doubt);
     const float spread = (float)doubt[0] * l->inverse * l->inverse + (float)doubt[1];
     const float floor = w->dispute_s > 0.0 ? VF_GATE_FLOOR_DISPUTED : VF_GATE_FLOOR;
