@@ -707,7 +707,7 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
     X(failover_overruns, 0, 0, 1000000, "results in a row after deadline_us with which the host port takes over; 0: never") \
     X(failover_dense, 1, 0, 1, "0: a host port that took over leaves out disparities and stixels, to save time") \
     X(device, 0, 0, 63, "GPU, by its number in the CUDA runtime; of that device its primary context") \
-    X(priority, 0, 0, 100, "priority of the work on the GPU: 0 the highest that the device has, n the n-th below it")
+    X(priority, 0, 0, 100, "priority of the work on the GPU: 0 the highest that the device has, n the n-th below it; counts within a process or under MPS")
 
 /** Values of the model of stixels for three kinds of cameras: X(name, car, rover, drone). Those of the car are the
  *  standard values, of the program of the paper's authors. What they depend on is focal length times baseline, which is
@@ -1380,7 +1380,7 @@ typedef enum vfront_nav_flags {
                                    VFRONT_NAV_COASTING meanwhile, by the readings and the sights that agree. */
 } vfront_nav_flags_t;
 
-/** What a state is worth. */
+/** Worth of a state. */
 typedef enum vfront_nav_state {
     VFRONT_NAV_NONE = 0,         /**< There is none: not wanted (tuning value `window`), or no frame had readings of an
                                       IMU, and there are no metric motions of two cameras (tuning values `stereo`,
@@ -1446,7 +1446,7 @@ struct vfront_nav {
 #define VFRONT_LOOPS 3
 #define VFRONT_LOOP_PAIRS 300
 
-/** What became of a loop. */
+/** Outcome of a loop. */
 typedef enum vfront_loop_state {
     VFRONT_LOOP_ACCEPTED = 1, /**< Camera 0 is where the keyframe saw the same place; the pose is that. */
     VFRONT_LOOP_FEW = 2,      /**< Too few inliers, 25 and 30 % of the correspondences, or all in one part of a picture,
@@ -1458,7 +1458,7 @@ typedef enum vfront_loop_state {
                                    where the path of the keyframe is another than that of the frame. */
 } vfront_loop_state_t;
 
-/** What is known of the pose of a loop. */
+/** Knowledge of the pose of a loop. */
 typedef enum vfront_loop_kind {
     VFRONT_LOOP_METRIC = 1,   /**< Rotation and translation: two cameras. */
     VFRONT_LOOP_RELATIVE = 2, /**< Rotation and direction of the translation: one camera, parallax_rad 0.4 or more. */
@@ -1494,7 +1494,7 @@ typedef struct vfront_loop_pair {
     uint16_t inlier;   /**< 1: it agrees with the pose. */
 } vfront_loop_pair_t;
 
-/** What is known of the place of the odometry frame in the map. */
+/** Knowledge of the place of the odometry frame in the map. */
 typedef enum vfront_map_state {
     VFRONT_MAP_NONE = 0,    /**< There is no map: not wanted (tuning value `map`). All else is 0. */
     VFRONT_MAP_GOOD = 1,    /**< The path of this frame is that with which the map began, or goes on from it, or a place

@@ -18,21 +18,19 @@
 
 #include "clock.h"
 #include "examples/calibration.h"
+#include "source_pair.h"
 
-#define APART_NS 2000000u      /* stamps of one frame: frame_skew_us of the library */
-#define RETRY_NS 1000000000u   /* between two tries */
-#define PATIENCE_NS 500000000u /* without a picture: the camera is missing */
-#define OPEN_NS 5000000000u    /* longest wait for a pipeline to begin */
-#define PULL_NS 20000000u      /* longest wait for one camera */
+#define RETRY_NS 1000000000u /* between two tries */
+#define OPEN_NS 5000000000u  /* longest wait for a pipeline to begin */
+#define PULL_NS 20000000u    /* longest wait for one camera */
 #define POLL_NS 100000000u
 
-/** A camera: its sink, and the picture that is held. */
+/** Sink of a camera, with the sample of the picture that is held. */
 struct sink {
     GstElement *element;
     GstSample *sample; /* NULL: none is held */
     GstVideoFrame frame;
-    vfront_format_t format;
-    uint64_t stamp_ns, arrived_ns, last_ns;
+    source_camera_t *seen; /* picture in it */
 };
 
 struct pipeline {
@@ -41,6 +39,7 @@ struct pipeline {
     GstElement *element;
     GstBus *bus;
     struct sink sink[VFRONT_CAMERAS];
+    source_camera_t camera[VFRONT_CAMERAS];
     int count;
     int is_down, has_ended;
     uint64_t retry_ns, skipped;
@@ -67,6 +66,7 @@ static void let_go(struct sink *s)
     gst_video_frame_unmap(&s->frame);
     gst_sample_unref(s->sample);
     s->sample = NULL;
+    s->seen->is_held = 0;
 }
 
 static void set_caps(GstElement *sink)
@@ -108,7 +108,8 @@ static const char *find_sinks(struct pipeline *p)
     for (char name[] = "cam0"; p->count < VFRONT_CAMERAS; name[3]++) {
         GstElement *sink = gst_bin_get_by_name(GST_BIN(p->element), name);
         if (!sink) break;
-        p->sink[p->count++].element = sink;
+        p->sink[p->count] = (struct sink){.element = sink, .seen = &p->camera[p->count]};
+        p->count++;
         if (!GST_IS_APP_SINK(sink)) return source_fail("gst: %s is no appsink", name);
         set_caps(sink);
     }
@@ -117,7 +118,7 @@ static const char *find_sinks(struct pipeline *p)
 
 static const char *begin(struct pipeline *p)
 {
-    for (int i = 0; i < p->count; i++) p->sink[i].last_ns = clock_ns();
+    for (int i = 0; i < p->count; i++) p->camera[i].last_ns = clock_ns();
     if (gst_element_set_state(p->element, GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE ||
         gst_element_get_state(p->element, NULL, NULL, OPEN_NS) == GST_STATE_CHANGE_FAILURE) {
         GstMessage *m = gst_bus_pop_filtered(p->bus, GST_MESSAGE_ERROR);
@@ -177,6 +178,14 @@ static uint64_t start_ns(const struct pipeline *p, GstSample *sample, uint64_t a
     return t_ns > back_ns ? t_ns - back_ns : 0;
 }
 
+static vfront_format_t format_of(const GstVideoInfo *info)
+{
+    vfront_format_t format = VFRONT_NO_PICTURE; /* the sink takes no others */
+    for (size_t k = 0; k < sizeof formats / sizeof *formats; k++)
+        if (formats[k].gst == info->finfo->format) format = formats[k].format;
+    return format;
+}
+
 /** Holds a sample. Returns NULL, or why it is no picture of camera i. */
 static const char *hold(struct pipeline *p, int i, GstSample *sample)
 {
@@ -196,11 +205,16 @@ static const char *hold(struct pipeline *p, int i, GstSample *sample)
         gst_sample_unref(sample);
         return error;
     }
-    for (size_t k = 0; k < sizeof formats / sizeof *formats; k++)
-        if (formats[k].gst == info.finfo->format) s->format = formats[k].format;
     s->sample = sample;
-    s->arrived_ns = s->last_ns = clock_ns();
-    s->stamp_ns = start_ns(p, sample, s->arrived_ns);
+    s->seen->is_held = 1;
+    s->seen->arrived_ns = s->seen->last_ns = clock_ns();
+    s->seen->picture = (vfront_picture_t){.data = GST_VIDEO_FRAME_PLANE_DATA(&s->frame, 0),
+                                          .width_px = c->width_px,
+                                          .height_px = c->height_px,
+                                          .pitch_bytes = (uint32_t)GST_VIDEO_FRAME_PLANE_STRIDE(&s->frame, 0),
+                                          .format = format_of(&info),
+                                          .memory = VFRONT_HOST_MEMORY,
+                                          .t_ns = start_ns(p, sample, s->seen->arrived_ns)};
     return NULL;
 }
 
@@ -253,54 +267,6 @@ static void try_again(struct pipeline *p)
     p->fault = source_fail("gst: the pipeline is back");
 }
 
-/** 1: nothing is to be expected of it for this frame. */
-static int is_missing(const struct sink *s) { return !s->sample && clock_ns() > s->last_ns + PATIENCE_NS; }
-
-/** 1: pictures of all cameras that are there are of one time. The older of two that are not is let go. */
-static int are_together(struct pipeline *p)
-{
-    int there = 0;
-    for (int i = 0; i < p->count; i++) {
-        if (is_missing(&p->sink[i])) continue;
-        if (!p->sink[i].sample) return 0;
-        there++;
-    }
-#if VFRONT_CAMERAS > 1
-    struct sink *a = &p->sink[0], *b = &p->sink[1];
-    if (there == 2) {
-        const int a_first = a->stamp_ns < b->stamp_ns;
-        const uint64_t apart_ns = a_first ? b->stamp_ns - a->stamp_ns : a->stamp_ns - b->stamp_ns;
-        if (apart_ns <= APART_NS) return 1;
-        p->skipped++;
-        let_go(a_first ? a : b);
-        return 0;
-    }
-#endif
-    return there;
-}
-
-static void fill(const struct pipeline *p, vfront_frame_t *frame, uint64_t *arrived_ns)
-{
-    const int first = p->sink[0].sample ? 0 : p->count - 1;
-    frame->t_ns = p->sink[first].stamp_ns;
-    frame->exposure_ns = p->settings.exposure_us * 1000u;
-    *arrived_ns = 0;
-    for (int i = 0; i < p->count; i++) {
-        const struct sink *s = &p->sink[i];
-        vfront_picture_t *out = &frame->picture[i];
-        out->format = VFRONT_NO_PICTURE;
-        if (!s->sample) continue;
-        *out = (vfront_picture_t){.data = GST_VIDEO_FRAME_PLANE_DATA(&s->frame, 0),
-                                  .width_px = p->rig.camera[i].width_px,
-                                  .height_px = p->rig.camera[i].height_px,
-                                  .pitch_bytes = (uint32_t)GST_VIDEO_FRAME_PLANE_STRIDE(&s->frame, 0),
-                                  .format = s->format,
-                                  .memory = VFRONT_HOST_MEMORY,
-                                  .t_ns = s->stamp_ns};
-        if (s->arrived_ns > *arrived_ns) *arrived_ns = s->arrived_ns;
-    }
-}
-
 static source_found_t next_frame(void *of, vfront_frame_t *frame, uint64_t *arrived_ns)
 {
     struct pipeline *p = of;
@@ -311,15 +277,21 @@ static source_found_t next_frame(void *of, vfront_frame_t *frame, uint64_t *arri
         if (!p->is_down) hear(p);
         if (p->is_down) clock_sleep_until_ns(clock_ns() + PULL_NS);
         for (int i = 0; i < p->count && !p->is_down; i++) {
-            const char *error = take_newest(p, i, p->has_ended || is_missing(&p->sink[i]) ? 0 : PULL_NS);
+            const char *error = take_newest(p, i, p->has_ended || source_is_missing(&p->camera[i]) ? 0 : PULL_NS);
             if (!error) continue;
             p->fault = error;
             return SOURCE_FAILED;
         }
-        if (are_together(p)) {
+        int older;
+        if (source_are_together(p->camera, p->count, &older)) {
             p->given++;
-            fill(p, frame, arrived_ns);
+            source_fill(frame, p->camera, p->count, arrived_ns);
+            frame->exposure_ns = p->settings.exposure_us * 1000u;
             return SOURCE_FRAME;
+        }
+        if (older >= 0) {
+            p->skipped++;
+            let_go(&p->sink[older]);
         }
         if (p->has_ended) return SOURCE_END;
     } while (clock_ns() < end_ns);

@@ -20,12 +20,11 @@
 
 #include "clock.h"
 #include "examples/calibration.h"
+#include "source_pair.h"
 
 enum { BUFFERS = 4, PATH = 64, NONE = -1 };
 
-#define APART_NS 2000000u      /* stamps of one frame: frame_skew_us of the library */
-#define RETRY_NS 1000000000u   /* between two tries to open a device */
-#define PATIENCE_NS 500000000u /* without a picture: the camera is missing */
+#define RETRY_NS 1000000000u /* between two tries to open a device */
 #define POLL_MS 100
 
 /** A camera. */
@@ -37,10 +36,8 @@ struct device {
     int buffers;
     vfront_format_t format;
     uint32_t pitch;
-    int held;            /* buffer that is not the driver's; NONE: none */
-    uint64_t stamp_ns;   /* start of exposure of that buffer */
-    uint64_t arrived_ns; /* when it was there */
-    uint64_t last_ns;    /* when the last picture came */
+    int held;              /* buffer that is not the driver's; NONE: none */
+    source_camera_t *seen; /* picture in it */
     uint64_t retry_ns;
     int is_start, is_monotonic; /* flags of its stamps */
 };
@@ -49,6 +46,7 @@ struct cameras {
     source_settings_t settings;
     vfront_rig_t rig;
     struct device device[VFRONT_CAMERAS];
+    source_camera_t camera[VFRONT_CAMERAS];
     int count;
     uint32_t given;
     uint64_t skipped;
@@ -79,6 +77,8 @@ static void close_device(struct device *d)
     d->fd = -1;
     d->buffers = 0;
     d->held = NONE;
+    d->seen->is_held = 0;
+    d->seen->is_gone = 1;
 }
 
 /** Size and format: the rig's size, and the first format that the driver keeps. */
@@ -142,7 +142,8 @@ static const char *open_device(struct device *d, const vfront_camera_t *c, doubl
     (void)control(d->fd, VIDIOC_S_PARM, &p); /* drivers without it have a rate of their own */
     if (!error) error = map_buffers(d, c);
     if (!error && control(d->fd, VIDIOC_STREAMON, &type) != 0) error = source_fail("%s: %s", d->path, strerror(errno));
-    d->last_ns = clock_ns();
+    d->seen->is_gone = 0;
+    d->seen->last_ns = clock_ns();
     return error;
 }
 
@@ -166,7 +167,10 @@ static const char *open_cameras(void **of, const source_settings_t *settings)
     if (!c) return "no memory for cameras";
     *of = c;
     c->settings = *settings;
-    for (int i = 0; i < VFRONT_CAMERAS; i++) c->device[i].fd = -1;
+    for (int i = 0; i < VFRONT_CAMERAS; i++) {
+        c->device[i].fd = -1;
+        c->device[i].seen = &c->camera[i];
+    }
     const char *error = read_names(c, settings->where + strlen("v4l2:"));
     if (error) return error;
     if (!settings->calibration) return "v4l2: --rig is missing: size, lens and place of the cameras";
@@ -193,6 +197,7 @@ static void give_back(struct device *d)
     if (d->held == NONE || d->fd < 0) return;
     b.index = (uint32_t)d->held;
     d->held = NONE;
+    d->seen->is_held = 0;
     (void)control(d->fd, VIDIOC_QBUF, &b); /* a device that went away says so when it is read */
 }
 
@@ -204,7 +209,7 @@ static uint64_t start_ns(struct device *d, const struct v4l2_buffer *b, const so
     d->is_monotonic = (b->flags & V4L2_BUF_FLAG_TIMESTAMP_MASK) == V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC;
     d->is_start = (b->flags & V4L2_BUF_FLAG_TSTAMP_SRC_MASK) == V4L2_BUF_FLAG_TSTAMP_SRC_SOE;
     const uint64_t t_ns = d->is_monotonic ? stamp_ns
-                                          : d->arrived_ns; /* another clock: all that is known is when it came */
+                                          : d->seen->arrived_ns; /* another clock: all that is known is when it came */
     if (d->is_monotonic && d->is_start) return t_ns;
     return t_ns > exposure_ns + readout_ns ? t_ns - exposure_ns - readout_ns : 0;
 }
@@ -215,6 +220,22 @@ static void lose(struct cameras *c, int i)
     close_device(d);
     d->retry_ns = clock_ns() + RETRY_NS;
     c->fault = source_fail("%s: camera %d is gone: %s; it is tried again every second", d->path, i, strerror(errno));
+}
+
+/** Holds a buffer that the driver gave. */
+static void hold(struct cameras *c, int i, const struct v4l2_buffer *b)
+{
+    struct device *d = &c->device[i];
+    d->held = (int)b->index;
+    d->seen->is_held = 1;
+    d->seen->arrived_ns = d->seen->last_ns = clock_ns();
+    d->seen->picture = (vfront_picture_t){.data = d->map[d->held],
+                                          .width_px = c->rig.camera[i].width_px,
+                                          .height_px = c->rig.camera[i].height_px,
+                                          .pitch_bytes = d->pitch,
+                                          .format = d->format,
+                                          .memory = VFRONT_HOST_MEMORY,
+                                          .t_ns = start_ns(d, b, &c->settings)};
 }
 
 /** Takes the newest picture of a camera; older ones go back at once. */
@@ -230,9 +251,7 @@ static void take_newest(struct cameras *c, int i)
         if (b.index >= (uint32_t)d->buffers) continue;
         c->skipped += d->held != NONE && i == 0;
         give_back(d);
-        d->held = (int)b.index;
-        d->arrived_ns = d->last_ns = clock_ns();
-        d->stamp_ns = start_ns(d, &b, &c->settings);
+        hold(c, i, &b);
         if (b.flags & V4L2_BUF_FLAG_ERROR) give_back(d); /* damaged on the way */
     }
 }
@@ -246,12 +265,6 @@ static void try_again(struct cameras *c, int i)
         close_device(d);
     else
         c->fault = source_fail("%s: camera %d is back", d->path, i);
-}
-
-/** 1: nothing is to be expected of it for this frame. */
-static int is_missing(const struct device *d)
-{
-    return d->fd < 0 || (d->held == NONE && clock_ns() > d->last_ns + PATIENCE_NS);
 }
 
 /** Waits until a camera has a picture. */
@@ -275,63 +288,23 @@ static void wait_for_one(struct cameras *c)
     }
 }
 
-/** 1: pictures of all cameras that are there are of one time. The older of two that are not goes back. */
-static int are_together(struct cameras *c)
-{
-    int there = 0;
-    for (int i = 0; i < c->count; i++) {
-        if (is_missing(&c->device[i])) continue;
-        if (c->device[i].held == NONE) return 0;
-        there++;
-    }
-#if VFRONT_CAMERAS > 1
-    struct device *a = &c->device[0], *b = &c->device[1];
-    if (there == 2) {
-        const int a_first = a->stamp_ns < b->stamp_ns;
-        const uint64_t apart_ns = a_first ? b->stamp_ns - a->stamp_ns : a->stamp_ns - b->stamp_ns;
-        if (apart_ns <= APART_NS) return 1;
-        c->skipped++;
-        give_back(a_first ? a : b);
-        return 0;
-    }
-#endif
-    return there;
-}
-
-static void fill(const struct cameras *c, vfront_frame_t *frame, uint64_t *arrived_ns)
-{
-    const int first = c->device[0].held != NONE ? 0 : c->count - 1;
-    frame->t_ns = c->device[first].stamp_ns;
-    frame->exposure_ns = c->settings.exposure_us * 1000u;
-    *arrived_ns = 0;
-    for (int i = 0; i < c->count; i++) {
-        const struct device *d = &c->device[i];
-        vfront_picture_t *p = &frame->picture[i];
-        p->format = VFRONT_NO_PICTURE;
-        if (d->held == NONE) continue;
-        *p = (vfront_picture_t){.data = d->map[d->held],
-                                .width_px = c->rig.camera[i].width_px,
-                                .height_px = c->rig.camera[i].height_px,
-                                .pitch_bytes = d->pitch,
-                                .format = d->format,
-                                .memory = VFRONT_HOST_MEMORY,
-                                .t_ns = d->stamp_ns};
-        if (d->arrived_ns > *arrived_ns) *arrived_ns = d->arrived_ns;
-    }
-}
-
 static source_found_t next_frame(void *of, vfront_frame_t *frame, uint64_t *arrived_ns)
 {
     struct cameras *c = of;
     if (c->settings.frames && c->given == c->settings.frames) return SOURCE_END;
     const uint64_t end_ns = clock_ns() + POLL_MS * 1000000u;
     do {
+        int older;
         wait_for_one(c);
-        if (are_together(c)) {
+        if (source_are_together(c->camera, c->count, &older)) {
             c->given++;
-            fill(c, frame, arrived_ns);
+            source_fill(frame, c->camera, c->count, arrived_ns);
+            frame->exposure_ns = c->settings.exposure_us * 1000u;
             return SOURCE_FRAME;
         }
+        if (older < 0) continue;
+        c->skipped++;
+        give_back(&c->device[older]);
     } while (clock_ns() < end_ns);
     return SOURCE_NOTHING;
 }

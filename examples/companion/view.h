@@ -52,7 +52,7 @@ typedef struct view_client {
     uint64_t seen_ns;
 } view_client_t;
 
-/** What a picture is made of beside the result. */
+/** Picture and its company, beside the result. */
 typedef struct view_frame {
     const vfront_picture_t *picture; /**< Of camera 0, the one that the result is of; in host memory. */
     const char *distrust;            /**< Why the state is not told; NULL: it is. */

@@ -28,7 +28,7 @@ static __device__ __forceinline__ void copy(void *to, const void *from, size_t b
     out[i] = in[i];
 }
 
-/** What the host gives, and the estimate of the frame before. */
+/** Input of the host, and the estimate of the frame before. */
 static __global__ void __launch_bounds__(256) copy_k(const VF_CONSTANT vf_window_view s)
 {
     vf_window_memory &m = *s.window;

@@ -22,7 +22,7 @@
 #define VF_SOLVE_SHOWN (VF_SOLVE_PANEL * VF_SOLVE_PANEL + 2) /* of a tile, by columns; no two lanes in one bank */
 VF_STATIC_ASSERT(VF_SOLVE_TILES >= 26 && VF_SOLVE_TILES <= VF_WARP, "vfront: pairs of columns fill warps, all do");
 
-/** What tiles hand to each other. */
+/** Values that tiles hand to each other. */
 struct vf_tiles {
     double diagonal[VF_SOLVE_PANEL][VF_SOLVE_PANEL];  /* tile of a panel before it is factorised */
     double left[2][VF_SOLVE_TILES][VF_SOLVE_SHOWN];   /* L of a panel, by parity */

@@ -13,10 +13,10 @@ int vf_check_placed(const vfront_rig_t *rig);
 /** Row alignment of state->seen, where the tuning asks for disparities. */
 vfront_status_t vf_check_aligned(struct vf_state *state, const vfront_tuning_t *tuning);
 
-/** What the state of an IMU needs, where the tuning asks for it; of state->seen. */
+/** Needs of the state of an IMU, where the tuning asks for it; of state->seen. */
 vfront_status_t vf_check_window(struct vf_state *state, const vfront_tuning_t *tuning);
 
-/** What places need, likewise. */
+/** Needs of places, likewise. */
 vfront_status_t vf_check_map(struct vf_state *state, const vfront_tuning_t *tuning);
 
 vfront_status_t vf_check_tuning(struct vf_state *state, const vfront_tuning_t *tuning);

@@ -258,7 +258,7 @@ void vf_image_end(struct vf_image_writer *w, const struct vf_image_kind *kind)
 /** 1 if a value is finite and of a magnitude of at most `most`. */
 static int within(double value, double most) { return value >= -most && value <= most; }
 
-/** What is wrong with a point, or NULL. */
+/** Fault of a point, or NULL. */
 static const char *bad_point(const uint8_t *at)
 {
     int32_t square = 0;
@@ -277,7 +277,7 @@ static const char *bad_point(const uint8_t *at)
     return NULL;
 }
 
-/** What is wrong with the head of a keyframe, or NULL. paths: of those before; counts a new one. */
+/** Fault of the head of a keyframe, or NULL. paths: of those before; counts a new one. */
 static const char *bad_head(const uint8_t *at, uint32_t *paths)
 {
     double square = 0.0;
@@ -322,7 +322,7 @@ static const char *bad_keyframes(struct vf_image_reader *r, size_t bytes)
     return bytes ? "map: bytes behind the last keyframe" : NULL;
 }
 
-/** What is wrong with a header and the lengths in it, or NULL. */
+/** Fault of a header and the lengths in it, or NULL. */
 static const char *bad_header(const uint8_t *at, size_t bytes)
 {
     if (bytes < VF_IMAGE_HEADER) return "map: shorter than the header of an image";
@@ -335,7 +335,7 @@ static const char *bad_header(const uint8_t *at, size_t bytes)
     return get4(at + AT_ZERO) ? "map: a value that must be 0" : NULL;
 }
 
-/** What is wrong with the sections, or NULL. */
+/** Fault of the sections, or NULL. */
 static const char *bad_sections(const uint8_t *image, size_t bytes)
 {
     const uint8_t *at = image + VF_IMAGE_HEADER;

@@ -60,7 +60,7 @@ VF_FN int vf_keyframe_due(const struct vf_keyframe_memory *m, uint32_t active, i
 
 #if VFRONT_MAP
 
-/** Where a keyframe that is due comes to. */
+/** Head of the keyframe that is due. */
 VF_FN void vf_keyframe_head_of(const struct vf_keyframe_now *now, struct vf_keyframe *head) { *head = now->last; }
 
 /** Keyframe of the frame before into the ring; in the first frame nothing is in it but a map that was loaded. An item a
@@ -89,7 +89,7 @@ VF_FN void vf_keyframe_commit(const struct vf_keyframe_view *s)
 
 /* ---- density ----------------------------------------------------------------------------------------------------- */
 
-/** What keyframe b adds to the density at a. */
+/** Share of keyframe b in the density at a. */
 VF_FN float vf_keyframe_near(const struct vf_path_pose *a, const struct vf_path_pose *b)
 {
     if (!vf_path_turned(a, b)) return 0.0f;

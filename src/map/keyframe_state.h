@@ -45,7 +45,7 @@ VF_FN void vf_place_bearing(const struct vf_place_point *p, float bearing[3])
     vf_unit_reciprocal(bearing);
 }
 
-/** What poses of a path come from. */
+/** Source of the poses of a path. */
 enum vf_path_source {
     VF_PATH_NONE,   /* nothing: the frame is not connected with the one before */
     VF_PATH_TURNS,  /* relative motions: attitudes alone are known */

@@ -31,7 +31,7 @@
 #define VF_LOOP_APART_RAD 0.07
 #define VF_LOOP_AGAIN 2
 
-/** What an overlap says. */
+/** Verdict on an overlap. */
 struct vf_loop_claim {
     uint64_t frame, keyframe;        /* of this frame; vf_keyframe_number(). frame VF_LOOP_NEVER: none */
     struct vf_path_pose by_keyframe; /* pose of the frame in the path of the keyframe */

@@ -60,7 +60,7 @@ struct vf_map_view {
 };
 VF_HOST_FORM(map);
 
-/** What the result tells of the map; all 0 where the stage is no part of the step (active: of geometry). */
+/** Share of the map in the result; all 0 where the stage is no part of the step (active: of geometry). */
 VF_FN void vf_map_result(const struct vf_map_memory *m, const struct vf_keyframe_memory *k, uint32_t active,
                          int32_t parity, vfront_map_t *out)
 {
@@ -334,7 +334,7 @@ VF_FN void vf_map_go_over(const struct vf_map_view *s, struct vf_map_state *m, s
     vf_map_frame_of(&told, &now, (int)m->upright, &m->told);
 }
 
-/** What becomes of the map where a path begins: one block. */
+/** Map where a path begins: begun anew, carried over, or lost. One block. */
 VF_FN void vf_map_enter(const struct vf_map_view *s, const struct vf_map_graph *g)
 {
     struct vf_map_state *m = g->state;
@@ -388,7 +388,7 @@ VF_FN void vf_map_keep(const struct vf_map_view *s, struct vf_map_state *m, int 
     l->inliers = f->inliers;
 }
 
-/** Where a path lies, by a loop between one that is placed and one that is not. By one thread. */
+/** Place of a path, by a loop between one that is placed and one that is not. By one thread. */
 VF_FN void vf_map_find(const struct vf_map_view *s, const struct vf_map_graph *g, uint32_t a,
                        const struct vf_map_pose *T)
 {

@@ -57,14 +57,14 @@ struct vf_map_work {
     uint32_t first[VFRONT_KEYFRAMES + 1]; /* of each keyframe: first of the loops that begin there */
     uint32_t begins[VFRONT_KEYFRAMES];    /* loops, by the keyframe at which they begin, by where they end */
     uint16_t order[VFRONT_KEYFRAMES];
-    uint32_t index, near, kept; /* a keyframe that goes; its neighbour; 1: it has one */
+    uint32_t index, kept;       /* a keyframe that goes; keyframes that were loaded and become nodes */
     struct vf_map_pose move;    /* of keyframes of a path, or of all */
     uint32_t moves, moved_path; /* vf_map_move */
 };
 
 #if VFRONT_MAP
 
-/** What the functions below work on. */
+/** Graph that the functions below work on. */
 struct vf_map_graph {
     const struct vf_keyframe_entry *ring;
     struct vf_map_state *state;

@@ -43,7 +43,7 @@
 /** Parts of a sum over correspondences. */
 #define VF_OVERLAP_LANES 32
 
-/** What an overlap needs: inliers; their share of the correspondences [%]; their least spread in either picture, a
+/** Least evidence of an overlap: inliers; their share of the correspondences [%]; their least spread in either picture, a
  *  standard deviation along the axis in which they spread less [focal lengths]. */
 #define VF_OVERLAP_INLIERS 25
 #define VF_OVERLAP_SHARE 30
@@ -223,7 +223,7 @@ VF_FN void vf_overlap_list(const struct vf_overlap_view *s, int c)
 
 /* ---- hypotheses -------------------------------------------------------------------------------------------------- */
 
-/** What a team works on. */
+/** Candidate of a team. */
 struct vf_overlap_scratch {
     union {
         struct vf_essential_scratch essential;
@@ -433,7 +433,7 @@ VF_FN void vf_overlap_common(float distance, float covariance[21])
     for (int k = 0; k < 6; k++) covariance[vf_motion_diagonal(k)] += k < 3 ? move : turn;
 }
 
-/** What was found of a candidate, from its refined motion. By one thread. */
+/** Result of a candidate, from its refined motion. By one thread. */
 VF_FN void vf_overlap_conclude(struct vf_overlap_work *w, int kind, struct vf_overlap_found *f)
 {
     const int turn = vf_overlap_turns(w, kind);

@@ -52,7 +52,7 @@ static void begin_anew(struct vf_state *s)
     if (rig.cameras == 1) vf_mono_begin(&n->mono, &rig, &s->rig.imu);
     memset(&n->first, 0, sizeof n->first);
     memset(&n->stereo, 0, sizeof n->stereo);
-    n->running = n->no_gravity = n->poor = n->earlier_count = n->doubt = n->against = 0;
+    n->running = n->no_gravity = n->poor = n->earlier_count = n->doubt = n->against = n->contradicted = 0;
     n->lost = n->last.t_ns != 0;
 }
 
@@ -377,11 +377,16 @@ static int differs(const vfront_prediction_t *e, const vfront_motion_t *m, int m
     return found;
 }
 
-/** 1 if a motion of the pictures that contradicts the readings is that of a body: many sights agree with the readings,
- *  which are all there. A dispute alone is no reason: readings that are wrong are in one, too. */
-static int sides_with_readings(const vfront_result_t *r)
+/** 1 if a contradiction between readings and the motion of the pictures counts against the readings; 0 also where the
+ *  motion is that of a body, since many sights agree with the readings, or did so when the dispute began (window_gate.h).
+ *  A body contradicts them now and then; readings that are wrong are contradicted in frame after frame. */
+static int is_against(struct vf_nav *n, const vfront_result_t *r, uint32_t own)
 {
-    return r->nav.landmarks >= VF_NAV_SIDE && !(r->nav.flags & (VFRONT_NAV_SATURATED | VFRONT_NAV_GAP));
+    const int contradicted = (r->relative.flags | r->metric.flags) & VFRONT_MOTION_PRIOR && !own;
+    const int whole = !(r->nav.flags & (VFRONT_NAV_SATURATED | VFRONT_NAV_GAP));
+    const int agree = r->nav.flags & VFRONT_NAV_DISPUTED || r->nav.landmarks >= VF_NAV_SIDE;
+    n->contradicted = contradicted ? n->contradicted + 1 : 0;
+    return contradicted && !(n->running && whole && agree && n->contradicted <= VF_NAV_SIDE_FRAMES);
 }
 
 /** Comparison of the pictures' motion with that expected; the way goes on from this frame. own: 1: the rotation
@@ -391,8 +396,7 @@ static void judge_motion(struct vf_nav *n, const vfront_result_t *r, uint32_t ow
     const int metric = r->metric.state == VFRONT_MOTION_GOOD, known = metric || r->relative.state == VFRONT_MOTION_GOOD;
     n->against -= n->against > 0;
     if (r->health.imu & (VFRONT_IMU_STUCK | VFRONT_IMU_ZERO) && !n->against) n->against = 1; /* its last readings */
-    if ((r->relative.flags | r->metric.flags) & VFRONT_MOTION_PRIOR && !own && !(n->running && sides_with_readings(r)))
-        n->against = VF_NAV_AGAINST_FRAMES;
+    if (is_against(n, r, own)) n->against = VF_NAV_AGAINST_FRAMES;
     n->doubt -= n->doubt > 0;
     if (n->expected.source && known && differs(&n->expected, metric ? &r->metric : &r->relative, metric))
         n->doubt = VF_NAV_DOUBT_FRAMES;

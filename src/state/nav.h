@@ -16,7 +16,8 @@
  *         Readings that are stuck or 0, that contradict the motion of the pictures (VFRONT_MOTION_PRIOR) until
  *         VF_NAV_AGAINST_FRAMES frames after the last contradiction, or whose rates are not the pictures' (ego_turns.h)
  *         count as missing, and begin no state, nor do those that seem to be in g or without gravity. A motion of the
- *         pictures that contradicts readings with which landmarks agree is that of a body, and these count
+ *         pictures that contradicts readings with which landmarks agree is that of a body, and these count, unless it
+ *         lasts for more than VF_NAV_SIDE_FRAMES frames
  *         With readings, the state says to predict how camera 0 has moved (nav_motion.h). Where such a motion differs
  *         from that which the pictures show by more than VF_NAV_DOUBT deviations along an axis, it is not predicted for
  *         VF_NAV_DOUBT_FRAMES frames
@@ -52,9 +53,11 @@
  *  that is window_imu_percent of that stated. */
 #define VF_NAV_STRAIN 2.0
 
-/** Landmarks that agree with the readings, from which on these are not the ones that are wrong. With 16, or in every
- *  dispute, readings about other axes took the state along, 1.5 and 8 m (tests/examples/misread.c); with 48 0.2 m. */
-#define VF_NAV_SIDE 48
+/** Landmarks that agree with the readings, from which on these are not the ones that are wrong; contradictions in
+ *  frames that follow each other for which that counts. Before a board that hovers in front of the cameras one frame in
+ *  a hundred contradicts the readings; readings about other axes are contradicted in every frame. */
+#define VF_NAV_SIDE 16
+#define VF_NAV_SIDE_FRAMES 4
 
 /** Deviations by which a motion expected by the state and that of the pictures may differ, along each axis; frames for
  *  which nothing is predicted by a state that differed by more. */
@@ -96,6 +99,7 @@ struct vf_nav {
     uint32_t earlier_count;
     uint32_t shown;                  /* 1: the last frame done had a new picture of camera 0 */
     struct vf_nav_way way, way_next; /* since its last picture: of the last frame done; with this one */
+    uint32_t contradicted;           /* last frames whose pictures contradict the readings */
     uint32_t against;                /* frames for which readings are not used, since they contradict the pictures */
     uint32_t doubt;                  /* frames for which the motion by the state is not predicted */
     vfront_prediction_t expected;    /* that motion in this frame, predicted or not; its source 0: none */

@@ -46,7 +46,7 @@ struct vf_landmark_place {
     float bearing[3], inverse;
 };
 
-/** How a camera moves while its rows are exposed, in its axes: angular rate [rad/s], velocity [m/s]. */
+/** Motion of a camera while its rows are exposed, in its axes: angular rate [rad/s], velocity [m/s]. */
 struct vf_landmark_drift {
     float rate[3], velocity[3];
 };

@@ -57,7 +57,7 @@ VF_FN void vf_window_count_alive(const struct vf_window *w, struct vf_window_wor
     }
 }
 
-/** How close keyframes with a pose alone are to others, and far from the newest frame; -1: others. */
+/** Scores of keyframes with a pose alone: close to others, and far from the newest frame; -1: all else. */
 VF_FN void vf_window_scores(const struct vf_window *w, struct vf_window_work *k)
 {
     VF_PARTS(f, VF_WINDOW_FRAMES)

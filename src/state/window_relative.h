@@ -51,7 +51,7 @@ VF_FN void vf_relative_camera_of(const struct vf_window *w, const struct vf_wind
     for (int k = 0; k < 3; k++) out->p[k] = s->value.p[k] + s->value.v[k] * late + arm[k];
 }
 
-/** How camera 0 moves in a frame. */
+/** Motion of camera 0 in a frame. */
 VF_FN void vf_relative_drift(const struct vf_window *w, const struct vf_window_slot *s,
                              const struct vf_relative_camera *camera, struct vf_landmark_drift *out)
 {

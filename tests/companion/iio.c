@@ -16,11 +16,12 @@
 
 #include "examples/companion/iio.h"
 #include "tests/fixture/random.h"
+#include "tests/fixture/temporary.h"
 
 #define NOW_NS 5000000000u
 #define CHANNELS 9 /* with a temperature and a field, which are not wanted */
 
-static char root[] = "/tmp/iio-XXXXXX";
+static char root[64];
 static iio_t iio;
 
 /** A channel of the tree. */
@@ -296,12 +297,12 @@ static void names_what_is_wrong(void **state)
 static int begin(void **state)
 {
     (void)state;
-    return mkdtemp(root) ? 0 : -1;
+    return mkdtemp(temporary(root, "iio")) ? 0 : -1;
 }
 
 static int end(void **state)
 {
-    char command[64];
+    char command[80];
     (void)state;
     snprintf(command, sizeof command, "rm -r '%s'", root);
     return system(command);

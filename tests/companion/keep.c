@@ -12,8 +12,9 @@
 
 #include "examples/companion/keep.h"
 #include "tests/fixture/random.h"
+#include "tests/fixture/temporary.h"
 
-static char folder[] = "/tmp/keepXXXXXX", path[64];
+static char folder[64], path[80];
 static const keep_t kept = {.t_ns = 5000000000u,
                             .position_m = {1.5, -2.25, -0.1},
                             .yaw_rad = 0.3,
@@ -26,7 +27,7 @@ static const keep_t kept = {.t_ns = 5000000000u,
 static int set_up(void **state)
 {
     (void)state;
-    if (!mkdtemp(folder)) return 1;
+    if (!mkdtemp(temporary(folder, "keep"))) return 1;
     snprintf(path, sizeof path, "%s/state", folder);
     return 0;
 }

@@ -19,6 +19,7 @@
 #include "examples/companion/clock.h"
 #include "examples/companion/link.h"
 #include "tests/fixture/random.h"
+#include "tests/fixture/temporary.h"
 
 /** A socket of this machine's loopback; its port in *port. */
 static int bound(uint16_t *port)
@@ -226,10 +227,10 @@ static void test_serial(void **state)
 static void test_plugged_again(void **state)
 {
     static link_t l;
-    char spec[96], folder[] = "/tmp/linkXXXXXX", name[64];
+    char spec[96], folder[64], name[80];
     uint8_t got[512];
     (void)state;
-    assert_non_null(mkdtemp(folder));
+    assert_non_null(mkdtemp(temporary(folder, "link")));
     snprintf(name, sizeof name, "%s/tty", folder);
     int master = terminal(spec, sizeof spec);
     assert_true(symlink(ptsname(master), name) == 0);
@@ -263,11 +264,11 @@ static void test_plugged_again(void **state)
 static void test_files(void **state)
 {
     static link_t l;
-    char path[] = "/tmp/linkXXXXXX", spec[64];
+    char path[64], spec[80];
     uint8_t frame[MAVLINK_FRAME_MOST], got[4096];
     mavlink_message_t m;
     (void)state;
-    const int fd = mkstemp(path);
+    const int fd = mkstemp(temporary(path, "link"));
     snprintf(spec, sizeof spec, "file:%s", path);
     assert_null(link_open(&l, spec));
     size_t bytes = 0;

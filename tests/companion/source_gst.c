@@ -12,6 +12,7 @@
 #include "examples/companion/clock.h"
 #include "examples/companion/source.h"
 #include "tests/fixture/random.h"
+#include "tests/fixture/temporary.h"
 
 #define MS 1000000ull
 #define LIVE "videotestsrc is-live=true do-timestamp=false "
@@ -22,9 +23,7 @@ static source_t *source;
 static int write_rig(void **state)
 {
     (void)state;
-    const char *folder = getenv("TMPDIR");
-    snprintf(rig, sizeof rig, "%.40s/vfront-gst-XXXXXX", folder ? folder : "/tmp");
-    const int fd = mkstemp(rig);
+    const int fd = mkstemp(temporary(rig, "gst"));
     if (fd < 0) return 1;
     FILE *f = fdopen(fd, "w");
     for (int i = 0; i < 2; i++)

@@ -18,6 +18,7 @@
 #include "examples/companion/clock.h"
 #include "examples/companion/source.h"
 #include "tests/fixture/random.h"
+#include "tests/fixture/temporary.h"
 
 enum { FAKE_FD = 900, CAMERAS = 2, BUFFERS = 4, WIDTH = 64, HEIGHT = 48 };
 
@@ -183,7 +184,7 @@ static int expose(int camera, uint64_t stamp_ns, uint8_t grey)
 
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
 
-static char rig_path[] = "/tmp/rigXXXXXX";
+static char rig_path[64];
 static source_settings_t settings;
 static source_t *source;
 
@@ -196,7 +197,7 @@ static int set_up(void **state)
                               "none\n  resolution: [64, 48]\n"
                               "  T_cn_cnm1: [[1, 0, 0, -0.1], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]\n";
     (void)state;
-    const int fd = mkstemp(rig_path);
+    const int fd = mkstemp(temporary(rig_path, "rig"));
     return fd < 0 || write(fd, rig, sizeof rig - 1) != (ssize_t)sizeof rig - 1 || close(fd) != 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The rendered flight along a trajectory (examples/course.h): its curve against differences and against the motion it
  * was read from, readings integrated against the curve, the board's part of the picture, blur, faulty files. */
-#define _POSIX_C_SOURCE 200809L /* mkstemp, fdopen */
+#define _XOPEN_SOURCE 700 /* mkstemp, fdopen, P_tmpdir */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "examples/course.h"
+#include "tests/fixture/temporary.h"
 
 enum { WIDTH = 320, HEIGHT = 200, LINES = 700 };
 
@@ -32,7 +33,7 @@ static void motion(double t, double p[3], double q[4])
 /** Writes a file of `lines` poses, 50 Hz, from t = 100 s on; still: all at one place. */
 static void write_motion(int lines, int still)
 {
-    strcpy(path, "/tmp/vfront-course-XXXXXX");
+    temporary(path, "course");
     FILE *file = fdopen(mkstemp(path), "w");
     assert_non_null(file);
     fputs("# t p q\n", file);
@@ -192,7 +193,7 @@ static void faulty(void **state)
     course_t *c;
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        strcpy(path, "/tmp/vfront-course-XXXXXX");
+        temporary(path, "course");
         FILE *file = fdopen(mkstemp(path), "w");
         fputs(bad[i][0], file);
         fclose(file);

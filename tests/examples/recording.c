@@ -587,7 +587,7 @@ static int measure(double seconds, const char *file, double rate_hz)
 static int set_up(void **state)
 {
     (void)state;
-    snprintf(folder, sizeof folder, "%s/vfront-recording-XXXXXX", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
+    snprintf(folder, sizeof folder, "%s/vfront-recording-XXXXXX", access("/dev/shm", W_OK) ? P_tmpdir : "/dev/shm");
     if (!mkdtemp(folder)) return -1;
     snprintf(path, sizeof path, "%s/a.vfr", folder);
     snprintf(other, sizeof other, "%s/b.vfr", folder);

@@ -27,6 +27,7 @@
 #include "examples/recording/reader.h"
 #include "examples/truth.h"
 #include "tests/fixture/random.h"
+#include "tests/fixture/temporary.h"
 
 #define WILD_MOST (1u << 17)
 #define HANG_S 20
@@ -34,7 +35,7 @@
 static uint8_t wild[WILD_MOST], stream[WILD_MOST]; /* content of a case; a whole session of a bench */
 static size_t stream_bytes;
 static vfront_rig_t rig;
-static char path[] = "/tmp/wild-XXXXXX";
+static char path[64];
 static int file = -1;
 static volatile uint64_t seen; /* so that what was read is looked at */
 static const char *volatile current = "";
@@ -493,7 +494,7 @@ int main(int count, char **word)
     signal(SIGABRT, die);
     signal(SIGBUS, die);
     signal(SIGFPE, die);
-    file = mkstemp(path);
+    file = mkstemp(temporary(path, "wild"));
     if (file < 0) return 2;
     make_session();
     const int code = run_all(bytes_each, only);
