@@ -22,8 +22,8 @@ typedef struct source_camera {
 /** 1: nothing is to be expected of it for this frame. */
 int source_is_missing(const source_camera_t *camera);
 
-/** 1: pictures of all cameras that are there are of one time. *older: the camera whose picture is older than that of the
- *  other, and is to be let go; -1: none. */
+/** 1: pictures of all cameras that are there are of one time. *older: the camera whose picture is older than that of
+ *  the other, and is to be let go; -1: none. */
 int source_are_together(const source_camera_t *camera, int count, int *older);
 
 /** Frame of the pictures that are held, at least one. arrived_ns: when its last byte was there. */

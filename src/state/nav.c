@@ -377,9 +377,9 @@ static int differs(const vfront_prediction_t *e, const vfront_motion_t *m, int m
     return found;
 }
 
-/** 1 if a contradiction between readings and the motion of the pictures counts against the readings; 0 also where the
- *  motion is that of a body, since many sights agree with the readings, or did so when the dispute began (window_gate.h).
- *  A body contradicts them now and then; readings that are wrong are contradicted in frame after frame. */
+/** 1 if a contradiction between readings and the motion of the pictures counts against the readings; 0 also where that
+ *  motion is a body's, since many sights agree with the readings, or did so when the dispute began (window_gate.h). A
+ *  body contradicts them now and then; readings that are wrong are contradicted in frame after frame. */
 static int is_against(struct vf_nav *n, const vfront_result_t *r, uint32_t own)
 {
     const int contradicted = (r->relative.flags | r->metric.flags) & VFRONT_MOTION_PRIOR && !own;
