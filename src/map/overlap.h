@@ -43,8 +43,8 @@
 /** Parts of a sum over correspondences. */
 #define VF_OVERLAP_LANES 32
 
-/** Least evidence of an overlap: inliers; their share of the correspondences [%]; their least spread in either picture, a
- *  standard deviation along the axis in which they spread less [focal lengths]. */
+/** Least evidence of an overlap: inliers; their share of the correspondences [%]; their least spread in either
+ *  picture, a standard deviation along the axis in which they spread less [focal lengths]. */
 #define VF_OVERLAP_INLIERS 25
 #define VF_OVERLAP_SHARE 30
 #define VF_OVERLAP_SPREAD 0.06f
