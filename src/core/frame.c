@@ -143,8 +143,8 @@ static void fill_rate(struct vf_state *s, const struct vf_rates *rates, int give
     struct vf_params *p = &s->pinned->params;
     const struct vf_readings *r = &s->readings;
     memset(p->rate_radps, 0, sizeof p->rate_radps);
-    p->rate_known = given && !p->gyro_short && !p->gyro_stuck && r->to_ns > r->from_ns && !s->unseen.frames &&
-                    !p->source[0].missing && s->seen.camera[0].fx_px != 0.0;
+    p->rate_known = given && !vf_nav_sees_body(s) && !p->gyro_short && !p->gyro_stuck && r->to_ns > r->from_ns &&
+                    !s->unseen.frames && !p->source[0].missing && s->seen.camera[0].fx_px != 0.0;
     if (p->rate_known) vf_rotation_mean_rate(p->rate_radps, &s->seen.camera[0], rates, r->from_ns, r->to_ns);
 }
 

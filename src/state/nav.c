@@ -26,7 +26,6 @@ static void rig_of(const struct vf_state *s, struct vf_window_rig *rig)
     rig->cameras = s->step[0].geometry.pair.placed ? 2 : 1;
     rig->rests = s->step[0].tuning.window_rest;
     rig->scatter = VF_NAV_SCATTER;
-    rig->strain = VF_NAV_STRAIN;
     rig->turn_rad = 1e-6 * s->step[0].tuning.window_stereo_urad;
 #if VFRONT_CAMERAS > 1
     if (rig->cameras == 2) vf_rotation_between(rig->R_1_0, rig->t_1_0_m, own, &s->seen.camera[1]);
@@ -52,7 +51,7 @@ static void begin_anew(struct vf_state *s)
     if (rig.cameras == 1) vf_mono_begin(&n->mono, &rig, &s->rig.imu);
     memset(&n->first, 0, sizeof n->first);
     memset(&n->stereo, 0, sizeof n->stereo);
-    n->running = n->no_gravity = n->poor = n->earlier_count = n->doubt = n->against = n->contradicted = 0;
+    n->running = n->no_gravity = n->poor = n->earlier_count = n->doubt = n->against = n->contradicted = n->both = 0;
     n->lost = n->last.t_ns != 0;
 }
 
@@ -171,6 +170,8 @@ static int is_misread(const struct vf_state *s)
     const uint32_t dead = s->pinned->params.imu & (VFRONT_IMU_STUCK | VFRONT_IMU_ZERO);
     return dead || s->misread || (s->nav.running && s->nav.against);
 }
+
+int vf_nav_sees_body(const struct vf_state *s) { return s->nav.last.flags & VFRONT_NAV_DISPUTED && !s->nav.both; }
 
 void vf_nav_give(struct vf_state *s)
 {
@@ -382,10 +383,13 @@ static int differs(const vfront_prediction_t *e, const vfront_motion_t *m, int m
  *  body contradicts them now and then; readings that are wrong are contradicted in frame after frame. */
 static int is_against(struct vf_nav *n, const vfront_result_t *r, uint32_t own)
 {
-    const int contradicted = (r->relative.flags | r->metric.flags) & VFRONT_MOTION_PRIOR && !own;
+    const uint32_t relative = r->relative.flags & VFRONT_MOTION_PRIOR, metric = r->metric.flags & VFRONT_MOTION_PRIOR;
+    const int both = n->start.rig.cameras > 1 ? relative && metric : relative != 0, contradicted = both && !own;
     const int whole = !(r->nav.flags & (VFRONT_NAV_SATURATED | VFRONT_NAV_GAP));
     const int agree = r->nav.flags & VFRONT_NAV_DISPUTED || r->nav.landmarks >= VF_NAV_SIDE;
     n->contradicted = contradicted ? n->contradicted + 1 : 0;
+    n->both -= n->both > 0;
+    if (contradicted) n->both = VF_NAV_BOTH_FRAMES;
     return contradicted && !(n->running && whole && agree && n->contradicted <= VF_NAV_SIDE_FRAMES);
 }
 
@@ -441,6 +445,8 @@ void vf_nav_take(struct vf_state *s, vfront_result_t *r)
 }
 
 #else
+
+int vf_nav_sees_body(const struct vf_state *s) { return (void)s, 0; }
 
 void vf_nav_give(struct vf_state *s) { (void)s; }
 

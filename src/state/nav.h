@@ -49,13 +49,8 @@
 /** Frames for which readings count as missing after a motion of the pictures that contradicts their rotation. */
 #define VF_NAV_AGAINST_FRAMES 8
 
-/** Strain of readings over which sights yield to them (window_strain.h): squared residuals of an interval, with noise
- *  that is window_imu_percent of that stated. */
-#define VF_NAV_STRAIN 2.0
-
 /** Landmarks that agree with the readings, from which on these are not the ones that are wrong; contradictions in
- *  frames that follow each other for which that counts. Before a board that hovers in front of the cameras one frame in
- *  a hundred contradicts the readings; readings about other axes are contradicted in every frame. */
+ *  frames that follow each other for which that counts. */
 #define VF_NAV_SIDE 16
 #define VF_NAV_SIDE_FRAMES 4
 
@@ -67,6 +62,10 @@
 /** Scatter of a sight, in the deviations that the window is told of it: these are larger, since much of a track's error
  *  is the same in frame after frame. What is beyond it slides, as tracks on the edge of something near, or moves. */
 #define VF_NAV_SCATTER (1.0 / 3.0)
+
+/** Frames after one in which both motions contradict the readings, for which the pictures' rates are held against these
+ *  in a dispute, too. */
+#define VF_NAV_BOTH_FRAMES 40
 
 /** Landmarks of a frame with which its state has the quality of 100. */
 #define VF_NAV_FULL 60
@@ -99,6 +98,7 @@ struct vf_nav {
     uint32_t earlier_count;
     uint32_t shown;                  /* 1: the last frame done had a new picture of camera 0 */
     struct vf_nav_way way, way_next; /* since its last picture: of the last frame done; with this one */
+    uint32_t both;                   /* frames since which both motions contradicted the readings, counted down */
     uint32_t contradicted;           /* last frames whose pictures contradict the readings */
     uint32_t against;                /* frames for which readings are not used, since they contradict the pictures */
     uint32_t doubt;                  /* frames for which the motion by the state is not predicted */
@@ -110,6 +110,9 @@ struct vf_nav {
 };
 
 struct vf_state;
+
+/** 1 if the pictures' motions may be a body's. */
+int vf_nav_sees_body(const struct vf_state *s);
 
 /** Before a frame's step: what the window is asked for. */
 void vf_nav_give(struct vf_state *s);

@@ -50,6 +50,12 @@
 
 #define VF_GATE_REFUSALS 3
 
+/** Time for which a landmark has to agree with the readings before it counts [ns]; sights of older ones with which a
+ *  frame can do without it. */
+#define VF_GATE_TRIAL_NS 500000000ull
+#define VF_GATE_PROVEN 24
+
+
 /** Squared residual of a sight of camera 0 at the prediction; -1: none. */
 VF_FN float vf_gate_square(const struct vf_window *w, const struct vf_window_work *k, int32_t landmark)
 {
@@ -115,6 +121,36 @@ VF_FN float vf_gate_of(const uint32_t within[VF_GATE_LEVELS], uint32_t tested)
     return 0.0f;
 }
 
+/** Verdict on a sight of the newest frame. gate: that of all; 0: none. */
+VF_FN int vf_gate_verdict(const struct vf_window *w, struct vf_landmark *l, float square, float gate)
+{
+    const int off = square > vf_gate_own(w, l, gate);
+    const uint64_t age_ns = w->slot[w->newest].t_ns - w->slot[l->host].t_ns;
+    l->refused += (uint32_t)off;
+    if (off || l->refused >= VF_GATE_REFUSALS) return VF_GATE_REFUSED;
+    return age_ns < VF_GATE_TRIAL_NS ? VF_GATE_ON_TRIAL : VF_GATE_TAKEN;
+}
+
+/** Least verdict that is not taken: landmarks on trial do not count in a dispute, nor where there are enough others. Of
+ *  one block. */
+VF_FN void vf_gate_least(const struct vf_window *w, struct vf_window_work *k, uint32_t sights)
+{
+    VF_PARTS(part, VF_WINDOW_PARTS)
+    {
+        k->number[part] = 0;
+        for (uint32_t i = (uint32_t)part; i < sights; i += VF_WINDOW_PARTS)
+            k->number[part] += k->square[i] >= 0.0f && k->off_sight[i] == VF_GATE_TAKEN;
+    }
+    VF_ITEM_SYNC();
+    VF_PARTS(i, 1)
+    {
+        uint32_t proven = 0;
+        for (int part = 0; part < VF_WINDOW_PARTS; part++) proven += k->number[part];
+        k->least_off = w->dispute_s > 0.0 || proven >= VF_GATE_PROVEN ? VF_GATE_ON_TRIAL : VF_GATE_REFUSED;
+    }
+    VF_ITEM_SYNC();
+}
+
 /** Sights of the newest frame, refused or not; poses relative to hosts are there. Of one block. */
 VF_FN void vf_window_gate(struct vf_window *w, struct vf_window_work *k, uint32_t sights)
 {
@@ -136,13 +172,13 @@ VF_FN void vf_window_gate(struct vf_window *w, struct vf_window_work *k, uint32_
     VF_PARTS(i, (int)sights)
     {
         struct vf_landmark *l = k->landmark_of[i] >= 0 ? &w->landmark[k->landmark_of[i]] : NULL;
-        k->off_sight[i] = 0;
-        if (!l || k->square[i] < 0.0f) continue;
-        const int off = k->square[i] > vf_gate_own(w, l, gate);
-        l->refused += (uint32_t)off;
-        if (!off && l->refused < VF_GATE_REFUSALS) continue;
-        l->seen &= ~(1u << w->newest);
-        k->off_sight[i] = 1;
+        k->off_sight[i] = l && k->square[i] >= 0.0f ? vf_gate_verdict(w, l, k->square[i], gate) : VF_GATE_TAKEN;
+    }
+    VF_ITEM_SYNC();
+    vf_gate_least(w, k, sights);
+    VF_PARTS(i, (int)sights)
+    {
+        if (k->off_sight[i] >= k->least_off) w->landmark[k->landmark_of[i]].seen &= ~(1u << w->newest);
     }
     VF_ITEM_SYNC();
 }

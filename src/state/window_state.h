@@ -107,7 +107,6 @@ struct vf_window_rig {
     int32_t rests;   /* 1: rest is looked for (window_rest.h) */
     double turn_rad; /* deviation of camera 1's attitude as told, about its optical axis; 0: it is right */
     double scatter;  /* of a sight from frame to frame, in deviations that are told of it; 0: 1 */
-    double strain;   /* of readings, over which sights yield to them (window_strain.h); 0: they never do */
 };
 
 /** Input of a step on the host. */
@@ -231,7 +230,7 @@ struct vf_window {
     double misfit;                    /* of its sights: mean cost of one, in squared deviations of scatter */
     uint32_t flags;                   /* vfront_nav_flags_t of the last interval */
     uint32_t taken;                   /* sights of landmarks that it took (window_gate.h) */
-    int32_t yields;                   /* 1: its sights yield to the readings (window_strain.h) */
+    uint32_t reserved;
     double believed[2];               /* vf_window_slot.variance of the last frame whose pictures were believed */
     double dispute_s;                 /* over 0: readings and pictures are in dispute, for so long */
     uint32_t sighted;                 /* landmarks that the newest frame saw, and those that begin there */

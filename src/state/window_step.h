@@ -21,7 +21,6 @@
 #include "window_found.h"
 #include "window_leave.h"
 #include "window_motion.h"
-#include "window_strain.h"
 #include "window_tell.h"
 
 /* ---- a new frame ------------------------------------------------------------------------------------------------- */
@@ -185,12 +184,10 @@ VF_FN void vf_window_judge(struct vf_window *w, struct vf_window_work *k)
             w->cost = k->cost;
             w->misfit = vf_window_misfit(k) / vf_window_scatter(w);
         }
-        w->yields = good && vf_strain_is_much(w, k);
         if (k->steps) k->damping *= good ? 0.1 : 100.0;
         k->trial = k->at ^ 1;
     }
     VF_ITEM_SYNC();
-    if (w->yields) vf_strain_yield(w);
     if (!k->undone) return;
     VF_PARTS(f, VF_WINDOW_FRAMES + 1)
     vf_window_undo(w, k, f);

@@ -624,13 +624,10 @@ VF_FN void vf_window_costs(const struct vf_window *w, struct vf_window_work *k)
         k->number[part] = number;
     }
     VF_ITEM_SYNC();
-    VF_PARTS(i, 1 + VF_WINDOW_MOTIONS)
+    VF_PARTS(i, 1)
     {
-        double sum = 0.0;
-        for (int part = 0; part < VF_WINDOW_PARTS && !i; part++) sum += k->part[part];
-        const struct vf_window_inertial *f = &k->inertial[i ? i - 1 : 0];
-        for (int e = 0; e < VF_NAV_ERRORS && i && f->a >= 0; e++) sum += f->rows.r[e] * f->rows.r[e];
-        *(i ? &k->strain[i - 1] : &k->cost) = sum;
+        k->cost = 0.0;
+        for (int part = 0; part < VF_WINDOW_PARTS; part++) k->cost += k->part[part];
     }
 }
 

@@ -73,6 +73,9 @@ struct vf_rest_sums {
 /** Levels of the gate (window_gate.h). */
 #define VF_GATE_LEVELS 8
 
+/** Verdicts of the gate on sights: taken; taken only where others are few, since the landmark is on trial; refused. */
+enum { VF_GATE_TAKEN, VF_GATE_ON_TRIAL, VF_GATE_REFUSED };
+
 /** Room of a matrix and a row below it, and of its factor on a GPU: rows of 32 tiles of 4x4. */
 #define VF_SOLVE_TILES ((VF_WINDOW_COLUMNS + 1 + VF_SOLVE_PANEL - 1) / VF_SOLVE_PANEL) /* of a column */
 #define VF_SOLVE_ROOM                                                                                                  \
@@ -121,7 +124,6 @@ struct vf_window_work {
     int32_t before[VF_WINDOW_FRAMES];    /* of each state: slot of the state before; -1: none */
     uint32_t alive[VF_WINDOW_LANDMARKS]; /* of landmarks: host, from bit 16 on who sees it; VF_WINDOW_NOBODY: none */
     double damping, cost;
-    double strain[VF_WINDOW_MOTIONS]; /* of the factors of readings: sums of their squared residuals */
     double part[VF_WINDOW_PARTS];
     double seen[VF_WINDOW_PARTS];                                      /* cost of sights, in parts */
     uint32_t off[VF_WINDOW_PARTS];                                     /* sights refused, in parts */
@@ -137,10 +139,10 @@ struct vf_window_work {
     struct vf_landmark_row row[2][VF_WINDOW_LANDMARKS];
     struct vf_landmark_more more[VF_WINDOW_LANDMARKS];
     int32_t landmark_of[VF_WINDOW_SIGHTS]; /* of each sight; -1: none; -2: no track */
-    /* gate: squared residual of each sight at the prediction, -1: none; 1: refused; sights within each level, and
-     * all */
+    /* gate: squared residual of each sight at the prediction, -1: none; verdict on it, and the least with which it is
+     * not taken; sights within each level, and all */
     float square[VF_WINDOW_SIGHTS];
-    int32_t off_sight[VF_WINDOW_SIGHTS];
+    int32_t off_sight[VF_WINDOW_SIGHTS], least_off;
     uint32_t within[VF_GATE_LEVELS + 1];
     int32_t place[VF_WINDOW_LANDMARKS]; /* of slots for new landmarks, see vf_window_slot_place() */
     int32_t order[VF_WINDOW_LANDMARKS]; /* slots for new landmarks, best first */

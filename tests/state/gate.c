@@ -67,48 +67,6 @@ static void dispute(void **state)
     assert_false(disputed(100, 20));
 }
 
-/** Sights yield after a first step, over the strain of the rig, half of it in a dispute; not by an interval of rest, or
- *  one of which readings are missing. Those that yield are the newest frame's, of landmarks of other hosts. */
-static void strain(void **state)
-{
-    (void)state;
-    memset(&window, 0, sizeof window);
-    memset(&work, 0, sizeof work);
-    for (int i = 0; i < VF_WINDOW_MOTIONS; i++) work.inertial[i].a = i == 1 ? 3 : -1;
-    work.inertial[1].b = window.newest = 4;
-    work.steps = 1;
-    work.strain[1] = 2.1;
-    assert_false(vf_strain_is_much(&window, &work));
-    window.rig.strain = 2.0;
-    assert_true(vf_strain_is_much(&window, &work));
-    window.slot[4].rest = 1;
-    assert_false(vf_strain_is_much(&window, &work));
-    window.slot[4].rest = 0;
-    window.slot[4].motion.flags = VFRONT_NAV_GAP;
-    assert_false(vf_strain_is_much(&window, &work));
-    window.slot[4].motion.flags = 0;
-    work.strain[1] = 1.1;
-    assert_false(vf_strain_is_much(&window, &work));
-    window.dispute_s = 0.5;
-    assert_true(vf_strain_is_much(&window, &work));
-    work.steps = 0;
-    assert_false(vf_strain_is_much(&window, &work));
-    for (int i = 0; i < 3; i++) {
-        struct vf_landmark *l = &window.landmark[i];
-        l->id = i != 2;
-        l->host = i == 1 ? 4 : 2;
-        l->seen = 1u << 4 | 1u << 3;
-        for (int f = 3; f < 5; f++) l->sight[f].weight = l->sight[f].other_weight = 10.0f;
-    }
-    vf_strain_yield(&window);
-    for (int i = 0; i < 3; i++)
-        for (int f = 3; f < 5; f++) {
-            const float want = i == 0 && f == 4 ? 1.0f : 10.0f;
-            assert_true(fabsf(window.landmark[i].sight[f].weight - want) < 1e-5f);
-            assert_true(fabsf(window.landmark[i].sight[f].other_weight - want) < 1e-5f);
-        }
-}
-
 /* ---- flights ----------------------------------------------------------------------------------------------------- */
 
 /** What came of a flight. */
@@ -169,7 +127,6 @@ static struct flown fly(const struct sim_options *o, int as_nav)
     assert_true(sim_start(&sim, o));
     wider = as_nav ? 3.0 : 1.0;
     rig.scatter = as_nav ? 1.0 / 3.0 : 0.0;
-    rig.strain = as_nav ? 2.0 : 0.0;
     sim.noise.gyro_density *= as_nav ? 5.0 : 1.0;
     sim.noise.accel_density *= as_nav ? 5.0 : 1.0;
     memcpy(rig.R_imu_cam, sim.told.R_imu_cam, sizeof rig.R_imu_cam);
@@ -248,8 +205,7 @@ static void black(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(level), cmocka_unit_test(dispute), cmocka_unit_test(strain),
-                                       cmocka_unit_test(body),  cmocka_unit_test(slow),    cmocka_unit_test(clear),
-                                       cmocka_unit_test(black)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(level), cmocka_unit_test(dispute), cmocka_unit_test(body),
+                                       cmocka_unit_test(slow),  cmocka_unit_test(clear),   cmocka_unit_test(black)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
