@@ -341,7 +341,8 @@ static void tell(struct vf_nav *n, int begins, vfront_nav_t *nav)
     }
     memset(&n->first, 0, sizeof n->first);
     memset(&n->stereo, 0, sizeof n->stereo);
-    if (nav->landmarks) n->sighted_ns = nav->t_ns;
+    if (nav->reserved >= VF_NAV_FEWEST) n->sighted_ns = nav->t_ns;
+    nav->reserved = 0;
     n->running = 1;
     n->next.t_ns = n->t_ns;
     n->next.own_offset_s = n->next.offset_s;
@@ -350,7 +351,7 @@ static void tell(struct vf_nav *n, int begins, vfront_nav_t *nav)
     memcpy(n->next.bias + 3, nav->accel_bias_m_s2, sizeof nav->accel_bias_m_s2);
     n->carried = n->next;
     nav->age_ns = nav->t_ns > n->sighted_ns ? nav->t_ns - n->sighted_ns : 0;
-    nav->state = nav->landmarks && !(nav->flags & VFRONT_NAV_DISPUTED) ? VFRONT_NAV_GOOD : VFRONT_NAV_COASTING;
+    nav->state = nav->age_ns || nav->flags & VFRONT_NAV_DISPUTED ? VFRONT_NAV_COASTING : VFRONT_NAV_GOOD;
     if (n->unread || n->no_gravity) nav->state = VFRONT_NAV_STEREO_ONLY;
     if (n->no_gravity) nav->flags |= VFRONT_NAV_GAP | VFRONT_NAV_NO_GRAVITY;
     if (is_lost(n, nav)) nav->state = VFRONT_NAV_LOST;

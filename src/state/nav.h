@@ -38,6 +38,9 @@
 /** Longest time without sights over which a state is carried on [ns]. */
 #define VF_NAV_COAST_NS 5000000000ull
 
+/** Fewest landmarks of earlier frames that are sights of a state. */
+#define VF_NAV_FEWEST 4
+
 /** Longest time without sights where there are no readings, either [ns]: a guess at velocity is off by metres then. */
 #define VF_NAV_UNREAD_NS 500000000ull
 

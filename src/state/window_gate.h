@@ -55,7 +55,6 @@
 #define VF_GATE_TRIAL_NS 500000000ull
 #define VF_GATE_PROVEN 24
 
-
 /** Squared residual of a sight of camera 0 at the prediction; -1: none. */
 VF_FN float vf_gate_square(const struct vf_window *w, const struct vf_window_work *k, int32_t landmark)
 {
@@ -95,14 +94,16 @@ VF_FN void vf_gate_doubt(const struct vf_window *w, int32_t host, double doubt[2
     }
 }
 
+/** 1 if the prediction can tell a body from the world. */
+VF_FN int vf_gate_can_tell(const struct vf_window *w) { return w->rig.cameras > 1 && !w->slot[w->newest].motion.flags; }
+
 /** Gate of a sight of the newest frame. gate: that of all; 0: none. */
 VF_FN float vf_gate_own(const struct vf_window *w, const struct vf_landmark *l, float gate)
 {
     const float weight = l->sight[w->newest].weight, scatter = (float)vf_window_scatter(w);
     const float all = gate > 0.0f ? gate : VF_GATE_NONE;
     double doubt[2];
-    const int can_tell = w->rig.cameras > 1 && !w->slot[w->newest].motion.flags;
-    if (!can_tell) return all < VF_GATE_LEAST * scatter ? VF_GATE_LEAST * scatter : all;
+    if (!vf_gate_can_tell(w)) return all < VF_GATE_LEAST * scatter ? VF_GATE_LEAST * scatter : all;
     vf_gate_doubt(w, l->host, doubt);
     const float spread = (float)doubt[0] * l->inverse * l->inverse + (float)doubt[1];
     const float floor = w->dispute_s > 0.0 ? VF_GATE_FLOOR_DISPUTED : VF_GATE_FLOOR;
@@ -133,7 +134,7 @@ VF_FN int vf_gate_verdict(const struct vf_window *w, struct vf_landmark *l, floa
 
 /** Least verdict that is not taken: landmarks on trial do not count in a dispute, nor where there are enough others. Of
  *  one block. */
-VF_FN void vf_gate_least(const struct vf_window *w, struct vf_window_work *k, uint32_t sights)
+VF_FN void vf_gate_least(struct vf_window *w, struct vf_window_work *k, uint32_t sights)
 {
     VF_PARTS(part, VF_WINDOW_PARTS)
     {
@@ -146,7 +147,9 @@ VF_FN void vf_gate_least(const struct vf_window *w, struct vf_window_work *k, ui
     {
         uint32_t proven = 0;
         for (int part = 0; part < VF_WINDOW_PARTS; part++) proven += k->number[part];
-        k->least_off = w->dispute_s > 0.0 || proven >= VF_GATE_PROVEN ? VF_GATE_ON_TRIAL : VF_GATE_REFUSED;
+        w->proven = proven;
+        const int tries = vf_gate_can_tell(w) && (w->dispute_s > 0.0 || proven >= VF_GATE_PROVEN);
+        k->least_off = tries ? VF_GATE_ON_TRIAL : VF_GATE_REFUSED;
     }
     VF_ITEM_SYNC();
 }
@@ -187,8 +190,7 @@ VF_FN void vf_window_gate(struct vf_window *w, struct vf_window_work *k, uint32_
 VF_FN void vf_gate_dispute(struct vf_window *w, uint32_t taken, uint32_t refused)
 {
     const int most = refused > VF_GATE_DISPUTE * taken && taken + refused >= VF_GATE_BELIEVED;
-    const int can_tell = w->rig.cameras > 1 && !w->slot[w->newest].motion.flags;
-    if (most && can_tell && (taken >= VF_GATE_FEWEST || w->dispute_s > 0.0))
+    if (most && vf_gate_can_tell(w) && (taken >= VF_GATE_FEWEST || w->dispute_s > 0.0))
         w->dispute_s = VF_GATE_DISPUTE_S;
     else
         w->dispute_s -= w->dispute_s > 0.0 ? w->slot[w->newest].motion.dt_s : 0.0;

@@ -230,7 +230,7 @@ struct vf_window {
     double misfit;                    /* of its sights: mean cost of one, in squared deviations of scatter */
     uint32_t flags;                   /* vfront_nav_flags_t of the last interval */
     uint32_t taken;                   /* sights of landmarks that it took (window_gate.h) */
-    uint32_t reserved;
+    uint32_t proven;                  /* of these, those of landmarks that are not on trial */
     double believed[2];               /* vf_window_slot.variance of the last frame whose pictures were believed */
     double dispute_s;                 /* over 0: readings and pictures are in dispute, for so long */
     uint32_t sighted;                 /* landmarks that the newest frame saw, and those that begin there */
