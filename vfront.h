@@ -46,6 +46,7 @@
 #define vfront_reset VFRONT_JOIN(VFRONT_PREFIX, vfront_reset)
 #define vfront_shutdown VFRONT_JOIN(VFRONT_PREFIX, vfront_shutdown)
 #define vfront_input VFRONT_JOIN(VFRONT_PREFIX, vfront_input)
+#define vfront_inputs VFRONT_JOIN(VFRONT_PREFIX, vfront_inputs)
 #define vfront_info VFRONT_JOIN(VFRONT_PREFIX, vfront_info)
 #define vfront_detail VFRONT_JOIN(VFRONT_PREFIX, vfront_detail)
 #define vfront_status_name VFRONT_JOIN(VFRONT_PREFIX, vfront_status_name)
@@ -73,13 +74,13 @@ extern "C" {
 
 /** Version of this header. Below 1.0 the interface may change with the minor number; src/README.md has the changes. */
 #define VFRONT_VERSION_MAJOR 0
-#define VFRONT_VERSION_MINOR 5
+#define VFRONT_VERSION_MINOR 6
 #define VFRONT_VERSION_PATCH 0
-#define VFRONT_VERSION "0.5.0"
+#define VFRONT_VERSION "0.6.0"
 
 /** Number of the binary interface: rises with every change of a declaration in this header, be it one that leaves all
  *  sizes as they are. tests/house/abi.sh holds this. */
-#define VFRONT_ABI 6
+#define VFRONT_ABI 7
 
 /* ---- status and port --------------------------------------------------------------------------------------------- */
 
@@ -355,6 +356,22 @@ vfront_status_t vfront_map_load(vfront_t *vf, const void *buffer, size_t bytes);
  * @retval VFRONT_E_SIZE   No such camera.
  */
 vfront_status_t vfront_input(vfront_t *vf, int32_t camera, void **data);
+
+/**
+ * Both input buffers of a camera, for a camera driver that is given its buffers before the first frame and fills them in
+ * an order of its own, as V4L2's USERPTR has it. They stay the same ones until vfront_shutdown(). A picture may lie in
+ * either of them, in any order, also twice in a row, and must not change from vfront_submit() until vfront_wait()
+ * returns; the other buffer is neither read nor written meanwhile. While the driver has them, each picture of this
+ * camera must lie in one of them, or be VFRONT_NO_PICTURE: a picture in other host memory is copied into a buffer of the
+ * library's choice.
+ *
+ * @param[in]  camera  0..rig.cameras - 1.
+ * @param[out] data    Two times VFRONT_INPUT_BYTES bytes, aligned to 64.
+ * @retval VFRONT_E_NULL   vf or data is NULL.
+ * @retval VFRONT_E_STATE  Not initialised.
+ * @retval VFRONT_E_SIZE   No such camera.
+ */
+vfront_status_t vfront_inputs(vfront_t *vf, int32_t camera, void *data[VFRONT_INPUTS]);
 
 /** Facts fixed by vfront_init(): port, memory, cameras of the results. VFRONT_E_NULL: vf or info is NULL;
  *  VFRONT_E_STATE: not initialised. */
@@ -1655,7 +1672,7 @@ struct vfront_info {
  *  VFRONT_SCALES; with descriptors these levels smoothed; with rectification two rectified pictures, the rectified mask
  *  and the remap table; grid of bearings; tiles of picture statistics. */
 #define VFRONT_CAMERA_BYTES \
-    (2u * (VFRONT_PYRAMID_BYTES - VFRONT_LEVEL_BYTES(0)) + 5u * VFRONT_PICTURE_BYTES + 2u * VFRONT_INPUT_BYTES + \
+    (2u * (VFRONT_PYRAMID_BYTES - VFRONT_LEVEL_BYTES(0)) + 5u * VFRONT_PICTURE_BYTES + VFRONT_INPUTS * VFRONT_INPUT_BYTES + \
      VFRONT_SCALES_BYTES + VFRONT_DESCRIPTORS * (VFRONT_SCALES_BYTES + VFRONT_PICTURE_BYTES) + \
      VFRONT_RECTIFY * (3u * VFRONT_PICTURE_BYTES) + \
      VFRONT_RECTIFY * 8u * (VFRONT_WIDTH / 4u + 2u) * (VFRONT_HEIGHT / 4u + 2u) + \

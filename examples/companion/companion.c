@@ -226,6 +226,15 @@ static int open_library(struct companion *c)
     return CONTINUE;
 }
 
+/** Lends the library's input buffers to the cameras, and lets them begin. */
+static int start_source(struct companion *c)
+{
+    source_inputs_t inputs = {.data = {{NULL}}};
+    for (int32_t i = 0; i < c->rig.cameras; i++) vfront_inputs(&vf, i, inputs.data[i]);
+    const char *error = source_start(c->source, &inputs);
+    return error ? message(EXIT_SOURCE, "%s", error) : CONTINUE;
+}
+
 /** Opens the web page. */
 static int open_view(struct companion *c)
 {
@@ -487,6 +496,7 @@ int main(int count, char **word)
         be_realtime(c.settings.priority);
         if (!c.settings.is_fast && !links_start(&links)) code = message(EXIT_FAILED, "no thread");
     }
+    if (code == CONTINUE) code = start_source(&c);
     if (code == CONTINUE) {
         watchdog_ready();
         code = fly(&c);

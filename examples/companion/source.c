@@ -48,6 +48,11 @@ void source_close(source_t *s)
     free(s);
 }
 
+const char *source_start(source_t *s, const source_inputs_t *inputs)
+{
+    return s->kind->start ? s->kind->start(s->of, inputs) : NULL;
+}
+
 const vfront_rig_t *source_rig(const source_t *s) { return s->kind->rig(s->of); }
 int source_has_readings(const source_t *s) { return s->kind->has_readings(s->of); }
 const char *source_fault(source_t *s) { return s->kind->fault(s->of); }
