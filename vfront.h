@@ -1228,9 +1228,12 @@ typedef enum vfront_stereo_state {
     VFRONT_STEREO_SUSPECT = 2, /**< Cameras that have moved, are swapped, or whose pictures are not of one time. Matches
                                     for less than 5 % of the key points, or 65 % of the usual share; farther from their
                                     epipolar lines than usual by 0.25 px and by half (0.8 px while nothing is usual);
-                                    or 40 % of them beyond infinity. Usual: mean over the last 8 good frames. The usual
-                                    share follows a scene that has changed for good; the usual distance from the lines
-                                    does not, because a camera that has moved stays moved: only vfront_reset() does. */
+                                    or 40 % of them beyond infinity. Usual: mean over good frames, of the share over the
+                                    last 8, of the distance from the lines over 256. The usual share follows a scene
+                                    that has changed for good; the usual distance does not, because a camera that has
+                                    moved stays moved: only vfront_reset() does. After a frame with matches off their
+                                    lines, or beyond infinity, for 30 more in which they are where they belong: an
+                                    error of time shows in some motions alone, and is in the depths of all. */
     VFRONT_STEREO_BLIND = 3    /**< A camera sees nothing: fewer than 16 key points in camera 0, or in camera 1 less than
                                     a quarter of those in camera 0 (dark, covered, out of focus); or a picture is
                                     frozen. */
