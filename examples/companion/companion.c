@@ -52,6 +52,7 @@ struct companion {
     uint32_t nav_state, stereo, missing, imu; /* as last said */
     int has_said;
     vfront_status_t last; /* of the last step */
+    int is_after_reset;   /* 1: the library was reset behind it */
     recorder_t *recorder; /* of --record, or NULL */
     int recorder_failed;  /* 1: said */
     uint64_t report_ns, second_ns, obstacles_ns;
@@ -277,7 +278,8 @@ static int close_recorder(struct companion *c)
 /** A step, as it is recorded. */
 static vfront_status_t step_library(struct companion *c, const vfront_frame_t *frame, const vfront_result_t **result)
 {
-    recorder_frame(c->recorder, frame, 0);
+    recorder_frame(c->recorder, frame, c->is_after_reset);
+    c->is_after_reset = 0;
     const vfront_status_t status = vfront_step(&vf, frame, result);
     recorder_result(c->recorder, frame->t_ns, status, status ? NULL : *result);
     const char *trouble = c->recorder_failed ? NULL : recorder_trouble(c->recorder);
@@ -376,6 +378,8 @@ static void take_result(struct companion *c, const vfront_result_t *r, uint64_t 
     meter_frame(&c->meter, r);
     send_obstacles(c, r);
     say_health(c, r);
+    c->is_after_reset = trust_begin_anew(&c->trust, &vf);
+    if (c->is_after_reset) links_say(&links, SEVERITY_WARNING, "vision: begins anew");
     c->last = VFRONT_OK;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "examples/companion/trust.h"
 #include "examples/fault_apply.h"
 #include "examples/gyro_queue.h"
 #include "examples/state.h"
@@ -25,6 +26,7 @@ struct run {
     states_t states;
     uint32_t breaks;     /* motion_breaks of the last result */
     vfront_nav_t before; /* last state */
+    trust_t trust;       /* as the board's: both begin anew in the same frame */
     int has_before;
     uint64_t dice;
     int threads; /* that burn on the board */
@@ -211,7 +213,11 @@ static const char *step(struct run *run, uint32_t index, const vfront_frame_t *f
     f->odometry_quality = reply.has_odometry ? reply.odometry.as.odometry.quality[0] : 0;
     f->is_finite = result_is_finite(r) && (!reply.has_odometry || odometry_is_finite(&reply.odometry));
     run->trial->odometry += reply.has_odometry != 0;
-    return judge_state(run, index, r, f);
+    error = judge_state(run, index, r, f);
+    vfront_nav_t told;
+    trust_judge(&run->trust, r, &told);
+    trust_begin_anew(&run->trust, &vf);
+    return error;
 }
 
 static uint64_t roll(struct run *run)
