@@ -363,12 +363,21 @@ faults: $(BUILD)/replay ## Every fault of camera, clock and gyro on three sequen
 flights: $(BUILD)/replay ## States on rendered flights along recorded trajectories, hovering and standing, without and with faults; writes tests/flights.txt, 40 minutes
 	$(PYTHON) tests/examples/flights.py $< --write tests/flights.txt
 
-.PHONY: hil fly wild companion-speed
-hil: $(BUILD)/hil-bench $(BUILD)/hil-board ## Bench and board over loopback: the whole table of faults, each in lock step; wild bytes
-	$(PYTHON) tests/hil/hil.py $^ --full
+# Rows of their tables are processes of their own: MORE='--jobs 2 --rows "clean|flip both"', MORE='--only black'. Whole tables are kept in tests/.
+.PHONY: hil fly fly-long fly-real-time wild companion-speed
+KEEP = code=$$?; $(if $(MORE),,cp $(BUILD)/$@.txt tests/;) exit $$code
+FLY  = $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/hil-bench $(SMALL)/hil-board
+hil: $(BUILD)/hil-bench $(BUILD)/hil-board ## Bench and board over loopback: the whole table of faults, each in lock step; wild bytes; writes tests/hil.txt, build/hil.xml; 15 minutes of a core
+	$(PYTHON) tests/hil/hil.py $^ --full $(BUILD)/$@ $(MORE); $(KEEP)
 
-fly: $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/hil-bench $(SMALL)/hil-board ## Closed loop: a quadrotor on ODOMETRY alone under each fault of a table for 20 s, and before a wall; table, build/fly.xml; 25 minutes
-	$(PYTHON) tests/hil/fly.py $^ --full $(BUILD)/fly
+fly: $(FLY) ## Closed loop: a quadrotor on ODOMETRY alone under each fault of a table for 20 s, and before a wall; writes tests/fly.txt, build/fly.xml; 25 minutes of a core
+	$(PYTHON) tests/hil/fly.py $^ --full $(BUILD)/$@ $(MORE); $(KEEP)
+
+fly-long: $(FLY) ## Three faults of that table, one that is lost among them, for 5 minutes each; writes tests/fly-long.txt; 8 minutes of a core
+	$(PYTHON) tests/hil/fly.py $^ --full $(BUILD)/$@ --seconds 300 --rows "black both, 30 in 90|camera 1 late by 1|noise of 255" $(MORE); $(KEEP)
+
+fly-real-time: $(FLY) ## Closed loop as time passes, without a fault and with three of 20 s; writes tests/fly-real-time.txt; 3 minutes, on a machine at rest
+	$(PYTHON) tests/hil/fly.py $^ --full $(BUILD)/$@ --real-time --jobs 1 --rows "clean|black both, 30 in 90|camera 1 late by 1|link loses 30 %" $(MORE); $(KEEP)
 
 LIGHT = --set select_points=300 --set ego_hypotheses=64 --set ego_metric_hypotheses=64
 companion-speed: $(BUILD)/companion $(BUILD)/replay $(BUILD)/hil-bench $(BUILD)/hil-board ## Companion on a recording in real time: last byte of a frame to first byte of ODOMETRY beyond the step, its own share of a core; the same over TCP by the bench; on a machine at rest, 1 minute
