@@ -260,6 +260,7 @@ static int open_recorder(struct companion *c)
     vfront_info(&vf, &info);
     header_make(&header, "companion", c->settings.source, &c->rig, &c->settings.tuning, &info);
     const char *error = recorder_open(&c->recorder, c->settings.record, RECORDER_BUFFER_BYTES, &header);
+    links_record(&links, c->recorder);
     return error ? message(EXIT_FAILED, "%s", error) : CONTINUE;
 }
 
@@ -505,10 +506,10 @@ int main(int count, char **word)
         watchdog_ready();
         code = fly(&c);
     }
-    const int recorded = close_recorder(&c);
-    if (code == CONTINUE) code = recorded;
     source_close(c.source);
     links_stop(&links);
+    const int recorded = close_recorder(&c);
+    if (code == CONTINUE) code = recorded;
     view_close(&view);
     rectified_close(c.rectified);
     vfront_shutdown(&vf);

@@ -210,6 +210,7 @@ static int read_more(link_t *l)
         if (!none) lose(l);
         return 0;
     }
+    recorder_mavlink(l->recorder, l->in_ns, l->number, 0, l->in, (size_t)n);
     if (l->kind == LINK_UDP) l->parser.held = 0;
     l->rest = l->in;
     l->rest_count = (size_t)n;
@@ -272,6 +273,7 @@ int link_send(link_t *l, mavlink_message_t *message)
         l->dropped++;
         return 0;
     }
+    recorder_mavlink(l->recorder, clock_ns(), l->number, 1, frame, bytes);
     memcpy(l->out + l->out_count, frame, bytes);
     l->out_count += bytes;
     flush(l);
