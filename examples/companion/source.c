@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "source_internal.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,16 +9,6 @@ struct source {
     const source_kind_t *kind;
     void *of;
 };
-
-const char *source_fail(const char *format, ...)
-{
-    static char text[512];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    return text;
-}
 
 /** Kind by the word before the colon; all else is a data set. */
 static const source_kind_t *kind_of(const char *where)

@@ -22,7 +22,4 @@ typedef struct source_kind {
 
 extern const source_kind_t source_dataset, source_v4l2, source_gst;
 
-/** Formats the message of a failed function. */
-__attribute__((format(printf, 1, 2))) const char *source_fail(const char *format, ...);
-
 #endif

@@ -21,6 +21,7 @@
 
 #include "clock.h"
 #include "examples/calibration.h"
+#include "examples/message.h"
 #include "source_pair.h"
 
 enum { BUFFERS = 4, PATH = 64, NONE = -1 };
@@ -98,17 +99,17 @@ static const char *set_format(struct device *d, const vfront_camera_t *c)
         if (control(d->fd, VIDIOC_S_FMT, &f) != 0) continue;
         if (f.fmt.pix.pixelformat != formats[i].v4l2) continue;
         if (f.fmt.pix.width != (uint32_t)c->width_px || f.fmt.pix.height != (uint32_t)c->height_px)
-            return source_fail("%s: %ux%u, but the rig has %dx%d", d->path, f.fmt.pix.width, f.fmt.pix.height,
-                               (int)c->width_px, (int)c->height_px);
+            return message_text("%s: %ux%u, but the rig has %dx%d", d->path, f.fmt.pix.width, f.fmt.pix.height,
+                                (int)c->width_px, (int)c->height_px);
         const uint32_t row = (uint32_t)c->width_px *
                              (formats[i].format == VFRONT_GREY8 || formats[i].format == VFRONT_NV12 ? 1u : 2u);
         d->format = formats[i].format;
         d->pitch = f.fmt.pix.bytesperline;
         d->picture_bytes = (size_t)d->pitch * (size_t)c->height_px;
         if (f.fmt.pix.sizeimage > d->picture_bytes) d->picture_bytes = f.fmt.pix.sizeimage;
-        return d->pitch >= row ? NULL : source_fail("%s: %u bytes in a row of %u", d->path, d->pitch, row);
+        return d->pitch >= row ? NULL : message_text("%s: %u bytes in a row of %u", d->path, d->pitch, row);
     }
-    return source_fail("%s: none of the formats GREY, Y10, Y12, Y16, NV12, YUYV", d->path);
+    return message_text("%s: none of the formats GREY, Y10, Y12, Y16, NV12, YUYV", d->path);
 }
 
 /** Gives a buffer to the driver. Returns 0 where it takes it. */
@@ -160,19 +161,20 @@ static const char *stream_mapped(struct device *d)
     struct v4l2_requestbuffers r = {.count = BUFFERS, .type = V4L2_BUF_TYPE_VIDEO_CAPTURE, .memory = V4L2_MEMORY_MMAP};
     d->memory = V4L2_MEMORY_MMAP;
     if (control(d->fd, VIDIOC_REQBUFS, &r) != 0 || r.count < 2)
-        return source_fail("%s: no buffers: %s", d->path, strerror(errno));
+        return message_text("%s: no buffers: %s", d->path, strerror(errno));
     for (uint32_t i = 0; i < r.count && i < BUFFERS; i++) {
         struct v4l2_buffer b = {.index = i, .type = V4L2_BUF_TYPE_VIDEO_CAPTURE, .memory = V4L2_MEMORY_MMAP};
-        if (control(d->fd, VIDIOC_QUERYBUF, &b) != 0) return source_fail("%s: %s", d->path, strerror(errno));
-        if (b.length < d->picture_bytes) return source_fail("%s: buffers of %u bytes are too small", d->path, b.length);
+        if (control(d->fd, VIDIOC_QUERYBUF, &b) != 0) return message_text("%s: %s", d->path, strerror(errno));
+        if (b.length < d->picture_bytes)
+            return message_text("%s: buffers of %u bytes are too small", d->path, b.length);
         void *at = mmap(NULL, b.length, PROT_READ | PROT_WRITE, MAP_SHARED, d->fd, (off_t)b.m.offset);
-        if (at == MAP_FAILED) return source_fail("%s: %s", d->path, strerror(errno));
+        if (at == MAP_FAILED) return message_text("%s: %s", d->path, strerror(errno));
         d->buffer[i] = at;
         d->bytes[i] = b.length;
         d->buffers = (int)i + 1;
-        if (give(d, (int)i) != 0) return source_fail("%s: %s", d->path, strerror(errno));
+        if (give(d, (int)i) != 0) return message_text("%s: %s", d->path, strerror(errno));
     }
-    return stream(d, VIDIOC_STREAMON) == 0 ? NULL : source_fail("%s: %s", d->path, strerror(errno));
+    return stream(d, VIDIOC_STREAMON) == 0 ? NULL : message_text("%s: %s", d->path, strerror(errno));
 }
 
 static const char *start_device(struct cameras *c, int i)
@@ -191,11 +193,11 @@ static const char *open_device(struct device *d, const vfront_camera_t *c, doubl
     struct v4l2_capability can = {0};
     struct v4l2_streamparm p = {.type = V4L2_BUF_TYPE_VIDEO_CAPTURE};
     d->fd = open(d->path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    if (d->fd < 0) return source_fail("%s: %s", d->path, strerror(errno));
-    if (control(d->fd, VIDIOC_QUERYCAP, &can) != 0) return source_fail("%s: no video device", d->path);
+    if (d->fd < 0) return message_text("%s: %s", d->path, strerror(errno));
+    if (control(d->fd, VIDIOC_QUERYCAP, &can) != 0) return message_text("%s: no video device", d->path);
     const uint32_t caps = can.capabilities & V4L2_CAP_DEVICE_CAPS ? can.device_caps : can.capabilities;
     if (!(caps & V4L2_CAP_VIDEO_CAPTURE) || !(caps & V4L2_CAP_STREAMING))
-        return source_fail("%s: does not stream pictures", d->path);
+        return message_text("%s: does not stream pictures", d->path);
     const char *error = set_format(d, c);
     p.parm.capture.timeperframe.numerator = 1000;
     p.parm.capture.timeperframe.denominator = (uint32_t)(rate_hz * 1000.0);
@@ -208,9 +210,9 @@ static const char *read_names(struct cameras *c, const char *names)
 {
     for (const char *at = names; *at; c->count++) {
         const size_t length = strcspn(at, ",");
-        if (c->count == VFRONT_CAMERAS) return source_fail("v4l2:%s: more than %d cameras", names, VFRONT_CAMERAS);
+        if (c->count == VFRONT_CAMERAS) return message_text("v4l2:%s: more than %d cameras", names, VFRONT_CAMERAS);
         struct device *d = &c->device[c->count];
-        if (!length || length >= PATH - 16) return source_fail("v4l2:%s: not v4l2:0,1", names);
+        if (!length || length >= PATH - 16) return message_text("v4l2:%s: not v4l2:0,1", names);
         snprintf(d->path, PATH, "%s%.*s", *at == '/' ? "" : "/dev/video", (int)length, at);
         at += length + (at[length] == ',');
     }
@@ -248,7 +250,7 @@ static const char *start_cameras(void *of, const source_inputs_t *inputs)
         error = start_device(c, i);
         lent += !error && c->device[i].memory == V4L2_MEMORY_USERPTR;
     }
-    if (!error) c->fault = source_fail("v4l2: %d of %d cameras fill the library's own buffers", lent, c->count);
+    if (!error) c->fault = message_text("v4l2: %d of %d cameras fill the library's own buffers", lent, c->count);
     return error;
 }
 
@@ -289,7 +291,7 @@ static void lose(struct cameras *c, int i)
     struct device *d = &c->device[i];
     close_device(d);
     d->retry_ns = clock_ns() + RETRY_NS;
-    c->fault = source_fail("%s: camera %d is gone: %s; it is tried again every second", d->path, i, strerror(errno));
+    c->fault = message_text("%s: camera %d is gone: %s; it is tried again every second", d->path, i, strerror(errno));
 }
 
 /** Holds a buffer that the driver gave. */
@@ -334,7 +336,7 @@ static void try_again(struct cameras *c, int i)
     if (open_device(d, &c->rig.camera[i], c->settings.rate_hz) || start_device(c, i))
         close_device(d);
     else
-        c->fault = source_fail("%s: camera %d is back", d->path, i);
+        c->fault = message_text("%s: camera %d is back", d->path, i);
 }
 
 /** Waits until a camera has a picture. */
