@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * A loop without an end: frames of the rendered flight with an IMU, held in memory, shown forward and back, its readings
- * turned around with it, to two vfront_t side by side. Their digests are equal; memory of the process and of the device
- * stays as it is; the last steps take as long as the first.
+ * A loop without an end: frames of the rendered flight with an IMU, held in memory, shown forward and back, its
+ * readings turned around with it, to two vfront_t side by side. Their digests are equal; memory of the process and of
+ * the device stays as it is; the last steps take as long as the first.
  *
- *   steady [--steps N] [--seconds N] [--frames N] [--every N] [--size WxH] [--port auto|cuda|host] [--set NAME=VALUE]...
+ *   steady [--steps N] [--seconds N] [--frames N] [--every N] [--size WxH] [--port auto|cuda|host]
+ *          [--set NAME=VALUE]...
  *
  * --every: steps between two comparisons; the last 1,000 are all compared. Exit: 0 held, 1 not, 2 usage.
  */
