@@ -63,12 +63,12 @@ def table(bench, board, mode, name, words=(), elsewhere=()):
     (bench, board, row, words). True if all rows passed."""
     words = list(words)
 
-    def option(key, default):
-        if key not in words:
-            return default
-        at = words.index(key)
-        value = words[at + 1]
-        del words[at:at + 2]
+    def option(key, value):
+        """The last one of that name, which hil-bench does not get."""
+        while key in words:
+            at = words.index(key)
+            value = words[at + 1]
+            del words[at:at + 2]
         return value
     jobs, rows, only = int(option("--jobs", os.cpu_count())), option("--rows", None), option("--only", "")
     listed = [row for row in run(bench, 0, mode, "--list")[1].splitlines() if only in row and (rows is None or row in rows.split("|"))]
