@@ -46,6 +46,7 @@
 #define vfront_reset VFRONT_JOIN(VFRONT_PREFIX, vfront_reset)
 #define vfront_shutdown VFRONT_JOIN(VFRONT_PREFIX, vfront_shutdown)
 #define vfront_input VFRONT_JOIN(VFRONT_PREFIX, vfront_input)
+#define vfront_inputs VFRONT_JOIN(VFRONT_PREFIX, vfront_inputs)
 #define vfront_info VFRONT_JOIN(VFRONT_PREFIX, vfront_info)
 #define vfront_detail VFRONT_JOIN(VFRONT_PREFIX, vfront_detail)
 #define vfront_status_name VFRONT_JOIN(VFRONT_PREFIX, vfront_status_name)
@@ -73,13 +74,13 @@ extern "C" {
 
 /** Version of this header. Below 1.0 the interface may change with the minor number; src/README.md has the changes. */
 #define VFRONT_VERSION_MAJOR 0
-#define VFRONT_VERSION_MINOR 5
+#define VFRONT_VERSION_MINOR 6
 #define VFRONT_VERSION_PATCH 0
-#define VFRONT_VERSION "0.5.0"
+#define VFRONT_VERSION "0.6.0"
 
 /** Number of the binary interface: rises with every change of a declaration in this header, be it one that leaves all
  *  sizes as they are. tests/house/abi.sh holds this. */
-#define VFRONT_ABI 6
+#define VFRONT_ABI 7
 
 /* ---- status and port --------------------------------------------------------------------------------------------- */
 
@@ -355,6 +356,22 @@ vfront_status_t vfront_map_load(vfront_t *vf, const void *buffer, size_t bytes);
  * @retval VFRONT_E_SIZE   No such camera.
  */
 vfront_status_t vfront_input(vfront_t *vf, int32_t camera, void **data);
+
+/**
+ * Both input buffers of a camera, for a camera driver that is given its buffers before the first frame and fills them in
+ * an order of its own, as V4L2's USERPTR has it. They stay the same ones until vfront_shutdown(). A picture may lie in
+ * either of them, in any order, also twice in a row, and must not change from vfront_submit() until vfront_wait()
+ * returns; the other buffer is neither read nor written meanwhile. While the driver has them, each picture of this
+ * camera must lie in one of them, or be VFRONT_NO_PICTURE: a picture in other host memory is copied into a buffer of the
+ * library's choice.
+ *
+ * @param[in]  camera  0..rig.cameras - 1.
+ * @param[out] data    Two times VFRONT_INPUT_BYTES bytes, aligned to 64.
+ * @retval VFRONT_E_NULL   vf or data is NULL.
+ * @retval VFRONT_E_STATE  Not initialised.
+ * @retval VFRONT_E_SIZE   No such camera.
+ */
+vfront_status_t vfront_inputs(vfront_t *vf, int32_t camera, void *data[VFRONT_INPUTS]);
 
 /** Facts fixed by vfront_init(): port, memory, cameras of the results. VFRONT_E_NULL: vf or info is NULL;
  *  VFRONT_E_STATE: not initialised. */
@@ -1211,9 +1228,12 @@ typedef enum vfront_stereo_state {
     VFRONT_STEREO_SUSPECT = 2, /**< Cameras that have moved, are swapped, or whose pictures are not of one time. Matches
                                     for less than 5 % of the key points, or 65 % of the usual share; farther from their
                                     epipolar lines than usual by 0.25 px and by half (0.8 px while nothing is usual);
-                                    or 40 % of them beyond infinity. Usual: mean over the last 8 good frames. The usual
-                                    share follows a scene that has changed for good; the usual distance from the lines
-                                    does not, because a camera that has moved stays moved: only vfront_reset() does. */
+                                    or 40 % of them beyond infinity. Usual: mean over good frames, of the share over the
+                                    last 8, of the distance from the lines over 256. The usual share follows a scene
+                                    that has changed for good; the usual distance does not, because a camera that has
+                                    moved stays moved: only vfront_reset() does. After a frame with matches off their
+                                    lines, or beyond infinity, for 30 more in which they are where they belong: an
+                                    error of time shows in some motions alone, and is in the depths of all. */
     VFRONT_STEREO_BLIND = 3    /**< A camera sees nothing: fewer than 16 key points in camera 0, or in camera 1 less than
                                     a quarter of those in camera 0 (dark, covered, out of focus); or a picture is
                                     frozen. */
@@ -1655,7 +1675,7 @@ struct vfront_info {
  *  VFRONT_SCALES; with descriptors these levels smoothed; with rectification two rectified pictures, the rectified mask
  *  and the remap table; grid of bearings; tiles of picture statistics. */
 #define VFRONT_CAMERA_BYTES \
-    (2u * (VFRONT_PYRAMID_BYTES - VFRONT_LEVEL_BYTES(0)) + 5u * VFRONT_PICTURE_BYTES + 2u * VFRONT_INPUT_BYTES + \
+    (2u * (VFRONT_PYRAMID_BYTES - VFRONT_LEVEL_BYTES(0)) + 5u * VFRONT_PICTURE_BYTES + VFRONT_INPUTS * VFRONT_INPUT_BYTES + \
      VFRONT_SCALES_BYTES + VFRONT_DESCRIPTORS * (VFRONT_SCALES_BYTES + VFRONT_PICTURE_BYTES) + \
      VFRONT_RECTIFY * (3u * VFRONT_PICTURE_BYTES) + \
      VFRONT_RECTIFY * 8u * (VFRONT_WIDTH / 4u + 2u) * (VFRONT_HEIGHT / 4u + 2u) + \

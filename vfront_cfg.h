@@ -354,6 +354,9 @@
 /** Bytes of one of the library's input buffers: 2 bytes a pixel of the largest picture. */
 #define VFRONT_INPUT_BYTES (2 * VFRONT_PICTURE_BYTES)
 
+/** Input buffers of a camera. */
+#define VFRONT_INPUTS 2
+
 /** Every value of the config: X(name). vfront_init() compares those of the application with those of the library. */
 #define VFRONT_CONFIG(X) \
     X(VFRONT_CAMERAS) X(VFRONT_WIDTH) X(VFRONT_HEIGHT) X(VFRONT_LEVELS) X(VFRONT_SCALES) X(VFRONT_SCALE_NUM) \

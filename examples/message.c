@@ -8,6 +8,16 @@
 
 const char *message_program = "replay";
 
+const char *message_text(const char *format, ...)
+{
+    static _Thread_local char text[640];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    return text;
+}
+
 int message(int code, const char *format, ...)
 {
     va_list list;

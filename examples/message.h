@@ -12,6 +12,9 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, CONTINUE = -1 }; /* exit 
 /** Name of the program in front of each message; "replay". */
 extern const char *message_program;
 
+/** Message of a function that failed: a line, valid until the next one of this thread. */
+__attribute__((format(printf, 1, 2))) const char *message_text(const char *format, ...);
+
 /** Print the program's name, ": " and a line to stderr. Returns `code`. */
 __attribute__((format(printf, 2, 3))) int message(int code, const char *format, ...);
 

@@ -52,6 +52,7 @@ struct companion {
     uint32_t nav_state, stereo, missing, imu; /* as last said */
     int has_said;
     vfront_status_t last; /* of the last step */
+    int is_after_reset;   /* 1: the library was reset behind it */
     recorder_t *recorder; /* of --record, or NULL */
     int recorder_failed;  /* 1: said */
     uint64_t report_ns, second_ns, obstacles_ns;
@@ -226,6 +227,15 @@ static int open_library(struct companion *c)
     return CONTINUE;
 }
 
+/** Lends the library's input buffers to the cameras, and lets them begin. */
+static int start_source(struct companion *c)
+{
+    source_inputs_t inputs = {.data = {{NULL}}};
+    for (int32_t i = 0; i < c->rig.cameras; i++) vfront_inputs(&vf, i, inputs.data[i]);
+    const char *error = source_start(c->source, &inputs);
+    return error ? message(EXIT_SOURCE, "%s", error) : CONTINUE;
+}
+
 /** Opens the web page. */
 static int open_view(struct companion *c)
 {
@@ -250,6 +260,7 @@ static int open_recorder(struct companion *c)
     vfront_info(&vf, &info);
     header_make(&header, "companion", c->settings.source, &c->rig, &c->settings.tuning, &info);
     const char *error = recorder_open(&c->recorder, c->settings.record, RECORDER_BUFFER_BYTES, &header);
+    links_record(&links, c->recorder);
     return error ? message(EXIT_FAILED, "%s", error) : CONTINUE;
 }
 
@@ -268,7 +279,8 @@ static int close_recorder(struct companion *c)
 /** A step, as it is recorded. */
 static vfront_status_t step_library(struct companion *c, const vfront_frame_t *frame, const vfront_result_t **result)
 {
-    recorder_frame(c->recorder, frame, 0);
+    recorder_frame(c->recorder, frame, c->is_after_reset);
+    c->is_after_reset = 0;
     const vfront_status_t status = vfront_step(&vf, frame, result);
     recorder_result(c->recorder, frame->t_ns, status, status ? NULL : *result);
     const char *trouble = c->recorder_failed ? NULL : recorder_trouble(c->recorder);
@@ -367,6 +379,8 @@ static void take_result(struct companion *c, const vfront_result_t *r, uint64_t 
     meter_frame(&c->meter, r);
     send_obstacles(c, r);
     say_health(c, r);
+    c->is_after_reset = trust_begin_anew(&c->trust, &vf);
+    if (c->is_after_reset) links_say(&links, SEVERITY_WARNING, "vision: begins anew");
     c->last = VFRONT_OK;
 }
 
@@ -487,14 +501,15 @@ int main(int count, char **word)
         be_realtime(c.settings.priority);
         if (!c.settings.is_fast && !links_start(&links)) code = message(EXIT_FAILED, "no thread");
     }
+    if (code == CONTINUE) code = start_source(&c);
     if (code == CONTINUE) {
         watchdog_ready();
         code = fly(&c);
     }
-    const int recorded = close_recorder(&c);
-    if (code == CONTINUE) code = recorded;
     source_close(c.source);
     links_stop(&links);
+    const int recorded = close_recorder(&c);
+    if (code == CONTINUE) code = recorded;
     view_close(&view);
     rectified_close(c.rectified);
     vfront_shutdown(&vf);

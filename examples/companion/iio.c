@@ -5,11 +5,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "examples/message.h"
 
 #define DEVICES_MOST 64
 #define BUFFER_SCANS 256
@@ -22,16 +23,6 @@ enum { TIME = 6 };
 
 static const char *const name_of[IIO_CHANNELS] = {"in_anglvel_x", "in_anglvel_y", "in_anglvel_z", "in_accel_x",
                                                   "in_accel_y",   "in_accel_z",   "in_timestamp"};
-
-__attribute__((format(printf, 1, 2))) static const char *fail(const char *format, ...)
-{
-    static char text[640];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    return text;
-}
 
 /* ---- sysfs ------------------------------------------------------------------------------------------------------- */
 
@@ -80,7 +71,7 @@ static const char *find(iio_t *iio, int *number)
         *number = i;
         return NULL;
     }
-    return fail("iio:%s: no such device", iio->device);
+    return message_text("iio:%s: no such device", iio->device);
 }
 
 /* ---- layout ------------------------------------------------------------------------------------------------------ */
@@ -116,16 +107,17 @@ static const char *read_channel(iio_t *iio, int i)
     char name[64], text[TEXT];
     double index;
     snprintf(name, sizeof name, "scan_elements/%s_type", name_of[i]);
-    if (!get(iio, name, text)) return fail("iio:%s: has no %s in its buffer", iio->device, name_of[i]);
-    if (!read_type(c, text)) return fail("iio:%s: %s: %s is no type of a scan element", iio->device, name_of[i], text);
+    if (!get(iio, name, text)) return message_text("iio:%s: has no %s in its buffer", iio->device, name_of[i]);
+    if (!read_type(c, text))
+        return message_text("iio:%s: %s: %s is no type of a scan element", iio->device, name_of[i], text);
     snprintf(name, sizeof name, "scan_elements/%s_index", name_of[i]);
     if (!get_double(iio, name, &index) || index < 0.0 || index > 1000.0)
-        return fail("iio:%s: %s: no index", iio->device, name_of[i]);
+        return message_text("iio:%s: %s: no index", iio->device, name_of[i]);
     c->index = (uint32_t)index;
     c->scale = 1.0;
     c->offset = 0.0;
-    if (i == TIME) return c->bytes == 8 ? NULL : fail("iio:%s: its time is not of 64 bits", iio->device);
-    if (!get_of(iio, i, "scale", &c->scale)) return fail("iio:%s: %s: no scale", iio->device, name_of[i]);
+    if (i == TIME) return c->bytes == 8 ? NULL : message_text("iio:%s: its time is not of 64 bits", iio->device);
+    if (!get_of(iio, i, "scale", &c->scale)) return message_text("iio:%s: %s: no scale", iio->device, name_of[i]);
     (void)get_of(iio, i, "offset", &c->offset);
     return NULL;
 }
@@ -141,7 +133,7 @@ static const char *lay_out(iio_t *iio)
         iio_channel_t *c = &iio->channel[next];
         for (int i = 0; i < IIO_CHANNELS; i++)
             if (i != next && iio->channel[i].index == c->index)
-                return fail("iio:%s: two channels with the index %u", iio->device, c->index);
+                return message_text("iio:%s: two channels with the index %u", iio->device, c->index);
         used = (used + c->bytes - 1) / c->bytes * c->bytes;
         c->at = used;
         used += c->bytes;
@@ -158,7 +150,7 @@ static const char *choose_elements(iio_t *iio)
     char path[512], name[300];
     snprintf(path, sizeof path, "%s/scan_elements", iio->folder);
     DIR *dir = opendir(path);
-    if (!dir) return fail("iio:%s: has no buffer", iio->device);
+    if (!dir) return message_text("iio:%s: has no buffer", iio->device);
     const char *error = NULL;
     for (struct dirent *entry; !error && (entry = readdir(dir)) != NULL;) {
         const size_t length = strlen(entry->d_name);
@@ -167,7 +159,7 @@ static const char *choose_elements(iio_t *iio)
         for (int i = 0; i < IIO_CHANNELS; i++)
             wanted |= strlen(name_of[i]) == length - 3 && strncmp(entry->d_name, name_of[i], length - 3) == 0;
         snprintf(name, sizeof name, "scan_elements/%s", entry->d_name);
-        if (!put(iio, name, wanted ? "1" : "0")) error = fail("iio:%s: %s cannot be set", iio->device, name);
+        if (!put(iio, name, wanted ? "1" : "0")) error = message_text("iio:%s: %s cannot be set", iio->device, name);
     }
     closedir(dir);
     return error;
@@ -199,12 +191,12 @@ static const char *set_up(iio_t *iio)
     if (error) return error;
     if (!put(iio, "current_timestamp_clock", "monotonic") || !get(iio, "current_timestamp_clock", text) ||
         strcmp(text, "monotonic") != 0)
-        return fail("iio:%s: its clock cannot be set to the companion's, CLOCK_MONOTONIC", iio->device);
+        return message_text("iio:%s: its clock cannot be set to the companion's, CLOCK_MONOTONIC", iio->device);
     ask_rate(iio);
     snprintf(length, sizeof length, "%d", BUFFER_SCANS);
     (void)put(iio, "buffer/length", length);
     (void)put(iio, "buffer/watermark", "1"); /* older kernels have none, and wake at once */
-    return put(iio, "buffer/enable", "1") ? NULL : fail("iio:%s: its buffer cannot be enabled", iio->device);
+    return put(iio, "buffer/enable", "1") ? NULL : message_text("iio:%s: its buffer cannot be enabled", iio->device);
 }
 
 /** Opens, or opens again. */
@@ -218,7 +210,7 @@ static const char *open_device(iio_t *iio)
     snprintf(path, sizeof path, "%s/dev/iio:device%d", iio->root, number);
     iio->in_count = 0;
     iio->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    return iio->fd >= 0 ? NULL : fail("%s: %s", path, strerror(errno));
+    return iio->fd >= 0 ? NULL : message_text("%s: %s", path, strerror(errno));
 }
 
 const char *iio_open(iio_t *iio, const char *root, const char *device, double hz)
@@ -227,7 +219,7 @@ const char *iio_open(iio_t *iio, const char *root, const char *device, double hz
     iio->fd = -1;
     iio->asked_hz = hz;
     if (strlen(root) >= sizeof iio->root || strlen(device) >= sizeof iio->device || !*device)
-        return fail("iio:%.64s: not the number or name of a device", device);
+        return message_text("iio:%.64s: not the number or name of a device", device);
     snprintf(iio->root, sizeof iio->root, "%s", root);
     snprintf(iio->device, sizeof iio->device, "%s", device);
     return open_device(iio);

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,18 +14,9 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "examples/message.h"
 
 #define RETRY_NS 1000000000u /* between two tries to open a device that is gone */
-
-__attribute__((format(printf, 1, 2))) static const char *fail(const char *format, ...)
-{
-    static char text[256];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    return text;
-}
 
 /** Decimal number least..most at the start of a text that ends there. */
 static int read_number(const char *text, long least, long most, long *number)
@@ -78,18 +68,18 @@ static const char *open_udp(link_t *l, const char *text)
     const struct addrinfo wanted = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_DGRAM};
     struct addrinfo *found = NULL;
     if (!split_address(text, host, port, local))
-        return fail("--link %s: not udp:HOST:PORT or udp:HOST:PORT:LOCAL, ports 1..65535", l->name);
+        return message_text("--link %s: not udp:HOST:PORT or udp:HOST:PORT:LOCAL, ports 1..65535", l->name);
     const int error = getaddrinfo(host, port, &wanted, &found);
-    if (error) return fail("--link %s: %.80s: %s", l->name, host, gai_strerror(error));
+    if (error) return message_text("--link %s: %.80s: %s", l->name, host, gai_strerror(error));
     const char *fault = NULL;
     l->fd = socket(found->ai_family, SOCK_DGRAM, 0);
     if (l->fd < 0 || fcntl(l->fd, F_SETFL, O_NONBLOCK) != 0)
-        fault = fail("--link %s: no socket: %s", l->name, strerror(errno));
+        fault = message_text("--link %s: no socket: %s", l->name, strerror(errno));
     else if (*local && !bind_local(l->fd, found->ai_family, local))
-        fault = fail("--link %s: port %s: %s%s", l->name, local, strerror(errno),
-                     errno == EADDRINUSE ? "; does another companion run?" : "");
+        fault = message_text("--link %s: port %s: %s%s", l->name, local, strerror(errno),
+                             errno == EADDRINUSE ? "; does another companion run?" : "");
     else if (connect(l->fd, found->ai_addr, found->ai_addrlen) != 0)
-        fault = fail("--link %s: %s", l->name, strerror(errno));
+        fault = message_text("--link %s: %s", l->name, strerror(errno));
     freeaddrinfo(found);
     return fault;
 }
@@ -118,18 +108,19 @@ static const char *open_device(link_t *l)
     struct termios t;
     speed_t speed = B0;
     if (!speed_of(l->baud, &speed))
-        return fail("--link %s: %d baud: not one of 9600, 19200, 38400, 57600, 115200, 230400, 460800, 500000, 576000, "
-                    "921600, 1000000, 1500000, 2000000, 3000000, 4000000",
-                    l->name, l->baud);
+        return message_text(
+            "--link %s: %d baud: not one of 9600, 19200, 38400, 57600, 115200, 230400, 460800, 500000, 576000, "
+            "921600, 1000000, 1500000, 2000000, 3000000, 4000000",
+            l->name, l->baud);
     l->fd = open(l->path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-    if (l->fd < 0) return fail("--link %s: %s", l->name, strerror(errno));
-    if (tcgetattr(l->fd, &t) != 0) return fail("--link %s: no serial device: %s", l->name, strerror(errno));
+    if (l->fd < 0) return message_text("--link %s: %s", l->name, strerror(errno));
+    if (tcgetattr(l->fd, &t) != 0) return message_text("--link %s: no serial device: %s", l->name, strerror(errno));
     cfmakeraw(&t);
     t.c_cflag |= CLOCAL | CREAD;
     t.c_cflag &= ~(tcflag_t)CRTSCTS;
     cfsetispeed(&t, speed);
     cfsetospeed(&t, speed);
-    if (tcsetattr(l->fd, TCSANOW, &t) != 0) return fail("--link %s: %s", l->name, strerror(errno));
+    if (tcsetattr(l->fd, TCSANOW, &t) != 0) return message_text("--link %s: %s", l->name, strerror(errno));
     if (ioctl(l->fd, TIOCEXCL) != 0) l->errors++; /* others may open it, too: no reason to stop */
     tcflush(l->fd, TCIOFLUSH);
     return NULL;
@@ -140,8 +131,8 @@ static const char *open_serial(link_t *l, const char *text)
     long baud;
     const char *colon = strrchr(text, ':');
     if (!colon || colon == text || !read_number(colon + 1, 1, 100000000, &baud))
-        return fail("--link %s: not serial:DEVICE:BAUD", l->name);
-    if ((size_t)(colon - text) >= sizeof l->path) return fail("--link %s: the name is too long", l->name);
+        return message_text("--link %s: not serial:DEVICE:BAUD", l->name);
+    if ((size_t)(colon - text) >= sizeof l->path) return message_text("--link %s: the name is too long", l->name);
     snprintf(l->path, sizeof l->path, "%.*s", (int)(colon - text), text);
     l->baud = (int)baud;
     return open_device(l);
@@ -151,9 +142,9 @@ static const char *open_serial(link_t *l, const char *text)
 
 static const char *open_file(link_t *l, const char *path)
 {
-    if (!*path) return fail("--link %s: not file:PATH", l->name);
+    if (!*path) return message_text("--link %s: not file:PATH", l->name);
     l->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC, 0666);
-    return l->fd >= 0 ? NULL : fail("--link %s: %s", l->name, strerror(errno));
+    return l->fd >= 0 ? NULL : message_text("--link %s: %s", l->name, strerror(errno));
 }
 
 const char *link_open(link_t *l, const char *specification)
@@ -176,7 +167,7 @@ const char *link_open(link_t *l, const char *specification)
             l->kind = known[i].kind;
         return error;
     }
-    return fail("--link %.80s: not udp:HOST:PORT, serial:DEVICE:BAUD or file:PATH", specification);
+    return message_text("--link %.80s: not udp:HOST:PORT, serial:DEVICE:BAUD or file:PATH", specification);
 }
 
 void link_close(link_t *l)
@@ -210,6 +201,7 @@ static int read_more(link_t *l)
         if (!none) lose(l);
         return 0;
     }
+    recorder_mavlink(l->recorder, l->in_ns, l->number, 0, l->in, (size_t)n);
     if (l->kind == LINK_UDP) l->parser.held = 0;
     l->rest = l->in;
     l->rest_count = (size_t)n;
@@ -272,6 +264,7 @@ int link_send(link_t *l, mavlink_message_t *message)
         l->dropped++;
         return 0;
     }
+    recorder_mavlink(l->recorder, clock_ns(), l->number, 1, frame, bytes);
     memcpy(l->out + l->out_count, frame, bytes);
     l->out_count += bytes;
     flush(l);
@@ -294,12 +287,12 @@ const char *link_tend(link_t *l)
     if (l->kind == LINK_SERIAL && l->said == (l->fd < 0)) return NULL;
     if (l->kind == LINK_SERIAL) {
         l->said = l->fd < 0;
-        return fail("%s %s", l->name, l->said ? "is gone; it is tried again every second" : "is back");
+        return message_text("%s %s", l->name, l->said ? "is gone; it is tried again every second" : "is back");
     }
     if (!l->said && l->errors) {
         l->said = 1;
-        return fail("%s: bytes could not be %s", l->name,
-                    l->kind == LINK_FILE ? "written: is the disk full?" : "sent: does the peer listen?");
+        return message_text("%s: bytes could not be %s", l->name,
+                            l->kind == LINK_FILE ? "written: is the disk full?" : "sent: does the peer listen?");
     }
     return NULL;
 }

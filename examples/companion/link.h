@@ -13,6 +13,7 @@
 #ifndef COMPANION_LINK_H
 #define COMPANION_LINK_H
 
+#include "examples/recording/recorder.h"
 #include "mavlink.h"
 
 #define LINK_OUT_BYTES 4096 /* frames that wait for a slow device; one that finds no room is dropped as a whole */
@@ -38,12 +39,14 @@ typedef struct link {
     mavlink_parser_t parser;
     uint64_t sent; /**< Messages. */
     uint64_t sent_bytes;
-    uint64_t dropped;  /**< Messages for which there was no room, or no device. */
-    uint64_t errors;   /**< Failed reads and writes. */
-    uint64_t lost;     /**< Messages of the last sender that its sequence says are missing. */
-    int last_sequence; /**< Of `last_sender`; -1: none. */
-    int last_sender;   /**< System and component. */
-    int said;          /**< 1: an error that goes on was reported. */
+    uint64_t dropped;     /**< Messages for which there was no room, or no device. */
+    uint64_t errors;      /**< Failed reads and writes. */
+    uint64_t lost;        /**< Messages of the last sender that its sequence says are missing. */
+    int last_sequence;    /**< Of `last_sender`; -1: none. */
+    int last_sender;      /**< System and component. */
+    int said;             /**< 1: an error that goes on was reported. */
+    recorder_t *recorder; /**< Takes all bytes as they come and go; NULL: none does. Set by the caller, once open. */
+    int number;           /**< Of the link, for the recorder. */
 } link_t;
 
 /** Opens a link. Returns NULL, or a one-line message, valid until the next call. */

@@ -96,6 +96,7 @@ static void say(links_t *l, int severity, const char *text)
     m.as.text.severity[0] = (uint8_t)severity;
     memcpy(m.as.text.text, text, strnlen(text, sizeof m.as.text.text));
     for (int i = 0; i < l->count; i++) send_to(&l->peer[i], &m);
+    recorder_text(l->recorder, CHUNK_EVENT, clock_ns(), text);
     message(CONTINUE, "%s", text);
 }
 
@@ -155,6 +156,7 @@ static void take_iio(links_t *l, uint64_t now_ns)
     while (n == IIO_READINGS) {
         n = iio_read(&l->iio, now_ns, reading, IIO_READINGS);
         for (uint32_t i = 0; i < n; i++) readings_add(&l->readings, &reading[i]);
+        recorder_imu(l->recorder, now_ns, reading, n);
     }
     if (was_there && l->iio.fd < 0) say(l, SEVERITY_ERROR, "vision: the IMU is gone");
     const char *news = iio_tend(&l->iio, now_ns);
@@ -184,6 +186,15 @@ static void turn(links_t *l)
 }
 
 const char *links_open_iio(links_t *l, const char *device, double hz) { return iio_open(&l->iio, "", device, hz); }
+
+void links_record(links_t *l, recorder_t *recorder)
+{
+    l->recorder = recorder;
+    for (int i = 0; i < l->count; i++) {
+        l->peer[i].link.recorder = recorder;
+        l->peer[i].link.number = i;
+    }
+}
 
 void links_turn(links_t *l)
 {
@@ -255,6 +266,7 @@ void links_reading(links_t *l, const vfront_imu_t *reading)
 {
     pthread_mutex_lock(&l->lock);
     readings_add(&l->readings, reading);
+    recorder_imu(l->recorder, clock_ns(), reading, 1);
     pthread_mutex_unlock(&l->lock);
 }
 

@@ -47,6 +47,7 @@ typedef struct links {
     readings_t readings;
     iio_t iio;              /**< IMU of the machine; zeroed: none. */
     view_t *view;           /**< Web page, served by the same thread; NULL: none. */
+    recorder_t *recorder;   /**< Takes readings; NULL: none does. */
     uint64_t first_byte_ns; /**< When the last message of a state had gone out; 0: none did. */
     int said_rival[LINKS_MOST], said_autopilot[LINKS_MOST], said_relate[LINKS_MOST], said_signed[LINKS_MOST];
 } links_t;
@@ -59,6 +60,10 @@ const char *links_open(links_t *links, const char *specification, const peer_set
 
 /** Opens the machine's own IMU, whose readings are taken from then on. Returns NULL, or a one-line message. */
 const char *links_open_iio(links_t *links, const char *device, double hz);
+
+/** Records from now on what comes and goes over the links, and readings of other IMUs than an autopilot's, which are
+ *  messages. Before links_start(); until links_stop(). */
+void links_record(links_t *links, recorder_t *recorder);
 
 /** Starts the thread. Returns 0 where there can be none. */
 int links_start(links_t *links);

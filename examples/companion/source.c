@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "source_internal.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,16 +9,6 @@ struct source {
     const source_kind_t *kind;
     void *of;
 };
-
-const char *source_fail(const char *format, ...)
-{
-    static char text[512];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    return text;
-}
 
 /** Kind by the word before the colon; all else is a data set. */
 static const source_kind_t *kind_of(const char *where)
@@ -46,6 +35,11 @@ void source_close(source_t *s)
     if (!s) return;
     s->kind->close(s->of);
     free(s);
+}
+
+const char *source_start(source_t *s, const source_inputs_t *inputs)
+{
+    return s->kind->start ? s->kind->start(s->of, inputs) : NULL;
 }
 
 const vfront_rig_t *source_rig(const source_t *s) { return s->kind->rig(s->of); }

@@ -4,7 +4,8 @@
  *   synthetic, DATASET    the rendered flight, or a data set of replay's (dataset.h), frames and readings at the time
  *                         that their stamps say, shifted to the machine's clock, or as fast as they are asked for;
  *                         their time is then that of the companion's clock
- *   v4l2:A[,B]            video devices, by number or path
+ *   v4l2:A[,B]            video devices, by number or path; they fill the library's own input buffers where drivers
+ *                         take these
  *   gst:PIPELINE          a GStreamer pipeline that ends in appsinks
  *
  * A function that can fail returns NULL, or a one-line message, valid until the next call.
@@ -41,8 +42,18 @@ typedef enum source_found {
 
 typedef struct source source_t;
 
+/** Input buffers of the library, VFRONT_INPUT_BYTES each, by vfront_inputs(). */
+typedef struct source_inputs {
+    void *data[VFRONT_CAMERAS][VFRONT_INPUTS];
+} source_inputs_t;
+
+/** Opens a source: cameras and IMU are known from then on. */
 const char *source_open(source_t **source, const source_settings_t *settings);
 void source_close(source_t *source);
+
+/** Begins to give frames. inputs: buffers that cameras may fill, until source_close(); NULL: none. Nothing else may
+ *  write there: the library does not as long as pictures come from the source as they are. */
+const char *source_start(source_t *source, const source_inputs_t *inputs);
 
 /** Cameras and IMU. */
 const vfront_rig_t *source_rig(const source_t *source);

@@ -18,6 +18,7 @@
 
 #include "clock.h"
 #include "examples/calibration.h"
+#include "examples/message.h"
 #include "source_pair.h"
 
 #define RETRY_NS 1000000000u /* between two tries */
@@ -84,7 +85,7 @@ static const char *error_of(GstMessage *m)
 {
     GError *error = NULL;
     gst_message_parse_error(m, &error, NULL);
-    const char *text = source_fail("gst: %.80s: %.300s", GST_MESSAGE_SRC_NAME(m), error->message);
+    const char *text = message_text("gst: %.80s: %.300s", GST_MESSAGE_SRC_NAME(m), error->message);
     g_error_free(error);
     return text;
 }
@@ -97,7 +98,7 @@ static const char *parse(struct pipeline *p, const char *words)
     char *all = g_strconcat(words, has_sink ? "" : " ! appsink name=cam0", NULL);
     p->element = gst_parse_launch_full(all, NULL, GST_PARSE_FLAG_FATAL_ERRORS, &error);
     g_free(all);
-    const char *text = error ? source_fail("gst: %.300s", error->message) : NULL;
+    const char *text = error ? message_text("gst: %.300s", error->message) : NULL;
     if (error) g_error_free(error);
     if (!text && !GST_IS_PIPELINE(p->element)) text = "gst: not a pipeline: SOURCE ! ... ! appsink name=cam0";
     return text;
@@ -110,7 +111,7 @@ static const char *find_sinks(struct pipeline *p)
         if (!sink) break;
         p->sink[p->count] = (struct sink){.element = sink, .seen = &p->camera[p->count]};
         p->count++;
-        if (!GST_IS_APP_SINK(sink)) return source_fail("gst: %s is no appsink", name);
+        if (!GST_IS_APP_SINK(sink)) return message_text("gst: %s is no appsink", name);
         set_caps(sink);
     }
     return p->count ? NULL : "gst: no appsink has the name cam0";
@@ -195,12 +196,12 @@ static const char *hold(struct pipeline *p, int i, GstSample *sample)
     GstBuffer *buffer = gst_sample_get_buffer(sample);
     const char *error = NULL;
     if (!buffer || !gst_sample_get_caps(sample) || !gst_video_info_from_caps(&info, gst_sample_get_caps(sample)))
-        error = source_fail("gst: cam%d: no pictures", i);
+        error = message_text("gst: cam%d: no pictures", i);
     else if (info.width != c->width_px || info.height != c->height_px)
-        error = source_fail("gst: cam%d: %dx%d, but the rig has %dx%d", i, info.width, info.height, (int)c->width_px,
-                            (int)c->height_px);
+        error = message_text("gst: cam%d: %dx%d, but the rig has %dx%d", i, info.width, info.height, (int)c->width_px,
+                             (int)c->height_px);
     else if (!gst_video_frame_map(&s->frame, &info, buffer, GST_MAP_READ))
-        error = source_fail("gst: cam%d: its pictures cannot be read", i);
+        error = message_text("gst: cam%d: its pictures cannot be read", i);
     if (error) {
         gst_sample_unref(sample);
         return error;
@@ -237,7 +238,7 @@ static void take_down(struct pipeline *p, GstMessage *error)
 {
     char text[400];
     snprintf(text, sizeof text, "%s", error_of(error));
-    p->fault = source_fail("%s; it is tried again every second", text);
+    p->fault = message_text("%s; it is tried again every second", text);
     for (int i = 0; i < p->count; i++) let_go(&p->sink[i]);
     p->is_down = 1;
     p->retry_ns = clock_ns() + RETRY_NS;
@@ -264,7 +265,7 @@ static void try_again(struct pipeline *p)
         return;
     }
     p->is_down = 0;
-    p->fault = source_fail("gst: the pipeline is back");
+    p->fault = message_text("gst: the pipeline is back");
 }
 
 static source_found_t next_frame(void *of, vfront_frame_t *frame, uint64_t *arrived_ns)

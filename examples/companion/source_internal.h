@@ -11,6 +11,7 @@
 typedef struct source_kind {
     const char *(*open)(void **of, const source_settings_t *settings);
     void (*close)(void *of);
+    const char *(*start)(void *of, const source_inputs_t *inputs); /* NULL: nothing to do */
     const vfront_rig_t *(*rig)(const void *of);
     int (*has_readings)(const void *of);
     source_found_t (*next)(void *of, vfront_frame_t *frame, uint64_t *arrived_ns);
@@ -20,8 +21,5 @@ typedef struct source_kind {
 } source_kind_t;
 
 extern const source_kind_t source_dataset, source_v4l2, source_gst;
-
-/** Formats the message of a failed function. */
-__attribute__((format(printf, 1, 2))) const char *source_fail(const char *format, ...);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Video devices of Linux: v4l2:0,1 or v4l2:/dev/video0,/dev/video1, camera 0 first. Buffers of the driver are mapped
- * and read in place; they go back once the step is done. Two cameras belong together by their stamps. A device that
- * goes away is tried again every second; meanwhile frames come without its picture.
+ * Video devices of Linux: v4l2:0,1 or v4l2:/dev/video0,/dev/video1, camera 0 first. A driver fills the library's own
+ * input buffers, where it takes them (USERPTR) and two are enough for it; else its own are mapped, which costs a copy
+ * on a GPU. Buffers go back once the step is done. Two cameras belong together by their stamps. A device that goes away
+ * is tried again every second; meanwhile frames come without its picture.
  */
 #define _DEFAULT_SOURCE /* types of linux/videodev2.h, O_CLOEXEC */
 #include "source_internal.h"
@@ -20,6 +21,7 @@
 
 #include "clock.h"
 #include "examples/calibration.h"
+#include "examples/message.h"
 #include "source_pair.h"
 
 enum { BUFFERS = 4, PATH = 64, NONE = -1 };
@@ -30,12 +32,14 @@ enum { BUFFERS = 4, PATH = 64, NONE = -1 };
 /** A camera. */
 struct device {
     char path[PATH];
-    int fd; /* -1: gone */
-    void *map[BUFFERS];
+    int fd;                  /* -1: gone */
+    enum v4l2_memory memory; /* of its buffers: USERPTR, those of the library; MMAP */
+    void *buffer[BUFFERS];
     size_t bytes[BUFFERS];
     int buffers;
     vfront_format_t format;
     uint32_t pitch;
+    size_t picture_bytes;  /* least size of a buffer */
     int held;              /* buffer that is not the driver's; NONE: none */
     source_camera_t *seen; /* picture in it */
     uint64_t retry_ns;
@@ -47,6 +51,8 @@ struct cameras {
     vfront_rig_t rig;
     struct device device[VFRONT_CAMERAS];
     source_camera_t camera[VFRONT_CAMERAS];
+    source_inputs_t inputs;
+    int has_inputs;
     int count;
     uint32_t given;
     uint64_t skipped;
@@ -72,7 +78,7 @@ static int control(int fd, unsigned long request, void *argument)
 
 static void close_device(struct device *d)
 {
-    for (int i = 0; i < d->buffers; i++) munmap(d->map[i], d->bytes[i]);
+    for (int i = 0; i < d->buffers && d->memory == V4L2_MEMORY_MMAP; i++) munmap(d->buffer[i], d->bytes[i]);
     if (d->fd >= 0) close(d->fd);
     d->fd = -1;
     d->buffers = 0;
@@ -93,57 +99,109 @@ static const char *set_format(struct device *d, const vfront_camera_t *c)
         if (control(d->fd, VIDIOC_S_FMT, &f) != 0) continue;
         if (f.fmt.pix.pixelformat != formats[i].v4l2) continue;
         if (f.fmt.pix.width != (uint32_t)c->width_px || f.fmt.pix.height != (uint32_t)c->height_px)
-            return source_fail("%s: %ux%u, but the rig has %dx%d", d->path, f.fmt.pix.width, f.fmt.pix.height,
-                               (int)c->width_px, (int)c->height_px);
+            return message_text("%s: %ux%u, but the rig has %dx%d", d->path, f.fmt.pix.width, f.fmt.pix.height,
+                                (int)c->width_px, (int)c->height_px);
         const uint32_t row = (uint32_t)c->width_px *
                              (formats[i].format == VFRONT_GREY8 || formats[i].format == VFRONT_NV12 ? 1u : 2u);
         d->format = formats[i].format;
         d->pitch = f.fmt.pix.bytesperline;
-        return d->pitch >= row ? NULL : source_fail("%s: %u bytes in a row of %u", d->path, d->pitch, row);
+        d->picture_bytes = (size_t)d->pitch * (size_t)c->height_px;
+        if (f.fmt.pix.sizeimage > d->picture_bytes) d->picture_bytes = f.fmt.pix.sizeimage;
+        return d->pitch >= row ? NULL : message_text("%s: %u bytes in a row of %u", d->path, d->pitch, row);
     }
-    return source_fail("%s: none of the formats GREY, Y10, Y12, Y16, NV12, YUYV", d->path);
+    return message_text("%s: none of the formats GREY, Y10, Y12, Y16, NV12, YUYV", d->path);
 }
 
-static const char *map_buffers(struct device *d, const vfront_camera_t *c)
+/** Gives a buffer to the driver. Returns 0 where it takes it. */
+static int give(struct device *d, int i)
+{
+    struct v4l2_buffer b = {.index = (uint32_t)i, .type = V4L2_BUF_TYPE_VIDEO_CAPTURE, .memory = d->memory};
+    if (d->memory == V4L2_MEMORY_USERPTR) {
+        b.m.userptr = (unsigned long)d->buffer[i];
+        b.length = (uint32_t)d->bytes[i];
+    }
+    return control(d->fd, VIDIOC_QBUF, &b);
+}
+
+static int stream(struct device *d, unsigned long request)
+{
+    int type = V4L2_BUF_TYPE_VIDEO_CAPTURE;
+    return control(d->fd, request, &type);
+}
+
+/** Streams into the library's buffers. Returns 0, with the device as before, where the driver does not take them, or
+ *  wants more of them. */
+static int stream_into(struct device *d, void *const input[VFRONT_INPUTS])
+{
+    struct v4l2_requestbuffers r = {
+        .count = VFRONT_INPUTS, .type = V4L2_BUF_TYPE_VIDEO_CAPTURE, .memory = V4L2_MEMORY_USERPTR};
+    if (d->picture_bytes > VFRONT_INPUT_BYTES) return 0;
+    int good = control(d->fd, VIDIOC_REQBUFS, &r) == 0;
+    if (!good) return 0;
+    d->memory = V4L2_MEMORY_USERPTR;
+    good = r.count == VFRONT_INPUTS;
+    for (int i = 0; i < VFRONT_INPUTS && good; i++) {
+        d->buffer[i] = input[i];
+        d->bytes[i] = VFRONT_INPUT_BYTES;
+        good = give(d, i) == 0;
+    }
+    if (good && stream(d, VIDIOC_STREAMON) == 0) {
+        d->buffers = VFRONT_INPUTS;
+        return 1;
+    }
+    (void)stream(d, VIDIOC_STREAMOFF); /* takes back those that it has */
+    r.count = 0;
+    (void)control(d->fd, VIDIOC_REQBUFS, &r);
+    return 0;
+}
+
+/** Streams into buffers of the driver. */
+static const char *stream_mapped(struct device *d)
 {
     struct v4l2_requestbuffers r = {.count = BUFFERS, .type = V4L2_BUF_TYPE_VIDEO_CAPTURE, .memory = V4L2_MEMORY_MMAP};
+    d->memory = V4L2_MEMORY_MMAP;
     if (control(d->fd, VIDIOC_REQBUFS, &r) != 0 || r.count < 2)
-        return source_fail("%s: no buffers: %s", d->path, strerror(errno));
+        return message_text("%s: no buffers: %s", d->path, strerror(errno));
     for (uint32_t i = 0; i < r.count && i < BUFFERS; i++) {
         struct v4l2_buffer b = {.index = i, .type = V4L2_BUF_TYPE_VIDEO_CAPTURE, .memory = V4L2_MEMORY_MMAP};
-        if (control(d->fd, VIDIOC_QUERYBUF, &b) != 0) return source_fail("%s: %s", d->path, strerror(errno));
-        if (b.length < (size_t)d->pitch * (size_t)c->height_px)
-            return source_fail("%s: buffers of %u bytes are too small", d->path, b.length);
+        if (control(d->fd, VIDIOC_QUERYBUF, &b) != 0) return message_text("%s: %s", d->path, strerror(errno));
+        if (b.length < d->picture_bytes)
+            return message_text("%s: buffers of %u bytes are too small", d->path, b.length);
         void *at = mmap(NULL, b.length, PROT_READ | PROT_WRITE, MAP_SHARED, d->fd, (off_t)b.m.offset);
-        if (at == MAP_FAILED) return source_fail("%s: %s", d->path, strerror(errno));
-        d->map[i] = at;
+        if (at == MAP_FAILED) return message_text("%s: %s", d->path, strerror(errno));
+        d->buffer[i] = at;
         d->bytes[i] = b.length;
         d->buffers = (int)i + 1;
-        if (control(d->fd, VIDIOC_QBUF, &b) != 0) return source_fail("%s: %s", d->path, strerror(errno));
+        if (give(d, (int)i) != 0) return message_text("%s: %s", d->path, strerror(errno));
     }
-    return NULL;
+    return stream(d, VIDIOC_STREAMON) == 0 ? NULL : message_text("%s: %s", d->path, strerror(errno));
+}
+
+static const char *start_device(struct cameras *c, int i)
+{
+    struct device *d = &c->device[i];
+    d->held = NONE;
+    const int is_lent = c->has_inputs && stream_into(d, c->inputs.data[i]);
+    const char *error = is_lent ? NULL : stream_mapped(d);
+    d->seen->is_gone = 0;
+    d->seen->last_ns = clock_ns();
+    return error;
 }
 
 static const char *open_device(struct device *d, const vfront_camera_t *c, double rate_hz)
 {
     struct v4l2_capability can = {0};
     struct v4l2_streamparm p = {.type = V4L2_BUF_TYPE_VIDEO_CAPTURE};
-    int type = V4L2_BUF_TYPE_VIDEO_CAPTURE;
-    d->held = NONE;
     d->fd = open(d->path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    if (d->fd < 0) return source_fail("%s: %s", d->path, strerror(errno));
-    if (control(d->fd, VIDIOC_QUERYCAP, &can) != 0) return source_fail("%s: no video device", d->path);
+    if (d->fd < 0) return message_text("%s: %s", d->path, strerror(errno));
+    if (control(d->fd, VIDIOC_QUERYCAP, &can) != 0) return message_text("%s: no video device", d->path);
     const uint32_t caps = can.capabilities & V4L2_CAP_DEVICE_CAPS ? can.device_caps : can.capabilities;
     if (!(caps & V4L2_CAP_VIDEO_CAPTURE) || !(caps & V4L2_CAP_STREAMING))
-        return source_fail("%s: does not stream pictures", d->path);
+        return message_text("%s: does not stream pictures", d->path);
     const char *error = set_format(d, c);
     p.parm.capture.timeperframe.numerator = 1000;
     p.parm.capture.timeperframe.denominator = (uint32_t)(rate_hz * 1000.0);
-    (void)control(d->fd, VIDIOC_S_PARM, &p); /* drivers without it have a rate of their own */
-    if (!error) error = map_buffers(d, c);
-    if (!error && control(d->fd, VIDIOC_STREAMON, &type) != 0) error = source_fail("%s: %s", d->path, strerror(errno));
-    d->seen->is_gone = 0;
-    d->seen->last_ns = clock_ns();
+    if (!error) (void)control(d->fd, VIDIOC_S_PARM, &p); /* drivers without it have a rate of their own */
     return error;
 }
 
@@ -152,9 +210,9 @@ static const char *read_names(struct cameras *c, const char *names)
 {
     for (const char *at = names; *at; c->count++) {
         const size_t length = strcspn(at, ",");
-        if (c->count == VFRONT_CAMERAS) return source_fail("v4l2:%s: more than %d cameras", names, VFRONT_CAMERAS);
+        if (c->count == VFRONT_CAMERAS) return message_text("v4l2:%s: more than %d cameras", names, VFRONT_CAMERAS);
         struct device *d = &c->device[c->count];
-        if (!length || length >= PATH - 16) return source_fail("v4l2:%s: not v4l2:0,1", names);
+        if (!length || length >= PATH - 16) return message_text("v4l2:%s: not v4l2:0,1", names);
         snprintf(d->path, PATH, "%s%.*s", *at == '/' ? "" : "/dev/video", (int)length, at);
         at += length + (at[length] == ',');
     }
@@ -181,6 +239,21 @@ static const char *open_cameras(void **of, const source_settings_t *settings)
     return error;
 }
 
+static const char *start_cameras(void *of, const source_inputs_t *inputs)
+{
+    struct cameras *c = of;
+    const char *error = NULL;
+    int lent = 0;
+    c->has_inputs = inputs != NULL;
+    if (inputs) c->inputs = *inputs;
+    for (int i = 0; i < c->count && !error; i++) {
+        error = start_device(c, i);
+        lent += !error && c->device[i].memory == V4L2_MEMORY_USERPTR;
+    }
+    if (!error) c->fault = message_text("v4l2: %d of %d cameras fill the library's own buffers", lent, c->count);
+    return error;
+}
+
 static void close_cameras(void *of)
 {
     struct cameras *c = of;
@@ -193,12 +266,11 @@ static void close_cameras(void *of)
 
 static void give_back(struct device *d)
 {
-    struct v4l2_buffer b = {.type = V4L2_BUF_TYPE_VIDEO_CAPTURE, .memory = V4L2_MEMORY_MMAP};
-    if (d->held == NONE || d->fd < 0) return;
-    b.index = (uint32_t)d->held;
+    const int held = d->held;
+    if (held == NONE || d->fd < 0) return;
     d->held = NONE;
     d->seen->is_held = 0;
-    (void)control(d->fd, VIDIOC_QBUF, &b); /* a device that went away says so when it is read */
+    (void)give(d, held); /* a device that went away says so when it is read */
 }
 
 /** Start of exposure by the stamp of a buffer. A driver stamps the start of exposure or the end of the frame. */
@@ -219,7 +291,7 @@ static void lose(struct cameras *c, int i)
     struct device *d = &c->device[i];
     close_device(d);
     d->retry_ns = clock_ns() + RETRY_NS;
-    c->fault = source_fail("%s: camera %d is gone: %s; it is tried again every second", d->path, i, strerror(errno));
+    c->fault = message_text("%s: camera %d is gone: %s; it is tried again every second", d->path, i, strerror(errno));
 }
 
 /** Holds a buffer that the driver gave. */
@@ -229,7 +301,7 @@ static void hold(struct cameras *c, int i, const struct v4l2_buffer *b)
     d->held = (int)b->index;
     d->seen->is_held = 1;
     d->seen->arrived_ns = d->seen->last_ns = clock_ns();
-    d->seen->picture = (vfront_picture_t){.data = d->map[d->held],
+    d->seen->picture = (vfront_picture_t){.data = d->buffer[d->held],
                                           .width_px = c->rig.camera[i].width_px,
                                           .height_px = c->rig.camera[i].height_px,
                                           .pitch_bytes = d->pitch,
@@ -243,7 +315,7 @@ static void take_newest(struct cameras *c, int i)
 {
     struct device *d = &c->device[i];
     for (int n = 0; n < 2 * BUFFERS && d->fd >= 0; n++) {
-        struct v4l2_buffer b = {.type = V4L2_BUF_TYPE_VIDEO_CAPTURE, .memory = V4L2_MEMORY_MMAP};
+        struct v4l2_buffer b = {.type = V4L2_BUF_TYPE_VIDEO_CAPTURE, .memory = d->memory};
         if (control(d->fd, VIDIOC_DQBUF, &b) != 0) {
             if (errno != EAGAIN) lose(c, i);
             return;
@@ -261,10 +333,10 @@ static void try_again(struct cameras *c, int i)
     struct device *d = &c->device[i];
     if (clock_ns() < d->retry_ns) return;
     d->retry_ns = clock_ns() + RETRY_NS;
-    if (open_device(d, &c->rig.camera[i], c->settings.rate_hz))
+    if (open_device(d, &c->rig.camera[i], c->settings.rate_hz) || start_device(c, i))
         close_device(d);
     else
-        c->fault = source_fail("%s: camera %d is back", d->path, i);
+        c->fault = message_text("%s: camera %d is back", d->path, i);
 }
 
 /** Waits until a camera has a picture. */
@@ -334,6 +406,7 @@ static const char *fault_of(void *of)
 
 const source_kind_t source_v4l2 = {.open = open_cameras,
                                    .close = close_cameras,
+                                   .start = start_cameras,
                                    .rig = rig_of,
                                    .has_readings = has_readings,
                                    .next = next_frame,

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "trust.h"
 
+#include <string.h>
+
+#include "examples/state.h"
+
 /** Since when a thing is so; 0: it is not. */
 static void note(uint64_t *since_ns, int is_so, uint64_t t_ns)
 {
@@ -17,7 +21,18 @@ const char *trust_judge(trust_t *t, const vfront_result_t *r, vfront_nav_t *nav)
     note(&t->lost_ns, is_both || (t->lost_ns && is_lost && r->t_ns - t->both_ns < TRUST_AGO_NS), r->t_ns);
     note(&t->suspect_ns, r->health.stereo == VFRONT_STEREO_SUSPECT && nav->state == VFRONT_NAV_STEREO_ONLY, r->t_ns);
     if (t->lost_ns && r->t_ns - t->lost_ns >= TRUST_LOST_NS) why = "a state without tracks";
+    if (t->lost_ns && r->t_ns - t->lost_ns >= TRUST_PAST_NS) t->is_past = 1;
+    if (!state_is_one(nav->state)) t->is_past = 0;
+    if (t->is_past) why = "a state without tracks";
+    t->is_due = t->is_past && !is_lost;
     if (t->suspect_ns && r->t_ns - t->suspect_ns >= TRUST_SUSPECT_NS) why = "two cameras that contradict one another";
     if (why) nav->state = VFRONT_NAV_LOST;
     return why;
+}
+
+int trust_begin_anew(trust_t *t, vfront_t *vf)
+{
+    if (!t->is_due || vfront_reset(vf)) return 0;
+    memset(t, 0, sizeof *t);
+    return 1;
 }

@@ -9,7 +9,10 @@
  *   a STEREO_ONLY state, while for TRUST_SUSPECT_NS the cameras contradict one another (health.stereo SUSPECT): they
  *   are all that it is made of, as where pictures are mirrored
  *
- * It is told again from the first frame on in which the contradiction is over.
+ * It is told again from the first frame on in which the contradiction is over. But a state that has gone on without
+ * tracks for TRUST_PAST_NS, as long as the library's own goes on in the dark, is not taken up again: its position is
+ * what chance made of it, and would move by metres as landmarks of before are seen again. Then the library begins anew
+ * as soon as there are tracks (trust_begin_anew()).
  */
 #ifndef COMPANION_TRUST_H
 #define COMPANION_TRUST_H
@@ -19,15 +22,21 @@
 #define TRUST_LOST_NS 1000000000u
 #define TRUST_AGO_NS 300000000u /* between two states that are GOOD without tracks */
 #define TRUST_SUSPECT_NS 500000000u
+#define TRUST_PAST_NS 5000000000u
 
 /** Stamps of the frames since which each has been so; 0: it is not. Zero it. */
 typedef struct trust {
     uint64_t lost_ns; /**< Of the first GOOD state without tracks; others may lie between two. */
     uint64_t both_ns; /**< Of the last one. */
     uint64_t suspect_ns;
+    int is_past; /**< 1: the state has gone on without tracks for too long. */
+    int is_due;  /**< 1: and there are tracks: a new one is to begin. */
 } trust_t;
 
 /** State to be told of a result: its own, or one that is LOST. Returns NULL, or why it is not its own. */
 const char *trust_judge(trust_t *trust, const vfront_result_t *result, vfront_nav_t *nav);
+
+/** Resets the library, behind a result that was judged, where a new state is to begin. Returns 1 if it did. */
+int trust_begin_anew(trust_t *trust, vfront_t *vf);
 
 #endif

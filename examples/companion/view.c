@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static const char *fail(const char *format, ...)
-{
-    static char text[256];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    return text;
-}
+#include "examples/message.h"
 
 /* ---- opening and closing ----------------------------------------------------------------------------------------- */
 
@@ -48,11 +39,11 @@ static const char *listen_on(view_t *v, const struct addrinfo *at, const char *w
     const int yes = 1;
     char digits[8];
     v->listener = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (v->listener < 0) return fail("--view %.80s: no socket: %s", where, strerror(errno));
+    if (v->listener < 0) return message_text("--view %.80s: no socket: %s", where, strerror(errno));
     setsockopt(v->listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (fcntl(v->listener, F_SETFL, O_NONBLOCK) != 0 || bind(v->listener, at->ai_addr, at->ai_addrlen) != 0 ||
         listen(v->listener, VIEW_CLIENTS) != 0)
-        return fail("--view %.80s: %s", where, strerror(errno));
+        return message_text("--view %.80s: %s", where, strerror(errno));
     if (getsockname(v->listener, (struct sockaddr *)&bound, &bytes) == 0 &&
         getnameinfo((struct sockaddr *)&bound, bytes, NULL, 0, digits, sizeof digits, NI_NUMERICSERV) == 0)
         sscanf(digits, "%d", &v->port);
@@ -65,7 +56,7 @@ const char *view_open(view_t *v, const char *where)
     const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
     struct addrinfo *found = NULL;
     if (!split(where, address, port) || getaddrinfo(address, port, &wanted, &found) != 0)
-        return fail("--view %.80s: not PORT or ADDRESS:PORT, in numbers", where);
+        return message_text("--view %.80s: not PORT or ADDRESS:PORT, in numbers", where);
     const char *error = listen_on(v, found, where);
     freeaddrinfo(found);
     if (!error && pthread_mutex_init(&v->lock, NULL) != 0) error = "--view: no mutex";

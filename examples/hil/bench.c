@@ -29,7 +29,10 @@ static const char help[] =
     "  --seconds N         with --fly: length of the faults\n"
     "  --draw FILE         with --fly: the last flight as SVG\n"
     "  --size WxH          with --fly: pictures, 192x144 without it\n"
+    "  --real-time         with --fly: as time passes; messages take as long as the board takes\n"
     "  --only TEXT         with --faults, --fly: rows whose name has TEXT\n"
+    "  --row NAME          with --faults, --fly: the row of that name\n"
+    "  --list              with --faults, --fly: names of the rows, and no more\n"
     "  --fault FILE        put the faults of a script in, those of link and board among them\n"
     "  --frames N          stop after N frames, 60 of an endless data set without it\n"
     "  --set NAME=VALUE    set a tuning value; repeatable\n"
@@ -40,8 +43,8 @@ static const char help[] =
     "exit code: 0 passed, 1 a rule, a digest or the connection failed, 2 wrong usage\n";
 
 struct bench {
-    const char *board, *dataset, *fault, *junit, *only, *draw;
-    int paced, faults, fly;
+    const char *board, *dataset, *fault, *junit, *only, *row, *draw;
+    int paced, faults, fly, real_time, list;
     uint32_t frames, seconds;
     int32_t width_px, height_px;
     vfront_port_t port;
@@ -98,11 +101,8 @@ static int read_value(struct bench *b, const char *name, const char *value)
 {
     const struct {
         const char *name, **to;
-    } known[] = {{"--board", &b->board},
-                 {"--fault", &b->fault},
-                 {"--junit", &b->junit},
-                 {"--only", &b->only},
-                 {"--draw", &b->draw}};
+    } known[] = {{"--board", &b->board}, {"--fault", &b->fault}, {"--junit", &b->junit},
+                 {"--only", &b->only},   {"--row", &b->row},     {"--draw", &b->draw}};
     if (!value) return message(EXIT_USAGE, "%s: a value is missing, or no such option; --help lists them", name);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strcmp(name, known[i].name) != 0) continue;
@@ -136,6 +136,10 @@ static int read_options(struct bench *b, int count, char **word)
             b->faults = 1;
         } else if (strcmp(word[at], "--fly") == 0) {
             b->fly = 1;
+        } else if (strcmp(word[at], "--real-time") == 0) {
+            b->real_time = 1;
+        } else if (strcmp(word[at], "--list") == 0) {
+            b->list = 1;
         } else if (word[at][0] == '-') {
             const int code = read_value(b, word[at], at + 1 < count ? word[at + 1] : NULL);
             if (code != CONTINUE) return code;
@@ -148,9 +152,32 @@ static int read_options(struct bench *b, int count, char **word)
     }
     if (b->paced + b->faults + b->fly > 1)
         return message(EXIT_USAGE, "--paced, --faults, --fly: one of them; the others are in lock step");
+    if (b->real_time && !b->fly) return message(EXIT_USAGE, "--real-time: with --fly only");
+    if ((b->list || b->row) && !b->faults && !b->fly)
+        return message(EXIT_USAGE, "--list, --row: with --faults or --fly only");
     if (b->fly && b->dataset) return message(EXIT_USAGE, "%s: --fly takes no DATASET", b->dataset);
     if (!b->dataset) b->dataset = b->faults ? "synthetic:320x208" : "synthetic";
     return CONTINUE;
+}
+
+/** 1 if a row is wanted. */
+static int is_wanted(const struct bench *b, const char *name)
+{
+    return (!b->only || strstr(name, b->only)) && (!b->row || strcmp(name, b->row) == 0);
+}
+
+static int no_such_row(const struct bench *b)
+{
+    return message(EXIT_USAGE, "%s %s: no such row", b->row ? "--row" : "--only", b->row ? b->row : b->only);
+}
+
+static int print_rows(const struct bench *b)
+{
+    for (size_t i = 0; b->fly && loop_row(i); i++)
+        if (is_wanted(b, loop_row(i)->name)) puts(loop_row(i)->name);
+    for (size_t i = 0; b->faults && rules_row(i); i++)
+        if (is_wanted(b, rules_row(i)->name)) puts(rules_row(i)->name);
+    return EXIT_DONE;
 }
 
 /* ---- runs -------------------------------------------------------------------------------------------------------- */
@@ -232,13 +259,13 @@ static int run_faults(struct bench *b, trial_settings_t *s)
     if (!s->cache) return message(EXIT_FAILED, "no memory for the frames");
     printf("%-30s %5s %5s %8s %8s %8s\n", "fault", "named", "again", "sigmas", "error m", "jump m");
     for (size_t i = 0; (r = rules_row(i)) != NULL; i++) {
-        if (b->only && !strstr(r->name, b->only)) continue;
+        if (!is_wanted(b, r->name)) continue;
         rows++;
         failed += run_row(b, s, r) != CONTINUE;
     }
     cache_close(s->cache);
     printf("%" PRIu32 " faults, %" PRIu32 " passed\n", rows, rows - failed);
-    if (!rows) return message(EXIT_USAGE, "--only %s: no such row", b->only);
+    if (!rows) return no_such_row(b);
     return failed ? EXIT_FAILED : CONTINUE;
 }
 
@@ -267,6 +294,15 @@ static void print_flight(const loop_rule_t *r, const loop_verdict_t *v)
     fflush(stdout);
 }
 
+static void print_pace(const loop_t *l)
+{
+    printf("%-30s %" PRIu32
+           " frames in real time, at most %.1f ms behind; the board answers within %.1f ms, %.1f in the "
+           "mean\n",
+           "", l->frames, (double)l->behind_ns * 1e-6, (double)l->slowest_ns * 1e-6,
+           l->messages ? (double)l->answers_ns * 1e-6 / l->messages : 0.0);
+}
+
 static int fly_row(struct bench *b, const loop_rule_t *r)
 {
     static char text[1 << 16];
@@ -278,6 +314,7 @@ static int fly_row(struct bench *b, const loop_rule_t *r)
                          .width_px = b->width_px,
                          .height_px = b->height_px,
                          .has_wall = r->has_wall,
+                         .is_real_time = b->real_time,
                          .frames = loop_frames(r, b->seconds),
                          .seed = 1};
     if (!loop_script(r, b->seconds, text, sizeof text)) return message(EXIT_USAGE, "--seconds: too long for a script");
@@ -290,6 +327,9 @@ static int fly_row(struct bench *b, const loop_rule_t *r)
         printf("%-30s FAILED: %s\n", r->name, error);
     else
         print_flight(r, &v);
+    if (b->real_time && !error) print_pace(&l);
+    if (b->real_time && !error && l.behind_ns > LOOP_BEHIND_NS)
+        error = "not in real time: this computer, or the board, is too slow";
     junit_add(&b->results, r->name, error ? error : v.why);
     const char *fault = b->draw && !error ? loop_draw(&l, b->draw, r->name) : NULL;
     if (fault) message(EXIT_FAILED, "%s", fault);
@@ -304,7 +344,7 @@ static int run_flights(struct bench *b)
     uint32_t rows = 0, failed = 0, skipped = 0;
     printf("%-30s %8s %6s %6s %8s\n", "fault", "worst m", "lost s", "again", "end m");
     for (size_t i = 0; (r = loop_row(i)) != NULL; i++) {
-        if (b->only && !strstr(r->name, b->only)) continue;
+        if (!is_wanted(b, r->name)) continue;
         if (r->has_wall && !VFRONT_DENSE) {
             printf("%-30s skipped: needs a build with VFRONT_DENSE 1\n", r->name);
             skipped++;
@@ -315,7 +355,7 @@ static int run_flights(struct bench *b)
         failed += fly_row(b, r) != CONTINUE;
     }
     printf("%" PRIu32 " flights, %" PRIu32 " passed, %" PRIu32 " skipped\n", rows, rows - failed, skipped);
-    if (!rows && !skipped) return message(EXIT_USAGE, "--only %s: no such row", b->only);
+    if (!rows && !skipped) return no_such_row(b);
     return failed ? EXIT_FAILED : CONTINUE;
 }
 
@@ -335,6 +375,7 @@ int main(int count, char **word)
     message_program = "hil-bench";
     int code = read_options(&b, count, word);
     if (code != CONTINUE) return code;
+    if (b.list) return print_rows(&b);
     if (b.fly) return finish(&b, run_flights(&b));
     trial_settings_t s = {.board = b.board, .tuning = &b.tuning, .port = b.port};
     const char *error = dataset_open(&s.dataset, b.dataset, VFRONT_CAMERAS, NULL, NULL, NULL);

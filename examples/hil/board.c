@@ -210,6 +210,7 @@ static const char *send_result(struct board *b, uint64_t t_ns, vfront_status_t s
     }
     const char *error = send_messages(b, t_ns, m, count);
     outcome_of(&outcome, status, r);
+    if (r) trust_begin_anew(&b->trust, &vf);
     outcome_write(&outcome, payload);
     return error ? error : wire_send(&b->wire, CHUNK_RESULT, t_ns, payload, sizeof payload, NULL, 0);
 }

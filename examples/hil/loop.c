@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "airframe.h"
+#include "examples/companion/clock.h"
 #include "examples/fault_apply.h"
 #include "examples/gyro_queue.h"
 #include "examples/pose.h"
@@ -42,7 +43,9 @@ struct run {
     airframe_t airframe;
     airframe_imu_t own, camera; /* IMUs of the pilot and of the camera */
     pilot_t pilot;
-    uint64_t now_ns, steps;
+    uint64_t now_ns;
+    uint64_t wall_ns;                    /* in real time: this computer's clock at the first frame */
+    uint64_t sent_ns;                    /* in real time: when the board was given what it answers */
     vfront_imu_t reading[READINGS_MOST]; /* since the frame before */
     uint32_t readings;
     struct flying flying[MESSAGES_MOST];
@@ -68,6 +71,16 @@ static int is_finite(const mavlink_message_t *m)
     return good;
 }
 
+/** How long a message that comes now is on its way. */
+static uint64_t delay_ns(struct run *run, const mavlink_message_t *m)
+{
+    if (!run->settings->is_real_time) return LOOP_DELAY_NS;
+    const uint64_t taken_ns = clock_ns() - run->sent_ns;
+    if (m->id == MAVLINK_ODOMETRY) run->loop->answers_ns += taken_ns;
+    if (taken_ns > run->loop->slowest_ns) run->loop->slowest_ns = taken_ns;
+    return LOOP_CAMERA_NS + taken_ns;
+}
+
 /** A message of the board sets out for the pilot. */
 static void take(void *context, const mavlink_message_t *m)
 {
@@ -82,8 +95,9 @@ static void take(void *context, const mavlink_message_t *m)
         run->last_counter = counter;
     }
     run->loop->obstacles += m->id == MAVLINK_OBSTACLE_DISTANCE;
+    const uint64_t due_ns = run->now_ns + delay_ns(run, m);
     if (run->messages == MESSAGES_MOST) return;
-    run->flying[run->messages].due_ns = run->now_ns + LOOP_DELAY_NS;
+    run->flying[run->messages].due_ns = due_ns;
     run->flying[run->messages++].message = *m;
 }
 
@@ -211,6 +225,7 @@ static const char *deliver(struct run *run, vfront_frame_t *frame, uint32_t flip
 {
     static reply_t reply;
     memset(&reply, 0, sizeof reply);
+    run->sent_ns = clock_ns();
     const char *error = session_send(&run->session, frame, run->rig.cameras, 0, flips);
     if (!error) error = await(run, &reply);
     if (error || reply.is_damaged) return error;
@@ -241,6 +256,7 @@ static const char *send(struct run *run, uint32_t index)
     if (l.is_lost) return NULL; /* nor do its readings come */
     for (int i = 0; i < deliveries && !error; i++) error = deliver(run, &frame, l.flips);
     memset(&reply, 0, sizeof reply);
+    run->sent_ns = clock_ns();
     if (!error) error = session_readings(&run->session, own, count, run->now_ns);
     return error ? error : await(run, &reply);
 }
@@ -273,6 +289,18 @@ static void mount(struct run *run)
         vfront_camera_t *c = &run->rig.camera[i];
         for (int k = 0; k < 3; k++) c->t_cam_imu_m[k] -= dot(&c->R_cam_imu[3 * k], lever_m);
     }
+}
+
+/** In real time: waits for the time of a frame, and notes how late it is. */
+static void keep_pace(struct run *run, uint32_t index)
+{
+    if (!run->settings->is_real_time) return;
+    if (!index) run->wall_ns = clock_ns();
+    const uint64_t due_ns = run->wall_ns + (uint64_t)index * LOOP_FRAME_NS;
+    while (clock_ns() < due_ns && clock_sleep_until_ns(due_ns))
+        ;
+    const uint64_t behind_ns = clock_ns() - due_ns;
+    if (behind_ns > run->loop->behind_ns) run->loop->behind_ns = behind_ns;
 }
 
 static const char *open_run(struct run *run)
@@ -322,6 +350,7 @@ const char *loop_run(loop_t *loop, const loop_settings_t *settings)
     run.session.wire.fd = -1;
     const char *error = open_run(&run);
     for (uint32_t i = 0; i < settings->frames && !error && !loop->has_crashed; i++) {
+        keep_pace(&run, i);
         fly_until(&run, START_NS + (uint64_t)i * LOOP_FRAME_NS);
         error = send(&run, i);
         note(&run, &loop->frame[i]);

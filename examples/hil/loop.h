@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Closed loop: a quadrotor (airframe.h) flies in a rendered hall on the ODOMETRY of the board alone (pilot.h). Its
- * cameras see what it does, its IMU feels it, faults of a script lie between them and the board; messages come
- * LOOP_DELAY_NS after the middle of exposure. In lock step, as fast as both machines can.
+ * cameras see what it does, its IMU feels it, faults of a script lie between them and the board. In lock step, as fast
+ * as both machines can: messages come LOOP_DELAY_NS after the middle of exposure. Or in real time: they come
+ * LOOP_CAMERA_NS, for exposure and readout, and what the board has taken after it.
  *
  *   0 s    on the floor; a second of ODOMETRY later it takes off, to PILOT_HEIGHT_M above it
  *   6 s    faults may begin. 1 s later: a square, nose first, in 19 s
@@ -19,6 +20,8 @@
 
 #define LOOP_FRAME_NS 33333333u
 #define LOOP_DELAY_NS 20000000u
+#define LOOP_CAMERA_NS 10000000u
+#define LOOP_BEHIND_NS 33333333u /* at most, of a flight in real time */
 #define LOOP_FAULT_FRAME 180u
 #define LOOP_WALL_M 7.0 /* ahead of where it starts */
 
@@ -41,9 +44,12 @@ typedef struct loop {
     loop_frame_t *frame;
     uint32_t frames, room; /**< Flown; those for which there is room. */
     uint32_t messages, failures, resets, obstacles;
-    double touch_mps; /**< Fastest touch-down. */
-    double least_up;  /**< Least cosine of the tilt. */
-    int has_crashed;  /**< 1: it hit the hall or turned over, and the flight ended there. */
+    double touch_mps;    /**< Fastest touch-down. */
+    double least_up;     /**< Least cosine of the tilt. */
+    uint64_t behind_ns;  /**< In real time: most that a frame was behind its time. */
+    uint64_t slowest_ns; /**< In real time: longest time from a frame to its last message. */
+    uint64_t answers_ns; /**< In real time: sum of the times to all messages. */
+    int has_crashed;     /**< 1: it hit the hall or turned over, and the flight ended there. */
 } loop_t;
 
 /** Settings. */
@@ -54,6 +60,7 @@ typedef struct loop_settings {
     int32_t width_px, height_px;
     uint32_t frames;
     int has_wall;
+    int is_real_time;
     uint64_t seed; /**< Of wind and noise. */
 } loop_settings_t;
 

@@ -19,13 +19,16 @@
 #define SECTORS 3          /* of 5 degrees on either side that count as ahead */
 #define UNKNOWN 65535u
 
-/* Gains of the observer, for a message as good as SIGMA_M. */
+/* Gains of the observer, for a message as good as that: half of them where its deviation is SIGMA_M, SIGMA_MPS,
+ * SIGMA_RAD. */
 #define OF_POSITION 0.3
 #define OF_VELOCITY 0.3
 #define OF_ATTITUDE 0.2
 #define OF_GYRO_BIAS 0.1
 #define OF_ACCEL_BIAS 0.15
 #define SIGMA_M 0.2
+#define SIGMA_MPS 0.3
+#define SIGMA_RAD 0.1
 
 /* Of the controller. */
 #define BY_POSITION 1.1   /* velocity for 1 m [1/s] */
@@ -94,8 +97,25 @@ static void predict(pilot_t *p, const vfront_imu_t *r)
     p->past[p->readings++ % PILOT_PAST] = p->now;
 }
 
+/** Share of a gain that a deviation leaves. */
+static double share_of(double usual, double variance) { return usual * usual / (usual * usual + variance); }
+
+/** Shares of the gains by what the message says of each of its parts. */
+struct shares {
+    double position, velocity, attitude;
+};
+
+static struct shares shares_of(const mavlink_message_t *m)
+{
+    const mavlink_f32 *pose = m->as.odometry.pose_covariance, *velocity = m->as.odometry.velocity_covariance;
+    return (struct shares){
+        .position = share_of(SIGMA_M, (double)pose[0] + (double)pose[6]),
+        .velocity = share_of(SIGMA_MPS, (double)velocity[0] + (double)velocity[6]),
+        .attitude = share_of(SIGMA_RAD, (double)pose[15] + (double)pose[18])}; /* roll and pitch: those it stands on */
+}
+
 /** State of the message, its axes turned: z up. */
-static void state_of(pilot_state_t *s, const mavlink_message_t *m, double *variance_m2)
+static void state_of(pilot_state_t *s, const mavlink_message_t *m)
 {
     const mavlink_f32 *w = m->as.odometry.q;
     const double q[4] = {(double)w[1], (double)w[2], (double)w[3], (double)w[0]}; /* w is first there, last here */
@@ -109,7 +129,6 @@ static void state_of(pilot_state_t *s, const mavlink_message_t *m, double *varia
     s->p_m[1] = -(double)*m->as.odometry.y;
     s->p_m[2] = -(double)*m->as.odometry.z;
     s->t_ns = m->as.odometry.time_usec[0] * 1000u;
-    *variance_m2 = (double)m->as.odometry.pose_covariance[0] + (double)m->as.odometry.pose_covariance[6];
 }
 
 /** Number of the past state nearest before a time; that of now where it is later, the oldest where it is earlier. */
@@ -140,21 +159,20 @@ static void shift(pilot_state_t *s, const double p_m[3], const double v_mps[3], 
     turn_left(s->R_local_body, w);
 }
 
-static void correct(pilot_t *p, const pilot_state_t *seen, double variance_m2)
+static void correct(pilot_t *p, const pilot_state_t *seen, const struct shares *of)
 {
     const uint32_t at = past_at(p, seen->t_ns);
     const pilot_state_t then = past_state(p, at, seen->t_ns);
-    const double share = SIGMA_M * SIGMA_M / (SIGMA_M * SIGMA_M + variance_m2);
     double dp[3], dv[3], w[3], w_body[3], dv_body[3];
     turn_between(w, seen->R_local_body, then.R_local_body);
     rotate_back(w_body, then.R_local_body, w);
-    for (int k = 0; k < 3; k++) dv[k] = share * (seen->v_mps[k] - then.v_mps[k]);
+    for (int k = 0; k < 3; k++) dv[k] = of->velocity * (seen->v_mps[k] - then.v_mps[k]);
     rotate_back(dv_body, then.R_local_body, dv);
     for (int k = 0; k < 3; k++) {
-        dp[k] = OF_POSITION * share * (seen->p_m[k] - then.p_m[k]);
+        dp[k] = OF_POSITION * of->position * (seen->p_m[k] - then.p_m[k]);
         dv[k] *= OF_VELOCITY;
-        w[k] *= OF_ATTITUDE * share;
-        p->gyro_bias_rad_s[k] = clamp(p->gyro_bias_rad_s[k] - OF_GYRO_BIAS * share * w_body[k], 0.2);
+        w[k] *= OF_ATTITUDE * of->attitude;
+        p->gyro_bias_rad_s[k] = clamp(p->gyro_bias_rad_s[k] - OF_GYRO_BIAS * of->attitude * w_body[k], 0.2);
         p->accel_bias_m_s2[k] = clamp(p->accel_bias_m_s2[k] - OF_ACCEL_BIAS * dv_body[k], 0.5);
     }
     for (uint32_t i = at; i != p->readings; i++) {
@@ -181,18 +199,18 @@ static void begin_anew(pilot_t *p, const pilot_state_t *seen)
 static void take_odometry(pilot_t *p, const mavlink_message_t *m, uint64_t now_ns)
 {
     pilot_state_t seen;
-    double variance_m2;
     if (m->as.odometry.quality[0] < 0) return;
-    state_of(&seen, m, &variance_m2);
+    state_of(&seen, m);
     const int is_first = !p->message_ns || now_ns > p->message_ns + PILOT_SILENCE_NS;
     const int is_new = is_first || p->reset_counter != m->as.odometry.reset_counter[0];
     p->reset_counter = m->as.odometry.reset_counter[0];
     if (is_first) p->since_ns = now_ns;
     p->message_ns = now_ns;
+    const struct shares shares = shares_of(m);
     if (is_new)
         begin_anew(p, &seen);
     else
-        correct(p, &seen, variance_m2);
+        correct(p, &seen, &shares);
 }
 
 /** The least distance in the sectors ahead; 0 where one of them is unknown. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "examples/companion/trust.h"
 #include "examples/fault_apply.h"
 #include "examples/gyro_queue.h"
 #include "examples/state.h"
@@ -25,6 +26,7 @@ struct run {
     states_t states;
     uint32_t breaks;     /* motion_breaks of the last result */
     vfront_nav_t before; /* last state */
+    trust_t trust;       /* as the board's: both begin anew in the same frame */
     int has_before;
     uint64_t dice;
     int threads; /* that burn on the board */
@@ -32,7 +34,6 @@ struct run {
     vfront_frame_t held; /* of a reorder: a frame that goes behind the next one */
     int has_held;
     uint8_t *pixels[VFRONT_CAMERAS];
-    vfront_imu_t held_imu[VFRONT_IMU_SAMPLES];
 };
 
 static const char *failed(const char *what, vfront_status_t status)
@@ -211,7 +212,11 @@ static const char *step(struct run *run, uint32_t index, const vfront_frame_t *f
     f->odometry_quality = reply.has_odometry ? reply.odometry.as.odometry.quality[0] : 0;
     f->is_finite = result_is_finite(r) && (!reply.has_odometry || odometry_is_finite(&reply.odometry));
     run->trial->odometry += reply.has_odometry != 0;
-    return judge_state(run, index, r, f);
+    error = judge_state(run, index, r, f);
+    vfront_nav_t told;
+    trust_judge(&run->trust, r, &told);
+    trust_begin_anew(&run->trust, &vf);
+    return error;
 }
 
 static uint64_t roll(struct run *run)
@@ -266,9 +271,10 @@ static const char *deliver(struct run *run, uint32_t index, vfront_frame_t *fram
     return error ? error : step(run, index, frame);
 }
 
-/** Keep a frame that is to come behind the next one. */
-static void hold(struct run *run, const vfront_frame_t *frame)
+/** Keep a frame that is to come behind the next one. Its readings come in their order, with that one. */
+static void hold(struct run *run, vfront_frame_t *frame)
 {
+    gyro_queue_add(&run->queue, frame);
     run->held = *frame;
     for (int32_t i = 0; i < dataset_rig(run->settings->dataset)->cameras; i++) {
         vfront_picture_t *p = &run->held.picture[i];
@@ -278,9 +284,8 @@ static void hold(struct run *run, const vfront_frame_t *frame)
         p->data = run->pixels[i];
     }
     run->held.gyro = NULL;
-    run->held.gyro_count = 0;
-    if (frame->imu_count) memcpy(run->held_imu, frame->imu, frame->imu_count * sizeof *frame->imu);
-    run->held.imu = frame->imu ? run->held_imu : NULL;
+    run->held.imu = NULL;
+    run->held.gyro_count = run->held.imu_count = 0;
     run->has_held = 1;
 }
 

@@ -35,7 +35,7 @@ typedef enum chunk_type {
     CHUNK_FAULT = 4,   /**< Text: faults that were put into the frame behind it. */
     CHUNK_EVENT = 5,   /**< Text: what happened. */
     CHUNK_IMU = 6,     /**< Readings as they came: u32 number; of each u64 time, six f64 (gyro, accelerometer). */
-    CHUNK_MAVLINK = 7, /**< u8 link, u8 1: sent, 0: received; bytes of one message. */
+    CHUNK_MAVLINK = 7, /**< u8 link, u8 1: sent, 0: received; bytes of a message, or of what was read at once. */
     CHUNK_LOST = 8,    /**< What was not recorded, as the buffer was full: u32 frames, u32 other chunks. */
     CHUNK_END = 9      /**< The recording was ended, not cut off: u32 frames, u32 frames lost. */
 } chunk_type_t;

@@ -27,7 +27,8 @@ struct recorder {
     char path[4200];
     int32_t cameras;
     pthread_t thread;
-    sem_t filled; /* posted after each chunk, and at the end */
+    pthread_mutex_t lock; /* of those who put in; never held across a wait, but for a copy of pictures */
+    sem_t filled;         /* posted after each chunk, and at the end */
     uint8_t *ring;
     size_t size;
     /* Bytes ever put in by the caller, and taken out by the thread, modulo 2^32 or 2^64; their places in the ring are
@@ -187,20 +188,22 @@ static void put(recorder_t *r, chunk_type_t type, uint64_t t_ns, const void *one
                 size_t two_bytes)
 {
     struct filling f;
+    pthread_mutex_lock(&r->lock);
     if (!say_lost(r, t_ns) || !begin(&f, r, type, t_ns, one_bytes + two_bytes, 0)) {
         lose(r, 0);
-        return;
+    } else {
+        if (one_bytes) fill(&f, one, one_bytes);
+        if (two_bytes) fill(&f, two, two_bytes);
+        publish(&f);
     }
-    if (one_bytes) fill(&f, one, one_bytes);
-    if (two_bytes) fill(&f, two, two_bytes);
-    publish(&f);
+    pthread_mutex_unlock(&r->lock);
 }
 
-void recorder_frame(recorder_t *r, const vfront_frame_t *frame, int after_reset)
+/** A frame, under the lock. */
+static void put_frame(recorder_t *r, const vfront_frame_t *frame, int after_reset)
 {
     uint8_t small[FRAME_SMALL_BYTES];
     struct filling f;
-    if (!r) return;
     const size_t bytes = frame_bytes(frame, r->cameras);
     if (!bytes || !say_lost(r, frame->t_ns) || !begin(&f, r, CHUNK_FRAME, frame->t_ns, bytes, r->size / 8)) {
         lose(r, 1);
@@ -221,6 +224,14 @@ void recorder_frame(recorder_t *r, const vfront_frame_t *frame, int after_reset)
     }
     publish(&f);
     r->counts.frames++;
+}
+
+void recorder_frame(recorder_t *r, const vfront_frame_t *frame, int after_reset)
+{
+    if (!r) return;
+    pthread_mutex_lock(&r->lock);
+    put_frame(r, frame, after_reset);
+    pthread_mutex_unlock(&r->lock);
 }
 
 void recorder_result(recorder_t *r, uint64_t t_ns, vfront_status_t status, const vfront_result_t *result)
@@ -262,10 +273,13 @@ void recorder_mavlink(recorder_t *r, uint64_t t_ns, int link, int sent, const vo
     if (r) put(r, CHUNK_MAVLINK, t_ns, head, sizeof head, bytes, count);
 }
 
-void recorder_counts(const recorder_t *r, recorder_counts_t *counts)
+void recorder_counts(recorder_t *r, recorder_counts_t *counts)
 {
     memset(counts, 0, sizeof *counts);
-    if (r) *counts = r->counts;
+    if (!r) return;
+    pthread_mutex_lock(&r->lock);
+    *counts = r->counts;
+    pthread_mutex_unlock(&r->lock);
 }
 
 /* ---- open, close ------------------------------------------------------------------------------------------------- */
@@ -287,8 +301,20 @@ const char *recorder_trouble(const recorder_t *r)
 static void release(recorder_t *r)
 {
     if (r->file >= 0) close(r->file);
+    pthread_mutex_destroy(&r->lock);
     free(r->ring);
     free(r);
+}
+
+/** A lock whose holder has the priority of those who wait for it. Returns 0 where there is none. */
+static int make_lock(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t attributes;
+    if (pthread_mutexattr_init(&attributes) != 0) return 0;
+    pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
+    const int good = pthread_mutex_init(lock, &attributes) == 0;
+    pthread_mutexattr_destroy(&attributes);
+    return good;
 }
 
 static const char *start(recorder_t *r, const recording_header_t *header)
@@ -314,6 +340,10 @@ const char *recorder_open(recorder_t **out, const char *path, size_t buffer_byte
     *out = NULL;
     recorder_t *r = calloc(1, sizeof *r);
     if (!r) return fail(path, "no memory");
+    if (!make_lock(&r->lock)) {
+        free(r);
+        return fail(path, "no mutex");
+    }
     r->file = -1;
     r->size = RECORDER_BUFFER_LEAST_BYTES;
     while (r->size <= buffer_bytes / 2) r->size *= 2;

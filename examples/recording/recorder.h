@@ -5,7 +5,7 @@
  * so (CHUNK_LOST); frames leave an eighth of the buffer free for all else. The disk is asked to keep what it has once a
  * second, so that a power cut loses that second, and of what is left the last chunk at most cannot be read.
  *
- * One thread at a time for each recorder. `recorder` NULL is ignored by every call.
+ * Calls of any thread, but open and close. `recorder` NULL is ignored by every call.
  */
 #ifndef RECORDING_RECORDER_H
 #define RECORDING_RECORDER_H
@@ -46,10 +46,10 @@ void recorder_text(recorder_t *recorder, chunk_type_t type, uint64_t t_ns, const
 /** Readings as they came. */
 void recorder_imu(recorder_t *recorder, uint64_t t_ns, const vfront_imu_t *imu, uint32_t count);
 
-/** A message of a link, as it was sent or received. */
+/** Bytes of a link: a message that was sent, or what was read at once. */
 void recorder_mavlink(recorder_t *recorder, uint64_t t_ns, int link, int sent, const void *message, size_t bytes);
 
-void recorder_counts(const recorder_t *recorder, recorder_counts_t *counts);
+void recorder_counts(recorder_t *recorder, recorder_counts_t *counts);
 
 /** What is wrong with the file ("FILE: No space left on device"), or NULL. After that nothing more is written. */
 const char *recorder_trouble(const recorder_t *recorder);

@@ -33,7 +33,7 @@ struct vf_pinned {
     VF_LINE vfront_result_t result[3]; /* in turn: a result lives until the next-but-one submit */
     struct vf_dense_copy dense[3];     /* disparities of each result */
     /* the library's input buffers, in turn */
-    VF_LINE uint8_t input[2][VFRONT_CAMERAS][(VFRONT_INPUT_BYTES + 63) / 64 * 64];
+    VF_LINE uint8_t input[VFRONT_INPUTS][VFRONT_CAMERAS][(VFRONT_INPUT_BYTES + 63) / 64 * 64];
     /* the frame's masks, rows of level 0's pitch */
     uint8_t mask[VFRONT_CAMERAS][(VFRONT_PICTURE_BYTES + 63) / 64 * 64];
 };

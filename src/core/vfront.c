@@ -242,6 +242,17 @@ vfront_status_t vfront_input(vfront_t *vf, int32_t camera, void **data)
     return VFRONT_OK;
 }
 
+vfront_status_t vfront_inputs(vfront_t *vf, int32_t camera, void *data[VFRONT_INPUTS])
+{
+    if (!vf || !data) return missing(vf, "vfront_inputs: data is NULL");
+    struct vf_state *s = in_use(vf);
+    if (!s) return VFRONT_E_STATE;
+    if (camera < 0 || camera >= s->step[0].geometry.cameras)
+        return vf_refuse(s, VFRONT_E_SIZE, "vfront_inputs: no camera %d", camera, "");
+    for (int i = 0; i < VFRONT_INPUTS; i++) data[i] = s->inputs->input[i][camera];
+    return VFRONT_OK;
+}
+
 /** Refusal of a call because a frame is under way; unless that frame takes too long, so that nothing but
  *  vfront_shutdown() is of use any more, or the host port takes over. */
 static vfront_status_t busy(struct vf_state *s, const char *what)

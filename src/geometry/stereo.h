@@ -47,8 +47,9 @@ struct vf_pair_health {
     uint32_t state;     /* vfront_stereo_state_t */
     uint32_t permille;  /* key points of camera 0 that have a match in camera 1 [1/1000] */
     uint32_t offset_q8; /* mean distance of matches from their epipolar lines [1/256 px of their level] */
-    uint32_t frames;    /* that made the two levels below; at most VF_PAIR_FRAMES */
+    uint32_t frames;    /* that made the two levels below; at most VF_PAIR_OFFSET_FRAMES */
     uint32_t usual_permille_q8, usual_offset_q16; /* running means over good frames */
+    uint32_t doubt; /* frames for which it stays suspect though matches are in place again */
 };
 
 /** Match of a key point on its epipolar line: position in camera 1 [1/65536 px of level 0], and direction of the line
@@ -124,7 +125,7 @@ VF_FN uint32_t vf_stereo_count(const struct vf_stereo_memory *m, uint32_t active
 /** Agreement of the cameras in the frame of a parity; state VFRONT_STEREO_NONE where depths are not computed. */
 VF_FN struct vf_pair_health vf_stereo_pair(const struct vf_stereo_memory *m, uint32_t active, int32_t parity)
 {
-    const struct vf_pair_health none = {VFRONT_STEREO_NONE, 0, 0, 0, 0, 0};
+    const struct vf_pair_health none = {VFRONT_STEREO_NONE, 0, 0, 0, 0, 0, 0};
 #if VFRONT_STEREO
     if (active & VF_BIT(stereo)) return m->pair[parity];
 #endif
@@ -492,7 +493,11 @@ VF_FN int vf_stereo_depth(const struct vf_stereo_view *s, const struct vf_node *
 
 /* ---- agreement of the cameras ------------------------------------------------------------------------------------ */
 
-#define VF_PAIR_FRAMES 8           /* good frames over which the usual values are averaged */
+#define VF_PAIR_FRAMES 8          /* good frames over which the usual share is averaged */
+#define VF_PAIR_OFFSET_FRAMES 256 /* the same for the usual offset: an error that grows does not become usual */
+#define VF_PAIR_DOUBT                                                                                                  \
+    30                             /* frames for which matches out of place count on: an error of time, or of a mount,
+                                      shows in some motions, and is in the depths of others */
 #define VF_PAIR_FOLLOWS 32         /* the same for the share of matches while it is suspect */
 #define VF_PAIR_LEAST 16           /* key points, and matches, from which a pair can be assessed */
 #define VF_PAIR_PERMILLE 50        /* least share of matches of a pair that agrees */
@@ -561,18 +566,19 @@ VF_FN int vf_pair_as_many(const struct vf_pair_health *now, const struct vf_pair
 VF_FN struct vf_pair_health vf_pair_assess(const struct vf_pair_sums *sum, const uint32_t points[2], int frozen,
                                            int first, const struct vf_pair_health *before)
 {
-    const struct vf_pair_health none = {0, 0, 0, 0, 0, 0}, usual = first ? none : *before;
+    const struct vf_pair_health none = {0, 0, 0, 0, 0, 0, 0}, usual = first ? none : *before;
     const int blind = frozen || points[0] < VF_PAIR_LEAST || points[1] * 4 < points[0];
     struct vf_pair_health now = usual;
     now.permille = points[0] ? sum->matches * 1000u / points[0] : 0;
     now.offset_q8 = sum->matches ? sum->offset_q8 / sum->matches : 0;
-    const int sound = !blind && vf_pair_enough(&now, sum) && vf_pair_in_place(&now, sum, &usual),
-              good = sound && vf_pair_as_many(&now, &usual);
+    const int seen = !blind && vf_pair_enough(&now, sum), sound = seen && vf_pair_in_place(&now, sum, &usual),
+              good = sound && !usual.doubt && vf_pair_as_many(&now, &usual);
+    if (seen) now.doubt = !sound ? VF_PAIR_DOUBT : usual.doubt ? usual.doubt - 1 : 0;
     now.state = blind ? VFRONT_STEREO_BLIND : good ? VFRONT_STEREO_GOOD : VFRONT_STEREO_SUSPECT;
-    if (!sound) return now;
-    now.frames = (uint32_t)vf_min((int32_t)usual.frames + 1, VF_PAIR_FRAMES);
+    if (!sound || usual.doubt) return now;
+    now.frames = (uint32_t)vf_min((int32_t)usual.frames + 1, VF_PAIR_OFFSET_FRAMES);
     now.usual_permille_q8 = vf_running_mean(usual.usual_permille_q8, now.permille << 8,
-                                            good ? (int32_t)now.frames : VF_PAIR_FOLLOWS);
+                                            good ? vf_min((int32_t)now.frames, VF_PAIR_FRAMES) : VF_PAIR_FOLLOWS);
     if (good) now.usual_offset_q16 = vf_running_mean(usual.usual_offset_q16, now.offset_q8 << 8, (int32_t)now.frames);
     return now;
 }

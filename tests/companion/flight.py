@@ -11,6 +11,7 @@ BODY_FRD here, from the definitions of both; twice the same bytes. Then over loo
 it can relate stamps, its TIMESYNC is answered at once while a step is under way, its IMU is asked for and its readings come back as states; a stranger's datagrams do nothing; ctrl-C
 ends it with 0. Wrong options, ports, files end with their exit codes and a line that names them.
 """
+import csv
 import math
 import os
 import pathlib
@@ -158,6 +159,7 @@ class Autopilot:
         self.port = self.socket.getsockname()[1]
         self.socket.settimeout(0.005)
         self.link, self.reader = mav.MAVLink(None, srcSystem=1, srcComponent=1), mav.MAVLink(None)
+        self.said = bytearray() # all that it sent
         self.peer, self.got, self.trips, self.next = None, [], [], dict.fromkeys(("beat", "sync"), 0.0)
 
     def now(self):
@@ -165,7 +167,9 @@ class Autopilot:
 
     def send(self, message):
         if self.peer:
-            self.socket.sendto(bytes(message.pack(self.link)), self.peer)
+            data = bytes(message.pack(self.link))
+            self.said += data
+            self.socket.sendto(data, self.peer)
 
     def turn(self, beats=True):
         """What is due, then what has come."""
@@ -192,10 +196,18 @@ class Autopilot:
         return [(t, m) for t, m in self.got if m.get_type() == kind]
 
 
-def over_loopback(companion, folder):
+def as_recorded(replay, folder, said):
+    """What came over the link is in the recording, byte by byte, up to what came as it ended; a stranger's is not."""
+    subprocess.run([replay, "--quiet", "--out", f"{folder}/loop", "--export", "csv", f"{folder}/loop.vfr"], check=True, stdout=subprocess.DEVNULL)
+    with open(f"{folder}/loop/recording/mavlink.csv", newline="") as file:
+        came = b"".join(bytes.fromhex(row["bytes"]) for row in csv.DictReader(file) if row["direction"] == "received")
+    expect(said.startswith(came) and len(came) > 0.9 * len(said), f"{len(came)} bytes recorded of {len(said)}")
+
+
+def over_loopback(companion, replay, folder):
     """A flight on a clock that this machine can keep up with, beside other work."""
     pilot, stranger = Autopilot(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    words = [companion, "--source", "synthetic:160x120", "--link", f"udp:127.0.0.1:{pilot.port}", "--answers", "60", "--origin", "47.4,8.5,400", "--quiet", "--slow", str(SLOW), "--keep", f"{folder}/keep"]
+    words = [companion, "--source", "synthetic:160x120", "--link", f"udp:127.0.0.1:{pilot.port}", "--answers", "60", "--origin", "47.4,8.5,400", "--quiet", "--slow", str(SLOW), "--keep", f"{folder}/keep", "--record", f"{folder}/loop.vfr"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     end, related = time.monotonic() + 60.0, None
     while time.monotonic() < end and len(pilot.of("ODOMETRY")) < 25 and process.poll() is None:
@@ -207,6 +219,7 @@ def over_loopback(companion, folder):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     expect(process.returncode == 0, f"ctrl-C: exit {process.returncode}: {err[-300:]}")
+    as_recorded(replay, folder, bytes(pilot.said))
     sent = pilot.of("ODOMETRY")
     expect(len(sent) >= 20, f"{len(sent)} ODOMETRY in 60 s: {err[-500:]}")
     first_trip = pilot.trips and sorted(pilot.trips)
@@ -263,7 +276,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         against_replay(companion, replay, pathlib.Path(folder))
         option_faults(companion, pathlib.Path(folder))
-        again(companion, pathlib.Path(folder), over_loopback(companion, pathlib.Path(folder)))
+        again(companion, pathlib.Path(folder), over_loopback(companion, replay, pathlib.Path(folder)))
         for small in sys.argv[3:]:
             obstacles(os.path.abspath(small), pathlib.Path(folder))
     print("FAILED" if FAULTS else "flies")

@@ -2,7 +2,8 @@
  *
  * Video devices (examples/companion/source_v4l2.c) on a driver that this test plays: open, ioctl, mmap, poll and close
  * of two cameras are taken at link time. Formats, stamps of either kind, two cameras by their stamps, cameras that are
- * unplugged and plugged again, drivers that refuse. No camera has seen it.
+ * unplugged and plugged again, drivers that refuse; drivers that fill buffers of the library, and those that do not. No
+ * camera has seen it.
  */
 #define _GNU_SOURCE /* mkdtemp, types of linux/videodev2.h */
 #include <errno.h>
@@ -34,7 +35,12 @@ static struct fake {
     int full[BUFFERS];   /* 1: has a picture */
     uint64_t stamp_ns[BUFFERS];
     uint8_t memory[BUFFERS][WIDTH * HEIGHT * 2];
-    int fail; /* request that fails; 0: none */
+    uint8_t *buffer[BUFFERS]; /* what it fills: `memory`, or what it was given */
+    uint32_t user_least;      /* it takes buffers of others, so many at least; 0: it does not */
+    int is_user;              /* 1: it was asked for that */
+    uint32_t image_bytes;     /* that a buffer must have */
+    int fail;                 /* request that fails; 0: none */
+    int fail_user;            /* the same, as long as its buffers are those of others */
     int opened, closed, mapped;
 } fake[CAMERAS];
 
@@ -113,8 +119,21 @@ int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout)
 static int queue(struct fake *f, struct v4l2_buffer *b)
 {
     REQUIRE(b->index < BUFFERS && !f->queued[b->index], "buffer %u is queued already ", b->index);
+    REQUIRE(b->memory == (f->is_user ? V4L2_MEMORY_USERPTR : V4L2_MEMORY_MMAP), "memory %u ", b->memory);
+    f->buffer[b->index] = f->is_user ? (uint8_t *)b->m.userptr : f->memory[b->index];
+    REQUIRE(!f->is_user || b->length >= f->image_bytes, "a buffer of %u bytes ", b->length);
     f->queued[b->index] = 1;
     f->full[b->index] = 0;
+    return 0;
+}
+
+static int request_buffers(struct fake *f, struct v4l2_requestbuffers *r)
+{
+    assert_true(!f->is_streaming);
+    memset(f->queued, 0, sizeof f->queued);
+    if (r->memory == V4L2_MEMORY_USERPTR && !f->user_least) return errno = EINVAL, -1;
+    f->is_user = r->count && r->memory == V4L2_MEMORY_USERPTR;
+    if (f->is_user && r->count < f->user_least) r->count = f->user_least;
     return 0;
 }
 
@@ -123,6 +142,7 @@ static int dequeue(struct fake *f, struct v4l2_buffer *b)
     int best = -1;
     for (int i = 0; i < BUFFERS; i++)
         if (f->queued[i] && f->full[i] && (best < 0 || f->stamp_ns[i] < f->stamp_ns[best])) best = i;
+    assert_true(f->is_streaming && b->memory == (f->is_user ? V4L2_MEMORY_USERPTR : V4L2_MEMORY_MMAP));
     if (best < 0) return errno = EAGAIN, -1;
     f->queued[best] = 0;
     b->index = (uint32_t)best;
@@ -142,7 +162,8 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
     struct fake *f = &fake[fd - FAKE_FD];
     assert_true(f->is_open);
     if (!f->is_there) return errno = ENODEV, -1;
-    if (f->fail == 1 + (int)(request & 0xff)) return errno = EINVAL, -1;
+    const int number = 1 + (int)(request & 0xff);
+    if (f->fail == number || (f->is_user && f->fail_user == number)) return errno = EINVAL, -1;
     struct v4l2_buffer *b = argument;
     switch (request) {
     case VIDIOC_QUERYCAP:
@@ -153,17 +174,19 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
         p->pixelformat = f->format;
         p->width = f->width;
         p->bytesperline = f->pitch;
+        p->sizeimage = f->image_bytes;
         return 0;
     }
     case VIDIOC_S_PARM: return errno = ENOTTY, -1;
-    case VIDIOC_REQBUFS: return 0;
+    case VIDIOC_REQBUFS: return request_buffers(f, argument);
     case VIDIOC_QUERYBUF:
-        b->length = sizeof f->memory[0];
+        b->length = f->image_bytes > sizeof f->memory[0] ? f->image_bytes : sizeof f->memory[0];
         b->m.offset = b->index;
         return 0;
     case VIDIOC_QBUF: return queue(f, b);
     case VIDIOC_DQBUF: return dequeue(f, b);
     case VIDIOC_STREAMON: return f->is_streaming = 1, 0;
+    case VIDIOC_STREAMOFF: return f->is_streaming = 0;
     default: return errno = ENOTTY, -1;
     }
 }
@@ -174,7 +197,7 @@ static int expose(int camera, uint64_t stamp_ns, uint8_t grey)
     struct fake *f = &fake[camera];
     for (int b = 0; b < BUFFERS; b++) {
         if (!f->queued[b] || f->full[b]) continue;
-        memset(f->memory[b], grey, sizeof f->memory[b]);
+        memset(f->buffer[b], grey, WIDTH * HEIGHT);
         f->full[b] = 1;
         f->stamp_ns[b] = stamp_ns;
         return 1;
@@ -230,6 +253,12 @@ static void open_it(void)
     REQUIRE(!error, "%s ", error);
 }
 
+static void start(const source_inputs_t *inputs)
+{
+    const char *error = source_start(source, inputs);
+    REQUIRE(!error, "%s ", error);
+}
+
 static source_found_t next(vfront_frame_t *frame)
 {
     uint64_t arrived_ns;
@@ -242,6 +271,7 @@ static void test_pair(void **state)
     (void)state;
     begin("v4l2:70,71");
     open_it();
+    start(NULL);
     assert_true(fake[0].is_streaming && fake[1].is_streaming);
     for (uint8_t i = 0; i < 20; i++) {
         const uint64_t t = (1000 + 33u * i) * MS;
@@ -267,6 +297,7 @@ static void test_stamps(void **state)
     begin("v4l2:70");
     fake[0].flags = V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC | V4L2_BUF_FLAG_TSTAMP_SRC_EOF;
     open_it();
+    start(NULL);
     assert_true(expose(0, 2000 * MS, 1));
     assert_int_equal(next(&frame), SOURCE_FRAME);
     assert_true(frame.t_ns == 1986 * MS);
@@ -286,6 +317,7 @@ static void test_newest(void **state)
     (void)state;
     begin("v4l2:70,71");
     open_it();
+    start(NULL);
     for (uint8_t i = 0; i < 3; i++)
         assert_true(expose(0, (1000 + 33u * i) * MS, i) && expose(1, (1000 + 33u * i) * MS, i));
     assert_int_equal(next(&frame), SOURCE_FRAME);
@@ -308,6 +340,7 @@ static void test_unplugged(void **state)
     (void)state;
     begin("v4l2:70,71");
     open_it();
+    start(NULL);
     assert_true(expose(0, t, 1) && expose(1, t, 1));
     assert_int_equal(next(&frame), SOURCE_FRAME);
     source_done(source);
@@ -354,11 +387,75 @@ static void test_formats(void **state)
         fake[0].format = v4l2[i];
         fake[0].pitch = 2 * WIDTH;
         open_it();
+        start(NULL);
         assert_true(expose(0, 1000 * MS, 1));
         assert_int_equal(next(&frame), SOURCE_FRAME);
         assert_int_equal(frame.picture[0].format, ours[i]);
         assert_int_equal(frame.picture[0].pitch_bytes, 2 * WIDTH);
         source_close(source);
+    }
+}
+
+/** Drivers that fill buffers of others, of one camera or of both, unplugged and plugged again; and drivers that do not:
+ *  not at all, not two of them, not at these addresses, not for their pictures' size. */
+static void test_lent(void **state)
+{
+    static uint8_t memory[CAMERAS][VFRONT_INPUTS][VFRONT_INPUT_BYTES];
+    static const struct {
+        uint32_t user_least;
+        int fail_user;
+        uint32_t image_bytes;
+        int lent;
+    } driver[] = {{1, 0, 0, 1},
+                  {2, 0, WIDTH * HEIGHT * 2, 1},
+                  {0, 0, 0, 0},
+                  {3, 0, 0, 0},
+                  {1, 1 + (VIDIOC_QBUF & 0xff), 0, 0},
+                  {2, 1 + (VIDIOC_STREAMON & 0xff), 0, 0},
+                  {2, 0, VFRONT_INPUT_BYTES + 1, 0}};
+    source_inputs_t inputs;
+    vfront_frame_t frame;
+    (void)state;
+    for (int i = 0; i < CAMERAS; i++)
+        for (int k = 0; k < VFRONT_INPUTS; k++) inputs.data[i][k] = memory[i][k];
+    for (size_t i = 0; i < sizeof driver / sizeof *driver; i++) {
+        char said[64];
+        begin("v4l2:70,71");
+        fake[0].user_least = 2;
+        fake[1].user_least = driver[i].user_least;
+        fake[1].fail_user = driver[i].fail_user;
+        fake[1].image_bytes = driver[i].image_bytes;
+        open_it();
+        start(&inputs);
+        snprintf(said, sizeof said, "%d of 2 cameras fill the library's own buffers", 1 + driver[i].lent);
+        assert_non_null(strstr(source_fault(source), said));
+        assert_true(fake[0].mapped == 0 && fake[1].mapped == (driver[i].lent ? 0 : BUFFERS));
+        for (uint8_t n = 0; n < 30; n++) {
+            const uint64_t t = clock_ns() + 33 * MS;
+            clock_set_ns(t);
+            if (n == 10) fake[0].is_there = fake[1].is_there = 0;
+            if (n == 11) clock_set_ns(t + 1000 * MS);
+            if (n == 11) fake[0].is_there = fake[1].is_there = 1;
+            if (n == 10 || n == 11) {
+                assert_int_equal(next(&frame), SOURCE_NOTHING);
+                continue;
+            }
+            assert_true(expose(0, t, n) && expose(1, t, (uint8_t)(n + 100)));
+            assert_int_equal(next(&frame), SOURCE_FRAME);
+            for (int k = 0; k < CAMERAS; k++) {
+                const uint8_t *data = frame.picture[k].data;
+                assert_int_equal(*data, n + 100 * k);
+                const int is_lent = data == inputs.data[k][0] || data == inputs.data[k][1];
+                assert_int_equal(is_lent, k ? driver[i].lent : 1);
+                assert_int_equal(frame.picture[k].memory,
+                                 VFRONT_HOST_MEMORY); /* read in place without being looked up */
+            }
+            assert_true(expose(0, t + MS, 1)); /* it has another while one is held */
+            source_done(source);
+            assert_int_equal(next(&frame), SOURCE_NOTHING);
+        }
+        source_close(source);
+        for (int k = 0; k < CAMERAS; k++) assert_true(fake[k].opened == fake[k].closed && fake[k].mapped == 0);
     }
 }
 
@@ -380,7 +477,11 @@ static void test_refused(void **state)
         else
             fake[1].is_there = 0;
         const char *error = source_open(&source, &settings);
-        REQUIRE(error && !source, "case %zu opened ", i);
+        if (!error) {
+            error = source_start(source, NULL);
+            source_close(source);
+        }
+        REQUIRE(error, "case %zu started ", i);
         for (int k = 0; k < CAMERAS; k++) assert_true(fake[k].opened == fake[k].closed && fake[k].mapped == 0);
     }
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -396,6 +497,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_pair),    cmocka_unit_test(test_stamps),
                                        cmocka_unit_test(test_newest),  cmocka_unit_test(test_unplugged),
-                                       cmocka_unit_test(test_formats), cmocka_unit_test(test_refused)};
+                                       cmocka_unit_test(test_formats), cmocka_unit_test(test_lent),
+                                       cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

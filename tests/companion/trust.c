@@ -67,6 +67,26 @@ static void tells_no_state_without_tracks(void **state)
     assert_int_equal(run(28, VFRONT_NAV_GOOD, VFRONT_LOST, VFRONT_STEREO_GOOD), -1); /* from the beginning */
 }
 
+/** After 5 s without tracks, be it by turns, no state of before is told again, and a new one is due once there are
+ *  tracks; where the library itself has ended it, nothing is due. */
+static void begins_anew(void **state)
+{
+    static vfront_t vf; /* not initialised: it cannot be reset */
+    (void)state;
+    run(140, VFRONT_NAV_GOOD, VFRONT_LOST, VFRONT_STEREO_GOOD);
+    assert_int_equal(run(30, VFRONT_NAV_GOOD, VFRONT_DEGRADED, VFRONT_STEREO_GOOD), -1); /* 4.7 s: taken up again */
+    assert_false(trust.is_due);
+    for (int i = 0; i < 160; i++)
+        run(1, i % 2 ? VFRONT_NAV_COASTING : VFRONT_NAV_GOOD, VFRONT_LOST, VFRONT_STEREO_GOOD);
+    assert_true(trust.is_past && !trust.is_due);
+    assert_int_equal(run(20, VFRONT_NAV_COASTING, VFRONT_LOST, VFRONT_STEREO_GOOD), 0);
+    assert_true(!trust.is_due && !trust_begin_anew(&trust, &vf));
+    assert_int_equal(run(2, VFRONT_NAV_GOOD, VFRONT_DEGRADED, VFRONT_STEREO_GOOD), 0);
+    assert_true(trust.is_due && !trust_begin_anew(&trust, &vf) && trust.is_due);
+    run(1, VFRONT_NAV_LOST, VFRONT_DEGRADED, VFRONT_STEREO_GOOD);
+    assert_true(!trust.is_past && !trust.is_due);
+}
+
 static void tells_no_cameras_that_contradict(void **state)
 {
     (void)state;
@@ -83,6 +103,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(tells_what_is_right, begin),
         cmocka_unit_test_setup(tells_no_state_without_tracks, begin),
+        cmocka_unit_test_setup(begins_anew, begin),
         cmocka_unit_test_setup(tells_no_cameras_that_contradict, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -184,8 +184,8 @@ static vfront_frame_t frame_of(uint64_t i)
         p->data = packed[c][i % 6][i % PICTURES];
         p->pitch_bytes = 160 * scene_pixel_bytes(p->format);
         if (i % 4 == 1) {
-            void *data;
-            if (vfront_input(&pair_vf, c, &data)) fail();
+            void *data, *both[VFRONT_INPUTS];
+            if (vfront_input(&pair_vf, c, &data) || vfront_inputs(&pair_vf, c, both)) fail();
             memcpy(data, p->data, p->pitch_bytes * 120);
             p->data = data;
             p->memory = VFRONT_PINNED_MEMORY;

@@ -14,7 +14,7 @@ static void refuses_all(vfront_t *vf)
 {
     const vfront_frame_t f = pair_frame(0);
     vfront_info_t info;
-    void *data;
+    void *data, *both[VFRONT_INPUTS];
     assert_int_equal(vfront_submit(vf, &f), VFRONT_E_STATE);
     result = (const vfront_result_t *)&f;
     assert_int_equal(vfront_wait(vf, 0, &result), VFRONT_E_STATE);
@@ -24,6 +24,7 @@ static void refuses_all(vfront_t *vf)
     assert_null(result);
     assert_int_equal(vfront_reset(vf), VFRONT_E_STATE);
     assert_int_equal(vfront_input(vf, 0, &data), VFRONT_E_STATE);
+    assert_int_equal(vfront_inputs(vf, 0, both), VFRONT_E_STATE);
     assert_int_equal(vfront_info(vf, &info), VFRONT_E_STATE);
     vfront_shutdown(vf);
     assert_string_equal(vfront_detail(vf), "");
@@ -109,7 +110,7 @@ static void null_arguments(void **state)
     (void)state;
     const vfront_frame_t f = pair_frame(5);
     vfront_info_t info;
-    void *data;
+    void *data, *both[VFRONT_INPUTS];
     for (int i = 0; i < 3; i++) {
         assert_int_equal(vfront_submit(NULL, &f), VFRONT_E_NULL);
         assert_int_equal(vfront_submit(&pair_vf, NULL), VFRONT_E_NULL);
@@ -121,6 +122,8 @@ static void null_arguments(void **state)
         assert_int_equal(vfront_reset(NULL), VFRONT_E_NULL);
         assert_int_equal(vfront_input(NULL, 0, &data), VFRONT_E_NULL);
         assert_int_equal(vfront_input(&pair_vf, 0, NULL), VFRONT_E_NULL);
+        assert_int_equal(vfront_inputs(NULL, 0, both), VFRONT_E_NULL);
+        assert_int_equal(vfront_inputs(&pair_vf, 0, NULL), VFRONT_E_NULL);
         assert_int_equal(vfront_info(NULL, &info), VFRONT_E_NULL);
         assert_int_equal(vfront_info(&pair_vf, NULL), VFRONT_E_NULL);
         pair_step();
@@ -133,9 +136,10 @@ static void no_such_camera(void **state)
     (void)state;
     static const int32_t camera[] = {-1, VFRONT_CAMERAS, INT32_MIN, INT32_MAX};
     for (size_t i = 0; i < sizeof camera / sizeof *camera; i++) {
-        void *data = NULL;
+        void *data = NULL, *both[VFRONT_INPUTS] = {NULL};
         pair_refused(vfront_input(&pair_vf, camera[i], &data), VFRONT_E_SIZE, "no camera");
-        assert_null(data);
+        pair_refused(vfront_inputs(&pair_vf, camera[i], both), VFRONT_E_SIZE, "no camera");
+        assert_true(!data && !both[0] && !both[1]);
         pair_step();
     }
 }

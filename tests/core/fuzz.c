@@ -514,11 +514,13 @@ static void do_shutdown(void)
 static void do_ask(void)
 {
     vfront_info_t info;
-    void *data;
+    void *data, *both[VFRONT_INPUTS];
     const int32_t camera = number(0, VFRONT_CAMERAS - 1);
     CHECK(vfront_info(&vf, &info) == (is.used ? VFRONT_OK : VFRONT_E_STATE));
     CHECK(vfront_info(&vf, NULL) == VFRONT_E_NULL);
     const vfront_status_t status = vfront_input(&vf, camera, &data);
+    CHECK(vfront_inputs(&vf, camera, both) == status);
+    if (!status) CHECK((data == both[0]) != (data == both[1]));
     CHECK(status == (!is.used ? VFRONT_E_STATE : camera < 0 || camera >= is.rig.cameras ? VFRONT_E_SIZE : VFRONT_OK));
     CHECK(vfront_status_name((vfront_status_t)wild_int()) && vfront_tuning_entry(1000) == NULL);
     CHECK(vfront_stage_name(VFRONT_STAGES + (size_t)roll(100)) == NULL);

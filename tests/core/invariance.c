@@ -412,6 +412,36 @@ static void input_buffers(void **state)
     }
 }
 
+/** Both buffers of each camera are a driver's from the start. It fills them in an order of its own; what it has at the
+ *  time of a step, full of something else, is neither read nor written. Pictures of either kind of memory. */
+static void input_buffers_of_a_driver(void **state)
+{
+    (void)state;
+    void *both[VFRONT_CAMERAS][VFRONT_INPUTS], *again[VFRONT_INPUTS], *next;
+    static uint8_t other[VFRONT_INPUT_BYTES];
+    memset(other, 0x3c, sizeof other);
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        must(vfront_inputs(&pair_vf, c, both[c]));
+        assert_true(both[c][0] != both[c][1]);
+    }
+    for (uint64_t i = 0; i < FRAMES; i++) {
+        vfront_frame_t f = pair_frame(i);
+        for (int c = 0; c < VFRONT_CAMERAS; c++) {
+            const int of = (int)(scene_hash((uint32_t)i, (uint32_t)c, 77) & 1u);
+            must(vfront_inputs(&pair_vf, c, again));
+            must(vfront_input(&pair_vf, c, &next));
+            assert_memory_equal(again, both[c], sizeof again);
+            assert_true(next == both[c][0] || next == both[c][1]);
+            memset(both[c][of ^ 1], 0x3c, VFRONT_INPUT_BYTES);
+            f.picture[c].data = memcpy(both[c][of], f.picture[c].data, 160 * 120);
+            f.picture[c].memory = i % 3 ? VFRONT_HOST_MEMORY : VFRONT_PINNED_MEMORY;
+        }
+        assert_true(step(&pair_vf, &f) == digest[i]);
+        for (int c = 0; c < VFRONT_CAMERAS; c++)
+            assert_memory_equal(both[c][f.picture[c].data == both[c][0]], other, VFRONT_INPUT_BYTES);
+    }
+}
+
 /** An input buffer is host memory, too, and so is what lies within one. Rows of 150 bytes, so that the CUDA port's own
  *  pitch is another. */
 static void input_buffers_as_host_memory(void **state)
@@ -663,6 +693,7 @@ int main(void)
         AFTER(any_place),
         AFTER(lifetimes),
         AFTER(input_buffers),
+        AFTER(input_buffers_of_a_driver),
         AFTER(input_buffers_as_host_memory),
         AFTER(formats_and_pitches),
         AFTER(over_range),

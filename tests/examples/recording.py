@@ -175,14 +175,23 @@ def change(replay, folder, parts):
 
 
 def fly(companion, replay, folder):
-    """What the companion records is the run that it flew."""
-    file = folder / "flight.vfr"
+    """What the companion records is the run that it flew, with all that its IMU and its link had to say."""
+    file, bytes_out, out = folder / "flight.vfr", folder / "flight.mav", folder / "flight"
     done = subprocess.run([companion, "--source", "synthetic:160x120", "--fast", "--frames", "30", "--set", "select_points=300", "--link",
-                           "file:/dev/null", "--record", file], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+                           f"file:{bytes_out}", "--record", file], capture_output=True, text=True, stdin=subprocess.DEVNULL)
     check("the companion records", done.returncode == 0, done.stderr)
     code, again, said = run(replay, file)
     check("and its flight is replayed", code == 0 and "by companion" in again and "30 of 30 results as recorded" in again, again + said)
     check("with a state", float(re.search(r"state +good ([\d.]+) %", again).group(1)) > 30, again)
+    run(replay, "--out", out, "--export", "csv", file)
+    sent = [row for row in table(out / "recording" / "mavlink.csv")]
+    check("every byte of its link", all(row["direction"] == "sent" and row["link"] == "0" for row in sent) and
+          bytes.fromhex("".join(row["bytes"] for row in sent)) == bytes_out.read_bytes() and len(sent) >= 20, sent[:3])
+    readings = table(out / "recording" / "readings.csv")
+    as_they_came = [row["t_ns"] for row in readings if row["source"] == "imu"]
+    in_frames = {row["t_ns"] for row in readings if row["source"] != "imu"}
+    check("every reading once", len(set(as_they_came)) == len(as_they_came) > 150 and in_frames <= set(as_they_came), len(as_they_came))
+    check("what it said", any("GOOD" in row["text"] or "good" in row["text"] for row in table(out / "recording" / "events.csv")))
 
 
 def table(path):

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: MIT
 """hil-board at a port of its own, and hil-bench beside it, for the tests of this folder."""
+import concurrent.futures
+import hashlib
 import os
+import pathlib
 import re
 import shlex
 import subprocess
+import tempfile
+import time
+import xml.etree.ElementTree as xml
 
 EXEC = shlex.split(os.environ.get("EXEC", "")) # runs the board
 LIGHT = ["--set", "select_points=300", "--set", "ego_hypotheses=64", "--set", "ego_metric_hypotheses=64", "--set", "stereo_expected=0"]
@@ -31,3 +37,57 @@ def run(program, port, *words):
     done = subprocess.run([program, "--board", f"127.0.0.1:{port}", "--port", "host", *words], capture_output=True, text=True,
                           stdin=subprocess.DEVNULL)
     return done.returncode, done.stdout + done.stderr
+
+
+def one_row(bench, board, mode, name, words):
+    """Its lines of the table, its JUnit case; a board and a bench of its own."""
+    with tempfile.TemporaryDirectory() as folder, Board(board) as server:
+        junit = os.path.join(folder, "junit.xml")
+        code, said = run(bench, server.port, mode, "--row", name, "--junit", junit, *words)
+        lines = [line for line in said.splitlines() if not re.match(r"fault  +|\d+ (faults|flights), ", line)]
+        case = xml.parse(junit).getroot()[0] if os.path.exists(junit) else None
+    return code == 0 and case is not None, lines or [f"{name:30} FAILED: no answer"], case
+
+
+def sources():
+    """Digests of the library's sources, and of those of companion and bench."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    library = subprocess.run([root / "tests/house/sources.sh"], capture_output=True, text=True).stdout.strip()
+    files = sorted(f for folder in ("companion", "hil") for f in (root / "examples" / folder).glob("*.[ch]"))
+    return f"sources {library}, companion and bench {hashlib.sha256(b''.join(f.read_bytes() for f in files)).hexdigest()[:16]}"
+
+
+def table(bench, board, mode, name, words=(), elsewhere=()):
+    """The table of --faults or --fly, line by line as it is done, and in NAME.txt and NAME.xml, with date and sources. words: for hil-bench,
+    and --jobs N, rows at a time, without it as many as there are processors; --rows "A|B", these rows. elsewhere: rows of other programs,
+    (bench, board, row, words). True if all rows passed."""
+    words = list(words)
+
+    def option(key, value):
+        """The last one of that name, which hil-bench does not get."""
+        while key in words:
+            at = words.index(key)
+            value = words[at + 1]
+            del words[at:at + 2]
+        return value
+    jobs, rows, only = int(option("--jobs", os.cpu_count())), option("--rows", None), option("--only", "")
+    listed = [row for row in run(bench, 0, mode, "--list")[1].splitlines() if only in row and (rows is None or row in rows.split("|"))]
+    others = {one[2]: one for one in elsewhere}
+    work = [others.get(row, (bench, board, row, words)) for row in listed]
+    lines = [f"{time.strftime('%Y-%m-%d')}, {sources()}: {' '.join([mode, *words])}"]
+    print(lines[0], flush=True)
+    passed, suite = 0, xml.Element("testsuite", name="hil-bench", tests=str(len(work)))
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for good, said, case in pool.map(lambda w: one_row(w[0], w[1], mode, w[2], w[3]), work):
+            passed += good
+            lines += said
+            print("\n".join(said), flush=True)
+            if case is not None:
+                suite.append(case)
+    lines.append(f"{len(work)} rows, {passed} passed")
+    print(lines[-1])
+    suite.set("failures", str(len(work) - passed))
+    xml.ElementTree(suite).write(name + ".xml")
+    with open(name + ".txt", "w") as file:
+        file.write("\n".join(lines) + "\n")
+    return passed == len(work) > 0

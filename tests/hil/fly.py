@@ -4,18 +4,17 @@
 
     tests/hil/fly.py build/hil-bench build/hil-board build/config/small/hil-bench build/config/small/hil-board [--full NAME [MORE...]]
 
-The two of the small config have disparities, and fly towards the wall. --full: the whole table, every fault for 20 s, written to NAME.txt and NAME.xml; MORE goes to
-hil-bench, as in --seconds 300 --only clean.
+The two of the small config have disparities, and fly towards the wall. --full: the whole table, every fault for 20 s, written to NAME.txt and NAME.xml. MORE goes to
+table() of board.py, and to hil-bench, as in --jobs 16 --rows "clean|noise of 20" --seconds 300.
 """
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as xml
 
 sys.dont_write_bytecode = True
-from board import LIGHT, Board, run
+from board import LIGHT, Board, run, table
 
 BENCH, BOARD, DENSE_BENCH, DENSE_BOARD = map(os.path.abspath, sys.argv[1:5])
 failures = 0
@@ -46,36 +45,22 @@ def sample(folder):
         code, said = run(BENCH, board.port, "--fly", "--only", "clean", "--seconds", "1", "--size", "96x72", "--set", "window=0", "--junit", junit)
         check("without a state it stays on the floor, and that is a failure", code == 1 and "does not fly at the end" in said, said)
         check("JUnit of a failure", xml.parse(junit).getroot().attrib["failures"] == "1")
-        for words in (["--fly", "synthetic"], ["--fly", "--only", "nothing"], ["--fly", "--size", "10x10"], ["--fly", "--seconds", "0"], ["--fly", "--faults"]):
+        for words in (["--fly", "synthetic"], ["--fly", "--only", "nothing"], ["--fly", "--row", "black"], ["--real-time"], ["--list"], ["--fly", "--size", "10x10"], ["--fly", "--seconds", "0"], ["--fly", "--faults"]):
             code, said = run(BENCH, board.port, *words)
             check(f"wrong usage: {' '.join(words)}", code == 2 and "hil-bench: " in said, said)
     check("the board ends cleanly", board.code == 0, board.err)
 
 
-def wall(*words):
+def wall():
     with Board(DENSE_BOARD) as board:
-        code, said = run(DENSE_BENCH, board.port, "--fly", "--only", "wall ahead", *(words or ["--seconds", "10"]))
+        code, said = run(DENSE_BENCH, board.port, "--fly", "--row", "wall ahead", "--seconds", "10")
         flight = row(said, "wall ahead")
         check("it stops before a wall", code == 0 and flight and flight[4] == "passed", said)
-        return said
 
 
 def full(name, *words):
-    """Streams the table, as it takes its time."""
-    lines = []
-    with Board(BOARD) as board:
-        bench = subprocess.Popen([BENCH, "--board", f"127.0.0.1:{board.port}", "--port", "host", "--fly", "--junit", name + ".xml", *LIGHT, *words],
-                                 stdout=subprocess.PIPE, text=True)
-        for line in bench.stdout:
-            lines.append(line)
-            print(line, end="", flush=True)
-        check("the table", bench.wait() == 0)
-    if not words:
-        said = wall("--seconds", "20")
-        lines.append(said)
-        print(said)
-    with open(name + ".txt", "w") as file:
-        file.writelines(lines)
+    seconds = list(words[words.index("--seconds"):][:2]) if "--seconds" in words else []
+    check("the table", table(BENCH, BOARD, "--fly", name, [*LIGHT, *words], [(DENSE_BENCH, DENSE_BOARD, "wall ahead", seconds)]))
 
 
 if "--full" in sys.argv:

@@ -79,9 +79,12 @@ static void stands_and_is_felt(void **state)
 
 /* ---- pilot ------------------------------------------------------------------------------------------------------- */
 
+static double sigma_m; /* of the position, as messages say it */
+
 static void begin(pilot_mission_t mission)
 {
     memset(&pilot, 0, sizeof pilot);
+    sigma_m = 0.0;
     waits = 0;
     now_ns = 1000u * MS;
     pilot.mission = mission;
@@ -112,6 +115,7 @@ static mavlink_message_t truth(void)
     m.as.odometry.vy[0] = (float)-v[1];
     m.as.odometry.vz[0] = (float)-v[2];
     m.as.odometry.quality[0] = 90;
+    m.as.odometry.pose_covariance[0] = m.as.odometry.pose_covariance[6] = (float)(sigma_m * sigma_m);
     return m;
 }
 
@@ -181,6 +185,17 @@ static void flies_a_square(void **state)
     for (int k = 0; k < 4; k++) assert_true(corner[k] < 0.2);
     assert_true(pilot.phase == PILOT_FLIES && pilot.takeoffs == 1 && airframe.least_up > 0.8);
     for (int k = 0; k < 3; k++) assert_true(fabs(pilot.gyro_bias_rad_s[k] - imu.gyro_bias_rad_s[k]) < 0.01);
+}
+
+/** A position that has grown uncertain over a long time without pictures takes nothing from velocity and attitude. */
+static void flies_on_velocity(void **state)
+{
+    (void)state;
+    begin(PILOT_SQUARE);
+    sigma_m = 4.0;
+    const double worst = fly(28.0, NULL);
+    print_message("worst %.3f m\n", worst);
+    assert_true(worst < 0.7 && pilot.takeoffs == 1);
 }
 
 static void waits_for_messages(void **state)
@@ -392,6 +407,7 @@ int main(void)
         cmocka_unit_test(turns_as_torque_says),
         cmocka_unit_test(stands_and_is_felt),
         cmocka_unit_test(flies_a_square),
+        cmocka_unit_test(flies_on_velocity),
         cmocka_unit_test(waits_for_messages),
         cmocka_unit_test(survives_a_gap_and_no_more),
         cmocka_unit_test(comes_down_when_told_and_goes_on),

@@ -663,7 +663,7 @@ static void offsets_of_the_rig(void **state)
         set_up_empty();
         step.geometry.calibrated[0] = active;
         step.geometry.pair.placed = active;
-        memory.stereo.pair[step.parity] = (struct vf_pair_health){VFRONT_STEREO_SUSPECT, 321, 384, 5, 6, 7};
+        memory.stereo.pair[step.parity] = (struct vf_pair_health){VFRONT_STEREO_SUSPECT, 321, 384, 5, 6, 7, 8};
         memory.rows.estimate[step.parity] = (struct vf_rig_estimate){
             .value = -0.25f, .weight = 500.0f, .frames = 64.0f, .age = 40.0f, .square = 90.0f};
         memory.ego.disparity[step.parity] = (struct vf_rig_estimate){
