@@ -8,8 +8,12 @@
  *         either relative ones, to an attitude. A frame that nothing connects with the one before begins a new path, in
  *         its place; so does another source.
  *         A frame becomes a keyframe when fewer than VF_KEYFRAME_SHARE of the tracks of the last keyframe are left,
- *         when it has turned by VF_KEYFRAME_TURN_RAD since, or at the beginning of a path; with at least
- *         VF_KEYFRAME_LEAST points, VF_KEYFRAME_APART frames after the last one, and not with a frozen picture.
+ *         when it has turned by VF_KEYFRAME_TURN_RAD since, when it has moved by VF_KEYFRAME_MOVED of the distance of
+ *         the points, or at the beginning of a path; with at least VF_KEYFRAME_LEAST points, VF_KEYFRAME_APART frames
+ *         after the last one, and not with a frozen picture. Tracks say that the odometry goes on, but not that the
+ *         place is known again by its descriptors, which were taken once: these fail from a third of the distance on,
+ *         and three keyframes within that have to agree where nothing else is known (loop.h).
+ *         The distance of the points is the inverse of the mean of their inverses, since the near ones change most
  *         It comes into the ring at the next step: into a free place or, where there is none, into that of the oldest
  *         one where keyframes are densest. The density at a keyframe is a sum over the others of its path,
  *         1 / (d^2 + 1/4), with their distance d [m], to which a turn adds as points a metre away move; it is compared
@@ -31,6 +35,7 @@
 
 #define VF_KEYFRAME_SHARE 60           /* [%] */
 #define VF_KEYFRAME_HALF_COSINE 0.9922 /* cosine of half of VF_KEYFRAME_TURN_RAD, 0.25 rad */
+#define VF_KEYFRAME_MOVED 0.1          /* of the distance of the points */
 #define VF_KEYFRAME_LEAST 40
 #define VF_KEYFRAME_APART 3
 
@@ -118,7 +123,9 @@ VF_FN void vf_keyframe_crowd(const struct vf_keyframe_view *s)
         for (int k = 0; k < VFRONT_KEYFRAMES && own->used; k++)
             if (m->ring[k].head.used) sum += vf_keyframe_near(&own->pose, &m->ring[k].head.pose);
         m->crowd[i] = own->used ? vf_keyframe_crowd_key(sum, own) : 0;
-        if (!i) m->densest = 0;
+        if (i) continue;
+        m->densest = 0;
+        m->near_q12 = m->ranged = 0;
     }
 }
 
@@ -249,14 +256,35 @@ VF_FN uint32_t vf_keyframe_left(const struct vf_keyframe_view *s, uint64_t last_
     return left;
 }
 
-/** 1 if this frame becomes a keyframe. */
-VF_FN int vf_keyframe_wanted(const struct vf_keyframe_view *s, const struct vf_path_pose *pose,
-                             const struct vf_keyframe *last)
+/** Least distance of a point that counts [m]. */
+#define VF_KEYFRAME_NEAREST_M 0.1f
+
+/** Inverse distance of a point of the frame, into the sum of all. */
+VF_FN void vf_keyframe_add_near(struct vf_keyframe_memory *m, const struct vf_place_point *p)
 {
+    if (!(p->range_m >= VF_KEYFRAME_NEAREST_M)) return;
+    vf_place_add(&m->near_q12, (uint32_t)vf_round(4096.0f / p->range_m));
+    vf_place_add(&m->ranged, 1);
+}
+
+/** 1 if the frame has moved by VF_KEYFRAME_MOVED of the distance of the last keyframe's points. */
+VF_FN int vf_keyframe_moved(const struct vf_keyframe_now *now)
+{
+    const double near = (double)now->near_1pm, most = VF_KEYFRAME_MOVED;
+    return vf_path_placed(&now->pose, &now->last.pose) &&
+           vf_path_distance2(&now->pose, &now->last.pose) * (near * near) > most * most;
+}
+
+/** 1 if this frame becomes a keyframe. */
+VF_FN int vf_keyframe_wanted(const struct vf_keyframe_view *s, const struct vf_keyframe_now *now)
+{
+    const struct vf_path_pose *pose = &now->pose;
+    const struct vf_keyframe *last = &now->last;
     if (vf_freeze_stale(s->freeze, s->parity, 0) || s->place->set[s->parity].count < VF_KEYFRAME_LEAST) return 0;
     if (!last->used) return 1;
     if (s->ingest->params.frame < last->frame + VF_KEYFRAME_APART) return 0;
     if (pose->path != last->pose.path || vf_path_half_cosine(pose, &last->pose) < VF_KEYFRAME_HALF_COSINE) return 1;
+    if (vf_keyframe_moved(now)) return 1;
     return vf_keyframe_left(s, last->last_id) * 100u < last->tracks * (uint32_t)VF_KEYFRAME_SHARE;
 }
 
@@ -267,6 +295,7 @@ VF_FN void vf_keyframe_decide(const struct vf_keyframe_view *s)
     struct vf_keyframe_now *now = &m->now[s->parity];
     const struct vf_params *params = &s->ingest->params;
     VF_PARTS(i, VFRONT_KEYFRAMES) vf_place_raise(&m->densest, m->crowd[i]);
+    VF_PARTS(i, (int)s->place->set[s->parity].count) vf_keyframe_add_near(m, &s->place->set[s->parity].point[i]);
     VF_ITEM_SYNC();
     VF_PARTS(one, 1)
     {
@@ -275,7 +304,7 @@ VF_FN void vf_keyframe_decide(const struct vf_keyframe_view *s)
         if (!params->frame) now->pose.q_path_cam[0] = 1.0;
         now->due = 0;
         vf_keyframe_follow(s, &now->pose);
-        if (vf_keyframe_wanted(s, &now->pose, &now->last)) {
+        if (vf_keyframe_wanted(s, now)) {
             now->due = 1;
             now->slot = now->count;
             now->count += now->count < VFRONT_KEYFRAMES;
@@ -285,6 +314,7 @@ VF_FN void vf_keyframe_decide(const struct vf_keyframe_view *s)
             now->last.tracks = s->refill->counts[s->parity].count;
             now->last.pose = now->pose;
             now->last.used = 1;
+            now->near_1pm = m->ranged ? (float)m->near_q12 / (4096.0f * (float)m->ranged) : 0.0f;
         }
     }
     VF_ITEM_SYNC();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* keyframe: poses of a path beside the sum of its motions in double precision; when a frame becomes a keyframe; that it
- * comes into the ring a step later, and that a step which is done twice leaves the same ring; which one makes room when
+/* keyframe: poses of a path beside the sum of its motions in double precision; when a frame becomes a keyframe, also
+ * where all tracks outlast the flight; that it comes into the ring a step later, and that a step which is done twice leaves the same ring; which one makes room when
  * the ring is full, beside densities in double precision; what begins a new path. */
 #include "tests/fixture/stage.h"
 
@@ -83,6 +83,59 @@ static void a_step_later(void **state)
     run();
     for (int i = 0; i < VFRONT_KEYFRAMES; i++) assert_int_equal(memory.keyframe.ring[i].head.used, 0);
     assert_int_equal(now()->count, now()->due);
+}
+
+/** A frame in which all tracks go on and the camera has moved by `metres` to the side; its points are as they are. */
+static void slide(double metres)
+{
+    static struct vf_views v;
+    step.parity = (int32_t)(flight.frame % 2);
+    memory.ingest.params.frame = flight.frame++;
+    memory.refill.counts[step.parity].count = 60;
+    memory.refill.counts[step.parity].last_id = 60;
+    for (uint32_t i = 0; i < 60; i++) memory.refill.feature[step.parity][i].id = i + 1;
+    memset(&memory.ego.metric, 0, sizeof memory.ego.metric);
+    memory.ego.metric.R[0] = memory.ego.metric.R[4] = memory.ego.metric.R[8] = 1.0f;
+    memory.ego.metric.t[0] = (float)-metres;
+    memory.ego.metric.state = VFRONT_MOTION_GOOD;
+    memory.place.set[step.parity] = memory.place.set[step.parity ^ 1];
+    vf_keyframe_look(&v.keyframe, &step);
+    vf_keyframe_host(&v.keyframe);
+}
+
+/** Where all tracks go on, a frame that has moved by a tenth of the distance of the points is a keyframe, in either
+ *  direction, and none before; where no distance is known, none is. */
+static void moved(void **state)
+{
+    (void)state;
+    shake(64);
+    for (int turn = 0; turn < 40; turn++) {
+        const double scale = map_real(0.3, 20.0);
+        double inverse = 0.0, at = 0.0, last = 0.0;
+        int ranged = 0, made = 0;
+        begin(MAP_STEREO);
+        for (int i = 0; i < 60; i++) {
+            struct vf_place_point *p = &memory.place.set[1].point[i];
+            p->range_m = turn < 2 || i % 5 == 0 ? 0.0f : (float)(scale * map_real(0.5, 4.0));
+            ranged += p->range_m > 0.0f;
+            if (p->range_m > 0.0f) inverse += 1.0 / (double)p->range_m;
+        }
+        memory.place.set[1].count = 60;
+        const double most = ranged ? 0.1 * ranged / inverse : 1e9, each = most * map_real(0.05, 0.2);
+        slide(0.0);
+        assert_int_equal(now()->due, 1);
+        for (int frame = 1; frame < 200; frame++) {
+            const double by = ranged ? (frame / 60 % 2 ? -each : each) : 0.5;
+            slide(by);
+            at += by;
+            const double off = fabs(at - last) / most;
+            if (off > 0.99 && off < 1.01) break; /* within rounding */
+            if (now()->due != (off > 1.0)) fail_msg("turn %d, frame %d: %g of the bound", turn, frame, off);
+            last = now()->due ? at : last;
+            made += (int)now()->due;
+        }
+        assert_true(ranged || !made);
+    }
 }
 
 /** Density at a keyframe in double precision. */
@@ -192,7 +245,8 @@ static void quaternions(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(poses), cmocka_unit_test(a_step_later), cmocka_unit_test(full),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(poses), cmocka_unit_test(a_step_later),
+                                       cmocka_unit_test(moved), cmocka_unit_test(full),
                                        cmocka_unit_test(paths), cmocka_unit_test(quaternions)};
     return cmocka_run_group_tests_name("keyframe", tests, NULL, NULL);
 }
