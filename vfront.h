@@ -305,8 +305,8 @@ vfront_status_t vfront_return(vfront_t *vf);
 vfront_status_t vfront_shutdown(vfront_t *vf);
 
 /**
- * Saves the keyframes that are remembered (VFRONT_MAP, tuning value `map`): copies them into the caller's buffer as an
- * image, which vfront_map_load() takes, in this run or another one, on any machine. The library reads and writes no
+ * Saves the keyframes that are remembered (VFRONT_MAP, tuning value `map`), with their pose graph: copies them into the
+ * caller's buffer as an image, which vfront_map_load() takes, in this run or another one, on any machine. The library reads and writes no
  * files. To be called between two frames, that is not while one is under way; changes nothing. The same frames give the
  * same bytes on every port and machine. 512 keyframes take 12 ms of one core of a server on the host port; bounded by
  * abandon_us.
@@ -325,7 +325,10 @@ vfront_status_t vfront_map_save(vfront_t *vf, void *buffer, size_t bytes, size_t
 /**
  * Loads an image of vfront_map_save(): its keyframes come into the ring, beside those that are in it, and from the next
  * frame on (after vfront_init() and vfront_reset() from the second one on) loops may lead to them (vfront_loop_t.loaded).
- * Their poses are in axes of the runs that made them, which nothing connects with those of this run but a loop.
+ * Loaded before the first frame, and as the first one, a map goes on where it was saved: with poses, loops and axes of
+ * its graph. What begins anew is the path: it is lost (VFRONT_MAP_LOST) until a loop tells where it lies in the map. Of a
+ * map that is loaded beside another one, or in flight, places and loops are known, and its poses are in axes of the
+ * runs that made them, which nothing connects with the map of this run but a loop.
  * To be called between two frames, or before the first one. vfront_reset(), and a clock that was set, forget keyframes
  * that were loaded, too. Results are a function of what was loaded, and before which frame. An image is taken as a
  * whole or not at all: every byte is checked before anything changes.
@@ -1688,7 +1691,7 @@ struct vfront_info {
                                2u * VFRONT_DISPARITIES * (VFRONT_DISPARITIES + 4u) + 8192u))
 
 /** Largest image of a map [bytes]: vfront_map_save(). */
-#define VFRONT_MAP_BYTES (80u + VFRONT_MAP * 15720u * VFRONT_KEYFRAMES)
+#define VFRONT_MAP_BYTES (112u + VFRONT_MAP * 15864u * VFRONT_KEYFRAMES)
 
 /** Size of vfront_t [bytes]: the control block, in which the views of the stages lie, and the memory of the host port.
  *  The library checks at compile time that its real layout fits. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* keyframe: poses of a path beside the sum of its motions in double precision; when a frame becomes a keyframe, also
- * where all tracks outlast the flight; that it comes into the ring a step later, and that a step which is done twice leaves the same ring; which one makes room when
- * the ring is full, beside densities in double precision; what begins a new path. */
+ * where all tracks outlast the flight; that it comes into the ring a step later, and that a step which is done twice
+ * leaves the same ring; which one makes room when the ring is full, beside densities in double precision; what begins a
+ * new path. */
 #include "tests/fixture/stage.h"
 
 #if VFRONT_MAP
