@@ -213,8 +213,8 @@ static vfront_status_t write_state(struct vf_state *s, size_t offset, const void
     write_state(s, offsetof(struct vf_map_state, member) + sizeof *(from) * (size_t)(i), from, sizeof *(from))
 
 /** What the graph knows of a keyframe that comes to a place of the ring. first: place of the first keyframe of the
- *  image. known: the map of this run is that of the image. Else nothing is known of where its paths lie, and they are as
- *  they were flown. */
+ *  image. known: the map of this run is that of the image. Else nothing is known of where its paths lie, and they are
+ *  as they were flown. */
 static vfront_status_t write_node(struct vf_state *s, uint32_t slot, uint32_t first, int known,
                                   const struct vf_path_pose *own, struct vf_image_node *node)
 {
