@@ -1504,8 +1504,9 @@ typedef enum vfront_map_state {
                                  of the map was found again. */
     VFRONT_MAP_LOST = 2,    /**< Nothing connects the path of this frame with the map, and no place of it was found yet:
                                  T_map_odom is the last one, of no use for this path. */
-    VFRONT_MAP_NO_SCALE = 3 /**< One camera, and no state of the IMU: nothing tells lengths. There are keyframes, places
-                                 and loops, and no map of them: T_map_odom is the identity. */
+    VFRONT_MAP_NO_SCALE = 3 /**< One camera, with or without an IMU, or nothing that tells lengths yet: loops have none.
+                                 There are keyframes, places and loops, but they correct nothing: T_map_odom leads from
+                                 one path to the next, and stays the identity within the first. */
 } vfront_map_state_t;
 
 /** Pose of camera 0 in the odometry frame, and of that in the frame of the map: x_map = R(q_map_odom) x_odom +
@@ -1513,7 +1514,7 @@ typedef enum vfront_map_state {
  *  vfront_info_t.seen) in the frame in which the path began, and metric motions add up in it. The frame of the map is
  *  the odometry frame of the first path, or that of the first state of the IMU that goes on from it. T_map_odom changes
  *  with frames whose number is a multiple of 24, by loops of at least 25 frames before; and at once where a path that
- *  was lost is found. With one camera and an IMU loops have no length, and correct nothing. */
+ *  was lost is found. */
 typedef struct vfront_map {
     double position_m[3];   /**< Position of camera 0 in the odometry frame [m]. */
     double q_odom_cam[4];   /**< Its attitude, unit quaternion w x y z: from its axes to those of the odometry frame. */

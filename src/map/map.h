@@ -16,7 +16,8 @@
  *         a loop with a keyframe that is placed is accepted, which at once tells where the path lies, with all its
  *         keyframes. A path of fewer than VF_MAP_LEAST keyframes with which a map begins, unless it was loaded, is
  *         forgotten instead
- *         A keyframe that makes room in the ring hands its loops on to its neighbour in the path
+ *         A keyframe that makes room in the ring hands its loops on to its neighbour in the path, by where the graph
+ *         has both: by where the path has them the map would turn with the odometry, lap by lap, once the ring is full
  * Exact   double precision in one order
  * Shared  all: vf_map_step() is the one launch, by one block
  * Memory  139 bytes a keyframe of state, 2 of them; of a step 560 bytes a keyframe
@@ -74,7 +75,9 @@ VF_FN void vf_map_result(const struct vf_map_memory *m, const struct vf_keyframe
     memcpy(out->q_odom_cam, pose->q_path_cam, sizeof out->q_odom_cam);
     memcpy(out->t_map_odom_m, s->told.p, sizeof out->t_map_odom_m);
     memcpy(out->q_map_odom, s->told.q, sizeof out->q_map_odom);
-    out->state = !s->metric ? VFRONT_MAP_NO_SCALE : s->placed ? VFRONT_MAP_GOOD : VFRONT_MAP_LOST;
+    out->state = !s->metric || !(active & VF_BIT(stereo)) ? VFRONT_MAP_NO_SCALE
+                 : s->placed                              ? VFRONT_MAP_GOOD
+                                                          : VFRONT_MAP_LOST;
     out->counter = s->counter;
     out->nodes = s->count;
     out->loops = s->loops;
@@ -214,16 +217,13 @@ VF_FN void vf_map_remove(const struct vf_map_view *s, const struct vf_map_graph 
     if (w->index == VF_NONE) return;
     VF_PARTS(one, 1)
     {
-        const struct vf_path_pose *own = &g->ring[now->slot].head.pose;
-        struct vf_map_pose from, to, move;
+        struct vf_map_pose move;
         double m2 = 0.0, rad2 = 0.0;
         const uint32_t near = vf_map_neighbour(g, w->index);
         vf_map_identity(&move);
         if (near != VF_NONE) {
-            vf_map_of_path(own, &from);
-            vf_map_of_path(&g->ring[near].head.pose, &to);
-            vf_map_between(&from, &to, &move);
-            vf_map_edge_variance(own, &g->ring[near].head.pose, &m2, &rad2);
+            vf_map_between(&m->node[now->slot], &m->node[near], &move);
+            vf_map_edge_variance(&g->ring[now->slot].head.pose, &g->ring[near].head.pose, &m2, &rad2);
         }
         /* one after the other: a loop that is handed on takes the place of another one */
         for (int i = 0; i < VFRONT_KEYFRAMES; i++) vf_map_hand_on(m, now->slot, near, &move, m2, rad2, i);
