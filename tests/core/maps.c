@@ -231,6 +231,36 @@ static void forgotten(void **state)
     pair_end(NULL);
 }
 
+/** A stamp that leaps is refused, by name, and the map stays; three that agree are a clock that was set: keyframes,
+ *  those that were loaded too, are forgotten, as by vfront_reset(), and the map can be loaded again. */
+static void clock_leaps(void **state)
+{
+    const vfront_result_t *r;
+    (void)state;
+    for (int back = 0; back < 2; back++) {
+        start();
+        load_both(image, length);
+        for (uint64_t i = 0; i < 6; i++) step(i);
+        const size_t bytes = save(&pair_vf, other);
+        for (uint64_t i = 0; i < 3; i++) {
+            vfront_frame_t f = frame_of(6 + i);
+            f.t_ns = back ? f.t_ns - 900000000u : f.t_ns + 3600000000000u;
+            for (int k = 0; k < 2; k++) {
+                vfront_t *vf = k ? &pair_twin : &pair_vf;
+                const vfront_status_t status = vfront_step(vf, &f, &r);
+                assert_int_equal(status, i < 2 ? VFRONT_E_TIME : VFRONT_OK);
+                if (i == 2) assert_true(r->frame == 0 && r->keyframes_count <= 1 && r->map.nodes == 0);
+            }
+            if (i == 2) continue;
+            static uint8_t after[VFRONT_MAP_BYTES];
+            assert_int_equal(save(&pair_vf, after), bytes);
+            assert_memory_equal(after, other, bytes);
+        }
+        load_both(image, length);
+        pair_end(NULL);
+    }
+}
+
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 static void refused(const uint8_t *at, size_t bytes, vfront_status_t want, const char *detail)
@@ -436,6 +466,11 @@ static void twice_and_full(void **state)
     start();
     load_both(image, length);
     refused(image, length, VFRONT_E_MAP_TWICE, "loaded already");
+    memcpy(other, image, length); /* the same id with another graph */
+    set(other + 80 + number(image + 72, 8) + 24, bits(2.0), 8);
+    mend(other, length);
+    assert_memory_equal(other + 24, image + 24, 8);
+    refused(other, length, VFRONT_E_MAP_TWICE, "loaded already");
     step(0);
     refused(image, length, VFRONT_E_MAP_TWICE, "loaded already");
     for (uint64_t i = 1; i < 5; i++) step(i);
@@ -536,9 +571,10 @@ static void wild(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(saving),         cmocka_unit_test(loading), cmocka_unit_test(forgotten),
-        cmocka_unit_test(damaged),        cmocka_unit_test(values),  cmocka_unit_test(other_cameras),
-        cmocka_unit_test(twice_and_full), cmocka_unit_test(calls),   cmocka_unit_test(wild),
+        cmocka_unit_test(saving),        cmocka_unit_test(loading),        cmocka_unit_test(forgotten),
+        cmocka_unit_test(clock_leaps),   cmocka_unit_test(damaged),        cmocka_unit_test(values),
+        cmocka_unit_test(other_cameras), cmocka_unit_test(twice_and_full), cmocka_unit_test(calls),
+        cmocka_unit_test(wild),
     };
     rendered_draw();
     return pair_run("maps", tests, sizeof tests / sizeof *tests);
