@@ -74,8 +74,8 @@ extern "C" {
 /** Version of this header. Below 1.0 the interface may change with the minor number; src/README.md has the changes. */
 #define VFRONT_VERSION_MAJOR 0
 #define VFRONT_VERSION_MINOR 5
-#define VFRONT_VERSION_PATCH 0
-#define VFRONT_VERSION "0.5.0"
+#define VFRONT_VERSION_PATCH 1
+#define VFRONT_VERSION "0.5.1"
 
 /** Number of the binary interface: rises with every change of a declaration in this header, be it one that leaves all
  *  sizes as they are. tests/house/abi.sh holds this. */
