@@ -306,8 +306,8 @@ vfront_status_t vfront_return(vfront_t *vf);
 vfront_status_t vfront_shutdown(vfront_t *vf);
 
 /**
- * Saves the keyframes that are remembered (VFRONT_MAP, tuning value `map`): copies them into the caller's buffer as an
- * image, which vfront_map_load() takes, in this run or another one, on any machine. The library reads and writes no
+ * Saves the keyframes that are remembered (VFRONT_MAP, tuning value `map`), with their pose graph: copies them into the
+ * caller's buffer as an image, which vfront_map_load() takes, in this run or another one, on any machine. The library reads and writes no
  * files. To be called between two frames, that is not while one is under way; changes nothing. The same frames give the
  * same bytes on every port and machine. 512 keyframes take 12 ms of one core of a server on the host port; bounded by
  * abandon_us.
@@ -326,7 +326,10 @@ vfront_status_t vfront_map_save(vfront_t *vf, void *buffer, size_t bytes, size_t
 /**
  * Loads an image of vfront_map_save(): its keyframes come into the ring, beside those that are in it, and from the next
  * frame on (after vfront_init() and vfront_reset() from the second one on) loops may lead to them (vfront_loop_t.loaded).
- * Their poses are in axes of the runs that made them, which nothing connects with those of this run but a loop.
+ * Loaded before the first frame, and as the first one, a map goes on where it was saved: with poses, loops and axes of
+ * its graph. What begins anew is the path: it is lost (VFRONT_MAP_LOST) until a loop tells where it lies in the map. Of a
+ * map that is loaded beside another one, or in flight, places and loops are known, and its poses are in axes of the
+ * runs that made them, which nothing connects with the map of this run but a loop.
  * To be called between two frames, or before the first one. vfront_reset(), and a clock that was set, forget keyframes
  * that were loaded, too. Results are a function of what was loaded, and before which frame. An image is taken as a
  * whole or not at all: every byte is checked before anything changes.
@@ -1521,8 +1524,9 @@ typedef enum vfront_map_state {
                                  of the map was found again. */
     VFRONT_MAP_LOST = 2,    /**< Nothing connects the path of this frame with the map, and no place of it was found yet:
                                  T_map_odom is the last one, of no use for this path. */
-    VFRONT_MAP_NO_SCALE = 3 /**< One camera, and no state of the IMU: nothing tells lengths. There are keyframes, places
-                                 and loops, and no map of them: T_map_odom is the identity. */
+    VFRONT_MAP_NO_SCALE = 3 /**< One camera, with or without an IMU, or nothing that tells lengths yet: loops have none.
+                                 There are keyframes, places and loops, but they correct nothing: T_map_odom leads from
+                                 one path to the next, and stays the identity within the first. */
 } vfront_map_state_t;
 
 /** Pose of camera 0 in the odometry frame, and of that in the frame of the map: x_map = R(q_map_odom) x_odom +
@@ -1530,7 +1534,7 @@ typedef enum vfront_map_state {
  *  vfront_info_t.seen) in the frame in which the path began, and metric motions add up in it. The frame of the map is
  *  the odometry frame of the first path, or that of the first state of the IMU that goes on from it. T_map_odom changes
  *  with frames whose number is a multiple of 24, by loops of at least 25 frames before; and at once where a path that
- *  was lost is found. With one camera and an IMU loops have no length, and correct nothing. */
+ *  was lost is found. */
 typedef struct vfront_map {
     double position_m[3];   /**< Position of camera 0 in the odometry frame [m]. */
     double q_odom_cam[4];   /**< Its attitude, unit quaternion w x y z: from its axes to those of the odometry frame. */
@@ -1708,7 +1712,7 @@ struct vfront_info {
                                2u * VFRONT_DISPARITIES * (VFRONT_DISPARITIES + 4u) + 8192u))
 
 /** Largest image of a map [bytes]: vfront_map_save(). */
-#define VFRONT_MAP_BYTES (80u + VFRONT_MAP * 15720u * VFRONT_KEYFRAMES)
+#define VFRONT_MAP_BYTES (112u + VFRONT_MAP * 15864u * VFRONT_KEYFRAMES)
 
 /** Size of vfront_t [bytes]: the control block, in which the views of the stages lie, and the memory of the host port.
  *  The library checks at compile time that its real layout fits. */

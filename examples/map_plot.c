@@ -16,18 +16,24 @@
 #define MAP_COLOUR "#0072b2"
 #define LOOP_COLOUR "#009e73"
 
+#if VFRONT_MAP
+/** Rigid transform by a position and a quaternion w x y z. */
+static pose_t pose_of(const double t[3], const double q[4])
+{
+    const double xyzw[4] = {q[1], q[2], q[3], q[0]};
+    pose_t pose;
+    pose_rotation(pose.R, xyzw);
+    memcpy(pose.t, t, sizeof pose.t);
+    return pose;
+}
+#endif
+
 int map_pose(const vfront_result_t *r, pose_t *pose)
 {
 #if VFRONT_MAP
     const vfront_map_t *m = &r->map;
-    const double map_odom[4] = {m->q_map_odom[1], m->q_map_odom[2], m->q_map_odom[3], m->q_map_odom[0]},
-                 odom_cam[4] = {m->q_odom_cam[1], m->q_odom_cam[2], m->q_odom_cam[3], m->q_odom_cam[0]};
-    pose_t to, own;
     if (m->state != VFRONT_MAP_GOOD) return 0;
-    pose_rotation(to.R, map_odom);
-    pose_rotation(own.R, odom_cam);
-    memcpy(to.t, m->t_map_odom_m, sizeof to.t);
-    memcpy(own.t, m->position_m, sizeof own.t);
+    const pose_t to = pose_of(m->t_map_odom_m, m->q_map_odom), own = pose_of(m->position_m, m->q_odom_cam);
     *pose = pose_compose(&to, &own);
     return 1;
 #else
@@ -50,7 +56,9 @@ int map_plot_add(map_plot_t *p, const vfront_result_t *r)
     struct map_frame *f = &p->frame[p->count++];
     map_pose(r, &pose);
     f->frame = f->loop = r->frame;
-    memcpy(f->odometry, r->map.position_m, sizeof f->odometry);
+    f->t_ns = r->t_ns;
+    f->own = pose_of(r->map.position_m, r->map.q_odom_cam);
+    f->to = pose_of(r->map.t_map_odom_m, r->map.q_map_odom);
     memcpy(f->map, pose.t, sizeof f->map);
     f->keyframe = (int)r->keyframe;
     f->state = (int)r->map.state;
@@ -83,7 +91,7 @@ static void fit(const map_plot_t *p, struct diagram *d)
     double least[2] = {0, 0}, most[2] = {0, 0}, v[2];
     for (uint32_t i = 0; i < p->count; i++)
         for (int k = 0; k < 2; k++) {
-            from_above(p, k ? p->frame[i].map : p->frame[i].odometry, v);
+            from_above(p, k ? p->frame[i].map : p->frame[i].own.t, v);
             for (int n = 0; n < 2; n++) {
                 least[n] = fmin(least[n], v[n]);
                 most[n] = fmax(most[n], v[n]);
@@ -109,7 +117,7 @@ static void draw_line(FILE *f, const map_plot_t *p, const struct diagram *d, int
             begun = 0;
             continue;
         }
-        from_above(p, map ? frame->map : frame->odometry, v);
+        from_above(p, map ? frame->map : frame->own.t, v);
         fprintf(f, "%c%.1f %.1f", begun ? 'L' : 'M', diagram_x(d, v[0]), diagram_y(d, v[1]));
         begun = 1;
     }

@@ -11,12 +11,14 @@
 #include "pose.h"
 #include "vfront.h"
 
-/** Frame of a run. */
+/** Frame of a run. map: position of camera 0 in the map, as told in this frame [m]. */
 struct map_frame {
-    uint64_t frame;
-    double odometry[3], map[3]; /* position of camera 0 [m] */
-    int keyframe, state;        /* vfront_map_state_t */
-    uint64_t loop;              /* keyframe of an accepted metric loop; its own number: none */
+    uint64_t frame, t_ns;
+    pose_t own; /* of camera 0 in the odometry frame */
+    pose_t to;  /* T_map_odom */
+    double map[3];
+    int keyframe, state; /* vfront_map_state_t */
+    uint64_t loop;       /* keyframe of an accepted metric loop; its own number: none */
 };
 
 /** Frames of a run. Zero it before the first one. */
@@ -27,7 +29,8 @@ typedef struct map_plot {
     int upright;           /* 1: z is up */
 } map_plot_t;
 
-/** Pose of camera 0 in the map, by T_map_odom of this frame. Returns 0 if there is none: no map, lost, no scale. */
+/** Pose of camera 0 in the map, by T_map_odom as told in this frame. Returns 0 if there is none: no map, lost, no
+ *  scale. */
 int map_pose(const vfront_result_t *result, pose_t *pose);
 
 /** Adds a frame. Returns 0 without memory. */

@@ -557,11 +557,12 @@ static const struct output_file {
     {"trajectory_state.txt", no_header, state_trajectory_rows, RECORD_STATE},
     {"truth_state.txt", no_header, state_truth_rows, RECORD_STATE | RECORD_TRUTH},
     {"loops.csv", loop_header, loop_rows, RECORD_LOOPS},
-    {"trajectory_map.txt", no_header, map_rows, RECORD_LOOPS},
-    {"map.svg", NULL, NULL, 0},    /* written after the run: map_plot.h */
-    {"path.svg", NULL, NULL, 0},   /* written after the run: plot.h */
-    {"state.svg", NULL, NULL, 0},  /* likewise: state_plot.h */
-    {"faults.csv", NULL, NULL, 0}, /* written frame by frame of the input: fault_log.h */
+    {"trajectory_map_told.txt", no_header, map_rows, RECORD_LOOPS},
+    {"trajectory_map.txt", NULL, NULL, 0}, /* written after the run: map_path.h */
+    {"map.svg", NULL, NULL, 0},            /* written after the run: map_plot.h */
+    {"path.svg", NULL, NULL, 0},           /* written after the run: plot.h */
+    {"state.svg", NULL, NULL, 0},          /* likewise: state_plot.h */
+    {"faults.csv", NULL, NULL, 0},         /* written frame by frame of the input: fault_log.h */
 #if VFRONT_STIXELS
     {"stixels.csv", stixel_header, stixel_rows, RECORD_STIXELS},
     {"road.csv", road_header, road_rows, RECORD_STIXELS},

@@ -19,6 +19,7 @@
 #include "gyro_queue.h"
 #include "loop_overlay.h"
 #include "map_file.h"
+#include "map_path.h"
 #include "map_plot.h"
 #include "message.h"
 #include "motion.h"
@@ -509,6 +510,15 @@ static int draw_map(const struct run *run)
     return error ? message(EXIT_FAILED, "%s", error) : CONTINUE;
 }
 
+/** Path in the map, after the last frame. */
+static int write_map_path(const struct run *run)
+{
+    char path[4400];
+    if (!run->options->out || !run->map.count) return CONTINUE;
+    snprintf(path, sizeof path, "%s/trajectory_map.txt", run->options->out);
+    return map_path_write(&vf, path, &run->map);
+}
+
 /** Exit code of a run whose frames are over: frames refused without a script are faults of the data. */
 static int judge(const struct run *run)
 {
@@ -540,8 +550,8 @@ static int report(struct run *run)
                   compared ? &accuracy : NULL);
     check_print(&run->check);
     say_unfollowed(run);
-    const int path = draw_path(run), states = draw_states(run), map = draw_map(run);
-    return path != CONTINUE ? path : states != CONTINUE ? states : map;
+    const int path = draw_path(run), states = draw_states(run), map = draw_map(run), way = write_map_path(run);
+    return path != CONTINUE ? path : states != CONTINUE ? states : map != CONTINUE ? map : way;
 }
 
 int main(int count, char **word)

@@ -282,11 +282,11 @@ laps: $(MAP)/replay ## Rendered flights of three laps along recorded trajectorie
 kidnapped: $(MAP)/replay ## Waking up somewhere in a place of which there is a map, 200 rendered trials; 30 minutes
 	$(PYTHON) tests/map/kidnapped.py $<
 
-# The ring of the endless flight is small, so that it is soon full, and key points are few, for time.
+# The ring of the endless flight is small, so that it is soon full; key points and samples are few, for time.
 ENDLESS_SRC := $(wildcard src/map/*.c) $(VIEWS)
 $(BUILD)/endless: tests/map/endless.c tests/map/map_flight.h $(ENDLESS_SRC) $(FIXTURE)
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -O3 $(WARN) $(EXACT) -I. -Isrc $(call CONFIG,map) -DVFRONT_KEYFRAMES=64 -DVFRONT_KEYPOINTS=160 $< $(ENDLESS_SRC) -o $@ -lm
+	$(CC) -std=c11 -O3 $(WARN) $(EXACT) -I. -Isrc $(call CONFIG,map) -DVFRONT_KEYFRAMES=64 -DVFRONT_KEYPOINTS=160 -DVF_OVERLAP_HYPOTHESES=16 $< $(ENDLESS_SRC) -o $@ -lm
 .PHONY: endless
 endless: $(BUILD)/endless ## A flight of 10^6 steps without pictures: ring, time, memory and wrong loops stay as they are once the ring is full; 40 minutes
 	$< 1000000

@@ -141,6 +141,11 @@ void vf_failover_load(struct vf_state *s, uint32_t slot, const struct vf_keyfram
     if (vf_failover_can(s)) block_of(s)->memory.keyframe.ring[slot] = *entry;
 }
 
+void vf_failover_load_state(struct vf_state *s, size_t offset, const void *from, size_t bytes)
+{
+    if (vf_failover_can(s)) memcpy(s->mirror->set[s->parity ^ 1].map_state + offset, from, bytes);
+}
+
 void vf_failover_loaded(struct vf_state *s, const struct vf_keyframe_now *now)
 {
     if (vf_failover_can(s)) memcpy(s->mirror->set[s->parity ^ 1].keyframe_now, now, sizeof *now);
@@ -241,6 +246,10 @@ void vf_failover_remember(struct vf_state *s) { (void)s; }
 void vf_failover_load(struct vf_state *s, uint32_t slot, const struct vf_keyframe_entry *e)
 {
     (void)s, (void)slot, (void)e;
+}
+void vf_failover_load_state(struct vf_state *s, size_t offset, const void *from, size_t bytes)
+{
+    (void)s, (void)offset, (void)from, (void)bytes;
 }
 void vf_failover_loaded(struct vf_state *s, const struct vf_keyframe_now *now) { (void)s, (void)now; }
 void vf_failover_count(struct vf_state *s, uint32_t overrun) { (void)s, (void)overrun; }

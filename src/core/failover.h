@@ -24,9 +24,10 @@ void vf_failover_go_on(struct vf_state *state);
 /** After a step of the CUDA port: the keyframe of the frame before it comes into the ring of the host port, too. */
 void vf_failover_remember(struct vf_state *state);
 
-/** A keyframe of a map that is being loaded, into the ring of the host port, too; and, when all are, the state that
- *  counts them. No effect where nothing stands by. */
+/** A keyframe of a map that is being loaded, into the ring of the host port, too; a part of the map's state; and, when
+ *  all are, the state that counts them. No effect where nothing stands by. */
 void vf_failover_load(struct vf_state *state, uint32_t slot, const struct vf_keyframe_entry *entry);
+void vf_failover_load_state(struct vf_state *state, size_t offset, const void *from, size_t bytes);
 void vf_failover_loaded(struct vf_state *state, const struct vf_keyframe_now *now);
 
 /** Counts results that came after deadline_us, and goes when there are as many in a row as the tuning says. */

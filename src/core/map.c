@@ -2,8 +2,11 @@
 /* Maps saved and loaded. The keyframe that the next step will put into the ring is part of a map. */
 #include "map.h"
 
+#include <stddef.h>
+
 #include "failover.h"
 #include "map/image.h"
+#include "map/map.h"
 #include "port/host/host.h"
 #include "result/carry.h"
 
@@ -12,10 +15,8 @@
 /** First number of the paths of maps that were loaded: those of this run count up from 0. */
 #define PATHS_LOADED 0x80000000u
 
-/** Keyframes that a port reads at once. */
-#define PART (VF_READ_BYTES / sizeof(struct vf_keyframe_entry))
-VF_STATIC_ASSERT(PART >= 1 && sizeof(struct vf_keyframe_now) <= VF_READ_BYTES,
-                 "vfront: pictures of this config are too small for VFRONT_MAP");
+VF_STATIC_ASSERT(sizeof(struct vf_keyframe_entry) <= VF_READ_BYTES && sizeof(struct vf_map_state) <= VF_READ_BYTES,
+                 "vfront: pictures of this config are too small for VFRONT_MAP, or VFRONT_KEYFRAMES is too large");
 
 static int32_t before_of(const struct vf_state *s) { return s->parity ^ 1; }
 
@@ -40,53 +41,119 @@ static vfront_status_t read_now(struct vf_state *s, struct vf_keyframe_now *now)
     return status;
 }
 
-/** Does something with each keyframe in the ring but the one that makes room for a keyframe that is due. Returns at the
- *  first one for which that returns a status. */
-static vfront_status_t
-each(struct vf_state *s, const struct vf_keyframe_now *now,
-     vfront_status_t (*visit)(struct vf_state *s, void *with, const struct vf_keyframe_entry *entry), void *with)
+/** Places of the keyframes in the ring: first the nodes of the graph, in its order, then the others. A keyframe that
+ *  makes room for one that is due is none of them. */
+struct order {
+    uint32_t nodes, count;
+    uint16_t slot[VFRONT_KEYFRAMES];
+};
+
+static vfront_status_t read_order(struct vf_state *s, const struct vf_keyframe_now *now, struct order *order)
 {
-    for (uint32_t first = 0; first < now->count; first += PART) {
-        const uint32_t n = now->count - first < PART ? now->count - first : (uint32_t)PART;
-        const void *at;
-        vfront_status_t status = s->port->read(s, &at, &s->memory->keyframe.ring[first],
-                                               n * sizeof(struct vf_keyframe_entry));
-        const struct vf_keyframe_entry *entry = at;
-        for (uint32_t i = 0; i < n && !status; i++)
-            if (!now->due || first + i != now->slot) status = visit(s, with, &entry[i]);
-        if (status) return status;
-    }
+    const struct vf_map_state *m = &s->memory->map.state[before_of(s)];
+    uint8_t is_node[VFRONT_KEYFRAMES] = {0};
+    const void *at;
+    order->nodes = order->count = 0;
+    if (!s->frame && !s->map.given) return VFRONT_OK;
+    vfront_status_t status = s->port->read(s, &at, &m->count, sizeof m->count);
+    if (!status) memcpy(&order->nodes, at, sizeof order->nodes);
+    if (!status) status = s->port->read(s, &at, m->order, sizeof m->order);
+    if (status) return status;
+    memcpy(order->slot, at, sizeof order->slot);
+    order->count = order->nodes;
+    for (uint32_t i = 0; i < order->nodes; i++) is_node[order->slot[i]] = 1;
+    for (uint32_t slot = 0; slot < now->count; slot++)
+        if (!is_node[slot] && (!now->due || slot != now->slot)) order->slot[order->count++] = (uint16_t)slot;
     return VFRONT_OK;
 }
 
 /* ---- save -------------------------------------------------------------------------------------------------------- */
 
-static vfront_status_t save_one(struct vf_state *s, void *with, const struct vf_keyframe_entry *entry)
+/** Keyframes from one in the order to another. last: pose of the last one. */
+static vfront_status_t save_some(struct vf_state *s, const struct order *order, uint32_t from, uint32_t to,
+                                 struct vf_image_writer *w, struct vf_path_pose *last)
 {
-    (void)s;
-    vf_image_add(with, &entry->head, &entry->set);
+    for (uint32_t i = from; i < to; i++) {
+        const void *at;
+        const struct vf_keyframe_entry *entry = &s->memory->keyframe.ring[order->slot[i]];
+        const vfront_status_t status = s->port->read(s, &at, entry, sizeof *entry);
+        if (status) return status;
+        entry = at;
+        vf_image_add(w, &entry->head, &entry->set);
+        *last = entry->head.pose;
+    }
     return VFRONT_OK;
+}
+
+/** All keyframes; one that is due follows the last node. last: pose of that. */
+static vfront_status_t save_keyframes(struct vf_state *s, const struct vf_keyframe_now *now, const struct order *order,
+                                      struct vf_image_writer *w, struct vf_path_pose *last)
+{
+    struct vf_path_pose none;
+    const void *at;
+    vfront_status_t status = save_some(s, order, 0, order->nodes, w, last);
+    if (!status && now->due) {
+        status = s->port->read(s, &at, &s->memory->place.set[before_of(s)], sizeof(struct vf_place_set));
+        if (!status) vf_image_add(w, &now->last, at);
+    }
+    return status ? status : save_some(s, order, order->nodes, order->count, w, &none);
+}
+
+/** What the graph knows of a keyframe in the ring. number: of the node at each place, in the image. */
+static void save_node(const struct vf_map_state *m, uint32_t slot, const uint16_t *number, struct vf_image_node *node)
+{
+    node->pose = m->node[slot];
+    node->m2 = m->node_m2[slot];
+    node->placed = m->placed_node[slot];
+    node->loop = m->loop[slot];
+    if (node->loop.a != VF_NONE) node->loop.a = number[node->loop.a];
+}
+
+/** The graph; a keyframe that is due has the node that the next step will give it. */
+static void save_graph(const struct vf_map_state *m, const struct vf_keyframe_now *now, const struct order *order,
+                       const struct vf_path_pose *last, struct vf_image_writer *w)
+{
+    const struct vf_image_graph graph = {m->upright, order->nodes + now->due, m->scale > 1.0 ? m->scale : 1.0};
+    uint16_t number[VFRONT_KEYFRAMES];
+    struct vf_image_node node;
+    for (uint32_t i = 0; i < order->nodes; i++) number[order->slot[i]] = (uint16_t)i;
+    vf_image_add_graph(w, &graph);
+    for (uint32_t i = 0; i < order->nodes; i++) {
+        save_node(m, order->slot[i], number, &node);
+        vf_image_add_node(w, &node);
+    }
+    if (!now->due) return;
+    save_node(m, now->slot, number, &node);
+    vf_map_new_node(m, order->nodes ? last : NULL, &now->last.pose, &node.pose, &node.m2);
+    node.placed = m->placed;
+    vf_image_add_node(w, &node);
 }
 
 vfront_status_t vf_map_save(struct vf_state *s, void *buffer, size_t bytes, size_t *used)
 {
+    static const struct vf_image_graph none = {0, 0, 1.0};
+    const struct vf_map_state *m = &s->memory->map.state[before_of(s)];
     struct vf_keyframe_now now;
-    struct vf_image_writer to;
+    struct vf_image_writer w;
+    struct order order;
+    struct vf_path_pose last;
+    const void *at = NULL;
     const struct vf_image_kind kind = kind_of(s);
     if (!active(s)) return vf_refuse(s, VFRONT_E_STATE, "vfront_map_save: the tuning value map is 0", 0, "");
     vfront_status_t status = read_now(s, &now);
-    vf_image_begin(&to, buffer, bytes);
-    if (!status) status = each(s, &now, save_one, &to);
-    if (!status && now.due) {
-        const void *at;
-        status = s->port->read(s, &at, &s->memory->place.set[before_of(s)], sizeof(struct vf_place_set));
-        if (!status) vf_image_add(&to, &now.last, at);
-    }
+    if (!status) status = read_order(s, &now, &order);
+    vf_image_begin(&w, buffer, bytes);
+    if (!status) status = save_keyframes(s, &now, &order, &w, &last);
+    if (!status && w.count) status = s->port->read(s, &at, m, sizeof *m);
     if (status) return status;
-    vf_image_end(&to, &kind);
-    *used = to.used;
-    if (to.used <= bytes) return VFRONT_OK;
-    return vf_refuse(s, VFRONT_E_SIZE, "vfront_map_save: the buffer is too small for %d keyframes", (int32_t)to.count,
+    if (w.count)
+        save_graph(at, &now, &order, &last, &w);
+    else
+        vf_image_add_graph(&w, &none);
+    vf_image_end(&w, &kind);
+    *used = w.used;
+    if (w.used <= bytes) return VFRONT_OK;
+    return vf_refuse(s, VFRONT_E_SIZE, "vfront_map_save: the buffer is too small for %d keyframes", (int32_t)w.count,
                      "");
 }
 
@@ -116,28 +183,95 @@ static int find_origins(struct vf_image_reader r, struct origins *o)
     return 1;
 }
 
-static vfront_status_t compare_one(struct vf_state *s, void *with, const struct vf_keyframe_entry *entry)
+/** Refuses maps of which there are keyframes in the ring. */
+static vfront_status_t compare(struct vf_state *s, const struct order *order, const struct origins *o)
 {
-    const struct origins *o = with;
-    for (uint32_t i = 0; i < o->count; i++)
-        if (entry->head.origin == o->id[i])
-            return vf_refuse(s, VFRONT_E_MAP_TWICE, "map: keyframes of it are loaded already", 0, "");
+    for (uint32_t i = 0; i < order->count; i++) {
+        const void *at;
+        const struct vf_keyframe *head = &s->memory->keyframe.ring[order->slot[i]].head;
+        const vfront_status_t status = s->port->read(s, &at, &head->origin, sizeof head->origin);
+        uint64_t origin;
+        if (status) return status;
+        memcpy(&origin, at, sizeof origin);
+        for (uint32_t k = 0; k < o->count; k++)
+            if (origin == o->id[k])
+                return vf_refuse(s, VFRONT_E_MAP_TWICE, "map: keyframes of it are loaded already", 0, "");
+    }
     return VFRONT_OK;
 }
 
-/** Writes keyframes, and the state that counts them, to the port that runs and to the one that stands by. */
-static vfront_status_t write(struct vf_state *s, struct vf_image_reader r, struct vf_keyframe_now *now)
+/** Writes a part of the map's state, for the port that runs and for the one that stands by. */
+static vfront_status_t write_state(struct vf_state *s, size_t offset, const void *from, size_t bytes)
 {
-    const int32_t before = before_of(s);
-    struct vf_keyframe_entry entry;
+    struct vf_map_state *to = &s->memory->map.state[before_of(s)];
+    const vfront_status_t status = s->port->write(s, (uint8_t *)to + offset, from, bytes);
+    if (!status) vf_failover_load_state(s, offset, from, bytes);
+    return status;
+}
+#define WRITE(member, from) write_state(s, offsetof(struct vf_map_state, member), from, sizeof *(from))
+#define WRITE_AT(member, i, from)                                                                                      \
+    write_state(s, offsetof(struct vf_map_state, member) + sizeof *(from) * (size_t)(i), from, sizeof *(from))
+
+/** What the graph knows of a keyframe that comes to a place of the ring. first: place of the first keyframe of the
+ *  image. known: the map of this run is that of the image. Else nothing is known of where its paths lie, and they are
+ *  as they were flown. */
+static vfront_status_t write_node(struct vf_state *s, uint32_t slot, uint32_t first, int known,
+                                  const struct vf_path_pose *own, struct vf_image_node *node)
+{
+    if (!known) vf_map_of_path(own, &node->pose);
+    const uint8_t placed = (uint8_t)(known && node->placed);
+    if (node->loop.a != VF_NONE) node->loop.a += first;
+    vfront_status_t status = WRITE_AT(node, slot, &node->pose);
+    if (!status) status = WRITE_AT(node_m2, slot, &node->m2);
+    if (!status) status = WRITE_AT(placed_node, slot, &placed);
+    return status ? status : WRITE_AT(loop, slot, &node->loop);
+}
+
+/** Keyframes of an image, to the places of the ring from `first` on. */
+static vfront_status_t write_keyframes(struct vf_state *s, struct vf_image_reader r, uint32_t first)
+{
+    const int known = !s->frame && !s->map.given;
     vfront_status_t status = VFRONT_OK;
-    for (uint32_t slot = now->count; vf_image_next(&r, &entry) && !status; slot++) {
+    struct vf_keyframe_entry entry;
+    struct vf_image_node node;
+    for (uint32_t i = 0; vf_image_next(&r, &entry) && !status; i++) {
         entry.head.pose.path += PATHS_LOADED + s->map.paths;
-        status = s->port->write(s, &s->memory->keyframe.ring[slot], &entry, sizeof entry);
-        if (!status) vf_failover_load(s, slot, &entry);
+        status = s->port->write(s, &s->memory->keyframe.ring[first + i], &entry, sizeof entry);
+        if (status) return status;
+        vf_failover_load(s, first + i, &entry);
+        memset(&node, 0, sizeof node);
+        node.loop.a = VF_NONE;
+        if (i < r.graph.nodes) vf_image_node(&r, i, &node);
+        status = write_node(s, first + i, first, known, &entry.head.pose, &node);
     }
-    now->count += r.count;
-    if (!status) status = s->port->write(s, &s->memory->keyframe.now[before], now, sizeof *now);
+    return status;
+}
+
+/** The graph's order and axes. Nodes that come while the drone flies are before its own, so that these stay
+ *  together. */
+static vfront_status_t write_graph(struct vf_state *s, const struct vf_image_reader *r, struct order *order,
+                                   uint32_t first)
+{
+    const uint32_t loaded = 1, at = s->frame ? 0 : order->nodes, nodes = order->nodes + r->graph.nodes;
+    memmove(order->slot + at + r->graph.nodes, order->slot + at, (order->nodes - at) * sizeof *order->slot);
+    for (uint32_t i = 0; i < r->graph.nodes; i++) order->slot[at + i] = (uint16_t)(first + i);
+    vfront_status_t status = WRITE(order, &order->slot);
+    if (!status) status = WRITE(count, &nodes);
+    if (!status) status = WRITE(loaded, &loaded);
+    if (status || s->frame || s->map.given) return status;
+    status = WRITE(upright, &r->graph.upright);
+    return status ? status : WRITE(scale, &r->graph.scale);
+}
+
+/** Writes keyframes, their graph, and the state that counts them, to the port that runs and to the one that stands
+ *  by. */
+static vfront_status_t write(struct vf_state *s, const struct vf_image_reader *r, struct vf_keyframe_now *now,
+                             struct order *order)
+{
+    vfront_status_t status = write_keyframes(s, *r, now->count);
+    if (!status) status = write_graph(s, r, order, now->count);
+    now->count += r->count;
+    if (!status) status = s->port->write(s, &s->memory->keyframe.now[before_of(s)], now, sizeof *now);
     if (!status) vf_failover_loaded(s, now);
     return status;
 }
@@ -147,6 +281,7 @@ vfront_status_t vf_map_load(struct vf_state *s, const void *buffer, size_t bytes
     struct vf_keyframe_now now;
     struct vf_image_reader r;
     struct origins origins;
+    struct order order;
     const char *why;
     const struct vf_image_kind kind = kind_of(s);
     if (!active(s)) return vf_refuse(s, VFRONT_E_STATE, "vfront_map_load: the tuning value map is 0", 0, "");
@@ -154,13 +289,14 @@ vfront_status_t vf_map_load(struct vf_state *s, const void *buffer, size_t bytes
     if (status) return vf_refuse(s, status, why, 0, "");
     if (!find_origins(r, &origins)) return vf_refuse(s, VFRONT_E_MAP, "map: of more than %d maps", ORIGINS, "");
     status = read_now(s, &now);
+    if (!status) status = read_order(s, &now, &order);
     if (status) return status;
     if (r.count > VFRONT_KEYFRAMES - now.count)
         return vf_refuse(s, VFRONT_E_SIZE, "map: more keyframes than the ring has room for, %d: VFRONT_KEYFRAMES",
                          (int32_t)(VFRONT_KEYFRAMES - now.count), "");
     if (r.paths > PATHS_LOADED - 1 - s->map.paths) return vf_refuse(s, VFRONT_E_SIZE, "map: too many paths", 0, "");
-    status = each(s, &now, compare_one, &origins);
-    if (!status) status = write(s, r, &now);
+    status = compare(s, &order, &origins);
+    if (!status) status = write(s, &r, &now, &order);
     if (status) return status;
     s->map.given = !s->frame;
     s->map.paths += r.paths;

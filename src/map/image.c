@@ -7,8 +7,13 @@
 /** "VFRONT" and two bytes that no text has: what changes line ends or bit 7 is noticed at once. */
 static const uint8_t magic[8] = {'V', 'F', 'R', 'O', 'N', 'T', 0x8d, 0x0a};
 
-/** Name of the section of the keyframes: "KEYF". */
+/** Names of the sections: "KEYF", "GRPH". */
 #define KEYFRAMES 0x4659454bu
+#define GRAPH 0x48505247u
+
+/** Bits of a node. */
+#define PLACED 1u
+#define ACTIVE 2u
 
 /** Offsets in the header. */
 enum {
@@ -165,6 +170,13 @@ static uint32_t path_of(struct vf_image_writer *w, uint32_t path)
     return i;
 }
 
+/** Room for so many bytes more. Returns where they are, or NULL if they do not fit. */
+static uint8_t *more(struct vf_image_writer *w, size_t bytes)
+{
+    w->used += bytes;
+    return w->used > w->room ? NULL : w->begin + w->used - bytes;
+}
+
 /** The ten doubles of a pose. */
 static const double *pose_doubles(const struct vf_path_pose *pose, double out[10])
 {
@@ -194,9 +206,8 @@ void vf_image_add(struct vf_image_writer *w, const struct vf_keyframe *head, con
     const uint32_t path = path_of(w, head->pose.path);
     w->origin = !w->count || w->origin == head->origin ? head->origin : 0;
     w->count++;
-    w->used += bytes;
-    if (w->used > w->room) return;
-    uint8_t *at = w->begin + w->used - bytes;
+    uint8_t *at = more(w, bytes);
+    if (!at) return;
     double pose[10];
     put(at, head->origin, 8);
     put(at + 8, head->frame, 8);
@@ -214,6 +225,50 @@ void vf_image_add(struct vf_image_writer *w, const struct vf_keyframe *head, con
     while (to < at + bytes) *to++ = 0;
 }
 
+void vf_image_add_graph(struct vf_image_writer *w, const struct vf_image_graph *graph)
+{
+    w->keyframes = w->used - VF_IMAGE_HEADER - VF_IMAGE_SECTION;
+    uint8_t *at = more(w, VF_IMAGE_SECTION + VF_IMAGE_GRAPH);
+    if (!at) return;
+    put(at, GRAPH, 4);
+    put(at + 4, 1, 4);
+    put(at + 8, VF_IMAGE_GRAPH + VF_IMAGE_NODE * (uint64_t)graph->nodes, 8);
+    put(at + VF_IMAGE_SECTION, graph->upright, 4);
+    put(at + VF_IMAGE_SECTION + 4, graph->nodes, 4);
+    put_double(at + VF_IMAGE_SECTION + 8, graph->scale);
+}
+
+static void put_pose(uint8_t *at, const struct vf_map_pose *pose)
+{
+    for (int k = 0; k < 3; k++) put_double(at + 8 * k, pose->p[k]);
+    for (int k = 0; k < 4; k++) put_double(at + 24 + 8 * k, pose->q[k]);
+}
+
+static void put_float(uint8_t *at, float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    put(at, bits, 4);
+}
+
+void vf_image_add_node(struct vf_image_writer *w, const struct vf_image_node *node)
+{
+    const struct vf_map_loop *l = &node->loop;
+    uint8_t *at = more(w, VF_IMAGE_NODE);
+    if (!at) return;
+    memset(at, 0, VF_IMAGE_NODE);
+    put_pose(at, &node->pose);
+    put_double(at + 56, node->m2);
+    put(at + 128, l->a, 4);
+    put(at + 136, node->placed ? PLACED : 0, 4);
+    if (l->a == VF_NONE) return;
+    put_pose(at + 64, &l->pose);
+    put_float(at + 120, l->sigma_m);
+    put_float(at + 124, l->sigma_rad);
+    put(at + 132, l->inliers, 4);
+    put(at + 136, (node->placed ? PLACED : 0) | (l->active ? ACTIVE : 0), 4);
+}
+
 /** Sets the origins of all keyframes. */
 static void set_origins(const struct vf_image_writer *w, uint64_t origin)
 {
@@ -226,17 +281,16 @@ static uint64_t settle_id(const struct vf_image_writer *w)
 {
     const size_t head = VF_IMAGE_HEADER + VF_IMAGE_SECTION;
     if (w->origin) set_origins(w, 0);
-    const uint64_t id = id_of(w->begin + head, w->used - head);
+    const uint64_t id = id_of(w->begin + head, w->keyframes);
     if (!w->origin || id == w->origin) return id;
     set_origins(w, w->origin);
-    return id_of(w->begin + head, w->used - head);
+    return id_of(w->begin + head, w->keyframes);
 }
 
 void vf_image_end(struct vf_image_writer *w, const struct vf_image_kind *kind)
 {
     if (w->used > w->room) return;
     uint8_t *at = w->begin;
-    const size_t head = VF_IMAGE_HEADER + VF_IMAGE_SECTION;
     memcpy(at, magic, sizeof magic);
     put(at + AT_VERSION, VF_IMAGE_VERSION, 4);
     put(at + AT_HEADER, VF_IMAGE_HEADER, 4);
@@ -244,12 +298,12 @@ void vf_image_end(struct vf_image_writer *w, const struct vf_image_kind *kind)
     put(at + AT_ID, settle_id(w), 8);
     put(at + AT_CONFIG, kind->config, 8);
     put(at + AT_CAMERAS, kind->cameras, 8);
-    put(at + AT_SECTIONS, 1, 4);
+    put(at + AT_SECTIONS, 2, 4);
     put(at + AT_COUNT, w->count, 4);
     put(at + AT_ZERO, 0, 4);
     put(at + VF_IMAGE_HEADER, KEYFRAMES, 4);
     put(at + VF_IMAGE_HEADER + 4, 1, 4);
-    put(at + VF_IMAGE_HEADER + 8, w->used - head, 8);
+    put(at + VF_IMAGE_HEADER + 8, w->keyframes, 8);
     put(at + AT_CRC, crc_of(at, w->used), 4);
 }
 
@@ -277,19 +331,28 @@ static const char *bad_point(const uint8_t *at)
     return NULL;
 }
 
+/** 1 if three doubles are a position; if four are a unit quaternion. */
+static int is_position(const uint8_t *at)
+{
+    return within(get_double(at), 1e9) && within(get_double(at + 8), 1e9) && within(get_double(at + 16), 1e9);
+}
+static int is_attitude(const uint8_t *at)
+{
+    double square = 0.0;
+    for (int k = 0; k < 4; k++) {
+        const double q = get_double(at + 8 * k);
+        if (!within(q, 2.0)) return 0;
+        square += q * q;
+    }
+    return within(square - 1.0, 1e-6);
+}
+
 /** Fault of the head of a keyframe, or NULL. paths: of those before; counts a new one. */
 static const char *bad_head(const uint8_t *at, uint32_t *paths)
 {
-    double square = 0.0;
     if (get8(at + 8) > VF_IMAGE_FRAME) return "map: frame of a keyframe";
-    for (int k = 0; k < 3; k++)
-        if (!within(get_double(at + 24 + 8 * k), 1e9)) return "map: position of a keyframe";
-    for (int k = 3; k < 7; k++) {
-        const double q = get_double(at + 24 + 8 * k);
-        if (!within(q, 2.0)) return "map: attitude of a keyframe";
-        square += q * q;
-    }
-    if (!within(square - 1.0, 1e-6)) return "map: attitude of a keyframe";
+    if (!is_position(at + 24)) return "map: position of a keyframe";
+    if (!is_attitude(at + 48)) return "map: attitude of a keyframe";
     for (int k = 7; k < 10; k++) {
         const double v = get_double(at + 24 + 8 * k);
         if (!within(v, 1e18) || v < 0.0) return "map: variance or way of a keyframe";
@@ -298,6 +361,47 @@ static const char *bad_head(const uint8_t *at, uint32_t *paths)
     *paths += get4(at + 104) == *paths;
     if (get4(at + 108) > VF_PATH_NAV) return "map: source of a keyframe";
     return get4(at + 116) ? "map: a value that must be 0" : NULL;
+}
+
+/** Fault of node i of `count`, or NULL. */
+static const char *bad_node(const uint8_t *at, uint32_t i, uint32_t count)
+{
+    const uint32_t bits[2] = {get4(at + 120), get4(at + 124)}, a = get4(at + 128);
+    float sigma[2];
+    const double m2 = get_double(at + 56);
+    memcpy(sigma, bits, sizeof sigma);
+    if (!is_position(at) || !is_attitude(at + 24)) return "map: pose of a node";
+    if (!within(m2, 1e18) || m2 < 0.0) return "map: variance of a node";
+    if (get4(at + 140)) return "map: a value that must be 0";
+    if (get4(at + 136) > (a == VF_NONE ? PLACED : PLACED | ACTIVE)) return "map: flags of a node";
+    if (a == VF_NONE) {
+        for (int k = 64; k < 136; k++)
+            if (at[k] && (k < 128 || k >= 132)) return "map: a value that must be 0";
+        return NULL;
+    }
+    if (a >= count || a == i) return "map: keyframe of a loop";
+    if (!is_position(at + 64) || !is_attitude(at + 88)) return "map: pose of a loop";
+    for (int k = 0; k < 2; k++)
+        if (!within((double)sigma[k], 1e6) || sigma[k] < 1e-6f) return "map: deviation of a loop";
+    return NULL;
+}
+
+/** Checks the section of the graph, of `bytes` bytes, which begins at r->node. Returns what is wrong, or NULL. */
+static const char *bad_graph(struct vf_image_reader *r, size_t bytes)
+{
+    const uint8_t *at = r->node;
+    const char *why = NULL;
+    r->graph.upright = get4(at);
+    r->graph.nodes = get4(at + 4);
+    r->graph.scale = get_double(at + 8);
+    if (r->graph.upright > 1) return "map: axes of the graph";
+    if (r->graph.nodes > r->count || bytes != VF_IMAGE_GRAPH + VF_IMAGE_NODE * (size_t)r->graph.nodes)
+        return "map: number of nodes";
+    if (!within(r->graph.scale, 1e6) || r->graph.scale < 1.0) return "map: scale of the graph";
+    r->node += VF_IMAGE_GRAPH;
+    for (uint32_t i = 0; i < r->graph.nodes && !why; i++)
+        why = bad_node(r->node + VF_IMAGE_NODE * (size_t)i, i, r->graph.nodes);
+    return why;
 }
 
 /** Checks the keyframes of a section of `bytes` bytes. Returns what is wrong, or NULL. */
@@ -335,23 +439,38 @@ static const char *bad_header(const uint8_t *at, size_t bytes)
     return get4(at + AT_ZERO) ? "map: a value that must be 0" : NULL;
 }
 
-/** Fault of the sections, or NULL. */
-static const char *bad_sections(const uint8_t *image, size_t bytes)
+/** Fault of the head of a section, or NULL. left: bytes of the image from it on. */
+static const char *bad_section(const uint8_t *at, uint32_t name, size_t left)
+{
+    if (left < VF_IMAGE_SECTION) return "map: size of a section";
+    if (get4(at) != name) return "map: section of another name";
+    if (get4(at + 4) != 1) return "map: section of another version";
+    return get8(at + 8) > left - VF_IMAGE_SECTION || get8(at + 8) % 8 ? "map: size of a section" : NULL;
+}
+
+/** Fault of the sections, or NULL. *keyframes, *graph: their bytes. */
+static const char *bad_sections(const uint8_t *image, size_t bytes, size_t *keyframes, size_t *graph)
 {
     const uint8_t *at = image + VF_IMAGE_HEADER;
-    if (get4(image + AT_SECTIONS) != 1) return "map: number of sections";
-    if (get4(at) != KEYFRAMES) return "map: section of another name";
-    if (get4(at + 4) != 1) return "map: section of another version";
-    if (get8(at + 8) != bytes - VF_IMAGE_HEADER - VF_IMAGE_SECTION) return "map: size of a section";
-    return NULL;
+    const size_t head = VF_IMAGE_HEADER + VF_IMAGE_SECTION;
+    if (get4(image + AT_SECTIONS) != 2) return "map: number of sections";
+    const char *why = bad_section(at, KEYFRAMES, bytes - VF_IMAGE_HEADER);
+    if (why) return why;
+    *keyframes = get8(at + 8);
+    at += VF_IMAGE_SECTION + *keyframes;
+    why = bad_section(at, GRAPH, bytes - head - *keyframes);
+    if (why) return why;
+    *graph = bytes - head - *keyframes - VF_IMAGE_SECTION;
+    return get8(at + 8) != *graph || *graph < VF_IMAGE_GRAPH ? "map: size of a section" : NULL;
 }
 
 vfront_status_t vf_image_open(struct vf_image_reader *r, const void *buffer, size_t bytes,
                               const struct vf_image_kind *kind, const char **why)
 {
     const uint8_t *image = buffer;
+    size_t keyframes = 0, graph = 0;
     *why = bad_header(image, bytes);
-    if (!*why) *why = bad_sections(image, bytes);
+    if (!*why) *why = bad_sections(image, bytes, &keyframes, &graph);
     if (*why) return VFRONT_E_MAP;
     if (get8(image + AT_CONFIG) != kind->config) *why = "map: of another config: descriptors, levels or points";
     if (!*why && get8(image + AT_CAMERAS) != kind->cameras) *why = "map: of other cameras";
@@ -361,8 +480,10 @@ vfront_status_t vf_image_open(struct vf_image_reader *r, const void *buffer, siz
     r->count = r->left = get4(image + AT_COUNT);
     r->id = get8(image + AT_ID);
     r->paths = 0;
-    *why = bad_keyframes(r, bytes - head);
-    if (!*why && r->id != id_of(image + head, bytes - head)) *why = "map: id";
+    r->node = image + head + keyframes + VF_IMAGE_SECTION;
+    *why = bad_keyframes(r, keyframes);
+    if (!*why) *why = bad_graph(r, graph);
+    if (!*why && r->id != id_of(image + head, keyframes)) *why = "map: id";
     return *why ? VFRONT_E_MAP : VFRONT_OK;
 }
 
@@ -425,6 +546,37 @@ int vf_image_next(struct vf_image_reader *r, struct vf_keyframe_entry *entry)
     r->at += keyframe_bytes(set->count);
     r->left--;
     return 1;
+}
+
+static void get_pose(const uint8_t *at, struct vf_map_pose *pose)
+{
+    for (int k = 0; k < 3; k++) pose->p[k] = get_double(at + 8 * k);
+    for (int k = 0; k < 4; k++) pose->q[k] = get_double(at + 24 + 8 * k);
+}
+
+static float get_float(const uint8_t *at)
+{
+    const uint32_t bits = get4(at);
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+void vf_image_node(const struct vf_image_reader *r, uint32_t i, struct vf_image_node *node)
+{
+    const uint8_t *at = r->node + VF_IMAGE_NODE * (size_t)i;
+    struct vf_map_loop *l = &node->loop;
+    memset(node, 0, sizeof *node);
+    get_pose(at, &node->pose);
+    node->m2 = get_double(at + 56);
+    node->placed = (get4(at + 136) & PLACED) != 0;
+    l->a = get4(at + 128);
+    if (l->a == VF_NONE) return;
+    get_pose(at + 64, &l->pose);
+    l->sigma_m = get_float(at + 120);
+    l->sigma_rad = get_float(at + 124);
+    l->inliers = get4(at + 132);
+    l->active = (get4(at + 136) & ACTIVE) != 0;
 }
 
 #endif

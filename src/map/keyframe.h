@@ -8,10 +8,15 @@
  *         either relative ones, to an attitude. A frame that nothing connects with the one before begins a new path, in
  *         its place; so does another source.
  *         A frame becomes a keyframe when fewer than VF_KEYFRAME_SHARE of the tracks of the last keyframe are left,
- *         when it has turned by VF_KEYFRAME_TURN_RAD since, or at the beginning of a path; with at least
- *         VF_KEYFRAME_LEAST points, VF_KEYFRAME_APART frames after the last one, and not with a frozen picture.
+ *         when it has turned by VF_KEYFRAME_TURN_RAD since, when it has moved by VF_KEYFRAME_MOVED of the distance of
+ *         the points, or at the beginning of a path; with at least VF_KEYFRAME_LEAST points, VF_KEYFRAME_APART frames
+ *         after the last one, and not with a frozen picture. Tracks say that the odometry goes on, but not that the
+ *         place is known again by its descriptors, which were taken once: these fail from a third of the distance on,
+ *         and three keyframes within that have to agree where nothing else is known (loop.h).
+ *         The distance of the points is the inverse of the mean of their inverses, since the near ones change most
  *         It comes into the ring at the next step: into a free place or, where there is none, into that of the oldest
- *         one where keyframes are densest. The density at a keyframe is a sum over the others of its path,
+ *         one where keyframes are densest. The density at a keyframe is a sum over the others in the map, of whatever
+ *         path, or, where its place there is not known, over those of its path,
  *         1 / (d^2 + 1/4), with their distance d [m], to which a turn adds as points a metre away move; it is compared
  *         to a quarter of a power of two, so that the oldest of a dense place goes. Where positions are unknown, turns
  *         alone count. Keyframes of a map that was loaded (image.h) are older than all of this run
@@ -25,19 +30,21 @@
 #define VF_KEYFRAME_H
 
 #include "geometry/ego.h"
+#include "map_state.h"
 #include "overlap.h"
 #include "place.h"
 #include "state/window.h"
 
 #define VF_KEYFRAME_SHARE 60           /* [%] */
 #define VF_KEYFRAME_HALF_COSINE 0.9922 /* cosine of half of VF_KEYFRAME_TURN_RAD, 0.25 rad */
+#define VF_KEYFRAME_MOVED 0.1          /* of the distance of the points */
 #define VF_KEYFRAME_LEAST 40
 #define VF_KEYFRAME_APART 3
 
 /* View of keyframe: core/view.h. overlap: so that it is done before the ring changes. */
 /* clang-format off */
 #define VF_READS_keyframe(X) X(ingest) X(freeze) X(refill) X(place) X(overlap) X(window) X(ego)
-#define VF_BEFORE_keyframe(X)
+#define VF_BEFORE_keyframe(X) X(map)
 #define VF_GEOMETRY_keyframe(X) X(active)
 #define VF_TUNING_keyframe(X)
 /* clang-format on */
@@ -89,12 +96,41 @@ VF_FN void vf_keyframe_commit(const struct vf_keyframe_view *s)
 
 /* ---- density ----------------------------------------------------------------------------------------------------- */
 
-/** Share of keyframe b in the density at a. */
-VF_FN float vf_keyframe_near(const struct vf_path_pose *a, const struct vf_path_pose *b)
+/** Share of a keyframe in the density at another one, by poses in axes that both share. */
+VF_FN float vf_keyframe_share(const struct vf_path_pose *a, const struct vf_path_pose *b, int placed)
 {
-    if (!vf_path_turned(a, b)) return 0.0f;
-    const double square = vf_path_placed(a, b) ? vf_path_distance2(a, b) : 0.0, half = vf_path_half_cosine(a, b);
+    const double square = placed ? vf_path_distance2(a, b) : 0.0, half = vf_path_half_cosine(a, b);
     return 1.0f / ((float)(square + 4.0 * (1.0 - half * half)) + 0.25f);
+}
+
+/** Pose of a keyframe in the map. */
+VF_FN void vf_keyframe_in_map(const struct vf_map_state *map, int i, struct vf_path_pose *to)
+{
+    memcpy(to->position_m, map->node[i].p, sizeof to->position_m);
+    memcpy(to->q_path_cam, map->node[i].q, sizeof to->q_path_cam);
+}
+
+/** Density at keyframe i, and 1: in the map, where its place is known, among all of which it is, whatever path they are
+ *  of; else in its path. */
+VF_FN float vf_keyframe_density(const struct vf_keyframe_view *s, int i)
+{
+    const struct vf_map_state *map = &s->map->state[s->parity ^ 1];
+    const struct vf_keyframe_entry *ring = s->keyframe->ring;
+    const struct vf_path_pose *own = &ring[i].head.pose;
+    struct vf_path_pose mine, other;
+    const int known = map->placed_node[i] != 0;
+    float sum = 1.0f; /* so that it is normal */
+    vf_keyframe_in_map(map, i, &mine);
+    VF_NO_UNROLL
+    for (int k = 0; k < VFRONT_KEYFRAMES; k++) {
+        if (!ring[k].head.used) continue;
+        if (known && map->placed_node[k]) {
+            vf_keyframe_in_map(map, k, &other);
+            sum += vf_keyframe_share(&mine, &other, 1);
+        } else if (vf_path_turned(own, &ring[k].head.pose))
+            sum += vf_keyframe_share(own, &ring[k].head.pose, vf_path_placed(own, &ring[k].head.pose));
+    }
+    return sum;
 }
 
 /** Density in quarters of powers of two, and behind it the age, so that the greatest is the oldest of the densest. */
@@ -113,12 +149,10 @@ VF_FN void vf_keyframe_crowd(const struct vf_keyframe_view *s)
     VF_ITEMS(i, VFRONT_KEYFRAMES)
     {
         const struct vf_keyframe *own = &m->ring[i].head;
-        float sum = 1.0f; /* so that it is normal */
-        VF_NO_UNROLL
-        for (int k = 0; k < VFRONT_KEYFRAMES && own->used; k++)
-            if (m->ring[k].head.used) sum += vf_keyframe_near(&own->pose, &m->ring[k].head.pose);
-        m->crowd[i] = own->used ? vf_keyframe_crowd_key(sum, own) : 0;
-        if (!i) m->densest = 0;
+        m->crowd[i] = own->used ? vf_keyframe_crowd_key(vf_keyframe_density(s, i), own) : 0;
+        if (i) continue;
+        m->densest = 0;
+        m->near_q12 = m->ranged = 0;
     }
 }
 
@@ -249,14 +283,35 @@ VF_FN uint32_t vf_keyframe_left(const struct vf_keyframe_view *s, uint64_t last_
     return left;
 }
 
-/** 1 if this frame becomes a keyframe. */
-VF_FN int vf_keyframe_wanted(const struct vf_keyframe_view *s, const struct vf_path_pose *pose,
-                             const struct vf_keyframe *last)
+/** Least distance of a point that counts [m]. */
+#define VF_KEYFRAME_NEAREST_M 0.1f
+
+/** Inverse distance of a point of the frame, into the sum of all. */
+VF_FN void vf_keyframe_add_near(struct vf_keyframe_memory *m, const struct vf_place_point *p)
 {
+    if (!(p->range_m >= VF_KEYFRAME_NEAREST_M)) return;
+    vf_place_add(&m->near_q12, (uint32_t)vf_round(4096.0f / p->range_m));
+    vf_place_add(&m->ranged, 1);
+}
+
+/** 1 if the frame has moved by VF_KEYFRAME_MOVED of the distance of the last keyframe's points. */
+VF_FN int vf_keyframe_moved(const struct vf_keyframe_now *now)
+{
+    const double near = (double)now->near_1pm, most = VF_KEYFRAME_MOVED;
+    return vf_path_placed(&now->pose, &now->last.pose) &&
+           vf_path_distance2(&now->pose, &now->last.pose) * (near * near) > most * most;
+}
+
+/** 1 if this frame becomes a keyframe. */
+VF_FN int vf_keyframe_wanted(const struct vf_keyframe_view *s, const struct vf_keyframe_now *now)
+{
+    const struct vf_path_pose *pose = &now->pose;
+    const struct vf_keyframe *last = &now->last;
     if (vf_freeze_stale(s->freeze, s->parity, 0) || s->place->set[s->parity].count < VF_KEYFRAME_LEAST) return 0;
     if (!last->used) return 1;
     if (s->ingest->params.frame < last->frame + VF_KEYFRAME_APART) return 0;
     if (pose->path != last->pose.path || vf_path_half_cosine(pose, &last->pose) < VF_KEYFRAME_HALF_COSINE) return 1;
+    if (vf_keyframe_moved(now)) return 1;
     return vf_keyframe_left(s, last->last_id) * 100u < last->tracks * (uint32_t)VF_KEYFRAME_SHARE;
 }
 
@@ -267,6 +322,7 @@ VF_FN void vf_keyframe_decide(const struct vf_keyframe_view *s)
     struct vf_keyframe_now *now = &m->now[s->parity];
     const struct vf_params *params = &s->ingest->params;
     VF_PARTS(i, VFRONT_KEYFRAMES) vf_place_raise(&m->densest, m->crowd[i]);
+    VF_PARTS(i, (int)s->place->set[s->parity].count) vf_keyframe_add_near(m, &s->place->set[s->parity].point[i]);
     VF_ITEM_SYNC();
     VF_PARTS(one, 1)
     {
@@ -275,7 +331,7 @@ VF_FN void vf_keyframe_decide(const struct vf_keyframe_view *s)
         if (!params->frame) now->pose.q_path_cam[0] = 1.0;
         now->due = 0;
         vf_keyframe_follow(s, &now->pose);
-        if (vf_keyframe_wanted(s, &now->pose, &now->last)) {
+        if (vf_keyframe_wanted(s, now)) {
             now->due = 1;
             now->slot = now->count;
             now->count += now->count < VFRONT_KEYFRAMES;
@@ -285,6 +341,7 @@ VF_FN void vf_keyframe_decide(const struct vf_keyframe_view *s)
             now->last.tracks = s->refill->counts[s->parity].count;
             now->last.pose = now->pose;
             now->last.used = 1;
+            now->near_1pm = m->ranged ? (float)m->near_q12 / (4096.0f * (float)m->ranged) : 0.0f;
         }
     }
     VF_ITEM_SYNC();

@@ -16,7 +16,8 @@
  *         a loop with a keyframe that is placed is accepted, which at once tells where the path lies, with all its
  *         keyframes. A path of fewer than VF_MAP_LEAST keyframes with which a map begins, unless it was loaded, is
  *         forgotten instead
- *         A keyframe that makes room in the ring hands its loops on to its neighbour in the path
+ *         A keyframe that makes room in the ring hands its loops on to its neighbour in the path, by where the graph
+ *         has both: by where the path has them the map would turn with the odometry, lap by lap, once the ring is full
  * Exact   double precision in one order
  * Shared  all: vf_map_step() is the one launch, by one block
  * Memory  139 bytes a keyframe of state, 2 of them; of a step 560 bytes a keyframe
@@ -37,15 +38,6 @@
 /** Least deviations of a loop, of each axis: of lens and shutter, the same for all points of a picture. */
 #define VF_MAP_LOOP_M 0.02
 #define VF_MAP_LOOP_RAD 0.005
-
-struct vf_map_memory {
-#if VFRONT_MAP
-    struct vf_map_state state[2]; /* out, by parity */
-    struct vf_map_work work;      /* of a step */
-#else
-    uint64_t nothing;
-#endif
-};
 
 /* View of map: core/view.h. */
 /* clang-format off */
@@ -74,7 +66,9 @@ VF_FN void vf_map_result(const struct vf_map_memory *m, const struct vf_keyframe
     memcpy(out->q_odom_cam, pose->q_path_cam, sizeof out->q_odom_cam);
     memcpy(out->t_map_odom_m, s->told.p, sizeof out->t_map_odom_m);
     memcpy(out->q_map_odom, s->told.q, sizeof out->q_map_odom);
-    out->state = !s->metric ? VFRONT_MAP_NO_SCALE : s->placed ? VFRONT_MAP_GOOD : VFRONT_MAP_LOST;
+    out->state = !s->metric || !(active & VF_BIT(stereo)) ? VFRONT_MAP_NO_SCALE
+                 : s->placed                              ? VFRONT_MAP_GOOD
+                                                          : VFRONT_MAP_LOST;
     out->counter = s->counter;
     out->nodes = s->count;
     out->loops = s->loops;
@@ -135,6 +129,20 @@ VF_FN void vf_map_move(const struct vf_map_graph *g)
 
 /* ---- keyframes that come and go ---------------------------------------------------------------------------------- */
 
+/** Node of a keyframe that follows one with pose `last`, or none (NULL). m2: variance of its position. Returns the
+ *  variance of its yaw. */
+VF_FN double vf_map_new_node(const struct vf_map_state *m, const struct vf_path_pose *last,
+                             const struct vf_path_pose *own, struct vf_map_pose *node, double *m2)
+{
+    struct vf_map_pose pose;
+    double more_m2 = 0.0, more_rad2 = 0.0;
+    vf_map_of_path(own, &pose);
+    if (last && vf_path_placed(last, own)) vf_map_edge_variance(last, own, &more_m2, &more_rad2);
+    vf_map_compose(&m->work, &pose, node);
+    *m2 = m->variance_m2 + more_m2;
+    return m->variance_rad2 + more_rad2;
+}
+
 /** Node of the keyframe that has come into the ring. By one thread. */
 VF_FN void vf_map_append(const struct vf_map_view *s)
 {
@@ -142,66 +150,11 @@ VF_FN void vf_map_append(const struct vf_map_view *s)
     const struct vf_keyframe_now *before = &s->keyframe->now[s->parity ^ 1];
     if (!s->ingest->params.frame || !before->due) return;
     const uint32_t slot = before->slot;
-    const struct vf_path_pose *own = &before->last.pose;
-    struct vf_map_pose pose;
-    double m2 = 0.0, rad2 = 0.0;
-    vf_map_of_path(own, &pose);
-    if (m->count && vf_path_placed(&s->keyframe->ring[m->order[m->count - 1]].head.pose, own))
-        vf_map_edge_variance(&s->keyframe->ring[m->order[m->count - 1]].head.pose, own, &m2, &rad2);
-    m->variance_m2 += m2;
-    m->variance_rad2 += rad2;
+    const struct vf_path_pose *last = m->count ? &s->keyframe->ring[m->order[m->count - 1]].head.pose : NULL;
+    m->variance_rad2 = vf_map_new_node(m, last, &before->last.pose, &m->node[slot], &m->variance_m2);
     m->node_m2[slot] = m->variance_m2;
     m->placed_node[slot] = (uint8_t)m->placed;
     m->order[m->count++] = (uint16_t)slot;
-    vf_map_compose(&m->work, &pose, &m->node[slot]);
-}
-
-/** Keyframes of maps that were loaded become nodes, by paths and frames: where they lie is known if they are the first
- *  ones, of the first path among them. One block. */
-VF_FN void vf_map_adopt(const struct vf_map_graph *g)
-{
-    struct vf_map_state *m = g->state;
-    struct vf_map_work *w = g->work;
-    VF_PARTS(i, VFRONT_KEYFRAMES) w->at[i] = VF_NONE;
-    VF_PARTS(one, 1) w->kept = 0;
-    VF_ITEM_SYNC();
-    VF_PARTS(i, (int)m->count) w->at[m->order[i]] = (uint32_t)i;
-    VF_ITEM_SYNC();
-    VF_PARTS(i, VFRONT_KEYFRAMES)
-    {
-        w->from[i] = g->ring[i].head.used && g->ring[i].head.origin && w->at[i] == VF_NONE;
-        if (w->from[i]) vf_place_add(&w->kept, 1);
-    }
-    VF_ITEM_SYNC();
-    if (!w->kept) return;
-    VF_PARTS(i, VFRONT_KEYFRAMES)
-    {
-        const struct vf_keyframe *own = &g->ring[i].head;
-        uint32_t rank = 0, first = 1;
-        if (!w->from[i]) continue;
-        for (int k = 0; k < VFRONT_KEYFRAMES; k++) {
-            const struct vf_keyframe *other = &g->ring[k].head;
-            if (!w->from[k]) continue;
-            rank += other->pose.path < own->pose.path ||
-                    (other->pose.path == own->pose.path &&
-                     (other->frame < own->frame || (other->frame == own->frame && k < i)));
-            first &= other->pose.path >= own->pose.path;
-        }
-        m->order[m->count + rank] = (uint16_t)i;
-        m->placed_node[i] = (uint8_t)(first && !m->count);
-        m->node_m2[i] = own->pose.position_variance_m2 * (1.0 / 3.0);
-        m->loop[i].a = VF_NONE;
-        vf_map_of_path(&own->pose, &m->node[i]);
-        if (first && !m->count) w->index = own->pose.source == VF_PATH_NAV;
-    }
-    VF_ITEM_SYNC();
-    VF_PARTS(one, 1)
-    {
-        if (!m->count) m->upright = w->index, m->metric = 1;
-        m->loaded = 1;
-        m->count += w->kept;
-    }
-    VF_ITEM_SYNC();
 }
 
 /** Neighbour of a keyframe in its path: the one before it in the order, or the one behind; VF_NONE: none. */
@@ -255,16 +208,13 @@ VF_FN void vf_map_remove(const struct vf_map_view *s, const struct vf_map_graph 
     if (w->index == VF_NONE) return;
     VF_PARTS(one, 1)
     {
-        const struct vf_path_pose *own = &g->ring[now->slot].head.pose;
-        struct vf_map_pose from, to, move;
+        struct vf_map_pose move;
         double m2 = 0.0, rad2 = 0.0;
         const uint32_t near = vf_map_neighbour(g, w->index);
         vf_map_identity(&move);
         if (near != VF_NONE) {
-            vf_map_of_path(own, &from);
-            vf_map_of_path(&g->ring[near].head.pose, &to);
-            vf_map_between(&from, &to, &move);
-            vf_map_edge_variance(own, &g->ring[near].head.pose, &m2, &rad2);
+            vf_map_between(&m->node[now->slot], &m->node[near], &move);
+            vf_map_edge_variance(&g->ring[now->slot].head.pose, &g->ring[near].head.pose, &m2, &rad2);
         }
         /* one after the other: a loop that is handed on takes the place of another one */
         for (int i = 0; i < VFRONT_KEYFRAMES; i++) vf_map_hand_on(m, now->slot, near, &move, m2, rad2, i);
@@ -299,14 +249,15 @@ VF_FN int vf_map_goes_over(const struct vf_map_view *s)
            vf_ego_states(s->ego, s->geometry.active).metric == VFRONT_MOTION_GOOD;
 }
 
-/** A map begins. */
+/** A map begins; at the first frame with what was loaded (core/map.c), if anything was. */
 VF_FN void vf_map_begin(const struct vf_map_view *s, struct vf_map_state *m)
 {
     vf_map_identity(&m->work);
     m->told = m->work;
     m->placed = 1;
-    m->upright = vf_map_up(s);
-    m->count = m->loops = 0;
+    if (!m->loaded) m->upright = vf_map_up(s);
+    if (!m->loaded) m->count = 0;
+    m->loops = 0;
     m->variance_m2 = m->variance_rad2 = m->told_m2 = m->told_rad2 = 0.0;
 }
 
@@ -512,16 +463,21 @@ VF_FN void vf_map_step(const struct vf_map_view *s)
     const struct vf_map_graph g = vf_map_graph_of(s);
     struct vf_map_state *m = g.state;
     const uint64_t frame = s->ingest->params.frame, *from = (const uint64_t *)&s->map->state[s->parity ^ 1];
-    VF_PARTS(i, (int)(sizeof *m / 8))((uint64_t *)m)[i] = frame ? from[i] : 0;
+    VF_PARTS(i, (int)(sizeof *m / 8))((uint64_t *)m)[i] = frame || s->ingest->params.map_given ? from[i] : 0;
     VF_ITEM_SYNC();
-    VF_PARTS(i, frame ? 0 : VFRONT_KEYFRAMES) m->loop[i].a = VF_NONE;
+    VF_PARTS(i, frame ? 0 : VFRONT_KEYFRAMES)
+    if (!m->loaded || i >= (int)s->keyframe->now[s->parity ^ 1].count) m->loop[i].a = VF_NONE;
+    VF_ITEM_SYNC();
     VF_PARTS(one, 1)
     {
-        if (!frame) vf_map_begin(s, m);
+        if (!frame) {
+            vf_map_begin(s, m);
+            m->metric = m->loaded;
+            m->counter = 0;
+        }
         vf_map_append(s);
     }
     VF_ITEM_SYNC();
-    vf_map_adopt(&g);
     vf_map_enter(s, &g);
     vf_map_remove(s, &g);
     vf_map_take(s, &g);

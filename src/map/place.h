@@ -75,7 +75,7 @@ struct vf_keyframe_now {
     uint32_t count;           /* keyframes in the ring, with this frame if it is one */
     uint32_t due;             /* 1: this frame is one, and comes into the ring in the next step */
     uint32_t slot;            /* place in the ring at which */
-    uint32_t reserved;
+    float near_1pm;           /* mean inverse distance of the points of `last`; 0: unknown */
 };
 
 /** Memory of keyframe, which place and overlap read as the frame before left it. */
@@ -85,6 +85,8 @@ struct vf_keyframe_memory {
     struct vf_keyframe_now now[2];    /* by parity */
     uint64_t crowd[VFRONT_KEYFRAMES]; /* of a step: how dense the place of each keyframe is, and how old it is */
     uint64_t densest;
+    uint32_t near_q12; /* of a step: sum of the inverse distances of the frame's points [1/(4096 m)] */
+    uint32_t ranged;   /* their number */
 #else
     uint64_t nothing;
 #endif

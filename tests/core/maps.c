@@ -33,12 +33,19 @@ static void set(uint8_t *at, uint64_t value, int bytes)
     for (; bytes--; value >>= 8) *at++ = (uint8_t)value;
 }
 
+/** Bytes of the section of the keyframes, or, where that is no size, of all that is there. */
+static size_t keyframe_section(const uint8_t *at, size_t bytes)
+{
+    const uint64_t own = number(at + 72, 8);
+    return own <= bytes - 80 ? (size_t)own : bytes - 80;
+}
+
 /** Makes id and CRC those of the content, bit by bit. */
 static void mend(uint8_t *at, size_t bytes)
 {
     uint64_t id = 0xcbf29ce484222325ull;
     uint32_t crc = 0xffffffffu;
-    for (size_t i = 80; i < bytes; i += 8) id = (id ^ number(at + i, 8)) * 0x100000001b3ull;
+    for (size_t i = 80; i < 80 + keyframe_section(at, bytes); i += 8) id = (id ^ number(at + i, 8)) * 0x100000001b3ull;
     set(at + 24, id, 8);
     set(at + 60, 0, 4);
     for (size_t i = 0; i < bytes; i++) {
@@ -53,16 +60,20 @@ static uint32_t read_layout(const uint8_t *at, size_t bytes)
 {
     const uint32_t count = (uint32_t)number(at + 52, 4);
     assert_memory_equal(at, "VFRONT\x8d\x0a", 8);
-    assert_true(number(at + 8, 4) == 1 && number(at + 12, 4) == 64 && number(at + 16, 8) == bytes);
-    assert_true(number(at + 48, 4) == 1 && number(at + 56, 4) == 0);
+    assert_true(number(at + 8, 4) == 2 && number(at + 12, 4) == 64 && number(at + 16, 8) == bytes);
+    assert_true(number(at + 48, 4) == 2 && number(at + 56, 4) == 0);
     assert_memory_equal(at + 64, "KEYF", 4);
-    assert_true(number(at + 68, 4) == 1 && number(at + 72, 8) == bytes - 80);
+    assert_true(number(at + 68, 4) == 1);
     memcpy(other, at, bytes);
     mend(other, bytes);
     assert_memory_equal(other, at, bytes);
     size_t used = 80;
     for (uint32_t i = 0; i < count; i++) used += 120 + (52 * number(at + used + 112, 4) + 7) / 8 * 8;
-    assert_int_equal(used, bytes);
+    assert_int_equal(used, 80 + number(at + 72, 8));
+    assert_memory_equal(at + used, "GRPH", 4);
+    const size_t nodes = number(at + used + 20, 4);
+    assert_true(number(at + used + 4, 4) == 1 && number(at + used + 8, 8) == 16 + 144 * nodes && nodes <= count);
+    assert_int_equal(used + 32 + 144 * nodes, bytes);
     return count;
 }
 
@@ -220,6 +231,36 @@ static void forgotten(void **state)
     pair_end(NULL);
 }
 
+/** A stamp that leaps is refused, by name, and the map stays; three that agree are a clock that was set: keyframes,
+ *  those that were loaded too, are forgotten, as by vfront_reset(), and the map can be loaded again. */
+static void clock_leaps(void **state)
+{
+    const vfront_result_t *r;
+    (void)state;
+    for (int back = 0; back < 2; back++) {
+        start();
+        load_both(image, length);
+        for (uint64_t i = 0; i < 6; i++) step(i);
+        const size_t bytes = save(&pair_vf, other);
+        for (uint64_t i = 0; i < 3; i++) {
+            vfront_frame_t f = frame_of(6 + i);
+            f.t_ns = back ? f.t_ns - 900000000u : f.t_ns + 3600000000000u;
+            for (int k = 0; k < 2; k++) {
+                vfront_t *vf = k ? &pair_twin : &pair_vf;
+                const vfront_status_t status = vfront_step(vf, &f, &r);
+                assert_int_equal(status, i < 2 ? VFRONT_E_TIME : VFRONT_OK);
+                if (i == 2) assert_true(r->frame == 0 && r->keyframes_count <= 1 && r->map.nodes == 0);
+            }
+            if (i == 2) continue;
+            static uint8_t after[VFRONT_MAP_BYTES];
+            assert_int_equal(save(&pair_vf, after), bytes);
+            assert_memory_equal(after, other, bytes);
+        }
+        load_both(image, length);
+        pair_end(NULL);
+    }
+}
+
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 static void refused(const uint8_t *at, size_t bytes, vfront_status_t want, const char *detail)
@@ -244,9 +285,15 @@ static size_t shorten(uint8_t *to, const uint8_t *from, uint32_t keyframes, uint
         used += 120 + (52 * n + 7) / 8 * 8;
         at += 120 + (52 * all + 7) / 8 * 8;
     }
-    set(to + 16, used, 8);
     set(to + 52, keyframes, 4);
     set(to + 72, used - 80, 8);
+    const uint8_t *graph = from + 80 + number(from + 72, 8);
+    const size_t all = number(graph + 20, 4), nodes = all < keyframes ? all : keyframes;
+    memcpy(to + used, graph, 32 + 144 * nodes);
+    set(to + used + 8, 16 + 144 * nodes, 8);
+    set(to + used + 20, nodes, 4);
+    used += 32 + 144 * nodes;
+    set(to + 16, used, 8);
     mend(to, used);
     return used;
 }
@@ -291,17 +338,63 @@ static uint64_t bits(double value)
     return b;
 }
 
+/** Values of the graph. */
+static void graph_values(void)
+{
+    const size_t head = 80 + number(image + 72, 8), first = head + 32, loop = first + 144, kept = length;
+    static uint8_t image_kept[VFRONT_MAP_BYTES];
+    memcpy(image_kept, image, length);
+    length = loop + 144; /* two nodes, of which none ends a loop */
+    set(image + 16, length, 8);
+    set(image + head + 8, 16 + 144 * 2, 8);
+    set(image + head + 20, 2, 4);
+    memset(image + first, 0, 288);
+    for (int i = 0; i < 2; i++) {
+        set(image + first + 144 * i + 24, bits(1.0), 8);
+        set(image + first + 144 * i + 128, 0xffffffffu, 4);
+    }
+    refused_with(head, 'g', 1, VFRONT_E_MAP, "another name");
+    refused_with(head + 4, 2, 4, VFRONT_E_MAP, "section of another version");
+    refused_with(head + 8, 16, 8, VFRONT_E_MAP, "size of a section");
+    refused_with(head + 16, 2, 4, VFRONT_E_MAP, "axes");
+    refused_with(head + 20, number(image + head + 20, 4) - 1, 4, VFRONT_E_MAP, "number of nodes");
+    refused_with(head + 20, number(image + 52, 4) + 1, 4, VFRONT_E_MAP, "number of nodes");
+    refused_with(head + 24, bits(0.5), 8, VFRONT_E_MAP, "scale");
+    refused_with(head + 24, bits(0.0 / 0.0), 8, VFRONT_E_MAP, "scale");
+    refused_with(first, bits(1.0 / 0.0), 8, VFRONT_E_MAP, "pose of a node");
+    refused_with(first + 24, bits(0.0 / 0.0), 8, VFRONT_E_MAP, "pose of a node");
+    refused_with(first + 24, bits(1.5), 8, VFRONT_E_MAP, "pose of a node");
+    refused_with(first + 56, bits(-1.0), 8, VFRONT_E_MAP, "variance of a node");
+    refused_with(first + 140, 1, 4, VFRONT_E_MAP, "must be 0");
+    refused_with(first + 136, 2, 4, VFRONT_E_MAP, "flags"); /* an edge that is no loop */
+    refused_with(first + 64, 1, 8, VFRONT_E_MAP, "must be 0");
+    refused_with(first + 132, 1, 4, VFRONT_E_MAP, "must be 0");
+    set(image + loop + 88, bits(1.0), 8); /* a loop from the second keyframe to the first */
+    set(image + loop + 120, 0x3c23d70a, 4);
+    set(image + loop + 124, 0x3c23d70a, 4);
+    set(image + loop + 128, 0, 4);
+    refused_with(loop + 136, 4, 4, VFRONT_E_MAP, "flags");
+    refused_with(loop + 128, 1, 4, VFRONT_E_MAP, "keyframe of a loop");
+    refused_with(loop + 128, 2, 4, VFRONT_E_MAP, "keyframe of a loop");
+    refused_with(loop + 64, bits(0.0 / 0.0), 8, VFRONT_E_MAP, "pose of a loop");
+    refused_with(loop + 88, bits(0.9), 8, VFRONT_E_MAP, "pose of a loop");
+    refused_with(loop + 120, 0, 4, VFRONT_E_MAP, "deviation of a loop");
+    refused_with(loop + 120, 0x7fc00000u, 4, VFRONT_E_MAP, "deviation of a loop");
+    refused_with(loop + 124, 0xbf800000u, 4, VFRONT_E_MAP, "deviation of a loop");
+    memcpy(image, image_kept, length = kept);
+}
+
 static void values(void **state)
 {
     (void)state;
     start();
     refused_with(0, 'v', 1, VFRONT_E_MAP, "not an image");
-    refused_with(8, 2, 4, VFRONT_E_MAP, "another version");
+    refused_with(8, 1, 4, VFRONT_E_MAP, "another version");
     refused_with(12, 72, 4, VFRONT_E_MAP, "size of the header");
     refused_with(16, length + 8, 8, VFRONT_E_MAP, "cut");
     refused_with(32, 1, 8, VFRONT_E_MAP_OTHER, "another config");
     refused_with(40, 1, 8, VFRONT_E_MAP_OTHER, "other cameras");
-    refused_with(48, 2, 4, VFRONT_E_MAP, "number of sections");
+    refused_with(48, 1, 4, VFRONT_E_MAP, "number of sections");
     refused_with(52, number(image + 52, 4) + 1, 4, VFRONT_E_MAP, "cut");
     refused_with(52, number(image + 52, 4) - 1, 4, VFRONT_E_MAP, "bytes behind");
     refused_with(52, 0xffffffffu, 4, VFRONT_E_MAP, "cut");
@@ -309,6 +402,9 @@ static void values(void **state)
     refused_with(64, 'G', 1, VFRONT_E_MAP, "another name");
     refused_with(68, 2, 4, VFRONT_E_MAP, "section of another version");
     refused_with(72, length, 8, VFRONT_E_MAP, "size of a section");
+    refused_with(72, UINT64_MAX - 7, 8, VFRONT_E_MAP, "size of a section");
+    refused_with(72, number(image + 72, 8) - 4, 8, VFRONT_E_MAP, "size of a section");
+    refused_with(72, number(image + 72, 8) - 8, 8, VFRONT_E_MAP, "another name");
     refused_with(88, 0x800000000000ull, 8, VFRONT_E_MAP, "frame of");
     refused_with(104, bits(1.0 / 0.0), 8, VFRONT_E_MAP, "position");
     refused_with(112, bits(0.0 / 0.0), 8, VFRONT_E_MAP, "position");
@@ -327,6 +423,7 @@ static void values(void **state)
     refused_with(240, 0x7fc00000u, 4, VFRONT_E_MAP, "distance");
     refused_with(240, 0xbf800000u, 4, VFRONT_E_MAP, "distance");
     refused_with(246, VFRONT_SCALES, 2, VFRONT_E_MAP, "VFRONT_SCALES");
+    graph_values();
     memcpy(other, image, length); /* the id alone */
     mend(other, length);
     set(other + 24, 7, 8);
@@ -369,6 +466,11 @@ static void twice_and_full(void **state)
     start();
     load_both(image, length);
     refused(image, length, VFRONT_E_MAP_TWICE, "loaded already");
+    memcpy(other, image, length); /* the same id with another graph */
+    set(other + 80 + number(image + 72, 8) + 24, bits(2.0), 8);
+    mend(other, length);
+    assert_memory_equal(other + 24, image + 24, 8);
+    refused(other, length, VFRONT_E_MAP_TWICE, "loaded already");
     step(0);
     refused(image, length, VFRONT_E_MAP_TWICE, "loaded already");
     for (uint64_t i = 1; i < 5; i++) step(i);
@@ -469,9 +571,10 @@ static void wild(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(saving),         cmocka_unit_test(loading), cmocka_unit_test(forgotten),
-        cmocka_unit_test(damaged),        cmocka_unit_test(values),  cmocka_unit_test(other_cameras),
-        cmocka_unit_test(twice_and_full), cmocka_unit_test(calls),   cmocka_unit_test(wild),
+        cmocka_unit_test(saving),        cmocka_unit_test(loading),        cmocka_unit_test(forgotten),
+        cmocka_unit_test(clock_leaps),   cmocka_unit_test(damaged),        cmocka_unit_test(values),
+        cmocka_unit_test(other_cameras), cmocka_unit_test(twice_and_full), cmocka_unit_test(calls),
+        cmocka_unit_test(wild),
     };
     rendered_draw();
     return pair_run("maps", tests, sizeof tests / sizeof *tests);

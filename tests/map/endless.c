@@ -8,9 +8,11 @@
  *
  * A row is a hundredth of the flight, of less than 100,000 steps a tenth: keyframes in the ring, paths among them,
  * steps with an accepted loop [%], accepted loops that are off by more than 0.15 m or 8 degrees, largest error [m]
- * [deg], processor time of a step of the four stages: median, largest [us], pages of the process, digest of poses and
- * loops so far. Fails if a loop is wrong, if the ring is not full at the end or holds more than it may, if the process
- * grows, if the median of the last tenth exceeds that of the first one behind the filling by half (100,000 steps and
+ * [deg]; steps in which the place in the map is known [%], error of the position in it [m, RMS], squared error over
+ * variance of an axis (1 is right); processor time of a step of the five stages: median, largest [us], pages of the
+ * process, digest of poses and loops so far. Fails if a loop is wrong, if errors in the map are more than NEES times
+ * their variance in any row, if the ring is not full at the end or holds more than it may, if the process grows, if the
+ * median of the last tenth exceeds that of the first one behind the filling by half (100,000 steps and
  * more), or if steps that are done again from the same memory end in other bytes. */
 #define _POSIX_C_SOURCE 200809L
 #include "tests/fixture/stage.h"
@@ -27,6 +29,7 @@
 #define EVENT 20000 /* most steps between two changes of the hall */
 #define AGAIN 50    /* steps that are done again */
 #define SLOWER 1.5
+#define NEES 3.0
 
 static uint64_t event_every;
 static struct map_flight flight, flight_then;
@@ -34,8 +37,8 @@ static struct vf_memory memory_then;
 
 /** Figures of a row. */
 struct row {
-    uint32_t steps, accepted, wrong, paths;
-    double worst_m, worst_deg, median_us, most_us;
+    uint32_t steps, accepted, wrong, placed;
+    double worst_m, worst_deg, square_m2, nees;
 };
 
 static double now_us(void)
@@ -80,6 +83,27 @@ static void judge(const vfront_loop_t *l, double *off_m, double *off_deg)
     *off_deg = 2.0 * asin(fmin(1.0, sqrt(turn / 8.0))) * 57.29577951308232;
 }
 
+/** Error of the position in the map, in a row. The map has the axes of the first camera, or of the hall. */
+static void judge_map(struct row *row)
+{
+    const struct map_flight first = {.lap = flight.lap};
+    vfront_map_t told;
+    double R0[9], p0[3], R[9], p[3], square = 0.0;
+    vf_map_result(&memory.map, &memory.keyframe, step.geometry.active, step.parity, &told);
+    if (told.state != VFRONT_MAP_GOOD || !(told.sigma_m > 0.0)) return;
+    map_pose(&first, R0, p0);
+    vf_quaternion_matrix(told.q_map_odom, R);
+    vf_transform_double(R, told.position_m, p);
+    for (int k = 0; k < 3; k++) {
+        double want = flight.kind == MAP_NAV ? flight.p[k] : 0.0;
+        for (int n = 0; n < 3 && flight.kind != MAP_NAV; n++) want += R0[3 * n + k] * (flight.p[n] - p0[n]);
+        square += (p[k] + told.t_map_odom_m[k] - want) * (p[k] + told.t_map_odom_m[k] - want);
+    }
+    row->placed++;
+    row->square_m2 += square;
+    row->nees += square / (3.0 * told.sigma_m * told.sigma_m);
+}
+
 /** One step. time_us: of the stages. */
 static void go(struct row *row, uint64_t *digest, double *time_us)
 {
@@ -101,6 +125,7 @@ static void go(struct row *row, uint64_t *digest, double *time_us)
         row->worst_m = fmax(row->worst_m, m);
         row->worst_deg = fmax(row->worst_deg, deg);
     }
+    judge_map(row);
     row->accepted += (uint32_t)accepted;
     row->steps++;
     *digest = mix(*digest, &memory.keyframe.now[step.parity], sizeof memory.keyframe.now[0]);
@@ -162,8 +187,8 @@ int main(int argc, char **argv)
     shake(77);
     map_begin(&flight, kind);
     map_geometry(&step, kind, &memory);
-    printf("%9s %5s %5s %6s %5s %7s %6s %8s %8s %7s  %s\n", "steps", "ring", "paths", "loops", "wrong", "worst m",
-           "deg", "us", "most us", "pages", "digest");
+    printf("%9s %5s %5s %6s %5s %7s %6s %6s %7s %6s %8s %8s %7s  %s\n", "steps", "ring", "paths", "loops", "wrong",
+           "worst m", "deg", "placed", "map m", "NEES", "us", "most us", "pages", "digest");
     for (long r = 0; r < rows; r++) {
         struct row row = {0};
         for (long i = 0; i < each; i++) go(&row, &digest, &time[i]);
@@ -176,10 +201,14 @@ int main(int argc, char **argv)
         if (r >= rows - rows / 10) late += time[each / 2];
         grown = filled >= 0 && r >= filled ? held - first_pages : 0;
         wrong += row.wrong;
+        wrong += kind != MAP_NONSENSE && row.nees > NEES * row.placed;
         if (count > VFRONT_KEYFRAMES) wrong++;
-        printf("%9ld %5" PRIu32 " %5" PRIu32 " %6.1f %5" PRIu32 " %7.3f %6.2f %8.0f %8.0f %7ld  %016" PRIx64 "\n",
+        const double placed = row.placed ? row.placed : 1;
+        printf("%9ld %5" PRIu32 " %5" PRIu32 " %6.1f %5" PRIu32
+               " %7.3f %6.2f %6.1f %7.3f %6.2f %8.0f %8.0f %7ld  %016" PRIx64 "\n",
                (r + 1) * each, count, count_paths(), 100.0 * row.accepted / row.steps, row.wrong, row.worst_m,
-               row.worst_deg, time[each / 2], time[each - 1], held, digest);
+               row.worst_deg, 100.0 * row.placed / row.steps, sqrt(row.square_m2 / placed), row.nees / placed,
+               time[each / 2], time[each - 1], held, digest);
         fflush(stdout);
     }
     const int same = same_again(), full = filled >= 0 && filled + rows / 10 <= rows - rows / 10,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* keyframe: poses of a path beside the sum of its motions in double precision; when a frame becomes a keyframe; that it
- * comes into the ring a step later, and that a step which is done twice leaves the same ring; which one makes room when
- * the ring is full, beside densities in double precision; what begins a new path. */
+/* keyframe: poses of a path beside the sum of its motions in double precision; when a frame becomes a keyframe, also
+ * where all tracks outlast the flight; that it comes into the ring a step later, and that a step which is done twice
+ * leaves the same ring; which one makes room when the ring is full, beside densities in double precision; what begins a
+ * new path. */
 #include "tests/fixture/stage.h"
 
 #if VFRONT_MAP
@@ -85,16 +86,74 @@ static void a_step_later(void **state)
     assert_int_equal(now()->count, now()->due);
 }
 
-/** Density at a keyframe in double precision. */
+/** A frame in which all tracks go on and the camera has moved by `metres` to the side; its points are as they are. */
+static void slide(double metres)
+{
+    static struct vf_views v;
+    step.parity = (int32_t)(flight.frame % 2);
+    memory.ingest.params.frame = flight.frame++;
+    memory.refill.counts[step.parity].count = 60;
+    memory.refill.counts[step.parity].last_id = 60;
+    for (uint32_t i = 0; i < 60; i++) memory.refill.feature[step.parity][i].id = i + 1;
+    memset(&memory.ego.metric, 0, sizeof memory.ego.metric);
+    memory.ego.metric.R[0] = memory.ego.metric.R[4] = memory.ego.metric.R[8] = 1.0f;
+    memory.ego.metric.t[0] = (float)-metres;
+    memory.ego.metric.state = VFRONT_MOTION_GOOD;
+    memory.place.set[step.parity] = memory.place.set[step.parity ^ 1];
+    vf_keyframe_look(&v.keyframe, &step);
+    vf_keyframe_host(&v.keyframe);
+}
+
+/** Where all tracks go on, a frame that has moved by a tenth of the distance of the points is a keyframe, in either
+ *  direction, and none before; where no distance is known, none is. */
+static void moved(void **state)
+{
+    (void)state;
+    shake(64);
+    for (int turn = 0; turn < 40; turn++) {
+        const double scale = map_real(0.3, 20.0);
+        double inverse = 0.0, at = 0.0, last = 0.0;
+        int ranged = 0, made = 0;
+        begin(MAP_STEREO);
+        for (int i = 0; i < 60; i++) {
+            struct vf_place_point *p = &memory.place.set[1].point[i];
+            p->range_m = turn < 2 || i % 5 == 0 ? 0.0f : (float)(scale * map_real(0.5, 4.0));
+            ranged += p->range_m > 0.0f;
+            if (p->range_m > 0.0f) inverse += 1.0 / (double)p->range_m;
+        }
+        memory.place.set[1].count = 60;
+        const double most = ranged ? 0.1 * ranged / inverse : 1e9, each = most * map_real(0.05, 0.2);
+        slide(0.0);
+        assert_int_equal(now()->due, 1);
+        for (int frame = 1; frame < 200; frame++) {
+            const double by = ranged ? (frame / 60 % 2 ? -each : each) : 0.5;
+            slide(by);
+            at += by;
+            const double off = fabs(at - last) / most;
+            if (off > 0.99 && off < 1.01) break; /* within rounding */
+            if (now()->due != (off > 1.0)) fail_msg("turn %d, frame %d: %g of the bound", turn, frame, off);
+            last = now()->due ? at : last;
+            made += (int)now()->due;
+        }
+        assert_true(ranged || !made);
+    }
+}
+
+/** Density at a keyframe in double precision: in the map of the frame before, or in its path. */
 static double density(int i)
 {
     const struct vf_keyframe_entry *r = memory.keyframe.ring;
+    const struct vf_map_state *m = &memory.map.state[step.parity ^ 1];
     double sum = 1.0;
     for (int k = 0; k < VFRONT_KEYFRAMES; k++) {
+        const int in_map = m->placed_node[i] && m->placed_node[k];
+        const double *p[2] = {r[i].head.pose.position_m, r[k].head.pose.position_m},
+                     *q[2] = {r[i].head.pose.q_path_cam, r[k].head.pose.q_path_cam};
         double d2 = 0.0, half = 0.0;
-        if (r[k].head.pose.path != r[i].head.pose.path) continue;
-        for (int n = 0; n < 3; n++) d2 += pow(r[k].head.pose.position_m[n] - r[i].head.pose.position_m[n], 2.0);
-        for (int n = 0; n < 4; n++) half += r[k].head.pose.q_path_cam[n] * r[i].head.pose.q_path_cam[n];
+        if (in_map) p[0] = m->node[i].p, p[1] = m->node[k].p, q[0] = m->node[i].q, q[1] = m->node[k].q;
+        if (!in_map && r[k].head.pose.path != r[i].head.pose.path) continue;
+        for (int n = 0; n < 3; n++) d2 += pow(p[0][n] - p[1][n], 2.0);
+        for (int n = 0; n < 4; n++) half += q[0][n] * q[1][n];
         sum += 1.0 / (d2 + 2.0 * (1.0 - cos(2.0 * acos(fmin(1.0, fabs(half))))) + 0.25);
     }
     return sum;
@@ -118,6 +177,11 @@ static void full(void **state)
             k->pose.source = VF_PATH_METRIC;
             for (int n = 0; n < 3; n++) k->pose.position_m[n] = map_real(-at, at);
             k->pose.q_path_cam[0] = cos(half), k->pose.q_path_cam[2] = sin(half);
+            struct vf_map_state *m = &memory.map.state[step.parity];
+            m->placed_node[i] = turn > 2 &&
+                                i % 5 > 0; /* elsewhere in the map than in the path, and among other paths */
+            vf_map_identity(&m->node[i]);
+            for (int n = 0; n < 3; n++) m->node[i].p[n] = map_real(-at, at);
         }
         *now() = (struct vf_keyframe_now){.pose = now()->pose, .count = VFRONT_KEYFRAMES, .due = 0};
         flight.frame = VFRONT_KEYFRAMES + 1 + (uint64_t)step.parity;
@@ -192,7 +256,8 @@ static void quaternions(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(poses), cmocka_unit_test(a_step_later), cmocka_unit_test(full),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(poses), cmocka_unit_test(a_step_later),
+                                       cmocka_unit_test(moved), cmocka_unit_test(full),
                                        cmocka_unit_test(paths), cmocka_unit_test(quaternions)};
     return cmocka_run_group_tests_name("keyframe", tests, NULL, NULL);
 }

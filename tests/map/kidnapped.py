@@ -52,7 +52,7 @@ def run(args, source, out, frames, words):
 def trial(out, start_s, times_of_map, truth_of_map):
     """Frames until found (0: not found), and errors of the first pose in the map [m, deg]. start_s: of the trial in the flight that made the map, of which
     the truth, in axes of the map, is interpolated between two frames."""
-    times, found = poses(out / "trajectory_map.txt")
+    times, found = poses(out / "trajectory_map_told.txt")
     t0, _ = poses(out / "truth.txt")
     if not found:
         return 0, 0.0, 0.0
@@ -84,7 +84,7 @@ def main():
             words = ["--render", f"smooth_ms={smooth}"]
             run(args, file, out, HZ * args.seconds, words + ["--render", f"from_ms={1000 * first}", "--map-save", str(image)])
             t0, truth = poses(out / "truth.txt")
-            times, mapped = poses(out / "trajectory_map.txt")
+            times, mapped = poses(out / "trajectory_map_told.txt")
             k = min(HZ, len(mapped) - 1)  # in axes of the map, which began at the first frame of its path
             to_map = mapped[k] @ np.linalg.inv(truth[int(np.argmin(np.abs(t0 - times[k])))])
             truth = [to_map @ T for T in truth]

@@ -7,8 +7,8 @@
 --seconds  Of half a lap, 15: a piece of the trajectory that is flown there and back, as it was flown, three times.
 --out      Keeps what replay writes, in a folder of each flight.
 
-Error: position in each frame, as told in that frame, beside ground truth, in axes that fit best over the first quarter of the first lap [m, RMS of a lap];
-ATE: over the whole flight, in axes that fit best (rotation and translation). Fails if the ATE of the map is above a third of the odometry's where that is
+Laps: error of the position in each frame, as told in that frame, beside ground truth, in axes that fit best over the first quarter of the first lap [m, RMS of
+a lap]; ATE: over the whole flight, in axes that fit best (rotation and translation), of the map after all corrections. Fails if the ATE of the map is above a third of the odometry's where that is
 0.1 m or more, above it where it is less, or if the map's error of the third lap is above 1.5 times that of the second and 0.05 m more."""
 import argparse
 import os
@@ -103,7 +103,8 @@ def main():
             if done.returncode:
                 raise SystemExit(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr}")
             before, laps, _ = errors(out / ("trajectory_state.txt" if imu else "trajectory.txt"), out / ("truth_state.txt" if imu else "truth.txt"))
-            after, mapped, share = errors(out / "trajectory_map.txt", out / "truth.txt")
+            after, _, _ = errors(out / "trajectory_map.txt", out / "truth.txt")
+            _, mapped, share = errors(out / "trajectory_map_told.txt", out / "truth.txt")
         ran += 1
         print(f"{name:13s} {frames:6d} {before:15.3f} {after:6.3f} {after / before:7.2f}   " + " ".join(f"{e:6.3f}" for e in laps) + "  " + " ".join(f"{e:6.3f}" for e in mapped) + f" {100 * share:10.1f} %", flush=True)
         if after > (before / 3 if before >= 0.1 else before) or mapped[2] > 1.5 * mapped[1] + 0.05:

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* map: drawn flights in laps beside where the camera was: errors with the map stay, those without it grow; T_map_odom
  * changes at the ends of turns alone; a path that is cut is lost, and found at once, in the right place, by a loop; one
- * camera has no map of lengths; keyframes that make room; a step that is done twice. The graph itself: graph.py. */
+ * camera has no map of lengths; a place that has changed; keyframes that make room; a step that is done twice; a map
+ * that was saved and loaded goes on with the same bits. The graph itself: graph.py. */
 #include "tests/fixture/stage.h"
+
+#include "core/map.h"
 
 #if VFRONT_MAP
 
@@ -118,41 +121,195 @@ static void found(void **state)
     assert_int_equal(times, 4);
 }
 
-/** Of a map that was loaded, of two keyframes in two places of the ring, nothing is known but by a loop. */
+/** Lost in a place of which half of the points look otherwise now: found where it is, or still lost, never elsewhere.
+ *  Of descriptors without sense it stays lost, T_map_odom is as it was, and no loop is accepted. */
+static void changed(void **state)
+{
+    int times = 0;
+    (void)state;
+    for (int turn = 0; turn < 6; turn++) {
+        shake(120 + (uint64_t)turn);
+        begin(MAP_STEREO);
+        flight.lap = 120;
+        for (int frame = 0; frame < 130; frame++) run();
+        const vfront_map_t last = told;
+        flight.frame += 2 * (30 + (uint64_t)roll(60));
+        flight.cut = 1;
+        flight.changed_percent = 50;
+        if (turn % 2) flight.kind = MAP_NONSENSE;
+        run();
+        flight.cut = 0;
+        for (int frame = 0; frame < 40; frame++) {
+            run();
+            if (told.state == VFRONT_MAP_GOOD) assert_true(off(1) < 0.3);
+            if (turn % 2 == 0) continue;
+            assert_int_equal(told.state, VFRONT_MAP_LOST);
+            assert_int_equal(told.counter, last.counter);
+            assert_memory_equal(told.t_map_odom_m, last.t_map_odom_m, sizeof last.t_map_odom_m);
+            for (uint32_t i = 0; i < memory.loop.count; i++)
+                assert_int_not_equal(memory.loop.loop[i].state, VFRONT_LOOP_ACCEPTED);
+        }
+        times += told.state == VFRONT_MAP_GOOD;
+    }
+    assert_int_equal(times, 3);
+}
+
+/* ---- saved and loaded -------------------------------------------------------------------------------------------- */
+
+static vfront_status_t port_read(struct vf_state *s, const void **at, const void *from, size_t bytes)
+{
+    static uint8_t copy[VF_READ_BYTES];
+    (void)s;
+    assert_true(bytes <= sizeof copy);
+    memcpy(copy, from, bytes);
+    *at = copy;
+    return VFRONT_OK;
+}
+
+static vfront_status_t port_write(struct vf_state *s, void *to, const void *from, size_t bytes)
+{
+    (void)s;
+    memcpy(to, from, bytes);
+    return VFRONT_OK;
+}
+
+/** Control block of the flight, before its next frame. */
+static struct vf_state *block(void)
+{
+    static const struct vf_port port = {.write = port_write, .read = port_read};
+    static struct vf_state s;
+    memset(&s, 0, sizeof s);
+    s.port = &port;
+    s.memory = &memory;
+    s.step[0].geometry = step.geometry;
+    s.frame = flight.frame;
+    s.parity = (int32_t)(flight.frame % 2);
+    return &s;
+}
+
+static size_t save(uint8_t *to)
+{
+    size_t used;
+    assert_int_equal(vf_map_save(block(), to, VFRONT_MAP_BYTES, &used), VFRONT_OK);
+    return used;
+}
+
+/** A frame in which nothing is seen. */
+static void dark(int given)
+{
+    map_frame(&flight, &step);
+    memory.bearing.count[step.parity][0] = 0;
+    memory.ingest.params.map_given = (uint32_t)given;
+    map_stages(&step);
+    map_next(&flight);
+}
+
+/** After laps, saved between two frames at the end of a turn: where nothing is seen from then on, the graph of the
+ *  flight and that of one that loaded the image have the same bits, frame by frame; so has the image once more. */
+static void goes_on(void **state)
+{
+    static uint8_t image[VFRONT_MAP_BYTES], flown[VFRONT_MAP_BYTES], other[VFRONT_MAP_BYTES];
+    static struct vf_memory then;
+    int due = 0, pending = 0;
+    (void)state;
+    for (int turn = 0; turn < 4; turn++) {
+        shake(200 + (uint64_t)turn);
+        begin(turn % 2 ? MAP_NAV : MAP_STEREO);
+        flight.yaw_drift_rad = 1e-3;
+        flight.lap = 60;
+        while (flight.frame < (uint64_t)turn % 3) dark(0);
+        while (flight.frame < 24u * (5 + (uint64_t)turn)) run();
+        const struct vf_map_state *m = now();
+        for (uint32_t i = 0; i < m->count; i++)
+            pending += m->loop[m->order[i]].a != VF_NONE && !m->loop[m->order[i]].active;
+        due += (int)memory.keyframe.now[step.parity].due;
+        assert_true(m->loops > 3);
+        const size_t bytes = save(image);
+        then = memory;
+        for (int frames = 1; frames < 60; frames += 29) {
+            memory = then;
+            flight.frame = 24u * (5 + (uint64_t)turn);
+            for (int i = 0; i < frames; i++) dark(0);
+            assert_int_equal(save(flown), bytes);
+            memset(&memory, 0x5a, sizeof memory); /* as another run left it */
+            flight.frame = 0;
+            assert_int_equal(vf_map_load(block(), image, bytes), VFRONT_OK);
+            struct vf_state *s = block();
+            s->map.given = 1;
+            size_t used;
+            assert_int_equal(vf_map_save(s, other, sizeof other, &used), VFRONT_OK);
+            assert_int_equal(used, bytes);
+            assert_memory_equal(other, image, bytes);
+            for (int i = 0; i < frames; i++) dark(!i);
+            assert_int_equal(save(other), bytes);
+            assert_memory_equal(other, flown, bytes);
+            assert_true(memcmp(other, image, bytes) != 0); /* the graph has moved */
+        }
+    }
+    assert_true(due && pending);
+}
+
+/** Loaded before the first frame, a map is lost until a loop tells where this path lies in it; beside another one, or
+ *  in flight, it is as it was flown, nothing is known of where it lies, and the path of the flight stays whole. */
 static void loaded(void **state)
 {
+    static uint8_t image[VFRONT_MAP_BYTES];
     (void)state;
     shake(87);
     begin(MAP_STEREO);
-    for (int i = 0; i < 2; i++) {
-        struct vf_keyframe *k = &memory.keyframe.ring[i].head;
-        k->used = 1, k->origin = 5, k->frame = 9 - (uint64_t)i;
-        k->pose.path = 0x80000000u, k->pose.source = VF_PATH_METRIC, k->pose.q_path_cam[0] = 1.0;
-        k->pose.position_m[0] = i;
+    flight.lap = 60;
+    while (flight.frame < 90) run();
+    const size_t bytes = save(image);
+    const uint32_t nodes = told.nodes + memory.keyframe.now[step.parity].due;
+    for (int at = 0; at < 30; at += 10) {
+        begin(MAP_STEREO); /* another hall */
+        flight.lap = 60;
+        while (flight.frame < (uint64_t)at) run();
+        const uint32_t own = at ? told.nodes : 0;
+        assert_int_equal(vf_map_load(block(), image, bytes), VFRONT_OK);
+        for (int frame = 0; frame < 30; frame++) {
+            memory.ingest.params.map_given = !flight.frame;
+            map_frame(&flight, &step);
+            memory.ingest.params.map_given = !flight.frame;
+            map_stages(&step);
+            vf_map_result(&memory.map, &memory.keyframe, step.geometry.active, step.parity, &told);
+            map_next(&flight);
+            assert_int_equal(told.state, at ? VFRONT_MAP_GOOD : VFRONT_MAP_LOST);
+            assert_true(told.nodes >= nodes + own);
+            for (uint32_t i = 0; i < told.nodes; i++) {
+                const uint32_t slot = now()->order[i];
+                assert_true(now()->placed_node[slot] == (at ? i >= nodes : i < nodes));
+                assert_true((memory.keyframe.ring[slot].head.origin != 0) == (i < nodes));
+            }
+        }
+        assert_true(told.nodes > nodes + own);
     }
-    memory.keyframe.now[1].count = 2;
-    memory.keyframe.now[1].pose.q_path_cam[0] = 1.0;
-    memory.ingest.params.map_given = 1;
-    for (int frame = 0; frame < 12; frame++) {
-        run();
-        memory.ingest.params.map_given = 0;
-        assert_true(told.state == (now()->metric ? VFRONT_MAP_LOST : VFRONT_MAP_NO_SCALE) && told.nodes >= 2);
-        assert_true(now()->order[0] == 1 && now()->order[1] == 0);
-        assert_true(now()->placed_node[0] && now()->placed_node[1] && now()->node[1].p[0] == 1.0);
-    }
-    assert_true(told.nodes > 2 && !now()->placed_node[now()->order[2]]);
 }
 
-/** One camera has keyframes, and no map of lengths. */
+/** One camera has keyframes, loops, and no map of lengths: with a state of the IMU, too, where positions have them. */
 static void no_scale(void **state)
 {
     (void)state;
-    shake(84);
-    begin(MAP_ONE_CAMERA);
-    for (int frame = 0; frame < 80; frame++) {
-        run();
-        assert_int_equal(told.state, VFRONT_MAP_NO_SCALE);
-        assert_true(told.q_map_odom[0] == 1.0 && told.t_map_odom_m[0] == 0.0 && told.loops == 0 && told.counter == 0);
+    for (int imu = 0; imu < 2; imu++) {
+        uint32_t accepted = 0;
+        shake(84);
+        begin(imu ? MAP_NAV : MAP_ONE_CAMERA);
+        step.geometry.active &= ~VF_BIT(stereo);
+        flight.lap = 60;
+        for (int frame = 0; frame < 120; frame++) {
+            map_frame(&flight, &step);
+            memory.ego.metric.state = VFRONT_MOTION_NONE;
+            map_stages(&step);
+            vf_map_result(&memory.map, &memory.keyframe, step.geometry.active, step.parity, &told);
+            map_next(&flight);
+            assert_int_equal(told.state, VFRONT_MAP_NO_SCALE);
+            assert_true(told.q_map_odom[0] == 1.0 && told.t_map_odom_m[0] == 0.0 && told.loops == 0 && !told.counter);
+            assert_true(told.sigma_m == 0.0 && told.sigma_rad == 0.0);
+            for (uint32_t i = 0; i < memory.loop.count; i++)
+                accepted += memory.loop.loop[i].state == VFRONT_LOOP_ACCEPTED;
+        }
+        assert_int_equal(memory.keyframe.now[step.parity].pose.source, imu ? VF_PATH_NAV : VF_PATH_TURNS);
+        assert_true(accepted > 20);
     }
 }
 
@@ -192,6 +349,7 @@ static void around(int i, struct vf_map_pose *truth, struct vf_map_pose *odometr
 }
 
 /** A frame that is a keyframe, made by hand, with a loop to one of a lap before. */
+static int oldest_goes; /* 1: the oldest keyframe makes room, 0: any */
 static void made(int i)
 {
     static struct vf_views v;
@@ -204,7 +362,7 @@ static void made(int i)
     memset(k, 0, sizeof *k);
     k->due = 1;
     k->count = i < VFRONT_KEYFRAMES ? (uint32_t)i + 1 : VFRONT_KEYFRAMES;
-    k->slot = i < VFRONT_KEYFRAMES ? (uint32_t)i : (uint32_t)roll(VFRONT_KEYFRAMES);
+    k->slot = i < VFRONT_KEYFRAMES || oldest_goes ? (uint32_t)(i % VFRONT_KEYFRAMES) : (uint32_t)roll(VFRONT_KEYFRAMES);
     if (i && k->slot == last->slot) k->slot = (k->slot + 1) % VFRONT_KEYFRAMES;
     k->pose.path = 1, k->pose.source = VF_PATH_METRIC, k->pose.length_m = 0.314 * i;
     memcpy(k->pose.position_m, odometry.p, sizeof odometry.p);
@@ -231,28 +389,32 @@ static void made(int i)
     vf_map_host(&v.map);
 }
 
-/** More keyframes than places: nodes go, their loops pass on to neighbours, and the map stays right. */
+/** More keyframes than places: nodes go, any or the oldest, their loops pass on to neighbours, and the map stays right,
+ *  also when none of the first lap's is left. */
 static void room(void **state)
 {
-    double worst = 0.0;
-    const int frames = VFRONT_KEYFRAMES + 300;
     (void)state;
-    shake(85);
-    begin(MAP_STEREO);
-    for (int i = 0; i < frames; i++) {
-        made(i);
-        consistent();
+    for (oldest_goes = 0; oldest_goes < 2; oldest_goes++) {
+        const int frames = VFRONT_KEYFRAMES + (oldest_goes ? 300 : 120);
+        double worst = 0.0;
+        shake(85);
+        begin(MAP_STEREO);
+        for (int i = 0; i < frames; i++) {
+            made(i);
+            consistent();
+        }
+        for (uint32_t i = 0; i < now()->count; i++) {
+            struct vf_map_pose truth, odometry;
+            double sum = 0.0;
+            around((int)memory.keyframe.ring[now()->order[i]].head.frame, &truth, &odometry);
+            for (int k = 0; k < 3; k++) sum += pow(truth.p[k] - now()->node[now()->order[i]].p[k], 2.0);
+            worst = fmax(worst, sqrt(sum));
+        }
+        print_message("%d keyframes: the map is off by %.3f m at most\n", frames, worst);
+        assert_int_equal(now()->count, VFRONT_KEYFRAMES - 1);
+        assert_true(now()->loops > 100);
+        assert_true(worst < 0.1); /* the odometry is off by 1.1 m and more */
     }
-    for (uint32_t i = 0; i < now()->count; i++) {
-        struct vf_map_pose truth, odometry;
-        double sum = 0.0;
-        around((int)memory.keyframe.ring[now()->order[i]].head.frame, &truth, &odometry);
-        for (int k = 0; k < 3; k++) sum += pow(truth.p[k] - now()->node[now()->order[i]].p[k], 2.0);
-        worst = fmax(worst, sqrt(sum));
-    }
-    assert_int_equal(now()->count, VFRONT_KEYFRAMES - 1);
-    assert_true(now()->loops > 100);
-    assert_true(worst < 0.1); /* the odometry is off by 1.1 m */
 }
 
 static void twice(void **state)
@@ -274,8 +436,9 @@ static void twice(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(laps),     cmocka_unit_test(found), cmocka_unit_test(loaded),
-                                       cmocka_unit_test(no_scale), cmocka_unit_test(room),  cmocka_unit_test(twice)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(laps),   cmocka_unit_test(found),    cmocka_unit_test(changed),
+                                       cmocka_unit_test(loaded), cmocka_unit_test(no_scale), cmocka_unit_test(room),
+                                       cmocka_unit_test(twice),  cmocka_unit_test(goes_on)};
     return cmocka_run_group_tests_name("map", tests, NULL, NULL);
 }
 
