@@ -15,8 +15,7 @@
  *         and three keyframes within that have to agree where nothing else is known (loop.h).
  *         The distance of the points is the inverse of the mean of their inverses, since the near ones change most
  *         It comes into the ring at the next step: into a free place or, where there is none, into that of the oldest
- *         one where keyframes are densest. The density at a keyframe is a sum over the others in the map, of whatever
- *         path, or, where its place there is not known, over those of its path,
+ *         one where keyframes are densest. The density at a keyframe is a sum over the others of its path,
  *         1 / (d^2 + 1/4), with their distance d [m], to which a turn adds as points a metre away move; it is compared
  *         to a quarter of a power of two, so that the oldest of a dense place goes. Where positions are unknown, turns
  *         alone count. Keyframes of a map that was loaded (image.h) are older than all of this run
@@ -30,7 +29,6 @@
 #define VF_KEYFRAME_H
 
 #include "geometry/ego.h"
-#include "map_state.h"
 #include "overlap.h"
 #include "place.h"
 #include "state/window.h"
@@ -44,7 +42,7 @@
 /* View of keyframe: core/view.h. overlap: so that it is done before the ring changes. */
 /* clang-format off */
 #define VF_READS_keyframe(X) X(ingest) X(freeze) X(refill) X(place) X(overlap) X(window) X(ego)
-#define VF_BEFORE_keyframe(X) X(map)
+#define VF_BEFORE_keyframe(X)
 #define VF_GEOMETRY_keyframe(X) X(active)
 #define VF_TUNING_keyframe(X)
 /* clang-format on */
@@ -96,41 +94,12 @@ VF_FN void vf_keyframe_commit(const struct vf_keyframe_view *s)
 
 /* ---- density ----------------------------------------------------------------------------------------------------- */
 
-/** Share of a keyframe in the density at another one, by poses in axes that both share. */
-VF_FN float vf_keyframe_share(const struct vf_path_pose *a, const struct vf_path_pose *b, int placed)
+/** Share of keyframe b in the density at a. */
+VF_FN float vf_keyframe_near(const struct vf_path_pose *a, const struct vf_path_pose *b)
 {
-    const double square = placed ? vf_path_distance2(a, b) : 0.0, half = vf_path_half_cosine(a, b);
+    if (!vf_path_turned(a, b)) return 0.0f;
+    const double square = vf_path_placed(a, b) ? vf_path_distance2(a, b) : 0.0, half = vf_path_half_cosine(a, b);
     return 1.0f / ((float)(square + 4.0 * (1.0 - half * half)) + 0.25f);
-}
-
-/** Pose of a keyframe in the map. */
-VF_FN void vf_keyframe_in_map(const struct vf_map_state *map, int i, struct vf_path_pose *to)
-{
-    memcpy(to->position_m, map->node[i].p, sizeof to->position_m);
-    memcpy(to->q_path_cam, map->node[i].q, sizeof to->q_path_cam);
-}
-
-/** Density at keyframe i, and 1: in the map, where its place is known, among all of which it is, whatever path they are
- *  of; else in its path. */
-VF_FN float vf_keyframe_density(const struct vf_keyframe_view *s, int i)
-{
-    const struct vf_map_state *map = &s->map->state[s->parity ^ 1];
-    const struct vf_keyframe_entry *ring = s->keyframe->ring;
-    const struct vf_path_pose *own = &ring[i].head.pose;
-    struct vf_path_pose mine, other;
-    const int known = map->placed_node[i] != 0;
-    float sum = 1.0f; /* so that it is normal */
-    vf_keyframe_in_map(map, i, &mine);
-    VF_NO_UNROLL
-    for (int k = 0; k < VFRONT_KEYFRAMES; k++) {
-        if (!ring[k].head.used) continue;
-        if (known && map->placed_node[k]) {
-            vf_keyframe_in_map(map, k, &other);
-            sum += vf_keyframe_share(&mine, &other, 1);
-        } else if (vf_path_turned(own, &ring[k].head.pose))
-            sum += vf_keyframe_share(own, &ring[k].head.pose, vf_path_placed(own, &ring[k].head.pose));
-    }
-    return sum;
 }
 
 /** Density in quarters of powers of two, and behind it the age, so that the greatest is the oldest of the densest. */
@@ -149,7 +118,11 @@ VF_FN void vf_keyframe_crowd(const struct vf_keyframe_view *s)
     VF_ITEMS(i, VFRONT_KEYFRAMES)
     {
         const struct vf_keyframe *own = &m->ring[i].head;
-        m->crowd[i] = own->used ? vf_keyframe_crowd_key(vf_keyframe_density(s, i), own) : 0;
+        float sum = 1.0f; /* so that it is normal */
+        VF_NO_UNROLL
+        for (int k = 0; k < VFRONT_KEYFRAMES && own->used; k++)
+            if (m->ring[k].head.used) sum += vf_keyframe_near(&own->pose, &m->ring[k].head.pose);
+        m->crowd[i] = own->used ? vf_keyframe_crowd_key(sum, own) : 0;
         if (i) continue;
         m->densest = 0;
         m->near_q12 = m->ranged = 0;

@@ -39,6 +39,15 @@
 #define VF_MAP_LOOP_M 0.02
 #define VF_MAP_LOOP_RAD 0.005
 
+struct vf_map_memory {
+#if VFRONT_MAP
+    struct vf_map_state state[2]; /* out, by parity */
+    struct vf_map_work work;      /* of a step */
+#else
+    uint64_t nothing;
+#endif
+};
+
 /* View of map: core/view.h. */
 /* clang-format off */
 #define VF_READS_map(X) X(ingest) X(window) X(place) X(overlap) X(ego) X(keyframe) X(loop)
