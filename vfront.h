@@ -1416,9 +1416,10 @@ typedef enum vfront_nav_state {
                                       the last 2.2 s of the path with a standard deviation of 3 %: hovering, and flying on
                                       at one velocity, do not. Meanwhile its flags have VFRONT_NAV_NO_SCALE. */
     VFRONT_NAV_GOOD = 2,         /**< By pictures and readings. */
-    VFRONT_NAV_COASTING = 3,     /**< By readings alone, for age_ns: no landmark is in sight, or pictures are frozen; or
-                                      with few sights, where flags have VFRONT_NAV_DISPUTED. */
-    VFRONT_NAV_LOST = 4,         /**< The last state, which does not go on: no landmarks in sight for 5 s, for 0.5 s
+    VFRONT_NAV_COASTING = 3,     /**< By readings alone, for age_ns: fewer than 4 landmarks of earlier frames are in sight,
+                                      as in the first frame after black ones, or pictures are frozen; or with few sights,
+                                      where flags have VFRONT_NAV_DISPUTED. */
+    VFRONT_NAV_LOST = 4,         /**< The last state, which does not go on: no such landmarks for 5 s, for 0.5 s
                                       where there are no readings, either, or for 10 frames none that agreed; with one
                                       camera no readings for VFRONT_IMU_GAP_NS. A new state begins when it is found, at
                                       the last position and yaw. */
@@ -1452,7 +1453,8 @@ struct vfront_nav {
     double covariance[120];    /**< Upper triangle, row by row, of the 15x15 covariance of the errors. */
     uint32_t flags;            /**< vfront_nav_flags_t. */
     uint32_t state;            /**< vfront_nav_state_t. */
-    uint64_t age_ns;           /**< Time since the last frame with landmarks in sight [ns]. */
+    uint64_t age_ns;           /**< Time since the last frame that saw 4 landmarks of earlier ones [ns]; in a dispute, of
+                                    ones that have agreed with the readings for 0.5 s. */
     double offset_s;           /**< Time offset of the cameras that was found, beyond imu_offset_ns of the rig: t_imu =
                                     t_cam + imu_offset + offset [s]. */
     double offset_sigma_s;     /**< Its standard deviation [s]. */

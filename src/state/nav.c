@@ -171,7 +171,10 @@ static int is_misread(const struct vf_state *s)
     return dead || s->misread || (s->nav.running && s->nav.against);
 }
 
-int vf_nav_sees_body(const struct vf_state *s) { return s->nav.last.flags & VFRONT_NAV_DISPUTED && !s->nav.both; }
+int vf_nav_sees_body(const struct vf_state *s)
+{
+    return s->nav.running && s->nav.last.flags & VFRONT_NAV_DISPUTED && !s->nav.both;
+}
 
 void vf_nav_give(struct vf_state *s)
 {
@@ -385,8 +388,9 @@ static int differs(const vfront_prediction_t *e, const vfront_motion_t *m, int m
 static int is_against(struct vf_nav *n, const vfront_result_t *r, uint32_t own)
 {
     const uint32_t relative = r->relative.flags & VFRONT_MOTION_PRIOR, metric = r->metric.flags & VFRONT_MOTION_PRIOR;
-    const int both = n->start.rig.cameras > 1 ? relative && metric : relative != 0, contradicted = both && !own;
     const int whole = !(r->nav.flags & (VFRONT_NAV_SATURATED | VFRONT_NAV_GAP));
+    const int one = n->start.rig.cameras < 2 || !whole; /* one of both motions is enough */
+    const int contradicted = (one ? relative || metric : relative && metric) && !own;
     const int agree = r->nav.flags & VFRONT_NAV_DISPUTED || r->nav.landmarks >= VF_NAV_SIDE;
     n->contradicted = contradicted ? n->contradicted + 1 : 0;
     n->both -= n->both > 0;

@@ -128,7 +128,8 @@ VF_FN int vf_gate_verdict(const struct vf_window *w, struct vf_landmark *l, floa
     const int off = square > vf_gate_own(w, l, gate);
     const uint64_t age_ns = w->slot[w->newest].t_ns - w->slot[l->host].t_ns;
     l->refused += (uint32_t)off;
-    if (off || l->refused >= VF_GATE_REFUSALS) return VF_GATE_REFUSED;
+    if (off) return VF_GATE_REFUSED;
+    if (l->refused >= VF_GATE_REFUSALS) return VF_GATE_SPENT;
     return age_ns < VF_GATE_TRIAL_NS ? VF_GATE_ON_TRIAL : VF_GATE_TAKEN;
 }
 
@@ -138,18 +139,24 @@ VF_FN void vf_gate_least(struct vf_window *w, struct vf_window_work *k, uint32_t
 {
     VF_PARTS(part, VF_WINDOW_PARTS)
     {
-        k->number[part] = 0;
-        for (uint32_t i = (uint32_t)part; i < sights; i += VF_WINDOW_PARTS)
+        k->number[part] = k->off[part] = 0;
+        for (uint32_t i = (uint32_t)part; i < sights; i += VF_WINDOW_PARTS) {
             k->number[part] += k->square[i] >= 0.0f && k->off_sight[i] == VF_GATE_TAKEN;
+            k->off[part] += k->off_sight[i] == VF_GATE_REFUSED;
+        }
     }
     VF_ITEM_SYNC();
     VF_PARTS(i, 1)
     {
         uint32_t proven = 0;
-        for (int part = 0; part < VF_WINDOW_PARTS; part++) proven += k->number[part];
+        k->contrary = 0;
+        for (int part = 0; part < VF_WINDOW_PARTS; part++) {
+            proven += k->number[part];
+            k->contrary += k->off[part];
+        }
         w->proven = proven;
         const int tries = vf_gate_can_tell(w) && (w->dispute_s > 0.0 || proven >= VF_GATE_PROVEN);
-        k->least_off = tries ? VF_GATE_ON_TRIAL : VF_GATE_REFUSED;
+        k->least_off = tries ? VF_GATE_ON_TRIAL : VF_GATE_SPENT;
     }
     VF_ITEM_SYNC();
 }

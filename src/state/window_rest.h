@@ -259,7 +259,7 @@ VF_FN void vf_rest_host(struct vf_window *w, const struct vf_window_work *k)
     VF_ITEM_SYNC();
     VF_PARTS(i, (int)k->sights)
     {
-        if (k->landmark_of[i] < 0 || k->off_sight[i] == VF_GATE_REFUSED) continue;
+        if (k->landmark_of[i] < 0 || k->off_sight[i] >= VF_GATE_SPENT) continue;
         struct vf_landmark *l = &w->landmark[k->landmark_of[i]];
         l->host = w->newest;
         l->seen = 1u << w->newest;

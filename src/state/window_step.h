@@ -279,7 +279,7 @@ VF_FN void vf_window_close(struct vf_window *w, struct vf_window_work *k, const 
         const uint32_t tested = k->known + k->refused;
         k->folds = !k->rest.begins && tested < VF_WINDOW_FEW && 8 * tested < w->sighted && vf_window_hosts(w);
         w->sighted = k->known;
-        vf_gate_dispute(w, k->known, k->refused);
+        vf_gate_dispute(w, k->known, k->contrary);
         if (k->rest.begins) w->rest.host = w->newest;
     }
     VF_ITEM_SYNC();

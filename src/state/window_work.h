@@ -73,8 +73,9 @@ struct vf_rest_sums {
 /** Levels of the gate (window_gate.h). */
 #define VF_GATE_LEVELS 8
 
-/** Verdicts of the gate on sights: taken; taken only where others are few, since the landmark is on trial; refused. */
-enum { VF_GATE_TAKEN, VF_GATE_ON_TRIAL, VF_GATE_REFUSED };
+/** Verdicts of the gate on sights: taken; taken only where others are few, since the landmark is on trial; not taken,
+ *  since the landmark was refused too often; refused. */
+enum { VF_GATE_TAKEN, VF_GATE_ON_TRIAL, VF_GATE_SPENT, VF_GATE_REFUSED };
 
 /** Room of a matrix and a row below it, and of its factor on a GPU: rows of 32 tiles of 4x4. */
 #define VF_SOLVE_TILES ((VF_WINDOW_COLUMNS + 1 + VF_SOLVE_PANEL - 1) / VF_SOLVE_PANEL) /* of a column */
@@ -112,6 +113,7 @@ struct vf_window_work {
     int32_t still;       /* 1: landmarks do not move before their rows are made */
     uint32_t known;      /* sights of landmarks that are taken */
     uint32_t refused;    /* sights that are not (window_gate.h) */
+    uint32_t contrary;   /* of these, those that do not agree in this frame */
     uint32_t hosts;      /* bit h: its landmarks are in the system */
     uint32_t sights;     /* of the newest frame */
     int32_t folds;       /* 1: all frames but the newest leave at once: it sees hardly any landmark */

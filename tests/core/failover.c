@@ -300,7 +300,8 @@ static int state_at(uint64_t i)
     if (i < RENDERED_BEGINS) return VFRONT_NAV_INITIALISING;
     if (i >= FLIGHT_RESET && i < FLIGHT_RESET + RENDERED_BEGINS) return VFRONT_NAV_LOST;
     if (i >= MISSING_TO - 1 && i < MISSING_TO + 1) return VFRONT_NAV_STEREO_ONLY;
-    return flight_lacks(i) & 1 ? VFRONT_NAV_COASTING : VFRONT_NAV_GOOD;
+    const int anew = i == 7; /* all tracks have ended with the pictures before, and the landmarks with them */
+    return flight_lacks(i) & 1 || anew ? VFRONT_NAV_COASTING : VFRONT_NAV_GOOD;
 }
 
 /** Results of both front ends for a frame are the same; and where this one came from. */
