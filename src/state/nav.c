@@ -51,7 +51,7 @@ static void begin_anew(struct vf_state *s)
     if (rig.cameras == 1) vf_mono_begin(&n->mono, &rig, &s->rig.imu);
     memset(&n->first, 0, sizeof n->first);
     memset(&n->stereo, 0, sizeof n->stereo);
-    n->running = n->no_gravity = n->poor = n->earlier_count = n->doubt = n->against = n->contradicted = n->both = 0;
+    n->running = n->no_gravity = n->poor = n->earlier_count = n->doubt = n->against = n->contradicted = n->denied = 0;
     n->lost = n->last.t_ns != 0;
 }
 
@@ -173,7 +173,7 @@ static int is_misread(const struct vf_state *s)
 
 int vf_nav_sees_body(const struct vf_state *s)
 {
-    return s->nav.running && s->nav.last.flags & VFRONT_NAV_DISPUTED && !s->nav.both;
+    return s->nav.running && s->nav.last.flags & VFRONT_NAV_DISPUTED && !s->nav.denied;
 }
 
 void vf_nav_give(struct vf_state *s)
@@ -382,19 +382,20 @@ static int differs(const vfront_prediction_t *e, const vfront_motion_t *m, int m
     return found;
 }
 
-/** 1 if a contradiction between readings and the motion of the pictures counts against the readings; 0 also where that
- *  motion is a body's, since many sights agree with the readings, or did so when the dispute began (window_gate.h). A
- *  body contradicts them now and then; readings that are wrong are contradicted in frame after frame. */
+/** 1 if a contradiction between readings and a motion of the pictures counts against the readings; 0 also where that
+ *  motion is a body's, since the other motion is good and agrees, or many sights do, or did so when the dispute began
+ *  (window_gate.h). Readings that are wrong are contradicted by both, in frame after frame. */
 static int is_against(struct vf_nav *n, const vfront_result_t *r, uint32_t own)
 {
     const uint32_t relative = r->relative.flags & VFRONT_MOTION_PRIOR, metric = r->metric.flags & VFRONT_MOTION_PRIOR;
     const int whole = !(r->nav.flags & (VFRONT_NAV_SATURATED | VFRONT_NAV_GAP));
-    const int one = n->start.rig.cameras < 2 || !whole; /* one of both motions is enough */
-    const int contradicted = (one ? relative || metric : relative && metric) && !own;
+    const int good = (!relative && r->relative.state == VFRONT_MOTION_GOOD) ||
+                     (!metric && r->metric.state == VFRONT_MOTION_GOOD); /* a motion that agrees */
+    const int contradicted = (relative || metric) && !(good && whole) && !own;
     const int agree = r->nav.flags & VFRONT_NAV_DISPUTED || r->nav.landmarks >= VF_NAV_SIDE;
     n->contradicted = contradicted ? n->contradicted + 1 : 0;
-    n->both -= n->both > 0;
-    if (contradicted) n->both = VF_NAV_BOTH_FRAMES;
+    n->denied -= n->denied > 0;
+    if (contradicted) n->denied = VF_NAV_DENIED_FRAMES;
     return contradicted && !(n->running && whole && agree && n->contradicted <= VF_NAV_SIDE_FRAMES);
 }
 

@@ -16,8 +16,9 @@
  *         Readings that are stuck or 0, that contradict the motion of the pictures (VFRONT_MOTION_PRIOR) until
  *         VF_NAV_AGAINST_FRAMES frames after the last contradiction, or whose rates are not the pictures' (ego_turns.h)
  *         count as missing, and begin no state, nor do those that seem to be in g or without gravity. A motion of the
- *         pictures that contradicts readings with which landmarks agree is that of a body, and these count, unless it
- *         lasts for more than VF_NAV_SIDE_FRAMES frames
+ *         pictures that contradicts readings is that of a body, and these count, where the other of both motions (that
+ *         of tracks, that of key points) is GOOD and does not, or, for VF_NAV_SIDE_FRAMES frames, landmarks agree with
+ *         the readings
  *         With readings, the state says to predict how camera 0 has moved (nav_motion.h). Where such a motion differs
  *         from that which the pictures show by more than VF_NAV_DOUBT deviations along an axis, it is not predicted for
  *         VF_NAV_DOUBT_FRAMES frames
@@ -53,7 +54,7 @@
 #define VF_NAV_AGAINST_FRAMES 8
 
 /** Landmarks that agree with the readings, from which on these are not the ones that are wrong; contradictions in
- *  frames that follow each other for which that counts. */
+ *  frames in a row for which that counts. */
 #define VF_NAV_SIDE 16
 #define VF_NAV_SIDE_FRAMES 4
 
@@ -66,9 +67,9 @@
  *  is the same in frame after frame. What is beyond it slides, as tracks on the edge of something near, or moves. */
 #define VF_NAV_SCATTER (1.0 / 3.0)
 
-/** Frames after one in which both motions contradict the readings, for which the pictures' rates are held against these
- *  in a dispute, too. */
-#define VF_NAV_BOTH_FRAMES 40
+/** Frames after a contradiction that no motion denies, for which the pictures' rates are held against the readings in a
+ *  dispute, too. */
+#define VF_NAV_DENIED_FRAMES 40
 
 /** Landmarks of a frame with which its state has the quality of 100. */
 #define VF_NAV_FULL 60
@@ -101,7 +102,7 @@ struct vf_nav {
     uint32_t earlier_count;
     uint32_t shown;                  /* 1: the last frame done had a new picture of camera 0 */
     struct vf_nav_way way, way_next; /* since its last picture: of the last frame done; with this one */
-    uint32_t both;                   /* frames since which both motions contradicted the readings, counted down */
+    uint32_t denied;                 /* frames for which a contradiction that no motion denies still counts */
     uint32_t contradicted;           /* last frames whose pictures contradict the readings */
     uint32_t against;                /* frames for which readings are not used, since they contradict the pictures */
     uint32_t doubt;                  /* frames for which the motion by the state is not predicted */

@@ -11,6 +11,8 @@
  *         a body that most sights are of is not taken for the world unless the readings may be off by as much; and
  *         pictures after a gap are taken, since the covariance has grown. A gate is never below VF_GATE_LEAST
  *         A landmark that was refused VF_GATE_REFUSALS times is not taken again, nor is its track a new one
+ *         A landmark is on trial until VF_GATE_TRIAL_NS after its first sight. It does not count meanwhile where there
+ *         are VF_GATE_PROVEN others, or in a dispute: what hangs still for a moment is not the world
  *         Where more than VF_GATE_DISPUTE times as many sights are refused as are taken, readings and pictures are in
  *         dispute for VF_GATE_DISPUTE_S from then on. A dispute begins where VF_GATE_FEWEST sights at least agree with
  *         the readings: where none does, these may be the ones that are wrong
@@ -133,15 +135,22 @@ VF_FN int vf_gate_verdict(const struct vf_window *w, struct vf_landmark *l, floa
     return age_ns < VF_GATE_TRIAL_NS ? VF_GATE_ON_TRIAL : VF_GATE_TAKEN;
 }
 
-/** Least verdict that is not taken: landmarks on trial do not count in a dispute, nor where there are enough others. Of
- *  one block. */
+/** 1 if the landmark of a sight has had a range from its first frame on. */
+VF_FN int vf_gate_ranged(const struct vf_window *w, const struct vf_window_work *k, uint32_t sight)
+{
+    const struct vf_landmark *l = &w->landmark[k->landmark_of[sight]];
+    return l->sight[l->host].other_weight > 0.0f;
+}
+
+/** Least verdict that is not taken: landmarks on trial do not count in a dispute, nor where there are enough others
+ *  whose ranges are known: where camera 1 tells none, a landmark has to count to get one. Of one block. */
 VF_FN void vf_gate_least(struct vf_window *w, struct vf_window_work *k, uint32_t sights)
 {
     VF_PARTS(part, VF_WINDOW_PARTS)
     {
         k->number[part] = k->off[part] = 0;
         for (uint32_t i = (uint32_t)part; i < sights; i += VF_WINDOW_PARTS) {
-            k->number[part] += k->square[i] >= 0.0f && k->off_sight[i] == VF_GATE_TAKEN;
+            k->number[part] += k->square[i] >= 0.0f && k->off_sight[i] == VF_GATE_TAKEN && vf_gate_ranged(w, k, i);
             k->off[part] += k->off_sight[i] == VF_GATE_REFUSED;
         }
     }

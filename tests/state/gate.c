@@ -67,6 +67,59 @@ static void dispute(void **state)
     assert_false(disputed(100, 20));
 }
 
+/** A sight is taken from half a second behind its landmark's first one on; one that is refused three times is spent,
+ *  whatever it does later. */
+static void trial(void **state)
+{
+    (void)state;
+    struct vf_landmark *l = &window.landmark[0];
+    memset(&window, 0, sizeof window);
+    window.rig.cameras = 2;
+    window.newest = 1;
+    window.slot[0].t_ns = 1000000000u;
+    l->sight[1].weight = 1.0f;
+    window.slot[1].t_ns = 1499999999u;
+    assert_int_equal(vf_gate_verdict(&window, l, 0.0f, 0.0f), VF_GATE_ON_TRIAL);
+    window.slot[1].t_ns = 1500000000u;
+    assert_int_equal(vf_gate_verdict(&window, l, 0.0f, 0.0f), VF_GATE_TAKEN);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(l->refused, i);
+        assert_int_equal(vf_gate_verdict(&window, l, 1e6f, 0.0f), VF_GATE_REFUSED);
+    }
+    assert_int_equal(vf_gate_verdict(&window, l, 0.0f, 0.0f), VF_GATE_SPENT);
+}
+
+/** What is not taken, with so many sights of old landmarks and as many of new ones, of 40. */
+static int least(int old, int ranged)
+{
+    for (int i = 0; i < 40; i++) {
+        work.landmark_of[i] = i;
+        work.square[i] = i == 39 ? -1.0f : 0.0f;
+        work.off_sight[i] = i < old ? VF_GATE_TAKEN : i % 2 ? VF_GATE_ON_TRIAL : VF_GATE_REFUSED;
+        window.landmark[i].sight[0].other_weight = ranged ? 1.0f : 0.0f;
+    }
+    vf_gate_least(&window, &work, 40);
+    return work.least_off;
+}
+
+/** Landmarks on trial count where fewer than 24 others whose ranges are known do, but in no dispute; and where readings
+ *  are missing, since nothing tells them from others then. */
+static void proven(void **state)
+{
+    (void)state;
+    memset(&window, 0, sizeof window);
+    window.rig.cameras = 2;
+    assert_int_equal(least(23, 1), VF_GATE_SPENT);
+    assert_int_equal(window.proven, 23);
+    assert_int_equal(work.contrary, 8);
+    assert_int_equal(least(24, 1), VF_GATE_ON_TRIAL);
+    assert_int_equal(least(40, 0), VF_GATE_SPENT);
+    window.dispute_s = 0.5;
+    assert_int_equal(least(0, 1), VF_GATE_ON_TRIAL);
+    window.slot[0].motion.flags = VFRONT_NAV_GAP;
+    assert_int_equal(least(24, 1), VF_GATE_SPENT);
+}
+
 /* ---- flights ----------------------------------------------------------------------------------------------------- */
 
 /** What came of a flight. */
@@ -205,7 +258,8 @@ static void black(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(level), cmocka_unit_test(dispute), cmocka_unit_test(body),
-                                       cmocka_unit_test(slow),  cmocka_unit_test(clear),   cmocka_unit_test(black)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(level),  cmocka_unit_test(dispute), cmocka_unit_test(trial),
+                                       cmocka_unit_test(proven), cmocka_unit_test(body),    cmocka_unit_test(slow),
+                                       cmocka_unit_test(clear),  cmocka_unit_test(black)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
