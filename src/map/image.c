@@ -376,7 +376,7 @@ static const char *bad_node(const uint8_t *at, uint32_t i, uint32_t count)
     if (get4(at + 136) > (a == VF_NONE ? PLACED : PLACED | ACTIVE)) return "map: flags of a node";
     if (a == VF_NONE) {
         for (int k = 64; k < 136; k++)
-            if (at[k] && (k < 128 || k >= 132)) return "map: a value that must be 0";
+            if ((k < 128 || k >= 132) && at[k]) return "map: a value that must be 0";
         return NULL;
     }
     if (a >= count || a == i) return "map: keyframe of a loop";
