@@ -495,9 +495,7 @@ VF_FN int vf_stereo_depth(const struct vf_stereo_view *s, const struct vf_node *
 
 #define VF_PAIR_FRAMES 8          /* good frames over which the usual share is averaged */
 #define VF_PAIR_OFFSET_FRAMES 256 /* the same for the usual offset: an error that grows does not become usual */
-#define VF_PAIR_DOUBT                                                                                                  \
-    30                             /* frames for which matches out of place count on: an error of time, or of a mount,
-                                      shows in some motions, and is in the depths of others */
+#define VF_PAIR_DOUBT 30 /* frames for which matches out of place count on: some motions alone show an error of time */
 #define VF_PAIR_FOLLOWS 32         /* the same for the share of matches while it is suspect */
 #define VF_PAIR_LEAST 16           /* key points, and matches, from which a pair can be assessed */
 #define VF_PAIR_PERMILLE 50        /* least share of matches of a pair that agrees */

@@ -51,7 +51,7 @@ static void begin_anew(struct vf_state *s)
     if (rig.cameras == 1) vf_mono_begin(&n->mono, &rig, &s->rig.imu);
     memset(&n->first, 0, sizeof n->first);
     memset(&n->stereo, 0, sizeof n->stereo);
-    n->running = n->no_gravity = n->poor = n->earlier_count = n->doubt = n->against = n->contradicted = n->denied = 0;
+    n->running = n->no_gravity = n->poor = n->earlier_count = n->doubt = n->against = n->contradicted = n->undenied = 0;
     n->lost = n->last.t_ns != 0;
 }
 
@@ -173,7 +173,7 @@ static int is_misread(const struct vf_state *s)
 
 int vf_nav_sees_body(const struct vf_state *s)
 {
-    return s->nav.running && s->nav.last.flags & VFRONT_NAV_DISPUTED && !s->nav.denied;
+    return s->nav.running && s->nav.last.flags & VFRONT_NAV_DISPUTED && !s->nav.undenied;
 }
 
 void vf_nav_give(struct vf_state *s)
@@ -389,13 +389,13 @@ static int is_against(struct vf_nav *n, const vfront_result_t *r, uint32_t own)
 {
     const uint32_t relative = r->relative.flags & VFRONT_MOTION_PRIOR, metric = r->metric.flags & VFRONT_MOTION_PRIOR;
     const int whole = !(r->nav.flags & (VFRONT_NAV_SATURATED | VFRONT_NAV_GAP));
-    const int good = (!relative && r->relative.state == VFRONT_MOTION_GOOD) ||
-                     (!metric && r->metric.state == VFRONT_MOTION_GOOD); /* a motion that agrees */
-    const int contradicted = (relative || metric) && !(good && whole) && !own;
+    const int denied = (!relative && r->relative.state == VFRONT_MOTION_GOOD) ||
+                       (!metric && r->metric.state == VFRONT_MOTION_GOOD); /* by one that agrees */
+    const int contradicted = (relative || metric) && !(denied && whole) && !own;
     const int agree = r->nav.flags & VFRONT_NAV_DISPUTED || r->nav.landmarks >= VF_NAV_SIDE;
     n->contradicted = contradicted ? n->contradicted + 1 : 0;
-    n->denied -= n->denied > 0;
-    if (contradicted) n->denied = VF_NAV_DENIED_FRAMES;
+    n->undenied -= n->undenied > 0;
+    if (contradicted) n->undenied = VF_NAV_UNDENIED_FRAMES;
     return contradicted && !(n->running && whole && agree && n->contradicted <= VF_NAV_SIDE_FRAMES);
 }
 

@@ -69,7 +69,7 @@
 
 /** Frames after a contradiction that no motion denies, for which the pictures' rates are held against the readings in a
  *  dispute, too. */
-#define VF_NAV_DENIED_FRAMES 40
+#define VF_NAV_UNDENIED_FRAMES 40
 
 /** Landmarks of a frame with which its state has the quality of 100. */
 #define VF_NAV_FULL 60
@@ -102,7 +102,7 @@ struct vf_nav {
     uint32_t earlier_count;
     uint32_t shown;                  /* 1: the last frame done had a new picture of camera 0 */
     struct vf_nav_way way, way_next; /* since its last picture: of the last frame done; with this one */
-    uint32_t denied;                 /* frames for which a contradiction that no motion denies still counts */
+    uint32_t undenied;               /* frames for which a contradiction that no motion denies still counts */
     uint32_t contradicted;           /* last frames whose pictures contradict the readings */
     uint32_t against;                /* frames for which readings are not used, since they contradict the pictures */
     uint32_t doubt;                  /* frames for which the motion by the state is not predicted */

@@ -613,7 +613,8 @@ VF_FN void vf_window_costs(const struct vf_window *w, struct vf_window_work *k)
             if (VF_GROUP_ALONE && !on) continue;
             const double cost = (double)k->more[i].cost;
             sights = on ? sights + cost : sights;
-            number += on ? (uint32_t)vf_window_bits(alive >> 16) : 0;
+            const uint32_t seen = (uint32_t)vf_window_bits(alive >> 16);
+            number += on && seen > 1 ? seen : 0; /* that of the host alone, as on trial, says nothing */
         }
         for (int f = 0; f < VF_WINDOW_MOTIONS && part < VF_NAV_ERRORS; f++)
             if (k->inertial[f].a >= 0) sum += k->inertial[f].rows.r[part] * k->inertial[f].rows.r[part];
