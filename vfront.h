@@ -1235,8 +1235,9 @@ typedef enum vfront_stereo_state {
                                     last 8, of the distance from the lines over 256. The usual share follows a scene
                                     that has changed for good; the usual distance does not, because a camera that has
                                     moved stays moved: only vfront_reset() does. After a frame with matches off their
-                                    lines, or beyond infinity, for 30 more in which they are where they belong: an
-                                    error of time shows in some motions alone, and is in the depths of all. */
+                                    lines, or beyond infinity, the state leaves camera 1 out until there have been 30
+                                    in which they are where they belong: an error of time shows in some motions
+                                    alone, and is in the depths of all. */
     VFRONT_STEREO_BLIND = 3    /**< A camera sees nothing: fewer than 16 key points in camera 0, or in camera 1 less than
                                     a quarter of those in camera 0 (dark, covered, out of focus); or a picture is
                                     frozen. */

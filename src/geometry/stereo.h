@@ -49,7 +49,7 @@ struct vf_pair_health {
     uint32_t offset_q8; /* mean distance of matches from their epipolar lines [1/256 px of their level] */
     uint32_t frames;    /* that made the two levels below; at most VF_PAIR_OFFSET_FRAMES */
     uint32_t usual_permille_q8, usual_offset_q16; /* running means over good frames */
-    uint32_t doubt; /* frames for which it stays suspect though matches are in place again */
+    uint32_t doubt; /* frames for which the state leaves camera 1 out though matches are in place again: sight.h */
 };
 
 /** Match of a key point on its epipolar line: position in camera 1 [1/65536 px of level 0], and direction of the line
@@ -493,9 +493,9 @@ VF_FN int vf_stereo_depth(const struct vf_stereo_view *s, const struct vf_node *
 
 /* ---- agreement of the cameras ------------------------------------------------------------------------------------ */
 
-#define VF_PAIR_FRAMES 8          /* good frames over which the usual share is averaged */
-#define VF_PAIR_OFFSET_FRAMES 256 /* the same for the usual offset: an error that grows does not become usual */
-#define VF_PAIR_DOUBT 30 /* frames for which matches out of place count on: some motions alone show an error of time */
+#define VF_PAIR_FRAMES 8           /* good frames over which the usual share is averaged */
+#define VF_PAIR_OFFSET_FRAMES 256  /* the same for the usual offset: an error that grows does not become usual */
+#define VF_PAIR_DOUBT 30           /* frames in place after which the state takes camera 1 in again */
 #define VF_PAIR_FOLLOWS 32         /* the same for the share of matches while it is suspect */
 #define VF_PAIR_LEAST 16           /* key points, and matches, from which a pair can be assessed */
 #define VF_PAIR_PERMILLE 50        /* least share of matches of a pair that agrees */
@@ -570,7 +570,7 @@ VF_FN struct vf_pair_health vf_pair_assess(const struct vf_pair_sums *sum, const
     now.permille = points[0] ? sum->matches * 1000u / points[0] : 0;
     now.offset_q8 = sum->matches ? sum->offset_q8 / sum->matches : 0;
     const int seen = !blind && vf_pair_enough(&now, sum), sound = seen && vf_pair_in_place(&now, sum, &usual),
-              good = sound && !usual.doubt && vf_pair_as_many(&now, &usual);
+              good = sound && vf_pair_as_many(&now, &usual);
     if (seen) now.doubt = !sound ? VF_PAIR_DOUBT : usual.doubt ? usual.doubt - 1 : 0;
     now.state = blind ? VFRONT_STEREO_BLIND : good ? VFRONT_STEREO_GOOD : VFRONT_STEREO_SUSPECT;
     if (!sound || usual.doubt) return now;

@@ -56,13 +56,14 @@ VF_FN uint32_t vf_sight_count(const struct vf_sight_view *s)
     return count < VF_WINDOW_SIGHTS ? count : VF_WINDOW_SIGHTS;
 }
 
-/** 1 if camera 1's pictures are of this time and place. Cameras of which nothing says how they agree (tuning `stereo`
- *  0) are taken to. */
+/** 1 if camera 1's pictures are of this time and place, and have been for VF_PAIR_DOUBT frames: pictures of another
+ *  time are off their lines in some motions alone. Cameras of which nothing says how they agree (tuning `stereo` 0) are
+ *  taken to. */
 VF_FN int vf_sight_two(const struct vf_sight_view *s)
 {
-    const uint32_t state = vf_stereo_pair(s->stereo, s->geometry.active, s->parity).state;
-    return VFRONT_CAMERAS > 1 && (state == VFRONT_STEREO_GOOD || state == VFRONT_STEREO_NONE) &&
-           !vf_freeze_stale(s->freeze, s->parity, VFRONT_CAMERAS - 1);
+    const struct vf_pair_health pair = vf_stereo_pair(s->stereo, s->geometry.active, s->parity);
+    return VFRONT_CAMERAS > 1 && (pair.state == VFRONT_STEREO_GOOD || pair.state == VFRONT_STEREO_NONE) &&
+           !pair.doubt && !vf_freeze_stale(s->freeze, s->parity, VFRONT_CAMERAS - 1);
 }
 
 /** Bearing of a place in a camera's picture. Returns 0 if the lens has none. */

@@ -110,14 +110,15 @@ static void gates(void **state)
 {
     (void)state;
     shake(52);
-    for (int run = 0; run < 20; run++) {
+    for (int run = 0; run < 24; run++) {
         if (!set_up_sights(TOED_IN)) skip();
-        const int way = run % 5;
+        const int way = run % 6;
         if (way == 0) memory.freeze.frames[step.parity][0] = 1;
         if (way == 1) memory.freeze.repeated[step.parity][0] = 3;
         if (way == 2) memory.freeze.frames[step.parity][1] = 2;
         if (way == 3) memory.freeze.repeated[step.parity][1] = 2;
-        if (way == 4) memory.stereo.pair[step.parity].state = run % 2 ? VFRONT_STEREO_SUSPECT : VFRONT_STEREO_BLIND;
+        if (way == 4) memory.stereo.pair[step.parity].state = run % 4 ? VFRONT_STEREO_SUSPECT : VFRONT_STEREO_BLIND;
+        if (way == 5) memory.stereo.pair[step.parity].doubt = 1; /* in place again, not yet for long */
         assert_int_equal(run_sight(0)->count, way < 2 ? 0 : *count());
         if (!set_up_sights(TOED_IN)) skip();
         step.tuning.stereo = 0;
