@@ -40,8 +40,8 @@ static const char *record_stereo_name(uint32_t state)
 
 const char *record_imu_fault_name(uint32_t bit)
 {
-    static const char *const name[RECORD_IMU_FAULTS] = {"missing", "gap",  "saturated",  "stuck",
-                                                        "zero",    "in-g", "no-gravity", "ahead"};
+    static const char *const name[RECORD_IMU_FAULTS] = {
+        "missing", "gap", "saturated", "stuck", "zero", "in-g", "no-gravity", "ahead", "axes", "in-degrees", "clock"};
     return bit < RECORD_IMU_FAULTS ? name[bit] : "?";
 }
 

@@ -54,7 +54,7 @@ const char *record_close(record_t *record);
 const char *record_folder(const char *folder);
 
 /** Name of a bit of vfront_health_t.imu. */
-#define RECORD_IMU_FAULTS 8u
+#define RECORD_IMU_FAULTS 11u
 const char *record_imu_fault_name(uint32_t bit);
 
 /** Names of vfront_state_t and vfront_end_t ("tracking", "border"); "?" for any other number. */

@@ -66,6 +66,7 @@ struct vf_state {
     struct vf_nav nav;           /* its state */
     struct vf_loaded map;
     uint32_t misread;                     /* VFRONT_IMU_AXES, _IN_DEGREES, _CLOCK of the last frame */
+    uint32_t late;                        /* health.late of the last frame */
     struct vf_unseen unseen, unseen_next; /* after the last frame, and with the one to be submitted */
     int32_t clock_set; /* the frame to be submitted, or under way, is the first of a clock that was set */
     uint64_t submitted_ns;

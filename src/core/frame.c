@@ -185,6 +185,7 @@ vfront_status_t vf_frame_params(struct vf_state *s, const vfront_frame_t *f)
     p->ticket = ++s->ticket;
     p->result = (uint32_t)(s->ticket % 3);
     p->reset_counter = s->clock_set ? s->reset_counter + 1 : s->resets;
+    p->late = p->frame ? s->late : 0;
     fill_imu(s, f);
     fill_rotation(s, f);
     vf_nav_give(s);
@@ -239,5 +240,6 @@ void vf_frame_result(struct vf_state *s, vfront_result_t *r)
     fill_timing(s, &r->timing);
     fill_disparity(s, r);
     s->misread = r->health.imu & (VFRONT_IMU_AXES | VFRONT_IMU_IN_DEGREES | VFRONT_IMU_CLOCK);
+    s->late = r->health.late;
     vf_nav_take(s, r);
 }

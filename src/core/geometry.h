@@ -87,8 +87,8 @@ struct vf_params {
     float rate_radps[3];   /* mean rate by the readings, as a rotation of the scene in axes of camera 0 [rad/s] */
     uint32_t rotation_own; /* 1: it is R_cur_prev of the frame */
     uint32_t map_given;    /* 1: the first frame, and the ring of keyframes holds a map that was loaded */
-    uint32_t reserved;
-    float H[9]; /* homography of a pure rotation, previous to current picture of camera 0; row-major */
+    uint32_t late;         /* health.late of the frame before */
+    float H[9];            /* homography of a pure rotation, previous to current picture of camera 0; row-major */
     float R[9]; /* that rotation, previous to current axes of camera 0; row-major; identity where none is given */
     vfront_prediction_t stated; /* motion of camera 0 by the state and the readings; its source 0: none */
 };

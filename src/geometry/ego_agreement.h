@@ -317,16 +317,17 @@ VF_FN void vf_agreement_with_prior(const struct vf_params *params, int timely, v
     if (doubt && good) vf_agreement_withdraw(metric, VFRONT_MOTION_PRIOR);
 }
 
-/** Holds the rates of the readings against those of the motions over many frames, before any motion is withdrawn. */
-VF_FN void vf_agreement_turns(const struct vf_params *params, const vfront_motion_t *relative,
+/** Holds the rates of the readings against those of the motions over many frames, before any motion is withdrawn; not
+ *  those of pictures that are late, which are of another time. */
+VF_FN void vf_agreement_turns(const struct vf_agreement_input *input, const vfront_motion_t *relative,
                               const vfront_motion_t *metric, struct vf_usual *now, const struct vf_usual *was)
 {
     const float identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
-    const int good = metric->state == VFRONT_MOTION_GOOD;
+    const int good = metric->state == VFRONT_MOTION_GOOD, late = input->repeated || was->late;
     float w[3];
     vf_agreement_difference(good ? metric->R : relative->R, identity, w);
     now->turns = was->turns;
-    vf_turns_step(&now->turns, params, good || vf_agreement_known(relative) ? w : NULL);
+    vf_turns_step(&now->turns, input->params, !late && (good || vf_agreement_known(relative)) ? w : NULL);
 }
 
 /** Hold the motions of a step against all that is known of them. Called once, by one thread. now, before: what is usual
@@ -344,7 +345,7 @@ VF_FN void vf_agreement_assess(const struct vf_agreement_input *input, vfront_mo
     now->share[0] = vf_agreement_share(relative, &was.share[0]);
     now->share[1] = vf_agreement_share(metric, &was.share[1]);
     vf_agreement_difference(input->params->R, identity, now->turn);
-    vf_agreement_turns(input->params, relative, metric, now, &was);
+    vf_agreement_turns(input, relative, metric, now, &was);
     const int untimely = vf_agreement_follow(input, relative, metric, now, &was);
     vf_agreement_with_prior(input->params, !untimely, relative, metric, now, &was);
 }

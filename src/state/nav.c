@@ -307,8 +307,8 @@ static void seek_by_stereo(struct vf_state *s, const vfront_result_t *r)
     vf_stereo_take(&n->stereo, &n->start.rig, &r->metric, (double)s->pinned->params.dt_ns * 1e-9);
 }
 
-/** 1 if a state may not be believed any more. */
-static int is_lost(struct vf_nav *n, const vfront_nav_t *nav)
+/** 1 if a state may not be believed any more. sighted: landmarks of earlier frames that are sights. */
+static int is_lost(struct vf_nav *n, const vfront_nav_t *nav, uint32_t sighted)
 {
     int finite = 1;
     for (int i = 0; i < VF_NAV_ERRORS; i++)
@@ -316,7 +316,7 @@ static int is_lost(struct vf_nav *n, const vfront_nav_t *nav)
     for (int k = 0; k < 3; k++)
         finite = finite && nav->position_m[k] > -1e9 && nav->position_m[k] < 1e9 && nav->velocity_mps[k] > -1e5 &&
                  nav->velocity_mps[k] < 1e5;
-    const int poor = nav->misfit > VF_NAV_POOR_COST;
+    const int poor = nav->misfit > VF_NAV_POOR_COST && sighted >= VF_NAV_POOR_LEAST;
     n->poor = poor ? n->poor + 1 : 0;
     const uint64_t most_ns = n->unread || n->no_gravity ? VF_NAV_UNREAD_NS : VF_NAV_COAST_NS;
     return !finite || n->poor >= VF_NAV_POOR_FRAMES || nav->t_ns > n->sighted_ns + most_ns;
@@ -344,7 +344,8 @@ static void tell(struct vf_nav *n, int begins, vfront_nav_t *nav)
     }
     memset(&n->first, 0, sizeof n->first);
     memset(&n->stereo, 0, sizeof n->stereo);
-    if (nav->reserved >= VF_NAV_FEWEST) n->sighted_ns = nav->t_ns;
+    const uint32_t sighted = nav->reserved;
+    if (sighted >= VF_NAV_FEWEST) n->sighted_ns = nav->t_ns;
     nav->reserved = 0;
     n->running = 1;
     n->next.t_ns = n->t_ns;
@@ -357,7 +358,7 @@ static void tell(struct vf_nav *n, int begins, vfront_nav_t *nav)
     nav->state = nav->age_ns || nav->flags & VFRONT_NAV_DISPUTED ? VFRONT_NAV_COASTING : VFRONT_NAV_GOOD;
     if (n->unread || n->no_gravity) nav->state = VFRONT_NAV_STEREO_ONLY;
     if (n->no_gravity) nav->flags |= VFRONT_NAV_GAP | VFRONT_NAV_NO_GRAVITY;
-    if (is_lost(n, nav)) nav->state = VFRONT_NAV_LOST;
+    if (is_lost(n, nav, sighted)) nav->state = VFRONT_NAV_LOST;
 }
 
 /** 1 if a motion expected differs from that of the pictures. */
@@ -392,7 +393,8 @@ static int is_against(struct vf_nav *n, const vfront_result_t *r, uint32_t own)
     const int denied = (!relative && r->relative.state == VFRONT_MOTION_GOOD) ||
                        (!metric && r->metric.state == VFRONT_MOTION_GOOD); /* by one that agrees */
     const int contradicted = (relative || metric) && !(denied && whole) && !own;
-    const int agree = r->nav.flags & VFRONT_NAV_DISPUTED || r->nav.landmarks >= VF_NAV_SIDE;
+    const int many = r->nav.landmarks >= VF_NAV_SIDE && VF_NAV_SIDE_SHARE * r->nav.landmarks >= r->tracks_count;
+    const int agree = r->nav.flags & VFRONT_NAV_DISPUTED || many;
     n->contradicted = contradicted ? n->contradicted + 1 : 0;
     n->undenied -= n->undenied > 0;
     if (contradicted) n->undenied = VF_NAV_UNDENIED_FRAMES;

@@ -11,8 +11,8 @@
  *         (start_stereo.h); when there are readings start.h looks for one beside it, which takes its place, in position
  *         and yaw
  *         A state ends after VF_NAV_COAST_NS without sights, VF_NAV_UNREAD_NS without both, or where for
- *         VF_NAV_POOR_FRAMES frames the mean cost of a sight is over VF_NAV_POOR_COST; then the start begins anew, and
- *         the new state goes on where the last one was, in position and yaw, and in tilt where nothing tells that
+ *         VF_NAV_POOR_FRAMES frames the mean cost of many sights is over VF_NAV_POOR_COST; then the start begins anew,
+ *         and the new state goes on where the last one was, in position and yaw, and in tilt where nothing tells that
  *         Readings that are stuck or 0, that contradict the motion of the pictures (VFRONT_MOTION_PRIOR) until
  *         VF_NAV_AGAINST_FRAMES frames after the last contradiction, or whose rates are not the pictures' (ego_turns.h)
  *         count as missing, and begin no state, nor do those that seem to be in g or without gravity. A motion of the
@@ -45,17 +45,19 @@
 /** Longest time without sights where there are no readings, either [ns]: a guess at velocity is off by metres then. */
 #define VF_NAV_UNREAD_NS 500000000ull
 
-/** Frames in a row with bad sights after which a state is lost, and mean cost of theirs; a sight that is no outlier has
- *  about 2 to 3, one that is up to 36. */
+/** Frames in a row with bad sights after which a state is lost, mean cost of theirs, and fewest landmarks of earlier
+ *  frames that tell; a sight that is no outlier has about 2 to 3, one that is up to 36. */
 #define VF_NAV_POOR_FRAMES 10
 #define VF_NAV_POOR_COST 12.0
+#define VF_NAV_POOR_LEAST 16
 
 /** Frames for which readings count as missing after a motion of the pictures that contradicts their rotation. */
 #define VF_NAV_AGAINST_FRAMES 8
 
-/** Landmarks that agree with the readings, from which on these are not the ones that are wrong; contradictions in
- *  frames in a row for which that counts. */
+/** Landmarks that agree with the readings, from which on these are not the ones that are wrong, and tracks for each of
+ *  them at most: some agree by chance. Contradictions in frames in a row for which that counts. */
 #define VF_NAV_SIDE 16
+#define VF_NAV_SIDE_SHARE 6
 #define VF_NAV_SIDE_FRAMES 4
 
 /** Deviations by which a motion expected by the state and that of the pictures may differ, along each axis; frames for

@@ -3,9 +3,9 @@
  *
  * In      features of this frame (refill), their partners, grids of bearings, agreement of both cameras
  * Out     a sight for each of the oldest VF_WINDOW_SIGHTS tracks, in their order; their number
- * Rule    A picture of camera 0 that is frozen, or equals an older one, shows nothing of this time: no sights. One of
- *         camera 1, or cameras that do not agree (vfront_health_t.stereo other than good): no partners. A track without
- *         a bearing has id 0. Rolling shutter: time of the row of the raw picture beside that of the middle row; of a
+ * Rule    A picture of camera 0 that is frozen, or equals an older one, or follows one that was late, shows nothing of
+ *         this time: no sights. One of camera 1, or cameras that do not agree: no partners. A track without a bearing
+ *         has id 0. Rolling shutter: time of the row of the raw picture beside that of the middle row; of a
  *         rectified pixel that of the next entry of the remap table. Deviations: window_sight_mpx, and that of the
  *         partner's disparity, over the focal length
  * Exact   single precision in one order, as bearings are
@@ -52,7 +52,7 @@ VF_HOST_FORM(sight);
 VF_FN uint32_t vf_sight_count(const struct vf_sight_view *s)
 {
     const uint32_t count = s->refill->counts[s->parity].count;
-    if (vf_freeze_stale(s->freeze, s->parity, 0)) return 0;
+    if (s->ingest->params.late || vf_freeze_stale(s->freeze, s->parity, 0)) return 0;
     return count < VF_WINDOW_SIGHTS ? count : VF_WINDOW_SIGHTS;
 }
 

@@ -364,6 +364,27 @@ static void late_pictures(void **state)
     }
 }
 
+/** Rates of pictures that are late are of another time: not held against those of the readings. late: by how many
+ *  frames they are; 0: the same pictures, not known to be late. */
+static void late_rates(void **state)
+{
+    (void)state;
+    for (int late = 0; late <= 3; late += 3) {
+        uint32_t said = 0;
+        begin_flight();
+        for (int i = 0; i < 90; i++) {
+            const int fault = i >= 40 && i < 70, then = fault ? i + 17 : i;
+            const double w[3] = {0.03 * sin(0.4 * then), 0.03 * sin(0.9 * then), 0}, t[3] = {0, 0, 0.05};
+            flight.params.rate_known = 1;
+            flight.params.rate_radps[0] = (float)(0.03 * sin(0.4 * i) / 0.05);
+            flight.params.rate_radps[1] = (float)(0.03 * sin(0.9 * i) / 0.05);
+            (void)fly(w, t, NULL, fault ? (uint32_t)late : 0, 0);
+            said |= flight.usual[(flight.n - 1) % 2].turns.said;
+        }
+        assert_int_equal(said, late ? 0 : VFRONT_IMU_AXES);
+    }
+}
+
 /** Acceleration from one step to the next, by default 50 m/s^2 times 50 ms times 50 ms, 0.125 m: one motion that is off
  *  is withdrawn, of two the first, and that which goes back. A turn of the camera is no acceleration. */
 static void jumps(void **state)
@@ -423,6 +444,7 @@ int main(void)
         cmocka_unit_test(usual_difference_to_the_prior),
         cmocka_unit_test(other_motion_keeps_the_prior),
         cmocka_unit_test(late_pictures),
+        cmocka_unit_test(late_rates),
         cmocka_unit_test(jumps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@ static void put_tracks(uint32_t wanted)
     scribble(&memory.refill, sizeof memory.refill);
     scribble(&memory.partner, sizeof memory.partner);
     memset(&memory.freeze, 0, sizeof memory.freeze);
+    memory.ingest.params.late = 0;
     memset(&memory.stereo.pair, 0, sizeof memory.stereo.pair);
     memory.stereo.pair[step.parity].state = VFRONT_STEREO_GOOD;
     *count() = wanted;
@@ -51,7 +52,7 @@ static const struct vf_sight_memory *run_sight(int two)
     memcpy(&expected, &memory, sizeof memory);
     scribble(memory.sight.sight, *count() * sizeof memory.sight.sight[0]);
     memory.sight.count = ~0u;
-    if (memory.freeze.frames[step.parity][0] || memory.freeze.repeated[step.parity][0])
+    if (memory.freeze.frames[step.parity][0] || memory.freeze.repeated[step.parity][0] || memory.ingest.params.late)
         memcpy(memory.sight.sight, expected.sight.sight, sizeof memory.sight.sight);
     RUN(sight);
     same_arena("sight");
@@ -104,22 +105,23 @@ static void bearings(void **state)
     }
 }
 
-/** More tracks than sights: the oldest. Frozen or repeated pictures of camera 0: none; of camera 1, or cameras that do
- *  not agree: no partners. No stereo: what partners there are. */
+/** More tracks than sights: the oldest. Frozen, repeated or late pictures of camera 0: none; of camera 1, or cameras
+ *  that do not agree: no partners. No stereo: what partners there are. */
 static void gates(void **state)
 {
     (void)state;
     shake(52);
-    for (int run = 0; run < 24; run++) {
+    for (int run = 0; run < 28; run++) {
         if (!set_up_sights(TOED_IN)) skip();
-        const int way = run % 6;
+        const int way = run % 7;
         if (way == 0) memory.freeze.frames[step.parity][0] = 1;
         if (way == 1) memory.freeze.repeated[step.parity][0] = 3;
         if (way == 2) memory.freeze.frames[step.parity][1] = 2;
         if (way == 3) memory.freeze.repeated[step.parity][1] = 2;
-        if (way == 4) memory.stereo.pair[step.parity].state = run % 4 ? VFRONT_STEREO_SUSPECT : VFRONT_STEREO_BLIND;
+        if (way == 4) memory.stereo.pair[step.parity].state = run % 2 ? VFRONT_STEREO_SUSPECT : VFRONT_STEREO_BLIND;
         if (way == 5) memory.stereo.pair[step.parity].doubt = 1; /* in place again, not yet for long */
-        assert_int_equal(run_sight(0)->count, way < 2 ? 0 : *count());
+        if (way == 6) memory.ingest.params.late = 3;
+        assert_int_equal(run_sight(0)->count, way < 2 || way == 6 ? 0 : *count());
         if (!set_up_sights(TOED_IN)) skip();
         step.tuning.stereo = 0;
         uint32_t partners = 0;
