@@ -361,20 +361,25 @@ static void tell(struct vf_nav *n, int begins, vfront_nav_t *nav)
     if (is_lost(n, nav, sighted)) nav->state = VFRONT_NAV_LOST;
 }
 
+/** Small rotation vector from one rotation to another [rad]. */
+static void turn_between(const float from[9], const float to[9], double turn[3])
+{
+    for (int k = 0; k < 3; k++) {
+        const int a = (k + 2) % 3, b = (k + 1) % 3; /* half of R_to R_from' less its transpose, row a column b */
+        turn[k] = 0.0;
+        for (int i = 0; i < 3; i++)
+            turn[k] += 0.5 * ((double)to[3 * a + i] * (double)from[3 * b + i] -
+                              (double)to[3 * b + i] * (double)from[3 * a + i]);
+    }
+}
+
 /** 1 if a motion expected differs from that of the pictures. */
 static int differs(const vfront_prediction_t *e, const vfront_motion_t *m, int metric)
 {
     double apart[6];
     int found = 0;
-    for (int k = 0; k < 3; k++) {
-        const int a = (k + 2) % 3, b = (k + 1) % 3; /* half of R_m R_e' less its transpose, row a column b */
-        double turn = 0.0;
-        for (int i = 0; i < 3; i++)
-            turn += 0.5 * ((double)m->R[3 * a + i] * (double)e->R[3 * b + i] -
-                           (double)m->R[3 * b + i] * (double)e->R[3 * a + i]);
-        apart[k] = metric ? (double)m->t[k] - (double)e->t[k] : 0.0;
-        apart[3 + k] = turn;
-    }
+    turn_between(e->R, m->R, apart + 3);
+    for (int k = 0; k < 3; k++) apart[k] = metric ? (double)m->t[k] - (double)e->t[k] : 0.0;
     for (int k = 0; k < 6; k++) {
         const int at = vf_motion_index(k, k);
         const double variance = (double)m->covariance[at] + (double)e->covariance[at];
@@ -416,6 +421,21 @@ static void judge_motion(struct vf_nav *n, const vfront_result_t *r, uint32_t ow
     n->shown = !(r->health.missing & 1) && !r->health.frozen[0];
 }
 
+/** State of a frame with readings that turn out to be wrong: that by the pictures is within its deviations. */
+static void dispute(vfront_nav_t *nav, const struct vf_params *p, const vfront_result_t *r)
+{
+    const vfront_motion_t *m = r->metric.flags & VFRONT_MOTION_PRIOR ? &r->metric : &r->relative;
+    double turn[3];
+    turn_between(p->R, m->R, turn);
+    const double tilt2 = turn[0] * turn[0] + turn[1] * turn[1] + turn[2] * turn[2],
+                 change_mps = VF_NAV_GRAVITY_M_S2 * (double)p->dt_ns * 1e-9;
+    for (int k = 0; k < 3; k++) {
+        nav->covariance[vf_nav_index(3 + k, 3 + k)] += tilt2;
+        nav->covariance[vf_nav_index(6 + k, 6 + k)] += tilt2 * change_mps * change_mps;
+    }
+    nav->flags |= VFRONT_NAV_DISPUTED;
+}
+
 /** Result of a frame without a state. */
 static uint32_t none_of(const struct vf_state *s)
 {
@@ -432,6 +452,7 @@ void vf_nav_take(struct vf_state *s, vfront_result_t *r)
     judge_motion(n, r, s->pinned->params.rotation_own);
     if (!n->unread || !s->pinned->params.frame) n->read_ns = n->t_ns;
     if (command != VF_WINDOW_NONE) {
+        if (n->against == VF_NAV_AGAINST_FRAMES && !n->unread) dispute(nav, &s->pinned->params, r);
         tell(n, command == VF_WINDOW_BEGIN, nav);
     } else {
         if (n->running || n->first.t_ns) begin_anew(s); /* too long without readings, one camera */

@@ -14,8 +14,9 @@
  *         A landmark is on trial until VF_GATE_TRIAL_NS after its first sight. It does not count meanwhile where there
  *         are VF_GATE_PROVEN others, or in a dispute: what hangs still for a moment is not the world
  *         Where more than VF_GATE_DISPUTE times as many sights are refused as are taken, readings and pictures are in
- *         dispute for VF_GATE_DISPUTE_S from then on. A dispute begins where VF_GATE_FEWEST sights at least agree with
- *         the readings: where none does, these may be the ones that are wrong
+ *         dispute for VF_GATE_DISPUTE_S from then on. Of a frame without sights of camera 1 only those of landmarks
+ *         whose range is known count. A dispute begins where VF_GATE_FEWEST sights at least agree with the readings:
+ *         where none does, these may be the ones that are wrong
  *         With one camera the gate is that of all, and there is no dispute: ranges are not known until later. So it is
  *         where readings are missing or saturated: the prediction is too poor to tell a body from the world
  * Exact   residuals in single precision, counts are integers
@@ -148,22 +149,29 @@ VF_FN void vf_gate_least(struct vf_window *w, struct vf_window_work *k, uint32_t
 {
     VF_PARTS(part, VF_WINDOW_PARTS)
     {
-        k->number[part] = k->off[part] = 0;
+        k->number[part] = k->off[part] = k->off_ranged[part] = k->paired[part] = 0;
         for (uint32_t i = (uint32_t)part; i < sights; i += VF_WINDOW_PARTS) {
-            k->number[part] += k->square[i] >= 0.0f && k->off_sight[i] == VF_GATE_TAKEN && vf_gate_ranged(w, k, i);
-            k->off[part] += k->off_sight[i] == VF_GATE_REFUSED;
+            const uint32_t off = k->off_sight[i] == VF_GATE_REFUSED,
+                           ranged = k->square[i] >= 0.0f && vf_gate_ranged(w, k, i);
+            k->number[part] += ranged && k->off_sight[i] == VF_GATE_TAKEN;
+            k->off[part] += off;
+            k->off_ranged[part] += off && ranged;
+            k->paired[part] += k->landmark_of[i] >= 0 &&
+                               w->landmark[k->landmark_of[i]].sight[w->newest].other_weight > 0.0f;
         }
     }
     VF_ITEM_SYNC();
     VF_PARTS(i, 1)
     {
-        uint32_t proven = 0;
-        k->contrary = 0;
+        uint32_t proven = 0, off = 0, off_ranged = 0, paired = 0;
         for (int part = 0; part < VF_WINDOW_PARTS; part++) {
             proven += k->number[part];
-            k->contrary += k->off[part];
+            off += k->off[part];
+            off_ranged += k->off_ranged[part];
+            paired += k->paired[part];
         }
         w->proven = proven;
+        k->contrary = paired ? off : off_ranged;
         const int tries = vf_gate_can_tell(w) && (w->dispute_s > 0.0 || proven >= VF_GATE_PROVEN);
         k->least_off = tries ? VF_GATE_ON_TRIAL : VF_GATE_SPENT;
     }

@@ -129,6 +129,8 @@ struct vf_window_work {
     double part[VF_WINDOW_PARTS];
     double seen[VF_WINDOW_PARTS];                                      /* cost of sights, in parts */
     uint32_t off[VF_WINDOW_PARTS];                                     /* sights refused, in parts */
+    uint32_t off_ranged[VF_WINDOW_PARTS];                              /* of these, of landmarks with a range */
+    uint32_t paired[VF_WINDOW_PARTS];                                  /* sights of both cameras, in parts */
     uint32_t number[VF_WINDOW_PARTS];                                  /* counts in parts */
     double from_first[VF_WINDOW_COLUMNS], of_prior[VF_WINDOW_COLUMNS]; /* x; prior's H x */
     double x[VF_WINDOW_COLUMNS];

@@ -120,6 +120,23 @@ static void proven(void **state)
     assert_int_equal(least(24, 1), VF_GATE_SPENT);
 }
 
+/** Refused sights of landmarks without a range contradict the readings where any sight of the frame is one of camera 1,
+ *  too, which goes on to tell ranges. */
+static void contrary(void **state)
+{
+    (void)state;
+    memset(&window, 0, sizeof window);
+    window.rig.cameras = 2;
+    window.newest = 1;
+    (void)least(10, 1);
+    assert_int_equal(work.contrary, 15);
+    (void)least(10, 0);
+    assert_int_equal(work.contrary, 0);
+    window.landmark[39].sight[1].other_weight = 1.0f;
+    (void)least(10, 0);
+    assert_int_equal(work.contrary, 15);
+}
+
 /* ---- flights ----------------------------------------------------------------------------------------------------- */
 
 /** What came of a flight. */
@@ -258,8 +275,8 @@ static void black(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(level),  cmocka_unit_test(dispute), cmocka_unit_test(trial),
-                                       cmocka_unit_test(proven), cmocka_unit_test(body),    cmocka_unit_test(slow),
-                                       cmocka_unit_test(clear),  cmocka_unit_test(black)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(level),  cmocka_unit_test(dispute),  cmocka_unit_test(trial),
+                                       cmocka_unit_test(proven), cmocka_unit_test(contrary), cmocka_unit_test(body),
+                                       cmocka_unit_test(slow),   cmocka_unit_test(clear),    cmocka_unit_test(black)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
