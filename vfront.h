@@ -1305,8 +1305,9 @@ typedef struct vfront_health {
     uint32_t missing;        /**< Bit of each camera that had no picture in this frame (VFRONT_NO_PICTURE): 1 << camera. */
     uint32_t late;           /**< Frames by which pictures of camera 0 are older than their stamps, 2..8; 0: nothing says
                                   that they are late. Begins with a picture that was there before, ends with a motion
-                                  that makes up for it, or after 64 frames. A delay that was there from the first frame
-                                  on, or that comes without an old picture, is not seen by this. */
+                                  that makes up for it, or after 64 frames; the state takes none of these pictures. A
+                                  delay that was there from the first frame on, or that comes without an old picture, is
+                                  not seen by this. */
     float prior_rms_rad;     /**< Root mean square difference between the rotations of motions and priors, less its
                                   mean (a gyro's bias): mean over up to 64 frames [rad]; 0: not known. */
     uint32_t frozen[VFRONT_CAMERAS]; /**< Frames in a row whose picture equals that of the frame before, this one
@@ -1400,7 +1401,7 @@ typedef enum vfront_nav_flags {
     VFRONT_NAV_NO_SCALE = 16,  /**< There is no state, and one camera: it does not tell sizes. With readings of an IMU
                                    the state waits for rest, or for motion whose accelerations tell them. */
     VFRONT_NAV_DISPUTED = 32   /**< Most of the picture contradicts the readings, with which some sights agree, or has
-                                   done so within the last second: a body moves before the camera. The state is
+                                   done so within the last 0.8 s: a body moves before the camera. The state is
                                    VFRONT_NAV_COASTING meanwhile, by the readings and the sights that agree. Also of the
                                    last frame before readings that the pictures contradict are left out: its covariance
                                    takes in what these say. */

@@ -49,7 +49,7 @@
 
 /** Refused sights over taken ones, above which there is a dispute; how long it lasts [s]. */
 #define VF_GATE_DISPUTE 2
-#define VF_GATE_DISPUTE_S 1.0
+#define VF_GATE_DISPUTE_S 0.8
 
 #define VF_GATE_REFUSALS 3
 

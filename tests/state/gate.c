@@ -47,7 +47,7 @@ static int disputed(uint32_t taken, uint32_t refused)
 }
 
 /** A dispute begins with twice as many sights refused as taken, eight of these at least, goes on whatever is taken, and
- *  lasts for a second from the last such frame on; it does not begin where readings are missing. */
+ *  lasts for 0.8 s from the last such frame on; it does not begin where readings are missing. */
 static void dispute(void **state)
 {
     (void)state;
@@ -62,7 +62,7 @@ static void dispute(void **state)
     window.slot[0].motion.flags = 0;
     assert_true(disputed(8, 17));
     for (int i = 0; i < 20; i++) assert_true(disputed(0, 150));
-    for (int i = 0; i < 9; i++) assert_true(disputed(100, 20));
+    for (int i = 0; i < 7; i++) assert_true(disputed(100, 20));
     disputed(100, 20);
     assert_false(disputed(100, 20));
 }
