@@ -1402,9 +1402,7 @@ typedef enum vfront_nav_flags {
                                    the state waits for rest, or for motion whose accelerations tell them. */
     VFRONT_NAV_DISPUTED = 32   /**< Most of the picture contradicts the readings, with which some sights agree, or has
                                    done so within the last 0.8 s: a body moves before the camera. The state is
-                                   VFRONT_NAV_COASTING meanwhile, by the readings and the sights that agree. Also of the
-                                   last frame before readings that the pictures contradict are left out: its covariance
-                                   takes in what these say. */
+                                   VFRONT_NAV_COASTING meanwhile, by the readings and the sights that agree. */
 } vfront_nav_flags_t;
 
 /** Worth of a state. */

@@ -421,21 +421,6 @@ static void judge_motion(struct vf_nav *n, const vfront_result_t *r, uint32_t ow
     n->shown = !(r->health.missing & 1) && !r->health.frozen[0];
 }
 
-/** State of a frame with readings that turn out to be wrong: that by the pictures is within its deviations. */
-static void dispute(vfront_nav_t *nav, const struct vf_params *p, const vfront_result_t *r)
-{
-    const vfront_motion_t *m = r->metric.flags & VFRONT_MOTION_PRIOR ? &r->metric : &r->relative;
-    double turn[3];
-    turn_between(p->R, m->R, turn);
-    const double tilt2 = turn[0] * turn[0] + turn[1] * turn[1] + turn[2] * turn[2],
-                 change_mps = VF_NAV_GRAVITY_M_S2 * (double)p->dt_ns * 1e-9;
-    for (int k = 0; k < 3; k++) {
-        nav->covariance[vf_nav_index(3 + k, 3 + k)] += tilt2;
-        nav->covariance[vf_nav_index(6 + k, 6 + k)] += tilt2 * change_mps * change_mps;
-    }
-    nav->flags |= VFRONT_NAV_DISPUTED;
-}
-
 /** Result of a frame without a state. */
 static uint32_t none_of(const struct vf_state *s)
 {
@@ -452,7 +437,6 @@ void vf_nav_take(struct vf_state *s, vfront_result_t *r)
     judge_motion(n, r, s->pinned->params.rotation_own);
     if (!n->unread || !s->pinned->params.frame) n->read_ns = n->t_ns;
     if (command != VF_WINDOW_NONE) {
-        if (n->against == VF_NAV_AGAINST_FRAMES && !n->unread) dispute(nav, &s->pinned->params, r);
         tell(n, command == VF_WINDOW_BEGIN, nav);
     } else {
         if (n->running || n->first.t_ns) begin_anew(s); /* too long without readings, one camera */

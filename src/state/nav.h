@@ -13,7 +13,6 @@
  *         A state ends after VF_NAV_COAST_NS without sights, VF_NAV_UNREAD_NS without both, or where for
  *         VF_NAV_POOR_FRAMES frames the mean cost of many sights is over VF_NAV_POOR_COST; then the start begins anew,
  *         and the new state goes on where the last one was, in position and yaw, and in tilt where nothing tells that
- *         A frame whose readings turn out to be wrong is in dispute; its covariance takes in what the pictures say
  *         Readings that are stuck or 0, that contradict the motion of the pictures (VFRONT_MOTION_PRIOR) until
  *         VF_NAV_AGAINST_FRAMES frames after the last contradiction, or whose rates are not the pictures' (ego_turns.h)
  *         count as missing, and begin no state, nor do those that seem to be in g or without gravity. A motion of the
@@ -54,9 +53,6 @@
 
 /** Frames for which readings count as missing after a motion of the pictures that contradicts their rotation. */
 #define VF_NAV_AGAINST_FRAMES 8
-
-/** Gravity, for what a tilt that is not known makes of a velocity. */
-#define VF_NAV_GRAVITY_M_S2 9.81
 
 /** Landmarks that agree with the readings, from which on these are not the ones that are wrong, and tracks for each of
  *  them at most: some agree by chance. Contradictions in frames in a row for which that counts. */
