@@ -158,13 +158,13 @@ static inline void spread_to_arc(uint8_t (*restrict run)[CHUNK], uint8_t (*restr
 
 /** NMS scores, as vf_detect_nms_score(), from corner scores. Some arc is long enough at every threshold below `reach`,
  *  and too long below `spot`. */
-static inline void nms_scores(uint16_t *restrict nms, struct rule rule, const uint16_t *restrict score,
-                              const uint8_t *restrict reach, const uint8_t *restrict spot)
+static inline void nms_scores(uint16_t *restrict nms, const uint16_t *restrict score, const uint8_t *restrict reach,
+                              const uint8_t *restrict spot, uint8_t first, uint8_t low)
 {
     for (int k = 0; k < CHUNK; k++) {
-        const int strong = (reach[k] > rule.first) & (spot[k] <= rule.first);
-        const int weak = (reach[k] > rule.low) & (spot[k] <= rule.low);
-        nms[k] = (uint16_t)(strong ? score[k] + VF_NMS_STRONG : weak ? score[k] : 0);
+        const int strong = (reach[k] > first) & (spot[k] <= first), weak = (reach[k] > low) & (spot[k] <= low);
+        const uint16_t corner = score[k];
+        nms[k] = (uint16_t)(strong ? corner + VF_NMS_STRONG : weak ? corner : 0);
     }
 }
 
@@ -197,7 +197,7 @@ static inline void score_chunk(struct rule rule, uint16_t *restrict nms, const u
     } else {
         for (int k = 0; k < CHUNK; k++) score[k] = (uint16_t)(reach[k] - 1);
     }
-    nms_scores(nms, rule, score, reach, spot);
+    nms_scores(nms, score, reach, spot, rule.first, rule.low);
 }
 
 /** The same by any rule, and by the standard one, whose circles are folded without an index that is computed. */
