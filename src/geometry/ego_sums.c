@@ -22,6 +22,32 @@ static void put(struct vf_ego_batch *batch, int32_t i, const struct vf_correspon
     batch->inverse_depth_sigma_1pm[i] = list->inverse_depth_sigma_1pm[from];
 }
 
+/** Copy `count` correspondences of a list from place `first` on. */
+static void put_run(struct vf_ego_batch *batch, const struct vf_correspondences *list, int32_t first, int32_t count)
+{
+    const size_t bytes = sizeof(float) * (size_t)count;
+    for (int k = 0; k < 3; k++) {
+        memcpy(batch->before[k], list->before[k] + first, bytes);
+        memcpy(batch->now[k], list->now[k] + first, bytes);
+    }
+    memcpy(batch->weight, list->weight + first, bytes);
+    memcpy(batch->range_m, list->range_m + first, bytes);
+    memcpy(batch->range_sigma_m, list->range_sigma_m + first, bytes);
+    memcpy(batch->inverse_depth_1pm, list->inverse_depth_1pm + first, bytes);
+    memcpy(batch->inverse_depth_sigma_1pm, list->inverse_depth_sigma_1pm + first, bytes);
+}
+
+/** Copy members first .. first + count of the subset of at most `most` of a list of `all`, to the first places. */
+static void put_subset(struct vf_ego_batch *batch, const struct vf_correspondences *list, int32_t all, int32_t most,
+                       int32_t first, int32_t count)
+{
+    if (all <= most) {
+        put_run(batch, list, first, count);
+        return;
+    }
+    for (int32_t i = 0; i < count; i++) put(batch, i, list, vf_ego_subset_index(all, most, first + i));
+}
+
 static inline struct vf_correspondence get(const struct vf_ego_batch *batch, int32_t i)
 {
     struct vf_correspondence c;
@@ -73,8 +99,7 @@ void vf_ego_choose_scoring_subset(const struct vf_ego_view *s, int kind, struct 
     const struct vf_correspondences *list = &s->ego->list[vf_ego_list(kind)];
     const int32_t count = (int32_t)s->ego->count[vf_ego_list(kind)];
     subset->count = vf_ego_subset_count(count, VF_EGO_SCORING_SUBSET);
-    for (int32_t k = 0; k < subset->count; k++)
-        put(&subset->batch, k, list, vf_ego_subset_index(count, VF_EGO_SCORING_SUBSET, k));
+    put_subset(&subset->batch, list, count, VF_EGO_SCORING_SUBSET, 0, subset->count);
 }
 
 struct vf_ego_scores vf_ego_score(int kind, const struct vf_ego_scoring_subset *subset, const struct vf_pose *pose)
@@ -198,7 +223,7 @@ static void sum_group(int search, const struct vf_correspondences *list, int32_t
     memset(&sum, 0, sizeof sum);
     for (; first < used; first += VF_EGO_LANES) {
         const int32_t here = vf_min(used - first, GROUP);
-        for (int32_t l = 0; l < here; l++) put(batch, l, list, vf_ego_subset_index(count, most, first + l));
+        put_subset(batch, list, count, most, first, here);
         if (search == VF_RELATIVE) accumulate_relative(batch, here, pose, &sum);
         if (search == VF_ROTATION_ONLY) accumulate_rotation(batch, here, pose, &sum);
         if (search == VF_METRIC) accumulate_metric(batch, here, pose, &sum);
