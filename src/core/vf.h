@@ -29,8 +29,8 @@
 #define VF_HOT
 #endif
 
-/** Attribute of an inner loop over floating point, with all calls in it flattened. Products and sums are not
- *  contracted, and vector roots and quotients are IEEE's, so both copies give the same bits. */
+/** The same with all calls in it flattened; of loops over floating point, too: products and sums are not contracted,
+ *  and vector roots and quotients are IEEE's, so both copies give the same bits. */
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
 #define VF_LOOP VF_HOT __attribute__((flatten))
 #else

@@ -1,30 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* Host form of detect: row by row, with a ring buffer of the last 2 * radius + 1 rows of NMS scores. The segment test
- * of a row is plain code over bytes that compilers turn into vectors; the corners that it finds are scored in
- * batches. */
+/* Host form of detect: row by row, with a ring buffer of the last 2 * radius + 1 rows of NMS scores. Rows are searched
+ * in chunks, by plain code over bytes and 16-bit integers that compilers turn into vectors: a quick test; the scores of
+ * all pixels of a chunk where any passes; the local maxima. Only these are listed and ranked. */
 #include "detect.h"
 
 #include "image/ingest.h"
 #include "image/scale.h"
 
-/** Pixels of a row that are tested together: at least as many as a vector register holds. */
+/** Pixels of a row that are tested and scored together: at least as many bytes as a vector register holds. */
 #define CHUNK 32
 
-/** Corners that are scored together: the grey levels of their circles and centres. */
-#define BATCH 32
-struct batch {
-    uint8_t circle[16][BATCH], centre[BATCH];
-};
-
-/** Ring buffer of the rows around the one on which corners are suppressed, row y at row_slot(y): NMS scores, with a
- *  margin of zeros on both sides, and the columns of the corners. */
+/** Ring buffer of the rows around the one on which corners are suppressed: NMS scores, row y at row_slot(y), with a
+ *  margin of zeros on both sides, and behind it room for the rest of a chunk. */
 #define WINDOW (2 * VF_NMS_RADIUS_MAX + 1)
 struct window {
-    uint16_t nms[WINDOW][VFRONT_WIDTH + 2 * VF_NMS_RADIUS_MAX];
-    uint16_t column[WINDOW][VFRONT_WIDTH];
-    int32_t count[WINDOW];
-    uint8_t corner[VFRONT_WIDTH + CHUNK]; /* 1: the pixel of the current row is a corner; read a chunk at a time */
-    struct batch batch;                   /* of the current row; entries beyond its corners are stale and unused */
+    uint16_t nms[WINDOW][VFRONT_WIDTH + CHUNK + 2 * VF_NMS_RADIUS_MAX];
+    uint8_t flag[VFRONT_WIDTH + CHUNK]; /* 1: the pixel may be a corner; of another row, it is a local maximum */
+    uint16_t column[VFRONT_WIDTH];      /* columns of the local maxima */
 };
 
 /** Search of one level of one camera. */
@@ -38,51 +30,10 @@ struct search {
     struct vf_detect_limits limits;
 };
 
-/* Segment test without a branch. A pixel is a corner if some run of `arc` pixels of the circle is all brighter than
- * centre + threshold: if the maximum over runs of the minimum within the run (`darkest`) is; and likewise for dark runs
- * with the minimum of the maxima (`brightest`). Two runs that start side by side share all but their end pixels, so
- * eight inner parts, folded from runs of 2, 4 and 8 pixels, serve all sixteen runs, each with the better of its two
- * ends. */
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
-#define ODD(X) X(1) X(3) X(5) X(7) X(9) X(11) X(13) X(15)
-#define TAKE(i, dx, dy) one[i] = c[(dy)*pitch + (dx)];
-#define FOLD2(i) low2[i] = MIN(one[i], one[(i + 1) % 16]), high2[i] = MAX(one[i], one[(i + 1) % 16]);
-#define FOLD4(i) low4[i] = MIN(low2[i], low2[(i + 2) % 16]), high4[i] = MAX(high2[i], high2[(i + 2) % 16]);
-#define FOLD8(i) low8[i] = MIN(low4[i], low4[(i + 4) % 16]), high8[i] = MAX(high4[i], high4[(i + 4) % 16]);
-#define FOLD_ENDS(low, high, a, b)                                                                                     \
-    darkest = MAX(darkest, MIN(low, MAX(a, b))), brightest = MIN(brightest, MAX(high, MIN(a, b)));
-#define FOLD_9(i) FOLD_ENDS(low8[i], high8[i], one[i - 1], one[(i + 8) % 16])
-#define FOLD_10(i)                                                                                                     \
-    FOLD_ENDS(MIN(low8[i], one[(i + 8) % 16]), MAX(high8[i], one[(i + 8) % 16]), one[i - 1], one[(i + 9) % 16])
-#define FOLD_11(i)                                                                                                     \
-    FOLD_ENDS(MIN(low8[i], low2[(i + 8) % 16]), MAX(high8[i], high2[(i + 8) % 16]), one[i - 1], one[(i + 10) % 16])
-#define FOLD_12(i)                                                                                                     \
-    FOLD_ENDS(MIN(MIN(low8[i], low2[(i + 8) % 16]), one[(i + 10) % 16]),                                               \
-              MAX(MAX(high8[i], high2[(i + 8) % 16]), one[(i + 10) % 16]), one[i - 1], one[(i + 11) % 16])
 
-/** Segment test of a chunk: corner[x] = 1 or 0. The fixed length leaves no remainder for a scalar loop. */
-#define SEGMENT_TEST(arc)                                                                                              \
-    VF_HOT static void test_##arc(uint8_t *restrict corner, const uint8_t *chunk, ptrdiff_t pitch, uint8_t threshold)  \
-    {                                                                                                                  \
-        for (int32_t x = 0; x < CHUNK; x++) {                                                                          \
-            const uint8_t *c = chunk + x;                                                                              \
-            uint8_t one[16], low2[16], high2[16], low4[16], high4[16], low8[16], high8[16], darkest = 0,               \
-                                                                                            brightest = 255;           \
-            VF_CIRCLE_PIXELS(TAKE)                                                                                     \
-            ODD(FOLD2)                                                                                                 \
-            ODD(FOLD4)                                                                                                 \
-            ODD(FOLD8)                                                                                                 \
-            ODD(FOLD_##arc)                                                                                            \
-            const uint8_t above = (uint8_t)(darkest > *c ? darkest - *c : 0);                                          \
-            const uint8_t below = (uint8_t)(*c > brightest ? *c - brightest : 0);                                      \
-            corner[x] = (uint8_t)((above > threshold) | (below > threshold));                                          \
-        }                                                                                                              \
-    }
-SEGMENT_TEST(9)
-SEGMENT_TEST(10)
-SEGMENT_TEST(11)
-SEGMENT_TEST(12)
+/* ---- quick test -------------------------------------------------------------------------------------------------- */
 
 /** Quick test: candidate[x] = 1 where the segment test may pass, for x = first..last. An arc of nine holds a pixel of
  *  both pairs of opposite pixels on the axes. */
@@ -98,110 +49,106 @@ VF_HOT static void quick_test(uint8_t *restrict candidate, const uint8_t *row, p
     }
 }
 
-/** 1 if a chunk holds any candidate. */
-static int any(const uint8_t *candidate)
+/** 1 if any flag of a chunk is set. */
+static inline int any(const uint8_t *flag)
 {
     uint64_t eight[CHUNK / 8];
-    memcpy(eight, candidate, sizeof eight);
+    memcpy(eight, flag, sizeof eight);
     return (eight[0] | eight[1] | eight[2] | eight[3]) != 0;
 }
 
-/** Set corner[x] for the pixels of row y within the limits, and 0 behind. The last chunk ends with the row, even if it
- *  overlaps the one before; in a row shorter than a chunk, pixels behind its end are tested as well. */
-static void test_row(const struct search *q, uint8_t *corner, int32_t y)
-{
-    static void (*const test[])(uint8_t *, const uint8_t *, ptrdiff_t, uint8_t) = {test_9, test_10, test_11, test_12};
-    const struct vf_detect_tuning *t = &q->step->tuning;
-    const uint8_t threshold = (uint8_t)(t->detect_threshold_low ? t->detect_threshold_low : t->detect_threshold);
-    const uint8_t *row = q->pixels + (ptrdiff_t)y * q->pitch;
-    const int32_t last_chunk = vf_max(q->limits.x_last + 1 - CHUNK, q->limits.x_first);
-    quick_test(corner, row, q->pitch, q->limits.x_first, last_chunk + CHUNK - 1, threshold);
-    for (int32_t x = q->limits.x_first; x < last_chunk + CHUNK; x += CHUNK) {
-        const int32_t from = vf_min(x, last_chunk);
-        if (any(corner + from)) test[t->detect_arc - 9](corner + from, row + from, q->pitch, threshold);
-    }
-    memset(corner + q->limits.x_last + 1, 0, CHUNK);
-}
+/* ---- scores of the pixels of a chunk ----------------------------------------------------------------------------- */
 
-/* ---- scores of a batch of corners, by plain loops over bytes ----------------------------------------------------- */
+/** What decides on the score of a pixel: tuning values; low is the first threshold where there is no second one. */
+struct rule {
+    uint8_t first, low;
+    int32_t arc, arc_most, score;
+};
+
+/** Grey levels of the circles around a chunk's pixels. */
+struct circles {
+    const uint8_t *pixel[16], *centre; /* of the first; the others follow */
+};
+static inline struct circles circles_of(const uint8_t *centre, ptrdiff_t pitch)
+{
+#define AT(i, dx, dy) centre + (dy)*pitch + (dx),
+    const struct circles c = {{VF_CIRCLE_PIXELS(AT)}, centre};
+#undef AT
+    return c;
+}
 
 /** Contrast of each circle pixel to the centre in the sign of the arc, 0 if of the other sign [grey levels]. The arc is
  *  bright if the brighter pixel of every opposite pair is brighter than the centre: an arc of nine holds a pixel of
  *  each pair of opposite ones, and both of one. */
-VF_HOT static void contrast_of(uint8_t (*restrict contrast)[BATCH], const struct batch *restrict b)
+static inline void contrast_of(uint8_t (*restrict contrast)[CHUNK], const struct circles *c)
 {
-    uint8_t darkest[BATCH], flip[BATCH];
+    uint8_t darkest[CHUNK], flip[CHUNK];
     memset(darkest, 255, sizeof darkest);
+    VF_PEEL
     for (int i = 0; i < 8; i++)
-        for (int k = 0; k < BATCH; k++) darkest[k] = MIN(darkest[k], MAX(b->circle[i][k], b->circle[i + 8][k]));
-    for (int k = 0; k < BATCH; k++) flip[k] = darkest[k] > b->centre[k] ? 0 : 255;
+        for (int k = 0; k < CHUNK; k++) darkest[k] = MIN(darkest[k], MAX(c->pixel[i][k], c->pixel[i + 8][k]));
+    for (int k = 0; k < CHUNK; k++) flip[k] = darkest[k] > c->centre[k] ? 0 : 255;
+    VF_PEEL
     for (int i = 0; i < 16; i++)
-        for (int k = 0; k < BATCH; k++) {
-            const uint8_t at = b->circle[i][k] ^ flip[k], centre = b->centre[k] ^ flip[k];
+        for (int k = 0; k < CHUNK; k++) {
+            const uint8_t at = c->pixel[i][k] ^ flip[k], centre = c->centre[k] ^ flip[k];
             contrast[i][k] = (uint8_t)(at > centre ? at - centre : 0);
         }
 }
 
 /** to[i] = minimum of from[i] and from[i + step], around the circle. */
-VF_HOT static void fold_min(uint8_t (*restrict to)[BATCH], uint8_t (*restrict from)[BATCH], int step)
+static inline void fold_min(uint8_t (*restrict to)[CHUNK], uint8_t (*restrict from)[CHUNK], int step)
 {
+    VF_PEEL
     for (int i = 0; i < 16; i++)
-        for (int k = 0; k < BATCH; k++) to[i][k] = MIN(from[i][k], from[(i + step) % 16][k]);
+        for (int k = 0; k < CHUNK; k++) to[i][k] = MIN(from[i][k], from[(i + step) & 15][k]);
 }
 
 /** to[i] = maximum of from[i] and from[i - step], around the circle. */
-VF_HOT static void fold_max(uint8_t (*restrict to)[BATCH], uint8_t (*restrict from)[BATCH], int step)
+static inline void fold_max(uint8_t (*restrict to)[CHUNK], uint8_t (*restrict from)[CHUNK], int step)
 {
+    VF_PEEL
     for (int i = 0; i < 16; i++)
-        for (int k = 0; k < BATCH; k++) to[i][k] = MAX(from[i][k], from[(i - step) & 15][k]);
+        for (int k = 0; k < CHUNK; k++) to[i][k] = MAX(from[i][k], from[(i - step) & 15][k]);
 }
 
 /** Maximum over the circle. */
-VF_HOT static void max_of_circle(uint8_t *restrict most, uint8_t (*restrict from)[BATCH])
+static inline void max_of_circle(uint8_t *restrict most, uint8_t (*restrict from)[CHUNK])
 {
-    memset(most, 0, BATCH);
+    memset(most, 0, CHUNK);
+    VF_PEEL
     for (int i = 0; i < 16; i++)
-        for (int k = 0; k < BATCH; k++) most[k] = MAX(most[k], from[i][k]);
+        for (int k = 0; k < CHUNK; k++) most[k] = MAX(most[k], from[i][k]);
 }
 
 /** SAD-A: sum of contrasts over the arc, which is all pixels of the runs whose minimum contrast is above the threshold.
  *  run_best: for each pixel, the largest such minimum of the runs that it is part of. */
-VF_HOT static void sum_arc(uint16_t *restrict score, uint8_t (*restrict contrast)[BATCH],
-                           uint8_t (*restrict run_best)[BATCH], const uint8_t *restrict threshold)
+static inline void sum_arc(uint16_t *restrict score, uint8_t (*restrict contrast)[CHUNK],
+                           uint8_t (*restrict run_best)[CHUNK], const uint8_t *restrict threshold)
 {
-    memset(score, 0, BATCH * sizeof *score);
+    memset(score, 0, CHUNK * sizeof *score);
+    VF_PEEL
     for (int i = 0; i < 16; i++)
-        for (int k = 0; k < BATCH; k++) {
+        for (int k = 0; k < CHUNK; k++) {
             const uint8_t counted = run_best[i][k] > threshold[k] ? 255 : 0;
             score[k] = (uint16_t)(score[k] + (counted & contrast[i][k]));
         }
 }
 
 /** SAD-B: sum of absolute differences over the circle. */
-VF_HOT static void sum_circle(uint16_t *restrict score, const struct batch *restrict b)
+static inline void sum_circle(uint16_t *restrict score, const struct circles *c)
 {
-    memset(score, 0, BATCH * sizeof *score);
+    memset(score, 0, CHUNK * sizeof *score);
     for (int i = 0; i < 16; i++)
-        for (int k = 0; k < BATCH; k++) {
-            const uint8_t at = b->circle[i][k], centre = b->centre[k];
+        for (int k = 0; k < CHUNK; k++) {
+            const uint8_t at = c->pixel[i][k], centre = c->centre[k];
             score[k] = (uint16_t)(score[k] + (at > centre ? at - centre : centre - at));
         }
 }
 
-/** NMS scores from corner scores, in place. Some arc is long enough at every threshold below `reach`, and too long
- *  below `spot`. */
-VF_HOT static void nms_scores(uint16_t *restrict score, const uint8_t *restrict reach, const uint8_t *restrict spot,
-                              uint8_t first, uint8_t low)
-{
-    for (int k = 0; k < BATCH; k++) {
-        const int strong = (reach[k] > first) & (spot[k] <= first), weak = (reach[k] > low) & (spot[k] <= low);
-        score[k] = (uint16_t)(strong ? score[k] + VF_NMS_STRONG : weak ? score[k] : 0);
-    }
-}
-
 /** In place, from the minimum of the run of `arc` pixels that starts at each pixel to the largest minimum of the runs
  *  that the pixel is part of. other: scratch. */
-static void spread_to_arc(uint8_t (*run)[BATCH], uint8_t (*other)[BATCH], int32_t arc)
+static inline void spread_to_arc(uint8_t (*restrict run)[CHUNK], uint8_t (*restrict other)[CHUNK], int32_t arc)
 {
     fold_max(other, run, 1);
     fold_max(run, other, 2);
@@ -209,61 +156,62 @@ static void spread_to_arc(uint8_t (*run)[BATCH], uint8_t (*other)[BATCH], int32_
     fold_max(run, other, arc - 8);
 }
 
-/** NMS scores, as vf_detect_nms_score(), of a batch of pixels that all pass the segment test at the low threshold
- *  without its upper bound on the arc. */
-static void score_batch(const struct vf_detect_tuning *t, uint16_t *score, const struct batch *b)
+/** NMS scores, as vf_detect_nms_score(), from corner scores. Some arc is long enough at every threshold below `reach`,
+ *  and too long below `spot`. */
+static inline void nms_scores(uint16_t *restrict nms, const uint16_t *restrict score, const uint8_t *restrict reach,
+                              const uint8_t *restrict spot, uint8_t first, uint8_t low)
 {
-    const uint8_t first = (uint8_t)t->detect_threshold,
-                  low = (uint8_t)(t->detect_threshold_low ? t->detect_threshold_low : first);
-    uint8_t contrast[16][BATCH], one[16][BATCH], two[16][BATCH], reach[BATCH], spot[BATCH] = {0}, threshold[BATCH];
-    contrast_of(contrast, b);
+    for (int k = 0; k < CHUNK; k++) {
+        const int strong = (reach[k] > first) & (spot[k] <= first), weak = (reach[k] > low) & (spot[k] <= low);
+        const uint16_t corner = score[k];
+        nms[k] = (uint16_t)(strong ? corner + VF_NMS_STRONG : weak ? corner : 0);
+    }
+}
+
+/** NMS scores of the pixels of a chunk; they stay as they are, 0, where none is a corner. */
+static inline void score_chunk(struct rule rule, uint16_t *restrict nms, const uint8_t *centre, ptrdiff_t pitch)
+{
+    const struct circles circles = circles_of(centre, pitch);
+    uint8_t contrast[16][CHUNK], one[16][CHUNK], two[16][CHUNK], reach[CHUNK], spot[CHUNK] = {0};
+    uint8_t corner[CHUNK], threshold[CHUNK];
+    uint16_t score[CHUNK];
+    contrast_of(contrast, &circles);
     fold_min(one, contrast, 1);
     fold_min(two, one, 2);
     fold_min(one, two, 4);
-    if (t->detect_arc_most < 16) {
-        fold_min(two, one, t->detect_arc_most - 7);
+    if (rule.arc_most < 16) {
+        fold_min(two, one, rule.arc_most - 7);
         max_of_circle(spot, two);
     }
-    fold_min(two, one, t->detect_arc - 8);
+    fold_min(two, one, rule.arc - 8);
     max_of_circle(reach, two);
-    if (t->detect_score == VFRONT_SCORE_SAD_A) {
-        for (int k = 0; k < BATCH; k++) threshold[k] = reach[k] > first && spot[k] <= first ? first : low;
-        spread_to_arc(two, one, t->detect_arc);
+    for (int k = 0; k < CHUNK; k++) corner[k] = reach[k] > rule.low;
+    if (!any(corner)) return;
+    for (int k = 0; k < CHUNK; k++)
+        threshold[k] = (reach[k] > rule.first) & (spot[k] <= rule.first) ? rule.first : rule.low;
+    if (rule.score == VFRONT_SCORE_SAD_A) {
+        spread_to_arc(two, one, rule.arc);
         sum_arc(score, contrast, two, threshold);
-    } else if (t->detect_score == VFRONT_SCORE_SAD_B) {
-        sum_circle(score, b);
+    } else if (rule.score == VFRONT_SCORE_SAD_B) {
+        sum_circle(score, &circles);
     } else {
-        for (int k = 0; k < BATCH; k++) score[k] = (uint16_t)(reach[k] - 1);
+        for (int k = 0; k < CHUNK; k++) score[k] = (uint16_t)(reach[k] - 1);
     }
-    nms_scores(score, reach, spot, first, low);
+    nms_scores(nms, score, reach, spot, rule.first, rule.low);
 }
 
-/** Fill a batch with the corners at the columns x[0..count) of row y. */
-static void fill_batch(struct batch *b, const struct search *q, const uint16_t *x, int32_t count, int32_t y)
+/** The same by any rule, and by the standard one, whose circles are folded without an index that is computed. */
+VF_LOOP static void score_any(struct rule rule, uint16_t *restrict nms, const uint8_t *centre, ptrdiff_t pitch)
 {
-    const uint8_t *row[2 * VF_CIRCLE_RADIUS + 1];
-    for (int32_t k = -VF_CIRCLE_RADIUS; k <= VF_CIRCLE_RADIUS; k++)
-        row[k + VF_CIRCLE_RADIUS] = q->pixels + (ptrdiff_t)(y + k) * q->pitch;
-    for (int32_t k = 0; k < count; k++) {
-#define PUT(i, dx, dy) b->circle[i][k] = row[(dy) + VF_CIRCLE_RADIUS][x[k] + (dx)];
-        VF_CIRCLE_PIXELS(PUT)
-#undef PUT
-        b->centre[k] = row[VF_CIRCLE_RADIUS][x[k]];
-    }
+    score_chunk(rule, nms, centre, pitch);
+}
+VF_LOOP static void score_standard(struct rule rule, uint16_t *restrict nms, const uint8_t *centre, ptrdiff_t pitch)
+{
+    const struct rule standard = {rule.first, rule.low, 9, 16, VFRONT_SCORE_SAD_A};
+    score_chunk(standard, nms, centre, pitch);
 }
 
-/** NMS scores of the corners at the columns x[0..count) of row y, 0 under a mask. */
-static void score_corners(const struct search *q, uint16_t *score, const uint16_t *x, int32_t count, int32_t y)
-{
-    const int masked = q->framed || q->step->masks.fixed[q->camera];
-    const int32_t pitch0 = q->step->geometry.scale[q->camera][0].pitch, y0 = vf_pixel0(y, q->step_q16);
-    uint16_t found[BATCH];
-    fill_batch(&q->window->batch, q, x, count, y);
-    score_batch(&q->step->tuning, found, &q->window->batch);
-    for (int32_t k = 0; k < count; k++)
-        if (!masked || vf_usable(&q->step->masks, q->camera, q->framed, y0 * pitch0 + vf_pixel0(x[k], q->step_q16)))
-            score[x[k]] = found[k];
-}
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 /** Index of row y in the ring buffer; y may be -1. */
 static int32_t row_slot(int32_t y) { return (y + VF_NMS_RADIUS_MAX) % WINDOW; }
@@ -274,71 +222,114 @@ static uint16_t *window_row(const struct search *q, int32_t y)
     return q->window->nms[row_slot(y)] + VF_NMS_RADIUS_MAX;
 }
 
-/** List the columns of a row where corner[] is 1; it must be 0 behind `last`. Returns their number. First come the
+static struct rule rule_of(const struct vf_detect_tuning *t)
+{
+    const struct rule rule = {(uint8_t)t->detect_threshold,
+                              (uint8_t)(t->detect_threshold_low ? t->detect_threshold_low : t->detect_threshold),
+                              t->detect_arc, t->detect_arc_most, t->detect_score};
+    return rule;
+}
+
+/** Scores of the pixels of row y within the limits, and some behind. The last chunk ends with the row, even if it
+ *  overlaps the one before; in a row shorter than a chunk, pixels behind its end are scored as well. */
+static void score_chunks(const struct search *q, uint16_t *nms, int32_t y)
+{
+    const struct rule rule = rule_of(&q->step->tuning);
+    const int standard = rule.arc == 9 && rule.arc_most == 16 && rule.score == VFRONT_SCORE_SAD_A;
+    const uint8_t *row = q->pixels + (ptrdiff_t)y * q->pitch;
+    const int32_t last_chunk = vf_max(q->limits.x_last + 1 - CHUNK, q->limits.x_first);
+    uint8_t *candidate = q->window->flag;
+    quick_test(candidate, row, q->pitch, q->limits.x_first, last_chunk + CHUNK - 1, rule.low);
+    for (int32_t x = q->limits.x_first; x < last_chunk + CHUNK; x += CHUNK) {
+        const int32_t from = vf_min(x, last_chunk);
+        if (any(candidate + from)) (standard ? score_standard : score_any)(rule, nms + from, row + from, q->pitch);
+    }
+}
+
+/** Clear the scores of row y under a mask. */
+static void mask_row(const struct search *q, uint16_t *nms, int32_t y)
+{
+    const int32_t pitch0 = q->step->geometry.scale[q->camera][0].pitch, y0 = vf_pixel0(y, q->step_q16);
+    if (!q->framed && !q->step->masks.fixed[q->camera]) return;
+    for (int32_t x = q->limits.x_first; x <= q->limits.x_last; x++)
+        if (nms[x] && !vf_usable(&q->step->masks, q->camera, q->framed, y0 * pitch0 + vf_pixel0(x, q->step_q16)))
+            nms[x] = 0;
+}
+
+/** NMS scores of row y, zeros outside the limits. */
+static void score_row(const struct search *q, int32_t y)
+{
+    uint16_t *nms = window_row(q, y), *behind = nms + q->limits.x_last + 1;
+    memset(nms - VF_NMS_RADIUS_MAX, 0, sizeof *nms * (size_t)(q->limits.x_last + 1 + VF_NMS_RADIUS_MAX));
+    if (y >= q->limits.y_first && y <= q->limits.y_last) {
+        score_chunks(q, nms, y);
+        mask_row(q, nms, y);
+    }
+    memset(behind, 0, sizeof *nms * (CHUNK + VF_NMS_RADIUS_MAX));
+}
+
+/** Local maxima of a chunk: 1 where no pixel within radius r has a higher NMS score, or the same one and comes earlier
+ *  in raster order. A score of 0 is none: no earlier one is less. row: the 2 * r + 1 rows around, at the chunk. */
+static inline void find_maxima(uint8_t *restrict maximum, const uint16_t *const row[WINDOW], int32_t x, int32_t r)
+{
+    uint16_t earlier[CHUNK] = {0}, later[CHUNK] = {0};
+    for (int32_t dy = -r; dy <= r; dy++)
+        for (int32_t dx = -r; dx <= r; dx++) {
+            const uint16_t *nms = row[dy + r] + x + dx;
+            uint16_t *most = dy < 0 || (dy == 0 && dx < 0) ? earlier : later;
+            if (dx == 0 && dy == 0) continue;
+            for (int k = 0; k < CHUNK; k++) most[k] = MAX(most[k], nms[k]);
+        }
+    for (int k = 0; k < CHUNK; k++) maximum[k] = (earlier[k] < row[r][x + k]) & (later[k] <= row[r][x + k]);
+}
+
+/** Local maxima of a row, at any radius, and at 1, the default, without loops over the neighbours. */
+VF_LOOP static void find_maxima_any(uint8_t *restrict maximum, const uint16_t *const row[WINDOW], int32_t first,
+                                    int32_t last, int32_t r)
+{
+    for (int32_t x = first; x <= last; x += CHUNK) find_maxima(maximum + x, row, x, r);
+}
+VF_LOOP static void find_maxima_1(uint8_t *restrict maximum, const uint16_t *const row[WINDOW], int32_t first,
+                                  int32_t last)
+{
+    for (int32_t x = first; x <= last; x += CHUNK) find_maxima(maximum + x, row, x, 1);
+}
+
+/** List the columns of a row where the flag is set; it must be 0 behind `last`. Returns their number. First come the
  *  groups of eight columns that hold any; few do and branches on them would be mispredicted, so there are none. */
-static int32_t list_corners(const uint8_t *corner, int32_t first, int32_t last, uint16_t *column)
+static int32_t list_columns(const uint8_t *flag, int32_t first, int32_t last, uint16_t *column)
 {
     uint16_t group[VFRONT_WIDTH / 8 + 1];
     int32_t groups = 0, count = 0;
     for (int32_t x = first; x <= last; x += 8) {
         uint64_t eight;
-        memcpy(&eight, corner + x, sizeof eight);
+        memcpy(&eight, flag + x, sizeof eight);
         group[groups] = (uint16_t)x;
         groups += eight != 0;
     }
     for (int32_t i = 0; i < groups; i++)
         for (int32_t k = 0; k < 8; k++) {
             column[count] = (uint16_t)(group[i] + k);
-            count += corner[group[i] + k];
+            count += flag[group[i] + k];
         }
     return count;
 }
 
-/** NMS scores of row y, zeros outside the limits. */
-static void score_row(const struct search *q, int32_t y)
-{
-    uint16_t *nms = window_row(q, y);
-    int32_t *count = &q->window->count[row_slot(y)];
-    *count = 0;
-    memset(nms - VF_NMS_RADIUS_MAX, 0, sizeof *nms * (size_t)(q->limits.x_last + 1 + 2 * VF_NMS_RADIUS_MAX));
-    if (y < q->limits.y_first || y > q->limits.y_last) return;
-    uint8_t *corner = q->window->corner;
-    test_row(q, corner, y);
-    uint16_t *column = q->window->column[row_slot(y)];
-    *count = list_corners(corner, q->limits.x_first, q->limits.x_last, column);
-    for (int32_t k = 0; k < *count; k += BATCH) score_corners(q, nms, column + k, vf_min(*count - k, BATCH), y);
-}
-
-/** 1 if a pixel within radius r of the middle row's pixel x has a higher NMS score, or the same one and comes earlier
- *  in raster order. No branch depends on scores: it would be mispredicted. */
-static inline int suppressed(const uint16_t *const row[WINDOW], int32_t x, int32_t r)
-{
-    uint16_t earlier = 0, later = 0;
-    for (int32_t dy = -r; dy <= r; dy++)
-        for (int32_t dx = -r; dx <= r; dx++) {
-            const uint16_t nms = row[dy + r][x + dx];
-            if (dy < 0 || (dy == 0 && dx < 0)) earlier = MAX(earlier, nms);
-            if (dy > 0 || (dy == 0 && dx > 0)) later = MAX(later, nms);
-        }
-    return (earlier >= row[r][x]) | (later > row[r][x]);
-}
-
-/** Non-maximum suppression of row y: keep in its list the columns of the local maxima; returns their number. The
- *  smallest radius, which is the default, has code of its own. A score of 0 is never kept: no earlier one is less. */
+/** Non-maximum suppression of row y: list the columns of the local maxima; returns their number. */
 static int32_t suppress_row(const struct search *q, int32_t y)
 {
-    const int32_t count = q->window->count[row_slot(y)], r = q->step->tuning.detect_radius;
-    uint16_t *column = q->window->column[row_slot(y)];
+    const int32_t first = q->limits.x_first, last = q->limits.x_last, r = q->step->tuning.detect_radius;
+    uint8_t *maximum = q->window->flag;
     const uint16_t *row[WINDOW];
-    int32_t left = 0;
     for (int32_t dy = -r; dy <= r; dy++) row[dy + r] = window_row(q, y + dy);
-    for (int32_t k = 0; k < count; k++) {
-        const uint16_t x = column[k];
-        column[left] = x;
-        left += !(r == 1 ? suppressed(row, x, 1) : suppressed(row, x, r));
-    }
-    return left;
+    if (r == 1)
+        find_maxima_1(maximum, row, first, last);
+    else
+        find_maxima_any(maximum, row, first, last, r);
+    return list_columns(maximum, first, last, q->window->column);
 }
+
+/* ---- rank and cells ---------------------------------------------------------------------------------------------- */
 
 /** Sums of products of gradients. On its own because compilers recognise this loop and vectorise it. */
 static inline struct vf_harris add_products(const int16_t *gx, const int16_t *gy, int32_t count)
@@ -409,7 +400,7 @@ static void collect_row(const struct search *q, int32_t y)
     const int32_t y0 = vf_pixel0(y, q->step_q16);
     const ptrdiff_t row = (ptrdiff_t)(y0 / t->cull_height_px) * g->culls_x[q->camera];
     uint64_t *corner = q->corner + y0 / t->cell_height_px * g->cells_x[q->camera];
-    const uint16_t *nms = window_row(q, y), *column = q->window->column[row_slot(y)];
+    const uint16_t *nms = window_row(q, y), *column = q->window->column;
     const int32_t left = suppress_row(q, y);
     for (int32_t k = 0; k < left; k++) {
         const int32_t x = column[k], x0 = vf_pixel0(x, q->step_q16), strong = nms[x] >= VF_NMS_STRONG;
@@ -464,7 +455,6 @@ void vf_detect_host(const struct vf_detect_view *s)
 {
     struct window window;
     const int32_t levels = vf_min(s->geometry.searched, VFRONT_SCALES); /* a bound that compilers can see */
-    memset(&window.batch, 0, sizeof window.batch);
     for (int32_t camera = 0; camera < s->geometry.cameras; camera++) {
         clear_next(s, camera);
         for (int32_t level = 0; level < levels; level++) search_level(s, &window, camera, level);

@@ -16,10 +16,9 @@
  *         so far and a new one, the lower is offered as second. Every key but the best is offered once: all differ
  * Shared  limits of the search, Sobel kernel, sums of their products, Harris response, final score, key. Not shared:
  *         the segment test and the corner score. vf_detect_arcs() and vf_detect_arcs_score() are the kernel's: one
- *         pixel a thread, bit masks and 32-bit integers. The host form (test_9() .. test_12(), score_batch() in
- *         detect.c) has the same results from minima, maxima and sums of bytes and 16-bit integers over 32 pixels at a
- *         time, which compilers turn into vector code; masks of bits do not vectorise so. tests/features/detect.c
- *         compares both with one oracle
+ *         pixel a thread, bit masks and 32-bit integers. The host form (score_chunk() in detect.c) has the same results
+ *         from minima, maxima and sums of bytes and 16-bit integers over 32 pixels at a time, which compilers turn into
+ *         vector code; masks of bits do not vectorise so. tests/features/detect.c compares both with one oracle
  * Memory  32 bytes a culling cell and level, 16 a cell
  */
 #ifndef VF_DETECT_H

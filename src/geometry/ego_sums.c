@@ -22,6 +22,32 @@ static void put(struct vf_ego_batch *batch, int32_t i, const struct vf_correspon
     batch->inverse_depth_sigma_1pm[i] = list->inverse_depth_sigma_1pm[from];
 }
 
+/** Copy `count` correspondences of a list from place `first` on. */
+static void put_run(struct vf_ego_batch *batch, const struct vf_correspondences *list, int32_t first, int32_t count)
+{
+    const size_t bytes = sizeof(float) * (size_t)count;
+    for (int k = 0; k < 3; k++) {
+        memcpy(batch->before[k], list->before[k] + first, bytes);
+        memcpy(batch->now[k], list->now[k] + first, bytes);
+    }
+    memcpy(batch->weight, list->weight + first, bytes);
+    memcpy(batch->range_m, list->range_m + first, bytes);
+    memcpy(batch->range_sigma_m, list->range_sigma_m + first, bytes);
+    memcpy(batch->inverse_depth_1pm, list->inverse_depth_1pm + first, bytes);
+    memcpy(batch->inverse_depth_sigma_1pm, list->inverse_depth_sigma_1pm + first, bytes);
+}
+
+/** Copy members first .. first + count of the subset of at most `most` of a list of `all`, to the first places. */
+static void put_subset(struct vf_ego_batch *batch, const struct vf_correspondences *list, int32_t all, int32_t most,
+                       int32_t first, int32_t count)
+{
+    if (all <= most) {
+        put_run(batch, list, first, count);
+        return;
+    }
+    for (int32_t i = 0; i < count; i++) put(batch, i, list, vf_ego_subset_index(all, most, first + i));
+}
+
 static inline struct vf_correspondence get(const struct vf_ego_batch *batch, int32_t i)
 {
     struct vf_correspondence c;
@@ -73,8 +99,7 @@ void vf_ego_choose_scoring_subset(const struct vf_ego_view *s, int kind, struct 
     const struct vf_correspondences *list = &s->ego->list[vf_ego_list(kind)];
     const int32_t count = (int32_t)s->ego->count[vf_ego_list(kind)];
     subset->count = vf_ego_subset_count(count, VF_EGO_SCORING_SUBSET);
-    for (int32_t k = 0; k < subset->count; k++)
-        put(&subset->batch, k, list, vf_ego_subset_index(count, VF_EGO_SCORING_SUBSET, k));
+    put_subset(&subset->batch, list, count, VF_EGO_SCORING_SUBSET, 0, subset->count);
 }
 
 struct vf_ego_scores vf_ego_score(int kind, const struct vf_ego_scoring_subset *subset, const struct vf_pose *pose)
@@ -149,16 +174,27 @@ VF_LOOP static void accumulate_wide(const struct vf_ego_batch *restrict batch, i
     accumulate(VF_METRIC, 1, batch, count, *p, sum);
 }
 
-/** Sum of a group's lanes, added by halves. */
-static inline void add_lanes(struct lanes *sum, struct vf_normal_equations *out)
+/** Add the lanes behind the first `step` to these. */
+static inline void halve_lanes(struct lanes *sum, int step)
 {
-    for (int step = GROUP / 2; step; step /= 2)
-        for (int l = 0; l < step; l++) {
-            for (int k = 0; k < VF_TERMS; k++) sum->terms[k][l] += sum->terms[k][l + step];
-            sum->score[l] += sum->score[l + step];
-            sum->inliers[l] += sum->inliers[l + step];
-            sum->residuals[l] += sum->residuals[l + step];
-        }
+    for (int k = 0; k < VF_TERMS; k++)
+        for (int l = 0; l < step; l++) sum->terms[k][l] += sum->terms[k][l + step];
+    for (int l = 0; l < step; l++) {
+        sum->score[l] += sum->score[l + step];
+        sum->inliers[l] += sum->inliers[l + step];
+        sum->residuals[l] += sum->residuals[l + step];
+    }
+}
+
+/** Sum of a group's lanes, added by halves; each half has a loop of its own, of a length that compilers can see. */
+VF_LOOP static void add_lanes(struct lanes *sum, struct vf_normal_equations *out)
+{
+    VF_STATIC_ASSERT(GROUP == 32, "five halves");
+    halve_lanes(sum, 16);
+    halve_lanes(sum, 8);
+    halve_lanes(sum, 4);
+    halve_lanes(sum, 2);
+    halve_lanes(sum, 1);
     for (int k = 0; k < VF_TERMS; k++) out->terms[k] = sum->terms[k][0];
     out->score = sum->score[0];
     out->inliers = sum->inliers[0];
@@ -178,22 +214,20 @@ static struct vf_normal_equations add_groups(struct vf_normal_equations group[GR
     return group[0];
 }
 
-/** Sum of the group of lanes that begins at lane `first`. */
+/** Sum of the group of lanes that begins at lane `first`. batch: scratch, cleared before the first group. */
 static void sum_group(int search, const struct vf_correspondences *list, int32_t count, int32_t most, int32_t first,
-                      const struct vf_pose *pose, struct vf_normal_equations *out)
+                      const struct vf_pose *pose, struct vf_ego_batch *batch, struct vf_normal_equations *out)
 {
     const int32_t used = vf_ego_subset_count(count, most);
     struct lanes sum;
-    struct vf_ego_batch batch;
     memset(&sum, 0, sizeof sum);
-    memset(&batch, 0, sizeof batch);
     for (; first < used; first += VF_EGO_LANES) {
         const int32_t here = vf_min(used - first, GROUP);
-        for (int32_t l = 0; l < here; l++) put(&batch, l, list, vf_ego_subset_index(count, most, first + l));
-        if (search == VF_RELATIVE) accumulate_relative(&batch, here, pose, &sum);
-        if (search == VF_ROTATION_ONLY) accumulate_rotation(&batch, here, pose, &sum);
-        if (search == VF_METRIC) accumulate_metric(&batch, here, pose, &sum);
-        if (search == VF_WIDE) accumulate_wide(&batch, here, pose, &sum);
+        put_subset(batch, list, count, most, first, here);
+        if (search == VF_RELATIVE) accumulate_relative(batch, here, pose, &sum);
+        if (search == VF_ROTATION_ONLY) accumulate_rotation(batch, here, pose, &sum);
+        if (search == VF_METRIC) accumulate_metric(batch, here, pose, &sum);
+        if (search == VF_WIDE) accumulate_wide(batch, here, pose, &sum);
     }
     add_lanes(&sum, out);
 }
@@ -204,7 +238,9 @@ struct vf_normal_equations vf_ego_sum_motion(const struct vf_ego_view *s, int se
     const struct vf_correspondences *list = &s->ego->list[vf_ego_list(search)];
     const int32_t count = (int32_t)s->ego->count[vf_ego_list(search)];
     struct vf_normal_equations group[GROUPS];
-    for (int g = 0; g < GROUPS; g++) sum_group(search, list, count, most, GROUP * g, pose, &group[g]);
+    struct vf_ego_batch batch;
+    memset(&batch, 0, sizeof batch);
+    for (int g = 0; g < GROUPS; g++) sum_group(search, list, count, most, GROUP * g, pose, &batch, &group[g]);
     return add_groups(group);
 }
 

@@ -16,8 +16,9 @@ struct pixels {
 VF_HOT static int32_t interpolate_window(int32_t *restrict grey, const struct pixels *restrict p, int32_t fu,
                                          int32_t fv)
 {
-    int32_t along[LANES], sum = 0;
-    for (int32_t k = 0; k < LANES; k++) along[k] = vf_stereo_between(p->here[k], p->right[k], fu);
+    uint16_t along[LANES]; /* at most 256 * 255 */
+    int32_t sum = 0;
+    for (int32_t k = 0; k < LANES; k++) along[k] = (uint16_t)vf_stereo_between(p->here[k], p->right[k], fu);
     for (int32_t k = 0; k < LANES - VF_STEREO_LANES; k++) {
         grey[k] = vf_stereo_between_rows(along[k], along[k + VF_STEREO_LANES], fv);
         sum += grey[k];

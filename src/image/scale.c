@@ -124,6 +124,15 @@ static void make_tile(struct tile *t, const uint8_t *from, ptrdiff_t pitch, cons
     for (int32_t u = 0; u < columns; u += ROWS) transpose_pixels(t->pixels + ROWS * u, t->column + ROWS * u);
 }
 
+/** Copy a row of a block, `columns` px of it or all; that of a whole one is a vector, not a call. */
+static inline void copy_row(uint8_t *to, const uint8_t *from, int32_t columns)
+{
+    if (columns >= ROWS)
+        memcpy(to, from, ROWS);
+    else
+        memcpy(to, from, (size_t)columns);
+}
+
 /** All of a level >= 1, from level 0. */
 static void make_level(const struct vf_scale_view *s, int32_t camera, int32_t level)
 {
@@ -144,8 +153,7 @@ static void make_level(const struct vf_scale_view *s, int32_t camera, int32_t le
             make_tile(&tile, from, l0->pitch, row, rows, column + u, columns);
             for (int32_t r = 0; r < rows; r++)
                 for (int32_t x = 0; x < columns; x += ROWS)
-                    memcpy(to + (v + r) * l->pitch + u + x, tile.pixels + ROWS * (x + r),
-                           (size_t)vf_min(ROWS, columns - x));
+                    copy_row(to + (v + r) * l->pitch + u + x, tile.pixels + ROWS * (x + r), columns - x);
         }
     }
 }

@@ -9,12 +9,12 @@
  *
  *   hook                     src/tracking/patch.c         kernels/tracking/patch.cuh   track.h: a pixel
  *   vf_patch_extract()
- *     interpolation          interpolate_rows()           interpolate_around()         vf_track_interpolate()
+ *     interpolation          interpolate()                interpolate_around()         vf_track_interpolate()
  *     gradients              gradients_finest(), _coarse()  extract<SIZE>()            vf_track_gradient()
  *     JtJ                    sum_moments()                extract<SIZE>()              vf_track_add_moments()
  *   vf_patch_residuals()
- *     residuals              residual_sums_16(), _8()     residual_sums<SIZE>()        vf_track_residual()
- *     Jtr, cost              residual_sums_16(), _8()     residual_sums<SIZE>()        vf_track_add_residual()
+ *     residuals              sum_residuals()              residual_sums<SIZE>()        vf_track_residual()
+ *     Jtr, cost              sum_residuals()              residual_sums<SIZE>()        vf_track_add_residual()
  *   vf_patch_load()          memcpy()                     load_plane<SIZE>()
  *   vf_patch_store()         memcpy()                     store_plane<SIZE>()
  *   vf_patch_store_normal()  assignment                   assignment by lane 0

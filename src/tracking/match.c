@@ -93,8 +93,8 @@ static int tile_in_window(const struct vf_match_bounds *b, const struct tile *t,
 
 /** Candidate test of p against a tile, descriptors not counted: excluded[k] is 0 for a candidate, all ones for others.
  *  Returns 1 if there is a candidate. */
-static int find_candidates(const struct vf_match_bounds *b, const struct tile *t, const struct vf_point *p,
-                           uint32_t excluded[TILE])
+VF_LOOP static int find_candidates(const struct vf_match_bounds *b, const struct tile *t, const struct vf_point *p,
+                                   uint32_t excluded[TILE])
 {
     const float x = p->bearing[0], y = p->bearing[1], z = p->bearing[2], step = p->step;
     const int32_t lowest = p->level - b->levels, highest = p->level + b->levels;

@@ -48,40 +48,63 @@ struct vf_partner_anchor vf_partner_at(const struct vf_partner_anchors *anchors,
     return vf_partner_between(a[0], a[1], candidate);
 }
 
-/** Sums over two patches. own: without gaps. */
-VF_HOT static struct vf_partner_sums correlation_sums(const uint8_t *restrict own, const uint8_t *restrict other,
-                                                      ptrdiff_t pitch)
+/** Patch of a picture as 16-bit integers without gaps, which vector units multiply and add in pairs. */
+struct grey {
+    int16_t at[VF_PARTNER_PIXELS];
+};
+static inline struct grey grey_at(const struct vf_level_picture *picture, struct vf_partner_origin o)
 {
-    struct vf_partner_sums s = {0, 0, 0, 0, 0};
+    const uint8_t *first = picture->pixels + (ptrdiff_t)o.v * picture->pitch + o.u;
+    struct grey grey;
     for (int32_t r = 0; r < VF_PARTNER_SIDE; r++)
-        for (int32_t c = 0; c < VF_PARTNER_SIDE; c++) {
-            const uint32_t a = own[r * VF_PARTNER_SIDE + c], b = other[r * pitch + c];
-            s.own += a;
-            s.other += b;
-            s.own2 += a * a;
-            s.other2 += b * b;
-            s.both += a * b;
-        }
-    return s;
+        for (int32_t c = 0; c < VF_PARTNER_SIDE; c++)
+            grey.at[r * VF_PARTNER_SIDE + c] = first[(ptrdiff_t)r * picture->pitch + c];
+    return grey;
+}
+
+/** Sum of products of the pixels of two patches. */
+static inline uint32_t product_sum(const struct grey *a, const struct grey *b)
+{
+    int32_t sum = 0;
+    for (int32_t i = 0; i < VF_PARTNER_PIXELS; i++) sum += a->at[i] * b->at[i];
+    return (uint32_t)sum;
+}
+
+/** Sum of the pixels of a patch. */
+static inline uint32_t grey_sum(const struct grey *a)
+{
+    int16_t sum = 0; /* at most 64 * 255 */
+    for (int32_t i = 0; i < VF_PARTNER_PIXELS; i++) sum = (int16_t)(sum + a->at[i]);
+    return (uint32_t)sum;
+}
+
+/** Keys of all candidates from the own patch, which lies in its picture. */
+VF_LOOP static void correlate(struct vf_partner_keys *keys, const struct vf_partner_anchors *anchors,
+                              const struct vf_partner_comparison *c)
+{
+    const struct grey own = grey_at(&c->own, c->origin);
+    struct vf_partner_sums sums = {.own = grey_sum(&own), .own2 = product_sum(&own, &own)};
+    for (int32_t k = 0; k < VF_PARTNER_CANDIDATES; k++) {
+        const struct vf_partner_anchor place = vf_partner_at(anchors, k);
+        const struct vf_partner_origin o = vf_partner_other(c, place.at);
+        keys->key[k] = VF_NONE;
+        if (!place.valid || !vf_partner_inside(&c->other, o)) continue;
+        const struct grey other = grey_at(&c->other, o);
+        sums.other = grey_sum(&other);
+        sums.other2 = product_sum(&other, &other);
+        sums.both = product_sum(&own, &other);
+        keys->key[k] = vf_partner_key(&sums, k);
+    }
 }
 
 void vf_partner_correlate(struct vf_partner_keys *keys, const struct vf_partner_anchors *anchors,
                           const struct vf_partner_comparison *c)
 {
-    uint8_t own[VF_PARTNER_PIXELS];
-    const int inside = vf_partner_inside(&c->own, c->origin);
-    for (int32_t r = 0; inside && r < VF_PARTNER_SIDE; r++)
-        memcpy(own + r * VF_PARTNER_SIDE, c->own.pixels + (ptrdiff_t)(c->origin.v + r) * c->own.pitch + c->origin.u,
-               VF_PARTNER_SIDE);
-    for (int32_t k = 0; k < VF_PARTNER_CANDIDATES; k++) {
-        const struct vf_partner_anchor place = vf_partner_at(anchors, k);
-        const struct vf_partner_origin o = vf_partner_other(c, place.at);
-        keys->key[k] = VF_NONE;
-        if (!inside || !place.valid || !vf_partner_inside(&c->other, o)) continue;
-        const struct vf_partner_sums sums = correlation_sums(
-            own, c->other.pixels + (ptrdiff_t)o.v * c->other.pitch + o.u, c->other.pitch);
-        keys->key[k] = vf_partner_key(&sums, k);
+    if (vf_partner_inside(&c->own, c->origin)) {
+        correlate(keys, anchors, c);
+        return;
     }
+    for (int32_t k = 0; k < VF_PARTNER_CANDIDATES; k++) keys->key[k] = VF_NONE;
 }
 
 uint32_t vf_partner_least(const struct vf_partner_keys *keys, int32_t first, int32_t last, int32_t but, int32_t apart)

@@ -30,15 +30,34 @@ static void find_pixels(struct patch_pixels *area, const struct vf_level_picture
     area->pitch = side;
 }
 
-/** Interpolated grey levels, Q5, [side][side]. */
-VF_HOT static void interpolate_rows(int16_t *restrict grey, const uint8_t *restrict pixels, ptrdiff_t pitch,
-                                    struct vf_bilinear_weights w, int32_t side)
+/** Pixels of side + 1 rows without gaps, and those one column to the right: the four neighbours of place i lie at i and
+ *  at i + side of both, so that one long loop over all places becomes vector code. */
+struct neighbours {
+    uint8_t left[(VF_PATCH + 2) * (VF_PATCH + 3)], right[(VF_PATCH + 2) * (VF_PATCH + 3)];
+};
+static inline void copy_neighbours(struct neighbours *n, const struct patch_pixels *area, int32_t side)
 {
-    for (int32_t r = 0; r < side; r++) {
-        const uint8_t *upper = pixels + r * pitch, *lower = upper + pitch;
-        for (int32_t c = 0; c < side; c++)
-            grey[r * side + c] = (int16_t)vf_track_interpolate(w, upper[c], upper[c + 1], lower[c], lower[c + 1]);
+    for (int32_t r = 0; r <= side; r++) {
+        memcpy(n->left + r * side, area->pixels + r * area->pitch, (size_t)side);
+        memcpy(n->right + r * side, area->pixels + r * area->pitch + 1, (size_t)side);
     }
+}
+
+/** The same for each of the sides that there are, whose rows are copied without a call. */
+static void find_neighbours(struct neighbours *n, const struct patch_pixels *area, int32_t side)
+{
+    if (side == VF_PATCH + 2) copy_neighbours(n, area, VF_PATCH + 2);
+    if (side == VF_PATCH) copy_neighbours(n, area, VF_PATCH);
+    if (side == VF_PATCH / 2 + 2) copy_neighbours(n, area, VF_PATCH / 2 + 2);
+    if (side == VF_PATCH / 2) copy_neighbours(n, area, VF_PATCH / 2);
+}
+
+/** Interpolated grey levels, Q5, [side][side]. */
+VF_HOT static void interpolate(int16_t *restrict grey, const struct neighbours *restrict n,
+                               struct vf_bilinear_weights w, int32_t side)
+{
+    for (int32_t i = 0; i < side * side; i++)
+        grey[i] = (int16_t)vf_track_interpolate(w, n->left[i], n->right[i], n->left[i + side], n->right[i + side]);
 }
 
 /** Moments of a template of so many pixels. */
@@ -91,53 +110,48 @@ void vf_patch_extract(struct vf_patch *patch, const struct vf_level_picture *pic
     const int32_t side = size + 2, x = x_q16 >> 16, y = y_q16 >> 16;
     int16_t grey[(VF_PATCH + 2) * (VF_PATCH + 2)];
     struct patch_pixels area;
+    struct neighbours neighbours;
     find_pixels(&area, picture, x - 1, y - 1, side + 1);
-    interpolate_rows(grey, area.pixels, area.pitch, vf_track_bilinear(x_q16, y_q16), side);
+    find_neighbours(&neighbours, &area, side);
+    interpolate(grey, &neighbours, vf_track_bilinear(x_q16, y_q16), side);
     const int32_t sum = level ? gradients_coarse(patch, grey, size) : gradients_finest(patch, grey, size);
     if (area.pixels == area.copy) clear_outside(patch, picture, x, y, size);
     *reference_q5 = vf_track_reference(light, sum, size * size);
     *out = sum_moments(patch, size * size, *reference_q5);
 }
 
-/** Pixels and light that a template is compared with. */
+/** Light under which a template is compared, and weights of the pixels. */
 struct comparison {
-    const uint8_t *pixels;
-    ptrdiff_t pitch;
     struct vf_bilinear_weights w;
     int32_t reference_q5, alpha_q14, beta_q5;
 };
 
-/** Defines the sums of residuals of a template of one size, which the compiler can then vectorise. */
-#define DEFINE_RESIDUAL_SUMS(size)                                                                                     \
-    VF_HOT static struct vf_residual_sums residual_sums_##size(const struct vf_patch *p, const struct comparison *l)   \
-    {                                                                                                                  \
-        const struct vf_bilinear_weights w = l->w;                                                                     \
-        const int32_t reference = l->reference_q5, alpha = l->alpha_q14, beta = l->beta_q5;                            \
-        struct vf_residual_sums s = {0, 0, 0, 0, 0};                                                                   \
-        for (int32_t r = 0; r < (size); r++) {                                                                         \
-            const uint8_t *restrict upper = l->pixels + r * l->pitch, *restrict lower = upper + l->pitch;              \
-            const int16_t *restrict grey = p->grey + r * (size), *restrict dx = p->dx + r * (size),                    \
-                                    *restrict dy = p->dy + r * (size);                                                 \
-            for (int32_t c = 0; c < (size); c++) {                                                                     \
-                const int32_t now = vf_track_interpolate(w, upper[c], upper[c + 1], lower[c], lower[c + 1]);           \
-                const int32_t residual = vf_track_residual(now, grey[c], reference, alpha, beta);                      \
-                vf_track_add_residual(&s, residual, dx[c], dy[c], vf_track_contrast(grey[c], reference));              \
-            }                                                                                                          \
-        }                                                                                                              \
-        return s;                                                                                                      \
+/** Sums of residuals of a template of size x size pixels. */
+VF_HOT static struct vf_residual_sums sum_residuals(const struct vf_patch *restrict p,
+                                                    const struct neighbours *restrict n, const struct comparison *l,
+                                                    int32_t size)
+{
+    const struct vf_bilinear_weights w = l->w;
+    const int32_t reference = l->reference_q5, alpha = l->alpha_q14, beta = l->beta_q5;
+    struct vf_residual_sums s = {0, 0, 0, 0, 0};
+    for (int32_t i = 0; i < size * size; i++) {
+        const int32_t now = vf_track_interpolate(w, n->left[i], n->right[i], n->left[i + size], n->right[i + size]);
+        const int32_t residual = vf_track_residual(now, p->grey[i], reference, alpha, beta);
+        vf_track_add_residual(&s, residual, p->dx[i], p->dy[i], vf_track_contrast(p->grey[i], reference));
     }
-DEFINE_RESIDUAL_SUMS(16)
-DEFINE_RESIDUAL_SUMS(8)
+    return s;
+}
 
 struct vf_residual_sums vf_patch_residuals(const struct vf_patch *patch, const struct vf_level_picture *picture,
                                            int32_t x_q16, int32_t y_q16, int32_t size, int32_t reference_q5,
                                            int32_t alpha_q14, int32_t beta_q5)
 {
+    const struct comparison light = {vf_track_bilinear(x_q16, y_q16), reference_q5, alpha_q14, beta_q5};
     struct patch_pixels area;
+    struct neighbours neighbours;
     find_pixels(&area, picture, x_q16 >> 16, y_q16 >> 16, size + 1);
-    const struct comparison l = {area.pixels,  area.pitch, vf_track_bilinear(x_q16, y_q16),
-                                 reference_q5, alpha_q14,  beta_q5};
-    return size == 16 ? residual_sums_16(patch, &l) : residual_sums_8(patch, &l);
+    find_neighbours(&neighbours, &area, size);
+    return sum_residuals(patch, &neighbours, &light, size);
 }
 
 void vf_patch_load(struct vf_patch *patch, int16_t (*from)[VF_PATCH_PIXELS], int32_t size)
