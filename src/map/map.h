@@ -39,15 +39,6 @@
 #define VF_MAP_LOOP_M 0.02
 #define VF_MAP_LOOP_RAD 0.005
 
-struct vf_map_memory {
-#if VFRONT_MAP
-    struct vf_map_state state[2]; /* out, by parity */
-    struct vf_map_work work;      /* of a step */
-#else
-    uint64_t nothing;
-#endif
-};
-
 /* View of map: core/view.h. */
 /* clang-format off */
 #define VF_READS_map(X) X(ingest) X(window) X(place) X(overlap) X(ego) X(keyframe) X(loop)
@@ -163,6 +154,7 @@ VF_FN void vf_map_append(const struct vf_map_view *s)
     m->variance_rad2 = vf_map_new_node(m, last, &before->last.pose, &m->node[slot], &m->variance_m2);
     m->node_m2[slot] = m->variance_m2;
     m->placed_node[slot] = (uint8_t)m->placed;
+    m->seen[slot] = ++m->made;
     m->order[m->count++] = (uint16_t)slot;
 }
 
@@ -394,7 +386,9 @@ VF_FN void vf_map_take(const struct vf_map_view *s, const struct vf_map_graph *g
     for (uint32_t i = 0; i < s->loop->count; i++) {
         const vfront_loop_t *l = &s->loop->loop[i];
         const int c = (int)s->loop->from[i];
-        if (l->state != VFRONT_LOOP_ACCEPTED || l->kind != VFRONT_LOOP_METRIC) continue;
+        if (l->state != VFRONT_LOOP_ACCEPTED) continue;
+        VF_PARTS(one, 1) m->seen[s->place->candidate[c]] = m->made;
+        if (l->kind != VFRONT_LOOP_METRIC) continue;
         VF_PARTS(one, 1)
         {
             const uint32_t a = s->place->candidate[c];
