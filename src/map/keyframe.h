@@ -14,12 +14,16 @@
  *         place is known again by its descriptors, which were taken once: these fail from a third of the distance on,
  *         and three keyframes within that have to agree where nothing else is known (loop.h).
  *         The distance of the points is the inverse of the mean of their inverses, since the near ones change most
- *         It comes into the ring at the next step: into a free place or, where there is none, into that of the oldest
- *         one where keyframes are densest. The density at a keyframe is a sum over the others in the map, of whatever
- *         path, or, where its place there is not known, over those of its path,
- *         1 / (d^2 + 1/4), with their distance d [m], to which a turn adds as points a metre away move; it is compared
- *         to a quarter of a power of two, so that the oldest of a dense place goes. Where positions are unknown, turns
- *         alone count. Keyframes of a map that was loaded (image.h) are older than all of this run
+ *         It comes into the ring at the next step: into a free place or, where there is none, into that of another one.
+ *         Places that are found again stay, so that the map does not drift with what replaces them. Of two keyframes
+ *         of one place the one stays that an accepted loop found while the last VF_KEYFRAME_LAPSE keyframes came; of
+ *         two that were found the older one, of two that were not the younger one. The one makes room around which
+ *         those that stay longer are densest: the greatest sum over them of 1 / (d^2 + 1/4), with their distance d [m],
+ *         to which a turn adds as points a metre away move; distances are those in the map, among keyframes of all
+ *         paths, or, where a keyframe's place there is not known, in its path. Where positions are unknown, turns
+ *         alone count. Keyframes of earlier paths whose place in the map is not known go before all others; those of
+ *         the last VF_KEYFRAME_RECENT frames stay, so that their loops become edges of the graph (map.h). Keyframes of
+ *         a map that was loaded (image.h) are older than all of this run
  * Exact   double precision in one order; densities in single
  * Cost    densities: VFRONT_KEYFRAMES^2 distances in each step
  * Shared  all: vf_keyframe_commit(), vf_keyframe_crowd(), vf_keyframe_decide() are launches. That a keyframe comes into
@@ -40,7 +44,7 @@
 #define VF_KEYFRAME_MOVED 0.1          /* of the distance of the points */
 #define VF_KEYFRAME_LEAST 40
 #define VF_KEYFRAME_APART 3
-#define VF_KEYFRAME_RECENT 48
+#define VF_KEYFRAME_RECENT 48 /* frames: two turns of map.h, within which loops become edges */
 #define VF_KEYFRAME_LAPSE (8 * VFRONT_KEYFRAMES)
 
 /* View of keyframe: core/view.h. overlap: so that it is done before the ring changes. */
@@ -152,7 +156,7 @@ VF_FN float vf_keyframe_density(const struct vf_keyframe_view *s, int i)
 }
 
 /** Order in which keyframe i makes room, the greatest first: lost ones of earlier paths, then by density, then as those
- *  of one place. The last one stays: the next one follows it in the graph. */
+ *  of one place. The last ones stay: their loops are not edges yet. */
 VF_FN uint64_t vf_keyframe_crowd_key(const struct vf_keyframe_view *s, int i, float density)
 {
     const struct vf_map_state *map = &s->map->state[s->parity ^ 1];
