@@ -167,8 +167,7 @@ VF_FN int vf_loop_agree(const struct vf_loop_claim *a, const struct vf_loop_clai
             carried.position_m[k] += M[3 * k] * p[0] + M[3 * k + 1] * p[1] + M[3 * k + 2] * p[2];
         vf_quaternion_multiply(carried.q_path_cam, q, carried.q_path_cam);
     }
-    return vf_loop_close(own, &carried, VF_LOOP_APART_M + 3.0 * (a->sigma_m + b->sigma_m),
-                         VF_LOOP_APART_RAD, metric);
+    return vf_loop_close(own, &carried, VF_LOOP_APART_M + 3.0 * (a->sigma_m + b->sigma_m), VF_LOOP_APART_RAD, metric);
 }
 
 /** 1 if a claim of the frame's own path is within what the path can have drifted by since, or within what the frame's
@@ -196,8 +195,7 @@ VF_FN uint32_t vf_loop_judge(const struct vf_loop_view *s, int c, const struct v
     uint32_t others = 0, again = 0;
     *agreeing = 0;
     if (!s->overlap->found[c].enough) return VFRONT_LOOP_FEW;
-    if (same && !vf_loop_near(s, c, own))
-        return VFRONT_LOOP_FAR;
+    if (same && !vf_loop_near(s, c, own)) return VFRONT_LOOP_FAR;
     if (!same && s->overlap->found[c].rival) return VFRONT_LOOP_TWO;
     for (int k = 0; k < VF_PLACE_CANDIDATES + VF_LOOP_KEPT; k++) {
         const int here = k < VF_PLACE_CANDIDATES;
