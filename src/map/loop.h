@@ -17,7 +17,7 @@
  *         overlaps without length, of one camera, attitudes alone
  * Exact   double precision in one order
  * Shared  all: vf_loop_decide() is the one launch
- * Memory  6 KB
+ * Memory  10 KB
  */
 #ifndef VF_LOOP_H
 #define VF_LOOP_H

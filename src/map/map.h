@@ -20,7 +20,7 @@
  *         has both: by where the path has them the map would turn with the odometry, lap by lap, once the ring is full
  * Exact   double precision in one order
  * Shared  all: vf_map_step() is the one launch, by one block
- * Memory  139 bytes a keyframe of state, 2 of them; of a step 560 bytes a keyframe
+ * Memory  143 bytes a keyframe of state, 2 of them; of a step 560 bytes a keyframe
  */
 #ifndef VF_MAP_STAGE_H
 #define VF_MAP_STAGE_H
@@ -31,6 +31,7 @@
 #define VF_MAP_TURN 24
 #define VF_MAP_SCALE 800.0
 #define VF_MAP_SCALE_FALL 1.4
+VF_STATIC_ASSERT(VF_KEYFRAME_RECENT >= 2 * VF_MAP_TURN, "vfront: keyframes stay until their loops are edges");
 
 /** Keyframes from which on a map is kept when its path ends. */
 #define VF_MAP_LEAST 4

@@ -3,7 +3,7 @@
  * edges of the pose graph, and T_map_odom. It is all that the graph needs beside the ring of keyframes; a place of the
  * ring has one number in both.
  *
- * Memory  139 bytes a keyframe, 2 of them
+ * Memory  143 bytes a keyframe, 2 of them
  */
 #ifndef VF_MAP_STATE_H
 #define VF_MAP_STATE_H
