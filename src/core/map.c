@@ -219,11 +219,12 @@ static vfront_status_t write_node(struct vf_state *s, uint32_t slot, uint32_t fi
                                   const struct vf_path_pose *own, struct vf_image_node *node)
 {
     if (!known) vf_map_of_path(own, &node->pose);
-    const uint8_t placed = (uint8_t)(known && node->placed);
+    const uint8_t placed = (uint8_t)(known && node->placed), missed = 0;
     if (node->loop.a != VF_NONE) node->loop.a += first;
     vfront_status_t status = WRITE_AT(node, slot, &node->pose);
     if (!status) status = WRITE_AT(node_m2, slot, &node->m2);
     if (!status) status = WRITE_AT(placed_node, slot, &placed);
+    if (!status) status = WRITE_AT(missed, slot, &missed);
     return status ? status : WRITE_AT(loop, slot, &node->loop);
 }
 

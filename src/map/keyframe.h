@@ -14,11 +14,14 @@
  *         place is known again by its descriptors, which were taken once: these fail from a third of the distance on,
  *         and three keyframes within that have to agree where nothing else is known (loop.h).
  *         The distance of the points is the inverse of the mean of their inverses, since the near ones change most
- *         It comes into the ring at the next step: into a free place or, where there is none, into that of the oldest
- *         one where keyframes are densest. The density at a keyframe is a sum over the others of its path,
- *         1 / (d^2 + 1/4), with their distance d [m], to which a turn adds as points a metre away move; it is compared
- *         to a quarter of a power of two, so that the oldest of a dense place goes. Where positions are unknown, turns
- *         alone count. Keyframes of a map that was loaded (image.h) are older than all of this run
+ *         It comes into the ring at the next step: into a free place or, where there is none, into that of one where
+ *         keyframes are densest: the oldest of those there that were never recognised, or not while VF_KEYFRAME_MISSED
+ *         others came near; or, where all are recognised, the youngest, so that the map hangs on its first keyframes for
+ *         as long as their places look the same. The density at a keyframe is a sum over the others in the map, of
+ *         whatever path, or, where its place there is not known, over those of its path, 1 / (d^2 + 1/4), with their
+ *         distance d [m], to which a turn adds as points a metre away move; it is compared to a quarter of a power of
+ *         two. Where positions are unknown, turns alone count. Keyframes of a map that was loaded (image.h) are older
+ *         than all of this run
  * Exact   double precision in one order; densities in single
  * Cost    densities: VFRONT_KEYFRAMES^2 distances in each step
  * Shared  all: vf_keyframe_commit(), vf_keyframe_crowd(), vf_keyframe_decide() are launches. That a keyframe comes into
@@ -29,6 +32,7 @@
 #define VF_KEYFRAME_H
 
 #include "geometry/ego.h"
+#include "map_state.h"
 #include "overlap.h"
 #include "place.h"
 #include "state/window.h"
@@ -38,11 +42,12 @@
 #define VF_KEYFRAME_MOVED 0.1          /* of the distance of the points */
 #define VF_KEYFRAME_LEAST 40
 #define VF_KEYFRAME_APART 3
+#define VF_KEYFRAME_MISSED 8 /* keyframes near one that is not recognised any more */
 
 /* View of keyframe: core/view.h. overlap: so that it is done before the ring changes. */
 /* clang-format off */
 #define VF_READS_keyframe(X) X(ingest) X(freeze) X(refill) X(place) X(overlap) X(window) X(ego)
-#define VF_BEFORE_keyframe(X)
+#define VF_BEFORE_keyframe(X) X(map)
 #define VF_GEOMETRY_keyframe(X) X(active)
 #define VF_TUNING_keyframe(X)
 /* clang-format on */
@@ -94,21 +99,46 @@ VF_FN void vf_keyframe_commit(const struct vf_keyframe_view *s)
 
 /* ---- density ----------------------------------------------------------------------------------------------------- */
 
-/** Share of keyframe b in the density at a. */
-VF_FN float vf_keyframe_near(const struct vf_path_pose *a, const struct vf_path_pose *b)
+/** Share of a keyframe in the density at another one, by poses in axes that both share. */
+VF_FN float vf_keyframe_share(const struct vf_path_pose *a, const struct vf_path_pose *b, int placed)
 {
-    if (!vf_path_turned(a, b)) return 0.0f;
-    const double square = vf_path_placed(a, b) ? vf_path_distance2(a, b) : 0.0, half = vf_path_half_cosine(a, b);
+    const double square = placed ? vf_path_distance2(a, b) : 0.0, half = vf_path_half_cosine(a, b);
     return 1.0f / ((float)(square + 4.0 * (1.0 - half * half)) + 0.25f);
 }
 
-/** Density in quarters of powers of two, and behind it the age, so that the greatest is the oldest of the densest. */
-VF_FN uint64_t vf_keyframe_crowd_key(float density, const struct vf_keyframe *k)
+/** Share of keyframe k in the density at keyframe i: by their places in the map, where those are known, whatever path
+ *  they are of; else in their path. */
+VF_FN float vf_keyframe_near(const struct vf_map_state *map, const struct vf_keyframe_entry *ring, int i, int k)
+{
+    const struct vf_path_pose *own = &ring[i].head.pose, *other = &ring[k].head.pose;
+    struct vf_path_pose mine, its;
+    if (!ring[k].head.used) return 0.0f;
+    if (map->placed_node[i] && map->placed_node[k]) {
+        vf_map_to_path(&map->node[i], &mine);
+        vf_map_to_path(&map->node[k], &its);
+        return vf_keyframe_share(&mine, &its, 1);
+    }
+    return vf_path_turned(own, other) ? vf_keyframe_share(own, other, vf_path_placed(own, other)) : 0.0f;
+}
+
+/** Density at keyframe i, and 1. */
+VF_FN float vf_keyframe_density(const struct vf_keyframe_view *s, int i)
+{
+    const struct vf_map_state *map = &s->map->state[s->parity ^ 1];
+    float sum = 1.0f; /* so that it is normal */
+    VF_NO_UNROLL
+    for (int k = 0; k < VFRONT_KEYFRAMES; k++) sum += vf_keyframe_near(map, s->keyframe->ring, i, k);
+    return sum;
+}
+
+/** Density in quarters of powers of two; behind it 1 for one that is not recognised; and the age: the greatest is the
+ *  oldest of those that are not recognised in the densest place, or the youngest where all are. */
+VF_FN uint64_t vf_keyframe_crowd_key(float density, const struct vf_keyframe *k, int missed)
 {
     uint32_t bits;
     memcpy(&bits, &density, sizeof bits);
-    const uint64_t most = 0x7fffffffffffull, young = (k->frame & most) + (k->origin ? 0 : most + 1);
-    return (uint64_t)(bits >> 21) << 48 | (0xffffffffffffull - young);
+    const uint64_t own = 0x400000000000ull, unknown = 2 * own, at = (k->frame & (own - 1)) + (k->origin ? 0 : own);
+    return (uint64_t)(bits >> 21) << 48 | (missed < VF_KEYFRAME_MISSED ? at : unknown + (unknown - 1 - at));
 }
 
 /** Keys of all keyframes; 0: a free place. */
@@ -118,11 +148,8 @@ VF_FN void vf_keyframe_crowd(const struct vf_keyframe_view *s)
     VF_ITEMS(i, VFRONT_KEYFRAMES)
     {
         const struct vf_keyframe *own = &m->ring[i].head;
-        float sum = 1.0f; /* so that it is normal */
-        VF_NO_UNROLL
-        for (int k = 0; k < VFRONT_KEYFRAMES && own->used; k++)
-            if (m->ring[k].head.used) sum += vf_keyframe_near(&own->pose, &m->ring[k].head.pose);
-        m->crowd[i] = own->used ? vf_keyframe_crowd_key(sum, own) : 0;
+        const int missed = s->map->state[s->parity ^ 1].missed[i];
+        m->crowd[i] = own->used ? vf_keyframe_crowd_key(vf_keyframe_density(s, i), own, missed) : 0;
         if (i) continue;
         m->densest = 0;
         m->near_q12 = m->ranged = 0;

@@ -6,7 +6,8 @@
  * Rule    a wrong loop is worse than none. An overlap says where camera 0 is in the path of its keyframe. It is
  *         accepted 1. if that is within what this path can have drifted by since (vf_path_drift_m(),
  *         vf_path_drift_rad()), where
- *            the keyframe belongs to the path of this frame; and
+ *            the keyframe belongs to the path of this frame, or where the map has the frame, within what the map knows
+ *            of it: behind a long flight the path says little, and the map does; and
  *         2. if, where it does not, no other motion fits the correspondences nearly as well; and
  *         3. if others say the same: overlaps with other keyframes of that path, of this frame or of the last
  *            VF_LOOP_FRAMES ones, carried to this frame along its path. One has to where rule 1 holds it, two where it
@@ -21,6 +22,7 @@
 #define VF_LOOP_H
 
 #include "keyframe.h"
+#include "map_state.h"
 #include "overlap.h"
 
 /** Overlaps that are kept; frames after which they are forgotten. */
@@ -63,7 +65,7 @@ struct vf_loop_memory {
 /* View of loop: core/view.h. */
 /* clang-format off */
 #define VF_READS_loop(X) X(ingest) X(place) X(overlap) X(keyframe)
-#define VF_BEFORE_loop(X)
+#define VF_BEFORE_loop(X) X(map)
 #define VF_GEOMETRY_loop(X) X(active)
 #define VF_TUNING_loop(X)
 /* clang-format on */
@@ -158,6 +160,25 @@ VF_FN int vf_loop_agree(const struct vf_loop_claim *a, const struct vf_loop_clai
                          VF_LOOP_APART_RAD, metric);
 }
 
+/** 1 if the claim of candidate c puts the frame where the map has it, within what the map knows of it. */
+VF_FN int vf_loop_expected(const struct vf_loop_view *s, int c, const struct vf_loop_claim *own)
+{
+    const struct vf_map_state *m = &s->map->state[s->parity ^ 1];
+    const uint32_t slot = s->place->candidate[c];
+    const struct vf_overlap_found *f = &s->overlap->found[c];
+    struct vf_path_pose by, here;
+    struct vf_map_pose pose;
+    if (!s->ingest->params.frame || !own->metric || !m->placed || m->path != own->own.path || !m->placed_node[slot])
+        return 0;
+    vf_map_to_path(&m->node[slot], &by);
+    vf_path_go(&by, f->pose.R, f->pose.t, &by);
+    vf_map_of_path(&own->own, &pose);
+    vf_map_compose(&m->work, &pose, &pose);
+    vf_map_to_path(&pose, &here);
+    return vf_loop_close(&by, &here, 3.0 * (sqrt(3.0 * m->variance_m2) + own->sigma_m) + VF_PATH_SLACK_M,
+                         3.0 * sqrt(m->variance_rad2) + VF_PATH_SLACK_RAD, 1);
+}
+
 /** State of candidate c from its claim, and how many agree with it. claim: of all candidates. */
 VF_FN uint32_t vf_loop_judge(const struct vf_loop_view *s, int c, const struct vf_loop_claim claim[VF_PLACE_CANDIDATES],
                              uint32_t *agreeing)
@@ -172,7 +193,8 @@ VF_FN uint32_t vf_loop_judge(const struct vf_loop_view *s, int c, const struct v
     if (same && !vf_loop_close(&own->by_keyframe, &own->own,
                                vf_path_drift_m(&s->overlap->head[c].pose, &own->own) + 3.0 * own->sigma_m,
                                vf_path_drift_rad(&s->overlap->head[c].pose, &own->own),
-                               own->metric && vf_path_placed(&own->by_keyframe, &own->own)))
+                               own->metric && vf_path_placed(&own->by_keyframe, &own->own)) &&
+        !vf_loop_expected(s, c, own))
         return VFRONT_LOOP_FAR;
     if (!same && s->overlap->found[c].rival) return VFRONT_LOOP_TWO;
     for (int k = 0; k < VF_PLACE_CANDIDATES + VF_LOOP_KEPT; k++) {

@@ -16,11 +16,12 @@
  *         a loop with a keyframe that is placed is accepted, which at once tells where the path lies, with all its
  *         keyframes. A path of fewer than VF_MAP_LEAST keyframes with which a map begins, unless it was loaded, is
  *         forgotten instead
+ *         Each keyframe counts those that came near it since it was last recognised, part of an accepted loop
  *         A keyframe that makes room in the ring hands its loops on to its neighbour in the path, by where the graph
  *         has both: by where the path has them the map would turn with the odometry, lap by lap, once the ring is full
  * Exact   double precision in one order
  * Shared  all: vf_map_step() is the one launch, by one block
- * Memory  139 bytes a keyframe of state, 2 of them; of a step 560 bytes a keyframe
+ * Memory  140 bytes a keyframe of state, 2 of them; of a step 560 bytes a keyframe
  */
 #ifndef VF_MAP_STAGE_H
 #define VF_MAP_STAGE_H
@@ -35,18 +36,12 @@
 /** Keyframes from which on a map is kept when its path ends. */
 #define VF_MAP_LEAST 4
 
+/** Share in a density from which on keyframes are near each other: within 0.87 m. */
+#define VF_MAP_MISS 1.0f
+
 /** Least deviations of a loop, of each axis: of lens and shutter, the same for all points of a picture. */
 #define VF_MAP_LOOP_M 0.02
 #define VF_MAP_LOOP_RAD 0.005
-
-struct vf_map_memory {
-#if VFRONT_MAP
-    struct vf_map_state state[2]; /* out, by parity */
-    struct vf_map_work work;      /* of a step */
-#else
-    uint64_t nothing;
-#endif
-};
 
 /* View of map: core/view.h. */
 /* clang-format off */
@@ -164,6 +159,23 @@ VF_FN void vf_map_append(const struct vf_map_view *s)
     m->node_m2[slot] = m->variance_m2;
     m->placed_node[slot] = (uint8_t)m->placed;
     m->order[m->count++] = (uint16_t)slot;
+}
+
+/** Misses of the keyframes near the one that has come into the ring: one block. */
+VF_FN void vf_map_miss(const struct vf_map_view *s)
+{
+    struct vf_map_state *m = &s->map->state[s->parity];
+    const struct vf_keyframe_now *before = &s->keyframe->now[s->parity ^ 1];
+    const int came = s->ingest->params.frame && before->due;
+    VF_PARTS(i, came ? VFRONT_KEYFRAMES : 0)
+    {
+        if (i == (int)before->slot)
+            m->missed[i] = VF_MAP_NEVER;
+        else if (m->missed[i] < VF_MAP_NEVER - 1 &&
+                 vf_keyframe_near(m, s->keyframe->ring, (int)before->slot, i) > VF_MAP_MISS)
+            m->missed[i]++;
+    }
+    VF_ITEM_SYNC();
 }
 
 /** Neighbour of a keyframe in its path: the one before it in the order, or the one behind; VF_NONE: none. */
@@ -394,6 +406,7 @@ VF_FN void vf_map_take(const struct vf_map_view *s, const struct vf_map_graph *g
     for (uint32_t i = 0; i < s->loop->count; i++) {
         const vfront_loop_t *l = &s->loop->loop[i];
         const int c = (int)s->loop->from[i];
+        VF_PARTS(one, l->state == VFRONT_LOOP_ACCEPTED) m->missed[s->place->candidate[c]] = 0;
         if (l->state != VFRONT_LOOP_ACCEPTED || l->kind != VFRONT_LOOP_METRIC) continue;
         VF_PARTS(one, 1)
         {
@@ -487,6 +500,7 @@ VF_FN void vf_map_step(const struct vf_map_view *s)
         vf_map_append(s);
     }
     VF_ITEM_SYNC();
+    vf_map_miss(s);
     vf_map_enter(s, &g);
     vf_map_remove(s, &g);
     vf_map_take(s, &g);

@@ -3,7 +3,7 @@
  * edges of the pose graph, and T_map_odom. It is all that the graph needs beside the ring of keyframes; a place of the
  * ring has one number in both.
  *
- * Memory  139 bytes a keyframe, 2 of them
+ * Memory  140 bytes a keyframe, 2 of them
  */
 #ifndef VF_MAP_STATE_H
 #define VF_MAP_STATE_H
@@ -25,6 +25,9 @@ struct vf_map_loop {
     uint32_t active, reserved; /* 1: an edge of the graph; 0: from the next turn on */
 };
 
+/** Misses of a keyframe that was never recognised. */
+#define VF_MAP_NEVER 255
+
 struct vf_map_state {
     struct vf_map_pose node[VFRONT_KEYFRAMES]; /* T_map_cam of each keyframe */
     struct vf_map_loop loop[VFRONT_KEYFRAMES];
@@ -45,8 +48,48 @@ struct vf_map_state {
     uint32_t loaded;                  /* 1: keyframes of a map that was loaded are nodes */
     uint16_t order[VFRONT_KEYFRAMES]; /* places of the nodes, the oldest first */
     uint8_t placed_node[VFRONT_KEYFRAMES]; /* 1: where the keyframe lies in the map is known */
+    uint8_t missed[VFRONT_KEYFRAMES];      /* keyframes that came near it since it was last recognised */
 };
 VF_STATIC_ASSERT(sizeof(struct vf_map_state) % 8 == 0, "vfront: state of the map is copied by words");
+
+/** Parts of a sum over keyframes, and keyframes in each. */
+#define VF_MAP_PARTS 64
+#define VF_MAP_PART (VFRONT_KEYFRAMES / VF_MAP_PARTS)
+
+/** Edge of the graph, with its residual. */
+struct vf_map_edge {
+    double r[6];     /* of the position in axes of the map [m], of the attitude likewise [rad] */
+    double c[3];     /* where */
+    double m2, rad2; /* variances of an axis; of a loop over its weight */
+    double per_m2, per_rad2;
+};
+
+/** Work of a step; all by the order of the keyframes. */
+struct vf_map_work {
+    struct vf_map_edge chain[VFRONT_KEYFRAMES], loop[VFRONT_KEYFRAMES]; /* that end in each keyframe */
+    double x[VFRONT_KEYFRAMES][6], r[VFRONT_KEYFRAMES][6], z[VFRONT_KEYFRAMES][6], p[VFRONT_KEYFRAMES][6];
+    double f[VFRONT_KEYFRAMES][6], g[VFRONT_KEYFRAMES][6]; /* forces of the edges */
+    double part[VF_MAP_PARTS][6];
+    double rz, pq, alpha, beta, turn;
+    uint32_t from[VFRONT_KEYFRAMES];      /* where the loop of a keyframe begins; VF_NONE: it has none */
+    uint32_t at[VFRONT_KEYFRAMES];        /* of each place of the ring: its keyframe in the order; VF_NONE: none */
+    uint32_t first[VFRONT_KEYFRAMES + 1]; /* of each keyframe: first of the loops that begin there */
+    uint32_t begins[VFRONT_KEYFRAMES];    /* loops, by the keyframe at which they begin, by where they end */
+    uint16_t order[VFRONT_KEYFRAMES];
+    uint32_t index, kept;       /* a keyframe that goes; keyframes that were loaded and become nodes */
+    struct vf_map_pose move;    /* of keyframes of a path, or of all */
+    uint32_t moves, moved_path; /* vf_map_move */
+};
+
+/** Memory of map, which keyframe reads as the frame before left it. */
+struct vf_map_memory {
+#if VFRONT_MAP
+    struct vf_map_state state[2]; /* out, by parity */
+    struct vf_map_work work;      /* of a step */
+#else
+    uint64_t nothing;
+#endif
+};
 
 VF_FN void vf_map_identity(struct vf_map_pose *out)
 {
@@ -91,6 +134,14 @@ VF_FN void vf_map_of_path(const struct vf_path_pose *pose, struct vf_map_pose *o
     memcpy(out->q, pose->q_path_cam, sizeof out->q);
 }
 
+/** Position and attitude of a transform alone. */
+VF_FN void vf_map_to_path(const struct vf_map_pose *pose, struct vf_path_pose *to)
+{
+    memset(to, 0, sizeof *to);
+    memcpy(to->position_m, pose->p, sizeof pose->p);
+    memcpy(to->q_path_cam, pose->q, sizeof pose->q);
+}
+
 /** Transform with `a` to the left of the inverse of b: out = a b^-1, the axes of b's path in those of a. upright: 1, of
  *  its rotation the turn about z alone; b comes to where a is all the same. */
 VF_FN void vf_map_frame_of(const struct vf_map_pose *a, const struct vf_map_pose *b, int upright,
@@ -111,10 +162,12 @@ VF_FN void vf_map_frame_of(const struct vf_map_pose *a, const struct vf_map_pose
 }
 
 /** Deviations of the motion between two keyframes of a path that follow each other, of each axis: what the motions say,
- *  and a share of the way and of the turn, since errors of a calibration are the same in every frame. */
+ *  and a share of the way and of the turn, since errors of a calibration are the same in every frame; and a turn for
+ *  each metre, since keyframes between which many were forgotten lie far apart. */
 #define VF_MAP_EDGE_SHARE 0.05
 #define VF_MAP_EDGE_M 0.002
 #define VF_MAP_EDGE_RAD 0.003
+#define VF_MAP_EDGE_RAD_PER_M 0.001
 VF_FN void vf_map_edge_variance(const struct vf_path_pose *from, const struct vf_path_pose *to, double *m2,
                                 double *rad2)
 {
@@ -123,7 +176,8 @@ VF_FN void vf_map_edge_variance(const struct vf_path_pose *from, const struct vf
                  half = vf_path_half_cosine(from, to), sine2 = 4.0 * (1.0 - half * half);
     *m2 = (more > 0.0 ? more / 3.0 : 0.0) + VF_MAP_EDGE_SHARE * VF_MAP_EDGE_SHARE * way * way +
           VF_MAP_EDGE_M * VF_MAP_EDGE_M;
-    *rad2 = (turn > 0.0 ? turn : 0.0) + 0.0004 * (sine2 > 0.0 ? sine2 : 0.0) + VF_MAP_EDGE_RAD * VF_MAP_EDGE_RAD;
+    *rad2 = (turn > 0.0 ? turn : 0.0) + 0.0004 * (sine2 > 0.0 ? sine2 : 0.0) + VF_MAP_EDGE_RAD * VF_MAP_EDGE_RAD +
+            VF_MAP_EDGE_RAD_PER_M * VF_MAP_EDGE_RAD_PER_M * way * way;
 }
 
 #endif
