@@ -16,8 +16,8 @@
  *         The distance of the points is the inverse of the mean of their inverses, since the near ones change most
  *         It comes into the ring at the next step: into a free place or, where there is none, into that of one where
  *         keyframes are densest: the oldest of those there that were never recognised, or not while VF_KEYFRAME_MISSED
- *         others came near; or, where all are recognised, the youngest, so that the map hangs on its first keyframes for
- *         as long as their places look the same. The density at a keyframe is a sum over the others in the map, of
+ *         others came near; or, where all are recognised, the youngest, so that the map hangs on its first keyframes
+ *         for as long as their places look the same. The density at a keyframe is a sum over the others in the map, of
  *         whatever path, or, where its place there is not known, over those of its path, 1 / (d^2 + 1/4), with their
  *         distance d [m], to which a turn adds as points a metre away move; it is compared to a quarter of a power of
  *         two. Where positions are unknown, turns alone count. Keyframes of a map that was loaded (image.h) are older

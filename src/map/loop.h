@@ -190,10 +190,11 @@ VF_FN uint32_t vf_loop_judge(const struct vf_loop_view *s, int c, const struct v
     uint32_t others = 0, again = 0;
     *agreeing = 0;
     if (!s->overlap->found[c].enough) return VFRONT_LOOP_FEW;
-    if (same && !vf_loop_close(&own->by_keyframe, &own->own,
-                               vf_path_drift_m(&s->overlap->head[c].pose, &own->own) + 3.0 * own->sigma_m,
-                               vf_path_drift_rad(&s->overlap->head[c].pose, &own->own),
-                               own->metric && vf_path_placed(&own->by_keyframe, &own->own)) &&
+    if (same &&
+        !vf_loop_close(&own->by_keyframe, &own->own,
+                       vf_path_drift_m(&s->overlap->head[c].pose, &own->own) + 3.0 * own->sigma_m,
+                       vf_path_drift_rad(&s->overlap->head[c].pose, &own->own),
+                       own->metric && vf_path_placed(&own->by_keyframe, &own->own)) &&
         !vf_loop_expected(s, c, own))
         return VFRONT_LOOP_FAR;
     if (!same && s->overlap->found[c].rival) return VFRONT_LOOP_TWO;
