@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* An endless flight past landmarks that are drawn without pictures, map_flight.h: once the ring of keyframes is full,
  * nothing grows, whatever the length of the flight.
- *   endless [STEPS] [KIND]    STEPS: 10^6, at least 2,000; KIND: 1 metric motions, 2 state of the IMU, 0 one camera,
+ *   endless [STEPS] [KIND] [EVERY]    STEPS: 10^6, at least 2,000; KIND: 1 metric motions, 2 state of the IMU, 0 one camera,
  *                             3 descriptors without sense, to which no loop is right; standard 1
- * Every 20,000 steps, or fifth of the flight, 5 % of the landmarks look otherwise, and a frame is not connected with
+ * Every 20,000 steps, or fifth of the flight, or EVERY steps, 5 % of the landmarks look otherwise, and a frame is not connected with
  * the one before: a new path.
  *
  * A row is a hundredth of the flight, of less than 100,000 steps a tenth: keyframes in the ring, paths among them,
@@ -181,6 +181,7 @@ int main(int argc, char **argv)
     long filled = -1, grown = 0, first_pages = 0;
     if (steps < 2000) return fprintf(stderr, "endless: at least 2,000 steps\n"), 2;
     event_every = steps / 5 < EVENT ? (uint64_t)(steps / 5) : EVENT;
+    if (argc > 3 && atol(argv[3]) > 0) event_every = (uint64_t)atol(argv[3]);
     const long each = steps / rows;
     double *time = malloc((size_t)each * sizeof *time);
     if (!time) return 1;
