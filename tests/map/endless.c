@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* An endless flight past landmarks that are drawn without pictures, map_flight.h: once the ring of keyframes is full,
  * nothing grows, whatever the length of the flight.
- *   endless [STEPS] [KIND] [EVERY]    STEPS: 10^6, at least 2,000; KIND: 1 metric motions, 2 state of the IMU, 0 one camera,
- *                             3 descriptors without sense, to which no loop is right; standard 1
- * Every 20,000 steps, fifth of the flight, or EVERY, 5 % of the landmarks look otherwise, and a frame is not connected with
- * the one before: a new path.
+ *   endless [STEPS] [KIND] [EVERY]    STEPS: 10^6, at least 2,000; KIND: 1 metric motions, 2 state of the IMU, 0 one
+ *                                     camera, 3 descriptors without sense, to which no loop is right; standard 1
+ * Every 20,000 steps, fifth of the flight, or EVERY, 5 % of the landmarks look otherwise, and a frame is not connected
+ * with the one before: a new path.
  *
  * A row is a hundredth of the flight, of less than 100,000 steps a tenth: keyframes in the ring, paths among them,
  * steps with an accepted loop [%], accepted loops that are off by more than 0.15 m or 8 degrees, largest error [m]
