@@ -188,7 +188,7 @@ static inline void score_chunk(struct rule rule, uint16_t *restrict nms, const u
     for (int k = 0; k < CHUNK; k++) corner[k] = reach[k] > rule.low;
     if (!any(corner)) return;
     for (int k = 0; k < CHUNK; k++)
-        threshold[k] = (reach[k] > rule.first) & (spot[k] <= rule.first) ? rule.first : rule.low;
+        threshold[k] = ((reach[k] > rule.first) & (spot[k] <= rule.first)) ? rule.first : rule.low;
     if (rule.score == VFRONT_SCORE_SAD_A) {
         spread_to_arc(two, one, rule.arc);
         sum_arc(score, contrast, two, threshold);

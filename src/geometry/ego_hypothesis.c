@@ -7,12 +7,6 @@
 
 #if VFRONT_EGO
 
-/** vf_essential_five(), of which most of the time of the hypotheses is. */
-VF_LOOP static int solve_five(struct vf_essential_scratch *w, const float before[][3], const float now[][3])
-{
-    return vf_essential_five(w, before, now);
-}
-
 int vf_ego_minimal(const struct vf_ego_view *s, int kind, int32_t size,
                    const struct vf_correspondence sample[VF_EGO_SAMPLE_MAX], struct vf_pose pose[10])
 {
@@ -32,7 +26,7 @@ int vf_ego_minimal(const struct vf_ego_view *s, int kind, int32_t size,
     else if (size == 2)
         vf_ego_translation_from_two(params->R, (const float(*)[3])before, (const float(*)[3])now, pose);
     if (size == 2) return 1;
-    if (size == 5) matrices = solve_five(&w, (const float(*)[3])before, (const float(*)[3])now);
+    if (size == 5) matrices = vf_essential_five(&w, (const float(*)[3])before, (const float(*)[3])now);
     if (size == 7) matrices = vf_essential_seven(&w, (const float(*)[3])before, (const float(*)[3])now);
     if (size == 8) matrices = vf_essential_eight(&w, (const float(*)[3])before, (const float(*)[3])now);
     for (int k = 0; k < matrices; k++)

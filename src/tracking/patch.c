@@ -53,8 +53,8 @@ static void find_neighbours(struct neighbours *n, const struct patch_pixels *are
 }
 
 /** Interpolated grey levels, Q5, [side][side]. */
-VF_HOT static void interpolate(int16_t *restrict grey, const struct neighbours *restrict n,
-                               struct vf_bilinear_weights w, int32_t side)
+VF_HOT static void interpolate_patch(int16_t *restrict grey, const struct neighbours *restrict n,
+                                     struct vf_bilinear_weights w, int32_t side)
 {
     for (int32_t i = 0; i < side * side; i++)
         grey[i] = (int16_t)vf_track_interpolate(w, n->left[i], n->right[i], n->left[i + side], n->right[i + side]);
@@ -113,7 +113,7 @@ void vf_patch_extract(struct vf_patch *patch, const struct vf_level_picture *pic
     struct neighbours neighbours;
     find_pixels(&area, picture, x - 1, y - 1, side + 1);
     find_neighbours(&neighbours, &area, side);
-    interpolate(grey, &neighbours, vf_track_bilinear(x_q16, y_q16), side);
+    interpolate_patch(grey, &neighbours, vf_track_bilinear(x_q16, y_q16), side);
     const int32_t sum = level ? gradients_coarse(patch, grey, size) : gradients_finest(patch, grey, size);
     if (area.pixels == area.copy) clear_outside(patch, picture, x, y, size);
     *reference_q5 = vf_track_reference(light, sum, size * size);
