@@ -19,8 +19,9 @@ class Board:
     """The board's program, until the end of the block."""
 
     def __init__(self, program, *words):
+        self.said = tempfile.TemporaryFile("w+") # no pipe: it would be full after so many sessions, and the board would wait
         self.process = subprocess.Popen([*EXEC, program, "--listen", "127.0.0.1:0", "--port", "host", *words], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True)
+                                        stderr=self.said, text=True)
         self.port = int(re.search(r"port (\d+)", self.process.stdout.readline()).group(1))
 
     def __enter__(self):
@@ -28,8 +29,11 @@ class Board:
 
     def __exit__(self, *_):
         self.process.terminate()
-        self.out, self.err = self.process.communicate(timeout=60)
+        self.out = self.process.communicate(timeout=60)[0]
         self.code = self.process.returncode
+        self.said.seek(0)
+        self.err = self.said.read()
+        self.said.close()
 
 
 def run(program, port, *words):
