@@ -308,9 +308,9 @@ vfront_status_t vfront_shutdown(vfront_t *vf);
 /**
  * Saves the keyframes that are remembered (VFRONT_MAP, tuning value `map`), with their pose graph: copies them into the
  * caller's buffer as an image, which vfront_map_load() takes, in this run or another one, on any machine. The library
- * reads and writes no files. To be called between two frames, that is not while one is under way; changes nothing. The same frames give the
- * same bytes on every port and machine. 512 keyframes take 12 ms of one core of a server on the host port; bounded by
- * abandon_us.
+ * reads and writes no files. To be called between two frames, that is not while one is under way; changes nothing. The
+ * same frames give the same bytes on every port and machine. 512 keyframes take 12 ms of one core of a server on the
+ * host port; bounded by abandon_us.
  *
  * @param[out] buffer  Its content is undefined unless VFRONT_OK is returned.
  * @param[in]  bytes   Size of the buffer; VFRONT_MAP_BYTES is always enough.
@@ -1185,7 +1185,8 @@ typedef enum vfront_state {
  *  | cameras that do not see the same               | health.stereo, not an IMU's fault   |                |            |
  *
  *  Rates that contradict a motion of the pictures are named at once by its VFRONT_MOTION_PRIOR; a state leaves out the
- *  readings of the next 8 frames then, unless the other motion is GOOD and agrees with them, so that what is said of 40 frames comes before it is lost.
+ *  readings of the next 8 frames then, unless the other motion is GOOD and agrees with them, so that what is said of
+ *  40 frames comes before it is lost.
  *  See below: as without readings. A state goes on by two cameras (VFRONT_NAV_STEREO_ONLY), with one it ends; none
  *  begins. It goes on by readings as soon as they are right again. Covariance: a state goes on, and its covariance is
  *  that of what is missing. */
