@@ -66,7 +66,7 @@ VF_FN void vf_window_cover(struct vf_window *w, struct vf_window_work *k)
     vf_window_cover_corner(w, k);
 }
 
-/** Inverse range of a sight by its partner, or the mean one. */
+/** Inverse range of a sight by its partner, never negative, or the mean one. */
 VF_FN float vf_window_range_of(const struct vf_window *w, const struct vf_sight *seen)
 {
     const struct vf_landmark_rig rig = vf_window_landmark_rig(w);
@@ -74,7 +74,8 @@ VF_FN float vf_window_range_of(const struct vf_window *w, const struct vf_sight 
     if (w->rig.cameras < 2 || !(seen->other_sigma > 0.0f)) return VF_WINDOW_RANGE_MEAN;
     vf_landmark_along(&rig, seen->other, along);
     vf_transform(rig.R_1_0, seen->bearing, turned);
-    return -vf_dot(along, turned) / vf_dot(along, rig.t_1_0);
+    const float inverse = -vf_dot(along, turned) / vf_dot(along, rig.t_1_0);
+    return inverse > 0.0f ? inverse : 0.0f;
 }
 
 /** Place of a slot among those for new landmarks, the less the earlier: that of an empty one first, else by the frames

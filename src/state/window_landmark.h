@@ -349,6 +349,14 @@ VF_FN void vf_landmark_keep(struct vf_landmark_row *row, struct vf_landmark_more
     more->cost = cost;
 }
 
+/** Inverse range moved by a change, to first order, that is never negative: a point lies before the camera. Where it could
+ *  lie behind, the whole window would have a second solution beside the true one, with all ranges and the velocity
+ *  negative. */
+VF_FN float vf_landmark_inverse_moved(float inverse, float change)
+{
+    return change >= 0.0f ? inverse + change : inverse * inverse / (inverse - change);
+}
+
 /** Place of a landmark changed as goes with changes of the relative poses and of the offsets of camera 1. seen: bits of
  *  its frames but the host. */
 VF_FN void vf_landmark_move(struct vf_landmark_place *place, uint32_t seen, const struct vf_landmark_row *row,
@@ -372,7 +380,7 @@ VF_FN void vf_landmark_move(struct vf_landmark_place *place, uint32_t seen, cons
     vf_landmark_axes(place->bearing, one, two);
     for (int k = 0; k < 3; k++) place->bearing[k] += y[0] * one[k] + y[1] * two[k];
     vf_unit(place->bearing);
-    place->inverse += y[2];
+    place->inverse = vf_landmark_inverse_moved(place->inverse, y[2]);
 }
 
 #endif
