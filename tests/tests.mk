@@ -130,7 +130,7 @@ HAVE_FIBERS := $(shell echo | $(CXX) -E -xc++ -include boost/context/fiber.hpp -
 EMULATE   = $(BUILD)/emulate
 E_KERNELS := $(wildcard kernels/*/*.cu)
 E_FLAGS   = -I. -Isrc -isystem tests/fake $(call CONFIG,$(EMULATE_CFG)) -DVFRONT_CUDA -DEMULATED
-E_SRC    := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c tests/vfcheck/vfcheck.c tests/vfcheck/pictures.c tests/vfcheck/flights.c tests/vfcheck/places.c tests/emulate/times.c
+E_SRC    := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c $(addprefix tests/vfcheck/,vfcheck.c pictures.c flights.c places.c flown.c path.c tunings.c) $(wildcard examples/synthetic*.c) tests/emulate/times.c
 # Fail-over from emulated kernels: in a folder of its own with the small config.
 E_FAILOVER := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c tests/fixture/pair.c tests/fixture/scene.c $(RENDERED) tests/core/failover.c
 $(BUILD)/emulate-small/failover: FORCE
@@ -146,7 +146,7 @@ $(EMULATE)/$(1)/%.cu.o: $(EMULATE)/translated $(HEADERS) tests/emulate/cuda_runt
 	$(CXX) -std=c++17 -O2 -g -w $(if $(filter x86_64,$(MACHINE)),-mpopcnt) $(EXACT) -fno-strict-aliasing -Itests/emulate -I$(EMULATE) $$(E_FLAGS) -D__CUDACC__ -D__CUDACC_VER_MAJOR__=13 -D__CUDA_ARCH__=$(1) \
 	  $(E_RENAMED) $(SAN) -c $(EMULATE)/$$*.cu.cpp -o $$@
 $(EMULATE)/vfcheck-$(1): $(E_KERNELS:%.cu=$(EMULATE)/$(1)/%.cu.o) $(E_SRC:%.c=$(EMULATE)/%.o) $(EMULATE)/block.o
-	$(CXX) $(SAN) $$^ -o $$@ -lboost_context -lm -lpthread
+	$(CXX) $(SAN) $$^ -o $$@ -Wl,--wrap=cudaStreamEndCapture -lboost_context -lm -lpthread
 $(EMULATE)/failover-$(1): $(E_KERNELS:%.cu=$(EMULATE)/$(1)/%.cu.o) $(E_FAILOVER:%.c=$(EMULATE)/%.o) $(EMULATE)/block.o
 	$(CXX) $(SAN) $$^ -o $$@ $(WRAP_FAILOVER) -lboost_context -lcmocka -lm -lpthread
 endef
@@ -215,10 +215,10 @@ $(BUILD)/simulate: tests/state/simulate.c tests/state/simulation.h tests/state/p
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ -lcmocka -lm $(LIBS)
 
 $(TEST)/vfcheck/%.o: EXTRA = -Wno-strict-prototypes -Wno-pedantic
-VFCHECK := $(patsubst %,$(BUILD)/%.o,$(basename $(wildcard tests/vfcheck/*.c))) $(patsubst %,$(BUILD)/%.o,$(wildcard tests/vfcheck/*.cu))
+VFCHECK := $(patsubst %,$(BUILD)/%.o,$(basename $(wildcard tests/vfcheck/*.c) $(wildcard examples/synthetic*.c))) $(patsubst %,$(BUILD)/%.o,$(wildcard tests/vfcheck/*.cu))
 $(BUILD)/vfcheck: $(VFCHECK) $(LIB)
 	@echo "  LINK $@"
-	$(CC) $(SAN) $^ -o $@ -Wl,--wrap=cudaSetDevice -lm $(LIBS)
+	$(CC) $(SAN) $^ -o $@ -Wl,--wrap=cudaSetDevice -Wl,--wrap=cudaStreamEndCapture -lm $(LIBS)
 
 # ---- targets ------------------------------------------------------------------------------------------------------------------------
 
