@@ -26,7 +26,7 @@ static struct wall bench_flight(const char *what, const vfront_tuning_t *t)
     start_flown(t);
     const struct wall w = measure_steps(0, 0, FILL_REAL, 400);
     print_wall(what, &w);
-    if (t->window) printf("    a state of the IMU in %.0f %% of the steps\n", 100.0 * (double)w.states);
+    if (t->window) printf("    a good state of the IMU in %.0f %% of the steps\n", 100.0 * (double)w.states);
     finish();
     return w;
 }

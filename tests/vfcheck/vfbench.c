@@ -247,7 +247,7 @@ struct wall measure_steps(int width, int height, enum fill fill, long steps)
         w.keypoints += (float)r->keypoints_count[0];
         w.depths += (float)r->depths_count;
         w.matches += (float)r->matches_count;
-        w.states += r->nav.state == VFRONT_NAV_GOOD || r->nav.state == VFRONT_NAV_COASTING;
+        w.states += r->nav.state == VFRONT_NAV_GOOD;
         w.loops += (float)r->loops_count;
         for (uint32_t k = 0; k < r->tracks_count; k++) w.partners += r->tracks[k].disparity_sigma_px > 0.0f;
         for (int s = 0; s < VFRONT_STAGES; s++) w.stage[s] += r->timing.stage_us[s];
