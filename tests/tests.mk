@@ -18,7 +18,8 @@ comma   := ,
 CONFIG   = -DVFRONT_USER_CFG='"$(abspath tests/config/$(1).h)"'
 FIXTURE := $(wildcard tests/fixture/*.h tests/*/*_oracle.h) $(HEADERS)
 WRAP    := $(shell awk -F '[^A-Za-z_0-9]+' '/^CUDA_CALL|^CUDA_TURNED/ {print "-Wl,--wrap=" $$2}' tests/fake/cuda_calls.def)
-WRAP_STAGES := $(STAGES:%=-Wl,--wrap=vf_%_cuda) -Wl,--wrap=cudaGetLastError
+EARLY   := $(shell sed -n 's/^\#define VF_EARLY(X) *//p' port/cuda/cuda.h | tr ' ' '\n' | sed -n 's/^X.\([a-z]*\),$$/\1/p')# stages with early launches
+WRAP_STAGES := $(STAGES:%=-Wl,--wrap=vf_%_cuda) $(EARLY:%=-Wl,--wrap=vf_%_early_cuda) -Wl,--wrap=cudaGetLastError
 WRAP_FAILOVER := $(addprefix -Wl$(comma)--wrap=,cudaGraphLaunch cudaStreamQuery cudaPointerGetAttributes cudaMemcpyAsync cudaStreamSynchronize)
 wraps   = $(if $(filter failover,$(1)),$(WRAP_FAILOVER))$(if $(filter alloc fault hang,$(1)),$(WRAP) $(if $(filter fault hang,$(1)),$(WRAP_STAGES)))
 WRAP_HOST := $(STAGES:%=-Wl,--wrap=vf_%_host)
@@ -103,6 +104,9 @@ $(FAKE)/failover $(FAKE)/maps: $(RENDERED:%.c=$(FAKE)/%.o)
 $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(FAKE)/hang $(FAKE)/failover $(FAKE)/fuzz: $(FAKE)/%: $(FAKE)/tests/core/%.o $(FAKE_OBJ)
 	$(CC) $(SAN) $^ -o $@ $(call wraps,$*) $(if $(filter ownership,$*),$(WRAP_HOST)) -lcmocka -lm -lpthread
 
+$(FAKE)/graph: $(FAKE)/tests/core/graph.o $(FAKE_OBJ)
+	$(CC) $(SAN) $^ -o $@ -Wl,--wrap=cudaStreamEndCapture -lcmocka -lm -lpthread
+
 $(FAKE)/latency $(FAKE)/replay: $(FAKE)/%: $(FAKE)/examples/%.o $(FAKE_OBJ) $(SMALL)/examples/parts.a
 	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lcmocka -lm -lpthread
 
@@ -136,7 +140,7 @@ E_FAILOVER := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c tests/fixture
 $(BUILD)/emulate-small/failover: FORCE
 	+$(MAKE) --no-print-directory BUILD=$(BUILD)/emulate-small EMULATE_CFG=small $(BUILD)/emulate-small/emulate/failover-900
 	cp $(BUILD)/emulate-small/emulate/failover-900 $@
-E_RENAMED = $(foreach s,$(STAGES),-Dvf_$(s)_cuda=vf_$(s)_kernels)
+E_RENAMED = $(foreach s,$(STAGES),-Dvf_$(s)_cuda=vf_$(s)_kernels) $(foreach s,$(EARLY),-Dvf_$(s)_early_cuda=vf_$(s)_early_kernels)
 $(EMULATE)/translated: tests/emulate/translate.py $(wildcard kernels/*.cuh kernels/*/*)
 	@mkdir -p $(@D)
 	$(PYTHON) tests/emulate/translate.py kernels $(EMULATE)/kernels && touch $@
@@ -230,7 +234,7 @@ MCAP_PYTHON = $(shell for p in $(PYTHON) python3; do $$p -c 'import mcap' 2>/dev
 BRIDGES := graph mavlink fast track orb lens rectify features trajectory state ego stereo propagate window start nav
 # In `make slow`, because each takes more than 8 s: of the oracles, and of the tests of ports.
 SLOW    := detect ego essential motion scale start stereo_position misread $(OWN) $(MAPS) report_loops
-SLOW_PORTS := $(addprefix $(SMALL)/,init api info invariance prior alloc) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(FAKE)/hang $(FAKE)/failover $(JETPACK4)/fault $(JETPACK4)/points $(if $(HAVE_CUBLAS),$(FAKE)/cublas)
+SLOW_PORTS := $(addprefix $(SMALL)/,init api info invariance prior alloc) $(PORTS:%=$(FAKE)/%) $(FAKE)/graph $(FAKE)/fault $(FAKE)/hang $(FAKE)/failover $(JETPACK4)/fault $(JETPACK4)/points $(if $(HAVE_CUBLAS),$(FAKE)/cublas)
 QUICK   := $(patsubst %,$(TEST)/%,$(filter-out $(SLOW),$(ORACLES) $(TOOLS)) $(FLYING) $(BENCHED)) $(addprefix $(SMALL)/,clock imu points partners fields ownership carry idle missing)
 GPU_ONLY := $(if $(filter 1,$(SMALL_CUDA)),$(SMALL)/fault $(SMALL)/hang $(SMALL)/failover)
 HOUSE   := $(foreach l,$(LIB) $(SMALL)/libvfront.a,'tests/house/symbols.sh $l $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)') \

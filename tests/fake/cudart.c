@@ -145,8 +145,17 @@ struct CUgraphNode_st {
     unsigned behind;      /* nodes that must have run */
     int clock;
 };
+/** Nodes of a graph at most: the stages and, with EMULATED, their early launches. Places in a mask of 32 bits. */
+#ifdef EMULATED
+#define EARLY(name, needs) +1
+enum { NODES = VFRONT_STAGES VF_EARLY(EARLY) };
+#undef EARLY
+#else
+enum { NODES = VFRONT_STAGES };
+#endif
+
 struct CUgraph_st {
-    struct CUgraphNode_st node[VFRONT_STAGES];
+    struct CUgraphNode_st node[NODES];
     int count;
 };
 struct CUgraphExec_st {
@@ -248,6 +257,9 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
     cudaError_t vf_##name##_kernels(const struct vf_##name##_view *s, cudaStream_t stream);
 #include "stages.def"
 #undef VF_STAGE
+#define EARLY(name, needs) cudaError_t vf_##name##_early_kernels(const struct vf_##name##_view *s, cudaStream_t stream);
+VF_EARLY(EARLY)
+#undef EARLY
 #define RUN(name, view) vf_##name##_kernels(view, NULL)
 #define LAUNCH(name, view) (reach(1), vf_##name##_kernels(view, NULL), cudaGetLastError())
 #else
@@ -259,7 +271,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 static cudaGraphNode_t record(stage_form *form, cudaStream_t stream, int clock)
 {
     struct CUgraph_st *g = stream->capture;
-    if (g->count == VFRONT_STAGES) return note(cudaErrorStreamCaptureUnsupported), NULL;
+    if (g->count == NODES) return note(cudaErrorStreamCaptureUnsupported), NULL;
     struct CUgraphNode_st *n = &g->node[g->count];
     n->form = form;
     n->behind = stream->behind;
@@ -279,6 +291,27 @@ static cudaGraphNode_t record(stage_form *form, cudaStream_t stream, int clock)
     }
 #include "stages.def"
 #undef VF_STAGE
+
+#ifdef EMULATED
+#define EARLY(name, needs)                                                                                             \
+    static void run_early_##name(const struct vf_views *v) { vf_##name##_early_kernels(&v->name, NULL); }              \
+    cudaError_t vf_##name##_early_cuda(const struct vf_##name##_view *s, cudaStream_t stream)                          \
+    {                                                                                                                  \
+        if (!stream->capture) return reach(1), vf_##name##_early_kernels(s, NULL), cudaGetLastError();                 \
+        cudaGraphNode_t n = record(run_early_##name, stream, VF_##name);                                               \
+        if (n) n->view.name = *s;                                                                                      \
+        return cudaGetLastError();                                                                                     \
+    }
+#else
+/** A host form is not cut in two. */
+#define EARLY(name, needs)                                                                                             \
+    cudaError_t vf_##name##_early_cuda(const struct vf_##name##_view *s, cudaStream_t stream)                          \
+    {                                                                                                                  \
+        return (void)s, (void)stream, cudaGetLastError();                                                              \
+    }
+#endif
+VF_EARLY(EARLY)
+#undef EARLY
 
 static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph)
 {
@@ -368,6 +401,11 @@ cudaError_t cudaFuncGetName(const char **name, const void *kernel)
 #define VF_STAGE(name, needs, what) {run_##name, #name},
 #include "stages.def"
 #undef VF_STAGE
+#ifdef EMULATED
+#define EARLY(name, needs) {run_early_##name, "early " #name},
+        VF_EARLY(EARLY)
+#undef EARLY
+#endif
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if ((uintptr_t)known[i].form == (uintptr_t)kernel) return *name = known[i].name, cudaSuccess;
@@ -406,6 +444,13 @@ static cudaGraphNode_t ready(struct CUgraph_st *g, unsigned done)
     return NULL;
 }
 
+static cudaGraphNode_t ingest_of(struct CUgraph_st *g)
+{
+    cudaGraphNode_t n = g->node;
+    while (n->form != run_ingest) n++;
+    return n;
+}
+
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 {
     static uint64_t clock_ns;
@@ -416,7 +461,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
     (void)stream;
     begin();
     reach(1);
-    if (!readable(&g->node[0].view.ingest)) {
+    if (!readable(&ingest_of(g)->view.ingest)) {
         reach(0);
         return end(note(cudaErrorIllegalAddress));
     }

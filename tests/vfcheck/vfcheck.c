@@ -388,11 +388,21 @@ static void count_expected(int32_t parity)
     (void)parity;
 }
 
+static cudaError_t launch_early(enum vf_stage stage, const struct vf_views *v, cudaStream_t stream)
+{
+#define EARLY(name, needs)                                                                                             \
+    if (stage == VF_##name) return vf_##name##_early_cuda(&v->name, stream);
+    VF_EARLY(EARLY)
+#undef EARLY
+    return cudaSuccess;
+}
+
 #define VF_STAGE(name, needs, what)                                                                                    \
     static void host_##name(const struct vf_views *v) { vf_##name##_host(&v->name); }                                  \
     static cudaError_t cuda_##name(const struct vf_views *v, cudaStream_t stream)                                      \
     {                                                                                                                  \
-        return vf_##name##_cuda(&v->name, stream);                                                                     \
+        const cudaError_t error = launch_early(VF_##name, v, stream);                                                  \
+        return error ? error : vf_##name##_cuda(&v->name, stream);                                                     \
     }
 #include "stages.def"
 #undef VF_STAGE
