@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The graph of a step as the CUDA port captures it, on the fake runtime: a node for every stage that the tuning leaves
  * work to and for no other; each behind the stages whose memory it reads, and behind no others but those that keep it
- * out of the way of `detect`; no wait that follows from others. */
+ * out of the way of `detect` and `stereo`; no wait that follows from others. */
 #include "tests/fixture/pair.h"
 
 #include "port/cuda/cuda.h"
@@ -43,6 +43,7 @@ static uint32_t allowed(int stage, uint32_t active)
     if (stage == VF_track) more = VF_BIT(smooth);
     if (stage == VF_freeze) more = VF_BIT(detect);
     if ((stage == VF_pyramid || stage == VF_smooth) && !(active & VF_BIT(track))) more = VF_BIT(detect);
+    if (stage == VF_match && active & VF_BIT(window)) more = VF_BIT(stereo);
     more &= active;
     for (int i = 0; i < VFRONT_STAGES; i++)
         if (more >> i & 1) more |= needed_by(i, active);
