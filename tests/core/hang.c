@@ -92,6 +92,16 @@ static int get(const int *of)
     }
 #include "stages.def"
 #undef VF_STAGE
+#define EARLY(name, needs)                                                                                             \
+    cudaError_t __real_vf_##name##_early_cuda(const struct vf_##name##_view *s, cudaStream_t stream);                  \
+    cudaError_t __wrap_vf_##name##_early_cuda(const struct vf_##name##_view *s, cudaStream_t stream);                  \
+    cudaError_t __wrap_vf_##name##_early_cuda(const struct vf_##name##_view *s, cudaStream_t stream)                   \
+    {                                                                                                                  \
+        enter(CALL_early_##name, NOTHING);                                                                             \
+        return __real_vf_##name##_early_cuda(s, stream);                                                               \
+    }
+VF_EARLY(EARLY)
+#undef EARLY
 
 cudaError_t __real_cudaGetLastError(void);
 cudaError_t __wrap_cudaGetLastError(void);

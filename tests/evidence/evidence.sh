@@ -24,8 +24,9 @@ said() { # log of a command that tests/run.sh ran for this file
 # Greatest time of each stage over the lines of a step in the proof, and which line that was; on the whole GPU, or on 8 of its multiprocessors.
 stage_times() {
     awk -v small="$1" '
-        /^== / {few = 0}
+        /^== |^- / {few = 0}
         /^==== with 8/ {few = 1}
+        /^host port/ {few = -1}
         few == small && /us p50 .*submit .*device .*\| ingest/ {
             content = $0
             sub(/ +[0-9.]+ us p50.*/, "", content)

@@ -13,7 +13,10 @@ enum call {
 #define VF_STAGE(name, needs, what) CALL_##name,
 #include "stages.def"
 #undef VF_STAGE
-    CALLS
+#define EARLY(name, needs) CALL_early_##name,
+    VF_EARLY(EARLY)
+#undef EARLY
+        CALLS
 };
 
 static const char *const call_name[CALLS] = {
@@ -23,6 +26,9 @@ static const char *const call_name[CALLS] = {
 #define VF_STAGE(name, needs, what) "launch of stage " #name,
 #include "stages.def"
 #undef VF_STAGE
+#define EARLY(name, needs) "early launch of stage " #name,
+    VF_EARLY(EARLY)
+#undef EARLY
 };
 
 #endif

@@ -79,6 +79,19 @@ struct cudaDeviceProp {
     int major, minor, multiProcessorCount;
 };
 
+enum cudaGraphNodeType { cudaGraphNodeTypeKernel = 0 };
+struct cudaKernelNodeParams {
+    void *func;
+    struct {
+        unsigned x, y, z;
+    } gridDim, blockDim;
+};
+#if CUDART_VERSION >= 12030
+typedef struct cudaGraphEdgeData_st {
+    unsigned char from_port, to_port, type;
+} cudaGraphEdgeData;
+#endif
+
 #define cudaStreamNonBlocking 0x01
 #define cudaEventDisableTiming 0x02
 #define cudaHostAllocMapped 0x02
@@ -94,6 +107,18 @@ cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
 cudaError_t cudaMemset(void *to, int value, size_t bytes);
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr which, int device);
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count);
+#if CUDART_VERSION >= 13000
+cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to, cudaGraphEdgeData *data,
+                              size_t *count);
+#else
+cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to, size_t *count);
+#endif
+cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *type);
+cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, struct cudaKernelNodeParams *params);
+#if CUDART_VERSION >= 12030
+cudaError_t cudaFuncGetName(const char **name, const void *kernel);
+#endif
 const char *cudaGetErrorString(cudaError_t error);
 cudaError_t cudaGetLastError(void);
 const char *cudaGetErrorName(cudaError_t error);

@@ -139,14 +139,23 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
 
 typedef void stage_form(const struct vf_views *);
 
-struct node {
+struct CUgraphNode_st {
     stage_form *form;
     struct vf_views view; /* of its own stage alone */
     unsigned behind;      /* nodes that must have run */
     int clock;
 };
+/** Nodes of a graph at most: the stages and, with EMULATED, their early launches. Places in a mask of 32 bits. */
+#ifdef EMULATED
+#define EARLY(name, needs) +1
+enum { NODES = VFRONT_STAGES VF_EARLY(EARLY) };
+#undef EARLY
+#else
+enum { NODES = VFRONT_STAGES };
+#endif
+
 struct CUgraph_st {
-    struct node node[VFRONT_STAGES];
+    struct CUgraphNode_st node[NODES];
     int count;
 };
 struct CUgraphExec_st {
@@ -248,6 +257,9 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
     cudaError_t vf_##name##_kernels(const struct vf_##name##_view *s, cudaStream_t stream);
 #include "stages.def"
 #undef VF_STAGE
+#define EARLY(name, needs) cudaError_t vf_##name##_early_kernels(const struct vf_##name##_view *s, cudaStream_t stream);
+VF_EARLY(EARLY)
+#undef EARLY
 #define RUN(name, view) vf_##name##_kernels(view, NULL)
 #define LAUNCH(name, view) (reach(1), vf_##name##_kernels(view, NULL), cudaGetLastError())
 #else
@@ -256,11 +268,11 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 #endif
 
 /** Adds a node to the graph under capture; NULL, with the error noted, where that cannot be. */
-static struct node *record(stage_form *form, cudaStream_t stream, int clock)
+static cudaGraphNode_t record(stage_form *form, cudaStream_t stream, int clock)
 {
     struct CUgraph_st *g = stream->capture;
-    if (g->count == VFRONT_STAGES) return note(cudaErrorStreamCaptureUnsupported), NULL;
-    struct node *n = &g->node[g->count];
+    if (g->count == NODES) return note(cudaErrorStreamCaptureUnsupported), NULL;
+    struct CUgraphNode_st *n = &g->node[g->count];
     n->form = form;
     n->behind = stream->behind;
     n->clock = clock;
@@ -273,12 +285,33 @@ static struct node *record(stage_form *form, cudaStream_t stream, int clock)
     cudaError_t vf_##name##_cuda(const struct vf_##name##_view *s, cudaStream_t stream)                                \
     {                                                                                                                  \
         if (!stream->capture) return LAUNCH(name, s);                                                                  \
-        struct node *n = record(run_##name, stream, VF_##name);                                                        \
+        struct CUgraphNode_st *n = record(run_##name, stream, VF_##name);                                              \
         if (n) n->view.name = *s;                                                                                      \
         return cudaGetLastError(); /* as after <<< >>>: whatever error lay about */                                    \
     }
 #include "stages.def"
 #undef VF_STAGE
+
+#ifdef EMULATED
+#define EARLY(name, needs)                                                                                             \
+    static void run_early_##name(const struct vf_views *v) { vf_##name##_early_kernels(&v->name, NULL); }              \
+    cudaError_t vf_##name##_early_cuda(const struct vf_##name##_view *s, cudaStream_t stream)                          \
+    {                                                                                                                  \
+        if (!stream->capture) return reach(1), vf_##name##_early_kernels(s, NULL), cudaGetLastError();                 \
+        cudaGraphNode_t n = record(run_early_##name, stream, VF_##name);                                               \
+        if (n) n->view.name = *s;                                                                                      \
+        return cudaGetLastError();                                                                                     \
+    }
+#else
+/** A host form is not cut in two. */
+#define EARLY(name, needs)                                                                                             \
+    cudaError_t vf_##name##_early_cuda(const struct vf_##name##_view *s, cudaStream_t stream)                          \
+    {                                                                                                                  \
+        return (void)s, (void)stream, cudaGetLastError();                                                              \
+    }
+#endif
+VF_EARLY(EARLY)
+#undef EARLY
 
 static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph)
 {
@@ -306,6 +339,80 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, cudaG
 cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) { return (void)exec, (void)stream, cudaSuccess; }
 #endif
 
+/* ---- what a graph has: a node for each stage, and its edges without those that follow from others --------------- */
+
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count)
+{
+    for (int i = 0; i < graph->count && nodes; i++) nodes[i] = &graph->node[i];
+    *count = (size_t)graph->count;
+    return cudaSuccess;
+}
+
+static size_t edges(struct CUgraph_st *g, cudaGraphNode_t *from, cudaGraphNode_t *to)
+{
+    size_t count = 0;
+    for (int i = 0; i < g->count; i++) {
+        unsigned direct = g->node[i].behind;
+        for (int k = 0; k < i; k++)
+            if (g->node[i].behind >> k & 1) direct &= ~g->node[k].behind;
+        for (int k = 0; k < i; k++) {
+            if (!(direct >> k & 1)) continue;
+            if (from) from[count] = &g->node[k], to[count] = &g->node[i];
+            count++;
+        }
+    }
+    return count;
+}
+#if CUDART_VERSION >= 13000
+cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to, cudaGraphEdgeData *data,
+                              size_t *count)
+{
+    (void)data;
+    return *count = edges(graph, from, to), cudaSuccess;
+}
+#else
+cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to, size_t *count)
+{
+    return *count = edges(graph, from, to), cudaSuccess;
+}
+#endif
+
+cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *type)
+{
+    return (void)node, *type = cudaGraphNodeTypeKernel, cudaSuccess;
+}
+
+/** A node's kernel is its stage's form. */
+cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, struct cudaKernelNodeParams *params)
+{
+    memset(params, 0, sizeof *params);
+    params->func = (void *)(uintptr_t)node->form;
+    params->gridDim.x = params->blockDim.x = 1;
+    return cudaSuccess;
+}
+
+#if CUDART_VERSION >= 12030
+cudaError_t cudaFuncGetName(const char **name, const void *kernel)
+{
+    static const struct {
+        stage_form *form;
+        const char *name;
+    } known[] = {
+#define VF_STAGE(name, needs, what) {run_##name, #name},
+#include "stages.def"
+#undef VF_STAGE
+#ifdef EMULATED
+#define EARLY(name, needs) {run_early_##name, "early " #name},
+        VF_EARLY(EARLY)
+#undef EARLY
+#endif
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if ((uintptr_t)known[i].form == (uintptr_t)kernel) return *name = known[i].name, cudaSuccess;
+    return note(cudaErrorInvalidDeviceFunction);
+}
+#endif
+
 /* ---- work -------------------------------------------------------------------------------------------------------- */
 
 static int device_reads(const void *from, size_t bytes)
@@ -330,11 +437,18 @@ static int readable(const struct vf_ingest_view *s)
 }
 
 /** The last node that is not done and has all before it done. */
-static struct node *ready(struct CUgraph_st *g, unsigned done)
+static cudaGraphNode_t ready(struct CUgraph_st *g, unsigned done)
 {
     for (int i = g->count - 1; i >= 0; i--)
         if (!(done >> i & 1) && !(g->node[i].behind & ~done)) return &g->node[i];
     return NULL;
+}
+
+static cudaGraphNode_t ingest_of(struct CUgraph_st *g)
+{
+    cudaGraphNode_t n = g->node;
+    while (n->form != run_ingest) n++;
+    return n;
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
@@ -342,12 +456,12 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
     static uint64_t clock_ns;
     struct CUgraph_st *g = &exec->graph;
     uint64_t(*const clock)[2] = g->node[g->count - 1].view.report.clocks_out;
-    struct node *n;
+    struct CUgraphNode_st *n;
     unsigned done = 0;
     (void)stream;
     begin();
     reach(1);
-    if (!readable(&g->node[0].view.ingest)) {
+    if (!readable(&ingest_of(g)->view.ingest)) {
         reach(0);
         return end(note(cudaErrorIllegalAddress));
     }

@@ -121,6 +121,7 @@ static int step_both(int32_t parity)
                                 other = view_of(device, seen_device, given_device, parity);
     CUDA(cudaMemcpy(seen_device, seen, sizeof *seen, cudaMemcpyHostToDevice));
     vf_window_host(&own);
+    CUDA(vf_window_early_cuda(&other, stream));
     CUDA(vf_window_cuda(&other, stream));
     CUDA(cudaStreamSynchronize(stream));
     CUDA(cudaMemcpy(copied, device, sizeof *copied, cudaMemcpyDeviceToHost));
@@ -236,6 +237,7 @@ static void time_flight(void)
     given->command = VF_WINDOW_GO_ON;
     const struct vf_window_view v = view_of(device, seen_device, given_device, 0);
     CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    CUDA(vf_window_early_cuda(&v, stream));
     CUDA(vf_window_cuda(&v, stream));
     CUDA(cudaStreamEndCapture(stream, &graph));
     const struct spread s = run_graph(graph, stream);

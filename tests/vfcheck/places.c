@@ -87,6 +87,7 @@ static const char *step_both(struct map_flight *f)
     vf_map_host(&a->map);
     CUDA(vf_place_cuda(&b->place, stream));
     CUDA(vf_overlap_cuda(&b->overlap, stream));
+    CUDA(vf_keyframe_early_cuda(&b->keyframe, stream));
     CUDA(vf_keyframe_cuda(&b->keyframe, stream));
     CUDA(vf_loop_cuda(&b->loop, stream));
     CUDA(vf_map_cuda(&b->map, stream));

@@ -3,7 +3,7 @@
  * the floor beside it is the same with a kernel that does nothing. A step's time is wall time from submit to result,
  * beside an empty graph. */
 #define _POSIX_C_SOURCE 200809L
-#include "vfcheck.h"
+#include "vfbench.h"
 
 #include <cuda.h>
 #include <dlfcn.h>
@@ -15,11 +15,8 @@
 
 #include "port/cuda/cuda.h"
 
-cudaError_t floor_launch(cudaStream_t stream);
 cudaError_t neighbour_launch(int blocks, unsigned block_us, cudaStream_t stream);
 
-#define WIDTH 752
-#define HEIGHT 480
 #define PICTURES 8
 
 /* ---- measuring --------------------------------------------------------------------------------------------------- */
@@ -102,7 +99,7 @@ static float node_us(launcher *launch, const struct vf_views *s, cudaStream_t st
 static vfront_t *vf;                      /* not a static block: large configs would not link */
 static uint8_t *picture[FILLS][PICTURES]; /* pinned */
 
-static void draw_pictures(int width, int height)
+void draw_pictures(int width, int height)
 {
     random_start(7, 7);
     for (int fill = 0; fill < FILLS; fill++)
@@ -117,6 +114,7 @@ static void draw_pictures(int width, int height)
 static int
     disparity_px;  /* of all points, between the cameras of a calibrated pair; 0: each camera sees something else */
 static int street; /* 1: what a calibrated pair sees is a street */
+static int flown;  /* 1: frames are those of the rendered flight */
 static uint8_t *beside; /* pinned: what its second camera sees then */
 
 /** Front end to measure, taken at the first call. */
@@ -126,15 +124,30 @@ static vfront_t *front_end(void)
     return vf;
 }
 
-static void start_as(const vfront_rig_t *rig, const vfront_tuning_t *tuning, vfront_port_t port)
+void start_as(const vfront_rig_t *rig, const vfront_tuning_t *tuning, vfront_port_t port)
 {
+    want_graph(1);
     const vfront_status_t status = vfront_init(front_end(), rig, tuning, port);
+    want_graph(0);
     if (!status) return;
     fprintf(stderr, "vfcheck: %s: %s\n", vfront_status_name(status), vfront_detail(vf));
     exit(1);
 }
 
-static void start_rig(int width, int height, int cameras, const vfront_tuning_t *tuning, vfront_port_t port)
+void start_flown(const vfront_tuning_t *tuning)
+{
+    const vfront_rig_t rig = flown_rig(2, 1);
+    flown = 1;
+    start_as(&rig, tuning, VFRONT_PORT_CUDA);
+}
+
+void finish(void)
+{
+    flown = 0;
+    vfront_shutdown(vf);
+}
+
+void start_rig(int width, int height, int cameras, const vfront_tuning_t *tuning, vfront_port_t port)
 {
     vfront_rig_t rig = {.cameras = cameras};
     for (int c = 0; c < cameras; c++) {
@@ -160,7 +173,7 @@ static __attribute__((unused)) void draw_beside(int width, int height)
 }
 
 /** A pair of cameras side by side, the second of which sees what the first does, 10 px to the left. */
-static void start_pair(int width, int height, const vfront_tuning_t *tuning)
+void start_pair(int width, int height, const vfront_tuning_t *tuning)
 {
     vfront_rig_t rig = {.cameras = 2};
     for (int c = 0; c < 2; c++) {
@@ -197,7 +210,8 @@ static double submit_us; /* what the last vfront_submit() took */
 static const vfront_result_t *step(int width, int height, enum fill fill, long frame)
 {
     vfront_frame_t f = {.t_ns = (uint64_t)(frame + 1) * 10000000u};
-    for (int c = 0; c < state_of(vf)->rig.cameras; c++) {
+    if (flown) f = flown_frame(frame, 2, 1);
+    for (int c = 0; c < state_of(vf)->rig.cameras && !flown; c++) {
         f.picture[c].data = disparity_px ? pick(fill, frame) + c * disparity_px : pick(fill, frame + c);
         if (street) f.picture[c].data = c ? beside : picture[FILL_REAL][0];
         f.picture[c].width_px = width;
@@ -215,17 +229,13 @@ static const vfront_result_t *step(int width, int height, enum fill fill, long f
     exit(1);
 }
 
-struct wall {
-    float p50, p99, p999, most, device, submit, tracks, partners, keypoints, depths, matches;
-    float stage[VFRONT_STAGES];
-};
-
-static struct wall measure_steps(int width, int height, enum fill fill, long steps)
+struct wall measure_steps(int width, int height, enum fill fill, long steps)
 {
     struct wall w;
     float *time = malloc(sizeof(float) * (size_t)steps);
     if (!time) exit(1);
     memset(&w, 0, sizeof w);
+    w.nodes = captured_nodes();
     for (long i = -50; i < steps; i++) {
         const double begin = now_us();
         const vfront_result_t *r = step(width, height, fill, i + 50);
@@ -237,6 +247,8 @@ static struct wall measure_steps(int width, int height, enum fill fill, long ste
         w.keypoints += (float)r->keypoints_count[0];
         w.depths += (float)r->depths_count;
         w.matches += (float)r->matches_count;
+        w.states += r->nav.state == VFRONT_NAV_GOOD;
+        w.loops += (float)r->loops_count;
         for (uint32_t k = 0; k < r->tracks_count; k++) w.partners += r->tracks[k].disparity_sigma_px > 0.0f;
         for (int s = 0; s < VFRONT_STAGES; s++) w.stage[s] += r->timing.stage_us[s];
     }
@@ -251,22 +263,15 @@ static struct wall measure_steps(int width, int height, enum fill fill, long ste
     w.keypoints /= (float)steps;
     w.depths /= (float)steps;
     w.matches /= (float)steps;
+    w.states /= (float)steps;
+    w.loops /= (float)steps;
     w.partners /= (float)steps;
     for (int s = 0; s < VFRONT_STAGES; s++) w.stage[s] /= (float)steps;
     free(time);
     return w;
 }
 
-static void print_wall(const char *what, const struct wall *w, float floor)
-{
-    printf("%-44s %7.1f us p50 %7.1f p99 (%4.1f x empty graph)  submit %.1f device %5.1f |", what, (double)w->p50,
-           (double)w->p99, (double)(w->p50 / floor), (double)w->submit, (double)w->device);
-    for (int s = 0; s < VFRONT_STAGES; s++) printf(" %s %.1f", vfront_stage_name((size_t)s), (double)w->stage[s]);
-    printf(" | %.0f followed, %.0f partners, %.0f key points, %.0f depths, %.0f matches\n", (double)w->tracks,
-           (double)w->partners, (double)w->keypoints, (double)w->depths, (double)w->matches);
-}
-
-/** Wall time of an empty graph of as many dependent nodes as a step has. */
+/** Wall time of a graph of so many nodes that do nothing, one behind the other. */
 static float empty_graph_wall(int nodes)
 {
     enum { RUNS = 1001 };
@@ -292,26 +297,21 @@ static float empty_graph_wall(int nodes)
     return time[RUNS / 2];
 }
 
+void print_wall(const char *what, const struct wall *w)
+{
+    printf("%-44s %7.1f us p50 %7.1f p99", what, (double)w->p50, (double)w->p99);
+    if (w->nodes) {
+        const double empty = (double)empty_graph_wall(w->nodes);
+        printf(" (%4.1f x %d empty nodes, %.1f)", (double)w->p50 / empty, w->nodes, empty);
+    }
+    printf("  submit %.1f device %5.1f |", (double)w->submit, (double)w->device);
+    for (int s = 0; s < VFRONT_STAGES; s++)
+        if (w->stage[s] > 0.0f) printf(" %s %.1f", vfront_stage_name((size_t)s), (double)w->stage[s]);
+    printf(" | %.0f followed, %.0f partners, %.0f key points, %.0f depths, %.0f matches\n", (double)w->tracks,
+           (double)w->partners, (double)w->keypoints, (double)w->depths, (double)w->matches);
+}
+
 /* ---- the table --------------------------------------------------------------------------------------------------- */
-
-static vfront_tuning_t standard(void)
-{
-    vfront_tuning_t t;
-    vfront_tuning_default(&t);
-    return t;
-}
-
-/** The corners of paper 000, as its authors' program finds them. */
-static vfront_tuning_t corners_alone(int levels)
-{
-    vfront_tuning_t t = standard();
-    t.detect_levels = levels;
-    t.detect_threshold = t.detect_arc = 10;
-    t.detect_arc_most = 16;
-    t.detect_threshold_low = t.detect_rank = t.describe = 0;
-    t.cull_width_px = t.cull_height_px = 32;
-    return t;
-}
 
 /** 1 if a launcher's stage is part of the front end's step. */
 static int is_active(launcher *launch)
@@ -376,46 +376,36 @@ static void bench_kernels(int width, int height)
 }
 
 /** Times of one kind of step, as a row. */
-static void bench_step(const char *what, int width, int height, const vfront_tuning_t *t, long steps, float floor)
+static void bench_step(const char *what, int width, int height, const vfront_tuning_t *t, long steps)
 {
     start(width, height, t, VFRONT_PORT_CUDA);
     const struct wall w = measure_steps(width, height, FILL_REAL, steps);
-    print_wall(what, &w, floor);
+    print_wall(what, &w);
     vfront_shutdown(vf);
 }
 
 static void bench_steps(int width, int height, long steps)
 {
-    const float floor = empty_graph_wall(VFRONT_STAGES);
     vfront_tuning_t t = corners_alone(1);
-    printf("\nsteps, wall time from submit to result, pinned pictures, %dx%d; empty graph of %d nodes: %.1f us\n",
-           width, height, VFRONT_STAGES, (double)floor);
+    printf(
+        "\nsteps, wall time from submit to result, pinned pictures, %dx%d; beside it a graph of as many empty nodes\n",
+        width, height);
     t.track_target = 0;
-    bench_step("  FAST SAD-A, 1 level, no tracks", width, height, &t, steps, floor);
+    bench_step("  FAST SAD-A, 1 level, no tracks", width, height, &t, steps);
     t = corners_alone(vf_min(2, VFRONT_SCALES));
-    bench_step("  mono: 5 levels, detect on 2, track 200", width, height, &t, steps, floor);
+    bench_step("  mono: 5 levels, detect on 2, track 200", width, height, &t, steps);
     t = standard();
-    bench_step("  standard: the same, 8 levels, descriptors", width, height, &t, steps, floor);
+    bench_step("  standard: the same, 8 levels, descriptors", width, height, &t, steps);
 }
 
 /* ---- key points across scales: the rows of papers 001 and 004 ---------------------------------------------------- */
 
-/** Tuning for key points alone, about as many as Jetson-SLAM's tiles of 30 px give. */
-static vfront_tuning_t keypoints_alone(int levels)
-{
-    vfront_tuning_t t = standard();
-    t.track_target = t.match = t.stereo = t.ego = 0;
-    t.detect_levels = vf_min(levels, VFRONT_SCALES);
-    t.select_points = vf_min(1800, VFRONT_KEYPOINTS);
-    return t;
-}
-
 static struct wall bench_keypoints(const char *what, int width, int height, int cameras, enum fill fill,
-                                   vfront_tuning_t t, float floor)
+                                   vfront_tuning_t t)
 {
     start_rig(width, height, cameras, &t, VFRONT_PORT_CUDA);
     const struct wall w = measure_steps(width, height, fill, 1000);
-    print_wall(what, &w, floor);
+    print_wall(what, &w);
     vfront_shutdown(vf);
     return w;
 }
@@ -468,21 +458,19 @@ static void bench_tables(int width, int height)
 
 static void bench_scales(int width, int height)
 {
-    const float floor = empty_graph_wall(VFRONT_STAGES - 3);
     vfront_tuning_t t = keypoints_alone(8);
     printf("\nkey points with descriptors on the host, from pinned pictures, %dx%d\n", width, height);
-    const struct wall natural = bench_keypoints("  8 levels, one picture", width, height, 1, FILL_REAL, t, floor);
+    const struct wall natural = bench_keypoints("  8 levels, one picture", width, height, 1, FILL_REAL, t);
     t.select_window_px = 3;
-    bench_keypoints("  the same with aggregation", width, height, 1, FILL_REAL, t, floor);
+    bench_keypoints("  the same with aggregation", width, height, 1, FILL_REAL, t);
     t.select_window_px = 0;
-    if (VFRONT_CAMERAS > 1) bench_keypoints("  stereo pair", width, height, 2, FILL_REAL, t, floor);
-    const struct wall noise = bench_keypoints("  8 levels, one picture of noise", width, height, 1, FILL_NOISE, t,
-                                              floor);
+    if (VFRONT_CAMERAS > 1) bench_keypoints("  stereo pair", width, height, 2, FILL_REAL, t);
+    const struct wall noise = bench_keypoints("  8 levels, one picture of noise", width, height, 1, FILL_NOISE, t);
     printf("    noise to natural %.2f\n", (double)(noise.p50 / natural.p50));
     t.describe = 0;
-    bench_keypoints("  8 levels, no descriptors", width, height, 1, FILL_REAL, t, floor);
+    bench_keypoints("  8 levels, no descriptors", width, height, 1, FILL_REAL, t);
     t = keypoints_alone(4);
-    bench_keypoints("  4 levels", width, height, 1, FILL_REAL, t, floor);
+    bench_keypoints("  4 levels", width, height, 1, FILL_REAL, t);
 }
 
 /* ---- two pictures, and two frames -------------------------------------------------------------------------------- */
@@ -490,7 +478,6 @@ static void bench_scales(int width, int height)
 #if VFRONT_STEREO && VFRONT_MATCHES && VFRONT_RECTIFY
 static void bench_pairs(int width, int height)
 {
-    const float floor = empty_graph_wall(VFRONT_STAGES - 2);
     vfront_tuning_t t = keypoints_alone(8);
     t.select_points = vf_min(1300, VFRONT_KEYPOINTS);
     t.stereo = 1;
@@ -501,7 +488,7 @@ static void bench_pairs(int width, int height)
            (double)launched_us(width, height, run_cuda[VF_stereo]));
     start_pair(width, height, &t);
     struct wall w = measure_steps(width, height, FILL_REAL, 1000);
-    print_wall("  pair in, points, descriptors, depth out", &w, floor);
+    print_wall("  pair in, points, descriptors, depth out", &w);
     vfront_shutdown(vf);
     t.rectify = 1;
     start_pair(width, height, &t);
@@ -509,7 +496,7 @@ static void bench_pairs(int width, int height)
            (double)launched_us(width, height, run_cuda[VF_rectify]));
     start_pair(width, height, &t);
     w = measure_steps(width, height, FILL_REAL, 1000);
-    print_wall("  the same, rectified", &w, floor);
+    print_wall("  the same, rectified", &w);
     vfront_shutdown(vf);
     t = keypoints_alone(8);
     t.select_points = vf_min(2000, VFRONT_KEYPOINTS);
@@ -520,7 +507,7 @@ static void bench_pairs(int width, int height)
     t.match_guided = 1;
     start(width, height, &t, VFRONT_PORT_CUDA);
     w = measure_steps(width, height, FILL_REAL, 1000);
-    print_wall("  one picture in, matches out", &w, floor);
+    print_wall("  one picture in, matches out", &w);
     vfront_shutdown(vf);
     t = standard();
     start_pair(width, height, &t);
@@ -528,17 +515,17 @@ static void bench_pairs(int width, int height)
            (double)launched_us(width, height, run_cuda[VF_partner]));
     start_pair(width, height, &t);
     w = measure_steps(width, height, FILL_REAL, 1000);
-    print_wall("  all: tracks, depths, matches, motion", &w, floor);
+    print_wall("  all: tracks, depths, matches, motion", &w);
     vfront_shutdown(vf);
     t.track_partner = 0;
     start_pair(width, height, &t);
     w = measure_steps(width, height, FILL_REAL, 1000);
-    print_wall("  the same without partners of tracks", &w, floor);
+    print_wall("  the same without partners of tracks", &w);
     vfront_shutdown(vf);
     t.track_back_mpx = 0;
     start_pair(width, height, &t);
     w = measure_steps(width, height, FILL_REAL, 1000);
-    print_wall("  and without the tracker's way back", &w, floor);
+    print_wall("  and without the tracker's way back", &w);
     vfront_shutdown(vf);
 }
 #else
@@ -739,7 +726,7 @@ static void bench_dense(int width, int height, int paths, int disparities)
     t.dense_copy = 1;
     start_pair(width, height, &t);
     const struct wall w = measure_steps(width, height, FILL_REAL, 200);
-    print_wall("    pair in, disparities on the host", &w, empty_graph_wall(VFRONT_STAGES));
+    print_wall("    pair in, disparities on the host", &w);
     vfront_shutdown(vf);
 }
 static void bench_disparities(void)
@@ -894,9 +881,11 @@ static void bench_all(void)
     bench_kernels(WIDTH, HEIGHT);
     bench_scales(WIDTH, HEIGHT);
     bench_pairs(WIDTH, HEIGHT);
+    bench_inertial();
     bench_ego();
     bench_depths();
     if (options.brief) return;
+    bench_growth();
     draw_pictures(WIDTH, HEIGHT);
     bench_tables(WIDTH, HEIGHT);
     if (VFRONT_WIDTH < 1920 || VFRONT_HEIGHT < 1080) return;
@@ -912,8 +901,14 @@ static void bench_host(void)
     start(WIDTH, HEIGHT, &t, VFRONT_PORT_HOST);
     const struct wall w = measure_steps(WIDTH, HEIGHT, FILL_REAL, 200);
     printf("\nhost port, one thread, %dx%d\n", WIDTH, HEIGHT);
-    print_wall("  standard tuning                       ", &w, 1.0f);
+    print_wall("  standard tuning                       ", &w);
     vfront_shutdown(vf);
+}
+
+void run_inertial(void)
+{
+    bench_inertial();
+    if (!with_part_of_chip(8, bench_inertial)) printf("\n8 multiprocessors: NOT RUN (no green contexts here)\n");
 }
 
 void run_motion(void)

@@ -388,11 +388,21 @@ static void count_expected(int32_t parity)
     (void)parity;
 }
 
+static cudaError_t launch_early(enum vf_stage stage, const struct vf_views *v, cudaStream_t stream)
+{
+#define EARLY(name, needs)                                                                                             \
+    if (stage == VF_##name) return vf_##name##_early_cuda(&v->name, stream);
+    VF_EARLY(EARLY)
+#undef EARLY
+    return cudaSuccess;
+}
+
 #define VF_STAGE(name, needs, what)                                                                                    \
     static void host_##name(const struct vf_views *v) { vf_##name##_host(&v->name); }                                  \
     static cudaError_t cuda_##name(const struct vf_views *v, cudaStream_t stream)                                      \
     {                                                                                                                  \
-        return vf_##name##_cuda(&v->name, stream);                                                                     \
+        const cudaError_t error = launch_early(VF_##name, v, stream);                                                  \
+        return error ? error : vf_##name##_cuda(&v->name, stream);                                                     \
     }
 #include "stages.def"
 #undef VF_STAGE
@@ -836,7 +846,8 @@ static void usage(void)
     puts(
         "vfcheck [--seed N] [--case N] [--cases N] [--frames N] [--pictures DIR] [--tiny | --small | --real] "
         "[--flights N] [--steps N]\n"
-        "        [--bench [--brief]] [--motion] [--window] [--dense] [--latency STEPS] [--neighbour] [--verbose]\n"
+        "        [--bench [--brief]] [--path] [--inertial] [--motion] [--window] [--dense] [--latency STEPS] "
+        "[--neighbour] [--verbose]\n"
         "Every stage's host form against its kernel, byte by byte, on random, adversarial and real pictures, and both "
         "ports end to\n"
         "end; the stage window on drawn flights: --flights, of --steps steps each; 14 of 60, with --case none. --tiny, "
@@ -845,9 +856,12 @@ static void usage(void)
         "switched on.\n"
         "--pictures: PGM files of one size, taken in the order of their names. --bench: times, if all agree; with "
         "--brief\n"
-        "those of the kernels and of a few steps. --motion, --window, --dense: those of motions, of window, of "
-        "disparities and\n"
-        "stixels alone. --latency: so many steps of each kind of picture, and fewer of each way to\n"
+        "those of the kernels and of a few steps. --inertial, --motion, --window, --dense: those of stereo-inertial "
+        "steps, of\n"
+        "motions, of window, of disparities and stixels alone. --path: the graphs of steps, and the longest way "
+        "through "
+        "each.\n"
+        "--latency: so many steps of each kind of picture, and fewer of each way to\n"
         "wait. --neighbour: steps beside kernels that keep the whole device at work. Exit: 0 all agree, 1 not, 2 "
         "usage, 77 no "
         "device.");
@@ -861,6 +875,10 @@ static int parse(int argc, char **argv)
             options.bench = 1;
         else if (!strcmp(argv[i], "--brief"))
             options.brief = 1;
+        else if (!strcmp(argv[i], "--path"))
+            options.path = 1;
+        else if (!strcmp(argv[i], "--inertial"))
+            options.inertial = 1;
         else if (!strcmp(argv[i], "--motion"))
             options.motion = 1;
         else if (!strcmp(argv[i], "--window"))
@@ -946,6 +964,8 @@ int main(int argc, char **argv)
 #endif
     if (failures) return 1; /* no times from wrong code */
     if (options.bench || options.window) run_flights();
+    if (options.path) run_path();
+    if (options.inertial) run_inertial();
     if (options.motion) run_motion();
     if (options.dense) run_dense();
     if (options.bench) run_bench();

@@ -40,7 +40,8 @@ struct vf_case {
 
 struct options {
     uint64_t seed;
-    int only, cases, frames, flights, steps, window, bench, brief, motion, dense, neighbour, tiny, small, real, verbose;
+    int only, cases, frames, flights, steps, window, bench, brief, path, inertial, motion, dense, neighbour, tiny,
+        small, real, verbose;
     long latency;
     const char *pictures;
 };
@@ -68,6 +69,29 @@ struct spread {
 struct spread run_graph(cudaGraph_t graph, cudaStream_t stream);
 /** Prints the time of each launch of a graph that is one chain. The graph has lost all but its first node then. */
 void print_launches(cudaGraph_t graph, cudaStream_t stream);
+
+/** Tunings of the rows of --bench: the standard one; the corners of paper 000, as its authors' program finds them; key
+ *  points alone, about as many as Jetson-SLAM's tiles of 30 px give. */
+vfront_tuning_t standard(void);
+vfront_tuning_t corners_alone(int levels);
+vfront_tuning_t keypoints_alone(int levels);
+
+/** The rendered flight with an IMU: draws its pictures; a rig of one camera or two, calibrated and with an IMU or
+ *  neither; frames from 0 on, without an end. Pictures are pinned; readings are overwritten by the next call. */
+void flown_draw(int width, int height);
+vfront_rig_t flown_rig(int cameras, int calibrated);
+vfront_frame_t flown_frame(long step, int cameras, int imu);
+
+/** Notes the graph that a front end captures, between want_graph(1) and want_graph(0); the number of its nodes, 0 where
+ *  none was captured. */
+void want_graph(int yes);
+int captured_nodes(void);
+
+/** Draws the graphs of steps, on the whole device and on a part of it. */
+void run_path(void);
+
+/** Launches a kernel that does nothing. */
+cudaError_t floor_launch(cudaStream_t stream);
 
 /** Runs `work` with so many multiprocessors of the device only. Returns 0 when the driver cannot do that. */
 int with_part_of_chip(unsigned multiprocessors, void (*work)(void));
@@ -111,9 +135,10 @@ void print_agreement(const struct agreement *a, const char *what);
 int check_motions(void);
 #endif
 
-/** Times, printed with the floor measured in the same run; those of motions alone; those of disparities and stixels
- *  alone. */
+/** Times, printed with the floor measured in the same run; those of stereo-inertial steps, of motions, of disparities
+ *  and stixels alone. */
 void run_bench(void);
+void run_inertial(void);
 void run_motion(void);
 void run_dense(void);
 /** Latencies: of each kind of picture, and of each way to wait with the processor's time that it takes; beside a
