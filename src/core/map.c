@@ -226,8 +226,7 @@ static vfront_status_t read_made(struct vf_state *s, uint32_t *made)
 
 /** What the graph knows of a keyframe that comes to a place of the ring. first: place of the first keyframe of the
  *  image. made: keyframes of this run. known: the map of this run is that of the image. Else nothing is known of where
- *  its paths lie, and they are
- *  as they were flown. */
+ *  its paths lie, and they are as they were flown. */
 static vfront_status_t write_node(struct vf_state *s, uint32_t slot, uint32_t first, int known, uint32_t made,
                                   const struct vf_path_pose *own, struct vf_image_node *node)
 {

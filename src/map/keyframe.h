@@ -115,21 +115,21 @@ VF_FN int vf_keyframe_stale(const struct vf_map_state *map, int i)
     return map->made - map->seen[i] > (uint32_t)VF_KEYFRAME_LAPSE;
 }
 
-/** Age of a keyframe, the greater the younger: those that were loaded are older than all of this run. */
+/** Age of a keyframe, the greater the younger, in 37 bits: those that were loaded are older than all of this run. */
 VF_FN uint64_t vf_keyframe_young(const struct vf_keyframe *k)
 {
-    const uint64_t most = 0x7fffffffffffull;
+    const uint64_t most = 0xfffffffffull;
     return (k->frame & most) + (k->origin ? 0 : most + 1);
 }
 
-/** Order in which keyframes of one place make room, the greatest first: those that are stale, the oldest first; then
- *  the youngest. */
+/** Order in which keyframes of one place make room, the greatest first, in 49 bits, no two alike: those that are stale,
+ *  the oldest first; then the youngest. Two of loaded maps may be of one age; of these the first in the ring. */
 VF_FN uint64_t vf_keyframe_order(const struct vf_map_state *map, const struct vf_keyframe *k, int i)
 {
-    const int stale = vf_keyframe_stale(map, i);
-    const uint64_t young = vf_keyframe_young(k);
-    return (uint64_t)stale << 48 | (stale ? 0xffffffffffffull - young : young);
+    const uint64_t stale = (uint64_t)vf_keyframe_stale(map, i), young = vf_keyframe_young(k), most = 0x1fffffffffull;
+    return (stale << 37 | (stale ? most - young : young)) << 11 | (uint64_t)(2047 - i);
 }
+VF_STATIC_ASSERT(VFRONT_KEYFRAMES <= 2048, "vfront: keyframes of one age have different keys");
 
 /** How densely keyframes that stay longer stand around keyframe i, and 1: in the map, where its place is known, of
  *  whatever path they are; else in its path. */

@@ -4,15 +4,14 @@
  * In      overlaps of this frame with its candidates; pose of this frame (keyframe); the map of the frame before
  * Out     loops of the step as the result has them; the last overlaps, by parity
  * Rule    a wrong loop is worse than none. An overlap says where camera 0 is in the path of its keyframe. It is
- *         accepted 1. if that is within what this path can have drifted by since (vf_path_drift_m(),
- *         vf_path_drift_rad()), where
- *            the keyframe belongs to the path of this frame, or within what the frame's place in the map can be off
- *            by: an old keyframe is far back on the path, but the map knows where; and
- *         2. if, where it does not, no other motion fits the correspondences nearly as well; and
+ *         accepted 1. if, where the keyframe belongs to the path of this frame, that is within what the path can have
+ *            drifted by since (vf_path_drift_m(), vf_path_drift_rad()), or within what the frame's place in the map can
+ *            be off by: an old keyframe is far back on the path, but the map knows where; and
+ *         2. if, where it does not belong to it, no other motion fits the correspondences nearly as well; and
  *         3. if others say the same: overlaps with other keyframes of that path, or of any one if the places of both
  *            in the map are known, of this frame or of the last VF_LOOP_FRAMES ones, carried to this frame along its
- *            path. One has to where rule 1 holds it, two where it
- *            does not; or VF_LOOP_AGAIN earlier frames with the same keyframe
+ *            path. One has to where rule 1 holds it, two where it does not; or VF_LOOP_AGAIN earlier frames with the
+ *            same keyframe
  *         Positions agree within VF_LOOP_APART_M and 3 standard deviations, attitudes within VF_LOOP_APART_RAD; of
  *         overlaps without length, of one camera, attitudes alone
  * Exact   double precision in one order

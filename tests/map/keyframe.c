@@ -140,14 +140,17 @@ static void moved(void **state)
 }
 
 /** 1 if keyframe a of the ring stays longer than b where both show one place: if it alone was found again of late; if
- *  both were, the older one; if neither was, the younger one. */
+ *  both were, the older one; if neither was, the younger one. Those that were loaded are older than all others; of two
+ *  of one age the one stays that is farther back in the ring. */
 static int stays(int a, int b)
 {
     const struct vf_map_state *m = &memory.map.state[step.parity ^ 1];
-    const uint64_t frame[2] = {memory.keyframe.ring[a].head.frame, memory.keyframe.ring[b].head.frame};
+    const struct vf_keyframe *k[2] = {&memory.keyframe.ring[a].head, &memory.keyframe.ring[b].head};
     const int late[2] = {m->made - m->seen[a] <= 8 * VFRONT_KEYFRAMES, m->made - m->seen[b] <= 8 * VFRONT_KEYFRAMES};
     if (late[0] != late[1]) return late[0];
-    return late[0] ? frame[0] < frame[1] : frame[0] > frame[1];
+    if (!k[0]->origin != !k[1]->origin) return late[0] == (k[0]->origin != 0);
+    if (k[0]->frame == k[1]->frame) return a > b;
+    return late[0] == (k[0]->frame < k[1]->frame);
 }
 
 /** Density at a keyframe of those that stay longer, in double precision: in the map of the frame before, or in its
@@ -171,8 +174,18 @@ static double density(int i)
     return sum;
 }
 
+/** Density that a key tells: six bits of it behind the first one. */
+static double told_density(uint64_t key)
+{
+    const uint32_t bits = (uint32_t)(key >> 49 & 0x3fffu) << 17;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return (double)value;
+}
+
 /** A full ring: keyframes of this path and of another one, a third of them in one place; of turn 3 on most of them in
- *  the map, elsewhere than in their paths; of turn 6 on some neither of this path nor in the map. */
+ *  the map, elsewhere than in their paths; of turn 6 on some neither of this path nor in the map; of turn 9 on two
+ *  thirds of two maps that were loaded and are alike. */
 static void fill(int turn)
 {
     struct vf_map_state *m = &memory.map.state[step.parity];
@@ -183,6 +196,7 @@ static void fill(int turn)
         memset(k, 0, sizeof *k);
         k->used = 1;
         k->frame = 1 + ((uint64_t)i * 37) % VFRONT_KEYFRAMES;
+        if (turn > 8 && i % 3) k->frame = (uint64_t)i / 3, k->origin = (uint64_t)(i % 3);
         k->pose.path = now()->pose.path + (turn > 5 || turn < 3 ? i % 7 == 0 : 0);
         k->pose.source = VF_PATH_METRIC;
         for (int n = 0; n < 3; n++) k->pose.position_m[n] = map_real(-at, at);
@@ -191,22 +205,27 @@ static void fill(int turn)
         vf_map_identity(&m->node[i]);
         for (int n = 0; n < 3; n++) m->node[i].p[n] = map_real(-at, at);
         m->seen[i] = m->made - (uint32_t)map_real(0.0, turn % 3 == 1 ? 1.0 : 16.0 * VFRONT_KEYFRAMES);
+        if (turn < 9 || i % 3 < 2) continue;
+        k->pose = memory.keyframe.ring[i - 1].head.pose;
+        m->node[i] = m->node[i - 1];
+        m->placed_node[i] = m->placed_node[i - 1];
+        m->seen[i] = m->seen[i - 1];
     }
 }
 
-/** Keyframe i is lost: neither of the path of this frame nor in the map. */
+/** Keyframe i is lost: of this run, but neither of the path of this frame nor in the map. */
 static int lost(int i)
 {
-    return !memory.map.state[step.parity ^ 1].placed_node[i] &&
-           memory.keyframe.ring[i].head.pose.path != now()->pose.path;
+    const struct vf_keyframe *k = &memory.keyframe.ring[i].head;
+    return !memory.map.state[step.parity ^ 1].placed_node[i] && !k->origin && k->pose.path != now()->pose.path;
 }
 
 /** Lost ones make room first; then the one around which those that stay longer are densest; but none of the last
- *  VF_KEYFRAME_RECENT frames. */
+ *  VF_KEYFRAME_RECENT frames of this run. Keys of all others differ. */
 static void full(void **state)
 {
     (void)state;
-    for (int turn = 0; turn < 9; turn++) {
+    for (int turn = 0; turn < 12; turn++) {
         const uint64_t last = turn % 2 ? VFRONT_KEYFRAMES + 1 : VFRONT_KEYFRAMES + 100;
         double most = 0.0;
         int any = 0;
@@ -225,7 +244,14 @@ static void full(void **state)
         const int slot = (int)now()->slot;
         for (int i = 0; i < VFRONT_KEYFRAMES; i++) any |= lost(i);
         for (int i = 0; i < VFRONT_KEYFRAMES; i++) {
-            const int recent = memory.keyframe.ring[i].head.frame + 48 > last;
+            const struct vf_keyframe *k = &memory.keyframe.ring[i].head;
+            const int recent = !k->origin && k->frame + 48 > last;
+            const uint64_t key = memory.keyframe.crowd[i];
+            for (int n = 0; n < i; n++) assert_true(key == 1 || key != memory.keyframe.crowd[n]);
+            assert_true(recent == (key == 1));
+            const double told = told_density(key), want = density(i);
+            if (!recent && (told > want * 1.00001 || told < want / 1.016))
+                fail_msg("turn %d, keyframe %d: density %g, want %g", turn, i, told, want);
             assert_true(!recent || i != slot);
             if (!recent && lost(i) == any) most = fmax(most, density(i));
         }
