@@ -1585,8 +1585,8 @@ struct vfront_result {
     uint32_t depths_count;                      /**< Elements of depths. */
     uint32_t matches_count;                     /**< Elements of matches. */
     uint32_t keyframe;        /**< 1: this frame is a keyframe, which later frames may come back to. */
-    uint32_t keyframes_count; /**< Keyframes that are remembered, this one included; at most VFRONT_KEYFRAMES, the oldest
-                                   where they are densest makes room for a new one. */
+    uint32_t keyframes_count; /**< Keyframes that are remembered, this one included; at most VFRONT_KEYFRAMES: where
+                                   they are densest one makes room for a new one, and those found again stay. */
     uint32_t loops_count;     /**< Elements of loops. */
     uint32_t loop_pairs_count;/**< Elements of loop_pairs. */
     uint32_t loop_pairs_of;   /**< Index in loops of the loop that they belong to: an accepted one if there is one, of

@@ -212,10 +212,22 @@ static vfront_status_t write_state(struct vf_state *s, size_t offset, const void
 #define WRITE_AT(member, i, from)                                                                                      \
     write_state(s, offsetof(struct vf_map_state, member) + sizeof *(from) * (size_t)(i), from, sizeof *(from))
 
+/** Number of keyframes that have come in this run. */
+static vfront_status_t read_made(struct vf_state *s, uint32_t *made)
+{
+    const struct vf_map_state *m = &s->memory->map.state[before_of(s)];
+    const void *at;
+    *made = 0;
+    if (!s->frame && !s->map.given) return WRITE(made, made);
+    const vfront_status_t status = s->port->read(s, &at, &m->made, sizeof m->made);
+    if (!status) memcpy(made, at, sizeof *made);
+    return status;
+}
+
 /** What the graph knows of a keyframe that comes to a place of the ring. first: place of the first keyframe of the
- *  image. known: the map of this run is that of the image. Else nothing is known of where its paths lie, and they are
- *  as they were flown. */
-static vfront_status_t write_node(struct vf_state *s, uint32_t slot, uint32_t first, int known,
+ *  image. made: keyframes of this run. known: the map of this run is that of the image. Else nothing is known of where
+ *  its paths lie, and they are as they were flown. */
+static vfront_status_t write_node(struct vf_state *s, uint32_t slot, uint32_t first, int known, uint32_t made,
                                   const struct vf_path_pose *own, struct vf_image_node *node)
 {
     if (!known) vf_map_of_path(own, &node->pose);
@@ -224,6 +236,7 @@ static vfront_status_t write_node(struct vf_state *s, uint32_t slot, uint32_t fi
     vfront_status_t status = WRITE_AT(node, slot, &node->pose);
     if (!status) status = WRITE_AT(node_m2, slot, &node->m2);
     if (!status) status = WRITE_AT(placed_node, slot, &placed);
+    if (!status) status = WRITE_AT(seen, slot, &made);
     return status ? status : WRITE_AT(loop, slot, &node->loop);
 }
 
@@ -231,7 +244,8 @@ static vfront_status_t write_node(struct vf_state *s, uint32_t slot, uint32_t fi
 static vfront_status_t write_keyframes(struct vf_state *s, struct vf_image_reader r, uint32_t first)
 {
     const int known = !s->frame && !s->map.given;
-    vfront_status_t status = VFRONT_OK;
+    uint32_t made;
+    vfront_status_t status = read_made(s, &made);
     struct vf_keyframe_entry entry;
     struct vf_image_node node;
     for (uint32_t i = 0; vf_image_next(&r, &entry) && !status; i++) {
@@ -242,7 +256,7 @@ static vfront_status_t write_keyframes(struct vf_state *s, struct vf_image_reade
         memset(&node, 0, sizeof node);
         node.loop.a = VF_NONE;
         if (i < r.graph.nodes) vf_image_node(&r, i, &node);
-        status = write_node(s, first + i, first, known, &entry.head.pose, &node);
+        status = write_node(s, first + i, first, known, made, &entry.head.pose, &node);
     }
     return status;
 }

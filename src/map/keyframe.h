@@ -14,11 +14,16 @@
  *         place is known again by its descriptors, which were taken once: these fail from a third of the distance on,
  *         and three keyframes within that have to agree where nothing else is known (loop.h).
  *         The distance of the points is the inverse of the mean of their inverses, since the near ones change most
- *         It comes into the ring at the next step: into a free place or, where there is none, into that of the oldest
- *         one where keyframes are densest. The density at a keyframe is a sum over the others of its path,
- *         1 / (d^2 + 1/4), with their distance d [m], to which a turn adds as points a metre away move; it is compared
- *         to a quarter of a power of two, so that the oldest of a dense place goes. Where positions are unknown, turns
- *         alone count. Keyframes of a map that was loaded (image.h) are older than all of this run
+ *         It comes into the ring at the next step: into a free place or, where there is none, into that of another one.
+ *         Places that are found again stay, so that the map does not drift with what replaces them. Of two keyframes
+ *         of one place the one stays that an accepted loop found while the last VF_KEYFRAME_LAPSE keyframes came; of
+ *         two that were found the older one, of two that were not the younger one. The one makes room around which
+ *         those that stay longer are densest: the greatest sum over them of 1 / (d^2 + 1/4), with their distance d [m],
+ *         to which a turn adds as points a metre away move; distances are those in the map, among keyframes of all
+ *         paths, or, where a keyframe's place there is not known, in its path. Where positions are unknown, turns
+ *         alone count. Keyframes of earlier paths whose place in the map is not known go before all others; those of
+ *         the last VF_KEYFRAME_RECENT frames stay, so that their loops become edges of the graph (map.h). Keyframes of
+ *         a map that was loaded (image.h) are older than all of this run
  * Exact   double precision in one order; densities in single
  * Cost    densities: VFRONT_KEYFRAMES^2 distances in each step
  * Shared  all: vf_keyframe_commit(), vf_keyframe_crowd(), vf_keyframe_decide() are launches. That a keyframe comes into
@@ -29,6 +34,7 @@
 #define VF_KEYFRAME_H
 
 #include "geometry/ego.h"
+#include "map_state.h"
 #include "overlap.h"
 #include "place.h"
 #include "state/window.h"
@@ -38,11 +44,13 @@
 #define VF_KEYFRAME_MOVED 0.1          /* of the distance of the points */
 #define VF_KEYFRAME_LEAST 40
 #define VF_KEYFRAME_APART 3
+#define VF_KEYFRAME_RECENT 48 /* frames: two turns of map.h, within which loops become edges */
+#define VF_KEYFRAME_LAPSE (8 * VFRONT_KEYFRAMES)
 
 /* View of keyframe: core/view.h. overlap: so that it is done before the ring changes. */
 /* clang-format off */
 #define VF_READS_keyframe(X) X(ingest) X(freeze) X(refill) X(place) X(overlap) X(window) X(ego)
-#define VF_BEFORE_keyframe(X)
+#define VF_BEFORE_keyframe(X) X(map)
 #define VF_GEOMETRY_keyframe(X) X(active)
 #define VF_TUNING_keyframe(X)
 /* clang-format on */
@@ -94,21 +102,72 @@ VF_FN void vf_keyframe_commit(const struct vf_keyframe_view *s)
 
 /* ---- density ----------------------------------------------------------------------------------------------------- */
 
-/** Share of keyframe b in the density at a. */
-VF_FN float vf_keyframe_near(const struct vf_path_pose *a, const struct vf_path_pose *b)
+/** Share of a keyframe in the density at another one, by poses in axes that both share. */
+VF_FN float vf_keyframe_share(const struct vf_path_pose *a, const struct vf_path_pose *b, int placed)
 {
-    if (!vf_path_turned(a, b)) return 0.0f;
-    const double square = vf_path_placed(a, b) ? vf_path_distance2(a, b) : 0.0, half = vf_path_half_cosine(a, b);
+    const double square = placed ? vf_path_distance2(a, b) : 0.0, half = vf_path_half_cosine(a, b);
     return 1.0f / ((float)(square + 4.0 * (1.0 - half * half)) + 0.25f);
 }
 
-/** Density in quarters of powers of two, and behind it the age, so that the greatest is the oldest of the densest. */
-VF_FN uint64_t vf_keyframe_crowd_key(float density, const struct vf_keyframe *k)
+/** 1 if keyframe i was not found again while VF_KEYFRAME_LAPSE others came. */
+VF_FN int vf_keyframe_stale(const struct vf_map_state *map, int i)
 {
+    return map->made - map->seen[i] > (uint32_t)VF_KEYFRAME_LAPSE;
+}
+
+/** Age of a keyframe, the greater the younger, in 37 bits: those that were loaded are older than all of this run. */
+VF_FN uint64_t vf_keyframe_young(const struct vf_keyframe *k)
+{
+    const uint64_t most = 0xfffffffffull;
+    return (k->frame & most) + (k->origin ? 0 : most + 1);
+}
+
+/** Order in which keyframes of one place make room, the greatest first, in 49 bits, no two alike: those that are stale,
+ *  the oldest first; then the youngest. Two of loaded maps may be of one age; of these the first in the ring. */
+VF_FN uint64_t vf_keyframe_order(const struct vf_map_state *map, const struct vf_keyframe *k, int i)
+{
+    const uint64_t stale = (uint64_t)vf_keyframe_stale(map, i), young = vf_keyframe_young(k), most = 0x1fffffffffull;
+    return (stale << 37 | (stale ? most - young : young)) << 11 | (uint64_t)(2047 - i);
+}
+VF_STATIC_ASSERT(VFRONT_KEYFRAMES <= 2048, "vfront: keyframes of one age have different keys");
+
+/** How densely keyframes that stay longer stand around keyframe i, and 1: in the map, where its place is known, of
+ *  whatever path they are; else in its path. */
+VF_FN float vf_keyframe_density(const struct vf_keyframe_view *s, int i)
+{
+    const struct vf_map_state *map = &s->map->state[s->parity ^ 1];
+    const struct vf_keyframe_entry *ring = s->keyframe->ring;
+    const struct vf_path_pose *own = &ring[i].head.pose;
+    const uint64_t order = vf_keyframe_order(map, &ring[i].head, i);
+    struct vf_path_pose mine, other;
+    const int known = map->placed_node[i] != 0;
+    float sum = 1.0f; /* so that it is normal */
+    vf_map_to_path(&map->node[i], &mine);
+    VF_NO_UNROLL
+    for (int k = 0; k < VFRONT_KEYFRAMES; k++) {
+        if (!ring[k].head.used || vf_keyframe_order(map, &ring[k].head, k) >= order) continue;
+        if (known && map->placed_node[k]) {
+            vf_map_to_path(&map->node[k], &other);
+            sum += vf_keyframe_share(&mine, &other, 1);
+        } else if (vf_path_turned(own, &ring[k].head.pose))
+            sum += vf_keyframe_share(own, &ring[k].head.pose, vf_path_placed(own, &ring[k].head.pose));
+    }
+    return sum;
+}
+
+/** Order in which keyframe i makes room, the greatest first: lost ones of earlier paths, then by density, then as those
+ *  of one place. The last ones stay: their loops are not edges yet. */
+VF_FN uint64_t vf_keyframe_crowd_key(const struct vf_keyframe_view *s, int i, float density)
+{
+    const struct vf_map_state *map = &s->map->state[s->parity ^ 1];
+    const struct vf_keyframe_now *before = &s->keyframe->now[s->parity ^ 1];
+    const struct vf_keyframe *k = &s->keyframe->ring[i].head;
+    const int recent = !k->origin && k->frame + VF_KEYFRAME_RECENT > before->last.frame,
+              lost = !map->placed_node[i] && !k->origin && k->pose.path != before->pose.path;
     uint32_t bits;
+    if (recent) return 1;
     memcpy(&bits, &density, sizeof bits);
-    const uint64_t most = 0x7fffffffffffull, young = (k->frame & most) + (k->origin ? 0 : most + 1);
-    return (uint64_t)(bits >> 21) << 48 | (0xffffffffffffull - young);
+    return (uint64_t)lost << 63 | (uint64_t)(bits >> 17) << 49 | vf_keyframe_order(map, k, i);
 }
 
 /** Keys of all keyframes; 0: a free place. */
@@ -118,11 +177,7 @@ VF_FN void vf_keyframe_crowd(const struct vf_keyframe_view *s)
     VF_ITEMS(i, VFRONT_KEYFRAMES)
     {
         const struct vf_keyframe *own = &m->ring[i].head;
-        float sum = 1.0f; /* so that it is normal */
-        VF_NO_UNROLL
-        for (int k = 0; k < VFRONT_KEYFRAMES && own->used; k++)
-            if (m->ring[k].head.used) sum += vf_keyframe_near(&own->pose, &m->ring[k].head.pose);
-        m->crowd[i] = own->used ? vf_keyframe_crowd_key(sum, own) : 0;
+        m->crowd[i] = own->used ? vf_keyframe_crowd_key(s, i, vf_keyframe_density(s, i)) : 0;
         if (i) continue;
         m->densest = 0;
         m->near_q12 = m->ranged = 0;

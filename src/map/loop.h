@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /* loop: which overlaps are loops.
  *
- * In      overlaps of this frame with its candidates; pose of this frame (keyframe)
+ * In      overlaps of this frame with its candidates; pose of this frame (keyframe); the map of the frame before
  * Out     loops of the step as the result has them; the last overlaps, by parity
  * Rule    a wrong loop is worse than none. An overlap says where camera 0 is in the path of its keyframe. It is
- *         accepted 1. if that is within what this path can have drifted by since (vf_path_drift_m(),
- *         vf_path_drift_rad()), where
- *            the keyframe belongs to the path of this frame; and
- *         2. if, where it does not, no other motion fits the correspondences nearly as well; and
- *         3. if others say the same: overlaps with other keyframes of that path, of this frame or of the last
- *            VF_LOOP_FRAMES ones, carried to this frame along its path. One has to where rule 1 holds it, two where it
- *            does not; or VF_LOOP_AGAIN earlier frames with the same keyframe
+ *         accepted 1. if, where the keyframe belongs to the path of this frame, that is within what the path can have
+ *            drifted by since (vf_path_drift_m(), vf_path_drift_rad()), or within what the frame's place in the map can
+ *            be off by: an old keyframe is far back on the path, but the map knows where; and
+ *         2. if, where it does not belong to it, no other motion fits the correspondences nearly as well; and
+ *         3. if others say the same: overlaps with other keyframes of that path, or of any one if the places of both
+ *            in the map are known, of this frame or of the last VF_LOOP_FRAMES ones, carried to this frame along its
+ *            path. One has to where rule 1 holds it, two where it does not; or VF_LOOP_AGAIN earlier frames with the
+ *            same keyframe
  *         Positions agree within VF_LOOP_APART_M and 3 standard deviations, attitudes within VF_LOOP_APART_RAD; of
  *         overlaps without length, of one camera, attitudes alone
  * Exact   double precision in one order
  * Shared  all: vf_loop_decide() is the one launch
- * Memory  6 KB
+ * Memory  10 KB
  */
 #ifndef VF_LOOP_H
 #define VF_LOOP_H
 
 #include "keyframe.h"
+#include "map_state.h"
 #include "overlap.h"
 
 /** Overlaps that are kept; frames after which they are forgotten. */
@@ -35,9 +37,10 @@
 struct vf_loop_claim {
     uint64_t frame, keyframe;        /* of this frame; vf_keyframe_number(). frame VF_LOOP_NEVER: none */
     struct vf_path_pose by_keyframe; /* pose of the frame in the path of the keyframe */
+    struct vf_path_pose by_map;      /* pose of the frame in the map, by where the keyframe lies in it */
     struct vf_path_pose own;         /* pose of the frame in its own path */
     double sigma_m;
-    uint32_t metric, reserved;
+    uint32_t metric, placed; /* placed: where the keyframe lies in the map is known */
 };
 #define VF_LOOP_NEVER UINT64_MAX
 
@@ -63,7 +66,7 @@ struct vf_loop_memory {
 /* View of loop: core/view.h. */
 /* clang-format off */
 #define VF_READS_loop(X) X(ingest) X(place) X(overlap) X(keyframe)
-#define VF_BEFORE_loop(X)
+#define VF_BEFORE_loop(X) X(map)
 #define VF_GEOMETRY_loop(X) X(active)
 #define VF_TUNING_loop(X)
 /* clang-format on */
@@ -117,6 +120,13 @@ VF_FN void vf_loop_claim_of(const struct vf_loop_view *s, int c, struct vf_loop_
     const float none[3] = {0.0f, 0.0f, 0.0f};
     to->by_keyframe = k->pose;
     vf_path_go(&k->pose, f->pose.R, to->metric ? f->pose.t : none, &to->by_keyframe);
+    const uint32_t slot = s->place->candidate[c];
+    const struct vf_map_state *map = &s->map->state[s->parity ^ 1];
+    to->placed = to->metric && map->placed_node[slot];
+    if (to->placed) {
+        vf_map_to_path(&map->node[slot], &to->by_map);
+        vf_path_go(&to->by_map, f->pose.R, f->pose.t, &to->by_map);
+    }
     to->sigma_m = sqrt((double)f->covariance[0] + (double)f->covariance[6] + (double)f->covariance[11]);
 }
 
@@ -142,9 +152,11 @@ VF_FN int vf_loop_close(const struct vf_path_pose *a, const struct vf_path_pose 
 /** 1 if two claims say the same of this frame: b may be of an earlier one, in the same path as a. */
 VF_FN int vf_loop_agree(const struct vf_loop_claim *a, const struct vf_loop_claim *b)
 {
-    struct vf_path_pose carried = b->by_keyframe;
-    const int metric = a->metric && b->metric && vf_path_placed(&a->by_keyframe, &b->by_keyframe);
-    if (!vf_path_turned(&a->by_keyframe, &b->by_keyframe)) return 0;
+    const int in_path = vf_path_turned(&a->by_keyframe, &b->by_keyframe),
+              metric = in_path ? a->metric && b->metric && vf_path_placed(&a->by_keyframe, &b->by_keyframe) : 1;
+    const struct vf_path_pose *own = in_path ? &a->by_keyframe : &a->by_map;
+    struct vf_path_pose carried = in_path ? b->by_keyframe : b->by_map;
+    if (!in_path && !(a->placed && b->placed)) return 0;
     if (a->frame != b->frame) {
         double q[4], p[3], M[9];
         if (!vf_path_turned(&a->own, &b->own) || (metric && !vf_path_placed(&a->own, &b->own))) return 0;
@@ -154,8 +166,21 @@ VF_FN int vf_loop_agree(const struct vf_loop_claim *a, const struct vf_loop_clai
             carried.position_m[k] += M[3 * k] * p[0] + M[3 * k + 1] * p[1] + M[3 * k + 2] * p[2];
         vf_quaternion_multiply(carried.q_path_cam, q, carried.q_path_cam);
     }
-    return vf_loop_close(&a->by_keyframe, &carried, VF_LOOP_APART_M + 3.0 * (a->sigma_m + b->sigma_m),
-                         VF_LOOP_APART_RAD, metric);
+    return vf_loop_close(own, &carried, VF_LOOP_APART_M + 3.0 * (a->sigma_m + b->sigma_m), VF_LOOP_APART_RAD, metric);
+}
+
+/** 1 if a claim of the frame's own path is within what the path can have drifted by since, or within what the frame's
+ *  place in the map can be off by. */
+VF_FN int vf_loop_near(const struct vf_loop_view *s, int c, const struct vf_loop_claim *own)
+{
+    const struct vf_map_state *map = &s->map->state[s->parity ^ 1];
+    const struct vf_path_pose *from = &s->overlap->head[c].pose;
+    struct vf_path_pose there;
+    if (vf_loop_close(&own->by_keyframe, &own->own, vf_path_drift_m(from, &own->own) + 3.0 * own->sigma_m,
+                      vf_path_drift_rad(from, &own->own), own->metric && vf_path_placed(&own->by_keyframe, &own->own)))
+        return 1;
+    return s->ingest->params.frame && own->placed && vf_map_pose_of(map, &own->own, &there) &&
+           vf_loop_close(&own->by_map, &there, vf_map_off_m(map) + 3.0 * own->sigma_m, vf_map_off_rad(map), 1);
 }
 
 /** State of candidate c from its claim, and how many agree with it. claim: of all candidates. */
@@ -169,11 +194,7 @@ VF_FN uint32_t vf_loop_judge(const struct vf_loop_view *s, int c, const struct v
     uint32_t others = 0, again = 0;
     *agreeing = 0;
     if (!s->overlap->found[c].enough) return VFRONT_LOOP_FEW;
-    if (same && !vf_loop_close(&own->by_keyframe, &own->own,
-                               vf_path_drift_m(&s->overlap->head[c].pose, &own->own) + 3.0 * own->sigma_m,
-                               vf_path_drift_rad(&s->overlap->head[c].pose, &own->own),
-                               own->metric && vf_path_placed(&own->by_keyframe, &own->own)))
-        return VFRONT_LOOP_FAR;
+    if (same && !vf_loop_near(s, c, own)) return VFRONT_LOOP_FAR;
     if (!same && s->overlap->found[c].rival) return VFRONT_LOOP_TWO;
     for (int k = 0; k < VF_PLACE_CANDIDATES + VF_LOOP_KEPT; k++) {
         const int here = k < VF_PLACE_CANDIDATES;

@@ -20,7 +20,7 @@
  *         has both: by where the path has them the map would turn with the odometry, lap by lap, once the ring is full
  * Exact   double precision in one order
  * Shared  all: vf_map_step() is the one launch, by one block
- * Memory  139 bytes a keyframe of state, 2 of them; of a step 560 bytes a keyframe
+ * Memory  143 bytes a keyframe of state, 2 of them; of a step 560 bytes a keyframe
  */
 #ifndef VF_MAP_STAGE_H
 #define VF_MAP_STAGE_H
@@ -31,6 +31,7 @@
 #define VF_MAP_TURN 24
 #define VF_MAP_SCALE 800.0
 #define VF_MAP_SCALE_FALL 1.4
+VF_STATIC_ASSERT(VF_KEYFRAME_RECENT >= 2 * VF_MAP_TURN, "vfront: keyframes stay until their loops are edges");
 
 /** Keyframes from which on a map is kept when its path ends. */
 #define VF_MAP_LEAST 4
@@ -38,15 +39,6 @@
 /** Least deviations of a loop, of each axis: of lens and shutter, the same for all points of a picture. */
 #define VF_MAP_LOOP_M 0.02
 #define VF_MAP_LOOP_RAD 0.005
-
-struct vf_map_memory {
-#if VFRONT_MAP
-    struct vf_map_state state[2]; /* out, by parity */
-    struct vf_map_work work;      /* of a step */
-#else
-    uint64_t nothing;
-#endif
-};
 
 /* View of map: core/view.h. */
 /* clang-format off */
@@ -163,6 +155,7 @@ VF_FN void vf_map_append(const struct vf_map_view *s)
     m->variance_rad2 = vf_map_new_node(m, last, &before->last.pose, &m->node[slot], &m->variance_m2);
     m->node_m2[slot] = m->variance_m2;
     m->placed_node[slot] = (uint8_t)m->placed;
+    m->seen[slot] = ++m->made;
     m->order[m->count++] = (uint16_t)slot;
 }
 
@@ -394,7 +387,9 @@ VF_FN void vf_map_take(const struct vf_map_view *s, const struct vf_map_graph *g
     for (uint32_t i = 0; i < s->loop->count; i++) {
         const vfront_loop_t *l = &s->loop->loop[i];
         const int c = (int)s->loop->from[i];
-        if (l->state != VFRONT_LOOP_ACCEPTED || l->kind != VFRONT_LOOP_METRIC) continue;
+        if (l->state != VFRONT_LOOP_ACCEPTED) continue;
+        VF_PARTS(one, 1) m->seen[s->place->candidate[c]] = m->made;
+        if (l->kind != VFRONT_LOOP_METRIC) continue;
         VF_PARTS(one, 1)
         {
             const uint32_t a = s->place->candidate[c];

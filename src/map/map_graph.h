@@ -20,10 +20,6 @@
 #include "loop.h"
 #include "map_state.h"
 
-/** Parts of a sum over keyframes, and keyframes in each. */
-#define VF_MAP_PARTS 64
-#define VF_MAP_PART (VFRONT_KEYFRAMES / VF_MAP_PARTS)
-
 /** Conjugate gradient steps of a frame. */
 #define VF_MAP_STEPS 12
 
@@ -36,31 +32,6 @@
 
 /** Largest turn of a keyframe in a step [rad]. */
 #define VF_MAP_TURN_RAD 0.5
-
-/** Edge of the graph, with its residual. */
-struct vf_map_edge {
-    double r[6];     /* of the position in axes of the map [m], of the attitude likewise [rad] */
-    double c[3];     /* where */
-    double m2, rad2; /* variances of an axis; of a loop over its weight */
-    double per_m2, per_rad2;
-};
-
-/** Work of a step; all by the order of the keyframes. */
-struct vf_map_work {
-    struct vf_map_edge chain[VFRONT_KEYFRAMES], loop[VFRONT_KEYFRAMES]; /* that end in each keyframe */
-    double x[VFRONT_KEYFRAMES][6], r[VFRONT_KEYFRAMES][6], z[VFRONT_KEYFRAMES][6], p[VFRONT_KEYFRAMES][6];
-    double f[VFRONT_KEYFRAMES][6], g[VFRONT_KEYFRAMES][6]; /* forces of the edges */
-    double part[VF_MAP_PARTS][6];
-    double rz, pq, alpha, beta, turn;
-    uint32_t from[VFRONT_KEYFRAMES];      /* where the loop of a keyframe begins; VF_NONE: it has none */
-    uint32_t at[VFRONT_KEYFRAMES];        /* of each place of the ring: its keyframe in the order; VF_NONE: none */
-    uint32_t first[VFRONT_KEYFRAMES + 1]; /* of each keyframe: first of the loops that begin there */
-    uint32_t begins[VFRONT_KEYFRAMES];    /* loops, by the keyframe at which they begin, by where they end */
-    uint16_t order[VFRONT_KEYFRAMES];
-    uint32_t index, kept;       /* a keyframe that goes; keyframes that were loaded and become nodes */
-    struct vf_map_pose move;    /* of keyframes of a path, or of all */
-    uint32_t moves, moved_path; /* vf_map_move */
-};
 
 #if VFRONT_MAP
 

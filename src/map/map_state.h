@@ -3,7 +3,7 @@
  * edges of the pose graph, and T_map_odom. It is all that the graph needs beside the ring of keyframes; a place of the
  * ring has one number in both.
  *
- * Memory  139 bytes a keyframe, 2 of them
+ * Memory  143 bytes a keyframe, 2 of them
  */
 #ifndef VF_MAP_STATE_H
 #define VF_MAP_STATE_H
@@ -43,10 +43,51 @@ struct vf_map_state {
     uint32_t counter;                 /* jumps of T_map_odom */
     uint32_t metric;                  /* 1: some path had lengths */
     uint32_t loaded;                  /* 1: keyframes of a map that was loaded are nodes */
+    uint32_t made, reserved;          /* keyframes that have come */
+    uint32_t seen[VFRONT_KEYFRAMES];  /* of each keyframe: `made` when it came or was last found again */
     uint16_t order[VFRONT_KEYFRAMES]; /* places of the nodes, the oldest first */
     uint8_t placed_node[VFRONT_KEYFRAMES]; /* 1: where the keyframe lies in the map is known */
 };
 VF_STATIC_ASSERT(sizeof(struct vf_map_state) % 8 == 0, "vfront: state of the map is copied by words");
+
+/** Parts of a sum over keyframes, and keyframes in each. */
+#define VF_MAP_PARTS 64
+#define VF_MAP_PART (VFRONT_KEYFRAMES / VF_MAP_PARTS)
+
+/** Edge of the graph, with its residual. */
+struct vf_map_edge {
+    double r[6];     /* of the position in axes of the map [m], of the attitude likewise [rad] */
+    double c[3];     /* where */
+    double m2, rad2; /* variances of an axis; of a loop over its weight */
+    double per_m2, per_rad2;
+};
+
+/** Work of a step; all by the order of the keyframes. */
+struct vf_map_work {
+    struct vf_map_edge chain[VFRONT_KEYFRAMES], loop[VFRONT_KEYFRAMES]; /* that end in each keyframe */
+    double x[VFRONT_KEYFRAMES][6], r[VFRONT_KEYFRAMES][6], z[VFRONT_KEYFRAMES][6], p[VFRONT_KEYFRAMES][6];
+    double f[VFRONT_KEYFRAMES][6], g[VFRONT_KEYFRAMES][6]; /* forces of the edges */
+    double part[VF_MAP_PARTS][6];
+    double rz, pq, alpha, beta, turn;
+    uint32_t from[VFRONT_KEYFRAMES];      /* where the loop of a keyframe begins; VF_NONE: it has none */
+    uint32_t at[VFRONT_KEYFRAMES];        /* of each place of the ring: its keyframe in the order; VF_NONE: none */
+    uint32_t first[VFRONT_KEYFRAMES + 1]; /* of each keyframe: first of the loops that begin there */
+    uint32_t begins[VFRONT_KEYFRAMES];    /* loops, by the keyframe at which they begin, by where they end */
+    uint16_t order[VFRONT_KEYFRAMES];
+    uint32_t index, kept;       /* a keyframe that goes; keyframes that were loaded and become nodes */
+    struct vf_map_pose move;    /* of keyframes of a path, or of all */
+    uint32_t moves, moved_path; /* vf_map_move */
+};
+
+/** Memory of map, which keyframe reads as the frame before left it. */
+struct vf_map_memory {
+#if VFRONT_MAP
+    struct vf_map_state state[2]; /* out, by parity */
+    struct vf_map_work work;      /* of a step */
+#else
+    uint64_t nothing;
+#endif
+};
 
 VF_FN void vf_map_identity(struct vf_map_pose *out)
 {
@@ -91,6 +132,14 @@ VF_FN void vf_map_of_path(const struct vf_path_pose *pose, struct vf_map_pose *o
     memcpy(out->q, pose->q_path_cam, sizeof out->q);
 }
 
+/** Transform as a pose, in axes that are no path's. */
+VF_FN void vf_map_to_path(const struct vf_map_pose *from, struct vf_path_pose *out)
+{
+    memset(out, 0, sizeof *out);
+    memcpy(out->position_m, from->p, sizeof out->position_m);
+    memcpy(out->q_path_cam, from->q, sizeof out->q_path_cam);
+}
+
 /** Transform with `a` to the left of the inverse of b: out = a b^-1, the axes of b's path in those of a. upright: 1, of
  *  its rotation the turn about z alone; b comes to where a is all the same. */
 VF_FN void vf_map_frame_of(const struct vf_map_pose *a, const struct vf_map_pose *b, int upright,
@@ -109,6 +158,22 @@ VF_FN void vf_map_frame_of(const struct vf_map_pose *a, const struct vf_map_pose
     vf_transform_double(R, b->p, p);
     for (int k = 0; k < 3; k++) out->p[k] = a->p[k] - p[k];
 }
+
+/** Pose of a frame in the map from that in its path, as the graph has it. Returns 0 if that is not known. */
+VF_FN int vf_map_pose_of(const struct vf_map_state *m, const struct vf_path_pose *own, struct vf_path_pose *out)
+{
+    struct vf_map_pose pose;
+    if (!m->placed || !m->count || m->path != own->path || own->source < VF_PATH_METRIC) return 0;
+    vf_map_of_path(own, &pose);
+    vf_map_compose(&m->work, &pose, &pose);
+    vf_map_to_path(&pose, out);
+    return 1;
+}
+
+/** By how far the pose of a frame in the map may be off: 3 standard deviations of all axes together [m], and of its
+ *  yaw [rad], and what a path may be off by in any case. */
+VF_FN double vf_map_off_m(const struct vf_map_state *m) { return 3.0 * sqrt(3.0 * m->variance_m2) + VF_PATH_SLACK_M; }
+VF_FN double vf_map_off_rad(const struct vf_map_state *m) { return 3.0 * sqrt(m->variance_rad2) + VF_PATH_SLACK_RAD; }
 
 /** Deviations of the motion between two keyframes of a path that follow each other, of each axis: what the motions say,
  *  and a share of the way and of the turn, since errors of a calibration are the same in every frame. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* An endless flight past landmarks that are drawn without pictures, map_flight.h: once the ring of keyframes is full,
  * nothing grows, whatever the length of the flight.
- *   endless [STEPS] [KIND]    STEPS: 10^6, at least 2,000; KIND: 1 metric motions, 2 state of the IMU, 0 one camera,
- *                             3 descriptors without sense, to which no loop is right; standard 1
- * Every 20,000 steps, or fifth of the flight, 5 % of the landmarks look otherwise, and a frame is not connected with
- * the one before: a new path.
+ *   endless [STEPS] [KIND] [EVERY]    STEPS: 10^6, at least 2,000; KIND: 1 metric motions, 2 state of the IMU, 0 one
+ *                                     camera, 3 descriptors without sense, to which no loop is right; standard 1
+ * Every EVERY steps (20,000, or a fifth of the flight), 5 % of the landmarks look otherwise, and a frame is not
+ * connected with the one before: a new path.
  *
  * A row is a hundredth of the flight, of less than 100,000 steps a tenth: keyframes in the ring, paths among them,
  * steps with an accepted loop [%], accepted loops that are off by more than 0.15 m or 8 degrees, largest error [m]
@@ -181,6 +181,8 @@ int main(int argc, char **argv)
     long filled = -1, grown = 0, first_pages = 0;
     if (steps < 2000) return fprintf(stderr, "endless: at least 2,000 steps\n"), 2;
     event_every = steps / 5 < EVENT ? (uint64_t)(steps / 5) : EVENT;
+    if (argc > 3) event_every = strtoull(argv[3], NULL, 10);
+    if (!event_every) return 2;
     const long each = steps / rows;
     double *time = malloc((size_t)each * sizeof *time);
     if (!time) return 1;

@@ -139,55 +139,126 @@ static void moved(void **state)
     }
 }
 
-/** Density at a keyframe in double precision. */
+/** 1 if keyframe a of the ring stays longer than b where both show one place: if it alone was found again of late; if
+ *  both were, the older one; if neither was, the younger one. Those that were loaded are older than all others; of two
+ *  of one age the one stays that is farther back in the ring. */
+static int stays(int a, int b)
+{
+    const struct vf_map_state *m = &memory.map.state[step.parity ^ 1];
+    const struct vf_keyframe *k[2] = {&memory.keyframe.ring[a].head, &memory.keyframe.ring[b].head};
+    const int late[2] = {m->made - m->seen[a] <= 8 * VFRONT_KEYFRAMES, m->made - m->seen[b] <= 8 * VFRONT_KEYFRAMES};
+    if (late[0] != late[1]) return late[0];
+    if (!k[0]->origin != !k[1]->origin) return late[0] == (k[0]->origin != 0);
+    if (k[0]->frame == k[1]->frame) return a > b;
+    return late[0] == (k[0]->frame < k[1]->frame);
+}
+
+/** Density at a keyframe of those that stay longer, in double precision: in the map of the frame before, or in its
+ *  path. */
 static double density(int i)
 {
     const struct vf_keyframe_entry *r = memory.keyframe.ring;
+    const struct vf_map_state *m = &memory.map.state[step.parity ^ 1];
     double sum = 1.0;
     for (int k = 0; k < VFRONT_KEYFRAMES; k++) {
+        const int in_map = m->placed_node[i] && m->placed_node[k];
+        const double *p[2] = {r[i].head.pose.position_m, r[k].head.pose.position_m},
+                     *q[2] = {r[i].head.pose.q_path_cam, r[k].head.pose.q_path_cam};
         double d2 = 0.0, half = 0.0;
-        if (r[k].head.pose.path != r[i].head.pose.path) continue;
-        for (int n = 0; n < 3; n++) d2 += pow(r[k].head.pose.position_m[n] - r[i].head.pose.position_m[n], 2.0);
-        for (int n = 0; n < 4; n++) half += r[k].head.pose.q_path_cam[n] * r[i].head.pose.q_path_cam[n];
+        if (in_map) p[0] = m->node[i].p, p[1] = m->node[k].p, q[0] = m->node[i].q, q[1] = m->node[k].q;
+        if (k == i || !stays(k, i) || (!in_map && r[k].head.pose.path != r[i].head.pose.path)) continue;
+        for (int n = 0; n < 3; n++) d2 += pow(p[0][n] - p[1][n], 2.0);
+        for (int n = 0; n < 4; n++) half += q[0][n] * q[1][n];
         sum += 1.0 / (d2 + 2.0 * (1.0 - cos(2.0 * acos(fmin(1.0, fabs(half))))) + 0.25);
     }
     return sum;
 }
 
-/** The oldest of those whose density is within a quarter of a power of two of the greatest makes room. */
+/** Density that a key tells: six bits of it behind the first one. */
+static double told_density(uint64_t key)
+{
+    const uint32_t bits = (uint32_t)(key >> 49 & 0x3fffu) << 17;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return (double)value;
+}
+
+/** A full ring: keyframes of this path and of another one, a third of them in one place; of turn 3 on most of them in
+ *  the map, elsewhere than in their paths; of turn 6 on some neither of this path nor in the map; of turn 9 on two
+ *  thirds of two maps that were loaded and are alike. */
+static void fill(int turn)
+{
+    struct vf_map_state *m = &memory.map.state[step.parity];
+    m->made = 100000;
+    for (int i = 0; i < VFRONT_KEYFRAMES; i++) {
+        struct vf_keyframe *k = &memory.keyframe.ring[i].head;
+        const double half = map_real(0.0, 1.5), at = i % 3 ? 40.0 : 2.0;
+        memset(k, 0, sizeof *k);
+        k->used = 1;
+        k->frame = 1 + ((uint64_t)i * 37) % VFRONT_KEYFRAMES;
+        if (turn > 8 && i % 3) k->frame = (uint64_t)i / 3, k->origin = (uint64_t)(i % 3);
+        k->pose.path = now()->pose.path + (turn > 5 || turn < 3 ? i % 7 == 0 : 0);
+        k->pose.source = VF_PATH_METRIC;
+        for (int n = 0; n < 3; n++) k->pose.position_m[n] = map_real(-at, at);
+        k->pose.q_path_cam[0] = cos(half), k->pose.q_path_cam[2] = sin(half);
+        m->placed_node[i] = turn < 3 ? k->pose.path != now()->pose.path : i % 5 > 0;
+        vf_map_identity(&m->node[i]);
+        for (int n = 0; n < 3; n++) m->node[i].p[n] = map_real(-at, at);
+        m->seen[i] = m->made - (uint32_t)map_real(0.0, turn % 3 == 1 ? 1.0 : 16.0 * VFRONT_KEYFRAMES);
+        if (turn < 9 || i % 3 < 2) continue;
+        k->pose = memory.keyframe.ring[i - 1].head.pose;
+        m->node[i] = m->node[i - 1];
+        m->placed_node[i] = m->placed_node[i - 1];
+        m->seen[i] = m->seen[i - 1];
+    }
+}
+
+/** Keyframe i is lost: of this run, but neither of the path of this frame nor in the map. */
+static int lost(int i)
+{
+    const struct vf_keyframe *k = &memory.keyframe.ring[i].head;
+    return !memory.map.state[step.parity ^ 1].placed_node[i] && !k->origin && k->pose.path != now()->pose.path;
+}
+
+/** Lost ones make room first; then the one around which those that stay longer are densest; but none of the last
+ *  VF_KEYFRAME_RECENT frames of this run. Keys of all others differ. */
 static void full(void **state)
 {
     (void)state;
-    for (int turn = 0; turn < 6; turn++) {
+    for (int turn = 0; turn < 12; turn++) {
+        const uint64_t last = turn % 2 ? VFRONT_KEYFRAMES + 1 : VFRONT_KEYFRAMES + 100;
+        double most = 0.0;
+        int any = 0;
         shake(63 + (uint64_t)turn);
         begin(MAP_STEREO);
         run();
-        for (int i = 0; i < VFRONT_KEYFRAMES; i++) {
-            struct vf_keyframe *k = &memory.keyframe.ring[i].head;
-            const double half = map_real(0.0, 1.5), at = i % 3 ? 40.0 : 2.0; /* a third of them in one place */
-            memset(k, 0, sizeof *k);
-            k->used = 1;
-            k->frame = 1 + ((uint64_t)i * 37) % VFRONT_KEYFRAMES;
-            k->pose.path = now()->pose.path + (i % 7 == 0);
-            k->pose.source = VF_PATH_METRIC;
-            for (int n = 0; n < 3; n++) k->pose.position_m[n] = map_real(-at, at);
-            k->pose.q_path_cam[0] = cos(half), k->pose.q_path_cam[2] = sin(half);
-        }
-        *now() = (struct vf_keyframe_now){.pose = now()->pose, .count = VFRONT_KEYFRAMES, .due = 0};
-        flight.frame = VFRONT_KEYFRAMES + 1 + (uint64_t)step.parity;
+        fill(turn);
+        *now() = (struct vf_keyframe_now){
+            .pose = now()->pose, .count = VFRONT_KEYFRAMES, .last = {.frame = last, .used = 1}};
+        now()->last.pose.path = now()->pose.path + 1; /* so that this frame is one */
+        flight.frame = last + 3 + (uint64_t)(step.parity == (int32_t)(last % 2));
+        flight.frame += (uint64_t)(flight.frame % 2 == (uint64_t)step.parity);
         run();
         assert_int_equal(now()->due, 1);
         assert_int_equal(now()->count, VFRONT_KEYFRAMES);
-        double most = 0.0;
-        const double its = density((int)now()->slot);
-        for (int i = 0; i < VFRONT_KEYFRAMES; i++) most = fmax(most, density(i));
-        assert_true(its > most / 1.26);
-        for (int i = 0; i < VFRONT_KEYFRAMES; i++) /* no older one in as dense a place */
-            if (density(i) > its * 1.26)
-                fail_msg("keyframe %d stands denser", i);
-            else if (memory.keyframe.ring[i].head.frame < memory.keyframe.ring[now()->slot].head.frame)
-                assert_true(density(i) < most * 1.0001);
-        assert_true(memory.keyframe.crowd[now()->slot] == memory.keyframe.densest);
+        const int slot = (int)now()->slot;
+        for (int i = 0; i < VFRONT_KEYFRAMES; i++) any |= lost(i);
+        for (int i = 0; i < VFRONT_KEYFRAMES; i++) {
+            const struct vf_keyframe *k = &memory.keyframe.ring[i].head;
+            const int recent = !k->origin && k->frame + 48 > last;
+            const uint64_t key = memory.keyframe.crowd[i];
+            for (int n = 0; n < i; n++) assert_true(key == 1 || key != memory.keyframe.crowd[n]);
+            assert_true(recent == (key == 1));
+            const double told = told_density(key), want = density(i);
+            if (!recent && (told > want * 1.00001 || told < want / 1.016))
+                fail_msg("turn %d, keyframe %d: density %g, want %g", turn, i, told, want);
+            assert_true(!recent || i != slot);
+            if (!recent && lost(i) == any) most = fmax(most, density(i));
+        }
+        assert_int_equal(lost(slot), any);
+        assert_int_equal(any, turn > 5);
+        assert_true(density(slot) > most / 1.016);
+        assert_true(memory.keyframe.crowd[slot] == memory.keyframe.densest);
         for (int i = 0; i < VFRONT_KEYFRAMES; i++) assert_true(memory.keyframe.crowd[i] <= memory.keyframe.densest);
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* loop: each state of a loop from overlaps made by hand; and drawn flights: all that is accepted is right, and a lap is
- * found again, also where half of the landmarks look otherwise; nothing is in descriptors without sense. */
+/* loop: each state of a loop from overlaps made by hand, by the path and by the map; and drawn flights: all that is
+ * accepted is right, and a lap is found again, also where half of the landmarks look otherwise; nothing is in
+ * descriptors without sense. */
 #include "tests/fixture/stage.h"
 
 #if VFRONT_MAP
@@ -147,6 +148,145 @@ static void earlier(void **state)
     }
 }
 
+/* ---- by the map -------------------------------------------------------------------------------------------------- */
+
+/** Map of the frame before, in which path 3 lies 5 m aside. */
+static struct vf_map_state *map_of_path_3(void)
+{
+    struct vf_map_state *m = &memory.map.state[step.parity ^ 1];
+    memset(m, 0, sizeof *m);
+    vf_map_identity(&m->work);
+    m->work.p[1] = 5.0;
+    m->placed = 1;
+    m->path = 3;
+    m->count = 1;
+    return m;
+}
+
+/** The keyframe of overlap c has a place in the map: at x, turned by angle, as the one in its path is by none. */
+static void node(int c, double x, double angle)
+{
+    struct vf_map_state *m = &memory.map.state[step.parity ^ 1];
+    const uint32_t slot = 7 + (uint32_t)c;
+    memory.place.candidate[c] = slot;
+    vf_map_identity(&m->node[slot]);
+    m->node[slot].p[0] = x, m->node[slot].p[1] = 5.0;
+    m->node[slot].q[0] = cos(0.5 * angle), m->node[slot].q[3] = sin(0.5 * angle);
+    m->placed_node[slot] = 1;
+}
+
+/** Two keyframes of the frame's path, whose overlaps contradict the path by `off` metres and agree with each other; in
+ *  the map they lie where this frame is off by `off_map` and turned by `angle`. */
+static void drifted(double off, double off_map, double angle)
+{
+    for (int c = 0; c < 2; c++) {
+        overlap(c, 5 + 4 * (uint64_t)c, 8.0, 3, 2.0 + off, angle);
+        node(c, 10.0 + off_map - (2.0 + off), 0.0);
+    }
+    run();
+}
+
+/** A loop that is too far by the path is taken within what the frame's place in the map is off by, and not beyond. */
+static void near_in_the_map(void **state)
+{
+    (void)state;
+    shake(44);
+    for (int turn = 0; turn < 200; turn++) {
+        clean(100);
+        struct vf_map_state *m = map_of_path_3();
+        m->variance_m2 = turn % 4 ? map_real(0.0, 0.1) : 0.0;
+        m->variance_rad2 = turn % 3 ? map_real(0.0, 0.01) : 0.0;
+        const double sigma = sqrt(3e-5), most_m = 3.0 * sqrt(3.0 * m->variance_m2) + 0.3 + 3.0 * sigma,
+                     most_rad = 3.0 * sqrt(m->variance_rad2) + 0.1, share = map_real(0.0, 2.0);
+        if (share > 0.99 && share < 1.01) continue;
+        const int by_angle = turn % 2;
+        drifted(0.5, by_angle ? 0.0 : share * most_m, by_angle ? share * most_rad : 0.0);
+        if (state_of(0) != (share > 1.0 ? VFRONT_LOOP_FAR : VFRONT_LOOP_ACCEPTED))
+            fail_msg("turn %d: %g of the bound: state %d", turn, share, (int)state_of(0));
+    }
+}
+
+/** The map says nothing where the frame's path, or the keyframe, has no place in it, nor in the first frame. */
+static void not_in_the_map(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 6; way++) {
+        clean(100);
+        struct vf_map_state *m = map_of_path_3();
+        drifted(0.5, 0.0, 0.0);
+        assert_int_equal(state_of(0), VFRONT_LOOP_ACCEPTED);
+        if (way == 0) m->placed = 0;
+        if (way == 1) m->path = 2;
+        if (way == 2) m->count = 0;
+        if (way == 3) m->placed_node[7] = 0;
+        if (way == 4) memory.ingest.params.frame = 0;
+        if (way == 5) memory.keyframe.now[step.parity].pose.source = VF_PATH_TURNS;
+        run();
+        assert_int_equal(state_of(0), VFRONT_LOOP_FAR);
+        if (way == 3) assert_int_equal(state_of(1), VFRONT_LOOP_ACCEPTED);
+    }
+}
+
+/** Keyframes of several paths agree in the map, where they have a place in it: of another path than the frame's two,
+ *  of its own path one. */
+static void agree_in_the_map(void **state)
+{
+    (void)state;
+    for (int own = 0; own < 2; own++) {
+        clean(100);
+        struct vf_map_state *m = map_of_path_3();
+        for (int c = 0; c < 3 - own; c++) {
+            overlap(c, 5 + 4 * (uint64_t)c, 8.0, own && !c ? 3 : 2 - (uint32_t)c, 2.0, 0.0);
+            node(c, 8.0, 0.0);
+        }
+        run();
+        assert_int_equal(state_of(0), VFRONT_LOOP_ACCEPTED);
+        assert_int_equal(memory.loop.loop[0].agreeing, 2 - own);
+        m->placed_node[8] = 0;
+        run();
+        assert_int_equal(state_of(0), VFRONT_LOOP_ALONE);
+        node(1, 8.3, 0.0); /* where it would be 0.3 m off */
+        run();
+        assert_int_equal(state_of(0), VFRONT_LOOP_ALONE);
+        node(1, 8.1, 0.06);
+        run();
+        assert_int_equal(state_of(0), VFRONT_LOOP_ACCEPTED);
+        node(1, 8.0, 0.09);
+        run();
+        assert_int_equal(state_of(0), VFRONT_LOOP_ALONE);
+        node(1, 8.0, 0.0);
+        memory.overlap.found[1].kind = VF_RELATIVE; /* without length it is nowhere in the map */
+        run();
+        assert_int_equal(state_of(0), VFRONT_LOOP_ALONE);
+    }
+}
+
+/** Overlaps of earlier frames are carried to this one in the map, too, where the frame's path goes on. */
+static void earlier_in_the_map(void **state)
+{
+    (void)state;
+    for (int cut = 0; cut < 2; cut++) {
+        clean(100);
+        map_of_path_3();
+        overlap(0, 5, 8.0, 2, 2.0, 0.0);
+        node(0, 8.0, 0.0);
+        overlap(1, 9, 8.0, 1, 2.0, 0.0);
+        node(1, 8.0, 0.0);
+        run();
+        step.parity ^= 1;
+        memory.ingest.params.frame = 101;
+        map_of_path_3();
+        at(&memory.keyframe.now[step.parity].pose, 10.5, cut ? 4 : 3);
+        overlap(0, 14, 8.5, 0, 2.0, 0.0);
+        memory.overlap.head[1].used = 0;
+        node(0, 8.5, 0.0);
+        run();
+        assert_int_equal(state_of(0), cut ? VFRONT_LOOP_ALONE : VFRONT_LOOP_ACCEPTED);
+    }
+}
+
+/* ---- flights ----------------------------------------------------------------------------------------------------- */
+
 /** A flight of three laps. Returns frames of the last two with an accepted loop; fails where one is wrong. */
 static int fly(enum map_kind kind, uint32_t changed_percent)
 {
@@ -204,8 +344,14 @@ static void flights(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(states), cmocka_unit_test(another_path),
-                                       cmocka_unit_test(earlier), cmocka_unit_test(flights)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(states),
+                                       cmocka_unit_test(another_path),
+                                       cmocka_unit_test(earlier),
+                                       cmocka_unit_test(near_in_the_map),
+                                       cmocka_unit_test(not_in_the_map),
+                                       cmocka_unit_test(agree_in_the_map),
+                                       cmocka_unit_test(earlier_in_the_map),
+                                       cmocka_unit_test(flights)};
     return cmocka_run_group_tests_name("loop", tests, NULL, NULL);
 }
 

@@ -2,7 +2,7 @@
 /* map: drawn flights in laps beside where the camera was: errors with the map stay, those without it grow; T_map_odom
  * changes at the ends of turns alone; a path that is cut is lost, and found at once, in the right place, by a loop; one
  * camera has no map of lengths; a place that has changed; keyframes that make room; a step that is done twice; a map
- * that was saved and loaded goes on with the same bits. The graph itself: graph.py. */
+ * that was saved and loaded goes on with the same bits; when keyframes were found again. The graph itself: graph.py. */
 #include "tests/fixture/stage.h"
 
 #include "core/map.h"
@@ -81,6 +81,34 @@ static void laps(void **state)
         assert_true(told.sigma_m > 0.01 && told.sigma_m < 0.3 && told.sigma_rad > 0.003 && told.sigma_rad < 0.05);
         assert_int_equal(now()->upright, kind == MAP_NAV);
         if (kind == MAP_NAV) assert_true(told.q_map_odom[1] == 0.0 && told.q_map_odom[2] == 0.0);
+    }
+}
+
+/** Of each keyframe the number of those that had come when it came itself, or when a loop with it, of any kind, was
+ *  accepted last; that of a loop which is not accepted stays. */
+static void seen(void **state)
+{
+    (void)state;
+    for (int kind = MAP_ONE_CAMERA; kind <= MAP_STEREO; kind++) {
+        uint32_t made = 0, again = 0, refused = 0, want[VFRONT_KEYFRAMES] = {0};
+        shake(83);
+        begin((enum map_kind)kind);
+        flight.lap = 60;
+        for (int frame = 0; frame < 120; frame++) {
+            const struct vf_keyframe_now last = memory.keyframe.now[step.parity];
+            run();
+            if (frame && last.due) want[last.slot] = ++made;
+            for (uint32_t i = 0; i < memory.loop.count; i++) {
+                const uint32_t slot = memory.place.candidate[memory.loop.from[i]];
+                const int accepted = memory.loop.loop[i].state == VFRONT_LOOP_ACCEPTED;
+                again += accepted && want[slot] < made;
+                refused += !accepted && want[slot] < made;
+                if (accepted) want[slot] = made;
+            }
+            assert_int_equal(now()->made, made);
+            assert_memory_equal(now()->seen, want, sizeof want);
+        }
+        assert_true(made > 20 && again > 20 && refused > 20);
     }
 }
 
@@ -266,7 +294,12 @@ static void loaded(void **state)
         flight.lap = 60;
         while (flight.frame < (uint64_t)at) run();
         const uint32_t own = at ? told.nodes : 0;
+        const uint32_t came = at ? now()->made : 0;
         assert_int_equal(vf_map_load(block(), image, bytes), VFRONT_OK);
+        for (uint32_t i = 0; i < VFRONT_KEYFRAMES; i++) { /* it has come now */
+            const struct vf_map_state *m = &memory.map.state[at % 2 ^ 1];
+            if (memory.keyframe.ring[i].head.origin) assert_true(m->seen[i] == came && m->made == came);
+        }
         for (int frame = 0; frame < 30; frame++) {
             memory.ingest.params.map_given = !flight.frame;
             map_frame(&flight, &step);
@@ -305,8 +338,10 @@ static void no_scale(void **state)
             assert_int_equal(told.state, VFRONT_MAP_NO_SCALE);
             assert_true(told.q_map_odom[0] == 1.0 && told.t_map_odom_m[0] == 0.0 && told.loops == 0 && !told.counter);
             assert_true(told.sigma_m == 0.0 && told.sigma_rad == 0.0);
-            for (uint32_t i = 0; i < memory.loop.count; i++)
+            for (uint32_t i = 0; i < memory.loop.count; i++) {
                 accepted += memory.loop.loop[i].state == VFRONT_LOOP_ACCEPTED;
+                assert_int_not_equal(memory.loop.loop[i].kind, VFRONT_LOOP_METRIC);
+            }
         }
         assert_int_equal(memory.keyframe.now[step.parity].pose.source, imu ? VF_PATH_NAV : VF_PATH_TURNS);
         assert_true(accepted > 20);
@@ -438,7 +473,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(laps),   cmocka_unit_test(found),    cmocka_unit_test(changed),
                                        cmocka_unit_test(loaded), cmocka_unit_test(no_scale), cmocka_unit_test(room),
-                                       cmocka_unit_test(twice),  cmocka_unit_test(goes_on)};
+                                       cmocka_unit_test(twice),  cmocka_unit_test(goes_on),  cmocka_unit_test(seen)};
     return cmocka_run_group_tests_name("map", tests, NULL, NULL);
 }
 

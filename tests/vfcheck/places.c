@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* vfcheck: the stages of the map on drawn flights, host form and kernels step by step, each on an arena of its own:
  * every byte of what they keep is compared. Laps with one camera, with two, with a state of the IMU, and descriptors
- * without any sense; more keyframes than the ring has places for. */
+ * without any sense: from an empty ring on for half of the steps; then, behind frames that the host form does alone,
+ * with a full ring of several paths. */
 #include "vfcheck.h"
 
 #include <stdio.h>
@@ -13,6 +14,9 @@
 
 #include "tests/fixture/dice.h"
 #include "tests/map/map_flight.h"
+
+#define AHEAD 230 /* frames that the host form does alone: a keyframe every third one */
+#define CUT 70    /* of these, each so many begin a path */
 
 static const char *const kind_name[] = {"one camera", "two cameras", "state of the IMU", "descriptors at random"};
 static struct vf_memory *host, *device, *copied;
@@ -74,17 +78,24 @@ static const char *difference(void)
     return NULL;
 }
 
-static const char *step_both(struct map_flight *f)
+/** A step of the host form. Returns the views of the step. */
+static const struct vf_views *step_host(struct map_flight *f)
 {
     map_frame(f, &own);
-    const int32_t parity = own.parity;
-    const struct vf_views *a = &own_view[parity], *b = &other_view[parity];
-    upload();
+    const struct vf_views *a = &own_view[own.parity];
     vf_place_host(&a->place);
     vf_overlap_host(&a->overlap);
     vf_keyframe_host(&a->keyframe);
     vf_loop_host(&a->loop);
     vf_map_host(&a->map);
+    map_next(f);
+    return a;
+}
+
+static const char *step_both(struct map_flight *f)
+{
+    const struct vf_views *b = &other_view[step_host(f) - own_view];
+    upload();
     CUDA(vf_place_cuda(&b->place, stream));
     CUDA(vf_overlap_cuda(&b->overlap, stream));
     CUDA(vf_keyframe_early_cuda(&b->keyframe, stream));
@@ -92,12 +103,28 @@ static const char *step_both(struct map_flight *f)
     CUDA(vf_loop_cuda(&b->loop, stream));
     CUDA(vf_map_cuda(&b->map, stream));
     CUDA(cudaStreamSynchronize(stream));
-    map_next(f);
     return difference();
 }
 
+/** Frames of the host form alone, until the ring is full; then the device has the same memory. */
+static void go_ahead(struct map_flight *f)
+{
+    f->lap = 40;
+    for (int i = 0; i < AHEAD; i++) {
+        f->cut = i % CUT == 0;
+        step_host(f);
+    }
+    f->cut = 0;
+    CUDA(cudaMemcpy(device, host, sizeof *host, cudaMemcpyHostToDevice));
+}
+
+/** What flights have come to. */
+struct tally {
+    int accepted, keyframes, full; /* full: keyframes for which another one makes room */
+};
+
 /** A flight. Returns 1 if a step of it differs. */
-static int fly(enum map_kind kind, int steps, int *accepted, int *keyframes)
+static int fly(enum map_kind kind, int steps, struct tally *all)
 {
     static struct map_flight flight;
     memset(host, 0, sizeof *host);
@@ -113,28 +140,34 @@ static int fly(enum map_kind kind, int steps, int *accepted, int *keyframes)
         vf_views_look(&other_view[parity], &other);
     }
     for (int i = 0; i < steps; i++) {
+        if (i == steps / 2) go_ahead(&flight);
         const char *name = step_both(&flight);
         if (name) {
             printf("%s, step %d: %s differs\n", kind_name[kind], i, name);
             return 1;
         }
-        for (uint32_t k = 0; k < host->loop.count; k++) *accepted += host->loop.loop[k].state == VFRONT_LOOP_ACCEPTED;
-        *keyframes += (int)host->keyframe.now[i % 2].due;
+        const struct vf_keyframe_now *now = &host->keyframe.now[own.parity];
+        for (uint32_t k = 0; k < host->loop.count; k++)
+            all->accepted += host->loop.loop[k].state == VFRONT_LOOP_ACCEPTED;
+        all->keyframes += (int)now->due;
+        all->full += now->due && now->count == VFRONT_KEYFRAMES;
     }
     return 0;
 }
 
 int check_places(int count, int steps)
 {
-    int failures = 0, accepted = 0, keyframes = 0;
+    int failures = 0;
+    struct tally all = {0, 0, 0};
     open_places();
     for (int i = 0; i < count; i++) {
         shake(options.seed + (uint64_t)i);
-        failures += fly((enum map_kind)(i % MAP_KINDS), steps, &accepted, &keyframes);
+        failures += fly((enum map_kind)(i % MAP_KINDS), steps, &all);
     }
     close_places();
-    printf("map: %d flights of %d steps, %d keyframes, %d loops accepted, %d failures\n", count, steps, keyframes,
-           accepted, failures);
+    if (!failures && count && steps > 12 && !all.full) failures++, printf("map: no keyframe made room\n");
+    printf("map: %d flights of %d steps, %d keyframes, %d of them in a full ring, %d loops accepted, %d failures\n",
+           count, steps, all.keyframes, all.full, all.accepted, failures);
     return failures;
 }
 
