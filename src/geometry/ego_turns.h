@@ -11,8 +11,7 @@
  *         apart than of one frame, and small beside the rates: another time, by a parabola through three distances.
  *         Else one over VF_TURNS_APART of both squares: other axes
  *         Nothing is said without VF_TURNS_RADPS of change, and only after VF_TURNS_ROW frames in a row; it is taken
- *         back in the same way, and sooner: meanwhile sums fade over VF_TURNS_FRAMES_SAID frames, and a frame whose own
- *         readings are far too large, once degrees are named, empties them
+ *         back in the same way
  * Exact   single precision in one order, by one thread
  */
 #ifndef VF_EGO_TURNS_H
@@ -20,11 +19,8 @@
 
 #include "ego.h"
 
-#define VF_TURNS_FRAMES 40.0f     /* over which sums fade */
-#define VF_TURNS_LEAST 24.0f      /* frames in the sums before anything is said */
-#define VF_TURNS_FRAMES_SAID 8.0f /* the same two while something is said */
-#define VF_TURNS_LEAST_SAID 6.0f
-#define VF_TURNS_LARGE 25.0f   /* square of the readings' rate over that of the pictures' that is far too large */
+#define VF_TURNS_FRAMES 40.0f  /* over which sums fade */
+#define VF_TURNS_LEAST 24.0f   /* frames in the sums before anything is said */
 #define VF_TURNS_RADPS 0.1f    /* root mean square of the pictures' rate about its mean [rad/s] */
 #define VF_TURNS_APART 0.35f   /* share of the difference in both squares, above which axes or unit are others */
 #define VF_TURNS_CLOCK 0.3f    /* share of the difference that is left at another time */
@@ -52,31 +48,10 @@ VF_FN float vf_turns_square(const struct vf_turns *t, int which)
     return square > 0.0f ? square : 0.0f;
 }
 
-/** 1 if the readings of this frame alone are far too large. */
-VF_FN int vf_turns_too_large(const float camera[3], const float readings[3])
-{
-    const float least = vf_dot(camera, camera) + VF_TURNS_FLOOR * VF_TURNS_FLOOR;
-    return vf_dot(readings, readings) > VF_TURNS_LARGE * least;
-}
-
-/** Sums of no frame. */
-VF_FN void vf_turns_clear(struct vf_turns *t)
-{
-    t->frames = 0.0f;
-    for (int which = 0; which < 2; which++) {
-        t->square[which] = 0.0f;
-        for (int k = 0; k < 3; k++) t->mean[which][k] = 0.0f;
-    }
-    for (int lag = 0; lag <= 2 * VF_TURNS_LAGS; lag++) {
-        t->apart2[lag] = 0.0f;
-        for (int k = 0; k < 3; k++) t->apart[lag][k] = 0.0f;
-    }
-}
-
 /** Rates of this frame in the sums. known: 0: the pictures tell none. */
 VF_FN void vf_turns_add(struct vf_turns *t, const float camera[3], const float readings[3], int known)
 {
-    const float fade = 1.0f - 1.0f / (t->said ? VF_TURNS_FRAMES_SAID : VF_TURNS_FRAMES);
+    const float fade = 1.0f - 1.0f / VF_TURNS_FRAMES;
     for (int i = VF_TURNS_LAGS; i > 0; i--) {
         for (int k = 0; k < 3; k++) {
             t->camera[i][k] = t->camera[i - 1][k];
@@ -89,10 +64,6 @@ VF_FN void vf_turns_add(struct vf_turns *t, const float camera[3], const float r
         t->readings[0][k] = readings[k];
     }
     if (t->known != (2u << VF_TURNS_LAGS) - 1u) return;
-    if (t->said == VFRONT_IMU_IN_DEGREES && vf_turns_too_large(camera, readings)) {
-        vf_turns_clear(t);
-        return;
-    }
     t->frames = t->frames * fade + 1.0f;
     for (int k = 0; k < 3; k++) {
         t->mean[0][k] = t->mean[0][k] * fade + camera[k];
@@ -109,16 +80,13 @@ VF_FN void vf_turns_add(struct vf_turns *t, const float camera[3], const float r
     }
 }
 
-/** Frames that are in the sums before they say anything. */
-VF_FN float vf_turns_least(const struct vf_turns *t) { return t->said ? VF_TURNS_LEAST_SAID : VF_TURNS_LEAST; }
-
 /** Verdict of the sums. late: of the readings [frames]. */
 VF_FN uint32_t vf_turns_say(const struct vf_turns *t, float dt_s, float *late)
 {
     const float apart = vf_turns_apart(t, VF_TURNS_LAGS), c2 = vf_turns_square(t, 0), g2 = vf_turns_square(t, 1);
     int best = VF_TURNS_LAGS;
     *late = 0.0f;
-    if (t->frames < vf_turns_least(t) || c2 < VF_TURNS_RADPS * VF_TURNS_RADPS) return 0;
+    if (t->frames < VF_TURNS_LEAST || c2 < VF_TURNS_RADPS * VF_TURNS_RADPS) return 0;
     if (g2 > 1600.0f * c2 && g2 < 6400.0f * c2) return VFRONT_IMU_IN_DEGREES;
     for (int i = 1; i < 2 * VF_TURNS_LAGS; i++)
         if (vf_turns_apart(t, i) < vf_turns_apart(t, best)) best = i;
@@ -142,7 +110,7 @@ VF_FN void vf_turns_step(struct vf_turns *t, const struct vf_params *params, con
     const int known = w && params->rate_known && dt_s > 0.0f;
     for (int k = 0; k < 3 && known; k++) camera[k] = w[k] / dt_s;
     vf_turns_add(t, camera, params->rate_radps, known);
-    if (!known || t->frames < vf_turns_least(t)) return;
+    if (!known || t->frames < VF_TURNS_LEAST) return;
     const uint32_t says = vf_turns_say(t, dt_s, &late);
     t->row = says == t->last ? t->row + (t->row < VF_TURNS_ROW) : 1;
     t->last = says;

@@ -122,7 +122,6 @@ static void give_unread(struct vf_state *s, enum vf_window_command command, stru
     motion->t_ns = n->t_ns;
     if (command == VF_WINDOW_BEGIN) return;
     if (n->no_gravity) noise.gravity_m_s2 = 0.0;
-    if (s->misread && noise.gyro_walk < VF_NAV_MISREAD_WALK) noise.gyro_walk = VF_NAV_MISREAD_WALK;
     if (n->before.t_ns && n->last.t_ns > n->before.t_ns)
         vf_unread_rate(n->before.q_odom_imu, n->last.q_odom_imu, (double)(n->last.t_ns - n->before.t_ns) * 1e-9, rate);
     else if (n->no_gravity)

@@ -54,9 +54,6 @@
 /** Frames for which readings count as missing after a motion of the pictures that contradicts their rotation. */
 #define VF_NAV_AGAINST_FRAMES 8
 
-/** Random walk of the gyro's bias while readings are named as wrong, which may have been a jump of it [rad/s^1.5]. */
-#define VF_NAV_MISREAD_WALK 0.3
-
 /** Landmarks that agree with the readings, from which on these are not the ones that are wrong, and tracks for each of
  *  them at most: some agree by chance. Contradictions in frames in a row for which that counts. */
 #define VF_NAV_SIDE 16

@@ -258,22 +258,10 @@ static void dead(void **state)
     }
 }
 
-/** About other axes, in degrees, for a while: taken back soon after they are right. */
-static void right_again(void **state)
-{
-    (void)state;
-    enum { END = WRONG + 50 };
-    for (int i = 0; i < 2; i++) {
-        const struct flown f = fly(i ? in_degrees : turned, WRONG, END, i ? VFRONT_IMU_IN_DEGREES : VFRONT_IMU_AXES);
-        assert_true(f.named > WRONG && f.named < END);
-        REQUIRE(f.again >= END && f.again < END + 30, "good again in frame %d\n", f.again);
-    }
-}
-
 int main(void)
 {
-    const struct CMUnitTest test[] = {cmocka_unit_test(right_ones),     cmocka_unit_test(axes_and_degrees),
+    const struct CMUnitTest test[] = {cmocka_unit_test(right_ones), cmocka_unit_test(axes_and_degrees),
                                       cmocka_unit_test(from_the_start), cmocka_unit_test(of_another_time),
-                                      cmocka_unit_test(dead),           cmocka_unit_test(right_again)};
+                                      cmocka_unit_test(dead)};
     return cmocka_run_group_tests_name("misread", test, draw, NULL);
 }
