@@ -349,9 +349,9 @@ VF_FN void vf_landmark_keep(struct vf_landmark_row *row, struct vf_landmark_more
     more->cost = cost;
 }
 
-/** Inverse range moved by a change, to first order, that is never negative: a point lies before the camera. Where it could
- *  lie behind, the whole window would have a second solution beside the true one, with all ranges and the velocity
- *  negative. */
+/** Inverse range moved by a change, to first order, that is never negative: a point lies before the camera. Where it
+ *  could lie behind, the whole window would have a second solution beside the true one, with all ranges and the
+ *  velocity negative. */
 VF_FN float vf_landmark_inverse_moved(float inverse, float change)
 {
     return change >= 0.0f ? inverse + change : inverse * inverse / (inverse - change);
