@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ego on the GPU, four launches: one block lists the correspondences (ego_list.cuh); a warp per hypothesis makes
+/* ego on the GPU, four launches: 16 blocks list the correspondences (ego_list.cuh); a warp per hypothesis makes
  * motions from a sample and scores them (ego_hypothesis.cuh), with VFRONT_CUBLAS after launches that solve its systems
  * (ego_systems.cuh); a block per refined hypothesis finds it by its rank and refines it (ego_refine.cuh); a block per
  * property assesses the best motions, others search an alternative motion, and the last one to finish fills in the
@@ -26,14 +26,15 @@ extern "C" cudaError_t vf_ego_cuda(const vf_ego_view *s, cudaStream_t stream)
 #if VFRONT_EGO
     const int relative = vf_ego_hypotheses(s, VF_RELATIVE),
               all = relative + vf_ego_hypotheses(s, VF_METRIC) + vf_ego_hypotheses(s, VF_ROTATION_ONLY);
-    vf_ego_list_k<<<1, VF_BLOCK, 0, stream>>>(*s);
+    vf_ego_list_k<<<VF_EGO_LIST_BLOCKS, VF_BLOCK, 0, stream>>>(*s);
 #if VFRONT_CUBLAS
     const cudaError_t error = relative ? vf_ego_solve_systems(s, relative, stream) : cudaSuccess;
     if (error) return error;
 #endif
     if (all) vf_ego_hypothesis_k<<<vf_blocks(all, VF_EGO_TEAMS), VF_EGO_TEAMS * VF_WARP, 0, stream>>>(*s);
     vf_ego_refine_k<<<dim3(VF_EGO_REFINED, VF_SEARCHES), VF_EGO_LANES, 0, stream>>>(*s);
-    vf_ego_assess_k<<<VF_EGO_PROPERTIES + vf_blocks(relative, VF_EGO_WARPS), VF_EGO_LANES, 0, stream>>>(*s);
+    vf_ego_assess_k<<<VF_EGO_PROPERTIES + vf_blocks(relative, VF_EGO_SEARCHED), VF_EGO_COVARIANCE_THREADS, 0, stream>>>(
+        *s);
     return cudaGetLastError();
 #else
     (void)s, (void)stream;

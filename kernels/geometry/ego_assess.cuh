@@ -11,12 +11,12 @@
 #include "geometry/ego_assess.h"
 
 /** Median displacement of the inliers of a motion less its rotation, and mark them; with ALL, of all correspondences
- *  [1/16 px]. */
+ *  [1/16 px]. bin: VF_EGO_BINS numbers in shared memory. */
 template <int KIND, bool ALL>
-static __device__ int median_displacement(const vf_ego_view &s, int search, const vf_pose &pose)
+static __device__ int median_displacement(const vf_ego_view &s, int search, const vf_pose &pose, int *bin)
 {
     VF_STATIC_ASSERT(VF_EGO_BINS == 4 * VF_EGO_LANES, "four bins a thread");
-    __shared__ int bin[VF_EGO_BINS], warp_total[VF_EGO_WARPS], median;
+    __shared__ int warp_total[VF_EGO_WARPS], median;
     const vf_correspondences &list = s.ego->list[vf_ego_list(KIND)];
     const int count = s.ego->count[vf_ego_list(KIND)], thread = threadIdx.x, lane = thread % VF_WARP,
               warp = thread / VF_WARP;
@@ -27,7 +27,7 @@ static __device__ int median_displacement(const vf_ego_view &s, int search, cons
     for (int i = thread; i < count; i += VF_EGO_LANES) {
         const vf_correspondence c = vf_ego_load_for(search, &list, i);
         const bool inlier = ALL || vf_motion_inlier_score(vf_motion_error(KIND, &pose, &c));
-        if (!ALL) s.ego->inlier[KIND][i] = inlier;
+        if (!ALL) s.ego->inlier[KIND][list.candidate[i]] = inlier;
         if (inlier) atomicAdd(&bin[vf_ego_displacement_bin(&s, ALL ? none : pose.R, &c)], 1);
     }
     __syncthreads();
@@ -61,11 +61,11 @@ static __device__ __forceinline__ int metric_search(const vf_ego_view &s)
 }
 
 /** Write the best motion of a search, its normal equations and its parallax to the assessment; mark its inliers. */
-template <int KIND> static __device__ void assess_motion(const vf_ego_view &s, int search, vf_assessment &a)
+template <int KIND> static __device__ void assess_motion(const vf_ego_view &s, int search, int *bin, vf_assessment &a)
 {
     const vf_refined &best = vf_ego_best(s, search);
     const vf_pose pose = best.pose;
-    const int parallax = median_displacement<KIND, false>(s, search, pose);
+    const int parallax = median_displacement<KIND, false>(s, search, pose, bin);
     vf_ego_copy(&a.sum[KIND], &best.sum);
     if (threadIdx.x) return;
     a.pose[KIND] = pose;
@@ -103,18 +103,21 @@ struct outliers {
     int32_t count;
 };
 
+/** Hypotheses of a block, a warp each. */
+#define VF_EGO_SEARCHED (VF_EGO_COVARIANCE_THREADS / VF_WARP)
+
 /** Search an alternative motion: each warp counts the inliers of a relative hypothesis among the outliers of the best
  *  relative motion. */
 static __device__ void search_alternative(const vf_ego_view &s, int block)
 {
     __shared__ outliers o;
     vf_ego_memory &m = *s.ego;
-    const int lane = threadIdx.x % VF_WARP, h = block * VF_EGO_WARPS + (int)threadIdx.x / VF_WARP, count = m.count[0],
-              used = vf_ego_subset_count(count, VF_EGO_ALTERNATIVE_SUBSET);
+    const int lane = threadIdx.x % VF_WARP, h = block * VF_EGO_SEARCHED + (int)threadIdx.x / VF_WARP,
+              count = m.count[0], used = vf_ego_subset_count(count, VF_EGO_ALTERNATIVE_SUBSET);
     const vf_pose best = vf_ego_best(s, VF_RELATIVE).pose;
     if (threadIdx.x == 0) o.count = 0;
     __syncthreads();
-    for (int k = threadIdx.x; k < used; k += VF_EGO_LANES) {
+    for (int k = threadIdx.x; k < used; k += VF_EGO_COVARIANCE_THREADS) {
         const vf_correspondence c = vf_ego_load(&m.list[0], vf_ego_subset_index(count, VF_EGO_ALTERNATIVE_SUBSET, k));
         if (!vf_ego_is_outlier(vf_motion_error(VF_RELATIVE, &best, &c))) continue;
         const int at = atomicAdd(&o.count, 1);
@@ -145,16 +148,17 @@ static __device__ void search_alternative(const vf_ego_view &s, int block)
     if (h == 0) m.assessment.outliers = o.count;
 }
 
-/** Write the inlier masks of the motion reported from a list. List 0 comes first, on masks that are 0. */
-template <int LIST> static __device__ __forceinline__ void write_inlier_masks(vf_ego_memory &m, int kind)
+/** Write the inlier masks of the reported motions, four candidates a word. */
+static __device__ __forceinline__ void write_inlier_masks(vf_ego_memory &m, int relative, int metric)
 {
-    const int count = m.count[LIST], bit = LIST ? VFRONT_AGREES_METRIC : VFRONT_AGREES_RELATIVE;
-    if (kind == VF_KINDS) return;
-#pragma unroll 4
-    for (int i = threadIdx.x; i < count; i += VF_EGO_LANES) {
-        const bool inlier = __ldcg(&m.inlier[kind][i]);
-        const int candidate = m.list[LIST].candidate[i];
-        if (inlier) m.inlier_mask[candidate] = (uint8_t)(LIST ? m.inlier_mask[candidate] | bit : bit);
+    uint32_t *mask = reinterpret_cast<uint32_t *>(m.inlier_mask);
+    for (int i = threadIdx.x; i < VF_EGO_MASKS / 4; i += VF_EGO_LANES) {
+        uint32_t agrees = 0;
+        if (relative != VF_KINDS)
+            agrees = VFRONT_AGREES_RELATIVE * __ldcg(reinterpret_cast<const uint32_t *>(m.inlier[relative]) + i);
+        if (metric != VF_KINDS)
+            agrees |= VFRONT_AGREES_METRIC * __ldcg(reinterpret_cast<const uint32_t *>(m.inlier[metric]) + i);
+        mask[i] = agrees;
     }
 }
 
@@ -164,13 +168,22 @@ static __device__ void report_motions(const vf_ego_view &s)
     __shared__ uint32_t warp_best[VF_EGO_WARPS];
     __shared__ vf_assessment assessment;
     __shared__ vfront_motion_t motion[2];
+    /* copies for single threads, which would wait for each load from elsewhere */
+    __shared__ vf_usual now, was;
+    __shared__ vf_params params;
+    __shared__ float w[3];
+    __shared__ int known;
     vf_ego_memory &m = *s.ego;
+    const vf_usual *before = s.ingest->params.frame ? &m.usual[s.parity ^ 1] : NULL;
     uint32_t alternative_inliers = 0;
-    for (int i = threadIdx.x; i < (int)(sizeof assessment / 4); i += VF_EGO_LANES)
-        reinterpret_cast<uint32_t *>(&assessment)[i] = __ldcg(reinterpret_cast<const uint32_t *>(&m.assessment) + i);
     for (int h = threadIdx.x; h < vf_ego_hypotheses(&s, VF_RELATIVE); h += VF_EGO_LANES)
         alternative_inliers = max(alternative_inliers, __ldcg(&m.alternative[h]));
+    for (int i = threadIdx.x; i < (int)(sizeof assessment / 4); i += VF_EGO_LANES)
+        reinterpret_cast<uint32_t *>(&assessment)[i] = __ldcg(reinterpret_cast<const uint32_t *>(&m.assessment) + i);
+    vf_ego_copy(&params, &s.ingest->params);
+    vf_ego_copy(&was, before);
     alternative_inliers = vf_ego_block_max(alternative_inliers, warp_best);
+    vf_ego_copy(&now, &was);
     if (threadIdx.x == 0) {
         assessment.alternative_inliers = alternative_inliers;
         if (!vf_ego_hypotheses(&s, VF_RELATIVE)) assessment.outliers = 0;
@@ -178,58 +191,65 @@ static __device__ void report_motions(const vf_ego_view &s)
         m.assessment.outliers = assessment.outliers;
     }
     __syncthreads();
-    if (threadIdx.x < VF_WARP) {
-        vf_ego_assess_relative(&s, &s.ingest->params, m.count[0], &assessment, &motion[0]);
-    } else if (threadIdx.x < 2 * VF_WARP) {
-        vf_ego_assess_metric(&s, &s.ingest->params, m.count[1], &assessment, &motion[1]);
-    }
+    const int thread = threadIdx.x, warp = thread / VF_WARP;
+    if (warp == 0) vf_ego_assess_relative(&s, &params, m.count[0], &assessment, &motion[0]);
+    if (warp == 1) vf_ego_assess_metric(&s, &params, m.count[1], &assessment, &motion[1]);
     __syncthreads();
-    if (threadIdx.x == 0) {
-        const vf_agreement_input input = vf_agreement_input_of(&s);
-        vf_agreement_assess(&input, &motion[0], &motion[1], &m.usual[s.parity], &m.usual[s.parity ^ 1]);
-    }
-    if (threadIdx.x == 0) m.disparity[s.parity] = vf_ego_disparity_next(&s, &s.ingest->params, &motion[1], &assessment);
+    const vf_agreement_input input = vf_agreement_input_of(&s, &params);
+    if (thread == 0) known = vf_agreement_shares(&input, &motion[0], &motion[1], &now, &was, w);
     __syncthreads();
-    const vfront_motion_t *good = vf_ego_last_good(&s.ingest->params, &motion[0], &motion[1], &m.good[s.parity ^ 1]);
+    if (thread == VF_WARP) vf_turns_step(&now.turns, &params, known ? w : NULL);
+    if (thread == 0) vf_agreement_hold(&input, &motion[0], &motion[1], &now, &was);
+    __syncthreads();
+    const vfront_motion_t *good = vf_ego_last_good(&params, &motion[0], &motion[1], &m.good[s.parity ^ 1]);
+    vf_ego_copy(&m.usual[s.parity], &now);
     vf_ego_copy(&m.relative, &motion[0]);
     vf_ego_copy(&m.metric, &motion[1]);
     if (good)
         vf_ego_copy(&m.good[s.parity], good);
-    else if (threadIdx.x == 0)
+    else if (thread == 0)
         vf_ego_blank(&m.good[s.parity], VFRONT_MOTION_NONE);
-    if (threadIdx.x < VF_LASTS) /* the metric motion is the second of both */
-        m.last[s.parity][threadIdx.x] = vf_ego_last(&s.ingest->params, &motion[threadIdx.x == VF_LAST_METRIC],
-                                                    &m.last[s.parity ^ 1][threadIdx.x]);
-    write_inlier_masks<0>(m, vf_ego_relative_kind(&motion[0]));
-    __syncthreads();
-    write_inlier_masks<1>(m, vf_ego_metric_kind(&motion[1]));
+    if (thread == VF_WARP) m.disparity[s.parity] = vf_ego_disparity_next(&s, &params, &motion[1], &assessment);
+    if (warp == 2 && thread % VF_WARP < VF_LASTS) { /* the metric motion is the second of both */
+        const int kind = thread % VF_WARP;
+        m.last[s.parity][kind] = vf_ego_last(&params, &motion[kind == VF_LAST_METRIC], &m.last[s.parity ^ 1][kind]);
+    }
+    write_inlier_masks(m, vf_ego_relative_kind(&motion[0]), vf_ego_metric_kind(&motion[1]));
     if (threadIdx.x == 0) vf_clock_end(s.clock);
 }
 
-#define VF_EGO_PROPERTIES 8 /* blocks with one property each; those behind them search an alternative motion */
+/* Blocks with one property each, those of the covariances first, which take longest; those behind them search an
+ * alternative motion. */
+#define VF_EGO_COVARIANCES (VF_KINDS * VF_EGO_PARTS)
+#define VF_EGO_PROPERTIES (VF_EGO_COVARIANCES + 5)
 
-/** Kernel: all properties of the best motions, then the report. */
-static __global__ void __launch_bounds__(VF_EGO_LANES) vf_ego_assess_k(const VF_CONSTANT vf_ego_view s)
+/** Kernel: all properties of the best motions, then the report. Threads beyond VF_EGO_LANES are those of covariances
+ *  and of the search alone. */
+static __global__ void __launch_bounds__(VF_EGO_COVARIANCE_THREADS) vf_ego_assess_k(const VF_CONSTANT vf_ego_view s)
 {
     __shared__ bool last;
-    __shared__ vf_cluster cluster[VF_EGO_CLUSTERS];
+    __shared__ covariance_work work;
+    __shared__ int bin[VF_EGO_BINS];
     vf_ego_memory &m = *s.ego;
-    const int property = blockIdx.x;
+    const int kind = blockIdx.x / VF_EGO_PARTS, part = blockIdx.x % VF_EGO_PARTS,
+              property = (int)blockIdx.x - VF_EGO_COVARIANCES;
+    if (kind == VF_RELATIVE) vf_ego_covariance<VF_RELATIVE>(s, VF_RELATIVE, part, work, m.assessment);
+    if (kind == VF_METRIC) vf_ego_covariance<VF_METRIC>(s, metric_search(s), part, work, m.assessment);
+    if (kind == VF_ROTATION_ONLY) vf_ego_covariance<VF_ROTATION_ONLY>(s, VF_ROTATION_ONLY, part, work, m.assessment);
+    if (property >= VF_EGO_PROPERTIES - VF_EGO_COVARIANCES) search_alternative(s, (int)blockIdx.x - VF_EGO_PROPERTIES);
+    __syncthreads();
+    if (threadIdx.x >= VF_EGO_LANES) return;
     if (property == 0) {
         const uint32_t plane_inliers = count_plane_inliers(s);
         if (threadIdx.x == 0) m.assessment.plane_inliers = plane_inliers;
     }
-    if (property == 1) assess_motion<VF_RELATIVE>(s, VF_RELATIVE, m.assessment);
-    if (property == 2) assess_motion<VF_METRIC>(s, metric_search(s), m.assessment);
-    if (property == 3) assess_motion<VF_ROTATION_ONLY>(s, VF_ROTATION_ONLY, m.assessment);
+    if (property == 1) assess_motion<VF_RELATIVE>(s, VF_RELATIVE, bin, m.assessment);
+    if (property == 2) assess_motion<VF_METRIC>(s, metric_search(s), bin, m.assessment);
+    if (property == 3) assess_motion<VF_ROTATION_ONLY>(s, VF_ROTATION_ONLY, bin, m.assessment);
     if (property == 4) {
-        const int displacement = median_displacement<VF_RELATIVE, true>(s, VF_RELATIVE, m.assessment.pose[0]);
+        const int displacement = median_displacement<VF_RELATIVE, true>(s, VF_RELATIVE, m.assessment.pose[0], bin);
         if (threadIdx.x == 0) m.assessment.displacement = displacement;
     }
-    if (property == 5) vf_ego_covariance<VF_RELATIVE>(s, VF_RELATIVE, cluster, m.assessment);
-    if (property == 6) vf_ego_covariance<VF_METRIC>(s, metric_search(s), cluster, m.assessment);
-    if (property == 7) vf_ego_covariance<VF_ROTATION_ONLY>(s, VF_ROTATION_ONLY, cluster, m.assessment);
-    if (property >= VF_EGO_PROPERTIES) search_alternative(s, property - VF_EGO_PROPERTIES);
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) last = atomicInc(&m.blocks_done, gridDim.x - 1) == gridDim.x - 1;

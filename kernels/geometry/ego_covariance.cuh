@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ego on the GPU, covariance: a block sums the gradients of a motion's inliers by cluster. */
+/* ego on the GPU, covariance: of each motion a block sums the gradients of the inliers by cluster, four others the
+ * effects of the calibration, and the one that finishes last makes the covariance of these. */
 #ifndef VF_EGO_COVARIANCE_CUH
 #define VF_EGO_COVARIANCE_CUH
 
@@ -7,74 +8,46 @@
 
 #include "geometry/ego_covariance.h"
 
-/** Sums of a thread over its correspondences. */
-struct thread_spread {
-    int32_t edge, effect[VF_EGO_VALUES][6], square, product;
+#define VF_EGO_PARTS (1 + VF_EGO_VALUES) /* blocks of a covariance: clusters, and each value of the calibration */
+
+/** Threads of such a block, more than lanes of a sum of floats: sums of integers have no order. */
+#define VF_EGO_COVARIANCE_THREADS 512
+#define COVARIANCE_WARPS (VF_EGO_COVARIANCE_THREADS / VF_WARP)
+
+/** Shared memory of such a block. */
+struct covariance_work {
+    union {
+        vf_cluster cluster[VF_EGO_CLUSTERS];
+        int64_t warp_sum[COVARIANCE_WARPS][8];
+    };
+    vf_ego_spread spread;
+    vf_refined best;
+    float scale[6], B[21], half[6][6], middle[6][6];
+    int edge;
+    bool last;
 };
 
-/** Add the sum of the lanes of a warp. */
-static __device__ __forceinline__ void add_over_warp(int32_t mine, int64_t *to)
-{
-    long long sum = mine;
-    for (int step = VF_WARP / 2; step; step /= 2) sum += __shfl_xor_sync(VF_ALL, sum, step);
-    if (threadIdx.x % VF_WARP == 0) atomicAdd(reinterpret_cast<unsigned long long *>(to), (unsigned long long)sum);
-}
-
-/** Add the sums of all threads of a warp to those of the block. */
-static __device__ __forceinline__ void add_spread(const thread_spread &mine, vf_ego_spread *to)
-{
-    const int edge = vf_warp_sum(mine.edge);
-    if (threadIdx.x % VF_WARP == 0) atomicAdd(&to->edge, edge);
-#pragma unroll
-    for (int value = 0; value < VF_EGO_VALUES; value++)
-#pragma unroll
-        for (int k = 0; k < 6; k++) add_over_warp(mine.effect[value][k], &to->effect[value][k]);
-    add_over_warp(mine.square, &to->square);
-    add_over_warp(mine.product, &to->product);
-}
-
-/** Sum the gradients of the inliers by cluster, and what else the covariance needs. spread: shared memory. */
-template <int KIND>
-static __device__ void fill_clusters(const vf_ego_view &s, int search, const vf_pose &pose, const float scale[6],
-                                     vf_cluster *cluster, vf_ego_spread *spread)
+/** Call work(correspondence, its error) for those of a search, by a thread of a block each. The next one is on its way
+ *  meanwhile. */
+template <int KIND, typename Work>
+static __device__ __forceinline__ void each_error(const vf_ego_view &s, int search, const vf_pose &pose, Work work)
 {
     const vf_correspondences &list = s.ego->list[vf_ego_list(KIND)];
-    const int count = s.ego->count[vf_ego_list(KIND)], thread = threadIdx.x;
-    int clusters = 0;
-    float step[VF_EGO_VALUES];
-    thread_spread mine = {};
-    vf_ego_calibration_steps(&s, step);
-    for (int i = thread; i < VF_EGO_CLUSTERS; i += VF_EGO_LANES) cluster[i] = vf_cluster{};
-    if (thread == 0) *spread = vf_ego_spread{};
-    __syncthreads();
+    const int count = s.ego->count[vf_ego_list(KIND)];
+    vf_correspondence next = {};
+    if ((int)threadIdx.x < count) next = vf_ego_load_for(search, &list, threadIdx.x);
 #pragma unroll 1
-    for (int i = thread; i < count; i += VF_EGO_LANES) {
-        const vf_correspondence c = vf_ego_load_for(search, &list, i);
-        const float error = vf_motion_error(KIND, &pose, &c);
-        int32_t gradient[6];
-        mine.edge += vf_ego_near_bound(error);
-        if (!vf_motion_inlier_score(error)) continue;
-        vf_ego_scaled_gradient(KIND, &pose, &c, scale, gradient);
-        vf_cluster &to = cluster[vf_ego_cluster(&s, &c)];
-#pragma unroll
-        for (int k = 0; k < 6; k++) atomicAdd(&to.sum[k], gradient[k]);
-        atomicAdd(&to.inliers, 1);
-#pragma unroll
-        for (int value = 0; value < VF_EGO_VALUES; value++) {
-            const vf_ego_effect effect = vf_ego_effect_of(KIND, &pose, &c, value, step[value], scale);
-#pragma unroll
-            for (int k = 0; k < 6; k++) mine.effect[value][k] += effect.gradient[k];
-            if (value != VF_EGO_DISPARITY) continue;
-            mine.square += effect.square;
-            mine.product += effect.product;
-        }
+    for (int i = threadIdx.x; i < count; i += VF_EGO_COVARIANCE_THREADS) {
+        const vf_correspondence c = next;
+        if (i + VF_EGO_COVARIANCE_THREADS < count) next = vf_ego_load_for(search, &list, i + VF_EGO_COVARIANCE_THREADS);
+        work(c, vf_motion_error(KIND, &pose, &c));
     }
-    add_spread(mine, spread);
-    __syncthreads();
-    for (int i = thread; i < VF_EGO_CLUSTERS; i += VF_EGO_LANES)
-        clusters += __syncthreads_count(cluster[i].inliers > 0);
-    if (thread == 0) spread->clusters = clusters;
-    __syncthreads();
+}
+
+static __device__ __forceinline__ void copy_row(float to[6], const float from[6])
+{
+#pragma unroll
+    for (int k = 0; k < 6; k++) to[k] = from[k];
 }
 
 /** Sum over all clusters of sum[i] * sum[j], by a warp. */
@@ -87,46 +60,143 @@ static __device__ __forceinline__ int64_t sum_of_products(const vf_cluster *clus
     return product;
 }
 
-/** Covariance of the best motion of a search: each warp has some elements of the gradient's covariance, then each of 6
- *  threads a row. */
+/** Part 0 of a covariance: gradients of the inliers by cluster. */
 template <int KIND>
-static __device__ void vf_ego_covariance(const vf_ego_view &s, int search, vf_cluster *cluster, vf_assessment &a)
+static __device__ void sum_clusters(const vf_ego_view &s, int search, const vf_pose &pose, covariance_work &w,
+                                    vf_ego_spread &spread)
 {
-    VF_STATIC_ASSERT(VF_EGO_CLUSTERS % VF_EGO_LANES == 0, "all threads count clusters together");
-    __shared__ float B[21];
-    __shared__ vf_ego_spread spread;
-    const vf_refined &best = vf_ego_best(s, search);
-    const vf_pose pose = best.pose;
-    const int i = threadIdx.x, lane = i % VF_WARP, warp = i / VF_WARP;
-    float scale[6], L[6][6], row[6], sums[VF_TERMS];
+    VF_STATIC_ASSERT(VF_EGO_CLUSTERS % VF_EGO_COVARIANCE_THREADS == 0, "all threads count clusters together");
+    vf_cluster *cluster = w.cluster;
+    const int thread = threadIdx.x, warp = thread / VF_WARP;
+    int near = 0, clusters = 0;
+    for (int i = thread; i < VF_EGO_CLUSTERS; i += VF_EGO_COVARIANCE_THREADS) cluster[i] = vf_cluster{};
+    if (thread == 0) w.edge = 0;
+    __syncthreads();
+    each_error<KIND>(s, search, pose, [&](const vf_correspondence &c, float error) {
+        int32_t gradient[6];
+        near += vf_ego_near_bound(error);
+        if (!vf_motion_inlier_score(error)) return;
+        vf_ego_scaled_gradient(KIND, &pose, &c, w.scale, gradient);
+        vf_cluster &to = cluster[vf_ego_cluster(&s, &c)];
+#pragma unroll
+        for (int k = 0; k < 6; k++) atomicAdd(&to.sum[k], gradient[k]);
+        atomicAdd(&to.inliers, 1);
+    });
+    near = vf_warp_sum(near);
+    if (thread % VF_WARP == 0) atomicAdd(&w.edge, near);
+    __syncthreads();
+    for (int i = thread; i < VF_EGO_CLUSTERS; i += VF_EGO_COVARIANCE_THREADS)
+        clusters += __syncthreads_count(cluster[i].inliers > 0);
+    if (thread == 0) spread.clusters = clusters;
+    if (thread == 0) spread.edge = w.edge;
+#pragma unroll
+    for (int i = 0; i < 6; i++)
+#pragma unroll
+        for (int j = i; j < 6; j++) {
+            if (vf_motion_index(i, j) % COVARIANCE_WARPS != warp) continue;
+            const int64_t product = sum_of_products(cluster, i, j);
+            if (thread % VF_WARP == 0) spread.products[vf_motion_index(i, j)] = product;
+        }
+}
+
+/** Sum over a warp, in every lane, of numbers whose sum may exceed 32 bits. */
+static __device__ __forceinline__ int64_t wide_sum(int32_t v)
+{
+    return (int64_t)vf_warp_sum(v >> 16) * 65536 + vf_warp_sum(v & 0xffff);
+}
+
+/** Another part: effect of a step of a value of the calibration on the gradient. */
+template <int KIND, int VALUE>
+static __device__ void sum_effects(const vf_ego_view &s, int search, const vf_pose &pose, covariance_work &w,
+                                   vf_ego_spread &spread)
+{
+    const int thread = threadIdx.x;
+    float step[VF_EGO_VALUES];
+    int32_t sum[8] = {};
+    vf_ego_calibration_steps(&s, step);
+    each_error<KIND>(s, search, pose, [&](const vf_correspondence &c, float error) {
+        if (!vf_motion_inlier_score(error)) return;
+        const vf_ego_effect effect = vf_ego_effect_of(KIND, &pose, &c, VALUE, step[VALUE], w.scale);
+#pragma unroll
+        for (int k = 0; k < 6; k++) sum[k] += effect.gradient[k];
+        sum[6] += effect.square;
+        sum[7] += effect.product;
+    });
+#pragma unroll
+    for (int k = 0; k < 8; k++) {
+        const int64_t all = wide_sum(sum[k]);
+        if (thread % VF_WARP == 0) w.warp_sum[thread / VF_WARP][k] = all;
+    }
+    __syncthreads();
+    if (thread >= 8) return;
+    int64_t all = 0;
+    for (int warp = 0; warp < COVARIANCE_WARPS; warp++) all += w.warp_sum[warp][thread];
+    if (thread < 6) spread.effect[VALUE][thread] = all;
+    if (VALUE == VF_EGO_DISPARITY && thread == 6) spread.square = all;
+    if (VALUE == VF_EGO_DISPARITY && thread == 7) spread.product = all;
+}
+
+/** Covariance of the best motion of a search from its sums: 6 lanes of the first warp have a row of each step. */
+template <int KIND> static __device__ void find_covariance(const vf_ego_view &s, covariance_work &w, vf_assessment &a)
+{
+    const vf_refined &best = w.best;
+    const int i = threadIdx.x, r = vf_min(i, 5);
+    float L[6][6], row[6], sums[VF_TERMS];
+    if (i < 36 && i / 6 <= i % 6)
+        w.B[vf_motion_index(i / 6, i % 6)] = vf_ego_gradient_covariance(KIND, &best.sum, w.scale, &w.spread, i / 6,
+                                                                        i % 6);
+    __syncthreads();
+    if (i >= VF_WARP) return;
 #pragma unroll
     for (int k = 0; k < VF_TERMS; k++) sums[k] = best.sum.terms[k];
-    vf_ego_gradient_scales(sums, scale);
-    fill_clusters<KIND>(s, search, pose, scale, cluster, &spread);
-#pragma unroll
-    for (int j = 0; j < 6; j++)
-#pragma unroll
-        for (int k = j; k < 6; k++) {
-            if (vf_motion_index(j, k) % VF_EGO_WARPS != warp) continue;
-            const int64_t product = sum_of_products(cluster, j, k);
-            if (lane == 0)
-                B[vf_motion_index(j, k)] = vf_ego_gradient_covariance(KIND, &best.sum, scale, &spread, j, k, product);
-        }
-    __syncthreads();
-    if (i >= 6) return;
-    const int valid = vf_motion_cholesky(KIND, pose.t, sums, L);
+    const int valid = vf_motion_cholesky(KIND, best.pose.t, sums, L);
+    vf_motion_covariance_half(L, w.B, r, row);
+    if (i < 6) copy_row(w.half[i], row);
+    __syncwarp();
+    vf_motion_covariance_middle(L, w.half, r, row);
+    if (i < 6) copy_row(w.middle[i], row);
+    __syncwarp();
+    vf_motion_covariance_row(L, w.middle, r, row);
+    const vf_ego_offset offset = vf_ego_find_offset(&s, KIND, &best.sum, w.scale, &w.spread, L);
     if (i == 0) a.has_covariance[KIND] = valid;
-    const vf_ego_offset offset = vf_ego_find_offset(&s, KIND, &best.sum, scale, &spread, L);
     if (i == 0 && KIND == VF_METRIC) {
         a.offset_px = valid ? offset.found_px : 0.0f;
         a.offset_weight = valid ? offset.weight : 0.0f;
     }
-    vf_motion_covariance_row(L, B, i, row);
 #pragma unroll
     for (int j = 0; j < 6; j++)
-        if (j >= i)
+        if (i < 6 && j >= i)
             a.covariance[KIND][vf_motion_diagonal(i) + j - i] = valid ? vf_ego_covariance_element(&offset, i, j, row[j])
                                                                       : 0.0f;
+}
+
+/** A part of the covariance of the best motion of a search; the block that finishes its parts last makes it of them. */
+template <int KIND>
+static __device__ void vf_ego_covariance(const vf_ego_view &s, int search, int part, covariance_work &w,
+                                         vf_assessment &a)
+{
+    vf_ego_memory &m = *s.ego;
+    const int thread = threadIdx.x;
+    vf_ego_copy(&w.best, &vf_ego_best(s, search));
+    __syncthreads();
+    if (thread < 6) w.scale[thread] = vf_ego_gradient_scale(w.best.sum.terms, thread);
+    __syncthreads();
+    const vf_pose pose = w.best.pose;
+    if (part == 0) sum_clusters<KIND>(s, search, pose, w, m.spread[KIND]);
+    if (part == 1 + VF_EGO_CENTRE_X) sum_effects<KIND, VF_EGO_CENTRE_X>(s, search, pose, w, m.spread[KIND]);
+    if (part == 1 + VF_EGO_CENTRE_Y) sum_effects<KIND, VF_EGO_CENTRE_Y>(s, search, pose, w, m.spread[KIND]);
+    if (part == 1 + VF_EGO_FOCAL) sum_effects<KIND, VF_EGO_FOCAL>(s, search, pose, w, m.spread[KIND]);
+    if (part == 1 + VF_EGO_DISPARITY) sum_effects<KIND, VF_EGO_DISPARITY>(s, search, pose, w, m.spread[KIND]);
+    __threadfence();
+    __syncthreads();
+    if (thread == 0) w.last = atomicInc(&m.parts_done[KIND], VF_EGO_PARTS - 1) == VF_EGO_PARTS - 1;
+    __syncthreads();
+    if (!w.last) return;
+    __threadfence();
+    for (int i = thread; i < (int)(sizeof w.spread / 4); i += VF_EGO_COVARIANCE_THREADS)
+        reinterpret_cast<uint32_t *>(&w.spread)[i] = __ldcg(reinterpret_cast<const uint32_t *>(&m.spread[KIND]) + i);
+    __syncthreads();
+    find_covariance<KIND>(s, w, a);
 }
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ego on the GPU, the list: a counting sort by one block, in which each warp has VF_EGO_LIST_SHARE candidates that
- * follow one another. */
+/* ego on the GPU, the lists: a counting sort, in which each block counts all candidates and lists its own. */
 #ifndef VF_EGO_LIST_CUH
 #define VF_EGO_LIST_CUH
 
@@ -54,97 +53,143 @@ static __device__ __forceinline__ unsigned lanes_with_same(int number)
 #endif
 }
 
-/** Candidates of a warp: consecutive, so that the order within a rank is that of the warps, then of the candidates in
- *  each. */
-#define VF_EGO_LIST_SHARE ((VFRONT_CORRESPONDENCES + VF_WARPS - 1) / VF_WARPS)
-
-/** Call work(candidate, its rank or -1) for the candidates of a warp, 32 at a time. */
-template <typename Work> static __device__ __forceinline__ void each_candidate(const vf_ego_view &s, Work work)
+/** 1 if a candidate that is listed is in the second list, too: it has a distance in the frame before. */
+static __device__ __forceinline__ bool is_ranged(const vf_ego_view &s, int candidate)
 {
-    const int first = (int)threadIdx.x / VF_WARP * VF_EGO_LIST_SHARE, lane = threadIdx.x % VF_WARP;
-    for (int k = lane; k < VF_EGO_LIST_SHARE + lane; k += VF_WARP) {
-        const int c = first + k;
-        const uint32_t key = k < VF_EGO_LIST_SHARE && c < VFRONT_CORRESPONDENCES ? key_of(s, c) : VF_NONE;
-        work(c, key == VF_NONE ? -1 : (int)(key >> 16));
+#if VFRONT_MATCHES
+    if (candidate >= VFRONT_TRACKS && vf_ego_metric_on(&s))
+        return vf_stereo_range(s.stereo, s.parity ^ 1, s.match->match[candidate - VFRONT_TRACKS].before).m > 0.0f;
+#endif
+    (void)s, (void)candidate;
+    return false;
+}
+
+/** Candidates that follow one another and are counted by one warp: the order within a rank is that of these parts, then
+ *  of the candidates in each. A block lists VF_EGO_LIST_OWN of the parts: with 16 blocks all are at work at once on 8
+ *  multiprocessors. */
+#define VF_EGO_LIST_PART ((VFRONT_CORRESPONDENCES + VF_WARPS - 1) / VF_WARPS)
+#define VF_EGO_LIST_BLOCKS 16
+#define VF_EGO_LIST_OWN (VF_WARPS / VF_EGO_LIST_BLOCKS)
+
+/** A candidate: its rank, VF_EGO_RANKS if it is none, and whether it is in the second list. */
+struct ranked {
+    uint16_t rank : 15, ranged : 1;
+};
+static __device__ __forceinline__ ranked ranked_of(const vf_ego_view &s, int candidate)
+{
+    const uint32_t key = candidate < VFRONT_CORRESPONDENCES ? key_of(s, candidate) : VF_NONE;
+    ranked r = {VF_EGO_RANKS, 0};
+    if (key == VF_NONE) return r;
+    r.rank = (uint16_t)(key >> 16 & 0x7fff);
+    r.ranged = is_ranged(s, candidate);
+    return r;
+}
+
+/** Counts of both lists in a word: the first one's, and VF_EGO_LIST_SECOND times the second one's. */
+#define VF_EGO_LIST_SECOND (1u << 16)
+VF_STATIC_ASSERT(VFRONT_CORRESPONDENCES < (1 << 16), "two counts a word");
+static __device__ __forceinline__ uint32_t both_counts(int first, int second)
+{
+    return (uint32_t)first + (uint32_t)second * VF_EGO_LIST_SECOND;
+}
+
+/** Memory of a block. */
+struct list_work {
+    uint32_t count[VF_WARPS][VF_EGO_RANKS]; /* of each part and rank */
+    uint32_t first[VF_EGO_RANKS];           /* places of the block's first candidate of each rank in both lists */
+    ranked own[VF_EGO_LIST_OWN * VF_EGO_LIST_PART];
+    uint32_t warp_total[VF_WARPS];
+};
+
+/** Count the candidates of all parts, a warp a part, and keep those of this block. */
+static __device__ void count_ranks(const vf_ego_view &s, list_work &w)
+{
+    enum { AHEAD = 4 }; /* candidates that a thread looks up before it counts the first */
+    const int warp = threadIdx.x / VF_WARP, lane = threadIdx.x % VF_WARP, end = (warp + 1) * VF_EGO_LIST_PART,
+              own = (int)blockIdx.x * VF_EGO_LIST_OWN * VF_EGO_LIST_PART;
+    for (int first = warp * VF_EGO_LIST_PART; first < end; first += AHEAD * VF_WARP) {
+        ranked r[AHEAD];
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++) {
+            const int candidate = first + k * VF_WARP + lane;
+            r[k] = ranked_of(s, candidate < end ? candidate : VFRONT_CORRESPONDENCES);
+            if (warp / VF_EGO_LIST_OWN == (int)blockIdx.x && candidate < end) w.own[candidate - own] = r[k];
+        }
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++) {
+            const unsigned same = lanes_with_same(r[k].rank), second = __ballot_sync(VF_ALL, r[k].ranged);
+            if (r[k].rank < VF_EGO_RANKS && lane == __ffs((int)same) - 1)
+                w.count[warp][r[k].rank] += both_counts(__popc(same), __popc(same & second));
+            __syncwarp();
+        }
     }
 }
 
-/** Exclusive prefix sum over ranks, then warps: turns the count of each warp and rank into the place of its first
- *  candidate. Returns the total. */
-static __device__ int scan_counts(uint16_t (*start)[VF_EGO_RANKS])
+/** Places of the block's first candidate of each rank: behind all of lower ranks, and those of its rank in earlier
+ *  parts. Returns the lengths of both lists. */
+static __device__ uint32_t find_places(list_work &w)
 {
-    __shared__ int warp_total[VF_WARPS];
     const int rank = threadIdx.x, lane = rank % VF_WARP, warp = rank / VF_WARP;
-    int all = 0;
-    for (int w = 0; w < VF_WARPS && rank < VF_EGO_RANKS; w++) {
-        const int here = start[w][rank];
-        start[w][rank] = (uint16_t)all;
-        all += here;
+    uint32_t all = 0, earlier = 0;
+    if (rank < VF_EGO_RANKS) {
+#pragma unroll
+        for (int part = 0; part < VF_WARPS; part++) {
+            earlier = part == (int)blockIdx.x * VF_EGO_LIST_OWN ? all : earlier;
+            all += w.count[part][rank];
+        }
     }
-    int upto = all;
+    uint32_t upto = all;
     for (int step = 1; step < VF_WARP; step *= 2) {
-        const int other = __shfl_up_sync(VF_ALL, upto, step);
+        const uint32_t other = __shfl_up_sync(VF_ALL, upto, step);
         upto += lane >= step ? other : 0;
     }
-    if (lane == VF_WARP - 1) warp_total[warp] = upto;
+    if (lane == VF_WARP - 1) w.warp_total[warp] = upto;
     __syncthreads();
-    const int before = vf_warp_sum(lane < warp ? warp_total[lane] : 0) + upto - all;
-    for (int w = 0; w < VF_WARPS && rank < VF_EGO_RANKS; w++) start[w][rank] = (uint16_t)(start[w][rank] + before);
-    const int total = vf_warp_sum(warp_total[lane]);
+    const uint32_t total = w.warp_total[lane],
+                   before = (uint32_t)vf_warp_sum(lane < warp ? (int)total : 0) + upto - all;
+    if (rank < VF_EGO_RANKS) w.first[rank] = before + earlier;
     __syncthreads();
-    return total;
+    return (uint32_t)vf_warp_sum((int)total);
 }
 
-/** Copy the correspondences with a distance, in their order, to the second list. */
-static __device__ void list_metric(const vf_ego_view &s, vf_ego_memory &m, int count)
+/** Write the block's own correspondence i to both lists. */
+static __device__ void list_own(const vf_ego_view &s, const list_work &w, int i)
 {
-    __shared__ int scan[VF_WARPS + 1];
-    int listed = 0;
-    for (int first = 0; first < count; first += VF_BLOCK) {
-        const int i = first + (int)threadIdx.x;
-        const bool ranged = i < count && m.list[0].range_m[i] > 0.0f;
-        int more;
-        const int at = listed + vf_count_before(ranged, scan, &more);
-        if (ranged) {
-            const vf_correspondence c = vf_ego_metric_correspondence(&s, vf_ego_load(&m.list[0], i));
-            vf_ego_store(&m.list[1], at, &c, m.list[0].candidate[i]);
-        }
-        listed += more;
-    }
-    if (threadIdx.x == 0) m.count[1] = listed;
+    const ranked mine = w.own[i];
+    const int candidate = (int)blockIdx.x * VF_EGO_LIST_OWN * VF_EGO_LIST_PART + i;
+    if (mine.rank == VF_EGO_RANKS) return;
+    uint32_t place = w.first[mine.rank];
+#pragma unroll 8
+    for (int k = 0; k < i; k++) place += w.own[k].rank == mine.rank ? both_counts(1, w.own[k].ranged) : 0;
+    const vf_correspondence c = correspondence_of(s, candidate);
+    vf_ego_store(&s.ego->list[0], (int)(place % VF_EGO_LIST_SECOND), &c, candidate);
+    if (!mine.ranged) return;
+    const vf_correspondence metric = vf_ego_metric_correspondence(&s, c);
+    vf_ego_store(&s.ego->list[1], (int)(place / VF_EGO_LIST_SECOND), &metric, candidate);
 }
 
-/** Kernel: both lists. One block. */
+/** Kernel: both lists. Each of VF_EGO_LIST_BLOCKS blocks counts all candidates, so that none waits for another, and
+ *  lists its own. */
 static __global__ void __launch_bounds__(VF_BLOCK) vf_ego_list_k(const VF_CONSTANT vf_ego_view s)
 {
     VF_STATIC_ASSERT(VF_EGO_RANKS <= VF_BLOCK, "a thread a rank");
-    __shared__ uint16_t start[VF_WARPS][VF_EGO_RANKS];
+    __shared__ list_work w;
     vf_ego_memory &m = *s.ego;
-    const int thread = threadIdx.x, lane = thread % VF_WARP, warp = thread / VF_WARP;
-    if (thread == 0) vf_clock_start(s.clock, 0);
-    for (int i = thread; i < VF_WARPS * VF_EGO_RANKS; i += VF_BLOCK) start[i / VF_EGO_RANKS][i % VF_EGO_RANKS] = 0;
-    for (int i = thread; i < VFRONT_CORRESPONDENCES; i += VF_BLOCK) m.inlier_mask[i] = 0;
+    const int thread = threadIdx.x;
+    if (thread == 0) vf_clock_start(s.clock, blockIdx.x);
+    for (int i = thread; i < VF_WARPS * VF_EGO_RANKS; i += VF_BLOCK) w.count[i / VF_EGO_RANKS][i % VF_EGO_RANKS] = 0;
+    for (int i = blockIdx.x * VF_BLOCK + thread; i < VF_EGO_MASKS / 4; i += VF_EGO_LIST_BLOCKS * VF_BLOCK) {
+        for (int kind = 0; kind < VF_KINDS; kind++) reinterpret_cast<uint32_t *>(m.inlier[kind])[i] = 0;
+        reinterpret_cast<uint32_t *>(m.inlier_mask)[i] = 0;
+    }
     __syncthreads();
-    each_candidate(s, [&](int, int rank) {
-        const unsigned same = lanes_with_same(rank);
-        if (rank >= 0 && lane == __ffs((int)same) - 1) start[warp][rank] = (uint16_t)(start[warp][rank] + __popc(same));
-        __syncwarp();
-    });
+    count_ranks(s, w);
     __syncthreads();
-    const int count = scan_counts(start);
-    each_candidate(s, [&](int candidate, int rank) {
-        const unsigned same = lanes_with_same(rank);
-        const int at = rank >= 0 ? start[warp][rank] + __popc(same & ((1u << lane) - 1)) : 0;
-        __syncwarp();
-        if (rank >= 0 && lane == __ffs((int)same) - 1) start[warp][rank] = (uint16_t)(start[warp][rank] + __popc(same));
-        __syncwarp();
-        if (rank < 0) return;
-        const vf_correspondence c = correspondence_of(s, candidate);
-        vf_ego_store(&m.list[0], at, &c, candidate);
-    });
-    if (thread == 0) m.count[0] = count;
-    __syncthreads();
-    list_metric(s, m, count);
+    const uint32_t counts = find_places(w);
+    for (int i = thread; i < VF_EGO_LIST_OWN * VF_EGO_LIST_PART; i += VF_BLOCK) list_own(s, w, i);
+    if (thread || blockIdx.x) return;
+    m.count[0] = counts % VF_EGO_LIST_SECOND;
+    m.count[1] = counts / VF_EGO_LIST_SECOND;
 }
 
 #endif

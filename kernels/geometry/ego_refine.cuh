@@ -7,20 +7,26 @@
 
 #include "geometry/ego_hypothesis.h"
 
-/** Rank key of the hypothesis of a search that has a rank by score; 0: there are fewer. */
+/** Rank key of the hypothesis of a search that has a rank by score; 0: there are fewer. One warp looks for it, so that
+ *  no step waits for others. */
 static __device__ uint32_t find_rank(const vf_ego_view &s, int search, int rank)
 {
-    __shared__ uint32_t warp_best[VF_EGO_WARPS], key[VFRONT_HYPOTHESES];
+    __shared__ uint32_t key[VFRONT_HYPOTHESES], found;
     const int all = vf_ego_hypotheses(&s, search);
-    uint32_t best = VF_NONE;
-    for (int h = threadIdx.x; h < all; h += VF_EGO_LANES)
-        key[h] = vf_ego_rank_key(s.ego->score[search][h], h); /* read by its thread only */
-    for (int r = 0; r <= rank; r++) {
-        uint32_t mine = 0;
-        for (int h = threadIdx.x; h < all; h += VF_EGO_LANES) mine = key[h] < best ? max(mine, key[h]) : mine;
-        best = vf_ego_block_max(mine, warp_best);
+    for (int h = threadIdx.x; h < all; h += VF_EGO_LANES) key[h] = vf_ego_rank_key(s.ego->score[search][h], h);
+    __syncthreads();
+    if (threadIdx.x < VF_WARP) {
+        uint32_t best = VF_NONE;
+        for (int r = 0; r <= rank; r++) {
+            uint32_t mine = 0;
+#pragma unroll 8
+            for (int h = threadIdx.x; h < all; h += VF_WARP) mine = key[h] < best ? max(mine, key[h]) : mine;
+            best = ~vf_warp_min(~mine);
+        }
+        if (threadIdx.x == 0) found = best;
     }
-    return best;
+    __syncthreads();
+    return found;
 }
 
 /** Refine a motion by Gauss-Newton steps: coarse ones on a subset, then full ones as long as the score rises. */

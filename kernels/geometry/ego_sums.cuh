@@ -76,22 +76,26 @@ static __device__ __forceinline__ void vf_ego_sum(const vf_ego_view &s, int most
 {
     const vf_correspondences &list = s.ego->list[vf_ego_list(KIND)];
     const int count = s.ego->count[vf_ego_list(KIND)], used = vf_ego_subset_count(count, most);
+    const auto load = [&](int i) {
+        return vf_ego_load(&list, most == VF_EGO_LANES ? vf_ego_subset_index(count, VF_EGO_LANES, i) : i);
+    };
     vf_normal_equations mine = {};
+    vf_correspondence next = {}; /* on its way while the one before is at work */
+    if ((int)threadIdx.x < used) next = load(threadIdx.x);
     for (int i = threadIdx.x; i < used; i += VF_EGO_LANES) {
-        const vf_correspondence c = vf_ego_load(&list,
-                                                most == VF_EGO_LANES ? vf_ego_subset_index(count, VF_EGO_LANES, i) : i);
+        const vf_correspondence c = next;
+        if (i + VF_EGO_LANES < used) next = load(i + VF_EGO_LANES);
         work(c, mine);
     }
     add_lanes(mine, out);
 }
 
-/** Copy by the threads of a block, a word each; from NULL: zeros. */
+/** Copy by the threads of a block, some words each; from NULL: zeros. */
 template <typename T> static __device__ __forceinline__ void vf_ego_copy(T *to, const T *from)
 {
-    VF_STATIC_ASSERT(sizeof(T) % 4 == 0 && sizeof(T) / 4 <= VF_EGO_LANES, "a thread a word");
-    if (threadIdx.x < sizeof(T) / 4)
-        reinterpret_cast<uint32_t *>(to)[threadIdx.x] = from ? reinterpret_cast<const uint32_t *>(from)[threadIdx.x]
-                                                             : 0;
+    VF_STATIC_ASSERT(sizeof(T) % 4 == 0, "whole words");
+    for (int i = threadIdx.x; i < (int)(sizeof(T) / 4); i += VF_EGO_LANES)
+        reinterpret_cast<uint32_t *>(to)[i] = from ? reinterpret_cast<const uint32_t *>(from)[i] : 0;
 }
 
 #endif

@@ -7,10 +7,12 @@
 #include "image/ingest.h"
 
 #ifndef VF_INGEST_BLOCKS
-#define VF_INGEST_BLOCKS 30 /* thread blocks per camera */
+#define VF_INGEST_BLOCKS                                                                                               \
+    4 /* thread blocks per camera: each reads a line of parameters over the bus first, one by one */
 #endif
-#define THREADS 256
+#define THREADS 1024
 #define CHUNK 16 /* pixels that a thread converts at a time */
+#define AHEAD 4  /* chunks that a thread reads before it writes the first */
 
 /** A plane to convert: rows of pixels in a vfront_format_t, to rows of bytes. */
 struct plane_copy {
@@ -71,45 +73,89 @@ static __device__ __forceinline__ void copy_chunk(const plane_copy &c, int x, in
     }
 }
 
-/** Conversion of a plane by all thread blocks of a camera. */
-static __device__ __forceinline__ void copy_plane(const plane_copy &c)
+/** 1 where chunks are aligned words of grey bytes, that is, need no conversion. */
+static __device__ __forceinline__ bool is_copy(const plane_copy &c)
+{
+    return vf_format_bytes(c.format) == 1 &&
+           (((uint32_t) reinterpret_cast<uintptr_t>(c.from) | c.from_pitch) & 15) == 0;
+}
+
+/** Copy of a plane of aligned words by all thread blocks of a camera. A thread reads AHEAD words before it writes the
+ *  first: each load from the host takes a microsecond or two, and a load behind a store is not moved before it. */
+static __device__ __forceinline__ void copy_aligned(const plane_copy &c, int block)
+{
+    const int across = (c.width + CHUNK - 1) / CHUNK, chunks = across * c.height, step = VF_INGEST_BLOCKS * THREADS;
+    for (int first = block * THREADS + threadIdx.x; first < chunks; first += AHEAD * step) {
+        uint4 word[AHEAD];
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++) {
+            const int i = first + k * step, x = i % across * CHUNK, y = i / across;
+            if (i < chunks && x + CHUNK <= c.width)
+                word[k] = *reinterpret_cast<const uint4 *>(c.from + (size_t)y * c.from_pitch + x);
+        }
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++) {
+            const int i = first + k * step, x = i % across * CHUNK, y = i / across;
+            if (i >= chunks) continue;
+            if (x + CHUNK <= c.width)
+                *reinterpret_cast<uint4 *>(c.to + (size_t)y * c.to_pitch + x) = word[k];
+            else
+                copy_chunk(c, x, y);
+        }
+    }
+}
+
+/** Conversion of a plane by all thread blocks of a camera, of which this is number `block`. */
+static __device__ __forceinline__ void copy_plane(const plane_copy &c, int block)
 {
     const int across = (c.width + CHUNK - 1) / CHUNK, chunks = across * c.height;
+    if (is_copy(c)) return copy_aligned(c, block);
 #pragma unroll 4
-    for (int i = blockIdx.x * THREADS + threadIdx.x; i < chunks; i += gridDim.x * THREADS)
+    for (int i = block * THREADS + threadIdx.x; i < chunks; i += VF_INGEST_BLOCKS * THREADS)
         copy_chunk(c, i % across * CHUNK, i / across);
 }
 
-/** Grid: VF_INGEST_BLOCKS x cameras. The last block of camera 0 copies the parameters. */
+/** Parameters of the frame, by one block. */
+static __device__ __forceinline__ void copy_parameters(const vf_ingest_view &s)
+{
+    const int words = sizeof(vf_params) / 4;
+    VF_STATIC_ASSERT(words <= THREADS, "a word a thread");
+    if ((int)threadIdx.x < words)
+        reinterpret_cast<uint32_t *>(&s.ingest->params)[threadIdx.x] = reinterpret_cast<const uint32_t *>(
+            s.given)[threadIdx.x];
+}
+
+/** Grid: 1 + VF_INGEST_BLOCKS x cameras. The first block of camera 0 has the parameters alone: behind a part of a
+ *  picture they would wait for the bus. */
 static __global__ void __launch_bounds__(THREADS) ingest_k(const VF_CONSTANT vf_ingest_view s)
 {
     __shared__ vf_source source;
-    const int camera = blockIdx.y, thread = threadIdx.x;
+    const int camera = blockIdx.y, thread = threadIdx.x, block = (int)blockIdx.x - 1;
     const vf_level &l = s.geometry.raw[camera];
-    const int words = sizeof(vf_source) / 4, all_words = sizeof(vf_params) / 4;
 
     if (thread == 0) vf_clock_start(s.clock, blockIdx.x + camera);
-    if (thread < words)
+    if (block < 0) {
+        if (camera == 0) copy_parameters(s);
+        return;
+    }
+    if (thread < (int)(sizeof source / 4))
         reinterpret_cast<uint32_t *>(&source)[thread] = reinterpret_cast<const uint32_t *>(
             &s.given->source[camera])[thread];
     __syncthreads();
 
     const plane_copy picture = {
         source.data, s.ingest->picture[s.parity][camera], source.pitch, source.format, l.pitch, l.width, l.height};
-    copy_plane(picture);
+    copy_plane(picture, block);
     if (source.mask) {
         const plane_copy mask = {
             source.mask, s.ingest->mask_frame[camera], source.mask_pitch, VFRONT_GREY8, l.pitch, l.width, l.height};
-        copy_plane(mask);
+        copy_plane(mask, block);
     }
-    if (blockIdx.x == gridDim.x - 1 && camera == 0 && thread < all_words)
-        reinterpret_cast<uint32_t *>(&s.ingest->params)[thread] = reinterpret_cast<const uint32_t *>(s.given)[thread];
     if (thread == 0) vf_clock_end(s.clock);
 }
 
 extern "C" cudaError_t vf_ingest_cuda(const vf_ingest_view *s, cudaStream_t stream)
 {
-    VF_STATIC_ASSERT(sizeof(vf_params) / 4 <= THREADS, "one thread block copies the parameters, a word per thread");
-    ingest_k<<<dim3(VF_INGEST_BLOCKS, s->geometry.cameras), THREADS, 0, stream>>>(*s);
+    ingest_k<<<dim3(1 + VF_INGEST_BLOCKS, s->geometry.cameras), THREADS, 0, stream>>>(*s);
     return cudaGetLastError();
 }

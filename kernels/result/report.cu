@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* report on the GPU, in one launch: block 0 writes the tracks, block 1 the health, the others key points, matches and
- * stixels, VF_MIRROR_BLOCKS more the mirror where one is wanted, and the block that finishes last the ticket. All of
- * it goes to pinned memory on the host; records are assembled in shared memory first, because long runs of bytes cross
- * the bus faster than single fields. */
+/* report on the GPU, in one launch: block 0 writes the tracks, block 1 all but the lists, the others key points,
+ * matches and stixels, VF_MIRROR_BLOCKS more the mirror where one is wanted, and the block that finishes last the
+ * ticket. All of it goes to pinned memory on the host; records are assembled in shared memory first, because long runs
+ * of bytes cross the bus faster than single fields. */
 #include "kernels/kernel.cuh"
 
 #include "result/carry.h"
@@ -28,10 +28,31 @@ template <typename Record> static __device__ void put_records(Record *to, Record
         reinterpret_cast<uint32_t *>(to)[i] = from[i];
 }
 
-/** Tracks and ended tracks, by one block. */
-static __device__ void put_tracks(const vf_report_view &s, vfront_result_t *out)
+/** Copies a struct by words, by one warp. */
+template <typename T> static __device__ __forceinline__ void copy_by_warp(T *to, const T *from)
 {
-    __shared__ vfront_track_t track[THREADS];
+    VF_STATIC_ASSERT(sizeof(T) % 4 == 0, "copied by words");
+#pragma unroll 4
+    for (int i = threadIdx.x % VF_WARP; i < (int)(sizeof(T) / 4); i += VF_WARP)
+        reinterpret_cast<uint32_t *>(to)[i] = reinterpret_cast<const uint32_t *>(from)[i];
+}
+
+/** What health is made of. */
+struct sums {
+    vf_light_total light[VFRONT_CAMERAS];
+    uint32_t occupied[VFRONT_CAMERAS];
+};
+
+/** Shared memory of a block. */
+union work {
+    vfront_track_t track[THREADS];
+    vfront_keypoint_t keypoint[PORTION];
+    sums sum;
+};
+
+/** Tracks and ended tracks, by one block. track: THREADS of them. */
+static __device__ void put_tracks(const vf_report_view &s, vfront_track_t *track, vfront_result_t *out)
+{
     vfront_lost_t *lost = reinterpret_cast<vfront_lost_t *>(track);
     const vf_track_memory &m = *s.track;
     const vf_refill_memory &r = *s.refill;
@@ -51,10 +72,10 @@ static __device__ void put_tracks(const vf_report_view &s, vfront_result_t *out)
     }
 }
 
-/** Key points of a camera from number `first` on, PORTION at most, with angles and descriptors. */
-static __device__ void put_keypoints(const vf_report_view &s, int camera, int first, int count, vfront_result_t *out)
+/** Key points of a camera from number `first` on, PORTION at most, with angles and descriptors. keypoint: PORTION. */
+static __device__ void put_keypoints(const vf_report_view &s, int camera, int first, int count,
+                                     vfront_keypoint_t *keypoint, vfront_result_t *out)
 {
-    __shared__ vfront_keypoint_t keypoint[PORTION];
     const int thread = threadIdx.x, mine = vf_min(PORTION, count - first);
     vfront_keypoint_t k = {};
     float angle_rad = 0.0f;
@@ -221,25 +242,39 @@ static __device__ int count_occupied(const vf_report_view &s, int camera)
     return vf_warp_sum(count);
 }
 
-/** Health, times, counts, motions and the clocks of the stages, by one warp. */
-static __device__ void put_health(const vf_report_view &s, vfront_result_t *out)
+/** Motions and the prediction, by one warp: copied by words, since a thread that copies alone waits for each load. */
+static __device__ void put_motions(const vf_report_view &s, vfront_result_t *out)
+{
+    const int lane = threadIdx.x % VF_WARP;
+#if VFRONT_EGO
+    if (vf_report_ran(&s, VF_BIT(ego))) {
+        copy_by_warp(&out->relative, &s.ego->relative);
+        copy_by_warp(&out->metric, &s.ego->metric);
+        copy_by_warp(&out->good, &s.ego->good[s.parity]);
+    } else if (lane == 0)
+#else
+    if (lane == 0)
+#endif
+        vf_ego_motions(s.ego, s.geometry.active, s.parity, &out->relative, &out->metric, &out->good);
+    if (vf_report_ran(&s, VF_BIT(predict)))
+        copy_by_warp(&out->predicted, &s.predict->now);
+    else if (lane == 0)
+        vf_predict_result(s.predict, s.geometry.active, &out->predicted);
+}
+
+/** State of the IMU, by one warp. */
+static __device__ void put_state(const vf_report_view &s, vfront_result_t *out)
+{
+#if VFRONT_WINDOW
+    if (vf_report_ran(&s, VF_BIT(window))) return copy_by_warp(&out->nav, &s.window->nav);
+#endif
+    if (threadIdx.x % VF_WARP == 0) vf_window_result(s.window, s.geometry.active, &out->nav);
+}
+
+/** Times and counts, by one thread. */
+static __device__ void put_counts(const vf_report_view &s, vfront_result_t *out)
 {
     const vf_params &params = s.ingest->params;
-    vf_light_total light[VFRONT_CAMERAS];
-    uint32_t occupied[VFRONT_CAMERAS];
-    for (int camera = 0; camera < VFRONT_CAMERAS; camera++) {
-        const bool present = camera < s.geometry.cameras;
-        light[camera] = present ? total_light(s, camera) : vf_light_total{0, 0, 0, 0};
-        occupied[camera] = present ? count_occupied(s, camera) : 0;
-    }
-    count_columns(s, out);
-    if (threadIdx.x % VF_WARP) return;
-    const vf_path path = vf_report_next_path(&s);
-    s.report->path[s.parity] = path;
-    s.report->interval[s.parity] = vf_report_next_interval(&s);
-    for (int camera = 0; camera < s.geometry.cameras; camera++)
-        s.report->usual[s.parity][camera] = vf_report_next_usual(&s, camera, &light[camera]);
-    out->health = vf_report_health(&s, &params, &path, occupied, light);
     for (int camera = 0; camera < VFRONT_CAMERAS; camera++) {
         const uint32_t count = camera < s.geometry.cameras ? vf_keypoints(s.geometry.groups, s.select->count[camera])
                                                            : 0;
@@ -253,13 +288,21 @@ static __device__ void put_health(const vf_report_view &s, vfront_result_t *out)
     out->lost_count = s.refill->lost_count;
     out->depths_count = vf_stereo_count(s.stereo, s.geometry.active);
     out->matches_count = vf_match_count(s.match, s.geometry.active);
-    vf_ego_motions(s.ego, s.geometry.active, s.parity, &out->relative, &out->metric, &out->good);
-    vf_predict_result(s.predict, s.geometry.active, &out->predicted);
-    vf_window_result(s.window, s.geometry.active, &out->nav);
-    vf_report_loops(&s, out);
 #if VFRONT_DENSE
     out->disparity.valid = vf_dense_valid(s.dense, s.geometry.active);
 #endif
+}
+
+/** Health, and what the next step needs of this stage, by one thread. */
+static __device__ void put_health(const vf_report_view &s, const sums &sum, vfront_result_t *out)
+{
+    const vf_params &params = s.ingest->params;
+    const vf_path path = vf_report_next_path(&s);
+    s.report->path[s.parity] = path;
+    s.report->interval[s.parity] = vf_report_next_interval(&s);
+    for (int camera = 0; camera < s.geometry.cameras; camera++)
+        s.report->usual[s.parity][camera] = vf_report_next_usual(&s, camera, &sum.light[camera]);
+    out->health = vf_report_health(&s, &params, &path, sum.occupied, sum.light);
     if (s.mirror) {
         vf_carry *c = &s.mirror->set[s.parity];
 #define MIRROR(stage, member, part, extent)                                                                            \
@@ -267,22 +310,45 @@ static __device__ void put_health(const vf_report_view &s, vfront_result_t *out)
         VF_CARRY_REPORT(MIRROR)
 #undef MIRROR
     }
-    for (int stage = 0; stage < VF_report; stage++)
-        for (int end = 0; end < 2; end++) s.clocks_out[stage][end] = s.clocks[stage][end];
 }
 
-/** Block 0: tracks; block 1: health; the others: blocks_a_camera of them a camera for its key points, and all of them
- *  for matches and stixels; behind them those of the mirror. */
+/** All of the result but its lists, and the clocks of the stages, by one block: a warp for each camera's sums, and
+ *  beside them one for each part that does not wait for these. */
+static __device__ void put_head(const vf_report_view &s, sums &sum, vfront_result_t *out)
+{
+    const int warp = threadIdx.x / VF_WARP, lane = threadIdx.x % VF_WARP;
+    VF_STATIC_ASSERT(VFRONT_CAMERAS + 6 <= THREADS / VF_WARP, "a warp for each part");
+    if (warp < VFRONT_CAMERAS) {
+        const bool present = warp < s.geometry.cameras;
+        const vf_light_total light = present ? total_light(s, warp) : vf_light_total{0, 0, 0, 0};
+        const uint32_t occupied = present ? count_occupied(s, warp) : 0;
+        if (lane == 0) sum.light[warp] = light;
+        if (lane == 0) sum.occupied[warp] = occupied;
+    }
+    if (warp == VFRONT_CAMERAS) put_motions(s, out);
+    if (warp == VFRONT_CAMERAS + 1) put_state(s, out);
+    if (warp == VFRONT_CAMERAS + 2 && lane == 0) put_counts(s, out);
+    if (warp == VFRONT_CAMERAS + 3 && lane == 0) vf_report_loops(&s, out);
+    if (warp == VFRONT_CAMERAS + 4) count_columns(s, out);
+    if (warp == VFRONT_CAMERAS + 5)
+        for (int i = lane; i < 2 * VF_report; i += VF_WARP) s.clocks_out[i / 2][i % 2] = s.clocks[i / 2][i % 2];
+    __syncthreads();
+    if (threadIdx.x == 0) put_health(s, sum, out);
+}
+
+/** Block 0: tracks; block 1: all but the lists; the others: blocks_a_camera of them a camera for its key points, and
+ *  all of them for matches and stixels; behind them those of the mirror. */
 static __global__ void __launch_bounds__(THREADS) report_k(const VF_CONSTANT vf_report_view s, int blocks_a_camera)
 {
+    __shared__ work w;
     vf_report_memory &m = *s.report;
     vfront_result_t *out = &s.result[s.ingest->params.result];
     const int block = blockIdx.x, own = 2 + s.geometry.cameras * blocks_a_camera;
     if (block == 0 && threadIdx.x == 0) s.clocks_out[VF_report][0] = vf_clock_ns();
     if (block == 0) {
-        put_tracks(s, out);
+        put_tracks(s, w.track, out);
     } else if (block == 1) {
-        if (threadIdx.x < VF_WARP) put_health(s, out);
+        put_head(s, w.sum, out);
     } else if (block >= own) {
         put_mirror(s, block - own, gridDim.x - own);
     } else {
@@ -292,7 +358,7 @@ static __global__ void __launch_bounds__(THREADS) report_k(const VF_CONSTANT vf_
         put_stixels(s, out, block - 2, own - 2);
         put_loops(s, out, block - 2, own - 2);
         for (int first = (block - 2) % blocks_a_camera * PORTION; first < count; first += blocks_a_camera * PORTION)
-            put_keypoints(s, camera, first, count, out);
+            put_keypoints(s, camera, first, count, w.keypoint, out);
     }
     __syncthreads();
     if (threadIdx.x) return;

@@ -51,6 +51,7 @@ static void list(const struct vf_ego_view *s)
 {
     struct vf_ego_memory *m = s->ego;
     uint32_t first[VF_EGO_RANKS + 1] = {0}; /* place of the next candidate of each rank */
+    memset(m->inlier, 0, sizeof m->inlier);
     memset(m->inlier_mask, 0, sizeof m->inlier_mask);
     for (int32_t candidate = 0; candidate < VFRONT_CORRESPONDENCES; candidate++) {
         const uint32_t key = key_of(s, candidate);

@@ -44,6 +44,8 @@
 #define VF_EGO_BINS 1024              /* histogram of displacements [1/16 px] */
 #define VF_EGO_RANKS 320              /* ranks of a correspondence: vf_ego_key() */
 
+#define VF_EGO_MASKS ((VFRONT_CORRESPONDENCES + 3) / 4 * 4) /* a byte a candidate, in whole words */
+
 /** List of correspondences, structure of arrays. */
 struct vf_correspondences {
     float before[3][VFRONT_CORRESPONDENCES], now[3][VFRONT_CORRESPONDENCES], weight[VFRONT_CORRESPONDENCES];
@@ -61,6 +63,18 @@ struct vf_correspondences {
 struct vf_refined {
     struct vf_pose pose;
     struct vf_normal_equations sum; /* score 0, and all else 0: no hypothesis of this rank, or none with inliers left */
+};
+
+/** Values of the calibration: the picture's centre along x and y, focal length, disparities. */
+enum { VF_EGO_CENTRE_X, VF_EGO_CENTRE_Y, VF_EGO_FOCAL, VF_EGO_DISPARITY, VF_EGO_VALUES };
+
+/** Sums over all correspondences of a motion, from which its covariance is made (ego_covariance.h). */
+struct vf_ego_spread {
+    int32_t clusters;                 /* that have inliers */
+    int32_t edge;                     /* correspondences near the bound, to either side */
+    int64_t effect[VF_EGO_VALUES][6]; /* of the calibration on the gradient, in 2^-16 of the root of its scale */
+    int64_t square, product;          /* response to an error of all disparities by 1 px [2^-14] */
+    int64_t products[21];             /* over all clusters, of elements i and j of the gradient: upper triangle */
 };
 
 /** Assessment of the best motion of each kind. */
@@ -152,13 +166,15 @@ struct vf_ego_memory {
     /* outliers of the best relative motion that are inliers of this hypothesis */
     uint32_t alternative[VFRONT_HYPOTHESES];
     struct vf_assessment assessment;
-    uint32_t blocks_done;                             /* finished blocks of the last kernel */
-    uint8_t inlier[VF_KINDS][VFRONT_CORRESPONDENCES]; /* by place in the list: 1: inlier of the best motion of a kind */
-    uint8_t inlier_mask[VFRONT_CORRESPONDENCES];      /* by candidate: VFRONT_AGREES_... of the motions reported */
-    vfront_motion_t relative, metric, good[2];        /* good: [parity] */
-    struct vf_usual usual[2];                         /* [parity] */
-    struct vf_last_motion last[2][VF_LASTS];          /* [parity] */
-    struct vf_rig_estimate disparity[2];              /* out, by parity: error that all disparities have in common */
+    struct vf_ego_spread spread[VF_KINDS];
+    uint32_t blocks_done, parts_done[VF_KINDS]; /* finished blocks of the last kernel, and of a covariance */
+    /* by candidate, VF_EGO_MASKS of them: 1: inlier of the best motion of a kind; VFRONT_AGREES_... of the motions that
+     * are reported */
+    VF_ALIGN(4) uint8_t inlier[VF_KINDS][VF_EGO_MASKS], inlier_mask[VF_EGO_MASKS];
+    vfront_motion_t relative, metric, good[2]; /* good: [parity] */
+    struct vf_usual usual[2];                  /* [parity] */
+    struct vf_last_motion last[2][VF_LASTS];   /* [parity] */
+    struct vf_rig_estimate disparity[2];       /* out, by parity: error that all disparities have in common */
 };
 #else
 struct vf_ego_memory {

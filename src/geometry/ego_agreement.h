@@ -182,9 +182,9 @@ struct vf_agreement_input {
     uint32_t repeated; /* of camera 0: struct vf_freeze_memory */
     float jump_mps2;   /* largest acceleration; 0: any */
 };
-VF_FN struct vf_agreement_input vf_agreement_input_of(const struct vf_ego_view *s)
+VF_FN struct vf_agreement_input vf_agreement_input_of(const struct vf_ego_view *s, const struct vf_params *params)
 {
-    const struct vf_agreement_input input = {&s->ingest->params, s->freeze->repeated[s->parity][0],
+    const struct vf_agreement_input input = {params, s->freeze->repeated[s->parity][0],
                                              (float)s->tuning.ego_jump_mmps2 * 0.001f};
     return input;
 }
@@ -317,37 +317,44 @@ VF_FN void vf_agreement_with_prior(const struct vf_params *params, int timely, v
     if (doubt && good) vf_agreement_withdraw(metric, VFRONT_MOTION_PRIOR);
 }
 
-/** Holds the rates of the readings against those of the motions over many frames, before any motion is withdrawn; not
- *  those of pictures that are late, which are of another time. */
-VF_FN void vf_agreement_turns(const struct vf_agreement_input *input, const vfront_motion_t *relative,
-                              const vfront_motion_t *metric, struct vf_usual *now, const struct vf_usual *was)
+/** Shares of inliers, before all else: withdraws a motion with far fewer than usual. w: rotation vector by the motions,
+ *  for vf_turns_step(), before any is withdrawn for what follows. Returns 1 if it is known; not for pictures that are
+ *  late, which are of another time. */
+VF_FN int vf_agreement_shares(const struct vf_agreement_input *input, vfront_motion_t *relative,
+                              vfront_motion_t *metric, struct vf_usual *now, const struct vf_usual *was, float w[3])
 {
     const float identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    now->share[0] = vf_agreement_share(relative, &was->share[0]);
+    now->share[1] = vf_agreement_share(metric, &was->share[1]);
     const int good = metric->state == VFRONT_MOTION_GOOD, late = input->repeated || was->late;
-    float w[3];
     vf_agreement_difference(good ? metric->R : relative->R, identity, w);
-    now->turns = was->turns;
-    vf_turns_step(&now->turns, input->params, !late && (good || vf_agreement_known(relative)) ? w : NULL);
+    return !late && (good || vf_agreement_known(relative));
 }
 
-/** Hold the motions of a step against all that is known of them. Called once, by one thread. now, before: what is usual
- *  in this frame and in the frame before. */
+/** Hold the motions against their time, the prior and one another. now: all but `turns` is written. */
+VF_FN void vf_agreement_hold(const struct vf_agreement_input *input, vfront_motion_t *relative, vfront_motion_t *metric,
+                             struct vf_usual *now, const struct vf_usual *was)
+{
+    const float identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    memset(&now->jumped, 0, sizeof now->jumped);
+    vf_agreement_difference(input->params->R, identity, now->turn);
+    const int untimely = vf_agreement_follow(input, relative, metric, now, was);
+    vf_agreement_with_prior(input->params, !untimely, relative, metric, now, was);
+}
+
+/** Hold the motions of a step against all that is known of them, by one thread. now, before: what is usual in this
+ *  frame and in the frame before. The kernel calls the same parts, turns beside the others. */
 VF_FN void vf_agreement_assess(const struct vf_agreement_input *input, vfront_motion_t *relative,
                                vfront_motion_t *metric, struct vf_usual *now, const struct vf_usual *before)
 {
-    const float identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
     struct vf_usual was;
-    if (input->params->frame)
-        was = *before;
-    else
-        memset(&was, 0, sizeof was);
-    memset(now, 0, sizeof *now);
-    now->share[0] = vf_agreement_share(relative, &was.share[0]);
-    now->share[1] = vf_agreement_share(metric, &was.share[1]);
-    vf_agreement_difference(input->params->R, identity, now->turn);
-    vf_agreement_turns(input, relative, metric, now, &was);
-    const int untimely = vf_agreement_follow(input, relative, metric, now, &was);
-    vf_agreement_with_prior(input->params, !untimely, relative, metric, now, &was);
+    float w[3];
+    memset(&was, 0, sizeof was);
+    if (input->params->frame) was = *before;
+    *now = was;
+    const int known = vf_agreement_shares(input, relative, metric, now, &was, w);
+    vf_turns_step(&now->turns, input->params, known ? w : NULL);
+    vf_agreement_hold(input, relative, metric, now, &was);
 }
 
 #endif

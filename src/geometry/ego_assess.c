@@ -39,9 +39,10 @@ static void mark_inliers(const struct vf_ego_view *s, int search, const struct v
 {
     struct vf_ego_memory *m = s->ego;
     const int kind = vf_ego_kind(search);
+    const struct vf_correspondences *list = &m->list[vf_ego_list(kind)];
     for (uint32_t i = 0; i < m->count[vf_ego_list(kind)]; i++) {
-        const struct vf_correspondence c = vf_ego_load_for(search, &m->list[vf_ego_list(kind)], (int32_t)i);
-        m->inlier[kind][i] = vf_motion_inlier_score(vf_motion_error(kind, pose, &c)) > 0;
+        const struct vf_correspondence c = vf_ego_load_for(search, list, (int32_t)i);
+        m->inlier[kind][list->candidate[i]] = vf_motion_inlier_score(vf_motion_error(kind, pose, &c)) > 0;
     }
 }
 
@@ -55,7 +56,7 @@ static int32_t median_displacement(const struct vf_ego_view *s, int kind, const 
     int32_t bin[VF_EGO_BINS] = {0}, all = 0, upto = 0;
     for (uint32_t i = 0; i < m->count[list]; i++) {
         const struct vf_correspondence c = vf_ego_load(&m->list[list], (int32_t)i);
-        if (pose && !m->inlier[kind][i]) continue;
+        if (pose && !m->inlier[kind][m->list[list].candidate[i]]) continue;
         bin[vf_ego_displacement_bin(s, pose ? pose->R : none, &c)]++;
         all++;
     }
@@ -91,29 +92,31 @@ static void add_effects(int kind, const struct vf_pose *pose, const struct vf_co
 }
 
 /** Sum the gradients of the inliers by cluster, and what else the covariance needs. */
-static struct vf_ego_spread fill_clusters(const struct vf_ego_view *s, int search, const struct vf_pose *pose,
-                                          const float scale[6], struct vf_cluster cluster[VF_EGO_CLUSTERS])
+static void fill_clusters(const struct vf_ego_view *s, int search, const struct vf_pose *pose, const float scale[6],
+                          struct vf_cluster cluster[VF_EGO_CLUSTERS], struct vf_ego_spread *spread)
 {
     const struct vf_ego_memory *m = s->ego;
     const int kind = vf_ego_kind(search);
-    struct vf_ego_spread spread;
     float step[VF_EGO_VALUES];
-    memset(&spread, 0, sizeof spread);
+    memset(spread, 0, sizeof *spread);
     memset(cluster, 0, sizeof *cluster * VF_EGO_CLUSTERS);
     vf_ego_calibration_steps(s, step);
     for (uint32_t i = 0; i < m->count[vf_ego_list(kind)]; i++) {
         const struct vf_correspondence c = vf_ego_load_for(search, &m->list[vf_ego_list(kind)], (int32_t)i);
         const float error = vf_motion_error(kind, pose, &c);
         int32_t gradient[6];
-        spread.edge += vf_ego_near_bound(error);
+        spread->edge += vf_ego_near_bound(error);
         if (!vf_motion_inlier_score(error)) continue;
         vf_ego_scaled_gradient(kind, pose, &c, scale, gradient);
-        add_effects(kind, pose, &c, step, scale, &spread);
+        add_effects(kind, pose, &c, step, scale, spread);
         struct vf_cluster *to = &cluster[vf_ego_cluster(s, &c)];
         for (int k = 0; k < 6; k++) to->sum[k] += gradient[k];
-        spread.clusters += to->inliers++ == 0;
+        spread->clusters += to->inliers++ == 0;
     }
-    return spread;
+    for (int i = 0; i < 6; i++)
+        for (int j = i; j < 6; j++)
+            for (int n = 0; n < VF_EGO_CLUSTERS; n++)
+                spread->products[vf_motion_index(i, j)] += (int64_t)cluster[n].sum[i] * cluster[n].sum[j];
 }
 
 /** Covariance of the best motion of a search. Returns 0, and leaves 0, where the normal equations have no solution. */
@@ -122,21 +125,21 @@ static int find_covariance(const struct vf_ego_view *s, int search, const struct
 {
     const int kind = vf_ego_kind(search);
     float *covariance = a->covariance[kind];
+    struct vf_ego_spread *spread = &s->ego->spread[kind];
     struct vf_cluster cluster[VF_EGO_CLUSTERS];
-    float scale[6], B[21], L[6][6], row[6];
-    vf_ego_gradient_scales(sum->terms, scale);
-    const struct vf_ego_spread spread = fill_clusters(s, search, pose, scale, cluster);
+    float scale[6], B[21], L[6][6], half[6][6], middle[6][6], row[6];
+    for (int k = 0; k < 6; k++) scale[k] = vf_ego_gradient_scale(sum->terms, k);
+    fill_clusters(s, search, pose, scale, cluster, spread);
     for (int i = 0; i < 6; i++)
-        for (int j = i; j < 6; j++) {
-            int64_t product = 0;
-            for (int n = 0; n < VF_EGO_CLUSTERS; n++) product += (int64_t)cluster[n].sum[i] * cluster[n].sum[j];
-            B[vf_motion_index(i, j)] = vf_ego_gradient_covariance(kind, sum, scale, &spread, i, j, product);
-        }
+        for (int j = i; j < 6; j++)
+            B[vf_motion_index(i, j)] = vf_ego_gradient_covariance(kind, sum, scale, spread, i, j);
     memset(covariance, 0, 21 * sizeof *covariance);
     if (!vf_motion_cholesky(kind, pose->t, sum->terms, L)) return 0;
-    const struct vf_ego_offset offset = vf_ego_find_offset(s, kind, sum, scale, &spread, L);
+    const struct vf_ego_offset offset = vf_ego_find_offset(s, kind, sum, scale, spread, L);
+    for (int i = 0; i < 6; i++) vf_motion_covariance_half(L, B, i, half[i]);
+    for (int i = 0; i < 6; i++) vf_motion_covariance_middle(L, half, i, middle[i]);
     for (int i = 0; i < 6; i++) {
-        vf_motion_covariance_row(L, B, i, row);
+        vf_motion_covariance_row(L, middle, i, row);
         for (int j = i; j < 6; j++)
             covariance[vf_motion_index(i, j)] = vf_ego_covariance_element(&offset, i, j, row[j]);
     }
@@ -171,8 +174,8 @@ static void write_inlier_masks(struct vf_ego_memory *m)
     const int kinds[2] = {vf_ego_relative_kind(&m->relative), vf_ego_metric_kind(&m->metric)};
     for (int list = 0; list < 2; list++) {
         const int kind = kinds[list], bit = list ? VFRONT_AGREES_METRIC : VFRONT_AGREES_RELATIVE;
-        for (uint32_t i = 0; i < m->count[list] && kind != VF_KINDS; i++)
-            if (m->inlier[kind][i]) m->inlier_mask[m->list[list].candidate[i]] |= (uint8_t)bit;
+        for (uint32_t i = 0; i < VFRONT_CORRESPONDENCES && kind != VF_KINDS; i++)
+            if (m->inlier[kind][i]) m->inlier_mask[i] |= (uint8_t)bit;
     }
 }
 
@@ -183,7 +186,7 @@ static void report_motions(const struct vf_ego_view *s)
     const struct vf_params *params = &s->ingest->params;
     vf_ego_assess_relative(s, params, m->count[0], &m->assessment, &m->relative);
     vf_ego_assess_metric(s, params, m->count[1], &m->assessment, &m->metric);
-    const struct vf_agreement_input input = vf_agreement_input_of(s);
+    const struct vf_agreement_input input = vf_agreement_input_of(s, params);
     vf_agreement_assess(&input, &m->relative, &m->metric, &m->usual[s->parity], &m->usual[s->parity ^ 1]);
     m->disparity[s->parity] = vf_ego_disparity_next(s, params, &m->metric, &m->assessment);
     const vfront_motion_t *good = vf_ego_last_good(params, &m->relative, &m->metric, &m->good[s->parity ^ 1]);

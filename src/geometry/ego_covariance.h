@@ -15,7 +15,7 @@
  *         square added. An error that all disparities have in common does show in metric motions (I. Kreso, S. Segvic,
  *         2015): as far as the residuals tell of one beyond its own noise, it counts as a deviation
  * Exact   sums over clusters are of integers, in any order; then single precision in one order
- * Memory  none that lasts: VF_EGO_CLUSTERS clusters
+ * Memory  sums, struct vf_ego_spread; VF_EGO_CLUSTERS clusters, which do not last
  */
 #ifndef VF_EGO_COVARIANCE_H
 #define VF_EGO_COVARIANCE_H
@@ -26,9 +26,6 @@
 #define VF_EGO_CLUSTERS_X 32
 #define VF_EGO_CLUSTERS_Y 16
 #define VF_EGO_CLUSTERS (VF_EGO_CLUSTERS_X * VF_EGO_CLUSTERS_Y)
-
-/** Values of the calibration: the picture's centre along x and y, focal length, disparities. */
-enum { VF_EGO_CENTRE_X, VF_EGO_CENTRE_Y, VF_EGO_FOCAL, VF_EGO_DISPARITY, VF_EGO_VALUES };
 
 struct vf_cluster {
     int32_t sum[6]; /* gradient in 2^-20 of the root of its scale; 8,192 inliers at most make 2^27 */
@@ -42,14 +39,6 @@ VF_FN int32_t vf_ego_cluster(const struct vf_ego_view *s, const struct vf_corres
     const int32_t x = vf_round(scale * c->now[0]), y = vf_round(scale * c->now[1]);
     return (y & (VF_EGO_CLUSTERS_Y - 1)) * VF_EGO_CLUSTERS_X + (x & (VF_EGO_CLUSTERS_X - 1));
 }
-
-/** Sums over all correspondences, beside the clusters. */
-struct vf_ego_spread {
-    int32_t clusters;                 /* that have inliers */
-    int32_t edge;                     /* correspondences near the bound, to either side */
-    int64_t effect[VF_EGO_VALUES][6]; /* of the calibration on the gradient, in 2^-16 of the root of its scale */
-    int64_t square, product;          /* response to an error of all disparities by 1 px [2^-14] */
-};
 
 /** 1 for a correspondence whose error, not squared, is within a quarter of the bound from it. */
 VF_FN int vf_ego_near_bound(float error) { return error >= 0.5625f && error < 1.5625f; }
@@ -123,11 +112,11 @@ VF_FN struct vf_ego_effect vf_ego_effect_of(int kind, const struct vf_pose *p, c
     return effect;
 }
 
-/** Fixed-point scales of the gradient: 2^20 / root of the diagonal of J^T J. */
-VF_FN void vf_ego_gradient_scales(const float sums[VF_TERMS], float scale[6])
+/** Fixed-point scale of element k of the gradient: 2^20 / root of the diagonal of J^T J. */
+VF_FN float vf_ego_gradient_scale(const float sums[VF_TERMS], int k)
 {
-    for (int k = 0; k < 6; k++)
-        scale[k] = sums[vf_motion_diagonal(k)] > 0.0f ? 1048576.0f / sqrtf(sums[vf_motion_diagonal(k)]) : 0.0f;
+    const float square = sums[vf_motion_diagonal(k)];
+    return square > 0.0f ? 1048576.0f / sqrtf(square) : 0.0f;
 }
 
 /** Gradient of an inlier in fixed point. */
@@ -169,14 +158,14 @@ VF_FN float vf_ego_effect_sum(const struct vf_ego_spread *spread, const float sc
     return scale[k] > 0.0f ? (float)spread->effect[value][k] * 16.0f / scale[k] : 0.0f;
 }
 
-/** Element (i, j), i <= j, of the gradient's covariance, without the part of disparities. product: sum over all
- *  clusters of sum[i] * sum[j]. Small-sample correction, as the motion fits its own errors, those of few clusters more
- *  than of many: one unknown per cluster of the covariance of independent errors. */
+/** Element (i, j), i <= j, of the gradient's covariance, without the part of disparities. Small-sample correction, as
+ *  the motion fits its own errors, those of few clusters more than of many: one unknown per cluster of the covariance
+ *  of independent errors. */
 VF_FN float vf_ego_gradient_covariance(int kind, const struct vf_normal_equations *sum, const float scale[6],
-                                       const struct vf_ego_spread *spread, int i, int j, int64_t product)
+                                       const struct vf_ego_spread *spread, int i, int j)
 {
     if (!(scale[i] > 0.0f && scale[j] > 0.0f)) return 0.0f;
-    const float observed = (float)product / scale[i] / scale[j];
+    const float observed = (float)spread->products[vf_motion_index(i, j)] / scale[i] / scale[j];
     const float independent = vf_ego_variance(kind, sum) * sum->terms[vf_motion_index(i, j)] *
                               (float)vf_ego_unknowns(kind) / (float)(spread->clusters > 0 ? spread->clusters : 1);
     float calibration = 0.0f;

@@ -484,27 +484,32 @@ VF_FN int vf_motion_index(int i, int j)
     return i < j ? vf_motion_diagonal(i) + j - i : vf_motion_diagonal(j) + i - j;
 }
 
-/** Row i of the covariance A^-1 B A^-1, where A = L L^T is the matrix of the normal equations and B, an upper triangle,
- *  the covariance of their gradient. L^-1 B L^-T is nearly a multiple of the identity, so that few digits are lost even
- *  where rotation and translation can hardly be told apart. */
-VF_FN void vf_motion_covariance_row(float L[6][6], const float B[21], int i, float row[6])
+/** The covariance A^-1 B A^-1 in three steps, where A = L L^T is the matrix of the normal equations and B, an upper
+ *  triangle, the covariance of their gradient. L^-1 B L^-T is nearly a multiple of the identity, so that few digits are
+ *  lost even where rotation and translation can hardly be told apart. First: row j of B L^-T. */
+VF_FN void vf_motion_covariance_half(float L[6][6], const float B[21], int j, float half[6])
 {
-    float half[6][6], middle[6][6], unit[6], side[6];
+    float column[6];
     VF_PEEL
-    for (int j = 0; j < 6; j++) {
-        float column[6];
-        VF_PEEL
-        for (int k = 0; k < 6; k++) column[k] = B[vf_motion_index(j, k)];
-        vf_motion_solve_lower(L, column, half[j]);
-        unit[j] = i == j ? 1.0f : 0.0f;
-    }
+    for (int k = 0; k < 6; k++) column[k] = B[vf_motion_index(j, k)];
+    vf_motion_solve_lower(L, column, half);
+}
+
+/** Second: row j of L^-1 B L^-T. half: all rows of the first step. */
+VF_FN void vf_motion_covariance_middle(float L[6][6], float half[6][6], int j, float middle[6])
+{
+    float column[6];
     VF_PEEL
-    for (int j = 0; j < 6; j++) {
-        float column[6];
-        VF_PEEL
-        for (int k = 0; k < 6; k++) column[k] = half[k][j];
-        vf_motion_solve_lower(L, column, middle[j]);
-    }
+    for (int k = 0; k < 6; k++) column[k] = half[k][j];
+    vf_motion_solve_lower(L, column, middle);
+}
+
+/** Third: row i of the covariance. middle: all rows of the second step. */
+VF_FN void vf_motion_covariance_row(float L[6][6], float middle[6][6], int i, float row[6])
+{
+    float unit[6], side[6];
+    VF_PEEL
+    for (int j = 0; j < 6; j++) unit[j] = i == j ? 1.0f : 0.0f;
     vf_motion_solve_lower(L, unit, side);
     VF_PEEL
     for (int j = 0; j < 6; j++) {
@@ -519,10 +524,12 @@ VF_FN void vf_motion_covariance_row(float L[6][6], const float B[21], int i, flo
 VF_FN int vf_motion_covariance(int kind, const struct vf_pose *p, const float sums[VF_TERMS], const float B[21],
                                float covariance[21])
 {
-    float L[6][6], row[6];
+    float L[6][6], half[6][6], middle[6][6], row[6];
     if (!vf_motion_cholesky(kind, p->t, sums, L)) return 0;
+    for (int i = 0; i < 6; i++) vf_motion_covariance_half(L, B, i, half[i]);
+    for (int i = 0; i < 6; i++) vf_motion_covariance_middle(L, half, i, middle[i]);
     for (int i = 0; i < 6; i++) {
-        vf_motion_covariance_row(L, B, i, row);
+        vf_motion_covariance_row(L, middle, i, row);
         for (int j = i; j < 6; j++) covariance[vf_motion_index(i, j)] = row[j];
     }
     return 1;
