@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: laps kidnapped loops recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window batch nav start simulate window-speed orin faults flights speed size stack symbols asan asan-run asan-long asan-long-run clang configs archs emulate gpu-proof tsan
+.PHONY: cross-counts laps kidnapped loops recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window batch nav start simulate window-speed orin faults flights speed size stack symbols asan asan-run asan-long asan-long-run clang configs archs emulate gpu-proof tsan
 .PHONY: mavlink
 .SECONDEXPANSION:
 .SECONDARY:
@@ -413,6 +413,9 @@ host-rate: $(BUILD)/replay ## Times of the host port's step by size and key poin
 
 host-counts: $(BUILD)/replay ## Instructions of each stage of the host port in a step, counted by valgrind
 	$(PYTHON) tests/examples/host_counts.py $<
+
+cross-counts: ## Instructions of each stage of the host port in a step, as built for aarch64 and for x86-64, counted under qemu; 3 minutes
+	$(PYTHON) tests/cross/counts.py $(BUILD)/counts
 
 size: $(BUILD)/size $(LIB) ## Bytes of host, pinned and device memory, by stage, and of code
 	@$(BUILD)/size
