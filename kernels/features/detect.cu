@@ -2,7 +2,7 @@
 /* detect on the GPU: one launch for all levels and cameras, one kernel from pixels to the best of each cell; NMS scores
  * stay in shared memory. A block owns a tile of one level:
  *   1. pixels of the tile and its margin to shared memory
- *   2. quick test, four pixels a thread, which every corner passes; the few pixels that pass are listed, so that
+ *   2. quick test, eight pixels a thread, which every corner passes; the few pixels that pass are listed, so that
  *   3. segment test and score run with all lanes busy, and
  *   4. non-maximum suppression runs on corners only; local maxima are listed again, so that
  *   5. the Harris response takes one or two passes of the block, however many corners there are
@@ -19,10 +19,10 @@
 #endif
 /** Columns of NMS scores of a tile, two warps wide; a margin of the NMS radius on each side is for neighbours only. */
 #define TILE_X 64
-/** Columns of pixels of a tile: those of the scores, the circle on both sides, and on the left up to 4 for
+/** Columns of pixels of a tile: those of the scores, the circle on both sides, and on the left up to 8 for
  *  alignment. */
-#define PIXEL_X 76
-/** Words of a row of pixels that can hold a scored pixel: all but the first and the last. */
+#define PIXEL_X 80
+/** Words of a row of pixels that hold a scored pixel, at most. */
 #define WORDS_X 17
 /** Bit of a listed pixel that says that its arc is dark; below it is its place in rows of PIXEL_X, from the first row
  *  of scores on. */
@@ -85,34 +85,46 @@ static __device__ __forceinline__ uint32_t four_bits(uint32_t bytes)
     return (bytes >> 7 & 0x01010101u) * 0x01020408u >> 24;
 }
 
-/** Quick test of the four pixels of a word. Called by whole warps, which return early if two pairs of opposite pixels
- *  rule out all. */
-static __device__ __forceinline__ quick_result quick_test(const uint8_t *at, int threshold)
+/** Pairs of opposite pixels on the axes; the others. X(x, y) of one. */
+#define AXIS_PAIRS(X) X(0, -3) X(3, 0)
+#define OTHER_PAIRS(X) X(1, -3) X(2, -2) X(3, -1) X(3, 1) X(2, 2) X(1, 3)
+
+/** Word of four halves at any distance from those `at`. */
+static __device__ __forceinline__ uint32_t halves_at(const uint8_t *at, int dx, int dy)
 {
-    const auto word = [at](int dy, int k) { return reinterpret_cast<const uint32_t *>(at + dy * PIXEL_X)[k]; };
-    const auto shifted = [word](int dx, int dy) {
-        return dx < 0   ? __funnelshift_r(word(dy, -1), word(dy, 0), 32 + 8 * dx)
-               : dx > 0 ? __funnelshift_r(word(dy, 0), word(dy, 1), 8 * dx)
-                        : word(dy, 0);
-    };
-    quick_state v = quick_state_of(word(0, 0), threshold);
-#define PAIR(dx, dy)                                                                                                   \
-    {                                                                                                                  \
-        const uint32_t a = shifted(dx, dy), b = shifted(-(dx), -(dy));                                                 \
-        v.bright &= (v.above + a) | (v.above + b);                                                                     \
-        v.dark &= (v.below - a) | (v.below - b);                                                                       \
+    const uint32_t *word = reinterpret_cast<const uint32_t *>(at + dy * PIXEL_X);
+    return dx < 0   ? __funnelshift_r(word[-1], word[0], 32 + 8 * dx)
+           : dx > 0 ? __funnelshift_r(word[0], word[1], 8 * dx)
+                    : word[0];
+}
+
+/** A pair of opposite pixels taken into the state. */
+static __device__ __forceinline__ void test_pair(quick_state &v, const uint8_t *at, int dx, int dy)
+{
+    const uint32_t a = halves_at(at, dx, dy), b = halves_at(at, -dx, -dy);
+    v.bright &= (v.above + a) | (v.above + b);
+    v.dark &= (v.below - a) | (v.below - b);
+}
+
+/** Quick test of two words, one below the other, which share most of what is read. Called by whole warps, which return
+ *  early if the pairs on the axes rule out all. */
+static __device__ __forceinline__ void quick_test(quick_result to[2], const uint8_t *at, int threshold)
+{
+    quick_state v[2];
+#define TEST(dx, dy) test_pair(v[r], at + r * PIXEL_X, dx, dy);
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        v[r] = quick_state_of(halves_at(at, 0, r), threshold);
+        AXIS_PAIRS(TEST)
+        to[r] = quick_result{0, 0};
     }
-    PAIR(0, -3);
-    PAIR(3, 0);
-    if (!__any_sync(VF_ALL, ((v.bright | v.dark) & 0x80808080u) != 0)) return quick_result{0, 0};
-    PAIR(1, -3);
-    PAIR(2, -2);
-    PAIR(3, -1);
-    PAIR(3, 1);
-    PAIR(2, 2);
-    PAIR(1, 3);
-#undef PAIR
-    return quick_result{four_bits(v.bright ^ v.dark), four_bits(v.dark)};
+    if (!__any_sync(VF_ALL, ((v[0].bright | v[0].dark | v[1].bright | v[1].dark) & 0x80808080u) != 0)) return;
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        OTHER_PAIRS(TEST)
+        to[r] = quick_result{four_bits(v[r].bright ^ v[r].dark), four_bits(v[r].dark)};
+    }
+#undef TEST
 }
 
 /** Circle of a pixel: word k has pixels k + 4, k, k + 12 and k + 8, from its lowest byte up, so that a bit of each byte
@@ -179,27 +191,31 @@ static __device__ __forceinline__ uint32_t other_score(const uint8_t *centre, ui
     return vf_detect_arcs_score(circle, *centre, arcs, arc, kind);
 }
 
-/** Copy the pixels of a tile to shared memory, zeros outside the picture, and their halves; a warp a row. All loads are
- *  issued before the first result is used. */
+/** Copy the pixels of a tile to shared memory, zeros outside the picture, and their halves; eight pixels a lane, a few
+ *  rows a warp. All loads are issued before the first result is used. */
 template <int WARPS, int PIXEL_Y>
 static __device__ __forceinline__ void load_pixels(uint8_t (*pixel)[PIXEL_X], uint8_t (*half)[PIXEL_X], const search &q,
                                                    int x0, int y0)
 {
-    enum { STEPS = (PIXEL_Y + WARPS - 1) / WARPS };
-    const int lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP, x = x0 + 4 * lane;
-    const bool own = lane < PIXEL_X / 4, inside = own && x >= 0 && x < q.pitch;
-    uint32_t word[STEPS];
+    enum { LANES = PIXEL_X / 8, ROWS = VF_WARP / LANES, STEPS = (PIXEL_Y + ROWS * WARPS - 1) / (ROWS * WARPS) };
+    const int lane = threadIdx.x % VF_WARP, column = 8 * (lane % LANES), x = x0 + column;
+    const int first = threadIdx.x / VF_WARP * ROWS + lane / LANES;
+    const bool own = lane < ROWS * LANES, inside = own && x >= 0 && x < q.pitch;
+    uint2 eight[STEPS];
 #pragma unroll
     for (int k = 0; k < STEPS; k++) {
-        const int y = y0 + warp + k * WARPS;
-        word[k] = inside && y >= 0 && y < q.height ? *reinterpret_cast<const uint32_t *>(q.pixels + y * q.pitch + x)
-                                                   : 0;
+        const int y = y0 + first + k * ROWS * WARPS;
+        eight[k] = make_uint2(0, 0);
+        if (inside && y >= 0 && y < q.height)
+            eight[k] = *reinterpret_cast<const uint2 *>(q.pixels + (uint32_t)(y * q.pitch + x));
     }
 #pragma unroll
     for (int k = 0; k < STEPS; k++)
-        if (own && warp + k * WARPS < PIXEL_Y) {
-            reinterpret_cast<uint32_t *>(pixel[warp + k * WARPS])[lane] = word[k];
-            reinterpret_cast<uint32_t *>(half[warp + k * WARPS])[lane] = word[k] >> 1 & 0x7f7f7f7fu;
+        if (own && first + k * ROWS * WARPS < PIXEL_Y) {
+            const uint32_t bits = 0x7f7f7f7fu;
+            *reinterpret_cast<uint2 *>(&pixel[first + k * ROWS * WARPS][column]) = eight[k];
+            *reinterpret_cast<uint2 *>(&half[first + k * ROWS * WARPS][column]) = make_uint2(eight[k].x >> 1 & bits,
+                                                                                             eight[k].y >> 1 & bits);
         }
 }
 
@@ -321,7 +337,7 @@ static __global__ void __launch_bounds__(THREADS, VF_DETECT_OCCUPANCY / THREADS)
     const int block = blockIdx.x - q.first_block, row = q.across > 1 ? divide(block, q.across_reciprocal) : block;
     const int x0 = q.limits.x_first + (block - row * q.across) * (TILE_X - 2 * R) - R,
               y0 = q.limits.y_first + row * (TILE_Y - 2 * R) - R;         /* of the scores */
-    const int left = (x0 - VF_CIRCLE_RADIUS - 1) & ~3, shift = x0 - left; /* 4..7 */
+    const int left = (x0 - VF_CIRCLE_RADIUS - 1) & ~7, shift = x0 - left; /* 4..11 */
 
     if (thread == 0) {
         vf_clock_start(s.clock, blockIdx.x);
@@ -341,30 +357,38 @@ static __global__ void __launch_bounds__(THREADS, VF_DETECT_OCCUPANCY / THREADS)
               last_x = vf_min(TILE_X - 1, q.limits.x_last - x0) + shift;
     const uint32_t before = (1u << lane) - 1;
     const int first_y = vf_max(0, q.limits.y_first - y0), last_y = vf_min(TILE_Y - 1, q.limits.y_last - y0);
-    for (int i = thread; i < (TILE_Y * WORDS_X + VF_WARP - 1) / VF_WARP * VF_WARP; i += THREADS) {
-        const int ry = i / WORDS_X, column = 4 * (1 + i - ry * WORDS_X);
-        const quick_result quick = quick_test(&half[ry + VF_CIRCLE_RADIUS][column], threshold);
-        uint32_t own = quick.passed; /* a bit for each candidate */
-        own &= 15u << vf_clamp(first_x - column, 0, 4) & 15u >> vf_clamp(column + 3 - last_x, 0, 4);
-        if (ry < first_y || ry > last_y) own = 0;
-        uint32_t voted[4];
-        int passed = 0;
+    const int pairs = last_y < 0 ? 0 : (last_y / 2 + 1) * WORDS_X; /* of words, as far as rows are searched */
+    for (int i = thread; i < (pairs + VF_WARP - 1) / VF_WARP * VF_WARP; i += THREADS) {
+        const int pair = i / WORDS_X, ry = vf_min(2 * pair, TILE_Y - 2),
+                  column = (shift & ~3) + 4 * (i - pair * WORDS_X);
+        quick_result quick[2];
+        quick_test(quick, &half[ry + VF_CIRCLE_RADIUS][column], threshold);
+        uint32_t limits = 15u << vf_clamp(first_x - column, 0, 4) & 15u >> vf_clamp(column + 3 - last_x, 0, 4);
+        if (i >= pairs) limits = 0;
+        uint32_t own = 0, dark = 0; /* a bit for each candidate, the lower row in bits 4 .. 7; for each dark one */
 #pragma unroll
-        for (int k = 0; k < 4; k++) {
-            voted[k] = __ballot_sync(VF_ALL, own >> k & 1);
-            passed += __popc(voted[k]);
+        for (int r = 0; r < 2; r++) {
+            if (ry + r >= first_y && ry + r <= last_y) own |= (quick[r].passed & limits) << 4 * r;
+            dark |= quick[r].dark << 4 * r;
         }
-        if (!passed) continue;
-        int at = 0;
-        if (lane == 0) at = atomicAdd(&listed, passed);
-        at = __shfl_sync(VF_ALL, at, 0);
+        /* place of the thread's first one, from the bits of all counts */
+        const int count = __popc(own);
+        int place = 0;
+        uint32_t any = 0;
 #pragma unroll
-        for (int k = 0; k < 4; k++) {
-            const uint32_t entry = (uint32_t)(ry * PIXEL_X + column + k) |
-                                   (quick.dark << (DARK_BIT - k) & 1u << DARK_BIT);
-            const int to = at + __popc(voted[k] & before);
-            if (own >> k & 1) list[to] = (uint16_t)entry;
-            at += __popc(voted[k]);
+        for (int b = 0; b < 4; b++) {
+            const uint32_t voted = __ballot_sync(VF_ALL, count >> b & 1);
+            place += __popc(voted & before) << b;
+            any |= voted;
+        }
+        if (!any) continue;
+        int at = 0;
+        if (lane == VF_WARP - 1) at = atomicAdd(&listed, place + count);
+        uint16_t *to = list + __shfl_sync(VF_ALL, at, VF_WARP - 1) + place;
+#pragma unroll
+        for (int k = 0; k < 8; k++) {
+            const uint32_t sign = dark << (DARK_BIT - k) & 1u << DARK_BIT;
+            if (own >> k & 1) *to++ = (uint16_t)((uint32_t)((ry + k / 4) * PIXEL_X + column + k % 4) | sign);
         }
     }
     __syncthreads();
@@ -393,9 +417,14 @@ static __global__ void __launch_bounds__(THREADS, VF_DETECT_OCCUPANCY / THREADS)
     }
     __syncthreads();
 
-    for (int k = thread; k < candidates; k += THREADS) {
+    VF_STATIC_ASSERT(TILE_Y * TILE_X <= 32 * THREADS, "a bit for each candidate of a thread");
+    uint32_t own = 0; /* candidates of the thread that are local maxima */
+    for (int k = thread, bit = 0; k < candidates; k += THREADS, bit++) {
         const int i = list[k] & ((1 << DARK_BIT) - 1);
-        if (!nms[R * PIXEL_X + i] || !is_local_maximum<R>(nms, R * PIXEL_X + i)) continue;
+        if (nms[R * PIXEL_X + i] && is_local_maximum<R>(nms, R * PIXEL_X + i)) own |= 1u << bit;
+    }
+    for (; own; own &= own - 1) {
+        const int i = list[thread + THREADS * (__ffs((int)own) - 1)] & ((1 << DARK_BIT) - 1);
         const int ry = i / PIXEL_X, rx = i - ry * PIXEL_X - shift;
         const bool inner = rx >= R && rx < TILE_X - R && ry >= R && ry < TILE_Y - R;
         if (inner) maxima[atomicAdd(&maxima_count, 1)] = (uint16_t)i;
