@@ -15,6 +15,7 @@
  *     kernel.cuh        vf_warp_sum()       800   redux.sync.add                 five butterfly shuffles
  *     kernel.cuh        vf_warp_min()       800   redux.sync.min                 five butterfly shuffles
  *     kernel.cuh        vf_dot4()           610   dp4a                           four products
+ *     scale.cu          add_pair()          610   dp2a                           two products
  *     describe.cu       rotate_pair()       610   dp2a                           vf_rotated_x(), vf_rotated_y()
  *     patch.cuh         interpolate()       610   dp2a                           vf_track_interpolate()
  *     stixel_column.cuh lane_means::add()   610   dp2a                           mask, shift, sum

@@ -2,7 +2,7 @@
 /* detect on the GPU: one launch for all levels and cameras, one kernel from pixels to the best of each cell; NMS scores
  * stay in shared memory. A block owns a tile of one level:
  *   1. pixels of the tile and its margin to shared memory
- *   2. quick test, four pixels a thread, which every corner passes; the few pixels that pass are listed, so that
+ *   2. quick test, eight pixels a thread, which every corner passes; the few pixels that pass are listed, so that
  *   3. segment test and score run with all lanes busy, and
  *   4. non-maximum suppression runs on corners only; local maxima are listed again, so that
  *   5. the Harris response takes one or two passes of the block, however many corners there are
@@ -19,17 +19,20 @@
 #endif
 /** Columns of NMS scores of a tile, two warps wide; a margin of the NMS radius on each side is for neighbours only. */
 #define TILE_X 64
-/** Columns of pixels of a tile: those of the scores, the circle on both sides, and on the left up to 4 for
+/** Columns of pixels of a tile: those of the scores, the circle on both sides, and on the left up to 8 for
  *  alignment. */
-#define PIXEL_X 76
-/** Words of a row of pixels that can hold a scored pixel: all but the first and the last. */
+#define PIXEL_X 80
+/** Words of a row of pixels that hold a scored pixel, at most. */
 #define WORDS_X 17
+/** Bit of a listed pixel that says that its arc is dark; below it is its place in rows of PIXEL_X, from the first row
+ *  of scores on. */
+#define DARK_BIT 15
 
 /** Search of one level of one camera, set up by the launcher. */
 struct search {
     const uint8_t *pixels;
     int32_t pitch, height;
-    vf_detect_limits limits;
+    vf_detect_limits limits;          /* the first tile begins there */
     uint64_t *best, *second, *corner; /* keys of the level's culling cells, of the cells */
     int32_t camera, level;
     uint32_t step_q16;
@@ -70,135 +73,234 @@ static __device__ __forceinline__ quick_state quick_state_of(uint32_t centre, in
     return v;
 }
 
-/** Quick test of the four pixels of a word: a bit for each that may be a corner. Called by whole warps, which return
- *  early if two pairs of opposite pixels rule out all. */
-static __device__ __forceinline__ uint32_t quick_test(const uint8_t *at, int threshold)
+/** Result of the quick test: a bit for each of the four pixels that may be a corner, and for each of these whose arc is
+ *  dark. It is not of both signs: a circle with a brighter and a darker pixel in each of its eight pairs has eight of
+ *  each, and no arc. */
+struct quick_result {
+    uint32_t passed, dark;
+};
+/** Bit 7 of each byte as a bit. */
+static __device__ __forceinline__ uint32_t four_bits(uint32_t bytes)
 {
-    const auto word = [at](int dy, int k) { return reinterpret_cast<const uint32_t *>(at + dy * PIXEL_X)[k]; };
-    const auto shifted = [word](int dx, int dy) {
-        return dx < 0   ? __funnelshift_r(word(dy, -1), word(dy, 0), 32 + 8 * dx)
-               : dx > 0 ? __funnelshift_r(word(dy, 0), word(dy, 1), 8 * dx)
-                        : word(dy, 0);
-    };
-    quick_state v = quick_state_of(word(0, 0), threshold);
-#define PAIR(dx, dy)                                                                                                   \
-    {                                                                                                                  \
-        const uint32_t a = shifted(dx, dy), b = shifted(-(dx), -(dy));                                                 \
-        v.bright &= (v.above + a) | (v.above + b);                                                                     \
-        v.dark &= (v.below - a) | (v.below - b);                                                                       \
-    }
-    PAIR(0, -3);
-    PAIR(3, 0);
-    if (!__any_sync(VF_ALL, ((v.bright | v.dark) & 0x80808080u) != 0)) return 0;
-    PAIR(1, -3);
-    PAIR(2, -2);
-    PAIR(3, -1);
-    PAIR(3, 1);
-    PAIR(2, 2);
-    PAIR(1, 3);
-#undef PAIR
-    return ((v.bright | v.dark) >> 7 & 0x01010101u) * 0x01020408u >> 24;
+    return (bytes >> 7 & 0x01010101u) * 0x01020408u >> 24;
 }
 
-/** Copy the pixels of a tile to shared memory, zeros outside the picture, and their halves; a warp a row. All loads are
- *  issued before the first result is used. */
+/** Pairs of opposite pixels on the axes; the others. X(x, y) of one. */
+#define AXIS_PAIRS(X) X(0, -3) X(3, 0)
+#define OTHER_PAIRS(X) X(1, -3) X(2, -2) X(3, -1) X(3, 1) X(2, 2) X(1, 3)
+
+/** Word of four halves at any distance from those `at`. */
+static __device__ __forceinline__ uint32_t halves_at(const uint8_t *at, int dx, int dy)
+{
+    const uint32_t *word = reinterpret_cast<const uint32_t *>(at + dy * PIXEL_X);
+    return dx < 0   ? __funnelshift_r(word[-1], word[0], 32 + 8 * dx)
+           : dx > 0 ? __funnelshift_r(word[0], word[1], 8 * dx)
+                    : word[0];
+}
+
+/** A pair of opposite pixels taken into the state. */
+static __device__ __forceinline__ void test_pair(quick_state &v, const uint8_t *at, int dx, int dy)
+{
+    const uint32_t a = halves_at(at, dx, dy), b = halves_at(at, -dx, -dy);
+    v.bright &= (v.above + a) | (v.above + b);
+    v.dark &= (v.below - a) | (v.below - b);
+}
+
+/** Quick test of two words, one below the other, which share most of what is read. Called by whole warps, which return
+ *  early if the pairs on the axes rule out all. */
+static __device__ __forceinline__ void quick_test(quick_result to[2], const uint8_t *at, int threshold)
+{
+    quick_state v[2];
+#define TEST(dx, dy) test_pair(v[r], at + r * PIXEL_X, dx, dy);
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        v[r] = quick_state_of(halves_at(at, 0, r), threshold);
+        AXIS_PAIRS(TEST)
+        to[r] = quick_result{0, 0};
+    }
+    if (!__any_sync(VF_ALL, ((v[0].bright | v[0].dark | v[1].bright | v[1].dark) & 0x80808080u) != 0)) return;
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        OTHER_PAIRS(TEST)
+        to[r] = quick_result{four_bits(v[r].bright ^ v[r].dark), four_bits(v[r].dark)};
+    }
+#undef TEST
+}
+
+/** Circle of a pixel: word k has pixels k + 4, k, k + 12 and k + 8, from its lowest byte up, so that a bit of each byte
+ *  of four words becomes a mask of the circle by few shifts. */
+struct ring {
+    uint32_t word[4];
+};
+static __device__ __forceinline__ ring load_ring(const uint8_t *centre)
+{
+    uint32_t circle[16];
+#define LOAD(n, dx, dy) circle[n] = centre[(dy)*PIXEL_X + (dx)];
+    VF_CIRCLE_PIXELS(LOAD)
+#undef LOAD
+    ring r;
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        r.word[k] = circle[k + 4] + circle[k] * 0x100u + circle[k + 12] * 0x10000u + circle[k + 8] * 0x1000000u;
+    return r;
+}
+
+/** Starts of the arcs of one sign, as vf_detect_arcs(). dark: all bits of the sign. Each byte is compared with `limit`
+ *  by its lower seven bits, in a difference without borrow, and by its highest: bit 7 says greater, or, if dark, not
+ *  less, which is turned round at the end. */
+static __device__ __forceinline__ uint32_t arc_starts(const ring &r, int centre, int threshold, uint32_t dark, int arc,
+                                                      int most)
+{
+    const uint32_t bit7 = 0x80808080u;
+    const uint32_t limit = (uint32_t)(dark ? vf_max(centre - threshold, 0) : vf_min(centre + threshold, 255)) *
+                           0x01010101u;
+    const uint32_t lower = (limit & ~bit7) + (0x01010101u & ~dark), not_limit = limit ^ bit7;
+    uint32_t mask = 0;
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        const uint32_t difference = (r.word[k] | bit7) - lower;
+        const uint32_t over = (r.word[k] & not_limit) | ((r.word[k] ^ not_limit) & difference);
+        mask = mask >> 1 | (over & bit7);
+    }
+    mask ^= dark & 0xf0f0f0f0u;
+    const uint32_t twice = __byte_perm(mask | mask >> 12, 0, 0x2020);
+    return most < 16 && vf_detect_runs(twice, most + 1) ? 0 : vf_detect_runs(twice, arc);
+}
+
+/** Score SAD-A: sum of absolute differences over the arc of these starts. */
+static __device__ __forceinline__ uint32_t arc_score(const ring &r, int centre, uint32_t starts, uint32_t dark, int arc)
+{
+    const uint32_t counted = vf_detect_arc(starts, arc), spread = __byte_perm(counted, 0, 0x1100);
+    const uint32_t nibbles = (spread & 0xff00ff00u) | (spread >> 4 & 0x00ff00ffu); /* the lower one of each byte */
+    uint32_t sum = 0;
+#pragma unroll
+    for (int k = 0; k < 4; k++) sum = vf_dot4(r.word[k], nibbles >> k & 0x01010101u, sum);
+    const int32_t bright = (int32_t)sum - __popc(counted) * centre;
+    return (uint32_t)(dark ? -bright : bright);
+}
+
+/** The score by another kind, from the pixels themselves. */
+static __device__ __forceinline__ uint32_t other_score(const uint8_t *centre, uint32_t starts, uint32_t dark, int arc,
+                                                       int kind)
+{
+    int32_t circle[16];
+#define LOAD(n, dx, dy) circle[n] = centre[(dy)*PIXEL_X + (dx)];
+    VF_CIRCLE_PIXELS(LOAD)
+#undef LOAD
+    const vf_arcs arcs = {starts & ~dark, starts & dark};
+    return vf_detect_arcs_score(circle, *centre, arcs, arc, kind);
+}
+
+/** Copy the pixels of a tile to shared memory, zeros outside the picture, and their halves; eight pixels a lane, a few
+ *  rows a warp. All loads are issued before the first result is used. */
 template <int WARPS, int PIXEL_Y>
 static __device__ __forceinline__ void load_pixels(uint8_t (*pixel)[PIXEL_X], uint8_t (*half)[PIXEL_X], const search &q,
                                                    int x0, int y0)
 {
-    enum { STEPS = (PIXEL_Y + WARPS - 1) / WARPS };
-    const int lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP, x = x0 + 4 * lane;
-    const bool own = lane < PIXEL_X / 4, inside = own && x >= 0 && x < q.pitch;
-    uint32_t word[STEPS];
+    enum { LANES = PIXEL_X / 8, ROWS = VF_WARP / LANES, STEPS = (PIXEL_Y + ROWS * WARPS - 1) / (ROWS * WARPS) };
+    const int lane = threadIdx.x % VF_WARP, column = 8 * (lane % LANES), x = x0 + column;
+    const int first = threadIdx.x / VF_WARP * ROWS + lane / LANES;
+    const bool own = lane < ROWS * LANES, inside = own && x >= 0 && x < q.pitch;
+    uint2 eight[STEPS];
 #pragma unroll
     for (int k = 0; k < STEPS; k++) {
-        const int y = y0 + warp + k * WARPS;
-        word[k] = inside && y >= 0 && y < q.height ? *reinterpret_cast<const uint32_t *>(q.pixels + y * q.pitch + x)
-                                                   : 0;
+        const int y = y0 + first + k * ROWS * WARPS;
+        eight[k] = make_uint2(0, 0);
+        if (inside && y >= 0 && y < q.height)
+            eight[k] = *reinterpret_cast<const uint2 *>(q.pixels + (uint32_t)(y * q.pitch + x));
     }
 #pragma unroll
     for (int k = 0; k < STEPS; k++)
-        if (own && warp + k * WARPS < PIXEL_Y) {
-            reinterpret_cast<uint32_t *>(pixel[warp + k * WARPS])[lane] = word[k];
-            reinterpret_cast<uint32_t *>(half[warp + k * WARPS])[lane] = word[k] >> 1 & 0x7f7f7f7fu;
+        if (own && first + k * ROWS * WARPS < PIXEL_Y) {
+            const uint32_t bits = 0x7f7f7f7fu;
+            *reinterpret_cast<uint2 *>(&pixel[first + k * ROWS * WARPS][column]) = eight[k];
+            *reinterpret_cast<uint2 *>(&half[first + k * ROWS * WARPS][column]) = make_uint2(eight[k].x >> 1 & bits,
+                                                                                             eight[k].y >> 1 & bits);
         }
 }
 
-/** True if the corner at i is a local maximum: no NMS score within radius R is higher, and none that is earlier in
- *  raster order is equal. Two scores are compared at a time: they are below 2^15, so that bit 15, set in `own`
- *  beforehand, is still set in `own - other` where own is not less. */
+/** True if the corner at i of rows of PIXEL_X is a local maximum: no NMS score within radius R is higher, and none that
+ *  is earlier in raster order is equal. With a radius above 1 two scores are compared at a time: they are below 2^15,
+ *  so that bit 15, set in `own` beforehand, is still set in `own - other` where own is not less. */
 template <int R> static __device__ __forceinline__ bool is_local_maximum(const uint16_t *nms, int i)
 {
     enum { WORDS = R + 1 };
+    if (R == 1) { /* one by one, which takes fewer instructions */
+        const uint16_t *above = nms + i - PIXEL_X, *at = nms + i, *below = nms + i + PIXEL_X;
+        const int earlier = vf_max(vf_max(above[-1], above[0]), vf_max(above[1], at[-1]));
+        const int later = vf_max(vf_max(below[-1], below[0]), vf_max(below[1], at[1]));
+        return earlier < *at && later <= *at;
+    }
     const uint32_t own = nms[i] * 0x10001u, later = own | 0x80008000u, earlier = (own - 0x10001u) | 0x80008000u;
-    const int x = i % TILE_X, first = (x - R) & ~1; /* words: one score too many, on one of the two sides */
-    const uint32_t *row = reinterpret_cast<const uint32_t *>(nms + i - x + first) - R * (TILE_X / 2);
-    const int centre = (x - first) / 2;
+    const int first = (i - R) & ~1; /* words: one score too many, on one of the two sides */
+    const uint32_t *row = reinterpret_cast<const uint32_t *>(nms + first) - R * (PIXEL_X / 2);
+    const int centre = (i - first) / 2;
     uint32_t at_least[WORDS];
 #pragma unroll
     for (int w = 0; w < WORDS; w++) at_least[w] = 0x80008000u;
 #pragma unroll
-    for (int dy = -R; dy <= R; dy++, row += TILE_X / 2) {
+    for (int dy = -R; dy <= R; dy++, row += PIXEL_X / 2) {
 #pragma unroll
         for (int w = 0; w < WORDS; w++) {
             uint32_t than = dy < 0 ? earlier : later;
             if (dy == 0 && w < centre) than = earlier;
-            if (dy == 0 && w == centre && x & 1) than = (later & 0xffff0000u) | (earlier & 0xffffu);
+            if (dy == 0 && w == centre && i & 1) than = (later & 0xffff0000u) | (earlier & 0xffffu);
             at_least[w] &= than - row[w];
         }
     }
-    at_least[(x - R) & 1 ? 0 : WORDS - 1] |= (x - R) & 1 ? 0x8000u : 0x80000000u; /* ignore the one too many */
+    at_least[(i - R) & 1 ? 0 : WORDS - 1] |= (i - R) & 1 ? 0x8000u : 0x80000000u; /* ignore the one too many */
     uint32_t all = 0x80008000u;
 #pragma unroll
     for (int w = 0; w < WORDS; w++) all &= at_least[w];
     return all == 0x80008000u;
 }
 
-/** Load nine pixels of a row, the first at any alignment. */
-static __device__ __forceinline__ void load_nine(int32_t *to, const uint8_t *from)
+/** Load the first `COUNT` pixels of a row, up to nine, at any alignment. */
+template <int COUNT> static __device__ __forceinline__ void load_row(int32_t *to, const uint8_t *from)
 {
     const unsigned off = (unsigned)(reinterpret_cast<uintptr_t>(from) & 3);
     const uint32_t *word = reinterpret_cast<const uint32_t *>(from - off);
-    const uint32_t a = word[0], b = word[1], c = word[2];
-    const uint32_t first = __funnelshift_r(a, b, 8 * off), second = __funnelshift_r(b, c, 8 * off),
-                   last = c >> (8 * off);
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        to[i] = first >> (8 * i) & 255;
-        to[4 + i] = second >> (8 * i) & 255;
+    for (int w = 0; w < (COUNT + 3) / 4; w++) {
+        const uint32_t four = 4 * w + 1 < COUNT ? __funnelshift_r(word[w], word[w + 1], 8 * off) : word[w] >> (8 * off);
+#pragma unroll
+        for (int i = 4 * w; i < 4 * w + 4 && i < COUNT; i++) to[i] = four >> (8 * (i - 4 * w)) & 255;
     }
-    to[8] = last & 255;
 }
 
-/** Sums for the Harris response of a pixel of the tile, over 7x7 px and over the inner 5x5. The 1D kernels -1 0 1 and 1
- *  2 1 are applied once to each row, and their results kept for three rows, in registers (paper 001, 5.2). During the
- *  loop `seven` is the ring around `five`. */
-struct harris_sums {
-    vf_harris seven, five;
-};
-static __device__ __forceinline__ harris_sums harris_around(const uint8_t *centre)
+/** Sums for the Harris response of a pixel of the tile, over a window of 2 * HALF + 1 px. The 1D kernels -1 0 1 and 1
+ *  2 1 are applied once to each row, and their results kept for three rows, in registers (paper 001, 5.2). */
+template <int HALF> static __device__ __forceinline__ vf_harris harris_around(const uint8_t *centre)
 {
-    int32_t across[3][7], along[3][7];
-    harris_sums h = {{0, 0, 0}, {0, 0, 0}};
+    enum { SIDE = 2 * HALF + 1 };
+    int32_t across[3][SIDE], along[3][SIDE];
+    vf_harris h = {0, 0, 0};
 #pragma unroll
-    for (int r = 0; r < 9; r++) {
-        int32_t row[9];
-        load_nine(row, centre + (r - VF_HARRIS_RADIUS) * PIXEL_X - VF_HARRIS_RADIUS);
+    for (int r = 0; r < SIDE + 2; r++) {
+        int32_t row[SIDE + 2];
+        load_row<SIDE + 2>(row, centre + (r - HALF - 1) * PIXEL_X - HALF - 1);
 #pragma unroll
-        for (int k = 0; k < 7; k++) {
+        for (int k = 0; k < SIDE; k++) {
             across[r % 3][k] = row[k + 2] - row[k];
             along[r % 3][k] = vf_sobel_smooth(row[k], row[k + 1], row[k + 2]);
-            if (r < 2) continue;
-            const bool inner = k >= 1 && k <= 5 && r >= 3 && r <= 7;
-            vf_harris_add(inner ? &h.five : &h.seven,
-                          vf_sobel_smooth(across[(r + 1) % 3][k], across[(r + 2) % 3][k], across[r % 3][k]),
-                          along[r % 3][k] - along[(r + 1) % 3][k]);
+            if (r >= 2)
+                vf_harris_add(&h, vf_sobel_smooth(across[(r + 1) % 3][k], across[(r + 2) % 3][k], across[r % 3][k]),
+                              along[r % 3][k] - along[(r + 1) % 3][k]);
         }
     }
-    h.seven.xx += h.five.xx;
-    h.seven.yy += h.five.yy;
-    h.seven.xy += h.five.xy;
     return h;
+}
+
+/** Final score by detect_rank. */
+static __device__ __forceinline__ uint32_t final_score(const vf_detect_tuning &t, uint32_t score, const uint8_t *centre)
+{
+    if (!t.detect_rank) return score;
+    vf_harris seven = {0, 0, 0}, five = {0, 0, 0};
+    if (t.detect_rank == 1)
+        seven = harris_around<3>(centre);
+    else
+        five = harris_around<2>(centre);
+    return vf_detect_final_score(&t, score, seven, five);
 }
 
 /** Raise the best key of a cell. Returns it as it was. */
@@ -224,7 +326,7 @@ static __global__ void __launch_bounds__(THREADS, VF_DETECT_OCCUPANCY / THREADS)
 {
     enum { WARPS = THREADS / VF_WARP, PIXEL_Y = TILE_Y + 2 * VF_CIRCLE_RADIUS };
     __shared__ __align__(16) uint8_t pixel[PIXEL_Y][PIXEL_X], half[PIXEL_Y][PIXEL_X];
-    __shared__ __align__(16) uint16_t nms[TILE_Y * TILE_X];
+    __shared__ __align__(16) uint16_t nms[(TILE_Y + 2 * R) * PIXEL_X / 8 * 8 + 8]; /* R rows more above and below */
     __shared__ uint16_t list[TILE_Y * TILE_X];
     __shared__ uint16_t maxima[TILE_Y * TILE_X / 4]; /* of 2x2 pixels at most one is a local maximum */
     __shared__ int listed, maxima_count;
@@ -233,8 +335,9 @@ static __global__ void __launch_bounds__(THREADS, VF_DETECT_OCCUPANCY / THREADS)
     while (p + 1 < all.count && (int)blockIdx.x >= all.picture[p + 1].first_block) p++;
     const search &q = all.picture[p];
     const int block = blockIdx.x - q.first_block, row = q.across > 1 ? divide(block, q.across_reciprocal) : block;
-    const int x0 = (block - row * q.across) * (TILE_X - 2 * R) - R, y0 = row * (TILE_Y - 2 * R) - R; /* of the scores */
-    const int left = (x0 - VF_CIRCLE_RADIUS - 1) & ~3, shift = x0 - left;                            /* 4..7 */
+    const int x0 = q.limits.x_first + (block - row * q.across) * (TILE_X - 2 * R) - R,
+              y0 = q.limits.y_first + row * (TILE_Y - 2 * R) - R;         /* of the scores */
+    const int left = (x0 - VF_CIRCLE_RADIUS - 1) & ~7, shift = x0 - left; /* 4..11 */
 
     if (thread == 0) {
         vf_clock_start(s.clock, blockIdx.x);
@@ -243,7 +346,7 @@ static __global__ void __launch_bounds__(THREADS, VF_DETECT_OCCUPANCY / THREADS)
     /* read here, in parallel with the pixels, because it takes as long */
     const int framed = vf_framed(&s.ingest->params, q.camera), pitch0 = s.geometry.scale[q.camera][0].pitch;
     load_pixels<WARPS, PIXEL_Y>(pixel, half, q, left, y0 - VF_CIRCLE_RADIUS);
-    for (int i = thread; i < TILE_Y * TILE_X / 8; i += THREADS)
+    for (int i = thread; i < (int)(sizeof nms / sizeof(uint4)); i += THREADS)
         reinterpret_cast<uint4 *>(nms)[i] = make_uint4(0, 0, 0, 0);
     __syncthreads();
 
@@ -252,68 +355,88 @@ static __global__ void __launch_bounds__(THREADS, VF_DETECT_OCCUPANCY / THREADS)
     /* limits, as columns of pixels and rows of scores of the tile */
     const int first_x = vf_max(0, q.limits.x_first - x0) + shift,
               last_x = vf_min(TILE_X - 1, q.limits.x_last - x0) + shift;
+    const uint32_t before = (1u << lane) - 1;
     const int first_y = vf_max(0, q.limits.y_first - y0), last_y = vf_min(TILE_Y - 1, q.limits.y_last - y0);
-    for (int i = thread; i < (TILE_Y * WORDS_X + VF_WARP - 1) / VF_WARP * VF_WARP; i += THREADS) {
-        const int ry = i / WORDS_X, column = 4 * (1 + i - ry * WORDS_X);
-        uint32_t own = quick_test(&half[ry + VF_CIRCLE_RADIUS][column], threshold); /* a bit for each candidate */
-        own &= 15u << vf_clamp(first_x - column, 0, 4) & 15u >> vf_clamp(column + 3 - last_x, 0, 4);
-        if (ry < first_y || ry > last_y) own = 0;
-        uint32_t voted[4];
-        int passed = 0;
+    const int pairs = last_y < 0 ? 0 : (last_y / 2 + 1) * WORDS_X; /* of words, as far as rows are searched */
+    for (int i = thread; i < (pairs + VF_WARP - 1) / VF_WARP * VF_WARP; i += THREADS) {
+        const int pair = i / WORDS_X, ry = vf_min(2 * pair, TILE_Y - 2),
+                  column = (shift & ~3) + 4 * (i - pair * WORDS_X);
+        quick_result quick[2];
+        quick_test(quick, &half[ry + VF_CIRCLE_RADIUS][column], threshold);
+        uint32_t limits = 15u << vf_clamp(first_x - column, 0, 4) & 15u >> vf_clamp(column + 3 - last_x, 0, 4);
+        if (i >= pairs) limits = 0;
+        uint32_t own = 0, dark = 0; /* a bit for each candidate, the lower row in bits 4 .. 7; for each dark one */
 #pragma unroll
-        for (int k = 0; k < 4; k++) {
-            voted[k] = __ballot_sync(VF_ALL, own >> k & 1);
-            passed += __popc(voted[k]);
+        for (int r = 0; r < 2; r++) {
+            if (ry + r >= first_y && ry + r <= last_y) own |= (quick[r].passed & limits) << 4 * r;
+            dark |= quick[r].dark << 4 * r;
         }
-        if (!passed) continue;
-        int at = 0;
-        if (lane == 0) at = atomicAdd(&listed, passed);
-        at = __shfl_sync(VF_ALL, at, 0);
+        /* place of the thread's first one, from the bits of all counts */
+        const int count = __popc(own);
+        int place = 0;
+        uint32_t any = 0;
 #pragma unroll
-        for (int k = 0; k < 4; k++) {
-            if (own >> k & 1)
-                list[at + __popc(voted[k] & ((1u << lane) - 1))] = (uint16_t)(ry * TILE_X + column + k - shift);
-            at += __popc(voted[k]);
+        for (int b = 0; b < 4; b++) {
+            const uint32_t voted = __ballot_sync(VF_ALL, count >> b & 1);
+            place += __popc(voted & before) << b;
+            any |= voted;
+        }
+        if (!any) continue;
+        int at = 0;
+        if (lane == VF_WARP - 1) at = atomicAdd(&listed, place + count);
+        uint16_t *to = list + __shfl_sync(VF_ALL, at, VF_WARP - 1) + place;
+#pragma unroll
+        for (int k = 0; k < 8; k++) {
+            const uint32_t sign = dark << (DARK_BIT - k) & 1u << DARK_BIT;
+            if (own >> k & 1) *to++ = (uint16_t)((uint32_t)((ry + k / 4) * PIXEL_X + column + k % 4) | sign);
         }
     }
     __syncthreads();
 
     const int candidates = listed;
+    const bool masked = framed || s.masks.fixed[q.camera];
     for (int k = thread; k < candidates; k += THREADS) {
-        const int i = list[k], rx = i % TILE_X, ry = i / TILE_X;
-        const uint8_t *c = &pixel[ry + VF_CIRCLE_RADIUS][rx + shift];
-        int32_t circle[16];
-#define LOAD(n, dx, dy) circle[n] = c[(dy)*PIXEL_X + (dx)];
-        VF_CIRCLE_PIXELS(LOAD)
-#undef LOAD
+        const int i = list[k] & ((1 << DARK_BIT) - 1);
+        const uint32_t dark = 0u - (uint32_t)(list[k] >> DARK_BIT);
+        const uint8_t *centre = pixel[VF_CIRCLE_RADIUS] + i;
+        const ring circle = load_ring(centre);
         const int arc = s.tuning.detect_arc, most = s.tuning.detect_arc_most, kind = s.tuning.detect_score;
-        vf_arcs arcs = vf_detect_arcs(circle, *c, s.tuning.detect_threshold, arc, most);
-        const bool strong = arcs.bright | arcs.dark;
-        if (!strong && low) arcs = vf_detect_arcs(circle, *c, low, arc, most);
-        const uint32_t score = vf_detect_arcs_score(circle, *c, arcs, arc, kind),
-                       found = vf_detect_nms_score(strong ? score : 0, strong ? 0 : score);
-        if (found && vf_usable(&s.masks, q.camera, framed,
-                               vf_pixel0(y0 + ry, q.step_q16) * pitch0 + vf_pixel0(x0 + rx, q.step_q16)))
-            nms[i] = (uint16_t)found;
-    }
-    __syncthreads();
-
-    for (int k = thread; k < candidates; k += THREADS) {
-        const int i = list[k], rx = i % TILE_X, ry = i / TILE_X;
-        const bool inner = rx >= R && rx < TILE_X - R && ry >= R && ry < TILE_Y - R;
-        if (inner && nms[i] && is_local_maximum<R>(nms, i)) maxima[atomicAdd(&maxima_count, 1)] = (uint16_t)i;
-    }
-    __syncthreads();
-
-    const int corners = maxima_count, harris = s.tuning.detect_rank;
-    for (int k = thread; k < corners; k += THREADS) {
-        const int i = maxima[k], rx = i % TILE_X, ry = i / TILE_X, x = x0 + rx, y = y0 + ry;
-        uint32_t score = nms[i] % VF_NMS_STRONG;
-        if (harris) {
-            const harris_sums h = harris_around(&pixel[ry + VF_CIRCLE_RADIUS][rx + shift]);
-            score = vf_detect_final_score(&s.tuning, score, h.seven, h.five);
+        uint32_t starts = arc_starts(circle, *centre, s.tuning.detect_threshold, dark, arc, most);
+        const bool strong = starts;
+        if (!strong && low) starts = arc_starts(circle, *centre, low, dark, arc, most);
+        if (!starts) continue;
+        if (masked) {
+            const int ry = i / PIXEL_X, rx = i - ry * PIXEL_X - shift;
+            if (!vf_usable(&s.masks, q.camera, framed,
+                           vf_pixel0(y0 + ry, q.step_q16) * pitch0 + vf_pixel0(x0 + rx, q.step_q16)))
+                continue;
         }
-        const uint64_t key = vf_detect_key(nms[i] >= VF_NMS_STRONG, score, q.level, x, y);
+        const uint32_t score = kind == VFRONT_SCORE_SAD_A ? arc_score(circle, *centre, starts, dark, arc)
+                                                          : other_score(centre, starts, dark, arc, kind);
+        nms[R * PIXEL_X + i] = (uint16_t)vf_detect_nms_score(strong ? score : 0, score);
+    }
+    __syncthreads();
+
+    VF_STATIC_ASSERT(TILE_Y * TILE_X <= 32 * THREADS, "a bit for each candidate of a thread");
+    uint32_t own = 0; /* candidates of the thread that are local maxima */
+    for (int k = thread, bit = 0; k < candidates; k += THREADS, bit++) {
+        const int i = list[k] & ((1 << DARK_BIT) - 1);
+        if (nms[R * PIXEL_X + i] && is_local_maximum<R>(nms, R * PIXEL_X + i)) own |= 1u << bit;
+    }
+    for (; own; own &= own - 1) {
+        const int i = list[thread + THREADS * (__ffs((int)own) - 1)] & ((1 << DARK_BIT) - 1);
+        const int ry = i / PIXEL_X, rx = i - ry * PIXEL_X - shift;
+        const bool inner = rx >= R && rx < TILE_X - R && ry >= R && ry < TILE_Y - R;
+        if (inner) maxima[atomicAdd(&maxima_count, 1)] = (uint16_t)i;
+    }
+    __syncthreads();
+
+    const int corners = maxima_count;
+    for (int k = thread; k < corners; k += THREADS) {
+        const int i = maxima[k], ry = i / PIXEL_X, x = x0 + i - ry * PIXEL_X - shift, y = y0 + ry;
+        const uint32_t found = nms[R * PIXEL_X + i];
+        const uint32_t score = final_score(s.tuning, found % VF_NMS_STRONG, pixel[VF_CIRCLE_RADIUS] + i);
+        const uint64_t key = vf_detect_key(found >= VF_NMS_STRONG, score, q.level, x, y);
         const int x_px = vf_pixel0(x, q.step_q16), y_px = vf_pixel0(y, q.step_q16); /* of level 0 */
         raise_key(q.corner + divide(y_px, all.cell_height) * s.geometry.cells_x[q.camera] +
                       divide(x_px, all.cell_width),
@@ -342,9 +465,11 @@ static int set_up(const vf_detect_view *s, search *q, int camera, int level, int
     q->camera = camera;
     q->level = level;
     q->first_block = block;
-    q->across = (int32_t)vf_blocks(l.width, TILE_X - 2 * radius);
+    const vf_detect_limits &to = q->limits;
+    const int width = vf_max(to.x_last + 1 - to.x_first, 1), height = vf_max(to.y_last + 1 - to.y_first, 1);
+    q->across = (int32_t)vf_blocks(width, TILE_X - 2 * radius);
     q->across_reciprocal = reciprocal_of(q->across);
-    return block + q->across * (int)vf_blocks(l.height, rows - 2 * radius);
+    return block + q->across * (int)vf_blocks(height, rows - 2 * radius);
 }
 
 /** Set up all searches; returns the number of blocks. */
@@ -377,8 +502,8 @@ template <int THREADS, int ROWS> static void launch(const vf_detect_view *s, cud
 
 /** Threads of a block and rows of scores of its tile. If nearly all blocks are resident at once, many threads on few
  *  rows finish sooner; else few threads on many rows have less overlap of tiles and less time at barriers. (H200,
- *  752x480, 8 levels, radius 1, 256 threads: 13.9 us with 32 rows, 14.5 with 44; two such pictures 23.3 and 22.4; one
- *  on 8 multiprocessors 134 and 123.) */
+ *  752x480, 8 levels, radius 1, 256 threads, with a longer form of the segment test: 13.9 us with 32 rows, 14.5 with
+ *  44; two such pictures 23.3 and 22.4; one on 8 multiprocessors 134 and 123.) */
 #ifndef VF_DETECT_FEW_ROWS
 #define VF_DETECT_FEW_THREADS 256
 #define VF_DETECT_FEW_ROWS 32

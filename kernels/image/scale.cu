@@ -1,31 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /* scale on the GPU: one launch for all levels and cameras; every level comes from level 0, so none waits for
- * another. A thread makes a few pixels of one column of a level. It scans the rows of level 0 once, top to bottom: a
- * four-byte dot product gives the weighted sum of each row over the support of the column, and these sums add up to
- * half rows of the level; a pixel is the sum of four half rows. */
+ * another. A thread block makes a tile of a level, one column of it a thread and group:
+ *   1. weights of its columns and rows, each once, to shared memory
+ *   2. of each row of level 0 below the tile the weighted sum over the support of each column, by four-byte dot
+ *      products; two rows of sums share a word of shared memory, so that
+ *   3. a pixel is a sum over pairs of rows, each pair one dot product */
 #include "kernels/kernel.cuh"
 
 #include "image/scale.h"
 
-/** Rows per thread. While the multiprocessors hold all thread blocks at once, few rows end sooner; otherwise many
- *  rows cost less work in all. (H200, 752x480, measured with a support half as wide: 6.1 us with 4 rows, 7.6 with 8;
- *  on 8 multiprocessors 48.8 and 40.2.) */
-#ifndef VF_SCALE_FEW_ROWS
-#define VF_SCALE_FEW_ROWS 4
-#define VF_SCALE_MANY_ROWS 8
-#endif
 #define TILE_X 64
-#define GROUPS 4 /* groups of rows in a thread block: one thread per column and group */
-#define THREADS (TILE_X * GROUPS)
-/** Words with a weight, one byte each, for every pixel in the support of a column */
+#ifndef VF_SCALE_TILE_Y
+#define VF_SCALE_TILE_Y 32 /* rows of a tile, fewer where they need more rows of level 0 than PAIRS pairs */
+#define VF_SCALE_THREADS 128
+#endif
+#define TILE_Y VF_SCALE_TILE_Y
+#define THREADS VF_SCALE_THREADS
+#define GROUPS (THREADS / TILE_X)
+#define PAIRS 64
+#define BATCH 3 /* pairs of rows whose loads a thread issues before it uses the first */
+/** Words with a weight, one byte each, for every pixel of level 0 in the support of a column; in that of a row, which
+ *  begins with an even row of level 0. */
 #define WORDS_MOST ((VF_SCALE_TAPS + 3) / 4)
+#define ROW_WORDS_MOST ((VF_SCALE_TAPS + 4) / 4)
 
 /** One level of one camera, with its range of thread blocks. */
 struct job {
     const uint8_t *from; /* level 0 */
     uint8_t *to;         /* the level made */
     int32_t from_pitch, height0, pitch, width, height;
-    int32_t words; /* words of weights per column */
+    int32_t words, row_words; /* words of weights of a column, of a row */
+    int32_t rows;             /* of a tile */
     uint32_t step_q16, inverse_q19;
     int32_t first_block, across; /* thread blocks: the first of this level, and their number along a row */
 };
@@ -36,126 +41,175 @@ struct jobs {
     int32_t count;
 };
 
-/** Support of a column of the level in each row of level 0. */
-template <int WORDS> struct column {
-    const uint8_t *at;      /* aligned word in the first row that holds the first pixel of the support */
-    uint32_t weight[WORDS]; /* a byte for each pixel [1/256] */
-    int32_t off;            /* pixels of that word before the support, 0..3 */
+/** A tile in shared memory. */
+struct tile {
+    uint32_t column_weight[WORDS_MOST][TILE_X]; /* a byte for each pixel of the support [1/256] */
+    struct {
+        uint32_t weight[ROW_WORDS_MOST]; /* a byte for each row of level 0, from the first pair on */
+        int32_t first_pair;              /* of the support */
+    } row[TILE_Y];
+    /* Weighted sums of two rows of level 0, the upper one in the lower half. What is behind the last pair is read, but
+     * has no weight. */
+    uint32_t sum[PAIRS + 2 * ROW_WORDS_MOST][TILE_X];
 };
 
-/** Support of column u. */
-template <int WORDS> static __device__ __forceinline__ column<WORDS> find_column(const job &q, int u)
+/** Four weights along one axis, of the pixels of level 0 from j on in pixel u of a level of `size` px. */
+static __device__ __forceinline__ uint32_t four_weights(int u, int size, int j, uint32_t inverse_q19)
 {
-    column<WORDS> c;
-    const int first = vf_scale_first(vf_scale_support(u), q.step_q16, q.inverse_q19);
-    c.off = first & 3;
-    c.at = q.from + (first - c.off);
-#pragma unroll
-    for (int w = 0; w < WORDS; w++) {
-        c.weight[w] = 0;
-#pragma unroll
-        for (int k = 0; k < 4; k++)
-            c.weight[w] |= (uint32_t)vf_scale_weight(u, q.width, first + 4 * w + k, q.inverse_q19) << (8 * k);
+    uint32_t four = 0;
+    if (u == 0 || u == size - 1) {
+        for (int k = 0; k < 4; k++) four |= (uint32_t)vf_scale_weight(u, size, j + k, inverse_q19) << (8 * k);
+        return four;
     }
-    return c;
+    int edge = vf_scale_edge(j, inverse_q19);
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        const int next = vf_scale_edge(j + k + 1, inverse_q19);
+        four |= (uint32_t)vf_scale_overlap(edge, next, 2 * u - 1, 2 * u + 3) << (8 * k);
+        edge = next;
+    }
+    return four;
 }
 
-/** Words of a row that hold the support of a column. offset: of the row from the first [bytes]. The last word may
- *  lie beyond the row; its weights are then 0. */
-template <int WORDS>
-static __device__ __forceinline__ void load_row(uint32_t to[WORDS + 1], const column<WORDS> &c, int offset)
+/** sum + the sums of a pair of rows, each times the weight of its row, the lower two bytes of `weights`. */
+static __device__ __forceinline__ uint32_t add_pair(uint32_t pair, uint32_t weights, uint32_t sum)
 {
-#pragma unroll
-    for (int w = 0; w <= WORDS; w++) to[w] = *reinterpret_cast<const uint32_t *>(c.at + offset + 4 * w);
+#if VF_ARCH >= 610
+    return __dp2a_lo(pair, weights, sum);
+#else
+    return sum + (pair & 0xffff) * (weights & 255) + (pair >> 16) * (weights >> 8 & 255);
+#endif
 }
 
-/** Scan of the rows of level 0, top to bottom, with the next row prefetched. */
-template <int WORDS> struct row_scan {
-    uint32_t next[WORDS + 1]; /* words of row j + 1 */
-    uint32_t row_sum;         /* weighted sum of row j over the support of the column */
-    int j;                    /* current row */
-    int edge, end;            /* upper and lower edge of row j on the level [1/128 px] */
+/** First pixel of level 0 in the support of pixel u of a level. */
+static __device__ __forceinline__ int first_of(const job &q, int u)
+{
+    return vf_scale_first(vf_scale_support(u), q.step_q16, q.inverse_q19);
+}
 
-    /** Prefetch of row j + 1; after the last row of level 0, that row once more. */
-    __device__ __forceinline__ void load(const job &q, const column<WORDS> &c)
-    {
-        load_row<WORDS>(next, c, vf_min(j + 1, q.height0 - 1) * q.from_pitch);
+/** Weights of the columns u0 .. and of the rows v0 .. of a tile. first: row of level 0 of its first pair. */
+static __device__ __forceinline__ void make_weights(tile &t, const job &q, int u0, int v0, int first)
+{
+    const int columns = TILE_X * q.words;
+    for (int i = threadIdx.x; i < columns + q.rows * q.row_words; i += THREADS) {
+        if (i < columns) {
+            const int u = vf_min(u0 + i % TILE_X, q.width - 1), w = i / TILE_X;
+            t.column_weight[w][i % TILE_X] = four_weights(u, q.width, first_of(q, u) + 4 * w, q.inverse_q19);
+        } else {
+            const int r = (i - columns) / q.row_words, w = i - columns - r * q.row_words;
+            const int v = vf_min(v0 + r, q.height - 1), even = first_of(q, v) & ~1;
+            t.row[r].weight[w] = four_weights(v, q.height, even + 4 * w, q.inverse_q19);
+            if (w == 0) t.row[r].first_pair = (even - first) / 2;
+        }
     }
-    /** Advance by one row. */
-    __device__ __forceinline__ void step(const job &q, const column<WORDS> &c)
+}
+
+/** Words of some pairs of rows that hold the support of a column. */
+template <int WORDS> struct batch {
+    uint32_t word[BATCH][2][WORDS + 1];
+
+    /** Loads of every GROUPS-th pair from `pair` on. at: aligned word that holds the first pixel of the support in the
+     *  first row of level 0. Below the last row that row is read once more. The last word may lie beyond the row; its
+     *  weights are then 0. */
+    __device__ __forceinline__ void load(const job &q, const uint8_t *at, int first, int pair)
     {
-        uint32_t row[WORDS + 1];
 #pragma unroll
-        for (int w = 0; w <= WORDS; w++) row[w] = next[w];
-        j++;
-        load(q, c);
-        row_sum = 0;
+        for (int b = 0; b < BATCH; b++)
 #pragma unroll
-        for (int w = 0; w < WORDS; w++)
-            row_sum = vf_dot4(__funnelshift_r(row[w], row[w + 1], 8 * c.off), c.weight[w], row_sum);
-        edge = end;
-        end = vf_scale_edge(j + 1, q.inverse_q19);
+            for (int r = 0; r < 2; r++) {
+                const int row = vf_min(first + 2 * (pair + b * GROUPS) + r, q.height0 - 1);
+                const uint32_t *from = reinterpret_cast<const uint32_t *>(at + (uint32_t)(row * q.from_pitch));
+#pragma unroll
+                for (int w = 0; w <= WORDS; w++) word[b][r][w] = from[w];
+            }
     }
-    /** Start at the first row that overlaps half row h. */
-    __device__ __forceinline__ void start(const job &q, const column<WORDS> &c, int h)
+    /** Weighted sums of these pairs. off: pixels of the first word before the support, 0..3. */
+    __device__ __forceinline__ void add_up(tile &t, const uint32_t weight[WORDS], int off, int column, int pair,
+                                           int pairs) const
     {
-        j = vf_scale_first(h, q.step_q16, q.inverse_q19) - 1;
-        end = vf_scale_edge(j + 1, q.inverse_q19);
-        load(q, c);
-        step(q, c);
-    }
-    /** Weighted sum of half row h. Stays at the row in which it ends, because half row h + 1 may begin there. */
-    __device__ __forceinline__ uint32_t half(const job &q, const column<WORDS> &c, int h)
-    {
-        uint32_t sum = 0;
-        for (;;) {
-            sum += (uint32_t)vf_scale_overlap(edge, end, h, h + 1) * row_sum;
-            if (end >= 64 * h + 64) return sum;
-            step(q, c);
+#pragma unroll
+        for (int b = 0; b < BATCH; b++) {
+            uint32_t sum[2] = {0, 0};
+#pragma unroll
+            for (int r = 0; r < 2; r++)
+#pragma unroll
+                for (int w = 0; w < WORDS; w++)
+                    sum[r] = vf_dot4(__funnelshift_r(word[b][r][w], word[b][r][w + 1], 8 * off), weight[w], sum[r]);
+            if (pair + b * GROUPS < pairs) t.sum[pair + b * GROUPS][column] = sum[0] | sum[1] << 16;
         }
     }
 };
 
-/** Pixels v0..v0+ROWS-1 of column u, as far as the level has them. */
-template <int WORDS, int ROWS> static __device__ __forceinline__ void make_column(const job &q, int u, int v0)
+/** Pixel of a column in row r of the tile. words: of weights of a row, at most MOST. */
+template <int MOST> static __device__ __forceinline__ uint8_t pixel_of(const tile &t, int r, int column, int words)
 {
-    const column<WORDS> c = find_column<WORDS>(q, u);
-    const int v_end = vf_min(v0 + ROWS, q.height);
-    row_scan<WORDS> scan;
-    scan.start(q, c, vf_scale_support(v0));
-    uint32_t h1 = scan.half(q, c, vf_scale_support(v0)), h2 = v0 ? scan.half(q, c, 2 * v0) : h1;
-    for (int v = v0; v < v_end; v++) {
-        const uint32_t h3 = scan.half(q, c, 2 * v + 1), h4 = v + 1 < q.height ? scan.half(q, c, 2 * v + 2) : h3;
-        q.to[v * q.pitch + u] = vf_scale_round(h1 + h2 + h3 + h4);
-        h1 = h3;
-        h2 = h4;
+    const uint32_t *sum = &t.sum[t.row[r].first_pair][column];
+    uint32_t grey = 0;
+#pragma unroll
+    for (int w = 0; w < MOST; w++)
+        if (w < words) {
+            grey = add_pair(sum[2 * w * TILE_X], t.row[r].weight[w], grey);
+            grey = add_pair(sum[(2 * w + 1) * TILE_X], t.row[r].weight[w] >> 16, grey);
+        }
+    return vf_scale_round(grey);
+}
+
+/** The tile whose first pixel is (u0, v0). */
+template <int WORDS> static __device__ __forceinline__ void make_tile(tile &t, const job &q, int u0, int v0)
+{
+    const int column = threadIdx.x % TILE_X, group = threadIdx.x / TILE_X, u = vf_min(u0 + column, q.width - 1);
+    const int v_end = vf_min(v0 + q.rows, q.height), first = first_of(q, v0) & ~1;
+    const int last = vf_scale_first(vf_min(2 * v_end + 1, 2 * q.height), q.step_q16, q.inverse_q19);
+    const int pairs = (last - first) / 2 + 1, start = first_of(q, u), off = start & 3;
+    const uint8_t *at = q.from + (start - off);
+    batch<WORDS> rows;
+    rows.load(q, at, first, group);
+    make_weights(t, q, u0, v0, first);
+    __syncthreads();
+
+    uint32_t weight[WORDS];
+#pragma unroll
+    for (int w = 0; w < WORDS; w++) weight[w] = t.column_weight[w][column];
+    for (int pair = group;;) {
+        rows.add_up(t, weight, off, column, pair, pairs);
+        pair += BATCH * GROUPS;
+        if (pair >= pairs) break;
+        rows.load(q, at, first, pair);
+    }
+    __syncthreads();
+
+    if (u0 + column >= q.width) return;
+    uint8_t *to = q.to + v0 * q.pitch + u;
+    if (q.row_words == 2) {
+#pragma unroll 4
+        for (int r = group; r < v_end - v0; r += GROUPS) to[r * q.pitch] = pixel_of<2>(t, r, column, 2);
+    } else {
+        for (int r = group; r < v_end - v0; r += GROUPS)
+            to[r * q.pitch] = pixel_of<ROW_WORDS_MOST>(t, r, column, q.row_words);
     }
 }
 
-/** Grid: the thread blocks of all jobs, one after the other. */
-template <int ROWS>
+/** Grid: the tiles of all jobs, one after the other. */
 static __global__ void __launch_bounds__(THREADS) scale_k(const VF_CONSTANT vf_scale_view s, const jobs all)
 {
+    __shared__ tile t;
     int p = 0;
     while (p + 1 < all.count && (int)blockIdx.x >= all.level[p + 1].first_block) p++;
     const job &q = all.level[p];
     const int block = blockIdx.x - q.first_block, row = block / q.across;
-    const int u = (block - row * q.across) * TILE_X + threadIdx.x % TILE_X,
-              v = (row * GROUPS + threadIdx.x / TILE_X) * ROWS;
+    const int u0 = (block - row * q.across) * TILE_X, v0 = row * q.rows;
     if (threadIdx.x == 0) vf_clock_start(s.clock, blockIdx.x);
-    if (u < q.width && v < q.height) {
-        if (q.words == 1)
-            make_column<1, ROWS>(q, u, v);
-        else if (q.words == 2)
-            make_column<2, ROWS>(q, u, v);
-        else
-            make_column<WORDS_MOST, ROWS>(q, u, v);
-    }
+    if (q.words == 1)
+        make_tile<1>(t, q, u0, v0);
+    else if (q.words == 2)
+        make_tile<2>(t, q, u0, v0);
+    else
+        make_tile<WORDS_MOST>(t, q, u0, v0);
     if (threadIdx.x == 0) vf_clock_end(s.clock);
 }
 
 /** Job of a level of a camera, whose first thread block is `block`. Returns the block after its last. */
-static int add_job(const vf_scale_view *s, job *q, int camera, int level, int rows, int block)
+static int add_job(const vf_scale_view *s, job *q, int camera, int level, int block)
 {
     const vf_level &l = s->geometry.scale[camera][level], &l0 = s->geometry.scale[camera][0];
     q->from = s->pictures.level0[s->parity][camera];
@@ -169,32 +223,22 @@ static int add_job(const vf_scale_view *s, job *q, int camera, int level, int ro
     q->inverse_q19 = s->geometry.inverse_q19[level];
     /* One word for a support of 3 pixels and a part of one more, two for 7 and a part. */
     q->words = q->step_q16 <= 3u << 15 ? 1 : q->step_q16 <= 7u << 15 ? 2 : WORDS_MOST;
+    const int taps = (int)((2 * q->step_q16 + 65535) >> 16) + 1; /* at most, in the support of a row */
+    q->row_words = (taps + 1 + 3) / 4;
+    q->rows = vf_clamp((int)((2u * PAIRS - 3u) * 65536u / q->step_q16) - 1, 1, TILE_Y);
     q->first_block = block;
     q->across = (int32_t)vf_blocks(l.width, TILE_X);
-    return block + q->across * (int)vf_blocks(l.height, GROUPS * rows);
-}
-
-/** Jobs of all levels, with `rows` rows per thread. Returns the number of thread blocks. */
-static int add_jobs(const vf_scale_view *s, jobs *all, int rows)
-{
-    int blocks = 0;
-    memset(all, 0, sizeof *all);
-    for (int camera = 0; camera < s->geometry.cameras; camera++)
-        for (int level = 1; level < s->geometry.searched; level++)
-            blocks = add_job(s, &all->level[all->count++], camera, level, rows, blocks);
-    return blocks;
+    return block + q->across * (int)vf_blocks(l.height, q->rows);
 }
 
 extern "C" cudaError_t vf_scale_cuda(const vf_scale_view *s, cudaStream_t stream)
 {
     jobs all;
-    int blocks = add_jobs(s, &all, VF_SCALE_FEW_ROWS);
-    if (!blocks) return cudaSuccess;
-    if (blocks <= 2048 / THREADS * vf_multiprocessors()) {
-        scale_k<VF_SCALE_FEW_ROWS><<<blocks, THREADS, 0, stream>>>(*s, all);
-    } else {
-        blocks = add_jobs(s, &all, VF_SCALE_MANY_ROWS);
-        scale_k<VF_SCALE_MANY_ROWS><<<blocks, THREADS, 0, stream>>>(*s, all);
-    }
-    return cudaGetLastError();
+    int blocks = 0;
+    memset(&all, 0, sizeof all);
+    for (int camera = 0; camera < s->geometry.cameras; camera++)
+        for (int level = 1; level < s->geometry.searched; level++)
+            blocks = add_job(s, &all.level[all.count++], camera, level, blocks);
+    if (blocks) scale_k<<<blocks, THREADS, 0, stream>>>(*s, all);
+    return blocks ? cudaGetLastError() : cudaSuccess;
 }

@@ -15,10 +15,12 @@
  * Exact   integers; a maximum does not depend on the order in which it is found. Nor does the second: of the best key
  *         so far and a new one, the lower is offered as second. Every key but the best is offered once: all differ
  * Shared  limits of the search, Sobel kernel, sums of their products, Harris response, final score, key. Not shared:
- *         the segment test and the corner score. vf_detect_arcs() and vf_detect_arcs_score() are the kernel's: one
- *         pixel a thread, bit masks and 32-bit integers. The host form (score_chunk() in detect.c) has the same results
- *         from minima, maxima and sums of bytes and 16-bit integers over 32 pixels at a time, which compilers turn into
- *         vector code; masks of bits do not vectorise so. tests/features/detect.c compares both with one oracle
+ *         the segment test and the corner score. The kernel's (arc_starts() and arc_score() in detect.cu) compare
+ *         four pixels of a circle at a time and go on with masks of bits, one pixel a thread. The host form
+ *         (score_chunk() in detect.c) has the same results from minima, maxima and sums of bytes and 16-bit integers
+ *         over 32 pixels at a time, which compilers turn into vector code; masks of bits do not vectorise so.
+ *         vf_detect_arcs() and vf_detect_arcs_score() are the rule in plain form, beside which tests put OpenCV's;
+ *         the kernel uses the latter for the scores SAD-B and MT
  * Memory  32 bytes a culling cell and level, 16 a cell
  */
 #ifndef VF_DETECT_H
@@ -73,12 +75,11 @@ VF_HOST_FORM(detect);
     X(8, 0, 3) X(9, -1, 3) X(10, -2, 2) X(11, -3, 1) X(12, -3, 0) X(13, -3, -1) X(14, -2, -2) X(15, -1, -3)
 /* clang-format on */
 
-/** Starts of runs of at least `arc` (9..16) ones in a circular mask of 16 bits: bit i is set if bits i .. i + arc - 1
- *  are. */
-VF_FN uint32_t vf_detect_runs(uint32_t mask, int32_t arc)
+/** Starts of runs of at least `arc` (9..16) ones in a circular mask of 16 bits, which is in both halves of `twice`: bit
+ *  i is set if bits i .. i + arc - 1 are. */
+VF_FN uint32_t vf_detect_runs(uint32_t twice, int32_t arc)
 {
-    uint32_t m = mask | mask << 16;
-    m &= m >> 1;
+    uint32_t m = twice & twice >> 1;
     m &= m >> 2;
     m &= m >> 4;
     m &= m >> (arc - 8);
@@ -132,8 +133,8 @@ VF_FN struct vf_arcs vf_detect_arcs(const int32_t circle[16], int32_t centre, in
 {
     uint32_t bright = 0, dark = 0;
     for (int32_t i = 0; i < 16; i++) {
-        bright |= (uint32_t)(circle[i] > centre + threshold) << i;
-        dark |= (uint32_t)(circle[i] < centre - threshold) << i;
+        bright |= (uint32_t)(circle[i] > centre + threshold) * 0x10001u << i;
+        dark |= (uint32_t)(circle[i] < centre - threshold) * 0x10001u << i;
     }
     const uint32_t spot = most < 16 ? vf_detect_runs(bright, most + 1) | vf_detect_runs(dark, most + 1) : 0;
     const struct vf_arcs arcs = {spot ? 0 : vf_detect_runs(bright, arc), spot ? 0 : vf_detect_runs(dark, arc)};

@@ -14,8 +14,8 @@
  * Exact   integers
  * Memory  levels 1 and up, once per camera
  * Shared  edges, overlaps and rounding. Not the summation, integer and so of any order: the host form sums boxes of
- *         one pixel's size over tiles (scale.c), the kernel half pixels down each column with four-byte dot products
- *         (scale.cu)
+ *         one pixel's size over tiles (scale.c), the kernel each row over the support of a column, then pairs of such
+ *         sums down the column, all by dot products (scale.cu)
  */
 #ifndef VF_SCALE_H
 #define VF_SCALE_H
