@@ -11,6 +11,7 @@
 #include "features/bearing.h"
 #include "features/describe.h"
 
+#if VFRONT_DESCRIPTORS
 #define VF_NEAREST_THREADS 128 /* of a block */
 #ifndef VF_NEAREST_LIST
 #define VF_NEAREST_LIST 2048 /* capacity of the list; more candidates are compared in parts */
@@ -158,5 +159,7 @@ static __device__ __forceinline__ void vf_find_nearest(vf_nearest<ROWS> &n, cons
     }
     __syncthreads();
 }
+
+#endif
 
 #endif

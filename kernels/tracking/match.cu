@@ -10,9 +10,10 @@
 #include "kernels/features/nearest.cuh"
 #include "patch.cuh"
 
-#include "tracking/match_flow.h"
+#include "tracking/match.h"
 
 #if VFRONT_MATCHES
+#include "tracking/match_flow.h"
 
 /** Numbers of key points of this frame and of the previous one. */
 static __device__ __forceinline__ int count_now(const vf_match_view &s) { return (int)s.bearing->count[s.parity][0]; }

@@ -27,7 +27,7 @@
  * Memory  104 bytes a key point: best match from either camera, cost, depth, place in camera 1; expected depths:
  *         expect.h; 36 bytes a key point between the kernels
  * Shared  arithmetic of candidates, lines, windows, steps and depth. Not shared, for speed: the loop over candidates
- *         (host: one batch of camera 1 for many points, as vector code; kernel: one block for a few points), sums over a
+ *         (host: one batch of camera 1 for many points, as vector code; kernel: a block for a few points), sums over a
  *         window (search_line(), refine_subpixel(): the host reads windows into memory, the kernel keeps 4 pixels of
  *         each in a lane's registers and sums over the warp; integer sums, so that order does not matter), and the
  *         median (bitwise search by either, over an array or over a block)
