@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* refill on the GPU: one block; a thread for each feature, then for each cell. Loops are not unrolled: one block waits
- * for every instruction to be fetched. */
+/* refill on the GPU: one block; a thread for each feature, then for each cell. */
 #include "kernels/block.cuh"
 
 #include "image/ingest.h"
@@ -61,7 +60,6 @@ static __device__ void suppress_cells(const vf_refill_view &s, const cell_grid &
     const vf_cell_range w = neighbours_of(g, cx, cy);
     suppress(suppressed, cy * g.cells_x + cx);
     for (int y = w.y0; y <= w.y1; y++)
-#pragma unroll 1
         for (int x = w.x0; x <= w.x1; x++) {
             const int cell = y * g.cells_x + x;
             const vf_position_q16 p = vf_corner_position(s.geometry.step_q16, key[cell]);
@@ -80,10 +78,8 @@ static __device__ void mark_merged(const vf_refill_view &s, int count, live_feat
         live.end[thread] = f.end;
     }
     __syncthreads();
-#pragma unroll 1
     for (int i = thread / VF_WARP; i < count; i += THREADS / VF_WARP) {
         bool same = false;
-#pragma unroll 1
         for (int j = lane; j < i && !live.end[i]; j += VF_WARP)
             same = same || (!live.end[j] &&
                             vf_refill_same(&s.tuning, live.x_q16[i], live.y_q16[i], live.x_q16[j], live.y_q16[j]));
@@ -114,9 +110,7 @@ static __device__ void split_features(const vf_refill_view &s, const cell_grid &
         const vf_feature &f = s.track->moved[i];
         const uint4 *from = reinterpret_cast<const uint4 *>(&f);
         uint4 *to = reinterpret_cast<uint4 *>(&r.feature[s.parity][alive_before]);
-        uint4 part[sizeof f / sizeof *to];
-        for (int k = 0; k < (int)(sizeof f / sizeof *to); k++) part[k] = from[k];
-        for (int k = 0; k < (int)(sizeof f / sizeof *to); k++) to[k] = part[k];
+        for (int k = 0; k < (int)(sizeof f / sizeof *to); k++) to[k] = from[k];
         suppress_cells(s, g, key, f, live.suppressed);
         live.used[f.template_index] = 1;
     }
@@ -137,7 +131,6 @@ static __device__ bool is_local_best(const vf_refill_view &s, const cell_grid &g
     const vf_position_q16 p = vf_corner_position(s.geometry.step_q16, own);
     bool best = true;
     for (int y = w.y0; y <= w.y1; y++)
-#pragma unroll 1
         for (int x = w.x0; x <= w.x1; x++) {
             const uint64_t other = key[y * g.cells_x + x];
             const vf_position_q16 q = vf_corner_position(s.geometry.step_q16, other);
@@ -156,7 +149,6 @@ static __global__ void __launch_bounds__(THREADS) refill_k(const VF_CONSTANT vf_
     const uint64_t *key = SHARED ? shared_key : s.detect->corner[s.parity][0];
     const int thread = threadIdx.x, cells = g.cells;
     if (thread == 0) vf_clock_start(s.clock, 0);
-#pragma unroll 1
     for (int cell = thread; SHARED && cell < cells; cell += THREADS)
         shared_key[cell] = s.detect->corner[s.parity][0][cell];
     const vf_track_counts before = vf_refill_counts_before(&s.tuning, s.ingest->params.frame, &r.counts[s.parity ^ 1]);
@@ -165,21 +157,18 @@ static __global__ void __launch_bounds__(THREADS) refill_k(const VF_CONSTANT vf_
     const int wanted = vf_refill_wanted(&s.tuning, live.count);
     VF_STATIC_ASSERT(VFRONT_CELLS <= 32 * THREADS, "a bit for each of the thread's cells");
     uint32_t fits = 0;
-#pragma unroll 1
     for (int cell = thread, k = 0; wanted && cell < cells; cell += THREADS, k++) {
         const bool fit = key[cell] && !(live.suppressed[cell / 32] >> cell % 32 & 1) && is_local_best(s, g, key, cell);
         r.candidate[cell] = fit ? key[cell] : 0;
         fits |= (uint32_t)fit << k;
     }
     const bool any = __syncthreads_or(fits != 0);
-#pragma unroll 1
     for (int cell = thread, k = 0; SHARED && cell < cells; cell += THREADS, k++)
         if (!(fits >> k & 1)) shared_key[cell] = 0;
     const uint64_t *candidate = SHARED ? shared_key : r.candidate;
     __syncthreads();
 
     const auto each_key = [=](auto work) {
-#pragma unroll 1
         for (int first = 0; first < cells; first += THREADS)
             work(first + thread < cells ? candidate[first + thread] : 0);
     };
@@ -191,7 +180,6 @@ static __global__ void __launch_bounds__(THREADS) refill_k(const VF_CONSTANT vf_
     const bool is_free = thread < VFRONT_TRACKS && !live.used[thread];
     const int free_before = vf_count_before(is_free, start, &free_count);
     if (is_free) live.free_template[free_before] = (uint16_t)thread;
-#pragma unroll 1
     for (int first = 0; found && first < cells; first += THREADS) {
         const int cell = first + thread;
         const uint64_t chosen = cell < cells ? candidate[cell] : 0;
