@@ -12,28 +12,38 @@
 #define VF_BINS 2048     /* of a histogram: eleven bits */
 #define VF_SMALL_LIST 64 /* keys that are ranked by comparing all pairs */
 
+/** Exclusive prefix counts of N flags a thread, all first ones before all second ones. Returns how many there are.
+ *  Called by all threads. start: VF_WARPS numbers in shared memory. */
+template <int N>
+static __device__ __forceinline__ int vf_counts_before(const bool (&flag)[N], int *start, int (&before)[N])
+{
+    VF_STATIC_ASSERT(N <= 2, "16 bits each");
+    const int lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP;
+    unsigned voted[N];
+    int mine = 0, total = 0;
+    for (int k = 0; k < N; k++) {
+        voted[k] = __ballot_sync(VF_ALL, flag[k]);
+        mine |= __popc(voted[k]) << 16 * k;
+    }
+    __syncthreads(); /* start may still be in use from a previous call */
+    if (lane == 0) start[warp] = mine;
+    __syncthreads();
+    const int others = start[lane], all = vf_warp_sum(others), above = vf_warp_sum(lane < warp ? others : 0);
+    for (int k = 0; k < N; k++) {
+        before[k] = total + (above >> 16 * k & 0xffff) + __popc(voted[k] & ((1u << lane) - 1));
+        total += all >> 16 * k & 0xffff;
+    }
+    return total;
+}
+
 /** Exclusive prefix count: number of true flags in the threads before this one; *total: in the whole block. Called
- *  by all threads. start: VF_WARPS + 1 numbers in shared memory. */
+ *  by all threads. start: VF_WARPS numbers in shared memory. */
 static __device__ __forceinline__ int vf_count_before(bool flag, int *start, int *total)
 {
-    const int lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP;
-    const unsigned voted = __ballot_sync(VF_ALL, flag);
-    __syncthreads(); /* start may still be in use from a previous call */
-    if (lane == 0) start[warp] = __popc(voted);
-    __syncthreads();
-    if (warp == 0) {
-        const int own = start[lane];
-        int sum = own;
-        for (int step = 1; step < VF_WARP; step *= 2) {
-            const int other = __shfl_up_sync(VF_ALL, sum, step);
-            sum += lane >= step ? other : 0;
-        }
-        start[lane] = sum - own;
-        if (lane == VF_WARP - 1) start[VF_WARPS] = sum;
-    }
-    __syncthreads();
-    *total = start[VF_WARPS];
-    return start[warp] + __popc(voted & ((1u << lane) - 1));
+    const bool flags[1] = {flag};
+    int before[1];
+    *total = vf_counts_before(flags, start, before);
+    return before[0];
 }
 
 /** Bin of a histogram that contains a wanted key; number of keys in the bins above it, and in it. */

@@ -15,7 +15,7 @@
  *     kernel.cuh        vf_warp_sum()       800   redux.sync.add                 five butterfly shuffles
  *     kernel.cuh        vf_warp_min()       800   redux.sync.min                 five butterfly shuffles
  *     kernel.cuh        vf_dot4()           610   dp4a                           four products
- *     scale.cu          add_pair()          610   dp2a                           two products
+ *     kernel.cuh        vf_dot2()           610   dp2a                           two products
  *     describe.cu       rotate_pair()       610   dp2a                           vf_rotated_x(), vf_rotated_y()
  *     patch.cuh         interpolate()       610   dp2a                           vf_track_interpolate()
  *     stixel_column.cuh lane_means::add()   610   dp2a                           mask, shift, sum
@@ -77,6 +77,16 @@ static __device__ __forceinline__ uint32_t vf_dot4(uint32_t a, uint32_t b, uint3
 #else
     for (int i = 0; i < 32; i += 8) sum += (a >> i & 255) * (b >> i & 255);
     return sum;
+#endif
+}
+
+/** sum + dot product of two numbers of 16 bits and two of 8, the lower bytes of `pair`. */
+static __device__ __forceinline__ uint32_t vf_dot2(uint32_t a, uint32_t pair, uint32_t sum)
+{
+#if VF_ARCH >= 610
+    return __dp2a_lo(a, pair, sum);
+#else
+    return sum + (a & 0xffff) * (pair & 255) + (a >> 16) * (pair >> 8 & 255);
 #endif
 }
 

@@ -18,7 +18,7 @@ comma   := ,
 CONFIG   = -DVFRONT_USER_CFG='"$(abspath tests/config/$(1).h)"'
 FIXTURE := $(wildcard tests/fixture/*.h tests/*/*_oracle.h) $(HEADERS)
 WRAP    := $(shell awk -F '[^A-Za-z_0-9]+' '/^CUDA_CALL|^CUDA_TURNED/ {print "-Wl,--wrap=" $$2}' tests/fake/cuda_calls.def)
-EARLY   := $(shell sed -n 's/^\#define VF_EARLY(X) *//p' port/cuda/cuda.h | tr ' ' '\n' | sed -n 's/^X.\([a-z]*\),$$/\1/p')# stages with early launches
+EARLY   := $(shell sed -n '/^\#define VF_EARLY(X)/,/[^\\]$$/s/^ *X.\([a-z]*\),.*/\1/p' port/cuda/cuda.h)# stages with early launches
 WRAP_STAGES := $(STAGES:%=-Wl,--wrap=vf_%_cuda) $(EARLY:%=-Wl,--wrap=vf_%_early_cuda) -Wl,--wrap=cudaGetLastError
 WRAP_FAILOVER := $(addprefix -Wl$(comma)--wrap=,cudaGraphLaunch cudaStreamQuery cudaPointerGetAttributes cudaMemcpyAsync cudaStreamSynchronize)
 wraps   = $(if $(filter failover,$(1)),$(WRAP_FAILOVER))$(if $(filter alloc fault hang,$(1)),$(WRAP) $(if $(filter fault hang,$(1)),$(WRAP_STAGES)))

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* stereo on the GPU: three launches, because the cross-check needs the matches of all points, and the outlier test the
- * costs of all points. match_k: a block finds the best match of a point; all fill the grid of expected depths. depth_k:
- * a warp finds the sub-pixel position and depth of a point, each lane with four pixels of every window. list_k: one
- * block assesses the pair, computes the median and writes the list. */
+/* stereo on the GPU. Several launches, because the cross-check needs the matches of all points, and the outlier test
+ * their costs; and because a point's line and depth are work for a lane or four, its windows for a warp.
+ *
+ * match_k     A block finds the best matches of a few points, see nearest.cuh; all fill the grid of expected depths
+ * line_k      Four lanes find the epipolar line of a point, at its match or where its depth is expected
+ * position_k  A warp finds the sub-pixel position of a point, each lane with four pixels of every window
+ * depth_k     A thread makes the depth of a point, and its range, which list_k takes back from outliers
+ * list_k      One block assesses the pair, computes the median and writes the list */
 #include "kernels/block.cuh"
+#include "kernels/features/nearest.cuh"
 #include "kernels/geometry/stereo_window.cuh"
 
 #include "geometry/ego.h"
@@ -13,9 +18,6 @@
 #include "image/scale.h"
 
 #if VFRONT_STEREO
-
-#define WARPS 4
-#define THREADS (WARPS * VF_WARP)
 
 /** Key points of one camera, in the frame of the step. */
 struct camera_points {
@@ -35,46 +37,12 @@ static __device__ __forceinline__ camera_points camera_points_of(const vf_stereo
 
 /* ---- search ------------------------------------------------------------------------------------------------------ */
 
-/** Capacity of the list of a point's candidates in shared memory. With more candidates, the test is repeated instead of
- *  reading the list. */
-#define LIST_SIZE 512
-
-/** Best match of point i, by a block; ratio test; updates `back` of its candidates. each_candidate(f) calls f(j) for
- *  the candidates of the thread. Returns Hamming distance << 16 | index, or VF_NONE. */
-template <typename Each>
-static __device__ __forceinline__ uint32_t best_match(const vf_stereo_view &s, const camera_points &left,
-                                                      const camera_points &right, int i, uint32_t max_distance,
-                                                      Each each_candidate)
-{
-    __shared__ uint32_t best, second;
-    const auto match_to = [&](int j) {
-        return vf_packed_match(vf_hamming_distance(&left.descriptor[i], &right.descriptor[j]), j);
-    };
-    if (threadIdx.x == 0) {
-        best = VF_NONE;
-        second = 256;
-    }
-    __syncthreads();
-    each_candidate([&](int j) {
-        const uint32_t mine = match_to(j);
-        if (mine >> 16 > max_distance) return;
-        atomicMin(&s.stereo->back[s.parity][j], vf_packed_match(mine >> 16, i));
-        atomicMin(&best, mine);
-    });
-    __syncthreads();
-    if (best == VF_NONE) return VF_NONE;
-    each_candidate([&](int j) {
-        if (vf_points_apart(&right.point[best & 0xffff], &right.point[j])) atomicMin(&second, match_to(j) >> 16);
-    });
-    __syncthreads();
-    return vf_ratio_test(s.tuning.match_ratio_percent, best >> 16, second) ? best : VF_NONE;
-}
-
 /** Grid of expected depths: every thread has some of the previous frame's key points. */
 static __device__ __forceinline__ void fill_grid(const vf_stereo_view &s)
 {
     if (!vf_expect_active(&s)) return;
-    for (int i = blockIdx.x * THREADS + threadIdx.x; i < vf_expect_count(&s); i += gridDim.x * THREADS) {
+    for (int i = blockIdx.x * VF_NEAREST_THREADS + threadIdx.x; i < vf_expect_count(&s);
+         i += gridDim.x * VF_NEAREST_THREADS) {
         vf_expect_cell add;
         int32_t cell;
         if (!vf_expect_point(&s, i, &cell, &add)) continue;
@@ -85,70 +53,151 @@ static __device__ __forceinline__ void fill_grid(const vf_stereo_view &s)
     }
 }
 
-static __global__ void __launch_bounds__(THREADS) match_k(const VF_CONSTANT vf_stereo_view s)
+#define ROWS 8 /* points of camera 0 that a block has */
+
+/** Points of a block, in shared memory. */
+struct left_rows {
+    vf_epipolar e[ROWS];
+    float angle[ROWS], step;
+};
+
+/** Band test of the rows and a point of camera 1, for the widest band of its levels: a bit each. */
+static __device__ __forceinline__ uint32_t in_bands(const float (&normal)[ROWS][3], float band, const vf_point &p)
 {
-    __shared__ uint16_t list[LIST_SIZE];
-    __shared__ int count;
+    const float b[3] = {p.bearing[0], p.bearing[1], p.bearing[2]};
+    uint32_t bits = 0;
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) bits |= (uint32_t)(fabsf(vf_dot(normal[r], b)) <= band) << r;
+    return bits;
+}
+
+static __global__ void __launch_bounds__(VF_NEAREST_THREADS) match_k(const VF_CONSTANT vf_stereo_view s)
+{
+    __shared__ vf_nearest<ROWS> nearest;
+    __shared__ left_rows shared;
     const int thread = threadIdx.x;
     const camera_points left = camera_points_of(s, 0), right = camera_points_of(s, 1);
-    const struct vf_stereo_bounds bounds = vf_stereo_make_bounds(&s);
+    const vf_rows rows = vf_rows_of(left.first, ROWS, blockIdx.x);
     if (thread == 0) vf_clock_start(s.clock, blockIdx.x);
     fill_grid(s);
-    for (int i = blockIdx.x; i < left.count; i += gridDim.x) {
-        const vf_point a = left.point[i];
-        const vf_epipolar e = vf_stereo_epipolar(&s.geometry.pair, a.bearing);
-        const vf_candidate_range range = vf_stereo_candidates(&bounds, right.first, a.level);
-        const float angle = left.angle[i];
-        if (thread == 0) count = 0;
-        __syncthreads();
-        const auto each_tested = [&](auto work) {
-#pragma unroll 4
-            for (int j = range.first + thread; j < (int)range.end; j += THREADS) {
-                const vf_point b = right.point[j];
-                if (vf_stereo_candidate(&bounds, &e, a.step, angle, b.bearing, b.step, right.angle[j])) work(j);
-            }
-        };
-        const auto each_listed = [&](auto work) {
-            for (int k = thread; k < count; k += THREADS) work(list[k]);
-        };
-        each_tested([&](int j) {
-            const int at = atomicAdd(&count, 1);
-            if (at < LIST_SIZE) list[at] = (uint16_t)j;
-        });
-        __syncthreads();
-        const uint32_t found = count <= LIST_SIZE ? best_match(s, left, right, i, bounds.distance, each_listed)
-                                                  : best_match(s, left, right, i, bounds.distance, each_tested);
-        if (thread == 0) s.stereo->best[i] = found;
-        __syncthreads(); /* before the next point's candidates overwrite this one's */
+    if (!rows.count) return;
+    const struct vf_stereo_bounds bounds = vf_stereo_make_bounds(&s);
+    const vf_candidate_range range = vf_stereo_candidates(&bounds, right.first, rows.level);
+    if (thread < rows.count) {
+        const vf_point &a = left.point[rows.first + thread];
+        shared.e[thread] = vf_stereo_epipolar(&s.geometry.pair, a.bearing);
+        shared.angle[thread] = left.angle[rows.first + thread];
+        shared.step = a.step;
     }
+    __syncthreads();
+    float normal[ROWS][3];
+#pragma unroll
+    for (int r = 0; r < ROWS; r++)
+#pragma unroll
+        for (int k = 0; k < 3; k++) normal[r][k] = shared.e[vf_min(r, rows.count - 1)].normal[k];
+    const float step = shared.step;
+    const float widest = range.first < range.end ? fmaxf(step, right.point[range.end - 1].step) : step;
+    const uint32_t all = (1u << rows.count) - 1;
+    const vf_nearest_others others = {right.point,    right.descriptor, (int)range.first,
+                                      (int)range.end, bounds.distance,  s.stereo->back[s.parity]};
+    vf_find_nearest(
+        nearest, rows, left.descriptor, others,
+        [&](int j) { return in_bands(normal, bounds.band * widest, right.point[j]) & all; },
+        [&](int r, int j) {
+            const vf_point &b = right.point[j];
+            return vf_stereo_candidate(&bounds, &shared.e[r], step, shared.angle[r], b.bearing, b.step, right.angle[j]);
+        });
+    if (thread >= rows.count) return;
+    const uint32_t best = nearest.best[thread];
+    const bool unique = best != VF_NONE &&
+                        vf_ratio_test(s.tuning.match_ratio_percent, best >> 16, nearest.second[thread]);
+    s.stereo->best[rows.first + thread] = unique ? best : VF_NONE;
 }
 
 /* ---- depth ------------------------------------------------------------------------------------------------------- */
 
-/** Tile of pixels that holds all windows of a search: TILE rows of TILE_WORDS words of four pixels, from an aligned
- *  address on. */
-#define TILE (VF_STEREO_SIDE + 2 * VF_STEREO_REACH + 1)
-#define TILE_WORDS ((TILE + 6) / 4)
-/** Load a tile whose first pixel is (u0, v0) rounded down to a word. Elements outside of the level have undefined
- *  values; no valid window reads them. */
-static __device__ __forceinline__ void load_tile(uint32_t *to, const uint8_t *pixels, const vf_level &l, int u0, int v0,
-                                                 int lane)
+/** Tile of pairs of pixels that holds windows up to `reach` pixels around one: each pixel with its right neighbour, in
+ *  rows of TILE_PITCH pairs from a column on that is a multiple of 4. */
+#define TILE_ROWS(reach) (VF_STEREO_SIDE + 2 * (reach) + 1)
+#define TILE_WORDS(reach) ((TILE_ROWS(reach) + 6) / 4) /* of four pixels */
+#define TILE_PITCH 28
+#define LEFT_REACH 1  /* of Gauss-Newton's windows in camera 0 */
+#define RIGHT_REACH 2 /* of those in camera 1: VF_STEREO_STEPS_PX */
+#define TILES_ROWS (TILE_ROWS(LEFT_REACH) + TILE_ROWS(RIGHT_REACH))
+struct pair_tile {
+    uint16_t *pair;
+    int u0, v0; /* pixel of the first pair */
+};
+
+/** Load the tile around a pixel; eight lanes have a row. Pixels outside of the level have undefined values; no valid
+ *  window reads them. */
+template <int REACH>
+static __device__ __forceinline__ pair_tile load_tile(uint16_t *to, const uint8_t *pixels, const vf_level &l, int u,
+                                                      int v, int lane)
 {
+    VF_STATIC_ASSERT(TILE_WORDS(REACH) <= TILE_PITCH / 4, "rows fit");
+    const int column = lane % 8, across = 4 * vf_min(column, TILE_WORDS(REACH) - 1);
+    const pair_tile tile = {to, (u - VF_STEREO_HALF - REACH) & ~3, v - VF_STEREO_HALF - REACH};
+    const int x = vf_clamp(tile.u0 + across, 0, l.pitch - 4);
 #pragma unroll
-    for (int i = lane; i < TILE * TILE_WORDS; i += VF_WARP) {
-        const int x = vf_clamp((u0 & ~3) + 4 * (i % TILE_WORDS), 0, l.pitch - 4),
-                  y = vf_clamp(v0 + i / TILE_WORDS, 0, l.height - 1);
-        to[i] = *reinterpret_cast<const uint32_t *>(pixels + y * l.pitch + x);
+    for (int first = 0; first < TILE_ROWS(REACH); first += VF_WARP / 8) {
+        const int row = first + lane / 8, y = vf_clamp(tile.v0 + row, 0, l.height - 1);
+        const uint32_t word = *reinterpret_cast<const uint32_t *>(pixels + y * l.pitch + x),
+                       next = __shfl_down_sync(VF_ALL, word, 1, 8);
+        if (row < TILE_ROWS(REACH) && column < TILE_WORDS(REACH))
+            *reinterpret_cast<uint2 *>(to + row * TILE_PITCH + across) = make_uint2(__byte_perm(word, next, 0x2110),
+                                                                                    __byte_perm(word, next, 0x4332));
     }
+    return tile;
 }
 
-/** Read a window around c on a level of a camera. */
-static __device__ __forceinline__ window read_level(const vf_stereo_view &s, int camera, int level, vf_window_centre c,
-                                                    int lane)
+/** Place of a window in a tile, and the weights of its pixels. */
+struct tile_window {
+    int first;             /* its upper left pair */
+    uint32_t upper, lower; /* weights of a pair in its rows and in those below */
+};
+static __device__ __forceinline__ tile_window window_in(const pair_tile &tile, vf_window_centre c)
 {
-    const vf_level &l = s.geometry.scale[camera][level];
-    return read_around(vf_scale_pixels(s.scale, s.pictures.level0[s.parity][camera], camera, level, &l), l.pitch, c,
-                       lane);
+    const uint32_t fu = c.u & 255, fv = c.v & 255, above = 256 - fv;
+    /* 65536 for a whole pixel does not fit 16 bits; of 65535 the sum is rounded to the same number */
+    const uint32_t own = min((256 - fu) * above, 65535u);
+    const tile_window w = {((c.v >> 8) - VF_STEREO_HALF - tile.v0) * TILE_PITCH + (c.u >> 8) - VF_STEREO_HALF - tile.u0,
+                           own | fu * above << 16, (256 - fu) * fv | fu * fv << 16};
+    return w;
+}
+
+/** Read a window from a tile; the same numbers as those of read_around(). */
+static __device__ __forceinline__ window read_pairs(const uint16_t *pair, const tile_window &at, int lane)
+{
+    window w;
+#pragma unroll
+    for (int t = 0; t < LANE_PIXELS; t++) {
+        const int k = in_window(t, lane) ? t * VF_WARP + lane : 0;
+        const uint16_t *from = pair + at.first + (k / VF_STEREO_SIDE * TILE_PITCH + k % VF_STEREO_SIDE);
+        const uint32_t sum = vf_dot2(at.upper, from[0], vf_dot2(at.lower, from[TILE_PITCH], 2048));
+        w.grey[t] = in_window(t, lane) ? (int)(sum >> 12) : 0;
+    }
+    return w;
+}
+
+/** Read the window around a pixel (u, v). */
+static __device__ __forceinline__ window read_whole(const uint8_t *pixels, int pitch, int u, int v, int lane)
+{
+    const uint8_t *first = pixels + (v - VF_STEREO_HALF) * pitch + u - VF_STEREO_HALF;
+    window w;
+#pragma unroll
+    for (int t = 0; t < LANE_PIXELS; t++) {
+        const int k = t * VF_WARP + lane;
+        w.grey[t] = in_window(t, lane) ? 16 * first[k / VF_STEREO_SIDE * pitch + k % VF_STEREO_SIDE] : 0;
+    }
+    return w;
+}
+
+/** Pixels of a level of a camera. */
+static __device__ __forceinline__ const uint8_t *pixels_of(const vf_stereo_view &s, int camera, int level)
+{
+    return vf_scale_pixels(s.scale, s.pictures.level0[s.parity][camera], camera, level,
+                           &s.geometry.scale[camera][level]);
 }
 
 /** Sum of a window over the warp. */
@@ -172,43 +221,39 @@ static __device__ __forceinline__ uint32_t zsad(const window &left, int left_sum
 }
 
 /** Search along the line on the point's level: move the position to the minimum of the ZSAD. Returns false if a window
- *  does not fit, or if there is no minimum between the ends. */
+ *  does not fit, or if there is no minimum between the ends. A lane finds the place of one window. */
 static __device__ __forceinline__ bool search_line(const vf_stereo_view &s, const vf_point &a,
-                                                   const vf_epipolar_line &line, uint32_t *tile, int lane,
+                                                   const vf_epipolar_line &line, uint16_t *pairs, int lane,
                                                    vf_stereo_position *position)
 {
-    const vf_level &l1 = s.geometry.scale[1][a.level];
+    const vf_level &l0 = s.geometry.scale[0][a.level], &l1 = s.geometry.scale[1][a.level];
     const vf_window_centre start = vf_stereo_window_centre(&s, *position, a.level), own = {a.u * 256, a.v * 256};
-    const int u0 = (start.u >> 8) - VF_STEREO_HALF - VF_STEREO_REACH,
-              v0 = (start.v >> 8) - VF_STEREO_HALF - VF_STEREO_REACH;
-    bool inside = vf_stereo_window_inside(&s.geometry.scale[0][a.level], own);
-#pragma unroll
-    for (int k = -VF_STEREO_REACH; k <= VF_STEREO_REACH; k++)
-        inside = inside && vf_stereo_window_inside(&l1, vf_stereo_move_window(&line, start, k));
-    if (!inside) return false;
-    load_tile(tile, vf_scale_pixels(s.scale, s.pictures.level0[s.parity][1], 1, a.level, &s.geometry.scale[1][a.level]),
-              l1, u0, v0, lane);
-    const window left = read_level(s, 0, a.level, own, lane);
+    const vf_window_centre centre = vf_stereo_move_window(&line, start,
+                                                          vf_min(lane, VF_STEREO_POSITIONS - 1) - VF_STEREO_REACH);
+    const bool inside = vf_stereo_window_inside(&l0, own) && vf_stereo_window_inside(&l1, centre);
+    if (!__all_sync(VF_ALL, inside)) return false;
+    const pair_tile tile = load_tile<VF_STEREO_REACH>(pairs, pixels_of(s, 1, a.level), l1, start.u >> 8, start.v >> 8,
+                                                      lane);
+    const window left = read_whole(pixels_of(s, 0, a.level), l0.pitch, a.u, a.v, lane);
+    const tile_window mine = window_in(tile, centre);
     const int left_sum = sum_of(left);
     __syncwarp();
-    uint32_t cost[VF_STEREO_POSITIONS], least = VF_NONE, before = 0, after = 0;
-#pragma unroll
+    uint32_t own_cost = VF_NONE; /* of the lane's window, with its number: those of all windows differ */
+    VF_STATIC_ASSERT((uint64_t)VF_STEREO_SIDE * VF_STEREO_SIDE * VF_STEREO_SIDE * VF_STEREO_SIDE * 4080 < 1u << 28 &&
+                         VF_STEREO_POSITIONS <= 16,
+                     "a cost and a number");
+#pragma unroll 1
     for (int k = 0; k < VF_STEREO_POSITIONS; k++) {
-        const vf_window_centre c = vf_stereo_move_window(&line, start, k - VF_STEREO_REACH);
-        const uint8_t *first = reinterpret_cast<const uint8_t *>(tile) +
-                               ((c.v >> 8) - VF_STEREO_HALF - v0) * (4 * TILE_WORDS) + (c.u >> 8) - VF_STEREO_HALF -
-                               (u0 & ~3);
-        cost[k] = zsad(left, left_sum, read_window(first, 4 * TILE_WORDS, c, lane), lane);
+        const tile_window at = {__shfl_sync(VF_ALL, mine.first, k), __shfl_sync(VF_ALL, mine.upper, k),
+                                __shfl_sync(VF_ALL, mine.lower, k)};
+        const uint32_t cost = zsad(left, left_sum, read_pairs(pairs, at, lane), lane);
+        if (lane == k) own_cost = cost << 4 | (uint32_t)k;
     }
-    int minimum = 0;
-#pragma unroll
-    for (int k = 0; k < VF_STEREO_POSITIONS; k++) {
-        if (cost[k] >= least) continue;
-        least = cost[k];
-        minimum = k;
-        before = k ? cost[k - 1] : 0;
-        after = k + 1 < VF_STEREO_POSITIONS ? cost[k + 1] : 0;
-    }
+    __syncwarp(); /* the tile is read */
+    const uint32_t best = vf_warp_min(own_cost), least = best >> 4;
+    const int minimum = (int)(best & 15);
+    const uint32_t before = __shfl_sync(VF_ALL, own_cost, vf_max(minimum - 1, 0)) >> 4,
+                   after = __shfl_sync(VF_ALL, own_cost, minimum + 1) >> 4;
     if (minimum == 0 || minimum == VF_STEREO_POSITIONS - 1 || after == least) return false;
     *position = vf_stereo_move(
         &line, *position, ((float)(minimum - VF_STEREO_REACH) + vf_stereo_subpixel(before, least, after)) * a.step);
@@ -226,25 +271,36 @@ static __device__ __forceinline__ vf_stereo_sums warp_sum(vf_stereo_sums mine)
 /** Gauss-Newton steps along the line on level 0. Returns the ZSAD at the final position and vf_stereo_fit_px(); VF_NONE
  *  if a window does not fit, the steps lead too far, or the halves of the window disagree. */
 static __device__ __forceinline__ uint32_t refine_subpixel(const vf_stereo_view &s, const vf_point &a,
-                                                           const vf_epipolar_line &line, int lane,
+                                                           const vf_epipolar_line &line, uint16_t *pairs, int lane,
                                                            vf_stereo_position *position, float *fit_px)
 {
     const vf_level &l0 = s.geometry.scale[0][0], &l1 = s.geometry.scale[1][0];
     const vf_stereo_position from = *position;
-    const vf_window_centre centre = vf_stereo_window_centre(&s, vf_stereo_position{a.x_q16, a.y_q16}, 0);
+    const vf_window_centre centre = vf_stereo_window_centre(&s, vf_stereo_position{a.x_q16, a.y_q16}, 0),
+                           start = vf_stereo_window_centre(&s, from, 0);
     const vf_window_centre next = vf_stereo_move_window(&line, centre, 1),
                            last = vf_stereo_move_window(&line, centre, -1);
     if (!vf_stereo_window_inside(&l0, centre) || !vf_stereo_window_inside(&l0, next) ||
         !vf_stereo_window_inside(&l0, last))
         return VF_NONE;
-    const window left = read_level(s, 0, 0, centre, lane), ahead = read_level(s, 0, 0, next, lane),
-                 behind = read_level(s, 0, 0, last, lane);
+    const pair_tile tile0 = load_tile<LEFT_REACH>(pairs, pixels_of(s, 0, 0), l0, centre.u >> 8, centre.v >> 8, lane),
+                    tile1 = load_tile<RIGHT_REACH>(pairs + TILE_ROWS(LEFT_REACH) * TILE_PITCH, pixels_of(s, 1, 0), l1,
+                                                   start.u >> 8, start.v >> 8, lane);
+    __syncwarp();
+    const window left = read_pairs(tile0.pair, window_in(tile0, centre), lane),
+                 ahead = read_pairs(tile0.pair, window_in(tile0, next), lane),
+                 behind = read_pairs(tile0.pair, window_in(tile0, last), lane);
+    vf_stereo_sums own = {}; /* without the differences */
+#pragma unroll
+    for (int t = 0; t < LANE_PIXELS; t++)
+        if (in_window(t, lane)) vf_stereo_accumulate(&own, ahead.grey[t], behind.grey[t], 0);
+    own = warp_sum(own);
     float shift = 0.0f;
     for (int step = 0;; step++) {
         *position = vf_stereo_move(&line, from, shift);
         const vf_window_centre c = vf_stereo_window_centre(&s, *position, 0);
         if (!(fabsf(shift) <= VF_STEREO_STEPS_PX) || !vf_stereo_window_inside(&l1, c)) return VF_NONE;
-        const window right = read_level(s, 1, 0, c, lane);
+        const window right = read_pairs(tile1.pair, window_in(tile1, c), lane);
         vf_stereo_sums sum[3] = {};
 #pragma unroll
         for (int t = 0; t < LANE_PIXELS; t++) {
@@ -254,11 +310,13 @@ static __device__ __forceinline__ uint32_t refine_subpixel(const vf_stereo_view 
                 if (in_window(t, lane) && half == h)
                     vf_stereo_accumulate(&sum[h], ahead.grey[t], behind.grey[t], right.grey[t] - left.grey[t]);
         }
-        sum[0] = warp_sum(sum[0]);
         if (step < VF_STEREO_STEPS) {
-            shift += vf_stereo_gauss_newton(&sum[0]);
+            own.d = vf_warp_sum(sum[0].d);
+            own.gd = vf_warp_sum(sum[0].gd);
+            shift += vf_stereo_gauss_newton(&own);
             continue;
         }
+        sum[0] = warp_sum(sum[0]);
         sum[1] = warp_sum(sum[1]);
         if (!vf_stereo_halves_agree(&s.tuning, sum)) return VF_NONE;
         const uint32_t cost = zsad(left, sum_of(left), right, lane);
@@ -267,118 +325,146 @@ static __device__ __forceinline__ uint32_t refine_subpixel(const vf_stereo_view 
     }
 }
 
-/** Results of a match beside its depth: vf_pair_offset(), and its place for rows. */
-struct match_place {
-    uint32_t offset;
-    vf_stereo_place place;
-};
+/* ---- lines and depths -------------------------------------------------------------------------------------------- */
 
-/** Bearings of camera 1 at a position, one pixel to the right and one below: a lane computes one of them. */
+#define GROUP 4 /* lanes that have a point in line_k */
+#define LINE_THREADS 64
+#define POSITION_WARPS 4 /* points of a block of position_k */
+#define DEPTH_THREADS 32
+
+/** Bearings of camera 1 at a position of a group of lanes, one pixel to the right and one below: a lane computes one of
+ *  them. Called by whole warps. */
 struct bearings {
     float here[3], to_right[3], below[3];
 };
-static __device__ __forceinline__ bearings bearings_at(const vf_stereo_view &s, vf_stereo_position at, int lane)
+static __device__ __forceinline__ bearings bearings_at(const vf_stereo_view &s, vf_stereo_position at)
 {
+    const int which = threadIdx.x % GROUP;
     float mine[3];
     bearings b;
-    vf_bearing_at(s.bearing->node[1], s.geometry.nodes_x[1], at.x_q16 + (lane == 1 ? 65536 : 0),
-                  at.y_q16 + (lane == 2 ? 65536 : 0), mine);
+    VF_STATIC_ASSERT(GROUP >= 3, "a lane each");
+    vf_bearing_at(s.bearing->node[1], s.geometry.nodes_x[1], at.x_q16 + (which == 1 ? 65536 : 0),
+                  at.y_q16 + (which == 2 ? 65536 : 0), mine);
 #pragma unroll
     for (int k = 0; k < 3; k++) {
-        b.here[k] = __shfl_sync(VF_ALL, mine[k], 0);
-        b.to_right[k] = __shfl_sync(VF_ALL, mine[k], 1);
-        b.below[k] = __shfl_sync(VF_ALL, mine[k], 2);
+        b.here[k] = __shfl_sync(VF_ALL, mine[k], 0, GROUP);
+        b.to_right[k] = __shfl_sync(VF_ALL, mine[k], 1, GROUP);
+        b.below[k] = __shfl_sync(VF_ALL, mine[k], 2, GROUP);
     }
     return b;
 }
 
-/** Epipolar line of point a at its match b. */
-static __device__ __forceinline__ bool line_of_match(const vf_stereo_view &s, const vf_epipolar &e, const vf_point &a,
-                                                     const vf_point &b, int lane, vf_epipolar_line *line,
-                                                     uint32_t *offset)
+/** Where the depth of point a of a group of lanes is expected. Called by whole warps. */
+static __device__ __forceinline__ struct vf_expect_interval expected_interval(const vf_stereo_view &s,
+                                                                              const vf_epipolar &e, const vf_point &a)
 {
-    const vf_stereo_position at = {b.x_q16, b.y_q16};
-    const bearings near = bearings_at(s, at, lane);
-    if (!vf_stereo_line(&e, at, b.bearing, near.to_right, near.below, line)) return false;
-    *offset = vf_pair_offset(&s, &e, b.bearing, near.to_right, near.below, fmaxf(a.step, b.step));
-    return true;
-}
-
-/** Epipolar line of point a where its depth is expected: a lane has one of the nine cells. Returns false if none is. */
-static __device__ __forceinline__ bool line_expected(const vf_stereo_view &s, const vf_epipolar &e, const vf_point &a,
-                                                     int lane, vf_epipolar_line *line, float *half_px)
-{
+    const struct vf_expect_place place = vf_expect_place(a.bearing);
     vf_expect_cell around = {0, 0, 0};
-    if (lane < 9) around = vf_expect_neighbour(&s, vf_expect_place(a.bearing), lane);
-    around.nearest = ~vf_warp_min(~around.nearest);
-    around.farthest = ~vf_warp_min(~around.farthest);
-    around.points = (uint32_t)vf_warp_sum((int32_t)around.points);
-    const struct vf_expect_interval interval = vf_expect_interval(&s, &e, &a, &around);
-    if (!(interval.half_px > 0.0f)) return false;
-    *half_px = interval.half_px;
-    const vf_level &l = s.geometry.scale[1][0];
-    const vf_stereo_position own = {a.x_q16, a.y_q16};
-    vf_stereo_position at = vf_expect_begin(&l, own);
-    for (int step = 0; step < VF_EXPECT_STEPS; step++) {
-        const bearings near = bearings_at(s, at, lane);
-        at = vf_expect_step(&l, at, interval.towards, near.here, near.to_right, near.below);
+    for (int k = threadIdx.x % GROUP; k < 9; k += GROUP) {
+        const vf_expect_cell cell = vf_expect_neighbour(&s, place, k);
+        vf_expect_merge(&around, &cell);
     }
-    const bearings near = bearings_at(s, at, lane);
-    return vf_stereo_line(&e, at, near.here, near.to_right, near.below, line) &&
-           vf_expect_reached(s.geometry.focal_px[1], interval.towards, near.here);
+    for (int step = GROUP / 2; step; step /= 2) {
+        const vf_expect_cell other = {__shfl_xor_sync(VF_ALL, around.nearest, step),
+                                      __shfl_xor_sync(VF_ALL, around.farthest, step),
+                                      __shfl_xor_sync(VF_ALL, around.points, step)};
+        vf_expect_merge(&around, &other);
+    }
+    return vf_expect_interval(&s, &e, &a, &around);
 }
 
-/** Depth of point a from its match b, or where it is expected if b is NULL. Returns its cost, or VF_NONE if there is no
- *  depth. */
-static __device__ __forceinline__ uint32_t find_depth(const vf_stereo_view &s, const vf_point &a, const vf_point *b,
-                                                      const vf_stereo_offsets &offsets, uint32_t *tile, int lane,
-                                                      vfront_depth_t *depth, match_place *found)
+static __device__ __forceinline__ vf_stereo_offsets offsets_of(const vf_stereo_view &s)
 {
-    const vf_epipolar e = vf_stereo_epipolar(&s.geometry.pair, a.bearing);
-    vf_epipolar_line line;
-    float half_px = 0.0f, fit_px = 0.0f;
-    if (!(b ? line_of_match(s, e, a, *b, lane, &line, &found->offset) : line_expected(s, e, a, lane, &line, &half_px)))
-        return VF_NONE;
-    line.start = vf_stereo_move_across(&line, line.start, offsets.rows);
-    if (!b) line.start = vf_stereo_move(&line, line.start, offsets.disparity);
-    vf_stereo_position position = line.start;
-    if (!search_line(s, a, line, tile, lane, &position)) return VF_NONE;
-    const uint32_t cost = refine_subpixel(s, a, line, lane, &position, &fit_px);
-    if (cost == VF_NONE || (!b && !vf_expect_within(&line, position, half_px)) ||
-        !vf_stereo_depth(&s, s.bearing->node[1], &e, &a, &line, offsets.disparity, position, fit_px, depth))
-        return VF_NONE;
-    found->place = vf_stereo_place{position.x_q16, position.y_q16, line.direction_x, line.direction_y};
-    return cost;
+    return vf_stereo_offsets_of(&s, vf_rows_estimate(s.rows, s.geometry.active, s.parity ^ 1),
+                                vf_ego_disparity(s.ego, s.geometry.active, s.parity ^ 1));
 }
 
-static __global__ void __launch_bounds__(THREADS) depth_k(const VF_CONSTANT vf_stereo_view s)
+static __global__ void __launch_bounds__(LINE_THREADS) line_k(const VF_CONSTANT vf_stereo_view s)
 {
-    __shared__ uint32_t tile[WARPS][TILE * TILE_WORDS];
-    const int lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP;
-    const camera_points left = camera_points_of(s, 0), right = camera_points_of(s, 1);
     vf_stereo_memory &m = *s.stereo;
-    const vf_stereo_offsets offsets = vf_stereo_offsets_of(&s,
-                                                           vf_rows_estimate(s.rows, s.geometry.active, s.parity ^ 1),
-                                                           vf_ego_disparity(s.ego, s.geometry.active, s.parity ^ 1));
-    const bool expected = vf_expect_active(&s);
-    vf_stereo_clear(&m, s.parity ^ 1, blockIdx.x * THREADS + threadIdx.x, gridDim.x * THREADS);
-    for (int i = blockIdx.x * WARPS + warp; i < left.count; i += gridDim.x * WARPS) {
-        const uint32_t best = m.best[i], j = best & 0xffff;
-        const bool mutual = best != VF_NONE && m.back[s.parity][j] == vf_packed_match(best >> 16, i);
-        vfront_depth_t depth = {};
-        match_place found = {VF_NONE, {0, 0, 0.0f, 0.0f}};
-        const uint32_t cost = mutual || expected ? find_depth(s, left.point[i], mutual ? &right.point[j] : NULL,
-                                                              offsets, tile[warp], lane, &depth, &found)
-                                                 : VF_NONE;
-        depth.keypoint = (uint16_t)i;
-        depth.partner = (uint16_t)(mutual ? j : VFRONT_NO_PARTNER);
-        depth.distance = (uint16_t)(mutual ? best >> 16 : 0);
-        if (lane == 0) m.cost[i] = cost;
-        if (lane == 0) m.offset[i] = found.offset;
-        if (lane == 0 && cost != VF_NONE) m.candidate[i] = depth;
-        if (lane == 0 && cost != VF_NONE) m.place[i] = found.place;
-        __syncwarp(); /* before the next point's pixels overwrite this one's */
+    const camera_points left = camera_points_of(s, 0), right = camera_points_of(s, 1);
+    const int thread = blockIdx.x * LINE_THREADS + threadIdx.x, i = thread / GROUP;
+    const bool there = i < left.count;
+    vf_stereo_clear(&m, s.parity ^ 1, thread, gridDim.x * LINE_THREADS);
+    const uint32_t best = there ? m.best[i] : VF_NONE, j = best & 0xffff;
+    const bool mutual = best != VF_NONE && m.back[s.parity][j] == vf_packed_match(best >> 16, i);
+    const vf_point a = left.point[there ? i : 0], b = right.point[mutual ? j : 0];
+    const vf_epipolar e = vf_stereo_epipolar(&s.geometry.pair, a.bearing);
+    const vf_level &l = s.geometry.scale[1][0];
+    struct vf_expect_interval interval = {{0.0f, 0.0f, 0.0f}, 0.0f};
+    if (vf_expect_active(&s)) interval = expected_interval(s, e, a);
+    const bool searched = there && !mutual && interval.half_px > 0.0f;
+    vf_stereo_position at = {0, 0}; /* of lanes without a line, too: all compute bearings */
+    if (mutual) at = vf_stereo_position{b.x_q16, b.y_q16};
+    if (searched) at = vf_expect_begin(&l, vf_stereo_position{a.x_q16, a.y_q16});
+    bearings near;
+#pragma unroll 1
+    for (int steps = __any_sync(VF_ALL, searched) ? VF_EXPECT_STEPS : 0;; steps--) {
+        near = bearings_at(s, at);
+        if (!steps) break;
+        if (searched) at = vf_expect_step(&l, at, interval.towards, near.here, near.to_right, near.below);
     }
+    if (!there || thread % GROUP) return;
+    vf_epipolar_line line;
+#pragma unroll
+    for (int k = 0; k < 3; k++) near.here[k] = mutual ? b.bearing[k] : near.here[k];
+    const bool found = (mutual || searched) && vf_stereo_line(&e, at, near.here, near.to_right, near.below, &line) &&
+                       (mutual || vf_expect_reached(s.geometry.focal_px[1], interval.towards, near.here));
+    m.offset[i] = found && mutual ? vf_pair_offset(&s, &e, b.bearing, near.to_right, near.below, fmaxf(a.step, b.step))
+                                  : VF_NONE;
+    s.scratch->half_px[i] = !found ? -1.0f : mutual ? 0.0f : interval.half_px;
+    if (!found) return;
+    const vf_stereo_offsets offsets = offsets_of(s);
+    line.start = vf_stereo_move_across(&line, line.start, offsets.rows);
+    if (!mutual) line.start = vf_stereo_move(&line, line.start, offsets.disparity);
+    s.scratch->line[i] = line;
+}
+
+/** Positions, and their costs; VF_NONE: there is none. */
+static __global__ void __launch_bounds__(POSITION_WARPS *VF_WARP) position_k(const VF_CONSTANT vf_stereo_view s)
+{
+    __shared__ __align__(8) uint16_t pairs[POSITION_WARPS][TILES_ROWS * TILE_PITCH];
+    const int lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP, i = blockIdx.x * POSITION_WARPS + warp;
+    if (i >= (int)s.bearing->count[s.parity][0]) return;
+    uint32_t cost = VF_NONE;
+    if (s.scratch->half_px[i] >= 0.0f) {
+        const vf_point &a = s.bearing->point[s.parity][0][i];
+        const vf_epipolar_line line = s.scratch->line[i];
+        vf_stereo_position position = line.start;
+        float fit_px = 0.0f;
+        if (search_line(s, a, line, pairs[warp], lane, &position))
+            cost = refine_subpixel(s, a, line, pairs[warp], lane, &position, &fit_px);
+        if (lane == 0) s.scratch->position[i] = position;
+        if (lane == 0) s.scratch->fit_px[i] = fit_px;
+    }
+    if (lane == 0) s.stereo->cost[i] = cost;
+}
+
+static __global__ void __launch_bounds__(DEPTH_THREADS) depth_k(const VF_CONSTANT vf_stereo_view s)
+{
+    vf_stereo_memory &m = *s.stereo;
+    const int i = blockIdx.x * DEPTH_THREADS + threadIdx.x;
+    if (i >= (int)s.bearing->count[s.parity][0]) return;
+    const vf_point a = s.bearing->point[s.parity][0][i];
+    const uint32_t cost = m.cost[i], best = m.best[i];
+    vfront_depth_t depth = {};
+    bool found = cost != VF_NONE;
+    if (found) {
+        const vf_epipolar e = vf_stereo_epipolar(&s.geometry.pair, a.bearing);
+        const vf_epipolar_line line = s.scratch->line[i];
+        const vf_stereo_position position = s.scratch->position[i];
+        const float half_px = s.scratch->half_px[i];
+        found = !(half_px > 0.0f && !vf_expect_within(&line, position, half_px)) &&
+                vf_stereo_depth(&s, s.bearing->node[1], &e, &a, &line, offsets_of(s).disparity, position,
+                                s.scratch->fit_px[i], &depth);
+        depth.keypoint = (uint16_t)i;
+        depth.partner = (uint16_t)(half_px > 0.0f ? VFRONT_NO_PARTNER : best & 0xffff);
+        depth.distance = (uint16_t)(half_px > 0.0f ? 0 : best >> 16);
+        if (found) m.candidate[i] = depth;
+        if (found) m.place[i] = vf_stereo_place{position.x_q16, position.y_q16, line.direction_x, line.direction_y};
+        if (!found) m.cost[i] = VF_NONE;
+    }
+    vf_stereo_store_range(&m, s.parity, i, a.bearing, found ? &depth : NULL);
 }
 
 /* ---- list -------------------------------------------------------------------------------------------------------- */
@@ -403,66 +489,96 @@ static __device__ __forceinline__ key_batch load_keys(const vf_stereo_memory &m,
     return h;
 }
 
-/** Agreement of the cameras, from the offsets of all matches. Called by one block. */
-static __device__ void assess_pair(const vf_stereo_view &s)
+/** Sums over the offsets of all matches, in shared memory. Called by one block; complete behind the next barrier. */
+static __device__ __forceinline__ void sum_pair(const vf_stereo_view &s, vf_pair_sums *sum)
 {
-    __shared__ uint32_t matches, behind, offset_q8;
-    vf_stereo_memory &m = *s.stereo;
-    const uint32_t *points = s.bearing->count[s.parity];
-    if (threadIdx.x == 0) matches = behind = offset_q8 = 0;
-    __syncthreads();
     vf_pair_sums mine = {0, 0, 0};
-    for (uint32_t i = threadIdx.x; i < points[0]; i += VF_BLOCK) vf_pair_add(&mine, m.offset[i]);
-    const uint32_t warp_matches = (uint32_t)vf_warp_sum((int32_t)mine.matches),
-                   warp_behind = (uint32_t)vf_warp_sum((int32_t)mine.behind),
-                   warp_offset_q8 = (uint32_t)vf_warp_sum((int32_t)mine.offset_q8);
-    if (threadIdx.x % VF_WARP == 0) {
-        atomicAdd(&matches, warp_matches);
-        atomicAdd(&behind, warp_behind);
-        atomicAdd(&offset_q8, warp_offset_q8);
-    }
+    for (uint32_t i = threadIdx.x; i < s.bearing->count[s.parity][0]; i += VF_BLOCK)
+        vf_pair_add(&mine, s.stereo->offset[i]);
+    const uint32_t matches = (uint32_t)vf_warp_sum((int32_t)mine.matches),
+                   behind = (uint32_t)vf_warp_sum((int32_t)mine.behind),
+                   offset_q8 = (uint32_t)vf_warp_sum((int32_t)mine.offset_q8);
+    if (threadIdx.x == 0) *sum = vf_pair_sums{0, 0, 0};
     __syncthreads();
-    if (threadIdx.x) return;
-    const vf_pair_sums sum = {matches, behind, offset_q8};
+    if (threadIdx.x % VF_WARP) return;
+    atomicAdd(&sum->matches, matches);
+    atomicAdd(&sum->behind, behind);
+    atomicAdd(&sum->offset_q8, offset_q8);
+}
+
+/** Agreement of the cameras, by one thread. */
+static __device__ __forceinline__ vf_pair_health assess_pair(const vf_stereo_view &s, const vf_pair_sums &sum)
+{
     const int frozen = s.freeze->frames[s.parity][0] || s.freeze->frames[s.parity][1];
-    m.pair[s.parity] = vf_pair_assess(&sum, points, frozen, s.ingest->params.frame == 0, &m.pair[s.parity ^ 1]);
+    return vf_pair_assess(&sum, s.bearing->count[s.parity], frozen, s.ingest->params.frame == 0,
+                          &s.stereo->pair[s.parity ^ 1]);
+}
+
+#define DEPTH_WORDS ((int)(sizeof(vfront_depth_t) / sizeof(uint32_t)))
+
+/** Copies the candidates `index` to a list, word by word. */
+static __device__ __forceinline__ void copy_depths(const vf_stereo_memory &m, const uint16_t *index, int count,
+                                                   vfront_depth_t *to)
+{
+    enum { BATCH = 4 }; /* words whose loads overlap */
+    const uint32_t *from = reinterpret_cast<const uint32_t *>(m.candidate);
+    uint32_t *list = reinterpret_cast<uint32_t *>(to), word[BATCH];
+    for (int first = threadIdx.x; first < count * DEPTH_WORDS; first += BATCH * VF_BLOCK) {
+#pragma unroll
+        for (int k = 0; k < BATCH; k++) {
+            const int w = vf_min(first + k * VF_BLOCK, count * DEPTH_WORDS - 1);
+            word[k] = from[index[w / DEPTH_WORDS] * DEPTH_WORDS + w % DEPTH_WORDS];
+        }
+#pragma unroll
+        for (int k = 0; k < BATCH; k++)
+            if (first + k * VF_BLOCK < count * DEPTH_WORDS) list[first + k * VF_BLOCK] = word[k];
+    }
 }
 
 static __global__ void __launch_bounds__(VF_BLOCK) list_k(const VF_CONSTANT vf_stereo_view s)
 {
-    __shared__ int start[VF_WARPS + 1];
+    __shared__ int start[VF_WARPS];
+    __shared__ uint16_t index[KEYS * VF_BLOCK];
+    __shared__ vf_pair_sums sum;
+    __shared__ vf_pair_health pair;
     vf_stereo_memory &m = *s.stereo;
     const vf_point *point = s.bearing->point[s.parity][0];
     const int thread = threadIdx.x, points = s.bearing->count[s.parity][0];
-    for (int i = thread; i < points; i += VF_BLOCK) vf_stereo_store_range(&m, s.parity, i, point[i].bearing, NULL);
     key_batch h = load_keys(m, 0, points); /* usually all points */
-    const auto each_key = [&](auto work) {
+    sum_pair(s, &sum);
+    const auto each_match = [&](auto work) {
         for (int first = 0; first < points; first += KEYS * VF_BLOCK) {
             if (points > KEYS * VF_BLOCK) h = load_keys(m, first, points);
 #pragma unroll
-            for (int k = 0; k < KEYS; k++) work(h.key[k]);
+            for (int k = 0; k < KEYS; k++) work(h.key[k] & EXPECTED ? 0 : h.key[k]);
         }
     };
-    const auto each_match = [&](auto work) { each_key([&](uint64_t key) { work(key & EXPECTED ? 0 : key); }); };
     int found, count = 0;
     const uint64_t least = vf_kth_best_key(
         each_match, [](int all) { return (all + 1) / 2; }, &found);
     const uint32_t median = (uint32_t)(least >> 29) - 1;
-    assess_pair(s);
+    if (thread == 0) m.pair[s.parity] = pair = assess_pair(s, sum);
     __syncthreads();
-    const vf_pair_health pair = m.pair[s.parity];
-    each_key([&](uint64_t key) {
-        const bool valid = key && vf_expect_listed(!(key & EXPECTED), &pair) &&
-                           !vf_stereo_outlier(&s.tuning, (uint32_t)(key >> 29) - 1, median);
-        int total;
-        const int before = vf_count_before(valid, start, &total);
-        if (valid) {
+    for (int first = 0; first < points; first += KEYS * VF_BLOCK) {
+        bool valid[KEYS];
+        int before[KEYS];
+        if (points > KEYS * VF_BLOCK) h = load_keys(m, first, points);
+#pragma unroll
+        for (int k = 0; k < KEYS; k++) {
+            const uint64_t key = h.key[k];
             const int i = (int)(key & 0xffff);
-            m.depth[count + before] = m.candidate[i];
-            vf_stereo_store_range(&m, s.parity, i, point[i].bearing, &m.candidate[i]);
+            valid[k] = key && vf_expect_listed(!(key & EXPECTED), &pair) &&
+                       !vf_stereo_outlier(&s.tuning, (uint32_t)(key >> 29) - 1, median);
+            if (key && !valid[k]) vf_stereo_store_range(&m, s.parity, i, point[i].bearing, NULL);
         }
-        count += total;
-    });
+        const int more = vf_counts_before(valid, start, before);
+#pragma unroll
+        for (int k = 0; k < KEYS; k++)
+            if (valid[k]) index[before[k]] = (uint16_t)(h.key[k] & 0xffff);
+        __syncthreads();
+        copy_depths(m, index, more, m.depth + count);
+        count += more;
+    }
     if (thread == 0) {
         m.count = count;
         vf_clock_end(s.clock);
@@ -474,9 +590,11 @@ static __global__ void __launch_bounds__(VF_BLOCK) list_k(const VF_CONSTANT vf_s
 extern "C" cudaError_t vf_stereo_cuda(const vf_stereo_view *s, cudaStream_t stream)
 {
 #if VFRONT_STEREO
-    const int blocks = vf_clamp(s->tuning.select_points, 1, 8192);
-    match_k<<<blocks, THREADS, 0, stream>>>(*s);
-    depth_k<<<vf_blocks(blocks, WARPS), THREADS, 0, stream>>>(*s);
+    const int points = vf_max(s->tuning.select_points, 1);
+    match_k<<<vf_rows_blocks(points, ROWS), VF_NEAREST_THREADS, 0, stream>>>(*s);
+    line_k<<<vf_blocks(points * GROUP, LINE_THREADS), LINE_THREADS, 0, stream>>>(*s);
+    position_k<<<vf_blocks(points, POSITION_WARPS), POSITION_WARPS * VF_WARP, 0, stream>>>(*s);
+    depth_k<<<vf_blocks(points, DEPTH_THREADS), DEPTH_THREADS, 0, stream>>>(*s);
     list_k<<<1, VF_BLOCK, 0, stream>>>(*s);
     return cudaGetLastError();
 #else

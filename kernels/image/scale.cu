@@ -71,16 +71,6 @@ static __device__ __forceinline__ uint32_t four_weights(int u, int size, int j, 
     return four;
 }
 
-/** sum + the sums of a pair of rows, each times the weight of its row, the lower two bytes of `weights`. */
-static __device__ __forceinline__ uint32_t add_pair(uint32_t pair, uint32_t weights, uint32_t sum)
-{
-#if VF_ARCH >= 610
-    return __dp2a_lo(pair, weights, sum);
-#else
-    return sum + (pair & 0xffff) * (weights & 255) + (pair >> 16) * (weights >> 8 & 255);
-#endif
-}
-
 /** First pixel of level 0 in the support of pixel u of a level. */
 static __device__ __forceinline__ int first_of(const job &q, int u)
 {
@@ -148,8 +138,8 @@ template <int MOST> static __device__ __forceinline__ uint8_t pixel_of(const til
 #pragma unroll
     for (int w = 0; w < MOST; w++)
         if (w < words) {
-            grey = add_pair(sum[2 * w * TILE_X], t.row[r].weight[w], grey);
-            grey = add_pair(sum[(2 * w + 1) * TILE_X], t.row[r].weight[w] >> 16, grey);
+            grey = vf_dot2(sum[2 * w * TILE_X], t.row[r].weight[w], grey);
+            grey = vf_dot2(sum[(2 * w + 1) * TILE_X], t.row[r].weight[w] >> 16, grey);
         }
     return vf_scale_round(grey);
 }

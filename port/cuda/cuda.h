@@ -15,7 +15,10 @@
 /* Stages with launches that need fewer stages than the rest of theirs, X(name, needs): vf_<name>_early_cuda(), behind
  * which vf_<name>_cuda() has the rest. What they write no other stage reads before that. The stage's clock begins with
  * the rest. */
-#define VF_EARLY(X) X(window, 0) X(keyframe, VF_BIT(ingest) | VF_BIT(place) | VF_BIT(overlap))
+#define VF_EARLY(X)                                                                                                    \
+    X(match, VF_BIT(ingest) | VF_BIT(predict))                                                                         \
+    X(window, 0)                                                                                                       \
+    X(keyframe, VF_BIT(ingest) | VF_BIT(place) | VF_BIT(overlap))
 #define VF_EARLY_LAUNCHER(name, needs)                                                                                 \
     cudaError_t vf_##name##_early_cuda(const struct vf_##name##_view *s, cudaStream_t stream);
 VF_EARLY(VF_EARLY_LAUNCHER)

@@ -18,6 +18,7 @@ struct vf_memory {
 #undef VF_STAGE
     /* start and end of each stage [ns of the device's clock]; no part of the bits */
     VF_LINE uint64_t clock[VFRONT_STAGES][2];
+    VF_LINE struct vf_stereo_scratch stereo_scratch; /* of its kernels; dense may run beside it */
     VF_LINE union { /* scratch: valid while its stage runs; last, so that all before it is what a step keeps */
         VF_LINE struct vf_dense_scratch dense_scratch;
         VF_LINE struct vf_stixel_scratch stixel_scratch;

@@ -69,7 +69,7 @@ static void look_at_stixels(struct vf_report_view *v, const struct vf_step *s)
 #define MORE_select (void)0
 #define MORE_bearing (void)0
 #define MORE_describe PICTURES
-#define MORE_stereo PICTURES
+#define MORE_stereo PICTURES, v->scratch = &s->memory->stereo_scratch
 #define MORE_rows PICTURES
 #define MORE_match look_at_pyramids(&v->align, s)
 #define MORE_partner look_at_pyramids(&v->align, s), PICTURES, MASKS

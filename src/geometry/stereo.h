@@ -25,9 +25,9 @@
  *         With rig_offset 1 lines and disparities are corrected by the estimates of rows and ego
  * Exact   costs in integers; the rest in single precision in one order, square roots and quotients correctly rounded
  * Memory  104 bytes a key point: best match from either camera, cost, depth, place in camera 1; expected depths:
- *         expect.h
+ *         expect.h; 36 bytes a key point between the kernels
  * Shared  arithmetic of candidates, lines, windows, steps and depth. Not shared, for speed: the loop over candidates
- *         (host: one batch of camera 1 for many points, as vector code; kernel: one block for a point), sums over a
+ *         (host: one batch of camera 1 for many points, as vector code; kernel: a block for a few points), sums over a
  *         window (search_line(), refine_subpixel(): the host reads windows into memory, the kernel keeps 4 pixels of
  *         each in a lane's registers and sums over the warp; integer sums, so that order does not matter), and the
  *         median (bitwise search by either, over an array or over a block)
@@ -92,8 +92,9 @@ struct vf_stereo_memory {
     uint64_t nothing;
 };
 #endif
+struct vf_stereo_scratch;
 
-/* View of stereo: core/view.h. */
+/* View of stereo: core/view.h. scratch: what its kernels hand from one launch to the next. */
 /* clang-format off */
 #define VF_READS_stereo(X) X(ingest) X(freeze) X(predict) X(rectify) X(scale) X(bearing) X(describe)
 #define VF_BEFORE_stereo(X) X(rows) X(ego)
@@ -109,6 +110,7 @@ struct vf_stereo_view {
     VF_VIEW(stereo);
     struct vf_stereo_tuning tuning;
     struct vf_pictures pictures;
+    struct vf_stereo_scratch *scratch;
 };
 VF_HOST_FORM(stereo);
 
@@ -268,6 +270,14 @@ struct vf_epipolar_line {
     struct vf_stereo_position start; /* position of the match, projected onto the line */
     float direction_x, direction_y;  /* unit vector along the line, towards smaller depths */
     float slope;                     /* growth of the component of the bearing along `nearer` [1/px of level 0] */
+};
+
+struct vf_stereo_scratch {
+    struct vf_epipolar_line line[VFRONT_KEYPOINTS];
+    /* how far from the start of the line a position may be [px]; 0: anywhere, it is of a match; below 0: no line */
+    float half_px[VFRONT_KEYPOINTS];
+    struct vf_stereo_position position[VFRONT_KEYPOINTS]; /* found on the line */
+    float fit_px[VFRONT_KEYPOINTS];
 };
 
 /** Linearise the epipolar line around a position `from` of camera 1, given the bearings of camera 1 there, one pixel to
@@ -597,6 +607,10 @@ VF_FN int vf_stereo_outlier(const struct vf_stereo_tuning *t, uint32_t cost, uin
 {
     return t->stereo_cut_percent && (uint64_t)cost * 100 > (uint64_t)median * (uint32_t)t->stereo_cut_percent;
 }
+#else
+struct vf_stereo_scratch {
+    uint64_t nothing;
+};
 #endif
 
 #endif

@@ -36,10 +36,10 @@ struct tile {
 };
 
 /** Loads a tile of the previous frame's key points from `first` on. */
-static void fill_tile(const struct vf_match_view *s, const struct vf_match_bounds *b, const struct keypoints *before,
-                      uint32_t first, struct tile *t)
+static void fill_tile(const struct vf_match_view *s, const struct keypoints *before, uint32_t first, struct tile *t)
 {
     const struct vf_match_memory *m = s->match;
+    const struct vf_match_expected *e = &m->expected;
     memset(t, 0, sizeof *t);
     t->first = first;
     t->count = before->count - first < TILE ? before->count - first : TILE;
@@ -51,8 +51,7 @@ static void fill_tile(const struct vf_match_view *s, const struct vf_match_bound
     for (int k = 0; k < TILE; k++) t->level[k] = NO_LEVEL;
     for (uint32_t k = 0; k < t->count; k++) {
         const struct vf_point *p = &before->point[first + k];
-        const struct vf_match_place place = vf_match_predict(s, b, first + k, p->bearing);
-        const float *at = place.bearing;
+        const float at[3] = {e->x[first + k], e->y[first + k], e->z[first + k]}, reach = e->reach[first + k];
         for (int i = 0; i < 8; i++) t->word[i][k] = before->descriptor[first + k].word[i];
         for (int axis = 0; axis < 3; axis++) {
             t->least[axis] = at[axis] < t->least[axis] ? at[axis] : t->least[axis];
@@ -62,10 +61,10 @@ static void fill_tile(const struct vf_match_view *s, const struct vf_match_bound
         t->y[k] = at[1];
         t->z[k] = at[2];
         t->step[k] = p->step;
-        t->reach[k] = place.reach;
+        t->reach[k] = reach;
         t->level[k] = p->level;
         t->greatest_step = p->step > t->greatest_step ? p->step : t->greatest_step;
-        t->greatest_reach = place.reach > t->greatest_reach ? place.reach : t->greatest_reach;
+        t->greatest_reach = reach > t->greatest_reach ? reach : t->greatest_reach;
         t->lowest = vf_min(p->level, t->lowest);
         t->highest = vf_max(p->level, t->highest);
         t->back[k] = m->back[s->parity][first + k];
@@ -252,12 +251,13 @@ void vf_match_host(const struct vf_match_view *s)
     const struct vf_match_bounds bounds = vf_match_bounds(s);
     struct tile tile;
     if (s->ingest->params.frame == 0) before.count = 0; /* first frame: the memory holds another run's key points */
+    for (uint32_t j = 0; j < before.count; j++) vf_match_expect(s, &bounds, j);
     for (uint32_t first = 0; first < before.count; first += TILE) {
-        fill_tile(s, &bounds, &before, first, &tile);
+        fill_tile(s, &before, first, &tile);
         search(s, &bounds, &now, &tile);
     }
     for (uint32_t first = 0; first < before.count; first += TILE) {
-        fill_tile(s, &bounds, &before, first, &tile);
+        fill_tile(s, &before, first, &tile);
         search_second(s, &bounds, &now, &before, &tile);
     }
     list_matches(s, &now, &before);

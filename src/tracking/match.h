@@ -22,12 +22,12 @@
  *         nearest pixel of each frame
  * Exact   integers, except predictions, windows, Gauss-Newton steps and bearings: single precision in one order, roots
  *         and quotients correctly rounded
- * Memory  128 bytes a key point: best candidates both ways and second best by parity, predicted bearings and links by
- *         parity, and the match list
+ * Memory  148 bytes a key point: best candidates both ways and second best by parity, expected places, bearings before
+ *         and links by parity, and the match list
  * Shared  candidate test, packing, roll and predictions are here, the alignment is in match_flow.h. Written twice: the
  *         search (match.c: tiles of the previous frame's points with a test of their bounding box, vector code over a
- *         tile; match.cu: tiles in shared memory) and the Hamming distance (match.c: bit-sliced adders over a tile;
- *         match.cu: population count of one pair) */
+ *         tile; match.cu: a block for a few of this frame's, which lists their candidates) and the Hamming distance
+ *         (match.c: bit-sliced adders over a tile; nearest.cuh: population counts of one pair) */
 #ifndef VF_MATCH_H
 #define VF_MATCH_H
 
@@ -45,6 +45,13 @@ struct vf_match_link {
 };
 
 #if VFRONT_MATCHES
+/** Predicted bearings of the previous frame's key points, reach of their windows (vf_match_place), size of their
+ *  pixels. */
+struct vf_match_expected {
+    float x[VFRONT_KEYPOINTS], y[VFRONT_KEYPOINTS], z[VFRONT_KEYPOINTS], reach[VFRONT_KEYPOINTS];
+    float step[VFRONT_KEYPOINTS];
+};
+
 /** A best candidate is a number of its Hamming distance and its index, vf_packed_match(); VF_NONE: there is none. */
 struct vf_match_memory {
     /* Candidates by parity; a step uses its own set and clears the other for the next step, vf_match_clear(). */
@@ -52,6 +59,7 @@ struct vf_match_memory {
     uint32_t found[2][VFRONT_KEYPOINTS]; /* best candidate in the previous frame of each key point of this frame */
     /* of each key point of this frame that passes the cross-check: distance of the second best elsewhere; 256: none */
     uint32_t second[2][VFRONT_KEYPOINTS];
+    struct vf_match_expected expected; /* where those of the previous frame are looked for */
     /* [parity of the frame]: bearings in the frame before of its key points; 0 0 0: no match */
     float before[2][VFRONT_KEYPOINTS][3];
     struct vf_match_link link[2][VFRONT_KEYPOINTS]; /* likewise: of the match of each of its key points */
@@ -173,6 +181,21 @@ VF_FN struct vf_match_place vf_match_predict(const struct vf_match_view *s, cons
     for (int k = 0; k < 3; k++) place.bearing[k] = e.bearing[k];
     place.reach = VF_MATCH_SIGMAS * e.sigma;
     return place;
+}
+#endif
+
+#if VFRONT_MATCHES
+/** Keeps where key point j of the previous frame is looked for. */
+VF_FN void vf_match_expect(const struct vf_match_view *s, const struct vf_match_bounds *b, uint32_t j)
+{
+    const struct vf_point *p = &s->bearing->point[s->parity ^ 1][0][j];
+    const struct vf_match_place place = vf_match_predict(s, b, j, p->bearing);
+    struct vf_match_expected *e = &s->match->expected;
+    e->x[j] = place.bearing[0];
+    e->y[j] = place.bearing[1];
+    e->z[j] = place.bearing[2];
+    e->reach[j] = place.reach;
+    e->step[j] = p->step;
 }
 #endif
 

@@ -632,6 +632,13 @@ static void all_else_stays(void **state)
             memcpy(m->back[set], memory.match.back[set], sizeof m->back[0][0] * (size_t)before->count);
             memcpy(m->found[set], memory.match.found[set], sizeof m->found[0][0] * (size_t)now->count);
             memcpy(m->second[set], memory.match.second[set], sizeof m->second[0][0] * (size_t)now->count);
+            for (int j = 0; j < before->count; j++) {
+                m->expected.x[j] = memory.match.expected.x[j];
+                m->expected.y[j] = memory.match.expected.y[j];
+                m->expected.z[j] = memory.match.expected.z[j];
+                m->expected.reach[j] = memory.match.expected.reach[j];
+                m->expected.step[j] = memory.bearing.point[set ^ 1][0][j].step;
+            }
             for (int i = 0; i < VFRONT_KEYPOINTS; i++) { /* cleared for the next step */
                 m->back[set ^ 1][i] = m->found[set ^ 1][i] = 0xffffffffu;
                 m->second[set ^ 1][i] = 256;
