@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Plugin of qemu in user mode: instructions that ran, by address of the block that qemu translated. Of qemu's interface,
- * version 1, what is used is declared here, since Debian's qemu-user comes without its header.
+/* Plugin of qemu in user mode: instructions that ran, by address of the block that qemu translated. What is used of
+ * qemu's interface, version 1, is declared here, since Debian's qemu-user comes without its header.
  *
- *     qemu-aarch64 -plugin counts.so,out=FILE program     FILE: a line a block, its address and the instructions run in it
+ *     qemu-aarch64 -plugin counts.so,out=FILE program     FILE: a line a block, its address and its instructions run
  */
 #include <inttypes.h>
 #include <stddef.h>
