@@ -104,9 +104,10 @@ static void save_node(const struct vf_map_state *m, uint32_t slot, const uint16_
 {
     node->pose = m->node[slot];
     node->m2 = m->node_m2[slot];
+    node->rad2 = m->node_rad2[slot];
     node->placed = m->placed_node[slot];
     node->loop = m->loop[slot];
-    if (node->loop.a != VF_NONE) node->loop.a = number[node->loop.a];
+    if (node->loop.a < VF_MAP_FRAME) node->loop.a = number[node->loop.a];
 }
 
 /** The graph; a keyframe that is due has the node that the next step will give it. */
@@ -124,7 +125,7 @@ static void save_graph(const struct vf_map_state *m, const struct vf_keyframe_no
     }
     if (!now->due) return;
     save_node(m, now->slot, number, &node);
-    vf_map_new_node(m, order->nodes ? last : NULL, &now->last.pose, &node.pose, &node.m2);
+    vf_map_new_node(m, order->nodes ? last : NULL, &now->last.pose, &node.pose, &node.m2, &node.rad2);
     node.placed = m->placed;
     vf_image_add_node(w, &node);
 }
@@ -232,9 +233,11 @@ static vfront_status_t write_node(struct vf_state *s, uint32_t slot, uint32_t fi
 {
     if (!known) vf_map_of_path(own, &node->pose);
     const uint8_t placed = (uint8_t)(known && node->placed);
-    if (node->loop.a != VF_NONE) node->loop.a += first;
+    if (node->loop.a < VF_MAP_FRAME) node->loop.a += first;
+    if (node->loop.a == VF_MAP_FRAME && !known) node->loop.a = VF_NONE;
     vfront_status_t status = WRITE_AT(node, slot, &node->pose);
     if (!status) status = WRITE_AT(node_m2, slot, &node->m2);
+    if (!status) status = WRITE_AT(node_rad2, slot, &node->rad2);
     if (!status) status = WRITE_AT(placed_node, slot, &placed);
     if (!status) status = WRITE_AT(seen, slot, &made);
     return status ? status : WRITE_AT(loop, slot, &node->loop);

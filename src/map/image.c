@@ -62,6 +62,14 @@ static double get_double(const uint8_t *at)
     return value;
 }
 
+static float get_float(const uint8_t *at)
+{
+    const uint32_t bits = get4(at);
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 static uint64_t mix(uint64_t digest, uint64_t value) { return (digest ^ value) * FNV_PRIME; }
 
 static uint64_t mix_double(uint64_t digest, double value)
@@ -258,7 +266,8 @@ void vf_image_add_node(struct vf_image_writer *w, const struct vf_image_node *no
     if (!at) return;
     memset(at, 0, VF_IMAGE_NODE);
     put_pose(at, &node->pose);
-    put_double(at + 56, node->m2);
+    put_float(at + 56, node->m2);
+    put_float(at + 60, node->rad2);
     put(at + 128, l->a, 4);
     put(at + 136, node->placed ? PLACED : 0, 4);
     if (l->a == VF_NONE) return;
@@ -366,12 +375,10 @@ static const char *bad_head(const uint8_t *at, uint32_t *paths)
 /** Fault of node i of `count`, or NULL. */
 static const char *bad_node(const uint8_t *at, uint32_t i, uint32_t count)
 {
-    const uint32_t bits[2] = {get4(at + 120), get4(at + 124)}, a = get4(at + 128);
-    float sigma[2];
-    const double m2 = get_double(at + 56);
-    memcpy(sigma, bits, sizeof sigma);
+    const uint32_t a = get4(at + 128);
     if (!is_position(at) || !is_attitude(at + 24)) return "map: pose of a node";
-    if (!within(m2, 1e18) || m2 < 0.0) return "map: variance of a node";
+    for (int k = 56; k < 64; k += 4)
+        if (!within((double)get_float(at + k), 1e18) || get_float(at + k) < 0.0f) return "map: variance of a node";
     if (get4(at + 140)) return "map: a value that must be 0";
     if (get4(at + 136) > (a == VF_NONE ? PLACED : PLACED | ACTIVE)) return "map: flags of a node";
     if (a == VF_NONE) {
@@ -379,10 +386,10 @@ static const char *bad_node(const uint8_t *at, uint32_t i, uint32_t count)
             if ((k < 128 || k >= 132) && at[k]) return "map: a value that must be 0";
         return NULL;
     }
-    if (a >= count || a == i) return "map: keyframe of a loop";
+    if (a == VF_MAP_FRAME ? !(get4(at + 136) & PLACED) : a >= count || a == i) return "map: keyframe of a loop";
     if (!is_position(at + 64) || !is_attitude(at + 88)) return "map: pose of a loop";
-    for (int k = 0; k < 2; k++)
-        if (!within((double)sigma[k], 1e6) || sigma[k] < 1e-6f) return "map: deviation of a loop";
+    for (int k = 120; k < 128; k += 4)
+        if (!within((double)get_float(at + k), 1e6) || get_float(at + k) < 1e-6f) return "map: deviation of a loop";
     return NULL;
 }
 
@@ -554,21 +561,14 @@ static void get_pose(const uint8_t *at, struct vf_map_pose *pose)
     for (int k = 0; k < 4; k++) pose->q[k] = get_double(at + 24 + 8 * k);
 }
 
-static float get_float(const uint8_t *at)
-{
-    const uint32_t bits = get4(at);
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 void vf_image_node(const struct vf_image_reader *r, uint32_t i, struct vf_image_node *node)
 {
     const uint8_t *at = r->node + VF_IMAGE_NODE * (size_t)i;
     struct vf_map_loop *l = &node->loop;
     memset(node, 0, sizeof *node);
     get_pose(at, &node->pose);
-    node->m2 = get_double(at + 56);
+    node->m2 = get_float(at + 56);
+    node->rad2 = get_float(at + 60);
     node->placed = (get4(at + 136) & PLACED) != 0;
     l->a = get4(at + 128);
     if (l->a == VF_NONE) return;

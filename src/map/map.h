@@ -17,10 +17,16 @@
  *         keyframes. A path of fewer than VF_MAP_LEAST keyframes with which a map begins, unless it was loaded, is
  *         forgotten instead
  *         A keyframe that makes room in the ring hands its loops on to its neighbour in the path, by where the graph
- *         has both: by where the path has them the map would turn with the odometry, lap by lap, once the ring is full
+ *         has both: by where the path has them the map would turn with the odometry, lap by lap, once the ring is full.
+ *         Where its place in the map is known better than the way to its neighbour, as of old keyframes whose
+ *         neighbours have gone, the keyframes that its loops led to are tied to where they are in the map instead, and
+ *         so is the first one of the graph, which is held as long as there are no ties. Else each generation of
+ *         keyframes hung on ever longer ways of the odometry, and the map turned and bent
+ *         Variances of each keyframe are those along the shortest way that loops, ties and the path leave from the
+ *         first keyframe: in each frame they spread by one keyframe, the attitude's into the position with the distance
  * Exact   double precision in one order
  * Shared  all: vf_map_step() is the one launch, by one block
- * Memory  143 bytes a keyframe of state, 2 of them; of a step 560 bytes a keyframe
+ * Memory  143 bytes a keyframe of state, 2 of them; of a step 568 bytes a keyframe
  */
 #ifndef VF_MAP_STAGE_H
 #define VF_MAP_STAGE_H
@@ -107,6 +113,19 @@ VF_FN void vf_map_of_motion(const float R[9], const float t[3], struct vf_map_po
 /** Which keyframes `move` of the work moves. */
 enum { VF_MAP_MOVE_NONE, VF_MAP_MOVE_ALL, VF_MAP_MOVE_PATH };
 
+/** Of a keyframe of a path that is moved: where it lies is known now, and how well. */
+VF_FN void vf_map_place(struct vf_map_state *m, const struct vf_map_work *w, uint32_t slot,
+                        const struct vf_path_pose *own)
+{
+    const int later = own->length_m > w->known.length_m;
+    double m2, rad2;
+    vf_map_edge_variance(later ? &w->known : own, later ? own : &w->known, &m2, &rad2);
+    m->placed_node[slot] = 1;
+    if (m->loop[slot].a == VF_MAP_FRAME) m->loop[slot].a = VF_NONE;
+    m->node_m2[slot] = (float)(w->known_m2 + m2 + vf_map_lever_m2(own->position_m, w->known.position_m, w->known_rad2));
+    m->node_rad2[slot] = (float)(w->known_rad2 + rad2);
+}
+
 /** Moves keyframes: all by `move`; or those of a path to where it says that the path lies. One block. */
 VF_FN void vf_map_move(const struct vf_map_graph *g)
 {
@@ -120,9 +139,12 @@ VF_FN void vf_map_move(const struct vf_map_graph *g)
         if (w->moves == VF_MAP_MOVE_PATH && own->path != w->moved_path) continue;
         if (w->moves == VF_MAP_MOVE_PATH) {
             vf_map_of_path(own, &pose);
-            m->placed_node[slot] = 1;
-        } else
+            vf_map_place(m, w, slot, own);
+        } else {
+            struct vf_map_loop *l = &m->loop[slot];
+            if (l->a == VF_MAP_FRAME) vf_map_compose(&w->move, &l->pose, &l->pose);
             pose = m->node[slot];
+        }
         vf_map_compose(&w->move, &pose, &m->node[slot]);
     }
     VF_ITEM_SYNC();
@@ -130,18 +152,20 @@ VF_FN void vf_map_move(const struct vf_map_graph *g)
 
 /* ---- keyframes that come and go ---------------------------------------------------------------------------------- */
 
-/** Node of a keyframe that follows one with pose `last`, or none (NULL). m2: variance of its position. Returns the
- *  variance of its yaw. */
-VF_FN double vf_map_new_node(const struct vf_map_state *m, const struct vf_path_pose *last,
-                             const struct vf_path_pose *own, struct vf_map_pose *node, double *m2)
+/** Node of a keyframe that follows one with pose `last`, or none (NULL), and its variances. */
+VF_FN void vf_map_new_node(const struct vf_map_state *m, const struct vf_path_pose *last,
+                           const struct vf_path_pose *own, struct vf_map_pose *node, float *m2, float *rad2)
 {
     struct vf_map_pose pose;
     double more_m2 = 0.0, more_rad2 = 0.0;
     vf_map_of_path(own, &pose);
-    if (last && vf_path_placed(last, own)) vf_map_edge_variance(last, own, &more_m2, &more_rad2);
+    if (last && vf_path_placed(last, own)) {
+        vf_map_edge_variance(last, own, &more_m2, &more_rad2);
+        more_m2 += vf_map_lever_m2(own->position_m, last->position_m, m->variance_rad2);
+    }
     vf_map_compose(&m->work, &pose, node);
-    *m2 = m->variance_m2 + more_m2;
-    return m->variance_rad2 + more_rad2;
+    *m2 = (float)(m->variance_m2 + more_m2);
+    *rad2 = (float)(m->variance_rad2 + more_rad2);
 }
 
 /** Node of the keyframe that has come into the ring. By one thread. */
@@ -152,8 +176,9 @@ VF_FN void vf_map_append(const struct vf_map_view *s)
     if (!s->ingest->params.frame || !before->due) return;
     const uint32_t slot = before->slot;
     const struct vf_path_pose *last = m->count ? &s->keyframe->ring[m->order[m->count - 1]].head.pose : NULL;
-    m->variance_rad2 = vf_map_new_node(m, last, &before->last.pose, &m->node[slot], &m->variance_m2);
-    m->node_m2[slot] = m->variance_m2;
+    vf_map_new_node(m, last, &before->last.pose, &m->node[slot], &m->node_m2[slot], &m->node_rad2[slot]);
+    m->variance_m2 = (double)m->node_m2[slot];
+    m->variance_rad2 = (double)m->node_rad2[slot];
     m->placed_node[slot] = (uint8_t)m->placed;
     m->seen[slot] = ++m->made;
     m->order[m->count++] = (uint16_t)slot;
@@ -170,6 +195,26 @@ VF_FN uint32_t vf_map_neighbour(const struct vf_map_graph *g, uint32_t index)
     return VF_NONE;
 }
 
+/** 1 if a loop from keyframe `slot` to i becomes a tie: an edge whose `slot` is known no worse than the way to its
+ *  neighbour, m2. */
+VF_FN int vf_map_ties(const struct vf_map_state *m, uint32_t slot, uint32_t near, double m2, int i)
+{
+    return m->loop[i].active && m->placed_node[slot] && m->placed_node[i] &&
+           (near == VF_NONE || (double)m->node_m2[slot] <= m2);
+}
+
+/** Ties keyframe i to where the graph has it, by the variances that it has there. */
+VF_FN void vf_map_tie(struct vf_map_state *m, uint32_t i)
+{
+    struct vf_map_loop *l = &m->loop[i];
+    memset(l, 0, sizeof *l);
+    l->pose = m->node[i];
+    l->sigma_m = (float)sqrt((double)m->node_m2[i] + VF_MAP_TIE_M * VF_MAP_TIE_M);
+    l->sigma_rad = (float)sqrt((double)m->node_rad2[i] + VF_MAP_TIE_RAD * VF_MAP_TIE_RAD);
+    l->a = VF_MAP_FRAME;
+    l->active = 1;
+}
+
 /** Hands a loop on from keyframe `slot` to its neighbour. move: the neighbour's axes in those of the keyframe; more: 
  *  variances of both. */
 VF_FN void vf_map_hand_on(struct vf_map_state *m, uint32_t slot, uint32_t near, const struct vf_map_pose *move,
@@ -177,6 +222,10 @@ VF_FN void vf_map_hand_on(struct vf_map_state *m, uint32_t slot, uint32_t near, 
 {
     struct vf_map_loop *l = &m->loop[i];
     if (l->a == VF_NONE || (l->a != slot && (uint32_t)i != slot)) return;
+    if (l->a == slot && vf_map_ties(m, slot, near, m2, i)) {
+        vf_map_tie(m, (uint32_t)i);
+        return;
+    }
     if (near == VF_NONE || ((uint32_t)i == slot && (l->a == near || m->loop[near].a != VF_NONE)) ||
         (l->a == slot && (uint32_t)i == near)) {
         l->a = VF_NONE;
@@ -226,7 +275,13 @@ VF_FN void vf_map_remove(const struct vf_map_view *s, const struct vf_map_graph 
     VF_PARTS(i, (int)m->count - 1)
     if ((uint32_t)i >= w->index) m->order[i] = w->order[i + 1];
     VF_ITEM_SYNC();
-    VF_PARTS(one, 1) m->count--;
+    VF_PARTS(one, 1)
+    {
+        uint32_t ties = 0;
+        m->count--;
+        for (uint32_t i = 0; i < m->count; i++) ties += m->loop[m->order[i]].a == VF_MAP_FRAME;
+        if (ties && m->placed_node[m->order[0]] && m->loop[m->order[0]].a != VF_MAP_FRAME) vf_map_tie(m, m->order[0]);
+    }
     VF_ITEM_SYNC();
 }
 
@@ -315,6 +370,14 @@ VF_FN void vf_map_enter(const struct vf_map_view *s, const struct vf_map_graph *
 
 /* ---- loops ------------------------------------------------------------------------------------------------------- */
 
+/** Variances of each axis of the pose of an overlap. */
+VF_FN void vf_map_loop_variance(const struct vf_overlap_found *f, double *m2, double *rad2)
+{
+    const float *P = f->covariance;
+    *m2 = ((double)P[0] + (double)P[6] + (double)P[11]) / 3.0 + VF_MAP_LOOP_M * VF_MAP_LOOP_M;
+    *rad2 = ((double)P[15] + (double)P[18] + (double)P[20]) / 3.0 + VF_MAP_LOOP_RAD * VF_MAP_LOOP_RAD;
+}
+
 /** Keeps a loop that ends in the last keyframe. T: pose of the frame in axes of keyframe a. */
 VF_FN void vf_map_keep(const struct vf_map_view *s, struct vf_map_state *m, int c, const struct vf_map_pose *T)
 {
@@ -325,33 +388,38 @@ VF_FN void vf_map_keep(const struct vf_map_view *s, struct vf_map_state *m, int 
     if (!now->last.used || !vf_path_placed(&now->last.pose, &now->pose) || a == now->slot) return;
     if (l->a != VF_NONE && (l->active || l->inliers >= f->inliers)) return;
     struct vf_map_pose own, last, on;
-    double m2, rad2;
+    double m2, rad2, more_m2, more_rad2;
     vf_map_own(s, s->parity, &own);
     vf_map_of_path(&now->last.pose, &last);
     vf_map_between(&own, &last, &on);
     vf_map_edge_variance(&now->last.pose, &now->pose, &m2, &rad2);
-    const float *P = f->covariance;
+    vf_map_loop_variance(f, &more_m2, &more_rad2);
     memset(l, 0, sizeof *l);
     vf_map_compose(T, &on, &l->pose);
-    m2 += ((double)P[0] + (double)P[6] + (double)P[11]) / 3.0 + VF_MAP_LOOP_M * VF_MAP_LOOP_M;
-    rad2 += ((double)P[15] + (double)P[18] + (double)P[20]) / 3.0 + VF_MAP_LOOP_RAD * VF_MAP_LOOP_RAD;
-    l->sigma_m = (float)sqrt(m2);
-    l->sigma_rad = (float)sqrt(rad2);
+    l->sigma_m = (float)sqrt(m2 + more_m2);
+    l->sigma_rad = (float)sqrt(rad2 + more_rad2);
     l->a = a;
     l->inliers = f->inliers;
 }
 
 /** Place of a path, by a loop between one that is placed and one that is not. By one thread. */
-VF_FN void vf_map_find(const struct vf_map_view *s, const struct vf_map_graph *g, uint32_t a,
+VF_FN void vf_map_find(const struct vf_map_view *s, const struct vf_map_graph *g, uint32_t a, int c,
                        const struct vf_map_pose *T)
 {
+    static const double none[3] = {0.0, 0.0, 0.0};
     struct vf_map_state *m = g->state;
     struct vf_map_work *w = g->work;
     const struct vf_path_pose *other = &g->ring[a].head.pose, *pose = &s->keyframe->now[s->parity].pose;
     struct vf_map_pose own, there, theirs;
+    double loop_m2, loop_rad2;
     vf_map_own(s, s->parity, &own);
     vf_map_of_path(other, &theirs);
+    vf_map_loop_variance(&s->overlap->found[c], &loop_m2, &loop_rad2);
+    loop_m2 += vf_map_lever_m2(T->p, none, m->placed ? m->variance_rad2 : (double)m->node_rad2[a]);
     w->moves = VF_MAP_MOVE_PATH;
+    w->known = m->placed ? *other : *pose;
+    w->known_m2 = (m->placed ? m->variance_m2 : (double)m->node_m2[a]) + loop_m2;
+    w->known_rad2 = (m->placed ? m->variance_rad2 : (double)m->node_rad2[a]) + loop_rad2;
     if (m->placed) { /* the keyframe's */
         vf_map_compose(&m->work, &own, &there);
         vf_map_inverse(T, &w->move);
@@ -366,8 +434,8 @@ VF_FN void vf_map_find(const struct vf_map_view *s, const struct vf_map_graph *g
     w->moved_path = pose->path;
     m->placed = 1;
     m->counter++;
-    m->variance_m2 = m->told_m2 = m->node_m2[a] + VF_MAP_LOOP_M * VF_MAP_LOOP_M;
-    m->variance_rad2 = m->told_rad2 = VF_MAP_LOOP_RAD * VF_MAP_LOOP_RAD;
+    m->variance_m2 = m->told_m2 = w->known_m2;
+    m->variance_rad2 = m->told_rad2 = w->known_rad2;
 }
 
 /** 1 if a place of the ring is a node. */
@@ -397,7 +465,7 @@ VF_FN void vf_map_take(const struct vf_map_view *s, const struct vf_map_graph *g
             w->moves = VF_MAP_MOVE_NONE;
             if (vf_map_known(m, a)) {
                 vf_map_of_motion(l->R, l->t, &T);
-                if (m->placed != m->placed_node[a]) vf_map_find(s, g, a, &T);
+                if (m->placed != m->placed_node[a]) vf_map_find(s, g, a, c, &T);
                 vf_map_keep(s, m, c, &T);
             }
         }
@@ -438,17 +506,13 @@ VF_FN void vf_map_admit(struct vf_map_state *m)
         if (l->a == VF_NONE) continue;
         m->loops++;
         if (l->active) continue;
-        const double m2 = m->node_m2[l->a] + (double)l->sigma_m * (double)l->sigma_m;
         l->active = 1;
         fresh++;
-        if (m2 < m->variance_m2) m->variance_m2 = m2;
-        if ((double)l->sigma_rad * (double)l->sigma_rad < m->variance_rad2)
-            m->variance_rad2 = (double)l->sigma_rad * (double)l->sigma_rad;
     }
     if (fresh) m->scale = VF_MAP_SCALE;
 }
 
-/** T_map_odom as the graph has it, by the last keyframe of the path. */
+/** T_map_odom as the graph has it, by the last keyframe of the path, and how well that is known. */
 VF_FN void vf_map_follow(const struct vf_map_view *s, struct vf_map_state *m)
 {
     const struct vf_path_pose *pose = &s->keyframe->now[s->parity].pose;
@@ -457,6 +521,7 @@ VF_FN void vf_map_follow(const struct vf_map_view *s, struct vf_map_state *m)
     const uint32_t slot = m->order[m->count - 1];
     const struct vf_path_pose *last = &s->keyframe->ring[slot].head.pose;
     if (last->path != pose->path) return;
+    if (m->placed) m->variance_m2 = (double)m->node_m2[slot], m->variance_rad2 = (double)m->node_rad2[slot];
     vf_map_of_path(last, &own);
     vf_map_frame_of(&m->node[slot], &own, m->upright && last->source == VF_PATH_NAV, &m->work);
 }
@@ -495,6 +560,7 @@ VF_FN void vf_map_step(const struct vf_map_view *s)
     }
     VF_ITEM_SYNC();
     vf_map_optimise(&g);
+    vf_map_spread(&g);
     VF_PARTS(one, 1) vf_map_follow(s, m);
 }
 

@@ -10,7 +10,7 @@
  *
  * Loops are weighted by their residuals, (s / (s + e))^2 with e the squared residual over VF_MAP_BOUND (Geman-McClure),
  * whose scale s begins high where loops are new and falls to 1 (graduated non-convexity): a loop that contradicts the
- * others and the chain ends with no weight.
+ * others and the chain ends with no weight. Ties keep theirs.
  *
  * Exact   double precision; sums over keyframes in VF_MAP_PARTS parts, one after the other in each, then the parts
  */
@@ -177,6 +177,19 @@ VF_FN void vf_map_chain_edge(const struct vf_map_graph *g, int i)
     vf_map_edge_variance(a, b, &e->m2, &e->rad2);
 }
 
+/** Variances of a loop over its weight. */
+VF_FN void vf_map_weigh(const struct vf_map_loop *l, const double r[6], double scale, double *m2, double *rad2)
+{
+    *m2 = (double)l->sigma_m * (double)l->sigma_m;
+    *rad2 = (double)l->sigma_rad * (double)l->sigma_rad;
+    if (l->a == VF_MAP_FRAME) return;
+    const double off = ((r[0] * r[0] + r[1] * r[1]) + r[2] * r[2]) / *m2 +
+                       ((r[3] * r[3] + r[4] * r[4]) + r[5] * r[5]) / *rad2,
+                 root = 1.0 + off / (VF_MAP_BOUND * scale);
+    *m2 *= root * root;
+    *rad2 *= root * root;
+}
+
 /** Loop that ends in keyframe i of the order, if it is active and both its ends are nodes. */
 VF_FN void vf_map_loop_edge(const struct vf_map_graph *g, int i)
 {
@@ -184,16 +197,13 @@ VF_FN void vf_map_loop_edge(const struct vf_map_graph *g, int i)
     const struct vf_map_state *m = g->state;
     const struct vf_map_loop *l = &m->loop[m->order[i]];
     struct vf_map_edge *e = &w->loop[i];
-    w->from[i] = l->a != VF_NONE && l->active ? w->at[l->a] : VF_NONE;
+    struct vf_map_pose frame;
+    vf_map_identity(&frame);
+    w->from[i] = l->a == VF_NONE || !l->active ? VF_NONE : l->a == VF_MAP_FRAME ? VF_MAP_FRAME : w->at[l->a];
     if (w->from[i] == VF_NONE) return;
-    vf_map_residual(&m->node[l->a], &l->pose, &m->node[m->order[i]], (int)m->upright, e);
-    const double m2 = (double)l->sigma_m * (double)l->sigma_m, rad2 = (double)l->sigma_rad * (double)l->sigma_rad,
-                 *r = e->r,
-                 off = ((r[0] * r[0] + r[1] * r[1]) + r[2] * r[2]) / m2 +
-                       ((r[3] * r[3] + r[4] * r[4]) + r[5] * r[5]) / rad2,
-                 root = 1.0 + off / (VF_MAP_BOUND * m->scale);
-    e->m2 = m2 * root * root;
-    e->rad2 = rad2 * root * root;
+    vf_map_residual(l->a == VF_MAP_FRAME ? &frame : &m->node[l->a], &l->pose, &m->node[m->order[i]], (int)m->upright,
+                    e);
+    vf_map_weigh(l, e->r, m->scale, &e->m2, &e->rad2);
 }
 
 /** Index of the places, edges with residuals, and the lists of loops by where they begin. */
@@ -219,11 +229,13 @@ VF_FN void vf_map_edges(const struct vf_map_graph *g)
     VF_PARTS(i, VFRONT_KEYFRAMES + 1)
     {
         const uint32_t own = i < VFRONT_KEYFRAMES ? w->from[i] : VF_NONE;
-        uint32_t before = 0, rank = 0;
+        uint32_t before = 0, rank = 0, ties = 0;
         for (int k = 0; k < count; k++) {
             before += w->from[k] != VF_NONE && w->from[k] < (uint32_t)i;
             rank += w->from[k] != VF_NONE && (w->from[k] < own || (w->from[k] == own && k < i));
+            ties += w->from[k] == VF_MAP_FRAME;
         }
+        if (!i) w->ties = ties;
         w->first[i] = before;
         if (own != VF_NONE) w->begins[rank] = (uint32_t)i;
     }
@@ -231,19 +243,19 @@ VF_FN void vf_map_edges(const struct vf_map_graph *g)
 }
 
 /** Sum of the forces of all edges at each keyframe into out: of differences of v (NULL: 0) and, with residual 1, of the
- *  residuals. The first keyframe is held. */
+ *  residuals. Where there is no tie the first keyframe is held. */
 VF_FN void vf_map_forces(const struct vf_map_graph *g, const double v[VFRONT_KEYFRAMES][6], int residual,
                          double out[VFRONT_KEYFRAMES][6])
 {
     struct vf_map_work *w = g->work;
-    const int count = (int)g->state->count, upright = (int)g->state->upright;
+    const int count = (int)g->state->count, upright = (int)g->state->upright, first = !w->ties;
     VF_PARTS(i, count)
     {
         double d[6];
         for (int k = 0; k < 6; k++) d[k] = v && i ? v[i][k] - v[i - 1][k] : 0.0;
         vf_map_force(&w->chain[i], d, residual ? w->chain[i].r : NULL, upright, w->f[i]);
         if (w->from[i] == VF_NONE) continue;
-        for (int k = 0; k < 6; k++) d[k] = v ? v[i][k] - v[w->from[i]][k] : 0.0;
+        for (int k = 0; k < 6; k++) d[k] = v ? v[i][k] - (w->from[i] == VF_MAP_FRAME ? 0.0 : v[w->from[i]][k]) : 0.0;
         vf_map_force(&w->loop[i], d, residual ? w->loop[i].r : NULL, upright, w->g[i]);
     }
     VF_ITEM_SYNC();
@@ -251,7 +263,7 @@ VF_FN void vf_map_forces(const struct vf_map_graph *g, const double v[VFRONT_KEY
     {
         const int i = n / 6, k = n % 6;
         double sum = 0.0;
-        if (i > 0 && i < count) {
+        if (i >= first && i < count) {
             sum = w->f[i][k] - (i + 1 < count ? w->f[i + 1][k] : 0.0);
             if (w->from[i] != VF_NONE) sum += w->g[i][k];
             for (uint32_t l = w->first[i]; l < w->first[i + 1]; l++) sum -= w->g[w->begins[l]][k];
@@ -265,14 +277,14 @@ VF_FN void vf_map_forces(const struct vf_map_graph *g, const double v[VFRONT_KEY
 VF_FN void vf_map_condition(const struct vf_map_graph *g)
 {
     struct vf_map_work *w = g->work;
-    const int count = (int)g->state->count, upright = (int)g->state->upright;
+    const int count = (int)g->state->count, upright = (int)g->state->upright, first = !w->ties;
     VF_PARTS(n, VFRONT_KEYFRAMES * 6) w->z[n / 6][n % 6] = w->r[n / 6][n % 6];
     VF_ITEM_SYNC();
     vf_map_scan(w, w->z, 1);
     VF_PARTS(i, VFRONT_KEYFRAMES)
     {
-        if (i && i < count)
-            vf_map_yield(&w->chain[i], upright, w->z[i]);
+        if (i >= first && i < count)
+            vf_map_yield(!i && w->from[0] == VF_MAP_FRAME ? &w->loop[0] : &w->chain[i], upright, w->z[i]);
         else
             for (int k = 0; k < 6; k++) w->z[i][k] = 0.0;
     }
@@ -320,6 +332,55 @@ VF_FN void vf_map_shift(const double x[6], double scale, struct vf_map_pose *pos
     vf_map_compose(&move, pose, pose);
 }
 
+/** Lowers variances to those of neighbour k of keyframe i and an edge between them. An attitude that is off moves what
+ *  is seen from there. */
+VF_FN void vf_map_nearer(const struct vf_map_state *m, int i, int k, double edge_m2, double edge_rad2, float *m2,
+                         float *rad2)
+{
+    const uint32_t own = m->order[i], other = m->order[k];
+    if (!m->placed_node[other]) return;
+    const double lever = vf_map_lever_m2(m->node[own].p, m->node[other].p, (double)m->node_rad2[other]);
+    const float by_m2 = m->node_m2[other] + (float)(edge_m2 + lever), by_rad2 = m->node_rad2[other] + (float)edge_rad2;
+    *m2 = by_m2 < *m2 ? by_m2 : *m2;
+    *rad2 = by_rad2 < *rad2 ? by_rad2 : *rad2;
+}
+
+/** The same by the loop that ends in keyframe `loop`, with the weight that it has behind a turn. */
+VF_FN void vf_map_nearer_by_loop(const struct vf_map_graph *g, int i, int k, int loop, float *m2, float *rad2)
+{
+    double edge_m2, edge_rad2;
+    vf_map_weigh(&g->state->loop[g->state->order[loop]], g->work->loop[loop].r, 1.0, &edge_m2, &edge_rad2);
+    vf_map_nearer(g->state, i, k, edge_m2, edge_rad2, m2, rad2);
+}
+
+/** Variances of all keyframes, along edges, by one of them in each frame. */
+VF_FN void vf_map_spread(const struct vf_map_graph *g)
+{
+    struct vf_map_state *m = g->state;
+    struct vf_map_work *w = g->work;
+    const int count = (int)m->count;
+    VF_PARTS(i, count)
+    {
+        const uint32_t slot = m->order[i];
+        float m2 = m->node_m2[slot], rad2 = m->node_rad2[slot];
+        if (i) vf_map_nearer(m, i, i - 1, w->chain[i].m2, w->chain[i].rad2, &m2, &rad2);
+        if (i + 1 < count) vf_map_nearer(m, i, i + 1, w->chain[i + 1].m2, w->chain[i + 1].rad2, &m2, &rad2);
+        if (w->from[i] < (uint32_t)count) vf_map_nearer_by_loop(g, i, (int)w->from[i], i, &m2, &rad2);
+        for (uint32_t l = w->first[i]; l < w->first[i + 1]; l++)
+            vf_map_nearer_by_loop(g, i, (int)w->begins[l], (int)w->begins[l], &m2, &rad2);
+        w->m2[i] = m2, w->rad2[i] = rad2;
+    }
+    VF_ITEM_SYNC();
+    VF_PARTS(i, count)
+    {
+        const uint32_t slot = m->order[i];
+        if (!m->placed_node[slot]) continue;
+        m->node_m2[slot] = w->m2[i];
+        m->node_rad2[slot] = w->rad2[i];
+    }
+    VF_ITEM_SYNC();
+}
+
 /** One Gauss-Newton step: moves all keyframes. No loop is active: nothing moves. */
 VF_FN void vf_map_optimise(const struct vf_map_graph *g)
 {
@@ -357,7 +418,7 @@ VF_FN void vf_map_optimise(const struct vf_map_graph *g)
     }
     VF_ITEM_SYNC();
     VF_PARTS(i, any ? (int)g->state->count : 0)
-    if (i) vf_map_shift(w->x[i], w->turn, &g->state->node[g->state->order[i]]);
+    if (i || w->ties) vf_map_shift(w->x[i], w->turn, &g->state->node[g->state->order[i]]);
     VF_ITEM_SYNC();
 }
 

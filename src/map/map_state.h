@@ -16,36 +16,43 @@ struct vf_map_pose {
 };
 
 /** Loop: pose of keyframe b relative to keyframe a, the earlier one. b is the place at which it is kept: a keyframe
- *  keeps one loop. */
+ *  keeps one loop. Where a is VF_MAP_FRAME it is a tie: pose of b in the map, left of a loop whose a has made room. */
 struct vf_map_loop {
     struct vf_map_pose pose;   /* T_a_b */
     float sigma_m, sigma_rad;  /* of each axis */
-    uint32_t a;                /* place in the ring; VF_NONE: there is no loop */
+    uint32_t a;                /* place in the ring, VF_MAP_FRAME; VF_NONE: there is no loop */
     uint32_t inliers;          /* of the overlap */
     uint32_t active, reserved; /* 1: an edge of the graph; 0: from the next turn on */
 };
 
+#define VF_MAP_FRAME 0xfffffffeu
+
+/** Least deviations of a tie. */
+#define VF_MAP_TIE_M 0.001
+#define VF_MAP_TIE_RAD 0.0001
+
 struct vf_map_state {
     struct vf_map_pose node[VFRONT_KEYFRAMES]; /* T_map_cam of each keyframe */
     struct vf_map_loop loop[VFRONT_KEYFRAMES];
-    struct vf_map_pose work;          /* T_map_odom as the graph has it now, for keyframes that are new */
-    struct vf_map_pose told;          /* T_map_odom of the result */
-    double variance_m2;               /* of the last keyframe in the map, of each axis: along the shortest way that */
-    double variance_rad2;             /* loops leave; and of its yaw */
-    double told_m2, told_rad2;        /* the same of the last turn */
-    double node_m2[VFRONT_KEYFRAMES]; /* of each keyframe, when it came */
-    double scale;                     /* of the bound of a loop's residual: falls to 1 in a turn with new loops */
-    uint32_t count;                   /* nodes of the graph */
-    uint32_t loops;                   /* loops that are active */
-    uint32_t path;                    /* path of the frame */
-    uint32_t placed;                  /* 1: where this path lies in the map is known */
-    uint32_t upright;                 /* 1: z of the map is up, and yaw and position alone are corrected */
-    uint32_t counter;                 /* jumps of T_map_odom */
-    uint32_t metric;                  /* 1: some path had lengths */
-    uint32_t loaded;                  /* 1: keyframes of a map that was loaded are nodes */
-    uint32_t made, reserved;          /* keyframes that have come */
-    uint32_t seen[VFRONT_KEYFRAMES];  /* of each keyframe: `made` when it came or was last found again */
-    uint16_t order[VFRONT_KEYFRAMES]; /* places of the nodes, the oldest first */
+    struct vf_map_pose work;         /* T_map_odom as the graph has it now, for keyframes that are new */
+    struct vf_map_pose told;         /* T_map_odom of the result */
+    double variance_m2;              /* of the last keyframe in the map, of each axis: along the shortest way that */
+    double variance_rad2;            /* loops leave; and of its yaw */
+    double told_m2, told_rad2;       /* the same of the last turn */
+    float node_m2[VFRONT_KEYFRAMES]; /* the same of each keyframe */
+    float node_rad2[VFRONT_KEYFRAMES];
+    double scale;                          /* of the bound of a loop's residual: falls to 1 in a turn with new loops */
+    uint32_t count;                        /* nodes of the graph */
+    uint32_t loops;                        /* loops that are active */
+    uint32_t path;                         /* path of the frame */
+    uint32_t placed;                       /* 1: where this path lies in the map is known */
+    uint32_t upright;                      /* 1: z of the map is up, and yaw and position alone are corrected */
+    uint32_t counter;                      /* jumps of T_map_odom */
+    uint32_t metric;                       /* 1: some path had lengths */
+    uint32_t loaded;                       /* 1: keyframes of a map that was loaded are nodes */
+    uint32_t made, reserved;               /* keyframes that have come */
+    uint32_t seen[VFRONT_KEYFRAMES];       /* of each keyframe: `made` when it came or was last found again */
+    uint16_t order[VFRONT_KEYFRAMES];      /* places of the nodes, the oldest first */
     uint8_t placed_node[VFRONT_KEYFRAMES]; /* 1: where the keyframe lies in the map is known */
 };
 VF_STATIC_ASSERT(sizeof(struct vf_map_state) % 8 == 0, "vfront: state of the map is copied by words");
@@ -69,14 +76,18 @@ struct vf_map_work {
     double f[VFRONT_KEYFRAMES][6], g[VFRONT_KEYFRAMES][6]; /* forces of the edges */
     double part[VF_MAP_PARTS][6];
     double rz, pq, alpha, beta, turn;
-    uint32_t from[VFRONT_KEYFRAMES];      /* where the loop of a keyframe begins; VF_NONE: it has none */
+    float m2[VFRONT_KEYFRAMES], rad2[VFRONT_KEYFRAMES]; /* variances of the keyframes */
+    uint32_t from[VFRONT_KEYFRAMES];      /* where the loop of a keyframe begins, VF_MAP_FRAME; VF_NONE: it has none */
     uint32_t at[VFRONT_KEYFRAMES];        /* of each place of the ring: its keyframe in the order; VF_NONE: none */
     uint32_t first[VFRONT_KEYFRAMES + 1]; /* of each keyframe: first of the loops that begin there */
     uint32_t begins[VFRONT_KEYFRAMES];    /* loops, by the keyframe at which they begin, by where they end */
     uint16_t order[VFRONT_KEYFRAMES];
-    uint32_t index, kept;       /* a keyframe that goes; keyframes that were loaded and become nodes */
-    struct vf_map_pose move;    /* of keyframes of a path, or of all */
-    uint32_t moves, moved_path; /* vf_map_move */
+    uint32_t index, kept;        /* a keyframe that goes; keyframes that were loaded and become nodes */
+    struct vf_map_pose move;     /* of keyframes of a path, or of all */
+    uint32_t moves, moved_path;  /* vf_map_move */
+    struct vf_path_pose known;   /* of a path that is moved: pose in it, */
+    double known_m2, known_rad2; /* and how well that is known in the map */
+    uint32_t ties;               /* number of ties; 0: the first keyframe is held */
 };
 
 /** Memory of map, which keyframe reads as the frame before left it. */
@@ -174,6 +185,14 @@ VF_FN int vf_map_pose_of(const struct vf_map_state *m, const struct vf_path_pose
  *  yaw [rad], and what a path may be off by in any case. */
 VF_FN double vf_map_off_m(const struct vf_map_state *m) { return 3.0 * sqrt(3.0 * m->variance_m2) + VF_PATH_SLACK_M; }
 VF_FN double vf_map_off_rad(const struct vf_map_state *m) { return 3.0 * sqrt(m->variance_rad2) + VF_PATH_SLACK_RAD; }
+
+/** Variance of each axis of a position that is seen from another one whose attitude has a variance about each axis. */
+VF_FN double vf_map_lever_m2(const double a[3], const double b[3], double rad2)
+{
+    double square = 0.0;
+    for (int k = 0; k < 3; k++) square += (a[k] - b[k]) * (a[k] - b[k]);
+    return square * rad2 * (2.0 / 3.0);
+}
 
 /** Deviations of the motion between two keyframes of a path that follow each other, of each axis: what the motions say,
  *  and a share of the way and of the turn, since errors of a calibration are the same in every frame. */

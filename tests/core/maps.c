@@ -60,7 +60,7 @@ static uint32_t read_layout(const uint8_t *at, size_t bytes)
 {
     const uint32_t count = (uint32_t)number(at + 52, 4);
     assert_memory_equal(at, "VFRONT\x8d\x0a", 8);
-    assert_true(number(at + 8, 4) == 2 && number(at + 12, 4) == 64 && number(at + 16, 8) == bytes);
+    assert_true(number(at + 8, 4) == 3 && number(at + 12, 4) == 64 && number(at + 16, 8) == bytes);
     assert_true(number(at + 48, 4) == 2 && number(at + 56, 4) == 0);
     assert_memory_equal(at + 64, "KEYF", 4);
     assert_true(number(at + 68, 4) == 1);
@@ -364,7 +364,8 @@ static void graph_values(void)
     refused_with(first, bits(1.0 / 0.0), 8, VFRONT_E_MAP, "pose of a node");
     refused_with(first + 24, bits(0.0 / 0.0), 8, VFRONT_E_MAP, "pose of a node");
     refused_with(first + 24, bits(1.5), 8, VFRONT_E_MAP, "pose of a node");
-    refused_with(first + 56, bits(-1.0), 8, VFRONT_E_MAP, "variance of a node");
+    refused_with(first + 56, 0xbf800000u, 4, VFRONT_E_MAP, "variance of a node");
+    refused_with(first + 60, 0x7fc00000u, 4, VFRONT_E_MAP, "variance of a node");
     refused_with(first + 140, 1, 4, VFRONT_E_MAP, "must be 0");
     refused_with(first + 136, 2, 4, VFRONT_E_MAP, "flags"); /* an edge that is no loop */
     refused_with(first + 64, 1, 8, VFRONT_E_MAP, "must be 0");
@@ -376,6 +377,7 @@ static void graph_values(void)
     refused_with(loop + 136, 4, 4, VFRONT_E_MAP, "flags");
     refused_with(loop + 128, 1, 4, VFRONT_E_MAP, "keyframe of a loop");
     refused_with(loop + 128, 2, 4, VFRONT_E_MAP, "keyframe of a loop");
+    refused_with(loop + 128, 0xfffffffeu, 4, VFRONT_E_MAP, "keyframe of a loop"); /* a tie of one that is not placed */
     refused_with(loop + 64, bits(0.0 / 0.0), 8, VFRONT_E_MAP, "pose of a loop");
     refused_with(loop + 88, bits(0.9), 8, VFRONT_E_MAP, "pose of a loop");
     refused_with(loop + 120, 0, 4, VFRONT_E_MAP, "deviation of a loop");
@@ -389,7 +391,7 @@ static void values(void **state)
     (void)state;
     start();
     refused_with(0, 'v', 1, VFRONT_E_MAP, "not an image");
-    refused_with(8, 1, 4, VFRONT_E_MAP, "another version");
+    refused_with(8, 2, 4, VFRONT_E_MAP, "another version");
     refused_with(12, 72, 4, VFRONT_E_MAP, "size of the header");
     refused_with(16, length + 8, 8, VFRONT_E_MAP, "cut");
     refused_with(32, 1, 8, VFRONT_E_MAP_OTHER, "another config");

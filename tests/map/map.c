@@ -365,6 +365,10 @@ static void consistent(void)
     for (int i = 0; i < VFRONT_KEYFRAMES; i++) {
         if (m->loop[i].a == VF_NONE) continue;
         assert_true(seen[i] || (k->due && k->slot == (uint32_t)i));
+        if (m->loop[i].a == VF_MAP_FRAME) {
+            assert_true(m->placed_node[i] && m->loop[i].active);
+            continue;
+        }
         assert_true(m->loop[i].a < VFRONT_KEYFRAMES && seen[m->loop[i].a] && m->loop[i].a != (uint32_t)i);
     }
     assert_int_equal(m->count + k->due, k->count);
@@ -385,6 +389,7 @@ static void around(int i, struct vf_map_pose *truth, struct vf_map_pose *odometr
 
 /** A frame that is a keyframe, made by hand, with a loop to one of a lap before. */
 static int oldest_goes; /* 1: the oldest keyframe makes room, 0: any */
+static int first_known; /* 1: all loops lead to the first 8 keyframes, 0: to any */
 static void made(int i)
 {
     static struct vf_views v;
@@ -404,7 +409,7 @@ static void made(int i)
     memcpy(k->pose.q_path_cam, odometry.q, sizeof odometry.q);
     k->last.frame = (uint64_t)i, k->last.pose = k->pose, k->last.used = 1;
     memory.loop.count = 0;
-    const uint32_t a = (uint32_t)roll(i < VFRONT_KEYFRAMES ? i + 1 : VFRONT_KEYFRAMES);
+    const uint32_t a = (uint32_t)roll(first_known ? 8 : i < VFRONT_KEYFRAMES ? i + 1 : VFRONT_KEYFRAMES);
     const int of = (int)memory.keyframe.ring[a].head.frame;
     if (i > 100 && memory.keyframe.ring[a].head.used && of < i - 60) {
         double R[9];
@@ -452,6 +457,61 @@ static void room(void **state)
     }
 }
 
+/** Number of ties, and how far keyframes are off at most [m]. */
+static uint32_t tied(double *worst)
+{
+    uint32_t ties = 0;
+    *worst = 0.0;
+    for (uint32_t i = 0; i < now()->count; i++) {
+        const uint32_t slot = now()->order[i];
+        struct vf_map_pose truth, odometry;
+        double sum = 0.0;
+        around((int)memory.keyframe.ring[slot].head.frame, &truth, &odometry);
+        for (int k = 0; k < 3; k++) sum += pow(truth.p[k] - now()->node[slot].p[k], 2.0);
+        *worst = fmax(*worst, sqrt(sum));
+        ties += now()->loop[slot].a == VF_MAP_FRAME;
+    }
+    return ties;
+}
+
+/** Loops that lead to the first keyframes alone, which then make room: those that they led to are tied to where they
+ *  are, with at least the variance that they had, the first of the graph among them; the map stays right. Variances are
+ *  no more than those of neighbours and the edge between. */
+static void ties(void **state)
+{
+    double worst, least = 1e9, most = 0.0;
+    (void)state;
+    first_known = oldest_goes = 1;
+    shake(88);
+    begin(MAP_STEREO);
+    for (int i = 0; i < VFRONT_KEYFRAMES; i++) made(i);
+    assert_int_equal(tied(&worst), 0);
+    assert_true(worst < 0.1);
+    for (int i = VFRONT_KEYFRAMES; i < VFRONT_KEYFRAMES + 40; i++) {
+        made(i);
+        consistent();
+    }
+    first_known = 0;
+    const struct vf_map_state *m = now();
+    print_message("%u ties, off by %.3f m\n", tied(&worst), worst);
+    assert_true(tied(&worst) > 30 && m->loop[m->order[0]].a == VF_MAP_FRAME);
+    assert_true(worst < 0.1);
+    for (uint32_t i = 0; i < m->count; i++) {
+        const uint32_t slot = m->order[i];
+        double m2, rad2;
+        if (m->loop[slot].a == VF_MAP_FRAME)
+            assert_true(m->loop[slot].sigma_m * m->loop[slot].sigma_m > 0.999f * m->node_m2[slot]);
+        least = fmin(least, (double)m->node_rad2[slot]);
+        if (!i || i + 60 > m->count) continue; /* the last ones are new */
+        most = fmax(most, (double)m->node_rad2[slot]);
+        const struct vf_path_pose *a = &memory.keyframe.ring[m->order[i - 1]].head.pose;
+        vf_map_edge_variance(a, &memory.keyframe.ring[slot].head.pose, &m2, &rad2);
+        assert_true((double)m->node_rad2[slot] <= 1.001 * ((double)m->node_rad2[m->order[i - 1]] + rad2));
+    }
+    assert_true(least > 1e-6);       /* no keyframe is the frame of the map any more */
+    assert_true(most < 0.04 * 0.04); /* the path alone: 0.07 */
+}
+
 static void twice(void **state)
 {
     (void)state;
@@ -473,7 +533,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(laps),   cmocka_unit_test(found),    cmocka_unit_test(changed),
                                        cmocka_unit_test(loaded), cmocka_unit_test(no_scale), cmocka_unit_test(room),
-                                       cmocka_unit_test(twice),  cmocka_unit_test(goes_on),  cmocka_unit_test(seen)};
+                                       cmocka_unit_test(ties),   cmocka_unit_test(twice),    cmocka_unit_test(goes_on),
+                                       cmocka_unit_test(seen)};
     return cmocka_run_group_tests_name("map", tests, NULL, NULL);
 }
 
