@@ -29,6 +29,7 @@
 #include "watchdog.h"
 
 #define READINGS_WAIT_NS 20000000u /* longest wait of a frame for readings of its time */
+#define WAIT_NS 1000000u           /* between two looks for the first reading of an autopilot */
 #define REPORT_NS 10000000000u
 #define SECOND_NS 1000000000u
 #define OBSTACLES_NS 66000000u /* least time between two messages of obstacles: 15 Hz */
@@ -155,6 +156,7 @@ static int open_links(struct companion *c)
                                       .component = 1,
                                       .wants_imu = s->imu_is_autopilots,
                                       .imu_hz = s->imu_hz,
+                                      .imu_delay_s = s->imu_delay_s,
                                       .wants_motion = s->is_check,
                                       .answers = s->is_check ? 0 : s->answers};
     if (!links_init(&links)) return message(EXIT_FAILED, "no mutex");
@@ -169,6 +171,36 @@ static int open_links(struct companion *c)
     if (error) return message(EXIT_SOURCE, "--imu %s", error);
     if (s->iio && links.iio.hz > 0.0) message(CONTINUE, "iio:%s: %.4g readings a second", s->iio, links.iio.hz);
     return CONTINUE;
+}
+
+/** Waits for the first reading of the autopilot, which tells how fine and how late they are. 0: a signal came. */
+static int await_imu(struct companion *c)
+{
+    const uint64_t begin_ns = clock_ns();
+    const peer_t *p = &links.peer[0];
+    double sigma_s;
+    int is_said = 0;
+    uint64_t alive_ns = 0;
+    if (!c->settings.imu_is_autopilots) return 1;
+    while (!stopped && !peer_knows_imu(p)) {
+        const uint64_t now_ns = clock_ns();
+        links_turn(&links);
+        if (!is_said && now_ns > begin_ns + 2 * (uint64_t)SECOND_NS) {
+            message(CONTINUE, "%s: no readings of the autopilot's IMU yet; they are waited for", p->link.name);
+            watchdog_ready();
+            is_said = 1;
+        }
+        if (is_said && now_ns > alive_ns + SECOND_NS) watchdog_alive(), alive_ns = now_ns;
+        clock_sleep_until_ns(now_ns + WAIT_NS);
+    }
+    if (stopped) return 0;
+    peer_add_resolution(p, &c->rig.imu);
+    const double delay_s = peer_delay_s(p, &sigma_s);
+    c->settings.delay_sigma_s = hypot(c->settings.delay_sigma_s, sigma_s);
+    message(CONTINUE, "IMU of %s: %.2f ms late, stamps within %.2f ms; noise %.3g rad/s/sqrt(Hz), %.3g m/s^2/sqrt(Hz)",
+            mavlink_name(p->imu_id), 1e3 * delay_s, 1e3 * c->settings.delay_sigma_s, c->rig.imu.gyro_density,
+            c->rig.imu.accel_density);
+    return 1;
 }
 
 /** Noise for states that are carried on: that of flight, as the window takes it. */
@@ -211,7 +243,6 @@ static void place_camera(struct companion *c)
 static int open_library(struct companion *c)
 {
     const struct settings *s = &c->settings;
-    if (s->imu_is_autopilots) peer_add_resolution(&links.peer[0], &c->rig.imu);
     const vfront_status_t status = vfront_init(&vf, &c->rig, &s->tuning, s->port);
     if (status)
         return message(status == VFRONT_E_TUNING ? EXIT_USAGE : EXIT_LIBRARY, "vfront_init: %s: %s",
@@ -494,6 +525,7 @@ int main(int count, char **word)
     code = open_links(&c);
     if (code == CONTINUE) code = open_source(&c);
     if (code == CONTINUE) code = open_rig(&c);
+    if (code == CONTINUE && !await_imu(&c)) code = EXIT_DONE;
     if (code == CONTINUE) code = open_library(&c);
     if (code == CONTINUE) code = open_recorder(&c);
     if (code == CONTINUE) code = open_view(&c);

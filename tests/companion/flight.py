@@ -15,6 +15,8 @@ import csv
 import math
 import os
 import pathlib
+import random
+import re
 import signal
 import socket
 import subprocess
@@ -153,7 +155,8 @@ class Autopilot:
     """PX4, as far as the companion sees it, on a socket. Its clock is 1000 s ahead, and SLOW times as slow as the machine's, as the companion's is here."""
     AHEAD_NS = 1000 * 10**9
 
-    def __init__(self):
+    def __init__(self, kind=12):
+        self.kind = kind # of HEARTBEAT: 12 PX4, 3 ArduPilot
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind(("127.0.0.1", 0))
         self.port = self.socket.getsockname()[1]
@@ -176,7 +179,7 @@ class Autopilot:
         at = time.monotonic()
         if beats and at >= self.next["beat"]:
             self.next["beat"] = at + 1.0
-            self.send(mav.MAVLink_heartbeat_message(2, 12, 0, 0, 4, 3))
+            self.send(mav.MAVLink_heartbeat_message(2, self.kind, 0, 0, 4, 3))
         if beats and at >= self.next["sync"]:
             self.next["sync"] = at + 0.05
             self.send(mav.MAVLink_timesync_message(0, self.now()))
@@ -241,6 +244,48 @@ def over_loopback(companion, replay, folder):
     return sent[-1][1] if sent else None
 
 
+def standing(replay, folder):
+    """A recording of a vehicle that stands, its IMU's axes x forward, y right, z down."""
+    lines = [f"{0.01 * i:.2f} 0 0 1.5 1 0 0 0" for i in range(1000)]
+    (folder / "stand.txt").write_text("\n".join(lines) + "\n")
+    subprocess.run([replay, "--quiet", "--render", "width_px=160", "--render", "height_px=120", "--frames", "60", "--set", "window=1", "--record", str(folder / "stand.vfr"),
+                    str(folder / "stand.txt")], check=True, stdout=subprocess.DEVNULL)
+    return folder / "stand.vfr"
+
+
+def with_the_autopilots_imu(companion, replay, folder):
+    """ArduPilot's RAW_IMU is asked for, and is the IMU: its resolution is in the noise, its filter's delay taken off. Another companion and signed messages are named."""
+    pilot, draw = Autopilot(kind=3), random.Random(4)
+    words = [companion, "--source", str(standing(replay, folder)), "--link", f"udp:127.0.0.1:{pilot.port}", "--imu", "autopilot", "--quiet", "--slow", str(SLOW)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    end, sent, rival, signs = time.monotonic() + 60.0, 0, mav.MAVLink(None, srcSystem=1, srcComponent=197), mav.MAVLink(None, srcSystem=1, srcComponent=1)
+    signs.signing.secret_key, signs.signing.link_id, signs.signing.timestamp, signs.signing.sign_outgoing = b"k" * 32, 0, 1, True
+    while time.monotonic() < end and len(pilot.of("ODOMETRY")) < 15 and process.poll() is None:
+        pilot.turn()
+        now_us = pilot.now() // 1000
+        if any(m.command == 511 and m.param1 == 27 for _, m in pilot.of("COMMAND_LONG")) and now_us >= sent + 5000:
+            sent = now_us
+            pilot.send(mav.MAVLink_raw_imu_message(now_us, draw.randint(-3, 3), draw.randint(-3, 3), -1000 + draw.randint(-3, 3), draw.randint(-2, 2), draw.randint(-2, 2),
+                                                   draw.randint(-2, 2), 0, 0, 0))
+        if len(pilot.of("ODOMETRY")) == 5:
+            pilot.socket.sendto(bytes(mav.MAVLink_heartbeat_message(18, 8, 0, 0, 4, 3).pack(rival)), pilot.peer)
+            pilot.socket.sendto(bytes(mav.MAVLink_heartbeat_message(2, 3, 0, 0, 4, 3).pack(signs)), pilot.peer)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    odometry = [m for _, m in pilot.of("ODOMETRY") if m.quality > 0]
+    expect(process.returncode == 0 and len(odometry) >= 10, f"the autopilot's IMU: exit {process.returncode}, {len(odometry)} ODOMETRY: {err[-600:]}")
+    said = re.search(r"IMU of RAW_IMU: ([\d.]+) ms late, stamps within ([\d.]+) ms; noise ([\d.e+-]+) rad", err)
+    if expect(said, f"what the IMU is was not said: {err[-600:]}"):
+        expect(float(said[1]) == 11.25 and float(said[2]) > 4.0 and float(said[3]) > 1e-3 / math.sqrt(12 * 200), f"delay or noise: {said[0]}")
+    if odometry:
+        worst = max(max(abs(m.x), abs(m.y), abs(m.z)) for m in odometry)
+        tilt = max(2 * math.hypot(m.q[1], m.q[2]) for m in odometry)
+        print(f"RAW_IMU: {len(odometry)} ODOMETRY of a vehicle that stands: within {worst:.3f} m, {math.degrees(tilt):.2f} degrees")
+        expect(worst < 0.1 and tilt < 0.05, "it does not stand")
+    texts = {m.text for _, m in pilot.of("STATUSTEXT")}
+    expect("vision: another companion 1/197 on link 1" in texts and "vision: link 1: signed messages are refused" in texts, f"a rival, or signed messages, were not named: {texts}")
+
+
 def again(companion, folder, last):
     """A new start: the pose that the run before kept goes on, and reset_counter says so."""
     run(companion, "--source", "synthetic:160x120", "--slow", str(SLOW), "--frames", "14", "--link", f"file:{folder}/again", "--keep", f"{folder}/keep", "--quiet")
@@ -276,6 +321,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         against_replay(companion, replay, pathlib.Path(folder))
         option_faults(companion, pathlib.Path(folder))
+        with_the_autopilots_imu(companion, replay, pathlib.Path(folder))
         again(companion, pathlib.Path(folder), over_loopback(companion, replay, pathlib.Path(folder)))
         for small in sys.argv[3:]:
             obstacles(os.path.abspath(small), pathlib.Path(folder))
