@@ -20,6 +20,7 @@
 #include "examples/recording/recorder.h"
 #include "examples/rectified.h"
 #include "examples/state.h"
+#include "health.h"
 #include "links.h"
 #include "meter.h"
 #include "obstacles.h"
@@ -49,6 +50,7 @@ struct companion {
     pose_t T_body_imu;
     meter_t meter;
     trust_t trust;
+    health_t health;
     const char *distrust;                     /* why the state is not told; NULL: it is */
     uint32_t nav_state, stereo, missing, imu; /* as last said */
     int has_said;
@@ -350,6 +352,9 @@ static void say_health(struct companion *c, const vfront_result_t *r)
     if (grave != c->imu)
         links_say(&links, grave ? SEVERITY_WARNING : SEVERITY_INFO, "vision: IMU %s (0x%02" PRIx32 ")",
                   grave ? "faulty" : "good", grave);
+    char text[HEALTH_TEXT];
+    for (int is_bad; health_next(&c->health, r, text, &is_bad);)
+        links_say(&links, is_bad ? SEVERITY_WARNING : SEVERITY_INFO, "%s", text);
     c->nav_state = r->nav.state;
     c->missing = r->health.missing;
     c->stereo = r->health.stereo;
@@ -367,9 +372,9 @@ static void send_obstacles(struct companion *c, const vfront_result_t *r)
     double up[3];
     if (!(settings.height_m > 0.0) || r->t_mid_ns < c->obstacles_ns + OBSTACLES_NS) return;
     c->obstacles_ns = r->t_mid_ns;
-    if (state_is_one(r->nav.state)) odometry_up(up, &r->nav, &c->T_body_imu);
-    obstacles_of(cm, &settings, &r->disparity, &c->seen, c->baseline_m, &c->T_body_cam,
-                 state_is_one(r->nav.state) ? up : NULL);
+    const int has_up = odometry_has_up(&r->nav);
+    if (has_up) odometry_up(up, &r->nav, &c->T_body_imu);
+    obstacles_of(cm, &settings, &r->disparity, &c->seen, c->baseline_m, &c->T_body_cam, has_up ? up : NULL);
     obstacles_message(&m, cm, &settings, r->t_mid_ns);
     links_send(&links, &m);
 }
@@ -387,7 +392,7 @@ static void show(struct companion *c, const vfront_frame_t *frame, const vfront_
     const uint64_t now_ns = clock_ns();
     odometry_t body;
     if (!view_wants(&view, r, now_ns)) return;
-    const int has_body = state_is_one(r->nav.state);
+    const int has_body = odometry_has_up(&r->nav);
     if (has_body) odometry_of(&body, &c->shown, &r->nav, &(odometry_inputs_t){.T_body_imu = c->T_body_imu});
     const vfront_picture_t none = {.format = VFRONT_NO_PICTURE};
     const int is_made = c->rectified && !r->health.missing;

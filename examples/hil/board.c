@@ -218,7 +218,7 @@ static int make_obstacles(const struct board *b, const vfront_result_t *r, mavli
     uint16_t cm[VFRONT_OBSTACLE_BINS];
     double up[3];
     if (!b->header.tuning.dense) return 0;
-    const int has_up = state_is_one(r->nav.state);
+    const int has_up = odometry_has_up(&r->nav);
     if (has_up) odometry_up(up, &r->nav, &T_body_imu);
     obstacles_of(cm, &settings, &r->disparity, &b->seen, calibration_baseline_m(&b->header.rig), &b->T_body_cam,
                  has_up ? up : NULL);
