@@ -205,9 +205,9 @@ static int run_lock_step(struct bench *b, const trial_settings_t *s)
     if (t.again | t.unheard)
         printf("beside it    %" PRIu64 " datagrams and readings sent again, %" PRIu32 " messages lost\n", t.again,
                t.unheard);
-    if (t.has_no_gpu) printf("gpu          the board has none that could fail\n");
     if (t.differ) snprintf(why, sizeof why, "frame %" PRIu32 " differs first, in the stage %s", t.first, t.first_at);
-    if (t.differ) printf("             %s\n", why);
+    if (t.has_no_gpu) snprintf(why, sizeof why, "a call of the GPU was to fail, and the board has none");
+    if (*why) printf("             %s\n", why);
     if (!t.compared) snprintf(why, sizeof why, "no result");
     junit_add(&b->results, "lock step", why);
     trial_free(&t);

@@ -356,7 +356,7 @@ const char *trial_run(trial_t *trial, const trial_settings_t *settings)
     run.trial = trial;
     run.session.wire.fd = run.session.datagrams.fd = -1;
     const char *error = open_run(&run);
-    for (uint32_t i = 0; i < settings->frames && !error; i++) {
+    for (uint32_t i = 0; i < settings->frames && !error && !trial->has_no_gpu; i++) {
         error = run_frame(&run, i);
         if (!error) continue;
         char copy[600];

@@ -17,6 +17,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -149,6 +150,70 @@ def option_faults(companion, folder):
         done = run(companion, *words, code=code)
         expect(done.stderr.count("companion: ") >= 1 and len(done.stderr.splitlines()) <= 2, f"{words}: {done.stderr!r}")
     expect("--link" in run(companion, "--help").stdout, "--help")
+
+
+RIG = """body:
+  T_body_imu: [[1, 0, 0, 0], [0, -1, 0, 0], [0, 0, -1, 0], [0, 0, 0, 1]]
+imu0: {gyroscope_noise_density: 2e-4, gyroscope_random_walk: 2e-5, accelerometer_noise_density: 2e-3, accelerometer_random_walk: 3e-3, update_rate: 200}
+cam0:
+  camera_model: pinhole
+  intrinsics: [200, 200, 160, 120]
+  distortion_model: radtan
+  distortion_coeffs: [0, 0, 0, 0]
+  resolution: [320, 240]
+  T_cam_imu: [[0, -1, 0, 0], [0, 0, -1, 0], [1, 0, 0, 0], [0, 0, 0, 1]]
+cam1:
+  camera_model: pinhole
+  intrinsics: [200, 200, 160, 120]
+  distortion_model: radtan
+  distortion_coeffs: [0, 0, 0, 0]
+  resolution: [320, 240]
+  T_cam_imu: [[0, -1, 0, -0.1], [0, 0, -1, 0], [1, 0, 0, 0], [0, 0, 0, 1]]
+"""
+
+
+def rigs_with_holes(companion, folder):
+    """A rig that lacks something, or cannot be, is named, with the exit code of the table."""
+    def rig(code, said, change):
+        (folder / "rig.yaml").write_text(change(RIG))
+        done = run(companion, "--source", SOURCE, "--fast", "--frames", "2", "--rig", str(folder / "rig.yaml"), "--link", f"file:{folder}/x", code=code)
+        expect(said in done.stderr, f"{said}: {done.stderr!r}")
+    rig(0, "", lambda text: text)
+    rig(5, "no body", lambda text: text[text.index("imu0"):])
+    rig(5, "rig.yaml", lambda text: text.replace("  T_body_imu: [[1, 0,", "  T_body_imu: [[2, 0,"))
+    rig(5, "rig.yaml", lambda text: text.replace("update_rate: 200", "update_rate: nan"))
+    rig(5, "rig.yaml", lambda text: text.replace("accelerometer_random_walk: 3e-3, ", ""))
+    rig(4, "rig.yaml", lambda text: text.replace("  intrinsics: [200, 200, 160, 120]\n", "", 1))
+    rig(4, "rig.yaml", lambda text: text.replace("resolution: [320, 240]", "resolution: [320]", 1))
+    rig(6, "vfront_init: VFRONT_E_CALIBRATION", lambda text: text.replace("intrinsics: [200, 200,", "intrinsics: [2e9, 200,", 1))
+
+
+def goes_on(companion, folder):
+    """What the system does not give is said once, and the flight goes on: priority, memory, disk, the file of a restart. A port that is taken ends it."""
+    def denied():
+        resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))
+        if os.geteuid() == 0:
+            os.setgid(65534)
+            os.setuid(65534)
+    fly = [companion, "--source", "synthetic:160x120", "--fast", "--frames", "40", "--link", "file:/dev/null"]
+    done = subprocess.run([*fly, "--realtime", "50"], capture_output=True, text=True, preexec_fn=denied, timeout=120)
+    expect(done.returncode == 0 and done.stderr.count("no SCHED_FIFO") == 1 and done.stderr.count("memory is not locked") == 1, f"--realtime denied: {done.returncode} {done.stderr}")
+    done = subprocess.run([*fly, "--record", "/dev/full", "--keep", str(folder / "no" / "keep")], capture_output=True, text=True, timeout=120)
+    expect(done.returncode == 1 and done.stderr.count("the recording ends, the flight goes on") == 1 and "frames 40" in done.stdout, f"a full disk: {done.returncode} {done.stderr}")
+    expect(done.stderr.count("goes on without") == 1, f"--keep where there is no folder: {done.stderr}")
+    done = subprocess.run([*fly[:-1], "file:/dev/full"], capture_output=True, text=True, timeout=120)
+    expect(done.returncode == 0 and done.stderr.count("is the disk full?") == 1, f"a link to a full disk: {done.returncode} {done.stderr}")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run(companion, *fly[1:], "--view", str(port), code=3)
+        expect("in use" in done.stderr, f"--view on a port that is taken: {done.stderr}")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(str(folder / "notify"))
+        systemd.setblocking(False)
+        subprocess.run([*fly[:3], "--slow", "2", "--frames", "40", *fly[-2:]], capture_output=True, timeout=120, env={**os.environ, "NOTIFY_SOCKET": str(folder / "notify")})
+        words = [systemd.recv(100) for _ in range(2)]
+        expect(words == [b"READY=1", b"WATCHDOG=1"], f"signs of life: {words}")
 
 
 class Autopilot:
@@ -321,6 +386,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         against_replay(companion, replay, pathlib.Path(folder))
         option_faults(companion, pathlib.Path(folder))
+        rigs_with_holes(companion, pathlib.Path(folder))
+        goes_on(companion, pathlib.Path(folder))
         with_the_autopilots_imu(companion, replay, pathlib.Path(folder))
         again(companion, pathlib.Path(folder), over_loopback(companion, replay, pathlib.Path(folder)))
         for small in sys.argv[3:]:
