@@ -82,6 +82,7 @@ def table(bench, board, mode, name, words=(), elsewhere=()):
     work = [others.get(row, (bench, board, row, words)) for row in listed]
     lines = [f"{time.strftime('%Y-%m-%d')}, {sources()}: {' '.join([mode, *words])}"]
     print(lines[0], flush=True)
+    load = os.getloadavg()[0]
     passed, skipped, suite = 0, 0, xml.Element("testsuite", name="hil-bench", tests=str(len(work)))
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for good, said, case in pool.map(lambda w: one_row(w[0], w[1], mode, w[2], w[3]), work):
@@ -92,6 +93,9 @@ def table(bench, board, mode, name, words=(), elsewhere=()):
             print("\n".join(said), flush=True)
             if case is not None:
                 suite.append(case)
+    if "--real-time" in words: # what a pace is worth depends on it
+        lines.append(f"load of the machine {load:.1f} before, {os.getloadavg()[0]:.1f} after, {os.cpu_count()} processors")
+        print(lines[-1])
     lines.append(f"{len(work)} rows, {passed} passed" + (f", {skipped} skipped" if skipped else ""))
     print(lines[-1])
     suite.set("failures", str(len(work) - passed - skipped))
