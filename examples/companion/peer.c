@@ -57,6 +57,13 @@ static int take_timesync(peer_t *p, const mavlink_message_t *m, uint64_t now_ns,
     return 0;
 }
 
+int peer_knows_clock(const peer_t *p, uint64_t now_ns)
+{
+    uint64_t local_ns;
+    double sigma_s;
+    return timesync_local(&p->sync, p->sync.base_ns + (int64_t)now_ns, now_ns, &local_ns, &sigma_s);
+}
+
 int peer_knows_imu(const peer_t *p) { return p->imu_id != 0; }
 
 static int is_raw(const peer_t *p) { return p->imu_id == MAVLINK_RAW_IMU; }

@@ -78,6 +78,9 @@ uint32_t peer_answers_needed(const peer_t *peer);
  *  20 Hz, of two poles. What comes is dated back by it. */
 double peer_delay_s(const peer_t *peer, double *sigma_s);
 
+/** 1 while its clock is known well enough to date readings by it (timesync.h). */
+int peer_knows_clock(const peer_t *peer, uint64_t now_ns);
+
 /** 1 once readings have come, or could have but for the clocks: which message they come with is known. */
 int peer_knows_imu(const peer_t *peer);
 

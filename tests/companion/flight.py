@@ -348,6 +348,7 @@ def with_the_autopilots_imu(companion, replay, folder):
         print(f"RAW_IMU: {len(odometry)} ODOMETRY of a vehicle that stands: within {worst:.3f} m, {math.degrees(tilt):.2f} degrees")
         expect(worst < 0.1 and tilt < 0.05, "it does not stand")
     texts = {m.text for _, m in pilot.of("STATUSTEXT")}
+    expect("vision: autopilot's clock is known on link 1" in texts, f"that its clock is known was not said: {texts}")
     expect("vision: another companion 1/197 on link 1" in texts and "vision: link 1: signed messages are refused" in texts, f"a rival, or signed messages, were not named: {texts}")
 
 

@@ -214,6 +214,7 @@ static void test_raw(void **state)
     m.as.raw_imu.zacc[0] = -1000;
     m.as.raw_imu.ygyro[0] = 250;
     take(&m, t);
+    assert_true(peer_knows_clock(&peer, t) && !peer_knows_clock(&peer, t + 60000 * MS)); /* and no longer in silence */
     assert_int_equal(readings.count, 1);
     assert_true(fabs(readings.reading[0].accel_m_s2[2] + 9.80665) < 1e-9);
     assert_true(fabs(readings.reading[0].gyro_rad_s[1] - 0.25) < 1e-12);

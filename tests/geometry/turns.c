@@ -169,8 +169,8 @@ static void ends(void **state)
     }
 }
 
-/** Other axes for 60 frames are taken back within 30 frames, at most two runs of 100 later than that; what lasts is taken
- *  back in few frames, in which turns are about the axis that is right. */
+/** Other axes for 60 frames are taken back within 30 frames, in at most two runs of 100 later than that; what lasts is
+ *  taken back in few frames, in which turns are about the axis that is right. */
 static void soon(void **state)
 {
     int late = 0, named = 0, frames = 0, said = 0;
