@@ -190,9 +190,12 @@ HIL := $(filter-out %/bench.c %/board.c,$(wildcard examples/hil/*.c))
 $(EXAMPLE)/hil/parts.a: $(HIL:%.c=$(BUILD)/%.o)
 	@rm -f $@
 	$(AR) rcs $@ $^
+# Calls of a step that can be made to fail: examples/hil/gpu_fault.c.
+GPU_CALLS := cudaPointerGetAttributes cudaMemcpyAsync cudaGraphLaunch cudaStreamQuery cudaStreamSynchronize
+GPU_FAULT := $(if $(filter 1,$(CUDA)),$(addprefix -Wl$(comma)--wrap=,$(GPU_CALLS)))
 $(BUILD)/hil-bench $(BUILD)/hil-board: $(BUILD)/hil-%: $(EXAMPLE)/hil/%.o $(EXAMPLE)/hil/parts.a $(EXAMPLE)/companion/parts.a $(EXAMPLE)/parts.a $(LIB)
 	@echo "  LINK $@"
-	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
+	$(CC) $(SAN) $^ -o $@ $(GPU_FAULT) $(FORMAT_LIBS) -lm $(LIBS)
 
 $(BUILD)/companion: $(EXAMPLE)/companion/companion.o $(EXAMPLE)/companion/parts.a $(EXAMPLE)/parts.a $(LIB)
 	@echo "  LINK $@"

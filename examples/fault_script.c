@@ -36,7 +36,8 @@ static const struct kind {
 #undef FAULT_ROW
 };
 
-static const char *const target_name[FAULT_TARGETS] = {"camera0", "camera1", "both", "gyro", "clock", "link", "cpu"};
+static const char *const target_name[FAULT_TARGETS] = {"camera0", "camera1", "both", "gyro",
+                                                       "clock",   "link",    "cpu",  "gpu"};
 
 const char *fault_target_name(fault_target_t target) { return target < FAULT_TARGETS ? target_name[target] : NULL; }
 
@@ -291,7 +292,7 @@ void fault_script_free(fault_script_t *script)
     memset(script, 0, sizeof *script);
 }
 
-int fault_needs_bench(const fault_t *f) { return f->target == FAULT_LINK || f->target == FAULT_CPU; }
+int fault_needs_bench(const fault_t *f) { return f->target >= FAULT_LINK; }
 
 int fault_active(const fault_t *f, uint32_t frame, uint64_t t_ns, uint64_t before_ns)
 {

@@ -6,7 +6,7 @@
  *
  *   WHEN    30, 30-44, 30-           frames of the input, from 0, both ends inclusive; without an end for ever
  *           1.5s, 1.5s-2.25s, 1.5s-  time since the first frame [s]; one time is the first frame at or after it
- *   TARGET  camera0, camera1, both, gyro, clock; on a bench (hil/) link and cpu, too
+ *   TARGET  camera0, camera1, both, gyro, clock; on a bench (hil/) link, cpu and gpu, too
  *   KIND    a row of FAULT_KINDS, with its arguments
  *
  * A function that can fail returns NULL, or a one-line message that names file, line and what was expected; the
@@ -27,6 +27,7 @@ typedef enum fault_target {
     FAULT_CLOCK,
     FAULT_LINK, /* between bench and board */
     FAULT_CPU,  /* of the board */
+    FAULT_GPU,  /* likewise */
     FAULT_TARGETS
 } fault_target_t;
 
@@ -40,7 +41,8 @@ enum {
     FAULT_ON_GYRO = 1 << FAULT_GYRO,
     FAULT_ON_CLOCK = 1 << FAULT_CLOCK,
     FAULT_ON_LINK = 1 << FAULT_LINK,
-    FAULT_ON_CPU = 1 << FAULT_CPU
+    FAULT_ON_CPU = 1 << FAULT_CPU,
+    FAULT_ON_GPU = 1 << FAULT_GPU
 };
 
 /** Every kind: X(symbol, name, targets, least and most number of arguments, range of each, "arguments and effect").
@@ -71,12 +73,14 @@ enum {
     X(SATURATED, "saturated", FAULT_ON_GYRO, 1, 1, 0, 100, "LIMIT [rad/s]: rates cut off at LIMIT either way")         \
     X(BIAS, "bias", FAULT_ON_GYRO, 3, 3, -100, 100, "X Y Z [rad/s] added to the rates")                                \
     X(SWAPPED, "swapped", FAULT_ON_GYRO, 1, 1, 0, 2, "xy, yz or xz: two axes exchanged")                               \
-    X(LOSS, "loss", FAULT_ON_LINK, 1, 1, 0, 100, "PERCENT of the frames do not arrive; bench only, as the next four")  \
+    X(LOSS, "loss", FAULT_ON_LINK, 1, 1, 0, 100, "PERCENT of the frames do not arrive; bench only, as the next five")  \
     X(REORDER, "reorder", FAULT_ON_LINK, 1, 1, 0, 100, "PERCENT of the frames arrive after the next one")              \
     X(DELAY, "delay", FAULT_ON_LINK, 1, 1, 0, 10000,                                                                   \
       "MILLISECONDS by which frames arrive late, where the bench is paced")                                            \
     X(CORRUPT, "corrupt", FAULT_ON_LINK, 1, 1, 1, 1000, "BITS of each frame flipped on the way")                       \
-    X(BURN, "burn", FAULT_ON_CPU, 1, 1, 1, 64, "THREADS that keep the board's processors busy")
+    X(BURN, "burn", FAULT_ON_CPU, 1, 1, 1, 64, "THREADS that keep the board's processors busy")                        \
+    X(FAIL, "fail", FAULT_ON_GPU, 1, 1, 1, 1000000,                                                                    \
+      "CALL: this CUDA call of the board's steps from there on, from 1, returns an error")
 
 /** Kind of a fault: FAULT_DROP, FAULT_DUPLICATE... */
 typedef enum fault_kind {

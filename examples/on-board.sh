@@ -4,29 +4,30 @@
 set -u
 usage() {
     cat <<'TEXT'
-examples/on-board.sh [--out FILE] [--steps N] [--limit SECONDS] [--programs DIR] [--help]
+examples/on-board.sh [--out FILE] [--steps N] [--frames N] [--limit SECONDS] [--programs DIR] [--help]
 
-Builds vfront with the toolkit of this machine, proves the kernels (vfcheck), compares digests, replays the rendered flight, times N steps, and
-writes down machine, release, power mode and clocks before and after. No root is needed; what cannot be done is said in the file.
+Builds vfront with the toolkit of this machine, proves the kernels (vfcheck), compares digests, replays the rendered flight, times N steps, plays
+bench and board over loopback, and writes down machine, release, power mode and clocks before and after. No root is needed; what cannot be done is said in the file.
   --out FILE       report, standard vfront-report.txt
   --steps N        steps of the latency histogram, standard 100000
+  --frames N       frames of the bench in lock step, and at the pace of stamps, standard 300
   --limit SECONDS  longest time of each part, standard 600; the build may take three times as long
-  --programs DIR   programs built elsewhere (vfcheck, digest, replay, latency), in place of building here
+  --programs DIR   programs built elsewhere (vfcheck, digest, replay, latency, hil-bench, hil-board), in place of building here
 A bench with a PC beside the board, frame by frame and bit by bit: build/hil-board here, hil-bench there (examples/README.md, Bench).
 Exit: 0 all parts done, 1 a part failed, 2 usage, 3 a part could not be done here.
 TEXT
 }
-out=vfront-report.txt steps=100000 limit=600 programs=
+out=vfront-report.txt steps=100000 frames=300 limit=600 programs=
 while [ $# -gt 0 ]; do
     case $1 in
     --help) usage; exit 0 ;;
-    --out | --steps | --limit | --programs) [ $# -ge 2 ] || { usage >&2; exit 2; } ;;
+    --out | --steps | --frames | --limit | --programs) [ $# -ge 2 ] || { usage >&2; exit 2; } ;;
     *) usage >&2; exit 2 ;;
     esac
-    case $1 in --out) out=$2 ;; --steps) steps=$2 ;; --limit) limit=$2 ;; --programs) programs=$2 ;; esac
+    case $1 in --out) out=$2 ;; --steps) steps=$2 ;; --frames) frames=$2 ;; --limit) limit=$2 ;; --programs) programs=$2 ;; esac
     shift 2
 done
-for number in "$steps" "$limit"; do
+for number in "$steps" "$frames" "$limit"; do
     case $number in '' | 0* | *[!0-9]* | ????????*) echo "on-board: '$number' is not a number of 1 to 9999999" >&2; exit 2 ;; esac
 done
 [ -z "$programs" ] || programs=$(cd "$programs" && pwd) || exit 2
@@ -94,7 +95,7 @@ tried() { # program: 1 and a line where it is not there
 }
 if [ -z "$programs" ]; then
     programs=$PWD/build
-    wanted="build/replay build/latency build/digest"
+    wanted="build/replay build/latency build/digest build/hil-bench build/hil-board"
     [ "$cuda" != 1 ] || wanted="$wanted build/vfcheck"
     part $((3 * limit)) "build" make -j "$(nproc)" lib build/minimal $wanted
     if tried minimal; then part 60 "example" build/minimal; fi
@@ -104,6 +105,22 @@ if tried digest; then part "$limit" "golden digests" "$programs/digest" tests/go
 if tried replay; then part "$limit" "rendered flight" "$programs/replay" --quiet --frames 60; fi
 if tried latency; then
     part $((limit + 60)) "latency of up to $steps steps in $limit s" "$programs/latency" --steps "$steps" --seconds "$limit"
+fi
+# The bench and its board, both here: the bench's own digests are those of the host port, the board's of the GPU where there is one.
+bench() { # title, then options of hil-bench
+    title=$1
+    shift
+    part $((limit + 60)) "$title" sh -c 'programs=$1; shift
+        "$programs/hil-board" --listen 127.0.0.1:14698 & board=$!
+        trap "kill $board 2>/dev/null" EXIT
+        trap "exit 1" TERM
+        sleep 1
+        "$programs/hil-bench" --board 127.0.0.1:14698 --port host "$@"' bench "$programs" "$@"
+}
+if tried hil-board && tried hil-bench; then
+    bench "bench: lock step, every digest beside the host port's" --frames "$frames" --datagrams
+    bench "bench: at the pace of the stamps, latency" --frames "$frames" --paced
+    bench "bench: CUDA calls that fail" --faults --only "GPU fails" synthetic:192x144
 fi
 clocks after
 say "== end: $([ $failed = 0 ] && echo 'nothing failed' || echo 'a part FAILED')$([ $undone = 0 ] || echo '; lines with NOT DONE say what this machine could not do')"

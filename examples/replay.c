@@ -420,7 +420,7 @@ static const char *open_faults(struct run *run)
     const char *path = run->options->fault, *error = path ? fault_script_read(&run->script, path) : NULL;
     if (!path || error) return error;
     for (uint32_t i = 0; i < run->script.count; i++)
-        if (fault_needs_bench(&run->script.fault[i])) return "--fault: faults of link and cpu need hil-bench";
+        if (fault_needs_bench(&run->script.fault[i])) return "--fault: faults of link, cpu and gpu need hil-bench";
     return fault_open(&run->injector, &run->script, path, dataset_rig(run->dataset));
 }
 

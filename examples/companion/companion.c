@@ -20,6 +20,7 @@
 #include "examples/recording/recorder.h"
 #include "examples/rectified.h"
 #include "examples/state.h"
+#include "health.h"
 #include "links.h"
 #include "meter.h"
 #include "obstacles.h"
@@ -29,6 +30,7 @@
 #include "watchdog.h"
 
 #define READINGS_WAIT_NS 20000000u /* longest wait of a frame for readings of its time */
+#define WAIT_NS 1000000u           /* between two looks for the first reading of an autopilot */
 #define REPORT_NS 10000000000u
 #define SECOND_NS 1000000000u
 #define OBSTACLES_NS 66000000u /* least time between two messages of obstacles: 15 Hz */
@@ -48,6 +50,7 @@ struct companion {
     pose_t T_body_imu;
     meter_t meter;
     trust_t trust;
+    health_t health;
     const char *distrust;                     /* why the state is not told; NULL: it is */
     uint32_t nav_state, stereo, missing, imu; /* as last said */
     int has_said;
@@ -155,6 +158,7 @@ static int open_links(struct companion *c)
                                       .component = 1,
                                       .wants_imu = s->imu_is_autopilots,
                                       .imu_hz = s->imu_hz,
+                                      .imu_delay_s = s->imu_delay_s,
                                       .wants_motion = s->is_check,
                                       .answers = s->is_check ? 0 : s->answers};
     if (!links_init(&links)) return message(EXIT_FAILED, "no mutex");
@@ -169,6 +173,36 @@ static int open_links(struct companion *c)
     if (error) return message(EXIT_SOURCE, "--imu %s", error);
     if (s->iio && links.iio.hz > 0.0) message(CONTINUE, "iio:%s: %.4g readings a second", s->iio, links.iio.hz);
     return CONTINUE;
+}
+
+/** Waits for the first reading of the autopilot, which tells how fine and how late they are. 0: a signal came. */
+static int await_imu(struct companion *c)
+{
+    const uint64_t begin_ns = clock_ns();
+    const peer_t *p = &links.peer[0];
+    double sigma_s;
+    int is_said = 0;
+    uint64_t alive_ns = 0;
+    if (!c->settings.imu_is_autopilots) return 1;
+    while (!stopped && !peer_knows_imu(p)) {
+        const uint64_t now_ns = clock_ns();
+        links_turn(&links);
+        if (!is_said && now_ns > begin_ns + 2 * (uint64_t)SECOND_NS) {
+            message(CONTINUE, "%s: no readings of the autopilot's IMU yet; they are waited for", p->link.name);
+            watchdog_ready();
+            is_said = 1;
+        }
+        if (is_said && now_ns > alive_ns + SECOND_NS) watchdog_alive(), alive_ns = now_ns;
+        clock_sleep_until_ns(now_ns + WAIT_NS);
+    }
+    if (stopped) return 0;
+    peer_add_resolution(p, &c->rig.imu);
+    const double delay_s = peer_delay_s(p, &sigma_s);
+    c->settings.delay_sigma_s = hypot(c->settings.delay_sigma_s, sigma_s);
+    message(CONTINUE, "IMU of %s: %.2f ms late, stamps within %.2f ms; noise %.3g rad/s/sqrt(Hz), %.3g m/s^2/sqrt(Hz)",
+            mavlink_name(p->imu_id), 1e3 * delay_s, 1e3 * c->settings.delay_sigma_s, c->rig.imu.gyro_density,
+            c->rig.imu.accel_density);
+    return 1;
 }
 
 /** Noise for states that are carried on: that of flight, as the window takes it. */
@@ -211,7 +245,6 @@ static void place_camera(struct companion *c)
 static int open_library(struct companion *c)
 {
     const struct settings *s = &c->settings;
-    if (s->imu_is_autopilots) peer_add_resolution(&links.peer[0], &c->rig.imu);
     const vfront_status_t status = vfront_init(&vf, &c->rig, &s->tuning, s->port);
     if (status)
         return message(status == VFRONT_E_TUNING ? EXIT_USAGE : EXIT_LIBRARY, "vfront_init: %s: %s",
@@ -319,6 +352,9 @@ static void say_health(struct companion *c, const vfront_result_t *r)
     if (grave != c->imu)
         links_say(&links, grave ? SEVERITY_WARNING : SEVERITY_INFO, "vision: IMU %s (0x%02" PRIx32 ")",
                   grave ? "faulty" : "good", grave);
+    char text[HEALTH_TEXT];
+    for (int is_bad; health_next(&c->health, r, text, &is_bad);)
+        links_say(&links, is_bad ? SEVERITY_WARNING : SEVERITY_INFO, "%s", text);
     c->nav_state = r->nav.state;
     c->missing = r->health.missing;
     c->stereo = r->health.stereo;
@@ -336,9 +372,9 @@ static void send_obstacles(struct companion *c, const vfront_result_t *r)
     double up[3];
     if (!(settings.height_m > 0.0) || r->t_mid_ns < c->obstacles_ns + OBSTACLES_NS) return;
     c->obstacles_ns = r->t_mid_ns;
-    if (state_is_one(r->nav.state)) odometry_up(up, &r->nav, &c->T_body_imu);
-    obstacles_of(cm, &settings, &r->disparity, &c->seen, c->baseline_m, &c->T_body_cam,
-                 state_is_one(r->nav.state) ? up : NULL);
+    const int has_up = odometry_has_up(&r->nav);
+    if (has_up) odometry_up(up, &r->nav, &c->T_body_imu);
+    obstacles_of(cm, &settings, &r->disparity, &c->seen, c->baseline_m, &c->T_body_cam, has_up ? up : NULL);
     obstacles_message(&m, cm, &settings, r->t_mid_ns);
     links_send(&links, &m);
 }
@@ -356,7 +392,7 @@ static void show(struct companion *c, const vfront_frame_t *frame, const vfront_
     const uint64_t now_ns = clock_ns();
     odometry_t body;
     if (!view_wants(&view, r, now_ns)) return;
-    const int has_body = state_is_one(r->nav.state);
+    const int has_body = odometry_has_up(&r->nav);
     if (has_body) odometry_of(&body, &c->shown, &r->nav, &(odometry_inputs_t){.T_body_imu = c->T_body_imu});
     const vfront_picture_t none = {.format = VFRONT_NO_PICTURE};
     const int is_made = c->rectified && !r->health.missing;
@@ -494,6 +530,7 @@ int main(int count, char **word)
     code = open_links(&c);
     if (code == CONTINUE) code = open_source(&c);
     if (code == CONTINUE) code = open_rig(&c);
+    if (code == CONTINUE && !await_imu(&c)) code = EXIT_DONE;
     if (code == CONTINUE) code = open_library(&c);
     if (code == CONTINUE) code = open_recorder(&c);
     if (code == CONTINUE) code = open_view(&c);

@@ -127,6 +127,12 @@ static void say_changes(links_t *l, int i, uint64_t now_ns)
                 : p->autopilot == 12 ? "PX4"
                                      : "of another kind");
     }
+    const int knows = p->settings.wants_imu && peer_knows_clock(p, now_ns);
+    if (knows != l->said_clock[i]) {
+        l->said_clock[i] = knows;
+        snprintf(text, sizeof text, "vision: autopilot's clock is %sknown on link %u", knows ? "" : "not ", link);
+        say(l, knows ? SEVERITY_INFO : SEVERITY_WARNING, text);
+    }
     const int relates = peer_can_relate(p, now_ns);
     if (relates == l->said_relate[i]) return;
     l->said_relate[i] = relates;

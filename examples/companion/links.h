@@ -50,6 +50,7 @@ typedef struct links {
     recorder_t *recorder;   /**< Takes readings; NULL: none does. */
     uint64_t first_byte_ns; /**< When the last message of a state had gone out; 0: none did. */
     int said_rival[LINKS_MOST], said_autopilot[LINKS_MOST], said_relate[LINKS_MOST], said_signed[LINKS_MOST];
+    int said_clock[LINKS_MOST]; /**< 1: that the clock of an autopilot whose IMU is used is known. */
 } links_t;
 
 /** Returns 0 without a mutex. */

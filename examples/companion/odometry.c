@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "examples/state.h"
+
 enum { NAV = 15, OUT = 6, P = 0, W = 3, V = 6, BG = 9 }; /* rows of a state's errors: vfront_nav_t */
 
 #define COSINE_LEAST 0.05 /* of the pitch: nearer to straight up or down roll and yaw are not told apart */
@@ -210,6 +212,11 @@ void odometry_of(odometry_t *o, odometry_frame_t *f, const vfront_nav_t *nav, co
     euler_by_turn(E, o->euler_rad);
     pose_covariance(o, f, nav, lever_odom, E, in->stamp_sigma_s, R_local_body);
     motion_covariance(o, nav, R_body_odom, in->T_body_imu.R, T_imu_body.t, in->rate_sigma_rad_s);
+}
+
+int odometry_has_up(const vfront_nav_t *nav)
+{
+    return state_is_one(nav->state) && !(nav->flags & VFRONT_NAV_NO_GRAVITY);
 }
 
 void odometry_up(double up[3], const vfront_nav_t *nav, const pose_t *T_body_imu)

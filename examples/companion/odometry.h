@@ -51,6 +51,10 @@ void odometry_resume(odometry_frame_t *frame, const double position_m[3], double
 /** State of the body. Sets the local frame where it is not set. */
 void odometry_of(odometry_t *out, odometry_frame_t *frame, const vfront_nav_t *nav, const odometry_inputs_t *inputs);
 
+/** 1 for a state that knows which way is up. One that two cameras have begun by themselves has angles that are none
+ *  against gravity: no autopilot may have it, and nothing is level in it. */
+int odometry_has_up(const vfront_nav_t *nav);
+
 /** Which way is up, in body axes, by the attitude of a state: unit vector. */
 void odometry_up(double up[3], const vfront_nav_t *nav, const pose_t *T_body_imu);
 

@@ -13,6 +13,8 @@ enum { HIGHRES_IMU_RATES_AND_FORCES = 0x3f }; /* bits of fields_updated: what is
 #define INTERVAL_NS 1000000000u /* between requests of the IMU */
 #define IMU_SILENCE_NS 1000000000u
 #define MILLI_G_M_S2 9.80665e-3
+#define RAW_DELAY_S 11.25e-3   /* sqrt(2) / (2 pi 20 Hz), at rates far below that */
+#define RAW_DELAY_SIGMA_S 4e-3 /* INS_GYRO_FILTER and INS_ACCEL_FILTER of 15 to 40 Hz */
 #define REFUSALS_MOST 3
 #define MOTION_HZ 20.0
 #define MOTION_NS 5000000000u /* between requests of it */
@@ -55,6 +57,24 @@ static int take_timesync(peer_t *p, const mavlink_message_t *m, uint64_t now_ns,
     return 0;
 }
 
+int peer_knows_clock(const peer_t *p, uint64_t now_ns)
+{
+    uint64_t local_ns;
+    double sigma_s;
+    return timesync_local(&p->sync, p->sync.base_ns + (int64_t)now_ns, now_ns, &local_ns, &sigma_s);
+}
+
+int peer_knows_imu(const peer_t *p) { return p->imu_id != 0; }
+
+static int is_raw(const peer_t *p) { return p->imu_id == MAVLINK_RAW_IMU; }
+
+double peer_delay_s(const peer_t *p, double *sigma_s)
+{
+    const int is_told = p->settings.imu_delay_s >= 0.0;
+    *sigma_s = is_raw(p) && !is_told ? RAW_DELAY_SIGMA_S : 0.0;
+    return is_told ? p->settings.imu_delay_s : is_raw(p) ? RAW_DELAY_S : 0.0;
+}
+
 /** A reading on the autopilot's clock, FRD axes. */
 static void take_reading(peer_t *p, uint32_t id, uint64_t time_usec, const double rate[3], const double force[3],
                          uint64_t now_ns, readings_t *readings)
@@ -69,6 +89,7 @@ static void take_reading(peer_t *p, uint32_t id, uint64_t time_usec, const doubl
         p->unsynced++;
         return;
     }
+    r.t_ns -= (uint64_t)(peer_delay_s(p, &sigma_s) * 1e9);
     if (r.t_ns > now_ns || r.t_ns + PEER_SILENCE_NS < now_ns) { /* its clock says what cannot be */
         p->unsynced++;
         return;
@@ -214,7 +235,7 @@ void peer_add_resolution(const peer_t *p, vfront_imu_noise_t *noise)
 {
     const double per_sample = 1.0 / sqrt(12.0) /
                               sqrt(noise->rate_hz); /* of a step of 1, even within it, as a density */
-    if (p->imu_id != MAVLINK_RAW_IMU && p->autopilot != AUTOPILOT_ARDUPILOT) return;
+    if (!is_raw(p)) return;
     noise->gyro_density = hypot(noise->gyro_density, 1e-3 * per_sample);
     noise->accel_density = hypot(noise->accel_density, MILLI_G_M_S2 * per_sample);
 }

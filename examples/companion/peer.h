@@ -27,6 +27,7 @@ typedef struct peer_settings {
     uint8_t system, component; /**< Of the autopilot; component 1. This program has the same system. */
     int wants_imu;             /**< 1: its readings are the IMU. */
     double imu_hz;             /**< Rate to ask for. */
+    double imu_delay_s;        /**< By which its readings are late, by filters; negative: as such autopilots are. */
     int wants_motion;          /**< 1: ATTITUDE and LOCAL_POSITION_NED are asked for. */
     int answers;               /**< TIMESYNC answers before stamps are sent; -1: as the autopilot needs. */
 } peer_settings_t;
@@ -73,7 +74,17 @@ int peer_can_relate(const peer_t *peer, uint64_t now_ns);
 /** TIMESYNC answers that it needs before that. */
 uint32_t peer_answers_needed(const peer_t *peer);
 
-/** Deviation of the IMU's readings by their resolution, to be added to its noise: 1 mg and 1 mrad/s of RAW_IMU. */
+/** By how much readings are late, with its deviation [s]: those of RAW_IMU have gone through ArduPilot's filter of
+ *  20 Hz, of two poles. What comes is dated back by it. */
+double peer_delay_s(const peer_t *peer, double *sigma_s);
+
+/** 1 while its clock is known well enough to date readings by it (timesync.h). */
+int peer_knows_clock(const peer_t *peer, uint64_t now_ns);
+
+/** 1 once readings have come, or could have but for the clocks: which message they come with is known. */
+int peer_knows_imu(const peer_t *peer);
+
+/** Noise of the IMU with the resolution of its readings: 1 mg and 1 mrad/s of RAW_IMU. */
 void peer_add_resolution(const peer_t *peer, vfront_imu_noise_t *noise);
 
 #endif

@@ -28,6 +28,8 @@ static const char help[] =
     "                    or iio:DEVICE, one of this machine's, by number or name, which needs --rig for mount and "
     "noise\n"
     "  --imu-hz N        readings a second to ask the autopilot or the device for; 200\n"
+    "  --imu-delay MS    by which the autopilot's readings are late; without it 0, of RAW_IMU 11.25 (a filter of 20 "
+    "Hz)\n"
     "  --fast            a data set as fast as this machine can; its time is the clock\n"
     "  --slow N          a clock that is N times as slow, for a data set on a machine that is too slow for it\n"
     "  --frames N        stop after N frames\n"
@@ -150,11 +152,9 @@ static int set_number(struct settings *s, const char *name, const char *text)
         const char *name;
         double least, most;
         double *number;
-    } doubles[] = {{"--imu-hz", 10.0, 1000.0, &s->imu_hz},
-                   {"--rate", 1.0, 100.0, &s->rate_hz},
-                   {"--stamp-sigma", 0.0, 100.0, &s->delay_sigma_s},
-                   {"--camera-hz", 1.0, 240.0, &s->camera_hz},
-                   {"--obstacles", 0.1, 50.0, &s->obstacle_height_m}};
+    } doubles[] = {{"--imu-hz", 10.0, 1000.0, &s->imu_hz},     {"--imu-delay", 0.0, 200.0, &s->imu_delay_s},
+                   {"--rate", 1.0, 100.0, &s->rate_hz},        {"--stamp-sigma", 0.0, 100.0, &s->delay_sigma_s},
+                   {"--camera-hz", 1.0, 240.0, &s->camera_hz}, {"--obstacles", 0.1, 50.0, &s->obstacle_height_m}};
     long number;
     for (size_t i = 0; i < sizeof doubles / sizeof *doubles; i++) {
         if (strcmp(name, doubles[i].name) != 0) continue;
@@ -217,7 +217,7 @@ static int read_option(struct settings *s, char **word, int *at)
                  {"--record", set_record}, {"--view", set_view}};
     static const char *const numbers[] = {"--imu-hz",    "--rate",        "--stamp-sigma", "--frames",
                                           "--system",    "--answers",     "--realtime",    "--slow",
-                                          "--camera-hz", "--exposure-us", "--readout-us"};
+                                          "--camera-hz", "--exposure-us", "--readout-us",  "--imu-delay"};
     char name[32];
     const char *equals = strchr(word[*at], '=');
     snprintf(name, sizeof name, "%.*s", equals ? (int)(equals - word[*at]) : 31, word[*at]);
@@ -238,6 +238,7 @@ int settings_read(struct settings *s, int count, char **word)
     vfront_tuning_default(&s->tuning);
     s->source = "synthetic";
     s->imu_hz = 200.0;
+    s->imu_delay_s = -1e3;
     s->rate_hz = 50.0;
     s->camera_hz = 30.0;
     s->delay_sigma_s = 2.0;
@@ -251,9 +252,11 @@ int settings_read(struct settings *s, int count, char **word)
         if (code != CONTINUE) return code;
     }
     s->delay_sigma_s *= 1e-3;
+    s->imu_delay_s *= 1e-3;
     if (!s->links) return message(EXIT_USAGE, "--link is missing: where the messages go; --help lists all options");
-    if ((s->is_fast || s->slow > 1) && (s->imu_is_autopilots || s->iio))
-        return message(EXIT_USAGE, "--fast, --slow: no IMU but the source's: the time of any other is the machine's");
+    if (s->is_fast && (s->imu_is_autopilots || s->iio))
+        return message(EXIT_USAGE, "--fast: no IMU but the source's: the time of any other is the machine's");
+    if (s->slow > 1 && s->iio) return message(EXIT_USAGE, "--slow: no IMU of iio: its time is the machine's");
     if (s->obstacle_height_m > 0.0 && !VFRONT_DENSE)
         return message(EXIT_USAGE, "--obstacles: this build has no disparities; vfront_cfg.h says how it gets them");
     if (s->obstacle_height_m > 0.0) s->tuning.dense = 1;

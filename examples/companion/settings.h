@@ -23,8 +23,8 @@ struct settings {
     const char *link[LINKS_MOST];
     int links;
     int imu_is_autopilots;
-    const char *iio; /* device; NULL: none */
-    double imu_hz;
+    const char *iio;            /* device; NULL: none */
+    double imu_hz, imu_delay_s; /* delay: negative: not given */
     double rate_hz;
     double delay_sigma_s;
     int system, answers;

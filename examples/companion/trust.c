@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "examples/state.h"
+#include "odometry.h"
 
 /** Since when a thing is so; 0: it is not. */
 static void note(uint64_t *since_ns, int is_so, uint64_t t_ns)
@@ -26,6 +27,7 @@ const char *trust_judge(trust_t *t, const vfront_result_t *r, vfront_nav_t *nav)
     if (t->is_past) why = "a state without tracks";
     t->is_due = t->is_past && !is_lost;
     if (t->suspect_ns && r->t_ns - t->suspect_ns >= TRUST_SUSPECT_NS) why = "two cameras that contradict one another";
+    if (state_is_one(nav->state) && !odometry_has_up(nav)) why = "which way is up is not known";
     if (why) nav->state = VFRONT_NAV_LOST;
     return why;
 }

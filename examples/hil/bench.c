@@ -21,6 +21,9 @@ static const char help[] =
     "\n"
     "options:\n"
     "  --board HOST:PORT   where hil-board waits, 127.0.0.1:14600 without it\n"
+    "  --datagrams         frames over UDP, to the same address and port; what is lost is sent again\n"
+    "  --line LINK         readings of the IMU and MAVLink over udp:HOST:PORT:LOCAL or serial:DEVICE:BAUD, as between\n"
+    "                      autopilot and companion; the board has --line, too\n"
     "  --paced             frames at the times of their stamps: latency and deadlines; without it lock step: every\n"
     "                      result must have the digests of this computer's\n"
     "  --faults            the table of faults on the rendered flight, each in lock step, with pass rules\n"
@@ -44,7 +47,9 @@ static const char help[] =
 
 struct bench {
     const char *board, *dataset, *fault, *junit, *only, *row, *draw;
-    int paced, faults, fly, real_time, list;
+    session_ways_t ways;
+    int paced, faults, fly, real_time, list, failover;
+    uint32_t skipped; /* rows of --faults that this board cannot have */
     uint32_t frames, seconds;
     int32_t width_px, height_px;
     vfront_port_t port;
@@ -101,8 +106,8 @@ static int read_value(struct bench *b, const char *name, const char *value)
 {
     const struct {
         const char *name, **to;
-    } known[] = {{"--board", &b->board}, {"--fault", &b->fault}, {"--junit", &b->junit},
-                 {"--only", &b->only},   {"--row", &b->row},     {"--draw", &b->draw}};
+    } known[] = {{"--board", &b->board}, {"--fault", &b->fault}, {"--junit", &b->junit},   {"--only", &b->only},
+                 {"--row", &b->row},     {"--draw", &b->draw},   {"--line", &b->ways.line}};
     if (!value) return message(EXIT_USAGE, "%s: a value is missing, or no such option; --help lists them", name);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strcmp(name, known[i].name) != 0) continue;
@@ -138,6 +143,8 @@ static int read_options(struct bench *b, int count, char **word)
             b->fly = 1;
         } else if (strcmp(word[at], "--real-time") == 0) {
             b->real_time = 1;
+        } else if (strcmp(word[at], "--datagrams") == 0) {
+            b->ways.has_datagrams = 1;
         } else if (strcmp(word[at], "--list") == 0) {
             b->list = 1;
         } else if (word[at][0] == '-') {
@@ -195,8 +202,12 @@ static int run_lock_step(struct bench *b, const trial_settings_t *s)
            t.compared - t.differ, t.compared, t.odometry);
     if (t.lost | t.damaged)
         printf("link         %" PRIu32 " frames lost, %" PRIu32 " damaged and named\n", t.lost, t.damaged);
+    if (t.again | t.unheard)
+        printf("beside it    %" PRIu64 " datagrams and readings sent again, %" PRIu32 " messages lost\n", t.again,
+               t.unheard);
     if (t.differ) snprintf(why, sizeof why, "frame %" PRIu32 " differs first, in the stage %s", t.first, t.first_at);
-    if (t.differ) printf("             %s\n", why);
+    if (t.has_no_gpu) snprintf(why, sizeof why, "a call of the GPU was to fail, and the board has none");
+    if (*why) printf("             %s\n", why);
     if (!t.compared) snprintf(why, sizeof why, "no result");
     junit_add(&b->results, "lock step", why);
     trial_free(&t);
@@ -236,7 +247,15 @@ static int run_row(struct bench *b, trial_settings_t *s, const rule_t *r)
     const char *error = fault_script_parse(&script, r->name, r->script, strlen(r->script));
     if (error) return message(EXIT_FAILED, "%s", error);
     s->script = &script;
+    b->tuning.failover = b->failover || strstr(r->script, " gpu ") != NULL;
     error = trial_run(&t, s);
+    if (!error && t.has_no_gpu) {
+        printf("%-30s skipped: the board has no GPU\n", r->name);
+        b->skipped++;
+        trial_free(&t);
+        fault_script_free(&script);
+        return CONTINUE;
+    }
     if (!error) {
         rules_judge(&v, r, &t);
         print_row(r, &v);
@@ -255,6 +274,7 @@ static int run_faults(struct bench *b, trial_settings_t *s)
     const rule_t *r;
     uint32_t rows = 0, failed = 0;
     s->frames = b->frames ? b->frames : RULES_FRAMES;
+    b->failover = b->tuning.failover;
     s->cache = cache_open(s->dataset, s->frames);
     if (!s->cache) return message(EXIT_FAILED, "no memory for the frames");
     printf("%-30s %5s %5s %8s %8s %8s\n", "fault", "named", "again", "sigmas", "error m", "jump m");
@@ -264,7 +284,8 @@ static int run_faults(struct bench *b, trial_settings_t *s)
         failed += run_row(b, s, r) != CONTINUE;
     }
     cache_close(s->cache);
-    printf("%" PRIu32 " faults, %" PRIu32 " passed\n", rows, rows - failed);
+    printf("%" PRIu32 " faults, %" PRIu32 " passed, %" PRIu32 " skipped\n", rows, rows - failed - b->skipped,
+           b->skipped);
     if (!rows) return no_such_row(b);
     return failed ? EXIT_FAILED : CONTINUE;
 }
@@ -310,6 +331,7 @@ static int fly_row(struct bench *b, const loop_rule_t *r)
     loop_verdict_t v;
     loop_t l;
     loop_settings_t s = {.board = b->board,
+                         .ways = b->ways,
                          .tuning = &b->tuning,
                          .width_px = b->width_px,
                          .height_px = b->height_px,
@@ -377,7 +399,7 @@ int main(int count, char **word)
     if (code != CONTINUE) return code;
     if (b.list) return print_rows(&b);
     if (b.fly) return finish(&b, run_flights(&b));
-    trial_settings_t s = {.board = b.board, .tuning = &b.tuning, .port = b.port};
+    trial_settings_t s = {.board = b.board, .ways = b.ways, .tuning = &b.tuning, .port = b.port};
     const char *error = dataset_open(&s.dataset, b.dataset, VFRONT_CAMERAS, NULL, NULL, NULL);
     if (error) return message(EXIT_FAILED, "%s", error);
     if (b.tuning.window) dataset_use_imu(s.dataset);

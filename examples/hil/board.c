@@ -16,28 +16,40 @@
 #include "examples/companion/sender.h"
 #include "examples/companion/trust.h"
 #include "examples/message.h"
-#include "examples/recording/bytes.h"
+#include "examples/recording/crc.h"
 #include "examples/recording/frame.h"
 #include "examples/recording/header.h"
 #include "examples/recording/outcome.h"
 #include "examples/state.h"
+#include "ahead.h"
 #include "burn.h"
+#include "datagrams.h"
+#include "gpu_fault.h"
+#include "line.h"
 #include "wire.h"
 
 #define HEADER_BYTES_MOST (8u << 20) /* with static masks */
 #define OBSTACLE_HEIGHT_M 0.8        /* above and below the vehicle, that is an obstacle */
 #define SYSTEM 1
-#define COMPONENT 197 /* MAV_COMP_ID_VISUAL_INERTIAL_ODOMETRY */
+#define AGAIN_MOST 100 /* times that what does not come is asked for */
+#define HOLES_MOST 32  /* of a frame that are asked for at a time */
+#define DATAGRAM_MS 20 /* without a datagram */
+#define LINE_MS 100    /* without a message of the line */
+#define COMPONENT 197  /* MAV_COMP_ID_VISUAL_INERTIAL_ODOMETRY */
 
 static const char help[] =
     "usage: hil-board [options]\n"
     "\n"
-    "Steps the frames that hil-bench sends, and answers with digests and ODOMETRY.\n"
+    "Steps the frames that hil-bench sends, over TCP or, to the same port, UDP, and answers with digests and "
+    "ODOMETRY.\n"
     "\n"
     "options:\n"
     "  --listen HOST:PORT  IPv4 address and port to wait at, 127.0.0.1:14600 without it; port 0: any, which is "
     "printed\n"
     "  --peer HOST         address of the bench, the only one that is taken: 127.0.0.1 without it\n"
+    "  --line LINK         readings of the IMU come, and MAVLink goes, over udp:HOST:PORT:LOCAL or "
+    "serial:DEVICE:BAUD,\n"
+    "                      where the bench has a line, too\n"
     "  --port WHICH        auto, host or cuda; auto is cuda if a usable GPU is present\n"
     "  --once              end after one session\n"
     "  --help              print this help\n"
@@ -48,7 +60,8 @@ static vfront_t vf;
 static volatile sig_atomic_t stopped;
 
 struct board {
-    const char *listen, *peer;
+    const char *listen, *peer, *line_name;
+    uint16_t number; /* of the port that it listens at */
     vfront_port_t port;
     int once;
     wire_t wire;
@@ -61,6 +74,12 @@ struct board {
     pose_t T_body_cam;    /* its pose on the body */
     uint8_t sequence;     /* of MAVLink messages */
     uint32_t frames, refused;
+    datagrams_t datagrams;
+    line_t line;
+    int uses_line;                            /* 1: the bench, too */
+    uint32_t said;                            /* messages sent over it in this session */
+    vfront_imu_t reading[VFRONT_IMU_SAMPLES]; /* of the next frame, over the line */
+    uint32_t count;
 };
 
 /* Axes of the IMU are taken to be x forward, y left, z up: those of the body are x forward, y right, z down. */
@@ -79,6 +98,7 @@ static int read_option(struct board *b, const char *name, const char *value)
     if (!value) return message(EXIT_USAGE, "%s: a value is missing, or no such option; --help lists them", name);
     if (strcmp(name, "--listen") == 0) return b->listen = value, CONTINUE;
     if (strcmp(name, "--peer") == 0) return b->peer = value, CONTINUE;
+    if (strcmp(name, "--line") == 0) return b->line_name = value, CONTINUE;
     for (int i = 0; i < 3 && strcmp(name, "--port") == 0; i++)
         if (strcmp(value, port[i]) == 0) return b->port = number[i], CONTINUE;
     return message(EXIT_USAGE, "%s %s: no such option; --help lists them", name, value);
@@ -155,7 +175,21 @@ static void begin_sender(struct board *b)
     b->seen = info.seen[0];
     const pose_t T_cam_imu = calibration_extrinsics(&b->seen), T_imu_cam = pose_inverse(&T_cam_imu);
     b->T_body_cam = pose_compose(&T_body_imu, &T_imu_cam);
-    b->frames = b->refused = 0;
+    b->frames = b->refused = b->said = b->count = 0;
+    b->uses_line = 0;
+}
+
+static const char *tell(struct board *b, const char *event)
+{
+    return wire_send(&b->wire, CHUNK_EVENT, 0, event, strlen(event), NULL, 0);
+}
+
+/** Before what the bench waits for: how many messages went over the line. */
+static const char *tell_said(struct board *b)
+{
+    char word[32];
+    snprintf(word, sizeof word, "said %" PRIu32, b->said);
+    return b->uses_line ? tell(b, word) : NULL;
 }
 
 static const char *send_messages(struct board *b, uint64_t t_ns, mavlink_message_t *m, int count)
@@ -165,6 +199,11 @@ static const char *send_messages(struct board *b, uint64_t t_ns, mavlink_message
         uint8_t frame[2 + MAVLINK_FRAME_MOST] = {0, 1};
         m[i].system = SYSTEM;
         m[i].component = COMPONENT;
+        if (b->uses_line) {
+            b->said++;
+            error = line_send(&b->line.link, &m[i]);
+            continue;
+        }
         m[i].sequence = b->sequence++;
         error = wire_send(&b->wire, CHUNK_MAVLINK, t_ns, frame, 2 + mavlink_encode(frame + 2, &m[i]), NULL, 0);
     }
@@ -179,7 +218,7 @@ static int make_obstacles(const struct board *b, const vfront_result_t *r, mavli
     uint16_t cm[VFRONT_OBSTACLE_BINS];
     double up[3];
     if (!b->header.tuning.dense) return 0;
-    const int has_up = state_is_one(r->nav.state);
+    const int has_up = odometry_has_up(&r->nav);
     if (has_up) odometry_up(up, &r->nav, &T_body_imu);
     obstacles_of(cm, &settings, &r->disparity, &b->seen, calibration_baseline_m(&b->header.rig), &b->T_body_cam,
                  has_up ? up : NULL);
@@ -212,15 +251,21 @@ static const char *send_result(struct board *b, uint64_t t_ns, vfront_status_t s
     outcome_of(&outcome, status, r);
     if (r) trust_begin_anew(&b->trust, &vf);
     outcome_write(&outcome, payload);
+    if (!error) error = tell_said(b);
     return error ? error : wire_send(&b->wire, CHUNK_RESULT, t_ns, payload, sizeof payload, NULL, 0);
 }
 
-static const char *take_frame(struct board *b, const chunk_t *c, uint8_t *payload)
+static const char *take_frame(struct board *b, uint8_t *payload, size_t bytes)
 {
     static recorded_frame_t recorded;
     const vfront_result_t *result = NULL;
-    const char *error = frame_read(&recorded, &b->header.rig, payload, c->bytes);
+    const char *error = frame_read(&recorded, &b->header.rig, payload, bytes);
     if (error) return error;
+    if (b->count) {
+        recorded.frame.imu = b->reading;
+        recorded.frame.imu_count = b->count;
+        b->count = 0;
+    }
     if (recorded.after_reset) vfront_reset(&vf);
     for (uint32_t i = 0; i < recorded.frame.imu_count; i++) readings_add(&b->readings, &recorded.frame.imu[i]);
     const vfront_status_t status = vfront_step(&vf, &recorded.frame, &result);
@@ -231,32 +276,114 @@ static const char *take_frame(struct board *b, const chunk_t *c, uint8_t *payloa
 
 /** Readings of an IMU beside those of frames: time goes on, be there a frame or not, and what the companion sends then
  *  goes out. The bench is told when that is over. */
-static const char *take_readings(struct board *b, uint64_t now_ns, uint8_t *payload, size_t bytes)
+static const char *go_on(struct board *b, uint64_t now_ns, const vfront_imu_t *reading, uint32_t count)
 {
-    bytes_t from = bytes_of(payload, bytes);
     mavlink_message_t m[SENDER_MESSAGES];
     const char *error = NULL;
-    const uint32_t count = (uint32_t)bytes_get(&from, 4);
-    for (uint32_t i = 0; i < count && !from.short_of && !error; i++) {
-        vfront_imu_t reading = {.t_ns = bytes_get(&from, 8)};
-        for (int k = 0; k < 3; k++) reading.gyro_rad_s[k] = bytes_get_double(&from);
-        for (int k = 0; k < 3; k++) reading.accel_m_s2[k] = bytes_get_double(&from);
-        if (from.short_of || !readings_add(&b->readings, &reading)) continue;
-        error = send_messages(b, reading.t_ns, m, sender_tick(&b->sender, &b->readings, reading.t_ns, m));
+    for (uint32_t i = 0; i < count && !error; i++) {
+        if (!readings_add(&b->readings, &reading[i])) continue;
+        error = send_messages(b, reading[i].t_ns, m, sender_tick(&b->sender, &b->readings, reading[i].t_ns, m));
     }
     if (!error) error = send_messages(b, now_ns, m, sender_tick(&b->sender, &b->readings, now_ns, m));
-    return error ? error : wire_send(&b->wire, CHUNK_EVENT, now_ns, "on", 2, NULL, 0);
+    if (!error) error = tell_said(b);
+    return error ? error : tell(b, "on");
 }
 
-/** What the bench wants of the board itself: "burn N", threads that keep its processors busy. */
-static void take_event(const uint8_t *payload, size_t bytes)
+/** Such readings in a chunk. */
+static const char *take_readings(struct board *b, uint64_t now_ns, uint8_t *payload, size_t bytes)
+{
+    static vfront_imu_t reading[VFRONT_IMU_SAMPLES];
+    bytes_t from = bytes_of(payload, bytes);
+    uint32_t count = (uint32_t)bytes_get(&from, 4), n = 0;
+    if (count > VFRONT_IMU_SAMPLES) count = VFRONT_IMU_SAMPLES;
+    for (; n < count; n++) {
+        reading[n].t_ns = bytes_get(&from, 8);
+        for (int k = 0; k < 3; k++) reading[n].gyro_rad_s[k] = bytes_get_double(&from);
+        for (int k = 0; k < 3; k++) reading[n].accel_m_s2[k] = bytes_get_double(&from);
+        if (from.short_of) break;
+    }
+    return go_on(b, now_ns, reading, n);
+}
+
+/* ---- beside the connection --------------------------------------------------------------------------------------- */
+
+static const char *begin_line(struct board *b)
+{
+    if (!b->line_name) return "the bench has a line, and this board none: --line";
+    b->uses_line = 1;
+    line_clear(&b->line);
+    return tell(b, "on");
+}
+
+static const char *gather_readings(struct board *b, const ahead_t *a)
+{
+    char word[32];
+    const char *error = NULL;
+    snprintf(word, sizeof word, "again %" PRIu32, a->number);
+    if (!b->uses_line || a->readings > VFRONT_IMU_SAMPLES) return "readings over a line that cannot come";
+    for (int i = 0; i < AGAIN_MOST && !error && !stopped; i++) {
+        if (line_take(&b->line, a->first_ns, a->last_ns, b->reading, a->readings, LINE_MS)) {
+            b->count = a->readings;
+            return NULL;
+        }
+        (void)link_tend(&b->line.link);
+        error = tell(b, word);
+    }
+    return error ? error : "readings do not come over the line";
+}
+
+static const char *gather_frame(struct board *b, const ahead_t *a)
+{
+    datagrams_t *d = &b->datagrams;
+    const char *error = d->fd < 0 ? datagrams_listen(d, b->listen, b->number, b->peer) : NULL;
+    if (!error) error = datagrams_begin(d, a->number, a->bytes, b->wire.limit);
+    for (int i = 0; i < AGAIN_MOST && !error && !stopped; i++) {
+        uint32_t first = 0, count;
+        error = datagrams_take(d, DATAGRAM_MS);
+        if (error || !d->missing) return error;
+        for (int k = 0; k < HOLES_MOST && !error && (count = datagrams_hole(d, first, &first)); k++, first += count) {
+            char word[64];
+            snprintf(word, sizeof word, "again %" PRIu32 " %" PRIu32 " %" PRIu32, a->number, first, count);
+            error = tell(b, word);
+        }
+    }
+    return error ? error : "datagrams of a frame do not come";
+}
+
+static const char *take_ahead(struct board *b, const chunk_t *c, uint8_t *payload)
+{
+    ahead_t a;
+    if (!ahead_read(&a, payload, c->bytes)) return "a chunk of what is ahead that is none";
+    if (a.what == AHEAD_LINE) return begin_line(b);
+    const char *error = a.readings ? gather_readings(b, &a) : NULL;
+    if (error || a.what == AHEAD_CHUNK) return error;
+    if (a.what == AHEAD_READINGS) {
+        const uint32_t count = b->count;
+        b->count = 0;
+        return go_on(b, c->t_ns, b->reading, count);
+    }
+    error = gather_frame(b, &a);
+    if (error) return error;
+    if (crc32_of(0, b->datagrams.payload, a.bytes) == a.crc) return take_frame(b, b->datagrams.payload, a.bytes);
+    b->count = 0;
+    b->wire.damaged++;
+    return NULL;
+}
+
+/** What the bench wants of the board itself: "burn N", threads that keep its processors busy; "gpu N", the CUDA
+ *  call from now on that fails. */
+static const char *take_event(struct board *b, const uint8_t *payload, size_t bytes)
 {
     char word[32] = "";
-    int threads;
-    if (bytes >= sizeof word) return;
+    int number;
+    if (bytes >= sizeof word) return NULL;
     memcpy(word, payload, bytes);
-    if (sscanf(word, "burn %d", &threads) == 1 && !burn_set(threads))
-        message(CONTINUE, "burn %d: so many threads are not to be had", threads);
+    if (sscanf(word, "burn %d", &number) == 1 && !burn_set(number))
+        message(CONTINUE, "burn %d: so many threads are not to be had", number);
+    if (sscanf(word, "gpu %d", &number) != 1) return NULL;
+    vfront_info_t info;
+    vfront_info(&vf, &info);
+    return number > 0 && info.port == VFRONT_PORT_CUDA && gpu_fault_set((uint32_t)number) ? NULL : tell(b, "no GPU");
 }
 
 static const char *take_chunks(struct board *b)
@@ -267,15 +394,17 @@ static const char *take_chunks(struct board *b)
         chunk_t c;
         uint8_t *payload;
         error = wire_receive(&b->wire, &c, &payload, 1000);
+        if (!error && c.type == CHUNK_AHEAD) error = take_ahead(b, &c, payload);
         if (!error && b->wire.damaged != damaged) {
             damaged = b->wire.damaged;
-            error = wire_send(&b->wire, CHUNK_EVENT, 0, "damaged", 7, NULL, 0);
+            b->count = 0;
+            error = tell(b, "damaged");
         }
         if (error || c.type == 0) continue;
         if (c.type == CHUNK_END) return NULL;
-        if (c.type == CHUNK_EVENT) take_event(payload, c.bytes);
+        if (c.type == CHUNK_EVENT) error = take_event(b, payload, c.bytes);
         if (c.type == CHUNK_IMU) error = take_readings(b, c.t_ns, payload, c.bytes);
-        if (c.type == CHUNK_FRAME) error = take_frame(b, &c, payload);
+        if (c.type == CHUNK_FRAME) error = take_frame(b, payload, c.bytes);
     }
     return error;
 }
@@ -301,6 +430,7 @@ static int serve(struct board *b)
     }
     fflush(stdout);
     burn_set(0);
+    gpu_fault_set(0);
     wire_close(&b->wire);
     header_free(&b->header);
     vfront_shutdown(&vf);
@@ -313,15 +443,16 @@ int main(int count, char **word)
     struct sigaction action = {.sa_handler = stop};
     int listener, waited;
     uint32_t strangers = 0;
-    uint16_t port;
     message_program = "hil-board";
     int code = read_options(&b, count, word);
     if (code != CONTINUE) return code;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    const char *error = wire_listen(&listener, b.listen, &port);
+    b.datagrams.fd = b.line.link.fd = -1;
+    const char *error = wire_listen(&listener, b.listen, &b.number);
+    if (!error && b.line_name) error = link_open(&b.line.link, b.line_name);
     if (error) return message(EXIT_FAILED, "%s", error);
-    printf("hil-board: port %u\n", port);
+    printf("hil-board: port %u\n", b.number);
     fflush(stdout);
     while (!stopped && code == CONTINUE) {
         const uint32_t before = strangers;

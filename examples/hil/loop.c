@@ -226,6 +226,7 @@ static const char *deliver(struct run *run, vfront_frame_t *frame, uint32_t flip
     static reply_t reply;
     memset(&reply, 0, sizeof reply);
     run->sent_ns = clock_ns();
+    session_round(&run->session, frame);
     const char *error = session_send(&run->session, frame, run->rig.cameras, 0, flips);
     if (!error) error = await(run, &reply);
     if (error || reply.is_damaged) return error;
@@ -326,7 +327,7 @@ static const char *open_run(struct run *run)
     run->pilot.mission = s->has_wall ? PILOT_AHEAD : PILOT_SQUARE;
     run->pilot.square_ns = START_NS + (uint64_t)LOOP_FAULT_FRAME * LOOP_FRAME_NS + 1000000000u;
     const char *error = s->script ? fault_open(&run->injector, s->script, "script", &run->rig) : NULL;
-    if (!error) error = session_open(&run->session, s->board, &run->rig, s->tuning);
+    if (!error) error = session_open(&run->session, s->board, &s->ways, &run->rig, s->tuning);
     run->session.take = take;
     run->session.context = run;
     return error;
@@ -347,7 +348,7 @@ const char *loop_run(loop_t *loop, const loop_settings_t *settings)
     memset(loop, 0, sizeof *loop);
     run.settings = settings;
     run.loop = loop;
-    run.session.wire.fd = -1;
+    run.session.wire.fd = run.session.datagrams.fd = -1;
     const char *error = open_run(&run);
     for (uint32_t i = 0; i < settings->frames && !error && !loop->has_crashed; i++) {
         keep_pace(&run, i);

@@ -16,6 +16,7 @@
 
 #include "examples/fault_script.h"
 #include "pilot.h"
+#include "session.h"
 #include "vfront.h"
 
 #define LOOP_FRAME_NS 33333333u
@@ -55,6 +56,7 @@ typedef struct loop {
 /** Settings. */
 typedef struct loop_settings {
     const char *board; /**< HOST:PORT. */
+    session_ways_t ways;
     const vfront_tuning_t *tuning;
     const fault_script_t *script; /**< NULL: no faults. */
     int32_t width_px, height_px;

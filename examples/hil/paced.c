@@ -102,6 +102,7 @@ static const char *send_frame(struct run *run, uint32_t index)
         run->paced->not_sent++;
         return NULL;
     }
+    session_round(&run->session, &frame);
     error = session_send(&run->session, &frame, dataset_rig(run->settings->dataset)->cameras, 0, 0);
     run->sent_ns[run->in_flight++] = run->session.wire.t_sent_ns;
     run->paced->sent++;
@@ -116,13 +117,13 @@ const char *paced_run(paced_t *paced, const trial_settings_t *s)
     memset(paced, 0, sizeof *paced);
     run.settings = s;
     run.paced = paced;
-    run.session.wire.fd = -1;
+    run.session.wire.fd = run.session.datagrams.fd = -1;
     paced->latency_ms = calloc(s->frames + 1u, sizeof *paced->latency_ms);
     run.step_ms = calloc(s->frames + 1u, sizeof *run.step_ms);
     const vfront_rig_t *rig = dataset_rig(s->dataset);
     const char *error = paced->latency_ms && run.step_ms ? NULL : "no memory for the times";
     if (!error && s->script) error = fault_open(&run.injector, s->script, "script", rig);
-    if (!error) error = session_open(&run.session, s->board, rig, s->tuning);
+    if (!error) error = session_open(&run.session, s->board, &s->ways, rig, s->tuning);
     for (uint32_t i = 0; i < s->frames && !error; i++) error = send_frame(&run, i);
     while (!error && run.in_flight) {
         error = session_await(&run.session, &run.reply, WIRE_TIMEOUT_MS);

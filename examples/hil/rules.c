@@ -59,6 +59,9 @@ static const rule_t row[] = {
     {"link reorders 50 %", "40-49 link reorder 50", SIGN_STAMP, 4, 0},
     {"link flips bits", "40-49 link corrupt 3", SIGN_DAMAGED, 1, 0},
     {"processors busy", "40-49 cpu burn 4", 0, 0, 0},
+    {"GPU fails at call 1", "40 gpu fail 1", SIGN_PORT, 1, 0},
+    {"GPU fails at call 2", "40 gpu fail 2", SIGN_PORT, 2, 0},
+    {"GPU fails at call 10", "40 gpu fail 10", SIGN_PORT, 10, 0},
 };
 
 const rule_t *rules_row(size_t index) { return index < sizeof row / sizeof *row ? &row[index] : NULL; }

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L /* poll */
 #include "session.h"
 
+#include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "examples/recording/bytes.h"
+#include "examples/recording/crc.h"
+#include "examples/recording/frame.h"
 
 #define HEADER_BYTES_MOST (8u << 20)
 #define REPLY_BYTES_MOST 65536u
+#define HEARD_MS 300 /* without a message of those that the board has sent over the line */
 
 static char message[700];
 
@@ -35,11 +40,30 @@ static const char *take_board_header(session_t *s)
     return header_read(&s->board, payload, c.bytes);
 }
 
-const char *session_open(session_t *s, const char *where, const vfront_rig_t *rig, const vfront_tuning_t *tuning)
+/** Datagrams and line, where they are wanted. */
+static const char *open_ways(session_t *s, const char *where, const session_ways_t *ways)
+{
+    const char *error = ways->has_datagrams ? datagrams_connect(&s->datagrams, where) : NULL;
+    if (error || !ways->line) return error;
+    error = link_open(&s->line, ways->line);
+    if (!error && s->line.kind == LINK_FILE) error = "the line: a file has no other end";
+    if (error) return error;
+    const ahead_t ahead = {.what = AHEAD_LINE};
+    uint8_t payload[AHEAD_BYTES];
+    reply_t reply = {0};
+    ahead_write(&ahead, payload);
+    error = wire_send(&s->wire, CHUNK_AHEAD, 0, payload, sizeof payload, NULL, 0);
+    if (!error) error = session_await(s, &reply, WIRE_TIMEOUT_MS);
+    return error || reply.is_on ? error : "the board does not answer";
+}
+
+const char *session_open(session_t *s, const char *where, const session_ways_t *ways, const vfront_rig_t *rig,
+                         const vfront_tuning_t *tuning)
 {
     static recording_header_t own;
     const vfront_info_t info = {.port = VFRONT_PORT_HOST, .device = "bench"};
     memset(s, 0, sizeof *s);
+    s->datagrams.fd = s->line.fd = -1;
     header_make(&own, "hil-bench", where, rig, tuning, &info);
     const char *error = wire_connect(&s->wire, where, 10000);
     if (error) return error;
@@ -51,6 +75,7 @@ const char *session_open(session_t *s, const char *where, const vfront_rig_t *ri
     free(payload);
     if (!error) error = take_board_header(s);
     if (!error) error = wire_limit(&s->wire, REPLY_BYTES_MOST);
+    if (!error) error = open_ways(s, where, ways);
     if (error) session_close(s);
     return error;
 }
@@ -60,10 +85,86 @@ void session_close(session_t *s)
     if (s->wire.fd >= 0) wire_send(&s->wire, CHUNK_END, 0, "\0\0\0\0\0\0\0", 8, NULL, 0);
     wire_close(&s->wire);
     header_free(&s->board);
+    if (s->datagrams.fd >= 0) datagrams_close(&s->datagrams);
+    if (s->line.kind) link_close(&s->line);
+    for (int i = 0; i < SESSION_KEPT; i++) free(s->kept[i].payload);
+    memset(s->kept, 0, sizeof s->kept);
+}
+
+void session_round(session_t *s, vfront_frame_t *frame)
+{
+    if (!s->line.kind || !frame->imu) return;
+    memcpy(s->rounded, frame->imu, frame->imu_count * sizeof *s->rounded);
+    for (uint32_t i = 0; i < frame->imu_count; i++) line_round(&s->rounded[i]);
+    frame->imu = s->rounded;
+}
+
+/* ---- sending ----------------------------------------------------------------------------------------------------- */
+
+/** Readings that are to go over the line, and room for a frame in datagrams. */
+static session_kept_t *keep(session_t *s, const vfront_imu_t *reading, uint32_t count, uint32_t what)
+{
+    session_kept_t *k = &s->kept[s->frames % SESSION_KEPT];
+    k->ahead = (ahead_t){.what = what, .number = s->frames++, .readings = count};
+    for (uint32_t i = 0; i < count; i++) {
+        k->reading[i] = reading[i];
+        line_round(&k->reading[i]);
+    }
+    if (count) k->ahead.first_ns = k->reading[0].t_ns;
+    if (count) k->ahead.last_ns = k->reading[count - 1].t_ns;
+    return k;
+}
+
+static const char *send_ahead(session_t *s, const session_kept_t *k, uint64_t t_ns)
+{
+    uint8_t payload[AHEAD_BYTES];
+    ahead_write(&k->ahead, payload);
+    const char *error = wire_send(&s->wire, CHUNK_AHEAD, t_ns, payload, sizeof payload, NULL, 0);
+    return error ? error : line_send_readings(&s->line, k->reading, k->ahead.readings);
+}
+
+/** The frame's payload, for datagrams. */
+static const char *write_payload(session_kept_t *k, const vfront_frame_t *frame, int32_t cameras, int after_reset)
+{
+    const size_t bytes = frame_bytes(frame, cameras);
+    if (bytes > k->room) {
+        uint8_t *more = realloc(k->payload, bytes);
+        if (!more) return "no memory for a frame";
+        k->payload = more;
+        k->room = bytes;
+    }
+    k->ahead.bytes = (uint32_t)wire_write_frame(frame, cameras, after_reset, k->payload, bytes);
+    if (!k->ahead.bytes) return "a frame that cannot be sent: not in host memory, or no picture";
+    k->ahead.crc = crc32_of(0, k->payload, k->ahead.bytes);
+    return NULL;
+}
+
+/** A frame whose readings or pictures, or both, go beside the connection. */
+static const char *send_beside(session_t *s, const vfront_frame_t *frame, int32_t cameras, int after_reset,
+                               uint32_t flips)
+{
+    vfront_frame_t f = *frame;
+    const int is_datagrams = s->datagrams.fd >= 0;
+    const uint32_t count = s->line.kind && f.imu ? f.imu_count : 0;
+    session_kept_t *k = keep(s, f.imu, count, is_datagrams ? AHEAD_DATAGRAMS : AHEAD_CHUNK);
+    if (count) f.imu_count = 0;
+    const char *error = is_datagrams ? write_payload(k, &f, cameras, after_reset) : NULL;
+    if (!error) error = send_ahead(s, k, f.t_ns);
+    if (error) return error;
+    if (!is_datagrams) {
+        s->wire.flips = flips;
+        error = wire_send_frame(&s->wire, &f, cameras, after_reset);
+        s->wire.flips = 0;
+        return error;
+    }
+    error = datagrams_send(&s->datagrams, k->ahead.number, k->payload, k->ahead.bytes, 0, UINT32_MAX, flips);
+    s->wire.t_sent_ns = wire_now_ns();
+    return error;
 }
 
 const char *session_send(session_t *s, const vfront_frame_t *frame, int32_t cameras, int after_reset, uint32_t flips)
 {
+    if (s->datagrams.fd >= 0 || s->line.kind) return send_beside(s, frame, cameras, after_reset, flips);
     s->wire.flips = flips;
     const char *error = wire_send_frame(&s->wire, frame, cameras, after_reset);
     s->wire.flips = 0;
@@ -75,6 +176,7 @@ const char *session_readings(session_t *s, const vfront_imu_t *reading, uint32_t
     static uint8_t payload[4 + 56 * VFRONT_IMU_SAMPLES];
     bytes_t to = bytes_of(payload, sizeof payload);
     if (count > VFRONT_IMU_SAMPLES) return "more readings than a frame can have";
+    if (s->line.kind) return send_ahead(s, keep(s, reading, count, AHEAD_READINGS), now_ns);
     bytes_put(&to, count, 4);
     for (uint32_t i = 0; i < count; i++) {
         bytes_put(&to, reading[i].t_ns, 8);
@@ -84,25 +186,107 @@ const char *session_readings(session_t *s, const vfront_imu_t *reading, uint32_t
     return wire_send(&s->wire, CHUNK_IMU, now_ns, payload, to.used, NULL, 0);
 }
 
-/** A message of MAVLink, as it is on any link. */
+/* ---- receiving --------------------------------------------------------------------------------------------------- */
+
+/** A message of the board, whose first byte came at came_ns. */
+static void take_message(session_t *s, const mavlink_message_t *m, uint64_t came_ns, reply_t *reply)
+{
+    if (s->take) s->take(s->context, m);
+    if (m->id == MAVLINK_ODOMETRY) {
+        if (!reply->has_odometry) reply->odometry_ns = came_ns;
+        reply->has_odometry = 1;
+        reply->odometry = *m;
+    }
+    if (m->id == MAVLINK_OBSTACLE_DISTANCE) {
+        reply->has_obstacles = 1;
+        reply->obstacles = *m;
+    }
+}
+
+/** MAVLink in a chunk, as it is on any link. */
 static void take_mavlink(session_t *s, const uint8_t *payload, size_t bytes, reply_t *reply)
 {
     mavlink_message_t m;
     if (bytes < 2) return;
     const uint8_t *at = payload + 2;
     size_t left = bytes - 2;
-    while (mavlink_parse(&s->parser, &at, &left, &m)) {
-        if (s->take) s->take(s->context, &m);
-        if (m.id == MAVLINK_ODOMETRY) {
-            if (!reply->has_odometry) reply->odometry_ns = s->wire.t_came_ns;
-            reply->has_odometry = 1;
-            reply->odometry = m;
-        }
-        if (m.id == MAVLINK_OBSTACLE_DISTANCE) {
-            reply->has_obstacles = 1;
-            reply->obstacles = m;
-        }
+    while (mavlink_parse(&s->parser, &at, &left, &m)) take_message(s, &m, s->wire.t_came_ns, reply);
+}
+
+/** What has come over the line. */
+static void hear(session_t *s, reply_t *reply)
+{
+    mavlink_message_t m;
+    if (!s->line.kind) return;
+    (void)link_tend(&s->line);
+    while (link_receive(&s->line, &m)) {
+        s->heard++;
+        take_message(s, &m, s->line.in_ns, reply);
     }
+}
+
+/** Messages that the board has sent before it said so; a line may lose some. */
+static void hear_all(session_t *s, reply_t *reply)
+{
+    for (hear(s, reply); s->heard < s->said; hear(s, reply)) {
+        struct pollfd p = {.fd = s->line.fd, .events = POLLIN};
+        if (poll(&p, 1, HEARD_MS) > 0) continue;
+        s->unheard += s->said - s->heard;
+        s->heard = s->said;
+    }
+}
+
+/** A chunk, with an ear for the line. */
+static const char *receive(session_t *s, reply_t *reply, chunk_t *c, uint8_t **payload, int timeout_ms)
+{
+    const uint64_t end_ns = wire_now_ns() + (uint64_t)(timeout_ms > 0 ? timeout_ms : 0) * 1000000u;
+    if (!s->line.kind) return wire_receive(&s->wire, c, payload, timeout_ms);
+    for (;;) {
+        struct pollfd p[2] = {{.fd = s->wire.fd, .events = POLLIN}, {.fd = s->line.fd, .events = POLLIN}};
+        const uint64_t now_ns = wire_now_ns();
+        const int ready = poll(p, 2, now_ns < end_ns ? (int)((end_ns - now_ns) / 1000000u) : 0);
+        hear(s, reply);
+        if (ready > 0 && !p[0].revents && wire_now_ns() < end_ns) continue;
+        return wire_receive(&s->wire, c, payload, 0);
+    }
+}
+
+/** What the board asks for again: readings, or datagrams. 0: it asks for nothing. */
+static int send_again(session_t *s, const char *word, const char **error)
+{
+    uint32_t number, first, count;
+    const int n = sscanf(word, "again %" SCNu32 " %" SCNu32 " %" SCNu32, &number, &first, &count);
+    if (n != 1 && n != 3) return 0;
+    const session_kept_t *k = &s->kept[number % SESSION_KEPT];
+    if (k->ahead.number != number) return 1;
+    if (n == 1) {
+        s->again += k->ahead.readings;
+        *error = line_send_readings(&s->line, k->reading, k->ahead.readings);
+    } else if (k->payload && s->datagrams.fd >= 0) {
+        s->again += count;
+        *error = datagrams_send(&s->datagrams, number, k->payload, k->ahead.bytes, first, count, 0);
+    }
+    return 1;
+}
+
+/** An event of the board. 1: the reply is there, or an error. */
+static int take_event(session_t *s, const uint8_t *payload, size_t bytes, reply_t *reply, const char **error)
+{
+    char word[64];
+    const size_t used = bytes < sizeof word - 1 ? bytes : sizeof word - 1;
+    memcpy(word, payload, used);
+    word[used] = 0;
+    if (send_again(s, word, error)) return *error != NULL;
+    if (sscanf(word, "said %" SCNu32, &s->said) == 1) return 0;
+    if (strcmp(word, "no GPU") == 0) {
+        reply->has_no_gpu = 1;
+        return 0;
+    }
+    reply->is_damaged = strcmp(word, "damaged") == 0;
+    reply->is_on = strcmp(word, "on") == 0;
+    hear_all(s, reply);
+    if (!reply->is_damaged && !reply->is_on) *error = board_says(payload, bytes);
+    return 1;
 }
 
 const char *session_await(session_t *s, reply_t *reply, int timeout_ms)
@@ -110,15 +294,12 @@ const char *session_await(session_t *s, reply_t *reply, int timeout_ms)
     for (;;) {
         chunk_t c;
         uint8_t *payload;
-        const char *error = wire_receive(&s->wire, &c, &payload, timeout_ms);
+        const char *error = receive(s, reply, &c, &payload, timeout_ms);
         if (error || c.type == 0) return error;
         if (c.type == CHUNK_MAVLINK) take_mavlink(s, payload, c.bytes, reply);
-        if (c.type == CHUNK_EVENT) {
-            reply->is_damaged = c.bytes == 7 && memcmp(payload, "damaged", 7) == 0;
-            reply->is_on = c.bytes == 2 && memcmp(payload, "on", 2) == 0;
-            return reply->is_damaged || reply->is_on ? NULL : board_says(payload, c.bytes);
-        }
+        if (c.type == CHUNK_EVENT && take_event(s, payload, c.bytes, reply, &error)) return error;
         if (c.type != CHUNK_RESULT) continue;
+        hear_all(s, reply);
         reply->has_outcome = 1;
         reply->t_ns = c.t_ns;
         return outcome_read(&reply->outcome, payload, c.bytes);
@@ -129,5 +310,12 @@ const char *session_burn(session_t *s, int threads)
 {
     char text[32];
     const int bytes = snprintf(text, sizeof text, "burn %d", threads);
+    return wire_send(&s->wire, CHUNK_EVENT, 0, text, (size_t)bytes, NULL, 0);
+}
+
+const char *session_fail_gpu(session_t *s, uint32_t call)
+{
+    char text[32];
+    const int bytes = snprintf(text, sizeof text, "gpu %" PRIu32, call);
     return wire_send(&s->wire, CHUNK_EVENT, 0, text, (size_t)bytes, NULL, 0);
 }

@@ -9,15 +9,42 @@
 
 #include "examples/companion/mavlink.h"
 #include "examples/recording/header.h"
+#include "ahead.h"
+#include "datagrams.h"
 #include "examples/recording/outcome.h"
+#include "line.h"
 #include "wire.h"
+
+#define SESSION_KEPT 4 /* frames that may be asked for again */
 
 /** Is told of each message of MAVLink that comes. */
 typedef void session_message_fn(void *context, const mavlink_message_t *message);
 
+/** What goes beside the connection. Zeroed: nothing. */
+typedef struct session_ways {
+    int has_datagrams; /**< 1: frames go over UDP, to the same address and port. */
+    const char *line;  /**< Readings and MAVLink go over this link (companion/link.h); NULL: over the connection. */
+} session_ways_t;
+
+/** A frame that may be asked for again. */
+typedef struct session_kept {
+    ahead_t ahead;
+    uint8_t *payload; /**< In datagrams. */
+    size_t room;
+    vfront_imu_t reading[VFRONT_IMU_SAMPLES]; /**< Over the line. */
+} session_kept_t;
+
 /** Session under way. */
 typedef struct session {
     wire_t wire;
+    datagrams_t datagrams; /**< fd -1: frames are chunks. */
+    link_t line;           /**< LINK_NONE: none. */
+    session_kept_t kept[SESSION_KEPT];
+    uint32_t frames;      /**< Sent with an ahead_t. */
+    uint32_t said, heard; /**< Messages that the board has sent over the line, and those that came. */
+    uint32_t unheard;     /**< Those that never came. */
+    uint64_t again;       /**< Datagrams and readings that were asked for again. */
+    vfront_imu_t rounded[VFRONT_IMU_SAMPLES];
     recording_header_t board; /**< What the board says of itself. */
     mavlink_parser_t parser;
     session_message_fn *take; /**< NULL: replies have the last of each kind, and that is all. */
@@ -35,14 +62,19 @@ typedef struct reply {
     int has_obstacles;
     mavlink_message_t obstacles;
     int is_damaged; /**< 1: the board says that what came was damaged; no step. */
+    int has_no_gpu; /**< 1: the board has no GPU whose calls could fail. */
     int is_on;      /**< 1: readings of session_readings() have had their effect. */
 } reply_t;
 
 /** Connect, and initialise vfront there. */
-const char *session_open(session_t *session, const char *where, const vfront_rig_t *rig, const vfront_tuning_t *tuning);
+const char *session_open(session_t *session, const char *where, const session_ways_t *ways, const vfront_rig_t *rig,
+                         const vfront_tuning_t *tuning);
 
 /** End it: the board goes on to the next. */
 void session_close(session_t *session);
+
+/** Readings of a frame as they arrive there, valid until the next call: those of a line are rounded. */
+void session_round(session_t *session, vfront_frame_t *frame);
 
 /** A frame. flips: bits to be flipped on the way. */
 const char *session_send(session_t *session, const vfront_frame_t *frame, int32_t cameras, int after_reset,
@@ -58,5 +90,8 @@ const char *session_await(session_t *session, reply_t *reply, int timeout_ms);
 
 /** Processes that keep the board's processors busy: 0 ends them. */
 const char *session_burn(session_t *session, int threads);
+
+/** CUDA call number `call`, from 1, of the board's next steps fails. */
+const char *session_fail_gpu(session_t *session, uint32_t call);
 
 #endif

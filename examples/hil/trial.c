@@ -11,7 +11,6 @@
 #include "examples/fault_apply.h"
 #include "examples/gyro_queue.h"
 #include "examples/state.h"
-#include "session.h"
 
 static vfront_t vf;
 static char message[700];
@@ -195,6 +194,8 @@ static const char *step(struct run *run, uint32_t index, const vfront_frame_t *f
     const char *error = session_await(&run->session, &reply, WIRE_TIMEOUT_MS);
     if (!error && !reply.has_outcome) error = "the board does not answer";
     if (error) return error;
+    run->trial->has_no_gpu |= reply.has_no_gpu;
+    if (reply.outcome.failed_over) f->signs |= SIGN_PORT;
     compare(run, index, &reply.outcome, &own);
     f->is_delivered = 1;
     f->status = status;
@@ -228,7 +229,7 @@ static uint64_t roll(struct run *run)
 /** What the script does to the link in this frame. */
 struct link_state {
     int is_lost, is_behind, threads, is_touched;
-    uint32_t flips;
+    uint32_t flips, call; /* call of the GPU that fails */
 };
 
 static struct link_state look_at_link(struct run *run, uint32_t index, uint64_t t_ns)
@@ -245,6 +246,7 @@ static struct link_state look_at_link(struct run *run, uint32_t index, uint64_t 
         if (f->kind == FAULT_REORDER) l.is_behind |= percent < f->argument[0];
         if (f->kind == FAULT_CORRUPT) l.flips += (uint32_t)f->argument[0];
         if (f->kind == FAULT_BURN) l.threads += (int)f->argument[0];
+        if (f->kind == FAULT_FAIL) l.call = (uint32_t)f->argument[0];
     }
     run->before_ns = since_ns;
     return l;
@@ -267,6 +269,7 @@ static const char *send_damaged(struct run *run, uint32_t index, const vfront_fr
 static const char *deliver(struct run *run, uint32_t index, vfront_frame_t *frame)
 {
     gyro_queue_add(&run->queue, frame);
+    session_round(&run->session, frame);
     const char *error = session_send(&run->session, frame, dataset_rig(run->settings->dataset)->cameras, 0, 0);
     return error ? error : step(run, index, frame);
 }
@@ -304,6 +307,7 @@ static const char *run_frame(struct run *run, uint32_t index)
     f->is_touched = l.is_touched;
     f->is_finite = 1;
     if (l.threads != run->threads) error = session_burn(&run->session, run->threads = l.threads);
+    if (!error && l.call) error = session_fail_gpu(&run->session, l.call);
     if (error) return error;
     if (l.is_behind && !run->has_held) {
         hold(run, &frame);
@@ -340,7 +344,7 @@ static const char *open_run(struct run *run)
     run->trial->frames = s->frames;
     run->dice = s->script ? s->script->seed : 1;
     const char *error = s->script ? fault_open(&run->injector, s->script, "script", rig) : NULL;
-    return error ? error : session_open(&run->session, s->board, rig, s->tuning);
+    return error ? error : session_open(&run->session, s->board, &s->ways, rig, s->tuning);
 }
 
 const char *trial_run(trial_t *trial, const trial_settings_t *settings)
@@ -350,9 +354,9 @@ const char *trial_run(trial_t *trial, const trial_settings_t *settings)
     memset(trial, 0, sizeof *trial);
     run.settings = settings;
     run.trial = trial;
-    run.session.wire.fd = -1;
+    run.session.wire.fd = run.session.datagrams.fd = -1;
     const char *error = open_run(&run);
-    for (uint32_t i = 0; i < settings->frames && !error; i++) {
+    for (uint32_t i = 0; i < settings->frames && !error && !trial->has_no_gpu; i++) {
         error = run_frame(&run, i);
         if (!error) continue;
         char copy[600];
@@ -360,6 +364,8 @@ const char *trial_run(trial_t *trial, const trial_settings_t *settings)
         snprintf(message, sizeof message, "frame %" PRIu32 ": %s", i, copy);
         error = message;
     }
+    trial->again = run.session.again;
+    trial->unheard = run.session.unheard;
     session_close(&run.session);
     fault_close(run.injector);
     state_free(&run.states);

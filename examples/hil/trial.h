@@ -8,6 +8,7 @@
 
 #include "examples/dataset.h"
 #include "cache.h"
+#include "session.h"
 #include "examples/fault_script.h"
 #include "vfront.h"
 
@@ -26,7 +27,8 @@ enum {
     SIGN_DAMAGED = 1 << 10, /**< The board says that what came was damaged. */
     SIGN_STATE = 1 << 11,   /**< nav is COASTING, STEREO_ONLY or LOST, or its quality below 50. */
     SIGN_QUALITY = 1 << 12, /**< Tracks lost: health DEGRADED or LOST. */
-    SIGN_LATENCY = 1 << 13  /**< timing.overrun. */
+    SIGN_LATENCY = 1 << 13, /**< timing.overrun. */
+    SIGN_PORT = 1 << 14     /**< The board's result is of its host port, which took over; or its step failed. */
 };
 
 /** A frame of the input. */
@@ -50,12 +52,16 @@ typedef struct trial_frame {
 typedef struct trial {
     trial_frame_t *frame;
     uint32_t frames, compared, differ, first, odometry, damaged, lost;
+    uint32_t unheard;  /**< Messages that the line has lost. */
+    uint64_t again;    /**< Datagrams and readings that were sent again. */
+    int has_no_gpu;    /**< 1: a call of the GPU was to fail, and the board has none. */
     char first_at[32]; /**< Stage at which frame `first` differs. */
 } trial_t;
 
 /** Settings. */
 typedef struct trial_settings {
     const char *board; /**< HOST:PORT. */
+    session_ways_t ways;
     dataset_t *dataset;
     const vfront_tuning_t *tuning;
     vfront_port_t port;           /**< On this computer. */

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "examples/recording/bytes.h"
 #include "examples/recording/crc.h"
 #include "examples/recording/frame.h"
 
@@ -40,8 +41,7 @@ uint64_t wire_now_ns(void)
 
 /* ---- connections ------------------------------------------------------------------------------------------------- */
 
-/** HOST:PORT as an address. */
-static const char *read_address(const char *where, struct sockaddr_in *address)
+const char *wire_address(const char *where, struct sockaddr_in *address)
 {
     char host[64];
     char *end;
@@ -64,7 +64,7 @@ const char *wire_listen(int *listener, const char *where, uint16_t *port)
     struct sockaddr_in address;
     socklen_t bytes = sizeof address;
     const int yes = 1;
-    const char *error = read_address(where, &address);
+    const char *error = wire_address(where, &address);
     *listener = -1;
     if (error) return error;
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -117,7 +117,7 @@ const char *wire_accept(wire_t *w, int listener, const char *peer, int timeout_m
 const char *wire_connect(wire_t *w, const char *where, int timeout_ms)
 {
     struct sockaddr_in address;
-    const char *error = read_address(where, &address);
+    const char *error = wire_address(where, &address);
     memset(w, 0, sizeof *w);
     w->fd = -1;
     if (error) return error;
@@ -232,15 +232,22 @@ const char *wire_send(wire_t *w, chunk_type_t type, uint64_t t_ns, const void *o
     return error ? error : send_all(w, two, two_bytes);
 }
 
-/** Bytes that follow each other, for the CRC first and then for the wire; with bits flipped on the wire alone. */
+/** Bytes that follow each other, for the CRC first and then for the wire, with bits flipped on the wire alone; or into
+ *  memory. */
 struct stream {
     wire_t *wire;
     uint32_t crc;
     int is_sent;
+    bytes_t *to;
 };
 
 static const char *go(struct stream *s, const void *bytes, size_t count)
 {
+    if (s->to) {
+        uint8_t *at = bytes_take(s->to, count);
+        if (at) memcpy(at, bytes, count);
+        return NULL;
+    }
     if (!s->is_sent) {
         s->crc = crc32_of(s->crc, bytes, count);
         return NULL;
@@ -269,10 +276,20 @@ static const char *go_picture(struct stream *s, const vfront_picture_t *p)
     return error;
 }
 
+size_t wire_write_frame(const vfront_frame_t *frame, int32_t cameras, int after_reset, uint8_t *to, size_t most)
+{
+    bytes_t b = bytes_of(to, most);
+    struct stream s = {NULL, 0, 0, &b};
+    if (!frame_bytes(frame, cameras)) return 0;
+    b.used = frame_write_small(frame, cameras, after_reset ? FRAME_AFTER_RESET : 0, to, most);
+    for (int32_t i = 0; i < cameras; i++) go_picture(&s, &frame->picture[i]);
+    return b.short_of ? 0 : b.used;
+}
+
 const char *wire_send_frame(wire_t *w, const vfront_frame_t *frame, int32_t cameras, int after_reset)
 {
     uint8_t small[FRAME_SMALL_BYTES];
-    struct stream s = {w, 0, 0};
+    struct stream s = {w, 0, 0, NULL};
     const size_t bytes = frame_bytes(frame, cameras);
     if (!bytes) return fail("a frame that cannot be sent: not in host memory, or no picture");
     const size_t used = frame_write_small(frame, cameras, after_reset ? FRAME_AFTER_RESET : 0, small, sizeof small);

@@ -30,6 +30,11 @@ typedef struct wire {
     uint64_t dice;
 } wire_t;
 
+struct sockaddr_in;
+
+/** HOST:PORT, an IPv4 address. */
+const char *wire_address(const char *where, struct sockaddr_in *address);
+
 /** Listen at HOST:PORT, an IPv4 address; port 0: any. Returns the port. */
 const char *wire_listen(int *listener, const char *where, uint16_t *port);
 
@@ -49,6 +54,9 @@ const char *wire_await_greeting(wire_t *wire);
 const char *wire_send(wire_t *wire, chunk_type_t type, uint64_t t_ns, const void *one, size_t one_bytes,
                       const void *two, size_t two_bytes);
 const char *wire_send_frame(wire_t *wire, const vfront_frame_t *frame, int32_t cameras, int after_reset);
+
+/** Payload of a frame into memory of frame_bytes(). Returns its bytes; 0: a frame that cannot be sent. */
+size_t wire_write_frame(const vfront_frame_t *frame, int32_t cameras, int after_reset, uint8_t *to, size_t most);
 
 /** The next chunk, and its payload, valid until the next call. Type 0: none came within timeout_ms. A damaged one is
  *  counted and passed over: type 0, too. */

@@ -39,7 +39,7 @@ const char *chunk_read_head(const uint8_t head[CHUNK_HEAD_BYTES], chunk_t *c)
 
 const char *chunk_type_name(uint32_t type)
 {
-    static const char *const name[] = {"unknown", "header", "frame",   "result", "fault",
-                                       "event",   "imu",    "mavlink", "lost",   "end"};
+    static const char *const name[] = {"unknown", "header",  "frame", "result", "fault", "event",
+                                       "imu",     "mavlink", "lost",  "end",    "ahead"};
     return name[type < sizeof name / sizeof *name ? type : 0];
 }

@@ -37,7 +37,8 @@ typedef enum chunk_type {
     CHUNK_IMU = 6,     /**< Readings as they came: u32 number; of each u64 time, six f64 (gyro, accelerometer). */
     CHUNK_MAVLINK = 7, /**< u8 link, u8 1: sent, 0: received; bytes of a message, or of what was read at once. */
     CHUNK_LOST = 8,    /**< What was not recorded, as the buffer was full: u32 frames, u32 other chunks. */
-    CHUNK_END = 9      /**< The recording was ended, not cut off: u32 frames, u32 frames lost. */
+    CHUNK_END = 9,     /**< The recording was ended, not cut off: u32 frames, u32 frames lost. */
+    CHUNK_AHEAD = 10   /**< On a bench: what comes beside the chunks (hil/ahead.h). In no recording. */
 } chunk_type_t;
 
 /** Head of a chunk. */

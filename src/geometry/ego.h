@@ -127,9 +127,10 @@ struct vf_turns {
     /* sums of differences, camera less readings, and of their squares; of VF_TURNS_LAGS: of one frame; further on: of
      * the camera's of earlier frames */
     float apart[2 * VF_TURNS_LAGS + 1][3], apart2[2 * VF_TURNS_LAGS + 1];
-    uint32_t last, row; /* what the last frame said, how many in a row */
-    uint32_t said;      /* bits of health.imu */
-    int32_t late_us;    /* health.imu_late_us */
+    float near_apart, near_square[2]; /* squares of difference and rates, camera first, of the last few frames */
+    uint32_t last, row;               /* what the last frame said, how many in a row */
+    uint32_t said;                    /* bits of health.imu */
+    int32_t late_us;                  /* health.imu_late_us */
 };
 
 /** Usual values of a frame: shares of the relative and the metric motion; rotation vector of the prior [rad]; how far

@@ -11,7 +11,7 @@
  *         apart than of one frame, and small beside the rates: another time, by a parabola through three distances.
  *         Else one over VF_TURNS_APART of both squares: other axes
  *         Nothing is said without VF_TURNS_RADPS of change, and only after VF_TURNS_ROW frames in a row; it is taken
- *         back in the same way
+ *         back in the same way. Other axes are not, while the rates of the last VF_TURNS_NEAR frames agree
  * Exact   single precision in one order, by one thread
  */
 #ifndef VF_EGO_TURNS_H
@@ -19,15 +19,17 @@
 
 #include "ego.h"
 
-#define VF_TURNS_FRAMES 40.0f  /* over which sums fade */
-#define VF_TURNS_LEAST 24.0f   /* frames in the sums before anything is said */
-#define VF_TURNS_RADPS 0.1f    /* root mean square of the pictures' rate about its mean [rad/s] */
-#define VF_TURNS_APART 0.35f   /* share of the difference in both squares, above which axes or unit are others */
-#define VF_TURNS_CLOCK 0.3f    /* share of the difference that is left at another time */
-#define VF_TURNS_FIT 0.1f      /* and share of it in both squares, at most */
-#define VF_TURNS_FLOOR 0.03f   /* root mean square of a difference that says anything [rad/s] */
-#define VF_TURNS_CLOCK_S 0.01f /* least time by which readings are late or early [s] */
-#define VF_TURNS_ROW 8         /* frames in a row that say the same */
+#define VF_TURNS_FRAMES 40.0f    /* over which sums fade */
+#define VF_TURNS_LEAST 24.0f     /* frames in the sums before anything is said */
+#define VF_TURNS_RADPS 0.1f      /* root mean square of the pictures' rate about its mean [rad/s] */
+#define VF_TURNS_APART 0.35f     /* share of the difference in both squares, above which axes or unit are others */
+#define VF_TURNS_CLOCK 0.3f      /* share of the difference that is left at another time */
+#define VF_TURNS_FIT 0.1f        /* and share of it in both squares, at most */
+#define VF_TURNS_FLOOR 0.03f     /* root mean square of a difference that says anything [rad/s] */
+#define VF_TURNS_CLOCK_S 0.01f   /* least time by which readings are late or early [s] */
+#define VF_TURNS_ROW 8           /* frames in a row that say the same */
+#define VF_TURNS_NEAR 5.0f       /* frames over which those fade that axes are taken back by */
+#define VF_TURNS_NEAR_APART 0.1f /* share of the difference in both squares, below which axes are right again */
 
 /** Mean square of the difference of both rates about its mean. lag: 0..2 VF_TURNS_LAGS; VF_TURNS_LAGS: of one frame,
  *  more: of the camera's rates of earlier ones. */
@@ -62,6 +64,12 @@ VF_FN void vf_turns_add(struct vf_turns *t, const float camera[3], const float r
     for (int k = 0; k < 3; k++) {
         t->camera[0][k] = known ? camera[k] : 0.0f;
         t->readings[0][k] = readings[k];
+    }
+    if (known) {
+        const float apart[3] = {camera[0] - readings[0], camera[1] - readings[1], camera[2] - readings[2]};
+        t->near_apart += (vf_dot(apart, apart) - t->near_apart) / VF_TURNS_NEAR;
+        t->near_square[0] += (vf_dot(camera, camera) - t->near_square[0]) / VF_TURNS_NEAR;
+        t->near_square[1] += (vf_dot(readings, readings) - t->near_square[1]) / VF_TURNS_NEAR;
     }
     if (t->known != (2u << VF_TURNS_LAGS) - 1u) return;
     t->frames = t->frames * fade + 1.0f;
@@ -102,6 +110,13 @@ VF_FN uint32_t vf_turns_say(const struct vf_turns *t, float dt_s, float *late)
     return apart > VF_TURNS_APART * (c2 + g2) ? VFRONT_IMU_AXES : 0;
 }
 
+/** 1 if the rates of the last few frames agree, in turns that tell. */
+VF_FN int vf_turns_agree(const struct vf_turns *t)
+{
+    return t->near_square[0] > VF_TURNS_RADPS * VF_TURNS_RADPS &&
+           t->near_apart < VF_TURNS_NEAR_APART * (t->near_square[0] + t->near_square[1]);
+}
+
 /** A step: w: rotation vector of a motion [rad]; NULL: there is none. */
 VF_FN void vf_turns_step(struct vf_turns *t, const struct vf_params *params, const float *w)
 {
@@ -111,7 +126,8 @@ VF_FN void vf_turns_step(struct vf_turns *t, const struct vf_params *params, con
     for (int k = 0; k < 3 && known; k++) camera[k] = w[k] / dt_s;
     vf_turns_add(t, camera, params->rate_radps, known);
     if (!known || t->frames < VF_TURNS_LEAST) return;
-    const uint32_t says = vf_turns_say(t, dt_s, &late);
+    uint32_t says = vf_turns_say(t, dt_s, &late);
+    if (says == VFRONT_IMU_AXES && vf_turns_agree(t)) says = 0;
     t->row = says == t->last ? t->row + (t->row < VF_TURNS_ROW) : 1;
     t->last = says;
     if (t->row >= VF_TURNS_ROW && (says || vf_turns_square(t, 0) > VF_TURNS_RADPS * VF_TURNS_RADPS)) t->said = says;

@@ -15,6 +15,9 @@ import csv
 import math
 import os
 import pathlib
+import random
+import re
+import resource
 import signal
 import socket
 import subprocess
@@ -149,11 +152,76 @@ def option_faults(companion, folder):
     expect("--link" in run(companion, "--help").stdout, "--help")
 
 
+RIG = """body:
+  T_body_imu: [[1, 0, 0, 0], [0, -1, 0, 0], [0, 0, -1, 0], [0, 0, 0, 1]]
+imu0: {gyroscope_noise_density: 2e-4, gyroscope_random_walk: 2e-5, accelerometer_noise_density: 2e-3, accelerometer_random_walk: 3e-3, update_rate: 200}
+cam0:
+  camera_model: pinhole
+  intrinsics: [200, 200, 160, 120]
+  distortion_model: radtan
+  distortion_coeffs: [0, 0, 0, 0]
+  resolution: [320, 240]
+  T_cam_imu: [[0, -1, 0, 0], [0, 0, -1, 0], [1, 0, 0, 0], [0, 0, 0, 1]]
+cam1:
+  camera_model: pinhole
+  intrinsics: [200, 200, 160, 120]
+  distortion_model: radtan
+  distortion_coeffs: [0, 0, 0, 0]
+  resolution: [320, 240]
+  T_cam_imu: [[0, -1, 0, -0.1], [0, 0, -1, 0], [1, 0, 0, 0], [0, 0, 0, 1]]
+"""
+
+
+def rigs_with_holes(companion, folder):
+    """A rig that lacks something, or cannot be, is named, with the exit code of the table."""
+    def rig(code, said, change):
+        (folder / "rig.yaml").write_text(change(RIG))
+        done = run(companion, "--source", SOURCE, "--fast", "--frames", "2", "--rig", str(folder / "rig.yaml"), "--link", f"file:{folder}/x", code=code)
+        expect(said in done.stderr, f"{said}: {done.stderr!r}")
+    rig(0, "", lambda text: text)
+    rig(5, "no body", lambda text: text[text.index("imu0"):])
+    rig(5, "rig.yaml", lambda text: text.replace("  T_body_imu: [[1, 0,", "  T_body_imu: [[2, 0,"))
+    rig(5, "rig.yaml", lambda text: text.replace("update_rate: 200", "update_rate: nan"))
+    rig(5, "rig.yaml", lambda text: text.replace("accelerometer_random_walk: 3e-3, ", ""))
+    rig(4, "rig.yaml", lambda text: text.replace("  intrinsics: [200, 200, 160, 120]\n", "", 1))
+    rig(4, "rig.yaml", lambda text: text.replace("resolution: [320, 240]", "resolution: [320]", 1))
+    rig(6, "vfront_init: VFRONT_E_CALIBRATION", lambda text: text.replace("intrinsics: [200, 200,", "intrinsics: [2e9, 200,", 1))
+
+
+def goes_on(companion, folder):
+    """What the system does not give is said once, and the flight goes on: priority, memory, disk, the file of a restart. A port that is taken ends it."""
+    def denied():
+        resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))
+        if os.geteuid() == 0:
+            os.setgid(65534)
+            os.setuid(65534)
+    fly = [companion, "--source", "synthetic:160x120", "--fast", "--frames", "40", "--link", "file:/dev/null"]
+    done = subprocess.run([*fly, "--realtime", "50"], capture_output=True, text=True, preexec_fn=denied, timeout=120)
+    expect(done.returncode == 0 and done.stderr.count("no SCHED_FIFO") == 1 and done.stderr.count("memory is not locked") == 1, f"--realtime denied: {done.returncode} {done.stderr}")
+    done = subprocess.run([*fly, "--record", "/dev/full", "--keep", str(folder / "no" / "keep")], capture_output=True, text=True, timeout=120)
+    expect(done.returncode == 1 and done.stderr.count("the recording ends, the flight goes on") == 1 and "frames 40" in done.stdout, f"a full disk: {done.returncode} {done.stderr}")
+    expect(done.stderr.count("goes on without") == 1, f"--keep where there is no folder: {done.stderr}")
+    done = subprocess.run([*fly[:-1], "file:/dev/full"], capture_output=True, text=True, timeout=120)
+    expect(done.returncode == 0 and done.stderr.count("is the disk full?") == 1, f"a link to a full disk: {done.returncode} {done.stderr}")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run(companion, *fly[1:], "--view", str(port), code=3)
+        expect("in use" in done.stderr, f"--view on a port that is taken: {done.stderr}")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(str(folder / "notify"))
+        systemd.setblocking(False)
+        subprocess.run([*fly[:3], "--slow", "2", "--frames", "40", *fly[-2:]], capture_output=True, timeout=120, env={**os.environ, "NOTIFY_SOCKET": str(folder / "notify")})
+        words = [systemd.recv(100) for _ in range(2)]
+        expect(words == [b"READY=1", b"WATCHDOG=1"], f"signs of life: {words}")
+
+
 class Autopilot:
     """PX4, as far as the companion sees it, on a socket. Its clock is 1000 s ahead, and SLOW times as slow as the machine's, as the companion's is here."""
     AHEAD_NS = 1000 * 10**9
 
-    def __init__(self):
+    def __init__(self, kind=12):
+        self.kind = kind # of HEARTBEAT: 12 PX4, 3 ArduPilot
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind(("127.0.0.1", 0))
         self.port = self.socket.getsockname()[1]
@@ -176,7 +244,7 @@ class Autopilot:
         at = time.monotonic()
         if beats and at >= self.next["beat"]:
             self.next["beat"] = at + 1.0
-            self.send(mav.MAVLink_heartbeat_message(2, 12, 0, 0, 4, 3))
+            self.send(mav.MAVLink_heartbeat_message(2, self.kind, 0, 0, 4, 3))
         if beats and at >= self.next["sync"]:
             self.next["sync"] = at + 0.05
             self.send(mav.MAVLink_timesync_message(0, self.now()))
@@ -241,6 +309,49 @@ def over_loopback(companion, replay, folder):
     return sent[-1][1] if sent else None
 
 
+def standing(replay, folder):
+    """A recording of a vehicle that stands, its IMU's axes x forward, y right, z down."""
+    lines = [f"{0.01 * i:.2f} 0 0 1.5 1 0 0 0" for i in range(1000)]
+    (folder / "stand.txt").write_text("\n".join(lines) + "\n")
+    subprocess.run([replay, "--quiet", "--render", "width_px=160", "--render", "height_px=120", "--frames", "60", "--set", "window=1", "--record", str(folder / "stand.vfr"),
+                    str(folder / "stand.txt")], check=True, stdout=subprocess.DEVNULL)
+    return folder / "stand.vfr"
+
+
+def with_the_autopilots_imu(companion, replay, folder):
+    """ArduPilot's RAW_IMU is asked for, and is the IMU: its resolution is in the noise, its filter's delay taken off. Another companion and signed messages are named."""
+    pilot, draw = Autopilot(kind=3), random.Random(4)
+    words = [companion, "--source", str(standing(replay, folder)), "--link", f"udp:127.0.0.1:{pilot.port}", "--imu", "autopilot", "--quiet", "--slow", str(SLOW)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    end, sent, rival, signs = time.monotonic() + 60.0, 0, mav.MAVLink(None, srcSystem=1, srcComponent=197), mav.MAVLink(None, srcSystem=1, srcComponent=1)
+    signs.signing.secret_key, signs.signing.link_id, signs.signing.timestamp, signs.signing.sign_outgoing = b"k" * 32, 0, 1, True
+    while time.monotonic() < end and len(pilot.of("ODOMETRY")) < 15 and process.poll() is None:
+        pilot.turn()
+        now_us = pilot.now() // 1000
+        if any(m.command == 511 and m.param1 == 27 for _, m in pilot.of("COMMAND_LONG")) and now_us >= sent + 5000:
+            sent = now_us
+            pilot.send(mav.MAVLink_raw_imu_message(now_us, draw.randint(-3, 3), draw.randint(-3, 3), -1000 + draw.randint(-3, 3), draw.randint(-2, 2), draw.randint(-2, 2),
+                                                   draw.randint(-2, 2), 0, 0, 0))
+        if len(pilot.of("ODOMETRY")) == 5:
+            pilot.socket.sendto(bytes(mav.MAVLink_heartbeat_message(18, 8, 0, 0, 4, 3).pack(rival)), pilot.peer)
+            pilot.socket.sendto(bytes(mav.MAVLink_heartbeat_message(2, 3, 0, 0, 4, 3).pack(signs)), pilot.peer)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    odometry = [m for _, m in pilot.of("ODOMETRY") if m.quality > 0]
+    expect(process.returncode == 0 and len(odometry) >= 10, f"the autopilot's IMU: exit {process.returncode}, {len(odometry)} ODOMETRY: {err[-600:]}")
+    said = re.search(r"IMU of RAW_IMU: ([\d.]+) ms late, stamps within ([\d.]+) ms; noise ([\d.e+-]+) rad", err)
+    if expect(said, f"what the IMU is was not said: {err[-600:]}"):
+        expect(float(said[1]) == 11.25 and float(said[2]) > 4.0 and float(said[3]) > 1e-3 / math.sqrt(12 * 200), f"delay or noise: {said[0]}")
+    if odometry:
+        worst = max(max(abs(m.x), abs(m.y), abs(m.z)) for m in odometry)
+        tilt = max(2 * math.hypot(m.q[1], m.q[2]) for m in odometry)
+        print(f"RAW_IMU: {len(odometry)} ODOMETRY of a vehicle that stands: within {worst:.3f} m, {math.degrees(tilt):.2f} degrees")
+        expect(worst < 0.1 and tilt < 0.05, "it does not stand")
+    texts = {m.text for _, m in pilot.of("STATUSTEXT")}
+    expect("vision: autopilot's clock is known on link 1" in texts, f"that its clock is known was not said: {texts}")
+    expect("vision: another companion 1/197 on link 1" in texts and "vision: link 1: signed messages are refused" in texts, f"a rival, or signed messages, were not named: {texts}")
+
+
 def again(companion, folder, last):
     """A new start: the pose that the run before kept goes on, and reset_counter says so."""
     run(companion, "--source", "synthetic:160x120", "--slow", str(SLOW), "--frames", "14", "--link", f"file:{folder}/again", "--keep", f"{folder}/keep", "--quiet")
@@ -276,6 +387,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         against_replay(companion, replay, pathlib.Path(folder))
         option_faults(companion, pathlib.Path(folder))
+        rigs_with_holes(companion, pathlib.Path(folder))
+        goes_on(companion, pathlib.Path(folder))
+        with_the_autopilots_imu(companion, replay, pathlib.Path(folder))
         again(companion, pathlib.Path(folder), over_loopback(companion, replay, pathlib.Path(folder)))
         for small in sys.argv[3:]:
             obstacles(os.path.abspath(small), pathlib.Path(folder))

@@ -21,7 +21,7 @@ static void begin(int wants_imu)
     memset(&peer, 0, sizeof peer);
     memset(&readings, 0, sizeof readings);
     peer.settings = (peer_settings_t){
-        .system = 1, .component = 1, .wants_imu = wants_imu, .imu_hz = 200.0, .answers = -1};
+        .system = 1, .component = 1, .wants_imu = wants_imu, .imu_hz = 200.0, .imu_delay_s = -1.0, .answers = -1};
     peer.link.kind = LINK_UDP;
 }
 
@@ -208,17 +208,28 @@ static void test_raw(void **state)
     (void)state;
     begin(1);
     heartbeat(3, t);
+    assert_false(peer_knows_imu(&peer));
     for (int i = 0; i < 20; i++, t += 100 * MS) serve(t);
     m.as.raw_imu.time_usec[0] = (t + AHEAD_NS) / 1000 - 5000;
     m.as.raw_imu.zacc[0] = -1000;
     m.as.raw_imu.ygyro[0] = 250;
     take(&m, t);
+    assert_true(peer_knows_clock(&peer, t) && !peer_knows_clock(&peer, t + 60000 * MS)); /* and no longer in silence */
     assert_int_equal(readings.count, 1);
     assert_true(fabs(readings.reading[0].accel_m_s2[2] + 9.80665) < 1e-9);
     assert_true(fabs(readings.reading[0].gyro_rad_s[1] - 0.25) < 1e-12);
     peer_add_resolution(&peer, &noise);
     assert_true(fabs(noise.gyro_density - 1e-3 / sqrt(12.0) / 10.0) < 1e-9);
     assert_true(noise.accel_density > 3e-3 && noise.accel_density < 3.1e-3);
+    double sigma_s;
+    assert_true(peer_knows_imu(&peer) && peer_delay_s(&peer, &sigma_s) == 11.25e-3 && sigma_s == 4e-3);
+    const uint64_t filtered_ns = readings.reading[0].t_ns; /* dated back by the filter's delay, all else the same */
+    peer.settings.imu_delay_s = 3e-3;
+    memset(&readings, 0, sizeof readings);
+    take(&m, t);
+    assert_int_equal(readings.count, 1);
+    assert_in_range(readings.reading[0].t_ns - filtered_ns, 8249 * MS / 1000, 8251 * MS / 1000);
+    assert_true(peer_delay_s(&peer, &sigma_s) == 3e-3 && sigma_s == 0.0);
 }
 
 /** Readings are asked for until they come: HIGHRES_IMU of PX4, RAW_IMU of ArduPilot and of those that refuse. */

@@ -98,6 +98,18 @@ static void tells_no_cameras_that_contradict(void **state)
     assert_int_equal(run(3, VFRONT_NAV_STEREO_ONLY, VFRONT_TRACKING, VFRONT_STEREO_SUSPECT), -1);
 }
 
+/** A state that two cameras have begun by themselves goes to nobody, until gravity is found. */
+static void tells_no_state_without_gravity(void **state)
+{
+    (void)state;
+    result.nav.flags = VFRONT_NAV_NO_GRAVITY;
+    assert_int_equal(run(10, VFRONT_NAV_STEREO_ONLY, VFRONT_TRACKING, VFRONT_STEREO_GOOD), 0);
+    assert_int_equal(run(10, VFRONT_NAV_GOOD, VFRONT_TRACKING, VFRONT_STEREO_GOOD), 0);
+    assert_int_equal(run(3, VFRONT_NAV_NONE, VFRONT_TRACKING, VFRONT_STEREO_GOOD), -1);
+    result.nav.flags = 0;
+    assert_int_equal(run(10, VFRONT_NAV_GOOD, VFRONT_TRACKING, VFRONT_STEREO_GOOD), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -105,6 +117,7 @@ int main(void)
         cmocka_unit_test_setup(tells_no_state_without_tracks, begin),
         cmocka_unit_test_setup(begins_anew, begin),
         cmocka_unit_test_setup(tells_no_cameras_that_contradict, begin),
+        cmocka_unit_test_setup(tells_no_state_without_gravity, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

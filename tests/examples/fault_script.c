@@ -75,6 +75,7 @@ static void test_kinds(void **state)
         {"5 link delay 12.5", FAULT_DELAY, FAULT_LINK, 1, {12.5}},
         {"5 link corrupt 3", FAULT_CORRUPT, FAULT_LINK, 1, {3}},
         {"5 cpu burn 4", FAULT_BURN, FAULT_CPU, 1, {4}},
+        {"5 gpu fail 3", FAULT_FAIL, FAULT_GPU, 1, {3}},
     };
     int seen[FAULT_KIND_COUNT] = {0};
     (void)state;

@@ -3,6 +3,7 @@
 """Bench and board over loopback: equal digests, a digest that is changed on the way named by frame and stage, faults, link, pace, damage.
 
     tests/hil/hil.py build/hil-bench build/hil-board [--full NAME [MORE...]]
+    tests/hil/hil.py build/config/small/hil-bench build/fake/hil-board --gpu    a board whose CUDA calls can be made to fail
 
 --full: the whole table of faults, written to NAME.txt and NAME.xml, MORE as for table() of board.py; and more wild bytes.
 
@@ -11,11 +12,13 @@ EXEC in the environment runs the board, as in EXEC='qemu-aarch64-static -L /usr/
 import os
 import random
 import re
+import select
 import socket
 import struct
 import sys
 import tempfile
 import threading
+import tty
 import xml.etree.ElementTree as xml
 import zlib
 
@@ -104,6 +107,106 @@ def changed_digest():
     check("a changed digest", code == 1 and "5 of 6 results" in said and "frame 3 differs first, in the stage match" in said, said)
 
 
+def free_ports(count):
+    sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(count)]
+    for s in sockets:
+        s.bind(("127.0.0.1", 0))
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+def serial_pair(damage_every):
+    """Two serial devices, one for each end, and what lies between them: of every so many reads one has a byte changed."""
+    pairs = [os.openpty() for _ in range(2)]
+    for fd in (fd for pair in pairs for fd in pair):
+        tty.setraw(fd)
+    (a, _), (b, _) = pairs
+
+    def carry():
+        reads = 0
+        while True:
+            for fd in select.select([a, b], [], [])[0]:
+                data = bytearray(os.read(fd, 4096))
+                reads += 1
+                if damage_every and reads % damage_every == 0:
+                    data[0] ^= 1
+                os.write(b if fd == a else a, data)
+    threading.Thread(target=carry, daemon=True).start()
+    return [os.ttyname(pair[1]) for pair in pairs]
+
+
+def lossy(board_port):
+    """Passes a session on, but for every third datagram the first time, and one that comes twice. Returns its port."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    udp.bind(("127.0.0.1", port))
+
+    def datagrams():
+        lost, out = set(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        for n in range(1 << 30):
+            data = udp.recv(2048)
+            if n % 3 == 0 and data[:12] not in lost:
+                lost.add(data[:12])
+                continue
+            for _ in range(2 if n % 5 == 0 else 1):
+                out.sendto(data, ("127.0.0.1", board_port))
+    threading.Thread(target=datagrams, daemon=True).start()
+    threading.Thread(target=relay, args=(listener, board_port, lambda result, payload: None), daemon=True).start()
+    return port
+
+
+def beside():
+    """Frames in datagrams, readings and MAVLink over UDP and over serial devices: the same digests, whatever is lost on the way is sent again."""
+    def judge(what, said, code, again):
+        good = code == 0 and "20 of 20 results with the same digests" in said and int(re.search(r"(\d+) ODOMETRY", said).group(1)) > 5
+        check(what, good and (not again or re.search(r"beside it +[1-9]\d* datagrams and readings sent again", said)), said)
+
+    one, two = free_ports(2)
+    serial, damaged = serial_pair(0), serial_pair(7)
+    for what, theirs, ours, again in (
+            ("a line of UDP", f"udp:127.0.0.1:{one}:{two}", f"udp:127.0.0.1:{two}:{one}", False), ("serial devices", f"serial:{serial[0]}:921600", f"serial:{serial[1]}:921600", False),
+            ("serial devices, damaged bytes", f"serial:{damaged[0]}:921600", f"serial:{damaged[1]}:921600", True)):
+        with Board(BOARD, "--line", theirs) as board:
+            code, said = bench(board.port, "--frames", "20", *LIGHT, "--datagrams", "--line", ours, SMALL)
+            judge(f"{what}, frames in datagrams", said, code, again)
+            if again:
+                continue
+            code, said = bench(board.port, "--frames", "12", *LIGHT, "--paced", "--line", ours, SMALL)
+            check(f"{what}, paced", code == 0 and re.search(r"[1-9]\d* ODOMETRY", said), said)
+        check("the board ends cleanly", board.code == 0, board.err)
+    with Board(BOARD) as board:
+        code, said = bench(lossy(board.port), "--frames", "20", *LIGHT, "--datagrams", SMALL)
+        judge("datagrams that are lost, and some that come twice", said, code, True)
+        code, said = bench(board.port, "--faults", "--row", "link flips bits", "--datagrams")
+        check("bits of datagrams that are flipped", code == 0 and "1 passed" in said, said)
+        code, said = bench(board.port, "--frames", "2", "--line", f"udp:127.0.0.1:{one}:{two}", SMALL)
+        check("a board without a line says so", code == 1 and "this board none: --line" in said, said)
+        code, said = bench(board.port, "--faults", "--row", "GPU fails at call 1")
+        check("a board without a GPU says so", code == 0 and "the board has no GPU" in said and "1 skipped" in said, said)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+            for _ in range(200):
+                stranger.sendto(b"VFRD" + random.randbytes(random.randrange(40)), ("127.0.0.1", board.port))
+        code, said = bench(board.port, "--frames", "20", *LIGHT, "--datagrams", SMALL)
+        judge("datagrams from anywhere", said, code, False)
+    check("the board ends cleanly", board.code == 0, board.err)
+
+
+def failing_gpu():
+    """A CUDA call of a step fails, each in turn: the host port takes over with the same digests, and says so; without fail-over the step fails, and is named."""
+    with Board(BOARD, port="cuda") as board:
+        code, said = bench(board.port, "--faults", "--only", "GPU fails", SMALL)
+        check("GPU faults", code == 0 and "3 faults, 3 passed, 0 skipped" in said, said)
+        with tempfile.NamedTemporaryFile("w+") as script:
+            script.write("5 gpu fail 1\n")
+            script.flush()
+            code, said = bench(board.port, "--frames", "8", "--fault", script.name, SMALL)
+        check("without fail-over it is seen", code == 1 and re.search(r"frame 5 differs first, in the stage status", said), said)
+    check("the board ends cleanly", board.code == 0, board.err)
+
+
 def strangers():
     with Board(BOARD, "--peer", "127.0.0.2") as board:
         code, said = bench(board.port, "--frames", "2", SMALL)
@@ -179,6 +282,10 @@ def wild():
     check("and ends cleanly", board.code == 0, board.err[-2000:])
 
 
+if "--gpu" in sys.argv:
+    failing_gpu()
+    print(f"hil: {failures} failures" if failures else "hil: a failing GPU is named")
+    sys.exit(failures > 0)
 if FULL:
     output, *more = sys.argv[sys.argv.index("--full") + 1:]
     check("the whole table", table(BENCH, BOARD, "--faults", output, more))
@@ -186,6 +293,7 @@ with tempfile.TemporaryDirectory() as name:
     lock_step(name)
     if not EXEC:
         changed_digest()
+        beside()
         strangers()
         wild()
 print(f"hil: {failures} failures" if failures else "hil: equal")

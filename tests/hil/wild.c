@@ -7,6 +7,7 @@
  *     wild [--bytes N] [--seed S] [--only NAME]    N bytes for each reader, 200,000 without it
  */
 #define _DEFAULT_SOURCE /* mkstemp, ftruncate, pwrite, alarm */
+#include <arpa/inet.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +21,8 @@
 #include "examples/companion/peer.h"
 #include "examples/course_spline.h"
 #include "examples/fault_script.h"
+#include "examples/hil/ahead.h"
+#include "examples/hil/datagrams.h"
 #include "examples/hil/wire.h"
 #include "examples/recording/crc.h"
 #include "examples/recording/header.h"
@@ -98,6 +101,34 @@ static int read_wire(uint8_t *data, size_t bytes)
     }
     wire_close(&w);
     return taken;
+}
+
+/** A datagram of a frame of 3000 bytes. */
+static int read_datagram(uint8_t *data, size_t bytes)
+{
+    static datagrams_t in = {.fd = -1}, out = {.fd = -1};
+    uint32_t first;
+    if (in.fd < 0) {
+        char where[32];
+        struct sockaddr_in address;
+        socklen_t length = sizeof address;
+        if (datagrams_listen(&in, "127.0.0.1:1", 0, "127.0.0.1")) give_up(__LINE__);
+        if (getsockname(in.fd, (struct sockaddr *)&address, &length) != 0) give_up(__LINE__);
+        snprintf(where, sizeof where, "127.0.0.1:%d", ntohs(address.sin_port));
+        if (datagrams_connect(&out, where)) give_up(__LINE__);
+    }
+    if (datagrams_begin(&in, 7, 3000, 4000)) give_up(__LINE__);
+    if (send(out.fd, data, bytes < 2000 ? bytes : 2000, 0) < 0) give_up(__LINE__);
+    if (datagrams_take(&in, 0)) give_up(__LINE__);
+    for (size_t i = 0; i < in.bytes; i++) seen += in.payload[i];
+    seen += datagrams_hole(&in, 0, &first);
+    return in.missing < in.parts;
+}
+
+static int read_ahead(uint8_t *data, size_t bytes)
+{
+    ahead_t a;
+    return ahead_read(&a, data, bytes);
 }
 
 static int read_header(uint8_t *data, size_t bytes)
@@ -392,6 +423,27 @@ static size_t damage_once(uint8_t *data, size_t bytes, int is_text)
 }
 
 /** Checksums of chunks made right again, as far as heads go. */
+/** A part of a frame of 3000 bytes. */
+static size_t make_datagram(uint8_t *to)
+{
+    const uint32_t part = (uint32_t)(roll64() % 3);
+    bytes_t b = bytes_of(to, DATAGRAM_HEAD_BYTES);
+    bytes_put(&b, 0x44524656u, 4);
+    bytes_put(&b, 7, 4);
+    bytes_put(&b, part, 4);
+    bytes_put(&b, 3000, 4);
+    const size_t bytes = part == 2 ? 200 : DATAGRAM_BYTES;
+    for (size_t i = 0; i < bytes; i++) to[DATAGRAM_HEAD_BYTES + i] = (uint8_t)i;
+    return DATAGRAM_HEAD_BYTES + bytes;
+}
+
+static size_t make_ahead(uint8_t *to)
+{
+    const ahead_t a = {.what = 1 + (uint32_t)(roll64() % 4), .number = 5, .bytes = 3000, .readings = 7, .last_ns = 9};
+    ahead_write(&a, to);
+    return AHEAD_BYTES;
+}
+
 static void mend_chunks(uint8_t *data, size_t bytes)
 {
     for (size_t at = RECORDING_MAGIC_BYTES; at + CHUNK_HEAD_BYTES <= bytes;) {
@@ -418,6 +470,8 @@ static const struct reader_row {
 } row[] = {
     {"link: MAVLink, autopilot", read_mavlink, make_mavlink, 0, 0},
     {"bench: chunks on a socket", read_wire, make_stream, 0, 1},
+    {"bench: datagrams", read_datagram, make_datagram, 0, 0},
+    {"bench: what is ahead", read_ahead, make_ahead, 0, 0},
     {"recording: header", read_header, make_header, 0, 0},
     {"recording: frame", read_frame, make_frame, 0, 0},
     {"recording: outcome", read_outcome, make_outcome, 0, 0},

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # examples/on-board.sh on a machine that is no board: wrong options, parts that cannot be done or fail, a part that is stopped at its limit, and a
 # board's tools, played by programs that answer as these do.
-#   tests/package/on_board.sh BUILD [FAKE]    BUILD: folder with replay, digest, latency; FAKE: with latency on the fake CUDA runtime
+#   tests/package/on_board.sh BUILD [FAKE]    BUILD: folder with latency, hil-bench, hil-board; FAKE: with latency on the fake CUDA runtime
 set -eu
 build=$(cd "$1" && pwd) fake=${2:-}
 dir=$(mktemp -d)
@@ -19,7 +19,7 @@ holds() { grep -qE -- "$1" "$dir/report" || fail "the report lacks '$1'"; }
 : >"$dir/report"
 board 0 --help
 grep -q 'No root is needed' "$dir/said" || fail "--help"
-for wrong in "--steps 0" "--steps x" "--limit" "--limit 12345678" "--what 1"; do board 2 $wrong; done
+for wrong in "--steps 0" "--steps x" "--limit" "--limit 12345678" "--frames 0" "--what 1"; do board 2 $wrong; done
 
 mkdir "$dir/programs" "$dir/tools"
 ln -s "$build/latency" "$dir/programs/latency"
@@ -32,6 +32,7 @@ holds '^NOT DONE: nvpmodel is not on this machine'
 holds '^NOT DONE: golden digests: stopped after 2 s'
 holds '^NOT DONE: kernels and host forms, byte by byte: see the line above'
 holds '^NOT DONE: replay: no program in'
+holds '^NOT DONE: hil-board: no program in'
 holds '^steps [1-3]; first [0-9]+ us; p50 [0-9]+'
 holds '^== end: nothing failed; lines with NOT DONE'
 
@@ -40,10 +41,14 @@ printf '#!/bin/sh\necho Error: not running as root\nexit 1\n' >"$dir/tools/jetso
 chmod +x "$dir/tools/nvpmodel" "$dir/tools/jetson_clocks"
 printf '#!/bin/sh\necho 1 digest differs\nexit 1\n' >"$dir/programs/digest"
 if [ -n "$fake" ]; then ln -sf "$(cd "$fake" && pwd)/latency" "$dir/programs/latency"; fi
-PATH=$dir/tools:$PATH board 1 --programs "$dir/programs" --steps 3 --limit 20
+ln -s "$build/hil-board" "$build/hil-bench" "$dir/programs/"
+PATH=$dir/tools:$PATH board 1 --programs "$dir/programs" --steps 3 --frames 12 --limit 40
 holds '^NV Power Mode: MAXN'
 holds '^NOT DONE: jetson_clocks --show: exit code 1'
 holds '^-- FAILED with exit code 1'
+holds '^lock step    12 of 12 results with the same digests'
+holds '^latency      last byte of a frame to first byte of its ODOMETRY: p50'
+holds '^GPU fails at call 1 .*(passed|skipped)'
 holds '^== end: a part FAILED'
 [ -z "$fake" ] || holds '^vfront [0-9.]+ on fake'
 echo "on_board: reports as they should be"

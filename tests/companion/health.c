@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Words of health (examples/companion/health.h), on results that are made up.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "examples/companion/health.h"
+#include "tests/fixture/random.h"
+
+#define FRAME_NS 33333333u
+
+static health_t health;
+static vfront_result_t result;
+static char said[4096];
+
+/** So many frames; what is said of them, a line each. */
+static const char *run(int frames)
+{
+    *said = 0;
+    for (int i = 0; i < frames; i++) {
+        char text[HEALTH_TEXT];
+        int is_bad;
+        result.t_ns += FRAME_NS;
+        while (health_next(&health, &result, text, &is_bad)) {
+            assert_int_equal(is_bad, !strstr(text, ": over"));
+            strcat(strcat(said, text + strlen("vision: ")), "\n");
+        }
+    }
+    return said;
+}
+
+static void begin(void)
+{
+    memset(&health, 0, sizeof health);
+    memset(&result, 0, sizeof result);
+    result.t_ns = 1000000000u;
+    result.health.state = VFRONT_TRACKING;
+}
+
+/** Each word alone, when it begins and a second after its end; a word that comes and goes once. */
+static void test_words(void **state)
+{
+    vfront_health_t *h = &result.health;
+    static const char *const name[] = {"camera 0 frozen", "camera 1 frozen", "camera 0 dark", "camera 1 dark",
+                                       "camera 0 bright", "camera 1 bright", "pictures late", "stamps irregular",
+                                       "tracks are lost", "few tracks"};
+    (void)state;
+    for (int i = 0; i < HEALTH_WORDS; i++) {
+        char want[64];
+        begin();
+        assert_string_equal(run(30), "");
+        for (int k = 0; k < 4; k++) {
+            if (i < 2) h->frozen[i] = 1;
+            if (i / 2 == 1) h->dark_permille[i % 2] = 900;
+            if (i / 2 == 2) h->bright_permille[i % 2] = 1000;
+            if (i == 6) h->late = 1;
+            if (i == 7) h->irregular = 1;
+            if (i >= 8) h->state = i == 8 ? VFRONT_LOST : VFRONT_DEGRADED;
+            snprintf(want, sizeof want, "%s\n", name[i]);
+            assert_string_equal(run(5), k ? "" : want);
+            memset(h, 0, sizeof *h);
+            h->state = VFRONT_TRACKING;
+            assert_string_equal(run(20), "");
+        }
+        snprintf(want, sizeof want, "%s: over\n", name[i]);
+        assert_string_equal(run(30), want);
+        assert_string_equal(run(100), "");
+    }
+}
+
+static void test_together(void **state)
+{
+    (void)state;
+    begin();
+    result.health.state = VFRONT_LOST;
+    result.health.dark_permille[0] = result.health.dark_permille[1] = 999;
+    assert_string_equal(run(3), "camera 0 dark\ncamera 1 dark\ntracks are lost\n");
+    result.t_ns = 5; /* a clock that was set */
+    result.health.state = VFRONT_TRACKING;
+    assert_string_equal(run(1), "tracks are lost: over\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_words), cmocka_unit_test(test_together)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
