@@ -4,7 +4,8 @@
  * In      values of frames and points, preintegrals, sights
  * Out     values moved; covariance of the newest frame's errors; deviation of the path's size
  * Rule    residuals of a sight: gnomonic coordinates of the point's direction about the bearing sighted, over its
- *         deviation, with the weight and cost of the window's (window_landmark.h)
+ *         deviation, with the weight and cost of the window's (window_landmark.h), and inverse ranges that are never
+ *         negative, likewise
  * Exact   double precision in one order
  */
 #ifndef VF_START_MONO_SOLVE_H
@@ -285,7 +286,7 @@ VF_FN void vf_mono_move(struct vf_mono *s)
             square += l->b[k] * l->b[k];
         }
         for (int k = 0; k < 3; k++) l->b[k] /= sqrt(square);
-        l->inverse += d[2];
+        l->inverse = d[2] >= 0.0 ? l->inverse + d[2] : l->inverse * l->inverse / (l->inverse - d[2]);
     }
     for (uint32_t i = 0; i < s->frames; i++) {
         double e[VF_NAV_ERRORS];

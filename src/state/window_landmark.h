@@ -25,8 +25,11 @@
 /** Squared residual from which on a sight counts less, in squared deviations of its scatter (vf_window_rig.scatter). */
 #define VF_WINDOW_OUTLIER 9.0f
 
-/** Deviation of the inverse range of a landmark of which nothing else is known, and its mean [1/m]. */
+/** Deviation of the inverse range of a landmark of which nothing else is known, the same with one camera, and its mean
+ *  [1/m]. A mean that is wrong is wrong for all landmarks, and so tells a velocity that is wrong where parallax does
+ *  not, as in a turn on the spot with one camera; with a wider one noise makes ranges. */
 #define VF_WINDOW_RANGE_SIGMA 1.0f
+#define VF_WINDOW_RANGE_SIGMA_ONE 2.0f
 #define VF_WINDOW_RANGE_MEAN 0.1f
 
 /** Lane of the row of what is known of the range before any sight; lanes before it are frames. */
@@ -39,6 +42,7 @@ struct vf_landmark_rig {
     float stereo[VF_WINDOW_STEREO]; /* vf_window.stereo_rad */
     float turns;                    /* 1: VF_STEREO_TURN is a variable */
     float outlier;                  /* squared residual from which on a sight counts less */
+    float range_sigma;              /* VF_WINDOW_RANGE_SIGMA, or that of one camera */
 };
 
 /** Bearing and inverse range, as in struct vf_landmark. */
@@ -230,8 +234,8 @@ VF_FN void vf_landmark_rows_of(struct vf_landmark_rows *rows, const struct vf_la
         if (f < VF_WINDOW_FRAMES && l->seen >> f & 1) {
             vf_landmark_sight_rows(rows, i, place, &l->sight[f], rig, &pose[f], &drift[f], f == l->host);
         } else if (f == VF_LANDMARK_KNOWN) {
-            rows->r[0][i] = (place->inverse - VF_WINDOW_RANGE_MEAN) / VF_WINDOW_RANGE_SIGMA;
-            rows->point[2][0][i] = 1.0f / VF_WINDOW_RANGE_SIGMA;
+            rows->r[0][i] = (place->inverse - VF_WINDOW_RANGE_MEAN) / rig->range_sigma;
+            rows->point[2][0][i] = 1.0f / rig->range_sigma;
             rows->cost[i] = rows->r[0][i] * rows->r[0][i];
         }
     }

@@ -138,6 +138,7 @@ VF_FN struct vf_landmark_rig vf_window_landmark_rig(const struct vf_window *w)
     for (int n = 0; n < VF_WINDOW_STEREO; n++) rig.stereo[n] = (float)w->stereo_rad[n];
     rig.turns = w->rig.turn_rad > 0.0 ? 1.0f : 0.0f;
     rig.outlier = VF_WINDOW_OUTLIER * (float)vf_window_scatter(w);
+    rig.range_sigma = w->rig.cameras > 1 ? VF_WINDOW_RANGE_SIGMA : VF_WINDOW_RANGE_SIGMA_ONE;
     return rig;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Gate of the window and what is kept when pictures end: the level of the gate against its rule by counting; simulated
- * flights with a body that moves before the cameras, and with pictures that end while tracks are old. */
+ * flights with a body that moves before the cameras, and with pictures that end while tracks are old; and a turn on the
+ * spot with one camera, where what is told of ranges beforehand must not tell the velocity. */
 #include "simulation.h"
 
 #include "state/window_step.h"
@@ -190,11 +191,12 @@ static void judge(struct flown *f, const vfront_nav_t *nav, double before[6], in
 static struct flown fly(const struct sim_options *o, int as_nav)
 {
     struct flown f = {0};
-    struct vf_window_rig rig = {.cameras = 2};
+    struct vf_window_rig rig = {.rests = 0};
     vfront_nav_t nav;
     uint64_t before_ns = SIM_START_NS;
     double before[6] = {0};
     assert_true(sim_start(&sim, o));
+    rig.cameras = sim.told.cameras;
     wider = as_nav ? 3.0 : 1.0;
     rig.scatter = as_nav ? 1.0 / 3.0 : 0.0;
     sim.noise.gyro_density *= as_nav ? 5.0 : 1.0;
@@ -273,10 +275,27 @@ static void black(void **state)
     }
 }
 
+/** A turn on the spot with one camera, behind a start of which the velocity is known: ranges are hardly seen, and the
+ *  position is as good as its covariance says. */
+static void turn(void **state)
+{
+    (void)state;
+    double square = 0.0;
+    for (int i = 0; i < 6; i++) {
+        struct sim_options o = usual("turn", 3, 15);
+        snprintf(o.rig, sizeof o.rig, "mono");
+        o.first[2] = 0.02, o.first[3] = 0.002;
+        o.seed = 1 + i;
+        square += fly(&o, 0).square / 6;
+    }
+    REQUIRE(square < 6, "position %.2f of 3\n", square);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(level),  cmocka_unit_test(dispute),  cmocka_unit_test(trial),
                                        cmocka_unit_test(proven), cmocka_unit_test(contrary), cmocka_unit_test(body),
-                                       cmocka_unit_test(slow),   cmocka_unit_test(clear),    cmocka_unit_test(black)};
+                                       cmocka_unit_test(slow),   cmocka_unit_test(clear),    cmocka_unit_test(black),
+                                       cmocka_unit_test(turn)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -213,6 +213,7 @@ static void any_scene(struct scene *s, double error, int shutter)
     for (int n = 0; n < VF_WINDOW_STEREO; n++) s->rig.stereo[n] = (float)(3e-4 * normal());
     s->rig.turns = 1;
     s->rig.outlier = VF_WINDOW_OUTLIER;
+    s->rig.range_sigma = 1.5f;
     struct vf_landmark *l = &s->landmark;
     l->id = 7;
     l->host = 3;
@@ -357,7 +358,7 @@ static void landmarks(void **state)
         poses_of(&s, pose);
         vf_landmark_rows_of(&rows, &s.landmark, &place, &s.rig, pose, s.drift);
         shifted_residuals(&s, -1, 0, r);
-        r[ROWS - 1] = (s.landmark.inverse - VF_WINDOW_RANGE_MEAN) / VF_WINDOW_RANGE_SIGMA;
+        r[ROWS - 1] = (s.landmark.inverse - VF_WINDOW_RANGE_MEAN) / s.rig.range_sigma;
         int outlier = 0;
         for (int f = 0; f < VF_WINDOW_FRAMES; f++)
             outlier |= r[3 * f] * r[3 * f] + r[3 * f + 1] * r[3 * f + 1] > 8.9 || r[3 * f + 2] * r[3 * f + 2] > 8.9;
@@ -371,7 +372,7 @@ static void landmarks(void **state)
             shifted_residuals(&s, c, 1e-6, up);
             shifted_residuals(&s, c, -1e-6, down);
             for (int i = 0; i < ROWS - 1; i++) J[c][i] = (up[i] - down[i]) / 2e-6;
-            if (c == 2) J[c][ROWS - 1] = 1 / VF_WINDOW_RANGE_SIGMA;
+            if (c == 2) J[c][ROWS - 1] = 1 / s.rig.range_sigma;
             for (int i = 0; i < ROWS; i++) {
                 const double found = c < 3                      ? (double)rows.point[c][i % 3][i / 3]
                                      : c < POSES                ? (i % 3 == 2 ? (double)rows.stereo[c - 3][i / 3] : 0)
