@@ -418,6 +418,7 @@ static __global__ void __launch_bounds__(THREADS, VF_DETECT_OCCUPANCY / THREADS)
     __syncthreads();
 
     VF_STATIC_ASSERT(TILE_Y * TILE_X <= 32 * THREADS, "a bit for each candidate of a thread");
+    VF_STATIC_ASSERT(TILE_Y % 2 == 0, "the quick test takes rows by two");
     uint32_t own = 0; /* candidates of the thread that are local maxima */
     for (int k = thread, bit = 0; k < candidates; k += THREADS, bit++) {
         const int i = list[k] & ((1 << DARK_BIT) - 1);

@@ -357,7 +357,7 @@ inject 1 'synthetic:320x240: not one frame was taken' all
 fault mono '\n3 camera1 black'
 inject 1 'mono.txt:2: camera1 black: there is one camera' mono --mono
 fault link '3 link loss 10'
-inject 1 'faults of link and cpu need hil-bench' link
+inject 1 'faults of link, cpu and gpu need hil-bench' link
 fault bad '# comment\n3 camera0 blank'
 inject 1 'bad.txt:2: blank: no such kind; expected drop, ' bad
 inject 1 'nosuch.txt: No such file' nosuch
