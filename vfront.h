@@ -1698,11 +1698,11 @@ struct vfront_info {
 
 /** One key point of one camera; its stereo match and its match with the frame before [bytes]. */
 #define VFRONT_POINT_BYTES (72u + VFRONT_DESCRIPTORS * 72u)
-#define VFRONT_PARTNER_BYTES (VFRONT_STEREO * 104u + VFRONT_MATCHES * 128u)
+#define VFRONT_PARTNER_BYTES (VFRONT_STEREO * 140u + VFRONT_MATCHES * 148u)
 
 /** Motion: correspondences and hypotheses [bytes]. */
 #define VFRONT_EGO_BYTES \
-    (VFRONT_EGO * (106u * VFRONT_CORRESPONDENCES + 212u * VFRONT_HYPOTHESES + 20480u))
+    (VFRONT_EGO * (106u * VFRONT_CORRESPONDENCES + 212u * VFRONT_HYPOTHESES + 24576u))
 
 /** Disparities, with their copies on the host [bytes]. */
 #define VFRONT_DISPARITY_BYTES \
