@@ -271,8 +271,8 @@ static __device__ void put_state(const vf_report_view &s, vfront_result_t *out)
     if (threadIdx.x % VF_WARP == 0) vf_window_result(s.window, s.geometry.active, &out->nav);
 }
 
-/** Times and counts, by one thread. */
-static __device__ void put_counts(const vf_report_view &s, vfront_result_t *out)
+/** Times and counts, by one thread. Not inlined: else nvcc 11.8 does not come to an end for sm_53. */
+static __device__ __noinline__ void put_counts(const vf_report_view &s, vfront_result_t *out)
 {
     const vf_params &params = s.ingest->params;
     for (int camera = 0; camera < VFRONT_CAMERAS; camera++) {
