@@ -160,22 +160,34 @@ static void take_one(datagrams_t *d, uint8_t *datagram, size_t count)
     d->missing--;
 }
 
+/** Takes a datagram. 1: there was one, 0: there was none, -1: the socket failed. */
+static int receive(datagrams_t *d)
+{
+    uint8_t datagram[DATAGRAM_HEAD_BYTES + DATAGRAM_BYTES + 1];
+    struct sockaddr_in from;
+    socklen_t bytes = sizeof from;
+    const ssize_t came = recvfrom(d->fd, datagram, sizeof datagram, 0, (struct sockaddr *)&from, &bytes);
+    if (came < 0) return errno == EAGAIN || errno == EINTR ? 0 : -1;
+    if (from.sin_addr.s_addr == d->from)
+        take_one(d, datagram, (size_t)came);
+    else
+        d->strangers++;
+    return 1;
+}
+
 const char *datagrams_take(datagrams_t *d, int timeout_ms)
 {
-    while (d->missing) {
-        uint8_t datagram[DATAGRAM_HEAD_BYTES + DATAGRAM_BYTES + 1];
-        struct sockaddr_in from;
-        socklen_t bytes = sizeof from;
-        const ssize_t came = recvfrom(d->fd, datagram, sizeof datagram, 0, (struct sockaddr *)&from, &bytes);
-        if (came >= 0 && from.sin_addr.s_addr != d->from) {
-            d->strangers++;
-        } else if (came >= 0) {
-            take_one(d, datagram, (size_t)came);
-        } else {
-            if (errno != EAGAIN && errno != EINTR) return fail("receive");
-            struct pollfd p = {.fd = d->fd, .events = POLLIN};
-            if (poll(&p, 1, timeout_ms) == 0) return NULL;
-        }
+    const uint64_t timeout_ns = (uint64_t)timeout_ms * 1000000u;
+    uint64_t now_ns = wire_now_ns(), end_ns = now_ns + timeout_ns;
+    while (d->missing && now_ns <= end_ns) {
+        const uint32_t missing = d->missing;
+        const int came = receive(d);
+        if (came < 0) return fail("receive");
+        now_ns = wire_now_ns();
+        if (d->missing < missing) end_ns = now_ns + timeout_ns;
+        if (came || now_ns >= end_ns) continue;
+        struct pollfd p = {.fd = d->fd, .events = POLLIN};
+        poll(&p, 1, (int)((end_ns - now_ns) / 1000000u) + 1);
     }
     return NULL;
 }

@@ -47,7 +47,8 @@ const char *datagrams_send(const datagrams_t *d, uint32_t number, const uint8_t 
 /** Gather a frame from now on, of at most `most` bytes. */
 const char *datagrams_begin(datagrams_t *d, uint32_t number, size_t bytes, size_t most);
 
-/** Takes what comes, until the frame is whole (missing 0) or nothing has come for timeout_ms. */
+/** Takes what comes, until the frame is whole (missing 0) or no part that was missing has come for timeout_ms, whatever
+ *  else does. */
 const char *datagrams_take(datagrams_t *d, int timeout_ms);
 
 /** The first part from `from` on that is missing, and how many are behind it. 0: none is. */

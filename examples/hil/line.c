@@ -5,6 +5,8 @@
 #include <poll.h>
 #include <string.h>
 
+#include "wire.h"
+
 #define READINGS_MOST (sizeof((line_t *)0)->reading / sizeof(vfront_imu_t))
 #define TRIES_MOST 40 /* of 50 ms, for a device that takes nothing */
 
@@ -111,11 +113,13 @@ static int hand_over(line_t *l, uint64_t first_ns, uint64_t last_ns, vfront_imu_
 
 int line_take(line_t *l, uint64_t first_ns, uint64_t last_ns, vfront_imu_t *out, uint32_t count, int timeout_ms)
 {
+    const uint64_t end_ns = wire_now_ns() + (uint64_t)timeout_ms * 1000000u;
     for (;;) {
         mavlink_message_t m;
         struct pollfd p = {.fd = l->link.fd, .events = POLLIN};
         while (link_receive(&l->link, &m)) put(l, &m);
         if (hand_over(l, first_ns, last_ns, out, count)) return 1;
-        if (poll(&p, 1, timeout_ms) <= 0) return 0;
+        const uint64_t now_ns = wire_now_ns();
+        if (now_ns >= end_ns || poll(&p, 1, (int)((end_ns - now_ns) / 1000000u) + 1) <= 0) return 0;
     }
 }

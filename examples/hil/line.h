@@ -27,8 +27,8 @@ void line_round(vfront_imu_t *reading);
 const char *line_send(link_t *link, mavlink_message_t *message);
 const char *line_send_readings(link_t *link, const vfront_imu_t *reading, uint32_t count);
 
-/** Take messages until there are `count` readings from first_ns to last_ns, or nothing came for timeout_ms. 1: all are
- *  there; they are handed over, and those up to last_ns are forgotten. */
+/** Take messages until there are `count` readings from first_ns to last_ns, for timeout_ms at most, whatever else
+ *  comes. 1: all are there; they are handed over, and those up to last_ns are forgotten. */
 int line_take(line_t *line, uint64_t first_ns, uint64_t last_ns, vfront_imu_t *out, uint32_t count, int timeout_ms);
 
 /** Forget what has come. */

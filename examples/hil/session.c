@@ -13,7 +13,7 @@
 
 #define HEADER_BYTES_MOST (8u << 20)
 #define REPLY_BYTES_MOST 65536u
-#define HEARD_MS 300 /* without a message of those that the board has sent over the line */
+#define HEARD_MS 300 /* for the messages that the board has sent over the line, whatever else comes there */
 
 static char message[700];
 
@@ -228,9 +228,11 @@ static void hear(session_t *s, reply_t *reply)
 /** Messages that the board has sent before it said so; a line may lose some. */
 static void hear_all(session_t *s, reply_t *reply)
 {
+    const uint64_t end_ns = wire_now_ns() + HEARD_MS * (uint64_t)1000000;
     for (hear(s, reply); s->heard < s->said; hear(s, reply)) {
         struct pollfd p = {.fd = s->line.fd, .events = POLLIN};
-        if (poll(&p, 1, HEARD_MS) > 0) continue;
+        const uint64_t now_ns = wire_now_ns();
+        if (now_ns < end_ns && poll(&p, 1, (int)((end_ns - now_ns) / 1000000u) + 1) > 0) continue;
         s->unheard += s->said - s->heard;
         s->heard = s->said;
     }

@@ -145,9 +145,9 @@ static __device__ __forceinline__ ring load_ring(const uint8_t *centre)
     return r;
 }
 
-/** Starts of the arcs of one sign, as vf_detect_arcs(). dark: all bits of the sign. Each byte is compared with `limit`
- *  by its lower seven bits, in a difference without borrow, and by its highest: bit 7 says greater, or, if dark, not
- *  less, which is turned round at the end. */
+/** Starts of the arcs of one sign, of which none is longer than `most`. dark: all bits of the sign. Each byte is
+ *  compared with `limit` by its lower seven bits, in a difference without borrow, and by its highest: bit 7 says
+ *  greater, or, if dark, not less, which is turned round at the end. */
 static __device__ __forceinline__ uint32_t arc_starts(const ring &r, int centre, int threshold, uint32_t dark, int arc,
                                                       int most)
 {

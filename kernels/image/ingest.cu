@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* ingest on the GPU. A thread converts 16 pixels at a time from the aligned 16-byte words that hold them, for any
  * alignment of the picture; neighbouring lanes have neighbouring chunks, across the ends of rows. Host memory is
- * read in place, over the bus, which a few thread blocks saturate as well as many. */
+ * read in place, over the bus, which a few thread blocks saturate as well as many; and each reads over the bus first
+ * where its picture lies, one after the other. */
 #include "kernels/kernel.cuh"
 
 #include "image/ingest.h"
 
 #ifndef VF_INGEST_BLOCKS
-#define VF_INGEST_BLOCKS                                                                                               \
-    4 /* thread blocks per camera: each reads a line of parameters over the bus first, one by one */
+#define VF_INGEST_BLOCKS 4 /* thread blocks per camera */
 #endif
 #define THREADS 1024
 #define CHUNK 16 /* pixels that a thread converts at a time */

@@ -6,7 +6,7 @@
  * Out     keys (score and position of a corner; 0: none) of the best and of the second best corner of each culling cell
  *         and level, from which select takes key points, and of the best of each cell over all levels, from which
  *         refill starts tracks
- * Rule    1. segment test and corner score at two thresholds: vf_detect_arcs(), vf_detect_score(),
+ * Rule    1. segment test and corner score at two thresholds: vf_detect_runs(), vf_detect_score(),
  *            vf_detect_nms_score()
  *         2. non-maximum suppression: a corner is suppressed by a pixel within the radius on its level with a higher
  *            NMS score, or with the same one and earlier in raster order; so of equal neighbours one stays
@@ -19,8 +19,7 @@
  *         four pixels of a circle at a time and go on with masks of bits, one pixel a thread. The host form
  *         (score_chunk() in detect.c) has the same results from minima, maxima and sums of bytes and 16-bit integers
  *         over 32 pixels at a time, which compilers turn into vector code; masks of bits do not vectorise so.
- *         vf_detect_arcs() and vf_detect_arcs_score() are the rule in plain form, beside which tests put OpenCV's;
- *         the kernel uses the latter for the scores SAD-B and MT
+ *         vf_detect_arcs_score() is the kernel's for the scores SAD-B and MT
  * Memory  32 bytes a culling cell and level, 16 a cell
  */
 #ifndef VF_DETECT_H
@@ -119,27 +118,12 @@ VF_FN uint32_t vf_detect_score(const int32_t difference[16], uint32_t starts, in
     return (uint32_t)sum;
 }
 
-/** Result of the segment test: starts of the runs of brighter, of darker pixels on the circle, as vf_detect_runs().
- *  Both 0: no corner. */
+/** Result of the segment test at one threshold: starts of the runs of brighter, of darker pixels on the circle, as
+ *  vf_detect_runs(). A corner has an arc of at least `arc` (9..12) pixels brighter than centre + threshold, or darker
+ *  than centre - threshold, and none of more than `most`: longer ones are isolated spots. Both 0: no corner. */
 struct vf_arcs {
     uint32_t bright, dark;
 };
-
-/** Segment test at one threshold. A corner has an arc of at least `arc` (9..12) pixels brighter than centre +
- *  threshold, or darker than centre - threshold, and none of more than `most`: longer ones are isolated spots. circle:
- *  the 16 grey levels around `centre`. */
-VF_FN struct vf_arcs vf_detect_arcs(const int32_t circle[16], int32_t centre, int32_t threshold, int32_t arc,
-                                    int32_t most)
-{
-    uint32_t bright = 0, dark = 0;
-    for (int32_t i = 0; i < 16; i++) {
-        bright |= (uint32_t)(circle[i] > centre + threshold) * 0x10001u << i;
-        dark |= (uint32_t)(circle[i] < centre - threshold) * 0x10001u << i;
-    }
-    const uint32_t spot = most < 16 ? vf_detect_runs(bright, most + 1) | vf_detect_runs(dark, most + 1) : 0;
-    const struct vf_arcs arcs = {spot ? 0 : vf_detect_runs(bright, arc), spot ? 0 : vf_detect_runs(dark, arc)};
-    return arcs;
-}
 
 /** Corner score from the result of the segment test, 0 for no corner. */
 VF_FN uint32_t vf_detect_arcs_score(const int32_t circle[16], int32_t centre, struct vf_arcs arcs, int32_t arc,

@@ -25,6 +25,7 @@ struct vf_map_loop {
     uint32_t active, reserved; /* 1: an edge of the graph; 0: from the next turn on */
 };
 
+/** Where a tie begins: the axes of the map. */
 #define VF_MAP_FRAME 0xfffffffeu
 
 /** Least deviations of a tie. */

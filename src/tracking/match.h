@@ -182,9 +182,7 @@ VF_FN struct vf_match_place vf_match_predict(const struct vf_match_view *s, cons
     place.reach = VF_MATCH_SIGMAS * e.sigma;
     return place;
 }
-#endif
 
-#if VFRONT_MATCHES
 /** Keeps where key point j of the previous frame is looked for. */
 VF_FN void vf_match_expect(const struct vf_match_view *s, const struct vf_match_bounds *b, uint32_t j)
 {

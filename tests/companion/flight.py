@@ -155,21 +155,15 @@ def option_faults(companion, folder):
 RIG = """body:
   T_body_imu: [[1, 0, 0, 0], [0, -1, 0, 0], [0, 0, -1, 0], [0, 0, 0, 1]]
 imu0: {gyroscope_noise_density: 2e-4, gyroscope_random_walk: 2e-5, accelerometer_noise_density: 2e-3, accelerometer_random_walk: 3e-3, update_rate: 200}
-cam0:
-  camera_model: pinhole
-  intrinsics: [200, 200, 160, 120]
-  distortion_model: radtan
-  distortion_coeffs: [0, 0, 0, 0]
-  resolution: [320, 240]
-  T_cam_imu: [[0, -1, 0, 0], [0, 0, -1, 0], [1, 0, 0, 0], [0, 0, 0, 1]]
-cam1:
-  camera_model: pinhole
-  intrinsics: [200, 200, 160, 120]
-  distortion_model: radtan
-  distortion_coeffs: [0, 0, 0, 0]
-  resolution: [320, 240]
-  T_cam_imu: [[0, -1, 0, -0.1], [0, 0, -1, 0], [1, 0, 0, 0], [0, 0, 0, 1]]
 """
+RIG += "".join(f"""cam{i}:
+  camera_model: pinhole
+  intrinsics: [200, 200, 160, 120]
+  distortion_model: radtan
+  distortion_coeffs: [0, 0, 0, 0]
+  resolution: [320, 240]
+  T_cam_imu: [[0, -1, 0, {0 - 0.1 * i}], [0, 0, -1, 0], [1, 0, 0, 0], [0, 0, 0, 1]]
+""" for i in range(2))
 
 
 def rigs_with_holes(companion, folder):

@@ -2,6 +2,7 @@
 /* detect: the two best corners of every culling cell of every level, the best of every cell on any level, by the oracle
  * of detect_oracle.h. Levels are filled independently of each other, which no picture would have them. */
 #include "detect_oracle.h"
+#include "features/detect.c"
 
 /* ---- running the stage ------------------------------------------------------------------------------------------- */
 
@@ -150,11 +151,20 @@ static void paint(int32_t camera, int32_t level, enum fill fill)
     for (int i = c.width * c.height / 60; i >= 0; i--) paint_shape(&c, fill, extreme ? roll(2) * 255 : roll(256));
 }
 
-/** Score of a pixel at one threshold, as the kernel has it: the arcs, then their score. */
+/** Score of a pixel at one threshold, as the host form has it for the first pixel of a chunk. */
 static uint32_t score_at(const int32_t circle[16], int32_t centre, int32_t threshold, int32_t arc, int32_t most,
                          int32_t kind)
 {
-    return vf_detect_arcs_score(circle, centre, vf_detect_arcs(circle, centre, threshold, arc, most), arc, kind);
+    uint8_t picture[2 * VF_CIRCLE_RADIUS + 1][CHUNK + 2 * VF_CIRCLE_RADIUS] = {{0}};
+    uint8_t *at = &picture[VF_CIRCLE_RADIUS][VF_CIRCLE_RADIUS];
+    uint16_t nms[CHUNK] = {0};
+    const struct rule rule = {(uint8_t)threshold, (uint8_t)threshold, arc, most, kind};
+    *at = (uint8_t)centre;
+#define PUT(n, dx, dy) at[(dy) * (int32_t)sizeof *picture + (dx)] = (uint8_t)circle[n];
+    VF_CIRCLE_PIXELS(PUT)
+#undef PUT
+    score_any(rule, nms, at, sizeof *picture);
+    return nms[0] ? nms[0] - (uint32_t)VF_NMS_STRONG : 0;
 }
 
 /* ---- tests: the rule of one pixel -------------------------------------------------------------------------------- */

@@ -293,7 +293,7 @@ static void enter_both(int32_t camera, struct candidate c)
     enter(&cell_winner[camera][y / t->cell_height_px * g->cells_x[camera] + x / t->cell_width_px], c);
 }
 
-static void search_level(int32_t camera, int32_t level)
+static void search_plainly(int32_t camera, int32_t level)
 {
     const struct vf_level *l = scale_of(camera, level);
     for (int32_t y = 0; y < l->height; y++)
@@ -313,7 +313,7 @@ static void find_winners(void)
         memset(winner[camera], 0, sizeof **winner * (size_t)(culls_of(camera) * searched()));
         memset(runner_up[camera], 0, sizeof **runner_up * (size_t)(culls_of(camera) * searched()));
         memset(cell_winner[camera], 0, sizeof **cell_winner * (size_t)cells_of(camera));
-        for (int32_t level = 0; level < searched(); level++) search_level(camera, level);
+        for (int32_t level = 0; level < searched(); level++) search_plainly(camera, level);
     }
 }
 

@@ -2,7 +2,8 @@
  *
  * Bytes from anywhere for whatever reads a socket or a file in the companion, the bench, recordings and data sets: true
  * content with bits flipped, bytes cut, doubled, put in, numbers made absurd, checksums made right again; and noise.
- * Nothing crashes, nothing hangs, nothing reads beyond its bytes (build it with SANITIZE=address,undefined).
+ * Nothing crashes, nothing hangs, nothing reads beyond its bytes (build it with SANITIZE=address,undefined). No wait is
+ * prolonged by what comes without an end and is not what is waited for.
  *
  *     wild [--bytes N] [--seed S] [--only NAME]    N bytes for each reader, 200,000 without it
  */
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "examples/calibration.h"
@@ -23,6 +25,7 @@
 #include "examples/fault_script.h"
 #include "examples/hil/ahead.h"
 #include "examples/hil/datagrams.h"
+#include "examples/hil/line.h"
 #include "examples/hil/wire.h"
 #include "examples/recording/crc.h"
 #include "examples/recording/header.h"
@@ -534,6 +537,77 @@ static int run_all(uint64_t bytes_each, const char *only)
     return !runs;
 }
 
+/* ---- waits ------------------------------------------------------------------------------------------------------- */
+
+/** A free UDP port. */
+static int free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    const int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&address, length) != 0) give_up(__LINE__);
+    if (getsockname(fd, (struct sockaddr *)&address, &length) != 0) give_up(__LINE__);
+    close(fd);
+    return ntohs(address.sin_port);
+}
+
+/** Another process, which sends every millisecond by `send_one` until it is ended. */
+static pid_t flood(void (*send_one)(void *), void *with)
+{
+    const pid_t process = fork();
+    if (process < 0) give_up(__LINE__);
+    if (process) return process;
+    signal(SIGALRM, SIG_DFL);
+    alarm(HANG_S);
+    for (;; usleep(1000)) send_one(with);
+}
+
+static void dry(pid_t process)
+{
+    kill(process, SIGKILL);
+    waitpid(process, NULL, 0);
+}
+
+static void send_noise(void *out) { (void)!send(((datagrams_t *)out)->fd, "noise", 5, 0); }
+
+static void send_heartbeat(void *link)
+{
+    mavlink_message_t m = {.id = MAVLINK_HEARTBEAT, .system = 1, .component = 1};
+    (void)link_send(link, &m);
+}
+
+/** Datagrams that are no parts of the frame, and messages that are no readings, come ten times in each timeout. Waits
+ *  end all the same; one that does not is told by the alarm. */
+static void wait_in_floods(void)
+{
+    const int here = free_port(), there = free_port();
+    char where[64];
+    datagrams_t in, out;
+    static line_t line;
+    static link_t other;
+    vfront_imu_t reading;
+    current = "waits";
+    alarm(HANG_S);
+    snprintf(where, sizeof where, "127.0.0.1:%d", here);
+    if (datagrams_listen(&in, where, (uint16_t)here, "127.0.0.1") || datagrams_connect(&out, where)) give_up(__LINE__);
+    if (datagrams_begin(&in, 7, 3000, 4000)) give_up(__LINE__);
+    pid_t process = flood(send_noise, &out);
+    if (datagrams_take(&in, 100) || !in.missing || !in.others) give_up(__LINE__);
+    dry(process);
+    datagrams_close(&in);
+    datagrams_close(&out);
+
+    snprintf(where, sizeof where, "udp:127.0.0.1:%d:%d", there, here);
+    if (link_open(&line.link, where)) give_up(__LINE__);
+    snprintf(where, sizeof where, "udp:127.0.0.1:%d:%d", here, there);
+    if (link_open(&other, where)) give_up(__LINE__);
+    process = flood(send_heartbeat, &other);
+    if (line_take(&line, 1, 2, &reading, 1, 100)) give_up(__LINE__);
+    dry(process);
+    link_close(&line.link);
+    link_close(&other);
+}
+
 int main(int count, char **word)
 {
     uint64_t bytes_each = 200000;
@@ -551,6 +625,7 @@ int main(int count, char **word)
     file = mkstemp(temporary(path, "wild"));
     if (file < 0) return 2;
     make_session();
+    wait_in_floods();
     const int code = run_all(bytes_each, only);
     close(file);
     remove(path);
