@@ -192,7 +192,7 @@ $(EXAMPLE)/hil/parts.a: $(HIL:%.c=$(BUILD)/%.o)
 	$(AR) rcs $@ $^
 # Calls of a step that can be made to fail: examples/hil/gpu_fault.c.
 GPU_CALLS := cudaPointerGetAttributes cudaMemcpyAsync cudaGraphLaunch cudaStreamQuery cudaStreamSynchronize
-GPU_FAULT := $(if $(filter 1,$(CUDA)),$(addprefix -Wl$(comma)--wrap=,$(GPU_CALLS)))
+$(BUILD)/hil-board: GPU_FAULT = $(if $(filter 1,$(CUDA)),$(addprefix -Wl$(comma)--wrap=,$(GPU_CALLS)))
 $(BUILD)/hil-bench $(BUILD)/hil-board: $(BUILD)/hil-%: $(EXAMPLE)/hil/%.o $(EXAMPLE)/hil/parts.a $(EXAMPLE)/companion/parts.a $(EXAMPLE)/parts.a $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(GPU_FAULT) $(FORMAT_LIBS) -lm $(LIBS)
