@@ -196,10 +196,12 @@ VF_FN double vf_map_lever_m2(const double a[3], const double b[3], double rad2)
 }
 
 /** Deviations of the motion between two keyframes of a path that follow each other, of each axis: what the motions say,
- *  and a share of the way and of the turn, since errors of a calibration are the same in every frame. */
+ *  and a share of the way and of the turn, since errors of a calibration are the same in every frame. Where the keyframes
+ *  between them have made room the way has many laps, and says next to nothing of the heading either. */
 #define VF_MAP_EDGE_SHARE 0.05
 #define VF_MAP_EDGE_M 0.002
 #define VF_MAP_EDGE_RAD 0.003
+#define VF_MAP_EDGE_RAD_PER_M 0.001
 VF_FN void vf_map_edge_variance(const struct vf_path_pose *from, const struct vf_path_pose *to, double *m2,
                                 double *rad2)
 {
@@ -208,7 +210,8 @@ VF_FN void vf_map_edge_variance(const struct vf_path_pose *from, const struct vf
                  half = vf_path_half_cosine(from, to), sine2 = 4.0 * (1.0 - half * half);
     *m2 = (more > 0.0 ? more / 3.0 : 0.0) + VF_MAP_EDGE_SHARE * VF_MAP_EDGE_SHARE * way * way +
           VF_MAP_EDGE_M * VF_MAP_EDGE_M;
-    *rad2 = (turn > 0.0 ? turn : 0.0) + 0.0004 * (sine2 > 0.0 ? sine2 : 0.0) + VF_MAP_EDGE_RAD * VF_MAP_EDGE_RAD;
+    *rad2 = (turn > 0.0 ? turn : 0.0) + 0.0004 * (sine2 > 0.0 ? sine2 : 0.0) +
+            VF_MAP_EDGE_RAD_PER_M * VF_MAP_EDGE_RAD_PER_M * way * way + VF_MAP_EDGE_RAD * VF_MAP_EDGE_RAD;
 }
 
 #endif
