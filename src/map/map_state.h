@@ -196,8 +196,8 @@ VF_FN double vf_map_lever_m2(const double a[3], const double b[3], double rad2)
 }
 
 /** Deviations of the motion between two keyframes of a path that follow each other, of each axis: what the motions say,
- *  and a share of the way and of the turn, since errors of a calibration are the same in every frame. Where the keyframes
- *  between them have made room the way has many laps, and says next to nothing of the heading either. */
+ *  and a share of the way and of the turn, since errors of a calibration are the same in every frame. Where the
+ *  keyframes between them have made room the way has many laps, and says next to nothing of the heading either. */
 #define VF_MAP_EDGE_SHARE 0.05
 #define VF_MAP_EDGE_M 0.002
 #define VF_MAP_EDGE_RAD 0.003
