@@ -34,10 +34,13 @@ VF_FN void vf_essential_coefficients(const struct vf_essential_forms *f, float p
                                                       vf_cubic_coefficient(&s, f->a[2], f->b[2]);
     const float on_diagonal = inner - vf_cubic_coefficient(&s, f->trace, f->norm_a);
     float cube = 0.0f, determinant = 0.0f;
-    for (int i = 0; i < 3; i++)
+    VF_PEEL
+    for (int i = 0; i < 3; i++) {
+        VF_PEEL
         for (int j = i; j < 3; j++) {
             const int e = vf_symmetric_index(i, j);
             float third = 0.0f;
+            VF_PEEL
             for (int k = 0; k < 3; k++)
                 third += vf_cubic_coefficient(&s, f->s[vf_symmetric_index(j, k)], f->ss[vf_symmetric_index(i, k)]);
             cube += i == j ? third : 0.0f;
@@ -47,8 +50,11 @@ VF_FN void vf_essential_coefficients(const struct vf_essential_forms *f, float p
                                   vf_cubic_coefficient(&s, f->a[j], f->b[i])) +
                           vf_cubic_coefficient(&s, f->trace, f->aa[e]) + (i == j ? on_diagonal : 0.0f) + square * third;
         }
+    }
+    VF_PEEL
     for (int i = 0; i < 3; i++) {
         float twice = 0.0f;
+        VF_PEEL
         for (int k = 0; k < 3; k++) twice += vf_cubic_coefficient(&s, f->s[vf_symmetric_index(i, k)], f->b[k]);
         equation[6 + i] = 2.0f * twice - vf_cubic_coefficient(&s, f->trace, f->b[i]) +
                           vf_cubic_coefficient(&s, f->a[i], f->trace_gap);
@@ -82,10 +88,9 @@ VF_FN void vf_essential_eliminate(struct vf_essential_scratch *w)
         {
             double *column = w->exact[k + 1 + c];
             const double first = column[k], top = column[p] * inverse;
-            for (int r = 0; r < 10; r++) {
-                const double element = r == p ? first : column[r];
-                column[r] = r == k ? top : element - pivots[r] * top;
-            }
+            column[p] = first;
+            for (int r = 0; r < 10; r++) column[r] -= pivots[r] * top;
+            column[k] = top;
         }
         VF_TEAM_SYNC();
     }
